@@ -1,0 +1,31 @@
+/*
+ * arena -- memory that is freed whole: one per page or request.
+ *
+ * Thread: one at a time; an arena may travel to another thread with its owner.
+ */
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include "base/bytes.h"
+
+struct arena_block;
+struct arena {
+	struct arena_block *blocks;  /* newest first */
+	char *at, *end;              /* what is left of the newest */
+	size_t total;                /* bytes taken from the system */
+};
+#define ARENA_INIT ((struct arena){ NULL, NULL, NULL, 0 })
+
+void arena_free(struct arena *);   /* and empties it */
+/* Forget all, but keep one block for the next page. */
+void arena_reset(struct arena *);
+void *arena_take(struct arena *, size_t size);       /* zeroed, 16-aligned */
+char *arena_bytes(struct arena *, size_t n);         /* not zeroed, any place */
+struct str arena_copy(struct arena *, struct str);   /* with a NUL behind */
+struct str arena_printf(struct arena *, const char *fmt, ...)
+    PRINTF_LIKE(2, 3);
+#define ARENA_NEW(a, type) ((type *)arena_take(a, sizeof(type)))
+#define ARENA_ARRAY(a, type, n) ((type *)arena_take_array(a, n, sizeof(type)))
+void *arena_take_array(struct arena *, size_t n, size_t size);
+
+#endif

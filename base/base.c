@@ -1,0 +1,44 @@
+#include "base/base.h"
+
+NORETURN void
+check_failed(const char *file, int line, const char *cond)
+{
+	fprintf(stderr, "argiope: %s:%d: broken invariant: %s\n", file, line,
+	    cond);
+	abort();
+}
+
+static void *
+must_have(void *p, size_t n, size_t size)
+{
+	if (p == NULL && n != 0 && size != 0) {
+		fprintf(stderr, "argiope: out of memory (%zu x %zu bytes)\n", n,
+		    size);
+		abort();
+	}
+	return p;
+}
+
+void *
+mem_new(size_t size)
+{
+	return must_have(calloc(1, size), 1, size);
+}
+
+void *
+mem_array(size_t n, size_t size)
+{
+	return must_have(calloc(n, size), n, size);
+}
+
+void *
+mem_resize(void *p, size_t n, size_t size)
+{
+	return must_have(reallocarray(p, n, size), n, size);
+}
+
+char *
+mem_copy_text(const char *s)
+{
+	return must_have(strdup(s), 1, 1);
+}

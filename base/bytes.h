@@ -1,0 +1,99 @@
+/*
+ * bytes -- borrowed slices and a growable buffer.
+ *
+ * `struct str` borrows: it owns nothing and need not end in NUL.  `struct buf`
+ * owns its bytes.  Neither is shared between threads.
+ */
+#ifndef BASE_BYTES_H
+#define BASE_BYTES_H
+
+#include "base/base.h"
+
+struct str {
+	const char *p;
+	size_t n;
+};
+
+#define STR(literal) ((struct str){ "" literal, sizeof(literal) - 1 })
+#define STR_NONE ((struct str){ NULL, 0 })
+/* For printf: printf("%.*s", STR_FMT(s)). */
+#define STR_FMT(s) (int)(s).n, (s).p
+
+struct str str_of(const char *text);  /* up to its NUL; NULL gives STR_NONE */
+bool str_eq(struct str, struct str);
+bool str_eq_nocase(struct str, struct str);       /* ASCII letters only */
+bool str_starts(struct str, struct str prefix);
+bool str_starts_nocase(struct str, struct str prefix);
+bool str_ends(struct str, struct str suffix);
+int str_cmp(struct str, struct str);              /* by bytes, then length */
+struct str str_cut(struct str, size_t from, size_t to);  /* clamped */
+struct str str_from(struct str, size_t from);            /* clamped */
+struct str str_trim(struct str);                  /* spaces, tabs, CR, LF */
+/* Where `c` or `needle` stands first; `s.n` when it does not. */
+size_t str_find_char(struct str s, char c);
+size_t str_find(struct str s, struct str needle);
+/*
+ * Take the part of `*rest` before the first `sep` and leave what follows it.
+ * False when `*rest` was used up: "a,b" gives "a" and "b", "a," gives "a" and
+ * "", "" gives "", STR_NONE gives nothing.
+ */
+bool str_split(struct str *rest, char sep, struct str *part);
+/* Decimal, whole input, no sign.  False on anything else or overflow. */
+bool str_to_u64(struct str, uint64_t *out);
+bool str_to_i64(struct str, int64_t *out);        /* one '-' allowed */
+bool str_to_double(struct str, double *out);      /* finite, whole input */
+char ascii_lower(char);
+bool ascii_is_digit(char);
+bool ascii_is_alpha(char);
+bool ascii_is_space(char);                        /* HTML's: TAB LF FF CR SP */
+int ascii_hex_value(char);                        /* -1 when it is none */
+
+struct buf {
+	char *p;
+	size_t n, cap;
+};
+#define BUF_INIT ((struct buf){ NULL, 0, 0 })
+
+void buf_free(struct buf *);
+void buf_clear(struct buf *);                     /* keeps the memory */
+void buf_reserve(struct buf *, size_t more);      /* room behind n */
+void buf_put(struct buf *, const void *, size_t n);
+void buf_put_str(struct buf *, struct str);
+void buf_put_text(struct buf *, const char *);
+void buf_put_char(struct buf *, char);
+void buf_printf(struct buf *, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Append room for n bytes and return it; the caller fills it at once. */
+void *buf_grow(struct buf *, size_t n);
+/* End in a NUL that does not count in n; the text stays the buffer's. */
+const char *buf_text(struct buf *);
+struct str buf_str(const struct buf *);
+/* Integers in network order, as LEDGER.md's keys want them. */
+void buf_put_be16(struct buf *, uint16_t);
+void buf_put_be32(struct buf *, uint32_t);
+void buf_put_be48(struct buf *, uint64_t);
+void buf_put_be64(struct buf *, uint64_t);
+/* LEB128, at most 10 bytes. */
+void buf_put_varint(struct buf *, uint64_t);
+/* A varint length, then the bytes. */
+void buf_put_field(struct buf *, struct str);
+
+/*
+ * Reads what the buf_put functions wrote.  Sticky: after the first read past
+ * the end every read gives 0 or STR_NONE and `bad` stays true; check it once.
+ */
+struct reader {
+	const char *p;
+	size_t n;
+	bool bad;
+};
+struct reader reader_of(struct str);
+uint8_t read_u8(struct reader *);
+uint16_t read_be16(struct reader *);
+uint32_t read_be32(struct reader *);
+uint64_t read_be48(struct reader *);
+uint64_t read_be64(struct reader *);
+uint64_t read_varint(struct reader *);
+struct str read_bytes(struct reader *, size_t n);  /* borrows from the input */
+struct str read_field(struct reader *);
+
+#endif

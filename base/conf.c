@@ -1,0 +1,211 @@
+#include "base/conf.h"
+
+#include "base/guess.h"
+
+#define KIB 1024.0
+#define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
+#define TIB (1024 * GIB)
+#define PIB (1024 * TIB)
+#define RESTART CONF_RESTART
+#define SECRET CONF_SECRET
+
+static const struct setting table[CONF_COUNT] = {
+#define SETTING(id, name, type, text, least, most, unit, flags, help)       \
+	[CONF_##id] = { name, CONF_##type, text, least, most, unit, flags,   \
+	    help },
+#include "base/settings.def"
+};
+
+/* The rows and the headings in the order of the file. */
+static const struct {
+	const char *heading;
+	int id;
+} layout[] = {
+#define GROUP(title) { title, -1 },
+#define SETTING(id, ...) { NULL, CONF_##id },
+#include "base/settings.def"
+};
+
+const struct setting *
+conf_setting(enum conf_id id)
+{
+	CHECK(id < CONF_COUNT);
+	return &table[id];
+}
+
+const char *
+conf_heading(enum conf_id id)
+{
+	for (size_t i = 1; i < ARRAY_LEN(layout); i++)
+		if (layout[i].id == (int)id)
+			return layout[i - 1].heading;
+	return NULL;
+}
+
+bool
+conf_find(struct str name, enum conf_id *id)
+{
+	for (size_t i = 0; i < CONF_COUNT; i++)
+		if (str_eq(name, str_of(table[i].name))) {
+			*id = (enum conf_id)i;
+			return true;
+		}
+	return false;
+}
+
+const char *
+conf_nearest(struct str name)
+{
+	struct guess near = { name, NULL, 0 };
+
+	for (size_t i = 0; i < CONF_COUNT; i++)
+		guess_look(&near, table[i].name);
+	return near.best;
+}
+
+void
+conf_init(struct conf *c)
+{
+	struct why w = WHY_INIT;
+
+	memset(c, 0, sizeof(*c));
+	for (size_t i = 0; i < CONF_COUNT; i++) {
+		enum err e = conf_put(c, (enum conf_id)i,
+		    str_of(table[i].text), CONF_FROM_DEFAULT, NULL, &w);
+		if (e != OK)
+			fprintf(stderr, "%s\n", w.text);
+		CHECK(e == OK);
+	}
+}
+
+void
+conf_free(struct conf *c)
+{
+	for (size_t i = 0; i < CONF_COUNT; i++) {
+		mem_free(&c->values[i].text);
+		mem_free(&c->values[i].place);
+	}
+}
+
+static const struct conf_value *
+value_of(const struct conf *c, enum conf_id id, enum conf_type type)
+{
+	CHECK(conf_setting(id)->type == type);
+	return &c->values[id];
+}
+
+bool
+conf_bool(const struct conf *c, enum conf_id id)
+{
+	return value_of(c, id, CONF_BOOL)->number != 0;
+}
+
+int64_t
+conf_int(const struct conf *c, enum conf_id id)
+{
+	return value_of(c, id, CONF_INT)->number;
+}
+
+double
+conf_double(const struct conf *c, enum conf_id id)
+{
+	return value_of(c, id, CONF_DOUBLE)->real;
+}
+
+uint64_t
+conf_size(const struct conf *c, enum conf_id id)
+{
+	return (uint64_t)value_of(c, id, CONF_SIZE)->number;
+}
+
+int64_t
+conf_ms(const struct conf *c, enum conf_id id)
+{
+	int64_t n = value_of(c, id, CONF_DURATION)->number;
+
+	return strcmp(table[id].unit, "s") == 0 ? n * 1000 : n;
+}
+
+struct str
+conf_str(const struct conf *c, enum conf_id id)
+{
+	CHECK(id < CONF_COUNT);
+	return str_of(c->values[id].text);
+}
+
+int
+conf_choice(const struct conf *c, enum conf_id id)
+{
+	return (int)value_of(c, id, CONF_CHOICE)->number;
+}
+
+bool
+conf_list(const struct conf *c, enum conf_id id, size_t *at, struct str *word)
+{
+	struct str all = str_of(value_of(c, id, CONF_LIST)->text);
+
+	while (*at < all.n) {
+		struct str rest = str_from(all, *at);
+		size_t n = str_find_char(rest, ',');
+		*at += n + 1;
+		*word = str_trim(str_cut(rest, 0, n));
+		if (word->n > 0)
+			return true;
+	}
+	return false;
+}
+
+struct conf_address
+conf_address(const struct conf *c, enum conf_id id)
+{
+	const struct conf_value *v = value_of(c, id, CONF_ADDRESS);
+	struct str s = str_of(v->text);
+	const char *colon = strrchr(v->text, ':');
+
+	if (colon == NULL)
+		return (struct conf_address){ STR_NONE, 0 };
+	struct str host = str_cut(s, 0, (size_t)(colon - s.p));
+	if (str_starts(host, STR("[")))
+		host = str_cut(host, 1, host.n - 1);
+	return (struct conf_address){ host, (uint16_t)v->number };
+}
+
+const char *
+conf_place(const struct conf *c, enum conf_id id)
+{
+	CHECK(id < CONF_COUNT);
+	const char *place = c->values[id].place;
+	return place == NULL ? "default" : place;
+}
+
+bool
+conf_differs(const struct conf *a, const struct conf *b, enum conf_id id)
+{
+	const struct conf_value *va = &a->values[id], *vb = &b->values[id];
+
+	switch (conf_setting(id)->type) {
+	case CONF_STRING:
+	case CONF_LIST:
+	case CONF_ADDRESS:
+		return strcmp(va->text, vb->text) != 0;
+	case CONF_DOUBLE:
+		return va->real < vb->real || va->real > vb->real;
+	default:
+		return va->number != vb->number;
+	}
+}
+
+enum err
+conf_check(const struct conf *c, struct why *w)
+{
+	if (conf_ms(c, CONF_FETCH_BACKOFF_MS) >
+	    conf_ms(c, CONF_FETCH_BACKOFF_MAX_MS))
+		return why(w, ERR_CONFIG, "fetch.backoff_ms = %s (%s) is "
+		    "longer than fetch.backoff_max_ms = %s (%s)",
+		    c->values[CONF_FETCH_BACKOFF_MS].text,
+		    conf_place(c, CONF_FETCH_BACKOFF_MS),
+		    c->values[CONF_FETCH_BACKOFF_MAX_MS].text,
+		    conf_place(c, CONF_FETCH_BACKOFF_MAX_MS));
+	return OK;
+}

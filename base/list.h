@@ -1,0 +1,46 @@
+/*
+ * list -- an intrusive doubly linked ring.  The head is a node of its own.
+ */
+#ifndef BASE_LIST_H
+#define BASE_LIST_H
+
+#include "base/base.h"
+
+struct list {
+	struct list *prev, *next;
+};
+
+static inline void
+list_init(struct list *l)
+{
+	l->prev = l->next = l;
+}
+
+static inline bool
+list_empty(const struct list *l)
+{
+	return l->next == l;
+}
+
+/* Put `node` before `at`; with the head as `at` that is the tail. */
+static inline void
+list_put(struct list *at, struct list *node)
+{
+	node->prev = at->prev;
+	node->next = at;
+	at->prev->next = node;
+	at->prev = node;
+}
+
+/* Take `node` out; it may be put again, or taken again without harm. */
+static inline void
+list_take(struct list *node)
+{
+	node->prev->next = node->next;
+	node->next->prev = node->prev;
+	list_init(node);
+}
+
+#define LIST_ITEM(node, type, member) CONTAINER(node, type, member)
+
+#endif

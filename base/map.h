@@ -1,0 +1,39 @@
+/*
+ * map -- from bytes or a number to a pointer.  Open addressing, no deletions
+ * left behind as marks (backward shift).
+ *
+ * The key's bytes are the value's: the caller keeps them alive and unchanged
+ * while the entry stands.
+ */
+#ifndef BASE_MAP_H
+#define BASE_MAP_H
+
+#include "base/bytes.h"
+
+struct map_slot {
+	uint64_t hash;
+	struct str key;
+	void *value;      /* NULL: the slot is free */
+};
+struct map {
+	struct map_slot *slots;
+	size_t n, cap;    /* cap is 0 or a power of two; n <= 7/8 cap */
+};
+#define MAP_INIT ((struct map){ NULL, 0, 0 })
+
+void map_free(struct map *);  /* the table, not the values */
+void *map_get(const struct map *, struct str key);
+/* Returns the value that stood there, or NULL. */
+void *map_put(struct map *, struct str key, void *value);
+void *map_take(struct map *, struct str key);
+/* Keys that are numbers; do not mix both kinds in one map. */
+void *map_get_id(const struct map *, uint64_t id);
+void *map_put_id(struct map *, uint64_t id, void *value);
+void *map_take_id(struct map *, uint64_t id);
+/*
+ * Walk: start with `*at` = 0; false at the end.  Do not change the map between
+ * two steps.
+ */
+bool map_next(const struct map *, size_t *at, void **value);
+
+#endif

@@ -1,0 +1,137 @@
+#include "base/text.h"
+
+static void
+blanks(struct buf *b, size_t n)
+{
+	while (n-- > 0)
+		buf_put_char(b, ' ');
+}
+
+static size_t
+begin_line(struct buf *b, size_t indent, const char *prefix)
+{
+	if (prefix != NULL) {
+		buf_put_text(b, prefix);
+		return strlen(prefix);
+	}
+	blanks(b, indent);
+	return indent;
+}
+
+void
+text_wrap(struct buf *b, struct str words, size_t indent, const char *prefix,
+    size_t column)
+{
+	struct str word;
+	bool first = true;
+
+	if (column == 0)
+		column = begin_line(b, indent, prefix);
+	while (str_split(&words, ' ', &word)) {
+		if (word.n == 0)
+			continue;
+		if (!first && column + 1 + word.n > TEXT_COLUMNS - 1) {
+			buf_put_char(b, '\n');
+			column = begin_line(b, indent, prefix);
+			first = true;
+		}
+		if (!first)
+			buf_put_char(b, ' ');
+		buf_put_str(b, word);
+		column += word.n + !first;
+		first = false;
+	}
+	buf_put_char(b, '\n');
+}
+
+void
+text_row(struct buf *b, struct str left, size_t tab, struct str words)
+{
+	size_t column = 2 + left.n;
+
+	blanks(b, 2);
+	buf_put_str(b, left);
+	if (column + 2 > tab) {
+		buf_put_char(b, '\n');
+		column = 0;
+	}
+	blanks(b, tab - column);
+	text_wrap(b, words, tab, NULL, tab);
+}
+
+void
+text_troff(struct buf *b, struct str s)
+{
+	bool line_start = true;
+
+	for (size_t i = 0; i < s.n; i++) {
+		char c = s.p[i];
+		/* A line that begins so would be a request. */
+		if (line_start && (c == '.' || c == '\''))
+			buf_put_text(b, "\\&");
+		if (c == '\\')
+			buf_put_text(b, "\\e");
+		else if (c == '-')
+			buf_put_text(b, "\\-");
+		else
+			buf_put_char(b, c);
+		line_start = c == '\n';
+	}
+}
+
+/*
+ * The length of the UTF-8 sequence at the start of `s` (RFC 3629 §4), 0 when
+ * there is none.
+ */
+static size_t
+utf8_length(struct str s)
+{
+	const unsigned char *p = (const unsigned char *)s.p;
+	unsigned char low = 0x80, high = 0xbf;
+	size_t n;
+
+	if (p[0] < 0x80)
+		return 1;
+	if (p[0] >= 0xc2 && p[0] <= 0xdf)
+		n = 2;
+	else if (p[0] >= 0xe0 && p[0] <= 0xef)
+		n = 3;
+	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+		n = 4;
+	else
+		return 0;
+	if (p[0] == 0xe0)
+		low = 0xa0;
+	else if (p[0] == 0xed)
+		high = 0x9f;
+	else if (p[0] == 0xf0)
+		low = 0x90;
+	else if (p[0] == 0xf4)
+		high = 0x8f;
+	if (n > s.n || p[1] < low || p[1] > high)
+		return 0;
+	for (size_t i = 2; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}
+
+void
+text_json(struct buf *b, struct str s)
+{
+	buf_put_char(b, '"');
+	while (s.n > 0) {
+		unsigned char c = (unsigned char)s.p[0];
+		size_t n = utf8_length(s);
+		if (n == 0)
+			buf_put_text(b, "\\ufffd");
+		else if (c == '"' || c == '\\')
+			buf_printf(b, "\\%c", c);
+		else if (c < 0x20 || c == 0x7f)
+			buf_printf(b, "\\u%04x", c);
+		else
+			buf_put_str(b, str_cut(s, 0, n));
+		s = str_from(s, MAX(n, 1));
+	}
+	buf_put_char(b, '"');
+}

@@ -1,0 +1,33 @@
+/*
+ * text -- words in columns, for help texts, manual pages and JSON.
+ *
+ * Thread: any; everything goes to the caller's buffer.
+ */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include "base/bytes.h"
+
+#define TEXT_COLUMNS 80
+
+/*
+ * Append words broken to lines of at most TEXT_COLUMNS, each line behind
+ * `indent` blanks or behind `prefix` where that is not NULL.  `column` tells
+ * where the first line stands already; it ends in a newline.
+ */
+void text_wrap(struct buf *, struct str words, size_t indent,
+    const char *prefix, size_t column);
+
+/*
+ * One row of a list in two columns: `left`, then `words` from column `tab` on;
+ * under it, where `left` is too long.
+ */
+void text_row(struct buf *, struct str left, size_t tab, struct str words);
+
+/* As text in troff: backslashes, hyphens and leading dots do no harm. */
+void text_troff(struct buf *, struct str);
+
+/* As a JSON string in quotes.  Bytes that are no UTF-8 become U+FFFD. */
+void text_json(struct buf *, struct str);
+
+#endif

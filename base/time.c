@@ -1,0 +1,208 @@
+#include "base/time.h"
+
+#include <time.h>
+
+static struct tm
+to_tm(struct wall t)
+{
+	time_t s = (time_t)(t.us / US_PER_S - (t.us % US_PER_S < 0));
+	struct tm tm;
+
+	memset(&tm, 0, sizeof(tm));
+	gmtime_r(&s, &tm);
+	return tm;
+}
+
+static int
+us_of_second(struct wall t)
+{
+	int64_t us = t.us % US_PER_S;
+
+	return (int)(us < 0 ? us + US_PER_S : us);
+}
+
+void
+wall_to_iso(struct wall t, char out[static WALL_ISO_MAX])
+{
+	struct tm tm = to_tm(t);
+
+	/* strftime()'s %Y has no leading zeros. */
+	int n = snprintf(out, WALL_ISO_MAX, "%04d", tm.tm_year + 1900);
+	n += (int)strftime(out + n, WALL_ISO_MAX - (size_t)n,
+	    "-%m-%dT%H:%M:%S", &tm);
+	snprintf(out + n, WALL_ISO_MAX - (size_t)n, ".%06dZ", us_of_second(t));
+}
+
+void
+wall_to_digits(struct wall t, int digits, char out[static 18])
+{
+	struct tm tm = to_tm(t);
+
+	CHECK(digits == 14 || digits == 17);
+	int n = snprintf(out, 18, "%04d", tm.tm_year + 1900);
+	n += (int)strftime(out + n, 18 - (size_t)n, "%m%d%H%M%S", &tm);
+	if (digits == 17)
+		snprintf(out + n, 18 - (size_t)n, "%03d",
+		    us_of_second(t) / 1000);
+}
+
+/* Exactly `digits` decimal digits; moves on behind them. */
+static bool
+take_number(struct str *s, size_t digits, int *out)
+{
+	uint64_t v;
+
+	if (s->n < digits || !str_to_u64(str_cut(*s, 0, digits), &v))
+		return false;
+	*out = (int)v;
+	*s = str_from(*s, digits);
+	return true;
+}
+
+static bool
+take_char(struct str *s, char c)
+{
+	if (s->n == 0 || s->p[0] != c)
+		return false;
+	*s = str_from(*s, 1);
+	return true;
+}
+
+static bool
+from_tm(struct tm *tm, struct wall *out)
+{
+	struct tm day = *tm;
+
+	if (tm->tm_mon < 0 || tm->tm_mon > 11 || tm->tm_mday < 1 ||
+	    tm->tm_mday > 31 || tm->tm_hour > 23 || tm->tm_min > 59 ||
+	    tm->tm_sec > 60)
+		return false;
+	/*
+	 * timegm() carries 31 February over; such a date is none.  A leap
+	 * second at midnight may carry, and is left out of the question.
+	 */
+	day.tm_sec = 0;
+	timegm(&day);
+	if (day.tm_mday != tm->tm_mday)
+		return false;
+	out->us = (int64_t)timegm(tm) * US_PER_S;
+	return true;
+}
+
+bool
+wall_from_iso(struct str s, struct wall *out)
+{
+	struct tm tm;
+	int64_t us = 0;
+
+	memset(&tm, 0, sizeof(tm));
+	if (!take_number(&s, 4, &tm.tm_year) || !take_char(&s, '-') ||
+	    !take_number(&s, 2, &tm.tm_mon) || !take_char(&s, '-') ||
+	    !take_number(&s, 2, &tm.tm_mday) || !take_char(&s, 'T') ||
+	    !take_number(&s, 2, &tm.tm_hour) || !take_char(&s, ':') ||
+	    !take_number(&s, 2, &tm.tm_min) || !take_char(&s, ':') ||
+	    !take_number(&s, 2, &tm.tm_sec))
+		return false;
+	if (take_char(&s, '.')) {
+		size_t i = 0;
+		for (; i < s.n && ascii_is_digit(s.p[i]); i++)
+			if (i < 6)
+				us = us * 10 + (s.p[i] - '0');
+		if (i == 0 || i > 9)
+			return false;
+		for (size_t j = i; j < 6; j++)
+			us *= 10;
+		s = str_from(s, i);
+	}
+	if (!take_char(&s, 'Z') || s.n != 0)
+		return false;
+	tm.tm_year -= 1900;
+	tm.tm_mon -= 1;
+	if (!from_tm(&tm, out))
+		return false;
+	out->us += us;
+	return true;
+}
+
+static bool
+take_month(struct str *s, int *out)
+{
+	static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+	for (int i = 0; i < 12; i++)
+		if (str_starts_nocase(*s, (struct str){ names + 3 * i, 3 })) {
+			*out = i;
+			*s = str_from(*s, 3);
+			return true;
+		}
+	return false;
+}
+
+static bool
+take_clock(struct str *s, struct tm *tm)
+{
+	return take_number(s, 2, &tm->tm_hour) && take_char(s, ':') &&
+	    take_number(s, 2, &tm->tm_min) && take_char(s, ':') &&
+	    take_number(s, 2, &tm->tm_sec);
+}
+
+/* "Sun Nov  6 08:49:37 1994", behind the name of the day. */
+static bool
+asctime_date(struct str s, struct tm *tm)
+{
+	if (!take_month(&s, &tm->tm_mon) || !take_char(&s, ' '))
+		return false;
+	bool one = take_char(&s, ' ');
+	return take_number(&s, one ? 1 : 2, &tm->tm_mday) &&
+	    take_char(&s, ' ') && take_clock(&s, tm) && take_char(&s, ' ') &&
+	    take_number(&s, 4, &tm->tm_year) && s.n == 0;
+}
+
+bool
+wall_from_http(struct str s, struct wall *out)
+{
+	struct tm tm;
+	size_t comma = str_find_char(s, ',');
+
+	memset(&tm, 0, sizeof(tm));
+	if (comma == s.n) {
+		if (!asctime_date(str_from(s, str_find_char(s, ' ') + 1), &tm))
+			return false;
+		tm.tm_year -= 1900;
+		return from_tm(&tm, out);
+	}
+	s = str_trim(str_from(s, comma + 1));
+	if (!take_number(&s, 2, &tm.tm_mday))
+		return false;
+	char sep = s.n > 0 && s.p[0] == '-' ? '-' : ' ';
+	if (!take_char(&s, sep) || !take_month(&s, &tm.tm_mon) ||
+	    !take_char(&s, sep))
+		return false;
+	if (take_number(&s, 4, &tm.tm_year))
+		tm.tm_year -= 1900;
+	else if (!take_number(&s, 2, &tm.tm_year))
+		return false;
+	else if (tm.tm_year < 70)
+		tm.tm_year += 100;
+	if (!take_char(&s, ' ') || !take_clock(&s, &tm) ||
+	    !str_eq_nocase(str_trim(s), STR("GMT")))
+		return false;
+	return from_tm(&tm, out);
+}
+
+void
+duration_to_text(int64_t ns, char out[static 32])
+{
+	int64_t s = ns / NS_PER_S;
+
+	if (ns < NS_PER_S)
+		snprintf(out, 32, "%lld ms", (long long)(ns / NS_PER_MS));
+	else if (s < 60)
+		snprintf(out, 32, "%.1f s", (double)ns / 1e9);
+	else if (s < 3600)
+		snprintf(out, 32, "%lld min %lld s", (long long)(s / 60),
+		    (long long)(s % 60));
+	else
+		snprintf(out, 32, "%lld h %lld min", (long long)(s / 3600),
+		    (long long)(s % 3600 / 60));
+}
