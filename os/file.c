@@ -1,0 +1,377 @@
+#include "os/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+static enum err
+result(int r)
+{
+	return r == 0 ? OK : err_from_errno(errno);
+}
+
+static enum err
+real_open(const char *path, enum file_mode mode, int *fd)
+{
+	static const int flags[] = {
+		O_RDONLY, O_RDWR, O_RDWR | O_CREAT, O_RDWR | O_CREAT | O_EXCL,
+	};
+
+	do
+		*fd = open(path, flags[mode] | O_CLOEXEC, 0600);
+	while (*fd < 0 && errno == EINTR);
+	return *fd < 0 ? err_from_errno(errno) : OK;
+}
+
+static void
+real_close(int fd)
+{
+	close(fd);
+}
+
+static enum err
+real_read(int fd, uint64_t at, void *p, size_t n, size_t *got)
+{
+	*got = 0;
+	while (*got < n) {
+		ssize_t r = pread(fd, (char *)p + *got, n - *got,
+		    (off_t)(at + *got));
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return err_from_errno(errno);
+		if (r == 0)
+			break;
+		*got += (size_t)r;
+	}
+	return OK;
+}
+
+static enum err
+real_write(int fd, uint64_t at, const void *p, size_t n)
+{
+	for (size_t done = 0; done < n;) {
+		ssize_t r = pwrite(fd, (const char *)p + done, n - done,
+		    (off_t)(at + done));
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return err_from_errno(errno);
+		done += (size_t)r;
+	}
+	return OK;
+}
+
+static enum err
+real_sync(int fd)
+{
+	return result(fdatasync(fd));
+}
+
+static enum err
+real_size(int fd, uint64_t *size)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return err_from_errno(errno);
+	*size = (uint64_t)st.st_size;
+	return OK;
+}
+
+static enum err
+real_cut(int fd, uint64_t size)
+{
+	return result(ftruncate(fd, (off_t)size));
+}
+
+static enum err
+real_allocate(int fd, uint64_t size)
+{
+	static const char zeros[1 << 16];
+
+	/* Written, not only reserved: overwriting then needs no metadata. */
+	for (uint64_t at = 0; at < size; at += sizeof(zeros)) {
+		enum err e = real_write(fd, at, zeros,
+		    (size_t)MIN(sizeof(zeros), size - at));
+		if (e != OK)
+			return e;
+	}
+	return real_sync(fd);
+}
+
+static enum err
+real_rename_new(const char *from, const char *to)
+{
+	return result(renameat2(AT_FDCWD, from, AT_FDCWD, to,
+	    RENAME_NOREPLACE));
+}
+
+static enum err
+real_replace(const char *from, const char *to)
+{
+	return result(rename(from, to));
+}
+
+static enum err
+real_remove(const char *path)
+{
+	return result(remove(path));
+}
+
+static enum err
+real_sync_dir(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_from_errno(errno);
+	enum err e = result(fsync(fd));
+	close(fd);
+	return e;
+}
+
+static enum err
+real_make_dir(const char *path)
+{
+	char part[PATH_MAX];
+	size_t n = strlen(path);
+
+	if (n == 0 || n >= sizeof(part))
+		return ERR_INPUT;
+	memcpy(part, path, n + 1);
+	for (size_t i = 1; i <= n; i++) {
+		if (part[i] != '/' && part[i] != '\0')
+			continue;
+		char c = part[i];
+		part[i] = '\0';
+		if (mkdir(part, 0700) != 0 && errno != EEXIST)
+			return err_from_errno(errno);
+		part[i] = c;
+	}
+	return OK;
+}
+
+static enum err
+real_list(const char *path, struct arena *a, struct str **names, size_t *n)
+{
+	DIR *d = opendir(path);
+	struct dirent *entry;
+	size_t cap = 0;
+	struct str *out = NULL;
+
+	*n = 0;
+	if (d == NULL)
+		return err_from_errno(errno);
+	while ((entry = readdir(d)) != NULL) {
+		struct str name = str_of(entry->d_name);
+		if (str_eq(name, STR(".")) || str_eq(name, STR("..")))
+			continue;
+		if (*n == cap) {
+			cap = cap == 0 ? 64 : cap * 2;
+			out = mem_resize(out, cap, sizeof(*out));
+		}
+		out[(*n)++] = arena_copy(a, name);
+	}
+	closedir(d);
+	*names = ARENA_ARRAY(a, struct str, *n);
+	if (*n != 0)
+		memcpy(*names, out, *n * sizeof(*out));
+	mem_free(&out);
+	return OK;
+}
+
+static enum err
+real_free_bytes(const char *path, uint64_t *bytes)
+{
+	struct statvfs v;
+
+	if (statvfs(path, &v) != 0)
+		return err_from_errno(errno);
+	*bytes = (uint64_t)v.f_bavail * v.f_frsize;
+	return OK;
+}
+
+const struct file_table file_real = {
+	real_open, real_close, real_read, real_write, real_sync, real_size,
+	real_cut, real_allocate, real_rename_new, real_replace, real_remove,
+	real_sync_dir, real_make_dir, real_list, real_free_bytes,
+};
+static const struct file_table *table = &file_real;
+
+void
+file_use(const struct file_table *t)
+{
+	table = t;
+}
+
+const struct file_table *
+file_table_now(void)
+{
+	return table;
+}
+
+/* The texts of errors: what was tried, on what. */
+static enum err
+tell(struct why *w, enum err e, const char *verb, const char *path)
+{
+	return e == OK ? OK : why(w, e, "cannot %s %s: %s", verb, path,
+	    err_text(e));
+}
+
+static enum err
+tell_fd(struct why *w, enum err e, const char *verb)
+{
+	return e == OK ? OK : why(w, e, "cannot %s: %s", verb, err_text(e));
+}
+
+enum err
+file_open(const char *path, enum file_mode mode, int *fd, struct why *w)
+{
+	return tell(w, table->open(path, mode, fd), "open", path);
+}
+
+void
+file_close(int *fd)
+{
+	if (*fd >= 0)
+		table->close(*fd);
+	*fd = -1;
+}
+
+enum err
+file_read(int fd, uint64_t at, void *p, size_t n, size_t *got, struct why *w)
+{
+	return tell_fd(w, table->read(fd, at, p, n, got), "read");
+}
+
+enum err
+file_write(int fd, uint64_t at, const void *p, size_t n, struct why *w)
+{
+	return tell_fd(w, table->write(fd, at, p, n), "write");
+}
+
+enum err
+file_sync(int fd, struct why *w)
+{
+	return tell_fd(w, table->sync(fd), "sync");
+}
+
+enum err
+file_size(int fd, uint64_t *size, struct why *w)
+{
+	return tell_fd(w, table->size(fd, size), "stat");
+}
+
+enum err
+file_cut(int fd, uint64_t size, struct why *w)
+{
+	return tell_fd(w, table->cut(fd, size), "truncate");
+}
+
+enum err
+file_allocate(int fd, uint64_t size, struct why *w)
+{
+	return tell_fd(w, table->allocate(fd, size), "allocate");
+}
+
+enum err
+file_rename_new(const char *from, const char *to, struct why *w)
+{
+	return tell(w, table->rename_new(from, to), "rename to", to);
+}
+
+enum err
+file_replace(const char *from, const char *to, struct why *w)
+{
+	return tell(w, table->replace(from, to), "rename to", to);
+}
+
+enum err
+file_remove(const char *path, struct why *w)
+{
+	return tell(w, table->remove(path), "remove", path);
+}
+
+enum err
+file_sync_dir(const char *path, struct why *w)
+{
+	return tell(w, table->sync_dir(path), "sync directory", path);
+}
+
+enum err
+file_make_dir(const char *path, struct why *w)
+{
+	return tell(w, table->make_dir(path), "make directory", path);
+}
+
+enum err
+file_list(const char *path, struct arena *a, struct str **names, size_t *n,
+    struct why *w)
+{
+	return tell(w, table->list(path, a, names, n), "list", path);
+}
+
+enum err
+file_free_bytes(const char *path, uint64_t *bytes, struct why *w)
+{
+	return tell(w, table->free_bytes(path, bytes), "look at", path);
+}
+
+enum err
+file_load(const char *path, size_t bytes_max, struct buf *out, struct why *w)
+{
+	int fd;
+	uint64_t size;
+	size_t got;
+
+	enum err e = file_open(path, FILE_READ, &fd, w);
+	if (e != OK)
+		return e;
+	e = file_size(fd, &size, w);
+	if (e == OK && size > bytes_max)
+		e = why(w, ERR_FULL, "%s is larger than %zu bytes", path,
+		    bytes_max);
+	if (e == OK) {
+		char *p = buf_grow(out, (size_t)size);
+		e = file_read(fd, 0, p, (size_t)size, &got, w);
+		if (e == OK)
+			out->n -= (size_t)size - got;
+	}
+	file_close(&fd);
+	return e;
+}
+
+enum err
+file_lock_dir(const char *dir, int *fd, int64_t *holder, struct why *w)
+{
+	char path[PATH_MAX], pid[32] = "";
+
+	if (snprintf(path, sizeof(path), "%s/lock", dir) >= PATH_MAX)
+		return why(w, ERR_INPUT, "the path %s is too long", dir);
+	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (*fd < 0)
+		return why_errno(w, err_from_errno(errno), "cannot open %s",
+		    path);
+	if (flock(*fd, LOCK_EX | LOCK_NB) != 0) {
+		*holder = 0;
+		if (pread(*fd, pid, sizeof(pid) - 1, 0) > 0)
+			str_to_i64(str_trim(str_of(pid)), holder);
+		file_close(fd);
+		return why(w, ERR_BUSY, "%s is in use by process %lld", dir,
+		    (long long)*holder);
+	}
+	int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
+	if (ftruncate(*fd, 0) != 0 || pwrite(*fd, pid, (size_t)n, 0) != n) {
+		enum err e = why_errno(w, err_from_errno(errno),
+		    "cannot write %s", path);
+		file_close(fd);
+		return e;
+	}
+	return OK;
+}

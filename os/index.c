@@ -1,0 +1,461 @@
+#include "os/index.h"
+
+#include <pthread.h>
+#include <rocksdb/c.h>
+
+/*
+ * Settings of LEDGER.md.  A busy family takes memory in large blocks; for the
+ * others small ones do, so that ten families cost little while they are idle.
+ */
+#define ARENA_BUSY_BYTES (512 << 10)
+#define ARENA_RARE_BYTES (32 << 10)
+#define FILTER_BITS 10.0
+#define DIGEST_BLOOM_SHARE 0.02      /* of the write buffer, in memory */
+#define BLOCK_BYTES (16 << 10)
+#define LEVEL1_WRITE_BUFFERS 4       /* level 1 holds as much as level 0 */
+#define OPEN_FILES_MAX 512
+#define BACKGROUND_JOBS 2
+#define SYNC_EVERY_BYTES (1 << 20)
+#define INFO_LOG_BYTES (256 << 10)
+#define INFO_LOGS_KEPT 2
+#define INFO_LOG_WARN 2
+#define MANIFEST_BYTES (4 << 20)
+
+#define DEFAULT_WRITE_BUFFER_BYTES ((size_t)16 << 20)
+#define DEFAULT_WRITE_BUFFERS 4
+#define WRITE_BUFFER_BYTES_MIN ((size_t)64 << 10)
+#define DEFAULT_BLOCK_CACHE_BYTES ((size_t)16 << 20)
+
+/* RocksDB insists on a family "default"; ours that is always there is it. */
+static const struct {
+	const char *name;
+	bool busy, filter, bloom;
+} families[INDEX_FAMILIES] = {
+	[INDEX_META] = { "default", false, false, false },
+	[INDEX_CRAWL] = { "crawl", false, false, false },
+	[INDEX_QUEUE] = { "queue", true, false, false },
+	[INDEX_URL] = { "url", true, false, false },
+	[INDEX_JOURNAL] = { "journal", true, false, false },
+	[INDEX_LOG] = { "log", false, false, false },
+	[INDEX_WARC] = { "warc", false, false, false },
+	[INDEX_KNOWN] = { "known", false, true, false },
+	[INDEX_DIGEST] = { "digest", true, true, true },
+	[INDEX_CONTROL] = { "control", false, false, false },
+};
+
+struct index {
+	rocksdb_t *db;
+	rocksdb_column_family_handle_t *handles[INDEX_FAMILIES];
+	rocksdb_options_t *options[INDEX_FAMILIES];
+	rocksdb_cache_t *cache;
+	rocksdb_writeoptions_t *write;
+	rocksdb_readoptions_t *read;
+	rocksdb_flushoptions_t *flush;
+};
+
+struct index_batch {
+	rocksdb_writebatch_t *batch;
+};
+
+struct index_iter {
+	rocksdb_iterator_t *it;
+};
+
+/* Files in memory outlive an index, as a disk does: one "disk" per process. */
+static struct {
+	pthread_mutex_t lock;
+	rocksdb_env_t *env;
+} memory = { PTHREAD_MUTEX_INITIALIZER, NULL };
+
+static rocksdb_env_t *
+memory_env(void)
+{
+	pthread_mutex_lock(&memory.lock);
+	if (memory.env == NULL)
+		memory.env = rocksdb_create_mem_env();
+	rocksdb_env_t *env = memory.env;
+	pthread_mutex_unlock(&memory.lock);
+	return env;
+}
+
+void
+index_forget_memory(void)
+{
+	pthread_mutex_lock(&memory.lock);
+	if (memory.env != NULL)
+		rocksdb_env_destroy(memory.env);
+	memory.env = NULL;
+	pthread_mutex_unlock(&memory.lock);
+}
+
+/* RocksDB tells kinds of errors apart by the beginning of their text. */
+static enum err
+err_of(struct str text)
+{
+	static const struct {
+		struct str start;
+		enum err err;
+	} kinds[] = {
+		{ { "Corruption", 10 }, ERR_CORRUPT },
+		{ { "NotFound", 8 }, ERR_ABSENT },
+		{ { "IO error: No space", 18 }, ERR_DISK_FULL },
+		{ { "IO error: While lock file", 25 }, ERR_BUSY },
+		{ { "IO error: lock ", 15 }, ERR_BUSY },
+		{ { "IO error", 8 }, ERR_IO },
+		{ { "Shutdown in progress", 20 }, ERR_CLOSED },
+		{ { "Invalid argument", 16 }, ERR_CORRUPT },
+	};
+
+	/* A full disk may stand at the end: "IO error: ...: No space ...". */
+	if (str_find(text, STR("No space left on device")) < text.n ||
+	    str_find(text, STR("Disk quota exceeded")) < text.n ||
+	    str_find(text, STR("Space limit reached")) < text.n)
+		return ERR_DISK_FULL;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (str_starts(text, kinds[i].start))
+			return kinds[i].err;
+	return ERR_BROKEN;
+}
+
+/* Note RocksDB's text, which is ours to free. */
+static enum err
+tell(struct why *w, const char *what, char *text)
+{
+	if (text == NULL)
+		return OK;
+	enum err e = err_of(str_of(text));
+	why(w, e, "index: cannot %s: %s", what, text);
+	rocksdb_free(text);
+	return e;
+}
+
+static void
+set_table(rocksdb_options_t *o, rocksdb_cache_t *cache, bool filter)
+{
+	rocksdb_block_based_table_options_t *t =
+	    rocksdb_block_based_options_create();
+
+	rocksdb_block_based_options_set_block_size(t, BLOCK_BYTES);
+	rocksdb_block_based_options_set_block_cache(t, cache);
+	rocksdb_block_based_options_set_format_version(t, 5);
+	/* In the cache they have a limit; beside it they would have none. */
+	rocksdb_block_based_options_set_cache_index_and_filter_blocks(t, 1);
+	rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(
+	    t, 1);
+	if (filter)
+		rocksdb_block_based_options_set_filter_policy(t,
+		    rocksdb_filterpolicy_create_ribbon(FILTER_BITS));
+	rocksdb_options_set_block_based_table_factory(o, t);
+	rocksdb_block_based_options_destroy(t);
+}
+
+/* What holds for the whole database. */
+static void
+set_database(rocksdb_options_t *o, const struct index_options *in)
+{
+	rocksdb_options_set_create_if_missing(o, 1);
+	rocksdb_options_set_create_missing_column_families(o, 1);
+	if (in->in_memory)
+		rocksdb_options_set_env(o, memory_env());
+	rocksdb_options_set_atomic_flush(o, 1);
+	rocksdb_options_set_paranoid_checks(o, 1);
+	rocksdb_options_set_max_background_jobs(o, BACKGROUND_JOBS);
+	rocksdb_options_set_bytes_per_sync(o, SYNC_EVERY_BYTES);
+	rocksdb_options_set_max_open_files(o, OPEN_FILES_MAX);
+	rocksdb_options_set_max_manifest_file_size(o, MANIFEST_BYTES);
+	rocksdb_options_set_info_log_level(o, INFO_LOG_WARN);
+	rocksdb_options_set_max_log_file_size(o, INFO_LOG_BYTES);
+	rocksdb_options_set_keep_log_file_num(o, INFO_LOGS_KEPT);
+	rocksdb_options_set_stats_dump_period_sec(o, 0);
+	rocksdb_options_set_stats_persist_period_sec(o, 0);
+	/* One thread writes: no need for an arena per core. */
+	rocksdb_options_set_allow_concurrent_memtable_write(o, 0);
+	rocksdb_options_set_enable_write_thread_adaptive_yield(o, 0);
+	/* The limit of all families' memory together. */
+	rocksdb_options_set_db_write_buffer_size(o,
+	    in->write_buffer_bytes * in->write_buffers);
+	rocksdb_options_set_write_buffer_size(o, in->write_buffer_bytes);
+	rocksdb_options_set_max_write_buffer_number(o,
+	    (int)in->write_buffers);
+	rocksdb_options_set_max_bytes_for_level_base(o,
+	    LEVEL1_WRITE_BUFFERS * (uint64_t)in->write_buffer_bytes);
+	rocksdb_options_set_level_compaction_dynamic_level_bytes(o, 1);
+	rocksdb_options_set_compression(o, rocksdb_lz4_compression);
+	rocksdb_options_set_bottommost_compression(o,
+	    rocksdb_zstd_compression);
+}
+
+/*
+ * index_close() is to leave what a crash would: RocksDB's own close would
+ * write what its log did not have.  7.8 has this setting in no call of C.
+ */
+static enum err
+dont_flush_at_close(rocksdb_options_t **op, struct why *w)
+{
+	rocksdb_options_t *o = rocksdb_options_create();
+	char *text = NULL;
+
+	rocksdb_get_options_from_string(*op, "avoid_flush_during_shutdown=true",
+	    o, &text);
+	rocksdb_options_destroy(*op);
+	*op = o;
+	return tell(w, "set options", text);
+}
+
+static void
+set_family(struct index *x, enum index_family f, rocksdb_options_t *base)
+{
+	rocksdb_options_t *o = rocksdb_options_create_copy(base);
+	size_t block = families[f].busy ? ARENA_BUSY_BYTES : ARENA_RARE_BYTES;
+
+	/* RocksDB asserts that an empty table is not almost full. */
+	rocksdb_options_set_arena_block_size(o,
+	    MIN(block, rocksdb_options_get_write_buffer_size(base) / 16));
+	if (families[f].bloom) {
+		rocksdb_options_set_memtable_whole_key_filtering(o, 1);
+		rocksdb_options_set_memtable_prefix_bloom_size_ratio(o,
+		    DIGEST_BLOOM_SHARE);
+	}
+	set_table(o, x->cache, families[f].filter);
+	x->options[f] = o;
+}
+
+static enum err
+open_database(struct index *x, const char *dir, rocksdb_options_t *base,
+    struct why *w)
+{
+	const char *names[INDEX_FAMILIES];
+	char *text = NULL;
+
+	for (size_t f = 0; f < INDEX_FAMILIES; f++) {
+		names[f] = families[f].name;
+		set_family(x, (enum index_family)f, base);
+	}
+	x->db = rocksdb_open_column_families(base, dir, INDEX_FAMILIES, names,
+	    (const rocksdb_options_t *const *)x->options, x->handles, &text);
+	if (text == NULL)
+		return OK;
+	x->db = NULL;
+	return tell(w, dir, text);
+}
+
+enum err
+index_open(const char *dir, const struct index_options *given,
+    struct index **out, struct why *w)
+{
+	struct index_options in = *given;
+	struct index *x = mem_new(sizeof(*x));
+
+	*out = NULL;
+	if (in.write_buffer_bytes == 0)
+		in.write_buffer_bytes = DEFAULT_WRITE_BUFFER_BYTES;
+	if (in.write_buffers == 0)
+		in.write_buffers = DEFAULT_WRITE_BUFFERS;
+	in.write_buffer_bytes = MAX(in.write_buffer_bytes,
+	    WRITE_BUFFER_BYTES_MIN);
+	in.write_buffers = MAX(in.write_buffers, 2);
+	if (in.block_cache_bytes == 0)
+		in.block_cache_bytes = DEFAULT_BLOCK_CACHE_BYTES;
+	x->cache = rocksdb_cache_create_lru(in.block_cache_bytes);
+	x->write = rocksdb_writeoptions_create();
+	rocksdb_writeoptions_disable_WAL(x->write, 1);
+	x->read = rocksdb_readoptions_create();
+	x->flush = rocksdb_flushoptions_create();
+	rocksdb_flushoptions_set_wait(x->flush, 1);
+	rocksdb_options_t *base = rocksdb_options_create();
+	set_database(base, &in);
+	enum err e = dont_flush_at_close(&base, w);
+	if (e == OK)
+		e = open_database(x, dir, base, w);
+	rocksdb_options_destroy(base);
+	if (e == OK)
+		*out = x;
+	else
+		index_close(&x);
+	return e;
+}
+
+void
+index_close(struct index **xp)
+{
+	struct index *x = *xp;
+
+	if (x == NULL)
+		return;
+	for (size_t f = 0; f < INDEX_FAMILIES; f++)
+		if (x->handles[f] != NULL)
+			rocksdb_column_family_handle_destroy(x->handles[f]);
+	if (x->db != NULL)
+		rocksdb_close(x->db);
+	for (size_t f = 0; f < INDEX_FAMILIES; f++)
+		if (x->options[f] != NULL)
+			rocksdb_options_destroy(x->options[f]);
+	rocksdb_flushoptions_destroy(x->flush);
+	rocksdb_readoptions_destroy(x->read);
+	rocksdb_writeoptions_destroy(x->write);
+	rocksdb_cache_destroy(x->cache);
+	mem_free(xp);
+}
+
+struct index_batch *
+index_batch_new(void)
+{
+	struct index_batch *b = mem_new(sizeof(*b));
+
+	b->batch = rocksdb_writebatch_create();
+	return b;
+}
+
+void
+index_batch_free(struct index_batch **bp)
+{
+	if (*bp == NULL)
+		return;
+	rocksdb_writebatch_destroy((*bp)->batch);
+	mem_free(bp);
+}
+
+void
+index_put(struct index *x, struct index_batch *b, enum index_family f,
+    struct str key, struct str value)
+{
+	rocksdb_writebatch_put_cf(b->batch, x->handles[f], key.p, key.n,
+	    value.p, value.n);
+}
+
+void
+index_delete(struct index *x, struct index_batch *b, enum index_family f,
+    struct str key)
+{
+	rocksdb_writebatch_delete_cf(b->batch, x->handles[f], key.p, key.n);
+}
+
+void
+index_delete_range(struct index *x, struct index_batch *b,
+    enum index_family f, struct str from, struct str to)
+{
+	rocksdb_writebatch_delete_range_cf(b->batch, x->handles[f], from.p,
+	    from.n, to.p, to.n);
+}
+
+enum err
+index_write(struct index *x, struct index_batch *b, struct why *w)
+{
+	char *text = NULL;
+
+	rocksdb_write(x->db, x->write, b->batch, &text);
+	rocksdb_writebatch_clear(b->batch);
+	return tell(w, "write", text);
+}
+
+/*
+ * A flush that RocksDB begins by itself takes all families together.  One that
+ * we ask for goes family by family (7.8 has no other call in C), so `meta`,
+ * which says up to where the others are complete, must be the last.
+ */
+enum err
+index_flush(struct index *x, struct why *w)
+{
+	enum err e = OK;
+
+	for (size_t i = 1; i <= INDEX_FAMILIES && e == OK; i++) {
+		size_t f = (INDEX_META + i) % INDEX_FAMILIES;
+		char *text = NULL;
+		rocksdb_flush_cf(x->db, x->flush, x->handles[f], &text);
+		e = tell(w, "flush", text);
+	}
+	return e;
+}
+
+enum err
+index_get(struct index *x, enum index_family f, struct str key,
+    struct arena *a, struct str *value, struct why *w)
+{
+	char *text = NULL;
+	size_t n;
+
+	*value = STR_NONE;
+	rocksdb_pinnableslice_t *slice = rocksdb_get_pinned_cf(x->db, x->read,
+	    x->handles[f], key.p, key.n, &text);
+	if (text != NULL)
+		return tell(w, "read", text);
+	if (slice == NULL)
+		return why(w, ERR_ABSENT, "index: no such key in %s",
+		    families[f].name);
+	const char *p = rocksdb_pinnableslice_value(slice, &n);
+	*value = arena_copy(a, (struct str){ p, n });
+	rocksdb_pinnableslice_destroy(slice);
+	return OK;
+}
+
+struct index_iter *
+index_iter_new(struct index *x, enum index_family f)
+{
+	struct index_iter *i = mem_new(sizeof(*i));
+
+	i->it = rocksdb_create_iterator_cf(x->db, x->read, x->handles[f]);
+	return i;
+}
+
+void
+index_iter_free(struct index_iter **ip)
+{
+	if (*ip == NULL)
+		return;
+	rocksdb_iter_destroy((*ip)->it);
+	mem_free(ip);
+}
+
+void
+index_iter_seek(struct index_iter *i, struct str from)
+{
+	rocksdb_iter_seek(i->it, from.n == 0 ? "" : from.p, from.n);
+}
+
+void
+index_iter_seek_last(struct index_iter *i, struct str upto)
+{
+	rocksdb_iter_seek_for_prev(i->it, upto.n == 0 ? "" : upto.p, upto.n);
+}
+
+bool
+index_iter_valid(struct index_iter *i, struct str *key, struct str *value)
+{
+	*key = *value = STR_NONE;
+	if (!rocksdb_iter_valid(i->it))
+		return false;
+	key->p = rocksdb_iter_key(i->it, &key->n);
+	value->p = rocksdb_iter_value(i->it, &value->n);
+	return true;
+}
+
+void
+index_iter_next(struct index_iter *i)
+{
+	rocksdb_iter_next(i->it);
+}
+
+void
+index_iter_prev(struct index_iter *i)
+{
+	rocksdb_iter_prev(i->it);
+}
+
+enum err
+index_iter_error(struct index_iter *i, struct why *w)
+{
+	char *text = NULL;
+
+	rocksdb_iter_get_error(i->it, &text);
+	return tell(w, "walk", text);
+}
+
+uint64_t
+index_property(struct index *x, enum index_family f, const char *name)
+{
+	uint64_t v = 0;
+
+	if (rocksdb_property_int_cf(x->db, x->handles[f], name, &v) != 0)
+		return 0;
+	return v;
+}

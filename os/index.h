@@ -1,0 +1,69 @@
+/*
+ * index -- RocksDB as the ledger's index: its own log off (LEDGER.md).
+ *
+ * Keys are bytes in one of a few families.  What was written is in memory until
+ * index_flush() returned; the commit log replays what a crash took.
+ *
+ * Thread: one at a time for writes; reads (get, iterators) from any.
+ */
+#ifndef OS_INDEX_H
+#define OS_INDEX_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+enum index_family {
+	INDEX_META, INDEX_CRAWL, INDEX_QUEUE, INDEX_URL, INDEX_JOURNAL,
+	INDEX_LOG, INDEX_WARC, INDEX_KNOWN, INDEX_DIGEST, INDEX_CONTROL,
+	INDEX_FAMILIES
+};
+
+struct index;
+struct index_batch;
+struct index_iter;
+struct index_options {
+	size_t write_buffer_bytes, write_buffers;
+	size_t block_cache_bytes;
+	bool in_memory;              /* the simulator's */
+};
+
+MUST_USE enum err index_open(const char *dir, const struct index_options *,
+    struct index **, struct why *);
+void index_close(struct index **);   /* does not flush */
+/*
+ * Files "in_memory" outlive index_close(), as files do, so that a simulator can
+ * open them again.  Forget them all; no such index may be open.
+ */
+void index_forget_memory(void);
+
+struct index_batch *index_batch_new(void);
+void index_batch_free(struct index_batch **);
+void index_put(struct index *, struct index_batch *, enum index_family,
+    struct str key, struct str value);
+void index_delete(struct index *, struct index_batch *, enum index_family,
+    struct str key);
+void index_delete_range(struct index *, struct index_batch *,
+    enum index_family, struct str from, struct str to);
+/* Apply the batch whole and empty it. */
+MUST_USE enum err index_write(struct index *, struct index_batch *,
+    struct why *);
+/* All written so far reaches the disk before this returns. */
+MUST_USE enum err index_flush(struct index *, struct why *);
+
+/* ABSENT when there is none; the value is copied into `a`. */
+MUST_USE enum err index_get(struct index *, enum index_family, struct str key,
+    struct arena *a, struct str *value, struct why *);
+
+/* A snapshot walk.  index_iter_seek() to the first key >= `from`. */
+struct index_iter *index_iter_new(struct index *, enum index_family);
+void index_iter_free(struct index_iter **);
+void index_iter_seek(struct index_iter *, struct str from);
+void index_iter_seek_last(struct index_iter *, struct str upto);  /* <= upto */
+bool index_iter_valid(struct index_iter *, struct str *key, struct str *value);
+void index_iter_next(struct index_iter *);
+void index_iter_prev(struct index_iter *);
+MUST_USE enum err index_iter_error(struct index_iter *, struct why *);
+/* A RocksDB property of a family, such as "rocksdb.estimate-num-keys". */
+uint64_t index_property(struct index *, enum index_family, const char *name);
+
+#endif

@@ -1,0 +1,440 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/index.h"
+
+static const struct index_options small = {
+	.write_buffer_bytes = 64 << 10, .write_buffers = 3,
+	.block_cache_bytes = 1 << 20,
+};
+static char dir[200], work[180];
+
+static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+static int
+setup(void **state)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	(void)state;
+	snprintf(work, sizeof(work), "%s/index-test-XXXXXX",
+	    tmp != NULL && strlen(tmp) < 100 ? tmp : "/tmp");
+	if (mkdtemp(work) == NULL)
+		return -1;
+	snprintf(dir, sizeof(dir), "%s/db", work);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	return nftw(work, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static struct index *
+open_ok(const char *path, const struct index_options *o)
+{
+	struct index *x;
+	struct why w = WHY_INIT;
+
+	if (index_open(path, o, &x, &w) != OK)
+		fail_msg("%s", w.text);
+	return x;
+}
+
+static void
+put_one(struct index *x, enum index_family f, struct str k, struct str v)
+{
+	struct index_batch *b = index_batch_new();
+	struct why w = WHY_INIT;
+
+	index_put(x, b, f, k, v);
+	assert_int_equal(index_write(x, b, &w), OK);
+	index_batch_free(&b);
+	assert_null(b);
+}
+
+static void
+expect(struct index *x, enum index_family f, struct str k, const char *want)
+{
+	struct arena a = ARENA_INIT;
+	struct str v;
+	struct why w = WHY_INIT;
+	enum err e = index_get(x, f, k, &a, &v, &w);
+
+	if (want == NULL) {
+		assert_int_equal(e, ERR_ABSENT);
+		assert_int_equal(v.n, 0);
+		assert_true(w.text[0] != '\0');
+	} else {
+		assert_int_equal(e, OK);
+		assert_true(str_eq(v, str_of(want)));
+	}
+	arena_free(&a);
+}
+
+/* What close and open leave: that which was flushed, and no more. */
+static void
+only_flushed_survives(const char *path, const struct index_options *o)
+{
+	struct why w = WHY_INIT;
+	struct index *x = open_ok(path, o);
+
+	for (int f = 0; f < INDEX_FAMILIES; f++)
+		put_one(x, (enum index_family)f, STR("a"), STR("1"));
+	assert_int_equal(index_flush(x, &w), OK);
+	for (int f = 0; f < INDEX_FAMILIES; f++) {
+		put_one(x, (enum index_family)f, STR("a"), STR("2"));
+		put_one(x, (enum index_family)f, STR("b"), STR("2"));
+		expect(x, (enum index_family)f, STR("a"), "2");
+	}
+	index_close(&x);
+	assert_null(x);
+	x = open_ok(path, o);
+	for (int f = 0; f < INDEX_FAMILIES; f++) {
+		expect(x, (enum index_family)f, STR("a"), "1");
+		expect(x, (enum index_family)f, STR("b"), NULL);
+	}
+	index_close(&x);
+	index_close(&x);
+}
+
+static void
+test_flushed_survives(void **state)
+{
+	(void)state;
+	only_flushed_survives(dir, &small);
+}
+
+static void
+test_in_memory(void **state)
+{
+	struct index_options o = small;
+	struct index *x;
+
+	(void)state;
+	o.in_memory = true;
+	only_flushed_survives("/nowhere/at/all", &o);
+	assert_int_not_equal(access("/nowhere", F_OK), 0);
+	index_forget_memory();
+	x = open_ok("/nowhere/at/all", &o);
+	expect(x, INDEX_META, STR("a"), NULL);
+	index_close(&x);
+	index_forget_memory();
+}
+
+static void
+test_defaults(void **state)
+{
+	struct index_options none = { 0 };
+	struct index *x = open_ok(dir, &none);
+
+	(void)state;
+	put_one(x, INDEX_URL, STR("k"), STR(""));
+	expect(x, INDEX_URL, STR("k"), "");
+	assert_int_equal(index_property(x, INDEX_URL,
+	    "rocksdb.num-entries-active-mem-table"), 1);
+	assert_int_equal(index_property(x, INDEX_KNOWN,
+	    "rocksdb.num-entries-active-mem-table"), 0);
+	assert_int_equal(index_property(x, INDEX_URL, "no.such.thing"), 0);
+	index_close(&x);
+}
+
+static void
+test_batch(void **state)
+{
+	struct index *x = open_ok(dir, &small);
+	struct index_batch *b = index_batch_new();
+	struct why w = WHY_INIT;
+
+	(void)state;
+	put_one(x, INDEX_CRAWL, STR("c"), STR("old"));
+	index_put(x, b, INDEX_URL, STR("a"), STR("1"));
+	index_put(x, b, INDEX_URL, STR("ab"), STR("2"));
+	index_put(x, b, INDEX_URL, STR("b"), STR("3"));
+	index_put(x, b, INDEX_QUEUE, STR("a"), STR("4"));
+	index_delete(x, b, INDEX_CRAWL, STR("c"));
+	/* Nothing before index_write(). */
+	expect(x, INDEX_URL, STR("a"), NULL);
+	assert_int_equal(index_write(x, b, &w), OK);
+	expect(x, INDEX_URL, STR("a"), "1");
+	expect(x, INDEX_QUEUE, STR("a"), "4");
+	expect(x, INDEX_CRAWL, STR("c"), NULL);
+	/* The batch is empty again: the old puts do not come twice. */
+	index_delete_range(x, b, INDEX_URL, STR("a"), STR("b"));
+	assert_int_equal(index_write(x, b, &w), OK);
+	expect(x, INDEX_URL, STR("a"), NULL);
+	expect(x, INDEX_URL, STR("ab"), NULL);
+	expect(x, INDEX_URL, STR("b"), "3");
+	expect(x, INDEX_QUEUE, STR("a"), "4");
+	index_batch_free(&b);
+	index_batch_free(&b);
+	index_close(&x);
+}
+
+static void
+key_of(char out[static 4], unsigned n)
+{
+	out[0] = (char)(n >> 24);
+	out[1] = (char)(n >> 16);
+	out[2] = (char)(n >> 8);
+	out[3] = (char)n;
+}
+
+static unsigned
+number_of(struct str key)
+{
+	struct reader r = reader_of(key);
+
+	return read_be32(&r);
+}
+
+/* Even numbers 0 to 19,998, half of them flushed, half in memory. */
+static void
+fill_evens(struct index *x)
+{
+	struct index_batch *b = index_batch_new();
+	struct why w = WHY_INIT;
+	char k[4];
+
+	for (unsigned half = 0; half < 2; half++) {
+		for (unsigned i = half; i < 10000; i += 2) {
+			key_of(k, i * 2);
+			index_put(x, b, INDEX_JOURNAL, (struct str){ k, 4 },
+			    (struct str){ k + 2, 2 });
+		}
+		assert_int_equal(index_write(x, b, &w), OK);
+		if (half == 0)
+			assert_int_equal(index_flush(x, &w), OK);
+	}
+	index_batch_free(&b);
+}
+
+static void
+test_iterate(void **state)
+{
+	struct index *x = open_ok(dir, &small);
+	struct why w = WHY_INIT;
+	struct str k, v;
+	unsigned n = 0;
+	char from[4];
+
+	(void)state;
+	fill_evens(x);
+	struct index_iter *i = index_iter_new(x, INDEX_JOURNAL);
+	/* It is a snapshot: what comes later is not seen. */
+	put_one(x, INDEX_JOURNAL, STR("\0\0\0\1"), STR("later"));
+	for (index_iter_seek(i, STR_NONE); index_iter_valid(i, &k, &v);
+	    index_iter_next(i)) {
+		assert_int_equal(number_of(k), n * 2);
+		assert_memory_equal(v.p, k.p + 2, 2);
+		n++;
+	}
+	assert_int_equal(n, 10000);
+	key_of(from, 5001);
+	index_iter_seek(i, (struct str){ from, 4 });
+	assert_true(index_iter_valid(i, &k, &v));
+	assert_int_equal(number_of(k), 5002);
+	index_iter_seek_last(i, (struct str){ from, 4 });
+	assert_true(index_iter_valid(i, &k, &v));
+	assert_int_equal(number_of(k), 5000);
+	index_iter_prev(i);
+	assert_true(index_iter_valid(i, &k, &v));
+	assert_int_equal(number_of(k), 4998);
+	key_of(from, 5000);
+	index_iter_seek_last(i, (struct str){ from, 4 });
+	assert_true(index_iter_valid(i, &k, &v));
+	assert_int_equal(number_of(k), 5000);
+	key_of(from, 20000);
+	index_iter_seek(i, (struct str){ from, 4 });
+	assert_false(index_iter_valid(i, &k, &v));
+	assert_int_equal(k.n, 0);
+	assert_int_equal(index_iter_error(i, &w), OK);
+	index_iter_free(&i);
+	assert_null(i);
+	index_iter_free(&i);
+	index_close(&x);
+}
+
+static void
+test_second_open_is_busy(void **state)
+{
+	struct index *x = open_ok(dir, &small), *y;
+	struct why w = WHY_INIT;
+
+	(void)state;
+	assert_int_equal(index_open(dir, &small, &y, &w), ERR_BUSY);
+	assert_null(y);
+	assert_non_null(strstr(w.text, dir));
+	index_close(&x);
+}
+
+/* Flip one byte in every file of a kind. */
+static const char *flip_suffix;
+static int flipped;
+
+static int
+flip_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	unsigned char c;
+	size_t n = strlen(path), m = strlen(flip_suffix);
+
+	(void)at;
+	if (type != FTW_F || n < m || strcmp(path + n - m, flip_suffix) != 0)
+		return 0;
+	int fd = open(path, O_RDWR);
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, &c, 1, 100), 1);
+	c ^= 0x10;
+	assert_int_equal(pwrite(fd, &c, 1, 100), 1);
+	close(fd);
+	assert_true(st->st_size > 100);
+	flipped++;
+	return 0;
+}
+
+static void
+test_corruption(void **state)
+{
+	struct index *x = open_ok(dir, &small);
+	struct arena a = ARENA_INIT;
+	struct str v, k;
+	struct why w = WHY_INIT;
+
+	(void)state;
+	fill_evens(x);
+	assert_int_equal(index_flush(x, &w), OK);
+	index_close(&x);
+	flip_suffix = ".sst";
+	flipped = 0;
+	assert_int_equal(nftw(dir, flip_one, 16, FTW_PHYS), 0);
+	assert_true(flipped > 0);
+	x = open_ok(dir, &small);
+	assert_int_equal(index_get(x, INDEX_JOURNAL, STR("\0\0\0\0"), &a, &v,
+	    &w), ERR_CORRUPT);
+	assert_true(w.text[0] != '\0');
+	struct index_iter *i = index_iter_new(x, INDEX_JOURNAL);
+	index_iter_seek(i, STR_NONE);
+	while (index_iter_valid(i, &k, &v))
+		index_iter_next(i);
+	w = WHY_INIT;
+	assert_int_equal(index_iter_error(i, &w), ERR_CORRUPT);
+	index_iter_free(&i);
+	index_close(&x);
+	arena_free(&a);
+}
+
+static void
+test_unopenable(void **state)
+{
+	struct index *x;
+	struct why w = WHY_INIT;
+	FILE *f = fopen(dir, "w");
+
+	(void)state;
+	assert_non_null(f);
+	fclose(f);
+	assert_int_equal(index_open(dir, &small, &x, &w), ERR_IO);
+	assert_null(x);
+	assert_true(w.text[0] != '\0');
+}
+
+/*
+ * A crash at any moment leaves all families as of one batch: each batch puts
+ * its number into three families, with values that fill one of them quickly,
+ * so that RocksDB flushes by itself while we write.
+ */
+static void
+write_and_die(void)
+{
+	struct index *x = open_ok(dir, &small);
+	struct index_batch *b = index_batch_new();
+	char v[3000];
+	struct why w = WHY_INIT;
+	char k[4];
+
+	memset(v, 'x', sizeof(v));
+	for (unsigned n = 1; n <= 500; n++) {
+		key_of(k, n);
+		index_put(x, b, INDEX_META, STR("n"), (struct str){ k, 4 });
+		index_put(x, b, INDEX_URL, (struct str){ k, 4 },
+		    (struct str){ v, sizeof(v) });
+		index_put(x, b, INDEX_DIGEST, (struct str){ k, 4 }, STR(""));
+		if (index_write(x, b, &w) != OK)
+			_exit(1);
+	}
+	_exit(0);
+}
+
+static unsigned
+last_number(struct index *x, enum index_family f)
+{
+	struct index_iter *i = index_iter_new(x, f);
+	struct str k, v;
+	unsigned n = 0;
+
+	index_iter_seek_last(i, STR("\xff\xff\xff\xff"));
+	if (index_iter_valid(i, &k, &v))
+		n = number_of(f == INDEX_META ? v : k);
+	index_iter_free(&i);
+	return n;
+}
+
+static void
+test_crash_is_consistent(void **state)
+{
+	int status;
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0)
+		write_and_die();
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	struct index *x = open_ok(dir, &small);
+	unsigned n = last_number(x, INDEX_META);
+	assert_true(n > 0 && n <= 500);
+	assert_int_equal(last_number(x, INDEX_URL), n);
+	assert_int_equal(last_number(x, INDEX_DIGEST), n);
+	index_close(&x);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_crash_is_consistent,
+		    setup, teardown),
+		cmocka_unit_test_setup_teardown(test_flushed_survives, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(test_in_memory, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(test_defaults, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_batch, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_iterate, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_second_open_is_busy,
+		    setup, teardown),
+		cmocka_unit_test_setup_teardown(test_corruption, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(test_unopenable, setup,
+		    teardown),
+	};
+
+	return cmocka_run_group_tests_name("index", tests, NULL, NULL);
+}

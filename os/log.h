@@ -1,0 +1,36 @@
+/*
+ * log -- one line per event: "time level module.event key=value ...".
+ *
+ *     log_info("ledger.recovered", "groups=%llu cut=%llu", ...);
+ *
+ * Values with blanks are written by the caller as key="..." through log_quote.
+ * Secrets never come here.  Thread: any; a line is one write(2).
+ */
+#ifndef OS_LOG_H
+#define OS_LOG_H
+
+#include "base/err.h"
+#include "base/bytes.h"
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_OFF };
+
+/* Lines at `level` and above go to `fd` (2 at first, from LOG_WARN on). */
+void log_open(enum log_level level, int fd, bool json);
+bool log_wants(enum log_level);
+void log_line(enum log_level, const char *event, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+#define log_debug(...) \
+	(log_wants(LOG_DEBUG) ? log_line(LOG_DEBUG, __VA_ARGS__) : (void)0)
+#define log_info(...) \
+	(log_wants(LOG_INFO) ? log_line(LOG_INFO, __VA_ARGS__) : (void)0)
+#define log_warn(...) \
+	(log_wants(LOG_WARN) ? log_line(LOG_WARN, __VA_ARGS__) : (void)0)
+#define log_error(...) \
+	(log_wants(LOG_ERROR) ? log_line(LOG_ERROR, __VA_ARGS__) : (void)0)
+/* Text as a value: quoted, control bytes as \xHH, at most 300 bytes of it. */
+struct log_text {
+	char text[640];
+};
+const char *log_quote(struct log_text *, struct str);
+
+#endif

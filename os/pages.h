@@ -1,0 +1,18 @@
+/*
+ * pages -- memory straight from the system, for tables that grow by copying:
+ * what is freed goes back at once and leaves no holes among other memory.
+ *
+ * Worth it from half a page on.  Memory that cannot be had ends the program,
+ * as in base/base.h.  Thread: any.
+ */
+#ifndef OS_PAGES_H
+#define OS_PAGES_H
+
+#include "base/base.h"
+
+#define PAGE_BYTES ((size_t)4096)
+
+void *pages_new(size_t bytes);             /* zeroed; bytes is not 0 */
+void pages_free(void *, size_t bytes);     /* as given to pages_new() */
+
+#endif

@@ -1,0 +1,109 @@
+#include "os/pool.h"
+
+#include <pthread.h>
+
+struct pool {
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	struct job *first, **last;
+	size_t waiting;
+	bool closing;
+	unsigned threads_n;
+	pthread_t threads[];
+};
+
+static void
+run_job(struct job *j)
+{
+	struct loop *home = j->home;
+
+	j->run(j);
+	if (home != NULL)
+		loop_post(home, &j->mail);
+}
+
+static struct job *
+take_job(struct pool *p)
+{
+	pthread_mutex_lock(&p->lock);
+	while (p->first == NULL && !p->closing)
+		pthread_cond_wait(&p->more, &p->lock);
+	struct job *j = p->first;
+	if (j != NULL) {
+		p->first = j->next;
+		p->waiting--;
+		if (p->first == NULL)
+			p->last = &p->first;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return j;
+}
+
+static void *
+thread_main(void *arg)
+{
+	struct pool *p = arg;
+	struct job *j;
+
+	pthread_setname_np(pthread_self(), "pool");
+	while ((j = take_job(p)) != NULL)
+		run_job(j);
+	return NULL;
+}
+
+struct pool *
+pool_new(unsigned threads)
+{
+	struct pool *p = mem_new(sizeof(*p) + threads * sizeof(p->threads[0]));
+
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->more, NULL);
+	p->last = &p->first;
+	p->threads_n = threads;
+	for (unsigned i = 0; i < threads; i++)
+		CHECK(pthread_create(&p->threads[i], NULL, thread_main, p) == 0);
+	return p;
+}
+
+void
+pool_free(struct pool **pp)
+{
+	struct pool *p = *pp;
+
+	if (p == NULL)
+		return;
+	pthread_mutex_lock(&p->lock);
+	p->closing = true;
+	pthread_cond_broadcast(&p->more);
+	pthread_mutex_unlock(&p->lock);
+	for (unsigned i = 0; i < p->threads_n; i++)
+		pthread_join(p->threads[i], NULL);
+	pthread_cond_destroy(&p->more);
+	pthread_mutex_destroy(&p->lock);
+	mem_free(pp);
+}
+
+void
+pool_submit(struct pool *p, struct job *j)
+{
+	if (p->threads_n == 0) {
+		run_job(j);
+		return;
+	}
+	j->next = NULL;
+	pthread_mutex_lock(&p->lock);
+	*p->last = j;
+	p->last = &j->next;
+	p->waiting++;
+	pthread_cond_signal(&p->more);
+	pthread_mutex_unlock(&p->lock);
+}
+
+size_t
+pool_waiting(struct pool *p)
+{
+	pthread_mutex_lock(&p->lock);
+	size_t n = p->waiting;
+	pthread_mutex_unlock(&p->lock);
+	return n;
+}

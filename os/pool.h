@@ -1,0 +1,27 @@
+/*
+ * pool -- a few threads for what blocks or is heavy.
+ *
+ * A job runs on one of them and comes back as mail to its home loop.  Without
+ * threads (a simulator) it runs at once, and still comes back as mail.
+ *
+ * Thread: pool_submit() any; new and free the owner's.
+ */
+#ifndef OS_POOL_H
+#define OS_POOL_H
+
+#include "os/loop.h"
+
+struct pool;
+struct job {
+	struct mail mail;                 /* back to `home`: deliver() is "done" */
+	struct job *next;
+	struct loop *home;                /* NULL: nobody waits, run() frees */
+	void (*run)(struct job *);        /* on the pool */
+};
+
+struct pool *pool_new(unsigned threads);
+void pool_free(struct pool **);           /* finishes what was submitted */
+void pool_submit(struct pool *, struct job *);
+size_t pool_waiting(struct pool *);       /* jobs submitted and not begun */
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * system -- what the machine has, and the ends of the program.  Thread: any.
+ */
+#ifndef OS_SYSTEM_H
+#define OS_SYSTEM_H
+
+#include "base/base.h"
+
+unsigned system_cores(void);           /* that this process may use; >= 1 */
+/* Raise the limit of open files as far as it goes; returns it. */
+uint64_t system_open_files(void);
+bool system_is_terminal(int fd);
+/* Columns of the terminal behind `fd`; 80 when it is none. */
+unsigned system_columns(int fd);
+/* Resident bytes now. */
+uint64_t system_rss_bytes(void);
+/* The host's name, for warcinfo. */
+void system_hostname(char *out, size_t size);
+
+#endif

@@ -1,0 +1,63 @@
+#include "os/transport.h"
+
+#include <arpa/inet.h>
+
+static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+void
+ip_to_text(const struct ip *ip, char out[static IP_TEXT_MAX])
+{
+	bool v4 = memcmp(ip->b, v4_mapped, sizeof(v4_mapped)) == 0;
+
+	CHECK(inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? ip->b + 12 : ip->b, out,
+	    IP_TEXT_MAX) != NULL);
+}
+
+bool
+ip_from_text(struct str text, struct ip *out)
+{
+	char copy[IP_TEXT_MAX];
+
+	if (text.n == 0 || text.n >= sizeof(copy) ||
+	    memchr(text.p, '\0', text.n) != NULL)
+		return false;
+	memcpy(copy, text.p, text.n);
+	copy[text.n] = '\0';
+	memcpy(out->b, v4_mapped, sizeof(v4_mapped));
+	if (inet_pton(AF_INET, copy, out->b + sizeof(v4_mapped)) == 1)
+		return true;
+	return inet_pton(AF_INET6, copy, out->b) == 1;
+}
+
+const char *
+transport_end_word(enum transport_end end)
+{
+	static const char *const words[] = {
+#define TRANSPORT_WORD(name, word, text) [TRANSPORT_##name] = word,
+		TRANSPORT_ENDS(TRANSPORT_WORD)
+#undef TRANSPORT_WORD
+	};
+
+	CHECK(end < TRANSPORT_END_COUNT);
+	return words[end];
+}
+
+const char *
+transport_end_text(enum transport_end end)
+{
+	static const char *const texts[] = {
+#define TRANSPORT_TEXT(name, word, text) [TRANSPORT_##name] = text,
+		TRANSPORT_ENDS(TRANSPORT_TEXT)
+#undef TRANSPORT_TEXT
+	};
+
+	CHECK(end < TRANSPORT_END_COUNT);
+	return texts[end];
+}
+
+void
+transport_free(struct transport **tp)
+{
+	if (*tp != NULL)
+		(*tp)->table->free(tp);
+}

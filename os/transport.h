@@ -1,0 +1,146 @@
+/*
+ * transport -- one HTTP exchange: a request out, an answer in, as bytes.
+ *
+ * A table, so that the simulator can put an invented web behind it.  The real
+ * one is libcurl's multi interface on the loop's descriptors (transport_curl.c).
+ * Redirects, cookies, robots and retries are not its business: one call is one
+ * request to one address.
+ *
+ *     start -> connected(address)? -> head(bytes) -> body(bytes)* -> done
+ *
+ * Thread: the loop's only.  Source: RFC 9110, RFC 9112.
+ */
+#ifndef OS_TRANSPORT_H
+#define OS_TRANSPORT_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "os/loop.h"
+
+/* An IP address: IPv4 is v4-mapped (::ffff:a.b.c.d). */
+struct ip {
+	uint8_t b[16];
+};
+#define IP_TEXT_MAX 48
+void ip_to_text(const struct ip *, char out[static IP_TEXT_MAX]);
+bool ip_from_text(struct str, struct ip *);  /* both families, no brackets */
+
+/* How an exchange ended; the vocabulary of realtime.md section 4. */
+#define TRANSPORT_ENDS(X)                                                   \
+	X(DONE,     "done",     "the answer is complete")                     \
+	X(DNS,      "dns",      "the host name could not be resolved")        \
+	X(CONNECT,  "connect",  "no connection could be made")                \
+	X(TLS,      "tls",      "the TLS handshake or certificate failed")    \
+	X(TIMEOUT,  "timeout",  "the answer took too long")                   \
+	X(RESET,    "reset",    "the connection was cut")                     \
+	X(PROTOCOL, "protocol", "the answer is not HTTP")                     \
+	X(BLOCKED,  "blocked",  "a private or local address")                 \
+	X(STOPPED,  "stopped",  "the caller wanted no more")                  \
+	X(PROXY,    "proxy",    "the proxy refused or failed")
+enum transport_end {
+#define TRANSPORT_ENUM(name, word, text) TRANSPORT_##name,
+	TRANSPORT_ENDS(TRANSPORT_ENUM)
+#undef TRANSPORT_ENUM
+	TRANSPORT_END_COUNT
+};
+const char *transport_end_word(enum transport_end);
+const char *transport_end_text(enum transport_end);
+
+struct transport_header {
+	struct str name, value;
+};
+
+/* Phase times in microseconds from start(); -1: not reached. */
+struct transport_times {
+	int64_t dns, connect, tls, first_byte, total;
+};
+
+struct exchange;
+struct exchange_events {
+	/*
+	 * The socket is connected to `ip` (the proxy's, with a proxy), nothing
+	 * is sent yet.  False ends the exchange with BLOCKED.  Called for reused
+	 * connections too.
+	 */
+	bool (*connected)(struct exchange *, const struct ip *ip);
+	/*
+	 * The head of the final answer as received, status line to blank line;
+	 * heads of 1xx answers are left out.  HTTP/2 heads come as HTTP/1.1
+	 * text.  False ends with STOPPED.
+	 */
+	bool (*head)(struct exchange *, struct str bytes, int status);
+	/*
+	 * Body bytes as received: transfer and content coding untouched (with
+	 * HTTP/2: DATA payload).  False ends with STOPPED.
+	 */
+	bool (*body)(struct exchange *, struct str bytes);
+	/* The last call; the exchange is the caller's again. */
+	void (*done)(struct exchange *, enum transport_end, struct str detail);
+};
+
+/*
+ * The caller fills the first part; all strings live until done().  The second
+ * part is the transport's to fill.
+ */
+struct exchange {
+	const struct exchange_events *events;
+	struct str method;                 /* "GET" */
+	struct str url;                    /* serialised, no fragment */
+	struct str host;                   /* as in the URL, with brackets */
+	uint16_t port;
+	bool tls, verify;                  /* verify: certificate and name */
+	const struct transport_header *headers;   /* in the order to be sent, */
+	size_t headers_n;                  /* Host included, exactly these */
+	struct str body;
+	const struct ip *addresses;        /* to be tried in this order; */
+	size_t addresses_n;                /* 0 only with a proxy */
+	struct str proxy;                  /* "http://h:p", "socks5h://h:p", */
+	                                   /* or empty; may hold credentials */
+	int64_t connect_ms, total_ms;      /* 0: no limit */
+	int64_t speed_bytes_min, speed_s;  /* below that for so long: TIMEOUT */
+	size_t head_bytes_max;             /* more: PROTOCOL */
+	bool http2;                        /* may be negotiated over TLS */
+
+	struct ip connected_ip;
+	int http_version;                  /* 10, 11, 20 */
+	bool reused;                       /* on a kept connection */
+	struct transport_times times;
+	struct str request_sent;           /* head as sent, valid until done() */
+	void *own;                         /* the transport's */
+};
+
+struct transport;
+struct transport_table {
+	void (*start)(struct transport *, struct exchange *);
+	/* End it now; done(STOPPED) is called before this returns. */
+	void (*stop)(struct transport *, struct exchange *);
+	void (*free)(struct transport **);
+};
+struct transport {
+	const struct transport_table *table;
+};
+
+struct transport_options {
+	size_t connections_max;            /* kept and in use, all hosts */
+	size_t host_connections_max;
+	const char *ca_file;               /* NULL: the system's */
+	int64_t idle_s_max;                /* kept connections close after it */
+};
+struct transport *transport_curl_new(struct loop *,
+    const struct transport_options *);
+
+static inline void
+transport_start(struct transport *t, struct exchange *x)
+{
+	t->table->start(t, x);
+}
+
+static inline void
+transport_stop(struct transport *t, struct exchange *x)
+{
+	t->table->stop(t, x);
+}
+
+void transport_free(struct transport **);
+
+#endif

@@ -1,0 +1,74 @@
+#include "os/transport_transfer.h"
+
+static enum transport_end
+end_of_cut(const struct transfer *tr)
+{
+	if (!transfer_is_direct(tr) && tr->phase < PHASE_ANSWER)
+		return TRANSPORT_PROXY;
+	return TRANSPORT_RESET;
+}
+
+enum transport_end
+transport_end_of(const struct transfer *tr, CURLcode code)
+{
+	bool in_head = tr->phase == PHASE_ANSWER;
+
+	switch (code) {
+	case CURLE_OK:
+		return tr->phase == PHASE_BODY ? TRANSPORT_DONE :
+		    TRANSPORT_RESET;
+	case CURLE_COULDNT_RESOLVE_HOST:
+		return TRANSPORT_DNS;
+	case CURLE_COULDNT_RESOLVE_PROXY:
+	case CURLE_PROXY:
+		return TRANSPORT_PROXY;
+	case CURLE_COULDNT_CONNECT:
+		return transfer_is_direct(tr) ? TRANSPORT_CONNECT :
+		    TRANSPORT_PROXY;
+	case CURLE_OPERATION_TIMEDOUT:
+		return tr->phase < PHASE_ANSWER ? TRANSPORT_CONNECT :
+		    TRANSPORT_TIMEOUT;
+	case CURLE_SSL_CONNECT_ERROR:
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CERTPROBLEM:
+	case CURLE_SSL_CIPHER:
+	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_SSL_ISSUER_ERROR:
+	case CURLE_SSL_INVALIDCERTSTATUS:
+	case CURLE_SSL_ENGINE_INITFAILED:
+	case CURLE_USE_SSL_FAILED:
+		return TRANSPORT_TLS;
+	case CURLE_RECV_ERROR:
+		/* libcurl has no code of its own for a chunk it cannot read. */
+		if (strstr(tr->error, "chunked-encoding") != NULL ||
+		    strstr(tr->error, "oo large response headers") != NULL)
+			return TRANSPORT_PROTOCOL;
+		return end_of_cut(tr);
+	case CURLE_SEND_ERROR:
+	case CURLE_SEND_FAIL_REWIND:
+	case CURLE_GOT_NOTHING:
+	case CURLE_PARTIAL_FILE:
+	case CURLE_HTTP2_STREAM:
+		return end_of_cut(tr);
+	case CURLE_OUT_OF_MEMORY:
+		/* 7.88 says so of a header line over 100 KB. */
+		return in_head ? TRANSPORT_PROTOCOL : end_of_cut(tr);
+	default:
+		return !transfer_is_direct(tr) && tr->phase < PHASE_ANSWER ?
+		    TRANSPORT_PROXY : TRANSPORT_PROTOCOL;
+	}
+}
+
+const char *
+transport_end_detail(const struct transfer *tr, enum transport_end end,
+    CURLcode code)
+{
+	if (end == TRANSPORT_DONE)
+		return "";
+	if (tr->error[0] != '\0' && code != CURLE_OUT_OF_MEMORY)
+		return tr->error;
+	if (code == CURLE_OUT_OF_MEMORY)
+		return "a header line is too long";
+	return code == CURLE_OK ? "cut before the end of the head" :
+	    curl_easy_strerror(code);
+}

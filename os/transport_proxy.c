@@ -1,0 +1,118 @@
+#include "os/transport_proxy.h"
+
+static const struct {
+	struct str scheme;
+	enum transport_proxy_kind kind;
+	uint16_t port;
+} kinds[] = {
+	{ { "http", 4 }, TRANSPORT_PROXY_HTTP, 80 },
+	{ { "socks4", 6 }, TRANSPORT_PROXY_SOCKS4, 1080 },
+	{ { "socks4a", 7 }, TRANSPORT_PROXY_SOCKS4A, 1080 },
+	{ { "socks5", 6 }, TRANSPORT_PROXY_SOCKS5, 1080 },
+	{ { "socks5h", 7 }, TRANSPORT_PROXY_SOCKS5H, 1080 },
+};
+
+static bool
+decode(struct str in, char out[static TRANSPORT_PROXY_TEXT_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < in.n; i++) {
+		char c = in.p[i];
+		if (c == '%') {
+			if (i + 2 >= in.n || ascii_hex_value(in.p[i + 1]) < 0 ||
+			    ascii_hex_value(in.p[i + 2]) < 0)
+				return false;
+			c = (char)(ascii_hex_value(in.p[i + 1]) << 4 |
+			    ascii_hex_value(in.p[i + 2]));
+			i += 2;
+		}
+		if (c == '\0' || n + 1 == TRANSPORT_PROXY_TEXT_MAX)
+			return false;
+		out[n++] = c;
+	}
+	out[n] = '\0';
+	return true;
+}
+
+static bool
+read_scheme(struct str scheme, struct transport_proxy *p)
+{
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (str_eq_nocase(scheme, kinds[i].scheme)) {
+			p->kind = kinds[i].kind;
+			p->port = kinds[i].port;
+			return true;
+		}
+	return false;
+}
+
+static bool
+read_user(struct str part, struct transport_proxy *p)
+{
+	size_t colon = str_find_char(part, ':');
+
+	p->has_user = true;
+	return decode(str_cut(part, 0, colon), p->user) &&
+	    decode(str_from(part, colon + 1), p->password);
+}
+
+static bool
+read_host(struct str part, struct transport_proxy *p)
+{
+	size_t end = part.n > 0 && part.p[0] == '[' ?
+	    str_find_char(part, ']') : str_find_char(part, ':');
+	uint64_t port;
+
+	if (part.n > 0 && part.p[0] == '[') {
+		if (end == part.n)
+			return false;
+		p->host = str_cut(part, 1, end);
+		part = str_from(part, end + 1);
+	} else {
+		p->host = str_cut(part, 0, end);
+		part = str_from(part, end);
+	}
+	if (p->host.n == 0)
+		return false;
+	if (part.n == 0)
+		return true;
+	if (part.p[0] != ':' || !str_to_u64(str_from(part, 1), &port) ||
+	    port == 0 || port > UINT16_MAX)
+		return false;
+	p->port = (uint16_t)port;
+	return true;
+}
+
+static size_t
+find_last(struct str s, char c)
+{
+	size_t at = s.n;
+
+	while (at > 0 && s.p[at - 1] != c)
+		at--;
+	return at > 0 ? at - 1 : s.n;
+}
+
+bool
+transport_proxy_read(struct str url, struct transport_proxy *p)
+{
+	size_t at = str_find(url, STR("://"));
+
+	p->kind = TRANSPORT_PROXY_NONE;
+	p->has_user = false;
+	if (url.n == 0)
+		return true;
+	if (at == url.n || !read_scheme(str_cut(url, 0, at), p))
+		return false;
+	struct str rest = str_from(url, at + 3);
+	if (str_ends(rest, STR("/")))
+		rest.n--;
+	at = find_last(rest, '@');
+	if (at < rest.n) {
+		if (!read_user(str_cut(rest, 0, at), p))
+			return false;
+		rest = str_from(rest, at + 1);
+	}
+	return read_host(rest, p);
+}
