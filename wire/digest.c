@@ -1,0 +1,254 @@
+#include "wire/digest.h"
+
+#include <openssl/evp.h>
+
+static const struct {
+	const char *label;
+	size_t size;
+} kinds[] = {
+	[DIGEST_NONE] = { "none", 0 },
+	[DIGEST_SHA1] = { "sha1", 20 },
+	[DIGEST_SHA256] = { "sha256", 32 },
+	[DIGEST_MD5] = { "md5", 16 },
+};
+
+static const char base32_letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+static const char hex_digits[] = "0123456789abcdef";
+
+struct digest_hasher {
+	EVP_MD_CTX *context;
+	EVP_MD *algorithms[ARRAY_LEN(kinds)];  /* fetched when first used */
+	enum digest_kind kind;
+};
+
+size_t
+digest_size(enum digest_kind k)
+{
+	return kinds[k].size;
+}
+
+const char *
+digest_label(enum digest_kind k)
+{
+	return kinds[k].label;
+}
+
+bool
+digest_eq(const struct digest *a, const struct digest *b)
+{
+	return a->kind == b->kind &&
+	    memcmp(a->bytes, b->bytes, kinds[a->kind].size) == 0;
+}
+
+struct digest_hasher *
+digest_hasher_new(void)
+{
+	struct digest_hasher *h = mem_new(sizeof(*h));
+
+	h->context = EVP_MD_CTX_new();
+	CHECK(h->context != NULL);
+	return h;
+}
+
+void
+digest_hasher_free(struct digest_hasher **hp)
+{
+	struct digest_hasher *h = *hp;
+
+	if (h == NULL)
+		return;
+	EVP_MD_CTX_free(h->context);
+	for (size_t i = 0; i < ARRAY_LEN(h->algorithms); i++)
+		EVP_MD_free(h->algorithms[i]);
+	mem_free(hp);
+}
+
+void
+digest_start(struct digest_hasher *h, enum digest_kind k)
+{
+	CHECK(k != DIGEST_NONE);
+	if (h->algorithms[k] == NULL) {
+		h->algorithms[k] = EVP_MD_fetch(NULL, kinds[k].label, NULL);
+		CHECK(h->algorithms[k] != NULL);
+	}
+	h->kind = k;
+	CHECK(EVP_DigestInit_ex2(h->context, h->algorithms[k], NULL) == 1);
+}
+
+void
+digest_add(struct digest_hasher *h, struct str s)
+{
+	if (s.n > 0)
+		CHECK(EVP_DigestUpdate(h->context, s.p, s.n) == 1);
+}
+
+void
+digest_end(struct digest_hasher *h, struct digest *out)
+{
+	unsigned n = 0;
+
+	memset(out, 0, sizeof(*out));
+	out->kind = h->kind;
+	CHECK(EVP_DigestFinal_ex(h->context, out->bytes, &n) == 1);
+	CHECK(n == kinds[h->kind].size);
+}
+
+static size_t
+base32_of(const uint8_t *p, size_t n, char *out)
+{
+	uint32_t bits = 0;
+	unsigned have = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bits = bits << 8 | p[i];
+		for (have += 8; have >= 5; have -= 5)
+			out[at++] = base32_letters[bits >> (have - 5) & 31];
+	}
+	if (have > 0)
+		out[at++] = base32_letters[bits << (5 - have) & 31];
+	return at;
+}
+
+static size_t
+hex_of(const uint8_t *p, size_t n, char *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		out[2 * i] = hex_digits[p[i] >> 4];
+		out[2 * i + 1] = hex_digits[p[i] & 15];
+	}
+	return 2 * n;
+}
+
+size_t
+digest_to_text(const struct digest *d, char out[static DIGEST_TEXT_MAX])
+{
+	size_t n = strlen(kinds[d->kind].label);
+
+	memcpy(out, kinds[d->kind].label, n);
+	out[n++] = ':';
+	if (d->kind == DIGEST_SHA1)
+		n += base32_of(d->bytes, kinds[d->kind].size, out + n);
+	else
+		n += hex_of(d->bytes, kinds[d->kind].size, out + n);
+	out[n] = '\0';
+	return n;
+}
+
+static bool
+from_hex(struct str s, uint8_t *out)
+{
+	for (size_t i = 0; i < s.n; i += 2) {
+		int hi = ascii_hex_value(s.p[i]);
+		int lo = ascii_hex_value(s.p[i + 1]);
+		if (hi < 0 || lo < 0)
+			return false;
+		out[i / 2] = (uint8_t)(hi << 4 | lo);
+	}
+	return true;
+}
+
+static int
+base32_value(char c)
+{
+	c = ascii_lower(c);
+	if (c >= 'a' && c <= 'z')
+		return c - 'a';
+	return c >= '2' && c <= '7' ? c - '2' + 26 : -1;
+}
+
+/* Both alphabets of RFC 4648. */
+static int
+base64_value(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (ascii_is_digit(c))
+		return c - '0' + 52;
+	if (c == '+' || c == '-')
+		return 62;
+	return c == '/' || c == '_' ? 63 : -1;
+}
+
+/* Letters of `width` bits each; what is left over in the last must be zero. */
+static bool
+from_letters(struct str s, unsigned width, int (*value)(char), uint8_t *out)
+{
+	uint32_t bits = 0;
+	unsigned have = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		int v = value(s.p[i]);
+		if (v < 0)
+			return false;
+		bits = bits << width | (uint32_t)v;
+		have += width;
+		if (have >= 8) {
+			have -= 8;
+			out[at++] = (uint8_t)(bits >> have);
+		}
+	}
+	return (bits & ((1u << have) - 1)) == 0;
+}
+
+static enum digest_kind
+kind_of(struct str label)
+{
+	for (size_t k = 1; k < ARRAY_LEN(kinds); k++)
+		if (str_eq_nocase(label, str_of(kinds[k].label)))
+			return (enum digest_kind)k;
+	if (str_eq_nocase(label, STR("sha-1")))
+		return DIGEST_SHA1;
+	return str_eq_nocase(label, STR("sha-256")) ? DIGEST_SHA256 :
+	    DIGEST_NONE;
+}
+
+bool
+digest_from_text(struct str s, struct digest *out)
+{
+	size_t colon = str_find_char(s, ':');
+	struct str value = str_trim(str_from(s, colon + 1));
+
+	memset(out, 0, sizeof(*out));
+	out->kind = kind_of(str_trim(str_cut(s, 0, colon)));
+	size_t size = kinds[out->kind].size;
+	if (colon == s.n || size == 0)
+		return false;
+	while (value.n > 0 && value.p[value.n - 1] == '=')
+		value.n--;
+	if (value.n == 2 * size)
+		return from_hex(value, out->bytes);
+	if (value.n == (8 * size + 4) / 5)
+		return from_letters(value, 5, base32_value, out->bytes);
+	return value.n == (8 * size + 5) / 6 &&
+	    from_letters(value, 6, base64_value, out->bytes);
+}
+
+void
+digest_put_hex(struct buf *b, const uint8_t *p, size_t n)
+{
+	hex_of(p, n, buf_grow(b, 2 * n));
+}
+
+void
+digest_put_base64(struct buf *b, const uint8_t *p, size_t n)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	    "abcdefghijklmnopqrstuvwxyz0123456789+/";
+	char *out = buf_grow(b, (n + 2) / 3 * 4);
+
+	for (size_t i = 0; i < n; i += 3, out += 4) {
+		uint32_t v = (uint32_t)p[i] << 16;
+		if (i + 1 < n)
+			v |= (uint32_t)p[i + 1] << 8;
+		if (i + 2 < n)
+			v |= p[i + 2];
+		out[0] = letters[v >> 18];
+		out[1] = letters[v >> 12 & 63];
+		out[2] = i + 1 < n ? letters[v >> 6 & 63] : '=';
+		out[3] = i + 2 < n ? letters[v & 63] : '=';
+	}
+}

@@ -1,0 +1,48 @@
+/*
+ * digest -- labelled digests as WARC fields write them (WARC 1.1 §5.8):
+ * "sha1:" with 32 upper-case base32 letters, or "sha256:" with 64 hex digits.
+ *
+ * One hasher per thread, reused; a new EVP context per page would cost more
+ * than hashing a small page.
+ */
+#ifndef WIRE_DIGEST_H
+#define WIRE_DIGEST_H
+
+#include "base/bytes.h"
+
+enum digest_kind { DIGEST_NONE, DIGEST_SHA1, DIGEST_SHA256, DIGEST_MD5 };
+
+#define DIGEST_BYTES_MAX 32
+#define DIGEST_TEXT_MAX 72   /* "sha256:" + 64 + NUL */
+
+struct digest {
+	enum digest_kind kind;
+	uint8_t bytes[DIGEST_BYTES_MAX];
+};
+
+size_t digest_size(enum digest_kind);            /* 20, 32, 16; NONE: 0 */
+const char *digest_label(enum digest_kind);      /* "sha1" */
+bool digest_eq(const struct digest *, const struct digest *);
+
+/* The form that we write: base32 for SHA-1, hex otherwise.  Returns length. */
+size_t digest_to_text(const struct digest *, char out[static DIGEST_TEXT_MAX]);
+
+/*
+ * Read any form: label in any case, then hex or base32 in any case, or base64
+ * of either alphabet; padding allowed.  False when the label is unknown or the value has another length.
+ */
+bool digest_from_text(struct str, struct digest *out);
+
+struct digest_hasher;
+struct digest_hasher *digest_hasher_new(void);
+void digest_hasher_free(struct digest_hasher **);
+/* start, any number of adds, end; one digest at a time. */
+void digest_start(struct digest_hasher *, enum digest_kind);
+void digest_add(struct digest_hasher *, struct str);
+void digest_end(struct digest_hasher *, struct digest *out);
+
+/* Raw forms for others: base64 with padding, lower-case hex. */
+void digest_put_hex(struct buf *, const uint8_t *, size_t n);
+void digest_put_base64(struct buf *, const uint8_t *, size_t n);
+
+#endif

@@ -1,0 +1,91 @@
+#include "wire/digest.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+static void
+test_known(void **state)
+{
+	struct digest_hasher *h = digest_hasher_new();
+	struct digest d;
+	char text[DIGEST_TEXT_MAX];
+
+	(void)state;
+	digest_start(h, DIGEST_SHA1);
+	digest_end(h, &d);
+	digest_to_text(&d, text);
+	assert_string_equal(text, "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ");
+	digest_start(h, DIGEST_SHA256);
+	digest_add(h, STR("a"));
+	digest_add(h, STR("bc"));
+	digest_end(h, &d);
+	digest_to_text(&d, text);
+	assert_string_equal(text, "sha256:ba7816bf8f01cfea414140de5dae2223"
+	    "b00361a396177a9cb410ff61f20015ad");
+	digest_hasher_free(&h);
+}
+
+static void
+test_forms(void **state)
+{
+	static const struct str same[] = {
+		STR("sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"),
+		STR("SHA1:3i42h3s6nnfq2msvx7xzkyayscx5qbyj"),
+		STR("sha-1: da39a3ee5e6b4b0d3255bfef95601890afd80709"),
+		STR("sha1:2jmj7l5rSw0yVb/vlWAYkK/YBwk="),
+		STR("sha1:2jmj7l5rSw0yVb_vlWAYkK_YBwk="),
+	};
+	static const struct str bad[] = {
+		STR(""), STR("sha1:"), STR("sha1"), STR("crc32:00000000"),
+		STR("sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBY"),
+		STR("sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBY1"),
+		STR("sha1:zz39a3ee5e6b4b0d3255bfef95601890afd80709"),
+		STR("sha256:da39a3ee5e6b4b0d3255bfef95601890afd80709"),
+	};
+	struct digest first, d;
+
+	(void)state;
+	assert_true(digest_from_text(same[0], &first));
+	for (size_t i = 0; i < ARRAY_LEN(same); i++) {
+		assert_true(digest_from_text(same[i], &d));
+		assert_true(digest_eq(&first, &d));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_false(digest_from_text(bad[i], &d));
+	assert_true(digest_from_text(
+	    STR("md5:d41d8cd98f00b204e9800998ecf8427e"), &d));
+	assert_false(digest_eq(&first, &d));
+}
+
+/* RFC 4648 §10. */
+static void
+test_base64(void **state)
+{
+	static const char *const rows[][2] = { { "", "" }, { "f", "Zg==" },
+		{ "fo", "Zm8=" }, { "foo", "Zm9v" }, { "foobar", "Zm9vYmFy" } };
+	struct buf b = BUF_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		buf_clear(&b);
+		digest_put_base64(&b, (const uint8_t *)rows[i][0],
+		    strlen(rows[i][0]));
+		assert_string_equal(buf_text(&b), rows[i][1]);
+	}
+	buf_free(&b);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_known),
+		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_base64),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

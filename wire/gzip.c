@@ -1,0 +1,391 @@
+#include "wire/gzip.h"
+
+#include <isa-l.h>
+#include <libdeflate.h>
+
+#define STREAM_PIECE ((size_t)1 << 20)
+/*
+ * Below this a Huffman table made for the data costs more than it saves: a
+ * request of 690 bytes goes to 508 in 4.4 us with its own table, to 550 in
+ * 0.9 us with one made once for the words of WARC and HTTP heads.
+ */
+#define OWN_TABLE_FROM 1024
+/* libdeflate wants the input in one piece; beyond this ISA-L streams it. */
+#define LIBDEFLATE_MAX ((size_t)16 << 20)
+
+enum { LENGTHS_AT = 16, NUMBERS_AT = 28 };
+
+struct gzip_writer {
+	int level;
+	struct libdeflate_compressor *libdeflate;  /* levels 2 to 12 */
+	struct buf whole;                          /* the parts in one piece */
+	struct isal_zstream stream;
+	struct isal_hufftables table;              /* for small members */
+	uint8_t level_buf[ISAL_DEF_LVL1_DEFAULT];
+};
+
+/* What small members look like; only the frequency of the letters counts. */
+static const char small_sample[] =
+    "WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: "
+    "<urn:uuid:5bdb3c68-30b4-4d04-8ab9-0ad2a5ba64d0>\r\nWARC-Date: "
+    "2026-11-14T22:13:20.123456Z\r\nWARC-Concurrent-To: "
+    "<urn:uuid:9a7fe13d-41cc-4e02-8a33-aa60f8e4b7c1>\r\nWARC-Target-URI: "
+    "https://www.example.org/news/2026/articles/item.html?page=12&id=3456"
+    "\r\nWARC-IP-Address: 198.51.100.17\r\nWARC-Warcinfo-ID: "
+    "<urn:uuid:0b61c2f4-7d5e-4e58-8de2-3c9f7a60d1b5>\r\nWARC-Block-Digest: "
+    "sha1:PIYL62EMIZHRS4P7ZTI6TGA53A5KU43W\r\nContent-Type: "
+    "application/http;msgtype=request\r\nContent-Length: 248\r\n\r\n"
+    "GET /news/2026/articles/item.html?page=12&id=3456 HTTP/1.1\r\n"
+    "Host: www.example.org\r\nUser-Agent: Mozilla/5.0 (compatible)\r\n"
+    "Accept: text/html,*/*;q=0.8\r\nAccept-Encoding: gzip, deflate, br\r\n"
+    "Accept-Language: en\r\n\r\n\r\n\r\n";
+
+static void
+table_make(struct isal_hufftables *table)
+{
+	struct isal_huff_histogram *h = mem_new(sizeof(*h));
+
+	isal_update_histogram((uint8_t *)(uintptr_t)small_sample,
+	    (int)sizeof(small_sample) - 1, h);
+	CHECK(isal_create_hufftables(table, h) == 0);
+	mem_free(&h);
+}
+
+struct gzip_writer *
+gzip_writer_new(int level)
+{
+	CHECK(level >= 0 && level <= GZIP_LEVEL_MAX);
+	struct gzip_writer *g = mem_new(sizeof(*g));
+
+	g->level = level;
+	if (level >= 2) {
+		g->libdeflate = libdeflate_alloc_compressor(level);
+		CHECK(g->libdeflate != NULL);
+	}
+	isal_deflate_init(&g->stream);
+	table_make(&g->table);
+	return g;
+}
+
+void
+gzip_writer_free(struct gzip_writer **gp)
+{
+	struct gzip_writer *g = *gp;
+
+	if (g == NULL)
+		return;
+	if (g->libdeflate != NULL)
+		libdeflate_free_compressor(g->libdeflate);
+	buf_free(&g->whole);
+	mem_free(gp);
+}
+
+static void
+le32_put(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)v;
+	p[1] = (uint8_t)(v >> 8);
+	p[2] = (uint8_t)(v >> 16);
+	p[3] = (uint8_t)(v >> 24);
+}
+
+static uint32_t
+le32_get(const uint8_t *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+	    (uint32_t)p[3] << 24;
+}
+
+static void
+be64_put(uint8_t *p, uint64_t v)
+{
+	for (int i = 0; i < 8; i++)
+		p[i] = (uint8_t)(v >> (56 - 8 * i));
+}
+
+static uint64_t
+be64_get(const uint8_t *p)
+{
+	uint64_t v = 0;
+
+	for (int i = 0; i < 8; i++)
+		v = v << 8 | p[i];
+	return v;
+}
+
+static const uint8_t head_template[GZIP_HEAD_BYTES] = {
+	0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255, 32, 0,
+	's', 'l', 8, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	'A', 'R', 16, 0,
+};
+
+void
+gzip_patch(void *member, uint64_t seq, uint64_t group)
+{
+	uint8_t *p = member;
+
+	CHECK(memcmp(p + 24, head_template + 24, 4) == 0);
+	be64_put(p + NUMBERS_AT, seq);
+	be64_put(p + NUMBERS_AT + 8, group);
+}
+
+void
+gzip_patch_lengths(void *member, struct gzip_lengths l)
+{
+	uint8_t *p = member;
+
+	CHECK(memcmp(p + 12, head_template + 12, 4) == 0);
+	le32_put(p + LENGTHS_AT, l.clen);
+	le32_put(p + LENGTHS_AT + 4, l.ulen);
+}
+
+static void
+stream_start(struct gzip_writer *g, uint32_t level, bool small)
+{
+	struct isal_zstream *z = &g->stream;
+
+	isal_deflate_reset(z);
+	CHECK(isal_deflate_set_hufftables(z, small ? &g->table : NULL,
+	    small ? IGZIP_HUFFTABLE_CUSTOM : IGZIP_HUFFTABLE_DEFAULT) ==
+	    COMP_OK);
+	z->level = level;
+	z->level_buf = level == 0 ? NULL : g->level_buf;
+	z->level_buf_size = level == 0 ? 0 : sizeof(g->level_buf);
+	z->gzip_flag = IGZIP_GZIP_NO_HDR;
+	z->flush = NO_FLUSH;
+	z->end_of_stream = 0;
+}
+
+/* All parts as one slice, copied only when there are several. */
+static struct str
+one_piece(struct gzip_writer *g, const struct str *parts, size_t n)
+{
+	if (n == 1)
+		return parts[0];
+	buf_clear(&g->whole);
+	for (size_t i = 0; i < n; i++)
+		buf_put_str(&g->whole, parts[i]);
+	return buf_str(&g->whole);
+}
+
+/* Deflate data and trailer for a small member; the room always suffices. */
+static void
+put_small(struct gzip_writer *g, struct str in, struct buf *out)
+{
+	struct isal_zstream *z = &g->stream;
+	size_t room = in.n + in.n / 8 + 1024;
+
+	buf_reserve(out, room);
+	bool small = in.n < OWN_TABLE_FROM;
+	stream_start(g, g->level == 0 || small ? 0 : 1, small);
+	z->end_of_stream = 1;
+	z->next_in = (uint8_t *)(uintptr_t)in.p;
+	z->avail_in = (uint32_t)in.n;
+	z->next_out = (uint8_t *)out->p + out->n;
+	z->avail_out = (uint32_t)room;
+	CHECK(isal_deflate_stateless(z) == COMP_OK && z->avail_in == 0);
+	out->n += room - z->avail_out;
+}
+
+static void
+put_libdeflate(struct gzip_writer *g, struct str in, struct buf *out)
+{
+	size_t room = libdeflate_deflate_compress_bound(g->libdeflate, in.n) +
+	    GZIP_TRAILER_BYTES;
+
+	buf_reserve(out, room);
+	uint8_t *at = (uint8_t *)out->p + out->n;
+	size_t n = libdeflate_deflate_compress(g->libdeflate, in.p, in.n, at,
+	    room);
+	CHECK(n != 0);
+	le32_put(at + n, libdeflate_crc32(0, in.p, in.n));
+	le32_put(at + n + 4, (uint32_t)in.n);
+	out->n += n + GZIP_TRAILER_BYTES;
+}
+
+/* One step of the stream: take what is there, append what comes out. */
+static void
+stream_step(struct isal_zstream *z, struct buf *out)
+{
+	size_t room = (size_t)64 << 10;
+
+	do {
+		buf_reserve(out, room);
+		z->next_out = (uint8_t *)out->p + out->n;
+		z->avail_out = (uint32_t)room;
+		CHECK(isal_deflate(z) == COMP_OK);
+		out->n += room - z->avail_out;
+	} while (z->avail_in > 0 || z->avail_out == 0);
+}
+
+/* `sink` may be NULL: then all stays in `out`. */
+static enum err
+put_stream(struct gzip_writer *g, const struct str *parts, size_t parts_n,
+    struct buf *out, const struct gzip_sink *sink, uint64_t *sunk,
+    struct why *w)
+{
+	struct isal_zstream *z = &g->stream;
+	enum err err = OK;
+
+	stream_start(g, g->level == 0 ? 0 : 1, false);
+	for (size_t i = 0; i < parts_n && err == OK; i++) {
+		struct str rest = parts[i];
+		while (rest.n > 0 && err == OK) {
+			size_t n = MIN(rest.n, STREAM_PIECE);
+			z->next_in = (uint8_t *)(uintptr_t)rest.p;
+			z->avail_in = (uint32_t)n;
+			stream_step(z, out);
+			rest = str_from(rest, n);
+			if (sink != NULL && out->n >= STREAM_PIECE) {
+				*sunk += out->n;
+				err = sink->put(sink->arg, out->p, out->n, w);
+				buf_clear(out);
+			}
+		}
+	}
+	if (err != OK)
+		return err;
+	z->end_of_stream = 1;
+	z->avail_in = 0;
+	stream_step(z, out);
+	CHECK(z->internal_state.state == ZSTATE_END);
+	if (sink != NULL) {
+		*sunk += out->n;
+		err = sink->put(sink->arg, out->p, out->n, w);
+		buf_clear(out);
+	}
+	return err;
+}
+
+static enum err
+measure(const struct str *parts, size_t n, uint64_t *total, struct why *w)
+{
+	*total = 0;
+	for (size_t i = 0; i < n; i++)
+		*total += parts[i].n;
+	if (*total > GZIP_ULEN_MAX)
+		return why(w, ERR_FULL,
+		    "a record of %llu bytes is beyond the limit of %llu",
+		    (unsigned long long)*total,
+		    (unsigned long long)GZIP_ULEN_MAX);
+	return OK;
+}
+
+enum err
+gzip_put(struct gzip_writer *g, const struct str *parts, size_t parts_n,
+    struct buf *out, struct gzip_lengths *l, struct why *w)
+{
+	size_t start = out->n;
+	uint64_t ulen, sunk = 0;
+	enum err err = measure(parts, parts_n, &ulen, w);
+
+	if (err != OK)
+		return err;
+	buf_put(out, head_template, GZIP_HEAD_BYTES);
+	if (g->level >= 2 && ulen <= LIBDEFLATE_MAX)
+		put_libdeflate(g, one_piece(g, parts, parts_n), out);
+	else if (ulen <= GZIP_ONE_CALL_MAX)
+		put_small(g, one_piece(g, parts, parts_n), out);
+	else
+		err = put_stream(g, parts, parts_n, out, NULL, &sunk, w);
+	*l = (struct gzip_lengths){ (uint32_t)(out->n - start),
+	    (uint32_t)ulen };
+	gzip_patch_lengths(out->p + start, *l);
+	if (g->whole.cap > 4 * GZIP_ONE_CALL_MAX)
+		buf_free(&g->whole);
+	return err;
+}
+
+enum err
+gzip_put_sink(struct gzip_writer *g, const struct str *parts, size_t parts_n,
+    struct gzip_sink sink, struct gzip_lengths *l, struct why *w)
+{
+	struct buf out = BUF_INIT;
+	uint64_t ulen, sunk = 0;
+	enum err err = measure(parts, parts_n, &ulen, w);
+
+	if (err != OK)
+		return err;
+	buf_put(&out, head_template, GZIP_HEAD_BYTES);
+	err = put_stream(g, parts, parts_n, &out, &sink, &sunk, w);
+	*l = (struct gzip_lengths){ (uint32_t)sunk, (uint32_t)ulen };
+	buf_free(&out);
+	return err;
+}
+
+bool
+gzip_starts(struct str s)
+{
+	return s.n >= 3 && memcmp(s.p, "\x1f\x8b\x08", 3) == 0;
+}
+
+static void
+read_extra(const uint8_t *p, size_t n, struct gzip_head *h)
+{
+	while (n >= 4) {
+		size_t len = (size_t)p[2] | (size_t)p[3] << 8;
+		if (len > n - 4)
+			return;
+		if (p[0] == 's' && p[1] == 'l' && len == 8) {
+			h->has_lengths = true;
+			h->lengths.clen = le32_get(p + 4);
+			h->lengths.ulen = le32_get(p + 8);
+		} else if (p[0] == 'A' && p[1] == 'R' && len == 16) {
+			h->has_numbers = true;
+			h->seq = be64_get(p + 4);
+			h->group = be64_get(p + 12);
+		}
+		p += 4 + len;
+		n -= 4 + len;
+	}
+}
+
+/* Move `*at` behind the NUL of a text field; false when there is none yet. */
+static bool
+skip_text(struct str s, size_t *at)
+{
+	const char *nul = *at >= s.n ? NULL : memchr(s.p + *at, 0, s.n - *at);
+
+	if (nul == NULL)
+		return false;
+	*at = (size_t)(nul - s.p) + 1;
+	return true;
+}
+
+enum gzip_found
+gzip_head_parse(struct str s, struct gzip_head *h)
+{
+	enum { FHCRC = 2, FEXTRA = 4, FNAME = 8, FCOMMENT = 16, RESERVED = 224 };
+	const uint8_t *p = (const uint8_t *)s.p;
+	size_t at = 10;
+	enum gzip_found shorter = s.n > GZIP_HEAD_MAX ? GZIP_HEAD_BAD :
+	    GZIP_HEAD_SHORT;
+
+	memset(h, 0, sizeof(*h));
+	if (s.n < 3 ? memcmp("\x1f\x8b\x08", s.n == 0 ? "" : s.p, s.n) != 0 :
+	    !gzip_starts(s))
+		return GZIP_HEAD_BAD;
+	if (s.n < at)
+		return GZIP_HEAD_SHORT;
+	if ((p[3] & RESERVED) != 0)
+		return GZIP_HEAD_BAD;
+	if ((p[3] & FEXTRA) != 0) {
+		if (s.n < at + 2)
+			return GZIP_HEAD_SHORT;
+		size_t len = (size_t)p[at] | (size_t)p[at + 1] << 8;
+		if (s.n < at + 2 + len)
+			return GZIP_HEAD_SHORT;
+		read_extra(p + at + 2, len, h);
+		at += 2 + len;
+	}
+	if ((p[3] & FNAME) != 0 && !skip_text(s, &at))
+		return shorter;
+	if ((p[3] & FCOMMENT) != 0 && !skip_text(s, &at))
+		return shorter;
+	if ((p[3] & FHCRC) != 0)
+		at += 2;
+	if (at > s.n)
+		return GZIP_HEAD_SHORT;
+	h->n = at;
+	return at > GZIP_HEAD_MAX ? GZIP_HEAD_BAD : GZIP_HEAD_OK;
+}
