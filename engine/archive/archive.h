@@ -1,0 +1,64 @@
+/*
+ * archive -- WARC files on disk: their names, and which of them there are.
+ *
+ *     <prefix>-<17 digits of UTC time>-<serial>-<token>.warc.gz
+ *
+ * (contracts/warc.md section 1.)  Writing them is the ledger's; everything
+ * here reads.  Thread: any, one object one thread.
+ */
+#ifndef ENGINE_ARCHIVE_ARCHIVE_H
+#define ENGINE_ARCHIVE_ARCHIVE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/time.h"
+#include "wire/unpack.h"
+
+#define ARCHIVE_TOKEN_CHARS 8
+#define ARCHIVE_NAME_MAX 255
+#define ARCHIVE_DEPTH_MAX 8     /* directories below one that was given */
+
+struct archive_name {
+	struct str prefix, token;
+	struct str digits;      /* 17 */
+	uint32_t serial;
+	bool zstd;              /* ends in .warc.zst */
+};
+/* Memory: `a`; NUL behind it. */
+struct str archive_name_make(struct str prefix, struct wall, uint32_t serial,
+    struct str token, struct arena *a);
+/* Slices borrow from `name`.  False when it is none of ours. */
+bool archive_name_parse(struct str name, struct archive_name *);
+/* ".warc", ".warc.gz" or ".warc.zst", and not hidden. */
+bool archive_name_is_warc(struct str name);
+struct str archive_base_name(struct str path);
+
+struct archive_file {
+	const char *path;
+	struct str name;        /* the last part of the path */
+	uint64_t size;
+};
+struct archive_catalogue {
+	struct archive_file *files;   /* sorted by name, then path */
+	size_t n;
+};
+/*
+ * The WARC files that `paths` name: a file as it is, a directory with all WARC
+ * files below it.  Hidden names (.argiope: files still open) are left out.
+ * Memory: `a`.  Errors: ABSENT, DENIED, IO; FULL beyond files_max.
+ */
+#define ARCHIVE_FILES_MAX ((size_t)1 << 20)
+MUST_USE enum err archive_list(const char *const *paths, size_t n,
+    struct arena *a, struct archive_catalogue *, struct why *);
+
+/* A file for wire/warc_read.h to read from; archive_source_close() it. */
+struct archive_source {
+	int fd;
+	uint64_t size;
+	struct unpack_source source;   /* `arg` is this struct: do not move it */
+};
+MUST_USE enum err archive_source_open(const char *path,
+    struct archive_source *, struct why *);
+void archive_source_close(struct archive_source *);
+
+#endif

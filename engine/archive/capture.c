@@ -1,0 +1,434 @@
+#include "engine/archive/capture.h"
+
+#include <libdeflate.h>
+
+#include "os/file.h"
+#include "wire/warc_read.h"
+
+/* Read at first where the packed length is not known. */
+#define GUESS_BYTES ((size_t)64 << 10)
+/* Buffers beyond this are given back after use. */
+#define KEEP_BYTES ((size_t)4 << 20)
+#define HEAD_LIMITS ((struct http_limits){ 1000, (size_t)1 << 20 })
+
+struct capture_reader {
+	size_t bytes_max;
+	struct buf packed, unpacked;
+	struct arena arena;
+	struct libdeflate_decompressor *libdeflate;
+};
+
+struct capture_reader *
+capture_reader_new(size_t bytes_max)
+{
+	struct capture_reader *r = mem_new(sizeof(*r));
+
+	r->bytes_max = bytes_max;
+	r->libdeflate = libdeflate_alloc_decompressor();
+	CHECK(r->libdeflate != NULL);
+	return r;
+}
+
+void
+capture_reader_free(struct capture_reader **rp)
+{
+	struct capture_reader *r = *rp;
+
+	if (r == NULL)
+		return;
+	libdeflate_free_decompressor(r->libdeflate);
+	buf_free(&r->packed);
+	buf_free(&r->unpacked);
+	arena_free(&r->arena);
+	mem_free(rp);
+}
+
+/* Where the block's HTTP head ends; what has no end is all head. */
+static void
+split_http(struct capture *c, struct arena *a)
+{
+	struct str type = http_find(&c->warc, STR("content-type"));
+	bool request = c->type == WARC_REQUEST;
+
+	c->body = c->block;
+	if (c->type != WARC_RESPONSE && c->type != WARC_REVISIT && !request)
+		return;
+	if (!str_starts_nocase(type, STR("application/http")) &&
+	    !str_starts(c->block, STR("HTTP/")))
+		return;
+	if (http_parse_head(c->block, request, HEAD_LIMITS, a, &c->http,
+	    NULL) != OK)
+		return;
+	c->has_http = true;
+	c->http_bytes = str_cut(c->block, 0, c->http.n);
+	c->body = str_from(c->block, c->http.n);
+}
+
+static enum err
+parse_warc_head(struct str record, struct arena *a, struct capture *c,
+    size_t *head_n, struct why *w)
+{
+	size_t lf = str_find_char(record, '\n');
+	uint64_t major, minor;
+	struct str version = str_trim(str_cut(record, 0, lf));
+
+	if (!str_starts(version, STR("WARC/")))
+		return why(w, ERR_CORRUPT, "no WARC record begins here");
+	version = str_from(version, 5);
+	size_t dot = str_find_char(version, '.');
+	if (!str_to_u64(str_cut(version, 0, dot), &major) || major > 9 ||
+	    !str_to_u64(str_from(version, dot + 1), &minor) || minor > 99)
+		return why(w, ERR_CORRUPT, "a WARC version that is none");
+	c->version = (int)(major * 100 + minor);
+	enum err err = http_parse_fields(str_from(record, lf + 1), HEAD_LIMITS,
+	    a, &c->warc, w);
+	if (err != OK)
+		return err;
+	*head_n = lf + 1 + c->warc.n;
+	c->type = warc_type_of(http_find(&c->warc, STR("WARC-Type")));
+	c->id = warc_strip_brackets(http_find(&c->warc,
+	    STR("WARC-Record-ID")));
+	c->uri = warc_strip_brackets(http_find(&c->warc,
+	    STR("WARC-Target-URI")));
+	if (!wall_from_iso(http_find(&c->warc, STR("WARC-Date")), &c->date))
+		c->date = (struct wall){ 0 };
+	return OK;
+}
+
+enum err
+capture_parse(struct str record, struct arena *a, struct capture *c,
+    struct why *w)
+{
+	size_t head_n;
+	uint64_t length;
+
+	memset(c, 0, sizeof(*c));
+	enum err err = parse_warc_head(record, a, c, &head_n, w);
+	if (err != OK)
+		return err;
+	if (!http_content_length(&c->warc, &length))
+		return why(w, ERR_CORRUPT, "the record states no length");
+	if (length > record.n - head_n)
+		return why(w, ERR_CORRUPT, "the record is cut: %zu of %llu "
+		    "bytes", record.n - head_n, (unsigned long long)length);
+	c->block = str_cut(record, head_n, head_n + (size_t)length);
+	split_http(c, a);
+	struct str facts = http_find(&c->warc, STR("Argiope-Capture"));
+	c->has_facts = facts.n > 0 && warc_capture_parse(facts, &c->facts);
+	return OK;
+}
+
+static enum err
+too_big(const struct capture_reader *r, uint64_t n, struct why *w)
+{
+	return why(w, ERR_FULL, "a record of %llu bytes, the limit is %zu",
+	    (unsigned long long)n, r->bytes_max);
+}
+
+static enum err
+read_packed(struct capture_reader *r, int fd, uint64_t offset, size_t n,
+    struct why *w)
+{
+	size_t got;
+
+	buf_clear(&r->packed);
+	enum err err = file_read(fd, offset, buf_grow(&r->packed, n), n, &got,
+	    w);
+	if (err == OK)
+		r->packed.n = got;
+	return err;
+}
+
+/* Unpack one member whose size may not be known; room is doubled. */
+static enum err
+inflate_member(struct capture_reader *r, uint64_t ulen, size_t *used,
+    struct why *w)
+{
+	size_t room = ulen > 0 ? (size_t)ulen : MAX(4 * r->packed.n, 4096), n;
+
+	for (;;) {
+		buf_clear(&r->unpacked);
+		buf_reserve(&r->unpacked, room);
+		enum libdeflate_result d = libdeflate_gzip_decompress_ex(
+		    r->libdeflate, r->packed.p, r->packed.n, r->unpacked.p,
+		    room, used, &n);
+		if (d == LIBDEFLATE_SUCCESS) {
+			r->unpacked.n = n;
+			return OK;
+		}
+		if (d != LIBDEFLATE_INSUFFICIENT_SPACE)
+			return why(w, ERR_CORRUPT,
+			    "the compressed record is damaged");
+		if (room >= r->bytes_max)
+			return too_big(r, (uint64_t)room + 1, w);
+		room = MIN(2 * room, r->bytes_max);
+	}
+}
+
+/*
+ * Without a known length: read some, and more for as long as the member does
+ * not end in what was read.
+ */
+static enum err
+read_unknown(struct capture_reader *r, int fd, uint64_t offset,
+    uint64_t ulen, size_t *used, struct why *w)
+{
+	size_t n = MIN(GUESS_BYTES, r->bytes_max);
+
+	for (;;) {
+		struct why inner = WHY_INIT;
+		enum err err = read_packed(r, fd, offset, n, w);
+		if (err != OK)
+			return err;
+		if (!gzip_starts(buf_str(&r->packed)))
+			return OK;
+		err = inflate_member(r, ulen, used, &inner);
+		if (err != ERR_CORRUPT || r->packed.n < n ||
+		    n >= r->bytes_max)
+			return err == OK ? OK : why(w, err, "%s", inner.text);
+		n = MIN(4 * n, r->bytes_max);
+	}
+}
+
+/* Of a plain record: head first, then as much as it says. */
+static enum err
+read_plain(struct capture_reader *r, int fd, uint64_t offset, uint64_t clen,
+    struct why *w)
+{
+	struct capture c;
+	size_t head_n;
+	uint64_t length;
+
+	if (clen == 0) {
+		struct str s = buf_str(&r->packed);
+		enum err err = parse_warc_head(s, &r->arena, &c, &head_n, w);
+		if (err != OK)
+			return err;
+		if (!http_content_length(&c.warc, &length))
+			return why(w, ERR_CORRUPT,
+			    "the record states no length");
+		if (length > r->bytes_max)
+			return too_big(r, length, w);
+		err = read_packed(r, fd, offset, head_n + (size_t)length, w);
+		if (err != OK)
+			return err;
+	}
+	struct buf swap = r->unpacked;
+	r->unpacked = r->packed;
+	r->packed = swap;
+	return OK;
+}
+
+static enum err
+read_record(struct capture_reader *r, int fd, uint64_t offset, uint64_t clen,
+    uint64_t ulen, struct gzip_head *head, size_t *used, struct why *w)
+{
+	enum err err;
+
+	memset(head, 0, sizeof(*head));
+	*used = (size_t)clen;
+	if (clen == 0) {
+		err = read_unknown(r, fd, offset, ulen, used, w);
+	} else {
+		err = read_packed(r, fd, offset, (size_t)clen, w);
+		if (err == OK && gzip_starts(buf_str(&r->packed)))
+			err = inflate_member(r, ulen, used, w);
+	}
+	if (err != OK)
+		return err;
+	if (gzip_starts(buf_str(&r->packed))) {
+		gzip_head_parse(buf_str(&r->packed), head);
+		return OK;
+	}
+	return read_plain(r, fd, offset, clen, w);
+}
+
+enum err
+capture_read(struct capture_reader *r, int fd, uint64_t offset, uint64_t clen,
+    uint64_t ulen, struct capture *c, struct why *w)
+{
+	struct gzip_head head;
+	size_t used;
+
+	if (clen > r->bytes_max || ulen > r->bytes_max)
+		return too_big(r, MAX(clen, ulen), w);
+	arena_reset(&r->arena);
+	if (r->packed.cap > KEEP_BYTES)
+		buf_free(&r->packed);
+	if (r->unpacked.cap > KEEP_BYTES)
+		buf_free(&r->unpacked);
+	enum err err = read_record(r, fd, offset, clen, ulen, &head, &used,
+	    w);
+	if (err == OK)
+		err = capture_parse(buf_str(&r->unpacked), &r->arena, c, w);
+	if (err != OK)
+		return err;
+	c->seq = head.seq;
+	c->group = head.group;
+	c->clen = (uint32_t)(head.n > 0 ? used : r->unpacked.n);
+	c->ulen = (uint32_t)r->unpacked.n;
+	return OK;
+}
+
+enum http_damage
+capture_decode(const struct capture *c, struct http_decode_limits limits,
+    struct buf *out)
+{
+	if (c->has_http)
+		return http_decode_body(&c->http, c->body, limits, out);
+	size_t n = (size_t)MIN(c->body.n, limits.bytes_max);
+	buf_put(out, c->body.p, n);
+	return n < c->body.n ? HTTP_TOO_LONG : HTTP_FINE;
+}
+
+/* --- in pieces ------------------------------------------------------------ */
+
+struct capture_stream {
+	struct archive_source source;
+	struct warc_reader *reader;
+	struct warc_entry entry;
+	struct arena arena;
+	struct capture heads;
+	struct http_decoder *decoder;  /* NULL: the block is no HTTP message */
+	struct buf first;              /* block bytes up to the HTTP head's end */
+	struct http_decode_limits limits;
+	uint64_t given;
+	bool ended;
+};
+
+/* Gather block bytes until the HTTP head is whole; what is over stays. */
+static void
+stream_http(struct capture_stream *s)
+{
+	struct capture *c = &s->heads;
+	struct str piece;
+
+	if (c->type != WARC_RESPONSE && c->type != WARC_REVISIT &&
+	    c->type != WARC_REQUEST)
+		return;
+	while (http_head_end(buf_str(&s->first)) == 0 &&
+	    s->first.n < HEAD_LIMITS.bytes_max &&
+	    warc_read_block(s->reader, &piece))
+		buf_put_str(&s->first, piece);
+	c->block = buf_str(&s->first);
+	split_http(c, &s->arena);
+	if (c->has_http)
+		s->decoder = http_decoder_new(&c->http, s->limits);
+	c->block = STR_NONE;
+}
+
+static void
+stream_heads(struct capture_stream *s)
+{
+	struct warc_entry *e = &s->entry;
+	struct capture *c = &s->heads;
+
+	c->version = e->version;
+	c->type = e->type;
+	c->id = e->id;
+	c->uri = e->uri;
+	c->date = e->date;
+	c->warc = e->head;
+	c->seq = e->gzip.seq;
+	c->group = e->gzip.group;
+	struct str facts = warc_entry_field(e, STR("Argiope-Capture"));
+	c->has_facts = facts.n > 0 && warc_capture_parse(facts, &c->facts);
+	stream_http(s);
+}
+
+enum err
+capture_stream_open(const char *path, uint64_t offset,
+    struct http_decode_limits limits, struct capture_stream **out,
+    struct why *w)
+{
+	struct capture_stream *s = mem_new(sizeof(*s));
+	struct warc_damage d;
+	enum err err;
+
+	s->limits = limits;
+	s->source.fd = -1;
+	err = archive_source_open(path, &s->source, w);
+	if (err != OK)
+		goto out;
+	s->reader = warc_reader_new(s->source.source,
+	    WARC_READ_LIMITS_DEFAULT);
+	if (warc_read_at(s->reader, offset, &s->entry, &d) !=
+	    WARC_FOUND_RECORD) {
+		err = why(w, ERR_CORRUPT, "%s at %llu: %s", path,
+		    (unsigned long long)offset, warc_damage_text(d.cause));
+		goto out;
+	}
+	stream_heads(s);
+	*out = s;
+	return OK;
+out:
+	capture_stream_close(&s);
+	return err;
+}
+
+const struct capture *
+capture_stream_heads(const struct capture_stream *s)
+{
+	return &s->heads;
+}
+
+static enum http_damage
+stream_put(struct capture_stream *s, struct str piece, struct buf *out)
+{
+	if (s->decoder != NULL)
+		return http_decoder_feed(s->decoder, piece, out);
+	size_t n = (size_t)MIN(piece.n, s->limits.bytes_max - s->given);
+	buf_put(out, piece.p, n);
+	s->given += n;
+	return n < piece.n ? HTTP_TOO_LONG : HTTP_FINE;
+}
+
+bool
+capture_stream_next(struct capture_stream *s, struct buf *out,
+    enum http_damage *damage)
+{
+	struct str piece = STR_NONE;
+	struct warc_damage d;
+
+	*damage = HTTP_FINE;
+	if (s->ended)
+		return false;
+	if (s->first.n > 0) {
+		piece = s->heads.has_http ?
+		    str_from(buf_str(&s->first), s->heads.http.n) :
+		    buf_str(&s->first);
+		*damage = stream_put(s, piece, out);
+		/* The head's slices borrow from it: forgotten, not freed. */
+		s->first.n = 0;
+		return true;
+	}
+	if (warc_read_block(s->reader, &piece)) {
+		*damage = stream_put(s, piece, out);
+		if (*damage != HTTP_TOO_LONG && *damage != HTTP_TOO_DENSE)
+			return true;
+		s->ended = true;
+		return false;
+	}
+	s->ended = true;
+	bool whole = warc_read_finish(s->reader, &s->entry, &d);
+	if (s->decoder != NULL)
+		*damage = http_decoder_end(s->decoder, out);
+	if (!whole && *damage == HTTP_FINE)
+		*damage = HTTP_CUT;
+	return false;
+}
+
+void
+capture_stream_close(struct capture_stream **sp)
+{
+	struct capture_stream *s = *sp;
+
+	if (s == NULL)
+		return;
+	warc_reader_free(&s->reader);
+	http_decoder_free(&s->decoder);
+	archive_source_close(&s->source);
+	buf_free(&s->first);
+	arena_free(&s->arena);
+	mem_free(sp);
+}

@@ -1,0 +1,45 @@
+/*
+ * check_state -- what check remembers between records: ids, references that
+ * wait for their record, and the numbers of each crawl.  Private to check.
+ */
+#ifndef ENGINE_ARCHIVE_CHECK_STATE_H
+#define ENGINE_ARCHIVE_CHECK_STATE_H
+
+#include "base/map.h"
+#include "engine/archive/check.h"
+
+/* A set of 64-bit hashes; 0 stands for a free slot. */
+struct id_set {
+	uint64_t *slots;
+	size_t n, cap, max;
+	bool forgotten;           /* it was full once and begun anew */
+};
+void id_set_free(struct id_set *);
+/* True when it was there before. */
+bool id_set_put(struct id_set *, uint64_t hash);
+bool id_set_has(const struct id_set *, uint64_t hash);
+void id_set_clear(struct id_set *);
+
+/* References to a record that may still come. */
+#define WAITING_MAX 4096
+struct waiting {
+	struct {
+		uint64_t hash, offset;
+	} refs[WAITING_MAX];
+	size_t n;
+};
+
+/* The numbers of one crawl, as they come file after file. */
+struct crawl_numbers {
+	uint32_t crawl;
+	uint64_t last, first, count;
+	uint32_t hop;             /* of the record with the last number */
+};
+struct crawl_table {
+	struct map map;
+};
+void crawl_table_free(struct crawl_table *);
+/* NULL beyond ARCHIVE_CRAWLS_MAX crawls. */
+struct crawl_numbers *crawl_table_get(struct crawl_table *, uint32_t crawl);
+
+#endif

@@ -1,0 +1,513 @@
+#include "engine/archive/index.h"
+
+#include "engine/archive/walk.h"
+#include "engine/parser/url.h"
+#include "os/file.h"
+
+#define HEAD_MAX ((size_t)1 << 20)
+#define WRITE_BYTES ((size_t)1 << 20)
+
+enum role { NOTHING, ANSWER, REQUEST };
+
+/* What a record gives to the index; its slices stand in `arena`. */
+struct facts {
+	enum role role;
+	struct arena arena;
+	struct str uri, id, concurrent;
+	struct wall date;
+	struct str mime, digest, name;
+	int status;
+	struct str method, body;    /* of a request */
+	uint64_t offset, length;
+};
+
+struct indexer {
+	archive_line *line;
+	void *arg;
+	struct archive_index_counts *counts;
+	struct facts now, before;   /* `before` waits for its other half */
+	struct buf block, text;
+	struct digest_hasher *hasher;
+};
+
+struct str
+archive_surt(struct str url, struct str method, struct str body,
+    struct arena *a)
+{
+	struct url u;
+
+	if (method.n > 0 && !str_eq(method, STR("GET"))) {
+		bool query = str_find_char(url, '?') < url.n;
+		url = arena_printf(a, "%.*s%c__wb_method=%.*s%s%.*s",
+		    STR_FMT(url), query ? '&' : '?', STR_FMT(method),
+		    body.n > 0 ? "&" : "", STR_FMT(body));
+	}
+	if (url_parse(url, NULL, a, &u, NULL) != OK)
+		return url;
+	return url_surt(&u, a);
+}
+
+static enum err
+emit(struct indexer *x, struct facts *f, const struct facts *request,
+    struct why *w)
+{
+	struct cdxj_line l = {
+		.url = f->uri, .mime = f->mime, .status = f->status,
+		.digest = f->digest, .length = f->length,
+	};
+
+	if (request != NULL && !str_eq(request->method, STR("GET"))) {
+		l.method = request->method;
+		l.request_body = request->body;
+	}
+	l.surt = archive_surt(f->uri, l.method, l.request_body, &f->arena);
+	buf_clear(&x->text);
+	cdxj_put_head(&x->text, &l, f->date);
+	cdxj_put_tail(&x->text, f->offset, f->name);
+	x->text.n--;
+	x->counts->lines++;
+	return x->line(x->arg, buf_str(&x->text), w);
+}
+
+/* Do these two make one exchange? */
+static bool
+pairs(const struct facts *a, const struct facts *b)
+{
+	if ((a->concurrent.n > 0 && str_eq(a->concurrent, b->id)) ||
+	    (b->concurrent.n > 0 && str_eq(b->concurrent, a->id)))
+		return true;
+	return a->concurrent.n == 0 && b->concurrent.n == 0 &&
+	    str_eq(a->uri, b->uri);
+}
+
+static void
+forget(struct facts *f)
+{
+	struct arena keep = f->arena;
+
+	arena_reset(&keep);
+	*f = (struct facts){ .role = NOTHING, .arena = keep };
+}
+
+static enum err
+flush(struct indexer *x, struct why *w)
+{
+	enum err err = OK;
+
+	if (x->before.role == ANSWER)
+		err = emit(x, &x->before, NULL, w);
+	forget(&x->before);
+	return err;
+}
+
+/* `now` is complete: pair it with what waits, or let it wait. */
+static enum err
+settle(struct indexer *x, struct why *w)
+{
+	struct facts *now = &x->now, *before = &x->before;
+	enum err err;
+
+	if (before->role != NOTHING && before->role != now->role &&
+	    pairs(before, now)) {
+		err = now->role == ANSWER ? emit(x, now, before, w) :
+		    emit(x, before, now, w);
+		forget(before);
+		return err;
+	}
+	err = flush(x, w);
+	struct facts swap = *before;
+	*before = *now;
+	*now = swap;
+	return err;
+}
+
+/* The block up to the end of its HTTP head, and a little of its body. */
+static void
+gather(struct indexer *x, struct warc_reader *r, size_t more)
+{
+	struct str piece;
+	size_t head = 0;
+
+	buf_clear(&x->block);
+	while ((head == 0 || x->block.n < head + more) &&
+	    x->block.n < HEAD_MAX && warc_read_block(r, &piece)) {
+		buf_put_str(&x->block, piece);
+		if (head == 0)
+			head = http_head_end(buf_str(&x->block));
+	}
+}
+
+static struct str
+essence(struct str content_type, struct arena *a)
+{
+	struct http_media m = http_media_parse(content_type, a);
+
+	return m.type.n > 0 ? m.type : STR("unk");
+}
+
+/* For files without payload digests: over what is left of the block. */
+static void
+hash_payload(struct indexer *x, struct warc_reader *r, size_t from,
+    struct facts *f)
+{
+	struct digest d;
+	struct str piece;
+	char text[DIGEST_TEXT_MAX];
+
+	digest_start(x->hasher, DIGEST_SHA1);
+	digest_add(x->hasher, str_from(buf_str(&x->block), from));
+	while (warc_read_block(r, &piece))
+		digest_add(x->hasher, piece);
+	digest_end(x->hasher, &d);
+	size_t n = digest_to_text(&d, text);
+	f->digest = arena_copy(&f->arena, (struct str){ text, n });
+}
+
+static void
+read_answer(struct indexer *x, struct walk_visit *v, struct facts *f)
+{
+	struct warc_entry *e = v->entry;
+	struct http_head head;
+	size_t body_at = 0;
+
+	f->role = ANSWER;
+	f->digest = arena_copy(&f->arena, str_trim(warc_entry_field(e,
+	    STR("WARC-Payload-Digest"))));
+	gather(x, v->reader, 0);
+	struct str type = warc_entry_field(e, STR("Content-Type"));
+	if (e->type != WARC_RESOURCE && http_parse_head(buf_str(&x->block),
+	    false, HTTP_LIMITS_DEFAULT, &f->arena, &head, NULL) == OK) {
+		f->status = head.status;
+		body_at = head.n;
+		type = http_find(&head, STR("content-type"));
+	}
+	if (e->type == WARC_REVISIT)
+		f->mime = STR(CDXJ_MIME_REVISIT);
+	else
+		f->mime = essence(type, &f->arena);
+	if (f->digest.n == 0 && e->type != WARC_REVISIT)
+		hash_payload(x, v->reader, body_at, f);
+}
+
+static void
+read_request(struct indexer *x, struct walk_visit *v, struct facts *f)
+{
+	struct http_head head;
+	struct buf body = BUF_INIT;
+
+	gather(x, v->reader, CDXJ_POST_BYTES_MAX);
+	if (http_parse_head(buf_str(&x->block), true, HTTP_LIMITS_DEFAULT,
+	    &f->arena, &head, NULL) != OK)
+		return;
+	f->role = REQUEST;
+	f->method = arena_copy(&f->arena, head.method);
+	if (str_eq(f->method, STR("GET")))
+		return;
+	cdxj_put_request_body(&body, http_find(&head, STR("content-type")),
+	    str_from(buf_str(&x->block), head.n));
+	f->body = arena_copy(&f->arena, buf_str(&body));
+	buf_free(&body);
+}
+
+/* Some writers leave blanks in URIs; a replay would not find them. */
+static struct str
+sound_uri(struct str uri, struct arena *a)
+{
+	struct buf b = BUF_INIT;
+
+	if (str_find_char(uri, ' ') == uri.n)
+		return arena_copy(a, uri);
+	for (size_t i = 0; i < uri.n; i++)
+		if (uri.p[i] == ' ')
+			buf_put_text(&b, "%20");
+		else
+			buf_put_char(&b, uri.p[i]);
+	struct str sound = arena_copy(a, buf_str(&b));
+	buf_free(&b);
+	return sound;
+}
+
+static enum err
+on_record(void *arg, struct walk_visit *v, struct why *w)
+{
+	struct indexer *x = arg;
+	struct warc_entry *e = v->entry;
+	struct facts *f = &x->now;
+
+	(void)w;
+	x->counts->records++;
+	forget(f);
+	if (e->uri.n == 0)
+		return OK;
+	f->uri = sound_uri(e->uri, &f->arena);
+	f->id = arena_copy(&f->arena, e->id);
+	f->concurrent = arena_copy(&f->arena, warc_strip_brackets(
+	    warc_entry_field(e, STR("WARC-Concurrent-To"))));
+	f->date = e->date;
+	f->name = v->file->name;
+	f->offset = e->offset;
+	if (e->type == WARC_REQUEST)
+		read_request(x, v, f);
+	else if (e->type == WARC_RESPONSE || e->type == WARC_REVISIT ||
+	    e->type == WARC_RESOURCE)
+		read_answer(x, v, f);
+	return OK;
+}
+
+static enum err
+on_record_end(void *arg, struct walk_visit *v, bool whole, struct why *w)
+{
+	struct indexer *x = arg;
+
+	if (!whole || x->now.role == NOTHING)
+		return OK;
+	if (v->entry->clen == 0) {
+		x->counts->shared++;
+		return OK;
+	}
+	x->now.length = v->entry->clen;
+	return settle(x, w);
+}
+
+static enum err
+on_damage(void *arg, const struct archive_file *file,
+    const struct warc_damage *d, struct why *w)
+{
+	struct indexer *x = arg;
+
+	(void)file, (void)d, (void)w;
+	x->counts->damaged++;
+	return OK;
+}
+
+static enum err
+on_file(void *arg, const struct archive_file *file, bool begins,
+    struct why *w)
+{
+	(void)file;
+	return begins ? OK : flush(arg, w);
+}
+
+enum err
+archive_index_lines(const struct archive_catalogue *c, archive_line *line,
+    void *arg, struct archive_index_counts *counts, struct why *w)
+{
+	static const struct walk_events events = { on_file, on_record,
+		on_record_end, on_damage };
+	struct indexer x = { .line = line, .arg = arg, .counts = counts };
+
+	memset(counts, 0, sizeof(*counts));
+	x.hasher = digest_hasher_new();
+	enum err err = walk_files(c, WARC_READ_LIMITS_DEFAULT, &events, &x,
+	    w);
+	digest_hasher_free(&x.hasher);
+	arena_free(&x.now.arena);
+	arena_free(&x.before.arena);
+	buf_free(&x.block);
+	buf_free(&x.text);
+	return err;
+}
+
+static enum err
+put_in_sorter(void *arg, struct str line, struct why *w)
+{
+	return sorter_put(arg, line, w);
+}
+
+enum err
+archive_index(const struct archive_catalogue *c, const char *scratch,
+    size_t bytes_max, archive_line *line, void *arg,
+    struct archive_index_counts *counts, struct why *w)
+{
+	struct sorter *s = sorter_new(scratch, bytes_max);
+	enum err err = archive_index_lines(c, put_in_sorter, s, counts, w);
+
+	if (err == OK)
+		err = sorter_finish(s, line, arg, w);
+	sorter_free(&s);
+	return err;
+}
+
+/* A file written from its start. */
+struct writing {
+	int fd;
+	uint64_t at;
+	struct buf buf;
+};
+
+static enum err
+write_out(struct writing *o, size_t above, struct why *w)
+{
+	if (o->buf.n <= above)
+		return OK;
+	enum err err = file_write(o->fd, o->at, o->buf.p, o->buf.n, w);
+	o->at += o->buf.n;
+	buf_clear(&o->buf);
+	return err;
+}
+
+static enum err
+write_line(void *arg, struct str line, struct why *w)
+{
+	struct writing *o = arg;
+
+	buf_put_str(&o->buf, line);
+	buf_put_char(&o->buf, '\n');
+	return write_out(o, WRITE_BYTES, w);
+}
+
+/* Write by `fill` beside `path`, then put it in its place. */
+static enum err
+write_whole(const char *path,
+    enum err (*fill)(void *arg, struct writing *, struct why *), void *arg,
+    struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct writing o = { .fd = -1 };
+	const char *part = arena_printf(&a, "%s.part", path).p;
+
+	enum err err = file_open(part, FILE_CREATE, &o.fd, w);
+	if (err == OK)
+		err = file_cut(o.fd, 0, w);
+	if (err == OK)
+		err = fill(arg, &o, w);
+	if (err == OK)
+		err = write_out(&o, 0, w);
+	if (err == OK)
+		err = file_sync(o.fd, w);
+	file_close(&o.fd);
+	if (err == OK)
+		err = file_replace(part, path, w);
+	else if (file_remove(part, NULL) != OK)
+		why(w, err, "and %s is left over", part);
+	buf_free(&o.buf);
+	arena_free(&a);
+	return err;
+}
+
+struct index_job {
+	const struct archive_catalogue *catalogue;
+	const char *path;
+	struct archive_index_counts *counts;
+};
+
+static enum err
+fill_index(void *arg, struct writing *o, struct why *w)
+{
+	struct index_job *j = arg;
+
+	return archive_index(j->catalogue, j->path, SORT_BYTES_MAX_DEFAULT,
+	    write_line, o, j->counts, w);
+}
+
+enum err
+archive_index_file(const struct archive_catalogue *c, const char *path,
+    struct archive_index_counts *counts, struct why *w)
+{
+	struct index_job j = { c, path, counts };
+
+	return write_whole(path, fill_index, &j, w);
+}
+
+/* --- from the lines that were written along ------------------------------- */
+
+struct finish_job {
+	struct archive_file warc;
+	struct str lines;
+	const char *sorted_path;
+};
+
+/* Is a capture left behind `from`, where the last line's record ends? */
+static bool
+captures_behind(struct archive_source *source, uint64_t from)
+{
+	struct warc_reader *r = warc_reader_new(source->source,
+	    WARC_READ_LIMITS_DEFAULT);
+	struct warc_entry e;
+	struct warc_damage d;
+	bool found = false;
+
+	enum warc_found f = from >= source->size ? WARC_FOUND_END :
+	    warc_read_at(r, from, &e, &d);
+	for (; f != WARC_FOUND_END && !found; f = warc_read_next(r, &e, &d))
+		found = f == WARC_FOUND_DAMAGE || e.type == WARC_RESPONSE ||
+		    e.type == WARC_REVISIT || e.type == WARC_RESOURCE;
+	warc_reader_free(&r);
+	return found;
+}
+
+/* Every line sound, inside the file, and the last capture among them. */
+static bool
+lines_are_sound(const struct finish_job *j)
+{
+	struct arena a = ARENA_INIT;
+	struct archive_source source;
+	struct str rest = j->lines, line;
+	struct cdxj_line l;
+	uint64_t end = 0;
+	bool sound = j->lines.n > 0 && j->lines.p[j->lines.n - 1] == '\n';
+
+	while (sound && rest.n > 0 && str_split(&rest, '\n', &line)) {
+		arena_reset(&a);
+		sound = cdxj_parse(line, &a, &l, NULL) == OK &&
+		    l.length > 0 && l.offset < j->warc.size &&
+		    l.length <= j->warc.size - l.offset &&
+		    str_eq(l.filename, j->warc.name);
+		end = MAX(end, l.offset + l.length);
+	}
+	arena_free(&a);
+	if (!sound || archive_source_open(j->warc.path, &source, NULL) != OK)
+		return false;
+	sound = !captures_behind(&source, end);
+	archive_source_close(&source);
+	return sound;
+}
+
+static enum err
+fill_finish(void *arg, struct writing *o, struct why *w)
+{
+	struct finish_job *j = arg;
+	struct archive_catalogue c = { &j->warc, 1 };
+	struct archive_index_counts counts;
+	struct str rest = j->lines, line;
+	enum err err = OK;
+
+	if (!lines_are_sound(j))
+		return archive_index(&c, j->sorted_path,
+		    SORT_BYTES_MAX_DEFAULT, write_line, o, &counts, w);
+	struct sorter *s = sorter_new(j->sorted_path, SORT_BYTES_MAX_DEFAULT);
+	while (err == OK && rest.n > 0 && str_split(&rest, '\n', &line))
+		err = sorter_put(s, line, w);
+	if (err == OK)
+		err = sorter_finish(s, write_line, o, w);
+	sorter_free(&s);
+	return err;
+}
+
+/* Some 300 bytes a capture: a file of 1 GB has at most 100 MB of lines. */
+#define LINES_BYTES_MAX ((size_t)512 << 20)
+
+enum err
+archive_cdxj_finish(const char *warc_path, const char *lines_path,
+    const char *sorted_path, struct why *w)
+{
+	struct buf lines = BUF_INIT;
+	struct finish_job j = { .sorted_path = sorted_path };
+	struct archive_source source;
+
+	enum err err = archive_source_open(warc_path, &source, w);
+	if (err != OK)
+		return err;
+	j.warc = (struct archive_file){ warc_path,
+		archive_base_name(str_of(warc_path)), source.size };
+	archive_source_close(&source);
+	/* Without lines the index is made from the WARC itself. */
+	if (file_load(lines_path, LINES_BYTES_MAX, &lines, NULL) != OK)
+		buf_clear(&lines);
+	j.lines = buf_str(&lines);
+	err = write_whole(sorted_path, fill_finish, &j, w);
+	if (err == OK && file_remove(lines_path, NULL) == ERR_IO)
+		err = why(w, ERR_IO, "cannot remove %s", lines_path);
+	buf_free(&lines);
+	return err;
+}

@@ -1,0 +1,375 @@
+#include "engine/archive/list.h"
+
+#include "engine/archive/capture.h"
+#include "engine/archive/walk.h"
+#include "wire/cdxj.h"
+
+#define HEAD_MAX ((size_t)1 << 20)
+
+struct lister {
+	archive_row_event *event;
+	void *arg;
+	struct archive_row row;
+	struct arena arena;
+	struct buf head;
+};
+
+/* Status and type from the HTTP head; a few KB of the block are read. */
+static void
+read_http(struct lister *l, struct walk_visit *v)
+{
+	struct http_head h;
+	struct str piece;
+
+	buf_clear(&l->head);
+	while (http_head_end(buf_str(&l->head)) == 0 && l->head.n < HEAD_MAX &&
+	    warc_read_block(v->reader, &piece))
+		buf_put_str(&l->head, piece);
+	if (http_parse_head(buf_str(&l->head), false, HTTP_LIMITS_DEFAULT,
+	    &l->arena, &h, NULL) != OK)
+		return;
+	l->row.status = h.status;
+	l->row.mime = http_content_type(&h, &l->arena).type;
+}
+
+static enum err
+on_record(void *arg, struct walk_visit *v, struct why *w)
+{
+	struct lister *l = arg;
+	struct warc_entry *e = v->entry;
+	struct str facts = warc_entry_field(e, STR("Argiope-Capture"));
+
+	(void)w;
+	arena_reset(&l->arena);
+	l->row = (struct archive_row){ .file = v->file, .offset = e->offset,
+		.length = e->length, .type = e->type, .date = e->date,
+		.uri = e->uri, .id = e->id, .seq = e->gzip.seq };
+	l->row.has_facts = facts.p != NULL &&
+	    warc_capture_parse(facts, &l->row.facts);
+	if (e->type == WARC_RESPONSE || e->type == WARC_REVISIT)
+		read_http(l, v);
+	if (l->row.mime.n == 0)
+		l->row.mime = http_media_parse(warc_entry_field(e,
+		    STR("Content-Type")), &l->arena).type;
+	return OK;
+}
+
+static enum err
+on_record_end(void *arg, struct walk_visit *v, bool whole, struct why *w)
+{
+	struct lister *l = arg;
+
+	if (!whole)
+		return OK;
+	l->row.clen = v->entry->clen;
+	return l->event(l->arg, &l->row, w);
+}
+
+static enum err
+on_damage(void *arg, const struct archive_file *file,
+    const struct warc_damage *d, struct why *w)
+{
+	struct lister *l = arg;
+	struct archive_row row = { .file = file, .offset = d->offset,
+		.damage = warc_damage_text(d->cause) };
+
+	return l->event(l->arg, &row, w);
+}
+
+enum err
+archive_rows(const struct archive_catalogue *c, archive_row_event *event,
+    void *arg, struct why *w)
+{
+	static const struct walk_events events = { NULL, on_record,
+		on_record_end, on_damage };
+	struct lister l = { .event = event, .arg = arg };
+	enum err err = walk_files(c, WARC_READ_LIMITS_DEFAULT, &events, &l,
+	    w);
+
+	arena_free(&l.arena);
+	buf_free(&l.head);
+	return err;
+}
+
+/* Text of a file that anyone may have written goes to a terminal. */
+static void
+put_safe(struct buf *b, struct str s, const char *none)
+{
+	if (s.n == 0)
+		buf_put_text(b, none);
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		if (c <= ' ' || c == 0x7f)
+			buf_printf(b, "%%%02X", c);
+		else
+			buf_put_char(b, (char)c);
+	}
+}
+
+void
+archive_row_text(const struct archive_row *r, struct buf *b)
+{
+	char date[18];
+
+	put_safe(b, r->file->name, "-");
+	if (r->damage != NULL) {
+		buf_printf(b, " %llu damage: %s\n",
+		    (unsigned long long)r->offset, r->damage);
+		return;
+	}
+	wall_to_digits(r->date, 14, date);
+	buf_printf(b, " %llu %s %s ", (unsigned long long)r->offset, date,
+	    r->type == WARC_UNKNOWN ? "-" : warc_type_name(r->type));
+	if (r->status != 0)
+		buf_printf(b, "%d ", r->status);
+	else
+		buf_put_text(b, "- ");
+	put_safe(b, r->mime, "-");
+	buf_printf(b, " %llu ", (unsigned long long)r->length);
+	if (r->seq != 0)
+		buf_printf(b, "#%llu ", (unsigned long long)r->seq);
+	else
+		buf_put_text(b, "- ");
+	put_safe(b, r->uri, "-");
+	buf_put_char(b, '\n');
+}
+
+static void
+put_text(struct buf *b, const char *name, struct str s)
+{
+	if (s.n == 0)
+		return;
+	buf_printf(b, ",\"%s\":", name);
+	cdxj_put_json(b, s);
+}
+
+static void
+put_number(struct buf *b, const char *name, uint64_t v)
+{
+	buf_printf(b, ",\"%s\":%llu", name, (unsigned long long)v);
+}
+
+static void
+put_facts(struct buf *b, const struct archive_row *r)
+{
+	if (r->seq != 0)
+		put_number(b, "seq", r->seq);
+	if (!r->has_facts)
+		return;
+	put_number(b, "crawl", r->facts.crawl);
+	put_number(b, "hop", r->facts.hop);
+	put_number(b, "depth", r->facts.depth);
+	put_text(b, "requested_url", r->facts.requested_url);
+}
+
+void
+archive_row_json(const struct archive_row *r, struct buf *b)
+{
+	char date[WALL_ISO_MAX];
+
+	buf_put_text(b, "{\"file\":");
+	cdxj_put_json(b, r->file->name);
+	put_number(b, "offset", r->offset);
+	if (r->damage != NULL) {
+		put_text(b, "damage", str_of(r->damage));
+		buf_put_char(b, '}');
+		return;
+	}
+	if (r->clen != 0)
+		put_number(b, "packed", r->clen);
+	put_number(b, "length", r->length);
+	put_text(b, "type", str_of(warc_type_name(r->type)));
+	wall_to_iso(r->date, date);
+	put_text(b, "date", str_of(date));
+	if (r->status != 0)
+		put_number(b, "status", (uint64_t)r->status);
+	put_text(b, "mime", r->mime);
+	put_text(b, "url", r->uri);
+	put_text(b, "id", r->id);
+	put_facts(b, r);
+	buf_put_char(b, '}');
+}
+
+/* --- cat ------------------------------------------------------------------ */
+
+static enum err
+write_out(FILE *out, struct str s, struct why *w)
+{
+	if (s.n > 0 && fwrite(s.p, 1, s.n, out) != s.n)
+		return why_errno(w, ERR_IO, "cannot write");
+	return OK;
+}
+
+static void
+put_warc_head(const struct capture *c, struct buf *b)
+{
+	buf_printf(b, "WARC/%d.%d\r\n", c->version / 100, c->version % 100);
+	for (size_t i = 0; i < c->warc.fields_n; i++) {
+		buf_put_str(b, c->warc.fields[i].name);
+		buf_put_text(b, ": ");
+		buf_put_str(b, c->warc.fields[i].value);
+		buf_put_text(b, "\r\n");
+	}
+	buf_put_text(b, "\r\n");
+}
+
+static enum err
+cat_body(const char *path, uint64_t offset, FILE *out,
+    enum http_damage *damage, struct why *w)
+{
+	struct http_decode_limits limits = { UINT64_MAX, UINT32_MAX };
+	struct capture_stream *s = NULL;
+	struct buf piece = BUF_INIT;
+	enum err err = capture_stream_open(path, offset, limits, &s, w);
+	bool more = err == OK;
+
+	while (more && err == OK) {
+		buf_clear(&piece);
+		more = capture_stream_next(s, &piece, damage);
+		err = write_out(out, buf_str(&piece), w);
+	}
+	capture_stream_close(&s);
+	buf_free(&piece);
+	return err;
+}
+
+/* What comes before the block bytes wanted, and how many of these to drop. */
+static enum err
+cat_heads(const char *path, uint64_t offset, enum archive_part part,
+    FILE *out, size_t *skip, struct why *w)
+{
+	struct capture_stream *s = NULL;
+	struct buf head = BUF_INIT;
+	enum err err = capture_stream_open(path, offset,
+	    HTTP_DECODE_LIMITS_DEFAULT, &s, w);
+
+	*skip = 0;
+	if (err != OK)
+		return err;
+	const struct capture *c = capture_stream_heads(s);
+	if (part == ARCHIVE_RECORD)
+		put_warc_head(c, &head);
+	else if (part == ARCHIVE_PAYLOAD && c->has_http)
+		*skip = c->http.n;
+	err = write_out(out, buf_str(&head), w);
+	buf_free(&head);
+	capture_stream_close(&s);
+	return err;
+}
+
+static enum err
+cat_block(struct warc_reader *r, size_t skip, FILE *out,
+    enum http_damage *damage, struct why *w)
+{
+	struct warc_entry e = { .odd = 0 };
+	struct warc_damage d;
+	struct str piece;
+	enum err err = OK;
+
+	while (err == OK && warc_read_block(r, &piece)) {
+		size_t n = MIN(skip, piece.n);
+		skip -= n;
+		err = write_out(out, str_from(piece, n), w);
+	}
+	if (err == OK && !warc_read_finish(r, &e, &d))
+		*damage = HTTP_CUT;
+	return err;
+}
+
+enum err
+archive_cat(const char *path, uint64_t offset, enum archive_part part,
+    FILE *out, enum http_damage *damage, struct why *w)
+{
+	struct archive_source source;
+	struct warc_entry e;
+	struct warc_damage d;
+	size_t skip;
+
+	*damage = HTTP_FINE;
+	if (part == ARCHIVE_BODY)
+		return cat_body(path, offset, out, damage, w);
+	enum err err = cat_heads(path, offset, part, out, &skip, w);
+	if (err == OK)
+		err = archive_source_open(path, &source, w);
+	if (err != OK)
+		return err;
+	struct warc_reader *r = warc_reader_new(source.source,
+	    WARC_READ_LIMITS_DEFAULT);
+	if (warc_read_at(r, offset, &e, &d) != WARC_FOUND_RECORD)
+		err = why(w, ERR_CORRUPT, "%s at %llu: %s", path,
+		    (unsigned long long)offset, warc_damage_text(d.cause));
+	else
+		err = cat_block(r, skip, out, damage, w);
+	if (err == OK && part == ARCHIVE_RECORD)
+		err = write_out(out, STR("\r\n\r\n"), w);
+	warc_reader_free(&r);
+	archive_source_close(&source);
+	return err;
+}
+
+/* --- find ----------------------------------------------------------------- */
+
+struct wanted {
+	struct str url;               /* empty: by number */
+	uint32_t crawl;
+	uint64_t seq;
+	struct archive_found *found;
+	bool any;
+	struct wall date;
+	uint32_t hop;
+};
+
+static enum err
+look_at(void *arg, const struct archive_row *r, struct why *w)
+{
+	struct wanted *x = arg;
+	bool better;
+
+	(void)w;
+	if (r->damage != NULL || r->clen == 0 || (r->type != WARC_RESPONSE &&
+	    r->type != WARC_REVISIT))
+		return OK;
+	if (x->url.n > 0) {
+		if (r->type != WARC_RESPONSE || !str_eq(r->uri, x->url))
+			return OK;
+		better = r->date.us >= x->date.us;
+	} else {
+		if (!r->has_facts || r->seq != x->seq ||
+		    r->facts.crawl != x->crawl)
+			return OK;
+		better = r->facts.hop > x->hop;
+	}
+	if (x->any && !better)
+		return OK;
+	*x->found = (struct archive_found){ r->file, r->offset };
+	x->any = true;
+	x->date = r->date;
+	x->hop = r->facts.hop;
+	return OK;
+}
+
+enum err
+archive_find_url(const struct archive_catalogue *c, struct str url,
+    struct archive_found *found, struct why *w)
+{
+	struct wanted x = { .url = url, .found = found };
+	enum err err = archive_rows(c, look_at, &x, w);
+
+	if (err == OK && !x.any)
+		err = why(w, ERR_ABSENT, "no response to %.*s",
+		    STR_FMT(url));
+	return err;
+}
+
+enum err
+archive_find_number(const struct archive_catalogue *c, uint32_t crawl,
+    uint64_t seq, struct archive_found *found, struct why *w)
+{
+	struct wanted x = { .crawl = crawl, .seq = seq, .found = found };
+	enum err err = archive_rows(c, look_at, &x, w);
+
+	if (err == OK && !x.any)
+		err = why(w, ERR_ABSENT, "crawl %u has no number %llu here",
+		    crawl, (unsigned long long)seq);
+	return err;
+}

@@ -1,0 +1,64 @@
+/*
+ * list -- what `argiope archive ls` and `argiope archive cat` show: records as
+ * lines, and the bytes of one of them.
+ */
+#ifndef ENGINE_ARCHIVE_LIST_H
+#define ENGINE_ARCHIVE_LIST_H
+
+#include "engine/archive/archive.h"
+#include "wire/http.h"
+#include "wire/warc.h"
+
+/* One record, as ls shows it.  Slices live during the callback. */
+struct archive_row {
+	const struct archive_file *file;
+	uint64_t offset, clen, length;   /* clen 0: it shares its member */
+	enum warc_type type;
+	struct wall date;
+	int status;                      /* 0: none */
+	struct str mime, uri, id;
+	uint64_t seq;                    /* 0: no number */
+	bool has_facts;
+	struct warc_capture facts;
+	const char *damage;              /* not NULL: no record, only this */
+};
+typedef enum err archive_row_event(void *arg, const struct archive_row *,
+    struct why *);
+
+/* Every record and every damage, in the order of the files. */
+MUST_USE enum err archive_rows(const struct archive_catalogue *,
+    archive_row_event *, void *arg, struct why *);
+
+/* The row as text with a line end, or as one JSON object without. */
+void archive_row_text(const struct archive_row *, struct buf *);
+void archive_row_json(const struct archive_row *, struct buf *);
+
+enum archive_part {
+	ARCHIVE_RECORD,           /* all of the record, unpacked */
+	ARCHIVE_BLOCK,            /* its block: HTTP head and body */
+	ARCHIVE_PAYLOAD,          /* the body as it was received */
+	ARCHIVE_BODY,             /* the body decoded */
+};
+/*
+ * Write a part of the record at `offset` to `out`; constant memory.  A body
+ * that is damaged is written up to there; `*damage` says so.
+ * Errors: CORRUPT, IO, ABSENT.
+ */
+MUST_USE enum err archive_cat(const char *path, uint64_t offset,
+    enum archive_part, FILE *out, enum http_damage *damage, struct why *);
+
+/* Where a capture stands. */
+struct archive_found {
+	const struct archive_file *file;
+	uint64_t offset;
+};
+/*
+ * The newest response to `url` (as in WARC-Target-URI), or the final answer of
+ * number `seq` of `crawl`.  All files are read.  ABSENT when there is none.
+ */
+MUST_USE enum err archive_find_url(const struct archive_catalogue *,
+    struct str url, struct archive_found *, struct why *);
+MUST_USE enum err archive_find_number(const struct archive_catalogue *,
+    uint32_t crawl, uint64_t seq, struct archive_found *, struct why *);
+
+#endif

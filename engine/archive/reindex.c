@@ -1,0 +1,303 @@
+#include "engine/archive/reindex.h"
+
+#include "engine/archive/sort.h"
+#include "engine/archive/walk.h"
+
+#define HEAD_MAX ((size_t)1 << 20)
+#define INFO_MAX ((size_t)1 << 20)
+#define SEEDS_MAX 100000
+#define TYPE_MAX 200
+
+/*
+ * A capture as a line that sorts by crawl, number and hop:
+ *
+ *     crawl8 seq16 hop8 file8 offset16 (hex) | decimal and text fields by TAB
+ *
+ * Field values have no control characters: a WARC field cannot hold a line
+ * end, and others become blanks.
+ */
+#define KEY_BYTES (8 + 16 + 8 + 8 + 16)
+
+struct scanner {
+	const struct archive_catalogue *catalogue;
+	const struct archive_reindex_events *events;
+	void *arg;
+	struct archive_reindex_counts *counts;
+	struct sorter *sorter;
+	struct buf head, line;
+	struct arena arena;
+	/* The record in hand. */
+	bool numbered;
+	struct warc_capture facts;
+	struct http_head http;
+	bool has_http;
+	/* Of the lines read back. */
+	struct archive_capture held;
+	struct buf held_text;
+	bool holding;
+	uint32_t held_hop;
+};
+
+static void
+put_field(struct buf *b, struct str s)
+{
+	buf_put_char(b, '\t');
+	for (size_t i = 0; i < s.n; i++)
+		buf_put_char(b, (unsigned char)s.p[i] < ' ' ? ' ' : s.p[i]);
+}
+
+static void
+put_count(struct buf *b, uint64_t v)
+{
+	buf_printf(b, "\t%llu", (unsigned long long)v);
+}
+
+static void
+put_line(struct scanner *x, const struct walk_visit *v)
+{
+	const struct warc_entry *e = v->entry;
+	struct buf *b = &x->line;
+	struct str type = x->has_http ? http_find(&x->http,
+	    STR("content-type")) : STR_NONE;
+
+	buf_clear(b);
+	buf_printf(b, "%08x%016llx%08x%08zx%016llx", x->facts.crawl,
+	    (unsigned long long)e->gzip.seq, x->facts.hop,
+	    (size_t)(v->file - x->catalogue->files),
+	    (unsigned long long)e->offset);
+	put_count(b, e->gzip.group);
+	put_count(b, e->clen);
+	put_count(b, e->ulen);
+	put_count(b, e->block_at + (x->has_http ? x->http.n : 0));
+	put_count(b, e->length - (x->has_http ? x->http.n : 0));
+	put_count(b, x->facts.depth);
+	put_count(b, (uint64_t)x->facts.start.us);
+	put_count(b, (uint64_t)x->facts.duration_us);
+	put_count(b, x->has_http ? (uint64_t)x->http.status : 0);
+	put_count(b, e->type == WARC_REVISIT);
+	put_count(b, warc_entry_field(e, STR("WARC-Truncated")).p != NULL);
+	put_field(b, warc_entry_field(e, STR("WARC-Payload-Digest")));
+	put_field(b, str_cut(type, 0, TYPE_MAX));
+	put_field(b, x->facts.requested_url);
+	put_field(b, e->uri);
+}
+
+static void
+read_http(struct scanner *x, struct warc_reader *r)
+{
+	struct str piece;
+
+	buf_clear(&x->head);
+	while (http_head_end(buf_str(&x->head)) == 0 && x->head.n < HEAD_MAX &&
+	    warc_read_block(r, &piece))
+		buf_put_str(&x->head, piece);
+	/* What came with it of the body must not be taken for the head. */
+	x->has_http = http_parse_head(buf_str(&x->head), false,
+	    HTTP_LIMITS_DEFAULT, &x->arena, &x->http, NULL) == OK;
+}
+
+static enum err
+tell_crawl(struct scanner *x, struct walk_visit *v, struct why *w)
+{
+	struct archive_crawl c = { .file = v->file, .date = v->entry->date };
+	struct http_head h;
+	struct str piece, value;
+	struct str *seeds;
+	uint64_t id;
+	size_t at = 0;
+
+	buf_clear(&x->head);
+	while (x->head.n < INFO_MAX && warc_read_block(v->reader, &piece))
+		buf_put_str(&x->head, piece);
+	if (http_parse_fields(buf_str(&x->head), (struct http_limits){
+	    SEEDS_MAX, INFO_MAX + (1 << 16) }, &x->arena, &h, NULL) != OK ||
+	    !str_to_u64(http_find(&h, STR("argiope-crawl-id")), &id) ||
+	    id > UINT32_MAX)
+		return OK;
+	c.crawl = (uint32_t)id;
+	c.name = http_find(&h, STR("argiope-crawl-name"));
+	c.kind = http_find(&h, STR("argiope-crawl-kind"));
+	c.policy = http_find(&h, STR("argiope-policy"));
+	c.is_part_of = http_find(&h, STR("isPartOf"));
+	c.harvest_id = http_find(&h, STR("argiope-harvest-id"));
+	c.harvest_type = http_find(&h, STR("argiope-harvest-type"));
+	seeds = ARENA_ARRAY(&x->arena, struct str, h.fields_n + 1);
+	while (http_next(&h, STR("argiope-seed"), &at, &value))
+		seeds[c.seeds_n++] = value;
+	c.seeds = seeds;
+	return x->events->crawl(x->arg, &c, w);
+}
+
+static enum err
+on_record(void *arg, struct walk_visit *v, struct why *w)
+{
+	struct scanner *x = arg;
+	struct warc_entry *e = v->entry;
+	struct str facts = warc_entry_field(e, STR("Argiope-Capture"));
+
+	arena_reset(&x->arena);
+	x->counts->records++;
+	x->numbered = x->has_http = false;
+	if (e->type == WARC_WARCINFO && x->events->crawl != NULL)
+		return tell_crawl(x, v, w);
+	if (e->type != WARC_RESPONSE && e->type != WARC_REVISIT)
+		return OK;
+	x->numbered = e->gzip.seq != 0 && facts.p != NULL &&
+	    warc_capture_parse(facts, &x->facts);
+	if (!x->numbered)
+		x->counts->unnumbered++;
+	else
+		read_http(x, v->reader);
+	return OK;
+}
+
+static enum err
+on_record_end(void *arg, struct walk_visit *v, bool whole, struct why *w)
+{
+	struct scanner *x = arg;
+
+	if (!whole || !x->numbered || v->entry->clen == 0 ||
+	    v->entry->clen > UINT32_MAX || v->entry->ulen > UINT32_MAX)
+		return OK;
+	put_line(x, v);
+	return sorter_put(x->sorter, buf_str(&x->line), w);
+}
+
+static enum err
+on_damage(void *arg, const struct archive_file *file,
+    const struct warc_damage *d, struct why *w)
+{
+	struct scanner *x = arg;
+
+	if (d->cause == WARC_DAMAGE_IO)
+		return why(w, ERR_IO, "cannot read %s", file->path);
+	x->counts->damaged++;
+	return OK;
+}
+
+/* --- back from the lines -------------------------------------------------- */
+
+static uint64_t
+take_hex(struct str *s, size_t digits)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < digits; i++)
+		v = v << 4 | (uint64_t)ascii_hex_value(s->p[i]);
+	*s = str_from(*s, digits);
+	return v;
+}
+
+static struct str
+take_field(struct str *s)
+{
+	struct str part = STR_NONE;
+
+	CHECK(str_split(s, '\t', &part));
+	return part;
+}
+
+static uint64_t
+take_count(struct str *s)
+{
+	uint64_t v;
+
+	CHECK(str_to_u64(take_field(s), &v));
+	return v;
+}
+
+static void
+parse_line(struct scanner *x, struct str s, struct archive_capture *c,
+    uint32_t *hop)
+{
+	memset(c, 0, sizeof(*c));
+	c->crawl = (uint32_t)take_hex(&s, 8);
+	c->seq = take_hex(&s, 16);
+	*hop = (uint32_t)take_hex(&s, 8);
+	c->file = &x->catalogue->files[take_hex(&s, 8)];
+	c->offset = take_hex(&s, 16);
+	take_field(&s);
+	c->group = take_count(&s);
+	c->clen = (uint32_t)take_count(&s);
+	c->ulen = (uint32_t)take_count(&s);
+	c->body_at = (uint32_t)take_count(&s);
+	c->body_bytes = take_count(&s);
+	c->depth = (uint32_t)take_count(&s);
+	c->start.us = (int64_t)take_count(&s);
+	c->duration_us = (int64_t)take_count(&s);
+	c->status = (int)take_count(&s);
+	c->revisit = take_count(&s) != 0;
+	c->truncated = take_count(&s) != 0;
+	if (!digest_from_text(take_field(&s), &c->digest))
+		c->digest.kind = DIGEST_NONE;
+	c->type = take_field(&s);
+	c->url = take_field(&s);
+	c->final_url = s;
+}
+
+static enum err
+tell_held(struct scanner *x, struct why *w)
+{
+	if (!x->holding)
+		return OK;
+	x->holding = false;
+	x->counts->captures++;
+	return x->events->capture(x->arg, &x->held, w);
+}
+
+/* Lines of one number follow each other, the last hop last. */
+static enum err
+on_line(void *arg, struct str line, struct why *w)
+{
+	struct scanner *x = arg;
+	struct archive_capture c;
+	uint32_t hop, hops = 0;
+	enum err err = OK;
+
+	parse_line(x, line, &c, &hop);
+	bool same = x->held.seq == c.seq && x->held.crawl == c.crawl;
+	if (same && hop == x->held_hop) {
+		x->counts->repeated++;
+		return OK;
+	}
+	if (same) {
+		x->counts->hops++;
+		hops = x->held.hops + 1;
+	} else {
+		if (x->held.crawl == c.crawl && x->held.seq != 0)
+			x->counts->missing += c.seq - x->held.seq - 1;
+		err = tell_held(x, w);
+	}
+	buf_clear(&x->held_text);
+	buf_put_str(&x->held_text, line);
+	parse_line(x, buf_str(&x->held_text), &x->held, &x->held_hop);
+	/* A lone final answer states by its own hop how many came before. */
+	x->held.hops = MAX(hops, hop);
+	x->holding = true;
+	return err;
+}
+
+enum err
+archive_reindex(const struct archive_catalogue *c, const char *scratch,
+    size_t sort_bytes_max, const struct archive_reindex_events *events,
+    void *arg, struct archive_reindex_counts *counts, struct why *w)
+{
+	static const struct walk_events walk = { NULL, on_record,
+		on_record_end, on_damage };
+	struct scanner x = { .catalogue = c, .events = events, .arg = arg,
+		.counts = counts };
+
+	memset(counts, 0, sizeof(*counts));
+	x.sorter = sorter_new(scratch, sort_bytes_max);
+	enum err err = walk_files(c, WARC_READ_LIMITS_DEFAULT, &walk, &x, w);
+	if (err == OK)
+		err = sorter_finish(x.sorter, on_line, &x, w);
+	if (err == OK)
+		err = tell_held(&x, w);
+	sorter_free(&x.sorter);
+	buf_free(&x.head);
+	buf_free(&x.line);
+	buf_free(&x.held_text);
+	arena_free(&x.arena);
+	return err;
+}

@@ -1,0 +1,69 @@
+/*
+ * reindex -- what the WARC files say about the captures of each crawl, in the
+ * order of their numbers: from this a ledger rebuilds its journal.
+ *
+ * Only numbered captures are told.  All hops of one capture may carry its
+ * number; then the last hop is the capture and `hops` counts the others.
+ * Memory: sort.bytes_max; runs go to `<scratch>.run-<n>`.
+ * Thread: one.
+ */
+#ifndef ENGINE_ARCHIVE_REINDEX_H
+#define ENGINE_ARCHIVE_REINDEX_H
+
+#include "engine/archive/archive.h"
+#include "wire/digest.h"
+#include "wire/warc.h"
+
+/* Slices live during the callback. */
+struct archive_capture {
+	uint32_t crawl;
+	uint64_t seq;
+	uint64_t group;
+	const struct archive_file *file;
+	uint64_t offset;               /* of the final answer's member */
+	uint32_t clen, ulen;
+	uint32_t body_at;              /* of the HTTP body, unpacked */
+	uint64_t body_bytes;           /* as received */
+	uint32_t hops, depth;
+	struct wall start;
+	int64_t duration_us;
+	int status;
+	bool revisit, truncated;
+	struct digest digest;          /* of the payload */
+	struct str type;               /* Content-Type as the server sent it */
+	struct str url, final_url;     /* requested; of the final answer */
+};
+
+/* What a warcinfo record says of its crawl; told before the captures. */
+struct archive_crawl {
+	const struct archive_file *file;
+	uint32_t crawl;
+	struct wall date;
+	struct str name, kind, policy, is_part_of, harvest_id, harvest_type;
+	const struct str *seeds;
+	size_t seeds_n;
+};
+
+struct archive_reindex_events {
+	/* Once per file that has one; may be NULL. */
+	enum err (*crawl)(void *arg, const struct archive_crawl *,
+	    struct why *);
+	/* Numbers of one crawl rise; crawls come in the order of their ids. */
+	enum err (*capture)(void *arg, const struct archive_capture *,
+	    struct why *);
+};
+
+struct archive_reindex_counts {
+	uint64_t records, captures, hops;
+	uint64_t unnumbered;           /* answers without a number */
+	uint64_t repeated;             /* number and hop there twice: one told */
+	uint64_t missing;              /* numbers in gaps */
+	uint64_t damaged;
+};
+
+MUST_USE enum err archive_reindex(const struct archive_catalogue *,
+    const char *scratch, size_t sort_bytes_max,
+    const struct archive_reindex_events *, void *arg,
+    struct archive_reindex_counts *, struct why *);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * sort -- lines sorted by their bytes in bounded memory: runs are sorted in
+ * memory, written beside the result, and merged.
+ *
+ * Thread: one.  Limits: sort.bytes_max of memory; a line of at most
+ * SORT_LINE_MAX bytes, a longer one is INPUT.
+ */
+#ifndef ENGINE_ARCHIVE_SORT_H
+#define ENGINE_ARCHIVE_SORT_H
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+#define SORT_BYTES_MAX_DEFAULT ((size_t)64 << 20)
+#define SORT_LINE_MAX ((size_t)1 << 20)
+/* Runs merged at once; more are merged in several passes. */
+#define SORT_RUNS_MAX 64
+
+struct sorter;
+
+/* Runs are files named `<scratch>.run-<n>`, removed when they are done with. */
+struct sorter *sorter_new(const char *scratch, size_t bytes_max);
+void sorter_free(struct sorter **);   /* removes what is left */
+/* `line` without its line end. */
+MUST_USE enum err sorter_put(struct sorter *, struct str line, struct why *);
+/*
+ * Hand all lines to `line` in their order, equal ones once.  The sorter is
+ * used up.  Errors: the callback's; IO, DISK_FULL.
+ */
+MUST_USE enum err sorter_finish(struct sorter *,
+    enum err (*line)(void *arg, struct str, struct why *), void *arg,
+    struct why *);
+size_t sorter_runs(const struct sorter *);   /* written so far */
+
+#endif

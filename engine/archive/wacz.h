@@ -1,0 +1,42 @@
+/*
+ * wacz -- packs WARC files into a WACZ 1.1.1 (contracts/warc.md section 9):
+ *
+ *     archive/<name>.warc.gz      stored as they are
+ *     indexes/index.cdx.gz        CDXJ in gzip blocks of 1,024 lines
+ *     indexes/index.idx           where each block begins
+ *     pages/pages.jsonl           header line, then a line per page
+ *     datapackage.json            sha256 and size of each of the above
+ *     datapackage-digest.json     sha256 of datapackage.json
+ *
+ * The same WARC files and options give the same bytes.
+ * Memory: constant but for the block list (some 200 bytes per 1,024 lines).
+ */
+#ifndef ENGINE_ARCHIVE_WACZ_H
+#define ENGINE_ARCHIVE_WACZ_H
+
+#include "engine/archive/archive.h"
+
+#define WACZ_VERSION "1.1.1"
+
+struct wacz_options {
+	struct str title, description;   /* may be empty */
+	struct str main_url;             /* may be empty */
+	struct str software;             /* "argiope 0.1.0" */
+	/* Dated by the newest capture when this is 0. */
+	struct wall created;
+	bool titles;                     /* read each page for its title */
+};
+struct wacz_counts {
+	uint64_t files, lines, pages, bytes;
+};
+
+/*
+ * Errors: EXISTS when `path` is there; INPUT when two files have one name, or
+ * none was given; what reading and writing give.  A file that did not come to
+ * its end is removed.
+ */
+MUST_USE enum err wacz_write(const struct archive_catalogue *,
+    const char *path, const struct wacz_options *, struct wacz_counts *,
+    struct why *);
+
+#endif

@@ -1,0 +1,80 @@
+#include "engine/archive/walk.h"
+
+static enum err
+tell_damage(const struct walk_events *ev, void *arg,
+    const struct archive_file *f, const struct warc_damage *d, struct why *w)
+{
+	return ev->damage == NULL ? OK : ev->damage(arg, f, d, w);
+}
+
+static enum err
+visit(struct walk_visit *v, const struct walk_events *ev, void *arg,
+    struct why *w)
+{
+	struct warc_damage d;
+	enum err err = ev->record == NULL ? OK : ev->record(arg, v, w);
+
+	if (err != OK)
+		return err;
+	bool whole = warc_read_finish(v->reader, v->entry, &d);
+	if (!whole)
+		err = tell_damage(ev, arg, v->file, &d, w);
+	if (err == OK && ev->record_end != NULL)
+		err = ev->record_end(arg, v, whole, w);
+	return err;
+}
+
+static enum err
+walk_records(const struct archive_file *f, struct warc_reader *r,
+    const struct walk_events *ev, void *arg, struct why *w)
+{
+	struct warc_entry entry;
+	struct warc_damage d;
+	struct walk_visit v = { f, r, &entry };
+	enum err err = OK;
+
+	while (err == OK)
+		switch (warc_read_next(r, &entry, &d)) {
+		case WARC_FOUND_RECORD:
+			err = visit(&v, ev, arg, w);
+			break;
+		case WARC_FOUND_DAMAGE:
+			err = tell_damage(ev, arg, f, &d, w);
+			break;
+		case WARC_FOUND_END:
+			return OK;
+		}
+	return err;
+}
+
+enum err
+walk_file(const struct archive_file *f, struct warc_read_limits limits,
+    const struct walk_events *ev, void *arg, struct why *w)
+{
+	struct archive_source source;
+	enum err err = archive_source_open(f->path, &source, w);
+
+	if (err != OK)
+		return err;
+	struct warc_reader *r = warc_reader_new(source.source, limits);
+	if (ev->file != NULL)
+		err = ev->file(arg, f, true, w);
+	if (err == OK)
+		err = walk_records(f, r, ev, arg, w);
+	if (err == OK && ev->file != NULL)
+		err = ev->file(arg, f, false, w);
+	warc_reader_free(&r);
+	archive_source_close(&source);
+	return err;
+}
+
+enum err
+walk_files(const struct archive_catalogue *c, struct warc_read_limits limits,
+    const struct walk_events *ev, void *arg, struct why *w)
+{
+	enum err err = OK;
+
+	for (size_t i = 0; i < c->n && err == OK; i++)
+		err = walk_file(&c->files[i], limits, ev, arg, w);
+	return err;
+}

@@ -1,0 +1,769 @@
+#include "engine/engine.h"
+
+#include "base/map.h"
+#include "engine/crawls.h"
+#include "engine/policy/address.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/log.h"
+#include "os/system.h"
+
+#define VIEW_MS 50
+#define IDLE_LOOK_MS 5
+/* A foreground crawl's own budgets; a daemon takes the configuration's. */
+#define SMALL_SEGMENT_BYTES ((size_t)8 << 20)
+#define SMALL_WRITE_BUFFER ((size_t)4 << 20)
+#define SMALL_CACHE ((size_t)8 << 20)
+#define UNCOMMITTED_PAGES 4096
+#define UNCOMMITTED_BYTES ((size_t)64 << 20)
+
+struct engine_loop {
+	struct engine *engine;
+	struct loop *loop;
+	struct fetcher *fetcher;
+	struct map types;                /* text -> struct type_count */
+};
+
+struct engine {
+	struct engine_options options;
+	char *data_dir;
+	int lock_fd;
+	struct loop *ledger_loop;
+	struct pool *pool;
+	struct frontier *frontier;
+	struct frontier_port *ports;
+	struct engine_loop *loops;
+	struct fetcher **fetchers;
+	unsigned loops_n;
+	struct fetch_settings settings;
+	struct arena arena;              /* texts of settings and crawls */
+	struct crawls *crawls;
+	char token[9];
+	bool started;
+	/* On the ledger's loop. */
+	struct mono view_told;
+	enum crawl_state view_state;
+	/* Closing. */
+	struct timer idle_timer;
+	unsigned busy;
+	void (*closed)(void *);
+	void *closed_arg;
+	struct loop_call close_call, closed_call;
+	struct type_count *types;
+	size_t types_n;
+};
+
+/* --- settings ---------------------------------------------------------------------- */
+
+static struct str
+product_of(struct str user_agent)
+{
+	return str_cut(user_agent, 0, str_find_char(user_agent, '/'));
+}
+
+static void
+read_settings(struct engine *e)
+{
+	const struct conf *c = e->options.conf;
+	struct fetch_settings *s = &e->settings;
+	unsigned loops = e->loops_n;
+
+	s->tries_max = (unsigned)conf_int(c, CONF_FETCH_TRIES_MAX);
+	s->host_connections_max =
+	    (unsigned)conf_int(c, CONF_FETCH_HOST_CONNECTIONS_MAX);
+	s->address_connections_max =
+	    (unsigned)conf_int(c, CONF_FETCH_ADDRESS_CONNECTIONS_MAX);
+	s->connections_max = (size_t)conf_int(c, CONF_FETCH_CONNECTIONS_MAX);
+	s->connect_ms = conf_ms(c, CONF_FETCH_CONNECT_MS);
+	s->total_ms = conf_ms(c, CONF_FETCH_TIMEOUT_MS);
+	s->speed_bytes_min = (int64_t)conf_size(c, CONF_FETCH_SPEED_BYTES_MIN);
+	s->speed_s = 10;
+	s->body_bytes_max = conf_size(c, CONF_FETCH_BODY_BYTES_MAX);
+	s->head_bytes_max = conf_size(c, CONF_FETCH_HEAD_BYTES_MAX);
+	s->redirects_max = (unsigned)conf_int(c, CONF_FETCH_REDIRECTS_MAX);
+	s->decode_ratio_max =
+	    (uint32_t)conf_double(c, CONF_FETCH_DECODE_RATIO_MAX);
+	s->allow_private = conf_bool(c, CONF_FETCH_ALLOW_PRIVATE);
+	s->backoff_ms = conf_ms(c, CONF_FETCH_BACKOFF_MS);
+	s->backoff_ms_max = conf_ms(c, CONF_FETCH_BACKOFF_MAX_MS);
+	s->robots_ttl_s = conf_ms(c, CONF_ROBOTS_TTL_S) / 1000;
+	s->robots_retry_s = 60;
+	s->links_max = (size_t)conf_int(c, CONF_PARSE_LINKS_MAX);
+	s->parse_cpu_ms_max = (uint32_t)conf_ms(c, CONF_PARSE_CPU_MS_MAX);
+	s->window = (size_t)conf_int(c, CONF_FRONTIER_WINDOW);
+	s->uncommitted_max = UNCOMMITTED_PAGES / loops;
+	s->uncommitted_bytes_max = UNCOMMITTED_BYTES / loops /
+	    (e->options.small ? 4 : 1);
+	s->compression_level =
+	    (int)conf_int(c, CONF_WARC_COMPRESSION_LEVEL);
+	s->archive = e->options.archive;
+	s->http2 = true;
+	s->user_agent = conf_str(c, CONF_FETCH_USER_AGENT);
+	s->product_token = product_of(s->user_agent);
+	struct str resolve = conf_str(c, CONF_FETCH_RESOLVE);
+	s->resolve = resolve.n == 0 ? NULL : resolve.p;
+}
+
+/* --- what the frontier tells, on the ledger's loop --------------------------------------- */
+
+struct view_mail {
+	struct mail mail;
+	struct engine *engine;
+	struct crawl_view view;
+};
+
+static void
+deliver_view(struct mail *m)
+{
+	struct view_mail *v = CONTAINER(m, struct view_mail, mail);
+	struct engine *e = v->engine;
+
+	if (v->view.state != CRAWL_RUNNING && v->view.state != CRAWL_PAUSED)
+		crawls_order(e->crawls, v->view.id, FETCH_END);
+	if (e->options.view != NULL)
+		e->options.view(e->options.arg, &v->view);
+	mem_free(&v);
+}
+
+static void
+viewed(void *arg, const struct crawl_view *view)
+{
+	struct engine *e = arg;
+	struct mono now = clock_mono();
+
+	if (view->state == e->view_state &&
+	    mono_ns_between(e->view_told, now) < VIEW_MS * NS_PER_MS)
+		return;
+	e->view_told = now;
+	e->view_state = view->state;
+	struct view_mail *v = mem_new(sizeof(*v));
+	v->mail.deliver = deliver_view;
+	v->engine = e;
+	v->view = *view;
+	loop_post(e->options.home, &v->mail);
+}
+
+struct health_mail {
+	struct mail mail;
+	struct engine *engine;
+	enum ledger_health health;
+	char text[400];
+};
+
+static void
+deliver_health(struct mail *m)
+{
+	struct health_mail *h = CONTAINER(m, struct health_mail, mail);
+
+	if (h->engine->options.health != NULL)
+		h->engine->options.health(h->engine->options.arg, h->health,
+		    h->text);
+	mem_free(&h);
+}
+
+static void
+health_changed(void *arg, enum ledger_health health, const char *text)
+{
+	struct engine *e = arg;
+	struct health_mail *h = mem_new(sizeof(*h));
+
+	h->mail.deliver = deliver_health;
+	h->engine = e;
+	h->health = health;
+	snprintf(h->text, sizeof(h->text), "%s", text);
+	loop_post(e->options.home, &h->mail);
+}
+
+static void
+warcinfo(void *arg, uint32_t crawl, const char *filename, struct buf *out)
+{
+	struct engine *e = arg;
+
+	crawls_warcinfo(e->crawls, crawl, filename, out);
+}
+
+/* --- what the fetchers tell, on their loops ------------------------------------------------- */
+
+struct event_mail {
+	struct mail mail;
+	struct engine *engine;
+	struct fetch_event event;
+	struct arena arena;
+};
+
+static void
+deliver_event(struct mail *m)
+{
+	struct event_mail *x = CONTAINER(m, struct event_mail, mail);
+
+	x->engine->options.event(x->engine->options.arg, &x->event);
+	arena_free(&x->arena);
+	mem_free(&x);
+}
+
+static void
+count_type(struct engine_loop *l, const struct fetch_event *ev)
+{
+	struct str type = ev->type.n == 0 ? STR("none") :
+	    str_cut(ev->type, 0, 100);
+	struct type_count *t = map_get(&l->types, type);
+
+	if (t == NULL) {
+		/* A hostile server may invent types: they count as one. */
+		if (l->types.n >= 200)
+			type = STR("other");
+		t = map_get(&l->types, type);
+	}
+	if (t == NULL) {
+		t = mem_new(sizeof(*t) + type.n);
+		memcpy(t + 1, type.p, type.n);
+		t->type = (struct str){ (const char *)(t + 1), type.n };
+		map_put(&l->types, t->type, t);
+	}
+	t->n++;
+	t->bytes += ev->body_bytes;
+}
+
+static void
+fetched(void *arg, const struct fetch_event *ev)
+{
+	struct engine_loop *l = arg;
+	struct engine *e = l->engine;
+
+	if (ev->outcome == OUTCOME_ITEM)
+		count_type(l, ev);
+	if (e->options.event == NULL || (!e->options.every_event &&
+	    ev->outcome != OUTCOME_EXCEPTION && ev->depth > 0))
+		return;
+	struct event_mail *x = mem_new(sizeof(*x));
+	x->mail.deliver = deliver_event;
+	x->engine = e;
+	x->event = *ev;
+	x->event.url = arena_copy(&x->arena, ev->url);
+	x->event.final_url = arena_copy(&x->arena, ev->final_url);
+	x->event.type = arena_copy(&x->arena, ev->type);
+	x->event.title = arena_copy(&x->arena, ev->title);
+	x->event.text = arena_copy(&x->arena, ev->text);
+	loop_post(e->options.home, &x->mail);
+}
+
+/* --- opening ------------------------------------------------------------------------------------ */
+
+static struct transport *
+make_transport(struct engine *e, struct loop *l)
+{
+	struct transport_options o = {
+		.connections_max = e->settings.connections_max,
+		.host_connections_max = e->settings.host_connections_max,
+		.idle_s_max = 60,
+	};
+
+	if (e->options.transport != NULL)
+		return e->options.transport(e->options.arg, l);
+	return transport_curl_new(l, &o);
+}
+
+static void
+make_loops(struct engine *e)
+{
+	struct resolver_options ro = { .ttl_s_min = 1,
+	    .ttl_s_max = conf_ms(e->options.conf, CONF_FETCH_DNS_TTL_S) / 1000,
+	    .negative_s = 30, .cache_max = 100000, .timeout_ms = 5000 };
+
+	for (unsigned i = 0; i < e->loops_n; i++) {
+		struct engine_loop *l = &e->loops[i];
+		l->engine = e;
+		l->loop = e->options.no_threads ? e->ledger_loop :
+		    loop_new("fetch");
+		struct fetcher_options fo = {
+			.loop = l->loop, .frontier = e->frontier,
+			.transport = make_transport(e, l->loop),
+			.resolver = resolver_new(l->loop, &ro),
+			.settings = &e->settings, .all = e->fetchers,
+			.all_n = e->loops_n, .event = fetched, .arg = l,
+		};
+		e->fetchers[i] = l->fetcher = fetcher_new(&fo);
+		fetcher_port(l->fetcher, &e->ports[i]);
+	}
+}
+
+static void
+make_token(struct engine *e)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+	unsigned char random[8];
+
+	clock_random(random, sizeof(random));
+	for (int i = 0; i < 8; i++)
+		e->token[i] = letters[random[i] % 36];
+}
+
+static struct ledger_options
+ledger_settings(struct engine *e)
+{
+	const struct conf *c = e->options.conf;
+	bool small = e->options.small;
+
+	return (struct ledger_options){
+		.group_bytes_max = conf_size(c, CONF_LEDGER_GROUP_BYTES_MAX),
+		.group_records_max =
+		    (uint32_t)conf_int(c, CONF_LEDGER_GROUP_RECORDS_MAX),
+		.group_ms_max = conf_ms(c, CONF_LEDGER_GROUP_MS_MAX),
+		.group_promises_few = 16,
+		.segment_bytes = small ? SMALL_SEGMENT_BYTES :
+		    conf_size(c, CONF_LEDGER_SEGMENT_BYTES),
+		.free_bytes_min = conf_size(c, CONF_DATA_FREE_BYTES_MIN),
+		.index = {
+			.write_buffer_bytes = small ? SMALL_WRITE_BUFFER :
+			    conf_size(c, CONF_LEDGER_WRITE_BUFFER),
+			.write_buffers = 4,
+			.block_cache_bytes = small ? SMALL_CACHE :
+			    conf_size(c, CONF_LEDGER_BLOCK_CACHE),
+			.in_memory = e->options.no_threads,
+		},
+		.threads = !e->options.no_threads,
+		.pool = e->pool,
+	};
+}
+
+static enum err
+open_frontier(struct engine *e, struct why *w)
+{
+	const struct conf *c = e->options.conf;
+	struct frontier_options o = {
+		.data_dir = e->data_dir,
+		.known_bytes_max = conf_size(c, CONF_FRONTIER_KNOWN_MEM),
+		.ledger = ledger_settings(e),
+		.ports = e->ports, .ports_n = e->loops_n,
+		.viewed = viewed, .warcinfo = warcinfo,
+		.health = health_changed, .arg = e, .token = e->token,
+		.rollover_bytes = conf_size(c, CONF_WARC_ROLLOVER_BYTES),
+		.rollover_s = conf_ms(c, CONF_WARC_ROLLOVER_S) / 1000,
+	};
+
+	return frontier_open(e->ledger_loop, &o, &e->frontier, w);
+}
+
+enum err
+engine_open(const struct engine_options *o, struct engine **out,
+    struct why *w)
+{
+	struct engine *e = mem_new(sizeof(*e));
+	unsigned pool = (unsigned)conf_int(o->conf, CONF_POOL_THREADS);
+	int64_t holder;
+
+	e->options = *o;
+	e->lock_fd = -1;
+	e->data_dir = mem_copy_text(o->data_dir);
+	e->loops_n = o->loops != 0 ? o->loops : system_cores();
+	e->loops = mem_array(e->loops_n, sizeof(*e->loops));
+	e->fetchers = mem_array(e->loops_n, sizeof(struct fetcher *));
+	e->ports = mem_array(e->loops_n, sizeof(*e->ports));
+	e->view_told = (struct mono){ INT64_MIN / 2 };
+	read_settings(e);
+	make_token(e);
+	enum err err = file_make_dir(e->data_dir, w);
+	if (err == OK && !o->no_threads)
+		err = file_lock_dir(e->data_dir, &e->lock_fd, &holder, w);
+	if (err == OK) {
+		e->ledger_loop = o->no_threads ? o->home : loop_new("ledger");
+		e->pool = pool_new(o->no_threads ? 0 : pool != 0 ? pool :
+		    MAX(2, system_cores()));
+		err = open_frontier(e, w);
+	}
+	if (err != OK) {
+		engine_free(&e);
+		return err;
+	}
+	make_loops(e);
+	e->crawls = crawls_new(e->frontier, e->fetchers, e->loops_n,
+	    &e->settings);
+	*out = e;
+	return OK;
+}
+
+void
+engine_start(struct engine *e)
+{
+	e->started = true;
+	if (e->options.no_threads)
+		return;
+	loop_start(e->ledger_loop);
+	for (unsigned i = 0; i < e->loops_n; i++)
+		loop_start(e->loops[i].loop);
+}
+
+/* --- crawls -------------------------------------------------------------------------------------- */
+
+enum err
+engine_begin(struct engine *e, const struct crawl_request *r, uint32_t *id,
+    struct why *w)
+{
+	return crawls_begin(e->crawls, r, id, w);
+}
+
+enum err
+engine_continue(struct engine *e, uint32_t id, const struct crawl_request *r,
+    struct why *w)
+{
+	return crawls_continue(e->crawls, id, r, w);
+}
+
+uint32_t
+engine_find(struct engine *e, struct str name)
+{
+	struct crawl_view v;
+	size_t at = 0;
+	uint32_t found = UINT32_MAX;
+
+	if (name.n != 0)
+		return frontier_find_name(e->frontier, name);
+	while (frontier_next_view(e->frontier, &at, &v))
+		if (v.kind == CRAWL_CRAWL && (v.state == CRAWL_RUNNING ||
+		    v.state == CRAWL_PAUSED))
+			found = v.id;
+	return found;
+}
+
+bool
+engine_next_view(struct engine *e, size_t *at, struct crawl_view *v)
+{
+	return frontier_next_view(e->frontier, at, v);
+}
+
+struct frontier *
+engine_frontier(struct engine *e)
+{
+	return e->frontier;
+}
+
+static void
+run_order(struct loop_call *c)
+{
+	struct engine_order *o = CONTAINER(c, struct engine_order, call);
+
+	o->why = WHY_INIT;
+	/* The answer is in o->why. */
+	(void)!frontier_set_state(o->engine->frontier, o->crawl, o->state,
+	    o->reason, &o->why);
+}
+
+static void
+order_done(struct loop_call *c)
+{
+	struct engine_order *o = CONTAINER(c, struct engine_order, call);
+
+	if (o->why.err == OK)
+		crawls_order(o->engine->crawls, o->crawl,
+		    o->state == CRAWL_RUNNING ? FETCH_RUN :
+		    o->state == CRAWL_PAUSED ? FETCH_PAUSE : FETCH_END);
+	if (o->done != NULL)
+		o->done(o);
+}
+
+void
+engine_set_state(struct engine *e, struct engine_order *o)
+{
+	o->engine = e;
+	o->call.home = e->options.home;
+	o->call.run = run_order;
+	o->call.done = order_done;
+	loop_ask(e->ledger_loop, &o->call);
+}
+
+/* --- looking ---------------------------------------------------------------------------------------- */
+
+struct looking {
+	struct engine *engine;
+	unsigned left;
+	struct engine_look look;
+	void (*seen)(void *, const struct engine_look *);
+	void *arg;
+};
+
+struct look_call {
+	struct loop_call call;
+	struct looking *looking;
+	struct fetcher *fetcher;         /* NULL: the ledger */
+	struct fetcher_view view;
+	size_t bytes_waiting;
+	enum ledger_health health;
+};
+
+static void
+run_look(struct loop_call *c)
+{
+	struct look_call *l = CONTAINER(c, struct look_call, call);
+	struct ledger *ledger;
+
+	if (l->fetcher != NULL) {
+		fetcher_look(l->fetcher, &l->view);
+		return;
+	}
+	ledger = frontier_ledger(l->looking->engine->frontier);
+	l->bytes_waiting = ledger_bytes_waiting(ledger);
+	l->health = ledger_health(ledger);
+}
+
+static void
+add_view(struct fetcher_view *sum, const struct fetcher_view *v)
+{
+	sum->hosts += v->hosts;
+	sum->hosts_ready += v->hosts_ready;
+	sum->hosts_delayed += v->hosts_delayed;
+	sum->hosts_backoff += v->hosts_backoff;
+	sum->in_flight += v->in_flight;
+	sum->uncommitted += v->uncommitted;
+	sum->requests += v->requests;
+	sum->bytes_in += v->bytes_in;
+	sum->held_back |= v->held_back;
+	if (mono_before(v->next_at, sum->next_at)) {
+		sum->next_at = v->next_at;
+		memcpy(sum->next_host, v->next_host, sizeof(v->next_host));
+	}
+}
+
+static void
+look_done(struct loop_call *c)
+{
+	struct look_call *l = CONTAINER(c, struct look_call, call);
+	struct looking *k = l->looking;
+
+	if (l->fetcher != NULL) {
+		add_view(&k->look.loops, &l->view);
+	} else {
+		k->look.ledger_bytes_waiting = l->bytes_waiting;
+		k->look.health = l->health;
+	}
+	mem_free(&l);
+	if (--k->left > 0)
+		return;
+	k->seen(k->arg, &k->look);
+	mem_free(&k);
+}
+
+void
+engine_look(struct engine *e, void (*seen)(void *, const struct engine_look *),
+    void *arg)
+{
+	struct looking *k = mem_new(sizeof(*k));
+
+	k->engine = e;
+	k->seen = seen;
+	k->arg = arg;
+	k->left = e->loops_n + 1;
+	k->look.loops.next_at = MONO_NEVER;
+	for (unsigned i = 0; i <= e->loops_n; i++) {
+		struct look_call *l = mem_new(sizeof(*l));
+		l->looking = k;
+		l->fetcher = i < e->loops_n ? e->fetchers[i] : NULL;
+		l->call.home = e->options.home;
+		l->call.run = run_look;
+		l->call.done = look_done;
+		loop_ask(i < e->loops_n ? e->loops[i].loop : e->ledger_loop,
+		    &l->call);
+	}
+}
+
+void
+engine_why(const struct engine_look *k, const struct crawl_view *v, char *out,
+    size_t size)
+{
+	const struct fetcher_view *f = &k->loops;
+	char wait[32];
+
+	if (v->state != CRAWL_RUNNING)
+		snprintf(out, size, "the crawl is %s%s%s",
+		    crawl_state_name(v->state), v->reason[0] ? ": " : "",
+		    v->reason);
+	else if (k->health == LEDGER_DISK_FULL)
+		snprintf(out, size, "the disk is full");
+	else if (k->health == LEDGER_FAILED)
+		snprintf(out, size, "a write failed; restart is needed");
+	else if (f->held_back)
+		snprintf(out, size, "the disk does not keep up");
+	else if (f->in_flight > 0)
+		snprintf(out, size, "%u requests are under way", f->in_flight);
+	else if (f->hosts_delayed + f->hosts_backoff > 0) {
+		duration_to_text(MAX(0, mono_ns_between(clock_mono(),
+		    f->next_at)), wait);
+		snprintf(out, size, "%s may be asked in %s; %u hosts wait for "
+		    "their delay, %u are in back-off", f->next_host, wait,
+		    f->hosts_delayed, f->hosts_backoff);
+	} else if (f->uncommitted > 0)
+		snprintf(out, size, "%u pages are being written", f->uncommitted);
+	else if (v->counts.queued > 0)
+		snprintf(out, size, "URLs are on their way to the loops");
+	else
+		snprintf(out, size, "nothing is queued");
+}
+
+/* --- closing ------------------------------------------------------------------------------------------ */
+
+static void
+home_closed(struct loop_call *c)
+{
+	struct engine *e = CONTAINER(c, struct engine, closed_call);
+
+	e->closed(e->closed_arg);
+}
+
+static void
+nothing(struct loop_call *c)
+{
+	(void)c;
+}
+
+/* On the ledger's loop: all is on the disk. */
+static void
+ledger_closed(void *arg)
+{
+	struct engine *e = arg;
+
+	e->closed_call = (struct loop_call){ .home = e->options.home,
+	    .run = nothing, .done = home_closed };
+	loop_ask(e->ledger_loop, &e->closed_call);
+}
+
+static void
+run_close(struct loop_call *c)
+{
+	struct engine *e = CONTAINER(c, struct engine, close_call);
+
+	frontier_close(e->frontier, ledger_closed, e);
+}
+
+static void
+close_now(struct engine *e)
+{
+	struct loop_call *c = &e->close_call;
+
+	*c = (struct loop_call){ .home = e->options.home, .run = run_close,
+	    .done = nothing };
+	loop_ask(e->ledger_loop, c);
+}
+
+static void
+idle_seen(void *arg, const struct engine_look *k)
+{
+	struct engine *e = arg;
+
+	/* What is under way ends first; a failed ledger ends nothing. */
+	if (k->loops.in_flight + k->loops.uncommitted > 0 &&
+	    k->health == LEDGER_FINE)
+		loop_timer_set(e->options.home, &e->idle_timer,
+		    mono_add_ms(clock_mono(), IDLE_LOOK_MS));
+	else
+		close_now(e);
+}
+
+static void
+look_idle(struct timer *t)
+{
+	struct engine *e = CONTAINER(t, struct engine, idle_timer);
+
+	engine_look(e, idle_seen, e);
+}
+
+void
+engine_close(struct engine *e, void (*closed)(void *), void *arg)
+{
+	e->closed = closed;
+	e->closed_arg = arg;
+	e->idle_timer.fire = look_idle;
+	crawls_order_all(e->crawls, FETCH_END);
+	look_idle(&e->idle_timer);
+}
+
+static void
+stop_loops(struct engine *e)
+{
+	for (unsigned i = 0; e->started && i < e->loops_n; i++) {
+		loop_stop(e->loops[i].loop);
+		loop_join(e->loops[i].loop);
+	}
+	if (e->started) {
+		loop_stop(e->ledger_loop);
+		loop_join(e->ledger_loop);
+	}
+}
+
+static void
+free_types(struct engine_loop *l)
+{
+	size_t at = 0;
+	void *v;
+
+	while (map_next(&l->types, &at, &v))
+		free(v);
+	map_free(&l->types);
+}
+
+void
+engine_free(struct engine **ep)
+{
+	struct engine *e = *ep;
+
+	if (e == NULL)
+		return;
+	if (!e->options.no_threads)
+		stop_loops(e);
+	for (unsigned i = 0; i < e->loops_n; i++)
+		fetcher_free(&e->loops[i].fetcher);
+	frontier_free(&e->frontier);
+	pool_free(&e->pool);
+	for (unsigned i = 0; i < e->loops_n; i++) {
+		free_types(&e->loops[i]);
+		if (e->loops[i].loop != e->ledger_loop)
+			loop_free(&e->loops[i].loop);
+	}
+	if (e->ledger_loop != e->options.home)
+		loop_free(&e->ledger_loop);
+	crawls_free(&e->crawls);
+	file_close(&e->lock_fd);
+	arena_free(&e->arena);
+	mem_free(&e->types);
+	mem_free(&e->ports);
+	mem_free(&e->fetchers);
+	mem_free(&e->loops);
+	mem_free(&e->data_dir);
+	mem_free(ep);
+}
+
+static struct type_count *
+type_of(struct engine *e, struct str type)
+{
+	for (size_t i = 0; i < e->types_n; i++)
+		if (str_eq(e->types[i].type, type))
+			return &e->types[i];
+	e->types = mem_resize(e->types, e->types_n + 1, sizeof(*e->types));
+	e->types[e->types_n] = (struct type_count){ type, 0, 0 };
+	return &e->types[e->types_n++];
+}
+
+static int
+more_first(const void *a, const void *b)
+{
+	const struct type_count *x = a, *y = b;
+
+	return (x->n < y->n) - (x->n > y->n);
+}
+
+const struct type_count *
+engine_types(struct engine *e, size_t *n)
+{
+	for (unsigned i = 0; e->types == NULL && i < e->loops_n; i++) {
+		size_t at = 0;
+		void *v;
+		while (map_next(&e->loops[i].types, &at, &v)) {
+			const struct type_count *from = v;
+			struct type_count *to = type_of(e, from->type);
+			to->n += from->n;
+			to->bytes += from->bytes;
+		}
+	}
+	if (e->types_n > 1)
+		qsort(e->types, e->types_n, sizeof(*e->types), more_first);
+	*n = e->types_n;
+	return e->types;
+}

@@ -1,0 +1,120 @@
+/*
+ * engine -- every verb that a door may say.
+ *
+ * The engine owns the ledger's loop and the fetching loops.  Its caller has a
+ * loop of his own, "home": answers and events come there as mail.
+ *
+ * Thread: home's.
+ * Story:  engine/DESIGN.md
+ */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include "base/conf.h"
+#include "engine/fetcher/fetcher.h"
+
+struct engine;
+
+/* What is told of one URL; memory lasts for the call. */
+typedef void engine_event_fn(void *arg, const struct fetch_event *);
+/* A crawl's counters, at most every view_ms, and every change of state. */
+typedef void engine_view_fn(void *arg, const struct crawl_view *);
+typedef void engine_health_fn(void *arg, enum ledger_health, const char *text);
+
+struct engine_options {
+	const struct conf *conf;
+	struct loop *home;
+	const char *data_dir;
+	unsigned loops;              /* 0: one per core */
+	bool small;                  /* one crawl's worth of memory, not a daemon's */
+	bool archive;                /* false: no WARC (benches only) */
+	bool every_event;            /* else only exceptions and skipped seeds */
+	engine_event_fn *event;
+	engine_view_fn *view;
+	engine_health_fn *health;
+	void *arg;
+	/* The simulator's: no threads, and a web of its own. */
+	bool no_threads;
+	struct transport *(*transport)(void *arg, struct loop *);
+};
+
+/*
+ * Lock the data directory, recover, and be ready for engine_begin() and
+ * engine_continue(); nothing moves before engine_start().  Errors: BUSY when
+ * another process has the data; CORRUPT; DISK_FULL; CONFIG.
+ */
+MUST_USE enum err engine_open(const struct engine_options *, struct engine **,
+    struct why *);
+void engine_start(struct engine *);
+/*
+ * Stop fetching, make everything durable, close the files; then `closed` at
+ * home.  Crawls that were running go on at the next engine_continue().
+ */
+void engine_close(struct engine *, void (*closed)(void *arg), void *arg);
+void engine_free(struct engine **);   /* after `closed` */
+
+struct crawl_request {
+	struct str name;             /* empty: none */
+	const struct str *tags;
+	size_t tags_n;
+	const struct str *seeds;     /* as typed; "http://" is added if needed */
+	size_t seeds_n;
+	const struct policy *policy;
+	struct str warc_dir;
+	bool operator_seeds;         /* they may be private addresses */
+	/* Secrets: kept in memory, never written. */
+	struct str authorization;    /* "Basic ..." or "Bearer ..." */
+	struct str cookies;          /* the text of a Netscape cookie file */
+	struct str proxy;            /* wins over the policy's */
+};
+
+/* Before engine_start() only (the doors' verbs by mail come with the doors).
+ * Errors: INPUT naming the field. */
+MUST_USE enum err engine_begin(struct engine *, const struct crawl_request *,
+    uint32_t *id, struct why *);
+/*
+ * Go on with a crawl that an earlier process left.  Only the secrets and
+ * operator_seeds of the request count.  Errors: ABSENT, STATE, INPUT.
+ */
+MUST_USE enum err engine_continue(struct engine *, uint32_t id,
+    const struct crawl_request *, struct why *);
+/* The newest crawl of that name; with an empty name the newest of all that can
+ * go on.  UINT32_MAX: none. */
+uint32_t engine_find(struct engine *, struct str name);
+
+/* Pause, resume, cancel, or complete by a limit; `done` may be NULL. */
+struct engine_order {
+	struct loop_call call;
+	struct engine *engine;
+	uint32_t crawl;
+	enum crawl_state state;
+	const char *reason;
+	struct why why;
+	void (*done)(struct engine_order *);
+};
+void engine_set_state(struct engine *, struct engine_order *);
+
+/* What the loops are doing, summed; and a sentence that says why it is still. */
+struct engine_look {
+	struct fetcher_view loops;
+	size_t ledger_bytes_waiting;
+	enum ledger_health health;
+};
+void engine_look(struct engine *, void (*seen)(void *arg,
+    const struct engine_look *), void *arg);
+/* One true sentence; never empty while nothing is fetched. */
+void engine_why(const struct engine_look *, const struct crawl_view *,
+    char *out, size_t size);
+
+/* Counts by media type, of the whole run.  After `closed`, before free. */
+struct type_count {
+	struct str type;
+	uint64_t n, bytes;
+};
+const struct type_count *engine_types(struct engine *, size_t *n);
+
+/* The views as they stand; before engine_start() or after `closed`. */
+bool engine_next_view(struct engine *, size_t *at, struct crawl_view *);
+struct frontier *engine_frontier(struct engine *);
+
+#endif

@@ -1,0 +1,173 @@
+/*
+ * What a finished page leaves: WARC members, CDXJ lines, a journal entry.
+ */
+#include "engine/fetcher/state.h"
+#include "engine/frontier/journal.h"
+#include "os/clock.h"
+
+/* A text inside a JSON string; URLs and types are nearly always plain. */
+static void
+put_json(struct buf *out, struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		if (c == '"' || c == '\\')
+			buf_put_char(out, '\\');
+		if (c < 0x20)
+			buf_printf(out, "\\u%04x", c);
+		else
+			buf_put_char(out, (char)c);
+	}
+}
+
+static struct str
+media_type(const struct hop *h)
+{
+	struct str value = http_find(&h->parsed, STR("Content-Type"));
+
+	return str_trim(str_cut(value, 0, str_find_char(value, ';')));
+}
+
+/* The line up to `"offset"`, which the ledger knows. */
+static struct str
+cdxj_line(struct page *p, const struct hop *h, const struct warc_member *m)
+{
+	struct arena *a = &p->submission.arena;
+	struct buf out = BUF_INIT;
+	char digits[18], digest[DIGEST_TEXT_MAX];
+
+	wall_to_digits(h->start, 14, digits);
+	digest_to_text(&m->payload, digest);
+	buf_put_str(&out, url_surt(&h->url, a));
+	buf_printf(&out, " %s {\"url\":\"", digits);
+	put_json(&out, h->url.href);
+	buf_put_text(&out, "\",\"mime\":\"");
+	put_json(&out, m->type == WARC_REVISIT ? STR("warc/revisit") :
+	    media_type(h).n != 0 ? media_type(h) : STR("unk"));
+	buf_printf(&out, "\",\"status\":\"%d\",\"digest\":\"%s\",\"length\":"
+	    "\"%u\",", h->status, digest, m->clen);
+	struct str line = arena_copy(a, buf_str(&out));
+	buf_free(&out);
+	return line;
+}
+
+static enum err
+put_hop(struct page *p, unsigned i, struct why *w)
+{
+	struct submission *s = &p->submission;
+	struct hop *h = &p->hops[i];
+	bool last = i + 1 == p->hops_n;
+	struct warc_writer *writer = p->fetcher->writer;
+	struct str body = buf_str(&h->body);
+	char ip[IP_TEXT_MAX];
+	struct warc_member m[2];
+	struct warc_capture capture = {
+		.crawl = s->crawl, .hop = i, .depth = s->lease.depth,
+		.start = h->start, .duration_us = h->times.total,
+		.requested_url = s->lease.url.n != 0 ? s->lease.url :
+		    p->hops[0].url.href,
+	};
+	struct warc_revisit revisit = {
+		.profile = STR(WARC_PROFILE_SAME), .refers_to_uri = p->dup_uri,
+		.refers_to_date = p->dup_date, .payload = &p->digest,
+	};
+	const char *info = atomic_load_explicit(&p->crawl->shared->warcinfo_id,
+	    memory_order_acquire);
+
+	ip_to_text(&h->ip, ip);
+	struct warc_exchange x = {
+		.target_uri = h->url.href, .date = h->start, .ip = str_of(ip),
+		.request = h->request, .response_head = h->head,
+		.body = &body, .body_n = 1, .truncated = str_of(h->truncated),
+		.capture = &capture, .warcinfo_id = str_of(info),
+		.payload = last && p->digest.kind != DIGEST_NONE ? &p->digest : NULL,
+		.revisit = last && p->dup_uri.n != 0 ? &revisit : NULL,
+	};
+	enum err e = warc_put_exchange(writer, &x, &s->members, m, w);
+	if (e != OK)
+		return e;
+	if (last)
+		s->final_part = s->parts_n;
+	s->parts[s->parts_n++] = (struct archive_member){ m[0].at, m[0].clen,
+	    cdxj_line(p, h, &m[0]) };
+	if (m[1].type != WARC_UNKNOWN)
+		s->parts[s->parts_n++] = (struct archive_member){ m[1].at,
+		    m[1].clen, STR_NONE };
+	if (last)
+		p->final = m[0];
+	return OK;
+}
+
+bool
+members_build(struct page *p, struct why *w)
+{
+	struct submission *s = &p->submission;
+	enum err e = OK;
+
+	warc_writer_redact(p->fetcher->writer, p->crawl->shared->redactor);
+	s->parts = ARENA_ARRAY(&s->arena, struct archive_member,
+	    2 * (size_t)p->hops_n);
+	buf_reserve(&s->members, 1024 + page_hop(p)->body.n / 3);
+	for (unsigned i = 0; i < p->hops_n && e == OK; i++)
+		e = put_hop(p, i, w);
+	return e == OK;
+}
+
+static int32_t
+us32(int64_t us)
+{
+	return (int32_t)MIN(us, INT32_MAX);
+}
+
+void
+journal_build(struct page *p)
+{
+	struct submission *s = &p->submission;
+	struct hop *h = page_hop(p);
+	struct journal_entry e = {
+		.clen = p->final.clen, .ulen = p->final.ulen,
+		.body_at = p->final.body_at,
+		.hops = (uint16_t)(p->hops_n - 1),
+		.status = (uint16_t)h->status, .depth = s->lease.depth,
+		.flags = (uint8_t)((p->dup_uri.n != 0 ? JOURNAL_REVISIT : 0) |
+		    (h->truncated != NULL ? JOURNAL_TRUNCATED : 0) |
+		    ((s->lease.flags & FOUND_EMBED) ? JOURNAL_EMBED : 0)),
+		.start = p->start,
+		.duration_us = (uint32_t)us32(mono_ns_between(p->began,
+		    loop_now(p->fetcher->loop)) / 1000),
+		.dns_us = us32(h->times.dns),
+		.connect_us = us32(h->times.connect),
+		.tls_us = us32(h->times.tls),
+		.first_byte_us = us32(h->times.first_byte),
+		.total_us = us32(h->times.total),
+		.body_bytes = h->body.n, .simhash = p->parsed.simhash,
+		.type = media_type(h), .title = p->parsed.title,
+		.url = s->lease.url, .final_url = p->hops_n > 1 ?
+		    h->url.href : STR_NONE,
+	};
+
+	memcpy(e.digest, p->digest.bytes, MIN(sizeof(e.digest),
+	    digest_size(p->digest.kind)));
+	journal_put_rest(&e, &s->journal_rest);
+}
+
+void
+page_event(struct page *p, struct fetch_event *e)
+{
+	const struct submission *s = &p->submission;
+	struct hop *h = page_hop(p);
+
+	*e = (struct fetch_event){
+		.crawl = s->crawl, .outcome = s->outcome, .reason = s->reason,
+		.seq = s->seq, .status = h->status, .depth = s->lease.depth,
+		.tries = p->tries, .hops = p->hops_n - 1,
+		.url = s->lease.url, .final_url = h->url.href,
+		.type = media_type(h), .title = p->parsed.title,
+		.text = p->end_text, .body_bytes = s->body_bytes,
+		.duration_us = mono_ns_between(p->began,
+		    loop_now(p->fetcher->loop)) / 1000,
+		.start = p->start, .duplicate = s->duplicate,
+		.near_duplicate = s->near_duplicate,
+		.truncated = h->truncated != NULL,
+	};
+}

@@ -1,0 +1,336 @@
+#include "engine/fetcher/fetcher.h"
+
+#include "engine/fetcher/state.h"
+#include "os/clock.h"
+
+/* Requests begun in one turn: the loop must look at its sockets in between. */
+#define STARTS_PER_TURN 256
+#define RECENT_SLOTS (1u << 16)
+/* A crawl at its limit of downloads is looked at again after so long. */
+#define STALLED_MS 10
+
+struct fetcher *
+fetcher_of(struct fetcher *f, struct str host)
+{
+	return f->options.all[frontier_hash(0, host) % f->options.all_n];
+}
+
+struct local_crawl *
+local_crawl_get(struct fetcher *f, uint32_t id)
+{
+	struct local_crawl *c = map_get_id(&f->crawls, id);
+
+	CHECK(c != NULL);
+	return c;
+}
+
+bool
+fetcher_held_back(const struct fetcher *f)
+{
+	return f->uncommitted >= f->settings->uncommitted_max ||
+	    f->uncommitted_bytes >= f->settings->uncommitted_bytes_max;
+}
+
+/* --- the pump --------------------------------------------------------------------------- */
+
+void
+fetcher_pump_soon(struct fetcher *f)
+{
+	f->pump_soon = true;
+}
+
+static void
+wake_sleepers(struct fetcher *f)
+{
+	struct heap_node *n;
+	struct mono now = loop_now(f->loop);
+
+	while ((n = heap_first(&f->sleeping)) != NULL && n->key <= now.ns) {
+		struct host *h = CONTAINER(n, struct host, sleep_node);
+		heap_take(&f->sleeping, n);
+		h->place = HOST_IDLE;
+		host_settle(h);
+	}
+}
+
+static void
+pump(struct fetcher *f)
+{
+	f->pump_soon = false;
+	wake_sleepers(f);
+	for (int i = 0; i < STARTS_PER_TURN && !list_empty(&f->ready) &&
+	    f->in_flight < f->settings->connections_max &&
+	    !fetcher_held_back(f); i++) {
+		struct host *h = LIST_ITEM(f->ready.next, struct host,
+		    ready_node);
+		/* To the tail, or to where it belongs after this request. */
+		list_take(&h->ready_node);
+		list_put(&f->ready, &h->ready_node);
+		host_start_one(h);
+		host_settle(h);
+	}
+	struct heap_node *n = heap_first(&f->sleeping);
+	if (n != NULL)
+		loop_timer_set(f->loop, &f->wake, (struct mono){ n->key });
+}
+
+static void
+turn_end(struct turn_hook *h)
+{
+	struct fetcher *f = CONTAINER(h, struct fetcher, turn);
+
+	/* Steps that end at once make room for more within the same turn. */
+	for (int i = 0; i < 4 && f->pump_soon; i++)
+		pump(f);
+}
+
+static void
+wake_fired(struct timer *t)
+{
+	pump(CONTAINER(t, struct fetcher, wake));
+}
+
+/* A crawl that was at its limit has no event of its own when others end. */
+static void
+look_again(struct timer *t)
+{
+	struct fetcher *f = CONTAINER(t, struct fetcher, stalled);
+	size_t at = 0;
+	void *v;
+
+	while (map_next(&f->hosts, &at, &v)) {
+		struct host *h = v;
+		if (h->place == HOST_IDLE && !list_empty(&h->windows))
+			host_settle(h);
+	}
+	loop_timer_set(f->loop, t, mono_add_ms(loop_now(f->loop),
+	    f->stalled_ms));
+}
+
+/* --- notes and orders ---------------------------------------------------------------------- */
+
+static void
+work(struct queue_note *n)
+{
+	const struct frontier_port *port = n->port;
+	struct fetcher *f = port->arg;
+	struct local_crawl *c = map_get_id(&f->crawls, n->crawl);
+
+	if (c == NULL || c->order == FETCH_END)
+		return;
+	struct host *h = host_get(f, n->key);
+	struct window *w = window_get(h, c, n->queue);
+	w->more = true;
+	host_settle(h);
+}
+
+void
+fetcher_port(struct fetcher *f, struct frontier_port *p)
+{
+	p->loop = f->loop;
+	p->work = work;
+	p->arg = f;
+}
+
+struct order_mail {
+	struct mail mail;
+	struct fetcher *fetcher;
+	struct crawl_shared *crawl;
+	enum fetch_order order;
+};
+
+static struct local_crawl *
+make_crawl(struct fetcher *f, struct crawl_shared *shared)
+{
+	struct local_crawl *c = mem_new(sizeof(*c));
+	const struct policy *p = policy_of(shared->policy);
+
+	c->fetcher = f;
+	c->shared = shared;
+	if (p->cookies) {
+		c->cookies = cookie_jar_new();
+		/* The command that took the file has checked its lines. */
+		if (cookie_load(c->cookies, shared->cookies, clock_wall(),
+		    NULL) != OK)
+			CHECK(!"cookies were checked");
+	}
+	if (p->traps.stale_max != TRAP_NONE)
+		c->traps = trap_memory_new(TRAP_PREFIXES_MAX);
+	map_put_id(&f->crawls, shared->id, c);
+	return c;
+}
+
+static void
+drop_windows(struct fetcher *f, struct local_crawl *c)
+{
+	size_t at = 0;
+	void *v;
+
+	while (map_next(&f->hosts, &at, &v)) {
+		struct host *h = v;
+		struct list *next;
+		for (struct list *n = h->windows.next; n != &h->windows;
+		    n = next) {
+			struct window *w = LIST_ITEM(n, struct window, node);
+			next = n->next;
+			if (w->crawl == c)
+				window_drop(&w);
+		}
+		host_settle(h);
+	}
+}
+
+/* Pages on the wire are stopped; those that wait find out in their step. */
+static void
+stop_pages(struct fetcher *f, struct local_crawl *c)
+{
+	struct list *next;
+
+	for (struct list *n = f->pages.next; n != &f->pages; n = next) {
+		struct page *p = LIST_ITEM(n, struct page, all_node);
+		next = n->next;
+		if (p->crawl != c)
+			continue;
+		if (p->step == PAGE_FETCH && p->address != NULL &&
+		    p->exchange.own != NULL) {
+			transport_stop(f->options.transport, &p->exchange);
+			/* Stopping may have ended more than this one. */
+			next = f->pages.next;
+		}
+	}
+}
+
+static void
+deliver_order(struct mail *m)
+{
+	struct order_mail *o = CONTAINER(m, struct order_mail, mail);
+	struct fetcher *f = o->fetcher;
+	struct local_crawl *c = map_get_id(&f->crawls, o->crawl->id);
+
+	if (c == NULL)
+		c = make_crawl(f, o->crawl);
+	c->order = o->order;
+	if (o->order == FETCH_END) {
+		drop_windows(f, c);
+		stop_pages(f, c);
+	} else {
+		size_t at = 0;
+		void *v;
+		while (map_next(&f->hosts, &at, &v))
+			host_settle(v);
+	}
+	fetcher_pump_soon(f);
+	mem_free(&o);
+}
+
+void
+fetcher_order(struct fetcher *f, const struct crawl_shared *crawl,
+    enum fetch_order order)
+{
+	struct order_mail *o = mem_new(sizeof(*o));
+
+	o->mail.deliver = deliver_order;
+	o->fetcher = f;
+	o->crawl = (struct crawl_shared *)(uintptr_t)crawl;
+	o->order = order;
+	loop_post(f->loop, &o->mail);
+}
+
+/* --- looking -------------------------------------------------------------------------------- */
+
+void
+fetcher_look(struct fetcher *f, struct fetcher_view *out)
+{
+	struct mono now = loop_now(f->loop);
+	size_t at = 0;
+	void *v;
+
+	memset(out, 0, sizeof(*out));
+	out->in_flight = f->in_flight;
+	out->uncommitted = (unsigned)f->uncommitted;
+	out->requests = f->requests;
+	out->bytes_in = f->bytes_in;
+	out->held_back = fetcher_held_back(f);
+	out->next_at = MONO_NEVER;
+	while (map_next(&f->hosts, &at, &v)) {
+		const struct host *h = v;
+		out->hosts++;
+		if (h->place == HOST_READY)
+			out->hosts_ready++;
+		if (h->place != HOST_SLEEPING ||
+		    !mono_before(now, h->next_at))
+			continue;
+		out->hosts_delayed += h->backoff_ms == 0;
+		out->hosts_backoff += h->backoff_ms != 0;
+		if (mono_before(h->next_at, out->next_at)) {
+			out->next_at = h->next_at;
+			snprintf(out->next_host, sizeof(out->next_host),
+			    "%.*s", STR_FMT(h->name));
+		}
+	}
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+struct fetcher *
+fetcher_new(const struct fetcher_options *o)
+{
+	struct fetcher *f = mem_new(sizeof(*f));
+	struct warc_options wo = { .level = o->settings->compression_level,
+	    .digest = DIGEST_SHA1, .random = clock_random };
+
+	f->options = *o;
+	f->settings = o->settings;
+	f->loop = o->loop;
+	list_init(&f->ready);
+	list_init(&f->pages);
+	f->turn.run = turn_end;
+	f->wake.fire = wake_fired;
+	f->stalled.fire = look_again;
+	f->stalled_ms = STALLED_MS;
+	f->parser = parser_new();
+	f->writer = warc_writer_new(&wo);
+	f->recent = mem_array(RECENT_SLOTS, sizeof(*f->recent));
+	loop_hook(f->loop, &f->turn);
+	return f;
+}
+
+static void
+free_crawl(struct local_crawl *c)
+{
+	cookie_jar_free(&c->cookies);
+	trap_memory_free(&c->traps);
+	free(c);
+}
+
+void
+fetcher_free(struct fetcher **fp)
+{
+	struct fetcher *f = *fp;
+	size_t at = 0;
+	void *v;
+
+	if (f == NULL)
+		return;
+	loop_timer_stop(f->loop, &f->wake);
+	loop_timer_stop(f->loop, &f->stalled);
+	list_take(&f->turn.node);
+	transport_free(&f->options.transport);
+	resolver_free(&f->options.resolver);
+	for (at = 0; map_next(&f->hosts, &at, &v);) {
+		struct host *h = v;
+		host_free(&h);
+	}
+	map_free(&f->hosts);
+	for (at = 0; map_next(&f->crawls, &at, &v);)
+		free_crawl(v);
+	map_free(&f->crawls);
+	for (at = 0; map_next(&f->addresses, &at, &v);)
+		free(v);
+	map_free(&f->addresses);
+	heap_free(&f->sleeping);
+	parser_free(&f->parser);
+	warc_writer_free(&f->writer);
+	mem_free(&f->recent);
+	mem_free(fp);
+}

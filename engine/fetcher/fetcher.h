@@ -1,0 +1,128 @@
+/*
+ * fetcher -- one event loop's share of the web: its hosts, their robots rules,
+ * politeness clocks and connections, and the pages being fetched from them.
+ *
+ * A host belongs to one fetcher by the hash of its name.  A page that is
+ * redirected to another fetcher's host travels there.
+ *
+ *     frontier: "this queue has work" ─► host ─► serve ─► page ─► submission
+ *
+ * Thread: its loop's only, but for the functions that say "any".
+ * Limits: struct fetch_settings.
+ * Story:  engine/fetcher/DESIGN.md
+ */
+#ifndef ENGINE_FETCHER_FETCHER_H
+#define ENGINE_FETCHER_FETCHER_H
+
+#include <stdatomic.h>
+
+#include "engine/frontier/frontier.h"
+#include "engine/policy/policy.h"
+#include "os/pool.h"
+#include "os/resolve.h"
+#include "os/transport.h"
+#include "wire/redact.h"
+
+struct fetcher;
+
+/* Read once at start from the configuration; shared by all loops. */
+struct fetch_settings {
+	unsigned tries_max;
+	unsigned host_connections_max, address_connections_max;
+	size_t connections_max;          /* of this loop */
+	int64_t connect_ms, total_ms;
+	int64_t speed_bytes_min, speed_s;
+	uint64_t body_bytes_max;
+	size_t head_bytes_max;
+	unsigned redirects_max;
+	uint32_t decode_ratio_max;
+	bool allow_private;
+	int64_t backoff_ms, backoff_ms_max;
+	int64_t robots_ttl_s, robots_retry_s;
+	size_t links_max;
+	uint32_t parse_cpu_ms_max;
+	size_t window;                   /* URLs leased ahead per queue */
+	size_t uncommitted_max;          /* pages handed over, not durable */
+	size_t uncommitted_bytes_max;
+	int compression_level;
+	bool archive;                    /* false: no WARC (benches) */
+	bool http2;
+	struct str user_agent;
+	struct str product_token;        /* of robots.txt: "argiope" */
+	const char *resolve;             /* "HOST:PORT:ADDRESS:PORT,..." or NULL */
+};
+
+/* One crawl as all loops see it.  Immutable but for the atomics. */
+struct crawl_shared {
+	uint32_t id;
+	const struct policy_compiled *policy;
+	struct str name;
+	struct str user_agent;           /* empty: the settings' */
+	const struct transport_header *headers;
+	size_t headers_n;
+	struct str authorization;        /* value; sent to the seeds' hosts only */
+	struct str proxy;
+	const struct str *seed_hosts;
+	size_t seed_hosts_n;
+	bool operator_seeds;             /* their hosts may be private addresses */
+	double delay_s;                  /* the policy's or the command's */
+	const struct redactor *redactor;
+	struct str collection;           /* duplicates are sought within it */
+	struct str cookies;              /* lines of a Netscape cookie file */
+	_Atomic(const char *) warcinfo_id;   /* of the file being written */
+	atomic_int downloads;            /* exchanges under way, all loops */
+};
+
+/* What became of a URL, told when it is durable. */
+struct fetch_event {
+	uint32_t crawl;
+	enum outcome outcome;
+	uint8_t reason;
+	uint64_t seq;
+	int status;
+	unsigned depth, tries, hops;
+	struct str url, final_url, type, title, text;
+	uint64_t body_bytes;
+	int64_t duration_us;
+	struct wall start;
+	bool duplicate, near_duplicate, truncated;
+};
+
+struct fetcher_options {
+	struct loop *loop;
+	struct frontier *frontier;
+	struct transport *transport;     /* the fetcher's from now on */
+	struct resolver *resolver;       /* likewise */
+	const struct fetch_settings *settings;
+	struct fetcher **all;            /* every loop's, to find a host's */
+	size_t all_n;
+	void (*event)(void *arg, const struct fetch_event *);  /* or NULL */
+	void *arg;
+};
+struct fetcher *fetcher_new(const struct fetcher_options *);
+void fetcher_free(struct fetcher **);
+
+/* The frontier_port of this fetcher. */
+void fetcher_port(struct fetcher *, struct frontier_port *);
+
+/*
+ * A crawl begins or goes on, pauses, or ends; later pages of an ended crawl are
+ * given back.  `done`, if not NULL, is mailed to `home` when the loop holds
+ * nothing of the crawl any more.  Thread: any.
+ */
+enum fetch_order { FETCH_RUN, FETCH_PAUSE, FETCH_END };
+void fetcher_order(struct fetcher *, const struct crawl_shared *,
+    enum fetch_order);
+
+/* What the loop is doing, for the progress line and `why`. */
+struct fetcher_view {
+	unsigned hosts, hosts_ready, hosts_delayed, hosts_backoff;
+	unsigned in_flight, uncommitted;
+	struct mono next_at;             /* the first delayed host's turn */
+	char next_host[128];
+	uint64_t requests, bytes_in;
+	bool held_back;                  /* the ledger does not follow */
+};
+void fetcher_look(struct fetcher *, struct fetcher_view *);
+
+#endif

@@ -1,0 +1,341 @@
+/*
+ * Hosts: whose turn it is.
+ *
+ *     IDLE      nothing to do, or every slot is taken
+ *     READY     may start a request now; the ready list is a rotation
+ *     SLEEPING  its delay or back-off has not passed
+ */
+#include "base/hash.h"
+#include "engine/fetcher/state.h"
+#include "engine/policy/address.h"
+
+/* How long a host that failed through all tries is not asked again. */
+#define HOST_DOWN_MS 60000
+/* With a delay a short window does: the rest stays in the index. */
+#define WINDOW_DELAYED 4
+
+struct host *
+host_get(struct fetcher *f, struct str name)
+{
+	struct host *h = map_get(&f->hosts, name);
+
+	if (h != NULL)
+		return h;
+	h = mem_new(sizeof(*h));
+	h->fetcher = f;
+	char *copy = mem_array(name.n + 1, 1);
+	memcpy(copy, name.p, name.n);
+	h->name = (struct str){ copy, name.n };
+	h->local_name = address_host_is_local(h->name);
+	list_init(&h->ready_node);
+	list_init(&h->waiting);
+	list_init(&h->windows);
+	list_init(&h->origins);
+	map_put(&f->hosts, h->name, h);
+	return h;
+}
+
+void
+host_free(struct host **hp)
+{
+	struct host *h = *hp;
+	char *name = (char *)(uintptr_t)h->name.p;
+
+	while (!list_empty(&h->windows)) {
+		struct window *w = LIST_ITEM(h->windows.next, struct window,
+		    node);
+		window_drop(&w);
+	}
+	while (!list_empty(&h->origins)) {
+		struct origin *o = LIST_ITEM(h->origins.next, struct origin,
+		    node);
+		origin_free(&o);
+	}
+	mem_free(&name);
+	mem_free(hp);
+}
+
+/* --- windows ------------------------------------------------------------------------ */
+
+static void
+serve_free(struct serve *s)
+{
+	arena_free(&s->arena);
+	buf_free(&s->from);
+	free(s);
+}
+
+static void
+give_back(struct local_crawl *c, const struct lease *l)
+{
+	struct page *p = page_new(c->fetcher, c, PAGE_URL);
+
+	p->submission.lease = *l;
+	p->submission.lease.url = arena_copy(&p->submission.arena, l->url);
+	page_give_back(p);
+}
+
+static void
+drop_batches(struct window *w)
+{
+	while (!list_empty(&w->batches)) {
+		struct serve *s = LIST_ITEM(w->batches.next, struct serve,
+		    node);
+		list_take(&s->node);
+		for (; s->taken < s->n; s->taken++)
+			give_back(w->crawl, &s->leases[s->taken]);
+		serve_free(s);
+	}
+	w->left = 0;
+}
+
+static void
+window_free(struct window *w)
+{
+	list_take(&w->node);
+	drop_batches(w);
+	free(w);
+}
+
+void
+window_drop(struct window **wp)
+{
+	struct window *w = *wp;
+
+	*wp = NULL;
+	list_take(&w->node);
+	drop_batches(w);
+	w->dropped = true;
+	if (w->serve == NULL)
+		window_free(w);
+}
+
+static void
+served(struct serve *s)
+{
+	struct window *w = s->owner;
+
+	w->serve = NULL;
+	if (s->n == 0) {
+		serve_free(s);
+	} else {
+		list_put(&w->batches, &s->node);
+		w->left += s->n;
+		/* A full answer: there may be more without a new note. */
+		w->more |= s->n == s->want;
+	}
+	if (w->dropped)
+		window_free(w);
+	else
+		host_settle(w->host);
+}
+
+struct window *
+window_get(struct host *h, struct local_crawl *c, uint32_t queue)
+{
+	for (struct list *n = h->windows.next; n != &h->windows; n = n->next) {
+		struct window *w = LIST_ITEM(n, struct window, node);
+		if (w->crawl == c && w->queue == queue)
+			return w;
+	}
+	struct window *w = mem_new(sizeof(*w));
+	w->crawl = c;
+	w->host = h;
+	w->queue = queue;
+	list_init(&w->batches);
+	list_put(&h->windows, &w->node);
+	return w;
+}
+
+void
+window_refill(struct window *w)
+{
+	struct fetcher *f = w->host->fetcher;
+	size_t size = host_delay_ms(w->host, w->crawl, NULL) > 0 ?
+	    WINDOW_DELAYED : f->settings->window;
+
+	if (w->serve != NULL || !w->more || w->left > size / 2 ||
+	    w->crawl->order != FETCH_RUN)
+		return;
+	struct serve *s = mem_new(sizeof(*s));
+	s->home = f->loop;
+	s->served = served;
+	s->owner = w;
+	s->crawl = w->crawl->shared->id;
+	s->queue = w->queue;
+	s->want = size;
+	w->more = false;
+	w->serve = s;
+	frontier_serve(f->options.frontier, s);
+}
+
+static struct page *
+window_take(struct window *w)
+{
+	struct serve *s = LIST_ITEM(w->batches.next, struct serve, node);
+	struct page *p = page_new(w->host->fetcher, w->crawl, PAGE_URL);
+
+	p->submission.lease = s->leases[s->taken++];
+	p->submission.lease.url = arena_copy(&p->submission.arena,
+	    p->submission.lease.url);
+	w->left--;
+	if (s->taken == s->n) {
+		list_take(&s->node);
+		serve_free(s);
+	}
+	return p;
+}
+
+/* --- turns ----------------------------------------------------------------------------- */
+
+int64_t
+host_delay_ms(struct host *h, struct local_crawl *c, struct origin *o)
+{
+	double s = c == NULL ? 0 : c->shared->delay_s;
+	int64_t ms = 0;
+
+	/* Crawls share hosts: the largest wish of those that run wins. */
+	for (struct list *n = h->windows.next; n != &h->windows; n = n->next) {
+		struct window *w = LIST_ITEM(n, struct window, node);
+		if (w->crawl->order == FETCH_RUN)
+			s = MAX(s, w->crawl->shared->delay_s);
+	}
+	for (struct list *n = h->origins.next; n != &h->origins; n = n->next) {
+		o = LIST_ITEM(n, struct origin, node);
+		if (o->robots != NULL)
+			ms = MAX(ms, robots_delay_ms(o->robots));
+	}
+	return MAX(ms, (int64_t)(s * 1000));
+}
+
+static unsigned
+slots(struct host *h)
+{
+	return host_delay_ms(h, NULL, NULL) > 0 || h->backoff_ms > 0 ? 1 :
+	    h->fetcher->settings->host_connections_max;
+}
+
+static bool
+crawl_may(const struct local_crawl *c)
+{
+	return c->order == FETCH_RUN && (int64_t)atomic_load_explicit(
+	    &c->shared->downloads, memory_order_relaxed) <
+	    policy_of(c->shared->policy)->downloads;
+}
+
+static struct window *
+window_ready(struct host *h)
+{
+	for (struct list *n = h->windows.next; n != &h->windows; n = n->next) {
+		struct window *w = LIST_ITEM(n, struct window, node);
+		window_refill(w);
+		if (w->left > 0 && crawl_may(w->crawl))
+			return w;
+	}
+	return NULL;
+}
+
+static void
+leave(struct host *h)
+{
+	list_take(&h->ready_node);
+	heap_take(&h->fetcher->sleeping, &h->sleep_node);
+	h->place = HOST_IDLE;
+}
+
+void
+host_settle(struct host *h)
+{
+	struct fetcher *f = h->fetcher;
+
+	struct window *w = window_ready(h);
+	if ((list_empty(&h->waiting) && w == NULL) ||
+	    h->in_flight >= slots(h)) {
+		leave(h);
+		return;
+	}
+	if (mono_before(loop_now(f->loop), h->next_at)) {
+		list_take(&h->ready_node);
+		heap_put(&f->sleeping, &h->sleep_node, h->next_at.ns, 0);
+		h->place = HOST_SLEEPING;
+	} else if (h->place != HOST_READY) {
+		leave(h);
+		list_put(&f->ready, &h->ready_node);
+		h->place = HOST_READY;
+	}
+	fetcher_pump_soon(f);
+}
+
+void
+host_begin(struct host *h)
+{
+	h->in_flight++;
+	h->fetcher->in_flight++;
+}
+
+void
+host_end(struct host *h, int64_t delay_ms)
+{
+	struct mono at = mono_add_ms(loop_now(h->fetcher->loop), delay_ms);
+
+	CHECK(h->in_flight > 0);
+	h->in_flight--;
+	h->fetcher->in_flight--;
+	if (delay_ms > 0 && mono_before(h->next_at, at))
+		h->next_at = at;
+	host_settle(h);
+}
+
+void
+host_trouble(struct host *h, int64_t retry_after_ms)
+{
+	const struct fetch_settings *s = h->fetcher->settings;
+
+	h->backoff_ms = h->backoff_ms == 0 ? s->backoff_ms :
+	    MIN(h->backoff_ms * 2, s->backoff_ms_max);
+	int64_t wait = MIN(MAX(h->backoff_ms, retry_after_ms),
+	    s->backoff_ms_max);
+	h->next_at = mono_add_ms(loop_now(h->fetcher->loop), wait);
+}
+
+void
+host_fine(struct host *h)
+{
+	h->backoff_ms = 0;
+	h->down_until = (struct mono){ 0 };
+}
+
+void
+host_down(struct host *h, enum exception reason)
+{
+	h->down_reason = reason;
+	h->down_until = mono_add_ms(loop_now(h->fetcher->loop), HOST_DOWN_MS);
+	h->backoff_ms = 0;
+	h->next_at = loop_now(h->fetcher->loop);
+}
+
+bool
+host_start_one(struct host *h)
+{
+	if (!list_empty(&h->waiting)) {
+		struct page *p = LIST_ITEM(h->waiting.next, struct page, node);
+		list_take(&p->node);
+		if (p->crawl->order == FETCH_END) {
+			page_give_back(p);
+			return true;
+		}
+		host_begin(h);
+		p->host = h;
+		p->holds_slot = true;
+		page_go(p, PAGE_RESOLVE);
+		return true;
+	}
+	struct window *w = window_ready(h);
+	if (w == NULL)
+		return false;
+	/* Windows take turns: one crawl must not starve another's queue. */
+	list_take(&w->node);
+	list_put(&h->windows, &w->node);
+	page_go(window_take(w), PAGE_ROBOTS);
+	return true;
+}

@@ -1,0 +1,157 @@
+/*
+ * Links become what the frontier wants: canonical, judged, hashed.
+ */
+#include "engine/fetcher/state.h"
+
+/* Hashes handed over lately: most links of a site point to the same pages. */
+#define RECENT_SLOTS (1u << 16)
+
+/*
+ * True when this very finding was handed over before: URL, and that it was
+ * taken, or for what reason not.  A finding within the limits after one that was
+ * not is news.
+ */
+static bool
+told(struct fetcher *f, uint64_t hash, uint8_t skip)
+{
+	uint64_t mark = (hash & ~UINT64_C(15)) | skip;
+	uint64_t *slot = &f->recent[(hash >> 20) % RECENT_SLOTS];
+
+	if (*slot == mark || *slot == (hash & ~UINT64_C(15)))
+		return true;
+	*slot = mark;
+	return false;
+}
+
+struct finder {
+	struct page *page;
+	struct found *at;
+	size_t n;
+};
+
+static void
+add(struct finder *x, const struct url *u, double cost, unsigned depth,
+    uint8_t flags, uint8_t skip)
+{
+	struct page *p = x->page;
+	uint64_t hash = frontier_hash(p->submission.crawl, u->href);
+
+	if (told(p->fetcher, hash, skip))
+		return;
+	x->at[x->n++] = (struct found){
+		.url = u->href, .key = u->host, .hash = hash, .cost = cost,
+		.depth = (uint16_t)MIN(depth, FOUND_DEPTH_MAX),
+		.flags = flags, .skip = skip,
+	};
+}
+
+static void
+judge(struct finder *x, const struct link *l)
+{
+	struct page *p = x->page;
+	struct local_crawl *c = p->crawl;
+	const struct policy *policy = policy_of(c->shared->policy);
+	const struct lease *lease = &p->submission.lease;
+	bool embed = l->kind == LINK_EMBED;
+	/* What a page requisite embeds (a style's image) belongs to the page. */
+	unsigned depth = embed ? lease->depth : lease->depth + 1u;
+	struct policy_verdict v;
+	struct trap_verdict t;
+	struct url u;
+
+	if (policy_canonical(c->shared->policy, &l->url, &p->submission.arena,
+	    &u, NULL) != OK)
+		return;
+	policy_judge_url(c->shared->policy, &u, lease->cost, depth, embed, &v);
+	/* The policy knows only names; the operator's own hosts he may crawl. */
+	if (v.reason == SKIP_BLOCKED && crawl_host_allowed(c->shared, u.host)) {
+		v.take = true;
+		v.reason = SKIP_NONE;
+	}
+	if (v.take && c->traps != NULL && !trap_judge_prefix(&policy->traps,
+	    c->traps, &u, &t)) {
+		v.take = false;
+		v.reason = t.reason;
+	}
+	add(x, &u, v.take ? v.cost : lease->cost, depth,
+	    v.take && v.embed ? FOUND_EMBED : 0,
+	    v.take ? SKIP_NONE : (uint8_t)v.reason);
+}
+
+static bool
+follows(const struct page *p, const struct link *l)
+{
+	bool obey = policy_of(p->crawl->shared->policy)->robots == POLICY_OBEY;
+
+	/* A page taken only as a part of another leads nowhere by itself. */
+	if ((p->submission.lease.flags & FOUND_EMBED) && l->kind != LINK_EMBED)
+		return false;
+	if (!obey || l->kind == LINK_EMBED)
+		return true;
+	return !l->nofollow && !p->parsed.nofollow;
+}
+
+static bool
+header_says_nofollow(struct page *p)
+{
+	struct hop *h = page_hop(p);
+	size_t at = 0;
+	struct str value;
+	unsigned flags = 0;
+
+	while (http_next(&h->parsed, STR("X-Robots-Tag"), &at, &value))
+		flags |= robots_tag_parse(value,
+		    p->fetcher->settings->product_token);
+	return flags & ROBOTS_TAG_NOFOLLOW;
+}
+
+void
+links_find(struct page *p)
+{
+	struct submission *s = &p->submission;
+	struct finder x = { .page = p };
+
+	p->parsed.nofollow |= header_says_nofollow(p);
+	x.at = ARENA_ARRAY(&s->arena, struct found, p->parsed.links_n);
+	for (size_t i = 0; i < p->parsed.links_n; i++)
+		if (follows(p, &p->parsed.links[i]))
+			judge(&x, &p->parsed.links[i]);
+	s->found = x.at;
+	s->found_n = x.n;
+}
+
+void
+links_from_robots(struct page *p, struct origin *o)
+{
+	struct submission *s = &p->submission;
+	const struct policy *policy = policy_of(p->crawl->shared->policy);
+	struct finder x = { .page = p };
+	struct url robots, u, plain;
+
+	if (!policy->sitemaps || robots_facts(o->robots).sitemaps_n == 0 ||
+	    s->found_n != 0)
+		return;
+	size_t n = robots_facts(o->robots).sitemaps_n;
+	x.at = ARENA_ARRAY(&s->arena, struct found, n);
+	struct str text = arena_printf(&s->arena, "%.*s/robots.txt",
+	    STR_FMT(o->text));
+	if (url_parse(text, NULL, &s->arena, &robots, NULL) != OK)
+		return;
+	/* They go out with a submission of their own: this page may fail. */
+	struct page *carrier = page_new(p->fetcher, p->crawl, PAGE_OF_ROBOTS);
+	x.page = carrier;
+	for (size_t i = 0; i < n; i++) {
+		if (robots_sitemap_url(o->robots, i, &robots,
+		    &carrier->submission.arena, &plain, NULL) != OK ||
+		    policy_canonical(p->crawl->shared->policy, &plain,
+		    &carrier->submission.arena, &u, NULL) != OK)
+			continue;
+		add(&x, &u, p->submission.lease.cost, p->submission.lease.depth,
+		    FOUND_SITEMAP, SKIP_NONE);
+	}
+	carrier->submission.found = ARENA_ARRAY(&carrier->submission.arena,
+	    struct found, x.n);
+	memcpy(carrier->submission.found, x.at, x.n * sizeof(*x.at));
+	carrier->submission.found_n = x.n;
+	page_finish(carrier, OUTCOME_NONE, 0, STR_NONE);
+}

@@ -1,0 +1,241 @@
+/*
+ * Origins: robots.txt, fetched once and remembered over restarts.
+ *
+ *     NEW ─► LOADING (what an earlier run stored) ─► KNOWN
+ *                        └► FETCHING ─► KNOWN (until its time is over)
+ */
+#include "engine/fetcher/state.h"
+#include "os/clock.h"
+
+/* The stored form: fetched8 status2 body.  Status 0: no answer. */
+struct origin_query {
+	struct ledger_query query;
+	struct fetcher *fetcher;
+	struct str host, text;
+	struct arena arena;
+	struct str value;
+};
+
+static void
+robots_key(struct str text, struct buf *out)
+{
+	buf_put_text(out, "robots ");
+	buf_put_str(out, text);
+}
+
+struct origin *
+origin_get(struct host *h, const struct url *u, struct arena *a)
+{
+	struct str text = url_origin(u, a);
+
+	for (struct list *n = h->origins.next; n != &h->origins; n = n->next) {
+		struct origin *o = LIST_ITEM(n, struct origin, node);
+		if (str_eq(o->text, text))
+			return o;
+	}
+	struct origin *o = mem_new(sizeof(*o));
+	o->host = h;
+	char *copy = mem_array(text.n + 1, 1);
+	memcpy(copy, text.p, text.n);
+	o->text = (struct str){ copy, text.n };
+	list_init(&o->waiting);
+	list_put(&h->origins, &o->node);
+	return o;
+}
+
+void
+origin_free(struct origin **op)
+{
+	struct origin *o = *op;
+	char *text = (char *)(uintptr_t)o->text.p;
+
+	list_take(&o->node);
+	robots_free(&o->robots);
+	mem_free(&text);
+	mem_free(op);
+}
+
+static void
+release_waiting(struct origin *o)
+{
+	struct list waiting;
+
+	list_init(&waiting);
+	while (!list_empty(&o->waiting)) {
+		struct list *n = o->waiting.next;
+		list_take(n);
+		list_put(&waiting, n);
+	}
+	while (!list_empty(&waiting)) {
+		struct page *p = LIST_ITEM(waiting.next, struct page, node);
+		list_take(&p->node);
+		page_go(p, PAGE_ROBOTS);
+	}
+}
+
+static void
+settle(struct origin *o, int status, struct str body, int64_t age_s)
+{
+	const struct fetch_settings *s = o->host->fetcher->settings;
+
+	robots_free(&o->robots);
+	switch (robots_from_status(status)) {
+	case ROBOTS_PARSE:
+		o->robots = robots_parse(body, s->product_token);
+		break;
+	case ROBOTS_ALLOW_ALL:
+		o->robots = robots_all(true);
+		break;
+	case ROBOTS_FORBID_ALL:
+		o->robots = robots_all(false);
+		break;
+	}
+	o->ttl_s = MAX(1, (robots_from_status(status) == ROBOTS_FORBID_ALL ?
+	    s->robots_retry_s : s->robots_ttl_s) - age_s);
+	o->fetched_at = loop_now(o->host->fetcher->loop);
+	o->state = ORIGIN_KNOWN;
+	release_waiting(o);
+}
+
+/* Ask the site: a page of its own kind, on the host's next turn. */
+static void
+fetch(struct origin *o)
+{
+	struct page *for_whom = LIST_ITEM(o->waiting.next, struct page, node);
+	struct fetcher *f = o->host->fetcher;
+	struct page *p = page_new(f, for_whom->crawl, PAGE_OF_ROBOTS);
+	struct arena *a = &p->submission.arena;
+	struct hop *hop = page_hop(p);
+
+	o->state = ORIGIN_FETCHING;
+	p->origin = o;
+	struct str text = arena_printf(a, "%.*s/robots.txt",
+	    STR_FMT(o->text));
+	CHECK(url_parse(text, NULL, a, &hop->url, NULL) == OK);
+	page_go(p, PAGE_TURN);
+}
+
+static void
+look_up(struct ledger_query *q, struct index *x)
+{
+	struct origin_query *oq = CONTAINER(q, struct origin_query, query);
+	struct buf key = BUF_INIT;
+
+	robots_key(oq->text, &key);
+	if (index_get(x, INDEX_CONTROL, buf_str(&key), &oq->arena, &oq->value,
+	    NULL) != OK)
+		oq->value = STR_NONE;
+	buf_free(&key);
+}
+
+static void
+looked_up(struct ledger_query *q)
+{
+	struct origin_query *oq = CONTAINER(q, struct origin_query, query);
+	struct host *h = host_get(oq->fetcher, oq->host);
+	struct reader in = reader_of(oq->value);
+	struct origin *o = NULL;
+
+	for (struct list *n = h->origins.next; n != &h->origins; n = n->next) {
+		struct origin *at = LIST_ITEM(n, struct origin, node);
+		if (str_eq(at->text, oq->text))
+			o = at;
+	}
+	CHECK(o != NULL && o->state == ORIGIN_LOADING);
+	struct wall fetched = { (int64_t)read_be64(&in) };
+	int status = read_be16(&in);
+	int64_t age_s = wall_s(clock_wall()) - wall_s(fetched);
+	if (!in.bad && age_s >= 0 &&
+	    age_s < h->fetcher->settings->robots_ttl_s)
+		settle(o, status, (struct str){ in.p, in.n }, age_s);
+	else if (list_empty(&o->waiting))
+		o->state = ORIGIN_NEW;
+	else
+		fetch(o);
+	arena_free(&oq->arena);
+	mem_free(&oq);
+}
+
+static void
+load(struct origin *o)
+{
+	struct fetcher *f = o->host->fetcher;
+	struct origin_query *q = mem_new(sizeof(*q));
+
+	o->state = ORIGIN_LOADING;
+	q->fetcher = f;
+	q->host = arena_copy(&q->arena, o->host->name);
+	q->text = arena_copy(&q->arena, o->text);
+	q->query.home = f->loop;
+	q->query.run = look_up;
+	q->query.done = looked_up;
+	ledger_read(frontier_ledger(f->options.frontier), &q->query);
+}
+
+bool
+origin_ready(struct origin *o, struct page *p)
+{
+	struct mono now = loop_now(o->host->fetcher->loop);
+
+	if (o->state == ORIGIN_KNOWN &&
+	    mono_ns_between(o->fetched_at, now) < o->ttl_s * NS_PER_S)
+		return true;
+	list_put(&o->waiting, &p->node);
+	if (o->state == ORIGIN_NEW) {
+		load(o);
+	} else if (o->state == ORIGIN_KNOWN) {
+		fetch(o);
+	}
+	return false;
+}
+
+void
+origin_abandoned(struct origin *o)
+{
+	o->state = ORIGIN_NEW;
+	release_waiting(o);
+}
+
+static void
+remember(struct page *p, struct origin *o, int status, struct str body)
+{
+	struct arena *a = &p->submission.arena;
+	struct buf key = BUF_INIT, value = BUF_INIT;
+	struct extra_put *put = ARENA_NEW(a, struct extra_put);
+
+	robots_key(o->text, &key);
+	buf_put_be64(&value, (uint64_t)clock_wall().us);
+	buf_put_be16(&value, (uint16_t)status);
+	buf_put_str(&value, str_cut(body, 0, ROBOTS_BYTES_MAX));
+	put->family = INDEX_CONTROL;
+	put->key = arena_copy(a, buf_str(&key));
+	put->value = arena_copy(a, buf_str(&value));
+	p->submission.puts = put;
+	p->submission.puts_n = 1;
+	buf_free(&key);
+	buf_free(&value);
+}
+
+void
+origin_fetched(struct origin *o, struct page *p)
+{
+	int status = p->end == TRANSPORT_DONE || p->end == TRANSPORT_STOPPED ?
+	    page_hop(p)->status : 0;
+
+	o->unreachable = status == 0;
+	o->reason = page_exception(p);
+	/* A copy that was read within a day serves while the site fails. */
+	bool stale_serves = robots_from_status(status) == ROBOTS_FORBID_ALL &&
+	    o->robots != NULL;
+	if (stale_serves) {
+		o->unreachable = false;
+		o->fetched_at = loop_now(o->host->fetcher->loop);
+		o->ttl_s = o->host->fetcher->settings->robots_retry_s;
+		o->state = ORIGIN_KNOWN;
+		release_waiting(o);
+		return;
+	}
+	if (status != 0)
+		remember(p, o, status, p->content);
+	settle(o, status, p->content, 0);
+}

@@ -1,0 +1,890 @@
+/*
+ * A page's story, step by step.  The table is in state.h; each step either goes
+ * on to the next with page_go(), or waits for something that will.
+ */
+#include "engine/fetcher/state.h"
+#include "engine/policy/address.h"
+#include "os/clock.h"
+
+#define ROBOTS_REDIRECTS_MAX 5       /* RFC 9309 §2.3.1.2 asks for five */
+
+static const struct exchange_events events;
+
+struct page *
+page_new(struct fetcher *f, struct local_crawl *c, enum page_kind kind)
+{
+	struct page *p = mem_new(sizeof(*p));
+
+	p->fetcher = p->home = f;
+	p->crawl = c;
+	p->kind = kind;
+	p->submission.crawl = c->shared->id;
+	list_init(&p->node);
+	list_put(&f->pages, &p->all_node);
+	p->hops = ARENA_ARRAY(&p->submission.arena, struct hop,
+	    f->settings->redirects_max + 1);
+	p->hops_n = 1;
+	p->start = clock_wall();
+	p->began = loop_now(f->loop);
+	c->pages++;
+	return p;
+}
+
+void
+page_free(struct page **pp)
+{
+	struct page *p = *pp;
+
+	CHECK(!p->holds_slot && p->address == NULL);
+	list_take(&p->node);
+	list_take(&p->all_node);
+	p->crawl->pages--;
+	for (unsigned i = 0; i < p->hops_n; i++)
+		buf_free(&p->hops[i].body);
+	buf_free(&p->decoded);
+	buf_free(&p->submission.members);
+	buf_free(&p->submission.journal_rest);
+	arena_free(&p->submission.arena);
+	mem_free(pp);
+}
+
+static void (*const step_run[])(struct page *);
+
+void
+page_go(struct page *p, enum page_step step)
+{
+	p->step = step;
+	step_run[step](p);
+}
+
+/* --- slots ---------------------------------------------------------------------------- */
+
+static struct address *
+address_get(struct fetcher *f, const struct ip *ip)
+{
+	struct str key = { (const char *)ip->b, sizeof(ip->b) };
+	struct address *a = map_get(&f->addresses, key);
+
+	if (a != NULL)
+		return a;
+	a = mem_new(sizeof(*a));
+	a->ip = *ip;
+	list_init(&a->waiting);
+	key.p = (const char *)a->ip.b;
+	map_put(&f->addresses, key, a);
+	return a;
+}
+
+static void
+release_address(struct page *p)
+{
+	struct address *a = p->address;
+	struct fetcher *f = p->fetcher;
+
+	if (a == NULL)
+		return;
+	p->address = NULL;
+	a->in_flight--;
+	if (!list_empty(&a->waiting)) {
+		struct page *next = LIST_ITEM(a->waiting.next, struct page,
+		    node);
+		list_take(&next->node);
+		page_go(next, PAGE_FETCH);
+	} else if (a->in_flight == 0) {
+		map_take(&f->addresses, (struct str){
+		    (const char *)a->ip.b, sizeof(a->ip.b) });
+		free(a);
+	}
+}
+
+/* The request is over: the host's clock starts, others may go. */
+void
+page_release_slot(struct page *p)
+{
+	release_address(p);
+	if (p->counted) {
+		atomic_fetch_sub_explicit(&p->crawl->shared->downloads, 1,
+		    memory_order_relaxed);
+		p->counted = false;
+	}
+	if (!p->holds_slot)
+		return;
+	p->holds_slot = false;
+	host_end(p->host, host_delay_ms(p->host, p->crawl, NULL));
+}
+
+/* --- ROBOTS, TURN ------------------------------------------------------------------------ */
+
+static bool
+first_hop(struct page *p)
+{
+	struct hop *h = page_hop(p);
+	struct why w = WHY_INIT;
+
+	if (h->url.href.n != 0)
+		return true;
+	if (url_parse(p->submission.lease.url, NULL, &p->submission.arena,
+	    &h->url, &w) == OK)
+		return true;
+	page_finish(p, OUTCOME_SKIPPED, SKIP_URL, str_of(w.text));
+	return false;
+}
+
+static void
+deliver_page(struct mail *m)
+{
+	struct page *p = CONTAINER(m, struct page, mail);
+	struct fetcher *f = p->fetcher;
+	struct local_crawl *c = local_crawl_get(f, p->submission.crawl);
+
+	list_put(&f->pages, &p->all_node);
+	p->crawl = c;
+	c->pages++;
+	page_go(p, p->step);
+}
+
+/* A host of another loop: the page goes there and lives on. */
+static bool
+travels(struct page *p, struct fetcher *to)
+{
+	struct fetcher *f = p->fetcher;
+
+	if (to == f)
+		return false;
+	list_take(&p->all_node);
+	p->crawl->pages--;
+	p->fetcher = to;
+	p->mail.deliver = deliver_page;
+	loop_post(to->loop, &p->mail);
+	return true;
+}
+
+static bool
+blocked_by_name(struct page *p, const struct url *u)
+{
+	struct ip ip;
+
+	if (!address_host_is_local(u->host))
+		return false;
+	struct str host = u->host;
+	if (host.n > 2 && host.p[0] == '[')
+		host = str_cut(host, 1, host.n - 1);
+	if (!ip_from_text(host, &ip))
+		ip_from_text(STR("127.0.0.1"), &ip);
+	return !address_allowed(p, &ip);
+}
+
+static void
+step_robots(struct page *p)
+{
+	if (!first_hop(p))
+		return;
+	const struct url *u = &page_hop(p)->url;
+	struct fetcher *to = fetcher_of(p->fetcher, u->host);
+	if (travels(p, to))
+		return;
+	if (p->crawl->order == FETCH_END) {
+		page_give_back(p);
+		return;
+	}
+	if (blocked_by_name(p, u)) {
+		page_finish(p, OUTCOME_SKIPPED, SKIP_BLOCKED,
+		    STR("the host is private or local"));
+		return;
+	}
+	struct host *h = host_get(p->fetcher, u->host);
+	if (policy_of(p->crawl->shared->policy)->robots == POLICY_IGNORE ||
+	    (p->submission.lease.flags & FOUND_SITEMAP)) {
+		page_go(p, PAGE_TURN);
+		return;
+	}
+	struct origin *o = origin_get(h, u, &p->submission.arena);
+	if (!origin_ready(o, p))
+		return;
+	if (o->unreachable) {
+		page_finish(p, OUTCOME_EXCEPTION, (uint8_t)o->reason,
+		    STR("robots.txt could not be reached"));
+		return;
+	}
+	struct robots_match match;
+	if (!robots_allows(o->robots, url_target(u), &match)) {
+		page_finish(p, OUTCOME_SKIPPED, SKIP_ROBOTS, arena_printf(
+		    &p->submission.arena, "robots.txt line %u: %.*s",
+		    match.line, STR_FMT(match.text)));
+		return;
+	}
+	links_from_robots(p, o);
+	page_go(p, PAGE_TURN);
+}
+
+static void
+step_turn(struct page *p)
+{
+	struct host *h = host_get(p->fetcher, page_hop(p)->url.host);
+
+	if (mono_before(loop_now(p->fetcher->loop), h->down_until) &&
+	    p->kind == PAGE_URL) {
+		page_finish(p, OUTCOME_EXCEPTION, (uint8_t)h->down_reason,
+		    STR("the host failed a moment ago"));
+		return;
+	}
+	/* Behind those that wait already, before all windows. */
+	list_put(&h->waiting, &p->node);
+	host_settle(h);
+}
+
+/* --- RESOLVE --------------------------------------------------------------------------------- */
+
+/* What the operator typed he may reach; its links stay on its host. */
+bool
+crawl_host_allowed(const struct crawl_shared *s, struct str host)
+{
+	for (size_t i = 0; s->operator_seeds && i < s->seed_hosts_n; i++)
+		if (str_eq(s->seed_hosts[i], host))
+			return true;
+	return false;
+}
+
+bool
+address_allowed(const struct page *p, const struct ip *ip)
+{
+	const struct crawl_shared *s = p->crawl->shared;
+	struct str host = page_hop((struct page *)(uintptr_t)p)->url.host;
+
+	return p->fetcher->settings->allow_private ||
+	    policy_of(s->policy)->allow_private ||
+	    address_is_public(ip->b) || crawl_host_allowed(s, host);
+}
+
+/* "HOST:PORT:ADDRESS:PORT,...": a test's own little DNS. */
+static bool
+fixed_address(const char *table, const struct url *u, struct ip *ip,
+    uint16_t *port)
+{
+	struct str rest = str_of(table), row;
+
+	while (str_split(&rest, ',', &row)) {
+		struct str host, from, address, to;
+		uint64_t from_port, to_port;
+		if (!str_split(&row, ':', &host) ||
+		    !str_split(&row, ':', &from) ||
+		    !str_split(&row, ':', &address) ||
+		    !str_split(&row, ':', &to))
+			continue;
+		if (str_eq_nocase(host, u->host) &&
+		    str_to_u64(from, &from_port) && from_port == u->port &&
+		    str_to_u64(to, &to_port) && ip_from_text(address, ip)) {
+			*port = (uint16_t)to_port;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void
+resolved(struct page *p, const struct ip *found, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (address_allowed(p, &found[i]))
+			p->addresses[p->addresses_n++] = found[i];
+	if (p->addresses_n == 0) {
+		p->end = n == 0 ? TRANSPORT_DNS : TRANSPORT_BLOCKED;
+		page_release_slot(p);
+		page_go(p, PAGE_JUDGE);
+		return;
+	}
+	page_go(p, PAGE_FETCH);
+}
+
+static void
+query_found(struct resolve_query *q)
+{
+	struct page *p = CONTAINER(q, struct page, query);
+
+	if (q->n == 0)
+		p->end_text = arena_copy(&p->submission.arena,
+		    str_of(q->error));
+	resolved(p, q->addresses, q->n);
+}
+
+static void
+step_resolve(struct page *p)
+{
+	const struct url *u = &page_hop(p)->url;
+	struct ip ip;
+
+	p->addresses_n = 0;
+	p->end_text = STR_NONE;
+	atomic_fetch_add_explicit(&p->crawl->shared->downloads, 1,
+	    memory_order_relaxed);
+	p->counted = true;
+	p->exchange.port = u->port;
+	if (p->crawl->shared->proxy.n != 0) {
+		page_go(p, PAGE_FETCH);
+		return;
+	}
+	/* Who starts the program may map names as he likes. */
+	if (p->fetcher->settings->resolve != NULL && fixed_address(
+	    p->fetcher->settings->resolve, u, &ip, &p->exchange.port)) {
+		p->addresses[p->addresses_n++] = ip;
+		page_go(p, PAGE_FETCH);
+		return;
+	}
+	p->query.host = u->host;
+	p->query.found = query_found;
+	resolve_start(p->fetcher->options.resolver, &p->query);
+}
+
+/* --- FETCH --------------------------------------------------------------------------------------- */
+
+static void
+step_fetch(struct page *p)
+{
+	struct fetcher *f = p->fetcher;
+	struct hop *h = page_hop(p);
+
+	if (p->addresses_n > 0) {
+		struct address *a = address_get(f, &p->addresses[0]);
+		if (a->in_flight >= f->settings->address_connections_max) {
+			list_put(&a->waiting, &p->node);
+			return;
+		}
+		a->in_flight++;
+		p->address = a;
+	}
+	if (!request_build(p)) {
+		page_release_slot(p);
+		page_finish(p, OUTCOME_SKIPPED, SKIP_URL,
+		    STR("no request can be made of this URL"));
+		return;
+	}
+	p->exchange.events = &events;
+	buf_clear(&h->body);
+	h->truncated = h->stop_reason = NULL;
+	h->status = 0;
+	h->start = clock_wall();
+	h->began = clock_mono();
+	p->tries++;
+	f->requests++;
+	transport_start(f->options.transport, &p->exchange);
+}
+
+static struct page *
+page_of(struct exchange *x)
+{
+	return CONTAINER(x, struct page, exchange);
+}
+
+static bool
+on_connected(struct exchange *x, const struct ip *ip)
+{
+	struct page *p = page_of(x);
+
+	page_hop(p)->ip = *ip;
+	/* A proxy stands where the operator put it. */
+	return p->crawl->shared->proxy.n != 0 ||
+	    p->fetcher->settings->resolve != NULL || address_allowed(p, ip);
+}
+
+static bool
+redirects(int status)
+{
+	return status == 301 || status == 302 || status == 303 ||
+	    status == 307 || status == 308;
+}
+
+static bool
+on_head(struct exchange *x, struct str bytes, int status)
+{
+	struct page *p = page_of(x);
+	struct hop *h = page_hop(p);
+	struct arena *a = &p->submission.arena;
+	struct policy_verdict v;
+
+	h->head = arena_copy(a, bytes);
+	h->status = status;
+	p->fetcher->bytes_in += bytes.n;
+	if (http_parse_head(h->head, false, HTTP_LIMITS_DEFAULT, a, &h->parsed,
+	    NULL) != OK) {
+		h->stop_reason = "the answer's head is not HTTP";
+		return false;
+	}
+	if (p->kind == PAGE_URL && status >= 200 && status < 300) {
+		policy_judge_mime(p->crawl->shared->policy,
+		    http_find(&h->parsed, STR("Content-Type")), &v);
+		if (!v.take) {
+			h->stop_reason = "mime";
+			return false;
+		}
+	}
+	return true;
+}
+
+static uint64_t
+body_max(const struct page *p)
+{
+	if (p->kind == PAGE_OF_ROBOTS)
+		return 2 * ROBOTS_BYTES_MAX;
+	return (uint64_t)MIN((int64_t)p->fetcher->settings->body_bytes_max,
+	    policy_of(p->crawl->shared->policy)->limits.max_body_bytes);
+}
+
+static bool
+on_body(struct exchange *x, struct str bytes)
+{
+	struct page *p = page_of(x);
+	struct hop *h = page_hop(p);
+	uint64_t room = body_max(p) - h->body.n;
+
+	p->fetcher->bytes_in += bytes.n;
+	if (bytes.n > room) {
+		buf_put(&h->body, bytes.p, (size_t)room);
+		h->truncated = "length";
+		return false;
+	}
+	buf_put_str(&h->body, bytes);
+	return true;
+}
+
+static void
+on_done(struct exchange *x, enum transport_end end, struct str detail)
+{
+	struct page *p = page_of(x);
+	struct hop *h = page_hop(p);
+	struct arena *a = &p->submission.arena;
+
+	p->end = end;
+	p->end_text = arena_copy(a, detail);
+	h->request = arena_copy(a, x->request_sent);
+	h->times = x->times;
+	page_release_slot(p);
+	page_go(p, PAGE_JUDGE);
+}
+
+static const struct exchange_events events = {
+	on_connected, on_head, on_body, on_done,
+};
+
+/* --- JUDGE ------------------------------------------------------------------------------------------ */
+
+enum exception
+page_exception(const struct page *p)
+{
+	switch (p->end) {
+	case TRANSPORT_DNS:
+		return EXCEPTION_DNS;
+	case TRANSPORT_CONNECT:
+	case TRANSPORT_PROXY:
+		return EXCEPTION_CONNECT;
+	case TRANSPORT_TLS:
+		return EXCEPTION_TLS;
+	case TRANSPORT_TIMEOUT:
+		return EXCEPTION_TIMEOUT;
+	case TRANSPORT_RESET:
+		return EXCEPTION_RESET;
+	default:
+		return EXCEPTION_PROTOCOL;
+	}
+}
+
+/* What may be better on another try. */
+static bool
+passing(const struct page *p)
+{
+	int status = page_hop((struct page *)(uintptr_t)p)->status;
+
+	switch (p->end) {
+	case TRANSPORT_DNS:
+	case TRANSPORT_CONNECT:
+	case TRANSPORT_PROXY:
+	case TRANSPORT_TIMEOUT:
+	case TRANSPORT_RESET:
+		return true;
+	case TRANSPORT_DONE:
+	case TRANSPORT_STOPPED:
+		return status == 429 || status == 503 ||
+		    (p->kind == PAGE_OF_ROBOTS && status >= 500);
+	default:
+		return false;
+	}
+}
+
+/* Retry-After in ms: seconds, or an HTTP date (RFC 9110 §10.2.3). */
+static int64_t
+retry_after_ms(const struct hop *h)
+{
+	struct str value = http_find(&h->parsed, STR("Retry-After"));
+	uint64_t s;
+	struct wall at;
+
+	if (h->status == 0 || value.n == 0)
+		return 0;
+	if (str_to_u64(value, &s))
+		return (int64_t)MIN(s, 86400u) * 1000;
+	if (wall_from_http(value, &at))
+		return MAX(0, (at.us - clock_wall().us) / 1000);
+	return 0;
+}
+
+static bool
+try_again(struct page *p)
+{
+	struct host *host = host_get(p->fetcher, page_hop(p)->url.host);
+
+	if (!passing(p)) {
+		if (p->end == TRANSPORT_DONE)
+			host_fine(host);
+		return false;
+	}
+	if (p->tries >= p->fetcher->settings->tries_max) {
+		if (page_hop(p)->status == 0 && p->end != TRANSPORT_DNS)
+			host_down(host, page_exception(p));
+		return false;
+	}
+	if (p->end != TRANSPORT_DNS)
+		host_trouble(host, retry_after_ms(page_hop(p)));
+	page_go(p, PAGE_TURN);
+	return true;
+}
+
+/* What robots.txt says is for the loop whose origin asked. */
+static bool
+goes_home(struct page *p, enum page_step step)
+{
+	p->step = step;
+	return p->kind == PAGE_OF_ROBOTS && travels(p, p->home);
+}
+
+static void
+fail(struct page *p, enum exception reason, struct str text)
+{
+	if (goes_home(p, PAGE_JUDGE))
+		return;
+	if (p->kind == PAGE_OF_ROBOTS) {
+		origin_fetched(p->origin, p);
+		page_finish(p, OUTCOME_NONE, 0, STR_NONE);
+		return;
+	}
+	page_finish(p, OUTCOME_EXCEPTION, (uint8_t)reason, text);
+}
+
+static void
+follow(struct page *p, struct str location)
+{
+	struct hop *from = page_hop(p);
+	struct arena *a = &p->submission.arena;
+	unsigned max = p->kind == PAGE_OF_ROBOTS ?
+	    MIN(ROBOTS_REDIRECTS_MAX, p->fetcher->settings->redirects_max) :
+	    p->fetcher->settings->redirects_max;
+	struct policy_verdict v = { .take = true };
+	struct url to, plain;
+
+	if (p->hops_n > max) {
+		fail(p, EXCEPTION_REDIRECTS, arena_printf(a,
+		    "more than %u redirects", max));
+		return;
+	}
+	if (url_parse(location, &from->url, a, &plain, NULL) != OK ||
+	    (plain.scheme != URL_HTTP && plain.scheme != URL_HTTPS) ||
+	    url_canonical(&plain, NULL, 0, a, &to, NULL) != OK) {
+		fail(p, EXCEPTION_REDIRECTS, arena_printf(a,
+		    "redirected to %.*s", STR_FMT(str_cut(location, 0, 200))));
+		return;
+	}
+	if (p->kind == PAGE_URL && !(p->submission.lease.flags & FOUND_EMBED))
+		policy_judge_url(p->crawl->shared->policy, &to,
+		    p->submission.lease.cost, 0, false, &v);
+	if (!v.take && v.reason != SKIP_DEPTH && v.reason != SKIP_COST) {
+		page_finish(p, OUTCOME_SKIPPED, (uint8_t)v.reason,
+		    arena_printf(a, "redirected to %.*s: %s",
+		    STR_FMT(str_cut(to.href, 0, 200)), v.text));
+		return;
+	}
+	p->hops_n++;
+	p->tries = 0;
+	page_hop(p)->url = to;
+	/* robots.txt of the new place decides, unless this is robots.txt. */
+	p->step = p->kind == PAGE_URL ? PAGE_ROBOTS : PAGE_TURN;
+	if (!travels(p, fetcher_of(p->fetcher, to.host)))
+		page_go(p, p->step);
+}
+
+static void
+store_cookies(struct page *p)
+{
+	struct hop *h = page_hop(p);
+	size_t at = 0;
+	struct str value;
+
+	if (p->crawl->cookies == NULL)
+		return;
+	while (http_next(&h->parsed, STR("Set-Cookie"), &at, &value))
+		cookie_store(p->crawl->cookies, &h->url, value, h->start);
+}
+
+static void
+step_judge(struct page *p)
+{
+	struct hop *h = page_hop(p);
+
+	if (p->crawl->order == FETCH_END) {
+		page_give_back(p);
+		return;
+	}
+	if (p->end == TRANSPORT_BLOCKED) {
+		page_finish(p, OUTCOME_SKIPPED, SKIP_BLOCKED,
+		    STR("the address is private or local"));
+		return;
+	}
+	if (h->stop_reason != NULL && strcmp(h->stop_reason, "mime") == 0) {
+		page_finish(p, OUTCOME_SKIPPED, SKIP_MIME, http_find(
+		    &h->parsed, STR("Content-Type")));
+		return;
+	}
+	if (try_again(p))
+		return;
+	bool answered = p->end == TRANSPORT_DONE ||
+	    (p->end == TRANSPORT_STOPPED && h->truncated != NULL);
+	if (!answered) {
+		fail(p, page_exception(p), p->end_text.n != 0 ? p->end_text :
+		    str_of(h->stop_reason));
+		return;
+	}
+	store_cookies(p);
+	struct str location = http_find(&h->parsed, STR("Location"));
+	if (redirects(h->status) && location.n != 0)
+		follow(p, location);
+	else
+		page_go(p, PAGE_PARSE);
+}
+
+/* --- PARSE --------------------------------------------------------------------------------------------- */
+
+static bool
+coded(const struct hop *h)
+{
+	struct str coding = http_find(&h->parsed, STR("Content-Encoding"));
+
+	return (coding.n != 0 && !str_eq_nocase(coding, STR("identity"))) ||
+	    http_find(&h->parsed, STR("Transfer-Encoding")).n != 0;
+}
+
+static void
+decode(struct page *p)
+{
+	struct hop *h = page_hop(p);
+	struct http_decode_limits limits = { body_max(p),
+	    p->fetcher->settings->decode_ratio_max };
+
+	p->content = buf_str(&h->body);
+	if (h->body.n == 0 || !coded(h))
+		return;
+	/* Damage is no failure: what came before it is read. */
+	http_decode_body(&h->parsed, p->content, limits, &p->decoded);
+	p->content = buf_str(&p->decoded);
+}
+
+static void
+step_parse(struct page *p)
+{
+	struct hop *h = page_hop(p);
+	const struct fetch_settings *s = p->fetcher->settings;
+	struct parse_input in = {
+		.content_type = http_find(&h->parsed, STR("Content-Type")),
+		.url = &h->url, .robots_token = s->product_token,
+		.links_max = s->links_max, .cpu_ms_max = s->parse_cpu_ms_max,
+		.cpu_ns = clock_thread_cpu_ns,
+	};
+
+	if (goes_home(p, PAGE_PARSE))
+		return;
+	decode(p);
+	if (p->kind == PAGE_OF_ROBOTS) {
+		origin_fetched(p->origin, p);
+		page_go(p, PAGE_ARCHIVE);
+		return;
+	}
+	in.body = p->content;
+	in.nosniff = str_eq_nocase(http_find(&h->parsed,
+	    STR("X-Content-Type-Options")), STR("nosniff"));
+	if (h->status >= 200 && h->status < 300 && p->content.n > 0 &&
+	    parse_document(p->fetcher->parser, &in, &p->submission.arena,
+	    &p->parsed, NULL) == OK)
+		links_find(p);
+	p->submission.simhash = p->parsed.simhash;
+	page_go(p, p->fetcher->settings->archive ? PAGE_DEDUPE : PAGE_ARCHIVE);
+}
+
+/* --- DEDUPE ------------------------------------------------------------------------------------------------ */
+
+/* Key: collection, digest.  Value: crawl4 seq8 date8 URL. */
+static void
+digest_key(struct page *p, struct buf *out)
+{
+	buf_put_field(out, p->crawl->shared->collection);
+	buf_put(out, p->digest.bytes, digest_size(p->digest.kind));
+}
+
+static void
+look_up_digest(struct ledger_query *q, struct index *x)
+{
+	struct page *p = CONTAINER(q, struct page, lookup);
+	struct arena *a = &p->submission.arena;
+	struct str value;
+
+	if (index_get(x, INDEX_DIGEST, p->submission.digest_key, a, &value,
+	    NULL) != OK)
+		return;
+	struct reader in = reader_of(value);
+	read_be32(&in);
+	read_be64(&in);
+	p->dup_date.us = (int64_t)read_be64(&in);
+	if (!in.bad)
+		p->dup_uri = (struct str){ in.p, in.n };
+}
+
+static void
+digest_looked_up(struct ledger_query *q)
+{
+	struct page *p = CONTAINER(q, struct page, lookup);
+
+	page_go(p, PAGE_ARCHIVE);
+}
+
+static void
+step_dedupe(struct page *p)
+{
+	struct hop *h = page_hop(p);
+	struct str body = buf_str(&h->body);
+	struct buf key = BUF_INIT, rest = BUF_INIT;
+	struct arena *a = &p->submission.arena;
+
+	warc_digest_payload(p->fetcher->writer, &body, 1, &p->digest);
+	if (h->status < 200 || h->status > 299 || body.n == 0 ||
+	    h->truncated != NULL) {
+		page_go(p, PAGE_ARCHIVE);
+		return;
+	}
+	digest_key(p, &key);
+	p->submission.digest_key = arena_copy(a, buf_str(&key));
+	buf_put_be64(&rest, (uint64_t)h->start.us);
+	buf_put_str(&rest, h->url.href);
+	p->submission.digest_rest = arena_copy(a, buf_str(&rest));
+	buf_free(&key);
+	buf_free(&rest);
+	p->lookup.home = p->fetcher->loop;
+	p->lookup.run = look_up_digest;
+	p->lookup.done = digest_looked_up;
+	ledger_read(frontier_ledger(p->fetcher->options.frontier),
+	    &p->lookup);
+}
+
+/* --- ARCHIVE, COMMIT, REPORT ------------------------------------------------------------------------------------ */
+
+static void
+step_archive(struct page *p)
+{
+	struct why w = WHY_INIT;
+
+	if (p->dup_uri.n != 0) {
+		p->submission.duplicate = true;
+		p->submission.digest_key = STR_NONE;
+	}
+	if (p->fetcher->settings->archive && !members_build(p, &w)) {
+		page_finish(p, OUTCOME_EXCEPTION, EXCEPTION_PROTOCOL,
+		    arena_copy(&p->submission.arena, str_of(w.text)));
+		return;
+	}
+	if (p->kind == PAGE_OF_ROBOTS)
+		page_finish(p, OUTCOME_NONE, 0, STR_NONE);
+	else if (p->submission.lease.flags & FOUND_SITEMAP)
+		page_finish(p, OUTCOME_AUX, 0, STR_NONE);
+	else
+		page_finish(p, OUTCOME_ITEM, 0, STR_NONE);
+}
+
+static void
+durable(struct submission *s, enum err e)
+{
+	struct page *p = CONTAINER(s, struct page, submission);
+
+	p->fetcher->uncommitted--;
+	p->fetcher->uncommitted_bytes -= s->members.n;
+	fetcher_pump_soon(p->fetcher);
+	if (e == OK)
+		page_go(p, PAGE_REPORT);
+	else
+		page_free(&p);
+}
+
+static void
+step_commit(struct page *p)
+{
+	struct submission *s = &p->submission;
+
+	/* The bodies are in the members now; memory goes before the wait. */
+	for (unsigned i = 0; i < p->hops_n; i++)
+		buf_free(&p->hops[i].body);
+	buf_free(&p->decoded);
+	p->content = STR_NONE;
+	s->home = p->fetcher->loop;
+	s->durable = durable;
+	p->fetcher->uncommitted++;
+	p->fetcher->uncommitted_bytes += s->members.n;
+	frontier_submit(p->fetcher->options.frontier, s);
+}
+
+static void
+step_report(struct page *p)
+{
+	struct fetcher *f = p->fetcher;
+	struct fetch_event e;
+
+	if (f->options.event != NULL && p->kind == PAGE_URL &&
+	    p->submission.outcome != OUTCOME_RETURNED) {
+		page_event(p, &e);
+		f->options.event(f->options.arg, &e);
+	}
+	page_free(&p);
+}
+
+void
+page_finish(struct page *p, enum outcome outcome, uint8_t reason,
+    struct str text)
+{
+	struct submission *s = &p->submission;
+
+	page_release_slot(p);
+	s->outcome = outcome;
+	s->reason = reason;
+	if (outcome == OUTCOME_ITEM) {
+		s->status = (uint16_t)page_hop(p)->status;
+		s->body_bytes = page_hop(p)->body.n;
+		journal_build(p);
+	}
+	p->end_text = text;
+	if (outcome == OUTCOME_EXCEPTION)
+		s->log_text = arena_printf(&s->arena, "%.*s %s: %.*s",
+		    STR_FMT(s->lease.url), exception_name(reason),
+		    STR_FMT(text));
+	page_go(p, PAGE_COMMIT);
+}
+
+void
+page_give_back(struct page *p)
+{
+	page_release_slot(p);
+	if (goes_home(p, PAGE_JUDGE))
+		return;
+	if (p->kind == PAGE_OF_ROBOTS)
+		origin_abandoned(p->origin);
+	p->submission.outcome = p->kind == PAGE_URL ? OUTCOME_RETURNED :
+	    OUTCOME_NONE;
+	page_go(p, PAGE_COMMIT);
+}
+
+static void (*const step_run[])(struct page *) = {
+#define STEP_ROW(name, fn, text) step_##fn,
+	PAGE_STEPS(STEP_ROW)
+#undef STEP_ROW
+};

@@ -1,0 +1,98 @@
+/*
+ * The request of a hop: its headers in the order in which they go out.
+ */
+#include "engine/fetcher/state.h"
+#include "os/clock.h"
+
+#define HEADERS_OWN_MAX 8
+
+static bool
+seed_host(const struct crawl_shared *s, struct str host)
+{
+	for (size_t i = 0; i < s->seed_hosts_n; i++)
+		if (str_eq(s->seed_hosts[i], host))
+			return true;
+	return false;
+}
+
+static void
+add(struct transport_header *h, size_t *n, struct str name, struct str value)
+{
+	if (value.n != 0)
+		h[(*n)++] = (struct transport_header){ name, value };
+}
+
+static bool
+crawl_has(const struct crawl_shared *s, struct str name)
+{
+	for (size_t i = 0; i < s->headers_n; i++)
+		if (str_eq_nocase(s->headers[i].name, name))
+			return true;
+	return false;
+}
+
+/* "host" or "host:port"; userinfo never leaves in a Host header. */
+static struct str
+host_value(const struct url *u, struct arena *a)
+{
+	uint16_t usual = u->scheme == URL_HTTPS ? 443 : 80;
+
+	return u->port == usual ? u->host :
+	    arena_printf(a, "%.*s:%u", STR_FMT(u->host), u->port);
+}
+
+bool
+request_build(struct page *p)
+{
+	const struct crawl_shared *s = p->crawl->shared;
+	const struct fetch_settings *set = p->fetcher->settings;
+	struct arena *a = &p->submission.arena;
+	struct hop *h = page_hop(p);
+	struct exchange *x = &p->exchange;
+	uint16_t port = x->port;
+	struct transport_header *own = ARENA_ARRAY(a, struct transport_header,
+	    HEADERS_OWN_MAX + s->headers_n);
+	size_t n = 0;
+
+	add(own, &n, STR("Host"), host_value(&h->url, a));
+	if (!crawl_has(s, STR("User-Agent")))
+		add(own, &n, STR("User-Agent"), s->user_agent.n != 0 ?
+		    s->user_agent : set->user_agent);
+	if (!crawl_has(s, STR("Accept")))
+		add(own, &n, STR("Accept"), STR("text/html,application/xhtml+xml"
+		    ",application/xml;q=0.9,*/*;q=0.8"));
+	if (!crawl_has(s, STR("Accept-Encoding")))
+		add(own, &n, STR("Accept-Encoding"),
+		    STR("gzip, br, zstd"));
+	for (size_t i = 0; i < s->headers_n; i++)
+		add(own, &n, s->headers[i].name, s->headers[i].value);
+	/* Secrets go to the hosts that the operator named, nowhere else. */
+	if (seed_host(s, h->url.host))
+		add(own, &n, STR("Authorization"), s->authorization);
+	if (p->crawl->cookies != NULL)
+		add(own, &n, STR("Cookie"), cookie_header(p->crawl->cookies,
+		    &h->url, clock_wall(), a));
+
+	double timeout = policy_of(s->policy)->limits.timeout;
+	memset(x, 0, sizeof(*x));
+	x->method = STR("GET");
+	struct url bare = h->url;
+	x->url = str_cut(bare.href, 0, bare.href.n - bare.fragment.n);
+	x->host = h->url.host;
+	x->port = port;
+	x->tls = h->url.scheme == URL_HTTPS;
+	x->verify = true;
+	x->headers = own;
+	x->headers_n = n;
+	x->addresses = p->addresses;
+	x->addresses_n = p->addresses_n;
+	x->proxy = s->proxy;
+	x->connect_ms = set->connect_ms;
+	x->total_ms = timeout < 1e6 ? MIN((int64_t)(timeout * 1000),
+	    set->total_ms) : set->total_ms;
+	x->speed_bytes_min = set->speed_bytes_min;
+	x->speed_s = set->speed_s;
+	x->head_bytes_max = set->head_bytes_max;
+	x->http2 = set->http2;
+	return h->url.scheme == URL_HTTP || h->url.scheme == URL_HTTPS;
+}

@@ -1,0 +1,237 @@
+/*
+ * state -- hosts, origins and pages of one fetcher.  Private to engine/fetcher.
+ */
+#ifndef ENGINE_FETCHER_STATE_H
+#define ENGINE_FETCHER_STATE_H
+
+#include "base/map.h"
+#include "engine/fetcher/cookie.h"
+#include "engine/fetcher/fetcher.h"
+#include "engine/parser/parse.h"
+#include "engine/policy/robots.h"
+#include "engine/policy/trap.h"
+#include "wire/http.h"
+#include "wire/warc.h"
+
+/* A crawl on this loop. */
+struct local_crawl {
+	struct fetcher *fetcher;
+	struct crawl_shared *shared;
+	enum fetch_order order;
+	struct cookie_jar *cookies;      /* NULL: the policy wants none */
+	struct trap_memory *traps;
+	unsigned pages;                  /* being fetched here */
+};
+
+/* URLs of one queue, leased ahead. */
+struct window {
+	struct list node;                /* in host.windows */
+	struct local_crawl *crawl;
+	struct host *host;
+	uint32_t queue;
+	struct serve *serve;             /* out for more; or NULL */
+	struct list batches;             /* serves that came back, in order */
+	size_t left;                     /* leases in them */
+	bool more;                       /* the frontier noted work */
+	bool dropped;                    /* goes when its serve comes back */
+};
+
+enum host_place { HOST_IDLE, HOST_READY, HOST_SLEEPING };
+
+struct host {
+	struct fetcher *fetcher;
+	struct str name;                 /* own memory */
+	enum host_place place;
+	struct list ready_node;
+	struct heap_node sleep_node;
+	struct mono next_at;             /* no request before it */
+	struct mono down_until;          /* fail without asking */
+	enum exception down_reason;
+	int64_t backoff_ms;              /* 0: it behaves */
+	unsigned in_flight;
+	struct list waiting;             /* pages whose turn comes first */
+	struct list windows;
+	struct list origins;
+	bool local_name;                 /* loopback by name or literal */
+};
+
+/* scheme://host:port, and what its robots.txt says. */
+enum origin_state { ORIGIN_NEW, ORIGIN_LOADING, ORIGIN_FETCHING, ORIGIN_KNOWN };
+struct origin {
+	struct list node;                /* in host.origins */
+	struct host *host;
+	struct str text;                 /* own memory */
+	enum origin_state state;
+	struct robots *robots;
+	bool unreachable;                /* by network: reason below */
+	enum exception reason;
+	bool sitemaps_told;
+	struct mono fetched_at;          /* when to look again is counted */
+	int64_t ttl_s;
+	struct list waiting;             /* pages that must know */
+};
+
+/* An address and how many connections are open to it. */
+struct address {
+	struct ip ip;
+	unsigned in_flight;
+	struct list waiting;             /* pages */
+};
+
+/* One request and its answer. */
+struct hop {
+	struct url url;
+	struct str request;              /* as sent */
+	struct str head;                 /* as received */
+	struct http_head parsed;
+	struct buf body;                 /* as received */
+	struct ip ip;
+	struct wall start;
+	struct mono began;
+	struct transport_times times;
+	int status;
+	const char *truncated;           /* WARC's word, or NULL */
+	const char *stop_reason;         /* why we ended it ourselves */
+};
+
+/* A page's story.  A row is a step; page_next() goes from one to the next. */
+#define PAGE_STEPS(X)                                                       \
+	X(ROBOTS,  robots,  "ask robots.txt")                                 \
+	X(TURN,    turn,    "wait for the host's turn")                       \
+	X(RESOLVE, resolve, "find the host's addresses")                      \
+	X(FETCH,   fetch,   "send the request, take the answer")              \
+	X(JUDGE,   judge,   "follow a redirect, try again, or go on")         \
+	X(PARSE,   parse,   "decode, find links")                             \
+	X(DEDUPE,  dedupe,  "look for the same payload in the collection")    \
+	X(ARCHIVE, archive, "build the WARC members")                         \
+	X(COMMIT,  commit,  "hand everything to the frontier")                \
+	X(REPORT,  report,  "it is durable: tell")
+enum page_step {
+#define PAGE_STEP_ENUM(name, fn, text) PAGE_##name,
+	PAGE_STEPS(PAGE_STEP_ENUM)
+#undef PAGE_STEP_ENUM
+	PAGE_STEP_COUNT
+};
+
+enum page_kind { PAGE_URL, PAGE_OF_ROBOTS };
+
+struct page {
+	struct submission submission;    /* its arena is the page's */
+	struct mail mail;                /* between loops */
+	struct list node;                /* in whatever it waits in */
+	struct list all_node;            /* in fetcher.pages */
+	struct fetcher *fetcher, *home;
+	struct local_crawl *crawl;
+	struct host *host;               /* whose slot it holds, if `holds_slot` */
+	struct address *address;         /* counted there */
+	struct origin *origin;           /* PAGE_OF_ROBOTS: for whom */
+	enum page_kind kind;
+	enum page_step step;
+	bool holds_slot, dead, counted;
+	unsigned tries;
+	struct hop *hops;                /* redirects_max + 1 of them */
+	unsigned hops_n;
+	struct exchange exchange;
+	struct resolve_query query;
+	struct ip addresses[RESOLVE_ADDRESSES_MAX];
+	size_t addresses_n;
+	enum transport_end end;
+	struct str end_text;
+	struct buf decoded;
+	struct str content;              /* decoded, or the body itself */
+	struct parse_output parsed;
+	struct digest digest;
+	struct ledger_query lookup;      /* of the digest */
+	struct str dup_uri;              /* the original's; empty: none */
+	struct wall dup_date;
+	struct warc_member final;        /* the final answer's */
+	struct wall start;
+	struct mono began;
+};
+
+struct fetcher {
+	struct fetcher_options options;
+	const struct fetch_settings *settings;
+	struct loop *loop;
+	struct turn_hook turn;
+	struct timer wake;               /* the first sleeping host */
+	struct map hosts;                /* name -> host */
+	struct map crawls;               /* id -> local_crawl */
+	struct map addresses;
+	struct list ready;               /* hosts that may start a request */
+	struct heap sleeping;            /* hosts by next_at */
+	struct list pages;               /* all of this loop */
+	struct parser *parser;
+	struct warc_writer *writer;
+	uint64_t *recent;                /* hashes handed over lately */
+	unsigned in_flight;              /* exchanges */
+	size_t uncommitted, uncommitted_bytes;
+	uint64_t requests, bytes_in;
+	struct timer stalled;            /* looks at crawls at their limit */
+	int64_t stalled_ms;
+	bool pump_soon;
+};
+
+/* fetcher.c */
+struct fetcher *fetcher_of(struct fetcher *, struct str host);
+struct local_crawl *local_crawl_get(struct fetcher *, uint32_t id);
+void fetcher_pump_soon(struct fetcher *);
+bool fetcher_held_back(const struct fetcher *);
+
+/* host.c */
+struct host *host_get(struct fetcher *, struct str name);
+void host_free(struct host **);
+void host_settle(struct host *);          /* put it where it belongs */
+void host_begin(struct host *);           /* a request goes out */
+void host_end(struct host *, int64_t delay_ms);  /* it is over */
+void host_trouble(struct host *, int64_t retry_after_ms);
+void host_fine(struct host *);
+void host_down(struct host *, enum exception);
+int64_t host_delay_ms(struct host *, struct local_crawl *, struct origin *);
+/* Start what is due; false when there is nothing. */
+bool host_start_one(struct host *);
+struct window *window_get(struct host *, struct local_crawl *, uint32_t queue);
+void window_refill(struct window *);
+void window_drop(struct window **);       /* gives its leases back */
+
+/* origin.c */
+struct origin *origin_get(struct host *, const struct url *, struct arena *);
+void origin_free(struct origin **);
+/* True when robots.txt is known; else the page waits in it. */
+bool origin_ready(struct origin *, struct page *);
+/* The crawl for which robots.txt was asked is over: others ask again. */
+void origin_abandoned(struct origin *);
+void origin_fetched(struct origin *, struct page *robots_page);
+
+/* page.c */
+struct page *page_new(struct fetcher *, struct local_crawl *, enum page_kind);
+void page_free(struct page **);
+void page_go(struct page *, enum page_step);
+void page_finish(struct page *, enum outcome, uint8_t reason,
+    struct str text);
+void page_give_back(struct page *);
+enum exception page_exception(const struct page *);
+static inline struct hop *
+page_hop(struct page *p)
+{
+	return &p->hops[p->hops_n - 1];
+}
+void page_release_slot(struct page *);
+
+/* request.c */
+bool request_build(struct page *);        /* the exchange of the last hop */
+bool address_allowed(const struct page *, const struct ip *);
+/* Private addresses of this host are allowed: it is an operator's seed. */
+bool crawl_host_allowed(const struct crawl_shared *, struct str host);
+
+/* links.c */
+void links_find(struct page *);           /* parse_output -> submission.found */
+/* The sitemaps that robots.txt names, once per origin. */
+void links_from_robots(struct page *, struct origin *);
+
+/* commit.c */
+bool members_build(struct page *, struct why *);
+void journal_build(struct page *);
+void page_event(struct page *, struct fetch_event *);
+
+#endif

@@ -1,0 +1,463 @@
+/*
+ * Crawls: their records, states, ends, and what observers are told.
+ */
+#include "engine/frontier/journal.h"
+#include "engine/frontier/state.h"
+#include "os/clock.h"
+#include "os/log.h"
+
+static const char *const state_names[] = {
+#define NAME(name, word) word,
+	CRAWL_STATES(NAME)
+#undef NAME
+};
+
+static const char *const exception_names[] = {
+#define NAME(name, word) word,
+	EXCEPTIONS(NAME)
+#undef NAME
+};
+
+const char *
+crawl_state_name(enum crawl_state s)
+{
+	CHECK(s < CRAWL_STATE_COUNT);
+	return state_names[s];
+}
+
+const char *
+exception_name(enum exception e)
+{
+	CHECK(e < EXCEPTION_COUNT);
+	return exception_names[e];
+}
+
+uint64_t
+crawl_exceptions(const struct crawl_counts *c)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < EXCEPTION_COUNT; i++)
+		n += c->exceptions[i];
+	return n;
+}
+
+uint64_t
+crawl_skips(const struct crawl_counts *c)
+{
+	uint64_t n = 0;
+
+	for (int i = 1; i < SKIP_COUNT; i++)
+		n += c->skips[i];
+	return n;
+}
+
+/* --- the spec --------------------------------------------------------------------- */
+
+static void
+put_list(struct buf *out, const struct str *list, size_t n)
+{
+	buf_put_varint(out, n);
+	for (size_t i = 0; i < n; i++)
+		buf_put_field(out, list[i]);
+}
+
+static const struct str *
+read_list(struct reader *in, struct arena *a, size_t *n)
+{
+	uint64_t count = read_varint(in);
+
+	*n = 0;
+	if (count > in->n) {
+		in->bad = true;
+		return NULL;
+	}
+	struct str *list = ARENA_ARRAY(a, struct str, (size_t)count);
+	for (; *n < count; (*n)++)
+		list[*n] = read_field(in);
+	return list;
+}
+
+void
+crawl_spec_put(const struct crawl_spec *s, struct buf *out)
+{
+	buf_put_char(out, (char)s->kind);
+	buf_put_field(out, s->name);
+	put_list(out, s->tags, s->tags_n);
+	put_list(out, s->seeds, s->seeds_n);
+	buf_put_field(out, s->policy);
+	buf_put_field(out, s->options);
+	buf_put_field(out, s->warc_dir);
+	buf_put_varint(out, s->max_items);
+}
+
+bool
+crawl_spec_parse(struct str value, struct arena *a, struct crawl_spec *s)
+{
+	struct reader in = reader_of(value);
+
+	s->kind = read_u8(&in);
+	s->name = read_field(&in);
+	s->tags = read_list(&in, a, &s->tags_n);
+	s->seeds = read_list(&in, a, &s->seeds_n);
+	s->policy = read_field(&in);
+	s->options = read_field(&in);
+	s->warc_dir = read_field(&in);
+	s->max_items = read_varint(&in);
+	return !in.bad;
+}
+
+/* --- records ----------------------------------------------------------------------- */
+
+struct crawl *
+crawl_get(const struct frontier *f, uint32_t id)
+{
+	return map_get_id(&f->crawls, id);
+}
+
+struct crawl *
+crawl_make(struct frontier *f, uint32_t id)
+{
+	struct crawl *c = crawl_get(f, id);
+
+	if (c != NULL)
+		return c;
+	c = mem_new(sizeof(*c));
+	c->frontier = f;
+	c->id = c->view.id = id;
+	c->next_queue = QUEUE_SKIPPED + 1;
+	c->next_seq = 1;
+	c->next_log = 1;
+	list_init(&c->dirty_node);
+	list_init(&c->changed_node);
+	map_put_id(&f->crawls, id, c);
+	f->next_crawl = MAX(f->next_crawl, id + 1);
+	return c;
+}
+
+void
+crawl_free(struct crawl **cp)
+{
+	struct crawl *c = *cp;
+	size_t at = 0;
+	void *v;
+
+	while (map_next(&c->queues, &at, &v)) {
+		struct queue *q = v;
+		queue_free(&q);
+	}
+	map_free(&c->queues);
+	map_free(&c->queues_by_id);
+	near_free(&c->near);
+	arena_free(&c->arena);
+	mem_free(cp);
+}
+
+static void
+put_counts(struct buf *out, const struct crawl_counts *n)
+{
+	const uint64_t *words = (const uint64_t *)(const void *)n;
+
+	for (size_t i = 0; i < sizeof(*n) / sizeof(*words); i++)
+		buf_put_varint(out, words[i]);
+}
+
+void
+crawl_note_bytes(const struct crawl *c, struct buf *out)
+{
+	buf_put_be32(out, c->id);
+	buf_put_char(out, (char)c->view.kind);
+	buf_put_char(out, (char)c->view.state);
+	buf_put_field(out, str_of(c->view.reason));
+	buf_put_be64(out, (uint64_t)c->view.created.us);
+	buf_put_be64(out, (uint64_t)c->view.ended.us);
+	buf_put_be32(out, c->next_queue);
+	buf_put_varint(out, c->next_seq);
+	buf_put_varint(out, c->next_log);
+	buf_put_varint(out, c->max_items);
+	buf_put_field(out, c->name);
+	buf_put_field(out, c->warc_dir);
+	put_counts(out, &c->view.counts);
+}
+
+bool
+crawl_from_note(struct frontier *f, struct str note)
+{
+	struct reader in = reader_of(note);
+	struct crawl *c = crawl_make(f, read_be32(&in));
+
+	c->view.kind = read_u8(&in);
+	c->view.state = read_u8(&in);
+	struct str reason = read_field(&in);
+	snprintf(c->view.reason, sizeof(c->view.reason), "%.*s",
+	    STR_FMT(reason));
+	c->view.created.us = (int64_t)read_be64(&in);
+	c->view.ended.us = (int64_t)read_be64(&in);
+	c->next_queue = read_be32(&in);
+	c->next_seq = read_varint(&in);
+	c->next_log = read_varint(&in);
+	c->max_items = read_varint(&in);
+	struct str name = read_field(&in), dir = read_field(&in);
+	if (!str_eq(name, c->name))
+		c->name = arena_copy(&c->arena, name);
+	if (!str_eq(dir, c->warc_dir))
+		c->warc_dir = arena_copy(&c->arena, dir);
+	uint64_t *words = (uint64_t *)(void *)&c->view.counts;
+	for (size_t i = 0; i < sizeof(c->view.counts) / sizeof(*words); i++)
+		words[i] = read_varint(&in);
+	c->view.counts.leased = 0;
+	if (!in.bad && c->view.state < CRAWL_STATE_COUNT && c->name.n != 0)
+		map_put(&f->names, c->name, c);
+	return !in.bad && c->view.state < CRAWL_STATE_COUNT;
+}
+
+/* --- changes ------------------------------------------------------------------------- */
+
+void
+crawl_touch(struct crawl *c)
+{
+	struct frontier *f = c->frontier;
+
+	if (!c->dirty) {
+		c->dirty = true;
+		list_put(&f->dirty_crawls, &c->dirty_node);
+	}
+}
+
+/* A view on its way to the observer: told when its group is durable. */
+struct told_view {
+	struct promise promise;
+	struct frontier *frontier;
+	struct crawl_view view;
+};
+
+static void
+view_kept(struct promise *p, enum err e)
+{
+	struct told_view *t = CONTAINER(p, struct told_view, promise);
+
+	if (e == OK)
+		t->frontier->options.viewed(t->frontier->options.arg,
+		    &t->view);
+	mem_free(&t);
+}
+
+void
+crawl_promise_view(struct crawl *c)
+{
+	if (c->frontier->options.viewed == NULL)
+		return;
+	struct told_view *t = mem_new(sizeof(*t));
+	t->frontier = c->frontier;
+	t->view = c->view;
+	t->promise.kept = view_kept;
+	ledger_promise(c->frontier->ledger, &t->promise);
+}
+
+void
+crawl_log_put(struct crawl *c, const char *kind, struct str text)
+{
+	struct frontier *f = c->frontier;
+	struct buf key = BUF_INIT, value = BUF_INIT;
+
+	buf_put_be32(&key, c->id);
+	buf_put_be64(&key, c->next_log++);
+	buf_put_be64(&value, (uint64_t)clock_wall().us);
+	buf_put_field(&value, str_of(kind));
+	buf_put_field(&value, text);
+	ledger_put(f->ledger, INDEX_LOG, buf_str(&key), buf_str(&value));
+	buf_free(&key);
+	buf_free(&value);
+	crawl_touch(c);
+}
+
+uint64_t
+crawl_tickets(const struct crawl *c)
+{
+	uint64_t used = c->view.counts.items + c->view.counts.leased;
+
+	if (c->max_items == 0)
+		return UINT64_MAX;
+	return used >= c->max_items ? 0 : c->max_items - used;
+}
+
+void
+crawl_wake_starved(struct crawl *c)
+{
+	size_t at = 0;
+	void *v;
+
+	if (c->max_items == 0 || crawl_tickets(c) == 0)
+		return;
+	while (map_next(&c->queues, &at, &v)) {
+		struct queue *q = v;
+		if (q->starved) {
+			q->starved = false;
+			queue_tell(q);
+		}
+	}
+}
+
+static bool
+ended(enum crawl_state s)
+{
+	return s == CRAWL_COMPLETE || s == CRAWL_CANCELLED || s == CRAWL_FAILED;
+}
+
+static void
+end(struct crawl *c, enum crawl_state state, const char *reason)
+{
+	c->view.state = state;
+	c->view.ended = clock_wall();
+	snprintf(c->view.reason, sizeof(c->view.reason), "%s", reason);
+	crawl_log_put(c, state == CRAWL_CANCELLED ? "cancelled" : "completed",
+	    str_of(reason));
+	ledger_series_close(c->frontier->ledger, &c->series);
+	crawl_touch(c);
+}
+
+void
+crawl_consider_end(struct crawl *c)
+{
+	const struct crawl_counts *n = &c->view.counts;
+
+	if (c->view.state != CRAWL_RUNNING && c->view.state != CRAWL_PAUSED)
+		return;
+	if (n->queued == 0)
+		end(c, CRAWL_COMPLETE, "everything was fetched");
+	else if (c->max_items != 0 && n->items >= c->max_items &&
+	    n->leased == 0)
+		end(c, CRAWL_COMPLETE, "max_items");
+}
+
+static void
+wake_all(struct crawl *c)
+{
+	size_t at = 0;
+	void *v;
+
+	while (map_next(&c->queues, &at, &v)) {
+		struct queue *q = v;
+		if (q->waiting > 0)
+			queue_tell(q);
+	}
+}
+
+enum err
+frontier_set_state(struct frontier *f, uint32_t id, enum crawl_state s,
+    const char *reason, struct why *w)
+{
+	struct crawl *c = crawl_get(f, id);
+
+	if (c == NULL)
+		return why(w, ERR_ABSENT, "there is no crawl %u", id);
+	if (c->view.state == s || (ended(c->view.state) && ended(s)))
+		return OK;
+	if (ended(c->view.state))
+		return why(w, ERR_STATE, "crawl %u is %s", id,
+		    crawl_state_name(c->view.state));
+	if (ended(s)) {
+		end(c, s, reason);
+		return OK;
+	}
+	c->view.state = s;
+	snprintf(c->view.reason, sizeof(c->view.reason), "%s", reason);
+	crawl_log_put(c, s == CRAWL_PAUSED ? "paused" : "resumed",
+	    str_of(reason));
+	if (s == CRAWL_RUNNING)
+		wake_all(c);
+	crawl_consider_end(c);
+	return OK;
+}
+
+/* --- continuing after a restart ------------------------------------------------------- */
+
+static void
+load_url(struct crawl *c, struct str key, struct str value)
+{
+	struct known *k = c->frontier->known;
+	struct reader in = reader_of(key);
+	struct url_value v = { 0 };
+
+	read_be32(&in);
+	uint32_t queue = read_be32(&in), date = read_be32(&in);
+	uint64_t hash = frontier_hash(c->id, (struct str){ in.p, in.n });
+	uint8_t mark = date != 0 ? MARK_WAITING : MARK_DONE;
+	if (queue == QUEUE_SKIPPED && url_value_parse(value, &v)) {
+		mark = MARK_SKIPPED;
+		date = v.why & 15;
+	}
+	known_set(k, hash, date, mark);
+}
+
+static enum err
+load_known(struct crawl *c, struct index *x, struct why *w)
+{
+	struct index_iter *i = index_iter_new(x, INDEX_URL);
+	struct buf from = BUF_INIT;
+	struct str key, value;
+
+	buf_put_be32(&from, c->id);
+	for (index_iter_seek(i, buf_str(&from));
+	    index_iter_valid(i, &key, &value) &&
+	    str_starts(key, buf_str(&from)); index_iter_next(i))
+		load_url(c, key, value);
+	enum err e = index_iter_error(i, w);
+	index_iter_free(&i);
+	buf_free(&from);
+	return e;
+}
+
+static enum err
+load_near(struct crawl *c, struct index *x, struct why *w)
+{
+	struct index_iter *i = index_iter_new(x, INDEX_JOURNAL);
+	struct buf from = BUF_INIT;
+	struct str key, value;
+
+	c->near = near_new(NEAR_MAX);
+	buf_put_be32(&from, c->id);
+	for (index_iter_seek(i, buf_str(&from));
+	    index_iter_valid(i, &key, &value) &&
+	    str_starts(key, buf_str(&from)); index_iter_next(i)) {
+		struct journal_entry entry;
+		if (journal_parse(key, value, &entry))
+			near_add(c->near, entry.simhash);
+	}
+	enum err e = index_iter_error(i, w);
+	index_iter_free(&i);
+	buf_free(&from);
+	return e;
+}
+
+enum err
+crawl_load(struct crawl *c, struct why *w)
+{
+	struct index *x = ledger_index(c->frontier->ledger);
+
+	if (c->loaded)
+		return OK;
+	c->loaded = true;
+	enum err e = load_known(c, x, w);
+	return e == OK ? load_near(c, x, w) : e;
+}
+
+enum err
+frontier_continue(struct frontier *f, uint32_t id, struct why *w)
+{
+	struct crawl *c = crawl_get(f, id);
+
+	if (c == NULL)
+		return why(w, ERR_ABSENT, "there is no crawl %u", id);
+	if (ended(c->view.state))
+		return why(w, ERR_STATE, "crawl %u is %s: %s", id,
+		    crawl_state_name(c->view.state), c->view.reason);
+	enum err e = crawl_load(c, w);
+	if (e != OK)
+		return e;
+	crawl_log_put(c, "restarted", STR(""));
+	if (c->view.state == CRAWL_RUNNING)
+		wake_all(c);
+	crawl_consider_end(c);
+	return OK;
+}

@@ -1,0 +1,337 @@
+#include "engine/frontier/frontier.h"
+
+#include "engine/frontier/state.h"
+#include "os/clock.h"
+#include "os/log.h"
+
+/* --- what the ledger asks of its owner ---------------------------------------------- */
+
+static void
+replay_note(void *arg, uint8_t kind, struct str note)
+{
+	struct frontier *f = arg;
+	bool fine = kind == NOTE_CRAWL ? crawl_from_note(f, note) :
+	    kind == NOTE_QUEUE ? queue_from_note(f, note) : false;
+
+	if (!fine)
+		f->damaged = true;
+}
+
+/* The state of everything that changed since the last checkpoint. */
+static void
+put_checkpoint(void *arg)
+{
+	struct frontier *f = arg;
+	struct list *n;
+
+	while ((n = f->changed_queues.next) != &f->changed_queues) {
+		struct queue *q = LIST_ITEM(n, struct queue, changed_node);
+		list_take(n);
+		buf_clear(&f->key);
+		buf_clear(&f->value);
+		queue_key(q->crawl->id, q->key, &f->key);
+		queue_note_bytes(q, &f->value);
+		ledger_put_unlogged(f->ledger, INDEX_QUEUE, buf_str(&f->key),
+		    buf_str(&f->value));
+	}
+	while ((n = f->changed_crawls.next) != &f->changed_crawls) {
+		struct crawl *c = LIST_ITEM(n, struct crawl, changed_node);
+		list_take(n);
+		buf_clear(&f->key);
+		buf_clear(&f->value);
+		crawl_key(c->id, 'D', &f->key);
+		crawl_note_bytes(c, &f->value);
+		ledger_put_unlogged(f->ledger, INDEX_CRAWL, buf_str(&f->key),
+		    buf_str(&f->value));
+	}
+}
+
+void
+frontier_put_notes(struct frontier *f)
+{
+	struct list *n;
+
+	while ((n = f->dirty_queues.next) != &f->dirty_queues) {
+		struct queue *q = LIST_ITEM(n, struct queue, dirty_node);
+		list_take(n);
+		q->dirty = false;
+		if (list_empty(&q->changed_node))
+			list_put(&f->changed_queues, &q->changed_node);
+		queue_note_bytes(q, (buf_clear(&f->value), &f->value));
+		ledger_note(f->ledger, NOTE_QUEUE, buf_str(&f->value));
+	}
+	while ((n = f->dirty_crawls.next) != &f->dirty_crawls) {
+		struct crawl *c = LIST_ITEM(n, struct crawl, dirty_node);
+		list_take(n);
+		c->dirty = false;
+		if (list_empty(&c->changed_node))
+			list_put(&f->changed_crawls, &c->changed_node);
+		crawl_note_bytes(c, (buf_clear(&f->value), &f->value));
+		ledger_note(f->ledger, NOTE_CRAWL, buf_str(&f->value));
+		crawl_promise_view(c);
+	}
+}
+
+static void
+before_seal(void *arg)
+{
+	frontier_put_notes(arg);
+}
+
+static void
+health_changed(void *arg, enum ledger_health h, const char *text)
+{
+	struct frontier *f = arg;
+
+	if (f->options.health != NULL)
+		f->options.health(f->options.arg, h, text);
+}
+
+void
+frontier_warcinfo(void *arg, const char *filename, struct buf *out)
+{
+	struct crawl *c = arg;
+	const struct frontier_options *o = &c->frontier->options;
+
+	o->warcinfo(o->arg, c->id, filename, out);
+}
+
+/* --- opening -------------------------------------------------------------------------- */
+
+static enum err
+load_family(struct frontier *f, enum index_family family, struct why *w)
+{
+	struct index_iter *i = index_iter_new(ledger_index(f->ledger), family);
+	struct str key, value;
+	bool fine = true;
+
+	for (index_iter_seek(i, STR("")); fine &&
+	    index_iter_valid(i, &key, &value); index_iter_next(i)) {
+		if (family == INDEX_QUEUE)
+			fine = queue_from_note(f, value);
+		else if (key.n == 5 && key.p[4] == 'D')
+			fine = crawl_from_note(f, value);
+	}
+	enum err e = index_iter_error(i, w);
+	index_iter_free(&i);
+	if (e == OK && !fine)
+		e = why(w, ERR_CORRUPT, "a %s's record in the index is damaged",
+		    family == INDEX_QUEUE ? "queue" : "crawl");
+	return e;
+}
+
+static enum err
+recover(struct frontier *f, struct why *w)
+{
+	enum err e = load_family(f, INDEX_CRAWL, w);
+
+	if (e == OK)
+		e = load_family(f, INDEX_QUEUE, w);
+	if (e == OK)
+		e = ledger_recover(f->ledger, w);
+	if (e == OK && f->damaged)
+		e = why(w, ERR_CORRUPT, "a note in the commit log is damaged");
+	return e;
+}
+
+enum err
+frontier_open(struct loop *loop, const struct frontier_options *o,
+    struct frontier **out, struct why *w)
+{
+	struct frontier *f = mem_new(sizeof(*f));
+
+	f->loop = loop;
+	f->options = *o;
+	f->data_dir = mem_copy_text(o->data_dir);
+	f->token = mem_copy_text(o->token);
+	list_init(&f->dirty_queues);
+	list_init(&f->dirty_crawls);
+	list_init(&f->changed_queues);
+	list_init(&f->changed_crawls);
+	f->known = known_new();
+	f->options.ledger.dir = f->data_dir;
+	f->options.ledger.replay = replay_note;
+	f->options.ledger.checkpoint = put_checkpoint;
+	f->options.ledger.before_seal = before_seal;
+	f->options.ledger.health = health_changed;
+	f->options.ledger.arg = f;
+	enum err e = ledger_open(loop, &f->options.ledger, &f->ledger, w);
+	if (e == OK)
+		e = recover(f, w);
+	if (e != OK) {
+		frontier_free(&f);
+		return e;
+	}
+	ledger_start(f->ledger);
+	*out = f;
+	return OK;
+}
+
+void
+frontier_close(struct frontier *f, void (*closed)(void *), void *arg)
+{
+	ledger_close(f->ledger, closed, arg);
+}
+
+void
+frontier_free(struct frontier **fp)
+{
+	struct frontier *f = *fp;
+	size_t at = 0;
+	void *v;
+
+	if (f == NULL)
+		return;
+	ledger_free(&f->ledger);
+	while (map_next(&f->crawls, &at, &v)) {
+		struct crawl *c = v;
+		crawl_free(&c);
+	}
+	map_free(&f->crawls);
+	map_free(&f->names);
+	known_free(&f->known);
+	buf_free(&f->key);
+	buf_free(&f->value);
+	mem_free(&f->data_dir);
+	mem_free(&f->token);
+	mem_free(fp);
+}
+
+struct ledger *
+frontier_ledger(struct frontier *f)
+{
+	return f->ledger;
+}
+
+/* --- crawls ----------------------------------------------------------------------------- */
+
+uint32_t
+frontier_next_crawl(const struct frontier *f)
+{
+	return f->next_crawl;
+}
+
+enum err
+frontier_begin(struct frontier *f, const struct crawl_spec *spec,
+    const struct found *seeds, size_t seeds_n, struct promise *p,
+    uint32_t *id, struct why *w)
+{
+	if (ledger_health(f->ledger) == LEDGER_FAILED)
+		return why(w, ERR_BROKEN, "the ledger failed");
+	struct crawl *c = crawl_make(f, f->next_crawl);
+	c->loaded = true;
+	c->view.kind = spec->kind;
+	c->view.state = CRAWL_RUNNING;
+	c->view.created = clock_wall();
+	c->max_items = spec->max_items;
+	c->name = arena_copy(&c->arena, spec->name);
+	c->warc_dir = arena_copy(&c->arena, spec->warc_dir);
+	if (c->name.n != 0)
+		map_put(&f->names, c->name, c);
+	buf_clear(&f->key);
+	buf_clear(&f->value);
+	crawl_key(c->id, 'S', &f->key);
+	crawl_spec_put(spec, &f->value);
+	ledger_put(f->ledger, INDEX_CRAWL, buf_str(&f->key),
+	    buf_str(&f->value));
+	crawl_log_put(c, "started", spec->name);
+	for (size_t i = 0; i < seeds_n; i++)
+		frontier_discover(c, &seeds[i]);
+	crawl_consider_end(c);
+	if (p != NULL)
+		ledger_promise(f->ledger, p);
+	*id = c->id;
+	return OK;
+}
+
+enum err
+frontier_spec(struct frontier *f, uint32_t id, struct arena *a,
+    struct crawl_spec *spec, struct why *w)
+{
+	struct buf key = BUF_INIT;
+	struct str value;
+
+	crawl_key(id, 'S', &key);
+	enum err e = index_get(ledger_index(f->ledger), INDEX_CRAWL,
+	    buf_str(&key), a, &value, w);
+	buf_free(&key);
+	if (e == OK && !crawl_spec_parse(value, a, spec))
+		e = why(w, ERR_CORRUPT, "the record of crawl %u is damaged",
+		    id);
+	return e;
+}
+
+enum err
+frontier_view(struct frontier *f, uint32_t id, struct crawl_view *out)
+{
+	const struct crawl *c = crawl_get(f, id);
+
+	if (c == NULL)
+		return ERR_ABSENT;
+	*out = c->view;
+	return OK;
+}
+
+bool
+frontier_next_view(struct frontier *f, size_t *at, struct crawl_view *out)
+{
+	for (; *at < f->next_crawl; (*at)++)
+		if (frontier_view(f, (uint32_t)*at, out) == OK) {
+			(*at)++;
+			return true;
+		}
+	return false;
+}
+
+uint32_t
+frontier_find_name(struct frontier *f, struct str name)
+{
+	const struct crawl *c = map_get(&f->names, name);
+
+	return c == NULL ? UINT32_MAX : c->id;
+}
+
+enum url_state
+frontier_url_state(struct frontier *f, uint32_t crawl, struct str url)
+{
+	static const enum url_state states[] = {
+		[MARK_WAITING] = URL_WAITING, [MARK_LEASED] = URL_LEASED,
+		[MARK_DONE] = URL_DONE, [MARK_SKIPPED] = URL_SKIPPED,
+	};
+	uint32_t date;
+	uint8_t mark;
+
+	if (!known_get(f->known, frontier_hash(crawl, url), &date, &mark) ||
+	    mark >= ARRAY_LEN(states))
+		return URL_UNKNOWN;
+	return states[mark];
+}
+
+static void
+check_crawl(const struct crawl *c)
+{
+	uint64_t waiting = 0, leased = 0, done = 0;
+	size_t at = 0;
+	void *v;
+
+	while (map_next(&c->queues, &at, &v)) {
+		const struct queue *q = v;
+		waiting += q->waiting;
+		leased += q->leased;
+		done += q->done;
+	}
+	CHECK(waiting + leased == c->view.counts.queued);
+	CHECK(leased == c->view.counts.leased);
+	CHECK(c->view.counts.items <= done);
+	CHECK(c->next_seq == c->view.counts.items + 1);
+}
+
+void
+frontier_check(const struct frontier *f)
+{
+	size_t at = 0;
+	void *v;
+
+	while (map_next(&f->crawls, &at, &v))
+		check_crawl(v);
+}

@@ -1,0 +1,303 @@
+/*
+ * frontier -- what URLs a crawl knows, which are waiting, which are out, and
+ * what became of them.  It runs on the ledger's loop and puts every change into
+ * the ledger's gathering group; nobody is told of a change before it is durable.
+ *
+ *     unknown ──found──► waiting ──serve──► leased ──finish──► done
+ *        │                  ▲                  │
+ *        └─skipped──found───┘ ◄────returned────┘
+ *
+ * Others send it mail: submissions (what became of a leased URL, and what was
+ * found), serves (give me URLs of this queue), commands (a crawl's life).
+ *
+ * Thread: the ledger's loop, but for the functions that say "any".
+ * Limits: frontier.known_mem.
+ * Story:  engine/frontier/DESIGN.md
+ */
+#ifndef ENGINE_FRONTIER_FRONTIER_H
+#define ENGINE_FRONTIER_FRONTIER_H
+
+#include "base/arena.h"
+#include "base/time.h"
+#include "engine/ledger/ledger.h"
+#include "engine/policy/skip.h"
+#include "os/transport.h"
+
+struct frontier;
+struct crawl;
+
+/* --- words ------------------------------------------------------------------ */
+
+enum crawl_kind { CRAWL_CRAWL = 0, CRAWL_FRONTIER = 1, CRAWL_HARVEST = 2 };
+
+#define CRAWL_STATES(X)                                                     \
+	X(PENDING, "pending")                                                 \
+	X(RUNNING, "running")                                                 \
+	X(PAUSED, "paused")                                                   \
+	X(COMPLETE, "complete")                                               \
+	X(CANCELLED, "cancelled")                                             \
+	X(FAILED, "failed")
+enum crawl_state {
+#define CRAWL_STATE_ENUM(name, word) CRAWL_##name,
+	CRAWL_STATES(CRAWL_STATE_ENUM)
+#undef CRAWL_STATE_ENUM
+	CRAWL_STATE_COUNT
+};
+const char *crawl_state_name(enum crawl_state);
+
+/* Why a URL has no answer (realtime.md section 4). */
+#define EXCEPTIONS(X)                                                       \
+	X(DNS, "dns")                                                         \
+	X(CONNECT, "connect")                                                 \
+	X(TLS, "tls")                                                         \
+	X(TIMEOUT, "timeout")                                                 \
+	X(RESET, "reset")                                                     \
+	X(PROTOCOL, "protocol")                                               \
+	X(REDIRECTS, "redirects")                                             \
+	X(DECODE, "decode")
+enum exception {
+#define EXCEPTION_ENUM(name, word) EXCEPTION_##name,
+	EXCEPTIONS(EXCEPTION_ENUM)
+#undef EXCEPTION_ENUM
+	EXCEPTION_COUNT
+};
+const char *exception_name(enum exception);
+
+/* Every distinct URL found is in exactly one of these, or still queued. */
+struct crawl_counts {
+	uint64_t queued;                    /* waiting or leased */
+	uint64_t leased;
+	uint64_t items;
+	uint64_t status[6];                 /* items by class: [2] is 2xx; */
+	uint64_t not_found;                 /* every 4xx is in status[4] too */
+	uint64_t exceptions[EXCEPTION_COUNT];
+	uint64_t skips[SKIP_COUNT];
+	uint64_t aux;                       /* sitemaps: neither */
+	uint64_t duplicates, near_duplicates;
+	uint64_t body_bytes, warc_bytes;
+};
+uint64_t crawl_exceptions(const struct crawl_counts *);
+uint64_t crawl_skips(const struct crawl_counts *);
+
+/* --- URLs -------------------------------------------------------------------- */
+
+enum found_flag {
+	FOUND_SEED = 1, FOUND_EMBED = 2, FOUND_SITEMAP = 4,
+	FOUND_HOP = 8,     /* a redirect's target, fetched within its page */
+};
+#define FOUND_DEPTH_MAX UINT16_MAX
+
+struct found {
+	struct str url;           /* canonical */
+	struct str key;           /* of its queue: the host */
+	uint64_t hash;            /* frontier_hash() */
+	double cost;
+	uint16_t depth;
+	uint8_t flags;
+	uint8_t skip;             /* enum skip_reason; SKIP_NONE: queue it */
+};
+/* Thread: any. */
+uint64_t frontier_hash(uint32_t crawl, struct str url);
+
+/* A URL handed out to a fetching loop; it lives in that loop's memory. */
+struct lease {
+	struct str url;
+	uint64_t hash;
+	uint32_t rank;            /* its place in the queue; part of its key */
+	double cost;
+	uint16_t depth;
+	uint8_t flags;
+	uint32_t queue;
+};
+
+enum outcome {
+	OUTCOME_NONE,             /* only links, or archive, or puts */
+	OUTCOME_ITEM,
+	OUTCOME_EXCEPTION,
+	OUTCOME_SKIPPED,
+	OUTCOME_AUX,              /* a sitemap, read */
+	OUTCOME_RETURNED,         /* not fetched; it waits again */
+};
+
+/* Puts that ride with a submission: the robots cache, cookies. */
+struct extra_put {
+	enum index_family family;
+	struct str key, value;
+};
+
+/*
+ * What a loop hands over when a page is finished.  All memory is the
+ * submission's arena and buffers; it is the frontier's until durable().
+ */
+struct submission {
+	struct mail mail;
+	struct promise promise;
+	struct frontier *frontier;
+	struct loop *home;
+	/* On the home loop: the group is durable (OK), or BROKEN. */
+	void (*durable)(struct submission *, enum err);
+	struct arena arena;
+	uint32_t crawl;
+
+	enum outcome outcome;
+	uint8_t reason;                     /* exception or skip_reason */
+	struct lease lease;
+	uint16_t status;
+	uint64_t body_bytes;
+	uint64_t simhash;
+	bool duplicate;
+
+	struct buf members;                 /* gzip members, all hops */
+	struct archive_member *parts;
+	size_t parts_n;
+	size_t final_part;                  /* whose offset the journal keeps */
+	struct buf journal_rest;            /* with OUTCOME_ITEM */
+	struct str digest_key, digest_rest; /* an original: see dedupe.h */
+
+	struct found *found;
+	size_t found_n;
+	struct extra_put *puts;
+	size_t puts_n;
+	struct str log_text;                /* for the crawl's log; may be empty */
+
+	/* Answers. */
+	enum err result;
+	uint64_t seq;                       /* of an item */
+	uint64_t group;
+	bool near_duplicate;
+};
+/* Thread: any. */
+void frontier_submit(struct frontier *, struct submission *);
+
+/*
+ * Ask for URLs of one queue.  The answer comes to `home`; n may be 0: the queue
+ * will be noted again when there is something.
+ */
+struct serve {
+	struct ledger_query query;          /* the frontier's */
+	struct mail mail;
+	struct frontier *frontier;
+	struct loop *home;
+	void (*served)(struct serve *);
+	uint32_t crawl, queue;
+	size_t want;
+	struct arena arena;
+	struct lease *leases;
+	size_t n;
+	struct buf from;                    /* the frontier's cursor, private */
+	size_t scan;
+	struct why result;
+	/* The asker's own. */
+	void *owner;
+	struct list node;
+	size_t taken;
+};
+/* Thread: any. */
+void frontier_serve(struct frontier *, struct serve *);
+
+/* --- loops and observers ------------------------------------------------------ */
+
+/* "This queue has work", once until the loop serves it. */
+struct queue_note {
+	struct mail mail;
+	void *port;                         /* frontier_port.arg */
+	uint32_t crawl, queue;
+	struct str key;                     /* lives as long as the crawl */
+};
+
+struct frontier_port {
+	struct loop *loop;
+	void (*work)(struct queue_note *);  /* on that loop */
+	void *arg;
+};
+
+/* A crawl's state and counters, as they became durable. */
+struct crawl_view {
+	uint32_t id;
+	enum crawl_kind kind;
+	enum crawl_state state;
+	char reason[64];                    /* "max_items", "cancelled by ..." */
+	struct wall created, ended;
+	struct crawl_counts counts;
+	uint32_t queues;
+};
+
+/* --- crawls -------------------------------------------------------------------- */
+
+/* What is written once about a crawl. */
+struct crawl_spec {
+	enum crawl_kind kind;
+	struct str name;
+	const struct str *tags;
+	size_t tags_n;
+	const struct str *seeds;            /* as given */
+	size_t seeds_n;
+	struct str policy;                  /* JSON */
+	struct str options;                 /* JSON of the engine: user agent .. */
+	struct str warc_dir;
+	uint64_t max_items;                 /* 0: no limit */
+};
+void crawl_spec_put(const struct crawl_spec *, struct buf *);
+/* Borrows from `value`; the arrays are the arena's. */
+bool crawl_spec_parse(struct str value, struct arena *, struct crawl_spec *);
+
+struct frontier_options {
+	const char *data_dir;
+	size_t known_bytes_max;
+	struct ledger_options ledger;       /* dir, arg and callbacks are set here */
+	const struct frontier_port *ports;  /* the fetching loops */
+	size_t ports_n;
+	/* A crawl's view changed and is durable; coalesced, on this loop. */
+	void (*viewed)(void *arg, const struct crawl_view *);
+	/* The crawl's WARC got a new warcinfo: loops are to refer to it. */
+	void (*warcinfo)(void *arg, uint32_t crawl, const char *filename,
+	    struct buf *out);
+	void (*health)(void *arg, enum ledger_health, const char *text);
+	void *arg;
+	const char *token;                  /* 8 of [a-z0-9] */
+	uint64_t rollover_bytes;
+	int64_t rollover_s;
+};
+
+MUST_USE enum err frontier_open(struct loop *, const struct frontier_options *,
+    struct frontier **, struct why *);
+void frontier_close(struct frontier *, void (*closed)(void *arg), void *arg);
+void frontier_free(struct frontier **);
+struct ledger *frontier_ledger(struct frontier *);
+
+/*
+ * Begin a crawl: its record and its seeds go out in one group.  `*id` is valid
+ * at once.
+ */
+MUST_USE enum err frontier_begin(struct frontier *, const struct crawl_spec *,
+    const struct found *seeds, size_t seeds_n, struct promise *,
+    uint32_t *id, struct why *);
+/* The id that the next frontier_begin() gives; seeds are hashed with it. */
+uint32_t frontier_next_crawl(const struct frontier *);
+/* Continue a crawl that an earlier process left: loads what it knows. */
+MUST_USE enum err frontier_continue(struct frontier *, uint32_t id,
+    struct why *);
+/* The spec as it was written.  Memory: `a`. */
+MUST_USE enum err frontier_spec(struct frontier *, uint32_t id, struct arena *,
+    struct crawl_spec *, struct why *);
+/*
+ * Pause, resume, cancel, or end by a limit.  Repeating one is no error; an
+ * ended crawl cannot be paused or resumed (STATE).
+ */
+MUST_USE enum err frontier_set_state(struct frontier *, uint32_t id,
+    enum crawl_state, const char *reason, struct why *);
+MUST_USE enum err frontier_view(struct frontier *, uint32_t id,
+    struct crawl_view *);
+/* All crawls by id: start with *at = 0; false at the end. */
+bool frontier_next_view(struct frontier *, size_t *at, struct crawl_view *);
+/* The newest crawl of that name; UINT32_MAX when there is none. */
+uint32_t frontier_find_name(struct frontier *, struct str name);
+
+enum url_state { URL_UNKNOWN, URL_WAITING, URL_LEASED, URL_DONE, URL_SKIPPED };
+/* Known? From memory; only of crawls that run here. */
+enum url_state frontier_url_state(struct frontier *, uint32_t crawl,
+    struct str url);
+
+void frontier_check(const struct frontier *);  /* every invariant; aborts */
+
+#endif

@@ -1,0 +1,87 @@
+#include "engine/frontier/journal.h"
+
+void
+journal_key(uint32_t crawl, uint64_t seq, struct buf *out)
+{
+	buf_put_be32(out, crawl);
+	buf_put_be64(out, seq);
+}
+
+void
+journal_put_rest(const struct journal_entry *e, struct buf *out)
+{
+	buf_put_be32(out, e->clen);
+	buf_put_be32(out, e->ulen);
+	buf_put_be32(out, e->body_at);
+	buf_put_be16(out, e->hops);
+	buf_put_be16(out, e->status);
+	buf_put_be16(out, e->depth);
+	buf_put_char(out, (char)e->flags);
+	buf_put_be64(out, (uint64_t)e->start.us);
+	buf_put_be32(out, e->duration_us);
+	buf_put_be32(out, (uint32_t)e->dns_us);
+	buf_put_be32(out, (uint32_t)e->connect_us);
+	buf_put_be32(out, (uint32_t)e->tls_us);
+	buf_put_be32(out, (uint32_t)e->first_byte_us);
+	buf_put_be32(out, (uint32_t)e->total_us);
+	buf_put_be64(out, e->body_bytes);
+	buf_put_be64(out, e->simhash);
+	buf_put(out, e->digest, sizeof(e->digest));
+	buf_put_field(out, e->type);
+	buf_put_field(out, e->title);
+	buf_put_field(out, e->url);
+	buf_put_field(out, e->final_url);
+	buf_put_field(out, e->via);
+}
+
+void
+journal_put(uint32_t file, uint64_t offset, struct str rest, struct buf *out)
+{
+	buf_put_be32(out, file);
+	buf_put_be48(out, offset);
+	buf_put_str(out, rest);
+}
+
+void
+journal_flag_near(char *value)
+{
+	/* file4 offset6 clen4 ulen4 body-at4 hops2 status2 depth2 flags1 */
+	value[4 + 6 + 4 + 4 + 4 + 2 + 2 + 2] |= JOURNAL_NEAR_DUPLICATE;
+}
+
+bool
+journal_parse(struct str key, struct str value, struct journal_entry *e)
+{
+	struct reader k = reader_of(key), in = reader_of(value);
+
+	memset(e, 0, sizeof(*e));
+	e->crawl = read_be32(&k);
+	e->seq = read_be64(&k);
+	e->file = read_be32(&in);
+	e->offset = read_be48(&in);
+	e->clen = read_be32(&in);
+	e->ulen = read_be32(&in);
+	e->body_at = read_be32(&in);
+	e->hops = read_be16(&in);
+	e->status = read_be16(&in);
+	e->depth = read_be16(&in);
+	e->flags = read_u8(&in);
+	e->start.us = (int64_t)read_be64(&in);
+	e->duration_us = read_be32(&in);
+	e->dns_us = (int32_t)read_be32(&in);
+	e->connect_us = (int32_t)read_be32(&in);
+	e->tls_us = (int32_t)read_be32(&in);
+	e->first_byte_us = (int32_t)read_be32(&in);
+	e->total_us = (int32_t)read_be32(&in);
+	e->body_bytes = read_be64(&in);
+	e->simhash = read_be64(&in);
+	struct str digest = read_bytes(&in, sizeof(e->digest));
+	if (digest.n == sizeof(e->digest))
+		memcpy(e->digest, digest.p, digest.n);
+	e->type = read_field(&in);
+	e->title = read_field(&in);
+	e->url = read_field(&in);
+	e->final_url = read_field(&in);
+	e->via = read_field(&in);
+	return !k.bad && !in.bad && in.n == 0;
+}

@@ -1,0 +1,55 @@
+/*
+ * journal -- one capture as the ledger keeps it: crawl and sequence lead to the
+ * WARC record and to what lists and statistics want to know without reading it.
+ *
+ *     key    crawl4 seq8
+ *     value  file4 offset6 clen4 ulen4 body-at4 hops2 status2 depth2 flags1
+ *            start8 duration4 phases 5 x 4 body8 simhash8
+ *            digest20 type title url final-url via      (fields)
+ *
+ * A value is written in two parts: the place is known at commit only.
+ */
+#ifndef ENGINE_FRONTIER_JOURNAL_H
+#define ENGINE_FRONTIER_JOURNAL_H
+
+#include "base/arena.h"
+#include "base/time.h"
+
+enum journal_flag {
+	JOURNAL_REVISIT = 1,       /* stored as a revisit record */
+	JOURNAL_TRUNCATED = 2,     /* the body was cut at a limit */
+	JOURNAL_NEAR_DUPLICATE = 4,  /* its text is much like an earlier one's */
+	JOURNAL_EMBED = 8,         /* a page requisite */
+};
+
+struct journal_entry {
+	uint32_t crawl;
+	uint64_t seq;
+	uint32_t file;             /* WARC id, 0: not archived */
+	uint64_t offset;           /* of the final answer's member */
+	uint32_t clen, ulen;       /* of that member, packed and unpacked */
+	uint32_t body_at;          /* of the HTTP body, unpacked */
+	uint16_t hops;             /* redirects before the final answer */
+	uint16_t status;
+	uint16_t depth;
+	uint8_t flags;
+	struct wall start;
+	uint32_t duration_us;
+	int32_t dns_us, connect_us, tls_us, first_byte_us, total_us;
+	uint64_t body_bytes;       /* as received */
+	uint64_t simhash;          /* 0: none */
+	uint8_t digest[20];        /* SHA-1 of the payload */
+	struct str type, title, url, final_url, via;
+};
+
+void journal_key(uint32_t crawl, uint64_t seq, struct buf *);
+/* All behind file and offset; */
+void journal_put_rest(const struct journal_entry *, struct buf *);
+/* The value: place first, then `rest` as journal_put_rest() made it. */
+void journal_put(uint32_t file, uint64_t offset, struct str rest, struct buf *);
+/* Set JOURNAL_NEAR_DUPLICATE in a value that journal_put() made. */
+void journal_flag_near(char *value);
+/* Borrows from `value`.  False when it is damaged. */
+bool journal_parse(struct str key, struct str value, struct journal_entry *);
+
+#endif

@@ -1,0 +1,314 @@
+/*
+ * Queues, and serving from them.
+ *
+ *     serve ─► ledger's loop: may this queue be served?
+ *           ─► index thread:  a walk from the cursor
+ *           ─► ledger's loop: what is still waiting becomes leased ─► home
+ */
+#include "engine/frontier/state.h"
+
+struct queue *
+queue_get(struct crawl *c, struct str key, bool make)
+{
+	struct queue *q = map_get(&c->queues, key);
+
+	if (q != NULL || !make)
+		return q;
+	q = mem_new(sizeof(*q));
+	q->crawl = c;
+	q->id = c->next_queue++;
+	q->key = arena_copy(&c->arena, key);
+	list_init(&q->dirty_node);
+	list_init(&q->changed_node);
+	map_put(&c->queues, q->key, q);
+	map_put_id(&c->queues_by_id, q->id, q);
+	c->view.queues++;
+	queue_touch(q);
+	return q;
+}
+
+void
+queue_free(struct queue **qp)
+{
+	buf_free(&(*qp)->cursor_url);
+	mem_free(qp);
+}
+
+void
+queue_touch(struct queue *q)
+{
+	if (q->dirty)
+		return;
+	q->dirty = true;
+	list_put(&q->crawl->frontier->dirty_queues, &q->dirty_node);
+}
+
+void
+queue_note_bytes(const struct queue *q, struct buf *out)
+{
+	buf_put_be32(out, q->crawl->id);
+	buf_put_be32(out, q->id);
+	buf_put_varint(out, q->ordered);
+	buf_put_varint(out, q->waiting + q->leased);
+	buf_put_varint(out, q->done);
+	buf_put_field(out, q->key);
+}
+
+bool
+queue_from_note(struct frontier *f, struct str note)
+{
+	struct reader in = reader_of(note);
+	struct crawl *c = crawl_make(f, read_be32(&in));
+	uint32_t id = read_be32(&in);
+	uint64_t ordered = read_varint(&in), waiting = read_varint(&in);
+	uint64_t done = read_varint(&in);
+	struct str key = read_field(&in);
+
+	if (in.bad)
+		return false;
+	struct queue *q = map_get(&c->queues, key);
+	if (q == NULL) {
+		c->next_queue = id;
+		q = queue_get(c, key, true);
+	}
+	c->next_queue = MAX(c->next_queue, id + 1);
+	q->ordered = (uint32_t)ordered;
+	/* Leases to our own fetcher end with the process. */
+	q->waiting = waiting;
+	q->leased = 0;
+	q->done = done;
+	return true;
+}
+
+/* --- telling the loops -------------------------------------------------------- */
+
+static void
+deliver_note(struct mail *m)
+{
+	struct queue_note *n = CONTAINER(m, struct queue_note, mail);
+	const struct frontier_port *p = n->port;
+
+	p->work(n);
+}
+
+void
+queue_tell(struct queue *q)
+{
+	struct frontier *f = q->crawl->frontier;
+
+	if (q->noted || q->crawl->view.state != CRAWL_RUNNING ||
+	    f->options.ports_n == 0)
+		return;
+	const struct frontier_port *p = &f->options.ports[
+	    frontier_hash(0, q->key) % f->options.ports_n];
+	q->noted = true;
+	q->note.mail.deliver = deliver_note;
+	q->note.port = (void *)p;
+	q->note.crawl = q->crawl->id;
+	q->note.queue = q->id;
+	q->note.key = q->key;
+	loop_post(p->loop, &q->note.mail);
+}
+
+/* Queues that got URLs in one group; told together when it is durable. */
+struct fresh_batch {
+	struct promise promise;
+	struct frontier *frontier;
+	struct queue *first;
+};
+
+static void
+fresh_kept(struct promise *p, enum err e)
+{
+	struct fresh_batch *b = CONTAINER(p, struct fresh_batch, promise);
+	struct queue *q = b->first;
+
+	if (b->frontier->batch == b)
+		b->frontier->batch = NULL;
+	while (q != NULL) {
+		struct queue *next = q->next_fresh;
+		q->next_fresh = NULL;
+		q->fresh = false;
+		/* A walk may have passed their places before they were there. */
+		queue_rewind(q, q->fresh_rank);
+		if (e == OK)
+			queue_tell(q);
+		q = next;
+	}
+	mem_free(&b);
+}
+
+void
+queue_fresh(struct queue *q, uint32_t rank)
+{
+	struct frontier *f = q->crawl->frontier;
+
+	q->fresh_rank = q->fresh ? MIN(q->fresh_rank, rank) : rank;
+	if (q->fresh)
+		return;
+	if (f->batch == NULL) {
+		f->batch = mem_new(sizeof(*f->batch));
+		f->batch->frontier = f;
+		f->batch->promise.kept = fresh_kept;
+		ledger_promise(f->ledger, &f->batch->promise);
+	}
+	q->fresh = true;
+	q->next_fresh = f->batch->first;
+	f->batch->first = q;
+}
+
+/* --- serving --------------------------------------------------------------------- */
+
+void
+queue_rewind(struct queue *q, uint32_t rank)
+{
+	q->walk_rewind = MIN(q->walk_rewind, rank);
+	if (rank > q->cursor_rank)
+		return;
+	q->cursor_rank = rank;
+	buf_clear(&q->cursor_url);
+}
+
+static void
+deliver_served(struct mail *m)
+{
+	struct serve *s = CONTAINER(m, struct serve, mail);
+
+	s->served(s);
+}
+
+static void
+answer(struct serve *s)
+{
+	s->mail.deliver = deliver_served;
+	loop_post(s->home, &s->mail);
+}
+
+/* On the index thread: up to `scan` URLs from the cursor on. */
+static void
+walk(struct ledger_query *query, struct index *x)
+{
+	struct serve *s = CONTAINER(query, struct serve, query);
+	struct index_iter *i = index_iter_new(x, INDEX_URL);
+	struct str key, value, prefix = str_cut(buf_str(&s->from), 0, 8);
+
+	s->leases = ARENA_ARRAY(&s->arena, struct lease, s->scan);
+	for (index_iter_seek(i, buf_str(&s->from)); s->n < s->scan &&
+	    index_iter_valid(i, &key, &value); index_iter_next(i)) {
+		struct url_value v;
+		struct reader in = reader_of(key);
+		if (!str_starts(key, prefix))
+			break;
+		read_be64(&in);
+		uint32_t rank = read_be32(&in);
+		if (rank > RANK_MAX)
+			break;          /* dates: of no crawl of ours */
+		if (!url_value_parse(value, &v)) {
+			why(&s->result, ERR_CORRUPT, "a URL's record in the "
+			    "index is damaged");
+			break;
+		}
+		struct lease *l = &s->leases[s->n++];
+		l->url = arena_copy(&s->arena, (struct str){ in.p, in.n });
+		l->hash = frontier_hash(s->crawl, l->url);
+		l->rank = rank;
+		l->cost = v.cost;
+		l->depth = v.depth;
+		l->flags = v.flags;
+		l->queue = s->queue;
+	}
+	if (index_iter_error(i, &s->result) != OK)
+		s->n = 0;
+	index_iter_free(&i);
+}
+
+/* Back on the ledger's loop: lease what still waits. */
+static void
+walked(struct ledger_query *query)
+{
+	struct serve *s = CONTAINER(query, struct serve, query);
+	struct frontier *f = s->frontier;
+	struct crawl *c = crawl_get(f, s->crawl);
+	struct queue *q = c == NULL ? NULL :
+	    map_get_id(&c->queues_by_id, s->queue);
+	size_t kept = 0;
+
+	if (q == NULL || c->view.state != CRAWL_RUNNING)
+		s->n = 0;
+	size_t want = (size_t)MIN((uint64_t)s->want,
+	    s->n == 0 ? 0 : crawl_tickets(c));
+	for (size_t i = 0; i < s->n && kept < want; i++) {
+		struct lease *l = &s->leases[i];
+		uint32_t date;
+		uint8_t mark;
+		q->cursor_rank = l->rank;
+		buf_clear(&q->cursor_url);
+		buf_put_str(&q->cursor_url, l->url);
+		/* Done meanwhile, or leased before the cursor went back. */
+		if (!known_get(f->known, l->hash, &date, &mark) ||
+		    mark != MARK_WAITING || date != l->rank)
+			continue;
+		known_set(f->known, l->hash, l->rank, MARK_LEASED);
+		s->leases[kept++] = *l;
+	}
+	if (kept > 0) {
+		q->waiting -= kept;
+		q->leased += kept;
+		c->view.counts.leased += kept;
+	}
+	/* What came while the walk was out may stand before its end. */
+	if (q != NULL)
+		queue_rewind(q, q->walk_rewind);
+	if (want < s->want && q != NULL && q->waiting > 0)
+		q->starved = true;
+	s->n = kept;
+	answer(s);
+}
+
+void
+serve_arrived(struct frontier *f, struct serve *s)
+{
+	struct crawl *c = crawl_get(f, s->crawl);
+	struct queue *q = c == NULL ? NULL :
+	    map_get_id(&c->queues_by_id, s->queue);
+
+	s->n = 0;
+	s->result = WHY_INIT;
+	if (q != NULL)
+		q->noted = false;
+	if (q == NULL || c->view.state != CRAWL_RUNNING || q->waiting == 0) {
+		answer(s);
+		return;
+	}
+	if (crawl_tickets(c) == 0) {
+		q->starved = true;
+		answer(s);
+		return;
+	}
+	buf_clear(&s->from);
+	url_key(c->id, q->id, MAX(q->cursor_rank, 1u),
+	    buf_str(&q->cursor_url), &s->from);
+	q->walk_rewind = UINT32_MAX;
+	/* Those that are out may stand behind a cursor that went back. */
+	s->scan = s->want + (size_t)q->leased + 1;
+	s->query.home = f->loop;
+	s->query.run = walk;
+	s->query.done = walked;
+	ledger_read(f->ledger, &s->query);
+}
+
+static void
+deliver_serve(struct mail *m)
+{
+	struct serve *s = CONTAINER(m, struct serve, mail);
+
+	serve_arrived(s->frontier, s);
+}
+
+void
+frontier_serve(struct frontier *f, struct serve *s)
+{
+	s->frontier = f;
+	s->mail.deliver = deliver_serve;
+	loop_post(f->loop, &s->mail);
+}

@@ -1,0 +1,142 @@
+/*
+ * state -- the frontier's memory: crawls and queues.  Private to
+ * engine/frontier.  Thread: the ledger's loop.
+ *
+ *     url    crawl4 queue4 date4 URL -> created4 flags1 depth2 cost8 why1
+ *
+ * In a crawl of ours `date4` is a *rank* while the URL waits: cost in the upper
+ * bits, age in the lower ones, below every date of this century; so a walk in
+ * key order is "cheapest first, then oldest".  0: done.  URLs that were skipped
+ * unfetched stand in queue 0 with date 0: found again within the limits, they
+ * move to their queue.
+ */
+#ifndef ENGINE_FRONTIER_STATE_H
+#define ENGINE_FRONTIER_STATE_H
+
+#include "base/map.h"
+#include "engine/frontier/frontier.h"
+#include "engine/frontier/near.h"
+#include "engine/ledger/known.h"
+
+#define QUEUE_SKIPPED 0u
+
+enum note_kind { NOTE_CRAWL = 1, NOTE_QUEUE = 2 };
+
+/* States in the known table. */
+enum known_mark {
+	MARK_WAITING = 1, MARK_LEASED = 2, MARK_DONE = 3,
+	MARK_SKIPPED = 4,            /* date: the skip reason */
+};
+
+struct queue {
+	struct queue_note note;      /* to the loop that owns the host */
+	struct crawl *crawl;
+	struct queue *next_fresh;
+	struct str key;              /* in the crawl's arena */
+	uint32_t id;
+	uint32_t ordered;            /* URLs queued ever: the age in a rank */
+	uint64_t waiting, leased, done;
+	/* The last key handed out: what sorts before it needs no look. */
+	uint32_t cursor_rank;
+	struct buf cursor_url;
+	uint32_t fresh_rank;         /* least of the gathering group's URLs */
+	uint32_t walk_rewind;        /* least rank that came during a walk */
+	bool noted;                  /* the loop was told and has not served */
+	bool fresh, dirty, starved;
+	struct list dirty_node;      /* changed in the gathering group */
+	struct list changed_node;    /* since the last checkpoint */
+};
+
+struct crawl {
+	struct frontier *frontier;
+	struct list dirty_node, changed_node;   /* as in a queue */
+	bool dirty;
+	bool loaded;                 /* the known table holds its URLs */
+	struct crawl_view view;      /* as admitted, not yet durable */
+	uint32_t id;
+	uint32_t next_queue;
+	uint64_t next_seq, next_log;
+	uint64_t max_items;
+	struct map queues;           /* key -> struct queue */
+	struct map queues_by_id;
+	struct arena arena;          /* keys, name */
+	struct str name, warc_dir;
+	struct warc_series *series;
+	struct near *near;           /* simhashes; NULL until needed */
+};
+
+struct frontier {
+	struct loop *loop;
+	struct frontier_options options;
+	struct ledger *ledger;
+	struct known *known;
+	struct map crawls;           /* id -> struct crawl */
+	struct map names;
+	uint32_t next_crawl;
+	struct list dirty_queues, dirty_crawls;
+	struct list changed_queues, changed_crawls;
+	bool damaged;                /* a note could not be read */
+	struct queue *fresh;         /* got URLs in the gathering group */
+	struct fresh_batch *batch;
+	struct buf key, value;       /* scratch */
+	char *data_dir, *token;
+};
+
+/* keys */
+void url_key(uint32_t crawl, uint32_t queue, uint32_t date, struct str url,
+    struct buf *);
+void queue_key(uint32_t crawl, struct str key, struct buf *);
+void crawl_key(uint32_t crawl, char part, struct buf *);
+
+/* The value of a url key. */
+struct url_value {
+	uint32_t created_s;
+	uint8_t flags;
+	uint16_t depth;
+	double cost;
+	uint8_t why;                 /* done: outcome * 16 + reason */
+};
+void url_value_put(const struct url_value *, struct buf *);
+bool url_value_parse(struct str, struct url_value *);
+
+/* Cost and age as a rank below 2^30; monotone in both. */
+uint32_t rank_of(double cost, uint32_t age);
+#define RANK_MAX ((1u << 30) - 1)
+
+/* queue.c */
+struct queue *queue_get(struct crawl *, struct str key, bool make);
+void queue_touch(struct queue *);         /* its state goes into this group */
+void queue_note_bytes(const struct queue *, struct buf *);
+bool queue_from_note(struct frontier *, struct str note);
+/* It got a URL of that rank: tell its loop when that is durable. */
+void queue_fresh(struct queue *, uint32_t rank);
+void queue_tell(struct queue *);          /* tell it now */
+void queue_free(struct queue **);
+void queue_rewind(struct queue *, uint32_t rank);
+void serve_arrived(struct frontier *, struct serve *);
+
+/* crawl.c */
+struct crawl *crawl_get(const struct frontier *, uint32_t id);
+struct crawl *crawl_make(struct frontier *, uint32_t id);
+void crawl_free(struct crawl **);
+void crawl_touch(struct crawl *);
+void crawl_note_bytes(const struct crawl *, struct buf *);
+bool crawl_from_note(struct frontier *, struct str note);
+/* Tell observers the crawl's view when the gathering group is durable. */
+void crawl_promise_view(struct crawl *);
+void crawl_consider_end(struct crawl *);
+void crawl_log_put(struct crawl *, const char *kind, struct str text);
+/* URLs that may still be handed out under max_items. */
+uint64_t crawl_tickets(const struct crawl *);
+void crawl_wake_starved(struct crawl *);
+MUST_USE enum err crawl_load(struct crawl *, struct why *);
+
+/* submit.c */
+void submission_arrived(struct frontier *, struct submission *);
+void frontier_discover(struct crawl *, const struct found *);
+/* Puts the dirty queues and crawls as notes into the gathering group. */
+void frontier_put_notes(struct frontier *);
+/* The ledger's warcinfo callback; `arg` is the crawl. */
+void frontier_warcinfo(void *arg, const char *filename, struct buf *out);
+
+#endif

@@ -1,0 +1,295 @@
+/*
+ * Submissions: what became of a URL, and what was found.  Everything that one
+ * page changes is put into one group.
+ */
+#include "engine/frontier/journal.h"
+#include "engine/frontier/state.h"
+#include "os/clock.h"
+
+static struct buf *
+cleared(struct buf *b)
+{
+	buf_clear(b);
+	return b;
+}
+
+static void
+put_url(struct crawl *c, uint32_t queue, uint32_t date, struct str url,
+    const struct url_value *v)
+{
+	struct frontier *f = c->frontier;
+
+	url_key(c->id, queue, date, url, cleared(&f->key));
+	url_value_put(v, cleared(&f->value));
+	ledger_put(f->ledger, INDEX_URL, buf_str(&f->key), buf_str(&f->value));
+}
+
+static void
+drop_url(struct crawl *c, uint32_t queue, uint32_t date, struct str url)
+{
+	struct frontier *f = c->frontier;
+
+	url_key(c->id, queue, date, url, cleared(&f->key));
+	ledger_delete(f->ledger, INDEX_URL, buf_str(&f->key));
+}
+
+static struct url_value
+value_of(const struct found *u)
+{
+	return (struct url_value){
+		.created_s = (uint32_t)wall_s(clock_wall()),
+		.flags = u->flags, .depth = u->depth, .cost = u->cost,
+	};
+}
+
+static void
+skip(struct crawl *c, const struct found *u)
+{
+	struct url_value v = value_of(u);
+
+	v.why = u->skip;
+	known_set(c->frontier->known, u->hash, u->skip, MARK_SKIPPED);
+	c->view.counts.skips[u->skip]++;
+	put_url(c, QUEUE_SKIPPED, 0, u->url, &v);
+}
+
+static void
+enqueue(struct crawl *c, const struct found *u)
+{
+	struct queue *q = queue_get(c, u->key, true);
+	struct url_value v = value_of(u);
+	uint32_t rank = rank_of(u->cost, q->ordered++);
+
+	known_set(c->frontier->known, u->hash, rank, MARK_WAITING);
+	put_url(c, q->id, rank, u->url, &v);
+	q->waiting++;
+	c->view.counts.queued++;
+	queue_touch(q);
+	queue_rewind(q, rank);
+	queue_fresh(q, rank);
+}
+
+void
+frontier_discover(struct crawl *c, const struct found *u)
+{
+	uint32_t date;
+	uint8_t mark;
+
+	if (!known_get(c->frontier->known, u->hash, &date, &mark)) {
+		if (u->skip != SKIP_NONE)
+			skip(c, u);
+		else
+			enqueue(c, u);
+		return;
+	}
+	/* Skipped when it was found first, but within the limits now. */
+	if (mark == MARK_SKIPPED && u->skip == SKIP_NONE &&
+	    date < SKIP_COUNT) {
+		c->view.counts.skips[date]--;
+		drop_url(c, QUEUE_SKIPPED, 0, u->url);
+		enqueue(c, u);
+	}
+}
+
+/* --- outcomes --------------------------------------------------------------------- */
+
+static void
+journal(struct crawl *c, struct submission *s, const struct archive_place *p)
+{
+	struct frontier *f = c->frontier;
+	uint64_t offset = p->offset;
+
+	if (s->parts_n > 0)
+		offset += s->parts[s->final_part].at;
+	journal_key(c->id, s->seq, cleared(&f->key));
+	journal_put(p->file, offset, buf_str(&s->journal_rest),
+	    cleared(&f->value));
+	if (s->near_duplicate)
+		journal_flag_near(f->value.p);
+	ledger_put(f->ledger, INDEX_JOURNAL, buf_str(&f->key),
+	    buf_str(&f->value));
+	if (s->digest_key.n != 0) {
+		buf_clear(&f->value);
+		buf_put_be32(&f->value, c->id);
+		buf_put_be64(&f->value, s->seq);
+		buf_put_str(&f->value, s->digest_rest);
+		ledger_put(f->ledger, INDEX_DIGEST, s->digest_key,
+		    buf_str(&f->value));
+	}
+}
+
+static void
+count_item(struct crawl *c, const struct submission *s)
+{
+	struct crawl_counts *n = &c->view.counts;
+
+	n->items++;
+	n->status[s->status >= 100 && s->status < 600 ? s->status / 100 : 0]++;
+	n->not_found += s->status >= 400 && s->status < 500;
+	n->body_bytes += s->body_bytes;
+	n->duplicates += s->duplicate;
+	n->near_duplicates += s->near_duplicate;
+}
+
+/* The leased URL is done: its waiting key goes, a completed one comes. */
+static void
+complete(struct crawl *c, struct queue *q, const struct submission *s)
+{
+	struct url_value v = {
+		.created_s = (uint32_t)wall_s(clock_wall()),
+		.flags = s->lease.flags, .depth = s->lease.depth,
+		.cost = s->lease.cost,
+		.why = (uint8_t)(s->outcome << 4 | s->reason),
+	};
+
+	drop_url(c, q->id, s->lease.rank, s->lease.url);
+	put_url(c, q->id, 0, s->lease.url, &v);
+	known_set(c->frontier->known, s->lease.hash, 0, MARK_DONE);
+	q->leased--;
+	q->done++;
+	c->view.counts.leased--;
+	c->view.counts.queued--;
+	queue_touch(q);
+}
+
+static void
+give_back(struct crawl *c, struct queue *q, const struct submission *s)
+{
+	known_set(c->frontier->known, s->lease.hash, s->lease.rank,
+	    MARK_WAITING);
+	q->leased--;
+	q->waiting++;
+	c->view.counts.leased--;
+	queue_rewind(q, s->lease.rank);
+	queue_tell(q);
+}
+
+static enum err
+archive(struct crawl *c, struct submission *s, struct archive_place *p)
+{
+	struct frontier *f = c->frontier;
+	struct warc_series_options o = {
+		.dir = c->warc_dir.p, .token = f->token, .crawl = c->id,
+		.rollover_bytes = f->options.rollover_bytes,
+		.rollover_s = f->options.rollover_s,
+		.warcinfo = frontier_warcinfo, .arg = c,
+	};
+	char prefix[32];
+
+	if (s->parts_n == 0 || c->warc_dir.n == 0)
+		return OK;
+	if (c->series == NULL) {
+		snprintf(prefix, sizeof(prefix), "crawl-%u", c->id);
+		o.prefix = prefix;
+		c->series = ledger_series_open(f->ledger, &o);
+	}
+	c->view.counts.warc_bytes += s->members.n;
+	return ledger_archive(f->ledger, c->series, buf_str(&s->members),
+	    s->parts, s->parts_n, s->seq, p, NULL);
+}
+
+static void
+settle(struct crawl *c, struct submission *s)
+{
+	struct queue *q = map_get_id(&c->queues_by_id, s->lease.queue);
+	struct archive_place p = { 0, 0 };
+	uint32_t date;
+	uint8_t mark;
+
+	/* A lease that was given up (the crawl was cancelled) counts no more. */
+	if (s->outcome != OUTCOME_NONE && (q == NULL ||
+	    !known_get(c->frontier->known, s->lease.hash, &date, &mark) ||
+	    mark != MARK_LEASED))
+		return;
+	if (s->outcome == OUTCOME_RETURNED) {
+		give_back(c, q, s);
+		return;
+	}
+	if (s->outcome == OUTCOME_ITEM) {
+		s->seq = c->next_seq++;
+		if (c->near == NULL)
+			c->near = near_new(NEAR_MAX);
+		s->near_duplicate = near_add(c->near, s->simhash) &&
+		    !s->duplicate;
+	}
+	s->result = archive(c, s, &p);
+	if (s->outcome == OUTCOME_NONE)
+		return;
+	complete(c, q, s);
+	if (s->outcome == OUTCOME_ITEM) {
+		journal(c, s, &p);
+		count_item(c, s);
+	} else if (s->outcome == OUTCOME_EXCEPTION) {
+		c->view.counts.exceptions[s->reason]++;
+		if (s->log_text.n != 0)
+			crawl_log_put(c, "exception", s->log_text);
+	} else if (s->outcome == OUTCOME_SKIPPED) {
+		c->view.counts.skips[s->reason]++;
+	} else {
+		c->view.counts.aux++;
+	}
+}
+
+static void
+deliver_durable(struct mail *m)
+{
+	struct submission *s = CONTAINER(m, struct submission, mail);
+
+	s->durable(s, s->result);
+}
+
+static void
+promise_kept(struct promise *p, enum err e)
+{
+	struct submission *s = CONTAINER(p, struct submission, promise);
+
+	if (e != OK)
+		s->result = e;
+	s->mail.deliver = deliver_durable;
+	loop_post(s->home, &s->mail);
+}
+
+void
+submission_arrived(struct frontier *f, struct submission *s)
+{
+	struct crawl *c = crawl_get(f, s->crawl);
+	bool running = c != NULL && c->loaded &&
+	    (c->view.state == CRAWL_RUNNING || c->view.state == CRAWL_PAUSED);
+
+	s->group = ledger_group(f->ledger);
+	s->result = OK;
+	if (ledger_health(f->ledger) == LEDGER_FAILED) {
+		promise_kept(&s->promise, ERR_BROKEN);
+		return;
+	}
+	/* What comes in after a crawl's end is dropped, robots' memory is not. */
+	if (running) {
+		settle(c, s);
+		for (size_t i = 0; i < s->found_n; i++)
+			frontier_discover(c, &s->found[i]);
+		crawl_touch(c);
+		crawl_consider_end(c);
+		crawl_wake_starved(c);
+	}
+	for (size_t i = 0; i < s->puts_n; i++)
+		ledger_put(f->ledger, s->puts[i].family, s->puts[i].key,
+		    s->puts[i].value);
+	s->promise.kept = promise_kept;
+	ledger_promise(f->ledger, &s->promise);
+}
+
+static void
+deliver_submission(struct mail *m)
+{
+	struct submission *s = CONTAINER(m, struct submission, mail);
+
+	submission_arrived(s->frontier, s);
+}
+
+void
+frontier_submit(struct frontier *f, struct submission *s)
+{
+	s->frontier = f;
+	s->mail.deliver = deliver_submission;
+	loop_post(f->loop, &s->mail);
+}

@@ -1,0 +1,421 @@
+/*
+ * Opening the log: which files are segments, how far their records reach, and
+ * whether what stands behind that is a torn write or damage.
+ */
+#include <stdarg.h>
+
+#include "base/arena.h"
+#include "engine/ledger/commitlog_own.h"
+#include "os/file.h"
+#include "os/log.h"
+
+#define ZERO_CHUNK_BYTES ((size_t)64 << 10)
+
+/* Every refusal ends with it. */
+#define WHAT_TO_DO "restore the data directory from a copy, or move %s away " \
+	"to go back to group %llu, the last checkpoint"
+
+struct opening {
+	struct commitlog *log;
+	uint64_t from;               /* the checkpoint's group */
+	enum err (*replay)(void *, uint64_t, struct str, struct why *);
+	void *arg;
+	struct buf bytes;            /* the segment that is being read */
+	struct buf path;
+	struct why *w;
+};
+
+struct record {
+	uint64_t group;
+	struct str body;
+	size_t bytes;                /* padding included */
+};
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static const char *
+name_of(struct opening *o, uint64_t number)
+{
+	buf_clear(&o->path);
+	buf_printf(&o->path, "log-%08llu", (unsigned long long)number);
+	return buf_text(&o->path);
+}
+
+/* Damage, and what to do about it. */
+static enum err PRINTF_LIKE(2, 3)
+damaged(struct opening *o, const char *fmt, ...)
+{
+	char what[200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return why(o->w, ERR_CORRUPT, "%s; " WHAT_TO_DO, what, o->log->dir,
+	    (unsigned long long)o->from);
+}
+
+/* "log-" and at least eight digits, as we write them. */
+static bool
+number_of(struct str name, uint64_t *number)
+{
+	struct str digits = str_from(name, 4);
+
+	return str_starts(name, STR("log-")) && digits.n >= 8 &&
+	    (digits.n == 8 || digits.p[0] != '0') &&
+	    str_to_u64(digits, number);
+}
+
+static enum err
+remove_half_made(struct opening *o, struct str name)
+{
+	buf_clear(&o->path);
+	buf_printf(&o->path, "%s/%.*s", o->log->dir, STR_FMT(name));
+	return file_remove(buf_text(&o->path), o->w);
+}
+
+static enum err
+list_numbers(struct opening *o, struct arena *a, uint64_t **out, size_t *n)
+{
+	struct str *names;
+	size_t names_n;
+
+	*n = 0;
+	enum err e = file_list(o->log->dir, a, &names, &names_n, o->w);
+	if (e != OK)
+		return e;
+	*out = ARENA_ARRAY(a, uint64_t, names_n);
+	for (size_t i = 0; i < names_n && e == OK; i++) {
+		struct str name = names[i];
+		if (str_starts(name, STR("log-")) &&
+		    str_ends(name, STR(".new")))
+			e = remove_half_made(o, name);
+		else if (number_of(name, &(*out)[*n]))
+			++*n;
+	}
+	if (*n > 0)
+		qsort(*out, *n, sizeof(**out), compare_numbers);
+	return e;
+}
+
+static bool
+all_zero(const char *p, size_t n)
+{
+	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
+}
+
+/*
+ * A head of zeros with nothing behind it, or of an earlier use (a smaller
+ * number), is a spare's.  Anything else that is not this segment's own head is
+ * damage: without its key no record behind it can be read.
+ */
+static enum err
+judge_head(struct opening *o, struct segment *s, const char *p)
+{
+	struct reader r = reader_of((struct str){ p + 8,
+	    SEGMENT_HEAD_USED - 8 });
+	struct segment on_disk = { 0 };
+	struct buf again = BUF_INIT;
+
+	if (all_zero(p, SEGMENT_HEAD_BYTES + RECORD_HEAD_BYTES))
+		return OK;
+	on_disk.number = read_be64(&r);
+	on_disk.size = read_be64(&r);
+	on_disk.key = read_be64(&r);
+	on_disk.first = read_be64(&r);
+	segment_head(&on_disk, &again);
+	bool good = memcmp(again.p, p, SEGMENT_HEAD_USED) == 0;
+	buf_free(&again);
+	if (good && on_disk.number < s->number)
+		return OK;
+	if (!good || on_disk.number != s->number)
+		return damaged(o, "the head of %s is damaged", name_of(o, s->number));
+	if (on_disk.size > SEGMENT_BYTES_MAX || on_disk.size % RECORD_ALIGN ||
+	    on_disk.size < SEGMENT_HEAD_BYTES + RECORD_HEAD_BYTES ||
+	    on_disk.first == 0)
+		return damaged(o, "the head of %s makes no sense",
+		    name_of(o, s->number));
+	s->begun = true;
+	s->key = on_disk.key;
+	s->first = on_disk.first;
+	s->last = on_disk.first - 1;
+	s->end = SEGMENT_HEAD_BYTES;
+	o->log->stats.segment_bytes += on_disk.size - s->size;
+	s->size = on_disk.size;
+	return OK;
+}
+
+static enum err
+open_segment(struct opening *o, uint64_t number)
+{
+	struct commitlog *l = o->log;
+	char head[SEGMENT_HEAD_BYTES + RECORD_HEAD_BYTES];
+	uint64_t size;
+	size_t got;
+	int fd;
+
+	enum err e = file_open(segment_path(l, number, "", &o->path),
+	    FILE_WRITE, &fd, o->w);
+	if (e != OK)
+		return e;
+	struct segment *s = segment_add(l, number, fd, 0);
+	e = file_size(fd, &size, o->w);
+	if (e != OK)
+		return e;
+	size -= size % RECORD_ALIGN;
+	if (size < sizeof(head) || size > SEGMENT_BYTES_MAX)
+		return damaged(o, "%s has a wrong size", name_of(o, s->number));
+	s->size = size;
+	l->stats.segment_bytes += size;
+	e = file_read(fd, 0, head, sizeof(head), &got, o->w);
+	if (e == OK && got != sizeof(head))
+		e = damaged(o, "%s has a wrong size", name_of(o, s->number));
+	if (e == OK)
+		e = judge_head(o, s, head);
+	if (e != OK || !s->begun)
+		return e;
+	if (l->begun + 1 != l->n)
+		return damaged(o, "%s is in use, but the segment before it is "
+		    "not", name_of(o, s->number));
+	if (l->begun > 0 && s->first < l->segments[l->begun - 1].first)
+		return damaged(o, "%s holds older groups than the segment "
+		    "before it", name_of(o, s->number));
+	l->begun++;
+	return OK;
+}
+
+static enum err
+open_segments(struct opening *o)
+{
+	struct arena a = ARENA_INIT;
+	uint64_t *numbers = NULL;
+	size_t n;
+
+	enum err e = list_numbers(o, &a, &numbers, &n);
+	o->log->stats.fresh = n == 0;
+	for (size_t i = 0; i < n && e == OK; i++) {
+		if (i > 0 && numbers[i] != numbers[i - 1] + 1)
+			e = damaged(o, "%s is missing",
+			    name_of(o, numbers[i - 1] + 1));
+		else
+			e = open_segment(o, numbers[i]);
+	}
+	arena_free(&a);
+	return e;
+}
+
+/*
+ * A whole valid record at `at`.  Its padding is nobody's business: a flipped
+ * bit there must not cost a group.
+ */
+static bool
+record_at(const struct segment *s, struct str bytes, size_t at,
+    struct record *out)
+{
+	struct reader r = reader_of(str_from(bytes, at));
+
+	if (read_be32(&r) != record_magic(s->key))
+		return false;
+	uint32_t crc = read_be32(&r);
+	out->group = read_be64(&r);
+	uint32_t n = read_be32(&r);
+	read_be32(&r);
+	out->body = read_bytes(&r, n);
+	out->bytes = (size_t)record_bytes(n);
+	return !r.bad && crc == record_crc(s->key,
+	    str_cut(bytes, at + 8, at + RECORD_HEAD_BYTES + n));
+}
+
+static enum err
+load_segment(struct opening *o, const struct segment *s)
+{
+	size_t got;
+
+	buf_clear(&o->bytes);
+	char *p = buf_grow(&o->bytes, (size_t)s->size);
+	enum err e = file_read(s->fd, 0, p, (size_t)s->size, &got, o->w);
+	/* A file cut short: what is gone reads as zeros. */
+	if (e == OK)
+		memset(p + got, 0, (size_t)s->size - got);
+	return e;
+}
+
+static enum err
+replay_records(struct opening *o, struct segment *s)
+{
+	struct str bytes = buf_str(&o->bytes);
+	struct record r;
+	enum err e = OK;
+
+	while (e == OK && record_at(s, bytes, (size_t)s->end, &r)) {
+		if (r.group != s->last + 1)
+			return damaged(o, "%s, byte %llu: group %llu stands "
+			    "behind group %llu", name_of(o, s->number),
+			    (unsigned long long)s->end,
+			    (unsigned long long)r.group,
+			    (unsigned long long)s->last);
+		if (r.group > o->from) {
+			e = o->replay(o->arg, r.group, r.body, o->w);
+			o->log->stats.replayed++;
+		}
+		s->last = r.group;
+		s->end += r.bytes;
+	}
+	return e;
+}
+
+/* Nothing valid may stand behind the first place that holds no record. */
+static enum err
+look_behind(struct opening *o, const struct segment *s)
+{
+	struct str bytes = buf_str(&o->bytes);
+	struct record r;
+
+	for (size_t at = (size_t)s->end; at + RECORD_HEAD_BYTES <= bytes.n;
+	    at += RECORD_ALIGN)
+		if (record_at(s, bytes, at, &r) && r.group > s->last)
+			return damaged(o, "%s is damaged at byte %llu: group "
+			    "%llu cannot be read, but group %llu stands behind "
+			    "it", name_of(o, s->number), (unsigned long long)s->end,
+			    (unsigned long long)s->last + 1,
+			    (unsigned long long)r.group);
+	return OK;
+}
+
+/* Zero what is not, and make a file that was cut short whole again. */
+static enum err
+zero_behind(struct opening *o, const struct segment *s)
+{
+	static const char zeros[ZERO_CHUNK_BYTES];
+	uint64_t on_disk;
+	bool changed = false;
+
+	enum err e = file_size(s->fd, &on_disk, o->w);
+	for (uint64_t at = s->end; at < s->size && e == OK;
+	    at += ZERO_CHUNK_BYTES) {
+		size_t n = (size_t)MIN(ZERO_CHUNK_BYTES, s->size - at);
+		if (at + n <= on_disk && all_zero(o->bytes.p + at, n))
+			continue;
+		e = file_write(s->fd, at, zeros, n, o->w);
+		o->log->stats.cut_bytes += n;
+		changed = true;
+	}
+	return e == OK && changed ? segment_sync(o->log, s, o->w) : e;
+}
+
+static enum err
+read_segment(struct opening *o, size_t i)
+{
+	struct commitlog *l = o->log;
+	struct segment *s = &l->segments[i];
+
+	enum err e = load_segment(o, s);
+	if (e == OK)
+		e = replay_records(o, s);
+	if (e == OK)
+		e = look_behind(o, s);
+	if (e != OK)
+		return e;
+	if (i + 1 == l->begun)
+		return zero_behind(o, s);
+	if (l->segments[i + 1].first != s->last + 1)
+		return damaged(o, "%s ends with group %llu, but the next "
+		    "segment begins with %llu", name_of(o, s->number),
+		    (unsigned long long)s->last,
+		    (unsigned long long)l->segments[i + 1].first);
+	return OK;
+}
+
+/* Read from the segment that holds the first group after the checkpoint. */
+static enum err
+read_segments(struct opening *o)
+{
+	struct commitlog *l = o->log;
+	enum err e = OK;
+	size_t i = 0;
+
+	l->group = o->from;
+	if (l->begun == 0)
+		return OK;
+	if (l->segments[0].first > o->from + 1)
+		return damaged(o, "the log begins with group %llu, but the "
+		    "index ends with group %llu",
+		    (unsigned long long)l->segments[0].first,
+		    (unsigned long long)o->from);
+	for (; i + 1 < l->begun && l->segments[i + 1].first <= o->from + 1; i++)
+		l->segments[i].last = l->segments[i + 1].first - 1;
+	for (; i < l->begun && e == OK; i++)
+		e = read_segment(o, i);
+	l->group = l->segments[l->begun - 1].last;
+	if (e == OK && l->group < o->from)
+		e = damaged(o, "the log ends with group %llu, but the index "
+		    "has group %llu", (unsigned long long)l->group,
+		    (unsigned long long)o->from);
+	return e;
+}
+
+/* Spares that cannot be had now are asked for again by commitlog_prepare(). */
+static enum err
+preallocate(struct opening *o)
+{
+	struct commitlog *l = o->log;
+	struct why w = WHY_INIT;
+	enum err e = OK;
+
+	while (l->n < l->segments_min && e == OK)
+		e = segment_allocate(l, l->segment_bytes, &w);
+	if (e == ERR_DISK_FULL && l->n > 0) {
+		log_warn("ledger.log", "no room for a spare segment: %s",
+		    w.text);
+		return OK;
+	}
+	return e == OK ? OK : why(o->w, e, "log: %s", w.text);
+}
+
+static struct commitlog *
+new_log(const char *dir, const struct commitlog_options *in)
+{
+	struct commitlog *l = mem_new(sizeof(*l));
+
+	l->dir = mem_copy_text(dir);
+	l->segment_bytes = in == NULL || in->segment_bytes == 0 ?
+	    COMMITLOG_SEGMENT_BYTES : in->segment_bytes;
+	l->segment_bytes = MIN(MAX(l->segment_bytes,
+	    COMMITLOG_SEGMENT_BYTES_MIN), SEGMENT_BYTES_MAX) &
+	    ~(size_t)(RECORD_ALIGN - 1);
+	l->segments_min = in == NULL || in->segments_min == 0 ?
+	    COMMITLOG_SEGMENTS_MIN : in->segments_min;
+	return l;
+}
+
+enum err
+commitlog_open(const char *dir, const struct commitlog_options *options,
+    uint64_t from_group,
+    enum err (*replay)(void *, uint64_t, struct str, struct why *), void *arg,
+    struct commitlog **out, struct why *w)
+{
+	struct opening o = { .log = new_log(dir, options), .from = from_group,
+	    .replay = replay, .arg = arg, .w = w };
+
+	*out = NULL;
+	enum err e = file_make_dir(dir, w);
+	if (e == OK)
+		e = open_segments(&o);
+	if (e == OK)
+		e = read_segments(&o);
+	if (e == OK)
+		e = preallocate(&o);
+	buf_free(&o.bytes);
+	buf_free(&o.path);
+	if (e == OK)
+		*out = o.log;
+	else
+		commitlog_close(&o.log);
+	return e;
+}

@@ -1,0 +1,108 @@
+#include "engine/ledger/group.h"
+
+struct group *
+group_new(struct ledger *l)
+{
+	struct group *g = mem_new(sizeof(*g));
+
+	g->ledger = l;
+	g->last = &g->first;
+	return g;
+}
+
+void
+group_clear(struct group *g)
+{
+	CHECK(g->first == NULL);
+	buf_clear(&g->body);
+	buf_clear(&g->unlogged);
+	for (size_t i = 0; i < g->writes_n; i++) {
+		buf_clear(&g->writes[i].bytes);
+		buf_clear(&g->writes[i].cdxj);
+	}
+	g->writes_n = g->bytes = 0;
+	g->promises_n = 0;
+	g->checkpoint = false;
+	g->result = WHY_INIT;
+	arena_reset(&g->arena);
+}
+
+void
+group_free(struct group **gp)
+{
+	struct group *g = *gp;
+
+	if (g == NULL)
+		return;
+	buf_free(&g->body);
+	buf_free(&g->unlogged);
+	for (size_t i = 0; i < g->writes_cap; i++) {
+		buf_free(&g->writes[i].bytes);
+		buf_free(&g->writes[i].cdxj);
+	}
+	mem_free(&g->writes);
+	arena_free(&g->arena);
+	mem_free(gp);
+}
+
+struct warc_write *
+group_write(struct group *g, uint32_t file)
+{
+	for (size_t i = g->writes_n; i-- > 0;)
+		if (g->writes[i].file == file)
+			return &g->writes[i];
+	if (g->writes_n == g->writes_cap) {
+		size_t cap = g->writes_cap == 0 ? 4 : g->writes_cap * 2;
+		g->writes = mem_resize(g->writes, cap, sizeof(*g->writes));
+		memset(g->writes + g->writes_cap, 0,
+		    (cap - g->writes_cap) * sizeof(*g->writes));
+		g->writes_cap = cap;
+	}
+	struct warc_write *w = &g->writes[g->writes_n++];
+	/* The buffers stay with the slot: their memory is used again. */
+	*w = (struct warc_write){ .file = file, .bytes = w->bytes,
+	    .cdxj = w->cdxj };
+	return w;
+}
+
+void
+warc_record_put(const struct warc_record *r, struct buf *out)
+{
+	buf_put_char(out, (char)r->state);
+	buf_put_be32(out, r->crawl);
+	buf_put_be64(out, r->end);
+	buf_put_be64(out, r->first);
+	buf_put_be64(out, (uint64_t)r->created.us);
+	buf_put_field(out, r->dir);
+	buf_put_field(out, r->work_dir);
+	buf_put_field(out, r->name);
+}
+
+bool
+warc_record_parse(struct str value, struct warc_record *r)
+{
+	struct reader in = reader_of(value);
+
+	r->state = read_u8(&in);
+	r->crawl = read_be32(&in);
+	r->end = read_be64(&in);
+	r->first = read_be64(&in);
+	r->created.us = (int64_t)read_be64(&in);
+	r->dir = read_field(&in);
+	r->work_dir = read_field(&in);
+	r->name = read_field(&in);
+	return !in.bad;
+}
+
+struct str
+warc_record_path(const struct warc_record *r, enum warc_path which,
+    struct arena *a)
+{
+	static const char *const endings[] = { ".open", "", ".cdxj.open",
+	    ".cdxj" };
+	struct str dir = which == PATH_OPEN || which == PATH_OPEN_CDXJ ?
+	    r->work_dir : r->dir;
+
+	return arena_printf(a, "%.*s/%.*s%s", STR_FMT(dir), STR_FMT(r->name),
+	    endings[which]);
+}

@@ -1,0 +1,131 @@
+/*
+ * group -- what the ledger's three threads hand to one another.  Private to
+ * engine/ledger.
+ *
+ *     owner: gathering ─► sync thread ─► owner: promises kept ─► index thread
+ *            ▲                                                        │
+ *            └───────────── emptied, used again ◄─────────────────────┘
+ */
+#ifndef ENGINE_LEDGER_GROUP_H
+#define ENGINE_LEDGER_GROUP_H
+
+#include "engine/ledger/commitlog.h"
+#include "engine/ledger/ledger.h"
+
+/* Operations in a group's body; a varint length frames each field. */
+enum op {
+	OP_PUT = 1,          /* family1 key value */
+	OP_DELETE = 2,       /* family1 key */
+	OP_DELETE_RANGE = 3, /* family1 from to */
+	OP_NOTE = 4,         /* kind1 note */
+};
+
+enum warc_state { WARC_OPEN = 1, WARC_CLOSING = 2, WARC_CLOSED = 3,
+	WARC_REMOVED = 4 };
+
+/* Family `warc`, key id4: what is known of one file. */
+struct warc_record {
+	uint32_t id;
+	uint8_t state;
+	uint32_t crawl;
+	uint64_t end;              /* committed bytes */
+	uint64_t first;            /* where the warcinfo ends */
+	struct wall created;
+	struct str dir, work_dir;  /* finished files; files being written */
+	struct str name;           /* the final one */
+};
+void warc_record_put(const struct warc_record *, struct buf *);
+bool warc_record_parse(struct str value, struct warc_record *);
+/* "<work_dir>/<name>.open", "<dir>/<name>", and their CDXJ. */
+enum warc_path { PATH_OPEN, PATH_DONE, PATH_OPEN_CDXJ, PATH_DONE_CDXJ };
+struct str warc_record_path(const struct warc_record *, enum warc_path,
+    struct arena *);
+
+/* What the sync thread does to one file for one group. */
+struct warc_write {
+	uint32_t file;
+	bool create, close;
+	uint64_t offset;           /* of `bytes` */
+	struct buf bytes, cdxj;
+	struct str open_path, open_cdxj;     /* with `create`; in the arena */
+	struct warc_record record;           /* with `close`; in the arena */
+};
+
+struct group {
+	struct mail mail;
+	struct ledger *ledger;
+	uint64_t number;
+	struct buf body, unlogged;
+	struct warc_write *writes;
+	size_t writes_n, writes_cap;
+	struct promise *first, **last;
+	uint32_t promises_n;
+	size_t bytes;              /* of all the above */
+	struct mono began;         /* the first thing was put */
+	bool checkpoint;           /* flush the index behind this group */
+	struct arena arena;
+	struct why result;         /* the sync thread's answer */
+	int64_t sync_ns;
+};
+struct group *group_new(struct ledger *);
+void group_free(struct group **);
+void group_clear(struct group *);  /* for the next use; keeps its memory */
+/* The group's work on `file`, added when there is none. */
+struct warc_write *group_write(struct group *, uint32_t file);
+
+/*
+ * syncer -- owns the log and the open WARC files; its thread blocks on disks.
+ * It takes one group at a time and posts it back to the owner's loop when it
+ * is durable, or failed.  A full disk it waits out by itself.
+ */
+struct syncer;
+struct syncer *syncer_new(struct loop *own, struct ledger *,
+    struct commitlog *);
+void syncer_free(struct syncer **);   /* closes what is open */
+void syncer_take(struct syncer *, struct group *);          /* any thread */
+void syncer_release(struct syncer *, uint64_t upto_group);  /* any thread */
+
+/*
+ * indexer -- applies durable groups to the index and answers reads, in order.
+ */
+struct indexer;
+struct indexer *indexer_new(struct loop *own, struct ledger *, struct index *);
+void indexer_free(struct indexer **);
+void indexer_apply(struct indexer *, struct group *);       /* any thread */
+void indexer_read(struct indexer *, struct ledger_query *); /* any thread */
+/* Apply a body at once, on this thread: recovery. */
+MUST_USE enum err indexer_replay(struct index *, struct index_batch *,
+    struct str body, void (*note)(void *, uint8_t, struct str), void *arg,
+    struct why *);
+
+/* closing -- a finished WARC gets its name and its CDXJ, on the pool. */
+struct closing {
+	struct job job;
+	struct ledger *ledger;
+	struct arena arena;
+	struct warc_record record;
+	int fd;                    /* the file's, or -1: open it again */
+	struct why result;
+	void (*done)(struct closing *);  /* on the ledger's loop */
+};
+struct closing *closing_new(struct ledger *, const struct warc_record *,
+    int fd);
+void closing_run(struct closing *);    /* the work; the pool's or recovery's */
+void closing_free(struct closing **);
+
+/* What the ledger's parts ask of it, each on the thread named. */
+struct syncer *ledger_syncer(const struct ledger *);
+struct indexer *ledger_indexer(const struct ledger *);
+const struct ledger_options *ledger_options(const struct ledger *);
+struct loop *ledger_loop(const struct ledger *);
+void ledger_group_synced(struct ledger *, struct group *);    /* owner */
+void ledger_group_applied(struct ledger *, struct group *);   /* owner */
+void ledger_flushed(struct ledger *, uint64_t group, enum err); /* owner */
+void ledger_closing_start(struct ledger *, struct closing *); /* any */
+void ledger_tell_health(struct ledger *, enum ledger_health,
+    const char *text);                                         /* owner */
+/* Recovery of files that were being written; before any thread runs. */
+MUST_USE enum err ledger_recover_warcs(struct ledger *, struct index *,
+    uint64_t last_group, struct why *);
+
+#endif

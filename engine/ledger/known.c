@@ -1,0 +1,688 @@
+#include "engine/ledger/known.h"
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "os/clock.h"
+#include "os/pages.h"
+
+#define SLOT_WORDS 3
+#define SLOT_BYTES (SLOT_WORDS * sizeof(uint32_t))
+#define PART_BITS 12
+#define REST_MASK (UINT64_MAX >> PART_BITS)
+
+/* The second word: 20 bits of the hash, then what the table notes. */
+#define HIGH_MASK UINT32_C(0x000fffff)
+#define STATE_SHIFT 20
+#define STATE_MASK UINT32_C(0x0ff00000)
+#define ASKED UINT32_C(0x10000000)
+
+/*
+ * Parts begin with 16 to 23 homes and grow by half, give or take an eighth: if
+ * all did alike, all would be at their emptiest at once.
+ */
+#define HOMES_FIRST 16u
+#define HOMES_PHASES 8u
+#define GROW_LEAST 6u                /* sixteenths */
+#define GROW_SPREAD 5u
+#define PAD_MAX 32u
+#define SHRINK_HOMES_MIN 64u
+#define EVICT_LOOKS 16
+/*
+ * From half a page on slots are whole pages: 4,096 arrays that grow in turn
+ * would leave a heap with a sixth of it in holes.
+ */
+#define PAGES_FROM_BYTES (PAGE_BYTES / 2)
+
+#define SAVE_MAGIC UINT32_C(0x4b4e5031)     /* KNP1 */
+#define SAVE_HEAD_BYTES 20
+#define PART_ENTRIES_MAX (UINT32_C(1) << 26)
+
+/*
+ * An entry's home is where its hash would stand if all homes were spread evenly
+ * over the hashes; it stands there or behind it, in the order of the hashes,
+ * without a free slot in between.  Behind the last home is a pad; its last slot
+ * stays free, so that every search ends.
+ */
+struct part {
+	uint32_t *slots;
+	uint32_t homes;      /* slots are homes + pad_of(homes) */
+	uint32_t n;          /* at most 7/8 of homes */
+};
+
+struct known {
+	struct part parts[KNOWN_PARTS];
+	uint64_t count, bytes, growths;
+	int64_t growth_ns_max;
+	uint64_t hand;       /* of the clock: the hash to look at next */
+};
+
+static uint32_t
+pad_of(uint32_t homes)
+{
+	return homes == 0 ? 0 : MIN(PAD_MAX, 4 + homes / 8);
+}
+
+static size_t
+slots_of(const struct part *p)
+{
+	return (size_t)p->homes + pad_of(p->homes);
+}
+
+static size_t
+bytes_of(const struct part *p)
+{
+	return slots_of(p) * SLOT_BYTES;
+}
+
+/* Homes that fill the last page. */
+static uint32_t
+round_homes(uint32_t homes)
+{
+	struct part p = { .homes = homes };
+
+	if (bytes_of(&p) < PAGES_FROM_BYTES)
+		return homes;
+	size_t bytes = (bytes_of(&p) + PAGE_BYTES - 1) / PAGE_BYTES *
+	    PAGE_BYTES;
+	return (uint32_t)(bytes / SLOT_BYTES) - PAD_MAX;
+}
+
+static struct part
+part_new(uint32_t homes)
+{
+	struct part p = { .homes = round_homes(homes) };
+
+	if (homes != 0)
+		p.slots = bytes_of(&p) < PAGES_FROM_BYTES ?
+		    mem_new(bytes_of(&p)) : pages_new(bytes_of(&p));
+	return p;
+}
+
+static void
+part_free(struct part *p)
+{
+	if (p->slots != NULL && bytes_of(p) >= PAGES_FROM_BYTES)
+		pages_free(p->slots, bytes_of(p));
+	else
+		free(p->slots);
+	*p = (struct part){ 0 };
+}
+
+static uint32_t *
+slot_at(const struct part *p, size_t i)
+{
+	return p->slots + i * SLOT_WORDS;
+}
+
+static bool
+used(const uint32_t *slot)
+{
+	return (slot[1] & STATE_MASK) != 0;
+}
+
+static uint64_t
+rest_of(const uint32_t *slot)
+{
+	return (uint64_t)(slot[1] & HIGH_MASK) << 32 | slot[0];
+}
+
+static size_t
+home_of(uint64_t rest, uint32_t homes)
+{
+	return (size_t)((rest >> 20) * homes >> 32);
+}
+
+static uint64_t
+fold(uint64_t hash)
+{
+	return hash == UINT64_MAX ? UINT64_MAX - 1 : hash;
+}
+
+static struct part *
+part_of(const struct known *k, uint64_t hash)
+{
+	return (struct part *)&k->parts[hash >> (64 - PART_BITS)];
+}
+
+static void
+fill(uint32_t *slot, uint64_t rest, uint32_t date, uint8_t state)
+{
+	slot[0] = (uint32_t)rest;
+	slot[1] = (uint32_t)(rest >> 32) | (uint32_t)state << STATE_SHIFT;
+	slot[2] = date;
+}
+
+static void
+entry_of(const uint32_t *slot, size_t part, struct known_entry *out)
+{
+	out->hash = (uint64_t)part << (64 - PART_BITS) | rest_of(slot);
+	out->date = slot[2];
+	out->state = (uint8_t)((slot[1] & STATE_MASK) >> STATE_SHIFT);
+}
+
+struct known *
+known_new(void)
+{
+	return mem_new(sizeof(struct known));
+}
+
+static void
+empty(struct known *k)
+{
+	for (size_t i = 0; i < KNOWN_PARTS; i++)
+		part_free(&k->parts[i]);
+	memset(k, 0, sizeof(*k));
+}
+
+void
+known_free(struct known **kp)
+{
+	if (*kp == NULL)
+		return;
+	empty(*kp);
+	mem_free(kp);
+}
+
+/* The first slot from the home on that is free or not below `rest`. */
+static size_t
+find(const struct part *p, uint64_t rest)
+{
+	size_t i = home_of(rest, p->homes);
+
+	while (used(slot_at(p, i)) && rest_of(slot_at(p, i)) < rest)
+		i++;
+	return i;
+}
+
+static uint32_t *
+lookup(const struct known *k, uint64_t hash)
+{
+	const struct part *p = part_of(k, hash);
+	uint64_t rest = hash & REST_MASK;
+
+	if (p->homes == 0)
+		return NULL;
+	uint32_t *slot = slot_at(p, find(p, rest));
+	return used(slot) && rest_of(slot) == rest ? slot : NULL;
+}
+
+/* Read a slot, and note for the clock that somebody asked. */
+static void
+read_slot(uint32_t *slot, uint32_t *date, uint8_t *state)
+{
+	if ((slot[1] & ASKED) == 0)
+		slot[1] |= ASKED;
+	*date = slot[2];
+	*state = (uint8_t)((slot[1] & STATE_MASK) >> STATE_SHIFT);
+}
+
+bool
+known_get(const struct known *k, uint64_t hash, uint32_t *date,
+    uint8_t *state)
+{
+	uint32_t *slot = lookup(k, fold(hash));
+
+	*date = 0;
+	*state = KNOWN_NONE;
+	if (slot == NULL)
+		return false;
+	read_slot(slot, date, state);
+	return true;
+}
+
+/* Copy all slots of `from` in their order; false when the pad is too small. */
+static bool
+spread(const struct part *from, struct part *to)
+{
+	size_t next = 0, end = slots_of(to) - 1;
+
+	for (size_t i = 0; i < slots_of(from); i++) {
+		const uint32_t *slot = slot_at(from, i);
+		if (!used(slot))
+			continue;
+		size_t at = MAX(next, home_of(rest_of(slot), to->homes));
+		if (at >= end)
+			return false;
+		memcpy(slot_at(to, at), slot, SLOT_BYTES);
+		next = at + 1;
+	}
+	to->n = from->n;
+	return true;
+}
+
+static void
+resize(struct known *k, struct part *p, uint32_t homes)
+{
+	struct mono began = clock_mono();
+	struct part bigger;
+
+	for (;;) {
+		bigger = part_new(homes);
+		if (spread(p, &bigger))
+			break;
+		/* A crowd at the very end: rare, and a little room helps. */
+		part_free(&bigger);
+		homes += homes / 8 + 1;
+	}
+	k->bytes += bytes_of(&bigger) - bytes_of(p);
+	part_free(p);
+	*p = bigger;
+	k->growths++;
+	k->growth_ns_max = MAX(k->growth_ns_max,
+	    mono_ns_between(began, clock_mono()));
+}
+
+static void
+grow(struct known *k, struct part *p)
+{
+	uint32_t i = (uint32_t)(p - k->parts);
+	uint32_t spread_by = (uint32_t)(hash_u64(i + p->homes) % GROW_SPREAD);
+
+	/* Hashes that are not mixed would never find room. */
+	CHECK(p->homes < 1024 || p->n > p->homes / 64);
+	resize(k, p, p->homes == 0 ? HOMES_FIRST + i % HOMES_PHASES :
+	    p->homes + p->homes * (GROW_LEAST + spread_by) / 16);
+}
+
+/* Give back what a part has not needed for long: a crawl was deleted. */
+static void
+shrink(struct known *k, struct part *p)
+{
+	if (p->homes < SHRINK_HOMES_MIN || p->n > p->homes / 4)
+		return;
+	uint32_t homes = round_homes(2 * p->n + HOMES_FIRST);
+	if (homes <= p->homes / 2)
+		resize(k, p, homes);
+}
+
+/* Put a new entry where find() said; false when the part must grow first. */
+static bool
+put_at(struct part *p, size_t at, uint64_t rest, uint32_t date, uint8_t state)
+{
+	size_t end = at;
+
+	if ((uint64_t)(p->n + 1) * 8 > (uint64_t)p->homes * 7)
+		return false;
+	while (used(slot_at(p, end)))
+		end++;
+	if (end + 1 >= slots_of(p))
+		return false;
+	memmove(slot_at(p, at + 1), slot_at(p, at), (end - at) * SLOT_BYTES);
+	fill(slot_at(p, at), rest, date, state);
+	p->n++;
+	return true;
+}
+
+static void
+put_absent(struct known *k, uint64_t hash, uint32_t date, uint8_t state)
+{
+	struct part *p = part_of(k, hash);
+	uint64_t rest = hash & REST_MASK;
+
+	CHECK(state != KNOWN_NONE);
+	if (p->homes == 0)
+		grow(k, p);
+	while (!put_at(p, find(p, rest), rest, date, state))
+		grow(k, p);
+	k->count++;
+}
+
+bool
+known_put_new(struct known *k, uint64_t hash, uint32_t *date, uint8_t *state)
+{
+	hash = fold(hash);
+	uint32_t *slot = lookup(k, hash);
+
+	if (slot != NULL) {
+		read_slot(slot, date, state);
+		return false;
+	}
+	put_absent(k, hash, *date, *state);
+	return true;
+}
+
+void
+known_set(struct known *k, uint64_t hash, uint32_t date, uint8_t state)
+{
+	hash = fold(hash);
+	uint32_t *slot = lookup(k, hash);
+
+	CHECK(state != KNOWN_NONE);
+	if (slot == NULL)
+		put_absent(k, hash, date, state);
+	else
+		fill(slot, hash & REST_MASK, date, state);
+}
+
+bool
+known_remove(struct known *k, uint64_t hash)
+{
+	hash = fold(hash);
+	struct part *p = part_of(k, hash);
+	uint32_t *slot = lookup(k, hash);
+
+	if (slot == NULL)
+		return false;
+	/* Move back all that stand behind their homes. */
+	size_t at = (size_t)(slot - p->slots) / SLOT_WORDS, end = at + 1;
+	while (used(slot_at(p, end)) &&
+	    home_of(rest_of(slot_at(p, end)), p->homes) < end)
+		end++;
+	memmove(slot, slot_at(p, at + 1), (end - at - 1) * SLOT_BYTES);
+	memset(slot_at(p, end - 1), 0, SLOT_BYTES);
+	p->n--;
+	k->count--;
+	shrink(k, p);
+	return true;
+}
+
+void
+known_prefetch(const struct known *k, uint64_t hash)
+{
+	const struct part *p = part_of(k, hash);
+
+	if (p->homes == 0)
+		return;
+	const char *slot = (const char *)slot_at(p,
+	    home_of(hash & REST_MASK, p->homes));
+	__builtin_prefetch(slot);
+	__builtin_prefetch(slot + 64);
+}
+
+/* The first used slot from `i` on; NULL behind the last. */
+static uint32_t *
+next_used(const struct part *p, size_t i)
+{
+	for (; i < slots_of(p); i++)
+		if (used(slot_at(p, i)))
+			return slot_at(p, i);
+	return NULL;
+}
+
+static uint32_t *
+next_slot(const struct known *k, uint64_t from, size_t *part)
+{
+	uint64_t rest = from & REST_MASK;
+
+	for (*part = from >> (64 - PART_BITS); *part < KNOWN_PARTS;
+	    (*part)++, rest = 0) {
+		const struct part *p = &k->parts[*part];
+		uint32_t *slot = p->homes == 0 ? NULL :
+		    next_used(p, find(p, rest));
+		if (slot != NULL)
+			return slot;
+	}
+	return NULL;
+}
+
+bool
+known_next(const struct known *k, uint64_t *from, struct known_entry *out)
+{
+	size_t part;
+	const uint32_t *slot = next_slot(k, *from, &part);
+
+	if (slot == NULL)
+		return false;
+	entry_of(slot, part, out);
+	*from = out->hash + 1;
+	return true;
+}
+
+size_t
+known_evict(struct known *k, size_t n, uint16_t states,
+    void (*gone)(void *, const struct known_entry *), void *arg)
+{
+	size_t done = 0, part;
+	struct known_entry entry;
+
+	for (size_t looks = n * EVICT_LOOKS; looks > 0 && done < n &&
+	    k->count > 0; looks--) {
+		uint32_t *slot = next_slot(k, k->hand, &part);
+		if (slot == NULL) {
+			k->hand = 0;
+			continue;
+		}
+		entry_of(slot, part, &entry);
+		k->hand = entry.hash + 1;
+		if (entry.state > 15 || (states >> entry.state & 1) == 0)
+			continue;
+		if (slot[1] & ASKED) {
+			slot[1] &= ~ASKED;
+			continue;
+		}
+		known_remove(k, entry.hash);
+		done++;
+		if (gone != NULL)
+			gone(arg, &entry);
+	}
+	return done;
+}
+
+/*
+ * A saved part: magic 4, part 4, entries 4, crc32c of the entries 4, crc32c of
+ * the four before it 4; then 12 bytes each, rising.  Big-endian.
+ */
+void
+known_save_part(const struct known *k, unsigned part, struct buf *out)
+{
+	const struct part *p = &k->parts[part];
+	size_t head = out->n;
+
+	CHECK(part < KNOWN_PARTS);
+	buf_reserve(out, SAVE_HEAD_BYTES + p->n * SLOT_BYTES);
+	buf_grow(out, SAVE_HEAD_BYTES);
+	for (size_t i = 0; i < slots_of(p); i++) {
+		const uint32_t *slot = slot_at(p, i);
+		if (!used(slot))
+			continue;
+		buf_put_be32(out, slot[1] & (HIGH_MASK | STATE_MASK));
+		buf_put_be32(out, slot[0]);
+		buf_put_be32(out, slot[2]);
+	}
+	struct str body = str_from(buf_str(out), head + SAVE_HEAD_BYTES);
+	struct buf h = BUF_INIT;
+	buf_put_be32(&h, SAVE_MAGIC);
+	buf_put_be32(&h, part);
+	buf_put_be32(&h, p->n);
+	buf_put_be32(&h, crc32c_of(body, 0));
+	buf_put_be32(&h, crc32c_of(buf_str(&h), 0));
+	memcpy(out->p + head, h.p, h.n);
+	buf_free(&h);
+}
+
+struct saved_head {
+	uint32_t part, n, crc;
+};
+
+static bool
+read_head(struct str bytes, struct saved_head *out)
+{
+	struct reader r = reader_of(bytes);
+
+	if (read_be32(&r) != SAVE_MAGIC)
+		return false;
+	out->part = read_be32(&r);
+	out->n = read_be32(&r);
+	out->crc = read_be32(&r);
+	uint32_t crc = read_be32(&r);
+	return !r.bad && out->part < KNOWN_PARTS &&
+	    out->n <= PART_ENTRIES_MAX &&
+	    crc == crc32c_of(str_cut(bytes, 0, SAVE_HEAD_BYTES - 4), 0);
+}
+
+/* Room for `n` at a load between 7/12 and 7/8, so that parts stay unalike. */
+static uint32_t
+homes_for(uint32_t n, uint32_t part)
+{
+	uint64_t least = (uint64_t)n * 8 / 7 + HOMES_FIRST;
+	return (uint32_t)(least +
+	    least * (part % HOMES_PHASES) / (2 * HOMES_PHASES));
+}
+
+/* Place rising entries; false when they do not rise or a state is missing. */
+static bool
+place(struct part *to, struct reader r, bool *crowded)
+{
+	size_t next = 0, end = slots_of(to);
+	uint64_t before = 0;
+
+	*crowded = false;
+	for (; r.n > 0; to->n++) {
+		uint32_t slot[SLOT_WORDS];
+		slot[1] = read_be32(&r);
+		slot[0] = read_be32(&r);
+		slot[2] = read_be32(&r);
+		uint64_t rest = rest_of(slot);
+		if (!used(slot) || (slot[1] & ~(HIGH_MASK | STATE_MASK)) ||
+		    (to->n > 0 && rest <= before))
+			return false;
+		size_t at = MAX(next, home_of(rest, to->homes));
+		if (at + 1 >= end) {
+			*crowded = true;
+			return true;
+		}
+		memcpy(slot_at(to, at), slot, SLOT_BYTES);
+		next = at + 1;
+		before = rest;
+	}
+	return true;
+}
+
+static enum err
+load_entries(struct known *k, const struct saved_head *h, struct str body,
+    struct why *w)
+{
+	struct part *p = &k->parts[h->part], new = { 0 };
+	uint32_t homes = homes_for(h->n, h->part);
+	bool good = true, crowded = h->n > 0;
+
+	while (good && crowded) {
+		part_free(&new);
+		new = part_new(homes);
+		good = place(&new, reader_of(body), &crowded);
+		homes += homes / 8 + 1;
+	}
+	if (!good) {
+		part_free(&new);
+		return why(w, ERR_CORRUPT, "known table, part %u: entries out "
+		    "of order", h->part);
+	}
+	k->count += new.n - (uint64_t)p->n;
+	k->bytes += bytes_of(&new) - bytes_of(p);
+	part_free(p);
+	*p = new;
+	return OK;
+}
+
+enum err
+known_load_part(struct known *k, struct str bytes, struct why *w)
+{
+	struct saved_head h;
+	struct str body = str_from(bytes, SAVE_HEAD_BYTES);
+
+	if (!read_head(bytes, &h))
+		return why(w, ERR_CORRUPT, "known table: a part's head is "
+		    "damaged");
+	if (body.n != h.n * SLOT_BYTES || crc32c_of(body, 0) != h.crc)
+		return why(w, ERR_CORRUPT, "known table, part %u: damaged",
+		    h.part);
+	return load_entries(k, &h, body, w);
+}
+
+enum err
+known_save(const struct known *k,
+    enum err (*put)(void *, struct str, struct why *), void *arg,
+    struct why *w)
+{
+	struct buf b = BUF_INIT;
+	enum err e = OK;
+
+	for (unsigned part = 0; part < KNOWN_PARTS && e == OK; part++) {
+		buf_clear(&b);
+		known_save_part(k, part, &b);
+		e = put(arg, buf_str(&b), w);
+	}
+	buf_free(&b);
+	return e;
+}
+
+static enum err
+load_next(struct known *k, unsigned part,
+    enum err (*get)(void *, void *, size_t, struct why *), void *arg,
+    struct buf *b, struct why *w)
+{
+	struct saved_head h;
+
+	buf_clear(b);
+	enum err e = get(arg, buf_grow(b, SAVE_HEAD_BYTES), SAVE_HEAD_BYTES, w);
+	if (e != OK)
+		return e;
+	if (!read_head(buf_str(b), &h) || h.part != part)
+		return why(w, ERR_CORRUPT, "known table, part %u: its head is "
+		    "damaged", part);
+	if (h.n > 0)
+		e = get(arg, buf_grow(b, h.n * SLOT_BYTES), h.n * SLOT_BYTES,
+		    w);
+	return e == OK ? known_load_part(k, buf_str(b), w) : e;
+}
+
+enum err
+known_load(struct known *k,
+    enum err (*get)(void *, void *, size_t, struct why *), void *arg,
+    struct why *w)
+{
+	struct buf b = BUF_INIT;
+	enum err e = OK;
+
+	for (unsigned part = 0; part < KNOWN_PARTS && e == OK; part++)
+		e = load_next(k, part, get, arg, &b, w);
+	if (e != OK)
+		empty(k);
+	buf_free(&b);
+	return e;
+}
+
+void
+known_stats(const struct known *k, struct known_stats *out)
+{
+	*out = (struct known_stats){ k->count, k->bytes, k->growths,
+	    k->growth_ns_max };
+}
+
+static void
+check_part(const struct part *p)
+{
+	size_t n = 0, free_at = 0;
+	uint64_t before = 0;
+
+	CHECK((p->slots == NULL) == (p->homes == 0));
+	CHECK((uint64_t)p->n * 8 <= (uint64_t)p->homes * 7);
+	for (size_t i = 0; i < slots_of(p); i++) {
+		const uint32_t *slot = slot_at(p, i);
+		if (!used(slot)) {
+			CHECK(slot[0] == 0 && slot[1] == 0 && slot[2] == 0);
+			free_at = i + 1;
+			continue;
+		}
+		size_t home = home_of(rest_of(slot), p->homes);
+		CHECK(home < p->homes && home <= i && free_at <= home);
+		CHECK(n == 0 || before < rest_of(slot));
+		before = rest_of(slot);
+		n++;
+	}
+	CHECK(n == p->n);
+	CHECK(p->homes == 0 || !used(slot_at(p, slots_of(p) - 1)));
+}
+
+void
+known_check(const struct known *k)
+{
+	uint64_t count = 0, bytes = 0;
+
+	for (size_t i = 0; i < KNOWN_PARTS; i++) {
+		check_part(&k->parts[i]);
+		count += k->parts[i].n;
+		bytes += bytes_of(&k->parts[i]);
+	}
+	CHECK(count == k->count && bytes == k->bytes);
+}

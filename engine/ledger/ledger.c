@@ -1,0 +1,647 @@
+#include "engine/ledger/ledger.h"
+
+#include "base/map.h"
+#include "engine/ledger/group.h"
+#include "engine/ledger/series.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/log.h"
+
+/* Groups that the index thread has not applied yet; more stop the sealing. */
+#define UNAPPLIED_MAX 64
+
+struct ledger {
+	struct loop *loop, *sync_loop, *index_loop;
+	struct ledger_options options;
+	char *dir;
+	struct index *index;
+	struct commitlog *log;
+	struct syncer *syncer;
+	struct indexer *indexer;
+
+	struct group *gathering;    /* always there */
+	struct group *syncing;      /* with the sync thread; NULL: it is free */
+	struct group *spare;        /* emptied groups, by mail.next */
+	uint64_t next_number;
+	struct timer seal_timer;
+	struct turn_hook turn;
+	struct timer rollover_timer;
+
+	uint64_t log_bytes_since;   /* the last checkpoint */
+	bool checkpointing, started, closing, final_checkpoint;
+	unsigned closings;          /* WARCs on their way to their names */
+	void (*closed)(void *);
+	void *closed_arg;
+
+	uint32_t next_warc;
+	struct list series;
+	enum ledger_health health;
+	struct ledger_stats stats;
+	size_t bytes_in_flight;
+};
+
+#define META_CHECKPOINT STR("checkpoint")
+#define META_NEXT_WARC STR("next-warc")
+
+struct syncer *
+ledger_syncer(const struct ledger *l)
+{
+	return l->syncer;
+}
+
+struct indexer *
+ledger_indexer(const struct ledger *l)
+{
+	return l->indexer;
+}
+
+const struct ledger_options *
+ledger_options(const struct ledger *l)
+{
+	return &l->options;
+}
+
+struct loop *
+ledger_loop(const struct ledger *l)
+{
+	return l->loop;
+}
+
+struct index *
+ledger_index(struct ledger *l)
+{
+	return l->index;
+}
+
+struct list *
+ledger_series_list(struct ledger *l)
+{
+	return &l->series;
+}
+
+struct group *
+ledger_gathering(struct ledger *l)
+{
+	return l->gathering;
+}
+
+uint32_t
+ledger_new_warc(struct ledger *l)
+{
+	return l->next_warc++;
+}
+
+/* --- gathering ------------------------------------------------------------ */
+
+static struct buf *
+body(struct ledger *l)
+{
+	struct group *g = l->gathering;
+
+	if (g->began.ns == 0)
+		g->began = clock_mono();
+	return &g->body;
+}
+
+static void
+put_op(struct buf *b, enum op op, uint8_t kind, struct str one)
+{
+	buf_put_char(b, (char)op);
+	buf_put_char(b, (char)kind);
+	buf_put_field(b, one);
+}
+
+void
+ledger_put(struct ledger *l, enum index_family f, struct str key,
+    struct str value)
+{
+	struct buf *b = body(l);
+
+	put_op(b, OP_PUT, (uint8_t)f, key);
+	buf_put_field(b, value);
+}
+
+void
+ledger_delete(struct ledger *l, enum index_family f, struct str key)
+{
+	put_op(body(l), OP_DELETE, (uint8_t)f, key);
+}
+
+void
+ledger_delete_range(struct ledger *l, enum index_family f, struct str from,
+    struct str to)
+{
+	struct buf *b = body(l);
+
+	put_op(b, OP_DELETE_RANGE, (uint8_t)f, from);
+	buf_put_field(b, to);
+}
+
+void
+ledger_note(struct ledger *l, uint8_t kind, struct str note)
+{
+	put_op(body(l), OP_NOTE, kind, note);
+}
+
+void
+ledger_put_unlogged(struct ledger *l, enum index_family f, struct str key,
+    struct str value)
+{
+	struct buf *b = &l->gathering->unlogged;
+
+	body(l);
+	put_op(b, OP_PUT, (uint8_t)f, key);
+	buf_put_field(b, value);
+}
+
+void
+ledger_promise(struct ledger *l, struct promise *p)
+{
+	struct group *g = l->gathering;
+
+	body(l);
+	p->next = NULL;
+	*g->last = p;
+	g->last = &p->next;
+	g->promises_n++;
+}
+
+uint64_t
+ledger_group(const struct ledger *l)
+{
+	return l->gathering->number;
+}
+
+enum ledger_health
+ledger_health(const struct ledger *l)
+{
+	return l->health;
+}
+
+size_t
+ledger_bytes_waiting(const struct ledger *l)
+{
+	return l->bytes_in_flight + l->gathering->body.n;
+}
+
+void
+ledger_stats(const struct ledger *l, struct ledger_stats *out)
+{
+	*out = l->stats;
+}
+
+void
+ledger_tell_health(struct ledger *l, enum ledger_health h, const char *text)
+{
+	struct log_text quoted;
+
+	if (h == l->health)
+		return;
+	l->health = h;
+	if (h == LEDGER_FINE)
+		log_info("ledger.fine", "text=\"writing goes on\"");
+	else
+		log_error(h == LEDGER_FAILED ? "ledger.failed" :
+		    "ledger.disk_full", "why=%s", log_quote(&quoted,
+		    str_of(text)));
+	if (l->options.health != NULL)
+		l->options.health(l->options.arg, h, text);
+}
+
+/* --- sealing -------------------------------------------------------------- */
+
+static struct group *
+take_group(struct ledger *l)
+{
+	struct group *g = l->spare;
+
+	if (g == NULL)
+		g = group_new(l);
+	else
+		l->spare = CONTAINER(g->mail.next, struct group, mail);
+	g->number = l->next_number++;
+	g->began = (struct mono){ 0 };
+	return g;
+}
+
+static void
+keep_promises(struct group *g, enum err e)
+{
+	struct promise *p = g->first;
+
+	g->first = NULL;
+	g->last = &g->first;
+	while (p != NULL) {
+		struct promise *next = p->next;
+		p->kept(p, e);
+		p = next;
+	}
+}
+
+static bool
+group_empty(const struct group *g)
+{
+	return g->body.n == 0 && g->unlogged.n == 0 && g->first == NULL &&
+	    g->writes_n == 0;
+}
+
+static size_t
+archive_bytes(const struct group *g)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->writes_n; i++)
+		n += g->writes[i].bytes.n;
+	return n;
+}
+
+/* Everything in memory goes into the index with this group. */
+static void
+add_checkpoint(struct ledger *l)
+{
+	struct buf value = BUF_INIT;
+
+	l->options.checkpoint(l->options.arg);
+	buf_put_be64(&value, l->gathering->number);
+	ledger_put_unlogged(l, INDEX_META, META_CHECKPOINT, buf_str(&value));
+	buf_clear(&value);
+	buf_put_be32(&value, l->next_warc);
+	ledger_put_unlogged(l, INDEX_META, META_NEXT_WARC, buf_str(&value));
+	buf_free(&value);
+	l->gathering->checkpoint = true;
+	l->checkpointing = true;
+	l->log_bytes_since = 0;
+}
+
+static void
+seal(struct ledger *l)
+{
+	struct group *g = l->gathering;
+
+	l->options.before_seal(l->options.arg);
+	series_before_seal(l);
+	if (!l->checkpointing && (l->final_checkpoint ||
+	    l->log_bytes_since >= l->options.segment_bytes)) {
+		add_checkpoint(l);
+		l->final_checkpoint = false;
+	}
+	g->bytes = g->body.n + g->unlogged.n + archive_bytes(g);
+	l->bytes_in_flight += g->bytes;
+	l->log_bytes_since += g->body.n;
+	l->stats.groups++;
+	l->stats.log_bytes += g->body.n;
+	l->stats.warc_bytes += archive_bytes(g);
+	l->syncing = g;
+	l->gathering = take_group(l);
+	loop_timer_stop(l->loop, &l->seal_timer);
+	syncer_take(l->syncer, g);
+}
+
+/*
+ * Seal when the sync thread is free: at once for a few promises (someone is
+ * waiting), a little later when many gather (one sync serves them all).
+ */
+static void
+consider_sealing(struct ledger *l)
+{
+	struct group *g = l->gathering;
+
+	if (!l->started || l->syncing != NULL || l->health == LEDGER_FAILED ||
+	    l->stats.groups_unapplied >= UNAPPLIED_MAX)
+		return;
+	if (group_empty(g) && !l->final_checkpoint)
+		return;
+	struct mono due = mono_add_ms(g->began, l->options.group_ms_max);
+	if (!l->closing && g->promises_n > l->options.group_promises_few &&
+	    g->promises_n < l->options.group_records_max &&
+	    g->body.n + archive_bytes(g) < l->options.group_bytes_max &&
+	    mono_before(loop_now(l->loop), due)) {
+		loop_timer_set(l->loop, &l->seal_timer, due);
+		return;
+	}
+	seal(l);
+}
+
+static void
+seal_due(struct timer *t)
+{
+	consider_sealing(CONTAINER(t, struct ledger, seal_timer));
+}
+
+static void
+turn_end(struct turn_hook *h)
+{
+	consider_sealing(CONTAINER(h, struct ledger, turn));
+}
+
+static void
+recycle(struct ledger *l, struct group *g)
+{
+	group_clear(g);
+	g->mail.next = l->spare == NULL ? NULL : &l->spare->mail;
+	l->spare = g;
+}
+
+static void
+finish_closing(struct ledger *l)
+{
+	if (!l->closing || l->syncing != NULL || l->checkpointing ||
+	    l->closings > 0 || l->stats.groups_unapplied > 0 ||
+	    l->final_checkpoint || !group_empty(l->gathering))
+		return;
+	l->closing = false;
+	l->closed(l->closed_arg);
+}
+
+static void
+fail(struct ledger *l, struct group *g)
+{
+	ledger_tell_health(l, LEDGER_FAILED, g->result.text);
+	keep_promises(g, ERR_BROKEN);
+	recycle(l, g);
+	keep_promises(l->gathering, ERR_BROKEN);
+	if (l->closing) {
+		l->closing = false;
+		l->closed(l->closed_arg);
+	}
+}
+
+void
+ledger_group_synced(struct ledger *l, struct group *g)
+{
+	CHECK(g == l->syncing);
+	l->stats.sync_ns_sum += g->sync_ns;
+	l->stats.sync_ns_max = MAX(l->stats.sync_ns_max, g->sync_ns);
+	l->bytes_in_flight -= g->bytes;
+	l->syncing = NULL;
+	if (g->result.err != OK) {
+		fail(l, g);
+		return;
+	}
+	struct promise *first = g->first, **last = g->last;
+	g->first = NULL;
+	g->last = &g->first;
+	l->stats.groups_unapplied++;
+	/* First to the index: whoever is told now reads behind it. */
+	indexer_apply(l->indexer, g);
+	struct group told = { .first = first, .last = last };
+	keep_promises(&told, OK);
+	consider_sealing(l);
+	finish_closing(l);
+}
+
+void
+ledger_group_applied(struct ledger *l, struct group *g)
+{
+	l->stats.groups_unapplied--;
+	if (g->result.err != OK) {
+		fail(l, g);
+		return;
+	}
+	recycle(l, g);
+	consider_sealing(l);
+	finish_closing(l);
+}
+
+void
+ledger_flushed(struct ledger *l, uint64_t group, enum err e)
+{
+	l->checkpointing = false;
+	if (e != OK) {
+		/* The log keeps what the index lost; try again later. */
+		log_error("ledger.flush", "error=%s", err_name(e));
+		l->log_bytes_since = l->options.segment_bytes;
+	} else {
+		l->stats.checkpoints++;
+		syncer_release(l->syncer, group);
+	}
+	consider_sealing(l);
+	finish_closing(l);
+}
+
+/* --- closing of WARC files -------------------------------------------------- */
+
+static void
+closing_came_back(struct closing *c)
+{
+	struct ledger *l = c->ledger;
+
+	l->closings--;
+	if (c->result.err != OK) {
+		struct log_text quoted;
+		log_error("ledger.warc_close", "why=%s", log_quote(&quoted,
+		    str_of(c->result.text)));
+		/* It stays "closing": the next start finishes it. */
+	} else {
+		series_file_closed(l, &c->record);
+	}
+	closing_free(&c);
+	consider_sealing(l);
+	finish_closing(l);
+}
+
+void
+ledger_closing_start(struct ledger *l, struct closing *c)
+{
+	c->done = closing_came_back;
+	pool_submit(l->options.pool, &c->job);
+}
+
+void
+ledger_closing_expected(struct ledger *l)
+{
+	l->closings++;
+}
+
+/* --- opening and closing ---------------------------------------------------- */
+
+static enum err
+load_number(struct index *x, struct str name, uint64_t *out, struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct str value;
+
+	enum err e = index_get(x, INDEX_META, name, &a, &value, NULL);
+	*out = 0;
+	if (e == OK) {
+		struct reader in = reader_of(value);
+		*out = value.n == 8 ? read_be64(&in) : read_be32(&in);
+		if (in.bad)
+			e = why(w, ERR_CORRUPT, "the index's %.*s is damaged",
+			    STR_FMT(name));
+	} else if (e == ERR_ABSENT) {
+		e = OK;
+	} else {
+		e = why(w, e, "cannot read the index: %s", err_text(e));
+	}
+	arena_free(&a);
+	return e;
+}
+
+static void
+rollover_tick(struct timer *t)
+{
+	struct ledger *l = CONTAINER(t, struct ledger, rollover_timer);
+
+	series_roll_over(l);
+	loop_timer_set(l->loop, t, mono_add_ms(loop_now(l->loop), 1000));
+	consider_sealing(l);
+}
+
+enum err
+ledger_open(struct loop *loop, const struct ledger_options *o,
+    struct ledger **out, struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct ledger *l = mem_new(sizeof(*l));
+
+	l->loop = loop;
+	l->options = *o;
+	l->dir = mem_copy_text(o->dir);
+	l->options.dir = l->dir;
+	list_init(&l->series);
+	l->seal_timer.fire = seal_due;
+	l->rollover_timer.fire = rollover_tick;
+	l->turn.run = turn_end;
+	l->health = LEDGER_FINE;
+	struct str index_dir = arena_printf(&a, "%s/index", o->dir);
+	enum err e = file_make_dir(index_dir.p, w);
+	if (e == OK)
+		e = index_open(index_dir.p, &o->index, &l->index, w);
+	arena_free(&a);
+	if (e != OK) {
+		mem_free(&l->dir);
+		mem_free(&l);
+	}
+	*out = l;
+	return e;
+}
+
+struct replaying {
+	struct ledger *ledger;
+	struct index_batch *batch;
+	uint64_t last;
+};
+
+static enum err
+replay_group(void *arg, uint64_t group, struct str body_bytes, struct why *w)
+{
+	struct replaying *r = arg;
+	struct ledger *l = r->ledger;
+
+	r->last = group;
+	return indexer_replay(l->index, r->batch, body_bytes,
+	    l->options.replay, l->options.arg, w);
+}
+
+enum err
+ledger_recover(struct ledger *l, struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct replaying r = { l, index_batch_new(), 0 };
+	uint64_t next_warc;
+	struct str dir = arena_printf(&a, "%s/log", l->dir);
+	struct commitlog_options lo = { .segment_bytes =
+	    l->options.segment_bytes };
+
+	enum err e = load_number(l->index, META_CHECKPOINT, &r.last, w);
+	if (e == OK)
+		e = commitlog_open(dir.p, &lo, r.last, replay_group, &r,
+		    &l->log, w);
+	if (e == OK)
+		e = load_number(l->index, META_NEXT_WARC, &next_warc, w);
+	if (e == OK) {
+		l->next_number = r.last + 1;
+		l->next_warc = MAX((uint32_t)next_warc, 1);
+		e = ledger_recover_warcs(l, l->index, r.last, w);
+	}
+	index_batch_free(&r.batch);
+	arena_free(&a);
+	return e;
+}
+
+void
+ledger_warc_seen(struct ledger *l, uint32_t id)
+{
+	l->next_warc = MAX(l->next_warc, id + 1);
+}
+
+void
+ledger_start(struct ledger *l)
+{
+	l->gathering = take_group(l);
+	l->sync_loop = l->index_loop = l->loop;
+	if (l->options.threads) {
+		l->sync_loop = loop_new("sync");
+		l->index_loop = loop_new("index");
+	}
+	l->syncer = syncer_new(l->sync_loop, l, l->log);
+	l->indexer = indexer_new(l->index_loop, l, l->index);
+	if (l->options.threads) {
+		loop_start(l->sync_loop);
+		loop_start(l->index_loop);
+	}
+	loop_hook(l->loop, &l->turn);
+	loop_timer_set(l->loop, &l->rollover_timer,
+	    mono_add_ms(clock_mono(), 1000));
+	l->started = true;
+}
+
+void
+ledger_close(struct ledger *l, void (*closed)(void *), void *arg)
+{
+	loop_timer_stop(l->loop, &l->rollover_timer);
+	l->closed = closed;
+	l->closed_arg = arg;
+	if (l->health == LEDGER_FAILED) {
+		closed(arg);
+		return;
+	}
+	series_close_all(l);
+	l->closing = l->final_checkpoint = true;
+	consider_sealing(l);
+}
+
+void
+ledger_free(struct ledger **lp)
+{
+	struct ledger *l = *lp;
+
+	if (l == NULL)
+		return;
+	if (l->started && l->options.threads) {
+		loop_stop(l->sync_loop);
+		loop_join(l->sync_loop);
+		loop_stop(l->index_loop);
+		loop_join(l->index_loop);
+	}
+	loop_timer_stop(l->loop, &l->seal_timer);
+	loop_timer_stop(l->loop, &l->rollover_timer);
+	if (l->started)
+		list_take(&l->turn.node);
+	syncer_free(&l->syncer);
+	indexer_free(&l->indexer);
+	if (l->sync_loop != l->loop)
+		loop_free(&l->sync_loop);
+	if (l->index_loop != l->loop)
+		loop_free(&l->index_loop);
+	commitlog_close(&l->log);
+	index_close(&l->index);
+	series_free_all(l);
+	group_free(&l->gathering);
+	while (l->spare != NULL) {
+		struct group *g = l->spare;
+		l->spare = g->mail.next == NULL ? NULL :
+		    CONTAINER(g->mail.next, struct group, mail);
+		group_free(&g);
+	}
+	mem_free(&l->dir);
+	mem_free(lp);
+}
+
+void
+ledger_read(struct ledger *l, struct ledger_query *q)
+{
+	q->ledger = l;
+	indexer_read(l->indexer, q);
+}

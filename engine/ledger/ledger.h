@@ -1,0 +1,174 @@
+/*
+ * ledger -- where it is decided what survives: groups of changes that become
+ * durable together, in order, and the index that follows them.
+ *
+ *     owner ── puts, notes, WARC members, promises ──► the gathering group
+ *                         sealed when the sync thread is free
+ *     sync thread:  WARC members written, synced; log record written, synced
+ *     owner:        promises kept
+ *     index thread: the group's puts into RocksDB; reads, in the same order
+ *
+ * The ledger knows nothing of URLs: its owner (engine/frontier) says what is
+ * put.  State that lives in the owner's memory travels as notes, each holding
+ * the absolute state of one thing, so that replaying a note twice is harmless.
+ *
+ * Thread: the ledger's loop only, unless a function says otherwise.
+ * Story:  engine/ledger/DESIGN.md, and the project's prescription in it.
+ */
+#ifndef ENGINE_LEDGER_LEDGER_H
+#define ENGINE_LEDGER_LEDGER_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "os/index.h"
+#include "os/loop.h"
+#include "os/pool.h"
+
+struct ledger;
+
+enum ledger_health {
+	LEDGER_FINE,
+	LEDGER_DISK_FULL,    /* waiting for space; nothing is lost */
+	LEDGER_FAILED,       /* until restart: a sync failed */
+};
+
+struct ledger_options {
+	const char *dir;                 /* log and index live under it */
+	size_t group_bytes_max;          /* seal at once at so many bytes */
+	uint32_t group_records_max;      /* ... or so many promises */
+	int64_t group_ms_max;            /* gather that long while many wait */
+	uint32_t group_promises_few;     /* up to so many are not kept waiting */
+	size_t segment_bytes;            /* of the log; a checkpoint each */
+	uint64_t free_bytes_min;         /* below it writes wait */
+	struct index_options index;
+	bool threads;                    /* false: all on the ledger's loop */
+	struct pool *pool;
+	/* One note of the log, in its order; only from ledger_recover(). */
+	void (*replay)(void *arg, uint8_t kind, struct str note);
+	/* Write all memory state by ledger_put_unlogged(). */
+	void (*checkpoint)(void *arg);
+	/* A group is about to be sealed: the last chance to put notes. */
+	void (*before_seal)(void *arg);
+	/* Health changed; `text` says why in one sentence. */
+	void (*health)(void *arg, enum ledger_health, const char *text);
+	void *arg;
+};
+
+/*
+ * Open the index and the log's directory.  The index shows the last checkpoint
+ * until ledger_recover() has replayed the log; then ledger_start() lets groups
+ * flow.  Errors: CORRUPT with what to do about it; DISK_FULL; IO.
+ */
+MUST_USE enum err ledger_open(struct loop *, const struct ledger_options *,
+    struct ledger **, struct why *);
+MUST_USE enum err ledger_recover(struct ledger *, struct why *);
+void ledger_start(struct ledger *);
+/*
+ * Make all that was put durable, checkpoint, close the WARCs, and call
+ * `closed` on the ledger's loop; then ledger_free().
+ */
+void ledger_close(struct ledger *, void (*closed)(void *arg), void *arg);
+void ledger_free(struct ledger **);
+
+/* The index, for reading on this loop before ledger_start(). */
+struct index *ledger_index(struct ledger *);
+
+/* --- the gathering group ------------------------------------------------ */
+
+void ledger_put(struct ledger *, enum index_family, struct str key,
+    struct str value);
+void ledger_delete(struct ledger *, enum index_family, struct str key);
+void ledger_delete_range(struct ledger *, enum index_family, struct str from,
+    struct str to);
+/* The state of one thing in the owner's memory; kinds below 200 are his. */
+void ledger_note(struct ledger *, uint8_t kind, struct str note);
+/* Into the index with this group, not into the log: checkpoints only. */
+void ledger_put_unlogged(struct ledger *, enum index_family, struct str key,
+    struct str value);
+
+/*
+ * kept() is called on the ledger's loop when the gathering group is durable
+ * (OK), or when it never will be (BROKEN).  Promises are kept in their order.
+ */
+struct promise {
+	struct promise *next;
+	void (*kept)(struct promise *, enum err);
+};
+void ledger_promise(struct ledger *, struct promise *);
+/* The number of the gathering group. */
+uint64_t ledger_group(const struct ledger *);
+enum ledger_health ledger_health(const struct ledger *);
+/* Bytes gathered and in flight; for back-pressure and the metrics. */
+size_t ledger_bytes_waiting(const struct ledger *);
+
+/* --- WARC files ---------------------------------------------------------- */
+
+/*
+ * A series is the WARC files of one crawl, one open at a time.  Files are made,
+ * rolled over, closed, renamed and indexed by the ledger.
+ */
+struct warc_series;
+struct warc_series_options {
+	const char *dir;             /* where finished files go */
+	const char *prefix;          /* of the names: the crawl's id */
+	const char *token;           /* 8 of [a-z0-9]: the instance */
+	uint32_t crawl;
+	uint64_t rollover_bytes;
+	int64_t rollover_s;
+	/* Append the gzip member of the warcinfo of `filename` to `out`. */
+	void (*warcinfo)(void *arg, const char *filename, struct buf *out);
+	void *arg;
+};
+struct warc_series *ledger_series_open(struct ledger *,
+    const struct warc_series_options *);
+/* Close its file; `*sp` is gone once the group is durable. */
+void ledger_series_close(struct ledger *, struct warc_series **sp);
+
+/* One gzip member in the bytes handed to ledger_archive(). */
+struct archive_member {
+	size_t at, n;                /* in the bytes */
+	struct str cdxj;             /* up to `"offset":"`; empty: no line */
+};
+struct archive_place {
+	uint32_t file;               /* id of the WARC */
+	uint64_t offset;             /* of the first member */
+};
+/*
+ * Append the members to the series' file, all to the same one.  Sequence
+ * number and group are patched into each member (seq 0: it has none).  The
+ * bytes are copied.  Errors: as warc creation.
+ */
+MUST_USE enum err ledger_archive(struct ledger *, struct warc_series *,
+    struct str bytes, const struct archive_member *, size_t n, uint64_t seq,
+    struct archive_place *, struct why *);
+
+/* The path of a WARC by its id, open or finished.  ABSENT.  Memory: `a`.
+ * Thread: the index thread's (from a ledger_query). */
+MUST_USE enum err ledger_warc_path(struct index *, uint32_t file,
+    struct arena *a, struct str *path, struct why *);
+
+/* --- reading the index --------------------------------------------------- */
+
+/*
+ * run() is called on the index thread behind all groups that were durable when
+ * the query was posted; then done() on the query's home loop.
+ * Thread of ledger_read(): any.
+ */
+struct ledger_query {
+	struct mail mail;
+	struct ledger *ledger;           /* ledger_read()'s */
+	struct loop *home;
+	void (*run)(struct ledger_query *, struct index *);
+	void (*done)(struct ledger_query *);
+};
+void ledger_read(struct ledger *, struct ledger_query *);
+
+/* Figures for the metrics; read on the ledger's loop. */
+struct ledger_stats {
+	uint64_t groups, records, log_bytes, warc_bytes, checkpoints;
+	uint64_t groups_unapplied;
+	int64_t sync_ns_sum, sync_ns_max;
+};
+void ledger_stats(const struct ledger *, struct ledger_stats *);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * series -- the WARC files of the running crawls: extents, rollover, names.
+ * Private to engine/ledger.  Thread: the ledger's loop.
+ */
+#ifndef ENGINE_LEDGER_SERIES_H
+#define ENGINE_LEDGER_SERIES_H
+
+#include "engine/ledger/group.h"
+
+/* Write the records of the files that this group touches. */
+void series_before_seal(struct ledger *);
+/* Close what has been open too long. */
+void series_roll_over(struct ledger *);
+/* Close every file; the series go with them. */
+void series_close_all(struct ledger *);
+void series_free_all(struct ledger *);
+/* The file got its final name. */
+void series_file_closed(struct ledger *, const struct warc_record *);
+/* Of ledger.c, for this file only. */
+struct list *ledger_series_list(struct ledger *);
+struct group *ledger_gathering(struct ledger *);
+uint32_t ledger_new_warc(struct ledger *);
+void ledger_warc_seen(struct ledger *, uint32_t id);
+void ledger_closing_expected(struct ledger *);
+
+#endif

@@ -1,0 +1,346 @@
+/*
+ * The sync thread: group after group, WARC members first, then the log.
+ *
+ *     take ─► space left? ─► WARC writes ─► WARC syncs ─► log ─► back
+ *               │ no            │ ENOSPC
+ *               └─── wait ◄─────┘   (the same bytes to the same places again)
+ */
+#include "base/map.h"
+#include "engine/ledger/group.h"
+#include "os/clock.h"
+#include "os/file.h"
+
+#define FULL_RETRY_MS 500
+#define SPACE_LOOK_MS 200
+
+struct open_warc {
+	uint32_t id;
+	int fd, cdxj_fd;
+	uint64_t cdxj_end;
+	char *path;
+};
+
+struct syncer {
+	struct loop *loop;
+	struct ledger *ledger;
+	struct commitlog *log;
+	struct map warcs;           /* id -> struct open_warc */
+	struct group *stalled;      /* waits for space */
+	struct timer retry;
+	struct mono space_seen;     /* when free space was last looked at */
+	bool full_told, failed;
+};
+
+static struct open_warc *
+warc_of(struct syncer *s, uint32_t id)
+{
+	struct open_warc *w = map_get_id(&s->warcs, id);
+
+	CHECK(w != NULL);
+	return w;
+}
+
+static enum err
+create_warc(struct syncer *s, const struct warc_write *w, struct why *why_)
+{
+	struct open_warc *o = map_get_id(&s->warcs, w->file);
+	struct arena a = ARENA_INIT;
+	enum err e = OK;
+
+	if (o == NULL) {
+		o = mem_new(sizeof(*o));
+		*o = (struct open_warc){ .id = w->file, .fd = -1,
+		    .cdxj_fd = -1, .path = mem_copy_text(w->open_path.p) };
+		map_put_id(&s->warcs, w->file, o);
+	}
+	struct str dir = str_cut(w->open_path, 0, w->open_path.n);
+	while (dir.n > 0 && dir.p[dir.n - 1] != '/')
+		dir.n--;
+	dir = arena_copy(&a, dir);
+	if (o->fd < 0) {
+		e = file_make_dir(dir.p, why_);
+		if (e == OK)
+			e = file_open(w->open_path.p, FILE_CREATE, &o->fd, why_);
+		if (e == OK)
+			e = file_open(w->open_cdxj.p, FILE_CREATE, &o->cdxj_fd,
+			    why_);
+	}
+	/* The name must be on the disk before anything depends on it. */
+	if (e == OK)
+		e = file_sync_dir(dir.p, why_);
+	arena_free(&a);
+	return e;
+}
+
+static enum err
+write_warc(struct syncer *s, struct warc_write *w, struct why *why_)
+{
+	if (w->create) {
+		enum err e = create_warc(s, w, why_);
+		if (e != OK)
+			return e;
+	}
+	if (w->bytes.n == 0)
+		return OK;
+	struct open_warc *o = warc_of(s, w->file);
+	enum err e = file_write(o->fd, w->offset, w->bytes.p, w->bytes.n,
+	    why_);
+	/* The CDXJ is not synced: it can be made again from the WARC. */
+	if (e == OK && w->cdxj.n != 0)
+		e = file_write(o->cdxj_fd, o->cdxj_end, w->cdxj.p, w->cdxj.n,
+		    why_);
+	return e;
+}
+
+static enum err
+write_warcs(struct syncer *s, struct group *g, struct why *why_)
+{
+	enum err e = OK;
+
+	for (size_t i = 0; i < g->writes_n && e == OK; i++) {
+		e = write_warc(s, &g->writes[i], why_);
+	}
+	for (size_t i = 0; i < g->writes_n && e == OK; i++) {
+		if (g->writes[i].bytes.n == 0)
+			continue;
+		e = file_sync(warc_of(s, g->writes[i].file)->fd, why_);
+	}
+	if (e == OK) {
+		for (size_t i = 0; i < g->writes_n; i++)
+			if (g->writes[i].cdxj.n != 0)
+				warc_of(s, g->writes[i].file)->cdxj_end +=
+				    g->writes[i].cdxj.n;
+	}
+	return e;
+}
+
+static enum err
+too_little(const struct ledger_options *o, const char *path, uint64_t left,
+    struct why *why_)
+{
+	return why(why_, ERR_DISK_FULL, "%llu MiB left at %s, less than "
+	    "data.free_bytes_min (%llu MiB)", (unsigned long long)(left >> 20),
+	    path, (unsigned long long)(o->free_bytes_min >> 20));
+}
+
+/* Low water: refuse before the disk does (LEDGER.md, "The log"). */
+static enum err
+look_at_space(struct syncer *s, struct group *g, struct why *why_)
+{
+	const struct ledger_options *o = ledger_options(s->ledger);
+	struct mono now = clock_mono();
+	uint64_t left;
+
+	if (s->stalled == NULL &&
+	    mono_ns_between(s->space_seen, now) < SPACE_LOOK_MS * NS_PER_MS)
+		return OK;
+	enum err e = file_free_bytes(o->dir, &left, why_);
+	if (e != OK)
+		return e;
+	if (left < o->free_bytes_min)
+		return too_little(o, o->dir, left, why_);
+	for (size_t i = 0; i < g->writes_n; i++) {
+		const struct open_warc *w = map_get_id(&s->warcs,
+		    g->writes[i].file);
+		if (w == NULL)
+			continue;
+		e = file_free_bytes(w->path, &left, why_);
+		if (e == OK && left < o->free_bytes_min)
+			e = too_little(o, w->path, left, why_);
+		if (e != OK)
+			return e;
+	}
+	s->space_seen = now;
+	return OK;
+}
+
+static enum err
+write_log(struct syncer *s, struct group *g, struct why *why_)
+{
+	enum err e = commitlog_append(s->log, g->number, buf_str(&g->body),
+	    why_);
+
+	return e == OK ? commitlog_sync(s->log, why_) : e;
+}
+
+static void
+close_warcs(struct syncer *s, struct group *g)
+{
+	for (size_t i = 0; i < g->writes_n; i++) {
+		if (!g->writes[i].close)
+			continue;
+		struct open_warc *o = map_take_id(&s->warcs,
+		    g->writes[i].file);
+		CHECK(o != NULL);
+		file_close(&o->cdxj_fd);
+		ledger_closing_start(s->ledger, closing_new(s->ledger,
+		    &g->writes[i].record, o->fd));
+		mem_free(&o->path);
+		mem_free(&o);
+	}
+}
+
+struct health_mail {
+	struct mail mail;
+	struct ledger *ledger;
+	enum ledger_health health;
+	struct why why;
+};
+
+static void
+deliver_health(struct mail *m)
+{
+	struct health_mail *h = CONTAINER(m, struct health_mail, mail);
+
+	ledger_tell_health(h->ledger, h->health, h->why.text);
+	mem_free(&h);
+}
+
+static void
+tell(struct syncer *s, enum ledger_health health, const struct why *w)
+{
+	struct health_mail *h = mem_new(sizeof(*h));
+
+	h->mail.deliver = deliver_health;
+	h->ledger = s->ledger;
+	h->health = health;
+	h->why = *w;
+	loop_post(ledger_loop(s->ledger), &h->mail);
+}
+
+static void
+deliver_synced(struct mail *m)
+{
+	struct group *g = CONTAINER(m, struct group, mail);
+
+	ledger_group_synced(g->ledger, g);
+}
+
+static void
+hand_back(struct syncer *s, struct group *g, const struct why *result)
+{
+	g->result = *result;
+	g->mail.deliver = deliver_synced;
+	loop_post(ledger_loop(s->ledger), &g->mail);
+}
+
+static void
+work(struct syncer *s, struct group *g)
+{
+	struct why w = WHY_INIT;
+	struct mono began = clock_mono();
+
+	enum err e = s->failed ? why(&w, ERR_BROKEN, "an earlier sync failed") :
+	    look_at_space(s, g, &w);
+	/* Room in the log first: nothing is begun that cannot be ended. */
+	if (e == OK)
+		e = commitlog_prepare(s->log, g->body.n, &w);
+	if (e == OK)
+		e = write_warcs(s, g, &w);
+	if (e == OK)
+		e = write_log(s, g, &w);
+	if (e == ERR_DISK_FULL) {
+		if (!s->full_told)
+			tell(s, LEDGER_DISK_FULL, &w);
+		s->full_told = true;
+		s->stalled = g;
+		loop_timer_set(s->loop, &s->retry,
+		    mono_add_ms(clock_mono(), FULL_RETRY_MS));
+		return;
+	}
+	s->stalled = NULL;
+	if (e == OK && s->full_told) {
+		s->full_told = false;
+		tell(s, LEDGER_FINE, &w);
+	}
+	if (e == OK)
+		close_warcs(s, g);
+	if (e != OK)
+		s->failed = true;
+	g->sync_ns = mono_ns_between(began, clock_mono());
+	hand_back(s, g, &w);
+}
+
+static void
+retry_now(struct timer *t)
+{
+	struct syncer *s = CONTAINER(t, struct syncer, retry);
+
+	if (s->stalled != NULL)
+		work(s, s->stalled);
+}
+
+static void
+deliver_group(struct mail *m)
+{
+	struct group *g = CONTAINER(m, struct group, mail);
+
+	work(ledger_syncer(g->ledger), g);
+}
+
+void
+syncer_take(struct syncer *s, struct group *g)
+{
+	g->mail.deliver = deliver_group;
+	loop_post(s->loop, &g->mail);
+}
+
+struct release_mail {
+	struct mail mail;
+	struct syncer *syncer;
+	uint64_t group;
+};
+
+static void
+deliver_release(struct mail *m)
+{
+	struct release_mail *r = CONTAINER(m, struct release_mail, mail);
+
+	commitlog_release(r->syncer->log, r->group);
+	mem_free(&r);
+}
+
+void
+syncer_release(struct syncer *s, uint64_t group)
+{
+	struct release_mail *r = mem_new(sizeof(*r));
+
+	r->mail.deliver = deliver_release;
+	r->syncer = s;
+	r->group = group;
+	loop_post(s->loop, &r->mail);
+}
+
+struct syncer *
+syncer_new(struct loop *own, struct ledger *l, struct commitlog *log)
+{
+	struct syncer *s = mem_new(sizeof(*s));
+
+	s->loop = own;
+	s->ledger = l;
+	s->log = log;
+	s->retry.fire = retry_now;
+	s->space_seen = (struct mono){ INT64_MIN / 2 };
+	return s;
+}
+
+void
+syncer_free(struct syncer **sp)
+{
+	struct syncer *s = *sp;
+	size_t at = 0;
+	void *v;
+
+	if (s == NULL)
+		return;
+	while (map_next(&s->warcs, &at, &v)) {
+		struct open_warc *o = v;
+		file_close(&o->fd);
+		file_close(&o->cdxj_fd);
+		mem_free(&o->path);
+		mem_free(&o);
+	}
+	map_free(&s->warcs);
+	loop_timer_stop(s->loop, &s->retry);
+	mem_free(sp);
+}

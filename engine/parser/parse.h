@@ -1,0 +1,72 @@
+/*
+ * parse -- what a document links to and says about itself.
+ *
+ * The one call for the rest of the engine: it decides what the bytes are (HTML,
+ * CSS, feed, sitemap, plain text, or nothing that carries links) and reads them
+ * accordingly.
+ *
+ * Thread: a `struct parser` belongs to one thread; everything else is in the
+ *         arena given.
+ * Limits: parse.links_max, parse.cpu_ms_max, parse.attrs_max,
+ *         parse.nesting_max; what was left out is told by `cut_reason`.
+ * Story:  engine/parser/DESIGN.md
+ */
+#ifndef ENGINE_PARSER_PARSE_H
+#define ENGINE_PARSER_PARSE_H
+
+#include "engine/parser/link.h"
+#include "engine/parser/mime.h"
+
+#define PARSE_LINKS_MAX 20000u
+#define PARSE_CPU_MS_MAX 250u
+/* Attributes of one tag: more end the page, since memory grows with them. */
+#define PARSE_ATTRS_MAX 4096u
+#define PARSE_TITLE_BYTES_MAX 500u
+#define PARSE_LANG_BYTES_MAX 64u
+
+struct parse_input {
+	struct str body;          /* content encodings undone */
+	struct str content_type;  /* the header's value, or empty */
+	bool nosniff;             /* X-Content-Type-Options: nosniff */
+	const struct url *url;    /* the document's own; never NULL */
+	struct str robots_token;  /* <meta name=...> besides "robots" */
+	bool forms;               /* actions of GET forms are page links */
+	size_t links_max;         /* 0: PARSE_LINKS_MAX */
+	size_t attrs_max;         /* per tag; 0: PARSE_ATTRS_MAX */
+	size_t nesting_max;       /* open elements; 0: no limit */
+	uint32_t cpu_ms_max;      /* 0: PARSE_CPU_MS_MAX */
+	/* This thread's CPU time; NULL: no CPU limit. */
+	int64_t (*cpu_ns)(void);
+};
+
+struct parse_output {
+	enum mime_kind kind;      /* what it was read as */
+	const char *charset;      /* "UTF-8", static; NULL when not text */
+	struct str title;         /* UTF-8, white space collapsed, cut */
+	struct str lang;          /* <html lang>, or empty */
+	struct link *links;
+	size_t links_n;
+	uint32_t schemes_dropped; /* mailto:, javascript:, data: ... */
+	uint32_t bad_urls;
+	bool noindex, nofollow, noarchive;  /* by <meta> */
+	uint64_t simhash;         /* 0: too little text */
+	uint32_t words;
+	uint32_t nesting;         /* the most open elements at a time */
+	const char *cut_reason;   /* the limit that was met, static; or NULL */
+};
+
+struct parser;
+
+/* What is kept from document to document: one per thread. */
+struct parser *parser_new(void);
+void parser_free(struct parser **);
+
+/*
+ * Read a document.  Links, title and lang live in `a`; the body may go after
+ * the call.  Damage of any kind gives what could be read and OK; an error is
+ * BROKEN only: the HTML tokenizer ran out of memory.
+ */
+MUST_USE enum err parse_document(struct parser *, const struct parse_input *,
+    struct arena *a, struct parse_output *, struct why *);
+
+#endif
