@@ -245,6 +245,8 @@ loop_step(struct loop *l)
 void
 loop_run(struct loop *l)
 {
+	/* What was prepared before the loop ran has ended its turn too. */
+	run_hooks(l);
 	while (!atomic_load_explicit(&l->stopped, memory_order_relaxed))
 		turn(l, true);
 	while (deliver_mail(l))

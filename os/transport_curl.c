@@ -142,7 +142,7 @@ ended(struct transfer *tr, CURLcode code)
 	if (code == CURLE_COULDNT_CONNECT && try_next_address(tr))
 		return;
 	if (tr->has_end) {
-		finish(tr, tr->end, tr->error);
+		finish(tr, tr->end, tr->reason);
 		return;
 	}
 	end = transport_end_of(tr, code);
@@ -166,7 +166,7 @@ deadline_due(struct timer *timer)
 	bool total = !mono_before(loop_now(tr->t->loop), tr->total_deadline);
 
 	if (tr->has_end) {
-		finish(tr, tr->end, tr->error);
+		finish(tr, tr->end, tr->reason);
 	} else if (tr->phase > PHASE_CONNECTING) {
 		finish(tr, TRANSPORT_TIMEOUT, "the answer took too long");
 	} else if (!transfer_is_direct(tr)) {

@@ -59,16 +59,32 @@ transport_end_of(const struct transfer *tr, CURLcode code)
 	}
 }
 
+/* libcurl would name the address that stands in for the real one. */
+static const char *
+connect_detail(struct transfer *tr)
+{
+	char ip[IP_TEXT_MAX];
+	long os_error = 0;
+
+	ip_to_text(&tr->asked, ip);
+	curl_easy_getinfo(tr->easy, CURLINFO_OS_ERRNO, &os_error);
+	snprintf(tr->reason, sizeof(tr->reason), "%s port %u: %s", ip,
+	    tr->x->port, os_error == 0 ? "no connection" :
+	    strerror((int)os_error));
+	return tr->reason;
+}
+
 const char *
-transport_end_detail(const struct transfer *tr, enum transport_end end,
+transport_end_detail(struct transfer *tr, enum transport_end end,
     CURLcode code)
 {
 	if (end == TRANSPORT_DONE)
 		return "";
-	if (tr->error[0] != '\0' && code != CURLE_OUT_OF_MEMORY)
-		return tr->error;
-	if (code == CURLE_OUT_OF_MEMORY)
+	if (code == CURLE_COULDNT_CONNECT && transfer_is_direct(tr))
+		return connect_detail(tr);
+	if (code == CURLE_OUT_OF_MEMORY && end == TRANSPORT_PROTOCOL)
 		return "a header line is too long";
-	return code == CURLE_OK ? "cut before the end of the head" :
-	    curl_easy_strerror(code);
+	if (code == CURLE_OK)
+		return "cut before the end of the head";
+	return tr->error[0] != '\0' ? tr->error : curl_easy_strerror(code);
 }

@@ -7,7 +7,7 @@ transfer_decide(struct transfer *tr, enum transport_end end, const char *text)
 		return;
 	tr->has_end = true;
 	tr->end = end;
-	snprintf(tr->error, sizeof(tr->error), "%s", text);
+	snprintf(tr->reason, sizeof(tr->reason), "%s", text);
 }
 
 void

@@ -78,7 +78,8 @@ struct transfer {
 	struct resolve_query query;
 	struct curl_slist connect_to;
 	char connect_to_text[64];
-	char error[CURL_ERROR_SIZE];
+	char error[CURL_ERROR_SIZE];       /* libcurl's words */
+	char reason[CURL_ERROR_SIZE];      /* ours, with has_end */
 	/* What the handle is set to, so that only changes are set. */
 	bool is_post, is_head, is_custom, is_http2, is_unverified, is_proxied;
 	bool is_reuse_forbidden;
@@ -123,7 +124,7 @@ void transport_handle_set_proxy(struct transfer *, const struct ip *ip);
 
 /* transport_end.c: libcurl's results in the contract's words. */
 enum transport_end transport_end_of(const struct transfer *, CURLcode);
-const char *transport_end_detail(const struct transfer *, enum transport_end,
+const char *transport_end_detail(struct transfer *, enum transport_end,
     CURLcode);
 
 #endif

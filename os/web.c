@@ -182,15 +182,17 @@ static void
 begin_drain(struct web *w)
 {
 	w->draining = true;
+	/* At once: who connects from now on is told so by the system. */
 	if (w->listener != NULL)
 		lws_set_timeout(w->listener, PENDING_TIMEOUT_USER_OK,
-		    LWS_TO_KILL_ASYNC);
+		    LWS_TO_KILL_SYNC);
 	for (struct list *n = w->conns.next; n != &w->conns; n = n->next) {
 		struct conn *c = LIST_ITEM(n, struct conn, node);
 		c->close = true;
 		if (c->state == CONN_IDLE)
 			web_conn_kill(c);
 	}
+	sem_post(&w->drains);
 }
 
 static void
@@ -490,6 +492,7 @@ free_all(struct web *w)
 		web_request_free(&r);
 	}
 	CHECK(list_empty(&w->conns));
+	sem_destroy(&w->drains);
 	free(w->counters);
 	free(w->scratch);
 	free(w);
@@ -511,6 +514,7 @@ web_open(const struct web_options *options, const struct web_route *routes,
 	w->date_s = -1;
 	list_init(&w->conns);
 	list_init(&w->requests);
+	CHECK(sem_init(&w->drains, 0, 0) == 0);
 	w->scratch = mem_new(w->options.head_bytes_max + 1);
 	w->counters = mem_array((n + 1) * WEB_STATUS_COUNT,
 	    sizeof(*w->counters));
@@ -547,8 +551,11 @@ web_post(struct web *w, struct mail *m)
 void
 web_stop(struct web *w)
 {
-	atomic_store(&w->stopping, true);
+	if (atomic_exchange(&w->stopping, true))
+		return;
 	lws_cancel_service(w->context);
+	while (sem_wait(&w->drains) != 0)
+		CHECK(errno == EINTR);
 }
 
 void
@@ -558,7 +565,7 @@ web_close(struct web **wp)
 
 	if (w == NULL)
 		return;
-	atomic_store(&w->stopping, true);
+	web_stop(w);
 	atomic_store(&w->closing, true);
 	lws_cancel_service(w->context);
 	CHECK(pthread_join(w->thread, NULL) == 0);

@@ -31,8 +31,8 @@
  * member of struct web_route (a table of its callbacks) on a path of its own,
  * static files are a prefix route, TLS and tokens are options of web_open().
  *
- * Thread: web_post(), web_stop() and the counts any; the functions of a request
- * the web thread's only; open and close the owner's.
+ * Thread: web_post() and the counts any; the functions of a request the web
+ * thread's only; open, stop and close the owner's.
  */
 #ifndef OS_WEB_H
 #define OS_WEB_H
@@ -92,11 +92,12 @@ MUST_USE enum err web_open(const struct web_options *,
 uint16_t web_port(const struct web *);
 
 /*
- * End in two steps.  web_stop(): accept nothing more, let idle connections go,
- * say `Connection: close` in what is still answered; mail is delivered on.
- * Then stop whoever answers kept requests.  web_close(): wait at most
- * drain_s_max for the requests under way, deliver the last mail, free all.
- * From then on nobody may post, nor answer a kept request.
+ * End in two steps.  web_stop(): accept nothing more, let idle connections go;
+ * when it returns no handler is called any more (a request that is half here
+ * gets 503), but mail is delivered on and kept requests are answered.  Then
+ * stop whoever answers them.  web_close(): wait at most drain_s_max for what
+ * is under way, deliver the last mail, free all.  From then on nobody may
+ * post, nor answer a kept request.  Neither is called on the web thread.
  */
 void web_stop(struct web *);
 void web_close(struct web **);

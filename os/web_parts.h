@@ -24,6 +24,7 @@
 #include <libwebsockets.h>
 #undef ERR_STATE
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 #include "os/web.h"
@@ -98,6 +99,7 @@ struct web {
 	pthread_t thread;
 	lws_sorted_usec_list_t deadline;
 	bool draining, expired;
+	sem_t drains;                /* posted when draining begins */
 	_Atomic(struct mail *) box;  /* newest first */
 	atomic_bool stopping, closing;
 	/* counters[(routes_n + 1) * WEB_STATUS_COUNT] */

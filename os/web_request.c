@@ -405,7 +405,10 @@ call_handler(struct conn *c)
 
 	r->in_handler = true;
 	r->linger = false;
-	r->route->handle(r);
+	if (r->web->draining)
+		web_fail(r, 503, "closing", "the program is being stopped");
+	else
+		r->route->handle(r);
 	r->in_handler = false;
 	return after_handler(c);
 }

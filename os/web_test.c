@@ -996,7 +996,7 @@ drains(void **state)
 	assert_int_not_equal(connect(late, (void *)&at, sizeof(at)), 0);
 	say_text(half, "b");
 	hear(half, &a, false);
-	assert_int_equal(a.status, 200);
+	assert_int_equal(a.status, 503);
 	assert_non_null(strstr(a.head, "connection: close"));
 	hear(kept, &a, false);
 	assert_int_equal(a.status, 200);

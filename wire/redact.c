@@ -34,7 +34,7 @@ pattern_add_base64(struct redactor *r, struct str value, size_t shift)
 {
 	struct buf in = BUF_INIT, out = BUF_INIT;
 
-	memset(buf_grow(&in, shift), 0, shift);
+	buf_put(&in, "\0\0", shift);
 	buf_put_str(&in, value);
 	digest_put_base64(&out, (const uint8_t *)in.p, in.n);
 	struct str core = str_cut(buf_str(&out), (8 * shift + 5) / 6,

@@ -193,7 +193,7 @@ max_age_parse(struct str s, struct wall now, int64_t *us)
 			return false;
 	if (!str_to_u64(digits, &v))
 		v = UINT64_MAX;
-	if (minus || v == 0)
+	if (minus)
 		*us = END_PAST;
 	else if (v > (uint64_t)(END_LATEST - MAX(now.us, 0)) / US_PER_S)
 		*us = END_LATEST;
