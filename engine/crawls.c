@@ -19,6 +19,8 @@ struct running {
 	struct str *seed_texts;
 	size_t seeds_n;
 	struct str policy_json;
+	struct arena ids;                /* of warcinfo records; ledger's loop */
+	bool first_file_named;
 };
 
 struct crawls {
@@ -54,6 +56,7 @@ running_free(struct running **rp)
 	policy_compiled_free(&r->compiled);
 	redact_free(&r->redactor);
 	arena_free(&r->arena);
+	arena_free(&r->ids);
 	mem_free(rp);
 }
 
@@ -77,25 +80,42 @@ crawls_free(struct crawls **cp)
 
 /* --- seeds ------------------------------------------------------------------------------- */
 
-static struct str
-with_scheme(struct str seed, struct arena *a)
+/* "mailto:x" has a scheme, "localhost:8000" a port. */
+static bool
+has_other_scheme(struct str s)
 {
-	seed = str_trim(seed);
-	if (str_find(seed, STR("://")) < seed.n)
-		return arena_copy(a, seed);
-	return arena_printf(a, "http://%.*s", STR_FMT(seed));
+	size_t colon = str_find_char(s, ':');
+
+	if (colon == 0 || colon + 1 >= s.n || ascii_is_digit(s.p[colon + 1]))
+		return false;
+	for (size_t i = 0; i < colon; i++)
+		if (!ascii_is_alpha(s.p[i]))
+			return false;
+	return true;
 }
 
-static bool
-seed_url(struct running *r, struct str text, struct url *u)
+enum err
+engine_seed(struct str typed, struct arena *a, struct url *out,
+    struct why *w)
 {
+	struct str seed = str_trim(typed);
 	struct url plain;
 
-	return text.n > 0 && url_parse(with_scheme(text, &r->arena), NULL,
-	    &r->arena, &plain, NULL) == OK &&
-	    (plain.scheme == URL_HTTP || plain.scheme == URL_HTTPS) &&
-	    plain.host.n != 0 &&
-	    url_canonical(&plain, NULL, 0, &r->arena, u, NULL) == OK;
+	if (seed.n == 0)
+		return why(w, ERR_INPUT, "it is empty");
+	if (str_find(seed, STR("://")) == seed.n) {
+		if (has_other_scheme(seed))
+			return why(w, ERR_INPUT, "it does not begin with "
+			    "http:// or https://");
+		seed = arena_printf(a, "http://%.*s", STR_FMT(seed));
+	}
+	enum err e = url_parse(seed, NULL, a, &plain, w);
+	if (e != OK)
+		return e;
+	if ((plain.scheme != URL_HTTP && plain.scheme != URL_HTTPS) ||
+	    plain.host.n == 0)
+		return why(w, ERR_INPUT, "only http and https are fetched");
+	return url_canonical(&plain, NULL, 0, a, out, w);
 }
 
 static void
@@ -107,7 +127,7 @@ read_seeds(struct running *r, const struct str *texts, size_t n)
 	r->seed_texts = ARENA_ARRAY(&r->arena, struct str, n);
 	for (size_t i = 0; i < n; i++) {
 		struct url u;
-		if (!seed_url(r, texts[i], &u))
+		if (engine_seed(texts[i], &r->arena, &u, NULL) != OK)
 			continue;
 		hosts[r->seeds_n] = u.host;
 		r->seed_texts[r->seeds_n] = u.href;
@@ -186,9 +206,27 @@ make(const struct crawl_request *q, const struct str *seeds,
 	return OK;
 }
 
+/*
+ * Records are built before it is known into which file they go; they refer to
+ * the newest file's warcinfo, the first file's from the beginning.
+ */
+static void
+publish_warcinfo(struct running *r, const char *id)
+{
+	char *text = arena_bytes(&r->ids, WARC_ID_MAX);
+
+	memcpy(text, id, WARC_ID_MAX);
+	atomic_store_explicit(&r->shared.warcinfo_id, text,
+	    memory_order_release);
+}
+
 static void
 tell_loops(struct crawls *c, struct running *r)
 {
+	char id[WARC_ID_MAX];
+
+	warc_new_id(c->writer, id);
+	publish_warcinfo(r, id);
 	map_put_id(&c->running, r->shared.id, r);
 	for (unsigned i = 0; i < c->fetchers_n; i++)
 		fetcher_order(c->fetchers[i], &r->shared, FETCH_RUN);
@@ -205,8 +243,9 @@ find_seeds(struct running *r, const struct crawl_request *q, size_t *n)
 		struct found *x = &found[*n];
 		struct url u, canonical;
 		*x = (struct found){ .cost = 1, .flags = FOUND_SEED };
-		if (seed_url(r, q->seeds[i], &u) && policy_canonical(
-		    r->compiled, &u, &r->arena, &canonical, NULL) == OK) {
+		if (engine_seed(q->seeds[i], &r->arena, &u, NULL) == OK &&
+		    policy_canonical(r->compiled, &u, &r->arena, &canonical,
+		    NULL) == OK) {
 			x->url = canonical.href;
 			x->key = canonical.host;
 		} else {
@@ -303,6 +342,8 @@ crawls_warcinfo(struct crawls *c, uint32_t id, const char *filename,
 	CHECK(r != NULL);
 	system_hostname(host, sizeof(host));
 	struct warc_info info = {
+		.id = r->first_file_named ? STR_NONE :
+		    str_of(atomic_load(&r->shared.warcinfo_id)),
 		.filename = str_of(filename), .date = clock_wall(),
 		.software = STR("Argiope/" ARGIOPE_VERSION),
 		.hostname = str_of(host), .is_part_of = r->shared.name,
@@ -317,8 +358,7 @@ crawls_warcinfo(struct crawls *c, uint32_t id, const char *filename,
 	};
 	/* Its parts are bounded by the policy's own limits. */
 	CHECK(warc_put_info(c->writer, &info, out, &m, NULL) == OK);
-	char *text = arena_bytes(&r->arena, WARC_ID_MAX);
-	memcpy(text, m.id, WARC_ID_MAX);
-	atomic_store_explicit(&r->shared.warcinfo_id, text,
-	    memory_order_release);
+	if (r->first_file_named)
+		publish_warcinfo(r, m.id);
+	r->first_file_named = true;
 }

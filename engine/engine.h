@@ -68,6 +68,13 @@ struct crawl_request {
 	struct str proxy;            /* wins over the policy's */
 };
 
+/*
+ * A seed as somebody typed it: blanks around it go, "http://" comes before it
+ * where no scheme stands.  Memory: `a`.  Errors: INPUT with the reason.
+ */
+MUST_USE enum err engine_seed(struct str typed, struct arena *a,
+    struct url *out, struct why *);
+
 /* Before engine_start() only (the doors' verbs by mail come with the doors).
  * Errors: INPUT naming the field. */
 MUST_USE enum err engine_begin(struct engine *, const struct crawl_request *,

@@ -1,23 +1,14 @@
-#include "os/file_fake.h"
-
 #include <limits.h>
 #include <pthread.h>
 
 #include "base/hash.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "os/file_fake_own.h"
 
 #define SECTOR_BYTES 512
-#define PAGE_BYTES 4096
 #define FIRST_HANDLE 1000000         /* never the number of a real one */
 #define FREE_WITHOUT_LIMIT (UINT64_C(1) << 40)
-
-/* Sparse: a page that is NULL is zeros. */
-struct image {
-	char **pages;
-	size_t pages_n;
-	uint64_t size;
-};
 
 /* A change that no sync has brought to the disk: a write, or a cut. */
 struct change {
@@ -54,11 +45,6 @@ struct handle {
 	bool writable;
 };
 
-struct plan {
-	uint64_t n, times;
-	enum err e;
-};
-
 static struct {
 	pthread_mutex_t lock;
 	uint64_t seed, picks;
@@ -71,171 +57,14 @@ static struct {
 	size_t changes_n, changes_cap;
 	struct map handles;
 	int next_handle;
-	struct plan plans[FILE_CALLS];
-	uint64_t calls[FILE_CALLS];
 	bool made;
 } d = { .lock = PTHREAD_MUTEX_INITIALIZER, .limit = UINT64_MAX };
-
-/* --- the plan of faults --------------------------------------------------- */
-
-static enum err
-due(struct plan *p)
-{
-	if (p->times == 0)
-		return OK;
-	if (p->n > 1) {
-		p->n--;
-		return OK;
-	}
-	if (p->times != FILE_FAULT_FOREVER)
-		p->times--;
-	return p->e;
-}
-
-/* Count a call; an error when the plan wants it to fail. */
-static enum err
-count(enum file_call call)
-{
-	static const bool changes[FILE_CALLS] = {
-		[FILE_CALL_WRITE] = true, [FILE_CALL_SYNC] = true,
-		[FILE_CALL_CUT] = true, [FILE_CALL_ALLOCATE] = true,
-		[FILE_CALL_RENAME] = true, [FILE_CALL_REMOVE] = true,
-		[FILE_CALL_SYNC_DIR] = true, [FILE_CALL_MAKE_DIR] = true,
-	};
-
-	d.calls[call]++;
-	enum err e = due(&d.plans[call]);
-	if (!changes[call])
-		return e;
-	d.calls[FILE_CALL_CHANGE]++;
-	enum err change = due(&d.plans[FILE_CALL_CHANGE]);
-	return e != OK ? e : change;
-}
-
-void
-file_fault(enum file_call call, uint64_t n, uint64_t times, enum err e)
-{
-	CHECK(call < FILE_CALLS && n > 0 && e != OK);
-	pthread_mutex_lock(&d.lock);
-	d.plans[call] = (struct plan){ n, times, e };
-	pthread_mutex_unlock(&d.lock);
-}
-
-void
-file_faults_end(void)
-{
-	pthread_mutex_lock(&d.lock);
-	memset(d.plans, 0, sizeof(d.plans));
-	pthread_mutex_unlock(&d.lock);
-}
-
-uint64_t
-file_calls(enum file_call call)
-{
-	pthread_mutex_lock(&d.lock);
-	uint64_t n = d.calls[call];
-	pthread_mutex_unlock(&d.lock);
-	return n;
-}
 
 /* 0 to n, n included, by the seed. */
 static uint64_t
 pick(uint64_t n)
 {
 	return hash_u64(d.seed ^ hash_u64(++d.picks)) % (n + 1);
-}
-
-/* --- images --------------------------------------------------------------- */
-
-static char *
-page_of(struct image *m, uint64_t at)
-{
-	size_t i = (size_t)(at / PAGE_BYTES);
-
-	if (i >= m->pages_n) {
-		size_t n = MAX(i + 1, m->pages_n * 2);
-		m->pages = mem_resize(m->pages, n, sizeof(*m->pages));
-		memset(m->pages + m->pages_n, 0,
-		    (n - m->pages_n) * sizeof(*m->pages));
-		m->pages_n = n;
-	}
-	if (m->pages[i] == NULL)
-		m->pages[i] = mem_new(PAGE_BYTES);
-	return m->pages[i] + at % PAGE_BYTES;
-}
-
-static bool
-all_zero(const char *p, size_t n)
-{
-	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
-}
-
-static bool
-is_hole(const struct image *m, uint64_t at)
-{
-	size_t i = (size_t)(at / PAGE_BYTES);
-
-	return i >= m->pages_n || m->pages[i] == NULL;
-}
-
-static void
-image_write(struct image *m, uint64_t at, const char *p, size_t n)
-{
-	m->size = MAX(m->size, at + n);
-	for (size_t done = 0, part; done < n; done += part, at += part) {
-		part = (size_t)MIN(n - done, PAGE_BYTES - at % PAGE_BYTES);
-		if (!is_hole(m, at) || !all_zero(p + done, part))
-			memcpy(page_of(m, at), p + done, part);
-	}
-}
-
-static size_t
-image_read(const struct image *m, uint64_t at, char *p, size_t n)
-{
-	if (at >= m->size)
-		return 0;
-	n = (size_t)MIN(n, m->size - at);
-	for (size_t done = 0, part; done < n; done += part, at += part) {
-		part = (size_t)MIN(n - done, PAGE_BYTES - at % PAGE_BYTES);
-		if (is_hole(m, at))
-			memset(p + done, 0, part);
-		else
-			memcpy(p + done, m->pages[at / PAGE_BYTES] +
-			    at % PAGE_BYTES, part);
-	}
-	return n;
-}
-
-/* What lies behind the new size must read as zeros if it grows again. */
-static void
-image_cut(struct image *m, uint64_t size)
-{
-	if (size % PAGE_BYTES != 0 && !is_hole(m, size))
-		memset(page_of(m, size), 0, PAGE_BYTES - size % PAGE_BYTES);
-	for (size_t i = (size_t)((size + PAGE_BYTES - 1) / PAGE_BYTES);
-	    i < m->pages_n; i++)
-		mem_free(&m->pages[i]);
-	m->size = size;
-}
-
-static void
-image_free(struct image *m)
-{
-	for (size_t i = 0; i < m->pages_n; i++)
-		free(m->pages[i]);
-	mem_free(&m->pages);
-	*m = (struct image){ 0 };
-}
-
-static void
-image_copy(struct image *to, const struct image *from)
-{
-	image_free(to);
-	for (size_t i = 0; i < from->pages_n; i++)
-		if (from->pages[i] != NULL)
-			image_write(to, (uint64_t)i * PAGE_BYTES,
-			    from->pages[i], PAGE_BYTES);
-	to->size = from->size;
 }
 
 /* --- files ---------------------------------------------------------------- */
@@ -587,9 +416,8 @@ file_fake_reset(uint64_t seed)
 	d.seed = seed;
 	d.picks = d.next_id = 0;
 	d.limit = UINT64_MAX;
-	memset(d.plans, 0, sizeof(d.plans));
-	memset(d.calls, 0, sizeof(d.calls));
 	pthread_mutex_unlock(&d.lock);
+	file_faults_reset();
 }
 
 void
@@ -650,7 +478,7 @@ enter(enum file_call call)
 {
 	pthread_mutex_lock(&d.lock);
 	make_once();
-	return count(call);
+	return file_fault_due(call, NULL);
 }
 
 static enum err
@@ -773,14 +601,17 @@ fake_write(int fd, uint64_t at, const void *p, size_t n)
 static enum err
 fake_sync(int fd)
 {
-	enum err e = enter(FILE_CALL_SYNC);
-	struct inode *f = file_of(fd, false);
+	bool stopped;
 
+	pthread_mutex_lock(&d.lock);
+	make_once();
+	enum err e = file_fault_due(FILE_CALL_SYNC, &stopped);
+	struct inode *f = file_of(fd, false);
 	if (f == NULL)
 		return leave(ERR_IO);
 	if (e == OK)
 		sync_file(f);
-	else
+	else if (!stopped)
 		forget_changes(f);
 	return leave(e);
 }

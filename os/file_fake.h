@@ -29,7 +29,8 @@ enum file_call {
 	FILE_CALL_RENAME,            /* rename_new and replace */
 	FILE_CALL_REMOVE, FILE_CALL_SYNC_DIR, FILE_CALL_MAKE_DIR,
 	FILE_CALL_LIST, FILE_CALL_FREE_BYTES,
-	FILE_CALL_CHANGE,            /* any that changes the disk, or syncs */
+	FILE_CALL_CHANGE,            /* any of write, sync, cut, allocate, */
+	                             /* rename, remove, sync_dir, make_dir */
 	FILE_CALLS
 };
 #define FILE_FAULT_FOREVER UINT64_MAX
@@ -47,6 +48,10 @@ void file_fake_limit(uint64_t bytes);
  * From now on the n-th call of a kind (1: the next), and `times` - 1 more after
  * it, fail with `e`.  One plan per kind; a new one replaces it; times 0 ends
  * it.  A call that FILE_CALL_CHANGE counts is counted for its own kind too.
+ *
+ * FILE_CALL_CHANGE with FILE_FAULT_FOREVER is a machine that stops at the n-th
+ * change: a sync that fails by it has done nothing at all.  Follow it by
+ * file_faults_end() and file_fake_power_cut() or file_fake_kill().
  */
 void file_fault(enum file_call, uint64_t n, uint64_t times, enum err e);
 void file_faults_end(void);

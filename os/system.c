@@ -1,6 +1,7 @@
 #include "os/system.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -27,6 +28,18 @@ system_open_files(void)
 	    getrlimit(RLIMIT_NOFILE, &r) != 0)
 		return 1024;
 	return r.rlim_cur;
+}
+
+void
+system_ignore_sigpipe(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+}
+
+int64_t
+system_pid(void)
+{
+	return getpid();
 }
 
 bool

@@ -9,6 +9,10 @@
 unsigned system_cores(void);           /* that this process may use; >= 1 */
 /* Raise the limit of open files as far as it goes; returns it. */
 uint64_t system_open_files(void);
+/* A reader that left is an error of write(2), not the end of the program. */
+void system_ignore_sigpipe(void);
+/* The number of this process. */
+int64_t system_pid(void);
 bool system_is_terminal(int fd);
 /* Columns of the terminal behind `fd`; 80 when it is none. */
 unsigned system_columns(int fd);

@@ -24,6 +24,8 @@
  *   request_sent would be wrong.
  */
 #include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
 
 #include "os/clock.h"
 #include "os/transport_transfer.h"
@@ -152,11 +154,12 @@ ended(struct transfer *tr, CURLcode code)
 static bool
 is_tcp_connected(const struct transfer *tr)
 {
-	curl_off_t us = 0;
+	struct sockaddr_storage peer;
+	socklen_t n = sizeof(peer);
 
-	/* Before there is a socket it would be the last exchange's time. */
-	return tr->opened && curl_easy_getinfo(tr->easy,
-	    CURLINFO_CONNECT_TIME_T, &us) == CURLE_OK && us > 0;
+	/* libcurl tells only when TLS is done, too. */
+	return tr->opened &&
+	    getpeername(tr->fd, (struct sockaddr *)&peer, &n) == 0;
 }
 
 static void
@@ -445,9 +448,17 @@ curl_transport_free(struct transport **tp)
 	*tp = NULL;
 }
 
+/*
+ * With CURLOPT_NOSIGNAL libcurl leaves SIGPIPE to us, and OpenSSL writes
+ * without MSG_NOSIGNAL: a peer that goes would end the process.
+ */
 static void
 start_libcurl(void)
 {
+	struct sigaction now;
+
+	if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+		signal(SIGPIPE, SIG_IGN);
 	CHECK(curl_global_init(CURL_GLOBAL_ALL) == CURLE_OK);
 }
 

@@ -461,14 +461,26 @@ web_on_head(struct conn *c, struct lws *wsi, struct str path)
 int
 web_on_body(struct conn *c, struct str bytes)
 {
-	/* What a refused request still sends is thrown away. */
-	if (c->state != CONN_BODY || bytes.n == 0)
-		return 0;
-	CHECK(c->request->body.n + bytes.n <= c->request->body_bytes);
+	struct web_request *r = c->request;
+
+	if (c->state != CONN_BODY || bytes.n == 0) {
+		/*
+		 * What a refused request still sends is thrown away.  Else it
+		 * is a next request that 4.3 took for more of this body.
+		 */
+		if (bytes.n > 0 && r != NULL && !r->linger)
+			c->close = true;
+		return bytes.n > 0 && c->state == CONN_IDLE ? -1 : 0;
+	}
+	size_t n = (size_t)MIN(bytes.n, r->body_bytes - r->body.n);
 	c->web->turns++;
-	buf_put(&c->request->body, bytes.p, bytes.n);
-	web_add(&c->web->bytes_in, bytes.n);
-	return 0;
+	buf_put(&r->body, bytes.p, n);
+	web_add(&c->web->bytes_in, n);
+	if (n == bytes.n)
+		return 0;
+	/* 4.3 gives what follows along, and never says that the body ended. */
+	c->close = true;
+	return call_handler(c);
 }
 
 int

@@ -45,7 +45,7 @@ retry() {
 	local n
 	for n in 1 2 3 4; do
 		"$@" && return 0
-		[ "$n" = 4 ] || { say "failed, once more: $*"; sleep $((n * 3)); }
+		[ "$n" = 4 ] || { say "that failed, once more"; sleep $((n * 3)); }
 	done
 	return 1
 }
@@ -78,9 +78,10 @@ apt_update() {
 	update_done=1
 }
 
-# Does apt know a version of this package?
-available() {
-	apt-cache policy "$1" 2>/dev/null | grep -q '^  Candidate: [^(]'
+# The version of this package that apt would install, or nothing.
+candidate() {
+	apt-cache policy "$1" 2>/dev/null |
+	    awk '$1 == "Candidate:" && $2 != "(none)" { print $2 }'
 }
 
 # The lines of packages.txt in groups $*, as "a|b" words.
@@ -113,10 +114,11 @@ install_packages() {
 	[ ${#words[@]} -gt 0 ] || return 0
 	can_be_root || die "these packages are missing, and I am neither root" \
 	    "nor may I use sudo:" "${words[*]}" "-- install them and call again"
+	# On a bare machine apt knows nothing yet.
+	[ -n "$(candidate gcc)" ] || apt_update || true
 	for word in "${words[@]}"; do
 		for name in ${word//|/ }; do
-			available "$name" || apt_update || true
-			available "$name" && break
+			[ -n "$(candidate "$name")" ] && break
 		done
 		names+=("$name")
 	done
@@ -437,9 +439,8 @@ package_of() {
 from_release() {
 	local v package
 	package=$(package_of "$1")
-	v=$(apt-cache policy "$package" 2>/dev/null |
-	    awk '$1 == "Candidate:" { print $2 }')
-	[ "$v" != '(none)' ] && acceptable "$1" "$v" && can_be_root || return 1
+	v=$(candidate "$package")
+	acceptable "$1" "$v" && can_be_root || return 1
 	say "installing $package"
 	install_names "$package"
 	system_has "$1"

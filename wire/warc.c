@@ -519,7 +519,12 @@ warc_put_document(struct warc_writer *w, const struct warc_document *r,
 
 	memset(m, 0, sizeof(*m));
 	m->type = r->type;
-	warc_new_id(w, m->id);
+	if (r->id.n == WARC_ID_TEXT) {
+		memcpy(m->id, r->id.p, WARC_ID_TEXT);
+		m->id[WARC_ID_TEXT] = '\0';
+	} else {
+		warc_new_id(w, m->id);
+	}
 	buf_clear(&w->names);
 	buf_clear(&w->uri);
 	buf_clear(&w->requested);
@@ -594,7 +599,7 @@ warc_put_info(struct warc_writer *w, const struct warc_info *i,
 	    redact_text(w->redactor, block, &clean_text, &names))
 		block = buf_str(&clean_text);
 	struct warc_document r = {
-		.type = WARC_WARCINFO, .date = i->date,
+		.type = WARC_WARCINFO, .id = i->id, .date = i->date,
 		.filename = i->filename, .block = &block, .block_n = 1,
 		.content_type = STR("application/warc-fields"),
 	};

@@ -139,6 +139,7 @@ MUST_USE enum err warc_put_exchange_sink(struct warc_writer *,
 /* A record of any other type: warcinfo, metadata, resource, conversion. */
 struct warc_document {
 	enum warc_type type;
+	struct str id;                 /* 36 characters; empty: a new one */
 	struct str target_uri;         /* empty: left out */
 	struct wall date;
 	struct str ip;
@@ -157,6 +158,7 @@ MUST_USE enum err warc_put_document(struct warc_writer *,
 
 /* What the warcinfo record says; empty values are left out. */
 struct warc_info {
+	struct str id;                 /* as in struct warc_document */
 	struct str filename;           /* the final one, for ever */
 	struct wall date;
 	struct str software, hostname, operator_name, is_part_of, robots,

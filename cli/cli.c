@@ -1,0 +1,245 @@
+#include "cli/cli.h"
+
+#include <errno.h>
+
+#include "os/file.h"
+#include "os/log.h"
+
+#define SERVICE_DIR "/var/lib/argiope"
+
+/* --- options ---------------------------------------------------------------- */
+
+static size_t
+row_of(const struct cli *c, const char *name)
+{
+	for (size_t i = 0; i < c->verb->rows_n; i++)
+		if (strcmp(c->verb->rows[i].name, name) == 0)
+			return i;
+	return SIZE_MAX;
+}
+
+bool
+cli_has(const struct cli *c, const char *name)
+{
+	return row_of(c, name) != SIZE_MAX;
+}
+
+size_t
+cli_count(const struct cli *c, const char *name)
+{
+	return option_count(&c->options, row_of(c, name));
+}
+
+const char *
+cli_text(const struct cli *c, const char *name, const char *otherwise)
+{
+	return option_text(&c->options, row_of(c, name), otherwise);
+}
+
+const char *
+cli_nth(const struct cli *c, const char *name, size_t i)
+{
+	CHECK(i < cli_count(c, name));
+	return c->options.given[row_of(c, name)].texts[i];
+}
+
+int64_t
+cli_number(const struct cli *c, const char *name, int64_t otherwise)
+{
+	return option_number(&c->options, row_of(c, name), otherwise);
+}
+
+bool
+cli_json(const struct cli *c)
+{
+	return cli_has(c, "json") && cli_count(c, "json") > 0;
+}
+
+/* --- the configuration -------------------------------------------------------- */
+
+static enum err
+read_file(struct cli *c, const char *path, struct why *w)
+{
+	struct buf text = BUF_INIT;
+	enum err e = file_load(path, CONF_FILE_BYTES_MAX, &text, w);
+
+	if (e == OK)
+		e = conf_file(&c->conf, buf_str(&text), path, w);
+	buf_free(&text);
+	return e;
+}
+
+static enum err
+settle(struct cli *c, const char *const *environment, struct why *w)
+{
+	enum err e = OK;
+
+	for (size_t i = 0; e == OK && i < cli_count(c, "config"); i++)
+		e = read_file(c, cli_nth(c, "config", i), w);
+	if (e == OK)
+		e = conf_env(&c->conf, environment, w);
+	for (size_t i = 0; e == OK && i < cli_count(c, "set"); i++)
+		e = conf_flag(&c->conf, str_of(cli_nth(c, "set", i)), w);
+	if (e == OK && cli_count(c, "data") > 0)
+		e = conf_put(&c->conf, CONF_DATA_DIR,
+		    str_of(cli_text(c, "data", "")), CONF_FROM_FLAG, "--data",
+		    w);
+	return e == OK ? conf_check(&c->conf, w) : e;
+}
+
+enum err
+cli_open(struct cli *c, const struct option_verb *verb, int argc,
+    const char *const *argv, const char *const *environment, struct why *w)
+{
+	*c = (struct cli){ .verb = verb, .arena = ARENA_INIT };
+	conf_init(&c->conf);
+	enum err e = options_read(verb, argc, argv, &c->options, w);
+	if (e == OK && cli_count(c, "help") == 0)
+		e = settle(c, environment, w);
+	if (e != OK)
+		cli_close(c);
+	return e;
+}
+
+void
+cli_close(struct cli *c)
+{
+	options_free(&c->options);
+	conf_free(&c->conf);
+	arena_free(&c->arena);
+}
+
+/* --- speaking --------------------------------------------------------------------- */
+
+int
+cli_fail(const struct why *w)
+{
+	fflush(stdout);
+	fprintf(stderr, CLI_PROGRAM ": %s\n", w->text[0] != '\0' ? w->text :
+	    err_text(w->err));
+	return err_exit(w->err == OK ? ERR_IO : w->err);
+}
+
+int
+cli_end(int code)
+{
+	bool fine = fflush(stdout) == 0 && !ferror(stdout);
+
+	/* Who closed the pipe has read enough: no word about it. */
+	if (fine || errno == EPIPE)
+		return code;
+	struct why w = WHY_INIT;
+	return cli_fail((why_errno(&w, ERR_IO,
+	    "standard output cannot be written"), &w));
+}
+
+void
+cli_put(struct buf *b)
+{
+	fwrite(b->p, 1, b->n, stdout);
+	buf_clear(b);
+}
+
+/* --- places ------------------------------------------------------------------------ */
+
+bool
+cli_is_there(const char *path)
+{
+	int fd;
+
+	/* A directory opens for reading too. */
+	if (file_open(path, FILE_READ, &fd, NULL) != OK)
+		return false;
+	file_close(&fd);
+	return true;
+}
+
+enum err
+cli_data_dir(struct cli *c, struct why *w)
+{
+	struct str set = conf_str(&c->conf, CONF_DATA_DIR);
+	const char *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+
+	if (set.n > 0)
+		c->data_dir = set.p;
+	else if (getenv("INVOCATION_ID") != NULL)
+		c->data_dir = SERVICE_DIR;
+	else if (xdg != NULL && xdg[0] == '/')
+		c->data_dir = arena_printf(&c->arena, "%s/argiope", xdg).p;
+	else if (home != NULL && home[0] == '/')
+		c->data_dir = arena_printf(&c->arena,
+		    "%s/.local/share/argiope", home).p;
+	else
+		return why(w, ERR_CONFIG, "there is no home directory to keep "
+		    "data in; name one with --data DIR");
+	return OK;
+}
+
+enum err
+cli_dir(struct cli *c, const char *path, const char **out, struct why *w)
+{
+	enum err e = file_make_dir(path, w);
+
+	if (e != OK)
+		return e;
+	char *real = realpath(path, NULL);
+	if (real == NULL)
+		return why_errno(w, err_from_errno(errno), "%s", path);
+	*out = arena_copy(&c->arena, str_of(real)).p;
+	free(real);
+	return OK;
+}
+
+static enum err
+read_input(struct buf *b, struct why *w)
+{
+	size_t n;
+
+	do {
+		buf_reserve(b, 65536);
+		n = fread(b->p + b->n, 1, 65536, stdin);
+		b->n += n;
+	} while (n > 0 && b->n <= CLI_FILE_BYTES_MAX);
+	if (ferror(stdin))
+		return why_errno(w, ERR_IO, "standard input cannot be read");
+	if (b->n > CLI_FILE_BYTES_MAX)
+		return why(w, ERR_FULL, "standard input is longer than %zu "
+		    "bytes", CLI_FILE_BYTES_MAX);
+	return OK;
+}
+
+enum err
+cli_file(struct cli *c, const char *path, struct str *out, struct why *w)
+{
+	struct buf b = BUF_INIT;
+	enum err e = strcmp(path, "-") == 0 ? read_input(&b, w) :
+	    file_load(path, CLI_FILE_BYTES_MAX, &b, w);
+
+	if (e == OK)
+		*out = arena_copy(&c->arena, buf_str(&b));
+	buf_free(&b);
+	return e;
+}
+
+enum err
+cli_log(struct cli *c, bool foreground, struct why *w)
+{
+	struct str file = conf_str(&c->conf, CONF_LOG_FILE);
+	enum log_level level = (enum log_level)conf_choice(&c->conf,
+	    CONF_LOG_LEVEL);
+	int fd = 2;
+
+	if (foreground && c->conf.values[CONF_LOG_LEVEL].origin ==
+	    CONF_FROM_DEFAULT)
+		level = LOG_WARN;
+	if (file.n > 0) {
+		/* Stays open as long as the process. */
+		FILE *f = fopen(file.p, "ae");
+		if (f == NULL)
+			return why_errno(w, ERR_CONFIG, "log.file: %s cannot "
+			    "be opened", file.p);
+		fd = fileno(f);
+	}
+	log_open(level, fd, conf_choice(&c->conf, CONF_LOG_FORMAT) == 1);
+	return OK;
+}

@@ -1,0 +1,32 @@
+/*
+ * format -- numbers and foreign texts as people read them.
+ *
+ * What comes from a server is shown as printable ASCII only: it must not move
+ * the cursor of the one who watches.
+ */
+#ifndef CLI_FORMAT_H
+#define CLI_FORMAT_H
+
+#include "base/bytes.h"
+
+#define FORMAT_MAX 32
+/* "1,234,567" */
+const char *format_count(uint64_t, char out[static FORMAT_MAX]);
+/* "12.3 MB": powers of 1,000. */
+const char *format_bytes(uint64_t, char out[static FORMAT_MAX]);
+/* "123", "12.3", "0.4": at most three digits that matter. */
+const char *format_rate(double, char out[static FORMAT_MAX]);
+/* At most `max` bytes; what is no printable ASCII as \xHH. */
+void format_safe(struct buf *, struct str, size_t max);
+/* A word for a shell: quoted where it must be. */
+void format_shell(struct buf *, const char *word);
+
+/* JSON members: `,"name":value`; the comma only behind another member. */
+void json_str(struct buf *, const char *name, struct str);
+void json_u64(struct buf *, const char *name, uint64_t);
+void json_real(struct buf *, const char *name, double);  /* 3 decimals */
+void json_bool(struct buf *, const char *name, bool);
+/* `,"name":` for what follows, such as `[` or `{`. */
+void json_name(struct buf *, const char *name);
+
+#endif
