@@ -279,6 +279,8 @@ crawls_begin(struct crawls *c, const struct crawl_request *q, uint32_t *id,
 		.warc_dir = q->warc_dir,
 		.max_items = q->policy->limits.max_items == POLICY_NONE ? 0 :
 		    (uint64_t)q->policy->limits.max_items,
+		.host_urls_max = q->policy->traps.host_urls_max == TRAP_NONE ?
+		    0 : (uint64_t)q->policy->traps.host_urls_max,
 	};
 	tell_loops(c, r);
 	return frontier_begin(c->frontier, &spec, found, found_n, NULL, id, w);

@@ -566,6 +566,16 @@ fake_read(int fd, uint64_t at, void *p, size_t n, size_t *got)
 	return leave(e);
 }
 
+/* Whole sectors, as disks and page caches have it. */
+static size_t
+part_of_write(uint64_t at, size_t n)
+{
+	uint64_t end = at + pick(n);
+
+	end -= end % SECTOR_BYTES;
+	return end <= at ? 0 : (size_t)(end - at);
+}
+
 /* As much as the limit lets through; a failing call does a part. */
 static enum err
 write_limited(struct inode *f, uint64_t at, const char *p, size_t n,
@@ -576,7 +586,7 @@ write_limited(struct inode *f, uint64_t at, const char *p, size_t n,
 	    UINT64_MAX : f->now.size + (d.limit - MIN(used, d.limit)));
 
 	if (e != OK)
-		n = (size_t)pick(n);
+		n = part_of_write(at, n);
 	if (at + n > may_end) {
 		n = at < may_end ? (size_t)(may_end - at) : 0;
 		e = ERR_DISK_FULL;

@@ -8,7 +8,7 @@
  *     remove            synced any beginning survives
  *     a failed sync     drops what was to be synced, for ever: reads show it,
  *                       the disk never has it, the next sync succeeds (Linux)
- *     a failed write    may have written a part
+ *     a failed write    may have written a part, up to a sector's end
  *
  * Directories are there for good as soon as they are made.  One disk per
  * process.  All choices come from the seed.  Thread: any (one mutex).

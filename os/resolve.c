@@ -311,9 +311,10 @@ answered(void *arg, int status, int timeouts, struct ares_addrinfo *info)
 	const struct resolver_options *o = &n->r->options;
 	n->asked = NULL;
 	seconds = o->negative_s;
-	if (status == ARES_SUCCESS && info != NULL)
-		seconds = MAX(MIN(take_answer(n, info), o->ttl_s_max),
-		    o->ttl_s_min);
+	if (status == ARES_SUCCESS && info != NULL) {
+		seconds = take_answer(n, info);
+		seconds = MAX(MIN(seconds, o->ttl_s_max), o->ttl_s_min);
+	}
 	if (info != NULL)
 		ares_freeaddrinfo(info);
 	if (n->n == 0) {

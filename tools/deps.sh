@@ -221,11 +221,12 @@ apt_private() {
 	    "$@" </dev/null
 }
 
-# open_suite NAME: read that suite's signed lists, once.
+# open_suite NAME: read that suite's signed lists, or fail, once.
 open_suite() {
 	local mirror options
 	suite=$1
 	[ ! -e "$work/$suite/ready" ] || return 0
+	[ ! -e "$work/$suite/sources.list" ] || return 1
 	mirror=$(mirrors | head -n 1)
 	[ -n "$mirror" ] || die "apt has no Debian mirror configured;" \
 	    "set ARGIOPE_MIRROR to one"
@@ -236,7 +237,8 @@ open_suite() {
 	    deb-src "$options" "$mirror" "$suite" >"$work/$suite/sources.list"
 	say "reading the lists of Debian $suite"
 	retry apt_private apt-get update >"$work/$suite/log" 2>&1 || {
-		tail -n 5 "$work/$suite/log" >&2
+		say "Debian $suite cannot be read:" \
+		    "$(grep -m 1 '^E: ' "$work/$suite/log")"
 		return 1
 	}
 	# apt-get update succeeds with a warning where a list is missing.
@@ -458,7 +460,7 @@ ways_of() {
 from_newer() {
 	local s way
 	for s in $suites; do
-		open_suite "$s" || { say "Debian $s cannot be read"; continue; }
+		open_suite "$s" || continue
 		for way in $(ways_of "$1"); do
 			("$way") && return 0
 		done

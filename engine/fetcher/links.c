@@ -73,8 +73,10 @@ judge(struct finder *x, const struct link *l)
 		v.take = false;
 		v.reason = t.reason;
 	}
-	add(x, &u, v.take ? v.cost : lease->cost, depth,
-	    v.take && v.embed ? FOUND_EMBED : 0,
+	uint8_t flags = v.take && v.embed ? FOUND_EMBED : 0;
+	if (l->kind == LINK_SITEMAP)
+		flags = FOUND_SITEMAP;
+	add(x, &u, v.take ? v.cost : lease->cost, depth, flags,
 	    v.take ? SKIP_NONE : (uint8_t)v.reason);
 }
 
@@ -120,38 +122,46 @@ links_find(struct page *p)
 	s->found_n = x.n;
 }
 
+static void
+add_sitemap(struct finder *x, const struct url *plain, const struct lease *l)
+{
+	struct page *p = x->page;
+	struct url u;
+
+	if (policy_canonical(p->crawl->shared->policy, plain,
+	    &p->submission.arena, &u, NULL) == OK)
+		add(x, &u, l->cost, l->depth, FOUND_SITEMAP, SKIP_NONE);
+}
+
 void
 links_from_robots(struct page *p, struct origin *o)
 {
-	struct submission *s = &p->submission;
 	const struct policy *policy = policy_of(p->crawl->shared->policy);
-	struct finder x = { .page = p };
-	struct url robots, u, plain;
+	struct finder x = { .at = NULL };
+	struct url robots, u;
 
-	if (!policy->sitemaps || robots_facts(o->robots).sitemaps_n == 0 ||
-	    s->found_n != 0)
+	if (!policy->sitemaps || o->sitemaps_told ==
+	    p->crawl->shared->id + 1)
 		return;
-	size_t n = robots_facts(o->robots).sitemaps_n;
-	x.at = ARENA_ARRAY(&s->arena, struct found, n);
-	struct str text = arena_printf(&s->arena, "%.*s/robots.txt",
-	    STR_FMT(o->text));
-	if (url_parse(text, NULL, &s->arena, &robots, NULL) != OK)
-		return;
+	o->sitemaps_told = p->crawl->shared->id + 1;
 	/* They go out with a submission of their own: this page may fail. */
 	struct page *carrier = page_new(p->fetcher, p->crawl, PAGE_OF_ROBOTS);
+	struct submission *s = &carrier->submission;
+	size_t n = robots_facts(o->robots).sitemaps_n;
 	x.page = carrier;
-	for (size_t i = 0; i < n; i++) {
-		if (robots_sitemap_url(o->robots, i, &robots,
-		    &carrier->submission.arena, &plain, NULL) != OK ||
-		    policy_canonical(p->crawl->shared->policy, &plain,
-		    &carrier->submission.arena, &u, NULL) != OK)
-			continue;
-		add(&x, &u, p->submission.lease.cost, p->submission.lease.depth,
-		    FOUND_SITEMAP, SKIP_NONE);
-	}
-	carrier->submission.found = ARENA_ARRAY(&carrier->submission.arena,
-	    struct found, x.n);
-	memcpy(carrier->submission.found, x.at, x.n * sizeof(*x.at));
-	carrier->submission.found_n = x.n;
+	x.at = ARENA_ARRAY(&s->arena, struct found, n + 1);
+	struct str text = arena_printf(&s->arena, "%.*s/robots.txt",
+	    STR_FMT(o->text));
+	CHECK(url_parse(text, NULL, &s->arena, &robots, NULL) == OK);
+	for (size_t i = 0; i < n; i++)
+		if (robots_sitemap_url(o->robots, i, &robots, &s->arena, &u,
+		    NULL) == OK)
+			add_sitemap(&x, &u, &p->submission.lease);
+	/* Where none is named, the usual place is worth one request. */
+	if (n == 0 && url_parse(STR("/sitemap.xml"), &robots, &s->arena, &u,
+	    NULL) == OK)
+		add_sitemap(&x, &u, &p->submission.lease);
+	s->found = x.at;
+	s->found_n = x.n;
 	page_finish(carrier, OUTCOME_NONE, 0, STR_NONE);
 }

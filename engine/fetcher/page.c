@@ -3,6 +3,7 @@
  * on to the next with page_go(), or waits for something that will.
  */
 #include "engine/fetcher/state.h"
+#include "engine/parser/sitemap.h"
 #include "engine/policy/address.h"
 #include "os/clock.h"
 
@@ -684,6 +685,23 @@ decode(struct page *p)
 	p->content = buf_str(&p->decoded);
 }
 
+/* sitemap.xml.gz is a file of its own, not a content coding. */
+static void
+parse_packed_sitemap(struct page *p, struct parse_input *in)
+{
+	struct buf xml = BUF_INIT;
+
+	if ((p->submission.lease.flags & FOUND_SITEMAP) &&
+	    sitemap_gunzip(in->body, SITEMAP_BYTES_MAX, &xml, NULL) == OK) {
+		in->body = buf_str(&xml);
+		in->content_type = STR("application/xml");
+		if (parse_document(p->fetcher->parser, in,
+		    &p->submission.arena, &p->parsed, NULL) != OK)
+			p->parsed.links_n = 0;
+	}
+	buf_free(&xml);
+}
+
 static void
 step_parse(struct page *p)
 {
@@ -709,8 +727,11 @@ step_parse(struct page *p)
 	    STR("X-Content-Type-Options")), STR("nosniff"));
 	if (h->status >= 200 && h->status < 300 && p->content.n > 0 &&
 	    parse_document(p->fetcher->parser, &in, &p->submission.arena,
-	    &p->parsed, NULL) == OK)
+	    &p->parsed, NULL) == OK) {
+		if (p->parsed.kind == MIME_GZIP)
+			parse_packed_sitemap(p, &in);
 		links_find(p);
+	}
 	p->submission.simhash = p->parsed.simhash;
 	page_go(p, p->fetcher->settings->archive ? PAGE_DEDUPE : PAGE_ARCHIVE);
 }
@@ -840,6 +861,9 @@ step_report(struct page *p)
 	struct fetcher *f = p->fetcher;
 	struct fetch_event e;
 
+	if (p->crawl->traps != NULL && p->submission.outcome == OUTCOME_ITEM)
+		trap_note(p->crawl->traps, &page_hop(p)->url,
+		    !p->submission.duplicate && !p->submission.near_duplicate);
 	if (f->options.event != NULL && p->kind == PAGE_URL &&
 	    p->submission.outcome != OUTCOME_RETURNED) {
 		page_event(p, &e);

@@ -65,7 +65,7 @@ struct origin {
 	struct robots *robots;
 	bool unreachable;                /* by network: reason below */
 	enum exception reason;
-	bool sitemaps_told;
+	uint32_t sitemaps_told;          /* id + 1 of the crawl told last */
 	struct mono fetched_at;          /* when to look again is counted */
 	int64_t ttl_s;
 	struct list waiting;             /* pages that must know */

@@ -89,6 +89,7 @@ crawl_spec_put(const struct crawl_spec *s, struct buf *out)
 	buf_put_field(out, s->options);
 	buf_put_field(out, s->warc_dir);
 	buf_put_varint(out, s->max_items);
+	buf_put_varint(out, s->host_urls_max);
 }
 
 bool
@@ -104,6 +105,7 @@ crawl_spec_parse(struct str value, struct arena *a, struct crawl_spec *s)
 	s->options = read_field(&in);
 	s->warc_dir = read_field(&in);
 	s->max_items = read_varint(&in);
+	s->host_urls_max = read_varint(&in);
 	return !in.bad;
 }
 
@@ -175,6 +177,7 @@ crawl_note_bytes(const struct crawl *c, struct buf *out)
 	buf_put_varint(out, c->next_seq);
 	buf_put_varint(out, c->next_log);
 	buf_put_varint(out, c->max_items);
+	buf_put_varint(out, c->host_urls_max);
 	buf_put_field(out, c->name);
 	buf_put_field(out, c->warc_dir);
 	put_counts(out, &c->view.counts);
@@ -197,6 +200,7 @@ crawl_from_note(struct frontier *f, struct str note)
 	c->next_seq = read_varint(&in);
 	c->next_log = read_varint(&in);
 	c->max_items = read_varint(&in);
+	c->host_urls_max = read_varint(&in);
 	struct str name = read_field(&in), dir = read_field(&in);
 	if (!str_eq(name, c->name))
 		c->name = arena_copy(&c->arena, name);

@@ -224,6 +224,7 @@ frontier_begin(struct frontier *f, const struct crawl_spec *spec,
 	c->view.state = CRAWL_RUNNING;
 	c->view.created = clock_wall();
 	c->max_items = spec->max_items;
+	c->host_urls_max = spec->host_urls_max;
 	c->name = arena_copy(&c->arena, spec->name);
 	c->warc_dir = arena_copy(&c->arena, spec->warc_dir);
 	if (c->name.n != 0)

@@ -236,6 +236,7 @@ struct crawl_spec {
 	struct str options;                 /* JSON of the engine: user agent .. */
 	struct str warc_dir;
 	uint64_t max_items;                 /* 0: no limit */
+	uint64_t host_urls_max;             /* traps.host_urls_max; 0: none */
 };
 void crawl_spec_put(const struct crawl_spec *, struct buf *);
 /* Borrows from `value`; the arrays are the arena's. */

@@ -44,21 +44,38 @@ head_of(struct near *x, unsigned quarter, uint64_t hash)
 	return &x->heads[quarter * BUCKETS + (hash >> (16 * quarter) & 0xffff)];
 }
 
+/* How many hashes were added after the one in slot `at`. */
+static size_t
+age_of(const struct near *x, size_t newest, uint32_t at)
+{
+	return newest >= at ? newest - at : newest + x->max - at;
+}
+
 static bool
 find(struct near *x, uint64_t hash)
 {
+	size_t newest = (size_t)((x->added + x->max - 1) % x->max);
+
 	for (unsigned q = 0; q < QUARTERS; q++) {
 		uint32_t at = *head_of(x, q, hash);
 		uint64_t quarter = hash >> (16 * q) & 0xffff;
+		size_t age = 0;
 		for (int steps = 0; at != NO_ENTRY && steps < NEAR_CHAIN_MAX;
 		    steps++) {
 			const struct near_entry *e = &x->entries[at];
-			/* A slot that was used again left this chain. */
-			if ((e->hash >> (16 * q) & 0xffff) != quarter)
+			/*
+			 * A chain leads to ever older entries.  A slot that was
+			 * used again left this chain, or stands in it once more
+			 * further up: then going on would go in a circle.
+			 */
+			size_t now = age_of(x, newest, at);
+			if ((e->hash >> (16 * q) & 0xffff) != quarter ||
+			    (steps > 0 && now <= age))
 				break;
 			if (__builtin_popcountll(e->hash ^ hash) <=
 			    NEAR_DISTANCE)
 				return true;
+			age = now;
 			at = e->next[q];
 		}
 	}
@@ -82,8 +99,7 @@ near_add(struct near *x, uint64_t hash)
 	x->entries[at].hash = hash;
 	for (unsigned q = 0; q < QUARTERS; q++) {
 		uint32_t *head = head_of(x, q, hash);
-		/* Never a chain onto itself when the slot is used again. */
-		x->entries[at].next[q] = *head == at ? NO_ENTRY : *head;
+		x->entries[at].next[q] = *head;
 		*head = at;
 	}
 	return found;

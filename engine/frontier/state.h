@@ -56,7 +56,7 @@ struct crawl {
 	uint32_t id;
 	uint32_t next_queue;
 	uint64_t next_seq, next_log;
-	uint64_t max_items;
+	uint64_t max_items, host_urls_max;   /* 0: no limit */
 	struct map queues;           /* key -> struct queue */
 	struct map queues_by_id;
 	struct arena arena;          /* keys, name */

@@ -58,6 +58,14 @@ enqueue(struct crawl *c, const struct found *u)
 {
 	struct queue *q = queue_get(c, u->key, true);
 	struct url_value v = value_of(u);
+
+	/* The budget of a host: what was queued counts, fetched or not. */
+	if (c->host_urls_max != 0 && q->ordered >= c->host_urls_max) {
+		struct found over = *u;
+		over.skip = SKIP_LIMIT;
+		skip(c, &over);
+		return;
+	}
 	uint32_t rank = rank_of(u->cost, q->ordered++);
 
 	known_set(c->frontier->known, u->hash, rank, MARK_WAITING);

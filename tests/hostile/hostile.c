@@ -643,8 +643,8 @@ begin_answer(struct conn *c)
 	struct str name;
 
 	if (i < 0)
-		i = find_behaviour(str_cut(c->host, 0,
-		    str_find_char(c->host, '.')));
+		i = find_behaviour(str_cut(c->host, 0, MIN(
+		    str_find_char(c->host, '.'), str_find_char(c->host, ':'))));
 	if (i < 0) {
 		name = str_from(c->path, 1);
 		for (size_t n = 0; n < name.n; n++)

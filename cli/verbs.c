@@ -1,0 +1,115 @@
+#include "cli/verbs.h"
+
+static const struct {
+	const struct option_verb *row;
+	int (*run)(struct cli *);
+} verbs[] = {
+#define VERB_ROW(name) { &name##_verb, name##_run },
+	VERBS(VERB_ROW)
+#undef VERB_ROW
+};
+
+const struct option_verb *
+verbs_all(size_t *n)
+{
+	static struct option_verb rows[ARRAY_LEN(verbs)];
+
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+		rows[i] = *verbs[i].row;
+	*n = ARRAY_LEN(verbs);
+	return rows;
+}
+
+static int
+help(void)
+{
+	struct buf b = BUF_INIT;
+	size_t n;
+	const struct option_verb *rows = verbs_all(&n);
+
+	option_help_verbs(CLI_PROGRAM, CLI_SUMMARY, rows, n, &b);
+	cli_put(&b);
+	buf_free(&b);
+	return cli_end(0);
+}
+
+static int
+help_of(const struct option_verb *v)
+{
+	struct buf b = BUF_INIT;
+
+	option_help(CLI_PROGRAM, v, &b);
+	cli_put(&b);
+	buf_free(&b);
+	return cli_end(0);
+}
+
+/* The first word alone names several verbs: "archive". */
+static bool
+is_family(const char *word)
+{
+	struct str first = str_of(word);
+
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+		struct str name = str_of(verbs[i].row->name);
+		if (str_starts(name, first) && name.n > first.n &&
+		    name.p[first.n] == ' ')
+			return true;
+	}
+	return false;
+}
+
+static int
+unknown(int argc, const char *const *argv)
+{
+	size_t n;
+	const struct option_verb *rows = verbs_all(&n);
+	const char *near = option_nearest_verb(rows, n, argc, argv);
+	struct why w = WHY_INIT;
+
+	if (argc > 0 && is_family(argv[0]))
+		why(&w, ERR_USAGE, "%.40s wants one of its verbs behind it; "
+		    CLI_PROGRAM " --help lists them", argv[0]);
+	else if (argc == 0)
+		why(&w, ERR_USAGE, "no verb was given; " CLI_PROGRAM
+		    " --help lists them");
+	else
+		why(&w, ERR_USAGE, "there is no verb %.40s%s%s; " CLI_PROGRAM
+		    " --help lists them", argv[0], near == NULL ? "" :
+		    "; did you mean ", near == NULL ? "" : near);
+	return cli_fail(&w);
+}
+
+static bool
+is_word(const char *word, const char *a, const char *b)
+{
+	return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
+int
+verbs_run(int argc, const char *const *argv, const char *const *environment)
+{
+	struct why w = WHY_INIT;
+	struct cli c;
+	size_t n, i = 0;
+	int words, code;
+
+	if (argc > 0 && is_word(argv[0], "--help", "-h"))
+		return help();
+	if (argc > 0 && is_word(argv[0], "--version", "-V"))
+		return verbs_run(1, (const char *const[]){ "version" },
+		    environment);
+	const struct option_verb *rows = verbs_all(&n);
+	const struct option_verb *row = option_find_verb(rows, n, argc, argv,
+	    &words);
+	if (row == NULL)
+		return unknown(argc, argv);
+	i = (size_t)(row - rows);
+	if (cli_open(&c, verbs[i].row, argc - words, argv + words,
+	    environment, &w) != OK)
+		return cli_fail(&w);
+	code = cli_count(&c, "help") > 0 ? help_of(verbs[i].row) :
+	    cli_end(verbs[i].run(&c));
+	cli_close(&c);
+	return code;
+}

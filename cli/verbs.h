@@ -1,0 +1,42 @@
+/*
+ * verbs -- the one table of what `argiope` can do: parser, --help, the manual
+ * and the shell's completion come from it.
+ *
+ * Each verb has a file of its own, with its rows `<name>_verb` and what it does,
+ * `<name>_run`; that returns the exit code.
+ */
+#ifndef CLI_VERBS_H
+#define CLI_VERBS_H
+
+#include "cli/cli.h"
+
+/* In the order of --help. */
+#define VERBS(X)                                                             \
+	X(crawl)                                                             \
+	X(explain)                                                           \
+	X(status)                                                            \
+	X(archive_ls)                                                        \
+	X(archive_cat)                                                       \
+	X(archive_check)                                                     \
+	X(archive_index)                                                     \
+	X(archive_reindex)                                                   \
+	X(archive_wacz)                                                      \
+	X(serve)                                                             \
+	X(config)                                                            \
+	X(completion)                                                        \
+	X(man)                                                               \
+	X(version)
+
+#define VERB_DECLARE(name)                                                   \
+	extern const struct option_verb name##_verb;                         \
+	int name##_run(struct cli *);
+VERBS(VERB_DECLARE)
+#undef VERB_DECLARE
+
+/* All rows, for help and manual.  Static. */
+const struct option_verb *verbs_all(size_t *n);
+/* Do what the words say (without the program's name).  The exit code. */
+int verbs_run(int argc, const char *const *argv,
+    const char *const *environment);
+
+#endif

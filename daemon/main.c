@@ -1,0 +1,20 @@
+/*
+ * The program's first breath: limits, locale, signals; then the verb.
+ */
+#include <locale.h>
+
+#include "cli/verbs.h"
+#include "os/system.h"
+
+extern char **environ;
+
+int
+main(int argc, char **argv)
+{
+	/* Numbers are read and written the same way everywhere. */
+	setlocale(LC_ALL, "C");
+	system_ignore_sigpipe();
+	system_open_files();
+	return verbs_run(argc > 0 ? argc - 1 : 0,
+	    (const char *const *)argv + 1, (const char *const *)environ);
+}
