@@ -13,15 +13,6 @@
 /* In the order of --help. */
 #define VERBS(X)                                                             \
 	X(crawl)                                                             \
-	X(explain)                                                           \
-	X(status)                                                            \
-	X(archive_ls)                                                        \
-	X(archive_cat)                                                       \
-	X(archive_check)                                                     \
-	X(archive_index)                                                     \
-	X(archive_reindex)                                                   \
-	X(archive_wacz)                                                      \
-	X(serve)                                                             \
 	X(config)                                                            \
 	X(completion)                                                        \
 	X(man)                                                               \

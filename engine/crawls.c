@@ -28,13 +28,14 @@ struct crawls {
 	struct fetcher **fetchers;
 	unsigned fetchers_n;
 	const struct fetch_settings *settings;
+	struct seen *seen;
 	struct map running;              /* id -> struct running */
 	struct warc_writer *writer;      /* of warcinfo records: the ledger's */
 };
 
 struct crawls *
 crawls_new(struct frontier *f, struct fetcher **fetchers, unsigned n,
-    const struct fetch_settings *settings)
+    const struct fetch_settings *settings, struct seen *seen)
 {
 	struct crawls *c = mem_new(sizeof(*c));
 	struct warc_options wo = { .level = settings->compression_level,
@@ -44,6 +45,7 @@ crawls_new(struct frontier *f, struct fetcher **fetchers, unsigned n,
 	c->fetchers = fetchers;
 	c->fetchers_n = n;
 	c->settings = settings;
+	c->seen = seen;
 	c->writer = warc_writer_new(&wo);
 	return c;
 }
@@ -220,10 +222,30 @@ publish_warcinfo(struct running *r, const char *id)
 	    memory_order_release);
 }
 
+/* The filter of the payloads that the collection has already. */
+static void
+load_seen(struct crawls *c, struct str collection)
+{
+	struct index_iter *i = index_iter_new(ledger_index(
+	    frontier_ledger(c->frontier)), INDEX_DIGEST);
+	struct buf prefix = BUF_INIT;
+	struct str key, value;
+
+	buf_put_field(&prefix, collection);
+	for (index_iter_seek(i, buf_str(&prefix));
+	    index_iter_valid(i, &key, &value) &&
+	    str_starts(key, buf_str(&prefix)); index_iter_next(i))
+		seen_add(c->seen, key);
+	index_iter_free(&i);
+	buf_free(&prefix);
+}
+
 static void
 tell_loops(struct crawls *c, struct running *r)
 {
 	char id[WARC_ID_MAX];
+
+	load_seen(c, r->shared.collection);
 
 	warc_new_id(c->writer, id);
 	publish_warcinfo(r, id);

@@ -11,7 +11,7 @@
 
 struct crawls;
 struct crawls *crawls_new(struct frontier *, struct fetcher **, unsigned n,
-    const struct fetch_settings *);
+    const struct fetch_settings *, struct seen *);
 void crawls_free(struct crawls **);   /* after the loops stopped */
 MUST_USE enum err crawls_begin(struct crawls *, const struct crawl_request *,
     uint32_t *id, struct why *);

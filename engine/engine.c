@@ -13,6 +13,7 @@
 /* A foreground crawl's own budgets; a daemon takes the configuration's. */
 #define SMALL_SEGMENT_BYTES ((size_t)8 << 20)
 #define SMALL_WRITE_BUFFER ((size_t)4 << 20)
+#define SMALL_GROUP_MS 10
 #define SMALL_CACHE ((size_t)8 << 20)
 #define UNCOMMITTED_PAGES 4096
 #define UNCOMMITTED_BYTES ((size_t)64 << 20)
@@ -38,6 +39,7 @@ struct engine {
 	struct fetch_settings settings;
 	struct arena arena;              /* texts of settings and crawls */
 	struct crawls *crawls;
+	struct seen *seen;
 	char token[9];
 	bool started;
 	/* On the ledger's loop. */
@@ -279,7 +281,8 @@ make_loops(struct engine *e)
 			.loop = l->loop, .frontier = e->frontier,
 			.transport = make_transport(e, l->loop),
 			.resolver = resolver_new(l->loop, &ro),
-			.settings = &e->settings, .all = e->fetchers,
+			.settings = &e->settings, .seen = e->seen,
+			.all = e->fetchers,
 			.all_n = e->loops_n, .event = fetched, .arg = l,
 		};
 		e->fetchers[i] = l->fetcher = fetcher_new(&fo);
@@ -308,8 +311,10 @@ ledger_settings(struct engine *e)
 		.group_bytes_max = conf_size(c, CONF_LEDGER_GROUP_BYTES_MAX),
 		.group_records_max =
 		    (uint32_t)conf_int(c, CONF_LEDGER_GROUP_RECORDS_MAX),
-		.group_ms_max = conf_ms(c, CONF_LEDGER_GROUP_MS_MAX),
-		.group_promises_few = 16,
+		/* Nobody waits for an answer of a foreground crawl. */
+		.group_ms_max = MAX(conf_ms(c, CONF_LEDGER_GROUP_MS_MAX),
+		    small ? SMALL_GROUP_MS : 0),
+		.group_promises_few = small ? 0 : 16,
 		.segment_bytes = small ? SMALL_SEGMENT_BYTES :
 		    conf_size(c, CONF_LEDGER_SEGMENT_BYTES),
 		.free_bytes_min = conf_size(c, CONF_DATA_FREE_BYTES_MIN),
@@ -375,9 +380,10 @@ engine_open(const struct engine_options *o, struct engine **out,
 		engine_free(&e);
 		return err;
 	}
+	e->seen = seen_new(SEEN_BYTES);
 	make_loops(e);
 	e->crawls = crawls_new(e->frontier, e->fetchers, e->loops_n,
-	    &e->settings);
+	    &e->settings, e->seen);
 	*out = e;
 	return OK;
 }
@@ -720,6 +726,7 @@ engine_free(struct engine **ep)
 	if (e->ledger_loop != e->options.home)
 		loop_free(&e->ledger_loop);
 	crawls_free(&e->crawls);
+	seen_free(&e->seen);
 	file_close(&e->lock_fd);
 	arena_free(&e->arena);
 	mem_free(&e->types);

@@ -110,7 +110,8 @@ static struct resolver_socket *
 find_socket(struct resolver *r, int fd)
 {
 	for (struct list *n = r->sockets.next; n != &r->sockets; n = n->next) {
-		struct resolver_socket *s = LIST_ITEM(n, struct resolver_socket, node);
+		struct resolver_socket *s = LIST_ITEM(n, struct resolver_socket,
+		    node);
 		if (s->watch.fd == fd)
 			return s;
 	}
@@ -126,7 +127,8 @@ add_socket(struct resolver *r, int fd)
 		s = mem_new(sizeof(*s));
 		list_init(&s->node);
 	} else {
-		s = LIST_ITEM(r->spare_sockets.next, struct resolver_socket, node);
+		s = LIST_ITEM(r->spare_sockets.next, struct resolver_socket,
+		    node);
 	}
 	s->r = r;
 	s->watch = (struct watch){ .fd = fd, .ready = socket_ready };
@@ -551,7 +553,8 @@ static void
 free_sockets(struct list *l)
 {
 	while (!list_empty(l)) {
-		struct resolver_socket *s = LIST_ITEM(l->next, struct resolver_socket, node);
+		struct resolver_socket *s = LIST_ITEM(l->next,
+		    struct resolver_socket, node);
 		list_take(&s->node);
 		mem_free(&s);
 	}

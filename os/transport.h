@@ -2,9 +2,9 @@
  * transport -- one HTTP exchange: a request out, an answer in, as bytes.
  *
  * A table, so that the simulator can put an invented web behind it.  The real
- * one is libcurl's multi interface on the loop's descriptors (transport_curl.c).
- * Redirects, cookies, robots and retries are not its business: one call is one
- * request to one address.
+ * one is libcurl's multi interface on the loop's descriptors
+ * (transport_curl.c).  Redirects, cookies, robots and retries are not its
+ * business: one call is one request to one host.
  *
  *     start -> connected(address)? -> head(bytes) -> body(bytes)* -> done
  *
@@ -50,7 +50,10 @@ struct transport_header {
 	struct str name, value;
 };
 
-/* Phase times in microseconds from start(); -1: not reached. */
+/*
+ * Phase times in microseconds from start(); -1: not reached.  `dns` is the
+ * caller's, 0 here; on a kept connection connect and tls are when it was taken.
+ */
 struct transport_times {
 	int64_t dns, connect, tls, first_byte, total;
 };
@@ -58,9 +61,10 @@ struct transport_times {
 struct exchange;
 struct exchange_events {
 	/*
-	 * The socket is connected to `ip` (the proxy's, with a proxy), nothing
-	 * is sent yet.  False ends the exchange with BLOCKED.  Called for reused
-	 * connections too.
+	 * About to connect to `ip` (the proxy's, with a proxy), or about to use
+	 * a connection to it that was kept; nothing is sent yet.  False ends
+	 * the exchange with BLOCKED.  Once for each address that is tried, and
+	 * again when a kept connection turns out dead.
 	 */
 	bool (*connected)(struct exchange *, const struct ip *ip);
 	/*
@@ -105,7 +109,13 @@ struct exchange {
 	int http_version;                  /* 10, 11, 20 */
 	bool reused;                       /* on a kept connection */
 	struct transport_times times;
-	struct str request_sent;           /* head as sent, valid until done() */
+	/*
+	 * The head as sent, valid until done() returns.  Host stands first;
+	 * Content-Length was added when there is a body, or an empty one of
+	 * POST, PUT or PATCH, and none was listed.  A proxy's credentials are
+	 * left out; HTTP/2 is written as HTTP/1.1.
+	 */
+	struct str request_sent;
 	void *own;                         /* the transport's */
 };
 
@@ -141,6 +151,7 @@ transport_stop(struct transport *t, struct exchange *x)
 	t->table->stop(t, x);
 }
 
+/* What still runs ends with STOPPED.  Not from within a callback. */
 void transport_free(struct transport **);
 
 #endif

@@ -239,7 +239,8 @@ end_head(struct transfer *tr, struct str line)
 	buf_put_str(&tr->head, line);
 	tr->head_begun = false;
 	if (tr->status == 101) {
-		transfer_decide(tr, TRANSPORT_PROTOCOL, "an upgrade nobody asked for");
+		transfer_decide(tr, TRANSPORT_PROTOCOL,
+		    "an upgrade nobody asked for");
 		return false;
 	}
 	if (tr->status < 100) {
@@ -250,7 +251,8 @@ end_head(struct transfer *tr, struct str line)
 		return true;
 	if (tr->status == 407 && tr->proxy.kind == TRANSPORT_PROXY_HTTP &&
 	    !x->tls) {
-		transfer_decide(tr, TRANSPORT_PROXY, "the proxy wants credentials");
+		transfer_decide(tr, TRANSPORT_PROXY,
+		    "the proxy wants credentials");
 		return false;
 	}
 	tr->phase = PHASE_BODY;
@@ -325,7 +327,8 @@ take_chunked(struct transfer *tr, struct str bytes)
 	if (!deliver_body(tr, str_cut(bytes, 0, n)))
 		return false;
 	if (tr->chunk.state == TRANSPORT_CHUNK_BROKEN) {
-		transfer_decide(tr, TRANSPORT_PROTOCOL, "the chunked framing is broken");
+		transfer_decide(tr, TRANSPORT_PROTOCOL,
+		    "the chunked framing is broken");
 		return false;
 	}
 	/* What follows the end would be taken for the next answer. */
@@ -345,7 +348,8 @@ take_body(char *p, size_t size, size_t n, void *arg)
 		return 0;
 	tr->moved += (int64_t)bytes.n;
 	if (tr->phase != PHASE_BODY) {
-		transfer_decide(tr, TRANSPORT_PROTOCOL, "a body without a head");
+		transfer_decide(tr, TRANSPORT_PROTOCOL,
+		    "a body without a head");
 		return 0;
 	}
 	if (tr->chunked ? take_chunked(tr, bytes) : deliver_body(tr, bytes))

@@ -351,7 +351,8 @@ launch_waiting(struct curl_transport *t)
 static void
 after_libcurl(struct transport_sockets *ss)
 {
-	struct curl_transport *t = CONTAINER(ss, struct curl_transport, sockets);
+	struct curl_transport *t = CONTAINER(ss, struct curl_transport,
+	    sockets);
 	CURLMsg *m;
 	int left;
 

@@ -421,7 +421,8 @@ test_http10(void **state)
 		test_run_whole(f.loop, &r);
 		assert_end(&r, DONE);
 		assert_int_equal(r.x.http_version, 10);
-		assert_true(str_eq(buf_str(&r.request), got_from(&server, from)));
+		assert_true(str_eq(buf_str(&r.request),
+		    got_from(&server, from)));
 		test_run_free(&r);
 	}
 	assert_int_equal(server.accepted, 2);

@@ -560,7 +560,7 @@ test_http_proxy_fails(void **state)
 		if (i == 3)
 			r.x.proxy = STR("ftp://127.0.0.1:1");
 		if (i == 4)
-			r.x.proxy = STR("http://no.such.proxy.localhost.:99999");
+			r.x.proxy = STR("http://proxy.localhost:99999");
 		test_run_whole(f.loop, &r);
 		assert_end(&r, PROXY);
 		assert_true(r.detail[0] != '\0');

@@ -37,7 +37,7 @@ struct curl_transport {
 	CURLM *multi;
 	CURLSH *share;                     /* TLS sessions */
 	struct transport_sockets sockets;
-	struct resolver *resolver;         /* proxies' names; made when needed */
+	struct resolver *resolver;         /* proxies' names; made if needed */
 	struct list active;                /* struct transfer, x is not NULL */
 	struct list dying;                 /* stopped while inside libcurl */
 	struct list spare;

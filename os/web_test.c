@@ -687,9 +687,7 @@ big_heads(void **state)
 	expect("GET /hello HTTP/1.1\r\n" HOST "\r\n", 200, NULL);
 }
 
-#ifndef GARBAGE
 #define GARBAGE 600
-#endif
 /* Bytes of chance, and requests with a few bytes changed: it goes on. */
 static void
 garbage(void **state)

@@ -16,6 +16,7 @@
 
 #include <stdatomic.h>
 
+#include "engine/fetcher/seen.h"
 #include "engine/frontier/frontier.h"
 #include "engine/policy/policy.h"
 #include "os/pool.h"
@@ -94,6 +95,7 @@ struct fetcher_options {
 	struct transport *transport;     /* the fetcher's from now on */
 	struct resolver *resolver;       /* likewise */
 	const struct fetch_settings *settings;
+	struct seen *seen;               /* shared by all loops */
 	struct fetcher **all;            /* every loop's, to find a host's */
 	size_t all_n;
 	void (*event)(void *arg, const struct fetch_event *);  /* or NULL */

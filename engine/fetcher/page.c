@@ -793,6 +793,11 @@ step_dedupe(struct page *p)
 	p->submission.digest_rest = arena_copy(a, buf_str(&rest));
 	buf_free(&key);
 	buf_free(&rest);
+	/* Nearly all payloads are new: then the index has nothing to say. */
+	if (!seen_add(p->fetcher->options.seen, p->submission.digest_key)) {
+		page_go(p, PAGE_ARCHIVE);
+		return;
+	}
 	p->lookup.home = p->fetcher->loop;
 	p->lookup.run = look_up_digest;
 	p->lookup.done = digest_looked_up;

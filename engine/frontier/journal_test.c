@@ -5,7 +5,7 @@
 #include <cmocka.h>
 
 #define KEY_BYTES 12
-#define FLAGS_AT 26
+#define FLAGS_AT 28                     /* in a value */
 
 static uint64_t
 draw(void)
@@ -33,7 +33,8 @@ put_all(const struct journal_entry *e, struct buf *key, struct buf *value)
 
 /* Parse a copy that has not one byte more, for the sanitizers to see. */
 static bool
-parse(struct str key, struct str value, struct journal_entry *e, struct arena *a)
+parse(struct str key, struct str value, struct journal_entry *e,
+    struct arena *a)
 {
 	struct str k = { arena_bytes(a, key.n), key.n };
 	char *v = malloc(value.n + (value.n == 0));
@@ -91,7 +92,8 @@ expect_equal(const struct journal_entry *x, const struct journal_entry *y)
 static struct str
 random_text(struct arena *a)
 {
-	static const size_t lengths[] = { 0, 1, 20, 127, 128, 300, 16383, 16384 };
+	static const size_t lengths[] = { 0, 1, 20, 127, 128, 300, 16383,
+		16384 };
 	size_t n = lengths[draw() % ARRAY_LEN(lengths)];
 	char *p = arena_bytes(a, n);
 

@@ -915,13 +915,12 @@ test_open_disk_full(void **state)
 	assert_true(there(DIR "/log-00000002"));
 }
 
-/* So far the index is behind the log. */
-#define LAG 3
+static uint64_t lag;             /* so far the index is behind the log */
 
 static uint64_t
 behind(uint64_t group)
 {
-	return group > LAG ? group - LAG : 0;
+	return group > lag ? group - lag : 0;
 }
 
 /*
@@ -947,25 +946,26 @@ run_until_stop(uint64_t from, uint64_t groups, uint64_t *synced,
 		if (append(l, &w) != OK || commitlog_sync(l, &w) != OK)
 			break;
 		*synced = g;
-		if (g % 2 == 0 && g > LAG)
-			commitlog_release(l, g - LAG);
+		if (g % 2 == 0)
+			commitlog_release(l, behind(g));
 	}
 	commitlog_close(&l);
 }
 
 /* Stop at every change in turn; nothing that was synced may be missing. */
 static void
-stop_everywhere(bool power)
+stop_everywhere(bool power, uint64_t lag_now)
 {
 	uint64_t changes, synced, tried;
 
 	body_max = 700;
+	lag = lag_now;
 	file_fake_reset(1);
 	run_until_stop(0, 45, &synced, &tried);
 	changes = file_calls(FILE_CALL_CHANGE);
 	assert_true(changes > 60);
 	for (uint64_t n = 1; n <= changes; n++) {
-		for (uint64_t seed = 0; seed < (power ? 6 : 1); seed++) {
+		for (uint64_t seed = 0; seed < (power ? 20 : 1); seed++) {
 			file_fake_reset(seed * 1000 + n);
 			synced = tried = 0;
 			file_fault(FILE_CALL_CHANGE, n, FILE_FAULT_FOREVER,
@@ -993,14 +993,17 @@ static void
 test_power_cut_everywhere(void **state)
 {
 	(void)state;
-	stop_everywhere(true);
+	/* Segments recycled soon, and never. */
+	stop_everywhere(true, 3);
+	stop_everywhere(true, 1000);
 }
 
 static void
 test_kill_everywhere(void **state)
 {
 	(void)state;
-	stop_everywhere(false);
+	stop_everywhere(false, 3);
+	stop_everywhere(false, 1000);
 }
 
 /* The machine stops while it opens, again and again. */
@@ -1009,6 +1012,7 @@ test_power_cut_while_opening(void **state)
 {
 	(void)state;
 	body_max = 700;
+	lag = 3;
 	for (uint64_t seed = 1; seed < 60; seed++) {
 		uint64_t synced = 0, tried = 0;
 		file_fake_reset(seed);

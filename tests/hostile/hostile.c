@@ -176,7 +176,8 @@ endless_head(struct conn *c)
 static void
 big_header(struct conn *c)
 {
-	buf_put_text(&c->out, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Big: ");
+	buf_put_text(&c->out, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"
+	    "X-Big: ");
 	put_repeated(&c->out, "all work no play", 65536);
 	buf_put_text(&c->out, "\r\n\r\n");
 }

@@ -1,8 +1,8 @@
 /*
  * hostile -- what the files of the hostile server share; see hostile.c.
  */
-#ifndef TESTS_HOSTILE_H
-#define TESTS_HOSTILE_H
+#ifndef TESTS_HOSTILE_HOSTILE_H
+#define TESTS_HOSTILE_HOSTILE_H
 
 #include "base/bytes.h"
 

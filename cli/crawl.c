@@ -1,0 +1,523 @@
+/*
+ * argiope crawl -- a crawl in the foreground, from the first seed to the
+ * summary.
+ *
+ *     plan -> open the data -> begin or go on -> loop -> close -> summary
+ *
+ * One loop, "home", runs in the main thread: the engine's views and events come
+ * there as mail, the terminal's line is drawn there.
+ */
+#include "cli/engines.h"
+#include "cli/format.h"
+#include "cli/plan.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "cli/verbs.h"
+#include "os/clock.h"
+#include "os/log.h"
+
+#define CRAWL_OPTIONS(X)                                                     \
+	X(WARC_DIR, "warc-dir", 'o', "DIR", PATH, 0, 0,                      \
+	    "where WARC files go (DATA/archive)")                            \
+	X(NAME, "name", 0, "NAME", TEXT, 0, 0,                               \
+	    "a name for the crawl, by which --resume finds it")              \
+	X(RESUME, "resume", 'r', NULL, FLAG, 0, 0,                           \
+	    "go on with the crawl of that name, else with the newest that "  \
+	    "can go on")                                                     \
+	X(SEEDS, "seeds", 0, "FILE", PATH, 0, 0,                             \
+	    "read seeds from FILE, one a line; - is standard input")
+
+#define CRAWL_OUTPUT(X)                                                      \
+	X(QUIET, "quiet", 'q', NULL, FLAG, 0, 0,                             \
+	    "no progress and no summary, only errors")                       \
+	X(JSON, "json", 0, NULL, FLAG, 0, 0,                                 \
+	    "print one JSON object per event on standard output")
+
+static const struct option_row rows[] = {
+	CRAWL_OPTIONS(OPTION_ROW) PLAN_OPTIONS(OPTION_ROW)
+	PLAN_SECRETS(OPTION_ROW) CRAWL_OUTPUT(OPTION_ROW)
+	OPTION_COMMON(OPTION_ROW)
+};
+
+const struct option_verb crawl_verb = {
+	"crawl", "URL...", 0, OPERANDS_ANY,
+	"Crawl web sites, in the foreground, into WARC files",
+	"The seeds are fetched, and what they link to on their own hosts, with "
+	"what the pages are made of; robots.txt is obeyed; one host is asked "
+	"once a second.  \"http://\" may be left out.  A seed may be a loopback "
+	"address; links to private addresses are followed only on the seeds' "
+	"own hosts or with --allow-private.\n"
+	"Ctrl-C stops in order: what is under way is finished, and the command "
+	"that goes on is printed.  A second Ctrl-C leaves at once; nothing that "
+	"was reported is lost.  --max-time counts from the start of this "
+	"command, also with --resume.\n"
+	"A progress line is drawn on a terminal, and printed every 30 seconds "
+	"in a pipe.  The summary goes to standard output.\n"
+	"Exit code: 0 the crawl is complete; 75 it was interrupted and can go "
+	"on, or another process holds the data; 65 no seed is a URL; 69 nothing "
+	"could be fetched, or the crawl has ended and cannot go on; 66 there is "
+	"no such crawl; 73 the name is taken; 74 reading or writing failed; 78 "
+	"the configuration is wrong; 64 the command line is wrong; 70 stored "
+	"data is damaged.",
+	rows, ARRAY_LEN(rows)
+};
+
+struct crawl_run {
+	struct cli *cli;
+	struct engine *engine;
+	struct loop *home;
+	struct report report;
+	struct progress progress;
+	struct turn_hook flush;
+	struct timer look_timer, time_timer;
+	struct engine_order time_order;
+	struct mono began;
+
+	struct policy *policy;
+	struct str *seeds;
+	size_t seeds_n;
+	struct plan_secrets secrets;
+	const char *warc_dir;
+	struct str name;
+	uint32_t id;
+	bool resumed;
+	uint64_t items_before;
+
+	struct crawl_view view;      /* the newest */
+	bool looking;                /* an engine_look() is under way */
+	bool closing, closed, interrupted, failed;
+};
+
+/* --- while it runs --------------------------------------------------------------- */
+
+static void
+stop_if_idle(struct crawl_run *r)
+{
+	if (r->closed && !r->looking)
+		loop_stop(r->home);
+}
+
+static void
+engine_closed(void *arg)
+{
+	struct crawl_run *r = arg;
+
+	r->closed = true;
+	stop_if_idle(r);
+}
+
+static void
+close_engine(struct crawl_run *r)
+{
+	if (r->closing)
+		return;
+	r->closing = true;
+	loop_timer_stop(r->home, &r->time_timer);
+	engine_close(r->engine, engine_closed, r);
+}
+
+static bool
+has_ended(const struct crawl_view *v)
+{
+	return v->state == CRAWL_COMPLETE || v->state == CRAWL_CANCELLED ||
+	    v->state == CRAWL_FAILED;
+}
+
+static void
+viewed(void *arg, const struct crawl_view *v)
+{
+	struct crawl_run *r = arg;
+
+	if (v->id != r->id)
+		return;
+	r->view = *v;
+	if (has_ended(v))
+		close_engine(r);
+}
+
+static void
+happened(void *arg, const struct fetch_event *e)
+{
+	struct crawl_run *r = arg;
+
+	if (e->crawl == r->id)
+		report_event(&r->report, e);
+}
+
+static void
+health_changed(void *arg, enum ledger_health h, const char *text)
+{
+	struct crawl_run *r = arg;
+
+	report_health(&r->report, r->id, h, text);
+	if (h == LEDGER_FINE)
+		progress_say(&r->progress, "the crawl goes on: %s", text);
+	else if (h == LEDGER_DISK_FULL)
+		progress_say(&r->progress, "the crawl waits: %s", text);
+	else
+		progress_say(&r->progress, "the crawl stops: %s", text);
+	if (h == LEDGER_FAILED) {
+		r->failed = true;
+		close_engine(r);
+	}
+}
+
+static void
+seen(void *arg, const struct engine_look *k)
+{
+	struct crawl_run *r = arg;
+
+	r->looking = false;
+	if (r->closed) {
+		stop_if_idle(r);
+		return;
+	}
+	progress_show(&r->progress, &r->view, k, r->closing);
+	loop_timer_set(r->home, &r->look_timer, mono_add_ms(clock_mono(),
+	    PROGRESS_LOOK_MS));
+}
+
+static void
+look(struct timer *t)
+{
+	struct crawl_run *r = CONTAINER(t, struct crawl_run, look_timer);
+
+	if (r->closed)
+		return;
+	r->looking = true;
+	engine_look(r->engine, seen, r);
+}
+
+static void
+time_is_over(struct timer *t)
+{
+	struct crawl_run *r = CONTAINER(t, struct crawl_run, time_timer);
+
+	r->time_order = (struct engine_order){ .crawl = r->id,
+	    .state = CRAWL_COMPLETE, .reason = "max_time" };
+	engine_set_state(r->engine, &r->time_order);
+}
+
+static void
+got_signal(void *arg, int signal)
+{
+	struct crawl_run *r = arg;
+
+	(void)signal;
+	if (r->interrupted) {
+		progress_say(&r->progress, "stopped at once; nothing that was "
+		    "reported is lost");
+		fflush(stdout);
+		_Exit(75);
+	}
+	r->interrupted = true;
+	progress_say(&r->progress, "stopping when what is under way is done; "
+	    "Ctrl-C again stops at once");
+	close_engine(r);
+}
+
+/* Events are printed one by one and leave once per turn. */
+static void
+flush_events(struct turn_hook *h)
+{
+	struct crawl_run *r = CONTAINER(h, struct crawl_run, flush);
+
+	if (fflush(stdout) != 0 && !r->closing) {
+		r->interrupted = true;
+		progress_say(&r->progress, "standard output cannot be written;"
+		    " the crawl stops");
+		close_engine(r);
+	}
+}
+
+/* --- before ------------------------------------------------------------------------ */
+
+static enum err
+check_words(struct cli *c, struct why *w)
+{
+	const char *edits = plan_edits(c);
+	bool resume = cli_count(c, "resume") > 0;
+
+	if (!resume && c->options.operands_n == 0 &&
+	    cli_count(c, "seeds") == 0)
+		return why(w, ERR_USAGE, "crawl wants a URL, --seeds FILE or "
+		    "--resume");
+	if (!resume)
+		return OK;
+	if (c->options.operands_n > 0 || cli_count(c, "seeds") > 0)
+		return why(w, ERR_USAGE, "--resume goes on with the seeds that "
+		    "the crawl has; leave the new ones away");
+	if (cli_count(c, "warc-dir") > 0)
+		edits = "warc-dir";
+	if (edits != NULL && strcmp(edits, "max-time") != 0)
+		return why(w, ERR_USAGE, "--%s cannot be changed by --resume; "
+		    "the crawl keeps what it began with", edits);
+	return OK;
+}
+
+static enum err
+make_plan(struct crawl_run *r, struct why *w)
+{
+	struct cli *c = r->cli;
+	const char *archive;
+
+	enum err e = plan_secrets(c, &r->secrets, w);
+	if (e == OK && !r->resumed)
+		e = plan_seeds(c, &r->seeds, &r->seeds_n, w);
+	if (e == OK && !r->resumed && r->seeds_n == 0)
+		e = why(w, ERR_INPUT, "there is no seed in what --seeds "
+		    "named");
+	if (e == OK && !r->resumed)
+		e = plan_policy(c, r->seeds, r->seeds_n, &r->policy, w);
+	if (e == OK)
+		e = cli_dir(c, c->data_dir, &c->data_dir, w);
+	if (e != OK || r->resumed)
+		return e;
+	archive = arena_printf(&c->arena, "%s/archive", c->data_dir).p;
+	return cli_dir(c, cli_text(c, "warc-dir", archive), &r->warc_dir, w);
+}
+
+/* Said before any data is touched: nothing is begun without a seed. */
+static enum err
+check_seeds(struct crawl_run *r, struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct why first = WHY_INIT;
+	struct url u;
+	size_t valid = 0;
+
+	for (size_t i = 0; i < r->seeds_n; i++)
+		valid += engine_seed(r->seeds[i], &a, &u, &first) == OK;
+	arena_free(&a);
+	if (valid > 0)
+		return OK;
+	struct buf b = BUF_INIT;
+	format_safe(&b, r->seeds[0], 100);
+	enum err e = why(w, ERR_INPUT, "%s is no URL that can be fetched: %s%s",
+	    buf_text(&b), first.text, r->seeds_n == 1 ? "" :
+	    "; and the other seeds are none either");
+	buf_free(&b);
+	return e;
+}
+
+static enum err
+open_engine(struct crawl_run *r, struct why *w)
+{
+	bool shows = cli_json(r->cli);
+	struct engine_options o = {
+		.conf = &r->cli->conf, .home = r->home,
+		.data_dir = r->cli->data_dir,
+		.loops = (unsigned)conf_int(&r->cli->conf, CONF_LOOPS),
+		.small = true, .archive = true, .every_event = shows,
+		.event = happened, .view = viewed, .health = health_changed,
+		.arg = r,
+	};
+
+	return engines_open(&o, &r->engine, w);
+}
+
+static enum err
+begin(struct crawl_run *r, struct why *w)
+{
+	struct crawl_request q = {
+		.name = r->name, .seeds = r->seeds, .seeds_n = r->seeds_n,
+		.policy = r->policy, .warc_dir = str_of(r->warc_dir),
+		.operator_seeds = true,
+		.authorization = r->secrets.authorization,
+		.cookies = r->secrets.cookies, .proxy = r->secrets.proxy,
+	};
+
+	if (r->name.n > 0 && engine_find(r->engine, r->name) != UINT32_MAX)
+		return why(w, ERR_EXISTS, "there is a crawl named %.*s "
+		    "already; go on with it by --resume, or take another name",
+		    STR_FMT(str_cut(r->name, 0, 100)));
+	return engine_begin(r->engine, &q, &r->id, w);
+}
+
+/* What the crawl began with; the seeds tell the report what to wait for. */
+static enum err
+read_spec(struct crawl_run *r, struct why *w)
+{
+	struct arena *a = &r->cli->arena;
+	struct crawl_spec spec;
+	double s;
+
+	enum err e = frontier_spec(engine_frontier(r->engine), r->id, a,
+	    &spec, w);
+	if (e == OK)
+		e = policy_parse(spec.policy, &r->policy, w);
+	if (e != OK)
+		return e;
+	r->name = spec.name;
+	r->warc_dir = arena_copy(a, spec.warc_dir).p;
+	r->seeds_n = spec.seeds_n;
+	r->seeds = ARENA_ARRAY(a, struct str, spec.seeds_n + 1);
+	for (size_t i = 0; i < spec.seeds_n; i++)
+		r->seeds[i] = spec.seeds[i];
+	if (cli_count(r->cli, "max-time") == 0)
+		return OK;
+	const char *text = cli_text(r->cli, "max-time", "");
+	if (!plan_seconds(str_of(text), &s) || s <= 0)
+		return why(w, ERR_USAGE, "--max-time %.60s: must be a time "
+		    "like 90s, 10min or 2h", text);
+	r->policy->limits.max_duration = s;
+	return OK;
+}
+
+static enum err
+go_on(struct crawl_run *r, struct why *w)
+{
+	struct crawl_request q = {
+		.operator_seeds = true,
+		.authorization = r->secrets.authorization,
+		.cookies = r->secrets.cookies, .proxy = r->secrets.proxy,
+	};
+
+	enum err e = engines_find(r->engine, r->name, &r->id, w);
+	if (e == OK)
+		e = read_spec(r, w);
+	if (e == OK && frontier_view(engine_frontier(r->engine), r->id,
+	    &r->view) == OK && has_ended(&r->view))
+		e = why(w, ERR_STATE, "crawl %u has ended (%s%s%s) and cannot "
+		    "go on", r->id, crawl_state_name(r->view.state),
+		    r->view.reason[0] != '\0' ? ": " : "", r->view.reason);
+	if (e == OK)
+		e = engine_continue(r->engine, r->id, &q, w);
+	r->items_before = r->view.counts.items;
+	return e;
+}
+
+/* --- after --------------------------------------------------------------------------- */
+
+static void
+repeat_option(struct crawl_run *r, const char *name, struct buf *b)
+{
+	for (size_t i = 0; i < cli_count(r->cli, name); i++) {
+		buf_printf(b, " --%s ", name);
+		format_shell(b, cli_nth(r->cli, name, i));
+	}
+}
+
+/* The words that go on with this crawl, secrets' files and all. */
+static const char *
+resume_command(struct crawl_run *r)
+{
+	static const char *const repeated[] = { "config", "data", "set",
+	    "auth-file", "cookie-file", "proxy-file" };
+	struct buf b = BUF_INIT;
+	char id[16];
+
+	buf_put_text(&b, CLI_PROGRAM " crawl --resume");
+	snprintf(id, sizeof(id), "%u", r->id);
+	struct str name = r->name;
+	if (name.n == 0 && engine_find(r->engine, STR_NONE) != r->id)
+		name = str_of(id);
+	if (name.n > 0) {
+		buf_put_text(&b, " --name ");
+		format_shell(&b, arena_copy(&r->cli->arena, name).p);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(repeated); i++)
+		repeat_option(r, repeated[i], &b);
+	const char *text = arena_copy(&r->cli->arena, buf_str(&b)).p;
+	buf_free(&b);
+	return text;
+}
+
+static void
+summary(struct crawl_run *r)
+{
+	struct report_end end = { .view = &r->view, .name = r->name,
+	    .warc_dir = str_of(r->warc_dir), .items_before = r->items_before };
+
+	end.types = engine_types(r->engine, &end.types_n);
+	end.seconds = (double)mono_ns_between(r->began, clock_mono()) / 1e9;
+	if (!has_ended(&r->view))
+		end.resume = resume_command(r);
+	if (cli_json(r->cli) || cli_count(r->cli, "quiet") == 0)
+		report_end(&r->report, &end);
+	else if (end.resume != NULL)
+		progress_say(&r->progress, "to go on: %s", end.resume);
+}
+
+static int
+exit_code(const struct crawl_run *r)
+{
+	if (r->failed)
+		return err_exit(ERR_IO);
+	if (!has_ended(&r->view))
+		return err_exit(ERR_FULL);
+	if (r->view.counts.items == 0 && (crawl_exceptions(&r->view.counts) >
+	    0 || crawl_skips(&r->view.counts) > 0))
+		return err_exit(ERR_UNREACHED);
+	return 0;
+}
+
+/* --- the whole --------------------------------------------------------------------------- */
+
+static void
+run(struct crawl_run *r)
+{
+	double s = r->policy->limits.max_duration;
+
+	r->began = clock_mono();
+	progress_open(&r->progress, cli_count(r->cli, "quiet") > 0);
+	report_open(&r->report, cli_json(r->cli), r->seeds, r->seeds_n,
+	    r->policy);
+	report_started(&r->report, &r->view, r->name, str_of(r->warc_dir),
+	    r->cli->data_dir, r->resumed);
+	r->flush.run = flush_events;
+	loop_hook(r->home, &r->flush);
+	r->time_timer.fire = time_is_over;
+	if (s < 1e9)
+		loop_timer_set(r->home, &r->time_timer, mono_add_ms(r->began,
+		    (int64_t)(s * 1000)));
+	r->look_timer.fire = look;
+	engine_start(r->engine);
+	look(&r->look_timer);
+	loop_run(r->home);
+	progress_clear(&r->progress);
+	/* What the engine says now is what is on the disk. */
+	if (frontier_view(engine_frontier(r->engine), r->id, &r->view) == OK)
+		summary(r);
+	report_close(&r->report);
+}
+
+int
+crawl_run(struct cli *c)
+{
+	struct crawl_run r = { .cli = c, .resumed = cli_count(c, "resume") > 0,
+	    .name = str_of(cli_text(c, "name", "")) };
+	struct why w = WHY_INIT;
+	int code = 0;
+
+	enum err e = check_words(c, &w);
+	if (e == OK)
+		e = cli_log(c, true, &w);
+	if (e == OK)
+		e = cli_data_dir(c, &w);
+	if (e == OK && r.resumed && !cli_is_there(c->data_dir))
+		e = why(&w, ERR_ABSENT, "%s holds no crawl that could go on",
+		    c->data_dir);
+	if (e == OK)
+		e = make_plan(&r, &w);
+	if (e == OK && !r.resumed)
+		e = check_seeds(&r, &w);
+	if (e == OK) {
+		r.home = loop_new("home");
+		/* Before any thread starts. */
+		loop_on_signal(r.home, got_signal, &r);
+		e = open_engine(&r, &w);
+	}
+	if (e == OK)
+		e = r.resumed ? go_on(&r, &w) : begin(&r, &w);
+	if (e == OK) {
+		(void)!frontier_view(engine_frontier(r.engine), r.id, &r.view);
+		run(&r);
+		code = exit_code(&r);
+	}
+	engine_free(&r.engine);
+	if (r.home != NULL)
+		loop_free(&r.home);
+	policy_free(&r.policy);
+	return e == OK ? code : cli_fail(&w);
+}

@@ -1,0 +1,119 @@
+/* argiope man -- the manual page, made from the tables. */
+#include "base/text.h"
+#include "cli/verbs.h"
+
+static const struct option_row rows[] = { OPTION_COMMON(OPTION_ROW) };
+
+const struct option_verb man_verb = {
+	"man", "[VERB]", 0, 2, "Print the manual page, or one verb's, as troff",
+	"Read it with: argiope man | man -l -",
+	rows, ARRAY_LEN(rows)
+};
+
+static void
+put_head(struct buf *b, const char *title, const char *summary)
+{
+	buf_put_text(b, ".TH ");
+	for (const char *p = title; *p != '\0'; p++)
+		buf_put_char(b, *p >= 'a' && *p <= 'z' ? (char)(*p - 32) :
+		    *p == ' ' ? '-' : *p);
+	buf_put_text(b, " 1 \"\" \"" CLI_PROGRAM " " ARGIOPE_VERSION
+	    "\"\n.SH NAME\n");
+	for (const char *p = title; *p != '\0'; p++)
+		buf_put_text(b, *p == ' ' || *p == '-' ? "\\-" :
+		    (char[]){ *p, '\0' });
+	buf_put_text(b, " \\- ");
+	text_troff(b, str_of(summary));
+	buf_put_char(b, '\n');
+}
+
+static void
+put_exit_codes(struct buf *b)
+{
+	buf_put_text(b, ".SH EXIT STATUS\n"
+	    "Codes are those of sysexits.\n");
+	for (int i = 0; i < ERR_COUNT; i++) {
+		bool first = true;
+		int code = err_exit((enum err)i);
+		for (int k = 0; k < i; k++)
+			first &= err_exit((enum err)k) != code;
+		if (!first)
+			continue;
+		buf_printf(b, ".TP\n.B %d\n", code);
+		for (int k = i; k < ERR_COUNT; k++) {
+			if (err_exit((enum err)k) != code)
+				continue;
+			buf_put_text(b, k == i ? "" : "; ");
+			text_troff(b, str_of(err_text((enum err)k)));
+		}
+		buf_put_text(b, ".\n");
+	}
+}
+
+static void
+put_files(struct buf *b)
+{
+	buf_put_text(b, ".SH FILES\n.TP\n"
+	    ".I $XDG_DATA_HOME/argiope\n"
+	    "The data directory, else\n.IR ~/.local/share/argiope ;\n"
+	    "for a service\n.IR /var/lib/argiope .\n.TP\n"
+	    ".I DATA/archive\nWARC files, unless \\-\\-warc\\-dir names "
+	    "another place.\n.TP\n.I DATA/serve.json\n"
+	    "Where the process listens that serves this directory.\n");
+}
+
+static void
+put_whole(struct buf *b)
+{
+	size_t n;
+	const struct option_verb *verbs = verbs_all(&n);
+
+	put_head(b, CLI_PROGRAM, "crawls web sites into WARC archives");
+	buf_put_text(b, ".SH SYNOPSIS\n.B " CLI_PROGRAM "\n.I VERB\n"
+	    "[\\fIoption\\fR...] [\\fIoperand\\fR...]\n.SH VERBS\n");
+	for (size_t i = 0; i < n; i++)
+		option_man(CLI_PROGRAM, &verbs[i], b);
+	conf_man(b);
+	put_exit_codes(b);
+	put_files(b);
+}
+
+static void
+put_one(struct buf *b, const struct option_verb *v)
+{
+	struct buf title = BUF_INIT;
+
+	buf_printf(&title, CLI_PROGRAM " %s", v->name);
+	put_head(b, buf_text(&title), v->summary);
+	buf_put_text(b, ".SH SYNOPSIS AND OPTIONS\n");
+	option_man(CLI_PROGRAM, v, b);
+	buf_put_text(b, ".SH SEE ALSO\n.BR " CLI_PROGRAM " (1)\n");
+	buf_free(&title);
+}
+
+int
+man_run(struct cli *c)
+{
+	const struct options *o = &c->options;
+	struct buf b = BUF_INIT;
+	struct why w = WHY_INIT;
+	size_t n;
+	int words;
+	const struct option_verb *verbs = verbs_all(&n);
+	const struct option_verb *v = option_find_verb(verbs, n,
+	    (int)o->operands_n, o->operands, &words);
+
+	if (o->operands_n > 0 && (v == NULL ||
+	    (size_t)words != o->operands_n)) {
+		why(&w, ERR_USAGE, "there is no verb %.40s; " CLI_PROGRAM
+		    " --help lists them", o->operands[0]);
+		return cli_fail(&w);
+	}
+	if (v == NULL)
+		put_whole(&b);
+	else
+		put_one(&b, v);
+	cli_put(&b);
+	buf_free(&b);
+	return 0;
+}
