@@ -30,7 +30,7 @@ add_block(struct arena *a, size_t least)
 char *
 arena_bytes(struct arena *a, size_t n)
 {
-	if ((size_t)(a->end - a->at) < n)
+	if (a->at == NULL || (size_t)(a->end - a->at) < n)
 		add_block(a, n);
 	char *p = a->at;
 	a->at += n;

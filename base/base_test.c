@@ -240,6 +240,8 @@ test_arena_texts(void **state)
 	assert_int_equal(p[999].b, 0);
 	p = ARENA_NEW(&a, struct pair);
 	assert_int_equal(p->a, 0);
+	arena_free(&a);
+	assert_non_null(arena_bytes(&a, 0));
 	assert_non_null(arena_take_array(&a, 0, 8));
 	assert_non_null(arena_take(&a, 0));
 	arena_free(&a);

@@ -227,7 +227,8 @@ buf_reserve(struct buf *b, size_t more)
 void *
 buf_grow(struct buf *b, size_t n)
 {
-	buf_reserve(b, n);
+	/* Never NULL: arithmetic on it is undefined, even with 0. */
+	buf_reserve(b, MAX(n, 1));
 	void *at = b->p + b->n;
 	b->n += n;
 	return at;
@@ -354,7 +355,8 @@ read_bytes(struct reader *r, size_t n)
 		return STR_NONE;
 	}
 	struct str s = { r->p, n };
-	r->p += n;
+	if (n > 0)
+		r->p += n;
 	r->n -= n;
 	return s;
 }

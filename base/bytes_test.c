@@ -196,6 +196,8 @@ test_buf(void **state)
 	assert_string_equal(buf_text(&b), "");
 	assert_int_equal(b.n, 0);
 	buf_put(&b, NULL, 0);
+	assert_non_null(buf_grow(&b, 0));
+	assert_int_equal(b.n, 0);
 	buf_put_text(&b, "ab");
 	buf_put_char(&b, '\0');
 	buf_put_str(&b, STR("cd"));

@@ -145,13 +145,12 @@ conf_list(const struct conf *c, enum conf_id id, size_t *at, struct str *word)
 {
 	struct str all = str_of(value_of(c, id, CONF_LIST)->text);
 
-	while (*at < all.n) {
+	if (*at < all.n) {
 		struct str rest = str_from(all, *at);
 		size_t n = str_find_char(rest, ',');
 		*at += n + 1;
-		*word = str_trim(str_cut(rest, 0, n));
-		if (word->n > 0)
-			return true;
+		*word = str_cut(rest, 0, n);
+		return true;
 	}
 	return false;
 }

@@ -118,8 +118,8 @@ struct str conf_str(const struct conf *, enum conf_id);
 /* The number of the word in the row's unit, from 0. */
 int conf_choice(const struct conf *, enum conf_id);
 /*
- * Walk a LIST: start with `*at` = 0; false at the end.  Empty words are
- * skipped, blanks around words too.
+ * Walk a LIST: start with `*at` = 0; false at the end.  Empty words and blanks
+ * around words were left out when it was set; conf_str() has them with commas.
  */
 bool conf_list(const struct conf *, enum conf_id, size_t *at,
     struct str *word);

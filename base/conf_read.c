@@ -153,6 +153,22 @@ read_address(struct str s, int64_t *port)
 	return is_ipv4(host) || str_eq(host, STR("localhost"));
 }
 
+/* Every word has as many parts as the form: HOST:PORT has two. */
+static bool
+words_fit(struct str list, const char *form)
+{
+	struct str word, rest, part;
+
+	while (str_split(&list, ',', &word)) {
+		struct str wanted = str_of(form);
+		rest = word;
+		while (str_split(&wanted, ':', &part))
+			if (!str_split(&rest, ':', &part) || part.n == 0)
+				return false;
+	}
+	return true;
+}
+
 static bool
 within(const struct setting *row, double v)
 {
@@ -180,8 +196,11 @@ read_value(const struct setting *row, struct str s, struct conf_value *v)
 		return read_address(s, &v->number);
 	case CONF_CHOICE:
 		return read_choice(s, row->unit, &v->number);
-	case CONF_STRING:
 	case CONF_LIST:
+		if (s.n > 0 && !words_fit(s, row->unit))
+			return false;
+		break;
+	case CONF_STRING:
 		break;
 	}
 	return within(row, (double)s.n);
@@ -240,6 +259,22 @@ store(struct conf_value *at, struct conf_value *v, struct str text,
 	*at = *v;
 }
 
+/* Append the words of a list, without blanks and empty ones. */
+static void
+put_words(struct buf *out, struct str list)
+{
+	struct str word;
+
+	while (str_split(&list, ',', &word)) {
+		word = str_trim(word);
+		if (word.n == 0)
+			continue;
+		if (out->n > 0)
+			buf_put_char(out, ',');
+		buf_put_str(out, word);
+	}
+}
+
 enum err
 conf_put(struct conf *c, enum conf_id id, struct str value,
     enum conf_origin origin, const char *place, struct why *w)
@@ -251,10 +286,10 @@ conf_put(struct conf *c, enum conf_id id, struct str value,
 	struct str whole = value = str_trim(value);
 	enum err e = OK;
 
-	if (row->type == CONF_LIST && value.n > 0 && at->origin == origin &&
-	    at->text != NULL && at->text[0] != '\0') {
-		buf_printf(&joined, "%s,", at->text);
-		buf_put_str(&joined, value);
+	if (row->type == CONF_LIST && value.n > 0) {
+		if (at->origin == origin && at->text != NULL)
+			buf_put_text(&joined, at->text);
+		put_words(&joined, value);
 		whole = buf_str(&joined);
 	}
 	if (has_control(whole) || !read_value(row, whole, &v))

@@ -109,6 +109,8 @@ test_text_edges(void **state)
 		size_t n = (size_t)row->most;
 		char *text = mem_new(n + 2);
 		memset(text, 'a', n + 1);
+		if (row->type == CONF_LIST)
+			memcpy(text, "a:a:a:", 6);
 		assert_false(put(&c, (enum conf_id)i, text));
 		text[n] = '\0';
 		assert_true(put(&c, (enum conf_id)i, text));
@@ -288,6 +290,13 @@ test_list(void **state)
 	assert_true(str_eq(word, STR("e:1:f:2")));
 	assert_false(conf_list(&c, CONF_FETCH_RESOLVE, &at, &word));
 	assert_false(conf_list(&c, CONF_FETCH_RESOLVE, &at, &word));
+	/* A word that lacks a part is no word of this list. */
+	assert_string_equal(set(&c, "fetch.resolve=a:1:b"),
+	    "--set: fetch.resolve = \"a:1:b\": must be a list "
+	    "HOST:PORT:ADDRESS:PORT,... of at most 262144 bytes");
+	assert_string_not_equal(set(&c, "fetch.resolve=a:1::2"), "");
+	assert_string_equal(conf_str(&c, CONF_FETCH_RESOLVE).p,
+	    "a:80:b:1,c:80:d:2,e:1:f:2");
 	assert_string_equal(set(&c, "fetch.resolve="), "");
 	at = 0;
 	assert_false(conf_list(&c, CONF_FETCH_RESOLVE, &at, &word));

@@ -85,8 +85,8 @@ conf_accepts(const struct setting *row, struct buf *b)
 		    row->most);
 		break;
 	case CONF_LIST:
-		buf_printf(b, "a list %s,... of at most %.0f bytes", row->unit,
-		    row->most);
+		buf_printf(b, "a list %s,... of at most %.0f bytes",
+		    row->unit, row->most);
 		break;
 	case CONF_ADDRESS:
 		buf_put_text(b, "ADDRESS:PORT, like 127.0.0.1:8001 or "

@@ -116,6 +116,18 @@ utf8_length(struct str s)
 	return n;
 }
 
+bool
+text_is_utf8(struct str s)
+{
+	while (s.n > 0) {
+		size_t n = utf8_length(s);
+		if (n == 0)
+			return false;
+		s = str_from(s, n);
+	}
+	return true;
+}
+
 void
 text_json(struct buf *b, struct str s)
 {

@@ -95,6 +95,8 @@ test_json(void **state)
 		struct buf b = BUF_INIT;
 		text_json(&b, str_of(rows[i].text));
 		assert_string_equal(buf_text(&b), rows[i].json);
+		assert_int_equal(text_is_utf8(str_of(rows[i].text)),
+		    strstr(rows[i].json, "\\ufffd") == NULL);
 		buf_free(&b);
 	}
 }

@@ -47,7 +47,10 @@ ask(struct floor_client *c, struct link *l)
 	l->body = false;
 	l->head_n = 0;
 	/* A request of 100 bytes into an empty buffer goes out whole. */
-	return send(l->fd, text, (size_t)n, MSG_NOSIGNAL) == n;
+	if (send(l->fd, text, (size_t)n, MSG_NOSIGNAL) == n)
+		return true;
+	c->task->failed++;
+	return false;
 }
 
 static void

@@ -91,7 +91,8 @@ enum err
 cli_open(struct cli *c, const struct option_verb *verb, int argc,
     const char *const *argv, const char *const *environment, struct why *w)
 {
-	*c = (struct cli){ .verb = verb, .arena = ARENA_INIT };
+	*c = (struct cli){ .program = CLI_PROGRAM, .verb = verb,
+	    .arena = ARENA_INIT };
 	conf_init(&c->conf);
 	enum err e = options_read(verb, argc, argv, &c->options, w);
 	if (e == OK && cli_count(c, "help") == 0)

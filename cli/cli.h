@@ -18,6 +18,7 @@
 #define CLI_SUMMARY "Argiope crawls web sites into WARC archives."
 
 struct cli {
+	const char *program;             /* as it was called */
 	const struct option_verb *verb;
 	struct options options;
 	struct conf conf;

@@ -402,12 +402,13 @@ repeat_option(struct crawl_run *r, const char *name, struct buf *b)
 static const char *
 resume_command(struct crawl_run *r)
 {
-	static const char *const repeated[] = { "config", "data", "set",
-	    "auth-file", "cookie-file", "proxy-file" };
+	static const char *const repeated[] = { "config", "set", "auth-file",
+	    "cookie-file", "proxy-file" };
 	struct buf b = BUF_INIT;
 	char id[16];
 
-	buf_put_text(&b, CLI_PROGRAM " crawl --resume");
+	format_shell(&b, r->cli->program);
+	buf_put_text(&b, " crawl --resume");
 	snprintf(id, sizeof(id), "%u", r->id);
 	struct str name = r->name;
 	if (name.n == 0 && engine_find(r->engine, STR_NONE) != r->id)
@@ -415,6 +416,10 @@ resume_command(struct crawl_run *r)
 	if (name.n > 0) {
 		buf_put_text(&b, " --name ");
 		format_shell(&b, arena_copy(&r->cli->arena, name).p);
+	}
+	if (cli_count(r->cli, "data") > 0) {
+		buf_put_text(&b, " --data ");
+		format_shell(&b, r->cli->data_dir);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(repeated); i++)
 		repeat_option(r, repeated[i], &b);

@@ -60,6 +60,20 @@ format_safe(struct buf *b, struct str s, size_t max)
 }
 
 void
+format_lines(struct buf *b, struct str text, const char *indent)
+{
+	struct str line;
+
+	while (str_split(&text, '\n', &line)) {
+		if (line.n == 0)
+			continue;
+		buf_put_text(b, indent);
+		format_safe(b, line, SIZE_MAX);
+		buf_put_char(b, '\n');
+	}
+}
+
+void
 format_shell(struct buf *b, const char *word)
 {
 	bool plain = word[0] != '\0';

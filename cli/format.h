@@ -18,6 +18,8 @@ const char *format_bytes(uint64_t, char out[static FORMAT_MAX]);
 const char *format_rate(double, char out[static FORMAT_MAX]);
 /* At most `max` bytes; what is no printable ASCII as \xHH. */
 void format_safe(struct buf *, struct str, size_t max);
+/* Each line behind `indent`, as format_safe() has it. */
+void format_lines(struct buf *, struct str, const char *indent);
 /* A word for a shell: quoted where it must be. */
 void format_shell(struct buf *, const char *word);
 

@@ -20,14 +20,20 @@ verbs_all(size_t *n)
 	return rows;
 }
 
+/* All verbs, or those of a family: "archive". */
 static int
-help(void)
+help(const char *family)
 {
+	struct option_verb some[ARRAY_LEN(verbs)];
 	struct buf b = BUF_INIT;
-	size_t n;
+	size_t n, some_n = 0;
 	const struct option_verb *rows = verbs_all(&n);
 
-	option_help_verbs(CLI_PROGRAM, CLI_SUMMARY, rows, n, &b);
+	for (size_t i = 0; i < n; i++)
+		if (family == NULL || str_starts(str_of(rows[i].name),
+		    str_of(family)))
+			some[some_n++] = rows[i];
+	option_help_verbs(CLI_PROGRAM, CLI_SUMMARY, some, some_n, &b);
 	cli_put(&b);
 	buf_free(&b);
 	return cli_end(0);
@@ -87,27 +93,32 @@ is_word(const char *word, const char *a, const char *b)
 }
 
 int
-verbs_run(int argc, const char *const *argv, const char *const *environment)
+verbs_run(const char *program, int argc, const char *const *argv,
+    const char *const *environment)
 {
 	struct why w = WHY_INIT;
 	struct cli c;
-	size_t n, i = 0;
+	size_t n, i;
 	int words, code;
 
 	if (argc > 0 && is_word(argv[0], "--help", "-h"))
-		return help();
+		return help(NULL);
 	if (argc > 0 && is_word(argv[0], "--version", "-V"))
-		return verbs_run(1, (const char *const[]){ "version" },
-		    environment);
+		return verbs_run(program, 1,
+		    (const char *const[]){ "version" }, environment);
 	const struct option_verb *rows = verbs_all(&n);
 	const struct option_verb *row = option_find_verb(rows, n, argc, argv,
 	    &words);
+	if (row == NULL && argc > 1 && is_family(argv[0]) &&
+	    is_word(argv[1], "--help", "-h"))
+		return help(argv[0]);
 	if (row == NULL)
 		return unknown(argc, argv);
 	i = (size_t)(row - rows);
 	if (cli_open(&c, verbs[i].row, argc - words, argv + words,
 	    environment, &w) != OK)
 		return cli_fail(&w);
+	c.program = program;
 	code = cli_count(&c, "help") > 0 ? help_of(verbs[i].row) :
 	    cli_end(verbs[i].run(&c));
 	cli_close(&c);

@@ -13,6 +13,14 @@
 /* In the order of --help. */
 #define VERBS(X)                                                             \
 	X(crawl)                                                             \
+	X(explain)                                                           \
+	X(status)                                                            \
+	X(archive_ls)                                                        \
+	X(archive_cat)                                                       \
+	X(archive_check)                                                     \
+	X(archive_index)                                                     \
+	X(archive_wacz)                                                      \
+	X(serve)                                                             \
 	X(config)                                                            \
 	X(completion)                                                        \
 	X(man)                                                               \
@@ -26,8 +34,11 @@ VERBS(VERB_DECLARE)
 
 /* All rows, for help and manual.  Static. */
 const struct option_verb *verbs_all(size_t *n);
-/* Do what the words say (without the program's name).  The exit code. */
-int verbs_run(int argc, const char *const *argv,
+/*
+ * Do what the words say; `program` is the word before them, as it was called.
+ * The exit code.
+ */
+int verbs_run(const char *program, int argc, const char *const *argv,
     const char *const *environment);
 
 #endif

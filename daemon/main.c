@@ -15,6 +15,9 @@ main(int argc, char **argv)
 	setlocale(LC_ALL, "C");
 	system_ignore_sigpipe();
 	system_open_files();
-	return verbs_run(argc > 0 ? argc - 1 : 0,
-	    (const char *const *)argv + 1, (const char *const *)environ);
+	if (argc < 1)
+		return verbs_run(CLI_PROGRAM, 0, NULL,
+		    (const char *const *)environ);
+	return verbs_run(argv[0], argc - 1, (const char *const *)argv + 1,
+	    (const char *const *)environ);
 }

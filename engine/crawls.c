@@ -325,6 +325,7 @@ crawls_continue(struct crawls *c, uint32_t id, const struct crawl_request *q,
 		    &r, w);
 	if (e == OK) {
 		r->shared.id = id;
+		r->shared.continued = true;
 		r->shared.name = arena_copy(&r->arena, spec.name);
 		tell_loops(c, r);
 		e = frontier_continue(c->frontier, id, w);

@@ -494,6 +494,7 @@ struct look_call {
 	struct fetcher_view view;
 	size_t bytes_waiting;
 	enum ledger_health health;
+	struct ledger_stats stats;
 };
 
 static void
@@ -509,6 +510,7 @@ run_look(struct loop_call *c)
 	ledger = frontier_ledger(l->looking->engine->frontier);
 	l->bytes_waiting = ledger_bytes_waiting(ledger);
 	l->health = ledger_health(ledger);
+	ledger_stats(ledger, &l->stats);
 }
 
 static void
@@ -540,6 +542,7 @@ look_done(struct loop_call *c)
 	} else {
 		k->look.ledger_bytes_waiting = l->bytes_waiting;
 		k->look.health = l->health;
+		k->look.ledger = l->stats;
 	}
 	mem_free(&l);
 	if (--k->left > 0)
@@ -593,9 +596,13 @@ engine_why(const struct engine_look *k, const struct crawl_view *v, char *out,
 	else if (f->hosts_delayed + f->hosts_backoff > 0) {
 		duration_to_text(MAX(0, mono_ns_between(clock_mono(),
 		    f->next_at)), wait);
-		snprintf(out, size, "%s may be asked in %s; %u hosts wait for "
-		    "their delay, %u are in back-off", f->next_host, wait,
-		    f->hosts_delayed, f->hosts_backoff);
+		int n = snprintf(out, size, "%s may be asked in %s",
+		    f->next_host, wait);
+		if (f->hosts_delayed + f->hosts_backoff > 1 && n > 0 &&
+		    (size_t)n < size)
+			snprintf(out + n, size - (size_t)n, "; %u hosts wait "
+			    "for their delay, %u are in back-off",
+			    f->hosts_delayed, f->hosts_backoff);
 	} else if (f->uncommitted > 0)
 		snprintf(out, size, "%u pages are being written", f->uncommitted);
 	else if (v->counts.queued > 0)

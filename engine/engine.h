@@ -106,6 +106,7 @@ struct engine_look {
 	struct fetcher_view loops;
 	size_t ledger_bytes_waiting;
 	enum ledger_health health;
+	struct ledger_stats ledger;
 };
 void engine_look(struct engine *, void (*seen)(void *arg,
     const struct engine_look *), void *arg);

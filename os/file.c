@@ -70,7 +70,12 @@ real_write(int fd, uint64_t at, const void *p, size_t n)
 static enum err
 real_sync(int fd)
 {
-	return result(fdatasync(fd));
+	int r;
+
+	do
+		r = fdatasync(fd);
+	while (r != 0 && errno == EINTR);
+	return result(r);
 }
 
 static enum err
@@ -87,7 +92,12 @@ real_size(int fd, uint64_t *size)
 static enum err
 real_cut(int fd, uint64_t size)
 {
-	return result(ftruncate(fd, (off_t)size));
+	int r;
+
+	do
+		r = ftruncate(fd, (off_t)size);
+	while (r != 0 && errno == EINTR);
+	return result(r);
 }
 
 static enum err
@@ -136,6 +146,14 @@ real_sync_dir(const char *path)
 	return e;
 }
 
+static bool
+is_dir(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static enum err
 real_make_dir(const char *path)
 {
@@ -150,7 +168,8 @@ real_make_dir(const char *path)
 			continue;
 		char c = part[i];
 		part[i] = '\0';
-		if (mkdir(part, 0700) != 0 && errno != EEXIST)
+		if (mkdir(part, 0700) != 0 &&
+		    (errno != EEXIST || !is_dir(part)))
 			return err_from_errno(errno);
 		part[i] = c;
 	}
@@ -168,7 +187,7 @@ real_list(const char *path, struct arena *a, struct str **names, size_t *n)
 	*n = 0;
 	if (d == NULL)
 		return err_from_errno(errno);
-	while ((entry = readdir(d)) != NULL) {
+	while (errno = 0, (entry = readdir(d)) != NULL) {
 		struct str name = str_of(entry->d_name);
 		if (str_eq(name, STR(".")) || str_eq(name, STR("..")))
 			continue;
@@ -178,7 +197,13 @@ real_list(const char *path, struct arena *a, struct str **names, size_t *n)
 		}
 		out[(*n)++] = arena_copy(a, name);
 	}
+	enum err e = err_from_errno(errno);
 	closedir(d);
+	if (e != OK) {
+		mem_free(&out);
+		*n = 0;
+		return e;
+	}
 	*names = ARENA_ARRAY(a, struct str, *n);
 	if (*n != 0)
 		memcpy(*names, out, *n * sizeof(*out));
@@ -340,8 +365,7 @@ file_load(const char *path, size_t bytes_max, struct buf *out, struct why *w)
 	if (e == OK) {
 		char *p = buf_grow(out, (size_t)size);
 		e = file_read(fd, 0, p, (size_t)size, &got, w);
-		if (e == OK)
-			out->n -= (size_t)size - got;
+		out->n -= (size_t)size - (e == OK ? got : 0);
 	}
 	file_close(&fd);
 	return e;
@@ -358,7 +382,14 @@ file_lock_dir(const char *dir, int *fd, int64_t *holder, struct why *w)
 	if (*fd < 0)
 		return why_errno(w, err_from_errno(errno), "cannot open %s",
 		    path);
-	if (flock(*fd, LOCK_EX | LOCK_NB) != 0) {
+	int r = flock(*fd, LOCK_EX | LOCK_NB);
+	if (r != 0 && errno != EWOULDBLOCK) {
+		enum err e = why_errno(w, err_from_errno(errno),
+		    "cannot lock %s", path);
+		file_close(fd);
+		return e;
+	}
+	if (r != 0) {
 		*holder = 0;
 		if (pread(*fd, pid, sizeof(pid) - 1, 0) > 0)
 			str_to_i64(str_trim(str_of(pid)), holder);

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "os/clock.h"
 
 #define LINE_BYTES 2048
@@ -29,50 +30,41 @@ log_wants(enum log_level level)
 	    atomic_load_explicit(&level_from, memory_order_relaxed);
 }
 
-/* The text as the inside of a JSON string, cut at `room`. */
-static size_t
-json_escape(const char *in, char *out, size_t room)
+/* One event is one line, whatever an outsider put into it. */
+static void
+put_plain(struct buf *b, const char *text)
 {
-	size_t n = 0;
-
-	for (; *in != '\0' && n + 7 < room; in++) {
-		unsigned char c = (unsigned char)*in;
-		if (c == '"' || c == '\\')
-			n += (size_t)snprintf(out + n, room - n, "\\%c", c);
-		else if (c < 0x20)
-			n += (size_t)snprintf(out + n, room - n, "\\u%04x", c);
-		else
-			out[n++] = (char)c;
-	}
-	out[n] = '\0';
-	return n;
+	for (; *text != '\0'; text++)
+		buf_put_char(b, (unsigned char)*text < 0x20 ? ' ' : *text);
 }
 
 void
 log_line(enum log_level level, const char *event, const char *fmt, ...)
 {
-	char now[WALL_ISO_MAX], text[LINE_BYTES], quoted[LINE_BYTES];
-	char line[2 * LINE_BYTES];
+	char now[WALL_ISO_MAX], text[LINE_BYTES];
+	struct buf line = BUF_INIT;
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	wall_to_iso(clock_wall(), now);
-	int n;
 	if (atomic_load(&as_json)) {
-		json_escape(text, quoted, sizeof(quoted));
-		n = snprintf(line, sizeof(line), "{\"time\":\"%s\",\"level\":"
-		    "\"%s\",\"event\":\"%s\",\"text\":\"%s\"}\n", now,
-		    level_names[level], event, quoted);
+		buf_printf(&line, "{\"time\":\"%s\",\"level\":\"%s\","
+		    "\"event\":\"%s\",\"text\":", now, level_names[level],
+		    event);
+		text_json(&line, str_of(text));
+		buf_put_text(&line, "}\n");
 	} else {
-		n = snprintf(line, sizeof(line), "%s %s %s%s%s\n", now,
-		    level_names[level], event, text[0] == '\0' ? "" : " ",
-		    text);
+		buf_printf(&line, "%s %s %s%s", now, level_names[level], event,
+		    text[0] == '\0' ? "" : " ");
+		put_plain(&line, text);
+		buf_put_char(&line, '\n');
 	}
 	/* A log that cannot be written must not stop what it tells of. */
-	if (write(atomic_load(&out_fd), line, (size_t)n) < 0)
-		return;
+	if (write(atomic_load(&out_fd), line.p, line.n) < 0)
+		line.n = 0;
+	buf_free(&line);
 }
 
 const char *

@@ -18,6 +18,8 @@ struct loop {
 	_Atomic(struct mail *) box;  /* newest first; reversed on delivery */
 	atomic_bool stopped;
 	struct heap timers;
+	uint64_t timers_set;         /* ever: equal times fire in this order */
+	bool firing;
 	struct list hooks;
 	struct mono now;
 	int epoll_fd;
@@ -159,13 +161,18 @@ fire_timers(struct loop *l)
 {
 	bool any = false;
 	struct heap_node *n;
+	uint64_t before = l->timers_set;
 
-	while ((n = heap_first(&l->timers)) != NULL && n->key <= l->now.ns) {
+	/* One that is set again for now or earlier waits for the next turn. */
+	l->firing = true;
+	while ((n = heap_first(&l->timers)) != NULL && n->key <= l->now.ns &&
+	    n->tie <= before) {
 		struct timer *t = CONTAINER(n, struct timer, node);
 		heap_take(&l->timers, n);
 		t->fire(t);
 		any = true;
 	}
+	l->firing = false;
 	return any;
 }
 
@@ -246,7 +253,8 @@ loop_run(struct loop *l)
 {
 	/* What was prepared before the loop ran has ended its turn too. */
 	run_hooks(l);
-	while (!atomic_load_explicit(&l->stopped, memory_order_relaxed))
+	/* Acquire: mail that was posted before loop_stop() is seen below. */
+	while (!atomic_load_explicit(&l->stopped, memory_order_acquire))
 		turn(l, true);
 	while (deliver_mail(l))
 		run_hooks(l);
@@ -291,7 +299,10 @@ loop_now(const struct loop *l)
 void
 loop_timer_set(struct loop *l, struct timer *t, struct mono when)
 {
-	heap_put(&l->timers, &t->node, when.ns, 0);
+	/* Behind all that are due, or those would wait for ever. */
+	int64_t key = l->firing ? MAX(when.ns, l->now.ns) : when.ns;
+
+	heap_put(&l->timers, &t->node, key, ++l->timers_set);
 }
 
 void

@@ -76,12 +76,19 @@ struct mono loop_next_timer(const struct loop *);
 /* The time at which this turn began: cheap, good enough for politeness. */
 struct mono loop_now(const struct loop *);
 
-/* Set, or move.  A timer fires once; it may set itself again. */
+/*
+ * Set, or move.  A timer fires once; it may set itself again, and then fires in
+ * a later turn, however early its time.  Equal times fire in the order of set.
+ */
 void loop_timer_set(struct loop *, struct timer *, struct mono when);
 void loop_timer_stop(struct loop *, struct timer *);
 void loop_hook(struct loop *, struct turn_hook *);
 
-/* Watch `w->fd` for `events`; again to change them; 0 to stop. */
+/*
+ * Watch `w->fd` for `events`; again to change them; 0 to stop.  LOOP_ERROR comes
+ * unasked; regular files cannot be watched.  Whoever closes the descriptor sets
+ * `w->fd` to -1 and keeps `w` until the turn ends: an event may be under way.
+ */
 void loop_watch(struct loop *, struct watch *, unsigned events);
 
 /*

@@ -176,7 +176,7 @@ begin_head(struct transfer *tr, struct str line)
 	if (tr->first_byte.ns == 0)
 		tr->first_byte = clock_mono();
 	tr->head_begun = true;
-	tr->chunked = tr->has_length = false;
+	tr->chunked = tr->chunked_on_top = tr->has_length = false;
 	buf_clear(&tr->head);
 	read_status_line(tr, line);
 	if (tr->x->http_version >= 20) {
@@ -224,9 +224,11 @@ read_header(struct transfer *tr, struct str line)
 		return read_length(tr, str_from(line, length.n));
 	if (tr->x->http_version >= 20 || !str_starts_nocase(line, coding))
 		return true;
-	for (size_t i = coding.n; i < line.n; i++)
+	line = str_trim(str_from(line, coding.n));
+	for (size_t i = 0; i < line.n; i++)
 		if (str_starts_nocase(str_from(line, i), STR("chunked")))
 			tr->chunked = true;
+	tr->chunked_on_top = tr->chunked && line.n > STR("chunked").n;
 	return true;
 }
 
@@ -334,6 +336,11 @@ take_chunked(struct transfer *tr, struct str bytes)
 	/* What follows the end would be taken for the next answer. */
 	if (n < bytes.n)
 		transfer_forbid_reuse(tr);
+	/* libcurl 8 does not read "gzip, chunked" and waits for a close. */
+	if (tr->chunked_on_top && tr->chunk.state == TRANSPORT_CHUNK_ENDED) {
+		transfer_decide(tr, TRANSPORT_DONE, "");
+		return false;
+	}
 	return count_head(tr, tr->chunk.trailer_bytes - trailer_before);
 }
 

@@ -8,6 +8,14 @@ end_of_cut(const struct transfer *tr)
 	return TRANSPORT_RESET;
 }
 
+/* Where libcurl did not see the chunks: "gzip, chunked" from 8 on. */
+static bool
+is_chunked_cut(const struct transfer *tr)
+{
+	return tr->chunked && tr->chunk.state != TRANSPORT_CHUNK_ENDED &&
+	    !tr->is_head && tr->status != 204 && tr->status != 304;
+}
+
 enum transport_end
 transport_end_of(const struct transfer *tr, CURLcode code)
 {
@@ -15,8 +23,8 @@ transport_end_of(const struct transfer *tr, CURLcode code)
 
 	switch (code) {
 	case CURLE_OK:
-		return tr->phase == PHASE_BODY ? TRANSPORT_DONE :
-		    TRANSPORT_RESET;
+		return tr->phase == PHASE_BODY && !is_chunked_cut(tr) ?
+		    TRANSPORT_DONE : TRANSPORT_RESET;
 	case CURLE_COULDNT_RESOLVE_HOST:
 		return TRANSPORT_DNS;
 	case CURLE_COULDNT_RESOLVE_PROXY:
@@ -85,6 +93,7 @@ transport_end_detail(struct transfer *tr, enum transport_end end,
 	if (code == CURLE_OUT_OF_MEMORY && end == TRANSPORT_PROTOCOL)
 		return "a header line is too long";
 	if (code == CURLE_OK)
-		return "cut before the end of the head";
+		return tr->phase == PHASE_BODY ? "cut before the last chunk" :
+		    "cut before the end of the head";
 	return tr->error[0] != '\0' ? tr->error : curl_easy_strerror(code);
 }

@@ -69,7 +69,6 @@ forget(struct transport_sockets *ss, struct transport_socket *s)
 	s->watch.fd = -1;
 	list_take(&s->node);
 	list_put(&ss->spare, &s->node);
-	ss->open--;
 }
 
 static void
@@ -105,7 +104,6 @@ add(struct transport_sockets *ss, int fd)
 	s->connected = false;
 	s->wanted = s->watched = 0;
 	ss->by_fd[fd] = s;
-	ss->open++;
 	return s;
 }
 

@@ -33,7 +33,6 @@ struct transport_sockets {
 	struct list spare;               /* never freed while the loop runs */
 	struct timer timer;              /* what libcurl asked for */
 	bool in_timer;
-	size_t open;                     /* sockets that libcurl holds */
 };
 
 void transport_sockets_open(struct transport_sockets *, struct loop *, CURLM *,

@@ -575,7 +575,7 @@ test_connect_hangs(void **state)
 	assert_end(&r, CONNECT);
 	assert_int_equal(r.connected_n, 2);
 	ms = mono_ns_between(begun, clock_mono()) / NS_PER_MS;
-	assert_in_range(ms, 190, 390);
+	assert_in_range(ms, 190, 1500);
 	test_run_free(&r);
 	end(&f);
 	for (int i = 0; i < 8; i++)
@@ -651,7 +651,8 @@ test_head_limit(void **state)
 	test_server_close(&server);
 }
 
-#define CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n"
+#define CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n"
+#define ON_TOP "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n"
 #define CHUNKS "5;ext=\"a;b\"\r\nhello\r\n0006 \r\n\r\n0\r\n\n\r\n" \
 	"0\r\nX-Trailer: one\r\nX-Other: two\r\n\r\n"
 
@@ -743,7 +744,14 @@ test_answers(void **state)
 	    "Content-Length: 5\r\n\r\nhello", TRANSPORT_DONE, "hello");
 	check_answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"
 	    "Content-Length: 4\r\n\r\nhello", TRANSPORT_PROTOCOL, "");
+	check_answer(ON_TOP CHUNKS, TRANSPORT_DONE, CHUNKS);
+	check_answer(ON_TOP CHUNKS "more", TRANSPORT_DONE, CHUNKS);
+	check_answer(ON_TOP "5\r\nhel", TRANSPORT_RESET, "5\r\nhel");
+	check_answer(ON_TOP "x\r\nhel", TRANSPORT_PROTOCOL, "");
 	check_answer(CHUNKED "5\r\nhel", TRANSPORT_RESET, "5\r\nhel");
+	check_answer(CHUNKED, TRANSPORT_RESET, "");
+	check_answer("HTTP/1.1 304 Not Modified\r\n"
+	    "Transfer-Encoding: chunked\r\n\r\n", TRANSPORT_DONE, "");
 	check_answer(CHUNKED "5\r\nhello\r\n0\r\n", TRANSPORT_RESET,
 	    "5\r\nhello\r\n0\r\n");
 	check_answer(CHUNKED "5\r\nhello!\r\n", TRANSPORT_PROTOCOL,

@@ -530,6 +530,14 @@ test_http_proxy(void **state)
 	assert_str(buf_str(&r.request), "GET http://far.test:8080/ HTTP/1.1\r\n"
 	    "Host: far.test:8080\r\n\r\n");
 	test_run_free(&r);
+	/* A proxy's name is resolved here, not by libcurl. */
+	test_run_open(&r, f.t, false, "far.test", 8080, "/");
+	snprintf(proxy, sizeof(proxy), "http://proxy.localhost:%u",
+	    server.port);
+	r.x.proxy = str_of(proxy);
+	test_run_whole(f.loop, &r);
+	assert_end(&r, DONE);
+	test_run_free(&r);
 	/* And the next one without a proxy has none. */
 	from = server.got_n;
 	test_run_open(&r, f.t, false, "near.test", server.port, "/");

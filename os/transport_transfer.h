@@ -56,6 +56,7 @@ struct transfer {
 	bool opened;                       /* `fd`, since the last request */
 	int fd;
 	bool chunked;
+	bool chunked_on_top;               /* of another transfer coding */
 	bool has_end;                      /* `end` was decided here */
 	enum transport_end end;
 	size_t address_at;                 /* the one that is tried */

@@ -4,6 +4,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/text.h"
+
 static bool
 loopback4(const struct in_addr *a)
 {
@@ -170,54 +172,13 @@ web_route_allow(const struct web_route *routes, size_t n, struct str path,
 	return all;
 }
 
-/* Bytes of the UTF-8 sequence that begins at `s`; 0 when it is none. */
-static size_t
-utf8_length(struct str s)
-{
-	unsigned char c = (unsigned char)s.p[0];
-	size_t n = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 :
-	    c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
-
-	if (n == 0 || n > s.n)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if (((unsigned char)s.p[i] & 0xc0) != 0x80)
-			return 0;
-	unsigned char second = n > 1 ? (unsigned char)s.p[1] : 0;
-	/* Longer than needed, a surrogate, or beyond U+10FFFF. */
-	if ((c == 0xe0 && second < 0xa0) || (c == 0xed && second > 0x9f) ||
-	    (c == 0xf0 && second < 0x90) || (c == 0xf4 && second > 0x8f))
-		return 0;
-	return n;
-}
-
-static void
-put_json_text(struct buf *b, struct str s)
-{
-	buf_put_char(b, '"');
-	for (size_t i = 0; i < s.n;) {
-		unsigned char c = (unsigned char)s.p[i];
-		size_t n = utf8_length(str_from(s, i));
-		if (c < 0x20 || c == 0x7f)
-			buf_printf(b, "\\u%04x", c);
-		else if (c == '"' || c == '\\')
-			buf_printf(b, "\\%c", c);
-		else if (n == 0)
-			buf_put_str(b, STR("\xef\xbf\xbd"));
-		else
-			buf_put(b, s.p + i, n);
-		i += n == 0 ? 1 : n;
-	}
-	buf_put_char(b, '"');
-}
-
 void
 web_error_json(struct buf *b, struct str error, const char *code)
 {
 	buf_put_text(b, "{\"error\":");
-	put_json_text(b, error);
+	text_json(b, error);
 	buf_put_text(b, ",\"code\":");
-	put_json_text(b, str_of(code));
+	text_json(b, str_of(code));
 	buf_put_text(b, "}\n");
 }
 

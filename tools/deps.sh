@@ -480,7 +480,8 @@ make_library() {
 	mkdir -p "$prefix"/{lib,include}
 	rm -f "$prefix/.made-$1"
 	from_newer "$1" ||
-	    die "no acceptable $1: at least, and below: $(range_of "$1")"
+	    die "no acceptable $1 anywhere:" \
+	    "from $(range_of "$1" | sed 's/ / on and below /') is wanted"
 	echo "$recipe" >"$prefix/.made-$1"
 }
 

@@ -317,6 +317,10 @@ def stage_tidy(run):
     code, text, seconds = output_of(
         [sys.executable, os.path.join(ROOT, "tools", "tidy"), ROOT], 60)
     run.add("tidy", "tidy", "pass" if code == 0 else "fail", seconds, text)
+    code, text, seconds = output_of(
+        [sys.executable, os.path.join(ROOT, "tools", "tidy_test.py")], 60)
+    run.add("tidy", "tidy finds planted faults",
+            "pass" if code == 0 else "fail", seconds, text)
 
 
 # ---- Fuzzing ----------------------------------------------------------------
@@ -367,6 +371,8 @@ def fuzz_one(run, name, seconds):
         "UBSAN_OPTIONS": "print_stacktrace=1"})
     runs = re.search(r"number_of_executed_units: (\d+)", text)
     cover = re.findall(r"cov: (\d+)", text)
+    # libFuzzer's progress is no news.
+    text = re.sub(r"^#\d+\t.*\n", "", text, flags=re.M)
     # A target that ran nothing has shown nothing.
     fine = code == 0 and runs and int(runs[1]) > 0
     return fine, text, took, int(runs[1]) if runs else 0, \

@@ -29,7 +29,8 @@ size_t digest_to_text(const struct digest *, char out[static DIGEST_TEXT_MAX]);
 
 /*
  * Read any form: label in any case, then hex or base32 in any case, or base64
- * of either alphabet; padding allowed.  False when the label is unknown or the value has another length.
+ * of either alphabet; padding allowed.  False when the label is not known
+ * (`out->kind` is NONE) or the value is none of that kind.
  */
 bool digest_from_text(struct str, struct digest *out);
 

@@ -355,7 +355,8 @@ skip_text(struct str s, size_t *at)
 enum gzip_found
 gzip_head_parse(struct str s, struct gzip_head *h)
 {
-	enum { FHCRC = 2, FEXTRA = 4, FNAME = 8, FCOMMENT = 16, RESERVED = 224 };
+	enum { FHCRC = 2, FEXTRA = 4, FNAME = 8, FCOMMENT = 16,
+		RESERVED = 224 };
 	const uint8_t *p = (const uint8_t *)s.p;
 	size_t at = 10;
 	enum gzip_found shorter = s.n > GZIP_HEAD_MAX ? GZIP_HEAD_BAD :

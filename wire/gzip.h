@@ -10,8 +10,9 @@
  *
  * `sl` is the skip-lengths subfield of the WARC 0.9 draft (§9.2): the length of
  * the whole member, head and trailer included, then the length of what it
- * unpacks to.  `AR` is ours: the capture's number in its crawl (0: none) and
- * the commit group that wrote the member (LEDGER.md "Numbers").
+ * unpacks to; wget writes it too, and counts the same.  `AR` is ours: the
+ * capture's number in its crawl (0: none) and the commit group that wrote the
+ * member (LEDGER.md "Numbers").
  *
  * Thread: a writer belongs to one thread.
  * Limits: a member unpacks to at most GZIP_ULEN_MAX bytes.

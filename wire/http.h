@@ -124,9 +124,9 @@ struct http_decoder *http_decoder_new(const struct http_head *,
 void http_decoder_free(struct http_decoder **);
 /*
  * Feed bytes as received; decoded bytes are appended to `out`.  What it
- * returns is the first damage so far; after one that ends the decoding
- * (everything but NOT_CHUNKED, NOT_CODED, UNKNOWN_CODING) nothing more comes
- * out.  One call may append up to bytes_max.
+ * returns is the damage so far, that of the outermost coding that met one;
+ * after one that ends the decoding (everything but NOT_CHUNKED, NOT_CODED,
+ * UNKNOWN_CODING) nothing more comes out.  One call may append up to bytes_max.
  */
 enum http_damage http_decoder_feed(struct http_decoder *, struct str raw,
     struct buf *out);
@@ -137,7 +137,8 @@ bool http_decoder_done(const struct http_decoder *);
 
 /*
  * The whole body at once: the same result as feeding a decoder, faster for
- * gzip.  At damage `out` holds what came before it.
+ * gzip.  At damage `out` holds what came before it; with BAD_CODING or CUT
+ * how much that is may depend on the pieces in which the bytes came.
  */
 enum http_damage http_decode_body(const struct http_head *, struct str raw,
     struct http_decode_limits, struct buf *out);

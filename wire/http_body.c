@@ -23,6 +23,7 @@ enum stage_state { START, RUNNING, PASSING, ENDED, OVER, FAILED };
 struct stage {
 	enum coding coding;
 	enum stage_state state;
+	enum http_damage damage;     /* the first that it met */
 	uint64_t in_n, out_n;
 	struct buf first;            /* bytes held back until START is over */
 	struct buf out;              /* for the next stage */
@@ -36,7 +37,7 @@ struct stage {
 
 struct http_decoder {
 	struct http_decode_limits limits;
-	enum http_damage damage;
+	enum http_damage damage;     /* of no stage */
 	size_t n;
 	struct stage stages[HTTP_CODINGS_MAX];
 };
@@ -175,17 +176,30 @@ room_of(const struct http_decoder *x, const struct stage *s,
 }
 
 static void
-note(struct http_decoder *x, enum http_damage d)
+note(struct stage *s, enum http_damage d)
 {
-	if (x->damage == HTTP_FINE)
-		x->damage = d;
+	if (s->damage == HTTP_FINE)
+		s->damage = d;
 }
 
 static void
-fail(struct http_decoder *x, struct stage *s, enum http_damage d)
+fail(struct stage *s, enum http_damage d)
 {
 	s->state = FAILED;
-	note(x, d);
+	note(s, d);
+}
+
+/*
+ * Damage in a stage makes damage in the ones behind it: the first stage's is
+ * the cause, however the bytes were cut into pieces.
+ */
+static enum http_damage
+cause(const struct http_decoder *x)
+{
+	for (size_t i = 0; i < MAX(x->n, 1); i++)
+		if (x->stages[i].damage != HTTP_FINE)
+			return x->stages[i].damage;
+	return x->damage;
 }
 
 /* Copy through what is not coded, within the limits. */
@@ -199,7 +213,7 @@ pass(struct http_decoder *x, struct stage *s, struct str in, struct buf *out)
 	buf_put(out, in.p, n);
 	s->out_n += n;
 	if (n < in.n)
-		fail(x, s, HTTP_TOO_LONG);
+		fail(s, HTTP_TOO_LONG);
 }
 
 static void
@@ -218,19 +232,19 @@ feed_chunks(struct http_decoder *x, struct stage *s, struct str in,
 		s->state = ENDED;
 	} else if (f == HTTP_CHUNKS_MORE) {
 		if (in.n > 0)
-			fail(x, s, stop);
+			fail(s, stop);
 		else if (s->chunks.chunks == 0)
 			buf_put_str(&s->first, whole);
 	} else if (s->chunks.chunks == 0) {
 		/* Not even a first chunk: the head told a lie. */
-		note(x, HTTP_NOT_CHUNKED);
+		note(s, HTTP_NOT_CHUNKED);
 		s->state = PASSING;
 		pass(x, s, buf_str(&s->first), out);
 		if (s->state == PASSING)
 			pass(x, s, whole, out);
 		buf_free(&s->first);
 	} else {
-		fail(x, s, HTTP_BAD_CHUNK);
+		fail(s, HTTP_BAD_CHUNK);
 	}
 }
 
@@ -319,11 +333,11 @@ run(struct http_decoder *x, struct stage *s, struct str *in, struct buf *out)
 		out->n += keep;
 		s->out_n += keep;
 		if (n > room) {
-			fail(x, s, stop);
+			fail(s, stop);
 			return;
 		}
 		if (r == STEP_BAD) {
-			fail(x, s, HTTP_BAD_CODING);
+			fail(s, HTTP_BAD_CODING);
 			return;
 		}
 		if (r == STEP_END) {
@@ -335,7 +349,7 @@ run(struct http_decoder *x, struct stage *s, struct str *in, struct buf *out)
 		if (in->n == 0)
 			return;
 		if (n == 0 && in->n == before) {
-			fail(x, s, HTTP_BAD_CODING);
+			fail(s, HTTP_BAD_CODING);
 			return;
 		}
 	}
@@ -421,7 +435,7 @@ begin(struct http_decoder *x, struct stage *s, struct buf *out)
 		s->state = RUNNING;
 		run(x, s, &in, out);
 	} else {
-		note(x, HTTP_NOT_CODED);
+		note(s, HTTP_NOT_CODED);
 		s->state = PASSING;
 		pass(x, s, in, out);
 	}
@@ -486,14 +500,14 @@ end_stage(struct http_decoder *x, struct stage *s, struct buf *out)
 	    s->chunks.chunks == 0) {
 		/* Too short to be told from a chunk's size. */
 		pass(x, s, buf_str(&s->first), out);
-		note(x, HTTP_CUT);
+		note(s, HTTP_CUT);
 		s->state = FAILED;
 	}
 	if (s->state == START && s->coding != CHUNKED && s->first.n > 0)
 		begin(x, s, out);
 	/* An empty body is no damage: HEAD, 304, and careless servers. */
 	if (s->state == RUNNING || (s->state == START && s->in_n > 0))
-		fail(x, s, HTTP_CUT);
+		fail(s, HTTP_CUT);
 }
 
 static void
@@ -573,7 +587,7 @@ http_decoder_new(const struct http_head *h, struct http_decode_limits limits)
 	x->limits = limits;
 	if (!add_codings(x, h, STR("transfer-encoding")) ||
 	    !add_codings(x, h, STR("content-encoding")))
-		note(x, HTTP_UNKNOWN_CODING);
+		x->damage = HTTP_UNKNOWN_CODING;
 	return x;
 }
 
@@ -621,7 +635,7 @@ http_decoder_feed(struct http_decoder *x, struct str raw, struct buf *out)
 		copy_plain(x, raw, out);
 	else if (raw.n > 0)
 		feed_from(x, 0, raw, out);
-	return x->damage;
+	return cause(x);
 }
 
 enum http_damage
@@ -636,7 +650,7 @@ http_decoder_end(struct http_decoder *x, struct buf *out)
 		if (!last && s->out.n > 0)
 			feed_from(x, i + 1, buf_str(&s->out), out);
 	}
-	return x->damage;
+	return cause(x);
 }
 
 bool
@@ -704,7 +718,7 @@ http_decode_body(const struct http_head *h, struct str raw,
 		http_decoder_feed(x, raw, out);
 		http_decoder_end(x, out);
 	}
-	d = x->damage;
+	d = cause(x);
 	http_decoder_free(&x);
 	return d;
 }

@@ -46,7 +46,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		enum http_damage d1 = http_decode_body(&h, raw, l, &one);
 		enum http_damage d2 = decode_pieces(&h, raw, step, l, &two);
 		CHECK(one.n <= l.bytes_max);
-		CHECK(d1 == d2 && str_eq(buf_str(&one), buf_str(&two)));
+		CHECK(d1 == d2);
+		/* How much comes out before damage is the library's choice. */
+		size_t same = MIN(one.n, two.n);
+		if (d1 == HTTP_BAD_CODING || d1 == HTTP_CUT)
+			CHECK(same == 0 || memcmp(one.p, two.p, same) == 0);
+		else
+			CHECK(str_eq(buf_str(&one), buf_str(&two)));
 	}
 	buf_free(&one);
 	buf_free(&two);

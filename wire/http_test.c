@@ -93,8 +93,10 @@ test_head_limits(void **state)
 	struct http_head h;
 	struct http_limits l = { 3, 40 };
 	struct str three = STR("HTTP/1.1 200 OK\r\na:\r\nb:\r\nc:\r\n\r\n");
-	struct str four = STR("HTTP/1.1 200 OK\r\na:\r\nb:\r\nc:\r\nd:\r\n\r\n");
-	struct str forty = STR("HTTP/1.1 200 OK\r\nabcdefghi: abcdefgh\r\n\r\n");
+	struct str four = STR("HTTP/1.1 200 OK\r\na:\r\nb:\r\nc:\r\nd:\r\n"
+	    "\r\n");
+	struct str forty = STR("HTTP/1.1 200 OK\r\nabcdefghi: abcdefgh\r\n"
+	    "\r\n");
 
 	(void)state;
 	assert_int_equal(http_parse_head(three, false, l, &a, &h, NULL), OK);
@@ -163,7 +165,7 @@ decode(const char *fields, struct str raw, struct http_decode_limits limits,
 			http_decoder_feed(x, str_cut(raw, at, at + step),
 			    &again);
 		assert_int_equal(http_decoder_end(x, &again), d);
-		/* The ratio is looked at as bytes come, so it may cut sooner. */
+		/* The ratio is looked at as bytes come: it may cut sooner. */
 		if (d != HTTP_TOO_DENSE)
 			assert_true(str_eq(buf_str(&again), buf_str(out)));
 		http_decoder_free(&x);

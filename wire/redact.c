@@ -444,6 +444,12 @@ redact_text(const struct redactor *r, struct str text, struct buf *out,
 }
 
 bool
+redact_has_values(const struct redactor *r)
+{
+	return r->patterns_n > 0;
+}
+
+bool
 redact_finds(const struct redactor *r, struct str body)
 {
 	for (size_t i = 0; i < r->patterns_n; i++)

@@ -56,6 +56,8 @@ bool redact_response_head(const struct redactor *, struct str head,
 bool redact_text(const struct redactor *, struct str text, struct buf *out,
     struct buf *names);
 
+/* Whether any credential is known at all. */
+bool redact_has_values(const struct redactor *);
 /*
  * Whether a credential stands in `body`, raw or base64.  Response bodies are
  * never altered; the finding raises `secret_in_response`.

@@ -41,6 +41,7 @@ enum unpack_found { UNPACK_BYTES, UNPACK_MEMBER_END, UNPACK_DAMAGED,
 	UNPACK_CUT, UNPACK_TOO_BIG, UNPACK_IO };
 
 struct unpack;
+/* Stands at offset 0; reads nothing yet. */
 struct unpack *unpack_new(struct unpack_source, struct unpack_limits);
 void unpack_free(struct unpack **);
 

@@ -17,7 +17,7 @@ struct warc_writer {
 	char second_text[WALL_ISO_MAX];
 	/* Reused from record to record. */
 	struct buf head, parts;
-	struct buf uri, requested, request, response, names;
+	struct buf uri, requested, request, response, names, edge;
 };
 
 static const char *const type_names[] = {
@@ -74,6 +74,7 @@ warc_writer_free(struct warc_writer **wp)
 	buf_free(&w->request);
 	buf_free(&w->response);
 	buf_free(&w->names);
+	buf_free(&w->edge);
 	mem_free(wp);
 }
 
@@ -347,6 +348,27 @@ struct cleaned {
 	bool secret_in_response;
 };
 
+/* In a piece, or over the edge between two. */
+static bool
+finds_secret(struct warc_writer *w, const struct str *pieces, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (redact_finds(w->redactor, pieces[i]))
+			return true;
+		if (i == 0 || !redact_has_values(w->redactor))
+			continue;
+		struct str before = pieces[i - 1];
+		size_t edge = MIN(before.n, 2 * REDACT_VALUE_BYTES_MAX);
+		buf_clear(&w->edge);
+		buf_put_str(&w->edge, str_from(before, before.n - edge));
+		buf_put_str(&w->edge, str_cut(pieces[i], 0,
+		    2 * REDACT_VALUE_BYTES_MAX));
+		if (redact_finds(w->redactor, buf_str(&w->edge)))
+			return true;
+	}
+	return false;
+}
+
 static void
 clean(struct warc_writer *w, const struct warc_exchange *x, struct cleaned *c)
 {
@@ -372,8 +394,7 @@ clean(struct warc_writer *w, const struct warc_exchange *x, struct cleaned *c)
 	if (redact_response_head(r, x->response_head, &w->response,
 	    &w->names))
 		c->response_head = buf_str(&w->response);
-	for (size_t i = 0; i < x->body_n; i++)
-		c->secret_in_response |= redact_finds(r, x->body[i]);
+	c->secret_in_response = finds_secret(w, x->body, x->body_n);
 }
 
 /* The fields that both records of an exchange share. */
@@ -432,6 +453,7 @@ put_response(struct warc_writer *w, const struct warc_exchange *x,
 
 	memset(m, 0, sizeof(*m));
 	m->type = x->revisit == NULL ? WARC_RESPONSE : WARC_REVISIT;
+	m->uri = c->uri;
 	m->redacted = w->names.n > 0;
 	m->secret_in_response = c->secret_in_response;
 	warc_new_id(w, m->id);
@@ -466,6 +488,7 @@ put_request(struct warc_writer *w, const struct warc_exchange *x,
 	if (x->request.n == 0)
 		return OK;
 	m->type = WARC_REQUEST;
+	m->uri = c->uri;
 	m->redacted = w->names.n > 0;
 	warc_new_id(w, m->id);
 	block_digest(w, &b, &m->block);
@@ -536,6 +559,7 @@ warc_put_document(struct warc_writer *w, const struct warc_document *r,
 	if (w->redactor != NULL &&
 	    redact_uri(w->redactor, requested, &w->requested, &w->names))
 		requested = buf_str(&w->requested);
+	m->uri = uri;
 	m->redacted = w->names.n > 0;
 	if (r->type == WARC_RESOURCE)
 		warc_digest_payload(w, r->block, r->block_n, &m->payload);

@@ -65,7 +65,7 @@ void warc_writer_redact(struct warc_writer *, const struct redactor *);
 /* A fresh record id: 36 characters and a NUL. */
 void warc_new_id(struct warc_writer *, char out[static WARC_ID_MAX]);
 
-/* The facts that `Argiope-Capture` states; reindex rebuilds a journal of them. */
+/* What `Argiope-Capture` states; reindex rebuilds a journal from it. */
 struct warc_capture {
 	uint32_t crawl;
 	uint32_t hop;                  /* 0: the requested URL itself */
@@ -80,7 +80,7 @@ bool warc_capture_parse(struct str, struct warc_capture *);
 
 struct warc_revisit {
 	struct str profile;            /* WARC_PROFILE_... */
-	struct str refers_to;          /* record id, 36 characters; may be empty */
+	struct str refers_to;          /* record id; may be empty */
 	struct str refers_to_uri;
 	struct wall refers_to_date;
 	const struct digest *payload;  /* the original's */
@@ -90,7 +90,7 @@ struct warc_exchange {
 	struct str target_uri;
 	struct wall date;
 	struct str ip;                 /* "192.0.2.1"; empty: field left out */
-	struct str request;            /* head and body; empty: no request record */
+	struct str request;            /* head and body; empty: no record */
 	struct str response_head;      /* with its empty line, as received */
 	const struct str *body;        /* as received, in pieces */
 	size_t body_n;
@@ -108,7 +108,8 @@ struct warc_member {
 	char id[WARC_ID_MAX];
 	struct digest block, payload;  /* payload: NONE on request */
 	uint32_t head_n;               /* where the block begins, unpacked */
-	uint32_t body_at;              /* where the HTTP body begins, unpacked */
+	uint32_t body_at;              /* where the HTTP body begins */
+	struct str uri;                /* as written; until the next record */
 	bool redacted;
 	bool secret_in_response;       /* a credential stands in the body */
 };

@@ -312,6 +312,9 @@ check_boundary(struct warc_reader *r, uint64_t length)
 		return length == 0 ||
 		    unpack_raw(r->unpack, end - 1, &last, 1) == 1 ?
 		    WARC_DAMAGE_NONE : WARC_DAMAGE_CUT;
+	/* With its proper end it is believed, whatever rubbish may follow. */
+	if (str_starts((struct str){ p, n }, STR("\r\n\r\n")))
+		return WARC_DAMAGE_NONE;
 	while (i < n && (p[i] == '\r' || p[i] == '\n' || p[i] == '\0'))
 		i++;
 	struct str rest = { p + i, n - i };

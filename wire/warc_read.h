@@ -71,6 +71,7 @@ enum warc_damage_cause {
 	WARC_DAMAGES(WARC_DAMAGE_ENUM)
 #undef WARC_DAMAGE_ENUM
 };
+/* A half sentence: "the record ends before its end". */
 const char *warc_damage_text(enum warc_damage_cause);
 
 struct warc_damage {
@@ -103,6 +104,7 @@ struct str warc_strip_brackets(struct str);
 enum warc_found { WARC_FOUND_RECORD, WARC_FOUND_DAMAGE, WARC_FOUND_END };
 
 struct warc_reader;
+/* Reads nothing yet; the source must outlive the reader. */
 struct warc_reader *warc_reader_new(struct unpack_source,
     struct warc_read_limits);
 void warc_reader_free(struct warc_reader **);

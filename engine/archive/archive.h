@@ -51,11 +51,14 @@ struct archive_catalogue {
 MUST_USE enum err archive_list(const char *const *paths, size_t n,
     struct arena *a, struct archive_catalogue *, struct why *);
 
-/* A file for wire/warc_read.h to read from; archive_source_close() it. */
+/*
+ * A file for wire/warc_read.h to read from.  Not to be moved while it is open;
+ * archive_source_close() it.
+ */
 struct archive_source {
 	int fd;
 	uint64_t size;
-	struct unpack_source source;   /* `arg` is this struct: do not move it */
+	struct unpack_source source;   /* its `arg` is this struct */
 };
 MUST_USE enum err archive_source_open(const char *path,
     struct archive_source *, struct why *);

@@ -227,7 +227,7 @@ test_rows(void **state)
 	while (str_split(&all, '\n', &line))
 		lines += line.n > 0;
 	assert_int_equal(lines, 14);
-	assert_true(str_find(buf_str(&text), STR(" response 200 text/html 75 "
+	assert_true(str_find(buf_str(&text), STR(" response 200 text/html 77 "
 	    "#2 http://example.org/b\n")) < text.n);
 	assert_int_equal(archive_find_url(&c, STR("http://example.org/d"),
 	    &found, &w), OK);

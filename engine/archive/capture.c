@@ -290,7 +290,7 @@ struct capture_stream {
 	struct arena arena;
 	struct capture heads;
 	struct http_decoder *decoder;  /* NULL: the block is no HTTP message */
-	struct buf first;              /* block bytes up to the HTTP head's end */
+	struct buf first;              /* the block up to its HTTP body */
 	struct http_decode_limits limits;
 	uint64_t given;
 	bool ended;

@@ -28,7 +28,7 @@ struct capture {
 	bool has_http;             /* the block is an HTTP message */
 	struct http_head http;
 	struct str http_bytes;     /* the head as received */
-	struct str body;           /* as received; of other records: the block */
+	struct str body;           /* as received; no HTTP: the block */
 	bool has_facts;
 	struct warc_capture facts; /* Argiope-Capture */
 	uint64_t seq, group;       /* of the member's extra field, else 0 */
@@ -36,6 +36,7 @@ struct capture {
 };
 
 struct capture_reader;
+/* `bytes_max`: capture.bytes_max; buffers grow up to it when needed. */
 struct capture_reader *capture_reader_new(size_t bytes_max);
 void capture_reader_free(struct capture_reader **);
 

@@ -56,7 +56,10 @@ archive_rule_put_name(enum archive_rule r, struct buf *b)
 		buf_put_char(b, ascii_lower(*p));
 }
 
-static void PRINTF_LIKE(4, 5)
+static void find(struct checker *, enum archive_rule, uint64_t offset,
+    const char *fmt, ...) PRINTF_LIKE(4, 5);
+
+static void
 find(struct checker *k, enum archive_rule rule, uint64_t offset,
     const char *fmt, ...)
 {
@@ -167,7 +170,9 @@ check_type_fields(struct checker *k, const struct warc_entry *e)
 	if ((e->odd & WARC_ODD(NO_DATE)) != 0)
 		find(k, ARCHIVE_RULE_DATE, e->offset, "%.*s",
 		    STR_FMT(warc_entry_field(e, STR("WARC-Date"))));
-	if ((e->odd & (WARC_ODD(BRACKETS) | WARC_ODD(URI_SPACE))) != 0)
+	/* The grammar of WARC 1.0 had the brackets, by mistake. */
+	if ((e->odd & WARC_ODD(URI_SPACE)) != 0 ||
+	    ((e->odd & WARC_ODD(BRACKETS)) != 0 && e->version >= 101))
 		find(k, ARCHIVE_RULE_URI_FORM, e->offset, "%.*s",
 		    (int)MIN(e->uri.n, 200), e->uri.p);
 }
@@ -236,20 +241,19 @@ check_numbers(struct checker *k, const struct warc_entry *e)
 
 /* --- the block ------------------------------------------------------------ */
 
+/* A value that cannot be one of its kind is a digest that does not match. */
 static void
 state_digest(struct checker *k, const struct warc_entry *e, struct str name,
-    struct digest *d)
+    enum archive_rule rule, struct digest *d)
 {
 	struct str value = warc_entry_field(e, name);
 
 	d->kind = DIGEST_NONE;
-	if (value.p == NULL)
+	if (value.p == NULL || digest_from_text(str_trim(value), d))
 		return;
-	if (!digest_from_text(str_trim(value), d)) {
-		d->kind = DIGEST_NONE;
-		find(k, ARCHIVE_RULE_DIGEST_FORM, e->offset, "%.*s",
-		    (int)MIN(value.n, 200), value.p);
-	}
+	find(k, d->kind == DIGEST_NONE ? ARCHIVE_RULE_DIGEST_FORM : rule,
+	    e->offset, "%.*s", (int)MIN(value.n, 200), value.p);
+	d->kind = DIGEST_NONE;
 }
 
 static bool
@@ -265,8 +269,10 @@ compute_start(struct checker *k, const struct warc_entry *e)
 {
 	struct computing *c = &k->c;
 
-	state_digest(k, e, STR("WARC-Block-Digest"), &c->block_is);
-	state_digest(k, e, STR("WARC-Payload-Digest"), &c->payload_is);
+	state_digest(k, e, STR("WARC-Block-Digest"),
+	    ARCHIVE_RULE_BLOCK_DIGEST, &c->block_is);
+	state_digest(k, e, STR("WARC-Payload-Digest"),
+	    ARCHIVE_RULE_PAYLOAD_DIGEST, &c->payload_is);
 	if (e->type == WARC_REVISIT)
 		c->payload_is.kind = DIGEST_NONE;
 	c->http = is_http(e);
@@ -417,12 +423,14 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 {
 	struct checker *k = arg;
 	struct warc_entry *e = v->entry;
+	struct archive_name name;
 	struct str piece;
 
 	(void)w;
 	arena_reset(&k->arena);
 	if (k->file_records++ == 0) {
-		k->ours = k->options->strict || e->gzip.has_numbers;
+		k->ours = k->options->strict || e->gzip.has_numbers ||
+		    archive_name_parse(k->file->name, &name);
 		check_file_start(k, e);
 	}
 	k->counts->records++;
@@ -445,6 +453,10 @@ check_oddities(struct checker *k, const struct warc_entry *e)
 	    WARC_ODD(ZEROS) | WARC_ODD(VERSION);
 	const unsigned member = WARC_ODD(SHARED) | WARC_ODD(SPLIT);
 
+	if (k->ours && e->exact && e->kind == UNPACK_GZIP &&
+	    !(e->gzip.has_lengths && e->gzip.has_numbers))
+		find(k, ARCHIVE_RULE_LENGTHS, e->offset,
+		    "the subfields sl and AR are not there");
 	for (unsigned i = 0; i < WARC_ODDITY_COUNT; i++) {
 		unsigned bit = 1u << i & e->odd;
 		enum archive_rule rule = ARCHIVE_RULE_FORM;

@@ -4,7 +4,7 @@
  *
  * Two measures: a file of ours must keep the whole contract; a file of others
  * only what WARC itself wants, the rest are warnings.  A file is ours when its
- * first member carries the subfield `AR`.
+ * name has our form or its first member carries the subfield `AR`.
  *
  * Memory is bounded: record ids are remembered as 64-bit hashes, up to ids_max
  * of them; beyond that they are forgotten and `ids_forgotten` says so.
@@ -16,13 +16,13 @@
 #include "engine/archive/archive.h"
 #include "wire/warc.h"
 
-/*         id                text, others' files, ours: N nothing W warning E error */
+/* id, text, in others' files, in ours: N nothing, W warning, E error */
 #define ARCHIVE_RULES(X)                                                      \
 	X(DAMAGE,          "a record is damaged", E, E)                       \
 	X(EMPTY,           "the file holds no record", W, W)                  \
 	X(BLOCK_DIGEST,    "the block digest does not match", E, E)           \
 	X(PAYLOAD_DIGEST,  "the payload digest does not match", E, E)         \
-	X(ENTITY_DIGEST,   "the payload digest is of the unchunked body", W, E) \
+	X(ENTITY_DIGEST,   "the payload digest is of the entity", W, E) \
 	X(DIGEST_FORM,     "a digest of unknown form", W, E)                  \
 	X(NO_BLOCK_DIGEST, "no block digest", N, E)                           \
 	X(NO_PAYLOAD_DIGEST, "no payload digest", N, E)                       \
@@ -35,15 +35,15 @@
 	X(URI_FORM,        "WARC-Target-URI is malformed", W, E)              \
 	X(CONCURRENT,      "WARC-Concurrent-To names no record", W, E)        \
 	X(NO_CONCURRENT,   "a request without WARC-Concurrent-To", N, E)      \
-	X(WARCINFO,        "WARC-Warcinfo-ID names no warcinfo of this file", W, E) \
+	X(WARCINFO,        "WARC-Warcinfo-ID names no warcinfo here", W, E) \
 	X(WARCINFO_FIRST,  "the first record is no warcinfo", W, E)           \
 	X(FILENAME,        "WARC-Filename is not the file's name", W, W)      \
 	X(NAME,            "the file's name is not as prescribed", N, W)      \
 	X(VERSION,         "not WARC 1.1", N, E)                              \
-	X(MEMBER,          "records and compressed members do not agree", W, E) \
+	X(MEMBER,          "records and gzip members do not agree", W, E) \
 	X(LENGTHS,         "the extra field states wrong lengths", W, E)      \
 	X(FORM,            "the record's form is careless", W, E)             \
-	X(REVISIT,         "a revisit lacks profile, digest or original", W, E) \
+	X(REVISIT,         "a revisit lacks digest or original", W, E) \
 	X(TRUNCATED,       "WARC-Truncated gives no known reason", W, E)      \
 	X(HTTP,            "the block is no HTTP message", W, E)              \
 	X(CAPTURE,         "Argiope-Capture is missing or malformed", N, E)   \

@@ -56,11 +56,15 @@ struct archive_reindex_events {
 struct archive_reindex_counts {
 	uint64_t records, captures, hops;
 	uint64_t unnumbered;           /* answers without a number */
-	uint64_t repeated;             /* number and hop there twice: one told */
+	uint64_t repeated;             /* there twice, told once */
 	uint64_t missing;              /* numbers in gaps */
 	uint64_t damaged;
 };
 
+/*
+ * Read all files, then tell the captures.  Ends at the first event that is not
+ * OK, with its error.  Errors besides: what reading and sorting give.
+ */
 MUST_USE enum err archive_reindex(const struct archive_catalogue *,
     const char *scratch, size_t sort_bytes_max,
     const struct archive_reindex_events *, void *arg,

@@ -9,7 +9,7 @@ struct sorter {
 	char *scratch;
 	size_t bytes_max;
 	struct buf text;          /* the lines in hand, one behind the other */
-	struct str *lines;        /* offsets in place of pointers until sorted */
+	struct str *lines;        /* offsets, pointers once sorted */
 	size_t n, cap;
 	unsigned runs_first, runs_end;   /* numbers of the runs that exist */
 };

@@ -315,8 +315,17 @@ fetcher_free(struct fetcher **fp)
 	loop_timer_stop(f->loop, &f->wake);
 	loop_timer_stop(f->loop, &f->stalled);
 	list_take(&f->turn.node);
+	f->closing = true;
 	transport_free(&f->options.transport);
 	resolver_free(&f->options.resolver);
+	/* Killed or failed: what was under way is only memory. */
+	while (!list_empty(&f->pages)) {
+		struct page *p = LIST_ITEM(f->pages.next, struct page,
+		    all_node);
+		p->holds_slot = false;
+		p->address = NULL;
+		page_free(&p);
+	}
 	for (at = 0; map_next(&f->hosts, &at, &v);) {
 		struct host *h = v;
 		host_free(&h);

@@ -65,6 +65,7 @@ struct crawl_shared {
 	struct str proxy;
 	const struct str *seed_hosts;
 	size_t seed_hosts_n;
+	bool continued;                  /* an earlier process began it */
 	bool operator_seeds;             /* their hosts may be private addresses */
 	double delay_s;                  /* the policy's or the command's */
 	const struct redactor *redactor;
@@ -126,5 +127,13 @@ struct fetcher_view {
 	bool held_back;                  /* the ledger does not follow */
 };
 void fetcher_look(struct fetcher *, struct fetcher_view *);
+
+/*
+ * The robots.txt of an origin ("http://host:port" as url_origin() has it) that
+ * an earlier run stored, with its date and HTTP status.  ABSENT when there is
+ * none.  Memory: `a`.  Thread: before the loops start, or a ledger_query's.
+ */
+MUST_USE enum err fetcher_stored_robots(struct index *, struct str origin,
+    struct arena *a, struct wall *fetched, int *status, struct str *body);
 
 #endif

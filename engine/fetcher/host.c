@@ -5,6 +5,8 @@
  *     READY     may start a request now; the ready list is a rotation
  *     SLEEPING  its delay or back-off has not passed
  */
+#include <math.h>
+
 #include "base/hash.h"
 #include "engine/fetcher/state.h"
 #include "engine/policy/address.h"
@@ -82,7 +84,7 @@ drop_batches(struct window *w)
 		struct serve *s = LIST_ITEM(w->batches.next, struct serve,
 		    node);
 		list_take(&s->node);
-		for (; s->taken < s->n; s->taken++)
+		for (; s->taken < s->n && !w->host->fetcher->closing; s->taken++)
 			give_back(w->crawl, &s->leases[s->taken]);
 		serve_free(s);
 	}
@@ -138,6 +140,10 @@ window_get(struct host *h, struct local_crawl *c, uint32_t queue)
 		if (w->crawl == c && w->queue == queue)
 			return w;
 	}
+	/* An earlier process may have asked the host a moment ago. */
+	if (c->shared->continued && list_empty(&h->windows))
+		h->next_at = mono_add_ms(loop_now(h->fetcher->loop),
+		    (int64_t)ceil(c->shared->delay_s * 1000));
 	struct window *w = mem_new(sizeof(*w));
 	w->crawl = c;
 	w->host = h;
@@ -145,6 +151,19 @@ window_get(struct host *h, struct local_crawl *c, uint32_t queue)
 	list_init(&w->batches);
 	list_put(&h->windows, &w->node);
 	return w;
+}
+
+/*
+ * A page of this crawl comes to the host without a queue of its own here, by a
+ * redirect or for robots.txt: the crawl's delay holds for it all the same.
+ */
+void
+host_join(struct host *h, struct local_crawl *c)
+{
+	for (struct list *n = h->windows.next; n != &h->windows; n = n->next)
+		if (LIST_ITEM(n, struct window, node)->crawl == c)
+			return;
+	window_get(h, c, 0);
 }
 
 void
@@ -205,7 +224,8 @@ host_delay_ms(struct host *h, struct local_crawl *c, struct origin *o)
 		if (o->robots != NULL)
 			ms = MAX(ms, robots_delay_ms(o->robots));
 	}
-	return MAX(ms, (int64_t)(s * 1000));
+	/* Rounded up: a delay of 0.57 s is not over after 569 ms. */
+	return MAX(ms, (int64_t)ceil(s * 1000));
 }
 
 static unsigned

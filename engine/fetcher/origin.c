@@ -115,6 +115,26 @@ fetch(struct origin *o)
 	page_go(p, PAGE_TURN);
 }
 
+enum err
+fetcher_stored_robots(struct index *x, struct str origin, struct arena *a,
+    struct wall *fetched, int *status, struct str *body)
+{
+	struct buf key = BUF_INIT;
+	struct str value;
+
+	robots_key(origin, &key);
+	enum err e = index_get(x, INDEX_CONTROL, buf_str(&key), a, &value,
+	    NULL);
+	buf_free(&key);
+	if (e != OK)
+		return e;
+	struct reader in = reader_of(value);
+	fetched->us = (int64_t)read_be64(&in);
+	*status = read_be16(&in);
+	*body = (struct str){ in.p, in.n };
+	return in.bad ? ERR_CORRUPT : OK;
+}
+
 static void
 look_up(struct ledger_query *q, struct index *x)
 {

@@ -229,6 +229,7 @@ step_turn(struct page *p)
 		    STR("the host failed a moment ago"));
 		return;
 	}
+	host_join(h, p->crawl);
 	/* Behind those that wait already, before all windows. */
 	list_put(&h->waiting, &p->node);
 	host_settle(h);
@@ -272,9 +273,13 @@ fixed_address(const char *table, const struct url *u, struct ip *ip,
 		    !str_split(&row, ':', &address) ||
 		    !str_split(&row, ':', &to))
 			continue;
-		if (str_eq_nocase(host, u->host) &&
-		    str_to_u64(from, &from_port) && from_port == u->port &&
-		    str_to_u64(to, &to_port) && ip_from_text(address, ip)) {
+		bool any_port = str_eq(from, STR("*"));
+		if (!str_eq(host, STR("*")) && !str_eq_nocase(host, u->host))
+			continue;
+		if (!any_port && (!str_to_u64(from, &from_port) ||
+		    from_port != u->port))
+			continue;
+		if (str_to_u64(to, &to_port) && ip_from_text(address, ip)) {
 			*port = (uint16_t)to_port;
 			return true;
 		}
@@ -455,6 +460,8 @@ on_done(struct exchange *x, enum transport_end end, struct str detail)
 	struct arena *a = &p->submission.arena;
 
 	p->end = end;
+	if (p->fetcher->closing)
+		return;
 	p->end_text = arena_copy(a, detail);
 	h->request = arena_copy(a, x->request_sent);
 	h->times = x->times;

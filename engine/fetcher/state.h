@@ -170,6 +170,7 @@ struct fetcher {
 	struct timer stalled;            /* looks at crawls at their limit */
 	int64_t stalled_ms;
 	bool pump_soon;
+	bool closing;                    /* nothing goes on any more */
 };
 
 /* fetcher.c */
@@ -191,6 +192,7 @@ int64_t host_delay_ms(struct host *, struct local_crawl *, struct origin *);
 /* Start what is due; false when there is nothing. */
 bool host_start_one(struct host *);
 struct window *window_get(struct host *, struct local_crawl *, uint32_t queue);
+void host_join(struct host *, struct local_crawl *);
 void window_refill(struct window *);
 void window_drop(struct window **);       /* gives its leases back */
 

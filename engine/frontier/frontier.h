@@ -299,6 +299,22 @@ enum url_state { URL_UNKNOWN, URL_WAITING, URL_LEASED, URL_DONE, URL_SKIPPED };
 enum url_state frontier_url_state(struct frontier *, uint32_t crawl,
     struct str url);
 
+/*
+ * The same from the index, for a crawl that need not run, and what is written
+ * of the URL; `queue` is its host.  A URL that is leased or waits costs a walk
+ * over its queue.  Before the loops start.
+ */
+struct url_fact {
+	enum outcome outcome;     /* of DONE */
+	uint8_t reason;           /* enum exception or enum skip_reason */
+	uint8_t flags;            /* enum found_flag */
+	uint16_t depth;
+	double cost;
+	struct wall found;
+};
+enum url_state frontier_find_url(struct frontier *, uint32_t crawl,
+    struct str url, struct str queue, struct url_fact *);
+
 void frontier_check(const struct frontier *);  /* every invariant; aborts */
 
 #endif

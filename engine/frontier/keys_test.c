@@ -106,6 +106,9 @@ class_edge_tests(void **state)
 		}
 	/* All classes but the lowest begin at such a number. */
 	assert_int_equal(steps, 1023);
+	assert_int_equal(rank_of(ldexp(32, -13), 5), 5);
+	assert_int_equal(rank_of(ldexp(33, -13), 5), AGES + 5);
+	assert_int_equal(rank_of(ldexp(63, 18), 5), 1023 * AGES + 5);
 }
 
 static void

@@ -23,6 +23,7 @@ struct opening {
 	struct buf bytes;            /* the segment that is being read */
 	struct buf path;
 	struct why *w;
+	uint64_t last_at;            /* where the last record begins */
 };
 
 struct record {
@@ -265,6 +266,7 @@ replay_records(struct opening *o, struct segment *s)
 			o->log->stats.replayed++;
 		}
 		s->last = r.group;
+		o->last_at = s->end;
 		s->end += r.bytes;
 	}
 	return e;
@@ -286,6 +288,21 @@ look_behind(struct opening *o, const struct segment *s)
 			    (unsigned long long)s->last + 1,
 			    (unsigned long long)r.group);
 	return OK;
+}
+
+/*
+ * The last record was read, but perhaps from memory only: where its sync failed
+ * the kernel keeps the bytes, takes them for clean, and a later sync does not
+ * write them.  Written again, they are dirty and the next sync is true.
+ */
+static enum err
+rewrite_last(struct opening *o, const struct segment *s)
+{
+	if (s->last < s->first)
+		return OK;
+	enum err e = file_write(s->fd, o->last_at, o->bytes.p + o->last_at,
+	    (size_t)(s->end - o->last_at), o->w);
+	return e == OK ? segment_sync(o->log, s, o->w) : e;
 }
 
 /* Zero what is not, and make a file that was cut short whole again. */
@@ -322,8 +339,10 @@ read_segment(struct opening *o, size_t i)
 		e = look_behind(o, s);
 	if (e != OK)
 		return e;
-	if (i + 1 == l->begun)
-		return zero_behind(o, s);
+	if (i + 1 == l->begun) {
+		e = rewrite_last(o, s);
+		return e == OK ? zero_behind(o, s) : e;
+	}
 	if (l->segments[i + 1].first != s->last + 1)
 		return damaged(o, "%s ends with group %llu, but the next "
 		    "segment begins with %llu", name_of(o, s->number),

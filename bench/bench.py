@@ -1,0 +1,352 @@
+"""What the benches share: the programs, the server, the measuring, the report.
+
+A bench prints one section of Markdown; with --into FILE it also takes the place
+of that section in FILE, which is how RESULTS.md is made.  Folders that a run
+needs are made in $ARGIOPE_BENCH (by default argiope-bench in the temporary
+folder), outside of the repository, and emptied again.
+"""
+import argparse
+import atexit
+import datetime
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+TICKS = os.sysconf("SC_CLK_TCK")
+CPUS = sorted(os.sched_getaffinity(0))
+
+# The order of the sections in RESULTS.md.
+SECTIONS = ("crawl", "kill9", "kills", "polite", "frontier_fill", "steps")
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def stop(text):
+    say(f"bench: {text}")
+    sys.exit(69)
+
+
+# ---- Folders and programs ----------------------------------------------------
+
+def work_folder():
+    path = os.environ.get("ARGIOPE_BENCH") or os.path.join(
+        tempfile.gettempdir(), "argiope-bench")
+    os.makedirs(path, exist_ok=True)
+    os.environ["ARGIOPE_BENCH"] = path
+    return path
+
+
+def fresh(name):
+    """An empty folder of that name in the work folder."""
+    path = os.path.join(work_folder(), name)
+    shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(path)
+    return path
+
+
+def build_folder():
+    return os.environ.get("ARGIOPE_BUILD") or os.path.join(ROOT, "build")
+
+
+def program():
+    """argiope: $ARGIOPE, else what ./run builds."""
+    path = os.environ.get("ARGIOPE")
+    if not path:
+        subprocess.run([os.path.join(ROOT, "run"), "version"], check=True,
+                       stdout=subprocess.DEVNULL)
+        for place in ("daemon", "cli", "."):
+            path = os.path.join(build_folder(), place, "argiope")
+            if os.access(path, os.X_OK):
+                break
+    if not os.access(path, os.X_OK):
+        stop(f"{path} is no program; set ARGIOPE")
+    return os.path.abspath(path)
+
+
+def tool(name):
+    """A program of bench/, beside argiope or built now."""
+    folder = os.path.dirname(program())
+    for place in (f"{folder}/../bench", f"{folder}/bench", folder,
+                  f"{build_folder()}/bench"):
+        path = os.path.abspath(os.path.join(place, name))
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    subprocess.run(["ninja", "-C", build_folder(), f"bench/{name}"],
+                   check=True, stdout=subprocess.DEVNULL)
+    return os.path.join(build_folder(), "bench", name)
+
+
+def version():
+    done = subprocess.run([program(), "version"], capture_output=True,
+                          text=True)
+    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short",
+                             "HEAD"], capture_output=True, text=True)
+    word = done.stdout.split()[1] if done.stdout.split()[1:] else "?"
+    return f"{word} {commit.stdout.strip()}".strip()
+
+
+# ---- What runs beside us ---------------------------------------------------------
+
+children = []
+
+
+def start(command, **more):
+    """A child that is ended with us, whatever happens."""
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, **more)
+    children.append(child)
+    return child
+
+
+def end(child, seconds=5):
+    if child.poll() is None:
+        child.terminate()
+        try:
+            child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+    if child in children:
+        children.remove(child)
+
+
+@atexit.register
+def end_all():
+    for child in list(children):
+        end(child)
+
+
+def be_interruptible():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(75))
+
+
+class Site:
+    """nginx with the sites, through server.sh."""
+
+    def __init__(self, cpus=None):
+        self.work = work_folder()
+        script = os.path.join(HERE, "server.sh")
+        done = subprocess.run([script, "start", self.work] +
+                              ([cpus] if cpus else []),
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            stop(done.stderr.strip())
+        self.values = dict(line.split("=", 1)
+                           for line in done.stdout.splitlines())
+        with open(os.path.join(self.work, "nginx.pid")) as f:
+            self.pid = int(f.read())
+        atexit.register(lambda: subprocess.run([script, "stop", self.work]))
+
+    def __getitem__(self, name):
+        return self.values[name]
+
+    def requests(self):
+        """How many it has answered; asking is one of them."""
+        url = self["SITE"] + "/-/status"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return int(answer.read().split(b"\n")[2].split()[2])
+
+    def cpu(self):
+        return tree_cpu(self.pid)
+
+
+def tree_cpu(pid):
+    """User and system seconds of a process and its children."""
+    total = 0
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        pids = [pid] + [int(p) for p in f.read().split()]
+    for one in pids:
+        with open(f"/proc/{one}/stat") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / TICKS
+
+
+class Pages:
+    """pages.c: many hosts with endless sites."""
+
+    def __init__(self, hosts=1, size=1000, seconds=600, log=None):
+        command = [tool("pages"), "--hosts", str(hosts), "--bytes", str(size),
+                   "--seconds", str(seconds), "--port", "0"]
+        if log:
+            command += ["--log", log]
+        self.child = start(command, stdout=subprocess.PIPE, text=True)
+        line = self.child.stdout.readline().split()
+        if line[:1] != ["port"]:
+            stop("pages did not start")
+        self.hosts, self.port = hosts, int(line[1])
+
+    def urls(self, path):
+        """One seed per host."""
+        return [f"http://127.1.{i // 250}.{1 + i % 250}:{self.port}{path}"
+                for i in range(self.hosts)]
+
+    def end(self):
+        end(self.child)
+        self.child.stdout.close()
+
+
+# ---- Measuring -------------------------------------------------------------------
+
+def busy_seconds():
+    """What all processors did since the start: user, nice, system, irq."""
+    with open("/proc/stat") as f:
+        v = [int(x) for x in f.readline().split()[1:]]
+    return (v[0] + v[1] + v[2] + v[5] + v[6]) / TICKS
+
+
+def wait_for_quiet(seconds_max):
+    """Until the machine does less than an eighth of one processor; the waited
+    seconds."""
+    for waited in range(seconds_max):
+        before = busy_seconds()
+        time.sleep(1)
+        if busy_seconds() - before < 0.125:
+            return waited
+    return seconds_max
+
+
+def measure(command, seconds=120, cpus=None, log=None, env=None):
+    """Run it through measure.c; its figures."""
+    path = os.path.join(work_folder(), "measured.json")
+    full = [tool("measure"), "--seconds", str(seconds), "--out", path]
+    if cpus:
+        full += ["--cpus", cpus]
+    with open(log or os.devnull, "w") as out:
+        child = start(full + command, stdout=out, stderr=out,
+                      env=dict(os.environ, **(env or {})))
+        child.wait()
+        end(child)
+    with open(path) as f:
+        figures = json.load(f)
+    figures["cpu"] = figures["user"] + figures["system"]
+    return figures
+
+
+def disk_bytes(folder):
+    """What the files below occupy."""
+    total = 0
+    for place, _, files in os.walk(folder):
+        for name in files:
+            try:
+                total += os.lstat(os.path.join(place, name)).st_blocks * 512
+            except FileNotFoundError:
+                pass
+    return total
+
+
+def device_us(folder, n=200):
+    """Median of an fdatasync behind 4 KiB, overwriting and appending."""
+    path = os.path.join(folder, "device")
+    medians = []
+    block = os.urandom(4096)
+    for append in (False, True):
+        fd = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+        if not append:
+            os.write(fd, block * n)
+            os.fsync(fd)
+        took = []
+        for i in range(n):
+            began = time.monotonic()
+            os.pwrite(fd, block, i * 4096)
+            os.fdatasync(fd)
+            took.append((time.monotonic() - began) * 1e6)
+        os.close(fd)
+        os.unlink(path)
+        medians.append(statistics.median(took))
+    return medians
+
+
+def machine():
+    """One line on the machine, for the head of a section."""
+    model = "unknown processor"
+    with open("/proc/cpuinfo") as f:
+        for line in f:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    with open("/proc/meminfo") as f:
+        memory = int(f.readline().split()[1]) >> 20
+    over, behind = device_us(work_folder())
+    today = datetime.datetime.now(datetime.timezone.utc)
+    return (f"{today:%Y-%m-%d}, Linux {platform.release()}, {len(CPUS)} cores "
+            f"({model}), {memory} GiB; fdatasync {over:.0f} µs overwriting, "
+            f"{behind:.0f} µs appending; argiope {version()}.")
+
+
+# ---- The report ---------------------------------------------------------------------
+
+def table(head, rows, left=1):
+    """Markdown; the first `left` columns are text."""
+    lines = ["| " + " | ".join(head) + " |",
+             "|" + "---|" * left + "---:|" * (len(head) - left)]
+    lines += ["| " + " | ".join(str(c) for c in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def judge(what, value, limit, at_most=True, form="{:.2f}"):
+    """One line: a figure, what was wanted, and whether it was met."""
+    met = value <= limit if at_most else value >= limit
+    word = "at most" if at_most else "at least"
+    by = "" if met or not limit else f" by {abs(value / limit - 1):.0%}"
+    return (f"- {what}: {form.format(value)}, wanted {word} "
+            f"{form.format(limit)}: {'met' if met else 'MISSED' + by}")
+
+
+def options(doc, quick, **numbers):
+    """The command line of a bench; its own numbers with their defaults."""
+    p = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--quick", action="store_true", help=quick)
+    p.add_argument("--into", metavar="FILE",
+                   help="put the section into this file, too")
+    p.add_argument("--raw", metavar="FILE",
+                   help="append a line of JSON per measurement")
+    for name, (value, text) in numbers.items():
+        p.add_argument("--" + name.replace("_", "-"), default=value,
+                       type=type(value) if value is not None else str,
+                       metavar="X", help=f"{text} (default: {value})")
+    return p
+
+
+def note_raw(o, facts):
+    if o.raw:
+        with open(o.raw, "a") as f:
+            f.write(json.dumps(facts) + "\n")
+
+
+def publish(o, name, title, text):
+    """Print the section, and put it in its place in --into."""
+    section = f"<!-- {name} -->\n## {title}\n\n{text.strip()}\n"
+    print(section)
+    if not o.into:
+        return
+    old = ""
+    if os.path.exists(o.into):
+        with open(o.into) as f:
+            old = f.read()
+    parts = dict(re.findall(r"(?ms)^<!-- (\w+) -->\n(.*?)(?=^<!-- |\Z)", old))
+    parts[name] = section.split("\n", 1)[1]
+    body = "# Results\n\nMade by the programs of this folder; `DESIGN.md` " \
+        "says how to repeat them.\n\n"
+    body += "\n".join(f"<!-- {n} -->\n{parts[n].strip()}\n"
+                      for n in SECTIONS if n in parts)
+    with open(o.into, "w") as f:
+        f.write(body)
+
+
+def median(values):
+    values = list(values)
+    return statistics.median(values) if values else float("nan")

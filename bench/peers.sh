@@ -1,0 +1,172 @@
+#!/bin/bash
+#
+# peers.sh -- the crawlers that we are measured against, every command of theirs
+# in this one file.
+#
+#   peers.sh install                 what is missing, by apt-get and npm
+#   peers.sh names                   those that can run here
+#   peers.sh version NAME
+#   peers.sh run NAME URL OUT        one whole crawl, into the folder OUT
+#   peers.sh begin NAME URL OUT      the same, so that it can be resumed
+#   peers.sh resume NAME URL OUT     go on after kill -9
+#
+# $ARGIOPE_BENCH is the work folder outside of the repository; npm's packages go
+# there.  All peers run as fast as they can: no pause, no robots.txt (one request,
+# in their favour), one try, any depth, as many connections as serves them best
+# on two cores.  Where a peer can write an archive, the name says so; the others
+# write plain files, or nothing (scrapy, crawlee, spider_rs: they only follow).
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work=${ARGIOPE_BENCH:-${TMPDIR:-/tmp}/argiope-bench}
+npm=$work/npm
+
+all="wget2 wget wget_warc httrack scrapy crawlee spider_rs"
+
+# The versions of npm's packages that the figures are of.
+crawlee=@crawlee/cheerio@3.18.1
+spider="@spider-rs/spider-rs@0.0.157 @spider-rs/spider-rs-linux-x64-gnu@0.0.157"
+
+die() { printf 'peers.sh: %s\n' "$*" >&2; exit 1; }
+has() { command -v "$1" >/dev/null; }
+
+# ---- what is run ---------------------------------------------------------------
+
+run() {
+	local url=$2 out=$3
+	case $1 in
+	wget2)
+		exec wget2 -q -r -l 0 --no-robots --max-threads=5 --http2=off \
+		    --tries=1 -P "$out" "$url" ;;
+	wget)
+		exec wget -q -r -l inf -e robots=off --tries=1 -P "$out" "$url" ;;
+	wget_warc)
+		exec wget -q -r -l inf -e robots=off --tries=1 -P "$out" \
+		    --warc-file="$out/crawl" --warc-cdx --delete-after "$url" ;;
+	httrack)
+		exec httrack "$url" -O "$out" -q -%v0 \
+		    --disable-security-limits -c64 -%c0 -A1000000000 -s0 -I0 \
+		    -C0 -f0 -r99 ;;
+	scrapy)
+		exec scrapy runspider "$here/peers/scrapy_spider.py" \
+		    -a url="$url" ;;
+	crawlee) in_npm crawlee.mjs "$url" ;;
+	spider_rs) in_npm spider_rs.mjs "$url" ;;
+	*) die "no peer $1" ;;
+	esac
+}
+
+# ---- kill -9 and resume -----------------------------------------------------------
+
+# spider_rs and wget with a WARC cannot be resumed.
+begin() {
+	local url=$2 out=$3
+	case $1 in
+	wget2 | wget) run "$@" ;;
+	httrack)
+		exec httrack "$url" -O "$out" -q -%v0 \
+		    --disable-security-limits -c64 -%c0 -A1000000000 -s0 -I0 \
+		    -C1 -f0 -r99 ;;
+	scrapy)
+		exec scrapy runspider "$here/peers/scrapy_spider.py" \
+		    -a url="$url" -s JOBDIR="$out/job" -o "$out/pages.jsonl" ;;
+	crawlee) in_npm crawlee.mjs "$url" "$out/storage" ;;
+	*) die "$1 cannot be resumed" ;;
+	esac
+}
+
+resume() {
+	local url=$2 out=$3
+	case $1 in
+	wget2)
+		exec wget2 -q -nc -r -l 0 --no-robots --max-threads=5 \
+		    --http2=off --tries=1 -P "$out" "$url" ;;
+	wget)
+		exec wget -q -nc -r -l inf -e robots=off --tries=1 -P "$out" \
+		    "$url" ;;
+	httrack) cd "$out" && exec httrack --continue -q -%v0 ;;
+	scrapy | crawlee) begin "$@" ;;
+	*) die "$1 cannot be resumed" ;;
+	esac
+}
+
+in_npm() {
+	cp -u "$here/peers/$1" "$npm/$1"
+	cd "$npm" && exec node "$@"
+}
+
+# ---- what there is ------------------------------------------------------------------
+
+is_here() {
+	case $1 in
+	wget_warc) has wget ;;
+	crawlee) has node && [ -d "$npm/node_modules/@crawlee/cheerio" ] ;;
+	spider_rs) has node && [ -d "$npm/node_modules/@spider-rs/spider-rs" ] ;;
+	*) has "$1" ;;
+	esac
+}
+
+names() {
+	local name
+	for name in $all; do
+		! is_here "$name" || echo "$name"
+	done
+}
+
+npm_version() {
+	node -p "require('$npm/node_modules/$1/package.json').version"
+}
+
+version() {
+	case $1 in
+	wget2) wget2 --version | sed -n '1s/.* \([0-9.]*\) .*/\1/p' ;;
+	wget | wget_warc) wget --version | sed -n '1s/[^0-9]*\([0-9.]*\).*/\1/p' ;;
+	httrack) httrack --version | sed 's/[^0-9]*\([0-9.-]*\).*/\1/;q' ;;
+	scrapy) scrapy version | sed 's/[^0-9]*//' ;;
+	crawlee) echo "$(npm_version @crawlee/cheerio), node $(node -v)" ;;
+	spider_rs) npm_version @spider-rs/spider-rs ;;
+	*) die "no peer $1" ;;
+	esac
+}
+
+install() {
+	local missing=() root=
+	[ "$(id -u)" = 0 ] || root=sudo
+	has wget2 || missing+=(wget2)
+	has wget || missing+=(wget)
+	has httrack || missing+=(httrack)
+	has scrapy || missing+=(python3-scrapy)
+	has node || missing+=(nodejs)
+	has npm || missing+=(npm)
+	has nginx || [ -x /usr/sbin/nginx ] || missing+=(nginx-light)
+	[ -d /usr/share/doc/postgresql-doc-15 ] ||
+	    compgen -G '/usr/share/doc/postgresql-doc-*' >/dev/null ||
+	    missing+=("$(apt-cache pkgnames postgresql-doc- | sort -V |
+	        tail -n 1)")
+	[ -d /usr/share/cppreference ] || missing+=(cppreference-doc-en-html)
+	if [ ${#missing[@]} -gt 0 ]; then
+		$root apt-get install -y --no-install-recommends \
+		    "${missing[@]}" >&2
+	fi
+	is_here crawlee || install_npm "$crawlee"
+	# shellcheck disable=SC2086 # packages are words
+	is_here spider_rs || install_npm $spider
+}
+
+# One that cannot be had does not keep the others away.
+install_npm() {
+	mkdir -p "$npm"
+	(cd "$npm" && npm install --no-fund --no-audit --ignore-scripts "$@" >&2) ||
+	    printf 'peers.sh: no %s\n' "$1" >&2
+}
+
+case ${1:-} in
+install) install ;;
+names) names ;;
+version) [ $# = 2 ] || die "version of what?"; version "$2" ;;
+run | begin | resume)
+	[ $# = 4 ] || die "usage: peers.sh $1 NAME URL OUT"
+	mkdir -p "$4"
+	"$1" "$2" "$3" "$4" ;;
+*) die "install, names, version, run, begin or resume?" ;;
+esac

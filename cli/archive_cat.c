@@ -1,0 +1,85 @@
+/* argiope archive cat -- what a capture holds. */
+#include "cli/archive_files.h"
+#include "cli/verbs.h"
+#include "engine/archive/list.h"
+
+#define CAT_OPTIONS(X)                                                       \
+	X(PART, "part", 'p', "record|block|payload|body", CHOICE, 0, 0,      \
+	    "the whole record, its HTTP message, the body as received, or "  \
+	    "the body decoded (the default)")                                \
+	X(OFFSET, "offset", 0, "N", NUMBER, 0, INT64_MAX,                    \
+	    "WHAT is a WARC file, and the record begins there")
+
+static const struct option_row rows[] = {
+	CAT_OPTIONS(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
+};
+
+const struct option_verb archive_cat_verb = {
+	"archive cat", "WHAT [FILE...]", 1, OPERANDS_ANY,
+	"Print a capture from WARC files",
+	"WHAT is a URL as ls shows it (the newest answer is taken), or "
+	"CRAWL:NUMBER for a numbered capture; with --offset it is a WARC file. "
+	ARCHIVE_FILES_ABOUT "\n"
+	"Exit code: 0; 66 there is no such capture; 70 it is damaged.",
+	rows, ARRAY_LEN(rows)
+};
+
+static bool
+is_number(struct str what, uint32_t *crawl, uint64_t *seq)
+{
+	size_t colon = str_find_char(what, ':');
+	uint64_t n;
+
+	if (!str_to_u64(str_cut(what, 0, colon), &n) || n > UINT32_MAX ||
+	    !str_to_u64(str_from(what, colon + 1), seq))
+		return false;
+	*crawl = (uint32_t)n;
+	return true;
+}
+
+static enum err
+find(struct cli *c, struct archive_found *at, struct why *w)
+{
+	struct str what = str_of(c->options.operands[0]);
+	struct archive_catalogue files;
+	uint32_t crawl;
+	uint64_t seq;
+
+	enum err e = archive_files(c, 1, &files, w);
+	if (e != OK)
+		return e;
+	if (is_number(what, &crawl, &seq))
+		return archive_find_number(&files, crawl, seq, at, w);
+	return archive_find_url(&files, what, at, w);
+}
+
+int
+archive_cat_run(struct cli *c)
+{
+	enum archive_part part = (enum archive_part)cli_number(c, "part",
+	    ARCHIVE_BODY);
+	enum http_damage damage = HTTP_FINE;
+	struct archive_found at = { 0 };
+	struct why w = WHY_INIT;
+	const char *path = c->options.operands[0];
+	uint64_t offset = 0;
+	enum err e = OK;
+
+	if (cli_count(c, "offset") > 0) {
+		offset = (uint64_t)cli_number(c, "offset", 0);
+	} else {
+		e = find(c, &at, &w);
+		if (e == OK) {
+			path = at.file->path;
+			offset = at.offset;
+		}
+	}
+	if (e == OK)
+		e = archive_cat(path, offset, part, stdout, &damage, &w);
+	if (e != OK)
+		return ferror(stdout) ? cli_end(0) : cli_fail(&w);
+	if (damage != HTTP_FINE)
+		e = why(&w, ERR_CORRUPT, "the body is damaged and was printed "
+		    "up to there; --part payload prints it as received");
+	return e == OK ? 0 : cli_fail(&w);
+}

@@ -1,0 +1,74 @@
+/* argiope archive check -- every rule that WARC files should keep. */
+#include "cli/archive_files.h"
+#include "cli/verbs.h"
+#include "engine/archive/check.h"
+
+#define CHECK_OPTIONS(X)                                                     \
+	X(STRICT, "strict", 0, NULL, FLAG, 0, 0,                             \
+	    "measure every file as one of ours, and fail for warnings too")  \
+	X(QUIET, "quiet", 'q', NULL, FLAG, 0, 0,                             \
+	    "print only the counts")
+
+static const struct option_row rows[] = {
+	CHECK_OPTIONS(OPTION_ROW) OPTION_JSON(OPTION_ROW)
+	OPTION_COMMON(OPTION_ROW)
+};
+
+const struct option_verb archive_check_verb = {
+	"archive check", "[FILE...]", 0, OPERANDS_ANY,
+	"Check WARC files: digests, lengths, references, numbers",
+	"Every record is read and every digest computed again. "
+	ARCHIVE_FILES_ABOUT "\n"
+	"With --json each finding is one object per line, and the counts are "
+	"the last line.\n"
+	"Exit code: 0 the files are sound; 65 with --strict there were "
+	"warnings; 70 there were errors; 66 there is no WARC file; 74 a file "
+	"cannot be read.",
+	rows, ARRAY_LEN(rows)
+};
+
+struct checking {
+	bool json, quiet;
+	struct buf line;
+};
+
+static void
+found(void *arg, const struct archive_finding *f)
+{
+	struct checking *k = arg;
+
+	if (k->quiet)
+		return;
+	if (k->json) {
+		archive_finding_json(f, &k->line);
+		buf_put_char(&k->line, '\n');
+	} else {
+		archive_finding_text(f, &k->line);
+	}
+	cli_put(&k->line);
+}
+
+int
+archive_check_run(struct cli *c)
+{
+	struct checking k = { .json = cli_json(c),
+	    .quiet = cli_count(c, "quiet") > 0 };
+	struct archive_check_options o = { .strict = cli_count(c, "strict") >
+	    0, .finding = found, .arg = &k };
+	struct archive_check_counts counts;
+	struct archive_catalogue files;
+	struct why w = WHY_INIT;
+
+	enum err e = archive_files(c, 0, &files, &w);
+	if (e == OK)
+		e = archive_check(&files, &o, &counts, &w);
+	if (e == OK && k.json) {
+		archive_check_json(&counts, &k.line);
+		buf_put_char(&k.line, '\n');
+	} else if (e == OK) {
+		archive_check_text(&counts, &k.line);
+	}
+	cli_put(&k.line);
+	buf_free(&k.line);
+	return e == OK ? archive_check_exit(&counts, o.strict) : cli_fail(&w);
+}

@@ -1,0 +1,28 @@
+/*
+ * archive_files -- which WARC files a verb of `argiope archive` reads: those
+ * that its operands name, else those of the data directory.
+ *
+ * Files that are still being written are hidden and left out; no verb needs the
+ * data directory's lock.
+ */
+#ifndef CLI_ARCHIVE_FILES_H
+#define CLI_ARCHIVE_FILES_H
+
+#include "cli/cli.h"
+#include "engine/archive/archive.h"
+
+#define ARCHIVE_FILES_ABOUT                                                  \
+	"FILE is a WARC file or a directory of them; without one it is "     \
+	"DATA/archive."
+
+/*
+ * The files that the operands from `first` on name.  Memory: the cli's.
+ * Errors: ABSENT, also when there is no WARC file at all; those of reading.
+ */
+MUST_USE enum err archive_files(struct cli *, size_t first,
+    struct archive_catalogue *, struct why *);
+
+/* A path for sorting, unlike any other process's.  Memory: the cli's. */
+const char *archive_scratch(struct cli *);
+
+#endif

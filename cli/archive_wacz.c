@@ -1,0 +1,93 @@
+/* argiope archive wacz -- one file for replay tools. */
+#include "cli/archive_files.h"
+#include "cli/format.h"
+#include "cli/verbs.h"
+#include "engine/archive/wacz.h"
+#include "os/file.h"
+
+#define WACZ_OPTIONS(X)                                                      \
+	X(TITLE, "title", 0, "TEXT", TEXT, 0, 0, "the collection's title")   \
+	X(DESCRIPTION, "description", 0, "TEXT", TEXT, 0, 0,                 \
+	    "what the collection is about")                                  \
+	X(MAIN_URL, "main-url", 0, "URL", TEXT, 0, 0,                        \
+	    "the page that a reader opens first")                            \
+	X(NO_TITLES, "no-titles", 0, NULL, FLAG, 0, 0,                       \
+	    "do not read the pages for their titles: faster")
+
+static const struct option_row rows[] = {
+	WACZ_OPTIONS(OPTION_ROW) OPTION_JSON(OPTION_ROW)
+	OPTION_COMMON(OPTION_ROW)
+};
+
+const struct option_verb archive_wacz_verb = {
+	"archive wacz", "OUT.wacz [FILE...]", 1, OPERANDS_ANY,
+	"Pack WARC files into one WACZ file, with index and pages",
+	ARCHIVE_FILES_ABOUT " The same files and options give the same bytes.\n"
+	"Exit code: 0; 73 OUT.wacz is there already; 65 two files have one "
+	"name; 66 there is no WARC file; 74 reading or writing failed.",
+	rows, ARRAY_LEN(rows)
+};
+
+static uint64_t
+size_of(const char *path)
+{
+	uint64_t n = 0;
+	int fd;
+
+	if (file_open(path, FILE_READ, &fd, NULL) != OK)
+		return 0;
+	if (file_size(fd, &n, NULL) != OK)
+		n = 0;
+	file_close(&fd);
+	return n;
+}
+
+static void
+print(struct cli *c, const char *path, const struct wacz_counts *n)
+{
+	struct buf b = BUF_INIT;
+	char bytes[FORMAT_MAX];
+
+	if (cli_json(c)) {
+		buf_put_char(&b, '{');
+		json_str(&b, "path", str_of(path));
+		json_u64(&b, "files", n->files);
+		json_u64(&b, "lines", n->lines);
+		json_u64(&b, "pages", n->pages);
+		json_u64(&b, "bytes", n->bytes);
+		buf_put_text(&b, "}\n");
+	} else {
+		buf_printf(&b, "%s: %llu WARC files, %llu index lines, %llu "
+		    "pages, %s\n", path, (unsigned long long)n->files,
+		    (unsigned long long)n->lines,
+		    (unsigned long long)n->pages, format_bytes(n->bytes,
+		    bytes));
+	}
+	cli_put(&b);
+	buf_free(&b);
+}
+
+int
+archive_wacz_run(struct cli *c)
+{
+	const char *path = c->options.operands[0];
+	struct wacz_options o = {
+		.title = str_of(cli_text(c, "title", "")),
+		.description = str_of(cli_text(c, "description", "")),
+		.main_url = str_of(cli_text(c, "main-url", "")),
+		.software = STR(CLI_PROGRAM " " ARGIOPE_VERSION),
+		.titles = cli_count(c, "no-titles") == 0,
+	};
+	struct archive_catalogue files;
+	struct wacz_counts counts;
+	struct why w = WHY_INIT;
+
+	enum err e = archive_files(c, 1, &files, &w);
+	if (e == OK)
+		e = wacz_write(&files, path, &o, &counts, &w);
+	if (e != OK)
+		return cli_fail(&w);
+	counts.bytes = size_of(path);
+	print(c, path, &counts);
+	return 0;
+}

@@ -1,0 +1,180 @@
+#include "cli/ask.h"
+
+#include <yyjson.h>
+
+#include "cli/format.h"
+#include "os/file.h"
+#include "os/system.h"
+#include "os/transport.h"
+
+#define FILE_NAME "serve.json"
+#define ASK_MS 5000
+
+static struct str
+path_of(const char *data_dir, const char *suffix, struct arena *a)
+{
+	return arena_printf(a, "%s/" FILE_NAME "%s", data_dir, suffix);
+}
+
+enum err
+ask_write(const char *data_dir, const char *address, uint16_t port,
+    struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct str path = path_of(data_dir, "", &a);
+	struct str next = path_of(data_dir, ".new", &a);
+	struct buf b = BUF_INIT;
+	int fd = -1;
+
+	buf_put_char(&b, '{');
+	json_u64(&b, "pid", (uint64_t)system_pid());
+	json_str(&b, "address", str_of(address));
+	json_u64(&b, "port", port);
+	buf_put_text(&b, "}\n");
+	enum err e = file_open(next.p, FILE_CREATE, &fd, w);
+	if (e == OK)
+		e = file_cut(fd, 0, w);
+	if (e == OK)
+		e = file_write(fd, 0, b.p, b.n, w);
+	file_close(&fd);
+	if (e == OK)
+		e = file_replace(next.p, path.p, w);
+	buf_free(&b);
+	arena_free(&a);
+	return e;
+}
+
+void
+ask_remove(const char *data_dir)
+{
+	struct arena a = ARENA_INIT;
+
+	/* A stale file is harmless: the port answers no more. */
+	(void)!file_remove(path_of(data_dir, "", &a).p, NULL);
+	arena_free(&a);
+}
+
+/* --- asking -------------------------------------------------------------------- */
+
+struct asking {
+	struct exchange exchange;
+	struct loop *loop;
+	struct transport *transport;
+	struct buf body;
+	int status;
+	enum transport_end end;
+	struct ip ip;
+	struct transport_header host;
+};
+
+static bool
+connected(struct exchange *x, const struct ip *ip)
+{
+	(void)x;
+	(void)ip;
+	return true;
+}
+
+static bool
+head(struct exchange *x, struct str bytes, int status)
+{
+	(void)bytes;
+	CONTAINER(x, struct asking, exchange)->status = status;
+	return true;
+}
+
+static bool
+body(struct exchange *x, struct str bytes)
+{
+	struct asking *q = CONTAINER(x, struct asking, exchange);
+
+	buf_put_str(&q->body, bytes);
+	return q->body.n <= ASK_BYTES_MAX;
+}
+
+static void
+done(struct exchange *x, enum transport_end end, struct str detail)
+{
+	struct asking *q = CONTAINER(x, struct asking, exchange);
+
+	(void)detail;
+	q->end = end;
+	loop_stop(q->loop);
+}
+
+static const struct exchange_events events = { connected, head, body, done };
+
+static enum err
+read_place(const char *data_dir, struct asking *q, struct arena *a,
+    struct why *w)
+{
+	struct buf b = BUF_INIT;
+	enum err e = file_load(path_of(data_dir, "", a).p, 4096, &b, NULL);
+	yyjson_doc *d = e == OK ? yyjson_read(b.p, b.n, 0) : NULL;
+	yyjson_val *root = yyjson_doc_get_root(d);
+	const char *address = yyjson_get_str(yyjson_obj_get(root, "address"));
+	uint64_t port = yyjson_get_uint(yyjson_obj_get(root, "port"));
+
+	e = OK;
+	if (address == NULL || port == 0 || port > UINT16_MAX ||
+	    !ip_from_text(str_of(address), &q->ip))
+		e = why(w, ERR_ABSENT, "it does not serve a port");
+	else
+		q->host.value = arena_printf(a, strchr(address, ':') == NULL ?
+		    "%s:%u" : "[%s]:%u", address, (unsigned)port);
+	q->exchange.port = (uint16_t)port;
+	yyjson_doc_free(d);
+	buf_free(&b);
+	return e;
+}
+
+static void
+exchange(struct asking *q, const char *path, struct arena *a)
+{
+	struct transport_options o = { .connections_max = 1,
+	    .host_connections_max = 1 };
+	struct exchange *x = &q->exchange;
+	struct str host = q->host.value;
+
+	q->loop = loop_new("ask");
+	q->transport = transport_curl_new(q->loop, &o);
+	q->host.name = STR("Host");
+	x->events = &events;
+	x->method = STR("GET");
+	x->url = arena_printf(a, "http://%.*s%s", STR_FMT(host), path);
+	while (host.n > 0 && host.p[host.n - 1] != ':')
+		host.n--;
+	x->host = str_cut(host, 0, host.n - 1);
+	x->headers = &q->host;
+	x->headers_n = 1;
+	x->addresses = &q->ip;
+	x->addresses_n = 1;
+	x->connect_ms = x->total_ms = ASK_MS;
+	x->head_bytes_max = 65536;
+	transport_start(q->transport, x);
+	loop_run(q->loop);
+	transport_free(&q->transport);
+	loop_free(&q->loop);
+}
+
+enum err
+ask_get(const char *data_dir, const char *path, struct arena *a,
+    struct str *out, struct why *w)
+{
+	struct asking q = { .status = 0 };
+	enum err e = read_place(data_dir, &q, a, w);
+
+	if (e != OK)
+		return e;
+	exchange(&q, path, a);
+	if (q.end != TRANSPORT_DONE)
+		e = why(w, ERR_UNREACHED, "%.*s does not answer: %s",
+		    STR_FMT(q.host.value), transport_end_text(q.end));
+	else if (q.status != 200)
+		e = why(w, ERR_UNREACHED, "%.*s answers %d",
+		    STR_FMT(q.host.value), q.status);
+	else
+		*out = arena_copy(a, buf_str(&q.body));
+	buf_free(&q.body);
+	return e;
+}

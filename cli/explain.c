@@ -1,0 +1,458 @@
+/*
+ * argiope explain -- what a crawl would do with a URL, and why: its canonical
+ * form, the rules one by one, traps, its address, robots.txt, its state.
+ */
+#include "cli/engines.h"
+#include "cli/format.h"
+#include "cli/plan.h"
+#include "cli/verbs.h"
+#include "engine/policy/address.h"
+#include "engine/policy/robots.h"
+#include "os/clock.h"
+
+#define EXPLAIN_OPTIONS(X)                                                   \
+	X(CRAWL, "crawl", 0, "NAME|ID", TEXT, 0, 0,                          \
+	    "with the policy and seeds of this crawl, and what it knows of " \
+	    "the URL")                                                       \
+	X(SEED, "seed", 0, "URL", TEXT, 0, 0,                                \
+	    "a seed of the crawl, for the scope; may be given again (the "   \
+	    "URL itself)")                                                   \
+	X(AT_DEPTH, "at-depth", 0, "N", NUMBER, 0, 65535,                    \
+	    "the link is N links away from its seed (1)")                    \
+	X(EMBED, "embed", 0, NULL, FLAG, 0, 0,                               \
+	    "the link is a part of its page: image, style, script")
+
+static const struct option_row rows[] = {
+	EXPLAIN_OPTIONS(OPTION_ROW) PLAN_OPTIONS(OPTION_ROW)
+	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
+};
+
+const struct option_verb explain_verb = {
+	"explain", "URL", 1, 1,
+	"Tell whether a crawl would take a URL, and which rule decides",
+	"The policy is made as for crawl: by --policy and the options; with "
+	"--crawl it is that crawl's.  robots.txt is looked up in what earlier "
+	"crawls stored in the data directory; nothing is fetched.\n"
+	"Exit code: 0 whether it is taken or not; 65 it is no URL; 66 there is "
+	"no such crawl; 75 another process holds the data, and --crawl needs "
+	"it.",
+	rows, ARRAY_LEN(rows)
+};
+
+/* Gathered first, then printed in one of two forms. */
+struct explained {
+	struct cli *cli;
+	struct arena arena;
+	struct url url;
+	struct policy *policy;
+	struct policy_compiled *compiled;
+	struct str *seeds;
+	size_t seeds_n;
+	struct policy_explanation rules;
+	struct trap_verdict trap;
+	bool seed_host;              /* the URL is on a seed's host */
+	bool literal;
+	enum address_class class;
+
+	struct engine *engine;       /* NULL: the data could not be opened */
+	struct loop *home;
+	struct why no_data;
+	uint32_t crawl;              /* UINT32_MAX: none */
+	enum url_state state;
+	struct url_fact fact;
+	bool robots_there, robots_allow;
+	struct wall robots_date;
+	int robots_status;
+	struct robots *robots;
+	struct robots_match match;
+};
+
+/* --- gathering --------------------------------------------------------------- */
+
+static void
+open_data(struct explained *x)
+{
+	struct cli *c = x->cli;
+	struct engine_options o = { .conf = &c->conf, .loops = 1,
+	    .small = true, .archive = true };
+
+	if (cli_data_dir(c, &x->no_data) != OK)
+		return;
+	if (!cli_is_there(c->data_dir)) {
+		why(&x->no_data, ERR_ABSENT, "there is no data in %s",
+		    c->data_dir);
+		return;
+	}
+	o.data_dir = c->data_dir;
+	o.home = x->home = loop_new("home");
+	if (engines_open(&o, &x->engine, &x->no_data) != OK)
+		x->engine = NULL;
+}
+
+static enum err
+from_crawl(struct explained *x, struct why *w)
+{
+	struct str name = str_of(cli_text(x->cli, "crawl", ""));
+	struct crawl_spec spec;
+	const char *edits = plan_edits(x->cli);
+
+	if (edits != NULL)
+		return why(w, ERR_USAGE, "--%s and --crawl exclude one "
+		    "another: the crawl has its policy", edits);
+	if (x->engine == NULL)
+		return why(w, x->no_data.err, "%s", x->no_data.text);
+	enum err e = engines_find(x->engine, name, &x->crawl, w);
+	if (e == OK)
+		e = frontier_spec(engine_frontier(x->engine), x->crawl,
+		    &x->arena, &spec, w);
+	if (e == OK)
+		e = policy_parse(spec.policy, &x->policy, w);
+	if (e != OK)
+		return e;
+	x->seeds = ARENA_ARRAY(&x->arena, struct str, spec.seeds_n + 1);
+	for (size_t i = 0; i < spec.seeds_n; i++)
+		x->seeds[x->seeds_n++] = spec.seeds[i];
+	return OK;
+}
+
+static enum err
+from_options(struct explained *x, struct why *w)
+{
+	struct cli *c = x->cli;
+
+	x->seeds = ARENA_ARRAY(&x->arena, struct str,
+	    cli_count(c, "seed") + 1);
+	for (size_t i = 0; i < cli_count(c, "seed"); i++)
+		x->seeds[x->seeds_n++] = str_of(cli_nth(c, "seed", i));
+	if (x->seeds_n == 0)
+		x->seeds[x->seeds_n++] = str_of(c->options.operands[0]);
+	return plan_policy(c, x->seeds, x->seeds_n, &x->policy, w);
+}
+
+static enum err
+compile(struct explained *x, struct str host, struct why *w)
+{
+	struct arena *a = &x->arena;
+	struct policy *p;
+	struct url *seeds = ARENA_ARRAY(a, struct url, x->seeds_n + 1);
+	size_t n = 0;
+
+	for (size_t i = 0; i < x->seeds_n; i++)
+		if (engine_seed(x->seeds[i], a, &seeds[n], NULL) == OK)
+			n++;
+	if (n == 0)
+		return why(w, ERR_INPUT, "no seed is a URL");
+	for (size_t i = 0; i < n; i++)
+		x->seed_host |= str_eq(seeds[i].host, host);
+	/* What the operator typed he may reach: so does crawl. */
+	p = policy_copy(x->policy);
+	p->allow_private |= x->seed_host;
+	enum err e = policy_compile(p, seeds, n, &x->compiled, w);
+	policy_free(&p);
+	return e;
+}
+
+static void
+ask_robots(struct explained *x)
+{
+	struct str body, agent = conf_str(&x->cli->conf,
+	    CONF_FETCH_USER_AGENT);
+	struct index *i = ledger_index(frontier_ledger(engine_frontier(
+	    x->engine)));
+
+	if (fetcher_stored_robots(i, url_origin(&x->url, &x->arena),
+	    &x->arena, &x->robots_date, &x->robots_status, &body) != OK)
+		return;
+	x->robots_there = true;
+	enum robots_status s = robots_from_status(x->robots_status);
+	x->robots = s == ROBOTS_PARSE ? robots_parse(body, str_cut(agent, 0,
+	    str_find_char(agent, '/'))) : robots_all(s == ROBOTS_ALLOW_ALL);
+	x->robots_allow = robots_allows(x->robots, url_target(&x->url),
+	    &x->match);
+}
+
+static enum err
+gather(struct explained *x, struct why *w)
+{
+	struct cli *c = x->cli;
+	struct why inner = WHY_INIT;
+	struct url u;
+	uint8_t ip[16];
+
+	enum err e = engine_seed(str_of(c->options.operands[0]), &x->arena,
+	    &u, &inner);
+	if (e != OK)
+		return why(w, e, "%.100s is no URL that can be fetched: %s",
+		    c->options.operands[0], inner.text);
+	open_data(x);
+	e = cli_count(c, "crawl") > 0 ? from_crawl(x, w) : from_options(x, w);
+	if (e == OK)
+		e = compile(x, u.host, w);
+	if (e == OK)
+		e = policy_canonical(x->compiled, &u, &x->arena, &x->url, w);
+	if (e != OK)
+		return e;
+	policy_explain(x->compiled, &x->url, 1,
+	    (unsigned)cli_number(c, "at-depth", 1), cli_count(c, "embed") > 0,
+	    &x->arena, &x->rules);
+	(void)!trap_judge_url(&x->policy->traps, &x->url, &x->trap);
+	x->literal = address_parse(x->url.host, ip);
+	if (x->literal)
+		x->class = address_classify(ip);
+	if (x->crawl != UINT32_MAX)
+		x->state = frontier_find_url(engine_frontier(x->engine),
+		    x->crawl, x->url.href, x->url.host, &x->fact);
+	if (x->engine != NULL)
+		ask_robots(x);
+	return OK;
+}
+
+/* --- what it comes to ------------------------------------------------------------ */
+
+static bool
+is_blocked(const struct explained *x)
+{
+	return address_host_is_local(x->url.host) && !x->seed_host &&
+	    !x->policy->allow_private;
+}
+
+static bool
+robots_forbid(const struct explained *x)
+{
+	return x->robots_there && !x->robots_allow &&
+	    x->policy->robots == POLICY_OBEY;
+}
+
+/* The first guard that a URL meets which does not let it through. */
+static enum skip_reason
+verdict(const struct explained *x, const char **text)
+{
+	*text = x->rules.verdict.text;
+	if (!x->rules.verdict.take)
+		return x->rules.verdict.reason;
+	if (x->trap.reason != SKIP_NONE) {
+		*text = x->trap.text;
+		return x->trap.reason;
+	}
+	*text = "the address is private or local";
+	if (is_blocked(x))
+		return SKIP_BLOCKED;
+	*text = "robots.txt forbids it";
+	if (robots_forbid(x))
+		return SKIP_ROBOTS;
+	*text = x->rules.verdict.text;
+	return SKIP_NONE;
+}
+
+static const char *const state_names[] = { "unknown", "waiting", "leased",
+	"done", "skipped" };
+
+static const char *
+outcome_text(const struct explained *x)
+{
+	if (x->state == URL_SKIPPED || (x->state == URL_DONE &&
+	    x->fact.outcome == OUTCOME_SKIPPED))
+		return skip_text((enum skip_reason)x->fact.reason);
+	if (x->state != URL_DONE)
+		return "";
+	return x->fact.outcome == OUTCOME_ITEM ? "captured" :
+	    x->fact.outcome == OUTCOME_AUX ? "a sitemap, read" :
+	    x->fact.outcome == OUTCOME_EXCEPTION &&
+	    x->fact.reason < EXCEPTION_COUNT ?
+	    exception_name((enum exception)x->fact.reason) : "";
+}
+
+/* --- as text ------------------------------------------------------------------------ */
+
+static void
+line(struct buf *b, const char *name, struct str text)
+{
+	buf_printf(b, "%-12s ", name);
+	format_safe(b, text, 2000);
+	buf_put_char(b, '\n');
+}
+
+static void
+put_address(const struct explained *x, struct buf *b)
+{
+	if (x->literal)
+		line(b, "address", str_of(address_class_text(x->class)));
+	else if (address_host_is_local(x->url.host))
+		line(b, "address", STR("a name of this machine"));
+	else
+		line(b, "address", STR("the name decides when it is looked "
+		    "up; private addresses are refused"));
+	if (is_blocked(x))
+		line(b, "", STR("only --allow-private, or a seed on that "
+		    "host, lets it through"));
+}
+
+static void
+put_robots(const struct explained *x, struct buf *b)
+{
+	char iso[WALL_ISO_MAX];
+
+	if (x->policy->robots == POLICY_IGNORE) {
+		line(b, "robots.txt", STR("is ignored by the policy"));
+		return;
+	}
+	if (x->engine == NULL) {
+		line(b, "robots.txt", str_of(x->no_data.text));
+		return;
+	}
+	if (!x->robots_there) {
+		line(b, "robots.txt", STR("is not known yet; it will be asked "
+		    "for first"));
+		return;
+	}
+	wall_to_iso(x->robots_date, iso);
+	buf_printf(b, "%-12s %s: ", "robots.txt", x->robots_allow ?
+	    "allows it" : "forbids it");
+	if (x->match.line > 0)
+		buf_printf(b, "line %u, ", x->match.line);
+	format_safe(b, x->match.text, 200);
+	buf_printf(b, " (fetched %s, status %d)\n", iso, x->robots_status);
+}
+
+/* When its host may be asked again after a fetch. */
+static void
+put_delay(const struct explained *x, struct buf *b)
+{
+	double s = x->policy->rate_limit;
+	int64_t ms = x->robots == NULL ? -1 : robots_delay_ms(x->robots);
+
+	buf_printf(b, "%-12s ", "delay");
+	if (ms >= 0 && (double)ms / 1000 > s)
+		buf_printf(b, "%.3g s between two fetches from its host, as "
+		    "robots.txt asks\n", (double)ms / 1000);
+	else
+		buf_printf(b, "%.3g s between two fetches from its host\n", s);
+}
+
+static void
+put_text(const struct explained *x, struct buf *b)
+{
+	struct buf rules = BUF_INIT;
+	const char *text, *outcome = outcome_text(x);
+	enum skip_reason reason = verdict(x, &text);
+	struct arena a = ARENA_INIT;
+
+	line(b, "URL", x->url.href);
+	line(b, "SURT", url_surt(&x->url, &a));
+	line(b, "queue", x->url.host);
+	put_address(x, b);
+	put_robots(x, b);
+	put_delay(x, b);
+	if (x->crawl != UINT32_MAX) {
+		buf_printf(b, "%-12s %s%s%s in crawl %u", "state",
+		    state_names[x->state], outcome[0] != '\0' ? ": " : "",
+		    outcome, x->crawl);
+		if (x->state != URL_UNKNOWN)
+			buf_printf(b, ", depth %u, cost %.6g", x->fact.depth,
+			    x->fact.cost);
+		buf_put_char(b, '\n');
+	}
+	if (x->trap.reason != SKIP_NONE)
+		buf_printf(b, "%-12s %s (%s)\n", "trap", x->trap.text,
+		    x->trap.field);
+	policy_explanation_print(&x->rules, &rules);
+	/* Its last line is the rules' verdict; ours follows below. */
+	do
+		rules.n -= rules.n > 0;
+	while (rules.n > 0 && rules.p[rules.n - 1] != '\n');
+	buf_put_text(b, "\nrules\n");
+	format_lines(b, buf_str(&rules), "  ");
+	buf_printf(b, "\n%s: ", reason == SKIP_NONE ? "taken" : "skipped");
+	if (reason != SKIP_NONE)
+		buf_printf(b, "%s, ", skip_name(reason));
+	format_safe(b, str_of(text), 500);
+	buf_put_char(b, '\n');
+	buf_free(&rules);
+	arena_free(&a);
+}
+
+/* --- as JSON -------------------------------------------------------------------------- */
+
+static void
+put_rules_json(const struct explained *x, struct buf *b)
+{
+	static const char *const matches[] = { "no", "yes", "gave_up" };
+
+	json_name(b, "rules");
+	buf_put_char(b, '[');
+	for (size_t i = 0; i < x->rules.rules_n; i++) {
+		const struct policy_url_rule *r = &x->rules.rules[i];
+		buf_put_text(b, i > 0 ? ",{" : "{");
+		json_str(b, "pattern", r->pattern);
+		json_str(b, "action", r->action == POLICY_ADD ? STR("add") :
+		    STR("multiply"));
+		json_real(b, "amount", r->amount);
+		json_str(b, "match", str_of(matches[x->rules.matches[i]]));
+		buf_put_char(b, '}');
+	}
+	buf_put_char(b, ']');
+}
+
+static void
+put_json(const struct explained *x, struct buf *b)
+{
+	struct arena a = ARENA_INIT;
+	const char *text;
+	enum skip_reason reason = verdict(x, &text);
+
+	buf_put_char(b, '{');
+	json_str(b, "url", x->url.href);
+	json_str(b, "surt", url_surt(&x->url, &a));
+	json_str(b, "queue", x->url.host);
+	json_bool(b, "take", reason == SKIP_NONE);
+	json_str(b, "reason", str_of(skip_name(reason)));
+	json_str(b, "text", str_of(text));
+	json_real(b, "cost", x->rules.verdict.cost);
+	json_real(b, "delay_s", x->policy->rate_limit);
+	json_name(b, "rule");
+	buf_printf(b, "%d", x->rules.verdict.rule);
+	put_rules_json(x, b);
+	if (x->literal)
+		json_str(b, "address", str_of(address_class_text(x->class)));
+	if (x->trap.reason != SKIP_NONE)
+		json_str(b, "trap", str_of(x->trap.field));
+	if (x->robots_there) {
+		json_bool(b, "robots_allow", x->robots_allow);
+		json_u64(b, "robots_line", x->match.line);
+		json_str(b, "robots_text", x->match.text);
+		json_u64(b, "robots_status", (uint64_t)x->robots_status);
+	}
+	if (x->crawl != UINT32_MAX) {
+		json_u64(b, "crawl", x->crawl);
+		json_str(b, "state", str_of(state_names[x->state]));
+		json_str(b, "outcome", str_of(outcome_text(x)));
+	}
+	buf_put_text(b, "}\n");
+	arena_free(&a);
+}
+
+int
+explain_run(struct cli *c)
+{
+	struct explained x = { .cli = c, .crawl = UINT32_MAX };
+	struct why w = WHY_INIT;
+	struct buf b = BUF_INIT;
+
+	enum err e = cli_log(c, true, &w);
+	if (e == OK)
+		e = gather(&x, &w);
+	if (e == OK && cli_json(c))
+		put_json(&x, &b);
+	else if (e == OK)
+		put_text(&x, &b);
+	cli_put(&b);
+	buf_free(&b);
+	robots_free(&x.robots);
+	policy_compiled_free(&x.compiled);
+	policy_free(&x.policy);
+	engine_free(&x.engine);
+	if (x.home != NULL)
+		loop_free(&x.home);
+	arena_free(&x.arena);
+	return e == OK ? 0 : cli_fail(&w);
+}

@@ -1,0 +1,32 @@
+/*
+ * figures -- the crawls of an engine as JSON, as lines, and as metrics: one walk
+ * over the views, three forms.
+ */
+#ifndef CLI_FIGURES_H
+#define CLI_FIGURES_H
+
+#include "engine/engine.h"
+
+/* What is shown of one crawl beside its view. */
+struct figure {
+	struct crawl_view view;
+	struct str name, warc_dir;
+};
+
+/* All crawls of an engine that is not started.  Memory: `a`. */
+size_t figures_read(struct engine *, struct arena *a, struct figure **out);
+
+/* {"id":0,"name":"","state":"running","reason":"",...} */
+void figures_json(const struct figure *, struct buf *);
+/* A line per crawl under a head line. */
+void figures_text(const struct figure *, size_t n, struct buf *);
+
+/*
+ * The metrics of this process.  figures_count() adds what changed since the
+ * last view of that crawl; call it with every view.
+ */
+void figures_register(void);
+void figures_count(struct crawl_counts *last, const struct crawl_view *);
+void figures_look(const struct engine_look *);
+
+#endif

@@ -1,0 +1,351 @@
+/*
+ * argiope serve -- the engine as a daemon, with its port.
+ *
+ *     open the data -> crawls that ran go on -> port -> loop
+ *     SIGTERM: port stops, engine closes, port closes, out
+ *
+ * The main thread runs "home": views and looks come there, metrics are set
+ * there, /status is answered from what it holds.
+ */
+#include "cli/ask.h"
+#include "cli/engines.h"
+#include "cli/figures.h"
+#include "cli/format.h"
+#include "cli/report.h"
+#include "cli/serve_routes.h"
+#include "cli/verbs.h"
+#include "os/clock.h"
+#include "os/log.h"
+#include "os/system.h"
+
+#define LOOK_MS 1000
+
+static const struct option_row rows[] = { OPTION_COMMON(OPTION_ROW) };
+
+const struct option_verb serve_verb = {
+	"serve", NULL, 0, 0,
+	"Run as a daemon: the engine, and the port of http.listen",
+	"Crawls that were running go on (without the secrets they had).  The "
+	"port answers /metrics for Prometheus, /healthz and /status; its "
+	"address is printed, and written to DATA/serve.json.  SIGTERM and "
+	"SIGINT stop in order; a second one leaves at once.\n"
+	"Exit code: 0 after SIGTERM; 75 another process holds the data or the "
+	"port; 78 the configuration is wrong; 74 reading or writing failed; 70 "
+	"stored data is damaged.",
+	rows, ARRAY_LEN(rows)
+};
+
+/* A crawl as home knows it. */
+struct crawl_held {
+	struct figure figure;
+	struct crawl_counts counted;   /* what the metrics have */
+};
+
+struct daemon {
+	struct cli *cli;
+	struct engine *engine;
+	struct loop *home;
+	struct web *web;
+	struct served served;
+	struct web_route routes[SERVE_ROUTES_MAX];
+	struct map crawls;             /* id -> struct crawl_held */
+	struct timer look_timer;
+	struct engine_look look;       /* the last */
+	bool looking, stopping, closed;
+};
+
+/* --- what the engine tells ------------------------------------------------------ */
+
+static struct crawl_held *
+held(struct daemon *s, uint32_t id)
+{
+	struct crawl_held *h = map_get_id(&s->crawls, id);
+
+	if (h == NULL) {
+		h = ARENA_NEW(&s->cli->arena, struct crawl_held);
+		map_put_id(&s->crawls, id, h);
+	}
+	return h;
+}
+
+static void
+viewed(void *arg, const struct crawl_view *v)
+{
+	struct daemon *s = arg;
+	struct crawl_held *h = held(s, v->id);
+
+	if (h->figure.view.state != v->state)
+		log_info("crawl.state", "crawl=%u state=%s reason=\"%s\" "
+		    "items=%llu", v->id, crawl_state_name(v->state), v->reason,
+		    (unsigned long long)v->counts.items);
+	h->figure.view = *v;
+	figures_count(&h->counted, v);
+}
+
+static void
+health_changed(void *arg, enum ledger_health h, const char *text)
+{
+	struct daemon *s = arg;
+	struct log_text quoted;
+
+	atomic_store(&s->served.health, (int)h);
+	if (h == LEDGER_FINE)
+		log_info("ledger.health", "state=fine");
+	else
+		log_error("ledger.health", "state=%s text=%s",
+		    report_health_name(h), log_quote(&quoted, str_of(text)));
+}
+
+static void
+stop_if_idle(struct daemon *s)
+{
+	if (s->closed && !s->looking)
+		loop_stop(s->home);
+}
+
+static void
+seen(void *arg, const struct engine_look *k)
+{
+	struct daemon *s = arg;
+
+	s->looking = false;
+	s->look = *k;
+	figures_look(k);
+	if (s->closed)
+		stop_if_idle(s);
+	else
+		loop_timer_set(s->home, &s->look_timer,
+		    mono_add_ms(clock_mono(), LOOK_MS));
+}
+
+static void
+look(struct timer *t)
+{
+	struct daemon *s = CONTAINER(t, struct daemon, look_timer);
+
+	if (s->closed)
+		return;
+	s->looking = true;
+	engine_look(s->engine, seen, s);
+}
+
+/* --- /status ------------------------------------------------------------------------ */
+
+/* Why nothing is happening, if nothing is; of the busiest crawl. */
+static void
+put_why(struct daemon *s, struct buf *b)
+{
+	const struct crawl_view *busiest = NULL;
+	char text[300] = "no crawl is running";
+	size_t at = 0;
+	void *v;
+
+	while (map_next(&s->crawls, &at, &v)) {
+		const struct crawl_view *view =
+		    &((struct crawl_held *)v)->figure.view;
+		if (view->state == CRAWL_RUNNING && (busiest == NULL ||
+		    view->counts.queued > busiest->counts.queued))
+			busiest = view;
+	}
+	if (busiest != NULL)
+		engine_why(&s->look, busiest, text, sizeof(text));
+	json_str(b, "why", str_of(text));
+}
+
+static void
+put_status(void *arg, struct buf *b)
+{
+	struct daemon *s = arg;
+	const struct fetcher_view *f = &s->look.loops;
+	bool first = true;
+	size_t at = 0;
+	void *v;
+
+	buf_put_char(b, '{');
+	json_str(b, "version", STR(ARGIOPE_VERSION));
+	json_u64(b, "pid", (uint64_t)system_pid());
+	json_str(b, "data_dir", str_of(s->cli->data_dir));
+	json_str(b, "health", str_of(report_health_name((enum ledger_health)
+	    atomic_load(&s->served.health))));
+	put_why(s, b);
+	json_u64(b, "in_flight", f->in_flight);
+	json_u64(b, "requests", f->requests);
+	json_u64(b, "hosts_ready", f->hosts_ready);
+	json_u64(b, "hosts_delayed", f->hosts_delayed);
+	json_u64(b, "hosts_backoff", f->hosts_backoff);
+	json_name(b, "crawls");
+	buf_put_char(b, '[');
+	while (map_next(&s->crawls, &at, &v)) {
+		buf_put_text(b, first ? "" : ",");
+		first = false;
+		figures_json(&((struct crawl_held *)v)->figure, b);
+	}
+	buf_put_text(b, "]}\n");
+}
+
+/* --- starting --------------------------------------------------------------------- */
+
+static enum err
+open_engine(struct daemon *s, struct why *w)
+{
+	struct engine_options o = {
+		.conf = &s->cli->conf, .home = s->home,
+		.data_dir = s->cli->data_dir,
+		.loops = (unsigned)conf_int(&s->cli->conf, CONF_LOOPS),
+		.archive = true, .view = viewed, .health = health_changed,
+		.arg = s,
+	};
+
+	return engines_open(&o, &s->engine, w);
+}
+
+/* Earlier processes' crawls count from here on. */
+static void
+take_up(struct daemon *s)
+{
+	struct figure *f;
+	size_t n = figures_read(s->engine, &s->cli->arena, &f);
+
+	for (size_t i = 0; i < n; i++) {
+		struct crawl_held *h = held(s, f[i].view.id);
+		h->figure = f[i];
+		h->counted = f[i].view.counts;
+		h->counted.queued = h->counted.leased = 0;
+		memset(h->counted.skips, 0, sizeof(h->counted.skips));
+		figures_count(&h->counted, &f[i].view);
+	}
+}
+
+static void
+go_on(struct daemon *s)
+{
+	struct crawl_request q = { .operator_seeds = true };
+	size_t at = 0;
+	struct log_text quoted;
+	struct crawl_view v;
+
+	while (engine_next_view(s->engine, &at, &v)) {
+		struct why w = WHY_INIT;
+		if (v.kind != CRAWL_CRAWL || (v.state != CRAWL_RUNNING &&
+		    v.state != CRAWL_PAUSED))
+			continue;
+		if (engine_continue(s->engine, v.id, &q, &w) == OK)
+			log_info("crawl.continued", "crawl=%u queued=%llu",
+			    v.id, (unsigned long long)v.counts.queued);
+		else
+			log_error("crawl.refused", "crawl=%u why=%s", v.id,
+			    log_quote(&quoted, str_of(w.text)));
+	}
+}
+
+static enum err
+open_port(struct daemon *s, struct why *w)
+{
+	struct conf_address at = conf_address(&s->cli->conf,
+	    CONF_HTTP_LISTEN);
+	struct web_options o = { .port = at.port };
+	bool six = str_find_char(at.host, ':') < at.host.n;
+
+	if (at.host.n == 0) {
+		log_info("serve.no_port", "http.listen=off");
+		return OK;
+	}
+	const char *host = arena_copy(&s->cli->arena, at.host).p;
+	o.address = str_eq(at.host, STR("localhost")) ? "127.0.0.1" : host;
+	enum err e = web_open(&o, s->routes, serve_routes(&s->served,
+	    s->routes), &s->web, w);
+	if (e == OK)
+		e = ask_write(s->cli->data_dir, o.address, web_port(s->web),
+		    w);
+	if (e != OK)
+		return e;
+	printf(six ? "argiope serves http://[%s]:%u/\n" :
+	    "argiope serves http://%s:%u/\n", o.address, web_port(s->web));
+	fflush(stdout);
+	log_info("serve.listening", "address=%s port=%u", o.address,
+	    web_port(s->web));
+	return OK;
+}
+
+/* --- ending ------------------------------------------------------------------------- */
+
+static void
+engine_closed(void *arg)
+{
+	struct daemon *s = arg;
+
+	s->closed = true;
+	stop_if_idle(s);
+}
+
+static void
+got_signal(void *arg, int signal)
+{
+	struct daemon *s = arg;
+
+	if (s->stopping) {
+		log_warn("serve.left", "signal=%d", signal);
+		_Exit(75);
+	}
+	s->stopping = true;
+	log_info("serve.stopping", "signal=%d in_flight=%u", signal,
+	    s->look.loops.in_flight);
+	if (s->web != NULL)
+		web_stop(s->web);
+	engine_close(s->engine, engine_closed, s);
+}
+
+static enum err
+serve(struct daemon *s, struct why *w)
+{
+	enum err e = open_engine(s, w);
+
+	if (e == OK) {
+		figures_register();
+		take_up(s);
+		go_on(s);
+		e = open_port(s, w);
+	}
+	if (e != OK)
+		return e;
+	log_info("serve.started", "version=%s pid=%lld data=%s",
+	    ARGIOPE_VERSION, (long long)system_pid(), s->cli->data_dir);
+	s->look_timer.fire = look;
+	engine_start(s->engine);
+	look(&s->look_timer);
+	loop_run(s->home);
+	ask_remove(s->cli->data_dir);
+	return OK;
+}
+
+int
+serve_run(struct cli *c)
+{
+	struct daemon s = { .cli = c };
+	struct why w = WHY_INIT;
+
+	enum err e = cli_log(c, false, &w);
+	if (e == OK)
+		e = cli_data_dir(c, &w);
+	if (e == OK)
+		e = cli_dir(c, c->data_dir, &c->data_dir, &w);
+	if (e == OK) {
+		s.home = loop_new("home");
+		s.served.home = s.home;
+		s.served.status = put_status;
+		s.served.arg = &s;
+		/* Before any thread starts. */
+		loop_on_signal(s.home, got_signal, &s);
+		e = serve(&s, &w);
+	}
+	if (s.web != NULL)
+		web_close(&s.web);
+	engine_free(&s.engine);
+	map_free(&s.crawls);
+	if (s.home != NULL)
+		loop_free(&s.home);
+	if (e == OK)
+		log_info("serve.stopped", "pid=%lld",
+		    (long long)system_pid());
+	return e == OK ? 0 : cli_fail(&w);
+}

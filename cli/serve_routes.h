@@ -1,0 +1,27 @@
+/*
+ * serve_routes -- the one table of what port 8001 answers.  A door registers
+ * its routes by a row here.
+ *
+ * Thread: handlers run on the web thread; `status` is called on home.
+ */
+#ifndef CLI_SERVE_ROUTES_H
+#define CLI_SERVE_ROUTES_H
+
+#include <stdatomic.h>
+
+#include "os/web.h"
+
+struct served {
+	struct loop *home;
+	/* Append the JSON object of /status; on home. */
+	void (*status)(void *arg, struct buf *out);
+	void *arg;
+	atomic_int health;           /* enum ledger_health */
+};
+
+/* The rows; they are the served's and last until the port is closed. */
+#define SERVE_ROUTES_MAX 16
+size_t serve_routes(struct served *, struct web_route
+    rows[static SERVE_ROUTES_MAX]);
+
+#endif

@@ -1,0 +1,152 @@
+/*
+ * argiope status -- the crawls of a data directory: read from it when no process
+ * holds it, else asked from the one that does.
+ */
+#include <yyjson.h>
+
+#include "cli/ask.h"
+#include "cli/engines.h"
+#include "cli/figures.h"
+#include "cli/verbs.h"
+
+static const struct option_row rows[] = {
+	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
+};
+
+const struct option_verb status_verb = {
+	"status", NULL, 0, 0,
+	"List the crawls of the data directory: state, counts, WARC files",
+	"Where argiope serve holds the data, it is asked; where argiope crawl "
+	"does, its process is named.\n"
+	"Exit code: 0; 75 another process holds the data and answers no "
+	"questions.",
+	rows, ARRAY_LEN(rows)
+};
+
+static void
+print(struct cli *c, const struct figure *f, size_t n)
+{
+	struct buf b = BUF_INIT;
+
+	if (cli_json(c)) {
+		buf_put_text(&b, "{\"crawls\":[");
+		for (size_t i = 0; i < n; i++) {
+			buf_put_text(&b, i > 0 ? "," : "");
+			figures_json(&f[i], &b);
+		}
+		buf_put_text(&b, "]}\n");
+	} else if (n == 0) {
+		buf_printf(&b, "There is no crawl in %s.\n", c->data_dir);
+	} else {
+		figures_text(f, n, &b);
+	}
+	cli_put(&b);
+	buf_free(&b);
+}
+
+/* --- the daemon's answer ------------------------------------------------------ */
+
+static struct str
+text_of(yyjson_val *o, const char *name)
+{
+	return str_of(yyjson_get_str(yyjson_obj_get(o, name)));
+}
+
+static void
+read_figure(yyjson_val *o, struct figure *f)
+{
+	yyjson_val *n = yyjson_obj_get(o, "counts");
+	struct crawl_view *v = &f->view;
+
+	v->id = (uint32_t)yyjson_get_uint(yyjson_obj_get(o, "id"));
+	f->name = text_of(o, "name");
+	f->warc_dir = text_of(o, "warc_dir");
+	for (int i = 0; i < CRAWL_STATE_COUNT; i++)
+		if (str_eq(text_of(o, "state"),
+		    str_of(crawl_state_name((enum crawl_state)i))))
+			v->state = (enum crawl_state)i;
+	snprintf(v->reason, sizeof(v->reason), "%.*s",
+	    STR_FMT(text_of(o, "reason")));
+	(void)!wall_from_iso(text_of(o, "created"), &v->created);
+	v->counts.items = yyjson_get_uint(yyjson_obj_get(n, "items"));
+	v->counts.queued = yyjson_get_uint(yyjson_obj_get(n, "queued"));
+	v->counts.body_bytes = yyjson_get_uint(yyjson_obj_get(n,
+	    "body_bytes"));
+}
+
+static void
+print_answer(struct cli *c, struct str body)
+{
+	yyjson_doc *d = yyjson_read(body.p, body.n, 0);
+	yyjson_val *root = yyjson_doc_get_root(d);
+	yyjson_val *crawls = yyjson_obj_get(root, "crawls"), *o;
+	struct figure *f = ARENA_ARRAY(&c->arena, struct figure,
+	    yyjson_arr_size(crawls) + 1);
+	size_t at, n;
+	struct str text = text_of(root, "why");
+
+	if (cli_json(c)) {
+		fwrite(body.p, 1, body.n, stdout);
+		if (body.n == 0 || body.p[body.n - 1] != '\n')
+			putchar('\n');
+	} else {
+		yyjson_arr_foreach(crawls, at, n, o)
+			read_figure(o, &f[at]);
+		print(c, f, yyjson_arr_size(crawls));
+		if (text.n > 0)
+			printf("\n%.*s\n", STR_FMT(text));
+	}
+	yyjson_doc_free(d);
+}
+
+/* --- the verb -------------------------------------------------------------------- */
+
+static enum err
+from_data(struct cli *c, struct why *w)
+{
+	struct loop *home = loop_new("home");
+	struct engine_options o = { .conf = &c->conf, .home = home,
+	    .data_dir = c->data_dir, .loops = 1, .small = true,
+	    .archive = true };
+	struct engine *e = NULL;
+	struct figure *f;
+
+	enum err err = engines_open(&o, &e, w);
+	if (err == OK) {
+		size_t n = figures_read(e, &c->arena, &f);
+		print(c, f, n);
+		engine_free(&e);
+	}
+	loop_free(&home);
+	return err;
+}
+
+int
+status_run(struct cli *c)
+{
+	struct why w = WHY_INIT, held = WHY_INIT;
+	struct str body;
+
+	enum err e = cli_log(c, true, &w);
+	if (e == OK)
+		e = cli_data_dir(c, &w);
+	if (e != OK)
+		return cli_fail(&w);
+	if (!cli_is_there(c->data_dir)) {
+		print(c, NULL, 0);
+		return 0;
+	}
+	e = from_data(c, &held);
+	if (e == OK)
+		return 0;
+	if (e != ERR_BUSY)
+		return cli_fail(&held);
+	e = ask_get(c->data_dir, "/status", &c->arena, &body, &w);
+	if (e == OK) {
+		print_answer(c, body);
+		return 0;
+	}
+	fprintf(stderr, CLI_PROGRAM ": %.*s; %s\n",
+	    (int)strcspn(held.text, ";"), held.text, w.text);
+	return err_exit(ERR_BUSY);
+}

@@ -1,0 +1,125 @@
+/*
+ * store -- what people and programs have put down to be kept: policies,
+ * schedules, settings.  (Tokens, items, tasks, harvests and the outbox follow.)
+ *
+ * The store judges no policy and no seed: engine/policy does.  It holds to the
+ * limits below, and knows its keys.  Every verb that writes has committed when
+ * it returns OK; several may be grouped into one commit.
+ *
+ * Which database lies underneath is one table of functions (store_table.h);
+ * SQLite is the embedded one.
+ *
+ * Owns:    DIR/store.db.
+ * Thread:  one at a time.
+ * Errors:  INPUT (a name or a tag is none; the text names the field), ABSENT,
+ *          STATE, FULL (a limit), and those of os/database.h.
+ * Story:   engine/store/DESIGN.md
+ */
+#ifndef ENGINE_STORE_STORE_H
+#define ENGINE_STORE_STORE_H
+
+#include "engine/store/schedule.h"
+
+#define STORE_NAME_BYTES_MAX 200u
+#define STORE_TAGS_MAX 16u
+#define STORE_TAG_BYTES_MAX 64u
+#define STORE_JSON_BYTES_MAX (1u << 20)       /* a policy, a list of seeds */
+#define STORE_SETTING_BYTES_MAX 65536u
+#define STORE_DUE_MAX 16u                     /* schedules told at once */
+/* The three that are options; 0 stands for these. */
+#define STORE_POLICIES_MAX 1000u
+#define STORE_SCHEDULES_MAX 1000u
+#define STORE_SETTINGS_MAX 1000u
+
+#define STORE_POLICY_DEFAULT "default"
+
+struct store;
+struct store_table;
+
+struct store_options {
+	/* The built-in policy `default`, as JSON; NULL: there is none. */
+	const char *policy_default;
+	size_t policies_max, schedules_max, settings_max;
+};
+
+struct store_policy {
+	struct str name, json;
+	struct wall created, changed;   /* 0: built in, never put */
+};
+
+/* Open, or make, the store in `dir`, which must be there.  Options or NULL. */
+MUST_USE enum err store_open(const char *dir, const struct store_options *,
+    struct store **, struct why *);
+/* The same with another table; `where` is that table's own. */
+MUST_USE enum err store_open_with(const struct store_table *,
+    const char *where, const struct store_options *, struct store **,
+    struct why *);
+void store_close(struct store **);
+/* Every invariant of the stored data; reads all of it. */
+MUST_USE enum err store_check(struct store *, struct why *);
+
+/*
+ * One commit for several verbs.  store_end() takes the first error among them
+ * (or OK): with an error nothing of the group is kept.  Groups do not nest.
+ */
+MUST_USE enum err store_begin(struct store *, struct why *);
+MUST_USE enum err store_end(struct store *, enum err so_far, struct why *);
+
+/* Put, or replace; `now` is its date.  FULL beyond policies_max. */
+MUST_USE enum err store_policy_put(struct store *, struct str name,
+    struct str json, struct wall now, struct why *);
+/* Of `default` the built-in one, unless it was replaced.  Memory: `a`. */
+MUST_USE enum err store_policy_get(struct store *, struct str name,
+    struct arena *a, struct store_policy *, struct why *);
+/* STATE for `default`, and while a schedule names it. */
+MUST_USE enum err store_policy_delete(struct store *, struct str name,
+    struct why *);
+/* By name, `default` among them; without their JSON. */
+MUST_USE enum err store_policy_list(struct store *, struct arena *a,
+    struct store_policy **, size_t *n, struct why *);
+
+/*
+ * Put a new one (id 0; its id is set), or replace that of the id (ABSENT when
+ * it is gone).  One of policy and policy_json is empty; that the policy exists
+ * is not asked.  start_at 0 stands for now.  The store sets next_at, runs and
+ * last_crawl: a replaced schedule keeps the latter two and is planned anew,
+ * save that one that waits for its crawl goes on waiting.
+ */
+MUST_USE enum err store_schedule_put(struct store *, struct schedule *,
+    struct wall now, struct why *);
+MUST_USE enum err store_schedule_get(struct store *, uint64_t id,
+    struct arena *a, struct schedule *, struct why *);
+MUST_USE enum err store_schedule_delete(struct store *, uint64_t id,
+    struct why *);
+/* All, by id, without seeds and policy_json: these two may be long. */
+MUST_USE enum err store_schedule_list(struct store *, struct arena *a,
+    struct schedule **, size_t *n, struct why *);
+/*
+ * Those that are to run at `now`, whole, the longest waiting first; at most
+ * STORE_DUE_MAX: when these have run, ask again.
+ */
+MUST_USE enum err store_schedule_due(struct store *, struct wall now,
+    struct arena *a, struct schedule **, size_t *n, struct why *);
+/* When the next one is due; NEVER when none is planned. */
+MUST_USE enum err store_schedule_next(struct store *, struct wall *,
+    struct why *);
+/*
+ * `crawl` was started for it at `now`.  Said again for the same crawl it
+ * changes nothing: the ledger commits a crawl first, and after a crash between
+ * the two the engine finds that crawl by (id, runs + 1) and says this again.
+ */
+MUST_USE enum err store_schedule_ran(struct store *, uint64_t id,
+    uint64_t crawl, struct wall now, struct why *);
+/*
+ * `crawl` has ended: plan the next run if the schedule waits for it.  For any
+ * other crawl, or one that was planned already, it changes nothing.
+ */
+MUST_USE enum err store_schedule_ended(struct store *, uint64_t id,
+    uint64_t crawl, struct wall ended, struct why *);
+
+MUST_USE enum err store_setting_put(struct store *, struct str name,
+    struct str value, struct why *);
+MUST_USE enum err store_setting_get(struct store *, struct str name,
+    struct arena *a, struct str *value, struct why *);
+
+#endif

@@ -1,0 +1,222 @@
+/*
+ * A child puts rows, tells each that was acknowledged through a pipe, and is
+ * killed at a random moment, again and again: nothing it told may be missing.
+ */
+#include "engine/store/store.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "os/clock.h"
+#include "os/file.h"
+
+#define KILLS 20
+#define POLICIES 40                /* names that are written over and over */
+
+static char dir[64];
+static const struct store_options options = {
+	.settings_max = 1000000, .schedules_max = 1000000,
+};
+
+/* What was acknowledged: the numbers of puts are 1, 2, 3 ... */
+static uint64_t told;
+
+static void
+put(struct store *st, uint64_t i)
+{
+	char name[32], value[64];
+	struct why w = WHY_INIT;
+	struct wall now = { (int64_t)i };
+	enum err e;
+
+	snprintf(name, sizeof(name), "p%llu",
+	    (unsigned long long)i % POLICIES);
+	snprintf(value, sizeof(value), "{\"i\":%llu}", (unsigned long long)i);
+	struct schedule s = { .name = str_of(name), .seeds = STR("[]"),
+	    .policy_json = str_of(value), .every = 1, .unit = SCHEDULE_DAYS };
+	if (i % 3 == 0)
+		e = store_policy_put(st, str_of(name), str_of(value), now, &w);
+	else if (i % 3 == 1)
+		e = store_schedule_put(st, &s, now, &w);
+	else {
+		snprintf(name, sizeof(name), "s%llu", (unsigned long long)i);
+		e = store_setting_put(st, str_of(name), str_of(value), &w);
+	}
+	if (e != OK) {
+		fprintf(stderr, "put %llu: %s\n", (unsigned long long)i,
+		    w.text);
+		_exit(1);
+	}
+}
+
+static void
+child(int pipe_fd)
+{
+	struct store *st;
+	struct why w = WHY_INIT;
+
+	if (store_open(dir, &options, &st, &w) != OK) {
+		fprintf(stderr, "%s\n", w.text);
+		_exit(1);
+	}
+	for (uint64_t i = told + 1;; i++) {
+		put(st, i);
+		if (write(pipe_fd, &i, sizeof(i)) != sizeof(i))
+			_exit(1);
+	}
+}
+
+/* Start one, kill it some time later, note what it said. */
+static void
+round_of_killing(unsigned us)
+{
+	int fds[2], status;
+	uint64_t i;
+
+	assert_int_equal(pipe(fds), 0);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		close(fds[0]);
+		child(fds[1]);
+	}
+	close(fds[1]);
+	/* The time runs from its first word on. */
+	if (read(fds[0], &i, sizeof(i)) == sizeof(i))
+		told = i;
+	usleep(us);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	while (read(fds[0], &i, sizeof(i)) == sizeof(i)) {
+		assert_int_equal(i, told + 1);
+		told = i;
+	}
+	close(fds[0]);
+}
+
+/*
+ * Numbers above `told` may be there, once (a put may have been committed and
+ * not told); the next child puts that number again, so a schedule can stand
+ * there twice: at least once is what the store promises.
+ */
+static void
+check_settings_and_policies(struct store *st, struct arena *a)
+{
+	char name[32], value[64];
+	struct store_policy p;
+	struct str v;
+
+	for (uint64_t i = 1; i <= told; i++) {
+		if (i % 3 != 2)
+			continue;
+		snprintf(name, sizeof(name), "s%llu", (unsigned long long)i);
+		snprintf(value, sizeof(value), "{\"i\":%llu}",
+		    (unsigned long long)i);
+		if (store_setting_get(st, str_of(name), a, &v, NULL) != OK ||
+		    !str_eq(v, str_of(value)))
+			fail_msg("setting %s is lost", name);
+	}
+	for (uint64_t i = told; i > 0 && i + 3 * POLICIES > told; i--) {
+		if (i % 3 != 0)
+			continue;
+		snprintf(name, sizeof(name), "p%llu",
+		    (unsigned long long)i % POLICIES);
+		if (store_policy_get(st, str_of(name), a, &p, NULL) != OK ||
+		    p.changed.us < (int64_t)i)
+			fail_msg("policy %s is older than put %llu", name,
+			    (unsigned long long)i);
+	}
+}
+
+static void
+check_schedules(struct store *st, struct arena *a)
+{
+	struct schedule *list;
+	size_t n;
+	bool *seen = mem_array(told + 2, sizeof(*seen));
+
+	assert_int_equal(store_schedule_list(st, a, &list, &n, NULL), OK);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(list[i].start_at.us <= (int64_t)told + 1);
+		seen[list[i].start_at.us] = true;
+	}
+	for (uint64_t i = 1; i <= told; i += 3)
+		if (!seen[i])
+			fail_msg("schedule of put %llu is lost",
+			    (unsigned long long)i);
+	mem_free(&seen);
+}
+
+static void
+check_all(void)
+{
+	struct store *st;
+	struct why w = WHY_INIT;
+	struct arena a = ARENA_INIT;
+
+	if (store_open(dir, &options, &st, &w) != OK ||
+	    store_check(st, &w) != OK)
+		fail_msg("%s", w.text);
+	check_settings_and_policies(st, &a);
+	check_schedules(st, &a);
+	store_close(&st);
+	arena_free(&a);
+}
+
+static void
+killed_and_nothing_lost(void **state)
+{
+	uint64_t before;
+	unsigned us;
+
+	(void)state;
+	for (int i = 0; i < KILLS; i++) {
+		clock_random(&us, sizeof(us));
+		before = told;
+		round_of_killing(us % 60000);
+		assert_true(told > before);
+		check_all();
+	}
+	printf("%d kills, %llu acknowledged puts, none lost\n", KILLS,
+	    (unsigned long long)told);
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	snprintf(dir, sizeof(dir), "/tmp/argiope-kill-XXXXXX");
+	return mkdtemp(dir) == NULL;
+}
+
+static int
+teardown(void **state)
+{
+	static const char *const files[] = { "store.db", "store.db-wal",
+	    "store.db-shm" };
+	char path[96];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
+		unlink(path);
+	}
+	return rmdir(dir);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(killed_and_nothing_lost, setup,
+		    teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
