@@ -158,6 +158,19 @@ set_delay(struct cli *c, struct policy *p, struct why *w)
 }
 
 static enum err
+add_pattern(struct policy *p, const char *option, const char *regex,
+    struct why *w)
+{
+	struct why inner = WHY_INIT;
+	enum err e = strcmp(option, "include") == 0 ?
+	    policy_add_include(p, str_of(regex), &inner) :
+	    policy_add_exclude(p, str_of(regex), &inner);
+
+	return e == OK ? OK : why(w, ERR_USAGE, "--%s %.60s: %s", option,
+	    regex, inner.text);
+}
+
+static enum err
 set_scope(struct cli *c, struct policy *p, struct why *w)
 {
 	enum err e = OK;
@@ -166,9 +179,9 @@ set_scope(struct cli *c, struct policy *p, struct why *w)
 		policy_set_scope(p, (enum policy_scope)cli_number(c, "scope",
 		    SCOPE_HOST));
 	for (size_t i = 0; e == OK && i < cli_count(c, "include"); i++)
-		e = policy_add_include(p, str_of(cli_nth(c, "include", i)), w);
+		e = add_pattern(p, "include", cli_nth(c, "include", i), w);
 	for (size_t i = 0; e == OK && i < cli_count(c, "exclude"); i++)
-		e = policy_add_exclude(p, str_of(cli_nth(c, "exclude", i)), w);
+		e = add_pattern(p, "exclude", cli_nth(c, "exclude", i), w);
 	return e;
 }
 

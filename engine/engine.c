@@ -12,9 +12,12 @@
 #define IDLE_LOOK_MS 5
 /* A foreground crawl's own budgets; a daemon takes the configuration's. */
 #define SMALL_SEGMENT_BYTES ((size_t)8 << 20)
-#define SMALL_WRITE_BUFFER ((size_t)4 << 20)
+#define SMALL_WRITE_BUFFER ((size_t)2 << 20)
 #define SMALL_GROUP_MS 10
 #define SMALL_CACHE ((size_t)8 << 20)
+#define SMALL_UNCOMMITTED_PAGES 512
+#define SMALL_UNCOMMITTED_BYTES ((size_t)8 << 20)
+#define SMALL_MALLOC_ARENAS 2
 #define UNCOMMITTED_PAGES 4096
 #define UNCOMMITTED_BYTES ((size_t)64 << 20)
 
@@ -93,9 +96,11 @@ read_settings(struct engine *e)
 	s->links_max = (size_t)conf_int(c, CONF_PARSE_LINKS_MAX);
 	s->parse_cpu_ms_max = (uint32_t)conf_ms(c, CONF_PARSE_CPU_MS_MAX);
 	s->window = (size_t)conf_int(c, CONF_FRONTIER_WINDOW);
-	s->uncommitted_max = UNCOMMITTED_PAGES / loops;
-	s->uncommitted_bytes_max = UNCOMMITTED_BYTES / loops /
-	    (e->options.small ? 4 : 1);
+	bool small = e->options.small;
+	s->uncommitted_max = MAX(1, (small ? SMALL_UNCOMMITTED_PAGES :
+	    UNCOMMITTED_PAGES) / loops);
+	s->uncommitted_bytes_max = (small ? SMALL_UNCOMMITTED_BYTES :
+	    UNCOMMITTED_BYTES) / loops;
 	s->compression_level =
 	    (int)conf_int(c, CONF_WARC_COMPRESSION_LEVEL);
 	s->archive = e->options.archive;
@@ -359,6 +364,8 @@ engine_open(const struct engine_options *o, struct engine **out,
 
 	e->options = *o;
 	e->lock_fd = -1;
+	if (o->small)
+		system_malloc_arenas(SMALL_MALLOC_ARENAS);
 	e->data_dir = mem_copy_text(o->data_dir);
 	e->loops_n = o->loops != 0 ? o->loops : system_cores();
 	e->loops = mem_array(e->loops_n, sizeof(*e->loops));

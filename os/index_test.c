@@ -177,12 +177,15 @@ test_batch(void **state)
 	expect(x, INDEX_QUEUE, STR("a"), "4");
 	expect(x, INDEX_CRAWL, STR("c"), NULL);
 	/* The batch is empty again: the old puts do not come twice. */
+	put_one(x, INDEX_QUEUE, STR("a"), STR("newer"));
+	assert_int_equal(index_write(x, b, &w), OK);
+	expect(x, INDEX_QUEUE, STR("a"), "newer");
 	index_delete_range(x, b, INDEX_URL, STR("a"), STR("b"));
 	assert_int_equal(index_write(x, b, &w), OK);
 	expect(x, INDEX_URL, STR("a"), NULL);
 	expect(x, INDEX_URL, STR("ab"), NULL);
 	expect(x, INDEX_URL, STR("b"), "3");
-	expect(x, INDEX_QUEUE, STR("a"), "4");
+	expect(x, INDEX_QUEUE, STR("a"), "newer");
 	index_batch_free(&b);
 	index_batch_free(&b);
 	index_close(&x);

@@ -1,5 +1,6 @@
 #include "os/system.h"
 
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -68,6 +69,16 @@ system_rss_bytes(void)
 		pages = 0;
 	fclose(f);
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+void
+system_malloc_arenas(int n)
+{
+#ifdef M_ARENA_MAX
+	mallopt(M_ARENA_MAX, n);
+#else
+	(void)n;
+#endif
 }
 
 void

@@ -21,11 +21,13 @@
  *   - a method other than GET and HEAD with an Origin that is not loopback, for
  *     the same page could otherwise send orders without reading answers;
  *   - bodies without Content-Length (411), above body_bytes_max (413), chunked
- *     (411: libwebsockets does not take them apart), lengths that are no number.
+ *     (411: libwebsockets does not take them apart), lengths that are no
+ *     number.
  * A head above head_bytes_max, or with more than about 90 fields and
  * parameters, is closed without an answer: libwebsockets' parser does that.
  * It also decodes paths (`%41` is `A`, `//` is `/`, `/../` is resolved): routes
- * see that form.  `&` and `;` in a path must come as %26 and %3B.
+ * see that form.  `&` and `;` in a path must come as %26 and %3B.  A request
+ * with a body that was pipelined behind another is not served: web_parts.h.
  *
  * What comes later fits behind the same table: a WebSocket door is one more
  * member of struct web_route (a table of its callbacks) on a path of its own,

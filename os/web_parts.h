@@ -3,7 +3,8 @@
  *
  *     web.c         open, close, thread, mail, accepting, the callback
  *     web_check.c   what is refused, and which route is meant: no sockets
- *     web_request.c the requests' side: reading it, answering it, the counts
+ *     web_request.c the life of a request, from libwebsockets' callbacks
+ *     web_answer.c  how an answer is made, and the counts
  *
  * The states of a connection:
  *
@@ -150,6 +151,8 @@ int web_on_body_end(struct conn *);
 int web_on_writable(struct conn *);
 int web_on_timer(struct conn *);
 int web_on_upgrade(struct conn *, struct lws *, char *to);
+/* Hand on what the socket may take; the rest when it is writable again. */
+int web_write_more(struct conn *);
 void web_request_drop(struct web_request **);   /* its client has left */
 void web_request_free(struct web_request **);
 /* Close without a reset, at the next turn. */

@@ -137,7 +137,7 @@ bool http_decoder_done(const struct http_decoder *);
 
 /*
  * The whole body at once: the same result as feeding a decoder, faster for
- * gzip.  At damage `out` holds what came before it; with BAD_CODING or CUT
+ * gzip.  At damage `out` holds what came before it; with a damaged coding
  * how much that is may depend on the pieces in which the bytes came.
  */
 enum http_damage http_decode_body(const struct http_head *, struct str raw,

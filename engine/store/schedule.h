@@ -55,6 +55,7 @@ struct schedule {
 	uint64_t last_crawl;     /* NO_CRAWL before the first run */
 };
 
+/* The texts of the contract, and back; false on any other. */
 const char *schedule_unit_text(enum schedule_unit);
 bool schedule_unit_of(struct str, enum schedule_unit *);
 const char *schedule_timing_text(enum schedule_timing);

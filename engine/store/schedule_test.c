@@ -128,7 +128,7 @@ walks(void **state)
 	for (int i = 0; i < 3000; i++) {
 		uint64_t r[4];
 		for (size_t j = 0; j < ARRAY_LEN(r); j++) {
-			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			seed = seed * 6364136223846793005u + 1;
 			r[j] = seed >> 20;
 		}
 		struct schedule s = { .every = 1 + (unsigned)(r[0] % 40),

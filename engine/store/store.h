@@ -117,6 +117,7 @@ MUST_USE enum err store_schedule_ran(struct store *, uint64_t id,
 MUST_USE enum err store_schedule_ended(struct store *, uint64_t id,
     uint64_t crawl, struct wall ended, struct why *);
 
+/* A name and a UTF-8 text, which may be empty. */
 MUST_USE enum err store_setting_put(struct store *, struct str name,
     struct str value, struct why *);
 MUST_USE enum err store_setting_get(struct store *, struct str name,

@@ -247,8 +247,8 @@ sqlite_schedule_put(void *db, struct schedule *s, struct why *w)
 	    " ?11, ?12, ?13, ?14) ON CONFLICT (id) DO UPDATE SET"
 	    " name = excluded.name, seeds = excluded.seeds,"
 	    " policy = excluded.policy, policy_json = excluded.policy_json,"
-	    " tags = excluded.tags, every = excluded.every, unit = excluded.unit,"
-	    " timing = excluded.timing,"
+	    " tags = excluded.tags, every = excluded.every,"
+	    " unit = excluded.unit, timing = excluded.timing,"
 	    " name_template = excluded.name_template,"
 	    " start_at = excluded.start_at, next_at = excluded.next_at,"
 	    " runs = excluded.runs, last_crawl = excluded.last_crawl");

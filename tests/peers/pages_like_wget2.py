@@ -1,0 +1,47 @@
+"""A real documentation site: we capture the pages that wget2 fetches."""
+from peer import *
+
+need("pages_like_wget2", "nginx", "wget2")
+
+
+def compare(name, root, path, seconds):
+    if not os.path.isdir(root):
+        skip(name, f"{root} is not there")
+        return
+    web = Nginx("nginx-" + name, root)
+    code, _, said = run("wget2", "-q", "-r", "-l", "0", "-p",
+                        "--max-threads=8", "-P", PLACE + "/wget2-" + name,
+                        web.url + path, seconds=seconds)
+    theirs = web.fetched()
+    # 8: something was not found; that is the site's.
+    check(f"{name}: wget2 ran", code in (0, 8) and theirs, said)
+    wget2_missing = {u for s, u in web.requests() if s == 404}
+    web.clear()
+    c = crawl([web.url + path], name, seconds=seconds)
+    here = web.fetched()
+    same(f"{name}: the crawl is complete", (c.code, c.last().get("event")),
+         (0, "completed"))
+    check(f"{name}: all that wget2 fetched", theirs <= here, theirs - here)
+    check(f"{name}: nothing that wget2 did not", here <= theirs,
+          here - theirs)
+    twice = [u for s, u in web.requests()]
+    check(f"{name}: nothing was asked twice", len(twice) == len(set(twice)),
+          {u for u in set(twice) if twice.count(u) > 1}
+          if len(twice) < 3000 else len(twice) - len(set(twice)))
+    captured = {e["url"][len(web.url) - 1:] for e in c.events("item")
+                if e["status"] == 200}
+    check(f"{name}: what was fetched was captured", captured == here,
+          captured ^ here)
+    seqs = [e["seq"] for e in c.events("item")]
+    check(f"{name}: numbered without a gap",
+          sorted(seqs) == list(range(1, len(seqs) + 1)), len(seqs))
+    archive_is_sound(f"{name}: archive check", c.data)
+    missing = {u for s, u in web.requests() if s == 404} - {"/robots.txt"}
+    note(f"{name}: {len(here)} pages in {c.seconds:.1f} s, {c.rss_kib} KiB; "
+         f"not found by us {len(missing)}, by wget2 {len(wget2_missing)}")
+    end(web.child)
+
+
+compare("postgresql", POSTGRESQL, "", 25)
+compare("cppreference", CPPREFERENCE, "en/index.html", 60)
+done()

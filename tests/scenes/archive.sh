@@ -1,0 +1,56 @@
+#!/bin/bash
+#
+# `argiope archive` over a crawl's own files: ls, cat, check, index, wacz.
+. "$(dirname "$0")/scene.bash"
+
+web pages=5
+"$A" crawl "$WEB/" --data d1 --quiet
+warc=$(echo d1/archive/*.warc.gz)
+
+code "ls" 0 "$A" archive ls --data d1
+has "... a line for a page" "$WEB/page/3" code.out
+code "ls of a file" 0 "$A" archive ls "$warc"
+code "ls of nothing" 66 "$A" archive ls nowhere
+code "ls of a folder without WARCs" 66 "$A" archive ls d1/log
+"$A" archive ls --data d1 | head -n 1 >first
+same "ls into head" "$(wc -l <first)" 1
+"$A" archive ls --data d1 --json >ls.json
+same "ls --json" "$(json 'len([e for e in events
+	if e["uri"].endswith("/page/3")])' ls.json)" 1
+
+"$A" archive cat "$WEB/page/3" --data d1 >page
+has "cat a URL" "<title>Page 3</title>" page
+"$A" archive cat 0:1 --data d1 >page
+has "cat a number" "<title>Home</title>" page
+"$A" archive cat 0:1 --data d1 --part block >page
+has "cat with its head" "HTTP/1.1 200" page
+"$A" archive cat 0:1 --data d1 --part record >page
+has "cat the record" "WARC/1.1" page
+code "cat of what is not there" 66 "$A" archive cat "$WEB/never" --data d1
+
+code "check" 0 "$A" archive check --data d1 --strict
+has "... counts" "0 errors" code.out
+"$A" archive check --data d1 --json | tail -n 1 >counts
+check "check --json is JSON" python3 -m json.tool counts
+cp "$warc" broken.warc.gz
+printf 'xx' | dd of=broken.warc.gz bs=1 seek=2000 conv=notrunc status=none
+code "check of a damaged file" 70 "$A" archive check broken.warc.gz
+head -c 3000 "$warc" >cut.warc.gz
+code "check of a cut file" 70 "$A" archive check cut.warc.gz
+
+"$A" archive index --data d1 >index.cdxj
+check "the index is sorted" sort -c index.cdxj
+same "... a line per answer" "$(grep -c '"url"' index.cdxj)" \
+	"$(wc -l <ls.json)"
+code "index into a file" 0 "$A" archive index --data d1 --output own.cdxj
+check "... the same" diff index.cdxj own.cdxj
+crawled=$(echo d1/archive/*.cdxj)
+[ ! -e "$crawled" ] || check "... as the crawl wrote" diff index.cdxj "$crawled"
+
+code "wacz" 0 "$A" archive wacz own.wacz --data d1 --title "A scene"
+check "... is a zip" python3 -m zipfile -t own.wacz
+python3 -m zipfile -l own.wacz >entries
+for name in datapackage.json pages/pages.jsonl indexes/index.cdx.gz archive/; do
+	has "... with $name" "$name" entries
+done
+code "wacz again" 73 "$A" archive wacz own.wacz --data d1

@@ -1,0 +1,88 @@
+#!/bin/bash
+#
+# A crawl that is broken off goes on: after Ctrl-C by the command that it
+# printed, after kill -9 by --resume; nothing is lost, nothing is there twice.
+. "$(dirname "$0")/scene.bash"
+
+web pages=60 delay=0.01
+
+wait_for_captures() {   # until the log of the web has $1 lines
+	local i
+	for ((i = 0; i < 200; i++)); do
+		[ "$(wc -l <"$WEB_LOG")" -lt "$1" ] || return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+pages_of() {
+	"$A" archive ls --data "$1" --json >ls.json
+	json '"\n".join(e["uri"] for e in events
+		if not e["uri"].endswith("/robots.txt"))' ls.json | sort
+}
+
+"$A" crawl "$WEB/" --data whole --quiet
+pages_of whole >want
+same "an unbroken crawl" "$(wc -l <want)" 69
+
+# --- Ctrl-C --------------------------------------------------------------------
+: >"$WEB_LOG"
+"$A" crawl "$WEB/" --data broken --name "a b" --delay 50ms >out 2>err &
+pid=$!
+children+=("$pid")
+wait_for_captures 10
+code "meanwhile the data is in use" 75 "$A" crawl "$WEB/" --data broken
+has "... by that process" "process $pid" code.err
+code "status says so too" 75 "$A" status --data broken
+has "... naming it" "process $pid" code.err
+kill -INT "$pid"
+wait "$pid"
+same "Ctrl-C has its exit code" $? 75
+has "it can go on" "was interrupted and can go on" out
+"$A" status --data broken >status
+has "status: it is still running" "running" status
+command=$(sed -n 's/^To go on: //p' out)
+has "the command is printed" "--resume --name 'a b'" out
+eval "$command --json" >events
+same "the command goes on" $? 0
+same "the rest is fetched" "$(json 'events[-1]["counts"]["items"]' events)" 69
+pages_of broken >got
+check "all pages are there, once" diff want got
+check "the archive is sound" "$A" archive check --data broken --strict
+
+# --- kill -9 ---------------------------------------------------------------------
+for round in 1 2 3; do
+	: >"$WEB_LOG"
+	"$A" crawl "$WEB/" --data "killed$round" --json >"events$round" &
+	pid=$!
+	children+=("$pid")
+	wait_for_captures $((round * 15))
+	kill -9 "$pid"
+	wait "$pid" 2>/dev/null
+	# The last line may be cut by the kill.
+	sed -i '$ { /}$/! d }' "events$round"
+	"$A" crawl --resume --data "killed$round" --json >events
+	same "round $round goes on" $? 0
+	same "... to the end" "$(json 'events[-1]["counts"]["items"]' events)" 69
+	pages_of "killed$round" >got
+	check "... all pages are there, once" diff want got
+	check "... the archive is sound" "$A" archive check \
+		--data "killed$round" --strict
+	cat "events$round" events >both
+	same "... numbers have no gap and no repeat" "$(json '(lambda s:
+		len(s) == len(set(s)) and set(s) <= set(range(1, 70)))(
+		[e["seq"] for e in events if e["event"] == "item"])' both)" True
+done
+
+# --- twice ------------------------------------------------------------------------
+: >"$WEB_LOG"
+"$A" crawl "$WEB/slow" --data twice >out 2>err &
+pid=$!
+children+=("$pid")
+wait_for_captures 2
+kill -INT "$pid"
+sleep 0.3
+kill -INT "$pid"
+wait "$pid"
+same "Ctrl-C twice leaves at once" $? 75
+has "... and says so" "stopped at once" err

@@ -1,0 +1,101 @@
+# scene.bash -- what every scene uses; sourced, not run.
+#
+#   web [OPTION=VALUE...]   an invented web on a port of its own: $WEB, $WEB_LOG
+#   check NAME COMMAND...   "ok NAME" when the command succeeds
+#   code NAME N COMMAND...  "ok NAME" when its exit code is N
+#   has NAME TEXT FILE...   "ok NAME" when the text stands in a file
+#
+# A scene runs in an empty folder of its own; what it started ends with it.
+# shellcheck shell=bash disable=SC2034
+set -u
+export LC_ALL=C
+unset XDG_DATA_HOME INVOCATION_ID 2>/dev/null || true
+A=${ARGIOPE:?ARGIOPE names the program}
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+export HOME=$PWD
+failures=0
+children=()
+
+finish() {
+	local pid
+	for pid in "${children[@]:-}"; do
+		[ -z "$pid" ] || kill "$pid" 2>/dev/null
+	done
+	[ "$failures" = 0 ] || exit 1
+}
+trap finish EXIT
+
+pass() { echo "ok $*"; }
+fail() {
+	echo "not ok $*"
+	failures=$((failures + 1))
+}
+
+check() {
+	local name=$1
+	shift
+	if "$@" >check.out 2>&1; then
+		pass "$name"
+	else
+		fail "$name"
+		sed 's/^/    /' check.out | head -n 30
+	fi
+}
+
+code() {
+	local name=$1 want=$2 got
+	shift 2
+	"$@" >code.out 2>code.err
+	got=$?
+	if [ "$got" = "$want" ]; then
+		pass "$name"
+	else
+		fail "$name: exit code $got, not $want"
+		sed 's/^/    /' code.out code.err | head -n 30
+	fi
+}
+
+has() {
+	local name=$1 text=$2
+	shift 2
+	if grep -qF -e "$text" "$@"; then
+		pass "$name"
+	else
+		fail "$name: no \"$text\""
+		sed 's/^/    /' "$@" | head -n 30
+	fi
+}
+
+same() {
+	local name=$1
+	if [ "$2" = "$3" ]; then
+		pass "$name"
+	else
+		fail "$name: \"$2\" is not \"$3\""
+	fi
+}
+
+# A web of its own port; see web.py for the options.
+web() {
+	rm -f web.port
+	WEB_LOG=$PWD/web.log
+	: >"$WEB_LOG"
+	python3 "$HERE/web.py" web.port "$WEB_LOG" "$@" &
+	WEB_PID=$!
+	children+=("$WEB_PID")
+	local i
+	for ((i = 0; i < 100; i++)); do
+		[ ! -s web.port ] || break
+		sleep 0.05
+	done
+	WEB=http://127.0.0.1:$(cat web.port)
+}
+
+# json EXPRESSION FILE: prints it, with `events` being the lines of the file.
+json() {
+	python3 - "$1" "$2" <<'END'
+import json, sys
+events = [json.loads(line) for line in open(sys.argv[2])]
+print(eval(sys.argv[1]))
+END
+}

@@ -1,0 +1,65 @@
+#!/bin/bash
+#
+# `argiope serve`: the port, its figures, a crawl that goes on, the end.
+. "$(dirname "$0")/scene.bash"
+
+web pages=60 delay=0.01
+
+# A crawl that was killed is left to the daemon.
+"$A" crawl "$WEB/" --data d1 --name left >/dev/null 2>&1 &
+pid=$!
+children+=("$pid")
+for ((i = 0; i < 200; i++)); do
+	[ "$(wc -l <"$WEB_LOG")" -lt 20 ] || break
+	sleep 0.05
+done
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+
+"$A" serve --data d1 --set http.listen=127.0.0.1:0 >out 2>log &
+pid=$!
+children+=("$pid")
+for ((i = 0; i < 100; i++)); do
+	[ ! -s out ] || break
+	sleep 0.05
+done
+has "the address is printed" "argiope serves http://127.0.0.1:" out
+port=$(sed 's/.* //' out)
+same "healthz" "$(curl -s "${port}healthz")" '{"state":"fine"}'
+for ((i = 0; i < 200; i++)); do
+	curl -s "${port}status" >status.json
+	[ "$(json 'events[0]["crawls"][0]["state"]' status.json)" != complete ] ||
+		break
+	sleep 0.1
+done
+same "the crawl went on to its end" \
+	"$(json 'events[0]["crawls"][0]["counts"]["items"]' status.json)" 69
+sleep 1.2
+curl -s "${port}metrics" >metrics
+has "metrics: captures" 'argiope_items_total{class="2xx"}' metrics
+has "metrics: what waits" "argiope_queued_urls 0" metrics
+same "metrics: the sum" "$(awk '/^argiope_urls_total{outcome="item"}/ \
+	{ print $2 > 0 }' metrics)" 1
+same "an unknown path" "$(curl -s -o /dev/null -w '%{http_code}' \
+	"${port}nowhere")" 404
+same "a stranger's name" "$(curl -s -o /dev/null -w '%{http_code}' \
+	-H 'Host: evil.example' "${port}status")" 403
+
+code "status asks the daemon" 0 "$A" status --data d1
+has "... and lists its crawls" "left" code.out
+"$A" status --data d1 --json >one
+same "... as JSON" "$(json 'events[0]["health"]' one)" fine
+code "a crawl beside it" 75 "$A" crawl "$WEB/" --data d1
+has "... names the process" "process $pid" code.err
+code "explain beside it" 0 "$A" explain "$WEB/" --data d1
+has "... names the process" "process $pid" code.out
+code "a second daemon" 75 "$A" serve --data d1
+
+kill -TERM "$pid"
+wait "$pid"
+same "SIGTERM ends it" $? 0
+has "... in order" "serve.stopped" log
+code "the data is free again" 0 "$A" status --data d1
+check "the archive is sound" "$A" archive check --data d1
+code "an address beyond loopback is refused" 78 "$A" serve --data d2 \
+	--set http.listen=0.0.0.0:0

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""An invented web for scenes.
+
+usage: web.py PORTFILE LOGFILE [pages=N] [delay=S] [robots=TEXT]
+
+/            links to /page/0 .. /page/N-1, /style.css, /pic.png, /missing and
+             to a page of another host
+/page/I      links to /page/I+1 and, at the end, to /deep/1 .. /deep/5
+/same/X      one content for every X
+/out         redirects to another host; /hop to /page/0
+/slow        takes ten seconds
+Each request is a line "path" of the log.
+"""
+import http.server
+import os
+import re
+import sys
+import time
+
+options = dict(word.split("=", 1) for word in sys.argv[3:])
+PAGES = int(options.get("pages", 20))
+DELAY = float(options.get("delay", 0))
+ROBOTS = options.get("robots", "").replace("\\n", "\n")
+log = open(sys.argv[2], "a", buffering=1)
+
+
+def page(title, links, text=""):
+    anchors = "".join(f'<a href="{link}">{link}</a>\n' for link in links)
+    return (f"<!DOCTYPE html><html><head><title>{title}</title></head><body>"
+            f"<p>{text}</p>\n{anchors}</body></html>")
+
+
+def answer(path):
+    """Status, type, body, and further fields."""
+    html = "text/html; charset=utf-8"
+    found = re.fullmatch(r"/page/(\d+)", path)
+    deep = re.fullmatch(r"/deep/(\d+)", path)
+    if path == "/":
+        links = [f"/page/{i}" for i in range(PAGES)]
+        links += ["/missing", "http://elsewhere.example/"]
+        body = page("Home", links, "welcome")
+        body = body.replace("</head>", '<link rel="stylesheet" '
+                            'href="/style.css"><img src="/pic.png"></head>')
+        return 200, html, body, {}
+    if found and int(found[1]) < PAGES:
+        i = int(found[1])
+        links = [f"/page/{i + 1}"] if i + 1 < PAGES else ["/deep/1"]
+        words = " ".join(f"w{i}x{k}" for k in range(40))
+        return 200, html, page(f"Page {i}", links, words), {}
+    if deep and int(deep[1]) <= 5:
+        i = int(deep[1])
+        links = [f"/deep/{i + 1}"] if i < 5 else []
+        words = " ".join(f"d{i}y{k}" for k in range(40))
+        return 200, html, page(f"Deep {i}", links, words), {}
+    if path.startswith("/same/"):
+        return 200, html, page("Same", [], "always the same words"), {}
+    if path == "/style.css":
+        return 200, "text/css", "body { background: url(/pic.png) }", {}
+    if path == "/pic.png":
+        return 200, "image/png", "\x89PNG not really", {}
+    if path == "/out":
+        return 302, html, "", {"Location": "http://elsewhere.example/x"}
+    if path == "/hop":
+        return 302, html, "", {"Location": "/page/0"}
+    if path == "/robots.txt" and ROBOTS:
+        return 200, "text/plain", ROBOTS, {}
+    if path == "/slow":
+        time.sleep(10)
+    return 404, html, page("Not found", []), {}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        log.write(self.path + "\n")
+        time.sleep(DELAY)
+        status, kind, body, fields = answer(self.path)
+        data = body.encode("latin-1")
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        for name, value in fields.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+
+server = Server(("127.0.0.1", 0), Handler)
+with open(sys.argv[1] + ".new", "w") as f:
+    f.write(str(server.server_address[1]))
+
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+server.serve_forever()
