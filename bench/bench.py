@@ -8,6 +8,7 @@ folder), outside of the repository, and emptied again.
 import argparse
 import atexit
 import datetime
+import functools
 import json
 import os
 import platform
@@ -61,6 +62,7 @@ def build_folder():
     return os.environ.get("ARGIOPE_BUILD") or os.path.join(ROOT, "build")
 
 
+@functools.lru_cache(None)
 def program():
     """argiope: $ARGIOPE, else what ./run builds."""
     path = os.environ.get("ARGIOPE")
@@ -76,6 +78,7 @@ def program():
     return os.path.abspath(path)
 
 
+@functools.lru_cache(None)
 def tool(name):
     """A program of bench/, beside argiope or built now."""
     folder = os.path.dirname(program())

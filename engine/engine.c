@@ -12,7 +12,7 @@
 #define IDLE_LOOK_MS 5
 /* A foreground crawl's own budgets; a daemon takes the configuration's. */
 #define SMALL_SEGMENT_BYTES ((size_t)8 << 20)
-#define SMALL_WRITE_BUFFER ((size_t)2 << 20)
+#define SMALL_WRITE_BUFFER ((size_t)4 << 20)
 #define SMALL_GROUP_MS 10
 #define SMALL_CACHE ((size_t)8 << 20)
 #define SMALL_UNCOMMITTED_PAGES 512

@@ -157,9 +157,9 @@ pipelined_bodies(void **state)
 	};
 	static const char *posts[] = {
 		"POST /echo HTTP/1.1\r\n" HOST "Content-Length: 4\r\n\r\nbody",
-		"POST /kept/x HTTP/1.1\r\n" HOST "Content-Length: 4\r\n\r\nbody",
+		"POST /kept/x HTTP/1.1\r\n" HOST "Content-Length:4\r\n\r\nbody",
 		"POST /none HTTP/1.1\r\n" HOST "Content-Length: 4\r\n\r\nbody",
-		"POST /echo HTTP/1.1\r\n" HOST "Content-Length: 4000\r\n\r\nb",
+		"POST /echo HTTP/1.1\r\n" HOST "Content-Length: 900\r\n\r\nb",
 		"GET /none HTTP/1.1\r\n" HOST "Content-Length: 4\r\n\r\nbody",
 		"POST /echo HTTP/1.1\r\n" HOST "\r\n",
 	};

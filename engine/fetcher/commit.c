@@ -55,7 +55,7 @@ static enum err
 put_hop(struct page *p, unsigned i, struct why *w)
 {
 	struct submission *s = &p->submission;
-	struct hop *h = &p->hops[i];
+	struct hop *h = p->hops[i];
 	bool last = i + 1 == p->hops_n;
 	struct warc_writer *writer = p->fetcher->writer;
 	struct str body = buf_str(&h->body);
@@ -65,7 +65,7 @@ put_hop(struct page *p, unsigned i, struct why *w)
 		.crawl = s->crawl, .hop = i, .depth = s->lease.depth,
 		.start = h->start, .duration_us = h->times.total,
 		.requested_url = s->lease.url.n != 0 ? s->lease.url :
-		    p->hops[0].url.href,
+		    p->hops[0]->url.href,
 	};
 	struct warc_revisit revisit = {
 		.profile = STR(WARC_PROFILE_SAME), .refers_to_uri = p->dup_uri,

@@ -22,8 +22,9 @@ page_new(struct fetcher *f, struct local_crawl *c, enum page_kind kind)
 	p->submission.crawl = c->shared->id;
 	list_init(&p->node);
 	list_put(&f->pages, &p->all_node);
-	p->hops = ARENA_ARRAY(&p->submission.arena, struct hop,
+	p->hops = ARENA_ARRAY(&p->submission.arena, struct hop *,
 	    f->settings->redirects_max + 1);
+	p->hops[0] = ARENA_NEW(&p->submission.arena, struct hop);
 	p->hops_n = 1;
 	p->start = clock_wall();
 	p->began = loop_now(f->loop);
@@ -41,7 +42,7 @@ page_free(struct page **pp)
 	list_take(&p->all_node);
 	p->crawl->pages--;
 	for (unsigned i = 0; i < p->hops_n; i++)
-		buf_free(&p->hops[i].body);
+		buf_free(&p->hops[i]->body);
 	buf_free(&p->decoded);
 	buf_free(&p->submission.members);
 	buf_free(&p->submission.journal_rest);
@@ -294,6 +295,7 @@ resolved(struct page *p, const struct ip *found, size_t n)
 		if (address_allowed(p, &found[i]))
 			p->addresses[p->addresses_n++] = found[i];
 	if (p->addresses_n == 0) {
+		p->tries++;
 		p->end = n == 0 ? TRANSPORT_DNS : TRANSPORT_BLOCKED;
 		page_release_slot(p);
 		page_go(p, PAGE_JUDGE);
@@ -608,7 +610,7 @@ follow(struct page *p, struct str location)
 		    STR_FMT(str_cut(to.href, 0, 200)), v.text));
 		return;
 	}
-	p->hops_n++;
+	p->hops[p->hops_n++] = ARENA_NEW(a, struct hop);
 	p->tries = 0;
 	page_hop(p)->url = to;
 	/* robots.txt of the new place decides, unless this is robots.txt. */
@@ -857,14 +859,14 @@ step_commit(struct page *p)
 
 	/* The bodies are in the members now; memory goes before the wait. */
 	for (unsigned i = 0; i < p->hops_n; i++)
-		buf_free(&p->hops[i].body);
+		buf_free(&p->hops[i]->body);
 	buf_free(&p->decoded);
 	p->content = STR_NONE;
 	s->home = p->fetcher->loop;
 	s->durable = durable;
 	p->fetcher->uncommitted++;
 	p->fetcher->uncommitted_bytes += s->members.n;
-	frontier_submit(p->fetcher->options.frontier, s);
+	fetcher_hand_over(p->fetcher, p);
 }
 
 static void

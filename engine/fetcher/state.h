@@ -129,7 +129,7 @@ struct page {
 	enum page_step step;
 	bool holds_slot, dead, counted;
 	unsigned tries;
-	struct hop *hops;                /* redirects_max + 1 of them */
+	struct hop **hops;               /* redirects_max + 1 places */
 	unsigned hops_n;
 	struct exchange exchange;
 	struct resolve_query query;
@@ -165,6 +165,9 @@ struct fetcher {
 	struct warc_writer *writer;
 	uint64_t *recent;                /* hashes handed over lately */
 	unsigned in_flight;              /* exchanges */
+	struct list outbox;              /* pages to be handed over together */
+	size_t outbox_n;
+	struct timer outbox_timer;
 	size_t uncommitted, uncommitted_bytes;
 	uint64_t requests, bytes_in;
 	struct timer stalled;            /* looks at crawls at their limit */
@@ -177,6 +180,8 @@ struct fetcher {
 struct fetcher *fetcher_of(struct fetcher *, struct str host);
 struct local_crawl *local_crawl_get(struct fetcher *, uint32_t id);
 void fetcher_pump_soon(struct fetcher *);
+/* Give the page's submission to the frontier, soon, with others. */
+void fetcher_hand_over(struct fetcher *, struct page *);
 bool fetcher_held_back(const struct fetcher *);
 
 /* host.c */
@@ -216,7 +221,7 @@ enum exception page_exception(const struct page *);
 static inline struct hop *
 page_hop(struct page *p)
 {
-	return &p->hops[p->hops_n - 1];
+	return p->hops[p->hops_n - 1];
 }
 void page_release_slot(struct page *);
 

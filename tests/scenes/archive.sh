@@ -16,7 +16,7 @@ code "ls of a folder without WARCs" 66 "$A" archive ls d1/log
 same "ls into head" "$(wc -l <first)" 1
 "$A" archive ls --data d1 --json >ls.json
 same "ls --json" "$(json 'len([e for e in events
-	if e["uri"].endswith("/page/3")])' ls.json)" 1
+	if e["url"].endswith("/page/3")])' ls.json)" 1
 
 "$A" archive cat "$WEB/page/3" --data d1 >page
 has "cat a URL" "<title>Page 3</title>" page

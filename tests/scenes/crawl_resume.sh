@@ -17,8 +17,8 @@ wait_for_captures() {   # until the log of the web has $1 lines
 
 pages_of() {
 	"$A" archive ls --data "$1" --json >ls.json
-	json '"\n".join(e["uri"] for e in events
-		if not e["uri"].endswith("/robots.txt"))' ls.json | sort
+	json '"\n".join(e["url"] for e in events
+		if not e["url"].endswith("/robots.txt"))' ls.json | sort
 }
 
 "$A" crawl "$WEB/" --data whole --quiet

@@ -26,7 +26,7 @@ same "--json tells them too" "$(json 'sorted(e["reason"] for e in events
 	if e["event"] == "seed_failed")' events)" \
 	"['connect', 'no_url', 'robots', 'scope']"
 same "--no-robots asks all the same" "$("$A" crawl "$WEB/page/2" --data d3 \
-	--no-robots --json | tail -n 1 | python3 -c \
+	--depth 0 --no-robots --json | tail -n 1 | python3 -c \
 	'import json, sys; print(json.load(sys.stdin)["counts"]["items"])')" 1
 
 code "no seed is a URL" 65 "$A" crawl "no url" mailto:a@b --data d4
