@@ -19,6 +19,7 @@
 	X(archive_cat)                                                       \
 	X(archive_check)                                                     \
 	X(archive_index)                                                     \
+	X(archive_reindex)                                                   \
 	X(archive_wacz)                                                      \
 	X(serve)                                                             \
 	X(config)                                                            \

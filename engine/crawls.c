@@ -246,6 +246,8 @@ tell_loops(struct crawls *c, struct running *r)
 	char id[WARC_ID_MAX];
 
 	load_seen(c, r->shared.collection);
+	r->shared.previous = frontier_previous(c->frontier,
+	    r->shared.collection);
 
 	warc_new_id(c->writer, id);
 	publish_warcinfo(r, id);

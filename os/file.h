@@ -29,7 +29,8 @@ struct file_table {
 	enum err (*size)(int fd, uint64_t *);
 	enum err (*cut)(int fd, uint64_t size);
 	enum err (*allocate)(int fd, uint64_t size);  /* zero-filled, on disk */
-	enum err (*rename_new)(const char *from, const char *to);  /* NOREPLACE */
+	/* renameat2 with RENAME_NOREPLACE */
+	enum err (*rename_new)(const char *from, const char *to);
 	enum err (*replace)(const char *from, const char *to);
 	enum err (*remove)(const char *path);
 	enum err (*sync_dir)(const char *path);

@@ -1,5 +1,5 @@
 /*
- * file_fake_own -- what the files of file_fake.h share.  Nobody else includes it.
+ * file_fake_own -- what the files of file_fake.h share; nobody else's.
  */
 #ifndef OS_FILE_FAKE_OWN_H
 #define OS_FILE_FAKE_OWN_H
@@ -21,8 +21,8 @@ void image_copy(struct image *to, const struct image *from);
 void image_free(struct image *);
 
 /*
- * Count a call; an error when a plan wants it to fail.  `*stopped`, which may be
- * NULL: by the plan of FILE_CALL_CHANGE, so that nothing happened at all.
+ * Count a call; an error when a plan wants it to fail.  `*stopped`, which may
+ * be NULL: by the plan of FILE_CALL_CHANGE, so that nothing happened at all.
  */
 enum err file_fault_due(enum file_call, bool *stopped);
 void file_faults_reset(void);

@@ -12,7 +12,7 @@
 #include "os/clock.h"
 #include "os/log.h"
 
-#define A_MOMENT INT64_C(1795175896123456)       /* 2026-11-20T11:58:16.123456Z */
+#define A_MOMENT INT64_C(1795175896123456)  /* 2026-11-20T11:58:16.123456Z */
 
 static int pipe_fds[2];
 static char lines[1 << 16];

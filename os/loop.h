@@ -47,6 +47,7 @@ struct watch {
 	void (*ready)(struct watch *, unsigned events);
 };
 
+/* `name`, a thread's too (15 characters), outlives the loop. */
 struct loop *loop_new(const char *name);
 void loop_free(struct loop **);
 const char *loop_name(const struct loop *);
@@ -85,9 +86,10 @@ void loop_timer_stop(struct loop *, struct timer *);
 void loop_hook(struct loop *, struct turn_hook *);
 
 /*
- * Watch `w->fd` for `events`; again to change them; 0 to stop.  LOOP_ERROR comes
- * unasked; regular files cannot be watched.  Whoever closes the descriptor sets
- * `w->fd` to -1 and keeps `w` until the turn ends: an event may be under way.
+ * Watch `w->fd` for `events`; again to change them; 0 to stop.  LOOP_ERROR
+ * comes unasked; regular files cannot be watched.  Whoever closes the
+ * descriptor sets `w->fd` to -1 and keeps `w` until the turn ends: an event may
+ * be under way.
  */
 void loop_watch(struct loop *, struct watch *, unsigned events);
 

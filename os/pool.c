@@ -61,7 +61,8 @@ pool_new(unsigned threads)
 	p->last = &p->first;
 	p->threads_n = threads;
 	for (unsigned i = 0; i < threads; i++)
-		CHECK(pthread_create(&p->threads[i], NULL, thread_main, p) == 0);
+		CHECK(pthread_create(&p->threads[i], NULL, thread_main,
+		    p) == 0);
 	return p;
 }
 

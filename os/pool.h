@@ -13,7 +13,7 @@
 
 struct pool;
 struct job {
-	struct mail mail;                 /* back to `home`: deliver() is "done" */
+	struct mail mail;                 /* to `home`: deliver() is "done" */
 	struct job *next;
 	struct loop *home;                /* NULL: nobody waits, run() frees */
 	void (*run)(struct job *);        /* on the pool */

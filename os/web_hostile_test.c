@@ -37,6 +37,11 @@ refusals(void **state)
 	    "\r\n\r\n", 200, NULL);
 	/* Framing. */
 	expect("POST /echo HTTP/1.1\r\n" HOST "\r\n", 411, NULL);
+	expect("PUT /echo HTTP/1.1\r\n" HOST "\r\n", 411, NULL);
+	expect("PUT /echo HTTP/1.1\r\n" HOST "Content-Length: 1\r\n\r\na",
+	    405, NULL);
+	expect("DELETE /echo HTTP/1.1\r\n" HOST "Content-Length: 1\r\n\r\na",
+	    405, NULL);
 	expect("POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n"
 	    "\r\n1\r\na\r\n0\r\n\r\n", 411, "chunked");
 	expect("GET /hello HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n"
@@ -162,6 +167,8 @@ pipelined_bodies(void **state)
 		"POST /echo HTTP/1.1\r\n" HOST "Content-Length: 900\r\n\r\nb",
 		"GET /none HTTP/1.1\r\n" HOST "Content-Length: 4\r\n\r\nbody",
 		"POST /echo HTTP/1.1\r\n" HOST "\r\n",
+		"PUT /echo HTTP/1.1\r\n" HOST "\r\n",
+		"POST /echo HTTP/1.1\r\n" HOST "Content-Length: 4x\r\n\r\nbody",
 	};
 	static const char more[] = "GET /hello HTTP/1.1\r\n" HOST "\r\n";
 

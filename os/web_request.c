@@ -202,10 +202,12 @@ static bool
 check_framing(struct web_request *r)
 {
 	struct str value;
-	bool post = str_eq(r->method, STR("POST"));
+	/* For these it expects a body, whatever the head says. */
+	bool sends = str_eq(r->method, STR("POST")) ||
+	    str_eq(r->method, STR("PUT")) || str_eq(r->method, STR("PATCH"));
 
 	if (token_value(r, WSI_TOKEN_HTTP_TRANSFER_ENCODING, &value)) {
-		r->linger = post;
+		r->linger = sends;
 		return refuse_for_good(r, 411, "length_required",
 		    "send a Content-Length: chunked bodies are not taken here");
 	}
@@ -213,10 +215,10 @@ check_framing(struct web_request *r)
 		if (!web_length(value, &r->body_bytes))
 			return refuse_for_good(r, 400, "bad_length",
 			    "the Content-Length is not one number");
-	} else if (post) {
+	} else if (sends) {
 		r->linger = true;
 		return refuse_for_good(r, 411, "length_required",
-		    "a POST needs a Content-Length, be it 0");
+		    "this method needs a Content-Length, be it 0");
 	}
 	/* From here on a refusal leaves a body that nobody will read. */
 	r->linger = r->body_bytes > 0;
@@ -440,7 +442,8 @@ web_on_head(struct conn *c, struct lws *wsi, struct str path)
 	if (!passed) {
 		if (r->linger)
 			c->close = true;
-		return web_write_more(c);
+		int result = web_write_more(c);
+		return !fresh && c->close ? -1 : result;
 	}
 	if (r->body_bytes == 0)
 		return call_handler(c);

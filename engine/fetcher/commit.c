@@ -81,8 +81,12 @@ put_hop(struct page *p, unsigned i, struct why *w)
 		.body = &body, .body_n = 1, .truncated = str_of(h->truncated),
 		.capture = &capture, .warcinfo_id = str_of(info),
 		.payload = last && p->digest.kind != DIGEST_NONE ? &p->digest : NULL,
-		.revisit = last && p->dup_uri.n != 0 ? &revisit : NULL,
+		.revisit = last && (p->dup_uri.n != 0 || recall_unchanged(p,
+		    NULL, &revisit)) ? &revisit : NULL,
 	};
+	/* The record of a 304 states the original's payload, not its own. */
+	if (x.revisit != NULL)
+		x.payload = revisit.payload;
 	enum err e = warc_put_exchange(writer, &x, &s->members, m, w);
 	if (e != OK)
 		return e;
@@ -129,7 +133,8 @@ journal_build(struct page *p)
 		.body_at = p->final.body_at,
 		.hops = (uint16_t)(p->hops_n - 1),
 		.status = (uint16_t)h->status, .depth = s->lease.depth,
-		.flags = (uint8_t)((p->dup_uri.n != 0 ? JOURNAL_REVISIT : 0) |
+		.flags = (uint8_t)((p->final.type == WARC_REVISIT ?
+		    JOURNAL_REVISIT : 0) |
 		    (h->truncated != NULL ? JOURNAL_TRUNCATED : 0) |
 		    ((s->lease.flags & FOUND_EMBED) ? JOURNAL_EMBED : 0)),
 		.start = p->start,

@@ -65,6 +65,7 @@ struct crawl_shared {
 	struct str proxy;
 	const struct str *seed_hosts;
 	size_t seed_hosts_n;
+	uint32_t previous;               /* crawl of the collection, or -1 */
 	bool continued;                  /* an earlier process began it */
 	bool operator_seeds;             /* their hosts may be private addresses */
 	double delay_s;                  /* the policy's or the command's */

@@ -216,7 +216,8 @@ step_robots(struct page *p)
 		return;
 	}
 	links_from_robots(p, o);
-	page_go(p, PAGE_TURN);
+	if (!recall_begin(p))
+		page_go(p, PAGE_TURN);
 }
 
 static void
@@ -734,9 +735,10 @@ step_parse(struct page *p)
 	in.body = p->content;
 	in.nosniff = str_eq_nocase(http_find(&h->parsed,
 	    STR("X-Content-Type-Options")), STR("nosniff"));
-	if (h->status >= 200 && h->status < 300 && p->content.n > 0 &&
-	    parse_document(p->fetcher->parser, &in, &p->submission.arena,
-	    &p->parsed, NULL) == OK) {
+	bool unchanged = recall_unchanged(p, &in, NULL);
+	if ((unchanged || (h->status >= 200 && h->status < 300)) &&
+	    in.body.n > 0 && parse_document(p->fetcher->parser, &in,
+	    &p->submission.arena, &p->parsed, NULL) == OK) {
 		if (p->parsed.kind == MIME_GZIP)
 			parse_packed_sitemap(p, &in);
 		links_find(p);

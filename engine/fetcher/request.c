@@ -4,7 +4,7 @@
 #include "engine/fetcher/state.h"
 #include "os/clock.h"
 
-#define HEADERS_OWN_MAX 8
+#define HEADERS_OWN_MAX 10
 
 static bool
 seed_host(const struct crawl_shared *s, struct str host)
@@ -69,6 +69,7 @@ request_build(struct page *p)
 	/* Secrets go to the hosts that the operator named, nowhere else. */
 	if (seed_host(s, h->url.host))
 		add(own, &n, STR("Authorization"), s->authorization);
+	n += recall_headers(p, own + n);
 	if (p->crawl->cookies != NULL)
 		add(own, &n, STR("Cookie"), cookie_header(p->crawl->cookies,
 		    &h->url, clock_wall(), a));

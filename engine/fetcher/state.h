@@ -142,6 +142,7 @@ struct page {
 	struct parse_output parsed;
 	struct digest digest;
 	struct ledger_query lookup;      /* of the digest */
+	struct recall *recall;           /* an earlier crawl's capture, or NULL */
 	struct str dup_uri;              /* the original's; empty: none */
 	struct wall dup_date;
 	struct warc_member final;        /* the final answer's */
@@ -224,6 +225,15 @@ page_hop(struct page *p)
 	return p->hops[p->hops_n - 1];
 }
 void page_release_slot(struct page *);
+
+/* recrawl.c */
+/* True: the page goes on to its turn when the old capture was looked up. */
+bool recall_begin(struct page *);
+/* The validators, at most two headers. */
+size_t recall_headers(const struct page *, struct transport_header *out);
+/* The answer says 304: what the page is, and how its record refers to it. */
+bool recall_unchanged(struct page *, struct parse_input *,
+    struct warc_revisit *);
 
 /* request.c */
 bool request_build(struct page *);        /* the exchange of the last hop */

@@ -132,6 +132,7 @@ crawl_make(struct frontier *f, uint32_t id)
 	c->next_log = 1;
 	list_init(&c->dirty_node);
 	list_init(&c->changed_node);
+	list_init(&c->starved);
 	map_put_id(&f->crawls, id, c);
 	f->next_crawl = MAX(f->next_crawl, id + 1);
 	return c;
@@ -210,9 +211,18 @@ crawl_from_note(struct frontier *f, struct str note)
 	for (size_t i = 0; i < sizeof(c->view.counts) / sizeof(*words); i++)
 		words[i] = read_varint(&in);
 	c->view.counts.leased = 0;
+	/* What only the log holds must reach the index before the log goes. */
+	if (!f->loading && list_empty(&c->changed_node))
+		list_put(&f->changed_crawls, &c->changed_node);
 	if (!in.bad && c->view.state < CRAWL_STATE_COUNT && c->name.n != 0)
 		map_put(&f->names, c->name, c);
 	return !in.bad && c->view.state < CRAWL_STATE_COUNT;
+}
+
+void
+crawl_prefix(const struct crawl *c, char *out, size_t size)
+{
+	snprintf(out, size, "crawl-%u", c->id);
 }
 
 /* --- changes ------------------------------------------------------------------------- */
@@ -288,22 +298,18 @@ crawl_tickets(const struct crawl *c)
 void
 crawl_wake_starved(struct crawl *c)
 {
-	size_t at = 0;
-	void *v;
-
-	if (c->max_items == 0 || crawl_tickets(c) == 0)
+	if (list_empty(&c->starved) || crawl_tickets(c) == 0)
 		return;
-	while (map_next(&c->queues, &at, &v)) {
-		struct queue *q = v;
-		if (q->starved) {
-			q->starved = false;
-			queue_tell(q);
-		}
+	while (!list_empty(&c->starved)) {
+		struct queue *q = LIST_ITEM(c->starved.next, struct queue,
+		    starved_node);
+		list_take(&q->starved_node);
+		queue_tell(q);
 	}
 }
 
-static bool
-ended(enum crawl_state s)
+bool
+crawl_ended(enum crawl_state s)
 {
 	return s == CRAWL_COMPLETE || s == CRAWL_CANCELLED || s == CRAWL_FAILED;
 }
@@ -355,12 +361,12 @@ frontier_set_state(struct frontier *f, uint32_t id, enum crawl_state s,
 
 	if (c == NULL)
 		return why(w, ERR_ABSENT, "there is no crawl %u", id);
-	if (c->view.state == s || (ended(c->view.state) && ended(s)))
+	if (c->view.state == s || (crawl_ended(c->view.state) && crawl_ended(s)))
 		return OK;
-	if (ended(c->view.state))
+	if (crawl_ended(c->view.state))
 		return why(w, ERR_STATE, "crawl %u is %s", id,
 		    crawl_state_name(c->view.state));
-	if (ended(s)) {
+	if (crawl_ended(s)) {
 		end(c, s, reason);
 		return OK;
 	}
@@ -453,7 +459,7 @@ frontier_continue(struct frontier *f, uint32_t id, struct why *w)
 
 	if (c == NULL)
 		return why(w, ERR_ABSENT, "there is no crawl %u", id);
-	if (ended(c->view.state))
+	if (crawl_ended(c->view.state))
 		return why(w, ERR_STATE, "crawl %u is %s: %s", id,
 		    crawl_state_name(c->view.state), c->view.reason);
 	enum err e = crawl_load(c, w);

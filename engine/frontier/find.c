@@ -1,4 +1,5 @@
 /* What the index holds of one URL: for people who ask, not for the crawl. */
+#include "engine/frontier/journal.h"
 #include "engine/frontier/state.h"
 
 static bool
@@ -34,6 +35,68 @@ find_waiting(struct index *x, uint32_t crawl, uint32_t queue, struct str url,
 		    url_value_parse(value, v);
 	index_iter_free(&i);
 	buf_free(&from);
+	return found;
+}
+
+static enum err
+get(struct index *x, enum index_family family, struct buf *key,
+    struct arena *a, struct str *value)
+{
+	enum err e = index_get(x, family, buf_str(key), a, value, NULL);
+
+	buf_clear(key);
+	return e;
+}
+
+static enum err
+old_capture(struct index *x, uint32_t crawl, struct str name, struct str url,
+    struct arena *a, struct buf *key, struct journal_entry *out)
+{
+	struct str value;
+	struct url_value v;
+
+	queue_key(crawl, name, key);
+	enum err e = get(x, INDEX_QUEUE, key, a, &value);
+	if (e != OK)
+		return e;
+	struct reader in = reader_of(value);
+	read_be32(&in);
+	url_key(crawl, read_be32(&in), 0, url, key);
+	e = in.bad ? ERR_CORRUPT : get(x, INDEX_URL, key, a, &value);
+	if (e == OK && (!url_value_parse(value, &v) || v.seq == 0))
+		e = ERR_ABSENT;
+	if (e != OK)
+		return e;
+	journal_key(crawl, v.seq, key);
+	struct str entry_key = arena_copy(a, buf_str(key));
+	e = get(x, INDEX_JOURNAL, key, a, &value);
+	return e == OK && !journal_parse(entry_key, value, out) ?
+	    ERR_CORRUPT : e;
+}
+
+enum err
+frontier_old_capture(struct index *x, uint32_t crawl, struct str name,
+    struct str url, struct arena *a, struct journal_entry *out)
+{
+	struct buf key = BUF_INIT;
+	enum err e = old_capture(x, crawl, name, url, a, &key, out);
+
+	buf_free(&key);
+	return e;
+}
+
+uint32_t
+frontier_previous(struct frontier *f, struct str warc_dir)
+{
+	uint32_t found = UINT32_MAX;
+
+	for (uint32_t id = 0; id < f->next_crawl; id++) {
+		const struct crawl *c = crawl_get(f, id);
+		if (c != NULL && c->view.counts.items > 0 &&
+		    c->view.state != CRAWL_RUNNING &&
+		    str_eq(c->warc_dir, warc_dir))
+			found = id;
+	}
 	return found;
 }
 

@@ -17,33 +17,72 @@ replay_note(void *arg, uint8_t kind, struct str note)
 		f->damaged = true;
 }
 
-/* The state of everything that changed since the last checkpoint. */
 static void
-put_checkpoint(void *arg)
+move_all(struct list *to, struct list *from)
+{
+	if (list_empty(from))
+		return;
+	from->next->prev = to->prev;
+	to->prev->next = from->next;
+	from->prev->next = to;
+	to->prev = from->prev;
+	list_init(from);
+}
+
+/*
+ * A checkpoint: all that changed up to this group goes into the index, a part
+ * with each group that follows.  A queue that changes again meanwhile is written
+ * as it is then, and its note stands in the log behind the checkpoint.
+ */
+static void
+begin_checkpoint(void *arg)
 {
 	struct frontier *f = arg;
-	struct list *n;
 
-	while ((n = f->changed_queues.next) != &f->changed_queues) {
-		struct queue *q = LIST_ITEM(n, struct queue, changed_node);
-		list_take(n);
-		buf_clear(&f->key);
-		buf_clear(&f->value);
-		queue_key(q->crawl->id, q->key, &f->key);
-		queue_note_bytes(q, &f->value);
-		ledger_put_unlogged(f->ledger, INDEX_QUEUE, buf_str(&f->key),
-		    buf_str(&f->value));
+	move_all(&f->leaving_queues, &f->changed_queues);
+	move_all(&f->leaving_crawls, &f->changed_crawls);
+}
+
+static void
+put_queue(struct frontier *f, const struct queue *q)
+{
+	buf_clear(&f->key);
+	buf_clear(&f->value);
+	queue_key(q->crawl->id, q->key, &f->key);
+	queue_note_bytes(q, &f->value);
+	ledger_put_unlogged(f->ledger, INDEX_QUEUE, buf_str(&f->key),
+	    buf_str(&f->value));
+}
+
+static void
+put_crawl(struct frontier *f, const struct crawl *c)
+{
+	buf_clear(&f->key);
+	buf_clear(&f->value);
+	crawl_key(c->id, 'D', &f->key);
+	crawl_note_bytes(c, &f->value);
+	ledger_put_unlogged(f->ledger, INDEX_CRAWL, buf_str(&f->key),
+	    buf_str(&f->value));
+}
+
+static bool
+put_checkpoint(void *arg, size_t n)
+{
+	struct frontier *f = arg;
+	struct list *node;
+
+	for (; n > 0 && !list_empty(&f->leaving_queues); n--) {
+		node = f->leaving_queues.next;
+		list_take(node);
+		put_queue(f, LIST_ITEM(node, struct queue, changed_node));
 	}
-	while ((n = f->changed_crawls.next) != &f->changed_crawls) {
-		struct crawl *c = LIST_ITEM(n, struct crawl, changed_node);
-		list_take(n);
-		buf_clear(&f->key);
-		buf_clear(&f->value);
-		crawl_key(c->id, 'D', &f->key);
-		crawl_note_bytes(c, &f->value);
-		ledger_put_unlogged(f->ledger, INDEX_CRAWL, buf_str(&f->key),
-		    buf_str(&f->value));
+	for (; n > 0 && !list_empty(&f->leaving_crawls); n--) {
+		node = f->leaving_crawls.next;
+		list_take(node);
+		put_crawl(f, LIST_ITEM(node, struct crawl, changed_node));
 	}
+	return !list_empty(&f->leaving_queues) ||
+	    !list_empty(&f->leaving_crawls);
 }
 
 void
@@ -120,17 +159,38 @@ load_family(struct frontier *f, enum index_family family, struct why *w)
 	return e;
 }
 
+/* Files of a group that was lost: only crawls under way can have them. */
+static void
+quarantine(struct frontier *f)
+{
+	size_t at = 0;
+	char prefix[32];
+	void *v;
+
+	while (map_next(&f->crawls, &at, &v)) {
+		const struct crawl *c = v;
+		if (crawl_ended(c->view.state) || c->warc_dir.n == 0)
+			continue;
+		crawl_prefix(c, prefix, sizeof(prefix));
+		ledger_quarantine(f->ledger, c->warc_dir.p, prefix);
+	}
+}
+
 static enum err
 recover(struct frontier *f, struct why *w)
 {
+	f->loading = true;
 	enum err e = load_family(f, INDEX_CRAWL, w);
 
 	if (e == OK)
 		e = load_family(f, INDEX_QUEUE, w);
+	f->loading = false;
 	if (e == OK)
 		e = ledger_recover(f->ledger, w);
 	if (e == OK && f->damaged)
 		e = why(w, ERR_CORRUPT, "a note in the commit log is damaged");
+	if (e == OK)
+		quarantine(f);
 	return e;
 }
 
@@ -148,10 +208,13 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 	list_init(&f->dirty_crawls);
 	list_init(&f->changed_queues);
 	list_init(&f->changed_crawls);
+	list_init(&f->leaving_queues);
+	list_init(&f->leaving_crawls);
 	f->known = known_new();
 	f->options.ledger.dir = f->data_dir;
 	f->options.ledger.replay = replay_note;
-	f->options.ledger.checkpoint = put_checkpoint;
+	f->options.ledger.checkpoint_begin = begin_checkpoint;
+	f->options.ledger.checkpoint_put = put_checkpoint;
 	f->options.ledger.before_seal = before_seal;
 	f->options.ledger.health = health_changed;
 	f->options.ledger.arg = f;

@@ -291,6 +291,15 @@ MUST_USE enum err frontier_view(struct frontier *, uint32_t id,
     struct crawl_view *);
 /* All crawls by id: start with *at = 0; false at the end. */
 bool frontier_next_view(struct frontier *, size_t *at, struct crawl_view *);
+/*
+ * The capture of a URL by an ended crawl, from the index alone; ABSENT when
+ * there is none.  Memory: `a`.  Thread: the index thread's, in a query.
+ */
+struct journal_entry;
+MUST_USE enum err frontier_old_capture(struct index *, uint32_t crawl,
+    struct str key, struct str url, struct arena *a, struct journal_entry *);
+/* The newest ended crawl that wrote to this directory; UINT32_MAX: none. */
+uint32_t frontier_previous(struct frontier *, struct str warc_dir);
 /* The newest crawl of that name; UINT32_MAX when there is none. */
 uint32_t frontier_find_name(struct frontier *, struct str name);
 

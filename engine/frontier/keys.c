@@ -42,6 +42,7 @@ url_value_put(const struct url_value *v, struct buf *out)
 	buf_put_be16(out, v->depth);
 	buf_put_be64(out, cost);
 	buf_put_char(out, (char)v->why);
+	buf_put_varint(out, v->seq);
 }
 
 bool
@@ -55,6 +56,7 @@ url_value_parse(struct str s, struct url_value *v)
 	uint64_t cost = read_be64(&in);
 	memcpy(&v->cost, &cost, sizeof(cost));
 	v->why = read_u8(&in);
+	v->seq = read_varint(&in);
 	return !in.bad;
 }
 

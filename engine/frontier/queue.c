@@ -20,10 +20,10 @@ queue_get(struct crawl *c, struct str key, bool make)
 	q->key = arena_copy(&c->arena, key);
 	list_init(&q->dirty_node);
 	list_init(&q->changed_node);
+	list_init(&q->starved_node);
 	map_put(&c->queues, q->key, q);
 	map_put_id(&c->queues_by_id, q->id, q);
 	c->view.queues++;
-	queue_touch(q);
 	return q;
 }
 
@@ -68,10 +68,15 @@ queue_from_note(struct frontier *f, struct str note)
 		return false;
 	struct queue *q = map_get(&c->queues, key);
 	if (q == NULL) {
+		/* Records come by key, so not in the order of their ids. */
+		uint32_t next = MAX(c->next_queue, id + 1);
 		c->next_queue = id;
 		q = queue_get(c, key, true);
+		c->next_queue = next;
 	}
-	c->next_queue = MAX(c->next_queue, id + 1);
+	/* What only the log holds must reach the index before the log goes. */
+	if (!f->loading && list_empty(&q->changed_node))
+		list_put(&f->changed_queues, &q->changed_node);
 	q->ordered = (uint32_t)ordered;
 	/* Leases to our own fetcher end with the process. */
 	q->waiting = waiting;
@@ -114,6 +119,7 @@ queue_tell(struct queue *q)
 struct fresh_batch {
 	struct promise promise;
 	struct frontier *frontier;
+	uint64_t group;
 	struct queue *first;
 };
 
@@ -133,6 +139,9 @@ fresh_kept(struct promise *p, enum err e)
 		queue_rewind(q, q->fresh_rank);
 		if (e == OK)
 			queue_tell(q);
+		/* More came since this group was sealed: told by the next. */
+		if (e == OK && q->fresh_group > b->group)
+			queue_fresh(q, q->fresh_rank);
 		q = next;
 	}
 	mem_free(&b);
@@ -144,11 +153,13 @@ queue_fresh(struct queue *q, uint32_t rank)
 	struct frontier *f = q->crawl->frontier;
 
 	q->fresh_rank = q->fresh ? MIN(q->fresh_rank, rank) : rank;
+	q->fresh_group = ledger_group(f->ledger);
 	if (q->fresh)
 		return;
-	if (f->batch == NULL) {
+	if (f->batch == NULL || f->batch->group != q->fresh_group) {
 		f->batch = mem_new(sizeof(*f->batch));
 		f->batch->frontier = f;
+		f->batch->group = q->fresh_group;
 		f->batch->promise.kept = fresh_kept;
 		ledger_promise(f->ledger, &f->batch->promise);
 	}
@@ -182,6 +193,13 @@ answer(struct serve *s)
 {
 	s->mail.deliver = deliver_served;
 	loop_post(s->home, &s->mail);
+}
+
+static void
+queue_starves(struct queue *q)
+{
+	if (list_empty(&q->starved_node))
+		list_put(&q->crawl->starved, &q->starved_node);
 }
 
 /* On the index thread: up to `scan` URLs from the cursor on. */
@@ -233,8 +251,11 @@ walked(struct ledger_query *query)
 	    map_get_id(&c->queues_by_id, s->queue);
 	size_t kept = 0;
 
+	if (q != NULL)
+		q->walks--;
 	if (q == NULL || c->view.state != CRAWL_RUNNING)
 		s->n = 0;
+	bool full = s->n == s->scan;
 	size_t want = (size_t)MIN((uint64_t)s->want,
 	    s->n == 0 ? 0 : crawl_tickets(c));
 	for (size_t i = 0; i < s->n && kept < want; i++) {
@@ -260,9 +281,31 @@ walked(struct ledger_query *query)
 	if (q != NULL)
 		queue_rewind(q, q->walk_rewind);
 	if (want < s->want && q != NULL && q->waiting > 0)
-		q->starved = true;
+		queue_starves(q);
 	s->n = kept;
+	/* Much of what it met is done, in groups on their way: ask again. */
+	if (full && kept < want && q->waiting > 0)
+		queue_tell(q);
 	answer(s);
+}
+
+static void
+start_walk(struct queue *q, struct serve *s)
+{
+	struct frontier *f = q->crawl->frontier;
+
+	buf_clear(&s->from);
+	url_key(q->crawl->id, q->id, MAX(q->cursor_rank, 1u),
+	    buf_str(&q->cursor_url), &s->from);
+	if (q->walks++ == 0)
+		q->walk_rewind = UINT32_MAX;
+	/* Those that are out may stand behind a cursor that went back. */
+	s->scan = s->want + (size_t)q->leased + 1;
+	s->n = 0;
+	s->query.home = f->loop;
+	s->query.run = walk;
+	s->query.done = walked;
+	ledger_read(f->ledger, &s->query);
 }
 
 void
@@ -281,20 +324,11 @@ serve_arrived(struct frontier *f, struct serve *s)
 		return;
 	}
 	if (crawl_tickets(c) == 0) {
-		q->starved = true;
+		queue_starves(q);
 		answer(s);
 		return;
 	}
-	buf_clear(&s->from);
-	url_key(c->id, q->id, MAX(q->cursor_rank, 1u),
-	    buf_str(&q->cursor_url), &s->from);
-	q->walk_rewind = UINT32_MAX;
-	/* Those that are out may stand behind a cursor that went back. */
-	s->scan = s->want + (size_t)q->leased + 1;
-	s->query.home = f->loop;
-	s->query.run = walk;
-	s->query.done = walked;
-	ledger_read(f->ledger, &s->query);
+	start_walk(q, s);
 }
 
 static void

@@ -2,7 +2,7 @@
  * state -- the frontier's memory: crawls and queues.  Private to
  * engine/frontier.  Thread: the ledger's loop.
  *
- *     url    crawl4 queue4 date4 URL -> created4 flags1 depth2 cost8 why1
+ *     url    crawl4 queue4 date4 URL -> created4 flags1 depth2 cost8 why1 seq
  *
  * In a crawl of ours `date4` is a *rank* while the URL waits: cost in the upper
  * bits, age in the lower ones, below every date of this century; so a walk in
@@ -32,6 +32,7 @@ struct queue {
 	struct queue_note note;      /* to the loop that owns the host */
 	struct crawl *crawl;
 	struct queue *next_fresh;
+	uint64_t fresh_group;        /* the last group that brought URLs */
 	struct str key;              /* in the crawl's arena */
 	uint32_t id;
 	uint32_t ordered;            /* URLs queued ever: the age in a rank */
@@ -41,10 +42,12 @@ struct queue {
 	struct buf cursor_url;
 	uint32_t fresh_rank;         /* least of the gathering group's URLs */
 	uint32_t walk_rewind;        /* least rank that came during a walk */
+	unsigned walks;              /* that are out */
 	bool noted;                  /* the loop was told and has not served */
-	bool fresh, dirty, starved;
+	bool fresh, dirty;
 	struct list dirty_node;      /* changed in the gathering group */
 	struct list changed_node;    /* since the last checkpoint */
+	struct list starved_node;    /* max_items left no ticket for it */
 };
 
 struct crawl {
@@ -57,6 +60,7 @@ struct crawl {
 	uint32_t next_queue;
 	uint64_t next_seq, next_log;
 	uint64_t max_items, host_urls_max;   /* 0: no limit */
+	struct list starved;         /* queues that wait for tickets */
 	struct map queues;           /* key -> struct queue */
 	struct map queues_by_id;
 	struct arena arena;          /* keys, name */
@@ -75,6 +79,9 @@ struct frontier {
 	uint32_t next_crawl;
 	struct list dirty_queues, dirty_crawls;
 	struct list changed_queues, changed_crawls;
+	/* Of these, what the checkpoint under way has still to write. */
+	struct list leaving_queues, leaving_crawls;
+	bool loading;                /* the index's records, not the log's */
 	bool damaged;                /* a note could not be read */
 	struct queue *fresh;         /* got URLs in the gathering group */
 	struct fresh_batch *batch;
@@ -95,6 +102,7 @@ struct url_value {
 	uint16_t depth;
 	double cost;
 	uint8_t why;                 /* done: outcome * 16 + reason */
+	uint64_t seq;                /* done as an item: its number */
 };
 void url_value_put(const struct url_value *, struct buf *);
 bool url_value_parse(struct str, struct url_value *);
@@ -119,6 +127,9 @@ void serve_arrived(struct frontier *, struct serve *);
 struct crawl *crawl_get(const struct frontier *, uint32_t id);
 struct crawl *crawl_make(struct frontier *, uint32_t id);
 void crawl_free(struct crawl **);
+bool crawl_ended(enum crawl_state);
+/* Of its WARC files' names, and the directory of those being written. */
+void crawl_prefix(const struct crawl *, char *out, size_t size);
 void crawl_touch(struct crawl *);
 void crawl_note_bytes(const struct crawl *, struct buf *);
 bool crawl_from_note(struct frontier *, struct str note);

@@ -114,7 +114,7 @@ journal(struct crawl *c, struct submission *s, const struct archive_place *p)
 	    cleared(&f->value));
 	if (s->near_duplicate)
 		journal_flag_near(f->value.p);
-	ledger_put(f->ledger, INDEX_JOURNAL, buf_str(&f->key),
+	ledger_put_placed(f->ledger, INDEX_JOURNAL, buf_str(&f->key),
 	    buf_str(&f->value));
 	if (s->digest_key.n != 0) {
 		buf_clear(&f->value);
@@ -148,6 +148,7 @@ complete(struct crawl *c, struct queue *q, const struct submission *s)
 		.flags = s->lease.flags, .depth = s->lease.depth,
 		.cost = s->lease.cost,
 		.why = (uint8_t)(s->outcome << 4 | s->reason),
+		.seq = s->seq,
 	};
 
 	drop_url(c, q->id, s->lease.rank, s->lease.url);
@@ -187,7 +188,7 @@ archive(struct crawl *c, struct submission *s, struct archive_place *p)
 	if (s->parts_n == 0 || c->warc_dir.n == 0)
 		return OK;
 	if (c->series == NULL) {
-		snprintf(prefix, sizeof(prefix), "crawl-%u", c->id);
+		crawl_prefix(c, prefix, sizeof(prefix));
 		o.prefix = prefix;
 		c->series = ledger_series_open(f->ledger, &o);
 	}

@@ -109,7 +109,7 @@ forget_first(struct commitlog *l)
 	l->stats.segment_bytes -= l->segments[0].size;
 	l->n--;
 	l->begun--;
-	memmove(&l->segments[0], &l->segments[1], l->n * sizeof(l->segments[0]));
+	memmove(l->segments, l->segments + 1, l->n * sizeof(*l->segments));
 }
 
 /* Written under another name first: half a segment is never seen. */
@@ -169,7 +169,7 @@ room_of(const struct segment *s)
 	return s->size - (s->begun ? s->end : SEGMENT_HEAD_BYTES);
 }
 
-/* The segment that a record of so many bytes goes to; l->n when there is none. */
+/* The segment that a record of so many bytes goes to; l->n: there is none. */
 static size_t
 place_for(const struct commitlog *l, uint64_t bytes)
 {

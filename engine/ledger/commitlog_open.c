@@ -49,7 +49,7 @@ name_of(struct opening *o, uint64_t number)
 }
 
 /* Damage, and what to do about it. */
-static enum err PRINTF_LIKE(2, 3)
+PRINTF_LIKE(2, 3) static enum err
 damaged(struct opening *o, const char *fmt, ...)
 {
 	char what[200];
@@ -136,7 +136,8 @@ judge_head(struct opening *o, struct segment *s, const char *p)
 	if (good && on_disk.number < s->number)
 		return OK;
 	if (!good || on_disk.number != s->number)
-		return damaged(o, "the head of %s is damaged", name_of(o, s->number));
+		return damaged(o, "the head of %s is damaged",
+		    name_of(o, s->number));
 	if (on_disk.size > SEGMENT_BYTES_MAX || on_disk.size % RECORD_ALIGN ||
 	    on_disk.size < SEGMENT_HEAD_BYTES + RECORD_HEAD_BYTES ||
 	    on_disk.first == 0)
@@ -284,7 +285,8 @@ look_behind(struct opening *o, const struct segment *s)
 		if (record_at(s, bytes, at, &r) && r.group > s->last)
 			return damaged(o, "%s is damaged at byte %llu: group "
 			    "%llu cannot be read, but group %llu stands behind "
-			    "it", name_of(o, s->number), (unsigned long long)s->end,
+			    "it", name_of(o, s->number),
+			    (unsigned long long)s->end,
 			    (unsigned long long)s->last + 1,
 			    (unsigned long long)r.group);
 	return OK;

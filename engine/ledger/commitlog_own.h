@@ -37,7 +37,7 @@ struct commitlog {
 	unsigned segments_min;
 	struct segment *segments;    /* consecutive numbers */
 	size_t n, cap;
-	size_t begun;                /* the first so many; the last is current */
+	size_t begun;                /* the first ones; the last is current */
 	uint64_t group;
 	bool dirty;                  /* appended, not yet synced */
 	struct buf record;
@@ -55,7 +55,9 @@ enum err segment_allocate(struct commitlog *, uint64_t size, struct why *);
 struct segment *segment_add(struct commitlog *, uint64_t number, int fd,
     uint64_t size);
 
+/* Append the head of a segment that is begun. */
 void segment_head(const struct segment *, struct buf *out);
+/* Of the record's bytes from its group to the end of the body. */
 uint32_t record_crc(uint64_t key, struct str from_group_on);
 static inline uint32_t
 record_magic(uint64_t key)

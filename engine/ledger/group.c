@@ -20,9 +20,10 @@ group_clear(struct group *g)
 		buf_clear(&g->writes[i].bytes);
 		buf_clear(&g->writes[i].cdxj);
 	}
-	g->writes_n = g->bytes = 0;
+	g->writes_n = g->fixups_n = g->bytes = 0;
 	g->promises_n = 0;
-	g->checkpoint = false;
+	g->checkpoint = 0;
+	g->failed_file = 0;
 	g->result = WHY_INIT;
 	arena_reset(&g->arena);
 }
@@ -41,16 +42,27 @@ group_free(struct group **gp)
 		buf_free(&g->writes[i].cdxj);
 	}
 	mem_free(&g->writes);
+	mem_free(&g->fixups);
 	arena_free(&g->arena);
 	mem_free(gp);
 }
 
 struct warc_write *
-group_write(struct group *g, uint32_t file)
+group_find(const struct group *g, uint32_t file)
 {
 	for (size_t i = g->writes_n; i-- > 0;)
 		if (g->writes[i].file == file)
 			return &g->writes[i];
+	return NULL;
+}
+
+struct warc_write *
+group_write(struct group *g, uint32_t file)
+{
+	struct warc_write *found = group_find(g, file);
+
+	if (found != NULL)
+		return found;
 	if (g->writes_n == g->writes_cap) {
 		size_t cap = g->writes_cap == 0 ? 4 : g->writes_cap * 2;
 		g->writes = mem_resize(g->writes, cap, sizeof(*g->writes));
@@ -63,6 +75,40 @@ group_write(struct group *g, uint32_t file)
 	*w = (struct warc_write){ .file = file, .bytes = w->bytes,
 	    .cdxj = w->cdxj };
 	return w;
+}
+
+void
+group_fixup(struct group *g, struct fixup f)
+{
+	if (g->fixups_n == g->fixups_cap) {
+		g->fixups_cap = MAX(64, g->fixups_cap * 2);
+		g->fixups = mem_resize(g->fixups, g->fixups_cap,
+		    sizeof(*g->fixups));
+	}
+	g->fixups[g->fixups_n++] = f;
+}
+
+void
+group_move_places(struct group *g, uint32_t file, uint64_t from, uint32_t to,
+    uint64_t at)
+{
+	struct buf place = BUF_INIT;
+
+	for (size_t i = 0; i < g->fixups_n; i++) {
+		struct fixup *f = &g->fixups[i];
+		if (f->file != file)
+			continue;
+		struct reader in = reader_of(str_from(buf_str(&g->body),
+		    f->at + sizeof(uint32_t)));
+		uint64_t offset = read_be48(&in);
+		CHECK(!in.bad && offset >= from);
+		buf_clear(&place);
+		buf_put_be32(&place, to);
+		buf_put_be48(&place, offset - from + at);
+		memcpy(g->body.p + f->at, place.p, place.n);
+		f->file = to;
+	}
+	buf_free(&place);
 }
 
 void

@@ -45,10 +45,19 @@ struct str warc_record_path(const struct warc_record *, enum warc_path,
 struct warc_write {
 	uint32_t file;
 	bool create, close;
+	bool moved;                /* takes the place of a file that failed */
+	bool no_lines;             /* write no CDXJ: it would have gaps */
+	struct warc_series *series;          /* the owner's */
 	uint64_t offset;           /* of `bytes` */
 	struct buf bytes, cdxj;
 	struct str open_path, open_cdxj;     /* with `create`; in the arena */
 	struct warc_record record;           /* with `close`; in the arena */
+};
+
+/* A place in the body, file4 offset6, that follows its file's members. */
+struct fixup {
+	size_t at;
+	uint32_t file;
 };
 
 struct group {
@@ -58,13 +67,18 @@ struct group {
 	struct buf body, unlogged;
 	struct warc_write *writes;
 	size_t writes_n, writes_cap;
+	struct fixup *fixups;
+	size_t fixups_n, fixups_cap;
 	struct promise *first, **last;
 	uint32_t promises_n;
 	size_t bytes;              /* of all the above */
 	struct mono began;         /* the first thing was put */
-	bool checkpoint;           /* flush the index behind this group */
+	/* Not 0: the index is flushed behind this group; then it holds all
+	 * groups up to that one, and the memory state of that time. */
+	uint64_t checkpoint;
 	struct arena arena;
 	struct why result;         /* the sync thread's answer */
+	uint32_t failed_file;      /* not 0: with this file's error */
 	int64_t sync_ns;
 };
 struct group *group_new(struct ledger *);
@@ -72,6 +86,11 @@ void group_free(struct group **);
 void group_clear(struct group *);  /* for the next use; keeps its memory */
 /* The group's work on `file`, added when there is none. */
 struct warc_write *group_write(struct group *, uint32_t file);
+struct warc_write *group_find(const struct group *, uint32_t file);
+void group_fixup(struct group *, struct fixup);
+/* What stood in `file` at `from` stands in `to` at `at`. */
+void group_move_places(struct group *, uint32_t file, uint64_t from,
+    uint32_t to, uint64_t at);
 
 /*
  * syncer -- owns the log and the open WARC files; its thread blocks on disks.

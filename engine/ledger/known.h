@@ -2,10 +2,10 @@
  * known -- which URLs are known, by a 64-bit hash of queue and URL, and when
  * each is due.  LEDGER.md, "The known table".
  *
- * 4,096 sub-tables by the upper 12 bits of the hash; each is an array of 12-byte
- * slots in the order of the hash, every entry at its home or in the unbroken run
- * behind it.  So a test that fails ends as early as one that succeeds, growth
- * is one pass over memory in order, and a walk goes up by hash.
+ * 4,096 sub-tables by the upper 12 bits of the hash; each is an array of slots
+ * of 12 bytes in the order of the hash, every entry at its home or in the
+ * unbroken run behind it.  So a test that fails ends as early as one that
+ * succeeds, growth is one pass over memory in order, and a walk goes up by hash.
  *
  *     slot: | hash 0..31 | hash 32..51, asked 1, 3 spare, state 8 | date 32 |
  *
@@ -35,6 +35,7 @@ struct known_entry {
 };
 
 struct known;
+/* An empty table: 100 KB. */
 struct known *known_new(void);
 void known_free(struct known **);
 

@@ -1,6 +1,7 @@
 /*
- * known_bench -- what the known table costs: CPU ns per insertion and test, bytes
- * per URL (of slots, and of the process), the longest growth (of the clock).
+ * known_bench -- what the known table costs: CPU ns per insertion and test,
+ * bytes per URL (of slots, and of the process), the longest growth (of the
+ * clock).
  *
  *     known_bench [ENTRIES...]        default 1000000 10000000
  */
@@ -147,7 +148,8 @@ main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		uint64_t n;
 		if (!str_to_u64(str_of(argv[i]), &n) || n == 0) {
-			fprintf(stderr, "not a number of entries: %s\n", argv[i]);
+			fprintf(stderr, "not a number of entries: %s\n",
+			    argv[i]);
 			return 64;
 		}
 		bench(n, batches);

@@ -77,7 +77,8 @@ static void
 test_edges(void **state)
 {
 	static const uint64_t edges[] = {
-		0, 1, UINT64_C(0x000fffffffffffff), UINT64_C(0x0010000000000000),
+		0, 1, UINT64_C(0x000fffffffffffff),
+		UINT64_C(0x0010000000000000),
 		UINT64_C(0xfff0000000000000), UINT64_MAX - 2, UINT64_MAX - 1,
 	};
 	struct known *k = known_new();

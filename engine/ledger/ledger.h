@@ -40,13 +40,20 @@ struct ledger_options {
 	uint32_t group_promises_few;     /* up to so many are not kept waiting */
 	size_t segment_bytes;            /* of the log; a checkpoint each */
 	uint64_t free_bytes_min;         /* below it writes wait */
+	unsigned open_files_max;         /* WARCs being written; 0: 256 */
 	struct index_options index;
 	bool threads;                    /* false: all on the ledger's loop */
 	struct pool *pool;
 	/* One note of the log, in its order; only from ledger_recover(). */
 	void (*replay)(void *arg, uint8_t kind, struct str note);
-	/* Write all memory state by ledger_put_unlogged(). */
-	void (*checkpoint)(void *arg);
+	/*
+	 * A checkpoint begins: all memory state that changed up to now is to be
+	 * put into the index.  checkpoint_put() is called once for each group
+	 * from this one on, puts at most n things by ledger_put_unlogged(), as
+	 * they are then, and returns false when nothing is left.
+	 */
+	void (*checkpoint_begin)(void *arg);
+	bool (*checkpoint_put)(void *arg, size_t n);
 	/* A group is about to be sealed: the last chance to put notes. */
 	void (*before_seal)(void *arg);
 	/* Health changed; `text` says why in one sentence. */
@@ -62,6 +69,12 @@ struct ledger_options {
 MUST_USE enum err ledger_open(struct loop *, const struct ledger_options *,
     struct ledger **, struct why *);
 MUST_USE enum err ledger_recover(struct ledger *, struct why *);
+/*
+ * Move what a group that was lost left in a series' work directory to
+ * <dir>/.argiope/quarantine, and log it.  After ledger_recover(), which does it
+ * for the directories that the records of WARCs name, before ledger_start().
+ */
+void ledger_quarantine(struct ledger *, const char *dir, const char *prefix);
 void ledger_start(struct ledger *);
 /*
  * Make all that was put durable, checkpoint, close the WARCs, and call
@@ -76,6 +89,13 @@ struct index *ledger_index(struct ledger *);
 /* --- the gathering group ------------------------------------------------ */
 
 void ledger_put(struct ledger *, enum index_family, struct str key,
+    struct str value);
+/*
+ * As ledger_put(), of a value that begins with file4 offset6: a place that
+ * ledger_archive() gave in this group.  When the file cannot be written, its
+ * members go to another one, and the place in the value goes with them.
+ */
+void ledger_put_placed(struct ledger *, enum index_family, struct str key,
     struct str value);
 void ledger_delete(struct ledger *, enum index_family, struct str key);
 void ledger_delete_range(struct ledger *, enum index_family, struct str from,
@@ -167,6 +187,9 @@ void ledger_read(struct ledger *, struct ledger_query *);
 struct ledger_stats {
 	uint64_t groups, records, log_bytes, warc_bytes, checkpoints;
 	uint64_t groups_unapplied;
+	uint64_t warcs_open;         /* being written; archive.open_files */
+	uint64_t warcs_squeezed;     /* closed early for that limit */
+	uint64_t warcs_moved;        /* given up after an error of a write */
 	int64_t sync_ns_sum, sync_ns_max;
 };
 void ledger_stats(const struct ledger *, struct ledger_stats *);

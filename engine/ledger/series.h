@@ -14,6 +14,14 @@ void series_roll_over(struct ledger *);
 /* Close every file; the series go with them. */
 void series_close_all(struct ledger *);
 void series_free_all(struct ledger *);
+/*
+ * The group could not be written because of `file`: move what it and the
+ * gathering group hold of that file to a new one, and close the old one at its
+ * committed end.  False when that was tried for this file before.
+ */
+bool series_move(struct ledger *, struct group *, uint32_t file);
+/* The group is durable: series closed in it are gone. */
+void series_synced(struct ledger *, uint64_t group);
 /* The file got its final name. */
 void series_file_closed(struct ledger *, const struct warc_record *);
 /* Of ledger.c, for this file only. */

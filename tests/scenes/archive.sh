@@ -33,7 +33,7 @@ has "... counts" "0 errors" code.out
 "$A" archive check --data d1 --json | tail -n 1 >counts
 check "check --json is JSON" python3 -m json.tool counts
 cp "$warc" broken.warc.gz
-printf 'xx' | dd of=broken.warc.gz bs=1 seek=2000 conv=notrunc status=none
+head -c 64 /dev/zero | dd of=broken.warc.gz bs=1 seek=2000 conv=notrunc status=none
 code "check of a damaged file" 70 "$A" archive check broken.warc.gz
 head -c 3000 "$warc" >cut.warc.gz
 code "check of a cut file" 70 "$A" archive check cut.warc.gz

@@ -11,6 +11,10 @@ set -u
 export LC_ALL=C
 unset XDG_DATA_HOME INVOCATION_ID 2>/dev/null || true
 A=${ARGIOPE:?ARGIOPE names the program}
+if [ ! -x "$A" ]; then
+	echo "not ok the program: $A cannot be run"
+	exit 1
+fi
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export HOME=$PWD
 failures=0

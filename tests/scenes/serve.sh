@@ -38,8 +38,8 @@ sleep 1.2
 curl -s "${port}metrics" >metrics
 has "metrics: captures" 'argiope_items_total{class="2xx"}' metrics
 has "metrics: what waits" "argiope_queued_urls 0" metrics
-same "metrics: the sum" "$(awk '/^argiope_urls_total{outcome="item"}/ \
-	{ print $2 > 0 }' metrics)" 1
+fetched=$(sed -n 's/^argiope_urls_total{outcome="item"} //p' metrics)
+same "metrics: what this process fetched" "$((fetched > 0))" 1
 same "an unknown path" "$(curl -s -o /dev/null -w '%{http_code}' \
 	"${port}nowhere")" 404
 same "a stranger's name" "$(curl -s -o /dev/null -w '%{http_code}' \
