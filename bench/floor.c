@@ -185,7 +185,7 @@ floor_curl(struct floor_task *t)
 	curl_multi_cleanup(c.multi);
 }
 
-/* --- the list and the start ----------------------------------------------------- */
+/* --- the list and the start --------------------------------------------- */
 
 static void
 read_paths(struct floor_task *t, const char *path)

@@ -85,7 +85,7 @@ now_us(void)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* --- pages -------------------------------------------------------------------- */
+/* --- pages -------------------------------------------------------------- */
 
 /* splitmix64: the lot for page and place. */
 static uint64_t
@@ -219,7 +219,7 @@ make_answer(struct conn *c)
 	c->out_at = 0;
 }
 
-/* --- connections ---------------------------------------------------------------- */
+/* --- connections -------------------------------------------------------- */
 
 static void
 watch(struct conn *c, int how, uint32_t events)
@@ -347,7 +347,7 @@ serve(struct conn *c, uint32_t events)
 	return answer(c);
 }
 
-/* --- the start -------------------------------------------------------------------- */
+/* --- the start ---------------------------------------------------------- */
 
 static int
 listen_on(struct in_addr address, uint16_t *port)

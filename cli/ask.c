@@ -54,7 +54,7 @@ ask_remove(const char *data_dir)
 	arena_free(&a);
 }
 
-/* --- asking -------------------------------------------------------------------- */
+/* --- asking ------------------------------------------------------------- */
 
 struct asking {
 	struct exchange exchange;

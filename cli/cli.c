@@ -7,7 +7,7 @@
 
 #define SERVICE_DIR "/var/lib/argiope"
 
-/* --- options ---------------------------------------------------------------- */
+/* --- options ------------------------------------------------------------ */
 
 static size_t
 row_of(const struct cli *c, const char *name)
@@ -55,7 +55,7 @@ cli_json(const struct cli *c)
 	return cli_has(c, "json") && cli_count(c, "json") > 0;
 }
 
-/* --- the configuration -------------------------------------------------------- */
+/* --- the configuration -------------------------------------------------- */
 
 static enum err
 read_file(struct cli *c, const char *path, struct why *w)
@@ -110,7 +110,7 @@ cli_close(struct cli *c)
 	arena_free(&c->arena);
 }
 
-/* --- speaking --------------------------------------------------------------------- */
+/* --- speaking ----------------------------------------------------------- */
 
 int
 cli_fail(const struct why *w)
@@ -141,7 +141,7 @@ cli_put(struct buf *b)
 	buf_clear(b);
 }
 
-/* --- places ------------------------------------------------------------------------ */
+/* --- places ------------------------------------------------------------- */
 
 bool
 cli_is_there(const char *path)

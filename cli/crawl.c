@@ -42,23 +42,24 @@ static const struct option_row rows[] = {
 const struct option_verb crawl_verb = {
 	"crawl", "URL...", 0, OPERANDS_ANY,
 	"Crawl web sites, in the foreground, into WARC files",
-	"The seeds are fetched, and what they link to on their own hosts, with "
-	"what the pages are made of; robots.txt is obeyed; one host is asked "
-	"once a second.  \"http://\" may be left out.  A seed may be a loopback "
-	"address; links to private addresses are followed only on the seeds' "
-	"own hosts or with --allow-private.\n"
-	"Ctrl-C stops in order: what is under way is finished, and the command "
-	"that goes on is printed.  A second Ctrl-C leaves at once; nothing that "
-	"was reported is lost.  --max-time counts from the start of this "
-	"command, also with --resume.\n"
+	"The seeds are fetched, and what they link to on their own hosts, "
+	"with what the pages are made of; robots.txt is obeyed; one host is "
+	"asked once a second.  \"http://\" may be left out.  A seed may be a "
+	"loopback address; links to private addresses are followed only on "
+	"the seeds' own hosts or with --allow-private.\n"
+	"Ctrl-C stops in order: what was fetched is made durable, requests "
+	"under way are given up, and the command that goes on is printed.  A "
+	"second Ctrl-C leaves at once; nothing that was reported is lost.  "
+	"--max-time counts from the start of this command, also with "
+	"--resume.\n"
 	"A progress line is drawn on a terminal, and printed every 30 seconds "
 	"in a pipe.  The summary goes to standard output.\n"
 	"Exit code: 0 the crawl is complete; 75 it was interrupted and can go "
-	"on, or another process holds the data; 65 no seed is a URL; 69 nothing "
-	"could be fetched, or the crawl has ended and cannot go on; 66 there is "
-	"no such crawl; 73 the name is taken; 74 reading or writing failed; 78 "
-	"the configuration is wrong; 64 the command line is wrong; 70 stored "
-	"data is damaged.",
+	"on, or another process holds the data; 65 no seed is a URL; 69 "
+	"nothing could be fetched, or the crawl has ended and cannot go on; "
+	"66 there is no such crawl; 73 the name is taken; 74 reading or "
+	"writing failed; 78 the configuration is wrong; 64 the command line "
+	"is wrong; 70 stored data is damaged.",
 	rows, ARRAY_LEN(rows)
 };
 
@@ -88,7 +89,7 @@ struct crawl_run {
 	bool closing, closed, interrupted, failed;
 };
 
-/* --- while it runs --------------------------------------------------------------- */
+/* --- while it runs ------------------------------------------------------ */
 
 static void
 stop_if_idle(struct crawl_run *r)
@@ -211,8 +212,9 @@ got_signal(void *arg, int signal)
 		_Exit(75);
 	}
 	r->interrupted = true;
-	progress_say(&r->progress, "stopping when what is under way is done; "
-	    "Ctrl-C again stops at once");
+	progress_say(&r->progress, "stopping: what was fetched is made "
+	    "durable, requests under way are given up; Ctrl-C again stops at "
+	    "once");
 	close_engine(r);
 }
 
@@ -230,7 +232,7 @@ flush_events(struct turn_hook *h)
 	}
 }
 
-/* --- before ------------------------------------------------------------------------ */
+/* --- before ------------------------------------------------------------- */
 
 static enum err
 check_words(struct cli *c, struct why *w)
@@ -387,7 +389,7 @@ go_on(struct crawl_run *r, struct why *w)
 	return e;
 }
 
-/* --- after --------------------------------------------------------------------------- */
+/* --- after -------------------------------------------------------------- */
 
 static void
 repeat_option(struct crawl_run *r, const char *name, struct buf *b)
@@ -457,7 +459,7 @@ exit_code(const struct crawl_run *r)
 	return 0;
 }
 
-/* --- the whole --------------------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------- */
 
 static void
 run(struct crawl_run *r)

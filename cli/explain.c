@@ -67,7 +67,7 @@ struct explained {
 	struct robots_match match;
 };
 
-/* --- gathering --------------------------------------------------------------- */
+/* --- gathering ---------------------------------------------------------- */
 
 static void
 open_data(struct explained *x)
@@ -207,7 +207,7 @@ gather(struct explained *x, struct why *w)
 	return OK;
 }
 
-/* --- what it comes to ------------------------------------------------------------ */
+/* --- what it comes to --------------------------------------------------- */
 
 static bool
 is_blocked(const struct explained *x)
@@ -262,7 +262,7 @@ outcome_text(const struct explained *x)
 	    exception_name((enum exception)x->fact.reason) : "";
 }
 
-/* --- as text ------------------------------------------------------------------------ */
+/* --- as text ------------------------------------------------------------ */
 
 static void
 line(struct buf *b, const char *name, struct str text)
@@ -371,7 +371,7 @@ put_text(const struct explained *x, struct buf *b)
 	arena_free(&a);
 }
 
-/* --- as JSON -------------------------------------------------------------------------- */
+/* --- as JSON ------------------------------------------------------------ */
 
 static void
 put_rules_json(const struct explained *x, struct buf *b)

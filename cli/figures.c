@@ -90,7 +90,7 @@ figures_text(const struct figure *f, size_t n, struct buf *b)
 		put_figure(&f[i], b);
 }
 
-/* --- metrics ---------------------------------------------------------------------- */
+/* --- metrics ------------------------------------------------------------ */
 
 static const char *const outcomes[] = { "item", "exception", "skipped",
 	"sitemap" };

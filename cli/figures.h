@@ -1,6 +1,6 @@
 /*
- * figures -- the crawls of an engine as JSON, as lines, and as metrics: one walk
- * over the views, three forms.
+ * figures -- the crawls of an engine as JSON, as lines, and as metrics: one
+ * walk over the views, three forms.
  */
 #ifndef CLI_FIGURES_H
 #define CLI_FIGURES_H

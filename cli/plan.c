@@ -68,7 +68,7 @@ plan_seconds(struct str s, double *out)
 	return true;
 }
 
-/* --- fields ------------------------------------------------------------------ */
+/* --- fields ------------------------------------------------------------- */
 
 /* An error of the policy, told with the option that brought it. */
 static enum err
@@ -185,7 +185,7 @@ set_scope(struct cli *c, struct policy *p, struct why *w)
 	return e;
 }
 
-/* --- headers and proxy --------------------------------------------------------- */
+/* --- headers and proxy -------------------------------------------------- */
 
 static bool
 is_secret_header(struct str name)
@@ -266,7 +266,7 @@ set_proxy(struct cli *c, struct policy *p, struct why *w)
 	return set(p, "proxy", "proxy", url, w);
 }
 
-/* --- the policy ------------------------------------------------------------------ */
+/* --- the policy --------------------------------------------------------- */
 
 static bool
 is_loopback(struct str host)
@@ -350,7 +350,7 @@ plan_policy(struct cli *c, const struct str *seeds, size_t seeds_n,
 	return e;
 }
 
-/* --- seeds and secrets ------------------------------------------------------------- */
+/* --- seeds and secrets -------------------------------------------------- */
 
 static void
 read_lines(struct cli *c, struct str rest, struct str *seeds, size_t *n)

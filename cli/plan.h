@@ -49,7 +49,7 @@
 	X(NO_ROBOTS, "no-robots", 0, NULL, FLAG, 0, 0,                       \
 	    "ignore robots.txt")                                             \
 	X(NO_EMBEDS, "no-embeds", 0, NULL, FLAG, 0, 0,                       \
-	    "leave out what pages are made of: images, styles, scripts")           \
+	    "leave out what pages are made of: images, styles, scripts")     \
 	X(SITEMAPS, "sitemaps", 0, NULL, FLAG, 0, 0,                         \
 	    "read the sitemaps that robots.txt names")                       \
 	X(ALLOW_PRIVATE, "allow-private", 0, NULL, FLAG, 0, 0,               \

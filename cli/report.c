@@ -4,7 +4,7 @@
 #include "cli/format.h"
 #include "os/clock.h"
 
-/* --- seeds ------------------------------------------------------------------ */
+/* --- seeds -------------------------------------------------------------- */
 
 static void
 add_seed(struct report *r, struct str typed, const struct policy *p)
@@ -91,7 +91,7 @@ settle_seed(struct report *r, const struct fetch_event *e)
 	s->text = failure_text(r, e);
 }
 
-/* --- events ------------------------------------------------------------------ */
+/* --- events ------------------------------------------------------------- */
 
 static void
 begin_event(struct report *r, const char *name, uint32_t crawl)
@@ -227,7 +227,7 @@ report_health(struct report *r, uint32_t crawl, enum ledger_health h,
 	end_event(r);
 }
 
-/* --- the end, as JSON ------------------------------------------------------------ */
+/* --- the end, as JSON --------------------------------------------------- */
 
 void
 report_counts_json(const struct crawl_counts *n, struct buf *b)
@@ -305,7 +305,7 @@ end_json(struct report *r, const struct report_end *e)
 	end_event(r);
 }
 
-/* --- the end, as text -------------------------------------------------------------- */
+/* --- the end, as text --------------------------------------------------- */
 
 static void
 row(struct buf *b, const char *name, uint64_t n, const char *more)

@@ -54,7 +54,7 @@ struct daemon {
 	bool looking, stopping, closed;
 };
 
-/* --- what the engine tells ------------------------------------------------------ */
+/* --- what the engine tells ---------------------------------------------- */
 
 static struct crawl_held *
 held(struct daemon *s, uint32_t id)
@@ -129,7 +129,7 @@ look(struct timer *t)
 	engine_look(s->engine, seen, s);
 }
 
-/* --- /status ------------------------------------------------------------------------ */
+/* --- /status ------------------------------------------------------------ */
 
 /* Why nothing is happening, if nothing is; of the busiest crawl. */
 static void
@@ -183,7 +183,7 @@ put_status(void *arg, struct buf *b)
 	buf_put_text(b, "]}\n");
 }
 
-/* --- starting --------------------------------------------------------------------- */
+/* --- starting ----------------------------------------------------------- */
 
 static enum err
 open_engine(struct daemon *s, struct why *w)
@@ -267,7 +267,7 @@ open_port(struct daemon *s, struct why *w)
 	return OK;
 }
 
-/* --- ending ------------------------------------------------------------------------- */
+/* --- ending ------------------------------------------------------------- */
 
 static void
 engine_closed(void *arg)

@@ -7,7 +7,7 @@
 
 #define JSON_TYPE "application/json"
 
-/* --- /metrics, /healthz: at once ---------------------------------------------- */
+/* --- /metrics, /healthz: at once ---------------------------------------- */
 
 static void
 get_metrics(struct web_request *r)
@@ -33,7 +33,7 @@ get_health(struct web_request *r)
 	buf_free(&b);
 }
 
-/* --- /status: asked at home, answered here ---------------------------------------- */
+/* --- /status: asked at home, answered here ------------------------------ */
 
 struct question {
 	struct mail mail;

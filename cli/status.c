@@ -1,6 +1,6 @@
 /*
- * argiope status -- the crawls of a data directory: read from it when no process
- * holds it, else asked from the one that does.
+ * argiope status -- the crawls of a data directory: read from it when no
+ * process holds it, else asked from the one that does.
  */
 #include <yyjson.h>
 
@@ -44,7 +44,7 @@ print(struct cli *c, const struct figure *f, size_t n)
 	buf_free(&b);
 }
 
-/* --- the daemon's answer ------------------------------------------------------ */
+/* --- the daemon's answer ------------------------------------------------ */
 
 static struct str
 text_of(yyjson_val *o, const char *name)
@@ -99,7 +99,7 @@ print_answer(struct cli *c, struct str body)
 	yyjson_doc_free(d);
 }
 
-/* --- the verb -------------------------------------------------------------------- */
+/* --- the verb ----------------------------------------------------------- */
 
 static enum err
 from_data(struct cli *c, struct why *w)

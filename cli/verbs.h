@@ -2,8 +2,8 @@
  * verbs -- the one table of what `argiope` can do: parser, --help, the manual
  * and the shell's completion come from it.
  *
- * Each verb has a file of its own, with its rows `<name>_verb` and what it does,
- * `<name>_run`; that returns the exit code.
+ * Each verb has a file of its own, with its rows `<name>_verb` and what it
+ * does, `<name>_run`; that returns the exit code.
  */
 #ifndef CLI_VERBS_H
 #define CLI_VERBS_H

@@ -19,7 +19,7 @@ struct running {
 	struct str *seed_texts;
 	size_t seeds_n;
 	struct str policy_json;
-	struct arena ids;                /* of warcinfo records; ledger's loop */
+	struct arena ids;                /* of warcinfo records; ledger's */
 	bool first_file_named;
 };
 
@@ -80,7 +80,7 @@ crawls_free(struct crawls **cp)
 	mem_free(cp);
 }
 
-/* --- seeds ------------------------------------------------------------------------------- */
+/* --- seeds -------------------------------------------------------------- */
 
 /* "mailto:x" has a scheme, "localhost:8000" a port. */
 static bool
@@ -139,7 +139,7 @@ read_seeds(struct running *r, const struct str *texts, size_t n)
 	r->shared.seed_hosts_n = r->seeds_n;
 }
 
-/* --- making ---------------------------------------------------------------------------------- */
+/* --- making ------------------------------------------------------------- */
 
 static void
 copy_headers(struct running *r, const struct policy *p)

@@ -58,7 +58,7 @@ struct engine {
 	size_t types_n;
 };
 
-/* --- settings ---------------------------------------------------------------------- */
+/* --- settings ----------------------------------------------------------- */
 
 static struct str
 product_of(struct str user_agent)
@@ -111,7 +111,7 @@ read_settings(struct engine *e)
 	s->resolve = resolve.n == 0 ? NULL : resolve.p;
 }
 
-/* --- what the frontier tells, on the ledger's loop --------------------------------------- */
+/* --- what the frontier tells, on the ledger's loop ---------------------- */
 
 struct view_mail {
 	struct mail mail;
@@ -189,7 +189,7 @@ warcinfo(void *arg, uint32_t crawl, const char *filename, struct buf *out)
 	crawls_warcinfo(e->crawls, crawl, filename, out);
 }
 
-/* --- what the fetchers tell, on their loops ------------------------------------------------- */
+/* --- what the fetchers tell, on their loops ----------------------------- */
 
 struct event_mail {
 	struct mail mail;
@@ -254,7 +254,7 @@ fetched(void *arg, const struct fetch_event *ev)
 	loop_post(e->options.home, &x->mail);
 }
 
-/* --- opening ------------------------------------------------------------------------------------ */
+/* --- opening ------------------------------------------------------------ */
 
 static struct transport *
 make_transport(struct engine *e, struct loop *l)
@@ -406,7 +406,7 @@ engine_start(struct engine *e)
 		loop_start(e->loops[i].loop);
 }
 
-/* --- crawls -------------------------------------------------------------------------------------- */
+/* --- crawls ------------------------------------------------------------- */
 
 enum err
 engine_begin(struct engine *e, const struct crawl_request *r, uint32_t *id,
@@ -484,7 +484,7 @@ engine_set_state(struct engine *e, struct engine_order *o)
 	loop_ask(e->ledger_loop, &o->call);
 }
 
-/* --- looking ---------------------------------------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------ */
 
 struct looking {
 	struct engine *engine;
@@ -611,14 +611,15 @@ engine_why(const struct engine_look *k, const struct crawl_view *v, char *out,
 			    "for their delay, %u are in back-off",
 			    f->hosts_delayed, f->hosts_backoff);
 	} else if (f->uncommitted > 0)
-		snprintf(out, size, "%u pages are being written", f->uncommitted);
+		snprintf(out, size, "%u pages are being written",
+		    f->uncommitted);
 	else if (v->counts.queued > 0)
 		snprintf(out, size, "URLs are on their way to the loops");
 	else
 		snprintf(out, size, "nothing is queued");
 }
 
-/* --- closing ------------------------------------------------------------------------------------------ */
+/* --- closing ------------------------------------------------------------ */
 
 static void
 home_closed(struct loop_call *c)

@@ -26,9 +26,9 @@ struct engine_options {
 	struct loop *home;
 	const char *data_dir;
 	unsigned loops;              /* 0: one per core */
-	bool small;                  /* one crawl's worth of memory, not a daemon's */
+	bool small;                  /* memory for one crawl, not a daemon's */
 	bool archive;                /* false: no WARC (benches only) */
-	bool every_event;            /* else only exceptions and skipped seeds */
+	bool every_event;            /* else exceptions, skipped seeds */
 	engine_event_fn *event;
 	engine_view_fn *view;
 	engine_health_fn *health;
@@ -57,7 +57,7 @@ struct crawl_request {
 	struct str name;             /* empty: none */
 	const struct str *tags;
 	size_t tags_n;
-	const struct str *seeds;     /* as typed; "http://" is added if needed */
+	const struct str *seeds;     /* as typed, "http://" or not */
 	size_t seeds_n;
 	const struct policy *policy;
 	struct str warc_dir;
@@ -101,7 +101,7 @@ struct engine_order {
 };
 void engine_set_state(struct engine *, struct engine_order *);
 
-/* What the loops are doing, summed; and a sentence that says why it is still. */
+/* What the loops are doing, summed. */
 struct engine_look {
 	struct fetcher_view loops;
 	size_t ledger_bytes_waiting;

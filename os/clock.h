@@ -15,6 +15,7 @@ struct clock_table {
 	void (*random)(void *out, size_t n);
 };
 extern const struct clock_table clock_real;
+/* Before any loop runs. */
 void clock_use(const struct clock_table *);
 
 struct mono clock_mono(void);

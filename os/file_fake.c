@@ -67,7 +67,7 @@ pick(uint64_t n)
 	return hash_u64(d.seed ^ hash_u64(++d.picks)) % (n + 1);
 }
 
-/* --- files ---------------------------------------------------------------- */
+/* --- files -------------------------------------------------------------- */
 
 static void
 forget_changes(struct inode *f)
@@ -194,7 +194,7 @@ cut_power_of(struct inode *f)
 	image_copy(&f->now, &f->disk);
 }
 
-/* --- names ---------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------- */
 
 static void
 link_name(struct map *m, const char *path, struct inode *f)
@@ -368,7 +368,7 @@ end_all_name_changes(size_t happened)
 	d.changes_n = 0;
 }
 
-/* --- the disk as a whole -------------------------------------------------- */
+/* --- the disk as a whole ------------------------------------------------ */
 
 static void
 drop_handles(void)
@@ -470,7 +470,7 @@ used_bytes(void)
 	return sum;
 }
 
-/* --- the table ------------------------------------------------------------ */
+/* --- the table ---------------------------------------------------------- */
 
 /* Enter the disk for a call, which may be planned to fail. */
 static enum err

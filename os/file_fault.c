@@ -86,7 +86,7 @@ file_calls(enum file_call call)
 	return n;
 }
 
-/* --- the real disk behind the plan ---------------------------------------- */
+/* --- the real disk behind the plan -------------------------------------- */
 
 static enum err
 faulty_open(const char *path, enum file_mode mode, int *fd)

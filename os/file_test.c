@@ -370,7 +370,7 @@ test_free_bytes(void **state)
 	assert_true(free_now > 0);
 }
 
-/* --- the real disk only --------------------------------------------------- */
+/* --- the real disk only ------------------------------------------------- */
 
 static void
 test_lock(void **state)
@@ -475,7 +475,7 @@ test_bad_handles(void **state)
 	assert_int_equal(file_cut(-1, 0, NULL), ERR_IO);
 }
 
-/* --- the plan in front of the real disk ----------------------------------- */
+/* --- the plan in front of the real disk --------------------------------- */
 
 static void
 test_faulty(void **state)

@@ -12,7 +12,7 @@
 #include "os/clock.h"
 #include "os/loop.h"
 
-/* --- a clock that stands still -------------------------------------------- */
+/* --- a clock that stands still ------------------------------------------ */
 
 static struct mono virtual_now;
 
@@ -43,7 +43,7 @@ virtual_teardown(void **state)
 	return 0;
 }
 
-/* --- mail ----------------------------------------------------------------- */
+/* --- mail --------------------------------------------------------------- */
 
 struct letter {
 	struct mail mail;
@@ -97,7 +97,7 @@ test_mail_order(void **state)
 	loop_free(&l);
 }
 
-/* --- timers --------------------------------------------------------------- */
+/* --- timers ------------------------------------------------------------- */
 
 struct alarm {
 	struct timer timer;
@@ -249,7 +249,7 @@ test_timer_stops_another(void **state)
 	loop_free(&l);
 }
 
-/* --- hooks ---------------------------------------------------------------- */
+/* --- hooks -------------------------------------------------------------- */
 
 struct counting_hook {
 	struct turn_hook hook;
@@ -295,7 +295,7 @@ test_hooks(void **state)
 	loop_free(&l);
 }
 
-/* --- descriptors ---------------------------------------------------------- */
+/* --- descriptors -------------------------------------------------------- */
 
 struct seen_watch {
 	struct watch watch;
@@ -423,7 +423,7 @@ test_many_watches(void **state)
 	loop_free(&l);
 }
 
-/* --- threads -------------------------------------------------------------- */
+/* --- threads ------------------------------------------------------------ */
 
 #define SENDERS 4
 #define LETTERS 20000
@@ -598,7 +598,7 @@ test_ask(void **state)
 	loop_free(&other);
 }
 
-/* --- real time and signals ------------------------------------------------ */
+/* --- real time and signals ---------------------------------------------- */
 
 struct late {
 	struct timer timer;

@@ -143,7 +143,7 @@ bool http_decoder_done(const struct http_decoder *);
 enum http_damage http_decode_body(const struct http_head *, struct str raw,
     struct http_decode_limits, struct buf *out);
 
-/* --- chunks alone --------------------------------------------------------- */
+/* --- chunks alone ------------------------------------------------------- */
 
 struct http_chunks {
 	int state;

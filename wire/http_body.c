@@ -54,7 +54,7 @@ http_damage_text(enum http_damage d)
 	return damage_texts[d];
 }
 
-/* --- chunks --------------------------------------------------------------- */
+/* --- chunks ------------------------------------------------------------- */
 
 enum { SIZE, EXTENSION, DATA, DATA_END, TRAILER };
 
@@ -156,7 +156,7 @@ http_chunks_feed(struct http_chunks *c, struct str *raw, struct buf *out,
 	return HTTP_CHUNKS_MORE;
 }
 
-/* --- one stage ------------------------------------------------------------ */
+/* --- one stage ---------------------------------------------------------- */
 
 /* How many more bytes the stage may give; what stops it then in `*d`. */
 static uint64_t
@@ -525,7 +525,7 @@ free_stage(struct stage *s)
 	buf_free(&s->out);
 }
 
-/* --- the chain ------------------------------------------------------------ */
+/* --- the chain ---------------------------------------------------------- */
 
 static enum coding
 coding_of(struct str s)

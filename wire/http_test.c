@@ -140,7 +140,7 @@ test_content_length(void **state)
 	arena_free(&a);
 }
 
-/* --- bodies --------------------------------------------------------------- */
+/* --- bodies ------------------------------------------------------------- */
 
 /*
  * Decode at once, and by pieces of every size from 1 to 40: all must agree.

@@ -594,7 +594,8 @@ put_info_text(const struct warc_info *i, struct buf *b)
 	put_field(b, STR("http-header-user-agent: "), i->user_agent);
 	put_field(b, STR("argiope-harvest-id: "), i->harvest_id);
 	put_field(b, STR("argiope-harvest-type: "), i->harvest_type);
-	if (i->crawl != 0)
+	/* Numbers of crawls begin at 0: the kind says that there is one. */
+	if (i->crawl_kind.n != 0)
 		buf_printf(b, "argiope-crawl-id: %u\r\n", i->crawl);
 	put_field(b, STR("argiope-crawl-name: "), i->crawl_name);
 	put_field(b, STR("argiope-crawl-kind: "), i->crawl_kind);

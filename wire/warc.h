@@ -165,8 +165,8 @@ struct warc_info {
 	struct str software, hostname, operator_name, is_part_of, robots,
 	    user_agent;
 	struct str harvest_id, harvest_type;
-	uint32_t crawl;                /* 0: none */
-	struct str crawl_name, crawl_kind;
+	uint32_t crawl;
+	struct str crawl_name, crawl_kind;   /* no kind: no crawl */
 	const struct str *seeds;
 	size_t seeds_n;
 	struct str policy;             /* JSON */

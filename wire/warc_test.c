@@ -188,7 +188,8 @@ test_info(void **state)
 	struct str seeds[2] = { STR("http://a/"), STR("http://b/x y") };
 	struct warc_info i = { .filename = STR("a.warc.gz"),
 		.date = SAMPLE_DATE, .software = STR("argiope 0.1.0"),
-		.crawl = 7, .crawl_name = STR("two\r\nlines: x"),
+		.crawl = 7, .crawl_kind = STR("crawl"),
+		.crawl_name = STR("two\r\nlines: x"),
 		.seeds = seeds, .seeds_n = 2, .policy = STR("{\"a\":1}") };
 	struct warc_member m;
 	struct buf out = BUF_INIT, text = BUF_INIT;
@@ -200,7 +201,8 @@ test_info(void **state)
 	assert_true(has(s, STR("\r\nsoftware: argiope 0.1.0\r\n"
 	    "format: WARC File Format 1.1\r\nconformsTo: ")));
 	assert_true(has(s, STR("\r\nargiope-crawl-id: 7\r\n"
-	    "argiope-crawl-name: two  lines: x\r\nargiope-seed: http://a/\r\n"
+	    "argiope-crawl-name: two  lines: x\r\n"
+	    "argiope-crawl-kind: crawl\r\nargiope-seed: http://a/\r\n"
 	    "argiope-seed: http://b/x%20y\r\nargiope-policy: {\"a\":1}\r\n"
 	    "argiope-redaction: rules 1; ")));
 	assert_false(has(s, STR("WARC-Warcinfo-ID")));

@@ -85,7 +85,8 @@ sample_file_begin(struct sample_file *f, const char *name)
 	static const struct str seed = STR("http://example.org/");
 	struct warc_info info = { .filename = str_of(name),
 		.date = SAMPLE_DATE, .software = STR("argiope"), .crawl = 7,
-		.crawl_name = STR("sample"), .seeds = &seed, .seeds_n = 1,
+		.crawl_kind = STR("crawl"), .crawl_name = STR("sample"),
+		.seeds = &seed, .seeds_n = 1,
 		.policy = STR("{}") };
 
 	memset(f, 0, sizeof(*f));

@@ -281,7 +281,7 @@ capture_decode(const struct capture *c, struct http_decode_limits limits,
 	return n < c->body.n ? HTTP_TOO_LONG : HTTP_FINE;
 }
 
-/* --- in pieces ------------------------------------------------------------ */
+/* --- in pieces ---------------------------------------------------------- */
 
 struct capture_stream {
 	struct archive_source source;

@@ -89,7 +89,7 @@ id_hash(struct str id)
 	return hash_bytes(id, 0x5741524349445321);
 }
 
-/* --- the head ------------------------------------------------------------- */
+/* --- the head ----------------------------------------------------------- */
 
 static void
 check_id(struct checker *k, const struct warc_entry *e)
@@ -239,7 +239,7 @@ check_numbers(struct checker *k, const struct warc_entry *e)
 	c->hop = facts.hop;
 }
 
-/* --- the block ------------------------------------------------------------ */
+/* --- the block ---------------------------------------------------------- */
 
 /* A value that cannot be one of its kind is a digest that does not match. */
 static void
@@ -416,7 +416,7 @@ compute_end(struct checker *k, const struct warc_entry *e)
 		find(k, ARCHIVE_RULE_NO_PAYLOAD_DIGEST, e->offset, "%s", "");
 }
 
-/* --- the walk ------------------------------------------------------------- */
+/* --- the walk ----------------------------------------------------------- */
 
 static enum err
 on_record(void *arg, struct walk_visit *v, struct why *w)

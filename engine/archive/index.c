@@ -409,7 +409,7 @@ archive_index_file(const struct archive_catalogue *c, const char *path,
 	return write_whole(path, fill_index, &j, w);
 }
 
-/* --- from the lines that were written along ------------------------------- */
+/* --- from the lines that were written along ----------------------------- */
 
 struct finish_job {
 	struct archive_file warc;

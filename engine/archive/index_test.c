@@ -2,7 +2,7 @@
 
 #include "engine/archive/archive_sample_test.h"
 
-/* --- sorting -------------------------------------------------------------- */
+/* --- sorting ------------------------------------------------------------ */
 
 struct order {
 	struct buf last;
@@ -79,7 +79,7 @@ test_sort_limit(void **state)
 	sorter_free(&s);
 }
 
-/* --- lines ---------------------------------------------------------------- */
+/* --- lines -------------------------------------------------------------- */
 
 static enum err
 collect(void *arg, struct str line, struct why *w)
@@ -202,7 +202,7 @@ test_pairing(void **state)
 	}
 }
 
-/* --- finishing a file ----------------------------------------------------- */
+/* --- finishing a file --------------------------------------------------- */
 
 static void
 load(struct sample_dir *d, const char *name, struct buf *out)

@@ -190,7 +190,7 @@ archive_row_json(const struct archive_row *r, struct buf *b)
 	buf_put_char(b, '}');
 }
 
-/* --- cat ------------------------------------------------------------------ */
+/* --- cat ---------------------------------------------------------------- */
 
 static enum err
 write_out(FILE *out, struct str s, struct why *w)
@@ -307,7 +307,7 @@ archive_cat(const char *path, uint64_t offset, enum archive_part part,
 	return err;
 }
 
-/* --- find ----------------------------------------------------------------- */
+/* --- find --------------------------------------------------------------- */
 
 struct wanted {
 	struct str url;               /* empty: by number */

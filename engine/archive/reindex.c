@@ -175,7 +175,7 @@ on_damage(void *arg, const struct archive_file *file,
 	return OK;
 }
 
-/* --- back from the lines -------------------------------------------------- */
+/* --- back from the lines ------------------------------------------------ */
 
 static uint64_t
 take_hex(struct str *s, size_t digits)

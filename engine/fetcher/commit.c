@@ -3,22 +3,7 @@
  */
 #include "engine/fetcher/state.h"
 #include "engine/frontier/journal.h"
-#include "os/clock.h"
-
-/* A text inside a JSON string; URLs and types are nearly always plain. */
-static void
-put_json(struct buf *out, struct str s)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-		if (c == '"' || c == '\\')
-			buf_put_char(out, '\\');
-		if (c < 0x20)
-			buf_printf(out, "\\u%04x", c);
-		else
-			buf_put_char(out, (char)c);
-	}
-}
+#include "wire/cdxj.h"
 
 static struct str
 media_type(const struct hop *h)
@@ -33,22 +18,27 @@ static struct str
 cdxj_line(struct page *p, const struct hop *h, const struct warc_member *m)
 {
 	struct arena *a = &p->submission.arena;
+	struct str type = media_type(h);
 	struct buf out = BUF_INIT;
-	char digits[18], digest[DIGEST_TEXT_MAX];
+	char digest[DIGEST_TEXT_MAX];
+	struct url u = h->url;
 
-	wall_to_digits(h->start, 14, digits);
 	digest_to_text(&m->payload, digest);
-	buf_put_str(&out, url_surt(&h->url, a));
-	buf_printf(&out, " %s {\"url\":\"", digits);
-	put_json(&out, h->url.href);
-	buf_put_text(&out, "\",\"mime\":\"");
-	put_json(&out, m->type == WARC_REVISIT ? STR("warc/revisit") :
-	    media_type(h).n != 0 ? media_type(h) : STR("unk"));
-	buf_printf(&out, "\",\"status\":\"%d\",\"digest\":\"%s\",\"length\":"
-	    "\"%u\",", h->status, digest, m->clen);
-	struct str line = arena_copy(a, buf_str(&out));
+	/* Where a credential was cut from the record's URI, here too. */
+	if (!str_eq(m->uri, h->url.href) &&
+	    url_parse(m->uri, NULL, a, &u, NULL) != OK)
+		u = h->url;
+	struct cdxj_line line = {
+		.surt = url_surt(&u, a), .url = u.href,
+		.mime = m->type == WARC_REVISIT ? STR("warc/revisit") :
+		    type.n != 0 ? type : STR("unk"),
+		.digest = str_of(digest), .status = h->status,
+		.length = m->clen,
+	};
+	cdxj_put_head(&out, &line, h->start);
+	struct str text = arena_copy(a, buf_str(&out));
 	buf_free(&out);
-	return line;
+	return text;
 }
 
 static enum err
@@ -80,7 +70,8 @@ put_hop(struct page *p, unsigned i, struct why *w)
 		.request = h->request, .response_head = h->head,
 		.body = &body, .body_n = 1, .truncated = str_of(h->truncated),
 		.capture = &capture, .warcinfo_id = str_of(info),
-		.payload = last && p->digest.kind != DIGEST_NONE ? &p->digest : NULL,
+		.payload = last && p->digest.kind != DIGEST_NONE ?
+		    &p->digest : NULL,
 		.revisit = last && (p->dup_uri.n != 0 || recall_unchanged(p,
 		    NULL, &revisit)) ? &revisit : NULL,
 	};

@@ -34,7 +34,7 @@ fetcher_held_back(const struct fetcher *f)
 	    f->uncommitted_bytes >= f->settings->uncommitted_bytes_max;
 }
 
-/* --- the pump --------------------------------------------------------------------------- */
+/* --- the pump ----------------------------------------------------------- */
 
 void
 fetcher_pump_soon(struct fetcher *f)
@@ -141,7 +141,7 @@ look_again(struct timer *t)
 	    f->stalled_ms));
 }
 
-/* --- notes and orders ---------------------------------------------------------------------- */
+/* --- notes and orders --------------------------------------------------- */
 
 static void
 work(struct queue_note *n)
@@ -270,7 +270,7 @@ fetcher_order(struct fetcher *f, const struct crawl_shared *crawl,
 	loop_post(f->loop, &o->mail);
 }
 
-/* --- looking -------------------------------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------ */
 
 void
 fetcher_look(struct fetcher *f, struct fetcher_view *out)
@@ -304,7 +304,7 @@ fetcher_look(struct fetcher *f, struct fetcher_view *out)
 	}
 }
 
-/* --- life ------------------------------------------------------------------------------------ */
+/* --- life --------------------------------------------------------------- */
 
 struct fetcher *
 fetcher_new(const struct fetcher_options *o)

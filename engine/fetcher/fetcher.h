@@ -50,7 +50,7 @@ struct fetch_settings {
 	bool http2;
 	struct str user_agent;
 	struct str product_token;        /* of robots.txt: "argiope" */
-	const char *resolve;             /* "HOST:PORT:ADDRESS:PORT,..." or NULL */
+	const char *resolve;             /* "HOST:PORT:ADDRESS:PORT,..." */
 };
 
 /* One crawl as all loops see it.  Immutable but for the atomics. */
@@ -61,13 +61,13 @@ struct crawl_shared {
 	struct str user_agent;           /* empty: the settings' */
 	const struct transport_header *headers;
 	size_t headers_n;
-	struct str authorization;        /* value; sent to the seeds' hosts only */
+	struct str authorization;        /* sent to the seeds' hosts only */
 	struct str proxy;
 	const struct str *seed_hosts;
 	size_t seed_hosts_n;
 	uint32_t previous;               /* crawl of the collection, or -1 */
 	bool continued;                  /* an earlier process began it */
-	bool operator_seeds;             /* their hosts may be private addresses */
+	bool operator_seeds;             /* their hosts may be private */
 	double delay_s;                  /* the policy's or the command's */
 	const struct redactor *redactor;
 	struct str collection;           /* duplicates are sought within it */

@@ -57,7 +57,7 @@ host_free(struct host **hp)
 	mem_free(hp);
 }
 
-/* --- windows ------------------------------------------------------------------------ */
+/* --- windows ------------------------------------------------------------ */
 
 static void
 serve_free(struct serve *s)
@@ -80,11 +80,13 @@ give_back(struct local_crawl *c, const struct lease *l)
 static void
 drop_batches(struct window *w)
 {
+	bool closing = w->host->fetcher->closing;
+
 	while (!list_empty(&w->batches)) {
 		struct serve *s = LIST_ITEM(w->batches.next, struct serve,
 		    node);
 		list_take(&s->node);
-		for (; s->taken < s->n && !w->host->fetcher->closing; s->taken++)
+		for (; s->taken < s->n && !closing; s->taken++)
 			give_back(w->crawl, &s->leases[s->taken]);
 		serve_free(s);
 	}
@@ -205,7 +207,7 @@ window_take(struct window *w)
 	return p;
 }
 
-/* --- turns ----------------------------------------------------------------------------- */
+/* --- turns -------------------------------------------------------------- */
 
 int64_t
 host_delay_ms(struct host *h, struct local_crawl *c, struct origin *o)

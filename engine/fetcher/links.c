@@ -8,8 +8,8 @@
 
 /*
  * True when this very finding was handed over before: URL, and that it was
- * taken, or for what reason not.  A finding within the limits after one that was
- * not is news.
+ * taken, or for what reason not.  A finding within the limits after one that
+ * was not is news.
  */
 static bool
 told(struct fetcher *f, uint64_t hash, uint8_t skip)
@@ -53,7 +53,7 @@ judge(struct finder *x, const struct link *l)
 	const struct policy *policy = policy_of(c->shared->policy);
 	const struct lease *lease = &p->submission.lease;
 	bool embed = l->kind == LINK_EMBED;
-	/* What a page requisite embeds (a style's image) belongs to the page. */
+	/* What a requisite embeds (a style's image) belongs to the page. */
 	unsigned depth = embed ? lease->depth : lease->depth + 1u;
 	struct policy_verdict v;
 	struct trap_verdict t;
@@ -63,7 +63,7 @@ judge(struct finder *x, const struct link *l)
 	    &u, NULL) != OK)
 		return;
 	policy_judge_url(c->shared->policy, &u, lease->cost, depth, embed, &v);
-	/* The policy knows only names; the operator's own hosts he may crawl. */
+	/* The policy sees only names; the operator may crawl his own hosts. */
 	if (v.reason == SKIP_BLOCKED && crawl_host_allowed(c->shared, u.host)) {
 		v.take = true;
 		v.reason = SKIP_NONE;

@@ -59,7 +59,7 @@ page_go(struct page *p, enum page_step step)
 	step_run[step](p);
 }
 
-/* --- slots ---------------------------------------------------------------------------- */
+/* --- slots -------------------------------------------------------------- */
 
 static struct address *
 address_get(struct fetcher *f, const struct ip *ip)
@@ -115,7 +115,7 @@ page_release_slot(struct page *p)
 	host_end(p->host, host_delay_ms(p->host, p->crawl, NULL));
 }
 
-/* --- ROBOTS, TURN ------------------------------------------------------------------------ */
+/* --- ROBOTS, TURN ------------------------------------------------------- */
 
 static bool
 first_hop(struct page *p)
@@ -237,7 +237,7 @@ step_turn(struct page *p)
 	host_settle(h);
 }
 
-/* --- RESOLVE --------------------------------------------------------------------------------- */
+/* --- RESOLVE ------------------------------------------------------------ */
 
 /* What the operator typed he may reach; its links stay on its host. */
 bool
@@ -344,7 +344,7 @@ step_resolve(struct page *p)
 	resolve_start(p->fetcher->options.resolver, &p->query);
 }
 
-/* --- FETCH --------------------------------------------------------------------------------------- */
+/* --- FETCH -------------------------------------------------------------- */
 
 static void
 step_fetch(struct page *p)
@@ -476,7 +476,7 @@ static const struct exchange_events events = {
 	on_connected, on_head, on_body, on_done,
 };
 
-/* --- JUDGE ------------------------------------------------------------------------------------------ */
+/* --- JUDGE -------------------------------------------------------------- */
 
 enum exception
 page_exception(const struct page *p)
@@ -669,7 +669,7 @@ step_judge(struct page *p)
 		page_go(p, PAGE_PARSE);
 }
 
-/* --- PARSE --------------------------------------------------------------------------------------------- */
+/* --- PARSE -------------------------------------------------------------- */
 
 static bool
 coded(const struct hop *h)
@@ -747,7 +747,7 @@ step_parse(struct page *p)
 	page_go(p, p->fetcher->settings->archive ? PAGE_DEDUPE : PAGE_ARCHIVE);
 }
 
-/* --- DEDUPE ------------------------------------------------------------------------------------------------ */
+/* --- DEDUPE ------------------------------------------------------------- */
 
 /* Key: collection, digest.  Value: crawl4 seq8 date8 URL. */
 static void
@@ -816,7 +816,7 @@ step_dedupe(struct page *p)
 	    &p->lookup);
 }
 
-/* --- ARCHIVE, COMMIT, REPORT ------------------------------------------------------------------------------------ */
+/* --- ARCHIVE, COMMIT, REPORT -------------------------------------------- */
 
 static void
 step_archive(struct page *p)

@@ -1,9 +1,9 @@
 /*
  * A URL that an earlier crawl of the collection captured is asked for with its
- * validators (RFC 9110 section 13).  304 becomes a revisit record, and the page's links
- * are found in the body that is archived already.
+ * validators (RFC 9110 section 13).  304 becomes a revisit record, and the
+ * page's links are found in the body that is archived already.
  *
- *     robots ─► recall (index, then the WARC) ─► turn ... 304 ─► parse the old body
+ *     robots ─► recall (index, WARC) ─► turn ... 304 ─► parse the old body
  */
 #include "engine/archive/capture.h"
 #include "engine/fetcher/state.h"

@@ -59,8 +59,8 @@ request_build(struct page *p)
 		add(own, &n, STR("User-Agent"), s->user_agent.n != 0 ?
 		    s->user_agent : set->user_agent);
 	if (!crawl_has(s, STR("Accept")))
-		add(own, &n, STR("Accept"), STR("text/html,application/xhtml+xml"
-		    ",application/xml;q=0.9,*/*;q=0.8"));
+		add(own, &n, STR("Accept"), STR("text/html,"
+		    "application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"));
 	if (!crawl_has(s, STR("Accept-Encoding")))
 		add(own, &n, STR("Accept-Encoding"),
 		    STR("gzip, br, zstd"));

@@ -122,7 +122,7 @@ struct page {
 	struct list all_node;            /* in fetcher.pages */
 	struct fetcher *fetcher, *home;
 	struct local_crawl *crawl;
-	struct host *host;               /* whose slot it holds, if `holds_slot` */
+	struct host *host;               /* whose slot it holds, if it does */
 	struct address *address;         /* counted there */
 	struct origin *origin;           /* PAGE_OF_ROBOTS: for whom */
 	enum page_kind kind;
@@ -142,7 +142,7 @@ struct page {
 	struct parse_output parsed;
 	struct digest digest;
 	struct ledger_query lookup;      /* of the digest */
-	struct recall *recall;           /* an earlier crawl's capture, or NULL */
+	struct recall *recall;           /* an earlier crawl's capture */
 	struct str dup_uri;              /* the original's; empty: none */
 	struct wall dup_date;
 	struct warc_member final;        /* the final answer's */

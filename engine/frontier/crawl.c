@@ -52,7 +52,7 @@ crawl_skips(const struct crawl_counts *c)
 	return n;
 }
 
-/* --- the spec --------------------------------------------------------------------- */
+/* --- the spec ----------------------------------------------------------- */
 
 static void
 put_list(struct buf *out, const struct str *list, size_t n)
@@ -109,7 +109,7 @@ crawl_spec_parse(struct str value, struct arena *a, struct crawl_spec *s)
 	return !in.bad;
 }
 
-/* --- records ----------------------------------------------------------------------- */
+/* --- records ------------------------------------------------------------ */
 
 struct crawl *
 crawl_get(const struct frontier *f, uint32_t id)
@@ -225,7 +225,7 @@ crawl_prefix(const struct crawl *c, char *out, size_t size)
 	snprintf(out, size, "crawl-%u", c->id);
 }
 
-/* --- changes ------------------------------------------------------------------------- */
+/* --- changes ------------------------------------------------------------ */
 
 void
 crawl_touch(struct crawl *c)
@@ -361,7 +361,8 @@ frontier_set_state(struct frontier *f, uint32_t id, enum crawl_state s,
 
 	if (c == NULL)
 		return why(w, ERR_ABSENT, "there is no crawl %u", id);
-	if (c->view.state == s || (crawl_ended(c->view.state) && crawl_ended(s)))
+	if (c->view.state == s ||
+	    (crawl_ended(c->view.state) && crawl_ended(s)))
 		return OK;
 	if (crawl_ended(c->view.state))
 		return why(w, ERR_STATE, "crawl %u is %s", id,
@@ -380,7 +381,7 @@ frontier_set_state(struct frontier *f, uint32_t id, enum crawl_state s,
 	return OK;
 }
 
-/* --- continuing after a restart ------------------------------------------------------- */
+/* --- continuing after a restart ----------------------------------------- */
 
 static void
 load_url(struct crawl *c, struct str key, struct str value)

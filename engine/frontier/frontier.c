@@ -4,7 +4,7 @@
 #include "os/clock.h"
 #include "os/log.h"
 
-/* --- what the ledger asks of its owner ---------------------------------------------- */
+/* --- what the ledger asks of its owner ---------------------------------- */
 
 static void
 replay_note(void *arg, uint8_t kind, struct str note)
@@ -135,7 +135,7 @@ frontier_warcinfo(void *arg, const char *filename, struct buf *out)
 	o->warcinfo(o->arg, c->id, filename, out);
 }
 
-/* --- opening -------------------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------ */
 
 static enum err
 load_family(struct frontier *f, enum index_family family, struct why *w)
@@ -266,7 +266,7 @@ frontier_ledger(struct frontier *f)
 	return f->ledger;
 }
 
-/* --- crawls ----------------------------------------------------------------------------- */
+/* --- crawls ------------------------------------------------------------- */
 
 uint32_t
 frontier_next_crawl(const struct frontier *f)

@@ -1,7 +1,7 @@
 /*
  * frontier -- what URLs a crawl knows, which are waiting, which are out, and
  * what became of them.  It runs on the ledger's loop and puts every change into
- * the ledger's gathering group; nobody is told of a change before it is durable.
+ * the ledger's gathering group; nobody is told of one before it is durable.
  *
  *     unknown ──found──► waiting ──serve──► leased ──finish──► done
  *        │                  ▲                  │
@@ -26,7 +26,7 @@
 struct frontier;
 struct crawl;
 
-/* --- words ------------------------------------------------------------------ */
+/* --- words -------------------------------------------------------------- */
 
 enum crawl_kind { CRAWL_CRAWL = 0, CRAWL_FRONTIER = 1, CRAWL_HARVEST = 2 };
 
@@ -43,6 +43,7 @@ enum crawl_state {
 #undef CRAWL_STATE_ENUM
 	CRAWL_STATE_COUNT
 };
+/* "running" ... */
 const char *crawl_state_name(enum crawl_state);
 
 /* Why a URL has no answer (realtime.md section 4). */
@@ -79,7 +80,7 @@ struct crawl_counts {
 uint64_t crawl_exceptions(const struct crawl_counts *);
 uint64_t crawl_skips(const struct crawl_counts *);
 
-/* --- URLs -------------------------------------------------------------------- */
+/* --- URLs --------------------------------------------------------------- */
 
 enum found_flag {
 	FOUND_SEED = 1, FOUND_EMBED = 2, FOUND_SITEMAP = 4,
@@ -158,7 +159,7 @@ struct submission {
 	size_t found_n;
 	struct extra_put *puts;
 	size_t puts_n;
-	struct str log_text;                /* for the crawl's log; may be empty */
+	struct str log_text;                /* for the crawl's log */
 
 	/* Answers. */
 	enum err result;
@@ -195,7 +196,7 @@ struct serve {
 /* Thread: any. */
 void frontier_serve(struct frontier *, struct serve *);
 
-/* --- loops and observers ------------------------------------------------------ */
+/* --- loops and observers ------------------------------------------------ */
 
 /* "This queue has work", once until the loop serves it. */
 struct queue_note {
@@ -216,13 +217,13 @@ struct crawl_view {
 	uint32_t id;
 	enum crawl_kind kind;
 	enum crawl_state state;
-	char reason[64];                    /* "max_items", "cancelled by ..." */
+	char reason[64];                    /* "max_items" ... */
 	struct wall created, ended;
 	struct crawl_counts counts;
 	uint32_t queues;
 };
 
-/* --- crawls -------------------------------------------------------------------- */
+/* --- crawls ------------------------------------------------------------- */
 
 /* What is written once about a crawl. */
 struct crawl_spec {
@@ -233,7 +234,7 @@ struct crawl_spec {
 	const struct str *seeds;            /* as given */
 	size_t seeds_n;
 	struct str policy;                  /* JSON */
-	struct str options;                 /* JSON of the engine: user agent .. */
+	struct str options;                 /* the engine's own, JSON */
 	struct str warc_dir;
 	uint64_t max_items;                 /* 0: no limit */
 	uint64_t host_urls_max;             /* traps.host_urls_max; 0: none */
@@ -245,7 +246,7 @@ bool crawl_spec_parse(struct str value, struct arena *, struct crawl_spec *);
 struct frontier_options {
 	const char *data_dir;
 	size_t known_bytes_max;
-	struct ledger_options ledger;       /* dir, arg and callbacks are set here */
+	struct ledger_options ledger;       /* but dir, arg, callbacks */
 	const struct frontier_port *ports;  /* the fetching loops */
 	size_t ports_n;
 	/* A crawl's view changed and is durable; coalesced, on this loop. */
@@ -260,6 +261,10 @@ struct frontier_options {
 	int64_t rollover_s;
 };
 
+/*
+ * Open the ledger in data_dir, recover, and start its threads.  Groups flow once
+ * the loop runs.  Errors: as ledger_open() and ledger_recover().
+ */
 MUST_USE enum err frontier_open(struct loop *, const struct frontier_options *,
     struct frontier **, struct why *);
 void frontier_close(struct frontier *, void (*closed)(void *arg), void *arg);

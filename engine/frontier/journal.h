@@ -18,7 +18,7 @@
 enum journal_flag {
 	JOURNAL_REVISIT = 1,       /* stored as a revisit record */
 	JOURNAL_TRUNCATED = 2,     /* the body was cut at a limit */
-	JOURNAL_NEAR_DUPLICATE = 4,  /* its text is much like an earlier one's */
+	JOURNAL_NEAR_DUPLICATE = 4,  /* its text is like an earlier one's */
 	JOURNAL_EMBED = 8,         /* a page requisite */
 };
 

@@ -85,7 +85,7 @@ queue_from_note(struct frontier *f, struct str note)
 	return true;
 }
 
-/* --- telling the loops -------------------------------------------------------- */
+/* --- telling the loops -------------------------------------------------- */
 
 static void
 deliver_note(struct mail *m)
@@ -135,7 +135,7 @@ fresh_kept(struct promise *p, enum err e)
 		struct queue *next = q->next_fresh;
 		q->next_fresh = NULL;
 		q->fresh = false;
-		/* A walk may have passed their places before they were there. */
+		/* A walk may have passed their places before they stood. */
 		queue_rewind(q, q->fresh_rank);
 		if (e == OK)
 			queue_tell(q);
@@ -168,7 +168,7 @@ queue_fresh(struct queue *q, uint32_t rank)
 	f->batch->first = q;
 }
 
-/* --- serving --------------------------------------------------------------------- */
+/* --- serving ------------------------------------------------------------ */
 
 void
 queue_rewind(struct queue *q, uint32_t rank)

@@ -99,7 +99,7 @@ frontier_discover(struct crawl *c, const struct found *u)
 	}
 }
 
-/* --- outcomes --------------------------------------------------------------------- */
+/* --- outcomes ----------------------------------------------------------- */
 
 static void
 journal(struct crawl *c, struct submission *s, const struct archive_place *p)
@@ -205,7 +205,7 @@ settle(struct crawl *c, struct submission *s)
 	uint32_t date;
 	uint8_t mark;
 
-	/* A lease that was given up (the crawl was cancelled) counts no more. */
+	/* A lease that was given up (by a cancelled crawl) counts no more. */
 	if (s->outcome != OUTCOME_NONE && (q == NULL ||
 	    !known_get(c->frontier->known, s->lease.hash, &date, &mark) ||
 	    mark != MARK_LEASED))
@@ -271,7 +271,7 @@ submission_arrived(struct frontier *f, struct submission *s)
 		promise_kept(&s->promise, ERR_BROKEN);
 		return;
 	}
-	/* What comes in after a crawl's end is dropped, robots' memory is not. */
+	/* What comes in after a crawl's end is dropped, but not robots.txt. */
 	if (running) {
 		settle(c, s);
 		for (size_t i = 0; i < s->found_n; i++)

@@ -1,6 +1,6 @@
 #include "engine/ledger/commitlog_testing.h"
 
-/* --- damage --------------------------------------------------------------- */
+/* --- damage ------------------------------------------------------------- */
 
 /* Where record `n` (from 1) of a segment's bytes begins. */
 static size_t
@@ -105,7 +105,7 @@ test_torn_tails(void **state)
 	buf_free(&b);
 }
 
-/* Opening leaves nothing of what it cut off, and opening again changes nothing. */
+/* Opening leaves nothing of what it cut off; opening again changes nothing. */
 static void
 test_tail_is_zeroed(void **state)
 {
@@ -388,5 +388,6 @@ main(void)
 		TEST(test_hostile_body),
 	};
 
-	return cmocka_run_group_tests_name("commitlog_damage", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("commitlog_damage", tests, NULL,
+	    NULL);
 }

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-/* --- the ordinary --------------------------------------------------------- */
+/* --- the ordinary ------------------------------------------------------- */
 
 static void
 test_fresh(void **state)
@@ -235,7 +235,7 @@ test_replay_refuses(void **state)
 	assert_null(l);
 }
 
-/* --- failing disks -------------------------------------------------------- */
+/* --- failing disks ------------------------------------------------------ */
 
 static void
 test_sync_fails(void **state)

@@ -47,6 +47,14 @@ group_free(struct group **gp)
 	mem_free(gp);
 }
 
+void
+group_put_op(struct buf *b, enum op op, uint8_t kind, struct str one)
+{
+	buf_put_char(b, (char)op);
+	buf_put_char(b, (char)kind);
+	buf_put_field(b, one);
+}
+
 struct warc_write *
 group_find(const struct group *g, uint32_t file)
 {

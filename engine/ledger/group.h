@@ -46,6 +46,7 @@ struct warc_write {
 	uint32_t file;
 	bool create, close;
 	bool moved;                /* takes the place of a file that failed */
+	size_t moved_n;            /* the bytes that it took over */
 	bool no_lines;             /* write no CDXJ: it would have gaps */
 	struct warc_series *series;          /* the owner's */
 	uint64_t offset;           /* of `bytes` */
@@ -86,6 +87,8 @@ void group_free(struct group **);
 void group_clear(struct group *);  /* for the next use; keeps its memory */
 /* The group's work on `file`, added when there is none. */
 struct warc_write *group_write(struct group *, uint32_t file);
+/* Append to a body: an operation and its first field. */
+void group_put_op(struct buf *, enum op, uint8_t kind, struct str one);
 struct warc_write *group_find(const struct group *, uint32_t file);
 void group_fixup(struct group *, struct fixup);
 /* What stood in `file` at `from` stands in `to` at `at`. */

@@ -114,8 +114,8 @@ apply(struct indexer *x, struct group *g)
 	if (e == OK && g->unlogged.n != 0)
 		e = indexer_replay(x->index, x->batch, buf_str(&g->unlogged),
 		    NULL, NULL, w);
-	if (e == OK && g->checkpoint)
-		start_flush(x, g->number);
+	if (e == OK && g->checkpoint != 0)
+		start_flush(x, g->checkpoint);
 	g->mail.deliver = deliver_applied;
 	loop_post(ledger_loop(x->ledger), &g->mail);
 }

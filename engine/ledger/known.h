@@ -5,7 +5,7 @@
  * 4,096 sub-tables by the upper 12 bits of the hash; each is an array of slots
  * of 12 bytes in the order of the hash, every entry at its home or in the
  * unbroken run behind it.  So a test that fails ends as early as one that
- * succeeds, growth is one pass over memory in order, and a walk goes up by hash.
+ * succeeds, growth is one pass in order, and a walk goes up by hash.
  *
  *     slot: | hash 0..31 | hash 32..51, asked 1, 3 spare, state 8 | date 32 |
  *

@@ -9,6 +9,8 @@
 
 /* Groups that the index thread has not applied yet; more stop the sealing. */
 #define UNAPPLIED_MAX 64
+/* Things of the owner's memory that a checkpoint puts into one group: 1 ms. */
+#define CHECKPOINT_PART 1024
 
 struct ledger {
 	struct loop *loop, *sync_loop, *index_loop;
@@ -28,7 +30,9 @@ struct ledger {
 	struct timer rollover_timer;
 
 	uint64_t log_bytes_since;   /* the last checkpoint */
-	bool checkpointing, started, closing, final_checkpoint;
+	uint64_t checkpoint;        /* its parts are being written; 0: none */
+	bool checkpointing;         /* until the index is flushed behind it */
+	bool started, closing, final_checkpoint;
 	unsigned closings;          /* WARCs on their way to their names */
 	void (*closed)(void *);
 	void *closed_arg;
@@ -91,7 +95,7 @@ ledger_new_warc(struct ledger *l)
 	return l->next_warc++;
 }
 
-/* --- gathering ------------------------------------------------------------ */
+/* --- gathering ---------------------------------------------------------- */
 
 static struct buf *
 body(struct ledger *l)
@@ -103,28 +107,31 @@ body(struct ledger *l)
 	return &g->body;
 }
 
-static void
-put_op(struct buf *b, enum op op, uint8_t kind, struct str one)
-{
-	buf_put_char(b, (char)op);
-	buf_put_char(b, (char)kind);
-	buf_put_field(b, one);
-}
-
 void
 ledger_put(struct ledger *l, enum index_family f, struct str key,
     struct str value)
 {
 	struct buf *b = body(l);
 
-	put_op(b, OP_PUT, (uint8_t)f, key);
+	group_put_op(b, OP_PUT, (uint8_t)f, key);
 	buf_put_field(b, value);
+}
+
+void
+ledger_put_placed(struct ledger *l, enum index_family f, struct str key,
+    struct str value)
+{
+	struct reader in = reader_of(value);
+
+	ledger_put(l, f, key, value);
+	group_fixup(l->gathering, (struct fixup){
+	    l->gathering->body.n - value.n, read_be32(&in) });
 }
 
 void
 ledger_delete(struct ledger *l, enum index_family f, struct str key)
 {
-	put_op(body(l), OP_DELETE, (uint8_t)f, key);
+	group_put_op(body(l), OP_DELETE, (uint8_t)f, key);
 }
 
 void
@@ -133,14 +140,14 @@ ledger_delete_range(struct ledger *l, enum index_family f, struct str from,
 {
 	struct buf *b = body(l);
 
-	put_op(b, OP_DELETE_RANGE, (uint8_t)f, from);
+	group_put_op(b, OP_DELETE_RANGE, (uint8_t)f, from);
 	buf_put_field(b, to);
 }
 
 void
 ledger_note(struct ledger *l, uint8_t kind, struct str note)
 {
-	put_op(body(l), OP_NOTE, kind, note);
+	group_put_op(body(l), OP_NOTE, kind, note);
 }
 
 void
@@ -150,7 +157,7 @@ ledger_put_unlogged(struct ledger *l, enum index_family f, struct str key,
 	struct buf *b = &l->gathering->unlogged;
 
 	body(l);
-	put_op(b, OP_PUT, (uint8_t)f, key);
+	group_put_op(b, OP_PUT, (uint8_t)f, key);
 	buf_put_field(b, value);
 }
 
@@ -188,6 +195,13 @@ void
 ledger_stats(const struct ledger *l, struct ledger_stats *out)
 {
 	*out = l->stats;
+	out->warcs_open = series_open_files(l);
+}
+
+struct ledger_stats *
+ledger_counts(struct ledger *l)
+{
+	return &l->stats;
 }
 
 void
@@ -195,7 +209,8 @@ ledger_tell_health(struct ledger *l, enum ledger_health h, const char *text)
 {
 	struct log_text quoted;
 
-	if (h == l->health)
+	/* A failure is for good, whatever the other thread tells later. */
+	if (h == l->health || l->health == LEDGER_FAILED)
 		return;
 	l->health = h;
 	if (h == LEDGER_FINE)
@@ -208,7 +223,7 @@ ledger_tell_health(struct ledger *l, enum ledger_health h, const char *text)
 		l->options.health(l->options.arg, h, text);
 }
 
-/* --- sealing -------------------------------------------------------------- */
+/* --- sealing ------------------------------------------------------------ */
 
 static struct group *
 take_group(struct ledger *l)
@@ -255,22 +270,48 @@ archive_bytes(const struct group *g)
 	return n;
 }
 
-/* Everything in memory goes into the index with this group. */
+/*
+ * What changed in memory up to group C goes into the index, a part with each
+ * group from C on; behind the last part the number C, and the index is flushed.
+ * The log is needed from C + 1 on: of what changed meanwhile the parts hold a
+ * later state than the next notes, but the last note is the newest of all.
+ */
 static void
-add_checkpoint(struct ledger *l)
+begin_checkpoint(struct ledger *l)
+{
+	l->options.checkpoint_begin(l->options.arg);
+	l->checkpoint = l->gathering->number;
+	l->checkpointing = true;
+	l->log_bytes_since = 0;
+}
+
+static void
+end_checkpoint(struct ledger *l)
 {
 	struct buf value = BUF_INIT;
 
-	l->options.checkpoint(l->options.arg);
-	buf_put_be64(&value, l->gathering->number);
+	buf_put_be64(&value, l->checkpoint);
 	ledger_put_unlogged(l, INDEX_META, META_CHECKPOINT, buf_str(&value));
 	buf_clear(&value);
 	buf_put_be32(&value, l->next_warc);
 	ledger_put_unlogged(l, INDEX_META, META_NEXT_WARC, buf_str(&value));
 	buf_free(&value);
-	l->gathering->checkpoint = true;
-	l->checkpointing = true;
-	l->log_bytes_since = 0;
+	l->gathering->checkpoint = l->checkpoint;
+	l->checkpoint = 0;
+}
+
+static void
+consider_checkpoint(struct ledger *l)
+{
+	if (!l->checkpointing && (l->final_checkpoint ||
+	    l->log_bytes_since >= l->options.segment_bytes)) {
+		l->final_checkpoint = false;
+		begin_checkpoint(l);
+	}
+	/* At the end nobody is kept waiting by a bigger part. */
+	if (l->checkpoint != 0 && !l->options.checkpoint_put(l->options.arg,
+	    l->closing ? 16 * CHECKPOINT_PART : CHECKPOINT_PART))
+		end_checkpoint(l);
 }
 
 static void
@@ -280,11 +321,7 @@ seal(struct ledger *l)
 
 	l->options.before_seal(l->options.arg);
 	series_before_seal(l);
-	if (!l->checkpointing && (l->final_checkpoint ||
-	    l->log_bytes_since >= l->options.segment_bytes)) {
-		add_checkpoint(l);
-		l->final_checkpoint = false;
-	}
+	consider_checkpoint(l);
 	g->bytes = g->body.n + g->unlogged.n + archive_bytes(g);
 	l->bytes_in_flight += g->bytes;
 	l->log_bytes_since += g->body.n;
@@ -295,6 +332,14 @@ seal(struct ledger *l)
 	l->gathering = take_group(l);
 	loop_timer_stop(l->loop, &l->seal_timer);
 	syncer_take(l->syncer, g);
+}
+
+/* When the ledger closes, a checkpoint does not wait for others' groups. */
+static bool
+checkpoint_wants_group(const struct ledger *l)
+{
+	return l->closing && (l->checkpoint != 0 ||
+	    (l->final_checkpoint && !l->checkpointing));
 }
 
 /*
@@ -309,7 +354,7 @@ consider_sealing(struct ledger *l)
 	if (!l->started || l->syncing != NULL || l->health == LEDGER_FAILED ||
 	    l->stats.groups_unapplied >= UNAPPLIED_MAX)
 		return;
-	if (group_empty(g) && !l->final_checkpoint)
+	if (group_empty(g) && !checkpoint_wants_group(l))
 		return;
 	struct mono due = mono_add_ms(g->began, l->options.group_ms_max);
 	if (!l->closing && g->promises_n > l->options.group_promises_few &&
@@ -366,6 +411,23 @@ fail(struct ledger *l, struct group *g)
 	}
 }
 
+/* One of its WARC files failed, and what it held goes to another. */
+static void
+write_again(struct ledger *l, struct group *g)
+{
+	struct log_text quoted;
+
+	log_error("ledger.warc_moved", "group=%llu why=%s",
+	    (unsigned long long)g->number, log_quote(&quoted,
+	    str_of(g->result.text)));
+	l->stats.warcs_moved++;
+	g->failed_file = 0;
+	g->result = WHY_INIT;
+	g->bytes = g->body.n + g->unlogged.n + archive_bytes(g);
+	l->bytes_in_flight += g->bytes;
+	syncer_take(l->syncer, g);
+}
+
 void
 ledger_group_synced(struct ledger *l, struct group *g)
 {
@@ -373,11 +435,16 @@ ledger_group_synced(struct ledger *l, struct group *g)
 	l->stats.sync_ns_sum += g->sync_ns;
 	l->stats.sync_ns_max = MAX(l->stats.sync_ns_max, g->sync_ns);
 	l->bytes_in_flight -= g->bytes;
+	if (g->failed_file != 0 && series_move(l, g, g->failed_file)) {
+		write_again(l, g);
+		return;
+	}
 	l->syncing = NULL;
 	if (g->result.err != OK) {
 		fail(l, g);
 		return;
 	}
+	series_synced(l, g->number);
 	struct promise *first = g->first, **last = g->last;
 	g->first = NULL;
 	g->last = &g->first;
@@ -419,7 +486,7 @@ ledger_flushed(struct ledger *l, uint64_t group, enum err e)
 	finish_closing(l);
 }
 
-/* --- closing of WARC files -------------------------------------------------- */
+/* --- closing of WARC files ---------------------------------------------- */
 
 static void
 closing_came_back(struct closing *c)
@@ -453,7 +520,7 @@ ledger_closing_expected(struct ledger *l)
 	l->closings++;
 }
 
-/* --- opening and closing ---------------------------------------------------- */
+/* --- opening and closing ------------------------------------------------ */
 
 static enum err
 load_number(struct index *x, struct str name, uint64_t *out, struct why *w)

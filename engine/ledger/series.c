@@ -4,12 +4,17 @@
 #include "os/log.h"
 #include "wire/gzip.h"
 
+/* Without options: archive.open_files as base/settings.def has it. */
+#define OPEN_FILES_MAX 256
+
 struct warc_series {
 	struct list node;
 	struct warc_series_options options;
 	struct arena strings;       /* the options' texts */
 	struct arena file_strings;  /* the current file's */
 	bool open;                  /* there is a current file */
+	bool no_lines;              /* it took a failed one's place */
+	uint64_t ended_group;       /* not 0: gone when that is durable */
 	struct warc_record file;    /* end: admitted, not yet committed, bytes */
 	struct mono opened;
 };
@@ -36,6 +41,20 @@ free_series(struct warc_series **sp)
 	mem_free(sp);
 }
 
+/* Behind all that the body holds of this file already: the last put stands. */
+static void
+put_record_to(struct buf *body, const struct warc_record *r)
+{
+	struct buf key = BUF_INIT, value = BUF_INIT;
+
+	buf_put_be32(&key, r->id);
+	warc_record_put(r, &value);
+	group_put_op(body, OP_PUT, INDEX_WARC, buf_str(&key));
+	buf_put_field(body, buf_str(&value));
+	buf_free(&key);
+	buf_free(&value);
+}
+
 static void
 put_record(struct ledger *l, const struct warc_record *r)
 {
@@ -48,35 +67,49 @@ put_record(struct ledger *l, const struct warc_record *r)
 	buf_free(&value);
 }
 
-/* Name the next file; its warcinfo is the first thing written to it. */
-static void
-begin_file(struct ledger *l, struct warc_series *s, struct group *g,
-    struct warc_write **out)
+/* A record for the series' next file; nothing is in it yet.  Memory: `a`. */
+static struct warc_record
+next_record(struct ledger *l, const struct warc_series *s, struct arena *a)
 {
+	const struct warc_series_options *o = &s->options;
 	char digits[18];
-	struct arena *a = &s->file_strings;
+	struct warc_record r = { .id = ledger_new_warc(l), .state = WARC_OPEN,
+	    .crawl = o->crawl, .created = clock_wall() };
 
-	arena_reset(a);
+	wall_to_digits(r.created, 17, digits);
+	r.dir = arena_copy(a, str_of(o->dir));
+	r.work_dir = arena_printf(a, "%s/.argiope/%s", o->dir, o->prefix);
+	r.name = arena_printf(a, "%s-%s-%05u-%s.warc.gz", o->prefix, digits,
+	    r.id % 100000, o->token);
+	return r;
+}
+
+static void
+create_with(struct group *g, struct warc_write *w, struct warc_series *s,
+    const struct warc_record *r)
+{
+	w->create = true;
+	w->series = s;
+	w->open_path = warc_record_path(r, PATH_OPEN, &g->arena);
+	w->open_cdxj = warc_record_path(r, PATH_OPEN_CDXJ, &g->arena);
+}
+
+/* Name the next file; its warcinfo is the first thing written to it. */
+static struct warc_write *
+begin_file(struct ledger *l, struct warc_series *s, struct group *g)
+{
+	arena_reset(&s->file_strings);
 	s->opened = loop_now(ledger_loop(l));
-	s->file = (struct warc_record){ .id = ledger_new_warc(l),
-	    .state = WARC_OPEN, .crawl = s->options.crawl,
-	    .created = clock_wall() };
-	wall_to_digits(s->file.created, 17, digits);
-	s->file.dir = arena_copy(a, str_of(s->options.dir));
-	s->file.work_dir = arena_printf(a, "%s/.argiope/%s", s->options.dir,
-	    s->options.prefix);
-	s->file.name = arena_printf(a, "%s-%s-%05u-%s.warc.gz",
-	    s->options.prefix, digits, s->file.id % 100000, s->options.token);
+	s->file = next_record(l, s, &s->file_strings);
 	s->open = true;
+	s->no_lines = false;
 
 	struct warc_write *w = group_write(g, s->file.id);
-	w->create = true;
-	w->open_path = warc_record_path(&s->file, PATH_OPEN, &g->arena);
-	w->open_cdxj = warc_record_path(&s->file, PATH_OPEN_CDXJ, &g->arena);
+	create_with(g, w, s, &s->file);
 	s->options.warcinfo(s->options.arg, s->file.name.p, &w->bytes);
 	gzip_patch(w->bytes.p, 0, g->number);
 	s->file.first = s->file.end = w->bytes.n;
-	*out = w;
+	return w;
 }
 
 /* A copy of the record whose strings live as long as the group. */
@@ -101,6 +134,7 @@ end_file(struct ledger *l, struct warc_series *s)
 	struct warc_write *w = group_write(g, s->file.id);
 	if (w->bytes.n == 0)
 		w->offset = s->file.end;
+	w->series = s;
 	s->file.state = WARC_CLOSING;
 	w->close = true;
 	w->record = lasting(&s->file, &g->arena);
@@ -115,7 +149,38 @@ ledger_series_close(struct ledger *l, struct warc_series **sp)
 	if (*sp == NULL)
 		return;
 	end_file(l, *sp);
-	free_series(sp);
+	/* Its file may still have to move: series_move(). */
+	(*sp)->ended_group = ledger_gathering(l)->number;
+	*sp = NULL;
+}
+
+size_t
+series_open_files(struct ledger *l)
+{
+	struct list *head = ledger_series_list(l);
+	size_t open = 0;
+
+	for (struct list *n = head->next; n != head; n = n->next)
+		open += LIST_ITEM(n, struct warc_series, node)->open;
+	return open;
+}
+
+/* archive.open_files: the file that nothing came to for longest is closed. */
+static void
+keep_limit(struct ledger *l)
+{
+	unsigned max = ledger_options(l)->open_files_max;
+	struct list *n = ledger_series_list(l)->next;
+
+	if (series_open_files(l) < (max == 0 ? OPEN_FILES_MAX : max))
+		return;
+	while (!LIST_ITEM(n, struct warc_series, node)->open)
+		n = n->next;
+	struct warc_series *idle = LIST_ITEM(n, struct warc_series, node);
+	log_info("ledger.open_files", "closed=%s text=\"archive.open_files "
+	    "is reached\"", idle->file.name.p);
+	ledger_counts(l)->warcs_squeezed++;
+	end_file(l, idle);
 }
 
 /* The member's CDXJ line, now that file and offset are known. */
@@ -123,7 +188,7 @@ static void
 put_cdxj(const struct warc_series *s, const struct archive_member *m,
     uint64_t offset, struct buf *out)
 {
-	if (m->cdxj.n == 0)
+	if (m->cdxj.n == 0 || s->no_lines)
 		return;
 	buf_put_str(out, m->cdxj);
 	buf_printf(out, "\"offset\":\"%llu\",\"filename\":\"%.*s\"}\n",
@@ -136,7 +201,6 @@ ledger_archive(struct ledger *l, struct warc_series *s, struct str bytes,
     struct archive_place *place, struct why *why_)
 {
 	struct group *g = ledger_gathering(l);
-	struct warc_write *w = NULL;
 
 	if (ledger_health(l) == LEDGER_FAILED)
 		return why(why_, ERR_BROKEN, "the ledger failed");
@@ -146,12 +210,16 @@ ledger_archive(struct ledger *l, struct warc_series *s, struct str bytes,
 	if (s->open && s->file.end > s->file.first &&
 	    s->file.end + bytes.n > s->options.rollover_bytes)
 		end_file(l, s);
+	/* The list is in the order of use. */
+	list_take(&s->node);
+	list_put(ledger_series_list(l), &s->node);
 	if (!s->open)
-		begin_file(l, s, g, &w);
-	else
-		w = group_write(g, s->file.id);
+		keep_limit(l);
+	struct warc_write *w = s->open ? group_write(g, s->file.id) :
+	    begin_file(l, s, g);
 	if (w->bytes.n == 0)
 		w->offset = s->file.end;
+	w->series = s;
 	*place = (struct archive_place){ s->file.id, s->file.end };
 	size_t base = w->bytes.n;
 	buf_put_str(&w->bytes, bytes);
@@ -199,10 +267,20 @@ series_close_all(struct ledger *l)
 {
 	struct list *head = ledger_series_list(l);
 
-	while (!list_empty(head)) {
-		struct warc_series *s = LIST_ITEM(head->next,
-		    struct warc_series, node);
-		ledger_series_close(l, &s);
+	for (struct list *n = head->next; n != head; n = n->next)
+		end_file(l, LIST_ITEM(n, struct warc_series, node));
+}
+
+void
+series_synced(struct ledger *l, uint64_t group)
+{
+	struct list *head = ledger_series_list(l);
+
+	for (struct list *n = head->next, *next; n != head; n = next) {
+		struct warc_series *s = LIST_ITEM(n, struct warc_series, node);
+		next = n->next;
+		if (s->ended_group != 0 && s->ended_group <= group)
+			free_series(&s);
 	}
 }
 
@@ -222,4 +300,106 @@ void
 series_file_closed(struct ledger *l, const struct warc_record *r)
 {
 	put_record(l, r);
+}
+
+/* --- a file that cannot be written -------------------------------------- */
+
+/* The file's record as far as it was admitted: with what closes it, or open. */
+static const struct warc_record *
+record_of(const struct warc_write *sealed, const struct warc_write *gathering)
+{
+	if (gathering != NULL && gathering->close)
+		return &gathering->record;
+	return sealed->close ? &sealed->record : &sealed->series->file;
+}
+
+/* Behind a warcinfo of its own the new file gets what the failed one had. */
+static struct warc_write *
+replace_write(struct group *g, uint32_t file, const struct warc_record *r)
+{
+	struct warc_write *to = group_write(g, r->id);
+	struct warc_write *from = group_find(g, file);
+	const struct warc_series_options *o = &from->series->options;
+
+	create_with(g, to, from->series, r);
+	o->warcinfo(o->arg, r->name.p, &to->bytes);
+	gzip_patch(to->bytes.p, 0, g->number);
+	buf_put(&to->bytes, from->bytes.p, from->bytes.n);
+	to->moved_n = from->bytes.n;
+	to->moved = to->no_lines = true;
+	to->close = from->close;
+	buf_clear(&from->bytes);
+	buf_clear(&from->cdxj);
+	from->create = false;
+	from->close = true;
+	return to;
+}
+
+/* What the gathering group holds of the file follows. */
+static void
+follow(struct ledger *l, struct warc_write *w, const struct warc_record *old,
+    const struct warc_record *now, uint64_t from, uint64_t at)
+{
+	struct group *g = ledger_gathering(l);
+
+	w->file = now->id;
+	w->offset = w->offset - from + at;
+	w->no_lines = true;
+	buf_clear(&w->cdxj);
+	if (!w->close)
+		return;
+	w->record = lasting(now, &g->arena);
+	w->record.state = WARC_CLOSING;
+	/* It was put as closed at an end that it will not have. */
+	put_record(l, old);
+	put_record(l, &w->record);
+}
+
+/*
+ *     old file:  ... committed | lost members          closed at `from`
+ *     new file:  warcinfo | the same members | ...     begun at `at`
+ *
+ * A file that was new itself keeps its warcinfo among the members, since they
+ * refer to it.
+ */
+bool
+series_move(struct ledger *l, struct group *g, uint32_t file)
+{
+	struct warc_write *w = group_find(g, file);
+	struct warc_write *next = group_find(ledger_gathering(l), file);
+
+	CHECK(w != NULL);
+	if (w->moved)
+		return false;
+	struct warc_series *s = w->series;
+	bool current = s->open && s->file.id == file, created = w->create;
+	struct warc_record old = lasting(record_of(w, next), &g->arena);
+	struct warc_record now = next_record(l, s, current ?
+	    &s->file_strings : &g->arena);
+	uint64_t from = w->offset;
+	struct warc_write *to = replace_write(g, file, &now);
+	w = group_find(g, file);
+	uint64_t at = to->bytes.n - to->moved_n;
+	now.first = (created ? old.first : 0) + at;
+	now.end = old.end - from + at;
+	/* Never committed: nothing of it is kept. */
+	old.end = from;
+	old.first = created ? from : old.first;
+	old.state = WARC_CLOSING;
+	w->record = old;
+	to->record = lasting(&now, &g->arena);
+	to->record.end = to->bytes.n;
+	to->record.state = to->close ? WARC_CLOSING : WARC_OPEN;
+	put_record_to(&g->body, &old);
+	put_record_to(&g->body, &to->record);
+	group_move_places(g, file, from, now.id, at);
+	group_move_places(ledger_gathering(l), file, from, now.id, at);
+	if (next != NULL)
+		follow(l, next, &old, &now, from, at);
+	if (current) {
+		s->file = now;
+		s->no_lines = true;
+	}
+	ledger_closing_expected(l);
+	return true;
 }

@@ -30,5 +30,8 @@ struct group *ledger_gathering(struct ledger *);
 uint32_t ledger_new_warc(struct ledger *);
 void ledger_warc_seen(struct ledger *, uint32_t id);
 void ledger_closing_expected(struct ledger *);
+struct ledger_stats *ledger_counts(struct ledger *);
+/* How many there are; for its stats. */
+size_t series_open_files(struct ledger *);
 
 #endif

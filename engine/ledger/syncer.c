@@ -9,6 +9,7 @@
 #include "engine/ledger/group.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/log.h"
 
 #define FULL_RETRY_MS 500
 #define SPACE_LOOK_MS 200
@@ -16,6 +17,7 @@
 struct open_warc {
 	uint32_t id;
 	int fd, cdxj_fd;
+	bool no_lines;              /* from here on: the WARC is read at its end */
 	uint64_t cdxj_end;
 	char *path;
 };
@@ -40,6 +42,15 @@ warc_of(struct syncer *s, uint32_t id)
 	return w;
 }
 
+/* Without the last part; empty at the root.  Memory: `a`. */
+static struct str
+parent(struct arena *a, struct str path)
+{
+	while (path.n > 0 && path.p[path.n - 1] != '/')
+		path.n--;
+	return arena_copy(a, str_cut(path, 0, path.n == 0 ? 0 : path.n - 1));
+}
+
 static enum err
 create_warc(struct syncer *s, const struct warc_write *w, struct why *why_)
 {
@@ -50,26 +61,48 @@ create_warc(struct syncer *s, const struct warc_write *w, struct why *why_)
 	if (o == NULL) {
 		o = mem_new(sizeof(*o));
 		*o = (struct open_warc){ .id = w->file, .fd = -1,
-		    .cdxj_fd = -1, .path = mem_copy_text(w->open_path.p) };
+		    .cdxj_fd = -1, .no_lines = w->no_lines,
+		    .path = mem_copy_text(w->open_path.p) };
 		map_put_id(&s->warcs, w->file, o);
 	}
-	struct str dir = str_cut(w->open_path, 0, w->open_path.n);
-	while (dir.n > 0 && dir.p[dir.n - 1] != '/')
-		dir.n--;
-	dir = arena_copy(&a, dir);
+	struct str dir = parent(&a, w->open_path);
 	if (o->fd < 0) {
 		e = file_make_dir(dir.p, why_);
 		if (e == OK)
 			e = file_open(w->open_path.p, FILE_CREATE, &o->fd, why_);
-		if (e == OK)
-			e = file_open(w->open_cdxj.p, FILE_CREATE, &o->cdxj_fd,
-			    why_);
 	}
-	/* The name must be on the disk before anything depends on it. */
-	if (e == OK)
+	/* The name must be on the disk before anything depends on it, and so
+	 * must those of the directories: <dir>/.argiope/<series>. */
+	for (int up = 0; up < 3 && e == OK && dir.n > 0; up++) {
 		e = file_sync_dir(dir.p, why_);
+		dir = parent(&a, dir);
+	}
 	arena_free(&a);
 	return e;
+}
+
+/*
+ * The CDXJ is neither synced nor worth an error: lines that end too early are
+ * not believed, and the index is made from the WARC when it is closed.
+ */
+static void
+write_lines(struct open_warc *o, const struct warc_write *w)
+{
+	struct why why_ = WHY_INIT;
+	struct log_text quoted;
+	enum err e = OK;
+
+	if (o->cdxj_fd < 0)
+		e = file_open(w->open_cdxj.p, FILE_CREATE, &o->cdxj_fd, &why_);
+	if (e == OK)
+		e = file_write(o->cdxj_fd, o->cdxj_end, w->cdxj.p, w->cdxj.n,
+		    &why_);
+	if (e == OK)
+		return;
+	log_warn("ledger.cdxj", "why=%s", log_quote(&quoted,
+	    str_of(why_.text)));
+	o->no_lines = true;
+	file_close(&o->cdxj_fd);
 }
 
 static enum err
@@ -85,10 +118,29 @@ write_warc(struct syncer *s, struct warc_write *w, struct why *why_)
 	struct open_warc *o = warc_of(s, w->file);
 	enum err e = file_write(o->fd, w->offset, w->bytes.p, w->bytes.n,
 	    why_);
-	/* The CDXJ is not synced: it can be made again from the WARC. */
-	if (e == OK && w->cdxj.n != 0)
-		e = file_write(o->cdxj_fd, o->cdxj_end, w->cdxj.p, w->cdxj.n,
-		    why_);
+	if (e == OK && w->cdxj.n != 0 && !o->no_lines)
+		write_lines(o, w);
+	return e;
+}
+
+static enum err
+sync_warcs(struct syncer *s, struct group *g, struct why *why_)
+{
+	struct arena *a = &g->arena;
+	int *fds = ARENA_ARRAY(a, int, g->writes_n);
+	uint32_t *ids = ARENA_ARRAY(a, uint32_t, g->writes_n);
+	size_t n = 0, failed;
+
+	for (size_t i = 0; i < g->writes_n; i++) {
+		if (g->writes[i].bytes.n == 0)
+			continue;
+		ids[n] = g->writes[i].file;
+		fds[n] = warc_of(s, ids[n])->fd;
+		n++;
+	}
+	enum err e = n == 0 ? OK : file_sync_many(fds, n, &failed, why_);
+	if (e != OK)
+		g->failed_file = ids[failed];
 	return e;
 }
 
@@ -99,12 +151,14 @@ write_warcs(struct syncer *s, struct group *g, struct why *why_)
 
 	for (size_t i = 0; i < g->writes_n && e == OK; i++) {
 		e = write_warc(s, &g->writes[i], why_);
+		if (e != OK)
+			g->failed_file = g->writes[i].file;
 	}
-	for (size_t i = 0; i < g->writes_n && e == OK; i++) {
-		if (g->writes[i].bytes.n == 0)
-			continue;
-		e = file_sync(warc_of(s, g->writes[i].file)->fd, why_);
-	}
+	if (e == OK)
+		e = sync_warcs(s, g, why_);
+	/* A full disk is waited for. */
+	if (e == ERR_DISK_FULL)
+		g->failed_file = 0;
 	if (e == OK) {
 		for (size_t i = 0; i < g->writes_n; i++)
 			if (g->writes[i].cdxj.n != 0)
@@ -142,13 +196,11 @@ look_at_space(struct syncer *s, struct group *g, struct why *why_)
 	for (size_t i = 0; i < g->writes_n; i++) {
 		const struct open_warc *w = map_get_id(&s->warcs,
 		    g->writes[i].file);
-		if (w == NULL)
+		/* A file that is gone shows when it is written. */
+		if (w == NULL || file_free_bytes(w->path, &left, NULL) != OK)
 			continue;
-		e = file_free_bytes(w->path, &left, why_);
-		if (e == OK && left < o->free_bytes_min)
-			e = too_little(o, w->path, left, why_);
-		if (e != OK)
-			return e;
+		if (left < o->free_bytes_min)
+			return too_little(o, w->path, left, why_);
 	}
 	s->space_seen = now;
 	return OK;
@@ -255,7 +307,8 @@ work(struct syncer *s, struct group *g)
 	}
 	if (e == OK)
 		close_warcs(s, g);
-	if (e != OK)
+	/* One failed WARC is not the end: the owner may have another file. */
+	if (e != OK && g->failed_file == 0)
 		s->failed = true;
 	g->sync_ns = mono_ns_between(began, clock_mono());
 	hand_back(s, g, &w);

@@ -32,7 +32,7 @@ static struct {
 	unsigned kills, full_disks, failures;
 } sim;
 
-/* --- the clock --------------------------------------------------------------------- */
+/* --- the clock ---------------------------------------------------------- */
 
 static uint64_t
 next_random(void)
@@ -64,7 +64,7 @@ sim_random(void *out, size_t n)
 
 static const struct clock_table sim_clock = { sim_mono, sim_wall, sim_random };
 
-/* --- the engine's caller -------------------------------------------------------------- */
+/* --- the engine's caller ------------------------------------------------ */
 
 static void
 trace(const void *p, size_t n)
@@ -229,7 +229,7 @@ crawl(const struct web_plan *plan, const struct conf *c, unsigned crashes)
 	CHECK(sim.closed);
 }
 
-/* --- the oracle ---------------------------------------------------------------------------- */
+/* --- the oracle --------------------------------------------------------- */
 
 struct expected {
 	unsigned items, exceptions, forbidden;
@@ -349,7 +349,7 @@ check_all(const struct web_plan *plan)
 	return fine;
 }
 
-/* --- seeds ----------------------------------------------------------------------------------- */
+/* --- seeds -------------------------------------------------------------- */
 
 static bool
 run_seed(uint64_t seed, unsigned pages, const struct conf *c, uint64_t *hash)

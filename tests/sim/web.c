@@ -130,7 +130,7 @@ web_kill(void)
 	memset(web.asked, 0, sizeof(web.asked));
 }
 
-/* --- answers ---------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------ */
 
 static void
 finish(struct call *c, enum transport_end end, const char *text)
