@@ -320,9 +320,13 @@ ledger_settings(struct engine *e)
 		.group_ms_max = MAX(conf_ms(c, CONF_LEDGER_GROUP_MS_MAX),
 		    small ? SMALL_GROUP_MS : 0),
 		.group_promises_few = small ? 0 : 16,
-		.segment_bytes = small ? SMALL_SEGMENT_BYTES :
+		.checkpoint_part = e->options.checkpoint_part,
+		.segment_bytes = e->options.segment_bytes != 0 ?
+		    e->options.segment_bytes : small ? SMALL_SEGMENT_BYTES :
 		    conf_size(c, CONF_LEDGER_SEGMENT_BYTES),
 		.free_bytes_min = conf_size(c, CONF_DATA_FREE_BYTES_MIN),
+		.open_files_max =
+		    (unsigned)conf_int(c, CONF_ARCHIVE_OPEN_FILES),
 		.index = {
 			.write_buffer_bytes = small ? SMALL_WRITE_BUFFER :
 			    conf_size(c, CONF_LEDGER_WRITE_BUFFER),

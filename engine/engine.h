@@ -35,6 +35,8 @@ struct engine_options {
 	void *arg;
 	/* The simulator's: no threads, and a web of its own. */
 	bool no_threads;
+	/* The ledger's; 0: as configured, and its own. */
+	size_t segment_bytes, checkpoint_part;
 	struct transport *(*transport)(void *arg, struct loop *);
 };
 

@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 static enum err
@@ -76,6 +77,59 @@ real_sync(int fd)
 		r = fdatasync(fd);
 	while (r != 0 && errno == EINTR);
 	return result(r);
+}
+
+static enum err
+sync_each(enum err (*sync)(int), const int *fds, size_t n, size_t *failed)
+{
+	enum err e = OK;
+
+	for (*failed = 0; *failed < n; ++*failed) {
+		e = sync(fds[*failed]);
+		if (e != OK)
+			break;
+	}
+	return e;
+}
+
+/* Before Linux 5.8 syncfs() kept errors of writing to itself. */
+static bool
+syncfs_tells(void)
+{
+	struct utsname u;
+	unsigned major, minor;
+
+	return uname(&u) == 0 &&
+	    sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
+	    (major > 5 || (major == 5 && minor >= 8));
+}
+
+/*
+ * Each file system once.  After an error the files say themselves whose it is:
+ * each descriptor still has it to tell.
+ */
+static enum err
+real_sync_many(const int *fds, size_t n, size_t *failed)
+{
+	dev_t done[FILE_SYNC_FEW];
+	size_t done_n = 0;
+	struct stat st;
+
+	if (n <= FILE_SYNC_FEW || !syncfs_tells())
+		return sync_each(real_sync, fds, n, failed);
+	for (size_t i = 0; i < n; i++) {
+		bool seen = false;
+		if (fstat(fds[i], &st) != 0)
+			return sync_each(real_sync, fds, n, failed);
+		for (size_t k = 0; k < done_n; k++)
+			seen |= done[k] == st.st_dev;
+		if (seen)
+			continue;
+		if (done_n == ARRAY_LEN(done) || syncfs(fds[i]) != 0)
+			return sync_each(real_sync, fds, n, failed);
+		done[done_n++] = st.st_dev;
+	}
+	return OK;
 }
 
 static enum err
@@ -226,6 +280,7 @@ const struct file_table file_real = {
 	real_open, real_close, real_read, real_write, real_sync, real_size,
 	real_cut, real_allocate, real_rename_new, real_replace, real_remove,
 	real_sync_dir, real_make_dir, real_list, real_free_bytes,
+	real_sync_many,
 };
 static const struct file_table *table = &file_real;
 
@@ -285,6 +340,14 @@ enum err
 file_sync(int fd, struct why *w)
 {
 	return tell_fd(w, table->sync(fd), "sync");
+}
+
+enum err
+file_sync_many(const int *fds, size_t n, size_t *failed, struct why *w)
+{
+	return tell_fd(w, table->sync_many != NULL ?
+	    table->sync_many(fds, n, failed) :
+	    sync_each(table->sync, fds, n, failed), "sync");
 }
 
 enum err

@@ -39,6 +39,8 @@ struct file_table {
 	enum err (*list)(const char *path, struct arena *, struct str **names,
 	    size_t *n);
 	enum err (*free_bytes)(const char *path, uint64_t *);
+	/* NULL: one after the other. */
+	enum err (*sync_many)(const int *fds, size_t n, size_t *failed);
 };
 extern const struct file_table file_real;
 void file_use(const struct file_table *);
@@ -52,6 +54,13 @@ MUST_USE enum err file_read(int fd, uint64_t at, void *, size_t n,
 MUST_USE enum err file_write(int fd, uint64_t at, const void *, size_t n,
     struct why *);
 MUST_USE enum err file_sync(int fd, struct why *);
+/*
+ * All of them, each as by file_sync(); more than FILE_SYNC_FEW by syncfs(2).
+ * After an error `*failed` is the index of a file that has it.
+ */
+#define FILE_SYNC_FEW 4
+MUST_USE enum err file_sync_many(const int *fds, size_t n, size_t *failed,
+    struct why *);
 MUST_USE enum err file_size(int fd, uint64_t *, struct why *);
 MUST_USE enum err file_cut(int fd, uint64_t size, struct why *);
 MUST_USE enum err file_allocate(int fd, uint64_t size, struct why *);

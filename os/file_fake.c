@@ -845,5 +845,5 @@ fake_free_bytes(const char *path, uint64_t *bytes)
 const struct file_table file_fake = {
 	fake_open, fake_close, fake_read, fake_write, fake_sync, fake_size,
 	fake_cut, fake_allocate, fake_rename_new, fake_replace, fake_remove,
-	fake_sync_dir, fake_make_dir, fake_list, fake_free_bytes,
+	fake_sync_dir, fake_make_dir, fake_list, fake_free_bytes, NULL,
 };

@@ -216,5 +216,5 @@ const struct file_table file_faulty = {
 	faulty_open, faulty_close, faulty_read, faulty_write, faulty_sync,
 	faulty_size, faulty_cut, faulty_allocate, faulty_rename_new,
 	faulty_replace, faulty_remove, faulty_sync_dir, faulty_make_dir,
-	faulty_list, faulty_free_bytes,
+	faulty_list, faulty_free_bytes, NULL,
 };

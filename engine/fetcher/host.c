@@ -324,14 +324,14 @@ void
 host_fine(struct host *h)
 {
 	h->backoff_ms = 0;
-	h->down_until = (struct mono){ 0 };
 }
 
 void
-host_down(struct host *h, enum exception reason)
+host_down(struct host *h, struct origin *o, enum exception reason)
 {
-	h->down_reason = reason;
-	h->down_until = mono_add_ms(loop_now(h->fetcher->loop), HOST_DOWN_MS);
+	o->down_reason = reason;
+	o->down_until = h->down_until =
+	    mono_add_ms(loop_now(h->fetcher->loop), HOST_DOWN_MS);
 	h->backoff_ms = 0;
 	h->next_at = loop_now(h->fetcher->loop);
 }

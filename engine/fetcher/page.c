@@ -220,14 +220,27 @@ step_robots(struct page *p)
 		page_go(p, PAGE_TURN);
 }
 
+/* The page's origin, when it failed a moment ago; else NULL. */
+static struct origin *
+down_origin(struct page *p, struct host *h)
+{
+	struct mono now = loop_now(p->fetcher->loop);
+
+	if (!mono_before(now, h->down_until))
+		return NULL;
+	struct origin *o = origin_get(h, &page_hop(p)->url,
+	    &p->submission.arena);
+	return mono_before(now, o->down_until) ? o : NULL;
+}
+
 static void
 step_turn(struct page *p)
 {
 	struct host *h = host_get(p->fetcher, page_hop(p)->url.host);
+	struct origin *down = p->kind == PAGE_URL ? down_origin(p, h) : NULL;
 
-	if (mono_before(loop_now(p->fetcher->loop), h->down_until) &&
-	    p->kind == PAGE_URL) {
-		page_finish(p, OUTCOME_EXCEPTION, (uint8_t)h->down_reason,
+	if (down != NULL) {
+		page_finish(p, OUTCOME_EXCEPTION, (uint8_t)down->down_reason,
 		    STR("the host failed a moment ago"));
 		return;
 	}
@@ -543,13 +556,18 @@ try_again(struct page *p)
 	struct host *host = host_get(p->fetcher, page_hop(p)->url.host);
 
 	if (!passing(p)) {
-		if (p->end == TRANSPORT_DONE)
+		if (p->end == TRANSPORT_DONE) {
+			struct origin *o = down_origin(p, host);
 			host_fine(host);
+			if (o != NULL)
+				o->down_until = (struct mono){ 0 };
+		}
 		return false;
 	}
 	if (p->tries >= p->fetcher->settings->tries_max) {
 		if (page_hop(p)->status == 0 && p->end != TRANSPORT_DNS)
-			host_down(host, page_exception(p));
+			host_down(host, origin_get(host, &page_hop(p)->url,
+			    &p->submission.arena), page_exception(p));
 		return false;
 	}
 	if (p->end != TRANSPORT_DNS)
@@ -605,6 +623,10 @@ follow(struct page *p, struct str location)
 	if (p->kind == PAGE_URL && !(p->submission.lease.flags & FOUND_EMBED))
 		policy_judge_url(p->crawl->shared->policy, &to,
 		    p->submission.lease.cost, 0, false, &v);
+	/* The policy sees only names; the operator may crawl his own hosts. */
+	if (v.reason == SKIP_BLOCKED &&
+	    crawl_host_allowed(p->crawl->shared, to.host))
+		v.take = true;
 	if (!v.take && v.reason != SKIP_DEPTH && v.reason != SKIP_COST) {
 		page_finish(p, OUTCOME_SKIPPED, (uint8_t)v.reason,
 		    arena_printf(a, "redirected to %.*s: %s",

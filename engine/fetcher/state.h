@@ -45,8 +45,7 @@ struct host {
 	struct list ready_node;
 	struct heap_node sleep_node;
 	struct mono next_at;             /* no request before it */
-	struct mono down_until;          /* fail without asking */
-	enum exception down_reason;
+	struct mono down_until;          /* an origin of it is down */
 	int64_t backoff_ms;              /* 0: it behaves */
 	unsigned in_flight;
 	struct list waiting;             /* pages whose turn comes first */
@@ -66,6 +65,8 @@ struct origin {
 	bool unreachable;                /* by network: reason below */
 	enum exception reason;
 	uint32_t sitemaps_told;          /* id + 1 of the crawl told last */
+	struct mono down_until;          /* fail without asking */
+	enum exception down_reason;
 	struct mono fetched_at;          /* when to look again is counted */
 	int64_t ttl_s;
 	struct list waiting;             /* pages that must know */
@@ -193,7 +194,8 @@ void host_begin(struct host *);           /* a request goes out */
 void host_end(struct host *, int64_t delay_ms);  /* it is over */
 void host_trouble(struct host *, int64_t retry_after_ms);
 void host_fine(struct host *);
-void host_down(struct host *, enum exception);
+/* No more tries for a while, without asking; other ports may be up. */
+void host_down(struct host *, struct origin *, enum exception);
 int64_t host_delay_ms(struct host *, struct local_crawl *, struct origin *);
 /* Start what is due; false when there is nothing. */
 bool host_start_one(struct host *);

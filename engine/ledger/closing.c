@@ -75,6 +75,15 @@ drop_file(struct closing *c, const char *open_path)
 	return e == ERR_ABSENT ? OK : e;
 }
 
+/* The name may be recorded only when no power cut can take it back. */
+static enum err
+sync_names(struct closing *c, struct why *w)
+{
+	enum err e = file_sync_dir(c->record.dir.p, w);
+
+	return e == OK ? file_sync_dir(c->record.work_dir.p, w) : e;
+}
+
 static enum err
 name_file(struct closing *c, const char *open_path, const char *path,
     struct why *w)
@@ -87,11 +96,7 @@ name_file(struct closing *c, const char *open_path, const char *path,
 		e = file_make_dir(c->record.dir.p, w);
 	if (e == OK)
 		e = file_rename_new(open_path, path, w);
-	if (e == OK)
-		e = file_sync_dir(c->record.dir.p, w);
-	if (e == OK)
-		e = file_sync_dir(c->record.work_dir.p, w);
-	return e;
+	return e == OK ? sync_names(c, w) : e;
 }
 
 /* The index is a convenience: without it `argiope archive reindex` helps. */
@@ -131,7 +136,7 @@ closing_run(struct closing *c)
 		e = name_file(c, open_path.p, path.p, w);
 	/* Renamed before a crash: a target of that size is our own file. */
 	else if (has_size(path.p, c->record.end))
-		e = OK;
+		e = sync_names(c, w);
 	if (e != OK) {
 		why(w, e, "cannot finish %s: %s", open_path.p, err_text(e));
 		return;

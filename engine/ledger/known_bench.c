@@ -4,6 +4,8 @@
  * clock).
  *
  *     known_bench [ENTRIES...]        default 1000000 10000000
+ *
+ * With KNOWN_BENCH_PLAIN in the environment it inserts without prefetching.
  */
 #include <unistd.h>
 

@@ -83,6 +83,12 @@ ledger_series_list(struct ledger *l)
 	return &l->series;
 }
 
+const struct list *
+ledger_series_seen(const struct ledger *l)
+{
+	return &l->series;
+}
+
 struct group *
 ledger_gathering(struct ledger *l)
 {
@@ -309,8 +315,9 @@ consider_checkpoint(struct ledger *l)
 		begin_checkpoint(l);
 	}
 	/* At the end nobody is kept waiting by a bigger part. */
+	size_t part = l->options.checkpoint_part * (l->closing ? 16 : 1);
 	if (l->checkpoint != 0 && !l->options.checkpoint_put(l->options.arg,
-	    l->closing ? 16 * CHECKPOINT_PART : CHECKPOINT_PART))
+	    part))
 		end_checkpoint(l);
 }
 
@@ -566,6 +573,8 @@ ledger_open(struct loop *loop, const struct ledger_options *o,
 	l->options = *o;
 	l->dir = mem_copy_text(o->dir);
 	l->options.dir = l->dir;
+	if (l->options.checkpoint_part == 0)
+		l->options.checkpoint_part = CHECKPOINT_PART;
 	list_init(&l->series);
 	l->seal_timer.fire = seal_due;
 	l->rollover_timer.fire = rollover_tick;

@@ -2,10 +2,14 @@
  * WARC files after a crash: each is cut to what was committed and closed; none
  * is ever appended to again (LEDGER.md, "Recovery" 5 and 6).
  */
+#include "base/map.h"
 #include "engine/ledger/series.h"
 #include "os/file.h"
 #include "os/log.h"
 #include "wire/gzip.h"
+
+#define RESTORE "Restore the data directory that belongs to this archive, " \
+	"or rebuild it with `argiope archive reindex`"
 
 /* Whole members behind the committed end must be of the group that was lost. */
 static enum err
@@ -24,12 +28,13 @@ check_tail(const struct warc_record *r, int fd, const char *path,
 		    GZIP_HEAD_OK || !h.has_numbers || !h.has_lengths ||
 		    h.lengths.clen == 0)
 			return OK;      /* torn: no whole member */
-		if (h.group != last_group + 1)
+		/* What a file that was given up holds in vain was committed in
+		 * another one: series_move(). */
+		if (h.group != last_group + 1 &&
+		    (r->state != WARC_CLOSING || h.group > last_group))
 			return why(w, ERR_CORRUPT, "%s holds a record of commit "
 			    "group %llu, but the commit log ends at group %llu: "
-			    "the log is older than the archive. Restore the "
-			    "data directory that belongs to this archive, or "
-			    "rebuild it with `argiope archive reindex`", path,
+			    "the log is older than the archive. " RESTORE, path,
 			    (unsigned long long)h.group,
 			    (unsigned long long)last_group);
 		at += h.lengths.clen;
@@ -38,29 +43,63 @@ check_tail(const struct warc_record *r, int fd, const char *path,
 }
 
 static enum err
-cut_tail(struct ledger *l, struct warc_record *r, uint64_t last_group,
+too_short(const struct warc_record *r, const char *path, uint64_t size,
     struct why *w)
+{
+	return why(w, ERR_CORRUPT, "%s has %llu bytes, but %llu were "
+	    "committed: the archive is older than the data directory. "
+	    "Restore the file, or remove the data directory and run "
+	    "`argiope archive reindex`", path, (unsigned long long)size,
+	    (unsigned long long)r->end);
+}
+
+/* It got its name, or was dropped, and only the record of that was lost. */
+static enum err
+look_at_named(const struct warc_record *r, struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct str path = warc_record_path(r, PATH_DONE, &a);
+	uint64_t size = 0;
+	int fd = -1;
+
+	enum err e = file_open(path.p, FILE_READ, &fd, NULL);
+	if (e == OK)
+		e = file_size(fd, &size, w);
+	if (e == ERR_ABSENT && r->end <= r->first)
+		e = OK;
+	else if (e == ERR_ABSENT || (e == OK && size < r->end))
+		e = too_short(r, path.p, size, w);
+	else if (e == OK && size > r->end)
+		e = why(w, ERR_CORRUPT, "%s has %llu bytes, but the data "
+		    "directory knows of %llu only: the log is older than the "
+		    "archive. " RESTORE, path.p, (unsigned long long)size,
+		    (unsigned long long)r->end);
+	else if (e != OK)
+		e = why(w, e, "cannot open %s: %s", path.p, err_text(e));
+	file_close(&fd);
+	arena_free(&a);
+	return e;
+}
+
+static enum err
+cut_tail(struct warc_record *r, uint64_t last_group, struct why *w)
 {
 	struct arena a = ARENA_INIT;
 	struct str path = warc_record_path(r, PATH_OPEN, &a);
 	uint64_t size = 0;
 	int fd = -1;
 
-	(void)l;
 	enum err e = file_open(path.p, FILE_WRITE, &fd, NULL);
 	if (e == ERR_ABSENT) {
-		/* Its closing may be all but recorded; closing_run() knows. */
 		arena_free(&a);
-		return OK;
+		return look_at_named(r, w);
 	}
+	if (e != OK)
+		e = why(w, e, "cannot open %s: %s", path.p, err_text(e));
 	if (e == OK)
 		e = file_size(fd, &size, w);
 	if (e == OK && size < r->end)
-		e = why(w, ERR_CORRUPT, "%s has %llu bytes, but %llu were "
-		    "committed: the archive is older than the data directory. "
-		    "Restore the file, or remove the data directory and run "
-		    "`argiope archive reindex`", path.p,
-		    (unsigned long long)size, (unsigned long long)r->end);
+		e = too_short(r, path.p, size, w);
 	if (e == OK && size > r->end) {
 		e = check_tail(r, fd, path.p, size, last_group, w);
 		if (e == OK)
@@ -70,8 +109,6 @@ cut_tail(struct ledger *l, struct warc_record *r, uint64_t last_group,
 		if (e == OK)
 			log_info("ledger.cut", "file=%s bytes=%llu", path.p,
 			    (unsigned long long)(size - r->end));
-	} else if (e != OK) {
-		e = why(w, e, "cannot open %s: %s", path.p, err_text(e));
 	}
 	file_close(&fd);
 	arena_free(&a);
@@ -100,6 +137,93 @@ finish_file(struct ledger *l, struct index *x, struct index_batch *b,
 	return e;
 }
 
+/* --- quarantine ------------------------------------------------------------- */
+
+/* Under its own name, or with a number behind it. */
+static enum err
+move_aside(const char *from, struct str to, struct arena *a)
+{
+	enum err e = file_rename_new(from, to.p, NULL);
+
+	for (unsigned i = 1; e == ERR_EXISTS && i < 1000; i++)
+		e = file_rename_new(from, arena_printf(a, "%.*s.%u",
+		    STR_FMT(to), i).p, NULL);
+	return e;
+}
+
+/* All files that were being written have their names by now; no other has one. */
+static void
+quarantine_files(struct str dir, struct str work_dir)
+{
+	struct arena a = ARENA_INIT;
+	struct log_text quoted;
+	struct str *names;
+	size_t n;
+	struct str aside = arena_printf(&a, "%.*s/.argiope/quarantine",
+	    STR_FMT(dir));
+	const char *from_dir = arena_copy(&a, work_dir).p;
+
+	enum err e = file_list(from_dir, &a, &names, &n, NULL);
+	if (e == ERR_ABSENT)
+		n = 0;
+	if (e == OK && n > 0)
+		e = file_make_dir(aside.p, NULL);
+	for (size_t i = 0; e == OK && i < n; i++) {
+		struct str from = arena_printf(&a, "%s/%.*s", from_dir,
+		    STR_FMT(names[i]));
+		e = move_aside(from.p, arena_printf(&a, "%.*s/%.*s",
+		    STR_FMT(aside), STR_FMT(names[i])), &a);
+		if (e == OK)
+			log_warn("ledger.quarantine", "file=%s to=%s",
+			    log_quote(&quoted, from), aside.p);
+	}
+	if (e == OK && n > 0)
+		e = file_sync_dir(aside.p, NULL);
+	/* They are in nobody's way: a name is never given twice. */
+	if (e != OK && e != ERR_ABSENT)
+		log_warn("ledger.quarantine", "dir=%s error=%s",
+		    log_quote(&quoted, str_of(from_dir)), err_name(e));
+	arena_free(&a);
+}
+
+void
+ledger_quarantine(struct ledger *l, const char *dir, const char *prefix)
+{
+	struct arena a = ARENA_INIT;
+
+	(void)l;
+	quarantine_files(str_of(dir), arena_printf(&a, "%s/.argiope/%s", dir,
+	    prefix));
+	arena_free(&a);
+}
+
+/* --- all files ---------------------------------------------------------------- */
+
+/* A directory in which files were being written when the crash came. */
+struct work_dir {
+	struct str dir, path;
+};
+
+static void
+remember_dir(struct map *dirs, struct arena *a, const struct warc_record *r)
+{
+	if (map_get(dirs, r->work_dir) != NULL)
+		return;
+	struct work_dir *d = ARENA_NEW(a, struct work_dir);
+	d->dir = arena_copy(a, r->dir);
+	d->path = arena_copy(a, r->work_dir);
+	map_put(dirs, d->path, d);
+}
+
+static enum err
+recover_file(struct ledger *l, struct index *x, struct index_batch *b,
+    struct warc_record *r, uint64_t last_group, struct why *w)
+{
+	enum err e = cut_tail(r, last_group, w);
+
+	return e == OK ? finish_file(l, x, b, r, w) : e;
+}
+
 /*
  * The records written here are only in the index's memory; if they are lost
  * too, the next start does the same work again and finds it done.
@@ -109,16 +233,19 @@ ledger_recover_warcs(struct ledger *l, struct index *x, uint64_t last_group,
     struct why *w)
 {
 	struct arena a = ARENA_INIT;
+	struct map dirs = MAP_INIT;
 	struct index_iter *i = index_iter_new(x, INDEX_WARC);
 	struct index_batch *b = index_batch_new();
 	struct str key, value;
 	enum err e = OK;
+	size_t at = 0;
+	void *v;
 
 	for (index_iter_seek(i, STR("")); e == OK &&
 	    index_iter_valid(i, &key, &value); index_iter_next(i)) {
 		struct warc_record r;
 		struct reader in = reader_of(key);
-		if (!warc_record_parse(arena_copy(&a, value), &r)) {
+		if (!warc_record_parse(value, &r)) {
 			e = why(w, ERR_CORRUPT, "a WARC's record in the index "
 			    "is damaged");
 			break;
@@ -127,14 +254,18 @@ ledger_recover_warcs(struct ledger *l, struct index *x, uint64_t last_group,
 		ledger_warc_seen(l, r.id);
 		if (r.state != WARC_OPEN && r.state != WARC_CLOSING)
 			continue;
-		e = cut_tail(l, &r, last_group, w);
-		if (e == OK)
-			e = finish_file(l, x, b, &r, w);
+		remember_dir(&dirs, &a, &r);
+		e = recover_file(l, x, b, &r, last_group, w);
 	}
 	if (e == OK)
 		e = index_iter_error(i, w);
+	while (e == OK && map_next(&dirs, &at, &v)) {
+		const struct work_dir *d = v;
+		quarantine_files(d->dir, d->path);
+	}
 	index_iter_free(&i);
 	index_batch_free(&b);
+	map_free(&dirs);
 	arena_free(&a);
 	return e;
 }

@@ -155,13 +155,13 @@ ledger_series_close(struct ledger *l, struct warc_series **sp)
 }
 
 size_t
-series_open_files(struct ledger *l)
+series_open_files(const struct ledger *l)
 {
-	struct list *head = ledger_series_list(l);
+	const struct list *head = ledger_series_seen(l);
 	size_t open = 0;
 
-	for (struct list *n = head->next; n != head; n = n->next)
-		open += LIST_ITEM(n, struct warc_series, node)->open;
+	for (const struct list *n = head->next; n != head; n = n->next)
+		open += LIST_ITEM(n, const struct warc_series, node)->open;
 	return open;
 }
 

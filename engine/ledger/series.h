@@ -25,6 +25,7 @@ void series_synced(struct ledger *, uint64_t group);
 /* The file got its final name. */
 void series_file_closed(struct ledger *, const struct warc_record *);
 /* Of ledger.c, for this file only. */
+const struct list *ledger_series_seen(const struct ledger *);
 struct list *ledger_series_list(struct ledger *);
 struct group *ledger_gathering(struct ledger *);
 uint32_t ledger_new_warc(struct ledger *);
@@ -32,6 +33,6 @@ void ledger_warc_seen(struct ledger *, uint32_t id);
 void ledger_closing_expected(struct ledger *);
 struct ledger_stats *ledger_counts(struct ledger *);
 /* How many there are; for its stats. */
-size_t series_open_files(struct ledger *);
+size_t series_open_files(const struct ledger *);
 
 #endif

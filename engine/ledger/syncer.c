@@ -19,7 +19,7 @@ struct open_warc {
 	int fd, cdxj_fd;
 	bool no_lines;              /* from here on: the WARC is read at its end */
 	uint64_t cdxj_end;
-	char *path;
+	char *path, *cdxj_path;
 };
 
 struct syncer {
@@ -32,6 +32,16 @@ struct syncer {
 	struct mono space_seen;     /* when free space was last looked at */
 	bool full_told, failed;
 };
+
+/* But its descriptor, which another may have now. */
+static void
+open_warc_free(struct open_warc **op)
+{
+	file_close(&(*op)->cdxj_fd);
+	mem_free(&(*op)->path);
+	mem_free(&(*op)->cdxj_path);
+	mem_free(op);
+}
 
 static struct open_warc *
 warc_of(struct syncer *s, uint32_t id)
@@ -62,7 +72,8 @@ create_warc(struct syncer *s, const struct warc_write *w, struct why *why_)
 		o = mem_new(sizeof(*o));
 		*o = (struct open_warc){ .id = w->file, .fd = -1,
 		    .cdxj_fd = -1, .no_lines = w->no_lines,
-		    .path = mem_copy_text(w->open_path.p) };
+		    .path = mem_copy_text(w->open_path.p),
+		    .cdxj_path = mem_copy_text(w->open_cdxj.p) };
 		map_put_id(&s->warcs, w->file, o);
 	}
 	struct str dir = parent(&a, w->open_path);
@@ -93,7 +104,7 @@ write_lines(struct open_warc *o, const struct warc_write *w)
 	enum err e = OK;
 
 	if (o->cdxj_fd < 0)
-		e = file_open(w->open_cdxj.p, FILE_CREATE, &o->cdxj_fd, &why_);
+		e = file_open(o->cdxj_path, FILE_CREATE, &o->cdxj_fd, &why_);
 	if (e == OK)
 		e = file_write(o->cdxj_fd, o->cdxj_end, w->cdxj.p, w->cdxj.n,
 		    &why_);
@@ -117,10 +128,13 @@ write_warc(struct syncer *s, struct warc_write *w, struct why *why_)
 		return OK;
 	struct open_warc *o = warc_of(s, w->file);
 	enum err e = file_write(o->fd, w->offset, w->bytes.p, w->bytes.n,
-	    why_);
-	if (e == OK && w->cdxj.n != 0 && !o->no_lines)
+	    NULL);
+	if (e != OK)
+		return why(why_, e, "cannot write to %s: %s", o->path,
+		    err_text(e));
+	if (w->cdxj.n != 0 && !o->no_lines)
 		write_lines(o, w);
-	return e;
+	return OK;
 }
 
 static enum err
@@ -138,10 +152,12 @@ sync_warcs(struct syncer *s, struct group *g, struct why *why_)
 		fds[n] = warc_of(s, ids[n])->fd;
 		n++;
 	}
-	enum err e = n == 0 ? OK : file_sync_many(fds, n, &failed, why_);
-	if (e != OK)
-		g->failed_file = ids[failed];
-	return e;
+	enum err e = n == 0 ? OK : file_sync_many(fds, n, &failed, NULL);
+	if (e == OK)
+		return OK;
+	g->failed_file = ids[failed];
+	return why(why_, e, "cannot sync %s: %s", warc_of(s,
+	    ids[failed])->path, err_text(e));
 }
 
 static enum err
@@ -224,11 +240,9 @@ close_warcs(struct syncer *s, struct group *g)
 		struct open_warc *o = map_take_id(&s->warcs,
 		    g->writes[i].file);
 		CHECK(o != NULL);
-		file_close(&o->cdxj_fd);
 		ledger_closing_start(s->ledger, closing_new(s->ledger,
 		    &g->writes[i].record, o->fd));
-		mem_free(&o->path);
-		mem_free(&o);
+		open_warc_free(&o);
 	}
 }
 
@@ -389,9 +403,7 @@ syncer_free(struct syncer **sp)
 	while (map_next(&s->warcs, &at, &v)) {
 		struct open_warc *o = v;
 		file_close(&o->fd);
-		file_close(&o->cdxj_fd);
-		mem_free(&o->path);
-		mem_free(&o);
+		open_warc_free(&o);
 	}
 	map_free(&s->warcs);
 	loop_timer_stop(s->loop, &s->retry);

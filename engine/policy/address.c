@@ -121,6 +121,31 @@ address_is_v4(const uint8_t ip[16])
 	return memcmp(ip, mapped_prefix, 12) == 0;
 }
 
+/* Four decimal parts without leading zeros, as inet_pton(3) has them. */
+static bool
+parse_v4(struct str s, uint8_t v4[4])
+{
+	size_t at = 0;
+
+	for (int part = 0; part < 4; part++) {
+		unsigned value = 0;
+		size_t digits = 0;
+		if (part > 0 && (at >= s.n || s.p[at++] != '.'))
+			return false;
+		for (; at < s.n && ascii_is_digit(s.p[at]); at++, digits++) {
+			if (digits > 0 && value == 0)
+				return false;
+			value = value * 10 + (unsigned)(s.p[at] - '0');
+			if (value > 255)
+				return false;
+		}
+		if (digits == 0)
+			return false;
+		v4[part] = (uint8_t)value;
+	}
+	return at == s.n;
+}
+
 bool
 address_parse(struct str text, uint8_t ip[16])
 {
@@ -133,17 +158,16 @@ address_parse(struct str text, uint8_t ip[16])
 		if (str_find_char(text, ':') == text.n)
 			return false;
 	}
+	if (parse_v4(text, v4)) {
+		address_from_v4(v4, ip);
+		return true;
+	}
 	if (text.n == 0 || text.n >= sizeof(copy) ||
 	    memchr(text.p, '\0', text.n) != NULL)
 		return false;
 	memcpy(copy, text.p, text.n);
 	copy[text.n] = '\0';
-	if (inet_pton(AF_INET6, copy, ip) == 1)
-		return true;
-	if (inet_pton(AF_INET, copy, v4) != 1)
-		return false;
-	address_from_v4(v4, ip);
-	return true;
+	return inet_pton(AF_INET6, copy, ip) == 1;
 }
 
 void
@@ -200,10 +224,16 @@ static const uint16_t bad_ports[] = { 0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21,
 bool
 address_port_is_bad(uint16_t port)
 {
+	size_t from = 0, to = ARRAY_LEN(bad_ports);
+
 	if (port == 80 || port == 443)
 		return false;
-	for (size_t i = 0; i < ARRAY_LEN(bad_ports); i++)
-		if (bad_ports[i] >= port)
-			return bad_ports[i] == port;
-	return false;
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+		if (bad_ports[middle] < port)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < ARRAY_LEN(bad_ports) && bad_ports[from] == port;
 }

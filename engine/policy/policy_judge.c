@@ -288,10 +288,11 @@ policy_judge_url(const struct policy_compiled *c, const struct url *u,
 		return;
 	if (address_port_is_bad(u->port))
 		skip(v, SKIP_URL, "the port belongs to another protocol");
-	else if (!c->policy->allow_private && address_host_is_local(u->host))
-		skip(v, SKIP_BLOCKED, skip_text(SKIP_BLOCKED));
 	else if (!trap_judge_url(&c->policy->traps, u, &trap))
 		skip(v, trap.reason, trap.text);
+	/* The last: who may reach his own hosts all the same overrides it. */
+	else if (!c->policy->allow_private && address_host_is_local(u->host))
+		skip(v, SKIP_BLOCKED, skip_text(SKIP_BLOCKED));
 }
 
 void

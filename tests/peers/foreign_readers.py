@@ -124,7 +124,7 @@ check("warcio index", code == 0, err)
 
 
 def told(rows, offset, kind, uri, status):
-    return sorted((int(r[offset]), r[kind], r.get(uri) or "",
+    return sorted((int(r[offset]), r[kind], r.get(uri, r.get("url")) or "",
                    int(r.get(status) or 0)) for r in rows)
 
 

@@ -265,9 +265,13 @@ def crawl(args, data, **more):
 
 def run(*command, seconds=60, **more):
     """(code, standard output, standard error) of a command."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, text=True,
-                          errors="replace", capture_output=True,
-                          timeout=seconds, **more)
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, text=True,
+                              errors="replace", capture_output=True,
+                              timeout=seconds, **more)
+    except subprocess.TimeoutExpired as e:
+        return -9, (e.stdout or b"").decode(errors="replace"), \
+            f"ended after {seconds} s"
     return done.returncode, done.stdout, done.stderr
 
 

@@ -46,3 +46,8 @@ code "all seeds refused by robots" 69 "$A" crawl "$WEB/page/2" --data d7
 has "... says so" "refused by robots.txt" code.out
 code "only redirected out of scope" 69 "$A" crawl "$WEB/out" --data d8
 code "a redirect within the scope" 0 "$A" crawl "$WEB/hop" --data d9
+
+# A port that is dead takes nothing from another port of the same host.
+code "a dead port and a whole site" 0 "$A" crawl "http://127.0.0.1:$free/" \
+	"$WEB/deep/1" --data d10 --delay 50ms "${quick[@]}"
+has "... which is fetched" "captures                      5" code.out

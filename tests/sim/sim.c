@@ -30,6 +30,7 @@ static struct {
 	struct crawl_view view;
 	bool closed, ended, failed, full;
 	unsigned kills, full_disks, failures;
+	uint64_t checkpoints, moved;
 } sim;
 
 /* --- the clock ---------------------------------------------------------- */
@@ -124,6 +125,9 @@ open_engine(const struct conf *c)
 		.small = true, .archive = true, .every_event = true,
 		.event = told, .view = viewed, .health = health,
 		.no_threads = true,
+		/* Many checkpoints, each over many groups. */
+		.segment_bytes = (size_t)4096 << next_random() % 8,
+		.checkpoint_part = 1 + next_random() % 20,
 		.transport = web_transport,
 	};
 	must(engine_open(&o, &sim.engine, &w), &w);
@@ -165,8 +169,19 @@ step(void)
 }
 
 static void
+add_stats(void)
+{
+	struct ledger_stats s;
+
+	ledger_stats(frontier_ledger(engine_frontier(sim.engine)), &s);
+	sim.checkpoints += s.checkpoints;
+	sim.moved += s.warcs_moved;
+}
+
+static void
 crash(bool power)
 {
+	add_stats();
 	if (power)
 		file_fake_power_cut();
 	else
@@ -227,6 +242,7 @@ crawl(const struct web_plan *plan, const struct conf *c, unsigned crashes)
 	for (uint64_t i = 0; i < SIM_STEPS_MAX && !sim.closed; i++)
 		step();
 	CHECK(sim.closed);
+	add_stats();
 }
 
 /* --- the oracle --------------------------------------------------------- */
@@ -360,7 +376,8 @@ run_seed(uint64_t seed, unsigned pages, const struct conf *c, uint64_t *hash)
 	sim.mono.ns = NS_PER_S;
 	struct web_plan plan = {
 		.seed = seed, .pages = pages,
-		.hosts = 1 + (unsigned)(next_random() % 20),
+		.hosts = 1 + (unsigned)(next_random() %
+		    (next_random() % 4 == 0 ? 400 : 20)),
 		.delay_ms = next_random() % 3 == 0 ? 0 :
 		    (int64_t)(next_random() % 2000),
 	};
@@ -399,7 +416,7 @@ main(int argc, char **argv)
 	uint64_t from = number(argc, argv, "--from", 1);
 	unsigned pages = (unsigned)number(argc, argv, "--pages", 1000);
 	uint64_t failed = 0, kills = 0, requests = 0, hash, again;
-	uint64_t full_disks = 0, failures = 0;
+	uint64_t full_disks = 0, failures = 0, checkpoints = 0, moved = 0;
 
 	conf_init(&c);
 	log_open(getenv("SIM_LOG") == NULL ? LOG_OFF : LOG_INFO, 2, false);
@@ -417,13 +434,17 @@ main(int argc, char **argv)
 		kills += sim.kills;
 		full_disks += sim.full_disks;
 		failures += sim.failures;
+		checkpoints += sim.checkpoints;
+		moved += sim.moved;
 		requests += web_requests();
 	}
 	conf_free(&c);
-	printf("%llu seeds of %u pages, %llu crashes, %llu failed syncs, %llu "
-	    "full disks, %llu requests\n", (unsigned long long)seeds, pages,
+	printf("%llu seeds of %u pages, %llu crashes, %llu failed logs, %llu "
+	    "WARCs given up, %llu full disks, %llu checkpoints, %llu "
+	    "requests\n", (unsigned long long)seeds, pages,
 	    (unsigned long long)kills, (unsigned long long)failures,
-	    (unsigned long long)full_disks, (unsigned long long)requests);
+	    (unsigned long long)moved, (unsigned long long)full_disks,
+	    (unsigned long long)checkpoints, (unsigned long long)requests);
 	printf("%llu passed, %llu failed\n",
 	    (unsigned long long)(seeds - failed), (unsigned long long)failed);
 	return failed != 0;

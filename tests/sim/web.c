@@ -4,7 +4,7 @@
 #include "base/map.h"
 #include "os/clock.h"
 
-#define HOSTS_MAX 64
+#define HOSTS_MAX 512
 #define PAGES_MAX 20000
 
 struct sim_host {
