@@ -85,6 +85,7 @@ struct crawl_run {
 	uint64_t items_before;
 
 	struct crawl_view view;      /* the newest */
+	bool durable;                /* it can be gone on with */
 	bool looking;                /* an engine_look() is under way */
 	bool closing, closed, interrupted, failed;
 };
@@ -132,6 +133,11 @@ viewed(void *arg, const struct crawl_view *v)
 	if (v->id != r->id)
 		return;
 	r->view = *v;
+	/* The first view says that the crawl's record is on the disk. */
+	if (!r->durable)
+		report_started(&r->report, v, r->name, str_of(r->warc_dir),
+		    r->cli->data_dir, r->resumed);
+	r->durable = true;
 	if (has_ended(v))
 		close_engine(r);
 }
@@ -200,14 +206,62 @@ time_is_over(struct timer *t)
 }
 
 static void
+repeat_option(struct crawl_run *r, const char *name, struct buf *b)
+{
+	for (size_t i = 0; i < cli_count(r->cli, name); i++) {
+		buf_printf(b, " --%s ", name);
+		format_shell(b, cli_nth(r->cli, name, i));
+	}
+}
+
+/*
+ * The words that go on with this crawl, secrets' files and all.  `closed`: the
+ * engine may be asked whether the crawl is the one that --resume takes.
+ */
+static const char *
+resume_command(struct crawl_run *r, bool closed)
+{
+	static const char *const repeated[] = { "config", "set", "auth-file",
+	    "cookie-file", "proxy-file" };
+	struct buf b = BUF_INIT;
+	char id[16];
+
+	format_shell(&b, r->cli->program);
+	buf_put_text(&b, " crawl --resume");
+	snprintf(id, sizeof(id), "%u", r->id);
+	struct str name = r->name;
+	if (name.n == 0 && (!closed ||
+	    engine_find(r->engine, STR_NONE) != r->id))
+		name = str_of(id);
+	if (name.n > 0) {
+		buf_put_text(&b, " --name ");
+		format_shell(&b, arena_copy(&r->cli->arena, name).p);
+	}
+	if (cli_count(r->cli, "data") > 0) {
+		buf_put_text(&b, " --data ");
+		format_shell(&b, r->cli->data_dir);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(repeated); i++)
+		repeat_option(r, repeated[i], &b);
+	const char *text = arena_copy(&r->cli->arena, buf_str(&b)).p;
+	buf_free(&b);
+	return text;
+}
+
+static void
 got_signal(void *arg, int signal)
 {
 	struct crawl_run *r = arg;
 
 	(void)signal;
 	if (r->interrupted) {
-		progress_say(&r->progress, "stopped at once; nothing that was "
-		    "reported is lost");
+		if (r->durable || r->resumed)
+			progress_say(&r->progress, "stopped at once; nothing "
+			    "that was reported is lost; to go on: %s",
+			    resume_command(r, false));
+		else
+			progress_say(&r->progress, "stopped before anything "
+			    "was written");
 		fflush(stdout);
 		_Exit(75);
 	}
@@ -392,45 +446,6 @@ go_on(struct crawl_run *r, struct why *w)
 /* --- after -------------------------------------------------------------- */
 
 static void
-repeat_option(struct crawl_run *r, const char *name, struct buf *b)
-{
-	for (size_t i = 0; i < cli_count(r->cli, name); i++) {
-		buf_printf(b, " --%s ", name);
-		format_shell(b, cli_nth(r->cli, name, i));
-	}
-}
-
-/* The words that go on with this crawl, secrets' files and all. */
-static const char *
-resume_command(struct crawl_run *r)
-{
-	static const char *const repeated[] = { "config", "set", "auth-file",
-	    "cookie-file", "proxy-file" };
-	struct buf b = BUF_INIT;
-	char id[16];
-
-	format_shell(&b, r->cli->program);
-	buf_put_text(&b, " crawl --resume");
-	snprintf(id, sizeof(id), "%u", r->id);
-	struct str name = r->name;
-	if (name.n == 0 && engine_find(r->engine, STR_NONE) != r->id)
-		name = str_of(id);
-	if (name.n > 0) {
-		buf_put_text(&b, " --name ");
-		format_shell(&b, arena_copy(&r->cli->arena, name).p);
-	}
-	if (cli_count(r->cli, "data") > 0) {
-		buf_put_text(&b, " --data ");
-		format_shell(&b, r->cli->data_dir);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(repeated); i++)
-		repeat_option(r, repeated[i], &b);
-	const char *text = arena_copy(&r->cli->arena, buf_str(&b)).p;
-	buf_free(&b);
-	return text;
-}
-
-static void
 summary(struct crawl_run *r)
 {
 	struct report_end end = { .view = &r->view, .name = r->name,
@@ -439,7 +454,7 @@ summary(struct crawl_run *r)
 	end.types = engine_types(r->engine, &end.types_n);
 	end.seconds = (double)mono_ns_between(r->began, clock_mono()) / 1e9;
 	if (!has_ended(&r->view))
-		end.resume = resume_command(r);
+		end.resume = resume_command(r, true);
 	if (cli_json(r->cli) || cli_count(r->cli, "quiet") == 0)
 		report_end(&r->report, &end);
 	else if (end.resume != NULL)
@@ -470,8 +485,6 @@ run(struct crawl_run *r)
 	progress_open(&r->progress, cli_count(r->cli, "quiet") > 0);
 	report_open(&r->report, cli_json(r->cli), r->seeds, r->seeds_n,
 	    r->policy);
-	report_started(&r->report, &r->view, r->name, str_of(r->warc_dir),
-	    r->cli->data_dir, r->resumed);
 	r->flush.run = flush_events;
 	loop_hook(r->home, &r->flush);
 	r->time_timer.fire = time_is_over;

@@ -374,6 +374,33 @@ count_lines(struct str text)
 	return n;
 }
 
+/* "http://user:pass@host/": it would be written into the crawl's record. */
+static bool
+has_password(struct str seed)
+{
+	size_t scheme = str_find(seed, STR("://"));
+	struct str rest = str_from(seed, scheme == seed.n ? 0 : scheme + 3);
+	size_t end = 0;
+
+	while (end < rest.n && memchr("/?#\\", rest.p[end], 4) == NULL)
+		end++;
+	rest = str_cut(rest, 0, end);
+	return str_find_char(rest, '@') < rest.n &&
+	    (scheme < seed.n || str_find_char(rest, ':') < rest.n) &&
+	    !str_starts_nocase(rest, STR("mailto:"));
+}
+
+static enum err
+check_passwords(const struct str *seeds, size_t n, struct why *w)
+{
+	for (size_t i = 0; i < n; i++)
+		if (has_password(seeds[i]))
+			return why(w, ERR_USAGE, "seed %zu holds a user or "
+			    "password, which would be archived; leave it away "
+			    "and use --auth-file", i + 1);
+	return OK;
+}
+
 enum err
 plan_seeds(struct cli *c, struct str **seeds, size_t *n, struct why *w)
 {
@@ -397,7 +424,7 @@ plan_seeds(struct cli *c, struct str **seeds, size_t *n, struct why *w)
 		(*seeds)[(*n)++] = str_of(o->operands[i]);
 	for (size_t i = 0; i < files; i++)
 		read_lines(c, texts[i], *seeds, n);
-	return OK;
+	return check_passwords(*seeds, *n, w);
 }
 
 static enum err

@@ -112,7 +112,8 @@ test_fields(void **state)
 	assert_true(p->allow_private);
 	assert_true(str_eq(p->proxy, STR("socks5h://127.0.0.1:1080")));
 	policy_free(&p);
-	p = plan("u --depth any");
+	/* An "@" behind the host is no user. */
+	p = plan("http://example.org/@me http://e.org?a=b@c --depth any");
 	assert_true(p->limits.max_depth == POLICY_NONE);
 	policy_free(&p);
 }
@@ -161,6 +162,9 @@ test_mistakes(void **state)
 		{ "u --proxy http://a:b@c/", "--proxy-file" },
 		{ "u --policy /nowhere/p.json", "/nowhere/p.json" },
 		{ "u --seeds /nowhere/s", "/nowhere/s" },
+		{ "v http://me:secret@example.org/", "seed 2 holds" },
+		{ "me:secret@example.org", "seed 1 holds" },
+		{ "http://me@example.org", "seed 1 holds" },
 	};
 
 	(void)state;

@@ -61,10 +61,12 @@ progress_line(const struct progress *p, const struct crawl_view *v,
 		buf_printf(b, "  %s error%s", format_count(
 		    crawl_exceptions(n), one),
 		    crawl_exceptions(n) == 1 ? "" : "s");
-	if (stopping)
+	if (stopping && k->health == LEDGER_DISK_FULL) {
+		buf_put_text(b, " | stopping waits for space on the disk");
+	} else if (stopping) {
 		buf_printf(b, " | stopping, %u under way",
 		    k->loops.in_flight);
-	else {
+	} else {
 		buf_put_text(b, " | ");
 		format_safe(b, str_of(why_text), sizeof(why_text));
 	}

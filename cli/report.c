@@ -316,6 +316,17 @@ row(struct buf *b, const char *name, uint64_t n, const char *more)
 	    more[0] != '\0' ? "   " : "", more);
 }
 
+/* The engine's words for limits, for people. */
+static const char *
+reason_text(const char *reason)
+{
+	if (strcmp(reason, "max_items") == 0)
+		return "the limit of captures is reached";
+	if (strcmp(reason, "max_time") == 0)
+		return "its time is over";
+	return reason[0] != '\0' ? reason : "nothing is left";
+}
+
 static void
 put_head(struct buf *b, const struct report_end *e)
 {
@@ -331,7 +342,7 @@ put_head(struct buf *b, const struct report_end *e)
 		buf_put_text(b, " was interrupted and can go on.");
 	else
 		buf_printf(b, " is %s: %s.", crawl_state_name(v->state),
-		    v->reason[0] != '\0' ? v->reason : "nothing is left");
+		    reason_text(v->reason));
 	buf_put_text(b, "\n\n");
 }
 

@@ -7,6 +7,7 @@
  * The main thread runs "home": views and looks come there, metrics are set
  * there, /status is answered from what it holds.
  */
+#include "base/metric.h"
 #include "cli/ask.h"
 #include "cli/engines.h"
 #include "cli/figures.h"
@@ -34,6 +35,16 @@ const struct option_verb serve_verb = {
 	"stored data is damaged.",
 	rows, ARRAY_LEN(rows)
 };
+
+#define SERVE_METRICS(X)                                                     \
+	X(WEB_REQUESTS, COUNTER, "argiope_http_requests_total",              \
+	    "Requests that the port has read.")                              \
+	X(WEB_REFUSED, COUNTER, "argiope_http_refused_total",                \
+	    "Connections that the port had no room for.")                    \
+	X(WEB_OPEN, GAUGE, "argiope_http_connections",                       \
+	    "Connections of the port that are open.")
+enum { SERVE_METRICS(METRIC_ENUM) };
+static struct metric metrics[] = { SERVE_METRICS(METRIC_ROW) };
 
 /* A crawl as home knows it. */
 struct crawl_held {
@@ -104,6 +115,19 @@ stop_if_idle(struct daemon *s)
 }
 
 static void
+count_web(const struct web *web)
+{
+	struct web_counts n;
+
+	web_counts(web, &n);
+	metric_add(&metrics[METRIC_WEB_REQUESTS], (int64_t)n.requests -
+	    metric_value(&metrics[METRIC_WEB_REQUESTS], 0));
+	metric_add(&metrics[METRIC_WEB_REFUSED], (int64_t)n.refused -
+	    metric_value(&metrics[METRIC_WEB_REFUSED], 0));
+	metric_set(&metrics[METRIC_WEB_OPEN], (int64_t)n.connections);
+}
+
+static void
 seen(void *arg, const struct engine_look *k)
 {
 	struct daemon *s = arg;
@@ -111,6 +135,8 @@ seen(void *arg, const struct engine_look *k)
 	s->looking = false;
 	s->look = *k;
 	figures_look(k);
+	if (s->web != NULL)
+		count_web(s->web);
 	if (s->closed)
 		stop_if_idle(s);
 	else
@@ -302,6 +328,7 @@ serve(struct daemon *s, struct why *w)
 
 	if (e == OK) {
 		figures_register();
+		metric_register(metrics, ARRAY_LEN(metrics));
 		take_up(s);
 		go_on(s);
 		e = open_port(s, w);

@@ -74,17 +74,23 @@ read_figure(yyjson_val *o, struct figure *f)
 	    "body_bytes"));
 }
 
-static void
+/* False when it is the answer of another directory's daemon. */
+static bool
 print_answer(struct cli *c, struct str body)
 {
 	yyjson_doc *d = yyjson_read(body.p, body.n, 0);
 	yyjson_val *root = yyjson_doc_get_root(d);
+	bool ours = str_eq(text_of(root, "data_dir"), str_of(c->data_dir));
 	yyjson_val *crawls = yyjson_obj_get(root, "crawls"), *o;
 	struct figure *f = ARENA_ARRAY(&c->arena, struct figure,
 	    yyjson_arr_size(crawls) + 1);
 	size_t at, n;
 	struct str text = text_of(root, "why");
 
+	if (!ours) {
+		yyjson_doc_free(d);
+		return false;
+	}
 	if (cli_json(c)) {
 		fwrite(body.p, 1, body.n, stdout);
 		if (body.n == 0 || body.p[body.n - 1] != '\n')
@@ -97,6 +103,7 @@ print_answer(struct cli *c, struct str body)
 			printf("\n%.*s\n", STR_FMT(text));
 	}
 	yyjson_doc_free(d);
+	return true;
 }
 
 /* --- the verb ----------------------------------------------------------- */
@@ -141,11 +148,14 @@ status_run(struct cli *c)
 		return 0;
 	if (e != ERR_BUSY)
 		return cli_fail(&held);
-	e = ask_get(c->data_dir, "/status", &c->arena, &body, &w);
-	if (e == OK) {
-		print_answer(c, body);
+	e = cli_dir(c, c->data_dir, &c->data_dir, &w);
+	if (e == OK)
+		e = ask_get(c->data_dir, "/status", &c->arena, &body, &w);
+	/* A file that a killed daemon left may lead to another one. */
+	if (e == OK && !print_answer(c, body))
+		e = why(&w, ERR_ABSENT, "it does not serve a port");
+	if (e == OK)
 		return 0;
-	}
 	fprintf(stderr, CLI_PROGRAM ": %.*s; %s\n",
 	    (int)strcspn(held.text, ";"), held.text, w.text);
 	return err_exit(ERR_BUSY);

@@ -132,12 +132,21 @@ look_again(struct timer *t)
 	size_t at = 0;
 	void *v;
 
+	f->stalled_set = false;
 	while (map_next(&f->hosts, &at, &v)) {
 		struct host *h = v;
 		if (h->place == HOST_IDLE && !list_empty(&h->windows))
 			host_settle(h);
 	}
-	loop_timer_set(f->loop, t, mono_add_ms(loop_now(f->loop),
+}
+
+void
+fetcher_look_again(struct fetcher *f)
+{
+	if (f->stalled_set)
+		return;
+	f->stalled_set = true;
+	loop_timer_set(f->loop, &f->stalled, mono_add_ms(loop_now(f->loop),
 	    f->stalled_ms));
 }
 

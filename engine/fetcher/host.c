@@ -251,8 +251,12 @@ window_ready(struct host *h)
 	for (struct list *n = h->windows.next; n != &h->windows; n = n->next) {
 		struct window *w = LIST_ITEM(n, struct window, node);
 		window_refill(w);
-		if (w->left > 0 && crawl_may(w->crawl))
+		if (w->left == 0)
+			continue;
+		if (crawl_may(w->crawl))
 			return w;
+		if (w->crawl->order == FETCH_RUN)
+			fetcher_look_again(h->fetcher);
 	}
 	return NULL;
 }

@@ -174,6 +174,7 @@ struct fetcher {
 	uint64_t requests, bytes_in;
 	struct timer stalled;            /* looks at crawls at their limit */
 	int64_t stalled_ms;
+	bool stalled_set;
 	bool pump_soon;
 	bool closing;                    /* nothing goes on any more */
 };
@@ -182,6 +183,8 @@ struct fetcher {
 struct fetcher *fetcher_of(struct fetcher *, struct str host);
 struct local_crawl *local_crawl_get(struct fetcher *, uint32_t id);
 void fetcher_pump_soon(struct fetcher *);
+/* In a moment: a crawl is at its limit of downloads. */
+void fetcher_look_again(struct fetcher *);
 /* Give the page's submission to the frontier, soon, with others. */
 void fetcher_hand_over(struct fetcher *, struct page *);
 bool fetcher_held_back(const struct fetcher *);

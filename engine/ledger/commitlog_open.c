@@ -293,17 +293,20 @@ look_behind(struct opening *o, const struct segment *s)
 }
 
 /*
- * The last record was read, but perhaps from memory only: where its sync failed
- * the kernel keeps the bytes, takes them for clean, and a later sync does not
- * write them.  Written again, they are dirty and the next sync is true.
+ * The head and the last record were read, but perhaps from memory only: where
+ * their sync failed the kernel keeps the bytes, takes them for clean, and a later
+ * sync does not write them.  Written again, they are dirty and the next sync is
+ * true.
  */
 static enum err
 rewrite_last(struct opening *o, const struct segment *s)
 {
-	if (s->last < s->first)
-		return OK;
-	enum err e = file_write(s->fd, o->last_at, o->bytes.p + o->last_at,
-	    (size_t)(s->end - o->last_at), o->w);
+	enum err e = file_write(s->fd, 0, o->bytes.p, SEGMENT_HEAD_BYTES,
+	    o->w);
+
+	if (e == OK && s->last >= s->first)
+		e = file_write(s->fd, o->last_at, o->bytes.p + o->last_at,
+		    (size_t)(s->end - o->last_at), o->w);
 	return e == OK ? segment_sync(o->log, s, o->w) : e;
 }
 
@@ -430,6 +433,9 @@ commitlog_open(const char *dir, const struct commitlog_options *options,
 		e = open_segments(&o);
 	if (e == OK)
 		e = read_segments(&o);
+	/* Names too may have been read from memory only. */
+	if (e == OK)
+		e = file_sync_dir(dir, w);
 	if (e == OK)
 		e = preallocate(&o);
 	buf_free(&o.bytes);

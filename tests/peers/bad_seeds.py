@@ -39,7 +39,7 @@ bad = [
     (web.url + "loop", "redirects", "redirects"),
 ]
 good = [web.url, web.url + "in", web.url + "missing", web.url + "broken"]
-quick = ["--set", "fetch.tries_max=1", "--set", "fetch.timeout_ms=2s",
+quick = ["--delay", "0", "--set", "fetch.tries_max=1", "--set", "fetch.timeout_ms=2s",
          "--set", "fetch.resolve=elsewhere.example:*:127.0.0.1:9"]
 seeds = [b[0] for b in bad] + good
 

@@ -37,6 +37,7 @@ same "the crawl went on to its end" \
 sleep 1.2
 curl -s "${port}metrics" >metrics
 has "metrics: captures" 'argiope_items_total{class="2xx"}' metrics
+has "metrics: the port" "argiope_http_requests_total" metrics
 has "metrics: what waits" "argiope_queued_urls 0" metrics
 fetched=$(sed -n 's/^argiope_urls_total{outcome="item"} //p' metrics)
 same "metrics: what this process fetched" "$((fetched > 0))" 1
@@ -63,3 +64,23 @@ code "the data is free again" 0 "$A" status --data d1
 check "the archive is sound" "$A" archive check --data d1
 code "an address beyond loopback is refused" 78 "$A" serve --data d2 \
 	--set http.listen=0.0.0.0:0
+
+# The file of a killed daemon leads to a port that another one took since.
+"$A" serve --data d3 --set http.listen=127.0.0.1:0 >out 2>log &
+pid=$!
+children+=("$pid")
+for ((i = 0; i < 100; i++)); do
+	[ ! -s out ] || break
+	sleep 0.05
+done
+: >"$WEB_LOG"
+"$A" crawl "$WEB/slow" --data d4 >/dev/null 2>&1 &
+children+=("$!")
+for ((i = 0; i < 200; i++)); do
+	[ ! -s "$WEB_LOG" ] || break
+	sleep 0.05
+done
+cp d3/serve.json d4/serve.json
+code "a stale serve.json is not believed" 75 "$A" status --data d4
+has "... and the process is named" "in use by process $!" code.err
+kill -TERM "$pid"

@@ -140,7 +140,16 @@ begin_crawl(const struct web_plan *plan)
 	struct why w = WHY_INIT;
 	char url[80];
 	uint32_t id = engine_find(sim.engine, STR(""));
+	size_t at = 0;
 
+	/* Its end was durable when the crash came, and nobody had been told. */
+	if (id == UINT32_MAX && engine_next_view(sim.engine, &at, &sim.view)) {
+		CHECK(sim.view.state == CRAWL_COMPLETE);
+		sim.ended = true;
+		engine_start(sim.engine);
+		policy_free(&p);
+		return;
+	}
 	policy_set_scope(p, SCOPE_ANY);
 	must(policy_set(p, STR("limits.max_depth"), STR("none"), &w), &w);
 	p->rate_limit = (double)plan->delay_ms / 1000;

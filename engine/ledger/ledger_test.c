@@ -1,0 +1,526 @@
+/* The ledger on one loop: what it promises, through crashes at every step. */
+#include "engine/ledger/ledger_testing.h"
+#include "wire/gzip.h"
+
+#define FOREVER FILE_FAULT_FOREVER
+
+/* --- promises ---------------------------------------------------------------- */
+
+/* The power goes right after the n-th promise, for every n. */
+static void
+test_promised_is_durable(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	for (uint64_t n = 1; n <= 40; n++) {
+		rig_init(&r);
+		r.series_n = 2;
+		r.cut_at = n;
+		rig_open_ok(&r);
+		rig_items(&r, 45);
+		assert_true(r.cut);
+		rig_crash(&r, true);
+		r.cut_at = 0;
+		rig_open_ok(&r);
+		rig_verify(&r);
+		assert_true(r.seq >= n);
+		rig_close(&r);
+		rig_verify_files(&r);
+		rig_end(&r);
+	}
+}
+
+static void
+test_nothing_before_the_sync(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_init(&r);
+	rig_open_ok(&r);
+	rig_put(&r);
+	assert_int_equal(r.kept, 0);
+	/* Sealed and written, but the log cannot be synced. */
+	file_fault(FILE_CALL_SYNC, 2, FOREVER, ERR_IO);
+	rig_pass(&r, 10);
+	assert_int_equal(r.kept, 0);
+	assert_int_equal(r.health, LEDGER_FAILED);
+	rig_crash(&r, true);
+	rig_open_ok(&r);
+	rig_verify(&r);
+	assert_int_equal(r.seq, 0);
+	rig_close(&r);
+	rig_verify_files(&r);
+	rig_end(&r);
+}
+
+/* --- crashes -------------------------------------------------------------------- */
+
+static void
+nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* Two series, rollovers, checkpoints, a series that ends: 45 items. */
+static void
+script(struct rig *r)
+{
+	rig_items(r, 20);
+	rig_close_series(r, 1);
+	r->series_n = 1;
+	rig_items(r, 25);
+	ledger_close(r->ledger, nothing, r);
+	rig_pass(r, 100);
+}
+
+static void
+script_init(struct rig *r)
+{
+	rig_init(r);
+	r->series_n = 2;
+	r->rollover_bytes = 6000;
+	r->options.segment_bytes = 4 << 10;
+	r->options.checkpoint_part = 3;
+}
+
+static void
+crash_at(uint64_t n, bool power)
+{
+	struct rig r;
+
+	script_init(&r);
+	file_fault(FILE_CALL_CHANGE, n, FOREVER, ERR_IO);
+	struct why w = WHY_INIT;
+	if (rig_open(&r, &w) == OK) {
+		script(&r);
+		rig_crash(&r, power);
+	} else {
+		file_faults_end();
+		if (power)
+			file_fake_power_cut();
+	}
+	r.series_n = 2;
+	rig_open_ok(&r);
+	rig_verify(&r);
+	/* And what is left is sound enough to go on with. */
+	rig_items(&r, 5);
+	rig_close(&r);
+	rig_end(&r);
+	rig_open_ok(&r);
+	rig_verify(&r);
+	rig_verify_files(&r);
+	rig_end(&r);
+}
+
+static uint64_t
+changes_of_script(void)
+{
+	struct rig r;
+
+	script_init(&r);
+	rig_open_ok(&r);
+	script(&r);
+	uint64_t n = file_calls(FILE_CALL_CHANGE);
+	assert_int_equal(r.kept, 45);
+	struct ledger_stats s = rig_stats(&r);
+	assert_true(s.checkpoints >= 2);
+	rig_end(&r);
+	return n;
+}
+
+static void
+test_power_cut_at_every_change(void **state)
+{
+	uint64_t n = changes_of_script();
+
+	(void)state;
+	for (uint64_t i = 1; i <= n + 1; i++)
+		crash_at(i, true);
+	print_message("%llu changes of files\n", (unsigned long long)n);
+}
+
+static void
+test_kill_at_every_change(void **state)
+{
+	uint64_t n = changes_of_script();
+
+	(void)state;
+	for (uint64_t i = 1; i <= n + 1; i++)
+		crash_at(i, false);
+}
+
+/* Each sync fails once; then a kill, so that caches survive, or a power cut. */
+static void
+test_each_sync_fails(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	changes_of_script();
+	uint64_t syncs = file_calls(FILE_CALL_SYNC);
+	for (uint64_t i = 1; i <= syncs; i++) {
+		script_init(&r);
+		file_fault(FILE_CALL_SYNC, i, 1, ERR_IO);
+		struct why w = WHY_INIT;
+		if (rig_open(&r, &w) == OK) {
+			script(&r);
+			rig_crash(&r, i % 2 == 0);
+		}
+		for (int life = 0; life < 2; life++) {
+			r.series_n = 2;
+			rig_open_ok(&r);
+			rig_verify(&r);
+			rig_items(&r, 5);
+			/* What was only in a cache must be on the disk now. */
+			rig_crash(&r, true);
+		}
+		rig_open_ok(&r);
+		rig_verify(&r);
+		rig_close(&r);
+		rig_verify_files(&r);
+		rig_end(&r);
+	}
+	print_message("%llu syncs\n", (unsigned long long)syncs);
+}
+
+/* --- the log and the archive belong together ----------------------------------------- */
+
+static struct str
+open_file(struct rig *r)
+{
+	struct str *names, dir = STR(RIG_DIR "/.argiope/crawl-0");
+	size_t n;
+
+	assert_int_equal(file_list(dir.p, &r->arena, &names, &n, NULL), OK);
+	for (size_t i = 0; i < n; i++)
+		if (str_ends(names[i], STR(".warc.gz.open")))
+			return arena_printf(&r->arena, "%s/%.*s", dir.p,
+			    STR_FMT(names[i]));
+	fail_msg("no open file");
+	return STR_NONE;
+}
+
+/* Behind its end the open file gets a copy of its last item, of that group. */
+static void
+append_member(struct rig *r, uint64_t group)
+{
+	struct str path = open_file(r);
+	struct buf bytes = BUF_INIT;
+	int fd;
+
+	assert_int_equal(file_load(path.p, 1 << 24, &bytes, NULL), OK);
+	size_t at = (size_t)r->place.offset;
+	struct gzip_head h;
+	assert_int_equal(gzip_head_parse(str_from(buf_str(&bytes), at), &h),
+	    GZIP_HEAD_OK);
+	gzip_patch(bytes.p + at, 99, group);
+	assert_int_equal(file_open(path.p, FILE_WRITE, &fd, NULL), OK);
+	assert_int_equal(file_write(fd, bytes.n, bytes.p + at,
+	    h.lengths.clen, NULL), OK);
+	assert_int_equal(file_sync(fd, NULL), OK);
+	file_close(&fd);
+	buf_free(&bytes);
+}
+
+static void
+refused(struct rig *r, const char *text)
+{
+	struct why w = WHY_INIT;
+
+	assert_int_equal(rig_open(r, &w), ERR_CORRUPT);
+	if (strstr(w.text, text) == NULL)
+		fail_msg("%s", w.text);
+}
+
+static uint64_t
+start_and_kill(struct rig *r, uint64_t member_ahead)
+{
+	rig_init(r);
+	rig_open_ok(r);
+	rig_items(r, 5);
+	uint64_t group = ledger_group(r->ledger) - 1;
+	if (member_ahead != 0)
+		append_member(r, group + member_ahead);
+	struct str path = open_file(r);
+	r->text[0] = 0;
+	snprintf(r->text, sizeof(r->text), "%s", path.p);
+	rig_crash(r, false);
+	return group;
+}
+
+static void
+test_log_older_than_archive(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	start_and_kill(&r, 2);
+	refused(&r, "the log is older than the archive");
+}
+
+static void
+test_tail_of_the_lost_group_is_cut(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	start_and_kill(&r, 1);
+	rig_open_ok(&r);
+	rig_verify(&r);
+	assert_int_equal(r.seq, 5);
+	rig_close(&r);
+	rig_verify_files(&r);
+	rig_end(&r);
+}
+
+static void
+test_archive_older_than_log(void **state)
+{
+	struct rig r;
+	uint64_t size;
+	int fd;
+
+	(void)state;
+	start_and_kill(&r, 0);
+	assert_int_equal(file_open(r.text, FILE_WRITE, &fd, NULL), OK);
+	assert_int_equal(file_size(fd, &size, NULL), OK);
+	assert_int_equal(file_cut(fd, size - 1, NULL), OK);
+	file_close(&fd);
+	refused(&r, "the archive is older than the data directory");
+}
+
+static void
+test_file_gone(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	start_and_kill(&r, 0);
+	assert_int_equal(file_remove(r.text, NULL), OK);
+	refused(&r, "the archive is older than the data directory");
+}
+
+/* --- rollover ----------------------------------------------------------------------------- */
+
+/* Bytes of a file with one item, and of one item more; all URLs as long. */
+static void
+sizes(uint64_t *one, uint64_t *more)
+{
+	struct rig r;
+
+	rig_init(&r);
+	rig_open_ok(&r);
+	rig_put(&r);
+	rig_put(&r);
+	uint64_t second = r.place.offset;
+	rig_put(&r);
+	*more = r.place.offset - second;
+	*one = second;
+	rig_run(&r);
+	rig_close(&r);
+	rig_end(&r);
+}
+
+static uint32_t
+files_with(uint64_t rollover)
+{
+	struct rig r;
+	uint32_t first;
+
+	rig_init(&r);
+	r.rollover_bytes = rollover;
+	rig_open_ok(&r);
+	rig_put(&r);
+	first = r.place.file;
+	rig_put(&r);
+	rig_put(&r);
+	uint32_t last = r.place.file;
+	rig_run(&r);
+	rig_close(&r);
+	rig_verify_files(&r);
+	rig_end(&r);
+	return last - first + 1;
+}
+
+static void
+test_rollover_at_the_limit(void **state)
+{
+	uint64_t one, more;
+
+	(void)state;
+	sizes(&one, &more);
+	uint64_t three = one + 2 * more;
+	unsigned limit = 0;
+	for (uint64_t at = three - 12; at <= three + 12; at++)
+		if (files_with(at) == 1 && limit == 0)
+			limit = (unsigned)(at - three + 12);
+	assert_int_not_equal(limit, 0);
+	/* Exactly full is not too full: one byte less would be. */
+	assert_int_equal(files_with(three - 12 + limit), 1);
+	assert_int_equal(files_with(three - 12 + limit - 1), 2);
+	/* A file takes one item, whatever its size. */
+	assert_int_equal(files_with(1), 3);
+}
+
+static void
+test_rollover_by_age(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_init(&r);
+	r.rollover_s = 10;
+	rig_open_ok(&r);
+	rig_items(&r, 1);
+	uint32_t first = r.place.file;
+	rig_pass(&r, 8500);
+	rig_items(&r, 1);
+	assert_int_equal(r.place.file, first);
+	rig_pass(&r, 3000);
+	rig_items(&r, 1);
+	assert_int_not_equal(r.place.file, first);
+	rig_close(&r);
+	rig_verify_files(&r);
+	rig_end(&r);
+}
+
+static void
+test_empty_file_is_dropped(void **state)
+{
+	struct rig r;
+	struct archive_place p;
+
+	(void)state;
+	rig_init(&r);
+	rig_open_ok(&r);
+	/* A file without any member: the archive gets nothing but a warcinfo. */
+	assert_int_equal(ledger_archive(r.ledger, r.series[0], STR(""), NULL,
+	    0, 0, &p, NULL), OK);
+	rig_pass(&r, 10);
+	rig_close(&r);
+	struct str *names;
+	size_t n;
+	assert_int_equal(file_list(RIG_DIR, &r.arena, &names, &n, NULL), OK);
+	for (size_t i = 0; i < n; i++)
+		assert_false(str_ends(names[i], STR(".warc.gz")));
+	rig_end(&r);
+}
+
+/* --- full disks ------------------------------------------------------------------------------ */
+
+static void
+test_full_then_space(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_init(&r);
+	r.series_n = 2;
+	rig_open_ok(&r);
+	rig_items(&r, 5);
+	file_fault(FILE_CALL_WRITE, 1, FOREVER, ERR_DISK_FULL);
+	rig_items(&r, 5);
+	assert_int_equal(r.health, LEDGER_DISK_FULL);
+	assert_true(r.kept < 10);
+	rig_pass(&r, 5000);
+	assert_true(r.kept < 10);
+	file_faults_end();
+	rig_pass(&r, 5000);
+	assert_int_equal(r.health, LEDGER_FINE);
+	assert_int_equal(r.kept, 10);
+	assert_int_equal(r.healths, 2);
+	rig_close(&r);
+	rig_verify_files(&r);
+	rig_end(&r);
+	rig_open_ok(&r);
+	rig_verify(&r);
+	assert_int_equal(r.seq, 10);
+	rig_close(&r);
+	rig_end(&r);
+}
+
+static void
+test_low_water(void **state)
+{
+	struct rig r;
+	uint64_t left;
+
+	(void)state;
+	rig_init(&r);
+	r.options.free_bytes_min = 1 << 20;
+	rig_open_ok(&r);
+	rig_items(&r, 3);
+	file_fake_limit(8 << 20);
+	assert_int_equal(file_free_bytes("/data", &left, NULL), OK);
+	file_fake_limit((8 << 20) - left + (1 << 20) - 1);
+	rig_pass(&r, 1000);
+	rig_items(&r, 3);
+	assert_int_equal(r.health, LEDGER_DISK_FULL);
+	assert_non_null(strstr(r.text, "data.free_bytes_min"));
+	assert_int_equal(r.kept, 3);
+	/* With room for the group, it is exactly enough. */
+	file_fake_limit(1 << 30);
+	rig_pass(&r, 1000);
+	assert_int_equal(r.kept, 6);
+	rig_close(&r);
+	rig_verify_files(&r);
+	rig_end(&r);
+}
+
+/* --- failures of the log -------------------------------------------------------------------- */
+
+static void
+test_log_failure_is_for_good(void **state)
+{
+	struct rig r;
+	struct archive_place p;
+
+	(void)state;
+	rig_init(&r);
+	rig_open_ok(&r);
+	rig_items(&r, 5);
+	/* The next sync but one: a WARC's, then the log's. */
+	file_fault(FILE_CALL_SYNC, 2, 1, ERR_IO);
+	rig_put(&r);
+	rig_run(&r);
+	assert_int_equal(r.health, LEDGER_FAILED);
+	assert_int_equal(r.broken, 1);
+	assert_int_equal(ledger_archive(r.ledger, r.series[0], STR("x"), NULL,
+	    0, 0, &p, NULL), ERR_BROKEN);
+	rig_pass(&r, 10000);
+	assert_int_equal(r.kept, 5);
+	assert_int_equal(r.health, LEDGER_FAILED);
+	rig_crash(&r, true);
+	rig_open_ok(&r);
+	rig_verify(&r);
+	assert_int_equal(r.seq, 5);
+	rig_close(&r);
+	rig_verify_files(&r);
+	rig_end(&r);
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(test_promised_is_durable),
+	cmocka_unit_test(test_nothing_before_the_sync),
+	cmocka_unit_test(test_power_cut_at_every_change),
+	cmocka_unit_test(test_kill_at_every_change),
+	cmocka_unit_test(test_each_sync_fails),
+	cmocka_unit_test(test_log_older_than_archive),
+	cmocka_unit_test(test_tail_of_the_lost_group_is_cut),
+	cmocka_unit_test(test_archive_older_than_log),
+	cmocka_unit_test(test_file_gone),
+	cmocka_unit_test(test_rollover_at_the_limit),
+	cmocka_unit_test(test_rollover_by_age),
+	cmocka_unit_test(test_empty_file_is_dropped),
+	cmocka_unit_test(test_full_then_space),
+	cmocka_unit_test(test_low_water),
+	cmocka_unit_test(test_log_failure_is_for_good),
+};
+
+int
+main(void)
+{
+	return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
+}
