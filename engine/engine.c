@@ -10,6 +10,8 @@
 
 #define VIEW_MS 50
 #define IDLE_LOOK_MS 5
+/* Events that have not reached home; more hold the fetching back. */
+#define EVENTS_WAITING_MAX 4096
 /* A foreground crawl's own budgets; a daemon takes the configuration's. */
 #define SMALL_SEGMENT_BYTES ((size_t)8 << 20)
 #define SMALL_WRITE_BUFFER ((size_t)4 << 20)
@@ -43,6 +45,7 @@ struct engine {
 	struct arena arena;              /* texts of settings and crawls */
 	struct crawls *crawls;
 	struct seen *seen;
+	atomic_size_t events_waiting;
 	char token[9];
 	bool started;
 	/* On the ledger's loop. */
@@ -204,6 +207,8 @@ deliver_event(struct mail *m)
 	struct event_mail *x = CONTAINER(m, struct event_mail, mail);
 
 	x->engine->options.event(x->engine->options.arg, &x->event);
+	atomic_fetch_sub_explicit(&x->engine->events_waiting, 1,
+	    memory_order_relaxed);
 	arena_free(&x->arena);
 	mem_free(&x);
 }
@@ -243,6 +248,7 @@ fetched(void *arg, const struct fetch_event *ev)
 	    ev->outcome != OUTCOME_EXCEPTION && ev->depth > 0))
 		return;
 	struct event_mail *x = mem_new(sizeof(*x));
+	atomic_fetch_add_explicit(&e->events_waiting, 1, memory_order_relaxed);
 	x->mail.deliver = deliver_event;
 	x->engine = e;
 	x->event = *ev;
@@ -289,6 +295,8 @@ make_loops(struct engine *e)
 			.settings = &e->settings, .seen = e->seen,
 			.all = e->fetchers,
 			.all_n = e->loops_n, .event = fetched, .arg = l,
+			.events_waiting = &e->events_waiting,
+			.events_waiting_max = EVENTS_WAITING_MAX,
 		};
 		e->fetchers[i] = l->fetcher = fetcher_new(&fo);
 		fetcher_port(l->fetcher, &e->ports[i]);

@@ -27,11 +27,21 @@ local_crawl_get(struct fetcher *f, uint32_t id)
 	return c;
 }
 
+/* Whoever reads the events (a stalled pipe) does not follow. */
+static bool
+reader_is_behind(const struct fetcher *f)
+{
+	return f->options.events_waiting != NULL &&
+	    atomic_load_explicit(f->options.events_waiting,
+	    memory_order_relaxed) >= f->options.events_waiting_max;
+}
+
 bool
 fetcher_held_back(const struct fetcher *f)
 {
 	return f->uncommitted >= f->settings->uncommitted_max ||
-	    f->uncommitted_bytes >= f->settings->uncommitted_bytes_max;
+	    f->uncommitted_bytes >= f->settings->uncommitted_bytes_max ||
+	    reader_is_behind(f);
 }
 
 /* --- the pump ----------------------------------------------------------- */
@@ -72,6 +82,9 @@ pump(struct fetcher *f)
 		host_start_one(h);
 		host_settle(h);
 	}
+	/* Nothing tells when the reader is there again. */
+	if (reader_is_behind(f))
+		fetcher_look_again(f);
 	struct heap_node *n = heap_first(&f->sleeping);
 	if (n != NULL)
 		loop_timer_set(f->loop, &f->wake, (struct mono){ n->key });
@@ -133,6 +146,7 @@ look_again(struct timer *t)
 	void *v;
 
 	f->stalled_set = false;
+	fetcher_pump_soon(f);
 	while (map_next(&f->hosts, &at, &v)) {
 		struct host *h = v;
 		if (h->place == HOST_IDLE && !list_empty(&h->windows))
@@ -163,7 +177,7 @@ work(struct queue_note *n)
 		return;
 	struct host *h = host_get(f, n->key);
 	struct window *w = window_get(h, c, n->queue);
-	w->more = true;
+	w->more = w->note_seen = true;
 	host_settle(h);
 }
 

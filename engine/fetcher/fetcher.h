@@ -102,6 +102,9 @@ struct fetcher_options {
 	size_t all_n;
 	void (*event)(void *arg, const struct fetch_event *);  /* or NULL */
 	void *arg;
+	/* Events on their way to their reader; so many hold the loop back. */
+	const atomic_size_t *events_waiting;
+	size_t events_waiting_max;
 };
 struct fetcher *fetcher_new(const struct fetcher_options *);
 void fetcher_free(struct fetcher **);

@@ -185,7 +185,8 @@ window_refill(struct window *w)
 	s->crawl = w->crawl->shared->id;
 	s->queue = w->queue;
 	s->want = size;
-	w->more = false;
+	s->note_seen = w->note_seen;
+	w->more = w->note_seen = false;
 	w->serve = s;
 	frontier_serve(f->options.frontier, s);
 }

@@ -32,7 +32,8 @@ struct window {
 	struct serve *serve;             /* out for more; or NULL */
 	struct list batches;             /* serves that came back, in order */
 	size_t left;                     /* leases in them */
-	bool more;                       /* the frontier noted work */
+	bool more;                       /* the frontier has more, it seems */
+	bool note_seen;                  /* the next serve says so */
 	bool dropped;                    /* goes when its serve comes back */
 };
 

@@ -182,6 +182,7 @@ struct serve {
 	void (*served)(struct serve *);
 	uint32_t crawl, queue;
 	size_t want;
+	bool note_seen;                     /* a note came since the last one */
 	struct arena arena;
 	struct lease *leases;
 	size_t n;
@@ -198,7 +199,10 @@ void frontier_serve(struct frontier *, struct serve *);
 
 /* --- loops and observers ------------------------------------------------ */
 
-/* "This queue has work", once until the loop serves it. */
+/*
+ * "This queue has work", once until a serve says that it was seen: the note is
+ * the queue's own mail and must not be posted while it still lies in a box.
+ */
 struct queue_note {
 	struct mail mail;
 	void *port;                         /* frontier_port.arg */

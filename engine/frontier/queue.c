@@ -317,7 +317,7 @@ serve_arrived(struct frontier *f, struct serve *s)
 
 	s->n = 0;
 	s->result = WHY_INIT;
-	if (q != NULL)
+	if (q != NULL && s->note_seen)
 		q->noted = false;
 	if (q == NULL || c->view.state != CRAWL_RUNNING || q->waiting == 0) {
 		answer(s);

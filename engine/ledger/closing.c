@@ -111,6 +111,9 @@ write_cdxj(struct closing *c, const char *path)
 	    &c->arena);
 
 	enum err e = archive_cdxj_finish(path, lines.p, sorted.p, &w);
+	if (e == OK)
+		e = file_sync_dir(c->record.dir.p, &w);
+	c->no_cdxj = e != OK;
 	if (e != OK)
 		log_warn("ledger.cdxj", "why=%s", log_quote(&quoted,
 		    str_of(w.text)));

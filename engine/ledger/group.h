@@ -127,6 +127,7 @@ struct closing {
 	struct arena arena;
 	struct warc_record record;
 	int fd;                    /* the file's, or -1: open it again */
+	bool no_cdxj;              /* it has its name, but no index */
 	struct why result;
 	void (*done)(struct closing *);  /* on the ledger's loop */
 };

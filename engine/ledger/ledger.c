@@ -505,8 +505,9 @@ closing_came_back(struct closing *c)
 		struct log_text quoted;
 		log_error("ledger.warc_close", "why=%s", log_quote(&quoted,
 		    str_of(c->result.text)));
-		/* It stays "closing": the next start finishes it. */
-	} else {
+		/* It stays "closing", as without a CDXJ: the next start
+		 * finishes it. */
+	} else if (!c->no_cdxj) {
 		series_file_closed(l, &c->record);
 	}
 	closing_free(&c);

@@ -206,8 +206,8 @@ class Crawl:
     def __init__(self, args, data, seconds=60, env=None, resume=False,
                  executable=None):
         self.data = os.path.join(PLACE, data)
-        self.out = self.data + ".events"
-        self.err = self.data + ".stderr"
+        told = os.path.join(PLACE, data.replace("/", "-"))
+        self.out, self.err = told + ".events", told + ".stderr"
         command = [executable or program(), "crawl", "--json", "--data",
                    self.data] + (["--resume"] if resume else []) + list(args)
         self.began = time.monotonic()
