@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "engine/fetcher/state.h"
 #include "engine/policy/address.h"
+#include "os/clock.h"
 
 /* How long a host that failed through all tries is not asked again. */
 #define HOST_DOWN_MS 60000
@@ -303,7 +304,8 @@ host_begin(struct host *h)
 void
 host_end(struct host *h, int64_t delay_ms)
 {
-	struct mono at = mono_add_ms(loop_now(h->fetcher->loop), delay_ms);
+	/* Now, not when the turn began: the answer may have come since. */
+	struct mono at = mono_add_ms(clock_mono(), delay_ms);
 
 	CHECK(h->in_flight > 0);
 	h->in_flight--;
@@ -322,7 +324,7 @@ host_trouble(struct host *h, int64_t retry_after_ms)
 	    MIN(h->backoff_ms * 2, s->backoff_ms_max);
 	int64_t wait = MIN(MAX(h->backoff_ms, retry_after_ms),
 	    s->backoff_ms_max);
-	h->next_at = mono_add_ms(loop_now(h->fetcher->loop), wait);
+	h->next_at = mono_add_ms(clock_mono(), wait);
 }
 
 void

@@ -10,7 +10,7 @@
 
 static struct {
 	struct mono mono;
-	uint64_t random, disks;
+	uint64_t random, disks, looks;
 } world;
 
 /* --- the world ---------------------------------------------------------------- */
@@ -24,8 +24,9 @@ rig_mono(void)
 static struct wall
 rig_wall(void)
 {
+	/* No two files begin in the same millisecond. */
 	return (struct wall){ INT64_C(1790000000) * US_PER_S +
-	    world.mono.ns / 1000 };
+	    world.mono.ns / 1000 + (int64_t)++world.looks * 1000 };
 }
 
 static void

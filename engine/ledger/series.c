@@ -69,12 +69,13 @@ put_record(struct ledger *l, const struct warc_record *r)
 
 /* A record for the series' next file; nothing is in it yet.  Memory: `a`. */
 static struct warc_record
-next_record(struct ledger *l, const struct warc_series *s, struct arena *a)
+next_record(struct ledger *l, const struct warc_series *s,
+    struct wall created, struct arena *a)
 {
 	const struct warc_series_options *o = &s->options;
 	char digits[18];
 	struct warc_record r = { .id = ledger_new_warc(l), .state = WARC_OPEN,
-	    .crawl = o->crawl, .created = clock_wall() };
+	    .crawl = o->crawl, .created = created };
 
 	wall_to_digits(r.created, 17, digits);
 	r.dir = arena_copy(a, str_of(o->dir));
@@ -100,7 +101,7 @@ begin_file(struct ledger *l, struct warc_series *s, struct group *g)
 {
 	arena_reset(&s->file_strings);
 	s->opened = loop_now(ledger_loop(l));
-	s->file = next_record(l, s, &s->file_strings);
+	s->file = next_record(l, s, clock_wall(), &s->file_strings);
 	s->open = true;
 	s->no_lines = false;
 
@@ -374,7 +375,9 @@ series_move(struct ledger *l, struct group *g, uint32_t file)
 	struct warc_series *s = w->series;
 	bool current = s->open && s->file.id == file, created = w->create;
 	struct warc_record old = lasting(record_of(w, next), &g->arena);
-	struct warc_record now = next_record(l, s, current ?
+	/* Its name has the old one's time: so it stands between that one and
+	 * a next, and the numbers of the crawl go up from file to file. */
+	struct warc_record now = next_record(l, s, old.created, current ?
 	    &s->file_strings : &g->arena);
 	uint64_t from = w->offset;
 	struct warc_write *to = replace_write(g, file, &now);

@@ -206,7 +206,8 @@ class Crawl:
     def __init__(self, args, data, seconds=60, env=None, resume=False,
                  executable=None):
         self.data = os.path.join(PLACE, data)
-        told = os.path.join(PLACE, data.replace("/", "-"))
+        told = os.path.join(PLACE, data.replace("/", "-") +
+                            ("-resumed" if resume else ""))
         self.out, self.err = told + ".events", told + ".stderr"
         command = [executable or program(), "crawl", "--json", "--data",
                    self.data] + (["--resume"] if resume else []) + list(args)
@@ -356,3 +357,41 @@ def node_with(name, *packages):
                        timeout=100)
 
     return kept("node-" + name, build)
+
+
+# ---- A site, and faults ----------------------------------------------------------
+
+def small_site(place, pages, words=60):
+    """Pages that link to seven others each; the names of all of them."""
+    os.makedirs(place)
+    for i in range(pages):
+        with open(f"{place}/{i}.html", "w") as f:
+            f.write(f"<title>page {i}</title>" + "".join(
+                f"<a href={(i * 5 + k) % pages}.html>{k}</a> "
+                for k in range(1, 8)) + f"page {i} tells " * words)
+    return [f"{i}.html" for i in range(pages)]
+
+
+def faults():
+    """The library of faults.c, or None where there is no compiler."""
+    library = os.path.join(PLACE, "faults.so")
+    code, _, err = run("cc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-O1",
+                       "-Wall", "-o", library, HERE + "/faults.c", "-ldl")
+    if code != 0:
+        note(err[:500])
+    return library if code == 0 else None
+
+
+def captures(data):
+    """{sequence: [URL]} of an archive, and the URLs in order."""
+    found = {}
+    for r in rows(data):
+        if r.get("seq") and r.get("hop", 0) == 0:
+            found.setdefault(r["seq"], []).append(r["requested_url"])
+    return found
+
+
+def lost(reported, stored):
+    """What was reported and is not in the archive exactly once, as it was."""
+    return [(s, u, stored.get(s)) for s, u in reported.items()
+            if stored.get(s) != [u]]
