@@ -12,8 +12,8 @@
  * is left when the command has ended gets SIGKILL.
  *
  * A small program and no line of a script, because Linux counts the memory of
- * the one that forks as the child's peak: behind Python every command would seem
- * to take 20 MB.
+ * the one that forks as the child's peak: behind Python every command would
+ * seem to take 20 MB.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -19,11 +19,11 @@
  *
  *     BEGUN SENT ADDRESS PATH
  *
- * in microseconds of the monotonic clock: when the request's last byte had come,
- * and just before the last byte of the answer was handed to the kernel.  The
- * client cannot have had the answer sooner than SENT nor have asked later than
- * BEGUN: BEGUN minus the SENT before it is at most too long, never too short
- * for a client that keeps its pause.
+ * in microseconds of the monotonic clock: when the request's last byte had
+ * come, and just before the last byte of the answer was handed to the kernel.
+ * The client cannot have had the answer sooner than SENT nor have asked later
+ * than BEGUN: BEGUN minus the SENT before it is at most too long, never too
+ * short for a client that keeps its pause.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -97,11 +97,13 @@ static bool
 syncfs_tells(void)
 {
 	struct utsname u;
-	unsigned major, minor;
+	char *dot;
 
-	return uname(&u) == 0 &&
-	    sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
-	    (major > 5 || (major == 5 && minor >= 8));
+	if (uname(&u) != 0)
+		return false;
+	unsigned long major = strtoul(u.release, &dot, 10);
+	return major > 5 ||
+	    (major == 5 && *dot == '.' && strtoul(dot + 1, NULL, 10) >= 8);
 }
 
 /*

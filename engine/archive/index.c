@@ -449,7 +449,9 @@ lines_are_sound(const struct finish_job *j)
 
 	while (sound && rest.n > 0 && str_split(&rest, '\n', &line)) {
 		arena_reset(&a);
-		sound = cdxj_parse(line, &a, &l, NULL) == OK &&
+		/* Zeros are lines that a power cut took. */
+		sound = memchr(line.p, 0, line.n) == NULL &&
+		    cdxj_parse(line, &a, &l, NULL) == OK &&
 		    l.length > 0 && l.offset < j->warc.size &&
 		    l.length <= j->warc.size - l.offset &&
 		    str_eq(l.filename, j->warc.name);

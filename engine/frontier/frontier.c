@@ -31,8 +31,8 @@ move_all(struct list *to, struct list *from)
 
 /*
  * A checkpoint: all that changed up to this group goes into the index, a part
- * with each group that follows.  A queue that changes again meanwhile is written
- * as it is then, and its note stands in the log behind the checkpoint.
+ * with each group that follows.  A queue that changes again meanwhile is
+ * written as it is then, and its note stands in the log behind the checkpoint.
  */
 static void
 begin_checkpoint(void *arg)

@@ -266,8 +266,8 @@ struct frontier_options {
 };
 
 /*
- * Open the ledger in data_dir, recover, and start its threads.  Groups flow once
- * the loop runs.  Errors: as ledger_open() and ledger_recover().
+ * Open the ledger in data_dir, recover, and start its threads.  Groups flow
+ * once the loop runs.  Errors: as ledger_open() and ledger_recover().
  */
 MUST_USE enum err frontier_open(struct loop *, const struct frontier_options *,
     struct frontier **, struct why *);

@@ -294,9 +294,9 @@ look_behind(struct opening *o, const struct segment *s)
 
 /*
  * The head and the last record were read, but perhaps from memory only: where
- * their sync failed the kernel keeps the bytes, takes them for clean, and a later
- * sync does not write them.  Written again, they are dirty and the next sync is
- * true.
+ * their sync failed the kernel keeps the bytes, takes them for clean, and a
+ * later sync does not write them.  Written again, they are dirty and the next
+ * sync is true.
  */
 static enum err
 rewrite_last(struct opening *o, const struct segment *s)

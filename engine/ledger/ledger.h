@@ -37,7 +37,7 @@ struct ledger_options {
 	size_t group_bytes_max;          /* seal at once at so many bytes */
 	uint32_t group_records_max;      /* ... or so many promises */
 	int64_t group_ms_max;            /* gather that long while many wait */
-	uint32_t group_promises_few;     /* up to so many are not kept waiting */
+	uint32_t group_promises_few;     /* so many are not kept waiting */
 	size_t segment_bytes;            /* of the log; a checkpoint each */
 	size_t checkpoint_part;          /* things put per group; 0: 1024 */
 	uint64_t free_bytes_min;         /* below it writes wait */

@@ -13,7 +13,7 @@ static struct {
 	uint64_t random, disks, looks;
 } world;
 
-/* --- the world ---------------------------------------------------------------- */
+/* --- the world ----------------------------------------------------------- */
 
 static struct mono
 rig_mono(void)
@@ -63,7 +63,7 @@ rig_teardown(void **state)
 	return 0;
 }
 
-/* --- what the ledger asks of its owner ------------------------------------------ */
+/* --- what the ledger asks of its owner ----------------------------------- */
 
 /* note4 value8 */
 static void
@@ -177,7 +177,7 @@ warcinfo(void *arg, const char *filename, struct buf *out)
 	warc_writer_free(&w);
 }
 
-/* --- the rig's life --------------------------------------------------------------- */
+/* --- the rig's life ------------------------------------------------------ */
 
 void
 rig_init(struct rig *r)
@@ -187,7 +187,7 @@ rig_init(struct rig *r)
 	file_fake_reset(++world.disks);
 	index_forget_memory();
 	/* Every run the same, but for what a power cut takes. */
-	world.random = 0;
+	world.random = world.looks = 0;
 	world.mono.ns = NS_PER_S;
 	r->options = (struct ledger_options){
 		.dir = "/data", .group_bytes_max = 1 << 20,
@@ -355,7 +355,7 @@ rig_close(struct rig *r)
 	assert_int_equal(r->health, LEDGER_FINE);
 }
 
-/* --- items --------------------------------------------------------------------------- */
+/* --- items --------------------------------------------------------------- */
 
 struct rig_promise {
 	struct promise promise;
@@ -526,7 +526,7 @@ rig_groups(struct rig *r)
 	return rig_stats(r).groups;
 }
 
-/* --- what must hold -------------------------------------------------------------------- */
+/* --- what must hold ------------------------------------------------------ */
 
 static void
 verify_capture(struct rig *r, struct capture_reader *reader, uint64_t seq,

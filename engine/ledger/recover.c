@@ -32,9 +32,10 @@ check_tail(const struct warc_record *r, int fd, const char *path,
 		 * another one: series_move(). */
 		if (h.group != last_group + 1 &&
 		    (r->state != WARC_CLOSING || h.group > last_group))
-			return why(w, ERR_CORRUPT, "%s holds a record of commit "
-			    "group %llu, but the commit log ends at group %llu: "
-			    "the log is older than the archive. " RESTORE, path,
+			return why(w, ERR_CORRUPT, "%s holds a record of "
+			    "commit group %llu, but the commit log ends at "
+			    "group %llu: the log is older than the archive. "
+			    RESTORE, path,
 			    (unsigned long long)h.group,
 			    (unsigned long long)last_group);
 		at += h.lengths.clen;
@@ -137,7 +138,7 @@ finish_file(struct ledger *l, struct index *x, struct index_batch *b,
 	return e;
 }
 
-/* --- quarantine ------------------------------------------------------------- */
+/* --- quarantine ---------------------------------------------------------- */
 
 /* Under its own name, or with a number behind it. */
 static enum err
@@ -151,7 +152,7 @@ move_aside(const char *from, struct str to, struct arena *a)
 	return e;
 }
 
-/* All files that were being written have their names by now; no other has one. */
+/* All files that were being written have their names by now, no other has. */
 static void
 quarantine_files(struct str dir, struct str work_dir)
 {
@@ -197,7 +198,7 @@ ledger_quarantine(struct ledger *l, const char *dir, const char *prefix)
 	arena_free(&a);
 }
 
-/* --- all files ---------------------------------------------------------------- */
+/* --- all files ----------------------------------------------------------- */
 
 /* A directory in which files were being written when the crash came. */
 struct work_dir {

@@ -15,7 +15,7 @@ struct warc_series {
 	bool open;                  /* there is a current file */
 	bool no_lines;              /* it took a failed one's place */
 	uint64_t ended_group;       /* not 0: gone when that is durable */
-	struct warc_record file;    /* end: admitted, not yet committed, bytes */
+	struct warc_record file;    /* end: of what was admitted */
 	struct mono opened;
 };
 

@@ -17,7 +17,7 @@
 struct open_warc {
 	uint32_t id;
 	int fd, cdxj_fd;
-	bool no_lines;              /* from here on: the WARC is read at its end */
+	bool no_lines;              /* any more: the WARC is read at its end */
 	uint64_t cdxj_end;
 	char *path, *cdxj_path;
 };
@@ -80,7 +80,8 @@ create_warc(struct syncer *s, const struct warc_write *w, struct why *why_)
 	if (o->fd < 0) {
 		e = file_make_dir(dir.p, why_);
 		if (e == OK)
-			e = file_open(w->open_path.p, FILE_CREATE, &o->fd, why_);
+			e = file_open(w->open_path.p, FILE_CREATE, &o->fd,
+			    why_);
 	}
 	/* The name must be on the disk before anything depends on it, and so
 	 * must those of the directories: <dir>/.argiope/<series>. */

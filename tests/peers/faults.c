@@ -54,7 +54,8 @@ path_of(int fd, char path[static PATH_MAX])
 static bool
 must_fail(const char *path)
 {
-	const char *at = getenv("FAULT_SYNC_AT"), *match = getenv("FAULT_MATCH");
+	const char *at = getenv("FAULT_SYNC_AT");
+	const char *match = getenv("FAULT_MATCH");
 	char told[PATH_MAX];
 
 	if (match != NULL && strstr(path, match) == NULL)
@@ -82,7 +83,7 @@ tell_count(void)
 	fclose(f);
 }
 
-/* --- the shadow ------------------------------------------------------------- */
+/* --- the shadow ---------------------------------------------------------- */
 
 static bool
 copy_file(int fd, FILE *to)
