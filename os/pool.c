@@ -4,9 +4,9 @@
 
 struct pool {
 	pthread_mutex_t lock;
-	pthread_cond_t more;
+	pthread_cond_t more, idle;
 	struct job *first, **last;
-	size_t waiting;
+	size_t waiting, running;
 	bool closing;
 	unsigned threads_n;
 	pthread_t threads[];
@@ -32,11 +32,21 @@ take_job(struct pool *p)
 	if (j != NULL) {
 		p->first = j->next;
 		p->waiting--;
+		p->running++;
 		if (p->first == NULL)
 			p->last = &p->first;
 	}
 	pthread_mutex_unlock(&p->lock);
 	return j;
+}
+
+static void
+ran_job(struct pool *p)
+{
+	pthread_mutex_lock(&p->lock);
+	if (--p->running == 0 && p->first == NULL)
+		pthread_cond_broadcast(&p->idle);
+	pthread_mutex_unlock(&p->lock);
 }
 
 static void *
@@ -46,8 +56,10 @@ thread_main(void *arg)
 	struct job *j;
 
 	pthread_setname_np(pthread_self(), "pool");
-	while ((j = take_job(p)) != NULL)
+	while ((j = take_job(p)) != NULL) {
 		run_job(j);
+		ran_job(p);
+	}
 	return NULL;
 }
 
@@ -58,6 +70,7 @@ pool_new(unsigned threads)
 
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->more, NULL);
+	pthread_cond_init(&p->idle, NULL);
 	p->last = &p->first;
 	p->threads_n = threads;
 	for (unsigned i = 0; i < threads; i++)
@@ -80,6 +93,7 @@ pool_free(struct pool **pp)
 	for (unsigned i = 0; i < p->threads_n; i++)
 		pthread_join(p->threads[i], NULL);
 	pthread_cond_destroy(&p->more);
+	pthread_cond_destroy(&p->idle);
 	pthread_mutex_destroy(&p->lock);
 	mem_free(pp);
 }
@@ -107,4 +121,13 @@ pool_waiting(struct pool *p)
 	size_t n = p->waiting;
 	pthread_mutex_unlock(&p->lock);
 	return n;
+}
+
+void
+pool_finish(struct pool *p)
+{
+	pthread_mutex_lock(&p->lock);
+	while (p->first != NULL || p->running > 0)
+		pthread_cond_wait(&p->idle, &p->lock);
+	pthread_mutex_unlock(&p->lock);
 }

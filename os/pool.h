@@ -4,7 +4,8 @@
  * A job runs on one of them and comes back as mail to its home loop.  Without
  * threads (a simulator) it runs at once, and still comes back as mail.
  *
- * Thread: pool_submit() any; new and free the owner's.
+ * Thread: pool_submit() any; new and free the owner's; finish any but the
+ * pool's own.
  */
 #ifndef OS_POOL_H
 #define OS_POOL_H
@@ -23,5 +24,6 @@ struct pool *pool_new(unsigned threads);
 void pool_free(struct pool **);           /* finishes what was submitted */
 void pool_submit(struct pool *, struct job *);
 size_t pool_waiting(struct pool *);       /* jobs submitted and not begun */
+void pool_finish(struct pool *);          /* wait until none waits or runs */
 
 #endif

@@ -134,6 +134,26 @@ test_free_finishes(void **state)
 	}
 }
 
+/* pool_finish() waits for what runs too, and the pool goes on. */
+static void
+test_finish(void **state)
+{
+	struct pool *p = pool_new(3);
+
+	(void)state;
+	atomic_store(&alone, 0);
+	for (int round = 1; round <= 50; round++) {
+		for (int i = 0; i < 20; i++) {
+			struct sum *s = mem_new(sizeof(*s));
+			s->job.run = run_alone;
+			pool_submit(p, &s->job);
+		}
+		pool_finish(p);
+		assert_int_equal(atomic_load(&alone), 20 * round);
+	}
+	pool_free(&p);
+}
+
 /* A gate that holds the pool's threads, so that jobs wait. */
 static struct {
 	pthread_mutex_t lock;
@@ -281,6 +301,7 @@ main(void)
 		TEST(test_no_threads),
 		TEST(test_one_thread_keeps_order),
 		TEST(test_free_finishes),
+		TEST(test_finish),
 		TEST(test_waiting),
 		TEST(test_many),
 		TEST(test_job_submits),

@@ -10,6 +10,16 @@
  * 0.9 us with one made once for the words of WARC and HTTP heads.
  */
 #define OWN_TABLE_FROM 1024
+/*
+ * For texts beyond it a table made of earlier ones does nearly as well as one
+ * of their own: over 20,000 pages of 6 KB 1.7 % more bytes in 11.5 us instead
+ * of 17.1.  So many texts make a table, each LEARN_EVERY-th is one of them.
+ */
+#define LEARN_TEXTS 8
+#define LEARN_EVERY 64
+/* Of so many bytes, spread over a member, all but a few are ASCII in a text. */
+#define TEXT_LOOKS 64
+#define TEXT_STRANGE_MAX 3
 /* libdeflate wants the input in one piece; beyond this ISA-L streams it. */
 #define LIBDEFLATE_MAX ((size_t)16 << 20)
 
@@ -20,7 +30,10 @@ struct gzip_writer {
 	struct libdeflate_compressor *libdeflate;  /* levels 2 to 12 */
 	struct buf whole;                          /* the parts in one piece */
 	struct isal_zstream stream;
-	struct isal_hufftables table;              /* for small members */
+	struct isal_hufftables small, text;        /* for such members */
+	struct isal_huff_histogram *learned;       /* of texts, for the next */
+	unsigned texts, learned_n;
+	bool has_text;                             /* `text` was made */
 	uint8_t level_buf[ISAL_DEF_LVL1_DEFAULT];
 };
 
@@ -63,7 +76,8 @@ gzip_writer_new(int level)
 		CHECK(g->libdeflate != NULL);
 	}
 	isal_deflate_init(&g->stream);
-	table_make(&g->table);
+	table_make(&g->small);
+	g->learned = mem_new(sizeof(*g->learned));
 	return g;
 }
 
@@ -77,6 +91,7 @@ gzip_writer_free(struct gzip_writer **gp)
 	if (g->libdeflate != NULL)
 		libdeflate_free_compressor(g->libdeflate);
 	buf_free(&g->whole);
+	mem_free(&g->learned);
 	mem_free(gp);
 }
 
@@ -139,15 +154,16 @@ gzip_patch_lengths(void *member, struct gzip_lengths l)
 	le32_put(p + LENGTHS_AT + 4, l.ulen);
 }
 
+/* `table` NULL: the deflate format's fixed one, or at level 1 the data's own. */
 static void
-stream_start(struct gzip_writer *g, uint32_t level, bool small)
+stream_start(struct gzip_writer *g, uint32_t level,
+    struct isal_hufftables *table)
 {
 	struct isal_zstream *z = &g->stream;
 
 	isal_deflate_reset(z);
-	CHECK(isal_deflate_set_hufftables(z, small ? &g->table : NULL,
-	    small ? IGZIP_HUFFTABLE_CUSTOM : IGZIP_HUFFTABLE_DEFAULT) ==
-	    COMP_OK);
+	CHECK(isal_deflate_set_hufftables(z, table, table != NULL ?
+	    IGZIP_HUFFTABLE_CUSTOM : IGZIP_HUFFTABLE_DEFAULT) == COMP_OK);
 	z->level = level;
 	z->level_buf = level == 0 ? NULL : g->level_buf;
 	z->level_buf_size = level == 0 ? 0 : sizeof(g->level_buf);
@@ -168,6 +184,47 @@ one_piece(struct gzip_writer *g, const struct str *parts, size_t n)
 	return buf_str(&g->whole);
 }
 
+/* Is it ASCII for the most part?  What is packed or encoded looks different. */
+static bool
+looks_like_text(struct str in)
+{
+	size_t step = in.n / TEXT_LOOKS;
+	unsigned strange = 0;
+
+	for (size_t i = 0; i < TEXT_LOOKS; i++) {
+		unsigned char c = (unsigned char)in.p[i * step + step / 2];
+		strange += (c < 0x20 && c != '\n' && c != '\t' && c != '\r') ||
+		    c >= 0x7f;
+	}
+	return strange <= TEXT_STRANGE_MAX;
+}
+
+static void
+learn(struct gzip_writer *g, struct str text)
+{
+	isal_update_histogram((uint8_t *)(uintptr_t)text.p, (int)text.n,
+	    g->learned);
+	if (++g->learned_n < LEARN_TEXTS)
+		return;
+	CHECK(isal_create_hufftables(&g->text, g->learned) == 0);
+	memset(g->learned, 0, sizeof(*g->learned));
+	g->learned_n = 0;
+	g->has_text = true;
+}
+
+/* The table to compress it with, NULL: its own, or at level 0 the fixed one. */
+static struct isal_hufftables *
+table_for(struct gzip_writer *g, struct str in)
+{
+	if (in.n < OWN_TABLE_FROM)
+		return &g->small;
+	if (g->level == 0 || !looks_like_text(in))
+		return NULL;
+	if (!g->has_text || ++g->texts % LEARN_EVERY == 0)
+		learn(g, in);
+	return g->has_text ? &g->text : NULL;
+}
+
 /* Deflate data and trailer for a small member; the room always suffices. */
 static void
 put_small(struct gzip_writer *g, struct str in, struct buf *out)
@@ -176,8 +233,8 @@ put_small(struct gzip_writer *g, struct str in, struct buf *out)
 	size_t room = in.n + in.n / 8 + 1024;
 
 	buf_reserve(out, room);
-	bool small = in.n < OWN_TABLE_FROM;
-	stream_start(g, g->level == 0 || small ? 0 : 1, small);
+	struct isal_hufftables *table = table_for(g, in);
+	stream_start(g, g->level == 0 || table != NULL ? 0 : 1, table);
 	z->end_of_stream = 1;
 	z->next_in = (uint8_t *)(uintptr_t)in.p;
 	z->avail_in = (uint32_t)in.n;
@@ -227,7 +284,7 @@ put_stream(struct gzip_writer *g, const struct str *parts, size_t parts_n,
 	struct isal_zstream *z = &g->stream;
 	enum err err = OK;
 
-	stream_start(g, g->level == 0 ? 0 : 1, false);
+	stream_start(g, g->level == 0 ? 0 : 1, NULL);
 	for (size_t i = 0; i < parts_n && err == OK; i++) {
 		struct str rest = parts[i];
 		while (rest.n > 0 && err == OK) {

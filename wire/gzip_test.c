@@ -126,6 +126,58 @@ test_incompressible(void **state)
 	buf_free(&out);
 }
 
+/*
+ * Texts are compressed by what was learned of earlier ones, at little loss;
+ * what is none keeps out, and what only looks like one comes out whole.
+ */
+static void
+test_learned(void **state)
+{
+	struct gzip_writer *g = gzip_writer_new(1);
+	struct buf text = BUF_INIT, out = BUF_INIT;
+	size_t own = 0, learned = 0;
+	struct gzip_lengths l;
+	uint32_t x = 1;
+
+	(void)state;
+	for (int i = 0; i < 400; i++) {
+		buf_clear(&text);
+		buf_clear(&out);
+		while (text.n < 5000)
+			buf_printf(&text, "<p>%s %c%u</p>", i % 2 == 0 ?
+			    "even pages" : "odd ones", 'a' + x % 26,
+			    (x = x * 1664525 + 1013904223) >> 8);
+		if (i % 10 == 9)
+			for (size_t k = 0; k < text.n; k++)
+				text.p[k] = (char)((x = x * 1664525 +
+				    1013904223) >> 24);
+		if (i % 10 == 8)
+			for (size_t k = 0, step = text.n / 64; k < text.n; k++)
+				if (k % step != step / 2)
+					text.p[k] = (char)((x = x * 1664525 +
+					    1013904223) >> 24);
+		struct str s = buf_str(&text);
+		assert_int_equal(gzip_put(g, &s, 1, &out, &l, NULL), OK);
+		check_member(buf_str(&out), s, l);
+		if (i % 10 >= 8) {
+			assert_true(l.clen < s.n + s.n / 8);
+			continue;
+		}
+		learned += l.clen;
+		struct gzip_writer *alone = gzip_writer_new(1);
+		buf_clear(&out);
+		assert_int_equal(gzip_put(alone, &s, 1, &out, &l, NULL), OK);
+		gzip_writer_free(&alone);
+		own += l.clen;
+	}
+	/* A fixed table would need a quarter more. */
+	assert_true(learned < own + own / 20);
+	assert_int_not_equal(learned, own);
+	gzip_writer_free(&g);
+	buf_free(&text);
+	buf_free(&out);
+}
+
 static enum err
 sink_put(void *arg, const void *p, size_t n, struct why *w)
 {
@@ -235,6 +287,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_incompressible),
+		cmocka_unit_test(test_learned),
 		cmocka_unit_test(test_sink),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_patch),

@@ -691,6 +691,8 @@ ledger_free(struct ledger **lp)
 		loop_join(l->sync_loop);
 		loop_stop(l->index_loop);
 		loop_join(l->index_loop);
+		/* What the pool still does for it posts to these loops. */
+		pool_finish(l->options.pool);
 	}
 	loop_timer_stop(l->loop, &l->seal_timer);
 	loop_timer_stop(l->loop, &l->rollover_timer);
