@@ -276,6 +276,22 @@ def same_addresses():
     return ["setarch", "-R"] if works else []
 
 
+ASAN = {"ASAN_OPTIONS": "detect_stack_use_after_return=1:"
+                        "strict_string_checks=1:abort_on_error=0",
+        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+TSAN = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}
+# Whole crawls by a program that watches itself: threads, memory, recovery.
+WATCHED = ("crawl_small", "crawl_resume", "crawl_seeds")
+
+
+def watched_scenes(run, stage, folder, env):
+    program = program_of(run.folder(folder))
+    for script in scripts_of("scenes"):
+        name = os.path.splitext(os.path.basename(script))[0]
+        if program and name in WATCHED and run.wants(stage, name):
+            run_script(run, stage, script, program, same_addresses(), env)
+
+
 def stage_unit(run):
     if build(run, "unit", "build-test", ["-Dwerror=true"]):
         unit_tests(run, "unit", "build-test", 2)
@@ -284,16 +300,15 @@ def stage_unit(run):
 def stage_asan(run):
     if build(run, "asan", "build-asan",
              ["-Dbuildtype=debugoptimized", "-Db_sanitize=address,undefined"]):
-        unit_tests(run, "asan", "build-asan", 6, wrap=same_addresses(), env={
-            "ASAN_OPTIONS": "detect_stack_use_after_return=1:"
-                            "strict_string_checks=1:abort_on_error=0",
-            "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"})
+        unit_tests(run, "asan", "build-asan", 6, wrap=same_addresses(),
+                   env=ASAN)
+        watched_scenes(run, "asan", "build-asan", ASAN)
 
 
 def stage_tsan(run):
     options = ["-Dbuildtype=debugoptimized", "-Db_sanitize=thread"]
     folder = run.folder("build-tsan")
-    # Only the programs of suite "threads" are built.
+    # Only the programs of suite "threads" are built, and argiope itself.
     if not configure(run, "tsan", "build-tsan", options):
         return
     targets = {}
@@ -302,10 +317,11 @@ def stage_tsan(run):
             targets[test["name"]] = os.path.relpath(test["cmd"][0], folder)
     if not targets:
         return
+    targets["argiope"] = "daemon/argiope"
     if build(run, "tsan", "build-tsan", options, targets.values()):
-        unit_tests(run, "tsan", "build-tsan", 8, wrap=same_addresses(), env={
-            "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"},
-            suite="threads")
+        unit_tests(run, "tsan", "build-tsan", 8, wrap=same_addresses(),
+                   env=TSAN, suite="threads")
+        watched_scenes(run, "tsan", "build-tsan", TSAN)
 
 
 def stage_clang(run):
@@ -428,14 +444,15 @@ def script_results(text):
     return found
 
 
-def run_script(run, stage, path, program):
+def run_script(run, stage, path, program, wrap=(), env=None):
     name = os.path.splitext(os.path.basename(path))[0]
     place = tempfile.mkdtemp(prefix=f"argiope-{name}-")
     code, text, took = output_of(
-        ["bash", path], min(SCENE_SECONDS_MAX, max(30, run.left())),
-        cwd=place, env={"ARGIOPE": program, "ARGIOPE_SOURCE": ROOT,
-                        "ARGIOPE_BUILD": os.path.dirname(program),
-                        "TMPDIR": place, "SCENE_TMP": place})
+        list(wrap) + ["bash", path],
+        min(SCENE_SECONDS_MAX, max(30, run.left())), cwd=place,
+        env={"ARGIOPE": program, "ARGIOPE_SOURCE": ROOT,
+             "ARGIOPE_BUILD": os.path.dirname(program),
+             "TMPDIR": place, "SCENE_TMP": place, **(env or {})})
     found = script_results(text)
     for state, line in found:
         run.add(stage, f"{name}: {line}", state, 0.0)
@@ -487,8 +504,8 @@ STAGES = collections.OrderedDict([
     ("tidy", (stage_tidy, "style, arrows between layers, dead files")),
     ("unit", (stage_unit, "unit tests, gcc, as released, -Werror")),
     ("scenes", (stage_scenes, "stories told to the real program")),
-    ("asan", (stage_asan, "unit tests under ASan and UBSan")),
-    ("tsan", (stage_tsan, "tests of suite threads under TSan")),
+    ("asan", (stage_asan, "unit tests and crawls under ASan and UBSan")),
+    ("tsan", (stage_tsan, "tests of suite threads and crawls under TSan")),
     ("clang", (stage_clang, "all of it by clang, -Werror")),
     ("fuzz", (stage_fuzz, "libFuzzer, a short while for each target")),
     ("peers", (stage_peers, "against other people's clients and servers")),
@@ -519,7 +536,7 @@ def stages_for(run):
     if not options.names:
         return [s for s in STAGES if not options.quick or s in QUICK]
     names = known_names()
-    names["asan"] = names["tsan"] = names["unit"]
+    names["asan"] = names["tsan"] = names["unit"] + list(WATCHED)
     chosen = [s for s in STAGES if s in options.names or
               any(p.startswith(s + "/") for p in options.names) or
               any(run.wants(s, n) for n in names[s])]

@@ -154,7 +154,7 @@ gzip_patch_lengths(void *member, struct gzip_lengths l)
 	le32_put(p + LENGTHS_AT + 4, l.ulen);
 }
 
-/* `table` NULL: the deflate format's fixed one, or at level 1 the data's own. */
+/* `table` NULL: the fixed one of deflate, or at level 1 the data's own. */
 static void
 stream_start(struct gzip_writer *g, uint32_t level,
     struct isal_hufftables *table)

@@ -63,6 +63,7 @@ struct fixup {
 
 struct group {
 	struct mail mail;
+	struct group *older;       /* the next in the ledger's list */
 	struct ledger *ledger;
 	uint64_t number;
 	struct buf body, unlogged;

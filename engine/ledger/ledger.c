@@ -23,7 +23,8 @@ struct ledger {
 
 	struct group *gathering;    /* always there */
 	struct group *syncing;      /* with the sync thread; NULL: it is free */
-	struct group *spare;        /* emptied groups, by mail.next */
+	struct group *groups;       /* all there are, by `older` */
+	struct group *spare;        /* emptied ones, by mail.next */
 	uint64_t next_number;
 	struct timer seal_timer;
 	struct turn_hook turn;
@@ -236,10 +237,13 @@ take_group(struct ledger *l)
 {
 	struct group *g = l->spare;
 
-	if (g == NULL)
+	if (g == NULL) {
 		g = group_new(l);
-	else
+		g->older = l->groups;
+		l->groups = g;
+	} else {
 		l->spare = CONTAINER(g->mail.next, struct group, mail);
+	}
 	g->number = l->next_number++;
 	g->began = (struct mono){ 0 };
 	return g;
@@ -707,11 +711,10 @@ ledger_free(struct ledger **lp)
 	commitlog_close(&l->log);
 	index_close(&l->index);
 	series_free_all(l);
-	group_free(&l->gathering);
-	while (l->spare != NULL) {
-		struct group *g = l->spare;
-		l->spare = g->mail.next == NULL ? NULL :
-		    CONTAINER(g->mail.next, struct group, mail);
+	/* Also those that a failure left with one of the threads. */
+	while (l->groups != NULL) {
+		struct group *g = l->groups;
+		l->groups = g->older;
 		group_free(&g);
 	}
 	mem_free(&l->dir);

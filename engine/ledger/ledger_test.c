@@ -3,6 +3,12 @@
 #include "wire/gzip.h"
 
 #define FOREVER FILE_FAULT_FOREVER
+/* A sanitizer makes each of hundreds of lives ten times as long. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STEP 7
+#else
+#define STEP 1
+#endif
 
 /* --- promises ------------------------------------------------------------ */
 
@@ -13,7 +19,7 @@ test_promised_is_durable(void **state)
 	struct rig r;
 
 	(void)state;
-	for (uint64_t n = 1; n <= 30; n++) {
+	for (uint64_t n = 1; n <= 30; n += STEP) {
 		rig_init(&r);
 		r.series_n = 2;
 		r.cut_at = n;
@@ -136,7 +142,7 @@ test_power_cut_at_every_change(void **state)
 	uint64_t n = changes_of_script();
 
 	(void)state;
-	for (uint64_t i = 1; i <= n + 1; i++)
+	for (uint64_t i = 1; i <= n + 1; i += STEP)
 		crash_at(i, true);
 	print_message("%llu changes of files\n", (unsigned long long)n);
 }
@@ -148,7 +154,7 @@ test_kill_at_every_change(void **state)
 
 	(void)state;
 	/* What is only in memory outlives it: every other change will do. */
-	for (uint64_t i = 1; i <= n + 1; i += 2)
+	for (uint64_t i = 1; i <= n + 1; i += 2 * STEP)
 		crash_at(i, false);
 }
 
@@ -161,7 +167,7 @@ test_each_sync_fails(void **state)
 	(void)state;
 	changes_of_script();
 	uint64_t syncs = file_calls(FILE_CALL_SYNC);
-	for (uint64_t i = 1; i <= syncs; i++) {
+	for (uint64_t i = 1; i <= syncs; i += STEP) {
 		script_init(&r);
 		file_fault(FILE_CALL_SYNC, i, 1, ERR_IO);
 		struct why w = WHY_INIT;
