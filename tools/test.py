@@ -279,7 +279,8 @@ def same_addresses():
 ASAN = {"ASAN_OPTIONS": "detect_stack_use_after_return=1:"
                         "strict_string_checks=1:abort_on_error=0",
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
-TSAN = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}
+TSAN = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:"
+                        f"suppressions={ROOT}/tests/tsan.supp"}
 # Whole crawls by a program that watches itself: threads, memory, recovery.
 WATCHED = ("crawl_small", "crawl_resume", "crawl_seeds")
 
