@@ -39,6 +39,7 @@ class Run:
         self.options = options
         self.results = []
         self.seconds = collections.OrderedDict()
+        self.counts = []          # of other people's cases
         self.began = time.monotonic()
         self.builds = os.environ.get("ARGIOPE_BUILDS", ROOT)
 
@@ -190,6 +191,8 @@ def count_program(run, stage, name, entry):
     """One test program's line of meson's log becomes its cmocka tests."""
     text = (entry.get("stdout") or "") + (entry.get("stderr") or "")
     ok = entry["result"] in ("OK", "EXPECTEDFAIL")
+    if stage == "unit":
+        run.counts += re.findall(r"^conformance: (.*)$", text, re.M)
     states = {}
     for word, test in CMOCKA.findall(text):
         state = {"OK": "pass", "FAILED": "fail", "SKIPPED": "skip"}[word]
@@ -487,8 +490,10 @@ def run_scripts(run, stage):
     if program is None:
         run.add(stage, "program", "fail", 0.0, "the tree builds no argiope")
         return
+    watched = program_of(run.folder("build-asan"))
+    env = {"ARGIOPE_ASAN": watched} if watched else {}
     for script in scripts:
-        run_script(run, stage, script, program)
+        run_script(run, stage, script, program, env=env)
 
 
 def stage_scenes(run):
@@ -551,6 +556,9 @@ def table(run):
         states = [r.state for r in run.results if r.stage == stage]
         print(f"{stage:10} {states.count('pass'):7} {states.count('fail'):7} "
               f"{states.count('skip'):8} {seconds:8.1f}")
+    if run.counts:
+        print("\nconformance:")
+        print("".join(f"  {line}\n" for line in sorted(run.counts)), end="")
     failed = [r for r in run.results if r.state == "fail"]
     if failed:
         print("\nfailed:")

@@ -85,8 +85,8 @@ run_suite(const char *file)
 		n++;
 		good += run_case(c, &a);
 	}
-	print_message("%s: %zu of %zu, %zu that are no bytes left out\n",
-	    file, good, n, left_out);
+	print_message("conformance: %s: %zu of %zu, %zu that are no bytes left "
+	    "out\n", file, good, n, left_out);
 	assert_true(left_out <= 2);
 	yyjson_doc_free(doc);
 	arena_free(&a);

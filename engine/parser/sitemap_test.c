@@ -78,8 +78,8 @@ test_suite(void **state)
 			    count(&s, LINK_SITEMAP),
 			    s.cut_reason != NULL ? s.cut_reason : "whole");
 	}
-	print_message("crawler-commons sitemaps and feeds: %zu of %zu\n", good,
-	    ARRAY_LEN(rows));
+	print_message("conformance: sitemaps and feeds of crawler-commons: "
+	    "%zu of %zu\n", good, ARRAY_LEN(rows));
 	arena_free(&a);
 	assert_int_equal(good, ARRAY_LEN(rows));
 }
@@ -128,7 +128,7 @@ test_gz_suite(void **state)
 	assert_int_equal(sitemap_gunzip(body, SITEMAP_BYTES_MAX, &plain,
 	    NULL), OK);
 	sitemap_parse(buf_str(&plain), STR_NONE, &u, 0, &a, &s);
-	print_message("xmlSitemap.gz: %zu URLs\n", s.n);
+	print_message("conformance: xmlSitemap.gz: %zu URLs\n", s.n);
 	assert_int_equal(s.kind, SITEMAP_URLS);
 	assert_true(s.n > 0);
 	buf_free(&plain);

@@ -262,7 +262,7 @@ suite_of_forged_requests(void **state)
 		denied += got == 1;
 		allowed += got == 0;
 	}
-	print_message("ssrf-urls.tsv: %zu denied, %zu allowed, "
+	print_message("conformance: ssrf-urls.tsv: %zu denied, %zu allowed, "
 	    "%zu names left to the lookup\n", denied, allowed, names);
 	assert_int_equal(denied + allowed + names, 73);
 	assert_int_equal(allowed, 6);

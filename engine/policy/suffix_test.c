@@ -60,7 +60,7 @@ suite_test_psl(void **state)
 		expect(list, host, line);
 		n++;
 	}
-	print_message("test_psl.txt: %zu checks\n", n);
+	print_message("conformance: test_psl.txt: %zu of 78\n", n);
 	assert_int_equal(n, 78);
 	buf_free(&file);
 	suffix_list_close(&list);
@@ -85,7 +85,7 @@ suite_tests(void **state)
 		expect(list, host, line);
 		n++;
 	}
-	print_message("tests.txt: %zu checks\n", n);
+	print_message("conformance: psl/tests.txt: %zu of 78\n", n);
 	assert_int_equal(n, 78);
 	buf_free(&file);
 	suffix_list_close(&list);

@@ -389,8 +389,10 @@ check_all(const struct web_plan *plan)
 /* --- seeds -------------------------------------------------------------- */
 
 static bool
-run_seed(uint64_t seed, unsigned pages, const struct conf *c, uint64_t *hash)
+run_seed(uint64_t seed, unsigned pages, struct conf *c, uint64_t *hash)
 {
+	struct why w = WHY_INIT;
+
 	memset(&sim, 0, sizeof(sim));
 	sim.random = seed;
 	sim.wall.us = INT64_C(1790000000) * US_PER_S;
@@ -402,6 +404,12 @@ run_seed(uint64_t seed, unsigned pages, const struct conf *c, uint64_t *hash)
 		.delay_ms = next_random() % 3 == 0 ? 0 :
 		    (int64_t)(next_random() % 2000),
 	};
+	/* Every third crawl with a table that has no room for its URLs. */
+	must(conf_flag(c, seed % 3 == 0 ? STR("frontier.known_mem=64KiB") :
+	    STR("frontier.known_mem=1GiB"), &w), &w);
+	/* Every fifth with few hosts at a time. */
+	must(conf_flag(c, seed % 5 == 0 ? STR("frontier.hosts_active_max=3") :
+	    STR("frontier.hosts_active_max=20000"), &w), &w);
 	clock_use(&sim_clock);
 	file_use(&file_fake);
 	file_fake_reset(seed);
@@ -460,9 +468,9 @@ main(int argc, char **argv)
 		requests += web_requests();
 	}
 	conf_free(&c);
-	printf("%llu seeds of %u pages, %llu crashes, %llu failed logs, %llu "
-	    "WARCs given up, %llu full disks, %llu checkpoints, %llu "
-	    "requests\n", (unsigned long long)seeds, pages,
+	printf("conformance: simulator: %llu seeds of %u pages, %llu crashes, "
+	    "%llu failed logs, %llu WARCs given up, %llu full disks, %llu "
+	    "checkpoints, %llu requests\n", (unsigned long long)seeds, pages,
 	    (unsigned long long)kills, (unsigned long long)failures,
 	    (unsigned long long)moved, (unsigned long long)full_disks,
 	    (unsigned long long)checkpoints, (unsigned long long)requests);
