@@ -38,14 +38,13 @@ test_defaults(void **state)
 	assert_int_equal(conf_int(&c, CONF_FETCH_ADDRESS_CONNECTIONS_MAX), 16);
 	assert_int_equal(conf_size(&c, CONF_FETCH_BODY_BYTES_MAX), 10 << 20);
 	assert_int_equal(conf_size(&c, CONF_DATA_FREE_BYTES_MIN), 256 << 20);
-	assert_int_equal(conf_size(&c, CONF_ROBOTS_BYTES_MAX), 512000);
 	assert_int_equal(conf_size(&c, CONF_WARC_ROLLOVER_BYTES), 1000000000);
 	assert_int_equal(conf_ms(&c, CONF_WARC_ROLLOVER_S), 1800000);
 	assert_int_equal(conf_ms(&c, CONF_LEDGER_GROUP_MS_MAX), 2);
 	assert_int_equal(conf_ms(&c, CONF_ROBOTS_TTL_S), 86400000);
 	assert_true(conf_bool(&c, CONF_WARC_REDACT));
 	assert_false(conf_bool(&c, CONF_FETCH_ALLOW_PRIVATE));
-	assert_int_equal(conf_choice(&c, CONF_WARC_DIGEST), 0);
+	assert_int_equal(conf_choice(&c, CONF_LOG_FORMAT), 0);
 	assert_int_equal(conf_choice(&c, CONF_LOG_LEVEL), 1);
 	assert_true(conf_double(&c, CONF_FETCH_DECODE_RATIO_MAX) > 999.0);
 	assert_string_equal(conf_str(&c, CONF_DATA_DIR).p, "");
@@ -357,8 +356,8 @@ test_file_refusals(void **state)
 		    "and escape only \\\" \\\\ \\n \\t" },
 		{ "log.file = \"a\\", "f:1: the quoted value must end in \" "
 		    "and escape only \\\" \\\\ \\n \\t" },
-		{ "warc.digest = md5", "f:1: warc.digest = \"md5\": must be "
-		    "one of sha1, sha256" },
+		{ "log.format = xml", "f:1: log.format = \"xml\": must be "
+		    "one of text, json" },
 		{ "fetch.body_bytes_max = 1Mb2", "f:1: fetch.body_bytes_max = "
 		    "\"1Mb2\": must be a size like 64KiB from 1 to 16GiB" },
 		{ "robots.ttl_s = 2d", "f:1: robots.ttl_s = \"2d\": must be a "

@@ -22,6 +22,18 @@
 MUST_USE enum err archive_files(struct cli *, size_t first,
     struct archive_catalogue *, struct why *);
 
+/*
+ * Of cli/archive_wacz.c, for a crawl.  Whether a WACZ can be put there, asked
+ * before anything else: EXISTS; ABSENT when there is no such directory.
+ */
+MUST_USE enum err archive_wacz_place(const char *path, struct why *);
+/*
+ * Pack the directory's WARC files, and print what was done.  A directory
+ * without any is no error.  Errors: as wacz_write().
+ */
+MUST_USE enum err archive_wacz_crawl(struct cli *, const char *warc_dir,
+    const char *path, struct str name, struct str seed, struct why *);
+
 /* A path for sorting, unlike any other process's.  Memory: the cli's. */
 const char *archive_scratch(struct cli *);
 

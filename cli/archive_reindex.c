@@ -1,26 +1,48 @@
 /*
  * argiope archive reindex -- the journal of each crawl as its WARC files tell
- * it: numbers, places, digests.
+ * it: numbers, places, digests; with --rebuild, a data directory made of it.
  */
 #include "cli/archive_files.h"
 #include "cli/format.h"
+#include "cli/progress.h"
 #include "cli/verbs.h"
 #include "engine/archive/reindex.h"
 #include "engine/archive/sort.h"
+#include "engine/rebuild.h"
+
+#define REINDEX_OPTIONS(X)                                                   \
+	X(REBUILD, "rebuild", 0, NULL, FLAG, 0, 0,                           \
+	    "make the data directory anew, which was lost")
 
 static const struct option_row rows[] = {
-	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
+	REINDEX_OPTIONS(OPTION_ROW) OPTION_JSON(OPTION_ROW)
+	OPTION_COMMON(OPTION_ROW)
 };
 
 const struct option_verb archive_reindex_verb = {
 	"archive reindex", "[FILE...]", 0, OPERANDS_ANY,
-	"Rebuild the journal of captures from WARC files",
+	"Rebuild the journal of captures, or all data, from WARC files",
 	ARCHIVE_FILES_ABOUT "\n"
 	"A line per crawl tells how many captures it has, and whether numbers "
 	"are missing.  With --json each capture is one object per line, in the "
 	"order of crawls and numbers.  Nothing is written.\n"
-	"Exit code: 0; 65 numbers are missing or there twice; 70 a record is "
-	"damaged; 66 there is no WARC file.",
+	"With --rebuild FILE is a directory, the --warc-dir of the crawls, and "
+	"what DATA held beside the archive is made again: crawls with name, "
+	"seeds and policy, captures under their numbers, counters, and the "
+	"known URLs, for which the archived pages' links are read again.  A "
+	"crawl that was broken off goes on by argiope crawl --resume, and "
+	"fetches no captured page again.  A file that was being written is "
+	"cut behind its last whole capture and gets its name.  DATA may not "
+	"hold crawls: "
+	"move its folders index and log away first.  No WARC tells of URLs "
+	"that failed or were left for their media type (they wait again), of "
+	"tags and logs, and that a crawl was paused or cancelled (it can go "
+	"on).  No other process may be crawling into the directory.\n"
+	"Example: argiope archive reindex --rebuild --data DIR /srv/warcs\n"
+	"Exit code: 0; 65 numbers are missing or there twice (--rebuild has "
+	"done its work all the same); 70 a record is damaged; 66 there is no "
+	"WARC file; with --rebuild also 73 DATA holds crawls; 75 a process has "
+	"DATA or writes a file; 74 reading or writing failed.",
 	rows, ARRAY_LEN(rows)
 };
 
@@ -93,24 +115,23 @@ captured(void *arg, const struct archive_capture *c, struct why *w)
 }
 
 static int
-verdict(const struct archive_reindex_counts *n)
+verdict(uint64_t damaged, uint64_t missing, uint64_t repeated)
 {
 	struct why w = WHY_INIT;
 
-	if (n->damaged > 0)
+	if (damaged > 0)
 		why(&w, ERR_CORRUPT, "%llu records are damaged; argiope "
-		    "archive check tells which",
-		    (unsigned long long)n->damaged);
-	else if (n->missing + n->repeated > 0)
+		    "archive check tells which", (unsigned long long)damaged);
+	else if (missing + repeated > 0)
 		why(&w, ERR_INPUT, "%llu numbers are missing and %llu are "
 		    "there twice; are all WARC files of the crawl here?",
-		    (unsigned long long)n->missing,
-		    (unsigned long long)n->repeated);
+		    (unsigned long long)missing,
+		    (unsigned long long)repeated);
 	return w.err == OK ? 0 : cli_fail(&w);
 }
 
-int
-archive_reindex_run(struct cli *c)
+static int
+list(struct cli *c)
 {
 	static const struct archive_reindex_events events = {
 		.capture = captured };
@@ -128,5 +149,153 @@ archive_reindex_run(struct cli *c)
 	buf_free(&r.line);
 	if (e == ERR_CLOSED)
 		return 0;
-	return e == OK ? verdict(&counts) : cli_fail(&w);
+	return e == OK ? verdict(counts.damaged, counts.missing,
+	    counts.repeated) : cli_fail(&w);
+}
+
+/* --- --rebuild ---------------------------------------------------------- */
+
+struct rebuilding {
+	struct progress progress;
+	struct buf line;
+	bool json;
+	uint64_t waiting;            /* URLs of crawls that can go on */
+};
+
+static void
+told_progress(void *arg, const char *what, uint64_t done, uint64_t total)
+{
+	struct rebuilding *r = arg;
+	char one[FORMAT_MAX], two[FORMAT_MAX];
+
+	if (done == 0 && total == 0)
+		progress_say(&r->progress, "it waits: %s", what);
+	else if (total == 0)
+		progress_text(&r->progress, "rebuilding: %s %s",
+		    format_count(done, one), what);
+	else
+		progress_text(&r->progress, "reading: %s of %s %s",
+		    format_count(done, one), format_count(total, two), what);
+}
+
+static void
+told_crawl(void *arg, const struct crawl_view *v, struct str name)
+{
+	struct rebuilding *r = arg;
+	struct buf *b = &r->line;
+	char one[FORMAT_MAX], two[FORMAT_MAX];
+
+	progress_clear(&r->progress);
+	if (v->state == CRAWL_RUNNING)
+		r->waiting += v->counts.queued;
+	if (r->json) {
+		buf_put_char(b, '{');
+		json_u64(b, "crawl", v->id);
+		json_str(b, "name", name);
+		json_str(b, "state", str_of(crawl_state_name(v->state)));
+		json_u64(b, "captures", v->counts.items);
+		json_u64(b, "waiting", v->counts.queued);
+		buf_put_text(b, "}\n");
+	} else {
+		buf_printf(b, "crawl %u", v->id);
+		if (name.n > 0) {
+			buf_put_text(b, " (");
+			format_safe(b, name, 100);
+			buf_put_char(b, ')');
+		}
+		buf_printf(b, ": %s captures, %s; %s URLs wait\n",
+		    format_count(v->counts.items, one),
+		    crawl_state_name(v->state),
+		    format_count(v->counts.queued, two));
+	}
+	cli_put(b);
+}
+
+/* DATA/archive, or the directories that are named: absolute, existing. */
+static enum err
+find_dirs(struct cli *c, const char **dirs, size_t *n, struct why *w)
+{
+	const struct options *o = &c->options;
+	const char *own = arena_printf(&c->arena, "%s/archive",
+	    c->data_dir).p;
+	const char *const *from = o->operands_n > 0 ? o->operands : &own;
+	enum err e = OK;
+
+	*n = MAX(o->operands_n, 1);
+	if (*n > REBUILD_DIRS_MAX)
+		return why(w, ERR_USAGE, "--rebuild takes at most %d "
+		    "directories", REBUILD_DIRS_MAX);
+	for (size_t i = 0; e == OK && i < *n; i++) {
+		if (!cli_is_there(from[i]))
+			return why(w, ERR_ABSENT, "%s is not there; name the "
+			    "directory of the crawl's WARC files", from[i]);
+		e = cli_dir(c, from[i], &dirs[i], w);
+	}
+	return e;
+}
+
+static void
+tell_rest(struct rebuilding *r, const struct rebuild_counts *n,
+    const char *data_dir)
+{
+	if (n->finished > 0)
+		progress_say(&r->progress, "files that were being written: "
+		    "%llu; cut behind their last whole capture: %llu bytes",
+		    (unsigned long long)n->finished,
+		    (unsigned long long)n->cut_bytes);
+	if (n->foreign > 0)
+		progress_say(&r->progress, "files left out, since they name no "
+		    "crawl of argiope's: %llu",
+		    (unsigned long long)n->foreign);
+	if (n->refused > 0)
+		progress_say(&r->progress, "captures left out, since their URL "
+		    "has one already: %llu", (unsigned long long)n->refused);
+	if (n->unread > 0)
+		progress_say(&r->progress, "documents that could not be read "
+		    "again: %llu; what only they link to is not known",
+		    (unsigned long long)n->unread);
+	if (!r->json)
+		printf("%s holds %llu captures of %llu crawl%s, from %llu "
+		    "files.\n", data_dir, (unsigned long long)n->captures,
+		    (unsigned long long)n->crawls, n->crawls == 1 ? "" : "s",
+		    (unsigned long long)n->files);
+	if (!r->json && r->waiting > 0)
+		printf("To fetch what waits: argiope crawl --resume --data "
+		    "%s\n", data_dir);
+}
+
+static int
+rebuild(struct cli *c)
+{
+	const char *dirs[REBUILD_DIRS_MAX];
+	struct rebuilding r = { .json = cli_json(c) };
+	struct rebuild_counts counts;
+	struct rebuild_options o = { .conf = &c->conf, .dirs = dirs,
+	    .scratch = archive_scratch(c), .progress = told_progress,
+	    .crawl = told_crawl, .arg = &r };
+	struct why w = WHY_INIT;
+
+	progress_open(&r.progress, false);
+	enum err e = cli_log(c, true, &w);
+	if (e == OK)
+		e = cli_data_dir(c, &w);
+	if (e == OK)
+		e = find_dirs(c, dirs, &o.dirs_n, &w);
+	if (e == OK)
+		e = cli_dir(c, c->data_dir, &c->data_dir, &w);
+	o.data_dir = c->data_dir;
+	if (e == OK)
+		e = rebuild_run(&o, &counts, &w);
+	progress_clear(&r.progress);
+	if (e == OK)
+		tell_rest(&r, &counts, c->data_dir);
+	buf_free(&r.line);
+	return e == OK ? verdict(0, counts.missing, counts.repeated) :
+	    cli_fail(&w);
+}
+
+int
+archive_reindex_run(struct cli *c)
+{
+	return cli_count(c, "rebuild") > 0 ? rebuild(c) : list(c);
 }

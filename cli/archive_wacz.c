@@ -3,6 +3,7 @@
 #include "cli/format.h"
 #include "cli/verbs.h"
 #include "engine/archive/wacz.h"
+#include "engine/engine.h"
 #include "os/file.h"
 
 #define WACZ_OPTIONS(X)                                                      \
@@ -22,7 +23,9 @@ static const struct option_row rows[] = {
 const struct option_verb archive_wacz_verb = {
 	"archive wacz", "OUT.wacz [FILE...]", 1, OPERANDS_ANY,
 	"Pack WARC files into one WACZ file, with index and pages",
-	ARCHIVE_FILES_ABOUT " The same files and options give the same bytes.\n"
+	ARCHIVE_FILES_ABOUT " The same files and options give the same bytes.  "
+	"argiope crawl --wacz does it at a crawl's end.\n"
+	"Example: argiope archive wacz site.wacz --title \"A site\"\n"
 	"Exit code: 0; 73 OUT.wacz is there already; 65 two files have one "
 	"name; 66 there is no WARC file; 74 reading or writing failed.",
 	rows, ARRAY_LEN(rows)
@@ -42,14 +45,18 @@ size_of(const char *path)
 	return n;
 }
 
+/* In a crawl it is one event among others. */
 static void
-print(struct cli *c, const char *path, const struct wacz_counts *n)
+print(struct cli *c, const char *path, bool event,
+    const struct wacz_counts *n)
 {
 	struct buf b = BUF_INIT;
 	char bytes[FORMAT_MAX];
 
 	if (cli_json(c)) {
 		buf_put_char(&b, '{');
+		if (event)
+			json_str(&b, "event", STR("wacz"));
 		json_str(&b, "path", str_of(path));
 		json_u64(&b, "files", n->files);
 		json_u64(&b, "lines", n->lines);
@@ -67,6 +74,59 @@ print(struct cli *c, const char *path, const struct wacz_counts *n)
 	buf_free(&b);
 }
 
+static enum err
+pack(struct cli *c, const struct archive_catalogue *files, const char *path,
+    const struct wacz_options *o, bool event, struct why *w)
+{
+	struct wacz_counts counts;
+
+	enum err e = wacz_write(files, path, o, &counts, w);
+	if (e != OK)
+		return e;
+	counts.bytes = size_of(path);
+	if (!event || cli_json(c) || cli_count(c, "quiet") == 0)
+		print(c, path, event, &counts);
+	return OK;
+}
+
+enum err
+archive_wacz_place(const char *path, struct why *w)
+{
+	struct str name = archive_base_name(str_of(path));
+	size_t dir_n = strlen(path) - name.n;
+	struct arena a = ARENA_INIT;
+	const char *dir = dir_n == 0 ? "." : arena_copy(&a,
+	    str_cut(str_of(path), 0, dir_n)).p;
+	enum err e = OK;
+
+	if (cli_is_there(path))
+		e = why(w, ERR_EXISTS, "%s is there already; remove it, or "
+		    "name another file", path);
+	else if (!cli_is_there(dir))
+		e = why(w, ERR_ABSENT, "there is no directory %s for %.*s",
+		    dir, STR_FMT(name));
+	arena_free(&a);
+	return e;
+}
+
+enum err
+archive_wacz_crawl(struct cli *c, const char *warc_dir, const char *path,
+    struct str name, struct str seed, struct why *w)
+{
+	struct wacz_options o = { .title = name, .titles = true,
+	    .software = STR(CLI_PROGRAM " " ARGIOPE_VERSION) };
+	struct archive_catalogue files;
+	struct url u;
+
+	if (engine_seed(seed, &c->arena, &u, NULL) == OK)
+		o.main_url = u.href;
+	enum err e = archive_list(&warc_dir, 1, &c->arena, &files, w);
+	/* A crawl that captured nothing has said so. */
+	if (e != OK || files.n == 0)
+		return e;
+	return pack(c, &files, path, &o, true, w);
+}
+
 int
 archive_wacz_run(struct cli *c)
 {
@@ -79,15 +139,10 @@ archive_wacz_run(struct cli *c)
 		.titles = cli_count(c, "no-titles") == 0,
 	};
 	struct archive_catalogue files;
-	struct wacz_counts counts;
 	struct why w = WHY_INIT;
 
 	enum err e = archive_files(c, 1, &files, &w);
 	if (e == OK)
-		e = wacz_write(&files, path, &o, &counts, &w);
-	if (e != OK)
-		return cli_fail(&w);
-	counts.bytes = size_of(path);
-	print(c, path, &counts);
-	return 0;
+		e = pack(c, &files, path, &o, false, &w);
+	return e == OK ? 0 : cli_fail(&w);
 }

@@ -7,6 +7,7 @@
  * One loop, "home", runs in the main thread: the engine's views and events come
  * there as mail, the terminal's line is drawn there.
  */
+#include "cli/archive_files.h"
 #include "cli/engines.h"
 #include "cli/format.h"
 #include "cli/plan.h"
@@ -28,6 +29,8 @@
 	    "read seeds from FILE, one a line; - is standard input")
 
 #define CRAWL_OUTPUT(X)                                                      \
+	X(WACZ, "wacz", 0, "FILE", PATH, 0, 0,                               \
+	    "when the crawl is complete, pack the WARC directory as WACZ")   \
 	X(QUIET, "quiet", 'q', NULL, FLAG, 0, 0,                             \
 	    "no progress and no summary, only errors")                       \
 	X(JSON, "json", 0, NULL, FLAG, 0, 0,                                 \
@@ -52,6 +55,10 @@ const struct option_verb crawl_verb = {
 	"second Ctrl-C leaves at once; nothing that was reported is lost.  "
 	"--max-time counts from the start of this command, also with "
 	"--resume.\n"
+	"--wacz packs all WARC files of the directory, so that what a page has "
+	"in common with earlier crawls can be shown; a crawl that is broken "
+	"off is packed by the command that ends it.\n"
+	"Example: argiope crawl http://www.example.org/ --wacz example.wacz\n"
 	"A progress line is drawn on a terminal, and printed every 30 seconds "
 	"in a pipe.  The summary goes to standard output.\n"
 	"Exit code: 0 the crawl is complete; 75 it was interrupted and can go "
@@ -222,7 +229,7 @@ static const char *
 resume_command(struct crawl_run *r, bool closed)
 {
 	static const char *const repeated[] = { "config", "set", "auth-file",
-	    "cookie-file", "proxy-file" };
+	    "cookie-file", "proxy-file", "wacz" };
 	struct buf b = BUF_INIT;
 	char id[16];
 
@@ -496,10 +503,26 @@ run(struct crawl_run *r)
 	look(&r->look_timer);
 	loop_run(r->home);
 	progress_clear(&r->progress);
-	/* What the engine says now is what is on the disk. */
-	if (frontier_view(engine_frontier(r->engine), r->id, &r->view) == OK)
+	/* What the engine says now is what is on the disk; of one that failed
+	 * only what the last view told is. */
+	if (r->failed ? r->durable || r->resumed :
+	    frontier_view(engine_frontier(r->engine), r->id, &r->view) == OK)
 		summary(r);
 	report_close(&r->report);
+}
+
+/* The files have their names only when the engine is gone. */
+static int
+pack(struct crawl_run *r, int code)
+{
+	const char *path = cli_text(r->cli, "wacz", NULL);
+	struct why w = WHY_INIT;
+
+	if (path == NULL || r->failed || !has_ended(&r->view))
+		return code;
+	return archive_wacz_crawl(r->cli, r->warc_dir, path, r->name,
+	    r->seeds_n > 0 ? r->seeds[0] : STR_NONE, &w) == OK ? code :
+	    cli_fail(&w);
 }
 
 int
@@ -511,6 +534,8 @@ crawl_run(struct cli *c)
 	int code = 0;
 
 	enum err e = check_words(c, &w);
+	if (e == OK && cli_count(c, "wacz") > 0)
+		e = archive_wacz_place(cli_text(c, "wacz", ""), &w);
 	if (e == OK)
 		e = cli_log(c, true, &w);
 	if (e == OK)
@@ -536,6 +561,8 @@ crawl_run(struct cli *c)
 		code = exit_code(&r);
 	}
 	engine_free(&r.engine);
+	if (e == OK)
+		code = pack(&r, code);
 	if (r.home != NULL)
 		loop_free(&r.home);
 	policy_free(&r.policy);

@@ -109,6 +109,33 @@ progress_show(struct progress *p, const struct crawl_view *v,
 }
 
 void
+progress_text(struct progress *p, const char *fmt, ...)
+{
+	struct mono now = clock_mono();
+	bool drawn = p->mode == PROGRESS_TERMINAL;
+	int64_t every_ms = drawn ? PROGRESS_LOOK_MS : PROGRESS_PIPE_MS;
+	struct buf line = BUF_INIT;
+	char text[300];
+	va_list ap;
+
+	if (p->mode == PROGRESS_QUIET || mono_ns_between(p->printed, now) <
+	    every_ms * NS_PER_MS)
+		return;
+	p->printed = now;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	buf_put_text(&line, text);
+	if (drawn) {
+		line.n = MIN(line.n, system_columns(2) - 1);
+		draw(p, &line);
+	} else {
+		fprintf(stderr, "%s\n", text);
+	}
+	buf_free(&line);
+}
+
+void
 progress_clear(struct progress *p)
 {
 	struct buf line = BUF_INIT;

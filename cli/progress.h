@@ -34,6 +34,8 @@ void progress_open(struct progress *, bool quiet);
 /* Draw it, or not yet.  `stopping`: the crawl is about to end. */
 void progress_show(struct progress *, const struct crawl_view *,
     const struct engine_look *, bool stopping);
+/* The line as text: PROGRESS_LOOK_MS after the last one, or not yet. */
+void progress_text(struct progress *, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Take the line away, so that other text can stand there. */
 void progress_clear(struct progress *);
 /* A line of text between two drawings, "argiope: " before it. */

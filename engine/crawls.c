@@ -157,7 +157,7 @@ copy_headers(struct running *r, const struct policy *p)
 
 /* What must never be written: the whole value, and a token behind "Bearer ". */
 static void
-make_redactor(struct running *r)
+make_redactor(struct running *r, const struct fetch_settings *settings)
 {
 	struct str values[4];
 	size_t n = 0;
@@ -167,6 +167,8 @@ make_redactor(struct running *r)
 		values[n++] = auth;
 		values[n++] = str_from(auth, str_find_char(auth, ' ') + 1);
 	}
+	if (!settings->redact)
+		return;
 	struct redact_rules rules = { .values = values, .values_n = n };
 	r->redactor = redact_new(&rules);
 	r->shared.redactor = r->redactor;
@@ -175,7 +177,8 @@ make_redactor(struct running *r)
 static enum err
 make(const struct crawl_request *q, const struct str *seeds,
     size_t seeds_n, const struct policy *policy, struct str warc_dir,
-    struct running **out, struct why *w)
+    const struct fetch_settings *settings, struct running **out,
+    struct why *w)
 {
 	struct running *r = mem_new(sizeof(*r));
 	struct crawl_shared *s = &r->shared;
@@ -200,7 +203,7 @@ make(const struct crawl_request *q, const struct str *seeds,
 	s->delay_s = policy->rate_limit;
 	s->collection = arena_copy(&r->arena, warc_dir);
 	copy_headers(r, policy);
-	make_redactor(r);
+	make_redactor(r, settings);
 	policy_to_json(policy, &json);
 	r->policy_json = arena_copy(&r->arena, buf_str(&json));
 	buf_free(&json);
@@ -290,7 +293,7 @@ crawls_begin(struct crawls *c, const struct crawl_request *q, uint32_t *id,
 	size_t found_n;
 
 	enum err e = make(q, q->seeds, q->seeds_n, q->policy, q->warc_dir,
-	    &r, w);
+	    c->settings, &r, w);
 	if (e != OK)
 		return e;
 	r->shared.id = frontier_next_crawl(c->frontier);
@@ -324,7 +327,7 @@ crawls_continue(struct crawls *c, uint32_t id, const struct crawl_request *q,
 		e = policy_parse(spec.policy, &policy, w);
 	if (e == OK)
 		e = make(q, spec.seeds, spec.seeds_n, policy, spec.warc_dir,
-		    &r, w);
+		    c->settings, &r, w);
 	if (e == OK) {
 		r->shared.id = id;
 		r->shared.continued = true;
@@ -382,6 +385,7 @@ crawls_warcinfo(struct crawls *c, uint32_t id, const char *filename,
 		.crawl_kind = STR("crawl"), .seeds = r->seed_texts,
 		.seeds_n = r->seeds_n,
 		.policy = r->policy_json,
+		.redaction = r->redactor == NULL ? STR("none") : STR_NONE,
 	};
 	/* Its parts are bounded by the policy's own limits. */
 	CHECK(warc_put_info(c->writer, &info, out, &m, NULL) == OK);

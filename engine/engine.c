@@ -16,8 +16,8 @@
 #define SMALL_SEGMENT_BYTES ((size_t)8 << 20)
 #define SMALL_WRITE_BUFFER ((size_t)4 << 20)
 #define SMALL_GROUP_MS 10
-#define SMALL_CACHE ((size_t)8 << 20)
-#define SMALL_UNCOMMITTED_PAGES 512
+#define SMALL_CACHE ((size_t)4 << 20)
+#define SMALL_UNCOMMITTED_PAGES 384
 #define SMALL_UNCOMMITTED_BYTES ((size_t)8 << 20)
 #define SMALL_MALLOC_ARENAS 2
 #define UNCOMMITTED_PAGES 4096
@@ -106,6 +106,7 @@ read_settings(struct engine *e)
 	    UNCOMMITTED_BYTES) / loops;
 	s->compression_level =
 	    (int)conf_int(c, CONF_WARC_COMPRESSION_LEVEL);
+	s->redact = conf_bool(c, CONF_WARC_REDACT);
 	s->archive = e->options.archive;
 	s->http2 = true;
 	s->user_agent = conf_str(c, CONF_FETCH_USER_AGENT);
@@ -357,6 +358,8 @@ open_frontier(struct engine *e, struct why *w)
 		.known_bytes_max = conf_size(c, CONF_FRONTIER_KNOWN_MEM),
 		.ledger = ledger_settings(e),
 		.ports = e->ports, .ports_n = e->loops_n,
+		.hosts_active_max =
+		    (unsigned)conf_int(c, CONF_FRONTIER_HOSTS_ACTIVE_MAX),
 		.viewed = viewed, .warcinfo = warcinfo,
 		.health = health_changed, .arg = e, .token = e->token,
 		.rollover_bytes = conf_size(c, CONF_WARC_ROLLOVER_BYTES),

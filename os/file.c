@@ -210,6 +210,30 @@ is_dir(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* The name of a directory that was made lasts when its parent was synced. */
+static enum err
+sync_parent(char *path)
+{
+	char *name = strrchr(path, '/');
+
+	if (name == NULL)
+		return real_sync_dir(".");
+	if (name == path)
+		return real_sync_dir("/");
+	*name = '\0';
+	enum err e = real_sync_dir(path);
+	*name = '/';
+	return e;
+}
+
+static enum err
+make_one_dir(char *path)
+{
+	if (mkdir(path, 0700) == 0)
+		return sync_parent(path);
+	return errno == EEXIST && is_dir(path) ? OK : err_from_errno(errno);
+}
+
 static enum err
 real_make_dir(const char *path)
 {
@@ -224,9 +248,9 @@ real_make_dir(const char *path)
 			continue;
 		char c = part[i];
 		part[i] = '\0';
-		if (mkdir(part, 0700) != 0 &&
-		    (errno != EEXIST || !is_dir(part)))
-			return err_from_errno(errno);
+		enum err e = make_one_dir(part);
+		if (e != OK)
+			return e;
 		part[i] = c;
 	}
 	return OK;
@@ -470,4 +494,19 @@ file_lock_dir(const char *dir, int *fd, int64_t *holder, struct why *w)
 		return e;
 	}
 	return OK;
+}
+
+bool
+file_in_use(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	/* The kernel grants a write lease to the only one that has it open. */
+	bool used = fd >= 0 && fcntl(fd, F_SETLEASE, F_WRLCK) != 0 &&
+	    errno == EAGAIN;
+	if (fd >= 0 && !used)
+		(void)fcntl(fd, F_SETLEASE, F_UNLCK);
+	if (fd >= 0)
+		close(fd);
+	return used;
 }

@@ -34,7 +34,8 @@ struct file_table {
 	enum err (*replace)(const char *from, const char *to);
 	enum err (*remove)(const char *path);
 	enum err (*sync_dir)(const char *path);
-	enum err (*make_dir)(const char *path);       /* parents too; 0700 */
+	/* Parents too; 0700; the names of those that were made are synced. */
+	enum err (*make_dir)(const char *path);
 	/* Names in a directory, "." and ".." left out, any order. */
 	enum err (*list)(const char *path, struct arena *, struct str **names,
 	    size_t *n);
@@ -85,5 +86,11 @@ MUST_USE enum err file_load(const char *path, size_t bytes_max, struct buf *out,
  */
 MUST_USE enum err file_lock_dir(const char *dir, int *fd, int64_t *holder,
     struct why *);
+
+/*
+ * True when a process has the file open.  False also where the file system
+ * cannot tell, or the file is another user's.
+ */
+bool file_in_use(const char *path);
 
 #endif

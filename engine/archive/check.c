@@ -126,8 +126,9 @@ check_references(struct checker *k, const struct warc_entry *e)
 	bool wanted = k->ours && e->type != WARC_WARCINFO;
 	if (info.p == NULL && !wanted)
 		return;
-	if (info.p == NULL || !id_set_has(&k->infos,
-	    id_hash(warc_strip_brackets(info))))
+	/* Members on their way when a file ends name that file's warcinfo. */
+	if (info.p == NULL || (!k->infos.forgotten && !id_set_has(&k->infos,
+	    id_hash(warc_strip_brackets(info)))))
 		find(k, ARCHIVE_RULE_WARCINFO, e->offset, "%.*s",
 		    STR_FMT(info));
 }
@@ -511,7 +512,6 @@ on_file(void *arg, const struct archive_file *file, bool begins,
 		k->ours = k->options->strict;
 		k->file_records = 0;
 		k->waiting.n = 0;
-		id_set_clear(&k->infos);
 		return OK;
 	}
 	for (size_t i = 0; i < k->waiting.n; i++)

@@ -35,7 +35,7 @@
 	X(URI_FORM,        "WARC-Target-URI is malformed", W, E)              \
 	X(CONCURRENT,      "WARC-Concurrent-To names no record", W, E)        \
 	X(NO_CONCURRENT,   "a request without WARC-Concurrent-To", N, E)      \
-	X(WARCINFO,        "WARC-Warcinfo-ID names no warcinfo here", W, E) \
+	X(WARCINFO,        "WARC-Warcinfo-ID names no warcinfo here", W, W) \
 	X(WARCINFO_FIRST,  "the first record is no warcinfo", W, E)           \
 	X(FILENAME,        "WARC-Filename is not the file's name", W, W)      \
 	X(NAME,            "the file's name is not as prescribed", N, W)      \

@@ -226,6 +226,26 @@ test_foreign(void **state)
 	buf_free(&r.text);
 }
 
+/* A file that follows another may name that one's warcinfo. */
+static void
+test_warcinfo_before(void **state)
+{
+	struct sample_dir d;
+	struct result r = { .text = BUF_INIT };
+
+	(void)state;
+	sample_dir_make(&d);
+	sample_write(&d, "a.warc", STR(INFO RESOURCE("2", "")));
+	sample_write(&d, "b.warc", STR(HEAD("warcinfo", "3")
+	    "Content-Length: 0\r\n\r\n\r\n\r\n"
+	    RESOURCE("4", "WARC-Warcinfo-ID: <urn:uuid:1>\r\n")
+	    RESOURCE("5", "WARC-Warcinfo-ID: <urn:uuid:3>\r\n")));
+	check(&d, &r, 0);
+	assert_rules(&r, 0);
+	buf_free(&r.text);
+	sample_dir_remove(&d);
+}
+
 #define CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"        \
 	"2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"
 
@@ -296,7 +316,7 @@ test_suite(void **state)
 		records += r.n.records;
 		sample_dir_remove(&d);
 	}
-	print_message("%zu files of the suite, %llu records checked\n",
+	print_message("conformance: WARC files: %zu, %llu records checked\n",
 	    ARRAY_LEN(rows), (unsigned long long)records);
 	buf_free(&bytes);
 	buf_free(&r.text);
@@ -339,6 +359,7 @@ main(void)
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_ids),
 		cmocka_unit_test(test_foreign),
+		cmocka_unit_test(test_warcinfo_before),
 		cmocka_unit_test(test_other_payloads),
 		cmocka_unit_test(test_suite),
 		cmocka_unit_test(test_flips),

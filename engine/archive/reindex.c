@@ -11,13 +11,13 @@
 /*
  * A capture as a line that sorts by crawl, number and hop:
  *
- *     crawl8 seq16 hop8 file8 offset16 (hex) | decimal and text fields by TAB
+ *     crawl8 seq16 aux1 hop8 file8 offset16 (hex) | fields by TAB
  *
- * Field values have no control characters: a WARC field cannot hold a line
- * end, and others become blanks.
+ * What has no number of its own (aux1 is 1) stands behind the capture that was
+ * written before it, in the order of the file; its hop8 is 0.  Field values
+ * have no control characters: a WARC field cannot hold a line end, and others
+ * become blanks.
  */
-#define KEY_BYTES (8 + 16 + 8 + 8 + 16)
-
 struct scanner {
 	const struct archive_catalogue *catalogue;
 	const struct archive_reindex_events *events;
@@ -27,15 +27,18 @@ struct scanner {
 	struct buf head, line;
 	struct arena arena;
 	/* The record in hand. */
-	bool numbered;
+	bool told, numbered;
 	struct warc_capture facts;
+	uint32_t last_crawl;           /* of the newest number before it */
+	uint64_t last_seq;
 	struct http_head http;
 	bool has_http;
 	/* Of the lines read back. */
 	struct archive_capture held;
 	struct buf held_text;
-	bool holding;
+	bool holding, held_aux;
 	uint32_t held_hop;
+	size_t files;
 };
 
 static void
@@ -60,11 +63,17 @@ put_line(struct scanner *x, const struct walk_visit *v)
 	struct str type = x->has_http ? http_find(&x->http,
 	    STR("content-type")) : STR_NONE;
 
+	if (x->numbered || x->last_crawl != x->facts.crawl) {
+		x->last_crawl = x->facts.crawl;
+		x->last_seq = x->numbered ? e->gzip.seq : 0;
+	}
 	buf_clear(b);
-	buf_printf(b, "%08x%016llx%08x%08zx%016llx", x->facts.crawl,
-	    (unsigned long long)e->gzip.seq, x->facts.hop,
+	buf_printf(b, "%08x%016llx%c%08x%08zx%016llx", x->facts.crawl,
+	    (unsigned long long)x->last_seq, x->numbered ? '0' : '1',
+	    x->numbered ? x->facts.hop : 0,
 	    (size_t)(v->file - x->catalogue->files),
 	    (unsigned long long)e->offset);
+	put_count(b, x->facts.hop);
 	put_count(b, e->gzip.group);
 	put_count(b, e->clen);
 	put_count(b, e->ulen);
@@ -75,6 +84,8 @@ put_line(struct scanner *x, const struct walk_visit *v)
 	put_count(b, (uint64_t)x->facts.duration_us);
 	put_count(b, x->has_http ? (uint64_t)x->http.status : 0);
 	put_count(b, e->type == WARC_REVISIT);
+	put_count(b, str_eq(warc_entry_field(e, STR("WARC-Profile")),
+	    STR(WARC_PROFILE_NOT_MODIFIED)));
 	put_count(b, warc_entry_field(e, STR("WARC-Truncated")).p != NULL);
 	put_field(b, warc_entry_field(e, STR("WARC-Payload-Digest")));
 	put_field(b, str_cut(type, 0, TYPE_MAX));
@@ -96,19 +107,27 @@ read_http(struct scanner *x, struct warc_reader *r)
 	    HTTP_LIMITS_DEFAULT, &x->arena, &x->http, NULL) == OK;
 }
 
+static void
+read_info(struct scanner *x, struct warc_reader *r)
+{
+	struct str piece;
+
+	buf_clear(&x->head);
+	while (x->head.n < INFO_MAX && warc_read_block(r, &piece))
+		buf_put_str(&x->head, piece);
+}
+
 static enum err
 tell_crawl(struct scanner *x, struct walk_visit *v, struct why *w)
 {
-	struct archive_crawl c = { .file = v->file, .date = v->entry->date };
+	struct archive_crawl c = { .file = v->file, .date = v->entry->date,
+	    .bytes = v->entry->clen };
 	struct http_head h;
-	struct str piece, value;
+	struct str value;
 	struct str *seeds;
 	uint64_t id;
 	size_t at = 0;
 
-	buf_clear(&x->head);
-	while (x->head.n < INFO_MAX && warc_read_block(v->reader, &piece))
-		buf_put_str(&x->head, piece);
 	if (http_parse_fields(buf_str(&x->head), (struct http_limits){
 	    SEEDS_MAX, INFO_MAX + (1 << 16) }, &x->arena, &h, NULL) != OK ||
 	    !str_to_u64(http_find(&h, STR("argiope-crawl-id")), &id) ||
@@ -135,18 +154,20 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 	struct warc_entry *e = v->entry;
 	struct str facts = warc_entry_field(e, STR("Argiope-Capture"));
 
+	(void)w;
 	arena_reset(&x->arena);
 	x->counts->records++;
-	x->numbered = x->has_http = false;
+	x->told = x->numbered = x->has_http = false;
 	if (e->type == WARC_WARCINFO && x->events->crawl != NULL)
-		return tell_crawl(x, v, w);
+		read_info(x, v->reader);
 	if (e->type != WARC_RESPONSE && e->type != WARC_REVISIT)
 		return OK;
-	x->numbered = e->gzip.seq != 0 && facts.p != NULL &&
-	    warc_capture_parse(facts, &x->facts);
+	x->told = facts.p != NULL && warc_capture_parse(facts, &x->facts);
+	x->numbered = x->told && e->gzip.seq != 0;
 	if (!x->numbered)
 		x->counts->unnumbered++;
-	else
+	x->told = x->numbered || (x->told && x->events->aux != NULL);
+	if (x->told)
 		read_http(x, v->reader);
 	return OK;
 }
@@ -156,7 +177,10 @@ on_record_end(void *arg, struct walk_visit *v, bool whole, struct why *w)
 {
 	struct scanner *x = arg;
 
-	if (!whole || !x->numbered || v->entry->clen == 0 ||
+	if (whole && v->entry->type == WARC_WARCINFO &&
+	    x->events->crawl != NULL)
+		return tell_crawl(x, v, w);
+	if (!whole || !x->told || v->entry->clen == 0 ||
 	    v->entry->clen > UINT32_MAX || v->entry->ulen > UINT32_MAX)
 		return OK;
 	put_line(x, v);
@@ -172,6 +196,20 @@ on_damage(void *arg, const struct archive_file *file,
 	if (d->cause == WARC_DAMAGE_IO)
 		return why(w, ERR_IO, "cannot read %s", file->path);
 	x->counts->damaged++;
+	return x->events->damage == NULL ? OK :
+	    x->events->damage(x->arg, file, d, w);
+}
+
+static enum err
+on_file(void *arg, const struct archive_file *file, bool begins,
+    struct why *w)
+{
+	struct scanner *x = arg;
+
+	(void)file;
+	(void)w;
+	if (!begins && x->events->progress != NULL)
+		x->events->progress(x->arg, ++x->files, x->counts->records);
 	return OK;
 }
 
@@ -208,15 +246,17 @@ take_count(struct str *s)
 
 static void
 parse_line(struct scanner *x, struct str s, struct archive_capture *c,
-    uint32_t *hop)
+    uint32_t *hop, bool *aux)
 {
 	memset(c, 0, sizeof(*c));
 	c->crawl = (uint32_t)take_hex(&s, 8);
 	c->seq = take_hex(&s, 16);
-	*hop = (uint32_t)take_hex(&s, 8);
+	*aux = take_hex(&s, 1) != 0;
+	take_hex(&s, 8);
 	c->file = &x->catalogue->files[take_hex(&s, 8)];
 	c->offset = take_hex(&s, 16);
 	take_field(&s);
+	*hop = (uint32_t)take_count(&s);
 	c->group = take_count(&s);
 	c->clen = (uint32_t)take_count(&s);
 	c->ulen = (uint32_t)take_count(&s);
@@ -224,9 +264,11 @@ parse_line(struct scanner *x, struct str s, struct archive_capture *c,
 	c->body_bytes = take_count(&s);
 	c->depth = (uint32_t)take_count(&s);
 	c->start.us = (int64_t)take_count(&s);
+	c->began = c->start;
 	c->duration_us = (int64_t)take_count(&s);
 	c->status = (int)take_count(&s);
 	c->revisit = take_count(&s) != 0;
+	c->unchanged = take_count(&s) != 0;
 	c->truncated = take_count(&s) != 0;
 	if (!digest_from_text(take_field(&s), &c->digest))
 		c->digest.kind = DIGEST_NONE;
@@ -238,11 +280,29 @@ parse_line(struct scanner *x, struct str s, struct archive_capture *c,
 static enum err
 tell_held(struct scanner *x, struct why *w)
 {
+	struct archive_capture c = x->held;
+
 	if (!x->holding)
 		return OK;
 	x->holding = false;
+	if (x->held_aux) {
+		c.seq = 0;
+		return x->events->aux(x->arg, &c, w);
+	}
 	x->counts->captures++;
-	return x->events->capture(x->arg, &x->held, w);
+	return x->events->capture(x->arg, &c, w);
+}
+
+/* A hop of what is held?  Without a number the place alone tells. */
+static bool
+same_capture(const struct scanner *x, const struct archive_capture *c,
+    uint32_t hop, bool aux)
+{
+	if (x->held.seq != c->seq || x->held.crawl != c->crawl ||
+	    x->held_aux != aux)
+		return false;
+	return !aux || (x->holding && hop == x->held_hop + 1 &&
+	    x->held.file == c->file && str_eq(x->held.url, c->url));
 }
 
 /* Lines of one number follow each other, the last hop last. */
@@ -251,28 +311,38 @@ on_line(void *arg, struct str line, struct why *w)
 {
 	struct scanner *x = arg;
 	struct archive_capture c;
+	struct wall began;
 	uint32_t hop, hops = 0;
 	enum err err = OK;
+	bool aux;
 
-	parse_line(x, line, &c, &hop);
-	bool same = x->held.seq == c.seq && x->held.crawl == c.crawl;
+	parse_line(x, line, &c, &hop, &aux);
+	bool same = same_capture(x, &c, hop, aux);
+	/* A hop without a number belongs to the answer behind it. */
+	bool led = x->holding && x->held_aux && !aux &&
+	    hop == x->held_hop + 1 && x->held.file == c.file &&
+	    x->held.crawl == c.crawl && str_eq(x->held.url, c.url);
 	if (same && hop == x->held_hop) {
 		x->counts->repeated++;
 		return OK;
 	}
-	if (same) {
-		x->counts->hops++;
+	began = same || led ? x->held.began : c.began;
+	if (same || led)
 		hops = x->held.hops + 1;
-	} else {
-		if (x->held.crawl == c.crawl && x->held.seq != 0)
-			x->counts->missing += c.seq - x->held.seq - 1;
+	if (same)
+		x->counts->hops += !aux;
+	else if (!aux)
+		x->counts->missing += c.seq - 1 -
+		    (x->held.crawl == c.crawl ? x->held.seq : 0);
+	if (!same && !led)
 		err = tell_held(x, w);
-	}
 	buf_clear(&x->held_text);
 	buf_put_str(&x->held_text, line);
-	parse_line(x, buf_str(&x->held_text), &x->held, &x->held_hop);
+	parse_line(x, buf_str(&x->held_text), &x->held, &x->held_hop,
+	    &x->held_aux);
 	/* A lone final answer states by its own hop how many came before. */
 	x->held.hops = MAX(hops, hop);
+	x->held.began = began;
 	x->holding = true;
 	return err;
 }
@@ -282,7 +352,7 @@ archive_reindex(const struct archive_catalogue *c, const char *scratch,
     size_t sort_bytes_max, const struct archive_reindex_events *events,
     void *arg, struct archive_reindex_counts *counts, struct why *w)
 {
-	static const struct walk_events walk = { NULL, on_record,
+	static const struct walk_events walk = { on_file, on_record,
 		on_record_end, on_damage };
 	struct scanner x = { .catalogue = c, .events = events, .arg = arg,
 		.counts = counts };

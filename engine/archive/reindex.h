@@ -12,12 +12,12 @@
 
 #include "engine/archive/archive.h"
 #include "wire/digest.h"
-#include "wire/warc.h"
+#include "wire/warc_read.h"
 
 /* Slices live during the callback. */
 struct archive_capture {
 	uint32_t crawl;
-	uint64_t seq;
+	uint64_t seq;                  /* 0: it has none */
 	uint64_t group;
 	const struct archive_file *file;
 	uint64_t offset;               /* of the final answer's member */
@@ -25,10 +25,12 @@ struct archive_capture {
 	uint32_t body_at;              /* of the HTTP body, unpacked */
 	uint64_t body_bytes;           /* as received */
 	uint32_t hops, depth;
+	struct wall began;             /* of the first hop that is there */
 	struct wall start;
 	int64_t duration_us;
 	int status;
 	bool revisit, truncated;
+	bool unchanged;                /* a revisit for an answer of 304 */
 	struct digest digest;          /* of the payload */
 	struct str type;               /* Content-Type as the server sent it */
 	struct str url, final_url;     /* requested; of the final answer */
@@ -39,6 +41,7 @@ struct archive_crawl {
 	const struct archive_file *file;
 	uint32_t crawl;
 	struct wall date;
+	uint64_t bytes;                /* of the record in the file */
 	struct str name, kind, policy, is_part_of, harvest_id, harvest_type;
 	const struct str *seeds;
 	size_t seeds_n;
@@ -51,6 +54,17 @@ struct archive_reindex_events {
 	/* Numbers of one crawl rise; crawls come in the order of their ids. */
 	enum err (*capture)(void *arg, const struct archive_capture *,
 	    struct why *);
+	/*
+	 * What was archived without a number (robots.txt, sitemaps), behind
+	 * the capture that it was written behind; may be NULL.
+	 */
+	enum err (*aux)(void *arg, const struct archive_capture *,
+	    struct why *);
+	/* May be NULL: then damage is counted. */
+	enum err (*damage)(void *arg, const struct archive_file *,
+	    const struct warc_damage *, struct why *);
+	/* A file was read over; may be NULL. */
+	void (*progress)(void *arg, size_t files, uint64_t records);
 };
 
 struct archive_reindex_counts {

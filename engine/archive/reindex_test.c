@@ -39,8 +39,8 @@ tell_capture(void *arg, const struct archive_capture *c, struct why *w)
 	return OK;
 }
 
-static const struct archive_reindex_events events = { tell_crawl,
-	tell_capture };
+static const struct archive_reindex_events events = {
+	.crawl = tell_crawl, .capture = tell_capture };
 
 static void
 reindex(struct sample_dir *d, struct told *t,
@@ -118,7 +118,53 @@ test_odd_files(void **state)
 	assert_int_equal(n.captures, 3);
 	assert_int_equal(n.hops, 2);
 	assert_int_equal(n.repeated, 1);
-	assert_int_equal(n.missing, 2);
+	/* 1 to 4, 7 and 8. */
+	assert_int_equal(n.missing, 6);
+	buf_free(&t.text);
+	sample_dir_remove(&d);
+}
+
+/* What has no number is told in its place; a hop is no answer by itself. */
+static enum err
+tell_place(void *arg, const struct archive_capture *c, struct why *w)
+{
+	struct told *t = arg;
+
+	(void)w;
+	buf_printf(&t->text, "%llu %u %.*s\n", (unsigned long long)c->seq,
+	    c->hops, STR_FMT(str_from(c->final_url, 18)));
+	/* SAMPLE_DATE + number, in us; that of the first hop. */
+	assert_int_equal(c->began.us - SAMPLE_DATE.us, c->hops == 1 ? 0 :
+	    (int64_t)c->seq);
+	return OK;
+}
+
+static void
+test_aux(void **state)
+{
+	static const struct archive_reindex_events places = {
+		.capture = tell_place, .aux = tell_place };
+	struct sample_dir d;
+	struct sample_file f;
+	struct told t = { 0 };
+	struct archive_reindex_counts n;
+
+	(void)state;
+	sample_dir_make(&d);
+	sample_crawl(&d);
+	sample_file_begin(&f, "8.warc.gz");
+	sample_page(&f, "http://example.org/sitemap", "x", 0, 0);
+	sample_page(&f, "http://example.org/5", "x", 5, 0);
+	sample_page(&f, "http://example.org/start", "x", 0, 0);
+	sample_page(&f, "http://example.org/end", "x", 0, 1);
+	sample_file_end(&f, &d, "8.warc.gz");
+	struct archive_catalogue c = sample_list(&d);
+	assert_int_equal(archive_reindex(&c, sample_path(&d, "run"), 1 << 20,
+	    &places, &t, &n, NULL), OK);
+	assert_string_equal(buf_text(&t.text), "0 0 /robots.txt\n1 0 /\n"
+	    "2 0 /b\n3 1 /end\n4 0 /d\n0 0 /sitemap\n5 0 /5\n0 1 /end\n");
+	assert_int_equal(n.captures, 5);
+	assert_int_equal(n.missing + n.repeated, 0);
 	buf_free(&t.text);
 	sample_dir_remove(&d);
 }
@@ -155,6 +201,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_crawl),
 		cmocka_unit_test(test_odd_files),
+		cmocka_unit_test(test_aux),
 		cmocka_unit_test(test_damage),
 	};
 

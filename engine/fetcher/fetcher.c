@@ -9,6 +9,8 @@
 /* Finished pages are handed over so many at a time, or after so long. */
 #define OUTBOX_PAGES 16
 #define OUTBOX_MS 1
+/* Pages at a loop that helps; beyond it the host's own loop goes on. */
+#define BORROWED_MAX 8
 /* A crawl at its limit of downloads is looked at again after so long. */
 #define STALLED_MS 10
 
@@ -42,6 +44,22 @@ fetcher_held_back(const struct fetcher *f)
 	return f->uncommitted >= f->settings->uncommitted_max ||
 	    f->uncommitted_bytes >= f->settings->uncommitted_bytes_max ||
 	    reader_is_behind(f);
+}
+
+struct fetcher *
+fetcher_idle_one(struct fetcher *f)
+{
+	/* With less under way its own loop has the time. */
+	if (f->in_flight < 2)
+		return NULL;
+	for (size_t i = 0; i < f->options.all_n; i++) {
+		struct fetcher *other = f->options.all[i];
+		if (other != f && atomic_load_explicit(&other->busy,
+		    memory_order_relaxed) == 0 && atomic_load_explicit(
+		    &other->borrowed, memory_order_relaxed) < BORROWED_MAX)
+			return other;
+	}
+	return NULL;
 }
 
 /* --- the pump ----------------------------------------------------------- */
@@ -99,6 +117,7 @@ empty_outbox(struct fetcher *f)
 		frontier_submit(f->options.frontier, &p->submission);
 	}
 	f->outbox_n = 0;
+	f->outbox_lent = false;
 	loop_timer_stop(f->loop, &f->outbox_timer);
 }
 
@@ -114,6 +133,7 @@ fetcher_hand_over(struct fetcher *f, struct page *p)
 	if (f->outbox_n++ == 0)
 		loop_timer_set(f->loop, &f->outbox_timer,
 		    mono_add_ms(loop_now(f->loop), OUTBOX_MS));
+	f->outbox_lent |= p->lender != NULL;
 	list_put(&f->outbox, &p->node);
 }
 
@@ -127,8 +147,10 @@ turn_end(struct turn_hook *h)
 		pump(f);
 	/* Waking the frontier's thread for each page costs more than the page's
 	 * own admission; nobody waits that millisecond while others fetch. */
-	if (f->outbox_n >= OUTBOX_PAGES || f->in_flight == 0)
+	if (f->outbox_n >= OUTBOX_PAGES ||
+	    (f->in_flight == 0 && !f->outbox_lent))
 		empty_outbox(f);
+	atomic_store_explicit(&f->busy, f->in_flight, memory_order_relaxed);
 }
 
 static void

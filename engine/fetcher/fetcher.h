@@ -18,10 +18,13 @@
 
 #include "engine/fetcher/seen.h"
 #include "engine/frontier/frontier.h"
+#include "engine/parser/parse.h"
 #include "engine/policy/policy.h"
+#include "engine/policy/trap.h"
 #include "os/pool.h"
 #include "os/resolve.h"
 #include "os/transport.h"
+#include "wire/http.h"
 #include "wire/redact.h"
 
 struct fetcher;
@@ -46,6 +49,7 @@ struct fetch_settings {
 	size_t uncommitted_max;          /* pages handed over, not durable */
 	size_t uncommitted_bytes_max;
 	int compression_level;
+	bool redact;                     /* credentials, before archiving */
 	bool archive;                    /* false: no WARC (benches) */
 	bool http2;
 	struct str user_agent;
@@ -75,6 +79,23 @@ struct crawl_shared {
 	_Atomic(const char *) warcinfo_id;   /* of the file being written */
 	atomic_int downloads;            /* exchanges under way, all loops */
 };
+
+/*
+ * What a document links to becomes what the frontier wants: canonical, judged,
+ * hashed; nofollow is read from its HTTP head too.  The number of `*out`, which
+ * is the arena's.  Thread: any.
+ */
+struct link_finder {
+	const struct crawl_shared *crawl;
+	const struct trap_memory *traps;  /* or NULL */
+	const struct lease *lease;        /* the document's */
+	struct str product_token;
+	struct arena *arena;
+};
+size_t fetcher_links(const struct link_finder *, const struct http_head *,
+    struct parse_output *, struct found **out);
+/* Private addresses of this host are allowed: it is an operator's seed. */
+bool crawl_host_allowed(const struct crawl_shared *, struct str host);
 
 /* What became of a URL, told when it is durable. */
 struct fetch_event {
@@ -139,5 +160,9 @@ void fetcher_look(struct fetcher *, struct fetcher_view *);
  */
 MUST_USE enum err fetcher_stored_robots(struct index *, struct str origin,
     struct arena *a, struct wall *fetched, int *status, struct str *body);
+
+/* What stores it; key and value are the arena's.  Thread: any. */
+void fetcher_robots_put(struct str origin, struct wall fetched, int status,
+    struct str body, struct arena *a, struct extra_put *);
 
 #endif

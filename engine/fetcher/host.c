@@ -126,6 +126,7 @@ served(struct serve *s)
 	} else {
 		list_put(&w->batches, &s->node);
 		w->left += s->n;
+		CHECK(w->left <= w->host->fetcher->settings->window);
 		/* A full answer: there may be more without a new note. */
 		w->more |= s->n == s->want;
 	}
@@ -174,7 +175,7 @@ window_refill(struct window *w)
 {
 	struct fetcher *f = w->host->fetcher;
 	size_t size = host_delay_ms(w->host, w->crawl, NULL) > 0 ?
-	    WINDOW_DELAYED : f->settings->window;
+	    MIN(WINDOW_DELAYED, f->settings->window) : f->settings->window;
 
 	if (w->serve != NULL || !w->more || w->left > size / 2 ||
 	    w->crawl->order != FETCH_RUN)
@@ -185,7 +186,7 @@ window_refill(struct window *w)
 	s->owner = w;
 	s->crawl = w->crawl->shared->id;
 	s->queue = w->queue;
-	s->want = size;
+	s->want = size - w->left;
 	s->note_seen = w->note_seen;
 	w->more = w->note_seen = false;
 	w->serve = s;

@@ -23,104 +23,113 @@ told(struct fetcher *f, uint64_t hash, uint8_t skip)
 	return false;
 }
 
-struct finder {
-	struct page *page;
-	struct found *at;
-	size_t n;
-};
-
-static void
-add(struct finder *x, const struct url *u, double cost, unsigned depth,
-    uint8_t flags, uint8_t skip)
+/* One link, canonical and judged.  False: it has no canonical form. */
+static bool
+judge(const struct link_finder *f, const struct link *l, struct found *out)
 {
-	struct page *p = x->page;
-	uint64_t hash = frontier_hash(p->submission.crawl, u->href);
-
-	if (told(p->fetcher, hash, skip))
-		return;
-	x->at[x->n++] = (struct found){
-		.url = u->href, .key = u->host, .hash = hash, .cost = cost,
-		.depth = (uint16_t)MIN(depth, FOUND_DEPTH_MAX),
-		.flags = flags, .skip = skip,
-	};
-}
-
-static void
-judge(struct finder *x, const struct link *l)
-{
-	struct page *p = x->page;
-	struct local_crawl *c = p->crawl;
-	const struct policy *policy = policy_of(c->shared->policy);
-	const struct lease *lease = &p->submission.lease;
+	const struct policy *policy = policy_of(f->crawl->policy);
 	bool embed = l->kind == LINK_EMBED;
 	/* What a requisite embeds (a style's image) belongs to the page. */
-	unsigned depth = embed ? lease->depth : lease->depth + 1u;
+	unsigned depth = embed ? f->lease->depth : f->lease->depth + 1u;
 	struct policy_verdict v;
 	struct trap_verdict t;
 	struct url u;
 
-	if (policy_canonical(c->shared->policy, &l->url, &p->submission.arena,
-	    &u, NULL) != OK)
-		return;
-	policy_judge_url(c->shared->policy, &u, lease->cost, depth, embed, &v);
+	if (policy_canonical(f->crawl->policy, &l->url, f->arena, &u, NULL) !=
+	    OK)
+		return false;
+	policy_judge_url(f->crawl->policy, &u, f->lease->cost, depth, embed,
+	    &v);
 	/* The policy sees only names; the operator may crawl his own hosts. */
-	if (v.reason == SKIP_BLOCKED && crawl_host_allowed(c->shared, u.host)) {
+	if (v.reason == SKIP_BLOCKED && crawl_host_allowed(f->crawl, u.host)) {
 		v.take = true;
 		v.reason = SKIP_NONE;
 	}
-	if (v.take && c->traps != NULL && !trap_judge_prefix(&policy->traps,
-	    c->traps, &u, &t)) {
+	if (v.take && f->traps != NULL && !trap_judge_prefix(&policy->traps,
+	    f->traps, &u, &t)) {
 		v.take = false;
 		v.reason = t.reason;
 	}
 	uint8_t flags = v.take && v.embed ? FOUND_EMBED : 0;
 	if (l->kind == LINK_SITEMAP)
 		flags = FOUND_SITEMAP;
-	add(x, &u, v.take ? v.cost : lease->cost, depth, flags,
-	    v.take ? SKIP_NONE : (uint8_t)v.reason);
+	*out = (struct found){
+		.url = u.href, .key = u.host,
+		.hash = frontier_hash(f->crawl->id, u.href),
+		.cost = v.take ? v.cost : f->lease->cost,
+		.depth = (uint16_t)MIN(depth, FOUND_DEPTH_MAX),
+		.flags = flags, .skip = v.take ? SKIP_NONE : (uint8_t)v.reason,
+	};
+	return true;
 }
 
 static bool
-follows(const struct page *p, const struct link *l)
+follows(const struct link_finder *f, const struct parse_output *parsed,
+    const struct link *l)
 {
-	bool obey = policy_of(p->crawl->shared->policy)->robots == POLICY_OBEY;
+	bool obey = policy_of(f->crawl->policy)->robots == POLICY_OBEY;
 
 	/* A page taken only as a part of another leads nowhere by itself. */
-	if ((p->submission.lease.flags & FOUND_EMBED) && l->kind != LINK_EMBED)
+	if ((f->lease->flags & FOUND_EMBED) && l->kind != LINK_EMBED)
 		return false;
 	if (!obey || l->kind == LINK_EMBED)
 		return true;
-	return !l->nofollow && !p->parsed.nofollow;
+	return !l->nofollow && !parsed->nofollow;
 }
 
 static bool
-header_says_nofollow(struct page *p)
+header_says_nofollow(const struct http_head *h, struct str product_token)
 {
-	struct hop *h = page_hop(p);
 	size_t at = 0;
 	struct str value;
 	unsigned flags = 0;
 
-	while (http_next(&h->parsed, STR("X-Robots-Tag"), &at, &value))
-		flags |= robots_tag_parse(value,
-		    p->fetcher->settings->product_token);
+	while (http_next(h, STR("X-Robots-Tag"), &at, &value))
+		flags |= robots_tag_parse(value, product_token);
 	return flags & ROBOTS_TAG_NOFOLLOW;
+}
+
+size_t
+fetcher_links(const struct link_finder *f, const struct http_head *head,
+    struct parse_output *parsed, struct found **out)
+{
+	struct found *found = ARENA_ARRAY(f->arena, struct found,
+	    parsed->links_n);
+	size_t n = 0;
+
+	parsed->nofollow |= header_says_nofollow(head, f->product_token);
+	for (size_t i = 0; i < parsed->links_n; i++)
+		if (follows(f, parsed, &parsed->links[i]) &&
+		    judge(f, &parsed->links[i], &found[n]))
+			n++;
+	*out = found;
+	return n;
 }
 
 void
 links_find(struct page *p)
 {
 	struct submission *s = &p->submission;
-	struct finder x = { .page = p };
+	struct link_finder f = {
+		.crawl = p->crawl->shared, .traps = p->crawl->traps,
+		.lease = &s->lease,
+		.product_token = p->fetcher->settings->product_token,
+		.arena = &s->arena,
+	};
+	size_t n = fetcher_links(&f, &page_hop(p)->parsed, &p->parsed,
+	    &s->found);
 
-	p->parsed.nofollow |= header_says_nofollow(p);
-	x.at = ARENA_ARRAY(&s->arena, struct found, p->parsed.links_n);
-	for (size_t i = 0; i < p->parsed.links_n; i++)
-		if (follows(p, &p->parsed.links[i]))
-			judge(&x, &p->parsed.links[i]);
-	s->found = x.at;
-	s->found_n = x.n;
+	s->found_n = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!told(p->fetcher, s->found[i].hash, s->found[i].skip))
+			s->found[s->found_n++] = s->found[i];
 }
+
+struct finder {
+	struct page *page;
+	struct found *at;
+	size_t n;
+};
 
 static void
 add_sitemap(struct finder *x, const struct url *plain, const struct lease *l)
@@ -129,8 +138,15 @@ add_sitemap(struct finder *x, const struct url *plain, const struct lease *l)
 	struct url u;
 
 	if (policy_canonical(p->crawl->shared->policy, plain,
-	    &p->submission.arena, &u, NULL) == OK)
-		add(x, &u, l->cost, l->depth, FOUND_SITEMAP, SKIP_NONE);
+	    &p->submission.arena, &u, NULL) != OK)
+		return;
+	uint64_t hash = frontier_hash(p->submission.crawl, u.href);
+	if (told(p->fetcher, hash, SKIP_NONE))
+		return;
+	x->at[x->n++] = (struct found){
+		.url = u.href, .key = u.host, .hash = hash, .cost = l->cost,
+		.depth = l->depth, .flags = FOUND_SITEMAP,
+	};
 }
 
 void

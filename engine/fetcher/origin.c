@@ -216,24 +216,32 @@ origin_abandoned(struct origin *o)
 	release_waiting(o);
 }
 
-static void
-remember(struct page *p, struct origin *o, int status, struct str body)
+void
+fetcher_robots_put(struct str origin, struct wall fetched, int status,
+    struct str body, struct arena *a, struct extra_put *put)
 {
-	struct arena *a = &p->submission.arena;
 	struct buf key = BUF_INIT, value = BUF_INIT;
-	struct extra_put *put = ARENA_NEW(a, struct extra_put);
 
-	robots_key(o->text, &key);
-	buf_put_be64(&value, (uint64_t)clock_wall().us);
+	robots_key(origin, &key);
+	buf_put_be64(&value, (uint64_t)fetched.us);
 	buf_put_be16(&value, (uint16_t)status);
 	buf_put_str(&value, str_cut(body, 0, ROBOTS_BYTES_MAX));
 	put->family = INDEX_CONTROL;
 	put->key = arena_copy(a, buf_str(&key));
 	put->value = arena_copy(a, buf_str(&value));
-	p->submission.puts = put;
-	p->submission.puts_n = 1;
 	buf_free(&key);
 	buf_free(&value);
+}
+
+static void
+remember(struct page *p, struct origin *o, int status, struct str body)
+{
+	struct arena *a = &p->submission.arena;
+
+	p->submission.puts = ARENA_NEW(a, struct extra_put);
+	p->submission.puts_n = 1;
+	fetcher_robots_put(o->text, clock_wall(), status, body, a,
+	    p->submission.puts);
 }
 
 void

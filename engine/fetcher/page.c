@@ -132,16 +132,21 @@ first_hop(struct page *p)
 	return false;
 }
 
+/* It came from another loop. */
+static void
+arrived(struct page *p)
+{
+	p->crawl = local_crawl_get(p->fetcher, p->submission.crawl);
+	p->crawl->pages++;
+	list_put(&p->fetcher->pages, &p->all_node);
+}
+
 static void
 deliver_page(struct mail *m)
 {
 	struct page *p = CONTAINER(m, struct page, mail);
-	struct fetcher *f = p->fetcher;
-	struct local_crawl *c = local_crawl_get(f, p->submission.crawl);
 
-	list_put(&f->pages, &p->all_node);
-	p->crawl = c;
-	c->pages++;
+	arrived(p);
 	page_go(p, p->step);
 }
 
@@ -805,6 +810,38 @@ digest_looked_up(struct ledger_query *q)
 	page_go(p, PAGE_ARCHIVE);
 }
 
+/*
+ * A host is one loop's, and one busy host would keep one core busy.  What is
+ * left to do to this page, digest and compression, needs nothing of the host:
+ * a loop without requests of its own may do it.  The page counts here.
+ */
+static bool
+lend(struct page *p)
+{
+	struct fetcher *f = p->fetcher, *to;
+
+	if (p->kind != PAGE_URL || p->lender != NULL ||
+	    (to = fetcher_idle_one(f)) == NULL)
+		return false;
+	p->lender = f;
+	p->bytes_counted = page_hop(p)->body.n;
+	f->uncommitted++;
+	f->uncommitted_bytes += p->bytes_counted;
+	atomic_fetch_add_explicit(&to->borrowed, 1, memory_order_relaxed);
+	return travels(p, to);
+}
+
+/* From here on it is its host's loop that hears of it. */
+static void
+give_back(struct page *p)
+{
+	atomic_fetch_sub_explicit(&p->fetcher->borrowed, 1,
+	    memory_order_relaxed);
+	list_take(&p->all_node);
+	p->crawl->pages--;
+	p->fetcher = p->lender;
+}
+
 static void
 step_dedupe(struct page *p)
 {
@@ -813,6 +850,8 @@ step_dedupe(struct page *p)
 	struct buf key = BUF_INIT, rest = BUF_INIT;
 	struct arena *a = &p->submission.arena;
 
+	if (lend(p))
+		return;
 	warc_digest_payload(p->fetcher->writer, &body, 1, &p->digest);
 	if (h->status < 200 || h->status > 299 || body.n == 0 ||
 	    h->truncated != NULL) {
@@ -868,8 +907,10 @@ durable(struct submission *s, enum err e)
 	struct page *p = CONTAINER(s, struct page, submission);
 
 	p->fetcher->uncommitted--;
-	p->fetcher->uncommitted_bytes -= s->members.n;
+	p->fetcher->uncommitted_bytes -= p->bytes_counted;
 	fetcher_pump_soon(p->fetcher);
+	if (p->lender != NULL)
+		arrived(p);
 	if (e == OK)
 		page_go(p, PAGE_REPORT);
 	else
@@ -880,17 +921,23 @@ static void
 step_commit(struct page *p)
 {
 	struct submission *s = &p->submission;
+	struct fetcher *f = p->fetcher;
 
 	/* The bodies are in the members now; memory goes before the wait. */
 	for (unsigned i = 0; i < p->hops_n; i++)
 		buf_free(&p->hops[i]->body);
 	buf_free(&p->decoded);
 	p->content = STR_NONE;
-	s->home = p->fetcher->loop;
 	s->durable = durable;
-	p->fetcher->uncommitted++;
-	p->fetcher->uncommitted_bytes += s->members.n;
-	fetcher_hand_over(p->fetcher, p);
+	if (p->lender != NULL) {
+		give_back(p);
+	} else {
+		p->bytes_counted = s->members.n;
+		f->uncommitted++;
+		f->uncommitted_bytes += p->bytes_counted;
+	}
+	s->home = p->fetcher->loop;
+	fetcher_hand_over(f, p);
 }
 
 static void

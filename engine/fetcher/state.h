@@ -130,6 +130,8 @@ struct page {
 	enum page_kind kind;
 	enum page_step step;
 	bool holds_slot, dead, counted;
+	struct fetcher *lender;          /* whose host it is of, when lent */
+	size_t bytes_counted;            /* in uncommitted_bytes */
 	unsigned tries;
 	struct hop **hops;               /* redirects_max + 1 places */
 	unsigned hops_n;
@@ -170,8 +172,12 @@ struct fetcher {
 	unsigned in_flight;              /* exchanges */
 	struct list outbox;              /* pages to be handed over together */
 	size_t outbox_n;
+	bool outbox_lent;                /* it holds pages of another loop */
 	struct timer outbox_timer;
 	size_t uncommitted, uncommitted_bytes;
+	/* Others may lend it pages while it has no requests of its own. */
+	atomic_uint busy;                /* in_flight, as of the last turn */
+	atomic_uint borrowed;            /* pages lent to it, not yet built */
 	uint64_t requests, bytes_in;
 	struct timer stalled;            /* looks at crawls at their limit */
 	int64_t stalled_ms;
@@ -189,6 +195,8 @@ void fetcher_look_again(struct fetcher *);
 /* Give the page's submission to the frontier, soon, with others. */
 void fetcher_hand_over(struct fetcher *, struct page *);
 bool fetcher_held_back(const struct fetcher *);
+/* Somebody who has the time to build this loop's pages, or NULL. */
+struct fetcher *fetcher_idle_one(struct fetcher *);
 
 /* host.c */
 struct host *host_get(struct fetcher *, struct str name);
@@ -244,8 +252,6 @@ bool recall_unchanged(struct page *, struct parse_input *,
 /* request.c */
 bool request_build(struct page *);        /* the exchange of the last hop */
 bool address_allowed(const struct page *, const struct ip *);
-/* Private addresses of this host are allowed: it is an operator's seed. */
-bool crawl_host_allowed(const struct crawl_shared *, struct str host);
 
 /* links.c */
 void links_find(struct page *);           /* parse_output -> submission.found */

@@ -241,6 +241,7 @@ crawl_touch(struct crawl *c)
 /* A view on its way to the observer: told when its group is durable. */
 struct told_view {
 	struct promise promise;
+	struct list node;            /* in frontier.views */
 	struct frontier *frontier;
 	struct crawl_view view;
 };
@@ -253,7 +254,19 @@ view_kept(struct promise *p, enum err e)
 	if (e == OK)
 		t->frontier->options.viewed(t->frontier->options.arg,
 		    &t->view);
+	list_take(&t->node);
 	mem_free(&t);
+}
+
+void
+crawl_forget_views(struct frontier *f)
+{
+	while (!list_empty(&f->views)) {
+		struct told_view *t = LIST_ITEM(f->views.next,
+		    struct told_view, node);
+		list_take(&t->node);
+		mem_free(&t);
+	}
 }
 
 void
@@ -265,6 +278,7 @@ crawl_promise_view(struct crawl *c)
 	t->frontier = c->frontier;
 	t->view = c->view;
 	t->promise.kept = view_kept;
+	list_put(&c->frontier->views, &t->node);
 	ledger_promise(c->frontier->ledger, &t->promise);
 }
 
@@ -324,6 +338,7 @@ end(struct crawl *c, enum crawl_state state, const char *reason)
 	    str_of(reason));
 	ledger_series_close(c->frontier->ledger, &c->series);
 	crawl_touch(c);
+	crawl_settle(c);
 }
 
 void
@@ -377,16 +392,18 @@ frontier_set_state(struct frontier *f, uint32_t id, enum crawl_state s,
 	    str_of(reason));
 	if (s == CRAWL_RUNNING)
 		wake_all(c);
+	else
+		crawl_settle(c);
 	crawl_consider_end(c);
 	return OK;
 }
 
 /* --- continuing after a restart ----------------------------------------- */
 
-static void
-load_url(struct crawl *c, struct str key, struct str value)
+static enum err
+load_url(struct crawl *c, struct memory_load *load, struct str key,
+    struct str value, struct why *w)
 {
-	struct known *k = c->frontier->known;
 	struct reader in = reader_of(key);
 	struct url_value v = { 0 };
 
@@ -398,7 +415,7 @@ load_url(struct crawl *c, struct str key, struct str value)
 		mark = MARK_SKIPPED;
 		date = v.why & 15;
 	}
-	known_set(k, hash, date, mark);
+	return memory_load_put(load, hash, date, mark, w);
 }
 
 static enum err
@@ -406,17 +423,20 @@ load_known(struct crawl *c, struct index *x, struct why *w)
 {
 	struct index_iter *i = index_iter_new(x, INDEX_URL);
 	struct buf from = BUF_INIT;
+	struct memory_load *load = memory_load_begin(c->frontier);
 	struct str key, value;
+	enum err e = OK;
 
 	buf_put_be32(&from, c->id);
-	for (index_iter_seek(i, buf_str(&from));
+	for (index_iter_seek(i, buf_str(&from)); e == OK &&
 	    index_iter_valid(i, &key, &value) &&
 	    str_starts(key, buf_str(&from)); index_iter_next(i))
-		load_url(c, key, value);
-	enum err e = index_iter_error(i, w);
+		e = load_url(c, load, key, value, w);
+	if (e == OK)
+		e = index_iter_error(i, w);
 	index_iter_free(&i);
 	buf_free(&from);
-	return e;
+	return memory_load_end(&load, e, w);
 }
 
 static enum err

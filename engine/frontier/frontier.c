@@ -187,6 +187,8 @@ recover(struct frontier *f, struct why *w)
 	f->loading = false;
 	if (e == OK)
 		e = ledger_recover(f->ledger, w);
+	if (e == OK)
+		e = memory_clear(f, w);
 	if (e == OK && f->damaged)
 		e = why(w, ERR_CORRUPT, "a note in the commit log is damaged");
 	if (e == OK)
@@ -210,7 +212,11 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 	list_init(&f->changed_crawls);
 	list_init(&f->leaving_queues);
 	list_init(&f->leaving_crawls);
+	list_init(&f->batches);
+	list_init(&f->views);
 	f->known = known_new();
+	memory_open(f);
+	active_open(f);
 	f->options.ledger.dir = f->data_dir;
 	f->options.ledger.replay = replay_note;
 	f->options.ledger.checkpoint_begin = begin_checkpoint;
@@ -246,6 +252,9 @@ frontier_free(struct frontier **fp)
 	if (f == NULL)
 		return;
 	ledger_free(&f->ledger);
+	queue_forget_fresh(f);
+	crawl_forget_views(f);
+	active_close(f);
 	while (map_next(&f->crawls, &at, &v)) {
 		struct crawl *c = v;
 		crawl_free(&c);
@@ -274,18 +283,16 @@ frontier_next_crawl(const struct frontier *f)
 	return f->next_crawl;
 }
 
-enum err
-frontier_begin(struct frontier *f, const struct crawl_spec *spec,
-    const struct found *seeds, size_t seeds_n, struct promise *p,
-    uint32_t *id, struct why *w)
+struct crawl *
+crawl_begin(struct frontier *f, uint32_t id, const struct crawl_spec *spec,
+    struct wall created)
 {
-	if (ledger_health(f->ledger) == LEDGER_FAILED)
-		return why(w, ERR_BROKEN, "the ledger failed");
-	struct crawl *c = crawl_make(f, f->next_crawl);
+	struct crawl *c = crawl_make(f, id);
+
 	c->loaded = true;
 	c->view.kind = spec->kind;
 	c->view.state = CRAWL_RUNNING;
-	c->view.created = clock_wall();
+	c->view.created = created;
 	c->max_items = spec->max_items;
 	c->host_urls_max = spec->host_urls_max;
 	c->name = arena_copy(&c->arena, spec->name);
@@ -298,6 +305,17 @@ frontier_begin(struct frontier *f, const struct crawl_spec *spec,
 	crawl_spec_put(spec, &f->value);
 	ledger_put(f->ledger, INDEX_CRAWL, buf_str(&f->key),
 	    buf_str(&f->value));
+	return c;
+}
+
+enum err
+frontier_begin(struct frontier *f, const struct crawl_spec *spec,
+    const struct found *seeds, size_t seeds_n, struct promise *p,
+    uint32_t *id, struct why *w)
+{
+	if (ledger_health(f->ledger) == LEDGER_FAILED)
+		return why(w, ERR_BROKEN, "the ledger failed");
+	struct crawl *c = crawl_begin(f, f->next_crawl, spec, clock_wall());
 	crawl_log_put(c, "started", spec->name);
 	for (size_t i = 0; i < seeds_n; i++)
 		frontier_discover(c, &seeds[i]);
@@ -396,6 +414,8 @@ frontier_check(const struct frontier *f)
 	size_t at = 0;
 	void *v;
 
+	memory_check(f);
+	active_check(f);
 	while (map_next(&f->crawls, &at, &v))
 		check_crawl(v);
 }

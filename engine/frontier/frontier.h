@@ -11,7 +11,7 @@
  * found), serves (give me URLs of this queue), commands (a crawl's life).
  *
  * Thread: the ledger's loop, but for the functions that say "any".
- * Limits: frontier.known_mem.
+ * Limits: frontier.known_mem, frontier.hosts_active_max.
  * Story:  engine/frontier/DESIGN.md
  */
 #ifndef ENGINE_FRONTIER_FRONTIER_H
@@ -152,6 +152,7 @@ struct submission {
 	struct archive_member *parts;
 	size_t parts_n;
 	size_t final_part;                  /* whose offset the journal keeps */
+	struct archive_place place;         /* restored: where it stands */
 	struct buf journal_rest;            /* with OUTCOME_ITEM */
 	struct str digest_key, digest_rest; /* an original: see dedupe.h */
 
@@ -163,9 +164,16 @@ struct submission {
 
 	/* Answers. */
 	enum err result;
-	uint64_t seq;                       /* of an item */
+	uint64_t seq;                       /* of an item; restored: given */
 	uint64_t group;
 	bool near_duplicate;
+
+	/* The frontier's own: links that its table has forgotten. */
+	struct list held_node;
+	struct ledger_query lookup;
+	struct known_entry *missing;
+	size_t missing_n;
+	bool answered;
 };
 /* Thread: any. */
 void frontier_submit(struct frontier *, struct submission *);
@@ -188,6 +196,7 @@ struct serve {
 	size_t n;
 	struct buf from;                    /* the frontier's cursor, private */
 	size_t scan;
+	struct list gate_node;
 	struct why result;
 	/* The asker's own. */
 	void *owner;
@@ -253,6 +262,7 @@ struct frontier_options {
 	struct ledger_options ledger;       /* but dir, arg, callbacks */
 	const struct frontier_port *ports;  /* the fetching loops */
 	size_t ports_n;
+	unsigned hosts_active_max;          /* queues a port holds; 0: all */
 	/* A crawl's view changed and is durable; coalesced, on this loop. */
 	void (*viewed)(void *arg, const struct crawl_view *);
 	/* The crawl's WARC got a new warcinfo: loops are to refer to it. */
@@ -313,7 +323,10 @@ uint32_t frontier_previous(struct frontier *, struct str warc_dir);
 uint32_t frontier_find_name(struct frontier *, struct str name);
 
 enum url_state { URL_UNKNOWN, URL_WAITING, URL_LEASED, URL_DONE, URL_SKIPPED };
-/* Known? From memory; only of crawls that run here. */
+/*
+ * Known?  From memory; only of crawls that run here.  UNKNOWN also when the
+ * table had to forget it (frontier.known_mem).
+ */
 enum url_state frontier_url_state(struct frontier *, uint32_t crawl,
     struct str url);
 
@@ -332,6 +345,38 @@ struct url_fact {
 };
 enum url_state frontier_find_url(struct frontier *, uint32_t crawl,
     struct str url, struct str queue, struct url_fact *);
+
+/*
+ * A crawl as its WARC files tell it, for engine/rebuild.h; the ledger has no
+ * threads.  Restore the crawl, find its seeds, and in the order of the captures
+ * lease each URL and settle it with its links.
+ *
+ * EXISTS: there is such a crawl.
+ */
+MUST_USE enum err frontier_restore(struct frontier *, uint32_t id,
+    const struct crawl_spec *, struct wall created, struct why *);
+void frontier_restore_found(struct frontier *, uint32_t crawl,
+    const struct found *);
+/*
+ * Lease the URL.  Where it was found before, `lease` gets the cost and flags of
+ * then, else those of `u`; depth is u's.  STATE when it is done already.
+ * Memory: `lease` borrows the URL from `u`.
+ */
+MUST_USE enum err frontier_restore_lease(struct frontier *, uint32_t crawl,
+    const struct found *u, struct lease *lease, struct why *);
+/*
+ * What became of it: with `place`, and for an item with `seq`, set.  The index
+ * has it when this returns.  No promise is kept.
+ */
+MUST_USE enum err frontier_restore_settle(struct frontier *,
+    struct submission *, struct why *);
+/* Each URL that waits; judge() says true where the crawl would skip it. */
+MUST_USE enum err frontier_restore_skip(struct frontier *, uint32_t crawl,
+    enum skip_reason, bool (*judge)(void *arg, struct str url, uint8_t flags),
+    void *arg, struct why *);
+/* All is told: it has ended if nothing waits, at `last`, else it can go on. */
+MUST_USE enum err frontier_restore_end(struct frontier *, uint32_t crawl,
+    struct wall last, uint64_t warc_bytes, struct why *);
 
 void frontier_check(const struct frontier *);  /* every invariant; aborts */
 

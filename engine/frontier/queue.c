@@ -21,6 +21,9 @@ queue_get(struct crawl *c, struct str key, bool make)
 	list_init(&q->dirty_node);
 	list_init(&q->changed_node);
 	list_init(&q->starved_node);
+	list_init(&q->resting_node);
+	q->port = c->frontier->options.ports_n == 0 ? 0 :
+	    frontier_hash(0, key) % c->frontier->options.ports_n;
 	map_put(&c->queues, q->key, q);
 	map_put_id(&c->queues_by_id, q->id, q);
 	c->view.queues++;
@@ -102,10 +105,9 @@ queue_tell(struct queue *q)
 	struct frontier *f = q->crawl->frontier;
 
 	if (q->noted || q->crawl->view.state != CRAWL_RUNNING ||
-	    f->options.ports_n == 0)
+	    f->options.ports_n == 0 || !queue_activate(q))
 		return;
-	const struct frontier_port *p = &f->options.ports[
-	    frontier_hash(0, q->key) % f->options.ports_n];
+	const struct frontier_port *p = &f->options.ports[q->port];
 	q->noted = true;
 	q->note.mail.deliver = deliver_note;
 	q->note.port = (void *)p;
@@ -118,9 +120,10 @@ queue_tell(struct queue *q)
 /* Queues that got URLs in one group; told together when it is durable. */
 struct fresh_batch {
 	struct promise promise;
+	struct list node;            /* in frontier.batches */
 	struct frontier *frontier;
 	uint64_t group;
-	struct queue *first;
+	struct queue *first, **last;
 };
 
 static void
@@ -144,7 +147,19 @@ fresh_kept(struct promise *p, enum err e)
 			queue_fresh(q, q->fresh_rank);
 		q = next;
 	}
+	list_take(&b->node);
 	mem_free(&b);
+}
+
+void
+queue_forget_fresh(struct frontier *f)
+{
+	while (!list_empty(&f->batches)) {
+		struct fresh_batch *b = LIST_ITEM(f->batches.next,
+		    struct fresh_batch, node);
+		list_take(&b->node);
+		mem_free(&b);
+	}
 }
 
 void
@@ -161,11 +176,13 @@ queue_fresh(struct queue *q, uint32_t rank)
 		f->batch->frontier = f;
 		f->batch->group = q->fresh_group;
 		f->batch->promise.kept = fresh_kept;
+		list_put(&f->batches, &f->batch->node);
+		f->batch->last = &f->batch->first;
 		ledger_promise(f->ledger, &f->batch->promise);
 	}
 	q->fresh = true;
-	q->next_fresh = f->batch->first;
-	f->batch->first = q;
+	*f->batch->last = q;
+	f->batch->last = &q->next_fresh;
 }
 
 /* --- serving ------------------------------------------------------------ */
@@ -265,9 +282,11 @@ walked(struct ledger_query *query)
 		q->cursor_rank = l->rank;
 		buf_clear(&q->cursor_url);
 		buf_put_str(&q->cursor_url, l->url);
-		/* Done meanwhile, or leased before the cursor went back. */
-		if (!known_get(f->known, l->hash, &date, &mark) ||
-		    mark != MARK_WAITING || date != l->rank)
+		/* Done meanwhile, or leased before the cursor went back.  What
+		 * the table has forgotten is as the index says: waiting. */
+		if (known_get(f->known, l->hash, &date, &mark) ?
+		    mark != MARK_WAITING || date != l->rank :
+		    !f->memory.partial)
 			continue;
 		known_set(f->known, l->hash, l->rank, MARK_LEASED);
 		s->leases[kept++] = *l;
@@ -286,7 +305,10 @@ walked(struct ledger_query *query)
 	/* Much of what it met is done, in groups on their way: ask again. */
 	if (full && kept < want && q->waiting > 0)
 		queue_tell(q);
+	if (q != NULL)
+		queue_settle(q);
 	answer(s);
+	memory_read_back(f);
 }
 
 static void
@@ -317,18 +339,25 @@ serve_arrived(struct frontier *f, struct serve *s)
 
 	s->n = 0;
 	s->result = WHY_INIT;
+	/* Once: a serve that waits at the gate arrives again. */
 	if (q != NULL && s->note_seen)
-		q->noted = false;
-	if (q == NULL || c->view.state != CRAWL_RUNNING || q->waiting == 0) {
+		q->noted = s->note_seen = false;
+	if (q == NULL) {
 		answer(s);
 		return;
 	}
-	if (crawl_tickets(c) == 0) {
+	bool ready = c->view.state == CRAWL_RUNNING && q->waiting > 0;
+	if (ready && crawl_tickets(c) == 0) {
 		queue_starves(q);
+		ready = false;
+	}
+	if (!ready || !queue_activate(q)) {
 		answer(s);
+		queue_settle(q);
 		return;
 	}
-	start_walk(q, s);
+	if (memory_may_read(f, s))
+		start_walk(q, s);
 }
 
 static void

@@ -48,6 +48,15 @@ struct queue {
 	struct list dirty_node;      /* changed in the gathering group */
 	struct list changed_node;    /* since the last checkpoint */
 	struct list starved_node;    /* max_items left no ticket for it */
+	size_t port;                 /* the loop of its host */
+	bool active;                 /* it has a place in that loop; active.c */
+	struct list resting_node;    /* it waits for one */
+};
+
+/* Of one loop. */
+struct places {
+	unsigned active;
+	struct list resting;         /* queues, the longest first */
 };
 
 struct crawl {
@@ -69,11 +78,27 @@ struct crawl {
 	struct near *near;           /* simhashes; NULL until needed */
 };
 
+/* What keeps the known table within its limit; see memory.c. */
+struct memory {
+	size_t bytes_max;            /* of the table; 0: no limit */
+	struct list held;            /* submissions that have not asked yet, */
+	struct list asked;           /* and those that have, in their order */
+	struct list serves;          /* walks that have not begun */
+	unsigned reads;              /* of the index, that are out */
+	size_t links;                /* asked for, of those in `asked` */
+	bool closed;                 /* no read begins */
+	bool waiting;                /* until what was forgotten is durable */
+	bool partial;                /* the table does not have all URLs */
+	struct promise promise;
+};
+
 struct frontier {
 	struct loop *loop;
 	struct frontier_options options;
 	struct ledger *ledger;
 	struct known *known;
+	struct memory memory;
+	struct places *places;       /* by port; one at least */
 	struct map crawls;           /* id -> struct crawl */
 	struct map names;
 	uint32_t next_crawl;
@@ -84,7 +109,8 @@ struct frontier {
 	bool loading;                /* the index's records, not the log's */
 	bool damaged;                /* a note could not be read */
 	struct queue *fresh;         /* got URLs in the gathering group */
-	struct fresh_batch *batch;
+	struct fresh_batch *batch;   /* of the gathering group, or NULL */
+	struct list batches, views;  /* promised and not yet kept */
 	struct buf key, value;       /* scratch */
 	char *data_dir, *token;
 };
@@ -120,6 +146,7 @@ bool queue_from_note(struct frontier *, struct str note);
 void queue_fresh(struct queue *, uint32_t rank);
 void queue_tell(struct queue *);          /* tell it now */
 void queue_free(struct queue **);
+void queue_forget_fresh(struct frontier *);  /* promises not kept: free */
 void queue_rewind(struct queue *, uint32_t rank);
 void serve_arrived(struct frontier *, struct serve *);
 
@@ -135,15 +162,51 @@ void crawl_note_bytes(const struct crawl *, struct buf *);
 bool crawl_from_note(struct frontier *, struct str note);
 /* Tell observers the crawl's view when the gathering group is durable. */
 void crawl_promise_view(struct crawl *);
+void crawl_forget_views(struct frontier *);  /* promises not kept: free */
 void crawl_consider_end(struct crawl *);
+/* A new crawl that runs, and its record; nothing is found yet. */
+struct crawl *crawl_begin(struct frontier *, uint32_t id,
+    const struct crawl_spec *, struct wall created);
 void crawl_log_put(struct crawl *, const char *kind, struct str text);
 /* URLs that may still be handed out under max_items. */
 uint64_t crawl_tickets(const struct crawl *);
 void crawl_wake_starved(struct crawl *);
 MUST_USE enum err crawl_load(struct crawl *, struct why *);
 
+/* active.c */
+void active_open(struct frontier *);
+void active_close(struct frontier *);
+void active_check(const struct frontier *);
+/* False: there is no place; it is told of again when there is one. */
+bool queue_activate(struct queue *);
+/* Something of it came back: does it keep its place? */
+void queue_settle(struct queue *);
+void crawl_settle(struct crawl *);
+
+/* memory.c */
+void memory_open(struct frontier *);
+/* What an earlier process forgot: its crawls are loaded anew. */
+MUST_USE enum err memory_clear(struct frontier *, struct why *);
+/* Admit it, at once or when the index has told what the table forgot. */
+void memory_submit(struct frontier *, struct submission *);
+/* False: not now; the serve arrives again when it may. */
+bool memory_may_read(struct frontier *, struct serve *);
+void memory_read_back(struct frontier *);
+void memory_check(const struct frontier *);
+/* URLs of a crawl that goes on: into the table, or into `known`. */
+struct memory_load;
+struct memory_load *memory_load_begin(struct frontier *);
+MUST_USE enum err memory_load_put(struct memory_load *, uint64_t hash,
+    uint32_t date, uint8_t mark, struct why *);
+/* Returns `e`, or why the rest could not be written. */
+MUST_USE enum err memory_load_end(struct memory_load **, enum err e,
+    struct why *);
+
 /* submit.c */
-void submission_arrived(struct frontier *, struct submission *);
+/* All that it needs is in the known table. */
+void submission_admit(struct frontier *, struct submission *);
+/* What became of the leased URL goes into the gathering group. */
+void submission_settle(struct crawl *, struct submission *);
 void frontier_discover(struct crawl *, const struct found *);
 /* Puts the dirty queues and crawls as notes into the gathering group. */
 void frontier_put_notes(struct frontier *);

@@ -159,6 +159,7 @@ complete(struct crawl *c, struct queue *q, const struct submission *s)
 	c->view.counts.leased--;
 	c->view.counts.queued--;
 	queue_touch(q);
+	queue_settle(q);
 }
 
 static void
@@ -171,6 +172,7 @@ give_back(struct crawl *c, struct queue *q, const struct submission *s)
 	c->view.counts.leased--;
 	queue_rewind(q, s->lease.rank);
 	queue_tell(q);
+	queue_settle(q);
 }
 
 static enum err
@@ -197,11 +199,11 @@ archive(struct crawl *c, struct submission *s, struct archive_place *p)
 	    s->parts, s->parts_n, s->seq, p, NULL);
 }
 
-static void
-settle(struct crawl *c, struct submission *s)
+void
+submission_settle(struct crawl *c, struct submission *s)
 {
 	struct queue *q = map_get_id(&c->queues_by_id, s->lease.queue);
-	struct archive_place p = { 0, 0 };
+	struct archive_place p = s->place;
 	uint32_t date;
 	uint8_t mark;
 
@@ -215,7 +217,9 @@ settle(struct crawl *c, struct submission *s)
 		return;
 	}
 	if (s->outcome == OUTCOME_ITEM) {
-		s->seq = c->next_seq++;
+		/* One that is restored has its number. */
+		s->seq = s->seq != 0 ? s->seq : c->next_seq;
+		c->next_seq = s->seq + 1;
 		if (c->near == NULL)
 			c->near = near_new(NEAR_MAX);
 		s->near_duplicate = near_add(c->near, s->simhash) &&
@@ -258,27 +262,39 @@ promise_kept(struct promise *p, enum err e)
 	loop_post(s->home, &s->mail);
 }
 
+/* The table may forget the URL of a crawl that has ended. */
+static void
+end_lease(struct frontier *f, const struct lease *l)
+{
+	uint32_t date;
+	uint8_t mark;
+
+	if (known_get(f->known, l->hash, &date, &mark) && mark == MARK_LEASED)
+		known_set(f->known, l->hash, l->rank, MARK_WAITING);
+}
+
 void
-submission_arrived(struct frontier *f, struct submission *s)
+submission_admit(struct frontier *f, struct submission *s)
 {
 	struct crawl *c = crawl_get(f, s->crawl);
 	bool running = c != NULL && c->loaded &&
 	    (c->view.state == CRAWL_RUNNING || c->view.state == CRAWL_PAUSED);
 
 	s->group = ledger_group(f->ledger);
-	s->result = OK;
-	if (ledger_health(f->ledger) == LEDGER_FAILED) {
+	if (s->result != OK || ledger_health(f->ledger) == LEDGER_FAILED) {
 		promise_kept(&s->promise, ERR_BROKEN);
 		return;
 	}
 	/* What comes in after a crawl's end is dropped, but not robots.txt. */
 	if (running) {
-		settle(c, s);
+		submission_settle(c, s);
 		for (size_t i = 0; i < s->found_n; i++)
 			frontier_discover(c, &s->found[i]);
 		crawl_touch(c);
 		crawl_consider_end(c);
 		crawl_wake_starved(c);
+	} else if (s->outcome != OUTCOME_NONE) {
+		end_lease(f, &s->lease);
 	}
 	for (size_t i = 0; i < s->puts_n; i++)
 		ledger_put(f->ledger, s->puts[i].family, s->puts[i].key,
@@ -292,7 +308,7 @@ deliver_submission(struct mail *m)
 {
 	struct submission *s = CONTAINER(m, struct submission, mail);
 
-	submission_arrived(s->frontier, s);
+	memory_submit(s->frontier, s);
 }
 
 void

@@ -99,7 +99,7 @@ name_file(struct closing *c, const char *open_path, const char *path,
 	return e == OK ? sync_names(c, w) : e;
 }
 
-/* The index is a convenience: without it `argiope archive reindex` helps. */
+/* The index is a convenience: without it `argiope archive index` helps. */
 static void
 write_cdxj(struct closing *c, const char *path)
 {

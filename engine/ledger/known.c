@@ -25,7 +25,7 @@
 #define GROW_LEAST 6u                /* sixteenths */
 #define GROW_SPREAD 5u
 #define PAD_MAX 32u
-#define SHRINK_HOMES_MIN 64u
+#define SHRINK_HOMES_MIN 32u
 #define EVICT_LOOKS 16
 /*
  * From half a page on slots are whole pages: 4,096 arrays that grow in turn
@@ -284,10 +284,15 @@ grow(struct known *k, struct part *p)
 	    p->homes + p->homes * (GROW_LEAST + spread_by) / 16);
 }
 
-/* Give back what a part has not needed for long: a crawl was deleted. */
+/* Give back what a part has not needed for long, and all when it is empty. */
 static void
 shrink(struct known *k, struct part *p)
 {
+	if (p->n == 0) {
+		k->bytes -= bytes_of(p);
+		part_free(p);
+		return;
+	}
 	if (p->homes < SHRINK_HOMES_MIN || p->n > p->homes / 4)
 		return;
 	uint32_t homes = round_homes(2 * p->n + HOMES_FIRST);

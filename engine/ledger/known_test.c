@@ -294,6 +294,16 @@ test_evict(void **state)
 	/* One call looks at no more than it may. */
 	assert_int_equal(known_evict(k, 1, 1 << KNOWN_LEASED, NULL, NULL), 0);
 	known_check(k);
+	/* Memory comes back, all of it when nothing is left. */
+	struct known_stats s;
+	do {
+		known_evict(k, 500, UINT16_MAX, NULL, NULL);
+		known_stats(k, &s);
+	} while (s.count > 0);
+	assert_int_equal(s.bytes, 0);
+	known_set(k, nth(1), 7, KNOWN_DONE);
+	assert_true(known_get(k, nth(1), &date, &st));
+	known_check(k);
 	known_free(&k);
 }
 

@@ -168,6 +168,25 @@ MUST_USE enum err ledger_archive(struct ledger *, struct warc_series *,
 MUST_USE enum err ledger_warc_path(struct index *, uint32_t file,
     struct arena *a, struct str *path, struct why *);
 
+/* --- made anew from WARC files ------------------------------------------- */
+
+/* A file that is there already; its records were read. */
+struct ledger_file {
+	uint32_t crawl;
+	struct wall created;
+	uint64_t first, end;         /* where the warcinfo ends; the size */
+	struct str dir, work_dir, name;
+	bool open;                   /* in work_dir: the next start names it */
+};
+/* Know the file from now on; its id. */
+uint32_t ledger_adopt(struct ledger *, const struct ledger_file *);
+/*
+ * What was gathered goes into the index at once and never into the log, so that
+ * it can be read here: only where the whole directory counts for nothing before
+ * ledger_close() is through.  Without threads.  Errors: as index_write().
+ */
+MUST_USE enum err ledger_apply(struct ledger *, struct why *);
+
 /* --- reading the index --------------------------------------------------- */
 
 /*

@@ -61,6 +61,67 @@ test_nothing_before_the_sync(void **state)
 	rig_end(&r);
 }
 
+/* --- when a group is sealed ---------------------------------------------- */
+
+/* Many promises gather; one less than the limit waits for its time. */
+static void
+test_group_at_its_limits(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_init(&r);
+	r.options.group_promises_few = 0;
+	r.options.group_records_max = 5;
+	r.options.group_bytes_max = 64 << 10;
+	r.options.group_ms_max = 300;
+	rig_open_ok(&r);
+	rig_pass(&r, 1);
+	uint64_t groups = rig_groups(&r);
+	for (int i = 0; i < 4; i++)
+		rig_put_plain(&r, 10);
+	rig_run(&r);
+	assert_int_equal(r.kept, 0);
+	rig_put_plain(&r, 10);               /* the fifth record */
+	rig_run(&r);
+	assert_int_equal(r.kept, 5);
+	assert_int_equal(rig_groups(&r), groups + 1);
+	rig_put_plain(&r, 60 << 10);         /* bytes: not yet, then */
+	rig_run(&r);
+	assert_int_equal(r.kept, 5);
+	rig_put_plain(&r, 4 << 10);
+	rig_run(&r);
+	assert_int_equal(r.kept, 7);
+	rig_put_plain(&r, 10);
+	rig_pass(&r, 299);
+	assert_int_equal(r.kept, 7);
+	rig_pass(&r, 1);
+	assert_int_equal(r.kept, 8);
+	rig_close(&r);
+	rig_end(&r);
+}
+
+/* The first group behind segment_bytes of log begins a checkpoint. */
+static void
+test_checkpoint_at_a_segment(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_init(&r);
+	rig_open_ok(&r);
+	while (rig_stats(&r).log_bytes < r.options.segment_bytes) {
+		rig_put_plain(&r, 1000);
+		rig_run(&r);
+		assert_int_equal(rig_stats(&r).checkpoints, 0);
+	}
+	rig_put_plain(&r, 10);
+	rig_run(&r);
+	assert_int_equal(rig_stats(&r).checkpoints, 1);
+	rig_close(&r);
+	rig_end(&r);
+}
+
 /* --- crashes ------------------------------------------------------------- */
 
 static void
@@ -207,9 +268,12 @@ open_file(struct rig *r)
 	return STR_NONE;
 }
 
-/* Behind its end the open file gets a copy of its last item, of that group. */
+/*
+ * Behind its end the open file gets a copy of its last item, of that group; of
+ * one that is torn only the first bytes stand there.
+ */
 static void
-append_member(struct rig *r, uint64_t group)
+append_torn(struct rig *r, uint64_t group, size_t whole)
 {
 	struct str path = open_file(r);
 	struct buf bytes = BUF_INIT;
@@ -221,12 +285,20 @@ append_member(struct rig *r, uint64_t group)
 	assert_int_equal(gzip_head_parse(str_from(buf_str(&bytes), at), &h),
 	    GZIP_HEAD_OK);
 	gzip_patch(bytes.p + at, 99, group);
+	if (whole < h.lengths.clen)
+		memset(bytes.p + at + whole, 0, h.lengths.clen - whole);
 	assert_int_equal(file_open(path.p, FILE_WRITE, &fd, NULL), OK);
 	assert_int_equal(file_write(fd, bytes.n, bytes.p + at,
 	    h.lengths.clen, NULL), OK);
 	assert_int_equal(file_sync(fd, NULL), OK);
 	file_close(&fd);
 	buf_free(&bytes);
+}
+
+static void
+append_member(struct rig *r, uint64_t group)
+{
+	append_torn(r, group, SIZE_MAX);
 }
 
 static void
@@ -278,6 +350,31 @@ test_tail_of_the_lost_group_is_cut(void **state)
 	rig_close(&r);
 	rig_verify_files(&r);
 	rig_end(&r);
+}
+
+/*
+ * The power went while the lost group was written, and a sector's edge lay in
+ * the head of a member, at each place that there is.
+ */
+static void
+test_torn_head_is_cut(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	for (size_t whole = 1; whole <= GZIP_HEAD_BYTES; whole++) {
+		rig_init(&r);
+		rig_open_ok(&r);
+		rig_items(&r, 5);
+		append_torn(&r, ledger_group(r.ledger), whole);
+		rig_crash(&r, false);
+		rig_open_ok(&r);
+		rig_verify(&r);
+		assert_int_equal(r.seq, 5);
+		rig_close(&r);
+		rig_verify_files(&r);
+		rig_end(&r);
+	}
 }
 
 static void
@@ -509,11 +606,14 @@ test_log_failure_is_for_good(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_promised_is_durable),
 	cmocka_unit_test(test_nothing_before_the_sync),
+	cmocka_unit_test(test_group_at_its_limits),
+	cmocka_unit_test(test_checkpoint_at_a_segment),
 	cmocka_unit_test(test_power_cut_at_every_change),
 	cmocka_unit_test(test_kill_at_every_change),
 	cmocka_unit_test(test_each_sync_fails),
 	cmocka_unit_test(test_log_older_than_archive),
 	cmocka_unit_test(test_tail_of_the_lost_group_is_cut),
+	cmocka_unit_test(test_torn_head_is_cut),
 	cmocka_unit_test(test_archive_older_than_log),
 	cmocka_unit_test(test_file_gone),
 	cmocka_unit_test(test_rollover_at_the_limit),

@@ -3,13 +3,32 @@
  * is ever appended to again (LEDGER.md, "Recovery" 5 and 6).
  */
 #include "base/map.h"
+#include "engine/archive/capture.h"
 #include "engine/ledger/series.h"
 #include "os/file.h"
 #include "os/log.h"
 #include "wire/gzip.h"
 
 #define RESTORE "Restore the data directory that belongs to this archive, " \
-	"or rebuild it with `argiope archive reindex`"
+	"or move it away and make it anew with `argiope archive reindex " \
+	"--rebuild`"
+
+/*
+ * A power cut may have torn a head between two sectors: its length is there and
+ * its group is not.  A member that is not whole says nothing of any group.
+ */
+static bool
+is_torn(int fd, uint64_t at, const struct gzip_head *h)
+{
+	struct capture_reader *r =
+	    capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
+	struct capture c;
+
+	enum err e = capture_read(r, fd, at, h->lengths.clen,
+	    h->lengths.ulen, &c, NULL);
+	capture_reader_free(&r);
+	return e == ERR_CORRUPT;
+}
 
 /* Whole members behind the committed end must be of the group that was lost. */
 static enum err
@@ -32,7 +51,8 @@ check_tail(const struct warc_record *r, int fd, const char *path,
 		 * another one: series_move(). */
 		if (h.group != last_group + 1 &&
 		    (r->state != WARC_CLOSING || h.group > last_group))
-			return why(w, ERR_CORRUPT, "%s holds a record of "
+			return is_torn(fd, at, &h) ? OK :
+			    why(w, ERR_CORRUPT, "%s holds a record of "
 			    "commit group %llu, but the commit log ends at "
 			    "group %llu: the log is older than the archive. "
 			    RESTORE, path,
@@ -49,9 +69,9 @@ too_short(const struct warc_record *r, const char *path, uint64_t size,
 {
 	return why(w, ERR_CORRUPT, "%s has %llu bytes, but %llu were "
 	    "committed: the archive is older than the data directory. "
-	    "Restore the file, or remove the data directory and run "
-	    "`argiope archive reindex`", path, (unsigned long long)size,
-	    (unsigned long long)r->end);
+	    "Restore the file, or move the data directory away and run "
+	    "`argiope archive reindex --rebuild`", path,
+	    (unsigned long long)size, (unsigned long long)r->end);
 }
 
 /* It got its name, or was dropped, and only the record of that was lost. */

@@ -14,6 +14,7 @@ struct rule {
 	uint64_t key, mask;     /* the first eight literal bytes */
 	uint32_t at, n;         /* canonical pattern, in `text` */
 	uint32_t literal_n;     /* bytes before the first "*" */
+	uint32_t octets_n;      /* that count: the "$", each "*" of a row */
 	uint32_t line, line_at, line_n;
 	bool allow, anchored;   /* anchored: it ended in "$" */
 };
@@ -106,6 +107,16 @@ first_eight(const char *p, size_t n)
 	return v;
 }
 
+static uint32_t
+stars_in(struct str s)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < s.n; i++)
+		n += s.p[i] == '*';
+	return n;
+}
+
 /* Put an Allow or Disallow line that binds us. */
 static void
 gather_rule(struct gathered *g, const struct robots_line *l)
@@ -130,6 +141,8 @@ gather_rule(struct gathered *g, const struct robots_line *l)
 	char *form = g->text.p + g->text.n;
 	r.n = (uint32_t)canonical(pattern, true, form);
 	g->text.n += r.n;
+	r.octets_n = r.n + r.anchored + stars_in(pattern) -
+	    stars_in((struct str){ form, r.n });
 	r.literal_n = (uint32_t)str_find_char((struct str){ form, r.n }, '*');
 	r.key = first_eight(form, r.literal_n);
 	memset(&r.mask, 0xff, MIN(r.literal_n, sizeof(r.mask)));
@@ -245,10 +258,8 @@ static int
 rule_order(const void *x, const void *y)
 {
 	const struct rule *a = x, *b = y;
-	uint32_t a_n = a->n + a->anchored, b_n = b->n + b->anchored;
-
-	if (a_n != b_n)
-		return a_n > b_n ? -1 : 1;
+	if (a->octets_n != b->octets_n)
+		return a->octets_n > b->octets_n ? -1 : 1;
 	if (a->allow != b->allow)
 		return a->allow ? -1 : 1;
 	return a->line < b->line ? -1 : a->line > b->line;

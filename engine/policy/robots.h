@@ -5,8 +5,8 @@
  * one allocation, never changed after its making, so any thread may ask it.
  * The raw text is what is stored; parsing it again is cheap.
  *
- * Limits: robots.bytes_max, robots.rules_max, robots.sitemaps_max,
- *         robots.crawl_delay_max_s, robots.work_max.
+ * Limits: ROBOTS_BYTES_MAX, ROBOTS_RULES_MAX, ROBOTS_SITEMAPS_MAX,
+ *         ROBOTS_CRAWL_DELAY_MAX_S, ROBOTS_WORK_MAX.
  * Story:  engine/policy/DESIGN.md
  */
 #ifndef ENGINE_POLICY_ROBOTS_H
@@ -27,7 +27,7 @@ struct robots;
 /*
  * Parse `body` for the crawler named `product_token` ("argiope"; matched
  * without case, section 2.2.1).  Never fails: what cannot be read is passed
- * over, as the RFC asks.  Past robots.bytes_max the text ends at its last whole
+ * over, as the RFC asks.  Past ROBOTS_BYTES_MAX the text ends at its last whole
  * line.  UTF-8 with or without BOM; UTF-16 with BOM.  The caller frees.
  */
 struct robots *robots_parse(struct str body, struct str product_token);
@@ -64,7 +64,7 @@ struct robots_match {
 bool robots_allows(const struct robots *, struct str target,
     struct robots_match *why);
 
-/* The Crawl-delay for us in ms, at most robots.crawl_delay_max_s; -1: none. */
+/* The Crawl-delay for us in ms, at most ROBOTS_CRAWL_DELAY_MAX_S; -1: none. */
 int64_t robots_delay_ms(const struct robots *);
 
 /* The i-th Sitemap line, as written; STR_NONE past the end.  Never twice. */
@@ -80,9 +80,9 @@ MUST_USE enum err robots_sitemap_url(const struct robots *, size_t i,
 struct robots_facts {
 	size_t rules_n, sitemaps_n;
 	size_t memory;            /* bytes of the one allocation */
-	unsigned rules_left_out;  /* past robots.rules_max */
+	unsigned rules_left_out;  /* past ROBOTS_RULES_MAX */
 	bool named;               /* a group names us; else "*" binds us */
-	bool cut;                 /* longer than robots.bytes_max */
+	bool cut;                 /* longer than ROBOTS_BYTES_MAX */
 	bool delay_capped;        /* Crawl-delay was over the limit */
 };
 struct robots_facts robots_facts(const struct robots *);

@@ -199,8 +199,9 @@ suite_files(void **state)
 		buf_free(&file);
 		buf_free(&other);
 	}
-	print_message("crawler-commons: %zu files, %zu questions, "
-	    "each with LF, CRLF and CR\n", files, ARRAY_LEN(questions));
+	print_message("conformance: robots of crawler-commons: %zu files, "
+	    "%zu questions, each with LF, CRLF and CR\n", files,
+	    ARRAY_LEN(questions));
 	assert_int_equal(files, 24);
 }
 
@@ -355,6 +356,11 @@ groups(void **state)
 	assert_false(allows("User-agent: *\nDisallow: /ab\nAllow: /a\n",
 	    "/ab"));
 	assert_true(allows("User-agent: *\nDisallow: /a\nAllow: /ab\n", "/ab"));
+	/* Octets count, also those of stars that say nothing. */
+	assert_false(allows("User-agent: *\nDisallow: /**\nAllow: /a\n",
+	    "/ab"));
+	assert_true(allows("User-agent: *\nDisallow: /ab\nAllow: /**$\n",
+	    "/ab"));
 	/* The last line needs no end; a comment may follow. */
 	assert_false(allows("User-agent: * # all\nDisallow: /a#b", "/ax"));
 	assert_false(allows("\xef\xbb\xbfUser-agent: *\nDisallow: /", "/x"));
@@ -480,7 +486,7 @@ delays(void **state)
 	    2000);
 }
 
-/* robots.bytes_max: at the limit all counts, behind it the last whole line. */
+/* ROBOTS_BYTES_MAX: at the limit all counts, behind it the last whole line. */
 static void
 bytes_limit(void **state)
 {

@@ -54,3 +54,38 @@ for name in datapackage.json pages/pages.jsonl indexes/index.cdx.gz archive/; do
 	has "... with $name" "$name" entries
 done
 code "wacz again" 73 "$A" archive wacz own.wacz --data d1
+
+# --- a crawl that packs itself ---------------------------------------------------
+: >"$WEB_LOG"
+code "crawl --wacz onto a file that is there" 73 "$A" crawl "$WEB/" --data d2 \
+	--wacz own.wacz
+code "... into a directory that is not" 66 "$A" crawl "$WEB/" --data d2 \
+	--wacz no/own.wacz
+same "... before anything is fetched" "$(wc -l <"$WEB_LOG")" 0
+code "crawl --wacz" 0 "$A" crawl "$WEB/" --data d2 --name "Packed" \
+	--wacz packed.wacz
+has "... says so" "packed.wacz: 1 WARC files" code.out
+"$A" archive wacz again.wacz --data d2 --title Packed --main-url "$WEB/" \
+	>again.out
+check "... the same as archive wacz" cmp packed.wacz again.wacz
+"$A" crawl "$WEB/" --data d2 --json --wacz both.wacz | tail -n 1 >last
+same "... with --json an event" "$(json \
+	'[events[0][k] for k in ("event", "path", "files")]' last)" \
+	"['wacz', 'both.wacz', 2]"
+
+kill "$WEB_PID"
+web pages=60 delay=0.01
+"$A" crawl "$WEB/" --data d3 --delay 30ms --wacz late.wacz >out 2>err &
+pid=$!
+children+=("$pid")
+for ((i = 0; i < 200 && $(wc -l <"$WEB_LOG") < 10; i++)); do
+	sleep 0.05
+done
+kill -INT "$pid"
+wait "$pid"
+check "one that is broken off packs nothing" test ! -e late.wacz
+command=$(sed -n 's/^To go on: //p' out)
+has "... what goes on, packs" "--wacz late.wacz" out
+eval "$command --quiet"
+same "... it goes on" $? 0
+check "... and then it is there" python3 -m zipfile -t late.wacz

@@ -104,6 +104,12 @@ if grep -rqa 'bWU6c2VjcmV0\|me:secret' request d13; then
 else
 	pass "no secret reaches the disk"
 fi
+# The operator may want them in his files, which say so.
+"$A" crawl "$WEB/deep/5" --data d13b --auth-file auth --set warc.redact=off \
+	>/dev/null
+zcat d13b/archive/*.warc.gz >plain
+has "warc.redact=off keeps what was sent" "bWU6c2VjcmV0" plain
+has "... and says so" "argiope-redaction: none" plain
 
 # --- names ------------------------------------------------------------------------------
 code "a named crawl" 0 "$A" crawl "$WEB/deep/5" --data d14 --name one --quiet

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """An invented web for scenes.
 
-usage: web.py PORTFILE LOGFILE [pages=N] [delay=S] [robots=TEXT]
+usage: web.py PORTFILE LOGFILE [pages=N] [delay=S] [robots=TEXT] [etag=1]
+              [gzip=1]
 
 /            links to /page/0 .. /page/N-1, /style.css, /pic.png, /missing and
              to a page of another host
@@ -9,8 +10,11 @@ usage: web.py PORTFILE LOGFILE [pages=N] [delay=S] [robots=TEXT]
 /same/X      one content for every X
 /out         redirects to another host; /hop to /page/0
 /slow        takes ten seconds
-Each request is a line "path" of the log.
+With etag=1 a page that the asker has is answered by 304; with gzip=1 HTML comes
+packed.  Each request is a line "path" of the log.
 """
+import gzip
+import hashlib
 import http.server
 import os
 import re
@@ -77,6 +81,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         time.sleep(DELAY)
         status, kind, body, fields = answer(self.path)
         data = body.encode("latin-1")
+        if "etag" in options and status == 200:
+            fields["ETag"] = f'"{hashlib.sha1(data).hexdigest()}"'
+            if self.headers["If-None-Match"] == fields["ETag"]:
+                status, data = 304, b""
+        if "gzip" in options and data and kind.startswith("text/html"):
+            fields["Content-Encoding"] = "gzip"
+            data = gzip.compress(data, mtime=0)
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data)))

@@ -410,6 +410,10 @@ run_seed(uint64_t seed, unsigned pages, struct conf *c, uint64_t *hash)
 	/* Every fifth with few hosts at a time. */
 	must(conf_flag(c, seed % 5 == 0 ? STR("frontier.hosts_active_max=3") :
 	    STR("frontier.hosts_active_max=20000"), &w), &w);
+	/* A window's edge is a CHECK in the fetcher. */
+	must(conf_flag(c, seed % 7 == 0 ? STR("frontier.window=1") :
+	    seed % 7 == 1 ? STR("frontier.window=3") :
+	    STR("frontier.window=64"), &w), &w);
 	clock_use(&sim_clock);
 	file_use(&file_fake);
 	file_fake_reset(seed);

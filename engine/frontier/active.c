@@ -1,0 +1,170 @@
+/*
+ * Which queues their loops hold: at most hosts_active_max per loop.  A queue is
+ * active from the moment its loop is told of it until nothing of it is out
+ * there; then the one that has rested longest follows.
+ *
+ *     resting ──place──► active: noted, walked for, or leased
+ *        ▲                  │
+ *        └──── told, ◄──────┘ nothing is out
+ *              and no place
+ *
+ * A paused crawl's queues keep their place only while URLs are leased.
+ */
+#include "base/metric.h"
+#include "engine/frontier/state.h"
+
+#define ACTIVE_METRICS(X)                                                    \
+	X(QUEUES_ACTIVE, GAUGE, "argiope_queues_active",                     \
+	    "Queues that the loops hold; frontier.hosts_active_max is the "  \
+	    "limit of each loop.")                                           \
+	X(QUEUES_RESTING, GAUGE, "argiope_queues_resting",                   \
+	    "Queues that have work and wait for a place in their loop.")
+enum { ACTIVE_METRICS(METRIC_ENUM) };
+static struct metric metrics[] = { ACTIVE_METRICS(METRIC_ROW) };
+
+static struct places *
+places_of(const struct queue *q)
+{
+	return &q->crawl->frontier->places[q->port];
+}
+
+void
+active_open(struct frontier *f)
+{
+	size_t n = MAX(f->options.ports_n, 1);
+
+	metric_register(metrics, ARRAY_LEN(metrics));
+	f->places = mem_array(n, sizeof(*f->places));
+	for (size_t i = 0; i < n; i++)
+		list_init(&f->places[i].resting);
+}
+
+static void
+rest(struct queue *q)
+{
+	if (!list_empty(&q->resting_node))
+		return;
+	list_put(&places_of(q)->resting, &q->resting_node);
+	metric_add(&metrics[METRIC_QUEUES_RESTING], 1);
+}
+
+static void
+rest_no_more(struct queue *q)
+{
+	if (list_empty(&q->resting_node))
+		return;
+	list_take(&q->resting_node);
+	metric_add(&metrics[METRIC_QUEUES_RESTING], -1);
+}
+
+bool
+queue_activate(struct queue *q)
+{
+	struct places *p = places_of(q);
+	unsigned max = q->crawl->frontier->options.hosts_active_max;
+
+	if (q->active)
+		return true;
+	if (max != 0 && p->active >= max) {
+		rest(q);
+		return false;
+	}
+	rest_no_more(q);
+	q->active = true;
+	p->active++;
+	metric_add(&metrics[METRIC_QUEUES_ACTIVE], 1);
+	return true;
+}
+
+static void
+leave(struct queue *q)
+{
+	struct places *p = places_of(q);
+
+	if (!q->active)
+		return;
+	q->active = false;
+	p->active--;
+	metric_add(&metrics[METRIC_QUEUES_ACTIVE], -1);
+	/* The next that has work; one that is drained gives the place on. */
+	while (!list_empty(&p->resting)) {
+		struct queue *next = LIST_ITEM(p->resting.next, struct queue,
+		    resting_node);
+		rest_no_more(next);
+		if (next->waiting > 0)
+			queue_tell(next);
+		if (next->active)
+			break;
+	}
+}
+
+void
+queue_settle(struct queue *q)
+{
+	enum crawl_state s = q->crawl->view.state;
+
+	if (crawl_ended(s)) {
+		rest_no_more(q);
+		leave(q);
+	} else if (q->leased == 0 && q->walks == 0 &&
+	    (!q->noted || s != CRAWL_RUNNING)) {
+		leave(q);
+	}
+}
+
+void
+crawl_settle(struct crawl *c)
+{
+	size_t at = 0;
+	void *v;
+
+	while (map_next(&c->queues, &at, &v))
+		queue_settle(v);
+}
+
+void
+active_check(const struct frontier *f)
+{
+	size_t at = 0;
+	void *v;
+	unsigned n = 0, most = 0;
+
+	while (map_next(&f->crawls, &at, &v)) {
+		const struct crawl *c = v;
+		size_t inner = 0;
+		while (map_next(&c->queues, &inner, &v)) {
+			const struct queue *q = v;
+			n += q->active;
+			CHECK(!q->active || list_empty(&q->resting_node));
+			/* What is out there has its place. */
+			CHECK(q->active || crawl_ended(c->view.state) ||
+			    (q->leased == 0 && q->walks == 0));
+		}
+	}
+	for (size_t i = 0; i < MAX(f->options.ports_n, 1); i++) {
+		most = MAX(most, f->places[i].active);
+		n -= f->places[i].active;
+	}
+	CHECK(n == 0);
+	CHECK(f->options.hosts_active_max == 0 ||
+	    most <= f->options.hosts_active_max);
+}
+
+void
+active_close(struct frontier *f)
+{
+	size_t at = 0;
+	void *v;
+
+	while (map_next(&f->crawls, &at, &v)) {
+		const struct crawl *c = v;
+		size_t inner = 0;
+		while (map_next(&c->queues, &inner, &v)) {
+			struct queue *q = v;
+			rest_no_more(q);
+			metric_add(&metrics[METRIC_QUEUES_ACTIVE],
+			    -(int64_t)q->active);
+		}
+	}
+	mem_free(&f->places);
+}

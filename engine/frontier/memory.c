@@ -1,0 +1,483 @@
+/*
+ * The known table within frontier.known_mem.  What it forgets stands in the
+ * index under `known`: hash8 -> state1 date4, as it was then.  That family is
+ * made anew at each start, so it never goes through the log.
+ *
+ *     full  ─► the gate closes: no read of the index begins
+ *           ─► the last read that was out came back
+ *           ─► entries are forgotten, and put into `known`
+ *           ─► their group is durable: the gate opens, what waited goes on
+ *
+ * So between the begin of a read and its end nothing is forgotten, and a read
+ * shows all that was forgotten before it.  Hence:
+ *
+ *   - A submission with links that the table does not have asks `known` for
+ *     them before anything of it is admitted.  What is there comes back into
+ *     the table; what is not was never found.  Submissions keep their order.
+ *   - A walk that meets a URL under its rank that the table does not have may
+ *     lease it: whatever happened to it since would stand in the table.
+ *
+ * URLs that are leased are never forgotten.
+ */
+#include "base/metric.h"
+#include "engine/frontier/state.h"
+#include "os/log.h"
+
+/* Entries forgotten at a time: under a millisecond. */
+#define FORGET_MAX 4096
+/* Below the limit by so much it begins, for the links that are under way. */
+#define MARGIN_BYTES_MAX ((size_t)16 << 20)
+/* What a link under way may come to; the first of a part takes most. */
+#define ENTRY_BYTES 32
+#define ENTRY_BYTES_FIRST 384
+#define FORGETTABLE (1u << MARK_WAITING | 1u << MARK_DONE | 1u << MARK_SKIPPED)
+#define LOAD_BATCH 4096
+#define HASH_BYTES 8
+
+#define MEMORY_METRICS(X)                                                    \
+	X(KNOWN_URLS, GAUGE, "argiope_known_urls",                           \
+	    "URLs in the known table.")                                      \
+	X(KNOWN_BYTES, GAUGE, "argiope_known_bytes",                         \
+	    "Memory of the known table; frontier.known_mem is its limit.")   \
+	X(KNOWN_FORGOTTEN, COUNTER, "argiope_known_forgotten_total",         \
+	    "URLs that left the known table for the index.")                 \
+	X(KNOWN_ASKED, COUNTER, "argiope_known_asked_total",                 \
+	    "URLs that the index was asked for.")                            \
+	X(KNOWN_RECALLED, COUNTER, "argiope_known_recalled_total",           \
+	    "URLs that the index knew.")
+enum { MEMORY_METRICS(METRIC_ENUM) };
+static struct metric metrics[] = { MEMORY_METRICS(METRIC_ROW) };
+
+static size_t
+margin(const struct memory *m)
+{
+	return MIN(m->bytes_max / 4, MARGIN_BYTES_MAX);
+}
+
+static bool
+full(const struct frontier *f)
+{
+	const struct memory *m = &f->memory;
+	struct known_stats s;
+
+	known_stats(f->known, &s);
+	return m->bytes_max != 0 && s.bytes > m->bytes_max - margin(m);
+}
+
+/* --- the records --------------------------------------------------------- */
+
+static struct str
+hash_key(uint64_t hash, char out[HASH_BYTES])
+{
+	for (int i = 0; i < HASH_BYTES; i++)
+		out[i] = (char)(hash >> (56 - 8 * i));
+	return (struct str){ out, HASH_BYTES };
+}
+
+static void
+record_put(uint32_t date, uint8_t mark, struct buf *out)
+{
+	buf_clear(out);
+	buf_put_char(out, (char)mark);
+	buf_put_be32(out, date);
+}
+
+static bool
+record_parse(struct str value, struct known_entry *e)
+{
+	struct reader in = reader_of(value);
+
+	e->state = read_u8(&in);
+	e->date = read_be32(&in);
+	return !in.bad && e->state != KNOWN_NONE;
+}
+
+/* --- forgetting ---------------------------------------------------------- */
+
+static void
+gone(void *arg, const struct known_entry *e)
+{
+	struct frontier *f = arg;
+	char key[HASH_BYTES];
+
+	record_put(e->date, e->state, &f->value);
+	ledger_put_unlogged(f->ledger, INDEX_KNOWN, hash_key(e->hash, key),
+	    buf_str(&f->value));
+}
+
+static void
+count(struct frontier *f)
+{
+	struct known_stats s;
+
+	known_stats(f->known, &s);
+	metric_set(&metrics[METRIC_KNOWN_URLS], (int64_t)s.count);
+	metric_set(&metrics[METRIC_KNOWN_BYTES], (int64_t)s.bytes);
+}
+
+static void gate_open(struct frontier *);
+static void consider(struct frontier *);
+
+static void
+forgotten(struct promise *p, enum err e)
+{
+	struct memory *m = CONTAINER(p, struct memory, promise);
+	struct frontier *f = CONTAINER(m, struct frontier, memory);
+
+	m->waiting = false;
+	/* Failed: whoever goes on finds out himself. */
+	if (e != OK || !full(f))
+		gate_open(f);
+	consider(f);
+}
+
+/* False when nothing can go: all was asked for lately, or is leased. */
+static bool
+forget(struct frontier *f)
+{
+	struct memory *m = &f->memory;
+	struct known_stats s;
+	size_t n = 0, went;
+
+	do {
+		known_stats(f->known, &s);
+		went = known_evict(f->known, MIN(s.count / 8 + 1, FORGET_MAX),
+		    FORGETTABLE, gone, f);
+		n += went;
+	} while (went > 0 && n < FORGET_MAX && full(f));
+	if (n == 0)
+		return false;
+	metric_add(&metrics[METRIC_KNOWN_FORGOTTEN], (int64_t)n);
+	m->partial = m->waiting = true;
+	m->promise.kept = forgotten;
+	ledger_promise(f->ledger, &m->promise);
+	return true;
+}
+
+/* Something was admitted, or a read came back. */
+static void
+consider(struct frontier *f)
+{
+	struct memory *m = &f->memory;
+
+	count(f);
+	for (;;) {
+		m->closed |= full(f);
+		if (!m->closed || m->waiting || m->reads > 0)
+			return;
+		if (ledger_health(f->ledger) != LEDGER_FAILED && forget(f))
+			return;
+		/* Over the limit then, rather than to stand still. */
+		gate_open(f);
+		if (list_empty(&m->held) && list_empty(&m->serves)) {
+			m->closed = false;
+			return;
+		}
+	}
+}
+
+/* --- asking -------------------------------------------------------------- */
+
+/* On the index thread: entries found keep their state, others get none. */
+static void
+look_up(struct ledger_query *query, struct index *x)
+{
+	struct submission *s = CONTAINER(query, struct submission, lookup);
+	struct arena a = ARENA_INIT;
+
+	for (size_t i = 0; i < s->missing_n && s->result == OK; i++) {
+		struct known_entry *e = &s->missing[i];
+		char key[HASH_BYTES];
+		struct str value;
+		enum err err = index_get(x, INDEX_KNOWN, hash_key(e->hash,
+		    key), &a, &value, NULL);
+		e->state = KNOWN_NONE;
+		if (err == OK && !record_parse(value, e))
+			err = ERR_CORRUPT;
+		if (err != OK && err != ERR_ABSENT)
+			s->result = err;
+		arena_reset(&a);
+	}
+	arena_free(&a);
+}
+
+static void
+recall(struct frontier *f, const struct submission *s)
+{
+	uint32_t date;
+	uint8_t mark;
+
+	for (size_t i = 0; i < s->missing_n; i++) {
+		const struct known_entry *e = &s->missing[i];
+		/* Another submission may have brought it meanwhile. */
+		if (e->state == KNOWN_NONE ||
+		    known_get(f->known, e->hash, &date, &mark))
+			continue;
+		known_set(f->known, e->hash, e->date, e->state);
+		metric_add(&metrics[METRIC_KNOWN_RECALLED], 1);
+	}
+}
+
+static void
+admit_those_answered(struct frontier *f)
+{
+	struct memory *m = &f->memory;
+
+	while (!list_empty(&m->asked)) {
+		struct submission *s = LIST_ITEM(m->asked.next,
+		    struct submission, held_node);
+		if (!s->answered)
+			return;
+		list_take(&s->held_node);
+		m->links -= s->missing_n;
+		if (s->result == OK)
+			recall(f, s);
+		submission_admit(f, s);
+	}
+}
+
+static void ask_those_held(struct frontier *);
+
+static void
+looked_up(struct ledger_query *query)
+{
+	struct submission *s = CONTAINER(query, struct submission, lookup);
+	struct frontier *f = s->frontier;
+
+	if (s->result != OK)
+		log_error("frontier.known", "why=\"the index cannot be read: "
+		    "%s\"", err_text(s->result));
+	s->answered = true;
+	f->memory.reads--;
+	admit_those_answered(f);
+	ask_those_held(f);
+	consider(f);
+}
+
+/* Links that the table cannot answer for. */
+static void
+find_missing(struct frontier *f, struct submission *s)
+{
+	uint32_t date;
+	uint8_t mark;
+
+	s->missing_n = 0;
+	for (size_t i = 0; i < s->found_n && f->memory.partial; i++) {
+		uint64_t hash = s->found[i].hash;
+		if (known_get(f->known, hash, &date, &mark))
+			continue;
+		if (s->missing_n == 0)
+			s->missing = ARENA_ARRAY(&s->arena,
+			    struct known_entry, s->found_n - i);
+		s->missing[s->missing_n++].hash = hash;
+	}
+}
+
+static void
+ask(struct frontier *f, struct submission *s)
+{
+	struct memory *m = &f->memory;
+
+	find_missing(f, s);
+	list_put(&m->asked, &s->held_node);
+	s->answered = s->missing_n == 0;
+	if (s->answered)
+		return;
+	metric_add(&metrics[METRIC_KNOWN_ASKED], (int64_t)s->missing_n);
+	m->links += s->missing_n;
+	m->reads++;
+	s->lookup.home = f->loop;
+	s->lookup.run = look_up;
+	s->lookup.done = looked_up;
+	ledger_read(f->ledger, &s->lookup);
+}
+
+static bool
+may_ask(const struct frontier *f, const struct submission *s)
+{
+	const struct memory *m = &f->memory;
+	struct known_stats k;
+
+	known_stats(f->known, &k);
+	size_t each = k.count < KNOWN_PARTS ? ENTRY_BYTES_FIRST : ENTRY_BYTES;
+	return !m->closed && (m->links == 0 ||
+	    m->links + s->found_n <= margin(m) / each);
+}
+
+static void
+ask_those_held(struct frontier *f)
+{
+	struct memory *m = &f->memory;
+
+	while (!list_empty(&m->held)) {
+		struct submission *s = LIST_ITEM(m->held.next,
+		    struct submission, held_node);
+		if (!may_ask(f, s))
+			return;
+		list_take(&s->held_node);
+		ask(f, s);
+		admit_those_answered(f);
+		m->closed |= full(f);
+	}
+}
+
+static void
+gate_open(struct frontier *f)
+{
+	struct memory *m = &f->memory;
+	struct list serves;
+
+	m->closed = false;
+	list_init(&serves);
+	while (!list_empty(&m->serves)) {
+		struct list *n = m->serves.next;
+		list_take(n);
+		list_put(&serves, n);
+	}
+	while (!list_empty(&serves)) {
+		struct serve *s = LIST_ITEM(serves.next, struct serve,
+		    gate_node);
+		list_take(&s->gate_node);
+		serve_arrived(f, s);
+	}
+	ask_those_held(f);
+}
+
+/* --- for the rest of the frontier ---------------------------------------- */
+
+void
+memory_open(struct frontier *f)
+{
+	struct memory *m = &f->memory;
+
+	metric_register(metrics, ARRAY_LEN(metrics));
+	m->bytes_max = f->options.known_bytes_max;
+	list_init(&m->held);
+	list_init(&m->asked);
+	list_init(&m->serves);
+}
+
+enum err
+memory_clear(struct frontier *f, struct why *w)
+{
+	struct index *x = ledger_index(f->ledger);
+	struct index_iter *i = index_iter_new(x, INDEX_KNOWN);
+	struct index_batch *b = index_batch_new();
+	struct str key, value;
+
+	index_iter_seek(i, STR(""));
+	if (index_iter_valid(i, &key, &value))
+		index_delete_range(x, b, INDEX_KNOWN, STR(""),
+		    STR("\xff\xff\xff\xff\xff\xff\xff\xff\xff"));
+	enum err e = index_iter_error(i, w);
+	index_iter_free(&i);
+	if (e == OK)
+		e = index_write(x, b, w);
+	index_batch_free(&b);
+	return e;
+}
+
+void
+memory_submit(struct frontier *f, struct submission *s)
+{
+	struct memory *m = &f->memory;
+
+	list_init(&s->held_node);
+	s->result = OK;
+	list_put(&m->held, &s->held_node);
+	ask_those_held(f);
+	consider(f);
+}
+
+bool
+memory_may_read(struct frontier *f, struct serve *s)
+{
+	struct memory *m = &f->memory;
+
+	if (m->closed) {
+		list_put(&m->serves, &s->gate_node);
+		return false;
+	}
+	m->reads++;
+	return true;
+}
+
+void
+memory_read_back(struct frontier *f)
+{
+	CHECK(f->memory.reads > 0);
+	f->memory.reads--;
+	consider(f);
+}
+
+/* --- loading ------------------------------------------------------------- */
+
+/*
+ * The index thread has nothing to write before the loops run, and RocksDB takes
+ * batches from any thread.
+ */
+struct memory_load {
+	struct frontier *frontier;
+	struct index_batch *batch;
+	struct buf value;
+	unsigned n;
+};
+
+struct memory_load *
+memory_load_begin(struct frontier *f)
+{
+	struct memory_load *l = mem_new(sizeof(*l));
+
+	l->frontier = f;
+	l->batch = index_batch_new();
+	return l;
+}
+
+enum err
+memory_load_put(struct memory_load *l, uint64_t hash, uint32_t date,
+    uint8_t mark, struct why *w)
+{
+	struct frontier *f = l->frontier;
+	struct index *x = ledger_index(f->ledger);
+	char key[HASH_BYTES];
+
+	if (!full(f)) {
+		known_set(f->known, hash, date, mark);
+		return OK;
+	}
+	f->memory.partial = true;
+	record_put(date, mark, &l->value);
+	index_put(x, l->batch, INDEX_KNOWN, hash_key(hash, key),
+	    buf_str(&l->value));
+	return ++l->n % LOAD_BATCH == 0 ? index_write(x, l->batch, w) : OK;
+}
+
+enum err
+memory_load_end(struct memory_load **lp, enum err e, struct why *w)
+{
+	struct memory_load *l = *lp;
+
+	if (e == OK && l->n % LOAD_BATCH != 0)
+		e = index_write(ledger_index(l->frontier->ledger), l->batch,
+		    w);
+	count(l->frontier);
+	index_batch_free(&l->batch);
+	buf_free(&l->value);
+	mem_free(lp);
+	return e;
+}
+
+void
+memory_check(const struct frontier *f)
+{
+	const struct memory *m = &f->memory;
+	size_t links = 0;
+
+	for (const struct list *n = m->asked.next; n != &m->asked;
+	    n = n->next)
+		links += LIST_ITEM(n, struct submission, held_node)->missing_n;
+	CHECK(links == m->links);
+	CHECK(m->reads > 0 || list_empty(&m->asked));
+	CHECK(m->closed || list_empty(&m->serves));
+	CHECK(!m->waiting || (m->closed && m->reads == 0));
+}

@@ -1,0 +1,201 @@
+/*
+ * Crawls made anew from their WARC files: the same transitions as when they
+ * ran, in the order of the captures, without anyone who asks for URLs.
+ */
+#include "engine/frontier/state.h"
+
+static enum err
+find_crawl(const struct frontier *f, uint32_t id, struct crawl **out,
+    struct why *w)
+{
+	*out = crawl_get(f, id);
+	return *out != NULL ? OK : why(w, ERR_ABSENT, "there is no crawl %u",
+	    id);
+}
+
+enum err
+frontier_restore(struct frontier *f, uint32_t id,
+    const struct crawl_spec *spec, struct wall created, struct why *w)
+{
+	if (crawl_get(f, id) != NULL)
+		return why(w, ERR_EXISTS, "there is a crawl %u already", id);
+	struct crawl *c = crawl_begin(f, id, spec, created);
+	crawl_log_put(c, "rebuilt", spec->name);
+	return ledger_apply(f->ledger, w);
+}
+
+void
+frontier_restore_found(struct frontier *f, uint32_t crawl,
+    const struct found *u)
+{
+	struct crawl *c = crawl_get(f, crawl);
+
+	if (c != NULL)
+		frontier_discover(c, u);
+}
+
+/* A page that was fetched was within the limits, whatever its links say now. */
+static void
+find_again(struct crawl *c, const struct found *u)
+{
+	uint64_t urls_max = c->host_urls_max;
+	struct found taken = *u;
+
+	taken.skip = SKIP_NONE;
+	c->host_urls_max = 0;
+	frontier_discover(c, &taken);
+	c->host_urls_max = urls_max;
+}
+
+static enum err
+read_lease(struct crawl *c, const struct queue *q, struct lease *l,
+    struct why *w)
+{
+	struct frontier *f = c->frontier;
+	struct arena a = ARENA_INIT;
+	struct url_value v;
+	struct str value;
+
+	buf_clear(&f->key);
+	url_key(c->id, q->id, l->rank, l->url, &f->key);
+	enum err e = index_get(ledger_index(f->ledger), INDEX_URL,
+	    buf_str(&f->key), &a, &value, w);
+	if (e == OK && !url_value_parse(value, &v))
+		e = why(w, ERR_CORRUPT, "a URL's record is damaged");
+	if (e == OK) {
+		l->cost = v.cost;
+		l->flags = v.flags;
+	}
+	arena_free(&a);
+	return e;
+}
+
+enum err
+frontier_restore_lease(struct frontier *f, uint32_t crawl,
+    const struct found *u, struct lease *l, struct why *w)
+{
+	struct crawl *c;
+	uint8_t mark = 0;
+
+	enum err e = find_crawl(f, crawl, &c, w);
+	if (e != OK)
+		return e;
+	find_again(c, u);
+	struct queue *q = queue_get(c, u->key, false);
+	if (q == NULL || !known_get(f->known, u->hash, &l->rank, &mark) ||
+	    mark != MARK_WAITING)
+		return why(w, ERR_STATE, "%.*s is done already",
+		    STR_FMT(str_cut(u->url, 0, 200)));
+	l->url = u->url;
+	l->hash = u->hash;
+	l->depth = u->depth;
+	l->queue = q->id;
+	e = ledger_apply(f->ledger, w);
+	if (e == OK)
+		e = read_lease(c, q, l, w);
+	if (e != OK)
+		return e;
+	known_set(f->known, l->hash, l->rank, MARK_LEASED);
+	q->waiting--;
+	q->leased++;
+	c->view.counts.leased++;
+	return OK;
+}
+
+enum err
+frontier_restore_settle(struct frontier *f, struct submission *s,
+    struct why *w)
+{
+	struct crawl *c;
+
+	enum err e = find_crawl(f, s->crawl, &c, w);
+	if (e != OK)
+		return e;
+	submission_settle(c, s);
+	for (size_t i = 0; i < s->found_n; i++)
+		frontier_discover(c, &s->found[i]);
+	for (size_t i = 0; i < s->puts_n; i++)
+		ledger_put(f->ledger, s->puts[i].family, s->puts[i].key,
+		    s->puts[i].value);
+	crawl_touch(c);
+	return ledger_apply(f->ledger, w);
+}
+
+static enum err
+skip_waiting(struct crawl *c, struct queue *q, struct lease *l,
+    enum skip_reason reason, struct why *w)
+{
+	struct submission s = { .crawl = c->id, .outcome = OUTCOME_SKIPPED,
+	    .reason = (uint8_t)reason, .lease = *l };
+
+	known_set(c->frontier->known, l->hash, l->rank, MARK_LEASED);
+	q->waiting--;
+	q->leased++;
+	c->view.counts.leased++;
+	return frontier_restore_settle(c->frontier, &s, w);
+}
+
+enum err
+frontier_restore_skip(struct frontier *f, uint32_t crawl,
+    enum skip_reason reason, bool (*judge)(void *, struct str, uint8_t),
+    void *arg, struct why *w)
+{
+	struct index_iter *i;
+	struct buf from = BUF_INIT;
+	struct str key, value;
+	struct crawl *c;
+
+	enum err e = find_crawl(f, crawl, &c, w);
+	if (e == OK)
+		e = ledger_apply(f->ledger, w);
+	if (e != OK)
+		return e;
+	/* It walks over the index as it is now. */
+	i = index_iter_new(ledger_index(f->ledger), INDEX_URL);
+	buf_put_be32(&from, crawl);
+	for (index_iter_seek(i, buf_str(&from)); e == OK &&
+	    index_iter_valid(i, &key, &value) &&
+	    str_starts(key, buf_str(&from)); index_iter_next(i)) {
+		struct reader in = reader_of(key);
+		struct url_value v;
+		read_be32(&in);
+		uint32_t queue = read_be32(&in), rank = read_be32(&in);
+		struct lease l = { .url = { in.p, in.n }, .rank = rank,
+		    .queue = queue };
+		struct queue *q = map_get_id(&c->queues_by_id, queue);
+		if (rank == 0 || q == NULL || !url_value_parse(value, &v) ||
+		    !judge(arg, l.url, v.flags))
+			continue;
+		l.hash = frontier_hash(crawl, l.url);
+		l.cost = v.cost;
+		l.depth = v.depth;
+		l.flags = v.flags;
+		e = skip_waiting(c, q, &l, reason, w);
+	}
+	if (e == OK)
+		e = index_iter_error(i, w);
+	index_iter_free(&i);
+	buf_free(&from);
+	return e;
+}
+
+enum err
+frontier_restore_end(struct frontier *f, uint32_t crawl, struct wall last,
+    uint64_t warc_bytes, struct why *w)
+{
+	struct crawl *c;
+
+	enum err e = find_crawl(f, crawl, &c, w);
+	if (e != OK)
+		return e;
+	c->view.counts.warc_bytes = warc_bytes;
+	crawl_consider_end(c);
+	if (crawl_ended(c->view.state))
+		c->view.ended = last;
+	crawl_touch(c);
+	/* Crawls are told one after the other: nobody asks for this one's. */
+	known_free(&f->known);
+	f->known = known_new();
+	near_free(&c->near);
+	return OK;
+}

@@ -1,0 +1,535 @@
+/*
+ * Where a rebuild reads and writes:
+ *
+ *     DIR/...NAME.warc.gz             finished files: read
+ *     DIR/.argiope/CRAWL/NAME.open    being written: cut, read, named
+ *     DATA/.rebuild/{index,log}       built here ─► DATA/{index,log}
+ *
+ * The index is moved first: it holds everything up to its checkpoint, and a log
+ * that is not there is one that is empty.
+ */
+#include "engine/rebuild_own.h"
+#include "engine/archive/sort.h"
+#include "os/file.h"
+#include "os/log.h"
+
+#define SEGMENT_BYTES ((size_t)8 << 20)
+#define WRITE_BUFFER ((size_t)16 << 20)
+#define CACHE_BYTES ((size_t)16 << 20)
+#define PROGRESS_EVERY 64
+
+/* What is known of a file beyond its name. */
+struct source {
+	struct str warc_dir;         /* whose file it is */
+	struct str dir, work_dir;    /* of finished files; where it is */
+	struct str name;             /* the final one */
+	struct tail tail;            /* of one that is open */
+	bool open;
+	uint32_t id;                 /* the ledger's; 0: it tells no crawl */
+};
+
+struct rebuild {
+	const struct rebuild_options *options;
+	struct rebuild_counts *counts;
+	struct arena arena;
+	struct archive_catalogue files;
+	struct source *sources;      /* as many as files */
+	struct str build_dir;
+	int lock_fd;
+	struct loop *loop;
+	struct pool *pool;
+	struct frontier *frontier;
+	struct replay *replay;
+	uint64_t told;
+};
+
+static void
+progress(const struct rebuild *b, const char *what, uint64_t done,
+    uint64_t total)
+{
+	if (b->options->progress != NULL)
+		b->options->progress(b->options->arg, what, done, total);
+}
+
+static struct str
+in_data(struct rebuild *b, const char *name)
+{
+	return arena_printf(&b->arena, "%s/%s", b->options->data_dir, name);
+}
+
+/* --- the place ---------------------------------------------------------- */
+
+static bool
+is_there(struct rebuild *b, const char *path)
+{
+	struct str *names;
+	size_t n;
+
+	return file_list(path, &b->arena, &names, &n, NULL) == OK && n > 0;
+}
+
+/* Files in folders: an attempt that was broken off.  Absent is fine. */
+static enum err
+remove_build(struct rebuild *b, struct why *w)
+{
+	static const char *const parts[] = { "/index", "/log", "" };
+	struct str *names;
+	size_t n;
+
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		const char *dir = arena_printf(&b->arena, "%.*s%s",
+		    STR_FMT(b->build_dir), parts[i]).p;
+		enum err e = file_list(dir, &b->arena, &names, &n, NULL);
+		if (e == ERR_ABSENT)
+			continue;
+		for (size_t k = 0; e == OK && k < n; k++)
+			e = file_remove(arena_printf(&b->arena, "%s/%.*s", dir,
+			    STR_FMT(names[k])).p, w);
+		if (e == OK)
+			e = file_remove(dir, w);
+		if (e != OK)
+			return why(w, e, "cannot remove %s", dir);
+	}
+	return OK;
+}
+
+static enum err
+take_place(struct rebuild *b, struct why *w)
+{
+	const char *data = b->options->data_dir;
+	int64_t holder;
+
+	b->build_dir = in_data(b, ".rebuild");
+	enum err e = file_make_dir(data, w);
+	if (e == OK)
+		e = file_lock_dir(data, &b->lock_fd, &holder, w);
+	if (e == OK && (is_there(b, in_data(b, "index").p) ||
+	    is_there(b, in_data(b, "log").p)))
+		e = why(w, ERR_EXISTS, "%s holds crawls already; move its "
+		    "folders index and log away, or name another directory "
+		    "with --data", data);
+	if (e != OK)
+		return e;
+	/* Empty ones would be in the way of the new ones. */
+	(void)!file_remove(in_data(b, "index").p, NULL);
+	(void)!file_remove(in_data(b, "log").p, NULL);
+	return remove_build(b, w);
+}
+
+static enum err
+move_part(struct rebuild *b, const char *name, struct why *w)
+{
+	struct str from = arena_printf(&b->arena, "%.*s/%s",
+	    STR_FMT(b->build_dir), name);
+
+	return file_rename_new(from.p, in_data(b, name).p, w);
+}
+
+static enum err
+move_into_place(struct rebuild *b, struct why *w)
+{
+	enum err e = file_sync_dir(b->build_dir.p, w);
+
+	if (e == OK)
+		e = move_part(b, "index", w);
+	if (e == OK)
+		e = move_part(b, "log", w);
+	if (e == OK)
+		e = file_remove(b->build_dir.p, w);
+	return e == OK ? file_sync_dir(b->options->data_dir, w) : e;
+}
+
+/* --- the files ---------------------------------------------------------- */
+
+struct file_list {
+	struct archive_file *files;
+	struct source *sources;
+	size_t n, cap;
+};
+
+static void
+add_file(struct rebuild *b, struct file_list *l, struct archive_file f,
+    struct source s)
+{
+	if (l->n == l->cap) {
+		size_t cap = l->cap == 0 ? 64 : 2 * l->cap;
+		struct archive_file *files = ARENA_ARRAY(&b->arena,
+		    struct archive_file, cap);
+		struct source *sources = ARENA_ARRAY(&b->arena, struct source,
+		    cap);
+		if (l->n > 0) {
+			memcpy(files, l->files, l->n * sizeof(*files));
+			memcpy(sources, l->sources, l->n * sizeof(*sources));
+		}
+		l->files = files;
+		l->sources = sources;
+		l->cap = cap;
+	}
+	l->files[l->n] = f;
+	l->sources[l->n++] = s;
+}
+
+static void
+add_finished(struct rebuild *b, struct file_list *l, const char *dir,
+    const struct archive_catalogue *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct str path = str_of(c->files[i].path);
+		struct source s = { .warc_dir = str_of(dir),
+		    .name = c->files[i].name };
+		s.dir = arena_copy(&b->arena, str_cut(path, 0,
+		    path.n - s.name.n - 1));
+		s.work_dir = s.dir;
+		add_file(b, l, c->files[i], s);
+	}
+}
+
+/* The one who writes to it would go on behind what is cut here. */
+static enum err
+look_at_open(struct rebuild *b, struct archive_file *f, struct tail *tail,
+    struct why *w)
+{
+	int fd = -1;
+
+	enum err e = file_open(f->path, FILE_WRITE, &fd, w);
+	if (e == OK)
+		e = file_size(fd, &f->size, w);
+	file_close(&fd);
+	if (e == OK && file_in_use(f->path))
+		e = why(w, ERR_BUSY, "another process writes to %s; end it "
+		    "first", f->path);
+	(void)b;
+	return e == OK ? tail_find(f, tail, w) : e;
+}
+
+static enum err
+add_open(struct rebuild *b, struct file_list *l, const char *dir,
+    const char *work_dir, struct str entry, struct why *w)
+{
+	struct str name = str_cut(entry, 0, entry.n - STR(".open").n);
+	struct archive_file f = { .path = arena_printf(&b->arena, "%s/%.*s",
+	    work_dir, STR_FMT(entry)).p, .name = name };
+	struct source s = { .warc_dir = str_of(dir), .dir = str_of(dir),
+	    .work_dir = str_of(work_dir), .name = name, .open = true };
+
+	enum err e = look_at_open(b, &f, &s.tail, w);
+	if (e == OK)
+		add_file(b, l, f, s);
+	return e;
+}
+
+/* <dir>/.argiope/<crawl>/<name>.open */
+static enum err
+add_all_open(struct rebuild *b, struct file_list *l, const char *dir,
+    struct why *w)
+{
+	struct arena *a = &b->arena;
+	struct str *crawls, *names;
+	size_t crawls_n, n;
+	const char *top = arena_printf(a, "%s/.argiope", dir).p;
+
+	enum err e = file_list(top, a, &crawls, &crawls_n, NULL);
+	if (e == ERR_ABSENT)
+		return OK;
+	for (size_t i = 0; e == OK && i < crawls_n; i++) {
+		const char *work = arena_printf(a, "%s/%.*s", top,
+		    STR_FMT(crawls[i])).p;
+		if (str_eq(crawls[i], STR("quarantine")) ||
+		    file_list(work, a, &names, &n, NULL) != OK)
+			continue;
+		for (size_t k = 0; e == OK && k < n; k++) {
+			struct str name = names[k];
+			if (str_ends(name, STR(".open")) &&
+			    archive_name_is_warc(str_cut(name, 0,
+			    name.n - STR(".open").n)))
+				e = add_open(b, l, dir, work,
+				    arena_copy(a, name), w);
+		}
+	}
+	return e;
+}
+
+static enum err
+list_files(struct rebuild *b, struct why *w)
+{
+	struct file_list l = { 0 };
+	enum err e = OK;
+
+	for (size_t i = 0; e == OK && i < b->options->dirs_n; i++) {
+		const char *dir = b->options->dirs[i];
+		struct archive_catalogue c = { 0 };
+		e = archive_list(&dir, 1, &b->arena, &c, w);
+		if (e == OK)
+			add_finished(b, &l, dir, &c);
+		if (e == OK)
+			e = add_all_open(b, &l, dir, w);
+	}
+	if (e == OK && l.n == 0)
+		e = why(w, ERR_ABSENT, "there is no WARC file in %s",
+		    b->options->dirs[0]);
+	b->files = (struct archive_catalogue){ l.files, l.n };
+	b->sources = l.sources;
+	b->counts->files = l.n;
+	return e;
+}
+
+/* Cut what nobody finished; from here on all files are whole or damaged. */
+static enum err
+cut_open_files(struct rebuild *b, struct why *w)
+{
+	enum err e = OK;
+
+	for (size_t i = 0; e == OK && i < b->files.n; i++) {
+		struct source *s = &b->sources[i];
+		struct archive_file *f = &b->files.files[i];
+		int fd = -1;
+		if (!s->open || s->tail.end == s->tail.size)
+			continue;
+		e = file_open(f->path, FILE_WRITE, &fd, w);
+		if (e == OK)
+			e = file_cut(fd, s->tail.end, w);
+		if (e == OK)
+			e = file_sync(fd, w);
+		file_close(&fd);
+		f->size = s->tail.end;
+		b->counts->cut_bytes += s->tail.size - s->tail.end;
+		log_info("rebuild.cut", "file=%s bytes=%llu", f->path,
+		    (unsigned long long)(s->tail.size - s->tail.end));
+	}
+	return e;
+}
+
+/* --- the ledger --------------------------------------------------------- */
+
+static void
+no_warcinfo(void *arg, uint32_t crawl, const char *filename, struct buf *out)
+{
+	(void)arg;
+	(void)crawl;
+	(void)filename;
+	(void)out;
+	CHECK(!"nothing is archived here");
+}
+
+static void
+health_changed(void *arg, enum ledger_health h, const char *text)
+{
+	struct rebuild *b = arg;
+
+	if (h != LEDGER_FINE)
+		progress(b, text, 0, 0);
+}
+
+static enum err
+open_frontier(struct rebuild *b, const char *dir, struct why *w)
+{
+	const struct conf *c = b->options->conf;
+	struct frontier_options o = {
+		.data_dir = dir,
+		.ledger = {
+			.group_bytes_max = conf_size(c,
+			    CONF_LEDGER_GROUP_BYTES_MAX),
+			.group_records_max = (uint32_t)conf_int(c,
+			    CONF_LEDGER_GROUP_RECORDS_MAX),
+			.segment_bytes = SEGMENT_BYTES,
+			.free_bytes_min = conf_size(c,
+			    CONF_DATA_FREE_BYTES_MIN),
+			.index = { .write_buffer_bytes = WRITE_BUFFER,
+			    .write_buffers = 4,
+			    .block_cache_bytes = CACHE_BYTES },
+			.pool = b->pool,
+		},
+		.warcinfo = no_warcinfo, .health = health_changed, .arg = b,
+		.token = "rebuilt0",
+		.rollover_bytes = conf_size(c, CONF_WARC_ROLLOVER_BYTES),
+		.rollover_s = conf_ms(c, CONF_WARC_ROLLOVER_S) / 1000,
+	};
+
+	return frontier_open(b->loop, &o, &b->frontier, w);
+}
+
+static void
+closed(void *arg)
+{
+	loop_stop(arg);
+}
+
+static enum err
+close_frontier(struct rebuild *b, struct why *w)
+{
+	enum err e = OK;
+
+	frontier_close(b->frontier, closed, b->loop);
+	loop_run(b->loop);
+	if (ledger_health(frontier_ledger(b->frontier)) == LEDGER_FAILED)
+		e = why(w, ERR_IO, "%s cannot be written",
+		    b->options->data_dir);
+	frontier_free(&b->frontier);
+	return e;
+}
+
+/* --- what the files tell ------------------------------------------------ */
+
+static struct source *
+source_of(const struct rebuild *b, const struct archive_file *f)
+{
+	return &b->sources[f - b->files.files];
+}
+
+static enum err
+tell_crawl(void *arg, const struct archive_crawl *c, struct why *w)
+{
+	struct rebuild *b = arg;
+	struct source *s = source_of(b, c->file);
+
+	/* Connectors' harvests are begun again by those who ordered them. */
+	if (s->id != 0 || !str_eq(c->kind, STR("crawl")))
+		return OK;
+	struct ledger_file f = { .crawl = c->crawl, .created = c->date,
+	    .first = s->tail.first, .end = c->file->size, .dir = s->dir,
+	    .work_dir = s->work_dir, .name = s->name, .open = s->open };
+	s->id = ledger_adopt(frontier_ledger(b->frontier), &f);
+	b->counts->finished += s->open;
+	return replay_file(b->replay, c, s->warc_dir, c->file->size, w);
+}
+
+static enum err
+tell_capture(void *arg, const struct archive_capture *c, struct why *w)
+{
+	struct rebuild *b = arg;
+	const struct source *s = source_of(b, c->file);
+
+	if (++b->told % PROGRESS_EVERY == 0)
+		progress(b, "captures", b->told, 0);
+	return s->id == 0 ? OK : replay_capture(b->replay, c, s->id, w);
+}
+
+static enum err
+tell_aux(void *arg, const struct archive_capture *c, struct why *w)
+{
+	struct rebuild *b = arg;
+	const struct source *s = source_of(b, c->file);
+
+	return s->id == 0 ? OK : replay_aux(b->replay, c, s->id, w);
+}
+
+static enum err
+tell_damage(void *arg, const struct archive_file *f,
+    const struct warc_damage *d, struct why *w)
+{
+	(void)arg;
+	return why(w, ERR_CORRUPT, "%s is damaged at byte %llu: %s; argiope "
+	    "archive check tells more; move the file away to rebuild without "
+	    "it", f->path, (unsigned long long)d->offset,
+	    warc_damage_text(d->cause));
+}
+
+static void
+tell_progress(void *arg, size_t files, uint64_t records)
+{
+	struct rebuild *b = arg;
+
+	(void)records;
+	progress(b, "files", files, b->files.n);
+}
+
+static enum err
+replay_all(struct rebuild *b, struct why *w)
+{
+	static const struct archive_reindex_events events = { tell_crawl,
+		tell_capture, tell_aux, tell_damage, tell_progress };
+	struct archive_reindex_counts n = { 0 };
+
+	b->replay = replay_new(b->options->conf, b->frontier, b->counts);
+	enum err e = archive_reindex(&b->files, b->options->scratch,
+	    SORT_BYTES_MAX_DEFAULT, &events, b, &n, w);
+	if (e == OK && b->counts->crawls == 0)
+		e = why(w, ERR_ABSENT, "no file in %s tells of a crawl of "
+		    "Argiope's", b->options->dirs[0]);
+	if (e == OK)
+		e = replay_end(b->replay, w);
+	replay_free(&b->replay);
+	b->counts->records = n.records;
+	b->counts->missing = n.missing;
+	b->counts->repeated = n.repeated;
+	for (size_t i = 0; i < b->files.n; i++)
+		b->counts->foreign += b->sources[i].id == 0;
+	return e;
+}
+
+static enum err
+build(struct rebuild *b, struct why *w)
+{
+	enum err e = open_frontier(b, b->build_dir.p, w);
+
+	if (e == OK)
+		e = replay_all(b, w);
+	if (e == OK)
+		e = close_frontier(b, w);
+	frontier_free(&b->frontier);
+	return e;
+}
+
+/* --- the end ------------------------------------------------------------ */
+
+static enum err
+tell_crawls(struct rebuild *b, struct why *w)
+{
+	struct crawl_view v;
+	struct crawl_spec spec;
+	size_t at = 0;
+	enum err e = OK;
+
+	while (e == OK && frontier_next_view(b->frontier, &at, &v)) {
+		e = frontier_spec(b->frontier, v.id, &b->arena, &spec, w);
+		if (e == OK && b->options->crawl != NULL)
+			b->options->crawl(b->options->arg, &v, spec.name);
+	}
+	return e;
+}
+
+/* Opened as after a crash: files that were being written get their names. */
+static enum err
+open_once(struct rebuild *b, struct why *w)
+{
+	enum err e = open_frontier(b, b->options->data_dir, w);
+
+	if (e == OK)
+		e = tell_crawls(b, w);
+	if (e == OK)
+		e = close_frontier(b, w);
+	frontier_free(&b->frontier);
+	return e;
+}
+
+enum err
+rebuild_run(const struct rebuild_options *o, struct rebuild_counts *counts,
+    struct why *w)
+{
+	struct rebuild b = { .options = o, .counts = counts, .lock_fd = -1 };
+	bool placed = false;
+
+	CHECK(o->dirs_n > 0 && o->dirs_n <= REBUILD_DIRS_MAX);
+	memset(counts, 0, sizeof(*counts));
+	b.loop = loop_new("rebuild");
+	b.pool = pool_new(0);
+	enum err e = list_files(&b, w);
+	if (e == OK)
+		e = take_place(&b, w);
+	placed = e == OK;
+	if (e == OK)
+		e = cut_open_files(&b, w);
+	if (e == OK)
+		e = build(&b, w);
+	if (e == OK)
+		e = move_into_place(&b, w);
+	if (e == OK)
+		e = open_once(&b, w);
+	else if (placed)
+		(void)!remove_build(&b, NULL);
+	pool_free(&b.pool);
+	loop_free(&b.loop);
+	file_close(&b.lock_fd);
+	arena_free(&b.arena);
+	return e;
+}

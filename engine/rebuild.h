@@ -1,0 +1,71 @@
+/*
+ * rebuild -- makes a data directory anew from the WARC files of its crawls:
+ * names, seeds, policies, captures under their own numbers, counters, and which
+ * URLs are known (contracts/warc.md section 2).
+ *
+ *     warcinfo ─► crawl      captures, in their order ─► journal, URL done
+ *                            the pages' links, read again ─► known, waiting
+ *                            robots.txt, as archived ─► skipped
+ *
+ * Not in a WARC, so not restored: URLs that failed, that were left for their
+ * media type, or whose finding page is missing (the first two wait again), the
+ * phases of a capture's time, a crawl's log and tags, its state where it was
+ * paused or cancelled (it can go on), crawls without any record.
+ *
+ * Nothing is there before all is there: index and log are built in
+ * DATA/.rebuild and moved into place.  Files that were being written when the
+ * data directory was lost are cut behind their last whole capture and get their
+ * names; no other WARC file is changed.
+ *
+ * Memory: sort.bytes_max, and 12 to 18 bytes for each known URL of one crawl;
+ * frontier.known_mem is no limit here.
+ * Thread: one; it works on the caller's.
+ */
+#ifndef ENGINE_REBUILD_H
+#define ENGINE_REBUILD_H
+
+#include "base/conf.h"
+#include "engine/fetcher/fetcher.h"
+
+#define REBUILD_DIRS_MAX 64
+/* Numbers beyond are no crawl's and no capture's of ours. */
+#define REBUILD_CRAWL_MAX (1u << 24)
+#define REBUILD_SEQ_MAX (UINT64_C(1) << 48)
+
+struct rebuild_counts {
+	uint64_t files, crawls, records;
+	uint64_t captures;
+	uint64_t missing, repeated;  /* numbers in gaps; there twice */
+	uint64_t links_read;         /* documents that were parsed again */
+	uint64_t unread;             /* ... that could not be: links are lost */
+	uint64_t refused;            /* captures of a URL that has one, ... */
+	uint64_t foreign;            /* files that name no crawl of ours */
+	uint64_t finished;           /* files that were being written */
+	uint64_t cut_bytes;          /* of these, behind the last capture */
+};
+
+struct rebuild_options {
+	const struct conf *conf;
+	const char *data_dir;        /* absolute; made if need be */
+	const char *const *dirs;     /* absolute: the crawls' warc_dirs */
+	size_t dirs_n;               /* 1 to REBUILD_DIRS_MAX */
+	const char *scratch;         /* a path for sorting */
+	/* What it is doing; often.  `total` 0: not known. */
+	void (*progress)(void *arg, const char *what, uint64_t done,
+	    uint64_t total);
+	/* A crawl as it stands at the end, by id. */
+	void (*crawl)(void *arg, const struct crawl_view *, struct str name);
+	void *arg;
+};
+
+/*
+ * Errors: EXISTS when data_dir holds a ledger; BUSY when a process has it, or
+ * writes to one of the files; CORRUPT with file and offset at a damaged record;
+ * INPUT when two files tell two crawls of one number; ABSENT when no file tells
+ * of a crawl; those of reading and writing.  After an error nothing is left in
+ * data_dir.
+ */
+MUST_USE enum err rebuild_run(const struct rebuild_options *,
+    struct rebuild_counts *, struct why *);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * rebuild_own -- the two halves of a rebuild: `replay` turns what WARC files
+ * tell of captures into the frontier's transitions, `tail` finds where a file
+ * ends that was being written.  Private to engine/rebuild*.
+ *
+ * Thread: one.
+ */
+#ifndef ENGINE_REBUILD_OWN_H
+#define ENGINE_REBUILD_OWN_H
+
+#include "engine/archive/reindex.h"
+#include "engine/rebuild.h"
+
+struct replay;
+struct replay *replay_new(const struct conf *, struct frontier *,
+    struct rebuild_counts *);
+void replay_free(struct replay **);
+/*
+ * A file of a crawl.  Errors: INPUT when an earlier file told another crawl of
+ * that number, or when seeds or policy cannot be read.
+ */
+MUST_USE enum err replay_file(struct replay *, const struct archive_crawl *,
+    struct str warc_dir, uint64_t bytes, struct why *);
+/*
+ * A capture, or what has no number, in the order of archive_reindex(); `file`
+ * is the ledger's id of its WARC.
+ */
+MUST_USE enum err replay_capture(struct replay *,
+    const struct archive_capture *, uint32_t file, struct why *);
+MUST_USE enum err replay_aux(struct replay *, const struct archive_capture *,
+    uint32_t file, struct why *);
+/* All was told: the crawls end, or wait to be gone on with. */
+MUST_USE enum err replay_end(struct replay *, struct why *);
+
+/*
+ * Where the last whole capture of a file ends that nobody finished; behind it a
+ * torn record may stand, or a redirect whose target is missing.  `first`: the
+ * end of its warcinfo.  Errors: CORRUPT when whole records stand behind damage.
+ */
+struct tail {
+	uint64_t first, end, size;
+};
+MUST_USE enum err tail_find(const struct archive_file *, struct tail *,
+    struct why *);
+
+#endif
