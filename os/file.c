@@ -202,14 +202,6 @@ real_sync_dir(const char *path)
 	return e;
 }
 
-static bool
-is_dir(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 /* The name of a directory that was made lasts when its parent was synced. */
 static enum err
 sync_parent(char *path)
@@ -229,9 +221,18 @@ sync_parent(char *path)
 static enum err
 make_one_dir(char *path)
 {
+	struct stat st;
+
 	if (mkdir(path, 0700) == 0)
 		return sync_parent(path);
-	return errno == EEXIST && is_dir(path) ? OK : err_from_errno(errno);
+	int error = errno;
+	if (error != EEXIST || stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+		return err_from_errno(error);
+	/* Perhaps one of ours made it, and was killed before the sync; not
+	 * all parents may be read, and those we did not make in. */
+	if (st.st_uid == geteuid())
+		(void)!sync_parent(path);
+	return OK;
 }
 
 static enum err

@@ -6,36 +6,65 @@
  *     FAULT_SYNC_AT  the n-th sync of such a path fails, once, with EIO; the
  *                    file FAULT_UNDER.failed then tells which it was
  *     FAULT_COUNT    a file that is told at the end how many there were
- *     FAULT_SHADOW   a directory for what a power cut would leave:
+ *     FAULT_TRACE    a file that gets every change below FAULT_UNDER, in order
  *
- *         inodes/N   a file's bytes as of its last sync that came back
- *         dirs/N     a directory's names as of its last sync: "inode type name"
+ * A trace is lines, each followed by as many bytes as it says:
  *
- * A name whose directory was not synced is lost, bytes that were not synced are
- * lost.  N is an inode: the directory must be one whose inodes are not used
- * again (tmpfs).  power_cut.py puts the files together again.
+ *     kind number offset bytes path[TAB path]
  *
- * syncfs() is refused, so that callers sync file by file.
+ *     C inode              a file was made at path
+ *     M inode              a directory was made at path
+ *     R                    the first path became the second
+ *     L                    the first path is the second, too
+ *     U                    path was taken away
+ *     W inode offset n     n bytes were written at offset; they follow
+ *     T inode size         the file was cut, or made longer, to size
+ *     A inode size         the file is at least so long
+ *     B inode id           a sync begins; inode 0: of everything
+ *     E 0 id               it came back
+ *     O 0 n                standard output is n bytes long
+ *
+ * A change stands in it once it was made, a sync's E once it came back, and O
+ * before anything that follows from it: power_cut.py may cut between any two.
+ * What stdio or a mapping writes is not seen: RocksDB's own diary is such.
+ *
+ * With FAULT_SYNC_AT syncfs() is refused, so that callers sync file by file.
  */
-#include <dirent.h>
+#undef _FILE_OFFSET_BITS
+#undef _FORTIFY_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
-
-#define COPY_BYTES 65536
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long syncs;
+static long long sync_ids;
+static FILE *trace;
+static const char none[] = "";
 
-/* The path of an open file, when it lies below FAULT_UNDER. */
+/* The C library's own; `f` is a function that this file defines too. */
+#define REAL(f) ((__typeof__(&f))dlsym(RTLD_NEXT, #f))
+
+static bool
+below(const char *path)
+{
+	const char *under = getenv("FAULT_UNDER");
+	size_t n = under == NULL ? 0 : strlen(under);
+
+	return n > 0 && strncmp(path, under, n) == 0 && path[n] == '/';
+}
+
+/* The path of an open file, when it lies below FAULT_UNDER or is it. */
 static bool
 path_of(int fd, char path[static PATH_MAX])
 {
@@ -48,7 +77,7 @@ path_of(int fd, char path[static PATH_MAX])
 	if (under == NULL || n <= 0)
 		return false;
 	path[n] = '\0';
-	return strncmp(path, under, strlen(under)) == 0;
+	return below(path) || strcmp(path, under) == 0;
 }
 
 static bool
@@ -71,113 +100,378 @@ must_fail(const char *path)
 	return true;
 }
 
+__attribute__((constructor)) static void
+begin_trace(void)
+{
+	const char *path = getenv("FAULT_TRACE");
+
+	if (path != NULL)
+		trace = fopen(path, "we");
+}
+
 __attribute__((destructor)) static void
 tell_count(void)
 {
 	const char *path = getenv("FAULT_COUNT");
 	FILE *f = path == NULL ? NULL : fopen(path, "w");
 
+	if (trace != NULL)
+		REAL(fflush)(trace);
 	if (f == NULL)
 		return;
 	fprintf(f, "%ld\n", syncs);
 	fclose(f);
 }
 
-/* --- the shadow ---------------------------------------------------------- */
+/* --- the trace ----------------------------------------------------------- */
 
-static bool
-copy_file(int fd, FILE *to)
+/* A line and what follows it; the lock is held.  `path2` may be `path`. */
+static void
+put(char kind, unsigned long long number, long long offset, const void *p,
+    size_t n, const char *path, const char *path2)
 {
-	char link[64], piece[COPY_BYTES];
-	bool fine = true;
-	ssize_t n;
-
-	/* The descriptor itself may be for writing only. */
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	int from = open(link, O_RDONLY | O_CLOEXEC);
-	if (from < 0)
-		return false;
-	while ((n = read(from, piece, sizeof(piece))) > 0)
-		fine &= fwrite(piece, 1, (size_t)n, to) == (size_t)n;
-	close(from);
-	return fine && n == 0;
+	fprintf(trace, "%c %llu %lld %zu %s", kind, number, offset, n, path);
+	if (path2 != path)
+		fprintf(trace, "\t%s", path2);
+	fputc('\n', trace);
+	fwrite(p, 1, n, trace);
 }
 
-static bool
-copy_names(const char *path, FILE *to)
+static unsigned long long
+inode_at(const char *path)
 {
-	DIR *d = opendir(path);
-	struct dirent *e;
-
-	if (d == NULL)
-		return false;
-	while ((e = readdir(d)) != NULL)
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			fprintf(to, "%llu %c %s\n",
-			    (unsigned long long)e->d_ino,
-			    e->d_type == DT_DIR ? 'd' : 'f', e->d_name);
-	closedir(d);
-	return true;
-}
-
-/* What the sync promises is what is there before it begins. */
-static bool
-take_picture(int fd, const char *path, char picture[static PATH_MAX],
-    char place[static PATH_MAX])
-{
-	const char *shadow = getenv("FAULT_SHADOW");
 	struct stat s;
-	bool fine;
 
-	if (shadow == NULL || fstat(fd, &s) != 0)
-		return false;
-	snprintf(picture, PATH_MAX, "%s/picture", shadow);
-	snprintf(place, PATH_MAX, "%s/%s/%llu", shadow,
-	    S_ISDIR(s.st_mode) ? "dirs" : "inodes",
-	    (unsigned long long)s.st_ino);
-	FILE *to = fopen(picture, "w");
-	if (to == NULL)
-		return false;
-	fine = S_ISDIR(s.st_mode) ? copy_names(path, to) : copy_file(fd, to);
-	return fclose(to) == 0 && fine;
+	return lstat(path, &s) == 0 ? s.st_ino : 0;
+}
+
+static unsigned long long
+inode_of(int fd)
+{
+	struct stat s;
+
+	return fstat(fd, &s) == 0 ? s.st_ino : 0;
+}
+
+/* Whether changes by this descriptor are recorded. */
+static bool
+recorded(int fd)
+{
+	char path[PATH_MAX];
+
+	return trace != NULL && path_of(fd, path);
+}
+
+/* `at` is -1 where the descriptor's own position was used. */
+static void
+put_write(int fd, long long at, const void *p, ssize_t n)
+{
+	if (n <= 0)
+		return;
+	if (at < 0)
+		at = lseek(fd, 0, SEEK_CUR) - n;
+	put('W', inode_of(fd), at, p, (size_t)n, none, none);
+}
+
+/* A change of names by `call`, which gives 0.  `path2` may be `path`. */
+#define CHANGE(call, kind, number, path, path2) do {                          \
+	if (trace == NULL || (!below(path) && !below(path2)))                 \
+		return call;                                                  \
+	pthread_mutex_lock(&lock);                                            \
+	int r_ = call;                                                        \
+	int errno_ = errno;                                                   \
+	if (r_ == 0)                                                          \
+		put(kind, number, 0, none, 0, path, path2);                   \
+	pthread_mutex_unlock(&lock);                                          \
+	errno = errno_;                                                       \
+	return r_;                                                            \
+} while (0)
+
+/* A change of an open file by `call`; `record` sees its result as r_. */
+#define CHANGE_FILE(type, fd, call, record) do {                              \
+	if (!recorded(fd))                                                    \
+		return call;                                                  \
+	pthread_mutex_lock(&lock);                                            \
+	type r_ = call;                                                       \
+	int errno_ = errno;                                                   \
+	record;                                                               \
+	pthread_mutex_unlock(&lock);                                          \
+	errno = errno_;                                                       \
+	return r_;                                                            \
+} while (0)
+
+/* --- names --------------------------------------------------------------- */
+
+static int
+open_by(int (*real)(const char *, int, ...), const char *path, int flags,
+    mode_t mode)
+{
+	if (trace == NULL || !below(path))
+		return real(path, flags, mode);
+	pthread_mutex_lock(&lock);
+	bool there = access(path, F_OK) == 0;
+	int fd = real(path, flags, mode);
+	int saved = errno;
+	if (fd >= 0 && !there)
+		put('C', inode_of(fd), 0, none, 0, path, path);
+	else if (fd >= 0 && (flags & O_TRUNC) != 0)
+		put('T', inode_of(fd), 0, none, 0, none, none);
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+	return fd;
+}
+
+static mode_t
+mode_in(int flags, va_list ap)
+{
+	return (flags & O_CREAT) != 0 ? (mode_t)va_arg(ap, int) : 0;
+}
+
+int
+open(const char *path, int flags, ...)
+{
+	va_list ap;
+
+	va_start(ap, flags);
+	mode_t mode = mode_in(flags, ap);
+	va_end(ap);
+	return open_by(REAL(open), path, flags, mode);
+}
+
+int
+open64(const char *path, int flags, ...)
+{
+	va_list ap;
+
+	va_start(ap, flags);
+	mode_t mode = mode_in(flags, ap);
+	va_end(ap);
+	return open_by(REAL(open64), path, flags, mode);
+}
+
+int
+mkdir(const char *path, mode_t mode)
+{
+	CHANGE(REAL(mkdir)(path, mode), 'M', inode_at(path), path, path);
+}
+
+int
+rename(const char *from, const char *to)
+{
+	CHANGE(REAL(rename)(from, to), 'R', 0, from, to);
+}
+
+int
+renameat2(int a, const char *from, int b, const char *to, unsigned flags)
+{
+	CHANGE(REAL(renameat2)(a, from, b, to, flags), 'R', 0, from, to);
+}
+
+int
+link(const char *from, const char *to)
+{
+	CHANGE(REAL(link)(from, to), 'L', 0, from, to);
+}
+
+int
+unlink(const char *path)
+{
+	CHANGE(REAL(unlink)(path), 'U', 0, path, path);
+}
+
+int
+rmdir(const char *path)
+{
+	CHANGE(REAL(rmdir)(path), 'U', 0, path, path);
+}
+
+int
+remove(const char *path)
+{
+	CHANGE(REAL(remove)(path), 'U', 0, path, path);
+}
+
+/* --- bytes --------------------------------------------------------------- */
+
+ssize_t
+write(int fd, const void *p, size_t n)
+{
+	CHANGE_FILE(ssize_t, fd, REAL(write)(fd, p, n),
+	    put_write(fd, -1, p, r_));
+}
+
+ssize_t
+pwrite(int fd, const void *p, size_t n, off_t at)
+{
+	CHANGE_FILE(ssize_t, fd, REAL(pwrite)(fd, p, n, at),
+	    put_write(fd, at, p, r_));
+}
+
+ssize_t
+pwrite64(int fd, const void *p, size_t n, off64_t at)
+{
+	CHANGE_FILE(ssize_t, fd, REAL(pwrite64)(fd, p, n, at),
+	    put_write(fd, at, p, r_));
+}
+
+/* One piece after the other: fewer bytes than asked for are no error. */
+ssize_t
+pwritev(int fd, const struct iovec *v, int n, off_t at)
+{
+	ssize_t all = 0;
+
+	if (!recorded(fd))
+		return REAL(pwritev)(fd, v, n, at);
+	for (int i = 0; i < n; i++) {
+		ssize_t r = pwrite(fd, v[i].iov_base, v[i].iov_len, at + all);
+		if (r < 0)
+			return all > 0 ? all : r;
+		all += r;
+		if ((size_t)r < v[i].iov_len)
+			break;
+	}
+	return all;
+}
+
+ssize_t
+pwritev64(int fd, const struct iovec *v, int n, off64_t at)
+{
+	return pwritev(fd, v, n, at);
+}
+
+ssize_t
+writev(int fd, const struct iovec *v, int n)
+{
+	ssize_t all = 0;
+
+	if (!recorded(fd))
+		return REAL(writev)(fd, v, n);
+	for (int i = 0; i < n; i++) {
+		ssize_t r = write(fd, v[i].iov_base, v[i].iov_len);
+		if (r < 0)
+			return all > 0 ? all : r;
+		all += r;
+		if ((size_t)r < v[i].iov_len)
+			break;
+	}
+	return all;
+}
+
+static void
+put_size(char kind, int fd, int result, long long size)
+{
+	if (result == 0)
+		put(kind, inode_of(fd), size, none, 0, none, none);
+}
+
+int
+ftruncate(int fd, off_t size)
+{
+	CHANGE_FILE(int, fd, REAL(ftruncate)(fd, size),
+	    put_size('T', fd, r_, size));
+}
+
+int
+ftruncate64(int fd, off64_t size)
+{
+	CHANGE_FILE(int, fd, REAL(ftruncate64)(fd, size),
+	    put_size('T', fd, r_, size));
+}
+
+/* Room that is only reserved is no change; holes are not punched here. */
+int
+fallocate(int fd, int mode, off_t at, off_t n)
+{
+	CHANGE_FILE(int, fd, REAL(fallocate)(fd, mode, at, n),
+	    put_size('A', fd, mode == 0 ? r_ : -1, at + n));
+}
+
+int
+fallocate64(int fd, int mode, off64_t at, off64_t n)
+{
+	CHANGE_FILE(int, fd, REAL(fallocate64)(fd, mode, at, n),
+	    put_size('A', fd, mode == 0 ? r_ : -1, at + n));
+}
+
+int
+posix_fallocate(int fd, off_t at, off_t n)
+{
+	CHANGE_FILE(int, fd, REAL(posix_fallocate)(fd, at, n),
+	    put_size('A', fd, r_, at + n));
+}
+
+/* --- syncs --------------------------------------------------------------- */
+
+/* The lock is not held meanwhile: others go on writing. */
+static int
+traced_sync(int fd, unsigned long long inode, int (*real)(int))
+{
+	pthread_mutex_lock(&lock);
+	long long id = ++sync_ids;
+	put('B', inode, id, none, 0, none, none);
+	pthread_mutex_unlock(&lock);
+	int r = real(fd);
+	int saved = errno;
+	pthread_mutex_lock(&lock);
+	if (r == 0)
+		put('E', 0, id, none, 0, none, none);
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+	return r;
 }
 
 static int
-sync_by(int fd, const char *name)
+sync_by(int fd, int (*real)(int))
 {
-	int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, name);
-	char path[PATH_MAX], picture[PATH_MAX], place[PATH_MAX];
+	char path[PATH_MAX];
 
 	if (!path_of(fd, path))
 		return real(fd);
 	pthread_mutex_lock(&lock);
 	bool fails = must_fail(path);
-	bool taken = !fails && take_picture(fd, path, picture, place);
-	int r = fails ? -1 : real(fd);
-	if (r == 0 && taken)
-		r = rename(picture, place);
 	pthread_mutex_unlock(&lock);
-	if (fails)
+	if (fails) {
 		errno = EIO;
-	return r;
+		return -1;
+	}
+	return trace == NULL ? real(fd) : traced_sync(fd, inode_of(fd), real);
 }
 
 int
 fdatasync(int fd)
 {
-	return sync_by(fd, "fdatasync");
+	return sync_by(fd, REAL(fdatasync));
 }
 
 int
 fsync(int fd)
 {
-	return sync_by(fd, "fsync");
+	return sync_by(fd, REAL(fsync));
 }
 
 int
 syncfs(int fd)
 {
-	(void)fd;
-	errno = ENOSYS;
-	return -1;
+	if (getenv("FAULT_SYNC_AT") != NULL) {
+		errno = ENOSYS;
+		return -1;
+	}
+	return recorded(fd) ? traced_sync(fd, 0, REAL(syncfs)) :
+	    REAL(syncfs)(fd);
+}
+
+/* What is reported leaves by this. */
+int
+fflush(FILE *f)
+{
+	struct stat s;
+
+	if (f != stdout || trace == NULL)
+		return REAL(fflush)(f);
+	pthread_mutex_lock(&lock);
+	int r = REAL(fflush)(f);
+	if (fstat(fileno(f), &s) == 0)
+		put('O', 0, s.st_size, none, 0, none, none);
+	pthread_mutex_unlock(&lock);
+	return r;
 }

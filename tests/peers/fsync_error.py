@@ -32,6 +32,18 @@ def count_of(match):
     return int(open(told).read())
 
 
+def faulted(name, match, at):
+    """A crawl in which one failed; how many there are is never the same."""
+    while True:
+        c = attempt(name, match, FAULT_SYNC_AT=str(at))
+        there = os.path.exists(c.data + ".failed")
+        if there or at < 2:
+            check(f"{name}: there was a fault", there)
+            return c, at
+        shutil.rmtree(c.data)
+        at = at * 2 // 3
+
+
 def after(name, c):
     """What --resume finds: the rest, or that all had arrived."""
     d = crawl([], name, resume=True, seconds=15)
@@ -40,6 +52,8 @@ def after(name, c):
     check(f"{name}: --resume completes it", not d.killed and
           (whole or (d.code in (66, 69) and '"complete"' in status)),
           f"{d.code}: {d.said()[-200:]} {status[-300:]}")
+    check(f"{name}: an end that was reported is kept", not whole or
+          not c.events("completed"), str(d.last())[:300])
     reported = {e["seq"]: e["url"] for e in c.events("item")}
     again = {e["seq"]: e["url"] for e in d.events("item")}
     check(f"{name}: no number is given twice", not set(reported) & set(again),
@@ -58,17 +72,16 @@ def after(name, c):
 
 def refuses(name, match, at):
     """The ledger's own files: nothing can be promised any more."""
-    c = attempt(name, match, FAULT_SYNC_AT=str(at))
-    if not check(f"{name}: there was a fault",
-                 os.path.exists(c.data + ".failed")):
-        return
+    c, at = faulted(name, match, at)
     where = open(c.data + ".failed").read().strip()[len(c.data):]
     same(f"{name}: exit code", (c.killed, c.code), (False, 74))
     check(f"{name}: it tells", "the crawl stops" in c.said(), c.said()[-400:])
     check(f"{name}: --json tells", [e for e in c.events("health") if
                                     e["state"] == "failed"], c.last())
-    check(f"{name}: it does not say that it is complete",
-          not c.events("completed"), str(c.last())[:300])
+    # The very last syncs come behind the group that holds the end.
+    check(f"{name}: it does not say that it is complete before it is",
+          not c.events("completed") or len(c.events("item")) == len(good),
+          str(c.last())[:300])
     note(f"{name}: sync {at} failed, of {where}; "
          f"{len(c.events('item'))} reported")
     after(name, c)
@@ -80,15 +93,15 @@ def moves(name, match, at):
     index can be made again from the log.  What is promised holds, so the crawl
     may go on; or it may refuse.
     """
-    c = attempt(name, match, FAULT_SYNC_AT=str(at))
-    if not check(f"{name}: there was a fault",
-                 os.path.exists(c.data + ".failed")):
-        return
+    c, at = faulted(name, match, at)
     same(f"{name}: it ends by itself", c.killed, False)
     check(f"{name}: complete, or refused", (c.code, c.last().get("event")) ==
           (0, "completed") or c.code == 74, c.code)
-    check(f"{name}: it tells", " error ledger." in c.said(), c.said()[-300:])
-    note(f"{name}: sync {at} failed, exit code {c.code}")
+    where = open(c.data + ".failed").read().strip()[len(c.data):]
+    # An index beside a WARC file can be made again at any time.
+    word = " warn ledger.cdxj" if ".cdxj" in where else " error ledger."
+    check(f"{name}: it tells", word in c.said(), c.said()[-300:])
+    note(f"{name}: sync {at} failed, of {where}; exit code {c.code}")
     after(name, c)
 
 
@@ -112,6 +125,6 @@ refuses("log_late", "/log/", n - 2)
 n = count_of("/index/")
 moves("table_late", "/index/", n - 1)
 n = count_of("/archive/")
-for i in (1, 2, 4, n // 2, n - 1):
+for i in sorted({1, 2, 4, n // 2, n - 1}):
     moves(f"archive_{i}", "/archive/", i)
 done()

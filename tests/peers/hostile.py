@@ -1,8 +1,9 @@
 """Servers that misbehave in every way beside a good one, in one crawl.
 
 The good site is captured whole, the crawl ends by itself and tells one line for
-each seed that failed, and memory stays within 64 MiB of a clean crawl's.  With
-ARGIOPE_ASAN naming a program under AddressSanitizer it says nothing.
+each seed that failed, and memory stays within 64 MiB of a clean crawl's.  The
+program under AddressSanitizer, named by ARGIOPE_ASAN or found in build-asan
+beside our build and not older than it, has nothing to say.
 """
 from peer import *
 
@@ -113,13 +114,16 @@ def memory(name, c):
 capped = ["--set", "fetch.body_bytes_max=1MiB"]
 memory("robots", attack("robots", capped))
 memory("pages", attack("pages", capped + ["--no-robots"]))
-asan = os.environ.get("ARGIOPE_ASAN")
-if asan:
+asan = os.environ.get("ARGIOPE_ASAN", os.path.join(
+    os.path.dirname(os.path.dirname(build)), "build-asan/daemon/argiope"))
+if os.access(asan, os.X_OK) and ("ARGIOPE_ASAN" in os.environ or
+                                 os.path.getmtime(asan) >=
+                                 os.path.getmtime(program())):
     c = attack("asan", capped + ["--no-robots"], executable=asan, env={
         "ASAN_OPTIONS": "detect_stack_use_after_return=1:exitcode=99",
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"})
     check("asan: no report", "Sanitizer" not in c.said() and
           "runtime error" not in c.said(), c.said()[-600:])
 else:
-    skip("asan", "ARGIOPE_ASAN names no program")
+    skip("asan", "there is no program under AddressSanitizer as new")
 done()

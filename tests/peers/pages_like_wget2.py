@@ -1,9 +1,13 @@
-"""Real documentation site: we capture the pages that wget2 fetches."""
+"""Real documentation sites: we capture the pages that wget2 fetches.
+
+Run by pages_like_wget2_java.sh, which gives a name, it takes the largest.
+"""
 import collections
 
 from peer import *
 
 need("pages_like_wget2", "nginx", "wget2")
+JAVA = [f"/usr/share/doc/openjdk-{n}-jre-headless/api" for n in (17, 21)]
 # Pictures that the pages take from elsewhere: asked for in vain, on loopback.
 OFFLINE = ["--set", "fetch.tries_max=1", "--set", "fetch.resolve=" + ",".join(
     f"{host}:*:127.0.0.1:{free_port()}" for host in
@@ -49,6 +53,10 @@ def compare(name, root, path, seconds):
     end(web.child)
 
 
-compare("postgresql", POSTGRESQL, "", 25)
-compare("cppreference", CPPREFERENCE, "en/index.html", 60)
+if sys.argv[1:] == ["java"]:
+    compare("java", next(filter(os.path.isdir, JAVA), JAVA[0]), "index.html",
+            80)
+else:
+    compare("postgresql", POSTGRESQL, "", 25)
+    compare("cppreference", CPPREFERENCE, "en/index.html", 60)
 done()

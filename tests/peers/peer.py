@@ -18,7 +18,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.environ.get("ARGIOPE_SOURCE",
                         os.path.dirname(os.path.dirname(HERE)))
 PLACE = os.getcwd()
-POSTGRESQL = "/usr/share/doc/postgresql-doc-15/html"
+POSTGRESQL = next(iter(sorted(glob.glob(
+    "/usr/share/doc/postgresql-doc-*/html"))),
+    "/usr/share/doc/postgresql-doc-15/html")
 CPPREFERENCE = "/usr/share/cppreference/doc/html"
 
 os.environ["LC_ALL"] = "C"
@@ -299,6 +301,12 @@ def rows(data, everything=False):
 
 # ---- Other people's tools, kept between runs -----------------------------------
 
+# A registry that cannot be reached is told soon: the script skips itself.
+INSTALL_SECONDS_MAX = 60
+NPM = ["--silent", "--fetch-retries=2", "--fetch-retry-mintimeout=1000",
+       "--fetch-retry-maxtimeout=5000", "--fetch-timeout=20000"]
+
+
 def cache():
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(
         os.environ.get("HOME") or "/tmp", ".cache")
@@ -326,15 +334,16 @@ def kept(name, build):
 
 def python_with(name, *packages):
     """A python that has these packages of the package index, or None."""
-    if run(sys.executable, "-c", "import venv, ensurepip")[0] != 0:
+    if run(sys.executable, "-m", "pip", "--version")[0] != 0:
         return None
 
     def build(place):
         # Nothing in it may name the folder that it is built in.
         subprocess.run([sys.executable, "-m", "pip", "install", "-q",
-                        "--disable-pip-version-check", "--target",
-                        place + "/site"] + list(packages), check=True,
-                       capture_output=True, text=True, timeout=100)
+                        "--disable-pip-version-check", "--retries", "2",
+                        "--timeout", "10", "--target", place + "/site"] +
+                       list(packages), check=True, capture_output=True,
+                       text=True, timeout=INSTALL_SECONDS_MAX)
 
     place = kept("python-" + name, build)
     if place is None:
@@ -351,12 +360,29 @@ def node_with(name, *packages):
     def build(place):
         with open(place + "/package.json", "w") as f:
             f.write('{"private": true}\n')
-        subprocess.run(["npm", "install", "--silent", "--no-audit",
-                        "--no-fund", "--ignore-scripts"] + list(packages),
+        subprocess.run(["npm", "install", "--no-audit", "--no-fund",
+                        "--ignore-scripts"] + NPM + list(packages),
                        cwd=place, check=True, capture_output=True, text=True,
-                       timeout=100)
+                       timeout=INSTALL_SECONDS_MAX)
 
     return kept("node-" + name, build)
+
+
+def npm_package(name, version):
+    """The folder of one package as it was published, or None."""
+    if shutil.which("npm") is None:
+        return None
+
+    def build(place):
+        subprocess.run(["npm", "pack"] + NPM + [f"{name}@{version}"],
+                       cwd=place, check=True, capture_output=True, text=True,
+                       timeout=INSTALL_SECONDS_MAX)
+        for packed in glob.glob(place + "/*.tgz"):
+            subprocess.run(["tar", "-C", place, "-xzf", packed], check=True)
+            os.unlink(packed)
+
+    place = kept(f"npm-{name}-{version}", build)
+    return place and place + "/package"
 
 
 # ---- A site, and faults ----------------------------------------------------------

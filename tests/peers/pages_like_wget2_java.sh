@@ -1,0 +1,2 @@
+#!/bin/bash
+exec python3 "${0%_java.sh}.py" java
