@@ -6,21 +6,6 @@
 
 web pages=60 delay=0.01
 
-wait_for_captures() {   # until the log of the web has $1 lines
-	local i
-	for ((i = 0; i < 200; i++)); do
-		[ "$(wc -l <"$WEB_LOG")" -lt "$1" ] || return 0
-		sleep 0.05
-	done
-	return 1
-}
-
-pages_of() {
-	"$A" archive ls --data "$1" --json >ls.json
-	json '"\n".join(e["url"] for e in events
-		if not e["url"].endswith("/robots.txt"))' ls.json | sort
-}
-
 "$A" crawl "$WEB/" --data whole --quiet
 pages_of whole >want
 same "an unbroken crawl" "$(wc -l <want)" 69

@@ -26,21 +26,6 @@ explained() {   # what is known of each URL
 	done | sed 's/(fetched [^,]*, /(/'
 }
 
-wait_for_captures() {   # until the log of the web has $1 lines
-	local i
-	for ((i = 0; i < 200; i++)); do
-		[ "$(wc -l <"$WEB_LOG")" -lt "$1" ] || return 0
-		sleep 0.05
-	done
-	return 1
-}
-
-pages_of() {
-	"$A" archive ls --data "$1" --json >ls.json
-	json '"\n".join(e["url"] for e in events
-		if not e["url"].endswith("/robots.txt"))' ls.json | sort
-}
-
 # --- all kinds of captures -------------------------------------------------------
 web pages=20 etag=1 gzip=1 'robots=User-agent: *\nDisallow: /page/7\n'
 seeds=("$WEB/" "$WEB/same/1" "$WEB/same/2" "$WEB/same/3" "$WEB/hop")

@@ -95,6 +95,23 @@ web() {
 	WEB=http://127.0.0.1:$(cat web.port)
 }
 
+# wait_for_captures N: until the log of the web has N lines
+wait_for_captures() {
+	local i
+	for ((i = 0; i < 200; i++)); do
+		[ "$(wc -l <"$WEB_LOG")" -lt "$1" ] || return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+# pages_of DATA: the captured URLs, sorted, but for robots.txt
+pages_of() {
+	"$A" archive ls --data "$1" --json >ls.json
+	json '"\n".join(e["url"] for e in events
+		if not e["url"].endswith("/robots.txt"))' ls.json | sort
+}
+
 # json EXPRESSION FILE: prints it, with `events` being the lines of the file.
 json() {
 	python3 - "$1" "$2" <<'END'
