@@ -172,6 +172,26 @@ for name, pairs in differ.items():
 # The digest's prefix is the one field that CDXJ writers do not agree on.
 check("the lines say the same", not differ, differ.keys())
 
+# ---- FastWARC --------------------------------------------------------------------------
+
+# A revisit states the digest of a payload that it does not hold.
+python_fast = python_with("fastwarc", "fastwarc==2.0.1", "click")
+if python_fast is None:
+    skip("FastWARC", "it cannot be installed from the package index")
+else:
+    verdicts = []
+    for path in files:
+        code, out, err = run(python_fast, "-c", "from fastwarc.cli import main; "
+                             "main()", "check", "-q", "-p", "-o", "fast.out",
+                             path)
+        verdicts += open("fast.out").read().splitlines()
+    failed = [v for v in verdicts if not v.endswith(
+        (": OK, PAYLOAD_OK", ": OK, PAYLOAD_NO_DIGEST"))]
+    same("FastWARC sees every record", len(verdicts), len(ls))
+    check("... and finds all digests right, but for revisits' payloads",
+          len(failed) == types["revisit"] and
+          all(v.endswith(": OK, PAYLOAD_FAIL") for v in failed), failed)
+
 # ---- warcio of npm -----------------------------------------------------------------------
 
 node = node_with("warcio", "warcio@2.4.11")
