@@ -21,6 +21,7 @@ class Archive:
         self.repeated = []        # numbers that stand there twice
         self.files, self.records = 0, 0
         self.open_files = []      # not closed: below .argiope
+        self.set_aside = 0        # never committed, so not of the archive
         self.faults = []          # "file: what"
 
     def of_crawl(self, crawl=0):
@@ -100,9 +101,12 @@ def captures(folder):
             if ".warc" not in name or name.endswith(".cdxj"):
                 continue
             path = os.path.join(place, name)
+            if place.endswith("/.argiope/quarantine"):
+                found.set_aside += 1
+                continue
             found.files += 1
             if "/.argiope" in place[len(folder):]:
-                found.open_files.append(name)
+                found.open_files.append(path[len(folder):])
             try:
                 take_file(path, found)
             except (ValueError, KeyError, zlib.error) as e:

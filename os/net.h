@@ -1,0 +1,128 @@
+/*
+ * net -- TCP on a loop: listeners, connections, TLS.  Bytes in, bytes out; what
+ * they mean is the business of a session of wire/.
+ *
+ *     connect ─► [TLS handshake] ─► open ─► closing ─► on_closed
+ *     accept ──► [TLS handshake] ─┘   on_bytes, on_turn
+ *
+ * Output is pulled: on_turn is called at the end of a turn in which net_wake()
+ * was called, and when a full socket has room again; it appends to net_out()
+ * as much as net_room() says, and what is there is written in one go.
+ *
+ * Thread: the loop's.  The process ignores SIGPIPE: system_ignore_sigpipe().
+ * Limits: NET_LIMITS.  At connections_max nothing more is accepted: who comes
+ * waits in the kernel's backlog.
+ * Source: RFC 9113 §3.2 (ALPN), §9.2 (TLS 1.2 or later).
+ */
+#ifndef OS_NET_H
+#define OS_NET_H
+
+#include "base/err.h"
+#include "os/loop.h"
+
+/*  name              default     what it bounds */
+#define NET_LIMITS(X)                                                        \
+	X(connections_max,  4096,     "accepted and not closed")              \
+	X(out_bytes_max,    256 << 10, "waiting in net_out(), to be kept by" \
+	    " who writes there")                                             \
+	X(stall_ms,         60000,    "a peer that reads nothing while we"   \
+	    " have something for it")                                        \
+	X(handshake_ms,     10000,    "a TLS handshake")                     \
+	X(linger_ms,        2000,     "after our end, until the peer's")
+
+struct net_limits {
+#define NET_LIMIT_FIELD(name, value, help) int64_t name;
+	NET_LIMITS(NET_LIMIT_FIELD)
+#undef NET_LIMIT_FIELD
+};
+#define NET_LIMIT_VALUE(name, value, help) value,
+#define NET_LIMITS_DEFAULT \
+	((struct net_limits){ NET_LIMITS(NET_LIMIT_VALUE) })
+
+struct net;
+struct net_conn;
+struct net_listener;
+struct net_tls;
+
+/* ---- TLS ---------------------------------------------------------------- */
+
+/*
+ * A server's certificate chain and key, PEM files, read again by
+ * net_tls_reload(): connections that are made afterwards get the new ones; when
+ * that fails the old ones stay.  ALPN `h2` is required.
+ * Errors: CONFIG, naming the file.
+ */
+MUST_USE enum err net_tls_server(const char *chain_file, const char *key_file,
+    struct net_tls **, struct why *);
+MUST_USE enum err net_tls_reload(struct net_tls *, struct why *);
+/* A client's; `ca_file` NULL: the system's.  Names are verified. */
+MUST_USE enum err net_tls_client(const char *ca_file, struct net_tls **,
+    struct why *);
+void net_tls_free(struct net_tls **);     /* connections may still live */
+
+/* ---- The loop's part ---------------------------------------------------- */
+
+struct net *net_new(struct loop *, const struct net_limits *);
+/*
+ * Closes what is open; on_closed is called for all.  After the loop's last
+ * turn.
+ */
+void net_free(struct net **);
+size_t net_connections(const struct net *);
+
+/* ---- Connections -------------------------------------------------------- */
+
+struct net_events {
+	/* Connected, TLS included; a client's only. */
+	void (*on_open)(struct net_conn *);
+	void (*on_bytes)(struct net_conn *, struct str);
+	void (*on_turn)(struct net_conn *);
+	/*
+	 * Called once, whatever ended it, net_close() too; the connection is
+	 * gone then.  OK: the peer or we closed it in peace.
+	 */
+	void (*on_closed)(struct net_conn *, const struct why *);
+};
+
+/*
+ * Listen at `address`, a literal IPv4 or IPv6 address.  Port 0 takes any:
+ * net_port().  `accepted` calls net_take() or net_close() on what it gets.
+ * `tls` may be NULL.
+ * Errors: CONFIG when the address is none; BUSY; IO.
+ */
+MUST_USE enum err net_listen(struct net *, const char *address, uint16_t port,
+    struct net_tls *tls, void (*accepted)(struct net_conn *, void *arg),
+    void *arg, struct net_listener **, struct why *);
+uint16_t net_port(const struct net_listener *);
+void net_unlisten(struct net_listener **);   /* its connections stay */
+
+void net_take(struct net_conn *, const struct net_events *, void *arg);
+/*
+ * Connect to a literal address within timeout_ms.  `name` is verified, where
+ * tls is not NULL.  Failures come as on_closed, and as an error only when the
+ * address is none: CONFIG.
+ */
+struct net_target {
+	const char *address, *name;
+	uint16_t port;
+	struct net_tls *tls;
+	int64_t timeout_ms;
+};
+MUST_USE enum err net_connect(struct net *, const struct net_target *,
+    const struct net_events *, void *arg, struct net_conn **, struct why *);
+
+void *net_arg(const struct net_conn *);
+struct loop *net_loop(const struct net_conn *);
+/* "127.0.0.1:49152" or "[::1]:49152" of the peer. */
+const char *net_peer(const struct net_conn *);
+/* Have on_turn called at the end of this turn. */
+void net_wake(struct net_conn *);
+/* Where bytes to be sent are appended, in on_turn. */
+struct buf *net_out(struct net_conn *);
+size_t net_room(const struct net_conn *);
+/* Send what is there, then our end; on_closed comes later, no on_bytes. */
+void net_close(struct net_conn *);
+/* The same at once, with what is there lost. */
+void net_abort(struct net_conn *, enum err, const char *text);
+
+#endif

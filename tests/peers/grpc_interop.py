@@ -1,0 +1,605 @@
+"""Foreign gRPC clients and HTTP/2 abuse against grpc_echo, a small server of
+ours over os/net and wire/grpc.
+
+The clients are gRPC's own interop cases, as far as they need no schema: Python
+(the C-core) and @grpc/grpc-js (Node's HTTP/2).  The abuse is frames by hand: the
+server says GOAWAY or RST_STREAM as RFC 9113 has it, and goes on serving others.
+"""
+import re
+import struct
+import threading
+
+from peer import *
+
+build = os.environ.get("ARGIOPE_BUILD", os.path.dirname(program()))
+server = next((p for p in (
+    os.environ.get("GRPC_ECHO", ""), build + "/tests/peers/grpc_echo",
+    os.path.dirname(build) + "/tests/peers/grpc_echo")
+    if os.path.exists(p)), None)
+if server is None:
+    skip("grpc_interop", "tests/peers/grpc_echo is not built")
+    done()
+try:
+    import grpc
+except ImportError:
+    grpc = None
+
+
+class Echo:
+    def __init__(self, name, *args, **env):
+        self.out = name + ".out"
+        with open(self.out, "w") as out:
+            self.child = start([server, *args], stdout=out,
+                               env=dict(os.environ, **env))
+        said = wait_until(lambda: open(self.out).read())
+        if not said:
+            sys.exit(f"{server} does not start")
+        self.port = int(said.split()[1])
+
+    def rss_kib(self):
+        with open(f"/proc/{self.child.pid}/status") as f:
+            return int(re.search(r"VmRSS:\s*(\d+)", f.read())[1])
+
+    def runs(self):
+        return self.child.poll() is None
+
+    def end(self):
+        """Ended by SIGTERM: (exit code, what it counted)."""
+        self.child.terminate()
+        try:
+            code = self.child.wait(10)
+        except subprocess.TimeoutExpired:
+            return None, {}
+        words = open(self.out).read().split()[2:]
+        return code, {k: int(v) for k, v in zip(words[::2], words[1::2])}
+
+
+def path(name):
+    return "/argiope.Echo/" + name
+
+
+# ---- Python ------------------------------------------------------------------
+
+def outcome(f, *args, **more):
+    """(code's name, text) of a call; ("OK", answer) when it went well."""
+    try:
+        return "OK", f(*args, **more)
+    except grpc.RpcError as e:
+        return e.code().name, e.details()
+
+
+def python_cases(who, channel):
+    unary = channel.unary_unary
+    same(f"{who}: empty_unary", outcome(unary(path("Unary")), b""),
+         ("OK", b""))
+    big = os.urandom(271828)
+    same(f"{who}: large_unary", outcome(unary(path("Unary")), big)[1] == big,
+         True)
+    same(f"{who}: client_streaming", outcome(
+        channel.stream_unary(path("Count")),
+        iter([b"x" * 1000] * 500 + [b"", b"y"])), ("OK", b"500001"))
+    got = list(channel.unary_stream(path("Many"))(b"3000 1000"))
+    same(f"{who}: server_streaming", (len(got), set(map(len, got))),
+         (3000, {1000}))
+
+    sent = threading.Semaphore(1)
+
+    def pings():
+        for _ in range(100):
+            sent.acquire()
+            yield b"ping"
+
+    got = 0
+    for answer in channel.stream_stream(path("Chat"))(pings()):
+        got += answer == b"ping"
+        sent.release()
+    same(f"{who}: ping_pong", got, 100)
+    same(f"{who}: empty_stream",
+         list(channel.stream_stream(path("Chat"))(iter([]))), [])
+    half = [b"a" * 31415, b"b" * 9, b"c" * 2653, b"d" * 58979] * 20
+    same(f"{who}: a stream both ways", list(
+        channel.stream_stream(path("Chat"))(iter(half))) == half, True)
+
+    same(f"{who}: client_compressed_unary", outcome(
+        unary(path("Unary")), b"z" * 200000,
+        compression=grpc.Compression.Gzip), ("OK", b"z" * 200000))
+    same(f"{who}: client_compressed_streaming", outcome(
+        channel.stream_unary(path("Count")), iter([b"z" * 50000] * 20),
+        compression=grpc.Compression.Gzip), ("OK", b"1000000"))
+    same(f"{who}: deflate is refused", outcome(
+        unary(path("Unary")), b"z" * 200000,
+        compression=grpc.Compression.Deflate)[0], "UNIMPLEMENTED")
+
+    answer, call = unary(path("Unary")).with_call(b"x", metadata=(
+        ("x-echo", "some value"), ("x-echo-bin", b"\xab\xab\0\xff")))
+    same(f"{who}: custom_metadata", (
+        dict(call.initial_metadata()).get("x-echo"),
+        dict(call.trailing_metadata()).get("x-echo-bin")),
+        ("some value", b"\xab\xab\0\xff"))
+    same(f"{who}: status_code_and_message", outcome(
+        unary(path("Status")), b"2 test status message"),
+        ("UNKNOWN", "test status message"))
+    text = "\t\ntest with whitespace\r\nand Unicode BMP ☺ and non-BMP " \
+        "\U0001F608\t\n"
+    same(f"{who}: special_status_message", outcome(
+        unary(path("Status")), b"2 " + text.encode()), ("UNKNOWN", text))
+    same(f"{who}: every code", [outcome(
+        unary(path("Status")), b"%d x" % i)[0] for i in range(1, 17)],
+        [c.name for c in sorted(grpc.StatusCode, key=lambda c: c.value[0])
+         if c.value[0] > 0])
+    same(f"{who}: unimplemented_method",
+         outcome(unary(path("Nothing")), b"")[0], "UNIMPLEMENTED")
+    same(f"{who}: unimplemented_service",
+         outcome(unary("/no.Such/Thing"), b"")[0], "UNIMPLEMENTED")
+    same(f"{who}: a message of 4 MiB",
+         outcome(unary(path("Unary")), b"x" * (4 << 20))[0], "OK")
+    same(f"{who}: a message beyond 4 MiB",
+         outcome(unary(path("Unary")), b"x" * ((4 << 20) + 1))[0],
+         "RESOURCE_EXHAUSTED")
+
+    call = channel.stream_unary(path("Count")).future(waiting(b"one"))
+    call.cancel()
+    same(f"{who}: cancel_after_begin", call.code().name, "CANCELLED")
+    call = channel.stream_stream(path("Chat"))(waiting(b"one"))
+    next(call)
+    call.cancel()
+    same(f"{who}: cancel_after_first_response", call.code().name,
+         "CANCELLED")
+    same(f"{who}: timeout_on_sleeping_server", outcome(
+        unary(path("Never")), b"", timeout=0.2)[0], "DEADLINE_EXCEEDED")
+    same(f"{who}: health", outcome(
+        unary("/grpc.health.v1.Health/Check"), b""), ("OK", b"\x08\x01"))
+
+
+def waiting(first):
+    yield first
+    time.sleep(2)
+
+
+def python_client(echo, tls_echo):
+    options = (("grpc.max_receive_message_length", 64 << 20),
+               ("grpc.max_send_message_length", 64 << 20),
+               ("grpc.enable_retries", 0))
+    with grpc.insecure_channel(f"127.0.0.1:{echo.port}", options) as channel:
+        python_cases("python", channel)
+        # 200 calls at once, then one sender that is held.
+        calls = [channel.unary_unary(path("Unary")).future(b"%d" % i)
+                 for i in range(200)]
+        same("python: concurrent calls", [c.result() for c in calls],
+             [b"%d" % i for i in range(200)])
+        sent = [0]
+
+        def endless():
+            while True:
+                sent[0] += 1
+                yield b"x" * 10000
+
+        call = channel.stream_stream(path("Stop"))(endless())
+        time.sleep(1.0)
+        before = sent[0]
+        time.sleep(0.5)
+        check("python: who is not read stops sending",
+              before == sent[0] and 50 < before < 2000, (before, sent[0]))
+        same("python: others are served meanwhile", outcome(
+            channel.unary_unary(path("Unary")), b"y"), ("OK", b"y"))
+        call.cancel()
+    if tls_echo is not None:
+        with open("tls.crt", "rb") as f:
+            trust = grpc.ssl_channel_credentials(f.read())
+        with grpc.secure_channel(f"localhost:{tls_echo.port}", trust,
+                                 options) as channel:
+            python_cases("python over TLS", channel)
+
+
+# ---- Our client -----------------------------------------------------------------
+
+ASK_SAYS = """empty_unary: OK 1 0
+large_unary: OK 1 271828
+custom_metadata: OK 1 1 some value%01%02 any
+client_streaming: OK 1 7
+server_streaming: OK 3000 3000000
+slow_consumer: OK 300 6000000
+ping_pong: OK 100 400
+empty_stream: OK 0 0
+both_ways: OK 2000 10000000
+status_code_and_message: FAILED_PRECONDITION 0 0 test status
+special_status_message: UNKNOWN 0 0 %09%0d%0a%25 \u263a \U0001F608
+cancel_after_first_response: CANCELLED 1 1 cancelled
+timeout_on_sleeping_server: DEADLINE_EXCEEDED 0 0"""
+
+
+class Service(grpc.GenericRpcHandler if grpc else object):
+    """The Echo service in Python."""
+
+    def service(self, details):
+        name = details.method.rpartition("/")[2]
+        kind = {"Count": "stream_unary", "Many": "unary_stream",
+                "Chat": "stream_stream"}.get(name, "unary_unary")
+        if not hasattr(self, name):
+            return None
+        return getattr(grpc, kind + "_rpc_method_handler")(
+            getattr(self, name))
+
+    def Unary(self, message, context):
+        given = dict(context.invocation_metadata())
+        if "x-echo" in given:
+            context.send_initial_metadata((("x-echo", given["x-echo"]),))
+            context.set_trailing_metadata((
+                ("x-echo-bin", given["x-echo-bin"]),))
+        return message
+
+    def Count(self, messages, context):
+        return b"%d" % sum(map(len, messages))
+
+    def Many(self, message, context):
+        n, size = map(int, message.split())
+        return (b"m" * size for _ in range(n))
+
+    def Chat(self, messages, context):
+        return messages
+
+    def Status(self, message, context):
+        code, _, text = message.partition(b" ")
+        context.abort(next(c for c in grpc.StatusCode
+                           if c.value[0] == int(code)), text.decode())
+
+    def Never(self, message, context):
+        time.sleep(0.5)
+        return b""
+
+
+def our_client(who, *args):
+    code, out, err = run(
+        os.path.join(os.path.dirname(server), "grpc_ask"), *map(str, args))
+    said = dict(line.split(": ", 1) for line in out.splitlines())
+    same(f"our client and {who}: ends well", code, 0)
+    for line in ASK_SAYS.splitlines():
+        name, want = line.split(": ", 1)
+        got = said.get(name, "nothing")
+        if name.startswith("timeout"):
+            got = got[:len(want)]
+        same(f"our client and {who}: {name}", got.strip(), want)
+    check(f"our client and {who}: unimplemented_method", said.get(
+        "unimplemented_method", "").startswith("UNIMPLEMENTED"), out)
+
+
+def our_client_and_python():
+    from concurrent import futures
+    for who, packing in (("grpcio", grpc.Compression.NoCompression),
+                         ("grpcio with gzip", grpc.Compression.Gzip)):
+        there = grpc.server(futures.ThreadPoolExecutor(8),
+                            compression=packing)
+        there.add_generic_rpc_handlers((Service(),))
+        port = there.add_insecure_port("127.0.0.1:0")
+        there.start()
+        our_client(who, "127.0.0.1", port)
+        there.stop(0).wait()
+
+
+# ---- Reflection -----------------------------------------------------------------
+
+def described():
+    """A set of files made by Google's own library comes back as it was."""
+    try:
+        from google.protobuf import descriptor_pb2, empty_pb2
+    except ImportError:
+        skip("reflection", "python3-protobuf is not installed")
+        return
+    files = descriptor_pb2.FileDescriptorSet()
+    empty_pb2.DESCRIPTOR.CopyToProto(files.file.add())
+    echo_file = files.file.add(name="echo.proto", package="argiope",
+                               syntax="proto3",
+                               dependency=["google/protobuf/empty.proto"])
+    service = echo_file.service.add(name="Echo")
+    for name in ("Unary", "Never"):
+        service.method.add(name=name, input_type=".google.protobuf.Empty",
+                           output_type=".google.protobuf.Empty")
+    with open("echo.set", "wb") as f:
+        f.write(files.SerializeToString())
+    echo = Echo("described", GRPC_ECHO_SET=PLACE + "/echo.set")
+
+    def field(number, content):
+        assert len(content) < 128
+        return bytes((number << 3 | 2, len(content))) + content
+
+    for version in ("v1", "v1alpha"):
+        with grpc.insecure_channel(f"127.0.0.1:{echo.port}") as channel:
+            ask = channel.stream_stream(
+                f"/grpc.reflection.{version}.ServerReflection/"
+                "ServerReflectionInfo")
+            services, symbol, absent = ask(iter((
+                field(7, b""), field(4, b"argiope.Echo.Unary"),
+                field(3, b"no.proto"))))
+        same(f"reflection {version}: services",
+             services.endswith(field(6, field(1, field(
+                 1, b"argiope.Echo")))), True)
+        at = [symbol.find(f.SerializeToString()) for f in files.file]
+        check(f"reflection {version}: the file, then what it imports",
+              0 < at[1] < at[0], at)
+        check(f"reflection {version}: no such file", b"\x08\x05" in absent,
+              absent)
+    tool = shutil.which("grpcurl")
+    if tool is not None:
+        where = f"127.0.0.1:{echo.port}"
+        same("grpcurl: list", run(tool, "-plaintext", where, "list")[1]
+             .split()[:1], ["argiope.Echo"])
+        same("grpcurl: describe", "rpc Never (" in run(
+            tool, "-plaintext", where, "describe", "argiope.Echo")[1], True)
+        same("grpcurl: a call", run(tool, "-plaintext", where,
+                                    "argiope.Echo/Unary"),
+             (0, "{}\n", ""))
+        same("grpcurl: a deadline", "DeadlineExceeded" in run(
+            tool, "-plaintext", "-max-time", "0.3", where,
+            "argiope.Echo/Never")[2], True)
+    same("reflection: the server ends in peace", echo.end()[0], 0)
+
+
+# ---- Draining -------------------------------------------------------------------
+
+def drained():
+    """SIGTERM lets a call end, then the program ends by itself."""
+    echo = Echo("drain")
+    with grpc.insecure_channel(f"127.0.0.1:{echo.port}") as channel:
+        go = threading.Event()
+
+        def two():
+            yield b"one"
+            go.wait(5)
+            yield b"two"
+
+        call = channel.stream_stream(path("Chat"))(two())
+        first = next(call)
+        echo.child.terminate()
+        time.sleep(0.3)
+        check("drain: the call goes on", echo.runs())
+        go.set()
+        same("drain: and ends well", [first] + list(call), [b"one", b"two"])
+        same("drain: then the server ends",
+             wait_until(lambda: echo.child.poll() is not None, 3), True)
+
+
+# ---- grpc-js ---------------------------------------------------------------------
+
+NODE_SAYS = {
+    "empty_unary": "ok 0", "large_unary": "ok 271828",
+    "client_streaming": "ok 500000",
+    "server_streaming": "0 3000 3000000", "ping_pong": "0 50",
+    "empty_stream": "0 0", "client_compressed_unary": "ok 100000",
+    "custom_metadata": "ok 1 some value",
+    "custom_metadata trailer": "ababab00ff",
+    "status_code_and_message": '2 "test status"',
+    "unimplemented_method": '12 "no such method"',
+    "special_status_message": "2 " + json.dumps(
+        "\t\ntest with whitespace\r\nand Unicode BMP ☺ and non-BMP "
+        "\U0001F608\t\n", ensure_ascii=False),
+    "cancel_after_begin": "1",
+}
+
+
+def node_client(echo):
+    packages = {"@grpc/grpc-js": "1.12.6",
+                "@js-sdsl/ordered-map": "4.4.2"}
+    for name, version in packages.items():
+        place = npm_package(name, version)
+        if place is None:
+            skip("grpc-js", f"{name} cannot be had")
+            return
+        link = "node_modules/" + name
+        os.makedirs(os.path.dirname(link), exist_ok=True)
+        os.symlink(place, link)
+    # What grpc-js wants for reflection and channelz only.
+    os.makedirs("node_modules/@grpc/proto-loader", exist_ok=True)
+    with open("node_modules/@grpc/proto-loader/index.js", "w") as f:
+        f.write("")
+    code, out, err = run(
+        "node", os.path.join(HERE, "grpc_interop.js"), str(echo.port),
+        env=dict(os.environ, NODE_PATH=PLACE + "/node_modules"))
+    check("grpc-js: ran", code == 0, err[-500:])
+    said = dict(line.split(": ", 1) for line in out.splitlines()
+                if ": " in line)
+    for name, want in NODE_SAYS.items():
+        same(f"grpc-js: {name}", said.get(name), want)
+    check("grpc-js: timeout_on_sleeping_server", said.get(
+        "timeout_on_sleeping_server", "").startswith("4 "), said)
+
+
+# ---- Frames by hand ----------------------------------------------------------------
+
+DATA, HEADERS, PRIORITY, RST, SETTINGS, _, PING, GOAWAY, WINDOW, CONT = \
+    range(10)
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+CALM = 11
+
+
+def frame(kind, flags, stream, payload=b""):
+    return struct.pack(">I", len(payload))[1:] + bytes((kind, flags)) + \
+        struct.pack(">I", stream) + payload
+
+
+def literal(name, value):
+    assert len(name) < 127 and len(value) < 127
+    return b"\0" + bytes((len(name),)) + name + bytes((len(value),)) + value
+
+
+def head(name):
+    return b"".join(literal(*pair) for pair in (
+        (b":method", b"POST"), (b":scheme", b"http"),
+        (b":path", path(name).encode()), (b":authority", b"x"),
+        (b"content-type", b"application/grpc")))
+
+
+class Raw:
+    """A peer that sends what it likes; frames that came are in `frames`."""
+
+    def __init__(self, port, reads=True):
+        self.s = socket.create_connection(("127.0.0.1", port))
+        self.s.settimeout(5)
+        self.reads, self.bytes, self.frames = reads, b"", []
+        self.closed = False
+        self.send(PREFACE + frame(SETTINGS, 0, 0) + frame(SETTINGS, 1, 0))
+
+    def send(self, data):
+        """False when the other side takes no more."""
+        try:
+            while data:
+                self.s.settimeout(0.5)
+                data = data[self.s.send(data[:65536]):]
+                if self.reads:
+                    self.read(0)
+        except (OSError, socket.timeout):
+            return False
+        return not self.closed
+
+    def read(self, seconds):
+        self.s.settimeout(seconds)
+        try:
+            while True:
+                got = self.s.recv(1 << 20)
+                if not got:
+                    self.closed = True
+                    break
+                self.bytes += got
+        except (BlockingIOError, socket.timeout):
+            pass
+        except OSError:
+            self.closed = True
+        while len(self.bytes) >= 9:
+            n = int.from_bytes(self.bytes[:3], "big")
+            if len(self.bytes) < 9 + n:
+                break
+            self.frames.append((self.bytes[3], self.bytes[4], int.from_bytes(
+                self.bytes[5:9], "big"), self.bytes[9:9 + n]))
+            self.bytes = self.bytes[9 + n:]
+
+    def goaway(self):
+        """The error of the GOAWAY that ended it; None without one."""
+        until = time.monotonic() + 5
+        while not self.closed and time.monotonic() < until:
+            self.read(0.2)
+        codes = [int.from_bytes(p[4:8], "big")
+                 for kind, _, _, p in self.frames if kind == GOAWAY]
+        return codes[-1] if codes and self.closed else None
+
+    def close(self):
+        self.s.close()
+
+
+def still_fine(name, echo):
+    """Another peer is served: a whole unary call by hand."""
+    peer = Raw(echo.port)
+    peer.send(frame(HEADERS, 4, 1, head("Unary")) +
+              frame(DATA, 1, 1, b"\0\0\0\0\x05hello"))
+    wait_until(lambda: peer.read(0.1) or any(
+        f[0] == HEADERS and f[1] & 1 for f in peer.frames), 5)
+    check(f"{name}: others are served", echo.runs() and any(
+        f[0] == DATA and b"hello" in f[3] for f in peer.frames), peer.frames)
+    peer.close()
+
+
+def abuse(name, echo, blocks, codes):
+    """Send the blocks until the server has enough."""
+    peer = Raw(echo.port)
+    for block in blocks:
+        if not peer.send(block):
+            break
+    code = peer.goaway()
+    check(f"{name}: GOAWAY", code in codes, f"{code} {len(peer.frames)}")
+    peer.close()
+    still_fine(name, echo)
+
+
+def hand_made(echo):
+    abuse("rapid reset", echo, (
+        b"".join(frame(HEADERS, 4, i, head("Chat")) +
+                 frame(RST, 0, i, struct.pack(">I", 8))
+                 for i in range(k, k + 200, 2))
+        for k in range(1, 20000, 200)), {CALM})
+    abuse("PING flood", echo, [frame(PING, 0, 0, b"12345678") * 1000] * 100,
+          {CALM})
+    abuse("SETTINGS flood", echo, [frame(SETTINGS, 0, 0) * 1000] * 100,
+          {CALM})
+    abuse("CONTINUATION flood", echo, [frame(HEADERS, 0, 1, head("Chat"))] +
+          [frame(CONT, 0, 1, literal(b"x", b"y" * 100)) * 100] * 1000,
+          {CALM, 1})
+    abuse("empty DATA flood", echo, [frame(HEADERS, 4, 1, head("Chat"))] +
+          [frame(DATA, 0, 1) * 1000] * 100, {CALM})
+    abuse("no HTTP/2 behind the preface", echo, [b"x" * 100], {1, 6})
+    abuse("a stream of the server's", echo,
+          [frame(HEADERS, 4, 2, head("Chat"))], {1})
+    abuse("DATA on an idle stream", echo, [frame(DATA, 0, 7, b"x")], {1})
+    abuse("a frame that is too long", echo,
+          [frame(DATA, 0, 1, b"x" * 20000)], {1, 6})
+    abuse("a window beyond 2^31-1", echo,
+          [frame(WINDOW, 0, 0, struct.pack(">I", 0x7fffffff)) * 2], {3})
+
+    peer = Raw(echo.port)
+    for k in range(1, 40000, 200):
+        if not peer.send(b"".join(frame(HEADERS, 4, i, head("Chat"))
+                                  for i in range(k, k + 200, 2))):
+            break
+    peer.read(0.5)
+    refused = sum(f[0] == RST and f[3] == struct.pack(">I", 7)
+                  for f in peer.frames)
+    check("20,000 streams: refused, or GOAWAY", refused > 500 or
+          peer.goaway() in (CALM, 1), refused)
+    peer.close()
+    still_fine("20,000 streams", echo)
+
+    # Asks for much and reads nothing: held to a few MiB.
+    before = echo.rss_kib()
+    peers = [Raw(echo.port, reads=False) for _ in range(20)]
+    for peer in peers:
+        peer.send(frame(WINDOW, 0, 0, struct.pack(">I", 0x7ffeffff)))
+        for i in range(1, 101, 2):
+            ask = b"100000 1000"
+            peer.send(frame(HEADERS, 4, i, head("Many")) +
+                      frame(WINDOW, 0, i, struct.pack(">I", 0x7ffeffff)) +
+                      frame(DATA, 1, i, b"\0\0\0\0" + bytes((len(ask),)) +
+                            ask))
+    time.sleep(1)
+    grown = (echo.rss_kib() - before) // 1024
+    check("a client that never reads: bounded", grown < 20 * 16,
+          f"{grown} MiB")
+    note(f"20 clients that never read: {grown} MiB")
+    still_fine("a client that never reads", echo)
+    for peer in peers:
+        peer.close()
+
+
+# ---- All of it -----------------------------------------------------------------------
+
+echo = Echo("echo")
+tls_echo = None
+if shutil.which("openssl"):
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+         "ec_paramgen_curve:P-256", "-nodes", "-keyout", "tls.key", "-out",
+         "tls.crt", "-days", "2", "-subj", "/CN=localhost", "-addext",
+         "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+    tls_echo = Echo("tls", "127.0.0.1", PLACE + "/tls.crt",
+                    PLACE + "/tls.key")
+if grpc is None:
+    skip("python", "python3-grpcio is not installed")
+else:
+    python_client(echo, tls_echo)
+    our_client_and_python()
+    drained()
+    described()
+our_client("grpc_echo", "127.0.0.1", echo.port)
+if tls_echo is not None:
+    our_client("grpc_echo over TLS", "127.0.0.1", tls_echo.port,
+               PLACE + "/tls.crt", "localhost")
+if shutil.which("node") is None:
+    skip("grpc-js", "node is not installed")
+else:
+    node_client(echo)
+hand_made(echo)
+for name, child in (("plain", echo), ("TLS", tls_echo)):
+    if child is None:
+        continue
+    code, counted = child.end()
+    same(f"{name}: ends in peace", code, 0)
+    same(f"{name}: every call that was opened has ended",
+         counted.get("opened"), counted.get("ended"))
+    note(f"{name}: {counted}")
+done()
