@@ -47,8 +47,13 @@ void index_delete_range(struct index *, struct index_batch *,
 /* Apply the batch whole and empty it. */
 MUST_USE enum err index_write(struct index *, struct index_batch *,
     struct why *);
-/* All written so far reaches the disk before this returns. */
-MUST_USE enum err index_flush(struct index *, struct why *);
+/*
+ * All written so far reaches the disk, and only then the record of `meta` that
+ * says so, before this returns; no key, no record.  It may run beside the
+ * thread that writes.
+ */
+MUST_USE enum err index_flush(struct index *, struct str key,
+    struct str value, struct why *);
 
 /* ABSENT when there is none; the value is copied into `a`. */
 MUST_USE enum err index_get(struct index *, enum index_family, struct str key,

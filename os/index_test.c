@@ -6,6 +6,8 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,7 +100,7 @@ only_flushed_survives(const char *path, const struct index_options *o)
 
 	for (int f = 0; f < INDEX_FAMILIES; f++)
 		put_one(x, (enum index_family)f, STR("a"), STR("1"));
-	assert_int_equal(index_flush(x, &w), OK);
+	assert_int_equal(index_flush(x, STR_NONE, STR_NONE, &w), OK);
 	for (int f = 0; f < INDEX_FAMILIES; f++) {
 		put_one(x, (enum index_family)f, STR("a"), STR("2"));
 		put_one(x, (enum index_family)f, STR("b"), STR("2"));
@@ -224,7 +226,8 @@ fill_evens(struct index *x)
 		}
 		assert_int_equal(index_write(x, b, &w), OK);
 		if (half == 0)
-			assert_int_equal(index_flush(x, &w), OK);
+			assert_int_equal(index_flush(x, STR_NONE, STR_NONE,
+			    &w), OK);
 	}
 	index_batch_free(&b);
 }
@@ -322,7 +325,7 @@ test_corruption(void **state)
 
 	(void)state;
 	fill_evens(x);
-	assert_int_equal(index_flush(x, &w), OK);
+	assert_int_equal(index_flush(x, STR_NONE, STR_NONE, &w), OK);
 	index_close(&x);
 	flip_suffix = ".sst";
 	flipped = 0;
@@ -359,28 +362,50 @@ test_unopenable(void **state)
 }
 
 /*
- * A crash at any moment leaves all families as of one batch: each batch puts
- * its number into three families, with values that fill one of them quickly,
- * so that RocksDB flushes by itself while we write.
+ * A crash at any moment leaves behind the number that was flushed last at least
+ * what was written before it, in all families.  One of them fills quickly, so
+ * that RocksDB flushes by itself while we write and while we flush.
  */
+static struct index *flushed_index;
+static atomic_uint written, flushes;
+
+static void *
+flush_always(void *arg)
+{
+	struct why w = WHY_INIT;
+	char k[4];
+
+	for (;;) {
+		key_of(k, atomic_load(&written));
+		if (index_flush(flushed_index, STR("n"), (struct str){ k, 4 },
+		    &w) != OK)
+			_exit(2);
+		atomic_fetch_add(&flushes, 1);
+	}
+	return arg;
+}
+
 static void
 write_and_die(void)
 {
-	struct index *x = open_ok(dir, &small);
+	struct index *x = flushed_index = open_ok(dir, &small);
 	struct index_batch *b = index_batch_new();
+	pthread_t thread;
 	char v[3000];
 	struct why w = WHY_INIT;
 	char k[4];
 
 	memset(v, 'x', sizeof(v));
-	for (unsigned n = 1; n <= 500; n++) {
+	if (pthread_create(&thread, NULL, flush_always, NULL) != 0)
+		_exit(3);
+	for (unsigned n = 1; n <= 3000 || atomic_load(&flushes) < 4; n++) {
 		key_of(k, n);
-		index_put(x, b, INDEX_META, STR("n"), (struct str){ k, 4 });
 		index_put(x, b, INDEX_URL, (struct str){ k, 4 },
 		    (struct str){ v, sizeof(v) });
 		index_put(x, b, INDEX_DIGEST, (struct str){ k, 4 }, STR(""));
 		if (index_write(x, b, &w) != OK)
 			_exit(1);
+		atomic_store(&written, n);
 	}
 	_exit(0);
 }
@@ -412,9 +437,9 @@ test_crash_is_consistent(void **state)
 	assert_int_equal(status, 0);
 	struct index *x = open_ok(dir, &small);
 	unsigned n = last_number(x, INDEX_META);
-	assert_true(n > 0 && n <= 500);
-	assert_int_equal(last_number(x, INDEX_URL), n);
-	assert_int_equal(last_number(x, INDEX_DIGEST), n);
+	assert_true(n > 0);
+	assert_true(last_number(x, INDEX_URL) >= n);
+	assert_true(last_number(x, INDEX_DIGEST) >= n);
 	index_close(&x);
 }
 

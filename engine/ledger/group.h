@@ -20,6 +20,9 @@ enum op {
 	OP_NOTE = 4,         /* kind1 note */
 };
 
+/* In `meta`: up to which group the index is complete on the disk. */
+#define META_CHECKPOINT STR("checkpoint")
+
 enum warc_state { WARC_OPEN = 1, WARC_CLOSING = 2, WARC_CLOSED = 3,
 	WARC_REMOVED = 4 };
 

@@ -77,8 +77,12 @@ static void
 run_flush(struct job *j)
 {
 	struct indexer *x = CONTAINER(j, struct indexer, flush);
+	struct buf value = BUF_INIT;
 
-	x->flush_result = index_flush(x->index, NULL);
+	buf_put_be64(&value, x->flush_group);
+	x->flush_result = index_flush(x->index, META_CHECKPOINT,
+	    buf_str(&value), NULL);
+	buf_free(&value);
 }
 
 static void

@@ -45,7 +45,6 @@ struct ledger {
 	size_t bytes_in_flight;
 };
 
-#define META_CHECKPOINT STR("checkpoint")
 #define META_NEXT_WARC STR("next-warc")
 
 struct syncer *
@@ -282,7 +281,7 @@ archive_bytes(const struct group *g)
 
 /*
  * What changed in memory up to group C goes into the index, a part with each
- * group from C on; behind the last part the number C, and the index is flushed.
+ * group from C on; behind the last the index is flushed, and then the number C.
  * The log is needed from C + 1 on: of what changed meanwhile the parts hold a
  * later state than the next notes, but the last note is the newest of all.
  */
@@ -300,9 +299,6 @@ end_checkpoint(struct ledger *l)
 {
 	struct buf value = BUF_INIT;
 
-	buf_put_be64(&value, l->checkpoint);
-	ledger_put_unlogged(l, INDEX_META, META_CHECKPOINT, buf_str(&value));
-	buf_clear(&value);
 	buf_put_be32(&value, l->next_warc);
 	ledger_put_unlogged(l, INDEX_META, META_NEXT_WARC, buf_str(&value));
 	buf_free(&value);
