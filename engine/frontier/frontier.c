@@ -1,6 +1,6 @@
 #include "engine/frontier/frontier.h"
 
-#include "engine/frontier/state.h"
+#include "engine/frontier/outside_own.h"
 #include "os/clock.h"
 #include "os/log.h"
 
@@ -11,7 +11,8 @@ replay_note(void *arg, uint8_t kind, struct str note)
 {
 	struct frontier *f = arg;
 	bool fine = kind == NOTE_CRAWL ? crawl_from_note(f, note) :
-	    kind == NOTE_QUEUE ? queue_from_note(f, note) : false;
+	    kind == NOTE_QUEUE ? queue_from_note(f, note) :
+	    outside_replay(f, kind, note);
 
 	if (!fine)
 		f->damaged = true;
@@ -41,6 +42,7 @@ begin_checkpoint(void *arg)
 
 	move_all(&f->leaving_queues, &f->changed_queues);
 	move_all(&f->leaving_crawls, &f->changed_crawls);
+	outside_begin_checkpoint(f);
 }
 
 static void
@@ -81,7 +83,8 @@ put_checkpoint(void *arg, size_t n)
 		list_take(node);
 		put_crawl(f, LIST_ITEM(node, struct crawl, changed_node));
 	}
-	return !list_empty(&f->leaving_queues) ||
+	return outside_put_checkpoint(f, &n) ||
+	    !list_empty(&f->leaving_queues) ||
 	    !list_empty(&f->leaving_crawls);
 }
 
@@ -115,6 +118,7 @@ static void
 before_seal(void *arg)
 {
 	frontier_put_notes(arg);
+	outside_put_notes(arg);
 }
 
 static void
@@ -146,6 +150,8 @@ load_family(struct frontier *f, enum index_family family, struct why *w)
 
 	for (index_iter_seek(i, STR("")); fine &&
 	    index_iter_valid(i, &key, &value); index_iter_next(i)) {
+		if (outside_record(f, family, key, value, &fine))
+			continue;
 		if (family == INDEX_QUEUE)
 			fine = queue_from_note(f, value);
 		else if (key.n == 5 && key.p[4] == 'D')
@@ -184,6 +190,8 @@ recover(struct frontier *f, struct why *w)
 
 	if (e == OK)
 		e = load_family(f, INDEX_QUEUE, w);
+	if (e == OK)
+		e = outside_load_control(f, w);
 	f->loading = false;
 	if (e == OK)
 		e = ledger_recover(f->ledger, w);
@@ -191,6 +199,8 @@ recover(struct frontier *f, struct why *w)
 		e = memory_clear(f, w);
 	if (e == OK && f->damaged)
 		e = why(w, ERR_CORRUPT, "a note in the commit log is damaged");
+	if (e == OK)
+		e = outside_load(f, w);
 	if (e == OK)
 		quarantine(f);
 	return e;
@@ -217,6 +227,7 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 	f->known = known_new();
 	memory_open(f);
 	active_open(f);
+	outside_open(f);
 	f->options.ledger.dir = f->data_dir;
 	f->options.ledger.replay = replay_note;
 	f->options.ledger.checkpoint_begin = begin_checkpoint;
@@ -239,6 +250,7 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 void
 frontier_close(struct frontier *f, void (*closed)(void *), void *arg)
 {
+	loop_timer_stop(f->loop, &f->outside->tick);
 	ledger_close(f->ledger, closed, arg);
 }
 
@@ -251,10 +263,12 @@ frontier_free(struct frontier **fp)
 
 	if (f == NULL)
 		return;
+	outside_free_walks(f);
 	ledger_free(&f->ledger);
 	queue_forget_fresh(f);
 	crawl_forget_views(f);
 	active_close(f);
+	outside_close(f);
 	while (map_next(&f->crawls, &at, &v)) {
 		struct crawl *c = v;
 		crawl_free(&c);

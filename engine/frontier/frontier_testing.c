@@ -11,6 +11,7 @@
 
 static struct {
 	struct mono mono;
+	int64_t jump_s;
 	uint64_t disks;
 } world;
 
@@ -25,14 +26,19 @@ rig_mono(void)
 static struct wall
 rig_wall(void)
 {
-	return (struct wall){ INT64_C(1790000000) * US_PER_S +
-	    world.mono.ns / 1000 };
+	return (struct wall){ (INT64_C(1790000000) + world.jump_s) *
+	    US_PER_S + world.mono.ns / 1000 };
 }
 
+/* Never the same twice: a segment of the log is told by its key. */
 static void
 rig_random(void *p, size_t n)
 {
-	memset(p, 7, n);
+	static uint64_t calls;
+	uint64_t v = hash_u64(++calls);
+
+	for (size_t i = 0; i < n; i++)
+		((char *)p)[i] = (char)(v >> 8 * (i % 8));
 }
 
 static const struct clock_table rig_clock = { rig_mono, rig_wall,
@@ -101,6 +107,7 @@ void
 rig_init(struct rig *r)
 {
 	memset(r, 0, sizeof(*r));
+	world.jump_s = 0;
 	file_faults_end();
 	file_fake_reset(++world.disks);
 	index_forget_memory();
@@ -168,6 +175,12 @@ rig_pass(struct rig *r, int64_t ms)
 	}
 	world.mono = until;
 	rig_run(r);
+}
+
+void
+rig_jump(int64_t s)
+{
+	world.jump_s += s;
 }
 
 size_t

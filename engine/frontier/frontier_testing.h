@@ -57,6 +57,7 @@ void rig_open(struct rig *);
 void rig_run(struct rig *);          /* until nothing moves */
 size_t rig_known_bytes(struct rig *);        /* of the known table, now */
 void rig_pass(struct rig *, int64_t ms);
+void rig_jump(int64_t s);            /* somebody sets the wall clock */
 void rig_crash(struct rig *, bool power);    /* and it is closed */
 void rig_close(struct rig *);        /* well: all is durable */
 void rig_end(struct rig *);

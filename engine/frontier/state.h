@@ -101,6 +101,7 @@ struct frontier {
 	struct places *places;       /* by port; one at least */
 	struct map crawls;           /* id -> struct crawl */
 	struct map names;
+	struct outside *outside;     /* outsiders' crawls; outside_own.h */
 	uint32_t next_crawl;
 	struct list dirty_queues, dirty_crawls;
 	struct list changed_queues, changed_crawls;

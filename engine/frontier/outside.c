@@ -1,0 +1,423 @@
+/*
+ * Outsiders' crawls and queues in memory, and when an answer may leave.
+ */
+#include "base/hash.h"
+#include "engine/frontier/outside_own.h"
+#include "os/clock.h"
+
+/* A clock that was set, not one that is slewed. */
+#define JUMP_US (US_PER_S / 2)
+
+/* --- answers -------------------------------------------------------------- */
+
+static void
+deliver_answer(struct mail *m)
+{
+	struct outside_call *c = CONTAINER(m, struct outside_call, mail);
+
+	c->done(c);
+}
+
+void
+outside_answer(struct outside_call *c)
+{
+	c->mail.deliver = deliver_answer;
+	loop_post(c->home, &c->mail);
+}
+
+static void
+answer_kept(struct promise *p, enum err e)
+{
+	struct outside_call *c = CONTAINER(p, struct outside_call, promise);
+
+	if (e != OK)
+		c->result = e;
+	outside_answer(c);
+}
+
+void
+outside_answer_durable(struct outside_call *c)
+{
+	struct frontier *f = c->frontier;
+	const struct outside *o = f->outside;
+	bool failed = ledger_health(f->ledger) == LEDGER_FAILED;
+
+	if (failed && c->writes && c->result == OK)
+		c->result = ERR_BROKEN;
+	if (failed || o->changed_group <= o->durable) {
+		outside_answer(c);
+		return;
+	}
+	c->promise.kept = answer_kept;
+	ledger_promise(f->ledger, &c->promise);
+}
+
+static void
+deliver_call(struct mail *m)
+{
+	struct outside_call *c = CONTAINER(m, struct outside_call, mail);
+
+	outside_now(c->frontier);
+	lease_expire(c->frontier);
+	c->run(c);
+}
+
+void
+outside_post(struct frontier *f, struct outside_call *c,
+    void (*run)(struct outside_call *))
+{
+	c->frontier = f;
+	c->run = run;
+	c->result = OK;
+	c->mail.deliver = deliver_call;
+	loop_post(f->loop, &c->mail);
+}
+
+/* --- groups --------------------------------------------------------------- */
+
+static uint8_t
+fresh_state(uint64_t group)
+{
+	return (uint8_t)(group % KNOWN_STATE_MAX + 1);
+}
+
+static void
+group_free(struct outside_group **gp)
+{
+	list_take(&(*gp)->node);
+	mem_free(&(*gp)->fresh);
+	mem_free(gp);
+}
+
+/* What it put can be read from the index by whoever asks from now on. */
+static void
+group_kept(struct promise *p, enum err e)
+{
+	struct outside_group *g = CONTAINER(p, struct outside_group, promise);
+	struct outside *o = g->frontier->outside;
+	uint32_t created;
+	uint8_t state;
+
+	if (o->group == g)
+		o->group = NULL;
+	if (e == OK)
+		o->durable = g->number;
+	for (size_t i = 0; e == OK && i < g->fresh_n; i++)
+		if (known_get(o->fresh, g->fresh[i], &created, &state) &&
+		    state == fresh_state(g->number))
+			known_remove(o->fresh, g->fresh[i]);
+	group_free(&g);
+}
+
+struct outside_group *
+outside_changes(struct frontier *f)
+{
+	struct outside *o = f->outside;
+	uint64_t number = ledger_group(f->ledger);
+	struct outside_group *g = o->group;
+
+	if (g != NULL && g->number == number)
+		return g;
+	g = o->group = mem_new(sizeof(*g));
+	g->frontier = f;
+	g->number = o->changed_group = number;
+	g->promise.kept = group_kept;
+	list_put(&o->groups, &g->node);
+	ledger_promise(f->ledger, &g->promise);
+	return g;
+}
+
+void
+outside_fresh(struct frontier *f, uint64_t hash, uint32_t created)
+{
+	struct outside_group *g = outside_changes(f);
+
+	if (g->fresh_n == g->fresh_cap) {
+		g->fresh_cap = MAX(64, 2 * g->fresh_cap);
+		g->fresh = mem_resize(g->fresh, g->fresh_cap,
+		    sizeof(*g->fresh));
+	}
+	g->fresh[g->fresh_n++] = hash;
+	known_set(f->outside->fresh, hash, created, fresh_state(g->number));
+}
+
+void
+outside_free_groups(struct frontier *f)
+{
+	struct outside *o = f->outside;
+
+	while (!list_empty(&o->groups)) {
+		struct outside_group *g = LIST_ITEM(o->groups.next,
+		    struct outside_group, node);
+		group_free(&g);
+	}
+}
+
+/* --- time ----------------------------------------------------------------- */
+
+int64_t
+outside_steady_us(const struct outside *o)
+{
+	return o->base_us + (o->now_ns - o->base_ns) / 1000;
+}
+
+void
+outside_now(struct frontier *f)
+{
+	struct outside *o = f->outside;
+
+	o->now_ns = clock_mono().ns;
+	o->now_us = clock_wall().us;
+	o->now_s = (uint32_t)MIN(MAX(o->now_us / US_PER_S, 1),
+	    OUTSIDE_DATE_MAX);
+	int64_t jump = o->now_us - outside_steady_us(o);
+	if (jump - o->jump_us > JUMP_US || o->jump_us - jump > JUMP_US) {
+		o->jump_us = jump;
+		if (o->ids.n > 0)
+			outside_control_touch(f);
+	}
+}
+
+void
+outside_control_touch(struct frontier *f)
+{
+	struct outside *o = f->outside;
+
+	o->control_changed = true;
+	outside_changes(f);
+	outside_control_bytes(f, (buf_clear(&o->value), &o->value));
+	ledger_note(f->ledger, NOTE_OUTSIDE_CONTROL, buf_str(&o->value));
+}
+
+/* --- crawls --------------------------------------------------------------- */
+
+uint64_t
+outside_hash(uint32_t crawl, uint32_t queue, struct str url)
+{
+	return hash_bytes(url, hash_u64(hash_u64(UINT64_C(0x6f757473)) ^
+	    ((uint64_t)crawl << 32 | queue)));
+}
+
+static struct str
+name_of(struct str name)
+{
+	return name.n == 0 ? STR("DEFAULT") : name;
+}
+
+struct outside_crawl *
+outside_find_crawl(struct frontier *f, struct str name)
+{
+	return map_get(&f->outside->crawls, name_of(name));
+}
+
+struct outside_crawl *
+outside_crawl_of(struct frontier *f, uint32_t id)
+{
+	return map_get_id(&f->outside->ids, id);
+}
+
+struct outside_crawl *
+outside_new_crawl(struct frontier *f, uint32_t id, struct str name)
+{
+	struct outside *o = f->outside;
+	struct outside_crawl *c = mem_new(sizeof(*c));
+	char *text = mem_new(name.n + 1);
+
+	if (name.n != 0)
+		memcpy(text, name.p, name.n);
+	c->frontier = f;
+	c->id = id;
+	c->name = (struct str){ text, name.n };
+	c->next_queue = 1;
+	list_init(&c->changed_node);
+	list_init(&c->dying_node);
+	map_put(&o->crawls, c->name, c);
+	map_put_id(&o->ids, id, c);
+	f->next_crawl = MAX(f->next_crawl, id + 1);
+	return c;
+}
+
+void
+outside_keep_crawl(struct outside_crawl *c)
+{
+	if (list_empty(&c->changed_node))
+		list_put(&c->frontier->outside->changed_crawls,
+		    &c->changed_node);
+}
+
+struct outside_crawl *
+outside_make_crawl(struct frontier *f, struct str name)
+{
+	struct outside *o = f->outside;
+	struct outside_crawl *c = outside_find_crawl(f, name);
+
+	if (c != NULL)
+		return c;
+	c = outside_new_crawl(f, f->next_crawl, name_of(name));
+	outside_tick(f);
+	/* Its number is not given again, even when it is gone. */
+	outside_control_touch(f);
+	buf_clear(&o->key);
+	crawl_key(c->id, 'O', &o->key);
+	outside_crawl_bytes(c, (buf_clear(&o->value), &o->value));
+	ledger_note(f->ledger, NOTE_OUTSIDE_CRAWL, buf_str(&o->value));
+	ledger_put(f->ledger, INDEX_CRAWL, buf_str(&o->key),
+	    str_from(buf_str(&o->value), 4));
+	outside_keep_crawl(c);
+	return c;
+}
+
+void
+outside_free_crawl(struct outside_crawl **cp)
+{
+	struct outside_crawl *c = *cp;
+
+	CHECK(c->keys.n == 0 || c->dead);
+	list_take(&c->changed_node);
+	list_take(&c->dying_node);
+	turn_forget_levels(c);
+	map_free(&c->keys);
+	map_free(&c->ids);
+	free((void *)(uintptr_t)c->name.p);
+	mem_free(cp);
+}
+
+/* --- queues --------------------------------------------------------------- */
+
+struct outside_queue *
+outside_queue_of(struct frontier *f, uint32_t crawl, uint32_t id)
+{
+	struct outside_crawl *c = outside_crawl_of(f, crawl);
+
+	return c == NULL ? NULL : map_get_id(&c->ids, id);
+}
+
+struct outside_queue *
+outside_new_queue(struct outside_crawl *c, uint32_t id, struct str key)
+{
+	struct outside *o = c->frontier->outside;
+	struct outside_queue *q = mem_new(sizeof(*q) + key.n);
+
+	if (key.n != 0)
+		memcpy(q->key_bytes, key.p, key.n);
+	q->key = (struct str){ q->key_bytes, key.n };
+	q->crawl = c;
+	q->id = id;
+	q->served_us = q->served_ns = NEVER_SERVED;
+	q->next_due = q->put_due = q->walk_rewind = DATE_NEVER;
+	q->cursor_date = 1;
+	q->ticket = o->next_ticket++;
+	q->unseen = true;
+	o->unseen++;
+	list_init(&q->dirty_node);
+	list_init(&q->changed_node);
+	list_init(&q->batches);
+	map_put(&c->keys, q->key, q);
+	map_put_id(&c->ids, id, q);
+	c->next_queue = MAX(c->next_queue, id + 1);
+	return q;
+}
+
+struct outside_queue *
+outside_make_queue(struct outside_crawl *c, struct str key)
+{
+	struct frontier *f = c->frontier;
+	struct outside *o = f->outside;
+	struct outside_queue *q = map_get(&c->keys, key);
+
+	if (q != NULL)
+		return q;
+	q = outside_new_queue(c, c->next_queue, key);
+	outside_keep_crawl(c);
+	/* Listings walk over the records: they begin with the queue. */
+	queue_key(c->id, key, (buf_clear(&o->key), &o->key));
+	outside_queue_bytes(q, (buf_clear(&o->value), &o->value));
+	outside_leases_bytes(q, &o->value);
+	ledger_put(f->ledger, INDEX_QUEUE, buf_str(&o->key),
+	    buf_str(&o->value));
+	outside_touch(q);
+	return q;
+}
+
+void
+outside_see(struct outside_queue *q)
+{
+	struct outside *o = q->crawl->frontier->outside;
+
+	if (!q->unseen)
+		return;
+	q->unseen = false;
+	o->unseen--;
+	o->stats.queues++;
+	q->crawl->stats.queues++;
+}
+
+void
+outside_drop_queue(struct outside_queue **qp)
+{
+	struct outside_queue *q = *qp;
+	struct outside_crawl *c = q->crawl;
+	struct outside *o = c->frontier->outside;
+
+	lease_drop_all(q);
+	turn_take(q);
+	outside_count(q, -(int64_t)q->active, -(int64_t)q->completed);
+	if (q->unseen) {
+		o->unseen--;
+	} else {
+		c->stats.queues--;
+		o->stats.queues -= !c->dead;
+	}
+	list_take(&q->dirty_node);
+	list_take(&q->changed_node);
+	if (!c->dead) {
+		map_take(&c->keys, q->key);
+		map_take_id(&c->ids, q->id);
+	}
+	buf_free(&q->cursor_url);
+	mem_free(qp);
+}
+
+void
+outside_keep(struct outside_queue *q)
+{
+	if (list_empty(&q->changed_node))
+		list_put(&q->crawl->frontier->outside->changed_queues,
+		    &q->changed_node);
+}
+
+void
+outside_touch(struct outside_queue *q)
+{
+	struct frontier *f = q->crawl->frontier;
+
+	outside_changes(f);
+	if (q->dirty)
+		return;
+	q->dirty = true;
+	list_put(&f->outside->dirty_queues, &q->dirty_node);
+}
+
+static void
+count_stats(struct outside_stats *s, int64_t active, int64_t completed,
+    int queues)
+{
+	s->active += (uint64_t)active;
+	s->completed += (uint64_t)completed;
+	s->active_queues += (uint64_t)(int64_t)queues;
+}
+
+void
+outside_count(struct outside_queue *q, int64_t active, int64_t completed)
+{
+	struct outside_crawl *c = q->crawl;
+	int queues = -(q->active > 0);
+
+	q->active += (uint64_t)active;
+	q->completed += (uint64_t)completed;
+	queues += q->active > 0;
+	count_stats(&c->stats, active, completed, queues);
+	if (!c->dead)
+		count_stats(&c->frontier->outside->stats, active, completed,
+		    queues);
+}

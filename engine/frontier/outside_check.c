@@ -1,0 +1,134 @@
+/*
+ * Every invariant of outsiders' queues, against a full walk of the index.
+ */
+#include "engine/frontier/outside_own.h"
+
+struct sums {
+	struct outside_queue *queue;
+	uint64_t active, completed, leased;
+};
+
+static void
+check_url(struct frontier *f, struct sums *s, uint32_t date, struct str url)
+{
+	const struct outside_queue *q = s->queue;
+	uint64_t hash = outside_hash(q->crawl->id, q->id, url);
+	const struct outside_lease *l = lease_find(f->outside, hash);
+	uint32_t known;
+	uint8_t mark;
+
+	CHECK(known_get(f->known, hash, &known, &mark));
+	CHECK(known == date);
+	CHECK((l != NULL) == (mark == MARK_OUTSIDE_LEASED));
+	CHECK(l == NULL || (l->batch->queue == q && l->date == date &&
+	    date != 0));
+	s->active += date != 0;
+	s->completed += date == 0;
+	s->leased += l != NULL;
+	if (date == 0 || l != NULL || q->serving)
+		return;
+	/* A walk would find it, and not later than it is due. */
+	CHECK(q->next_due <= date);
+	CHECK(q->cursor_date < date || (q->cursor_date == date &&
+	    str_cmp(buf_str(&q->cursor_url), url) <= 0));
+}
+
+static void
+check_sums(const struct sums *s)
+{
+	CHECK(s->active == s->queue->active);
+	CHECK(s->completed == s->queue->completed);
+	CHECK(s->leased == s->queue->leased);
+}
+
+/* Its records are in the index, and no others. */
+static void
+check_queue(struct frontier *f, struct index *x, struct outside_queue *q)
+{
+	struct index_iter *i = index_iter_new(x, INDEX_URL);
+	struct sums s = { .queue = q };
+	struct buf prefix = BUF_INIT, name = BUF_INIT;
+	struct arena a = ARENA_INIT;
+	struct str key, value;
+
+	buf_put_be32(&prefix, q->crawl->id);
+	buf_put_be32(&prefix, q->id);
+	for (index_iter_seek(i, buf_str(&prefix)); index_iter_valid(i, &key,
+	    &value) && str_starts(key, buf_str(&prefix));
+	    index_iter_next(i)) {
+		struct reader in = reader_of(str_from(key, 8));
+		uint32_t date = read_be32(&in);
+		check_url(f, &s, date, (struct str){ in.p, in.n });
+	}
+	check_sums(&s);
+	queue_key(q->crawl->id, q->key, &name);
+	CHECK(index_get(x, INDEX_QUEUE, buf_str(&name), &a, &value, NULL) ==
+	    OK);
+	CHECK(!q->unseen || q->active + q->completed == 0);
+	index_iter_free(&i);
+	buf_free(&prefix);
+	buf_free(&name);
+	arena_free(&a);
+}
+
+static void
+add(struct outside_stats *to, const struct outside_stats *s)
+{
+	to->active += s->active;
+	to->leased += s->leased;
+	to->completed += s->completed;
+	to->queues += s->queues;
+	to->active_queues += s->active_queues;
+}
+
+static void
+check_equal(const struct outside_stats *a, const struct outside_stats *b)
+{
+	CHECK(a->active == b->active);
+	CHECK(a->leased == b->leased);
+	CHECK(a->completed == b->completed);
+	CHECK(a->queues == b->queues);
+	CHECK(a->active_queues == b->active_queues);
+}
+
+/* Returns how many of its queues are remembered only. */
+static uint64_t
+check_crawl(struct frontier *f, struct index *x, struct outside_crawl *c)
+{
+	struct outside_stats s = { .queues = 0 };
+	uint64_t unseen = 0;
+	size_t at = 0;
+	void *v;
+
+	while (map_next(&c->keys, &at, &v)) {
+		struct outside_queue *q = v;
+		check_queue(f, x, q);
+		struct outside_stats one = { q->active, q->leased,
+			q->completed, !q->unseen, q->active > 0, 0 };
+		add(&s, &one);
+		unseen += q->unseen;
+	}
+	check_equal(&s, &c->stats);
+	CHECK(c->keys.n == c->ids.n);
+	return unseen;
+}
+
+void
+outside_check(struct frontier *f)
+{
+	struct outside *o = f->outside;
+	struct outside_stats s = { .queues = 0 };
+	uint64_t unseen = 0;
+	size_t at = 0;
+	void *v;
+
+	while (map_next(&o->ids, &at, &v)) {
+		struct outside_crawl *c = v;
+		unseen += check_crawl(f, ledger_index(f->ledger), c);
+		add(&s, &c->stats);
+	}
+	CHECK(o->unseen == unseen);
+	check_equal(&s, &o->stats);
+	CHECK(o->leases.n == o->stats.leased);
+	CHECK(o->recounted == 0);
+}

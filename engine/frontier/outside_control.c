@@ -1,0 +1,410 @@
+/*
+ * Control and statistics: none looks at more than one queue.  What is deleted
+ * loses its name at once; its memory is freed a part at a time, its URLs leave
+ * the known table and then the index behind it.
+ */
+#include "engine/frontier/outside_own.h"
+
+/* Freed, or swept, in one step. */
+#define BURY_PART 1024u
+#define SWEEP_PART 4096u
+
+/* --- statistics ----------------------------------------------------------- */
+
+static void
+stats(struct frontier *f, struct outside_control *k)
+{
+	struct outside_crawl *c = outside_find_crawl(f, k->crawl);
+	const struct outside_queue *q;
+
+	k->stats = (struct outside_stats){ .queues = 0 };
+	if (k->verb == OUTSIDE_TOTALS) {
+		k->stats = f->outside->stats;
+		k->stats.ready = f->outside->ready_n;
+	} else if (c != NULL && k->key.n == 0) {
+		k->stats = c->stats;
+	} else if (c != NULL && (q = map_get(&c->keys, k->key)) != NULL &&
+	    !q->unseen) {
+		k->stats = (struct outside_stats){ .active = q->active,
+		    .leased = q->leased, .completed = q->completed,
+		    .queues = 1, .active_queues = q->active > 0 };
+	}
+}
+
+/* --- what binds later gets ------------------------------------------------ */
+
+/* The queue, remembered if nobody has seen it yet. */
+static struct outside_queue *
+queue_for(struct frontier *f, struct outside_control *k)
+{
+	struct outside_crawl *c = outside_find_crawl(f, k->crawl);
+	struct outside_queue *q = c == NULL ? NULL :
+	    map_get(&c->keys, k->key);
+
+	if (q != NULL)
+		return q;
+	if (f->outside->unseen >= OUTSIDE_UNSEEN_MAX) {
+		k->call.result = ERR_FULL;
+		return NULL;
+	}
+	return outside_make_queue(outside_make_crawl(f, k->crawl), k->key);
+}
+
+static void
+set_delay(struct frontier *f, struct outside_control *k)
+{
+	uint32_t delay = (uint32_t)MIN(k->value, UINT32_MAX);
+	struct outside_queue *q;
+
+	if (k->key.n == 0) {
+		f->outside->delay_s = delay;
+		outside_control_touch(f);
+		return;
+	}
+	q = queue_for(f, k);
+	if (q == NULL)
+		return;
+	q->has_delay = true;
+	q->delay_s = delay;
+	outside_touch(q);
+	turn_place(q);
+}
+
+static void
+block(struct frontier *f, struct outside_control *k)
+{
+	struct outside_crawl *c = outside_find_crawl(f, k->crawl);
+	struct outside_queue *q = c == NULL ? NULL :
+	    map_get(&c->keys, k->key);
+
+	/* What blocks nobody is not remembered. */
+	if (k->key.n == 0 || (q == NULL && k->value < f->outside->now_s))
+		return;
+	q = queue_for(f, k);
+	if (q == NULL)
+		return;
+	q->block_s = MIN(k->value, (uint64_t)INT32_MAX << 8);
+	outside_touch(q);
+	turn_place(q);
+}
+
+static void
+set_limit(struct frontier *f, struct outside_control *k)
+{
+	struct outside_crawl *c = outside_find_crawl(f, k->crawl);
+	struct outside_queue *q = c == NULL ? NULL :
+	    map_get(&c->keys, k->key);
+
+	if (q == NULL || q->unseen) {
+		k->call.result = ERR_ABSENT;
+		return;
+	}
+	q->limit = k->value;
+	outside_touch(q);
+	turn_place(q);
+}
+
+/* --- sweeping ------------------------------------------------------------- */
+
+/* A deleted queue's URLs, or a deleted crawl's (queue 0). */
+struct sweep {
+	struct promise promise;
+	struct ledger_query query;
+	struct list node;            /* in outside.sweeps */
+	struct frontier *frontier;
+	uint32_t crawl, queue;
+	struct buf prefix, from;
+	uint64_t hashes[SWEEP_PART];
+	size_t n;
+	bool ended;
+};
+
+static void
+sweep_free(struct sweep **sp)
+{
+	list_take(&(*sp)->node);
+	buf_free(&(*sp)->prefix);
+	buf_free(&(*sp)->from);
+	mem_free(sp);
+}
+
+/* On the index thread. */
+static void
+sweep_some(struct ledger_query *query, struct index *x)
+{
+	struct sweep *s = CONTAINER(query, struct sweep, query);
+	struct index_iter *i = index_iter_new(x, INDEX_URL);
+	struct str key, value;
+
+	s->n = 0;
+	s->ended = true;
+	for (index_iter_seek(i, buf_str(&s->from)); index_iter_valid(i, &key,
+	    &value) && str_starts(key, buf_str(&s->prefix));
+	    index_iter_next(i)) {
+		struct reader in = reader_of(key);
+		uint32_t crawl = read_be32(&in), queue = read_be32(&in);
+		if (s->n == SWEEP_PART) {
+			s->ended = false;
+			buf_clear(&s->from);
+			buf_put_str(&s->from, key);
+			break;
+		}
+		read_be32(&in);
+		s->hashes[s->n++] = outside_hash(crawl, queue,
+		    (struct str){ in.p, in.n });
+	}
+	index_iter_free(&i);
+}
+
+/* Now that memory is without them, the index may be. */
+static void
+delete_urls(const struct sweep *s)
+{
+	struct frontier *f = s->frontier;
+	struct buf to = BUF_INIT;
+
+	buf_put_be32(&to, s->queue == 0 ? s->crawl + 1 : s->crawl);
+	if (s->queue != 0)
+		buf_put_be32(&to, s->queue + 1);
+	outside_changes(f);
+	ledger_delete_range(f->ledger, INDEX_URL, buf_str(&s->prefix),
+	    buf_str(&to));
+	buf_free(&to);
+}
+
+static void
+swept(struct ledger_query *query)
+{
+	struct sweep *s = CONTAINER(query, struct sweep, query);
+	struct frontier *f = s->frontier;
+
+	for (size_t i = 0; i < s->n; i++)
+		known_remove(f->known, s->hashes[i]);
+	if (!s->ended) {
+		ledger_read(f->ledger, query);
+		return;
+	}
+	delete_urls(s);
+	sweep_free(&s);
+}
+
+static void
+sweep_kept(struct promise *p, enum err e)
+{
+	struct sweep *s = CONTAINER(p, struct sweep, promise);
+
+	if (e != OK) {
+		sweep_free(&s);
+		return;
+	}
+	s->query.home = s->frontier->loop;
+	s->query.run = sweep_some;
+	s->query.done = swept;
+	ledger_read(s->frontier->ledger, &s->query);
+}
+
+/* It begins when all that was put for them is in the index. */
+static void
+sweep(struct frontier *f, uint32_t crawl, uint32_t queue)
+{
+	struct sweep *s = mem_new(sizeof(*s));
+
+	s->frontier = f;
+	s->crawl = crawl;
+	s->queue = queue;
+	buf_put_be32(&s->prefix, crawl);
+	if (queue != 0)
+		buf_put_be32(&s->prefix, queue);
+	buf_put_str(&s->from, buf_str(&s->prefix));
+	list_put(&f->outside->sweeps, &s->node);
+	s->promise.kept = sweep_kept;
+	ledger_promise(f->ledger, &s->promise);
+}
+
+void
+outside_free_sweeps(struct frontier *f)
+{
+	while (!list_empty(&f->outside->sweeps)) {
+		struct sweep *s = LIST_ITEM(f->outside->sweeps.next,
+		    struct sweep, node);
+		sweep_free(&s);
+	}
+}
+
+/* --- deleting ------------------------------------------------------------- */
+
+static void
+note_gone(struct frontier *f, uint32_t crawl, uint32_t queue)
+{
+	struct outside *o = f->outside;
+
+	outside_changes(f);
+	buf_clear(&o->value);
+	buf_put_be32(&o->value, crawl);
+	buf_put_be32(&o->value, queue);
+	ledger_note(f->ledger, NOTE_OUTSIDE_GONE, buf_str(&o->value));
+}
+
+static void
+delete_queue(struct frontier *f, struct outside_control *k)
+{
+	struct outside *o = f->outside;
+	struct outside_crawl *c = outside_find_crawl(f, k->crawl);
+	struct outside_queue *q = c == NULL ? NULL :
+	    map_get(&c->keys, k->key);
+
+	k->value = 0;
+	if (q == NULL)
+		return;
+	k->value = q->active + q->completed;
+	note_gone(f, c->id, q->id);
+	queue_key(c->id, q->key, (buf_clear(&o->key), &o->key));
+	ledger_delete(f->ledger, INDEX_QUEUE, buf_str(&o->key));
+	sweep(f, c->id, q->id);
+	outside_drop_queue(&q);
+}
+
+void
+outside_forget_crawl(struct outside_crawl *c)
+{
+	struct outside *o = c->frontier->outside;
+
+	o->stats.active -= c->stats.active;
+	o->stats.leased -= c->stats.leased;
+	o->stats.completed -= c->stats.completed;
+	o->stats.queues -= c->stats.queues;
+	o->stats.active_queues -= c->stats.active_queues;
+	c->dead = true;
+	turn_forget_levels(c);
+	if (map_get(&o->crawls, c->name) == c)
+		map_take(&o->crawls, c->name);
+	map_take_id(&o->ids, c->id);
+	list_take(&c->changed_node);
+}
+
+/* Free up to n of its queues; true when it is gone. */
+static bool
+bury_some(struct outside_crawl *c, unsigned n)
+{
+	void *v;
+
+	for (; n > 0; n--) {
+		if (!map_next(&c->keys, &c->dying_at, &v)) {
+			outside_free_crawl(&c);
+			return true;
+		}
+		struct outside_queue *q = v;
+		outside_drop_queue(&q);
+	}
+	return false;
+}
+
+void
+outside_bury_crawl(struct outside_crawl *c)
+{
+	while (!bury_some(c, BURY_PART))
+		;
+}
+
+static void
+bury(struct mail *m)
+{
+	struct outside *o = CONTAINER(m, struct outside, bury);
+	struct frontier *f = o->frontier;
+
+	bury_some(LIST_ITEM(o->dying.next, struct outside_crawl, dying_node),
+	    BURY_PART);
+	o->burying = !list_empty(&o->dying);
+	if (o->burying)
+		loop_post(f->loop, m);
+}
+
+static void
+delete_crawl(struct frontier *f, struct outside_control *k)
+{
+	struct outside *o = f->outside;
+	struct outside_crawl *c = outside_find_crawl(f, k->crawl);
+	struct buf to = BUF_INIT;
+
+	k->value = 0;
+	if (c == NULL)
+		return;
+	k->value = c->stats.active + c->stats.completed;
+	note_gone(f, c->id, 0);
+	crawl_key(c->id, 'O', (buf_clear(&o->key), &o->key));
+	ledger_delete(f->ledger, INDEX_CRAWL, buf_str(&o->key));
+	queue_key(c->id, STR(""), (buf_clear(&o->key), &o->key));
+	buf_put_be32(&to, c->id + 1);
+	ledger_delete_range(f->ledger, INDEX_QUEUE, buf_str(&o->key),
+	    buf_str(&to));
+	buf_free(&to);
+	sweep(f, c->id, 0);
+	outside_forget_crawl(c);
+	list_put(&o->dying, &c->dying_node);
+	if (!o->burying) {
+		o->burying = true;
+		o->bury.deliver = bury;
+		loop_post(f->loop, &o->bury);
+	}
+}
+
+/* --- the verb ------------------------------------------------------------- */
+
+static bool
+reads_only(enum outside_verb v)
+{
+	return v == OUTSIDE_STATS || v == OUTSIDE_GET_ACTIVE ||
+	    v == OUTSIDE_TOTALS;
+}
+
+static void
+run_control(struct outside_call *call)
+{
+	struct outside_control *k = CONTAINER(call, struct outside_control,
+	    call);
+	struct frontier *f = call->frontier;
+	enum ledger_health h = ledger_health(f->ledger);
+
+	call->writes = !reads_only(k->verb);
+	if (call->writes && h != LEDGER_FINE) {
+		call->result = h == LEDGER_FAILED ? ERR_BROKEN :
+		    ERR_DISK_FULL;
+		outside_answer(call);
+		return;
+	}
+	switch (k->verb) {
+	case OUTSIDE_STATS:
+	case OUTSIDE_TOTALS:
+		stats(f, k);
+		break;
+	case OUTSIDE_SET_ACTIVE:
+		f->outside->inactive = k->value == 0;
+		outside_control_touch(f);
+		break;
+	case OUTSIDE_GET_ACTIVE:
+		k->value = !f->outside->inactive;
+		break;
+	case OUTSIDE_SET_DELAY:
+		set_delay(f, k);
+		break;
+	case OUTSIDE_BLOCK_UNTIL:
+		block(f, k);
+		break;
+	case OUTSIDE_SET_LIMIT:
+		set_limit(f, k);
+		break;
+	case OUTSIDE_DELETE_QUEUE:
+		delete_queue(f, k);
+		break;
+	case OUTSIDE_DELETE_CRAWL:
+		delete_crawl(f, k);
+		break;
+	}
+	outside_answer_durable(call);
+}
+
+void
+outside_control(struct frontier *f, struct outside_control *k)
+{
+	outside_post(f, &k->call, run_control);
+}

@@ -1,0 +1,568 @@
+/*
+ * Gets: whose turn it is, a walk on the index thread, leases, an answer.
+ *
+ *     round:  pick queues ─► walk from their cursors ─► lease what is there
+ *             ─► another round, while there is room and somebody's turn
+ *             ─► the leases are durable: the answer leaves, delays begin
+ *
+ * A queue whose walk ended early (it has more than a piece holds, or much of
+ * what was met is leased) is gone on with before any other: URLs of a queue
+ * stand together.
+ */
+#include "engine/frontier/outside_own.h"
+
+/* One answer: so many URLs, or bytes of them; and queues in a round. */
+#define PIECE_URLS 1024u
+#define PIECE_BYTES ((size_t)1 << 20)
+#define ROUND_QUEUES 64u
+/* Queues looked at in vain, in one call; and those held by one piece. */
+#define MISSES_MAX 16u
+#define PICKS_MAX (MISSES_MAX + 4 * ROUND_QUEUES)
+/* Leased URLs that a walk may meet before it asks again. */
+#define MET_MAX 16u
+
+struct met {
+	struct str url, metadata;
+	uint64_t hash;
+	uint32_t date, created;
+};
+
+/* A queue that this call looks at; it is marked as being served. */
+struct outside_pick {
+	uint32_t crawl, queue;
+	struct buf from;             /* the key at which the walk begins */
+	size_t want, scan;
+	uint64_t leased;             /* in this call */
+	bool walked, ended;          /* and nothing due is behind it */
+	bool served, over;
+	uint32_t next_date;          /* behind the due ones; DATE_NEVER */
+	struct met *met;
+	size_t met_n;
+	struct arena arena;
+	struct str key_copy, crawl_copy;     /* in the answer */
+};
+
+/* --- the walk ------------------------------------------------------------- */
+
+static bool
+read_met(struct outside_pick *p, struct str key, struct str value)
+{
+	struct reader in = reader_of(key), v = reader_of(value);
+	struct met *m = &p->met[p->met_n];
+
+	read_be64(&in);
+	m->date = read_be32(&in);
+	m->created = read_be32(&v);
+	read_u8(&v);
+	if (in.bad || v.bad)
+		return false;
+	m->url = arena_copy(&p->arena, (struct str){ in.p, in.n });
+	m->metadata = arena_copy(&p->arena, (struct str){ v.p, v.n });
+	m->hash = outside_hash(p->crawl, p->queue, m->url);
+	p->met_n++;
+	return true;
+}
+
+static enum err
+walk_queue(struct outside_pick *p, struct index_iter *i, uint32_t now_s,
+    size_t bytes_max)
+{
+	struct str key, value, prefix = str_cut(buf_str(&p->from), 0, 8);
+
+	p->walked = true;
+	p->ended = false;
+	p->next_date = DATE_NEVER;
+	p->met_n = 0;
+	p->met = ARENA_ARRAY(&p->arena, struct met, p->scan);
+	for (index_iter_seek(i, buf_str(&p->from));; index_iter_next(i)) {
+		if (!index_iter_valid(i, &key, &value) ||
+		    !str_starts(key, prefix)) {
+			p->ended = true;
+			break;
+		}
+		struct reader in = reader_of(str_from(key, 8));
+		uint32_t date = read_be32(&in);
+		if (date > now_s) {
+			p->ended = true;
+			p->next_date = date;
+			break;
+		}
+		if (p->met_n == p->scan || p->arena.total > bytes_max)
+			break;
+		if (!read_met(p, key, value))
+			return ERR_CORRUPT;
+	}
+	return index_iter_error(i, NULL);
+}
+
+/* On the index thread. */
+static void
+walk(struct ledger_query *q, struct index *x)
+{
+	struct outside_get *g = CONTAINER(q, struct outside_get, call.query);
+	struct index_iter *i = index_iter_new(x, INDEX_URL);
+	size_t bytes = g->bytes, urls = g->n;
+
+	for (size_t k = 0; k < g->picks_n && bytes < PIECE_BYTES &&
+	    urls < PIECE_URLS; k++) {
+		struct outside_pick *p = &g->picks[k];
+		if (p->over)
+			continue;
+		g->call.result = walk_queue(p, i, g->now_s, PIECE_BYTES);
+		bytes += p->arena.total;
+		urls += p->met_n;
+		if (g->call.result != OK)
+			break;
+	}
+	index_iter_free(&i);
+}
+
+/* --- picking -------------------------------------------------------------- */
+
+static struct outside_queue *
+queue_of(const struct outside_get *g, const struct outside_pick *p)
+{
+	return outside_queue_of(g->call.frontier, p->crawl, p->queue);
+}
+
+static size_t
+room(const struct outside_get *g)
+{
+	return g->n >= PIECE_URLS || g->bytes >= PIECE_BYTES ? 0 :
+	    PIECE_URLS - g->n;
+}
+
+static void
+set_walk(const struct outside_get *g, struct outside_pick *p,
+    const struct outside_queue *q)
+{
+	uint64_t left = g->urls_max == 0 ? UINT64_MAX :
+	    g->urls_max - p->leased;
+
+	p->want = (size_t)MIN(left, (uint64_t)room(g));
+	p->scan = p->want + 1 + (size_t)MIN(q->leased, MET_MAX);
+	p->walked = false;
+}
+
+static void
+add_pick(struct outside_get *g, struct outside_queue *q)
+{
+	struct outside_pick *p = &g->picks[g->picks_n++];
+
+	memset(p, 0, sizeof(*p));
+	p->crawl = q->crawl->id;
+	p->queue = q->id;
+	q->serving = true;
+	q->walk_rewind = q->put_group >
+	    g->call.frontier->outside->durable ? q->put_due : DATE_NEVER;
+	url_key(p->crawl, p->queue, MAX(q->cursor_date, 1u),
+	    buf_str(&q->cursor_url), &p->from);
+	set_walk(g, p, q);
+	g->examined++;
+}
+
+static struct outside_queue *
+next_queue(struct outside_get *g)
+{
+	struct frontier *f = g->call.frontier;
+	struct outside_crawl *c = g->any_crawl ? NULL :
+	    outside_find_crawl(f, g->crawl);
+
+	if (g->key.n == 0 && (c != NULL || g->any_crawl))
+		return turn_pick(f, c, g->urls_max, g->ticket_end);
+	if (c == NULL)
+		return NULL;
+	struct outside_queue *q = map_get(&c->keys, g->key);
+	if (q == NULL || q->ticket >= g->ticket_end ||
+	    !turn_may(q, g->urls_max))
+		return NULL;
+	turn_take(q);
+	return q;
+}
+
+/* May turn out to have nothing. */
+static bool
+doubtful(const struct outside_queue *q)
+{
+	return q->stale ||
+	    q->put_group > q->crawl->frontier->outside->durable;
+}
+
+/* Queues for this round, behind those that are held. */
+static void
+pick(struct outside_get *g)
+{
+	size_t hits = 0, doubts = 0;
+
+	while (g->picks_n < g->picks_cap && hits < ROUND_QUEUES &&
+	    g->misses + doubts < MISSES_MAX && hits < room(g) &&
+	    (g->queues_max == 0 || g->served + hits < g->queues_max)) {
+		struct outside_queue *q = next_queue(g);
+		if (q == NULL)
+			return;
+		doubts += doubtful(q);
+		hits++;
+		add_pick(g, q);
+	}
+}
+
+/* --- leasing -------------------------------------------------------------- */
+
+static void
+add_url(struct outside_get *g, struct outside_pick *p,
+    const struct outside_queue *q, const struct met *m)
+{
+	struct outside_url *u;
+
+	if (g->n == g->urls_cap) {
+		const struct outside_url *old = g->urls;
+		g->urls_cap = MAX(64, 2 * g->urls_cap);
+		g->urls = ARENA_ARRAY(&g->arena, struct outside_url,
+		    g->urls_cap);
+		if (g->n > 0)
+			memcpy(g->urls, old, g->n * sizeof(*old));
+	}
+	if (p->crawl_copy.p == NULL) {
+		p->crawl_copy = arena_copy(&g->arena, q->crawl->name);
+		p->key_copy = arena_copy(&g->arena, q->key);
+	}
+	u = &g->urls[g->n++];
+	u->crawl = p->crawl_copy;
+	u->key = p->key_copy;
+	u->url = arena_copy(&g->arena, m->url);
+	u->metadata = arena_copy(&g->arena, m->metadata);
+	u->crawl_id = p->crawl;
+	u->queue_id = p->queue;
+	u->hash = m->hash;
+	u->leased_us = outside_steady_us(g->call.frontier->outside);
+	g->bytes += m->url.n + m->metadata.n + sizeof(*u);
+}
+
+/* As the walk saw it, it still waits. */
+static bool
+still_waits(const struct frontier *f, const struct met *m)
+{
+	uint32_t date;
+	uint8_t mark;
+
+	return known_get(f->known, m->hash, &date, &mark) &&
+	    mark == MARK_OUTSIDE && date == m->date;
+}
+
+/* The walk of a queue is at its end: where does the next begin? */
+static void
+settle_cursor(struct outside_get *g, struct outside_pick *p,
+    struct outside_queue *q, size_t at)
+{
+	struct frontier *f = g->call.frontier;
+
+	q->stale = false;
+	while (at < p->met_n && !still_waits(f, &p->met[at]))
+		at++;
+	if (at < p->met_n) {
+		turn_cursor(q, p->met[at].date, p->met[at].url);
+		q->next_due = p->met[at].date;
+	} else if (p->met_n > 0) {
+		turn_cursor(q, p->met[at - 1].date, p->met[at - 1].url);
+		q->next_due = p->met[at - 1].date;
+		q->stale = true;
+	}
+	if (at >= p->met_n && p->ended) {
+		q->next_due = p->next_date;
+		q->stale = false;
+	}
+	/* What the walk may not have seen, and what came back meanwhile. */
+	if (q->walk_rewind != DATE_NEVER) {
+		q->stale = true;
+		turn_available(q, q->walk_rewind, STR_NONE);
+	}
+}
+
+/* Lease what the walk met; returns how much of it was looked at. */
+static size_t
+lease_met(struct outside_get *g, struct outside_pick *p,
+    struct outside_queue *q)
+{
+	struct frontier *f = g->call.frontier;
+	struct outside *o = f->outside;
+	struct outside_batch *b = NULL;
+	size_t at = 0, kept = 0;
+
+	for (; at < p->met_n && kept < p->want; at++) {
+		const struct met *m = &p->met[at];
+		if (!still_waits(f, m))
+			continue;
+		if (b == NULL)
+			b = lease_batch(q, outside_steady_us(o), g->lease_s);
+		known_set(f->known, m->hash, m->date, MARK_OUTSIDE_LEASED);
+		lease_add(b, m->hash, m->date, m->created);
+		add_url(g, p, q, m);
+		kept++;
+	}
+	if (b == NULL)
+		return at;
+	if (!p->served) {
+		p->served = true;
+		g->served++;
+		q->ticket = o->next_ticket++;
+		q->served_us = b->start_us;
+	}
+	p->leased += kept;
+	lease_note(b);
+	lease_set_end(b);
+	return at;
+}
+
+/* --- rounds --------------------------------------------------------------- */
+
+static void
+free_pick(struct outside_pick *p)
+{
+	arena_free(&p->arena);
+	buf_free(&p->from);
+}
+
+/* It keeps its place, as if nobody had looked. */
+static void
+put_back(struct outside_get *g, struct outside_pick *p)
+{
+	struct outside_queue *q = queue_of(g, p);
+
+	free_pick(p);
+	if (q == NULL)
+		return;
+	/* What it was taken for may be leased by now. */
+	q->stale |= !p->over && p->leased > 0;
+	q->serving = false;
+	turn_place(q);
+}
+
+/* What was met is all dealt with: walk on behind it. */
+static void
+walk_on(struct outside_get *g, struct outside_pick *p,
+    struct outside_queue *q, size_t at)
+{
+	if (at > 0) {
+		const struct met *m = &p->met[at - 1];
+		buf_clear(&p->from);
+		url_key(p->crawl, p->queue, m->date, m->url, &p->from);
+		buf_put_char(&p->from, '\0');
+	}
+	arena_free(&p->arena);
+	p->met = NULL;
+	p->met_n = 0;
+	set_walk(g, p, q);
+}
+
+/* True when this pick has come to its end. */
+static bool
+take(struct outside_get *g, struct outside_pick *p)
+{
+	struct outside_queue *q = queue_of(g, p);
+
+	/* Deleted, blocked or slowed down since it was picked. */
+	if (q == NULL || !turn_still(q)) {
+		if (q != NULL)
+			q->stale = true;
+		g->misses += !p->served;
+		p->over = true;
+		return true;
+	}
+	size_t at = lease_met(g, p, q);
+	bool enough = g->urls_max != 0 && p->leased >= g->urls_max;
+	if (!enough && (at < p->met_n || !p->ended)) {
+		walk_on(g, p, q, at);
+		return false;
+	}
+	settle_cursor(g, p, q, at);
+	arena_free(&p->arena);
+	p->met = NULL;
+	p->over = true;
+	g->misses += !p->served;
+	return true;
+}
+
+static void round_begin(struct outside_get *);
+
+/* Delays begin when the answer leaves, so that they are never too short. */
+static void
+let_go(struct outside_get *g)
+{
+	const struct outside *o = g->call.frontier->outside;
+	size_t kept = 0;
+
+	for (size_t k = 0; k < g->picks_n; k++) {
+		struct outside_pick *p = &g->picks[k];
+		struct outside_queue *q = queue_of(g, p);
+		if (g->more && (!p->over || !p->served)) {
+			/* It goes on, or is not to be looked at again. */
+			p->crawl_copy = p->key_copy = STR_NONE;
+			g->picks[kept++] = *p;
+			continue;
+		}
+		if (q != NULL && p->served)
+			q->served_ns = o->now_ns;
+		put_back(g, p);
+	}
+	g->picks_n = kept;
+	if (!g->more)
+		mem_free(&g->picks);
+}
+
+static void
+answer_get(struct outside_get *g)
+{
+	if (g->call.result != OK) {
+		g->n = 0;
+		g->more = false;
+	}
+	outside_now(g->call.frontier);
+	let_go(g);
+	outside_answer(&g->call);
+}
+
+static void
+get_kept(struct promise *p, enum err e)
+{
+	struct outside_get *g = CONTAINER(p, struct outside_get, call.promise);
+
+	if (e != OK)
+		g->call.result = e;
+	answer_get(g);
+}
+
+static void
+answer_when_durable(struct outside_get *g)
+{
+	struct frontier *f = g->call.frontier;
+
+	if (g->n == 0 || g->call.result != OK ||
+	    ledger_health(f->ledger) == LEDGER_FAILED) {
+		if (g->n > 0 && g->call.result == OK)
+			g->call.result = ERR_BROKEN;
+		answer_get(g);
+		return;
+	}
+	g->call.promise.kept = get_kept;
+	ledger_promise(f->ledger, &g->call.promise);
+}
+
+static bool
+complete(const struct outside_get *g)
+{
+	return (g->queues_max != 0 && g->served >= g->queues_max) ||
+	    g->misses >= MISSES_MAX;
+}
+
+static void
+walked(struct ledger_query *query)
+{
+	struct outside_get *g = CONTAINER(query, struct outside_get,
+	    call.query);
+	struct frontier *f = g->call.frontier;
+	size_t k = 0;
+
+	outside_now(f);
+	lease_expire(f);
+	if (f->outside->inactive && g->call.result == OK)
+		g->stop = true;
+	g->cut = false;
+	if (g->call.result != OK || g->stop) {
+		g->more = false;
+		answer_when_durable(g);
+		return;
+	}
+	for (; k < g->picks_n && !g->cut; k++) {
+		struct outside_pick *p = &g->picks[k];
+		if (p->over)
+			continue;
+		if (!p->walked)
+			break;
+		g->cut = !take(g, p);
+	}
+	/* Those behind had no turn yet. */
+	for (size_t i = k; i < g->picks_n; i++) {
+		g->examined -= 1;
+		put_back(g, &g->picks[i]);
+	}
+	g->picks_n = k;
+	if (room(g) == 0 && (g->cut || !complete(g))) {
+		g->more = true;
+		answer_when_durable(g);
+		return;
+	}
+	round_begin(g);
+}
+
+static void
+round_begin(struct outside_get *g)
+{
+	struct frontier *f = g->call.frontier;
+
+	if (!g->cut && !complete(g))
+		pick(g);
+	bool any = false;
+	for (size_t k = 0; k < g->picks_n; k++)
+		any |= !g->picks[k].over;
+	if (!any) {
+		g->more = g->picks_n == g->picks_cap && !complete(g);
+		answer_when_durable(g);
+		return;
+	}
+	g->now_s = f->outside->now_s;
+	g->call.query.home = f->loop;
+	g->call.query.run = walk;
+	g->call.query.done = walked;
+	ledger_read(f->ledger, &g->call.query);
+}
+
+static void
+run_get(struct outside_call *c)
+{
+	struct outside_get *g = CONTAINER(c, struct outside_get, call);
+	struct frontier *f = c->frontier;
+	struct outside *o = f->outside;
+
+	arena_reset(&g->arena);
+	g->n = g->bytes = g->urls_cap = 0;
+	g->urls = NULL;
+	g->more = false;
+	if (!g->begun) {
+		g->begun = true;
+		g->ticket_end = o->next_ticket;
+		g->lease_s = g->lease_s == 0 ? OUTSIDE_LEASE_S : g->lease_s;
+		g->picks_cap = g->queues_max == 0 ? PICKS_MAX :
+		    MIN(PICKS_MAX, (size_t)g->queues_max + MISSES_MAX);
+		g->picks = mem_array(g->picks_cap, sizeof(*g->picks));
+	} else {
+		for (size_t k = 0; k < g->picks_n; k++) {
+			struct outside_queue *q = queue_of(g, &g->picks[k]);
+			if (!g->picks[k].over && q != NULL)
+				set_walk(g, &g->picks[k], q);
+		}
+	}
+	if (ledger_health(f->ledger) == LEDGER_DISK_FULL)
+		c->result = ERR_DISK_FULL;
+	else if (ledger_health(f->ledger) == LEDGER_FAILED)
+		c->result = ERR_BROKEN;
+	if (g->stop || o->inactive || c->result != OK)
+		answer_get(g);
+	else
+		round_begin(g);
+}
+
+void
+outside_get_free(struct outside_get *g)
+{
+	for (size_t k = 0; k < g->picks_n; k++)
+		free_pick(&g->picks[k]);
+	g->picks_n = 0;
+	mem_free(&g->picks);
+	arena_free(&g->arena);
+}
+
+void
+outside_get(struct frontier *f, struct outside_get *g)
+{
+	outside_post(f, &g->call, run_get);
+}

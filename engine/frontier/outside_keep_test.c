@@ -1,0 +1,571 @@
+/*
+ * What is deleted, listed and kept of outsiders' queues: urlfrontier.md,
+ * sections 5 and 7.
+ */
+#include "engine/frontier/outside_testing.h"
+
+static struct rig rig;
+#define R (&rig)
+
+static int
+setup(void **state)
+{
+	rig_setup(state);
+	rig_init(R);
+	rig_open(R);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	rig_run(R);
+	outside_check(rig.frontier);
+	frontier_check(rig.frontier);
+	rig_close(R);
+	arena_free(&rig.arena);
+	return rig_teardown(state);
+}
+
+static const char *
+text(const char *fmt, unsigned i)
+{
+	static char s[8][64];
+	static unsigned next;
+	char *to = s[next++ % ARRAY_LEN(s)];
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	snprintf(to, sizeof(s[0]), fmt, i);
+#pragma GCC diagnostic pop
+	return to;
+}
+
+static void
+control(enum outside_verb v, const char *key, uint64_t value)
+{
+	assert_int_equal(out_control(R, v, "", key, value, NULL), OK);
+}
+
+static uint64_t
+gone(enum outside_verb v, const char *crawl, const char *key)
+{
+	uint64_t n;
+
+	assert_int_equal(out_control(R, v, crawl, key, 0, &n), OK);
+	return n;
+}
+
+static void
+fixture(void)
+{
+	int64_t later = out_now_s() + 3600;
+	struct outside_item all[] = {
+		out_item("c", "my", "https://m/discovered", DISCOVERED, "md1"),
+		out_item("c", "my", "https://m/completed", DISCOVERED, "md2"),
+		out_item("c", "my", "https://m/completed", 0, "md2"),
+		out_item("c", "my", "https://m/later", later, "md3"),
+		out_item("c", "other", "https://m/second", later, "md4"),
+		out_item("c", "del", "https://d/tobedeleted", later, ""),
+	};
+
+	out_put_all(R, all, ARRAY_LEN(all));
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		assert_int_equal(all[i].status, OUTSIDE_OK);
+}
+
+/* --- deleting and listing ------------------------------------------------- */
+
+static void
+what_is_deleted_starts_afresh(void **state)
+{
+	struct outside_entry e;
+	uint32_t then = out_now_s();
+
+	(void)state;
+	fixture();
+	out_put(R, "", "my", "https://m/discovered", DISCOVERED);
+	assert_int_equal(out_get(R, "c", "my", 1, 1, 500), 1);
+	control(OUTSIDE_SET_DELAY, "my", 500);
+	assert_int_equal(gone(OUTSIDE_DELETE_QUEUE, "c", "none"), 0);
+	assert_int_equal(gone(OUTSIDE_DELETE_QUEUE, "c", "my"), 3);
+	out_assert_stats(R, "c", "", 2, 0, 0, 2);
+	rig_pass(R, 5000);
+	assert_int_equal(out_put(R, "c", "my", "https://m/completed",
+	    DISCOVERED), OUTSIDE_OK);
+	assert_int_equal(out_status(R, "c", "my", "https://m/completed", &e),
+	    OK);
+	assert_int_equal(e.created_s, then + 5);
+	assert_int_equal(out_get(R, "c", "my", 1, 1, 1), 1);
+	for (int i = 0; i < 2; i++) {
+		out_restart(R, i == 0);
+		out_assert_stats(R, "c", "my", 1, 1 - (uint64_t)i, 0, 1);
+		rig_pass(R, 1000);
+	}
+	assert_int_equal(gone(OUTSIDE_DELETE_CRAWL, "none", ""), 0);
+	assert_int_equal(gone(OUTSIDE_DELETE_CRAWL, "c", ""), 3);
+	out_assert_stats(R, "c", "", 0, 0, 0, 0);
+	out_assert_stats(R, "", "", 1, 0, 0, 1);
+	assert_int_equal(out_put(R, "c", "my", "https://m/later", DISCOVERED),
+	    OUTSIDE_OK);
+	for (int i = 0; i < 2; i++) {
+		out_restart(R, i == 0);
+		out_assert_stats(R, "c", "", 1, 0, 0, 1);
+	}
+	assert_int_equal(gone(OUTSIDE_DELETE_CRAWL, "", ""), 1);
+	assert_int_equal(out_get(R, NULL, "", 0, 0, 1), 1);
+}
+
+/* Known entries of what was deleted go, and ids are not given again. */
+static void
+deletion_leaves_nothing(void **state)
+{
+	struct known_stats before, after;
+
+	(void)state;
+	known_stats(rig.frontier->known, &before);
+	for (unsigned i = 0; i < 100; i++)
+		out_put(R, "c", text("k%u", i % 7), text("u%u", i), 5);
+	gone(OUTSIDE_DELETE_QUEUE, "c", "k1");
+	gone(OUTSIDE_DELETE_CRAWL, "c", "");
+	rig_pass(R, 100);
+	known_stats(rig.frontier->known, &after);
+	assert_int_equal(after.count, before.count);
+	struct index_iter *i = index_iter_new(ledger_index(frontier_ledger(
+	    rig.frontier)), INDEX_URL);
+	struct str key, value;
+	index_iter_seek(i, STR(""));
+	assert_false(index_iter_valid(i, &key, &value));
+	index_iter_free(&i);
+	uint32_t next = frontier_next_crawl(rig.frontier);
+	out_restart(R, false);
+	assert_int_equal(frontier_next_crawl(rig.frontier), next);
+	out_put(R, "d", "first", "u", 5);
+	out_put(R, "d", "last", "u", 5);
+	gone(OUTSIDE_DELETE_QUEUE, "d", "last");
+	out_restart(R, true);
+	out_restart(R, false);
+	out_restart(R, false);
+	out_put(R, "d", "new", "u", 5);
+	const struct outside_crawl *c = outside_find_crawl(rig.frontier,
+	    STR("d"));
+	const struct outside_queue *q = map_get(&c->keys, STR("new"));
+	assert_int_equal(q->id, 3);
+}
+
+static size_t
+list_urls(const char *crawl, const char *key, uint64_t start, uint64_t size,
+    const char *filter, bool ignore_case)
+{
+	struct outside_list l = { .kind = OUTSIDE_LIST_URLS,
+	    .crawl = str_of(crawl), .key = str_of(key), .start = start,
+	    .size = size, .filter = str_of(filter),
+	    .ignore_case = ignore_case };
+
+	return out_list(R, &l);
+}
+
+static uint64_t
+count_urls(const char *crawl, const char *key, const char *filter,
+    bool ignore_case)
+{
+	struct outside_list l = { .kind = OUTSIDE_COUNT_URLS,
+	    .crawl = str_of(crawl), .key = str_of(key),
+	    .filter = str_of(filter), .ignore_case = ignore_case };
+
+	assert_int_equal(out_list(R, &l), 0);
+	return got.count;
+}
+
+static void
+urls_are_listed(void **state)
+{
+	(void)state;
+	fixture();
+	assert_int_equal(list_urls("c", "", 0, 100, "", false), 5);
+	assert_string_equal(got.entries[0].key.p, "del");
+	assert_string_equal(got.entries[1].url.p, "https://m/completed");
+	assert_int_equal(got.entries[1].date_s, 0);
+	assert_string_equal(got.entries[1].metadata.p, "md2");
+	assert_string_equal(got.entries[4].key.p, "other");
+	assert_int_equal(list_urls("c", "other", 0, 100, "", false), 1);
+	assert_true(got.entries[0].created_s > 0);
+	assert_int_equal(list_urls("c", "", 3, 10, "", false), 2);
+	assert_int_equal(list_urls("c", "", 1, 2, "", false), 2);
+	assert_string_equal(got.entries[0].url.p, "https://m/completed");
+	assert_int_equal(list_urls("c", "none", 0, 10, "", false), 0);
+	assert_int_equal(list_urls("c", "", 0, 9, "COMPLETED", true), 1);
+	assert_int_equal(list_urls("c", "", 0, 9, "COMPLETED", false), 0);
+	assert_int_equal(count_urls("c", "", "", false), 5);
+	assert_int_equal(count_urls("c", "", "COMPLETED", true), 1);
+	assert_int_equal(count_urls("c", "", "COMPLETED", false), 0);
+	assert_int_equal(count_urls("c", "my", "/", false), 3);
+	assert_int_equal(count_urls("x", "", "", false), 0);
+}
+
+static void
+long_lists_are_of_one_moment(void **state)
+{
+	struct outside_item *items = mem_array(20000, sizeof(*items));
+	struct outside_list l = { .kind = OUTSIDE_LIST_URLS, .size = 1 << 20,
+	    .call = { .home = rig.loop, .done = out_done } };
+	size_t n = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 20000; i++)
+		items[i] = out_item("", "k", arena_printf(&rig.arena,
+		    "http://u/%05u", i).p, 5, "m");
+	out_put_all(R, items, 20000);
+	mem_free(&items);
+	assert_int_equal(list_urls("", "k", 19000, INT32_MAX, "", false),
+	    1000);
+	assert_int_equal(list_urls("", "", 0, 0, "", false), 100);
+	do {
+		out_back = false;
+		outside_list(rig.frontier, &l);
+		out_wait(R, &out_back);
+		n += l.n;
+		out_put(R, "", "k", arena_printf(&rig.arena, "http://u/%05u",
+		    (unsigned)n).p, n % 2 ? 0 : 4000000000);
+		out_put(R, "", "a", arena_printf(&rig.arena, "http://n/%05u",
+		    (unsigned)n).p, 5);
+	} while (l.more);
+	arena_free(&l.arena);
+	assert_int_equal(n, 20000);
+}
+
+static void
+queues_are_listed(void **state)
+{
+	struct outside_list l;
+
+	(void)state;
+	for (unsigned i = 0; i < 12; i++) {
+		out_put(R, i % 3 == 0 ? "other" : "c", text("k%02u", i), "u",
+		    i % 2 == 0 ? 5 : 0);
+		out_put(R, "other", text("k%02u", i), "v", 5);
+	}
+	l = (struct outside_list){ .kind = OUTSIDE_LIST_QUEUES,
+	    .crawl = STR("c"), .include_inactive = true };
+	assert_int_equal(out_list(R, &l), 8);
+	l = (struct outside_list){ .kind = OUTSIDE_LIST_QUEUES,
+	    .crawl = STR("c") };
+	assert_int_equal(out_list(R, &l), 4);
+	assert_string_equal(got.entries[0].key.p, "k02");
+	assert_string_equal(got.entries[3].key.p, "k10");
+	assert_int_equal(out_control(R, OUTSIDE_BLOCK_UNTIL, "c", "k04",
+	    out_now_s() + 9, NULL), OK);
+	l = (struct outside_list){ .kind = OUTSIDE_LIST_QUEUES,
+	    .crawl = STR("c"), .start = 1, .size = 2 };
+	assert_int_equal(out_list(R, &l), 2);
+	assert_string_equal(got.entries[0].key.p, "k08");
+	assert_string_equal(got.entries[1].key.p, "k10");
+	l = (struct outside_list){ .kind = OUTSIDE_LIST_CRAWLS };
+	assert_int_equal(out_list(R, &l), 2);
+	assert_string_equal(got.entries[0].key.p, "c");
+}
+
+static uint64_t
+purge(const char *key, uint64_t before_s)
+{
+	struct outside_list l = { .kind = OUTSIDE_PURGE_URLS,
+	    .key = str_of(key), .before_s = before_s };
+
+	out_list(R, &l);
+	return got.count;
+}
+
+static void
+old_urls_are_purged(void **state)
+{
+	uint32_t then = out_now_s();
+
+	(void)state;
+	for (unsigned i = 0; i < 3000; i++)
+		if (i % 100 == 0)
+			out_put(R, "", text("k%u", i % 300),
+			    text("u%u", i), i % 200 ? 0 : 5);
+	out_get(R, "", "", 2, 0, 500);
+	rig_pass(R, 10000);
+	out_put(R, "", "k0", "young", 5);
+	/* Changed, but not younger. */
+	out_put(R, "", "k0", "u0", 0);
+	assert_int_equal(purge("", then), 0);
+	assert_int_equal(purge("k100", then + 1), 10);
+	assert_int_equal(purge("", then + 5), 20);
+	assert_int_equal(purge("", then + 5), 0);
+	out_assert_stats(R, "", "", 1, 0, 0, 3);
+	assert_int_equal(out_put(R, "", "k0", "u0", DISCOVERED), OUTSIDE_OK);
+	out_restart(R, true);
+	out_assert_stats(R, "", "", 2, 0, 0, 3);
+	assert_int_equal(out_get(R, "", "", 9, 0, 500), 2);
+}
+
+/* --- restarts and clocks -------------------------------------------------- */
+
+static void
+leases_and_delays_survive(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 6; i++)
+		out_put(R, "", "k", text("u%u", i), 5);
+	control(OUTSIDE_SET_DELAY, "k", 10);
+	assert_int_equal(out_get(R, "", "", 2, 0, 60), 2);
+	for (int i = 0; i < 4; i++) {
+		out_restart(R, i % 2 == 0);
+		out_assert_stats(R, "", "k", 6, 2, 0, 1);
+		assert_int_equal(out_get(R, "", "", 9, 0, 60), 0);
+		rig_pass(R, 2000);
+	}
+	rig_pass(R, 2000);
+	assert_int_equal(out_get(R, "", "", 9, 0, 60), 4);
+	assert_string_equal(out_urls(R), "u2 u3 u4 u5");
+	out_put(R, "", "k", "u2", 0);
+	out_restart(R, true);
+	out_assert_stats(R, "", "k", 5, 5, 1, 1);
+	rig_pass(R, 49000);
+	out_assert_stats(R, "", "k", 5, 5, 1, 1);
+	rig_pass(R, 1500);
+	out_assert_stats(R, "", "k", 5, 3, 1, 1);
+	assert_int_equal(out_get(R, "", "", 4, 0, 60), 2);
+	assert_string_equal(out_urls(R), "u0 u1");
+}
+
+static void
+a_clock_that_jumps_frees_nothing(void **state)
+{
+	static const int64_t jumps[] = { 3600, -3600, 86400, -86400 };
+
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_LEN(jumps); i++) {
+		const char *key = text("k%u", (unsigned)i);
+		out_put(R, "", key, "a", 5);
+		out_put(R, "", key, "b", 5);
+		out_control(R, OUTSIDE_SET_DELAY, "", key, 20, NULL);
+		assert_int_equal(out_get(R, "", key, 1, 0, 60), 1);
+		rig_jump(jumps[i / 2]);
+		rig_pass(R, 1100);
+		if (i % 2 == 0)
+			out_restart(R, true);
+		rig_pass(R, 18000);
+		assert_int_equal(out_get(R, "", key, 2, 0, 60), 0);
+		rig_pass(R, 1000);
+		assert_int_equal(out_get(R, "", key, 2, 0, 60), 1);
+		assert_string_equal(out_urls(R), "b");
+		rig_pass(R, 39000);
+		assert_int_equal(out_stats(R, "", key).leased, 2);
+		rig_pass(R, 1000);
+		assert_int_equal(out_stats(R, "", key).leased, 1);
+	}
+}
+
+/* Set back while nobody looked: at most the whole length is left. */
+static void
+what_is_left_is_capped_at_a_start(void **state)
+{
+	(void)state;
+	out_put(R, "", "k", "a", 5);
+	out_put(R, "", "k", "b", 5);
+	control(OUTSIDE_SET_DELAY, "k", 20);
+	assert_int_equal(out_get(R, "", "k", 1, 0, 60), 1);
+	rig_crash(R, true);
+	rig_jump(-86400);
+	rig_open(R);
+	rig_pass(R, 19000);
+	assert_int_equal(out_get(R, "", "k", 2, 0, 60), 0);
+	rig_pass(R, 1000);
+	assert_int_equal(out_get(R, "", "k", 2, 0, 60), 1);
+	rig_pass(R, 39000);
+	assert_int_equal(out_stats(R, "", "k").leased, 2);
+	rig_pass(R, 1100);
+	assert_int_equal(out_stats(R, "", "k").leased, 1);
+}
+
+/* A sweep that a crash cut short leaves URLs that nothing names. */
+static void
+orphans_go_at_a_start(void **state)
+{
+	struct outside_control k = { .verb = OUTSIDE_DELETE_QUEUE,
+	    .key = STR("k"), .call = { .home = rig.loop, .done = out_done } };
+
+	(void)state;
+	for (unsigned i = 0; i < 9; i++) {
+		out_put(R, "", "k", text("u%u", i), 5);
+		out_put(R, "c", "k", text("u%u", i), 5);
+	}
+	out_back = false;
+	outside_control(rig.frontier, &k);
+	while (!out_back)
+		loop_step(rig.loop);
+	rig_crash(R, false);
+	rig_open(R);
+	struct known_stats s;
+	known_stats(rig.frontier->known, &s);
+	assert_int_equal(s.count, 9);
+	out_assert_stats(R, "", "", 0, 0, 0, 0);
+	out_assert_stats(R, "c", "", 9, 0, 0, 1);
+	assert_int_equal(count_urls("", "", "", false), 0);
+	rig_close(R);
+	rig_open(R);
+	struct index_iter *i = index_iter_new(ledger_index(frontier_ledger(
+	    rig.frontier)), INDEX_URL);
+	struct str key, value;
+	size_t n = 0;
+	for (index_iter_seek(i, STR("")); index_iter_valid(i, &key, &value);
+	    index_iter_next(i))
+		n++;
+	index_iter_free(&i);
+	assert_int_equal(n, 9);
+}
+
+/* A sync that fails: nothing was promised, and reading goes on. */
+static void
+nothing_is_promised_without_a_sync(void **state)
+{
+	static const struct {
+		enum outside_verb verb;
+		const char *key;
+	} rows[] = {
+		{ OUTSIDE_SET_DELAY, "k" }, { OUTSIDE_SET_DELAY, "" },
+		{ OUTSIDE_BLOCK_UNTIL, "k" }, { OUTSIDE_SET_LIMIT, "k" },
+		{ OUTSIDE_SET_ACTIVE, "" }, { OUTSIDE_DELETE_QUEUE, "k" },
+		{ OUTSIDE_DELETE_CRAWL, "" },
+	};
+
+	(void)state;
+	out_put(R, "", "k", "u", 5);
+	for (size_t i = 0; i < ARRAY_LEN(rows) + 2; i++) {
+		struct outside_item item = out_item("", "k", "v", 5, "");
+		struct outside_put p = { .items = &item, .items_n = 1,
+		    .call = { .home = rig.loop, .done = out_done } };
+		struct outside_get g = { .call = { .home = rig.loop,
+		    .done = out_done } };
+		file_fault(FILE_CALL_SYNC, 1, FILE_FAULT_FOREVER, ERR_IO);
+		out_back = false;
+		if (i < ARRAY_LEN(rows)) {
+			assert_int_equal(out_control(R, rows[i].verb, "",
+			    rows[i].key, 9, NULL), ERR_BROKEN);
+		} else if (i == ARRAY_LEN(rows)) {
+			outside_put(rig.frontier, &p);
+			out_wait(R, &out_back);
+			assert_int_equal(item.status, OUTSIDE_FAIL);
+		} else {
+			outside_get(rig.frontier, &g);
+			out_wait(R, &out_back);
+			assert_int_equal(g.call.result, ERR_BROKEN);
+			assert_int_equal(g.n, 0);
+			outside_get_free(&g);
+		}
+		assert_int_equal(out_put(R, "", "k", "w", 5), OUTSIDE_FAIL);
+		/* What was to be deleted may be out of sight. */
+		assert_true(count_urls("", "k", "", false) == 1 || i == 5 ||
+		    i == 6);
+		file_faults_end();
+		out_restart(R, true);
+		out_assert_stats(R, "", "k", 1, 0, 0, 1);
+		assert_int_equal(out_get(R, "", "", 1, 1, 1), 1);
+		rig_pass(R, 1000);
+	}
+}
+
+/* The power goes with the answer: what it said holds. */
+static void
+what_is_answered_is_durable(void **state)
+{
+	static const struct {
+		enum outside_verb verb;
+		const char *key;
+		uint64_t value;
+	} rows[] = {
+		{ OUTSIDE_SET_DELAY, "k", 9 }, { OUTSIDE_SET_DELAY, "", 8 },
+		{ OUTSIDE_BLOCK_UNTIL, "k", 7 }, { OUTSIDE_SET_LIMIT, "k", 6 },
+		{ OUTSIDE_SET_ACTIVE, "", 0 }, { OUTSIDE_DELETE_QUEUE, "k", 0 },
+	};
+
+	(void)state;
+	out_put(R, "", "k", "u", 5);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct outside_control k = { .verb = rows[i].verb,
+		    .key = str_of(rows[i].key), .value = rows[i].value,
+		    .call = { .home = rig.loop, .done = out_done } };
+		out_back = false;
+		outside_control(rig.frontier, &k);
+		while (!out_back)
+			loop_step(rig.loop);
+		out_restart(R, true);
+		const struct outside_crawl *c = outside_find_crawl(
+		    rig.frontier, STR(""));
+		const struct outside_queue *q = map_get(&c->keys, STR("k"));
+		assert_true((q == NULL) == (i == 5));
+		assert_true(q == NULL || q->delay_s == 9);
+		assert_true(q == NULL || q->block_s == (i < 2 ? 0 : 7));
+		assert_true(q == NULL || q->limit == (i < 3 ? 0 : 6));
+		assert_true(rig.frontier->outside->inactive == (i >= 4));
+		assert_int_equal(rig.frontier->outside->delay_s,
+		    i == 0 ? OUTSIDE_DELAY_S : 8);
+	}
+	/* SKIPPED depends on what was put just before. */
+	struct outside_item same[2];
+	struct outside_put puts[2];
+	for (size_t i = 0; i < 2; i++) {
+		same[i] = out_item("", "l", "v", DISCOVERED, "");
+		puts[i] = (struct outside_put){ .items = &same[i],
+		    .items_n = 1, .call = { .home = rig.loop,
+		    .done = out_done } };
+		outside_put(rig.frontier, &puts[i]);
+	}
+	out_back = false;
+	while (!out_back || same[1].status != OUTSIDE_SKIPPED)
+		loop_step(rig.loop);
+	out_restart(R, true);
+	out_assert_stats(R, "", "l", 1, 0, 0, 1);
+}
+
+/* Beside a crawl of ours, none sees the other. */
+static void
+crawls_of_ours_are_left_alone(void **state)
+{
+	size_t at = 0;
+	struct crawl_view v;
+
+	(void)state;
+	out_put(R, "test", "h", "http://h/1", DISCOVERED);
+	rig_begin(R, "http://h/1", "http://h/2", NULL);
+	assert_int_equal(rig_lease(R, "h", 2), 2);
+	out_put(R, "more", "h", "http://h/1", DISCOVERED);
+	rig_restart(R, true);
+	outside_check(rig.frontier);
+	assert_int_equal(rig_lease(R, "h", 2), 2);
+	assert_true(frontier_next_view(rig.frontier, &at, &v));
+	assert_int_equal(v.id, rig.crawl);
+	assert_false(frontier_next_view(rig.frontier, &at, &v));
+	out_assert_stats(R, "test", "", 1, 0, 0, 1);
+	assert_int_equal(gone(OUTSIDE_DELETE_CRAWL, "test", ""), 1);
+	rig_restart(R, true);
+	assert_int_equal(rig_lease(R, "h", 2), 2);
+	assert_int_equal(count_urls("more", "", "", false), 1);
+}
+
+#define RULE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RULE(what_is_deleted_starts_afresh),
+		RULE(deletion_leaves_nothing),
+		RULE(urls_are_listed),
+		RULE(long_lists_are_of_one_moment),
+		RULE(queues_are_listed),
+		RULE(old_urls_are_purged),
+		RULE(leases_and_delays_survive),
+		RULE(a_clock_that_jumps_frees_nothing),
+		RULE(what_is_left_is_capped_at_a_start),
+		RULE(orphans_go_at_a_start),
+		RULE(nothing_is_promised_without_a_sync),
+		RULE(what_is_answered_is_durable),
+		RULE(crawls_of_ours_are_left_alone),
+	};
+
+	return cmocka_run_group_tests_name("outside_keep", tests, NULL, NULL);
+}

@@ -1,0 +1,479 @@
+/*
+ * Listings: walks over the index, a piece at a time and in constant memory; and
+ * what is known of one URL.
+ *
+ * Queues come by the bytes of their keys from their records, and what they hold
+ * is asked of memory.  URLs come from one snapshot: queue by queue in the order
+ * of keys, each in the order of its dates.
+ */
+#include "engine/frontier/outside_own.h"
+
+/* One piece: so many entries, bytes of them, or records looked at. */
+#define PIECE_ENTRIES 1024u
+#define PIECE_BYTES ((size_t)1 << 18)
+#define PIECE_LOOKS 8192u
+
+struct outside_walk {
+	struct list node;                    /* in outside.walks */
+	struct index_iter *queues, *urls;
+	uint32_t crawl, queue;               /* queue 0: all of them */
+	struct buf prefix;                   /* of the queue's URLs */
+	struct buf key;                      /* its key */
+	struct buf from;                     /* queues: behind the last one */
+	bool in_queue, ended;
+	uint64_t seen;                       /* matches, skipped ones too */
+	uint32_t *ids;                       /* purge: the entries' queues */
+	struct outside_crawl **crawls;
+};
+
+static void
+walk_free(struct outside_walk **wp)
+{
+	struct outside_walk *w = *wp;
+
+	if (w == NULL)
+		return;
+	list_take(&w->node);
+	index_iter_free(&w->queues);
+	index_iter_free(&w->urls);
+	buf_free(&w->prefix);
+	buf_free(&w->key);
+	buf_free(&w->from);
+	mem_free(wp);
+}
+
+void
+outside_free_walks(struct frontier *f)
+{
+	while (!list_empty(&f->outside->walks)) {
+		struct outside_walk *w = LIST_ITEM(f->outside->walks.next,
+		    struct outside_walk, node);
+		walk_free(&w);
+	}
+}
+
+static bool
+complete(const struct outside_list *l)
+{
+	return l->kind != OUTSIDE_COUNT_URLS &&
+	    l->kind != OUTSIDE_PURGE_URLS &&
+	    l->walk->seen >= l->start && l->walk->seen - l->start >= l->size;
+}
+
+/* A match: true when it is neither before the first nor behind the last. */
+static bool
+wanted(struct outside_list *l)
+{
+	if (complete(l))
+		return false;
+	return l->walk->seen++ >= l->start;
+}
+
+/* An answer that depends on nothing but what is in the index. */
+static void
+answer_list(struct outside_list *l)
+{
+	l->more = l->call.result == OK && !l->walk->ended && !complete(l) &&
+	    !l->stop;
+	if (!l->more)
+		walk_free(&l->walk);
+	outside_answer_durable(&l->call);
+}
+
+/* --- URLs ----------------------------------------------------------------- */
+
+static bool
+matches(const struct outside_list *l, struct str url)
+{
+	if (l->filter.n == 0 || !l->ignore_case)
+		return str_find(url, l->filter) < url.n || l->filter.n == 0;
+	for (size_t i = 0; i + l->filter.n <= url.n; i++)
+		if (str_eq_nocase(str_cut(url, i, i + l->filter.n),
+		    l->filter))
+			return true;
+	return false;
+}
+
+/* Move to the first URL of the next queue; false: there is none. */
+static enum err
+enter_queue(struct outside_walk *w)
+{
+	struct buf from = BUF_INIT;
+	struct str key, value;
+
+	buf_clear(&w->prefix);
+	buf_put_be32(&w->prefix, w->crawl);
+	w->in_queue = true;
+	if (w->queue != 0) {
+		buf_put_be32(&w->prefix, w->queue);
+	} else {
+		if (!index_iter_valid(w->queues, &key, &value) ||
+		    !str_starts(key, buf_str(&w->prefix))) {
+			w->ended = true;
+			return index_iter_error(w->queues, NULL);
+		}
+		buf_clear(&w->key);
+		buf_put_str(&w->key, str_from(key, 4));
+		if (value.n < 8)
+			return ERR_CORRUPT;
+		buf_put_str(&w->prefix, str_cut(value, 4, 8));
+		index_iter_next(w->queues);
+	}
+	buf_put_str(&from, buf_str(&w->prefix));
+	index_iter_seek(w->urls, buf_str(&from));
+	buf_free(&from);
+	return OK;
+}
+
+static enum err
+add_entry(struct outside_list *l, struct str key, struct str value)
+{
+	struct outside_walk *w = l->walk;
+	struct outside_entry *e = &l->entries[l->n];
+	struct reader in = reader_of(key), v = reader_of(value);
+
+	read_be32(&in);
+	w->ids[l->n] = read_be32(&in);
+	e->date_s = read_be32(&in);
+	e->created_s = read_be32(&v);
+	read_u8(&v);
+	if (in.bad || v.bad)
+		return ERR_CORRUPT;
+	struct str url = { in.p, in.n };
+	if (l->kind == OUTSIDE_PURGE_URLS) {
+		if (e->created_s >= l->before_s)
+			return OK;
+	} else if (!matches(l, url) || (l->kind == OUTSIDE_LIST_URLS &&
+	    !wanted(l))) {
+		return OK;
+	}
+	l->count++;
+	if (l->kind == OUTSIDE_COUNT_URLS)
+		return OK;
+	e->key = arena_copy(&l->arena, buf_str(&w->key));
+	e->url = arena_copy(&l->arena, url);
+	if (l->kind == OUTSIDE_LIST_URLS)
+		e->metadata = arena_copy(&l->arena, (struct str){ v.p, v.n });
+	l->n++;
+	return OK;
+}
+
+static void
+open_urls(struct outside_walk *w, struct index *x)
+{
+	struct buf from = BUF_INIT;
+
+	w->urls = index_iter_new(x, INDEX_URL);
+	w->queues = index_iter_new(x, INDEX_QUEUE);
+	buf_put_be32(&from, w->crawl);
+	index_iter_seek(w->queues, buf_str(&from));
+	buf_free(&from);
+}
+
+/* On the index thread. */
+static void
+walk_urls(struct ledger_query *q, struct index *x)
+{
+	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
+	struct outside_walk *w = l->walk;
+	struct str key, value;
+	enum err e = OK;
+
+	if (w->urls == NULL)
+		open_urls(w, x);
+	for (unsigned looks = 0; e == OK && !w->ended && !complete(l) &&
+	    looks < PIECE_LOOKS && l->n < PIECE_ENTRIES &&
+	    l->arena.total < PIECE_BYTES; looks++) {
+		if (!w->in_queue) {
+			e = enter_queue(w);
+			continue;
+		}
+		if (!index_iter_valid(w->urls, &key, &value) ||
+		    !str_starts(key, buf_str(&w->prefix))) {
+			e = index_iter_error(w->urls, NULL);
+			w->in_queue = false;
+			w->ended |= w->queue != 0;
+			continue;
+		}
+		e = add_entry(l, key, value);
+		index_iter_next(w->urls);
+	}
+	l->call.result = e;
+}
+
+static void
+purge(struct outside_list *l)
+{
+	struct frontier *f = l->call.frontier;
+	struct outside_walk *w = l->walk;
+	uint32_t before = (uint32_t)MIN(l->before_s, UINT32_MAX);
+
+	l->count -= l->n;
+	for (size_t i = 0; i < l->n; i++) {
+		struct outside_queue *q = outside_queue_of(f, w->crawl,
+		    w->ids[i]);
+		struct str url = l->entries[i].url;
+		if (q != NULL && outside_purge(q, outside_hash(w->crawl,
+		    q->id, url), url, before))
+			l->count++;
+	}
+	l->n = 0;
+}
+
+static void
+urls_walked(struct ledger_query *q)
+{
+	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
+	struct frontier *f = l->call.frontier;
+
+	outside_now(f);
+	lease_expire(f);
+	if (l->kind == OUTSIDE_PURGE_URLS && l->call.result == OK &&
+	    ledger_health(f->ledger) != LEDGER_FINE)
+		l->call.result = ledger_health(f->ledger) == LEDGER_FAILED ?
+		    ERR_BROKEN : ERR_DISK_FULL;
+	else if (l->kind == OUTSIDE_PURGE_URLS && l->call.result == OK)
+		purge(l);
+	/* A piece without entries is none, but for its turn of the loop. */
+	answer_list(l);
+}
+
+/* --- queues and crawls ---------------------------------------------------- */
+
+/* On the index thread: keys from `from` on. */
+static void
+walk_queues(struct ledger_query *q, struct index *x)
+{
+	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
+	struct outside_walk *w = l->walk;
+	struct index_iter *i = index_iter_new(x, INDEX_QUEUE);
+	struct str key, value;
+
+	for (index_iter_seek(i, buf_str(&w->from));; index_iter_next(i)) {
+		if (!index_iter_valid(i, &key, &value) ||
+		    !str_starts(key, str_cut(buf_str(&w->from), 0, 4))) {
+			w->ended = true;
+			break;
+		}
+		if (l->n == PIECE_ENTRIES)
+			break;
+		l->entries[l->n++].key = arena_copy(&l->arena,
+		    str_from(key, 4));
+	}
+	if (!w->ended) {
+		buf_clear(&w->from);
+		buf_put_str(&w->from, key);
+	}
+	l->call.result = index_iter_error(i, NULL);
+	index_iter_free(&i);
+}
+
+static bool
+shown(const struct outside_list *l, const struct outside_queue *q)
+{
+	const struct outside *o = l->call.frontier->outside;
+
+	if (q == NULL || q->unseen)
+		return false;
+	return l->include_inactive || (q->active > 0 &&
+	    (q->block_s == 0 || q->block_s < o->now_s));
+}
+
+static void
+queues_walked(struct ledger_query *q)
+{
+	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
+	struct frontier *f = l->call.frontier;
+	const struct outside_crawl *c = outside_crawl_of(f, l->walk->crawl);
+	size_t n = 0;
+
+	outside_now(f);
+	for (size_t i = 0; i < l->n && c != NULL; i++)
+		if (shown(l, map_get(&c->keys, l->entries[i].key)) &&
+		    wanted(l))
+			l->entries[n++] = l->entries[i];
+	l->n = n;
+	l->count += n;
+	answer_list(l);
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	const struct outside_entry *x = a, *y = b;
+
+	return str_cmp(x->key, y->key);
+}
+
+/* Few, and in memory only: all at once. */
+static void
+list_crawls(struct outside_list *l)
+{
+	const struct outside *o = l->call.frontier->outside;
+	size_t at = 0;
+	void *v;
+
+	l->entries = ARENA_ARRAY(&l->arena, struct outside_entry,
+	    o->crawls.n + 1);
+	while (map_next(&o->crawls, &at, &v)) {
+		const struct outside_crawl *c = v;
+		if (c->stats.queues > 0)
+			l->entries[l->n++].key = arena_copy(&l->arena,
+			    c->name);
+	}
+	qsort(l->entries, l->n, sizeof(*l->entries), by_name);
+	l->count = l->n;
+	outside_answer_durable(&l->call);
+}
+
+static void
+begin_walk(struct outside_list *l)
+{
+	struct frontier *f = l->call.frontier;
+	struct outside_crawl *c = outside_find_crawl(f, l->crawl);
+	struct outside_queue *q = c == NULL ? NULL :
+	    map_get(&c->keys, l->key);
+	struct outside_walk *w = l->walk = mem_new(sizeof(*w));
+
+	list_put(&f->outside->walks, &w->node);
+	w->ended = c == NULL || (q == NULL && l->key.n != 0 &&
+	    l->kind != OUTSIDE_LIST_QUEUES);
+	if (w->ended)
+		return;
+	w->crawl = c->id;
+	buf_put_be32(&w->from, c->id);
+	if (l->key.n != 0 && l->kind != OUTSIDE_LIST_QUEUES) {
+		w->queue = q->id;
+		buf_put_str(&w->key, q->key);
+	}
+}
+
+static void
+run_list(struct outside_call *c)
+{
+	struct outside_list *l = CONTAINER(c, struct outside_list, call);
+	struct frontier *f = c->frontier;
+
+	arena_free(&l->arena);
+	l->n = 0;
+	l->more = false;
+	if (l->kind == OUTSIDE_LIST_CRAWLS) {
+		list_crawls(l);
+		return;
+	}
+	if (l->walk == NULL && !l->stop) {
+		l->count = 0;
+		l->size = l->size == 0 ? OUTSIDE_LIST_SIZE : l->size;
+		begin_walk(l);
+	}
+	if (l->stop || l->walk->ended || complete(l)) {
+		walk_free(&l->walk);
+		outside_answer_durable(c);
+		return;
+	}
+	l->entries = ARENA_ARRAY(&l->arena, struct outside_entry,
+	    PIECE_ENTRIES);
+	l->walk->ids = ARENA_ARRAY(&l->arena, uint32_t, PIECE_ENTRIES);
+	bool queues = l->kind == OUTSIDE_LIST_QUEUES;
+	c->query.home = f->loop;
+	c->query.run = queues ? walk_queues : walk_urls;
+	c->query.done = queues ? queues_walked : urls_walked;
+	ledger_read(f->ledger, &c->query);
+}
+
+void
+outside_list(struct frontier *f, struct outside_list *l)
+{
+	l->call.writes = l->kind == OUTSIDE_PURGE_URLS;
+	outside_post(f, &l->call, run_list);
+}
+
+/* --- one URL -------------------------------------------------------------- */
+
+static void run_status(struct outside_call *);
+
+/* On the index thread. */
+static void
+read_status(struct ledger_query *query, struct index *x)
+{
+	struct outside_status_of *s = CONTAINER(query,
+	    struct outside_status_of, call.query);
+	struct buf key = BUF_INIT;
+	struct str value;
+
+	url_key(s->crawl_id, s->queue_id, s->date_s, s->url, &key);
+	enum err e = index_get(x, INDEX_URL, buf_str(&key), &s->arena, &value,
+	    NULL);
+	struct reader in = reader_of(e == OK ? value : STR_NONE);
+	s->entry.date_s = s->date_s;
+	s->entry.created_s = read_be32(&in);
+	read_u8(&in);
+	s->entry.metadata = (struct str){ in.p, in.n };
+	s->call.result = e == OK && in.bad ? ERR_CORRUPT : e;
+	buf_free(&key);
+}
+
+static void
+status_read(struct ledger_query *query)
+{
+	struct outside_status_of *s = CONTAINER(query,
+	    struct outside_status_of, call.query);
+
+	outside_answer(&s->call);
+}
+
+static void
+status_kept(struct promise *p, enum err e)
+{
+	struct outside_call *c = CONTAINER(p, struct outside_call, promise);
+
+	c->result = e;
+	if (e == OK)
+		run_status(c);
+	else
+		outside_answer(c);
+}
+
+static void
+run_status(struct outside_call *c)
+{
+	struct outside_status_of *s = CONTAINER(c, struct outside_status_of,
+	    call);
+	struct frontier *f = c->frontier;
+	struct outside *o = f->outside;
+	struct str name = s->key.n != 0 ? s->key : outside_key(s->url);
+	struct outside_crawl *crawl = outside_find_crawl(f, s->crawl);
+	struct outside_queue *q = crawl == NULL || name.n == 0 ? NULL :
+	    map_get(&crawl->keys, name);
+	uint32_t created;
+	uint8_t mark, state;
+
+	s->entry.url = s->url;
+	s->entry.key = name;
+	uint64_t hash = q == NULL ? 0 : outside_hash(crawl->id, q->id, s->url);
+	if (name.n == 0 || q == NULL ||
+	    !known_get(f->known, hash, &s->date_s, &mark)) {
+		c->result = name.n == 0 ? ERR_INPUT : ERR_ABSENT;
+		outside_answer_durable(c);
+		return;
+	}
+	/* The index does not have it yet, or not as it is now. */
+	if (known_get(o->fresh, hash, &created, &state) &&
+	    ledger_health(f->ledger) != LEDGER_FAILED) {
+		c->promise.kept = status_kept;
+		ledger_promise(f->ledger, &c->promise);
+		return;
+	}
+	s->crawl_id = crawl->id;
+	s->queue_id = q->id;
+	c->query.home = f->loop;
+	c->query.run = read_status;
+	c->query.done = status_read;
+	ledger_read(f->ledger, &c->query);
+}
+
+void
+outside_status_of(struct frontier *f, struct outside_status_of *s)
+{
+	outside_post(f, &s->call, run_status);
+}

@@ -1,0 +1,715 @@
+/*
+ * What survives of outsiders' crawls: notes in the log, records in the index,
+ * and how memory is made from them at a start.
+ *
+ * A queue's note is its absolute state without its leases; those have notes of
+ * their own, for each queue served and for each lease that a verb ended.  The
+ * record in the index holds both.  To replay them again on a later record is
+ * harmless: of each lease the last word stands in the log behind the checkpoint
+ * or in the record.
+ */
+#include "engine/frontier/outside_own.h"
+#include "os/clock.h"
+#include "os/log.h"
+
+#define CONTROL_KEY STR("outside")
+
+/* --- bytes ---------------------------------------------------------------- */
+
+void
+outside_crawl_bytes(const struct outside_crawl *c, struct buf *out)
+{
+	buf_put_be32(out, c->id);
+	buf_put_be32(out, c->next_queue);
+	buf_put_field(out, c->name);
+}
+
+enum { QUEUE_UNSEEN = 1, QUEUE_HAS_DELAY = 2 };
+
+void
+outside_queue_bytes(const struct outside_queue *q, struct buf *out)
+{
+	buf_put_be32(out, q->crawl->id);
+	buf_put_be32(out, q->id);
+	buf_put_char(out, (char)((q->unseen ? QUEUE_UNSEEN : 0) |
+	    (q->has_delay ? QUEUE_HAS_DELAY : 0)));
+	buf_put_be32(out, q->delay_s);
+	buf_put_be64(out, (uint64_t)q->served_us);
+	buf_put_varint(out, q->block_s);
+	buf_put_varint(out, q->limit);
+	buf_put_varint(out, q->active);
+	buf_put_varint(out, q->completed);
+	buf_put_varint(out, q->ticket);
+	buf_put_field(out, q->key);
+}
+
+void
+outside_leases_bytes(const struct outside_queue *q, struct buf *out)
+{
+	const struct list *i, *k;
+
+	for (i = q->batches.next; i != &q->batches; i = i->next) {
+		const struct outside_batch *b = LIST_ITEM(i,
+		    struct outside_batch, queue_node);
+		buf_put_be64(out, (uint64_t)b->start_us);
+		buf_put_be32(out, b->lease_s);
+		buf_put_varint(out, b->n);
+		for (k = b->leases.next; k != &b->leases; k = k->next)
+			buf_put_be64(out, LIST_ITEM(k, struct outside_lease,
+			    node)->hash);
+	}
+}
+
+void
+outside_control_bytes(const struct frontier *f, struct buf *out)
+{
+	const struct outside *o = f->outside;
+
+	buf_put_char(out, o->inactive ? 0 : 1);
+	buf_put_be32(out, o->delay_s);
+	buf_put_be64(out, (uint64_t)o->jump_us);
+	buf_put_be32(out, f->next_crawl);
+}
+
+static bool
+control_from(struct frontier *f, struct str note)
+{
+	struct outside *o = f->outside;
+	struct reader in = reader_of(note);
+
+	o->inactive = read_u8(&in) == 0;
+	o->delay_s = read_be32(&in);
+	o->jump_us = (int64_t)read_be64(&in);
+	uint32_t next = read_be32(&in);
+	f->next_crawl = MAX(f->next_crawl, next);
+	o->control_changed |= !f->loading;
+	return !in.bad;
+}
+
+static struct outside_crawl *
+crawl_from(struct frontier *f, struct str bytes, uint32_t id)
+{
+	struct outside *o = f->outside;
+	struct reader in = reader_of(bytes);
+	uint32_t next = read_be32(&in);
+	struct str name = read_field(&in);
+	struct outside_crawl *c = outside_crawl_of(f, id);
+
+	if (in.bad)
+		return NULL;
+	if (c == NULL)
+		c = outside_new_crawl(f, id, name);
+	/* One that was deleted may have had the name meanwhile. */
+	map_put(&o->crawls, c->name, c);
+	c->next_queue = MAX(c->next_queue, next);
+	if (!f->loading)
+		outside_keep_crawl(c);
+	return c;
+}
+
+/* --- leases --------------------------------------------------------------- */
+
+/* They are set right when all is loaded: dates, marks, ends. */
+static void
+leases_from(struct outside_queue *q, struct reader *in)
+{
+	struct frontier *f = q->crawl->frontier;
+	int64_t start = (int64_t)read_be64(in);
+	uint32_t lease_s = read_be32(in);
+	uint64_t n = read_varint(in);
+	struct outside_batch *b;
+
+	if (n > in->n / 8) {
+		in->bad = true;
+		return;
+	}
+	b = lease_batch(q, start, lease_s);
+	for (; n > 0; n--) {
+		uint64_t hash = read_be64(in);
+		struct outside_lease *old = lease_find(f->outside, hash);
+		if (old != NULL)
+			lease_drop(f, old);
+		lease_add(b, hash, DATE_NEVER, 0);
+	}
+}
+
+static bool
+replay_leases(struct frontier *f, struct reader *in)
+{
+	uint32_t crawl = read_be32(in);
+	struct outside_queue *q = outside_queue_of(f, crawl, read_be32(in));
+	struct reader start = *in;
+	uint64_t at = read_be64(&start);
+	uint32_t lease_s = read_be32(&start);
+	struct buf rest = BUF_INIT;
+
+	/* Between them stands the turn that it got. */
+	uint64_t ticket = read_varint(&start);
+	if (start.bad)
+		return false;
+	/* Deleted, and the index is ahead of this note. */
+	if (q == NULL)
+		return true;
+	buf_put_be64(&rest, at);
+	buf_put_be32(&rest, lease_s);
+	buf_put(&rest, start.p, start.n);
+	struct reader leases = reader_of(buf_str(&rest));
+	leases_from(q, &leases);
+	buf_free(&rest);
+	q->ticket = ticket;
+	q->served_us = (int64_t)at;
+	f->outside->next_ticket = MAX(f->outside->next_ticket, ticket + 1);
+	f->outside->recorded_us = MAX(f->outside->recorded_us, q->served_us);
+	outside_keep(q);
+	return !leases.bad;
+}
+
+static bool
+replay_end(struct frontier *f, struct reader *in)
+{
+	uint32_t crawl = read_be32(in);
+	struct outside_queue *q = outside_queue_of(f, crawl, read_be32(in));
+	struct outside_lease *l = lease_find(f->outside, read_be64(in));
+
+	if (q != NULL && l != NULL && l->batch->queue == q) {
+		lease_drop(f, l);
+		outside_keep(q);
+	}
+	return !in->bad;
+}
+
+/* --- queues --------------------------------------------------------------- */
+
+static struct outside_queue *
+queue_from(struct frontier *f, struct reader *in)
+{
+	uint32_t crawl = read_be32(in), id = read_be32(in);
+	uint8_t flags = read_u8(in);
+	struct outside_queue as = { .delay_s = read_be32(in) };
+
+	as.served_us = (int64_t)read_be64(in);
+	as.block_s = read_varint(in);
+	as.limit = read_varint(in);
+	as.active = read_varint(in);
+	as.completed = read_varint(in);
+	as.ticket = read_varint(in);
+	struct str key = read_field(in);
+	struct outside_crawl *c = outside_crawl_of(f, crawl);
+	if (in->bad || c == NULL)
+		return NULL;
+	struct outside_queue *q = map_get(&c->keys, key);
+	/* The index knows a later one of that key; its notes will follow. */
+	if (q != NULL && q->id != id)
+		outside_drop_queue(&q);
+	if (q == NULL)
+		q = outside_new_queue(c, id, key);
+	if ((flags & QUEUE_UNSEEN) == 0)
+		outside_see(q);
+	q->has_delay = (flags & QUEUE_HAS_DELAY) != 0;
+	q->delay_s = as.delay_s;
+	q->served_us = as.served_us;
+	q->block_s = as.block_s;
+	q->limit = as.limit;
+	q->ticket = as.ticket;
+	f->outside->next_ticket = MAX(f->outside->next_ticket, q->ticket + 1);
+	f->outside->recorded_us = MAX(f->outside->recorded_us, q->served_us);
+	outside_count(q, (int64_t)(as.active - q->active),
+	    (int64_t)(as.completed - q->completed));
+	return q;
+}
+
+static bool
+replay_queue(struct frontier *f, struct reader *in)
+{
+	struct reader crawl = *in;
+	struct outside_queue *q = queue_from(f, in);
+
+	if (q != NULL) {
+		outside_keep(q);
+		outside_keep_crawl(q->crawl);
+	}
+	/* Its crawl was deleted, and the index is ahead of this note. */
+	return q != NULL || (!in->bad &&
+	    outside_crawl_of(f, read_be32(&crawl)) == NULL);
+}
+
+static bool
+replay_gone(struct frontier *f, struct reader *in)
+{
+	uint32_t crawl = read_be32(in), id = read_be32(in);
+	struct outside_crawl *c = outside_crawl_of(f, crawl);
+	struct outside_queue *q;
+
+	f->next_crawl = MAX(f->next_crawl, crawl + 1);
+	if (id != 0) {
+		q = outside_queue_of(f, crawl, id);
+		if (q != NULL)
+			outside_drop_queue(&q);
+		if (c != NULL) {
+			c->next_queue = MAX(c->next_queue, id + 1);
+			outside_keep_crawl(c);
+		}
+		return !in->bad;
+	}
+	if (c != NULL) {
+		outside_forget_crawl(c);
+		outside_bury_crawl(c);
+	}
+	return !in->bad;
+}
+
+bool
+outside_replay(struct frontier *f, uint8_t kind, struct str note)
+{
+	struct reader in = reader_of(note);
+
+	switch (kind) {
+	case NOTE_OUTSIDE_CRAWL:
+		return note.n > 4 && crawl_from(f, str_from(note, 4),
+		    read_be32(&in)) != NULL;
+	case NOTE_OUTSIDE_QUEUE:
+		return replay_queue(f, &in);
+	case NOTE_OUTSIDE_LEASES:
+		return replay_leases(f, &in);
+	case NOTE_OUTSIDE_END:
+		return replay_end(f, &in);
+	case NOTE_OUTSIDE_GONE:
+		return replay_gone(f, &in);
+	case NOTE_OUTSIDE_CONTROL:
+		return control_from(f, note);
+	default:
+		return false;
+	}
+}
+
+/* True when the record is ours; *fine says whether it could be read. */
+bool
+outside_record(struct frontier *f, enum index_family family, struct str key,
+    struct str value, bool *fine)
+{
+	struct reader in = reader_of(key), v = reader_of(value);
+	uint32_t crawl = read_be32(&in);
+	struct outside_queue *q;
+
+	if (in.bad)
+		return false;
+	if (family == INDEX_CRAWL) {
+		if (in.n != 1 || in.p[0] != 'O')
+			return false;
+		*fine = crawl_from(f, value, crawl) != NULL;
+		return true;
+	}
+	if (outside_crawl_of(f, crawl) == NULL)
+		return false;
+	q = queue_from(f, &v);
+	while (q != NULL && v.n > 0 && !v.bad)
+		leases_from(q, &v);
+	*fine = q != NULL && !v.bad;
+	return true;
+}
+
+/* --- notes and checkpoints ------------------------------------------------ */
+
+void
+outside_put_notes(struct frontier *f)
+{
+	struct outside *o = f->outside;
+	struct list *n;
+
+	while ((n = o->dirty_queues.next) != &o->dirty_queues) {
+		struct outside_queue *q = LIST_ITEM(n, struct outside_queue,
+		    dirty_node);
+		list_take(n);
+		q->dirty = false;
+		if (q->crawl->dead)
+			continue;
+		outside_keep(q);
+		outside_queue_bytes(q, (buf_clear(&o->value), &o->value));
+		ledger_note(f->ledger, NOTE_OUTSIDE_QUEUE,
+		    buf_str(&o->value));
+	}
+}
+
+static void
+move_all(struct list *to, struct list *from)
+{
+	if (list_empty(from))
+		return;
+	from->next->prev = to->prev;
+	to->prev->next = from->next;
+	from->prev->next = to;
+	to->prev = from->prev;
+	list_init(from);
+}
+
+void
+outside_begin_checkpoint(struct frontier *f)
+{
+	struct outside *o = f->outside;
+
+	move_all(&o->leaving_queues, &o->changed_queues);
+	move_all(&o->leaving_crawls, &o->changed_crawls);
+	o->control_leaving |= o->control_changed;
+	o->control_changed = false;
+}
+
+static void
+put_queue_record(struct frontier *f, struct outside_queue *q)
+{
+	struct outside *o = f->outside;
+
+	if (q->crawl->dead)
+		return;
+	queue_key(q->crawl->id, q->key, (buf_clear(&o->key), &o->key));
+	outside_queue_bytes(q, (buf_clear(&o->value), &o->value));
+	outside_leases_bytes(q, &o->value);
+	ledger_put_unlogged(f->ledger, INDEX_QUEUE, buf_str(&o->key),
+	    buf_str(&o->value));
+}
+
+static void
+put_crawl_record(struct frontier *f, struct outside_crawl *c)
+{
+	struct outside *o = f->outside;
+
+	if (c->dead)
+		return;
+	crawl_key(c->id, 'O', (buf_clear(&o->key), &o->key));
+	outside_crawl_bytes(c, (buf_clear(&o->value), &o->value));
+	ledger_put_unlogged(f->ledger, INDEX_CRAWL, buf_str(&o->key),
+	    str_from(buf_str(&o->value), 4));
+}
+
+static void
+put_control_record(struct frontier *f)
+{
+	struct outside *o = f->outside;
+
+	outside_control_bytes(f, (buf_clear(&o->value), &o->value));
+	ledger_put_unlogged(f->ledger, INDEX_CONTROL, CONTROL_KEY,
+	    buf_str(&o->value));
+}
+
+bool
+outside_put_checkpoint(struct frontier *f, size_t *n)
+{
+	struct outside *o = f->outside;
+
+	if (o->control_leaving)
+		put_control_record(f);
+	o->control_leaving = false;
+	for (; *n > 0 && !list_empty(&o->leaving_crawls); --*n) {
+		struct list *node = o->leaving_crawls.next;
+		list_take(node);
+		put_crawl_record(f, LIST_ITEM(node, struct outside_crawl,
+		    changed_node));
+	}
+	for (; *n > 0 && !list_empty(&o->leaving_queues); --*n) {
+		struct list *node = o->leaving_queues.next;
+		list_take(node);
+		put_queue_record(f, LIST_ITEM(node, struct outside_queue,
+		    changed_node));
+	}
+	return !list_empty(&o->leaving_queues) ||
+	    !list_empty(&o->leaving_crawls);
+}
+
+/* --- loading -------------------------------------------------------------- */
+
+/* URLs of a queue, as its part of the index tells them. */
+struct recount {
+	struct outside_queue *queue;
+	uint64_t active, completed;
+	uint32_t next_due;
+};
+
+static void
+load_url(struct frontier *f, struct recount *r, uint32_t date, struct str url,
+    struct str value)
+{
+	struct outside_queue *q = r->queue;
+	uint64_t hash = outside_hash(q->crawl->id, q->id, url);
+	struct outside_lease *l = lease_find(f->outside, hash);
+	struct reader in = reader_of(value);
+
+	r->active += date != 0;
+	r->completed += date == 0;
+	if (l != NULL && date != 0) {
+		l->date = date;
+		l->created = read_be32(&in);
+	} else if (date != 0) {
+		r->next_due = MIN(r->next_due, date);
+	}
+	known_set(f->known, hash, date, l != NULL && date != 0 ?
+	    MARK_OUTSIDE_LEASED : MARK_OUTSIDE);
+}
+
+static void
+settle(struct frontier *f, const struct recount *r)
+{
+	struct outside_queue *q = r->queue;
+
+	if (q == NULL)
+		return;
+	q->next_due = r->next_due;
+	if (q->active == r->active && q->completed == r->completed)
+		return;
+	f->outside->recounted++;
+	log_error("frontier.recounted", "crawl=%u queue=%u active=%llu/%llu "
+	    "completed=%llu/%llu", q->crawl->id, q->id,
+	    (unsigned long long)q->active, (unsigned long long)r->active,
+	    (unsigned long long)q->completed,
+	    (unsigned long long)r->completed);
+	outside_count(q, (int64_t)(r->active - q->active),
+	    (int64_t)(r->completed - q->completed));
+}
+
+/* The next crawl or queue, for a seek behind this one. */
+static void
+seek_behind(struct index_iter *i, uint64_t prefix, size_t bytes)
+{
+	struct buf key = BUF_INIT;
+
+	if (bytes == 4)
+		buf_put_be32(&key, (uint32_t)prefix);
+	else
+		buf_put_be64(&key, prefix);
+	index_iter_seek(i, buf_str(&key));
+	buf_free(&key);
+}
+
+static bool
+next_group(struct index_iter *i, uint64_t id, size_t bytes)
+{
+	uint64_t last = bytes == 4 ? UINT32_MAX : UINT64_MAX;
+
+	if (id == last)
+		return false;
+	seek_behind(i, id + 1, bytes);
+	return true;
+}
+
+/*
+ * URLs of a queue that was deleted: a crash came before they were.  What names
+ * neither a queue nor a crawl of ours is such a one.
+ */
+static void
+drop_orphans(struct index *x, struct index_batch *b, uint64_t id, size_t bytes)
+{
+	struct buf from = BUF_INIT, to = BUF_INIT;
+
+	if (bytes == 4) {
+		buf_put_be32(&from, (uint32_t)id);
+		buf_put_be32(&to, (uint32_t)id + 1);
+	} else {
+		buf_put_be64(&from, id);
+		buf_put_be64(&to, id + 1);
+	}
+	index_delete_range(x, b, INDEX_URL, buf_str(&from), buf_str(&to));
+	buf_free(&from);
+	buf_free(&to);
+}
+
+static enum err
+load_urls(struct frontier *f, struct index_batch *b, struct why *w)
+{
+	struct index *x = ledger_index(f->ledger);
+	struct index_iter *i = index_iter_new(x, INDEX_URL);
+	struct recount r = { .queue = NULL };
+	uint64_t at = UINT64_MAX;
+	struct str key, value;
+	bool more = true;
+
+	index_iter_seek(i, STR(""));
+	while (more && index_iter_valid(i, &key, &value)) {
+		struct reader in = reader_of(key);
+		uint64_t id = read_be64(&in);
+		uint32_t crawl = (uint32_t)(id >> 32), date = read_be32(&in);
+		if (outside_crawl_of(f, crawl) == NULL) {
+			if (crawl_get(f, crawl) == NULL)
+				drop_orphans(x, b, crawl, 4);
+			more = next_group(i, crawl, 4);
+			continue;
+		}
+		if (id != at) {
+			settle(f, &r);
+			at = id;
+			r = (struct recount){ .next_due = DATE_NEVER, .queue =
+			    outside_queue_of(f, crawl, (uint32_t)id) };
+		}
+		if (r.queue == NULL) {
+			drop_orphans(x, b, id, 8);
+			more = next_group(i, id, 8);
+			continue;
+		}
+		load_url(f, &r, date, (struct str){ in.p, in.n }, value);
+		index_iter_next(i);
+	}
+	settle(f, &r);
+	enum err e = index_iter_error(i, w);
+	index_iter_free(&i);
+	return e == OK ? index_write(x, b, w) : e;
+}
+
+/*
+ * Its delay and its leases go on where they were.  Steady time is not before
+ * what was recorded, so none of them is longer than its full length.
+ */
+static void
+wake_queue(struct outside_queue *q)
+{
+	const struct outside *o = q->crawl->frontier->outside;
+	struct list *i, *k;
+
+	if (q->served_us != NEVER_SERVED) {
+		int64_t ago = outside_steady_us(o) - q->served_us;
+		q->served_ns = o->now_ns - ago * 1000;
+	}
+	for (i = q->batches.next; i != &q->batches;) {
+		struct outside_batch *b = LIST_ITEM(i, struct outside_batch,
+		    queue_node);
+		i = i->next;
+		lease_set_end(b);
+		/* Of URLs that are there no more; the batch goes with the
+		 * last. */
+		unsigned n = b->n;
+		for (k = b->leases.next; n > 0; n--) {
+			struct outside_lease *l = LIST_ITEM(k,
+			    struct outside_lease, node);
+			k = k->next;
+			if (l->date == DATE_NEVER)
+				lease_drop(q->crawl->frontier, l);
+		}
+	}
+	turn_place(q);
+}
+
+enum err
+outside_load_control(struct frontier *f, struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct str value;
+
+	enum err e = index_get(ledger_index(f->ledger), INDEX_CONTROL,
+	    CONTROL_KEY, &a, &value, NULL);
+	if (e == OK && !control_from(f, value))
+		e = why(w, ERR_CORRUPT, "the control record in the index is "
+		    "damaged");
+	arena_free(&a);
+	return e == ERR_ABSENT ? OK : e;
+}
+
+static void
+tick(struct timer *t)
+{
+	struct outside *o = CONTAINER(t, struct outside, tick);
+	struct frontier *f = o->frontier;
+
+	outside_now(f);
+	lease_expire(f);
+	if (o->ids.n > 0)
+		outside_tick(f);
+}
+
+void
+outside_tick(struct frontier *f)
+{
+	struct outside *o = f->outside;
+
+	o->tick.fire = tick;
+	loop_timer_set(f->loop, &o->tick, mono_add_ms(clock_mono(), 1000));
+}
+
+/*
+ * Steady time goes on: the wall without the jumps seen so far, and never before
+ * what was recorded last.  The next verb notices the jump and records it.
+ */
+static void
+load_clock(struct outside *o)
+{
+	o->now_ns = o->base_ns = clock_mono().ns;
+	o->now_us = clock_wall().us;
+	o->now_s = (uint32_t)MIN(MAX(o->now_us / US_PER_S, 1),
+	    OUTSIDE_DATE_MAX);
+	o->base_us = MAX(o->now_us - o->jump_us, o->recorded_us);
+}
+
+enum err
+outside_load(struct frontier *f, struct why *w)
+{
+	struct outside *o = f->outside;
+	struct index_batch *b = index_batch_new();
+	size_t at = 0, in;
+	void *c, *q;
+
+	load_clock(o);
+	enum err e = load_urls(f, b, w);
+	index_batch_free(&b);
+	while (map_next(&o->ids, &at, &c)) {
+		struct outside_crawl *crawl = c;
+		in = 0;
+		while (map_next(&crawl->keys, &in, &q))
+			wake_queue(q);
+	}
+	if (o->ids.n > 0)
+		outside_tick(f);
+	return e;
+}
+
+void
+outside_open(struct frontier *f)
+{
+	struct outside *o = f->outside = mem_new(sizeof(*o));
+
+	o->frontier = f;
+	o->delay_s = OUTSIDE_DELAY_S;
+	o->fresh = known_new();
+	o->base_ns = clock_mono().ns;
+	o->base_us = clock_wall().us;
+	o->recorded_us = INT64_MIN;
+	list_init(&o->groups);
+	list_init(&o->dirty_queues);
+	list_init(&o->changed_queues);
+	list_init(&o->changed_crawls);
+	list_init(&o->leaving_queues);
+	list_init(&o->leaving_crawls);
+	list_init(&o->dying);
+	list_init(&o->sweeps);
+	list_init(&o->walks);
+}
+
+void
+outside_close(struct frontier *f)
+{
+	struct outside *o = f->outside;
+	size_t at = 0;
+	void *v;
+
+	if (o == NULL)
+		return;
+	loop_timer_stop(f->loop, &o->tick);
+	outside_free_groups(f);
+	outside_free_sweeps(f);
+	outside_free_walks(f);
+	while (!list_empty(&o->dying))
+		outside_bury_crawl(LIST_ITEM(o->dying.next,
+		    struct outside_crawl, dying_node));
+	while (map_next(&o->ids, &at, &v)) {
+		struct outside_crawl *c = v;
+		c->dead = true;
+		outside_bury_crawl(c);
+	}
+	map_free(&o->crawls);
+	map_free(&o->ids);
+	map_free(&o->leases);
+	heap_free(&o->ends);
+	for (size_t i = 0; i < LEVELS; i++)
+		heap_free(&o->ready[i]);
+	heap_free(&o->by_date);
+	heap_free(&o->own_delays);
+	heap_free(&o->delays);
+	known_free(&o->fresh);
+	buf_free(&o->key);
+	buf_free(&o->value);
+	mem_free(&f->outside);
+}
