@@ -14,7 +14,7 @@
 #include "base/base.h"
 
 #define NEAR_DISTANCE 3
-#define NEAR_MAX (1u << 20)
+#define NEAR_MAX (1u << 18)
 /* Longest walk along one chain: a flood of like pages must not be quadratic. */
 #define NEAR_CHAIN_MAX 256
 
