@@ -1,19 +1,25 @@
 #include "engine/frontier/near.h"
 
 #define QUARTERS 4
-#define BUCKETS (1u << 16)
-#define NO_ENTRY UINT32_MAX
+#define BUCKETS (1u << 12)
+#define BUCKET_FIRST 4
 
-struct near_entry {
-	uint64_t hash;
-	uint32_t next[QUARTERS];    /* an older entry of the same quarter */
+/*
+ * A ring: the oldest stands at `first`.  `cap` is a power of two.  `evicted`
+ * counts those that left for want of room and are not yet too old: they are the
+ * oldest of all that came here.
+ */
+struct bucket {
+	uint64_t *hashes;
+	uint32_t evicted;
+	uint8_t first, n, cap;
 };
 
 struct near {
-	struct near_entry *entries;
+	uint64_t *all;              /* a ring, to know whose time is over */
 	size_t n, cap, max;
 	uint64_t added;
-	uint32_t *heads;            /* QUARTERS x BUCKETS */
+	struct bucket *buckets;     /* QUARTERS x BUCKETS */
 };
 
 struct near *
@@ -21,10 +27,10 @@ near_new(size_t near_max)
 {
 	struct near *x = mem_new(sizeof(*x));
 
-	CHECK(near_max > 0 && near_max < NO_ENTRY);
+	CHECK(near_max > 0 && near_max < UINT32_MAX);
 	x->max = near_max;
-	x->heads = mem_array((size_t)QUARTERS * BUCKETS, sizeof(*x->heads));
-	memset(x->heads, 0xff, (size_t)QUARTERS * BUCKETS * sizeof(*x->heads));
+	x->buckets = mem_array((size_t)QUARTERS * BUCKETS,
+	    sizeof(*x->buckets));
 	return x;
 }
 
@@ -33,74 +39,119 @@ near_free(struct near **xp)
 {
 	if (*xp == NULL)
 		return;
-	mem_free(&(*xp)->entries);
-	mem_free(&(*xp)->heads);
+	for (size_t i = 0; i < (size_t)QUARTERS * BUCKETS; i++)
+		mem_free(&(*xp)->buckets[i].hashes);
+	mem_free(&(*xp)->all);
+	mem_free(&(*xp)->buckets);
 	mem_free(xp);
 }
 
-static uint32_t *
-head_of(struct near *x, unsigned quarter, uint64_t hash)
+static struct bucket *
+bucket_of(struct near *x, unsigned quarter, uint64_t hash)
 {
-	return &x->heads[quarter * BUCKETS + (hash >> (16 * quarter) & 0xffff)];
+	return &x->buckets[quarter * BUCKETS +
+	    (hash >> (16 * quarter) & (BUCKETS - 1))];
 }
 
-/* How many hashes were added after the one in slot `at`. */
-static size_t
-age_of(const struct near *x, size_t newest, uint32_t at)
+/* No call, and no instruction that old processors lack. */
+static bool
+is_near(uint64_t a, uint64_t b)
 {
-	return newest >= at ? newest - at : newest + x->max - at;
+	uint64_t differ = a ^ b;
+
+	for (int i = 0; i < NEAR_DISTANCE; i++)
+		differ &= differ - 1;   /* the lowest bit goes; 0 stays 0 */
+	return differ == 0;
 }
 
 static bool
-find(struct near *x, uint64_t hash)
+bucket_find(const struct bucket *b, uint64_t hash)
 {
-	size_t newest = (size_t)((x->added + x->max - 1) % x->max);
+	/* Until the ring is full it begins anywhere, but is in two pieces. */
+	size_t right = MIN(b->n, (size_t)(b->cap - b->first));
 
-	for (unsigned q = 0; q < QUARTERS; q++) {
-		uint32_t at = *head_of(x, q, hash);
-		uint64_t quarter = hash >> (16 * q) & 0xffff;
-		size_t age = 0;
-		for (int steps = 0; at != NO_ENTRY && steps < NEAR_CHAIN_MAX;
-		    steps++) {
-			const struct near_entry *e = &x->entries[at];
-			/*
-			 * A chain leads to ever older entries.  A slot that was
-			 * used again left this chain, or stands in it once more
-			 * further up: then going on would go in a circle.
-			 */
-			size_t now = age_of(x, newest, at);
-			if ((e->hash >> (16 * q) & 0xffff) != quarter ||
-			    (steps > 0 && now <= age))
-				break;
-			if (__builtin_popcountll(e->hash ^ hash) <=
-			    NEAR_DISTANCE)
-				return true;
-			age = now;
-			at = e->next[q];
-		}
-	}
+	for (size_t i = 0; i < right; i++)
+		if (is_near(b->hashes[b->first + i], hash))
+			return true;
+	for (size_t i = 0; i < b->n - right; i++)
+		if (is_near(b->hashes[i], hash))
+			return true;
 	return false;
+}
+
+static void
+bucket_drop_oldest(struct bucket *b)
+{
+	b->first = (uint8_t)((b->first + 1) & (b->cap - 1));
+	b->n--;
+}
+
+static void
+bucket_grow(struct bucket *b)
+{
+	size_t cap = b->cap == 0 ? BUCKET_FIRST : (size_t)b->cap * 2;
+	uint64_t *hashes = mem_array(cap, sizeof(*hashes));
+
+	for (size_t i = 0; i < b->n; i++)
+		hashes[i] = b->hashes[(b->first + i) & (b->cap - 1)];
+	mem_free(&b->hashes);
+	b->hashes = hashes;
+	b->first = 0;
+	b->cap = (uint8_t)cap;
+}
+
+static void
+bucket_put(struct bucket *b, uint64_t hash)
+{
+	if (b->n == NEAR_BUCKET_MAX) {
+		bucket_drop_oldest(b);
+		b->evicted++;
+	}
+	if (b->n == b->cap)
+		bucket_grow(b);
+	b->hashes[(b->first + b->n) & (b->cap - 1)] = hash;
+	b->n++;
+}
+
+/* The oldest of all: in each of its buckets it is the oldest, too. */
+static void
+forget(struct near *x, uint64_t hash)
+{
+	for (unsigned q = 0; q < QUARTERS; q++) {
+		struct bucket *b = bucket_of(x, q, hash);
+		if (b->evicted > 0)
+			b->evicted--;
+		else
+			bucket_drop_oldest(b);
+	}
+}
+
+static void
+remember(struct near *x, uint64_t hash)
+{
+	if (x->n == x->cap && x->cap < x->max) {
+		x->cap = x->cap == 0 ? 256 : MIN(x->cap * 2, x->max);
+		x->all = mem_resize(x->all, x->cap, sizeof(*x->all));
+	}
+	size_t at = (size_t)(x->added++ % x->max);
+	if (x->n == x->max)
+		forget(x, x->all[at]);
+	else
+		x->n++;
+	x->all[at] = hash;
+	for (unsigned q = 0; q < QUARTERS; q++)
+		bucket_put(bucket_of(x, q, hash), hash);
 }
 
 bool
 near_add(struct near *x, uint64_t hash)
 {
+	bool found = false;
+
 	if (hash == 0)
 		return false;
-	bool found = find(x, hash);
-	if (x->n == x->cap && x->cap < x->max) {
-		x->cap = x->cap == 0 ? 256 : MIN(x->cap * 2, x->max);
-		x->entries = mem_resize(x->entries, x->cap,
-		    sizeof(*x->entries));
-	}
-	uint32_t at = (uint32_t)(x->added++ % x->max);
-	if (at == x->n)
-		x->n++;
-	x->entries[at].hash = hash;
-	for (unsigned q = 0; q < QUARTERS; q++) {
-		uint32_t *head = head_of(x, q, hash);
-		x->entries[at].next[q] = *head;
-		*head = at;
-	}
+	for (unsigned q = 0; q < QUARTERS && !found; q++)
+		found = bucket_find(bucket_of(x, q, hash), hash);
+	remember(x, hash);
 	return found;
 }

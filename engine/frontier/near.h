@@ -3,9 +3,11 @@
  * most NEAR_DISTANCE bits apart.
  *
  * Four tables, one for each quarter of the hash: two hashes at most three bits
- * apart are equal in one quarter (pigeonhole), so that only chains are read.
+ * apart are equal in one quarter (pigeonhole).  Twelve bits of that quarter
+ * choose a bucket, whose hashes lie side by side and are all compared.
  *
- * Limit: near_max hashes; beyond it new ones replace the oldest.
+ * Limits: near_max hashes, beyond it new ones replace the oldest; and
+ * NEAR_BUCKET_MAX in a bucket, likewise.
  * Thread: one.
  */
 #ifndef ENGINE_FRONTIER_NEAR_H
@@ -15,8 +17,8 @@
 
 #define NEAR_DISTANCE 3
 #define NEAR_MAX (1u << 18)
-/* Longest walk along one chain: a flood of like pages must not be quadratic. */
-#define NEAR_CHAIN_MAX 256
+/* Compared in one bucket: a flood of like pages must not be quadratic. */
+#define NEAR_BUCKET_MAX 128
 
 struct near;
 struct near *near_new(size_t near_max);

@@ -112,7 +112,7 @@ ring_tests(void **state)
 
 /*
  * Against a search from end to end: of the hashes still remembered, each
- * quarter's newest NEAR_CHAIN_MAX that are equal in it.
+ * quarter's newest NEAR_BUCKET_MAX that are equal in its lower 12 bits.
  */
 static bool
 naive_find(const uint64_t *all, size_t n, size_t near_max, uint64_t hash)
@@ -122,15 +122,16 @@ naive_find(const uint64_t *all, size_t n, size_t near_max, uint64_t hash)
 	for (size_t back = 1; back <= MIN(n, near_max); back++) {
 		uint64_t other = all[n - back];
 		for (unsigned q = 0; q < QUARTERS; q++)
-			if (quarter_of(other, q) == quarter_of(hash, q) &&
-			    seen[q]++ < NEAR_CHAIN_MAX &&
+			if ((quarter_of(other, q) & 0xfff) ==
+			    (quarter_of(hash, q) & 0xfff) &&
+			    seen[q]++ < NEAR_BUCKET_MAX &&
 			    __builtin_popcountll(other ^ hash) <= NEAR_DISTANCE)
 				return true;
 	}
 	return false;
 }
 
-/* The lowest quarter takes only so many values: long chains. */
+/* The lowest quarter takes only so many values: full buckets. */
 static uint64_t
 next_hash(const uint64_t *all, size_t n, size_t near_max, unsigned values,
     uint64_t *seed)
@@ -179,14 +180,14 @@ compare_tests(void **state)
 		compare(1000, 65536, 6000, seed);
 		compare(4000, 65536, 4000, seed);
 		compare(100, 20, 4000, seed);
-		/* Chains of 500: the limit cuts them. */
+		/* 500 for a bucket: the limit cuts them. */
 		compare(1500, 3, 5000, seed);
 		compare(257, 65536, 3000, seed);
 		compare(7, 65536, 2000, seed);
 	}
 }
 
-/* `fillers` newer hashes in the one chain that leads to `base`. */
+/* `fillers` newer hashes in the one bucket where `base` may be found. */
 static bool
 found_behind(size_t fillers, size_t near_max)
 {
@@ -210,16 +211,16 @@ found_behind(size_t fillers, size_t near_max)
 }
 
 static void
-chain_tests(void **state)
+bucket_tests(void **state)
 {
 	(void)state;
 	assert_true(found_behind(0, 4096));
-	assert_true(found_behind(NEAR_CHAIN_MAX - 1, 4096));
-	assert_false(found_behind(NEAR_CHAIN_MAX, 4096));
-	assert_false(found_behind(NEAR_CHAIN_MAX + 1, 4096));
-	/* The chain is long enough, but the ring has gone round. */
-	assert_true(found_behind(199, 200));
-	assert_false(found_behind(200, 200));
+	assert_true(found_behind(NEAR_BUCKET_MAX - 1, 4096));
+	assert_false(found_behind(NEAR_BUCKET_MAX, 4096));
+	assert_false(found_behind(NEAR_BUCKET_MAX + 1, 4096));
+	/* There is room, but the ring has gone round. */
+	assert_true(found_behind(99, 100));
+	assert_false(found_behind(100, 100));
 }
 
 static double
@@ -232,8 +233,8 @@ cpu_ns(void)
 }
 
 /*
- * A flood of hashes of one quarter costs each of them NEAR_CHAIN_MAX steps, not
- * a walk over all.  The bound is wide: 30,000 x 30,000 steps would pass it.
+ * A flood of hashes of one quarter costs each of them NEAR_BUCKET_MAX steps,
+ * not a walk over all.  The bound is wide: 30,000 x 30,000 steps would pass it.
  */
 static void
 flood_tests(void **state)
@@ -258,7 +259,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(distance_tests), cmocka_unit_test(zero_tests),
 		cmocka_unit_test(ring_tests), cmocka_unit_test(compare_tests),
-		cmocka_unit_test(chain_tests), cmocka_unit_test(flood_tests),
+		cmocka_unit_test(bucket_tests), cmocka_unit_test(flood_tests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
