@@ -2,6 +2,7 @@
 
 #include "base/map.h"
 #include "engine/crawls.h"
+#include "engine/frontier/spread.h"
 #include "engine/policy/address.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -13,8 +14,7 @@
 /* Events that have not reached home; more hold the fetching back. */
 #define EVENTS_WAITING_MAX 4096
 /* A foreground crawl's own budgets; a daemon takes the configuration's. */
-#define SMALL_SEGMENT_BYTES ((size_t)8 << 20)
-#define SMALL_WRITE_BUFFER ((size_t)4 << 20)
+#define SMALL_SEGMENT_BYTES ((size_t)4 << 20)
 #define SMALL_GROUP_MS 10
 #define SMALL_CACHE ((size_t)4 << 20)
 #define SMALL_UNCOMMITTED_PAGES 384
@@ -41,6 +41,7 @@ struct engine {
 	struct engine_loop *loops;
 	struct fetcher **fetchers;
 	unsigned loops_n;
+	struct spread spread;
 	struct fetch_settings settings;
 	struct arena arena;              /* texts of settings and crawls */
 	struct crawls *crawls;
@@ -295,7 +296,8 @@ make_loops(struct engine *e)
 			.resolver = resolver_new(l->loop, &ro),
 			.settings = &e->settings, .seen = e->seen,
 			.all = e->fetchers,
-			.all_n = e->loops_n, .event = fetched, .arg = l,
+			.all_n = e->loops_n, .spread = &e->spread,
+			.event = fetched, .arg = l,
 			.events_waiting = &e->events_waiting,
 			.events_waiting_max = EVENTS_WAITING_MAX,
 		};
@@ -333,11 +335,13 @@ ledger_settings(struct engine *e)
 		.segment_bytes = e->options.segment_bytes != 0 ?
 		    e->options.segment_bytes : small ? SMALL_SEGMENT_BYTES :
 		    conf_size(c, CONF_LEDGER_SEGMENT_BYTES),
+		.segment_bytes_max = e->options.segment_bytes != 0 ? 0 :
+		    conf_size(c, CONF_LEDGER_SEGMENT_BYTES),
 		.free_bytes_min = conf_size(c, CONF_DATA_FREE_BYTES_MIN),
 		.open_files_max =
 		    (unsigned)conf_int(c, CONF_ARCHIVE_OPEN_FILES),
 		.index = {
-			.write_buffer_bytes = small ? SMALL_WRITE_BUFFER :
+			.write_buffer_bytes =
 			    conf_size(c, CONF_LEDGER_WRITE_BUFFER),
 			.write_buffers = 4,
 			.block_cache_bytes = small ? SMALL_CACHE :
@@ -358,6 +362,7 @@ open_frontier(struct engine *e, struct why *w)
 		.known_bytes_max = conf_size(c, CONF_FRONTIER_KNOWN_MEM),
 		.ledger = ledger_settings(e),
 		.ports = e->ports, .ports_n = e->loops_n,
+		.spread = &e->spread,
 		.hosts_active_max =
 		    (unsigned)conf_int(c, CONF_FRONTIER_HOSTS_ACTIVE_MAX),
 		.viewed = viewed, .warcinfo = warcinfo,
@@ -383,6 +388,7 @@ engine_open(const struct engine_options *o, struct engine **out,
 		system_malloc_arenas(SMALL_MALLOC_ARENAS);
 	e->data_dir = mem_copy_text(o->data_dir);
 	e->loops_n = o->loops != 0 ? o->loops : system_cores();
+	e->spread.ports_n = e->loops_n;
 	e->loops = mem_array(e->loops_n, sizeof(*e->loops));
 	e->fetchers = mem_array(e->loops_n, sizeof(struct fetcher *));
 	e->ports = mem_array(e->loops_n, sizeof(*e->ports));

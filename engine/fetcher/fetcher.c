@@ -17,7 +17,7 @@
 struct fetcher *
 fetcher_of(struct fetcher *f, struct str host)
 {
-	return f->options.all[frontier_hash(0, host) % f->options.all_n];
+	return f->options.all[spread_port(f->options.spread, host)];
 }
 
 struct local_crawl *

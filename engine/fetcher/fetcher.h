@@ -121,6 +121,7 @@ struct fetcher_options {
 	struct seen *seen;               /* shared by all loops */
 	struct fetcher **all;            /* every loop's, to find a host's */
 	size_t all_n;
+	struct spread *spread;           /* which loop's a host is */
 	void (*event)(void *arg, const struct fetch_event *);  /* or NULL */
 	void *arg;
 	/* Events on their way to their reader; so many hold the loop back. */

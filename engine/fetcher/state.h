@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "engine/fetcher/cookie.h"
 #include "engine/fetcher/fetcher.h"
+#include "engine/frontier/spread.h"
 #include "engine/parser/parse.h"
 #include "engine/policy/robots.h"
 #include "engine/policy/trap.h"

@@ -262,6 +262,7 @@ struct frontier_options {
 	struct ledger_options ledger;       /* but dir, arg, callbacks */
 	const struct frontier_port *ports;  /* the fetching loops */
 	size_t ports_n;
+	struct spread *spread;              /* hosts to ports; NULL: to 0 */
 	unsigned hosts_active_max;          /* queues a port holds; 0: all */
 	/* A crawl's view changed and is durable; coalesced, on this loop. */
 	void (*viewed)(void *arg, const struct crawl_view *);

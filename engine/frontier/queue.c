@@ -22,8 +22,8 @@ queue_get(struct crawl *c, struct str key, bool make)
 	list_init(&q->changed_node);
 	list_init(&q->starved_node);
 	list_init(&q->resting_node);
-	q->port = c->frontier->options.ports_n == 0 ? 0 :
-	    frontier_hash(0, key) % c->frontier->options.ports_n;
+	struct spread *spread = c->frontier->options.spread;
+	q->port = spread == NULL ? 0 : spread_port(spread, key);
 	map_put(&c->queues, q->key, q);
 	map_put_id(&c->queues_by_id, q->id, q);
 	c->view.queues++;

@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "engine/frontier/frontier.h"
 #include "engine/frontier/near.h"
+#include "engine/frontier/spread.h"
 #include "engine/ledger/known.h"
 
 #define QUEUE_SKIPPED 0u
