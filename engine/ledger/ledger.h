@@ -39,6 +39,7 @@ struct ledger_options {
 	int64_t group_ms_max;            /* gather that long while many wait */
 	uint32_t group_promises_few;     /* so many are not kept waiting */
 	size_t segment_bytes;            /* of the log; a checkpoint each */
+	size_t segment_bytes_max;        /* ... once it is long; 0: the same */
 	size_t checkpoint_part;          /* things put per group; 0: 1024 */
 	uint64_t free_bytes_min;         /* below it writes wait */
 	unsigned open_files_max;         /* WARCs being written; 0: 256 */
@@ -164,6 +165,7 @@ MUST_USE enum err ledger_archive(struct ledger *, struct warc_series *,
     struct archive_place *, struct why *);
 
 /* The path of a WARC by its id, open or finished.  ABSENT.  Memory: `a`.
+ * A file whose end is under way may get its other name after this.
  * Thread: the index thread's (from a ledger_query). */
 MUST_USE enum err ledger_warc_path(struct index *, uint32_t file,
     struct arena *a, struct str *path, struct why *);

@@ -291,6 +291,17 @@ ledger_recover_warcs(struct ledger *l, struct index *x, uint64_t last_group,
 	return e;
 }
 
+static bool
+is_there(const char *path)
+{
+	int fd;
+	bool there = file_open(path, FILE_READ, &fd, NULL) == OK;
+
+	if (there)
+		file_close(&fd);
+	return there;
+}
+
 enum err
 ledger_warc_path(struct index *x, uint32_t file, struct arena *a,
     struct str *path, struct why *w)
@@ -307,7 +318,13 @@ ledger_warc_path(struct index *x, uint32_t file, struct arena *a,
 	if (!warc_record_parse(value, &r))
 		return why(w, ERR_CORRUPT, "the record of WARC %u is damaged",
 		    file);
-	*path = warc_record_path(&r, r.state == WARC_OPEN ? PATH_OPEN :
-	    PATH_DONE, a);
+	/*
+	 * While a file is closing it has one name or the other; when its end
+	 * failed it keeps the first until the next start.
+	 */
+	*path = warc_record_path(&r, PATH_OPEN, a);
+	if (r.state != WARC_OPEN && (r.state != WARC_CLOSING ||
+	    !is_there(path->p)))
+		*path = warc_record_path(&r, PATH_DONE, a);
 	return OK;
 }
