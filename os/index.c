@@ -12,7 +12,14 @@
 #define FILTER_BITS 10.0
 #define DIGEST_BLOOM_SHARE 0.02      /* of the write buffer, in memory */
 #define BLOCK_BYTES (16 << 10)
-#define LEVEL1_WRITE_BUFFERS 4       /* level 1 holds as much as level 0 */
+/*
+ * A frontier that grows writes keys all over `url`, so that each merge of its
+ * newest runs rewrites level 1: it waits until there are many.  A walk looks
+ * into each of them, 3 us a piece.
+ */
+#define URL_RUNS_MERGED 12
+#define URL_RUNS_SLOW 28
+#define URL_RUNS_STOP 40
 #define OPEN_FILES_MAX 512
 #define BACKGROUND_JOBS 2
 #define SYNC_EVERY_BYTES (1 << 20)
@@ -21,7 +28,7 @@
 #define INFO_LOG_WARN 2
 #define MANIFEST_BYTES (4 << 20)
 
-#define DEFAULT_WRITE_BUFFER_BYTES ((size_t)16 << 20)
+#define DEFAULT_WRITE_BUFFER_BYTES ((size_t)32 << 20)
 #define DEFAULT_WRITE_BUFFERS 4
 #define WRITE_BUFFER_BYTES_MIN ((size_t)64 << 10)
 #define DEFAULT_BLOCK_CACHE_BYTES ((size_t)16 << 20)
@@ -176,8 +183,9 @@ set_database(rocksdb_options_t *o, const struct index_options *in)
 	rocksdb_options_set_write_buffer_size(o, in->write_buffer_bytes);
 	rocksdb_options_set_max_write_buffer_number(o,
 	    (int)in->write_buffers);
+	/* Level 1 holds as much as level 0. */
 	rocksdb_options_set_max_bytes_for_level_base(o,
-	    LEVEL1_WRITE_BUFFERS * (uint64_t)in->write_buffer_bytes);
+	    URL_RUNS_MERGED * (uint64_t)in->write_buffer_bytes);
 	rocksdb_options_set_level_compaction_dynamic_level_bytes(o, 1);
 	rocksdb_options_set_compression(o, rocksdb_lz4_compression);
 	rocksdb_options_set_bottommost_compression(o,
@@ -214,6 +222,14 @@ set_family(struct index *x, enum index_family f, rocksdb_options_t *base)
 		rocksdb_options_set_memtable_whole_key_filtering(o, 1);
 		rocksdb_options_set_memtable_prefix_bloom_size_ratio(o,
 		    DIGEST_BLOOM_SHARE);
+	}
+	if (f == INDEX_URL) {
+		rocksdb_options_set_level0_file_num_compaction_trigger(o,
+		    URL_RUNS_MERGED);
+		rocksdb_options_set_level0_slowdown_writes_trigger(o,
+		    URL_RUNS_SLOW);
+		rocksdb_options_set_level0_stop_writes_trigger(o,
+		    URL_RUNS_STOP);
 	}
 	set_table(o, x->cache, families[f].filter);
 	x->options[f] = o;

@@ -157,6 +157,21 @@ segment_allocate(struct commitlog *l, uint64_t size, struct why *w)
 	return e;
 }
 
+size_t
+commitlog_grown(uint64_t appended, size_t first, size_t later)
+{
+	return appended < COMMITLOG_SEGMENTS_FIRST * (uint64_t)first ? first :
+	    MAX(first, later);
+}
+
+/* The size of a segment that is made now. */
+static size_t
+next_bytes(const struct commitlog *l)
+{
+	return commitlog_grown(l->stats.bytes, l->segment_bytes,
+	    l->segment_bytes_max);
+}
+
 static struct segment *
 current(const struct commitlog *l)
 {
@@ -219,7 +234,7 @@ make_room(struct commitlog *l, uint64_t bytes, struct why *w)
 	enum err e = OK;
 
 	if (place_for(l, bytes) == l->n)
-		e = segment_allocate(l, MAX(l->segment_bytes,
+		e = segment_allocate(l, MAX(next_bytes(l),
 		    SEGMENT_HEAD_BYTES + bytes), w);
 	/* Spares that are too small are passed by: begun, and left empty. */
 	while (e == OK &&
@@ -239,12 +254,12 @@ commitlog_prepare(struct commitlog *l, size_t bytes, struct why *w)
 		return why(w, ERR_FULL, "log: a group of %zu bytes is above "
 		    "%zu", bytes, COMMITLOG_BODY_BYTES_MAX);
 	if (place_for(l, record_bytes(bytes)) == l->n)
-		e = segment_allocate(l, MAX(l->segment_bytes,
+		e = segment_allocate(l, MAX(next_bytes(l),
 		    SEGMENT_HEAD_BYTES + record_bytes(bytes)), w);
 	const struct segment *s = current(l);
 	if (e == OK && l->begun == l->n && s != NULL &&
 	    room_of(s) < s->size / 2)
-		e = segment_allocate(l, l->segment_bytes, w);
+		e = segment_allocate(l, next_bytes(l), w);
 	return e;
 }
 
@@ -361,7 +376,7 @@ commitlog_release(struct commitlog *l, uint64_t group)
 		return;
 	while (e == OK && l->begun > 1 && l->segments[0].last <= group) {
 		bool wanted = l->n <= l->segments_min &&
-		    l->segments[0].size == l->segment_bytes;
+		    l->segments[0].size == next_bytes(l);
 		e = wanted ? recycle(l, &w) : remove_first(l, &w);
 	}
 	if (e != OK)

@@ -34,11 +34,14 @@
 #define COMMITLOG_SEGMENT_BYTES ((size_t)32 << 20)
 #define COMMITLOG_SEGMENT_BYTES_MIN ((size_t)4 << 10)
 #define COMMITLOG_SEGMENTS_MIN 2
+#define COMMITLOG_SEGMENTS_FIRST 4
 #define COMMITLOG_BODY_BYTES_MAX ((size_t)256 << 20)
 
 struct commitlog;
 struct commitlog_options {
-	size_t segment_bytes;        /* of new segments; 0: the default */
+	size_t segment_bytes;        /* of the first ones; 0: the default */
+	/* Of new ones after COMMITLOG_SEGMENTS_FIRST; 0: like the first. */
+	size_t segment_bytes_max;
 	unsigned segments_min;       /* kept preallocated; 0: the default */
 };
 
@@ -56,6 +59,12 @@ MUST_USE enum err commitlog_open(const char *dir,
     enum err (*replay)(void *arg, uint64_t group, struct str body,
     struct why *), void *arg, struct commitlog **, struct why *);
 void commitlog_close(struct commitlog **);      /* syncs nothing */
+
+/*
+ * What was meant to be of size `first` when the log had few bytes, now that
+ * `appended` bytes went to it: segments, and what its owner ties to them.
+ */
+size_t commitlog_grown(uint64_t appended, size_t first, size_t later);
 
 /* The group of the last record; from_group when there is none. */
 uint64_t commitlog_group(const struct commitlog *);

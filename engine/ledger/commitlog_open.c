@@ -402,17 +402,23 @@ preallocate(struct opening *o)
 	return e == OK ? OK : why(o->w, e, "log: %s", w.text);
 }
 
+static size_t
+sound_size(size_t n)
+{
+	return MIN(MAX(n, COMMITLOG_SEGMENT_BYTES_MIN), SEGMENT_BYTES_MAX) &
+	    ~(size_t)(RECORD_ALIGN - 1);
+}
+
 static struct commitlog *
 new_log(const char *dir, const struct commitlog_options *in)
 {
 	struct commitlog *l = mem_new(sizeof(*l));
 
 	l->dir = mem_copy_text(dir);
-	l->segment_bytes = in == NULL || in->segment_bytes == 0 ?
-	    COMMITLOG_SEGMENT_BYTES : in->segment_bytes;
-	l->segment_bytes = MIN(MAX(l->segment_bytes,
-	    COMMITLOG_SEGMENT_BYTES_MIN), SEGMENT_BYTES_MAX) &
-	    ~(size_t)(RECORD_ALIGN - 1);
+	l->segment_bytes = sound_size(in == NULL || in->segment_bytes == 0 ?
+	    COMMITLOG_SEGMENT_BYTES : in->segment_bytes);
+	l->segment_bytes_max = MAX(l->segment_bytes,
+	    in == NULL ? 0 : sound_size(in->segment_bytes_max));
 	l->segments_min = in == NULL || in->segments_min == 0 ?
 	    COMMITLOG_SEGMENTS_MIN : in->segments_min;
 	return l;

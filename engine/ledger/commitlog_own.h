@@ -33,7 +33,7 @@ struct segment {
 
 struct commitlog {
 	char *dir;
-	size_t segment_bytes;
+	size_t segment_bytes, segment_bytes_max;
 	unsigned segments_min;
 	struct segment *segments;    /* consecutive numbers */
 	size_t n, cap;

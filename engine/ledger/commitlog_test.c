@@ -103,6 +103,38 @@ test_release_removes(void **state)
 	assert_int_equal(last_group(200), 210);
 }
 
+/* A log that got long goes on in longer segments, and keeps those. */
+static void
+test_growing(void **state)
+{
+	const struct commitlog_options options = { .segment_bytes = 4096,
+	    .segment_bytes_max = 4 * 4096 };
+	struct commitlog_stats s;
+	struct commitlog *l = NULL;
+	struct replayed r = { 0 };
+	struct why w = WHY_INIT;
+	uint64_t g = 0;
+
+	(void)state;
+	assert_int_equal(commitlog_grown(4 * 4096 - 1, 4096, 4 * 4096), 4096);
+	assert_int_equal(commitlog_grown(4 * 4096, 4096, 4 * 4096), 4 * 4096);
+	assert_int_equal(commitlog_grown(UINT64_MAX, 4096, 0), 4096);
+	assert_int_equal(commitlog_open(DIR, &options, 0, replay, &r, &l, &w),
+	    OK);
+	do {
+		commit(l, ++g);
+		commitlog_release(l, g);
+		commitlog_stats(l, &s);
+		if (s.bytes < COMMITLOG_SEGMENTS_FIRST * 4096)
+			assert_int_equal(s.segment_bytes, 2 * 4096);
+	} while (s.bytes < 32 * 4096);
+	assert_int_equal(s.segments, 2);
+	assert_int_equal(s.segment_bytes, 2 * 4 * 4096);
+	assert_true(s.recycled > 4);
+	commitlog_close(&l);
+	assert_int_equal(last_group(g - 1), g);
+}
+
 static void
 test_release_keeps(void **state)
 {
@@ -536,6 +568,7 @@ main(void)
 		TEST(test_many_segments),
 		TEST(test_recycling),
 		TEST(test_release_removes),
+		TEST(test_growing),
 		TEST(test_release_keeps),
 		TEST(test_big_records),
 		TEST(test_big_records_reopen),

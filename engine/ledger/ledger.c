@@ -294,6 +294,14 @@ begin_checkpoint(struct ledger *l)
 	l->log_bytes_since = 0;
 }
 
+/* How much log there is between two checkpoints. */
+static uint64_t
+checkpoint_bytes(const struct ledger *l)
+{
+	return commitlog_grown(l->stats.log_bytes, l->options.segment_bytes,
+	    l->options.segment_bytes_max);
+}
+
 static void
 end_checkpoint(struct ledger *l)
 {
@@ -310,7 +318,7 @@ static void
 consider_checkpoint(struct ledger *l)
 {
 	if (!l->checkpointing && (l->final_checkpoint ||
-	    l->log_bytes_since >= l->options.segment_bytes)) {
+	    l->log_bytes_since >= checkpoint_bytes(l))) {
 		l->final_checkpoint = false;
 		begin_checkpoint(l);
 	}
@@ -484,7 +492,7 @@ ledger_flushed(struct ledger *l, uint64_t group, enum err e)
 	if (e != OK) {
 		/* The log keeps what the index lost; try again later. */
 		log_error("ledger.flush", "error=%s", err_name(e));
-		l->log_bytes_since = l->options.segment_bytes;
+		l->log_bytes_since = checkpoint_bytes(l);
 	} else {
 		l->stats.checkpoints++;
 		syncer_release(l->syncer, group);
@@ -618,8 +626,10 @@ ledger_recover(struct ledger *l, struct why *w)
 	struct replaying r = { l, index_batch_new(), 0 };
 	uint64_t next_warc;
 	struct str dir = arena_printf(&a, "%s/log", l->dir);
-	struct commitlog_options lo = { .segment_bytes =
-	    l->options.segment_bytes };
+	struct commitlog_options lo = {
+		.segment_bytes = l->options.segment_bytes,
+		.segment_bytes_max = l->options.segment_bytes_max,
+	};
 
 	enum err e = load_number(l->index, META_CHECKPOINT, &r.last, w);
 	if (e == OK)
