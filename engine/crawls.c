@@ -39,7 +39,7 @@ crawls_new(struct frontier *f, struct fetcher **fetchers, unsigned n,
 {
 	struct crawls *c = mem_new(sizeof(*c));
 	struct warc_options wo = { .level = settings->compression_level,
-	    .digest = DIGEST_SHA1, .random = clock_random };
+	    .digest = settings->digest, .random = clock_random };
 
 	c->frontier = f;
 	c->fetchers = fetchers;

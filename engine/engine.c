@@ -107,6 +107,8 @@ read_settings(struct engine *e)
 	    UNCOMMITTED_BYTES) / loops;
 	s->compression_level =
 	    (int)conf_int(c, CONF_WARC_COMPRESSION_LEVEL);
+	s->digest = conf_choice(c, CONF_WARC_DIGEST) == 0 ? DIGEST_SHA1 :
+	    DIGEST_SHA256;
 	s->redact = conf_bool(c, CONF_WARC_REDACT);
 	s->archive = e->options.archive;
 	s->http2 = true;

@@ -369,7 +369,7 @@ find_original(struct replay *x, const struct digest *d,
 	struct arena *a = &x->page;
 	struct str value;
 
-	if (d->kind != DIGEST_SHA1 || index_get(index, INDEX_DIGEST,
+	if (d->kind == DIGEST_NONE || index_get(index, INDEX_DIGEST,
 	    digest_key(x, d), a, &value, NULL) != OK)
 		return false;
 	struct reader in = reader_of(value);
@@ -508,8 +508,7 @@ put_journal(const struct archive_capture *c, const struct submission *s,
 		.final_url = c->hops > 0 ? c->final_url : STR_NONE,
 	};
 
-	memcpy(e.digest, c->digest.bytes, MIN(sizeof(e.digest),
-	    digest_size(c->digest.kind)));
+	e.digest = c->digest;
 	journal_put_rest(&e, out);
 }
 
@@ -520,7 +519,7 @@ put_digest(struct replay *x, const struct archive_capture *c,
 {
 	if (c->revisit || c->truncated || c->status < 200 ||
 	    c->status > 299 || c->body_bytes == 0 ||
-	    c->digest.kind != DIGEST_SHA1)
+	    c->digest.kind == DIGEST_NONE)
 		return;
 	s->digest_key = digest_key(x, &c->digest);
 	buf_clear(&x->key);

@@ -142,8 +142,7 @@ journal_build(struct page *p)
 		    h->url.href : STR_NONE,
 	};
 
-	memcpy(e.digest, p->digest.bytes, MIN(sizeof(e.digest),
-	    digest_size(p->digest.kind)));
+	e.digest = p->digest;
 	journal_put_rest(&e, &s->journal_rest);
 }
 

@@ -356,7 +356,7 @@ fetcher_new(const struct fetcher_options *o)
 {
 	struct fetcher *f = mem_new(sizeof(*f));
 	struct warc_options wo = { .level = o->settings->compression_level,
-	    .digest = DIGEST_SHA1, .random = clock_random };
+	    .digest = o->settings->digest, .random = clock_random };
 
 	f->options = *o;
 	f->settings = o->settings;

@@ -24,6 +24,7 @@
 #include "os/pool.h"
 #include "os/resolve.h"
 #include "os/transport.h"
+#include "wire/digest.h"
 #include "wire/http.h"
 #include "wire/redact.h"
 
@@ -49,6 +50,7 @@ struct fetch_settings {
 	size_t uncommitted_max;          /* pages handed over, not durable */
 	size_t uncommitted_bytes_max;
 	int compression_level;
+	enum digest_kind digest;         /* of what is archived */
 	bool redact;                     /* credentials, before archiving */
 	bool archive;                    /* false: no WARC (benches) */
 	bool http2;

@@ -71,8 +71,7 @@ run(struct ledger_query *q, struct index *x)
 	reader = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
 	if (capture_read(reader, fd, e.offset, e.clen, e.ulen, &c, NULL) ==
 	    OK) {
-		memcpy(r->payload.bytes, e.digest, sizeof(e.digest));
-		r->payload.kind = DIGEST_SHA1;
+		r->payload = e.digest;
 		take_capture(r, &c, p->fetcher->settings->body_bytes_max);
 	}
 	capture_reader_free(&reader);

@@ -26,7 +26,8 @@ journal_put_rest(const struct journal_entry *e, struct buf *out)
 	buf_put_be32(out, (uint32_t)e->total_us);
 	buf_put_be64(out, e->body_bytes);
 	buf_put_be64(out, e->simhash);
-	buf_put(out, e->digest, sizeof(e->digest));
+	buf_put_char(out, (char)e->digest.kind);
+	buf_put(out, e->digest.bytes, digest_size(e->digest.kind));
 	buf_put_field(out, e->type);
 	buf_put_field(out, e->title);
 	buf_put_field(out, e->url);
@@ -75,9 +76,13 @@ journal_parse(struct str key, struct str value, struct journal_entry *e)
 	e->total_us = (int32_t)read_be32(&in);
 	e->body_bytes = read_be64(&in);
 	e->simhash = read_be64(&in);
-	struct str digest = read_bytes(&in, sizeof(e->digest));
-	if (digest.n == sizeof(e->digest))
-		memcpy(e->digest, digest.p, digest.n);
+	uint8_t kind = read_u8(&in);
+	if (kind > DIGEST_MD5)
+		return false;
+	e->digest.kind = (enum digest_kind)kind;
+	struct str digest = read_bytes(&in, digest_size(e->digest.kind));
+	if (digest.n != 0)
+		memcpy(e->digest.bytes, digest.p, digest.n);
 	e->type = read_field(&in);
 	e->title = read_field(&in);
 	e->url = read_field(&in);

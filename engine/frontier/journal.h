@@ -5,7 +5,8 @@
  *     key    crawl4 seq8
  *     value  file4 offset6 clen4 ulen4 body-at4 hops2 status2 depth2 flags1
  *            start8 duration4 phases 5 x 4 body8 simhash8
- *            digest20 type title url final-url via      (fields)
+ *            digest-kind1 digest (0, 20, 32: by its kind)
+ *            type title url final-url via               (fields)
  *
  * A value is written in two parts: the place is known at commit only.
  */
@@ -14,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/time.h"
+#include "wire/digest.h"
 
 enum journal_flag {
 	JOURNAL_REVISIT = 1,       /* stored as a revisit record */
@@ -38,7 +40,7 @@ struct journal_entry {
 	int32_t dns_us, connect_us, tls_us, first_byte_us, total_us;
 	uint64_t body_bytes;       /* as received */
 	uint64_t simhash;          /* 0: none */
-	uint8_t digest[20];        /* SHA-1 of the payload */
+	struct digest digest;      /* of the payload, or NONE */
 	struct str type, title, url, final_url, via;
 };
 

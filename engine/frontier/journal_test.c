@@ -82,7 +82,9 @@ expect_equal(const struct journal_entry *x, const struct journal_entry *y)
 	assert_int_equal(x->total_us, y->total_us);
 	assert_true(x->body_bytes == y->body_bytes);
 	assert_true(x->simhash == y->simhash);
-	assert_memory_equal(x->digest, y->digest, sizeof(x->digest));
+	assert_int_equal(x->digest.kind, y->digest.kind);
+	assert_memory_equal(x->digest.bytes, y->digest.bytes,
+	    digest_size(x->digest.kind));
 	assert_true(str_eq(x->type, y->type) && str_eq(x->title, y->title));
 	assert_true(str_eq(x->url, y->url) && str_eq(x->via, y->via));
 	assert_true(str_eq(x->final_url, y->final_url));
@@ -121,8 +123,9 @@ random_entry(struct arena *a)
 		.via = random_text(a),
 	};
 
-	for (size_t i = 0; i < sizeof(e.digest); i++)
-		e.digest[i] = (uint8_t)draw();
+	e.digest.kind = (enum digest_kind)(draw() % (DIGEST_MD5 + 1));
+	for (size_t i = 0; i < DIGEST_BYTES_MAX; i++)
+		e.digest.bytes[i] = (uint8_t)draw();
 	return e;
 }
 
@@ -138,7 +141,8 @@ common_entry(void)
 		.duration_us = 250000, .dns_us = -1, .connect_us = 2,
 		.tls_us = -1, .first_byte_us = 4, .total_us = 5,
 		.body_bytes = 6000, .simhash = 0x1122334455667788,
-		.digest = "abcdefghijklmnopqrs", .type = STR("text/html"),
+		.digest = { DIGEST_SHA1, "abcdefghijklmnopqrs" },
+		.type = STR("text/html"),
 		.title = STR("A page"), .url = STR("http://a.example/"),
 		.final_url = STR("http://a.example/b"), .via = STR("seed"),
 	};
@@ -157,7 +161,8 @@ round_trip_tests(void **state)
 		if (i == 0)
 			memset(&e, 0, sizeof(e));
 		else if (i == 1)
-			memset(&e, 0xff, offsetof(struct journal_entry, type));
+			memset(&e, 0xff, offsetof(struct journal_entry,
+			    digest));
 		e.offset &= (UINT64_C(1) << 48) - 1;
 		put_all(&e, &key, &value);
 		assert_int_equal(key.n, KEY_BYTES);
@@ -266,7 +271,7 @@ damage_tests(void **state)
 {
 	struct buf key = BUF_INIT, value = BUF_INIT;
 	struct journal_entry e = common_entry();
-	size_t noticed = 0, lengths = 5, moved = 0;
+	size_t noticed = 0, lengths = 6, moved = 0;
 
 	(void)state;
 	put_all(&e, &key, &value);
@@ -281,7 +286,7 @@ damage_tests(void **state)
 		expect_honest(buf_str(&key), buf_str(&value), &moved);
 		key.p[i] ^= 0x55;
 	}
-	/* Only a damaged length can be noticed, and nearly always is. */
+	/* A damaged length or kind can be noticed, and nearly always is. */
 	assert_in_range(noticed, lengths * 245, lengths * 255);
 	assert_int_equal(moved, 0);
 	assert_int_equal((uint8_t)value.p[FLAGS_AT], JOURNAL_TRUNCATED);

@@ -55,6 +55,20 @@ for name in datapackage.json pages/pages.jsonl indexes/index.cdx.gz archive/; do
 done
 code "wacz again" 73 "$A" archive wacz own.wacz --data d1
 
+# --- the other digest -----------------------------------------------------------
+export ARGIOPE_WARC_DIGEST=sha256
+"$A" crawl "$WEB/" --data d4 --quiet
+"$A" crawl "$WEB/" --data d4 --quiet
+unset ARGIOPE_WARC_DIGEST
+code "check of SHA-256" 0 "$A" archive check --data d4 --strict
+has "... counts" "0 errors" code.out
+zcat d4/archive/*.warc.gz >records
+same "... no SHA-1 anywhere" "$(grep -ac 'Digest: sha1:' records)" 0
+check "... payloads" grep -aq 'WARC-Payload-Digest: sha256:[0-9a-f]*' records
+check "... what came again is a revisit" grep -aq '^WARC-Type: revisit' records
+"$A" archive index --data d4 >index.cdxj
+check "... and stands so in the index" grep -q '"digest": *"sha256:' index.cdxj
+
 # --- a crawl that packs itself ---------------------------------------------------
 : >"$WEB_LOG"
 code "crawl --wacz onto a file that is there" 73 "$A" crawl "$WEB/" --data d2 \
