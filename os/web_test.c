@@ -233,6 +233,7 @@ drain_ends(void **state)
 {
 	static const struct web_options o = { .drain_s_max = 1 };
 	struct mono before;
+	char first;
 
 	(void)state;
 	port_close();
@@ -242,6 +243,8 @@ drain_ends(void **state)
 	say_text(stuck, "GET /big HTTP/1.1\r\n" HOST "\r\n");
 	while (atomic_load(&port_kept) < 1)
 		usleep(1000);
+	/* Its answer has begun: else it would be idle, and closed at once. */
+	assert_int_equal(recv(stuck, &first, 1, MSG_PEEK), 1);
 	web_stop(port);
 	usleep(1500000);               /* the answer is in by then */
 	before = clock_mono();
