@@ -369,6 +369,8 @@ open_frontier(struct engine *e, struct why *w)
 		    (unsigned)conf_int(c, CONF_FRONTIER_HOSTS_ACTIVE_MAX),
 		.viewed = viewed, .warcinfo = warcinfo,
 		.health = health_changed, .arg = e, .token = e->token,
+		.outside_relaxed =
+		    conf_choice(c, CONF_URLFRONTIER_DURABILITY) == 1,
 		.rollover_bytes = conf_size(c, CONF_WARC_ROLLOVER_BYTES),
 		.rollover_s = conf_ms(c, CONF_WARC_ROLLOVER_S) / 1000,
 	};

@@ -353,11 +353,22 @@ index_delete_range(struct index *x, struct index_batch *b,
 	    from.n, to.p, to.n);
 }
 
+/*
+ * RocksDB counts each comparison of two keys for its thread, unless it is told
+ * not to: a quarter of what a put costs.
+ */
+static void
+count_nothing(void)
+{
+	rocksdb_set_perf_level(rocksdb_disable);
+}
+
 enum err
 index_write(struct index *x, struct index_batch *b, struct why *w)
 {
 	char *text = NULL;
 
+	count_nothing();
 	rocksdb_write(x->db, x->write, b->batch, &text);
 	rocksdb_writebatch_clear(b->batch);
 	return tell(w, "write", text);
@@ -421,6 +432,7 @@ index_iter_new(struct index *x, enum index_family f)
 {
 	struct index_iter *i = mem_new(sizeof(*i));
 
+	count_nothing();
 	i->it = rocksdb_create_iterator_cf(x->db, x->read, x->handles[f]);
 	return i;
 }

@@ -264,6 +264,9 @@ struct frontier_options {
 	size_t ports_n;
 	struct spread *spread;              /* hosts to ports; NULL: to 0 */
 	unsigned hosts_active_max;          /* queues a port holds; 0: all */
+	/* Outsiders' answers leave when the log is written, which is synced
+	 * each second (urlfrontier.durability). */
+	bool outside_relaxed;
 	/* A crawl's view changed and is durable; coalesced, on this loop. */
 	void (*viewed)(void *arg, const struct crawl_view *);
 	/* The crawl's WARC got a new warcinfo: loops are to refer to it. */

@@ -49,7 +49,17 @@ outside_answer_durable(struct outside_call *c)
 		return;
 	}
 	c->promise.kept = answer_kept;
-	ledger_promise(f->ledger, &c->promise);
+	outside_promise(f, &c->promise);
+}
+
+/* In the gathering group; with a relaxed door it need not be synced. */
+void
+outside_promise(struct frontier *f, struct promise *p)
+{
+	if (f->options.outside_relaxed)
+		ledger_promise_written(f->ledger, p);
+	else
+		ledger_promise(f->ledger, p);
 }
 
 static void
@@ -75,12 +85,6 @@ outside_post(struct frontier *f, struct outside_call *c,
 
 /* --- groups --------------------------------------------------------------- */
 
-static uint8_t
-fresh_state(uint64_t group)
-{
-	return (uint8_t)(group % KNOWN_STATE_MAX + 1);
-}
-
 static void
 group_free(struct outside_group **gp)
 {
@@ -95,17 +99,13 @@ group_kept(struct promise *p, enum err e)
 {
 	struct outside_group *g = CONTAINER(p, struct outside_group, promise);
 	struct outside *o = g->frontier->outside;
-	uint32_t created;
-	uint8_t state;
 
 	if (o->group == g)
 		o->group = NULL;
 	if (e == OK)
 		o->durable = g->number;
 	for (size_t i = 0; e == OK && i < g->fresh_n; i++)
-		if (known_get(o->fresh, g->fresh[i], &created, &state) &&
-		    state == fresh_state(g->number))
-			known_remove(o->fresh, g->fresh[i]);
+		outside_news_take(&o->fresh, g->fresh[i], g->number);
 	group_free(&g);
 }
 
@@ -123,7 +123,7 @@ outside_changes(struct frontier *f)
 	g->number = o->changed_group = number;
 	g->promise.kept = group_kept;
 	list_put(&o->groups, &g->node);
-	ledger_promise(f->ledger, &g->promise);
+	outside_promise(f, &g->promise);
 	return g;
 }
 
@@ -138,7 +138,7 @@ outside_fresh(struct frontier *f, uint64_t hash, uint32_t created)
 		    sizeof(*g->fresh));
 	}
 	g->fresh[g->fresh_n++] = hash;
-	known_set(f->outside->fresh, hash, created, fresh_state(g->number));
+	outside_news_put(&f->outside->fresh, hash, created, g->number);
 }
 
 void
@@ -276,8 +276,9 @@ outside_free_crawl(struct outside_crawl **cp)
 	list_take(&c->changed_node);
 	list_take(&c->dying_node);
 	turn_forget_levels(c);
-	map_free(&c->keys);
-	map_free(&c->ids);
+	outside_set_free(&c->keys);
+	outside_set_free(&c->ids);
+	arena_free(&c->names);
 	free((void *)(uintptr_t)c->name.p);
 	mem_free(cp);
 }
@@ -285,35 +286,17 @@ outside_free_crawl(struct outside_crawl **cp)
 /* --- queues --------------------------------------------------------------- */
 
 struct outside_queue *
-outside_queue_of(struct frontier *f, uint32_t crawl, uint32_t id)
-{
-	struct outside_crawl *c = outside_crawl_of(f, crawl);
-
-	return c == NULL ? NULL : map_get_id(&c->ids, id);
-}
-
-struct outside_queue *
 outside_new_queue(struct outside_crawl *c, uint32_t id, struct str key)
 {
 	struct outside *o = c->frontier->outside;
-	struct outside_queue *q = mem_new(sizeof(*q) + key.n);
+	struct outside_queue *q = outside_take_slot(c, id, key);
 
-	if (key.n != 0)
-		memcpy(q->key_bytes, key.p, key.n);
-	q->key = (struct str){ q->key_bytes, key.n };
-	q->crawl = c;
-	q->id = id;
-	q->served_us = q->served_ns = NEVER_SERVED;
+	q->served = NEVER_SERVED;
 	q->next_due = q->put_due = q->walk_rewind = DATE_NEVER;
 	q->cursor_date = 1;
 	q->ticket = o->next_ticket++;
 	q->unseen = true;
 	o->unseen++;
-	list_init(&q->dirty_node);
-	list_init(&q->changed_node);
-	list_init(&q->batches);
-	map_put(&c->keys, q->key, q);
-	map_put_id(&c->ids, id, q);
 	c->next_queue = MAX(c->next_queue, id + 1);
 	return q;
 }
@@ -323,7 +306,7 @@ outside_make_queue(struct outside_crawl *c, struct str key)
 {
 	struct frontier *f = c->frontier;
 	struct outside *o = f->outside;
-	struct outside_queue *q = map_get(&c->keys, key);
+	struct outside_queue *q = outside_find_queue(c, key);
 
 	if (q != NULL)
 		return q;
@@ -368,22 +351,17 @@ outside_drop_queue(struct outside_queue **qp)
 		c->stats.queues--;
 		o->stats.queues -= !c->dead;
 	}
-	list_take(&q->dirty_node);
-	list_take(&q->changed_node);
-	if (!c->dead) {
-		map_take(&c->keys, q->key);
-		map_take_id(&c->ids, q->id);
-	}
-	buf_free(&q->cursor_url);
-	mem_free(qp);
+	outside_give_slot(q);
+	*qp = NULL;
 }
 
 void
 outside_keep(struct outside_queue *q)
 {
-	if (list_empty(&q->changed_node))
-		list_put(&q->crawl->frontier->outside->changed_queues,
-		    &q->changed_node);
+	if (q->changed)
+		return;
+	q->changed = true;
+	outside_slots_put(&q->crawl->frontier->outside->changed, q->slot);
 }
 
 void
@@ -395,7 +373,7 @@ outside_touch(struct outside_queue *q)
 	if (q->dirty)
 		return;
 	q->dirty = true;
-	list_put(&f->outside->dirty_queues, &q->dirty_node);
+	outside_slots_put(&f->outside->dirty, q->slot);
 }
 
 static void
@@ -413,8 +391,8 @@ outside_count(struct outside_queue *q, int64_t active, int64_t completed)
 	struct outside_crawl *c = q->crawl;
 	int queues = -(q->active > 0);
 
-	q->active += (uint64_t)active;
-	q->completed += (uint64_t)completed;
+	q->active = (uint32_t)(q->active + active);
+	q->completed = (uint32_t)(q->completed + completed);
 	queues += q->active > 0;
 	count_stats(&c->stats, active, completed, queues);
 	if (!c->dead)

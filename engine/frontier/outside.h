@@ -11,7 +11,8 @@
  * Each verb is an object that travels to the ledger's loop and back.  The asker
  * sets `home` and `done` of its call and what the verb asks for; all of it, and
  * the texts that it borrows, is the frontier's until done() is called on
- * `home`.  An answer leaves when everything that it depends on is durable.
+ * `home`.  An answer leaves when everything that it depends on is durable, or
+ * with frontier_options.outside_relaxed written to the log.
  *
  * Results of all verbs, beside what stands at each: BROKEN when the ledger
  * failed; DISK_FULL for what writes, while there is no space.
@@ -157,7 +158,9 @@ enum outside_verb {
 
 struct outside_stats {
 	uint64_t active, leased, completed, queues, active_queues;
-	uint64_t ready;              /* TOTALS: queues that may be served */
+	/* TOTALS: queues that may be served, and how late the first of them
+	 * is; queues that are blocked, as counted some seconds ago. */
+	uint64_t ready, lag_s, blocked;
 };
 
 struct outside_control {

@@ -30,7 +30,7 @@ check_url(struct frontier *f, struct sums *s, uint32_t date, struct str url)
 	/* A walk would find it, and not later than it is due. */
 	CHECK(q->next_due <= date);
 	CHECK(q->cursor_date < date || (q->cursor_date == date &&
-	    str_cmp(buf_str(&q->cursor_url), url) <= 0));
+	    str_cmp(turn_cursor_url(q), url) <= 0));
 }
 
 static void
@@ -61,7 +61,7 @@ check_queue(struct frontier *f, struct index *x, struct outside_queue *q)
 		check_url(f, &s, date, (struct str){ in.p, in.n });
 	}
 	check_sums(&s);
-	queue_key(q->crawl->id, q->key, &name);
+	queue_key(q->crawl->id, outside_queue_key(q), &name);
 	CHECK(index_get(x, INDEX_QUEUE, buf_str(&name), &a, &value, NULL) ==
 	    OK);
 	CHECK(!q->unseen || q->active + q->completed == 0);
@@ -98,13 +98,15 @@ check_crawl(struct frontier *f, struct index *x, struct outside_crawl *c)
 	struct outside_stats s = { .queues = 0 };
 	uint64_t unseen = 0;
 	size_t at = 0;
-	void *v;
+	uint32_t slot;
 
-	while (map_next(&c->keys, &at, &v)) {
-		struct outside_queue *q = v;
+	while (outside_set_next(&c->keys, &at, &slot)) {
+		struct outside_queue *q = outside_at(f->outside, slot);
+		CHECK(outside_find_queue(c, outside_queue_key(q)) == q);
+		CHECK(outside_queue_of(f, c->id, q->id) == q);
 		check_queue(f, x, q);
 		struct outside_stats one = { q->active, q->leased,
-			q->completed, !q->unseen, q->active > 0, 0 };
+			q->completed, !q->unseen, q->active > 0, 0, 0, 0 };
 		add(&s, &one);
 		unseen += q->unseen;
 	}

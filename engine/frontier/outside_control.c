@@ -8,8 +8,36 @@
 /* Freed, or swept, in one step. */
 #define BURY_PART 1024u
 #define SWEEP_PART 4096u
+/* Counted in one step. */
+#define BLOCKS_PART 8192u
 
 /* --- statistics ----------------------------------------------------------- */
+
+/* A block whose end has come is none. */
+static void
+count_blocked(struct outside *o)
+{
+	void *v;
+
+	for (unsigned n = 0; n < BLOCKS_PART; n++) {
+		if (!map_next(&o->rares, &o->blocked_at, &v)) {
+			o->blocked = o->blocking;
+			o->blocking = o->blocked_at = 0;
+			return;
+		}
+		o->blocking += ((struct outside_rare *)v)->block_s >= o->now_s;
+	}
+}
+
+static void
+totals(struct outside *o, struct outside_stats *s)
+{
+	count_blocked(o);
+	*s = o->stats;
+	s->lag_s = turn_lag_s(o);
+	s->ready = o->ready_n;
+	s->blocked = o->blocked;
+}
 
 static void
 stats(struct frontier *f, struct outside_control *k)
@@ -19,12 +47,10 @@ stats(struct frontier *f, struct outside_control *k)
 
 	k->stats = (struct outside_stats){ .queues = 0 };
 	if (k->verb == OUTSIDE_TOTALS) {
-		k->stats = f->outside->stats;
-		k->stats.ready = f->outside->ready_n;
+		totals(f->outside, &k->stats);
 	} else if (c != NULL && k->key.n == 0) {
 		k->stats = c->stats;
-	} else if (c != NULL && (q = map_get(&c->keys, k->key)) != NULL &&
-	    !q->unseen) {
+	} else if ((q = outside_find_queue(c, k->key)) != NULL && !q->unseen) {
 		k->stats = (struct outside_stats){ .active = q->active,
 		    .leased = q->leased, .completed = q->completed,
 		    .queues = 1, .active_queues = q->active > 0 };
@@ -38,8 +64,7 @@ static struct outside_queue *
 queue_for(struct frontier *f, struct outside_control *k)
 {
 	struct outside_crawl *c = outside_find_crawl(f, k->crawl);
-	struct outside_queue *q = c == NULL ? NULL :
-	    map_get(&c->keys, k->key);
+	struct outside_queue *q = outside_find_queue(c, k->key);
 
 	if (q != NULL)
 		return q;
@@ -64,8 +89,8 @@ set_delay(struct frontier *f, struct outside_control *k)
 	q = queue_for(f, k);
 	if (q == NULL)
 		return;
-	q->has_delay = true;
-	q->delay_s = delay;
+	outside_make_rare(q)->has_delay = true;
+	outside_make_rare(q)->delay_s = delay;
 	outside_touch(q);
 	turn_place(q);
 }
@@ -74,8 +99,7 @@ static void
 block(struct frontier *f, struct outside_control *k)
 {
 	struct outside_crawl *c = outside_find_crawl(f, k->crawl);
-	struct outside_queue *q = c == NULL ? NULL :
-	    map_get(&c->keys, k->key);
+	struct outside_queue *q = outside_find_queue(c, k->key);
 
 	/* What blocks nobody is not remembered. */
 	if (k->key.n == 0 || (q == NULL && k->value < f->outside->now_s))
@@ -83,7 +107,8 @@ block(struct frontier *f, struct outside_control *k)
 	q = queue_for(f, k);
 	if (q == NULL)
 		return;
-	q->block_s = MIN(k->value, (uint64_t)INT32_MAX << 8);
+	outside_make_rare(q)->block_s = MIN(k->value,
+	    (uint64_t)INT32_MAX << 8);
 	outside_touch(q);
 	turn_place(q);
 }
@@ -92,14 +117,13 @@ static void
 set_limit(struct frontier *f, struct outside_control *k)
 {
 	struct outside_crawl *c = outside_find_crawl(f, k->crawl);
-	struct outside_queue *q = c == NULL ? NULL :
-	    map_get(&c->keys, k->key);
+	struct outside_queue *q = outside_find_queue(c, k->key);
 
 	if (q == NULL || q->unseen) {
 		k->call.result = ERR_ABSENT;
 		return;
 	}
-	q->limit = k->value;
+	outside_make_rare(q)->limit = k->value;
 	outside_touch(q);
 	turn_place(q);
 }
@@ -218,7 +242,7 @@ sweep(struct frontier *f, uint32_t crawl, uint32_t queue)
 	buf_put_str(&s->from, buf_str(&s->prefix));
 	list_put(&f->outside->sweeps, &s->node);
 	s->promise.kept = sweep_kept;
-	ledger_promise(f->ledger, &s->promise);
+	outside_promise(f, &s->promise);
 }
 
 void
@@ -250,15 +274,14 @@ delete_queue(struct frontier *f, struct outside_control *k)
 {
 	struct outside *o = f->outside;
 	struct outside_crawl *c = outside_find_crawl(f, k->crawl);
-	struct outside_queue *q = c == NULL ? NULL :
-	    map_get(&c->keys, k->key);
+	struct outside_queue *q = outside_find_queue(c, k->key);
 
 	k->value = 0;
 	if (q == NULL)
 		return;
-	k->value = q->active + q->completed;
+	k->value = (uint64_t)q->active + q->completed;
 	note_gone(f, c->id, q->id);
-	queue_key(c->id, q->key, (buf_clear(&o->key), &o->key));
+	queue_key(c->id, outside_queue_key(q), (buf_clear(&o->key), &o->key));
 	ledger_delete(f->ledger, INDEX_QUEUE, buf_str(&o->key));
 	sweep(f, c->id, q->id);
 	outside_drop_queue(&q);
@@ -286,14 +309,15 @@ outside_forget_crawl(struct outside_crawl *c)
 static bool
 bury_some(struct outside_crawl *c, unsigned n)
 {
-	void *v;
+	uint32_t slot;
 
 	for (; n > 0; n--) {
-		if (!map_next(&c->keys, &c->dying_at, &v)) {
+		if (!outside_set_next(&c->keys, &c->dying_at, &slot)) {
 			outside_free_crawl(&c);
 			return true;
 		}
-		struct outside_queue *q = v;
+		struct outside_queue *q = outside_at(c->frontier->outside,
+		    slot);
 		outside_drop_queue(&q);
 	}
 	return false;

@@ -19,7 +19,7 @@
 #define MISSES_MAX 16u
 #define PICKS_MAX (MISSES_MAX + 4 * ROUND_QUEUES)
 /* Leased URLs that a walk may meet before it asks again. */
-#define MET_MAX 16u
+#define MET_MAX CURSOR_URLS_MIN
 
 struct met {
 	struct str url, metadata;
@@ -29,12 +29,13 @@ struct met {
 
 /* A queue that this call looks at; it is marked as being served. */
 struct outside_pick {
-	uint32_t crawl, queue;
+	uint32_t crawl, queue, slot;
 	struct buf from;             /* the key at which the walk begins */
 	size_t want, scan;
 	uint64_t leased;             /* in this call */
 	bool walked, ended;          /* and nothing due is behind it */
 	bool served, over;
+	int64_t served_before;       /* as it was, once it is served */
 	uint32_t next_date;          /* behind the due ones; DATE_NEVER */
 	struct met *met;
 	size_t met_n;
@@ -119,10 +120,15 @@ walk(struct ledger_query *q, struct index *x)
 
 /* --- picking -------------------------------------------------------------- */
 
+/* NULL: it was deleted. */
 static struct outside_queue *
 queue_of(const struct outside_get *g, const struct outside_pick *p)
 {
-	return outside_queue_of(g->call.frontier, p->crawl, p->queue);
+	struct outside_queue *q = outside_at(g->call.frontier->outside,
+	    p->slot);
+
+	return q->crawl != NULL && !q->crawl->dead && q->id == p->queue &&
+	    q->crawl->id == p->crawl ? q : NULL;
 }
 
 static size_t
@@ -140,7 +146,7 @@ set_walk(const struct outside_get *g, struct outside_pick *p,
 	    g->urls_max - p->leased;
 
 	p->want = (size_t)MIN(left, (uint64_t)room(g));
-	p->scan = p->want + 1 + (size_t)MIN(q->leased, MET_MAX);
+	p->scan = p->want + 1 + MIN(q->leased, MET_MAX);
 	p->walked = false;
 }
 
@@ -152,11 +158,11 @@ add_pick(struct outside_get *g, struct outside_queue *q)
 	memset(p, 0, sizeof(*p));
 	p->crawl = q->crawl->id;
 	p->queue = q->id;
+	p->slot = q->slot;
 	q->serving = true;
-	q->walk_rewind = q->put_group >
-	    g->call.frontier->outside->durable ? q->put_due : DATE_NEVER;
+	q->walk_rewind = turn_put_lately(q) ? q->put_due : DATE_NEVER;
 	url_key(p->crawl, p->queue, MAX(q->cursor_date, 1u),
-	    buf_str(&q->cursor_url), &p->from);
+	    turn_cursor_url(q), &p->from);
 	set_walk(g, p, q);
 	g->examined++;
 }
@@ -172,7 +178,7 @@ next_queue(struct outside_get *g)
 		return turn_pick(f, c, g->urls_max, g->ticket_end);
 	if (c == NULL)
 		return NULL;
-	struct outside_queue *q = map_get(&c->keys, g->key);
+	struct outside_queue *q = outside_find_queue(c, g->key);
 	if (q == NULL || q->ticket >= g->ticket_end ||
 	    !turn_may(q, g->urls_max))
 		return NULL;
@@ -184,8 +190,7 @@ next_queue(struct outside_get *g)
 static bool
 doubtful(const struct outside_queue *q)
 {
-	return q->stale ||
-	    q->put_group > q->crawl->frontier->outside->durable;
+	return q->stale || turn_put_lately(q);
 }
 
 /* Queues for this round, behind those that are held. */
@@ -224,7 +229,7 @@ add_url(struct outside_get *g, struct outside_pick *p,
 	}
 	if (p->crawl_copy.p == NULL) {
 		p->crawl_copy = arena_copy(&g->arena, q->crawl->name);
-		p->key_copy = arena_copy(&g->arena, q->key);
+		p->key_copy = arena_copy(&g->arena, outside_queue_key(q));
 	}
 	u = &g->urls[g->n++];
 	u->crawl = p->crawl_copy;
@@ -268,6 +273,8 @@ settle_cursor(struct outside_get *g, struct outside_pick *p,
 		q->stale = true;
 	}
 	if (at >= p->met_n && p->ended) {
+		/* Nothing is left of what was due. */
+		turn_cursor(q, MIN(p->next_date, g->now_s + 1), STR_NONE);
 		q->next_due = p->next_date;
 		q->stale = false;
 	}
@@ -288,6 +295,8 @@ lease_met(struct outside_get *g, struct outside_pick *p,
 	struct outside_batch *b = NULL;
 	size_t at = 0, kept = 0;
 
+	for (size_t i = 0; i < p->met_n; i++)
+		known_prefetch(f->known, p->met[i].hash);
 	for (; at < p->met_n && kept < p->want; at++) {
 		const struct met *m = &p->met[at];
 		if (!still_waits(f, m))
@@ -305,7 +314,8 @@ lease_met(struct outside_get *g, struct outside_pick *p,
 		p->served = true;
 		g->served++;
 		q->ticket = o->next_ticket++;
-		q->served_us = b->start_us;
+		p->served_before = q->served;
+		q->served = o->now_ns;
 	}
 	p->leased += kept;
 	lease_note(b);
@@ -361,7 +371,8 @@ take(struct outside_get *g, struct outside_pick *p)
 	struct outside_queue *q = queue_of(g, p);
 
 	/* Deleted, blocked or slowed down since it was picked. */
-	if (q == NULL || !turn_still(q)) {
+	if (q == NULL || !turn_still(q, p->served ? p->served_before :
+	    q->served)) {
 		if (q != NULL)
 			q->stale = true;
 		g->misses += !p->served;
@@ -401,7 +412,7 @@ let_go(struct outside_get *g)
 			continue;
 		}
 		if (q != NULL && p->served)
-			q->served_ns = o->now_ns;
+			q->served = o->now_ns;
 		put_back(g, p);
 	}
 	g->picks_n = kept;
@@ -444,7 +455,9 @@ answer_when_durable(struct outside_get *g)
 		return;
 	}
 	g->call.promise.kept = get_kept;
-	ledger_promise(f->ledger, &g->call.promise);
+	outside_promise(f, &g->call.promise);
+	/* The crawler has nothing to do until then. */
+	ledger_hurry(f->ledger);
 }
 
 static bool
@@ -501,9 +514,15 @@ round_begin(struct outside_get *g)
 
 	if (!g->cut && !complete(g))
 		pick(g);
-	bool any = false;
-	for (size_t k = 0; k < g->picks_n; k++)
-		any |= !g->picks[k].over;
+	bool any = false, beside = true;
+	for (size_t k = 0; k < g->picks_n; k++) {
+		const struct outside_queue *q = queue_of(g, &g->picks[k]);
+		if (g->picks[k].over)
+			continue;
+		any = true;
+		beside &= q == NULL || !turn_put_since(q,
+		    ledger_applied(f->ledger));
+	}
 	if (!any) {
 		g->more = g->picks_n == g->picks_cap && !complete(g);
 		answer_when_durable(g);
@@ -513,7 +532,11 @@ round_begin(struct outside_get *g)
 	g->call.query.home = f->loop;
 	g->call.query.run = walk;
 	g->call.query.done = walked;
-	ledger_read(f->ledger, &g->call.query);
+	/* The index has all of these queues: nothing need be waited for. */
+	if (beside)
+		ledger_read_beside(f->ledger, &g->call.query);
+	else
+		ledger_read(f->ledger, &g->call.query);
 }
 
 static void

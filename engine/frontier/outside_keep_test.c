@@ -149,7 +149,7 @@ deletion_leaves_nothing(void **state)
 	out_put(R, "d", "new", "u", 5);
 	const struct outside_crawl *c = outside_find_crawl(rig.frontier,
 	    STR("d"));
-	const struct outside_queue *q = map_get(&c->keys, STR("new"));
+	const struct outside_queue *q = outside_find_queue(c, STR("new"));
 	assert_int_equal(q->id, 3);
 }
 
@@ -495,11 +495,14 @@ what_is_answered_is_durable(void **state)
 		out_restart(R, true);
 		const struct outside_crawl *c = outside_find_crawl(
 		    rig.frontier, STR(""));
-		const struct outside_queue *q = map_get(&c->keys, STR("k"));
+		const struct outside_queue *q = outside_find_queue(c,
+		    STR("k"));
 		assert_true((q == NULL) == (i == 5));
-		assert_true(q == NULL || q->delay_s == 9);
-		assert_true(q == NULL || q->block_s == (i < 2 ? 0 : 7));
-		assert_true(q == NULL || q->limit == (i < 3 ? 0 : 6));
+		const struct outside_rare *s = q == NULL ? NULL :
+		    outside_rare(q);
+		assert_true(s == NULL || s->delay_s == 9);
+		assert_true(s == NULL || s->block_s == (i < 2 ? 0 : 7));
+		assert_true(s == NULL || s->limit == (i < 3 ? 0 : 6));
 		assert_true(rig.frontier->outside->inactive == (i >= 4));
 		assert_int_equal(rig.frontier->outside->delay_s,
 		    i == 0 ? OUTSIDE_DELAY_S : 8);

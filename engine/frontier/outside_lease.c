@@ -13,7 +13,11 @@ lease_batch(struct outside_queue *q, int64_t start_us, uint32_t lease_s)
 	b->start_us = start_us;
 	b->lease_s = lease_s;
 	list_init(&b->leases);
-	list_put(&q->batches, &b->queue_node);
+	b->next = q->batches;
+	b->link = &q->batches;
+	if (b->next != NULL)
+		b->next->link = &b->next;
+	q->batches = b;
 	return b;
 }
 
@@ -33,14 +37,16 @@ batch_free(struct outside_batch **bp)
 	struct outside_batch *b = *bp;
 
 	heap_take(&b->queue->crawl->frontier->outside->ends, &b->node);
-	list_take(&b->queue_node);
+	*b->link = b->next;
+	if (b->next != NULL)
+		b->next->link = b->link;
 	mem_free(bp);
 }
 
 static void
 count(struct outside_queue *q, int64_t n)
 {
-	q->leased += (uint64_t)n;
+	q->leased = (uint32_t)(q->leased + n);
 	q->crawl->stats.leased += (uint64_t)n;
 	if (!q->crawl->dead)
 		q->crawl->frontier->outside->stats.leased += (uint64_t)n;
@@ -85,9 +91,8 @@ lease_drop(struct frontier *f, struct outside_lease *l)
 void
 lease_drop_all(struct outside_queue *q)
 {
-	while (!list_empty(&q->batches)) {
-		struct outside_batch *b = LIST_ITEM(q->batches.next,
-		    struct outside_batch, queue_node);
+	while (q->batches != NULL) {
+		struct outside_batch *b = q->batches;
 		if (b->n == 0) {
 			batch_free(&b);
 			continue;

@@ -275,8 +275,9 @@ shown(const struct outside_list *l, const struct outside_queue *q)
 
 	if (q == NULL || q->unseen)
 		return false;
+	uint64_t block_s = outside_rare(q)->block_s;
 	return l->include_inactive || (q->active > 0 &&
-	    (q->block_s == 0 || q->block_s < o->now_s));
+	    (block_s == 0 || block_s < o->now_s));
 }
 
 static void
@@ -289,7 +290,7 @@ queues_walked(struct ledger_query *q)
 
 	outside_now(f);
 	for (size_t i = 0; i < l->n && c != NULL; i++)
-		if (shown(l, map_get(&c->keys, l->entries[i].key)) &&
+		if (shown(l, outside_find_queue(c, l->entries[i].key)) &&
 		    wanted(l))
 			l->entries[n++] = l->entries[i];
 	l->n = n;
@@ -331,8 +332,7 @@ begin_walk(struct outside_list *l)
 {
 	struct frontier *f = l->call.frontier;
 	struct outside_crawl *c = outside_find_crawl(f, l->crawl);
-	struct outside_queue *q = c == NULL ? NULL :
-	    map_get(&c->keys, l->key);
+	struct outside_queue *q = outside_find_queue(c, l->key);
 	struct outside_walk *w = l->walk = mem_new(sizeof(*w));
 
 	list_put(&f->outside->walks, &w->node);
@@ -344,7 +344,7 @@ begin_walk(struct outside_list *l)
 	buf_put_be32(&w->from, c->id);
 	if (l->key.n != 0 && l->kind != OUTSIDE_LIST_QUEUES) {
 		w->queue = q->id;
-		buf_put_str(&w->key, q->key);
+		buf_put_str(&w->key, outside_queue_key(q));
 	}
 }
 
@@ -443,10 +443,10 @@ run_status(struct outside_call *c)
 	struct outside *o = f->outside;
 	struct str name = s->key.n != 0 ? s->key : outside_key(s->url);
 	struct outside_crawl *crawl = outside_find_crawl(f, s->crawl);
-	struct outside_queue *q = crawl == NULL || name.n == 0 ? NULL :
-	    map_get(&crawl->keys, name);
+	struct outside_queue *q = name.n == 0 ? NULL :
+	    outside_find_queue(crawl, name);
 	uint32_t created;
-	uint8_t mark, state;
+	uint8_t mark;
 
 	s->entry.url = s->url;
 	s->entry.key = name;
@@ -458,10 +458,10 @@ run_status(struct outside_call *c)
 		return;
 	}
 	/* The index does not have it yet, or not as it is now. */
-	if (known_get(o->fresh, hash, &created, &state) &&
+	if (outside_news_get(&o->fresh, hash, &created) &&
 	    ledger_health(f->ledger) != LEDGER_FAILED) {
 		c->promise.kept = status_kept;
-		ledger_promise(f->ledger, &c->promise);
+		outside_promise(f, &c->promise);
 		return;
 	}
 	s->crawl_id = crawl->id;

@@ -24,6 +24,9 @@ enum { MARK_OUTSIDE = 5, MARK_OUTSIDE_LEASED = 6 };  /* date 0: completed */
 /* Ready queues stand apart by the number of leased URLs: 0 to 31, more. */
 #define LEVELS 33
 #define NEVER_SERVED INT64_MIN
+#define OUTSIDE_CHUNK 1024u
+/* A queue with fewer URLs begins its walks at a date, not at a URL. */
+#define CURSOR_URLS_MIN 64u
 
 enum place {
 	PLACE_NONE,          /* nothing to serve, or being served */
@@ -33,36 +36,85 @@ enum place {
 	PLACE_DELAY,         /* by the last serve: the default may change */
 };
 
+/*
+ * 96 bytes of a slot; names, sets and heaps take some 40 more and the key's
+ * length.  What few queues have stands beside it (struct outside_rare).
+ */
 struct outside_queue {
-	struct heap_node node;               /* in the heap of `place` */
-	struct outside_crawl *crawl;
-	struct list dirty_node, changed_node;   /* as in struct queue */
-	struct list batches;                 /* of leases */
-	struct str key;
-	uint32_t id;
-	uint32_t delay_s;
-	uint64_t block_s, limit;
-	uint64_t active, completed, leased;  /* leased ones are active */
+	struct outside_crawl *crawl;         /* NULL: nobody's slot */
+	const char *name;                    /* the key: outside_queue_key() */
+	struct outside_batch *batches;       /* of leases, by `next` */
+	char *cursor;                        /* NULL: from the date's start */
 	uint64_t ticket;                     /* its turn */
-	int64_t served_us;                   /* steady; NEVER_SERVED */
-	int64_t served_ns;                   /* monotonic */
+	/* Monotonic; NEVER_SERVED.  While records are loaded: steady us. */
+	int64_t served;
+	uint32_t slot, id;
+	uint32_t at;                         /* in the heap of `place`, + 1 */
+	/* 2^32 URLs of one queue would not fit into memory. */
+	uint32_t active, completed, leased;  /* leased ones are active */
 	/* No unleased URL is due before it; DATE_NEVER: there is none. */
 	uint32_t next_due;
 	/* What sorts before it is leased or gone. */
 	uint32_t cursor_date;
 	uint32_t walk_rewind;                /* least date come meanwhile */
-	/* Puts that a walk may not see: their least date and last group. */
-	uint32_t put_due;
-	uint64_t put_group;
-	struct buf cursor_url;
+	/* Puts that a walk may not see: their least date and last group (40
+	 * bits of it). */
+	uint32_t put_due, put_group;
+	uint8_t put_group_high;
 	uint8_t place, level;
-	bool has_delay, unseen, serving, dirty;
-	bool stale;                          /* next_due may be too early */
-	char key_bytes[];
+	bool unseen : 1, serving : 1, dirty : 1, changed : 1, rare : 1;
+	bool stale : 1;                      /* next_due may be too early */
+};
+
+/* What a verb set for one queue. */
+struct outside_rare {
+	uint64_t block_s, limit;             /* 0: none */
+	uint32_t delay_s;
+	bool has_delay;
+};
+
+/* A heap of slots by key; keys stand beside one another. */
+struct outside_turn {
+	int64_t key;
+	uint32_t slot;
+};
+struct outside_turns {
+	struct outside_turn *turns;
+	size_t n, cap;
+};
+
+/*
+ * From a number of 32 bits to slots; several may have the same.  Hashes stand
+ * in their order, so that growth is one pass; ids, which are dense, one behind
+ * the other.  Slot 0 is nobody's: a free place.
+ */
+struct outside_place {
+	uint32_t tag, slot;
+};
+struct outside_set {
+	struct outside_place *places;
+	size_t n, cap;
+	bool ids;
+};
+
+struct outside_slots {
+	uint32_t *slots;
+	size_t n, cap;
+};
+
+/* A record that was put so lately that a read may not see it. */
+struct outside_new {
+	uint64_t hash;
+	uint32_t created;
+	uint32_t group;                      /* 31 bits of it; 0: free */
+};
+struct outside_news {
+	struct outside_new *news;
+	size_t n, cap;                       /* a power of two, or 0 */
 };
 
 struct outside_level {
-	struct heap queues;                  /* by ticket */
+	struct outside_turns queues;         /* by ticket */
 	struct heap_node node;               /* in outside.ready */
 	struct outside_crawl *crawl;
 };
@@ -72,7 +124,9 @@ struct outside_crawl {
 	struct str name;                     /* its own memory */
 	uint32_t id, next_queue;
 	bool dead;                           /* deleted; being freed */
-	struct map keys, ids;                /* -> struct outside_queue */
+	struct outside_set keys, ids;        /* of queues */
+	struct arena names;                  /* of queues, some of them gone */
+	size_t names_gone;
 	struct outside_level *levels;        /* LEVELS, once it has a queue */
 	struct outside_stats stats;
 	struct list changed_node;
@@ -90,7 +144,8 @@ struct outside_lease {
 /* Leases of one queue that end together. */
 struct outside_batch {
 	struct heap_node node;               /* in outside.ends, by ns */
-	struct list queue_node, leases;
+	struct outside_batch *next, **link;  /* of its queue */
+	struct list leases;
 	struct outside_queue *queue;
 	int64_t start_us;                    /* steady */
 	uint32_t lease_s;
@@ -113,22 +168,30 @@ struct outside {
 	struct map leases;                   /* by hash */
 	struct heap ends;                    /* struct outside_batch */
 	struct heap ready[LEVELS];           /* crawls' levels, by first turn */
-	struct heap by_date, own_delays, delays;
+	struct outside_turns by_date, own_delays, delays;
+	/* Queues by slot; free ones by `id`.  A queue stays where it is. */
+	struct outside_queue **chunks;
+	uint32_t slots_n, slot_free;
+	struct map rares;                    /* slot -> struct outside_rare */
+	/* Blocked queues are counted in rounds, a part of `rares` at a time. */
+	size_t blocked_at;
+	uint64_t blocking, blocked;
 	uint64_t ready_n;
 	uint64_t next_ticket;
 	struct outside_stats stats;          /* of all crawls */
 	uint64_t unseen;                     /* queues remembered only */
 	bool inactive;
 	uint32_t delay_s;
-	/* Creation dates of records that an index read may not see yet; the
-	 * state is the group's, so that an older group leaves them alone. */
-	struct known *fresh;
+	/* Creation dates of records that an index read may not see yet, by
+	 * the last group that put them: an older one leaves them alone. */
+	struct outside_news fresh;
 	struct outside_group *group;         /* the gathering one, or NULL */
 	struct list groups;
 	uint64_t changed_group, durable;     /* the last ones */
-	struct list dirty_queues;
-	struct list changed_queues, changed_crawls;
-	struct list leaving_queues, leaving_crawls;
+	/* Slots; those whose queue has not the mark any more are passed by. */
+	struct outside_slots dirty, changed, leaving;
+	size_t leaving_at;
+	struct list changed_crawls, leaving_crawls;
 	bool control_changed, control_leaving;
 	struct list dying, sweeps, walks;
 	struct mail bury;
@@ -156,6 +219,7 @@ void outside_post(struct frontier *, struct outside_call *,
 void outside_answer(struct outside_call *);
 /* ... when what it depends on is durable. */
 void outside_answer_durable(struct outside_call *);
+void outside_promise(struct frontier *, struct promise *);
 /* Something of the gathering group is ours. */
 struct outside_group *outside_changes(struct frontier *);
 /* This record was put now, and what its creation date is. */
@@ -169,6 +233,9 @@ struct outside_crawl *outside_make_crawl(struct frontier *, struct str name);
 struct outside_crawl *outside_crawl_of(struct frontier *, uint32_t id);
 struct outside_queue *outside_queue_of(struct frontier *, uint32_t crawl,
     uint32_t id);
+/* NULL also when there is no such crawl. */
+struct outside_queue *outside_find_queue(const struct outside_crawl *,
+    struct str key);
 /* In memory only. */
 struct outside_crawl *outside_new_crawl(struct frontier *, uint32_t id,
     struct str name);
@@ -185,6 +252,42 @@ void outside_keep(struct outside_queue *);          /* only its record */
 void outside_control_touch(struct frontier *);
 /* `active` and `completed` of the queue changed by so much. */
 void outside_count(struct outside_queue *, int64_t active, int64_t completed);
+
+/* outside_memory.c: slots, names, sets, heaps */
+static inline struct outside_queue *
+outside_at(const struct outside *o, uint32_t slot)
+{
+	return &o->chunks[slot / OUTSIDE_CHUNK][slot % OUTSIDE_CHUNK];
+}
+/* A zeroed queue of a slot of its own, with a name, in both sets. */
+struct outside_queue *outside_take_slot(struct outside_crawl *, uint32_t id,
+    struct str key);
+/* Out of the sets, too, unless the crawl is dead. */
+void outside_give_slot(struct outside_queue *);
+void outside_free_slots(struct outside *);
+struct str outside_queue_key(const struct outside_queue *);
+/* All zeros when nothing was set. */
+const struct outside_rare *outside_rare(const struct outside_queue *);
+struct outside_rare *outside_make_rare(struct outside_queue *);
+void outside_set_free(struct outside_set *);
+/* Start with `*at` = 0; false at the end.  Nothing is added meanwhile. */
+bool outside_set_next(const struct outside_set *, size_t *at, uint32_t *slot);
+/* False: it is not there. */
+bool outside_news_get(const struct outside_news *, uint64_t hash,
+    uint32_t *created);
+void outside_news_put(struct outside_news *, uint64_t hash,
+    uint32_t created, uint64_t group);
+/* What that group put last, or with 0 whoever put it. */
+void outside_news_take(struct outside_news *, uint64_t hash,
+    uint64_t group);
+void outside_news_free(struct outside_news *);
+void outside_slots_put(struct outside_slots *, uint32_t slot);
+void outside_slots_free(struct outside_slots *);
+void outside_turns_put(struct outside *, struct outside_turns *,
+    struct outside_queue *, int64_t key);
+void outside_turns_take(struct outside *, struct outside_turns *,
+    struct outside_queue *);
+void outside_turns_free(struct outside_turns *);
 
 /* outside_record.c */
 void outside_crawl_bytes(const struct outside_crawl *, struct buf *);
@@ -205,8 +308,15 @@ void turn_cursor(struct outside_queue *, uint32_t date, struct str url);
 struct outside_queue *turn_pick(struct frontier *, struct outside_crawl *,
     uint32_t urls_max, uint64_t end);
 bool turn_may(struct outside_queue *, uint32_t urls_max);
-/* Being served: it might still be. */
-bool turn_still(const struct outside_queue *);
+/* How late the queues are whose turn is next, in seconds. */
+uint64_t turn_lag_s(struct outside *);
+/* Being served, and last served at `served` before that: it might still be. */
+bool turn_still(const struct outside_queue *, int64_t served);
+/* Something was put to it behind that group. */
+bool turn_put_since(const struct outside_queue *, uint64_t group);
+/* Something was put to it that a walk may not see. */
+bool turn_put_lately(const struct outside_queue *);
+struct str turn_cursor_url(const struct outside_queue *);
 void turn_forget_levels(struct outside_crawl *);
 
 /* outside_lease.c */

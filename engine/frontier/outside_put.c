@@ -65,9 +65,9 @@ arrived(const struct target *t, uint32_t date)
 	struct outside_queue *q = t->queue;
 	const struct outside *o = t->frontier->outside;
 
-	q->put_due = q->put_group <= o->durable ? date :
-	    MIN(q->put_due, date);
-	q->put_group = o->changed_group;
+	q->put_due = turn_put_lately(q) ? MIN(q->put_due, date) : date;
+	q->put_group = (uint32_t)o->changed_group;
+	q->put_group_high = (uint8_t)(o->changed_group >> 32);
 	turn_available(q, date, t->url);
 }
 
@@ -120,10 +120,9 @@ static bool
 find_created(struct target *t, struct outside_item *i)
 {
 	const struct outside *o = t->frontier->outside;
-	uint8_t state;
 
 	t->lease = lease_find(o, t->hash);
-	if (known_get(o->fresh, t->hash, &t->created, &state))
+	if (outside_news_get(&o->fresh, t->hash, &t->created))
 		return true;
 	if (t->lease != NULL) {
 		t->created = t->lease->created;
@@ -170,7 +169,7 @@ apply_item(struct frontier *f, struct outside_item *i, bool only_ask)
 	i->status = OUTSIDE_SKIPPED;
 	if (!well_formed(i, &key))
 		return true;
-	t.queue = c == NULL ? NULL : map_get(&c->keys, key);
+	t.queue = outside_find_queue(c, key);
 	bool there = false;
 	if (t.queue != NULL) {
 		t.hash = outside_hash(c->id, t.queue->id, t.url);
@@ -247,7 +246,7 @@ finish(struct outside_put *p)
 		outside_answer(&p->call);
 	} else {
 		p->call.promise.kept = put_kept;
-		ledger_promise(f->ledger, &p->call.promise);
+		outside_promise(f, &p->call.promise);
 	}
 	return more;
 }
@@ -367,12 +366,12 @@ outside_purge(struct outside_queue *q, uint64_t hash, struct str url,
 	struct frontier *f = q->crawl->frontier;
 	struct target t = { .frontier = f, .queue = q, .url = url,
 	    .hash = hash };
-	uint8_t mark, state;
+	uint8_t mark;
 
 	if (!known_get(f->known, hash, &t.date, &mark))
 		return false;
 	/* It went and was created anew since the walk began. */
-	if (known_get(f->outside->fresh, hash, &t.created, &state) &&
+	if (outside_news_get(&f->outside->fresh, hash, &t.created) &&
 	    t.created >= before_s)
 		return false;
 	t.lease = lease_find(f->outside, hash);
@@ -383,7 +382,7 @@ outside_purge(struct outside_queue *q, uint64_t hash, struct str url,
 	if (t.date != 0 && t.lease == NULL)
 		left(&t);
 	known_remove(f->known, hash);
-	known_remove(f->outside->fresh, hash);
+	outside_news_take(&f->outside->fresh, hash, 0);
 	outside_touch(q);
 	turn_place(q);
 	return true;

@@ -26,31 +26,42 @@ outside_crawl_bytes(const struct outside_crawl *c, struct buf *out)
 
 enum { QUEUE_UNSEEN = 1, QUEUE_HAS_DELAY = 2 };
 
+/* In steady time; a lease begins and its queue is served at one moment. */
+static int64_t
+served_us(const struct outside_queue *q)
+{
+	const struct outside *o = q->crawl->frontier->outside;
+
+	return q->served == NEVER_SERVED ? NEVER_SERVED :
+	    o->base_us + (q->served - o->base_ns) / 1000;
+}
+
 void
 outside_queue_bytes(const struct outside_queue *q, struct buf *out)
 {
+	const struct outside_rare *r = outside_rare(q);
+
 	buf_put_be32(out, q->crawl->id);
 	buf_put_be32(out, q->id);
 	buf_put_char(out, (char)((q->unseen ? QUEUE_UNSEEN : 0) |
-	    (q->has_delay ? QUEUE_HAS_DELAY : 0)));
-	buf_put_be32(out, q->delay_s);
-	buf_put_be64(out, (uint64_t)q->served_us);
-	buf_put_varint(out, q->block_s);
-	buf_put_varint(out, q->limit);
+	    (r->has_delay ? QUEUE_HAS_DELAY : 0)));
+	buf_put_be32(out, r->delay_s);
+	buf_put_be64(out, (uint64_t)served_us(q));
+	buf_put_varint(out, r->block_s);
+	buf_put_varint(out, r->limit);
 	buf_put_varint(out, q->active);
 	buf_put_varint(out, q->completed);
 	buf_put_varint(out, q->ticket);
-	buf_put_field(out, q->key);
+	buf_put_field(out, outside_queue_key(q));
 }
 
 void
 outside_leases_bytes(const struct outside_queue *q, struct buf *out)
 {
-	const struct list *i, *k;
+	const struct outside_batch *b;
+	const struct list *k;
 
-	for (i = q->batches.next; i != &q->batches; i = i->next) {
-		const struct outside_batch *b = LIST_ITEM(i,
-		    struct outside_batch, queue_node);
+	for (b = q->batches; b != NULL; b = b->next) {
 		buf_put_be64(out, (uint64_t)b->start_us);
 		buf_put_be32(out, b->lease_s);
 		buf_put_varint(out, b->n);
@@ -157,9 +168,9 @@ replay_leases(struct frontier *f, struct reader *in)
 	leases_from(q, &leases);
 	buf_free(&rest);
 	q->ticket = ticket;
-	q->served_us = (int64_t)at;
+	q->served = (int64_t)at;
 	f->outside->next_ticket = MAX(f->outside->next_ticket, ticket + 1);
-	f->outside->recorded_us = MAX(f->outside->recorded_us, q->served_us);
+	f->outside->recorded_us = MAX(f->outside->recorded_us, q->served);
 	outside_keep(q);
 	return !leases.bad;
 }
@@ -185,19 +196,22 @@ queue_from(struct frontier *f, struct reader *in)
 {
 	uint32_t crawl = read_be32(in), id = read_be32(in);
 	uint8_t flags = read_u8(in);
-	struct outside_queue as = { .delay_s = read_be32(in) };
+	struct outside_rare rare = { .delay_s = read_be32(in),
+	    .has_delay = (flags & QUEUE_HAS_DELAY) != 0 };
+	int64_t served = (int64_t)read_be64(in);
 
-	as.served_us = (int64_t)read_be64(in);
-	as.block_s = read_varint(in);
-	as.limit = read_varint(in);
-	as.active = read_varint(in);
-	as.completed = read_varint(in);
-	as.ticket = read_varint(in);
+	rare.block_s = read_varint(in);
+	rare.limit = read_varint(in);
+	uint64_t active = read_varint(in);
+	uint64_t completed = read_varint(in);
+	uint64_t ticket = read_varint(in);
 	struct str key = read_field(in);
 	struct outside_crawl *c = outside_crawl_of(f, crawl);
 	if (in->bad || c == NULL)
 		return NULL;
-	struct outside_queue *q = map_get(&c->keys, key);
+	/* In the index a key stands once. */
+	struct outside_queue *q = f->loading ? NULL :
+	    outside_find_queue(c, key);
 	/* The index knows a later one of that key; its notes will follow. */
 	if (q != NULL && q->id != id)
 		outside_drop_queue(&q);
@@ -205,16 +219,14 @@ queue_from(struct frontier *f, struct reader *in)
 		q = outside_new_queue(c, id, key);
 	if ((flags & QUEUE_UNSEEN) == 0)
 		outside_see(q);
-	q->has_delay = (flags & QUEUE_HAS_DELAY) != 0;
-	q->delay_s = as.delay_s;
-	q->served_us = as.served_us;
-	q->block_s = as.block_s;
-	q->limit = as.limit;
-	q->ticket = as.ticket;
+	if (q->rare || rare.has_delay || rare.block_s != 0 || rare.limit != 0)
+		*outside_make_rare(q) = rare;
+	q->served = served;
+	q->ticket = ticket;
 	f->outside->next_ticket = MAX(f->outside->next_ticket, q->ticket + 1);
-	f->outside->recorded_us = MAX(f->outside->recorded_us, q->served_us);
-	outside_count(q, (int64_t)(as.active - q->active),
-	    (int64_t)(as.completed - q->completed));
+	f->outside->recorded_us = MAX(f->outside->recorded_us, q->served);
+	outside_count(q, (int64_t)(active - q->active),
+	    (int64_t)(completed - q->completed));
 	return q;
 }
 
@@ -314,12 +326,12 @@ void
 outside_put_notes(struct frontier *f)
 {
 	struct outside *o = f->outside;
-	struct list *n;
 
-	while ((n = o->dirty_queues.next) != &o->dirty_queues) {
-		struct outside_queue *q = LIST_ITEM(n, struct outside_queue,
-		    dirty_node);
-		list_take(n);
+	for (size_t i = 0; i < o->dirty.n; i++) {
+		struct outside_queue *q = outside_at(o, o->dirty.slots[i]);
+		/* Gone, or it stood here twice, in one slot. */
+		if (!q->dirty)
+			continue;
 		q->dirty = false;
 		if (q->crawl->dead)
 			continue;
@@ -328,6 +340,7 @@ outside_put_notes(struct frontier *f)
 		ledger_note(f->ledger, NOTE_OUTSIDE_QUEUE,
 		    buf_str(&o->value));
 	}
+	o->dirty.n = 0;
 }
 
 static void
@@ -347,7 +360,12 @@ outside_begin_checkpoint(struct frontier *f)
 {
 	struct outside *o = f->outside;
 
-	move_all(&o->leaving_queues, &o->changed_queues);
+	/* The checkpoint before this one is through. */
+	CHECK(o->leaving_at == o->leaving.n);
+	outside_slots_free(&o->leaving);
+	o->leaving = o->changed;
+	o->leaving_at = 0;
+	o->changed = (struct outside_slots){ NULL, 0, 0 };
 	move_all(&o->leaving_crawls, &o->changed_crawls);
 	o->control_leaving |= o->control_changed;
 	o->control_changed = false;
@@ -360,7 +378,8 @@ put_queue_record(struct frontier *f, struct outside_queue *q)
 
 	if (q->crawl->dead)
 		return;
-	queue_key(q->crawl->id, q->key, (buf_clear(&o->key), &o->key));
+	queue_key(q->crawl->id, outside_queue_key(q),
+	    (buf_clear(&o->key), &o->key));
 	outside_queue_bytes(q, (buf_clear(&o->value), &o->value));
 	outside_leases_bytes(q, &o->value);
 	ledger_put_unlogged(f->ledger, INDEX_QUEUE, buf_str(&o->key),
@@ -404,14 +423,19 @@ outside_put_checkpoint(struct frontier *f, size_t *n)
 		put_crawl_record(f, LIST_ITEM(node, struct outside_crawl,
 		    changed_node));
 	}
-	for (; *n > 0 && !list_empty(&o->leaving_queues); --*n) {
-		struct list *node = o->leaving_queues.next;
-		list_take(node);
-		put_queue_record(f, LIST_ITEM(node, struct outside_queue,
-		    changed_node));
+	for (; *n > 0 && o->leaving_at < o->leaving.n; --*n) {
+		struct outside_queue *q = outside_at(o,
+		    o->leaving.slots[o->leaving_at++]);
+		if (!q->changed)
+			continue;
+		q->changed = false;
+		put_queue_record(f, q);
 	}
-	return !list_empty(&o->leaving_queues) ||
-	    !list_empty(&o->leaving_crawls);
+	if (o->leaving_at < o->leaving.n || !list_empty(&o->leaving_crawls))
+		return true;
+	outside_slots_free(&o->leaving);
+	o->leaving_at = 0;
+	return false;
 }
 
 /* --- loading -------------------------------------------------------------- */
@@ -423,13 +447,34 @@ struct recount {
 	uint32_t next_due;
 };
 
+/* Entries on their way into the known table: memory is asked for in time. */
+#define LOAD_BATCH 64
+struct load {
+	struct recount at;
+	struct known_entry entries[LOAD_BATCH];
+	size_t n;
+};
+
 static void
-load_url(struct frontier *f, struct recount *r, uint32_t date, struct str url,
+load_entries(struct frontier *f, struct load *load)
+{
+	for (size_t i = 0; i < load->n; i++)
+		known_prefetch(f->known, load->entries[i].hash);
+	for (size_t i = 0; i < load->n; i++)
+		known_set(f->known, load->entries[i].hash,
+		    load->entries[i].date, load->entries[i].state);
+	load->n = 0;
+}
+
+static void
+load_url(struct frontier *f, struct load *load, uint32_t date, struct str url,
     struct str value)
 {
+	struct recount *r = &load->at;
 	struct outside_queue *q = r->queue;
 	uint64_t hash = outside_hash(q->crawl->id, q->id, url);
-	struct outside_lease *l = lease_find(f->outside, hash);
+	struct outside_lease *l = q->batches == NULL ? NULL :
+	    lease_find(f->outside, hash);
 	struct reader in = reader_of(value);
 
 	r->active += date != 0;
@@ -440,8 +485,10 @@ load_url(struct frontier *f, struct recount *r, uint32_t date, struct str url,
 	} else if (date != 0) {
 		r->next_due = MIN(r->next_due, date);
 	}
-	known_set(f->known, hash, date, l != NULL && date != 0 ?
-	    MARK_OUTSIDE_LEASED : MARK_OUTSIDE);
+	load->entries[load->n++] = (struct known_entry){ hash, date,
+	    l != NULL && date != 0 ? MARK_OUTSIDE_LEASED : MARK_OUTSIDE };
+	if (load->n == LOAD_BATCH)
+		load_entries(f, load);
 }
 
 static void
@@ -515,37 +562,40 @@ load_urls(struct frontier *f, struct index_batch *b, struct why *w)
 {
 	struct index *x = ledger_index(f->ledger);
 	struct index_iter *i = index_iter_new(x, INDEX_URL);
-	struct recount r = { .queue = NULL };
+	struct load load = { .n = 0 };
 	uint64_t at = UINT64_MAX;
 	struct str key, value;
 	bool more = true;
 
+	known_expect(f->known, f->outside->stats.active +
+	    f->outside->stats.completed);
 	index_iter_seek(i, STR(""));
 	while (more && index_iter_valid(i, &key, &value)) {
 		struct reader in = reader_of(key);
 		uint64_t id = read_be64(&in);
 		uint32_t crawl = (uint32_t)(id >> 32), date = read_be32(&in);
-		if (outside_crawl_of(f, crawl) == NULL) {
+		if (id == at) {
+			load_url(f, &load, date, (struct str){ in.p, in.n },
+			    value);
+			index_iter_next(i);
+			continue;
+		}
+		settle(f, &load.at);
+		load.at = (struct recount){ .next_due = DATE_NEVER, .queue =
+		    outside_queue_of(f, crawl, (uint32_t)id) };
+		if (load.at.queue != NULL) {
+			at = id;
+		} else if (outside_crawl_of(f, crawl) != NULL) {
+			drop_orphans(x, b, id, 8);
+			more = next_group(i, id, 8);
+		} else {
 			if (crawl_get(f, crawl) == NULL)
 				drop_orphans(x, b, crawl, 4);
 			more = next_group(i, crawl, 4);
-			continue;
 		}
-		if (id != at) {
-			settle(f, &r);
-			at = id;
-			r = (struct recount){ .next_due = DATE_NEVER, .queue =
-			    outside_queue_of(f, crawl, (uint32_t)id) };
-		}
-		if (r.queue == NULL) {
-			drop_orphans(x, b, id, 8);
-			more = next_group(i, id, 8);
-			continue;
-		}
-		load_url(f, &r, date, (struct str){ in.p, in.n }, value);
-		index_iter_next(i);
 	}
-	settle(f, &r);
+	settle(f, &load.at);
+	load_entries(f, &load);
 	enum err e = index_iter_error(i, w);
 	index_iter_free(&i);
 	return e == OK ? index_write(x, b, w) : e;
@@ -559,16 +609,15 @@ static void
 wake_queue(struct outside_queue *q)
 {
 	const struct outside *o = q->crawl->frontier->outside;
-	struct list *i, *k;
+	struct list *k;
 
-	if (q->served_us != NEVER_SERVED) {
-		int64_t ago = outside_steady_us(o) - q->served_us;
-		q->served_ns = o->now_ns - ago * 1000;
+	if (q->served != NEVER_SERVED) {
+		int64_t ago = outside_steady_us(o) - q->served;
+		q->served = o->now_ns - ago * 1000;
 	}
-	for (i = q->batches.next; i != &q->batches;) {
-		struct outside_batch *b = LIST_ITEM(i, struct outside_batch,
-		    queue_node);
-		i = i->next;
+	for (struct outside_batch *b = q->batches, *next; b != NULL;
+	    b = next) {
+		next = b->next;
 		lease_set_end(b);
 		/* Of URLs that are there no more; the batch goes with the
 		 * last. */
@@ -639,18 +688,13 @@ outside_load(struct frontier *f, struct why *w)
 {
 	struct outside *o = f->outside;
 	struct index_batch *b = index_batch_new();
-	size_t at = 0, in;
-	void *c, *q;
 
 	load_clock(o);
 	enum err e = load_urls(f, b, w);
 	index_batch_free(&b);
-	while (map_next(&o->ids, &at, &c)) {
-		struct outside_crawl *crawl = c;
-		in = 0;
-		while (map_next(&crawl->keys, &in, &q))
-			wake_queue(q);
-	}
+	for (uint32_t slot = 1; slot < o->slots_n; slot++)
+		if (outside_at(o, slot)->crawl != NULL)
+			wake_queue(outside_at(o, slot));
 	if (o->ids.n > 0)
 		outside_tick(f);
 	return e;
@@ -663,15 +707,11 @@ outside_open(struct frontier *f)
 
 	o->frontier = f;
 	o->delay_s = OUTSIDE_DELAY_S;
-	o->fresh = known_new();
 	o->base_ns = clock_mono().ns;
 	o->base_us = clock_wall().us;
 	o->recorded_us = INT64_MIN;
 	list_init(&o->groups);
-	list_init(&o->dirty_queues);
-	list_init(&o->changed_queues);
 	list_init(&o->changed_crawls);
-	list_init(&o->leaving_queues);
 	list_init(&o->leaving_crawls);
 	list_init(&o->dying);
 	list_init(&o->sweeps);
@@ -705,10 +745,14 @@ outside_close(struct frontier *f)
 	heap_free(&o->ends);
 	for (size_t i = 0; i < LEVELS; i++)
 		heap_free(&o->ready[i]);
-	heap_free(&o->by_date);
-	heap_free(&o->own_delays);
-	heap_free(&o->delays);
-	known_free(&o->fresh);
+	outside_turns_free(&o->by_date);
+	outside_turns_free(&o->own_delays);
+	outside_turns_free(&o->delays);
+	outside_slots_free(&o->dirty);
+	outside_slots_free(&o->changed);
+	outside_slots_free(&o->leaving);
+	outside_free_slots(o);
+	outside_news_free(&o->fresh);
 	buf_free(&o->key);
 	buf_free(&o->value);
 	mem_free(&f->outside);

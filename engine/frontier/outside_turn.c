@@ -17,21 +17,34 @@
 #define WAKE_MAX 1024
 /* Queues that lost their readiness, looked at in one call: no index read. */
 #define STALE_MAX 4096
+/* The beginning of a URL sorts before it: a cursor need not be whole. */
+#define CURSOR_BYTES_MAX ((size_t)1 << 10)
+#define GROUP_BITS 40
 
 static int64_t
 delay_ns(const struct outside_queue *q)
 {
 	const struct outside *o = q->crawl->frontier->outside;
+	const struct outside_rare *r = outside_rare(q);
 
-	return (q->has_delay ? q->delay_s : o->delay_s) * NS_PER_S;
+	return (r->has_delay ? r->delay_s : o->delay_s) * NS_PER_S;
 }
 
 static int64_t
 wall_due(const struct outside_queue *q)
 {
 	int64_t due = q->next_due;
+	uint64_t block_s = outside_rare(q)->block_s;
 
-	return q->block_s == 0 ? due : MAX(due, (int64_t)q->block_s + 1);
+	return block_s == 0 ? due : MAX(due, (int64_t)block_s + 1);
+}
+
+static bool
+limited(const struct outside_queue *q)
+{
+	uint64_t limit = outside_rare(q)->limit;
+
+	return limit != 0 && q->completed >= limit;
 }
 
 /* Where it belongs now, and its key there. */
@@ -42,17 +55,17 @@ place_of(const struct outside_queue *q, int64_t *key)
 
 	*key = 0;
 	if (q->serving || q->crawl->dead || q->active <= q->leased ||
-	    q->next_due == DATE_NEVER ||
-	    (q->limit != 0 && q->completed >= q->limit))
+	    q->next_due == DATE_NEVER || limited(q))
 		return PLACE_NONE;
 	if (wall_due(q) > o->now_s) {
 		*key = wall_due(q);
 		return PLACE_WALL;
 	}
-	if (q->served_ns != NEVER_SERVED &&
-	    o->now_ns < q->served_ns + delay_ns(q)) {
-		*key = q->served_ns + (q->has_delay ? delay_ns(q) : 0);
-		return q->has_delay ? PLACE_OWN_DELAY : PLACE_DELAY;
+	if (q->served != NEVER_SERVED &&
+	    o->now_ns < q->served + delay_ns(q)) {
+		bool own = outside_rare(q)->has_delay;
+		*key = q->served + (own ? delay_ns(q) : 0);
+		return own ? PLACE_OWN_DELAY : PLACE_DELAY;
 	}
 	*key = (int64_t)q->ticket;
 	return PLACE_READY;
@@ -72,12 +85,12 @@ level_changed(struct outside_crawl *c, unsigned level)
 {
 	struct heap *ready = &c->frontier->outside->ready[level];
 	struct outside_level *l = &c->levels[level];
-	const struct heap_node *first = heap_first(&l->queues);
 
-	if (first == NULL)
+	if (l->queues.n == 0)
 		heap_take(ready, &l->node);
-	else if (!heap_holds(&l->node) || l->node.key != first->key)
-		heap_put(ready, &l->node, first->key, c->id);
+	else if (!heap_holds(&l->node) ||
+	    l->node.key != l->queues.turns[0].key)
+		heap_put(ready, &l->node, l->queues.turns[0].key, c->id);
 }
 
 static void
@@ -98,36 +111,39 @@ turn_forget_levels(struct outside_crawl *c)
 	for (size_t i = 0; c->levels != NULL && i < LEVELS; i++) {
 		o->ready_n -= c->levels[i].queues.n;
 		heap_take(&o->ready[i], &c->levels[i].node);
-		heap_free(&c->levels[i].queues);
+		outside_turns_free(&c->levels[i].queues);
 	}
 	mem_free(&c->levels);
 }
 
 /* --- places --------------------------------------------------------------- */
 
-static struct heap *
-heap_of(struct outside_queue *q, enum place p)
+/* Where it stands, or would stand, which is not PLACE_NONE. */
+static struct outside_turns *
+heap_of(const struct outside_queue *q, enum place p)
 {
 	struct outside *o = q->crawl->frontier->outside;
 
-	return p == PLACE_WALL ? &o->by_date :
-	    p == PLACE_OWN_DELAY ? &o->own_delays :
-	    p == PLACE_DELAY ? &o->delays : NULL;
+	return p == PLACE_READY ? &q->crawl->levels[q->level].queues :
+	    p == PLACE_WALL ? &o->by_date :
+	    p == PLACE_OWN_DELAY ? &o->own_delays : &o->delays;
 }
 
 void
 turn_take(struct outside_queue *q)
 {
 	struct outside_crawl *c = q->crawl;
+	struct outside *o = c->frontier->outside;
 
 	if (q->place == PLACE_READY && c->levels != NULL) {
-		heap_take(&c->levels[q->level].queues, &q->node);
+		outside_turns_take(o, heap_of(q, q->place), q);
 		level_changed(c, q->level);
-		c->frontier->outside->ready_n--;
+		o->ready_n--;
 	} else if (q->place != PLACE_NONE && q->place != PLACE_READY) {
-		heap_take(heap_of(q, q->place), &q->node);
+		outside_turns_take(o, heap_of(q, q->place), q);
 	}
 	q->place = PLACE_NONE;
+	q->at = 0;
 }
 
 static void
@@ -137,7 +153,8 @@ put_ready(struct outside_queue *q, int64_t ticket)
 
 	levels_make(c);
 	q->level = level_of(q);
-	heap_put(&c->levels[q->level].queues, &q->node, ticket, 0);
+	outside_turns_put(c->frontier->outside, heap_of(q, PLACE_READY), q,
+	    ticket);
 	level_changed(c, q->level);
 	c->frontier->outside->ready_n++;
 }
@@ -148,24 +165,62 @@ turn_place(struct outside_queue *q)
 	int64_t key;
 	enum place p = place_of(q, &key);
 
-	if (p == q->place && (p == PLACE_NONE || (key == q->node.key &&
+	if (p == q->place && (p == PLACE_NONE ||
+	    (key == heap_of(q, p)->turns[q->at - 1].key &&
 	    (p != PLACE_READY || q->level == level_of(q)))))
 		return;
 	turn_take(q);
 	if (p == PLACE_READY)
 		put_ready(q, key);
 	else if (p != PLACE_NONE)
-		heap_put(heap_of(q, p), &q->node, key, q->ticket);
-	q->place = p;
+		outside_turns_put(q->crawl->frontier->outside, heap_of(q, p),
+		    q, key);
+	q->place = (uint8_t)p;
 }
 
+/* --- where walks begin ---------------------------------------------------- */
+
+bool
+turn_put_since(const struct outside_queue *q, uint64_t group)
+{
+	uint64_t put = (uint64_t)q->put_group_high << 32 | q->put_group;
+	uint64_t since = (group - put) & (UINT64_MAX >> (64 - GROUP_BITS));
+
+	/* Counted round: what is half the circle behind is ahead. */
+	return since >> (GROUP_BITS - 1) != 0;
+}
+
+bool
+turn_put_lately(const struct outside_queue *q)
+{
+	return turn_put_since(q, q->crawl->frontier->outside->durable);
+}
+
+struct str
+turn_cursor_url(const struct outside_queue *q)
+{
+	uint16_t n;
+
+	if (q->cursor == NULL)
+		return STR_NONE;
+	memcpy(&n, q->cursor, sizeof(n));
+	return (struct str){ q->cursor + sizeof(n), n };
+}
+
+/* A short queue is walked over from its date's start, which costs no more. */
 void
 turn_cursor(struct outside_queue *q, uint32_t date, struct str url)
 {
+	uint16_t n = (uint16_t)MIN(url.n, CURSOR_BYTES_MAX);
+
 	q->cursor_date = date;
-	buf_clear(&q->cursor_url);
-	if (url.n != 0)
-		buf_put_str(&q->cursor_url, url);
+	if (n == 0 || (uint64_t)q->active + q->completed < CURSOR_URLS_MIN) {
+		mem_free(&q->cursor);
+		return;
+	}
+	q->cursor = mem_resize(q->cursor, sizeof(n) + n, 1);
+	memcpy(q->cursor, &n, sizeof(n));
+	memcpy(q->cursor + sizeof(n), url.p, n);
 }
 
 void
@@ -174,20 +229,19 @@ turn_available(struct outside_queue *q, uint32_t date, struct str url)
 	q->walk_rewind = MIN(q->walk_rewind, date);
 	q->next_due = MIN(q->next_due, date);
 	if (date < q->cursor_date || (date == q->cursor_date &&
-	    str_cmp(url, buf_str(&q->cursor_url)) < 0))
+	    str_cmp(url, turn_cursor_url(q)) < 0))
 		turn_cursor(q, date, url);
 }
 
 /* --- whose turn it is ----------------------------------------------------- */
 
 static bool
-wake_first(struct heap *h, int64_t upto)
+wake_first(const struct outside *o, const struct outside_turns *h,
+    int64_t upto)
 {
-	struct heap_node *first = heap_first(h);
-
-	if (first == NULL || first->key > upto)
+	if (h->n == 0 || h->turns[0].key > upto)
 		return false;
-	turn_place(CONTAINER(first, struct outside_queue, node));
+	turn_place(outside_at(o, h->turns[0].slot));
 	return true;
 }
 
@@ -198,9 +252,9 @@ wake(struct outside *o, unsigned n)
 	bool more = true;
 
 	for (; n > 0 && more; n--) {
-		more = wake_first(&o->by_date, o->now_s);
-		more |= wake_first(&o->own_delays, o->now_ns);
-		more |= wake_first(&o->delays, o->now_ns -
+		more = wake_first(o, &o->by_date, o->now_s);
+		more |= wake_first(o, &o->own_delays, o->now_ns);
+		more |= wake_first(o, &o->delays, o->now_ns -
 		    o->delay_s * NS_PER_S);
 	}
 	return more;
@@ -215,12 +269,13 @@ turn_may(struct outside_queue *q, uint32_t urls_max)
 }
 
 bool
-turn_still(const struct outside_queue *q)
+turn_still(const struct outside_queue *q, int64_t served)
 {
 	struct outside_queue as_if = *q;
 	int64_t key;
 
 	as_if.serving = false;
+	as_if.served = served;
 	return place_of(&as_if, &key) == PLACE_READY;
 }
 
@@ -229,24 +284,22 @@ static struct outside_queue *
 first_ready(struct outside *o, struct outside_crawl *c, uint32_t urls_max)
 {
 	unsigned levels = urls_max == 0 ? LEVELS : MIN(urls_max, LEVELS);
-	struct heap_node *best = NULL;
+	const struct outside_turns *best = NULL;
 
 	if (c != NULL && c->levels == NULL)
 		return NULL;
 	for (unsigned i = 0; i < levels; i++) {
-		struct heap_node *n = heap_first(c != NULL ?
-		    &c->levels[i].queues : &o->ready[i]);
-		if (n == NULL || (best != NULL && n->key >= best->key))
+		struct heap_node *n = heap_first(&o->ready[i]);
+		if (n == NULL)
 			continue;
-		best = n;
+		const struct outside_turns *l = c != NULL ?
+		    &c->levels[i].queues :
+		    &CONTAINER(n, struct outside_level, node)->queues;
+		if (l->n > 0 && (best == NULL ||
+		    l->turns[0].key < best->turns[0].key))
+			best = l;
 	}
-	if (best != NULL && c == NULL) {
-		struct outside_level *l = CONTAINER(best, struct outside_level,
-		    node);
-		best = heap_first(&l->queues);
-	}
-	return best == NULL ? NULL : CONTAINER(best, struct outside_queue,
-	    node);
+	return best == NULL ? NULL : outside_at(o, best->turns[0].slot);
 }
 
 /* In the last level the gate cannot tell; such queues step aside. */
@@ -288,4 +341,25 @@ turn_pick(struct frontier *f, struct outside_crawl *c, uint32_t urls_max,
 	while (n > 0)
 		turn_place(aside[--n]);
 	return q;
+}
+
+uint64_t
+turn_lag_s(struct outside *o)
+{
+	int64_t lag = 0;
+
+	wake(o, WAKE_MAX);
+	for (unsigned i = 0; i < LEVELS; i++) {
+		struct heap_node *n = heap_first(&o->ready[i]);
+		if (n == NULL)
+			continue;
+		const struct outside_queue *q = outside_at(o, CONTAINER(n,
+		    struct outside_level, node)->queues.turns[0].slot);
+		int64_t late = o->now_s - wall_due(q);
+		if (q->served != NEVER_SERVED)
+			late = MIN(late, (o->now_ns - q->served -
+			    delay_ns(q)) / NS_PER_S);
+		lag = q->stale ? lag : MAX(lag, late);
+	}
+	return (uint64_t)lag;
 }

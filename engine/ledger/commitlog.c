@@ -276,7 +276,7 @@ build_record(struct commitlog *l, const struct segment *s, uint64_t group,
 	buf_put_be32(b, 0);
 	buf_put_be64(b, group);
 	buf_put_be32(b, (uint32_t)body.n);
-	buf_put_be32(b, 0);
+	buf_put_be32(b, (uint32_t)(group - 1 - l->synced));
 	buf_put_str(b, body);
 	crc = record_crc(s->key, str_from(buf_str(b), 8));
 	for (size_t i = 0; i < 4; i++)
@@ -322,8 +322,10 @@ commitlog_sync(struct commitlog *l, struct why *w)
 	if (!l->dirty)
 		return OK;
 	enum err e = segment_sync(l, current(l), w);
-	if (e == OK)
+	if (e == OK) {
 		l->dirty = false;
+		l->synced = l->group;
+	}
 	return e;
 }
 

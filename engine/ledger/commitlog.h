@@ -8,7 +8,7 @@
  *
  *     segment: head (512 bytes) | record | record | ... | zeros or leftovers
  *     head:    magic 8, number 8, size 8, key 8, first group 8, crc32c 4
- *     record:  magic 4, crc32c 4, group 8, length 4, zeros 4, body, padding
+ *     record:  magic 4, crc32c 4, group 8, length 4, lag 4, body, padding
  *
  * Integers are big-endian; records begin at multiples of 8 and never span
  * segments.  A record that no segment could hold gets one of its own size.  The
@@ -18,8 +18,9 @@
  *
  * Groups go up by exactly one.  Opening reads on while key, crc and order hold,
  * up to G.  What was being written when the power went is behind G and is
- * zeroed; a valid record of a later group behind damage cannot be that, as
- * no group is written before its forerunner is synced: it is refused.
+ * zeroed.  `lag` says how many groups before the record's own were not synced
+ * when it was written, all of them in its segment: only these may be missing
+ * before it.  A valid record of a later group behind other damage is refused.
  *
  * Thread: one at a time; the sync thread's.
  * Errors: DISK_FULL changes nothing and may be tried again; CORRUPT at opening;

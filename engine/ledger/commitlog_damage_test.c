@@ -73,6 +73,84 @@ test_flips(void **state)
 	buf_free(&b);
 }
 
+static void
+append_unsynced(struct commitlog *l, uint64_t upto)
+{
+	struct why w = WHY_INIT;
+
+	while (commitlog_group(l) < upto)
+		assert_int_equal(append(l, &w), OK);
+}
+
+static void
+zero_record(struct buf *b, uint64_t group)
+{
+	size_t from = record_at(buf_str(b), group);
+	size_t to = record_at(buf_str(b), group + 1);
+
+	memset(b->p + from, 0, to - from);
+	store(DIR "/log-00000001", buf_str(b));
+}
+
+/* What was not synced may be missing before what was written after it. */
+static void
+test_lag(void **state)
+{
+	struct buf b = BUF_INIT;
+
+	(void)state;
+	body_max = 60;
+	struct commitlog *l = open_ok();
+	commit(l, 3);
+	append_unsynced(l, 7);
+	commitlog_close(&l);
+	for (uint64_t lost = 4; lost <= 7; lost++) {
+		load(DIR "/log-00000001", &b);
+		struct buf whole = BUF_INIT;
+		buf_put_str(&whole, buf_str(&b));
+		zero_record(&b, lost);
+		assert_int_equal(last_group(0), lost - 1);
+		store(DIR "/log-00000001", buf_str(&whole));
+		buf_free(&whole);
+	}
+	/* The fourth says that the third was synced. */
+	load(DIR "/log-00000001", &b);
+	struct buf whole = BUF_INIT;
+	buf_put_str(&whole, buf_str(&b));
+	zero_record(&b, 3);
+	refused(0, "stands behind it");
+	store(DIR "/log-00000001", buf_str(&whole));
+	/* And what is appended to it, that all before it were. */
+	l = open_ok();
+	commit(l, 8);
+	commitlog_close(&l);
+	load(DIR "/log-00000001", &b);
+	zero_record(&b, 5);
+	refused(0, "stands behind it");
+	buf_free(&whole);
+	buf_free(&b);
+}
+
+/* A start brings to the disk what a kill left in the kernel's memory. */
+static void
+test_unsynced_is_written_again(void **state)
+{
+	struct why w = WHY_INIT;
+
+	(void)state;
+	body_max = 60;
+	struct commitlog *l = open_ok();
+	commit(l, 3);
+	append_unsynced(l, 7);
+	file_fault(FILE_CALL_SYNC, 1, 1, ERR_IO);
+	assert_int_equal(commitlog_sync(l, &w), ERR_BROKEN);
+	commitlog_close(&l);
+	file_faults_end();
+	assert_int_equal(last_group(0), 7);
+	file_fake_power_cut();
+	assert_int_equal(last_group(0), 7);
+}
+
 /* The file cut at, or zeroed from, each byte of the last two records. */
 static void
 test_torn_tails(void **state)
@@ -373,6 +451,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_flips),
+		TEST(test_lag),
+		TEST(test_unsynced_is_written_again),
 		TEST(test_torn_tails),
 		TEST(test_tail_is_zeroed),
 		TEST(test_damaged_heads),

@@ -23,11 +23,12 @@ struct opening {
 	struct buf bytes;            /* the segment that is being read */
 	struct buf path;
 	struct why *w;
-	uint64_t last_at;            /* where the last record begins */
+	uint32_t lag;                /* of the last record */
 };
 
 struct record {
 	uint64_t group;
+	uint32_t lag;
 	struct str body;
 	size_t bytes;                /* padding included */
 };
@@ -227,7 +228,7 @@ record_at(const struct segment *s, struct str bytes, size_t at,
 	uint32_t crc = read_be32(&r);
 	out->group = read_be64(&r);
 	uint32_t n = read_be32(&r);
-	read_be32(&r);
+	out->lag = read_be32(&r);
 	out->body = read_bytes(&r, n);
 	out->bytes = (size_t)record_bytes(n);
 	return !r.bad && crc == record_crc(s->key,
@@ -267,10 +268,23 @@ replay_records(struct opening *o, struct segment *s)
 			o->log->stats.replayed++;
 		}
 		s->last = r.group;
-		o->last_at = s->end;
+		o->lag = r.lag;
 		s->end += r.bytes;
 	}
 	return e;
+}
+
+/*
+ * Does the record prove that what is missing before it had been synced?  What
+ * follows the last good group at once stands where no write can have put it.
+ */
+static bool
+proves_damage(const struct segment *s, const struct record *r)
+{
+	uint64_t missing = s->last + 1;
+
+	return r->group == missing || (r->group > missing &&
+	    r->group - missing > r->lag);
 }
 
 /* Nothing valid may stand behind the first place that holds no record. */
@@ -282,7 +296,7 @@ look_behind(struct opening *o, const struct segment *s)
 
 	for (size_t at = (size_t)s->end; at + RECORD_HEAD_BYTES <= bytes.n;
 	    at += RECORD_ALIGN)
-		if (record_at(s, bytes, at, &r) && r.group > s->last)
+		if (record_at(s, bytes, at, &r) && proves_damage(s, &r))
 			return damaged(o, "%s is damaged at byte %llu: group "
 			    "%llu cannot be read, but group %llu stands behind "
 			    "it", name_of(o, s->number),
@@ -292,11 +306,28 @@ look_behind(struct opening *o, const struct segment *s)
 	return OK;
 }
 
+/* Where the last record begins, and before it those that it lags behind. */
+static uint64_t
+unsynced_from(const struct opening *o, const struct segment *s)
+{
+	uint64_t at = SEGMENT_HEAD_BYTES;
+
+	while (at < s->end) {
+		struct reader r = reader_of(str_from(buf_str(&o->bytes),
+		    (size_t)at));
+		read_be64(&r);
+		if (read_be64(&r) + o->lag >= s->last)
+			break;
+		at += record_bytes(read_be32(&r));
+	}
+	return at;
+}
+
 /*
- * The head and the last record were read, but perhaps from memory only: where
- * their sync failed the kernel keeps the bytes, takes them for clean, and a
- * later sync does not write them.  Written again, they are dirty and the next
- * sync is true.
+ * The head and what was not synced when the last record was written were read,
+ * but perhaps from memory only: where their sync failed the kernel keeps the
+ * bytes, takes them for clean, and a later sync does not write them.  Written
+ * again, they are dirty and the next sync is true.
  */
 static enum err
 rewrite_last(struct opening *o, const struct segment *s)
@@ -304,9 +335,11 @@ rewrite_last(struct opening *o, const struct segment *s)
 	enum err e = file_write(s->fd, 0, o->bytes.p, SEGMENT_HEAD_BYTES,
 	    o->w);
 
-	if (e == OK && s->last >= s->first)
-		e = file_write(s->fd, o->last_at, o->bytes.p + o->last_at,
-		    (size_t)(s->end - o->last_at), o->w);
+	if (e == OK && s->last >= s->first) {
+		uint64_t at = unsynced_from(o, s);
+		e = file_write(s->fd, at, o->bytes.p + at,
+		    (size_t)(s->end - at), o->w);
+	}
 	return e == OK ? segment_sync(o->log, s, o->w) : e;
 }
 
@@ -338,6 +371,9 @@ read_segment(struct opening *o, size_t i)
 	struct segment *s = &l->segments[i];
 
 	enum err e = load_segment(o, s);
+	/* What is replayed may reach the index's files at once. */
+	if (e == OK && i + 1 == l->begun)
+		e = segment_sync(l, s, o->w);
 	if (e == OK)
 		e = replay_records(o, s);
 	if (e == OK)
@@ -446,6 +482,7 @@ commitlog_open(const char *dir, const struct commitlog_options *options,
 		e = preallocate(&o);
 	buf_free(&o.bytes);
 	buf_free(&o.path);
+	o.log->synced = o.log->group;
 	if (e == OK)
 		*out = o.log;
 	else

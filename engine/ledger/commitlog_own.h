@@ -39,6 +39,7 @@ struct commitlog {
 	size_t n, cap;
 	size_t begun;                /* the first ones; the last is current */
 	uint64_t group;
+	uint64_t synced;             /* the last group that is on the disk */
 	bool dirty;                  /* appended, not yet synced */
 	struct buf record;
 	struct commitlog_stats stats;

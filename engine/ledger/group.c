@@ -21,7 +21,8 @@ group_clear(struct group *g)
 		buf_clear(&g->writes[i].cdxj);
 	}
 	g->writes_n = g->fixups_n = g->bytes = 0;
-	g->promises_n = 0;
+	g->promises_n = g->durable_n = 0;
+	g->lazy = g->hurry = false;
 	g->checkpoint = 0;
 	g->failed_file = 0;
 	g->result = WHY_INIT;

@@ -76,6 +76,9 @@ struct group {
 	size_t fixups_n, fixups_cap;
 	struct promise *first, **last;
 	uint32_t promises_n;
+	uint32_t durable_n;        /* of these, that wait for the sync */
+	bool lazy;                 /* written, and synced by who comes later */
+	bool hurry;
 	size_t bytes;              /* of all the above */
 	struct mono began;         /* the first thing was put */
 	/* Not 0: the index is flushed behind this group; then it holds all
@@ -110,6 +113,16 @@ struct syncer *syncer_new(struct loop *own, struct ledger *,
 void syncer_free(struct syncer **);   /* closes what is open */
 void syncer_take(struct syncer *, struct group *);          /* any thread */
 void syncer_release(struct syncer *, uint64_t upto_group);  /* any thread */
+/* All that was written when this arrives is on the disk in done(). */
+struct sync_ask {
+	struct mail mail;
+	struct syncer *syncer;
+	struct loop *home;
+	void (*done)(struct sync_ask *);
+	struct why result;
+	uint64_t upto;             /* groups that are durable now */
+};
+void syncer_ask(struct syncer *, struct sync_ask *);        /* any thread */
 
 /*
  * indexer -- applies durable groups to the index and answers reads, in order.
@@ -119,6 +132,8 @@ struct indexer *indexer_new(struct loop *own, struct ledger *, struct index *);
 void indexer_free(struct indexer **);
 void indexer_apply(struct indexer *, struct group *);       /* any thread */
 void indexer_read(struct indexer *, struct ledger_query *); /* any thread */
+/* On that loop, whatever the index thread does. */
+void indexer_read_beside(struct loop *, struct ledger_query *);
 /* Apply a body at once, on this thread: recovery. */
 MUST_USE enum err indexer_replay(struct index *, struct index_batch *,
     struct str body, void (*note)(void *, uint8_t, struct str), void *arg,
@@ -148,6 +163,8 @@ struct loop *ledger_loop(const struct ledger *);
 void ledger_group_synced(struct ledger *, struct group *);    /* owner */
 void ledger_group_applied(struct ledger *, struct group *);   /* owner */
 void ledger_flushed(struct ledger *, uint64_t group, enum err); /* owner */
+/* A sync that nobody waited for failed. */
+void ledger_log_failed(struct ledger *, const char *text);    /* owner */
 void ledger_closing_start(struct ledger *, struct closing *); /* any */
 void ledger_tell_health(struct ledger *, enum ledger_health,
     const char *text);                                         /* owner */

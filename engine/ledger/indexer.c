@@ -1,13 +1,30 @@
 /*
- * The index thread: durable groups into RocksDB, and reads between them.
+ * The index thread: groups into RocksDB, and reads between them.
+ *
+ * What the index's files hold is never ahead of the log: a lazy group is synced
+ * before it is applied whenever what the index has in memory may go to a file
+ * before the next sync, that is while it is flushed for a checkpoint, and when
+ * a table in memory is about to be full.
  */
 #include "engine/ledger/group.h"
+
+/* An operation takes less than so many times its bytes in a table. */
+#define TABLE_BYTES_PER_BYTE 6
+/* Tables are given their memory in blocks, and are not filled to the last. */
+#define TABLE_SPARE_BYTES ((int64_t)2 << 20)
 
 struct indexer {
 	struct loop *loop;
 	struct ledger *ledger;
 	struct index *index;
 	struct index_batch *batch;
+	/* So much more may be written before a table in memory is full. */
+	int64_t room;
+	bool flushing;
+	/* A sync is waited for, and behind it groups and reads in order. */
+	bool waiting;
+	struct sync_ask ask;
+	struct mail *held, **held_last;
 	struct job flush;           /* one at a time, on the pool */
 	uint64_t flush_group;
 	enum err flush_result;
@@ -92,6 +109,7 @@ flush_done(struct mail *m)
 	    struct indexer, flush);
 	struct flushed_mail *f = mem_new(sizeof(*f));
 
+	x->flushing = false;
 	f->mail.deliver = deliver_flushed;
 	f->ledger = x->ledger;
 	f->group = x->flush_group;
@@ -102,19 +120,53 @@ flush_done(struct mail *m)
 static void
 start_flush(struct indexer *x, uint64_t group)
 {
+	x->flushing = true;
 	x->flush_group = group;
 	x->flush = (struct job){ .mail.deliver = flush_done, .home = x->loop,
 	    .run = run_flush };
 	pool_submit(ledger_options(x->ledger)->pool, &x->flush);
 }
 
+/* Each family's table has a limit, and all of them together have one. */
+static int64_t
+measure_room(const struct indexer *x)
+{
+	const struct index_options *o = &ledger_options(x->ledger)->index;
+	int64_t one = (int64_t)o->write_buffer_bytes;
+	int64_t room = one, all = one * (int64_t)o->write_buffers / 2;
+
+	for (int f = 0; f < INDEX_FAMILIES; f++) {
+		int64_t n = (int64_t)index_property(x->index,
+		    (enum index_family)f, "rocksdb.cur-size-active-mem-table");
+		room = MIN(room, one - n);
+		all -= n;
+	}
+	return MIN(room, all) - TABLE_SPARE_BYTES;
+}
+
+/* Applied, it may go to a file before the log's next sync. */
+static bool
+may_reach_disk(struct indexer *x, const struct group *g)
+{
+	int64_t takes = TABLE_BYTES_PER_BYTE *
+	    (int64_t)(g->body.n + g->unlogged.n);
+
+	if (x->room < takes)
+		x->room = measure_room(x);
+	return x->flushing || x->room < takes;
+}
+
 static void
 apply(struct indexer *x, struct group *g)
 {
 	struct why *w = &g->result;
+	enum err e = w->err;
 
-	enum err e = indexer_replay(x->index, x->batch, buf_str(&g->body), NULL,
-	    NULL, w);
+	x->room -= TABLE_BYTES_PER_BYTE *
+	    (int64_t)(g->body.n + g->unlogged.n);
+	if (e == OK)
+		e = indexer_replay(x->index, x->batch, buf_str(&g->body),
+		    NULL, NULL, w);
 	if (e == OK && g->unlogged.n != 0)
 		e = indexer_replay(x->index, x->batch, buf_str(&g->unlogged),
 		    NULL, NULL, w);
@@ -125,11 +177,53 @@ apply(struct indexer *x, struct group *g)
 }
 
 static void
+hold(struct indexer *x, struct mail *m)
+{
+	m->next = NULL;
+	*x->held_last = m;
+	x->held_last = &m->next;
+}
+
+/* Those that were held, until one of them has to wait. */
+static void
+go_on(struct sync_ask *a)
+{
+	struct indexer *x = CONTAINER(a, struct indexer, ask);
+	struct mail *m = x->held;
+	struct group *g = CONTAINER(m, struct group, mail);
+
+	/* It and perhaps others behind it are durable now, or never. */
+	g->lazy = false;
+	g->result = a->result;
+	x->waiting = false;
+	while ((m = x->held) != NULL && !x->waiting) {
+		x->held = m->next;
+		if (x->held == NULL)
+			x->held_last = &x->held;
+		m->deliver(m);
+	}
+}
+
+static void
 deliver_apply(struct mail *m)
 {
 	struct group *g = CONTAINER(m, struct group, mail);
+	struct indexer *x = ledger_indexer(g->ledger);
 
-	apply(ledger_indexer(g->ledger), g);
+	if (x->waiting) {
+		hold(x, m);
+	} else if (g->lazy && g->number > x->ask.upto &&
+	    may_reach_disk(x, g)) {
+		/* First among those that are held. */
+		m->next = x->held;
+		if (x->held == NULL)
+			x->held_last = &m->next;
+		x->held = m;
+		x->waiting = true;
+		syncer_ask(ledger_syncer(x->ledger), &x->ask);
+	} else {
+		apply(x, g);
+	}
 }
 
 void
@@ -151,10 +245,32 @@ static void
 deliver_read(struct mail *m)
 {
 	struct ledger_query *q = CONTAINER(m, struct ledger_query, mail);
+	struct indexer *x = ledger_indexer(q->ledger);
+
+	if (x->waiting) {
+		hold(x, m);
+		return;
+	}
+	q->run(q, x->index);
+	q->mail.deliver = deliver_answer;
+	loop_post(q->home, &q->mail);
+}
+
+static void
+deliver_beside(struct mail *m)
+{
+	struct ledger_query *q = CONTAINER(m, struct ledger_query, mail);
 
 	q->run(q, ledger_index(q->ledger));
 	q->mail.deliver = deliver_answer;
 	loop_post(q->home, &q->mail);
+}
+
+void
+indexer_read_beside(struct loop *loop, struct ledger_query *q)
+{
+	q->mail.deliver = deliver_beside;
+	loop_post(loop, &q->mail);
 }
 
 void
@@ -173,6 +289,9 @@ indexer_new(struct loop *own, struct ledger *l, struct index *index)
 	x->ledger = l;
 	x->index = index;
 	x->batch = index_batch_new();
+	x->ask.home = own;
+	x->ask.done = go_on;
+	x->held_last = &x->held;
 	return x;
 }
 

@@ -553,6 +553,21 @@ place(struct part *to, struct reader r, bool *crowded)
 	return true;
 }
 
+void
+known_expect(struct known *k, uint64_t entries)
+{
+	uint64_t each = entries / KNOWN_PARTS;
+
+	for (uint32_t i = 0; i < KNOWN_PARTS && each > 0 &&
+	    each < PART_ENTRIES_MAX; i++) {
+		struct part *p = &k->parts[i];
+		if (p->homes != 0)
+			continue;
+		*p = part_new(homes_for((uint32_t)each, i));
+		k->bytes += bytes_of(p);
+	}
+}
+
 static enum err
 load_entries(struct known *k, const struct saved_head *h, struct str body,
     struct why *w)

@@ -51,6 +51,8 @@ bool known_put_new(struct known *, uint64_t hash, uint32_t *date,
 /* Put or replace.  `state` is not KNOWN_NONE. */
 void known_set(struct known *, uint64_t hash, uint32_t date, uint8_t state);
 bool known_remove(struct known *, uint64_t hash);  /* false: was not there */
+/* An empty table is about to get so many: make room once, not by growing. */
+void known_expect(struct known *, uint64_t entries);
 /*
  * Ask memory for what the next call with this hash will touch.  Do it for 32
  * hashes, then call for each.

@@ -106,6 +106,35 @@ test_edges(void **state)
 	known_free(&k);
 }
 
+/* Room that was made beforehand need not be made again and again. */
+static void
+test_expected(void **state)
+{
+	struct known_stats plain, expected;
+	struct known *k[2] = { known_new(), known_new() };
+
+	(void)state;
+	known_expect(k[1], 200000);
+	known_check(k[1]);
+	for (unsigned i = 0; i < 200000; i++) {
+		known_set(k[0], nth(i), i, KNOWN_WAITING);
+		known_set(k[1], nth(i), i, KNOWN_WAITING);
+	}
+	known_expect(k[1], 1 << 30);         /* not empty: nothing happens */
+	known_stats(k[0], &plain);
+	known_stats(k[1], &expected);
+	assert_int_equal(expected.count, 200000);
+	assert_true(expected.growths < plain.growths / 8);
+	assert_true(expected.bytes < plain.bytes + plain.bytes / 2);
+	known_check(k[1]);
+	for (unsigned i = 0; i < 200000; i++)
+		assert_true(known_remove(k[1], nth(i)));
+	known_stats(k[1], &expected);
+	assert_int_equal(expected.bytes, 0);
+	known_free(&k[0]);
+	known_free(&k[1]);
+}
+
 /* More entries with one home than a small part's pad holds. */
 static void
 test_crowd(void **state)
@@ -490,6 +519,7 @@ main(void)
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_put_get_set_remove),
 		cmocka_unit_test(test_edges),
+		cmocka_unit_test(test_expected),
 		cmocka_unit_test(test_crowd),
 		cmocka_unit_test(test_against_model),
 		cmocka_unit_test(test_many),

@@ -9,11 +9,19 @@
 
 /* Groups that the index thread has not applied yet; more stop the sealing. */
 #define UNAPPLIED_MAX 64
+/*
+ * ... or so many bytes, which a read would have to wait for; but two groups at
+ * least, so that the index thread need not wait for the next.
+ */
+#define UNAPPLIED_BYTES_MAX ((size_t)1 << 20)
+#define UNAPPLIED_MIN 2
+/* A group's buffer that grew beyond this is not kept. */
+#define BODY_KEPT_BYTES ((size_t)1 << 20)
 /* Things of the owner's memory that a checkpoint puts into one group: 1 ms. */
 #define CHECKPOINT_PART 1024
 
 struct ledger {
-	struct loop *loop, *sync_loop, *index_loop;
+	struct loop *loop, *sync_loop, *index_loop, *read_loop;
 	struct ledger_options options;
 	char *dir;
 	struct index *index;
@@ -42,7 +50,8 @@ struct ledger {
 	struct list series;
 	enum ledger_health health;
 	struct ledger_stats stats;
-	size_t bytes_in_flight;
+	size_t bytes_in_flight, bytes_unapplied;
+	uint64_t applied;           /* the last group */
 };
 
 #define META_NEXT_WARC STR("next-warc")
@@ -168,7 +177,7 @@ ledger_put_unlogged(struct ledger *l, enum index_family f, struct str key,
 }
 
 void
-ledger_promise(struct ledger *l, struct promise *p)
+ledger_promise_written(struct ledger *l, struct promise *p)
 {
 	struct group *g = l->gathering;
 
@@ -177,6 +186,19 @@ ledger_promise(struct ledger *l, struct promise *p)
 	*g->last = p;
 	g->last = &p->next;
 	g->promises_n++;
+}
+
+void
+ledger_promise(struct ledger *l, struct promise *p)
+{
+	ledger_promise_written(l, p);
+	l->gathering->durable_n++;
+}
+
+void
+ledger_hurry(struct ledger *l)
+{
+	l->gathering->hurry = true;
 }
 
 uint64_t
@@ -337,6 +359,8 @@ seal(struct ledger *l)
 	l->options.before_seal(l->options.arg);
 	series_before_seal(l);
 	consider_checkpoint(l);
+	g->lazy = g->promises_n > 0 && g->durable_n == 0 &&
+	    g->writes_n == 0 && g->checkpoint == 0 && !l->closing;
 	g->bytes = g->body.n + g->unlogged.n + archive_bytes(g);
 	l->bytes_in_flight += g->bytes;
 	l->log_bytes_since += g->body.n;
@@ -357,6 +381,14 @@ checkpoint_wants_group(const struct ledger *l)
 	    (l->final_checkpoint && !l->checkpointing));
 }
 
+static bool
+index_is_behind(const struct ledger *l)
+{
+	return l->stats.groups_unapplied >= UNAPPLIED_MAX ||
+	    (l->stats.groups_unapplied >= UNAPPLIED_MIN &&
+	    l->bytes_unapplied >= UNAPPLIED_BYTES_MAX);
+}
+
 /*
  * Seal when the sync thread is free: at once for a few promises (someone is
  * waiting), a little later when many gather (one sync serves them all).
@@ -367,12 +399,13 @@ consider_sealing(struct ledger *l)
 	struct group *g = l->gathering;
 
 	if (!l->started || l->syncing != NULL || l->health == LEDGER_FAILED ||
-	    l->stats.groups_unapplied >= UNAPPLIED_MAX)
+	    index_is_behind(l))
 		return;
 	if (group_empty(g) && !checkpoint_wants_group(l))
 		return;
 	struct mono due = mono_add_ms(g->began, l->options.group_ms_max);
-	if (!l->closing && g->promises_n > l->options.group_promises_few &&
+	if (!l->closing && !g->hurry &&
+	    g->promises_n > l->options.group_promises_few &&
 	    g->promises_n < l->options.group_records_max &&
 	    g->body.n + archive_bytes(g) < l->options.group_bytes_max &&
 	    mono_before(loop_now(l->loop), due)) {
@@ -394,10 +427,20 @@ turn_end(struct turn_hook *h)
 	consider_sealing(CONTAINER(h, struct ledger, turn));
 }
 
+static size_t
+index_bytes(const struct group *g)
+{
+	return g->body.n + g->unlogged.n;
+}
+
 static void
 recycle(struct ledger *l, struct group *g)
 {
 	group_clear(g);
+	if (g->body.cap > BODY_KEPT_BYTES)
+		buf_free(&g->body);
+	if (g->unlogged.cap > BODY_KEPT_BYTES)
+		buf_free(&g->unlogged);
 	g->mail.next = l->spare == NULL ? NULL : &l->spare->mail;
 	l->spare = g;
 }
@@ -414,16 +457,29 @@ finish_closing(struct ledger *l)
 }
 
 static void
-fail(struct ledger *l, struct group *g)
+give_up(struct ledger *l)
 {
-	ledger_tell_health(l, LEDGER_FAILED, g->result.text);
-	keep_promises(g, ERR_BROKEN);
-	recycle(l, g);
 	keep_promises(l->gathering, ERR_BROKEN);
 	if (l->closing) {
 		l->closing = false;
 		l->closed(l->closed_arg);
 	}
+}
+
+static void
+fail(struct ledger *l, struct group *g)
+{
+	ledger_tell_health(l, LEDGER_FAILED, g->result.text);
+	keep_promises(g, ERR_BROKEN);
+	recycle(l, g);
+	give_up(l);
+}
+
+void
+ledger_log_failed(struct ledger *l, const char *text)
+{
+	ledger_tell_health(l, LEDGER_FAILED, text);
+	give_up(l);
 }
 
 /* One of its WARC files failed, and what it held goes to another. */
@@ -464,10 +520,16 @@ ledger_group_synced(struct ledger *l, struct group *g)
 	g->first = NULL;
 	g->last = &g->first;
 	l->stats.groups_unapplied++;
+	l->bytes_unapplied += index_bytes(g);
 	/* First to the index: whoever is told now reads behind it. */
 	indexer_apply(l->indexer, g);
 	struct group told = { .first = first, .last = last };
 	keep_promises(&told, OK);
+	/* It was on its way when another sync failed. */
+	if (l->health == LEDGER_FAILED) {
+		give_up(l);
+		return;
+	}
 	consider_sealing(l);
 	finish_closing(l);
 }
@@ -476,6 +538,8 @@ void
 ledger_group_applied(struct ledger *l, struct group *g)
 {
 	l->stats.groups_unapplied--;
+	l->bytes_unapplied -= index_bytes(g);
+	l->applied = g->number;
 	if (g->result.err != OK) {
 		fail(l, g);
 		return;
@@ -657,16 +721,19 @@ void
 ledger_start(struct ledger *l)
 {
 	l->gathering = take_group(l);
-	l->sync_loop = l->index_loop = l->loop;
+	l->applied = l->gathering->number - 1;
+	l->sync_loop = l->index_loop = l->read_loop = l->loop;
 	if (l->options.threads) {
 		l->sync_loop = loop_new("sync");
 		l->index_loop = loop_new("index");
+		l->read_loop = loop_new("reads");
 	}
 	l->syncer = syncer_new(l->sync_loop, l, l->log);
 	l->indexer = indexer_new(l->index_loop, l, l->index);
 	if (l->options.threads) {
 		loop_start(l->sync_loop);
 		loop_start(l->index_loop);
+		loop_start(l->read_loop);
 	}
 	loop_hook(l->loop, &l->turn);
 	loop_timer_set(l->loop, &l->rollover_timer,
@@ -701,6 +768,8 @@ ledger_free(struct ledger **lp)
 		loop_join(l->sync_loop);
 		loop_stop(l->index_loop);
 		loop_join(l->index_loop);
+		loop_stop(l->read_loop);
+		loop_join(l->read_loop);
 		/* What the pool still does for it posts to these loops. */
 		pool_finish(l->options.pool);
 	}
@@ -714,6 +783,8 @@ ledger_free(struct ledger **lp)
 		loop_free(&l->sync_loop);
 	if (l->index_loop != l->loop)
 		loop_free(&l->index_loop);
+	if (l->read_loop != l->loop)
+		loop_free(&l->read_loop);
 	commitlog_close(&l->log);
 	index_close(&l->index);
 	series_free_all(l);
@@ -725,6 +796,19 @@ ledger_free(struct ledger **lp)
 	}
 	mem_free(&l->dir);
 	mem_free(lp);
+}
+
+uint64_t
+ledger_applied(const struct ledger *l)
+{
+	return l->applied;
+}
+
+void
+ledger_read_beside(struct ledger *l, struct ledger_query *q)
+{
+	q->ledger = l;
+	indexer_read_beside(l->read_loop, q);
 }
 
 void

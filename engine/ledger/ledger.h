@@ -5,6 +5,7 @@
  *     owner ── puts, notes, WARC members, promises ──► the gathering group
  *                         sealed when the sync thread is free
  *     sync thread:  WARC members written, synced; log record written, synced
+ *                   (later, when all its promises are content with that)
  *     owner:        promises kept
  *     index thread: the group's puts into RocksDB; reads, in the same order
  *
@@ -111,12 +112,20 @@ void ledger_put_unlogged(struct ledger *, enum index_family, struct str key,
 /*
  * kept() is called on the ledger's loop when the gathering group is durable
  * (OK), or when it never will be (BROKEN).  Promises are kept in their order.
+ *
+ * One of ledger_promise_written() is content with a log that was written: the
+ * group survives this process, and the machine from LEDGER_LATE_MS later on.
+ * In a group that holds others, or WARC members, it waits with them.
  */
+#define LEDGER_LATE_MS 1000
 struct promise {
 	struct promise *next;
 	void (*kept)(struct promise *, enum err);
 };
 void ledger_promise(struct ledger *, struct promise *);
+void ledger_promise_written(struct ledger *, struct promise *);
+/* Somebody waits for this group alone: it gathers no longer than it must. */
+void ledger_hurry(struct ledger *);
 /* The number of the gathering group. */
 uint64_t ledger_group(const struct ledger *);
 enum ledger_health ledger_health(const struct ledger *);
@@ -204,6 +213,12 @@ struct ledger_query {
 	void (*done)(struct ledger_query *);
 };
 void ledger_read(struct ledger *, struct ledger_query *);
+/*
+ * As ledger_read(), but beside the groups, on a thread of its own: those behind
+ * ledger_applied() may be seen or not.
+ */
+void ledger_read_beside(struct ledger *, struct ledger_query *);
+uint64_t ledger_applied(const struct ledger *);
 
 /* Figures for the metrics; read on the ledger's loop. */
 struct ledger_stats {

@@ -332,6 +332,9 @@ rig_crash(struct rig *r, bool power)
 		file_fake_power_cut();
 	else
 		file_fake_kill();
+	/* The machine goes on: what was written is there. */
+	if (!power)
+		r->promised = MAX(r->promised, r->told);
 	rig_end(r);
 	file_faults_end();
 	file_fake_limit(UINT64_MAX);
@@ -361,6 +364,7 @@ struct rig_promise {
 	struct promise promise;
 	struct rig *rig;
 	uint64_t seq;
+	bool written;
 };
 
 static void
@@ -378,7 +382,9 @@ kept(struct promise *p, enum err e)
 	assert_int_equal(r->broken, 0);
 	assert_true(mine->seq > r->kept);
 	r->kept = mine->seq;
-	r->promised = MAX(r->promised, r->kept);
+	r->told = MAX(r->told, r->kept);
+	if (!mine->written)
+		r->promised = MAX(r->promised, r->kept);
 	if (r->cut_at != 0 && r->kept == r->cut_at) {
 		file_fake_power_cut();
 		r->cut = true;
@@ -459,7 +465,11 @@ put_rest(struct rig *r, struct str rest)
 	p->promise.kept = kept;
 	p->rig = r;
 	p->seq = r->seq;
-	ledger_promise(r->ledger, &p->promise);
+	p->written = r->written && r->place.file == 0;
+	if (p->written)
+		ledger_promise_written(r->ledger, &p->promise);
+	else
+		ledger_promise(r->ledger, &p->promise);
 }
 
 void
@@ -582,7 +592,7 @@ rig_verify(struct rig *r)
 	index_iter_free(&i);
 	capture_reader_free(&reader);
 	assert_true(r->seq >= r->promised);
-	r->kept = r->promised = r->seq;
+	r->kept = r->promised = r->told = r->seq;
 	verify_notes(r);
 }
 

@@ -32,6 +32,7 @@ struct rig {
 	uint32_t notes_n;
 	bool lines;                 /* hand over CDXJ lines */
 	uint64_t cut_at;            /* power cut when this promise is kept */
+	bool written;               /* plain items want no sync */
 
 	struct loop *loop;
 	struct mail kick;
@@ -49,6 +50,7 @@ struct rig {
 	struct archive_place place;          /* of the last item */
 	uint64_t kept, broken;      /* promises */
 	uint64_t promised;          /* most that were ever kept */
+	uint64_t told;              /* ... also of those that want no sync */
 	uint64_t replayed, last_replayed;
 	size_t put_most;            /* things of a checkpoint in one group */
 	enum ledger_health health;

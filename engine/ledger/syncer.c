@@ -4,6 +4,13 @@
  *     take ─► space left? ─► WARC writes ─► WARC syncs ─► log ─► back
  *               │ no            │ ENOSPC
  *               └─── wait ◄─────┘   (the same bytes to the same places again)
+ *
+ * At low water only captures wait: what else is under way is what the reserve
+ * is for.  The owner is told, and refuses what is new.
+ *
+ * A lazy group goes back when its record is written.  The log is synced behind
+ * it by the next group that is not, at the latest by a timer, and before a WARC
+ * is touched: its members must not be ahead of the log by more than a group.
  */
 #include "base/map.h"
 #include "engine/ledger/group.h"
@@ -26,10 +33,12 @@ struct syncer {
 	struct loop *loop;
 	struct ledger *ledger;
 	struct commitlog *log;
+	struct timer late;          /* to sync what lazy groups wrote */
 	struct map warcs;           /* id -> struct open_warc */
 	struct group *stalled;      /* waits for space */
 	struct timer retry;
 	struct mono space_seen;     /* when free space was last looked at */
+	bool low;                   /* as of the last look */
 	bool full_told, failed;
 };
 
@@ -229,7 +238,12 @@ write_log(struct syncer *s, struct group *g, struct why *why_)
 	enum err e = commitlog_append(s->log, g->number, buf_str(&g->body),
 	    why_);
 
-	return e == OK ? commitlog_sync(s->log, why_) : e;
+	if (e != OK || !g->lazy)
+		return e == OK ? commitlog_sync(s->log, why_) : e;
+	if (!heap_holds(&s->late.node))
+		loop_timer_set(s->loop, &s->late, mono_add_ms(clock_mono(),
+		    LEDGER_LATE_MS));
+	return OK;
 }
 
 static void
@@ -292,41 +306,142 @@ hand_back(struct syncer *s, struct group *g, const struct why *result)
 }
 
 static void
+tell_full(struct syncer *s, struct why *w)
+{
+	if (!s->full_told)
+		tell(s, LEDGER_DISK_FULL, w);
+	s->full_told = true;
+	loop_timer_set(s->loop, &s->retry,
+	    mono_add_ms(clock_mono(), FULL_RETRY_MS));
+}
+
+static void
+tell_fine(struct syncer *s)
+{
+	struct why w = WHY_INIT;
+
+	if (s->full_told)
+		tell(s, LEDGER_FINE, &w);
+	s->full_told = false;
+}
+
+static enum err
+write_group(struct syncer *s, struct group *g, struct why *w)
+{
+	enum err e = s->failed ? why(w, ERR_BROKEN, "an earlier sync failed") :
+	    look_at_space(s, g, w);
+
+	s->low = e == ERR_DISK_FULL;
+	if (s->low && g->writes_n == 0) {
+		tell_full(s, w);
+		*w = WHY_INIT;
+		e = OK;
+	}
+	/* Room in the log first: nothing is begun that cannot be ended. */
+	if (e == OK)
+		e = commitlog_prepare(s->log, g->body.n, w);
+	if (e == OK && g->writes_n > 0)
+		e = commitlog_sync(s->log, w);
+	if (e == OK)
+		e = write_warcs(s, g, w);
+	if (e == OK)
+		e = write_log(s, g, w);
+	/* One failed WARC is not the end: the owner may have another file. */
+	if (e != OK && e != ERR_DISK_FULL && g->failed_file == 0)
+		s->failed = true;
+	return e;
+}
+
+static void
 work(struct syncer *s, struct group *g)
 {
 	struct why w = WHY_INIT;
 	struct mono began = clock_mono();
 
-	enum err e = s->failed ? why(&w, ERR_BROKEN, "an earlier sync failed") :
-	    look_at_space(s, g, &w);
-	/* Room in the log first: nothing is begun that cannot be ended. */
-	if (e == OK)
-		e = commitlog_prepare(s->log, g->body.n, &w);
-	if (e == OK)
-		e = write_warcs(s, g, &w);
-	if (e == OK)
-		e = write_log(s, g, &w);
+	enum err e = write_group(s, g, &w);
 	if (e == ERR_DISK_FULL) {
-		if (!s->full_told)
-			tell(s, LEDGER_DISK_FULL, &w);
-		s->full_told = true;
 		s->stalled = g;
-		loop_timer_set(s->loop, &s->retry,
-		    mono_add_ms(clock_mono(), FULL_RETRY_MS));
+		tell_full(s, &w);
 		return;
 	}
 	s->stalled = NULL;
-	if (e == OK && s->full_told) {
-		s->full_told = false;
-		tell(s, LEDGER_FINE, &w);
-	}
+	if (e == OK && !s->low)
+		tell_fine(s);
 	if (e == OK)
 		close_warcs(s, g);
-	/* One failed WARC is not the end: the owner may have another file. */
-	if (e != OK && g->failed_file == 0)
-		s->failed = true;
 	g->sync_ns = mono_ns_between(began, clock_mono());
 	hand_back(s, g, &w);
+}
+
+static enum err
+sync_now(struct syncer *s, struct why *w)
+{
+	enum err e = s->failed ? why(w, ERR_BROKEN, "an earlier sync failed") :
+	    commitlog_sync(s->log, w);
+
+	s->failed |= e != OK;
+	return e;
+}
+
+static void
+deliver_asked(struct mail *m)
+{
+	struct sync_ask *a = CONTAINER(m, struct sync_ask, mail);
+
+	a->done(a);
+}
+
+static void
+deliver_ask(struct mail *m)
+{
+	struct sync_ask *a = CONTAINER(m, struct sync_ask, mail);
+
+	a->result = WHY_INIT;
+	if (sync_now(a->syncer, &a->result) == OK)
+		a->upto = commitlog_group(a->syncer->log);
+	else
+		a->result.err = ERR_BROKEN;
+	a->mail.deliver = deliver_asked;
+	loop_post(a->home, &a->mail);
+}
+
+void
+syncer_ask(struct syncer *s, struct sync_ask *a)
+{
+	a->syncer = s;
+	a->mail.deliver = deliver_ask;
+	loop_post(s->loop, &a->mail);
+}
+
+struct failure_mail {
+	struct mail mail;
+	struct ledger *ledger;
+	struct why why;
+};
+
+static void
+deliver_failure(struct mail *m)
+{
+	struct failure_mail *f = CONTAINER(m, struct failure_mail, mail);
+
+	ledger_log_failed(f->ledger, f->why.text);
+	mem_free(&f);
+}
+
+/* Nobody waits for this one: who must hear of its failure is told. */
+static void
+sync_late(struct timer *t)
+{
+	struct syncer *s = CONTAINER(t, struct syncer, late);
+	struct why w = WHY_INIT;
+
+	if (sync_now(s, &w) == OK)
+		return;
+	struct failure_mail *f = mem_new(sizeof(*f));
+	f->mail.deliver = deliver_failure;
+	f->ledger = s->ledger;
+	f->why = w;
+	loop_post(ledger_loop(s->ledger), &f->mail);
 }
 
 static void
@@ -334,8 +449,17 @@ retry_now(struct timer *t)
 {
 	struct syncer *s = CONTAINER(t, struct syncer, retry);
 
-	if (s->stalled != NULL)
+	if (s->stalled != NULL) {
 		work(s, s->stalled);
+	} else if (s->low) {
+		struct group none = { .writes_n = 0 };
+		struct why w = WHY_INIT;
+		s->low = look_at_space(s, &none, &w) == ERR_DISK_FULL;
+		if (s->low)
+			tell_full(s, &w);
+		else
+			tell_fine(s);
+	}
 }
 
 static void
@@ -388,6 +512,7 @@ syncer_new(struct loop *own, struct ledger *l, struct commitlog *log)
 	s->ledger = l;
 	s->log = log;
 	s->retry.fire = retry_now;
+	s->late.fire = sync_late;
 	s->space_seen = (struct mono){ INT64_MIN / 2 };
 	return s;
 }
@@ -408,5 +533,6 @@ syncer_free(struct syncer **sp)
 	}
 	map_free(&s->warcs);
 	loop_timer_stop(s->loop, &s->retry);
+	loop_timer_stop(s->loop, &s->late);
 	mem_free(sp);
 }

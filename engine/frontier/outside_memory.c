@@ -1,0 +1,500 @@
+/*
+ * How outsiders' queues stand in memory: slots in chunks that never move, names
+ * in one arena per crawl, sets and heaps that hold slots by number.
+ */
+#include "base/hash.h"
+#include "engine/frontier/outside_own.h"
+
+/* Names of queues that are gone are swept out at half of so much and more. */
+#define NAMES_SWEPT_BYTES ((size_t)64 << 10)
+#define PLACES_FIRST 8u
+#define TURNS_FIRST 16u
+
+/* --- sets ----------------------------------------------------------------- */
+
+static size_t
+home_of(const struct outside_set *s, uint32_t tag)
+{
+	return s->ids ? tag % s->cap : (size_t)((uint64_t)tag * s->cap >> 32);
+}
+
+static size_t
+behind(const struct outside_set *s, size_t i)
+{
+	return i + 1 == s->cap ? 0 : i + 1;
+}
+
+/* How far it is from one place up to another, round the end. */
+static size_t
+distance(const struct outside_set *s, size_t from, size_t to)
+{
+	return to >= from ? to - from : to + s->cap - from;
+}
+
+static void
+set_place(struct outside_set *s, struct outside_place p)
+{
+	size_t i = home_of(s, p.tag);
+
+	while (s->places[i].slot != 0)
+		i = behind(s, i);
+	s->places[i] = p;
+}
+
+static void
+set_grow(struct outside_set *s)
+{
+	struct outside_set old = *s;
+
+	s->cap = old.cap == 0 ? PLACES_FIRST : old.cap + old.cap / 2;
+	s->places = mem_array(s->cap, sizeof(*s->places));
+	for (size_t i = 0; i < old.cap; i++)
+		if (old.places[i].slot != 0)
+			set_place(s, old.places[i]);
+	mem_free(&old.places);
+}
+
+static void
+set_put(struct outside_set *s, uint32_t tag, uint32_t slot)
+{
+	if (s->n * 8 >= s->cap * 7)
+		set_grow(s);
+	set_place(s, (struct outside_place){ tag, slot });
+	s->n++;
+}
+
+/* The next place with this tag from `i` on; its slot is 0 when none is left. */
+static size_t
+set_seek(const struct outside_set *s, size_t i, uint32_t tag)
+{
+	while (s->places[i].slot != 0 && s->places[i].tag != tag)
+		i = behind(s, i);
+	return i;
+}
+
+static void
+set_take(struct outside_set *s, uint32_t tag, uint32_t slot)
+{
+	size_t hole = set_seek(s, home_of(s, tag), tag);
+
+	while (s->places[hole].slot != slot) {
+		CHECK(s->places[hole].slot != 0);
+		hole = set_seek(s, behind(s, hole), tag);
+	}
+	/* Whoever stands behind the hole, and may stand in it, moves up. */
+	for (size_t i = behind(s, hole); s->places[i].slot != 0;
+	    i = behind(s, i)) {
+		size_t home = home_of(s, s->places[i].tag);
+		if (distance(s, home, i) >= distance(s, hole, i)) {
+			s->places[hole] = s->places[i];
+			hole = i;
+		}
+	}
+	s->places[hole].slot = 0;
+	s->n--;
+}
+
+bool
+outside_set_next(const struct outside_set *s, size_t *at, uint32_t *slot)
+{
+	for (; *at < s->cap; (*at)++)
+		if (s->places[*at].slot != 0) {
+			*slot = s->places[(*at)++].slot;
+			return true;
+		}
+	return false;
+}
+
+void
+outside_set_free(struct outside_set *s)
+{
+	mem_free(&s->places);
+	s->n = s->cap = 0;
+}
+
+/* --- names ---------------------------------------------------------------- */
+
+/* A varint length stands before the bytes. */
+static const char *
+name_put(struct arena *a, struct str key)
+{
+	struct buf b = BUF_INIT;
+	char *name;
+
+	if (key.n < 0x80) {
+		name = arena_bytes(a, key.n + 1);
+		name[0] = (char)key.n;
+		if (key.n > 0)
+			memcpy(name + 1, key.p, key.n);
+		return name;
+	}
+	buf_put_field(&b, key);
+	name = arena_bytes(a, b.n);
+	memcpy(name, b.p, b.n);
+	buf_free(&b);
+	return name;
+}
+
+static struct str
+name_of(const char *name)
+{
+	struct reader in = reader_of((struct str){ name, 10 });
+
+	if ((unsigned char)name[0] < 0x80)
+		return (struct str){ name + 1, (unsigned char)name[0] };
+	uint64_t n = read_varint(&in);
+	return (struct str){ in.p, (size_t)n };
+}
+
+struct str
+outside_queue_key(const struct outside_queue *q)
+{
+	return name_of(q->name);
+}
+
+/* Of those that are left, when most are gone. */
+static void
+names_sweep(struct outside_crawl *c)
+{
+	const struct outside *o = c->frontier->outside;
+	struct arena names = ARENA_INIT;
+	uint32_t slot;
+
+	if (c->names_gone < NAMES_SWEPT_BYTES ||
+	    c->names_gone < c->names.total / 2)
+		return;
+	for (size_t at = 0; outside_set_next(&c->keys, &at, &slot);) {
+		struct outside_queue *q = outside_at(o, slot);
+		q->name = name_put(&names, outside_queue_key(q));
+	}
+	arena_free(&c->names);
+	c->names = names;
+	c->names_gone = 0;
+}
+
+static uint32_t
+key_tag(const struct outside_crawl *c, struct str key)
+{
+	return (uint32_t)(hash_bytes(key, c->id) >> 32);
+}
+
+struct outside_queue *
+outside_find_queue(const struct outside_crawl *c, struct str key)
+{
+	if (c == NULL || c->keys.cap == 0)
+		return NULL;
+	const struct outside *o = c->frontier->outside;
+	const struct outside_set *s = &c->keys;
+	uint32_t tag = key_tag(c, key);
+	size_t i = set_seek(s, home_of(s, tag), tag);
+
+	for (; s->places[i].slot != 0; i = set_seek(s, behind(s, i), tag)) {
+		struct outside_queue *q = outside_at(o, s->places[i].slot);
+		if (str_eq(outside_queue_key(q), key))
+			return q;
+	}
+	return NULL;
+}
+
+struct outside_queue *
+outside_queue_of(struct frontier *f, uint32_t crawl, uint32_t id)
+{
+	const struct outside_crawl *c = outside_crawl_of(f, crawl);
+
+	if (c == NULL || c->ids.cap == 0)
+		return NULL;
+	size_t i = set_seek(&c->ids, home_of(&c->ids, id), id);
+	uint32_t slot = c->ids.places[i].slot;
+	return slot == 0 ? NULL : outside_at(f->outside, slot);
+}
+
+/* --- slots ---------------------------------------------------------------- */
+
+static uint32_t
+slot_take(struct outside *o)
+{
+	uint32_t slot = o->slot_free;
+
+	if (slot != 0) {
+		o->slot_free = outside_at(o, slot)->id;
+		return slot;
+	}
+	/* The first one is nobody's. */
+	slot = o->slots_n = MAX(o->slots_n, 1u);
+	CHECK(slot < UINT32_MAX);
+	size_t chunk = slot / OUTSIDE_CHUNK;
+	if (slot == 1 || slot % OUTSIDE_CHUNK == 0) {
+		o->chunks = mem_resize(o->chunks, chunk + 1,
+		    sizeof(struct outside_queue *));
+		o->chunks[chunk] = mem_array(OUTSIDE_CHUNK,
+		    sizeof(struct outside_queue));
+	}
+	o->slots_n++;
+	return slot;
+}
+
+struct outside_queue *
+outside_take_slot(struct outside_crawl *c, uint32_t id, struct str key)
+{
+	struct outside *o = c->frontier->outside;
+	uint32_t slot = slot_take(o);
+	struct outside_queue *q = outside_at(o, slot);
+
+	*q = (struct outside_queue){ .crawl = c, .slot = slot, .id = id };
+	q->name = name_put(&c->names, key);
+	set_put(&c->keys, key_tag(c, key), slot);
+	c->ids.ids = true;
+	set_put(&c->ids, id, slot);
+	return q;
+}
+
+void
+outside_give_slot(struct outside_queue *q)
+{
+	struct outside_crawl *c = q->crawl;
+	struct outside *o = c->frontier->outside;
+	struct str key = outside_queue_key(q);
+
+	if (q->rare) {
+		struct outside_rare *r = map_take_id(&o->rares, q->slot);
+		mem_free(&r);
+	}
+	mem_free(&q->cursor);
+	/* Whoever buries a dead crawl walks over its sets. */
+	if (!c->dead) {
+		set_take(&c->keys, key_tag(c, key), q->slot);
+		set_take(&c->ids, q->id, q->slot);
+		c->names_gone += key.n + 1;
+	}
+	*q = (struct outside_queue){ .slot = q->slot, .id = o->slot_free };
+	o->slot_free = q->slot;
+	if (!c->dead)
+		names_sweep(c);
+}
+
+void
+outside_free_slots(struct outside *o)
+{
+	size_t chunks = (o->slots_n + OUTSIDE_CHUNK - 1) / OUTSIDE_CHUNK;
+
+	for (size_t i = 0; i < chunks; i++)
+		mem_free(&o->chunks[i]);
+	mem_free(&o->chunks);
+	map_free(&o->rares);
+}
+
+/* --- what few queues have ------------------------------------------------- */
+
+const struct outside_rare *
+outside_rare(const struct outside_queue *q)
+{
+	static const struct outside_rare none;
+
+	return q->rare ? map_get_id(&q->crawl->frontier->outside->rares,
+	    q->slot) : &none;
+}
+
+struct outside_rare *
+outside_make_rare(struct outside_queue *q)
+{
+	struct outside *o = q->crawl->frontier->outside;
+
+	if (!q->rare) {
+		struct outside_rare *r = mem_new(sizeof(*r));
+		map_put_id(&o->rares, q->slot, r);
+		q->rare = true;
+	}
+	return map_get_id(&o->rares, q->slot);
+}
+
+/* --- what a read may not see ---------------------------------------------- */
+
+#define NEWS_FIRST 64u
+#define NEWS_KEPT (1u << 14)
+
+/* Never 0; only whether two are the same is asked. */
+static uint32_t
+group_mark(uint64_t group)
+{
+	return (uint32_t)group | UINT32_C(1) << 31;
+}
+
+static size_t
+news_seek(const struct outside_news *s, uint64_t hash)
+{
+	size_t i = hash & (s->cap - 1);
+
+	while (s->news[i].group != 0 && s->news[i].hash != hash)
+		i = (i + 1) & (s->cap - 1);
+	return i;
+}
+
+static void
+news_grow(struct outside_news *s)
+{
+	struct outside_news old = *s;
+
+	s->cap = MAX(NEWS_FIRST, 2 * old.cap);
+	s->news = mem_array(s->cap, sizeof(*s->news));
+	for (size_t i = 0; i < old.cap; i++)
+		if (old.news[i].group != 0)
+			s->news[news_seek(s, old.news[i].hash)] = old.news[i];
+	mem_free(&old.news);
+}
+
+bool
+outside_news_get(const struct outside_news *s, uint64_t hash,
+    uint32_t *created)
+{
+	if (s->n == 0)
+		return false;
+	const struct outside_new *n = &s->news[news_seek(s, hash)];
+	if (n->group == 0)
+		return false;
+	*created = n->created;
+	return true;
+}
+
+void
+outside_news_put(struct outside_news *s, uint64_t hash, uint32_t created,
+    uint64_t group)
+{
+	if (s->n * 4 >= s->cap * 3)
+		news_grow(s);
+	struct outside_new *n = &s->news[news_seek(s, hash)];
+	s->n += n->group == 0;
+	*n = (struct outside_new){ hash, created, group_mark(group) };
+}
+
+void
+outside_news_take(struct outside_news *s, uint64_t hash, uint64_t group)
+{
+	if (s->n == 0)
+		return;
+	size_t mask = s->cap - 1, hole = news_seek(s, hash);
+	if (s->news[hole].group == 0 ||
+	    (group != 0 && s->news[hole].group != group_mark(group)))
+		return;
+	/* Whoever stands behind the hole, and may stand in it, moves up. */
+	for (size_t i = (hole + 1) & mask; s->news[i].group != 0;
+	    i = (i + 1) & mask) {
+		size_t home = s->news[i].hash & mask;
+		if (((i - home) & mask) >= ((i - hole) & mask)) {
+			s->news[hole] = s->news[i];
+			hole = i;
+		}
+	}
+	s->news[hole].group = 0;
+	if (--s->n == 0 && s->cap > NEWS_KEPT)
+		outside_news_free(s);
+}
+
+void
+outside_news_free(struct outside_news *s)
+{
+	mem_free(&s->news);
+	s->n = s->cap = 0;
+}
+
+/* --- slots that are marked ------------------------------------------------ */
+
+void
+outside_slots_put(struct outside_slots *s, uint32_t slot)
+{
+	if (s->n == s->cap) {
+		s->cap = MAX(64, s->cap + s->cap / 2);
+		s->slots = mem_resize(s->slots, s->cap, sizeof(*s->slots));
+	}
+	s->slots[s->n++] = slot;
+}
+
+void
+outside_slots_free(struct outside_slots *s)
+{
+	mem_free(&s->slots);
+	s->n = s->cap = 0;
+}
+
+/* --- heaps ---------------------------------------------------------------- */
+
+static void
+set_turn(struct outside *o, struct outside_turns *h, size_t i,
+    struct outside_turn t)
+{
+	h->turns[i] = t;
+	outside_at(o, t.slot)->at = (uint32_t)i + 1;
+}
+
+static void
+turn_up(struct outside *o, struct outside_turns *h, size_t i,
+    struct outside_turn t)
+{
+	for (; i > 0 && t.key < h->turns[(i - 1) / 4].key; i = (i - 1) / 4)
+		set_turn(o, h, i, h->turns[(i - 1) / 4]);
+	set_turn(o, h, i, t);
+}
+
+static void
+turn_down(struct outside *o, struct outside_turns *h, size_t i,
+    struct outside_turn t)
+{
+	for (;;) {
+		size_t first = 4 * i + 1, least = first;
+		if (first >= h->n)
+			break;
+		for (size_t k = first + 1; k < MIN(first + 4, h->n); k++)
+			if (h->turns[k].key < h->turns[least].key)
+				least = k;
+		if (h->turns[least].key >= t.key)
+			break;
+		set_turn(o, h, i, h->turns[least]);
+		i = least;
+	}
+	set_turn(o, h, i, t);
+}
+
+static void
+turns_resize(struct outside_turns *h, size_t cap)
+{
+	h->turns = mem_resize(h->turns, cap, sizeof(*h->turns));
+	h->cap = cap;
+}
+
+void
+outside_turns_put(struct outside *o, struct outside_turns *h,
+    struct outside_queue *q, int64_t key)
+{
+	CHECK(q->at == 0);
+	if (h->n == h->cap)
+		turns_resize(h, MAX(TURNS_FIRST, h->cap + h->cap / 4));
+	h->n++;
+	turn_up(o, h, h->n - 1, (struct outside_turn){ key, q->slot });
+}
+
+void
+outside_turns_take(struct outside *o, struct outside_turns *h,
+    struct outside_queue *q)
+{
+	size_t i = q->at - 1;
+
+	CHECK(q->at != 0 && i < h->n && h->turns[i].slot == q->slot);
+	q->at = 0;
+	struct outside_turn last = h->turns[--h->n];
+	if (i < h->n) {
+		if (i > 0 && last.key < h->turns[(i - 1) / 4].key)
+			turn_up(o, h, i, last);
+		else
+			turn_down(o, h, i, last);
+	}
+	if (h->n == 0)
+		outside_turns_free(h);
+	else if (h->cap > TURNS_FIRST && h->n < h->cap / 4)
+		turns_resize(h, h->cap / 2);
+}
+
+void
+outside_turns_free(struct outside_turns *h)
+{
+	mem_free(&h->turns);
+	h->n = h->cap = 0;
+}
