@@ -6,7 +6,10 @@
 
 #include "base/list.h"
 #include "base/map.h"
+#include "os/clock.h"
 #include "os/file.h"
+
+#define BUSY_STEP_MS 5
 
 struct query {
 	struct list node;            /* of database.unused, oldest first */
@@ -343,7 +346,7 @@ use_wal(struct database *d, struct why *w)
 }
 
 static enum err
-settle(struct database *d, const struct database_options *o, struct why *w)
+settle(struct database *d, struct why *w)
 {
 	static const char *const pragmas[] = {
 		"PRAGMA synchronous = FULL",
@@ -354,9 +357,6 @@ settle(struct database *d, const struct database_options *o, struct why *w)
 	};
 	char limit[64];
 
-	sqlite3_extended_result_codes(d->db, 1);
-	sqlite3_busy_timeout(d->db, (int)(o->busy_ms_max == 0 ?
-	    DATABASE_BUSY_MS_MAX : o->busy_ms_max));
 	sqlite3_db_config(d->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_limit(d->db, SQLITE_LIMIT_LENGTH, DATABASE_VALUE_BYTES_MAX);
 	enum err e = use_wal(d, w);
@@ -377,10 +377,11 @@ know_file(struct database *d, uint32_t application, struct why *w)
 	char sql[64];
 
 	CHECK(application != 0 && application <= INT32_MAX);
-	enum err e = read_number(d, "PRAGMA application_id", &mark, w);
+	/* The mark comes before the tables: so it is looked for after them. */
+	enum err e = read_number(d, "SELECT count(*) FROM sqlite_schema",
+	    &tables, w);
 	if (e == OK)
-		e = read_number(d, "SELECT count(*) FROM sqlite_schema",
-		    &tables, w);
+		e = read_number(d, "PRAGMA application_id", &mark, w);
 	if (e != OK || mark == application)
 		return e;
 	if (mark != 0 || tables != 0)
@@ -388,6 +389,32 @@ know_file(struct database *d, uint32_t application, struct why *w)
 		    "this program", d->path);
 	snprintf(sql, sizeof(sql), "PRAGMA application_id = %u", application);
 	return tell(d, sqlite3_exec(d->db, sql, NULL, NULL, NULL), w);
+}
+
+/*
+ * Of processes that make a file together some find it locked at once, without
+ * the wait that SQLite has else: in the turn to WAL nobody waits for anybody.
+ */
+static enum err
+prepare(struct database *d, const struct database_options *o, struct why *w)
+{
+	unsigned busy_ms = o->busy_ms_max == 0 ? DATABASE_BUSY_MS_MAX :
+	    o->busy_ms_max;
+	struct mono end = mono_add_ms(clock_mono(), busy_ms);
+
+	sqlite3_extended_result_codes(d->db, 1);
+	sqlite3_busy_timeout(d->db, (int)busy_ms);
+	for (;;) {
+		struct why inner = WHY_INIT;
+		enum err e = know_file(d, o->application, &inner);
+		if (e == OK)
+			e = settle(d, &inner);
+		if (e == OK)
+			return OK;
+		if (e != ERR_BUSY || !mono_before(clock_mono(), end))
+			return why(w, e, "%s", inner.text);
+		sqlite3_sleep(BUSY_STEP_MS);
+	}
 }
 
 enum err
@@ -409,9 +436,7 @@ database_open(const char *path, const struct database_options *o,
 	e = tell(d, sqlite3_open_v2(path, &d->db, SQLITE_OPEN_READWRITE |
 	    SQLITE_OPEN_NOMUTEX, NULL), w);
 	if (e == OK)
-		e = know_file(d, o->application, w);
-	if (e == OK)
-		e = settle(d, o, w);
+		e = prepare(d, o, w);
 	if (e != OK)
 		database_close(&d);
 	*out = d;
@@ -438,16 +463,21 @@ database_close(struct database **dp)
 static enum err
 migrate_once(struct database *d, const char *step, unsigned to, struct why *w)
 {
-	char version[48];
+	char sql[48];
+	int64_t version;
 
 	enum err e = database_begin(d, w);
 	if (e != OK)
 		return e;
+	e = read_number(d, "PRAGMA user_version", &version, w);
+	/* Another process was quicker. */
+	if (e != OK || version >= to)
+		return database_end(d, e, w);
 	/* Several statements: these alone do not go through a query. */
 	e = tell(d, sqlite3_exec(d->db, step, NULL, NULL, NULL), w);
-	snprintf(version, sizeof(version), "PRAGMA user_version = %u", to);
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %u", to);
 	if (e == OK)
-		e = tell(d, sqlite3_exec(d->db, version, NULL, NULL, NULL), w);
+		e = tell(d, sqlite3_exec(d->db, sql, NULL, NULL, NULL), w);
 	return database_end(d, e, w);
 }
 

@@ -341,6 +341,52 @@ held_by_another(void **state)
 	database_close(&d);
 }
 
+/* Processes that meet at a new file: each finds it made, or makes it. */
+static void
+made_by_many(void **state)
+{
+	enum { PROCESSES = 6, ROUNDS = 20 };
+	static const struct database_options o = { .application =
+	    APPLICATION };
+	pid_t pids[PROCESSES];
+	int start[2], status;
+	char byte;
+
+	(void)state;
+	for (int round = 0; round < ROUNDS; round++) {
+		assert_int_equal(pipe(start), 0);
+		for (int i = 0; i < PROCESSES; i++) {
+			pids[i] = fork();
+			assert_true(pids[i] >= 0);
+			if (pids[i] > 0)
+				continue;
+			struct database *d;
+			struct why w = WHY_INIT;
+			close(start[1]);
+			(void)!read(start[0], &byte, 1);
+			enum err e = database_open(path, &o, &d, &w);
+			if (e == OK)
+				e = database_migrate(d, steps,
+				    ARRAY_LEN(steps), &w);
+			if (e != OK)
+				fprintf(stderr, "%s\n", w.text);
+			database_close(&d);
+			_exit(e == OK ? 0 : 1);
+		}
+		close(start[0]);
+		close(start[1]);
+		for (int i = 0; i < PROCESSES; i++) {
+			assert_int_equal(waitpid(pids[i], &status, 0),
+			    pids[i]);
+			assert_int_equal(status, 0);
+		}
+		struct database *d = open_it();
+		assert_int_equal(number(d, "SELECT count(*) FROM t"), 0);
+		database_close(&d);
+		assert_int_equal(unlink(path), 0);
+	}
+}
+
 int
 main(void)
 {
@@ -349,7 +395,7 @@ main(void)
 		WITH(rows_come_back), WITH(errors_stick),
 		WITH(queries_are_kept), WITH(transactions), WITH(full_disk),
 		WITH(damage), WITH(strangers), WITH(failed_migration),
-		WITH(held_by_another),
+		WITH(held_by_another), WITH(made_by_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

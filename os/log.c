@@ -9,18 +9,70 @@
 
 #define LINE_BYTES 2048
 
-static atomic_int level_from = LOG_WARN;
+static atomic_int level_from = LOG_WARN;   /* the least of all */
+static atomic_int level_all = LOG_WARN;    /* of modules without their own */
 static atomic_int out_fd = 2;
 static atomic_bool as_json;
 
 static const char *const level_names[] = { "debug", "info", "warn", "error" };
 
+static struct {
+	const char *name;
+	atomic_int level;                  /* plus 1; 0: as all */
+} modules[] = {
+#define LOG_MODULE(name) { name, 0 },
+	LOG_MODULES(LOG_MODULE)
+#undef LOG_MODULE
+};
+
+static void
+find_least(void)
+{
+	int least = atomic_load(&level_all);
+
+	for (size_t i = 0; i < ARRAY_LEN(modules); i++) {
+		int own = atomic_load(&modules[i].level);
+		if (own > 0)
+			least = MIN(least, own - 1);
+	}
+	atomic_store(&level_from, least);
+}
+
 void
 log_open(enum log_level level, int fd, bool json)
 {
-	atomic_store(&level_from, (int)level);
+	atomic_store(&level_all, (int)level);
+	for (size_t i = 0; i < ARRAY_LEN(modules); i++)
+		atomic_store(&modules[i].level, 0);
+	find_least();
 	atomic_store(&out_fd, fd);
 	atomic_store(&as_json, json);
+}
+
+bool
+log_set_module(struct str module, enum log_level level)
+{
+	for (size_t i = 0; i < ARRAY_LEN(modules); i++)
+		if (str_eq(module, str_of(modules[i].name))) {
+			atomic_store(&modules[i].level, (int)level + 1);
+			find_least();
+			return true;
+		}
+	return false;
+}
+
+/* The level from which on an event's module is heard. */
+static int
+level_of(struct str event)
+{
+	struct str module = str_cut(event, 0, str_find_char(event, '.'));
+
+	for (size_t i = 0; i < ARRAY_LEN(modules); i++) {
+		int own = atomic_load(&modules[i].level);
+		if (own > 0 && str_eq(module, str_of(modules[i].name)))
+			return own - 1;
+	}
+	return atomic_load(&level_all);
 }
 
 bool
@@ -45,6 +97,8 @@ log_line(enum log_level level, const char *event, const char *fmt, ...)
 	struct buf line = BUF_INIT;
 	va_list ap;
 
+	if ((int)level < level_of(str_of(event)))
+		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);

@@ -17,6 +17,14 @@ enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_OFF };
 /* Lines at `level` and above go to `fd` (2 at first, from LOG_WARN on). */
 void log_open(enum log_level level, int fd, bool json);
 bool log_wants(enum log_level);
+/*
+ * Lines of one module, those of events "module.*", from another level on than
+ * log_open() said.  False when there is no such module.
+ */
+#define LOG_MODULES(X) X("crawl") X("doors") X("frontier") X("ledger")       \
+	X("rebuild") X("serve") X("urlfrontier") X("web")
+bool log_set_module(struct str module, enum log_level);
+/* One line, if its level is wanted. */
 void log_line(enum log_level, const char *event, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 #define log_debug(...) \

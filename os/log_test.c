@@ -241,6 +241,32 @@ test_threads(void **state)
 	assert_int_equal(n, WRITERS * LINES);
 }
 
+/* A module's own level, above and below that of the others. */
+static void
+test_modules(void **state)
+{
+	(void)state;
+	log_open(LOG_INFO, pipe_fds[1], false);
+	assert_false(log_set_module(STR("crawlercommons.urlfrontier"),
+	    LOG_DEBUG));
+	assert_false(log_wants(LOG_DEBUG));
+	assert_true(log_set_module(STR("urlfrontier"), LOG_DEBUG));
+	assert_true(log_set_module(STR("ledger"), LOG_ERROR));
+	log_debug("urlfrontier.call", "n=1");
+	expect("2026-11-20T11:58:16.123456Z debug urlfrontier.call n=1\n");
+	log_debug("urlfrontiers.call", "n=2");
+	log_debug("serve.x", "n=3");
+	log_warn("ledger.x", "n=4");
+	assert_int_equal(logged().n, 0);
+	log_info("serve.x", "n=5");
+	expect("2026-11-20T11:58:16.123456Z info serve.x n=5\n");
+	log_open(LOG_INFO, pipe_fds[1], false);
+	log_debug("urlfrontier.call", "n=6");
+	assert_int_equal(logged().n, 0);
+	log_warn("ledger.x", "n=7");
+	expect("2026-11-20T11:58:16.123456Z warn ledger.x n=7\n");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -254,6 +280,7 @@ main(void)
 		TEST(test_long),
 		TEST(test_quote),
 		TEST(test_unwritable),
+		TEST(test_modules),
 		TEST(test_threads),
 	};
 

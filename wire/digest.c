@@ -1,6 +1,7 @@
 #include "wire/digest.h"
 
 #include <openssl/evp.h>
+#include <stdatomic.h>
 
 static const struct {
 	const char *label;
@@ -91,6 +92,36 @@ digest_end(struct digest_hasher *h, struct digest *out)
 	out->kind = h->kind;
 	CHECK(EVP_DigestFinal_ex(h->context, out->bytes, &n) == 1);
 	CHECK(n == kinds[h->kind].size);
+}
+
+/* Fetched once per process; of two threads that meet here one gives way. */
+static const EVP_MD *
+shared_algorithm(enum digest_kind k)
+{
+	static EVP_MD *_Atomic fetched[ARRAY_LEN(kinds)];
+	EVP_MD *had = atomic_load(&fetched[k]);
+
+	if (had != NULL)
+		return had;
+	EVP_MD *mine = EVP_MD_fetch(NULL, kinds[k].label, NULL);
+	CHECK(mine != NULL);
+	if (atomic_compare_exchange_strong(&fetched[k], &had, mine))
+		return mine;
+	EVP_MD_free(mine);
+	return had;
+}
+
+void
+digest_of(enum digest_kind k, struct str s, struct digest *out)
+{
+	unsigned n = 0;
+
+	CHECK(k != DIGEST_NONE);
+	memset(out, 0, sizeof(*out));
+	out->kind = k;
+	CHECK(EVP_Digest(s.n == 0 ? "" : s.p, s.n, out->bytes, &n,
+	    shared_algorithm(k), NULL) == 1);
+	CHECK(n == kinds[k].size);
 }
 
 static size_t

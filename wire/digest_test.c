@@ -26,6 +26,13 @@ test_known(void **state)
 	assert_string_equal(text, "sha256:ba7816bf8f01cfea414140de5dae2223"
 	    "b00361a396177a9cb410ff61f20015ad");
 	digest_hasher_free(&h);
+	digest_of(DIGEST_SHA1, STR_NONE, &d);
+	digest_to_text(&d, text);
+	assert_string_equal(text, "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ");
+	digest_of(DIGEST_SHA256, STR("abc"), &d);
+	digest_to_text(&d, text);
+	assert_string_equal(text, "sha256:ba7816bf8f01cfea414140de5dae2223"
+	    "b00361a396177a9cb410ff61f20015ad");
 }
 
 static void

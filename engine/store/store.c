@@ -7,7 +7,7 @@ struct store {
 	const struct store_table *table;
 	void *db;
 	char *policy_default;
-	size_t policies_max, schedules_max, settings_max;
+	size_t policies_max, schedules_max, settings_max, tokens_max;
 	bool in_group;
 };
 
@@ -32,6 +32,7 @@ store_open_with(const struct store_table *t, const char *where,
 	st->policies_max = limit(o->policies_max, STORE_POLICIES_MAX);
 	st->schedules_max = limit(o->schedules_max, STORE_SCHEDULES_MAX);
 	st->settings_max = limit(o->settings_max, STORE_SETTINGS_MAX);
+	st->tokens_max = limit(o->tokens_max, STORE_TOKENS_MAX);
 	if (o->policy_default != NULL)
 		st->policy_default = mem_copy_text(o->policy_default);
 	enum err e = t->open(where, &st->db, w);
@@ -183,9 +184,9 @@ static enum err
 check_room(struct store *st, enum store_kind kind, struct why *w)
 {
 	static const char *const names[] = { "policies", "schedules",
-	    "settings" };
+	    "settings", "tokens" };
 	const size_t most[] = { st->policies_max, st->schedules_max,
-	    st->settings_max };
+	    st->settings_max, st->tokens_max };
 	size_t n;
 
 	enum err e = st->table->count(st->db, kind, &n, w);
@@ -549,6 +550,85 @@ store_setting_get(struct store *st, struct str name, struct arena *a,
 	return e;
 }
 
+/* -- Tokens -- */
+
+static enum err
+add_token(struct store *st, const struct token *t, struct why *w)
+{
+	struct why inner = WHY_INIT;
+	enum err e = st->table->token_add(st->db, t, &inner);
+
+	if (e == ERR_EXISTS)
+		return why(w, e, "there is a token \"%.*s\" already",
+		    STR_FMT(t->name));
+	return e == OK ? OK : why(w, e, "%s", inner.text);
+}
+
+enum err
+store_token_add(struct store *st, struct str name, struct token_scopes scopes,
+    struct wall now, char text[static TOKEN_TEXT_BYTES + 1], struct why *w)
+{
+	struct token t = { .name = name, .scopes = scopes, .created = now };
+	bool mine;
+
+	CHECK((scopes.read | scopes.write) != 0);
+	text[0] = '\0';
+	enum err e = token_name_check(name, w);
+	if (e == OK)
+		e = enter(st, &mine, w);
+	if (e != OK)
+		return e;
+	token_make(text);
+	token_hash(str_of(text), t.hash);
+	e = check_room(st, STORE_TOKEN, w);
+	if (e == OK)
+		e = add_token(st, &t, w);
+	e = leave(st, mine, e, w);
+	if (e != OK)
+		explicit_bzero(text, TOKEN_TEXT_BYTES);
+	return e;
+}
+
+enum err
+store_token_list(struct store *st, struct arena *a, struct token **list,
+    size_t *n, struct why *w)
+{
+	return st->table->token_list(st->db, a, list, n, w);
+}
+
+enum err
+store_token_revoke(struct store *st, struct str name, struct why *w)
+{
+	bool mine, was = false;
+
+	enum err e = enter(st, &mine, w);
+	if (e != OK)
+		return e;
+	e = st->table->token_delete(st->db, name, &was, w);
+	if (e == OK && !was)
+		e = why(w, ERR_ABSENT, "there is no token \"%.*s\"",
+		    (int)MIN(name.n, TOKEN_NAME_BYTES_MAX), name.p);
+	return leave(st, mine, e, w);
+}
+
+enum err
+store_token_used(struct store *st, uint64_t id, struct wall when,
+    struct why *w)
+{
+	bool mine;
+
+	enum err e = enter(st, &mine, w);
+	if (e != OK)
+		return e;
+	return leave(st, mine, st->table->token_used(st->db, id, when, w), w);
+}
+
+enum err
+store_version(struct store *st, uint64_t *version, struct why *w)
+{
+	return st->table->version(st->db, version, w);
+}
+
 /* -- Checking -- */
 
 static enum err
@@ -575,13 +655,17 @@ store_check(struct store *st, struct why *w)
 {
 	struct arena a = ARENA_INIT;
 	struct schedule *list;
-	size_t n = 0;
+	struct token *tokens;
+	size_t n = 0, tokens_n;
 
 	enum err e = st->table->check(st->db, w);
 	if (e == OK)
 		e = store_schedule_list(st, &a, &list, &n, w);
 	for (size_t i = 0; i < n && e == OK; i++)
 		e = check_stored(st, list[i].id, w);
+	/* Reading a token judges it. */
+	if (e == OK)
+		e = store_token_list(st, &a, &tokens, &tokens_n, w);
 	arena_free(&a);
 	return e;
 }

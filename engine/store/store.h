@@ -1,6 +1,6 @@
 /*
  * store -- what people and programs have put down to be kept: policies,
- * schedules, settings.  (Tokens, items, tasks, harvests and the outbox follow.)
+ * schedules, settings, tokens.  (Items, tasks, harvests and the outbox follow.)
  *
  * The store judges no policy and no seed: engine/policy does.  It holds to the
  * limits below, and knows its keys.  Every verb that writes has committed when
@@ -19,6 +19,7 @@
 #define ENGINE_STORE_STORE_H
 
 #include "engine/store/schedule.h"
+#include "engine/store/token.h"
 
 #define STORE_NAME_BYTES_MAX 200u
 #define STORE_TAGS_MAX 16u
@@ -26,10 +27,11 @@
 #define STORE_JSON_BYTES_MAX (1u << 20)       /* a policy, a list of seeds */
 #define STORE_SETTING_BYTES_MAX 65536u
 #define STORE_DUE_MAX 16u                     /* schedules told at once */
-/* The three that are options; 0 stands for these. */
+/* The four that are options; 0 stands for these. */
 #define STORE_POLICIES_MAX 1000u
 #define STORE_SCHEDULES_MAX 1000u
 #define STORE_SETTINGS_MAX 1000u
+#define STORE_TOKENS_MAX 1000u
 
 #define STORE_POLICY_DEFAULT "default"
 
@@ -39,7 +41,7 @@ struct store_table;
 struct store_options {
 	/* The built-in policy `default`, as JSON; NULL: there is none. */
 	const char *policy_default;
-	size_t policies_max, schedules_max, settings_max;
+	size_t policies_max, schedules_max, settings_max, tokens_max;
 };
 
 struct store_policy {
@@ -122,5 +124,28 @@ MUST_USE enum err store_setting_put(struct store *, struct str name,
     struct str value, struct why *);
 MUST_USE enum err store_setting_get(struct store *, struct str name,
     struct arena *a, struct str *value, struct why *);
+
+/*
+ * Make a token and put its hash; `text` is the only copy of it.  EXISTS when
+ * the name is taken; FULL beyond tokens_max; INPUT of token_name_check().
+ */
+MUST_USE enum err store_token_add(struct store *, struct str name,
+    struct token_scopes, struct wall now,
+    char text[static TOKEN_TEXT_BYTES + 1], struct why *);
+/* By name.  Memory: `a`. */
+MUST_USE enum err store_token_list(struct store *, struct arena *a,
+    struct token **, size_t *n, struct why *);
+/* It is gone; its id is not used again. */
+MUST_USE enum err store_token_revoke(struct store *, struct str name,
+    struct why *);
+/* It was used at about `when`; nothing when it is gone. */
+MUST_USE enum err store_token_used(struct store *, uint64_t id,
+    struct wall when, struct why *);
+
+/*
+ * A number that is another one after anybody else (another process, another
+ * opening of the store) has committed anything.  Some microseconds.
+ */
+MUST_USE enum err store_version(struct store *, uint64_t *, struct why *);
 
 #endif

@@ -32,6 +32,14 @@ static const char *const steps[] = {
 	"CREATE TABLE setting ("
 	"  name TEXT PRIMARY KEY,"
 	"  value TEXT NOT NULL) STRICT;",
+
+	"CREATE TABLE token ("
+	"  id INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"  name TEXT NOT NULL UNIQUE,"
+	"  scopes TEXT NOT NULL,"
+	"  hash BLOB NOT NULL UNIQUE,"     /* SHA-256 of the text */
+	"  created INTEGER NOT NULL,"
+	"  used INTEGER) STRICT;",         /* NULL: never */
 };
 
 /* The two long ones last: lists go without them. */
@@ -94,6 +102,7 @@ sqlite_count(void *db, enum store_kind kind, size_t *n, struct why *w)
 		"SELECT count(*) FROM policy WHERE name <> 'default'",
 		"SELECT count(*) FROM schedule",
 		"SELECT count(*) FROM setting",
+		"SELECT count(*) FROM token",
 	};
 	struct query *q = database_query(db, counts[kind]);
 
@@ -411,6 +420,102 @@ sqlite_setting_get(void *db, struct str name, struct arena *a,
 	return query_end(&q, w);
 }
 
+/* -- Tokens -- */
+
+static enum err
+sqlite_token_add(void *db, const struct token *t, struct why *w)
+{
+	struct buf scopes = BUF_INIT;
+	struct query *q = database_query(db, "INSERT INTO token"
+	    " (name, scopes, hash, created) VALUES (?1, ?2, ?3, ?4)");
+
+	token_scopes_write(t->scopes, &scopes);
+	query_str(q, 1, t->name);
+	query_str(q, 2, buf_str(&scopes));
+	query_bytes(q, 3, (struct str){ (const char *)t->hash,
+	    sizeof(t->hash) });
+	query_i64(q, 4, t->created.us);
+	enum err e = run(q, NULL, w);
+	buf_free(&scopes);
+	return e;
+}
+
+static enum err
+read_token(struct query *q, struct arena *a, struct token *t, struct why *w)
+{
+	struct str hash = query_get_str(q, 3);
+
+	*t = (struct token){
+		.id = (uint64_t)query_get_i64(q, 0),
+		.name = arena_copy(a, query_get_str(q, 1)),
+		.created = { query_get_i64(q, 4) },
+		.used = { query_get_i64(q, 5) },
+	};
+	if (token_name_check(t->name, NULL) != OK ||
+	    token_scopes_read(query_get_str(q, 2), &t->scopes, NULL) != OK ||
+	    hash.n != sizeof(t->hash))
+		return why(w, ERR_CORRUPT, "token %llu has no name, scope or "
+		    "hash", (unsigned long long)t->id);
+	memcpy(t->hash, hash.p, sizeof(t->hash));
+	return OK;
+}
+
+static enum err
+sqlite_token_list(void *db, struct arena *a, struct token **out, size_t *n,
+    struct why *w)
+{
+	struct query *q = database_query(db, "SELECT id, name, scopes, hash,"
+	    " created, used FROM token ORDER BY name");
+	struct token *list = NULL;
+	size_t cap = 0;
+	enum err e = OK;
+
+	*n = 0;
+	while (e == OK && query_step(q)) {
+		if (*n == cap) {
+			cap = MAX(16, cap * 2);
+			list = mem_resize(list, cap, sizeof(*list));
+		}
+		e = read_token(q, a, &list[*n], w);
+		*n += e == OK;
+	}
+	*out = ARENA_ARRAY(a, struct token, *n);
+	if (*n > 0)
+		memcpy(*out, list, *n * sizeof(*list));
+	mem_free(&list);
+	return end_reading(&q, e, w);
+}
+
+static enum err
+sqlite_token_delete(void *db, struct str name, bool *was, struct why *w)
+{
+	struct query *q = database_query(db, "DELETE FROM token"
+	    " WHERE name = ?1");
+
+	query_str(q, 1, there(name));
+	return run(q, was, w);
+}
+
+static enum err
+sqlite_token_used(void *db, uint64_t id, struct wall when, struct why *w)
+{
+	struct query *q = database_query(db, "UPDATE token SET used = ?2"
+	    " WHERE id = ?1");
+
+	query_i64(q, 1, id > INT64_MAX ? -1 : (int64_t)id);
+	query_i64(q, 2, when.us);
+	return run(q, NULL, w);
+}
+
+static enum err
+sqlite_version(void *db, uint64_t *version, struct why *w)
+{
+	struct query *q = database_query(db, "PRAGMA data_version");
+
+	*version = query_step(q) ? (uint64_t)query_get_i64(q, 0) : 0;
+	return query_end(&q, w);
+}
+
 const struct store_table store_sqlite = {
 	.name = "sqlite",
 	.open = sqlite_open, .close = sqlite_close, .check = sqlite_check,
@@ -425,4 +530,7 @@ const struct store_table store_sqlite = {
 	.schedule_due = sqlite_schedule_due,
 	.schedule_next = sqlite_schedule_next,
 	.setting_put = sqlite_setting_put, .setting_get = sqlite_setting_get,
+	.token_add = sqlite_token_add, .token_list = sqlite_token_list,
+	.token_delete = sqlite_token_delete, .token_used = sqlite_token_used,
+	.version = sqlite_version,
 };

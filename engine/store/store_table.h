@@ -10,7 +10,7 @@
 
 #include "engine/store/store.h"
 
-enum store_kind { STORE_POLICY, STORE_SCHEDULE, STORE_SETTING };
+enum store_kind { STORE_POLICY, STORE_SCHEDULE, STORE_SETTING, STORE_TOKEN };
 
 struct store_table {
 	const char *name;
@@ -52,6 +52,18 @@ struct store_table {
 	    struct why *);
 	enum err (*setting_get)(void *db, struct str name, struct arena *,
 	    struct str *value, bool *found, struct why *);
+
+	/* A new row; EXISTS when the name, or the hash, is there. */
+	enum err (*token_add)(void *db, const struct token *, struct why *);
+	enum err (*token_list)(void *db, struct arena *, struct token **,
+	    size_t *n, struct why *);
+	enum err (*token_delete)(void *db, struct str name, bool *was,
+	    struct why *);
+	enum err (*token_used)(void *db, uint64_t id, struct wall when,
+	    struct why *);
+
+	/* As store_version(). */
+	enum err (*version)(void *db, uint64_t *, struct why *);
 };
 
 extern const struct store_table store_sqlite;   /* where: a directory */

@@ -1,0 +1,318 @@
+/*
+ * argiope token add|list|revoke -- the tokens that open the doors.
+ *
+ * They are the store's, which several processes may have open: a daemon needs
+ * not be asked, and sees what changed in about a second.
+ */
+#include <errno.h>
+
+#include "cli/format.h"
+#include "cli/verbs.h"
+#include "engine/store/store.h"
+#include "os/clock.h"
+#include "os/system.h"
+
+#define ADD_OPTIONS(X)                                                       \
+	X(SCOPE, "scope", 's', "DOOR:ACCESS[,...]", TEXT, 0, 0,              \
+	    "what it opens; may be given again.  DOOR is urlfrontier, "      \
+	    "realtime, harvest, items, external, console or *; ACCESS is "   \
+	    "read or write, which includes read")
+
+static const struct option_row add_rows[] = {
+	ADD_OPTIONS(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
+};
+static const struct option_row list_rows[] = {
+	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
+};
+static const struct option_row revoke_rows[] = { OPTION_COMMON(OPTION_ROW) };
+
+const struct option_verb token_add_verb = {
+	"token add", "NAME", 1, 1,
+	"Make a token that opens doors, and print it, this once",
+	"Standard output has the token and nothing else; what is kept is a "
+	"hash of it.  A door wants a token from the first that names it on; a "
+	"daemon that runs knows it within two seconds.  Run it as the user "
+	"whom the daemon runs as.\n"
+	"A name is at most 64 letters, digits and ._@-.\n"
+	"Exit code: 0; 64 the scope is none; 65 the name is none; 73 the name "
+	"is taken; 74 the token could not be printed, and is none; 75 there "
+	"are 1,000 already.",
+	add_rows, ARRAY_LEN(add_rows)
+};
+const struct option_verb token_list_verb = {
+	"token list", NULL, 0, 0,
+	"List the tokens: name, scopes, when made, about when last used",
+	"The tokens themselves are not kept and cannot be listed.",
+	list_rows, ARRAY_LEN(list_rows)
+};
+const struct option_verb token_revoke_verb = {
+	"token revoke", "NAME", 1, 1,
+	"Revoke a token, at once and for good",
+	"A daemon that runs refuses it within two seconds.  A door that tokens "
+	"named wants one as long as that daemon runs, even when none is left; "
+	"one that is started without any asks for none on loopback, unless a "
+	"setting such as urlfrontier.token = required says otherwise.\n"
+	"Exit code: 0; 66 there is no such token.",
+	revoke_rows, ARRAY_LEN(revoke_rows)
+};
+
+static enum err
+open_store(struct cli *c, struct store **st, struct why *w)
+{
+	enum err e = cli_log(c, true, w);
+
+	if (e == OK)
+		e = cli_data_dir(c, w);
+	if (e == OK)
+		e = cli_dir(c, c->data_dir, &c->data_dir, w);
+	return e == OK ? store_open(c->data_dir, NULL, st, w) : e;
+}
+
+/* Looking, and revoking, make no store where there is none. */
+static enum err
+find_store(struct cli *c, struct why *w)
+{
+	enum err e = cli_data_dir(c, w);
+
+	if (e == OK && !cli_is_there(arena_printf(&c->arena, "%s/store.db",
+	    c->data_dir).p))
+		e = ERR_ABSENT;
+	return e;
+}
+
+/* --- add ---------------------------------------------------------------- */
+
+static enum err
+read_scopes(struct cli *c, struct token_scopes *out, struct why *w)
+{
+	struct buf b = BUF_INIT;
+	struct why inner = WHY_INIT;
+	enum err e = OK;
+
+	if (cli_count(c, "scope") == 0)
+		return why(w, ERR_USAGE, "token add wants --scope, such as "
+		    "--scope urlfrontier:write");
+	for (size_t i = 0; i < cli_count(c, "scope"); i++)
+		buf_printf(&b, "%s%s", i > 0 ? "," : "",
+		    cli_nth(c, "scope", i));
+	if (token_scopes_read(buf_str(&b), out, &inner) != OK)
+		e = why(w, ERR_USAGE, "token add: %s", inner.text);
+	buf_free(&b);
+	return e;
+}
+
+/* A token that nobody has seen must not stay. */
+static enum err
+show(struct store *st, struct str name, const char *text, struct why *w)
+{
+	struct why unseen = WHY_INIT;
+
+	/* No buffer of which a copy could stay, or be written later. */
+	setvbuf(stdout, NULL, _IONBF, 0);
+	if (printf("%s\n", text) > 0) {
+		if (system_is_terminal(2))
+			fprintf(stderr, "This is the only time that it is "
+			    "shown.\n");
+		return OK;
+	}
+	int no = errno;
+	clearerr(stdout);
+	if (store_token_revoke(st, name, &unseen) != OK)
+		return why(w, ERR_IO, "the token could not be printed, nor "
+		    "revoked: %s", unseen.text);
+	errno = no;
+	return why_errno(w, ERR_IO, "the token could not be printed, and is "
+	    "none");
+}
+
+int
+token_add_run(struct cli *c)
+{
+	struct str name = str_of(c->options.operands[0]);
+	char text[TOKEN_TEXT_BYTES + 1];
+	struct token_scopes scopes = { 0, 0 };
+	struct store *st = NULL;
+	struct why w = WHY_INIT;
+
+	enum err e = token_name_check(name, &w);
+	if (e == OK)
+		e = read_scopes(c, &scopes, &w);
+	if (e == OK)
+		e = open_store(c, &st, &w);
+	if (e == OK)
+		e = store_token_add(st, name, scopes, clock_wall(), text, &w);
+	if (e == OK)
+		e = show(st, name, text, &w);
+	explicit_bzero(text, sizeof(text));
+	store_close(&st);
+	return e == OK ? 0 : cli_fail(&w);
+}
+
+/* --- list --------------------------------------------------------------- */
+
+static const char *
+date(struct wall t, char iso[static WALL_ISO_MAX])
+{
+	if (t.us == 0)
+		return "never";
+	wall_to_iso(t, iso);
+	memcpy(iso + 19, "Z", 2);
+	return iso;
+}
+
+static void
+put_text(const struct token *list, size_t n, struct buf *b)
+{
+	char made[WALL_ISO_MAX], used[WALL_ISO_MAX];
+	size_t width = 4;
+
+	for (size_t i = 0; i < n; i++)
+		width = MAX(width, list[i].name.n);
+	buf_printf(b, "%-*s  %-20s  %-20s  SCOPES\n", (int)width, "NAME",
+	    "MADE", "LAST USED");
+	for (size_t i = 0; i < n; i++) {
+		buf_printf(b, "%-*.*s  %-20s  %-20s  ", (int)width,
+		    STR_FMT(list[i].name), date(list[i].created, made),
+		    date(list[i].used, used));
+		token_scopes_write(list[i].scopes, b);
+		buf_put_char(b, '\n');
+	}
+}
+
+static void
+put_scopes(struct token_scopes s, struct buf *b)
+{
+	struct buf text = BUF_INIT;
+	struct str rest, scope;
+
+	token_scopes_write(s, &text);
+	rest = buf_str(&text);
+	json_name(b, "scopes");
+	for (char before = '['; str_split(&rest, ',', &scope); before = ',')
+		buf_printf(b, "%c\"%.*s\"", before, STR_FMT(scope));
+	buf_put_char(b, ']');
+	buf_free(&text);
+}
+
+static void
+put_json(const struct token *list, size_t n, struct buf *b)
+{
+	char iso[WALL_ISO_MAX];
+
+	buf_put_text(b, "{\"tokens\":[");
+	for (size_t i = 0; i < n; i++) {
+		buf_put_text(b, i > 0 ? ",{" : "{");
+		json_u64(b, "id", list[i].id);
+		json_str(b, "name", list[i].name);
+		put_scopes(list[i].scopes, b);
+		json_str(b, "created", str_of(date(list[i].created, iso)));
+		json_name(b, "used");
+		if (list[i].used.us == 0)
+			buf_put_text(b, "null");
+		else
+			buf_printf(b, "\"%s\"", date(list[i].used, iso));
+		buf_put_char(b, '}');
+	}
+	buf_put_text(b, "]}\n");
+}
+
+static enum err
+read_list(struct cli *c, struct token **list, size_t *n, struct why *w)
+{
+	struct store *st = NULL;
+	enum err e = find_store(c, w);
+
+	*n = 0;
+	if (e == ERR_ABSENT)
+		return OK;
+	if (e == OK)
+		e = open_store(c, &st, w);
+	if (e == OK)
+		e = store_token_list(st, &c->arena, list, n, w);
+	store_close(&st);
+	return e;
+}
+
+int
+token_list_run(struct cli *c)
+{
+	struct buf b = BUF_INIT;
+	struct why w = WHY_INIT;
+	struct token *list = NULL;
+	size_t n;
+
+	enum err e = read_list(c, &list, &n, &w);
+	if (e != OK)
+		return cli_fail(&w);
+	if (cli_json(c))
+		put_json(list, n, &b);
+	else if (n == 0)
+		buf_printf(&b, "There is no token in %s.\n", c->data_dir);
+	else
+		put_text(list, n, &b);
+	cli_put(&b);
+	buf_free(&b);
+	return 0;
+}
+
+/* --- revoke ------------------------------------------------------------- */
+
+static bool
+opens(const struct token *list, size_t n, enum token_door d)
+{
+	for (size_t i = 0; i < n; i++)
+		if (token_scopes_allow(list[i].scopes, d, TOKEN_READ))
+			return true;
+	return false;
+}
+
+/* Doors that had a token before, and have none now. */
+static void
+tell_left(const struct token *before, size_t before_n,
+    const struct token *now, size_t now_n)
+{
+	struct buf b = BUF_INIT;
+
+	for (unsigned i = 0; i < TOKEN_DOOR_COUNT; i++) {
+		enum token_door d = (enum token_door)i;
+		if (opens(before, before_n, d) && !opens(now, now_n, d))
+			buf_printf(&b, "%s%s", b.n > 0 ? ", " : "",
+			    token_door_text(d));
+	}
+	if (b.n > 0)
+		fprintf(stderr, CLI_PROGRAM ": no token is left for %s; a "
+		    "daemon that is started now asks for none there on "
+		    "loopback\n", buf_text(&b));
+	buf_free(&b);
+}
+
+int
+token_revoke_run(struct cli *c)
+{
+	struct str name = str_of(c->options.operands[0]);
+	struct token *before = NULL, *now = NULL;
+	size_t before_n = 0, now_n = 0;
+	struct store *st = NULL;
+	struct why w = WHY_INIT;
+
+	enum err e = find_store(c, &w);
+	if (e == ERR_ABSENT)
+		why(&w, e, "there is no token in %s", c->data_dir);
+	if (e == OK)
+		e = open_store(c, &st, &w);
+	if (e == OK)
+		e = store_begin(st, &w);
+	if (e == OK) {
+		e = store_token_list(st, &c->arena, &before, &before_n, &w);
+		if (e == OK)
+			e = store_token_revoke(st, name, &w);
+		if (e == OK)
+			e = store_token_list(st, &c->arena, &now, &now_n, &w);
+		e = store_end(st, e, &w);
+	}
+	store_close(&st);
+	if (e != OK)
+		return cli_fail(&w);
+	tell_left(before, before_n, now, now_n);
+	return 0;
+}

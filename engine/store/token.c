@@ -1,0 +1,203 @@
+#include "engine/store/token.h"
+
+#include "os/clock.h"
+#include "wire/digest.h"
+
+#define ALL (1u << TOKEN_DOOR_COUNT)     /* the bit of "*" */
+
+_Static_assert(TOKEN_DOOR_COUNT < 32, "doors are bits");
+_Static_assert(TOKEN_HASH_BYTES == DIGEST_BYTES_MAX, "it is a SHA-256");
+
+static const char *const doors[] = {
+#define TOKEN_DOOR_ROW(name, text) text,
+	TOKEN_DOORS(TOKEN_DOOR_ROW)
+#undef TOKEN_DOOR_ROW
+	"*"
+};
+static const char *const accesses[] = { "read", "write" };
+
+const char *
+token_door_text(enum token_door d)
+{
+	CHECK(d < TOKEN_DOOR_COUNT);
+	return doors[d];
+}
+
+const char *
+token_access_text(enum token_access a)
+{
+	CHECK(a <= TOKEN_WRITE);
+	return accesses[a];
+}
+
+/* -- Names -- */
+
+static bool
+is_name_char(char c)
+{
+	return ascii_is_alpha(c) || ascii_is_digit(c) || c == '.' ||
+	    c == '_' || c == '@' || c == '-';
+}
+
+enum err
+token_name_check(struct str s, struct why *w)
+{
+	if (s.n == 0)
+		return why(w, ERR_INPUT, "name: it is empty");
+	if (s.n > TOKEN_NAME_BYTES_MAX)
+		return why(w, ERR_INPUT, "name: %zu bytes; at most %u are "
+		    "allowed", s.n, TOKEN_NAME_BYTES_MAX);
+	if (s.p[0] == '-')
+		return why(w, ERR_INPUT, "name: it begins with \"-\"");
+	for (size_t i = 0; i < s.n; i++)
+		if (!is_name_char(s.p[i]))
+			return why(w, ERR_INPUT, "name: only letters, digits "
+			    "and ._@- are allowed");
+	return OK;
+}
+
+/* -- Scopes -- */
+
+static bool
+door_of(struct str s, uint32_t *bit)
+{
+	for (size_t i = 0; i < ARRAY_LEN(doors); i++)
+		if (str_eq(s, str_of(doors[i]))) {
+			*bit = 1u << i;
+			return true;
+		}
+	return false;
+}
+
+static enum err
+no_door(struct str s, struct why *w)
+{
+	struct buf b = BUF_INIT;
+
+	for (size_t i = 0; i < ARRAY_LEN(doors); i++)
+		buf_printf(&b, "%s%s", i == 0 ? "" : i + 1 <
+		    ARRAY_LEN(doors) ? ", " : " or ", doors[i]);
+	enum err e = why(w, ERR_INPUT, "scope: there is no door \"%.*s\"; it "
+	    "is %s", (int)MIN(s.n, 40), s.p, buf_text(&b));
+	buf_free(&b);
+	return e;
+}
+
+static enum err
+read_scope(struct str s, struct token_scopes *out, struct why *w)
+{
+	size_t colon = str_find_char(s, ':');
+	struct str door = str_cut(s, 0, colon);
+	struct str access = str_from(s, colon + 1);
+	uint32_t bit;
+
+	if (s.n == 0)
+		return why(w, ERR_INPUT, "scope: it is empty; one is "
+		    "urlfrontier:write");
+	if (colon == s.n)
+		return why(w, ERR_INPUT, "scope \"%.*s\": a door, a colon, "
+		    "and read or write are needed", (int)MIN(s.n, 40), s.p);
+	if (!door_of(door, &bit))
+		return no_door(door, w);
+	if (str_eq(access, STR("write")))
+		out->write |= bit;
+	else if (str_eq(access, STR("read")))
+		out->read |= bit;
+	else
+		return why(w, ERR_INPUT, "scope \"%.*s\": read or write is "
+		    "needed behind the colon", (int)MIN(s.n, 40), s.p);
+	return OK;
+}
+
+/* Leave out what another includes. */
+static void
+settle(struct token_scopes *s)
+{
+	if (s->write & ALL) {
+		s->write = ALL;
+		s->read = 0;
+	}
+	if (s->read & ALL)
+		s->read = ALL;
+	s->read &= ~s->write;
+}
+
+enum err
+token_scopes_read(struct str list, struct token_scopes *out, struct why *w)
+{
+	struct str rest = list, part;
+	enum err e = OK;
+	size_t n = 0;
+
+	*out = (struct token_scopes){ 0, 0 };
+	if (list.n == 0)
+		return read_scope(list, out, w);
+	while (e == OK && str_split(&rest, ',', &part)) {
+		if (n++ == TOKEN_SCOPES_MAX)
+			return why(w, ERR_INPUT, "scope: more than %u are "
+			    "given", TOKEN_SCOPES_MAX);
+		e = read_scope(str_trim(part), out, w);
+	}
+	settle(out);
+	return e;
+}
+
+static void
+put_scope(struct buf *b, size_t start, size_t door, enum token_access a)
+{
+	buf_printf(b, "%s%s:%s", b->n > start ? "," : "", doors[door],
+	    accesses[a]);
+}
+
+void
+token_scopes_write(struct token_scopes s, struct buf *b)
+{
+	size_t start = b->n;
+
+	for (size_t i = 0; i < ARRAY_LEN(doors); i++) {
+		/* "*" stands last among the doors, and first in the text. */
+		size_t d = i == 0 ? TOKEN_DOOR_COUNT : i - 1;
+		if (s.write >> d & 1)
+			put_scope(b, start, d, TOKEN_WRITE);
+		else if (s.read >> d & 1)
+			put_scope(b, start, d, TOKEN_READ);
+	}
+}
+
+bool
+token_scopes_allow(struct token_scopes s, enum token_door d,
+    enum token_access a)
+{
+	uint32_t bits = a == TOKEN_WRITE ? s.write : s.write | s.read;
+
+	CHECK(d < TOKEN_DOOR_COUNT);
+	return (bits & (ALL | 1u << d)) != 0;
+}
+
+/* -- Texts -- */
+
+void
+token_make(char text[static TOKEN_TEXT_BYTES + 1])
+{
+	static const char digits[] = "0123456789abcdef";
+	uint8_t random[TOKEN_RANDOM_BYTES];
+	char *p = text + sizeof(TOKEN_PREFIX) - 1;
+
+	clock_random(random, sizeof(random));
+	memcpy(text, TOKEN_PREFIX, sizeof(TOKEN_PREFIX) - 1);
+	for (size_t i = 0; i < sizeof(random); i++) {
+		*p++ = digits[random[i] >> 4];
+		*p++ = digits[random[i] & 15];
+	}
+	*p = '\0';
+	explicit_bzero(random, sizeof(random));
+}
+
+void
+token_hash(struct str text, uint8_t hash[static TOKEN_HASH_BYTES])
+{
+	struct digest d;
+
+	digest_of(DIGEST_SHA256, text, &d);
+	memcpy(hash, d.bytes, TOKEN_HASH_BYTES);
+}
