@@ -206,5 +206,9 @@ conf_check(const struct conf *c, struct why *w)
 		    conf_place(c, CONF_FETCH_BACKOFF_MS),
 		    c->values[CONF_FETCH_BACKOFF_MAX_MS].text,
 		    conf_place(c, CONF_FETCH_BACKOFF_MAX_MS));
+	if ((conf_str(c, CONF_URLFRONTIER_TLS_CERT).n == 0) !=
+	    (conf_str(c, CONF_URLFRONTIER_TLS_KEY).n == 0))
+		return why(w, ERR_CONFIG, "urlfrontier.tls_cert and "
+		    "urlfrontier.tls_key stand together, or neither");
 	return OK;
 }

@@ -139,7 +139,7 @@ read_address(struct str s, int64_t *port)
 	const char *colon = s.n == 0 ? NULL : memrchr(s.p, ':', s.n);
 
 	*port = 0;
-	if (str_eq(s, STR("off")))
+	if (s.n == 0 || str_eq(s, STR("off")))
 		return true;
 	if (colon == NULL)
 		return false;

@@ -243,13 +243,14 @@ test_addresses(void **state)
 		{ "[2001:db8::5]:1", "2001:db8::5", 1 },
 		{ "localhost:80", "localhost", 80 },
 		{ "off", "", 0 },
+		{ "", "", 0 },
 		{ "127.0.0.1:65536", NULL, 0 }, { "127.0.0.1", NULL, 0 },
 		{ "127.0.0.1:", NULL, 0 }, { ":80", NULL, 0 },
 		{ "127.0.0.256:80", NULL, 0 }, { "1.2.3:80", NULL, 0 },
 		{ "1.2.3.4.5:80", NULL, 0 }, { "::1:80", NULL, 0 },
 		{ "[::1:80", NULL, 0 }, { "[::1]80", NULL, 0 },
 		{ "[xyz]:80", NULL, 0 }, { "example.org:80", NULL, 0 },
-		{ "", NULL, 0 }, { "[]:80", NULL, 0 }, { "[:80", NULL, 0 },
+		{ "[]:80", NULL, 0 }, { "[:80", NULL, 0 },
 		{ "127.0.0.1:-1", NULL, 0 }, { "127.0.0.1:080000", NULL, 0 },
 	};
 	struct conf c;
@@ -508,6 +509,11 @@ test_check(void **state)
 	assert_int_equal(conf_check(&c, &w), ERR_CONFIG);
 	assert_string_equal(w.text, "fetch.backoff_ms = 600001 (--set) is "
 	    "longer than fetch.backoff_max_ms = 10min (default)");
+	assert_string_equal(set(&c, "fetch.backoff_ms=1s"), "");
+	assert_string_equal(set(&c, "urlfrontier.tls_cert=c.pem"), "");
+	assert_int_equal(conf_check(&c, NULL), ERR_CONFIG);
+	assert_string_equal(set(&c, "urlfrontier.tls_key=k.pem"), "");
+	assert_int_equal(conf_check(&c, NULL), OK);
 	conf_free(&c);
 }
 

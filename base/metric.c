@@ -67,6 +67,9 @@ check_row(const struct metric *m)
 	CHECK(m->labels_n >= 1 && m->labels_n <= METRIC_LABELS_MAX);
 	CHECK(m->label == NULL || (is_name(m->label) &&
 	    strcmp(m->label, "le") != 0));
+	CHECK(m->label2 == NULL || (is_name(m->label2) && m->label != NULL &&
+	    strcmp(m->label2, "le") != 0 && strcmp(m->label2, m->label) != 0 &&
+	    m->labels_n % m->label2_n == 0));
 	CHECK(m->type != METRIC_IS_COUNTER ||
 	    str_ends(str_of(m->name), STR("_total")));
 	for (const struct metric *o = atomic_load(&chain); o != NULL;
@@ -251,6 +254,15 @@ put_number(struct buf *b, const struct metric *m, int64_t v)
 		b->n--;
 }
 
+static void
+put_label(struct buf *b, const char *comma, const char *label,
+    const char *text)
+{
+	buf_printf(b, "%s%s=\"", comma, label);
+	put_escaped(b, text, true);
+	buf_put_char(b, '"');
+}
+
 /* "name_suffix{label="text",le="0.5"} ", its parts where they exist. */
 static void
 put_series(struct buf *b, const struct metric *m, size_t label,
@@ -259,10 +271,13 @@ put_series(struct buf *b, const struct metric *m, size_t label,
 	bool any = m->label != NULL, le = bound != NULL || last;
 
 	buf_printf(b, "%s%s%s", m->name, suffix, any || le ? "{" : "");
-	if (any) {
-		buf_printf(b, "%s=\"", m->label);
-		put_escaped(b, m->label_texts[label], true);
-		buf_put_char(b, '"');
+	if (m->label2 != NULL) {
+		put_label(b, "", m->label,
+		    m->label_texts[label / m->label2_n]);
+		put_label(b, ",", m->label2,
+		    m->label2_texts[label % m->label2_n]);
+	} else if (any) {
+		put_label(b, "", m->label, m->label_texts[label]);
 	}
 	if (le) {
 		buf_printf(b, "%sle=\"", any ? "," : "");
@@ -307,6 +322,8 @@ put_metric(const struct metric *m, void *arg)
 	put_escaped(b, m->help, false);
 	buf_printf(b, "\n# TYPE %s %s\n", m->name, types[m->type]);
 	for (size_t i = 0; i < m->labels_n; i++) {
+		if (m->label2 != NULL && metric_value(m, i) == 0)
+			continue;
 		if (is_histogram(m)) {
 			put_histogram(b, m, i);
 			continue;

@@ -15,11 +15,13 @@
  *     metric_add(&metrics[METRIC_PAGES], 1);
  *
  * A metric may have one label whose values are a small enum's texts: rows of
- * that kind are written by hand with METRIC_BY().  All are numbers of 64 bits
- * and change by one relaxed addition (histograms: two); nothing waits.
+ * that kind are written by hand with METRIC_BY().  With two labels, METRIC_BY2,
+ * the pair (i, j) is the value i * n2 + j, and a pair that never was is not
+ * written.  All are numbers of 64 bits and change by one relaxed addition
+ * (histograms: two); nothing waits.
  *
  * Thread:  any, at any time; registering too.
- * Limits:  METRIC_LABELS_MAX values of a label.
+ * Limits:  METRIC_LABELS_MAX values of a label, or pairs of two.
  * Source:  Prometheus text format 0.0.4.
  */
 #ifndef BASE_METRIC_H
@@ -29,7 +31,7 @@
 
 #include "base/bytes.h"
 
-#define METRIC_LABELS_MAX 64
+#define METRIC_LABELS_MAX 512
 
 /*
  * SECONDS is a histogram of times, given in nanoseconds; BYTES one of sizes.
@@ -47,7 +49,10 @@ struct metric {
 	enum metric_type type;
 	const char *label;                 /* NULL: none */
 	const char *const *label_texts;
-	size_t labels_n;                   /* 1 without a label */
+	const char *label2;                /* NULL: there is no second one */
+	const char *const *label2_texts;
+	size_t label2_n;
+	size_t labels_n;                   /* all; 1 without a label */
 	_Atomic int64_t *cells;            /* labels_n times METRIC_CELLS() */
 	struct metric *_Atomic next;       /* the registry's */
 	atomic_bool registered;
@@ -60,12 +65,18 @@ struct metric {
 
 /* A row, at file scope: METRIC(COUNTER, "argiope_x_total", "It counts x.") */
 #define METRIC(type, name, help)                                             \
-	{ name, help, METRIC_IS_##type, NULL, NULL, 1,                       \
+	{ name, help, METRIC_IS_##type, NULL, NULL, NULL, NULL, 0, 1,        \
 	    (_Atomic int64_t[METRIC_CELLS_##type]){ 0 }, NULL, false }
 /* The same with a label: its name, its texts, and how many there are. */
 #define METRIC_BY(type, name, help, label, texts, n)                         \
-	{ name, help, METRIC_IS_##type, label, texts, n,                     \
+	{ name, help, METRIC_IS_##type, label, texts, NULL, NULL, 0, n,      \
 	    (_Atomic int64_t[(n) * METRIC_CELLS_##type]){ 0 }, NULL, false }
+/* The same with two of them. */
+#define METRIC_BY2(type, name, help, label, texts, n, label2, texts2, n2)    \
+	{ name, help, METRIC_IS_##type, label, texts, label2, texts2, n2,    \
+	    (size_t)(n) * (n2),                                              \
+	    (_Atomic int64_t[(n) * (n2) * METRIC_CELLS_##type]){ 0 }, NULL,  \
+	    false }
 
 #define METRIC_ENUM(id, ...) METRIC_##id,
 #define METRIC_ROW(id, type, name, help) METRIC(type, name, help),

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 static const char *const reasons[] = { "dns", "tim\"e\\o\nut", "" };
+static const char *const verbs[] = { "get", "put" };
 
 #define TEST_METRICS(X)                                                      \
 	X(PAGES, COUNTER, "t_pages_total", "Pages, \"all\" of\nthem \\.")    \
@@ -14,11 +15,13 @@ static const char *const reasons[] = { "dns", "tim\"e\\o\nut", "" };
 	X(SECONDS, SECONDS, "t_seconds", "Time per page.")                   \
 	X(BYTES, BYTES, "t_bytes", "Size per page.")
 enum { TEST_METRICS(METRIC_ENUM) METRIC_ERRORS, METRIC_BY_REASON,
-	METRIC_LEVEL };
+	METRIC_LEVEL, METRIC_PAIRS };
 static struct metric metrics[] = { TEST_METRICS(METRIC_ROW)
 	METRIC_BY(COUNTER, "t_errors_total", "Failures.", "reason", reasons, 3),
 	METRIC_BY(SECONDS, "t_by_seconds", "Time.", "reason", reasons, 3),
 	METRIC_BY(GAUGE, "t_level", "Level.", "reason", reasons, 2),
+	METRIC_BY2(COUNTER, "t_pairs_total", "Both.", "verb", verbs, 2,
+	    "reason", reasons, 3),
 };
 
 static int
@@ -47,6 +50,22 @@ test_values(void **state)
 	assert_int_equal(metric_value(&metrics[METRIC_ERRORS], 2), 0);
 	metric_set_by(&metrics[METRIC_LEVEL], 1, INT64_MIN);
 	assert_int_equal(metric_value(&metrics[METRIC_LEVEL], 1), INT64_MIN);
+}
+
+/* Only pairs that were. */
+static void
+test_pairs(void **state)
+{
+	struct buf b = BUF_INIT;
+
+	(void)state;
+	metric_add_by(&metrics[METRIC_PAIRS], 1 * 3 + 0, 4);
+	metric_add_by(&metrics[METRIC_PAIRS], 0 * 3 + 2, 5);
+	metric_write(&b);
+	assert_non_null(strstr(buf_text(&b), "# TYPE t_pairs_total counter\n"
+	    "t_pairs_total{verb=\"get\",reason=\"\"} 5\n"
+	    "t_pairs_total{verb=\"put\",reason=\"dns\"} 4\n# "));
+	buf_free(&b);
 }
 
 static struct metric unregistered[] = {
@@ -371,6 +390,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_exposition),
 		cmocka_unit_test(test_threads),
 	};

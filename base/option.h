@@ -43,10 +43,13 @@ struct option_row {
 	{ name, letter, value, OPTION_##type, least, most, help },
 
 /* What every verb takes. */
-#define OPTION_COMMON(X)                                                     \
-	X(CONFIG, "config", 'c', "FILE", PATH, 0, 0,                         \
+#define OPTION_COMMON(X) OPTION_COMMON_LETTERS(X, 'c', 'd')
+/* The same where -c and -d mean something else. */
+#define OPTION_COMMON_LONG(X) OPTION_COMMON_LETTERS(X, 0, 0)
+#define OPTION_COMMON_LETTERS(X, config, data)                               \
+	X(CONFIG, "config", config, "FILE", PATH, 0, 0,                      \
 	    "read the configuration from FILE")                              \
-	X(DATA, "data", 'd', "DIR", PATH, 0, 0, "the data directory")        \
+	X(DATA, "data", data, "DIR", PATH, 0, 0, "the data directory")       \
 	X(SET, "set", 0, "NAME=VALUE", TEXT, 0, 0,                           \
 	    "set a setting; may be given again")                             \
 	X(HELP, "help", 'h', NULL, FLAG, 0, 0, "print this and leave")

@@ -1,8 +1,8 @@
 /*
- * argiope serve -- the engine as a daemon, with its port.
+ * argiope serve -- the engine as a daemon, with its ports.
  *
- *     open the data -> crawls that ran go on -> port -> loop
- *     SIGTERM: port stops, engine closes, port closes, out
+ *     doors -> open the data -> crawls that ran go on -> port -> loop
+ *     SIGTERM: port stops, doors drain, engine closes, port closes, out
  *
  * The main thread runs "home": views and looks come there, metrics are set
  * there, /status is answered from what it holds.
@@ -15,6 +15,7 @@
 #include "cli/report.h"
 #include "cli/serve_routes.h"
 #include "cli/verbs.h"
+#include "doors/urlfrontier/urlfrontier.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/system.h"
@@ -25,11 +26,12 @@ static const struct option_row rows[] = { OPTION_COMMON(OPTION_ROW) };
 
 const struct option_verb serve_verb = {
 	"serve", NULL, 0, 0,
-	"Run as a daemon: the engine, and the port of http.listen",
+	"Run as a daemon: the engine, its doors, and the port of http.listen",
 	"Crawls that were running go on (without the secrets they had).  The "
 	"port answers /metrics for Prometheus, /healthz and /status; its "
-	"address is printed, and written to DATA/serve.json.  SIGTERM and "
-	"SIGINT stop in order; a second one leaves at once.\n"
+	"address is printed, and written to DATA/serve.json.  The door for "
+	"crawlers that speak URL Frontier is at urlfrontier.listen.  SIGTERM "
+	"and SIGINT stop in order; a second one leaves at once.\n"
 	"Exit code: 0 after SIGTERM; 75 another process holds the data or the "
 	"port; 78 the configuration is wrong; 74 reading or writing failed; 70 "
 	"stored data is damaged.",
@@ -57,8 +59,11 @@ struct daemon {
 	struct engine *engine;
 	struct loop *home;
 	struct web *web;
+	struct web *figures_web;       /* of urlfrontier.metrics_port */
+	struct token_set *tokens;
+	struct urlfrontier *urlfrontier;
 	struct served served;
-	struct web_route routes[SERVE_ROUTES_MAX];
+	struct web_route routes[SERVE_ROUTES_MAX], figures_route;
 	struct map crawls;             /* id -> struct crawl_held */
 	struct timer look_timer;
 	struct engine_look look;       /* the last */
@@ -293,6 +298,52 @@ open_port(struct daemon *s, struct why *w)
 	return OK;
 }
 
+/* The figures alone, for those who look for them at a port of the door's. */
+static enum err
+open_figures(struct daemon *s, struct why *w)
+{
+	struct web_options o = { .address = "127.0.0.1",
+	    .port = (uint16_t)conf_int(&s->cli->conf,
+	    CONF_URLFRONTIER_METRICS_PORT) };
+
+	if (o.port == 0)
+		return OK;
+	serve_figures_route(&s->figures_route);
+	return web_open(&o, &s->figures_route, 1, &s->figures_web, w);
+}
+
+static enum err
+open_door(struct daemon *s, struct why *w)
+{
+	struct urlfrontier_options o = { .conf = &s->cli->conf,
+	    .home = s->home };
+
+	return urlfrontier_open(&o, &s->urlfrontier, w);
+}
+
+static enum err
+open_tokens(struct daemon *s, struct why *w)
+{
+	struct token_set_options o = { .data_dir = s->cli->data_dir,
+	    .home = s->home };
+
+	return token_set_open(&o, &s->tokens, w);
+}
+
+static void
+ready_door(struct daemon *s)
+{
+	if (s->urlfrontier == NULL)
+		return;
+	urlfrontier_ready(s->urlfrontier, engine_frontier(s->engine),
+	    s->tokens);
+	printf("argiope serves urlfrontier %s\n",
+	    urlfrontier_address(s->urlfrontier));
+	fflush(stdout);
+	log_info("serve.door", "door=urlfrontier address=%s",
+	    urlfrontier_address(s->urlfrontier));
+}
+
 /* --- ending ------------------------------------------------------------- */
 
 static void
@@ -302,6 +353,15 @@ engine_closed(void *arg)
 
 	s->closed = true;
 	stop_if_idle(s);
+}
+
+/* Nobody asks the engine for anything any more. */
+static void
+drained(void *arg)
+{
+	struct daemon *s = arg;
+
+	engine_close(s->engine, engine_closed, s);
 }
 
 static void
@@ -318,14 +378,22 @@ got_signal(void *arg, int signal)
 	    s->look.loops.in_flight);
 	if (s->web != NULL)
 		web_stop(s->web);
-	engine_close(s->engine, engine_closed, s);
+	if (s->urlfrontier != NULL)
+		urlfrontier_drain(s->urlfrontier, drained, s);
+	else
+		drained(s);
 }
 
 static enum err
 serve(struct daemon *s, struct why *w)
 {
-	enum err e = open_engine(s, w);
+	/* Who calls while the data is opened is told so. */
+	enum err e = open_door(s, w);
 
+	if (e == OK)
+		e = open_engine(s, w);
+	if (e == OK)
+		e = open_tokens(s, w);
 	if (e == OK) {
 		figures_register();
 		metric_register(metrics, ARRAY_LEN(metrics));
@@ -333,12 +401,15 @@ serve(struct daemon *s, struct why *w)
 		go_on(s);
 		e = open_port(s, w);
 	}
+	if (e == OK)
+		e = open_figures(s, w);
 	if (e != OK)
 		return e;
 	log_info("serve.started", "version=%s pid=%lld data=%s",
 	    ARGIOPE_VERSION, (long long)system_pid(), s->cli->data_dir);
 	s->look_timer.fire = look;
 	engine_start(s->engine);
+	ready_door(s);
 	look(&s->look_timer);
 	loop_run(s->home);
 	ask_remove(s->cli->data_dir);
@@ -367,6 +438,11 @@ serve_run(struct cli *c)
 	}
 	if (s.web != NULL)
 		web_close(&s.web);
+	if (s.figures_web != NULL)
+		web_close(&s.figures_web);
+	urlfrontier_free(&s.urlfrontier);
+	if (s.tokens != NULL)
+		token_set_close(&s.tokens);
 	engine_free(&s.engine);
 	map_free(&s.crawls);
 	if (s.home != NULL)

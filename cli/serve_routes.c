@@ -103,3 +103,10 @@ serve_routes(struct served *s, struct web_route rows[static SERVE_ROUTES_MAX])
 	}
 	return ARRAY_LEN(table);
 }
+
+void
+serve_figures_route(struct web_route *row)
+{
+	*row = (struct web_route){ "GET", "/metrics", WEB_EXACT, get_metrics,
+	    NULL, "figures for Prometheus" };
+}

@@ -23,5 +23,7 @@ struct served {
 #define SERVE_ROUTES_MAX 16
 size_t serve_routes(struct served *, struct web_route
     rows[static SERVE_ROUTES_MAX]);
+/* The row of /metrics alone. */
+void serve_figures_route(struct web_route *);
 
 #endif

@@ -1,5 +1,7 @@
 #include "cli/verbs.h"
 
+#include "cli/frontier.h"
+
 static const struct {
 	const struct option_verb *row;
 	int (*run)(struct cli *);
@@ -33,7 +35,9 @@ help(const char *family)
 		if (family == NULL || str_starts(str_of(rows[i].name),
 		    str_of(family)))
 			some[some_n++] = rows[i];
-	option_help_verbs(CLI_PROGRAM, CLI_SUMMARY, some, some_n, &b);
+	option_help_verbs(CLI_PROGRAM, family != NULL &&
+	    strcmp(family, "frontier") == 0 ? FRONTIER_SUMMARY : CLI_SUMMARY,
+	    some, some_n, &b);
 	cli_put(&b);
 	buf_free(&b);
 	return cli_end(0);
@@ -92,8 +96,8 @@ is_word(const char *word, const char *a, const char *b)
 	return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
 
-int
-verbs_run(const char *program, int argc, const char *const *argv,
+static int
+run(const char *program, int argc, const char *const *argv,
     const char *const *environment)
 {
 	struct why w = WHY_INIT;
@@ -104,8 +108,8 @@ verbs_run(const char *program, int argc, const char *const *argv,
 	if (argc > 0 && is_word(argv[0], "--help", "-h"))
 		return help(NULL);
 	if (argc > 0 && is_word(argv[0], "--version", "-V"))
-		return verbs_run(program, 1,
-		    (const char *const[]){ "version" }, environment);
+		return run(program, 1, (const char *const[]){ "version" },
+		    environment);
 	const struct option_verb *rows = verbs_all(&n);
 	const struct option_verb *row = option_find_verb(rows, n, argc, argv,
 	    &words);
@@ -123,4 +127,27 @@ verbs_run(const char *program, int argc, const char *const *argv,
 	    cli_end(verbs[i].run(&c));
 	cli_close(&c);
 	return code;
+}
+
+/* Its options stand before its verbs too, and its exit codes are its own. */
+static int
+run_frontier(const char *program, int argc, const char *const *argv,
+    const char *const *environment)
+{
+	struct frontier_words f;
+	struct why w = WHY_INIT;
+	int code = frontier_words(argc, argv, &f, &w) != OK ? cli_fail(&w) :
+	    run(program, f.argc, f.argv, environment);
+
+	frontier_words_free(&f);
+	return frontier_exit(code);
+}
+
+int
+verbs_run(const char *program, int argc, const char *const *argv,
+    const char *const *environment)
+{
+	if (argc > 0 && strcmp(argv[0], "frontier") == 0)
+		return run_frontier(program, argc, argv, environment);
+	return run(program, argc, argv, environment);
 }

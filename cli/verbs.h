@@ -21,7 +21,29 @@
 	X(archive_index)                                                     \
 	X(archive_reindex)                                                   \
 	X(archive_wacz)                                                      \
+	X(frontier_puturls)                                                  \
+	X(frontier_dumpurls)                                                 \
+	X(frontier_geturls)                                                  \
+	X(frontier_geturlstatus)                                             \
+	X(frontier_listurls)                                                 \
+	X(frontier_counturls)                                                \
+	X(frontier_purgeurls)                                                \
+	X(frontier_getstats)                                                 \
+	X(frontier_listqueues)                                               \
+	X(frontier_deletequeue)                                              \
+	X(frontier_blockqueueuntil)                                          \
+	X(frontier_setdelay)                                                 \
+	X(frontier_setcrawllimit)                                            \
+	X(frontier_listcrawls)                                               \
+	X(frontier_deletecrawl)                                              \
+	X(frontier_listnodes)                                                \
+	X(frontier_getactive)                                                \
+	X(frontier_setactive)                                                \
+	X(frontier_setloglevel)                                              \
 	X(serve)                                                             \
+	X(token_add)                                                         \
+	X(token_list)                                                        \
+	X(token_revoke)                                                      \
 	X(config)                                                            \
 	X(completion)                                                        \
 	X(man)                                                               \

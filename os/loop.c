@@ -260,6 +260,15 @@ loop_run(struct loop *l)
 		run_hooks(l);
 }
 
+void
+loop_run_until(struct loop *l, const bool *done)
+{
+	run_hooks(l);
+	while (!*done &&
+	    !atomic_load_explicit(&l->stopped, memory_order_acquire))
+		turn(l, true);
+}
+
 static void *
 thread_main(void *arg)
 {

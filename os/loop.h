@@ -67,6 +67,11 @@ void loop_ask(struct loop *, struct loop_call *);
 /* Run until loop_stop(); mail that is there by then is delivered first. */
 void loop_run(struct loop *);
 void loop_stop(struct loop *);
+/*
+ * Run until `*done`, which a callback of this loop sets, or loop_stop(); it may
+ * be run again.  For programs that do one thing after the other.
+ */
+void loop_run_until(struct loop *, const bool *done);
 /* Run on a thread of its own; join waits for it after loop_stop(). */
 void loop_start(struct loop *);
 void loop_join(struct loop *);

@@ -615,6 +615,41 @@ note_time(struct timer *t)
 	loop_stop(x->loop);
 }
 
+struct until {
+	struct timer timer;
+	bool done;
+};
+
+static void
+set_done(struct timer *t)
+{
+	CONTAINER(t, struct until, timer)->done = true;
+}
+
+/* It may be run again, which loop_run() may not; loop_stop() ends it too. */
+static void
+test_run_until(void **state)
+{
+	struct loop *l = loop_new("until");
+	struct until first = { .timer.fire = set_done };
+	struct until second = { .timer.fire = set_done };
+	struct until never = { .done = false };
+
+	(void)state;
+	loop_timer_set(l, &second.timer, mono_add_ms(clock_mono(), 20));
+	loop_timer_set(l, &first.timer, mono_add_ms(clock_mono(), 5));
+	loop_run_until(l, &first.done);
+	assert_true(first.done && !second.done);
+	loop_run_until(l, &first.done);
+	assert_false(second.done);
+	loop_run_until(l, &second.done);
+	assert_true(second.done);
+	loop_stop(l);
+	loop_run_until(l, &never.done);
+	assert_false(never.done);
+	loop_free(&l);
+}
+
 static void
 test_never_early(void **state)
 {
@@ -686,6 +721,7 @@ main(void)
 		cmocka_unit_test(test_ping_pong),
 		cmocka_unit_test(test_stop_delivers),
 		cmocka_unit_test(test_ask),
+		cmocka_unit_test(test_run_until),
 		cmocka_unit_test(test_never_early),
 		cmocka_unit_test(test_signals),
 	};

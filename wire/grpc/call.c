@@ -323,6 +323,9 @@ half_closed(struct grpc_call *c)
 	if (!is_server(c) || !c->peer_closed || c->closed_told ||
 	    c->paused || !listens(c))
 		return;
+	/* Resumed, and what was kept is to be handed out before. */
+	if (message_kept(&c->in) > 0 && !list_empty(&c->wait))
+		return;
 	c->closed_told = true;
 	if (message_kept(&c->in) > 0) {
 		grpc_call_abort(c, GRPC_INTERNAL, "a message was cut off");

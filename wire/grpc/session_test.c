@@ -411,6 +411,41 @@ test_backpressure(void **state)
 	joined_close(&j);
 }
 
+/*
+ * The end comes when a call was resumed and before what was kept is handed out:
+ * it is told behind that.
+ */
+static void
+test_end_behind_resume(void **state)
+{
+	struct joined j;
+	struct asked a;
+	struct buf up = BUF_INIT;
+
+	(void)state;
+	open_all(&j, 50000);
+	struct grpc_call *c = ask(&j, &a, "/t.T/Hold", 0);
+	for (int i = 0; i < 3; i++)
+		grpc_send(c, STR("hello"));
+	joined_run(&j);
+	assert_int_equal(served.messages, 1);
+	grpc_half_close(c);
+	grpc_fill(j.c, &up, SIZE_MAX / 2, j.now);
+	grpc_resume(served.held);
+	assert_int_equal(grpc_recv(j.s, buf_str(&up), j.now, NULL), OK);
+	for (int i = 2; i <= 3; i++) {
+		joined_run(&j);
+		assert_int_equal(served.messages, i);
+		assert_int_equal(a.ends, 0);
+		grpc_resume(served.held);
+	}
+	joined_run(&j);
+	assert_int_equal(served.half_closes, 1);
+	assert_int_equal(a.code, GRPC_OK);
+	buf_free(&up);
+	joined_close(&j);
+}
+
 /* Held calls of one connection together keep held_bytes_max, then it waits. */
 static void
 test_many_held(void **state)
@@ -701,6 +736,7 @@ main(void)
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_backpressure),
 		cmocka_unit_test(test_many_held),
+		cmocka_unit_test(test_end_behind_resume),
 		cmocka_unit_test(test_client_pauses),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_cancel_inside),

@@ -1,0 +1,454 @@
+#include "cli/remote.h"
+
+#include "cli/format.h"
+#include "os/file.h"
+#include "os/resolve.h"
+
+#define PORT_DEFAULT 7071
+#define CONNECT_MS 10000
+#define TOKEN_BYTES_MAX 4096
+#define SERVICE "/urlfrontier.URLFrontier/"
+
+/* ---- Options ------------------------------------------------------------- */
+
+static enum err
+read_token(struct remote *far, const char *path, struct why *w)
+{
+	struct buf b = BUF_INIT;
+	enum err e = file_load(path, TOKEN_BYTES_MAX, &b, w);
+	struct str token = str_trim(buf_str(&b));
+
+	if (e == OK && token.n == 0)
+		e = why(w, ERR_CONFIG, "%s: holds no token", path);
+	for (size_t i = 0; e == OK && i < token.n; i++)
+		if (token.p[i] <= ' ' || token.p[i] > '~')
+			e = why(w, ERR_CONFIG, "%s: a token is one word of "
+			    "ASCII", path);
+	if (e == OK)
+		far->bearer = arena_printf(&far->cli->arena, "Bearer %.*s",
+		    STR_FMT(token));
+	buf_free(&b);
+	return e;
+}
+
+static enum err
+read_options(struct remote *far, struct why *w)
+{
+	struct cli *c = far->cli;
+	const char *ca = cli_text(c, "ca", NULL);
+	const char *token = cli_text(c, "token-file", NULL);
+
+	far->host = cli_text(c, "host", "localhost");
+	far->port = (uint16_t)cli_number(c, "port", PORT_DEFAULT);
+	far->place = arena_printf(&c->arena, strchr(far->host, ':') == NULL ?
+	    "%s:%u" : "[%s]:%u", far->host, far->port).p;
+	if (ca != NULL && cli_count(c, "tls") == 0)
+		return why(w, ERR_USAGE, "--ca is of use with --tls only");
+	enum err e = token == NULL ? OK : read_token(far, token, w);
+	if (e == OK && cli_count(c, "tls") > 0)
+		e = net_tls_client(ca, &far->tls, w);
+	return e;
+}
+
+/* ---- Connecting ---------------------------------------------------------- */
+
+static void
+opened(struct grpc_port *p)
+{
+	struct remote_link *l = p->owner;
+
+	l->open = l->settled = true;
+}
+
+static void
+closed(struct grpc_port *p)
+{
+	struct remote_link *l = p->owner;
+
+	l->why = p->why;
+	l->open = false;
+	l->settled = true;
+	l->port = NULL;
+}
+
+static enum err
+link_open(struct remote *far, const char *address, struct remote_link **out,
+    struct why *w)
+{
+	const struct net_target to = { .address = address, .name = far->host,
+	    .port = far->port, .tls = far->tls, .timeout_ms = CONNECT_MS };
+	struct remote_link *l = *out = mem_new(sizeof(*l));
+
+	l->remote = far;
+	l->why = WHY_INIT;
+	list_init(&l->node);
+	list_put(&far->links, &l->node);
+	l->port = grpc_port_connect(far->net, far->loop, &to, closed, w);
+	if (l->port == NULL)
+		return w->err;
+	l->port->owner = l;
+	l->port->opened = opened;
+	loop_run_until(far->loop, &l->settled);
+	if (l->open)
+		return OK;
+	return why(w, ERR_UNREACHED, "%s cannot be reached: %s", far->place,
+	    l->why.text[0] != '\0' ? l->why.text : err_text(l->why.err));
+}
+
+static void
+links_free(struct remote *far)
+{
+	while (!list_empty(&far->links)) {
+		struct remote_link *l = LIST_ITEM(far->links.next,
+		    struct remote_link, node);
+		list_take(&l->node);
+		mem_free(&l);
+	}
+}
+
+struct asking {
+	struct resolve_query query;
+	bool done;
+};
+
+static void
+found(struct resolve_query *q)
+{
+	CONTAINER(q, struct asking, query)->done = true;
+}
+
+/*
+ * The first address that takes a connection; else the failure that tells most:
+ * a bad certificate of one is not hidden by another where nobody listens.
+ */
+static enum err
+try_addresses(struct remote *far, const struct resolve_query *q,
+    struct why *w)
+{
+	struct why best = WHY_INIT;
+	bool nobody = true;
+
+	for (size_t i = 0; i < q->n; i++) {
+		struct why now = WHY_INIT;
+		char text[IP_TEXT_MAX];
+		ip_to_text(&q->addresses[i], text);
+		if (link_open(far, text, &far->first, &now) == OK) {
+			far->address = arena_copy(&far->cli->arena,
+			    str_of(text)).p;
+			return OK;
+		}
+		if (best.err == OK || nobody)
+			best = now;
+		nobody &= far->first->why.err == ERR_UNREACHED;
+	}
+	return why(w, best.err, "%s", best.text);
+}
+
+static enum err
+reach(struct remote *far, struct why *w)
+{
+	const struct resolver_options o = { .cache_max = 16,
+	    .timeout_ms = CONNECT_MS };
+	struct asking a = { .query = { .host = str_of(far->host),
+	    .found = found } };
+	struct resolver *r = resolver_new(far->loop, &o);
+
+	resolve_start(r, &a.query);
+	loop_run_until(far->loop, &a.done);
+	resolver_free(&r);
+	if (a.query.n == 0)
+		return why(w, ERR_UNREACHED, "%s cannot be resolved: %s",
+		    far->host, a.query.error);
+	return try_addresses(far, &a.query, w);
+}
+
+enum err
+remote_open(struct cli *c, struct remote *far, struct why *w)
+{
+	const struct net_limits limits = NET_LIMITS_DEFAULT;
+	struct ip literal;
+
+	*far = (struct remote){ .cli = c };
+	list_init(&far->links);
+	enum err e = cli_log(c, true, w);
+	if (e == OK)
+		e = read_options(far, w);
+	if (e != OK)
+		return e;
+	far->loop = loop_new("remote");
+	far->net = net_new(far->loop, &limits);
+	if (!ip_from_text(str_of(far->host), &literal))
+		return reach(far, w);
+	far->address = far->host;
+	return link_open(far, far->address, &far->first, w);
+}
+
+enum err
+remote_connect(struct remote *far, struct remote_link **out,
+    struct why *w)
+{
+	return link_open(far, far->address, out, w);
+}
+
+void
+remote_close(struct remote *far)
+{
+	net_free(&far->net);
+	links_free(far);
+	net_tls_free(&far->tls);
+	loop_free(&far->loop);
+}
+
+/* ---- Calls --------------------------------------------------------------- */
+
+static enum err
+err_of(enum grpc_code code)
+{
+	switch (code) {
+	case GRPC_OK:
+		return OK;
+	case GRPC_INVALID_ARGUMENT:
+		return ERR_INPUT;
+	case GRPC_NOT_FOUND:
+		return ERR_ABSENT;
+	case GRPC_UNAUTHENTICATED:
+	case GRPC_PERMISSION_DENIED:
+		return ERR_DENIED;
+	case GRPC_RESOURCE_EXHAUSTED:
+		return ERR_FULL;
+	case GRPC_DEADLINE_EXCEEDED:
+		return ERR_TIMEOUT;
+	case GRPC_UNAVAILABLE:
+		return ERR_UNREACHED;
+	case GRPC_UNIMPLEMENTED:
+		return ERR_STATE;
+	default:
+		return ERR_IO;
+	}
+}
+
+/* "GetStats: NOT_FOUND: there is no such URL". */
+static void
+explain(struct remote_call *k, enum grpc_code code, struct str text)
+{
+	const struct grpc_port *p = k->link->port;
+	struct buf b = BUF_INIT;
+
+	format_safe(&b, text, 300);
+	if (code != GRPC_OK && p != NULL && p->why.err != OK)
+		(void)why(&k->why, ERR_UNREACHED, "%s: the connection to %s "
+		    "is lost: %s", k->rpc, k->link->remote->place,
+		    p->why.text);
+	else if (code != GRPC_OK)
+		(void)why(&k->why, err_of(code), "%s: %s%s%s", k->rpc,
+		    grpc_code_name(code), b.n > 0 ? ": " : "", buf_text(&b));
+	buf_free(&b);
+}
+
+static void *
+take(void *arena, size_t n)
+{
+	return arena_take(arena, n);
+}
+
+static void
+give_back(void *arena, void *p)
+{
+	(void)arena;
+	(void)p;
+}
+
+static void
+on_message(struct grpc_call *c, struct str bytes)
+{
+	struct remote_call *k = grpc_arg(c);
+	ProtobufCAllocator memory = { take, give_back, &k->arena };
+
+	if (k->stopped)
+		return;
+	arena_reset(&k->arena);
+	void *message = protobuf_c_message_unpack(k->answer, &memory, bytes.n,
+	    (const uint8_t *)bytes.p);
+	if (message != NULL) {
+		k->message(k, message);
+		return;
+	}
+	(void)why(&k->why, ERR_IO, "%s: an answer that is none", k->rpc);
+	remote_stop(k);
+}
+
+static void
+on_writable(struct grpc_call *c)
+{
+	struct remote_call *k = grpc_arg(c);
+
+	if (k->writable != NULL)
+		k->writable(k);
+}
+
+static void
+on_end(struct grpc_call *c, enum grpc_code code, struct str text)
+{
+	struct remote_call *k = grpc_arg(c);
+
+	k->call = NULL;
+	k->code = code;
+	explain(k, code, text);
+	k->over = true;
+	if (k->ended != NULL)
+		k->ended(k);
+}
+
+static const struct grpc_events events = { .on_message = on_message,
+	.on_writable = on_writable, .on_end = on_end };
+
+enum err
+remote_begin(struct remote_link *l, struct remote_call *k,
+    struct why *w)
+{
+	const struct remote *far = l->remote;
+	struct grpc_field fields[2];
+	struct why own = WHY_INIT;
+	char path[100];
+	struct grpc_request r = { .path = path, .fields = fields,
+	    .on = &events, .arg = k };
+
+	snprintf(path, sizeof(path), SERVICE "%s", k->rpc);
+	if (far->bearer.n > 0)
+		fields[r.fields_n++] = (struct grpc_field){
+		    STR("authorization"), far->bearer };
+	if (k->field != NULL)
+		fields[r.fields_n++] = *k->field;
+	arena_reset(&k->arena);
+	k->link = l;
+	k->over = k->stopped = false;
+	k->why = WHY_INIT;
+	if (l->port == NULL)
+		return why(w, ERR_UNREACHED, "%s: the connection to %s is "
+		    "lost: %s", k->rpc, far->place, l->why.text);
+	k->call = grpc_call_new(l->port->session, &r, loop_now(far->loop),
+	    &own);
+	if (k->call != NULL)
+		return OK;
+	return why(w, ERR_UNREACHED, "%s: %s: %s", k->rpc, far->place,
+	    own.text);
+}
+
+enum grpc_room
+remote_send(struct remote_call *k, const void *message)
+{
+	void *room;
+
+	if (k->call == NULL)
+		return GRPC_GONE;
+	size_t n = protobuf_c_message_get_packed_size(message);
+	enum grpc_room r = grpc_send_room(k->call, n, &room);
+	if (r != GRPC_GONE)
+		protobuf_c_message_pack(message, room);
+	return r;
+}
+
+enum grpc_room
+remote_send_packed(struct remote_call *k, struct str message)
+{
+	return k->call == NULL ? GRPC_GONE : grpc_send(k->call, message);
+}
+
+void
+remote_half_close(struct remote_call *k)
+{
+	if (k->call != NULL)
+		grpc_half_close(k->call);
+}
+
+void
+remote_stop(struct remote_call *k)
+{
+	k->stopped = true;
+	if (k->call != NULL)
+		grpc_cancel(k->call);
+}
+
+void
+remote_call_free(struct remote_call *k)
+{
+	CHECK(k->call == NULL);
+	arena_free(&k->arena);
+}
+
+/* ---- One after the other ------------------------------------------------- */
+
+struct each {
+	bool (*each)(void *arg, const void *message);
+	void *arg;
+	bool enough;
+};
+
+static void
+each_message(struct remote_call *k, const void *message)
+{
+	struct each *e = k->arg;
+
+	if (e->each(e->arg, message))
+		return;
+	e->enough = true;
+	remote_stop(k);
+}
+
+enum err
+remote_each(struct remote *far, const char *rpc, const void *question,
+    const ProtobufCMessageDescriptor *answer,
+    bool (*each)(void *arg, const void *message), void *arg, struct why *w)
+{
+	struct each all = { each, arg, false };
+	struct remote_call k = { .rpc = rpc, .answer = answer,
+	    .message = each_message, .arg = &all };
+	enum err e = remote_begin(far->first, &k, w);
+
+	if (e != OK)
+		return e;
+	remote_send(&k, question);
+	remote_half_close(&k);
+	loop_run_until(far->loop, &k.over);
+	remote_call_free(&k);
+	if (all.enough)
+		return ERR_CLOSED;
+	return k.why.err == OK ? OK : why(w, k.why.err, "%s", k.why.text);
+}
+
+struct one {
+	struct remote *remote;
+	void *answer;
+};
+
+/* The same once more, where it may stay. */
+static bool
+keep(void *arg, const void *message)
+{
+	struct one *one = arg;
+	const ProtobufCMessage *m = message;
+	struct arena *a = &one->remote->cli->arena;
+	ProtobufCAllocator memory = { take, give_back, a };
+	size_t n = protobuf_c_message_get_packed_size(m);
+	uint8_t *bytes = (uint8_t *)arena_bytes(a, n);
+
+	protobuf_c_message_pack(m, bytes);
+	one->answer = protobuf_c_message_unpack(m->descriptor, &memory, n,
+	    bytes);
+	return true;
+}
+
+enum err
+remote_ask(struct remote *far, const char *rpc, const void *question,
+    const ProtobufCMessageDescriptor *descriptor, void **answer,
+    struct why *w)
+{
+	struct one one = { far, NULL };
+	enum err e = remote_each(far, rpc, question, descriptor, keep, &one,
+	    w);
+
+	if (e == OK && one.answer == NULL)
+		e = why(w, ERR_IO, "%s: no answer came", rpc);
+	*answer = one.answer;
+	return e;
+}

@@ -1,0 +1,658 @@
+/*
+ * PutURLs and PutDiscovered: what one turn read of a stream goes to the
+ * frontier as one unit; units come back, and acknowledgements leave in order.
+ *
+ *     message ─► filling ─► units: put ─► done ─► acknowledged
+ *        ▲         │ end of the turn, or full            │
+ *        └─ paused ┴─ too much is on its way ◄───────────┘
+ *
+ * Items count from the message that brought them until their acknowledgement
+ * has left, so that who does not read is not read from.  A batch that is larger
+ * than a unit is taken in piece by piece.
+ */
+#include "doors/urlfrontier/urlfrontier_own.h"
+#include "os/clock.h"
+
+#define UNIT_ITEMS 256u          /* and messages */
+#define UNIT_ITEMS_FEW 8u
+/* Of one stream, where its items are limited. */
+#define UNITS_MAX 32u            /* on their way */
+#define STREAM_BYTES_MAX ((size_t)8 << 20)
+#define SPARE_MAX 64u
+#define SPARE_ARENA_BYTES_MAX ((size_t)128 << 10)
+
+/* What is owed for one message, or for a part of a batch. */
+struct ack {
+	struct str id;
+	uint32_t items;
+	bool ends;                   /* the batch; else more of it follows */
+};
+
+struct put_unit {
+	struct outside_put put;
+	struct list node;            /* in a stream's units, or spare */
+	struct stream *stream;
+	struct mono began;
+	bool done;
+	size_t bytes;
+	struct arena arena;          /* items' texts */
+	struct outside_item *items;
+	struct ack *acks;
+	size_t cap, items_n, acks_n;
+	size_t acked, item_at;       /* given to the stream */
+};
+
+struct stream {
+	struct door_call call;
+	struct outside_stream order;
+	struct list units;           /* oldest first */
+	size_t units_n;
+	struct put_unit *filling;
+	struct list fill_node;       /* in the door's filling, or in none */
+	struct list pause_node;      /* in the door's paused, or in none */
+	uint64_t taken;              /* messages */
+	size_t bytes;
+	bool batches;
+	bool full;                   /* no room for acknowledgements */
+	bool keep_dates;
+	/* A batch that is not taken in wholly. */
+	struct buf batch, batch_id, statuses;
+	struct str rest;
+	bool in_batch;
+	/* The end: when all is acknowledged, this is the answer. */
+	bool closing;
+	enum grpc_code code;
+	const char *text;
+};
+
+/* ---- Units --------------------------------------------------------------- */
+
+static struct put_unit *
+unit_new(struct stream *s)
+{
+	struct urlfrontier *d = s->call.door;
+	struct put_unit *u;
+
+	if (list_empty(&d->spare)) {
+		u = mem_new(sizeof(*u));
+		list_init(&u->node);
+	} else {
+		u = LIST_ITEM(d->spare.next, struct put_unit, node);
+		list_take(&u->node);
+		d->spare_n--;
+	}
+	u->stream = s;
+	u->done = false;
+	u->bytes = u->items_n = u->acks_n = u->acked = u->item_at = 0;
+	return u;
+}
+
+static void
+unit_free(struct put_unit **up)
+{
+	struct put_unit *u = *up;
+
+	arena_free(&u->arena);
+	mem_free(&u->items);
+	mem_free(&u->acks);
+	mem_free(up);
+}
+
+/* It is not needed any more. */
+static void
+unit_drop(struct put_unit *u)
+{
+	struct stream *s = u->stream;
+	struct urlfrontier *d = s->call.door;
+
+	s->bytes -= u->bytes;
+	d->put_bytes -= u->bytes;
+	list_take(&u->node);
+	if (d->spare_n >= SPARE_MAX) {
+		unit_free(&u);
+		return;
+	}
+	if (u->arena.total > SPARE_ARENA_BYTES_MAX)
+		arena_free(&u->arena);
+	else
+		arena_reset(&u->arena);
+	list_put(&d->spare, &u->node);
+	d->spare_n++;
+}
+
+void
+put_free_spare(struct urlfrontier *d)
+{
+	while (!list_empty(&d->spare)) {
+		struct put_unit *u = LIST_ITEM(d->spare.next, struct put_unit,
+		    node);
+		list_take(&u->node);
+		unit_free(&u);
+	}
+}
+
+static bool
+unit_is_full(const struct put_unit *u)
+{
+	return u->items_n == UNIT_ITEMS || u->acks_n == UNIT_ITEMS;
+}
+
+static void
+unit_room(struct put_unit *u)
+{
+	size_t n = MAX(u->items_n, u->acks_n);
+
+	if (n < u->cap)
+		return;
+	u->cap = MAX(UNIT_ITEMS_FEW, MIN(2 * u->cap, UNIT_ITEMS));
+	u->items = mem_resize(u->items, u->cap, sizeof(*u->items));
+	u->acks = mem_resize(u->acks, u->cap, sizeof(*u->acks));
+}
+
+static struct str
+unit_keep(struct put_unit *u, struct str bytes)
+{
+	struct stream *s = u->stream;
+	char *p = arena_bytes(&u->arena, bytes.n);
+	size_t n = bytes.n + sizeof(struct outside_item) + sizeof(struct ack);
+
+	if (bytes.n > 0)
+		memcpy(p, bytes.p, bytes.n);
+	u->bytes += n;
+	s->bytes += n;
+	s->call.door->put_bytes += n;
+	return (struct str){ p, bytes.n };
+}
+
+/* ---- A stream's end ------------------------------------------------------ */
+
+static void
+stream_free(struct stream *s)
+{
+	CHECK(list_empty(&s->units) && s->filling == NULL && s->bytes == 0);
+	list_take(&s->fill_node);
+	list_take(&s->pause_node);
+	buf_free(&s->batch);
+	buf_free(&s->batch_id);
+	buf_free(&s->statuses);
+	call_free(&s->call);
+}
+
+static bool
+is_empty(const struct stream *s)
+{
+	return list_empty(&s->units) && !s->in_batch &&
+	    (s->filling == NULL || s->filling->acks_n == 0);
+}
+
+/* All is acknowledged, and nothing more is wanted: the answer. */
+static void
+end_if_done(struct stream *s)
+{
+	if (s->closing && !s->full && is_empty(s))
+		call_fail(&s->call, s->code, s->text);
+}
+
+static void
+close_with(struct stream *s, enum grpc_code code, const char *text)
+{
+	if (s->closing)
+		return;
+	s->closing = true;
+	s->code = code;
+	s->text = text;
+}
+
+/* It ends with an error, and hears nothing more; in draining it still does. */
+static bool
+is_deaf(const struct stream *s)
+{
+	return s->closing && s->code != GRPC_OK && s->code != GRPC_UNAVAILABLE;
+}
+
+/* ---- Acknowledgements ---------------------------------------------------- */
+
+static enum grpc_room
+send_ack(struct stream *s, struct str id, enum outside_status status)
+{
+	void *p;
+	enum grpc_room room = grpc_send_room(s->call.grpc,
+	    item_ack_size(id, status), &p);
+
+	if (room != GRPC_GONE)
+		item_ack_write(p, id, status);
+	return room;
+}
+
+static enum grpc_room
+send_batch_ack(struct stream *s, const struct put_unit *u,
+    const struct ack *a)
+{
+	void *p;
+
+	for (size_t i = 0; i < a->items; i++)
+		buf_put_char(&s->statuses,
+		    (char)u->items[u->item_at + i].status);
+	if (!a->ends)
+		return GRPC_ROOM;
+	struct str all = buf_str(&s->statuses);
+	enum grpc_room room = grpc_send_room(s->call.grpc,
+	    item_batch_ack_size(a->id, all), &p);
+	if (room != GRPC_GONE)
+		item_batch_ack_write(p, a->id, all);
+	if (all.n > UNIT_ITEMS * UNIT_ITEMS)
+		buf_free(&s->statuses);
+	buf_clear(&s->statuses);
+	return room;
+}
+
+/* True when all of the unit is acknowledged. */
+static bool
+acknowledge(struct stream *s, struct put_unit *u)
+{
+	while (u->acked < u->acks_n && !s->full) {
+		const struct ack *a = &u->acks[u->acked];
+		enum grpc_room room = s->batches ? send_batch_ack(s, u, a) :
+		    send_ack(s, a->id, u->items[u->item_at].status);
+		/* Who has left is told nothing. */
+		s->full = room == GRPC_FULL;
+		u->item_at += a->items;
+		u->acked++;
+	}
+	return u->acked == u->acks_n;
+}
+
+static void
+count(const struct put_unit *u)
+{
+	uint64_t statuses[3] = { 0, 0, 0 };
+	uint64_t discovered = 0, ignored = 0, completed = 0;
+
+	for (size_t i = 0; i < u->items_n; i++) {
+		const struct outside_item *x = &u->items[i];
+		statuses[x->status]++;
+		discovered += !x->known;
+		ignored += !x->known && x->status == OUTSIDE_SKIPPED;
+		completed += x->known && x->date_s == 0 &&
+		    x->status == OUTSIDE_OK;
+	}
+	meter_count(METER_ITEMS, u->items_n);
+	meter_count(METER_IGNORED, ignored);
+	meter_count(METER_COMPLETED, completed);
+	meter_kinds(discovered, u->items_n - discovered);
+	meter_acks(statuses, MAX(mono_ns_between(u->began, clock_mono()), 0));
+}
+
+static void flush(struct stream *);
+
+/* Units that are done leave from the front. */
+static void
+deliver_done(struct stream *s)
+{
+	while (!s->full && !list_empty(&s->units)) {
+		struct put_unit *u = LIST_ITEM(s->units.next,
+		    struct put_unit, node);
+		if (!u->done || !acknowledge(s, u))
+			break;
+		s->units_n--;
+		unit_drop(u);
+	}
+}
+
+/* The same, and what that makes room for. */
+static void
+deliver(struct stream *s)
+{
+	deliver_done(s);
+	flush(s);
+	/* Nobody answers for what was refused, or held no item. */
+	deliver_done(s);
+	end_if_done(s);
+}
+
+/* ---- Putting ------------------------------------------------------------- */
+
+static void
+put_done(struct outside_call *c)
+{
+	struct put_unit *u = CONTAINER(c, struct put_unit, put.call);
+	struct stream *s = u->stream;
+
+	s->call.out--;
+	u->done = true;
+	count(u);
+	if (s->call.grpc != NULL) {
+		deliver(s);
+		return;
+	}
+	s->units_n--;
+	unit_drop(u);
+	if (s->call.out == 0)
+		stream_free(s);
+}
+
+/* Nothing that comes now is applied: send it again, to who takes over. */
+static void
+refuse(struct put_unit *u)
+{
+	for (size_t i = 0; i < u->items_n; i++)
+		u->items[i].status = OUTSIDE_FAIL;
+	u->done = true;
+	count(u);
+}
+
+static void
+post(struct stream *s)
+{
+	struct put_unit *u = s->filling;
+
+	s->filling = NULL;
+	list_take(&s->fill_node);
+	list_put(&s->units, &u->node);
+	s->units_n++;
+	u->began = clock_mono();
+	if (s->call.door->draining) {
+		refuse(u);
+		return;
+	}
+	/* A batch without items: it waits for its turn only. */
+	if (u->items_n == 0) {
+		u->done = true;
+		return;
+	}
+	u->put.stream = &s->order;
+	u->put.items = u->items;
+	u->put.items_n = u->items_n;
+	call_ask(&s->call, &u->put.call, put_done);
+	outside_put(s->call.door->frontier, &u->put);
+}
+
+static uint64_t
+inflight_max(const struct stream *s)
+{
+	const struct urlfrontier *d = s->call.door;
+
+	return s->batches ? d->batch_inflight_max : d->put_inflight_max;
+}
+
+static bool
+enough_units(const struct stream *s)
+{
+	return s->units_n >= UNITS_MAX && inflight_max(s) != 0;
+}
+
+/* What fills may go, unless enough is on its way. */
+static void
+flush(struct stream *s)
+{
+	if (s->filling != NULL && s->filling->acks_n > 0 && !enough_units(s))
+		post(s);
+}
+
+/* The unit that has room for another item; NULL: there must be none now. */
+static struct put_unit *
+unit_for(struct stream *s)
+{
+	if (s->filling != NULL && unit_is_full(s->filling))
+		flush(s);
+	if (s->filling != NULL && unit_is_full(s->filling))
+		return NULL;
+	if (s->filling == NULL) {
+		s->filling = unit_new(s);
+		list_put(&s->call.door->filling, &s->fill_node);
+	}
+	unit_room(s->filling);
+	return s->filling;
+}
+
+/* ---- Taking in ----------------------------------------------------------- */
+
+/* What is on its way is enough. */
+static bool
+must_wait(const struct stream *s)
+{
+	const struct urlfrontier *d = s->call.door;
+	uint64_t max = inflight_max(s);
+
+	if (s->in_batch)
+		return true;
+	if (s->filling != NULL && unit_is_full(s->filling) &&
+	    enough_units(s))
+		return true;
+	if (max != 0 && (s->bytes >= STREAM_BYTES_MAX ||
+	    s->taken - grpc_messages_left(s->call.grpc) >= max))
+		return true;
+	return s->bytes > 0 && d->put_bytes >= d->put_bytes_max;
+}
+
+static void
+wait_if_enough(struct stream *s)
+{
+	if (!must_wait(s) || !list_empty(&s->pause_node))
+		return;
+	grpc_pause(s->call.grpc);
+	list_put(&s->call.door->paused, &s->pause_node);
+}
+
+static void
+malformed(struct stream *s)
+{
+	close_with(s, GRPC_INTERNAL, CALL_MALFORMED);
+	grpc_pause(s->call.grpc);
+	deliver(s);
+}
+
+static void
+set_item(const struct stream *s, struct outside_item *i)
+{
+	i->crawl = call_crawl(i->crawl);
+	i->keep_created = s->keep_dates;
+}
+
+static void
+on_item(struct grpc_call *c, struct str message)
+{
+	struct stream *s = grpc_data(c);
+	struct put_unit *u;
+	struct str id;
+
+	if (is_deaf(s))
+		return;
+	u = unit_for(s);
+	CHECK(u != NULL);
+	struct outside_item *i = &u->items[u->items_n];
+	if (!item_read(unit_keep(u, message), &u->arena, i, &id)) {
+		malformed(s);
+		return;
+	}
+	set_item(s, i);
+	u->acks[u->acks_n++] = (struct ack){ id.n > 0 ? id : i->url, 1,
+	    true };
+	u->items_n++;
+	s->taken++;
+	wait_if_enough(s);
+}
+
+/* Take in what there is room for of the batch; it is well-formed. */
+static void
+take_batch(struct stream *s)
+{
+	struct put_unit *u;
+	struct str info;
+
+	while (s->in_batch && (u = unit_for(s)) != NULL) {
+		struct ack *a = &u->acks[u->acks_n];
+		*a = (struct ack){ STR_NONE, 0, false };
+		while (u->items_n < UNIT_ITEMS && item_next(&s->rest, &info)) {
+			unit_room(u);
+			a = &u->acks[u->acks_n];
+			struct outside_item *i = &u->items[u->items_n++];
+			/* It was looked at before. */
+			CHECK(item_read_info(unit_keep(u, info), &u->arena,
+			    i));
+			set_item(s, i);
+			a->items++;
+		}
+		a->ends = s->rest.n == 0;
+		if (a->ends) {
+			a->id = unit_keep(u, buf_str(&s->batch_id));
+			s->in_batch = false;
+		}
+		u->acks_n++;
+	}
+	if (!s->in_batch) {
+		if (s->batch.cap > STREAM_BYTES_MAX / 8)
+			buf_free(&s->batch);
+		buf_clear(&s->batch);
+	}
+}
+
+static void
+on_batch(struct grpc_call *c, struct str message)
+{
+	struct stream *s = grpc_data(c);
+	struct str id;
+
+	if (is_deaf(s))
+		return;
+	if (!item_check_batch(message, &id)) {
+		malformed(s);
+		return;
+	}
+	s->in_batch = true;
+	s->rest = message;
+	s->taken++;
+	buf_clear(&s->batch_id);
+	buf_put_str(&s->batch_id, id);
+	take_batch(s);
+	if (s->in_batch) {
+		buf_clear(&s->batch);
+		buf_put_str(&s->batch, s->rest);
+		s->rest = buf_str(&s->batch);
+	}
+	wait_if_enough(s);
+}
+
+/* ---- Turns --------------------------------------------------------------- */
+
+void
+put_turn(struct urlfrontier *d)
+{
+	struct list *next;
+
+	for (struct list *n = d->filling.next; n != &d->filling; n = next) {
+		next = n->next;
+		deliver(LIST_ITEM(n, struct stream, fill_node));
+	}
+	for (struct list *n = d->paused.next; n != &d->paused; n = next) {
+		struct stream *s = LIST_ITEM(n, struct stream, pause_node);
+		next = n->next;
+		if (s->in_batch) {
+			take_batch(s);
+			deliver(s);
+		}
+		if (must_wait(s) || is_deaf(s))
+			continue;
+		list_take(n);
+		grpc_resume(s->call.grpc);
+	}
+}
+
+void
+put_close(struct door_call *k, enum grpc_code code, const char *text)
+{
+	struct stream *s = CONTAINER(k, struct stream, call);
+
+	if (k->grpc == NULL)
+		return;
+	close_with(s, code, text);
+	if (!k->door->draining)
+		grpc_pause(k->grpc);
+	deliver(s);
+}
+
+/* ---- Handlers ------------------------------------------------------------ */
+
+static struct stream *
+open_stream(struct grpc_call *c)
+{
+	struct stream *s = call_open(c, sizeof(*s));
+	struct str keep = grpc_metadata(c, STR("argiope-keep-dates"));
+
+	outside_stream_init(&s->order);
+	list_init(&s->units);
+	list_init(&s->fill_node);
+	list_init(&s->pause_node);
+	s->keep_dates = str_eq(keep, STR("1"));
+	meter_streams(1);
+	return s;
+}
+
+static void
+on_open_items(struct grpc_call *c)
+{
+	open_stream(c);
+	meter_count(METER_PUTS, 1);
+}
+
+static void
+on_open_batches(struct grpc_call *c)
+{
+	open_stream(c)->batches = true;
+	meter_count(METER_PUT_BATCHES, 1);
+}
+
+static void
+on_half_close(struct grpc_call *c)
+{
+	struct stream *s = grpc_data(c);
+
+	close_with(s, GRPC_OK, NULL);
+	deliver(s);
+}
+
+static void
+on_writable(struct grpc_call *c)
+{
+	struct stream *s = grpc_data(c);
+
+	s->full = false;
+	deliver(s);
+}
+
+/* What was posted is applied; what was not, is not. */
+static void
+on_end(struct grpc_call *c, enum grpc_code code, struct str text)
+{
+	struct stream *s = grpc_data(c);
+	struct list *next;
+
+	(void)text;
+	call_end(&s->call, code);
+	meter_streams(-1);
+	s->in_batch = false;
+	list_take(&s->fill_node);
+	list_take(&s->pause_node);
+	if (s->filling != NULL)
+		unit_drop(s->filling);
+	s->filling = NULL;
+	for (struct list *n = s->units.next; n != &s->units; n = next) {
+		struct put_unit *u = LIST_ITEM(n, struct put_unit, node);
+		next = n->next;
+		if (!u->done)
+			continue;
+		s->units_n--;
+		unit_drop(u);
+	}
+	if (s->call.out == 0)
+		stream_free(s);
+}
+
+const struct grpc_events urlfrontier_put_urls = {
+	.on_open = on_open_items, .on_message = on_item,
+	.on_half_close = on_half_close, .on_writable = on_writable,
+	.on_end = on_end };
+const struct grpc_events urlfrontier_put_batches = {
+	.on_open = on_open_batches, .on_message = on_batch,
+	.on_half_close = on_half_close, .on_writable = on_writable,
+	.on_end = on_end };

@@ -1,0 +1,417 @@
+/*
+ * The door's life: the listener, connections, who may call, and the end.
+ */
+#include "doors/urlfrontier/urlfrontier_own.h"
+#include "os/log.h"
+#include "wire/urlfrontier/schema.h"
+
+/* What is under way may take so long to end by itself; then it is ended. */
+#define DRAIN_MS 5000
+/* ... and so long until its last word has left. */
+#define CUT_MS 1500
+/* Without calls: clients that are idle may not hear that they should leave. */
+#define IDLE_MS 500
+
+#define SERVICE_PATH "/" URLFRONTIER_SERVICE "/"
+#define SHUTTING_DOWN "the server is shutting down"
+
+static const struct {
+	const char *path;
+	enum grpc_kind kind;
+	const struct grpc_events *on;
+	bool writes;
+} table[RPC_COUNT] = {
+#define RPC_ROW(id, name, kind, events, writes)                              \
+	{ SERVICE_PATH name, GRPC_##kind, &urlfrontier_##events, writes },
+	URLFRONTIER_RPCS(RPC_ROW)
+#undef RPC_ROW
+};
+
+/* ---- Connections --------------------------------------------------------- */
+
+static void
+closed(struct grpc_port *p)
+{
+	struct log_text quoted;
+
+	if (p->why.err != OK)
+		log_debug("urlfrontier.closed", "why=%s",
+		    log_quote(&quoted, str_of(p->why.text)));
+}
+
+static void
+accepted(struct net_conn *c, void *arg)
+{
+	struct urlfrontier *d = arg;
+	struct grpc_port *p = grpc_port_accept(c, d->server, closed);
+
+	list_put(&d->ports, &p->node);
+}
+
+/* ---- Who may, and whether now -------------------------------------------- */
+
+static bool
+token_is_wanted(const struct urlfrontier *d)
+{
+	return d->token_rule == TOKEN_REQUIRED ||
+	    (d->token_rule == TOKEN_AUTO &&
+	    token_wanted(d->tokens, TOKEN_DOOR_URLFRONTIER));
+}
+
+/* Ours, or reflection's, which reads. */
+static enum token_access
+access_of(const struct grpc_call *c)
+{
+	const struct door_method *m = grpc_arg(c);
+
+	return str_starts(grpc_path(c), STR(SERVICE_PATH)) && m->writes ?
+	    TOKEN_WRITE : TOKEN_READ;
+}
+
+/* False: it has been told why not. */
+static bool
+has_token(const struct urlfrontier *d, struct grpc_call *c)
+{
+	const struct grpc_port *p = grpc_session_arg(grpc_call_session(c));
+	struct token_pass pass = { .id = 0 };
+
+	if (!token_is_wanted(d))
+		return true;
+	enum token_answer a = token_check(d->tokens, token_of_header(
+	    grpc_metadata(c, STR("authorization"))), TOKEN_DOOR_URLFRONTIER,
+	    access_of(c), str_of(net_peer(p->conn)), &pass);
+	if (a != TOKEN_FINE)
+		grpc_finish(c, a == TOKEN_SCOPE ? GRPC_PERMISSION_DENIED :
+		    GRPC_UNAUTHENTICATED, token_answer_text(a));
+	grpc_set_data(c, (void *)(uintptr_t)pass.id);
+	return a == TOKEN_FINE;
+}
+
+static void
+gate(struct grpc_call *c, void *arg)
+{
+	struct urlfrontier *d = arg;
+
+	if (d->frontier == NULL)
+		grpc_finish(c, GRPC_UNAVAILABLE, "the server is starting");
+	else if (has_token(d, c) && d->draining)
+		grpc_finish(c, GRPC_UNAVAILABLE, SHUTTING_DOWN);
+}
+
+/* Of long calls, those that write. */
+static void
+check_token(struct door_call *k)
+{
+	if ((k->rpc == RPC_PUT_URLS || k->rpc == RPC_PUT_DISCOVERED) &&
+	    k->token != 0 && !token_holds(k->door->tokens, k->token,
+	    TOKEN_DOOR_URLFRONTIER, TOKEN_WRITE))
+		put_close(k, GRPC_UNAUTHENTICATED, "the token was revoked");
+}
+
+static void
+set_health(struct urlfrontier *d, enum health_status s)
+{
+	health_set(d->health, "", s);
+	health_set(d->health, URLFRONTIER_SERVICE, s);
+}
+
+/* ---- Turns, and the end -------------------------------------------------- */
+
+static void
+deliver_drained(struct mail *m)
+{
+	struct urlfrontier *d = CONTAINER(m, struct urlfrontier,
+	    drained_mail);
+
+	d->drained(d->drained_arg);
+}
+
+/* Whoever stays beyond this is told nothing more. */
+static void
+cut(struct urlfrontier *d, int64_t ms)
+{
+	d->cut = true;
+	loop_timer_set(d->loop, &d->drain_timer,
+	    mono_add_ms(loop_now(d->loop), ms));
+}
+
+static void
+end_of_turn(struct turn_hook *h)
+{
+	struct urlfrontier *d = CONTAINER(h, struct urlfrontier, hook);
+
+	put_turn(d);
+	get_turn(d);
+	if (!d->draining || d->told || d->looking || !list_empty(&d->calls))
+		return;
+	if (!list_empty(&d->ports)) {
+		/* Only connections are left, and who watches the health. */
+		if (!d->cut)
+			cut(d, IDLE_MS);
+		return;
+	}
+	d->told = true;
+	loop_timer_stop(d->loop, &d->drain_timer);
+	d->drained_mail.deliver = deliver_drained;
+	loop_post(d->home, &d->drained_mail);
+}
+
+static void
+each_call(struct urlfrontier *d, void (*visit)(struct door_call *))
+{
+	struct list *next;
+
+	for (struct list *n = d->calls.next; n != &d->calls; n = next) {
+		next = n->next;
+		visit(LIST_ITEM(n, struct door_call, node));
+	}
+}
+
+void
+urlfrontier_check_tokens(struct urlfrontier *d)
+{
+	each_call(d, check_token);
+}
+
+static void
+drain_call(struct door_call *k)
+{
+	if (k->rpc == RPC_PUT_URLS || k->rpc == RPC_PUT_DISCOVERED)
+		put_close(k, GRPC_UNAVAILABLE, SHUTTING_DOWN);
+}
+
+static void
+cut_call(struct door_call *k)
+{
+	switch (k->rpc) {
+	case RPC_GET_URLS:
+		get_cut(k);
+		break;
+	case RPC_LIST_URLS:
+	case RPC_LIST_QUEUES:
+	case RPC_COUNT_URLS:
+	case RPC_PURGE_URLS:
+		list_cut(k);
+		break;
+	default:
+		break;
+	}
+}
+
+static void
+drain_over(struct timer *t)
+{
+	struct urlfrontier *d = CONTAINER(t, struct urlfrontier, drain_timer);
+
+	if (d->cut) {
+		for (struct list *n = d->ports.next; n != &d->ports;
+		    n = n->next)
+			net_abort(LIST_ITEM(n, struct grpc_port, node)->conn,
+			    ERR_CLOSED, SHUTTING_DOWN);
+		return;
+	}
+	each_call(d, cut_call);
+	cut(d, CUT_MS);
+}
+
+static void
+deliver_drain(struct mail *m)
+{
+	struct urlfrontier *d = CONTAINER(m, struct urlfrontier, drain_mail);
+	struct mono now = loop_now(d->loop);
+
+	d->draining = true;
+	net_unlisten(&d->listener);
+	set_health(d, HEALTH_NOT_SERVING);
+	meter_stop(d);
+	each_call(d, drain_call);
+	for (struct list *n = d->ports.next; n != &d->ports; n = n->next)
+		grpc_drain(LIST_ITEM(n, struct grpc_port, node)->session,
+		    now);
+	d->drain_timer.fire = drain_over;
+	loop_timer_set(d->loop, &d->drain_timer, mono_add_ms(now, DRAIN_MS));
+}
+
+void
+urlfrontier_drain(struct urlfrontier *d, void (*drained)(void *), void *arg)
+{
+	d->drained = drained;
+	d->drained_arg = arg;
+	d->drain_mail.deliver = deliver_drain;
+	loop_post(d->loop, &d->drain_mail);
+}
+
+/* ---- The beginning ------------------------------------------------------- */
+
+static void
+deliver_ready(struct mail *m)
+{
+	struct urlfrontier *d = CONTAINER(m, struct urlfrontier, ready_mail);
+
+	d->frontier = d->coming;
+	d->tokens = d->coming_tokens;
+	set_health(d, HEALTH_SERVING);
+	meter_start(d);
+}
+
+void
+urlfrontier_ready(struct urlfrontier *d, struct frontier *f,
+    struct token_set *tokens)
+{
+	d->coming = f;
+	d->coming_tokens = tokens;
+	d->ready_mail.deliver = deliver_ready;
+	loop_post(d->loop, &d->ready_mail);
+}
+
+const char *
+urlfrontier_address(const struct urlfrontier *d)
+{
+	return d->address;
+}
+
+static bool
+is_loopback(const char *host)
+{
+	return str_starts(str_of(host), STR("127.")) ||
+	    strcmp(host, "::1") == 0;
+}
+
+static enum err
+check_exposure(const struct conf *c, const char *host, struct why *w)
+{
+	bool tls = conf_str(c, CONF_URLFRONTIER_TLS_CERT).n > 0;
+	bool token = conf_choice(c, CONF_URLFRONTIER_TOKEN) == TOKEN_REQUIRED;
+
+	if (is_loopback(host) || conf_bool(c, CONF_URLFRONTIER_INSECURE) ||
+	    (tls && token))
+		return OK;
+	return why(w, ERR_CONFIG, "urlfrontier.listen = %s (%s) is not "
+	    "loopback: it wants %surlfrontier.token = required, or "
+	    "urlfrontier.insecure = on",
+	    conf_str(c, CONF_URLFRONTIER_LISTEN).p,
+	    conf_place(c, CONF_URLFRONTIER_LISTEN),
+	    tls ? "" : "urlfrontier.tls_cert, urlfrontier.tls_key and ");
+}
+
+static enum err
+listen_at(struct urlfrontier *d, const struct conf *c, struct why *w)
+{
+	struct conf_address at = conf_address(c, CONF_URLFRONTIER_LISTEN);
+	struct str cert = conf_str(c, CONF_URLFRONTIER_TLS_CERT);
+	char host[64];
+	enum err e;
+
+	if (str_eq(at.host, STR("localhost")))
+		at.host = STR("127.0.0.1");
+	snprintf(host, sizeof(host), "%.*s", STR_FMT(at.host));
+	e = check_exposure(c, host, w);
+	if (e == OK && cert.n > 0)
+		e = net_tls_server(cert.p,
+		    conf_str(c, CONF_URLFRONTIER_TLS_KEY).p, &d->tls, w);
+	if (e == OK)
+		e = net_listen(d->net, host, at.port, d->tls, accepted, d,
+		    &d->listener, w);
+	if (e == OK)
+		snprintf(d->address, sizeof(d->address),
+		    strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host,
+		    net_port(d->listener));
+	return e;
+}
+
+static void
+make_server(struct urlfrontier *d)
+{
+	struct grpc_limits limits = GRPC_LIMITS_DEFAULT;
+
+	d->server = grpc_server_new(&limits);
+	for (size_t i = 0; i < RPC_COUNT; i++) {
+		d->args[i] = (struct door_method){ d,
+		    (enum urlfrontier_rpc)i, table[i].writes };
+		d->methods[i] = (struct grpc_method){ table[i].path,
+		    table[i].kind, *table[i].on, &d->args[i], false };
+	}
+	grpc_server_add(d->server, d->methods, RPC_COUNT);
+	grpc_server_gate(d->server, gate, d);
+	d->health = health_new(d->server);
+	set_health(d, HEALTH_NOT_SERVING);
+}
+
+static enum err
+describe(struct urlfrontier *d, struct why *w)
+{
+	d->reflection = reflection_new(d->server);
+	return reflection_add(d->reflection, urlfrontier_schema(), w);
+}
+
+static void
+free_all(struct urlfrontier *d)
+{
+	net_free(&d->net);
+	CHECK(list_empty(&d->calls));
+	put_free_spare(d);
+	net_tls_free(&d->tls);
+	grpc_server_free(&d->server);
+	health_free(&d->health);
+	reflection_free(&d->reflection);
+	loop_free(&d->loop);
+	mem_free(&d);
+}
+
+enum err
+urlfrontier_open(const struct urlfrontier_options *o,
+    struct urlfrontier **out, struct why *w)
+{
+	struct net_limits limits = NET_LIMITS_DEFAULT;
+	const struct conf *c = o->conf;
+	struct urlfrontier *d;
+	enum err e;
+
+	*out = NULL;
+	if (conf_address(c, CONF_URLFRONTIER_LISTEN).host.n == 0)
+		return OK;
+	d = mem_new(sizeof(*d));
+	d->home = o->home;
+	d->put_inflight_max =
+	    (uint64_t)conf_int(c, CONF_URLFRONTIER_PUT_INFLIGHT_MAX);
+	d->batch_inflight_max =
+	    (uint64_t)conf_int(c, CONF_URLFRONTIER_BATCH_INFLIGHT_MAX);
+	d->token_rule = conf_choice(c, CONF_URLFRONTIER_TOKEN);
+	d->put_bytes_max = conf_size(c, CONF_URLFRONTIER_PUT_MEM);
+	list_init(&d->ports);
+	list_init(&d->calls);
+	list_init(&d->filling);
+	list_init(&d->paused);
+	list_init(&d->spare);
+	list_init(&d->leaving);
+	meter_register();
+	d->loop = loop_new("urlfrontier");
+	d->net = net_new(d->loop, &limits);
+	/* Behind the net's own: what has left, it says by then. */
+	d->hook.run = end_of_turn;
+	loop_hook(d->loop, &d->hook);
+	make_server(d);
+	e = conf_bool(c, CONF_URLFRONTIER_REFLECTION) ? describe(d, w) : OK;
+	if (e == OK)
+		e = listen_at(d, c, w);
+	if (e != OK) {
+		free_all(d);
+		return e;
+	}
+	loop_start(d->loop);
+	*out = d;
+	return OK;
+}
+
+void
+urlfrontier_free(struct urlfrontier **dp)
+{
+	struct urlfrontier *d = *dp;
+
+	*dp = NULL;
+	if (d == NULL)
+		return;
+	loop_stop(d->loop);
+	loop_join(d->loop);
+	free_all(d);
+}
