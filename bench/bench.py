@@ -28,7 +28,8 @@ TICKS = os.sysconf("SC_CLK_TCK")
 CPUS = sorted(os.sched_getaffinity(0))
 
 # The order of the sections in RESULTS.md.
-SECTIONS = ("crawl", "kill9", "kills", "polite", "frontier_fill", "steps")
+SECTIONS = ("crawl", "kill9", "kills", "polite", "frontier_fill",
+            "urlfrontier", "steps")
 
 
 def say(text):

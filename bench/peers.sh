@@ -1,9 +1,9 @@
 #!/bin/bash
 #
 # peers.sh -- the crawlers that we are measured against, every command of theirs
-# in this one file.
+# in this one file; and the reference service of URL Frontier is fetched.
 #
-#   peers.sh install                 what is missing, by apt-get and npm
+#   peers.sh install                 what is missing, by apt-get, npm and Maven
 #   peers.sh names                   those that can run here
 #   peers.sh version NAME
 #   peers.sh run NAME URL OUT        one whole crawl, into the folder OUT
@@ -11,7 +11,7 @@
 #   peers.sh resume NAME URL OUT     go on after kill -9
 #
 # $ARGIOPE_BENCH is the work folder outside of the repository; npm's packages go
-# there.  All peers run as fast as they can: no pause, no robots.txt (one request,
+# there, and into its folder `reference` the two jars.  All peers run as fast as they can: no pause, no robots.txt (one request,
 # in their favour), one try, any depth, as many connections as serves them best
 # on two cores.  Where a peer can write an archive, the name says so; the others
 # write plain files, or nothing (scrapy, crawlee, spider_rs: they only follow).
@@ -26,6 +26,11 @@ all="wget2 wget wget_warc httrack scrapy crawlee spider_rs"
 # The versions of npm's packages that the figures are of.
 crawlee=@crawlee/cheerio@3.18.1
 spider="@spider-rs/spider-rs@0.0.157 @spider-rs/spider-rs-linux-x64-gnu@0.0.157"
+
+# Java's service and client of URL Frontier: whole jars, each with all that it
+# stands on.
+reference=$work/reference
+frontier=2.6
 
 die() { printf 'peers.sh: %s\n' "$*" >&2; exit 1; }
 has() { command -v "$1" >/dev/null; }
@@ -125,8 +130,24 @@ version() {
 	scrapy) scrapy version | sed 's/[^0-9]*//' ;;
 	crawlee) echo "$(npm_version @crawlee/cheerio), node $(node -v)" ;;
 	spider_rs) npm_version @spider-rs/spider-rs ;;
+	urlfrontier-service | urlfrontier-client)
+		echo "$(jar_version "$1"), java $(java -version 2>&1 |
+		    sed -n '1s/.*"\(.*\)".*/\1/p')" ;;
 	*) die "no peer $1" ;;
 	esac
+}
+
+# What the jar itself says.
+jar_version() {
+	python3 - "${ARGIOPE_REFERENCE:-$reference}/$1.jar" <<-'END'
+		import re, sys, zipfile
+		jar = zipfile.ZipFile(sys.argv[1])
+		name = next(n for n in jar.namelist() if re.fullmatch(
+		    r"META-INF/maven/.*/urlfrontier-\w+/pom.properties", n)
+		    and "API" not in n)
+		text = jar.read(name).decode()
+		print(re.search(r"(?m)^version=(.*)$", text)[1].strip())
+	END
 }
 
 install() {
@@ -138,6 +159,8 @@ install() {
 	has scrapy || missing+=(python3-scrapy)
 	has node || missing+=(nodejs)
 	has npm || missing+=(npm)
+	has java || missing+=(default-jre-headless)
+	has mvn || missing+=(maven)
 	has nginx || [ -x /usr/sbin/nginx ] || missing+=(nginx-light)
 	[ -d /usr/share/doc/postgresql-doc-15 ] ||
 	    compgen -G '/usr/share/doc/postgresql-doc-*' >/dev/null ||
@@ -151,6 +174,20 @@ install() {
 	is_here crawlee || install_npm "$crawlee"
 	# shellcheck disable=SC2086 # packages are words
 	is_here spider_rs || install_npm $spider
+	install_reference
+}
+
+# Maven holds them against the checksums of their release.
+install_reference() {
+	local name
+	mkdir -p "$reference"
+	for name in urlfrontier-service urlfrontier-client; do
+		[ -s "$reference/$name.jar" ] || mvn -q -B -C dependency:copy \
+		    -Dartifact="com.github.crawler-commons:$name:$frontier" \
+		    -DoutputDirectory="$reference" \
+		    -Dmdep.stripVersion=true >&2 ||
+		    printf 'peers.sh: no %s\n' "$name" >&2
+	done
 }
 
 # One that cannot be had does not keep the others away.
