@@ -7,6 +7,7 @@
  *                    file FAULT_UNDER.failed then tells which it was
  *     FAULT_COUNT    a file that is told at the end how many there were
  *     FAULT_TRACE    a file that gets every change below FAULT_UNDER, in order
+ *     FAULT_TRACE_NOW  ... at once: it is whole when the process is killed
  *
  * A trace is lines, each followed by as many bytes as it says:
  *
@@ -107,6 +108,8 @@ begin_trace(void)
 
 	if (path != NULL)
 		trace = fopen(path, "we");
+	if (trace != NULL && getenv("FAULT_TRACE_NOW") != NULL)
+		setvbuf(trace, NULL, _IONBF, 0);
 }
 
 __attribute__((destructor)) static void

@@ -9,6 +9,7 @@ import re
 import struct
 import threading
 
+from frames import *
 from peer import *
 
 build = os.environ.get("ARGIOPE_BUILD", os.path.dirname(program()))
@@ -377,23 +378,13 @@ NODE_SAYS = {
 
 
 def node_client(echo):
-    packages = {"@grpc/grpc-js": "1.12.6",
-                "@js-sdsl/ordered-map": "4.4.2"}
-    for name, version in packages.items():
-        place = npm_package(name, version)
-        if place is None:
-            skip("grpc-js", f"{name} cannot be had")
-            return
-        link = "node_modules/" + name
-        os.makedirs(os.path.dirname(link), exist_ok=True)
-        os.symlink(place, link)
-    # What grpc-js wants for reflection and channelz only.
-    os.makedirs("node_modules/@grpc/proto-loader", exist_ok=True)
-    with open("node_modules/@grpc/proto-loader/index.js", "w") as f:
-        f.write("")
+    place = grpc_js()
+    if place is None:
+        skip("grpc-js", "it cannot be had")
+        return
     code, out, err = run(
         "node", os.path.join(HERE, "grpc_interop.js"), str(echo.port),
-        env=dict(os.environ, NODE_PATH=PLACE + "/node_modules"))
+        env=dict(os.environ, NODE_PATH=place))
     check("grpc-js: ran", code == 0, err[-500:])
     said = dict(line.split(": ", 1) for line in out.splitlines()
                 if ": " in line)
@@ -405,83 +396,8 @@ def node_client(echo):
 
 # ---- Frames by hand ----------------------------------------------------------------
 
-DATA, HEADERS, PRIORITY, RST, SETTINGS, _, PING, GOAWAY, WINDOW, CONT = \
-    range(10)
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-CALM = 11
-
-
-def frame(kind, flags, stream, payload=b""):
-    return struct.pack(">I", len(payload))[1:] + bytes((kind, flags)) + \
-        struct.pack(">I", stream) + payload
-
-
-def literal(name, value):
-    assert len(name) < 127 and len(value) < 127
-    return b"\0" + bytes((len(name),)) + name + bytes((len(value),)) + value
-
-
 def head(name):
-    return b"".join(literal(*pair) for pair in (
-        (b":method", b"POST"), (b":scheme", b"http"),
-        (b":path", path(name).encode()), (b":authority", b"x"),
-        (b"content-type", b"application/grpc")))
-
-
-class Raw:
-    """A peer that sends what it likes; frames that came are in `frames`."""
-
-    def __init__(self, port, reads=True):
-        self.s = socket.create_connection(("127.0.0.1", port))
-        self.s.settimeout(5)
-        self.reads, self.bytes, self.frames = reads, b"", []
-        self.closed = False
-        self.send(PREFACE + frame(SETTINGS, 0, 0) + frame(SETTINGS, 1, 0))
-
-    def send(self, data):
-        """False when the other side takes no more."""
-        try:
-            while data:
-                self.s.settimeout(0.5)
-                data = data[self.s.send(data[:65536]):]
-                if self.reads:
-                    self.read(0)
-        except (OSError, socket.timeout):
-            return False
-        return not self.closed
-
-    def read(self, seconds):
-        self.s.settimeout(seconds)
-        try:
-            while True:
-                got = self.s.recv(1 << 20)
-                if not got:
-                    self.closed = True
-                    break
-                self.bytes += got
-        except (BlockingIOError, socket.timeout):
-            pass
-        except OSError:
-            self.closed = True
-        while len(self.bytes) >= 9:
-            n = int.from_bytes(self.bytes[:3], "big")
-            if len(self.bytes) < 9 + n:
-                break
-            self.frames.append((self.bytes[3], self.bytes[4], int.from_bytes(
-                self.bytes[5:9], "big"), self.bytes[9:9 + n]))
-            self.bytes = self.bytes[9 + n:]
-
-    def goaway(self):
-        """The error of the GOAWAY that ended it; None without one."""
-        until = time.monotonic() + 5
-        while not self.closed and time.monotonic() < until:
-            self.read(0.2)
-        codes = [int.from_bytes(p[4:8], "big")
-                 for kind, _, _, p in self.frames if kind == GOAWAY]
-        return codes[-1] if codes and self.closed else None
-
-    def close(self):
-        self.s.close()
+    return request_head(path(name))
 
 
 def still_fine(name, echo):

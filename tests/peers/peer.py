@@ -385,6 +385,24 @@ def npm_package(name, version):
     return place and place + "/package"
 
 
+def grpc_js():
+    """A folder of modules with @grpc/grpc-js, or None."""
+    packages = {"@grpc/grpc-js": "1.12.6",
+                "@js-sdsl/ordered-map": "4.4.2"}
+    modules = PLACE + "/node_modules/"
+    for name, version in packages.items():
+        place = npm_package(name, version)
+        if place is None:
+            return None
+        os.makedirs(os.path.dirname(modules + name), exist_ok=True)
+        os.symlink(place, modules + name)
+    # What it wants for reflection and channelz only.
+    os.makedirs(modules + "@grpc/proto-loader", exist_ok=True)
+    with open(modules + "@grpc/proto-loader/index.js", "w") as f:
+        f.write("")
+    return modules
+
+
 # ---- A site, and faults ----------------------------------------------------------
 
 def small_site(place, pages, words=60):

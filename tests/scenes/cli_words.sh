@@ -4,8 +4,8 @@
 . "$(dirname "$0")/scene.bash"
 
 verbs=("crawl" "explain" "status" "archive ls" "archive cat" "archive check"
-	"archive index" "archive reindex" "archive wacz" "serve" "config"
-	"completion" "man" "version")
+	"archive index" "archive reindex" "archive wacz" "serve" "token add"
+	"token list" "token revoke" "config" "completion" "man" "version")
 
 too_wide() { awk 'length > 80 { print; bad = 1 } END { exit !bad }' "$1"; }
 

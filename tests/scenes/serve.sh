@@ -64,9 +64,13 @@ code "the data is free again" 0 "$A" status --data d1
 check "the archive is sound" "$A" archive check --data d1
 code "an address beyond loopback is refused" 78 "$A" serve --data d2 \
 	--set http.listen=0.0.0.0:0
+code "... the door's too" 78 "$A" serve --data d2 \
+	--set urlfrontier.listen=0.0.0.0:0
+has "... and says what it wants" "urlfrontier.token = required" code.err
 
 # The file of a killed daemon leads to a port that another one took since.
-"$A" serve --data d3 --set http.listen=127.0.0.1:0 >out 2>log &
+"$A" serve --data d3 --set http.listen=127.0.0.1:0 \
+	--set urlfrontier.listen=127.0.0.1:0 >out 2>log &
 pid=$!
 children+=("$pid")
 for ((i = 0; i < 100; i++)); do
@@ -84,3 +88,6 @@ cp d3/serve.json d4/serve.json
 code "a stale serve.json is not believed" 75 "$A" status --data d4
 has "... and the process is named" "in use by process $!" code.err
 kill -TERM "$pid"
+wait "$pid"
+same "SIGTERM ends a daemon with a door" $? 0
+has "... which said where it is" "argiope serves urlfrontier 127.0.0.1:" out

@@ -1,0 +1,72 @@
+"""kill -9 of the URL Frontier door under load; urlfrontier_ledger.py says what is
+compared.
+
+usage: urlfrontier_kills.sh [KILLS [SEED]]
+
+Every second run is one of `relaxed` durability, which kill -9 must not hurt.
+"""
+from urlfrontier_ledger import *
+
+begin("urlfrontier_kills")
+KILLS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 30)
+
+
+def settings(run):
+    return ["ledger.segment_bytes=1MiB", "urlfrontier.durability=" +
+            ("relaxed" if run % 2 else "sync")]
+
+
+def forgetful(server, workers):
+    """The ledger sees it when a disk has lost what was written last."""
+    server.stop()
+    shutil.copytree(server.data, server.data + ".old")
+    server.start()
+    verify(workers)
+    killed_at_work(server, workers, 1)
+    shutil.rmtree(server.data)
+    os.rename(server.data + ".old", server.data)
+    server.start()
+    before = len(found.faults)
+    found.planted = True
+    verify(workers)
+    check("a disk that forgets is noticed", len(found.faults) > before)
+    del found.faults[before:]
+
+
+def main():
+    rng = random.Random(SEED)
+    note(f"seed {SEED}")
+    server = Server("kills", *settings(0))
+    workers = hire(server, rng)
+    starts = []
+    for k in range(KILLS):
+        killed_at_work(server, workers, rng.choice((
+            rng.uniform(0, 0.1), rng.uniform(0.1, 2))))
+        if rng.random() < 0.15:
+            # Killed again while it starts.
+            server.start(health=False)
+            time.sleep(rng.uniform(0, 0.3))
+            server.kill()
+        server.settings = settings(k + 1)
+        starts.append(server.start())
+        if starts[-1] > 2:
+            note(f"start {k + 1} took {starts[-1]:.2f} s: "
+                 f"{server.said()[-800:]}")
+        verify(workers)
+        if (k + 1) % 10 == 0:
+            note(f"{k + 1} kills, {len(found.faults)} faults, {tally}")
+    same("SIGTERM ends it", server.stop(), 0)
+    server.start()
+    verify(workers)
+    note(f"{tally}; starts up to {max(starts):.2f} s")
+    check("there was something to check", min(
+        tally[x] for x in ("acks", "served", "checked")) > 20 * KILLS, tally)
+    check("no start takes 15 s", max(starts) < 15, max(starts))
+    check(f"{KILLS} kills, seed {SEED}: no fault", not found.faults,
+          found.faults)
+    forgetful(server, workers)
+
+
+main()
+done()
