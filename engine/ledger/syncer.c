@@ -5,8 +5,9 @@
  *               │ no            │ ENOSPC
  *               └─── wait ◄─────┘   (the same bytes to the same places again)
  *
- * At low water only captures wait: what else is under way is what the reserve
- * is for.  The owner is told, and refuses what is new.
+ * When low water is met the group in hand, if it has no captures, still goes:
+ * that is what the reserve is for.  The owner is told, and refuses what is new;
+ * what comes nevertheless waits.
  *
  * A lazy group goes back when its record is written.  The log is synced behind
  * it by the next group that is not, at the latest by a timer, and before a WARC
@@ -20,6 +21,7 @@
 
 #define FULL_RETRY_MS 500
 #define SPACE_LOOK_MS 200
+#define NEVER_SEEN (INT64_MIN / 2)
 
 struct open_warc {
 	uint32_t id;
@@ -331,8 +333,9 @@ write_group(struct syncer *s, struct group *g, struct why *w)
 	enum err e = s->failed ? why(w, ERR_BROKEN, "an earlier sync failed") :
 	    look_at_space(s, g, w);
 
+	bool fell = !s->low && s->space_seen.ns != NEVER_SEEN;
 	s->low = e == ERR_DISK_FULL;
-	if (s->low && g->writes_n == 0) {
+	if (s->low && fell && g->writes_n == 0) {
 		tell_full(s, w);
 		*w = WHY_INIT;
 		e = OK;
@@ -513,7 +516,7 @@ syncer_new(struct loop *own, struct ledger *l, struct commitlog *log)
 	s->log = log;
 	s->retry.fire = retry_now;
 	s->late.fire = sync_late;
-	s->space_seen = (struct mono){ INT64_MIN / 2 };
+	s->space_seen = (struct mono){ NEVER_SEEN };
 	return s;
 }
 
