@@ -486,8 +486,8 @@ token_answer_text(enum token_answer a)
 {
 	static const char *const texts[] = {
 		[TOKEN_FINE] = "the token is good",
-		[TOKEN_MISSING] = "a token is needed, as \"Authorization: "
-		    "Bearer TOKEN\"",
+		[TOKEN_MISSING] = ("a token is needed, as \"Authorization: "
+		    "Bearer TOKEN\""),
 		[TOKEN_UNKNOWN] = "the token is not known here",
 		[TOKEN_SCOPE] = "the token is not meant for this",
 	};
