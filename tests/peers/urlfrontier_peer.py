@@ -255,11 +255,12 @@ class Server:
 
 # ---- Clients ------------------------------------------------------------------
 
+# The first of the three backoffs is also how long an attempt to connect may take.
 OPTIONS = (("grpc.enable_retries", 0),
            ("grpc.use_local_subchannel_pool", 1),
            ("grpc.max_send_message_length", 64 * MIB),
            ("grpc.max_receive_message_length", 64 * MIB),
-           ("grpc.min_reconnect_backoff_ms", 100),
+           ("grpc.min_reconnect_backoff_ms", 5000),
            ("grpc.initial_reconnect_backoff_ms", 20),
            ("grpc.max_reconnect_backoff_ms", 100))
 
@@ -299,11 +300,16 @@ class Client:
         self.channel.close()
 
     def healthy(self, service=""):
-        """The health service's number: 1 is SERVING; 0: no answer."""
+        """
+        The health service's number: 1 is SERVING; 0: no answer in time.  It
+        waits for the connection: a call that fails fast while the channel is
+        in backoff leaves nobody to look whether the next attempt succeeds.
+        """
         asked = service.encode()
         try:
             answer = self.channel.unary_unary("/grpc.health.v1.Health/Check")(
-                bytes((10, len(asked))) + asked if asked else b"", timeout=5)
+                bytes((10, len(asked))) + asked if asked else b"", timeout=2,
+                wait_for_ready=True)
         except grpc.RpcError:
             return 0
         return dict(fields(answer)).get(1, 0)
