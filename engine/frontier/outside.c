@@ -192,9 +192,10 @@ outside_control_touch(struct frontier *f)
 /* --- crawls --------------------------------------------------------------- */
 
 uint64_t
-outside_hash(uint32_t crawl, uint32_t queue, struct str url)
+outside_hash(const struct frontier *f, uint32_t crawl, uint32_t queue,
+    struct str url)
 {
-	return hash_bytes(url, hash_u64(hash_u64(UINT64_C(0x6f757473)) ^
+	return hash_bytes(url, hash_u64(f->outside->seed ^
 	    ((uint64_t)crawl << 32 | queue)));
 }
 
@@ -304,20 +305,13 @@ outside_new_queue(struct outside_crawl *c, uint32_t id, struct str key)
 struct outside_queue *
 outside_make_queue(struct outside_crawl *c, struct str key)
 {
-	struct frontier *f = c->frontier;
-	struct outside *o = f->outside;
 	struct outside_queue *q = outside_find_queue(c, key);
 
 	if (q != NULL)
 		return q;
 	q = outside_new_queue(c, c->next_queue, key);
 	outside_keep_crawl(c);
-	/* Listings walk over the records: they begin with the queue. */
-	queue_key(c->id, key, (buf_clear(&o->key), &o->key));
-	outside_queue_bytes(q, (buf_clear(&o->value), &o->value));
-	outside_leases_bytes(q, &o->value);
-	ledger_put(f->ledger, INDEX_QUEUE, buf_str(&o->key),
-	    buf_str(&o->value));
+	q->fresh = true;
 	outside_touch(q);
 	return q;
 }

@@ -212,6 +212,7 @@ struct outside_list {
 	struct str filter;                   /* in the URL; empty: none */
 	bool ignore_case;                    /* of ASCII letters */
 	bool include_inactive;               /* queues */
+	struct str after;                    /* queues: behind this key */
 	uint64_t start, size;                /* of what matches; 0: 100 */
 	uint64_t before_s;
 	bool stop;

@@ -12,7 +12,7 @@ static void
 check_url(struct frontier *f, struct sums *s, uint32_t date, struct str url)
 {
 	const struct outside_queue *q = s->queue;
-	uint64_t hash = outside_hash(q->crawl->id, q->id, url);
+	uint64_t hash = outside_hash(f, q->crawl->id, q->id, url);
 	const struct outside_lease *l = lease_find(f->outside, hash);
 	uint32_t known;
 	uint8_t mark;

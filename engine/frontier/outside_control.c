@@ -174,7 +174,7 @@ sweep_some(struct ledger_query *query, struct index *x)
 			break;
 		}
 		read_be32(&in);
-		s->hashes[s->n++] = outside_hash(crawl, queue,
+		s->hashes[s->n++] = outside_hash(s->frontier, crawl, queue,
 		    (struct str){ in.p, in.n });
 	}
 	index_iter_free(&i);

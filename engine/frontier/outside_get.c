@@ -46,7 +46,8 @@ struct outside_pick {
 /* --- the walk ------------------------------------------------------------- */
 
 static bool
-read_met(struct outside_pick *p, struct str key, struct str value)
+read_met(const struct outside_get *g, struct outside_pick *p, struct str key,
+    struct str value)
 {
 	struct reader in = reader_of(key), v = reader_of(value);
 	struct met *m = &p->met[p->met_n];
@@ -59,14 +60,14 @@ read_met(struct outside_pick *p, struct str key, struct str value)
 		return false;
 	m->url = arena_copy(&p->arena, (struct str){ in.p, in.n });
 	m->metadata = arena_copy(&p->arena, (struct str){ v.p, v.n });
-	m->hash = outside_hash(p->crawl, p->queue, m->url);
+	m->hash = outside_hash(g->call.frontier, p->crawl, p->queue, m->url);
 	p->met_n++;
 	return true;
 }
 
 static enum err
-walk_queue(struct outside_pick *p, struct index_iter *i, uint32_t now_s,
-    size_t bytes_max)
+walk_queue(const struct outside_get *g, struct outside_pick *p,
+    struct index_iter *i)
 {
 	struct str key, value, prefix = str_cut(buf_str(&p->from), 0, 8);
 
@@ -83,14 +84,14 @@ walk_queue(struct outside_pick *p, struct index_iter *i, uint32_t now_s,
 		}
 		struct reader in = reader_of(str_from(key, 8));
 		uint32_t date = read_be32(&in);
-		if (date > now_s) {
+		if (date > g->now_s) {
 			p->ended = true;
 			p->next_date = date;
 			break;
 		}
-		if (p->met_n == p->scan || p->arena.total > bytes_max)
+		if (p->met_n == p->scan || p->arena.total > PIECE_BYTES)
 			break;
-		if (!read_met(p, key, value))
+		if (!read_met(g, p, key, value))
 			return ERR_CORRUPT;
 	}
 	return index_iter_error(i, NULL);
@@ -109,7 +110,7 @@ walk(struct ledger_query *q, struct index *x)
 		struct outside_pick *p = &g->picks[k];
 		if (p->over)
 			continue;
-		g->call.result = walk_queue(p, i, g->now_s, PIECE_BYTES);
+		g->call.result = walk_queue(g, p, i);
 		bytes += p->arena.total;
 		urls += p->met_n;
 		if (g->call.result != OK)

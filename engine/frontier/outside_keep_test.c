@@ -2,6 +2,7 @@
  * What is deleted, listed and kept of outsiders' queues: urlfrontier.md,
  * sections 5 and 7.
  */
+#include "base/hash.h"
 #include "engine/frontier/outside_testing.h"
 
 static struct rig rig;
@@ -524,6 +525,94 @@ what_is_answered_is_durable(void **state)
 	out_assert_stats(R, "", "l", 1, 0, 0, 1);
 }
 
+/* --- the seed of hashes --------------------------------------------------- */
+
+static uint64_t
+seed(void)
+{
+	return rig.frontier->outside->seed;
+}
+
+static void
+new_store(void)
+{
+	rig_close(R);
+	arena_free(&rig.arena);
+	rig_init(R);
+	rig_open(R);
+}
+
+/* Hashes stand in the records of leases: another seed would not find them. */
+static void
+leases_are_found_again(void)
+{
+	uint64_t before = seed();
+
+	out_put(R, "", "k", "u", 5);
+	out_put(R, "", "k", "v", 5);
+	assert_int_equal(out_get(R, "", "k", 1, 0, 500), 1);
+	for (int i = 0; i < 4; i++) {
+		out_restart(R, i % 2 == 0);
+		assert_true(seed() == before);
+		out_assert_stats(R, "", "k", 2, 1, 0, 1);
+	}
+	assert_int_equal(out_put(R, "", "k", "u", DISCOVERED),
+	    OUTSIDE_SKIPPED);
+}
+
+static void
+each_store_has_its_own_seed(void **state)
+{
+	uint64_t before = seed();
+
+	(void)state;
+	/* Nothing was hashed: none is recorded. */
+	out_restart(R, true);
+	assert_true(seed() != before);
+	leases_are_found_again();
+	before = seed();
+	new_store();
+	assert_true(seed() != before);
+	/* Recorded before there is a crawl. */
+	control(OUTSIDE_SET_DELAY, "", 3);
+	before = seed();
+	out_restart(R, true);
+	assert_true(seed() == before);
+	leases_are_found_again();
+}
+
+/* A store of a version that had one seed for all. */
+static void
+a_store_without_a_seed_keeps_the_old_one(void **state)
+{
+	uint64_t old = hash_bytes(STR("u"), hash_u64(hash_u64(
+	    UINT64_C(0x6f757473)) ^ (UINT64_C(1) << 32 | 2)));
+	struct buf b = BUF_INIT;
+
+	(void)state;
+	buf_put_char(&b, 1);
+	buf_put_be32(&b, OUTSIDE_DELAY_S);
+	buf_put_be64(&b, 0);
+	buf_put_be32(&b, 1);
+	for (int in_index = 0; in_index < 2; in_index++) {
+		struct ledger *l = frontier_ledger(rig.frontier);
+		if (in_index)
+			ledger_put(l, INDEX_CONTROL, STR("outside"),
+			    buf_str(&b));
+		else
+			ledger_note(l, NOTE_OUTSIDE_CONTROL, buf_str(&b));
+		rig_run(R);
+		out_restart(R, !in_index);
+		assert_true(outside_hash(rig.frontier, 1, 2, STR("u")) ==
+		    old);
+		leases_are_found_again();
+		assert_true(outside_hash(rig.frontier, 1, 2, STR("u")) ==
+		    old);
+		new_store();
+	}
+	buf_free(&b);
+}
+
 /* Beside a crawl of ours, none sees the other. */
 static void
 crawls_of_ours_are_left_alone(void **state)
@@ -567,6 +656,8 @@ main(void)
 		RULE(orphans_go_at_a_start),
 		RULE(nothing_is_promised_without_a_sync),
 		RULE(what_is_answered_is_durable),
+		RULE(each_store_has_its_own_seed),
+		RULE(a_store_without_a_seed_keeps_the_old_one),
 		RULE(crawls_of_ours_are_left_alone),
 	};
 

@@ -147,6 +147,10 @@ expire(struct frontier *f, struct outside_batch *b)
 	struct outside_queue *q = b->queue;
 	bool last;
 
+	for (const struct list *n = b->leases.next; n != &b->leases;
+	    n = n->next)
+		known_prefetch(f->known, LIST_ITEM(n, struct outside_lease,
+		    node)->hash);
 	do {
 		struct outside_lease *l = LIST_ITEM(b->leases.next,
 		    struct outside_lease, node);

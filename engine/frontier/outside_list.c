@@ -213,7 +213,7 @@ purge(struct outside_list *l)
 		struct outside_queue *q = outside_queue_of(f, w->crawl,
 		    w->ids[i]);
 		struct str url = l->entries[i].url;
-		if (q != NULL && outside_purge(q, outside_hash(w->crawl,
+		if (q != NULL && outside_purge(q, outside_hash(f, w->crawl,
 		    q->id, url), url, before))
 			l->count++;
 	}
@@ -342,6 +342,10 @@ begin_walk(struct outside_list *l)
 		return;
 	w->crawl = c->id;
 	buf_put_be32(&w->from, c->id);
+	if (l->after.n != 0) {
+		buf_put_str(&w->from, l->after);
+		buf_put_char(&w->from, '\0');
+	}
 	if (l->key.n != 0 && l->kind != OUTSIDE_LIST_QUEUES) {
 		w->queue = q->id;
 		buf_put_str(&w->key, outside_queue_key(q));
@@ -450,7 +454,8 @@ run_status(struct outside_call *c)
 
 	s->entry.url = s->url;
 	s->entry.key = name;
-	uint64_t hash = q == NULL ? 0 : outside_hash(crawl->id, q->id, s->url);
+	uint64_t hash = q == NULL ? 0 : outside_hash(f, crawl->id, q->id,
+	    s->url);
 	if (name.n == 0 || q == NULL ||
 	    !known_get(f->known, hash, &s->date_s, &mark)) {
 		c->result = name.n == 0 ? ERR_INPUT : ERR_ABSENT;

@@ -456,7 +456,8 @@ adopt(struct model *m, bool jumped)
 		for (unsigned k = 0; k < URLS; k++) {
 			struct m_url *u = &q->urls[k];
 			struct outside_lease *l = lease_find(o, outside_hash(
-			    real->crawl->id, real->id, str_of(url_names[k])));
+			    m->rig.frontier, real->crawl->id, real->id,
+			    str_of(url_names[k])));
 			int64_t end = l == NULL ? 0 : l->batch->node.key;
 			if (now_ns() > m->set_back && !m->doubt)
 				assert_true(end == (leased(u) ? u->lease_end :
@@ -518,8 +519,8 @@ die(struct model *m)
 		    meta_names[u->meta])))));
 		struct outside_queue *q = queue_in(m, plan.c, plan.k);
 		struct outside_lease *l = q == NULL ? NULL : lease_find(
-		    r->frontier->outside, outside_hash(q->crawl->id, q->id,
-		    str_of(url_names[plan.u])));
+		    r->frontier->outside, outside_hash(r->frontier,
+		    q->crawl->id, q->id, str_of(url_names[plan.u])));
 		/* Put as it was before: the end of its lease tells. */
 		applied |= plan.known && leased(u) && l == NULL;
 		if (acked)

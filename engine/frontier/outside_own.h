@@ -5,7 +5,7 @@
  *     url    crawl4 queue4 date4 URL -> created4 flags1 metadata
  *     queue  crawl4 key              -> the queue's note, then its leases
  *     crawl  crawl4 'O'              -> next queue4, name
- *     control "outside"              -> active, default delay, clock
+ *     control "outside"              -> active, default delay, clock, seed
  *
  * Dates, blocks and creation are wall time in seconds.  Leases and delays are
  * measured by the monotonic clock; records have them by the *steady* clock,
@@ -64,6 +64,7 @@ struct outside_queue {
 	uint8_t place, level;
 	bool unseen : 1, serving : 1, dirty : 1, changed : 1, rare : 1;
 	bool stale : 1;                      /* next_due may be too early */
+	bool fresh : 1;                      /* the index has no record */
 };
 
 /* What a verb set for one queue. */
@@ -200,6 +201,9 @@ struct outside {
 	/* Steady time is base_us at base_ns; the wall is jump_us ahead. */
 	int64_t base_us, base_ns, jump_us;
 	int64_t recorded_us;                 /* at a start: the last serve */
+	/* Of outside_hash(): recorded with the first crawl, then for good. */
+	uint64_t seed;
+	bool recorded;                       /* at a start: control is */
 	/* The present, read when a verb arrives. */
 	int64_t now_ns, now_us;
 	uint32_t now_s;
@@ -227,7 +231,9 @@ void outside_fresh(struct frontier *, uint64_t hash, uint32_t created);
 void outside_free_groups(struct frontier *);
 void outside_now(struct frontier *);
 int64_t outside_steady_us(const struct outside *);
-uint64_t outside_hash(uint32_t crawl, uint32_t queue, struct str url);
+/* By the store's seed, which stands from outside_load() on.  Any thread. */
+uint64_t outside_hash(const struct frontier *, uint32_t crawl, uint32_t queue,
+    struct str url);
 struct outside_crawl *outside_find_crawl(struct frontier *, struct str name);
 struct outside_crawl *outside_make_crawl(struct frontier *, struct str name);
 struct outside_crawl *outside_crawl_of(struct frontier *, uint32_t id);
@@ -241,7 +247,7 @@ struct outside_crawl *outside_new_crawl(struct frontier *, uint32_t id,
     struct str name);
 struct outside_queue *outside_new_queue(struct outside_crawl *, uint32_t id,
     struct str key);
-/* A queue that nobody has seen; its record goes into the index. */
+/* A queue that nobody has seen; its record comes with the group's notes. */
 struct outside_queue *outside_make_queue(struct outside_crawl *, struct str);
 void outside_see(struct outside_queue *);
 void outside_drop_queue(struct outside_queue **);   /* from memory */

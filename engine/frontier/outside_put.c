@@ -172,7 +172,7 @@ apply_item(struct frontier *f, struct outside_item *i, bool only_ask)
 	t.queue = outside_find_queue(c, key);
 	bool there = false;
 	if (t.queue != NULL) {
-		t.hash = outside_hash(c->id, t.queue->id, t.url);
+		t.hash = outside_hash(f, c->id, t.queue->id, t.url);
 		there = known_get(f->known, t.hash, &t.date, &mark);
 	}
 	if (there && !i->known)
@@ -188,7 +188,8 @@ apply_item(struct frontier *f, struct outside_item *i, bool only_ask)
 		if (t.queue == NULL)
 			t.queue = outside_make_queue(outside_make_crawl(f,
 			    i->crawl), key);
-		t.hash = outside_hash(t.queue->crawl->id, t.queue->id, t.url);
+		t.hash = outside_hash(f, t.queue->crawl->id, t.queue->id,
+		    t.url);
 		t.date = DATE_NEVER;
 		t.created = i->keep_created && i->created_s != 0 ?
 		    seconds(i->created_s) : o->now_s;

@@ -13,6 +13,8 @@
 #include "os/log.h"
 
 #define CONTROL_KEY STR("outside")
+/* Of all stores, once. */
+#define SEED_BEFORE UINT64_C(0x51b7adfff36c6fe2)
 
 /* --- bytes ---------------------------------------------------------------- */
 
@@ -80,6 +82,7 @@ outside_control_bytes(const struct frontier *f, struct buf *out)
 	buf_put_be32(out, o->delay_s);
 	buf_put_be64(out, (uint64_t)o->jump_us);
 	buf_put_be32(out, f->next_crawl);
+	buf_put_be64(out, o->seed);
 }
 
 static bool
@@ -93,6 +96,9 @@ control_from(struct frontier *f, struct str note)
 	o->jump_us = (int64_t)read_be64(&in);
 	uint32_t next = read_be32(&in);
 	f->next_crawl = MAX(f->next_crawl, next);
+	/* Before seeds were random, records had none. */
+	o->seed = in.n == 0 ? SEED_BEFORE : read_be64(&in);
+	o->recorded = true;
 	o->control_changed |= !f->loading;
 	return !in.bad;
 }
@@ -215,8 +221,10 @@ queue_from(struct frontier *f, struct reader *in)
 	/* The index knows a later one of that key; its notes will follow. */
 	if (q != NULL && q->id != id)
 		outside_drop_queue(&q);
-	if (q == NULL)
+	if (q == NULL) {
 		q = outside_new_queue(c, id, key);
+		q->fresh = !f->loading;
+	}
 	if ((flags & QUEUE_UNSEEN) == 0)
 		outside_see(q);
 	if (q->rare || rare.has_delay || rare.block_s != 0 || rare.limit != 0)
@@ -322,6 +330,34 @@ outside_record(struct frontier *f, enum index_family family, struct str key,
 
 /* --- notes and checkpoints ------------------------------------------------ */
 
+/* Into o->key and o->value. */
+static void
+queue_record(struct outside *o, const struct outside_queue *q)
+{
+	queue_key(q->crawl->id, outside_queue_key(q),
+	    (buf_clear(&o->key), &o->key));
+	outside_queue_bytes(q, (buf_clear(&o->value), &o->value));
+	outside_leases_bytes(q, &o->value);
+}
+
+static void
+put_queue_record(struct frontier *f, struct outside_queue *q)
+{
+	struct outside *o = f->outside;
+
+	if (q->crawl->dead)
+		return;
+	queue_record(o, q);
+	ledger_put_unlogged(f->ledger, INDEX_QUEUE, buf_str(&o->key),
+	    buf_str(&o->value));
+	q->fresh = false;
+}
+
+/*
+ * Listings walk over the records: they begin with the queue.  The log has the
+ * note alone, from which a start makes the record again; as it is now, the next
+ * checkpoint has nothing to add.
+ */
 void
 outside_put_notes(struct frontier *f)
 {
@@ -335,10 +371,13 @@ outside_put_notes(struct frontier *f)
 		q->dirty = false;
 		if (q->crawl->dead)
 			continue;
-		outside_keep(q);
 		outside_queue_bytes(q, (buf_clear(&o->value), &o->value));
 		ledger_note(f->ledger, NOTE_OUTSIDE_QUEUE,
 		    buf_str(&o->value));
+		if (q->fresh)
+			put_queue_record(f, q);
+		else
+			outside_keep(q);
 	}
 	o->dirty.n = 0;
 }
@@ -369,21 +408,6 @@ outside_begin_checkpoint(struct frontier *f)
 	move_all(&o->leaving_crawls, &o->changed_crawls);
 	o->control_leaving |= o->control_changed;
 	o->control_changed = false;
-}
-
-static void
-put_queue_record(struct frontier *f, struct outside_queue *q)
-{
-	struct outside *o = f->outside;
-
-	if (q->crawl->dead)
-		return;
-	queue_key(q->crawl->id, outside_queue_key(q),
-	    (buf_clear(&o->key), &o->key));
-	outside_queue_bytes(q, (buf_clear(&o->value), &o->value));
-	outside_leases_bytes(q, &o->value);
-	ledger_put_unlogged(f->ledger, INDEX_QUEUE, buf_str(&o->key),
-	    buf_str(&o->value));
 }
 
 static void
@@ -449,6 +473,8 @@ struct recount {
 
 /* Entries on their way into the known table: memory is asked for in time. */
 #define LOAD_BATCH 64
+/* Records of queues that are put into the index at a time. */
+#define LOAD_RECORDS 1024
 struct load {
 	struct recount at;
 	struct known_entry entries[LOAD_BATCH];
@@ -472,7 +498,7 @@ load_url(struct frontier *f, struct load *load, uint32_t date, struct str url,
 {
 	struct recount *r = &load->at;
 	struct outside_queue *q = r->queue;
-	uint64_t hash = outside_hash(q->crawl->id, q->id, url);
+	uint64_t hash = outside_hash(f, q->crawl->id, q->id, url);
 	struct outside_lease *l = q->batches == NULL ? NULL :
 	    lease_find(f->outside, hash);
 	struct reader in = reader_of(value);
@@ -683,6 +709,38 @@ load_clock(struct outside *o)
 	o->base_us = MAX(o->now_us - o->jump_us, o->recorded_us);
 }
 
+/* Of queues that only the log has; `b` is written now and then. */
+static enum err
+load_record(struct frontier *f, struct index_batch *b, size_t *n,
+    struct outside_queue *q, struct why *w)
+{
+	struct outside *o = f->outside;
+	struct index *x = ledger_index(f->ledger);
+
+	queue_record(o, q);
+	index_put(x, b, INDEX_QUEUE, buf_str(&o->key), buf_str(&o->value));
+	q->fresh = false;
+	return ++*n % LOAD_RECORDS == 0 ? index_write(x, b, w) : OK;
+}
+
+static enum err
+load_queues(struct frontier *f, struct index_batch *b, struct why *w)
+{
+	const struct outside *o = f->outside;
+	enum err e = OK;
+	size_t n = 0;
+
+	for (uint32_t slot = 1; slot < o->slots_n && e == OK; slot++) {
+		struct outside_queue *q = outside_at(o, slot);
+		if (q->crawl == NULL)
+			continue;
+		wake_queue(q);
+		if (q->fresh)
+			e = load_record(f, b, &n, q, w);
+	}
+	return e == OK ? index_write(ledger_index(f->ledger), b, w) : e;
+}
+
 enum err
 outside_load(struct frontier *f, struct why *w)
 {
@@ -690,11 +748,13 @@ outside_load(struct frontier *f, struct why *w)
 	struct index_batch *b = index_batch_new();
 
 	load_clock(o);
+	/* Where nothing is recorded no crawl is, and so nothing was hashed. */
+	if (!o->recorded)
+		clock_random(&o->seed, sizeof(o->seed));
 	enum err e = load_urls(f, b, w);
+	if (e == OK)
+		e = load_queues(f, b, w);
 	index_batch_free(&b);
-	for (uint32_t slot = 1; slot < o->slots_n; slot++)
-		if (outside_at(o, slot)->crawl != NULL)
-			wake_queue(outside_at(o, slot));
 	if (o->ids.n > 0)
 		outside_tick(f);
 	return e;

@@ -105,7 +105,10 @@ void ledger_delete_range(struct ledger *, enum index_family, struct str from,
     struct str to);
 /* The state of one thing in the owner's memory; kinds below 200 are his. */
 void ledger_note(struct ledger *, uint8_t kind, struct str note);
-/* Into the index with this group, not into the log: checkpoints only. */
+/*
+ * Into the index with this group, behind what is logged, not into the log: for
+ * checkpoints, and for what the owner makes again from notes.
+ */
 void ledger_put_unlogged(struct ledger *, enum index_family, struct str key,
     struct str value);
 
