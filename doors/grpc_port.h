@@ -16,6 +16,7 @@ struct grpc_port {
 	struct net_conn *conn;
 	struct grpc_session *session;
 	struct timer timer;
+	bool open;                       /* connected, TLS included */
 	bool over, failed;               /* failed: the session said so */
 	struct why why;
 	void (*closed)(struct grpc_port *);
@@ -33,5 +34,10 @@ struct grpc_port *grpc_port_accept(struct net_conn *,
 struct grpc_port *grpc_port_connect(struct net *, struct loop *,
     const struct net_target *, void (*closed)(struct grpc_port *),
     struct why *);
+/* The limits of such a client, and one with other limits. */
+struct grpc_limits grpc_port_limits(void);
+struct grpc_port *grpc_port_connect_within(struct net *, struct loop *,
+    const struct net_target *, const struct grpc_limits *,
+    void (*closed)(struct grpc_port *), struct why *);
 
 #endif

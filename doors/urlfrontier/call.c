@@ -77,12 +77,20 @@ texts_are_fine(const struct door_call *k)
 }
 
 void *
-call_read(struct door_call *k, const ProtobufCMessageDescriptor *d,
+call_unpack(struct door_call *k, const ProtobufCMessageDescriptor *d,
     struct str message)
 {
 	ProtobufCAllocator a = { from_arena, to_arena, &k->arena };
-	void *m = protobuf_c_message_unpack(d, &a, message.n,
+
+	return protobuf_c_message_unpack(d, &a, message.n,
 	    (const uint8_t *)message.p);
+}
+
+void *
+call_read(struct door_call *k, const ProtobufCMessageDescriptor *d,
+    struct str message)
+{
+	void *m = call_unpack(k, d, message);
 
 	k->descriptor = d;
 	k->request = arena_copy(&k->arena, message);
@@ -117,6 +125,25 @@ call_crawl(struct str name)
 		if (!ascii_is_space(name.p[i]))
 			return name;
 	return STR("DEFAULT");
+}
+
+bool
+call_is_local(const struct door_call *k, bool field)
+{
+	return k->door->cluster == NULL || field || (k->grpc != NULL &&
+	    str_eq(grpc_metadata(k->grpc, STR("argiope-scope")),
+	    STR("local")));
+}
+
+int64_t
+call_time_left_ns(const struct door_call *k)
+{
+	struct mono end = mono_add_ns(k->began,
+	    cluster_deadline_ns(k->door->cluster));
+
+	if (k->grpc != NULL && mono_before(grpc_deadline(k->grpc), end))
+		end = grpc_deadline(k->grpc);
+	return MAX(mono_ns_between(clock_mono(), end), 1);
 }
 
 void

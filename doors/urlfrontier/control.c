@@ -1,16 +1,34 @@
 /*
  * Control, statistics, and what is known of one URL: one verb, one answer.
+ *
+ *     local, or this node's queue ─► here
+ *     another node's queue ────────► there, and its answer as it came
+ *     no queue in particular ──────► here, then all others at once
  */
-#include "doors/urlfrontier/urlfrontier_own.h"
+#include "doors/urlfrontier/engine.h"
+#include "doors/urlfrontier/fan.h"
 #include "os/log.h"
 #include "wire/urlfrontier/urlfrontier.pb-c.h"
 
 enum { STATS_CRAWL = 5 };
 
+/* Names of counts that all nodes together may have. */
+#define COUNTS_MAX 32
+
+struct count {
+	const char *name;
+	uint64_t n;
+};
+
 struct control {
 	struct door_call call;
-	struct outside_control control;
+	struct outside_control control;      /* the sum, when others answer */
 	struct outside_status_of status;     /* GetURLStatus */
+	struct count counts[COUNTS_MAX];     /* GetStats */
+	size_t counts_n;
+	struct fan fan;
+	bool spread;                         /* to all others, after this */
+	struct str passed;                   /* what the owner answered */
 };
 
 /* ---- Answers ------------------------------------------------------------- */
@@ -26,17 +44,18 @@ reply_stats(struct control *k)
 {
 	const struct outside_stats *s = &k->control.stats;
 	Urlfrontier__Stats m = URLFRONTIER__STATS__INIT;
-	Urlfrontier__Stats__CountsEntry completed =
-	    URLFRONTIER__STATS__COUNTS_ENTRY__INIT, active = completed;
-	Urlfrontier__Stats__CountsEntry *counts[] = { &completed, &active };
+	Urlfrontier__Stats__CountsEntry entries[COUNTS_MAX];
+	Urlfrontier__Stats__CountsEntry *counts[COUNTS_MAX];
 
-	completed.key = text_of(STR("completed"));
-	completed.value = s->completed;
-	active.key = text_of(STR("active_queues"));
-	active.value = s->active_queues;
+	for (size_t i = 0; i < k->counts_n; i++) {
+		urlfrontier__stats__counts_entry__init(&entries[i]);
+		entries[i].key = text_of(str_of(k->counts[i].name));
+		entries[i].value = k->counts[i].n;
+		counts[i] = &entries[i];
+	}
 	m.size = s->active;
 	m.inprocess = (uint32_t)MIN(s->leased, UINT32_MAX);
-	m.n_counts = ARRAY_LEN(counts);
+	m.n_counts = k->counts_n;
 	m.counts = counts;
 	m.numberofqueues = s->queues;
 	call_reply_text(&k->call, &m.base, STATS_CRAWL, k->control.crawl);
@@ -63,22 +82,18 @@ reply_boolean(struct control *k)
 static void
 answer(struct control *k)
 {
-	switch (k->control.verb) {
-	case OUTSIDE_STATS:
-	case OUTSIDE_TOTALS:
+	switch (k->call.rpc) {
+	case RPC_GET_STATS:
 		reply_stats(k);
 		break;
-	case OUTSIDE_GET_ACTIVE:
+	case RPC_GET_ACTIVE:
 		reply_boolean(k);
 		break;
-	case OUTSIDE_DELETE_QUEUE:
-	case OUTSIDE_DELETE_CRAWL:
+	case RPC_DELETE_QUEUE:
+	case RPC_DELETE_CRAWL:
 		reply_number(k);
 		break;
-	case OUTSIDE_SET_ACTIVE:
-	case OUTSIDE_SET_DELAY:
-	case OUTSIDE_BLOCK_UNTIL:
-	case OUTSIDE_SET_LIMIT:
+	default:
 		call_reply_bytes(&k->call, STR(""));
 		break;
 	}
@@ -91,23 +106,206 @@ control_free(struct control *k)
 	call_free(&k->call);
 }
 
+/* ---- Other nodes --------------------------------------------------------- */
+
+/* False: there are too many. */
+static bool
+add_count(struct control *k, const char *name, uint64_t n)
+{
+	size_t i = 0;
+
+	while (i < k->counts_n && strcmp(k->counts[i].name, name) != 0)
+		i++;
+	if (i == COUNTS_MAX)
+		return false;
+	if (i == k->counts_n)
+		k->counts[k->counts_n++] = (struct count){ name, 0 };
+	k->counts[i].n += n;
+	return true;
+}
+
+static bool
+add_stats(struct control *k, struct str message)
+{
+	struct outside_stats *s = &k->control.stats;
+	const Urlfrontier__Stats *m = call_unpack(&k->call,
+	    &urlfrontier__stats__descriptor, message);
+
+	if (m == NULL)
+		return false;
+	s->active += m->size;
+	s->leased += m->inprocess;
+	s->queues += m->numberofqueues;
+	for (size_t i = 0; i < m->n_counts; i++)
+		if (!add_count(k, m->counts[i]->key, m->counts[i]->value))
+			return false;
+	return true;
+}
+
+static bool
+add_number(struct control *k, struct str message)
+{
+	const Urlfrontier__Long *m = call_unpack(&k->call,
+	    &urlfrontier__long__descriptor, message);
+
+	if (m != NULL)
+		k->control.value += m->value;
+	return m != NULL;
+}
+
+static bool
+add_boolean(struct control *k, struct str message)
+{
+	const Urlfrontier__Boolean *m = call_unpack(&k->call,
+	    &urlfrontier__boolean__descriptor, message);
+
+	if (m != NULL && !m->state)
+		k->control.value = 0;
+	return m != NULL;
+}
+
+static bool
+add(struct control *k, struct str message)
+{
+	switch (k->call.rpc) {
+	case RPC_GET_STATS:
+		return add_stats(k, message);
+	case RPC_GET_ACTIVE:
+		return add_boolean(k, message);
+	case RPC_DELETE_CRAWL:
+		return add_number(k, message);
+	default:
+		return true;
+	}
+}
+
+static void
+unreadable(struct fan *f, size_t node)
+{
+	struct why w = WHY_INIT;
+
+	(void)why(&w, ERR_IO, "node %s: its answer cannot be read",
+	    cluster_node(f->cluster, node));
+	fan_fail(f, GRPC_INTERNAL, w.text);
+}
+
+static void
+one_answered(struct fan *f, size_t node, struct str message)
+{
+	struct control *k = CONTAINER(f, struct control, fan);
+
+	if (!add(k, message))
+		unreadable(f, node);
+}
+
+static void
+all_answered(struct fan *f)
+{
+	struct control *k = CONTAINER(f, struct control, fan);
+
+	if (f->code == GRPC_OK)
+		answer(k);
+	else
+		call_fail(&k->call, f->code, f->why.text);
+}
+
+static const ProtobufCMessageDescriptor *
+answer_of(enum urlfrontier_rpc rpc)
+{
+	switch (rpc) {
+	case RPC_GET_STATS:
+		return &urlfrontier__stats__descriptor;
+	case RPC_DELETE_QUEUE:
+		return &urlfrontier__long__descriptor;
+	case RPC_GET_URL_STATUS:
+		return &urlfrontier__urlitem__descriptor;
+	default:
+		return &urlfrontier__empty__descriptor;
+	}
+}
+
+/* As it came, but nothing that the caller's library would choke on. */
+static void
+owner_answered(struct fan *f, size_t node, struct str message)
+{
+	struct control *k = CONTAINER(f, struct control, fan);
+
+	if (call_unpack(&k->call, answer_of(k->call.rpc), message) == NULL)
+		unreadable(f, node);
+	k->passed = arena_copy(&k->call.arena, message);
+}
+
+static void
+owner_done(struct fan *f)
+{
+	struct control *k = CONTAINER(f, struct control, fan);
+
+	if (f->code == GRPC_OK)
+		call_reply_bytes(&k->call, k->passed);
+	else
+		call_fail(&k->call, f->code, f->why.text);
+}
+
+static void
+begin_fan(struct control *k, size_t node,
+    void (*each)(struct fan *, size_t node, struct str message),
+    void (*end)(struct fan *))
+{
+	k->fan = (struct fan){ .cluster = k->call.door->cluster,
+	    .rpc = urlfrontier_rpc_name(k->call.rpc),
+	    .timeout_ns = call_time_left_ns(&k->call), .answer = each,
+	    .done = end };
+	fan_begin(&k->fan, node, k->call.request);
+}
+
+/* This node has done its part: the answer, or the others' parts. */
+static void
+go_on(struct control *k)
+{
+	if (k->spread)
+		begin_fan(k, FAN_ALL, one_answered, all_answered);
+	else
+		answer(k);
+}
+
+/* True: the queue is another node's, and that one is asked. */
+static bool
+is_elsewhere(struct control *k, struct str crawl, struct str key, bool local)
+{
+	const struct cluster *c = k->call.door->cluster;
+
+	if (key.n == 0 || call_is_local(&k->call, local))
+		return false;
+	size_t owner = cluster_owner(c, crawl, key);
+	if (owner == cluster_self(c))
+		return false;
+	begin_fan(k, owner, owner_answered, owner_done);
+	return true;
+}
+
+/* ---- This node ----------------------------------------------------------- */
+
 static void
 done(struct outside_call *c)
 {
 	struct control *k = CONTAINER(c, struct control, control.call);
+	const struct outside_stats *s = &k->control.stats;
 
 	k->call.out--;
-	if (k->call.grpc == NULL)
+	if (k->call.grpc == NULL) {
 		control_free(k);
-	else if (c->result == OK)
-		answer(k);
-	else if (c->result == ERR_ABSENT)
+	} else if (c->result == OK) {
+		add_count(k, "completed", s->completed);
+		add_count(k, "active_queues", s->active_queues);
+		go_on(k);
+	} else if (c->result == ERR_ABSENT) {
 		call_fail(&k->call, GRPC_UNKNOWN, "there is no such queue");
-	else if (c->result == ERR_FULL)
+	} else if (c->result == ERR_FULL) {
 		call_fail(&k->call, GRPC_RESOURCE_EXHAUSTED,
 		    "too many queues are remembered that hold no URL yet");
-	else
+	} else {
 		call_fail_err(&k->call, c->result);
+	}
 }
 
 static void
@@ -115,11 +313,33 @@ ask(struct control *k, enum outside_verb verb, struct str crawl,
     struct str key, uint64_t value)
 {
 	k->control.verb = verb;
-	k->control.crawl = call_crawl(crawl);
+	k->control.crawl = crawl;
 	k->control.key = key;
 	k->control.value = value;
 	call_ask(&k->call, &k->control.call, done);
-	outside_control(k->call.door->frontier, &k->control);
+	engine_crawls_control(k->call.door, &k->control);
+}
+
+/* What concerns one queue. */
+static void
+ask_owner(struct control *k, enum outside_verb verb, struct str crawl,
+    struct str key, uint64_t value, bool local)
+{
+	crawl = call_crawl(crawl);
+	if (verb != OUTSIDE_STATS &&
+	    engine_crawls_refuse(&k->call, crawl))
+		return;
+	if (!is_elsewhere(k, crawl, key, local))
+		ask(k, verb, crawl, key, value);
+}
+
+/* What concerns all nodes, unless there is a key. */
+static void
+ask_all(struct control *k, enum outside_verb verb, struct str crawl,
+    struct str key, uint64_t value, bool local)
+{
+	k->spread = key.n == 0 && !call_is_local(&k->call, local);
+	ask_owner(k, verb, crawl, key, value, local);
 }
 
 static struct str
@@ -149,6 +369,7 @@ on_end(struct grpc_call *c, enum grpc_code code, struct str text)
 
 	(void)text;
 	call_end(&k->call, code);
+	fan_stop(&k->fan);
 	if (k->call.out == 0)
 		control_free(k);
 }
@@ -163,11 +384,11 @@ static void
 get_stats(struct grpc_call *c, struct str message)
 {
 	struct control *k = grpc_data(c);
+	const Urlfrontier__QueueWithinCrawlParams *m = call_read(&k->call,
+	    &urlfrontier__queue_within_crawl_params__descriptor, message);
 
-	if (call_read(&k->call,
-	    &urlfrontier__queue_within_crawl_params__descriptor, message) !=
-	    NULL)
-		ask(k, OUTSIDE_STATS, crawl_of(k), key_of(k), 0);
+	if (m != NULL)
+		ask_all(k, OUTSIDE_STATS, crawl_of(k), key_of(k), 0, m->local);
 }
 EVENTS(get_stats);
 
@@ -175,14 +396,17 @@ static void
 list_nodes(struct grpc_call *c, struct str message)
 {
 	struct control *k = grpc_data(c);
+	const struct cluster *all = k->call.door->cluster;
 	Urlfrontier__StringList m = URLFRONTIER__STRING_LIST__INIT;
-	char *self = k->call.door->address;
 
 	if (call_read(&k->call, &urlfrontier__empty__descriptor, message) ==
 	    NULL)
 		return;
-	m.n_values = 1;
-	m.values = &self;
+	m.n_values = all == NULL ? 1 : cluster_nodes(all);
+	m.values = ARENA_ARRAY(&k->call.arena, char *, m.n_values);
+	for (size_t i = 0; i < m.n_values; i++)
+		m.values[i] = all == NULL ? k->call.door->node :
+		    text_of(str_of(cluster_node(all, i)));
 	call_reply(&k->call, &m.base);
 }
 EVENTS(list_nodes);
@@ -197,7 +421,8 @@ set_active(struct grpc_call *c, struct str message)
 	    &urlfrontier__active__descriptor, message);
 
 	if (m != NULL)
-		ask(k, OUTSIDE_SET_ACTIVE, STR_NONE, STR_NONE, m->state);
+		ask_all(k, OUTSIDE_SET_ACTIVE, STR_NONE, STR_NONE, m->state,
+		    m->local);
 }
 EVENTS(set_active);
 
@@ -205,10 +430,12 @@ static void
 get_active(struct grpc_call *c, struct str message)
 {
 	struct control *k = grpc_data(c);
+	const Urlfrontier__Local *m = call_read(&k->call,
+	    &urlfrontier__local__descriptor, message);
 
-	if (call_read(&k->call, &urlfrontier__local__descriptor, message) !=
-	    NULL)
-		ask(k, OUTSIDE_GET_ACTIVE, STR_NONE, STR_NONE, 0);
+	if (m != NULL)
+		ask_all(k, OUTSIDE_GET_ACTIVE, STR_NONE, STR_NONE, 0,
+		    m->local);
 }
 EVENTS(get_active);
 
@@ -220,8 +447,8 @@ set_delay(struct grpc_call *c, struct str message)
 	    &urlfrontier__queue_delay_params__descriptor, message);
 
 	if (m != NULL)
-		ask(k, OUTSIDE_SET_DELAY, crawl_of(k), key_of(k),
-		    m->delay_requestable);
+		ask_all(k, OUTSIDE_SET_DELAY, crawl_of(k), key_of(k),
+		    m->delay_requestable, m->local);
 }
 EVENTS(set_delay);
 
@@ -233,7 +460,8 @@ block_queue(struct grpc_call *c, struct str message)
 	    &urlfrontier__block_queue_params__descriptor, message);
 
 	if (m != NULL)
-		ask(k, OUTSIDE_BLOCK_UNTIL, crawl_of(k), key_of(k), m->time);
+		ask_owner(k, OUTSIDE_BLOCK_UNTIL, crawl_of(k), key_of(k),
+		    m->time, m->local);
 }
 EVENTS(block_queue);
 
@@ -245,7 +473,8 @@ set_limit(struct grpc_call *c, struct str message)
 	    &urlfrontier__crawl_limit_params__descriptor, message);
 
 	if (m != NULL)
-		ask(k, OUTSIDE_SET_LIMIT, crawl_of(k), key_of(k), m->limit);
+		ask_owner(k, OUTSIDE_SET_LIMIT, crawl_of(k), key_of(k),
+		    m->limit, m->local);
 }
 EVENTS(set_limit);
 
@@ -253,11 +482,12 @@ static void
 delete_queue(struct grpc_call *c, struct str message)
 {
 	struct control *k = grpc_data(c);
+	const Urlfrontier__QueueWithinCrawlParams *m = call_read(&k->call,
+	    &urlfrontier__queue_within_crawl_params__descriptor, message);
 
-	if (call_read(&k->call,
-	    &urlfrontier__queue_within_crawl_params__descriptor, message) !=
-	    NULL)
-		ask(k, OUTSIDE_DELETE_QUEUE, crawl_of(k), key_of(k), 0);
+	if (m != NULL)
+		ask_owner(k, OUTSIDE_DELETE_QUEUE, crawl_of(k), key_of(k), 0,
+		    m->local);
 }
 EVENTS(delete_queue);
 
@@ -265,12 +495,12 @@ static void
 delete_crawl(struct grpc_call *c, struct str message)
 {
 	struct control *k = grpc_data(c);
+	const Urlfrontier__DeleteCrawlMessage *m = call_read(&k->call,
+	    &urlfrontier__delete_crawl_message__descriptor, message);
 
-	if (call_read(&k->call,
-	    &urlfrontier__delete_crawl_message__descriptor, message) !=
-	    NULL)
-		ask(k, OUTSIDE_DELETE_CRAWL, call_text(&k->call, "value"),
-		    STR_NONE, 0);
+	if (m != NULL)
+		ask_all(k, OUTSIDE_DELETE_CRAWL, call_text(&k->call, "value"),
+		    STR_NONE, 0, m->local);
 }
 EVENTS(delete_crawl);
 
@@ -306,7 +536,8 @@ set_level(struct grpc_call *c, struct str message)
 		CHECK(log_set_module(STR("urlfrontier"), level));
 	log_debug("urlfrontier.log_level", "package=%s level=%d",
 	    log_quote(&quoted, package), (int)level);
-	call_reply_bytes(&k->call, STR(""));
+	k->spread = !call_is_local(&k->call, m->local);
+	go_on(k);
 }
 EVENTS(set_level);
 
@@ -354,7 +585,11 @@ url_status(struct grpc_call *c, struct str message)
 	k->status.crawl = call_crawl(crawl_of(k));
 	k->status.key = key_of(k);
 	k->status.url = call_text(&k->call, "url");
+	if (k->status.key.n == 0)
+		k->status.key = outside_key(k->status.url);
+	if (is_elsewhere(k, k->status.crawl, k->status.key, false))
+		return;
 	call_ask(&k->call, &k->status.call, status_came);
-	outside_status_of(k->call.door->frontier, &k->status);
+	engine_crawls_status_of(k->call.door, &k->status);
 }
 EVENTS(url_status);

@@ -7,10 +7,29 @@
  *
  * A piece stays until its last URL has left, for only then is it known that
  * none of it is to be released.
+ *
+ * With `argiope-scope: cluster` the other nodes follow, one behind the other,
+ * with what is left of max_queues.  Their URLs are passed on as they come; what
+ * came here and did not leave stays leased at its node until the lease ends.
  */
-#include "doors/urlfrontier/urlfrontier_own.h"
+#include "doors/urlfrontier/source.h"
+#include "doors/urlfrontier/engine.h"
 #include "os/clock.h"
+#include "wire/grpc/pb.h"
 #include "wire/urlfrontier/urlfrontier.pb-c.h"
+
+enum { GET_MAX_QUEUES = 2 };
+
+/* The other nodes, when they are asked too. */
+struct others {
+	struct source source;
+	struct get *get;
+	size_t next, left;           /* to be asked: the first, how many */
+	bool asking;
+	bool full;                   /* the stream to the caller is */
+	uint64_t queues;             /* that they served */
+	struct buf crawl, key;       /* of the URL before */
+};
 
 struct get {
 	struct door_call call;
@@ -21,6 +40,7 @@ struct get {
 	uint64_t before;             /* URLs of earlier pieces */
 	uint64_t examined;           /* told to the figures */
 	bool over;                   /* it was ended early */
+	struct others *others;       /* NULL: this node alone */
 };
 
 static void came(struct outside_call *);
@@ -37,7 +57,20 @@ get_free(struct get *g)
 {
 	list_take(&g->leaving);
 	outside_get_free(&g->get);
+	if (g->others != NULL) {
+		source_free(&g->others->source);
+		buf_free(&g->others->crawl);
+		buf_free(&g->others->key);
+		mem_free(&g->others);
+	}
 	call_free(&g->call);
+}
+
+static void
+stop_others(struct get *g)
+{
+	if (g->others != NULL)
+		source_stop(&g->others->source);
 }
 
 /* ---- The caller has left ------------------------------------------------- */
@@ -74,14 +107,126 @@ let_go(struct get *g)
 	}
 }
 
-/* ---- Pieces -------------------------------------------------------------- */
+/* ---- The other nodes ----------------------------------------------------- */
+
+static bool ask_next(struct get *);
 
 static void
 finish(struct get *g)
 {
+	if (g->others != NULL && ask_next(g))
+		return;
 	meter_get(MAX(mono_ns_between(g->call.began, clock_mono()), 0));
 	call_fail(&g->call, GRPC_OK, NULL);
 }
+
+static void
+fail_with(struct get *g, const struct source *s)
+{
+	g->over = true;
+	call_fail(&g->call, s->code, s->why.text);
+}
+
+/* URLs of one queue stand together.  False: it is no URL. */
+static bool
+count_queue(struct others *o, struct str message)
+{
+	struct outside_item item;
+
+	if (!item_read_info(message, NULL, &item))
+		return false;
+	if (o->queues > 0 && str_eq(item.key, buf_str(&o->key)) &&
+	    str_eq(item.crawl, buf_str(&o->crawl)))
+		return true;
+	o->queues++;
+	buf_clear(&o->key);
+	buf_put_str(&o->key, item.key);
+	buf_clear(&o->crawl);
+	buf_put_str(&o->crawl, item.crawl);
+	return true;
+}
+
+static void
+pass_on(struct get *g)
+{
+	struct others *o = g->others;
+	struct str message;
+
+	if (g->over || g->call.grpc == NULL)
+		return;
+	while (!o->full && source_first(&o->source, &message)) {
+		if (!count_queue(o, message)) {
+			source_is_malformed(&o->source);
+			fail_with(g, &o->source);
+			return;
+		}
+		o->full = grpc_send(g->call.grpc, message) != GRPC_ROOM;
+		source_take(&o->source);
+	}
+	if (o->full || !o->source.ended)
+		return;
+	if (o->source.code == GRPC_OK)
+		finish(g);
+	else
+		fail_with(g, &o->source);
+}
+
+static void
+source_came(struct source *s)
+{
+	pass_on(CONTAINER(s, struct others, source)->get);
+}
+
+/* False: nobody is left, or nothing to be asked for. */
+static bool
+ask_next(struct get *g)
+{
+	const struct cluster *c = g->call.door->cluster;
+	struct others *o = g->others;
+	uint64_t served = g->get.served + o->queues, max = g->get.queues_max;
+	struct buf request = BUF_INIT;
+
+	if (o->left == 0 || (max != 0 && served >= max))
+		return false;
+	if (o->next == cluster_self(c))
+		o->next = (o->next + 1) % cluster_nodes(c);
+	o->source.node = o->next;
+	o->next = (o->next + 1) % cluster_nodes(c);
+	o->left--;
+	o->asking = true;
+	/* Of a field that stands twice the last one counts. */
+	buf_put_str(&request, g->call.request);
+	pb_put_varint(&request, GET_MAX_QUEUES, max == 0 ? 0 : max - served);
+	source_ask(&o->source, "GetURLs", buf_str(&request),
+	    grpc_deadline(g->call.grpc), NULL);
+	buf_free(&request);
+	if (o->source.ended)
+		fail_with(g, &o->source);
+	return true;
+}
+
+/* All others, each time another one first; of one queue, its owner. */
+static void
+add_others(struct get *g)
+{
+	struct urlfrontier *d = g->call.door;
+	size_t n = cluster_nodes(d->cluster), self = cluster_self(d->cluster);
+	struct others *o = mem_new(sizeof(*o));
+
+	g->others = o;
+	o->get = g;
+	o->source.cluster = d->cluster;
+	o->source.loop = d->loop;
+	o->source.came = source_came;
+	o->left = n - 1;
+	o->next = (self + 1 + d->get_others++ % (n - 1)) % n;
+	if (g->get.key.n > 0) {
+		o->next = cluster_owner(d->cluster, g->get.crawl, g->get.key);
+		o->left = o->next != self;
+	}
+}
+
+/* ---- Pieces -------------------------------------------------------------- */
 
 /* True when all of the piece is in the stream, and there is room. */
 static bool
@@ -171,6 +316,7 @@ get_cut(struct door_call *k)
 		return;
 	/* What the stream still holds leaves with the answer. */
 	g->over = true;
+	stop_others(g);
 	list_take(&g->leaving);
 	call_fail(k, GRPC_UNAVAILABLE, "the server is shutting down");
 	let_go(g);
@@ -205,7 +351,16 @@ on_message(struct grpc_call *c, struct str message)
 	g->get.queues_max = m->max_queues;
 	g->get.lease_s = m->delay_requestable;
 	/* A key is one of some crawl. */
-	if (g->get.key.n > 0 && !one)
+	if ((g->get.key.n > 0 && !one) ||
+	    engine_crawls_have(g->call.door, g->get.crawl)) {
+		finish(g);
+		return;
+	}
+	if (g->call.door->cluster != NULL && str_eq(grpc_metadata(c,
+	    STR("argiope-scope")), STR("cluster")))
+		add_others(g);
+	/* A queue of another node is asked for there alone. */
+	if (g->others != NULL && g->get.key.n > 0 && g->others->left > 0)
 		finish(g);
 	else
 		ask(g);
@@ -214,7 +369,14 @@ on_message(struct grpc_call *c, struct str message)
 static void
 on_writable(struct grpc_call *c)
 {
-	go_on(grpc_data(c));
+	struct get *g = grpc_data(c);
+
+	if (g->others == NULL || !g->others->asking) {
+		go_on(g);
+		return;
+	}
+	g->others->full = false;
+	pass_on(g);
 }
 
 static void
@@ -225,6 +387,7 @@ on_end(struct grpc_call *c, enum grpc_code code, struct str text)
 	(void)text;
 	if (!g->over || g->call.out == 0)
 		keep_what_left(g);
+	stop_others(g);
 	call_end(&g->call, code);
 	let_go(g);
 }

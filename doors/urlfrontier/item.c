@@ -217,6 +217,24 @@ item_next(struct str *rest, struct str *info)
 	return false;
 }
 
+bool
+item_read_ack(struct str message, struct str *id, enum outside_status *out)
+{
+	struct reader r = reader_of(message);
+	struct pb_field f;
+
+	*id = STR("");
+	*out = OUTSIDE_OK;
+	while (pb_next(&r, &f)) {
+		if (f.number == ACK_ID && f.type == PB_BYTES)
+			*id = f.bytes;
+		else if (f.number == ACK_STATUS && f.type == PB_VARINT)
+			*out = f.value < OUTSIDE_FAIL ?
+			    (enum outside_status)f.value : OUTSIDE_FAIL;
+	}
+	return !r.bad;
+}
+
 /* ---- Writing ------------------------------------------------------------- */
 
 static size_t
@@ -307,6 +325,16 @@ kind_size(const struct item_info *i, uint64_t date_s)
 	return 1 + varint_size(info) + info + number_size(date_s);
 }
 
+static char *
+write_kind(char *p, uint32_t number, const struct item_info *i,
+    uint64_t date_s)
+{
+	p = write_head(p, number, kind_size(i, date_s));
+	p = write_head(p, KIND_INFO, item_info_size(i));
+	p = item_info_write(p, i);
+	return write_number(p, KIND_DATE, date_s);
+}
+
 size_t
 item_known_size(const struct item_info *i, uint64_t date_s,
     uint64_t created_s)
@@ -320,11 +348,42 @@ char *
 item_known_write(char *p, const struct item_info *i, uint64_t date_s,
     uint64_t created_s)
 {
-	p = write_head(p, ITEM_KNOWN, kind_size(i, date_s));
-	p = write_head(p, KIND_INFO, item_info_size(i));
-	p = item_info_write(p, i);
-	p = write_number(p, KIND_DATE, date_s);
+	p = write_kind(p, ITEM_KNOWN, i, date_s);
 	return write_number(p, ITEM_CREATED, created_s);
+}
+
+static struct item_info
+info_of(const struct outside_item *i)
+{
+	return (struct item_info){ .url = i->url, .key = i->key,
+	    .metadata = i->metadata, .crawl = i->crawl };
+}
+
+/* Who does not keep it would not look at it. */
+static uint64_t
+created_of(const struct outside_item *i)
+{
+	return i->keep_created ? i->created_s : 0;
+}
+
+size_t
+item_put_size(const struct outside_item *i, struct str id)
+{
+	struct item_info info = info_of(i);
+
+	return item_known_size(&info, i->date_s, created_of(i)) +
+	    bytes_size(id.n);
+}
+
+char *
+item_put_write(char *p, const struct outside_item *i, struct str id)
+{
+	struct item_info info = info_of(i);
+
+	p = write_kind(p, i->known ? ITEM_KNOWN : ITEM_DISCOVERED, &info,
+	    i->date_s);
+	return write_number(write_bytes(p, ITEM_ID, id), ITEM_CREATED,
+	    created_of(i));
 }
 
 size_t

@@ -4,6 +4,7 @@
  *
  *     URLItem, DiscoveredBatch ─► struct outside_item
  *     struct item_info ─► URLInfo, URLItem;  status ─► AckMessage, BatchAck
+ *     struct outside_item ─► URLItem;  AckMessage ─► status
  *
  * Metadata stays as it came: the fields `metadata` of a URLInfo, tags and all,
  * looked through and stored; so it goes out again without being built anew.
@@ -49,6 +50,12 @@ size_t item_known_size(const struct item_info *, uint64_t date_s,
     uint64_t created_s);
 char *item_known_write(char *p, const struct item_info *, uint64_t date_s,
     uint64_t created_s);
+
+/* A URLItem of what was read, for another node: under an ID of ours. */
+size_t item_put_size(const struct outside_item *, struct str id);
+char *item_put_write(char *p, const struct outside_item *, struct str id);
+/* An AckMessage; a status that is none counts as FAIL.  False: malformed. */
+bool item_read_ack(struct str message, struct str *id, enum outside_status *);
 
 /* AckMessage, and BatchAck: a byte for each status. */
 size_t item_ack_size(struct str id, enum outside_status);

@@ -4,6 +4,7 @@
  */
 #include "doors/urlfrontier/item.h"
 
+#include "doors/urlfrontier/forward.h"
 #include "wire/urlfrontier/urlfrontier.pb-c.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -33,19 +34,44 @@ check_known(const struct outside_item *i, struct arena *a)
 	urlfrontier__urlitem__free_unpacked(m, NULL);
 }
 
+/* On to another node, which must read the same, and not much more. */
+static void
+check_put(const struct outside_item *i, struct str from, struct arena *a)
+{
+	size_t n = item_put_size(i, STR("ours"));
+	char *p = arena_bytes(a, n + 1);
+	struct outside_item back;
+	struct str id;
+
+	CHECK(n <= from.n + FORWARD_MORE_BYTES);
+	CHECK(item_put_write(p, i, STR("ours")) == p + n);
+	CHECK(item_read((struct str){ p, n }, a, &back, &id));
+	CHECK(str_eq(id, STR("ours")) && back.known == i->known &&
+	    back.date_s == i->date_s);
+	CHECK(str_eq(back.url, i->url) && str_eq(back.key, i->key));
+	CHECK(str_eq(back.crawl, i->crawl));
+	CHECK(str_eq(back.metadata, i->metadata));
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct str s = { (const char *)data, n }, id, info;
+	enum outside_status status;
 	struct arena a = ARENA_INIT;
 	struct outside_item item;
 
-	if (item_read(s, &a, &item, &id))
+	if (item_read_ack(s, &id, &status))
+		CHECK(id.n < n || n == 0);
+	if (item_read(s, &a, &item, &id)) {
 		check_known(&item, &a);
+		check_put(&item, s, &a);
+	}
 	if (item_check_batch(s, &id))
 		while (item_next(&s, &info)) {
 			CHECK(item_read_info(info, &a, &item));
 			check_known(&item, &a);
+			check_put(&item, info, &a);
 		}
 	arena_free(&a);
 	return 0;

@@ -148,6 +148,48 @@ test_round(void **state)
 	arena_free(&arena);
 }
 
+static void
+check_put(const struct outside_item *i, const Urlfrontier__URLItem *m)
+{
+	struct str want = packed(&m->base), id = str_of(m->id);
+	size_t n = item_put_size(i, id);
+	char *p = arena_bytes(&arena, n);
+
+	assert_int_equal(n, want.n);
+	assert_ptr_equal(item_put_write(p, i, id), p + n);
+	assert_memory_equal(p, want.p, n);
+}
+
+/* What was read goes on to another node, under another ID. */
+static void
+test_put(void **state)
+{
+	Urlfrontier__URLItem m = known_of(info_new("http://h/", "h", "c"), 9);
+	Urlfrontier__DiscoveredURLItem d =
+	    URLFRONTIER__DISCOVERED_URLITEM__INIT;
+	struct outside_item i;
+	struct str id;
+
+	(void)state;
+	m.id = text("theirs");
+	m.creation_date = 5;
+	assert_true(item_read(packed(&m.base), &arena, &i, &id));
+	m.id = text("ours");
+	i.keep_created = true;
+	check_put(&i, &m);
+	i.keep_created = false;
+	m.creation_date = 0;
+	check_put(&i, &m);
+	i.date_s = m.known->refetchable_from_date = 0;
+	check_put(&i, &m);
+	d.info = m.known->info;
+	m.item_case = URLFRONTIER__URLITEM__ITEM_DISCOVERED;
+	m.discovered = &d;
+	assert_true(item_read_info(packed(&d.info->base), &arena, &i));
+	check_put(&i, &m);
+	arena_free(&arena);
+}
+
 /* Fields in any order, unknown ones between, metadata scattered. */
 static void
 test_scattered(void **state)
@@ -269,7 +311,9 @@ test_acks(void **state)
 	Urlfrontier__AckMessage a = URLFRONTIER__ACK_MESSAGE__INIT;
 	Urlfrontier__BatchAck b = URLFRONTIER__BATCH_ACK__INIT;
 	Urlfrontier__AckMessage__Status statuses[300];
+	enum outside_status status;
 	char bytes[300];
+	struct str id;
 
 	(void)state;
 	for (int s = OUTSIDE_OK; s <= OUTSIDE_FAIL; s++) {
@@ -282,7 +326,13 @@ test_acks(void **state)
 		    (enum outside_status)s);
 		assert_int_equal(got.n, want.n);
 		assert_memory_equal(got.p, want.p, want.n);
+		assert_true(item_read_ack(got, &id, &status));
+		is(id, a.id);
+		assert_int_equal(status, s);
 	}
+	assert_true(item_read_ack(STR("\x10\x03"), &id, &status));
+	assert_int_equal(status, OUTSIDE_FAIL);
+	assert_false(item_read_ack(STR("\x0a\x02" "a"), &id, &status));
 	for (size_t k = 0; k < ARRAY_LEN(bytes); k++) {
 		bytes[k] = (char)(k % 3);
 		statuses[k] = (Urlfrontier__AckMessage__Status)(k % 3);
@@ -308,6 +358,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read),
 		cmocka_unit_test(test_round),
+		cmocka_unit_test(test_put),
 		cmocka_unit_test(test_scattered),
 		cmocka_unit_test(test_two_kinds),
 		cmocka_unit_test(test_nul),

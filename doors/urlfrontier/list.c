@@ -1,34 +1,23 @@
 /*
  * Listings, counts and purges: walks that the frontier does piece by piece.
  * URLs go out as fast as the caller reads; queues and crawls are one message.
+ * What all nodes list together is gather.c's.
  */
-#include "doors/urlfrontier/urlfrontier_own.h"
+#include "doors/urlfrontier/engine.h"
+#include "doors/urlfrontier/list_own.h"
 #include "os/clock.h"
 #include "wire/grpc/pb.h"
 #include "wire/urlfrontier/urlfrontier.pb-c.h"
 
-/* One message of queues or crawls; more must be asked for in pages. */
-#define REPLY_BYTES_MAX ((size_t)64 << 20)
 #define S_PER_DAY UINT64_C(86400)
-
-enum { LIST_VALUES = 1, LIST_START = 3, LIST_SIZE = 4, LIST_CRAWL = 5 };
-
-struct listing {
-	struct door_call call;
-	struct outside_list list;
-	size_t at;                   /* entries of the piece that were sent */
-	struct buf reply;
-	uint64_t listed;
-	bool over;                   /* it was ended early */
-};
 
 static void came(struct outside_call *);
 
-static void
-ask(struct listing *l)
+void
+list_ask(struct listing *l)
 {
 	call_ask(&l->call, &l->list.call, came);
-	outside_list(l->call.door->frontier, &l->list);
+	engine_crawls_list(l->call.door, &l->list);
 }
 
 /* The walk comes to its end, then all is freed. */
@@ -39,19 +28,22 @@ let_go(struct listing *l)
 		return;
 	if (l->list.more) {
 		l->list.stop = true;
-		ask(l);
+		list_ask(l);
 	} else if (l->call.grpc == NULL) {
+		gather_free(&l->gather);
 		arena_free(&l->list.arena);
 		buf_free(&l->reply);
 		call_free(&l->call);
 	}
 }
 
-static void
-end_early(struct listing *l, enum grpc_code code, const char *text)
+void
+list_end(struct listing *l, enum grpc_code code, const char *text)
 {
 	l->over = true;
 	call_fail(&l->call, code, text);
+	if (l->gather != NULL)
+		gather_stop(l->gather);
 	let_go(l);
 }
 
@@ -61,32 +53,37 @@ list_cut(struct door_call *k)
 	struct listing *l = CONTAINER(k, struct listing, call);
 
 	if (k->grpc != NULL && !l->over)
-		end_early(l, GRPC_UNAVAILABLE, "the server is shutting down");
+		list_end(l, GRPC_UNAVAILABLE, "the server is shutting down");
 }
 
 /* ---- Pieces -------------------------------------------------------------- */
+
+enum grpc_room
+list_send(struct listing *l, const struct outside_entry *e)
+{
+	struct item_info i = { e->url, e->key, e->metadata, l->list.crawl };
+	void *p;
+	enum grpc_room room = grpc_send_room(l->call.grpc,
+	    item_known_size(&i, e->date_s, e->created_s), &p);
+
+	if (room != GRPC_GONE)
+		item_known_write(p, &i, e->date_s, e->created_s);
+	return room;
+}
 
 static void
 send_urls(struct listing *l)
 {
 	enum grpc_room room = GRPC_ROOM;
-	void *p;
 
 	while (room == GRPC_ROOM && l->at < l->list.n) {
-		const struct outside_entry *e = &l->list.entries[l->at];
-		struct item_info i = { e->url, e->key, e->metadata,
-		    l->list.crawl };
-		room = grpc_send_room(l->call.grpc, item_known_size(&i,
-		    e->date_s, e->created_s), &p);
-		if (room == GRPC_GONE)
-			return;
-		item_known_write(p, &i, e->date_s, e->created_s);
-		l->at++;
+		room = list_send(l, &l->list.entries[l->at]);
+		l->at += room != GRPC_GONE;
 	}
 	if (room != GRPC_ROOM)
 		return;
 	if (l->list.more)
-		ask(l);
+		list_ask(l);
 	else
 		call_fail(&l->call, GRPC_OK, NULL);
 }
@@ -97,7 +94,7 @@ reply_count(struct listing *l)
 	Urlfrontier__Long m = URLFRONTIER__LONG__INIT;
 
 	if (l->list.more) {
-		ask(l);
+		list_ask(l);
 		return;
 	}
 	m.value = l->list.count;
@@ -116,14 +113,12 @@ static void
 reply_queues(struct listing *l)
 {
 	collect(l);
-	if (l->reply.n > REPLY_BYTES_MAX) {
-		end_early(l, GRPC_RESOURCE_EXHAUSTED,
-		    "these are too many queues for one message; ask for a "
-		    "smaller size");
+	if (l->reply.n > LIST_REPLY_BYTES_MAX) {
+		list_end(l, GRPC_RESOURCE_EXHAUSTED, LIST_TOO_MANY);
 		return;
 	}
 	if (l->list.more) {
-		ask(l);
+		list_ask(l);
 		return;
 	}
 	pb_put_varint(&l->reply, LIST_START, l->list.start);
@@ -144,8 +139,12 @@ came(struct outside_call *c)
 		return;
 	}
 	if (c->result != OK) {
-		l->over = true;
 		call_fail_err(&l->call, c->result);
+		list_end(l, (enum grpc_code)err_grpc(c->result), NULL);
+		return;
+	}
+	if (l->gather != NULL) {
+		gather_came(l);
 		return;
 	}
 	switch (l->list.kind) {
@@ -179,7 +178,9 @@ on_writable(struct grpc_call *c)
 {
 	struct listing *l = grpc_data(c);
 
-	if (l->call.out == 0 && !l->over)
+	if (l->gather != NULL)
+		gather_go_on(l);
+	else if (l->call.out == 0 && !l->over)
 		send_urls(l);
 }
 
@@ -190,7 +191,19 @@ on_end(struct grpc_call *c, enum grpc_code code, struct str text)
 
 	(void)text;
 	call_end(&l->call, code);
+	if (l->gather != NULL)
+		gather_stop(l->gather);
 	let_go(l);
+}
+
+/* Of this node, or of all. */
+static void
+begin(struct listing *l, bool local)
+{
+	if (call_is_local(&l->call, local))
+		list_ask(l);
+	else
+		gather_begin(l);
 }
 
 /* A blank filter is none. */
@@ -220,7 +233,7 @@ list_urls(struct grpc_call *c, struct str message)
 	l->list.ignore_case = m->ignore_case_given_case ==
 	    URLFRONTIER__LIST_URL_PARAMS__IGNORE_CASE_GIVEN_IGNORE_CASE &&
 	    m->ignorecase;
-	ask(l);
+	begin(l, m->local);
 }
 
 static void
@@ -239,7 +252,8 @@ count_urls(struct grpc_call *c, struct str message)
 	l->list.ignore_case = m->ignore_case_given_case ==
 	    URLFRONTIER__COUNT_URL_PARAMS__IGNORE_CASE_GIVEN_IGNORE_CASE &&
 	    m->ignorecase;
-	ask(l);
+	begin(l, m->local_given_case ==
+	    URLFRONTIER__COUNT_URL_PARAMS__LOCAL_GIVEN_LOCAL && m->local);
 }
 
 static void
@@ -257,7 +271,8 @@ purge_urls(struct grpc_call *c, struct str message)
 	l->list.key = call_text(&l->call, "key");
 	l->list.before_s = (uint64_t)now > m->days * S_PER_DAY ?
 	    (uint64_t)now - m->days * S_PER_DAY : 0;
-	ask(l);
+	if (!engine_crawls_refuse(&l->call, l->list.crawl))
+		begin(l, false);
 }
 
 static void
@@ -274,19 +289,23 @@ list_queues(struct grpc_call *c, struct str message)
 	l->list.start = m->start;
 	l->list.size = m->size;
 	l->list.include_inactive = m->include_inactive;
-	ask(l);
+	/* Its memory is the call's, which may end before the walk does. */
+	l->list.after = arena_copy(&l->call.arena, grpc_metadata(c,
+	    LIST_AFTER));
+	begin(l, m->local);
 }
 
 static void
 list_crawls(struct grpc_call *c, struct str message)
 {
 	struct listing *l = grpc_data(c);
+	const Urlfrontier__Local *m = call_read(&l->call,
+	    &urlfrontier__local__descriptor, message);
 
-	if (call_read(&l->call, &urlfrontier__local__descriptor, message) ==
-	    NULL)
+	if (m == NULL)
 		return;
 	l->list.kind = OUTSIDE_LIST_CRAWLS;
-	ask(l);
+	begin(l, m->local);
 }
 
 #define EVENTS(handler) \

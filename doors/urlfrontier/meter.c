@@ -79,7 +79,7 @@ static struct metric labelled[] = {
 	    GRPC_CODE_COUNT),
 };
 
-_Static_assert((int)METRIC_EXAMINED == (int)METER_EXAMINED, "the order");
+_Static_assert((int)METRIC_NOTREADY == (int)METER_NOTREADY, "the order");
 
 const char *
 urlfrontier_rpc_name(enum urlfrontier_rpc rpc)

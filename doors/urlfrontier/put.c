@@ -9,8 +9,13 @@
  * Items count from the message that brought them until their acknowledgement
  * has left, so that who does not read is not read from.  A batch that is larger
  * than a unit is taken in piece by piece.
+ *
+ * In a cluster a unit is split by owner: what is this node's goes to the
+ * frontier, the rest to the others, and it is done when all parts are.  What
+ * nobody could own, for want of a key, is judged here.
  */
-#include "doors/urlfrontier/urlfrontier_own.h"
+#include "doors/urlfrontier/forward.h"
+#include "doors/urlfrontier/engine.h"
 #include "os/clock.h"
 
 #define UNIT_ITEMS 256u          /* and messages */
@@ -20,6 +25,8 @@
 #define STREAM_BYTES_MAX ((size_t)8 << 20)
 #define SPARE_MAX 64u
 #define SPARE_ARENA_BYTES_MAX ((size_t)128 << 10)
+/* In a cluster the server takes more, so that peers' items may be longer. */
+#define MESSAGE_BYTES_MAX ((size_t)4 << 20)
 
 /* What is owed for one message, or for a part of a batch. */
 struct ack {
@@ -32,14 +39,19 @@ struct put_unit {
 	struct outside_put put;
 	struct list node;            /* in a stream's units, or spare */
 	struct stream *stream;
-	struct mono began;
+	struct mono began;           /* when its first item was read */
 	bool done;
+	unsigned out;                /* parts under way: here, and at peers */
 	size_t bytes;
-	struct arena arena;          /* items' texts */
+	struct arena arena;          /* items' texts, parts */
 	struct outside_item *items;
 	struct ack *acks;
 	size_t cap, items_n, acks_n;
 	size_t acked, item_at;       /* given to the stream */
+	/* Split: its parts, one of which may be this node's. */
+	struct forward_part *parts;
+	size_t parts_n;
+	struct forward_part *own;    /* NULL: not split */
 };
 
 struct stream {
@@ -55,6 +67,7 @@ struct stream {
 	bool batches;
 	bool full;                   /* no room for acknowledgements */
 	bool keep_dates;
+	bool spreads;                /* over a cluster */
 	/* A batch that is not taken in wholly. */
 	struct buf batch, batch_id, statuses;
 	struct str rest;
@@ -82,8 +95,12 @@ unit_new(struct stream *s)
 		d->spare_n--;
 	}
 	u->stream = s;
+	u->began = clock_mono();
 	u->done = false;
+	u->out = 0;
+	u->own = NULL;
 	u->bytes = u->items_n = u->acks_n = u->acked = u->item_at = 0;
+	u->parts_n = 0;
 	return u;
 }
 
@@ -149,18 +166,25 @@ unit_room(struct put_unit *u)
 	u->acks = mem_resize(u->acks, u->cap, sizeof(*u->acks));
 }
 
-static struct str
-unit_keep(struct put_unit *u, struct str bytes)
+static void
+unit_grows(struct put_unit *u, size_t n)
 {
 	struct stream *s = u->stream;
-	char *p = arena_bytes(&u->arena, bytes.n);
-	size_t n = bytes.n + sizeof(struct outside_item) + sizeof(struct ack);
 
-	if (bytes.n > 0)
-		memcpy(p, bytes.p, bytes.n);
 	u->bytes += n;
 	s->bytes += n;
 	s->call.door->put_bytes += n;
+}
+
+static struct str
+unit_keep(struct put_unit *u, struct str bytes)
+{
+	char *p = arena_bytes(&u->arena, bytes.n);
+
+	if (bytes.n > 0)
+		memcpy(p, bytes.p, bytes.n);
+	unit_grows(u, bytes.n + sizeof(struct outside_item) +
+	    sizeof(struct ack));
 	return (struct str){ p, bytes.n };
 }
 
@@ -283,6 +307,14 @@ count(const struct put_unit *u)
 	meter_acks(statuses, MAX(mono_ns_between(u->began, clock_mono()), 0));
 }
 
+/* All of its statuses are there. */
+static void
+answered(struct put_unit *u)
+{
+	u->done = true;
+	count(u);
+}
+
 static void flush(struct stream *);
 
 /* Units that are done leave from the front. */
@@ -312,15 +344,16 @@ deliver(struct stream *s)
 
 /* ---- Putting ------------------------------------------------------------- */
 
+/* A part of it came back. */
 static void
-put_done(struct outside_call *c)
+part_done(struct put_unit *u)
 {
-	struct put_unit *u = CONTAINER(c, struct put_unit, put.call);
 	struct stream *s = u->stream;
 
 	s->call.out--;
-	u->done = true;
-	count(u);
+	if (--u->out > 0)
+		return;
+	answered(u);
 	if (s->call.grpc != NULL) {
 		deliver(s);
 		return;
@@ -331,14 +364,150 @@ put_done(struct outside_call *c)
 		stream_free(s);
 }
 
+static void
+put_done(struct outside_call *c)
+{
+	struct put_unit *u = CONTAINER(c, struct put_unit, put.call);
+	const struct forward_part *own = u->own;
+
+	for (size_t i = 0; own != NULL && i < own->n; i++)
+		u->items[own->which[i]].status = own->items[i].status;
+	part_done(u);
+}
+
+static void
+peer_done(struct forward_part *p)
+{
+	part_done(p->arg);
+}
+
+static void
+put_here(struct put_unit *u, struct outside_item *items, size_t n)
+{
+	struct stream *s = u->stream;
+
+	u->put.stream = &s->order;
+	u->put.items = items;
+	u->put.items_n = n;
+	u->out++;
+	call_ask(&s->call, &u->put.call, put_done);
+	outside_put(s->call.door->frontier, &u->put);
+}
+
+/* ---- In a cluster -------------------------------------------------------- */
+
+static size_t
+owner_of(const struct cluster *c, const struct outside_item *i)
+{
+	struct str key = i->key.n != 0 ? i->key : outside_key(i->url);
+
+	if (i->url.n == 0 || key.n == 0 ||
+	    outside_key_units(key) > OUTSIDE_KEY_UNITS_MAX)
+		return cluster_self(c);
+	return cluster_owner(c, i->crawl, key);
+}
+
+/* The number of that node's part. */
+static uint16_t
+part_for(struct put_unit *u, size_t node)
+{
+	size_t k = 0;
+
+	while (k < u->parts_n && u->parts[k].peer != node)
+		k++;
+	if (k == u->parts_n)
+		u->parts[u->parts_n++] = (struct forward_part){
+		    .peer = node, .items = u->items, .began = u->began,
+		    .done = peer_done, .arg = u };
+	return (uint16_t)k;
+}
+
+/* A part for each node that owns any of it. */
+static void
+split(struct put_unit *u)
+{
+	const struct cluster *c = u->stream->call.door->cluster;
+	size_t most = MIN(u->items_n, cluster_nodes(c)), at = 0;
+	uint16_t *which = ARENA_ARRAY(&u->arena, uint16_t, u->items_n);
+	uint16_t part_of[UNIT_ITEMS];
+
+	u->parts = ARENA_ARRAY(&u->arena, struct forward_part, most);
+	unit_grows(u, u->items_n * sizeof(*which) +
+	    most * sizeof(*u->parts));
+	for (size_t i = 0; i < u->items_n; i++) {
+		part_of[i] = part_for(u, owner_of(c, &u->items[i]));
+		u->parts[part_of[i]].n++;
+	}
+	for (size_t k = 0; k < u->parts_n; k++) {
+		u->parts[k].which = which + at;
+		at += u->parts[k].n;
+		u->parts[k].n = 0;
+	}
+	for (size_t i = 0; i < u->items_n; i++) {
+		struct forward_part *p = &u->parts[part_of[i]];
+		p->which[p->n++] = (uint16_t)i;
+	}
+}
+
+/* Of several parts this node's: the frontier wants its items in a row. */
+static void
+put_own(struct put_unit *u, struct forward_part *p)
+{
+	struct outside_item *items = u->items;
+
+	if (u->parts_n > 1) {
+		items = ARENA_ARRAY(&u->arena, struct outside_item, p->n);
+		unit_grows(u, p->n * sizeof(*items));
+		for (size_t i = 0; i < p->n; i++)
+			items[i] = u->items[p->which[i]];
+		p->items = items;
+		u->own = p;
+	}
+	put_here(u, items, p->n);
+}
+
+static void
+spread(struct put_unit *u)
+{
+	struct stream *s = u->stream;
+	struct urlfrontier *d = s->call.door;
+
+	split(u);
+	for (size_t k = 0; k < u->parts_n; k++) {
+		struct forward_part *p = &u->parts[k];
+		if (p->peer == cluster_self(d->cluster)) {
+			put_own(u, p);
+		} else if (forward_put(d->forward, p, s->keep_dates)) {
+			u->out++;
+			s->call.out++;
+		}
+	}
+	if (u->out == 0)
+		answered(u);
+}
+
+/* What it has at other nodes is not waited for any more. */
+static void
+leave_peers(struct put_unit *u)
+{
+	for (size_t k = 0; k < u->parts_n; k++)
+		if (forward_drop(&u->parts[k])) {
+			u->out--;
+			u->stream->call.out--;
+		}
+	if (u->out == 0 && !u->done)
+		answered(u);
+}
+
+/* ---- Posting ------------------------------------------------------------- */
+
 /* Nothing that comes now is applied: send it again, to who takes over. */
 static void
 refuse(struct put_unit *u)
 {
 	for (size_t i = 0; i < u->items_n; i++)
 		u->items[i].status = OUTSIDE_FAIL;
-	u->done = true;
-	count(u);
+	answered(u);
 }
 
 static void
@@ -350,7 +519,6 @@ post(struct stream *s)
 	list_take(&s->fill_node);
 	list_put(&s->units, &u->node);
 	s->units_n++;
-	u->began = clock_mono();
 	if (s->call.door->draining) {
 		refuse(u);
 		return;
@@ -360,11 +528,10 @@ post(struct stream *s)
 		u->done = true;
 		return;
 	}
-	u->put.stream = &s->order;
-	u->put.items = u->items;
-	u->put.items_n = u->items_n;
-	call_ask(&s->call, &u->put.call, put_done);
-	outside_put(s->call.door->frontier, &u->put);
+	if (s->spreads)
+		spread(u);
+	else
+		put_here(u, u->items, u->items_n);
 }
 
 static uint64_t
@@ -434,12 +601,32 @@ wait_if_enough(struct stream *s)
 	list_put(&s->call.door->paused, &s->pause_node);
 }
 
+/* What came before it is answered for, and nothing behind it. */
+static void
+break_off(struct stream *s, enum grpc_code code, const char *text)
+{
+	close_with(s, code, text);
+	grpc_pause(s->call.grpc);
+	deliver(s);
+}
+
 static void
 malformed(struct stream *s)
 {
-	close_with(s, GRPC_INTERNAL, CALL_MALFORMED);
-	grpc_pause(s->call.grpc);
-	deliver(s);
+	break_off(s, GRPC_INTERNAL, CALL_MALFORMED);
+}
+
+/* True: it must not be heard, and the stream has been told if it must be. */
+static bool
+is_unwanted(struct stream *s, struct str message)
+{
+	if (is_deaf(s))
+		return true;
+	if (message.n <= MESSAGE_BYTES_MAX || !s->spreads)
+		return false;
+	break_off(s, GRPC_RESOURCE_EXHAUSTED,
+	    "a message is larger than the limit");
+	return true;
 }
 
 static void
@@ -447,6 +634,9 @@ set_item(const struct stream *s, struct outside_item *i)
 {
 	i->crawl = call_crawl(i->crawl);
 	i->keep_created = s->keep_dates;
+	/* Without a URL it is skipped. */
+	if (engine_crawls_have(s->call.door, i->crawl))
+		i->url = STR_NONE;
 }
 
 static void
@@ -456,7 +646,7 @@ on_item(struct grpc_call *c, struct str message)
 	struct put_unit *u;
 	struct str id;
 
-	if (is_deaf(s))
+	if (is_unwanted(s, message))
 		return;
 	u = unit_for(s);
 	CHECK(u != NULL);
@@ -465,9 +655,9 @@ on_item(struct grpc_call *c, struct str message)
 		malformed(s);
 		return;
 	}
-	set_item(s, i);
 	u->acks[u->acks_n++] = (struct ack){ id.n > 0 ? id : i->url, 1,
 	    true };
+	set_item(s, i);
 	u->items_n++;
 	s->taken++;
 	wait_if_enough(s);
@@ -513,7 +703,7 @@ on_batch(struct grpc_call *c, struct str message)
 	struct stream *s = grpc_data(c);
 	struct str id;
 
-	if (is_deaf(s))
+	if (is_unwanted(s, message))
 		return;
 	if (!item_check_batch(message, &id)) {
 		malformed(s);
@@ -584,6 +774,8 @@ open_stream(struct grpc_call *c)
 	list_init(&s->fill_node);
 	list_init(&s->pause_node);
 	s->keep_dates = str_eq(keep, STR("1"));
+	s->spreads = s->call.door->cluster != NULL &&
+	    !call_is_local(&s->call, false);
 	meter_streams(1);
 	return s;
 }
@@ -620,7 +812,10 @@ on_writable(struct grpc_call *c)
 	deliver(s);
 }
 
-/* What was posted is applied; what was not, is not. */
+/*
+ * What was posted is applied, unless it waits for room in a stream to a peer;
+ * what was not, is not.
+ */
 static void
 on_end(struct grpc_call *c, enum grpc_code code, struct str text)
 {
@@ -639,6 +834,7 @@ on_end(struct grpc_call *c, enum grpc_code code, struct str text)
 	for (struct list *n = s->units.next; n != &s->units; n = next) {
 		struct put_unit *u = LIST_ITEM(n, struct put_unit, node);
 		next = n->next;
+		leave_peers(u);
 		if (!u->done)
 			continue;
 		s->units_n--;

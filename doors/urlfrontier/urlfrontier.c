@@ -1,7 +1,8 @@
 /*
  * The door's life: the listener, connections, who may call, and the end.
  */
-#include "doors/urlfrontier/urlfrontier_own.h"
+#include "doors/urlfrontier/engine.h"
+#include "doors/urlfrontier/forward.h"
 #include "os/log.h"
 #include "wire/urlfrontier/schema.h"
 
@@ -50,6 +51,14 @@ accepted(struct net_conn *c, void *arg)
 
 /* ---- Who may, and whether now -------------------------------------------- */
 
+/* Of this cluster, by the word that only its nodes know. */
+static bool
+is_peer(const struct urlfrontier *d, const struct grpc_call *c)
+{
+	return d->cluster != NULL && cluster_token_is_peers(d->cluster,
+	    token_of_header(grpc_metadata(c, STR("authorization"))));
+}
+
 static bool
 token_is_wanted(const struct urlfrontier *d)
 {
@@ -75,7 +84,7 @@ has_token(const struct urlfrontier *d, struct grpc_call *c)
 	const struct grpc_port *p = grpc_session_arg(grpc_call_session(c));
 	struct token_pass pass = { .id = 0 };
 
-	if (!token_is_wanted(d))
+	if (!token_is_wanted(d) || is_peer(d, c))
 		return true;
 	enum token_answer a = token_check(d->tokens, token_of_header(
 	    grpc_metadata(c, STR("authorization"))), TOKEN_DOOR_URLFRONTIER,
@@ -144,6 +153,8 @@ end_of_turn(struct turn_hook *h)
 	get_turn(d);
 	if (!d->draining || d->told || d->looking || !list_empty(&d->calls))
 		return;
+	/* Nobody waits for other nodes any more. */
+	cluster_close(d->cluster);
 	if (!list_empty(&d->ports)) {
 		/* Only connections are left, and who watches the health. */
 		if (!d->cut)
@@ -210,6 +221,8 @@ drain_over(struct timer *t)
 			    ERR_CLOSED, SHUTTING_DOWN);
 		return;
 	}
+	/* What waits for other nodes hears at the end of this turn. */
+	cluster_close(d->cluster);
 	each_call(d, cut_call);
 	cut(d, CUT_MS);
 }
@@ -319,11 +332,29 @@ listen_at(struct urlfrontier *d, const struct conf *c, struct why *w)
 	return e;
 }
 
+/* Once it is known where it listens. */
+static enum err
+join(struct urlfrontier *d, const struct conf *c, struct why *w)
+{
+	struct str node = conf_str(c, CONF_URLFRONTIER_NODE);
+
+	snprintf(d->node, sizeof(d->node), "%s", node.n > 0 ? node.p :
+	    d->address);
+	enum err e = cluster_open(c, d->loop, d->net, d->address, &d->cluster,
+	    w);
+	if (d->cluster != NULL)
+		d->forward = forward_new(d);
+	return e;
+}
+
 static void
 make_server(struct urlfrontier *d)
 {
 	struct grpc_limits limits = GRPC_LIMITS_DEFAULT;
 
+	/* What one node takes the next one takes too, a little longer. */
+	if (d->cluster != NULL)
+		limits.message_bytes_max += FORWARD_MORE_BYTES;
 	d->server = grpc_server_new(&limits);
 	for (size_t i = 0; i < RPC_COUNT; i++) {
 		d->args[i] = (struct door_method){ d,
@@ -347,7 +378,10 @@ describe(struct urlfrontier *d, struct why *w)
 static void
 free_all(struct urlfrontier *d)
 {
+	cluster_close(d->cluster);
 	net_free(&d->net);
+	forward_free(&d->forward);
+	cluster_free(&d->cluster);
 	CHECK(list_empty(&d->calls));
 	put_free_spare(d);
 	net_tls_free(&d->tls);
@@ -390,10 +424,15 @@ urlfrontier_open(const struct urlfrontier_options *o,
 	/* Behind the net's own: what has left, it says by then. */
 	d->hook.run = end_of_turn;
 	loop_hook(d->loop, &d->hook);
-	make_server(d);
-	e = conf_bool(c, CONF_URLFRONTIER_REFLECTION) ? describe(d, w) : OK;
+	e = listen_at(d, c, w);
 	if (e == OK)
-		e = listen_at(d, c, w);
+		e = join(d, c, w);
+	if (e == OK)
+		e = engine_crawls_open(d, c, w);
+	if (e == OK)
+		make_server(d);
+	if (e == OK && conf_bool(c, CONF_URLFRONTIER_REFLECTION))
+		e = describe(d, w);
 	if (e != OK) {
 		free_all(d);
 		return e;

@@ -9,6 +9,7 @@
 #include <protobuf-c/protobuf-c.h>
 
 #include "doors/grpc_port.h"
+#include "doors/urlfrontier/cluster.h"
 #include "doors/urlfrontier/item.h"
 #include "doors/urlfrontier/urlfrontier.h"
 #include "wire/grpc/health.h"
@@ -70,7 +71,11 @@ struct urlfrontier {
 	struct grpc_method methods[RPC_COUNT];
 	struct door_method args[RPC_COUNT];
 	char address[80];
+	char node[304];                  /* what ListNodes says, when alone */
+	struct cluster *cluster;         /* NULL: it is alone */
+	struct forward *forward;         /* the same; puts to the others */
 	struct frontier *frontier;       /* NULL: recovering */
+	bool engine_crawls;              /* they are shown */
 	struct token_set *tokens;
 	enum { TOKEN_AUTO, TOKEN_REQUIRED, TOKEN_NONE } token_rule;
 	struct list ports;
@@ -87,6 +92,7 @@ struct urlfrontier {
 	size_t spare_n;
 	/* get.c: calls whose piece is on its way out. */
 	struct list leaving;
+	size_t get_others;               /* which other node is asked first */
 
 	/* meter.c */
 	struct timer look;
@@ -133,6 +139,9 @@ void call_free(struct door_call *);
  */
 void *call_read(struct door_call *, const ProtobufCMessageDescriptor *,
     struct str message);
+/* Any other message, in the call's arena; NULL: it cannot be decoded. */
+void *call_unpack(struct door_call *, const ProtobufCMessageDescriptor *,
+    struct str message);
 /* A text of the request by its field's name; "" when there is none. */
 struct str call_text(const struct door_call *, const char *name);
 /* Answers; nothing happens when the caller has left. */
@@ -152,6 +161,18 @@ void call_ask(struct door_call *, struct outside_call *,
 /* "DEFAULT" for a blank name. */
 struct str call_crawl(struct str name);
 
+/*
+ * Whether this node answers for itself alone: there is no other, the message's
+ * field `local` says so, or the metadata does, as that of other nodes.
+ */
+bool call_is_local(const struct door_call *, bool field);
+/*
+ * What is left of the time that all nodes together have for the call: of the
+ * caller's deadline, and of urlfrontier.forward_deadline_s since it began.  At
+ * least 1.
+ */
+int64_t call_time_left_ns(const struct door_call *);
+
 /* ---- put.c, get.c, list.c: at the end of a turn, and of the door --------- */
 
 void put_turn(struct urlfrontier *);
@@ -169,7 +190,8 @@ void urlfrontier_check_tokens(struct urlfrontier *);
 /* ---- meter.c: figures ---------------------------------------------------- */
 
 enum meter_count { METER_GETS, METER_GOT, METER_PUTS, METER_PUT_BATCHES,
-	METER_ITEMS, METER_IGNORED, METER_COMPLETED, METER_EXAMINED };
+	METER_ITEMS, METER_IGNORED, METER_COMPLETED, METER_EXAMINED,
+	METER_NOTREADY };
 void meter_register(void);
 void meter_count(enum meter_count, uint64_t n);
 void meter_kinds(uint64_t discovered, uint64_t known);

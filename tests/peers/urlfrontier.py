@@ -894,6 +894,4 @@ heavy.run(server)
 node_client(server)
 same("N6 no number above 2^63", Client.too_big, [])
 same("SIGTERM ends it", server.stop(), 0)
-for name in [f"H{i}" for i in range(1, 14)]:
-    skip(name, "cluster mode is not there yet")
 done()

@@ -1,9 +1,11 @@
 """The unmodified Java client against us and against the Java service.
 
 Every verb is said to both, and must say the same; a dump of the one loads into
-the other and is the same again.  What the contract lists as a deviation is not
-asked for.
+the other and is the same again; and our own client's dump is the same, byte for
+byte.  Then the reference's own tests of any server.  What the contract lists as
+a deviation is not asked for.
 """
+import gzip
 import re
 import threading
 
@@ -13,6 +15,11 @@ JARS = os.environ["ARGIOPE_REFERENCE"]
 CLIENT = os.path.join(JARS, "urlfrontier-client.jar")
 SERVICE = os.path.join(JARS, "urlfrontier-service.jar")
 need("urlfrontier_java", "java", files=[CLIENT, SERVICE])
+# The reference's tests of any server, as classes, and what runs them.
+SUITE = os.path.join(JARS, "urlfrontier-test-suite")
+JUNIT = [f"/usr/share/java/{name}.jar" for name in (
+    "junit4", "hamcrest-core", "slf4j-api", "slf4j-nop")]
+SUITE_TESTS = 7
 
 FUTURE = 2943003600
 FILE = [f"http://h{i}.test/page/{n}" for i in range(5) for n in range(4)] + [
@@ -140,6 +147,31 @@ both("GetStats", expect="In process: 11")
 both("SetCrawlLimit", "-k", "h1.test", "-l", "1")
 both("SetLogLevel", "-p", "crawlercommons", "-l", "WARN", expect="WARN")
 both("PurgeURLs", "-d", "20000", expect="Purged 0")
+both("GetURLs", "-k", "none", "-c", "DEFAULT")
+both("GetURLs", "-k", "h4.test", "-m", "1", "-d", "600", "-c", "DEFAULT")
+both("ListQueues", "-n", "100", "-i", "-l", expect="h3.test")
+both("ListURLs", "-k", "h1.test", "-s", "1", "-n", "3")
+both("ListURLs", "-j", "-c", "BESPOKE", expect='"crawlID": "BESPOKE"')
+both("GetStats", "-c", "BESPOKE", "-l", expect="Active URLs: 1")
+both("GetStats", "-k", "none")
+
+# Batches, streams, gzip.
+with gzip.open("more.gz", "wt") as f:
+    f.write("".join(f"http://m{i % 50}.test/{i}\n" for i in range(2000)))
+both("PutURLs", "-f", "more.gz", "-c", "more", "-b", "64",
+     expect="Acked: 2000")
+both("PutURLs", "-f", "more.gz", "-c", "more", "-b", "64", "-t", "2",
+     expect="Skipped: 2000")
+both("PutURLs", "-f", "more.gz", "-c", "more", "-t", "2", "-w", "100",
+     expect="Skipped: 2000")
+both("PutURLs", "-f", "more.gz", "-c", "again", "-t", "2", "-w", "100",
+     expect="OK: 2000")
+both("CountURLs", "-c", "more", expect="2000 URLs")
+both("GetStats", "-c", "again", expect="queues: 50")
+both("ListURLs", "-c", "more", "-k", "m7.test", "-f", "/7", expect="m7.test/7")
+both("DeleteQueue", "-c", "more", "-k", "m7.test", expect="40 URLs")
+both("DeleteCrawl", "-c", "more", expect="1960 URLs")
+both("DeleteCrawl", "-c", "again", expect="2000 URLs")
 
 # ---- What was dumped comes back, from the one into the other ------------------
 
@@ -150,6 +182,24 @@ same("a dump is complete", len(whole), 24)
 at_both(lambda n: n.say("DumpURLs", "-t", "2", "-o", f"{n.name}.2.dump"))
 same("a dump by two threads is the same",
      dated(dump("argiope.2.dump"), began), whole)
+
+
+
+def lines_of(path):
+    with open(path, encoding="utf-8") as f:
+        return sorted(f.read().splitlines())
+
+
+def ours_says(node, *verb):
+    return run(program(), "frontier", "-t", "127.0.0.1", "-p",
+               str(node.port), *verb)
+
+
+for node in nodes:
+    code, _, err = ours_says(node, "DumpURLs", "-o", f"{node.name}.cli.dump")
+    check(f"argiope frontier dumps {node.name}", code == 0, err)
+    same(f"its dump of {node.name} is the Java client's, byte for byte",
+         lines_of(f"{node.name}.cli.dump"), lines_of(f"{node.name}.dump"))
 
 both("DeleteQueue", "-k", "h2.test", expect="4 URLs")
 both("DeleteQueue", "-k", "none", expect="0 URLs")
@@ -166,4 +216,48 @@ same("what we took of the service is what it had",
      dump("argiope.again.dump"), dump("service.dump"))
 same("what it took of us is what we had",
      dump("service.again.dump"), dump("argiope.dump"))
+
+# ---- With the dates kept it is the same to the byte ----------------------------
+
+for crawl in ("DEFAULT", "BESPOKE"):
+    ours.say("DeleteCrawl", "-c", crawl)
+code, out, err = ours_says(ours, "PutURLs", "-f", "service.dump",
+                           "--keep-dates")
+check("argiope frontier takes the dump of the service", code == 0, err)
+ours.say("DumpURLs", "-o", "kept.dump")
+blank = [line for line in lines_of("service.dump") if '"crawlID"' not in line]
+same("what we took with its dates is what the service had, byte for byte",
+     [line for line in lines_of("kept.dump") if not any(
+         json.loads(line)["known"]["info"]["url"] in b for b in blank)],
+     [line for line in lines_of("service.dump") if line not in blank])
+check("of these some were without a crawl's name, not all",
+      0 < len(blank) < 24, blank)
+
+# ---- The reference's own tests -------------------------------------------------
+
+
+def suite(node):
+    """(code, what JUnit says) of its black-box tests, unmodified."""
+    names = [os.path.relpath(os.path.join(place, name), SUITE)
+             for place, _, files in os.walk(SUITE) for name in files
+             if re.fullmatch(r"\w+Test.class", name)]
+    classes = [name[:-len(".class")].replace("/", ".")
+               for name in sorted(names)]
+    code, out, err = run(
+        "java", "-Durlfrontier.host=127.0.0.1",
+        f"-Durlfrontier.port={node.port}", "-cp",
+        ":".join([SUITE, CLIENT] + JUNIT), "org.junit.runner.JUnitCore",
+        *classes)
+    return code, out + err
+
+
+missing = [f for f in [SUITE] + JUNIT if not os.path.exists(f)]
+if missing:
+    skip("the reference's own tests", f"{missing[0]} is not there")
+else:
+    for (code, text), node in zip(at_both(suite), nodes):
+        passed = re.search(r"^OK \((\d+) tests\)$", text, re.M)
+        check(f"the reference's own tests pass with {node.name}",
+              code == 0 and passed and int(passed[1]) >= SUITE_TESTS,
+              text[-2000:])
 done()

@@ -1,7 +1,8 @@
 #!/bin/bash
 # The unmodified Java client and service of URL Frontier, which
-# `bench/peers.sh install` fetches.  The service listens on every address: in a
-# network of its own that is loopback alone.
+# `bench/peers.sh reference` lays where $ARGIOPE_REFERENCE says; and, if they lie
+# there too, the release's own tests.  The service listens on every address: in
+# a network of its own that is loopback alone.
 if [ -z "${ARGIOPE_REFERENCE:-}" ]; then
 	echo 'skip urlfrontier_java - ARGIOPE_REFERENCE does not name the jars'
 	exit 0

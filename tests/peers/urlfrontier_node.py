@@ -1,8 +1,12 @@
 """The URL Frontier door by python3-grpcio: what concerns a whole node, or is
-measured (of the contract's cases B11 to B17, C7, C10 and E).
+measured (of the contract's cases B11 to B17, C7, C10 and E; section 9).
 
 One case after the other, each on a node that holds nothing.
 """
+import collections
+import struct
+
+from frames import PREFACE
 from urlfrontier_peer import *
 
 begin("urlfrontier_node")
@@ -218,6 +222,239 @@ def delete_crawls(t):
     t.same("unknown", t.c.delete_crawl("unknown"), 0)
 
 
+# ---- urlfrontier.metrics_port ------------------------------------------------------
+
+TYPES = {"counter": """getURLs_calls_total getURLs_total putURLs_calls_total
+putDiscovered_calls_total putURLs_total putURLs_discovered_total
+putURLs_ignored_total putURLs_completed_total
+putURLs_forward_notready_total getURLs_queues_examined_total
+acks_total""", "gauge": """urls_active urls_completed urls_in_process queues
+queues_due queues_blocked due_lag_seconds streams_open""",
+         "histogram": """getURLs_latency_seconds put_ack_seconds
+rpc_seconds"""}
+
+
+def listening(child):
+    """{(address, port)} of its own sockets, from the kernel."""
+    own, found = set(), set()
+    for fd in glob.glob(f"/proc/{child.pid}/fd/*"):
+        try:
+            own.add(os.readlink(fd))
+        except OSError:
+            pass
+    for name in ("tcp", "tcp6"):
+        with open(f"/proc/{child.pid}/net/{name}") as f:
+            for line in list(f)[1:]:
+                x = line.split()
+                if x[3] == "0A" and f"socket:[{x[9]}]" in own:
+                    address, port = x[1].split(":")
+                    found.add((address, int(port, 16)))
+    return found
+
+
+def http_port(server):
+    with open(server.out) as f:
+        return int(re.search(r"http://[^/]*:(\d+)/", f.read())[1])
+
+
+class Figures:
+    """What a port serves: types by name, values by series."""
+
+    def __init__(self, port):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics",
+                                    timeout=10) as page:
+            self.kind = page.headers["Content-Type"]
+            text = page.read().decode()
+        self.types = dict(re.findall(r"^# TYPE frontier_(\S+) (\S+)$", text,
+                                     re.M))
+        self.told = set(re.findall(r"^# HELP frontier_(\S+) \S", text, re.M))
+        self.values = {k: float(v) for k, v in re.findall(
+            r"^frontier_(\S+(?:\{[^}]*\})?) (\S+)$", text, re.M)}
+
+    def of(self, *names):
+        return [self.values.get(n) for n in names]
+
+
+def figures():
+    """Another node, which has done nothing."""
+    port = fixed_port()
+    server = Server("figures", f"urlfrontier.metrics_port={port}")
+    t = Case("metrics_port", server)
+    ports = (http_port(server), port)
+    t.same("loopback alone", listening(server.child), {
+        ("0100007F", x) for x in (*ports, server.port)})
+    for p in ports:
+        f = Figures(p)
+        where = "http.listen" if p == ports[0] else "metrics_port"
+        for kind, names in TYPES.items():
+            t.same(f"{where}: every {kind}", {
+                n: f.types.get(n) for n in names.split()}, dict.fromkeys(
+                names.split(), kind))
+        t.same(f"{where}: none without a word of help",
+               set(f.types) - f.told, set())
+        t.same(f"{where}: no other name", set(f.types) - set(
+            " ".join(TYPES.values()).split()), set())
+        t.check(f"{where}: as Prometheus reads it", f.kind.startswith(
+            "text/plain"), f.kind)
+    moved(t, *ports)
+    hostile(t, port)
+    t.same("SIGTERM ends it", server.stop(), 0)
+
+
+def moved(t, *ports):
+    """Absolute numbers: nothing was before."""
+    def acks(f):
+        return f.of(*(f'acks_total{{status="{s}"}}' for s in STATUS))
+
+    t.c.put(*[D(f"http://m{i % 4}/{i}", "", t.crawl) for i in range(12)],
+            *[D(f"http://m{i % 4}/{i}", "", t.crawl) for i in range(3)],
+            *[K(f"http://m{i % 4}/{i}", "", t.crawl, 0) for i in range(5)],
+            K("http://m5/", "", t.crawl, FAR), D("", "", t.crawl))
+    t.c.batches(("b", [info("http://m9/", "", t.crawl)] * 3), ("", []))
+    t.c.get(1, 3, 30, "", t.crawl)
+    t.c.get(1, 3, 30, "nothing", t.crawl)
+    t.c.block("m0", now() + 1000, t.crawl)
+    for _ in range(3):
+        t.c.stats("", t.crawl)
+    for x in ("http://x/", "http://y/"):
+        code(t.c.status, x, "", t.crawl)
+    stream = Stream(t.c)
+    stream.put(D("http://m9/", "", t.crawl))
+    wait_until(lambda: Figures(ports[1]).of(
+        "queues_blocked", "urls_in_process") == [1, 3], 8, 0.3)
+    both = [Figures(p) for p in ports]
+    lag = [f.values.pop("due_lag_seconds") for f in both]
+    t.same("the same at both", both[1].values, both[0].values)
+    f = both[1]
+    t.same("calls", f.of("getURLs_calls_total", "putURLs_calls_total",
+                         "putDiscovered_calls_total"), [2, 2, 1])
+    t.same("items", f.of(
+        "putURLs_total", 'putURLs_discovered_total{discovered="true"}',
+        'putURLs_discovered_total{discovered="false"}',
+        "putURLs_ignored_total", "putURLs_completed_total",
+        "putURLs_forward_notready_total"), [26, 20, 6, 7, 5, 0])
+    t.same("acks", acks(f), [19, 7, 0])
+    t.same("served", f.of("getURLs_total", "getURLs_latency_seconds_count"),
+           [3, 2])
+    t.check("examined", 3 <= f.of("getURLs_queues_examined_total")[0] <= 19,
+            f.values)
+    t.same("gauges", f.of("urls_active", "urls_completed",
+                          "urls_in_process", "queues", "queues_blocked",
+                          "streams_open"), [9, 5, 3, 6, 1, 1])
+    t.check("what is due", 1 <= f.of("queues_due")[0] <= 5 and
+            all(0 <= x < 60 for x in lag), (f.of("queues_due"), lag))
+    rpc = 'rpc_seconds_count{{rpc="{}",code="{}"}}'.format
+    t.same("by RPC and code", f.of(
+        rpc("GetStats", "OK"), rpc("GetURLStatus", "NOT_FOUND"),
+        rpc("GetURLs", "OK"), rpc("PutURLs", "OK"),
+        rpc("PutDiscovered", "OK"), rpc("BlockQueueUntil", "OK"),
+        rpc("ListURLs", "OK")), [3, 2, 2, 1, 1, 1, None])
+    buckets = collections.defaultdict(list)
+    for k, v in f.values.items():
+        name, found, rest = k.partition("_bucket{")
+        if found:
+            labels, _, bound = rest.rpartition('le="')
+            labels = labels.rstrip(",")
+            buckets[name, labels].append((float(bound[:-2]), v))
+    wrong = [k for k, b in buckets.items() if b != sorted(
+        b) or [v for _, v in b] != sorted(v for _, v in b) or
+        b[-1] != (float("inf"), f.values[k[0] + "_count" + (
+            f"{{{k[1]}}}" if k[1] else "")])]
+    t.same("buckets", (wrong, len({k[0] for k in buckets})), ([], 3))
+    t.check("... of time that passed", all(f.values[
+        n + "_sum"] > 0 for n in ("getURLs_latency_seconds",
+                                  "put_ack_seconds")))
+    stream.end()
+    t.same("the stream ends", wait_until(lambda: Figures(ports[1]).of(
+        "streams_open") == [0], 4, 0.2), True)
+
+
+def hostile(t, port):
+    """It answers others as before."""
+    host = b"Host: 127.0.0.1\r\n"
+
+    def ask(data, seconds=1.5):
+        """What comes back until the end, or until nothing more comes."""
+        got = b""
+        with socket.create_connection(("127.0.0.1", port)) as s:
+            s.settimeout(seconds)
+            try:
+                s.sendall(data)
+                while True:
+                    more = s.recv(1 << 20)
+                    if not more:
+                        break
+                    got += more
+            except OSError:
+                pass
+        return got
+
+    def get(path, *more, method=b"GET"):
+        return ask(method + b" " + path + b" HTTP/1.1\r\n" + (
+            b"".join(more) or host) + b"Connection: close\r\n\r\n")
+
+    def word(answer):
+        return answer.split(b"\r")[0].split(b" ")[1:2]
+
+    wanted = [("another path", get(b"/status"), b"404"),
+              ("the root", get(b"/"), b"404"),
+              ("behind it", get(b"/metrics/x"), b"404"),
+              ("POST", get(b"/metrics", host, b"Content-Length: 2\r\n",
+                           method=b"POST"), b"405"),
+              ("DELETE", get(b"/metrics", method=b"DELETE"), b"405"),
+              ("another's name", get(b"/metrics", b"Host: evil.org\r\n"),
+               b"403"),
+              ("no name", get(b"/metrics", b"X: y\r\n"), b"400"),
+              ("HEAD", get(b"/metrics", method=b"HEAD"), b"200")]
+    for what, answer, status_ in wanted:
+        t.same(f"{what}: {status_.decode()}", word(answer), [status_])
+    t.check("HEAD has no body", wanted[-1][1].endswith(b"\r\n\r\n"))
+    many = ask((b"GET /metrics HTTP/1.1\r\n" + host + b"\r\n") * 20)
+    t.same("20 on end", many.count(b"HTTP/1.1 200"), 20)
+    for what, data in (
+            ("TLS", b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03" + b"r" * 500),
+            ("HTTP/2", PREFACE + bytes(9)), ("zeros", bytes(5000)),
+            ("noise", random.Random(1).randbytes(20000)),
+            ("a head of 1 MB", b"GET /metrics HTTP/1.1\r\n" + host + b"X: " +
+             b"x" * MIB + b"\r\n\r\n"),
+            ("10,000 fields", b"GET /metrics HTTP/1.1\r\n" + host +
+             b"a: b\r\n" * 10000 + b"\r\n"),
+            ("a long path", b"GET /" + b"m" * 100000 + b" HTTP/1.1\r\n" +
+             host + b"\r\n"),
+            ("a body that never comes", b"POST /metrics HTTP/1.1\r\n" + host +
+             b"Content-Length: 99999999999\r\n\r\n")):
+        answer = ask(data, 0.5)
+        t.check(f"{what}: no figures", b" 200 " not in answer, answer[:100])
+        others(t, port, what)
+    idle = [socket.create_connection(("127.0.0.1", port))
+            for _ in range(200)]
+    for s in idle[::2]:
+        s.sendall(b"GET /met")
+    others(t, port, "200 that say no more")
+    for s in idle:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack(
+            "ii", 1, 0))
+        s.close()
+    others(t, port, "200 that break off")
+    deaf = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
+    for s in deaf:
+        s.sendall((b"GET /metrics HTTP/1.1\r\n" + host + b"\r\n") * 50)
+    others(t, port, "20 that do not read")
+    for s in deaf:
+        s.close()
+    t.same("no file stays open", wait_until(lambda: len(os.listdir(
+        f"/proc/{t.server.child.pid}/fd")) < 100, 5), True)
+
+
+def others(t, port, what):
+    url = f"http://others/{random.random()}"
+    began = time.monotonic()
+    said = t.c.did(D(url, "others", t.crawl), timeout=5), \
+        Figures(port).types.get("queues")
+    t.check(f"{what}: others are served", said == (["OK"], "gauge") and
+            time.monotonic() - began < 3, said)
+
+
 def afresh(f):
     """On a node that holds nothing, with its first settings."""
     def one(t):
@@ -232,6 +469,8 @@ def afresh(f):
 # ---- All of it ----------------------------------------------------------------------
 
 server = Server("node")
+same("metrics_port is off", listening(server.child), {
+    ("0100007F", p) for p in (server.port, http_port(server))})
 same("C10 active at first", server.client.active(), True)
 same("E1 no crawl at first", server.client.crawls(), [])
 same("ListNodes names this node", list(server.client.ListNodes(
@@ -242,4 +481,10 @@ case.all = [(name, afresh(f)) for name, f in case.all]
 case.run(server)
 same("N6 no number above 2^63", Client.too_big, [])
 same("SIGTERM ends it", server.stop(), 0)
+if not sys.argv[1:] or "metrics_port" in sys.argv[1:]:
+    try:
+        figures()
+    except Exception:
+        check("metrics_port goes to its end", False,
+              traceback.format_exc()[-500:])
 done()

@@ -151,12 +151,20 @@ def fields(data):
 
 # ---- Servers ------------------------------------------------------------------
 
+ports_given = set()
+
+
 def fixed_port():
     """
-    One that no client's end gets by chance, so that a server can come back.
+    One that no client's end gets by chance, so that a server can come back; each
+    once.
     """
     while True:
         port = random.randrange(15000, 32000)
+        with lock:
+            if port in ports_given:
+                continue
+            ports_given.add(port)
         with socket.socket() as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -170,13 +178,13 @@ class Server:
     """`argiope serve` with the door open, on a folder of its own."""
 
     def __init__(self, name, *settings, data=None, env=None, health=True,
-                 executable=None):
+                 executable=None, port=None):
         self.name = name
         self.data = data or os.path.join(PLACE, name)
         self.settings = list(settings)
         self.env = env or {}
         self.executable = executable or program()
-        self.port = fixed_port()
+        self.port = port or fixed_port()
         self.log = os.path.join(PLACE, name + ".log")
         self.out = os.path.join(PLACE, name + ".out")
         self.child = self.client = None

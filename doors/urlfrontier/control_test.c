@@ -1,0 +1,494 @@
+/*
+ * Control and statistics over two real nodes: to the owner, to all, with one of
+ * them dead, with tokens, and at the end of one.
+ */
+#include <protobuf-c/protobuf-c.h>
+
+#include "doors/urlfrontier/nodes_test.h"
+#include "wire/urlfrontier/urlfrontier.pb-c.h"
+
+#define SERVICE "/urlfrontier.URLFrontier/"
+
+/* ---- A client of a node -------------------------------------------------- */
+
+struct seen {
+	bool over, lost;
+	enum grpc_code code;
+	char text[300];
+	struct buf last;
+	uint64_t statuses[3];
+};
+
+static void
+on_message(struct grpc_call *c, struct str message)
+{
+	struct seen *s = grpc_arg(c);
+
+	buf_clear(&s->last);
+	buf_put_str(&s->last, message);
+}
+
+static void
+on_end(struct grpc_call *c, enum grpc_code code, struct str text)
+{
+	struct seen *s = grpc_arg(c);
+
+	s->over = true;
+	s->code = code;
+	snprintf(s->text, sizeof(s->text), "%.*s", STR_FMT(text));
+}
+
+static const struct grpc_events events = { .on_message = on_message,
+	.on_end = on_end };
+
+static struct str
+packed(const void *message)
+{
+	size_t n = protobuf_c_message_get_packed_size(message);
+	char *p = arena_bytes(&t.arena, n + 1);
+
+	protobuf_c_message_pack(message, (uint8_t *)p);
+	return (struct str){ p, n };
+}
+
+static void
+lost(struct grpc_port *p)
+{
+	struct seen *s = p->owner;
+
+	s->lost = true;
+}
+
+static struct grpc_port *
+call_node(struct seen *s, size_t node, const char *rpc, const void *message,
+    const char *token)
+{
+	const struct net_target to = { .address = "127.0.0.1",
+	    .port = t.ports[node], .timeout_ms = 5000 };
+	struct grpc_field field = { STR("authorization"), str_of(token) };
+	struct grpc_request q = { .on = &events, .arg = s, .fields = &field,
+	    .fields_n = token != NULL };
+	char path[80];
+	struct why w = WHY_INIT;
+
+	*s = (struct seen){ .over = false };
+	snprintf(path, sizeof(path), SERVICE "%s", rpc);
+	q.path = path;
+	struct grpc_port *p = grpc_port_connect(t.net, t.loop, &to, lost, &w);
+	assert_non_null(p);
+	p->owner = s;
+	struct grpc_call *c = grpc_call_new(p->session, &q, clock_mono(), &w);
+	assert_non_null(c);
+	grpc_send(c, packed(message));
+	grpc_half_close(c);
+	return p;
+}
+
+static void
+ask_with(struct seen *s, size_t node, const char *rpc, const void *message,
+    const char *token)
+{
+	struct grpc_port *p = call_node(s, node, rpc, message, token);
+
+	wait_for(&s->over);
+	net_close(p->conn);
+	wait_for(&s->lost);
+}
+
+static enum grpc_code
+ask(struct seen *s, size_t node, const char *rpc, const void *message)
+{
+	ask_with(s, node, rpc, message, NULL);
+	return s->code;
+}
+
+static uint64_t
+number_in(struct seen *s)
+{
+	Urlfrontier__Long *m = urlfrontier__long__unpack(NULL, s->last.n,
+	    (const uint8_t *)s->last.p);
+
+	assert_non_null(m);
+	uint64_t n = m->value;
+	urlfrontier__long__free_unpacked(m, NULL);
+	buf_free(&s->last);
+	return n;
+}
+
+static bool
+state_in(struct seen *s)
+{
+	Urlfrontier__Boolean *m = urlfrontier__boolean__unpack(NULL,
+	    s->last.n, (const uint8_t *)s->last.p);
+
+	assert_non_null(m);
+	bool state = m->state;
+	urlfrontier__boolean__free_unpacked(m, NULL);
+	buf_free(&s->last);
+	return state;
+}
+
+/* ---- Two nodes ----------------------------------------------------------- */
+
+static void
+nodes_start(void)
+{
+	for (size_t i = 0; i < NODES; i++) {
+		node_prepare(i);
+		node_start(i);
+	}
+}
+
+static int64_t
+ms_since(struct mono t0)
+{
+	return mono_ns_between(t0, clock_mono()) / NS_PER_MS;
+}
+
+/* The keys "k0", "k1" ... of the crawl "c" that a node has. */
+static const char *
+key_of(size_t node, size_t number)
+{
+	char all[2][24];
+
+	snprintf(all[0], sizeof(all[0]), "127.0.0.1:%u", t.ports[0]);
+	snprintf(all[1], sizeof(all[1]), "127.0.0.1:%u", t.ports[1]);
+	size_t place = strcmp(all[node], all[1 - node]) > 0;
+	for (size_t i = 0;; i++) {
+		struct str key = arena_printf(&t.arena, "k%zu", i);
+		if (cluster_hash_owner(STR("c"), key, NODES) == place &&
+		    number-- == 0)
+			return key.p;
+	}
+}
+
+/* A URL in a queue of the crawl, straight to where it belongs. */
+static void
+put(size_t node, const char *key, uint64_t date)
+{
+	Urlfrontier__URLItem m = URLFRONTIER__URLITEM__INIT;
+	Urlfrontier__KnownURLItem k = URLFRONTIER__KNOWN_URLITEM__INIT;
+	Urlfrontier__URLInfo info = URLFRONTIER__URLINFO__INIT;
+	char url[] = "http://a.b/";
+	char crawl[] = "c";
+	struct seen s;
+
+	info.url = url;
+	info.key = (char *)(uintptr_t)key;
+	info.crawlid = crawl;
+	k.info = &info;
+	k.refetchable_from_date = date;
+	m.item_case = URLFRONTIER__URLITEM__ITEM_KNOWN;
+	m.known = &k;
+	assert_int_equal(ask(&s, node, "PutURLs", &m), GRPC_OK);
+	buf_free(&s.last);
+}
+
+static enum grpc_code
+ask_queue(struct seen *s, size_t node, const char *rpc, const char *key,
+    bool local)
+{
+	Urlfrontier__QueueWithinCrawlParams m =
+	    URLFRONTIER__QUEUE_WITHIN_CRAWL_PARAMS__INIT;
+	char crawl[] = "c";
+
+	m.key = (char *)(uintptr_t)key;
+	m.crawlid = crawl;
+	m.local = local;
+	return ask(s, node, rpc, &m);
+}
+
+static enum grpc_code
+set_active(struct seen *s, size_t node, bool active, bool local)
+{
+	Urlfrontier__Active m = URLFRONTIER__ACTIVE__INIT;
+
+	m.state = active;
+	m.local = local;
+	return ask(s, node, "SetActive", &m);
+}
+
+static bool
+is_active(size_t node, bool local)
+{
+	Urlfrontier__Local m = URLFRONTIER__LOCAL__INIT;
+	struct seen s;
+
+	m.local = local;
+	assert_int_equal(ask(&s, node, "GetActive", &m), GRPC_OK);
+	return state_in(&s);
+}
+
+static enum grpc_code
+set_limit(struct seen *s, size_t node, const char *key, bool local)
+{
+	Urlfrontier__CrawlLimitParams m =
+	    URLFRONTIER__CRAWL_LIMIT_PARAMS__INIT;
+	char crawl[] = "c";
+
+	m.key = (char *)(uintptr_t)key;
+	m.crawlid = crawl;
+	m.limit = 5;
+	m.local = local;
+	return ask(s, node, "SetCrawlLimit", &m);
+}
+
+/* "active/completed/queues/active_queues" of a key or of all. */
+static const char *
+stats_of(size_t node, const char *key, bool local)
+{
+	struct seen s;
+	uint64_t counts[2] = { 0, 0 };
+
+	assert_int_equal(ask_queue(&s, node, "GetStats", key, local), GRPC_OK);
+	Urlfrontier__Stats *m = urlfrontier__stats__unpack(NULL, s.last.n,
+	    (const uint8_t *)s.last.p);
+	assert_non_null(m);
+	assert_string_equal(m->crawlid, "c");
+	assert_int_equal(m->n_counts, 2);
+	for (size_t i = 0; i < m->n_counts; i++)
+		counts[strcmp(m->counts[i]->key, "completed") != 0] =
+		    m->counts[i]->value;
+	const char *text = arena_printf(&t.arena, "%llu/%llu/%llu/%llu",
+	    (unsigned long long)m->size, (unsigned long long)counts[0],
+	    (unsigned long long)m->numberofqueues,
+	    (unsigned long long)counts[1]).p;
+	urlfrontier__stats__free_unpacked(m, NULL);
+	buf_free(&s.last);
+	return text;
+}
+
+static void
+test_control(void **state)
+{
+	const char *here, *there, *other;
+	struct seen s;
+
+	(void)state;
+	nodes_start();
+	here = key_of(0, 0);
+	there = key_of(1, 0);
+	other = key_of(1, 1);
+	put(0, here, 5);
+	put(1, there, 5);
+	put(1, other, 0);
+	assert_string_equal(stats_of(0, "", false), "2/1/3/2");
+	assert_string_equal(stats_of(1, "", false), "2/1/3/2");
+	assert_string_equal(stats_of(0, "", true), "1/0/1/1");
+	assert_string_equal(stats_of(0, there, false), "1/0/1/1");
+	assert_string_equal(stats_of(0, there, true), "0/0/0/0");
+
+	assert_int_equal(set_limit(&s, 0, there, false), GRPC_OK);
+	assert_int_equal(s.last.n, 0);
+	assert_int_equal(set_limit(&s, 0, there, true), GRPC_UNKNOWN);
+	assert_int_equal(set_limit(&s, 0, key_of(1, 2), false), GRPC_UNKNOWN);
+	assert_string_equal(s.text, "there is no such queue");
+
+	assert_true(is_active(0, false));
+	assert_int_equal(set_active(&s, 0, false, true), GRPC_OK);
+	assert_false(is_active(0, false));
+	assert_false(is_active(1, false));
+	assert_true(is_active(1, true));
+	assert_int_equal(set_active(&s, 1, true, false), GRPC_OK);
+	assert_true(is_active(0, true));
+	assert_true(is_active(1, false));
+
+	assert_int_equal(ask_queue(&s, 0, "DeleteQueue", there, true),
+	    GRPC_OK);
+	assert_int_equal(number_in(&s), 0);
+	assert_int_equal(ask_queue(&s, 0, "DeleteQueue", there, false),
+	    GRPC_OK);
+	assert_int_equal(number_in(&s), 1);
+	assert_int_equal(ask_queue(&s, 0, "DeleteQueue", "", false), GRPC_OK);
+	assert_int_equal(number_in(&s), 0);
+
+	Urlfrontier__DeleteCrawlMessage d =
+	    URLFRONTIER__DELETE_CRAWL_MESSAGE__INIT;
+	char crawl[] = "c";
+	d.value = crawl;
+	assert_int_equal(ask(&s, 0, "DeleteCrawl", &d), GRPC_OK);
+	assert_int_equal(number_in(&s), 2);
+	assert_string_equal(stats_of(1, "", false), "0/0/0/0");
+}
+
+static void
+test_status(void **state)
+{
+	Urlfrontier__URLStatusRequest m = URLFRONTIER__URLSTATUS_REQUEST__INIT;
+	char url[] = "http://a.b/", crawl[] = "c";
+	struct seen s;
+
+	(void)state;
+	nodes_start();
+	m.key = (char *)(uintptr_t)key_of(1, 0);
+	m.url = url;
+	m.crawlid = crawl;
+	assert_int_equal(ask(&s, 0, "GetURLStatus", &m), GRPC_NOT_FOUND);
+	assert_string_equal(s.text, "the URL is not known");
+	put(1, m.key, 77);
+	assert_int_equal(ask(&s, 0, "GetURLStatus", &m), GRPC_OK);
+	Urlfrontier__URLItem *item = urlfrontier__urlitem__unpack(NULL,
+	    s.last.n, (const uint8_t *)s.last.p);
+	assert_non_null(item);
+	assert_int_equal(item->known->refetchable_from_date, 77);
+	assert_string_equal(item->known->info->key, m.key);
+	urlfrontier__urlitem__free_unpacked(item, NULL);
+	buf_free(&s.last);
+	char none[] = "", bare[] = "http:///x";
+	m.key = none;
+	m.url = bare;
+	assert_int_equal(ask(&s, 0, "GetURLStatus", &m),
+	    GRPC_INVALID_ARGUMENT);
+}
+
+static void
+test_list_nodes(void **state)
+{
+	Urlfrontier__Empty m = URLFRONTIER__EMPTY__INIT;
+	char first[24];
+	struct seen s;
+
+	(void)state;
+	nodes_start();
+	assert_int_equal(ask(&s, 0, "ListNodes", &m), GRPC_OK);
+	Urlfrontier__StringList *l = urlfrontier__string_list__unpack(NULL,
+	    s.last.n, (const uint8_t *)s.last.p);
+	assert_non_null(l);
+	assert_int_equal(l->n_values, 2);
+	assert_true(strcmp(l->values[0], l->values[1]) < 0);
+	snprintf(first, sizeof(first), "127.0.0.1:%u", t.ports[0]);
+	assert_true(strcmp(l->values[0], first) == 0 ||
+	    strcmp(l->values[1], first) == 0);
+	urlfrontier__string_list__free_unpacked(l, NULL);
+	buf_free(&s.last);
+}
+
+/* One node dead: all that it need not be asked for works. */
+static void
+test_dead(void **state)
+{
+	const char *here, *there;
+	char name[40];
+	struct seen s;
+
+	(void)state;
+	nodes_start();
+	here = key_of(0, 0);
+	there = key_of(1, 0);
+	put(0, here, 5);
+	node_stop(1);
+	snprintf(name, sizeof(name), "node 127.0.0.1:%u: ", t.ports[1]);
+	assert_string_equal(stats_of(0, here, false), "1/0/1/1");
+	assert_string_equal(stats_of(0, "", true), "1/0/1/1");
+	assert_int_equal(ask_queue(&s, 0, "GetStats", "", false),
+	    GRPC_UNAVAILABLE);
+	assert_int_equal(s.last.n, 0);
+	assert_true(str_starts(str_of(s.text), str_of(name)));
+	assert_int_equal(ask_queue(&s, 0, "DeleteQueue", there, false),
+	    GRPC_UNAVAILABLE);
+	assert_true(str_starts(str_of(s.text), str_of(name)));
+	/* It is done here, and told that it was not there. */
+	assert_int_equal(set_active(&s, 0, false, false), GRPC_UNAVAILABLE);
+	assert_false(is_active(0, true));
+	Urlfrontier__Local m = URLFRONTIER__LOCAL__INIT;
+	assert_int_equal(ask(&s, 0, "GetActive", &m), GRPC_UNAVAILABLE);
+	Urlfrontier__LogLevelParams l = URLFRONTIER__LOG_LEVEL_PARAMS__INIT;
+	l.level = URLFRONTIER__LOG_LEVEL_PARAMS__LEVEL__WARN;
+	assert_int_equal(ask(&s, 0, "SetLogLevel", &l), GRPC_UNAVAILABLE);
+	l.local = true;
+	assert_int_equal(ask(&s, 0, "SetLogLevel", &l), GRPC_OK);
+	node_start(1);
+	run_ms(CLUSTER_RETRY_MS);
+	assert_string_equal(stats_of(0, "", false), "1/0/1/1");
+	l.local = false;
+	assert_int_equal(ask(&s, 0, "SetLogLevel", &l), GRPC_OK);
+}
+
+/* What one node knows the other by opens both, and no other word does. */
+static void
+test_peers_token(void **state)
+{
+	Urlfrontier__Active m = URLFRONTIER__ACTIVE__INIT;
+	struct seen s;
+
+	(void)state;
+	write_token(WORD);
+	for (size_t i = 0; i < NODES; i++) {
+		node_prepare(i);
+		put_conf(&t.nodes[i].conf, "urlfrontier.token=required");
+		if (i == 0)
+			put_conf(&t.nodes[i].conf,
+			    "urlfrontier.peer_token_file=%s", t.token_file);
+		node_start(i);
+	}
+	m.state = true;
+	assert_int_equal(ask(&s, 0, "SetActive", &m), GRPC_UNAUTHENTICATED);
+	assert_null(strstr(s.text, "node"));
+	ask_with(&s, 0, "SetActive", &m, "Bearer no");
+	assert_int_equal(s.code, GRPC_UNAUTHENTICATED);
+	/* The other has no such file. */
+	ask_with(&s, 0, "SetActive", &m, "Bearer " WORD);
+	assert_int_equal(s.code, GRPC_UNAUTHENTICATED);
+	assert_non_null(strstr(s.text, "node 127.0.0.1:"));
+	assert_null(strstr(s.text, WORD));
+	node_stop(1);
+	put_conf(&t.nodes[1].conf, "urlfrontier.peer_token_file=%s",
+	    t.token_file);
+	node_start(1);
+	run_ms(CLUSTER_RETRY_MS);
+	ask_with(&s, 0, "SetActive", &m, "Bearer " WORD);
+	assert_int_equal(s.code, GRPC_OK);
+}
+
+/* What waits for a node that says nothing is told when this one ends. */
+static void
+test_drain(void **state)
+{
+	Urlfrontier__Local m = URLFRONTIER__LOCAL__INIT;
+	struct net_limits limits = NET_LIMITS_DEFAULT;
+	struct loop *still = loop_new("still");
+	struct net *net = net_new(still, &limits);
+	struct net_listener *l;
+	struct seen s;
+
+	(void)state;
+	assert_int_equal(net_listen(net, "127.0.0.1", t.ports[1], NULL, refuse,
+	    NULL, &l, NULL), OK);
+	node_prepare(0);
+	node_start(0);
+	call_node(&s, 0, "GetActive", &m, NULL);
+	run_ms(100);
+	assert_false(s.over);
+	struct mono began = clock_mono();
+	urlfrontier_drain(t.nodes[0].door, drained, &t.nodes[0]);
+	wait_for(&s.over);
+	assert_int_equal(s.code, GRPC_UNAVAILABLE);
+	assert_string_equal(s.text, "this node is shutting down");
+	wait_for(&t.nodes[0].drained);
+	assert_true(ms_since(began) < 8000);
+	wait_for(&s.lost);
+	wait_for(&t.nodes[0].closed);
+	urlfrontier_free(&t.nodes[0].door);
+	token_set_close(&t.nodes[0].tokens);
+	engine_free(&t.nodes[0].engine);
+	net_free(&net);
+	loop_free(&still);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_control),
+		TEST(test_status),
+		TEST(test_list_nodes),
+		TEST(test_dead),
+		TEST(test_peers_token),
+		TEST(test_drain),
+	};
+
+	system_ignore_sigpipe();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
