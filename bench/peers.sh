@@ -4,6 +4,8 @@
 # in this one file; and the reference service of URL Frontier is fetched.
 #
 #   peers.sh install                 what is missing, by apt-get, npm and Maven
+#   peers.sh reference [FOLDER]      Java's service and client of URL Frontier:
+#                                    the published jars, or those in FOLDER
 #   peers.sh names                   those that can run here
 #   peers.sh version NAME
 #   peers.sh run NAME URL OUT        one whole crawl, into the folder OUT
@@ -11,9 +13,13 @@
 #   peers.sh resume NAME URL OUT     go on after kill -9
 #
 # $ARGIOPE_BENCH is the work folder outside of the repository; npm's packages go
-# there, and into its folder `reference` the two jars.  All peers run as fast as they can: no pause, no robots.txt (one request,
-# in their favour), one try, any depth, as many connections as serves them best
-# on two cores.  Where a peer can write an archive, the name says so; the others
+# there, and into its folder `reference` the jars: by Maven when its repository
+# has them, else from a folder where somebody has their own, be it a release's
+# or that of a build.  The folder may hold the release's tests, too.
+#
+# All peers run as fast as they can: no pause, no robots.txt (one request, in
+# their favour), one try, any depth, as many connections as serves them best on
+# two cores.  Where a peer can write an archive, the name says so; the others
 # write plain files, or nothing (scrapy, crawlee, spider_rs: they only follow).
 set -euo pipefail
 
@@ -31,6 +37,7 @@ spider="@spider-rs/spider-rs@0.0.157 @spider-rs/spider-rs-linux-x64-gnu@0.0.157"
 # stands on.
 reference=$work/reference
 frontier=2.6
+suite=urlfrontier-test-suite
 
 die() { printf 'peers.sh: %s\n' "$*" >&2; exit 1; }
 has() { command -v "$1" >/dev/null; }
@@ -131,23 +138,30 @@ version() {
 	crawlee) echo "$(npm_version @crawlee/cheerio), node $(node -v)" ;;
 	spider_rs) npm_version @spider-rs/spider-rs ;;
 	urlfrontier-service | urlfrontier-client)
-		echo "$(jar_version "$1"), java $(java -version 2>&1 |
+		local text
+		text=$(jar_version "$1") || exit
+		echo "${text//$'\n'/ }, java $(java -version 2>&1 |
 		    sed -n '1s/.*"\(.*\)".*/\1/p')" ;;
 	*) die "no peer $1" ;;
 	esac
 }
 
-# What the jar itself says.
+# What the jar itself says, where it came from, and which bytes it is.
 jar_version() {
-	python3 - "${ARGIOPE_REFERENCE:-$reference}/$1.jar" <<-'END'
+	local folder=${ARGIOPE_REFERENCE:-$reference} from
+	local jar=$folder/$1.jar
+	[ -s "$jar" ] || die "$jar is not there"
+	from=$(cat "$folder/$1.from" 2>/dev/null || echo "of unknown origin")
+	python3 - "$jar" <<-'END'
 		import re, sys, zipfile
 		jar = zipfile.ZipFile(sys.argv[1])
-		name = next(n for n in jar.namelist() if re.fullmatch(
+		names = [n for n in jar.namelist() if re.fullmatch(
 		    r"META-INF/maven/.*/urlfrontier-\w+/pom.properties", n)
-		    and "API" not in n)
-		text = jar.read(name).decode()
+		    and "API" not in n]
+		text = jar.read(names[0]).decode() if names else "version=?"
 		print(re.search(r"(?m)^version=(.*)$", text)[1].strip())
 	END
+	echo "$from, sha256 $(sha256sum "$jar" | cut -c 1-12)"
 }
 
 install() {
@@ -161,6 +175,7 @@ install() {
 	has npm || missing+=(npm)
 	has java || missing+=(default-jre-headless)
 	has mvn || missing+=(maven)
+	[ -e /usr/share/java/junit4.jar ] || missing+=(junit4)
 	has nginx || [ -x /usr/sbin/nginx ] || missing+=(nginx-light)
 	[ -d /usr/share/doc/postgresql-doc-15 ] ||
 	    compgen -G '/usr/share/doc/postgresql-doc-*' >/dev/null ||
@@ -174,20 +189,74 @@ install() {
 	is_here crawlee || install_npm "$crawlee"
 	# shellcheck disable=SC2086 # packages are words
 	is_here spider_rs || install_npm $spider
-	install_reference
+	get_reference || true
 }
 
+# ---- the reference of URL Frontier --------------------------------------------
+
 # Maven holds them against the checksums of their release.
-install_reference() {
-	local name
+from_maven() {
+	mvn -q -B -C dependency:copy \
+	    -Dartifact="com.github.crawler-commons:$1:$frontier" \
+	    -DoutputDirectory="$reference" -Dmdep.stripVersion=true >&2 ||
+	    return
+	echo "as published" >"$reference/$1.from"
+}
+
+# What a release or a build leaves: NAME.jar or NAME-VERSION.jar, the newest.
+jar_in() {
+	find "$1" -name "$2.jar" -o -name "$2-[0-9]*.jar" \
+	    ! -name '*-sources.jar' ! -name '*-javadoc.jar' \
+	    ! -name '*-tests.jar' | sort -V | tail -n 1
+}
+
+# A clone says its commit.
+origin_of() {
+	git -C "$1" describe --tags --long --always --dirty --abbrev=12 \
+	    2>/dev/null | sed 's/^/from a clone at /' | grep . ||
+	    echo "from a folder"
+}
+
+from_folder() {
+	local jar
+	jar=$(jar_in "$1" "$2")
+	[ -n "$jar" ] || return
+	cp "$jar" "$reference/$2.jar"
+	origin_of "$1" >"$reference/$2.from"
+}
+
+# The release's own tests, as classes; they are published nowhere.
+tests_from_folder() {
+	local classes
+	classes=$(find "$1" -path '*/test*/crawlercommons/urlfrontier/service/*' \
+	    -name URLFrontierServiceTest.class | head -n 1)
+	[ -n "$classes" ] || return 0
+	rm -rf "${reference:?}/$suite"
+	cp -r "${classes%/crawlercommons/*}" "$reference/$suite"
+	echo "$suite $(origin_of "$1")"
+}
+
+one_reference() {
+	if [ -n "$2" ]; then
+		from_folder "$2" "$1" || return
+	elif [ ! -s "$reference/$1.jar" ]; then
+		from_maven "$1" || return
+	fi
+	echo "$1 $(ARGIOPE_REFERENCE='' version "$1")"
+}
+
+get_reference() {
+	local folder=${1:-} name code=0
+	[ -z "$folder" ] || [ -d "$folder" ] || die "$folder is no folder"
 	mkdir -p "$reference"
 	for name in urlfrontier-service urlfrontier-client; do
-		[ -s "$reference/$name.jar" ] || mvn -q -B -C dependency:copy \
-		    -Dartifact="com.github.crawler-commons:$name:$frontier" \
-		    -DoutputDirectory="$reference" \
-		    -Dmdep.stripVersion=true >&2 ||
-		    printf 'peers.sh: no %s\n' "$name" >&2
+		one_reference "$name" "$folder" || {
+			printf 'peers.sh: no %s\n' "$name" >&2
+			code=1
+		}
 	done
+	[ -z "$folder" ] || tests_from_folder "$folder"
+	return $code
 }
 
 # One that cannot be had does not keep the others away.
@@ -199,11 +268,12 @@ install_npm() {
 
 case ${1:-} in
 install) install ;;
+reference) get_reference "${2:-}" ;;
 names) names ;;
 version) [ $# = 2 ] || die "version of what?"; version "$2" ;;
 run | begin | resume)
 	[ $# = 4 ] || die "usage: peers.sh $1 NAME URL OUT"
 	mkdir -p "$4"
 	"$1" "$2" "$3" "$4" ;;
-*) die "install, names, version, run, begin or resume?" ;;
+*) die "install, reference, names, version, run, begin or resume?" ;;
 esac
