@@ -457,6 +457,7 @@ def run_script(run, stage, path, program, wrap=(), env=None):
         env={"ARGIOPE": program, "ARGIOPE_SOURCE": ROOT,
              "ARGIOPE_BUILD": os.path.dirname(program),
              "TMPDIR": place, "SCENE_TMP": place, **(env or {})})
+    run.counts += re.findall(r"^conformance: (.*)$", text, re.M)
     found = script_results(text)
     for state, line in found:
         run.add(stage, f"{name}: {line}", state, 0.0)

@@ -1,10 +1,11 @@
 """HTTP/2 frames by hand, for peers that do what no library lets them do."""
 import collections
 import socket
+import ssl
 import struct
 import time
 
-DATA, HEADERS, PRIORITY, RST, SETTINGS, _, PING, GOAWAY, WINDOW, CONT = \
+DATA, HEADERS, PRIORITY, RST, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONT = \
     range(10)
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 CALM = 11
@@ -48,8 +49,12 @@ def message(content):
 class Raw:
     """A peer that sends what it likes; frames that came are in `frames`."""
 
-    def __init__(self, port, reads=True, settings=b""):
+    def __init__(self, port, reads=True, settings=b"", opening=None,
+                 tls=None):
         self.s = socket.create_connection(("127.0.0.1", port))
+        self.s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            self.s = tls.wrap_socket(self.s, server_hostname="localhost")
         self.s.settimeout(5)
         self.reads, self.bytes, self.frames = reads, b"", []
         self.closed = False
@@ -58,8 +63,10 @@ class Raw:
         self.initial = 65535
         self.given = collections.Counter()
         self.used = collections.Counter()
-        self.send(PREFACE + frame(SETTINGS, 0, 0, settings) +
-                  frame(SETTINGS, ACK, 0))
+        if opening is None:
+            opening = PREFACE + frame(SETTINGS, 0, 0, settings) + \
+                frame(SETTINGS, ACK, 0)
+        self.send(opening)
 
     def send(self, data):
         """False when the other side takes no more."""
@@ -105,7 +112,7 @@ class Raw:
                     self.closed = True
                     break
                 self.bytes += got
-        except (BlockingIOError, socket.timeout):
+        except (BlockingIOError, socket.timeout, ssl.SSLWantReadError):
             pass
         except OSError:
             self.closed = True

@@ -20,17 +20,18 @@ static struct {
 } a;
 
 struct story {
-	const char *name, *method, *message;
+	const char *name, *method, *message;   /* a method, or a whole path */
 	uint64_t messages, size;     /* to send; size 0: `message` */
 	int64_t timeout_ms;
 	int flags;
 };
-enum { ONE_BY_ONE = 1, CANCELS = 2, FIELDS = 4, SLOWLY = 8 };
+enum { ONE_BY_ONE = 1, CANCELS = 2, FIELDS = 4, SLOWLY = 8, SOON = 16 };
 
 static const struct story stories[] = {
 	{ "empty_unary", "Unary", "", 1, 0, 0, 0 },
 	{ "large_unary", "Unary", NULL, 1, 271828, 0, 0 },
 	{ "custom_metadata", "Unary", "x", 1, 0, 0, FIELDS },
+	{ "custom_metadata both ways", "Chat", "x", 1, 0, 0, FIELDS },
 	{ "client_streaming", "Count", NULL, 5000, 1000, 0, 0 },
 	{ "server_streaming", "Many", "3000 1000", 1, 0, 0, 0 },
 	{ "slow_consumer", "Many", "300 20000", 1, 0, 0, SLOWLY },
@@ -41,6 +42,9 @@ static const struct story stories[] = {
 	{ "special_status_message", "Status", "2 \t\r\n% \xe2\x98\xba \xf0\x9f"
 	    "\x98\x88", 1, 0, 0, 0 },
 	{ "unimplemented_method", "Nothing", "x", 1, 0, 0, 0 },
+	{ "unimplemented_service", "/no.Such/Thing", "x", 1, 0, 0, 0 },
+	{ "cancel_after_begin", "Count", "x", 1, 0, 0, ONE_BY_ONE | CANCELS |
+	    SOON },
 	{ "cancel_after_first_response", "Chat", "x", 3, 0, 0,
 	    ONE_BY_ONE | CANCELS },
 	{ "timeout_on_sleeping_server", "Never", "x", 1, 0, 150, 0 },
@@ -89,10 +93,14 @@ on_message(struct grpc_call *c, struct str message)
 }
 
 static void
-resume(struct timer *t)
+later(struct timer *t)
 {
 	(void)t;
-	if (a.call != NULL)
+	if (a.call == NULL)
+		return;
+	if (stories[a.next].flags & SOON)
+		grpc_cancel(a.call);
+	else
 		grpc_resume(a.call);
 }
 
@@ -146,7 +154,8 @@ begin(void)
 		net_close(a.port->conn);
 		return;
 	}
-	snprintf(path, sizeof(path), "/argiope.Echo/%s", s->method);
+	snprintf(path, sizeof(path), "%s%s", s->method[0] == '/' ? ""
+	    : "/argiope.Echo/", s->method);
 	struct grpc_request r = { .path = path, .on = &events,
 	    .timeout_ns = s->timeout_ms * NS_PER_MS,
 	    .fields = s->flags & FIELDS ? fields : NULL,
@@ -158,6 +167,9 @@ begin(void)
 		net_close(a.port->conn);
 		return;
 	}
+	if (s->flags & SOON)
+		loop_timer_set(a.loop, &a.timer,
+		    mono_add_ms(loop_now(a.loop), 20));
 	send_more(a.call);
 }
 
@@ -187,7 +199,7 @@ main(int argc, char **argv)
 	to.port = (uint16_t)port;
 	a.loop = loop_new("ask");
 	a.net = net_new(a.loop, &limits);
-	a.timer.fire = resume;
+	a.timer.fire = later;
 	if (argc > 4) {
 		to.name = argv[4];
 		if (net_tls_client(argv[3], &to.tls, &w) != OK) {

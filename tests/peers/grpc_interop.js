@@ -1,20 +1,25 @@
 /*
  * gRPC's interop cases by @grpc/grpc-js against grpc_echo: node
- * grpc_interop.js PORT.  Prints "name: what came" per case.
+ * grpc_interop.js PORT [CA].  Prints "name: what came" per case.
  */
 "use strict";
+const fs = require("fs");
 const grpc = require("@grpc/grpc-js");
 
 const bytes = (x) => x;
-const client = new grpc.Client("127.0.0.1:" + process.argv[2],
-    grpc.credentials.createInsecure());
+const ca = process.argv[3];
+const connect = (options) => new grpc.Client("localhost:" + process.argv[2],
+    ca ? grpc.credentials.createSsl(fs.readFileSync(ca))
+    : grpc.credentials.createInsecure(), options);
+const client = connect({});
 const path = (name) => "/argiope.Echo/" + name;
 const tell = (name, what) => console.log(name + ": " + what);
 
-function unary(name, method, message, metadata, options) {
+function unary(name, method, message, metadata, options, by) {
 	return new Promise((resolve) => {
 		let head = "";
-		const call = client.makeUnaryRequest(path(method), bytes, bytes,
+		if (!method.startsWith("/")) method = path(method);
+		const call = (by || client).makeUnaryRequest(method, bytes, bytes,
 		    Buffer.from(message), metadata || new grpc.Metadata(),
 		    options || {}, (e, answer) => {
 			tell(name, e ? e.code + " " + JSON.stringify(e.details)
@@ -33,9 +38,9 @@ function unary(name, method, message, metadata, options) {
 	});
 }
 
-function clientStreaming(name, n, size) {
+function clientStreaming(name, n, size, by) {
 	return new Promise((resolve) => {
-		const call = client.makeClientStreamRequest(path("Count"),
+		const call = (by || client).makeClientStreamRequest(path("Count"),
 		    bytes, bytes, (e, answer) => {
 			tell(name, e ? e.code : "ok " + answer);
 			resolve();
@@ -78,6 +83,34 @@ function pingPong(name, n) {
 	});
 }
 
+/* One message there and, where there is one, back; then the end. */
+function stream(name, method, message, metadata, cancels) {
+	return new Promise((resolve) => {
+		let got = 0, head = "";
+		const call = client.makeBidiStreamRequest(path(method), bytes,
+		    bytes, metadata || new grpc.Metadata());
+		call.on("metadata", (m) => {
+			const echo = m.get("x-echo");
+			if (echo.length) head += " " + echo[0];
+		});
+		call.on("data", () => {
+			got++;
+			if (cancels) call.cancel();
+			else call.end();
+		});
+		call.on("error", () => {});
+		call.on("status", (s) => {
+			const bin = s.metadata.get("x-echo-bin");
+			tell(name, s.code + " " + got + head + (bin.length
+			    ? " " + bin[0].toString("hex") : "")
+			    + (s.details && !cancels ? " " + s.details : ""));
+			resolve();
+		});
+		call.write(Buffer.from(message));
+		if (method === "Status") call.end();
+	});
+}
+
 function cancelled(name) {
 	return new Promise((resolve) => {
 		const call = client.makeClientStreamRequest(path("Count"),
@@ -89,29 +122,34 @@ function cancelled(name) {
 async function main() {
 	await unary("empty_unary", "Unary", "");
 	await unary("large_unary", "Unary", Buffer.alloc(271828));
+	const all = await Promise.all(Array.from({ length: 100 }, () =>
+	    new Promise((resolve) => client.makeUnaryRequest(path("Unary"),
+	    bytes, bytes, Buffer.alloc(271828), (e, m) => resolve(!e &&
+	    m.length === 271828)))));
+	tell("concurrent_large_unary", all.length + " " + all.every((x) => x));
 	await clientStreaming("client_streaming", 500, 1000);
 	await serverStreaming("server_streaming", 3000, 1000);
 	await pingPong("ping_pong", 50);
 	await pingPong("empty_stream", 0);
-	const packed = new grpc.Client("127.0.0.1:" + process.argv[2],
-	    grpc.credentials.createInsecure(),
-	    { "grpc.default_compression_algorithm": 2 });
-	await new Promise((resolve) => packed.makeUnaryRequest(path("Unary"),
-	    bytes, bytes, Buffer.alloc(100000), (e, answer) => {
-		tell("client_compressed_unary",
-		    e ? e.code + e.details : "ok " + answer.length);
-		resolve();
-	    }));
+	const packed = connect({ "grpc.default_compression_algorithm": 2 });
+	await unary("client_compressed_unary", "Unary", Buffer.alloc(100000),
+	    null, null, packed);
+	await clientStreaming("client_compressed_streaming", 20, 50000, packed);
 	const metadata = new grpc.Metadata();
 	metadata.set("x-echo", "some value");
 	metadata.set("x-echo-bin", Buffer.from("ababab00ff", "hex"));
 	await unary("custom_metadata", "Unary", "x", metadata);
+	await stream("custom_metadata both ways", "Chat", "x", metadata);
 	await unary("status_code_and_message", "Status", "2 test status");
+	await stream("status_code_and_message both ways", "Status",
+	    "2 test status");
 	await unary("special_status_message", "Status",
 	    "2 \t\ntest with whitespace\r\nand Unicode BMP \u263a and non-BMP "
 	    + "\ud83d\ude08\t\n");
 	await unary("unimplemented_method", "Nothing", "x");
+	await unary("unimplemented_service", "/no.Such/Thing", "x");
 	await cancelled("cancel_after_begin");
+	await stream("cancel_after_first_response", "Chat", "x", null, true);
 	await unary("timeout_on_sleeping_server", "Never", "x", null,
 	    { deadline: Date.now() + 100 });
 	packed.close();

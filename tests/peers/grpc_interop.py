@@ -9,8 +9,45 @@ import re
 import struct
 import threading
 
+import peer
 from frames import *
 from peer import *
+
+# gRPC's own names (doc/interop-test-descriptions.md).
+CASES = """empty_unary large_unary client_streaming server_streaming ping_pong
+empty_stream client_compressed_unary client_compressed_streaming
+server_compressed_unary server_compressed_streaming custom_metadata
+status_code_and_message special_status_message unimplemented_method
+unimplemented_service cancel_after_begin cancel_after_first_response
+timeout_on_sleeping_server concurrent_large_unary""".split()
+# What we send is never packed; what comes may be.
+SERVER_PACKS = {"server_compressed_unary", "server_compressed_streaming"}
+CLIENT_PACKS = {"client_compressed_unary", "client_compressed_streaming"}
+told = {}                       # {client: {case: whether it was fine}}
+
+
+def check(name, fine, why=""):
+    who, _, case = name.partition(": ")
+    if case in CASES:
+        told.setdefault(who, {})[case] = bool(fine)
+    return peer.check(name, fine, why)
+
+
+def same(name, got, want):
+    return check(name, got == want, f"{got!r} is not {want!r}")
+
+
+def count(who):
+    """No case was forgotten; how many went well."""
+    wanted = set(CASES)
+    if not who.startswith("our client"):
+        wanted -= SERVER_PACKS
+    elif "gzip" in who:
+        wanted -= CLIENT_PACKS | {"concurrent_large_unary"}
+    else:
+        wanted -= SERVER_PACKS | CLIENT_PACKS | {"concurrent_large_unary"}
+    same(f"{who}: no case was left out", set(told[who]), wanted)
+    return f"{who} {sum(told[who].values())} of {len(wanted)}"
 
 build = os.environ.get("ARGIOPE_BUILD", os.path.dirname(program()))
 server = next((p for p in (
@@ -76,6 +113,9 @@ def python_cases(who, channel):
     big = os.urandom(271828)
     same(f"{who}: large_unary", outcome(unary(path("Unary")), big)[1] == big,
          True)
+    calls = [unary(path("Unary")).future(big) for _ in range(100)]
+    same(f"{who}: concurrent_large_unary",
+         {c.result() == big for c in calls}, {True})
     same(f"{who}: client_streaming", outcome(
         channel.stream_unary(path("Count")),
         iter([b"x" * 1000] * 500 + [b"", b"y"])), ("OK", b"500001"))
@@ -111,15 +151,20 @@ def python_cases(who, channel):
         unary(path("Unary")), b"z" * 200000,
         compression=grpc.Compression.Deflate)[0], "UNIMPLEMENTED")
 
-    answer, call = unary(path("Unary")).with_call(b"x", metadata=(
-        ("x-echo", "some value"), ("x-echo-bin", b"\xab\xab\0\xff")))
-    same(f"{who}: custom_metadata", (
-        dict(call.initial_metadata()).get("x-echo"),
-        dict(call.trailing_metadata()).get("x-echo-bin")),
-        ("some value", b"\xab\xab\0\xff"))
-    same(f"{who}: status_code_and_message", outcome(
-        unary(path("Status")), b"2 test status message"),
-        ("UNKNOWN", "test status message"))
+    metadata = (("x-echo", "some value"), ("x-echo-bin", b"\xab\xab\0\xff"))
+    answer, call = unary(path("Unary")).with_call(b"x", metadata=metadata)
+    both = channel.stream_stream(path("Chat"))(iter([b"x"]),
+                                               metadata=metadata)
+    same(f"{who}: metadata both ways: the message", list(both), [b"x"])
+    same(f"{who}: custom_metadata", [(
+        dict(c.initial_metadata()).get("x-echo"),
+        dict(c.trailing_metadata()).get("x-echo-bin"))
+        for c in (call, both)], [("some value", b"\xab\xab\0\xff")] * 2)
+    same(f"{who}: status_code_and_message", [
+        outcome(unary(path("Status")), b"2 test status message"),
+        outcome(lambda: list(channel.stream_stream(path("Status"))(
+            iter([b"2 test status message"]))))],
+        [("UNKNOWN", "test status message")] * 2)
     text = "\t\ntest with whitespace\r\nand Unicode BMP ☺ and non-BMP " \
         "\U0001F608\t\n"
     same(f"{who}: special_status_message", outcome(
@@ -197,6 +242,7 @@ def python_client(echo, tls_echo):
 ASK_SAYS = """empty_unary: OK 1 0
 large_unary: OK 1 271828
 custom_metadata: OK 1 1 some value%01%02 any
+custom_metadata both ways: OK 1 1 some value%01%02 any
 client_streaming: OK 1 7
 server_streaming: OK 3000 3000000
 slow_consumer: OK 300 6000000
@@ -205,6 +251,7 @@ empty_stream: OK 0 0
 both_ways: OK 2000 10000000
 status_code_and_message: FAILED_PRECONDITION 0 0 test status
 special_status_message: UNKNOWN 0 0 %09%0d%0a%25 \u263a \U0001F608
+cancel_after_begin: CANCELLED 0 0 cancelled
 cancel_after_first_response: CANCELLED 1 1 cancelled
 timeout_on_sleeping_server: DEADLINE_EXCEEDED 0 0"""
 
@@ -221,12 +268,15 @@ class Service(grpc.GenericRpcHandler if grpc else object):
         return getattr(grpc, kind + "_rpc_method_handler")(
             getattr(self, name))
 
-    def Unary(self, message, context):
+    def echo(self, context):
         given = dict(context.invocation_metadata())
         if "x-echo" in given:
             context.send_initial_metadata((("x-echo", given["x-echo"]),))
             context.set_trailing_metadata((
                 ("x-echo-bin", given["x-echo-bin"]),))
+
+    def Unary(self, message, context):
+        self.echo(context)
         return message
 
     def Count(self, messages, context):
@@ -237,6 +287,7 @@ class Service(grpc.GenericRpcHandler if grpc else object):
         return (b"m" * size for _ in range(n))
 
     def Chat(self, messages, context):
+        self.echo(context)
         return messages
 
     def Status(self, message, context):
@@ -260,8 +311,15 @@ def our_client(who, *args):
         if name.startswith("timeout"):
             got = got[:len(want)]
         same(f"our client and {who}: {name}", got.strip(), want)
-    check(f"our client and {who}: unimplemented_method", said.get(
-        "unimplemented_method", "").startswith("UNIMPLEMENTED"), out)
+    for name in ("unimplemented_method", "unimplemented_service"):
+        check(f"our client and {who}: {name}", said.get(name, "").startswith(
+            "UNIMPLEMENTED"), out)
+    if "gzip" in who:
+        ours = told[f"our client and {who}"]
+        for name, plain in (("server_compressed_unary", "large_unary"),
+                            ("server_compressed_streaming",
+                             "server_streaming")):
+            check(f"our client and {who}: {name}", ours.get(plain))
 
 
 def our_client_and_python():
@@ -363,12 +421,17 @@ def drained():
 
 NODE_SAYS = {
     "empty_unary": "ok 0", "large_unary": "ok 271828",
-    "client_streaming": "ok 500000",
+    "concurrent_large_unary": "100 true", "client_streaming": "ok 500000",
+    "client_compressed_streaming": "ok 1000000",
     "server_streaming": "0 3000 3000000", "ping_pong": "0 50",
     "empty_stream": "0 0", "client_compressed_unary": "ok 100000",
     "custom_metadata": "ok 1 some value",
     "custom_metadata trailer": "ababab00ff",
+    "custom_metadata both ways": "0 1 some value ababab00ff",
     "status_code_and_message": '2 "test status"',
+    "status_code_and_message both ways": "2 0 test status",
+    "unimplemented_service": '12 "no such method"',
+    "cancel_after_first_response": "1 1",
     "unimplemented_method": '12 "no such method"',
     "special_status_message": "2 " + json.dumps(
         "\t\ntest with whitespace\r\nand Unicode BMP ☺ and non-BMP "
@@ -377,20 +440,16 @@ NODE_SAYS = {
 }
 
 
-def node_client(echo):
-    place = grpc_js()
-    if place is None:
-        skip("grpc-js", "it cannot be had")
-        return
+def node_client(who, modules, echo, *ca):
     code, out, err = run(
-        "node", os.path.join(HERE, "grpc_interop.js"), str(echo.port),
-        env=dict(os.environ, NODE_PATH=place))
-    check("grpc-js: ran", code == 0, err[-500:])
+        "node", os.path.join(HERE, "grpc_interop.js"), str(echo.port), *ca,
+        env=dict(os.environ, NODE_PATH=modules))
+    check(f"{who}: ran", code == 0, err[-500:])
     said = dict(line.split(": ", 1) for line in out.splitlines()
                 if ": " in line)
     for name, want in NODE_SAYS.items():
-        same(f"grpc-js: {name}", said.get(name), want)
-    check("grpc-js: timeout_on_sleeping_server", said.get(
+        same(f"{who}: {name}", said.get(name), want)
+    check(f"{who}: timeout_on_sleeping_server", said.get(
         "timeout_on_sleeping_server", "").startswith("4 "), said)
 
 
@@ -487,13 +546,7 @@ def hand_made(echo):
 echo = Echo("echo")
 tls_echo = None
 if shutil.which("openssl"):
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-         "ec_paramgen_curve:P-256", "-nodes", "-keyout", "tls.key", "-out",
-         "tls.crt", "-days", "2", "-subj", "/CN=localhost", "-addext",
-         "subjectAltName=DNS:localhost"], check=True, capture_output=True)
-    tls_echo = Echo("tls", "127.0.0.1", PLACE + "/tls.crt",
-                    PLACE + "/tls.key")
+    tls_echo = Echo("tls", "127.0.0.1", *certificate())
 if grpc is None:
     skip("python", "python3-grpcio is not installed")
 else:
@@ -505,10 +558,15 @@ our_client("grpc_echo", "127.0.0.1", echo.port)
 if tls_echo is not None:
     our_client("grpc_echo over TLS", "127.0.0.1", tls_echo.port,
                PLACE + "/tls.crt", "localhost")
-if shutil.which("node") is None:
-    skip("grpc-js", "node is not installed")
+modules = grpc_js() if shutil.which("node") else None
+if modules is None:
+    skip("grpc-js", "node or the module cannot be had")
 else:
-    node_client(echo)
+    node_client("grpc-js", modules, echo)
+    if tls_echo is not None:
+        node_client("grpc-js over TLS", modules, tls_echo, "tls.crt")
+print("conformance: gRPC interop cases: " + ", ".join(
+    count(who) for who in sorted(told)))
 hand_made(echo)
 for name, child in (("plain", echo), ("TLS", tls_echo)):
     if child is None:

@@ -132,6 +132,17 @@ def listens(port):
         return s.connect_ex(("127.0.0.1", port)) == 0
 
 
+def certificate(name="tls"):
+    """(certificate, key) of localhost that nobody signed; wants openssl."""
+    crt, key = (os.path.join(PLACE, name + end) for end in (".crt", ".key"))
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+         "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", crt,
+         "-days", "2", "-subj", "/CN=localhost", "-addext",
+         "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+    return crt, key
+
+
 # ---- A good web server -------------------------------------------------------
 
 NGINX = """

@@ -34,7 +34,7 @@ grpc_call_take(struct grpc_session *s, int32_t stream)
 	}
 	struct grpc_call fresh = { .session = s, .stream = stream,
 	    .on = &no_events, .arena = c->arena, .in = c->in, .out = c->out,
-	    .only = c->only, .deadline = MONO_NEVER };
+	    .only = c->only, .deadline = MONO_NEVER, .came = s->now };
 	*c = fresh;
 	c->in.gzip = false;
 	list_init(&c->wait);
@@ -193,6 +193,14 @@ client_over(struct grpc_call *c, uint32_t http2_error)
 	grpc_call_free(c);
 }
 
+/* What was received is not handed out yet: paused, or just resumed. */
+static bool
+is_behind(const struct grpc_call *c)
+{
+	return message_kept(&c->in) > 0 &&
+	    (c->paused || !list_empty(&c->wait));
+}
+
 void
 grpc_call_gone(struct grpc_call *c, uint32_t http2_error)
 {
@@ -205,8 +213,7 @@ grpc_call_gone(struct grpc_call *c, uint32_t http2_error)
 		return;
 	}
 	/* What was received before the end is handed out before it. */
-	if (c->paused && !c->ended && message_kept(&c->in) > 0 &&
-	    c->has_status) {
+	if (is_behind(c) && !c->ended && c->has_status) {
 		drop_output(c);
 		return;
 	}
@@ -217,7 +224,9 @@ void
 grpc_call_overdue(struct grpc_call *c)
 {
 	if (c->ended)
-		grpc_call_reset(c, NGHTTP2_CANCEL);
+		/* Of a plain answer that is out the request's rest is left. */
+		grpc_call_reset(c, c->head_left && c->plain.p != NULL &&
+		    c->plain.n == 0 ? NGHTTP2_NO_ERROR : NGHTTP2_CANCEL);
 	else
 		grpc_call_abort(c, GRPC_DEADLINE_EXCEEDED,
 		    "the deadline is over");
@@ -554,9 +563,17 @@ grpc_fail(struct grpc_call *c, enum err e, const struct why *w)
 }
 
 void
-grpc_call_abort(struct grpc_call *c, enum grpc_code code, const char *text)
+grpc_call_linger(struct grpc_call *c)
 {
 	struct grpc_session *s = c->session;
+	struct mono end = mono_add_ms(s->now, s->limits.linger_ms);
+
+	heap_put(&s->deadlines, &c->due, end.ns, (uint64_t)c->stream);
+}
+
+void
+grpc_call_abort(struct grpc_call *c, enum grpc_code code, const char *text)
+{
 	bool was_finished = c->finished;
 
 	grpc_call_end(c, code, str_of(text));
@@ -566,8 +583,7 @@ grpc_call_abort(struct grpc_call *c, enum grpc_code code, const char *text)
 	}
 	drop_unsent(c);
 	finish(c, code, str_of(text));
-	struct mono end = mono_add_ms(s->now, s->limits.linger_ms);
-	heap_put(&s->deadlines, &c->due, end.ns, (uint64_t)c->stream);
+	grpc_call_linger(c);
 }
 
 /* ---- What is known of a call -------------------------------------------- */

@@ -49,6 +49,8 @@
 	X(frames_out_max,       4000,    "frames that the peer does not read") \
 	X(resets_burst,         2000,    "streams reset, at once")            \
 	X(resets_per_s,         100,     "the same, lasting")                 \
+	X(resets_free_ms,       1000,    "a call's age from which its client" \
+	    " may reset it freely")                                          \
 	X(pings_burst,          500,     "PING frames, at once")              \
 	X(pings_per_s,          50,      "the same, lasting")                 \
 	X(settings_burst,       100,     "SETTINGS frames, at once")          \

@@ -21,6 +21,16 @@
 #include "wire/grpc/grpc.h"
 #include "wire/grpc/message.h"
 
+/* How many of the last streams a server's session knows the fate of. */
+#define GRPC_SEEN_MAX 1024
+enum grpc_seen {
+	GRPC_SEEN_SKIPPED,      /* closed unused: a later one was opened */
+	GRPC_SEEN_OPEN,         /* the peer may send, or did not hear of us */
+	GRPC_SEEN_ENDED,        /* the peer said END_STREAM */
+	GRPC_SEEN_RESET,        /* the peer reset it */
+	GRPC_SEEN_UNKNOWN,      /* it is too long ago */
+};
+
 /* At most `burst` at once and `per_s` in the long run. */
 struct grpc_rate {
 	int64_t full_at_ns;     /* when all of the burst is there again */
@@ -57,6 +67,13 @@ struct grpc_session {
 	} told;                             /* what the metrics know of it */
 
 	struct grpc_rate resets, pings, settings, idle_frames;
+	uint8_t seen[GRPC_SEEN_MAX];        /* by half the stream's number */
+	int32_t seen_n;                     /* half of the next new stream's */
+	struct {
+		uint8_t bytes[9];
+		size_t n;
+		size_t skip;                /* bytes before it */
+	} head;                             /* of the frame that is coming */
 	struct mono opened, heard;
 	bool settled;                       /* the peer's SETTINGS came */
 	bool pinged;
@@ -82,7 +99,7 @@ struct grpc_call {
 	struct grpc_fields got, headers, trailers;
 	size_t got_bytes;
 	struct str path, content_type, encoding, timeout;
-	struct mono deadline;
+	struct mono deadline, came;
 	struct heap_node due;               /* the deadline, or the linger */
 	unsigned http_status;               /* a client's */
 
@@ -95,17 +112,20 @@ struct grpc_call {
 	struct buf out;
 	size_t out_at;                      /* left up to here */
 	size_t message_rest;                /* of the message that is leaving */
+	struct str plain;                   /* of an answer that is no gRPC */
 	uint64_t messages_left;
 	enum grpc_code code;
 	struct str text;                    /* as sent, or as received */
 
-	bool is_post, bad_fields, has_status, too_many_fields;
+	bool is_post, is_head, bad_fields, has_status, too_many_fields;
 	bool opened;        /* handlers know it */
 	bool answered;      /* the head of the answer was submitted or came */
+	bool head_left;     /* the head of the answer has left */
 	bool said;          /* the trailers were submitted */
 	bool finished;      /* no more messages from here */
 	bool ended;         /* on_end was called */
 	bool cut;           /* reset by us */
+	bool overflown;     /* a WINDOW_UPDATE of the peer's was too much */
 	bool peer_closed;   /* the peer sends no more */
 	bool closed_told;   /* on_half_close was called */
 	bool gone;          /* the stream is no more */
@@ -130,6 +150,8 @@ void grpc_call_peer_closed(struct grpc_call *);
 void grpc_call_end(struct grpc_call *, enum grpc_code, struct str text);
 /* The session ends the call: the handler hears it, the peer too. */
 void grpc_call_abort(struct grpc_call *, enum grpc_code, const char *text);
+/* What is said will be read soon, or the call is reset. */
+void grpc_call_linger(struct grpc_call *);
 /* The stream is no more. */
 void grpc_call_gone(struct grpc_call *, uint32_t http2_error);
 /* Something waits: messages behind a pause, on_writable. */

@@ -31,6 +31,7 @@ static struct {
 	nghttp2_hd_inflater *inflater;
 	/* What came back. */
 	struct buf fields;               /* "name: value\n" */
+	struct buf data;
 	int goaways, resets, acks;
 	uint32_t goaway_code, reset_code;
 } t;
@@ -146,6 +147,8 @@ read_frame(int type, int flags, struct str payload)
 	if (type == HEADERS) {
 		assert_true(flags & END_HEADERS);
 		read_fields(payload);
+	} else if (type == DATA) {
+		buf_put_str(&t.data, payload);
 	} else if (type == RST_STREAM) {
 		t.resets++;
 		t.reset_code = read_be32(&r);
@@ -253,6 +256,7 @@ end(void)
 	nghttp2_hd_inflate_del(t.inflater);
 	buf_free(&t.out);
 	buf_free(&t.fields);
+	buf_free(&t.data);
 }
 
 static bool
@@ -322,26 +326,204 @@ test_rapid_reset(void **state)
 	buf_free(&h);
 }
 
-/* Made to reset them ourselves, by frames that the stream forbids. */
+/* Calls that are answered at once, and cancelled then. */
 static void
-test_made_to_reset(void **state)
+cancel_answered(int n)
+{
+	struct buf b = BUF_INIT, h = BUF_INIT;
+
+	usual(&h);
+	for (uint32_t id = 1; id < 2 * (uint32_t)n; id += 2) {
+		buf_clear(&b);
+		put(&b, HEADERS, END_HEADERS, id, buf_str(&h));
+		put(&b, DATA, 0, id, STR("\0\0\0\0\1x"));
+		give(buf_str(&b), true);
+		flood(1, RST_STREAM, 0, id, STR("\0\0\0\x08"));
+	}
+	buf_free(&b);
+	buf_free(&h);
+}
+
+/* Who cancels what was answered, is old or over has flooded nobody. */
+static void
+test_cancels(void **state)
+{
+	struct buf b = BUF_INIT, h = BUF_INIT;
+
+	(void)state;
+	greet();
+	cancel_answered(10000);
+	assert_false(t.failed);
+	assert_int_equal(t.messages, 10000);
+	end();
+
+	greet();
+	usual(&h);
+	for (uint32_t from = 1; from < 20000; from += 1000) {
+		for (uint32_t id = from; id < from + 1000; id += 2)
+			flood(1, HEADERS, END_HEADERS, id, buf_str(&h));
+		t.now = mono_add_ms(t.now, 1000);
+		for (uint32_t id = from; id < from + 1000; id += 2)
+			flood(1, RST_STREAM, 0, id, STR("\0\0\0\x08"));
+	}
+	assert_false(t.failed);
+	assert_int_equal(t.ended, 10000);
+	end();
+
+	/* It crossed our answer's end; once. */
+	greet();
+	request(&h, "POST", "/t/No", "application/grpc");
+	for (uint32_t id = 1; id < 20000; id += 2) {
+		flood(1, HEADERS, END_HEADERS, id, buf_str(&h));
+		flood(1, RST_STREAM, 0, id, STR("\0\0\0\x08"));
+	}
+	assert_false(t.failed);
+	assert_in_range(flood(9000, RST_STREAM, 0, 1, STR("\0\0\0\x08")),
+	    2000, 2002);
+	assert_calmed();
+	end();
+	buf_free(&b);
+	buf_free(&h);
+}
+
+/* Made to reset them ourselves, by windows beyond 2^31-1. */
+static void
+make_resets(const char *path, struct str data, int data_flags)
 {
 	struct buf b = BUF_INIT, h = BUF_INIT;
 	int n = 0;
 
-	(void)state;
 	greet();
-	usual(&h);
+	request(&h, "POST", path, "application/grpc");
 	for (uint32_t id = 1; id < 20000 && !t.failed; id += 2, n++) {
 		buf_clear(&b);
 		put(&b, HEADERS, END_HEADERS, id, buf_str(&h));
-		put(&b, WINDOW_UPDATE, 0, id, STR("\0\0\0\0"));
+		if (data.n > 0)
+			put(&b, DATA, data_flags, id, data);
 		give(buf_str(&b), true);
+		assert_true(t.failed || grpc_calls(t.s) == 1);
+		flood(1, WINDOW_UPDATE, 0, id, STR("\x7f\xff\xff\xff"));
+		assert_true(t.failed || t.resets == n + 1);
 	}
-	assert_in_range(n, 1, 2010);
-	assert_true(t.failed);
+	assert_in_range(n, 2000, 2002);
+	assert_calmed();
 	end();
 	buf_free(&b);
+	buf_free(&h);
+}
+
+static void
+test_made_to_reset(void **state)
+{
+	struct str message = STR("\0\0\0\0\1x");
+
+	(void)state;
+	make_resets("/t/Chat", STR_NONE, 0);
+	/* What was answered counts here, too, and what was asked wholly. */
+	make_resets("/t/Chat", message, 0);
+	make_resets("/t/One", message, END_STREAM);
+}
+
+struct frames {
+	const char *what;
+	int first, first_flags, then, then_flags;
+	uint32_t first_stream, then_stream;
+	uint32_t code;                  /* 0: it lives */
+};
+
+/* Frames on streams that are no more; 3 was called before. */
+static void
+test_closed_streams(void **state)
+{
+	static const struct frames all[] = {
+		{ "DATA behind END_STREAM", HEADERS, END_STREAM, DATA, 0, 5, 5,
+		    NGHTTP2_STREAM_CLOSED },
+		{ "HEADERS behind END_STREAM", HEADERS, END_STREAM, HEADERS,
+		    END_STREAM, 5, 5, NGHTTP2_STREAM_CLOSED },
+		{ "DATA behind RST_STREAM", RST_STREAM, 0, DATA, 0, 3, 3,
+		    NGHTTP2_STREAM_CLOSED },
+		{ "HEADERS behind RST_STREAM", RST_STREAM, 0, HEADERS, 0, 3,
+		    3, NGHTTP2_STREAM_CLOSED },
+		{ "HEADERS on a skipped one", HEADERS, 0, HEADERS, 0, 9, 7,
+		    NGHTTP2_PROTOCOL_ERROR },
+		{ "DATA on a skipped one", HEADERS, 0, DATA, 0, 9001, 7,
+		    0 },
+		{ "DATA on one just skipped", HEADERS, 0, DATA, 0, 9001, 8999,
+		    NGHTTP2_PROTOCOL_ERROR },
+		{ "WINDOW_UPDATE", RST_STREAM, 0, WINDOW_UPDATE, 0, 3, 3, 0 },
+		{ "a second RST_STREAM", RST_STREAM, 0, RST_STREAM, 0, 3, 3,
+		    0 },
+		{ "long ago", HEADERS, 0, DATA, 0, 3 + 2 * 1024, 3, 0 },
+	};
+	struct buf b = BUF_INIT, h = BUF_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_LEN(all); i++) {
+		const struct frames *f = &all[i / 2];
+		struct str word = STR("\0\0\0\x08");
+		greet();
+		usual(&h);
+		buf_clear(&b);
+		put(&b, HEADERS, END_HEADERS, 3, buf_str(&h));
+		put(&b, f->first, f->first_flags | (f->first == HEADERS
+		    ? END_HEADERS : 0), f->first_stream,
+		    f->first == HEADERS ? buf_str(&h) : word);
+		give(buf_str(&b), true);
+		assert_false(t.failed);
+		buf_clear(&b);
+		put(&b, f->then, f->then_flags | (f->then == HEADERS
+		    ? END_HEADERS : 0), f->then_stream,
+		    f->then == HEADERS ? buf_str(&h) : word);
+		/* Whole, then cut anywhere. */
+		for (size_t k = 0; i % 2 != 0 && k < b.n; k++)
+			give(str_cut(buf_str(&b), k, k + 1), true);
+		if (i % 2 == 0)
+			give(buf_str(&b), true);
+		if (t.failed != (f->code != 0) || t.goaway_code != f->code)
+			fail_msg("%s: %u", f->what, t.goaway_code);
+		end();
+	}
+	buf_free(&b);
+	buf_free(&h);
+}
+
+/* Who speaks no gRPC is told so, may finish, and is reset when it does not. */
+static void
+test_plain_answer(void **state)
+{
+	struct buf h = BUF_INIT;
+
+	(void)state;
+	greet();
+	flood(1, HEADERS, END_HEADERS, 1, request(&h, "POST", "/t/Chat",
+	    "text/html"));
+	assert_true(told(":status: 415\n"));
+	assert_true(told("content-type: text/plain\n"));
+	assert_true(str_eq(buf_str(&t.data), STR("This port speaks gRPC.\n")));
+	assert_int_equal(t.resets, 0);
+	assert_int_equal(grpc_calls(t.s), 1);
+	flood(1, DATA, END_STREAM, 1, STR("<p>"));
+	assert_int_equal(grpc_calls(t.s), 0);
+	assert_int_equal(t.resets, 0);
+
+	flood(1, HEADERS, END_HEADERS, 3, request(&h, "PUT", "/", "x"));
+	assert_true(told(":status: 405\n"));
+	for (int i = 0; i < 1000; i++)
+		flood(1, DATA, 0, 3, str_cut(buf_str(&h), 0, 16));
+	t.now = mono_add_ms(t.now, 5000);
+	assert_int_equal(grpc_tick(t.s, t.now, &t.why), OK);
+	give(STR(""), true);
+	assert_int_equal(t.resets, 1);
+	assert_int_equal(t.reset_code, NGHTTP2_NO_ERROR);
+	assert_int_equal(grpc_calls(t.s), 0);
+
+	buf_clear(&t.data);
+	flood(1, HEADERS, END_HEADERS | END_STREAM, 5, request(&h, "HEAD",
+	    "/", "x"));
+	assert_int_equal(t.data.n, 0);
+	assert_int_equal(grpc_calls(t.s), 0);
+	assert_false(t.failed);
+	end();
 	buf_free(&h);
 }
 
@@ -614,7 +796,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rapid_reset),
+		cmocka_unit_test(test_cancels),
 		cmocka_unit_test(test_made_to_reset),
+		cmocka_unit_test(test_closed_streams),
+		cmocka_unit_test(test_plain_answer),
 		cmocka_unit_test(test_floods),
 		cmocka_unit_test(test_continuations),
 		cmocka_unit_test(test_many_streams),

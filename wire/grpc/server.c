@@ -47,8 +47,10 @@ known_field(struct grpc_call *c, struct str name, struct str value)
 	if (name.p[0] == ':') {
 		if (str_eq(name, STR(":path")))
 			c->path = arena_copy(a, value);
-		else if (str_eq(name, STR(":method")))
+		else if (str_eq(name, STR(":method"))) {
 			c->is_post = str_eq(value, STR("POST"));
+			c->is_head = str_eq(value, STR("HEAD"));
+		}
 		return true;
 	}
 	if (str_eq(name, STR("content-type")))
@@ -73,7 +75,25 @@ grpc_server_field(struct grpc_call *c, struct str name, struct str value)
 		grpc_keep_field(c, name, value);
 }
 
-/* An answer of HTTP, for whoever does not speak gRPC. */
+static ssize_t
+read_plain(nghttp2_session *h2, int32_t stream, uint8_t *p, size_t room,
+    uint32_t *flags, nghttp2_data_source *source, void *arg)
+{
+	struct grpc_call *c = source->ptr;
+	size_t n = MIN(room, c->plain.n);
+
+	(void)h2, (void)stream, (void)arg;
+	memcpy(p, c->plain.p, n);
+	c->plain = str_from(c->plain, n);
+	if (c->plain.n == 0)
+		*flags |= NGHTTP2_DATA_FLAG_EOF;
+	return (ssize_t)n;
+}
+
+/*
+ * An answer of HTTP, for whoever does not speak gRPC.  The request's rest is
+ * read for a while: such clients do not expect to be reset.
+ */
 static void
 answer_http(struct grpc_call *c, const char *status, struct str name,
     struct str value)
@@ -81,12 +101,17 @@ answer_http(struct grpc_call *c, const char *status, struct str name,
 	nghttp2_nv nv[] = {
 		grpc_nv(STR(":status"), str_of(status)),
 		grpc_nv(name, value),
+		grpc_nv(STR("content-type"), STR("text/plain")),
 	};
+	nghttp2_data_provider data = { .source.ptr = c,
+	    .read_callback = read_plain };
 
 	c->answered = c->said = true;
+	c->plain = STR("This port speaks gRPC.\n");
 	grpc_call_end(c, GRPC_INTERNAL, STR("not gRPC"));
 	nghttp2_submit_response(c->session->h2, c->stream, nv,
-	    ARRAY_LEN(nv), NULL);
+	    ARRAY_LEN(nv), c->is_head ? NULL : &data);
+	grpc_call_linger(c);
 }
 
 /* What is wrong with the request as such; true: it was answered. */

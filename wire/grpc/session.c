@@ -83,6 +83,148 @@ count_reset(struct grpc_session *s)
 	    s->limits.resets_burst, "streams reset");
 }
 
+/* ---- Streams that are no more ------------------------------------------- */
+
+static enum grpc_seen
+seen(const struct grpc_session *s, int32_t stream)
+{
+	int32_t i = stream / 2;
+
+	if (stream % 2 == 0 || i >= s->seen_n || s->seen_n - i > GRPC_SEEN_MAX)
+		return GRPC_SEEN_UNKNOWN;
+	return s->seen[i % GRPC_SEEN_MAX];
+}
+
+static void
+see(struct grpc_session *s, int32_t stream, enum grpc_seen now)
+{
+	s->seen[stream / 2 % GRPC_SEEN_MAX] = (uint8_t)now;
+}
+
+/* Opening a stream closes those below that were never opened (§5.1.1). */
+static void
+see_opened(struct grpc_session *s, int32_t stream)
+{
+	int32_t i = MAX(s->seen_n, stream / 2 - GRPC_SEEN_MAX + 1);
+
+	for (; i < stream / 2; i++)
+		see(s, 2 * i, GRPC_SEEN_SKIPPED);
+	see(s, stream, GRPC_SEEN_OPEN);
+	s->seen_n = stream / 2 + 1;
+}
+
+/*
+ * nghttp2 skips DATA and HEADERS of streams that it has forgotten, as they may
+ * have crossed a RST_STREAM of ours.  Where the peer had ended or skipped the
+ * stream itself, they have not (RFC 9113 §5.1, §5.1.1).  The error that such a
+ * frame is, or 0.
+ */
+static uint32_t
+error_of(const struct grpc_session *s, int type, int32_t stream)
+{
+	enum grpc_seen was = seen(s, stream);
+
+	if (type != NGHTTP2_HEADERS && type != NGHTTP2_DATA)
+		return 0;
+	if (was == GRPC_SEEN_SKIPPED)
+		return NGHTTP2_PROTOCOL_ERROR;
+	return was == GRPC_SEEN_ENDED || was == GRPC_SEEN_RESET
+	    ? NGHTTP2_STREAM_CLOSED : 0;
+}
+
+static void
+see_frame(struct grpc_session *s, int type, int flags, int32_t stream)
+{
+	enum grpc_seen was;
+
+	if (type == NGHTTP2_HEADERS && stream % 2 == 1 &&
+	    stream / 2 >= s->seen_n)
+		see_opened(s, stream);
+	was = seen(s, stream);
+	if (type == NGHTTP2_RST_STREAM) {
+		/* One may have crossed our end of the stream. */
+		if (was == GRPC_SEEN_RESET || was == GRPC_SEEN_UNKNOWN)
+			count_idle(s);
+		else
+			see(s, stream, GRPC_SEEN_RESET);
+	} else if ((type == NGHTTP2_HEADERS || type == NGHTTP2_DATA) &&
+	    (flags & NGHTTP2_FLAG_END_STREAM) && was == GRPC_SEEN_OPEN) {
+		see(s, stream, GRPC_SEEN_ENDED);
+	}
+}
+
+static int32_t
+stream_of_head(const struct grpc_session *s)
+{
+	const uint8_t *p = s->head.bytes + 5;
+
+	return (int32_t)((uint32_t)(p[0] & 0x7f) << 24 |
+	    (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]);
+}
+
+/*
+ * Look at the frames in these bytes: how many bytes nghttp2 may have.  They are
+ * all of them, or those before the last byte of the head of one that is wrong.
+ */
+static size_t
+look_at(struct grpc_session *s, struct str bytes, uint32_t *error)
+{
+	const uint8_t *h = s->head.bytes;
+	size_t i = 0;
+
+	*error = 0;
+	while (i < bytes.n) {
+		size_t n = MIN(s->head.skip, bytes.n - i);
+		s->head.skip -= n;
+		i += n;
+		n = MIN(sizeof(s->head.bytes) - s->head.n, bytes.n - i);
+		memcpy(s->head.bytes + s->head.n, bytes.p + i, n);
+		s->head.n += n;
+		i += n;
+		if (s->head.n < sizeof(s->head.bytes))
+			break;
+		int32_t stream = stream_of_head(s);
+		*error = error_of(s, h[3], stream);
+		if (*error != 0)
+			return i - 1;
+		s->head.n = 0;
+		s->head.skip = (size_t)h[0] << 16 | (size_t)h[1] << 8 | h[2];
+		see_frame(s, h[3], h[4], stream);
+	}
+	return i;
+}
+
+/* What nghttp2 says of these bytes: negative when it has enough. */
+static ssize_t
+feed(struct grpc_session *s, struct str bytes)
+{
+	ssize_t got = 0;
+	uint32_t error = 0;
+	size_t n = s->server == NULL ? bytes.n : look_at(s, bytes, &error);
+
+	if (n > 0 && s->calm == 0)
+		got = nghttp2_session_mem_recv(s->h2,
+		    (const uint8_t *)bytes.p, n);
+	if (error != 0 && s->calm == 0 && got >= 0) {
+		s->calm = error;
+		(void)why(&s->why, ERR_INPUT, "a frame on a closed stream");
+	}
+	return got;
+}
+
+/*
+ * A reset is cheap for the peer and dear for us when it comes before any answer
+ * (CVE-2023-44487); a call that was answered, or lived for a while, has cost
+ * its client one of its streams like any other.
+ */
+static void
+reset_came(struct grpc_session *s, const struct grpc_call *c)
+{
+	if (c != NULL && !c->head_left && s->now.ns <
+	    mono_add_ms(c->came, s->limits.resets_free_ms).ns)
+		count_reset(s);
+}
+
 /* Give window back that nothing holds any more. */
 static void
 settle(struct grpc_session *s)
@@ -237,7 +379,7 @@ on_frame_recv(nghttp2_session *h2, const nghttp2_frame *f, void *arg)
 		break;
 	case NGHTTP2_RST_STREAM:
 		if (s->server != NULL)
-			count_reset(s);
+			reset_came(s, call_of(s, f->hd.stream_id));
 		break;
 	case NGHTTP2_PRIORITY:
 		count_idle(s);
@@ -266,10 +408,43 @@ on_data(nghttp2_session *h2, uint8_t flags, int32_t stream,
 	return go_on(s);
 }
 
+static int
+on_invalid_frame(nghttp2_session *h2, const nghttp2_frame *f, int error,
+    void *arg)
+{
+	struct grpc_call *c = f->hd.type == NGHTTP2_WINDOW_UPDATE
+	    ? call_of(arg, f->hd.stream_id) : NULL;
+
+	(void)h2, (void)error;
+	if (c != NULL)
+		c->overflown = true;
+	return 0;
+}
+
+/*
+ * Where SETTINGS make a stream's window too large, nghttp2 resets the stream.
+ * It is an error of the connection (RFC 9113 §6.9.2), as DATA beyond our window
+ * may be; only WINDOW_UPDATE is the stream's.
+ */
+static void
+we_reset(struct grpc_session *s, const nghttp2_frame *f)
+{
+	const struct grpc_call *c = call_of(s, f->hd.stream_id);
+	uint32_t error = f->rst_stream.error_code;
+
+	if (error != NGHTTP2_NO_ERROR && error != NGHTTP2_CANCEL)
+		count_reset(s);
+	if (error == NGHTTP2_FLOW_CONTROL_ERROR && c != NULL &&
+	    !c->overflown && s->calm == 0) {
+		s->calm = error;
+		(void)why(&s->why, ERR_INPUT, "a window was overrun");
+	}
+}
+
 /*
  * The answer has left and the request is not complete: nobody wants its rest
- * (RFC 9113 §8.1).  A stream that we reset for an error of the peer's counts
- * like one that the peer reset.
+ * (RFC 9113 §8.1).  A stream that we reset for an error of the peer's counts,
+ * answered or not (CVE-2025-8671).
  */
 static int
 on_frame_send(nghttp2_session *h2, const nghttp2_frame *f, void *arg)
@@ -280,16 +455,14 @@ on_frame_send(nghttp2_session *h2, const nghttp2_frame *f, void *arg)
 	if (s->server == NULL)
 		return 0;
 	if (f->hd.type == NGHTTP2_HEADERS &&
-	    (f->hd.flags & NGHTTP2_FLAG_END_STREAM)) {
-		c = call_of(s, f->hd.stream_id);
-		if (c != NULL && !c->peer_closed)
+	    (c = call_of(s, f->hd.stream_id)) != NULL) {
+		c->head_left = true;
+		if ((f->hd.flags & NGHTTP2_FLAG_END_STREAM) && !c->peer_closed)
 			nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE,
 			    f->hd.stream_id, NGHTTP2_NO_ERROR);
 	}
-	if (f->hd.type == NGHTTP2_RST_STREAM &&
-	    f->rst_stream.error_code != NGHTTP2_NO_ERROR &&
-	    f->rst_stream.error_code != NGHTTP2_CANCEL)
-		count_reset(s);
+	if (f->hd.type == NGHTTP2_RST_STREAM)
+		we_reset(s, f);
 	return 0;
 }
 
@@ -321,6 +494,8 @@ callbacks_new(void)
 	    on_frame_recv);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb,
 	    on_data);
+	nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(cb,
+	    on_invalid_frame);
 	nghttp2_session_callbacks_set_on_frame_send_callback(cb,
 	    on_frame_send);
 	nghttp2_session_callbacks_set_on_stream_close_callback(cb,
@@ -365,6 +540,7 @@ session_new(const struct grpc_server *server, const struct grpc_limits *l,
 	list_init(&s->calls);
 	list_init(&s->spare);
 	list_init(&s->waiting);
+	s->head.skip = NGHTTP2_CLIENT_MAGIC_LEN;
 	s->gunzip = message_gunzip_new();
 	CHECK(nghttp2_option_new(&o) == 0);
 	nghttp2_option_set_no_auto_window_update(o, 1);
@@ -484,8 +660,7 @@ grpc_recv(struct grpc_session *s, struct str bytes, struct mono now,
 	s->now = s->heard = now;
 	s->pinged = false;
 	s->inside++;
-	ssize_t n = nghttp2_session_mem_recv(s->h2,
-	    (const uint8_t *)bytes.p, bytes.n);
+	ssize_t n = feed(s, bytes);
 	if (n < 0 && s->calm == 0) {
 		s->calm = n == NGHTTP2_ERR_FLOODED
 		    ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_PROTOCOL_ERROR;

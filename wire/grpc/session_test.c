@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <nghttp2/nghttp2.h>
 
 /* ---- The server's side -------------------------------------------------- */
 
@@ -446,6 +447,63 @@ test_end_behind_resume(void **state)
 	joined_close(&j);
 }
 
+/* Where the last HEADERS frame of these bytes begins. */
+static size_t
+last_headers(struct str bytes)
+{
+	size_t found = 0, at = 0;
+
+	while (at + 9 <= bytes.n) {
+		struct reader r = reader_of(str_from(bytes, at));
+		size_t n = (size_t)read_u8(&r) << 16;
+		n |= read_be16(&r);
+		if (read_u8(&r) == NGHTTP2_HEADERS)
+			found = at;
+		at += 9 + n;
+	}
+	return found;
+}
+
+/* The same at a client: the trailers come between resume and what was kept. */
+static void
+test_trailers_behind_resume(void **state)
+{
+	struct joined j;
+	struct asked a;
+	struct buf up = BUF_INIT, down = BUF_INIT;
+
+	(void)state;
+	open_all(&j, 50000);
+	ask_once(&j, &a, "/t.T/Unary", STR("x"));
+	struct grpc_call *c = ask(&j, &a, "/t.T/Many", 0);
+	a.pauses = true;
+	grpc_send(c, STR("3"));
+	grpc_half_close(c);
+	grpc_fill(j.c, &up, SIZE_MAX / 2, j.now);
+	assert_int_equal(grpc_recv(j.s, buf_str(&up), j.now, NULL), OK);
+	grpc_fill(j.s, &down, SIZE_MAX / 2, j.now);
+	size_t at = last_headers(buf_str(&down));
+	assert_int_equal(grpc_recv(j.c, str_cut(buf_str(&down), 0, at),
+	    j.now, NULL), OK);
+	assert_int_equal(a.messages, 1);
+	grpc_resume(c);
+	assert_int_equal(grpc_recv(j.c, str_from(buf_str(&down), at), j.now,
+	    NULL), OK);
+	for (int i = 2; i <= 3; i++) {
+		joined_run(&j);
+		assert_int_equal(a.messages, i);
+		assert_int_equal(a.ends, 0);
+		grpc_resume(c);
+	}
+	joined_run(&j);
+	assert_int_equal(a.ends, 1);
+	assert_int_equal(a.code, GRPC_OK);
+	assert_int_equal(grpc_calls(j.c), 0);
+	buf_free(&up);
+	buf_free(&down);
+	joined_close(&j);
+}
+
 /* Held calls of one connection together keep held_bytes_max, then it waits. */
 static void
 test_many_held(void **state)
@@ -737,6 +795,7 @@ main(void)
 		cmocka_unit_test(test_backpressure),
 		cmocka_unit_test(test_many_held),
 		cmocka_unit_test(test_end_behind_resume),
+		cmocka_unit_test(test_trailers_behind_resume),
 		cmocka_unit_test(test_client_pauses),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_cancel_inside),
