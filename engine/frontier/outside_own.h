@@ -204,6 +204,11 @@ struct outside {
 	/* Of outside_hash(): recorded with the first crawl, then for good. */
 	uint64_t seed;
 	bool recorded;                       /* at a start: control is */
+	/*
+	 * At a start: the log deleted a record by its key; it may have been
+	 * that of a later queue, which the index had already.
+	 */
+	bool deleted;
 	/* The present, read when a verb arrives. */
 	int64_t now_ns, now_us;
 	uint32_t now_s;

@@ -221,10 +221,10 @@ queue_from(struct frontier *f, struct reader *in)
 	/* The index knows a later one of that key; its notes will follow. */
 	if (q != NULL && q->id != id)
 		outside_drop_queue(&q);
-	if (q == NULL) {
+	bool made = q == NULL;
+	if (made)
 		q = outside_new_queue(c, id, key);
-		q->fresh = !f->loading;
-	}
+	q->fresh |= !f->loading && (made || f->outside->deleted);
 	if ((flags & QUEUE_UNSEEN) == 0)
 		outside_see(q);
 	if (q->rare || rare.has_delay || rare.block_s != 0 || rare.limit != 0)
@@ -262,6 +262,7 @@ replay_gone(struct frontier *f, struct reader *in)
 
 	f->next_crawl = MAX(f->next_crawl, crawl + 1);
 	if (id != 0) {
+		f->outside->deleted = true;
 		q = outside_queue_of(f, crawl, id);
 		if (q != NULL)
 			outside_drop_queue(&q);
