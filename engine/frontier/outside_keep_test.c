@@ -117,6 +117,28 @@ what_is_deleted_starts_afresh(void **state)
 	assert_int_equal(out_get(R, NULL, "", 0, 0, 1), 1);
 }
 
+/*
+ * RocksDB writes its tables when it likes: the index may hold a queue whose
+ * key's deletion, of an older one, is still in the log and is done once more.
+ */
+static void
+a_record_survives_an_older_deletion(void **state)
+{
+	(void)state;
+	fixture();
+	out_restart(R, false);
+	assert_int_equal(gone(OUTSIDE_DELETE_QUEUE, "c", "my"), 3);
+	assert_int_equal(out_put(R, "c", "my", "https://m/again", DISCOVERED),
+	    OUTSIDE_OK);
+	rig_run(R);
+	assert_int_equal(index_flush(ledger_index(rig.frontier->ledger),
+	    STR_NONE, STR_NONE, NULL), OK);
+	for (int i = 0; i < 2; i++) {
+		out_restart(R, i == 0);
+		out_assert_stats(R, "c", "my", 1, 0, 0, 1);
+	}
+}
+
 /* Known entries of what was deleted go, and ids are not given again. */
 static void
 deletion_leaves_nothing(void **state)
@@ -645,6 +667,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RULE(what_is_deleted_starts_afresh),
+		RULE(a_record_survives_an_older_deletion),
 		RULE(deletion_leaves_nothing),
 		RULE(urls_are_listed),
 		RULE(long_lists_are_of_one_moment),
