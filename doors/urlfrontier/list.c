@@ -139,8 +139,8 @@ came(struct outside_call *c)
 		return;
 	}
 	if (c->result != OK) {
-		call_fail_err(&l->call, c->result);
-		list_end(l, (enum grpc_code)err_grpc(c->result), NULL);
+		list_end(l, (enum grpc_code)err_grpc(c->result),
+		    err_text(c->result));
 		return;
 	}
 	if (l->gather != NULL) {

@@ -40,12 +40,7 @@ setup_small(void **state)
 static int
 teardown(void **state)
 {
-	rig_run(R);
-	outside_check(rig.frontier);
-	frontier_check(rig.frontier);
-	rig_close(R);
-	arena_free(&rig.arena);
-	return rig_teardown(state);
+	return out_end(R, state);
 }
 
 static void

@@ -9,21 +9,13 @@ static struct rig rig;
 static int
 setup(void **state)
 {
-	rig_setup(state);
-	rig_init(R);
-	rig_open(R);
-	return 0;
+	return out_begin(R, state);
 }
 
 static int
 teardown(void **state)
 {
-	rig_run(R);
-	outside_check(rig.frontier);
-	frontier_check(rig.frontier);
-	rig_close(R);
-	arena_free(&rig.arena);
-	return rig_teardown(state);
+	return out_end(R, state);
 }
 
 static const char *

@@ -5,6 +5,26 @@
 struct got got;
 bool out_back;
 
+int
+out_begin(struct rig *r, void **state)
+{
+	rig_setup(state);
+	rig_init(r);
+	rig_open(r);
+	return 0;
+}
+
+int
+out_end(struct rig *r, void **state)
+{
+	rig_run(r);
+	outside_check(r->frontier);
+	frontier_check(r->frontier);
+	rig_close(r);
+	arena_free(&r->arena);
+	return rig_teardown(state);
+}
+
 void
 out_done(struct outside_call *c)
 {

@@ -22,6 +22,10 @@ struct got {
 };
 extern struct got got;
 
+/* A fixture: an empty store; in the end all of it is looked through. */
+int out_begin(struct rig *, void **state);
+int out_end(struct rig *, void **state);
+
 struct outside_item out_item(const char *crawl, const char *key,
     const char *url, int64_t date, const char *metadata);
 enum outside_status out_put(struct rig *, const char *crawl, const char *key,
