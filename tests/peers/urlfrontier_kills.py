@@ -51,7 +51,10 @@ def main():
     server = Server("kills", *settings(0))
     workers = hire(server, rng)
     starts = []
-    for k in range(KILLS):
+    # Short lives may have done little: then there are more of them.
+    for k in range(4 * KILLS):
+        if k >= KILLS and not thin(20 * KILLS):
+            break
         killed_at_work(server, workers, rng.choice((
             rng.uniform(0, 0.1), rng.uniform(0.1, 2))))
         if rng.random() < 0.15:
@@ -72,13 +75,12 @@ def main():
     verify(workers)
     disk = synced_in()
     note(f"{tally}; starts up to {max(starts):.2f} s; fdatasync {disk:.3f} s")
-    check("there was something to check", min(
-        tally[x] for x in ("acks", "served", "checked")) > 20 * KILLS, tally)
+    check("there was something to check", not thin(20 * KILLS), tally)
     check("no start takes 5 s", max(starts) < 5,
           f"one took {max(starts):.2f} s, half of them up to "
           f"{sorted(starts)[len(starts) // 2]:.2f} s; an fdatasync takes "
           f"{disk:.3f} s")
-    check(f"{KILLS} kills, seed {SEED}: no fault", not found.faults,
+    check(f"{len(starts)} kills, seed {SEED}: no fault", not found.faults,
           found.faults)
     forgetful(server, workers)
 
