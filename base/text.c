@@ -128,22 +128,61 @@ text_is_utf8(struct str s)
 	return true;
 }
 
-void
-text_json(struct buf *b, struct str s)
+/* Bytes from the start of `s` that stand in a JSON string as they are. */
+static size_t
+plain_run(struct str s)
+{
+	size_t i = 0;
+
+	while (i < s.n && (unsigned char)s.p[i] >= 0x20 && s.p[i] != '"' &&
+	    s.p[i] != '\\' && (unsigned char)s.p[i] < 0x7f)
+		i++;
+	return i;
+}
+
+/* The character at the start of `s`, which is no plain one; its length. */
+static size_t
+put_json_char(struct buf *b, struct str s, bool latin1)
+{
+	unsigned char c = (unsigned char)s.p[0];
+	size_t n = utf8_length(s);
+
+	if (n == 0 && latin1)
+		buf_printf(b, "\\u00%02x", c);
+	else if (n == 0)
+		buf_put_text(b, "\\ufffd");
+	else if (c == '"' || c == '\\')
+		buf_printf(b, "\\%c", c);
+	else if (c < 0x20 || c == 0x7f)
+		buf_printf(b, "\\u%04x", c);
+	else
+		buf_put_str(b, str_cut(s, 0, n));
+	return MAX(n, 1);
+}
+
+static void
+put_json(struct buf *b, struct str s, bool latin1)
 {
 	buf_put_char(b, '"');
 	while (s.n > 0) {
-		unsigned char c = (unsigned char)s.p[0];
-		size_t n = utf8_length(s);
-		if (n == 0)
-			buf_put_text(b, "\\ufffd");
-		else if (c == '"' || c == '\\')
-			buf_printf(b, "\\%c", c);
-		else if (c < 0x20 || c == 0x7f)
-			buf_printf(b, "\\u%04x", c);
+		size_t n = plain_run(s);
+		if (n > 0)
+			buf_put(b, s.p, n);
 		else
-			buf_put_str(b, str_cut(s, 0, n));
-		s = str_from(s, MAX(n, 1));
+			n = put_json_char(b, s, latin1);
+		s = str_from(s, n);
 	}
 	buf_put_char(b, '"');
+}
+
+void
+text_json(struct buf *b, struct str s)
+{
+	put_json(b, s, false);
+}
+
+void
+text_json_latin1(struct buf *b, struct str s)
+{
+	put_json(b, s, true);
 }

@@ -29,6 +29,8 @@ void text_troff(struct buf *, struct str);
 
 /* As a JSON string in quotes.  Bytes that are no UTF-8 become U+FFFD. */
 void text_json(struct buf *, struct str);
+/* The same, but bytes that are no UTF-8 are characters of Latin-1. */
+void text_json_latin1(struct buf *, struct str);
 
 bool text_is_utf8(struct str);   /* all of it; the empty text is */
 

@@ -475,6 +475,31 @@ token_holds(struct token_set *s, uint64_t id, enum token_door d,
 }
 
 bool
+token_find(struct token_set *s, struct str text, struct token_pass *pass)
+{
+	struct hash h;
+
+	if (text.n != TOKEN_TEXT_BYTES)
+		return false;
+	token_hash(text, (uint8_t *)h.words);
+	struct slot *slot = enter(s);
+	bool found = judge(slot->snapshot, &h, TOKEN_DOOR_CONSOLE, TOKEN_READ,
+	    pass) != TOKEN_UNKNOWN;
+	leave(slot);
+	return found;
+}
+
+bool
+token_is(struct token_set *s, uint64_t id)
+{
+	struct slot *slot = enter(s);
+	bool is = snapshot_find(slot->snapshot, id) != NULL;
+
+	leave(slot);
+	return is;
+}
+
+bool
 token_wanted(const struct token_set *s, enum token_door d)
 {
 	CHECK(d < TOKEN_DOOR_COUNT);

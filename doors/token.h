@@ -24,8 +24,8 @@
  * (argiope_doors_refused_total) and logged at most once in 10 s, with how many
  * there were.
  *
- * Thread: check, holds and wanted any; open and close home's, or any before
- *         the loop runs and after it has stopped.
+ * Thread: check, holds, find, is and wanted any; open and close home's, or any
+ *         before the loop runs and after it has stopped.
  * Limits: store.tokens_max (STORE_TOKENS_MAX).
  * Story:  doors/DESIGN.md
  */
@@ -73,6 +73,12 @@ enum token_answer token_check(struct token_set *, struct str text,
  */
 bool token_holds(struct token_set *, uint64_t id, enum token_door,
     enum token_access);
+/*
+ * Whose token `text` is, whatever it opens; false: nobody's.  Counts and logs
+ * nothing.  Whether a token is still there.
+ */
+bool token_find(struct token_set *, struct str text, struct token_pass *);
+bool token_is(struct token_set *, uint64_t id);
 /* Whether the door asks for a token: one names it, or did in this process. */
 bool token_wanted(const struct token_set *, enum token_door);
 

@@ -1,5 +1,6 @@
 #include "os/log.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -82,6 +83,64 @@ log_wants(enum log_level level)
 	    atomic_load_explicit(&level_from, memory_order_relaxed);
 }
 
+/* --- the newest lines --------------------------------------------------- */
+
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct log_kept *kept;          /* a ring; NULL until log_keep() */
+static uint64_t kept_n;                /* all that ever were */
+
+void
+log_keep(void)
+{
+	pthread_mutex_lock(&kept_lock);
+	if (kept == NULL)
+		kept = mem_new(LOG_KEPT_MAX * sizeof(*kept));
+	pthread_mutex_unlock(&kept_lock);
+}
+
+static void
+cut(char *out, size_t size, const char *text)
+{
+	size_t n = MIN(strlen(text), size - 1);
+
+	memcpy(out, text, n);
+	out[n] = '\0';
+}
+
+static void
+keep(enum log_level level, struct wall at, const char *event, const char *text)
+{
+	pthread_mutex_lock(&kept_lock);
+	if (kept != NULL) {
+		struct log_kept *k = &kept[kept_n++ % LOG_KEPT_MAX];
+		k->number = kept_n;
+		k->at = at;
+		k->level = level;
+		cut(k->event, sizeof(k->event), event);
+		cut(k->text, sizeof(k->text), text);
+	}
+	pthread_mutex_unlock(&kept_lock);
+}
+
+bool
+log_after(uint64_t number, struct log_kept *out)
+{
+	pthread_mutex_lock(&kept_lock);
+	if (kept_n > LOG_KEPT_MAX)
+		number = MAX(number, kept_n - LOG_KEPT_MAX);
+	bool there = number < kept_n;
+	if (there)
+		*out = kept[number % LOG_KEPT_MAX];
+	pthread_mutex_unlock(&kept_lock);
+	return there;
+}
+
+const char *
+log_level_name(enum log_level level)
+{
+	return level_names[MIN(level, LOG_ERROR)];
+}
+
 /* One event is one line, whatever an outsider put into it. */
 static void
 put_plain(struct buf *b, const char *text)
@@ -102,7 +161,9 @@ log_line(enum log_level level, const char *event, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	wall_to_iso(clock_wall(), now);
+	struct wall at = clock_wall();
+	wall_to_iso(at, now);
+	keep(level, at, event, text);
 	if (atomic_load(&as_json)) {
 		buf_printf(&line, "{\"time\":\"%s\",\"level\":\"%s\","
 		    "\"event\":\"%s\",\"text\":", now, level_names[level],

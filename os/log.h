@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/bytes.h"
+#include "base/time.h"
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_OFF };
 
@@ -35,6 +36,22 @@ void log_line(enum log_level, const char *event, const char *fmt, ...)
 	(log_wants(LOG_WARN) ? log_line(LOG_WARN, __VA_ARGS__) : (void)0)
 #define log_error(...) \
 	(log_wants(LOG_ERROR) ? log_line(LOG_ERROR, __VA_ARGS__) : (void)0)
+/*
+ * The newest lines that were written, for who asks: kept from log_keep() on, at
+ * most LOG_KEPT_MAX of them, each cut to LOG_KEPT_BYTES_MAX.
+ */
+#define LOG_KEPT_MAX 500u
+#define LOG_KEPT_BYTES_MAX 500u
+struct log_kept {
+	uint64_t number;             /* from 1 */
+	struct wall at;
+	enum log_level level;
+	char event[48], text[LOG_KEPT_BYTES_MAX];
+};
+void log_keep(void);
+/* The first line behind `number` that is there; false when there is none. */
+bool log_after(uint64_t number, struct log_kept *);
+const char *log_level_name(enum log_level);
 /* Text as a value: quoted, control bytes as \xHH, at most 300 bytes of it. */
 struct log_text {
 	char text[640];

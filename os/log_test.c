@@ -269,6 +269,35 @@ test_modules(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+static void
+test_the_newest_lines_are_kept(void **state)
+{
+	struct log_kept k;
+	uint64_t n = 0, first = 0;
+
+	(void)state;
+	log_open(LOG_INFO, pipe_fds[1], false);
+	assert_false(log_after(0, &k));
+	log_keep();
+	log_debug("web.quiet", "not written, not kept");
+	for (unsigned i = 1; i <= LOG_KEPT_MAX + 20; i++) {
+		log_warn("web.tried", "%u %0600d", i, 1);
+		(void)logged();
+	}
+	while (log_after(n, &k)) {
+		first = first == 0 ? k.number : first;
+		assert_true(n == 0 || k.number == n + 1);
+		n = k.number;
+	}
+	assert_int_equal(first, 21);
+	assert_int_equal(n, LOG_KEPT_MAX + 20);
+	assert_int_equal(k.level, LOG_WARN);
+	assert_string_equal(k.event, "web.tried");
+	assert_memory_equal(k.text, "520 000", 7);
+	assert_int_equal(strlen(k.text), LOG_KEPT_BYTES_MAX - 1);
+	assert_int_equal(k.at.us, A_MOMENT);
+}
+
 int
 main(void)
 {
@@ -281,6 +310,7 @@ main(void)
 		TEST(test_quote),
 		TEST(test_unwritable),
 		TEST(test_modules),
+		TEST(test_the_newest_lines_are_kept),
 		TEST(test_threads),
 	};
 

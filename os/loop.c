@@ -28,6 +28,7 @@ struct loop {
 	struct watch signals;
 	void (*got_signal)(void *, int);
 	void *signal_arg;
+	bool gives_way;              /* its thread, to others */
 };
 
 /* Edge-triggered: each write wakes once more, and nobody need read it. */
@@ -274,9 +275,21 @@ thread_main(void *arg)
 {
 	struct loop *l = arg;
 
+	struct sched_param none = { 0 };
+
 	pthread_setname_np(pthread_self(), l->name);
+	/* Where it cannot be had, others wait a little longer. */
+	if (l->gives_way)
+		(void)pthread_setschedparam(pthread_self(), SCHED_BATCH,
+		    &none);
 	loop_run(l);
 	return NULL;
+}
+
+void
+loop_give_way(struct loop *l)
+{
+	l->gives_way = true;
 }
 
 void

@@ -75,6 +75,11 @@ void loop_run_until(struct loop *, const bool *done);
 /* Run on a thread of its own; join waits for it after loop_stop(). */
 void loop_start(struct loop *);
 void loop_join(struct loop *);
+/*
+ * Its thread does not take a processor from others as it wakes up (Linux's
+ * SCHED_BATCH): for loops that keep one busy.  Before loop_start().
+ */
+void loop_give_way(struct loop *);
 /* One turn without waiting.  True when anything was done. */
 bool loop_step(struct loop *);
 /* When the first timer is due; MONO_NEVER without one. */

@@ -13,7 +13,7 @@
 #define WRITES_PER_TURN 16
 #define ACCEPTS_PER_TURN 64
 #define BACKLOG 1024
-#define SPARE_BYTES_MAX ((size_t)64 << 10)
+#define SPARE_BYTES_MAX ((size_t)256 << 10)
 #define SWEEP_MS 500
 #define PEER_TEXT_MAX 64
 
@@ -34,7 +34,9 @@ struct net {
 	bool sweeping;
 	struct list conns, todo, dead, listeners;
 	size_t conns_n, accepted_n;
+	uint64_t sent;               /* bytes that sockets have taken */
 	char *in;                    /* READ_BYTES, for all connections */
+	struct buf spare;            /* memory for the next that writes */
 };
 
 struct net_conn {
@@ -51,9 +53,12 @@ struct net_conn {
 	char *name;
 	unsigned watched, read_wants, write_wants;
 	bool blocked;                /* the socket took less than we had */
-	bool reading;                /* on_bytes runs */
+	bool held;                   /* nothing is to be read */
+	bool h2;                     /* TLS has agreed on it */
 	struct buf out;
 	size_t out_at;
+	int64_t stall_ms;
+	void (*stalled)(struct net_conn *);
 	struct mono until;           /* handshake, stall or linger; NEVER */
 	struct why why;
 	char peer[PEER_TEXT_MAX];
@@ -125,7 +130,8 @@ set_watch(struct net_conn *c)
 	if (c->state == CONNECTING)
 		want = LOOP_WRITE;
 	else
-		want = c->read_wants | (c->blocked ? c->write_wants : 0);
+		want = (c->held && c->state == OPEN ? 0 : c->read_wants) |
+		    (c->blocked ? c->write_wants : 0);
 	if (want != c->watched)
 		loop_watch(c->net->loop, &c->watch, want);
 	c->watched = want;
@@ -224,15 +230,18 @@ static struct net_conn *
 conn_new(struct net *net, int fd, void (*ready)(struct watch *, unsigned))
 {
 	struct net_conn *c = mem_new(sizeof(*c));
-	int one = 1;
+	int one = 1, unsent = (int)net->limits.kernel_bytes_max;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
+	    sizeof(unsent));
 	c->watch = (struct watch){ fd, ready };
 	c->net = net;
 	c->on = &no_events;
 	c->read_wants = LOOP_READ;
 	c->write_wants = LOOP_WRITE;
 	c->until = MONO_NEVER;
+	c->stall_ms = net->limits.stall_ms;
 	c->why = WHY_INIT;
 	list_init(&c->turn);
 	list_init(&c->node);
@@ -265,13 +274,20 @@ read_some(struct net_conn *c, size_t *n)
 	return NET_FAILED;
 }
 
+static bool
+has_decrypted(const struct net_conn *c)
+{
+	return c->state == OPEN && !c->held && c->ssl != NULL &&
+	    SSL_pending(c->ssl) > 0;
+}
+
 static void
 receive(struct net_conn *c)
 {
 	size_t n = 0;
 
-	for (int i = 0; i < READS_PER_TURN && (c->state == OPEN ||
-	    c->state == CLOSING || c->state == LINGERING); i++) {
+	for (int i = 0; i < READS_PER_TURN && ((c->state == OPEN &&
+	    !c->held) || c->state == CLOSING || c->state == LINGERING); i++) {
 		c->read_wants = LOOP_READ;
 		enum net_io got = read_some(c, &n);
 		if (got == NET_AGAIN)
@@ -290,7 +306,7 @@ receive(struct net_conn *c)
 			return;
 	}
 	/* What TLS has decrypted wakes nobody. */
-	if (c->state == OPEN && c->ssl != NULL && SSL_pending(c->ssl) > 0)
+	if (has_decrypted(c))
 		put_todo(c);
 }
 
@@ -316,18 +332,47 @@ write_some(struct net_conn *c, size_t *n)
 	return NET_FAILED;
 }
 
+/* The peer has so long to take something. */
+static void
+give_time(struct net_conn *c)
+{
+	c->until = mono_add_ms(loop_now(c->net->loop), c->stall_ms);
+}
+
+/* All is sent: the memory goes to whoever writes next. */
+static void
+put_spare(struct net *net, struct buf *b)
+{
+	buf_clear(b);
+	if (b->cap > SPARE_BYTES_MAX || b->cap <= net->spare.cap) {
+		buf_free(b);
+		return;
+	}
+	buf_free(&net->spare);
+	net->spare = *b;
+	*b = BUF_INIT;
+}
+
+static void
+take_spare(struct net_conn *c)
+{
+	if (c->out.cap > 0)
+		return;
+	c->out = c->net->spare;
+	c->net->spare = BUF_INIT;
+}
+
 static void
 flush(struct net_conn *c)
 {
-	struct net *net = c->net;
 	size_t n;
 
 	while (c->out_at < c->out.n) {
 		enum net_io got = write_some(c, &n);
 		if (got == NET_AGAIN) {
-			if (!c->blocked)
-				c->until = mono_add_ms(loop_now(net->loop),
-				    net->limits.stall_ms);
+			/* It may have yielded to others, with nothing left. */
+			if (!c->blocked || c->until.ns == MONO_NEVER.ns)
+				give_time(c);
 			c->blocked = true;
 			return;
 		}
@@ -336,16 +381,14 @@ flush(struct net_conn *c)
 			return;
 		}
 		c->out_at += n;
+		c->net->sent += n;
 		if (c->blocked)
-			c->until = mono_add_ms(loop_now(net->loop),
-			    net->limits.stall_ms);
+			give_time(c);
 	}
 	c->blocked = false;
 	c->until = MONO_NEVER;
 	c->out_at = 0;
-	if (c->out.cap > SPARE_BYTES_MAX)
-		buf_free(&c->out);
-	buf_clear(&c->out);
+	put_spare(c->net, &c->out);
 }
 
 /* Our end is sent; what the peer still sends is thrown away until its end. */
@@ -376,9 +419,12 @@ pump(struct net_conn *c)
 			c->blocked = true;
 			return;
 		}
+		take_spare(c);
 		if (c->on->on_turn != NULL)
 			c->on->on_turn(c);
-		more = c->out.n > before;
+		/* Who found little room wants to hear that there is more. */
+		more = c->out.n > before || net_room(c) <
+		    (size_t)c->net->limits.out_bytes_max / 2;
 		if (c->state == OPEN || c->state == CLOSING)
 			flush(c);
 	}
@@ -408,6 +454,7 @@ shake(struct net_conn *c)
 	switch (net_tls_handshake(c->ssl, &wants, &c->why)) {
 	case NET_DONE:
 		c->read_wants = LOOP_READ;
+		c->h2 = net_tls_h2(c->ssl);
 		opened(c);
 		break;
 	case NET_AGAIN:
@@ -471,7 +518,10 @@ conn_ready(struct watch *w, unsigned events)
 			if (!c->blocked && c->state != DEAD)
 				put_todo(c);
 		}
-		if (events & (c->read_wants | LOOP_ERROR))
+		/* Held or not, a lost connection is to be noticed. */
+		if ((events & LOOP_ERROR) && c->held)
+			fail(c, ERR_CLOSED, "the other side broke off");
+		else if (events & (c->read_wants | LOOP_ERROR))
 			receive(c);
 	}
 	set_watch(c);
@@ -500,7 +550,7 @@ end_turn(struct turn_hook *h)
 static void
 step(struct net_conn *c)
 {
-	if (c->state == OPEN && c->ssl != NULL && SSL_pending(c->ssl) > 0)
+	if (has_decrypted(c))
 		receive(c);
 	pump(c);
 	set_watch(c);
@@ -515,10 +565,14 @@ sweep_one(struct net_conn *c, struct mono now)
 
 	if (now.ns < c->until.ns || c->state == DEAD)
 		return;
-	if (c->state == LINGERING)
+	if (c->state == LINGERING) {
 		die(c);
-	else
+	} else if (c->state == OPEN && c->stalled != NULL) {
+		give_time(c);
+		c->stalled(c);
+	} else {
 		fail(c, ERR_TIMEOUT, texts[c->state]);
+	}
 }
 
 static void
@@ -728,6 +782,7 @@ net_free(struct net **np)
 	loop_timer_stop(net->loop, &net->kick);
 	list_take(&net->hook.node);
 	mem_free(&net->in);
+	buf_free(&net->spare);
 	mem_free(np);
 }
 
@@ -735,6 +790,12 @@ size_t
 net_connections(const struct net *net)
 {
 	return net->conns_n;
+}
+
+uint64_t
+net_bytes_sent(const struct net *net)
+{
+	return net->sent;
 }
 
 void
@@ -793,6 +854,12 @@ net_peer(const struct net_conn *c)
 	return c->peer;
 }
 
+bool
+net_speaks_h2(const struct net_conn *c)
+{
+	return c->h2;
+}
+
 void
 net_wake(struct net_conn *c)
 {
@@ -813,6 +880,43 @@ net_room(const struct net_conn *c)
 	size_t max = (size_t)c->net->limits.out_bytes_max;
 
 	return waits < max ? max - waits : 0;
+}
+
+size_t
+net_waiting(const struct net_conn *c)
+{
+	return c->out.n - c->out_at;
+}
+
+void
+net_hold(struct net_conn *c, bool hold)
+{
+	if (c->held == hold)
+		return;
+	c->held = hold;
+	if (has_decrypted(c))
+		put_todo(c);
+	set_watch(c);
+}
+
+void
+net_set_stall(struct net_conn *c, int64_t ms,
+    void (*stalled)(struct net_conn *))
+{
+	c->stall_ms = ms;
+	c->stalled = stalled;
+	if (c->blocked)
+		give_time(c);
+}
+
+int64_t
+net_stalled_ms(const struct net_conn *c)
+{
+	struct mono now = loop_now(c->net->loop);
+
+	if (!c->blocked || c->until.ns == MONO_NEVER.ns)
+		return 0;
+	return c->stall_ms - mono_ns_between(now, c->until) / NS_PER_MS;
 }
 
 void

@@ -25,6 +25,8 @@
 	X(connections_max,  4096,     "accepted and not closed")              \
 	X(out_bytes_max,    256 << 10, "waiting in net_out(), to be kept by" \
 	    " who writes there")                                             \
+	X(kernel_bytes_max, 128 << 10, "accepted by the kernel and not sent" \
+	    " yet; what waits longer is ours to reorder, and to count")      \
 	X(stall_ms,         60000,    "a peer that reads nothing while we"   \
 	    " have something for it")                                        \
 	X(handshake_ms,     10000,    "a TLS handshake")                     \
@@ -49,12 +51,17 @@ struct net_tls;
 /*
  * A server's certificate chain and key, PEM files, read again by
  * net_tls_reload(): connections that are made afterwards get the new ones; when
- * that fails the old ones stay.  ALPN `h2` is required.
+ * that fails the old ones stay.  ALPN `h2` is required, unless
+ * net_tls_speak_http1(): then `http/1.1` is spoken too, also with those who
+ * name no protocol.
  * Errors: CONFIG, naming the file.
  */
 MUST_USE enum err net_tls_server(const char *chain_file, const char *key_file,
     struct net_tls **, struct why *);
+void net_tls_speak_http1(struct net_tls *);
 MUST_USE enum err net_tls_reload(struct net_tls *, struct why *);
+/* Whether the files are others than those that were read, or tried, last. */
+bool net_tls_changed(const struct net_tls *);
 /* A client's; `ca_file` NULL: the system's.  Names are verified. */
 MUST_USE enum err net_tls_client(const char *ca_file, struct net_tls **,
     struct why *);
@@ -69,6 +76,7 @@ struct net *net_new(struct loop *, const struct net_limits *);
  */
 void net_free(struct net **);
 size_t net_connections(const struct net *);
+uint64_t net_bytes_sent(const struct net *);
 
 /* ---- Connections -------------------------------------------------------- */
 
@@ -115,11 +123,28 @@ void *net_arg(const struct net_conn *);
 struct loop *net_loop(const struct net_conn *);
 /* "127.0.0.1:49152" or "[::1]:49152" of the peer. */
 const char *net_peer(const struct net_conn *);
+/* Whether TLS negotiated HTTP/2; only once it is open. */
+bool net_speaks_h2(const struct net_conn *);
 /* Have on_turn called at the end of this turn. */
 void net_wake(struct net_conn *);
-/* Where bytes to be sent are appended, in on_turn. */
+/*
+ * Where bytes to be sent are appended: in on_turn, or on the loop at any time
+ * with net_wake() behind it.
+ */
 struct buf *net_out(struct net_conn *);
 size_t net_room(const struct net_conn *);
+size_t net_waiting(const struct net_conn *);   /* bytes not taken yet */
+/* Read nothing until it is told otherwise. */
+void net_hold(struct net_conn *, bool hold);
+/*
+ * This connection's own stall_ms, from now on.  `stalled` is called when the
+ * peer has taken nothing for so long; it gets that time again unless
+ * net_close() or net_abort() is called.  NULL: the connection ends.
+ */
+void net_set_stall(struct net_conn *, int64_t ms,
+    void (*stalled)(struct net_conn *));
+/* For how long the peer has taken nothing of what waits; 0: nothing waits. */
+int64_t net_stalled_ms(const struct net_conn *);
 /* Send what is there, then our end; on_closed comes later, no on_bytes. */
 void net_close(struct net_conn *);
 /* The same at once, with what is there lost. */

@@ -22,6 +22,7 @@ SSL *net_tls_open(struct net_tls *, int fd, const char *name, struct why *);
  * LOOP_READ or LOOP_WRITE.  END: the peer's end, in peace.
  */
 enum net_io net_tls_handshake(SSL *, unsigned *wants, struct why *);
+bool net_tls_h2(SSL *);              /* after the handshake */
 enum net_io net_tls_read(SSL *, void *p, size_t room, size_t *n,
     unsigned *wants, struct why *);
 enum net_io net_tls_write(SSL *, const void *p, size_t n, size_t *done,

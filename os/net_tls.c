@@ -1,8 +1,20 @@
 #include "os/net_own.h"
 
+#include <sys/stat.h>
+
+/* Which file it was. */
+struct stamp {
+	dev_t device;
+	ino_t number;
+	off_t size;
+	struct timespec changed;
+};
+
 struct net_tls {
 	SSL_CTX *ctx;
+	struct stamp chain, key;         /* when they were read */
 	char *chain_file, *key_file;     /* a server's */
+	bool http1;                      /* spoken beside h2 */
 };
 
 static const unsigned char alpn_h2[] = { 2, 'h', '2' };
@@ -19,20 +31,42 @@ why_tls(struct why *w, enum err e, const char *what)
 	return why(w, e, "%s: %s", what, text);
 }
 
-static int
-choose_h2(SSL *ssl, const unsigned char **out, unsigned char *out_n,
-    const unsigned char *in, unsigned in_n, void *arg)
+static bool
+offers(const char *name, const unsigned char *in, unsigned in_n,
+    const unsigned char **out, unsigned char *out_n)
 {
-	(void)ssl, (void)arg;
+	size_t n = strlen(name);
+
 	for (unsigned at = 0; at < in_n; at += 1u + in[at]) {
-		if (in[at] != 2 || in_n - at < 3 ||
-		    memcmp(in + at + 1, "h2", 2) != 0)
+		if (in[at] != n || in_n - at < n + 1 ||
+		    memcmp(in + at + 1, name, n) != 0)
 			continue;
 		*out = in + at + 1;
-		*out_n = 2;
-		return SSL_TLSEXT_ERR_OK;
+		*out_n = in[at];
+		return true;
 	}
+	return false;
+}
+
+static int
+choose(SSL *ssl, const unsigned char **out, unsigned char *out_n,
+    const unsigned char *in, unsigned in_n, void *arg)
+{
+	(void)ssl;
+	if (offers("h2", in, in_n, out, out_n) ||
+	    (arg != NULL && offers("http/1.1", in, in_n, out, out_n)))
+		return SSL_TLSEXT_ERR_OK;
 	return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+/* `arg` of choose() is a mark: connections may outlive the struct net_tls. */
+static void
+set_choice(SSL_CTX *ctx, bool http1)
+{
+	void *mark = http1 ? ctx : NULL;
+
+	SSL_CTX_set_alpn_select_cb(ctx, choose, mark);
+	SSL_CTX_set_app_data(ctx, mark);
 }
 
 static SSL_CTX *
@@ -56,7 +90,7 @@ server_ctx(const struct net_tls *t, SSL_CTX **out, struct why *w)
 {
 	SSL_CTX *ctx = ctx_new(TLS_server_method());
 
-	SSL_CTX_set_alpn_select_cb(ctx, choose_h2, NULL);
+	set_choice(ctx, t->http1);
 	if (SSL_CTX_use_certificate_chain_file(ctx, t->chain_file) != 1) {
 		SSL_CTX_free(ctx);
 		return why_tls(w, ERR_CONFIG, t->chain_file);
@@ -70,6 +104,41 @@ server_ctx(const struct net_tls *t, SSL_CTX **out, struct why *w)
 	return OK;
 }
 
+static struct stamp
+stamp_of(const char *file)
+{
+	struct stat s;
+
+	if (stat(file, &s) != 0)
+		return (struct stamp){ 0, 0, 0, { 0, 0 } };
+	return (struct stamp){ s.st_dev, s.st_ino, s.st_size, s.st_mtim };
+}
+
+static bool
+same_stamp(const struct stamp *a, const struct stamp *b)
+{
+	return a->device == b->device && a->number == b->number &&
+	    a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
+	    a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+/* Before the files are read, so that a later change is one. */
+static void
+note_stamps(struct net_tls *t)
+{
+	t->chain = stamp_of(t->chain_file);
+	t->key = stamp_of(t->key_file);
+}
+
+bool
+net_tls_changed(const struct net_tls *t)
+{
+	struct stamp chain = stamp_of(t->chain_file);
+	struct stamp key = stamp_of(t->key_file);
+
+	return !same_stamp(&chain, &t->chain) || !same_stamp(&key, &t->key);
+}
+
 enum err
 net_tls_server(const char *chain_file, const char *key_file,
     struct net_tls **out, struct why *w)
@@ -78,6 +147,7 @@ net_tls_server(const char *chain_file, const char *key_file,
 
 	t->chain_file = mem_copy_text(chain_file);
 	t->key_file = mem_copy_text(key_file);
+	note_stamps(t);
 	enum err e = server_ctx(t, &t->ctx, w);
 	if (e != OK)
 		net_tls_free(&t);
@@ -85,10 +155,19 @@ net_tls_server(const char *chain_file, const char *key_file,
 	return e;
 }
 
+void
+net_tls_speak_http1(struct net_tls *t)
+{
+	t->http1 = true;
+	set_choice(t->ctx, true);
+}
+
 enum err
 net_tls_reload(struct net_tls *t, struct why *w)
 {
 	SSL_CTX *fresh;
+
+	note_stamps(t);
 	enum err e = server_ctx(t, &fresh, w);
 
 	if (e != OK)
@@ -183,18 +262,25 @@ outcome(SSL *ssl, int got, unsigned *wants, struct why *w)
 	}
 }
 
-enum net_io
-net_tls_handshake(SSL *ssl, unsigned *wants, struct why *w)
+bool
+net_tls_h2(SSL *ssl)
 {
 	const unsigned char *alpn;
 	unsigned alpn_n;
 
+	SSL_get0_alpn_selected(ssl, &alpn, &alpn_n);
+	return alpn_n == 2 && memcmp(alpn, "h2", 2) == 0;
+}
+
+enum net_io
+net_tls_handshake(SSL *ssl, unsigned *wants, struct why *w)
+{
 	ERR_clear_error();
 	int got = SSL_do_handshake(ssl);
 	if (got != 1)
 		return outcome(ssl, got, wants, w);
-	SSL_get0_alpn_selected(ssl, &alpn, &alpn_n);
-	if (alpn_n == 2 && memcmp(alpn, "h2", 2) == 0)
+	if (SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)) != NULL ||
+	    net_tls_h2(ssl))
 		return NET_DONE;
 	(void)why(w, ERR_IO, "TLS: the other side does not speak h2");
 	return NET_FAILED;

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 unsigned
@@ -69,6 +70,16 @@ system_rss_bytes(void)
 		pages = 0;
 	fclose(f);
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+int64_t
+system_cpu_ns(void)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0)
+		return 0;
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 void

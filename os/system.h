@@ -18,6 +18,8 @@ bool system_is_terminal(int fd);
 unsigned system_columns(int fd);
 /* Resident bytes now. */
 uint64_t system_rss_bytes(void);
+/* Processor time of the process so far, all threads together. */
+int64_t system_cpu_ns(void);
 /* At most so many heaps: less memory, more waiting for one another. */
 void system_malloc_arenas(int n);
 /* The host's name, for warcinfo. */

@@ -1,17 +1,35 @@
 #!/usr/bin/env python3
-"""A file as the numbers of a C array.  usage: tools/embed.py FILE OUT"""
+"""Files as the numbers of C arrays.
+
+usage: tools/embed.py FILE OUT            the numbers alone
+       tools/embed.py --arrays OUT FILE... an array file_<stem> for each
+"""
+import os
 import sys
 
 COLUMN = 16
 
 
-def main():
-    with open(sys.argv[1], "rb") as f:
+def numbers(path):
+    with open(path, "rb") as f:
         data = f.read()
-    with open(sys.argv[2], "w", encoding="ascii") as out:
-        for i in range(0, len(data), COLUMN):
-            row = data[i:i + COLUMN]
-            out.write("".join(f"{byte}," for byte in row) + "\n")
+    return "".join("".join(f"{byte}," for byte in data[i:i + COLUMN]) + "\n"
+                   for i in range(0, len(data), COLUMN))
+
+
+def array(path):
+    stem = os.path.splitext(os.path.basename(path))[0]
+    return (f"static const unsigned char file_{stem}[] = {{\n"
+            f"{numbers(path)}}};\n")
+
+
+def main():
+    if sys.argv[1] == "--arrays":
+        out, text = sys.argv[2], "".join(map(array, sys.argv[3:]))
+    else:
+        out, text = sys.argv[2], numbers(sys.argv[1])
+    with open(out, "w", encoding="ascii") as f:
+        f.write(text)
 
 
 if __name__ == "__main__":

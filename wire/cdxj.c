@@ -2,6 +2,7 @@
 
 #include <yyjson.h>
 
+#include "wire/base64.h"
 #include "wire/digest.h"
 
 #define JSON_DEPTH_MAX 32
@@ -335,7 +336,7 @@ cdxj_put_request_body(struct buf *b, struct str content_type,
 	    str_ends(type, STR("+json"))) && put_json_body(b, body))
 		return;
 	struct buf base64 = BUF_INIT;
-	digest_put_base64(&base64, (const uint8_t *)body.p, body.n);
+	base64_put(&base64, body);
 	buf_put_text(b, "__wb_post_data=");
 	put_form(b, buf_str(&base64));
 	buf_free(&base64);

@@ -263,23 +263,3 @@ digest_put_hex(struct buf *b, const uint8_t *p, size_t n)
 {
 	hex_of(p, n, buf_grow(b, 2 * n));
 }
-
-void
-digest_put_base64(struct buf *b, const uint8_t *p, size_t n)
-{
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	    "abcdefghijklmnopqrstuvwxyz0123456789+/";
-	char *out = buf_grow(b, (n + 2) / 3 * 4);
-
-	for (size_t i = 0; i < n; i += 3, out += 4) {
-		uint32_t v = (uint32_t)p[i] << 16;
-		if (i + 1 < n)
-			v |= (uint32_t)p[i + 1] << 8;
-		if (i + 2 < n)
-			v |= p[i + 2];
-		out[0] = letters[v >> 18];
-		out[1] = letters[v >> 12 & 63];
-		out[2] = i + 1 < n ? letters[v >> 6 & 63] : '=';
-		out[3] = i + 2 < n ? letters[v & 63] : '=';
-	}
-}

@@ -45,8 +45,7 @@ void digest_end(struct digest_hasher *, struct digest *out);
 /* Of one short text, by any thread; no hasher is needed. */
 void digest_of(enum digest_kind, struct str, struct digest *out);
 
-/* Raw forms for others: base64 with padding, lower-case hex. */
+/* A raw form for others: lower-case hex. */
 void digest_put_hex(struct buf *, const uint8_t *, size_t n);
-void digest_put_base64(struct buf *, const uint8_t *, size_t n);
 
 #endif

@@ -100,6 +100,8 @@ enum http_damage {
 #undef HTTP_DAMAGE_ENUM
 };
 const char *http_damage_text(enum http_damage);  /* "ends before its end" */
+/* The damage ended the decoding: what came out is not all there was. */
+bool http_damage_cuts(enum http_damage);
 
 struct http_decode_limits {
 	uint64_t bytes_max;       /* of the decoded body, and of each stage */

@@ -54,6 +54,13 @@ http_damage_text(enum http_damage d)
 	return damage_texts[d];
 }
 
+bool
+http_damage_cuts(enum http_damage d)
+{
+	return d != HTTP_FINE && d != HTTP_NOT_CHUNKED &&
+	    d != HTTP_NOT_CODED && d != HTTP_UNKNOWN_CODING;
+}
+
 /* --- chunks ------------------------------------------------------------- */
 
 enum { SIZE, EXTENSION, DATA, DATA_END, TRAILER };

@@ -1,5 +1,6 @@
 #include "wire/redact.h"
 
+#include "wire/base64.h"
 #include "wire/digest.h"
 
 #define WORD STR(REDACT_WORD)
@@ -36,7 +37,7 @@ pattern_add_base64(struct redactor *r, struct str value, size_t shift)
 
 	buf_put(&in, "\0\0", shift);
 	buf_put_str(&in, value);
-	digest_put_base64(&out, (const uint8_t *)in.p, in.n);
+	base64_put(&out, buf_str(&in));
 	struct str core = str_cut(buf_str(&out), (8 * shift + 5) / 6,
 	    8 * in.n / 6);
 	pattern_add(r, core);

@@ -1,6 +1,7 @@
 #include "wire/grpc/metadata.h"
 
 #include "base/time.h"
+#include "wire/base64.h"
 #include "wire/digest.h"
 
 void
@@ -62,47 +63,10 @@ grpc_value_write(struct arena *a, struct str name, struct str value)
 
 	if (!is_bin(name))
 		return arena_copy(a, value);
-	digest_put_base64(&b, (const uint8_t *)value.p, value.n);
+	base64_put(&b, value);
 	struct str copy = arena_copy(a, buf_str(&b));
 	buf_free(&b);
 	return copy;
-}
-
-static int
-base64_value(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (ascii_is_digit(c))
-		return c - '0' + 52;
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-bool
-grpc_base64_read(struct buf *b, struct str s)
-{
-	uint32_t bits = 0;
-	unsigned have = 0;
-
-	if (s.n % 4 == 0)
-		for (int i = 0; i < 2 && s.n > 0 && s.p[s.n - 1] == '='; i++)
-			s.n--;
-	if (s.n % 4 == 1)
-		return false;
-	for (size_t i = 0; i < s.n; i++) {
-		int value = base64_value(s.p[i]);
-		if (value < 0)
-			return false;
-		bits = (bits << 6 | (uint32_t)value) & 0xffffff;
-		have += 6;
-		if (have >= 8) {
-			have -= 8;
-			buf_put_char(b, (char)(bits >> have & 0xff));
-		}
-	}
-	return true;
 }
 
 bool
@@ -116,7 +80,7 @@ grpc_value_read(struct arena *a, struct str name, struct str wire,
 		*value = arena_copy(a, wire);
 		return true;
 	}
-	fine = grpc_base64_read(&b, wire);
+	fine = base64_read(&b, wire);
 	if (fine)
 		*value = arena_copy(a, buf_str(&b));
 	buf_free(&b);

@@ -36,8 +36,6 @@ struct str grpc_value_write(struct arena *a, struct str name,
 bool grpc_value_read(struct arena *a, struct str name, struct str wire,
     struct str *value);
 
-/* Base64, padded or not; false, and something appended, when it is none. */
-bool grpc_base64_read(struct buf *, struct str);
 
 /* At most 8 digits and a unit, H M S m u n.  False when it is none. */
 bool grpc_timeout_read(struct str, int64_t *ns);

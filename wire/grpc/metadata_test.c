@@ -61,31 +61,6 @@ test_timeouts_written(void **state)
 }
 
 static void
-test_base64(void **state)
-{
-	static const struct {
-		const char *wire, *plain;
-	} good[] = {
-		{ "", "" }, { "Zg==", "f" }, { "Zg", "f" }, { "Zm8=", "fo" },
-		{ "Zm8", "fo" }, { "Zm9v", "foo" }, { "Zm9vYg", "foob" },
-		{ "+/+/", "\xfb\xff\xbf" },
-	};
-	static const char *const bad[] = { "Z", "Zm9vY", "Zg=", "Z*==",
-	    "=Zg=", "Zg== ", "-_-_" };
-	struct buf b = BUF_INIT;
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
-		buf_clear(&b);
-		assert_true(grpc_base64_read(&b, str_of(good[i].wire)));
-		assert_true(str_eq(buf_str(&b), str_of(good[i].plain)));
-	}
-	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-		assert_false(grpc_base64_read(&b, str_of(bad[i])));
-	buf_free(&b);
-}
-
-static void
 test_fields(void **state)
 {
 	struct arena a = ARENA_INIT;
@@ -176,7 +151,6 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_timeouts),
 		cmocka_unit_test(test_timeouts_written),
-		cmocka_unit_test(test_base64),
 		cmocka_unit_test(test_fields),
 		cmocka_unit_test(test_percent),
 		cmocka_unit_test(test_codes),

@@ -1,4 +1,4 @@
-#include "os/web_parts.h"
+#include "doors/web_own.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,20 +41,49 @@ hosts(void **state)
 }
 
 static void
-lengths(void **state)
+origins(void **state)
 {
-	uint64_t n;
+	(void)state;
+	assert_true(web_origin_is_of(STR("http://a.org:1"), STR("a.org:1")));
+	assert_true(web_origin_is_of(STR("https://A.org"), STR("a.org")));
+	assert_false(web_origin_is_of(STR("http://xa.org"), STR("a.org")));
+	assert_false(web_origin_is_of(STR("null"), STR("")));
+	assert_true(web_origin_is_listed(STR("null"), STR("http://a, null")));
+	assert_true(web_origin_is_listed(STR("http://a"), STR("http://a")));
+	assert_false(web_origin_is_listed(STR("http://ab"), STR("http://a")));
+	assert_false(web_origin_is_listed(STR(""), STR("")));
+	assert_false(web_origin_is_listed(STR("null"), STR("")));
+}
+
+static void
+ranges(void **state)
+{
+	static const struct {
+		const char *value;
+		int status;
+		uint64_t from, to;
+	} t[] = {
+		{ "bytes=0-0", 206, 0, 1 }, { "bytes=2-", 206, 2, 10 },
+		{ "bytes=-3", 206, 7, 10 }, { "bytes=-30", 206, 0, 10 },
+		{ "bytes=9-99", 206, 9, 10 }, { "bytes=10-", 416, 0, 0 },
+		{ "bytes=-0", 416, 0, 0 }, { "bytes=5-4", 0, 0, 0 },
+		{ "bytes=0-1,3-4", 0, 0, 0 }, { "bytes=", 0, 0, 0 },
+		{ "bytes=-", 0, 0, 0 }, { "lines=0-1", 0, 0, 0 },
+		{ "bytes=x-1", 0, 0, 0 },
+		{ "bytes=99999999999999999999-", 0, 0, 0 },
+	};
 
 	(void)state;
-	assert_true(web_length(STR(" 12 "), &n));
-	assert_int_equal(n, 12);
-	assert_true(web_length(STR("999999999999999999"), &n));
-	assert_false(web_length(STR("9999999999999999999"), &n));
-	assert_false(web_length(STR("-1"), &n));
-	assert_false(web_length(STR("+1"), &n));
-	assert_false(web_length(STR("1,1"), &n));
-	assert_false(web_length(STR("0x10"), &n));
-	assert_false(web_length(STR(""), &n));
+	for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+		uint64_t from = 0, to = 0;
+		int status = web_range(str_of(t[i].value), 10, &from, &to);
+		if (status != t[i].status || from != t[i].from ||
+		    to != t[i].to)
+			fail_msg("%s: %d %llu %llu", t[i].value, status,
+			    (unsigned long long)from, (unsigned long long)to);
+	}
+	uint64_t from, to;
+	assert_int_equal(web_range(STR("bytes=0-"), 0, &from, &to), 416);
 }
 
 static void
@@ -63,18 +92,21 @@ nothing(struct web_request *r)
 	(void)r;
 }
 
+#define ROW(method, path, match) { method, path, match, nothing, NULL, "", \
+	WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ }
+
 static void
 routes_meet(void **state)
 {
 	static const struct web_route t[] = {
-		{ "GET", "/", WEB_PREFIX, nothing, NULL, "" },
-		{ "GET", "/a/", WEB_PREFIX, nothing, NULL, "" },
-		{ "POST", "/a/", WEB_PREFIX, nothing, NULL, "" },
-		{ "GET", "/a/b", WEB_EXACT, nothing, NULL, "" },
-		{ "DELETE", "/x", WEB_EXACT, nothing, NULL, "" },
+		ROW("GET", "/", WEB_PREFIX),
+		ROW("GET", "/a/", WEB_PREFIX),
+		ROW("POST", "/a/", WEB_PREFIX),
+		ROW("GET", "/a/b", WEB_EXACT),
+		ROW("DELETE", "/x", WEB_EXACT),
 	};
 	static const struct web_route few[] = {
-		{ "POST", "/x", WEB_EXACT, nothing, NULL, "" },
+		ROW("POST", "/x", WEB_EXACT),
 	};
 	static const struct {
 		const char *method, *path;
@@ -86,22 +118,25 @@ routes_meet(void **state)
 		{ "GET", "/a/bc", 1 }, { "DELETE", "/x", 4 },
 		{ "PUT", "/a/b", 5 }, { "get", "/", 5 }, { "", "/", 5 },
 	};
+	const struct web_route *rows[ARRAY_LEN(t)], *one = few;
 	bool known;
 	struct arena a = ARENA_INIT;
 
 	(void)state;
-	web_routes_check(t, ARRAY_LEN(t));
+	for (size_t i = 0; i < ARRAY_LEN(t); i++)
+		rows[i] = &t[i];
+	web_routes_check(rows, ARRAY_LEN(t));
 	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
-		size_t row = web_route_find(t, ARRAY_LEN(t),
+		size_t row = web_route_find(rows, ARRAY_LEN(t),
 		    str_of(want[i].method), str_of(want[i].path), &known);
 		if (row != want[i].row || !known)
 			fail_msg("%s %s: row %zu", want[i].method,
 			    want[i].path, row);
 	}
-	assert_int_equal(web_route_find(few, 1, STR("GET"), STR("/y"),
+	assert_int_equal(web_route_find(&one, 1, STR("GET"), STR("/y"),
 	    &known), 1);
 	assert_false(known);
-	struct str allow = web_route_allow(t, ARRAY_LEN(t), STR("/a/b"), &a);
+	struct str allow = web_route_allow(rows, ARRAY_LEN(t), STR("/a/b"), &a);
 	assert_string_equal(allow.p, "GET, HEAD, POST");
 	arena_free(&a);
 }
@@ -124,7 +159,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hosts), cmocka_unit_test(lengths),
+		cmocka_unit_test(hosts), cmocka_unit_test(origins),
+		cmocka_unit_test(ranges),
 		cmocka_unit_test(routes_meet),
 		cmocka_unit_test(errors_are_json),
 	};

@@ -1,0 +1,242 @@
+/*
+ * A connection that speaks HTTP/2: its streams are requests like any other.
+ */
+#include "doors/web_own.h"
+
+#define TICK_MS 1000                 /* at most, while a request is under way */
+
+static void answered(struct web_request *);
+static void more(struct web_request *);
+static const struct web_carrier carrier = { answered, more };
+
+static struct mono
+now(const struct web_conn *c)
+{
+	return loop_now(c->web->loop);
+}
+
+/* -- Requests -- */
+
+static void
+fail_early(struct web_request *r, const struct head_refusal *f)
+{
+	web_fail(r, f->status, f->code, "%s", f->text);
+}
+
+static void
+head_came(void *arg, struct http2_stream *s, struct head *h, struct arena *a,
+    const struct head_refusal *f, bool ended)
+{
+	struct web_conn *c = arg;
+	struct web_request *r = web_request_new(c->web, c, &carrier);
+
+	http2_set_data(s, r);
+	r->stream = s;
+	r->head = *h;
+	r->arena = *a;
+	*a = ARENA_INIT;
+	r->moved = now(c);
+	if (f->status != 0) {
+		fail_early(r, f);
+		return;
+	}
+	r->coming = !ended;
+	if (web_request_admit(r) && ended)
+		web_request_call(r);
+}
+
+static void
+body_came(void *arg, struct http2_stream *s, struct str bytes)
+{
+	static const struct head_refusal big = { 413, "limit",
+	    "the body is too large" };
+	struct web_conn *c = arg;
+	struct web_request *r = http2_data(s);
+
+	/* What a refused request still sends is thrown away. */
+	if (r == NULL || !r->coming || r->status != 0)
+		return;
+	if (bytes.n > (size_t)c->web->limits.body_bytes_max - r->body.n) {
+		r->coming = false;
+		fail_early(r, &big);
+	} else if (!web_request_put_body(r, bytes)) {
+		r->coming = false;
+	}
+}
+
+static void
+end_came(void *arg, struct http2_stream *s)
+{
+	struct web_request *r = http2_data(s);
+
+	(void)arg;
+	if (r == NULL || !r->coming || r->status != 0)
+		return;
+	r->coming = false;
+	web_request_call(r);
+}
+
+static void
+stream_closed(void *arg, struct http2_stream *s)
+{
+	struct web_request *r = http2_data(s);
+
+	(void)arg;
+	if (r == NULL)
+		return;
+	http2_set_data(s, NULL);
+	r->stream = NULL;
+	web_request_drop(r);
+}
+
+/* -- Answers -- */
+
+static void
+answered(struct web_request *r)
+{
+	struct http2_stream *s = r->stream;
+	size_t n = 0;
+
+	for (const struct web_field *f = r->fields; f != NULL; f = f->next)
+		n++;
+	struct head_field *fields = ARENA_ARRAY(&r->arena, struct head_field,
+	    n);
+	n = 0;
+	for (const struct web_field *f = r->fields; f != NULL; f = f->next)
+		fields[n++] = (struct head_field){ str_of(f->name),
+		    str_of(f->value) };
+	bool body = !r->bodiless && (r->pull != NULL || r->answer.n > 0);
+	r->moved = now(r->conn);
+	http2_answer(s, r->status, fields, n, body);
+	if (body) {
+		web_keep_body(r);
+		return;
+	}
+	http2_set_data(s, NULL);
+	web_request_over(r);
+}
+
+static enum http2_taken
+take(void *arg, struct http2_stream *s, struct buf *out, size_t room)
+{
+	struct web_conn *c = arg;
+	struct web_request *r = http2_data(s);
+	size_t before = out->n;
+
+	if (r == NULL)
+		return HTTP2_CUT;
+	switch (web_take_body(r, out, room)) {
+	case WEB_CUT:
+		return HTTP2_CUT;
+	case WEB_END:
+		http2_set_data(s, NULL);
+		web_request_over(r);
+		return HTTP2_LAST;
+	case WEB_MORE:
+		break;
+	}
+	r->moved = now(c);
+	return out->n > before ? HTTP2_SOME : HTTP2_NOTHING;
+}
+
+static void
+more(struct web_request *r)
+{
+	http2_more(r->stream);
+}
+
+static void
+wake(void *arg)
+{
+	struct web_conn *c = arg;
+
+	net_wake(c->net);
+}
+
+static const struct http2_events events = { head_came, body_came, end_came,
+	stream_closed, take, wake };
+
+/* -- The connection -- */
+
+void
+web_http2_begin(struct web_conn *c)
+{
+	struct http2_limits l = HTTP2_LIMITS_DEFAULT;
+
+	l.head_bytes_max = c->web->limits.head_bytes_max;
+	l.fields_max = c->web->limits.fields_max;
+	c->state = CONN_HTTP2;
+	c->http2 = http2_new(&l, &events, c, now(c));
+	c->used = now(c);
+	web_conn_due(c, mono_add_ms(now(c), MIN(TICK_MS,
+	    c->web->limits.idle_ms)));
+}
+
+void
+web_http2_bytes(struct web_conn *c, struct str bytes)
+{
+	c->used = now(c);
+	http2_recv(c->http2, bytes, now(c));
+	net_wake(c->net);
+}
+
+void
+web_http2_turn(struct web_conn *c)
+{
+	http2_fill(c->http2, net_out(c->net), net_room(c->net));
+	if (http2_is_done(c->http2))
+		web_conn_end(c);
+	else
+		net_hold(c->net, net_room(c->net) == 0);
+}
+
+/* A request that does not come, an answer that is not taken. */
+static void
+check_stream(void *arg, struct http2_stream *s)
+{
+	struct web_conn *c = arg;
+	struct web_request *r = http2_data(s);
+	const struct web_limits *l = &c->web->limits;
+	static const struct head_refusal slow = { 408, "timeout",
+	    "the request's body did not come in time" };
+
+	/* Answered, and it still sends. */
+	if (r == NULL) {
+		http2_cancel(s);
+		return;
+	}
+	c->used = now(c);
+	int64_t ms = mono_ns_between(r->moved, now(c)) / NS_PER_MS;
+	if (r->coming && r->status == 0 && ms >= l->body_ms) {
+		r->coming = false;
+		c->web->n.timeouts++;
+		fail_early(r, &slow);
+	} else if (r->status != 0 && r->pull == NULL && ms >= l->stall_ms) {
+		http2_cancel(s);
+	}
+}
+
+void
+web_http2_tick(struct web_conn *c)
+{
+	const struct web_limits *l = &c->web->limits;
+
+	http2_each(c->http2, check_stream, c);
+	if (mono_ns_between(c->used, now(c)) / NS_PER_MS >=
+	    l->idle_ms) {
+		http2_drain(c->http2);
+	}
+	web_conn_due(c, mono_add_ms(now(c), MIN(TICK_MS, l->idle_ms)));
+}
+
+void
+web_http2_drain(struct web_conn *c)
+{
+	http2_drain(c->http2);
+}
+
+void
+web_http2_lost(struct web_conn *c)
+{
+	http2_free(&c->http2);
+}

@@ -1,0 +1,406 @@
+#include "doors/web_own.h"
+
+#define SHOWN_BYTES 200u             /* of a client's words, in an answer */
+
+struct web_request *
+web_request_new(struct web *w, struct web_conn *c,
+    const struct web_carrier *carrier)
+{
+	struct web_request *r = mem_new(sizeof(*r));
+
+	r->web = w;
+	r->conn = c;
+	r->carrier = carrier;
+	r->row = w->routes_n;
+	r->head.method = r->head.path = r->rest = STR("");
+	list_init(&r->node);
+	w->n.requests++;
+	return r;
+}
+
+bool
+web_count_coming(struct web *w, uint64_t *counted, uint64_t now)
+{
+	w->coming += now - *counted;
+	*counted = now;
+	return w->coming <= (uint64_t)w->limits.coming_bytes_max;
+}
+
+static void
+release(struct web_request *r)
+{
+	if (r->pull != NULL)
+		r->pull->end(r->pull);
+	list_take(&r->node);
+	(void)web_count_coming(r->web, &r->counted, 0);
+	buf_free(&r->body);
+	buf_free(&r->copy);
+	arena_free(&r->arena);
+	mem_free(&r);
+}
+
+void
+web_request_over(struct web_request *r)
+{
+	r->over = true;
+	if (!r->busy)
+		release(r);
+}
+
+void
+web_request_drop(struct web_request *r)
+{
+	/* Who kept it will still answer; that answer frees it. */
+	if (r->kept)
+		r->conn = NULL;
+	else
+		web_request_over(r);
+}
+
+/* -- What is refused: each check answers and returns false, or passes -- */
+
+static bool
+is_reading(const struct web_request *r)
+{
+	return str_eq(r->head.method, STR("GET")) ||
+	    str_eq(r->head.method, STR("HEAD"));
+}
+
+static bool
+is_upgrade(const struct web_request *r)
+{
+	return head_lists(&r->head, STR("upgrade"), STR("websocket")) &&
+	    r->head.minor == 1;
+}
+
+static bool
+check_drain(struct web_request *r)
+{
+	if (!r->web->draining)
+		return true;
+	web_fail(r, 503, "closed", "the program is ending");
+	return false;
+}
+
+static bool
+check_route(struct web_request *r)
+{
+	struct web *w = r->web;
+	struct str path = r->head.path;
+	bool known;
+
+	r->row = web_route_find(w->routes, w->routes_n, r->head.method, path,
+	    &known);
+	if (r->row < w->routes_n) {
+		r->route = w->routes[r->row];
+		r->rest = web_route_rest(r->route, path);
+		return true;
+	}
+	if (!known) {
+		web_fail(r, 404, "not_found", "there is nothing at %.*s",
+		    (int)MIN(path.n, SHOWN_BYTES), path.p);
+		return false;
+	}
+	struct str allow = web_route_allow(w->routes, w->routes_n, path,
+	    &r->arena);
+	web_add_field(r, "allow", allow.p);
+	web_fail(r, 405, "bad_method", "this path takes %.*s", STR_FMT(allow));
+	return false;
+}
+
+bool
+web_wants_token(const struct web *w, enum token_door door)
+{
+	return w->wants_tokens || (w->tokens != NULL &&
+	    token_wanted(w->tokens, door));
+}
+
+bool
+web_allows(const struct web *w, bool passed, const struct token_pass *pass,
+    enum token_door door, enum token_access access)
+{
+	if (!web_wants_token(w, door))
+		return true;
+	return passed && w->tokens != NULL &&
+	    token_holds(w->tokens, pass->id, door, access);
+}
+
+struct str
+web_token_of(struct web_request *r)
+{
+	struct str value;
+
+	if (head_find(&r->head, STR("authorization"), &r->arena, &value))
+		return token_of_header(value);
+	if (head_param(r->head.query, STR("token"), &r->arena, &value))
+		return value;
+	return STR_NONE;
+}
+
+static bool
+refuse_token(struct web_request *r, enum token_answer a)
+{
+	if (a != TOKEN_SCOPE)
+		web_add_field(r, "www-authenticate", "Bearer");
+	web_fail(r, a == TOKEN_SCOPE ? 403 : 401, a == TOKEN_SCOPE ?
+	    "forbidden" : "unauthorized", "%s", token_answer_text(a));
+	return false;
+}
+
+/* What a session may, and may change. */
+static enum token_answer
+ask_session(struct web_request *r, enum token_door door,
+    enum token_access access)
+{
+	const struct web_session *s = web_session_of(r);
+
+	if (s == NULL)
+		return TOKEN_MISSING;
+	r->pass = *web_session_pass(s);
+	r->by_cookie = true;
+	if (!token_is(r->web->tokens, r->pass.id))
+		return TOKEN_UNKNOWN;
+	return token_holds(r->web->tokens, r->pass.id, door, access) ?
+	    TOKEN_FINE : TOKEN_SCOPE;
+}
+
+static enum token_answer
+ask_token(struct web_request *r, enum token_door door,
+    enum token_access access)
+{
+	struct token_set *set = r->web->tokens;
+	struct str text = web_token_of(r);
+
+	if (set == NULL)
+		return TOKEN_UNKNOWN;
+	if (text.p == NULL) {
+		enum token_answer a = ask_session(r, door, access);
+		if (r->by_cookie)
+			return a;
+	}
+	return token_check(set, text, door, access,
+	    str_of(net_peer(r->conn->net)), &r->pass);
+}
+
+static bool
+is_of_machine(const struct web_request *r)
+{
+	const char *peer = net_peer(r->conn->net);
+
+	return (strncmp(peer, "127.", 4) == 0 ||
+	    strncmp(peer, "[::1]:", 6) == 0) &&
+	    web_host_is_loopback(r->head.host);
+}
+
+static bool
+check_token(struct web_request *r, enum web_open open, enum token_door door,
+    enum token_access access)
+{
+	if (open == WEB_TO_ALL || !web_wants_token(r->web, door) ||
+	    (open == WEB_TO_MACHINE && is_of_machine(r)))
+		return true;
+	enum token_answer a = ask_token(r, door, access);
+	if (a != TOKEN_FINE)
+		return refuse_token(r, a);
+	r->passed = true;
+	return true;
+}
+
+/* A browser sends the cookie by itself, whoever's page asked it to. */
+static bool
+check_csrf(struct web_request *r)
+{
+	if (!r->by_cookie || is_reading(r) ||
+	    web_session_knows(web_session_of(r), r))
+		return true;
+	web_fail(r, 403, "bad_csrf", "X-CSRF-Token is missing or wrong");
+	return false;
+}
+
+static bool
+check_host(struct web_request *r)
+{
+	struct str host = r->head.host;
+
+	if (r->passed || !r->web->loopback || web_host_is_loopback(host) ||
+	    (host.p == NULL && r->head.minor == 0))
+		return true;
+	web_fail(r, 403, "bad_host", "the Host \"%.*s\" is not this machine's "
+	    "loopback: this port answers to localhost, 127.0.0.1 and [::1]",
+	    (int)MIN(host.n, SHOWN_BYTES), host.p);
+	return false;
+}
+
+static bool
+may_come_from(const struct web_request *r, struct str origin)
+{
+	struct str host = r->head.host;
+
+	if (web_origin_is_listed(origin, r->web->origins))
+		return true;
+	/* Another port of this machine is another's. */
+	if (!r->by_cookie && web_host_is_loopback(host))
+		return web_origin_is_loopback(origin);
+	return web_origin_is_of(origin, host);
+}
+
+static bool
+check_origin(struct web_request *r)
+{
+	struct str origin;
+
+	if ((r->passed && !r->by_cookie) || !head_find(&r->head,
+	    STR("origin"), &r->arena, &origin) || may_come_from(r, origin))
+		return true;
+	web_fail(r, 403, "bad_origin", "pages of the origin \"%.*s\" may not "
+	    "send orders here", (int)MIN(origin.n, SHOWN_BYTES), origin.p);
+	return false;
+}
+
+static bool
+check_body(struct web_request *r)
+{
+	int64_t most = r->web->limits.body_bytes_max;
+
+	if (r->head.length <= (uint64_t)most)
+		return true;
+	web_fail(r, 413, "limit", "a body may have at most %lld bytes",
+	    (long long)most);
+	return false;
+}
+
+static bool
+admit_route(struct web_request *r)
+{
+	return check_route(r) && check_token(r, r->route->open, r->route->door,
+	    r->route->access) && check_host(r) && check_csrf(r) &&
+	    (is_reading(r) || check_origin(r)) && check_body(r);
+}
+
+static bool
+admit_socket(struct web_request *r)
+{
+	const struct web_socket_events *on = r->web->on_socket;
+
+	if (on == NULL) {
+		web_fail(r, 404, "no_websocket", "no WebSocket is served here");
+		return false;
+	}
+	if (r->web->n.sockets >= (uint64_t)r->web->limits.sockets_max) {
+		web_fail(r, 503, "limit", "too many WebSockets are open");
+		return false;
+	}
+	return check_token(r, WEB_TO_NOBODY, on->door, TOKEN_READ) &&
+	    check_host(r) && check_origin(r) && web_socket_accept(r);
+}
+
+bool
+web_request_admit(struct web_request *r)
+{
+	r->busy = true;
+	bool socket = is_upgrade(r);
+	bool fine = check_drain(r) && (socket ? admit_socket(r) :
+	    admit_route(r));
+	r->busy = false;
+	if (r->over)
+		release(r);
+	return fine && !socket;
+}
+
+bool
+web_request_put_body(struct web_request *r, struct str bytes)
+{
+	buf_put_str(&r->body, bytes);
+	if (web_count_coming(r->web, &r->counted, r->body.n))
+		return true;
+	r->conn->close = true;
+	web_fail(r, 503, "limit", "too many bodies are on their way here");
+	return false;
+}
+
+void
+web_request_call(struct web_request *r)
+{
+	struct web *w = r->web;
+
+	r->busy = true;
+	if (check_drain(r))
+		r->route->handle(r);
+	r->busy = false;
+	if (r->over) {
+		release(r);
+	} else if (r->status == 0) {
+		r->kept = true;
+		w->n.requests_kept++;
+		list_put(&w->kept, &r->node);
+	}
+}
+
+/* -- What a handler may ask -- */
+
+struct web *
+web_of(const struct web_request *r)
+{
+	return r->web;
+}
+
+void *
+web_arg(const struct web_request *r)
+{
+	return r->route->arg;
+}
+
+struct str
+web_method(const struct web_request *r)
+{
+	return r->head.method;
+}
+
+struct str
+web_path(const struct web_request *r)
+{
+	return r->head.path;
+}
+
+struct str
+web_rest(const struct web_request *r)
+{
+	return r->rest;
+}
+
+struct str
+web_body(const struct web_request *r)
+{
+	return buf_str(&r->body);
+}
+
+struct arena *
+web_arena(struct web_request *r)
+{
+	return &r->arena;
+}
+
+bool
+web_param(struct web_request *r, const char *name, struct str *value)
+{
+	return head_param(r->head.query, str_of(name), &r->arena, value);
+}
+
+bool
+web_field(struct web_request *r, const char *name, struct str *value)
+{
+	return head_find(&r->head, str_of(name), &r->arena, value);
+}
+
+bool
+web_may(const struct web_request *r, enum token_door door,
+    enum token_access access)
+{
+	return web_allows(r->web, r->passed, &r->pass, door, access);
+}
+
+bool
+web_gone(const struct web_request *r)
+{
+	return r->conn == NULL;
+}

@@ -1,0 +1,21 @@
+/*
+ * base64 -- RFC 4648 §4, with padding.
+ *
+ * Thread: any.
+ */
+#ifndef WIRE_BASE64_H
+#define WIRE_BASE64_H
+
+#include "base/bytes.h"
+
+/* Letters for n bytes. */
+#define BASE64_LENGTH(n) (((n) + 2) / 3 * 4)
+
+void base64_put(struct buf *, struct str);
+/*
+ * Append the bytes that the letters stand for, padded or not.  False, and
+ * something appended, when it is no base64.
+ */
+bool base64_read(struct buf *, struct str);
+
+#endif

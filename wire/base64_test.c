@@ -1,0 +1,86 @@
+#include "wire/base64.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+/* RFC 4648 §10. */
+static void
+test_write(void **state)
+{
+	static const char *const rows[][2] = { { "", "" }, { "f", "Zg==" },
+		{ "fo", "Zm8=" }, { "foo", "Zm9v" }, { "foob", "Zm9vYg==" },
+		{ "fooba", "Zm9vYmE=" }, { "foobar", "Zm9vYmFy" },
+		{ "\xfb\xff\xbf", "+/+/" } };
+	struct buf b = BUF_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		buf_clear(&b);
+		base64_put(&b, str_of(rows[i][0]));
+		assert_string_equal(buf_text(&b), rows[i][1]);
+		assert_int_equal(b.n, BASE64_LENGTH(strlen(rows[i][0])));
+	}
+	buf_free(&b);
+}
+
+static void
+test_read(void **state)
+{
+	static const struct {
+		const char *letters, *plain;
+	} good[] = {
+		{ "", "" }, { "Zg==", "f" }, { "Zg", "f" }, { "Zm8=", "fo" },
+		{ "Zm8", "fo" }, { "Zm9v", "foo" }, { "Zm9vYg", "foob" },
+		{ "+/+/", "\xfb\xff\xbf" },
+	};
+	static const char *const bad[] = { "Z", "Zm9vY", "Zg=", "Z*==",
+	    "=Zg=", "Zg== ", "-_-_" };
+	struct buf b = BUF_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+		buf_clear(&b);
+		assert_true(base64_read(&b, str_of(good[i].letters)));
+		assert_true(str_eq(buf_str(&b), str_of(good[i].plain)));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_false(base64_read(&b, str_of(bad[i])));
+	buf_free(&b);
+}
+
+/* All bytes at all three places, and every length: back as they went. */
+static void
+test_round_trip(void **state)
+{
+	struct buf letters = BUF_INIT, back = BUF_INIT;
+	char bytes[1024];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)(i * 7 + i / 256);
+	for (size_t n = 0; n <= sizeof(bytes); n++) {
+		struct str s = { bytes + sizeof(bytes) - n, n };
+		buf_clear(&letters);
+		buf_clear(&back);
+		base64_put(&letters, s);
+		assert_true(base64_read(&back, buf_str(&letters)));
+		assert_true(str_eq(buf_str(&back), s));
+	}
+	buf_free(&letters);
+	buf_free(&back);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_write),
+		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_round_trip),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

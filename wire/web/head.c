@@ -1,0 +1,514 @@
+#include "wire/web/head.h"
+
+static bool
+refuse(struct head_refusal *r, int status, const char *code, const char *text)
+{
+	*r = (struct head_refusal){ status, code, text };
+	return false;
+}
+
+/* --- characters ---------------------------------------------------------- */
+
+static bool
+is_token_char(char c)
+{
+	return ascii_is_alpha(c) || ascii_is_digit(c) ||
+	    (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+}
+
+bool
+head_is_token(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (!is_token_char(s.p[i]))
+			return false;
+	return s.n > 0;
+}
+
+bool
+head_is_value(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		if ((c < 0x20 && c != '\t') || c == 0x7f)
+			return false;
+	}
+	return true;
+}
+
+/* Blanks of RFC 9110 §5.6.3; str_trim() takes more. */
+static struct str
+trim(struct str s)
+{
+	while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
+		s = str_from(s, 1);
+	while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+		s.n--;
+	return s;
+}
+
+/* --- the end of a head --------------------------------------------------- */
+
+static bool
+too_long(const struct head_scan *s, struct head_refusal *r)
+{
+	if (s->started)
+		return refuse(r, 431, "limit", "the request's head is too "
+		    "long");
+	return refuse(r, 414, "limit", "the request's first line is too long");
+}
+
+/* What begins otherwise is no request, and may have no lines at all. */
+static bool
+check_first(struct str in, struct head_refusal *r)
+{
+	if (in.p[0] == '\x16')
+		return refuse(r, 400, "no_tls", "this port speaks HTTP without "
+		    "TLS");
+	if (!is_token_char(in.p[0]) && in.p[0] != '\r' && in.p[0] != '\n')
+		return refuse(r, 400, "bad_request", "this is no HTTP");
+	return true;
+}
+
+size_t
+head_scan(struct head_scan *s, struct str in, const struct head_limits *l,
+    struct head_refusal *r)
+{
+	size_t most = MIN(in.n, l->bytes_max);
+
+	*r = (struct head_refusal){ 0, NULL, NULL };
+	if (in.n == 0 || (s->at == 0 && !check_first(in, r)))
+		return 0;
+	while (s->at < most) {
+		const char *lf = memchr(in.p + s->at, '\n', most - s->at);
+		if (lf == NULL) {
+			s->at = most;
+			break;
+		}
+		size_t end = (size_t)(lf - in.p);
+		if (end == s->line || in.p[end - 1] != '\r') {
+			refuse(r, 400, "bad_request", "a line of the head does "
+			    "not end in CR and LF");
+			return 0;
+		}
+		s->at = end + 1;
+		bool empty = end - s->line == 1;
+		s->line = s->at;
+		if (empty && s->started)
+			return s->at;
+		/* RFC 9112 §2.2: empty lines before the first are skipped. */
+		s->started |= !empty;
+	}
+	if (in.n >= l->bytes_max)
+		too_long(s, r);
+	return 0;
+}
+
+/* --- the target ---------------------------------------------------------- */
+
+/* "%41" at the start of `s`; -1 when it is no such thing. */
+static int
+escaped(struct str s)
+{
+	if (s.n < 3 || s.p[0] != '%')
+		return -1;
+	int high = ascii_hex_value(s.p[1]), low = ascii_hex_value(s.p[2]);
+	return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+/* A '+' is a blank in a query.  False: a '%' stands for nothing. */
+static bool
+decode(struct str raw, bool query, struct arena *a, struct str *out)
+{
+	char *p = arena_bytes(a, raw.n + 1);
+	size_t n = 0;
+	bool fine = true;
+
+	for (size_t i = 0; i < raw.n; i++) {
+		int c = raw.p[i];
+		if (c == '%') {
+			int byte = escaped(str_from(raw, i));
+			fine &= byte >= 0;
+			if (byte >= 0) {
+				c = byte;
+				i += 2;
+			}
+		} else if (c == '+' && query) {
+			c = ' ';
+		}
+		p[n++] = (char)c;
+	}
+	p[n] = '\0';
+	*out = (struct str){ p, n };
+	return fine;
+}
+
+static bool
+has_dots(struct str path)
+{
+	struct str rest = path, part;
+
+	while (str_split(&rest, '/', &part))
+		if (str_eq(part, STR(".")) || str_eq(part, STR("..")))
+			return true;
+	return false;
+}
+
+static bool
+check_path(struct str path, struct head_refusal *r)
+{
+	for (size_t i = 0; i < path.n; i++) {
+		unsigned char c = (unsigned char)path.p[i];
+		if (c < 0x20 || c == 0x7f)
+			return refuse(r, 400, "bad_path",
+			    "a control byte in the path");
+	}
+	if (has_dots(path))
+		return refuse(r, 400, "bad_path",
+		    "a path may not have the segments . and ..");
+	return true;
+}
+
+bool
+head_target(struct str target, struct arena *a, struct head *h,
+    struct head_refusal *r)
+{
+	size_t scheme = str_starts_nocase(target, STR("http://")) ? 7 :
+	    str_starts_nocase(target, STR("https://")) ? 8 : 0;
+
+	h->target = target;
+	if (scheme > 0) {
+		target = str_from(target, scheme);
+		size_t end = 0;
+		while (end < target.n && target.p[end] != '/' &&
+		    target.p[end] != '?')
+			end++;
+		h->host = str_cut(target, 0, end);
+		target = str_from(target, end);
+		if (h->host.n == 0 ||
+		    str_find_char(h->host, '@') < h->host.n)
+			return refuse(r, 400, "bad_host",
+			    "the target has no plain host");
+	}
+	size_t mark = str_find_char(target, '?');
+	h->query = str_from(target, mark + 1);
+	struct str path = str_cut(target, 0, mark);
+	if (scheme > 0 && path.n == 0)
+		path = STR("/");
+	if (path.n == 0 || path.p[0] != '/' ||
+	    str_find_char(target, '#') < target.n)
+		return refuse(r, 400, "bad_path",
+		    "the target must be a path that begins with a slash");
+	if (!decode(path, false, a, &h->path))
+		return refuse(r, 400, "bad_path",
+		    "a % in the path is not followed by two hex digits");
+	return check_path(h->path, r);
+}
+
+bool
+head_param(struct str query, struct str name, struct arena *a,
+    struct str *value)
+{
+	struct str part, key;
+
+	while (str_split(&query, '&', &part)) {
+		size_t equals = str_find_char(part, '=');
+		decode(str_cut(part, 0, equals), true, a, &key);
+		if (!str_eq(key, name))
+			continue;
+		decode(str_from(part, equals + 1), true, a, value);
+		return true;
+	}
+	return false;
+}
+
+/* --- the fields ---------------------------------------------------------- */
+
+bool
+head_find(const struct head *h, struct str name, struct arena *a,
+    struct str *value)
+{
+	struct str all = STR_NONE;
+
+	for (size_t i = 0; i < h->fields_n; i++) {
+		const struct head_field *f = &h->fields[i];
+		if (!str_eq_nocase(f->name, name))
+			continue;
+		all = all.p == NULL ? f->value : arena_printf(a, "%.*s, %.*s",
+		    STR_FMT(all), STR_FMT(f->value));
+	}
+	if (all.p == NULL)
+		return false;
+	*value = all;
+	return true;
+}
+
+bool
+head_lists(const struct head *h, struct str name, struct str member)
+{
+	for (size_t i = 0; i < h->fields_n; i++) {
+		struct str rest = h->fields[i].value, part;
+		if (!str_eq_nocase(h->fields[i].name, name))
+			continue;
+		while (str_split(&rest, ',', &part))
+			if (str_eq_nocase(trim(part), member))
+				return true;
+	}
+	return false;
+}
+
+static bool
+parse_field(struct str line, struct head_field *f, struct head_refusal *r)
+{
+	size_t colon = str_find_char(line, ':');
+
+	if (line.p[0] == ' ' || line.p[0] == '\t')
+		return refuse(r, 400, "bad_request", "a folded line");
+	f->name = str_cut(line, 0, colon);
+	f->value = trim(str_from(line, colon + 1));
+	if (colon == line.n || !head_is_token(f->name))
+		return refuse(r, 400, "bad_request",
+		    "a line of the head is no field");
+	if (!head_is_value(f->value))
+		return refuse(r, 400, "bad_request",
+		    "a control byte in a field");
+	return true;
+}
+
+/* "GET /a HTTP/1.1" */
+static bool
+parse_first(struct str line, struct arena *a, struct head *h,
+    struct head_refusal *r)
+{
+	size_t one = str_find_char(line, ' ');
+	struct str rest = str_from(line, one + 1);
+	size_t two = str_find_char(rest, ' ');
+	struct str version = str_from(rest, two + 1);
+
+	h->method = str_cut(line, 0, one);
+	if (!head_is_token(h->method) || !str_starts(version, STR("HTTP/")))
+		return refuse(r, 400, "bad_request",
+		    "the first line is no request of HTTP/1.1");
+	if (!str_eq(version, STR("HTTP/1.1")) &&
+	    !str_eq(version, STR("HTTP/1.0")))
+		return refuse(r, 505, "bad_version",
+		    "only HTTP/1.1 and HTTP/1.0 are spoken here");
+	h->minor = version.p[7] - '0';
+	for (size_t i = 0; i < two; i++)
+		if ((unsigned char)rest.p[i] <= 0x20 || rest.p[i] == 0x7f)
+			return refuse(r, 400, "bad_path",
+			    "a control byte in the target");
+	if (str_eq(h->method, STR("CONNECT")))
+		return refuse(r, 501, "bad_method",
+		    "this is no proxy");
+	return head_target(str_cut(rest, 0, two), a, h, r);
+}
+
+/* --- what the fields say about the request ------------------------------- */
+
+/* Exactly one field of that name: 1; none: 0; more: 2. */
+static int
+find_one(const struct head *h, struct str name, struct str *value)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < h->fields_n && n < 2; i++)
+		if (str_eq_nocase(h->fields[i].name, name)) {
+			*value = h->fields[i].value;
+			n++;
+		}
+	return n;
+}
+
+static bool
+take_host(struct head *h, struct head_refusal *r)
+{
+	struct str host = STR_NONE;
+	int n = find_one(h, STR("host"), &host);
+
+	if (n > 1)
+		return refuse(r, 400, "bad_host", "there are two Host fields");
+	if (n == 0 && h->minor == 1)
+		return refuse(r, 400, "bad_host",
+		    "HTTP/1.1 needs a Host field");
+	/* RFC 9112 §3.2.2: that of an absolute target counts. */
+	if (h->host.p == NULL)
+		h->host = host;
+	return true;
+}
+
+static bool
+take_framing(struct head *h, struct head_refusal *r)
+{
+	struct str length, coding;
+	int lengths = find_one(h, STR("content-length"), &length);
+	int codings = find_one(h, STR("transfer-encoding"), &coding);
+
+	if (codings > 0 && (lengths > 0 || h->minor == 0))
+		return refuse(r, 400, "bad_length", "a Transfer-Encoding may "
+		    "not stand beside a Content-Length, nor in HTTP/1.0");
+	if (codings > 1 || (codings == 1 &&
+	    !str_eq_nocase(coding, STR("chunked"))))
+		return refuse(r, 501, "bad_length",
+		    "of transfer codings only chunked is known here");
+	h->chunked = codings == 1;
+	/* Longer ones would reach the signed arithmetic of others. */
+	if (lengths > 1 || (lengths == 1 && (length.n > 18 ||
+	    !str_to_u64(length, &h->length))))
+		return refuse(r, 400, "bad_length",
+		    "the Content-Length is not one number");
+	return true;
+}
+
+static bool
+take_expect(struct head *h, struct head_refusal *r)
+{
+	struct str expect;
+
+	if (h->minor == 0 || find_one(h, STR("expect"), &expect) == 0)
+		return true;
+	if (!str_eq_nocase(expect, STR("100-continue")))
+		return refuse(r, 417, "bad_request",
+		    "that Expect is not known here");
+	h->awaits_continue = true;
+	return true;
+}
+
+bool
+head_parse(struct str bytes, const struct head_limits *l, struct arena *a,
+    struct head *h, struct head_refusal *r)
+{
+	struct str line;
+	size_t n = 0;
+
+	*h = (struct head){ .method = STR("") };
+	*r = (struct head_refusal){ 0, NULL, NULL };
+	while (str_starts(bytes, STR("\r\n")))
+		bytes = str_from(bytes, 2);
+	for (size_t i = 0; i < bytes.n; i++)
+		n += bytes.p[i] == '\n';
+	/* The first line and the empty one are none. */
+	h->fields = ARENA_ARRAY(a, struct head_field, MAX(n, 2) - 2);
+	for (size_t i = 0; str_split(&bytes, '\n', &line); i++) {
+		line = str_cut(line, 0, line.n > 0 ? line.n - 1 : 0);
+		if (line.n == 0)
+			break;
+		if (i == 0) {
+			if (!parse_first(line, a, h, r))
+				return false;
+			continue;
+		}
+		if (h->fields_n == l->fields_max)
+			return refuse(r, 431, "limit",
+			    "the request has too many fields");
+		if (!parse_field(line, &h->fields[h->fields_n], r))
+			return false;
+		h->fields_n++;
+	}
+	h->close = h->minor == 0 ||
+	    head_lists(h, STR("connection"), STR("close"));
+	return take_host(h, r) && take_framing(h, r) && take_expect(h, r);
+}
+
+/* --- chunked bodies ------------------------------------------------------ */
+
+enum chunk_state {
+	CHUNK_SIZE,          /* digits */
+	CHUNK_REST,          /* what follows them, up to the CR */
+	CHUNK_SIZE_LF,
+	CHUNK_DATA,
+	CHUNK_DATA_CR,
+	CHUNK_DATA_LF,
+	CHUNK_TRAILER,       /* at the start of a line */
+	CHUNK_TRAILER_REST,
+	CHUNK_TRAILER_LF,
+	CHUNK_LAST_LF,
+};
+
+static enum chunks_found
+step_size(struct chunks *k, char c)
+{
+	int digit = ascii_hex_value(c);
+
+	if (digit >= 0) {
+		if (++k->digits > 15)
+			return CHUNKS_BAD;
+		k->left = k->left * 16 + (uint64_t)digit;
+		return CHUNKS_MORE;
+	}
+	if (k->digits == 0 || (c != '\r' && c != ';' && c != ' ' && c != '\t'))
+		return CHUNKS_BAD;
+	k->state = c == '\r' ? CHUNK_SIZE_LF : CHUNK_REST;
+	return CHUNKS_MORE;
+}
+
+/* One byte of what is not data. */
+static enum chunks_found
+step(struct chunks *k, char c)
+{
+	k->line_n++;
+	switch ((enum chunk_state)k->state) {
+	case CHUNK_SIZE:
+		return step_size(k, c);
+	case CHUNK_REST:
+		if (c == '\n' || k->line_n > CHUNKS_LINE_MAX)
+			return CHUNKS_BAD;
+		if (c == '\r')
+			k->state = CHUNK_SIZE_LF;
+		return CHUNKS_MORE;
+	case CHUNK_SIZE_LF:
+		k->line_n = 0;
+		k->state = k->left > 0 ? CHUNK_DATA : CHUNK_TRAILER;
+		return c == '\n' ? CHUNKS_MORE : CHUNKS_BAD;
+	case CHUNK_DATA_CR:
+		k->state = CHUNK_DATA_LF;
+		return c == '\r' ? CHUNKS_MORE : CHUNKS_BAD;
+	case CHUNK_DATA_LF:
+		k->line_n = 0;
+		k->digits = 0;
+		k->state = CHUNK_SIZE;
+		return c == '\n' ? CHUNKS_MORE : CHUNKS_BAD;
+	case CHUNK_TRAILER:
+		k->state = c == '\r' ? CHUNK_LAST_LF : CHUNK_TRAILER_REST;
+		return c == '\n' ? CHUNKS_BAD : CHUNKS_MORE;
+	case CHUNK_TRAILER_REST:
+		if (c == '\n' || k->line_n > CHUNKS_TRAILERS_MAX)
+			return CHUNKS_BAD;
+		if (c == '\r')
+			k->state = CHUNK_TRAILER_LF;
+		return CHUNKS_MORE;
+	case CHUNK_TRAILER_LF:
+		k->state = CHUNK_TRAILER;
+		return c == '\n' ? CHUNKS_MORE : CHUNKS_BAD;
+	case CHUNK_LAST_LF:
+		return c == '\n' ? CHUNKS_END : CHUNKS_BAD;
+	case CHUNK_DATA:
+		break;
+	}
+	return CHUNKS_BAD;
+}
+
+enum chunks_found
+chunks_take(struct chunks *k, struct str *in, struct buf *out,
+    size_t bytes_max)
+{
+	while (in->n > 0) {
+		if (k->state != CHUNK_DATA) {
+			enum chunks_found f = step(k, in->p[0]);
+			*in = str_from(*in, 1);
+			if (f != CHUNKS_MORE)
+				return f;
+			if (k->state == CHUNK_DATA &&
+			    k->left > bytes_max - out->n)
+				return CHUNKS_TOO_LONG;
+			continue;
+		}
+		size_t n = (size_t)MIN(k->left, in->n);
+		buf_put(out, in->p, n);
+		*in = str_from(*in, n);
+		k->left -= n;
+		if (k->left == 0)
+			k->state = CHUNK_DATA_CR;
+	}
+	return CHUNKS_MORE;
+}
