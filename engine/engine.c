@@ -1,15 +1,21 @@
 #include "engine/engine.h"
 
-#include "base/map.h"
-#include "engine/crawls.h"
-#include "engine/frontier/spread.h"
+#include "engine/board.h"
+#include "engine/feed.h"
+#include "engine/own.h"
 #include "engine/policy/address.h"
+#include "engine/shelf.h"
+#include "engine/tell.h"
+#include "engine/timetable.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/log.h"
 #include "os/system.h"
 
-#define VIEW_MS 50
+/* Between two looks at crawls that have ended. */
+#define FAREWELL_MS 250
+/* A foreground crawl's counters are for people. */
+#define SMALL_VIEW_MS 50
 #define IDLE_LOOK_MS 5
 /* Events that have not reached home; more hold the fetching back. */
 #define EVENTS_WAITING_MAX 4096
@@ -22,45 +28,6 @@
 #define SMALL_MALLOC_ARENAS 2
 #define UNCOMMITTED_PAGES 4096
 #define UNCOMMITTED_BYTES ((size_t)64 << 20)
-
-struct engine_loop {
-	struct engine *engine;
-	struct loop *loop;
-	struct fetcher *fetcher;
-	struct map types;                /* text -> struct type_count */
-};
-
-struct engine {
-	struct engine_options options;
-	char *data_dir;
-	int lock_fd;
-	struct loop *ledger_loop;
-	struct pool *pool;
-	struct frontier *frontier;
-	struct frontier_port *ports;
-	struct engine_loop *loops;
-	struct fetcher **fetchers;
-	unsigned loops_n;
-	struct spread spread;
-	struct fetch_settings settings;
-	struct arena arena;              /* texts of settings and crawls */
-	struct crawls *crawls;
-	struct seen *seen;
-	atomic_size_t events_waiting;
-	char token[9];
-	bool started;
-	/* On the ledger's loop. */
-	struct mono view_told;
-	enum crawl_state view_state;
-	/* Closing. */
-	struct timer idle_timer;
-	unsigned busy;
-	void (*closed)(void *);
-	void *closed_arg;
-	struct loop_call close_call, closed_call;
-	struct type_count *types;
-	size_t types_n;
-};
 
 /* --- settings ----------------------------------------------------------- */
 
@@ -120,41 +87,79 @@ read_settings(struct engine *e)
 
 /* --- what the frontier tells, on the ledger's loop ---------------------- */
 
-struct view_mail {
-	struct mail mail;
-	struct engine *engine;
-	struct crawl_view view;
-};
+/* Of now, not of the view: an order must not be taken back by an old one. */
+void
+engine_order_loops(struct engine *e, uint32_t crawl)
+{
+	struct crawl_view v;
+
+	if (e->ending || frontier_view(e->frontier, crawl, &v) != OK)
+		return;
+	crawls_order(e->crawls, crawl, v.state == CRAWL_RUNNING ? FETCH_RUN :
+	    v.state == CRAWL_PAUSED || v.state == CRAWL_PENDING ?
+	    FETCH_PAUSE : FETCH_END);
+}
+
+/* A crawl that has ended leaves the memory, a step at a time. */
+static void
+say_farewell(struct timer *t)
+{
+	struct engine *e = CONTAINER(t, struct engine, farewell_timer);
+	uint32_t crawl;
+	size_t at = 0;
+
+	e->farewell_set = false;
+	while (!e->ending && crawls_next_over(e->crawls, &at, &crawl)) {
+		if (!revise_busy(e, crawl))
+			crawls_let_go(e->crawls, crawl);
+		e->farewell_set = true;
+	}
+	if (e->farewell_set)
+		loop_timer_set(e->ledger_loop, t, mono_add_ms(clock_mono(),
+		    FAREWELL_MS));
+}
 
 static void
-deliver_view(struct mail *m)
+is_over(struct engine *e, uint32_t crawl)
 {
-	struct view_mail *v = CONTAINER(m, struct view_mail, mail);
-	struct engine *e = v->engine;
-
-	if (v->view.state != CRAWL_RUNNING && v->view.state != CRAWL_PAUSED)
-		crawls_order(e->crawls, v->view.id, FETCH_END);
-	if (e->options.view != NULL)
-		e->options.view(e->options.arg, &v->view);
-	mem_free(&v);
+	crawls_over(e->crawls, crawl);
+	e->farewell_timer.fire = say_farewell;
+	if (!e->farewell_set && !e->ending)
+		loop_timer_set(e->ledger_loop, &e->farewell_timer,
+		    mono_add_ms(clock_mono(), FAREWELL_MS));
+	e->farewell_set = true;
 }
 
 static void
 viewed(void *arg, const struct crawl_view *view)
 {
 	struct engine *e = arg;
-	struct mono now = clock_mono();
 
-	if (view->state == e->view_state &&
-	    mono_ns_between(e->view_told, now) < VIEW_MS * NS_PER_MS)
-		return;
-	e->view_told = now;
-	e->view_state = view->state;
-	struct view_mail *v = mem_new(sizeof(*v));
-	v->mail.deliver = deliver_view;
-	v->engine = e;
-	v->view = *view;
-	loop_post(e->options.home, &v->mail);
+	engine_order_loops(e, view->id);
+	if (view->ended.us != 0)
+		is_over(e, view->id);
+	tell_view(e->tell, view);
+}
+
+/* At home. */
+static void
+show_view(void *arg, const struct crawl_view *view)
+{
+	struct engine *e = arg;
+
+	if (e->board != NULL)
+		board_show(e->board, view);
+	if (e->options.view != NULL)
+		e->options.view(e->options.arg, view);
+}
+
+static void
+views_shown(void *arg)
+{
+	struct engine *e = arg;
+
+	if (e->board != NULL)
+		board_tell(e->board);
 }
 
 struct health_mail {
@@ -373,9 +378,38 @@ open_frontier(struct engine *e, struct why *w)
 		    conf_choice(c, CONF_URLFRONTIER_DURABILITY) == 1,
 		.rollover_bytes = conf_size(c, CONF_WARC_ROLLOVER_BYTES),
 		.rollover_s = conf_ms(c, CONF_WARC_ROLLOVER_S) / 1000,
+		.running_max = e->options.small ? 0 :
+		    (unsigned)conf_int(c, CONF_CRAWL_RUNNING_MAX),
+		.pending_max = e->options.small ? 0 :
+		    (unsigned)conf_int(c, CONF_CRAWL_PENDING_MAX),
 	};
 
 	return frontier_open(e->ledger_loop, &o, &e->frontier, w);
+}
+
+static void
+make_crawls(struct engine *e)
+{
+	struct loop **loops = ARENA_ARRAY(&e->arena, struct loop *,
+	    e->loops_n);
+
+	for (unsigned i = 0; i < e->loops_n; i++)
+		loops[i] = e->loops[i].loop;
+	e->crawls = crawls_new(e->frontier, e->ledger_loop, e->fetchers,
+	    loops, e->loops_n, &e->settings, e->seen);
+}
+
+static void
+make_tell(struct engine *e)
+{
+	struct tell_options o = {
+		.loop = e->ledger_loop, .home = e->options.home,
+		.ledger = frontier_ledger(e->frontier),
+		.every_ms = e->options.small ? SMALL_VIEW_MS : 0,
+		.view = show_view, .end = views_shown, .arg = e,
+	};
+
+	e->tell = tell_new(&o);
 }
 
 enum err
@@ -396,7 +430,6 @@ engine_open(const struct engine_options *o, struct engine **out,
 	e->loops = mem_array(e->loops_n, sizeof(*e->loops));
 	e->fetchers = mem_array(e->loops_n, sizeof(struct fetcher *));
 	e->ports = mem_array(e->loops_n, sizeof(*e->ports));
-	e->view_told = (struct mono){ INT64_MIN / 2 };
 	read_settings(e);
 	make_token(e);
 	enum err err = file_make_dir(e->data_dir, w);
@@ -414,21 +447,35 @@ engine_open(const struct engine_options *o, struct engine **out,
 	}
 	e->seen = seen_new(SEEN_BYTES);
 	make_loops(e);
-	e->crawls = crawls_new(e->frontier, e->fetchers, e->loops_n,
-	    &e->settings, e->seen);
+	make_tell(e);
+	revise_open(e);
+	make_crawls(e);
+	if (o->doors)
+		err = launch_open(e, w);
+	if (o->doors && err == OK)
+		err = feed_open(e, w);
+	if (err != OK)
+		engine_free(&e);
 	*out = e;
-	return OK;
+	return err;
 }
 
 void
 engine_start(struct engine *e)
 {
 	e->started = true;
+	revise_resume(e);
+	if (e->timetable != NULL)
+		timetable_start(e->timetable);
 	if (e->options.no_threads)
 		return;
 	loop_start(e->ledger_loop);
-	for (unsigned i = 0; i < e->loops_n; i++)
+	for (unsigned i = 0; i < e->loops_n; i++) {
+		/* A daemon's doors are answered before pages are fetched. */
+		if (e->options.doors)
+			loop_give_way(e->loops[i].loop);
 		loop_start(e->loops[i].loop);
+	}
 }
 
 /* --- crawls ------------------------------------------------------------- */
@@ -437,7 +484,10 @@ enum err
 engine_begin(struct engine *e, const struct crawl_request *r, uint32_t *id,
     struct why *w)
 {
-	return crawls_begin(e->crawls, r, id, w);
+	struct running *plan;
+
+	enum err err = crawls_plan(r, &e->settings, &plan, w);
+	return err != OK ? err : crawls_begin(e->crawls, &plan, NULL, id, w);
 }
 
 enum err
@@ -458,7 +508,7 @@ engine_find(struct engine *e, struct str name)
 		return frontier_find_name(e->frontier, name);
 	while (frontier_next_view(e->frontier, &at, &v))
 		if (v.kind == CRAWL_CRAWL && (v.state == CRAWL_RUNNING ||
-		    v.state == CRAWL_PAUSED))
+		    v.state == CRAWL_PAUSED || v.state == CRAWL_PENDING))
 			found = v.id;
 	return found;
 }
@@ -481,9 +531,9 @@ run_order(struct loop_call *c)
 	struct engine_order *o = CONTAINER(c, struct engine_order, call);
 
 	o->why = WHY_INIT;
-	/* The answer is in o->why. */
-	(void)!frontier_set_state(o->engine->frontier, o->crawl, o->state,
-	    o->reason, &o->why);
+	if (frontier_set_state(o->engine->frontier, o->crawl, o->state,
+	    o->reason, &o->why) == OK)
+		engine_order_loops(o->engine, o->crawl);
 }
 
 static void
@@ -491,10 +541,6 @@ order_done(struct loop_call *c)
 {
 	struct engine_order *o = CONTAINER(c, struct engine_order, call);
 
-	if (o->why.err == OK)
-		crawls_order(o->engine->crawls, o->crawl,
-		    o->state == CRAWL_RUNNING ? FETCH_RUN :
-		    o->state == CRAWL_PAUSED ? FETCH_PAUSE : FETCH_END);
 	if (o->done != NULL)
 		o->done(o);
 }
@@ -560,6 +606,7 @@ add_view(struct fetcher_view *sum, const struct fetcher_view *v)
 	if (mono_before(v->next_at, sum->next_at)) {
 		sum->next_at = v->next_at;
 		memcpy(sum->next_host, v->next_host, sizeof(v->next_host));
+		sum->next_backoff = v->next_backoff;
 	}
 }
 
@@ -593,6 +640,7 @@ engine_look(struct engine *e, void (*seen)(void *, const struct engine_look *),
 	k->seen = seen;
 	k->arg = arg;
 	k->left = e->loops_n + 1;
+	k->look.jobs_waiting = pool_waiting(e->pool);
 	k->look.loops.next_at = MONO_NEVER;
 	for (unsigned i = 0; i <= e->loops_n; i++) {
 		struct look_call *l = mem_new(sizeof(*l));
@@ -606,52 +654,25 @@ engine_look(struct engine *e, void (*seen)(void *, const struct engine_look *),
 	}
 }
 
-void
-engine_why(const struct engine_look *k, const struct crawl_view *v, char *out,
-    size_t size)
-{
-	const struct fetcher_view *f = &k->loops;
-	char wait[32];
-
-	if (v->state != CRAWL_RUNNING)
-		snprintf(out, size, "the crawl is %s%s%s",
-		    crawl_state_name(v->state), v->reason[0] ? ": " : "",
-		    v->reason);
-	else if (k->health == LEDGER_DISK_FULL)
-		snprintf(out, size, "the disk is full");
-	else if (k->health == LEDGER_FAILED)
-		snprintf(out, size, "a write failed; restart is needed");
-	else if (f->held_back)
-		snprintf(out, size, "the disk does not keep up");
-	else if (f->in_flight > 0)
-		snprintf(out, size, "%u requests are under way", f->in_flight);
-	else if (f->hosts_delayed + f->hosts_backoff > 0) {
-		duration_to_text(MAX(0, mono_ns_between(clock_mono(),
-		    f->next_at)), wait);
-		int n = snprintf(out, size, "%s may be asked in %s",
-		    f->next_host, wait);
-		if (f->hosts_delayed + f->hosts_backoff > 1 && n > 0 &&
-		    (size_t)n < size)
-			snprintf(out + n, size - (size_t)n, "; %u hosts wait "
-			    "for their delay, %u are in back-off",
-			    f->hosts_delayed, f->hosts_backoff);
-	} else if (f->uncommitted > 0)
-		snprintf(out, size, "%u pages are being written",
-		    f->uncommitted);
-	else if (v->counts.queued > 0)
-		snprintf(out, size, "URLs are on their way to the loops");
-	else
-		snprintf(out, size, "nothing is queued");
-}
-
 /* --- closing ------------------------------------------------------------ */
+
+static void
+feed_closed(void *arg)
+{
+	struct engine *e = arg;
+
+	e->closed(e->closed_arg);
+}
 
 static void
 home_closed(struct loop_call *c)
 {
 	struct engine *e = CONTAINER(c, struct engine, closed_call);
 
-	e->closed(e->closed_arg);
+	if (e->feed == NULL)
+		feed_closed(e);
+	else
+		feed_close(e->feed, feed_closed, e);
 }
 
 static void
@@ -660,15 +681,23 @@ nothing(struct loop_call *c)
 	(void)c;
 }
 
-/* On the ledger's loop: all is on the disk. */
+/* On the ledger's loop: all is on the disk, and told. */
 static void
-ledger_closed(void *arg)
+all_told(void *arg)
 {
 	struct engine *e = arg;
 
 	e->closed_call = (struct loop_call){ .home = e->options.home,
 	    .run = nothing, .done = home_closed };
 	loop_ask(e->ledger_loop, &e->closed_call);
+}
+
+static void
+ledger_closed(void *arg)
+{
+	struct engine *e = arg;
+
+	tell_rest(e->tell, all_told, e);
 }
 
 static void
@@ -695,8 +724,8 @@ idle_seen(void *arg, const struct engine_look *k)
 	struct engine *e = arg;
 
 	/* What is under way ends first; a failed ledger ends nothing. */
-	if (k->loops.in_flight + k->loops.uncommitted > 0 &&
-	    k->health == LEDGER_FINE)
+	if (k->health == LEDGER_FINE &&
+	    (k->loops.in_flight + k->loops.uncommitted > 0 || e->asked > 0))
 		loop_timer_set(e->options.home, &e->idle_timer,
 		    mono_add_ms(clock_mono(), IDLE_LOOK_MS));
 	else
@@ -711,14 +740,36 @@ look_idle(struct timer *t)
 	engine_look(e, idle_seen, e);
 }
 
+static void
+run_end(struct loop_call *c)
+{
+	struct engine *e = CONTAINER(c, struct engine, close_call);
+
+	e->ending = true;
+	loop_timer_stop(e->ledger_loop, &e->farewell_timer);
+	crawls_order_all(e->crawls, FETCH_END);
+}
+
+static void
+ended(struct loop_call *c)
+{
+	struct engine *e = CONTAINER(c, struct engine, close_call);
+
+	look_idle(&e->idle_timer);
+}
+
 void
 engine_close(struct engine *e, void (*closed)(void *), void *arg)
 {
+	e->closing = true;
+	if (e->timetable != NULL)
+		timetable_stop(e->timetable);
 	e->closed = closed;
 	e->closed_arg = arg;
 	e->idle_timer.fire = look_idle;
-	crawls_order_all(e->crawls, FETCH_END);
-	look_idle(&e->idle_timer);
+	e->close_call = (struct loop_call){ .home = e->options.home,
+	    .run = run_end, .done = ended };
+	loop_ask(e->ledger_loop, &e->close_call);
 }
 
 static void
@@ -754,9 +805,20 @@ engine_free(struct engine **ep)
 		return;
 	if (!e->options.no_threads)
 		stop_loops(e);
+	/* Queries write into pages. */
+	if (e->frontier != NULL)
+		ledger_stop(frontier_ledger(e->frontier));
+	if (e->ledger_loop != NULL)
+		loop_timer_stop(e->ledger_loop, &e->farewell_timer);
+	shelf_close(&e->shelf);
+	feed_free(&e->feed);
 	for (unsigned i = 0; i < e->loops_n; i++)
 		fetcher_free(&e->loops[i].fetcher);
 	frontier_free(&e->frontier);
+	revise_close(e);
+	tell_free(&e->tell);
+	timetable_free(&e->timetable);
+	board_free(&e->board);
 	pool_free(&e->pool);
 	for (unsigned i = 0; i < e->loops_n; i++) {
 		free_types(&e->loops[i]);

@@ -17,7 +17,7 @@ struct engine;
 
 /* What is told of one URL; memory lasts for the call. */
 typedef void engine_event_fn(void *arg, const struct fetch_event *);
-/* A crawl's counters, at most every view_ms, and every change of state. */
+/* A crawl's counters, often, and every change of state; the last always. */
 typedef void engine_view_fn(void *arg, const struct crawl_view *);
 typedef void engine_health_fn(void *arg, enum ledger_health, const char *text);
 
@@ -28,6 +28,7 @@ struct engine_options {
 	unsigned loops;              /* 0: one per core */
 	bool small;                  /* memory for one crawl, not a daemon's */
 	bool archive;                /* false: no WARC (benches only) */
+	bool doors;                  /* launch.h, board.h; opens the store */
 	bool every_event;            /* else exceptions, skipped seeds */
 	engine_event_fn *event;
 	engine_view_fn *view;
@@ -61,9 +62,15 @@ struct crawl_request {
 	size_t tags_n;
 	const struct str *seeds;     /* as typed, "http://" or not */
 	size_t seeds_n;
+	const double *seed_delays;   /* s, of each; < 0: the policy's; NULL */
 	const struct policy *policy;
+	struct str policy_name;      /* under which it is kept; empty: none */
 	struct str warc_dir;
+	struct str warc_parent;      /* not empty: PARENT/crawl-ID instead */
+	struct str key;              /* of that key none is begun again */
+	uint64_t schedule;           /* that starts it; 0: none */
 	bool operator_seeds;         /* they may be private addresses */
+	bool ends_by_duration;       /* limits.max_duration is looked after */
 	/* Secrets: kept in memory, never written. */
 	struct str authorization;    /* "Basic ..." or "Bearer ..." */
 	struct str cookies;          /* the text of a Netscape cookie file */
@@ -83,7 +90,8 @@ MUST_USE enum err engine_begin(struct engine *, const struct crawl_request *,
     uint32_t *id, struct why *);
 /*
  * Go on with a crawl that an earlier process left.  Only the secrets and
- * operator_seeds of the request count.  Errors: ABSENT, STATE, INPUT.
+ * operator_seeds of the request count, and the latter only where the crawl
+ * began with it.  Errors: ABSENT, STATE, INPUT.
  */
 MUST_USE enum err engine_continue(struct engine *, uint32_t id,
     const struct crawl_request *, struct why *);
@@ -106,6 +114,7 @@ void engine_set_state(struct engine *, struct engine_order *);
 /* What the loops are doing, summed. */
 struct engine_look {
 	struct fetcher_view loops;
+	size_t jobs_waiting;             /* for a thread of the pool */
 	size_t ledger_bytes_waiting;
 	enum ledger_health health;
 	struct ledger_stats ledger;
@@ -126,5 +135,8 @@ const struct type_count *engine_types(struct engine *, size_t *n);
 /* The views as they stand; before engine_start() or after `closed`. */
 bool engine_next_view(struct engine *, size_t *at, struct crawl_view *);
 struct frontier *engine_frontier(struct engine *);
+/* Eight letters and digits that tell this data directory from all others;
+ * only with `doors`. */
+const char *engine_mark(const struct engine *);
 
 #endif

@@ -169,6 +169,26 @@ add_file(struct rebuild *b, struct file_list *l, struct archive_file f,
 	l->sources[l->n++] = s;
 }
 
+/* "crawl-12": a crawl that a door began has a directory of its own. */
+static bool
+is_crawls_own(struct str name)
+{
+	uint64_t id;
+
+	return str_starts(name, STR("crawl-")) &&
+	    str_to_u64(str_from(name, 6), &id);
+}
+
+static struct str
+last_part(struct str path)
+{
+	size_t at = path.n;
+
+	while (at > 0 && path.p[at - 1] != '/')
+		at--;
+	return str_from(path, at);
+}
+
 static void
 add_finished(struct rebuild *b, struct file_list *l, const char *dir,
     const struct archive_catalogue *c)
@@ -180,6 +200,8 @@ add_finished(struct rebuild *b, struct file_list *l, const char *dir,
 		s.dir = arena_copy(&b->arena, str_cut(path, 0,
 		    path.n - s.name.n - 1));
 		s.work_dir = s.dir;
+		if (is_crawls_own(last_part(s.dir)))
+			s.warc_dir = s.dir;
 		add_file(b, l, c->files[i], s);
 	}
 }
@@ -250,6 +272,23 @@ add_all_open(struct rebuild *b, struct file_list *l, const char *dir,
 }
 
 static enum err
+add_open_of_each(struct rebuild *b, struct file_list *l, const char *dir,
+    struct why *w)
+{
+	struct str *names;
+	size_t n = 0;
+
+	enum err e = file_list(dir, &b->arena, &names, &n, w);
+	if (e == OK)
+		e = add_all_open(b, l, dir, w);
+	for (size_t i = 0; e == OK && i < n; i++)
+		if (is_crawls_own(names[i]))
+			e = add_all_open(b, l, arena_printf(&b->arena,
+			    "%s/%.*s", dir, STR_FMT(names[i])).p, w);
+	return e;
+}
+
+static enum err
 list_files(struct rebuild *b, struct why *w)
 {
 	struct file_list l = { 0 };
@@ -262,7 +301,7 @@ list_files(struct rebuild *b, struct why *w)
 		if (e == OK)
 			add_finished(b, &l, dir, &c);
 		if (e == OK)
-			e = add_all_open(b, &l, dir, w);
+			e = add_open_of_each(b, &l, dir, w);
 	}
 	if (e == OK && l.n == 0)
 		e = why(w, ERR_ABSENT, "there is no WARC file in %s",

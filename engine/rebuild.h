@@ -47,7 +47,8 @@ struct rebuild_counts {
 struct rebuild_options {
 	const struct conf *conf;
 	const char *data_dir;        /* absolute; made if need be */
-	const char *const *dirs;     /* absolute: the crawls' warc_dirs */
+	/* Absolute: the crawls' warc_dirs, or what holds such as crawl-ID. */
+	const char *const *dirs;
 	size_t dirs_n;               /* 1 to REBUILD_DIRS_MAX */
 	const char *scratch;         /* a path for sorting */
 	/* What it is doing; often.  `total` 0: not known. */

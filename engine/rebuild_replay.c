@@ -14,6 +14,7 @@
 /* A crawl, from its first warcinfo to its last capture. */
 struct told_crawl {
 	struct crawl_shared shared;
+	struct crawl_rules rules;
 	struct policy *policy;
 	struct policy_compiled *compiled;
 	struct trap_memory *traps;
@@ -43,6 +44,7 @@ struct replay {
 	struct record own, original;
 	struct arena page;               /* of one capture */
 	struct buf body, key;
+	bool damaged;                /* `body` is not all there was */
 	struct str product_token;
 	/* Of the origin whose URLs are being judged. */
 	struct robots *robots;
@@ -155,7 +157,8 @@ compile(struct told_crawl *t, struct why *w)
 		e = policy_compile(t->policy, seeds, n, &t->compiled, w);
 	if (e != OK)
 		return e;
-	t->shared.policy = t->compiled;
+	t->rules.policy = t->compiled;
+	atomic_init(&t->shared.rules, &t->rules);
 	t->shared.seed_hosts = hosts;
 	t->shared.seed_hosts_n = n;
 	t->shared.operator_seeds = true;
@@ -394,7 +397,7 @@ decode(struct replay *x, const struct capture *c)
 
 	/* Damage is no failure: what came before it is read. */
 	buf_clear(&x->body);
-	capture_decode(c, limits, &x->body);
+	x->damaged = http_damage_cuts(capture_decode(c, limits, &x->body));
 	x->body.n = MIN(x->body.n, limits.bytes_max);
 }
 
@@ -448,9 +451,9 @@ parse_packed(struct replay *x, struct parse_input *in,
 
 /*
  * Parse it and find its links.  No limit of time: what was read once is read
- * whole.
+ * whole.  True: its document is in x->body.
  */
-static void
+static bool
 find_links(struct replay *x, const struct archive_capture *c, uint32_t file,
     const struct journal_entry *original, struct submission *s,
     struct parse_output *parsed)
@@ -461,31 +464,54 @@ find_links(struct replay *x, const struct archive_capture *c, uint32_t file,
 
 	if (!c->unchanged && (c->status < 200 || c->status > 299 ||
 	    (!c->revisit && c->body_bytes == 0)))
-		return;
+		return false;
 	in.url = &u;
 	if (url_parse(c->final_url, NULL, &x->page, &u, NULL) != OK ||
 	    !read_document(x, c, file, original, &in)) {
 		x->counts->unread++;
-		return;
+		return false;
 	}
 	if (in.body.n == 0 || parse_document(x->parser, &in, &x->page, parsed,
 	    NULL) != OK)
-		return;
+		return true;
 	x->counts->links_read++;
 	if (parsed->kind == MIME_GZIP && (s->lease.flags & FOUND_SITEMAP))
 		parse_packed(x, &in, parsed);
 	struct link_finder f = { .crawl = &x->now->shared,
 	    .traps = x->now->traps, .lease = &s->lease,
-	    .product_token = x->product_token, .arena = &x->page };
+	    .product_token = x->product_token,
+	    .allow_private = conf_bool(x->conf, CONF_FETCH_ALLOW_PRIVATE),
+	    .arena = &x->page };
 	s->found_n = fetcher_links(&f, &x->own.capture.http, parsed,
 	    &s->found);
+	return true;
 }
 
 /* --- captures ----------------------------------------------------------- */
 
+/* What is known of the body: its length decoded, and whose record has it. */
 static void
-put_journal(const struct archive_capture *c, const struct submission *s,
-    const struct parse_output *parsed, struct buf *out)
+tell_body(const struct replay *x, const struct archive_capture *c, bool read,
+    const struct journal_entry *original, struct journal_entry *e)
+{
+	/* An answer of 304 has none. */
+	if (read || c->unchanged)
+		e->flags |= JOURNAL_SIZED;
+	if (read && !c->unchanged) {
+		e->decoded = x->body.n;
+		e->flags |= x->damaged ? JOURNAL_DAMAGED : 0;
+	}
+	if (original == NULL || c->unchanged)
+		return;
+	e->flags |= JOURNAL_SOURCED;
+	e->source = (struct journal_source){ original->file, original->offset,
+	    original->clen, original->ulen };
+}
+
+static void
+put_journal(const struct replay *x, const struct archive_capture *c,
+    const struct submission *s, const struct parse_output *parsed, bool read,
+    const struct journal_entry *original, struct buf *out)
 {
 	struct str type = str_trim(str_cut(c->type, 0,
 	    str_find_char(c->type, ';')));
@@ -509,6 +535,7 @@ put_journal(const struct archive_capture *c, const struct submission *s,
 	};
 
 	e.digest = c->digest;
+	tell_body(x, c, read, original, &e);
 	journal_put_rest(&e, out);
 }
 
@@ -564,9 +591,10 @@ replay_capture(struct replay *x, const struct archive_capture *c,
 	    .seq = c->seq, .status = (uint16_t)c->status,
 	    .place = { file, c->offset }, .body_bytes = c->body_bytes };
 	struct parse_output parsed = { 0 };
-	struct journal_entry original;
+	struct journal_entry found, *original = NULL;
+	struct parse_input in;
 	struct url u;
-	bool taken, known = false;
+	bool taken;
 
 	enum err e = turn_to(x, c, w);
 	arena_reset(&x->page);
@@ -574,15 +602,16 @@ replay_capture(struct replay *x, const struct archive_capture *c,
 		e = lease(x, c, 0, &s.lease, &taken, w);
 	if (e != OK || !taken)
 		return e;
-	if (c->revisit)
-		known = find_original(x, &c->digest, &original);
+	if (c->revisit && find_original(x, &c->digest, &found))
+		original = &found;
 	if (c->revisit && !c->unchanged) {
 		s.duplicate = true;
-		s.body_bytes = known ? original.body_bytes : 0;
+		s.body_bytes = original == NULL ? 0 : found.body_bytes;
 	}
-	find_links(x, c, file, known ? &original : NULL, &s, &parsed);
+	bool read = find_links(x, c, file, original, &s, &parsed) ||
+	    (!c->unchanged && read_document(x, c, file, original, &in));
 	s.simhash = parsed.simhash;
-	put_journal(c, &s, &parsed, &s.journal_rest);
+	put_journal(x, c, &s, &parsed, read, original, &s.journal_rest);
 	put_digest(x, c, &s);
 	e = frontier_restore_settle(x->frontier, &s, w);
 	buf_free(&s.journal_rest);

@@ -1,6 +1,7 @@
 #include "engine/archive/capture.h"
 
 #include <libdeflate.h>
+#include <zlib.h>
 
 #include "os/file.h"
 #include "wire/warc_read.h"
@@ -16,6 +17,8 @@ struct capture_reader {
 	struct buf packed, unpacked;
 	struct arena arena;
 	struct libdeflate_decompressor *libdeflate;
+	z_stream heads;            /* for a member's beginning */
+	bool heads_open;
 };
 
 struct capture_reader *
@@ -37,6 +40,8 @@ capture_reader_free(struct capture_reader **rp)
 	if (r == NULL)
 		return;
 	libdeflate_free_decompressor(r->libdeflate);
+	if (r->heads_open)
+		inflateEnd(&r->heads);
 	buf_free(&r->packed);
 	buf_free(&r->unpacked);
 	arena_free(&r->arena);
@@ -95,8 +100,9 @@ parse_warc_head(struct str record, struct arena *a, struct capture *c,
 	return OK;
 }
 
-enum err
-capture_parse(struct str record, struct arena *a, struct capture *c,
+/* `cut`: of the block only the beginning is there. */
+static enum err
+parse_record(struct str record, bool cut, struct arena *a, struct capture *c,
     struct why *w)
 {
 	size_t head_n;
@@ -108,14 +114,23 @@ capture_parse(struct str record, struct arena *a, struct capture *c,
 		return err;
 	if (!http_content_length(&c->warc, &length))
 		return why(w, ERR_CORRUPT, "the record states no length");
-	if (length > record.n - head_n)
+	if (length > record.n - head_n && !cut)
 		return why(w, ERR_CORRUPT, "the record is cut: %zu of %llu "
 		    "bytes", record.n - head_n, (unsigned long long)length);
-	c->block = str_cut(record, head_n, head_n + (size_t)length);
+	c->block = str_from(record, head_n);
+	if (length < c->block.n)
+		c->block.n = (size_t)length;
 	split_http(c, a);
 	struct str facts = http_find(&c->warc, STR("Argiope-Capture"));
 	c->has_facts = facts.n > 0 && warc_capture_parse(facts, &c->facts);
 	return OK;
+}
+
+enum err
+capture_parse(struct str record, struct arena *a, struct capture *c,
+    struct why *w)
+{
+	return parse_record(record, false, a, c, w);
 }
 
 static enum err
@@ -268,6 +283,57 @@ capture_read(struct capture_reader *r, int fd, uint64_t offset, uint64_t clen,
 	c->clen = (uint32_t)(head.n > 0 ? used : r->unpacked.n);
 	c->ulen = (uint32_t)r->unpacked.n;
 	return OK;
+}
+
+/* Unpack the member's first n bytes; false when it has no more or is damaged,
+ * or the packed bytes in hand end before. */
+static bool
+inflate_begin(struct capture_reader *r, size_t n)
+{
+	z_stream *z = &r->heads;
+
+	if (r->heads_open)
+		inflateReset(z);
+	else
+		CHECK(inflateInit2(z, 15 + 16) == Z_OK);
+	r->heads_open = true;
+	buf_clear(&r->unpacked);
+	z->next_in = (Bytef *)r->packed.p;
+	z->avail_in = (uInt)r->packed.n;
+	z->next_out = buf_grow(&r->unpacked, n);
+	z->avail_out = (uInt)n;
+	/* It keeps no window when it is told that this is all. */
+	inflate(z, Z_FINISH);
+	r->unpacked.n = n - z->avail_out;
+	return z->avail_out == 0;
+}
+
+enum err
+capture_read_heads(struct capture_reader *r, int fd, uint64_t offset,
+    uint64_t clen, uint32_t head_bytes, struct capture *c, struct why *w)
+{
+	size_t n = (size_t)MIN(clen, (uint64_t)head_bytes + 512);
+
+	if (head_bytes > r->bytes_max || clen > UINT32_MAX)
+		return too_big(r, head_bytes, w);
+	arena_reset(&r->arena);
+	for (;;) {
+		enum err err = read_packed(r, fd, offset, n, w);
+		if (err != OK)
+			return err;
+		if (!gzip_starts(buf_str(&r->packed)))
+			return capture_read(r, fd, offset, clen, 0, c, w);
+		if (inflate_begin(r, head_bytes))
+			break;
+		if (n >= clen)
+			return why(w, ERR_CORRUPT,
+			    "the compressed record is damaged");
+		n = (size_t)MIN(clen, 4 * (uint64_t)n);
+	}
+	enum err err = parse_record(buf_str(&r->unpacked), true, &r->arena, c,
+	    w);
+	c->body = STR_NONE;
+	return err;
 }
 
 enum http_damage

@@ -50,6 +50,15 @@ MUST_USE enum err capture_read(struct capture_reader *, int fd,
     uint64_t offset, uint64_t clen, uint64_t ulen, struct capture *,
     struct why *);
 
+/*
+ * The same, but only the first `head_bytes` unpacked bytes are read and
+ * unpacked, where they are known to hold both heads (the journal's body_at):
+ * `block` ends there, `body` is empty, lengths are not told.
+ */
+MUST_USE enum err capture_read_heads(struct capture_reader *, int fd,
+    uint64_t offset, uint64_t clen, uint32_t head_bytes, struct capture *,
+    struct why *);
+
 /* Take apart a record that is in memory, unpacked.  Borrows from it and `a`. */
 MUST_USE enum err capture_parse(struct str record, struct arena *a,
     struct capture *, struct why *);

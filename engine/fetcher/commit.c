@@ -127,7 +127,10 @@ journal_build(struct page *p)
 		.flags = (uint8_t)((p->final.type == WARC_REVISIT ?
 		    JOURNAL_REVISIT : 0) |
 		    (h->truncated != NULL ? JOURNAL_TRUNCATED : 0) |
-		    ((s->lease.flags & FOUND_EMBED) ? JOURNAL_EMBED : 0)),
+		    ((s->lease.flags & FOUND_EMBED) ? JOURNAL_EMBED : 0) |
+		    (p->damaged ? JOURNAL_DAMAGED : 0) |
+		    (p->dup_uri.n != 0 ? JOURNAL_SOURCED : 0) |
+		    JOURNAL_SIZED),
 		.start = p->start,
 		.duration_us = (uint32_t)us32(mono_ns_between(p->began,
 		    loop_now(p->fetcher->loop)) / 1000),
@@ -136,7 +139,8 @@ journal_build(struct page *p)
 		.tls_us = us32(h->times.tls),
 		.first_byte_us = us32(h->times.first_byte),
 		.total_us = us32(h->times.total),
-		.body_bytes = h->body.n, .simhash = p->parsed.simhash,
+		.body_bytes = h->body.n, .decoded = p->content.n,
+		.source = p->dup_source, .simhash = p->parsed.simhash,
 		.type = media_type(h), .title = p->parsed.title,
 		.url = s->lease.url, .final_url = p->hops_n > 1 ?
 		    h->url.href : STR_NONE,

@@ -108,8 +108,8 @@ pump(struct fetcher *f)
 		loop_timer_set(f->loop, &f->wake, (struct mono){ n->key });
 }
 
-static void
-empty_outbox(struct fetcher *f)
+void
+fetcher_empty_outbox(struct fetcher *f)
 {
 	while (!list_empty(&f->outbox)) {
 		struct page *p = LIST_ITEM(f->outbox.next, struct page, node);
@@ -124,7 +124,7 @@ empty_outbox(struct fetcher *f)
 static void
 outbox_due(struct timer *t)
 {
-	empty_outbox(CONTAINER(t, struct fetcher, outbox_timer));
+	fetcher_empty_outbox(CONTAINER(t, struct fetcher, outbox_timer));
 }
 
 void
@@ -149,7 +149,7 @@ turn_end(struct turn_hook *h)
 	 * own admission; nobody waits that millisecond while others fetch. */
 	if (f->outbox_n >= OUTBOX_PAGES ||
 	    (f->in_flight == 0 && !f->outbox_lent))
-		empty_outbox(f);
+		fetcher_empty_outbox(f);
 	atomic_store_explicit(&f->busy, f->in_flight, memory_order_relaxed);
 }
 
@@ -222,7 +222,7 @@ static struct local_crawl *
 make_crawl(struct fetcher *f, struct crawl_shared *shared)
 {
 	struct local_crawl *c = mem_new(sizeof(*c));
-	const struct policy *p = policy_of(shared->policy);
+	const struct policy *p = policy_of(crawl_policy(shared));
 
 	c->fetcher = f;
 	c->shared = shared;
@@ -315,38 +315,22 @@ fetcher_order(struct fetcher *f, const struct crawl_shared *crawl,
 	loop_post(f->loop, &o->mail);
 }
 
-/* --- looking ------------------------------------------------------------ */
+static void
+free_crawl(struct local_crawl *c)
+{
+	cookie_jar_free(&c->cookies);
+	trap_memory_free(&c->traps);
+	free(c);
+}
 
 void
-fetcher_look(struct fetcher *f, struct fetcher_view *out)
+fetcher_forget(struct fetcher *f, uint32_t crawl)
 {
-	struct mono now = loop_now(f->loop);
-	size_t at = 0;
-	void *v;
+	struct local_crawl *c = map_take_id(&f->crawls, crawl);
 
-	memset(out, 0, sizeof(*out));
-	out->in_flight = f->in_flight;
-	out->uncommitted = (unsigned)f->uncommitted;
-	out->requests = f->requests;
-	out->bytes_in = f->bytes_in;
-	out->held_back = fetcher_held_back(f);
-	out->next_at = MONO_NEVER;
-	while (map_next(&f->hosts, &at, &v)) {
-		const struct host *h = v;
-		out->hosts++;
-		if (h->place == HOST_READY)
-			out->hosts_ready++;
-		if (h->place != HOST_SLEEPING ||
-		    !mono_before(now, h->next_at))
-			continue;
-		out->hosts_delayed += h->backoff_ms == 0;
-		out->hosts_backoff += h->backoff_ms != 0;
-		if (mono_before(h->next_at, out->next_at)) {
-			out->next_at = h->next_at;
-			snprintf(out->next_host, sizeof(out->next_host),
-			    "%.*s", STR_FMT(h->name));
-		}
-	}
+	CHECK(c == NULL || (c->order == FETCH_END && c->pages == 0));
+	if (c != NULL)
+		free_crawl(c);
 }
 
 /* --- life --------------------------------------------------------------- */
@@ -363,6 +347,7 @@ fetcher_new(const struct fetcher_options *o)
 	f->loop = o->loop;
 	list_init(&f->ready);
 	list_init(&f->pages);
+	list_init(&f->lone_lines);
 	list_init(&f->outbox);
 	f->outbox_timer.fire = outbox_due;
 	f->turn.run = turn_end;
@@ -374,14 +359,6 @@ fetcher_new(const struct fetcher_options *o)
 	f->recent = mem_array(RECENT_SLOTS, sizeof(*f->recent));
 	loop_hook(f->loop, &f->turn);
 	return f;
-}
-
-static void
-free_crawl(struct local_crawl *c)
-{
-	cookie_jar_free(&c->cookies);
-	trap_memory_free(&c->traps);
-	free(c);
 }
 
 void
@@ -408,6 +385,7 @@ fetcher_free(struct fetcher **fp)
 		p->address = NULL;
 		page_free(&p);
 	}
+	lone_lines_free(f);
 	for (at = 0; map_next(&f->hosts, &at, &v);) {
 		struct host *h = v;
 		host_free(&h);

@@ -16,6 +16,7 @@
 
 #include <stdatomic.h>
 
+#include "base/map.h"
 #include "engine/fetcher/seen.h"
 #include "engine/frontier/frontier.h"
 #include "engine/parser/parse.h"
@@ -59,10 +60,25 @@ struct fetch_settings {
 	const char *resolve;             /* "HOST:PORT:ADDRESS:PORT,..." */
 };
 
+/*
+ * What a crawl may fetch.  They never change and live until the engine goes; a
+ * crawl whose rules are changed gets others.
+ */
+struct crawl_rules {
+	const struct policy_compiled *policy;
+	struct str json;                 /* the policy, canonical */
+	/* So many of its URL rules, the first ones, came while it had URLs:
+	 * what they match leaves the queue too. */
+	unsigned excluded;
+};
+/* The URL is matched by one of those.  `rules` is a struct crawl_rules, or
+ * NULL.  Thread: any. */
+bool crawl_excludes(const void *rules, struct str url);
+
 /* One crawl as all loops see it.  Immutable but for the atomics. */
 struct crawl_shared {
 	uint32_t id;
-	const struct policy_compiled *policy;
+	_Atomic(const struct crawl_rules *) rules;
 	struct str name;
 	struct str user_agent;           /* empty: the settings' */
 	const struct transport_header *headers;
@@ -75,12 +91,25 @@ struct crawl_shared {
 	bool continued;                  /* an earlier process began it */
 	bool operator_seeds;             /* their hosts may be private */
 	double delay_s;                  /* the policy's or the command's */
+	struct map delays;               /* host -> double, of some seeds */
 	const struct redactor *redactor;
 	struct str collection;           /* duplicates are sought within it */
 	struct str cookies;              /* lines of a Netscape cookie file */
 	_Atomic(const char *) warcinfo_id;   /* of the file being written */
 	atomic_int downloads;            /* exchanges under way, all loops */
+	atomic_uint users;               /* pages and windows, all loops */
 };
+
+static inline const struct crawl_rules *
+crawl_rules(const struct crawl_shared *s)
+{
+	return atomic_load_explicit(&s->rules, memory_order_acquire);
+}
+static inline const struct policy_compiled *
+crawl_policy(const struct crawl_shared *s)
+{
+	return crawl_rules(s)->policy;
+}
 
 /*
  * What a document links to becomes what the frontier wants: canonical, judged,
@@ -92,10 +121,13 @@ struct link_finder {
 	const struct trap_memory *traps;  /* or NULL */
 	const struct lease *lease;        /* the document's */
 	struct str product_token;
+	bool allow_private;               /* fetch.allow_private */
 	struct arena *arena;
 };
 size_t fetcher_links(const struct link_finder *, const struct http_head *,
     struct parse_output *, struct found **out);
+/* The pause that the crawl wants after a fetch from this host; s. */
+double crawl_delay_s(const struct crawl_shared *, struct str host);
 /* Private addresses of this host are allowed: it is an operator's seed. */
 bool crawl_host_allowed(const struct crawl_shared *, struct str host);
 
@@ -138,12 +170,28 @@ void fetcher_port(struct fetcher *, struct frontier_port *);
 
 /*
  * A crawl begins or goes on, pauses, or ends; later pages of an ended crawl are
- * given back.  `done`, if not NULL, is mailed to `home` when the loop holds
- * nothing of the crawl any more.  Thread: any.
+ * given back.  Thread: any.
  */
 enum fetch_order { FETCH_RUN, FETCH_PAUSE, FETCH_END };
 void fetcher_order(struct fetcher *, const struct crawl_shared *,
     enum fetch_order);
+/*
+ * The loop forgets a crawl that has ended: every loop has seen FETCH_END, and
+ * its `users` are 0.
+ */
+void fetcher_forget(struct fetcher *, uint32_t crawl);
+
+/*
+ * The crawl's rules exclude more: leases that they exclude, of pages that were
+ * not asked for yet, are given back, before mail that is posted after this.
+ */
+void fetcher_return_excluded(struct fetcher *, uint32_t crawl);
+/*
+ * URLs of the crawl are to be tried again: its hosts are no longer held to be
+ * down.  What their robots.txt says is asked anew, if it could not be reached,
+ * or if `robots`.
+ */
+void fetcher_forget_trouble(struct fetcher *, uint32_t crawl, bool robots);
 
 /* What the loop is doing, for the progress line and `why`. */
 struct fetcher_view {
@@ -151,6 +199,7 @@ struct fetcher_view {
 	unsigned in_flight, uncommitted;
 	struct mono next_at;             /* the first delayed host's turn */
 	char next_host[128];
+	bool next_backoff;               /* else its delay */
 	uint64_t requests, bytes_in;
 	bool held_back;                  /* the ledger does not follow */
 };

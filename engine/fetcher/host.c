@@ -14,6 +14,8 @@
 
 /* How long a host that failed through all tries is not asked again. */
 #define HOST_DOWN_MS 60000
+/* Broken pages stand together: so many in a row are no dead host yet. */
+#define HOST_SILENT_MAX 16
 /* With a delay a short window does: the rest stays in the index. */
 #define WINDOW_DELAYED 4
 
@@ -97,9 +99,13 @@ drop_batches(struct window *w)
 static void
 window_free(struct window *w)
 {
+	struct crawl_shared *crawl = w->crawl->shared;
+
 	list_take(&w->node);
 	drop_batches(w);
 	free(w);
+	/* The crawl may be gone then. */
+	atomic_fetch_sub(&crawl->users, 1);
 }
 
 void
@@ -136,6 +142,31 @@ served(struct serve *s)
 		host_settle(w->host);
 }
 
+void
+window_return_excluded(struct window *w)
+{
+	const struct crawl_rules *rules = crawl_rules(w->crawl->shared);
+	struct list *next;
+
+	for (struct list *n = w->batches.next; n != &w->batches; n = next) {
+		struct serve *s = LIST_ITEM(n, struct serve, node);
+		size_t kept = s->taken;
+		next = n->next;
+		for (size_t i = s->taken; i < s->n; i++) {
+			if (crawl_excludes(rules, s->leases[i].url))
+				give_back(w->crawl, &s->leases[i]);
+			else
+				s->leases[kept++] = s->leases[i];
+		}
+		w->left -= s->n - kept;
+		s->n = kept;
+		if (s->taken < s->n)
+			continue;
+		list_take(&s->node);
+		serve_free(s);
+	}
+}
+
 struct window *
 window_get(struct host *h, struct local_crawl *c, uint32_t queue)
 {
@@ -144,13 +175,16 @@ window_get(struct host *h, struct local_crawl *c, uint32_t queue)
 		if (w->crawl == c && w->queue == queue)
 			return w;
 	}
+	double delay_s = crawl_delay_s(c->shared, h->name);
 	/* An earlier process may have asked the host a moment ago. */
 	if (c->shared->continued && list_empty(&h->windows))
 		h->next_at = mono_add_ms(loop_now(h->fetcher->loop),
-		    (int64_t)ceil(c->shared->delay_s * 1000));
+		    (int64_t)ceil(delay_s * 1000));
 	struct window *w = mem_new(sizeof(*w));
+	atomic_fetch_add(&c->shared->users, 1);
 	w->crawl = c;
 	w->host = h;
+	w->delay_s = delay_s;
 	w->queue = queue;
 	list_init(&w->batches);
 	list_put(&h->windows, &w->node);
@@ -212,17 +246,26 @@ window_take(struct window *w)
 
 /* --- turns -------------------------------------------------------------- */
 
+double
+crawl_delay_s(const struct crawl_shared *c, struct str host)
+{
+	const double *own = c->delays.n == 0 ? NULL :
+	    map_get(&c->delays, host);
+
+	return own == NULL ? c->delay_s : *own;
+}
+
 int64_t
 host_delay_ms(struct host *h, struct local_crawl *c, struct origin *o)
 {
-	double s = c == NULL ? 0 : c->shared->delay_s;
+	double s = c == NULL ? 0 : crawl_delay_s(c->shared, h->name);
 	int64_t ms = 0;
 
 	/* Crawls share hosts: the largest wish of those that run wins. */
 	for (struct list *n = h->windows.next; n != &h->windows; n = n->next) {
 		struct window *w = LIST_ITEM(n, struct window, node);
 		if (w->crawl->order == FETCH_RUN)
-			s = MAX(s, w->crawl->shared->delay_s);
+			s = MAX(s, w->delay_s);
 	}
 	for (struct list *n = h->origins.next; n != &h->origins; n = n->next) {
 		o = LIST_ITEM(n, struct origin, node);
@@ -245,7 +288,7 @@ crawl_may(const struct local_crawl *c)
 {
 	return c->order == FETCH_RUN && (int64_t)atomic_load_explicit(
 	    &c->shared->downloads, memory_order_relaxed) <
-	    policy_of(c->shared->policy)->downloads;
+	    policy_of(crawl_policy(c->shared))->downloads;
 }
 
 static struct window *
@@ -332,6 +375,15 @@ void
 host_fine(struct host *h)
 {
 	h->backoff_ms = 0;
+	h->answered = true;
+	h->silent = 0;
+}
+
+bool
+host_is_dead(struct host *h, bool unreached)
+{
+	h->silent++;
+	return unreached || !h->answered || h->silent >= HOST_SILENT_MAX;
 }
 
 void
@@ -350,7 +402,7 @@ host_start_one(struct host *h)
 	if (!list_empty(&h->waiting)) {
 		struct page *p = LIST_ITEM(h->waiting.next, struct page, node);
 		list_take(&p->node);
-		if (p->crawl->order == FETCH_END) {
+		if (p->crawl->order == FETCH_END || page_excluded(p)) {
 			page_give_back(p);
 			return true;
 		}

@@ -27,7 +27,7 @@ told(struct fetcher *f, uint64_t hash, uint8_t skip)
 static bool
 judge(const struct link_finder *f, const struct link *l, struct found *out)
 {
-	const struct policy *policy = policy_of(f->crawl->policy);
+	const struct policy *policy = policy_of(crawl_policy(f->crawl));
 	bool embed = l->kind == LINK_EMBED;
 	/* What a requisite embeds (a style's image) belongs to the page. */
 	unsigned depth = embed ? f->lease->depth : f->lease->depth + 1u;
@@ -35,13 +35,14 @@ judge(const struct link_finder *f, const struct link *l, struct found *out)
 	struct trap_verdict t;
 	struct url u;
 
-	if (policy_canonical(f->crawl->policy, &l->url, f->arena, &u, NULL) !=
-	    OK)
+	if (policy_canonical(crawl_policy(f->crawl), &l->url, f->arena, &u,
+	    NULL) != OK)
 		return false;
-	policy_judge_url(f->crawl->policy, &u, f->lease->cost, depth, embed,
-	    &v);
+	policy_judge_url(crawl_policy(f->crawl), &u, f->lease->cost, depth,
+	    embed, &v);
 	/* The policy sees only names; the operator may crawl his own hosts. */
-	if (v.reason == SKIP_BLOCKED && crawl_host_allowed(f->crawl, u.host)) {
+	if (v.reason == SKIP_BLOCKED && (f->allow_private ||
+	    crawl_host_allowed(f->crawl, u.host))) {
 		v.take = true;
 		v.reason = SKIP_NONE;
 	}
@@ -67,14 +68,33 @@ static bool
 follows(const struct link_finder *f, const struct parse_output *parsed,
     const struct link *l)
 {
-	bool obey = policy_of(f->crawl->policy)->robots == POLICY_OBEY;
+	const struct policy *policy = policy_of(crawl_policy(f->crawl));
 
+	/* Nobody follows an image: it is no URL of the crawl. */
+	if (l->kind == LINK_EMBED && !policy->embeds)
+		return false;
 	/* A page taken only as a part of another leads nowhere by itself. */
 	if ((f->lease->flags & FOUND_EMBED) && l->kind != LINK_EMBED)
 		return false;
-	if (!obey || l->kind == LINK_EMBED)
+	if (policy->robots != POLICY_OBEY || l->kind == LINK_EMBED)
 		return true;
 	return !l->nofollow && !parsed->nofollow;
+}
+
+bool
+crawl_excludes(const void *rules, struct str url)
+{
+	const struct crawl_rules *r = rules;
+	struct arena a = ARENA_INIT;
+	struct policy_verdict v = { .rule = -1 };
+	struct url u;
+
+	if (r == NULL || r->excluded == 0)
+		return false;
+	if (url_parse(url, NULL, &a, &u, NULL) == OK)
+		policy_judge_url(r->policy, &u, 1, 0, false, &v);
+	arena_free(&a);
+	return v.rule >= 0 && (unsigned)v.rule < r->excluded;
 }
 
 static bool
@@ -114,8 +134,11 @@ links_find(struct page *p)
 		.crawl = p->crawl->shared, .traps = p->crawl->traps,
 		.lease = &s->lease,
 		.product_token = p->fetcher->settings->product_token,
+		.allow_private = p->fetcher->settings->allow_private,
 		.arena = &s->arena,
 	};
+	/* Those that come while they are judged count as later ones. */
+	s->rules = crawl_rules(f.crawl);
 	size_t n = fetcher_links(&f, &page_hop(p)->parsed, &p->parsed,
 	    &s->found);
 
@@ -137,7 +160,7 @@ add_sitemap(struct finder *x, const struct url *plain, const struct lease *l)
 	struct page *p = x->page;
 	struct url u;
 
-	if (policy_canonical(p->crawl->shared->policy, plain,
+	if (policy_canonical(crawl_policy(p->crawl->shared), plain,
 	    &p->submission.arena, &u, NULL) != OK)
 		return;
 	uint64_t hash = frontier_hash(p->submission.crawl, u.href);
@@ -152,7 +175,7 @@ add_sitemap(struct finder *x, const struct url *plain, const struct lease *l)
 void
 links_from_robots(struct page *p, struct origin *o)
 {
-	const struct policy *policy = policy_of(p->crawl->shared->policy);
+	const struct policy *policy = policy_of(crawl_policy(p->crawl->shared));
 	struct finder x = { .at = NULL };
 	struct url robots, u;
 

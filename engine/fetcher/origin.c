@@ -55,8 +55,8 @@ origin_free(struct origin **op)
 	mem_free(op);
 }
 
-static void
-release_waiting(struct origin *o)
+void
+origin_release(struct origin *o)
 {
 	struct list waiting;
 
@@ -94,7 +94,6 @@ settle(struct origin *o, int status, struct str body, int64_t age_s)
 	    s->robots_retry_s : s->robots_ttl_s) - age_s);
 	o->fetched_at = loop_now(o->host->fetcher->loop);
 	o->state = ORIGIN_KNOWN;
-	release_waiting(o);
 }
 
 /* Ask the site: a page of its own kind, on the host's next turn. */
@@ -166,12 +165,15 @@ looked_up(struct ledger_query *q)
 	int status = read_be16(&in);
 	int64_t age_s = wall_s(clock_wall()) - wall_s(fetched);
 	if (!in.bad && age_s >= 0 &&
-	    age_s < h->fetcher->settings->robots_ttl_s)
+	    fetched.us >= h->fetcher->robots_since.us &&
+	    age_s < h->fetcher->settings->robots_ttl_s) {
 		settle(o, status, (struct str){ in.p, in.n }, age_s);
-	else if (list_empty(&o->waiting))
+		origin_release(o);
+	} else if (list_empty(&o->waiting)) {
 		o->state = ORIGIN_NEW;
-	else
+	} else {
 		fetch(o);
+	}
 	arena_free(&oq->arena);
 	mem_free(&oq);
 }
@@ -213,7 +215,7 @@ void
 origin_abandoned(struct origin *o)
 {
 	o->state = ORIGIN_NEW;
-	release_waiting(o);
+	origin_release(o);
 }
 
 void
@@ -255,15 +257,17 @@ origin_fetched(struct origin *o, struct page *p)
 	/* A copy that was read within a day serves while the site fails. */
 	bool stale_serves = robots_from_status(status) == ROBOTS_FORBID_ALL &&
 	    o->robots != NULL;
+	o->stale = stale_serves;
 	if (stale_serves) {
 		o->unreachable = false;
 		o->fetched_at = loop_now(o->host->fetcher->loop);
 		o->ttl_s = o->host->fetcher->settings->robots_retry_s;
 		o->state = ORIGIN_KNOWN;
-		release_waiting(o);
+		robots_line(p, o, status);
 		return;
 	}
 	if (status != 0)
 		remember(p, o, status, p->content);
 	settle(o, status, p->content, 0);
+	robots_line(p, o, status);
 }

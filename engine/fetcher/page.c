@@ -29,6 +29,7 @@ page_new(struct fetcher *f, struct local_crawl *c, enum page_kind kind)
 	p->start = clock_wall();
 	p->began = loop_now(f->loop);
 	c->pages++;
+	atomic_fetch_add(&c->shared->users, 1);
 	return p;
 }
 
@@ -36,6 +37,7 @@ void
 page_free(struct page **pp)
 {
 	struct page *p = *pp;
+	struct crawl_shared *crawl = p->crawl->shared;
 
 	CHECK(!p->holds_slot && p->address == NULL);
 	list_take(&p->node);
@@ -48,6 +50,8 @@ page_free(struct page **pp)
 	buf_free(&p->submission.journal_rest);
 	arena_free(&p->submission.arena);
 	mem_free(pp);
+	/* The crawl may be gone then. */
+	atomic_fetch_sub(&crawl->users, 1);
 }
 
 static void (*const step_run[])(struct page *);
@@ -181,6 +185,14 @@ blocked_by_name(struct page *p, const struct url *u)
 	return !address_allowed(p, &ip);
 }
 
+bool
+page_excluded(const struct page *p)
+{
+	return p->kind == PAGE_URL && p->tries == 0 && p->hops_n == 1 &&
+	    crawl_excludes(crawl_rules(p->crawl->shared),
+	    p->submission.lease.url);
+}
+
 static void
 step_robots(struct page *p)
 {
@@ -190,7 +202,7 @@ step_robots(struct page *p)
 	struct fetcher *to = fetcher_of(p->fetcher, u->host);
 	if (travels(p, to))
 		return;
-	if (p->crawl->order == FETCH_END) {
+	if (p->crawl->order == FETCH_END || page_excluded(p)) {
 		page_give_back(p);
 		return;
 	}
@@ -200,7 +212,9 @@ step_robots(struct page *p)
 		return;
 	}
 	struct host *h = host_get(p->fetcher, u->host);
-	if (policy_of(p->crawl->shared->policy)->robots == POLICY_IGNORE ||
+	const struct policy *policy = policy_of(
+	    crawl_policy(p->crawl->shared));
+	if (policy->robots == POLICY_IGNORE ||
 	    (p->submission.lease.flags & FOUND_SITEMAP)) {
 		page_go(p, PAGE_TURN);
 		return;
@@ -274,7 +288,7 @@ address_allowed(const struct page *p, const struct ip *ip)
 	struct str host = page_hop((struct page *)(uintptr_t)p)->url.host;
 
 	return p->fetcher->settings->allow_private ||
-	    policy_of(s->policy)->allow_private ||
+	    policy_of(crawl_policy(s))->allow_private ||
 	    address_is_public(ip->b) || crawl_host_allowed(s, host);
 }
 
@@ -437,7 +451,7 @@ on_head(struct exchange *x, struct str bytes, int status)
 		return false;
 	}
 	if (p->kind == PAGE_URL && status >= 200 && status < 300) {
-		policy_judge_mime(p->crawl->shared->policy,
+		policy_judge_mime(crawl_policy(p->crawl->shared),
 		    http_find(&h->parsed, STR("Content-Type")), &v);
 		if (!v.take) {
 			h->stop_reason = "mime";
@@ -453,7 +467,7 @@ body_max(const struct page *p)
 	if (p->kind == PAGE_OF_ROBOTS)
 		return 2 * ROBOTS_BYTES_MAX;
 	return (uint64_t)MIN((int64_t)p->fetcher->settings->body_bytes_max,
-	    policy_of(p->crawl->shared->policy)->limits.max_body_bytes);
+	    policy_of(crawl_policy(p->crawl->shared))->limits.max_body_bytes);
 }
 
 static bool
@@ -570,13 +584,18 @@ try_again(struct page *p)
 		return false;
 	}
 	if (p->tries >= p->fetcher->settings->tries_max) {
-		if (page_hop(p)->status == 0 && p->end != TRANSPORT_DNS)
+		bool unreached = p->end == TRANSPORT_CONNECT ||
+		    page_hop(p)->times.connect < 0;
+		if (page_hop(p)->status == 0 && p->end != TRANSPORT_DNS &&
+		    host_is_dead(host, unreached))
 			host_down(host, origin_get(host, &page_hop(p)->url,
 			    &p->submission.arena), page_exception(p));
 		return false;
 	}
-	if (p->end != TRANSPORT_DNS)
+	if (p->end != TRANSPORT_DNS) {
 		host_trouble(host, retry_after_ms(page_hop(p)));
+		backoff_line(p, host);
+	}
 	page_go(p, PAGE_TURN);
 	return true;
 }
@@ -595,8 +614,10 @@ fail(struct page *p, enum exception reason, struct str text)
 	if (goes_home(p, PAGE_JUDGE))
 		return;
 	if (p->kind == PAGE_OF_ROBOTS) {
-		origin_fetched(p->origin, p);
+		struct origin *o = p->origin;
+		origin_fetched(o, p);
 		page_finish(p, OUTCOME_NONE, 0, STR_NONE);
+		origin_release(o);
 		return;
 	}
 	page_finish(p, OUTCOME_EXCEPTION, (uint8_t)reason, text);
@@ -626,11 +647,12 @@ follow(struct page *p, struct str location)
 		return;
 	}
 	if (p->kind == PAGE_URL && !(p->submission.lease.flags & FOUND_EMBED))
-		policy_judge_url(p->crawl->shared->policy, &to,
+		policy_judge_url(crawl_policy(p->crawl->shared), &to,
 		    p->submission.lease.cost, 0, false, &v);
 	/* The policy sees only names; the operator may crawl his own hosts. */
 	if (v.reason == SKIP_BLOCKED &&
-	    crawl_host_allowed(p->crawl->shared, to.host))
+	    (p->fetcher->settings->allow_private ||
+	    crawl_host_allowed(p->crawl->shared, to.host)))
 		v.take = true;
 	if (!v.take && v.reason != SKIP_DEPTH && v.reason != SKIP_COST) {
 		page_finish(p, OUTCOME_SKIPPED, (uint8_t)v.reason,
@@ -715,10 +737,12 @@ decode(struct page *p)
 	    p->fetcher->settings->decode_ratio_max };
 
 	p->content = buf_str(&h->body);
+	p->damaged = false;
 	if (h->body.n == 0 || !coded(h))
 		return;
 	/* Damage is no failure: what came before it is read. */
-	http_decode_body(&h->parsed, p->content, limits, &p->decoded);
+	p->damaged = http_damage_cuts(http_decode_body(&h->parsed, p->content,
+	    limits, &p->decoded));
 	p->content = buf_str(&p->decoded);
 }
 
@@ -754,9 +778,17 @@ step_parse(struct page *p)
 	if (goes_home(p, PAGE_PARSE))
 		return;
 	decode(p);
+	if (p->kind == PAGE_URL && p->damaged && p->content.n == 0 &&
+	    h->truncated == NULL) {
+		page_finish(p, OUTCOME_EXCEPTION, EXCEPTION_DECODE,
+		    STR("nothing of the body can be decoded"));
+		return;
+	}
 	if (p->kind == PAGE_OF_ROBOTS) {
-		origin_fetched(p->origin, p);
+		struct origin *o = p->origin;
+		origin_fetched(o, p);
 		page_go(p, PAGE_ARCHIVE);
+		origin_release(o);
 		return;
 	}
 	in.body = p->content;
@@ -775,40 +807,6 @@ step_parse(struct page *p)
 }
 
 /* --- DEDUPE ------------------------------------------------------------- */
-
-/* Key: collection, digest.  Value: crawl4 seq8 date8 URL. */
-static void
-digest_key(struct page *p, struct buf *out)
-{
-	buf_put_field(out, p->crawl->shared->collection);
-	buf_put(out, p->digest.bytes, digest_size(p->digest.kind));
-}
-
-static void
-look_up_digest(struct ledger_query *q, struct index *x)
-{
-	struct page *p = CONTAINER(q, struct page, lookup);
-	struct arena *a = &p->submission.arena;
-	struct str value;
-
-	if (index_get(x, INDEX_DIGEST, p->submission.digest_key, a, &value,
-	    NULL) != OK)
-		return;
-	struct reader in = reader_of(value);
-	read_be32(&in);
-	read_be64(&in);
-	p->dup_date.us = (int64_t)read_be64(&in);
-	if (!in.bad)
-		p->dup_uri = (struct str){ in.p, in.n };
-}
-
-static void
-digest_looked_up(struct ledger_query *q)
-{
-	struct page *p = CONTAINER(q, struct page, lookup);
-
-	page_go(p, PAGE_ARCHIVE);
-}
 
 /*
  * A host is one loop's, and one busy host would keep one core busy.  What is
@@ -845,36 +843,8 @@ give_back(struct page *p)
 static void
 step_dedupe(struct page *p)
 {
-	struct hop *h = page_hop(p);
-	struct str body = buf_str(&h->body);
-	struct buf key = BUF_INIT, rest = BUF_INIT;
-	struct arena *a = &p->submission.arena;
-
-	if (lend(p))
-		return;
-	warc_digest_payload(p->fetcher->writer, &body, 1, &p->digest);
-	if (h->status < 200 || h->status > 299 || body.n == 0 ||
-	    h->truncated != NULL) {
-		page_go(p, PAGE_ARCHIVE);
-		return;
-	}
-	digest_key(p, &key);
-	p->submission.digest_key = arena_copy(a, buf_str(&key));
-	buf_put_be64(&rest, (uint64_t)h->start.us);
-	buf_put_str(&rest, h->url.href);
-	p->submission.digest_rest = arena_copy(a, buf_str(&rest));
-	buf_free(&key);
-	buf_free(&rest);
-	/* Nearly all payloads are new: then the index has nothing to say. */
-	if (!seen_add(p->fetcher->options.seen, p->submission.digest_key)) {
-		page_go(p, PAGE_ARCHIVE);
-		return;
-	}
-	p->lookup.home = p->fetcher->loop;
-	p->lookup.run = look_up_digest;
-	p->lookup.done = digest_looked_up;
-	ledger_read(frontier_ledger(p->fetcher->options.frontier),
-	    &p->lookup);
+	if (!lend(p))
+		page_dedupe(p);
 }
 
 /* --- ARCHIVE, COMMIT, REPORT -------------------------------------------- */
@@ -972,10 +942,8 @@ page_finish(struct page *p, enum outcome outcome, uint8_t reason,
 		journal_build(p);
 	}
 	p->end_text = text;
-	if (outcome == OUTCOME_EXCEPTION)
-		s->log_text = arena_printf(&s->arena, "%.*s %s: %.*s",
-		    STR_FMT(s->lease.url), exception_name(reason),
-		    STR_FMT(text));
+	if (outcome == OUTCOME_EXCEPTION || outcome == OUTCOME_SKIPPED)
+		page_line(p, text);
 	page_go(p, PAGE_COMMIT);
 }
 

@@ -74,7 +74,7 @@ request_build(struct page *p)
 		add(own, &n, STR("Cookie"), cookie_header(p->crawl->cookies,
 		    &h->url, clock_wall(), a));
 
-	double timeout = policy_of(s->policy)->limits.timeout;
+	double timeout = policy_of(crawl_policy(s))->limits.timeout;
 	memset(x, 0, sizeof(*x));
 	x->method = STR("GET");
 	struct url bare = h->url;

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "engine/fetcher/cookie.h"
 #include "engine/fetcher/fetcher.h"
+#include "engine/frontier/journal.h"
 #include "engine/frontier/spread.h"
 #include "engine/parser/parse.h"
 #include "engine/policy/robots.h"
@@ -29,6 +30,7 @@ struct window {
 	struct list node;                /* in host.windows */
 	struct local_crawl *crawl;
 	struct host *host;
+	double delay_s;                  /* that the crawl wants here */
 	uint32_t queue;
 	struct serve *serve;             /* out for more; or NULL */
 	struct list batches;             /* serves that came back, in order */
@@ -49,11 +51,14 @@ struct host {
 	struct mono next_at;             /* no request before it */
 	struct mono down_until;          /* an origin of it is down */
 	int64_t backoff_ms;              /* 0: it behaves */
+	bool answered;                   /* ever, on this loop */
+	unsigned silent;                 /* pages in a row without an answer */
 	unsigned in_flight;
 	struct list waiting;             /* pages whose turn comes first */
 	struct list windows;
 	struct list origins;
 	bool local_name;                 /* loopback by name or literal */
+	uint64_t looked;                 /* by fetcher.looks: look.c */
 };
 
 /* scheme://host:port, and what its robots.txt says. */
@@ -65,6 +70,7 @@ struct origin {
 	enum origin_state state;
 	struct robots *robots;
 	bool unreachable;                /* by network: reason below */
+	bool stale;                      /* an older copy serves */
 	enum exception reason;
 	uint32_t sitemaps_told;          /* id + 1 of the crawl told last */
 	struct mono down_until;          /* fail without asking */
@@ -148,7 +154,9 @@ struct page {
 	struct digest digest;
 	struct ledger_query lookup;      /* of the digest */
 	struct recall *recall;           /* an earlier crawl's capture */
+	bool damaged;                    /* `content` is not all there was */
 	struct str dup_uri;              /* the original's; empty: none */
+	struct journal_source dup_source;
 	struct wall dup_date;
 	struct warc_member final;        /* the final answer's */
 	struct wall start;
@@ -167,6 +175,7 @@ struct fetcher {
 	struct list ready;               /* hosts that may start a request */
 	struct heap sleeping;            /* hosts by next_at */
 	struct list pages;               /* all of this loop */
+	struct list lone_lines;          /* lines.c: on their way */
 	struct parser *parser;
 	struct warc_writer *writer;
 	uint64_t *recent;                /* hashes handed over lately */
@@ -180,6 +189,8 @@ struct fetcher {
 	atomic_uint busy;                /* in_flight, as of the last turn */
 	atomic_uint borrowed;            /* pages lent to it, not yet built */
 	uint64_t requests, bytes_in;
+	uint64_t looks;                  /* at crawls, so far */
+	struct wall robots_since;        /* no stored robots.txt before it */
 	struct timer stalled;            /* looks at crawls at their limit */
 	int64_t stalled_ms;
 	bool stalled_set;
@@ -195,6 +206,7 @@ void fetcher_pump_soon(struct fetcher *);
 void fetcher_look_again(struct fetcher *);
 /* Give the page's submission to the frontier, soon, with others. */
 void fetcher_hand_over(struct fetcher *, struct page *);
+void fetcher_empty_outbox(struct fetcher *);
 bool fetcher_held_back(const struct fetcher *);
 /* Somebody who has the time to build this loop's pages, or NULL. */
 struct fetcher *fetcher_idle_one(struct fetcher *);
@@ -207,6 +219,11 @@ void host_begin(struct host *);           /* a request goes out */
 void host_end(struct host *, int64_t delay_ms);  /* it is over */
 void host_trouble(struct host *, int64_t retry_after_ms);
 void host_fine(struct host *);
+/*
+ * A page's last try got no answer.  True when the host is to be taken for dead:
+ * it could not be reached, or has never answered, or not for long.
+ */
+bool host_is_dead(struct host *, bool unreached);
 /* No more tries for a while, without asking; other ports may be up. */
 void host_down(struct host *, struct origin *, enum exception);
 int64_t host_delay_ms(struct host *, struct local_crawl *, struct origin *);
@@ -214,6 +231,7 @@ int64_t host_delay_ms(struct host *, struct local_crawl *, struct origin *);
 bool host_start_one(struct host *);
 struct window *window_get(struct host *, struct local_crawl *, uint32_t queue);
 void host_join(struct host *, struct local_crawl *);
+void window_return_excluded(struct window *);
 void window_refill(struct window *);
 void window_drop(struct window **);       /* gives its leases back */
 
@@ -224,7 +242,10 @@ void origin_free(struct origin **);
 bool origin_ready(struct origin *, struct page *);
 /* The crawl for which robots.txt was asked is over: others ask again. */
 void origin_abandoned(struct origin *);
+/* It is known; once the page is handed over, those who wait are released: what
+ * they do may end the crawl. */
 void origin_fetched(struct origin *, struct page *robots_page);
+void origin_release(struct origin *);
 
 /* page.c */
 struct page *page_new(struct fetcher *, struct local_crawl *, enum page_kind);
@@ -233,6 +254,8 @@ void page_go(struct page *, enum page_step);
 void page_finish(struct page *, enum outcome, uint8_t reason,
     struct str text);
 void page_give_back(struct page *);
+/* Its crawl excludes it since it was leased, and it was not asked for yet. */
+bool page_excluded(const struct page *);
 enum exception page_exception(const struct page *);
 static inline struct hop *
 page_hop(struct page *p)
@@ -258,6 +281,16 @@ bool address_allowed(const struct page *, const struct ip *);
 void links_find(struct page *);           /* parse_output -> submission.found */
 /* The sitemaps that robots.txt names, once per origin. */
 void links_from_robots(struct page *, struct origin *);
+
+/* dedupe.c */
+void page_dedupe(struct page *);          /* then it goes on to ARCHIVE */
+
+/* lines.c */
+/* What became of the page, an exception or a skip; `text` may be empty. */
+void page_line(struct page *, struct str text);
+void robots_line(struct page *robots_page, const struct origin *, int status);
+void backoff_line(struct page *, const struct host *);
+void lone_lines_free(struct fetcher *);
 
 /* commit.c */
 bool members_build(struct page *, struct why *);

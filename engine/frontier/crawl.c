@@ -90,6 +90,7 @@ crawl_spec_put(const struct crawl_spec *s, struct buf *out)
 	buf_put_field(out, s->warc_dir);
 	buf_put_varint(out, s->max_items);
 	buf_put_varint(out, s->host_urls_max);
+	buf_put_varint(out, (uint64_t)s->duration_ms_max);
 }
 
 bool
@@ -106,6 +107,8 @@ crawl_spec_parse(struct str value, struct arena *a, struct crawl_spec *s)
 	s->warc_dir = read_field(&in);
 	s->max_items = read_varint(&in);
 	s->host_urls_max = read_varint(&in);
+	/* Records of earlier versions end here. */
+	s->duration_ms_max = in.n == 0 ? 0 : (int64_t)read_varint(&in);
 	return !in.bad;
 }
 
@@ -130,6 +133,7 @@ crawl_make(struct frontier *f, uint32_t id)
 	c->next_queue = QUEUE_SKIPPED + 1;
 	c->next_seq = 1;
 	c->next_log = 1;
+	crawl_log_shown(c);
 	list_init(&c->dirty_node);
 	list_init(&c->changed_node);
 	list_init(&c->starved);
@@ -152,6 +156,8 @@ crawl_free(struct crawl **cp)
 	map_free(&c->queues);
 	map_free(&c->queues_by_id);
 	near_free(&c->near);
+	problem_free(&c->problems);
+	loop_timer_stop(c->frontier->loop, &c->deadline);
 	arena_free(&c->arena);
 	mem_free(cp);
 }
@@ -182,6 +188,8 @@ crawl_note_bytes(const struct crawl *c, struct buf *out)
 	buf_put_field(out, c->name);
 	buf_put_field(out, c->warc_dir);
 	put_counts(out, &c->view.counts);
+	buf_put_be64(out, (uint64_t)c->view.started.us);
+	buf_put_varint(out, (uint64_t)c->duration_ms_max);
 }
 
 bool
@@ -199,6 +207,7 @@ crawl_from_note(struct frontier *f, struct str note)
 	c->view.ended.us = (int64_t)read_be64(&in);
 	c->next_queue = read_be32(&in);
 	c->next_seq = read_varint(&in);
+	c->view.item_last = c->next_seq - 1;
 	c->next_log = read_varint(&in);
 	c->max_items = read_varint(&in);
 	c->host_urls_max = read_varint(&in);
@@ -210,6 +219,13 @@ crawl_from_note(struct frontier *f, struct str note)
 	uint64_t *words = (uint64_t *)(void *)&c->view.counts;
 	for (size_t i = 0; i < sizeof(c->view.counts) / sizeof(*words); i++)
 		words[i] = read_varint(&in);
+	c->view.started = c->view.created;
+	/* Notes of earlier versions end here. */
+	if (in.n > 0) {
+		c->view.started.us = (int64_t)read_be64(&in);
+		c->duration_ms_max = (int64_t)read_varint(&in);
+	}
+	crawl_log_shown(c);
 	c->view.counts.leased = 0;
 	/* What only the log holds must reach the index before the log goes. */
 	if (!f->loading && list_empty(&c->changed_node))
@@ -282,23 +298,6 @@ crawl_promise_view(struct crawl *c)
 	ledger_promise(c->frontier->ledger, &t->promise);
 }
 
-void
-crawl_log_put(struct crawl *c, const char *kind, struct str text)
-{
-	struct frontier *f = c->frontier;
-	struct buf key = BUF_INIT, value = BUF_INIT;
-
-	buf_put_be32(&key, c->id);
-	buf_put_be64(&key, c->next_log++);
-	buf_put_be64(&value, (uint64_t)clock_wall().us);
-	buf_put_field(&value, str_of(kind));
-	buf_put_field(&value, text);
-	ledger_put(f->ledger, INDEX_LOG, buf_str(&key), buf_str(&value));
-	buf_free(&key);
-	buf_free(&value);
-	crawl_touch(c);
-}
-
 uint64_t
 crawl_tickets(const struct crawl *c)
 {
@@ -337,8 +336,11 @@ end(struct crawl *c, enum crawl_state state, const char *reason)
 	crawl_log_put(c, state == CRAWL_CANCELLED ? "cancelled" : "completed",
 	    str_of(reason));
 	ledger_series_close(c->frontier->ledger, &c->series);
+	loop_timer_stop(c->frontier->loop, &c->deadline);
+	near_free(&c->near);
 	crawl_touch(c);
 	crawl_settle(c);
+	crawl_start_pending(c->frontier);
 }
 
 void
@@ -351,8 +353,12 @@ crawl_consider_end(struct crawl *c)
 	if (n->queued == 0)
 		end(c, CRAWL_COMPLETE, "everything was fetched");
 	else if (c->max_items != 0 && n->items >= c->max_items &&
-	    n->leased == 0)
+	    n->leased == 0) {
+		crawl_log(c, &(struct crawl_line){ .kind = CRAWL_LOG_LIMIT,
+		    .text = STR("max_items is reached"),
+		    .reason = STR("max_items") });
 		end(c, CRAWL_COMPLETE, "max_items");
+	}
 }
 
 static void
@@ -366,6 +372,119 @@ wake_all(struct crawl *c)
 		if (q->waiting > 0)
 			queue_tell(q);
 	}
+}
+
+/* --- time that a crawl may take ------------------------------------------ */
+
+static void
+time_is_over(struct timer *t)
+{
+	struct crawl *c = CONTAINER(t, struct crawl, deadline);
+
+	if (crawl_ended(c->view.state))
+		return;
+	crawl_log(c, &(struct crawl_line){ .kind = CRAWL_LOG_LIMIT,
+	    .text = STR("the crawl has had its time"),
+	    .reason = STR("max_duration") });
+	end(c, CRAWL_COMPLETE, "max_duration");
+}
+
+/* Counted by the wall's clock, so that it goes on while no process runs. */
+static void
+set_deadline(struct crawl *c)
+{
+	struct frontier *f = c->frontier;
+	int64_t gone_ms = (clock_wall().us - c->view.started.us) / 1000;
+
+	if (c->duration_ms_max == 0 || c->view.started.us == 0)
+		return;
+	c->deadline.fire = time_is_over;
+	loop_timer_set(f->loop, &c->deadline, mono_add_ms(clock_mono(),
+	    MAX(0, c->duration_ms_max - MAX(0, gone_ms))));
+}
+
+void
+crawl_stop_deadlines(struct frontier *f)
+{
+	size_t at = 0;
+	void *v;
+
+	while (map_next(&f->crawls, &at, &v))
+		loop_timer_stop(f->loop, &((struct crawl *)v)->deadline);
+}
+
+/* --- crawls that wait for others to end ---------------------------------- */
+
+/* The oldest that may start now, or NULL. */
+static struct crawl *
+next_pending(const struct frontier *f)
+{
+	unsigned max = f->options.running_max, running = 0;
+	struct crawl *oldest = NULL;
+	size_t at = 0;
+	void *v;
+
+	while (map_next(&f->crawls, &at, &v)) {
+		struct crawl *c = v;
+		running += c->view.state == CRAWL_RUNNING;
+		if (c->view.state == CRAWL_PENDING && c->loaded &&
+		    (oldest == NULL || c->id < oldest->id))
+			oldest = c;
+	}
+	return max == 0 || running < max ? oldest : NULL;
+}
+
+static void
+start(struct crawl *c)
+{
+	bool first = c->view.started.us == 0;
+
+	c->view.state = CRAWL_RUNNING;
+	c->view.reason[0] = '\0';
+	if (first)
+		c->view.started = clock_wall();
+	if (first)
+		crawl_log_put(c, "started", c->name);
+	crawl_touch(c);
+	set_deadline(c);
+}
+
+void
+crawl_start_new(struct crawl *c)
+{
+	if (next_pending(c->frontier) == c)
+		start(c);
+	else
+		snprintf(c->view.reason, sizeof(c->view.reason),
+		    "other crawls run first");
+}
+
+/* One that ends as soon as it starts makes room for the next. */
+void
+crawl_start_pending(struct frontier *f)
+{
+	struct crawl *c;
+
+	if (f->starting)
+		return;
+	f->starting = true;
+	while ((c = next_pending(f)) != NULL) {
+		start(c);
+		wake_all(c);
+		crawl_consider_end(c);
+	}
+	f->starting = false;
+}
+
+static void
+resume(struct crawl *c, const char *reason)
+{
+	c->view.state = CRAWL_PENDING;
+	crawl_log_put(c, "resumed", str_of(reason));
+	snprintf(c->view.reason, sizeof(c->view.reason),
+	    "other crawls run first");
+	crawl_touch(c);
+	crawl_start_pending(c->frontier);
 }
 
 enum err
@@ -386,15 +505,17 @@ frontier_set_state(struct frontier *f, uint32_t id, enum crawl_state s,
 		end(c, s, reason);
 		return OK;
 	}
+	if (s == CRAWL_RUNNING) {
+		if (c->view.state == CRAWL_PAUSED)
+			resume(c, reason);
+		return OK;
+	}
 	c->view.state = s;
 	snprintf(c->view.reason, sizeof(c->view.reason), "%s", reason);
-	crawl_log_put(c, s == CRAWL_PAUSED ? "paused" : "resumed",
-	    str_of(reason));
-	if (s == CRAWL_RUNNING)
-		wake_all(c);
-	else
-		crawl_settle(c);
+	crawl_log_put(c, "paused", str_of(reason));
+	crawl_settle(c);
 	crawl_consider_end(c);
+	crawl_start_pending(f);
 	return OK;
 }
 
@@ -470,6 +591,8 @@ crawl_load(struct crawl *c, struct why *w)
 		return OK;
 	c->loaded = true;
 	enum err e = load_known(c, x, w);
+	if (e == OK)
+		e = problem_load(c, x, w);
 	return e == OK ? load_near(c, x, w) : e;
 }
 
@@ -486,9 +609,12 @@ frontier_continue(struct frontier *f, uint32_t id, struct why *w)
 	enum err e = crawl_load(c, w);
 	if (e != OK)
 		return e;
+	crawl_log_trim(c);
 	crawl_log_put(c, "restarted", STR(""));
+	set_deadline(c);
 	if (c->view.state == CRAWL_RUNNING)
 		wake_all(c);
 	crawl_consider_end(c);
+	crawl_start_pending(c->frontier);
 	return OK;
 }

@@ -12,6 +12,7 @@ replay_note(void *arg, uint8_t kind, struct str note)
 	struct frontier *f = arg;
 	bool fine = kind == NOTE_CRAWL ? crawl_from_note(f, note) :
 	    kind == NOTE_QUEUE ? queue_from_note(f, note) :
+	    kind == NOTE_DELETED ? crawl_deleted_note(f, note) :
 	    outside_replay(f, kind, note);
 
 	if (!fine)
@@ -108,6 +109,7 @@ frontier_put_notes(struct frontier *f)
 		c->dirty = false;
 		if (list_empty(&c->changed_node))
 			list_put(&f->changed_crawls, &c->changed_node);
+		problem_put(c);
 		crawl_note_bytes(c, (buf_clear(&f->value), &f->value));
 		ledger_note(f->ledger, NOTE_CRAWL, buf_str(&f->value));
 		crawl_promise_view(c);
@@ -156,6 +158,8 @@ load_family(struct frontier *f, enum index_family family, struct why *w)
 			fine = queue_from_note(f, value);
 		else if (key.n == 5 && key.p[4] == 'D')
 			fine = crawl_from_note(f, value);
+		else
+			crawl_tomb_record(f, key);
 	}
 	enum err e = index_iter_error(i, w);
 	index_iter_free(&i);
@@ -224,6 +228,8 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 	list_init(&f->leaving_crawls);
 	list_init(&f->batches);
 	list_init(&f->views);
+	list_init(&f->amends);
+	list_init(&f->burials);
 	f->known = known_new();
 	memory_open(f);
 	active_open(f);
@@ -251,6 +257,7 @@ void
 frontier_close(struct frontier *f, void (*closed)(void *), void *arg)
 {
 	loop_timer_stop(f->loop, &f->outside->tick);
+	crawl_stop_deadlines(f);
 	ledger_close(f->ledger, closed, arg);
 }
 
@@ -267,6 +274,8 @@ frontier_free(struct frontier **fp)
 	ledger_free(&f->ledger);
 	queue_forget_fresh(f);
 	crawl_forget_views(f);
+	amend_forget(f);
+	burial_forget(f);
 	active_close(f);
 	outside_close(f);
 	while (map_next(&f->crawls, &at, &v)) {
@@ -305,10 +314,11 @@ crawl_begin(struct frontier *f, uint32_t id, const struct crawl_spec *spec,
 
 	c->loaded = true;
 	c->view.kind = spec->kind;
-	c->view.state = CRAWL_RUNNING;
+	c->view.state = CRAWL_PENDING;
 	c->view.created = created;
 	c->max_items = spec->max_items;
 	c->host_urls_max = spec->host_urls_max;
+	c->duration_ms_max = spec->duration_ms_max;
 	c->name = arena_copy(&c->arena, spec->name);
 	c->warc_dir = arena_copy(&c->arena, spec->warc_dir);
 	if (c->name.n != 0)
@@ -323,16 +333,38 @@ crawl_begin(struct frontier *f, uint32_t id, const struct crawl_spec *spec,
 }
 
 enum err
+frontier_may_begin(const struct frontier *f, struct why *w)
+{
+	unsigned pending = 0;
+	size_t at = 0;
+	void *v;
+
+	if (ledger_health(f->ledger) == LEDGER_FAILED)
+		return why(w, ERR_BROKEN, "a write failed; the program must "
+		    "be started again");
+	if (ledger_health(f->ledger) == LEDGER_DISK_FULL)
+		return why(w, ERR_DISK_FULL, "the disk is full");
+	while (map_next(&f->crawls, &at, &v))
+		pending += ((struct crawl *)v)->view.state == CRAWL_PENDING;
+	if (f->options.pending_max != 0 && pending >= f->options.pending_max)
+		return why(w, ERR_FULL, "%u crawls are waiting to be started "
+		    "already (crawl.pending_max)", pending);
+	return OK;
+}
+
+enum err
 frontier_begin(struct frontier *f, const struct crawl_spec *spec,
     const struct found *seeds, size_t seeds_n, struct promise *p,
     uint32_t *id, struct why *w)
 {
-	if (ledger_health(f->ledger) == LEDGER_FAILED)
-		return why(w, ERR_BROKEN, "the ledger failed");
+	enum err e = frontier_may_begin(f, w);
+	if (e != OK)
+		return e;
 	struct crawl *c = crawl_begin(f, f->next_crawl, spec, clock_wall());
-	crawl_log_put(c, "started", spec->name);
+	crawl_start_new(c);
 	for (size_t i = 0; i < seeds_n; i++)
 		frontier_discover(c, &seeds[i]);
+	crawl_touch(c);
 	crawl_consider_end(c);
 	if (p != NULL)
 		ledger_promise(f->ledger, p);
@@ -366,6 +398,24 @@ frontier_view(struct frontier *f, uint32_t id, struct crawl_view *out)
 		return ERR_ABSENT;
 	*out = c->view;
 	return OK;
+}
+
+void
+frontier_forget_rules(struct frontier *f, uint32_t id)
+{
+	struct crawl *c = crawl_get(f, id);
+
+	if (c != NULL)
+		c->rules = NULL;
+}
+
+void
+frontier_log(struct frontier *f, uint32_t id, const struct crawl_line *l)
+{
+	struct crawl *c = crawl_get(f, id);
+
+	if (c != NULL)
+		crawl_log(c, l);
 }
 
 bool

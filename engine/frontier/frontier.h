@@ -19,6 +19,7 @@
 
 #include "base/arena.h"
 #include "base/time.h"
+#include "engine/frontier/log.h"
 #include "engine/ledger/ledger.h"
 #include "engine/policy/skip.h"
 #include "os/transport.h"
@@ -158,9 +159,11 @@ struct submission {
 
 	struct found *found;
 	size_t found_n;
+	const void *rules;                  /* by which they were judged */
 	struct extra_put *puts;
 	size_t puts_n;
-	struct str log_text;                /* for the crawl's log */
+	const struct crawl_line *lines;     /* for the crawl's log */
+	size_t lines_n;
 
 	/* Answers. */
 	enum err result;
@@ -177,6 +180,12 @@ struct submission {
 };
 /* Thread: any. */
 void frontier_submit(struct frontier *, struct submission *);
+
+/* A read of the index that waits until it may begin; the frontier's. */
+struct gate_wait {
+	struct list node;
+	void (*open)(struct frontier *, struct gate_wait *);
+};
 
 /*
  * Ask for URLs of one queue.  The answer comes to `home`; n may be 0: the queue
@@ -196,7 +205,7 @@ struct serve {
 	size_t n;
 	struct buf from;                    /* the frontier's cursor, private */
 	size_t scan;
-	struct list gate_node;
+	struct gate_wait gate;
 	struct why result;
 	/* The asker's own. */
 	void *owner;
@@ -231,9 +240,12 @@ struct crawl_view {
 	enum crawl_kind kind;
 	enum crawl_state state;
 	char reason[64];                    /* "max_items" ... */
-	struct wall created, ended;
+	struct wall created, started, ended;   /* 0: not yet */
 	struct crawl_counts counts;
+	uint64_t item_last;   /* number of the newest; above counts.items in
+	                       * a rebuilt crawl that has gaps */
 	uint32_t queues;
+	uint64_t log_first, log_last;       /* its log; last 0: empty */
 };
 
 /* --- crawls ------------------------------------------------------------- */
@@ -251,6 +263,7 @@ struct crawl_spec {
 	struct str warc_dir;
 	uint64_t max_items;                 /* 0: no limit */
 	uint64_t host_urls_max;             /* traps.host_urls_max; 0: none */
+	int64_t duration_ms_max;            /* from its start; 0: no limit */
 };
 void crawl_spec_put(const struct crawl_spec *, struct buf *);
 /* Borrows from `value`; the arrays are the arena's. */
@@ -277,6 +290,9 @@ struct frontier_options {
 	const char *token;                  /* 8 of [a-z0-9] */
 	uint64_t rollover_bytes;
 	int64_t rollover_s;
+	/* More crawls than these wait for one to end, the oldest first. */
+	unsigned running_max;               /* 0: no limit */
+	unsigned pending_max;               /* 0: no limit */
 };
 
 /*
@@ -291,8 +307,11 @@ struct ledger *frontier_ledger(struct frontier *);
 
 /*
  * Begin a crawl: its record and its seeds go out in one group.  `*id` is valid
- * at once.
+ * at once.  It is `pending` while running_max others run.  Errors: BROKEN,
+ * DISK_FULL, FULL (pending_max).
  */
+/* Those errors, without beginning any. */
+MUST_USE enum err frontier_may_begin(const struct frontier *, struct why *);
 MUST_USE enum err frontier_begin(struct frontier *, const struct crawl_spec *,
     const struct found *seeds, size_t seeds_n, struct promise *,
     uint32_t *id, struct why *);
@@ -306,12 +325,17 @@ MUST_USE enum err frontier_spec(struct frontier *, uint32_t id, struct arena *,
     struct crawl_spec *, struct why *);
 /*
  * Pause, resume, cancel, or end by a limit.  Repeating one is no error; an
- * ended crawl cannot be paused or resumed (STATE).
+ * ended crawl cannot be paused or resumed (STATE).  One that is resumed while
+ * running_max others run is `pending`.
  */
 MUST_USE enum err frontier_set_state(struct frontier *, uint32_t id,
     enum crawl_state, const char *reason, struct why *);
 MUST_USE enum err frontier_view(struct frontier *, uint32_t id,
     struct crawl_view *);
+/* It has ended, and the rules that it was given are no more. */
+void frontier_forget_rules(struct frontier *, uint32_t id);
+/* A line for the crawl's log; nothing, when there is no such crawl. */
+void frontier_log(struct frontier *, uint32_t id, const struct crawl_line *);
 /* All crawls by id: start with *at = 0; false at the end. */
 bool frontier_next_view(struct frontier *, size_t *at, struct crawl_view *);
 /*

@@ -33,6 +33,14 @@ journal_put_rest(const struct journal_entry *e, struct buf *out)
 	buf_put_field(out, e->url);
 	buf_put_field(out, e->final_url);
 	buf_put_field(out, e->via);
+	if (e->flags & JOURNAL_SIZED)
+		buf_put_be64(out, e->decoded);
+	if (!(e->flags & JOURNAL_SOURCED))
+		return;
+	buf_put_be32(out, e->source.file);
+	buf_put_be48(out, e->source.offset);
+	buf_put_be32(out, e->source.clen);
+	buf_put_be32(out, e->source.ulen);
 }
 
 void
@@ -88,5 +96,31 @@ journal_parse(struct str key, struct str value, struct journal_entry *e)
 	e->url = read_field(&in);
 	e->final_url = read_field(&in);
 	e->via = read_field(&in);
+	if (e->flags & JOURNAL_SIZED)
+		e->decoded = read_be64(&in);
+	if (e->flags & JOURNAL_SOURCED) {
+		e->source.file = read_be32(&in);
+		e->source.offset = read_be48(&in);
+		e->source.clen = read_be32(&in);
+		e->source.ulen = read_be32(&in);
+	}
 	return !k.bad && !in.bad && in.n == 0;
+}
+
+bool
+journal_has_digest(struct str value, const struct digest *d)
+{
+	/* file4 offset6 clen4 ulen4 body-at4 hops2 status2 depth2 flags1
+	 * start8 duration4 phases20 body8 simhash8 */
+	size_t at = 4 + 6 + 4 + 4 + 4 + 2 + 2 + 2 + 1 + 8 + 4 + 20 + 8 + 8;
+	size_t n = digest_size(d->kind);
+
+	return value.n > at + n && (uint8_t)value.p[at] == d->kind &&
+	    memcmp(value.p + at + 1, d->bytes, n) == 0;
+}
+
+uint64_t
+journal_body_length(const struct journal_entry *e)
+{
+	return e->flags & JOURNAL_SIZED ? e->decoded : e->body_bytes;
 }

@@ -7,6 +7,8 @@
  *            start8 duration4 phases 5 x 4 body8 simhash8
  *            digest-kind1 digest (0, 20, 32: by its kind)
  *            type title url final-url via               (fields)
+ *            decoded8                                   with SIZED
+ *            file4 offset6 clen4 ulen4                  with SOURCED
  *
  * A value is written in two parts: the place is known at commit only.
  */
@@ -22,6 +24,16 @@ enum journal_flag {
 	JOURNAL_TRUNCATED = 2,     /* the body was cut at a limit */
 	JOURNAL_NEAR_DUPLICATE = 4,  /* its text is like an earlier one's */
 	JOURNAL_EMBED = 8,         /* a page requisite */
+	JOURNAL_SIZED = 16,        /* `decoded` is known */
+	JOURNAL_SOURCED = 32,      /* `source` is known */
+	JOURNAL_DAMAGED = 64,      /* the body could not be decoded whole */
+};
+
+/* The record that holds the body of a revisit. */
+struct journal_source {
+	uint32_t file;
+	uint64_t offset;
+	uint32_t clen, ulen;
 };
 
 struct journal_entry {
@@ -39,6 +51,8 @@ struct journal_entry {
 	uint32_t duration_us;
 	int32_t dns_us, connect_us, tls_us, first_byte_us, total_us;
 	uint64_t body_bytes;       /* as received */
+	uint64_t decoded;          /* bytes of the decoded body */
+	struct journal_source source;
 	uint64_t simhash;          /* 0: none */
 	struct digest digest;      /* of the payload, or NONE */
 	struct str type, title, url, final_url, via;
@@ -53,5 +67,9 @@ void journal_put(uint32_t file, uint64_t offset, struct str rest, struct buf *);
 void journal_flag_near(char *value);
 /* Borrows from `value`.  False when it is damaged. */
 bool journal_parse(struct str key, struct str value, struct journal_entry *);
+/* Whether a value states that digest, without parsing it. */
+bool journal_has_digest(struct str value, const struct digest *);
+/* Bytes of the decoded body; of entries that do not say: as received. */
+uint64_t journal_body_length(const struct journal_entry *);
 
 #endif

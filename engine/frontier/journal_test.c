@@ -6,6 +6,7 @@
 
 #define KEY_BYTES 12
 #define FLAGS_AT 28                     /* in a value */
+#define COMMON_FLAGS (JOURNAL_TRUNCATED | JOURNAL_SIZED | JOURNAL_SOURCED)
 
 static uint64_t
 draw(void)
@@ -82,6 +83,13 @@ expect_equal(const struct journal_entry *x, const struct journal_entry *y)
 	assert_int_equal(x->total_us, y->total_us);
 	assert_true(x->body_bytes == y->body_bytes);
 	assert_true(x->simhash == y->simhash);
+	if (x->flags & JOURNAL_SIZED)
+		assert_true(x->decoded == y->decoded);
+	if (x->flags & JOURNAL_SOURCED)
+		assert_true(x->source.file == y->source.file &&
+		    x->source.offset == y->source.offset &&
+		    x->source.clen == y->source.clen &&
+		    x->source.ulen == y->source.ulen);
 	assert_int_equal(x->digest.kind, y->digest.kind);
 	assert_memory_equal(x->digest.bytes, y->digest.bytes,
 	    digest_size(x->digest.kind));
@@ -117,7 +125,9 @@ random_entry(struct arena *a)
 		.duration_us = (uint32_t)draw(), .dns_us = (int32_t)draw(),
 		.connect_us = (int32_t)draw(), .tls_us = (int32_t)draw(),
 		.first_byte_us = (int32_t)draw(), .total_us = (int32_t)draw(),
-		.body_bytes = draw(), .simhash = draw(),
+		.body_bytes = draw(), .simhash = draw(), .decoded = draw(),
+		.source = { (uint32_t)draw(), draw() >> 16,
+		    (uint32_t)draw(), (uint32_t)draw() },
 		.type = random_text(a), .title = random_text(a),
 		.url = random_text(a), .final_url = random_text(a),
 		.via = random_text(a),
@@ -137,10 +147,11 @@ common_entry(void)
 		.crawl = 7, .seq = 1234567, .file = 3,
 		.offset = UINT64_C(0xfedcba987654), .clen = 2000, .ulen = 6000,
 		.body_at = 700, .hops = 1, .status = 200, .depth = 4,
-		.flags = JOURNAL_TRUNCATED, .start = { 1700000000123456 },
+		.flags = COMMON_FLAGS, .start = { 1700000000123456 },
 		.duration_us = 250000, .dns_us = -1, .connect_us = 2,
 		.tls_us = -1, .first_byte_us = 4, .total_us = 5,
 		.body_bytes = 6000, .simhash = 0x1122334455667788,
+		.decoded = 20000, .source = { 2, 0x123456789abc, 1000, 3000 },
 		.digest = { DIGEST_SHA1, "abcdefghijklmnopqrs" },
 		.type = STR("text/html"),
 		.title = STR("A page"), .url = STR("http://a.example/"),
@@ -164,6 +175,7 @@ round_trip_tests(void **state)
 			memset(&e, 0xff, offsetof(struct journal_entry,
 			    digest));
 		e.offset &= (UINT64_C(1) << 48) - 1;
+		e.source.offset &= (UINT64_C(1) << 48) - 1;
 		put_all(&e, &key, &value);
 		assert_int_equal(key.n, KEY_BYTES);
 		assert_true(parse(buf_str(&key), buf_str(&value), &back, &a));
@@ -210,7 +222,7 @@ near_flag_tests(void **state)
 		put_all(&e, &key, &value);
 		journal_flag_near(value.p);
 		assert_true(parse(buf_str(&key), buf_str(&value), &back, &a));
-		e.flags = JOURNAL_TRUNCATED | JOURNAL_NEAR_DUPLICATE;
+		e.flags = COMMON_FLAGS | JOURNAL_NEAR_DUPLICATE;
 		expect_equal(&e, &back);
 	}
 	buf_free(&key);
@@ -286,10 +298,11 @@ damage_tests(void **state)
 		expect_honest(buf_str(&key), buf_str(&value), &moved);
 		key.p[i] ^= 0x55;
 	}
-	/* A damaged length or kind can be noticed, and nearly always is. */
-	assert_in_range(noticed, lengths * 245, lengths * 255);
+	/* A damaged length or kind can be noticed, and nearly always is; of
+	 * the flags two bits say what else there is. */
+	assert_in_range(noticed, lengths * 245 + 192, lengths * 255 + 192);
 	assert_int_equal(moved, 0);
-	assert_int_equal((uint8_t)value.p[FLAGS_AT], JOURNAL_TRUNCATED);
+	assert_int_equal((uint8_t)value.p[FLAGS_AT], COMMON_FLAGS);
 	buf_free(&key);
 	buf_free(&value);
 }
@@ -335,6 +348,7 @@ static void
 huge_length_tests(void **state)
 {
 	struct buf key = BUF_INIT, value = BUF_INIT;
+	/* Without what would stand behind the fields. */
 	struct journal_entry e = { .crawl = 1 }, back;
 	struct arena a = ARENA_INIT;
 

@@ -169,7 +169,7 @@ consider(struct frontier *f)
 			return;
 		/* Over the limit then, rather than to stand still. */
 		gate_open(f);
-		if (list_empty(&m->held) && list_empty(&m->serves)) {
+		if (list_empty(&m->held) && list_empty(&m->waits)) {
 			m->closed = false;
 			return;
 		}
@@ -325,20 +325,20 @@ static void
 gate_open(struct frontier *f)
 {
 	struct memory *m = &f->memory;
-	struct list serves;
+	struct list waits;
 
 	m->closed = false;
-	list_init(&serves);
-	while (!list_empty(&m->serves)) {
-		struct list *n = m->serves.next;
+	list_init(&waits);
+	while (!list_empty(&m->waits)) {
+		struct list *n = m->waits.next;
 		list_take(n);
-		list_put(&serves, n);
+		list_put(&waits, n);
 	}
-	while (!list_empty(&serves)) {
-		struct serve *s = LIST_ITEM(serves.next, struct serve,
-		    gate_node);
-		list_take(&s->gate_node);
-		serve_arrived(f, s);
+	while (!list_empty(&waits)) {
+		struct gate_wait *g = LIST_ITEM(waits.next, struct gate_wait,
+		    node);
+		list_take(&g->node);
+		g->open(f, g);
 	}
 	ask_those_held(f);
 }
@@ -354,7 +354,7 @@ memory_open(struct frontier *f)
 	m->bytes_max = f->options.known_bytes_max;
 	list_init(&m->held);
 	list_init(&m->asked);
-	list_init(&m->serves);
+	list_init(&m->waits);
 }
 
 enum err
@@ -390,12 +390,12 @@ memory_submit(struct frontier *f, struct submission *s)
 }
 
 bool
-memory_may_read(struct frontier *f, struct serve *s)
+memory_may_read(struct frontier *f, struct gate_wait *g)
 {
 	struct memory *m = &f->memory;
 
 	if (m->closed) {
-		list_put(&m->serves, &s->gate_node);
+		list_put(&m->waits, &g->node);
 		return false;
 	}
 	m->reads++;
@@ -478,6 +478,6 @@ memory_check(const struct frontier *f)
 		links += LIST_ITEM(n, struct submission, held_node)->missing_n;
 	CHECK(links == m->links);
 	CHECK(m->reads > 0 || list_empty(&m->asked));
-	CHECK(m->closed || list_empty(&m->serves));
+	CHECK(m->closed || list_empty(&m->waits));
 	CHECK(!m->waiting || (m->closed && m->reads == 0));
 }

@@ -433,6 +433,99 @@ orphans_go_at_a_start(void **state)
 	assert_int_equal(n, 9);
 }
 
+static void
+is_closed(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+/*
+ * The program ends as soon as it may: what is on its way then is lost.  A sweep
+ * that was under way counts as cut.
+ */
+static void
+close_at_once(unsigned *cut)
+{
+	bool closed = false;
+
+	frontier_close(rig.frontier, is_closed, &closed);
+	for (unsigned i = 0; !closed && i < 10000; i++)
+		if (!loop_step(rig.loop))
+			rig_pass(R, 1);
+	assert_true(closed);
+	*cut += !list_empty(&rig.frontier->outside->sweeps);
+	rig_crash(R, false);
+}
+
+static uint64_t
+count_records(void)
+{
+	struct index_iter *i = index_iter_new(ledger_index(frontier_ledger(
+	    rig.frontier)), INDEX_URL);
+	struct str key, value;
+	uint64_t n = 0;
+
+	for (index_iter_seek(i, STR("")); index_iter_valid(i, &key, &value);
+	    index_iter_next(i))
+		n++;
+	index_iter_free(&i);
+	return n;
+}
+
+/* Found from `from` on; all of them are new, or none. */
+static void
+put_many(unsigned from, unsigned n, enum outside_status want)
+{
+	struct outside_item *items = ARENA_ARRAY(&rig.arena,
+	    struct outside_item, n);
+
+	for (unsigned i = 0; i < n; i++)
+		items[i] = out_item("c", "k", arena_printf(&rig.arena, "u%u",
+		    from + i).p, DISCOVERED, "");
+	out_put_all(R, items, n);
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(items[i].status, want);
+}
+
+/*
+ * A queue, or its crawl, is deleted, and the program ends well before it is
+ * swept: what was in it is as if it never was, also after a crash.
+ */
+static void
+a_sweep_that_the_end_cuts_short(void **state)
+{
+	const unsigned n = 16 * 4096;        /* so many parts */
+	unsigned cut = 0;
+
+	(void)state;
+	out_put(R, "d", "k", "u1", 5);
+	for (unsigned round = 0; round < 4; round++) {
+		struct outside_control k = { .verb = round % 2 ?
+		    OUTSIDE_DELETE_CRAWL : OUTSIDE_DELETE_QUEUE,
+		    .crawl = STR("c"), .key = str_of(round % 2 ? "" : "k"),
+		    .call = { .home = rig.loop, .done = out_done } };
+		put_many(0, n, OUTSIDE_OK);
+		out_back = false;
+		outside_control(rig.frontier, &k);
+		while (!out_back)
+			loop_step(rig.loop);
+		assert_int_equal(k.value, n);
+		close_at_once(&cut);
+		rig_open(R);
+		assert_int_equal(count_records(), 1);
+		if (round < 2)
+			out_restart(R, true);
+		put_many(0, 20, OUTSIDE_OK);
+		out_restart(R, round % 3 != 2);
+		assert_int_equal(count_records(), 21);
+		put_many(0, 20, OUTSIDE_SKIPPED);
+		put_many(20, 20, OUTSIDE_OK);
+		out_control(R, k.verb, "c", round % 2 ? "" : "k", 0, NULL);
+		out_restart(R, false);
+	}
+	assert_int_equal(cut, 4);
+}
+
 /* A sync that fails: nothing was promised, and reading goes on. */
 static void
 nothing_is_promised_without_a_sync(void **state)
@@ -669,6 +762,7 @@ main(void)
 		RULE(a_clock_that_jumps_frees_nothing),
 		RULE(what_is_left_is_capped_at_a_start),
 		RULE(orphans_go_at_a_start),
+		RULE(a_sweep_that_the_end_cuts_short),
 		RULE(nothing_is_promised_without_a_sync),
 		RULE(what_is_answered_is_durable),
 		RULE(each_store_has_its_own_seed),

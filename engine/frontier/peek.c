@@ -17,7 +17,7 @@
 
 #define NAME_HEAD STR("crawl/")
 
-/* A queue of the crawl; the key is in the crawl's arena, which stays. */
+/* A queue of the crawl; the key is in the crawl's arena, which is held. */
 struct peek_queue {
 	struct str key;
 	uint32_t id;
@@ -25,6 +25,7 @@ struct peek_queue {
 
 struct peek_walk {
 	uint32_t crawl;
+	struct crawl *held;                  /* or NULL; it may be deleted */
 	struct peek_queue *queues;           /* in the end by key */
 	size_t n, at;                        /* the next one */
 	bool sorted, in_queue, ended;
@@ -129,6 +130,8 @@ walk_free(struct outside_list *l)
 	if (w == NULL)
 		return;
 	l->walk = NULL;
+	if (w->held != NULL)
+		crawl_release(w->held);
 	index_iter_free(&w->urls);
 	buf_free(&w->prefix);
 	mem_free(&w->queues);
@@ -357,12 +360,12 @@ urls_opened(struct ledger_query *q)
 {
 	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
 
-	collect(l, crawl_get(l->call.frontier, walk_of(l)->crawl));
+	collect(l, walk_of(l)->held);
 	read_piece(l);
 }
 
 static void
-begin_list(struct outside_list *l, const struct crawl *c)
+begin_list(struct outside_list *l, struct crawl *c)
 {
 	struct frontier *f = l->call.frontier;
 	struct peek_walk *w = mem_new(sizeof(*w));
@@ -376,6 +379,8 @@ begin_list(struct outside_list *l, const struct crawl *c)
 		return;
 	}
 	w->crawl = c->id;
+	w->held = c;
+	crawl_hold(c);
 	if (l->kind == OUTSIDE_LIST_QUEUES) {
 		collect(l, c);
 		read_piece(l);

@@ -143,7 +143,8 @@ fresh_kept(struct promise *p, enum err e)
 		if (e == OK)
 			queue_tell(q);
 		/* More came since this group was sealed: told by the next. */
-		if (e == OK && q->fresh_group > b->group)
+		if (e == OK && q->fresh_group > b->group &&
+		    !crawl_ended(q->crawl->view.state))
 			queue_fresh(q, q->fresh_rank);
 		q = next;
 	}
@@ -268,8 +269,6 @@ walked(struct ledger_query *query)
 	    map_get_id(&c->queues_by_id, s->queue);
 	size_t kept = 0;
 
-	if (q != NULL)
-		q->walks--;
 	if (q == NULL || c->view.state != CRAWL_RUNNING)
 		s->n = 0;
 	bool full = s->n == s->scan;
@@ -288,6 +287,10 @@ walked(struct ledger_query *query)
 		    mark != MARK_WAITING || date != l->rank :
 		    !f->memory.partial)
 			continue;
+		if (crawl_excludes_now(c, NULL, l->url)) {
+			crawl_skip_waiting(c, q, l, SKIP_SCOPE);
+			continue;
+		}
 		known_set(f->known, l->hash, l->rank, MARK_LEASED);
 		s->leases[kept++] = *l;
 	}
@@ -297,16 +300,20 @@ walked(struct ledger_query *query)
 		c->view.counts.leased += kept;
 	}
 	/* What came while the walk was out may stand before its end. */
-	if (q != NULL)
+	if (q != NULL) {
+		q->walks--;
 		queue_rewind(q, q->walk_rewind);
+	}
 	if (want < s->want && q != NULL && q->waiting > 0)
 		queue_starves(q);
 	s->n = kept;
 	/* Much of what it met is done, in groups on their way: ask again. */
 	if (full && kept < want && q->waiting > 0)
 		queue_tell(q);
-	if (q != NULL)
+	if (q != NULL) {
 		queue_settle(q);
+		crawl_consider_end(c);
+	}
 	answer(s);
 	memory_read_back(f);
 }
@@ -328,6 +335,12 @@ start_walk(struct queue *q, struct serve *s)
 	s->query.run = walk;
 	s->query.done = walked;
 	ledger_read(f->ledger, &s->query);
+}
+
+static void
+gate_opened(struct frontier *f, struct gate_wait *g)
+{
+	serve_arrived(f, CONTAINER(g, struct serve, gate));
 }
 
 void
@@ -356,7 +369,8 @@ serve_arrived(struct frontier *f, struct serve *s)
 		queue_settle(q);
 		return;
 	}
-	if (memory_may_read(f, s))
+	s->gate.open = gate_opened;
+	if (memory_may_read(f, &s->gate))
 		start_walk(q, s);
 }
 

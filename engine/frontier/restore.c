@@ -20,7 +20,9 @@ frontier_restore(struct frontier *f, uint32_t id,
 	if (crawl_get(f, id) != NULL)
 		return why(w, ERR_EXISTS, "there is a crawl %u already", id);
 	struct crawl *c = crawl_begin(f, id, spec, created);
-	crawl_log_put(c, "rebuilt", spec->name);
+	c->view.state = CRAWL_RUNNING;
+	c->view.started = created;
+	crawl_log_put(c, "restarted", STR("rebuilt from its WARC files"));
 	return ledger_apply(f->ledger, w);
 }
 

@@ -16,12 +16,13 @@
 #include "base/map.h"
 #include "engine/frontier/frontier.h"
 #include "engine/frontier/near.h"
+#include "engine/frontier/problem.h"
 #include "engine/frontier/spread.h"
 #include "engine/ledger/known.h"
 
 #define QUEUE_SKIPPED 0u
 
-enum note_kind { NOTE_CRAWL = 1, NOTE_QUEUE = 2 };
+enum note_kind { NOTE_CRAWL = 1, NOTE_QUEUE = 2, NOTE_DELETED = 3 };
 
 /* States in the known table. */
 enum known_mark {
@@ -44,6 +45,7 @@ struct queue {
 	uint32_t fresh_rank;         /* least of the gathering group's URLs */
 	uint32_t walk_rewind;        /* least rank that came during a walk */
 	unsigned walks;              /* that are out */
+	bool limit_told;             /* host_urls_max, in the log */
 	bool noted;                  /* the loop was told and has not served */
 	bool fresh, dirty;
 	struct list dirty_node;      /* changed in the gathering group */
@@ -60,6 +62,13 @@ struct places {
 	struct list resting;         /* queues, the longest first */
 };
 
+/* Lines of one kind in the log, this minute; see log.h. */
+struct log_burst {
+	struct mono began;
+	unsigned n;
+	uint64_t left_out;
+};
+
 struct crawl {
 	struct frontier *frontier;
 	struct list dirty_node, changed_node;   /* as in a queue */
@@ -69,7 +78,10 @@ struct crawl {
 	uint32_t id;
 	uint32_t next_queue;
 	uint64_t next_seq, next_log;
+	struct log_burst bursts[CRAWL_LOG_KIND_COUNT];
 	uint64_t max_items, host_urls_max;   /* 0: no limit */
+	int64_t duration_ms_max;     /* likewise */
+	struct timer deadline;       /* when it is over */
 	struct list starved;         /* queues that wait for tickets */
 	struct map queues;           /* key -> struct queue */
 	struct map queues_by_id;
@@ -77,6 +89,14 @@ struct crawl {
 	struct str name, warc_dir;
 	struct warc_series *series;
 	struct near *near;           /* simhashes; NULL until needed */
+	struct problems *problems;   /* NULL: none */
+	/* Rules that came while it runs; amend.h.  NULL: none did. */
+	const void *rules;
+	bool (*excludes)(const void *rules, struct str url);
+	uint64_t excluded;           /* waiting URLs that left by them */
+	/* Who looks at it over mail; a deleted one is freed behind them. */
+	unsigned holds;
+	struct burial *burial;       /* it was deleted */
 };
 
 /* What keeps the known table within its limit; see memory.c. */
@@ -84,7 +104,7 @@ struct memory {
 	size_t bytes_max;            /* of the table; 0: no limit */
 	struct list held;            /* submissions that have not asked yet, */
 	struct list asked;           /* and those that have, in their order */
-	struct list serves;          /* walks that have not begun */
+	struct list waits;           /* gate_wait: reads that have not begun */
 	unsigned reads;              /* of the index, that are out */
 	size_t links;                /* asked for, of those in `asked` */
 	bool closed;                 /* no read begins */
@@ -109,10 +129,12 @@ struct frontier {
 	/* Of these, what the checkpoint under way has still to write. */
 	struct list leaving_queues, leaving_crawls;
 	bool loading;                /* the index's records, not the log's */
+	bool starting;               /* pending crawls, one after the other */
 	bool damaged;                /* a note could not be read */
 	struct queue *fresh;         /* got URLs in the gathering group */
 	struct fresh_batch *batch;   /* of the gathering group, or NULL */
 	struct list batches, views;  /* promised and not yet kept */
+	struct list amends, burials; /* under way; amend.c, amend_delete.c */
 	struct buf key, value;       /* scratch */
 	char *data_dir, *token;
 };
@@ -166,14 +188,33 @@ bool crawl_from_note(struct frontier *, struct str note);
 void crawl_promise_view(struct crawl *);
 void crawl_forget_views(struct frontier *);  /* promises not kept: free */
 void crawl_consider_end(struct crawl *);
-/* A new crawl that runs, and its record; nothing is found yet. */
+/* Nothing of it is found yet: it starts, or waits for others. */
+void crawl_start_new(struct crawl *);
+/* Those that wait, the oldest first, while there is room. */
+void crawl_start_pending(struct frontier *);
+void crawl_stop_deadlines(struct frontier *);
+/* A new crawl that waits for its start, and its record. */
 struct crawl *crawl_begin(struct frontier *, uint32_t id,
     const struct crawl_spec *, struct wall created);
-void crawl_log_put(struct crawl *, const char *kind, struct str text);
 /* URLs that may still be handed out under max_items. */
 uint64_t crawl_tickets(const struct crawl *);
 void crawl_wake_starved(struct crawl *);
 MUST_USE enum err crawl_load(struct crawl *, struct why *);
+
+/* log.c */
+void crawl_log(struct crawl *, const struct crawl_line *);
+/* A change of its state, by the kind's name; `reason` may be empty. */
+void crawl_log_put(struct crawl *, const char *kind, struct str reason);
+void crawl_log_trim(struct crawl *);      /* what earlier versions kept */
+void crawl_log_shown(struct crawl *);     /* in its view */
+
+/* problem.c */
+struct problems;
+void problem_note(struct crawl *, enum problem_kind, unsigned code,
+    struct str url);
+void problem_put(struct crawl *);         /* into the gathering group */
+MUST_USE enum err problem_load(struct crawl *, struct index *, struct why *);
+void problem_free(struct problems **);
 
 /* active.c */
 void active_open(struct frontier *);
@@ -191,8 +232,8 @@ void memory_open(struct frontier *);
 MUST_USE enum err memory_clear(struct frontier *, struct why *);
 /* Admit it, at once or when the index has told what the table forgot. */
 void memory_submit(struct frontier *, struct submission *);
-/* False: not now; the serve arrives again when it may. */
-bool memory_may_read(struct frontier *, struct serve *);
+/* False: not now; open() is called when it may. */
+bool memory_may_read(struct frontier *, struct gate_wait *);
 void memory_read_back(struct frontier *);
 void memory_check(const struct frontier *);
 /* URLs of a crawl that goes on: into the table, or into `known`. */
@@ -204,7 +245,27 @@ MUST_USE enum err memory_load_put(struct memory_load *, uint64_t hash,
 MUST_USE enum err memory_load_end(struct memory_load **, enum err e,
     struct why *);
 
+/* amend.c */
+/* Its rules leave it out, and what is at hand was judged by others. */
+bool crawl_excludes_now(const struct crawl *, const void *judged_by,
+    struct str url);
+/* A waiting URL is not going to be fetched. */
+void crawl_skip_waiting(struct crawl *, struct queue *, const struct lease *,
+    enum skip_reason);
+void amend_forget(struct frontier *);     /* what is under way: free */
+
+/* amend_delete.c */
+void crawl_hold(struct crawl *);
+void crawl_release(struct crawl *);       /* it may be gone then */
+bool crawl_deleted_note(struct frontier *, struct str note);
+/* Of any other part of a crawl's records: is it a tombstone? */
+void crawl_tomb_record(struct frontier *, struct str key);
+void burial_forget(struct frontier *);
+
 /* submit.c */
+void url_put(struct crawl *, uint32_t queue, uint32_t date, struct str url,
+    const struct url_value *);
+void url_drop(struct crawl *, uint32_t queue, uint32_t date, struct str url);
 /* All that it needs is in the known table. */
 void submission_admit(struct frontier *, struct submission *);
 /* What became of the leased URL goes into the gathering group. */

@@ -13,8 +13,8 @@ cleared(struct buf *b)
 	return b;
 }
 
-static void
-put_url(struct crawl *c, uint32_t queue, uint32_t date, struct str url,
+void
+url_put(struct crawl *c, uint32_t queue, uint32_t date, struct str url,
     const struct url_value *v)
 {
 	struct frontier *f = c->frontier;
@@ -24,8 +24,8 @@ put_url(struct crawl *c, uint32_t queue, uint32_t date, struct str url,
 	ledger_put(f->ledger, INDEX_URL, buf_str(&f->key), buf_str(&f->value));
 }
 
-static void
-drop_url(struct crawl *c, uint32_t queue, uint32_t date, struct str url)
+void
+url_drop(struct crawl *c, uint32_t queue, uint32_t date, struct str url)
 {
 	struct frontier *f = c->frontier;
 
@@ -50,7 +50,28 @@ skip(struct crawl *c, const struct found *u)
 	v.why = u->skip;
 	known_set(c->frontier->known, u->hash, u->skip, MARK_SKIPPED);
 	c->view.counts.skips[u->skip]++;
-	put_url(c, QUEUE_SKIPPED, 0, u->url, &v);
+	problem_note(c, PROBLEM_SKIPPED, u->skip, u->url);
+	if (u->flags & FOUND_SEED)
+		crawl_log(c, &(struct crawl_line){ .kind = CRAWL_LOG_SKIPPED,
+		    .text = str_of(skip_text(u->skip)), .host = u->key,
+		    .url = u->url, .reason = str_of(skip_name(u->skip)) });
+	url_put(c, QUEUE_SKIPPED, 0, u->url, &v);
+}
+
+/* Once for each host. */
+static void
+tell_limit(struct queue *q)
+{
+	char text[80];
+
+	if (q->limit_told)
+		return;
+	q->limit_told = true;
+	snprintf(text, sizeof(text), "the host has had its %llu URLs",
+	    (unsigned long long)q->crawl->host_urls_max);
+	crawl_log(q->crawl, &(struct crawl_line){ .kind = CRAWL_LOG_LIMIT,
+	    .text = str_of(text), .host = q->key,
+	    .reason = STR("traps.host_urls_max") });
 }
 
 static void
@@ -63,13 +84,14 @@ enqueue(struct crawl *c, const struct found *u)
 	if (c->host_urls_max != 0 && q->ordered >= c->host_urls_max) {
 		struct found over = *u;
 		over.skip = SKIP_LIMIT;
+		tell_limit(q);
 		skip(c, &over);
 		return;
 	}
 	uint32_t rank = rank_of(u->cost, q->ordered++);
 
 	known_set(c->frontier->known, u->hash, rank, MARK_WAITING);
-	put_url(c, q->id, rank, u->url, &v);
+	url_put(c, q->id, rank, u->url, &v);
 	q->waiting++;
 	c->view.counts.queued++;
 	queue_touch(q);
@@ -94,7 +116,7 @@ frontier_discover(struct crawl *c, const struct found *u)
 	if (mark == MARK_SKIPPED && u->skip == SKIP_NONE &&
 	    date < SKIP_COUNT) {
 		c->view.counts.skips[date]--;
-		drop_url(c, QUEUE_SKIPPED, 0, u->url);
+		url_drop(c, QUEUE_SKIPPED, 0, u->url);
 		enqueue(c, u);
 	}
 }
@@ -132,6 +154,8 @@ count_item(struct crawl *c, const struct submission *s)
 	struct crawl_counts *n = &c->view.counts;
 
 	n->items++;
+	if (s->status >= 400)
+		problem_note(c, PROBLEM_STATUS, s->status, s->lease.url);
 	n->status[s->status >= 100 && s->status < 600 ? s->status / 100 : 0]++;
 	n->not_found += s->status >= 400 && s->status < 500;
 	n->body_bytes += s->body_bytes;
@@ -151,8 +175,8 @@ complete(struct crawl *c, struct queue *q, const struct submission *s)
 		.seq = s->seq,
 	};
 
-	drop_url(c, q->id, s->lease.rank, s->lease.url);
-	put_url(c, q->id, 0, s->lease.url, &v);
+	url_drop(c, q->id, s->lease.rank, s->lease.url);
+	url_put(c, q->id, 0, s->lease.url, &v);
 	known_set(c->frontier->known, s->lease.hash, 0, MARK_DONE);
 	q->leased--;
 	q->done++;
@@ -220,11 +244,14 @@ submission_settle(struct crawl *c, struct submission *s)
 		/* One that is restored has its number. */
 		s->seq = s->seq != 0 ? s->seq : c->next_seq;
 		c->next_seq = s->seq + 1;
+		c->view.item_last = s->seq;
 		if (c->near == NULL)
 			c->near = near_new(NEAR_MAX);
 		s->near_duplicate = near_add(c->near, s->simhash) &&
 		    !s->duplicate;
 	}
+	for (size_t i = 0; i < s->lines_n; i++)
+		crawl_log(c, &s->lines[i]);
 	s->result = archive(c, s, &p);
 	if (s->outcome == OUTCOME_NONE)
 		return;
@@ -234,10 +261,10 @@ submission_settle(struct crawl *c, struct submission *s)
 		count_item(c, s);
 	} else if (s->outcome == OUTCOME_EXCEPTION) {
 		c->view.counts.exceptions[s->reason]++;
-		if (s->log_text.n != 0)
-			crawl_log_put(c, "exception", s->log_text);
+		problem_note(c, PROBLEM_EXCEPTION, s->reason, s->lease.url);
 	} else if (s->outcome == OUTCOME_SKIPPED) {
 		c->view.counts.skips[s->reason]++;
+		problem_note(c, PROBLEM_SKIPPED, s->reason, s->lease.url);
 	} else {
 		c->view.counts.aux++;
 	}
@@ -278,7 +305,7 @@ submission_admit(struct frontier *f, struct submission *s)
 {
 	struct crawl *c = crawl_get(f, s->crawl);
 	bool running = c != NULL && c->loaded &&
-	    (c->view.state == CRAWL_RUNNING || c->view.state == CRAWL_PAUSED);
+	    !crawl_ended(c->view.state);
 
 	s->group = ledger_group(f->ledger);
 	if (s->result != OK || ledger_health(f->ledger) == LEDGER_FAILED) {
@@ -288,8 +315,13 @@ submission_admit(struct frontier *f, struct submission *s)
 	/* What comes in after a crawl's end is dropped, but not robots.txt. */
 	if (running) {
 		submission_settle(c, s);
-		for (size_t i = 0; i < s->found_n; i++)
-			frontier_discover(c, &s->found[i]);
+		for (size_t i = 0; i < s->found_n; i++) {
+			struct found *u = &s->found[i];
+			if (u->skip == SKIP_NONE && crawl_excludes_now(c,
+			    s->rules, u->url))
+				u->skip = SKIP_SCOPE;
+			frontier_discover(c, u);
+		}
 		crawl_touch(c);
 		crawl_consider_end(c);
 		crawl_wake_starved(c);

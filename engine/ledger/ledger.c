@@ -41,7 +41,7 @@ struct ledger {
 	uint64_t log_bytes_since;   /* the last checkpoint */
 	uint64_t checkpoint;        /* its parts are being written; 0: none */
 	bool checkpointing;         /* until the index is flushed behind it */
-	bool started, closing, final_checkpoint;
+	bool started, stopped, closing, final_checkpoint;
 	unsigned closings;          /* WARCs on their way to their names */
 	void (*closed)(void *);
 	void *closed_arg;
@@ -757,22 +757,29 @@ ledger_close(struct ledger *l, void (*closed)(void *), void *arg)
 }
 
 void
+ledger_stop(struct ledger *l)
+{
+	if (!l->started || !l->options.threads || l->stopped)
+		return;
+	l->stopped = true;
+	loop_stop(l->sync_loop);
+	loop_join(l->sync_loop);
+	loop_stop(l->index_loop);
+	loop_join(l->index_loop);
+	loop_stop(l->read_loop);
+	loop_join(l->read_loop);
+	/* What the pool still does for it posts to these loops. */
+	pool_finish(l->options.pool);
+}
+
+void
 ledger_free(struct ledger **lp)
 {
 	struct ledger *l = *lp;
 
 	if (l == NULL)
 		return;
-	if (l->started && l->options.threads) {
-		loop_stop(l->sync_loop);
-		loop_join(l->sync_loop);
-		loop_stop(l->index_loop);
-		loop_join(l->index_loop);
-		loop_stop(l->read_loop);
-		loop_join(l->read_loop);
-		/* What the pool still does for it posts to these loops. */
-		pool_finish(l->options.pool);
-	}
+	ledger_stop(l);
 	loop_timer_stop(l->loop, &l->seal_timer);
 	loop_timer_stop(l->loop, &l->rollover_timer);
 	if (l->started)

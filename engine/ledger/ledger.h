@@ -84,6 +84,11 @@ void ledger_start(struct ledger *);
  * `closed` on the ledger's loop; then ledger_free().
  */
 void ledger_close(struct ledger *, void (*closed)(void *arg), void *arg);
+/*
+ * Its threads end: no query of anybody runs any more, and none is answered.
+ * For owners of queries who go before the ledger does.  ledger_free() does it.
+ */
+void ledger_stop(struct ledger *);
 void ledger_free(struct ledger **);
 
 /* The index, for reading on this loop before ledger_start(). */

@@ -144,18 +144,19 @@ check_policy(const struct schedule *s, struct why *w)
 	    check_json("policy", s->policy_json, w);
 }
 
-static enum err
-check_tags(const struct schedule *s, struct why *w)
+enum err
+store_check_labels(struct str name, const struct str *tags, size_t n,
+    struct why *w)
 {
 	char field[32];
-	enum err e = OK;
+	enum err e = name.n == 0 ? OK : check_name(name, w);
 
-	if (s->tags_n > STORE_TAGS_MAX)
-		return why(w, ERR_FULL, "tags: %zu; at most %u are allowed",
-		    s->tags_n, STORE_TAGS_MAX);
-	for (size_t i = 0; i < s->tags_n && e == OK; i++) {
+	if (e == OK && n > STORE_TAGS_MAX)
+		e = why(w, ERR_FULL, "tags: %zu; at most %u are allowed", n,
+		    STORE_TAGS_MAX);
+	for (size_t i = 0; i < n && e == OK; i++) {
 		snprintf(field, sizeof(field), "tags[%zu]", i);
-		e = check_text(field, s->tags[i], STORE_TAG_BYTES_MAX, w);
+		e = check_text(field, tags[i], STORE_TAG_BYTES_MAX, w);
 	}
 	return e;
 }
@@ -170,7 +171,7 @@ check_schedule(const struct schedule *s, struct why *w)
 	if (e == OK)
 		e = check_policy(s, w);
 	if (e == OK)
-		e = check_tags(s, w);
+		e = store_check_labels(STR(""), s->tags, s->tags_n, w);
 	if (e == OK && s->name_template.n != 0)
 		e = check_text("name_template", s->name_template,
 		    STORE_NAME_BYTES_MAX, w);

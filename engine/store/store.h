@@ -67,6 +67,13 @@ MUST_USE enum err store_check(struct store *, struct why *);
 MUST_USE enum err store_begin(struct store *, struct why *);
 MUST_USE enum err store_end(struct store *, enum err so_far, struct why *);
 
+/*
+ * What a crawl or a schedule may be called, and its tags; an empty name is
+ * none, and allowed.  INPUT and FULL, naming the field.
+ */
+MUST_USE enum err store_check_labels(struct str name, const struct str *tags,
+    size_t tags_n, struct why *);
+
 /* Put, or replace; `now` is its date.  FULL beyond policies_max. */
 MUST_USE enum err store_policy_put(struct store *, struct str name,
     struct str json, struct wall now, struct why *);

@@ -1,0 +1,176 @@
+/*
+ * feed_own -- what the files of the feed share.  Private to engine/feed*.c.
+ *
+ *     home: task waits ─► (a reader is free) ─► pool: run() ─► home: done()
+ *
+ * Whatever reads the index or a WARC is a task.  At most FEED_TASKS_MAX run at
+ * a time, each with a reader of its own, so that a reader needs no lock.
+ */
+#ifndef ENGINE_FEED_OWN_H
+#define ENGINE_FEED_OWN_H
+
+#include "base/map.h"
+#include "engine/archive/capture.h"
+#include "engine/feed.h"
+#include "engine/ledger/ledger.h"
+
+#define FEED_TASKS_MAX 8u
+#define FEED_CACHE_BYTES ((size_t)32 << 20)
+#define FEED_BATCH_ITEMS 1024u
+#define FEED_READER_FILES 16u
+
+/* --- reading, on the pool (feed_read.c) --------------------------------- */
+
+/* A WARC that is open: renamed or removed, it stays readable. */
+struct feed_file {
+	uint32_t id;
+	int fd;
+	uint64_t used;               /* the reader's tick */
+};
+struct feed_reader {
+	struct feed_reader *next;    /* of those that are free */
+	struct index *index;
+	/* Of the record, and of the one that holds a revisit's body. */
+	struct capture_reader *own, *source;
+	struct feed_file files[FEED_READER_FILES];
+	uint64_t tick;
+	struct capture record;       /* the one read last */
+	struct buf body, text;
+	struct feed_item items[FEED_BATCH_ITEMS];    /* of a batch's making */
+};
+struct feed_reader *feed_reader_new(struct index *);
+void feed_reader_free(struct feed_reader **);
+/* Its files that were not used since the last call go, and its memory.  False:
+ * it held nothing. */
+bool feed_reader_rest(struct feed_reader *);
+/* An open descriptor of the WARC; the reader's. */
+MUST_USE enum err feed_reader_file(struct feed_reader *, uint32_t file,
+    int *fd, struct why *);
+/*
+ * Fill `c` for the entry, heads alone unless the form has the body.  What
+ * cannot be read is told in `c`: an item it stays.  Memory: the reader's, until
+ * its next call.
+ */
+void feed_read_capture(struct feed_reader *, const struct journal_entry *,
+    unsigned form, struct feed_capture *c);
+/* The journal's entry.  Memory: `a`.  ABSENT. */
+MUST_USE enum err feed_read_entry(struct feed_reader *, uint32_t crawl,
+    uint64_t number, struct arena *a, struct journal_entry *, struct why *);
+/* The body's own bytes as received, of a revisit those of its original; the
+ * record stays in `own`, and `*c` is it. */
+MUST_USE enum err feed_read_record(struct feed_reader *,
+    const struct journal_entry *, struct capture *c, struct why *);
+
+/* --- tasks (feed.c) ----------------------------------------------------- */
+
+struct feed_task {
+	struct job job;
+	struct list node;
+	struct feed *feed;
+	struct feed_reader *reader;  /* while it runs */
+	void (*run)(struct feed_task *);     /* on the pool */
+	void (*done)(struct feed_task *);    /* at home; the task is his then */
+};
+void feed_task_put(struct feed *, struct feed_task *);
+
+/* --- batches ------------------------------------------------------------ */
+
+struct rack;
+struct batch {
+	struct feed_batch shown;     /* its `own` is this */
+	struct rack *rack;         /* NULL: it was taken off */
+	unsigned form;
+	uint64_t first, last;
+	size_t bytes;
+	struct list node;            /* in feed.idle */
+	bool more;                   /* it ended for its size */
+	struct feed_item items[];    /* and their texts behind them */
+};
+
+struct batch_task {
+	struct feed_task task;
+	struct rack *rack;
+	struct list node;            /* in the rack's, while it is out */
+	uint32_t crawl;
+	unsigned form;
+	uint64_t from, to;
+	feed_render_fn *render;
+	const char *mark;
+	size_t n;                    /* items so far, on the pool */
+	struct batch *batch;         /* NULL: nothing was there */
+	struct why why;
+};
+void batch_task_run(struct feed_task *);     /* feed_read.c */
+
+/* The board showed `items` at that time. */
+struct rack_mark {
+	uint64_t items;
+	struct wall at;
+};
+#define RACK_MARKS 64u
+
+/* The batches of one form, by their first number; they do not overlap. */
+struct rack_row {
+	struct batch **at;
+	size_t n, cap;
+	uint64_t typical;            /* items in a batch that ended for size */
+};
+struct rack {
+	uint32_t crawl;
+	uint64_t items;              /* as the board showed last */
+	struct rack_row rows[FEED_FORMS];
+	struct list wants, tasks;
+	struct rack_mark marks[RACK_MARKS];
+	uint64_t marks_n;            /* ever made */
+	uint64_t before;             /* items up to here have no date */
+};
+
+struct feed {
+	struct feed_options options;
+	struct index *index;
+	struct list tasks;           /* that wait for a reader */
+	struct list starved;         /* batches that wait for memory */
+	unsigned running;
+	struct feed_reader *readers; /* free */
+	unsigned readers_n;          /* made */
+	struct map racks;          /* crawl -> struct rack */
+	struct list idle;            /* batches of no reader, oldest first */
+	size_t bytes;                /* of all batches */
+	size_t held;                 /* of those in readers' hands */
+	size_t reserved;             /* for tasks */
+	struct list ready;           /* wants with a batch, to be told */
+	struct board_watch watch;
+	uint64_t version;            /* of the board, up to which is known */
+	struct timer rest;
+	bool resting;                /* the timer runs */
+	unsigned streams;            /* that have their turn */
+	struct list streams_open, streams_waiting;
+	struct timer streams_timer;
+	bool closing;
+	void (*closed)(void *);
+	void *closed_arg;
+};
+
+/* --- the others' -------------------------------------------------------- */
+
+void feed_streams_look(struct timer *);      /* feed_stream.c */
+
+/* A record of a capture in its file. */
+struct feed_member {
+	uint64_t offset;
+	uint32_t clen;
+};
+#define FEED_MEMBERS_MAX 256u
+/*
+ * Where all records of the capture stand, in the order in which they were
+ * written: of each hop the answer, then the request.  (feed_members.c; on the
+ * pool.)  The final answer's is among them whatever happens.
+ */
+MUST_USE enum err feed_members(struct feed_reader *,
+    const struct journal_entry *, struct feed_member[FEED_MEMBERS_MAX],
+    size_t *n, struct why *);
+/* The finished name of a WARC.  Memory: `a`. */
+MUST_USE enum err feed_file_name(struct feed_reader *, uint32_t file,
+    struct arena *a, struct str *name, struct why *);
+
+#endif

@@ -1,0 +1,89 @@
+/* Is the same payload in the collection already? */
+#include "engine/fetcher/state.h"
+#include "engine/frontier/journal.h"
+
+/* Key: collection, digest.  Value: crawl4 seq8 date8 URL. */
+static void
+digest_key(struct page *p, struct buf *out)
+{
+	buf_put_field(out, p->crawl->shared->collection);
+	buf_put(out, p->digest.bytes, digest_size(p->digest.kind));
+}
+
+/* Where the original stands; false when its crawl is gone. */
+static bool
+find_original(struct page *p, struct index *x, uint32_t crawl, uint64_t seq)
+{
+	struct arena *a = &p->submission.arena;
+	struct buf key = BUF_INIT;
+	struct journal_entry e;
+	struct str value;
+
+	journal_key(crawl, seq, &key);
+	bool found = index_get(x, INDEX_JOURNAL, buf_str(&key), a, &value,
+	    NULL) == OK && journal_parse(buf_str(&key), value, &e);
+	buf_free(&key);
+	if (found)
+		p->dup_source = (struct journal_source){ e.file, e.offset,
+		    e.clen, e.ulen };
+	return found;
+}
+
+static void
+look_up_digest(struct ledger_query *q, struct index *x)
+{
+	struct page *p = CONTAINER(q, struct page, lookup);
+	struct arena *a = &p->submission.arena;
+	struct str value;
+
+	if (index_get(x, INDEX_DIGEST, p->submission.digest_key, a, &value,
+	    NULL) != OK)
+		return;
+	struct reader in = reader_of(value);
+	uint32_t crawl = read_be32(&in);
+	uint64_t seq = read_be64(&in);
+	p->dup_date.us = (int64_t)read_be64(&in);
+	if (!in.bad && find_original(p, x, crawl, seq))
+		p->dup_uri = (struct str){ in.p, in.n };
+}
+
+static void
+digest_looked_up(struct ledger_query *q)
+{
+	struct page *p = CONTAINER(q, struct page, lookup);
+
+	page_go(p, PAGE_ARCHIVE);
+}
+
+void
+page_dedupe(struct page *p)
+{
+	struct hop *h = page_hop(p);
+	struct str body = buf_str(&h->body);
+	struct buf key = BUF_INIT, rest = BUF_INIT;
+	struct arena *a = &p->submission.arena;
+
+	warc_digest_payload(p->fetcher->writer, &body, 1, &p->digest);
+	if (h->status < 200 || h->status > 299 || body.n == 0 ||
+	    h->truncated != NULL) {
+		page_go(p, PAGE_ARCHIVE);
+		return;
+	}
+	digest_key(p, &key);
+	p->submission.digest_key = arena_copy(a, buf_str(&key));
+	buf_put_be64(&rest, (uint64_t)h->start.us);
+	buf_put_str(&rest, h->url.href);
+	p->submission.digest_rest = arena_copy(a, buf_str(&rest));
+	buf_free(&key);
+	buf_free(&rest);
+	/* Nearly all payloads are new: then the index has nothing to say. */
+	if (!seen_add(p->fetcher->options.seen, p->submission.digest_key)) {
+		page_go(p, PAGE_ARCHIVE);
+		return;
+	}
+	p->lookup.home = p->fetcher->loop;
+	p->lookup.run = look_up_digest;
+	p->lookup.done = digest_looked_up;
+	ledger_read(frontier_ledger(p->fetcher->options.frontier),
+	    &p->lookup);
+}

@@ -1,0 +1,136 @@
+/* What pages tell the crawl's log. */
+#include "engine/fetcher/state.h"
+#include "os/clock.h"
+
+void
+page_line(struct page *p, struct str text)
+{
+	struct submission *s = &p->submission;
+	bool failed = s->outcome == OUTCOME_EXCEPTION;
+	struct crawl_line *l = ARENA_NEW(&s->arena, struct crawl_line);
+
+	l->kind = failed ? CRAWL_LOG_EXCEPTION : CRAWL_LOG_SKIPPED;
+	l->reason = str_of(failed ? exception_name(s->reason) :
+	    skip_name(s->reason));
+	l->text = text.n != 0 ? text : l->reason;
+	l->url = s->lease.url;
+	l->host = page_hop(p)->url.host;
+	s->lines = l;
+	s->lines_n = 1;
+}
+
+/* --- robots.txt --------------------------------------------------------- */
+
+static struct str
+robots_text(struct page *p, const struct origin *o, int status)
+{
+	struct arena *a = &p->submission.arena;
+	struct robots_facts facts;
+	int64_t delay_ms;
+
+	if (status == 0)
+		return arena_printf(a, "robots.txt cannot be reached: %.*s",
+		    STR_FMT(p->end_text.n != 0 ? p->end_text :
+		    str_of(exception_name(page_exception(p)))));
+	if (robots_from_status(status) == ROBOTS_ALLOW_ALL)
+		return arena_printf(a, "robots.txt: status %d, all may be "
+		    "fetched", status);
+	if (robots_from_status(status) == ROBOTS_FORBID_ALL)
+		return arena_printf(a, "robots.txt: status %d, %s; asked "
+		    "again in %lld s", status, o->stale ? "its last copy "
+		    "serves" : "nothing may be fetched",
+		    (long long)o->ttl_s);
+	facts = robots_facts(o->robots);
+	delay_ms = robots_delay_ms(o->robots);
+	if (delay_ms < 0)
+		return arena_printf(a, "robots.txt: %zu rules for us",
+		    facts.rules_n);
+	return arena_printf(a, "robots.txt: %zu rules for us, Crawl-delay "
+	    "%.3g s", facts.rules_n, (double)delay_ms / 1000);
+}
+
+void
+robots_line(struct page *p, const struct origin *o, int status)
+{
+	struct arena *a = &p->submission.arena;
+	struct crawl_line *l = ARENA_NEW(a, struct crawl_line);
+
+	l->kind = CRAWL_LOG_ROBOTS;
+	l->text = robots_text(p, o, status);
+	l->host = arena_copy(a, o->host->name);
+	l->url = p->hops[0]->url.href;
+	l->reason = status == 0 ? str_of(exception_name(page_exception(p))) :
+	    arena_printf(a, "%d", status);
+	p->submission.lines = l;
+	p->submission.lines_n = 1;
+}
+
+/* --- back-off ------------------------------------------------------------ */
+
+/* A submission without a page: its crawl's page is tried again. */
+struct lone_line {
+	struct submission submission;
+	struct list node;                /* in fetcher.lone_lines */
+	struct fetcher *fetcher;
+	struct crawl_line line;
+};
+
+static void
+lone_free(struct lone_line *x)
+{
+	list_take(&x->node);
+	arena_free(&x->submission.arena);
+	free(x);
+}
+
+/* Killed or failed. */
+void
+lone_lines_free(struct fetcher *f)
+{
+	while (!list_empty(&f->lone_lines))
+		lone_free(LIST_ITEM(f->lone_lines.next, struct lone_line,
+		    node));
+}
+
+static void
+lone_durable(struct submission *s, enum err e)
+{
+	struct lone_line *x = CONTAINER(s, struct lone_line, submission);
+
+	(void)e;
+	x->fetcher->uncommitted--;
+	fetcher_pump_soon(x->fetcher);
+	lone_free(x);
+}
+
+void
+backoff_line(struct page *p, const struct host *h)
+{
+	struct lone_line *x = mem_new(sizeof(*x));
+	struct submission *s = &x->submission;
+	struct arena *a = &s->arena;
+	int status = page_hop(p)->status;
+	char wait[32];
+
+	duration_to_text(MAX(0, mono_ns_between(clock_mono(), h->next_at)),
+	    wait);
+	x->fetcher = p->fetcher;
+	x->line.kind = CRAWL_LOG_BACKOFF;
+	x->line.host = arena_copy(a, h->name);
+	x->line.url = arena_copy(a, page_hop(p)->url.href);
+	x->line.reason = p->end == TRANSPORT_DONE || p->end ==
+	    TRANSPORT_STOPPED ? arena_printf(a, "%d", status) :
+	    str_of(exception_name(page_exception(p)));
+	x->line.text = arena_printf(a, "no request for %s: %s%.*s", wait,
+	    p->end == TRANSPORT_DONE || p->end == TRANSPORT_STOPPED ?
+	    "status " : "", STR_FMT(x->line.reason));
+	s->crawl = p->submission.crawl;
+	s->lines = &x->line;
+	s->lines_n = 1;
+	s->home = p->fetcher->loop;
+	s->durable = lone_durable;
+	/* Whoever closes the engine waits for it. */
+	p->fetcher->uncommitted++;
+	list_put(&p->fetcher->lone_lines, &x->node);
+	frontier_submit(p->fetcher->options.frontier, s);
+}

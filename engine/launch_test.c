@@ -1,0 +1,550 @@
+/* Crawls that are begun, steered and watched while the engine runs. */
+#include "engine/engine_testing.h"
+
+#include <time.h>
+
+#include "base/metric.h"
+
+#define SLOW "{\"rate_limit\":0,\"downloads\":1}"
+
+static struct rig rig;
+
+/* /0 links to /0 .. /19; /slow... takes a moment, /deep/N links to N + 1. */
+static void
+site(struct str path, struct rig_page *p)
+{
+	uint64_t n;
+
+	if (str_starts(path, STR("/slow")))
+		p->delay_ms = 30;
+	if (str_starts(path, STR("/deep/")) &&
+	    str_to_u64(str_from(path, 6), &n)) {
+		p->delay_ms = 5;
+		buf_printf(&p->body, "<a href=/deep/%llu>x</a>",
+		    (unsigned long long)n + 1);
+	} else if (!str_eq(path, STR("/robots.txt"))) {
+		const char *dir = str_starts(path, STR("/slow")) ? "slow" :
+		    "page";
+		for (int i = 0; i < 20; i++)
+			buf_printf(&p->body, "<a href=/%s%d>x</a>", dir, i);
+	}
+}
+
+static const struct board_row *
+row(uint32_t crawl)
+{
+	const struct board_row *r = board_row(engine_board(rig.engine), crawl);
+
+	assert_non_null(r);
+	return r;
+}
+
+/* --- the answer comes before the news ------------------------------------ */
+
+struct watching {
+	struct board_watch watch;
+	struct launch *launch;
+	bool answered;
+	unsigned changes;
+	uint64_t version;
+};
+
+static void
+changed(struct board_watch *w)
+{
+	struct watching *x = CONTAINER(w, struct watching, watch);
+	struct board *b = engine_board(rig.engine);
+
+	/* Nobody is told of a crawl that its maker does not know yet. */
+	assert_true(x->answered);
+	assert_true(board_version(b) > x->version);
+	x->version = board_version(b);
+	x->changes++;
+}
+
+static void
+answered(struct launch *l)
+{
+	struct watching *x = l->arg;
+
+	assert_int_equal(l->why.err, OK);
+	assert_non_null(board_row(engine_board(rig.engine), l->crawl));
+	assert_int_equal(x->changes, 0);
+	x->answered = true;
+}
+
+static void
+crawls_are_launched_and_watched(void **state)
+{
+	(void)state;
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	struct str tags[] = { STR("a"), STR("news") };
+	struct launch_seed seed = { rig_url(&rig, "/"), 0 };
+	struct watching x = { .watch.changed = changed };
+	struct launch l = { .name = STR("first"), .tags = tags, .tags_n = 2,
+	    .seeds = &seed, .seeds_n = 1, .done = answered, .arg = &x };
+	board_watch(engine_board(rig.engine), &x.watch);
+	engine_launch(rig.engine, &l);
+	/* All was copied. */
+	tags[0] = tags[1] = STR("changed");
+	seed.url = STR("changed");
+	RIG_UNTIL_DONE(&rig, x.answered);
+	assert_int_equal(l.crawl, 0);
+	rig_until_state(&rig, 0, CRAWL_COMPLETE);
+	const struct board_row *r = row(0);
+	assert_int_equal(r->view.counts.items, 21);
+	assert_int_equal(r->view.counts.status[2], 21);
+	assert_int_equal(r->view.counts.queued, 0);
+	assert_true(str_eq(r->name, STR("first")));
+	assert_true(str_eq(r->policy, STR("default")));
+	assert_true(str_eq(r->seed, rig_url(&rig, "/")));
+	assert_true(board_has_tag(r, STR("news")));
+	assert_false(board_has_tag(r, STR("new")));
+	assert_true(x.changes > 0);
+	assert_true(r->changed == board_version(engine_board(rig.engine)));
+	board_unwatch(&x.watch);
+	/* The same seed again: it is another crawl, and fetches anew. */
+	uint32_t id = rig_launch(&rig, "/", "{}");
+	assert_int_equal(id, 1);
+	rig_until_state(&rig, 1, CRAWL_COMPLETE);
+	assert_int_equal(row(1)->view.counts.items, 21);
+	assert_int_equal(row(1)->view.counts.status[2], 21);
+	assert_int_equal(row(1)->view.counts.duplicates, 20);
+	assert_int_equal(row(1)->policy.n, 0);
+	assert_int_equal(rig_requests(&rig, "/page3"), 2);
+	assert_ptr_equal(board_before(engine_board(rig.engine), NULL), row(1));
+	assert_ptr_equal(board_below(engine_board(rig.engine), UINT32_MAX),
+	    row(1));
+	assert_ptr_equal(board_below(engine_board(rig.engine), 1), row(0));
+	assert_null(board_below(engine_board(rig.engine), 0));
+	rig_close(&rig);
+}
+
+/* --- what is refused ----------------------------------------------------- */
+
+static void
+refused(struct launch l, enum err e, const char *text)
+{
+	rig_say_launch(&rig, &l);
+	assert_int_equal(l.why.err, e);
+	if (strncmp(l.why.text, text, strlen(text)) != 0)
+		fail_msg("\"%s\" does not begin with \"%s\"", l.why.text,
+		    text);
+}
+
+static void
+faults_are_named(void **state)
+{
+	static const char *const set[] = { "fetch.allow_private=off",
+	    "crawl.running_max=1", "crawl.pending_max=1", NULL };
+	struct launch_seed good = { STR("http://127.0.0.1/"), -1 };
+	struct launch_seed bad[] = { good, { STR("mailto:a@b"), 0 } };
+	struct str tag = STR("");
+	struct launch l = { .seeds = &good, .seeds_n = 1 }, m = l;
+
+	(void)state;
+	rig_open(&rig, site, set);
+	rig_start(&rig);
+	refused((struct launch){ .name = STR("x") }, ERR_INPUT, "seeds: ");
+	refused((struct launch){ .seeds = bad, .seeds_n = 2 }, ERR_INPUT,
+	    "seeds[1].url: ");
+	m = l;
+	m.policy_json = STR("{\"url_rules\":[{\"pattern\":\"(\"},{}]}");
+	refused(m, ERR_INPUT, "policy: url_rules[0]");
+	m.policy_json = STR("{\"allow_private\":true}");
+	refused(m, ERR_INPUT, "policy: allow_private");
+	m.policy_json = STR("{\"proxy\":\"http://127.0.0.1:3128\"}");
+	refused(m, ERR_INPUT, "policy: proxy");
+	m.policy_json = STR("{\"proxy\":\"http://10.1.2.3:3128\"}");
+	refused(m, ERR_INPUT, "policy: proxy");
+	m = l;
+	m.policy_name = STR("nobody's");
+	refused(m, ERR_ABSENT, "");
+	m = l;
+	m.tags = &tag;
+	m.tags_n = 1;
+	refused(m, ERR_INPUT, "tags[0]");
+	m = l;
+	m.name = STR("a\nb");
+	refused(m, ERR_INPUT, "name");
+	/* Nothing of all that was begun; a private seed is, and is skipped. */
+	assert_null(board_below(engine_board(rig.engine), UINT32_MAX));
+	uint32_t id = rig_launch(&rig, "/", "{}");
+	rig_until_state(&rig, id, CRAWL_COMPLETE);
+	assert_int_equal(row(id)->view.counts.skips[SKIP_BLOCKED], 1);
+	assert_int_equal(rig_requests(&rig, NULL), 0);
+	rig_close(&rig);
+}
+
+/* --- steering ------------------------------------------------------------ */
+
+static void
+steer(uint32_t crawl, enum crawl_state want, enum err e, enum crawl_state is)
+{
+	struct launch_order o;
+
+	rig_steer(&rig, crawl, want, &o);
+	assert_int_equal(o.why.err, e);
+	if (e == OK) {
+		assert_int_equal(o.state, is);
+		assert_int_equal(row(crawl)->view.state, is);
+	}
+}
+
+static bool
+has_items(struct rig *r, void *arg)
+{
+	(void)r;
+	return row(0)->view.counts.items >= *(uint64_t *)arg;
+}
+
+static void
+crawls_are_steered(void **state)
+{
+	uint64_t some = 2, more;
+
+	(void)state;
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	assert_int_equal(rig_launch(&rig, "/slow", SLOW), 0);
+	rig_until(&rig, has_items, &some);
+	steer(0, CRAWL_PAUSED, OK, CRAWL_PAUSED);
+	steer(0, CRAWL_PAUSED, OK, CRAWL_PAUSED);
+	assert_string_equal(row(0)->view.reason, "by a client");
+	/* Paused stays paused over restarts. */
+	rig_stop(&rig);
+	uint64_t asked = rig_requests(&rig, NULL);
+	rig_start(&rig);
+	assert_int_equal(row(0)->view.state, CRAWL_PAUSED);
+	steer(0, CRAWL_PAUSED, OK, CRAWL_PAUSED);
+	assert_int_equal(rig_requests(&rig, NULL), asked);
+	more = row(0)->view.counts.items + 1;
+	steer(0, CRAWL_RUNNING, OK, CRAWL_RUNNING);
+	assert_string_equal(row(0)->view.reason, "");
+	steer(0, CRAWL_RUNNING, OK, CRAWL_RUNNING);
+	rig_until(&rig, has_items, &more);
+	steer(0, CRAWL_CANCELLED, OK, CRAWL_CANCELLED);
+	steer(0, CRAWL_CANCELLED, OK, CRAWL_CANCELLED);
+	steer(0, CRAWL_PAUSED, ERR_STATE, 0);
+	steer(0, CRAWL_RUNNING, ERR_STATE, 0);
+	steer(77, CRAWL_PAUSED, ERR_ABSENT, 0);
+	assert_true(row(0)->view.counts.items < 21);
+	assert_int_not_equal(row(0)->view.ended.us, 0);
+	/* A complete one stays so. */
+	rig_launch(&rig, "/",
+	    "{\"rate_limit\":0,\"limits\":{\"max_depth\":0}}");
+	rig_until_state(&rig, 1, CRAWL_COMPLETE);
+	steer(1, CRAWL_CANCELLED, OK, CRAWL_COMPLETE);
+	rig_close(&rig);
+}
+
+/* --- limits -------------------------------------------------------------- */
+
+static void
+limits_end_crawls_and_say_so(void **state)
+{
+	(void)state;
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	rig_launch(&rig, "/deep/0", "{\"rate_limit\":0,\"limits\":"
+	    "{\"max_depth\":null,\"max_items\":7}}");
+	rig_launch(&rig, "/deep/0", "{\"rate_limit\":0,\"limits\":"
+	    "{\"max_depth\":null,\"max_duration\":0.4}}");
+	rig_until_state(&rig, 0, CRAWL_COMPLETE);
+	assert_string_equal(row(0)->view.reason, "max_items");
+	assert_int_equal(row(0)->view.counts.items, 7);
+	rig_until_state(&rig, 1, CRAWL_COMPLETE);
+	assert_string_equal(row(1)->view.reason, "max_duration");
+	int64_t us = row(1)->view.ended.us - row(1)->view.started.us;
+	assert_in_range(us, 400000, 3000000);
+	/* It goes on being counted while no process runs. */
+	rig_launch(&rig, "/deep/0", "{\"rate_limit\":0,\"limits\":"
+	    "{\"max_depth\":null,\"max_duration\":1}}");
+	rig_stop(&rig);
+	struct timespec wait = { 1, 0 };
+	nanosleep(&wait, NULL);
+	rig_start(&rig);
+	rig_until_state(&rig, 2, CRAWL_COMPLETE);
+	assert_string_equal(row(2)->view.reason, "max_duration");
+	rig_close(&rig);
+}
+
+static void
+crawls_wait_for_others(void **state)
+{
+	static const char *const set[] = { "crawl.running_max=2",
+	    "crawl.pending_max=2", NULL };
+	struct launch_order o;
+
+	(void)state;
+	rig_open(&rig, site, set);
+	rig_start(&rig);
+	for (uint32_t i = 0; i < 4; i++)
+		rig_launch(&rig, "/deep/0",
+		    "{\"rate_limit\":0,\"limits\":{\"max_depth\":null}}");
+	assert_int_equal(row(1)->view.state, CRAWL_RUNNING);
+	assert_int_equal(row(2)->view.state, CRAWL_PENDING);
+	assert_int_equal(row(3)->view.state, CRAWL_PENDING);
+	struct launch_seed seed = { STR("http://127.0.0.1/"), -1 };
+	refused((struct launch){ .seeds = &seed, .seeds_n = 1 }, ERR_FULL,
+	    "2 crawls are waiting");
+	/* One that is paused makes room, for the oldest. */
+	steer(0, CRAWL_PAUSED, OK, CRAWL_PAUSED);
+	rig_until_state(&rig, 2, CRAWL_RUNNING);
+	assert_int_equal(row(3)->view.state, CRAWL_PENDING);
+	assert_int_equal(row(3)->view.counts.items, 0);
+	/* It comes back behind those that run; before those that came later. */
+	steer(0, CRAWL_RUNNING, OK, CRAWL_PENDING);
+	rig_stop(&rig);
+	rig_start(&rig);
+	assert_int_equal(row(0)->view.state, CRAWL_PENDING);
+	assert_int_equal(row(3)->view.state, CRAWL_PENDING);
+	steer(1, CRAWL_CANCELLED, OK, CRAWL_CANCELLED);
+	rig_until_state(&rig, 0, CRAWL_RUNNING);
+	uint64_t more = row(0)->view.counts.items + 3;
+	rig_until(&rig, has_items, &more);
+	/* What waits can be cancelled. */
+	rig_steer(&rig, 3, CRAWL_CANCELLED, &o);
+	assert_int_equal(o.state, CRAWL_CANCELLED);
+	assert_int_equal(row(3)->view.started.us, 0);
+	rig_close(&rig);
+}
+
+/* What a door began may not reach more when it goes on after a restart. */
+static void
+private_stays_private_over_restarts(void **state)
+{
+	static const char *const set[] = { "fetch.allow_private=off",
+	    "crawl.running_max=1", NULL };
+	struct launch_order o;
+
+	(void)state;
+	rig_open(&rig, site, set);
+	rig_start(&rig);
+	struct launch_seed seed = { rig_url(&rig, "/deep/0"), 0 };
+	struct launch l = { .seeds = &seed, .seeds_n = 1,
+	    .policy_json = STR("{\"limits\":{\"max_depth\":null}}"),
+	    .operator_seeds = true };
+	rig_say_launch(&rig, &l);
+	uint64_t some = 2;
+	rig_until(&rig, has_items, &some);
+	assert_int_equal(rig_launch(&rig, "/secret", "{}"), 1);
+	assert_int_equal(row(1)->view.state, CRAWL_PENDING);
+	rig_stop(&rig);
+	rig_start(&rig);
+	/* The operator's goes on, */
+	some = row(0)->view.counts.items + 2;
+	rig_until(&rig, has_items, &some);
+	rig_steer(&rig, 0, CRAWL_CANCELLED, &o);
+	/* the other one is refused as before. */
+	rig_until_state(&rig, 1, CRAWL_COMPLETE);
+	assert_int_equal(row(1)->view.counts.skips[SKIP_BLOCKED], 1);
+	assert_int_equal(rig_requests(&rig, "/secret"), 0);
+	rig_close(&rig);
+}
+
+/* --- keys ---------------------------------------------------------------- */
+
+static void
+a_key_has_one_crawl(void **state)
+{
+	(void)state;
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	struct launch_seed seed = { rig_url(&rig, "/deep/0"), 0 };
+	struct launch l = { .seeds = &seed, .seeds_n = 1, .key = STR("3/1"),
+	    .schedule = 3 };
+	rig_say_launch(&rig, &l);
+	assert_int_equal(l.crawl, 0);
+	rig_say_launch(&rig, &l);
+	assert_int_equal(l.crawl, 0);
+	rig_crash(&rig);
+	rig_start(&rig);
+	assert_int_equal(row(0)->schedule, 3);
+	rig_say_launch(&rig, &l);
+	assert_int_equal(l.why.err, OK);
+	assert_int_equal(l.crawl, 0);
+	l.key = STR("3/2");
+	rig_say_launch(&rig, &l);
+	assert_int_equal(l.crawl, 1);
+	rig_close(&rig);
+}
+
+/* --- delays -------------------------------------------------------------- */
+
+static double
+seconds(uint32_t crawl)
+{
+	const struct crawl_view *v = &row(crawl)->view;
+
+	return (double)(v->ended.us - v->started.us) / 1e6;
+}
+
+/* Four pages at a host have three pauses between them, and robots.txt. */
+static void
+a_seed_has_its_own_delay(void **state)
+{
+	static const char policy[] = "{\"rate_limit\":30,\"limits\":"
+	    "{\"max_items\":4}}";
+
+	(void)state;
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	/* Of two seeds at one host the larger counts; 0 does not stall. */
+	struct launch_seed seeds[] = { { rig_url(&rig, "/"), 0.1 },
+	    { rig_url(&rig, "/page1"), 0.2 } };
+	struct launch l = { .seeds = seeds, .seeds_n = 2,
+	    .policy_json = str_of(policy) };
+	rig_say_launch(&rig, &l);
+	rig_until_state(&rig, 0, CRAWL_COMPLETE);
+	assert_true(seconds(0) >= 0.6);
+	assert_true(seconds(0) < 5);
+	seeds[0].rate_limit = 0;
+	l.seeds_n = 1;
+	rig_say_launch(&rig, &l);
+	rig_until_state(&rig, 1, CRAWL_COMPLETE);
+	assert_true(seconds(1) < 2);
+	/* It is kept over a restart. */
+	seeds[0].rate_limit = 0.1;
+	rig_say_launch(&rig, &l);
+	rig_stop(&rig);
+	rig_start(&rig);
+	rig_until_state(&rig, 2, CRAWL_COMPLETE);
+	assert_int_equal(row(2)->view.counts.items, 4);
+	rig_close(&rig);
+}
+
+/* Crawls share a host: the largest wish of those that run wins. */
+static void
+hosts_are_shared(void **state)
+{
+	(void)state;
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	struct launch_seed seed = { rig_url(&rig, "/deep/0"), 0.3 };
+	struct launch l = { .seeds = &seed, .seeds_n = 1,
+	    .policy_json = STR("{\"limits\":{\"max_depth\":null}}") };
+	rig_say_launch(&rig, &l);
+	uint64_t one = 1;
+	rig_until(&rig, has_items, &one);
+	rig_launch(&rig, "/page", "{\"rate_limit\":0,\"limits\":"
+	    "{\"max_items\":4}}");
+	rig_until_state(&rig, 1, CRAWL_COMPLETE);
+	assert_true(seconds(1) >= 0.9);
+	/* Without the other one it is quick. */
+	steer(0, CRAWL_PAUSED, OK, CRAWL_PAUSED);
+	rig_launch(&rig, "/page", "{\"rate_limit\":0,\"limits\":"
+	    "{\"max_items\":4}}");
+	rig_until_state(&rig, 2, CRAWL_COMPLETE);
+	assert_true(seconds(2) < 0.9);
+	rig_close(&rig);
+}
+
+/* --- memory --------------------------------------------------------------- */
+
+static void
+find_held(const struct metric *m, void *arg)
+{
+	if (strcmp(m->name, "argiope_crawls_held") == 0)
+		*(int64_t *)arg = metric_value(m, 0);
+}
+
+static bool
+holds(struct rig *r, void *arg)
+{
+	int64_t n = -1;
+
+	(void)r;
+	metric_each(find_held, &n);
+	return n == *(int64_t *)arg;
+}
+
+static void
+ended_crawls_leave_the_memory(void **state)
+{
+	int64_t wanted = 1;
+	uint64_t some = 1;
+	struct launch_order o;
+
+	(void)state;
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	rig_launch(&rig, "/slow", "{\"rate_limit\":0}");
+	/* Some end by themselves, some are cancelled on the wire. */
+	for (int i = 0; i < 10; i++)
+		rig_launch(&rig, i % 2 == 0 ? "/" : "/deep/0", i % 2 == 0 ?
+		    "{\"rate_limit\":0,\"limits\":{\"max_items\":3}}" :
+		    "{\"rate_limit\":0,\"limits\":{\"max_depth\":null}}");
+	rig_until(&rig, has_items, &some);
+	steer(0, CRAWL_PAUSED, OK, CRAWL_PAUSED);
+	for (uint32_t i = 2; i <= 10; i += 2)
+		steer(i, CRAWL_CANCELLED, OK, CRAWL_CANCELLED);
+	for (uint32_t i = 1; i <= 10; i += 2)
+		rig_until_state(&rig, i, CRAWL_COMPLETE);
+	rig_until(&rig, holds, &wanted);
+	/* Their hosts go on serving others. */
+	steer(0, CRAWL_RUNNING, OK, CRAWL_RUNNING);
+	rig_until_state(&rig, 0, CRAWL_COMPLETE);
+	assert_int_equal(row(0)->view.counts.items, 21);
+	wanted = 0;
+	rig_until(&rig, holds, &wanted);
+	rig_steer(&rig, 4, CRAWL_CANCELLED, &o);
+	assert_int_equal(o.why.err, OK);
+	rig_close(&rig);
+}
+
+/* --- specs --------------------------------------------------------------- */
+
+static void
+spec_came(struct spec_ask *a)
+{
+	*(bool *)a->arg = true;
+}
+
+static void
+specs_can_be_read(void **state)
+{
+	bool done = false;
+	struct spec_ask a = { .done = spec_came, .arg = &done };
+
+	(void)state;
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	rig_launch(&rig, "/", "{\"downloads\":3}");
+	engine_spec(rig.engine, &a);
+	RIG_UNTIL_DONE(&rig, done);
+	assert_int_equal(a.why.err, OK);
+	assert_int_equal(a.spec.seeds_n, 1);
+	assert_true(str_find(a.spec.policy, STR("\"downloads\":3")) <
+	    a.spec.policy.n);
+	assert_true(str_ends(a.spec.warc_dir, STR("/archive/crawl-0")));
+	arena_free(&a.arena);
+	a = (struct spec_ask){ .crawl = 9, .done = spec_came, .arg = &done };
+	done = false;
+	engine_spec(rig.engine, &a);
+	RIG_UNTIL_DONE(&rig, done);
+	assert_int_equal(a.why.err, ERR_ABSENT);
+	arena_free(&a.arena);
+	rig_close(&rig);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(crawls_are_launched_and_watched),
+		cmocka_unit_test(faults_are_named),
+		cmocka_unit_test(crawls_are_steered),
+		cmocka_unit_test(limits_end_crawls_and_say_so),
+		cmocka_unit_test(crawls_wait_for_others),
+		cmocka_unit_test(private_stays_private_over_restarts),
+		cmocka_unit_test(a_key_has_one_crawl),
+		cmocka_unit_test(a_seed_has_its_own_delay),
+		cmocka_unit_test(hosts_are_shared),
+		cmocka_unit_test(ended_crawls_leave_the_memory),
+		cmocka_unit_test(specs_can_be_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

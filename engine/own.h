@@ -1,0 +1,75 @@
+/*
+ * own -- the engine's memory, for the files of engine/ alone.
+ */
+#ifndef ENGINE_OWN_H
+#define ENGINE_OWN_H
+
+#include "base/map.h"
+#include "engine/crawls.h"
+#include "engine/engine.h"
+#include "engine/frontier/spread.h"
+#include "os/pool.h"
+
+struct engine_loop {
+	struct engine *engine;
+	struct loop *loop;
+	struct fetcher *fetcher;
+	struct map types;                /* text -> struct type_count */
+};
+
+struct engine {
+	struct engine_options options;
+	char *data_dir;
+	int lock_fd;
+	struct loop *ledger_loop;
+	struct pool *pool;
+	struct frontier *frontier;
+	struct frontier_port *ports;
+	struct engine_loop *loops;
+	struct fetcher **fetchers;
+	unsigned loops_n;
+	struct spread spread;
+	struct fetch_settings settings;
+	struct arena arena;              /* texts of settings and crawls */
+	struct crawls *crawls;
+	struct seen *seen;
+	atomic_size_t events_waiting;
+	char token[9];
+	bool started;
+	struct tell *tell;
+	struct revise *revise;           /* the ledger's loop's */
+	/* Of a daemon's engine (options.doors); else NULL. */
+	struct board *board;
+	struct shelf *shelf;
+	struct timetable *timetable;
+	struct feed *feed;
+	char mark[9];
+	/* Closing. */
+	size_t asked;                    /* verbs without their answer yet */
+	struct timer farewell_timer;     /* the ledger's loop's: ended crawls */
+	bool farewell_set;
+	bool closing;
+	bool ending;                     /* the ledger's loop's word for it */
+	struct timer idle_timer;
+	void (*closed)(void *);
+	void *closed_arg;
+	struct loop_call close_call, closed_call;
+	struct type_count *types;
+	size_t types_n;
+};
+
+/* On the ledger's loop: the loops do what the crawl's state says. */
+void engine_order_loops(struct engine *, uint32_t crawl);
+/* Verbs of revise.h; close behind the frontier. */
+void revise_open(struct engine *);
+void revise_close(struct engine *);
+/* On the ledger's loop: a verb about the crawl is under way. */
+bool revise_busy(const struct engine *, uint32_t crawl);
+/* Before the loops run: what an earlier process began goes on. */
+void revise_resume(struct engine *);
+/* Before the loops run: the board, the store, what earlier processes left. */
+MUST_USE enum err launch_open(struct engine *, struct why *);
+/* Behind that: the feed, and the directory's mark.  Errors: CORRUPT. */
+MUST_USE enum err feed_open(struct engine *, struct why *);
+
+#endif

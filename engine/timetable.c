@@ -1,0 +1,423 @@
+#include "engine/timetable.h"
+
+#include "engine/board.h"
+#include "engine/launch.h"
+#include "engine/own.h"
+#include "engine/shelf.h"
+#include "os/clock.h"
+#include "os/log.h"
+
+#define LOOK_MS 1000
+#define AGAIN_MS 60000
+
+/* One run of a schedule. */
+struct due {
+	struct launch launch;
+	struct timetable *timetable;
+	const struct schedule *schedule;
+	struct launch_seed *seeds;
+	bool tried, ran;
+};
+
+/* A look into the store, and what came of it; then what is to be put. */
+struct look {
+	struct shelf_job job;
+	struct timetable *timetable;
+	bool forced;                 /* what the version says does not count */
+	struct arena arena;
+	struct schedule *schedules;
+	size_t n;
+	struct due *due;
+	size_t launching;
+	struct why why;
+};
+
+/* A schedule that could not be started. */
+struct failure {
+	struct mono again;
+};
+
+struct timetable {
+	struct engine *engine;
+	struct timer timer;
+	struct board_watch watch;
+	uint64_t version;            /* of the board, that was looked at */
+	bool looking, look_again, forced, running;
+	struct map failures;         /* id -> struct failure */
+	/* The shelf's thread. */
+	uint64_t store_version;
+	struct wall next_at;
+	bool read_once;
+};
+
+/* --- crawls that ended ---------------------------------------------------- */
+
+struct ending {
+	struct shelf_job job;
+	uint64_t schedule, crawl;
+	struct wall ended;
+};
+
+static void
+put_ended(struct shelf_job *job, struct store *st)
+{
+	struct ending *x = CONTAINER(job, struct ending, job);
+	struct why w = WHY_INIT;
+	struct log_text quoted;
+
+	if (store_schedule_ended(st, x->schedule, x->crawl, x->ended, &w) !=
+	    OK)
+		log_error("schedule.store", "schedule=%llu why=%s",
+		    (unsigned long long)x->schedule, log_quote(&quoted,
+		    str_of(w.text)));
+}
+
+static void
+ended_put(struct shelf_job *job)
+{
+	struct ending *x = CONTAINER(job, struct ending, job);
+	struct engine *e = job->engine;
+
+	mem_free(&x);
+	timetable_look(e);
+}
+
+static bool
+has_ended(const struct board_row *r)
+{
+	enum crawl_state s = r->view.state;
+
+	return r->deleted || s == CRAWL_COMPLETE || s == CRAWL_CANCELLED ||
+	    s == CRAWL_FAILED;
+}
+
+static void
+tell_end(struct timetable *t, uint64_t schedule, uint64_t crawl)
+{
+	const struct board_row *r = crawl >= UINT32_MAX ? NULL :
+	    board_row(t->engine->board, (uint32_t)crawl);
+
+	/* One that is not there any more ends nothing later. */
+	if (r != NULL && !has_ended(r))
+		return;
+	struct ending *x = mem_new(sizeof(*x));
+	x->schedule = schedule;
+	x->crawl = crawl;
+	x->ended = r == NULL || r->view.ended.us == 0 ? clock_wall() :
+	    r->view.ended;
+	x->job.run = put_ended;
+	x->job.done = ended_put;
+	shelf_put(t->engine, &x->job);
+}
+
+static void
+board_changed(struct board_watch *w)
+{
+	struct timetable *t = CONTAINER(w, struct timetable, watch);
+	struct board *b = t->engine->board;
+
+	for (struct board_row *r = board_before(b, NULL); r != NULL &&
+	    r->changed > t->version; r = board_before(b, r))
+		if (r->schedule != 0 && r->part[BOARD_STATE] > t->version &&
+		    has_ended(r))
+			tell_end(t, r->schedule, r->id);
+	t->version = board_version(b);
+}
+
+/* --- what is due, on the shelf's thread ----------------------------------- */
+
+static enum err
+read_due(struct look *k, struct store *st, struct why *w)
+{
+	struct timetable *t = k->timetable;
+	struct wall now = clock_wall();
+	uint64_t version;
+
+	enum err e = store_version(st, &version, w);
+	/* It tells of what others have put; what we put forces a look. */
+	if (e == OK && !k->forced && t->read_once && version ==
+	    t->store_version && now.us < t->next_at.us)
+		return OK;
+	if (e == OK)
+		e = store_schedule_due(st, now, &k->arena, &k->schedules,
+		    &k->n, w);
+	if (e == OK)
+		e = store_schedule_next(st, &t->next_at, w);
+	t->store_version = version;
+	t->read_once = e == OK;
+	return e;
+}
+
+static void
+run_look(struct shelf_job *job, struct store *st)
+{
+	struct look *k = CONTAINER(job, struct look, job);
+
+	k->why.err = read_due(k, st, &k->why);
+}
+
+static void
+put_ran(struct shelf_job *job, struct store *st)
+{
+	struct look *k = CONTAINER(job, struct look, job);
+	struct log_text quoted;
+	enum err e = OK;
+
+	for (size_t i = 0; i < k->n && e == OK; i++)
+		if (k->due[i].ran)
+			e = store_schedule_ran(st, k->schedules[i].id,
+			    k->due[i].launch.crawl, clock_wall(), &k->why);
+	if (e != OK)
+		log_error("schedule.store", "why=%s", log_quote(&quoted,
+		    str_of(k->why.text)));
+	k->timetable->read_once = false;
+}
+
+/* --- at home -------------------------------------------------------------- */
+
+static void look(struct timetable *);
+
+static void
+look_over(struct look *k)
+{
+	struct timetable *t = k->timetable;
+
+	arena_free(&k->arena);
+	mem_free(&k->due);
+	mem_free(&k);
+	t->looking = false;
+	if (t->look_again)
+		look(t);
+}
+
+static void
+ran_put(struct shelf_job *job)
+{
+	struct look *k = CONTAINER(job, struct look, job);
+	struct timetable *t = k->timetable;
+
+	/* A crawl that ended before the store knew of it. */
+	for (size_t i = 0; i < k->n; i++)
+		if (k->due[i].ran)
+			tell_end(t, k->schedules[i].id,
+			    k->due[i].launch.crawl);
+	/* More may be due than are told at once. */
+	t->look_again |= k->n == STORE_DUE_MAX;
+	look_over(k);
+}
+
+static void
+all_launched(struct look *k)
+{
+	k->job.run = put_ran;
+	k->job.done = ran_put;
+	shelf_put(k->timetable->engine, &k->job);
+}
+
+static void
+failed(struct timetable *t, uint64_t id, const struct why *w)
+{
+	struct failure *f = map_get_id(&t->failures, id);
+	struct log_text quoted;
+
+	if (f == NULL) {
+		f = mem_new(sizeof(*f));
+		map_put_id(&t->failures, id, f);
+	}
+	f->again = mono_add_ms(clock_mono(), AGAIN_MS);
+	log_warn("schedule.refused", "schedule=%llu why=%s",
+	    (unsigned long long)id, log_quote(&quoted, str_of(w->text)));
+}
+
+static void
+forget_failure(struct timetable *t, uint64_t id)
+{
+	struct failure *f = map_take_id(&t->failures, id);
+
+	mem_free(&f);
+}
+
+static void
+launched(struct launch *l)
+{
+	struct due *d = CONTAINER(l, struct due, launch);
+	struct timetable *t = d->timetable;
+	struct look *k = l->arg;
+
+	d->ran = l->why.err == OK;
+	if (d->ran)
+		forget_failure(t, l->schedule);
+	else if (l->why.err != ERR_CLOSED)
+		failed(t, l->schedule, &l->why);
+	if (d->ran)
+		log_info("schedule.started", "schedule=%llu crawl=%u",
+		    (unsigned long long)l->schedule, l->crawl);
+	if (--k->launching == 0)
+		all_launched(k);
+}
+
+static void
+launch(struct look *k, size_t i)
+{
+	const struct schedule *s = &k->schedules[i];
+	struct due *d = &k->due[i];
+	struct launch *l = &d->launch;
+	struct why w = WHY_INIT;
+
+	if (engine_read_seeds(s->seeds, &k->arena, &d->seeds, &l->seeds_n,
+	    &w) != OK) {
+		failed(k->timetable, s->id, &w);
+		return;
+	}
+	d->timetable = k->timetable;
+	l->name = schedule_name(s, clock_wall(), &k->arena);
+	l->tags = s->tags;
+	l->tags_n = s->tags_n;
+	l->seeds = d->seeds;
+	l->policy_name = s->policy;
+	l->policy_json = s->policy_json;
+	l->key = arena_printf(&k->arena, "%llu/%llu",
+	    (unsigned long long)s->id, (unsigned long long)s->runs + 1);
+	l->schedule = s->id;
+	l->done = launched;
+	l->arg = k;
+	k->launching++;
+	engine_launch(k->timetable->engine, l);
+}
+
+static bool
+may_try(struct timetable *t, uint64_t id)
+{
+	const struct failure *f = map_get_id(&t->failures, id);
+
+	return f == NULL || !mono_before(clock_mono(), f->again);
+}
+
+static void
+looked(struct shelf_job *job)
+{
+	struct look *k = CONTAINER(job, struct look, job);
+	struct timetable *t = k->timetable;
+	struct log_text quoted;
+
+	if (k->why.err != OK)
+		log_error("schedule.store", "why=%s", log_quote(&quoted,
+		    str_of(k->why.text)));
+	if (k->why.err != OK || k->n == 0 || !t->running) {
+		look_over(k);
+		return;
+	}
+	k->due = mem_array(k->n, sizeof(*k->due));
+	/* Until all have been said. */
+	k->launching = 1;
+	for (size_t i = 0; i < k->n; i++)
+		if (may_try(t, k->schedules[i].id))
+			launch(k, i);
+	if (--k->launching == 0)
+		all_launched(k);
+}
+
+static void
+look(struct timetable *t)
+{
+	t->look_again = t->looking;
+	if (t->looking || !t->running)
+		return;
+	t->looking = true;
+	struct look *k = mem_new(sizeof(*k));
+	k->timetable = t;
+	k->forced = t->forced;
+	t->forced = false;
+	k->job.run = run_look;
+	k->job.done = looked;
+	shelf_put(t->engine, &k->job);
+}
+
+void
+timetable_look(struct engine *e)
+{
+	struct timetable *t = e->timetable;
+
+	if (t == NULL)
+		return;
+	t->forced = true;
+	look(t);
+}
+
+static void
+tick(struct timer *timer)
+{
+	struct timetable *t = CONTAINER(timer, struct timetable, timer);
+
+	look(t);
+	loop_timer_set(t->engine->options.home, timer,
+	    mono_add_ms(clock_mono(), LOOK_MS));
+}
+
+/* --- life ----------------------------------------------------------------- */
+
+/* What ended, or went, while the store was not told. */
+static void
+tell_ends(struct timetable *t)
+{
+	struct store *st = shelf_store(t->engine->shelf);
+	struct arena a = ARENA_INIT;
+	struct schedule *list;
+	struct why w = WHY_INIT;
+	struct log_text quoted;
+	size_t n = 0;
+
+	if (store_schedule_list(st, &a, &list, &n, &w) != OK)
+		log_error("schedule.store", "why=%s", log_quote(&quoted,
+		    str_of(w.text)));
+	for (size_t i = 0; i < n; i++)
+		if (list[i].last_crawl != SCHEDULE_NO_CRAWL)
+			tell_end(t, list[i].id, list[i].last_crawl);
+	arena_free(&a);
+}
+
+struct timetable *
+timetable_new(struct engine *e)
+{
+	struct timetable *t = mem_new(sizeof(*t));
+
+	t->engine = e;
+	t->timer.fire = tick;
+	t->watch.changed = board_changed;
+	t->version = board_version(e->board);
+	list_init(&t->watch.node);
+	return t;
+}
+
+void
+timetable_start(struct timetable *t)
+{
+	t->running = true;
+	tell_ends(t);
+	board_watch(t->engine->board, &t->watch);
+	tick(&t->timer);
+}
+
+void
+timetable_stop(struct timetable *t)
+{
+	t->running = false;
+	board_unwatch(&t->watch);
+	loop_timer_stop(t->engine->options.home, &t->timer);
+}
+
+void
+timetable_free(struct timetable **tp)
+{
+	struct timetable *t = *tp;
+	size_t at = 0;
+	void *v;
+
+	if (t == NULL)
+		return;
+	timetable_stop(t);
+	while (map_next(&t->failures, &at, &v))
+		free(v);
+	map_free(&t->failures);
+	mem_free(tp);
+}
