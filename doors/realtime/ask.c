@@ -1,0 +1,354 @@
+/*
+ * Questions about a crawl and its URLs, and what people change of it:
+ * problems, find_url, explain; exclude, retry.
+ */
+#include "doors/realtime/own.h"
+
+#include "base/text.h"
+#include "os/clock.h"
+
+/* The answer came back: false when the task has failed. */
+static bool
+answered(struct task *t, const struct why *w, struct arena *arena,
+    enum code absent)
+{
+	struct why copy = *w;
+
+	realtime_back(t->door);
+	if (copy.err == OK)
+		return true;
+	if (arena != NULL)
+		arena_free(arena);
+	task_fail_why(t, &copy, absent);
+	return false;
+}
+
+/* --- problems ----------------------------------------------------------- */
+
+static void
+put_problem(struct buf *b, const struct problem *p)
+{
+	out_comma(b);
+	buf_put_char(b, '{');
+	out_text(b, "kind", str_of(p->kind));
+	out_text(b, "reason", str_of(p->reason));
+	out_u64(b, "count", p->count);
+	out_time(b, "first_at", p->first);
+	out_time(b, "last_at", p->last);
+	out_texts(b, "urls", p->samples, p->samples_n);
+	buf_put_char(b, '}');
+}
+
+static void
+got_problems(struct problems_ask *a)
+{
+	struct task *t = a->arg;
+
+	if (!answered(t, &a->why, &a->arena, CODE_UNKNOWN_CRAWL))
+		return;
+	struct buf *b = task_data(t);
+	out_name(b, "groups");
+	buf_put_char(b, '[');
+	for (size_t i = 0; i < a->n && b->n < REALTIME_ANSWER_BYTES_MAX; i++)
+		put_problem(b, &a->problems[i]);
+	buf_put_char(b, ']');
+	arena_free(&a->arena);
+	task_answer(t);
+}
+
+void
+verb_LIST_PROBLEMS(struct task *t)
+{
+	struct board_row *row = task_row(t);
+
+	if (row == NULL)
+		return;
+	struct problems_ask *a = task_own(t, sizeof(*a));
+	*a = (struct problems_ask){ .crawl = row->id, .done = got_problems,
+	    .arg = t };
+	realtime_out(t->door);
+	engine_problems(t->door->engine, a);
+}
+
+/* --- one URL ------------------------------------------------------------ */
+
+static const char *const url_states[] = { "unknown", "waiting", "leased",
+    "done", "skipped" };
+static const char *const outcomes[] = { "none", "item", "exception",
+    "skipped", "sitemap", "returned" };
+
+static void
+put_reason(struct buf *b, const struct find_ask *a)
+{
+	const struct url_fact *f = &a->fact;
+
+	if (a->state == URL_SKIPPED || f->outcome == OUTCOME_SKIPPED)
+		out_text(b, "reason", str_of(skip_name(
+		    (enum skip_reason)f->reason)));
+	else if (f->outcome == OUTCOME_EXCEPTION)
+		out_text(b, "reason", str_of(exception_name(
+		    (enum exception)f->reason)));
+}
+
+static void
+put_fact(struct buf *b, const struct find_ask *a)
+{
+	const struct url_fact *f = &a->fact;
+
+	if (a->state == URL_DONE)
+		out_text(b, "outcome", str_of(outcomes[MIN(f->outcome,
+		    ARRAY_LEN(outcomes) - 1)]));
+	if (a->state != URL_WAITING && a->state != URL_LEASED)
+		put_reason(b, a);
+	out_u64(b, "depth", f->depth);
+	out_real(b, "cost", f->cost);
+	out_time(b, "found_at", f->found);
+	if (a->number > 0)
+		out_u64(b, "number", a->number);
+}
+
+static void
+put_verdict(struct buf *b, const struct find_ask *a)
+{
+	out_name(b, "verdict");
+	buf_put_char(b, '{');
+	out_bool(b, "take", a->verdict.take);
+	if (a->verdict.take)
+		out_null(b, "reason");
+	else
+		out_text(b, "reason", str_of(skip_name(a->verdict.reason)));
+	out_text(b, "text", a->verdict_text);
+	buf_put_char(b, '}');
+}
+
+static void
+found(struct find_ask *a)
+{
+	struct task *t = a->arg;
+	struct wall now = clock_wall();
+
+	if (!answered(t, &a->why, &a->arena, CODE_UNKNOWN_CRAWL))
+		return;
+	struct buf *b = task_data(t);
+	out_text(b, "url", a->canonical);
+	out_bool(b, "known", a->state != URL_UNKNOWN);
+	out_text(b, "state", str_of(url_states[a->state]));
+	if (a->state != URL_UNKNOWN)
+		put_fact(b, a);
+	else
+		put_verdict(b, a);
+	if (a->host_known) {
+		struct wall due = { now.us + (int64_t)(1e6 *
+		    (a->host_view.next_s > 0 ? a->host_view.next_s : 0)) };
+		if (a->state == URL_WAITING)
+			out_time(b, "due", due);
+		out_name(b, "host");
+		look_put_host(b, &a->host_view, now);
+	}
+	arena_free(&a->arena);
+	task_answer(t);
+}
+
+void
+verb_FIND_URL(struct task *t)
+{
+	struct board_row *row = task_row(t);
+
+	if (row == NULL)
+		return;
+	struct find_ask *a = task_own(t, sizeof(*a));
+	*a = (struct find_ask){ .crawl = row->id, .url = t->command.url,
+	    .done = found, .arg = t };
+	realtime_out(t->door);
+	engine_find_url(t->door->engine, a);
+}
+
+/* --- explain ------------------------------------------------------------ */
+
+static const char *const matches[] = { "no", "yes", "gave_up" };
+
+static void
+put_rule(struct buf *b, const struct policy_url_rule *r,
+    enum policy_match match)
+{
+	out_comma(b);
+	buf_put_char(b, '{');
+	if (r->pattern.p == NULL)
+		out_null(b, "pattern");
+	else
+		out_text(b, "pattern", r->pattern);
+	out_text(b, "action", r->action == POLICY_ADD ? STR("add") :
+	    STR("multiply"));
+	out_real(b, "amount", r->amount);
+	out_text(b, "match", str_of(matches[match]));
+	buf_put_char(b, '}');
+}
+
+static void
+put_explanation(struct buf *b, const struct policy_explanation *x)
+{
+	const struct policy_verdict *v = &x->verdict;
+
+	out_bool(b, "take", v->take);
+	if (v->take)
+		out_null(b, "reason");
+	else
+		out_text(b, "reason", str_of(skip_name(v->reason)));
+	out_real(b, "cost", v->cost);
+	if (v->rule >= 0)
+		out_u64(b, "rule", (uint64_t)v->rule);
+	else
+		out_null(b, "rule");
+	out_text(b, "text", str_of(v->take ? "it is taken" :
+	    skip_text(v->reason)));
+	out_name(b, "rules");
+	buf_put_char(b, '[');
+	for (size_t i = 0; i < x->rules_n &&
+	    b->n < REALTIME_ANSWER_BYTES_MAX; i++)
+		put_rule(b, &x->rules[i], x->matches[i]);
+	buf_put_char(b, ']');
+}
+
+static void
+explain(struct task *t, struct str json)
+{
+	const struct command *c = &t->command;
+	struct arena a = ARENA_INIT;
+	struct policy_explanation x;
+	struct policy *policy = NULL;
+	struct why w = WHY_INIT, pw = WHY_INIT;
+	struct str canonical;
+	struct str *seeds = ARENA_ARRAY(&a, struct str, c->seeds_n);
+
+	for (size_t i = 0; i < c->seeds_n; i++)
+		seeds[i] = c->seeds[i].url;
+	enum err e = policy_parse(json, &policy, &pw);
+	if (e == OK && conf_bool(t->door->options.conf,
+	    CONF_FETCH_ALLOW_PRIVATE))
+		policy->allow_private = true;
+	if (e == OK)
+		e = engine_explain(c->url, policy, seeds, c->seeds_n,
+		    command_has(c, ARG_BIT(PARENT_COST)) ? c->parent_cost : 1,
+		    command_has(c, ARG_BIT(DEPTH)) ? (unsigned)MIN(c->depth,
+		    FOUND_DEPTH_MAX) : 1, &a, &x, &canonical, &w);
+	if (pw.err != OK) {
+		task_fail(t, CODE_BAD_POLICY, "%s.", pw.text);
+	} else if (e != OK && w.err == ERR_INPUT &&
+	    str_starts(str_of(w.text), STR("url_rules"))) {
+		task_fail(t, CODE_BAD_POLICY, "%s.", w.text);
+	} else if (e != OK) {
+		task_fail_why(t, &w, CODE_UNKNOWN_POLICY);
+	} else {
+		out_text(task_data(t), "url", canonical);
+		put_explanation(task_data(t), &x);
+		task_answer(t);
+	}
+	policy_free(&policy);
+	arena_free(&a);
+}
+
+static void
+got_policy(struct shelf_ask *s)
+{
+	struct task *t = s->arg;
+
+	if (!answered(t, &s->why, &s->arena, CODE_UNKNOWN_POLICY))
+		return;
+	struct arena a = s->arena;
+	explain(t, s->policy.json);
+	arena_free(&a);
+}
+
+void
+verb_EXPLAIN(struct task *t)
+{
+	struct buf json = BUF_INIT;
+	struct str name;
+
+	if (!realtime_policy(t, &name, &json))
+		return;
+	if (json.n > 0) {
+		explain(t, buf_str(&json));
+		buf_free(&json);
+		return;
+	}
+	struct shelf_ask *s = task_own(t, sizeof(*s));
+	*s = (struct shelf_ask){ .verb = SHELF_POLICY_GET, .name =
+	    name.n > 0 ? name : STR(STORE_POLICY_DEFAULT),
+	    .done = got_policy, .arg = t };
+	realtime_out(t->door);
+	engine_shelf(t->door->engine, s);
+}
+
+/* --- exclude, retry ----------------------------------------------------- */
+
+static void
+excluded(struct exclude_ask *a)
+{
+	struct task *t = a->arg;
+
+	if (!answered(t, &a->why, &a->arena, CODE_UNKNOWN_CRAWL))
+		return;
+	struct buf *b = task_data(t);
+	realtime_job(t);
+	out_u64(b, "removed", a->removed);
+	out_name(b, "sample");
+	buf_put_char(b, '[');
+	for (size_t i = 0; i < a->sample_n &&
+	    b->n < REALTIME_ANSWER_BYTES_MAX; i++) {
+		out_comma(b);
+		text_json(b, a->sample[i]);
+	}
+	buf_put_char(b, ']');
+	arena_free(&a->arena);
+	task_answer(t);
+}
+
+void
+verb_EXCLUDE(struct task *t)
+{
+	struct board_row *row = task_row(t);
+
+	if (row == NULL)
+		return;
+	struct exclude_ask *a = task_own(t, sizeof(*a));
+	*a = (struct exclude_ask){ .crawl = row->id,
+	    .pattern = t->command.pattern, .preview = t->command.preview,
+	    .done = excluded, .arg = t };
+	realtime_out(t->door);
+	engine_exclude(t->door->engine, a);
+}
+
+static void
+retried(struct retry_ask *a)
+{
+	struct task *t = a->arg;
+
+	if (!answered(t, &a->why, NULL, CODE_UNKNOWN_CRAWL))
+		return;
+	realtime_job(t);
+	out_u64(task_data(t), "requeued", a->requeued);
+	task_answer(t);
+}
+
+void
+verb_RETRY(struct task *t)
+{
+	const struct command *c = &t->command;
+	bool reason = command_has(c, ARG_BIT(REASON));
+	struct board_row *row;
+
+	if ((row = task_row(t)) == NULL)
+		return;
+	if (reason == command_has(c, ARG_BIT(URLS))) {
+		task_fail(t, CODE_BAD_ARGS,
+		    "reason: either a reason or urls are expected.");
+		return;
+	}
+	struct retry_ask *a = task_own(t, sizeof(*a));
+	*a = (struct retry_ask){ .crawl = row->id, .reason = c->reason,
+	    .urls = c->urls.p, .urls_n = c->urls.n, .done = retried,
+	    .arg = t };
+	realtime_out(t->door);
+	engine_retry(t->door->engine, a);
+}

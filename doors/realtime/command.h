@@ -1,0 +1,229 @@
+/*
+ * command -- a message of a client, read: its envelope, and its arguments by
+ * one table that says which command takes which, of what type.
+ *
+ *     {"command":"start_crawl","command_id":1,"args":{"seeds":[...]}}
+ *
+ * Numbers are lenient (contracts/realtime.md section 2): a number, a numeric
+ * string; "" and null are absent.  What is wrong is a code and a sentence.
+ *
+ * Thread: any; pure.
+ * Limits: COMMAND_DEPTH_MAX, LAUNCH_SEEDS_MAX, STORE_* of tags and names,
+ *         COMMAND_TOKENS_MAX.
+ */
+#ifndef DOORS_REALTIME_COMMAND_H
+#define DOORS_REALTIME_COMMAND_H
+
+#include <yyjson.h>
+
+#include "engine/launch.h"
+
+#define COMMAND_DEPTH_MAX 32u
+#define COMMAND_TOKENS_MAX 10000u
+#define COMMAND_URLS_MAX 10000u
+#define COMMAND_LIST_MAX 1000u        /* rows of a list in one answer */
+#define COMMAND_ID_MAX ((uint64_t)1 << 53)
+
+#define REALTIME_CODES(X)                                                    \
+	X(OK, "ok") X(BAD_JSON, "bad_json") X(BAD_MESSAGE, "bad_message")     \
+	X(UNKNOWN_COMMAND, "unknown_command") X(BAD_ARGS, "bad_args")         \
+	X(UNKNOWN_CRAWL, "unknown_crawl")                                     \
+	X(UNKNOWN_SUBSCRIPTION, "unknown_subscription")                       \
+	X(UNKNOWN_POLICY, "unknown_policy") X(BAD_POLICY, "bad_policy")       \
+	X(BAD_TOKEN, "bad_token") X(BAD_STATE, "bad_state")                   \
+	X(LIMIT, "limit") X(STORAGE, "storage") X(INTERNAL, "internal")       \
+	X(FORBIDDEN, "forbidden")
+enum code {
+#define CODE_ENUM(id, text) CODE_##id,
+	REALTIME_CODES(CODE_ENUM)
+#undef CODE_ENUM
+	CODE_COUNT
+};
+const char *code_text(enum code);   /* "bad_json" */
+
+/*
+ * Arguments.  Type: ID and COUNT whole numbers, NUMBER, BOOL, TEXT; TEXTS a
+ * list of them; SEEDS; VALUE any JSON, for the one who knows it.
+ *
+ *        id  name  type  member of struct command  help
+ */
+#define REALTIME_ARGS(X)                                                     \
+	X(CRAWL_ID, "crawl_id", ID, crawl_id, "a crawl's number")            \
+	X(TAG, "tag", TEXT, tag, "crawls that have this tag")                \
+	X(KIND, "kind", TEXT, kind, "crawl, or frontier: those of outsiders") \
+	X(SEEDS, "seeds", SEEDS, seeds, "[{url, rate_limit}] or [url]")      \
+	X(NAME, "name", TEXT, name, "a name for people")                     \
+	X(TAGS, "tags", TEXTS, tags, "words to find it by")                  \
+	X(POLICY, "policy", VALUE, policy, "a policy's name, or an object")  \
+	X(MIN_INTERVAL, "min_interval", NUMBER, min_interval,                \
+	    "seconds between two events")                                    \
+	X(CLOSED_EVENT, "closed_event", BOOL, closed_event,                  \
+	    "tell when nothing more will come")                              \
+	X(SYNC_TOKEN, "sync_token", VALUE, sync_token,                       \
+	    "go on behind that one")                                         \
+	X(SYNC_TOKENS, "sync_tokens", VALUE, sync_tokens,                    \
+	    "the same by crawl: {\"0\": token}")                             \
+	X(TAIL, "tail", COUNT, tail,                                         \
+	    "without a token: so many of the newest entries, then new ones") \
+	X(BODY, "body", BOOL, body, "with the body")                         \
+	X(HEADERS, "headers", TEXT, headers, "object, or list")              \
+	X(SUBSCRIPTION_ID, "subscription_id", ID, subscription_id,           \
+	    "a subscription's number")                                       \
+	X(STATUS, "status", TEXT, status,                                    \
+	    "of a crawl, or of pages: 404, 4xx")                             \
+	X(START, "start", COUNT, start, "pass over so many")                 \
+	X(SIZE, "size", COUNT, size, "so many at most")                      \
+	X(HOSTS, "hosts", COUNT, hosts, "so many hosts at most")             \
+	X(URLS_MAX, "urls", COUNT, urls_max, "so many URLs at most")         \
+	X(URLS, "urls", TEXTS, urls, "URLs")                                 \
+	X(PATTERN, "pattern", TEXT, pattern, "a regular expression")         \
+	X(PREVIEW, "preview", BOOL, preview, "only show what would go")      \
+	X(REASON, "reason", TEXT, reason, "of an exception or a skip")       \
+	X(TEXT, "text", TEXT, text_arg, "in the URL or the title")           \
+	X(TYPE, "type", TEXT, type, "a media type")                          \
+	X(HOST, "host", TEXT, host, "a host")                                \
+	X(ORDER, "order", TEXT, order, "oldest, newest, slowest, largest")   \
+	X(NUMBER, "number", ID, number, "an item's number")                  \
+	X(URL, "url", TEXT, url, "a URL")                                    \
+	X(PARENT_COST, "parent_cost", NUMBER, parent_cost,                   \
+	    "the cost of the page that links to it")                         \
+	X(DEPTH, "depth", COUNT, depth, "its depth")                         \
+	X(SCHEDULE_ID, "schedule_id", ID, schedule_id, "a schedule's number") \
+	X(EVERY, "every", COUNT, every, "so many units between two runs")    \
+	X(UNIT, "unit", TEXT, unit, "minutes to years")                      \
+	X(TIMING, "timing", TEXT, timing,                                    \
+	    "regular_interval, or after_previous")                           \
+	X(NAME_TEMPLATE, "name_template", TEXT, name_template,               \
+	    "with {COUNT}, {DATE}, {TIME}")                                  \
+	X(START_AT, "start_at", NUMBER, start_at, "Unix seconds")
+enum arg {
+#define ARG_ENUM(id, name, type, member, help) ARG_##id,
+	REALTIME_ARGS(ARG_ENUM)
+#undef ARG_ENUM
+	ARG_COUNT
+};
+#define ARG_BIT(id) ((uint64_t)1 << ARG_##id)
+
+#define OF1(a) ARG_BIT(a)
+#define OF2(a, b) (OF1(a) | OF1(b))
+#define OF3(a, b, c) (OF2(a, b) | OF1(c))
+#define OF4(a, b, c, d) (OF3(a, b, c) | OF1(d))
+#define OF5(a, b, c, d, e) (OF4(a, b, c, d) | OF1(e))
+#define OF7(a, b, c, d, e, f, g) (OF5(a, b, c, d, e) | OF2(f, g))
+
+/*      id  name  right  must have  may have  help */
+#define REALTIME_COMMANDS(X)                                                 \
+	X(START_CRAWL, "start_crawl", WRITE, OF1(SEEDS),                     \
+	    OF3(NAME, TAGS, POLICY), "begin a crawl")                        \
+	X(SUBSCRIBE_STATS, "subscribe_crawl_stats", READ, 0,                 \
+	    OF5(MIN_INTERVAL, CRAWL_ID, TAG, KIND, CLOSED_EVENT),            \
+	    "counters of crawls, as they change")                            \
+	X(SUBSCRIBE_ITEMS, "subscribe_crawl_items", READ, 0,                 \
+	    OF7(CRAWL_ID, SYNC_TOKEN, TAG, SYNC_TOKENS, BODY, HEADERS,       \
+	    CLOSED_EVENT), "pages, from the first on")                       \
+	X(UNSUBSCRIBE, "unsubscribe", READ, OF1(SUBSCRIPTION_ID), 0,         \
+	    "end a subscription")                                            \
+	X(PAUSE, "job.pause", WRITE, OF1(CRAWL_ID), 0, "fetch nothing more") \
+	X(RESUME, "job.resume", WRITE, OF1(CRAWL_ID), 0, "go on")            \
+	X(CANCEL, "job.cancel", WRITE, OF1(CRAWL_ID), 0, "end it for good")  \
+	X(PING, "ping", READ, 0, 0, "answer")                                \
+	X(LIST_CRAWLS, "list_crawls", READ, 0,                               \
+	    OF5(STATUS, TAG, KIND, START, SIZE), "crawls, the newest first") \
+	X(GET_CRAWL, "get_crawl", READ, OF1(CRAWL_ID), 0,                    \
+	    "one crawl, with its seeds and its policy")                      \
+	X(POLICY_PUT, "policy.put", WRITE, OF2(NAME, POLICY), 0,             \
+	    "keep a policy under a name")                                    \
+	X(POLICY_GET, "policy.get", READ, OF1(NAME), 0, "one policy")        \
+	X(POLICY_DELETE, "policy.delete", WRITE, OF1(NAME), 0,               \
+	    "forget a policy")                                               \
+	X(POLICY_LIST, "policy.list", READ, 0, 0, "names of policies")       \
+	X(SCHEDULE_PUT, "schedule.put", WRITE,                               \
+	    OF4(NAME, SEEDS, EVERY, UNIT), OF5(SCHEDULE_ID, POLICY, TAGS,    \
+	    TIMING, NAME_TEMPLATE) | OF1(START_AT), "crawl again and again") \
+	X(SCHEDULE_DELETE, "schedule.delete", WRITE, OF1(SCHEDULE_ID), 0,    \
+	    "forget a schedule")                                             \
+	X(SCHEDULE_LIST, "schedule.list", READ, 0, 0, "all schedules")       \
+	X(SUBSCRIBE_LOG, "subscribe_crawl_log", READ, 0,                     \
+	    OF5(CRAWL_ID, TAG, SYNC_TOKEN, TAIL, CLOSED_EVENT),              \
+	    "what crawls decided")                                           \
+	X(SUBSCRIBE_MONITOR, "subscribe_monitor", READ, 0, 0,                \
+	    "what the crawler does, each second")                            \
+	X(GET_FRONTIER, "get_frontier", READ, OF1(CRAWL_ID),                 \
+	    OF2(HOSTS, URLS_MAX), "what is fetched next")                    \
+	X(SUBSCRIBE_FRONTIER, "subscribe_frontier", READ, OF1(CRAWL_ID),     \
+	    OF3(HOSTS, URLS_MAX, MIN_INTERVAL), "the same, as it changes")   \
+	X(WHY, "why", READ, OF1(CRAWL_ID), 0, "why nothing is fetched")      \
+	X(EXCLUDE, "job.exclude", WRITE, OF2(CRAWL_ID, PATTERN),             \
+	    OF1(PREVIEW), "leave out URLs from now on")                      \
+	X(RETRY, "job.retry", WRITE, OF1(CRAWL_ID), OF2(REASON, URLS),       \
+	    "try what failed again")                                         \
+	X(DELETE, "job.delete", WRITE, OF1(CRAWL_ID), 0,                     \
+	    "forget an ended crawl")                                         \
+	X(LIST_PAGES, "list_pages", READ, OF1(CRAWL_ID),                     \
+	    OF7(START, SIZE, TEXT, STATUS, TYPE, HOST, ORDER),               \
+	    "stored pages, without bodies")                                  \
+	X(GET_PAGE, "get_page", READ, OF2(CRAWL_ID, NUMBER), OF1(BODY),      \
+	    "all about one page")                                            \
+	X(LIST_PROBLEMS, "list_problems", READ, OF1(CRAWL_ID), 0,            \
+	    "what went wrong, in groups")                                    \
+	X(FIND_URL, "find_url", READ, OF2(CRAWL_ID, URL), 0,                 \
+	    "what became of a URL")                                          \
+	X(EXPLAIN, "explain", READ, OF1(URL),                                \
+	    OF4(POLICY, PARENT_COST, SEEDS, DEPTH), "which rule decides")
+enum verb {
+#define VERB_ENUM(id, name, right, must, may, help) VERB_##id,
+	REALTIME_COMMANDS(VERB_ENUM)
+#undef VERB_ENUM
+	VERB_COUNT                   /* of the metrics: none was known */
+};
+
+struct command_row {
+	const char *name;
+	enum token_access right;
+	uint64_t must, may;          /* ARG_BIT()s */
+	const char *help;
+};
+extern const struct command_row command_rows[];   /* by enum verb */
+
+/* A command, or why it is none. */
+struct command {
+	enum verb verb;
+	enum code code;              /* OK: `verb` and arguments are there */
+	char text[400];              /* else: a sentence */
+	struct buf id;               /* the JSON of command_id: "null" ... */
+	uint64_t given;              /* ARG_BIT()s */
+	uint64_t crawl_id, subscription_id, schedule_id, number;
+	uint64_t start, size, hosts, urls_max, every, depth, tail;
+	double min_interval, parent_cost, start_at;
+	bool closed_event, body, preview;
+	struct str tag, kind, name, headers, status, pattern, reason, text_arg,
+	    type, host, order, url, unit, timing, name_template;
+	struct command_texts {
+		struct str *p;
+		size_t n;
+	} tags, urls;
+	struct launch_seed *seeds;
+	size_t seeds_n;
+	yyjson_val *policy, *sync_token, *sync_tokens;
+	struct arena arena;
+	yyjson_doc *doc;
+};
+static inline bool
+command_has(const struct command *c, uint64_t bits)
+{
+	return (c->given & bits) != 0;
+}
+
+/*
+ * Always fills `c`; command_free() it.  `may_write`: who sends it has the right
+ * to; else what writes is CODE_FORBIDDEN.
+ */
+void command_read(struct str message, bool may_write, struct command *c);
+void command_free(struct command *);
+/* Note what is wrong; the first fault counts.  Returns false. */
+bool command_refuse(struct command *, enum code, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+/* All commands with their arguments, as JSON; for people who look. */
+void command_help(struct buf *);
+
+#endif

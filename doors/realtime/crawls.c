@@ -1,0 +1,298 @@
+/*
+ * Crawls: begin, pause, resume, cancel, delete, list.
+ */
+#include "doors/realtime/own.h"
+
+#include "base/text.h"
+
+#define SIZE_DEFAULT 100u
+#define SEEDS_BYTES_MAX ((size_t)32 << 10)
+
+/* --- begin -------------------------------------------------------------- */
+
+struct beginning {
+	struct launch launch;
+	struct buf policy;
+};
+
+static void
+began(struct launch *l)
+{
+	struct beginning *b = CONTAINER(l, struct beginning, launch);
+	struct task *t = l->arg;
+
+	realtime_back(t->door);
+	buf_free(&b->policy);
+	if (l->why.err != OK) {
+		task_fail_why(t, &l->why, CODE_UNKNOWN_POLICY);
+		return;
+	}
+	out_u64(task_data(t), "crawl_id", l->crawl);
+	out_u64(task_data(t), "job_id", l->crawl);
+	task_answer(t);
+}
+
+bool
+realtime_policy(struct task *t, struct str *name, struct buf *json)
+{
+	yyjson_val *v = t->command.policy;
+	size_t n = 0;
+
+	*name = STR_NONE;
+	if (v == NULL)
+		return true;
+	if (yyjson_is_str(v)) {
+		*name = (struct str){ yyjson_get_str(v), yyjson_get_len(v) };
+		return true;
+	}
+	if (!yyjson_is_obj(v)) {
+		task_fail(t, CODE_BAD_ARGS,
+		    "policy: a name or an object is expected.");
+		return false;
+	}
+	char *text = yyjson_val_write(v, 0, &n);
+	buf_put(json, text, text == NULL ? 0 : n);
+	free(text);
+	return true;
+}
+
+void
+verb_START_CRAWL(struct task *t)
+{
+	const struct command *c = &t->command;
+	struct buf json = BUF_INIT;
+	struct str name;
+
+	if (!realtime_policy(t, &name, &json))
+		return;
+	struct beginning *b = task_own(t, sizeof(*b));
+	b->policy = json;
+	b->launch = (struct launch){ .name = c->name, .tags = c->tags.p,
+	    .tags_n = c->tags.n, .seeds = c->seeds, .seeds_n = c->seeds_n,
+	    .policy_name = name, .policy_json = buf_str(&json),
+	    .done = began, .arg = t };
+	/* Events that may name it wait for the response. */
+	t->client->beginning = true;
+	realtime_out(t->door);
+	engine_launch(t->door->engine, &b->launch);
+}
+
+/* --- pause, resume, cancel ---------------------------------------------- */
+
+void
+realtime_job(struct task *t)
+{
+	out_u64(task_data(t), "crawl_id", t->command.crawl_id);
+	out_u64(task_data(t), "job_id", t->command.crawl_id);
+}
+
+static void
+steered(struct launch_order *o)
+{
+	struct task *t = o->arg;
+
+	realtime_back(t->door);
+	if (o->why.err != OK) {
+		task_fail_why(t, &o->why, CODE_UNKNOWN_CRAWL);
+		return;
+	}
+	realtime_job(t);
+	out_text(task_data(t), "status", str_of(crawl_state_name(o->state)));
+	task_answer(t);
+}
+
+static void
+steer(struct task *t, enum crawl_state want)
+{
+	struct board_row *row = task_row(t);
+
+	if (row == NULL)
+		return;
+	struct launch_order *o = task_own(t, sizeof(*o));
+	*o = (struct launch_order){ .crawl = row->id, .want = want,
+	    .reason = "by a client", .done = steered, .arg = t };
+	realtime_out(t->door);
+	engine_steer(t->door->engine, o);
+}
+
+void
+verb_PAUSE(struct task *t)
+{
+	steer(t, CRAWL_PAUSED);
+}
+
+void
+verb_RESUME(struct task *t)
+{
+	steer(t, CRAWL_RUNNING);
+}
+
+void
+verb_CANCEL(struct task *t)
+{
+	steer(t, CRAWL_CANCELLED);
+}
+
+/* --- delete ------------------------------------------------------------- */
+
+static void
+deleted(struct delete_ask *a)
+{
+	struct task *t = a->arg;
+
+	realtime_back(t->door);
+	if (a->why.err != OK) {
+		task_fail_why(t, &a->why, CODE_UNKNOWN_CRAWL);
+		return;
+	}
+	realtime_job(t);
+	task_answer(t);
+}
+
+void
+verb_DELETE(struct task *t)
+{
+	struct board_row *row = task_row(t);
+
+	if (row == NULL)
+		return;
+	struct delete_ask *a = task_own(t, sizeof(*a));
+	*a = (struct delete_ask){ .crawl = row->id, .done = deleted,
+	    .arg = t };
+	realtime_out(t->door);
+	engine_delete(t->door->engine, a);
+}
+
+/* --- list --------------------------------------------------------------- */
+
+static const char *const crawl_kinds[] = { "crawl", "frontier", "harvest" };
+
+static void
+put_row(struct buf *b, const struct board_row *row)
+{
+	out_u64(b, "crawl_id", row->id);
+	out_text(b, "policy", row->policy);
+	out_text(b, "kind", str_of(crawl_kinds[MIN(row->view.kind,
+	    ARRAY_LEN(crawl_kinds) - 1)]));
+	row_put_all(b, row);
+	out_u64(b, "in_flight", row->view.counts.leased);
+	out_real(b, "pages_per_s", row->pages_per_s);
+	out_real(b, "bytes_per_s", row->bytes_per_s);
+	if (row->schedule != 0)
+		out_u64(b, "schedule_id", row->schedule);
+}
+
+static bool
+is_listed(const struct command *c, const struct filter *f,
+    const struct board_row *row)
+{
+	return !row->deleted && filter_takes(f, row) && (c->status.n == 0 ||
+	    str_eq(c->status, str_of(crawl_state_name(row->view.state))));
+}
+
+/* False: the task has failed. */
+static bool
+status_known(struct task *t)
+{
+	struct str word = t->command.status;
+
+	for (unsigned i = 0; i < CRAWL_STATE_COUNT; i++)
+		if (word.n == 0 || str_eq(word, str_of(crawl_state_name(
+		    (enum crawl_state)i))))
+			return true;
+	task_fail(t, CODE_BAD_ARGS, "status: pending, running, paused, "
+	    "complete or cancelled is expected.");
+	return false;
+}
+
+void
+verb_LIST_CRAWLS(struct task *t)
+{
+	const struct command *c = &t->command;
+	uint64_t size = command_has(c, ARG_BIT(SIZE)) ? c->size : SIZE_DEFAULT;
+	struct buf rows = BUF_INIT;
+	struct board_row *row;
+	uint32_t below = UINT32_MAX;
+	uint64_t total = 0, put = 0;
+	struct filter f;
+
+	if (!filter_read(&f, t) || !status_known(t))
+		return;
+	while ((row = board_below(t->door->board, below)) != NULL) {
+		below = row->id;
+		if (!is_listed(c, &f, row))
+			continue;
+		if (total++ >= c->start && put < size &&
+		    rows.n < REALTIME_ANSWER_BYTES_MAX) {
+			out_comma(&rows);
+			buf_put_char(&rows, '{');
+			put_row(&rows, row);
+			buf_put_char(&rows, '}');
+			put++;
+		}
+	}
+	out_u64(task_data(t), "total", total);
+	out_name(task_data(t), "crawls");
+	buf_put_char(&t->data, '[');
+	buf_put_str(&t->data, buf_str(&rows));
+	buf_put_char(&t->data, ']');
+	buf_free(&rows);
+	task_answer(t);
+}
+
+/* --- one ---------------------------------------------------------------- */
+
+static void
+put_spec(struct buf *b, const struct crawl_spec *s)
+{
+	size_t most = b->n + SEEDS_BYTES_MAX;
+
+	out_name(b, "seeds");
+	buf_put_char(b, '[');
+	for (size_t i = 0; i < s->seeds_n && b->n < most; i++) {
+		out_comma(b);
+		text_json(b, s->seeds[i]);
+	}
+	buf_put_char(b, ']');
+	out_u64(b, "seeds_total", s->seeds_n);
+	/* As it was written, by the engine. */
+	out_name(b, "policy_json");
+	buf_put_str(b, s->policy.n <= REALTIME_ANSWER_BYTES_MAX &&
+	    s->policy.n > 0 ? s->policy : STR("null"));
+}
+
+static void
+got_spec(struct spec_ask *s)
+{
+	struct task *t = s->arg;
+	struct why w = s->why;
+	struct board_row *row;
+
+	realtime_back(t->door);
+	if (w.err == OK && (row = realtime_row(t->door, s->crawl)) != NULL) {
+		put_row(task_data(t), row);
+		put_spec(task_data(t), &s->spec);
+		arena_free(&s->arena);
+		task_answer(t);
+		return;
+	}
+	arena_free(&s->arena);
+	if (w.err == OK)
+		(void)task_row(t);
+	else
+		task_fail_why(t, &w, CODE_UNKNOWN_CRAWL);
+}
+
+void
+verb_GET_CRAWL(struct task *t)
+{
+	struct board_row *row = task_row(t);
+
+	if (row == NULL)
+		return;
+	struct spec_ask *s = task_own(t, sizeof(*s));
+	*s = (struct spec_ask){ .crawl = row->id, .done = got_spec,
+	    .arg = t };
+	realtime_out(t->door);
+	engine_spec(t->door->engine, s);
+}

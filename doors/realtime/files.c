@@ -1,0 +1,274 @@
+/*
+ * The files of a crawl: /crawls/N/files/ lists them, /crawls/N/files/NAME is
+ * one of them.  The directory is read on a thread of the door's own.
+ */
+#include "doors/realtime/own.h"
+
+#include "os/file.h"
+
+#define JSON_TYPE "application/json"
+/* Of a file that is being written; people see the name it will have. */
+#define OPEN_SUFFIX STR(".open")
+
+struct file_type {
+	const char *suffix, *word, *media;
+};
+static const struct file_type types[] = {
+	{ ".warc.gz", "warc", "application/warc" },
+	{ ".warc.zst", "warc", "application/warc" },
+	{ ".warc", "warc", "application/warc" },
+	{ ".cdxj", "cdxj", "text/plain; charset=utf-8" },
+	{ ".wacz", "wacz", "application/wacz" },
+};
+
+struct listing {
+	struct job job;
+	struct spec_ask spec;
+	struct realtime *door;
+	struct web_request *request;
+	uint32_t crawl;
+	struct arena arena;
+	const char *dir;             /* where the crawl's WARCs go */
+	struct str wanted;           /* a name; empty: the list */
+	struct listed {
+		const char *path;
+		struct str name;
+		const struct file_type *type;
+		uint64_t size;
+		bool open;           /* it is being written */
+	} *files;
+	size_t n;
+};
+
+/* --- reading directories, on the thread --------------------------------- */
+
+static const struct file_type *
+type_of(struct str name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (str_ends(name, str_of(types[i].suffix)))
+			return &types[i];
+	return NULL;
+}
+
+/* In a directory that others share it begins with the crawl's prefix. */
+static bool
+is_of_crawl(const struct listing *l, const char *dir, struct str name)
+{
+	char prefix[32], own[32];
+
+	(void)snprintf(prefix, sizeof(prefix), "crawl-%u-", l->crawl);
+	(void)snprintf(own, sizeof(own), "/crawl-%u", l->crawl);
+	return name.n > 0 && name.p[0] != '.' && (str_ends(str_of(dir),
+	    str_of(own)) || str_starts(name, str_of(prefix)));
+}
+
+/* A file that was closed meanwhile is known already, as an open one. */
+static struct listed *
+place_of(struct listing *l, struct str name)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (str_eq(l->files[i].name, name))
+			return &l->files[i];
+	return &l->files[l->n];
+}
+
+static void
+add_file(struct listing *l, const char *dir, struct str file, bool open)
+{
+	struct str name = file;
+	int fd = -1;
+
+	if (open && str_ends(file, OPEN_SUFFIX))
+		name.n -= OPEN_SUFFIX.n;
+	const struct file_type *type = type_of(name);
+	if (type == NULL || !is_of_crawl(l, dir, name))
+		return;
+	struct listed f = { .name = name, .type = type, .open = open,
+	    .path = arena_printf(&l->arena, "%s/%.*s", dir, STR_FMT(file)).p };
+	if (file_open(f.path, FILE_READ, &fd, NULL) != OK)
+		return;
+	if (file_size(fd, &f.size, NULL) == OK) {
+		struct listed *at = place_of(l, name);
+		l->n += at == &l->files[l->n];
+		*at = f;
+	}
+	file_close(&fd);
+}
+
+static void
+read_dir(struct listing *l, const char *dir, bool open)
+{
+	struct str *names;
+	size_t n;
+
+	if (file_list(dir, &l->arena, &names, &n, NULL) != OK)
+		return;
+	struct listed *more = ARENA_ARRAY(&l->arena, struct listed, l->n + n);
+	if (l->n > 0)
+		memcpy(more, l->files, l->n * sizeof(*more));
+	l->files = more;
+	for (size_t i = 0; i < n; i++)
+		add_file(l, dir, names[i], open);
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	return str_cmp(((const struct listed *)a)->name,
+	    ((const struct listed *)b)->name);
+}
+
+static void
+read_files(struct job *j)
+{
+	struct listing *l = CONTAINER(j, struct listing, job);
+
+	/* What is closed moves from the first to the second. */
+	read_dir(l, arena_printf(&l->arena, "%s/.argiope/crawl-%u", l->dir,
+	    l->crawl).p, true);
+	read_dir(l, l->dir, false);
+	if (l->n > 0)
+		qsort(l->files, l->n, sizeof(*l->files), by_name);
+}
+
+/* --- answering ---------------------------------------------------------- */
+
+static void
+free_listing(struct listing *l)
+{
+	struct realtime *d = l->door;
+
+	arena_free(&l->arena);
+	arena_free(&l->spec.arena);
+	mem_free(&l);
+	realtime_back(d);
+}
+
+static void
+answer_list(struct listing *l)
+{
+	struct buf b = BUF_INIT;
+
+	buf_put_char(&b, '{');
+	out_u64(&b, "crawl_id", l->crawl);
+	out_name(&b, "files");
+	buf_put_char(&b, '[');
+	for (size_t i = 0; i < l->n; i++) {
+		out_comma(&b);
+		buf_put_char(&b, '{');
+		out_text(&b, "name", l->files[i].name);
+		out_u64(&b, "size", l->files[i].size);
+		out_text(&b, "type", str_of(l->files[i].type->word));
+		out_bool(&b, "open", l->files[i].open);
+		buf_put_char(&b, '}');
+	}
+	buf_put_text(&b, "]}\n");
+	web_answer(l->request, 200, JSON_TYPE, buf_str(&b));
+	buf_free(&b);
+}
+
+static void
+answer_file(struct listing *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		struct listed *f = &l->files[i];
+		if (str_eq(f->name, l->wanted)) {
+			web_answer_file(l->request, f->path, f->type->media,
+			    f->name);
+			return;
+		}
+	}
+	web_fail(l->request, 404, "absent", "The crawl has no such file.");
+}
+
+static void
+was_read(struct mail *m)
+{
+	struct job *j = CONTAINER(m, struct job, mail);
+	struct listing *l = CONTAINER(j, struct listing, job);
+
+	if (l->wanted.n == 0)
+		answer_list(l);
+	else
+		answer_file(l);
+	free_listing(l);
+}
+
+static void
+got_spec(struct spec_ask *s)
+{
+	struct listing *l = s->arg;
+
+	if (s->why.err != OK) {
+		web_fail_why(l->request, s->why.err, &s->why);
+		free_listing(l);
+		return;
+	}
+	l->dir = arena_copy(&l->arena, s->spec.warc_dir).p;
+	l->job.run = read_files;
+	l->job.home = l->door->home;
+	l->job.mail.deliver = was_read;
+	pool_submit(l->door->pool, &l->job);
+}
+
+/* The number behind "/crawls/". */
+static struct board_row *
+row_of(struct realtime *d, struct str path)
+{
+	struct str part;
+	uint64_t id;
+
+	path = str_from(path, sizeof("/crawls/") - 1);
+	return str_split(&path, '/', &part) && str_to_u64(part, &id) ?
+	    realtime_row(d, id) : NULL;
+}
+
+static void
+get_files(struct web_request *r)
+{
+	struct realtime *d = web_arg(r);
+	struct board_row *row = row_of(d, web_path(r));
+
+	if (row == NULL) {
+		web_fail(r, 404, "unknown_crawl", "There is no such crawl.");
+		return;
+	}
+	struct listing *l = mem_new(sizeof(*l));
+	l->door = d;
+	l->request = r;
+	l->crawl = row->id;
+	l->wanted = arena_copy(&l->arena, web_rest(r));
+	l->spec = (struct spec_ask){ .crawl = row->id, .done = got_spec,
+	    .arg = l };
+	realtime_out(d);
+	engine_spec(d->engine, &l->spec);
+}
+
+/* --- what commands there are -------------------------------------------- */
+
+static void
+get_commands(struct web_request *r)
+{
+	struct buf b = BUF_INIT;
+
+	command_help(&b);
+	buf_put_char(&b, '\n');
+	web_answer(r, 200, JSON_TYPE, buf_str(&b));
+	buf_free(&b);
+}
+
+void
+realtime_routes(struct realtime *d, struct web_route rows[REALTIME_ROUTES])
+{
+	rows[0] = (struct web_route){ .method = "GET",
+	    .path = "/crawls/*/files/", .match = WEB_PREFIX,
+	    .handle = get_files, .arg = d,
+	    .help = "the files of a crawl, and one of them",
+	    .door = TOKEN_DOOR_REALTIME, .access = TOKEN_READ };
+	rows[1] = (struct web_route){ .method = "GET",
+	    .path = "/realtime/commands", .match = WEB_EXACT,
+	    .handle = get_commands, .arg = d,
+	    .help = "the commands of the WebSocket, with their arguments",
+	    .door = TOKEN_DOOR_REALTIME, .access = TOKEN_READ };
+}

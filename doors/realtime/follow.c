@@ -1,0 +1,391 @@
+#include "doors/realtime/follow.h"
+
+#include "doors/realtime/stream.h"
+#include "os/clock.h"
+#include "os/log.h"
+
+#define PAST_MAX 4u                  /* gone through at once */
+#define AGAIN_MS 1000
+
+static struct realtime *
+door_of(const struct follow *f)
+{
+	return f->sub.client->door;
+}
+
+/* --- cursors ------------------------------------------------------------ */
+
+void
+cursor_begin_read(struct cursor *c)
+{
+	list_take(&c->sender.node);
+	c->reading = true;
+}
+
+void
+cursor_end_read(struct cursor *c)
+{
+	c->reading = false;
+	client_read_done(c->follow->sub.client);
+}
+
+static void
+try_again(struct timer *t)
+{
+	sender_ready(&CONTAINER(t, struct cursor, again)->sender);
+}
+
+void
+cursor_retry(struct cursor *c, const struct why *w)
+{
+	struct realtime *d = door_of(c->follow);
+	struct log_text quoted;
+
+	if (!c->warned)
+		log_warn("realtime.unread", "crawl=%u number=%llu "
+		    "why=%s", c->crawl, (unsigned long long)c->next,
+		    log_quote(&quoted, str_of(w->text)));
+	c->warned = true;
+	list_take(&c->sender.node);
+	loop_timer_set(d->home, &c->again, mono_add_ms(clock_mono(),
+	    AGAIN_MS));
+}
+
+static void
+free_cursor(struct cursor *c)
+{
+	struct follow *f = c->follow;
+	struct realtime *d = door_of(f);
+
+	f->kind->drop(c);
+	if (c->reading)
+		cursor_end_read(c);
+	if (c->streaming)
+		stream_forget(f->sub.client);
+	loop_timer_stop(d->home, &c->again);
+	list_take(&c->sender.node);
+	list_take(&c->node);
+	watch_put(d, &c->watch);
+	mem_free(&c);
+}
+
+static void next_past(struct follow *);
+
+/* The crawl has told all that it will. */
+static enum sent
+finish(struct cursor *c, const char *reason)
+{
+	struct follow *f = c->follow;
+	struct buf token = BUF_INIT;
+
+	if (!f->filter.one) {
+		bool past = c->past;
+		free_cursor(c);
+		if (past)
+			next_past(f);
+		return SENT_IDLE;
+	}
+	if (!f->sub.closed_event) {
+		sender_wait(&c->sender, &c->watch->waiting);
+		return SENT_IDLE;
+	}
+	if (!sub_close_fits(&f->sub))
+		return SENT_FULL;
+	f->kind->token(c, &token);
+	sub_close(&f->sub, c->crawl, reason, buf_str(&token));
+	buf_free(&token);
+	return SENT_IDLE;
+}
+
+static enum sent
+send(struct sender *s)
+{
+	struct cursor *c = CONTAINER(s, struct cursor, sender);
+	struct follow *f = c->follow;
+	const struct board_row *row = board_row(door_of(f)->board, c->crawl);
+
+	if (row != NULL && !row->deleted && c->next <= f->kind->last(row))
+		return f->kind->send(c);
+	if (row_end(row) != NULL)
+		return finish(c, row_end(row));
+	sender_wait(s, &c->watch->waiting);
+	return SENT_IDLE;
+}
+
+static bool
+stirs(const struct sender *s, const struct board_row *row)
+{
+	const struct cursor *c = CONTAINER(s, struct cursor, sender);
+
+	return row_end(row) != NULL || c->next <= c->follow->kind->last(row);
+}
+
+/* Where to begin; `*resumed`: a token said so. */
+static uint64_t
+next_of(const struct follow *f, const struct board_row *row, bool *resumed)
+{
+	uint64_t last = f->kind->last(row);
+	size_t low = 0, high = f->from_n;
+
+	while (low < high) {
+		size_t at = (low + high) / 2;
+		if (f->from[at].crawl < row->id)
+			low = at + 1;
+		else
+			high = at;
+	}
+	*resumed = low < f->from_n && f->from[low].crawl == row->id;
+	return *resumed ? f->from[low].next : last - MIN(f->tail, last) + 1;
+}
+
+static void
+add_cursor(struct follow *f, const struct board_row *row, bool past)
+{
+	struct cursor *c = mem_new(sizeof(*c));
+
+	c->follow = f;
+	c->crawl = row->id;
+	c->past = past;
+	c->next = next_of(f, row, &c->resumed);
+	c->again.fire = try_again;
+	c->watch = watch_take(door_of(f), row->id);
+	list_put(&f->cursors, &c->node);
+	sender_init(&c->sender, &f->sub, send);
+	c->sender.stirs = stirs;
+	c->sender.broad = !f->filter.one;
+	sender_ready(&c->sender);
+}
+
+/* --- several crawls ----------------------------------------------------- */
+
+/* It had ended when the subscription began, and has what was not told. */
+static bool
+is_past(const struct follow *f, const struct board_row *row)
+{
+	bool resumed;
+
+	return !row->deleted && row->born <= f->version &&
+	    row->part[BOARD_STATE] <= f->version && row_end(row) != NULL &&
+	    filter_takes(&f->filter, row) &&
+	    next_of(f, row, &resumed) <= f->kind->last(row);
+}
+
+/* The next one of those that had ended. */
+static void
+next_past(struct follow *f)
+{
+	struct board *b = door_of(f)->board;
+	struct board_row *row;
+
+	while ((row = board_below(b, f->below)) != NULL) {
+		f->below = row->id;
+		if (is_past(f, row)) {
+			add_cursor(f, row, true);
+			return;
+		}
+	}
+	f->below = 0;
+}
+
+static void
+begin_many(struct follow *f)
+{
+	struct board *b = door_of(f)->board;
+	struct board_row *row = NULL;
+	uint32_t below = UINT32_MAX;
+
+	while ((row = board_below(b, below)) != NULL) {
+		below = row->id;
+		if (row_end(row) == NULL && filter_takes(&f->filter, row))
+			add_cursor(f, row, false);
+	}
+	f->below = UINT32_MAX;
+	for (unsigned i = 0; i < PAST_MAX; i++)
+		next_past(f);
+}
+
+void
+follow_join(struct realtime *d, const struct board_row *row)
+{
+	for (struct list *l = d->follows.next; l != &d->follows;
+	    l = l->next) {
+		struct follow *f = LIST_ITEM(l, struct follow, node);
+		if (!f->filter.one && row->born > f->version &&
+		    filter_takes(&f->filter, row))
+			add_cursor(f, row, false);
+	}
+}
+
+/* --- tokens ------------------------------------------------------------- */
+
+/* A number stands for a text: 0 for none.  False: it is neither. */
+static bool
+token_text(yyjson_val *v, struct str *out)
+{
+	*out = STR_NONE;
+	if (v == NULL || yyjson_is_null(v))
+		return true;
+	if (yyjson_is_num(v))
+		return yyjson_get_num(v) == 0;
+	if (!yyjson_is_str(v))
+		return false;
+	*out = (struct str){ yyjson_get_str(v), yyjson_get_len(v) };
+	if (str_eq(*out, STR("0")))
+		*out = STR_NONE;
+	return true;
+}
+
+/* False: the task has failed. */
+static bool
+read_token(struct follow *f, struct task *t, yyjson_val *v,
+    const struct board_row *row)
+{
+	enum sync_fault fault = SYNC_MALFORMED;
+	uint64_t number = 0;
+	struct str text;
+
+	if (token_text(v, &text))
+		fault = sync_read(text, f->kind->sync, row->id, t->door->mark,
+		    f->kind->last(row), &number);
+	if (fault != SYNC_FINE) {
+		task_fail(t, CODE_BAD_TOKEN, "%s", sync_fault_text(fault));
+		return false;
+	}
+	if (text.n > 0)
+		f->from[f->from_n++] = (struct follow_from){ row->id,
+		    number + 1 };
+	return true;
+}
+
+static int
+by_crawl(const void *a, const void *b)
+{
+	uint32_t x = ((const struct follow_from *)a)->crawl;
+	uint32_t y = ((const struct follow_from *)b)->crawl;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool
+read_tokens(struct follow *f, struct task *t)
+{
+	yyjson_val *tokens = t->command.sync_tokens, *key, *v;
+	size_t i, n;
+
+	if (tokens == NULL)
+		return true;
+	yyjson_obj_foreach(tokens, i, n, key, v) {
+		struct str name = { yyjson_get_str(key), yyjson_get_len(key) };
+		uint64_t id;
+		struct board_row *row = str_to_u64(name, &id) ?
+		    realtime_row(t->door, id) : NULL;
+		if (row == NULL) {
+			task_fail(t, CODE_UNKNOWN_CRAWL, "sync_tokens: Crawl "
+			    "ID=%.*s matched 0 crawls! (expected 1)",
+			    STR_FMT(str_cut(name, 0, 40)));
+			return false;
+		}
+		if (!read_token(f, t, v, row))
+			return false;
+	}
+	qsort(f->from, f->from_n, sizeof(*f->from), by_crawl);
+	return true;
+}
+
+/* Which arguments go together. */
+static bool
+check_tokens(struct follow *f, struct task *t)
+{
+	const struct command *c = &t->command;
+	size_t n = 1;
+
+	if (!f->filter.one && c->sync_token != NULL) {
+		task_fail(t, CODE_BAD_ARGS,
+		    "sync_token: it goes with crawl_id alone.");
+		return false;
+	}
+	if (c->sync_tokens != NULL) {
+		n = yyjson_obj_size(c->sync_tokens);
+		if (f->filter.one || !yyjson_is_obj(c->sync_tokens)) {
+			task_fail(t, CODE_BAD_ARGS, "sync_tokens: an object "
+			    "by crawl is expected, together with a tag.");
+			return false;
+		}
+	}
+	if (n + t->client->tokens_n > COMMAND_TOKENS_MAX) {
+		task_fail(t, CODE_LIMIT, "sync_tokens: a connection may have "
+		    "%u.", COMMAND_TOKENS_MAX);
+		return false;
+	}
+	f->from = mem_array(MAX(n, 1), sizeof(*f->from));
+	if (!f->filter.one)
+		return read_tokens(f, t);
+	return read_token(f, t, c->sync_token,
+	    realtime_row(t->door, f->filter.crawl));
+}
+
+/* --- life --------------------------------------------------------------- */
+
+static void
+free_follow(struct sub *sub)
+{
+	struct follow *f = CONTAINER(sub, struct follow, sub);
+
+	while (!list_empty(&f->cursors))
+		free_cursor(LIST_ITEM(f->cursors.next, struct cursor, node));
+	sub->client->tokens_n -= f->from_n;
+	list_take(&f->node);
+	mem_free(&f->from);
+	mem_free(&f);
+}
+
+void
+follow_subscribe(struct task *t, const struct follow_kind *kind,
+    unsigned form)
+{
+	struct follow *f = mem_new(sizeof(*f));
+
+	f->kind = kind;
+	f->form = form;
+	f->tail = command_has(&t->command, ARG_BIT(TAIL)) ?
+	    t->command.tail : UINT64_MAX;
+	f->version = board_version(t->door->board);
+	list_init(&f->cursors);
+	list_init(&f->node);
+	if (!filter_read(&f->filter, t) || !check_tokens(f, t) ||
+	    !sub_begin(&f->sub, t, kind->kind, free_follow)) {
+		mem_free(&f->from);
+		mem_free(&f);
+		return;
+	}
+	f->sub.client->tokens_n += f->from_n;
+	list_put(&t->door->follows, &f->node);
+	if (f->filter.one)
+		add_cursor(f, realtime_row(t->door, f->filter.crawl), false);
+	else
+		begin_many(f);
+	out_u64(task_data(t), "subscription_id", f->sub.id);
+	task_answer(t);
+}
+
+size_t
+follow_lags(struct realtime *d, struct lag *out, size_t max)
+{
+	size_t n = 0;
+
+	for (struct list *l = d->follows.next; l != &d->follows;
+	    l = l->next) {
+		struct follow *f = LIST_ITEM(l, struct follow, node);
+		for (struct list *k = f->cursors.next; k != &f->cursors;
+		    k = k->next) {
+			struct cursor *c = LIST_ITEM(k, struct cursor, node);
+			const struct board_row *row = board_row(d->board,
+			    c->crawl);
+			uint64_t last = row == NULL ? 0 : f->kind->last(row);
+			struct lag lag = { f->sub.id, last - MIN(last,
+			    c->next - 1), c->crawl, f->kind->kind };
+			n = lag_keep(out, n, max, lag);
+		}
+	}
+	return n;
+}

@@ -1,0 +1,79 @@
+/*
+ * follow -- subscriptions to what crawls number 1, 2, 3...: items and log
+ * entries.  One cursor for each crawl knows the next number; items.c and log.c
+ * read from there on and send.
+ *
+ *     one crawl:  one cursor, to its end and beyond
+ *     by tag:     a cursor for each crawl that lives, or comes; those that had
+ *                 ended before are gone through, some at a time
+ *
+ * Thread: home's.
+ */
+#ifndef DOORS_REALTIME_FOLLOW_H
+#define DOORS_REALTIME_FOLLOW_H
+
+#include "doors/realtime/own.h"
+
+struct cursor;
+struct log_read;
+
+/* What items and logs do differently. */
+struct follow_kind {
+	enum sub_kind kind;
+	enum sync_kind sync;
+	uint64_t (*last)(const struct board_row *);
+	/* There is something behind the board's word: read, or send. */
+	enum sent (*send)(struct cursor *);
+	void (*drop)(struct cursor *);   /* forget what is read */
+	void (*token)(const struct cursor *, struct buf *);
+};
+extern const struct follow_kind follow_items, follow_log;
+
+struct follow {
+	struct sub sub;
+	const struct follow_kind *kind;
+	struct list node;            /* realtime.follows */
+	struct filter filter;
+	unsigned form;               /* enum feed_form */
+	uint64_t tail;               /* without a token; UINT64_MAX: all */
+	struct list cursors;
+	uint64_t version;            /* of the board, at its birth */
+	uint32_t below;              /* crawls that remain to be gone through */
+	struct follow_from {
+		uint32_t crawl;
+		uint64_t next;
+	} *from;                     /* by crawl: where to begin */
+	size_t from_n;
+};
+
+struct cursor {
+	struct sender sender;
+	struct list node;            /* follow.cursors */
+	struct follow *follow;
+	struct crawl_watch *watch;
+	uint32_t crawl;
+	uint64_t next;
+	bool resumed;                /* by a token, and nothing was sent yet */
+	bool past;                   /* one of those that are gone through */
+	bool reading;                /* the engine has a question of it */
+	bool warned;                 /* the log knows that it is not read */
+	bool streaming;              /* client.stream is of it: item `big` */
+	uint64_t big;
+	struct timer again;          /* it could not be read: once more */
+	struct feed_want want;
+	struct log_read *log;
+};
+/* Reading is under way: it stands in no list. */
+void cursor_begin_read(struct cursor *);
+void cursor_end_read(struct cursor *);
+/* It could not be read: try again, in a second. */
+void cursor_retry(struct cursor *, const struct why *);
+
+/*
+ * Subscribe: the arguments of the task, which is answered.  `form` is for
+ * items.
+ */
+void follow_subscribe(struct task *, const struct follow_kind *,
+    unsigned form);
+
+#endif

@@ -1,0 +1,148 @@
+#include "doors/realtime/item.h"
+
+#include "base/text.h"
+#include "wire/base64.h"
+
+void
+item_token(uint64_t number, uint32_t crawl, const char *mark, struct buf *out)
+{
+	char plain[64];
+	int n = snprintf(plain, sizeof(plain), "%llu.%u.%s",
+	    (unsigned long long)number, crawl, mark);
+
+	CHECK(n > 0 && (size_t)n < sizeof(plain));
+	base64_put(out, (struct str){ plain, (size_t)n });
+}
+
+/* Seconds with all their microseconds, none lost to a double. */
+static void
+put_seconds(struct buf *out, const char *name, int64_t us)
+{
+	us = MAX(us, 0);
+	buf_printf(out, "\"%s\":%lld.%06lld,", name,
+	    (long long)(us / US_PER_S), (long long)(us % US_PER_S));
+}
+
+static void
+put_text(struct buf *out, const char *name, struct str value)
+{
+	buf_printf(out, "\"%s\":", name);
+	text_json(out, value);
+	buf_put_char(out, ',');
+}
+
+/* --- headers ------------------------------------------------------------ */
+
+static void
+put_list(const struct http_head *h, struct buf *out)
+{
+	buf_put_char(out, '[');
+	for (size_t i = 0; i < h->fields_n; i++) {
+		buf_put_text(out, i == 0 ? "[" : ",[");
+		text_json_latin1(out, h->fields[i].name);
+		buf_put_char(out, ',');
+		text_json_latin1(out, h->fields[i].value);
+		buf_put_char(out, ']');
+	}
+	buf_put_char(out, ']');
+}
+
+static bool
+came_before(const struct http_head *h, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (str_eq_nocase(h->fields[k].name, h->fields[i].name))
+			return true;
+	return false;
+}
+
+/* The value of field i and, joined, of those of its name behind it. */
+static void
+put_joined(const struct http_head *h, size_t i, struct buf *out)
+{
+	struct str name = h->fields[i].name, value;
+	struct buf all = BUF_INIT;
+	size_t at = i + 1;
+
+	if (str_eq_nocase(name, STR("Set-Cookie")) ||
+	    !http_next(h, name, &at, &value)) {
+		text_json_latin1(out, h->fields[i].value);
+		return;
+	}
+	buf_put_str(&all, h->fields[i].value);
+	do {
+		buf_put_str(&all, STR(", "));
+		buf_put_str(&all, value);
+	} while (http_next(h, name, &at, &value));
+	text_json_latin1(out, buf_str(&all));
+	buf_free(&all);
+}
+
+static void
+put_object(const struct http_head *h, struct buf *out)
+{
+	bool first = true;
+
+	buf_put_char(out, '{');
+	for (size_t i = 0; i < h->fields_n; i++) {
+		if (came_before(h, i))
+			continue;
+		buf_put_text(out, first ? "" : ",");
+		first = false;
+		text_json_latin1(out, h->fields[i].name);
+		buf_put_char(out, ':');
+		put_joined(h, i, out);
+	}
+	buf_put_char(out, '}');
+}
+
+static void
+put_headers(const struct feed_capture *c, struct buf *out)
+{
+	static const struct http_head none = { .fields_n = 0 };
+	const struct http_head *h = c->has_record && c->record->has_http ?
+	    &c->record->http : &none;
+
+	buf_put_text(out, "\"headers\":");
+	if (c->form & FEED_LIST_HEADERS)
+		put_list(h, out);
+	else
+		put_object(h, out);
+}
+
+/* --- the item ----------------------------------------------------------- */
+
+static void
+put_body(const struct feed_capture *c, struct buf *out)
+{
+	buf_put_text(out, ",\"body\":\"");
+	base64_put(out, c->body);
+	buf_put_char(out, '"');
+}
+
+void
+item_render(const struct feed_capture *c, struct buf *out)
+{
+	const struct journal_entry *e = c->entry;
+	bool cut = e->flags & (JOURNAL_TRUNCATED | JOURNAL_DAMAGED);
+
+	buf_put_char(out, '{');
+	put_text(out, "url", e->url);
+	if (e->final_url.n != 0)
+		put_text(out, "final_url", e->final_url);
+	buf_printf(out, "\"status_code\":%u,\"depth\":%u,\"crawl_id\":%u,",
+	    e->status, e->depth, e->crawl);
+	put_seconds(out, "started_at", e->start.us);
+	put_seconds(out, "completed_at", e->start.us + e->duration_us);
+	put_seconds(out, "duration", e->duration_us);
+	buf_printf(out, "\"body_length\":%llu,\"truncated\":%s,",
+	    (unsigned long long)c->body_length,
+	    cut || c->body_damaged ? "true" : "false");
+	buf_put_text(out, "\"sync_token\":\"");
+	item_token(e->seq, e->crawl, c->mark, out);
+	buf_put_text(out, "\",");
+	put_headers(c, out);
+	if ((c->form & FEED_BODY) && !c->big)
+		put_body(c, out);
+	buf_put_char(out, '}');
+}

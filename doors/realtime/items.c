@@ -1,0 +1,197 @@
+/*
+ * Items: read by number from the engine's feed, in batches that all readers of
+ * a crawl share.  A batch is given back at once when the socket has no room.
+ */
+#include "doors/realtime/follow.h"
+#include "doors/realtime/item.h"
+#include "doors/realtime/stream.h"
+#include "os/clock.h"
+
+#define TURN_BYTES ((size_t)64 << 10)   /* then others are sent something */
+
+static uint64_t
+last(const struct board_row *row)
+{
+	return row->view.item_last;
+}
+
+static void
+token(const struct cursor *c, struct buf *out)
+{
+	item_token(c->next - 1, c->crawl, c->follow->sub.client->door->mark,
+	    out);
+}
+
+/* --- one item ----------------------------------------------------------- */
+
+static void
+sent_one(struct cursor *c, const struct feed_item *i)
+{
+	c->next = i->number + 1;
+	c->resumed = false;
+	meter_event(SUB_ITEMS, 0);
+	if (i->committed.us > 0)
+		meter_latency((clock_wall().us - i->committed.us) * 1000);
+}
+
+static void
+streamed(void *arg, bool failed)
+{
+	struct why w = WHY_INIT;
+	struct cursor *c = arg;
+
+	c->streaming = false;
+	if (failed) {
+		(void)why(&w, ERR_IO, "the body cannot be read");
+		cursor_retry(c, &w);
+		return;
+	}
+	c->next = c->big + 1;
+	c->resumed = false;
+	meter_event(SUB_ITEMS, 0);
+	sender_ready(&c->sender);
+}
+
+/* Its body is put piece by piece. */
+static enum sent
+send_big(struct cursor *c, const struct feed_item *i)
+{
+	struct client *client = c->follow->sub.client;
+	struct buf head = BUF_INIT;
+
+	if (client->stream != NULL) {
+		sender_wait(&c->sender, &client->streaming);
+		return SENT_IDLE;
+	}
+	list_take(&c->sender.node);
+	c->streaming = true;
+	c->big = i->number;
+	client_event_head(&head, &c->follow->sub, NULL);
+	buf_put_str(&head, str_cut(i->text, 0, i->text.n - 1));
+	stream_open(client, c->crawl, i->number, buf_str(&head), streamed, c);
+	buf_free(&head);
+	return SENT_IDLE;
+}
+
+/* --- a batch ------------------------------------------------------------ */
+
+static enum sent
+send_batch(struct cursor *c, const struct feed_batch *batch, size_t at)
+{
+	struct client *client = c->follow->sub.client;
+	struct buf head = BUF_INIT;
+	enum sent result = SENT_MORE;
+	size_t bytes = 0;
+
+	client_event_head(&head, &c->follow->sub, NULL);
+	for (; at < batch->n && bytes < TURN_BYTES; at++) {
+		const struct feed_item *i = &batch->items[at];
+		struct str parts[] = { buf_str(&head), i->text, STR("}") };
+		if (i->big) {
+			result = bytes > 0 ? SENT_MORE : send_big(c, i);
+			break;
+		}
+		if (!client_fits(client, head.n + i->text.n + 1)) {
+			result = bytes > 0 ? SENT_MORE : SENT_FULL;
+			break;
+		}
+		client_put(client, parts, ARRAY_LEN(parts));
+		bytes += head.n + i->text.n + 1;
+		sent_one(c, i);
+	}
+	buf_free(&head);
+	return result;
+}
+
+/* It is in the cache now, and taken from there when there is room. */
+static void
+ready(struct feed_want *w)
+{
+	struct cursor *c = w->arg;
+	struct feed *feed = c->follow->sub.client->door->feed;
+
+	cursor_end_read(c);
+	if (w->batch == NULL && w->why.err != OK &&
+	    w->why.err != ERR_ABSENT) {
+		cursor_retry(c, &w->why);
+		return;
+	}
+	if (w->batch != NULL)
+		feed_give_back(feed, &w->batch);
+	sender_ready(&c->sender);
+}
+
+/* True when the answer is there at once. */
+static bool
+want(struct cursor *c)
+{
+	struct feed_want *w = &c->want;
+
+	*w = (struct feed_want){ .crawl = c->crawl, .from = c->next,
+	    .form = c->follow->form, .ready = ready, .arg = c };
+	cursor_begin_read(c);
+	if (!feed_want(c->follow->sub.client->door->feed, w))
+		return false;
+	cursor_end_read(c);
+	/* It was the last in there. */
+	list_put(&c->follow->sub.client->ready, &c->sender.node);
+	return true;
+}
+
+static enum sent
+send(struct cursor *c)
+{
+	struct feed *feed = c->follow->sub.client->door->feed;
+	struct feed_want *w = &c->want;
+
+	if (!sender_may_read(&c->sender) || !want(c))
+		return SENT_IDLE;
+	if (w->batch == NULL && w->why.err != OK &&
+	    w->why.err != ERR_ABSENT) {
+		cursor_retry(c, &w->why);
+		return SENT_IDLE;
+	}
+	if (w->batch == NULL) {
+		sender_wait(&c->sender, &c->watch->waiting);
+		return SENT_IDLE;
+	}
+	enum sent result = send_batch(c, w->batch, w->at);
+	feed_give_back(feed, &w->batch);
+	return result;
+}
+
+static void
+drop(struct cursor *c)
+{
+	struct feed *feed = c->follow->sub.client->door->feed;
+
+	if (c->reading)
+		feed_cancel(feed, &c->want);
+}
+
+const struct follow_kind follow_items = {
+	.kind = SUB_ITEMS, .sync = SYNC_ITEM, .last = last, .send = send,
+	.drop = drop, .token = token,
+};
+
+void
+verb_SUBSCRIBE_ITEMS(struct task *t)
+{
+	const struct command *c = &t->command;
+	unsigned form = FEED_BODY;
+
+	if (command_has(c, ARG_BIT(BODY)) && !c->body)
+		form = 0;
+	if (str_eq(c->headers, STR("list"))) {
+		form |= FEED_LIST_HEADERS;
+	} else if (c->headers.n > 0 && !str_eq(c->headers, STR("object"))) {
+		task_fail(t, CODE_BAD_ARGS,
+		    "headers: \"object\" or \"list\" is expected.");
+		return;
+	}
+	if (!command_has(c, ARG_BIT(CRAWL_ID) | ARG_BIT(TAG))) {
+		task_fail(t, CODE_BAD_ARGS, "crawl_id: it is missing.");
+		return;
+	}
+	follow_subscribe(t, &follow_items, form);
+}

@@ -1,0 +1,167 @@
+/*
+ * The log of crawls, entry by entry.
+ */
+#include "doors/realtime/follow.h"
+
+#define ENTRIES_MAX 64u              /* read at once */
+#define EVENT_BYTES_MAX ((size_t)16 << 10)
+
+/* A reading; it outlives its cursor while the engine has it. */
+struct log_read {
+	struct log_ask ask;
+	struct realtime *door;
+	struct cursor *cursor;       /* NULL: gone */
+	size_t at;                   /* entries that were sent */
+};
+
+static uint64_t
+last(const struct board_row *row)
+{
+	return row->view.log_last;
+}
+
+static void
+token(const struct cursor *c, struct buf *out)
+{
+	sync_put_log(out, c->next - 1, c->crawl,
+	    c->follow->sub.client->door->mark);
+}
+
+static void
+free_read(struct log_read **rp)
+{
+	arena_free(&(*rp)->ask.arena);
+	mem_free(rp);
+}
+
+/* --- sending ------------------------------------------------------------ */
+
+static void
+put_known(struct buf *b, const char *name, struct str s)
+{
+	if (s.n > 0)
+		out_text(b, name, s);
+}
+
+static void
+put_entry(struct cursor *c, const struct log_entry *e, struct buf *b)
+{
+	client_event_head(b, &c->follow->sub, "log");
+	buf_put_char(b, '{');
+	out_u64(b, "crawl_id", e->crawl);
+	out_time(b, "at", e->at);
+	out_text(b, "kind", str_of(e->kind));
+	out_text(b, "text", e->text);
+	put_known(b, "host", e->host);
+	put_known(b, "url", e->url);
+	put_known(b, "reason", e->reason);
+	out_name(b, "sync_token");
+	buf_put_char(b, '"');
+	sync_put_log(b, e->number, e->crawl, c->follow->sub.client->door->mark);
+	buf_put_char(b, '"');
+	if (c->resumed && e->number > c->next)
+		out_bool(b, "gap", true);
+	buf_put_text(b, "}}");
+}
+
+/* What was read, as far as it fits. */
+static enum sent
+send_read(struct cursor *c)
+{
+	struct client *client = c->follow->sub.client;
+	struct log_read *r = c->log;
+	struct buf b = BUF_INIT;
+
+	while (r->at < r->ask.n && client_fits(client, EVENT_BYTES_MAX)) {
+		const struct log_entry *e = &r->ask.entries[r->at++];
+		buf_clear(&b);
+		put_entry(c, e, &b);
+		struct str whole = buf_str(&b);
+		client_put(client, &whole, 1);
+		meter_event(SUB_LOG, 0);
+		c->next = e->number + 1;
+		c->resumed = false;
+	}
+	buf_free(&b);
+	bool full = r->at < r->ask.n;
+	free_read(&c->log);
+	return full ? SENT_FULL : SENT_MORE;
+}
+
+/* --- reading ------------------------------------------------------------ */
+
+static void
+done(struct log_ask *a)
+{
+	struct log_read *r = a->arg;
+	struct cursor *c = r->cursor;
+
+	realtime_back(r->door);
+	if (c == NULL) {
+		free_read(&r);
+		return;
+	}
+	cursor_end_read(c);
+	sender_ready(&c->sender);
+}
+
+static enum sent
+read_some(struct cursor *c)
+{
+	struct realtime *d = c->follow->sub.client->door;
+
+	if (!sender_may_read(&c->sender))
+		return SENT_IDLE;
+	struct log_read *r = mem_new(sizeof(*r));
+	r->door = d;
+	r->cursor = c;
+	r->ask = (struct log_ask){ .crawl = c->crawl, .from = c->next,
+	    .max = ENTRIES_MAX, .done = done, .arg = r };
+	c->log = r;
+	cursor_begin_read(c);
+	realtime_out(d);
+	engine_log(d->engine, &r->ask);
+	return SENT_IDLE;
+}
+
+static enum sent
+send(struct cursor *c)
+{
+	struct log_read *r = c->log;
+
+	if (r == NULL)
+		return read_some(c);
+	if (r->ask.why.err == OK && r->ask.n > 0)
+		return send_read(c);
+	struct why w = r->ask.why;
+	free_read(&c->log);
+	if (w.err == OK || w.err == ERR_ABSENT)
+		sender_wait(&c->sender, &c->watch->waiting);
+	else
+		cursor_retry(c, &w);
+	return SENT_IDLE;
+}
+
+static void
+drop(struct cursor *c)
+{
+	if (c->log == NULL)
+		return;
+	if (c->reading) {
+		c->log->cursor = NULL;
+		c->log = NULL;
+	} else {
+		free_read(&c->log);
+	}
+}
+
+const struct follow_kind follow_log = {
+	.kind = SUB_LOG, .sync = SYNC_LOG, .last = last, .send = send,
+	.drop = drop, .token = token,
+};
+
+void
+verb_SUBSCRIBE_LOG(struct task *t)
+{
+	follow_subscribe(t, &follow_log, 0);
+}

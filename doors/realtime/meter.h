@@ -1,0 +1,24 @@
+/*
+ * meter -- the door's figures: contracts/realtime.md section 12.
+ *
+ * Thread: any.
+ */
+#ifndef DOORS_REALTIME_METER_H
+#define DOORS_REALTIME_METER_H
+
+#include "doors/realtime/command.h"
+
+void realtime_figures(void);
+void meter_connections(int64_t more);
+void meter_closed(int code);
+void meter_subscription(unsigned kind, int64_t more);  /* enum sub_kind */
+void meter_command(enum verb, enum code);
+void meter_event(unsigned kind, size_t bytes);
+void meter_bytes(size_t);
+/* An item left so long after it could be read. */
+void meter_latency(int64_t ns);
+void meter_frames_dropped(uint64_t);
+/* Now: sockets of which nothing is taken, items of the one furthest behind. */
+void meter_now(uint64_t stalled, uint64_t lag);
+
+#endif

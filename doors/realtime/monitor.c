@@ -1,0 +1,291 @@
+/*
+ * The monitor: once a second a frame of what the crawler does, kept for a
+ * minute; and what the door itself looks after once a second.
+ */
+#include "doors/realtime/own.h"
+
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/system.h"
+
+#define TICK_MS 1000
+#define EVENT_BYTES_MAX ((size_t)16 << 10)
+
+struct monitor {
+	struct sub sub;
+	struct sender sender;
+	uint64_t next;               /* the number of a frame */
+	uint64_t dropped;
+};
+
+/* --- subscribers -------------------------------------------------------- */
+
+size_t
+lag_keep(struct lag *out, size_t n, size_t max, struct lag one)
+{
+	size_t at = n;
+
+	while (at > 0 && out[at - 1].lag < one.lag)
+		at--;
+	if (at == max)
+		return n;
+	size_t behind = MIN(n, max - 1) - at;
+	memmove(out + at + 1, out + at, behind * sizeof(*out));
+	out[at] = one;
+	return MIN(n + 1, max);
+}
+
+/* Those furthest behind; returns how far behind the worst is with items. */
+static uint64_t
+put_subscribers(struct realtime *d, struct buf *b)
+{
+	struct lag lags[REALTIME_SUBSCRIBERS_TOLD_MAX];
+	size_t n = follow_lags(d, lags, ARRAY_LEN(lags));
+	uint64_t worst = 0;
+
+	out_name(b, "subscribers");
+	buf_put_char(b, '[');
+	for (size_t i = 0; i < n; i++) {
+		if (lags[i].kind == SUB_ITEMS)
+			worst = MAX(worst, lags[i].lag);
+		out_comma(b);
+		buf_put_char(b, '{');
+		out_u64(b, "subscription_id", lags[i].sub);
+		out_u64(b, "crawl_id", lags[i].crawl);
+		out_text(b, "kind", lags[i].kind == SUB_LOG ? STR("log") :
+		    STR("items"));
+		out_u64(b, "lag", lags[i].lag);
+		buf_put_char(b, '}');
+	}
+	buf_put_char(b, ']');
+	return worst;
+}
+
+/* --- frames ------------------------------------------------------------- */
+
+/* Sums over all crawls. */
+struct totals {
+	uint64_t items, bytes, queued;
+};
+
+static struct totals
+totals_of(struct board *b)
+{
+	struct totals sum = { 0 };
+	struct board_row *row = NULL;
+
+	for (uint32_t id = UINT32_MAX; (row = board_below(b, id)) != NULL;
+	    id = row->id) {
+		const struct crawl_counts *n = &row->view.counts;
+		/* What is deleted was fetched all the same. */
+		sum.items += n->items;
+		sum.bytes += n->body_bytes;
+		sum.queued += row->view.state == CRAWL_RUNNING ? n->queued : 0;
+	}
+	return sum;
+}
+
+static void
+put_rates(struct realtime *d, const struct totals *now, struct buf *b)
+{
+	struct frame_past was = d->past;
+
+	d->past = (struct frame_past){ clock_mono(), system_cpu_ns(),
+	    now->items, now->bytes };
+	double s = (double)mono_ns_between(was.at, d->past.at) / 1e9;
+	if (was.at.ns == 0 || s <= 0)
+		was = d->past;
+	s = s <= 0 ? 1 : s;
+	out_real(b, "cpu", (double)(d->past.cpu_ns - was.cpu_ns) / 1e9 / s);
+	out_real(b, "pages_per_s",
+	    (double)(now->items - MIN(now->items, was.items)) / s);
+	out_real(b, "bytes_per_s",
+	    (double)(now->bytes - MIN(now->bytes, was.bytes)) / s);
+}
+
+static void
+put_machine(struct realtime *d, const struct web_counts *web,
+    const struct engine_look *k, struct buf *b)
+{
+	uint64_t disk;
+
+	out_u64(b, "rss", system_rss_bytes());
+	if (file_free_bytes(d->options.data_dir, &disk, NULL) == OK)
+		out_u64(b, "disk_free", disk);
+	else
+		out_null(b, "disk_free");
+	out_u64(b, "bytes_in", k->loops.bytes_in + web->bytes_in);
+	out_u64(b, "bytes_out", web->bytes_out);
+	out_u64(b, "connections", web->connections);
+	out_u64(b, "downloads", k->loops.in_flight);
+	out_u64(b, "downloads_max", d->downloads_max);
+}
+
+static void
+put_stages(const struct engine_look *k, const struct totals *t,
+    struct buf *b)
+{
+	out_name(b, "stages");
+	buf_put_char(b, '{');
+	out_u64(b, "frontier", t->queued);
+	out_u64(b, "fetcher", k->loops.in_flight);
+	out_u64(b, "parser", k->jobs_waiting);
+	out_u64(b, "store", k->loops.uncommitted);
+	out_u64(b, "archive", k->ledger.groups_unapplied);
+	buf_put_char(b, '}');
+	out_name(b, "hosts");
+	buf_put_char(b, '{');
+	out_u64(b, "ready", k->loops.hosts_ready);
+	out_u64(b, "delayed", k->loops.hosts_delayed);
+	out_u64(b, "backoff", k->loops.hosts_backoff);
+	buf_put_char(b, '}');
+}
+
+static void
+make_frame(struct realtime *d, const struct engine_look *k)
+{
+	struct buf *b = &d->frames[d->frames_n % REALTIME_FRAMES_MAX].text;
+	struct totals t = totals_of(d->board);
+	struct web_counts web = { 0 };
+
+	if (d->web != NULL)
+		web_counts(d->web, &web);
+	buf_clear(b);
+	buf_put_char(b, '{');
+	out_time(b, "at", clock_wall());
+	put_rates(d, &t, b);
+	put_machine(d, &web, k, b);
+	put_stages(k, &t, b);
+	meter_now(web.sockets_stalled, put_subscribers(d, b));
+	d->frames_n++;
+}
+
+static void
+tell_frame(struct realtime *d)
+{
+	while (!list_empty(&d->monitors))
+		sender_ready(LIST_ITEM(d->monitors.next, struct sender,
+		    node));
+}
+
+/* --- once a second ------------------------------------------------------ */
+
+/* A client whose token was revoked has to leave. */
+static void
+check_tokens(struct realtime *d)
+{
+	struct list *next;
+
+	for (struct list *l = d->clients.next; l != &d->clients; l = next) {
+		struct client *c = LIST_ITEM(l, struct client, node);
+		next = l->next;
+		if (!web_socket_may(c->socket, TOKEN_READ))
+			web_socket_close(c->socket, 1008,
+			    "the token was revoked");
+	}
+}
+
+static void
+looked(void *arg, const struct engine_look *k)
+{
+	struct realtime *d = arg;
+
+	d->looking = false;
+	if (!d->draining) {
+		make_frame(d, k);
+		tell_frame(d);
+		loop_timer_set(d->home, &d->tick,
+		    mono_add_ms(clock_mono(), TICK_MS));
+	}
+	realtime_back(d);
+}
+
+static void
+tick(struct timer *t)
+{
+	struct realtime *d = CONTAINER(t, struct realtime, tick);
+
+	check_tokens(d);
+	d->looking = true;
+	realtime_out(d);
+	engine_look(d->engine, looked, d);
+}
+
+void
+monitor_start(struct realtime *d)
+{
+	unsigned loops = (unsigned)conf_int(d->options.conf, CONF_LOOPS);
+
+	d->downloads_max = (uint64_t)conf_int(d->options.conf,
+	    CONF_FETCH_CONNECTIONS_MAX) * (loops > 0 ? loops :
+	    system_cores());
+	d->tick.fire = tick;
+	loop_timer_set(d->home, &d->tick,
+	    mono_add_ms(clock_mono(), TICK_MS));
+}
+
+void
+monitor_stop(struct realtime *d)
+{
+	loop_timer_stop(d->home, &d->tick);
+}
+
+/* --- the subscription --------------------------------------------------- */
+
+static enum sent
+send(struct sender *sender)
+{
+	struct monitor *m = CONTAINER(sender, struct monitor, sender);
+	struct client *c = m->sub.client;
+	struct realtime *d = c->door;
+	uint64_t oldest = d->frames_n - MIN(d->frames_n, REALTIME_FRAMES_MAX);
+
+	if (m->next >= d->frames_n) {
+		sender_wait(sender, &d->monitors);
+		return SENT_IDLE;
+	}
+	if (!client_fits(c, EVENT_BYTES_MAX))
+		return SENT_FULL;
+	if (m->next < oldest) {
+		m->dropped += oldest - m->next;
+		meter_frames_dropped(oldest - m->next);
+		m->next = oldest;
+	}
+	struct buf b = BUF_INIT;
+	client_event_head(&b, &m->sub, "monitor");
+	buf_put_str(&b, buf_str(&d->frames[m->next++ %
+	    REALTIME_FRAMES_MAX].text));
+	out_u64(&b, "dropped", m->dropped);
+	buf_put_text(&b, "}}");
+	struct str whole = buf_str(&b);
+	client_put(c, &whole, 1);
+	meter_event(SUB_MONITOR, 0);
+	buf_free(&b);
+	return SENT_MORE;
+}
+
+static void
+free_monitor(struct sub *sub)
+{
+	struct monitor *m = CONTAINER(sub, struct monitor, sub);
+
+	list_take(&m->sender.node);
+	mem_free(&m);
+}
+
+void
+verb_SUBSCRIBE_MONITOR(struct task *t)
+{
+	struct realtime *d = t->door;
+	struct monitor *m = mem_new(sizeof(*m));
+
+	if (!sub_begin(&m->sub, t, SUB_MONITOR, free_monitor)) {
+		mem_free(&m);
+		return;
+	}
+	m->next = d->frames_n - MIN(d->frames_n, REALTIME_FRAMES_MAX);
+	sender_init(&m->sender, &m->sub, send);
+	sender_ready(&m->sender);
+	out_u64(task_data(t), "subscription_id", m->sub.id);
+	task_answer(t);
+}

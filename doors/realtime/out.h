@@ -1,0 +1,26 @@
+/*
+ * out -- members of JSON objects that are being written: `,"name":value`; the
+ * comma only behind another member.
+ *
+ * Thread: any.
+ */
+#ifndef DOORS_REALTIME_OUT_H
+#define DOORS_REALTIME_OUT_H
+
+#include "base/bytes.h"
+#include "base/time.h"
+
+void out_name(struct buf *, const char *name);
+void out_text(struct buf *, const char *name, struct str);
+void out_u64(struct buf *, const char *name, uint64_t);
+/* With 6 digits behind the point, without those that are 0. */
+void out_real(struct buf *, const char *name, double);
+void out_bool(struct buf *, const char *name, bool);
+void out_null(struct buf *, const char *name);
+void out_texts(struct buf *, const char *name, const struct str *, size_t n);
+/* Unix seconds with microseconds; null when it is 0. */
+void out_time(struct buf *, const char *name, struct wall);
+/* What an element of an array needs before it. */
+void out_comma(struct buf *);
+
+#endif

@@ -1,0 +1,263 @@
+/*
+ * own -- the door's memory, for the files of doors/realtime/ alone.
+ *
+ *     client ── one socket; one command at a time; its subscriptions
+ *       └─ sub ── what it subscribed to
+ *            └─ senders ── what has, or waits for, something to send: one of
+ *                          statistics, the monitor, a frontier; of items and
+ *                          logs a cursor for each crawl
+ *
+ *     sender:  waiting ──change──► ready ──room──► sends ──► ready | waiting
+ *                                    ▲               │
+ *                                    └──── read ◄────┘ asks the engine
+ */
+#ifndef DOORS_REALTIME_OWN_H
+#define DOORS_REALTIME_OWN_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "doors/realtime/command.h"
+#include "doors/realtime/meter.h"
+#include "doors/realtime/out.h"
+#include "doors/realtime/realtime.h"
+#include "doors/realtime/sync.h"
+#include "engine/board.h"
+#include "engine/feed.h"
+#include "engine/inspect.h"
+#include "engine/launch.h"
+#include "engine/revise.h"
+#include "os/pool.h"
+
+/* A response on top of what events may hold. */
+#define RESPONSE_HELD_MAX ((size_t)512 << 10)
+#define RANGES_MAX 4096u
+
+/* Those who wait for a change of one crawl. */
+struct crawl_watch {
+	uint32_t id;
+	unsigned users;
+	struct list waiting;         /* senders */
+};
+
+struct frame {
+	struct buf text;             /* the object without its last brace */
+};
+
+struct realtime {
+	struct realtime_options options;
+	struct loop *home;
+	struct engine *engine;
+	struct board *board;
+	struct feed *feed;
+	const char *mark;
+	struct pool *pool;           /* one thread, for directories */
+	const struct web *web;       /* NULL: not yet, or not any more */
+	struct list clients, tasks;
+	uint64_t next_sub;
+	/* Changes of the board. */
+	struct board_watch watch;
+	uint64_t version;            /* what was told of */
+	struct map watches;          /* crawl -> struct crawl_watch */
+	struct list broad;           /* senders that wait for any change */
+	struct list follows;         /* of items and logs */
+	/* The monitor. */
+	struct timer tick;
+	bool looking;
+	struct frame frames[REALTIME_FRAMES_MAX];
+	uint64_t frames_n;           /* made; the newest is the last */
+	uint64_t downloads_max;
+	struct list monitors;        /* senders that wait for a frame */
+	struct frame_past {
+		struct mono at;
+		int64_t cpu_ns;
+		uint64_t items, bytes;
+	} past;
+	/* The end. */
+	unsigned out;                /* the engine has something of ours */
+	bool draining;
+	void (*drained)(void *arg);
+	void *drained_arg;
+};
+/* Something is given to the engine, or came back: see realtime_drain(). */
+void realtime_out(struct realtime *);
+void realtime_back(struct realtime *);
+
+/* --- clients ------------------------------------------------------------ */
+
+/* Numbers that were given out: from..to, rising. */
+struct range {
+	uint64_t from, to;
+};
+
+struct sub;
+struct task;
+struct stream;
+struct client {
+	struct realtime *door;
+	struct web_socket *socket;
+	struct list node;            /* realtime.clients */
+	struct list subs;
+	unsigned subs_n;
+	size_t tokens_n;             /* of all sync_tokens */
+	struct list ready;           /* senders */
+	struct list crowded;         /* senders: READS_MAX are out */
+	struct list streaming;       /* senders: another has the stream */
+	struct list behind;          /* broad ones: a crawl is being begun */
+	unsigned reads;              /* of the engine, under way */
+	struct task *task;           /* the command under way */
+	struct buf response;         /* made, and not put yet */
+	bool beginning;              /* it is start_crawl's */
+	bool holding;                /* no message is delivered */
+	size_t held_then;            /* bytes, when something did not fit */
+	struct stream *stream;       /* a big item, read or written */
+	struct range *ranges;        /* ids of its subscriptions, also past */
+	size_t ranges_n;
+};
+/* Whether a message of n bytes may be put now; else room() comes later. */
+bool client_fits(struct client *, size_t n);
+void client_put(struct client *, const struct str *parts, size_t n);
+/* {"type":"event","subscription_id":N,"event":E,"data":  E may be NULL */
+void client_event_head(struct buf *, const struct sub *, const char *event);
+/* The response to its command, whole; `response` is emptied. */
+void client_respond(struct client *, struct buf *response);
+/* Let go of all that the engine has of it; it is sent nothing more. */
+void client_quiet(struct client *);
+bool client_owned(const struct client *, uint64_t sub);
+
+/* --- senders and subscriptions ------------------------------------------ */
+
+enum sent {
+	SENT_MORE,       /* and there may be more */
+	SENT_FULL,       /* nothing: it does not fit; it stays the first */
+	SENT_IDLE,       /* it has put itself elsewhere */
+};
+struct sender {
+	struct list node;            /* of the list in which it stands */
+	struct sub *sub;
+	enum sent (*send)(struct sender *);
+	/* Of one that waits: does this change concern it?  NULL: every. */
+	bool (*stirs)(const struct sender *, const struct board_row *);
+	bool broad;                  /* it may name a crawl that is new */
+};
+void sender_init(struct sender *, struct sub *, enum sent (*)(struct sender *));
+void sender_ready(struct sender *);
+/* Wait in one of: watch->waiting, door->broad, door->monitors, crowded. */
+void sender_wait(struct sender *, struct list *);
+/* May it read the engine?  If not, it waits until another has read. */
+bool sender_may_read(struct sender *);
+void client_read_done(struct client *);
+
+#define SUB_KINDS(X) X(STATS, "stats") X(ITEMS, "items") X(LOG, "log") \
+	X(MONITOR, "monitor") X(FRONTIER, "frontier")
+enum sub_kind {
+#define SUB_ENUM(id, text) SUB_##id,
+	SUB_KINDS(SUB_ENUM)
+#undef SUB_ENUM
+	SUB_KIND_COUNT
+};
+struct sub {
+	struct list node;            /* client.subs */
+	struct client *client;
+	uint64_t id;
+	enum sub_kind kind;
+	bool closed_event;
+	void (*free)(struct sub *);  /* takes its senders out of all lists */
+};
+/* Give it its number, or fail the task (`limit`); false then. */
+bool sub_begin(struct sub *, struct task *, enum sub_kind,
+    void (*free)(struct sub *));
+void sub_end(struct sub *);
+/* subscription_closed, and it is ended.  `token` may be empty. */
+void sub_close(struct sub *, uint32_t crawl, const char *reason,
+    struct str token);
+/* Room for that message; see sender.send. */
+bool sub_close_fits(struct sub *);
+
+/* One of those who wait for changes of a crawl; put it back in the end. */
+struct crawl_watch *watch_take(struct realtime *, uint32_t crawl);
+void watch_put(struct realtime *, struct crawl_watch **);
+
+/* --- what a sub is about ------------------------------------------------ */
+
+struct filter {
+	bool one;                    /* `crawl` alone */
+	uint32_t crawl;
+	char tag[STORE_TAG_BYTES_MAX + 1];   /* empty: any */
+	size_t tag_n;
+	bool outsiders;              /* kind "frontier" */
+};
+bool filter_takes(const struct filter *, const struct board_row *);
+/* min_interval of a subscription, 1 s where it is absent; ns. */
+int64_t realtime_interval(const struct command *, double least_s);
+/* From crawl_id, tag and kind; a task that fails has answered: false. */
+bool filter_read(struct filter *, struct task *);
+
+/* --- tasks: a command under way ----------------------------------------- */
+
+struct task {
+	struct list node;            /* realtime.tasks */
+	struct realtime *door;
+	struct client *client;       /* NULL: it has left */
+	struct command command;
+	struct buf data;             /* of the response */
+	void *own;                   /* the handler's; freed with the task */
+};
+/* Read the message, and do what it says. */
+void task_run(struct client *, struct str message);
+/* The object `data` is begun; handlers add members. */
+struct buf *task_data(struct task *);
+/* Answer, and the task is gone. */
+void task_answer(struct task *);
+void task_fail(struct task *, enum code, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+/* The same from an engine's error; `absent` is what ABSENT means here. */
+void task_fail_why(struct task *, const struct why *, enum code absent);
+/* Memory for a question to the engine; it goes with the task. */
+void *task_own(struct task *, size_t);
+/* The row of crawl_id; NULL: the task has failed. */
+struct board_row *task_row(struct task *);
+struct board_row *realtime_row(struct realtime *, uint64_t crawl);
+
+/* crawl_id and job_id. */
+void realtime_job(struct task *);
+/*
+ * The argument `policy`: a name, or an object as JSON text; both empty when it
+ * is absent.  False: the task has failed.
+ */
+bool realtime_policy(struct task *, struct str *name, struct buf *json);
+
+#define VERB_HANDLER(id, ...) void verb_##id(struct task *);
+REALTIME_COMMANDS(VERB_HANDLER)
+#undef VERB_HANDLER
+
+/* --- texts -------------------------------------------------------------- */
+
+/* Members of section 4: all of them; those that changed since. */
+void row_put_all(struct buf *, const struct board_row *);
+void row_put_since(struct buf *, const struct board_row *, uint64_t version);
+/* "complete", "cancelled", "deleted": it has ended; NULL: it has not. */
+const char *row_end(const struct board_row *);
+/* A host as an object. */
+void look_put_host(struct buf *, const struct host_view *, struct wall now);
+
+/* --- items and logs, by number: follow.h -------------------------------- */
+
+/* How far behind a subscription is with one crawl; for the monitor. */
+struct lag {
+	uint64_t sub, lag;
+	uint32_t crawl;
+	enum sub_kind kind;
+};
+/* Keep it among the `max` largest, the largest first; the new n. */
+size_t lag_keep(struct lag *, size_t n, size_t max, struct lag);
+size_t follow_lags(struct realtime *, struct lag *, size_t max);
+/* A crawl is new on the board. */
+void follow_join(struct realtime *, const struct board_row *);
+
+/* --- the monitor -------------------------------------------------------- */
+
+/* Make a frame each second, until the stop. */
+void monitor_start(struct realtime *);
+void monitor_stop(struct realtime *);
+
+#endif

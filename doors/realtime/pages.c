@@ -1,0 +1,262 @@
+/*
+ * Stored pages: lists of them, and one with all that is known.
+ */
+#include "doors/realtime/own.h"
+
+#include "base/text.h"
+#include "wire/base64.h"
+#include "wire/digest.h"
+
+#define SIZE_DEFAULT 100u
+#define BODY_BYTES_MAX ((size_t)48 << 10)
+#define LINKS_BYTES_MAX ((size_t)16 << 10)
+#define HOPS_BYTES_MAX ((size_t)24 << 10)
+#define HEAD_BYTES_MAX ((size_t)8 << 10)    /* of one, as it is shown */
+
+static void
+put_duration(struct buf *b, const char *name, int64_t us)
+{
+	if (us < 0)
+		out_null(b, name);
+	else
+		out_real(b, name, (double)us / 1e6);
+}
+
+static void
+put_page(struct buf *b, const struct journal_entry *e)
+{
+	out_u64(b, "number", e->seq);
+	out_text(b, "url", e->url);
+	if (e->final_url.n > 0)
+		out_text(b, "final_url", e->final_url);
+	out_u64(b, "status_code", e->status);
+	out_text(b, "type", e->type);
+	out_text(b, "title", e->title);
+	out_u64(b, "depth", e->depth);
+	out_time(b, "started_at", e->start);
+	put_duration(b, "duration", e->duration_us);
+	out_u64(b, "body_length", e->body_bytes);
+	out_bool(b, "truncated", e->flags & JOURNAL_TRUNCATED);
+	out_bool(b, "duplicate", e->flags & JOURNAL_REVISIT);
+	out_bool(b, "near_duplicate", e->flags & JOURNAL_NEAR_DUPLICATE);
+	out_bool(b, "embed", e->flags & JOURNAL_EMBED);
+}
+
+/* --- lists -------------------------------------------------------------- */
+
+static void
+listed(struct pages_ask *a)
+{
+	struct task *t = a->arg;
+	struct buf *b = task_data(t);
+
+	realtime_back(t->door);
+	if (a->why.err != OK) {
+		struct why w = a->why;
+		arena_free(&a->arena);
+		task_fail_why(t, &w, CODE_UNKNOWN_CRAWL);
+		return;
+	}
+	out_u64(b, "total", a->total);
+	out_name(b, "pages");
+	buf_put_char(b, '[');
+	for (size_t i = 0; i < a->n && b->n < REALTIME_ANSWER_BYTES_MAX;
+	    i++) {
+		out_comma(b);
+		buf_put_char(b, '{');
+		put_page(b, &a->pages[i]);
+		buf_put_char(b, '}');
+	}
+	buf_put_char(b, ']');
+	arena_free(&a->arena);
+	task_answer(t);
+}
+
+static bool
+read_order(struct task *t, enum pages_order *order)
+{
+	static const char *const words[] = { "oldest", "newest", "slowest",
+	    "largest" };
+	struct str word = t->command.order;
+
+	*order = PAGES_OLDEST;
+	for (size_t i = 0; word.n > 0 && i < ARRAY_LEN(words); i++)
+		if (str_eq(word, str_of(words[i]))) {
+			*order = (enum pages_order)i;
+			return true;
+		}
+	if (word.n > 0)
+		task_fail(t, CODE_BAD_ARGS, "order: oldest, newest, slowest "
+		    "or largest is expected.");
+	return word.n == 0;
+}
+
+void
+verb_LIST_PAGES(struct task *t)
+{
+	const struct command *c = &t->command;
+	enum pages_order order;
+	struct board_row *row;
+
+	if (!read_order(t, &order) || (row = task_row(t)) == NULL)
+		return;
+	struct pages_ask *a = task_own(t, sizeof(*a));
+	*a = (struct pages_ask){ .crawl = row->id, .start = c->start,
+	    .size = command_has(c, ARG_BIT(SIZE)) ? c->size : SIZE_DEFAULT,
+	    .text = c->text_arg, .status = c->status, .type = c->type,
+	    .host = c->host, .order = order, .done = listed, .arg = t };
+	realtime_out(t->door);
+	feed_pages(t->door->feed, a);
+}
+
+/* --- one page ----------------------------------------------------------- */
+
+static void
+put_latin(struct buf *b, const char *name, struct str s)
+{
+	out_name(b, name);
+	text_json_latin1(b, str_cut(s, 0, HEAD_BYTES_MAX));
+}
+
+static void
+put_hop(struct buf *b, const struct page_hop *h)
+{
+	out_comma(b);
+	buf_put_char(b, '{');
+	out_text(b, "url", h->url);
+	out_time(b, "at", h->at);
+	put_latin(b, "request", h->request);
+	put_latin(b, "response", h->response);
+	out_text(b, "record_id", h->record_id);
+	out_text(b, "file", h->file);
+	out_u64(b, "offset", h->offset);
+	out_u64(b, "length", h->length);
+	buf_put_char(b, '}');
+}
+
+static void
+put_hops(struct buf *b, const struct page_ask *a)
+{
+	out_name(b, "hops");
+	buf_put_char(b, '[');
+	size_t most = b->n + HOPS_BYTES_MAX;
+	for (size_t i = 0; i < a->hops_n && b->n < most; i++)
+		put_hop(b, &a->hops[i]);
+	buf_put_char(b, ']');
+}
+
+static void
+put_timing(struct buf *b, const struct journal_entry *e)
+{
+	out_name(b, "timing");
+	buf_put_char(b, '{');
+	put_duration(b, "dns", e->dns_us);
+	put_duration(b, "connect", e->connect_us);
+	put_duration(b, "tls", e->tls_us);
+	put_duration(b, "first_byte", e->first_byte_us);
+	put_duration(b, "total", e->total_us);
+	buf_put_char(b, '}');
+}
+
+static void
+put_links(struct buf *b, const struct page_ask *a)
+{
+	out_u64(b, "links_total", a->links_n);
+	out_name(b, "links");
+	buf_put_char(b, '[');
+	size_t most = b->n + LINKS_BYTES_MAX;
+	for (size_t i = 0; i < a->links_n && b->n < most; i++) {
+		out_comma(b);
+		text_json(b, a->links[i]);
+	}
+	buf_put_char(b, ']');
+}
+
+static void
+put_duplicates(struct buf *b, const struct page_ask *a)
+{
+	out_name(b, "duplicates");
+	buf_put_char(b, '[');
+	size_t most = b->n + LINKS_BYTES_MAX;
+	for (size_t i = 0; i < a->duplicates_n && b->n < most; i++) {
+		const struct journal_entry *e = &a->duplicates[i];
+		out_comma(b);
+		buf_put_char(b, '{');
+		out_u64(b, "crawl_id", e->crawl);
+		out_u64(b, "number", e->seq);
+		out_text(b, "url", e->url);
+		out_time(b, "started_at", e->start);
+		buf_put_char(b, '}');
+	}
+	buf_put_char(b, ']');
+}
+
+static void
+put_digest(struct buf *b, const struct digest *d)
+{
+	char text[DIGEST_TEXT_MAX];
+
+	if (d->kind == DIGEST_NONE) {
+		out_null(b, "digest");
+		return;
+	}
+	out_text(b, "digest", (struct str){ text, digest_to_text(d, text) });
+}
+
+static void
+put_body(struct buf *b, const struct page_ask *a)
+{
+	out_name(b, "body");
+	buf_put_char(b, '"');
+	base64_put(b, a->body_bytes);
+	buf_put_char(b, '"');
+	out_bool(b, "body_cut", a->cut);
+	out_bool(b, "body_damaged", a->damaged);
+}
+
+static void
+got_page(struct page_ask *a)
+{
+	struct task *t = a->arg;
+	struct buf *b = task_data(t);
+	struct why w = a->why;
+
+	realtime_back(t->door);
+	if (w.err == OK) {
+		out_u64(b, "crawl_id", a->entry.crawl);
+		put_page(b, &a->entry);
+		out_text(b, "via", a->entry.via);
+		put_hops(b, a);
+		put_timing(b, &a->entry);
+		put_digest(b, &a->entry.digest);
+		put_links(b, a);
+		put_duplicates(b, a);
+		if (a->body)
+			put_body(b, a);
+	}
+	arena_free(&a->arena);
+	if (w.err == OK)
+		task_answer(t);
+	else if (w.err == ERR_ABSENT)
+		task_fail(t, CODE_BAD_ARGS,
+		    "number: the crawl has no page %llu.",
+		    (unsigned long long)t->command.number);
+	else
+		task_fail_why(t, &w, CODE_BAD_ARGS);
+}
+
+void
+verb_GET_PAGE(struct task *t)
+{
+	const struct command *c = &t->command;
+	struct board_row *row = task_row(t);
+
+	if (row == NULL)
+		return;
+	struct page_ask *a = task_own(t, sizeof(*a));
+	*a = (struct page_ask){ .crawl = row->id, .number = c->number,
+	    .body = !command_has(c, ARG_BIT(BODY)) || c->body,
+	    .body_bytes_max = BODY_BYTES_MAX, .done = got_page, .arg = t };
+	realtime_out(t->door);
+	feed_page(t->door->feed, a);
+}

@@ -1,0 +1,208 @@
+#include "doors/realtime/own.h"
+
+#include "doors/realtime/item.h"
+
+void
+realtime_out(struct realtime *d)
+{
+	d->out++;
+}
+
+void
+realtime_back(struct realtime *d)
+{
+	CHECK(d->out > 0);
+	d->out--;
+	if (d->out > 0 || d->drained == NULL)
+		return;
+	void (*drained)(void *) = d->drained;
+	d->drained = NULL;
+	drained(d->drained_arg);
+}
+
+struct board_row *
+realtime_row(struct realtime *d, uint64_t crawl)
+{
+	struct board_row *row = crawl > UINT32_MAX ? NULL :
+	    board_row(d->board, (uint32_t)crawl);
+
+	return row == NULL || row->deleted ? NULL : row;
+}
+
+/* --- who waits for what ------------------------------------------------- */
+
+struct crawl_watch *
+watch_take(struct realtime *d, uint32_t crawl)
+{
+	struct crawl_watch *w = map_get_id(&d->watches, crawl);
+
+	if (w == NULL) {
+		w = mem_new(sizeof(*w));
+		w->id = crawl;
+		list_init(&w->waiting);
+		map_put_id(&d->watches, crawl, w);
+	}
+	w->users++;
+	return w;
+}
+
+void
+watch_put(struct realtime *d, struct crawl_watch **wp)
+{
+	struct crawl_watch *w = *wp;
+
+	*wp = NULL;
+	if (w == NULL || --w->users > 0)
+		return;
+	CHECK(list_empty(&w->waiting));
+	map_take_id(&d->watches, w->id);
+	mem_free(&w);
+}
+
+/* Those in the list that the change concerns; all of them without a row. */
+static void
+wake(struct list *waiting, const struct board_row *row)
+{
+	struct list *next;
+
+	for (struct list *l = waiting->next; l != waiting; l = next) {
+		struct sender *s = LIST_ITEM(l, struct sender, node);
+		next = l->next;
+		if (row == NULL || s->stirs == NULL || s->stirs(s, row))
+			sender_ready(s);
+	}
+}
+
+/* The board has other rows. */
+static void
+changed(struct board_watch *watch)
+{
+	struct realtime *d = CONTAINER(watch, struct realtime, watch);
+	struct board_row *row = NULL;
+
+	while ((row = board_before(d->board, row)) != NULL &&
+	    row->changed > d->version) {
+		struct crawl_watch *w = map_get_id(&d->watches, row->id);
+		if (row->born > d->version)
+			follow_join(d, row);
+		if (w != NULL)
+			wake(&w->waiting, row);
+	}
+	d->version = board_version(d->board);
+	wake(&d->broad, NULL);
+}
+
+/* --- filters ------------------------------------------------------------ */
+
+bool
+filter_takes(const struct filter *f, const struct board_row *row)
+{
+	if (f->one)
+		return row->id == f->crawl;
+	return (row->view.kind == CRAWL_FRONTIER) == f->outsiders &&
+	    (f->tag_n == 0 || board_has_tag(row,
+	    (struct str){ f->tag, f->tag_n }));
+}
+
+bool
+filter_read(struct filter *f, struct task *t)
+{
+	const struct command *c = &t->command;
+
+	if (command_has(c, ARG_BIT(CRAWL_ID)) &&
+	    command_has(c, ARG_BIT(TAG))) {
+		task_fail(t, CODE_BAD_ARGS,
+		    "crawl_id: there is a tag too; give one of them.");
+		return false;
+	}
+	if (c->kind.n > 0 && !str_eq(c->kind, STR("crawl")) &&
+	    !str_eq(c->kind, STR("frontier"))) {
+		task_fail(t, CODE_BAD_ARGS,
+		    "kind: \"crawl\" or \"frontier\" is expected.");
+		return false;
+	}
+	if (c->tag.n > STORE_TAG_BYTES_MAX) {
+		task_fail(t, CODE_LIMIT, "tag: it is longer than %u bytes.",
+		    STORE_TAG_BYTES_MAX);
+		return false;
+	}
+	*f = (struct filter){ .tag_n = c->tag.n,
+	    .outsiders = str_eq(c->kind, STR("frontier")) };
+	if (c->tag.n > 0)
+		memcpy(f->tag, c->tag.p, c->tag.n);
+	f->one = command_has(c, ARG_BIT(CRAWL_ID));
+	if (!f->one)
+		return true;
+	struct board_row *row = task_row(t);
+	f->crawl = row == NULL ? 0 : row->id;
+	return row != NULL;
+}
+
+/* --- life --------------------------------------------------------------- */
+
+struct realtime *
+realtime_open(const struct realtime_options *o)
+{
+	struct realtime *d = mem_new(sizeof(*d));
+
+	d->options = *o;
+	d->home = o->home;
+	d->engine = o->engine;
+	d->board = engine_board(o->engine);
+	d->feed = engine_feed(o->engine);
+	d->mark = engine_mark(o->engine);
+	d->pool = pool_new(1);
+	feed_use(d->feed, item_render);
+	list_init(&d->clients);
+	list_init(&d->tasks);
+	list_init(&d->broad);
+	list_init(&d->follows);
+	list_init(&d->monitors);
+	d->version = board_version(d->board);
+	d->watch.changed = changed;
+	board_watch(d->board, &d->watch);
+	realtime_figures();
+	monitor_start(d);
+	return d;
+}
+
+void
+realtime_port(struct realtime *d, const struct web *web)
+{
+	d->web = web;
+}
+
+void
+realtime_drain(struct realtime *d, void (*drained)(void *), void *arg)
+{
+	for (struct list *l = d->clients.next; l != &d->clients; l = l->next)
+		client_quiet(LIST_ITEM(l, struct client, node));
+	d->draining = true;
+	d->web = NULL;
+	monitor_stop(d);
+	board_unwatch(&d->watch);
+	d->drained = drained;
+	d->drained_arg = arg;
+	realtime_out(d);
+	realtime_back(d);
+}
+
+void
+realtime_free(struct realtime **dp)
+{
+	struct realtime *d = *dp;
+
+	if (d == NULL)
+		return;
+	*dp = NULL;
+	CHECK(list_empty(&d->clients));
+	if (!d->draining) {
+		monitor_stop(d);
+		board_unwatch(&d->watch);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(d->frames); i++)
+		buf_free(&d->frames[i].text);
+	map_free(&d->watches);
+	pool_free(&d->pool);
+	mem_free(&d);
+}

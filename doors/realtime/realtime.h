@@ -1,0 +1,67 @@
+/*
+ * realtime -- the door for programs that want to know at once: crawls begun,
+ * watched and read over a WebSocket, as JSON (contracts/realtime.md).
+ *
+ *     message ──► command ──► verb of the engine ──► response
+ *     board changed ──► subscription due ──► room() ──► event
+ *
+ * The door keeps no truth.  A subscription is what a client has already: a
+ * version of the board, a number of an item.  Nothing is queued for a client:
+ * what it is sent is looked up when its socket has room.
+ *
+ * Owns:    the clients, one for each socket, and what they subscribed to.
+ * Thread:  home's.
+ * Limits:  REALTIME_LIMITS.
+ * Story:   doors/realtime/DESIGN.md
+ */
+#ifndef DOORS_REALTIME_REALTIME_H
+#define DOORS_REALTIME_REALTIME_H
+
+#include "doors/web.h"
+#include "engine/engine.h"
+
+struct realtime;
+
+/*  name                   value        what it bounds */
+#define REALTIME_LIMITS(X)                                                   \
+	X(SUBSCRIPTIONS_MAX,   256,         "of a connection")               \
+	X(HELD_BYTES_MAX,      384 << 10,   "waiting in a socket, for events") \
+	X(ANSWER_BYTES_MAX,    128 << 10,   "of a response")                 \
+	X(READS_MAX,           8,           "of the engine, for a connection") \
+	X(FRAMES_MAX,          60,          "of the monitor, kept")          \
+	X(SUBSCRIBERS_TOLD_MAX, 100,        "in a frame; those furthest behind")
+enum {
+#define REALTIME_LIMIT(name, value, help) REALTIME_##name = value,
+	REALTIME_LIMITS(REALTIME_LIMIT)
+#undef REALTIME_LIMIT
+};
+
+struct realtime_options {
+	const struct conf *conf;
+	struct loop *home;
+	struct engine *engine;       /* open; started before a client comes */
+	const char *data_dir;
+};
+
+/* The engine outlives the door. */
+struct realtime *realtime_open(const struct realtime_options *);
+/* For web_options: `socket_arg` is the door. */
+extern const struct web_socket_events realtime_socket;
+/* The port whose sockets these are; for the metrics.  It may close first. */
+void realtime_port(struct realtime *, const struct web *);
+/*
+ * Rows for the port's table: the files of crawls, the list of commands.  They
+ * are the caller's.
+ */
+#define REALTIME_ROUTES 2
+void realtime_routes(struct realtime *,
+    struct web_route rows[static REALTIME_ROUTES]);
+/*
+ * The port is drained: no request comes any more, and sockets that are left are
+ * sent nothing.  `drained` is called when the engine holds nothing of the door.
+ */
+void realtime_drain(struct realtime *, void (*drained)(void *arg), void *arg);
+/* After `drained`, and after web_close(). */
+void realtime_free(struct realtime **);
+
+#endif

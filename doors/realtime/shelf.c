@@ -1,0 +1,286 @@
+/*
+ * Policies and schedules: what is kept in the engine's store.
+ */
+#include "doors/realtime/own.h"
+
+#include "base/text.h"
+
+struct shelving {
+	struct shelf_ask ask;
+	struct buf json, seeds;      /* what is put */
+	void (*got)(struct task *, const struct shelf_ask *);
+};
+
+/* What it means that something is not there. */
+static enum code
+absent(const struct shelf_ask *a)
+{
+	struct str text = str_of(a->why.text);
+
+	/* A schedule that is put may name a policy, and itself. */
+	if (a->verb == SHELF_SCHEDULE_PUT)
+		return str_find(text, STR("schedule")) < text.n ?
+		    CODE_BAD_ARGS : CODE_UNKNOWN_POLICY;
+	return a->verb <= SHELF_POLICY_LIST ? CODE_UNKNOWN_POLICY :
+	    CODE_BAD_ARGS;
+}
+
+static void
+done(struct shelf_ask *a)
+{
+	struct shelving *s = CONTAINER(a, struct shelving, ask);
+	struct task *t = a->arg;
+	struct why w = a->why;
+	enum code code = absent(a);
+
+	realtime_back(t->door);
+	if (w.err == OK)
+		s->got(t, a);
+	arena_free(&a->arena);
+	buf_free(&s->json);
+	buf_free(&s->seeds);
+	if (w.err == OK)
+		task_answer(t);
+	else if (a->verb == SHELF_POLICY_PUT && w.err == ERR_INPUT)
+		task_fail(t, CODE_BAD_POLICY, "%s.", w.text);
+	else
+		task_fail_why(t, &w, code);
+}
+
+static struct shelving *
+shelving(struct task *t, enum shelf_verb verb,
+    void (*got)(struct task *, const struct shelf_ask *))
+{
+	struct shelving *s = task_own(t, sizeof(*s));
+
+	s->got = got;
+	s->ask.verb = verb;
+	s->ask.done = done;
+	s->ask.arg = t;
+	return s;
+}
+
+static void
+ask(struct task *t, struct shelving *s)
+{
+	realtime_out(t->door);
+	engine_shelf(t->door->engine, &s->ask);
+}
+
+/* --- policies ----------------------------------------------------------- */
+
+static void
+got_policy(struct task *t, const struct shelf_ask *a)
+{
+	struct buf *b = task_data(t);
+
+	out_text(b, "name", a->policy.name.n > 0 ? a->policy.name :
+	    t->command.name);
+	out_name(b, "policy");
+	buf_put_str(b, a->policy.json);
+	out_time(b, "created_at", a->policy.created);
+	out_time(b, "changed_at", a->policy.changed);
+}
+
+static void
+got_name(struct task *t, const struct shelf_ask *a)
+{
+	(void)a;
+	out_text(task_data(t), "name", t->command.name);
+}
+
+static void
+got_policies(struct task *t, const struct shelf_ask *a)
+{
+	struct buf *b = task_data(t);
+
+	out_name(b, "policies");
+	buf_put_char(b, '[');
+	for (size_t i = 0; i < a->n && b->n < REALTIME_ANSWER_BYTES_MAX;
+	    i++) {
+		out_comma(b);
+		text_json(b, a->policies[i].name);
+	}
+	buf_put_char(b, ']');
+}
+
+void
+verb_POLICY_PUT(struct task *t)
+{
+	struct buf json = BUF_INIT;
+	struct str name;
+
+	if (!realtime_policy(t, &name, &json))
+		return;
+	if (json.n == 0) {
+		task_fail(t, CODE_BAD_ARGS, "policy: an object is expected.");
+		return;
+	}
+	struct shelving *s = shelving(t, SHELF_POLICY_PUT, got_policy);
+	s->json = json;
+	s->ask.name = t->command.name;
+	s->ask.json = buf_str(&s->json);
+	ask(t, s);
+}
+
+void
+verb_POLICY_GET(struct task *t)
+{
+	struct shelving *s = shelving(t, SHELF_POLICY_GET, got_policy);
+
+	s->ask.name = t->command.name;
+	ask(t, s);
+}
+
+void
+verb_POLICY_DELETE(struct task *t)
+{
+	struct shelving *s = shelving(t, SHELF_POLICY_DELETE, got_name);
+
+	s->ask.name = t->command.name;
+	ask(t, s);
+}
+
+void
+verb_POLICY_LIST(struct task *t)
+{
+	ask(t, shelving(t, SHELF_POLICY_LIST, got_policies));
+}
+
+/* --- schedules ---------------------------------------------------------- */
+
+static void
+got_schedule(struct task *t, const struct shelf_ask *a)
+{
+	out_u64(task_data(t), "schedule_id", a->schedules[0].id);
+}
+
+static void
+put_schedule(struct buf *b, const struct schedule *s)
+{
+	out_comma(b);
+	buf_put_char(b, '{');
+	out_u64(b, "schedule_id", s->id);
+	out_text(b, "name", s->name);
+	if (s->policy.n > 0)
+		out_text(b, "policy", s->policy);
+	else
+		out_null(b, "policy");
+	out_texts(b, "tags", s->tags, s->tags_n);
+	out_u64(b, "every", s->every);
+	out_text(b, "unit", str_of(schedule_unit_text(s->unit)));
+	out_text(b, "timing", str_of(schedule_timing_text(s->timing)));
+	out_text(b, "name_template", s->name_template);
+	out_time(b, "start_at", s->start_at);
+	out_time(b, "next_at", s->next_at);
+	out_u64(b, "runs", s->runs);
+	if (s->last_crawl == SCHEDULE_NO_CRAWL)
+		out_null(b, "last_crawl");
+	else
+		out_u64(b, "last_crawl", s->last_crawl);
+	buf_put_char(b, '}');
+}
+
+static void
+got_schedules(struct task *t, const struct shelf_ask *a)
+{
+	struct buf *b = task_data(t);
+
+	out_u64(b, "total", a->n);
+	out_name(b, "schedules");
+	buf_put_char(b, '[');
+	for (size_t i = 0; i < a->n && b->n < REALTIME_ANSWER_BYTES_MAX; i++)
+		put_schedule(b, &a->schedules[i]);
+	buf_put_char(b, ']');
+}
+
+/* Seeds as JSON, in the one form. */
+static void
+put_seeds(struct buf *b, const struct command *c)
+{
+	buf_put_char(b, '[');
+	for (size_t i = 0; i < c->seeds_n; i++) {
+		out_comma(b);
+		buf_put_char(b, '{');
+		out_text(b, "url", c->seeds[i].url);
+		if (c->seeds[i].rate_limit >= 0)
+			out_real(b, "rate_limit", c->seeds[i].rate_limit);
+		buf_put_char(b, '}');
+	}
+	buf_put_char(b, ']');
+}
+
+static bool
+read_times(struct task *t, struct schedule *s)
+{
+	const struct command *c = &t->command;
+
+	if (!schedule_unit_of(c->unit, &s->unit)) {
+		task_fail(t, CODE_BAD_ARGS, "unit: minutes, hours, days, "
+		    "weeks, months or years is expected.");
+		return false;
+	}
+	if (c->timing.n > 0 && !schedule_timing_of(c->timing, &s->timing)) {
+		task_fail(t, CODE_BAD_ARGS, "timing: regular_interval or "
+		    "after_previous is expected.");
+		return false;
+	}
+	if (c->every > SCHEDULE_EVERY_MAX) {
+		task_fail(t, CODE_BAD_ARGS, "every: at most %u is allowed.",
+		    SCHEDULE_EVERY_MAX);
+		return false;
+	}
+	if (c->start_at > 4e9) {
+		task_fail(t, CODE_BAD_ARGS,
+		    "start_at: Unix seconds are expected.");
+		return false;
+	}
+	s->every = (unsigned)c->every;
+	s->start_at = (struct wall){ (int64_t)(c->start_at * 1e6) };
+	return true;
+}
+
+void
+verb_SCHEDULE_PUT(struct task *t)
+{
+	const struct command *c = &t->command;
+	struct schedule s = { .id = c->schedule_id, .name = c->name,
+	    .tags = c->tags.p, .tags_n = c->tags.n,
+	    .name_template = c->name_template,
+	    .last_crawl = SCHEDULE_NO_CRAWL };
+	struct buf json = BUF_INIT;
+
+	if (!read_times(t, &s) || !realtime_policy(t, &s.policy, &json))
+		return;
+	if (s.policy.n == 0 && json.n == 0)
+		s.policy = STR(STORE_POLICY_DEFAULT);
+	struct shelving *h = shelving(t, SHELF_SCHEDULE_PUT, got_schedule);
+	h->json = json;
+	put_seeds(&h->seeds, c);
+	s.policy_json = buf_str(&h->json);
+	s.seeds = buf_str(&h->seeds);
+	h->ask.schedule = s;
+	ask(t, h);
+}
+
+static void
+got_id(struct task *t, const struct shelf_ask *a)
+{
+	(void)a;
+	out_u64(task_data(t), "schedule_id", t->command.schedule_id);
+}
+
+void
+verb_SCHEDULE_DELETE(struct task *t)
+{
+	struct shelving *s = shelving(t, SHELF_SCHEDULE_DELETE, got_id);
+
+	s->ask.schedule.id = t->command.schedule_id;
+	ask(t, s);
+}
+
+void
+verb_SCHEDULE_LIST(struct task *t)
+{
+	ask(t, shelving(t, SHELF_SCHEDULE_LIST, got_schedules));
+}

@@ -1,0 +1,270 @@
+/*
+ * Statistics: a subscription knows one version of the board, and is told what
+ * changed since.
+ *
+ * At first it walks down all rows, some at a time; what changes meanwhile comes
+ * behind, since all values are absolute.
+ */
+#include "doors/realtime/own.h"
+
+#include <math.h>
+
+#include "os/clock.h"
+
+#define CRAWLS_MAX 500u              /* of one event */
+#define EVENT_BYTES_MAX ((size_t)200 << 10)
+#define INTERVAL_S_MIN 0.05
+#define INTERVAL_S_MAX 1e6
+/* Nothing of a change concerned it: it looks no sooner than after this. */
+#define MISS_MS 20
+
+struct stats {
+	struct sub sub;
+	struct sender sender;
+	struct filter filter;
+	struct crawl_watch *watch;   /* of one crawl */
+	uint64_t version;
+	uint32_t below;              /* the first walk: rows that remain */
+	bool walking;
+	int64_t interval_ns;
+	struct mono next;            /* the next event may leave */
+	struct timer timer;
+};
+
+/* One event that is being made. */
+struct making {
+	struct buf text;
+	unsigned crawls;
+};
+
+static bool
+is_large(const struct making *m)
+{
+	return m->crawls >= CRAWLS_MAX || m->text.n >= EVENT_BYTES_MAX;
+}
+
+static void
+begin_row(struct making *m, struct stats *s, const struct board_row *row)
+{
+	char id[16];
+
+	if (m->crawls++ == 0) {
+		client_event_head(&m->text, &s->sub, NULL);
+		buf_put_char(&m->text, '{');
+	}
+	(void)snprintf(id, sizeof(id), "%u", row->id);
+	out_name(&m->text, id);
+	buf_put_char(&m->text, '{');
+}
+
+/* --- the first walk ----------------------------------------------------- */
+
+static void
+walk(struct stats *s, struct making *m)
+{
+	struct realtime *d = s->sub.client->door;
+	struct board_row *row;
+
+	if (s->below == UINT32_MAX)
+		s->version = board_version(d->board);
+	while (!is_large(m) && (row = board_below(d->board, s->below)) !=
+	    NULL) {
+		s->below = row->id;
+		if (row->deleted || row->born > s->version ||
+		    !filter_takes(&s->filter, row))
+			continue;
+		begin_row(m, s, row);
+		row_put_all(&m->text, row);
+		buf_put_char(&m->text, '}');
+	}
+	s->walking = is_large(m);
+}
+
+/* --- changes ------------------------------------------------------------ */
+
+static void
+put_change(struct stats *s, struct making *m, const struct board_row *row)
+{
+	bool new = row->born > s->version;
+	size_t before = m->text.n, begun;
+	unsigned crawls = m->crawls;
+
+	if (new && row->deleted)
+		return;
+	begin_row(m, s, row);
+	begun = m->text.n;
+	if (row->deleted)
+		out_text(&m->text, "status", STR("deleted"));
+	else if (new)
+		row_put_all(&m->text, row);
+	else
+		row_put_since(&m->text, row, s->version);
+	if (m->text.n > begun) {
+		buf_put_char(&m->text, '}');
+		return;
+	}
+	/* What changed is not told. */
+	m->text.n = before;
+	m->crawls = crawls;
+}
+
+/* The oldest change behind the version. */
+static struct board_row *
+oldest(struct stats *s, size_t *n)
+{
+	struct board *b = s->sub.client->door->board;
+	struct board_row *row = NULL, *last = NULL;
+
+	*n = 0;
+	while ((row = board_before(b, row)) != NULL &&
+	    row->changed > s->version) {
+		last = row;
+		++*n;
+	}
+	return last;
+}
+
+/*
+ * Oldest changes first, so that an event that is full leaves a version behind
+ * at which to go on.
+ */
+static void
+gather(struct stats *s, struct making *m)
+{
+	struct realtime *d = s->sub.client->door;
+	uint64_t version = s->version;
+	size_t n;
+
+	for (struct board_row *row = oldest(s, &n); n > 0 && !is_large(m);
+	    n--) {
+		if (filter_takes(&s->filter, row))
+			put_change(s, m, row);
+		version = row->changed;
+		row = LIST_ITEM(row->node.next, struct board_row, node);
+	}
+	s->version = n == 0 ? board_version(d->board) : version;
+}
+
+/* --- sending ------------------------------------------------------------ */
+
+static void
+rest(struct stats *s)
+{
+	struct realtime *d = s->sub.client->door;
+
+	sender_wait(&s->sender, s->filter.one ? &s->watch->waiting :
+	    &d->broad);
+}
+
+static void
+wait_until(struct stats *s, struct mono when)
+{
+	list_take(&s->sender.node);
+	loop_timer_set(s->sub.client->door->home, &s->timer, when);
+}
+
+static void
+fire(struct timer *t)
+{
+	struct stats *s = CONTAINER(t, struct stats, timer);
+
+	if (board_version(s->sub.client->door->board) > s->version)
+		sender_ready(&s->sender);
+	else
+		rest(s);
+}
+
+/* All was told.  It waits for time, then for a change. */
+static enum sent
+told_all(struct stats *s)
+{
+	struct mono now = clock_mono();
+	const struct board_row *row = s->filter.one ?
+	    board_row(s->sub.client->door->board, s->filter.crawl) : NULL;
+
+	if (s->sub.closed_event && s->filter.one && row_end(row) != NULL) {
+		sub_close(&s->sub, s->filter.crawl, row_end(row), STR_NONE);
+		return SENT_IDLE;
+	}
+	if (mono_before(now, s->next))
+		wait_until(s, s->next);
+	else if (!s->filter.one)
+		wait_until(s, mono_add_ms(now, MISS_MS));
+	else
+		rest(s);
+	return SENT_IDLE;
+}
+
+static enum sent
+send(struct sender *sender)
+{
+	struct stats *s = CONTAINER(sender, struct stats, sender);
+	struct client *c = s->sub.client;
+	struct making m = { .text = BUF_INIT };
+
+	if (!client_fits(c, EVENT_BYTES_MAX))
+		return SENT_FULL;
+	if (s->walking)
+		walk(s, &m);
+	else
+		gather(s, &m);
+	bool full = is_large(&m);
+	if (m.crawls > 0) {
+		buf_put_text(&m.text, "}}");
+		struct str whole = buf_str(&m.text);
+		client_put(c, &whole, 1);
+		meter_event(SUB_STATS, 0);
+		s->next = mono_add_ns(clock_mono(), s->interval_ns);
+	}
+	buf_free(&m.text);
+	return full ? SENT_MORE : told_all(s);
+}
+
+/* --- life --------------------------------------------------------------- */
+
+static void
+free_stats(struct sub *sub)
+{
+	struct stats *s = CONTAINER(sub, struct stats, sub);
+	struct realtime *d = sub->client->door;
+
+	loop_timer_stop(d->home, &s->timer);
+	list_take(&s->sender.node);
+	watch_put(d, &s->watch);
+	mem_free(&s);
+}
+
+/* Seconds as asked for, or 1; in nanoseconds, within bounds. */
+int64_t
+realtime_interval(const struct command *c, double least_s)
+{
+	double s = command_has(c, ARG_BIT(MIN_INTERVAL)) ? c->min_interval : 1;
+
+	return (int64_t)(fmin(fmax(s, least_s), INTERVAL_S_MAX) * 1e9);
+}
+
+void
+verb_SUBSCRIBE_STATS(struct task *t)
+{
+	struct filter filter;
+
+	if (!filter_read(&filter, t))
+		return;
+	struct stats *s = mem_new(sizeof(*s));
+	s->filter = filter;
+	s->walking = true;
+	s->below = UINT32_MAX;
+	s->interval_ns = realtime_interval(&t->command, INTERVAL_S_MIN);
+	s->timer.fire = fire;
+	if (!sub_begin(&s->sub, t, SUB_STATS, free_stats)) {
+		mem_free(&s);
+		return;
+	}
+	sender_init(&s->sender, &s->sub, send);
+	s->sender.broad = !filter.one;
+	if (filter.one)
+		s->watch = watch_take(t->door, filter.crawl);
+	sender_ready(&s->sender);
+	out_u64(task_data(t), "subscription_id", s->sub.id);
+	task_answer(t);
+}

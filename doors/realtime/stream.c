@@ -1,0 +1,138 @@
+#include "doors/realtime/stream.h"
+
+#include "wire/base64.h"
+
+struct stream {
+	struct client *client;
+	struct feed_stream *feed;
+	void (*done)(void *, bool failed);   /* NULL: forgotten */
+	void *arg;
+	struct buf head;             /* until it is put */
+	struct buf piece;            /* base64, not put yet */
+	bool begun, last, asked;
+	bool broken;                 /* there is more, but not to be had */
+};
+
+static void
+end(struct stream *s, bool failed)
+{
+	void (*done)(void *, bool) = s->done;
+	struct client *c = s->client;
+	void *arg = s->arg;
+
+	stream_drop(&c->stream);
+	if (done != NULL)
+		done(arg, failed);
+	if (!list_empty(&c->streaming))
+		sender_ready(LIST_ITEM(c->streaming.next, struct sender,
+		    node));
+	web_socket_wake(c->socket);
+}
+
+void
+stream_drop(struct stream **sp)
+{
+	struct stream *s = *sp;
+
+	if (s == NULL)
+		return;
+	*sp = NULL;
+	feed_stream_close(&s->feed);
+	buf_free(&s->head);
+	buf_free(&s->piece);
+	mem_free(&s);
+}
+
+/* Put what there is, and ask for more. */
+static void
+go_on(struct stream *s)
+{
+	struct web_socket *socket = s->client->socket;
+	struct str piece = buf_str(&s->piece);
+
+	if (s->asked || !client_fits(s->client, s->head.n + piece.n))
+		return;              /* room() comes */
+	if (!s->begun) {
+		s->begun = true;
+		web_socket_begin(socket, buf_str(&s->head));
+		meter_bytes(s->head.n);
+		buf_free(&s->head);
+	}
+	meter_bytes(piece.n);
+	if (s->last) {
+		buf_put_text(&s->piece, s->broken ?
+		    "\",\"truncated\":true}}" : "\"}}");
+		web_socket_end(socket, buf_str(&s->piece));
+		end(s, false);
+		return;
+	}
+	web_socket_piece(socket, piece);
+	buf_clear(&s->piece);
+	s->asked = true;
+	feed_stream_next(s->feed);
+}
+
+/* What cannot be read now may be later; what is damaged or gone never. */
+static bool
+may_come(enum err e)
+{
+	return e != ERR_CORRUPT && e != ERR_ABSENT && e != ERR_FULL;
+}
+
+static void
+ready(void *arg, struct str piece, bool last, const struct why *w)
+{
+	struct stream *s = arg;
+
+	s->asked = false;
+	if (w->err != OK && !s->begun && may_come(w->err)) {
+		end(s, true);
+		return;
+	}
+	/* One that breaks off is told as far as it came. */
+	s->broken = w->err != OK;
+	s->last = last || s->broken;
+	base64_put(&s->piece, piece);
+	go_on(s);
+}
+
+void
+stream_open(struct client *c, uint32_t crawl, uint64_t number,
+    struct str head, void (*done)(void *, bool), void *arg)
+{
+	struct stream *s = mem_new(sizeof(*s));
+
+	CHECK(c->stream == NULL);
+	c->stream = s;
+	s->client = c;
+	s->done = done;
+	s->arg = arg;
+	buf_put_str(&s->head, head);
+	buf_put_text(&s->head, ",\"body\":\"");
+	s->asked = true;
+	s->feed = feed_stream_open(c->door->feed, crawl, number, ready, s);
+	feed_stream_next(s->feed);
+}
+
+void
+stream_forget(struct client *c)
+{
+	if (c->stream == NULL)
+		return;
+	c->stream->done = NULL;
+	if (!c->stream->begun)
+		end(c->stream, true);
+}
+
+bool
+stream_begun(const struct stream *s)
+{
+	return s != NULL && s->begun;
+}
+
+void
+stream_go_on(struct stream *s)
+{
+	if (s != NULL)
+		go_on(s);
+}

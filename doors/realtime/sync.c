@@ -1,0 +1,94 @@
+#include "doors/realtime/sync.h"
+
+#include "wire/base64.h"
+
+void
+sync_put_log(struct buf *out, uint64_t number, uint32_t crawl,
+    const char *mark)
+{
+	char text[64];
+	int n = snprintf(text, sizeof(text), "%llu.%u.%s.log",
+	    (unsigned long long)number, crawl, mark);
+
+	CHECK(n > 0 && (size_t)n < sizeof(text));
+	base64_put(out, (struct str){ text, (size_t)n });
+}
+
+#define LOG_SUFFIX STR(".log")
+
+/* What stands behind the number: crawl, mark, kind. */
+static enum sync_fault
+read_rest(struct str rest, enum sync_kind kind, uint32_t crawl,
+    struct str mark)
+{
+	bool log = str_ends(rest, LOG_SUFFIX);
+	uint64_t number;
+	struct str part;
+
+	if (log)
+		rest.n -= LOG_SUFFIX.n;
+	if (!str_split(&rest, '.', &part) || !str_to_u64(part, &number) ||
+	    rest.p == NULL || rest.n == 0)
+		return SYNC_MALFORMED;
+	if (!str_eq(rest, mark))
+		return SYNC_OTHER_STORE;
+	if (log != (kind == SYNC_LOG))
+		return SYNC_OTHER_KIND;
+	return number == crawl ? SYNC_FINE : SYNC_OTHER_CRAWL;
+}
+
+static enum sync_fault
+read_text(struct str text, enum sync_kind kind, uint32_t crawl,
+    struct str mark, uint64_t *number)
+{
+	bool dotted = str_find_char(text, '.') < text.n;
+	struct str part;
+
+	if (!str_split(&text, '.', &part) || !str_to_u64(part, number))
+		return SYNC_MALFORMED;
+	if (dotted)
+		return read_rest(text, kind, crawl, mark);
+	/* The bare form is of items. */
+	return kind == SYNC_ITEM ? SYNC_FINE : SYNC_OTHER_KIND;
+}
+
+enum sync_fault
+sync_read(struct str token, enum sync_kind kind, uint32_t crawl,
+    const char *mark, uint64_t last, uint64_t *number)
+{
+	enum sync_fault fault = SYNC_MALFORMED;
+	struct buf text = BUF_INIT;
+
+	*number = 0;
+	if (token.n == 0)
+		return SYNC_FINE;
+	if (token.n <= SYNC_TOKEN_BYTES_MAX && base64_read(&text, token))
+		fault = read_text(buf_str(&text), kind, crawl, str_of(mark),
+		    number);
+	buf_free(&text);
+	if (fault == SYNC_FINE && *number > last)
+		fault = SYNC_PAST_END;
+	return fault;
+}
+
+const char *
+sync_fault_text(enum sync_fault fault)
+{
+	switch (fault) {
+	case SYNC_FINE:
+		return "The sync token is fine.";
+	case SYNC_OTHER_KIND:
+		return "The sync token is of another kind of subscription: "
+		    "those of items and of logs do not mix.";
+	case SYNC_OTHER_CRAWL:
+		return "The sync token belongs to another crawl.";
+	case SYNC_OTHER_STORE:
+		return "The sync token belongs to another store.";
+	case SYNC_PAST_END:
+		return "The sync token lies past the end: the crawl has not "
+		    "come so far.";
+	case SYNC_MALFORMED:
+		break;
+	}
+	return "The sync token is malformed.";
+}

@@ -1,0 +1,36 @@
+/*
+ * sync -- the tokens by which a subscriber goes on where it was: base64 of
+ *
+ *     N.C.S      number of the item, crawl, mark of the store
+ *     N.C.S.log  the same of a log entry
+ *     N          the bare form of the 2016 server, for items
+ *
+ * Clients take them as opaque.  The server keeps nothing of them: whoever shows
+ * one goes on behind that number.
+ *
+ * Thread: any.
+ */
+#ifndef DOORS_REALTIME_SYNC_H
+#define DOORS_REALTIME_SYNC_H
+
+#include "base/bytes.h"
+
+enum sync_kind { SYNC_ITEM, SYNC_LOG };
+#define SYNC_TOKEN_BYTES_MAX 200u
+
+/* Append a log entry's token; an item's: item_token(). */
+void sync_put_log(struct buf *, uint64_t number, uint32_t crawl,
+    const char *mark);
+
+enum sync_fault { SYNC_FINE, SYNC_MALFORMED, SYNC_OTHER_KIND,
+    SYNC_OTHER_CRAWL, SYNC_OTHER_STORE, SYNC_PAST_END };
+/*
+ * The number in a token for that crawl, of which there are `last`; 0 of an
+ * empty text.
+ */
+enum sync_fault sync_read(struct str token, enum sync_kind, uint32_t crawl,
+    const char *mark, uint64_t last, uint64_t *number);
+/* A sentence for the client. */
+const char *sync_fault_text(enum sync_fault);
+
+#endif

@@ -1,0 +1,207 @@
+/*
+ * Tasks: a command, from its message to its response.  It outlives a client
+ * that leaves while the engine has it.
+ */
+#include "doors/realtime/own.h"
+
+#include <stdarg.h>
+
+#include "base/text.h"
+#include "os/log.h"
+
+#define FAULT_BYTES_MAX 1000
+
+static void (*const handlers[])(struct task *) = {
+#define HANDLER(id, ...) verb_##id,
+	REALTIME_COMMANDS(HANDLER)
+#undef HANDLER
+};
+
+/* The response, and the end of it. */
+static void
+finish(struct task *t, enum code code, struct buf *response)
+{
+	struct client *c = t->client;
+
+	meter_command(t->command.verb, code);
+	list_take(&t->node);
+	if (c != NULL) {
+		c->task = NULL;
+		client_respond(c, response);
+	}
+	buf_free(response);
+	buf_free(&t->data);
+	command_free(&t->command);
+	mem_free(&t->own);
+	mem_free(&t);
+}
+
+static void
+begin_response(struct task *t, struct buf *b, bool success)
+{
+	buf_put_str(b, STR("{\"command_id\":"));
+	buf_put_str(b, buf_str(&t->command.id));
+	buf_put_text(b, success ?
+	    ",\"type\":\"response\",\"success\":true,\"data\":" :
+	    ",\"type\":\"response\",\"success\":false");
+}
+
+struct buf *
+task_data(struct task *t)
+{
+	if (t->data.n == 0)
+		buf_put_char(&t->data, '{');
+	return &t->data;
+}
+
+void
+task_answer(struct task *t)
+{
+	struct buf b = BUF_INIT;
+
+	buf_put_char(task_data(t), '}');
+	begin_response(t, &b, true);
+	buf_put_str(&b, buf_str(&t->data));
+	buf_put_char(&b, '}');
+	finish(t, CODE_OK, &b);
+}
+
+void
+task_fail(struct task *t, enum code code, const char *fmt, ...)
+{
+	char text[FAULT_BYTES_MAX];
+	struct buf b = BUF_INIT;
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	begin_response(t, &b, false);
+	out_text(&b, "error", str_of(text));
+	out_text(&b, "data", str_of(text));
+	out_text(&b, "code", str_of(code_text(code)));
+	buf_put_char(&b, '}');
+	finish(t, code, &b);
+}
+
+static enum code
+code_of(enum err e, enum code absent)
+{
+	switch (e) {
+	case ERR_INPUT:
+	case ERR_USAGE:
+	case ERR_EXISTS:
+		return CODE_BAD_ARGS;
+	case ERR_ABSENT:
+		return absent;
+	case ERR_STATE:
+		return CODE_BAD_STATE;
+	case ERR_FULL:
+		return CODE_LIMIT;
+	case ERR_DENIED:
+		return CODE_FORBIDDEN;
+	case ERR_DISK_FULL:
+	case ERR_IO:
+	case ERR_CORRUPT:
+	case ERR_BROKEN:
+	case ERR_BUSY:
+		return CODE_STORAGE;
+	default:
+		return CODE_INTERNAL;
+	}
+}
+
+/* The text of a storage error names files: it goes to the log. */
+static void
+fail_storage(struct task *t, enum code code, const struct why *w)
+{
+	struct log_text quoted;
+
+	log_error("realtime.failed", "command=%s code=%s why=%s",
+	    command_rows[t->command.verb].name, code_text(code),
+	    log_quote(&quoted, str_of(w->text)));
+	task_fail(t, code, w->err == ERR_DISK_FULL ? "The disk is full." :
+	    code == CODE_STORAGE ? "Reading or writing the stored data "
+	    "failed; the server's log says more." :
+	    "It failed; the server's log says more.");
+}
+
+/*
+ * A sentence, whoever wrote it: "url: it is none" begins with a name, "crawl 0
+ * has ended" with a word.
+ */
+static void
+fail_sentence(struct task *t, enum code code, struct str text)
+{
+	const char *stop = str_ends(text, STR(".")) ? "" : ".";
+	size_t word = 0;
+
+	while (word < text.n && ascii_is_alpha(text.p[word]))
+		word++;
+	bool named = word == text.n || text.p[word] != ' ' || word == 0;
+	char first = named || text.p[0] < 'a' || text.p[0] > 'z' ? text.p[0] :
+	    (char)(text.p[0] - 'a' + 'A');
+	task_fail(t, code, "%c%.*s%s", first, STR_FMT(str_from(text, 1)),
+	    stop);
+}
+
+void
+task_fail_why(struct task *t, const struct why *w, enum code absent)
+{
+	struct str text = str_of(w->text[0] != '\0' ? w->text :
+	    err_text(w->err));
+	enum code code = code_of(w->err, absent);
+
+	if (code == CODE_STORAGE || code == CODE_INTERNAL) {
+		fail_storage(t, code, w);
+		return;
+	}
+	if (code == CODE_BAD_ARGS && str_starts(text, STR("policy: "))) {
+		code = CODE_BAD_POLICY;
+		text = str_from(text, 8);
+	}
+	fail_sentence(t, code, text);
+}
+
+void *
+task_own(struct task *t, size_t size)
+{
+	CHECK(t->own == NULL);
+	return t->own = mem_new(size);
+}
+
+struct board_row *
+task_row(struct task *t)
+{
+	uint64_t id = t->command.crawl_id;
+	struct board_row *row = realtime_row(t->door, id);
+
+	if (row == NULL)
+		task_fail(t, CODE_UNKNOWN_CRAWL,
+		    "Crawl ID=%llu matched 0 crawls! (expected 1)",
+		    (unsigned long long)id);
+	return row;
+}
+
+void
+task_run(struct client *c, struct str message)
+{
+	struct task *t = mem_new(sizeof(*t));
+	struct command *k = &t->command;
+
+	t->door = c->door;
+	t->client = c;
+	c->task = t;
+	list_put(&c->door->tasks, &t->node);
+	command_read(message, web_socket_may(c->socket, TOKEN_WRITE), k);
+	if (k->code != CODE_OK)
+		task_fail(t, k->code, "%s", k->text);
+	else
+		handlers[k->verb](t);
+}
+
+void
+verb_PING(struct task *t)
+{
+	task_answer(t);
+}
