@@ -1,0 +1,106 @@
+#include "doors/console/own.h"
+
+#include "base/text.h"
+
+#define PAGE(path) { "GET", path, WEB_EXACT, console_get_page, NULL,          \
+	"the console", WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ }
+#define ROW(method, path, handle, door, access, help) { method, path,        \
+	WEB_EXACT, handle, NULL, help, WEB_TO_NOBODY, TOKEN_DOOR_##door,      \
+	TOKEN_##access }
+static const struct web_route table[] = {
+	PAGE("/"), PAGE("/new"), PAGE("/system"), PAGE("/settings"),
+	PAGE("/crawls/*"), PAGE("/crawls/*/pages/*"),
+	{ "GET", "/console/", WEB_PREFIX, console_get_file, NULL,
+	    "the console's files", WEB_TO_ALL, TOKEN_DOOR_CONSOLE,
+	    TOKEN_READ },
+	ROW("GET", "/config", console_get_config, CONSOLE, READ,
+	    "every setting, its value, and where it came from, as JSON"),
+	ROW("GET", "/doors", console_get_doors, CONSOLE, READ,
+	    "the doors: address, state, requests, as JSON"),
+	ROW("GET", "/log", console_get_log, CONSOLE, READ,
+	    "the newest log lines, as JSON; ?after=NUMBER"),
+	ROW("GET", "/policy-fields", console_get_fields, REALTIME, READ,
+	    "the fields of a policy, as JSON"),
+	ROW("GET", "/tokens", console_get_tokens, CONSOLE, READ,
+	    "the tokens' names and scopes, as JSON"),
+	ROW("POST", "/tokens", console_post_token, CONSOLE, WRITE,
+	    "make a token; its text is in the answer, this once"),
+	ROW("DELETE", "/tokens/*", console_delete_token, CONSOLE, WRITE,
+	    "revoke a token"),
+	ROW("GET", "/crawls/*/pages/*/record", console_get_record, REALTIME,
+	    READ, "a capture's WARC record"),
+	ROW("GET", "/crawls/*/pages/*/body", console_get_body, REALTIME,
+	    READ, "a capture's body, decoded"),
+};
+_Static_assert(ARRAY_LEN(table) == CONSOLE_ROUTES, "the table has grown");
+
+struct console *
+console_open(const struct console_options *o)
+{
+	struct console *c = mem_new(sizeof(*c));
+
+	c->options = *o;
+	console_files_open(c);
+	return c;
+}
+
+void
+console_routes(struct console *c, struct web_route rows[static CONSOLE_ROUTES])
+{
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		rows[i] = table[i];
+		rows[i].arg = c;
+	}
+}
+
+static void
+tell_drained(struct console *c)
+{
+	if (c->draining && c->out == 0 && c->drained != NULL) {
+		void (*drained)(void *arg) = c->drained;
+		c->drained = NULL;
+		drained(c->drained_arg);
+	}
+}
+
+void
+console_drain(struct console *c, void (*drained)(void *arg), void *arg)
+{
+	c->draining = true;
+	c->drained = drained;
+	c->drained_arg = arg;
+	tell_drained(c);
+}
+
+void
+console_out(struct console *c)
+{
+	c->out++;
+}
+
+void
+console_back(struct console *c)
+{
+	CHECK(c->out > 0);
+	c->out--;
+	tell_drained(c);
+}
+
+void
+console_free(struct console **cp)
+{
+	struct console *c = *cp;
+
+	if (c == NULL)
+		return;
+	CHECK(c->out == 0);
+	console_files_close(c);
+	mem_free(cp);
+}
+
+void
+console_put_text(struct buf *b, const char *name, struct str value)
+{
+	buf_printf(b, "%s\"%s\":", b->p[b->n - 1] == '{' ? "" : ",", name);
+	text_json(b, value);
+}

@@ -1,0 +1,59 @@
+/*
+ * console -- the page that a person keeps open: static files, and what the
+ * realtime door's WebSocket does not have, as JSON.
+ *
+ *     /, /new, /crawls/N, /crawls/N/pages/M, /system, /settings
+ *                        the one page; its views are doors/console/web
+ *     /console/...       its files
+ *     /config /doors /log /policy-fields /tokens
+ *     /crawls/N/pages/M/record, .../body       to download
+ *
+ * The page holds no data and asks for no token; all else does.
+ *
+ * Owns:    the texts of its files.
+ * Thread:  home's.
+ * Limits:  CONSOLE_BODY_BYTES_MAX; FEED_RECORD_BYTES_MAX.
+ * Story:   doors/console/DESIGN.md
+ */
+#ifndef DOORS_CONSOLE_CONSOLE_H
+#define DOORS_CONSOLE_CONSOLE_H
+
+#include "base/conf.h"
+#include "doors/web.h"
+#include "engine/engine.h"
+
+#define CONSOLE_BODY_BYTES_MAX ((size_t)8 << 20)   /* shown; more is cut */
+
+/* A door as GET /doors tells of it; the texts live until the next look. */
+struct console_door {
+	const char *name;
+	const char *address;         /* "" when it is closed */
+	const char *state;           /* "open", "closed", "draining" */
+	bool tls, counted;           /* counted: `requests` is known */
+	uint64_t requests;           /* answered, in all */
+	const char *module;          /* whose lines of the log are its own */
+};
+
+struct console_options {
+	const struct conf *conf;
+	struct engine *engine;
+	/* The i-th door; false behind the last. */
+	bool (*door)(void *arg, size_t i, struct console_door *);
+	void *arg;
+};
+
+struct console;
+/* The engine and the configuration outlive it. */
+struct console *console_open(const struct console_options *);
+/* Rows for the port's table, which are the caller's. */
+#define CONSOLE_ROUTES 16
+void console_routes(struct console *,
+    struct web_route rows[static CONSOLE_ROUTES]);
+/*
+ * The port is drained: call `drained` when the engine holds nothing of the
+ * console any more.
+ */
+void console_drain(struct console *, void (*drained)(void *arg), void *arg);
+void console_free(struct console **);    /* after `drained` */
+
+#endif

@@ -1,0 +1,196 @@
+#include "doors/console/own.h"
+
+#include "base/text.h"
+#include "engine/policy/policy.h"
+#include "os/log.h"
+
+static void
+answer(struct web_request *r, struct buf *b)
+{
+	web_answer(r, 200, CONSOLE_JSON, buf_str(b));
+	buf_free(b);
+}
+
+/* --- the configuration --------------------------------------------------- */
+
+static const char *const origins[] = { "default", "file", "environment",
+	"flag" };
+
+static void
+put_setting(struct buf *b, const struct conf *conf, enum conf_id id)
+{
+	const struct setting *row = conf_setting(id);
+	enum conf_origin from = conf->values[id].origin;
+	bool secret = (row->flags & CONF_SECRET) != 0;
+	struct buf accepts = BUF_INIT;
+
+	conf_accepts(row, &accepts);
+	buf_put_char(b, '{');
+	console_put_text(b, "name", str_of(row->name));
+	console_put_text(b, "value", secret && conf_str(conf, id).n > 0 ?
+	    STR("(secret)") : conf_str(conf, id));
+	console_put_text(b, "origin", str_of(origins[from]));
+	console_put_text(b, "place", str_of(conf_place(conf, id)));
+	console_put_text(b, "default", str_of(row->text));
+	console_put_text(b, "help", str_of(row->help));
+	console_put_text(b, "accepts", buf_str(&accepts));
+	buf_put_char(b, '}');
+	buf_free(&accepts);
+}
+
+void
+console_get_config(struct web_request *r)
+{
+	struct console *c = web_arg(r);
+	struct buf b = BUF_INIT;
+
+	buf_put_text(&b, "{\"settings\":[");
+	for (size_t i = 0; i < CONF_COUNT; i++) {
+		buf_put_text(&b, i > 0 ? "," : "");
+		put_setting(&b, c->options.conf, (enum conf_id)i);
+	}
+	buf_put_text(&b, "]}\n");
+	answer(r, &b);
+}
+
+/* --- the doors ----------------------------------------------------------- */
+
+/* The newest warning or error of a module that the log still has. */
+static void
+put_last_error(struct buf *b, struct str module)
+{
+	struct log_kept k, last = { .number = 0 };
+
+	for (uint64_t n = 0; log_after(n, &k); n = k.number) {
+		struct str event = str_of(k.event);
+		if (k.level >= LOG_WARN && str_starts(event, module) &&
+		    event.n > module.n && event.p[module.n] == '.')
+			last = k;
+	}
+	struct buf text = BUF_INIT;
+	if (last.number > 0)
+		buf_printf(&text, "%s %s", last.event, last.text);
+	console_put_text(b, "last_error", buf_str(&text));
+	if (last.number > 0)
+		buf_printf(b, ",\"last_error_at\":%.3f",
+		    (double)last.at.us / 1e6);
+	buf_free(&text);
+}
+
+static void
+put_door(struct buf *b, const struct console_door *d)
+{
+	buf_put_char(b, '{');
+	console_put_text(b, "name", str_of(d->name));
+	console_put_text(b, "address", str_of(d->address));
+	console_put_text(b, "state", str_of(d->state));
+	buf_printf(b, ",\"tls\":%s,\"requests\":", d->tls ? "true" : "false");
+	if (d->counted)
+		buf_printf(b, "%llu", (unsigned long long)d->requests);
+	else
+		buf_put_text(b, "null");
+	put_last_error(b, str_of(d->module));
+	buf_put_char(b, '}');
+}
+
+void
+console_get_doors(struct web_request *r)
+{
+	struct console *c = web_arg(r);
+	struct console_door d;
+	struct buf b = BUF_INIT;
+
+	buf_put_text(&b, "{\"doors\":[");
+	for (size_t i = 0; c->options.door(c->options.arg, i, &d); i++) {
+		buf_put_text(&b, i > 0 ? "," : "");
+		put_door(&b, &d);
+	}
+	buf_put_text(&b, "]}\n");
+	answer(r, &b);
+}
+
+/* --- the log ------------------------------------------------------------- */
+
+static void
+put_line(struct buf *b, const struct log_kept *k)
+{
+	buf_printf(b, "{\"number\":%llu,\"at\":%.6f",
+	    (unsigned long long)k->number, (double)k->at.us / 1e6);
+	console_put_text(b, "level", str_of(log_level_name(k->level)));
+	console_put_text(b, "event", str_of(k->event));
+	console_put_text(b, "text", str_of(k->text));
+	buf_put_char(b, '}');
+}
+
+void
+console_get_log(struct web_request *r)
+{
+	struct str after = STR("0");
+	uint64_t number;
+	struct buf b = BUF_INIT;
+	struct log_kept k;
+
+	(void)!web_param(r, "after", &after);
+	if (!str_to_u64(after, &number)) {
+		web_fail(r, 400, "bad_args", "after: a number is wanted");
+		return;
+	}
+	/* A number that this process has not reached is another's. */
+	if (number > 0 && !log_after(number - 1, &k))
+		number = 0;
+	buf_put_text(&b, "{\"lines\":[");
+	for (bool first = true; log_after(number, &k); first = false) {
+		buf_put_text(&b, first ? "" : ",");
+		put_line(&b, &k);
+		number = k.number;
+	}
+	buf_printf(&b, "],\"last\":%llu}\n", (unsigned long long)number);
+	answer(r, &b);
+}
+
+/* --- the fields of a policy ---------------------------------------------- */
+
+static const char *const kinds[] = {
+	[POLICY_NUMBER] = "NUMBER", [POLICY_INTEGER] = "INTEGER",
+	[POLICY_BOOL] = "BOOL", [POLICY_TEXT] = "TEXT",
+	[POLICY_CHOICE] = "CHOICE", [POLICY_URL_RULES] = "URL_RULES",
+	[POLICY_MIME_RULES] = "MIME_RULES", [POLICY_STRINGS] = "STRINGS",
+	[POLICY_HEADERS] = "HEADERS",
+};
+
+static void
+put_field(struct buf *b, const struct policy_field *f)
+{
+	buf_put_char(b, '{');
+	console_put_text(b, "name", str_of(f->name));
+	console_put_text(b, "kind", str_of(kinds[f->kind]));
+	console_put_text(b, "unit", str_of(f->unit));
+	console_put_text(b, "help", str_of(f->help));
+	buf_printf(b, ",\"nullable\":%s,\"extra\":%s,\"min\":%.17g,"
+	    "\"max\":%.17g", f->nullable ? "true" : "false",
+	    f->extra ? "true" : "false", f->min, f->max);
+	if (f->kind == POLICY_CHOICE) {
+		const char *const *word = policy_field_words(f);
+		buf_put_text(b, ",\"words\":[");
+		for (size_t i = 0; word[i] != NULL; i++) {
+			buf_put_text(b, i > 0 ? "," : "");
+			text_json(b, str_of(word[i]));
+		}
+		buf_put_char(b, ']');
+	}
+	buf_put_char(b, '}');
+}
+
+void
+console_get_fields(struct web_request *r)
+{
+	struct buf b = BUF_INIT;
+
+	buf_put_text(&b, "{\"fields\":[");
+	for (size_t i = 0; i < policy_fields_n; i++) {
+		buf_put_text(&b, i > 0 ? "," : "");
+		put_field(&b, &policy_fields[i]);
+	}
+	buf_put_text(&b, "]}\n");
+	answer(r, &b);
+}

@@ -1,0 +1,89 @@
+#include "doors/console/own.h"
+
+/* The page's own policy: nothing but what comes from here, nothing inline. */
+#define POLICY "default-src 'none'; script-src 'self'; style-src 'self'; "   \
+	"img-src 'self' data:; connect-src 'self'; base-uri 'none'; "         \
+	"form-action 'none'; frame-ancestors 'none'"
+
+#define SCRIPT "text/javascript; charset=utf-8"
+#define FILES(X)                                                             \
+	X(index, "html", "text/html; charset=utf-8")                         \
+	X(style, "css", "text/css; charset=utf-8")                           \
+	X(icon, "svg", "image/svg+xml")                                      \
+	X(bits, "js", SCRIPT) X(chart, "js", SCRIPT)                         \
+	X(crawl, "js", SCRIPT) X(crawls, "js", SCRIPT)                       \
+	X(dashboard, "js", SCRIPT) X(dom, "js", SCRIPT)                      \
+	X(door, "js", SCRIPT) X(early, "js", SCRIPT)                         \
+	X(format, "js", SCRIPT) X(icons, "js", SCRIPT)                       \
+	X(launch, "js", SCRIPT) X(list, "js", SCRIPT)                        \
+	X(login, "js", SCRIPT) X(main, "js", SCRIPT)                         \
+	X(page, "js", SCRIPT) X(policy, "js", SCRIPT)                        \
+	X(preview, "js", SCRIPT) X(say, "js", SCRIPT)                        \
+	X(schedule, "js", SCRIPT) X(series, "js", SCRIPT)                    \
+	X(settings, "js", SCRIPT) X(system, "js", SCRIPT)                    \
+	X(tab_files, "js", SCRIPT) X(tab_frontier, "js", SCRIPT)             \
+	X(tab_log, "js", SCRIPT) X(tab_pages, "js", SCRIPT)                  \
+	X(tab_problems, "js", SCRIPT) X(tab_rules, "js", SCRIPT)             \
+	X(theme, "js", SCRIPT) X(web, "js", SCRIPT)
+
+/* Each made of its file by tools/embed.py, with "file_<name>" as the array. */
+#include "doors/console/web.inc"
+
+static const struct {
+	const char *name, *type;
+	const unsigned char *bytes;
+	size_t n;
+} rows[] = {
+#define FILE_ROW(name, end, type) \
+	{ #name "." end, type, file_##name, sizeof(file_##name) },
+	FILES(FILE_ROW)
+};
+
+struct console_file {
+	struct web_text *text;
+};
+
+void
+console_files_open(struct console *c)
+{
+	c->files = mem_new(ARRAY_LEN(rows) * sizeof(*c->files));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		c->files[i].text = web_text_new(rows[i].type,
+		    (struct str){ (const char *)rows[i].bytes, rows[i].n });
+}
+
+void
+console_files_close(struct console *c)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		web_text_free(&c->files[i].text);
+	mem_free(&c->files);
+}
+
+static void
+answer_file(struct web_request *r, const struct console *c, size_t i)
+{
+	web_add_field(r, "Content-Security-Policy", POLICY);
+	web_add_field(r, "Cache-Control", "no-cache");
+	web_answer_text(r, c->files[i].text);
+}
+
+void
+console_get_page(struct web_request *r)
+{
+	answer_file(r, web_arg(r), 0);
+}
+
+void
+console_get_file(struct web_request *r)
+{
+	const struct console *c = web_arg(r);
+	struct str name = web_rest(r);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (str_eq(name, str_of(rows[i].name))) {
+			answer_file(r, c, i);
+			return;
+		}
+	web_fail(r, 404, "not_found", "the console has no such file");
+}

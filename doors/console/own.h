@@ -1,0 +1,52 @@
+/*
+ * own -- what the files of doors/console/ share.  Nobody else includes it.
+ *
+ *     console.c   life, and the table of routes
+ *     files.c     the page and its files
+ *     facts.c     configuration, doors, log, fields of a policy
+ *     tokens.c    tokens: list, add, revoke
+ *     capture.c   one capture's WARC record and body
+ */
+#ifndef DOORS_CONSOLE_OWN_H
+#define DOORS_CONSOLE_OWN_H
+
+#include "doors/console/console.h"
+
+#define CONSOLE_JSON "application/json"
+
+struct console_file;
+
+struct console {
+	struct console_options options;
+	struct console_file *files;
+	unsigned out;                /* asks that the engine has */
+	bool draining;
+	void (*drained)(void *arg);
+	void *drained_arg;
+};
+
+/* An ask was given to the engine, or came back. */
+void console_out(struct console *);
+void console_back(struct console *);
+
+/* The texts; made once. */
+void console_files_open(struct console *);
+void console_files_close(struct console *);
+
+/* Handlers of routes; their argument is the console. */
+void console_get_page(struct web_request *);
+void console_get_file(struct web_request *);
+void console_get_config(struct web_request *);
+void console_get_doors(struct web_request *);
+void console_get_log(struct web_request *);
+void console_get_fields(struct web_request *);
+void console_get_tokens(struct web_request *);
+void console_post_token(struct web_request *);
+void console_delete_token(struct web_request *);
+void console_get_record(struct web_request *);
+void console_get_body(struct web_request *);
+
+/* `"name":"value"` behind what stands there already. */
+void console_put_text(struct buf *, const char *name, struct str value);
+
+#endif

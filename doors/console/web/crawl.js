@@ -1,0 +1,407 @@
+/*
+ * crawl.js -- one crawl: is it working, how fast, when will it be done; and
+ * tabs for what came in, what went wrong, what is next, the rules, the log and
+ * the files.
+ */
+import { clear, el, PHONE, put, set } from "./dom.js";
+import { ageOf, moment, stateBadge, steering, tile } from "./bits.js";
+import { Chart } from "./chart.js";
+import { ENDED, nameOf } from "./crawls.js";
+import { bytes, count, exact, many, rate, span } from "./format.js";
+import { icon } from "./icons.js";
+import { act, copyButton } from "./say.js";
+import { perSecond, Series } from "./series.js";
+import { pagesTab } from "./tab_pages.js";
+import { problemsTab } from "./tab_problems.js";
+import { frontierTab } from "./tab_frontier.js";
+import { rulesTab } from "./tab_rules.js";
+import { logTab } from "./tab_log.js";
+import { filesTab } from "./tab_files.js";
+
+const TABS = [["pages", "Pages", pagesTab],
+	["problems", "Problems", problemsTab],
+	["frontier", "Frontier", frontierTab], ["rules", "Rules", rulesTab],
+	["log", "Log", logTab], ["files", "Files", filesTab]];
+const WHY_S = 2, FRONTIER_S = 5;
+
+export function crawl(root, [id], app) {
+	const holder = el("div", null, el("p.loading", null,
+	    `Asking for crawl ${id}…`));
+	let inner = null, closed = false;
+
+	/* Its row may not have come yet; then the list is asked for it. */
+	const begin = () => {
+		const row = app.crawls.rows.get(id);
+		if (inner !== null || closed || row === undefined)
+			return;
+		app.crawls.removeEventListener("change", begin);
+		inner = view(clear(holder), id, row, app);
+	};
+	const absent = async () => {
+		try {
+			await app.door.ask("why", { crawl_id: id });
+		} catch (e) {
+			if (inner === null && !closed)
+				clear(holder, el("section.empty", null,
+				    el("h1", null, `No crawl ${id}`), el("p",
+				    null, e.message), el("a.button",
+				    { href: "/" }, "To the crawls")));
+		}
+	};
+
+	root.append(holder);
+	app.crawls.addEventListener("change", begin);
+	begin();
+	if (inner === null)
+		absent();
+	return {
+		close() {
+			closed = true;
+			app.crawls.removeEventListener("change", begin);
+			inner?.close();
+		},
+		tick: () => inner?.tick(),
+		key: (e) => inner?.key(e),
+	};
+}
+
+function view(root, id, first, app) {
+	const row = () => app.crawls.rows.get(id) ?? first;
+	const badge = stateBadge(), steer = steering(app, false);
+	const why = el("p.why-line", { hidden: true });
+	const name = el("h1", null, nameOf(first));
+	const meta = el("p.meta", null);
+	const tiles = { pages: tile("Pages"), rate: tile("Pages/s"),
+	    size: tile("Received"), queued: tile("Queued"),
+	    flight: tile("In flight"), errors: tile("Exceptions"),
+	    skipped: tile("Skipped"), age: tile("Running for"),
+	    eta: tile("Done in") };
+	const remove = app.may("realtime") && el("button.danger", {
+	    type: "button", hidden: true, onclick: () => removeIt() },
+	    icon("trash"), " Delete");
+	const charts = chartsOf(app, id, row);
+	const tabs = el("div.tabs", { role: "tablist",
+	    "aria-label": "About this crawl" });
+	const panel = el("div.panel", { role: "tabpanel", id: "panel" });
+	let tab = null, tabName = "", seen = null, seconds = 0, still = 0;
+	const falls = [];                      // [time, queued] of the last while
+
+	root.append(el("p.crumbs", null, el("a", { href: "/" }, "Crawls"),
+	    " / ", el("span", null, "#" + id)),
+	    el("div.head", null, badge, name, el("span.grow", null), steer,
+	        remove), meta, why,
+	    el("dl.tiles", null, Object.values(tiles)), charts.node, tabs,
+	    panel);
+	for (const [key, text] of TABS)
+		tabs.append(el("button.tab", { type: "button", role: "tab",
+		    id: "tab-" + key, "aria-controls": "panel",
+		    onclick: () => open(key), onkeydown: tabKey }, text,
+		    el("span.tab-count", null)));
+
+	/* --- tabs ---- */
+
+	function open(key, q) {
+		const found = TABS.find(([k]) => k === key) ?? TABS[0];
+
+		tab?.close?.();
+		tabName = found[0];
+		for (const b of tabs.children) {
+			const on = b.id === "tab-" + tabName;
+			set(b, "aria-selected", on ? "true" : "false");
+			set(b, "tabindex", on ? "0" : "-1");
+			if (on)
+				b.scrollIntoView({ block: "nearest",
+				    inline: "nearest" });
+		}
+		panel.setAttribute("aria-labelledby", "tab-" + tabName);
+		const keep = q ?? {};
+		app.query({ tab: tabName === "pages" ? "" : tabName,
+		    find: "", status: "", type: "", host: "", order: "",
+		    pattern: "", kind: "", ...keep });
+		tab = found[2](clear(panel), { id, row, app, open });
+	}
+
+	function tabKey(e) {
+		const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+
+		if (by === undefined)
+			return;
+		const i = TABS.findIndex(([k]) => k === tabName);
+		const next = TABS[(i + by + TABS.length) % TABS.length][0];
+		e.preventDefault();
+		open(next);
+		tabs.querySelector("#tab-" + next).focus();
+	}
+
+	/* --- the head ---- */
+
+	function drawMeta() {
+		const r = row(), link = el("a", { href: /^https?:/.test(r.seed) ?
+		    r.seed : null, target: "_blank", rel: "noreferrer noopener",
+		    class: "url" }, r.seed ?? "");
+		const key = [r.seed, r.policy, r.created_at, r.ended_at,
+		    (r.tags ?? []).join("\n"), r.name].join("\t");
+
+		if (meta.dataset.key === key)
+			return;
+		meta.dataset.key = key;
+		clear(meta, link, r.seed && copyButton(() => r.seed,
+		    "the seed"), (r.tags ?? []).map((t) => el("span.tag", null,
+		    t)), r.policy && el("span", null, "policy ",
+		    el("b", null, r.policy)), r.created_at && el("span", null,
+		    "began ", moment(r.created_at)), r.ended_at &&
+		    el("span", null, "ended ", moment(r.ended_at)));
+	}
+
+	function draw() {
+		const r = row(), over = ENDED.has(r.status);
+
+		if (!app.crawls.rows.has(id)) {
+			why.hidden = false;
+			put(why, "This crawl was deleted.");
+			steer.hidden = true;
+			return;
+		}
+		app.title(nameOf(r));
+		badge.show(r.status);
+		put(name, nameOf(r));
+		steer.show(r);
+		if (remove)
+			remove.hidden = !over;
+		drawMeta();
+		tiles.pages.show(count(r.pages));
+		tiles.rate.show(over && r.perSecond === 0 ? rate(mean(r)) :
+		    rate(r.perSecond), over ? "on the average" :
+		    "over the last 5 s");
+		tiles.size.show(bytes(r.bytes), r.bytes === undefined ?
+		    "" : count(r.bytes) + " bytes");
+		tiles.queued.show(count(r.queued));
+		tiles.flight.show(over ? "0" : count(seen?.in_flight ??
+		    r.in_flight));
+		tiles.errors.show(count(r.exception), reasons(r.exceptions),
+		    r.exception > 0);
+		tiles.skipped.show(count(r.skipped), reasons(r.skips));
+		tiles.age.show(ageOf(r), r.created_at ? "began " +
+		    exact(r.created_at) : "");
+		tiles.age.firstChild.textContent = over ? "Ran for" :
+		    "Running for";
+		drawEta(r, over);
+		drawWhy(r, over);
+		counts(r);
+	}
+
+	function mean(r) {
+		return r.created_at && r.ended_at > r.created_at ?
+		    r.pages / (r.ended_at - r.created_at) : null;
+	}
+
+	function reasons(by) {
+		return Object.entries(by ?? {}).filter(([, n]) => n > 0).map(
+		    ([k, n]) => count(n) + " " + k).join(", ");
+	}
+
+	function counts(r) {
+		const of = { pages: r.pages, problems: (r.exception ?? 0) +
+		    (r.not_found ?? 0) + (r.error ?? 0), frontier: r.queued };
+
+		for (const b of tabs.children) {
+			const n = of[b.id.slice(4)];
+			put(b.lastChild, n ? count(n) : "");
+		}
+	}
+
+	/*
+	 * Honest: only while the queue has been falling for a while; and not
+	 * sooner than the longest host's queue allows.
+	 */
+	function drawEta(r, over) {
+		const now = Date.now() / 1000;
+
+		if (over) {
+			tiles.eta.show("–", "It has ended.");
+			return;
+		}
+		falls.push([now, r.queued ?? 0]);
+		while (falls.length > 2 && now - falls[1][0] > 60)
+			falls.shift();
+		const [t, q] = falls[0], fallen = q - (r.queued ?? 0);
+		const slow = Math.max(0, ...(seen?.hosts ?? []).map((h) =>
+		    (h.queued ?? 0) * (h.delay ?? 0)));
+		if (r.status !== "running")
+			tiles.eta.show("–", "It does not run.");
+		else if (now - t < 15)
+			tiles.eta.show("…", "It is watched for 15 s first.");
+		else if (fallen <= 0)
+			tiles.eta.show(slow > 60 ? "> " + span(slow) : "–",
+			    "The queue does not get shorter yet.");
+		else {
+			const left = r.queued / (fallen / (now - t));
+			tiles.eta.show((slow > left ? "> " : "~ ") +
+			    span(Math.max(left, slow)), slow > left ?
+			    "One host alone takes that long with its delay." :
+			    "At the pace of the last minute.");
+		}
+	}
+
+	function drawWhy(r, over) {
+		const text = over ? r.reason ? "It ended: " + r.reason + "." :
+		    "" : r.status === "running" && Date.now() - r.still < 2500 ?
+		    "" : r.why ?? "";
+
+		why.hidden = text === "";
+		// With requests under way it only takes its time.
+		why.classList.toggle("over", over || r.underWay > 0);
+		put(why, text);
+	}
+
+	async function askWhy(r) {
+		try {
+			const data = await app.door.ask("why",
+			    { crawl_id: id });
+			r.why = data.why;
+			r.underWay = data.facts?.in_flight ?? 0;
+		} catch (e) {
+			r.why = e.code === "lost" ? r.why : e.message;
+		}
+	}
+
+	async function askFrontier() {
+		try {
+			seen = await app.door.ask("get_frontier", { crawl_id: id,
+			    hosts: 20, urls: 0 });
+		} catch {
+			seen = null;
+		}
+	}
+
+	async function removeIt() {
+		const r = row();
+
+		if (!await app.ask(`Delete “${nameOf(r)}”?`, "The list of its " +
+		    `${many(r.pages, "page")}, its log and its counters go, ` +
+		    "for good. Its WARC files stay on the disk.",
+		    "Delete the crawl"))
+			return;
+		act(remove, async () => {
+			await app.door.ask("job.delete", { crawl_id: id });
+			app.crawls.forget(id);
+			app.toast(`Crawl ${id} was deleted.`, "good");
+			app.go("/");
+		});
+	}
+
+	const change = () => {
+		charts.changed();
+		draw();
+		tab?.changed?.();
+	};
+	app.crawls.addEventListener("change", change);
+	const q = new URLSearchParams(location.search);
+	open(q.get("tab") ?? "pages", Object.fromEntries(q));
+	draw();
+	charts.begin();
+	return {
+		close() {
+			app.crawls.removeEventListener("change", change);
+			tab?.close?.();
+		},
+		tick() {
+			const r = row();
+			if (app.door.state === "open" && !ENDED.has(r.status)) {
+				if (seconds % WHY_S === 0 && Date.now() -
+				    r.still > 1500)
+					askWhy(r);
+				if (seconds % FRONTIER_S === 0)
+					askFrontier();
+				seconds++;
+				still = 0;
+			}
+			if (still++ < 3)
+				charts.tick();
+			draw();
+			tab?.tick?.();
+		},
+		key(e) {
+			const n = "123456".indexOf(e.key);
+			if (n >= 0 && e.key.length === 1) {
+				open(TABS[n][0]);
+				tabs.children[n].focus();
+			} else if (e.key === "p")
+				steer.flip();
+			else
+				return tab?.key?.(e) ?? false;
+			return true;
+		},
+	};
+}
+
+/* --- charts ------------------------------------------------------------- */
+
+const RANGES = [["300", "5 min"], ["3600", "1 h"], ["0", "All"]];
+
+function chartsOf(app, id, row) {
+	const series = new Series(app.door, id);
+	const one = (title, format, list, stack) => new Chart({ title, format,
+	    series: list, stack });
+	const c = { pages: one("Pages/s", (v) => rate(v),
+	        [{ name: "pages", class: "c-main" }]),
+	    bytes: one("Bytes/s", (v) => bytes(v) + "/s",
+	        [{ name: "bytes", class: "c-main" }]),
+	    queue: one("Queued and done", count,
+	        [{ name: "queued", class: "c-queued" },
+	        { name: "done", class: "c-done" }]),
+	    status: one("Answers/s by class", (v) => rate(v),
+	        [{ name: "2xx", class: "c-2xx" }, { name: "3xx",
+	        class: "c-3xx" }, { name: "4xx", class: "c-4xx" },
+	        { name: "5xx", class: "c-5xx" }, { name: "none",
+	        class: "c-none" }], true) };
+	let range = ENDED.has(row().status) ? "0" : "300";
+	const buttons = RANGES.map(([v, text]) => el("button.quiet",
+	    { type: "button", "aria-pressed": String(v === range),
+	    onclick: () => {
+		range = v;
+		for (const [i, b] of buttons.entries())
+			b.setAttribute("aria-pressed",
+			    String(RANGES[i][0] === range));
+		draw();
+	    } }, text));
+	const node = el("section.charts", { "aria-label": "Charts",
+	    tabindex: PHONE.matches ? "0" : null },
+	    Object.values(c).map((x) => x.node),
+	    el("div.ranges", { role: "group", "aria-label": "Time shown" },
+	        buttons));
+
+	function draw() {
+		const points = series.range(Number(range));
+		const wide = points.length > 1 ?
+		    points[points.length - 1].t - points[0].t : 0;
+		const over = Math.min(wide / 4, Math.max(3, wide / 60));
+
+		c.pages.show(perSecond(points, (p) => [p.done], over));
+		c.bytes.show(perSecond(points, (p) => [p.bytes], over));
+		c.queue.show(points.map((p) => ({ t: p.t,
+		    v: [p.queued, p.done] })));
+		c.status.show(perSecond(points, (p) => p.s, over));
+	}
+
+	return {
+		node,
+		async begin() {
+			try {
+				await series.past(row());
+			} catch {
+				// Then the charts begin now.
+			}
+			series.add(row());
+			draw();
+		},
+		changed: () => series.add(row()),
+		tick() {
+			if (app.door.state !== "open")
+				return;
+			if (!ENDED.has(row().status))
+				series.add(row());
+			draw();
+		},
+	};
+}

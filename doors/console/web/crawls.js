@@ -1,0 +1,122 @@
+/*
+ * crawls.js -- every crawl as the statistics tell it, merged; and the rates
+ * that follow from two looks.
+ */
+import { soon } from "./dom.js";
+
+const RATE_S = 5;              // over which a rate is taken
+const RENEW_MS = 3000;         // for all parts of a full event
+const TRACE_MAX = 60;          // rates kept for a sparkline
+
+export const ENDED = new Set(["complete", "cancelled", "failed"]);
+
+export class Crawls extends EventTarget {
+	constructor(door) {
+		super();
+		this.door = door;
+		this.rows = new Map();         // id -> row
+		this.known = false;            // the first event has come
+	}
+
+	open() {
+		this.sub = this.door.subscribe("subscribe_crawl_stats",
+		    { min_interval: 1 }, (data, event, fresh) => {
+			if (fresh)
+				this.renew();
+			for (const [id, part] of Object.entries(data))
+				this.merge(Number(id), part);
+			this.tell();
+		});
+		// The first event comes only when there is a crawl.
+		this.door.ask("list_crawls", { size: 100 }).then((data) => {
+			for (const row of data.crawls)
+				this.merge(row.crawl_id, row);
+			this.known = true;
+			this.tell();
+		}).catch(() => {});
+	}
+
+	/* What a full event does not name any more was deleted meanwhile. */
+	renew() {
+		const old = new Set(this.rows.keys());
+
+		this.old = old;
+		setTimeout(() => {
+			for (const id of old)
+				this.rows.delete(id);
+			this.tell();
+		}, RENEW_MS);
+	}
+
+	tell() {
+		soon(this.changed ??= () =>
+		    this.dispatchEvent(new Event("change")));
+	}
+
+	merge(id, part) {
+		if (part.status === "deleted") {
+			this.rows.delete(id);
+			return;
+		}
+		const row = this.rows.get(id) ?? { id, marks: [], trace: [],
+		    perSecond: 0, bytesPerSecond: 0, still: Date.now() };
+		const before = row.pages;
+
+		this.known = true;
+		this.old?.delete(id);
+		Object.assign(row, part);
+		row.pages = row.items ?? (row.information ?? 0) +
+		    (row.success ?? 0) + (row.redirect ?? 0) +
+		    (row.not_found ?? 0) + (row.error ?? 0);
+		row.errors = (row.exception ?? 0) + (row.error ?? 0);
+		row.at = Date.now();
+		if (row.pages !== before)
+			row.still = row.at;
+		this.rows.set(id, row);
+	}
+
+	forget(id) {
+		this.rows.delete(id);
+		this.tell();
+	}
+
+	/* Once a second: rates of what runs. */
+	tick() {
+		const now = performance.now() / 1000;
+		let moved = false;
+
+		for (const row of this.rows.values()) {
+			if (ENDED.has(row.status)) {
+				moved ||= row.perSecond > 0;
+				row.perSecond = row.bytesPerSecond = 0;
+				row.marks.length = 0;
+				continue;
+			}
+			row.marks.push([now, row.pages, row.bytes ?? 0]);
+			while (row.marks.length > 2 &&
+			    now - row.marks[1][0] > RATE_S)
+				row.marks.shift();
+			const [t, pages, size] = row.marks[0];
+			const s = now - t;
+			row.perSecond = s < 2 ? row.pages_per_s ?? 0 :
+			    (row.pages - pages) / s;
+			row.bytesPerSecond = s < 2 ? row.bytes_per_s ?? 0 :
+			    ((row.bytes ?? 0) - size) / s;
+			row.trace.push(row.perSecond);
+			if (row.trace.length > TRACE_MAX)
+				row.trace.shift();
+			moved = true;
+		}
+		if (moved)
+			this.tell();
+	}
+
+	newest() {
+		return [...this.rows.values()].sort((a, b) => b.id - a.id);
+	}
+}
+
+/* What to call it. */
+export function nameOf(row) {
+	return row?.name || row?.seed || "crawl " + row?.id;
+}

@@ -1,0 +1,203 @@
+/* launch.js -- a new crawl: seeds, a name, a policy; start, or save to repeat. */
+import { clear, el, field, later, put, select } from "./dom.js";
+import { count, hostOf, many } from "./format.js";
+import { icon } from "./icons.js";
+import { explainBox, getPolicy, policyEditor, policyFields } from "./policy.js";
+import { act } from "./say.js";
+import { scheduleFields } from "./schedule.js";
+
+const SEEDS_MAX = 10000;
+
+/*
+ * One a line: a URL, and perhaps the seconds between two fetches of its host.
+ * Blank lines, lines that begin with "#" and repeats are left out.
+ */
+export function readSeeds(text) {
+	const seeds = [], wrong = [], met = new Set();
+	let line = 0;
+
+	for (const raw of text.split(/\r?\n/)) {
+		line++;
+		const words = raw.trim().split(/\s+/);
+		if (words[0] === "" || words[0].startsWith("#") ||
+		    met.has(words[0]))
+			continue;
+		met.add(words[0]);
+		const delay = words.length > 1 ? Number(words[1]) : null;
+		if (!plausible(words[0]) || words.length > 2 ||
+		    (delay !== null && !(delay >= 0)))
+			wrong.push([line, raw.trim()]);
+		else
+			seeds.push(delay === null ? { url: words[0] } :
+			    { url: words[0], rate_limit: delay });
+	}
+	return { seeds, wrong };
+}
+
+function plausible(text) {
+	try {
+		const u = new URL(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text :
+		    "http://" + text);
+		return /^https?:$/.test(u.protocol) && u.hostname !== "";
+	} catch {
+		return false;
+	}
+}
+
+export function launch(root, params, app) {
+	const q = new URLSearchParams(location.search);
+	const seeds = el("textarea.mono.seeds", { rows: "8", name: "seeds",
+	    spellcheck: "false", autocapitalize: "off", "data-find": true,
+	    placeholder: "https://www.example.org/" });
+	const told = el("p.help", { "aria-live": "polite" });
+	const name = el("input", { maxlength: "200",
+	    placeholder: "as its first seed" });
+	const tags = el("input", { placeholder: "news, weekly",
+	    spellcheck: "false" });
+	const policy = select(["default"], "default");
+	const edit = el("input", { type: "checkbox", id: "edit" });
+	const editor = el("div", null), wrong = el("p.wrong", { role: "alert" });
+	const repeat = el("input", { type: "checkbox", id: "repeat" });
+	const plan = scheduleFields(), planName = el("input", {
+	    placeholder: "what the schedule is called" });
+	const planBox = el("div.card", { hidden: true }, field("Schedule",
+	    planName, "The name of the schedule itself."), plan.node);
+	const start = el("button.primary", null, icon("play"), " Start the crawl");
+	let form = null, all = { seeds: [], wrong: [] };
+
+	if (!app.may("realtime")) {
+		root.append(el("section.empty", null, el("h1", null,
+		    "New crawl"), el("p", null, "This token may look, but not " +
+		    "start crawls. It would need the scope realtime:write.")));
+		return {};
+	}
+	seeds.value = q.get("seeds") ?? "";
+
+	root.append(el("h1", null, "New crawl"), el("form.launch", {
+	    onsubmit: (e) => {
+		e.preventDefault();
+		act(start, send);
+	    } }, el("div.main-part", null,
+	    el("div.field", null, el("label", { for: "seeds" },
+	    "Seeds: where it begins"), Object.assign(seeds, { id: "seeds" }),
+	    told), el("div.columns", null, field("Name", name),
+	    field("Tags", tags, "Commas between them. Programs can " +
+	    "subscribe to a tag.")), el("div.columns", null, field("Policy",
+	    policy, "What is followed, how fast, how much."),
+	    el("div.field.check", null, edit, el("label", { for: "edit" },
+	    "Edit it for this crawl"))), editor, el("div.field.check", null,
+	    repeat, el("label", { for: "repeat" },
+	    "Save as a schedule that repeats")), planBox, wrong,
+	    el("div.buttons.left", null, start)),
+	    el("div.side", null, explainBox(app, policyValue, () =>
+	    all.seeds.map((s) => s.url)))));
+
+	/* --- seeds ---- */
+
+	function tellSeeds() {
+		all = readSeeds(seeds.value);
+		const hosts = new Set(all.seeds.map((s) => hostOf(/:\/\//.test(
+		    s.url) ? s.url : "http://" + s.url)));
+		told.classList.toggle("wrong", all.wrong.length > 0 ||
+		    all.seeds.length > SEEDS_MAX);
+		put(told, all.wrong.length > 0 ?
+		    `Line ${all.wrong[0][0]} is no URL: ` +
+		    all.wrong[0][1].slice(0, 80) + (all.wrong.length > 1 ?
+		    `; and ${count(all.wrong.length - 1)} more lines` : "") :
+		    all.seeds.length > SEEDS_MAX ? `${count(all.seeds.length)} ` +
+		    `seeds; at most ${count(SEEDS_MAX)} are taken.` :
+		    all.seeds.length === 0 ? "One URL a line; behind it, if " +
+		    "you like, the seconds between two fetches of its host." :
+		    many(all.seeds.length, "seed") + " on " +
+		    many(hosts.size, "host") + ".");
+	}
+
+	seeds.oninput = later(tellSeeds, 150);
+	tellSeeds();
+
+	/* --- the policy ---- */
+
+	function policyValue() {
+		return form === null ? policy.value : form.value();
+	}
+
+	async function drawForm() {
+		if (!edit.checked) {
+			form = null;
+			clear(editor);
+			return;
+		}
+		try {
+			const [fields, chosen, preset] = await Promise.all([
+			    policyFields(app), getPolicy(app, policy.value),
+			    getPolicy(app, "default")]);
+			form = policyEditor(fields, chosen, preset);
+			clear(editor, el("section.card", null, form.node));
+		} catch (e) {
+			edit.checked = false;
+			form = null;
+			app.toast("The policy could not be read: " + e.message,
+			    "bad");
+		}
+	}
+
+	async function readNames() {
+		try {
+			const data = await app.door.ask("policy.list");
+			const now = q.get("policy") ?? "default";
+			clear(policy, data.policies.map((p) => el("option",
+			    { value: p, selected: p === now }, p)));
+		} catch {
+			// Then `default` is what there is to choose.
+		}
+	}
+
+	policy.onchange = edit.onchange = drawForm;
+	repeat.onchange = () => {
+		planBox.hidden = !repeat.checked;
+		clear(start, icon(repeat.checked ? "save" : "play"),
+		    repeat.checked ? " Save the schedule" : " Start the crawl");
+		planName.required = repeat.checked;
+	};
+
+	/* --- sending ---- */
+
+	async function send() {
+		put(wrong, "");
+		tellSeeds();
+		if (all.wrong.length > 0 || all.seeds.length === 0 ||
+		    all.seeds.length > SEEDS_MAX) {
+			put(wrong, all.seeds.length === 0 &&
+			    all.wrong.length === 0 ? "Give at least one seed." :
+			    told.textContent);
+			seeds.focus();
+			return;
+		}
+		try {
+			const args = { seeds: all.seeds, policy: policyValue(),
+			    tags: tags.value.split(",").map((t) => t.trim())
+			    .filter((t) => t !== "") };
+			if (repeat.checked) {
+				const data = await app.door.ask("schedule.put",
+				    { ...args, ...plan.value(),
+				    name: planName.value.trim() });
+				app.toast("Schedule " + data.schedule_id +
+				    " is saved.", "good");
+				app.go("/settings#schedules");
+				return;
+			}
+			if (name.value.trim() !== "")
+				args.name = name.value.trim();
+			const data = await app.door.ask("start_crawl", args);
+			app.go("/crawls/" + data.crawl_id);
+		} catch (e) {
+			put(wrong, e.message);
+			wrong.scrollIntoView({ block: "nearest" });
+		}
+	}
+
+	readNames();
+	if (matchMedia("(min-width: 701px)").matches)
+		seeds.focus();
+	return {};
+}

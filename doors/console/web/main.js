@@ -1,0 +1,260 @@
+/*
+ * main.js -- the frame around the views: who may, which view, the line that
+ * says how it goes, keys, theme.
+ */
+import { clear, el, put, set } from "./dom.js";
+import { Crawls } from "./crawls.js";
+import { Door } from "./door.js";
+import { many, rate } from "./format.js";
+import { icon } from "./icons.js";
+import { ask, closeDialogs, showKeys, toast } from "./say.js";
+import { nextTheme, themeName } from "./theme.js";
+import * as web from "./web.js";
+import { dashboard } from "./dashboard.js";
+import { launch } from "./launch.js";
+import { crawl } from "./crawl.js";
+import { page } from "./page.js";
+import { system } from "./system.js";
+import { settings } from "./settings.js";
+import { login } from "./login.js";
+
+const HIDDEN_MS = 5000;                // then a hidden tab lets go
+
+const ROUTES = [
+	[/^\/$/, dashboard, "Crawls"],
+	[/^\/new$/, launch, "New crawl"],
+	[/^\/crawls\/(\d+)$/, crawl, "Crawl"],
+	[/^\/crawls\/(\d+)\/pages\/(\d+)$/, page, "Page"],
+	[/^\/system$/, system, "System"],
+	[/^\/settings$/, settings, "Settings"],
+];
+const NAV = [["/", "Crawls"], ["/new", "New crawl"], ["/system", "System"],
+	["/settings", "Settings"]];
+
+const door = new Door(location.origin.replace(/^http/, "ws") + "/");
+const crawls = new Crawls(door);
+
+/* What every view gets. */
+const app = {
+	door, crawls, web, ask, toast, go,
+	session: {},
+	/* May this session change that ("realtime", "console")? */
+	may: (which) => (app.session.rights?.[which] ?? "write") === "write",
+	title(text) {
+		document.title = text + " · Argiope";
+	},
+	/* Change the query without a new view: what is shown can be linked. */
+	query(changes) {
+		const q = new URLSearchParams(location.search);
+		for (const [k, v] of Object.entries(changes))
+			if (v === "" || v === null)
+				q.delete(k);
+			else
+				q.set(k, v);
+		const text = q.toString();
+		history.replaceState(null, "", location.pathname +
+		    (text ? "?" + text : "") + location.hash);
+	},
+};
+
+let view = null, pressedG = 0;
+const main = document.getElementById("main");
+const state = document.getElementById("state");
+
+/* --- which view --------------------------------------------------------- */
+
+function go(path, replace) {
+	if (replace)
+		history.replaceState(null, "", path);
+	else
+		history.pushState(null, "", path);
+	show();
+	scrollTo(0, 0);
+	main.focus({ preventScroll: true });
+}
+
+function show() {
+	closeDialogs();
+	view?.close?.();
+	view = null;
+	for (const a of document.querySelectorAll("#nav a"))
+		set(a, "aria-current", a.getAttribute("href") ===
+		    location.pathname ? "page" : null);
+	for (const [pattern, make, title] of ROUTES) {
+		const m = pattern.exec(location.pathname);
+		if (m) {
+			app.title(title);
+			view = make(clear(main), m.slice(1).map(Number), app);
+			return;
+		}
+	}
+	app.title("Not found");
+	clear(main, el("section.empty", null, el("h1", null, "Nothing is here"),
+	    el("p", null, "There is no view at ", el("code", null,
+	    location.pathname), "."), el("p", null, el("a.button", { href: "/" },
+	    "To the crawls"))));
+}
+
+function follow(e) {
+	const a = e.target.closest("a[href]");
+
+	if (a === null || e.defaultPrevented || e.button !== 0 || e.ctrlKey ||
+	    e.metaKey || e.shiftKey || e.altKey || a.target !== "" ||
+	    a.hasAttribute("download") || a.origin !== location.origin ||
+	    !ROUTES.some(([p]) => p.test(a.pathname)))
+		return;
+	e.preventDefault();
+	if (a.pathname === location.pathname && a.hash !== "") {
+		history.pushState(null, "", a.href);
+		dispatchEvent(new HashChangeEvent("hashchange"));
+		return;
+	}
+	go(a.pathname + a.search + a.hash);
+}
+
+/* --- the frame ---------------------------------------------------------- */
+
+function frame() {
+	const theme = document.getElementById("theme");
+	const tellTheme = () => {
+		clear(theme, icon({ auto: "auto", light: "sun",
+		    dark: "moon" }[themeName()]));
+		theme.title = "Theme: " + { auto: "as the system",
+		    light: "light", dark: "dark" }[themeName()];
+		theme.setAttribute("aria-label", theme.title);
+	};
+
+	clear(document.getElementById("nav"), NAV.map(([href, text]) =>
+	    el("a", { href }, text)));
+	document.getElementById("brand").prepend(icon("spider"));
+	theme.onclick = () => {
+		nextTheme();
+		tellTheme();
+	};
+	tellTheme();
+	const keys = document.getElementById("keys");
+	keys.append(icon("help"));
+	keys.onclick = showKeys;
+	const leave = document.getElementById("leave");
+	leave.append(icon("lock"));
+	leave.onclick = () => web.logOut().then(() => location.reload());
+}
+
+/* The line that is read aloud when it changes: states, not figures. */
+function tellState() {
+	const running = crawls.newest().filter((c) => c.status === "running");
+	const words = { connecting: "Connecting…", lost: "Connection lost; " +
+	    "trying again…", asleep: "Resting while hidden" };
+	const text = words[door.state] ?? (running.length === 0 ?
+	    "Connected, no crawl is running" :
+	    many(running.length, "crawl") + " running");
+
+	document.body.dataset.door = door.state;
+	put(state, text);
+	put(document.getElementById("speed"), door.state !== "open" ||
+	    running.length === 0 ? "" : rate(running.reduce((n, c) => n +
+	    c.perSecond, 0)) + " pages/s");
+}
+
+/* --- keys --------------------------------------------------------------- */
+
+function key(e) {
+	const typing = e.target.closest?.("input, textarea, select") !== null;
+
+	if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented ||
+	    document.querySelector("dialog[open]"))
+		return;
+	if (typing) {
+		if (e.key === "Escape")
+			e.target.blur();
+		return;
+	}
+	if (Date.now() - pressedG < 1500) {
+		const to = { c: "/", n: "/new", s: "/system",
+		    t: "/settings" }[e.key];
+		pressedG = 0;
+		if (to) {
+			e.preventDefault();
+			go(to);
+			return;
+		}
+	}
+	if (e.key === "g")
+		pressedG = Date.now();
+	else if (e.key === "n")
+		go("/new");
+	else if (e.key === "?")
+		showKeys();
+	else if (e.key === "/")
+		document.querySelector("#main [data-find]")?.focus();
+	else if (!view?.key?.(e))
+		return;
+	e.preventDefault();
+}
+
+/* --- life --------------------------------------------------------------- */
+
+function tick() {
+	if (document.hidden)
+		return;
+	if (door.state === "open")
+		crawls.tick();
+	view?.tick?.();
+}
+
+let hiding = 0;
+function visibility() {
+	clearTimeout(hiding);
+	if (document.hidden)
+		hiding = setTimeout(() => door.sleep(), HIDDEN_MS);
+	else
+		door.wake();
+}
+
+/* Refused before it was open: perhaps a token is wanted, or was revoked. */
+async function refused() {
+	try {
+		const s = await web.session();
+		if (s.wanted && !s.valid)
+			location.reload();
+	} catch {
+		// The server is away: the door goes on trying.
+	}
+}
+
+function begin() {
+	document.getElementById("leave").hidden = !app.session.valid;
+	document.body.classList.toggle("reads-only", !app.may("realtime"));
+	door.addEventListener("state", tellState);
+	door.addEventListener("refused", refused);
+	crawls.addEventListener("change", tellState);
+	door.wake();
+	crawls.open();
+	addEventListener("popstate", show);
+	addEventListener("click", follow);
+	addEventListener("keydown", key);
+	document.addEventListener("visibilitychange", visibility);
+	setInterval(tick, 1000);
+	show();
+	tellState();
+}
+
+async function start() {
+	frame();
+	try {
+		app.session = await web.session();
+	} catch (e) {
+		toast(e.message, "bad");
+	}
+	if (app.session.wanted && !app.session.valid) {
+		put(state, "A token is wanted");
+		login(clear(main), app, (s) => {
+			app.session = s;
+			begin();
+		});
+		return;
+	}
+	begin();
+}
+
+start();

@@ -1,0 +1,290 @@
+/*
+ * page.js -- one page as it was captured: heads, timing, digest, links,
+ * duplicates; its body as text, as a preview that can do nothing, as bytes.
+ */
+import { clear, el, put, svg } from "./dom.js";
+import { moment, statusBadge } from "./bits.js";
+import { bytes, count, exact, many, pathOf, span } from "./format.js";
+import { icon } from "./icons.js";
+import { copyButton } from "./say.js";
+import { decodeText, previewOf } from "./preview.js";
+
+const TEXT_MAX = 200000, BYTES_MAX = 8192, LINKS_MAX = 200;
+
+export function page(root, [id, number], app) {
+	const box = el("div", null, el("p.loading", null, "Reading the page…"));
+	const go = (n) => {
+		if (n >= 1)
+			app.go(`/crawls/${id}/pages/${n}`);
+	};
+
+	root.append(box);
+	app.door.ask("get_page", { crawl_id: id, number, body: false }).then(
+	    (p) => {
+		if (box.isConnected)
+			show(clear(box), p, id, number, app);
+	}, (e) => clear(box, crumbs(id, number), el("section.empty", null,
+	    el("h1", null, `No page ${number}`), el("p", null, e.message),
+	    el("a.button", { href: "/crawls/" + id }, "To the crawl"))));
+	return { key(e) {
+		if (e.key === "[")
+			go(number - 1);
+		else if (e.key === "]")
+			go(number + 1);
+		else
+			return false;
+		return true;
+	} };
+}
+
+function crumbs(id, number) {
+	return el("p.crumbs", null, el("a", { href: "/" }, "Crawls"), " / ",
+	    el("a", { href: "/crawls/" + id }, "#" + id), " / ",
+	    el("span", null, "page " + count(number)));
+}
+
+function show(root, p, id, number, app) {
+	const link = (n, text, picture) => el("a.button.quiet", { href:
+	    `/crawls/${id}/pages/${n}`, "aria-label": text, title: text,
+	    hidden: n < 1 }, icon(picture));
+	const base = `/crawls/${id}/pages/${number}`;
+	const facts = el("dl.facts", null);
+	const fact = (name, ...value) => facts.append(el("dt", null, name),
+	    el("dd", null, ...value));
+
+	app.title(p.title || p.url);
+	fact("Asked for", el("span.url", null, p.url), copyButton(() => p.url,
+	    "the URL"));
+	if (p.final_url && p.final_url !== p.url)
+		fact("Answered by", el("span.url", null, p.final_url),
+		    copyButton(() => p.final_url, "the final URL"));
+	fact("Captured", exact(p.started_at) + " (", moment(p.started_at), ")");
+	fact("Type", p.type || "not said");
+	fact("Size", bytes(p.body_length) + " received" + (p.truncated ?
+	    ", cut at a limit" : ""));
+	fact("Depth", count(p.depth));
+	if (p.via)
+		fact("Found on", el("span.url", null, p.via));
+	fact("Digest", p.digest ? [el("code", null, p.digest),
+	    copyButton(() => p.digest, "the digest")] : "none");
+	if (p.duplicate)
+		fact("Body", "the same as an earlier one's: archived as a " +
+		    "revisit");
+
+	root.append(crumbs(id, number), el("div.head", null,
+	    statusBadge(p.status_code), el("h1", null, p.title ||
+	    pathOf(p.url)), el("span.grow", null), link(number - 1,
+	    "The page before", "left"), link(number + 1, "The next page",
+	    "right"), el("a.button", { href: base + "/record",
+	    download: `crawl-${id}-page-${number}.warc.gz` }, icon("save"),
+	    " WARC record")), el("div.page-top", null, el("section.card", null,
+	    facts), timing(p)), bodyPart(p, base, app), heads(p),
+	    links(p), duplicates(p));
+}
+
+/* --- timing ------------------------------------------------------------- */
+
+const PHASES = [["dns", "DNS"], ["connect", "Connect"], ["tls", "TLS"],
+	["first_byte", "Wait"], ["total", "Receive"]];
+
+/* The times are since the start; a phase lasts from the one before it. */
+function timing(p) {
+	const t = p.timing ?? {}, total = t.total ?? p.duration ?? 0;
+	const rows = [];
+	let from = 0;
+
+	for (const [key, name] of PHASES) {
+		const to = t[key];
+		if (to === null || to === undefined || to < 0)
+			continue;
+		rows.push([name, from, Math.max(from, to)]);
+		from = Math.max(from, to);
+	}
+	return el("section.card.timing", null, el("h2", null, "Timing, ",
+	    span(p.duration)), rows.length === 0 ? el("p.help", null,
+	    "The phases are not known.") : el("table", { "aria-label":
+	    "Timing by phase" }, el("tbody", null, rows.map(([name, a, b]) =>
+	    el("tr", null, el("th", { scope: "row" }, name), el("td.bar", null,
+	    bar(a, b, total)), el("td.num", null, span(b - a)))))));
+}
+
+function bar(a, b, total) {
+	const x = (v) => total > 0 ? 100 * v / total : 0;
+
+	return svg("svg.phase", { viewBox: "0 0 100 8",
+	    preserveAspectRatio: "none", "aria-hidden": "true" },
+	    svg("rect.track", { width: 100, height: 8 }), svg("rect", {
+	    x: Math.min(99, x(a)).toFixed(2), height: 8,
+	    width: Math.max(1, x(b) - x(a)).toFixed(2) }));
+}
+
+/* --- body --------------------------------------------------------------- */
+
+const KINDS = [["text", "Text"], ["preview", "Preview"], ["bytes", "Bytes"]];
+
+function bodyPart(p, base, app) {
+	const tabs = el("div.tabs", { role: "tablist", "aria-label":
+	    "The body as" });
+	const panel = el("div.panel.body-panel", { role: "tabpanel",
+	    id: "body-panel", tabindex: "0" }, el("p.loading", null,
+	    "Reading the body…"));
+	const isHtml = /html/.test(p.type ?? "");
+	let body = null, now = isHtml ? "preview" : /^(image|audio|video)\/|zip|pdf/
+	    .test(p.type ?? "") ? "bytes" : "text";
+
+	for (const [key, name] of KINDS)
+		tabs.append(el("button.tab", { type: "button", role: "tab",
+		    id: "body-" + key, "aria-controls": "body-panel",
+		    onclick: () => open(key), onkeydown: (e) => {
+			const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+			const i = KINDS.findIndex(([k]) => k === now);
+			if (by === undefined)
+				return;
+			e.preventDefault();
+			open(KINDS[(i + by + KINDS.length) % KINDS.length][0]);
+			tabs.querySelector("#body-" + now).focus();
+		    } }, name));
+
+	function open(key) {
+		now = key;
+		for (const b of tabs.children) {
+			const on = b.id === "body-" + key;
+			b.setAttribute("aria-selected", String(on));
+			b.tabIndex = on ? 0 : -1;
+		}
+		panel.setAttribute("aria-labelledby", "body-" + key);
+		if (body === null)
+			return;
+		if (body.length === 0)
+			clear(panel, el("p.help", null, "The body is empty."));
+		else if (key === "text")
+			showText();
+		else if (key === "bytes")
+			clear(panel, hex(body));
+		else
+			clear(panel, isHtml ? previewOf(body, p) : el("p.help",
+			    null, "There is a preview of HTML only; this is " +
+			    (p.type || "of an unknown type") + "."));
+	}
+
+	function showText() {
+		const text = decodeText(body, p);
+		const pre = el("pre.body", null, text.slice(0, TEXT_MAX));
+		const all = text.length > TEXT_MAX && el("button", {
+		    type: "button", onclick: () => {
+			pre.append(text.slice(TEXT_MAX));
+			all.remove();
+		    } }, `Show all ${count(text.length)} characters`);
+
+		clear(panel, pre, all);
+	}
+
+	async function read() {
+		try {
+			const answer = await fetch(base + "/body", {
+			    credentials: "same-origin" });
+			if (!answer.ok)
+				throw new Error((await answer.json().catch(
+				    () => null))?.error ??
+				    `the server answered ${answer.status}`);
+			body = new Uint8Array(await answer.arrayBuffer());
+			put(size, bytes(body.length) + " decoded" +
+			    (answer.headers.get("Argiope-Body") ?
+			    ", " + answer.headers.get("Argiope-Body") : ""));
+			open(now);
+		} catch (e) {
+			clear(panel, el("p.wrong", null,
+			    "The body could not be read: " + e.message));
+		}
+	}
+
+	const size = el("span.help", null);
+	open(now);
+	read();
+	return el("section", null, el("div.head.small", null, el("h2", null,
+	    "Body"), size, el("span.grow", null), el("a.button", { href: base +
+	    "/body", download: `crawl-${p.crawl_id ?? ""}-page-` +
+	    `${p.number}.body` }, icon("save"), " Body")), tabs, panel);
+}
+
+/* Offset, bytes, and what of them is ASCII. */
+function hex(body) {
+	const box = el("div", null), pre = el("pre.body.hex", null);
+	let at = 0;
+	const more = el("button", { type: "button", onclick: () => {
+		const end = Math.min(body.length, at + BYTES_MAX);
+		let text = "";
+		for (; at < end; at += 16) {
+			const row = body.subarray(at, Math.min(end, at + 16));
+			text += at.toString(16).padStart(8, "0") + "  " +
+			    [...row].map((b) => b.toString(16).padStart(2, "0"))
+			    .join(" ").padEnd(49) + [...row].map((b) =>
+			    b >= 32 && b < 127 ? String.fromCharCode(b) : "·")
+			    .join("") + "\n";
+		}
+		at = end;
+		pre.append(text);
+		more.hidden = at >= body.length;
+		put(more, `Show more; ${bytes(body.length - at)} are left`);
+	} });
+
+	box.append(pre, more);
+	more.click();
+	return box;
+}
+
+/* --- heads, links, duplicates ------------------------------------------- */
+
+function heads(p) {
+	const hops = p.hops ?? [];
+
+	return el("section", null, el("h2", null, hops.length > 1 ?
+	    many(hops.length, "exchange") + ": redirects, then the answer" :
+	    "Request and answer"), hops.map((h, i) => el("details.hop", { open:
+	    i === hops.length - 1 }, el("summary", null, el("span.url", null,
+	    h.url), " ", h.at ? el("span.help", null, exact(h.at)) : ""),
+	    el("div.two", null, el("div", null, el("h3", null, "Request"),
+	    el("pre", { tabindex: "0", "aria-label": "Request head" },
+	    h.request || "not archived")), el("div", null, el("h3", null,
+	    "Answer"), el("pre", { tabindex: "0", "aria-label": "Answer head" },
+	    h.response || "not archived"))), h.file && el("p.help", null,
+	    "In ", el("code", null, h.file), ` at ${count(h.offset)}, ` +
+	    `${count(h.length)} bytes packed`, h.record_id ? ", record " : "",
+	    h.record_id ? el("code", null, h.record_id) : ""))));
+}
+
+function links(p) {
+	const all = p.links ?? [], find = el("input", { type: "search",
+	    placeholder: "Filter links", "data-find": true,
+	    "aria-label": "Filter links", oninput: draw });
+	const list = el("ul.samples.tall", { tabindex: "0",
+	    "aria-label": "Links found" }), told = el("p.help", null);
+
+	function draw() {
+		const text = find.value.trim().toLowerCase();
+		const fit = all.filter((u) => u.toLowerCase().includes(text));
+
+		clear(list, fit.slice(0, LINKS_MAX).map((u) => el("li", null,
+		    el("span.url", null, u), el("a.button.quiet", { href:
+		    `/crawls/${p.crawl_id}?tab=frontier&find=` +
+		    encodeURIComponent(u) }, "what became of it?"))));
+		put(told, fit.length > LINKS_MAX ? `The first ${LINKS_MAX} of ` +
+		    `${count(fit.length)}; filter to see others.` : "");
+	}
+
+	draw();
+	return el("section", null, el("h2", null, many(p.links_total ??
+	    all.length, "link") + " found"), all.length === 0 ? null :
+	    [all.length > 20 && el("div.filters", null, find), list, told]);
+}
+
+function duplicates(p) {
+	const all = p.duplicates ?? [];
+
+	return all.length === 0 ? el("span", null) : el("section", null,
+	    el("h2", null, many(all.length, "other page") +
+	    " with the same body"), el("ul.samples", null, all.map((d) =>
+	    el("li", null, el("a", { href: `/crawls/${d.crawl_id ??
+	    p.crawl_id}/pages/${d.number}` }, el("span.url", null, d.url)),
+	    " ", d.started_at ? moment(d.started_at) : ""))));
+}

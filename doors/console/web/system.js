@@ -1,0 +1,237 @@
+/*
+ * system.js -- the machine behind the crawls: which stage is slow, who consumes
+ * and how far behind, which doors are open, what the log says.
+ */
+import { each, el, PHONE, put, select } from "./dom.js";
+import { tile } from "./bits.js";
+import { Chart } from "./chart.js";
+import { bytes, count, exact, many, rate, span } from "./format.js";
+import { icon } from "./icons.js";
+import { empty } from "./say.js";
+
+const FRAMES = 600, LINES_MAX = 500, LOG_S = 2, DOORS_S = 2;
+const STAGES = { frontier: "URLs that loops hold ready, of all queues",
+	fetcher: "Requests under way", parser: "Pages waiting to be read",
+	store: "Waiting for the ledger's commit",
+	archive: "Bytes waiting for the WARC" };
+
+export function system(root, params, app) {
+	const tiles = { cpu: tile("Processor"), rss: tile("Memory"),
+	    disk: tile("Disk left"), down: tile("Downloads"),
+	    in: tile("In"), out: tile("Out"), hosts: tile("Hosts"),
+	    dropped: tile("Frames dropped") };
+	const one = (title, format, series) => new Chart({ title, format,
+	    series: series ?? [{ name: title, class: "c-main" }] });
+	const charts = { cpu: one("Processor, cores", rate),
+	    rss: one("Memory", bytes), pages: one("Pages/s", rate),
+	    traffic: one("Traffic/s", bytes, [{ name: "in", class: "c-queued" },
+	    { name: "out", class: "c-done" }]) };
+	const stages = el("tbody", null), subs = el("tbody", null);
+	const doors = el("tbody", null), noSubs = el("div", null);
+	const noDoors = el("div", null), about = el("dl.facts", null);
+	const level = select([["", "All levels"], "info", "warn", "error"], "",
+	    { "aria-label": "Least level of the log lines shown",
+	    onchange: () => drawLog() });
+	const log = el("div.logbox", { tabindex: "0", role: "log",
+	    "aria-label": "Recent log lines", "aria-live": "off" });
+	let frames = [], lines = [], last = 0, seconds = 0, before = new Map();
+
+	const table = (title, heads, body, more) => el("section.card", null,
+	    el("h2", null, title), el("div.scroll", { tabindex: "0",
+	    role: "region", "aria-label": title }, el("table", { "aria-label":
+	    title }, el("thead", null, el("tr", null, heads.map((h) => el("th",
+	    { scope: "col", class: h[1] ?? null }, h[0])))), body)), more);
+
+	root.append(el("h1", null, "System"), el("dl.tiles", null,
+	    Object.values(tiles)), el("section.charts", { "aria-label":
+	    "Charts", tabindex: PHONE.matches ? "0" : null }, Object.values(charts).map((c) => c.node)),
+	    el("div.two", null, table("Stages", [["Stage"], ["Waiting",
+	    "num"], ["What it counts"]], stages), table("Doors", [["Door"],
+	    ["Address"], ["State"], ["Requests/s", "num"], ["Last error"]],
+	    doors, noDoors)), table("Subscribers", [["Subscription"],
+	    ["Crawl"], ["Behind", "num"]], subs, noSubs),
+	    el("section.card", null, el("div.head.small", null, el("h2", null,
+	    "Recent log lines"), el("span.grow", null), level), log),
+	    el("section.card", null, el("h2", null, "Build"), about));
+
+	/* --- each second ---- */
+
+	const sub = app.door.subscribe("subscribe_monitor", {}, (f, event,
+	    fresh) => {
+		if (fresh)
+			frames = frames.filter((x) => x.at < f.at);
+		frames.push(f);
+		traffic(f, frames[frames.length - 2]);
+		if (frames.length > FRAMES)
+			frames.shift();
+		draw();
+	}, (e) => app.toast(e.message, "bad"));
+
+	/* The frame has what went in and out since the start. */
+	function traffic(f, b) {
+		const s = b ? f.at - b.at : 0;
+		const rate = (k) => s > 0 && f[k] >= b[k] ? (f[k] - b[k]) / s :
+		    0;
+
+		f.in = rate("bytes_in");
+		f.out = rate("bytes_out");
+	}
+
+	function draw() {
+		const f = frames[frames.length - 1], h = f.hosts ?? {};
+		const rows = (take) => frames.map((x) => ({ t: x.at,
+		    v: take(x) }));
+
+		tiles.cpu.show(Math.round((f.cpu ?? 0) * 100) + " %",
+		    "100 % is one core");
+		tiles.rss.show(bytes(f.rss));
+		tiles.disk.show(bytes(f.disk_free), "", f.disk_free < 1e9);
+		tiles.down.show(count(f.downloads) + " of " +
+		    count(f.downloads_max));
+		tiles.in.show(bytes(f.in) + "/s");
+		tiles.out.show(bytes(f.out) + "/s");
+		tiles.hosts.show(`${count(h.ready)} / ${count(h.delayed)} / ` +
+		    count(h.backoff), "ready / delayed / in back-off");
+		tiles.dropped.show(count(f.dropped), "Monitor frames that a " +
+		    "slow reader did not get");
+		charts.cpu.show(rows((x) => [x.cpu]));
+		charts.rss.show(rows((x) => [x.rss]));
+		charts.pages.show(rows((x) => [x.pages_per_s]));
+		charts.traffic.show(rows((x) => [x.in, x.out]));
+		drawStages(f.stages ?? {});
+		drawSubs(f.subscribers ?? []);
+	}
+
+	function drawStages(now) {
+		const names = new Set([...Object.keys(STAGES),
+		    ...Object.keys(now)]);
+
+		each(stages, [...names], (k) => k, (k) => el("tr", null,
+		    el("th", { scope: "row" }, k), el("td.num", null),
+		    el("td.help", null, STAGES[k] ?? "")), (tr, k) =>
+		    put(tr.children[1], k === "archive" ? bytes(now[k]) :
+		    count(now[k])));
+	}
+
+	function drawSubs(all) {
+		each(subs, all, (s) => s.subscription_id, (s) => el("tr", null,
+		    el("th", { scope: "row" }, "#" + s.subscription_id),
+		    el("td", null), el("td.num", null)), (tr, s) => {
+			const id = s.crawl_id, td = tr.children[1];
+			if (td.crawl !== id) {
+				td.crawl = id;
+				td.replaceChildren(id === null ||
+				    id === undefined ? "all" : el("a",
+				    { href: "/crawls/" + id }, "crawl " + id));
+			}
+			put(tr.children[2], count(s.lag));
+		});
+		subs.parentNode.hidden = all.length === 0;
+		if (all.length > 0)
+			noSubs.replaceChildren();
+		else if (noSubs.childElementCount === 0)
+			noSubs.append(el("p.help", null, "Nobody consumes " +
+			    "items or logs now. Programs do by the WebSocket's " +
+			    "command subscribe_crawl_items."));
+	}
+
+	/* --- doors, log, build ---- */
+
+	async function askDoors() {
+		try {
+			const now = performance.now() / 1000;
+			const data = await app.web.get("/doors");
+			each(doors, data.doors, (d) => d.name, (d) => el("tr",
+			    null, el("th", { scope: "row" }, d.name),
+			    el("td.url", null), el("td", null, el("span",
+			    null)), el("td.num", null), el("td", null)),
+			    (tr, d) => {
+				const b = before.get(d.name);
+				const word = tr.children[2].firstChild;
+				put(tr.children[1], d.address || "–");
+				put(word, d.state);
+				word.className = "door-state d-" + d.state;
+				put(tr.children[3], b && d.requests !== null ?
+				    rate((d.requests - b[1]) / (now - b[0])) :
+				    "–");
+				tr.children[3].title = d.requests === null ? "" :
+				    many(d.requests, "request") + " in all";
+				put(tr.children[4], d.last_error || "none");
+				before.set(d.name, [now, d.requests]);
+			});
+			noDoors.replaceChildren();
+		} catch (e) {
+			empty(noDoors, "The doors could not be listed",
+			    e.message);
+		}
+	}
+
+	async function askLog() {
+		try {
+			const data = await app.web.get("/log?after=" + last);
+			if (data.lines.length === 0)
+				return;
+			lines = [...lines, ...data.lines].slice(-LINES_MAX);
+			last = data.last;
+			drawLog();
+		} catch (e) {
+			if (lines.length === 0)
+				empty(log, "The log could not be read",
+				    e.message);
+		}
+	}
+
+	const RANK = { debug: 0, info: 1, warn: 2, error: 3 };
+	function drawLog() {
+		const least = RANK[level.value] ?? 0;
+		const fit = lines.filter((l) => (RANK[l.level] ?? 1) >= least);
+		const end = log.scrollTop + log.clientHeight >=
+		    log.scrollHeight - 20;
+
+		each(log, fit, (l) => l.number, (l) => el("p", null,
+		    el("time", { title: exact(l.at) }, exact(l.at).slice(11)),
+		    el("span.level.l-" + l.level, null, l.level), el("b", null,
+		    l.event), el("span", null, l.text)));
+		if (end)
+			log.scrollTop = log.scrollHeight;
+	}
+
+	async function askAbout() {
+		try {
+			const s = await app.web.get("/status");
+			const rows = [["Version", s.version], ["Process",
+			    s.pid], ["Data", s.data_dir], ["Disk and ledger",
+			    s.health], ["Running for", s.uptime_s &&
+			    span(s.uptime_s)]];
+			about.replaceChildren(...rows.filter(([, v]) => v)
+			    .flatMap(([k, v]) => [el("dt", null, k), el("dd",
+			    null, String(v))]));
+			about.append(el("dt", null, "Figures"), el("dd", null,
+			    el("a", { href: "/metrics", target: "_blank" },
+			    "/metrics ", icon("out")), " for Prometheus"),
+			    el("dt", null, "Configuration"), el("dd", null,
+			    el("a", { href: "/settings#configuration" },
+			    "every value, and where it came from")));
+		} catch (e) {
+			empty(about, "The status could not be read", e.message);
+		}
+	}
+
+	drawStages({});
+	drawSubs([]);
+	askAbout();
+	askLog();
+	askDoors();
+	return {
+		close: () => sub.close(),
+		tick() {
+			if (document.hidden)
+				return;
+			seconds++;
+			if (seconds % LOG_S === 0)
+				askLog();
+			if (seconds % DOORS_S === 0)
+				askDoors();
+		},
+	};
+}

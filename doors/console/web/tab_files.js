@@ -1,0 +1,58 @@
+/* tab_files.js -- the crawl's files, to download. */
+import { clear, el } from "./dom.js";
+import { bytes, count } from "./format.js";
+import { icon } from "./icons.js";
+import { empty } from "./say.js";
+
+const KINDS = { warc: "WARC: every request and answer, as sent and received",
+	cdxj: "CDXJ: an index of the captures",
+	wacz: "WACZ: a package for ReplayWeb.page" };
+
+export function filesTab(root, { id, app }) {
+	const box = el("div", null, el("p.loading", null, "Asking…"));
+
+	root.append(box);
+
+	async function read() {
+		let files;
+
+		try {
+			const data = await app.web.get(`/crawls/${id}/files/`);
+			files = data.files ?? [];
+		} catch (e) {
+			empty(box, "The files could not be listed", e.message,
+			    el("button", { type: "button", onclick: read },
+			    "Try again"));
+			return;
+		}
+		if (files.length === 0) {
+			empty(box, "No file yet", "The first WARC file is made " +
+			    "when the first page is archived.");
+			return;
+		}
+		clear(box, el("p.help", null, Object.values(KINDS).join(". ") +
+		    "."), el("div.scroll", { tabindex: "0", role: "region",
+		    "aria-label": "Files" }, el("table",
+		    { "aria-label": "Files" }, el("thead", null, el("tr", null,
+		    ["Name", "Kind", "Size", ""].map((h, i) =>
+		    el("th", { scope: "col", class: i === 2 ? "num" : null },
+		    h || el("span.unseen", null, "Download"))))),
+		    el("tbody", null, files.map(rowOf)))));
+	}
+
+	function rowOf(f) {
+		const href = `/crawls/${id}/files/` +
+		    f.name.split("/").map(encodeURIComponent).join("/");
+
+		return el("tr", null, el("th.url", { scope: "row" }, f.name),
+		    el("td", null, (f.type ?? "").toUpperCase(),
+		    f.open && el("span.tag", null, "being written")),
+		    el("td.num", { title: count(f.size) + " bytes" },
+		    bytes(f.size)), el("td.acts", null, el("a.button",
+		    { href, download: f.name, "aria-label": "Download " +
+		    f.name }, icon("save"), " Download")));
+	}
+
+	read();
+	return {};
+}

@@ -1,0 +1,176 @@
+/*
+ * tab_problems.js -- what went wrong, in groups, while the crawl still runs;
+ * with what can be done about it.
+ */
+import { each, el, later, put, select } from "./dom.js";
+import { literal, showMoment } from "./bits.js";
+import { count, hostOf, many } from "./format.js";
+import { icon } from "./icons.js";
+import { act, copyButton, empty } from "./say.js";
+import { ENDED } from "./crawls.js";
+
+const KINDS = [["", "All kinds"], ["exception", "Exceptions"],
+	["status", "Error answers"], ["skipped", "Skipped"]];
+const ASK_MS = 2000;
+const RANK = { exception: 0, status: 1, skipped: 2 };
+/* The rules would leave these out again. */
+const FOR_GOOD = new Set(["scope", "depth", "cost", "mime", "url"]);
+
+/* What a reason means, and what to try. */
+const MEANS = {
+	// Of exceptions.
+	dns: "The host's name has no address.",
+	connect: "The host took no connection.",
+	tls: "No secure connection came about; the certificate may be wrong.",
+	timeout: "No answer came in time.",
+	reset: "The connection broke.",
+	protocol: "The answer is no HTTP.",
+	redirects: "Too many redirects, or a circle of them.",
+	decode: "The body could not be unpacked.",
+	robots: "robots.txt forbids it.",
+	scope: "A rule leaves it out.",
+	depth: "It is further from the seeds than the policy goes.",
+	cost: "It costs more than the policy allows.",
+	mime: "Its media type is not kept.",
+	limit: "A limit of the crawl was reached.",
+	url: "It is no URL that can be fetched, or looks like a trap.",
+	blocked: "It leads to a private or local address " +
+	    "(fetch.allow_private permits them).",
+};
+
+export function problemsTab(root, { id, row, app, open }) {
+	const q = new URLSearchParams(location.search);
+	const find = el("input", { type: "search", "data-find": true,
+	    placeholder: "Filter by reason or URL", value: q.get("find"),
+	    "aria-label": "Filter problems by reason or URL" });
+	const kind = select(KINDS, q.get("kind") ?? "",
+	    { "aria-label": "Filter problems by kind" });
+	const groups = el("div.groups", null), none = el("div", null);
+	let problems = null, asked = "", askedAt = 0, wrong = "";
+
+	root.append(el("div.filters", { role: "search" }, find, kind), groups,
+	    none);
+
+	function make(p) {
+		const n = { count: el("b.count", null),
+		    first: el("time", null), last: el("time", null),
+		    samples: el("ul.samples", null) };
+		const retry = p.kind !== "status" && app.may("realtime") &&
+		    !FOR_GOOD.has(p.reason) &&
+		    el("button", { type: "button", onclick: () => again(p,
+		    retry) }, icon("retry"), " Retry");
+		const node = el("article.group", null, el("div.group-head", null,
+		    n.count, el("h3", null, el(`span.kind.k-${p.kind}`, null,
+		    { exception: "exception", status: "answer",
+		    skipped: "skipped" }[p.kind] ?? p.kind), " ", p.reason),
+		    el("span.grow", null), retry,
+		    p.kind === "status" && el("button", { type: "button",
+		    onclick: () => open("pages", { status: p.reason }) },
+		    "Show the pages"),
+		    app.may("realtime") && p.kind !== "skipped" &&
+		    el("button", { type: "button", onclick: () =>
+		    open("rules", { pattern: patternFor(p) }) }, icon("ban"),
+		    " Exclude…")),
+		    el("p.means", null, MEANS[p.reason] ?? "", " First ",
+		    n.first, ", last ", n.last, "."), n.samples);
+
+		node.parts = n;
+		node.retry = retry;
+		return node;
+	}
+
+	function update(node, p) {
+		const n = node.parts;
+
+		put(n.count, count(p.count));
+		showMoment(n.first, p.first_at);
+		showMoment(n.last, p.last_at);
+		if (node.retry)
+			node.retry.hidden = ENDED.has(row().status);
+		each(n.samples, [...new Set(p.urls ?? [])], (u) => u, (u) =>
+		    el("li", null, el("span.url", null, u), copyButton(() => u,
+		    "this URL"), el("button.quiet", { type: "button",
+		    onclick: () => open("frontier", { find: u }) }, "why?")));
+	}
+
+	/* The hosts of its samples: a proposal, to be edited. */
+	function patternFor(p) {
+		const hosts = [...new Set((p.urls ?? []).map(hostOf))]
+		    .filter((h) => h !== "");
+
+		return hosts.length === 0 ? "" : "^https?://" +
+		    (hosts.length === 1 ? literal(hosts[0]) :
+		    "(" + hosts.map(literal).join("|") + ")") + "/";
+	}
+
+	function again(p, button) {
+		act(button, async () => {
+			const data = await app.door.ask("job.retry",
+			    { crawl_id: id, reason: p.reason });
+			app.toast(`${many(data.requeued, "URL")} wait again.`,
+			    "good");
+			ask();
+		});
+	}
+
+	function draw() {
+		const text = find.value.trim().toLowerCase();
+		const fit = (problems ?? []).filter((p) => (kind.value === "" ||
+		    p.kind === kind.value) && (text === "" ||
+		    p.reason.toLowerCase().includes(text) ||
+		    (p.urls ?? []).some((s) => s.toLowerCase()
+		    .includes(text)))).sort((a, b) => RANK[a.kind] -
+		    RANK[b.kind] || b.count - a.count);
+
+		each(groups, fit, (p) => p.kind + " " + p.reason, make, update);
+		if (wrong !== "")
+			empty(none, "The problems could not be listed", wrong);
+		else if (problems === null)
+			none.replaceChildren(el("p.loading", null, "Asking…"));
+		else if (problems.length === 0)
+			empty(none, "Nothing went wrong", "What fails, is " +
+			    "skipped or is answered with an error appears here " +
+			    "while the crawl still runs.");
+		else if (fit.length === 0)
+			empty(none, "No problem fits these filters",
+			    `There are ${count(problems.length)} groups in all.`);
+		else
+			none.replaceChildren();
+	}
+
+	async function ask() {
+		const r = row();
+
+		asked = [r.exception, r.skipped, r.error, r.not_found].join();
+		askedAt = Date.now();
+		try {
+			const data = await app.door.ask("list_problems",
+			    { crawl_id: id });
+			problems = data.groups ?? [];
+			wrong = "";
+		} catch (e) {
+			wrong = e.code === "lost" ? "" : e.message;
+		}
+		draw();
+	}
+
+	const filter = () => {
+		app.query({ find: find.value.trim(), kind: kind.value });
+		draw();
+	};
+	find.oninput = later(filter, 120);
+	kind.onchange = filter;
+	draw();
+	ask();
+	return {
+		tick() {
+			const r = row();
+			if (app.door.state === "open" && Date.now() - askedAt >
+			    ASK_MS && asked !== [r.exception, r.skipped,
+			    r.error, r.not_found].join())
+				ask();
+			else
+				draw();
+		},
+	};
+}

@@ -1,0 +1,66 @@
+/*
+ * web.js -- what is asked by HTTP: the session, and what the WebSocket does not
+ * have.  A session is a cookie that this code cannot read, and a word that goes
+ * with every change.
+ */
+
+export class WebError extends Error {
+	constructor(text, status) {
+		super(text);
+		this.status = status;
+	}
+}
+
+let csrf = "";
+
+async function ask(method, path, body) {
+	const headers = {};
+	let answer;
+
+	if (body !== undefined)
+		headers["Content-Type"] = "application/json";
+	if (method !== "GET" && csrf !== "")
+		headers["X-CSRF-Token"] = csrf;
+	try {
+		answer = await fetch(path, { method, headers,
+		    credentials: "same-origin", cache: "no-store",
+		    body: body === undefined ? undefined :
+		    JSON.stringify(body) });
+	} catch {
+		throw new WebError("The server cannot be reached.", 0);
+	}
+	const text = await answer.text();
+	let data = null;
+	try {
+		data = text === "" ? null : JSON.parse(text);
+	} catch {
+		data = null;
+	}
+	if (!answer.ok)
+		throw new WebError(data?.error ??
+		    `The server answered ${answer.status}.`, answer.status);
+	return data;
+}
+
+export const get = (path) => ask("GET", path);
+export const post = (path, body) => ask("POST", path, body);
+export const remove = (path) => ask("DELETE", path);
+
+/* {wanted, valid, name, csrf, rights: {realtime: "read", ...}} */
+export async function session() {
+	return keep(await get("/session"));
+}
+
+export async function logIn(token) {
+	return keep(await post("/session", { token }));
+}
+
+export async function logOut() {
+	await remove("/session");
+	csrf = "";
+}
+
+function keep(answer) {
+	csrf = answer?.csrf ?? "";
+	return answer ?? {};
+}
