@@ -17,7 +17,7 @@ path_of(const char *data_dir, const char *suffix, struct arena *a)
 }
 
 enum err
-ask_write(const char *data_dir, const char *address, uint16_t port,
+ask_write(const char *data_dir, const char *address, uint16_t port, bool tls,
     struct why *w)
 {
 	struct arena a = ARENA_INIT;
@@ -30,6 +30,8 @@ ask_write(const char *data_dir, const char *address, uint16_t port,
 	json_u64(&b, "pid", (uint64_t)system_pid());
 	json_str(&b, "address", str_of(address));
 	json_u64(&b, "port", port);
+	json_name(&b, "tls");
+	buf_put_text(&b, tls ? "true" : "false");
 	buf_put_text(&b, "}\n");
 	enum err e = file_open(next.p, FILE_CREATE, &fd, w);
 	if (e == OK)
@@ -116,6 +118,11 @@ read_place(const char *data_dir, struct asking *q, struct arena *a,
 	uint64_t port = yyjson_get_uint(yyjson_obj_get(root, "port"));
 
 	e = OK;
+	/* Who listens everywhere is asked where nobody else can be. */
+	if (address != NULL && strcmp(address, "0.0.0.0") == 0)
+		address = "127.0.0.1";
+	else if (address != NULL && strcmp(address, "::") == 0)
+		address = "::1";
 	if (address == NULL || port == 0 || port > UINT16_MAX ||
 	    !ip_from_text(str_of(address), &q->ip))
 		e = why(w, ERR_ABSENT, "it does not serve a port");
@@ -123,6 +130,8 @@ read_place(const char *data_dir, struct asking *q, struct arena *a,
 		q->host.value = arena_printf(a, strchr(address, ':') == NULL ?
 		    "%s:%u" : "[%s]:%u", address, (unsigned)port);
 	q->exchange.port = (uint16_t)port;
+	/* The file is ours, and so is the address: no name to be verified. */
+	q->exchange.tls = yyjson_get_bool(yyjson_obj_get(root, "tls"));
 	yyjson_doc_free(d);
 	buf_free(&b);
 	return e;
@@ -141,7 +150,8 @@ exchange(struct asking *q, const char *path, struct arena *a)
 	q->host.name = STR("Host");
 	x->events = &events;
 	x->method = STR("GET");
-	x->url = arena_printf(a, "http://%.*s%s", STR_FMT(host), path);
+	x->url = arena_printf(a, "%s://%.*s%s", x->tls ? "https" : "http",
+	    STR_FMT(host), path);
 	while (host.n > 0 && host.p[host.n - 1] != ':')
 		host.n--;
 	x->host = str_cut(host, 0, host.n - 1);

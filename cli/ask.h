@@ -8,9 +8,9 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-/* {"pid":...,"address":"127.0.0.1:8001"}; replaced whole. */
+/* {"pid":...,"address":"127.0.0.1","port":8001,"tls":false}; replaced whole. */
 MUST_USE enum err ask_write(const char *data_dir, const char *address,
-    uint16_t port, struct why *);
+    uint16_t port, bool tls, struct why *);
 void ask_remove(const char *data_dir);
 
 /*

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "engine/engine.h"
 #include "engine/policy/address.h"
+#include "wire/base64.h"
 #include "wire/digest.h"
 
 #define DOWNLOADS "64"
@@ -463,7 +464,7 @@ read_auth(struct cli *c, struct plan_secrets *s, struct why *w)
 		return why(w, ERR_CONFIG, "--auth-file: the file must hold "
 		    "user:pass or Bearer TOKEN");
 	buf_put_text(&b, "Basic ");
-	digest_put_base64(&b, (const uint8_t *)line.p, line.n);
+	base64_put(&b, line);
 	s->authorization = arena_copy(&c->arena, buf_str(&b));
 	buf_free(&b);
 	return OK;

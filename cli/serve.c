@@ -2,7 +2,7 @@
  * argiope serve -- the engine as a daemon, with its ports.
  *
  *     doors -> open the data -> crawls that ran go on -> port -> loop
- *     SIGTERM: port stops, doors drain, engine closes, port closes, out
+ *     SIGTERM: port and doors drain, engine closes, out
  *
  * The main thread runs "home": views and looks come there, metrics are set
  * there, /status is answered from what it holds.
@@ -15,12 +15,21 @@
 #include "cli/report.h"
 #include "cli/serve_routes.h"
 #include "cli/verbs.h"
+#include "doors/console/console.h"
+#include "doors/realtime/realtime.h"
 #include "doors/urlfrontier/urlfrontier.h"
+#include "engine/board.h"
+#include "engine/launch.h"
+#include "engine/board.h"
+#include "engine/launch.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/system.h"
 
 #define LOOK_MS 1000
+#define REQUESTS_CONNECTIONS 240   /* beside the WebSockets' */
+/* A choice of realtime.token. */
+#define TOKEN_REQUIRED 1
 
 static const struct option_row rows[] = { OPTION_COMMON(OPTION_ROW) };
 
@@ -41,10 +50,20 @@ const struct option_verb serve_verb = {
 #define SERVE_METRICS(X)                                                     \
 	X(WEB_REQUESTS, COUNTER, "argiope_http_requests_total",              \
 	    "Requests that the port has read.")                              \
-	X(WEB_REFUSED, COUNTER, "argiope_http_refused_total",                \
-	    "Connections that the port had no room for.")                    \
+	X(WEB_ACCEPTED, COUNTER, "argiope_http_accepted_total",              \
+	    "Connections that the port has accepted.")                       \
+	X(WEB_TIMEOUTS, COUNTER, "argiope_http_timeouts_total",              \
+	    "Requests that did not come whole in time.")                     \
+	X(WEB_BYTES_IN, COUNTER, "argiope_http_received_bytes_total",        \
+	    "Bytes that the port has read.")                                 \
+	X(WEB_BYTES_OUT, COUNTER, "argiope_http_sent_bytes_total",           \
+	    "Bytes that the port's clients have taken.")                     \
 	X(WEB_OPEN, GAUGE, "argiope_http_connections",                       \
-	    "Connections of the port that are open.")
+	    "Connections of the port that are open.")                        \
+	X(WEB_SOCKETS, GAUGE, "argiope_http_websockets",                     \
+	    "WebSockets that are open.")                                     \
+	X(WEB_KEPT, GAUGE, "argiope_http_requests_kept",                     \
+	    "Requests whose answer is being worked at.")
 enum { SERVE_METRICS(METRIC_ENUM) };
 static struct metric metrics[] = { SERVE_METRICS(METRIC_ROW) };
 
@@ -63,11 +82,17 @@ struct daemon {
 	struct token_set *tokens;
 	struct urlfrontier *urlfrontier;
 	struct served served;
-	struct web_route routes[SERVE_ROUTES_MAX], figures_route;
+	struct console *console;
+	struct realtime *realtime;
+	struct web_route routes[SERVE_ROUTES_MAX + CONSOLE_ROUTES +
+	    REALTIME_ROUTES];
+	struct web_route figures_route;
+	char http_address[80];         /* "" while it is closed */
 	struct map crawls;             /* id -> struct crawl_held */
 	struct timer look_timer;
 	struct engine_look look;       /* the last */
 	bool looking, stopping, closed;
+	int draining;                  /* how many still are */
 };
 
 /* --- what the engine tells ---------------------------------------------- */
@@ -84,6 +109,19 @@ held(struct daemon *s, uint32_t id)
 	return h;
 }
 
+/* Of a crawl that a door has begun; others were read at the start. */
+static void
+name_figure(struct daemon *s, struct figure *f, uint32_t id)
+{
+	const struct board_row *r = board_row(engine_board(s->engine), id);
+
+	if (r == NULL || f->warc_dir.n != 0)
+		return;
+	f->name = arena_copy(&s->cli->arena, r->name);
+	f->warc_dir = arena_printf(&s->cli->arena, "%s/archive/crawl-%u",
+	    s->cli->data_dir, id);
+}
+
 static void
 viewed(void *arg, const struct crawl_view *v)
 {
@@ -95,6 +133,7 @@ viewed(void *arg, const struct crawl_view *v)
 		    "items=%llu", v->id, crawl_state_name(v->state), v->reason,
 		    (unsigned long long)v->counts.items);
 	h->figure.view = *v;
+	name_figure(s, &h->figure, v->id);
 	figures_count(&h->counted, v);
 }
 
@@ -104,7 +143,7 @@ health_changed(void *arg, enum ledger_health h, const char *text)
 	struct daemon *s = arg;
 	struct log_text quoted;
 
-	atomic_store(&s->served.health, (int)h);
+	s->served.health = h;
 	if (h == LEDGER_FINE)
 		log_info("ledger.health", "state=fine");
 	else
@@ -119,17 +158,27 @@ stop_if_idle(struct daemon *s)
 		loop_stop(s->home);
 }
 
+/* What was counted since the last time. */
+static void
+count_up(struct metric *m, uint64_t n)
+{
+	metric_add(m, (int64_t)n - metric_value(m, 0));
+}
+
 static void
 count_web(const struct web *web)
 {
 	struct web_counts n;
 
 	web_counts(web, &n);
-	metric_add(&metrics[METRIC_WEB_REQUESTS], (int64_t)n.requests -
-	    metric_value(&metrics[METRIC_WEB_REQUESTS], 0));
-	metric_add(&metrics[METRIC_WEB_REFUSED], (int64_t)n.refused -
-	    metric_value(&metrics[METRIC_WEB_REFUSED], 0));
+	count_up(&metrics[METRIC_WEB_REQUESTS], n.requests);
+	count_up(&metrics[METRIC_WEB_ACCEPTED], n.accepted);
+	count_up(&metrics[METRIC_WEB_TIMEOUTS], n.timeouts);
+	count_up(&metrics[METRIC_WEB_BYTES_IN], n.bytes_in);
+	count_up(&metrics[METRIC_WEB_BYTES_OUT], n.bytes_out);
 	metric_set(&metrics[METRIC_WEB_OPEN], (int64_t)n.connections);
+	metric_set(&metrics[METRIC_WEB_SOCKETS], (int64_t)n.sockets);
+	metric_set(&metrics[METRIC_WEB_KEPT], (int64_t)n.requests_kept);
 }
 
 static void
@@ -196,8 +245,7 @@ put_status(void *arg, struct buf *b)
 	json_str(b, "version", STR(ARGIOPE_VERSION));
 	json_u64(b, "pid", (uint64_t)system_pid());
 	json_str(b, "data_dir", str_of(s->cli->data_dir));
-	json_str(b, "health", str_of(report_health_name((enum ledger_health)
-	    atomic_load(&s->served.health))));
+	json_str(b, "health", str_of(report_health_name(s->served.health)));
 	put_why(s, b);
 	json_u64(b, "in_flight", f->in_flight);
 	json_u64(b, "requests", f->requests);
@@ -214,6 +262,55 @@ put_status(void *arg, struct buf *b)
 	buf_put_text(b, "]}\n");
 }
 
+/* --- the console's list of doors ---------------------------------------- */
+
+/* Calls of the urlfrontier door, to their end. */
+static void
+add_calls(const struct metric *m, void *arg)
+{
+	uint64_t *n = arg;
+
+	if (strcmp(m->name, "frontier_rpc_seconds") == 0)
+		for (size_t i = 0; i < m->labels_n; i++)
+			*n += (uint64_t)metric_value(m, i);
+}
+
+static bool
+tell_door(void *arg, size_t i, struct console_door *d)
+{
+	struct daemon *s = arg;
+	bool open = i == 0 ? s->web != NULL : s->urlfrontier != NULL;
+	struct web_counts n = { 0 };
+
+	if (i > 1)
+		return false;
+	*d = (struct console_door){
+		.name = i == 0 ? "console and realtime" : "urlfrontier",
+		.module = i == 0 ? "web" : "urlfrontier",
+		.state = !open ? "closed" : s->stopping ? "draining" : "open",
+		.counted = open,
+	};
+	if (i == 0) {
+		d->address = s->http_address;
+		if (open)
+			web_counts(s->web, &n);
+		d->requests = n.requests;
+	} else {
+		d->address = open ? urlfrontier_address(s->urlfrontier) : "";
+		metric_each(add_calls, &d->requests);
+	}
+	return true;
+}
+
+static void
+open_console(struct daemon *s)
+{
+	struct console_options o = { .conf = &s->cli->conf,
+	    .engine = s->engine, .door = tell_door, .arg = s };
+
+	s->console = console_open(&o);
+}
+
 /* --- starting ----------------------------------------------------------- */
 
 static enum err
@@ -223,7 +320,8 @@ open_engine(struct daemon *s, struct why *w)
 		.conf = &s->cli->conf, .home = s->home,
 		.data_dir = s->cli->data_dir,
 		.loops = (unsigned)conf_int(&s->cli->conf, CONF_LOOPS),
-		.archive = true, .view = viewed, .health = health_changed,
+		.archive = true, .doors = true,
+		.view = viewed, .health = health_changed,
 		.arg = s,
 	};
 
@@ -258,7 +356,7 @@ go_on(struct daemon *s)
 	while (engine_next_view(s->engine, &at, &v)) {
 		struct why w = WHY_INIT;
 		if (v.kind != CRAWL_CRAWL || (v.state != CRAWL_RUNNING &&
-		    v.state != CRAWL_PAUSED))
+		    v.state != CRAWL_PAUSED && v.state != CRAWL_PENDING))
 			continue;
 		if (engine_continue(s->engine, v.id, &q, &w) == OK)
 			log_info("crawl.continued", "crawl=%u queued=%llu",
@@ -269,29 +367,69 @@ go_on(struct daemon *s)
 	}
 }
 
+static void
+open_realtime(struct daemon *s, struct web_route at[REALTIME_ROUTES],
+    struct web_options *web)
+{
+	struct realtime_options o = { .conf = &s->cli->conf, .home = s->home,
+	    .engine = s->engine, .data_dir = s->cli->data_dir };
+
+	s->realtime = realtime_open(&o);
+	realtime_routes(s->realtime, at);
+	web->socket = &realtime_socket;
+	web->socket_arg = s->realtime;
+}
+
+static void
+set_port(const struct conf *c, struct web_options *o, struct web_limits *l)
+{
+	*l = WEB_LIMITS_DEFAULT;
+	l->sockets_max = conf_int(c, CONF_REALTIME_CONNECTIONS_MAX);
+	l->connections_max = l->sockets_max + REQUESTS_CONNECTIONS;
+	l->socket_stall_ms = conf_ms(c, CONF_REALTIME_STALL_S_MAX);
+	o->limits = l;
+	o->origins = conf_str(c, CONF_REALTIME_ORIGINS);
+	o->token = conf_choice(c, CONF_REALTIME_TOKEN) == TOKEN_REQUIRED;
+	if (conf_str(c, CONF_HTTP_TLS_CERT).n == 0)
+		return;
+	o->tls_chain = conf_str(c, CONF_HTTP_TLS_CERT).p;
+	o->tls_key = conf_str(c, CONF_HTTP_TLS_KEY).p;
+}
+
 static enum err
 open_port(struct daemon *s, struct why *w)
 {
 	struct conf_address at = conf_address(&s->cli->conf,
 	    CONF_HTTP_LISTEN);
-	struct web_options o = { .port = at.port };
+	struct web_options o = { .loop = s->home, .port = at.port };
+	struct web_limits limits;
 	bool six = str_find_char(at.host, ':') < at.host.n;
 
 	if (at.host.n == 0) {
 		log_info("serve.no_port", "http.listen=off");
 		return OK;
 	}
+	set_port(&s->cli->conf, &o, &limits);
 	const char *host = arena_copy(&s->cli->arena, at.host).p;
 	o.address = str_eq(at.host, STR("localhost")) ? "127.0.0.1" : host;
-	enum err e = web_open(&o, s->routes, serve_routes(&s->served,
-	    s->routes), &s->web, w);
+	size_t n = serve_routes(&s->served, s->routes);
+	console_routes(s->console, s->routes + n);
+	n += CONSOLE_ROUTES;
+	open_realtime(s, s->routes + n, &o);
+	n += REALTIME_ROUTES;
+	enum err e = web_open(&o, s->routes, n, &s->web, w);
 	if (e == OK)
 		e = ask_write(s->cli->data_dir, o.address, web_port(s->web),
-		    w);
+		    o.tls_chain != NULL, w);
 	if (e != OK)
 		return e;
-	printf(six ? "argiope serves http://[%s]:%u/\n" :
-	    "argiope serves http://%s:%u/\n", o.address, web_port(s->web));
+	web_tokens(s->web, s->tokens, false);
+	realtime_port(s->realtime, s->web);
+	snprintf(s->http_address, sizeof(s->http_address), six ? "[%s]:%u" :
+	    "%s:%u", o.address, web_port(s->web));
+	printf(six ? "argiope serves %s://[%s]:%u/\n" :
+	    "argiope serves %s://%s:%u/\n", o.tls_chain != NULL ? "https" :
+	    "http", o.address, web_port(s->web));
 	fflush(stdout);
 	log_info("serve.listening", "address=%s port=%u", o.address,
 	    web_port(s->web));
@@ -302,7 +440,7 @@ open_port(struct daemon *s, struct why *w)
 static enum err
 open_figures(struct daemon *s, struct why *w)
 {
-	struct web_options o = { .address = "127.0.0.1",
+	struct web_options o = { .loop = s->home, .address = "127.0.0.1",
 	    .port = (uint16_t)conf_int(&s->cli->conf,
 	    CONF_URLFRONTIER_METRICS_PORT) };
 
@@ -355,13 +493,38 @@ engine_closed(void *arg)
 	stop_if_idle(s);
 }
 
-/* Nobody asks the engine for anything any more. */
+/* Once for each that drains: then nobody asks the engine for anything. */
 static void
 drained(void *arg)
 {
 	struct daemon *s = arg;
 
-	engine_close(s->engine, engine_closed, s);
+	if (--s->draining == 0)
+		engine_close(s->engine, engine_closed, s);
+}
+
+/* No request comes any more; those that wait for the engine are waited for. */
+static void
+port_drained(void *arg)
+{
+	struct daemon *s = arg;
+
+	console_drain(s->console, drained, s);
+	realtime_drain(s->realtime, drained, s);
+}
+
+static void
+drain(struct daemon *s)
+{
+	s->draining = 1 + 2 * (s->web != NULL) + (s->figures_web != NULL) +
+	    (s->urlfrontier != NULL);
+	if (s->web != NULL)
+		web_drain(s->web, port_drained, s);
+	if (s->figures_web != NULL)
+		web_drain(s->figures_web, drained, s);
+	if (s->urlfrontier != NULL)
+		urlfrontier_drain(s->urlfrontier, drained, s);
+	drained(s);
 }
 
 static void
@@ -376,12 +539,7 @@ got_signal(void *arg, int signal)
 	s->stopping = true;
 	log_info("serve.stopping", "signal=%d in_flight=%u", signal,
 	    s->look.loops.in_flight);
-	if (s->web != NULL)
-		web_stop(s->web);
-	if (s->urlfrontier != NULL)
-		urlfrontier_drain(s->urlfrontier, drained, s);
-	else
-		drained(s);
+	drain(s);
 }
 
 static enum err
@@ -399,6 +557,7 @@ serve(struct daemon *s, struct why *w)
 		metric_register(metrics, ARRAY_LEN(metrics));
 		take_up(s);
 		go_on(s);
+		open_console(s);
 		e = open_port(s, w);
 	}
 	if (e == OK)
@@ -428,8 +587,8 @@ serve_run(struct cli *c)
 	if (e == OK)
 		e = cli_dir(c, c->data_dir, &c->data_dir, &w);
 	if (e == OK) {
+		log_keep();
 		s.home = loop_new("home");
-		s.served.home = s.home;
 		s.served.status = put_status;
 		s.served.arg = &s;
 		/* Before any thread starts. */
@@ -440,6 +599,8 @@ serve_run(struct cli *c)
 		web_close(&s.web);
 	if (s.figures_web != NULL)
 		web_close(&s.figures_web);
+	console_free(&s.console);
+	realtime_free(&s.realtime);
 	urlfrontier_free(&s.urlfrontier);
 	if (s.tokens != NULL)
 		token_set_close(&s.tokens);

@@ -2,21 +2,19 @@
  * serve_routes -- the one table of what port 8001 answers.  A door registers
  * its routes by a row here.
  *
- * Thread: handlers run on the web thread; `status` is called on home.
+ * Thread: home's.
  */
 #ifndef CLI_SERVE_ROUTES_H
 #define CLI_SERVE_ROUTES_H
 
-#include <stdatomic.h>
-
-#include "os/web.h"
+#include "doors/web.h"
+#include "engine/engine.h"
 
 struct served {
-	struct loop *home;
-	/* Append the JSON object of /status; on home. */
+	/* Append the JSON object of /status. */
 	void (*status)(void *arg, struct buf *out);
 	void *arg;
-	atomic_int health;           /* enum ledger_health */
+	enum ledger_health health;
 };
 
 /* The rows; they are the served's and last until the port is closed. */

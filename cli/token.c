@@ -7,8 +7,8 @@
 #include <errno.h>
 
 #include "cli/format.h"
+#include "cli/stores.h"
 #include "cli/verbs.h"
-#include "engine/store/store.h"
 #include "os/clock.h"
 #include "os/system.h"
 
@@ -55,30 +55,6 @@ const struct option_verb token_revoke_verb = {
 	"Exit code: 0; 66 there is no such token.",
 	revoke_rows, ARRAY_LEN(revoke_rows)
 };
-
-static enum err
-open_store(struct cli *c, struct store **st, struct why *w)
-{
-	enum err e = cli_log(c, true, w);
-
-	if (e == OK)
-		e = cli_data_dir(c, w);
-	if (e == OK)
-		e = cli_dir(c, c->data_dir, &c->data_dir, w);
-	return e == OK ? store_open(c->data_dir, NULL, st, w) : e;
-}
-
-/* Looking, and revoking, make no store where there is none. */
-static enum err
-find_store(struct cli *c, struct why *w)
-{
-	enum err e = cli_data_dir(c, w);
-
-	if (e == OK && !cli_is_there(arena_printf(&c->arena, "%s/store.db",
-	    c->data_dir).p))
-		e = ERR_ABSENT;
-	return e;
-}
 
 /* --- add ---------------------------------------------------------------- */
 
@@ -138,7 +114,7 @@ token_add_run(struct cli *c)
 	if (e == OK)
 		e = read_scopes(c, &scopes, &w);
 	if (e == OK)
-		e = open_store(c, &st, &w);
+		e = stores_open(c, &st, &w);
 	if (e == OK)
 		e = store_token_add(st, name, scopes, clock_wall(), text, &w);
 	if (e == OK)
@@ -149,16 +125,6 @@ token_add_run(struct cli *c)
 }
 
 /* --- list --------------------------------------------------------------- */
-
-static const char *
-date(struct wall t, char iso[static WALL_ISO_MAX])
-{
-	if (t.us == 0)
-		return "never";
-	wall_to_iso(t, iso);
-	memcpy(iso + 19, "Z", 2);
-	return iso;
-}
 
 static void
 put_text(const struct token *list, size_t n, struct buf *b)
@@ -172,8 +138,8 @@ put_text(const struct token *list, size_t n, struct buf *b)
 	    "MADE", "LAST USED");
 	for (size_t i = 0; i < n; i++) {
 		buf_printf(b, "%-*.*s  %-20s  %-20s  ", (int)width,
-		    STR_FMT(list[i].name), date(list[i].created, made),
-		    date(list[i].used, used));
+		    STR_FMT(list[i].name), stores_date(list[i].created, made),
+		    stores_date(list[i].used, used));
 		token_scopes_write(list[i].scopes, b);
 		buf_put_char(b, '\n');
 	}
@@ -205,12 +171,13 @@ put_json(const struct token *list, size_t n, struct buf *b)
 		json_u64(b, "id", list[i].id);
 		json_str(b, "name", list[i].name);
 		put_scopes(list[i].scopes, b);
-		json_str(b, "created", str_of(date(list[i].created, iso)));
+		json_str(b, "created", str_of(stores_date(list[i].created,
+		    iso)));
 		json_name(b, "used");
 		if (list[i].used.us == 0)
 			buf_put_text(b, "null");
 		else
-			buf_printf(b, "\"%s\"", date(list[i].used, iso));
+			buf_printf(b, "\"%s\"", stores_date(list[i].used, iso));
 		buf_put_char(b, '}');
 	}
 	buf_put_text(b, "]}\n");
@@ -220,13 +187,11 @@ static enum err
 read_list(struct cli *c, struct token **list, size_t *n, struct why *w)
 {
 	struct store *st = NULL;
-	enum err e = find_store(c, w);
+	enum err e = stores_find(c, &st, w);
 
 	*n = 0;
 	if (e == ERR_ABSENT)
 		return OK;
-	if (e == OK)
-		e = open_store(c, &st, w);
 	if (e == OK)
 		e = store_token_list(st, &c->arena, list, n, w);
 	store_close(&st);
@@ -295,11 +260,9 @@ token_revoke_run(struct cli *c)
 	struct store *st = NULL;
 	struct why w = WHY_INIT;
 
-	enum err e = find_store(c, &w);
+	enum err e = stores_find(c, &st, &w);
 	if (e == ERR_ABSENT)
 		why(&w, e, "there is no token in %s", c->data_dir);
-	if (e == OK)
-		e = open_store(c, &st, &w);
 	if (e == OK)
 		e = store_begin(st, &w);
 	if (e == OK) {

@@ -41,6 +41,13 @@
 	X(frontier_setactive)                                                \
 	X(frontier_setloglevel)                                              \
 	X(serve)                                                             \
+	X(policy_list)                                                       \
+	X(policy_get)                                                        \
+	X(policy_put)                                                        \
+	X(policy_delete)                                                     \
+	X(schedule_list)                                                     \
+	X(schedule_put)                                                      \
+	X(schedule_delete)                                                   \
 	X(token_add)                                                         \
 	X(token_list)                                                        \
 	X(token_revoke)                                                      \

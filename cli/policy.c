@@ -1,0 +1,196 @@
+/*
+ * argiope policy list|get|put|delete -- the policies that have a name.
+ *
+ * They are the store's; a daemon that runs sees what changed in about a second.
+ */
+#include "cli/format.h"
+#include "cli/stores.h"
+#include "cli/verbs.h"
+#include "engine/launch.h"
+
+static const struct option_row plain_rows[] = { OPTION_COMMON(OPTION_ROW) };
+static const struct option_row list_rows[] = {
+	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
+};
+
+const struct option_verb policy_list_verb = {
+	"policy list", NULL, 0, 0,
+	"List the policies that have a name",
+	"`default` is what a crawl takes that names none; it is built in, and "
+	"may be replaced.",
+	list_rows, ARRAY_LEN(list_rows)
+};
+const struct option_verb policy_get_verb = {
+	"policy get", "NAME", 1, 1,
+	"Print a policy as JSON",
+	"It can be changed and given to argiope policy put, or to argiope "
+	"crawl --policy.\n"
+	"Exit code: 0; 66 there is no such policy.",
+	plain_rows, ARRAY_LEN(plain_rows)
+};
+const struct option_verb policy_put_verb = {
+	"policy put", "NAME FILE", 2, 2,
+	"Keep the policy in a JSON file under a name, in place of an older one",
+	"FILE may be - for standard input.  What it leaves out has the "
+	"built-in value.  Crawls that have begun keep the policy that they "
+	"began with.\n"
+	"Exit code: 0; 65 the name or the policy is none, with the place; 66 "
+	"there is no such file; 75 there are 1,000 already.",
+	plain_rows, ARRAY_LEN(plain_rows)
+};
+const struct option_verb policy_delete_verb = {
+	"policy delete", "NAME", 1, 1,
+	"Delete a policy",
+	"Of `default` argiope policy put replaces what was put before; it "
+	"cannot be deleted.\n"
+	"Exit code: 0; 66 there is no such policy; 69 it is `default`, or a "
+	"schedule names it.",
+	plain_rows, ARRAY_LEN(plain_rows)
+};
+
+/* --- list --------------------------------------------------------------- */
+
+static void
+put_json(const struct store_policy *list, size_t n, struct buf *b)
+{
+	char iso[WALL_ISO_MAX];
+
+	buf_put_text(b, "{\"policies\":[");
+	for (size_t i = 0; i < n; i++) {
+		buf_put_text(b, i > 0 ? ",{" : "{");
+		json_str(b, "name", list[i].name);
+		json_name(b, "changed");
+		if (list[i].changed.us == 0)
+			buf_put_text(b, "null");
+		else
+			buf_printf(b, "\"%s\"", stores_date(list[i].changed,
+			    iso));
+		buf_put_char(b, '}');
+	}
+	buf_put_text(b, "]}\n");
+}
+
+static void
+put_text(const struct store_policy *list, size_t n, struct buf *b)
+{
+	char iso[WALL_ISO_MAX];
+
+	for (size_t i = 0; i < n; i++) {
+		buf_printf(b, "%-20s  ", list[i].changed.us == 0 ?
+		    "built in" : stores_date(list[i].changed, iso));
+		format_safe(b, list[i].name, STORE_NAME_BYTES_MAX);
+		buf_put_char(b, '\n');
+	}
+}
+
+int
+policy_list_run(struct cli *c)
+{
+	static struct store_policy built_in = { .name =
+	    { STORE_POLICY_DEFAULT, sizeof(STORE_POLICY_DEFAULT) - 1 } };
+	struct store_policy *list = &built_in;
+	struct buf b = BUF_INIT;
+	struct store *st = NULL;
+	struct why w = WHY_INIT;
+	size_t n = 1;
+
+	enum err e = stores_find(c, &st, &w);
+	if (e == OK)
+		e = store_policy_list(st, &c->arena, &list, &n, &w);
+	store_close(&st);
+	if (e != OK && e != ERR_ABSENT)
+		return cli_fail(&w);
+	if (cli_json(c))
+		put_json(list, n, &b);
+	else
+		put_text(list, n, &b);
+	cli_put(&b);
+	buf_free(&b);
+	return 0;
+}
+
+/* --- get, put, delete ---------------------------------------------------- */
+
+static int
+print(struct str json)
+{
+	struct buf b = BUF_INIT;
+
+	buf_put_str(&b, json);
+	buf_put_char(&b, '\n');
+	cli_put(&b);
+	buf_free(&b);
+	return 0;
+}
+
+static int
+print_default(void)
+{
+	struct policy *p = policy_new();
+	struct buf b = BUF_INIT;
+
+	policy_to_json(p, &b);
+	int code = print(buf_str(&b));
+	buf_free(&b);
+	policy_free(&p);
+	return code;
+}
+
+int
+policy_get_run(struct cli *c)
+{
+	struct str name = str_of(c->options.operands[0]);
+	struct store_policy p;
+	struct store *st = NULL;
+	struct why w = WHY_INIT;
+
+	enum err e = stores_find(c, &st, &w);
+	if (e == ERR_ABSENT && str_eq(name, STR(STORE_POLICY_DEFAULT)))
+		return print_default();
+	if (e == ERR_ABSENT)
+		why(&w, e, "there is no policy %.60s in %s",
+		    c->options.operands[0], c->data_dir);
+	if (e == OK)
+		e = store_policy_get(st, name, &c->arena, &p, &w);
+	store_close(&st);
+	return e == OK ? print(p.json) : cli_fail(&w);
+}
+
+int
+policy_put_run(struct cli *c)
+{
+	struct str json, name = str_of(c->options.operands[0]);
+	struct policy *judged = NULL;
+	struct store_policy p;
+	struct store *st = NULL;
+	struct why w = WHY_INIT;
+
+	enum err e = cli_file(c, c->options.operands[1], &json, &w);
+	/* Before a store is made. */
+	if (e == OK)
+		e = policy_parse(json, &judged, &w);
+	policy_free(&judged);
+	if (e == OK)
+		e = stores_open(c, &st, &w);
+	if (e == OK)
+		e = engine_put_policy(st, name, json, &c->arena, &p, &w);
+	store_close(&st);
+	return e == OK ? 0 : cli_fail(&w);
+}
+
+int
+policy_delete_run(struct cli *c)
+{
+	struct store *st = NULL;
+	struct why w = WHY_INIT;
+
+	enum err e = stores_find(c, &st, &w);
+	if (e == ERR_ABSENT)
+		why(&w, e, "there is no policy %.60s in %s",
+		    c->options.operands[0], c->data_dir);
+	if (e == OK)
+		e = store_policy_delete(st, str_of(c->options.operands[0]),
+		    &w);
+	store_close(&st);
+	return e == OK ? 0 : cli_fail(&w);
+}

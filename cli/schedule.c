@@ -1,0 +1,304 @@
+/*
+ * argiope schedule list|put|delete -- crawls that repeat.
+ *
+ * They are the store's; a daemon that runs sees what changed in about a second,
+ * and starts their crawls.
+ */
+#include "base/text.h"
+#include "cli/format.h"
+#include "cli/plan.h"
+#include "cli/stores.h"
+#include "cli/verbs.h"
+#include "engine/launch.h"
+
+#define PUT_OPTIONS(X)                                                       \
+	X(SEEDS, "seeds", 0, "FILE", PATH, 0, 0,                             \
+	    "read seeds from FILE, one a line; - is standard input")         \
+	X(EVERY, "every", 'n', "N", NUMBER, 1, SCHEDULE_EVERY_MAX,           \
+	    "so many units between two runs (1)")                            \
+	X(UNIT, "unit", 'u', "minutes|hours|days|weeks|months|years",        \
+	    CHOICE, 0, 0, "the unit (days)")                                 \
+	X(AFTER, "after-previous", 0, NULL, FLAG, 0, 0,                      \
+	    "count from the end of the last crawl, and wait for it; else "   \
+	    "the runs lie on a grid from --start-at on")                     \
+	X(START_AT, "start-at", 0, "DATE", TEXT, 0, 0,                       \
+	    "the first run, such as 2026-11-20T09:00:00Z (now)")             \
+	X(POLICY, "policy", 'p', "NAME", TEXT, 0, 0,                         \
+	    "the policy of that name, as it is at each run (default)")       \
+	X(POLICY_FILE, "policy-file", 0, "FILE", PATH, 0, 0,                 \
+	    "a policy of its own, from this JSON file")                      \
+	X(RATE_LIMIT, "rate-limit", 0, "TIME", TEXT, 0, 0,                   \
+	    "pause between two fetches from a seed's host; the policy's, "   \
+	    "when it is not given")                                          \
+	X(TAG, "tag", 't', "TAG", TEXT, 0, 0,                                \
+	    "its crawls have this tag; may be given again")                  \
+	X(CRAWL_NAME, "crawl-name", 0, "TEXT", TEXT, 0, 0,                   \
+	    "what its crawls are called; {COUNT}, {DATE} and {TIME} stand "  \
+	    "for the run's (\"NAME #{COUNT}\")")                             \
+	X(ID, "id", 0, "N", NUMBER, 1, INT32_MAX,                            \
+	    "replace the schedule of that number")
+
+static const struct option_row plain_rows[] = { OPTION_COMMON(OPTION_ROW) };
+static const struct option_row list_rows[] = {
+	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
+};
+static const struct option_row put_rows[] = {
+	PUT_OPTIONS(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
+};
+
+const struct option_verb schedule_list_verb = {
+	"schedule list", NULL, 0, 0,
+	"List the schedules: number, next run, runs so far, how often, name",
+	NULL, list_rows, ARRAY_LEN(list_rows)
+};
+const struct option_verb schedule_put_verb = {
+	"schedule put", "NAME [URL...]", 1, OPERANDS_ANY,
+	"Have a daemon crawl some seeds again and again; print its number",
+	"Runs that were missed while no daemon ran are one run at its next "
+	"start.  Seeds cannot be private addresses, unless the daemon has "
+	"fetch.allow_private.\n"
+	"Example: argiope schedule put news http://www.example.org/ --every 6 "
+	"--unit hours --tag news\n"
+	"Exit code: 0; 64 the command line is wrong; 65 a seed, a policy or a "
+	"name is none; 66 there is no such policy or schedule; 75 there are "
+	"1,000 already.",
+	put_rows, ARRAY_LEN(put_rows)
+};
+const struct option_verb schedule_delete_verb = {
+	"schedule delete", "NUMBER", 1, 1,
+	"Delete a schedule; its crawls stay",
+	"Exit code: 0; 66 there is no such schedule.",
+	plain_rows, ARRAY_LEN(plain_rows)
+};
+
+/* --- put ----------------------------------------------------------------- */
+
+static enum err
+read_seeds(struct cli *c, struct schedule *s, struct why *w)
+{
+	const char *pause = cli_text(c, "rate-limit", NULL);
+	struct buf b = BUF_INIT;
+	struct str *seeds;
+	double delay = -1;
+	size_t n;
+
+	enum err e = plan_seeds(c, &seeds, &n, w);
+	if (e == OK && pause != NULL && !plan_seconds(str_of(pause), &delay))
+		e = why(w, ERR_USAGE, "--rate-limit %.60s: must be a time "
+		    "like 0, 0.5 or 250ms", pause);
+	/* The first operand is the name. */
+	if (e == OK && n < 2)
+		e = why(w, ERR_USAGE, "schedule put wants a URL or --seeds "
+		    "FILE behind the name");
+	for (size_t i = 1; e == OK && i < n; i++) {
+		buf_put_text(&b, i > 1 ? ",{\"url\":" : "[{\"url\":");
+		text_json(&b, seeds[i]);
+		if (delay >= 0)
+			buf_printf(&b, ",\"rate_limit\":%.9g", delay);
+		buf_put_char(&b, '}');
+	}
+	buf_put_char(&b, ']');
+	s->seeds = arena_copy(&c->arena, buf_str(&b));
+	buf_free(&b);
+	return e;
+}
+
+static enum err
+read_policy(struct cli *c, struct schedule *s, struct why *w)
+{
+	const char *file = cli_text(c, "policy-file", NULL);
+
+	s->policy = str_of(cli_text(c, "policy", ""));
+	if (file == NULL)
+		return OK;
+	if (s->policy.n != 0)
+		return why(w, ERR_USAGE, "--policy and --policy-file are two "
+		    "policies; give one");
+	return cli_file(c, file, &s->policy_json, w);
+}
+
+static enum err
+read_start(struct cli *c, struct schedule *s, struct why *w)
+{
+	const char *text = cli_text(c, "start-at", NULL);
+
+	if (text == NULL || wall_from_iso(str_of(text), &s->start_at))
+		return OK;
+	return why(w, ERR_USAGE, "--start-at %.60s: must be a date and time "
+	    "in UTC, such as 2026-11-20T09:00:00Z", text);
+}
+
+static enum err
+read_schedule(struct cli *c, struct schedule *s, struct why *w)
+{
+	struct str *tags = ARENA_ARRAY(&c->arena, struct str,
+	    cli_count(c, "tag"));
+
+	for (size_t i = 0; i < cli_count(c, "tag"); i++)
+		tags[i] = str_of(cli_nth(c, "tag", i));
+	*s = (struct schedule){
+		.id = (uint64_t)cli_number(c, "id", 0),
+		.name = str_of(c->options.operands[0]),
+		.tags = tags, .tags_n = cli_count(c, "tag"),
+		.every = (unsigned)cli_number(c, "every", 1),
+		.unit = (enum schedule_unit)cli_number(c, "unit",
+		    SCHEDULE_DAYS),
+		.timing = cli_count(c, "after-previous") > 0 ?
+		    SCHEDULE_AFTER : SCHEDULE_REGULAR,
+		.name_template = str_of(cli_text(c, "crawl-name", "")),
+	};
+	enum err e = read_seeds(c, s, w);
+	if (e == OK)
+		e = read_policy(c, s, w);
+	return e == OK ? read_start(c, s, w) : e;
+}
+
+int
+schedule_put_run(struct cli *c)
+{
+	struct store *st = NULL;
+	struct schedule s, kept;
+	struct why w = WHY_INIT;
+
+	enum err e = read_schedule(c, &s, &w);
+	if (e == OK)
+		e = stores_open(c, &st, &w);
+	if (e == OK)
+		e = engine_put_schedule(st, &s, &c->arena, &kept, &w);
+	store_close(&st);
+	if (e != OK)
+		return cli_fail(&w);
+	printf("%llu\n", (unsigned long long)kept.id);
+	return 0;
+}
+
+/* --- list ---------------------------------------------------------------- */
+
+static const char *
+next(const struct schedule *s, char iso[static WALL_ISO_MAX])
+{
+	return s->next_at.us == SCHEDULE_NEVER.us ? "waits for its crawl" :
+	    stores_date(s->next_at, iso);
+}
+
+static void
+put_text(const struct schedule *list, size_t n, struct buf *b)
+{
+	char iso[WALL_ISO_MAX], often[40];
+
+	buf_printf(b, "%4s  %-20s  %5s  %-14s  %s\n", "ID", "NEXT", "RUNS",
+	    "EVERY", "NAME");
+	for (size_t i = 0; i < n; i++) {
+		const struct schedule *s = &list[i];
+		snprintf(often, sizeof(often), "%u %s", s->every,
+		    schedule_unit_text(s->unit));
+		buf_printf(b, "%4llu  %-20s  %5llu  %-14s  ",
+		    (unsigned long long)s->id, next(s, iso),
+		    (unsigned long long)s->runs, often);
+		format_safe(b, s->name, STORE_NAME_BYTES_MAX);
+		buf_put_char(b, '\n');
+	}
+}
+
+static void
+put_tags(const struct schedule *s, struct buf *b)
+{
+	json_name(b, "tags");
+	buf_put_char(b, '[');
+	for (size_t i = 0; i < s->tags_n; i++) {
+		buf_put_text(b, i > 0 ? "," : "");
+		text_json(b, s->tags[i]);
+	}
+	buf_put_char(b, ']');
+}
+
+static void
+put_date(struct buf *b, const char *name, struct wall t)
+{
+	char iso[WALL_ISO_MAX];
+
+	if (t.us == SCHEDULE_NEVER.us) {
+		json_name(b, name);
+		buf_put_text(b, "null");
+	} else {
+		json_str(b, name, str_of(stores_date(t, iso)));
+	}
+}
+
+static void
+put_json(const struct schedule *list, size_t n, struct buf *b)
+{
+	buf_put_text(b, "{\"schedules\":[");
+	for (size_t i = 0; i < n; i++) {
+		const struct schedule *s = &list[i];
+		buf_put_text(b, i > 0 ? ",{" : "{");
+		json_u64(b, "id", s->id);
+		json_str(b, "name", s->name);
+		json_str(b, "policy", s->policy);
+		put_tags(s, b);
+		json_u64(b, "every", s->every);
+		json_str(b, "unit", str_of(schedule_unit_text(s->unit)));
+		json_str(b, "timing", str_of(schedule_timing_text(s->timing)));
+		json_str(b, "name_template", s->name_template);
+		put_date(b, "start_at", s->start_at);
+		put_date(b, "next_at", s->next_at);
+		json_u64(b, "runs", s->runs);
+		json_name(b, "last_crawl");
+		if (s->last_crawl == SCHEDULE_NO_CRAWL)
+			buf_put_text(b, "null");
+		else
+			buf_printf(b, "%llu",
+			    (unsigned long long)s->last_crawl);
+		buf_put_char(b, '}');
+	}
+	buf_put_text(b, "]}\n");
+}
+
+int
+schedule_list_run(struct cli *c)
+{
+	struct schedule *list = NULL;
+	struct buf b = BUF_INIT;
+	struct store *st = NULL;
+	struct why w = WHY_INIT;
+	size_t n = 0;
+
+	enum err e = stores_find(c, &st, &w);
+	if (e == OK)
+		e = store_schedule_list(st, &c->arena, &list, &n, &w);
+	store_close(&st);
+	if (e != OK && e != ERR_ABSENT)
+		return cli_fail(&w);
+	if (cli_json(c))
+		put_json(list, n, &b);
+	else if (n == 0)
+		buf_printf(&b, "There is no schedule in %s.\n", c->data_dir);
+	else
+		put_text(list, n, &b);
+	cli_put(&b);
+	buf_free(&b);
+	return 0;
+}
+
+/* --- delete -------------------------------------------------------------- */
+
+int
+schedule_delete_run(struct cli *c)
+{
+	const char *word = c->options.operands[0];
+	struct store *st = NULL;
+	struct why w = WHY_INIT;
+	uint64_t id;
+
+	enum err e = str_to_u64(str_of(word), &id) ? OK : why(&w, ERR_USAGE,
+	    "%.60s is no number of a schedule; argiope schedule list has "
+	    "them", word);
+	if (e == OK)
+		e = stores_find(c, &st, &w);
+	if (e == ERR_ABSENT)
+		why(&w, e, "there is no schedule in %s", c->data_dir);
+	if (e == OK)
+		e = store_schedule_delete(st, id, &w);
+	store_close(&st);
+	return e == OK ? 0 : cli_fail(&w);
+}

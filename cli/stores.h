@@ -1,0 +1,18 @@
+/*
+ * stores -- the store of the data directory, opened beside a daemon or without
+ * one, and dates as its verbs print them.
+ */
+#ifndef CLI_STORES_H
+#define CLI_STORES_H
+
+#include "cli/cli.h"
+#include "engine/store/store.h"
+
+/* Make it where there is none.  Settles data_dir.  Errors: store_open()'s. */
+MUST_USE enum err stores_open(struct cli *, struct store **, struct why *);
+/* Looking makes no store: ABSENT, without a text, where there is none. */
+MUST_USE enum err stores_find(struct cli *, struct store **, struct why *);
+/* "2026-11-20T09:18:16Z", or "never" for 0. */
+const char *stores_date(struct wall, char iso[static WALL_ISO_MAX]);
+
+#endif
