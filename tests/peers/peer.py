@@ -7,6 +7,7 @@ import atexit
 import glob
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -30,6 +31,7 @@ for name in ("XDG_DATA_HOME", "INVOCATION_ID"):
 
 children = []
 failures = []
+ports_given = set()
 
 
 # ---- Results -----------------------------------------------------------------
@@ -125,6 +127,25 @@ def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
+
+
+def fixed_port():
+    """
+    One that no client's end gets by chance, so that a server can come back; each
+    once.
+    """
+    while True:
+        port = random.randrange(15000, 32000)
+        if port in ports_given:
+            continue
+        ports_given.add(port)
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 def listens(port):

@@ -151,29 +151,6 @@ def fields(data):
 
 # ---- Servers ------------------------------------------------------------------
 
-ports_given = set()
-
-
-def fixed_port():
-    """
-    One that no client's end gets by chance, so that a server can come back; each
-    once.
-    """
-    while True:
-        port = random.randrange(15000, 32000)
-        with lock:
-            if port in ports_given:
-                continue
-            ports_given.add(port)
-        with socket.socket() as s:
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                s.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                pass
-
-
 class Server:
     """`argiope serve` with the door open, on a folder of its own."""
 

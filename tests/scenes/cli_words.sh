@@ -4,7 +4,9 @@
 . "$(dirname "$0")/scene.bash"
 
 verbs=("crawl" "explain" "status" "archive ls" "archive cat" "archive check"
-	"archive index" "archive reindex" "archive wacz" "serve" "token add"
+	"archive index" "archive reindex" "archive wacz" "serve"
+	"policy list" "policy get" "policy put" "policy delete"
+	"schedule list" "schedule put" "schedule delete" "token add"
 	"token list" "token revoke" "config" "completion" "man" "version")
 
 too_wide() { awk 'length > 80 { print; bad = 1 } END { exit !bad }' "$1"; }

@@ -13,6 +13,7 @@
 #include "engine/archive/capture.h"
 #include "engine/engine.h"
 #include "engine/frontier/journal.h"
+#include "engine/revise.h"
 #include "os/clock.h"
 #include "os/file_fake.h"
 #include "os/log.h"
@@ -31,6 +32,13 @@ static struct {
 	bool closed, ended, failed, full;
 	unsigned kills, full_disks, failures;
 	uint64_t checkpoints, moved;
+	/* What people change meanwhile; one verb at a time. */
+	uint32_t crawl;
+	bool asking;
+	unsigned asks;               /* in this life */
+	uint64_t revised, tried_again;
+	struct exclude_ask exclude;
+	struct retry_ask retry;
 } sim;
 
 /*
@@ -174,8 +182,60 @@ begin_crawl(const struct web_plan *plan)
 		must(engine_begin(sim.engine, &r, &id, &w), &w);
 	else
 		must(engine_continue(sim.engine, id, &r, &w), &w);
+	sim.crawl = id;
 	engine_start(sim.engine);
 	policy_free(&p);
+}
+
+/* --- people, who change what makes no difference in the end --------------- */
+
+static bool
+may_be(enum err e)
+{
+	return e == OK || e == ERR_STATE || e == ERR_CLOSED ||
+	    e == ERR_BROKEN || e == ERR_DISK_FULL;
+}
+
+static void
+excluded(struct exclude_ask *a)
+{
+	CHECK(may_be(a->why.err) && a->removed == 0);
+	sim.revised += a->why.err == OK;
+	sim.asking = false;
+	arena_free(&a->arena);
+}
+
+static void
+retried(struct retry_ask *a)
+{
+	CHECK(may_be(a->why.err));
+	sim.revised += a->why.err == OK;
+	sim.tried_again += a->requeued;
+	sim.asking = false;
+}
+
+/* A rule that matches no page; another try for what fails again. */
+static void
+revise_something(void)
+{
+	static const char *const reasons[] = { "dns", "connect", "timeout",
+	    "reset", "protocol", "redirects", "robots" };
+
+	if (sim.asking || sim.asks == 4)
+		return;
+	sim.asking = true;
+	sim.asks++;
+	if (next_random() % 2 == 0) {
+		sim.exclude = (struct exclude_ask){ .crawl = sim.crawl,
+		    .pattern = STR("no-such-page"), .done = excluded,
+		    .preview = next_random() % 4 == 0 };
+		engine_exclude(sim.engine, &sim.exclude);
+	} else {
+		sim.retry = (struct retry_ask){ .crawl = sim.crawl,
+		    .reason = str_of(reasons[next_random() %
+		    ARRAY_LEN(reasons)]), .done = retried };
+		engine_retry(sim.engine, &sim.retry);
+	}
 }
 
 /* One turn; when all is quiet, time goes on to the next timer. */
@@ -244,13 +304,18 @@ crawl(const struct web_plan *plan, const struct conf *c, unsigned crashes)
 		uint64_t until = life < crashes ? 200 + next_random() % 20000 :
 		    SIM_STEPS_MAX;
 		sim.ended = sim.closed = sim.failed = sim.full = false;
+		sim.asking = false;
+		sim.asks = 0;
 		open_engine(c);
 		begin_crawl(plan);
 		if (life < crashes)
 			plan_fault();
 		for (uint64_t i = 0; i < until && !sim.ended && !sim.failed;
-		    i++)
+		    i++) {
+			if (next_random() % 500 == 0)
+				revise_something();
 			step();
+		}
 		sim.full_disks += sim.full;
 		sim.failures += sim.failed;
 		if (sim.ended)
@@ -450,6 +515,7 @@ main(int argc, char **argv)
 	unsigned pages = (unsigned)number(argc, argv, "--pages", 1000);
 	uint64_t failed = 0, kills = 0, requests = 0, hash, again;
 	uint64_t full_disks = 0, failures = 0, checkpoints = 0, moved = 0;
+	uint64_t revised = 0, tried_again = 0;
 
 	conf_init(&c);
 	log_open(getenv("SIM_LOG") == NULL ? LOG_OFF : LOG_INFO, 2, false);
@@ -469,15 +535,19 @@ main(int argc, char **argv)
 		failures += sim.failures;
 		checkpoints += sim.checkpoints;
 		moved += sim.moved;
+		revised += sim.revised;
+		tried_again += sim.tried_again;
 		requests += web_requests();
 	}
 	conf_free(&c);
 	printf("conformance: simulator: %llu seeds of %u pages, %llu crashes, "
 	    "%llu failed logs, %llu WARCs given up, %llu full disks, %llu "
-	    "checkpoints, %llu requests\n", (unsigned long long)seeds, pages,
+	    "checkpoints, %llu verbs that revise, %llu URLs tried again, %llu "
+	    "requests\n", (unsigned long long)seeds, pages,
 	    (unsigned long long)kills, (unsigned long long)failures,
 	    (unsigned long long)moved, (unsigned long long)full_disks,
-	    (unsigned long long)checkpoints, (unsigned long long)requests);
+	    (unsigned long long)checkpoints, (unsigned long long)revised,
+	    (unsigned long long)tried_again, (unsigned long long)requests);
 	printf("%llu passed, %llu failed\n",
 	    (unsigned long long)(seeds - failed), (unsigned long long)failed);
 	return failed != 0;

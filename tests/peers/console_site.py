@@ -1,0 +1,77 @@
+"""The web that the console's tests crawl: pages that say hostile things, some
+that fail, and a calendar that one wants to leave out.
+"""
+import http.server
+import threading
+
+PAGES, DAYS = 120, 400
+TITLE = "Page %d <script>window.hurt=1</script>&\"' ünïcode"
+BODY = """<!DOCTYPE html><html><head><title>%s</title>
+<meta http-equiv=refresh content="0;url=http://elsewhere.test/refresh">
+<link rel=stylesheet href=http://elsewhere.test/style.css>
+<link rel=preconnect href=http://elsewhere.test/>
+<style>body { background: url(http://elsewhere.test/style) }</style>
+<script>parent.hurt = 2; alert("hurt")</script></head>
+<body onload="alert(3)" style="color: red"><h1>This is page %d</h1>
+<img src=x onerror="alert(4)"><svg onload="alert(5)"></svg>
+<iframe src=http://elsewhere.test/frame></iframe>
+<form action=http://elsewhere.test/form><button>send</button></form>
+<p title="a > b">%s</p><!-- <b>comment</b> -->%s</body></html>"""
+
+
+def escaped(text):
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def page(n):
+    links = [f"/p/{(n * 3 + k) % PAGES}" for k in range(1, 6)]
+    links += [f"/day/{(n * 7 + k) % DAYS}" for k in range(1, 6)]
+    links += [f"/missing/{n}"] if n % 5 == 0 else []
+    links += [f"/error/{n}"] if n % 11 == 0 else []
+    links += [f"/private/{n}"] if n % 7 == 0 else []
+    links += ["/moved", "http://elsewhere.test/"] if n == 0 else []
+    return (BODY % (escaped(TITLE % n), n, "words and words " * 40, "".join(
+        f'<a href="{u}">{u}</a> ' for u in links))).encode()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def say(self, status, body, kind="text/html; charset=utf-8", more=()):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-Said", "<script>alert(6)</script>")
+        for name, value in more:
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        kind, _, rest = self.path[1:].partition("/")
+        if kind in ("", "p"):
+            self.say(200, page(int(rest or 0)))
+        elif kind == "day":
+            self.say(200, b"<title>day %d</title>" % int(rest))
+        elif kind == "robots.txt":
+            self.say(200, b"User-agent: *\nDisallow: /private/\n",
+                     "text/plain")
+        elif kind == "moved":
+            self.say(302, b"", more=[("Location", "/p/1")])
+        elif kind == "error":
+            self.say(500, b"<title>it broke</title>")
+        else:
+            self.say(404, b"<title>not here</title>")
+
+
+class Site(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.port = self.server_address[1]
+        threading.Thread(target=self.serve_forever, daemon=True).start()

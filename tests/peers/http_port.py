@@ -1,0 +1,249 @@
+"""The HTTP port (doors/web) and foreign clients: curl over HTTP/1.1 and HTTP/2,
+TLS with and without ALPN, a certificate that changes, h2spec, and clients of
+HTTP/2 that make it work for nothing.  The server is web_echo.
+"""
+import hashlib
+import os
+import shutil
+import socket
+import ssl
+import struct
+import subprocess
+import time
+
+from peer import (PLACE, SOURCE, cache, certificate, check, children, done,
+                  need, note, same, skip, wait_until)
+
+BUILD = os.environ.get("ARGIOPE_BUILD", os.path.join(SOURCE, "build"))
+SERVER = os.path.join(BUILD, "tests", "peers", "web_echo")
+H2SPEC = os.path.join(cache(), "h2spec-v2.2.1+incompatible", "h2spec")
+H2SPEC_CASES = 146
+LETTERS = "".join(chr(97 + i % 26) for i in range(5000000)).encode()
+CALM = 11
+
+
+def serve(*more):
+    child = subprocess.Popen([SERVER, PLACE, *more], stdout=subprocess.PIPE,
+                             text=True)
+    children.append(child)
+    return child, int(child.stdout.readline().split()[1])
+
+
+def end(child):
+    child.terminate()
+    note(child.stdout.readline().strip())
+    return child.wait(20)
+
+
+# ---- curl --------------------------------------------------------------------
+
+def curl(url, *more):
+    """(HTTP version, status, body)"""
+    out = os.path.join(PLACE, "body")
+    if os.path.exists(out):
+        os.unlink(out)
+    result = subprocess.run(
+        ["curl", "-sk", "--max-time", "20", "-o", out, "-w",
+         "%{http_version} %{http_code}", *more, url],
+        capture_output=True, text=True)
+    body = b""
+    if os.path.exists(out):
+        with open(out, "rb") as f:
+            body = f.read()
+    version, status = result.stdout.split()
+    return version, int(status), body
+
+
+def ask_all(base, version, *more):
+    """Every kind of answer, and of request."""
+    def get(path, *yet):
+        got, status, body = curl(base + path, *more, *yet)
+        same(f"HTTP/{version} {path[:30]} is spoken so", got, version)
+        return status, body
+
+    same(f"HTTP/{version}: an answer", get("hello"), (200, b"hello\n"))
+    for n in (0, 1, 70000, 5000000):
+        for known in ("", "&known=1"):
+            status, body = get(f"pull?n={n}{known}")
+            check(f"HTTP/{version}: {n} bytes pulled{known}",
+                  status == 200 and body == LETTERS[:n], len(body))
+    status, body = get("files/letters")
+    check(f"HTTP/{version}: a file", body == LETTERS, (status, len(body)))
+    same(f"HTTP/{version}: a range of it",
+         get("files/letters", "-r", "4999990-"), (206, LETTERS[-10:]))
+    same(f"HTTP/{version}: a range that is not there",
+         get("files/letters", "-r", "5000000-")[0], 416)
+    same(f"HTTP/{version}: no file", get("files/none")[0], 404)
+    status, body = get("text")
+    check(f"HTTP/{version}: a text packed is the same",
+          get("text", "--compressed")[1] == body, len(body))
+    for n in (0, 1000, 1 << 20):
+        part = os.path.join(PLACE, "part")
+        with open(part, "wb") as f:
+            f.write(LETTERS[:n])
+        status, body = get("echo", "--data-binary", "@" + part)
+        check(f"HTTP/{version}: {n} bytes sent and sent back",
+              status == 200 and body == LETTERS[:n], (status, len(body)))
+        if n == 0:               # curl 7.88 never ends such a body
+            continue
+        status, body = get("echo", "-T", part, "-X", "POST", "-H",
+                           "Transfer-Encoding: chunked")
+        check(f"HTTP/{version}: {n} bytes without a length",
+              status == 200 and body == LETTERS[:n], (status, len(body)))
+    same(f"HTTP/{version}: a body that is too long", get(
+        "echo", "--data-binary", "@" + os.path.join(PLACE, "letters"))[0],
+        413)
+    same(f"HTTP/{version}: HEAD", get("hello", "-I")[0], 200)
+    same(f"HTTP/{version}: nothing there", get("nowhere")[0], 404)
+    same(f"HTTP/{version}: a long head", get(
+        "hello", "-H", "X: " + "x" * 17000)[0], 431)
+    same(f"HTTP/{version}: many fields", get(
+        "hello", *(w for i in range(110) for w in ("-H", f"X{i}: y")))[0],
+        431)
+    same(f"HTTP/{version}: a stranger's name", get(
+        "hello", "-H", "Host: evil.example")[0], 403)
+
+
+# ---- TLS ---------------------------------------------------------------------
+
+def shake(port, protocols):
+    """(what was agreed on, the certificate's digest); None: refused."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    if protocols:
+        context.set_alpn_protocols(protocols)
+    try:
+        with socket.create_connection(("127.0.0.1", port), 5) as s:
+            with context.wrap_socket(s) as t:
+                return t.selected_alpn_protocol(), hashlib.sha256(
+                    t.getpeercert(True)).hexdigest()
+    except ssl.SSLError:
+        return None
+
+
+def tls(port, crt, key):
+    same("TLS: h2 before http/1.1",
+         shake(port, ["http/1.1", "h2"])[0], "h2")
+    same("TLS: http/1.1", shake(port, ["http/1.1"])[0], "http/1.1")
+    same("TLS: no word about it", shake(port, [])[0], None)
+    same("TLS: a protocol that is not spoken", shake(port, ["foo"]), None)
+    before = shake(port, [])[1]
+    os.unlink(key)
+    check("TLS: with the key gone it goes on", not wait_until(
+        lambda: (shake(port, []) or (0, 0))[1] != before, 11))
+    certificate()
+    check("TLS: another certificate is taken up", wait_until(
+        lambda: shake(port, [])[1] != before, 15))
+
+
+# ---- HTTP/2 by hand ----------------------------------------------------------
+
+class H2:
+    def __init__(self, port):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        context.set_alpn_protocols(["h2"])
+        self.s = context.wrap_socket(
+            socket.create_connection(("127.0.0.1", port), 10))
+        self.s.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0))
+        self.rest = b""
+
+    def take(self, n):
+        while len(self.rest) < n:
+            more = self.s.recv(65536)
+            if not more:
+                raise EOFError
+            self.rest += more
+        taken, self.rest = self.rest[:n], self.rest[n:]
+        return taken
+
+    def goaway(self):
+        """Send nothing more; the code of the GOAWAY, None without one."""
+        try:
+            while True:
+                head = self.take(9)
+                payload = self.take(int.from_bytes(head[:3], "big"))
+                if head[3] == 7:
+                    return struct.unpack("!I", payload[4:8])[0]
+        except (EOFError, OSError):
+            return None
+
+    def send(self, *frames):
+        try:
+            self.s.sendall(b"".join(frames))
+        except OSError:
+            pass
+
+
+def frame(kind, flags, stream, payload=b""):
+    return struct.pack("!I", len(payload))[1:] + struct.pack(
+        "!BBI", kind, flags, stream) + payload
+
+
+def request(stream, path=b"/hello"):
+    def field(name, value):
+        return (b"\0" + bytes([len(name)]) + name + bytes([len(value)]) +
+                value)
+    return frame(1, 5, stream, field(b":method", b"GET") + field(
+        b":scheme", b"https") + field(b":path", path) + field(
+        b":authority", b"localhost"))
+
+
+def hurt(port, name, *frames):
+    h = H2(port)
+    h.send(*frames)
+    same(f"HTTP/2: {name}", h.goaway(), CALM)
+
+
+def abuse(port):
+    hurt(port, "streams opened and reset", *(
+        request(i, b"/pull?n=9000000") + frame(3, 0, i, b"\0\0\0\x08")
+        for i in range(1, 3000, 2)))
+    hurt(port, "pings", *(frame(6, 0, 0, b"12345678") for _ in range(2000)))
+    hurt(port, "settings", *(frame(4, 0, 0) for _ in range(2000)))
+    hurt(port, "priorities", *(frame(2, 0, 1, b"\0\0\0\0\x10")
+                               for _ in range(2000)))
+    # One that opens no window gets a window's worth and holds nothing up.
+    deaf = [H2(port) for _ in range(20)]
+    for h in deaf:
+        h.send(*(request(i, b"/pull?n=9000000") for i in range(1, 199, 2)))
+    start = time.monotonic()
+    same("HTTP/2: others are served meanwhile", curl(
+        f"https://localhost:{port}/hello", "--http2")[1], 200)
+    check("... soon", time.monotonic() - start < 2)
+
+
+def main():
+    need("http_port", "curl", "openssl", files=[SERVER])
+    with open(os.path.join(PLACE, "letters"), "wb") as f:
+        f.write(LETTERS)
+    child, port = serve()
+    ask_all(f"http://localhost:{port}/", "1.1", "--http1.1")
+    same("in the clear it ends in order", end(child), 0)
+    crt, key = certificate()
+    child, port = serve(crt, key)
+    base = f"https://localhost:{port}/"
+    ask_all(base, "1.1", "--http1.1")
+    ask_all(base, "2", "--http2")
+    abuse(port)
+    if os.access(H2SPEC, os.X_OK):
+        result = subprocess.run(
+            [H2SPEC, "--strict", "-h", "127.0.0.1", "-p", str(port), "-t",
+             "-k", "--timeout", "2", "-P", "/hello"], capture_output=True,
+            text=True, timeout=300)
+        check("h2spec, strict", f"{H2SPEC_CASES} tests, {H2SPEC_CASES} passed"
+              in result.stdout, result.stdout[-300:])
+    else:
+        skip("h2spec", "h2_spec.sh builds it, and has not")
+    tls(port, crt, key)
+    same("over TLS it ends in order", end(child), 0)
+
+
+if shutil.which("curl") and "HTTP2" not in subprocess.run(
+        ["curl", "-V"], capture_output=True, text=True).stdout:
+    skip("http_port", "this curl knows no HTTP/2")
+else:
+    main()
+done()
