@@ -25,7 +25,7 @@ CPUS = len(os.sched_getaffinity(0))
 # No stage begins after this, and a scene ends by then: the whole stays below
 # 25 minutes.
 SECONDS_MAX = 22 * 60
-FUZZ_WALL_SECONDS = 240
+FUZZ_WALL_SECONDS = 150
 SCENE_SECONDS_MAX = 180
 TAIL_LINES = 60
 
