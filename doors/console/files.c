@@ -9,6 +9,7 @@
 #define FILES(X)                                                             \
 	X(index, "html", "text/html; charset=utf-8")                         \
 	X(style, "css", "text/css; charset=utf-8")                           \
+	X(views, "css", "text/css; charset=utf-8")                           \
 	X(icon, "svg", "image/svg+xml")                                      \
 	X(bits, "js", SCRIPT) X(chart, "js", SCRIPT)                         \
 	X(crawl, "js", SCRIPT) X(crawls, "js", SCRIPT)                       \
