@@ -2,6 +2,7 @@
 
 #include "engine/board.h"
 #include "engine/feed.h"
+#include "engine/outsiders.h"
 #include "engine/own.h"
 #include "engine/policy/address.h"
 #include "engine/shelf.h"
@@ -470,6 +471,8 @@ engine_start(struct engine *e)
 	if (e->options.no_threads)
 		return;
 	loop_start(e->ledger_loop);
+	if (e->outsiders != NULL)
+		outsiders_start(e->outsiders);
 	for (unsigned i = 0; i < e->loops_n; i++) {
 		/* A daemon's doors are answered before pages are fetched. */
 		if (e->options.doors)
@@ -764,6 +767,8 @@ engine_close(struct engine *e, void (*closed)(void *), void *arg)
 	e->closing = true;
 	if (e->timetable != NULL)
 		timetable_stop(e->timetable);
+	if (e->outsiders != NULL)
+		outsiders_stop(e->outsiders);
 	e->closed = closed;
 	e->closed_arg = arg;
 	e->idle_timer.fire = look_idle;
@@ -818,6 +823,7 @@ engine_free(struct engine **ep)
 	revise_close(e);
 	tell_free(&e->tell);
 	timetable_free(&e->timetable);
+	outsiders_free(&e->outsiders);
 	board_free(&e->board);
 	pool_free(&e->pool);
 	for (unsigned i = 0; i < e->loops_n; i++) {

@@ -2,6 +2,7 @@
 
 #include "engine/board.h"
 #include "engine/options.h"
+#include "engine/outsiders.h"
 #include "engine/own.h"
 #include "engine/policy/address.h"
 #include "engine/shelf.h"
@@ -414,6 +415,8 @@ launch_open(struct engine *e, struct why *w)
 		err = shelf_open(e, &e->shelf, w);
 	if (err == OK)
 		e->timetable = timetable_new(e);
+	if (err == OK)
+		e->outsiders = outsiders_new(e);
 	return err;
 }
 

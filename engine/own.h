@@ -42,6 +42,7 @@ struct engine {
 	struct board *board;
 	struct shelf *shelf;
 	struct timetable *timetable;
+	struct outsiders *outsiders;
 	struct feed *feed;
 	char mark[9];
 	/* Closing. */

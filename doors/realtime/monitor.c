@@ -77,6 +77,8 @@ totals_of(struct board *b)
 	for (uint32_t id = UINT32_MAX; (row = board_below(b, id)) != NULL;
 	    id = row->id) {
 		const struct crawl_counts *n = &row->view.counts;
+		if (row->view.kind == CRAWL_FRONTIER)
+			continue;
 		/* What is deleted was fetched all the same. */
 		sum.items += n->items;
 		sum.bytes += n->body_bytes;

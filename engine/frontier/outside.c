@@ -238,6 +238,25 @@ outside_new_crawl(struct frontier *f, uint32_t id, struct str name)
 	return c;
 }
 
+struct outside_crawl_look *
+outside_look(struct frontier *f, struct arena *a, size_t max, size_t *n)
+{
+	const struct map *crawls = &f->outside->crawls;
+	struct outside_crawl_look *all = ARENA_ARRAY(a,
+	    struct outside_crawl_look, MIN(max, crawls->n));
+	size_t at = 0;
+	void *v;
+
+	*n = 0;
+	while (*n < max && map_next(crawls, &at, &v)) {
+		const struct outside_crawl *c = v;
+		if (!c->dead)
+			all[(*n)++] = (struct outside_crawl_look){ c->id,
+			    arena_copy(a, c->name), c->stats };
+	}
+	return all;
+}
+
 void
 outside_keep_crawl(struct outside_crawl *c)
 {

@@ -173,6 +173,18 @@ struct outside_control {
 /* FULL: OUTSIDE_UNSEEN_MAX queues are remembered that nobody has seen. */
 void outside_control(struct frontier *, struct outside_control *);
 
+/*
+ * Crawls of outsiders as they are now, at most `max`, in no order.  Memory: `a`.
+ * Thread: the ledger's loop.
+ */
+struct outside_crawl_look {
+	uint32_t id;
+	struct str name;
+	struct outside_stats stats;
+};
+struct outside_crawl_look *outside_look(struct frontier *, struct arena *a,
+    size_t max, size_t *n);
+
 /* --- reading -------------------------------------------------------------- */
 
 struct outside_entry {

@@ -454,6 +454,8 @@ close_at_once(unsigned *cut)
 			rig_pass(R, 1);
 	assert_true(closed);
 	*cut += !list_empty(&rig.frontier->outside->sweeps);
+	/* Word to the log that is of no use any more: it is freed here. */
+	(void)loop_step(rig.loop);
 	rig_crash(R, false);
 }
 

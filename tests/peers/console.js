@@ -299,15 +299,18 @@ async function exclude(page) {
 	await until(page, "a pattern that is none is told so", () =>
 	    document.querySelector("#excluding .wrong")?.textContent.includes(
 	    "pattern"));
+	// What was under way when it was paused comes to its end.
+	await page.waitForTimeout(1500);
+	const wait = await tile(page, "Queued");
 	await page.fill("#exclude", "/day/");
 	await page.click("button:has-text('Preview')");
 	await until(page, "a preview counts and lists", () => /\d+ URLs of/.test(
 	    document.querySelector("#excluding").innerText) && [...document
 	    .querySelectorAll("#excluding .samples .url")].every((u) =>
 	    u.textContent.includes("/day/")));
-	const wait = await tile(page, "Queued");
 	const would = Number(/([\d,]+) URLs? of/.exec(await page.innerText(
 	    "#excluding"))[1].replace(/,/g, ""));
+	await page.waitForTimeout(1500);
 	same("a preview changes nothing", await tile(page, "Queued"), wait);
 	await page.click("button:has-text('Exclude, and take')");
 	await page.click("dialog button:has-text('No, leave it')");
