@@ -174,7 +174,7 @@ struct outside_control {
 void outside_control(struct frontier *, struct outside_control *);
 
 /*
- * Crawls of outsiders as they are now, at most `max`, in no order.  Memory: `a`.
+ * Crawls of outsiders as they are, at most `max`, in no order.  Memory: `a`.
  * Thread: the ledger's loop.
  */
 struct outside_crawl_look {
