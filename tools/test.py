@@ -25,7 +25,7 @@ CPUS = len(os.sched_getaffinity(0))
 # No stage begins after this, and a scene ends by then: the whole stays below
 # 30 minutes.
 SECONDS_MAX = 28 * 60
-FUZZ_WALL_SECONDS = 150
+FUZZ_WALL_SECONDS = 110
 SCENE_SECONDS_MAX = 300
 TAIL_LINES = 60
 
