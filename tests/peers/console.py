@@ -106,7 +106,7 @@ drive("lost", server, {"stop": restart, "start": again})
 
 # A hundred thousand pages at full speed, where the web of the benches is built.
 many = {"site": "http://site.test/", "delay": "0.03"}
-web = os.path.join(os.environ.get("ARGIOPE_BUILD", ""), "bench", "pages")
+web = built("bench/pages")
 if os.access(web, os.X_OK):
     port = free_port()
     start([web, "--hosts", "1", "--first", "127.1.0.1", "--port", str(port)],

@@ -11,11 +11,10 @@ import struct
 import subprocess
 import time
 
-from peer import (PLACE, SOURCE, cache, certificate, check, children, done,
+from peer import (PLACE, built, cache, certificate, check, children, done,
                   need, note, same, skip, wait_until)
 
-BUILD = os.environ.get("ARGIOPE_BUILD", os.path.join(SOURCE, "build"))
-SERVER = os.path.join(BUILD, "tests", "peers", "web_echo")
+SERVER = built("tests/peers/web_echo")
 H2SPEC = os.path.join(cache(), "h2spec-v2.2.1+incompatible", "h2spec")
 H2SPEC_CASES = 146
 LETTERS = "".join(chr(97 + i % 26) for i in range(5000000)).encode()

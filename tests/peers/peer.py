@@ -74,6 +74,13 @@ def program():
     return os.path.abspath(found)
 
 
+def built(path):
+    """A program of the build folder, ARGIOPE_BUILD or the one above it."""
+    place = os.environ.get("ARGIOPE_BUILD", os.path.dirname(program()))
+    found = [os.path.join(p, path) for p in (place, os.path.dirname(place))]
+    return next((f for f in found if os.path.exists(f)), found[0])
+
+
 def need(name, *programs, files=()):
     """Without these the script has nothing to say: skipped by name."""
     for p in programs:

@@ -11,12 +11,11 @@ import os
 import struct
 import subprocess
 
-from peer import PLACE, SOURCE, check, children, done, note, skip
+from peer import PLACE, SOURCE, built, check, children, done, note, skip
 
 SUITES = os.environ.get("ARGIOPE_SUITES", os.path.join(
     SOURCE, "..", "shared", "suites"))
 CASES = os.path.join(SUITES, "autobahn", "autobahn-cases.json")
-BUILD = os.environ.get("ARGIOPE_BUILD", os.path.join(SOURCE, "build"))
 AT_ONCE = 60
 AUTO_CLOSE_S = 5
 MASK = b"\x11\xa2\x33\xc4"
@@ -238,7 +237,7 @@ async def play(cases, port):
 
 
 def main():
-    server = os.path.join(BUILD, "tests", "peers", "web_echo")
+    server = built("tests/peers/web_echo")
     if not os.path.exists(CASES):
         skip("websocket_cases", "the suite autobahn is not here")
         return
