@@ -1,5 +1,6 @@
 /* Hosts of which some pages never answer. */
 #include "engine/engine_testing.h"
+#include "engine/feed.h"
 
 static struct rig rig;
 
@@ -64,12 +65,43 @@ a_host_that_falls_silent_is_given_up(void **state)
 	rig_close(&rig);
 }
 
+static void
+listed(struct pages_ask *q)
+{
+	*(bool *)q->arg = true;
+}
+
+/* robots.txt comes first, and then the host's delay. */
+static void
+the_wait_for_a_turn_is_not_a_pages_time(void **state)
+{
+	bool done = false;
+	struct pages_ask q = { .size = 1, .done = listed, .arg = &done };
+
+	(void)state;
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	struct launch_seed seed = { rig_url(&rig, "/19"), 0.5 };
+	struct launch l = { .seeds = &seed, .seeds_n = 1 };
+	rig_say_launch(&rig, &l);
+	assert_int_equal(l.why.err, OK);
+	rig_until_state(&rig, l.crawl, CRAWL_COMPLETE);
+	q.crawl = l.crawl;
+	feed_pages(engine_feed(rig.engine), &q);
+	RIG_UNTIL_DONE(&rig, done);
+	assert_int_equal(q.n, 1);
+	assert_in_range(q.pages[0].duration_us, 0, 400000);
+	arena_free(&q.arena);
+	rig_close(&rig);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(broken_pages_do_not_cost_the_others),
 		cmocka_unit_test(a_host_that_falls_silent_is_given_up),
+		cmocka_unit_test(the_wait_for_a_turn_is_not_a_pages_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

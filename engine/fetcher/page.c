@@ -354,6 +354,11 @@ step_resolve(struct page *p)
 	const struct url *u = &page_hop(p)->url;
 	struct ip ip;
 
+	/* What it waited for robots.txt and its turn is not its time. */
+	if (p->hops_n == 1 && p->tries == 0) {
+		p->start = clock_wall();
+		p->began = loop_now(p->fetcher->loop);
+	}
 	p->addresses_n = 0;
 	p->end_text = STR_NONE;
 	atomic_fetch_add_explicit(&p->crawl->shared->downloads, 1,
