@@ -260,6 +260,18 @@ buf_put_char(struct buf *b, char c)
 }
 
 void
+buf_put_decimal(struct buf *b, uint64_t v, unsigned digits_min)
+{
+	char digits[24];
+	size_t at = sizeof(digits);
+
+	CHECK(digits_min <= 20);
+	for (; v > 0 || sizeof(digits) - at < digits_min; v /= 10)
+		digits[--at] = (char)('0' + v % 10);
+	buf_put(b, digits + at, sizeof(digits) - at);
+}
+
+void
 buf_printf(struct buf *b, const char *fmt, ...)
 {
 	va_list ap;

@@ -61,6 +61,7 @@ void buf_put(struct buf *, const void *, size_t n);
 void buf_put_str(struct buf *, struct str);
 void buf_put_text(struct buf *, const char *);
 void buf_put_char(struct buf *, char);
+void buf_put_decimal(struct buf *, uint64_t, unsigned digits_min);
 void buf_printf(struct buf *, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Append room for n bytes and return it; the caller fills it at once. */
 void *buf_grow(struct buf *, size_t n);

@@ -43,6 +43,24 @@ test_compare(void **state)
 }
 
 static void
+test_decimal(void **state)
+{
+	struct buf b = BUF_INIT;
+
+	(void)state;
+	buf_put_decimal(&b, 0, 1);
+	buf_put_decimal(&b, 0, 0);
+	buf_put_char(&b, ' ');
+	buf_put_decimal(&b, 7, 6);
+	buf_put_char(&b, ' ');
+	buf_put_decimal(&b, 1234567, 6);
+	buf_put_char(&b, ' ');
+	buf_put_decimal(&b, UINT64_MAX, 1);
+	assert_str(buf_str(&b), "0 000007 1234567 18446744073709551615");
+	buf_free(&b);
+}
+
+static void
 test_ends(void **state)
 {
 	(void)state;
@@ -318,6 +336,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_compare),
+		cmocka_unit_test(test_decimal),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_find),

@@ -142,7 +142,34 @@ viewed(void *arg, const struct crawl_view *view)
 	tell_view(e->tell, view);
 }
 
+/* What the feed will want of it, before its fetching loop has it again. */
+static void
+item_kept(void *arg, struct submission *s)
+{
+	struct engine *e = arg;
+	struct fresh *x = s->fresh;
+
+	if (s->place.file == 0)
+		return;
+	s->fresh = NULL;
+	x->number = s->seq;
+	x->file = s->place.file;
+	x->offset = s->place.offset + s->parts[s->final_part].at;
+	x->near_duplicate = s->near_duplicate;
+	tell_fresh(e->tell, x);
+}
+
 /* At home. */
+static void
+fresh_came(void *arg, struct list *l)
+{
+	struct engine *e = arg;
+
+	if (e->feed != NULL)
+		feed_fresh(e->feed, l);
+	fresh_free_list(l);
+}
+
 static void
 show_view(void *arg, const struct crawl_view *view)
 {
@@ -303,6 +330,7 @@ make_loops(struct engine *e)
 			.transport = make_transport(e, l->loop),
 			.resolver = resolver_new(l->loop, &ro),
 			.settings = &e->settings, .seen = e->seen,
+			.fresh = &e->fresh,
 			.all = e->fetchers,
 			.all_n = e->loops_n, .spread = &e->spread,
 			.event = fetched, .arg = l,
@@ -373,7 +401,7 @@ open_frontier(struct engine *e, struct why *w)
 		.spread = &e->spread,
 		.hosts_active_max =
 		    (unsigned)conf_int(c, CONF_FRONTIER_HOSTS_ACTIVE_MAX),
-		.viewed = viewed, .warcinfo = warcinfo,
+		.viewed = viewed, .kept = item_kept, .warcinfo = warcinfo,
 		.health = health_changed, .arg = e, .token = e->token,
 		.outside_relaxed =
 		    conf_choice(c, CONF_URLFRONTIER_DURABILITY) == 1,
@@ -407,7 +435,8 @@ make_tell(struct engine *e)
 		.loop = e->ledger_loop, .home = e->options.home,
 		.ledger = frontier_ledger(e->frontier),
 		.every_ms = e->options.small ? SMALL_VIEW_MS : 0,
-		.view = show_view, .end = views_shown, .arg = e,
+		.fresh = fresh_came, .view = show_view, .end = views_shown,
+		.arg = e,
 	};
 
 	e->tell = tell_new(&o);

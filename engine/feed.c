@@ -1,7 +1,20 @@
 #include "engine/feed_own.h"
+
+#include "base/metric.h"
 #include "os/clock.h"
 
 #define REST_MS 10000
+
+enum feed_source { FROM_FETCH, FROM_ARCHIVE, FROM_COUNT };
+static const char *const sources[] = { "fetch", "archive" };
+enum { METRIC_ITEMS, METRIC_FRESH };
+static struct metric metrics[] = {
+	[METRIC_FRESH] = METRIC(GAUGE, "argiope_feed_fresh_bytes",
+	    "Of captures that are kept for who reads a crawl as it runs."),
+	[METRIC_ITEMS] = METRIC_BY(COUNTER, "argiope_feed_items_total",
+	    "Items made into texts for readers, by where they were had from.",
+	    "source", sources, FROM_COUNT),
+};
 
 /* --- tasks -------------------------------------------------------------- */
 
@@ -25,6 +38,12 @@ rest_later(struct feed *f)
 	f->resting = true;
 }
 
+void
+feed_fresh_weigh(const struct feed *f)
+{
+	metric_set(&metrics[METRIC_FRESH], (int64_t)f->fresh_bytes);
+}
+
 static void
 rest(struct timer *t)
 {
@@ -33,6 +52,8 @@ rest(struct timer *t)
 
 	for (struct feed_reader *r = f->readers; r != NULL; r = r->next)
 		any |= feed_reader_rest(r);
+	any |= feed_fresh_rest(f, mono_add_ms(loop_now(f->options.home),
+	    -REST_MS));
 	f->resting = false;
 	if (any)
 		rest_later(f);
@@ -139,6 +160,7 @@ rack_of(struct feed *f, uint32_t crawl, const struct board_row *row)
 		s->rows[i].typical = 1;
 	list_init(&s->wants);
 	list_init(&s->tasks);
+	list_init(&s->fresh);
 	map_put_id(&f->racks, crawl, s);
 	return s;
 }
@@ -214,6 +236,7 @@ rack_is_bare(const struct rack *s)
 static void
 rack_free(struct feed *f, struct rack *s)
 {
+	feed_fresh_forget(f, s);
 	map_take_id(&f->racks, s->crawl);
 	for (unsigned i = 0; i < FEED_FORMS; i++)
 		mem_free(&s->rows[i].at);
@@ -331,6 +354,7 @@ begin(struct feed *f, struct rack *s, unsigned form, uint64_t from)
 	}
 	t->render = f->options.render;
 	t->mark = f->options.mark;
+	feed_fresh_lend(s, t);
 	t->task.run = batch_task_run;
 	t->task.done = batch_came;
 	prepare_task(f, &t->task);
@@ -362,6 +386,8 @@ find_batch(struct feed *f, struct rack *s, struct feed_want *w)
 	if (b == NULL)
 		return false;
 	hand_out(f, b, w);
+	if (b->last >= s->items)
+		feed_follow(f, s, w->form);
 	read_ahead(f, b);
 	return true;
 }
@@ -382,8 +408,10 @@ feed_want(struct feed *f, struct feed_want *w)
 	}
 	struct rack *s = rack_of(f, w->crawl, row);
 	mark(s, row->view.item_last);
-	if (w->from > s->items)
+	if (w->from > s->items) {
+		feed_follow(f, s, w->form);
 		return true;
+	}
 	if (find_batch(f, s, w))
 		return true;
 	w->out = true;
@@ -459,6 +487,10 @@ batch_came(struct feed_task *task)
 	struct rack *s = t->rack;
 
 	list_take(&t->node);
+	feed_fresh_back(t);
+	metric_add_by(&metrics[METRIC_ITEMS], FROM_FETCH, t->fresh_used);
+	metric_add_by(&metrics[METRIC_ITEMS], FROM_ARCHIVE,
+	    t->n - t->fresh_used);
 	f->reserved -= FEED_BATCH_BYTES;
 	if (s == NULL) {
 		/* The crawl went meanwhile. */
@@ -572,6 +604,7 @@ feed_new(const struct feed_options *o)
 	list_init(&f->tasks);
 	list_init(&f->starved);
 	list_init(&f->idle);
+	list_init(&f->fresh);
 	list_init(&f->ready);
 	list_init(&f->streams_waiting);
 	list_init(&f->streams_open);
@@ -580,6 +613,7 @@ feed_new(const struct feed_options *o)
 	f->version = board_version(o->board);
 	board_watch(o->board, &f->watch);
 	f->rest.fire = rest;
+	metric_register(metrics, ARRAY_LEN(metrics));
 	return f;
 }
 
@@ -600,6 +634,7 @@ feed_close(struct feed *f, void (*closed)(void *), void *arg)
 		    struct batch_task, task.node);
 		list_take(&t->task.node);
 		list_take(&t->node);
+		feed_fresh_back(t);
 		mem_free(&t);
 	}
 	pump(f);
@@ -623,6 +658,7 @@ feed_free(struct feed **fp)
 		struct batch_task *t = LIST_ITEM(f->starved.next,
 		    struct batch_task, task.node);
 		list_take(&t->task.node);
+		feed_fresh_back(t);
 		mem_free(&t);
 	}
 	shrink(f, 0);

@@ -4,8 +4,8 @@
  *
  *     reader: items of crawl C from number N on, in form F
  *       in the cache? ──► a batch, at once
- *       else a job on the pool: journal, WARC record, body decoded, rendered
- *         ──► into the cache ──► ready()
+ *       else a job on the pool: fresh from its fetch, or journal, WARC record,
+ *         body decoded; rendered ──► into the cache ──► ready()
  *
  * A batch is a run of consecutive items as finished texts.  It is shared: a
  * hundred readers of one crawl cost one reading.  The feed keeps nothing of a
@@ -23,18 +23,19 @@
 
 #include "engine/archive/capture.h"
 #include "engine/board.h"
+#include "engine/fetcher/fresh.h"
 #include "engine/frontier/journal.h"
 #include "os/pool.h"
 
 #define FEED_BATCH_BYTES ((size_t)256 << 10)   /* of texts, about */
-#define FEED_BIG_BYTES ((size_t)256 << 10)     /* decoded; above: streamed */
+#define FEED_BIG_BYTES FRESH_BODY_BYTES        /* decoded; above: streamed */
 #define FEED_STREAMS_MAX 64u
 
 struct feed;
 
 /* What an item's text is made of.  Memory: for the call. */
 struct feed_capture {
-	const struct journal_entry *entry;
+	const struct journal_entry *entry;   /* but for file and offset */
 	bool has_record;             /* false: not archived, or damaged */
 	const struct capture *record;   /* heads, as received */
 	struct str body;             /* decoded; empty when big or not wanted */
@@ -52,6 +53,7 @@ struct feed_options {
 	struct pool *pool;
 	struct ledger *ledger;
 	struct board *board;
+	struct fresh_pot *fresh;     /* what the fetchers look at; or NULL */
 	const char *mark;            /* engine_mark() */
 	feed_render_fn *render;
 	size_t cache_bytes;          /* 0: 32 MiB */
@@ -61,6 +63,11 @@ struct feed *feed_new(const struct feed_options *);
  * may be at once.  Then feed_free(): no reader holds a batch. */
 void feed_close(struct feed *, void (*closed)(void *arg), void *arg);
 void feed_free(struct feed **);
+/*
+ * Captures that became durable, in the order of their numbers within a crawl;
+ * before the board shows them.  What nobody reads stays in the list.
+ */
+void feed_fresh(struct feed *, struct list *);
 /* The door that reads says how; before any want. */
 void feed_use(struct feed *, feed_render_fn *);
 

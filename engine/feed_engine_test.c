@@ -3,6 +3,7 @@
 
 #include <zlib.h>
 
+#include "base/metric.h"
 #include "engine/feed.h"
 
 #define PAGES 60
@@ -70,14 +71,41 @@ site(struct str path, struct rig_page *p)
 
 /* --- a reader ------------------------------------------------------------ */
 
+/* All that an entry has, but for gaps. */
+static void
+put_entry(const struct journal_entry *e, struct buf *out)
+{
+	char digest[DIGEST_TEXT_MAX];
+
+	digest_to_text(&e->digest, digest);
+	buf_printf(out, "%u/%llu@%u+%llu(%u,%u,%u)", e->crawl,
+	    (unsigned long long)e->seq, e->file,
+	    (unsigned long long)e->offset, e->clen, e->ulen, e->body_at);
+	buf_printf(out, "%u,%u,%u,%u;%lld,%u;%d,%d,%d,%d,%d;%llu,%llu,%llu;",
+	    e->hops, e->status, e->depth, e->flags, (long long)e->start.us,
+	    e->duration_us, e->dns_us, e->connect_us, e->tls_us,
+	    e->first_byte_us, e->total_us, (unsigned long long)e->body_bytes,
+	    (unsigned long long)e->decoded, (unsigned long long)e->simhash);
+	buf_printf(out, "%s,%.*s,", digest, STR_FMT(e->type));
+	for (size_t i = 0; i < e->title.n; i++)
+		buf_put_char(out, e->title.p[i] == ' ' ? '_' : e->title.p[i]);
+	buf_printf(out, ",%.*s,%.*s", STR_FMT(e->final_url), STR_FMT(e->via));
+}
+
 static void
 render(const struct feed_capture *c, struct buf *out)
 {
 	struct str number = c->has_record ? http_find(&c->record->http,
 	    STR("X-Number")) : STR("-");
 
-	buf_printf(out, "%s %.*s %.*s %llu %s ", c->mark,
-	    STR_FMT(c->entry->url), STR_FMT(number),
+	buf_printf(out, "%s %.*s %.*s ", c->mark, STR_FMT(c->entry->url),
+	    STR_FMT(number));
+	put_entry(c->entry, out);
+	for (size_t i = 0; c->has_record && i < c->record->http.fields_n; i++)
+		buf_printf(out, "%.*s:%.*s,",
+		    STR_FMT(c->record->http.fields[i].name),
+		    STR_FMT(c->record->http.fields[i].value));
+	buf_printf(out, " %.*s %llu %s ", STR_FMT(number),
 	    (unsigned long long)c->body_length,
 	    c->body_damaged ? "damaged" : "whole");
 	if (c->form & FEED_BODY)
@@ -90,6 +118,8 @@ struct follower {
 	size_t dated;
 	bool seen[PAGES];
 	bool asked;
+	struct arena *keep;          /* the texts are kept in it; or NULL */
+	struct str texts[PAGES + 1];
 };
 
 static unsigned
@@ -117,6 +147,10 @@ take(struct follower *x, const struct feed_item *i)
 	assert_false(x->seen[n]);
 	x->seen[n] = true;
 	x->dated += i->committed.us != 0;
+	if (x->keep != NULL)
+		x->texts[i->number] = arena_copy(x->keep, i->text);
+	else if (x->texts[i->number].n > 0)
+		assert_true(str_eq(x->texts[i->number], i->text));
 	body_of(n, &want);
 	buf_printf(&end, " %u %zu whole ", n, want.n);
 	if (x->want.form & FEED_BODY)
@@ -156,13 +190,20 @@ read_on(struct rig *r, void *arg)
 }
 
 static void
-read_all(uint32_t crawl, unsigned form, struct follower *x)
+read_again(struct follower *x)
 {
-	*x = (struct follower){ .want = { .crawl = crawl, .form = form },
-	    .next = 1 };
+	x->next = 1;
+	memset(x->seen, 0, sizeof(x->seen));
 	rig_until(&rig, read_on, x);
 	for (unsigned i = 0; i < PAGES; i++)
 		assert_true(x->seen[i]);
+}
+
+static void
+read_all(uint32_t crawl, unsigned form, struct follower *x)
+{
+	*x = (struct follower){ .want = { .crawl = crawl, .form = form } };
+	read_again(x);
 }
 
 /* --- the tests ----------------------------------------------------------- */
@@ -216,6 +257,68 @@ live_and_stored(void **state)
 	for (unsigned form = 0; form < FEED_FORMS; form++)
 		read_all(crawl, form, &x);
 	rig_close(&rig);
+}
+
+struct source_count {
+	const char *source;
+	int64_t n;
+};
+
+static void
+count_source(const struct metric *m, void *arg)
+{
+	struct source_count *c = arg;
+
+	if (strcmp(m->name, "argiope_feed_items_total") != 0)
+		return;
+	for (size_t i = 0; i < m->labels_n; i++)
+		if (strcmp(m->label_texts[i], c->source) == 0)
+			c->n = metric_value(m, i);
+}
+
+static int64_t
+items_from(const char *source)
+{
+	struct source_count c = { source, -1 };
+
+	metric_each(count_source, &c);
+	assert_true(c.n >= 0);
+	return c.n;
+}
+
+/*
+ * Who reads along has most items from their fetch, not from the archive; every
+ * octet is as the archive has it.  A slow crawl, so that he keeps up.
+ */
+static void
+fresh(void **state)
+{
+	struct follower x = { .want = { .form = *(const unsigned *)*state } };
+	struct arena texts = ARENA_INIT;
+
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	feed_use(engine_feed(rig.engine), render);
+	int64_t before = items_from("fetch"), archive = items_from("archive");
+	uint32_t crawl = rig_launch(&rig, "/0",
+	    "{\"rate_limit\":0.01,\"downloads\":1}");
+	x.want.crawl = crawl;
+	x.keep = &texts;
+	read_again(&x);
+	before = items_from("fetch") - before;
+	/* Of the others are the revisits, a fifth. */
+	assert_true(before > PAGES / 2);
+	assert_int_equal(before + items_from("archive") - archive, PAGES);
+	rig_until_state(&rig, crawl, CRAWL_COMPLETE);
+	rig_stop(&rig);
+	rig_start(&rig);
+	feed_use(engine_feed(rig.engine), render);
+	x.keep = NULL;
+	before = items_from("fetch");
+	read_again(&x);
+	assert_int_equal(items_from("fetch"), before);
+	rig_close(&rig);
+	arena_free(&texts);
 }
 
 /* The same numbers, texts and mark after a kill. */
@@ -331,8 +434,13 @@ closing(void **state)
 int
 main(void)
 {
+	static unsigned forms[] = { 0, FEED_BODY, FEED_BODY |
+		FEED_LIST_HEADERS };
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(live_and_stored),
+		cmocka_unit_test_prestate(fresh, &forms[0]),
+		cmocka_unit_test_prestate(fresh, &forms[1]),
+		cmocka_unit_test_prestate(fresh, &forms[2]),
 		cmocka_unit_test(after_a_crash),
 		cmocka_unit_test(pages_of_a_crawl),
 		cmocka_unit_test(closing),

@@ -35,7 +35,8 @@ struct feed_reader {
 	struct feed_file files[FEED_READER_FILES];
 	uint64_t tick;
 	struct capture record;       /* the one read last */
-	struct buf body, text;
+	struct buf body, text, key;
+	struct arena heads;          /* of a fresh capture */
 	struct feed_item items[FEED_BATCH_ITEMS];    /* of a batch's making */
 };
 struct feed_reader *feed_reader_new(struct index *);
@@ -94,9 +95,11 @@ struct batch_task {
 	uint32_t crawl;
 	unsigned form;
 	uint64_t from, to;
+	struct fresh **fresh;        /* those of them that there are */
+	size_t fresh_n;
 	feed_render_fn *render;
 	const char *mark;
-	size_t n;                    /* items so far, on the pool */
+	size_t n, fresh_used;        /* items so far, on the pool */
 	struct batch *batch;         /* NULL: nothing was there */
 	struct why why;
 };
@@ -120,6 +123,9 @@ struct rack {
 	uint64_t items;              /* as the board showed last */
 	struct rack_row rows[FEED_FORMS];
 	struct list wants, tasks;
+	struct list fresh;           /* by number */
+	enum fresh_want follows;     /* what the fetchers are asked for */
+	unsigned unread;             /* that came since somebody read fresh */
 	struct rack_mark marks[RACK_MARKS];
 	uint64_t marks_n;            /* ever made */
 	uint64_t before;             /* items up to here have no date */
@@ -138,6 +144,8 @@ struct feed {
 	size_t bytes;                /* of all batches */
 	size_t held;                 /* of those in readers' hands */
 	size_t reserved;             /* for tasks */
+	struct list fresh;           /* of all racks by age */
+	size_t fresh_bytes;
 	struct list ready;           /* wants with a batch, to be told */
 	struct board_watch watch;
 	uint64_t version;            /* of the board, up to which is known */
@@ -150,6 +158,21 @@ struct feed {
 	void (*closed)(void *);
 	void *closed_arg;
 };
+
+/* --- fresh captures (feed_fresh.c) -------------------------------------- */
+
+#define FEED_FRESH_BYTES ((size_t)4 << 20)   /* kept; the oldest go */
+#define FEED_UNREAD_MAX 1024u                /* then nobody reads along */
+
+/* A reader has all there is: the next item he wants at once. */
+void feed_follow(struct feed *, struct rack *, unsigned form);
+/* Lend the task what there is; it is given back when the task is done. */
+void feed_fresh_lend(struct rack *, struct batch_task *);
+void feed_fresh_back(struct batch_task *);
+void feed_fresh_forget(struct feed *, struct rack *);
+void feed_fresh_weigh(const struct feed *);  /* for the metrics; in feed.c */
+/* What came before that moment goes.  True: there is more. */
+bool feed_fresh_rest(struct feed *, struct mono before);
 
 /* --- the others' -------------------------------------------------------- */
 

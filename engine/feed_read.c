@@ -39,13 +39,15 @@ feed_reader_free(struct feed_reader **rp)
 		close_file(&r->files[i]);
 	buf_free(&r->body);
 	buf_free(&r->text);
+	buf_free(&r->key);
+	arena_free(&r->heads);
 	mem_free(rp);
 }
 
 bool
 feed_reader_rest(struct feed_reader *r)
 {
-	bool any = r->body.cap + r->text.cap > 0;
+	bool any = r->body.cap + r->text.cap + r->key.cap > 0;
 
 	for (size_t i = 0; i < FEED_READER_FILES; i++) {
 		any |= r->files[i].fd >= 0;
@@ -56,6 +58,8 @@ feed_reader_rest(struct feed_reader *r)
 	r->tick = 0;
 	buf_free(&r->body);
 	buf_free(&r->text);
+	buf_free(&r->key);
+	arena_free(&r->heads);
 	return any;
 }
 
@@ -249,16 +253,52 @@ feed_read_entry(struct feed_reader *r, uint32_t crawl, uint64_t number,
 /* The reader's `items` have the lengths of the texts, which stand in its `text`
  * one behind the other. */
 static void
-gather(struct batch_task *t, const struct journal_entry *e)
+gather(struct batch_task *t, const struct feed_capture *c)
 {
 	struct feed_reader *r = t->task.reader;
-	struct feed_capture c = { .mark = t->mark };
 	size_t before = r->text.n;
 
-	feed_read_capture(r, e, t->form, &c);
-	t->render(&c, &r->text);
-	r->items[t->n++] = (struct feed_item){ .number = e->seq,
-	    .text = { NULL, r->text.n - before }, .big = c.big };
+	t->render(c, &r->text);
+	r->items[t->n++] = (struct feed_item){ .number = c->entry->seq,
+	    .text = { NULL, r->text.n - before }, .big = c->big };
+}
+
+static void
+gather_stored(struct batch_task *t, const struct journal_entry *e)
+{
+	struct feed_capture c = { .mark = t->mark };
+
+	feed_read_capture(t->task.reader, e, t->form, &c);
+	gather(t, &c);
+}
+
+/* As the journal and the record will have it. */
+static void
+gather_fresh(struct batch_task *t, const struct fresh *x)
+{
+	struct feed_reader *r = t->task.reader;
+	struct journal_entry e;
+
+	buf_clear(&r->key);
+	journal_key(x->crawl, x->number, &r->key);
+	size_t key = r->key.n;
+	journal_put(x->file, x->offset, x->rest, &r->key);
+	if (x->near_duplicate)
+		journal_flag_near(r->key.p + key);
+	CHECK(journal_parse(str_cut(buf_str(&r->key), 0, key),
+	    str_from(buf_str(&r->key), key), &e));
+	arena_reset(&r->heads);
+	capture_of_answer(x->head, x->body, &r->heads, &r->record);
+	struct feed_capture c = {
+		.entry = &e, .has_record = true, .record = &r->record,
+		.body_length = journal_body_length(&e), .form = t->form,
+		.big = (t->form & FEED_BODY) && e.decoded > FEED_BIG_BYTES,
+		.mark = t->mark,
+	};
+	if ((t->form & FEED_BODY) && !c.big)
+		c.body = x->body;
+	gather(t, &c);
+	t->fresh_used++;
 }
 
 static bool
@@ -293,19 +333,24 @@ make_batch(const struct batch_task *t)
 	return b;
 }
 
+/* The stored ones from `from` to `to`. */
 static enum err
-walk(struct batch_task *t, struct index_iter *i)
+walk(struct batch_task *t, struct index_iter *i, uint64_t from, uint64_t to)
 {
+	struct feed_reader *r = t->task.reader;
 	struct journal_entry e;
 	struct str key, value;
 
+	buf_clear(&r->key);
+	journal_key(t->crawl, from, &r->key);
+	index_iter_seek(i, buf_str(&r->key));
 	for (; !is_full(t) && index_iter_valid(i, &key, &value);
 	    index_iter_next(i)) {
 		bool whole = journal_parse(key, value, &e);
-		if (e.crawl != t->crawl || e.seq > t->to)
+		if (e.crawl != t->crawl || e.seq > to)
 			break;
 		if (whole)
-			gather(t, &e);
+			gather_stored(t, &e);
 		else
 			log_warn("feed.unreadable", "crawl=%u item=%llu "
 			    "error=\"its entry is damaged\"", e.crawl,
@@ -314,21 +359,40 @@ walk(struct batch_task *t, struct index_iter *i)
 	return index_iter_error(i, &t->why);
 }
 
+/* Fresh ones, and what is between them. */
+static enum err
+collect(struct batch_task *t)
+{
+	struct index_iter *i = NULL;
+	uint64_t at = t->from;
+	enum err e = OK;
+
+	for (size_t k = 0; e == OK && at <= t->to && !is_full(t);) {
+		struct fresh *x = k < t->fresh_n ? t->fresh[k] : NULL;
+		if (x != NULL && x->number == at) {
+			gather_fresh(t, x);
+			at++, k++;
+			continue;
+		}
+		uint64_t to = x == NULL ? t->to : x->number - 1;
+		if (i == NULL)
+			i = index_iter_new(t->task.reader->index,
+			    INDEX_JOURNAL);
+		e = walk(t, i, at, to);
+		at = to + 1;
+	}
+	index_iter_free(&i);
+	return e;
+}
+
 void
 batch_task_run(struct feed_task *task)
 {
 	struct batch_task *t = CONTAINER(task, struct batch_task, task);
-	struct buf key = BUF_INIT;
 
-	t->n = 0;
+	t->n = t->fresh_used = 0;
 	buf_clear(&task->reader->text);
-	journal_key(t->crawl, t->from, &key);
-	struct index_iter *i = index_iter_new(task->reader->index,
-	    INDEX_JOURNAL);
-	index_iter_seek(i, buf_str(&key));
-	t->why.err = walk(t, i);
+	t->why.err = collect(t);
 	if (t->n > 0)
 		t->batch = make_batch(t);
-	index_iter_free(&i);
-	buf_free(&key);
 }

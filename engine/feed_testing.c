@@ -161,6 +161,7 @@ rig_open(struct rig *r)
 	board_add(r->board, &r->view, &spec);
 	r->feed = feed_new(&(struct feed_options){ .home = r->loop,
 	    .pool = r->pool, .ledger = r->ledger, .board = r->board,
+	    .fresh = &r->pot,
 	    .mark = RIG_MARK, .render = r->render,
 	    .cache_bytes = r->cache_bytes });
 }

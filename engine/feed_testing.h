@@ -35,6 +35,7 @@ struct rig {
 	struct warc_writer *writer;
 	struct board *board;
 	struct feed *feed;
+	struct fresh_pot pot;
 	struct crawl_view view;
 	uint64_t seq;                /* of the newest page */
 	struct arena arena;

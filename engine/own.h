@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "engine/crawls.h"
 #include "engine/engine.h"
+#include "engine/fetcher/fresh.h"
 #include "engine/frontier/spread.h"
 #include "os/pool.h"
 
@@ -44,6 +45,7 @@ struct engine {
 	struct timetable *timetable;
 	struct outsiders *outsiders;
 	struct feed *feed;
+	struct fresh_pot fresh;
 	char mark[9];
 	/* Closing. */
 	size_t asked;                    /* verbs without their answer yet */

@@ -12,7 +12,7 @@ struct batch {
 	struct ledger_query query;
 	struct mail mail;
 	struct tell *tell;
-	struct list first, views, answers;
+	struct list first, fresh, views, answers;
 };
 
 struct tell {
@@ -50,6 +50,8 @@ tell_home(struct batch *b)
 	bool any = !list_empty(&b->views);
 
 	give_answers(&b->first);
+	if (!list_empty(&b->fresh))
+		o->fresh(o->arg, &b->fresh);
 	while (!list_empty(&b->views)) {
 		struct told_view *v = LIST_ITEM(b->views.next,
 		    struct told_view, node);
@@ -111,6 +113,7 @@ gathering(struct tell *t)
 	b = t->gathering = mem_new(sizeof(*b));
 	b->tell = t;
 	list_init(&b->first);
+	list_init(&b->fresh);
 	list_init(&b->views);
 	list_init(&b->answers);
 	return b;
@@ -180,6 +183,12 @@ tell_view(struct tell *t, const struct crawl_view *view)
 	}
 	v->view = *view;
 	t->hurry |= map_put_id(&t->states, view->id, state) != state;
+}
+
+void
+tell_fresh(struct tell *t, struct fresh *x)
+{
+	list_put(&gathering(t)->fresh, &x->node);
 }
 
 void
@@ -259,6 +268,8 @@ tell_free(struct tell **tp)
 		list_take(&v->node);
 		mem_free(&v);
 	}
+	if (t->gathering != NULL)
+		fresh_free_list(&t->gathering->fresh);
 	mem_free(&t->gathering);
 	map_free(&t->views);
 	map_free(&t->states);

@@ -2,7 +2,7 @@
  * tell -- what became durable goes home: crawls that changed, and answers to
  * who launched or steered one.  Private to engine/.
  *
- *     ledger's loop: views, answers ──► one ledger_read() ──► home
+ *     ledger's loop: views, answers, captures ──► one ledger_read() ──► home
  *
  * One batch is under way at a time; what comes meanwhile is gathered, a crawl's
  * views into its last.  So home is told of no number that the index does not
@@ -13,6 +13,7 @@
 #ifndef ENGINE_TELL_H
 #define ENGINE_TELL_H
 
+#include "engine/fetcher/fresh.h"
 #include "engine/frontier/frontier.h"
 
 /* Lies in what it answers; at home told() gives it back. */
@@ -30,6 +31,7 @@ struct tell_options {
 	struct ledger *ledger;
 	int64_t every_ms;            /* views of one state; 0: at once */
 	/* At home. */
+	void (*fresh)(void *arg, struct list *);   /* first; it empties it */
 	void (*view)(void *arg, const struct crawl_view *);
 	void (*end)(void *arg);      /* of a batch with views */
 	void *arg;
@@ -40,6 +42,8 @@ void tell_free(struct tell **);      /* after the ledger */
 void tell_view(struct tell *, const struct crawl_view *);
 /* A promise to be put into the ledger, for its answer. */
 struct promise *tell_promise(struct tell *, struct tell_answer *);
+/* A durable item's capture, on its way to the feed. */
+void tell_fresh(struct tell *, struct fresh *);
 /* Nothing is to become durable for it: it leaves with the next batch. */
 void tell_now(struct tell *, struct tell_answer *);
 /*

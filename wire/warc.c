@@ -455,6 +455,7 @@ put_response(struct warc_writer *w, const struct warc_exchange *x,
 	m->type = x->revisit == NULL ? WARC_RESPONSE : WARC_REVISIT;
 	m->uri = c->uri;
 	m->redacted = w->names.n > 0;
+	m->head_redacted = c->response_head.p != x->response_head.p;
 	m->secret_in_response = c->secret_in_response;
 	warc_new_id(w, m->id);
 	if (x->revisit != NULL) {

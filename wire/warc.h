@@ -111,6 +111,7 @@ struct warc_member {
 	uint32_t body_at;              /* where the HTTP body begins */
 	struct str uri;                /* as written; until the next record */
 	bool redacted;
+	bool head_redacted;            /* of that the answer's head */
 	bool secret_in_response;       /* a credential stands in the body */
 };
 

@@ -14,19 +14,38 @@ item_token(uint64_t number, uint32_t crawl, const char *mark, struct buf *out)
 	base64_put(out, (struct str){ plain, (size_t)n });
 }
 
+static void
+put_name(struct buf *out, const char *name)
+{
+	buf_put_char(out, '"');
+	buf_put_text(out, name);
+	buf_put_str(out, STR("\":"));
+}
+
 /* Seconds with all their microseconds, none lost to a double. */
 static void
 put_seconds(struct buf *out, const char *name, int64_t us)
 {
 	us = MAX(us, 0);
-	buf_printf(out, "\"%s\":%lld.%06lld,", name,
-	    (long long)(us / US_PER_S), (long long)(us % US_PER_S));
+	put_name(out, name);
+	buf_put_decimal(out, (uint64_t)us / US_PER_S, 1);
+	buf_put_char(out, '.');
+	buf_put_decimal(out, (uint64_t)us % US_PER_S, 6);
+	buf_put_char(out, ',');
+}
+
+static void
+put_number(struct buf *out, const char *name, uint64_t v)
+{
+	put_name(out, name);
+	buf_put_decimal(out, v, 1);
+	buf_put_char(out, ',');
 }
 
 static void
 put_text(struct buf *out, const char *name, struct str value)
 {
-	buf_printf(out, "\"%s\":", name);
+	put_name(out, name);
 	text_json(out, value);
 	buf_put_char(out, ',');
 }
@@ -130,14 +149,15 @@ item_render(const struct feed_capture *c, struct buf *out)
 	put_text(out, "url", e->url);
 	if (e->final_url.n != 0)
 		put_text(out, "final_url", e->final_url);
-	buf_printf(out, "\"status_code\":%u,\"depth\":%u,\"crawl_id\":%u,",
-	    e->status, e->depth, e->crawl);
+	put_number(out, "status_code", e->status);
+	put_number(out, "depth", e->depth);
+	put_number(out, "crawl_id", e->crawl);
 	put_seconds(out, "started_at", e->start.us);
 	put_seconds(out, "completed_at", e->start.us + e->duration_us);
 	put_seconds(out, "duration", e->duration_us);
-	buf_printf(out, "\"body_length\":%llu,\"truncated\":%s,",
-	    (unsigned long long)c->body_length,
-	    cut || c->body_damaged ? "true" : "false");
+	put_number(out, "body_length", c->body_length);
+	buf_put_text(out, cut || c->body_damaged ? "\"truncated\":true," :
+	    "\"truncated\":false,");
 	buf_put_text(out, "\"sync_token\":\"");
 	item_token(e->seq, e->crawl, c->mark, out);
 	buf_put_text(out, "\",");

@@ -133,6 +133,18 @@ capture_parse(struct str record, struct arena *a, struct capture *c,
 	return parse_record(record, false, a, c, w);
 }
 
+void
+capture_of_answer(struct str head, struct str body, struct arena *a,
+    struct capture *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->type = WARC_RESPONSE;
+	c->body = body;
+	c->has_http = http_parse_head(head, false, HEAD_LIMITS, a, &c->http,
+	    NULL) == OK;
+	c->http_bytes = head;
+}
+
 static enum err
 too_big(const struct capture_reader *r, uint64_t n, struct why *w)
 {

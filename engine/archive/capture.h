@@ -63,6 +63,13 @@ MUST_USE enum err capture_read_heads(struct capture_reader *, int fd,
 MUST_USE enum err capture_parse(struct str record, struct arena *a,
     struct capture *, struct why *);
 
+/*
+ * An answer as its record will have it, without the record's own fields: `http`
+ * and `body`.  Borrows from both and `a`.
+ */
+void capture_of_answer(struct str head, struct str body, struct arena *a,
+    struct capture *);
+
 /* Append the decoded body to `out`; the damage, if any, is the body's. */
 enum http_damage capture_decode(const struct capture *,
     struct http_decode_limits, struct buf *out);

@@ -150,6 +150,25 @@ journal_build(struct page *p)
 	journal_put_rest(&e, &s->journal_rest);
 }
 
+/* For who reads along.  Before the bodies go: it takes one of them. */
+void
+page_fresh(struct page *p)
+{
+	struct submission *s = &p->submission;
+	struct hop *h = page_hop(p);
+	struct fresh_pot *pot = p->fetcher->options.fresh;
+	enum fresh_want want = pot == NULL ? FRESH_NONE :
+	    fresh_wanted(pot, s->crawl);
+
+	if (want == FRESH_NONE || s->outcome != OUTCOME_ITEM ||
+	    p->kind != PAGE_URL || p->final.type != WARC_RESPONSE ||
+	    p->final.head_redacted)
+		return;
+	struct buf *body = p->decoded.n > 0 ? &p->decoded : &h->body;
+	s->fresh = fresh_new(pot, s->crawl, want, buf_str(&s->journal_rest),
+	    h->head, body, p->content);
+}
+
 void
 page_event(struct page *p, struct fetch_event *e)
 {

@@ -153,6 +153,7 @@ struct fetcher_options {
 	struct resolver *resolver;       /* likewise */
 	const struct fetch_settings *settings;
 	struct seen *seen;               /* shared by all loops */
+	struct fresh_pot *fresh;         /* likewise; what readers wait for */
 	struct fetcher **all;            /* every loop's, to find a host's */
 	size_t all_n;
 	struct spread *spread;           /* which loop's a host is */

@@ -48,6 +48,7 @@ page_free(struct page **pp)
 	buf_free(&p->decoded);
 	buf_free(&p->submission.members);
 	buf_free(&p->submission.journal_rest);
+	fresh_free(&p->submission.fresh);
 	arena_free(&p->submission.arena);
 	mem_free(pp);
 	/* The crawl may be gone then. */
@@ -898,6 +899,7 @@ step_commit(struct page *p)
 	struct submission *s = &p->submission;
 	struct fetcher *f = p->fetcher;
 
+	page_fresh(p);
 	/* The bodies are in the members now; memory goes before the wait. */
 	for (unsigned i = 0; i < p->hops_n; i++)
 		buf_free(&p->hops[i]->body);

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "engine/fetcher/cookie.h"
 #include "engine/fetcher/fetcher.h"
+#include "engine/fetcher/fresh.h"
 #include "engine/frontier/journal.h"
 #include "engine/frontier/spread.h"
 #include "engine/parser/parse.h"
@@ -296,5 +297,6 @@ void lone_lines_free(struct fetcher *);
 bool members_build(struct page *, struct why *);
 void journal_build(struct page *);
 void page_event(struct page *, struct fetch_event *);
+void page_fresh(struct page *);
 
 #endif

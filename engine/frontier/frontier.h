@@ -153,7 +153,7 @@ struct submission {
 	struct archive_member *parts;
 	size_t parts_n;
 	size_t final_part;                  /* whose offset the journal keeps */
-	struct archive_place place;         /* restored: where it stands */
+	struct archive_place place;         /* an item's; restored: given */
 	struct buf journal_rest;            /* with OUTCOME_ITEM */
 	struct str digest_key, digest_rest; /* an original: see dedupe.h */
 
@@ -164,6 +164,7 @@ struct submission {
 	size_t puts_n;
 	const struct crawl_line *lines;     /* for the crawl's log */
 	size_t lines_n;
+	struct fresh *fresh;                /* of an item: see options.kept */
 
 	/* Answers. */
 	enum err result;
@@ -282,6 +283,9 @@ struct frontier_options {
 	bool outside_relaxed;
 	/* A crawl's view changed and is durable; coalesced, on this loop. */
 	void (*viewed)(void *arg, const struct crawl_view *);
+	/* An item with `fresh` is durable; on this loop, before its view.  It
+	 * may take `fresh`. */
+	void (*kept)(void *arg, struct submission *);
 	/* The crawl's WARC got a new warcinfo: loops are to refer to it. */
 	void (*warcinfo)(void *arg, uint32_t crawl, const char *filename,
 	    struct buf *out);

@@ -227,7 +227,6 @@ void
 submission_settle(struct crawl *c, struct submission *s)
 {
 	struct queue *q = map_get_id(&c->queues_by_id, s->lease.queue);
-	struct archive_place p = s->place;
 	uint32_t date;
 	uint8_t mark;
 
@@ -252,12 +251,12 @@ submission_settle(struct crawl *c, struct submission *s)
 	}
 	for (size_t i = 0; i < s->lines_n; i++)
 		crawl_log(c, &s->lines[i]);
-	s->result = archive(c, s, &p);
+	s->result = archive(c, s, &s->place);
 	if (s->outcome == OUTCOME_NONE)
 		return;
 	complete(c, q, s);
 	if (s->outcome == OUTCOME_ITEM) {
-		journal(c, s, &p);
+		journal(c, s, &s->place);
 		count_item(c, s);
 	} else if (s->outcome == OUTCOME_EXCEPTION) {
 		c->view.counts.exceptions[s->reason]++;
@@ -285,6 +284,8 @@ promise_kept(struct promise *p, enum err e)
 
 	if (e != OK)
 		s->result = e;
+	else if (s->fresh != NULL && s->seq != 0)
+		s->frontier->options.kept(s->frontier->options.arg, s);
 	s->mail.deliver = deliver_durable;
 	loop_post(s->home, &s->mail);
 }

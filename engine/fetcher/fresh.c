@@ -1,0 +1,88 @@
+#include "engine/fetcher/fresh.h"
+
+static _Atomic uint64_t *
+place_of(struct fresh_pot *pot, uint32_t crawl)
+{
+	return &pot->followed[crawl % FRESH_CRAWLS];
+}
+
+void
+fresh_follow(struct fresh_pot *pot, uint32_t crawl, enum fresh_want want)
+{
+	atomic_store_explicit(place_of(pot, crawl),
+	    (uint64_t)crawl << 32 | want, memory_order_relaxed);
+}
+
+void
+fresh_unfollow(struct fresh_pot *pot, uint32_t crawl)
+{
+	if (fresh_wanted(pot, crawl) != FRESH_NONE)
+		atomic_store_explicit(place_of(pot, crawl), 0,
+		    memory_order_relaxed);
+}
+
+enum fresh_want
+fresh_wanted(const struct fresh_pot *pot, uint32_t crawl)
+{
+	uint64_t v = atomic_load_explicit(&pot->followed[crawl % FRESH_CRAWLS],
+	    memory_order_relaxed);
+
+	return v >> 32 == crawl ? (enum fresh_want)(uint32_t)v : FRESH_NONE;
+}
+
+struct fresh *
+fresh_new(struct fresh_pot *pot, uint32_t crawl, enum fresh_want want,
+    struct str rest, struct str head, struct buf *body, struct str content)
+{
+	bool big = content.n > FRESH_BODY_BYTES;
+	bool has_body = want == FRESH_BODIES && !big;
+	size_t bytes = sizeof(struct fresh) + rest.n + head.n +
+	    (has_body ? body->cap : 0);
+
+	if (atomic_fetch_add_explicit(&pot->bytes, bytes,
+	    memory_order_relaxed) + bytes > FRESH_BYTES_MAX) {
+		atomic_fetch_sub_explicit(&pot->bytes, bytes,
+		    memory_order_relaxed);
+		return NULL;
+	}
+	struct fresh *x = mem_resize(NULL, 1,
+	    sizeof(*x) + rest.n + head.n);
+	char *at = (char *)(x + 1);
+	*x = (struct fresh){ .pot = pot, .bytes = bytes, .crawl = crawl,
+	    .rest = { at, rest.n }, .head = { at + rest.n, head.n },
+	    .big = big, .has_body = has_body };
+	memcpy(at, rest.p, rest.n);
+	memcpy(at + rest.n, head.p, head.n);
+	list_init(&x->node);
+	list_init(&x->age);
+	if (has_body) {
+		x->body = content;
+		x->bodys = *body;
+		*body = BUF_INIT;
+	}
+	return x;
+}
+
+void
+fresh_free(struct fresh **xp)
+{
+	struct fresh *x = *xp;
+
+	if (x == NULL)
+		return;
+	list_take(&x->node);
+	list_take(&x->age);
+	atomic_fetch_sub_explicit(&x->pot->bytes, x->bytes,
+	    memory_order_relaxed);
+	buf_free(&x->bodys);
+	mem_free(xp);
+}
+
+void
+fresh_free_list(struct list *l)
+{
+	while (!list_empty(l)) {
+		struct fresh *x = LIST_ITEM(l->next, struct fresh, node);
+		fresh_free(&x);
+	}
+}
