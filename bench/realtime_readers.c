@@ -182,21 +182,19 @@ subscribe(struct client *c)
 
 /* --- reading -------------------------------------------------------------- */
 
-/* The text behind `key` up to one of `ends`; looked for near the end first. */
+/* The text behind `key` up to `end`; looked for near the beginning first. */
 static bool
 value_of(struct str m, struct str key, char end, struct str *out)
 {
-	size_t from = m.n > 4096 ? m.n - 4096 : 0;
-	struct str tail = str_from(m, from);
-	size_t at = str_find(tail, key);
+	struct str first = str_cut(m, 0, 1024);
+	size_t at = str_find(first, key);
 
-	if (at == tail.n) {
-		tail = m;
+	if (at == first.n) {
 		at = str_find(m, key);
 		if (at == m.n)
 			return false;
 	}
-	struct str rest = str_from(tail, at + key.n);
+	struct str rest = str_from(m, at + key.n);
 	*out = str_cut(rest, 0, str_find_char(rest, end));
 	return true;
 }

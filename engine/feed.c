@@ -60,7 +60,7 @@ rest(struct timer *t)
 }
 
 static void
-give_reader(struct feed *f, struct feed_task *t)
+take_reader(struct feed *f, struct feed_task *t)
 {
 	t->reader = f->readers;
 	if (t->reader == NULL) {
@@ -73,14 +73,20 @@ give_reader(struct feed *f, struct feed_task *t)
 }
 
 static void
+leave_reader(struct feed *f, struct feed_task *t)
+{
+	t->reader->next = f->readers;
+	f->readers = t->reader;
+	t->reader = NULL;
+}
+
+static void
 task_came(struct mail *m)
 {
 	struct feed_task *t = CONTAINER(m, struct feed_task, job.mail);
 	struct feed *f = t->feed;
 
-	t->reader->next = f->readers;
-	f->readers = t->reader;
-	t->reader = NULL;
+	leave_reader(f, t);
 	f->running--;
 	t->done(t);
 	pump(f);
@@ -116,7 +122,7 @@ pump(struct feed *f)
 		struct feed_task *t = LIST_ITEM(f->tasks.next,
 		    struct feed_task, node);
 		list_take(&t->node);
-		give_reader(f, t);
+		take_reader(f, t);
 		f->running++;
 		pool_submit(f->options.pool, &t->job);
 	}
@@ -220,7 +226,7 @@ batch_drop(struct feed *f, struct batch *b)
 		return;
 	list_take(&b->node);
 	f->bytes -= b->bytes;
-	mem_free(&b);
+	batch_free(&b);
 }
 
 static bool
@@ -333,13 +339,13 @@ is_coming(const struct rack *s, unsigned form, uint64_t number)
 
 static void batch_came(struct feed_task *);
 
-/* Read from `from` on, up to what is there or will be. */
+/* From `from` on, up to what is there or will be. */
 static void
-begin(struct feed *f, struct rack *s, unsigned form, uint64_t from)
+aim(const struct feed *f, struct rack *s, unsigned form, uint64_t from,
+    struct batch_task *t)
 {
 	struct rack_row *r = &s->rows[form];
 	size_t next = row_place(r, from);
-	struct batch_task *t = mem_new(sizeof(*t));
 	struct list *n;
 
 	t->rack = s;
@@ -355,6 +361,14 @@ begin(struct feed *f, struct rack *s, unsigned form, uint64_t from)
 	t->render = f->options.render;
 	t->mark = f->options.mark;
 	feed_fresh_lend(s, t);
+}
+
+static void
+begin(struct feed *f, struct rack *s, unsigned form, uint64_t from)
+{
+	struct batch_task *t = mem_new(sizeof(*t));
+
+	aim(f, s, form, from, t);
 	t->task.run = batch_task_run;
 	t->task.done = batch_came;
 	prepare_task(f, &t->task);
@@ -370,6 +384,7 @@ read_ahead(struct feed *f, const struct batch *b)
 	struct rack *s = b->rack;
 
 	if (s == NULL || !b->more || f->closing || b->last >= s->items ||
+	    feed_fresh_from(s) <= b->last + 1 ||
 	    f->running >= FEED_TASKS_MAX || !list_empty(&f->starved) ||
 	    !memory_for_one(f) ||
 	    row_find(&s->rows[b->form], b->last + 1) != NULL ||
@@ -389,6 +404,68 @@ find_batch(struct feed *f, struct rack *s, struct feed_want *w)
 	if (b->last >= s->items)
 		feed_follow(f, s, w->form);
 	read_ahead(f, b);
+	return true;
+}
+
+static void
+keep(struct feed *f, struct rack *s, struct batch *b)
+{
+	struct rack_row *r = &s->rows[b->form];
+
+	f->bytes += b->bytes;
+	list_put(&f->idle, &b->node);
+	/* Two tasks may have read the same. */
+	if (row_find(r, b->first) != NULL) {
+		batch_drop(f, b);
+		return;
+	}
+	b->rack = s;
+	date_items(s, b);
+	row_put(r, b);
+	if (b->more)
+		r->typical = b->shown.n;
+}
+
+static void
+count(const struct batch_task *t)
+{
+	metric_add_by(&metrics[METRIC_ITEMS], FROM_FETCH, t->fresh_used);
+	metric_add_by(&metrics[METRIC_ITEMS], FROM_ARCHIVE,
+	    t->n - t->fresh_used);
+}
+
+/* Of fresh ones that begin there.  Nothing is read: no thread need wake. */
+static bool
+make_now(struct feed *f, struct rack *s, unsigned form, uint64_t from)
+{
+	struct batch_task t = { .batch = NULL };
+	size_t n = 0;
+
+	aim(f, s, form, from, &t);
+	while (n < t.fresh_n && t.fresh[n]->number == from + n)
+		n++;
+	if (n > 0 && memory_for_one(f)) {
+		t.to = from + n - 1;
+		take_reader(f, &t.task);
+		batch_task_run(&t.task);
+		leave_reader(f, &t.task);
+		count(&t);
+		keep(f, s, t.batch);
+	}
+	feed_fresh_back(&t);
+	return t.batch != NULL;
+}
+
+/* What there is by now, or is made at once. */
+static bool
+have_batch(struct feed *f, struct rack *s, struct feed_want *w)
+{
+	if (find_batch(f, s, w))
+		return true;
+	if (is_coming(s, w->form, w->from) ||
+	    !make_now(f, s, w->form, w->from) || !find_batch(f, s, w))
+		return false;
+	shrink(f, f->options.cache_bytes);
 	return true;
 }
 
@@ -412,7 +489,7 @@ feed_want(struct feed *f, struct feed_want *w)
 		feed_follow(f, s, w->form);
 		return true;
 	}
-	if (find_batch(f, s, w))
+	if (have_batch(f, s, w))
 		return true;
 	w->out = true;
 	list_put(&s->wants, &w->node);
@@ -449,7 +526,7 @@ settle(struct feed *f, struct rack *s, struct feed_want *w,
 	bool empty = t->batch == NULL && w->from >= t->from &&
 	    w->from <= t->to;
 
-	if (find_batch(f, s, w)) {
+	if (have_batch(f, s, w)) {
 		answer(f, w);
 	} else if (empty) {
 		/* Gone meanwhile, or not to be read. */
@@ -461,25 +538,6 @@ settle(struct feed *f, struct rack *s, struct feed_want *w,
 }
 
 static void
-keep(struct feed *f, struct rack *s, struct batch *b)
-{
-	struct rack_row *r = &s->rows[b->form];
-
-	f->bytes += b->bytes;
-	list_put(&f->idle, &b->node);
-	/* Two tasks may have read the same. */
-	if (row_find(r, b->first) != NULL) {
-		batch_drop(f, b);
-		return;
-	}
-	b->rack = s;
-	date_items(s, b);
-	row_put(r, b);
-	if (b->more)
-		r->typical = b->shown.n;
-}
-
-static void
 batch_came(struct feed_task *task)
 {
 	struct batch_task *t = CONTAINER(task, struct batch_task, task);
@@ -488,13 +546,11 @@ batch_came(struct feed_task *task)
 
 	list_take(&t->node);
 	feed_fresh_back(t);
-	metric_add_by(&metrics[METRIC_ITEMS], FROM_FETCH, t->fresh_used);
-	metric_add_by(&metrics[METRIC_ITEMS], FROM_ARCHIVE,
-	    t->n - t->fresh_used);
+	count(t);
 	f->reserved -= FEED_BATCH_BYTES;
 	if (s == NULL) {
 		/* The crawl went meanwhile. */
-		mem_free(&t->batch);
+		batch_free(&t->batch);
 		mem_free(&t);
 		return;
 	}
@@ -540,7 +596,7 @@ feed_give_back(struct feed *f, struct feed_batch **bp)
 	f->held -= b->bytes;
 	if (b->rack == NULL) {
 		f->bytes -= b->bytes;
-		mem_free(&b);
+		batch_free(&b);
 	} else {
 		list_put(&f->idle, &b->node);
 		shrink(f, f->options.cache_bytes);

@@ -3,9 +3,9 @@
  * them.
  *
  *     reader: items of crawl C from number N on, in form F
- *       in the cache? ──► a batch, at once
- *       else a job on the pool: fresh from its fetch, or journal, WARC record,
- *         body decoded; rendered ──► into the cache ──► ready()
+ *       in the cache, or fresh from its fetch? ──► a batch, at once
+ *       else a job on the pool: journal, WARC record, body decoded, rendered
+ *         ──► into the cache ──► ready()
  *
  * A batch is a run of consecutive items as finished texts.  It is shared: a
  * hundred readers of one crawl cost one reading.  The feed keeps nothing of a
@@ -13,7 +13,7 @@
  *
  * How an item reads is the door's business: `render`.
  *
- * Thread: home's; render() runs on the pool.
+ * Thread: home's; render() runs on the pool, too.
  * Limits: feed.cache (32 MiB; batches in readers' hands count too),
  *         FEED_BATCH_BYTES, FEED_BIG_BYTES, FEED_STREAMS_MAX.
  * Story:  engine/DESIGN.md

@@ -84,6 +84,13 @@ feed_follow(struct feed *f, struct rack *s, unsigned form)
 	fresh_follow(f->options.fresh, s->crawl, want);
 }
 
+uint64_t
+feed_fresh_from(const struct rack *s)
+{
+	return list_empty(&s->fresh) ? UINT64_MAX :
+	    LIST_ITEM(s->fresh.next, struct fresh, node)->number;
+}
+
 static bool
 serves(const struct fresh *x, const struct batch_task *t)
 {

@@ -134,6 +134,34 @@ test_mixed(void **state)
 	rig_end(r);
 }
 
+/* What is fresh is had without waiting; what is not, is read. */
+static void
+test_at_once(void **state)
+{
+	struct rig *r = open_rig();
+	struct feed_want w = { .crawl = RIG_CRAWL, .from = 2 };
+
+	(void)state;
+	follow(r, 0);
+	for (int i = 0; i < 4; i++)
+		page(r);
+	make(r, 2, FRESH_HEADS, STR("two"));
+	make(r, 3, FRESH_HEADS, STR("three"));
+	make(r, 5, FRESH_HEADS, STR("five"));
+	bring(r);
+	rig_show(r);
+	assert_true(feed_want(r->feed, &w));
+	assert_int_equal(w.batch->n, 2);
+	assert_int_equal(w.batch->items[1].number, 3);
+	feed_give_back(r->feed, &w.batch);
+	w.from = 5;
+	assert_true(feed_want(r->feed, &w));
+	assert_int_equal(w.batch->n, 1);
+	feed_give_back(r->feed, &w.batch);
+	expect(r, 4, 0, "4");
+	rig_end(r);
+}
+
 /* They come before the board shows them; those of others stay in the list. */
 static void
 test_not_followed(void **state)
@@ -214,12 +242,14 @@ test_bytes(void **state)
 	(void)state;
 	follow(r, FEED_BODY);
 	page(r);
-	make(r, 2, FRESH_BODIES, STR("two"));
+	page(r);
+	make(r, 3, FRESH_BODIES, STR("three"));
 	bring(r);
 	rig_show(r);
 	rig_want(r, &w, RIG_CRAWL, 2, FEED_BODY);
+	assert_int_equal(w.told, 0);
 	for (unsigned i = 0; i < n; i++) {
-		make(r, 3 + i, FRESH_BODIES, rig_bytes(r, FRESH_BODY_BYTES,
+		make(r, 4 + i, FRESH_BODIES, rig_bytes(r, FRESH_BODY_BYTES,
 		    i));
 		bring(r);
 	}
@@ -227,12 +257,13 @@ test_bytes(void **state)
 	    FEED_FRESH_BYTES + FRESH_BODY_BYTES);
 	rig_run(r);
 	assert_true(str_eq(w.want.batch->items[w.want.at].text,
-	    STR("2 two")));
+	    STR("2 stored")));
+	assert_true(str_eq(w.want.batch->items[w.want.at + 1].text,
+	    STR("3 three")));
 	feed_give_back(r->feed, &w.want.batch);
 	page(r);
-	page(r);
 	rig_show(r);
-	expect(r, 3, FEED_BODY, "3 stored");
+	expect(r, 4, FEED_BODY, "4 stored");
 	/* Some time after the last one came nothing is held any more. */
 	rig_pass(r, 30000);
 	assert_int_equal(bytes(r), 0);
@@ -283,6 +314,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_at_once),
 		cmocka_unit_test(test_not_followed),
 		cmocka_unit_test(test_big),
 		cmocka_unit_test(test_unread),

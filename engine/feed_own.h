@@ -85,8 +85,10 @@ struct batch {
 	size_t bytes;
 	struct list node;            /* in feed.idle */
 	bool more;                   /* it ended for its size */
-	struct feed_item items[];    /* and their texts behind them */
+	char *texts;                 /* of all items, one behind the other */
+	struct feed_item items[];
 };
+void batch_free(struct batch **);    /* feed_read.c */
 
 struct batch_task {
 	struct feed_task task;
@@ -100,6 +102,7 @@ struct batch_task {
 	feed_render_fn *render;
 	const char *mark;
 	size_t n, fresh_used;        /* items so far, on the pool */
+	bool more;                   /* it ended for its size */
 	struct batch *batch;         /* NULL: nothing was there */
 	struct why why;
 };
@@ -166,6 +169,8 @@ struct feed {
 
 /* A reader has all there is: the next item he wants at once. */
 void feed_follow(struct feed *, struct rack *, unsigned form);
+/* The number of the oldest; UINT64_MAX: there is none. */
+uint64_t feed_fresh_from(const struct rack *);
 /* Lend the task what there is; it is given back when the task is done. */
 void feed_fresh_lend(struct rack *, struct batch_task *);
 void feed_fresh_back(struct batch_task *);

@@ -308,17 +308,19 @@ is_full(const struct batch_task *t)
 	    t->n == FEED_BATCH_ITEMS;
 }
 
+/* It takes the reader's text. */
 static struct batch *
 make_batch(const struct batch_task *t)
 {
-	const struct feed_reader *r = t->task.reader;
-	size_t items = t->n * sizeof(r->items[0]), bytes = items + r->text.n;
-	struct batch *b = mem_resize(NULL, 1, sizeof(*b) + bytes);
-	char *at = (char *)b->items + items;
+	struct feed_reader *r = t->task.reader;
+	size_t items = t->n * sizeof(r->items[0]);
+	struct batch *b = mem_resize(NULL, 1, sizeof(*b) + items);
 
 	memset(b, 0, sizeof(*b));
 	memcpy(b->items, r->items, items);
-	memcpy(at, r->text.p, r->text.n);
+	b->bytes = sizeof(*b) + items + r->text.n;
+	char *at = b->texts = mem_resize(r->text.p, 1, MAX(r->text.n, 1));
+	r->text = BUF_INIT;
 	for (size_t i = 0; i < t->n; i++) {
 		b->items[i].text.p = at;
 		at += b->items[i].text.n;
@@ -328,9 +330,17 @@ make_batch(const struct batch_task *t)
 	b->form = t->form;
 	b->first = t->from;
 	b->last = b->items[t->n - 1].number;
-	b->bytes = sizeof(*b) + bytes;
-	b->more = is_full(t);
+	b->more = t->more;
 	return b;
+}
+
+void
+batch_free(struct batch **bp)
+{
+	if (*bp == NULL)
+		return;
+	mem_free(&(*bp)->texts);
+	mem_free(bp);
 }
 
 /* The stored ones from `from` to `to`. */
@@ -385,6 +395,20 @@ collect(struct batch_task *t)
 	return e;
 }
 
+/* For the texts of the fresh ones, about. */
+static size_t
+room_for(const struct batch_task *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->fresh_n && n < FEED_BATCH_BYTES; i++) {
+		const struct fresh *x = t->fresh[i];
+		n += 2 * (x->rest.n + x->head.n) +
+		    (t->form & FEED_BODY ? x->body.n * 3 / 2 : 0);
+	}
+	return MIN(n, FEED_BATCH_BYTES);
+}
+
 void
 batch_task_run(struct feed_task *task)
 {
@@ -392,7 +416,9 @@ batch_task_run(struct feed_task *task)
 
 	t->n = t->fresh_used = 0;
 	buf_clear(&task->reader->text);
+	buf_reserve(&task->reader->text, room_for(t));
 	t->why.err = collect(t);
+	t->more = is_full(t);
 	if (t->n > 0)
 		t->batch = make_batch(t);
 }

@@ -37,6 +37,21 @@ put_end(const unsigned char *p, size_t n, char *out)
 	out[3] = '=';
 }
 
+/* Six bytes of the eight at p. */
+static void
+put_six(const unsigned char *p, char *out)
+{
+	uint64_t v = (uint64_t)p[0] << 56 | (uint64_t)p[1] << 48 |
+	    (uint64_t)p[2] << 40 | (uint64_t)p[3] << 32 |
+	    (uint64_t)p[4] << 24 | (uint64_t)p[5] << 16 |
+	    (uint64_t)p[6] << 8 | p[7];
+
+	memcpy(out, pairs + 2 * (v >> 52), 2);
+	memcpy(out + 2, pairs + 2 * (v >> 40 & 0xfff), 2);
+	memcpy(out + 4, pairs + 2 * (v >> 28 & 0xfff), 2);
+	memcpy(out + 6, pairs + 2 * (v >> 16 & 0xfff), 2);
+}
+
 void
 base64_put(struct buf *b, struct str s)
 {
@@ -44,6 +59,8 @@ base64_put(struct buf *b, struct str s)
 	char *out = buf_grow(b, BASE64_LENGTH(s.n));
 	size_t i = 0;
 
+	for (; i + 8 <= s.n; i += 6, out += 8)
+		put_six(p + i, out);
 	for (; i + 3 <= s.n; i += 3, out += 4) {
 		uint32_t v = (uint32_t)p[i] << 16 | (uint32_t)p[i + 1] << 8 |
 		    p[i + 2];

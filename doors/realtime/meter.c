@@ -97,7 +97,8 @@ void
 meter_event(unsigned kind, size_t bytes)
 {
 	metric_add_by(&labelled[METRIC_EVENTS], kind, 1);
-	meter_bytes(bytes);
+	if (bytes > 0)
+		meter_bytes(bytes);
 }
 
 void
