@@ -359,7 +359,12 @@ take_bytes(struct client *c, struct str s)
 static void
 readable(struct client *c)
 {
-	ssize_t n = recv(c->fd, piece, c->stops ? 4096 : sizeof(piece),
+	bool begun = c->in.n > 0;    /* a frame, of which the rest comes now */
+
+	if (begun)
+		buf_reserve(&c->in, READ_BYTES / 4);
+	ssize_t n = recv(c->fd, begun ? c->in.p + c->in.n : piece,
+	    c->stops ? 4096 : begun ? READ_BYTES / 4 : READ_BYTES,
 	    MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -369,12 +374,12 @@ readable(struct client *c)
 		return;
 	}
 	sum.bytes += (uint64_t)n;
-	if (c->in.n == 0) {
+	if (!begun) {
 		size_t at = take_bytes(c, (struct str){ piece, (size_t)n });
 		buf_put(&c->in, piece + at, (size_t)n - at);
 		return;
 	}
-	buf_put(&c->in, piece, (size_t)n);
+	c->in.n += (size_t)n;
 	size_t at = take_bytes(c, buf_str(&c->in));
 	memmove(c->in.p, c->in.p + at, c->in.n - at);
 	c->in.n -= at;

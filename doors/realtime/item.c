@@ -14,20 +14,14 @@ item_token(uint64_t number, uint32_t crawl, const char *mark, struct buf *out)
 	base64_put(out, (struct str){ plain, (size_t)n });
 }
 
-static void
-put_name(struct buf *out, const char *name)
-{
-	buf_put_char(out, '"');
-	buf_put_text(out, name);
-	buf_put_str(out, STR("\":"));
-}
+#define NAME(text) STR("\"" text "\":")
 
 /* Seconds with all their microseconds, none lost to a double. */
 static void
-put_seconds(struct buf *out, const char *name, int64_t us)
+put_seconds(struct buf *out, struct str name, int64_t us)
 {
 	us = MAX(us, 0);
-	put_name(out, name);
+	buf_put_str(out, name);
 	buf_put_decimal(out, (uint64_t)us / US_PER_S, 1);
 	buf_put_char(out, '.');
 	buf_put_decimal(out, (uint64_t)us % US_PER_S, 6);
@@ -35,17 +29,17 @@ put_seconds(struct buf *out, const char *name, int64_t us)
 }
 
 static void
-put_number(struct buf *out, const char *name, uint64_t v)
+put_number(struct buf *out, struct str name, uint64_t v)
 {
-	put_name(out, name);
+	buf_put_str(out, name);
 	buf_put_decimal(out, v, 1);
 	buf_put_char(out, ',');
 }
 
 static void
-put_text(struct buf *out, const char *name, struct str value)
+put_text(struct buf *out, struct str name, struct str value)
 {
-	put_name(out, name);
+	buf_put_str(out, name);
 	text_json(out, value);
 	buf_put_char(out, ',');
 }
@@ -146,16 +140,16 @@ item_render(const struct feed_capture *c, struct buf *out)
 	bool cut = e->flags & (JOURNAL_TRUNCATED | JOURNAL_DAMAGED);
 
 	buf_put_char(out, '{');
-	put_text(out, "url", e->url);
+	put_text(out, NAME("url"), e->url);
 	if (e->final_url.n != 0)
-		put_text(out, "final_url", e->final_url);
-	put_number(out, "status_code", e->status);
-	put_number(out, "depth", e->depth);
-	put_number(out, "crawl_id", e->crawl);
-	put_seconds(out, "started_at", e->start.us);
-	put_seconds(out, "completed_at", e->start.us + e->duration_us);
-	put_seconds(out, "duration", e->duration_us);
-	put_number(out, "body_length", c->body_length);
+		put_text(out, NAME("final_url"), e->final_url);
+	put_number(out, NAME("status_code"), e->status);
+	put_number(out, NAME("depth"), e->depth);
+	put_number(out, NAME("crawl_id"), e->crawl);
+	put_seconds(out, NAME("started_at"), e->start.us);
+	put_seconds(out, NAME("completed_at"), e->start.us + e->duration_us);
+	put_seconds(out, NAME("duration"), e->duration_us);
+	put_number(out, NAME("body_length"), c->body_length);
 	buf_put_text(out, cut || c->body_damaged ? "\"truncated\":true," :
 	    "\"truncated\":false,");
 	buf_put_text(out, "\"sync_token\":\"");
