@@ -1,6 +1,8 @@
 #include "wire/grpc/grpc_own.h"
 
 #define GRPC_TYPE STR("application/grpc")
+/* A client that has so little time left has none: the way here took more. */
+#define DEADLINE_NS_MIN 10000
 
 struct grpc_server *
 grpc_server_new(const struct grpc_limits *l)
@@ -141,6 +143,9 @@ refused(struct grpc_call *c, const struct grpc_method *m)
 	    !grpc_timeout_read(c->timeout, &ns)) {
 		grpc_call_abort(c, GRPC_INTERNAL,
 		    "grpc-timeout is malformed");
+	} else if (c->timeout.p != NULL && ns < DEADLINE_NS_MIN) {
+		grpc_call_abort(c, GRPC_DEADLINE_EXCEEDED,
+		    "the deadline is over");
 	} else {
 		return false;
 	}

@@ -682,6 +682,21 @@ test_deadlines(void **state)
 	assert_int_equal(served.ends, 1);
 	assert_int_equal(grpc_calls(j.s), 0);
 
+	/* Less than the way here takes is over, however soon the answer is. */
+	for (int64_t ns = 9999; ns <= 10000; ns++) {
+		struct grpc_request r = { .path = "/t.T/Hold", .on = &asking,
+		    .arg = &a, .timeout_ns = ns };
+		struct why none = WHY_INIT;
+		a = (struct asked){ .code = GRPC_CODE_COUNT };
+		c = a.call = grpc_call_new(j.c, &r, j.now, &none);
+		grpc_send(c, STR("x"));
+		joined_run(&j);
+		assert_int_equal(a.code, ns < 10000 ?
+		    GRPC_DEADLINE_EXCEEDED : GRPC_CODE_COUNT);
+	}
+	joined_wait(&j, 100);
+	assert_int_equal(a.code, GRPC_DEADLINE_EXCEEDED);
+
 	/* The server tells it too, to a client that has no clock. */
 	c = ask(&j, &a, "/t.T/Hold", 500);
 	grpc_send(c, STR("x"));
