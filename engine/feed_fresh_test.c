@@ -77,16 +77,6 @@ bring(struct rig *r)
 	fresh_free_list(&came);
 }
 
-static void
-expect(struct rig *r, uint64_t number, unsigned form, const char *text)
-{
-	struct str is = rig_text(r, number, form);
-
-	if (!str_eq(is, str_of(text)))
-		fail_msg("item %llu is %.*s, not %s",
-		    (unsigned long long)number, STR_FMT(is), text);
-}
-
 static size_t
 bytes(const struct rig *r)
 {
@@ -119,17 +109,17 @@ test_mixed(void **state)
 	make(r, 8, FRESH_HEADS, STR("eight"));
 	bring(r);
 	rig_show(r);
-	expect(r, 2, FEED_BODY, "2 stored");
-	expect(r, 3, FEED_BODY, "3 three");
-	expect(r, 4, FEED_BODY, "4 four");
-	expect(r, 5, FEED_BODY, "5 stored");
-	expect(r, 6, FEED_BODY, "6 six");
-	expect(r, 7, FEED_BODY, "7 stored");
-	expect(r, 8, FEED_BODY, "8 stored");
+	rig_expect(r, 2, FEED_BODY, "2 stored");
+	rig_expect(r, 3, FEED_BODY, "3 three");
+	rig_expect(r, 4, FEED_BODY, "4 four");
+	rig_expect(r, 5, FEED_BODY, "5 stored");
+	rig_expect(r, 6, FEED_BODY, "6 six");
+	rig_expect(r, 7, FEED_BODY, "7 stored");
+	rig_expect(r, 8, FEED_BODY, "8 stored");
 	for (uint64_t i = 1; i <= 8; i++) {
 		char text[8];
 		snprintf(text, sizeof(text), "%u", (unsigned)i);
-		expect(r, i, 0, text);
+		rig_expect(r, i, 0, text);
 	}
 	rig_end(r);
 }
@@ -158,7 +148,7 @@ test_at_once(void **state)
 	assert_true(feed_want(r->feed, &w));
 	assert_int_equal(w.batch->n, 1);
 	feed_give_back(r->feed, &w.batch);
-	expect(r, 4, 0, "4");
+	rig_expect(r, 4, 0, "4");
 	rig_end(r);
 }
 
@@ -203,7 +193,7 @@ test_big(void **state)
 	bring(r);
 	rig_show(r);
 	assert_true(str_ends(rig_text(r, 2, FEED_BODY), body));
-	expect(r, 3, FEED_BODY, "3 big");
+	rig_expect(r, 3, FEED_BODY, "3 big");
 	rig_end(r);
 }
 
@@ -263,7 +253,7 @@ test_bytes(void **state)
 	feed_give_back(r->feed, &w.want.batch);
 	page(r);
 	rig_show(r);
-	expect(r, 4, FEED_BODY, "4 stored");
+	rig_expect(r, 4, FEED_BODY, "4 stored");
 	/* Some time after the last one came nothing is held any more. */
 	rig_pass(r, 30000);
 	assert_int_equal(bytes(r), 0);

@@ -37,16 +37,6 @@ open_rig(void)
 	return &rig;
 }
 
-static void
-expect(struct rig *r, uint64_t number, unsigned form, const char *text)
-{
-	struct str is = rig_text(r, number, form);
-
-	if (!str_eq(is, str_of(text)))
-		fail_msg("item %llu is %.*s, not %s",
-		    (unsigned long long)number, STR_FMT(is), text);
-}
-
 /* --- what is read ------------------------------------------------------- */
 
 static void
@@ -58,10 +48,10 @@ test_forms(void **state)
 	rig_page(r, &(struct rig_page){ .url = "http://a.example/",
 	    .head = HEADS("A: 1\r\nB: two\r\n"), .body = STR("hello") });
 	rig_show(r);
-	expect(r, 1, FEED_BODY, "1 200 len=5 [A: 1|B: two] hello");
-	expect(r, 1, 0, "1 200 len=5 [A: 1|B: two]");
-	expect(r, 1, FEED_LIST_HEADERS, "1 200 len=5 [A: 1|B: two]");
-	expect(r, 1, FEED_BODY | FEED_LIST_HEADERS,
+	rig_expect(r, 1, FEED_BODY, "1 200 len=5 [A: 1|B: two] hello");
+	rig_expect(r, 1, 0, "1 200 len=5 [A: 1|B: two]");
+	rig_expect(r, 1, FEED_LIST_HEADERS, "1 200 len=5 [A: 1|B: two]");
+	rig_expect(r, 1, FEED_BODY | FEED_LIST_HEADERS,
 	    "1 200 len=5 [A: 1|B: two] hello");
 	rig_end(r);
 }
@@ -89,17 +79,17 @@ test_codings(void **state)
 	    .head = HEADS("Content-Encoding: gzip\r\n"),
 	    .body = STR("plain") });
 	rig_show(r);
-	expect(r, 1, FEED_BODY, "1 200 len=22 [Content-Encoding: gzip] "
+	rig_expect(r, 1, FEED_BODY, "1 200 len=22 [Content-Encoding: gzip] "
 	    "a body that was packed");
-	expect(r, 1, 0, "1 200 len=22 [Content-Encoding: gzip]");
-	expect(r, 2, FEED_BODY,
+	rig_expect(r, 1, 0, "1 200 len=22 [Content-Encoding: gzip]");
+	rig_expect(r, 2, FEED_BODY,
 	    "2 200 len=5 [Transfer-Encoding: chunked] abcde");
-	expect(r, 2, 0, "2 200 len=5 [Transfer-Encoding: chunked]");
-	expect(r, 3, FEED_BODY,
+	rig_expect(r, 2, 0, "2 200 len=5 [Transfer-Encoding: chunked]");
+	rig_expect(r, 3, FEED_BODY,
 	    "3 200 len=5 [Transfer-Encoding: chunked] abcde");
 	assert_true(rig_entry(r, 3).flags & JOURNAL_DAMAGED);
-	expect(r, 4, FEED_BODY, "4 200 len=0 [Content-Type: text/html] ");
-	expect(r, 5, FEED_BODY,
+	rig_expect(r, 4, FEED_BODY, "4 200 len=0 [Content-Type: text/html] ");
+	rig_expect(r, 5, FEED_BODY,
 	    "5 200 len=5 [Content-Encoding: gzip] plain");
 	rig_end(r);
 }
@@ -122,9 +112,9 @@ test_revisits(void **state)
 	    .head = STR("HTTP/1.1 304 Not Modified\r\nX: 304\r\n\r\n"),
 	    .status = 304, .flags = JOURNAL_REVISIT });
 	rig_show(r);
-	expect(r, 2, FEED_BODY, "2 200 len=8 [X: second] the same");
-	expect(r, 2, 0, "2 200 len=8 [X: second]");
-	expect(r, 3, FEED_BODY, "3 304 len=0 [X: 304] ");
+	rig_expect(r, 2, FEED_BODY, "2 200 len=8 [X: second] the same");
+	rig_expect(r, 2, 0, "2 200 len=8 [X: second]");
+	rig_expect(r, 3, FEED_BODY, "3 304 len=0 [X: 304] ");
 	rig_end(r);
 }
 
@@ -145,11 +135,11 @@ test_old_entries(void **state)
 	rig_page(r, &(struct rig_page){ .url = "http://a.example/3",
 	    .head = HEADS("A: 3\r\n"), .body = big, .old = true });
 	rig_show(r);
-	expect(r, 1, FEED_BODY, "1 200 len=5 [A: 1] hello");
-	expect(r, 1, 0, "1 200 len=5 [A: 1]");
-	expect(r, 2, FEED_BODY, "2 200 len=22 [Content-Encoding: gzip] "
+	rig_expect(r, 1, FEED_BODY, "1 200 len=5 [A: 1] hello");
+	rig_expect(r, 1, 0, "1 200 len=5 [A: 1]");
+	rig_expect(r, 2, FEED_BODY, "2 200 len=22 [Content-Encoding: gzip] "
 	    "a body that was packed");
-	expect(r, 3, FEED_BODY, "3 200 len=262145 big [A: 3]");
+	rig_expect(r, 3, FEED_BODY, "3 200 len=262145 big [A: 3]");
 	rig_end(r);
 }
 
@@ -167,9 +157,9 @@ test_big(void **state)
 	    .head = HEADS("A: 2\r\n"),
 	    .body = rig_bytes(r, FEED_BIG_BYTES, 2) });
 	rig_show(r);
-	expect(r, 1, FEED_BODY, "1 200 len=262145 big [A: 1]");
+	rig_expect(r, 1, FEED_BODY, "1 200 len=262145 big [A: 1]");
 	/* Without bodies no item is big: there is nothing to stream. */
-	expect(r, 1, 0, "1 200 len=262145 [A: 1]");
+	rig_expect(r, 1, 0, "1 200 len=262145 [A: 1]");
 	rig_want(r, &w, RIG_CRAWL, 1, FEED_BODY);
 	rig_run(r);
 	assert_true(w.want.batch->items[0].big);
@@ -204,10 +194,10 @@ test_missing(void **state)
 	assert_int_equal(file_write(fd, e.offset + 60, "damage damage", 13,
 	    &w), OK);
 	file_close(&fd);
-	expect(r, 1, FEED_BODY, "1 200 len=7 none [] ");
-	expect(r, 2, FEED_BODY, "2 200 len=7 damaged none [] ");
-	expect(r, 2, 0, "2 200 len=7 none []");
-	expect(r, 3, FEED_BODY, "3 200 len=5 [A: 3] whole");
+	rig_expect(r, 1, FEED_BODY, "1 200 len=7 none [] ");
+	rig_expect(r, 2, FEED_BODY, "2 200 len=7 damaged none [] ");
+	rig_expect(r, 2, 0, "2 200 len=7 none []");
+	rig_expect(r, 3, FEED_BODY, "3 200 len=5 [A: 3] whole");
 	rig_end(r);
 }
 
@@ -238,7 +228,7 @@ test_many_files(void **state)
 		assert_true(str_ends(s, rig_bytes(r, 500, i)));
 	}
 	rig_pass(r, 60000);
-	expect(r, 1, 0, "1 200 len=500 [Content-Type: text/html]");
+	rig_expect(r, 1, 0, "1 200 len=500 [Content-Type: text/html]");
 	rig_end(r);
 }
 
@@ -367,7 +357,7 @@ test_gaps(void **state)
 		assert_int_equal(w.want.batch->items[w.want.at].number, 8);
 		feed_give_back(r->feed, &w.want.batch);
 	}
-	expect(r, 9, 0, "9 200 len=10 [Content-Type: text/html]");
+	rig_expect(r, 9, 0, "9 200 len=10 [Content-Type: text/html]");
 	rig_end(r);
 }
 

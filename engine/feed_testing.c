@@ -462,3 +462,13 @@ rig_text(struct rig *r, uint64_t number, unsigned form)
 	assert_null(w.want.batch);
 	return text;
 }
+
+void
+rig_expect(struct rig *r, uint64_t number, unsigned form, const char *text)
+{
+	struct str is = rig_text(r, number, form);
+
+	if (!str_eq(is, str_of(text)))
+		fail_msg("item %llu is %.*s, not %s",
+		    (unsigned long long)number, STR_FMT(is), text);
+}

@@ -90,5 +90,7 @@ void rig_want(struct rig *, struct rig_want *, uint32_t crawl, uint64_t from,
     unsigned form);
 /* The text of one item, of the crawl of the rig.  Memory: the arena. */
 struct str rig_text(struct rig *, uint64_t number, unsigned form);
+void rig_expect(struct rig *, uint64_t number, unsigned form,
+    const char *text);
 
 #endif
