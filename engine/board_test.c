@@ -1,16 +1,10 @@
 /*
  * Watchers who remember one version find all that changed, and nothing else.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "base/hash.h"
 #include "engine/board.h"
 #include "engine/options.h"
-#include "os/clock.h"
+#include "os/world_testing.h"
 
 #define CRAWLS 12
 #define ROUNDS 3000
@@ -264,37 +258,20 @@ watchers_come_and_go(void **state)
 
 /* --- rates ---------------------------------------------------------------- */
 
-static struct mono now;
-
-static struct mono
-test_mono(void)
-{
-	return now;
-}
-
-static struct wall
-test_wall(void)
-{
-	return (struct wall){ now.ns / 1000 };
-}
-
 static void
 pass_second(struct loop *home)
 {
-	now.ns += NS_PER_S;
+	world.mono.ns += NS_PER_S;
 	loop_step(home);
 }
 
 static void
 rates_rise_and_fall(void **state)
 {
-	static const struct clock_table table = { test_mono, test_wall, NULL };
 	struct crawl_view v = { .id = 0 };
 	struct crawl_spec spec = { .name = STR("x") };
 
 	(void)state;
-	now.ns = NS_PER_S;
-	clock_use(&table);
 	struct loop *home = loop_new("home");
 	struct board *b = board_new(home);
 	board_add(b, &v, &spec);
@@ -316,7 +293,6 @@ rates_rise_and_fall(void **state)
 	assert_int_equal(board_version(b), version);
 	board_free(&b);
 	loop_free(&home);
-	clock_use(&clock_real);
 }
 
 /* --- what the engine notes of a crawl ------------------------------------- */
@@ -364,7 +340,8 @@ main(void)
 		cmocka_unit_test(deltas_merge_to_a_snapshot),
 		cmocka_unit_test(rows_are_found_by_number),
 		cmocka_unit_test(watchers_come_and_go),
-		cmocka_unit_test(rates_rise_and_fall),
+		cmocka_unit_test_setup_teardown(rates_rise_and_fall,
+		    world_setup, world_teardown),
 		cmocka_unit_test(options_are_read_back),
 	};
 

@@ -3,60 +3,7 @@
 #include <zlib.h>
 
 #include "base/hash.h"
-#include "os/clock.h"
-#include "os/file_fake.h"
-
-static struct {
-	struct mono mono;
-	uint64_t random, disks, looks;
-} world;
-
-static struct mono
-rig_mono(void)
-{
-	return world.mono;
-}
-
-static struct wall
-rig_wall(void)
-{
-	return (struct wall){ INT64_C(1790000000) * US_PER_S +
-	    world.mono.ns / 1000 + (int64_t)++world.looks };
-}
-
-static void
-rig_random(void *p, size_t n)
-{
-	unsigned char *b = p;
-
-	while (n-- > 0)
-		*b++ = (unsigned char)hash_u64(++world.random);
-}
-
-static const struct clock_table rig_clock = { rig_mono, rig_wall,
-	rig_random };
-
-int
-rig_setup(void **state)
-{
-	(void)state;
-	world.mono.ns = NS_PER_S;
-	clock_use(&rig_clock);
-	file_use(&file_fake);
-	file_fake_reset(1);
-	return 0;
-}
-
-int
-rig_teardown(void **state)
-{
-	(void)state;
-	file_fake_reset(1);
-	index_forget_memory();
-	file_use(&file_real);
-	clock_use(&clock_real);
-	return 0;
-}
+#include "engine/ledger/small_testing.h"
 
 /* --- the rig's life ----------------------------------------------------- */
 
@@ -113,27 +60,25 @@ void
 rig_init(struct rig *r)
 {
 	memset(r, 0, sizeof(*r));
-	file_fake_reset(++world.disks);
-	index_forget_memory();
+	world_begin();
 	r->rollover_bytes = 1 << 30;
 }
 
 static void
 open_ledger(struct rig *r)
 {
-	struct ledger_options o = {
-		.dir = path_of(r, "data").p, .group_bytes_max = 1 << 20,
-		.group_records_max = 1000, .group_promises_few = 16,
-		.group_ms_max = 2, .segment_bytes = 1 << 20, .pool = r->pool,
-		.index = { .write_buffer_bytes = 1 << 20, .write_buffers = 2,
-		    .block_cache_bytes = 8 << 20,
-		    .in_memory = r->dir == NULL },
-		.replay = replay, .checkpoint_begin = nothing,
-		.checkpoint_put = put_nothing, .before_seal = nothing,
-		.health = health, .arg = r,
-	};
+	struct ledger_options o = ledger_small;
 	struct why w = WHY_INIT;
 
+	o.dir = path_of(r, "data").p;
+	o.segment_bytes = 1 << 20;
+	o.index.block_cache_bytes = 8 << 20;
+	o.index.in_memory = r->dir == NULL;
+	o.pool = r->pool;
+	o.replay = replay;
+	o.checkpoint_begin = o.before_seal = nothing;
+	o.checkpoint_put = put_nothing;
+	o.health = health;
 	if (ledger_open(r->loop, &o, &r->ledger, &w) != OK ||
 	    ledger_recover(r->ledger, &w) != OK)
 		fail_msg("open: %s", w.text);
@@ -148,7 +93,7 @@ open_ledger(struct rig *r)
 void
 rig_open(struct rig *r)
 {
-	struct warc_options o = { 1, DIGEST_SHA1, NULL, rig_random };
+	struct warc_options o = { 1, DIGEST_SHA1, NULL, clock_random };
 	struct crawl_spec spec = { .name = STR("test") };
 
 	r->loop = loop_new("rig");
@@ -166,39 +111,16 @@ rig_open(struct rig *r)
 	    .cache_bytes = r->cache_bytes });
 }
 
-static void
-deliver_nothing(struct mail *m)
-{
-	(void)m;
-}
-
 void
 rig_run(struct rig *r)
 {
-	/* What was put stands outside of any turn: there must be one. */
-	struct mail kick = { .deliver = deliver_nothing };
-
-	loop_post(r->loop, &kick);
-	do {
-		while (loop_step(r->loop))
-			;
-		pool_finish(r->pool);
-	} while (loop_step(r->loop));
+	world_run(r->loop, r->pool);
 }
 
 void
 rig_pass(struct rig *r, int64_t ms)
 {
-	struct mono until = mono_add_ms(world.mono, ms);
-
-	rig_run(r);
-	while (!mono_before(until, loop_next_timer(r->loop))) {
-		world.mono.ns = MAX(world.mono.ns,
-		    loop_next_timer(r->loop).ns);
-		rig_run(r);
-	}
-	world.mono = until;
-	rig_run(r);
+	world_pass(r->loop, r->pool, ms);
 }
 
 static void

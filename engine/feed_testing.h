@@ -1,20 +1,16 @@
 /*
  * feed_testing -- a feed over a real ledger, and pages put into it as a fetcher
- * would: on the fake disk, or on a real one with threads (for the bench).
+ * would: in the world of os/world_testing.h, or on a real disk with threads
+ * (for the bench).
  *
  *     rig_page() ... rig_show() ─► the board shows them ─► the feed has them
  */
 #ifndef ENGINE_FEED_TESTING_H
 #define ENGINE_FEED_TESTING_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "engine/feed.h"
 #include "engine/ledger/ledger.h"
+#include "os/world_testing.h"
 #include "wire/warc.h"
 
 #define RIG_CRAWL 3u
@@ -42,8 +38,6 @@ struct rig {
 	bool closed;
 };
 
-int rig_setup(void **state);         /* cmocka's: fake disk, fake clock */
-int rig_teardown(void **state);
 void rig_init(struct rig *);
 void rig_open(struct rig *);
 void rig_run(struct rig *);          /* until nothing moves */

@@ -140,6 +140,9 @@ faults_are_named(void **state)
 	    "crawl.running_max=1", "crawl.pending_max=1", NULL };
 	struct launch_seed good = { STR("http://127.0.0.1/"), -1 };
 	struct launch_seed bad[] = { good, { STR("mailto:a@b"), 0 } };
+	struct launch_seed pass[] = { good, { STR("http://u:p@a.org/"), 0 } };
+	struct launch_seed user[] = { good, { STR("http:///u@a.org/"), 0 } };
+	struct launch_seed slash[] = { good, { STR("http://a\\@b/"), 0 } };
 	struct str tag = STR("");
 	struct launch l = { .seeds = &good, .seeds_n = 1 }, m = l;
 
@@ -149,6 +152,12 @@ faults_are_named(void **state)
 	refused((struct launch){ .name = STR("x") }, ERR_INPUT, "seeds: ");
 	refused((struct launch){ .seeds = bad, .seeds_n = 2 }, ERR_INPUT,
 	    "seeds[1].url: ");
+	refused((struct launch){ .seeds = pass, .seeds_n = 2 }, ERR_INPUT,
+	    "seeds[1].url: it holds a user or a password");
+	refused((struct launch){ .seeds = user, .seeds_n = 2 }, ERR_INPUT,
+	    "seeds[1].url: it holds a user or a password");
+	refused((struct launch){ .seeds = slash, .seeds_n = 2 }, ERR_INPUT,
+	    "seeds[1].url: a backslash");
 	m = l;
 	m.policy_json = STR("{\"url_rules\":[{\"pattern\":\"(\"},{}]}");
 	refused(m, ERR_INPUT, "policy: url_rules[0]");
@@ -308,39 +317,6 @@ crawls_wait_for_others(void **state)
 	rig_steer(&rig, 3, CRAWL_CANCELLED, &o);
 	assert_int_equal(o.state, CRAWL_CANCELLED);
 	assert_int_equal(row(3)->view.started.us, 0);
-	rig_close(&rig);
-}
-
-/* What a door began may not reach more when it goes on after a restart. */
-static void
-private_stays_private_over_restarts(void **state)
-{
-	static const char *const set[] = { "fetch.allow_private=off",
-	    "crawl.running_max=1", NULL };
-	struct launch_order o;
-
-	(void)state;
-	rig_open(&rig, site, set);
-	rig_start(&rig);
-	struct launch_seed seed = { rig_url(&rig, "/deep/0"), 0 };
-	struct launch l = { .seeds = &seed, .seeds_n = 1,
-	    .policy_json = STR("{\"limits\":{\"max_depth\":null}}"),
-	    .operator_seeds = true };
-	rig_say_launch(&rig, &l);
-	uint64_t some = 2;
-	rig_until(&rig, has_items, &some);
-	assert_int_equal(rig_launch(&rig, "/secret", "{}"), 1);
-	assert_int_equal(row(1)->view.state, CRAWL_PENDING);
-	rig_stop(&rig);
-	rig_start(&rig);
-	/* The operator's goes on, */
-	some = row(0)->view.counts.items + 2;
-	rig_until(&rig, has_items, &some);
-	rig_steer(&rig, 0, CRAWL_CANCELLED, &o);
-	/* the other one is refused as before. */
-	rig_until_state(&rig, 1, CRAWL_COMPLETE);
-	assert_int_equal(row(1)->view.counts.skips[SKIP_BLOCKED], 1);
-	assert_int_equal(rig_requests(&rig, "/secret"), 0);
 	rig_close(&rig);
 }
 
@@ -540,7 +516,6 @@ main(void)
 		cmocka_unit_test(crawls_are_steered),
 		cmocka_unit_test(limits_end_crawls_and_say_so),
 		cmocka_unit_test(crawls_wait_for_others),
-		cmocka_unit_test(private_stays_private_over_restarts),
 		cmocka_unit_test(a_key_has_one_crawl),
 		cmocka_unit_test(a_seed_has_its_own_delay),
 		cmocka_unit_test(hosts_are_shared),

@@ -1,47 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "os/clock.h"
-#include "os/loop.h"
-
-/* --- a clock that stands still ------------------------------------------ */
-
-static struct mono virtual_now;
-
-static struct mono
-read_virtual(void)
-{
-	return virtual_now;
-}
-
-static int
-virtual_setup(void **state)
-{
-	static struct clock_table table;
-
-	(void)state;
-	table = clock_real;
-	table.mono = read_virtual;
-	virtual_now = (struct mono){ 1000 * NS_PER_S };
-	clock_use(&table);
-	return 0;
-}
-
-static int
-virtual_teardown(void **state)
-{
-	(void)state;
-	clock_use(&clock_real);
-	return 0;
-}
+#include "os/world_testing.h"
 
 /* --- mail --------------------------------------------------------------- */
 
@@ -132,7 +94,7 @@ test_timer_order(void **state)
 {
 	struct loop *l = loop_new("test");
 	struct alarm a[6];
-	struct mono t0 = virtual_now;
+	struct mono t0 = world.mono;
 
 	(void)state;
 	alarms_init(a, 6, l);
@@ -146,13 +108,13 @@ test_timer_order(void **state)
 	loop_timer_set(l, &a[5].timer, mono_add_ms(t0, 20));
 	assert_int_equal(loop_next_timer(l).ns, mono_add_ms(t0, 10).ns);
 	assert_false(loop_step(l));
-	virtual_now = mono_add_ns(mono_add_ms(t0, 10), -1);
+	world.mono = mono_add_ns(mono_add_ms(t0, 10), -1);
 	assert_false(loop_step(l));
-	virtual_now = mono_add_ms(t0, 10);
+	world.mono = mono_add_ms(t0, 10);
 	assert_true(loop_step(l));
 	assert_int_equal(got_n, 1);
-	assert_int_equal(loop_now(l).ns, virtual_now.ns);
-	virtual_now = mono_add_ms(t0, 100);
+	assert_int_equal(loop_now(l).ns, world.mono.ns);
+	world.mono = mono_add_ms(t0, 100);
 	assert_true(loop_step(l));
 	static const int want[] = { 1, 2, 3, 4, 5, 0 };
 	assert_int_equal(got_n, 6);
@@ -166,7 +128,7 @@ test_timer_move_and_stop(void **state)
 {
 	struct loop *l = loop_new("test");
 	struct alarm a[3];
-	struct mono t0 = virtual_now;
+	struct mono t0 = world.mono;
 
 	(void)state;
 	alarms_init(a, 3, l);
@@ -175,7 +137,7 @@ test_timer_move_and_stop(void **state)
 	loop_timer_set(l, &a[0].timer, mono_add_ms(t0, 50));
 	loop_timer_stop(l, &a[1].timer);
 	loop_timer_stop(l, &a[1].timer);
-	virtual_now = mono_add_ms(t0, 20);
+	world.mono = mono_add_ms(t0, 20);
 	assert_true(loop_step(l));
 	assert_int_equal(got_n, 1);
 	assert_int_equal(got[0], 2);
@@ -198,15 +160,15 @@ test_timer_does_not_starve(void **state)
 	(void)state;
 	alarms_init(a, 2, l);
 	a[0].again_ns = -5 * NS_PER_S;
-	loop_timer_set(l, &a[0].timer, mono_add_ms(virtual_now, -1));
-	loop_timer_set(l, &a[1].timer, virtual_now);
+	loop_timer_set(l, &a[0].timer, mono_add_ms(world.mono, -1));
+	loop_timer_set(l, &a[1].timer, world.mono);
 	loop_post(l, &letter.mail);
 	assert_true(loop_step(l));
 	static const int first[] = { 7, 0, 1 };
 	assert_int_equal(got_n, 3);
 	assert_memory_equal(got, first, sizeof(first));
 	for (int i = 0; i < 3; i++) {
-		loop_timer_set(l, &a[1].timer, virtual_now);
+		loop_timer_set(l, &a[1].timer, world.mono);
 		got_n = 0;
 		assert_true(loop_step(l));
 		assert_int_equal(got_n, 2);
@@ -241,8 +203,8 @@ test_timer_stops_another(void **state)
 
 	(void)state;
 	alarms_init(a, 1, l);
-	loop_timer_set(l, &s.timer, virtual_now);
-	loop_timer_set(l, &a[0].timer, virtual_now);
+	loop_timer_set(l, &s.timer, world.mono);
+	loop_timer_set(l, &a[0].timer, world.mono);
 	assert_true(loop_step(l));
 	assert_int_equal(got_n, 1);
 	assert_int_equal(got[0], 99);
@@ -702,7 +664,7 @@ test_signals(void **state)
 }
 
 #define VIRTUAL(f) \
-	cmocka_unit_test_setup_teardown(f, virtual_setup, virtual_teardown)
+	cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 
 int
 main(void)

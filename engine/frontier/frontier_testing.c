@@ -4,66 +4,10 @@
 #include "base/metric.h"
 #include "engine/frontier/journal.h"
 #include "engine/frontier/state.h"
-#include "os/clock.h"
+#include "engine/ledger/small_testing.h"
 
 #define FOUND_MAX 64
 #define STEPS_MAX 3000000u
-
-static struct {
-	struct mono mono;
-	int64_t jump_s;
-	uint64_t disks;
-} world;
-
-/* --- the world ----------------------------------------------------------- */
-
-static struct mono
-rig_mono(void)
-{
-	return world.mono;
-}
-
-static struct wall
-rig_wall(void)
-{
-	return (struct wall){ (INT64_C(1790000000) + world.jump_s) *
-	    US_PER_S + world.mono.ns / 1000 };
-}
-
-/* Never the same twice: a segment of the log is told by its key. */
-static void
-rig_random(void *p, size_t n)
-{
-	static uint64_t calls;
-	uint64_t v = hash_u64(++calls);
-
-	for (size_t i = 0; i < n; i++)
-		((char *)p)[i] = (char)(v >> 8 * (i % 8));
-}
-
-static const struct clock_table rig_clock = { rig_mono, rig_wall,
-	rig_random };
-
-int
-rig_setup(void **state)
-{
-	(void)state;
-	world.mono.ns = NS_PER_S;
-	clock_use(&rig_clock);
-	file_use(&file_fake);
-	return 0;
-}
-
-int
-rig_teardown(void **state)
-{
-	(void)state;
-	file_fake_reset(1);
-	index_forget_memory();
-	file_use(&file_real);
-	clock_use(&clock_real);
-	return 0;
-}
 
 /* --- the rig's life ------------------------------------------------------ */
 
@@ -107,20 +51,10 @@ void
 rig_init(struct rig *r)
 {
 	memset(r, 0, sizeof(*r));
-	world.jump_s = 0;
-	file_faults_end();
-	file_fake_reset(++world.disks);
-	index_forget_memory();
+	world_begin();
 	r->options = (struct frontier_options){
 		.data_dir = "/data", .known_bytes_max = 1 << 30,
-		.ledger = {
-			.group_bytes_max = 1 << 20, .group_records_max = 1000,
-			.group_promises_few = 16, .group_ms_max = 2,
-			.segment_bytes = 16 << 10,
-			.index = { .write_buffer_bytes = 1 << 20,
-			    .write_buffers = 2, .block_cache_bytes = 1 << 20,
-			    .in_memory = true },
-		},
+		.ledger = ledger_small,
 		.viewed = viewed, .health = health, .token = "abcdefgh",
 		.rollover_bytes = 1 << 30, .rollover_s = 3600,
 	};
@@ -145,42 +79,16 @@ rig_open(struct rig *r)
 		fail_msg("open: %s", w.text);
 }
 
-static void
-deliver_nothing(struct mail *m)
-{
-	(void)m;
-}
-
 void
 rig_run(struct rig *r)
 {
-	/* What was put stands outside of any turn: there must be one. */
-	struct mail kick = { .deliver = deliver_nothing };
-
-	loop_post(r->loop, &kick);
-	while (loop_step(r->loop))
-		;
+	world_run(r->loop, r->pool);
 }
 
 void
 rig_pass(struct rig *r, int64_t ms)
 {
-	struct mono until = mono_add_ms(world.mono, ms);
-
-	rig_run(r);
-	while (!mono_before(until, loop_next_timer(r->loop))) {
-		world.mono.ns = MAX(world.mono.ns,
-		    loop_next_timer(r->loop).ns);
-		rig_run(r);
-	}
-	world.mono = until;
-	rig_run(r);
-}
-
-void
-rig_jump(int64_t s)
-{
-	world.jump_s += s;
+	world_pass(r->loop, r->pool, ms);
 }
 
 size_t
@@ -203,13 +111,8 @@ leave(struct rig *r)
 void
 rig_crash(struct rig *r, bool power)
 {
-	if (power)
-		file_fake_power_cut();
-	else
-		file_fake_kill();
+	world_crash(power);
 	leave(r);
-	file_faults_end();
-	world.mono.ns += NS_PER_MS;
 }
 
 static void
@@ -327,11 +230,16 @@ rig_view(struct rig *r)
 uint32_t
 rig_queue(struct rig *r, const char *host)
 {
-	const struct queue *q = queue_get(crawl_get(r->frontier, r->crawl),
-	    str_of(host), false);
+	struct crawl *c = crawl_get(r->frontier, r->crawl);
+	const struct queue *q = queue_get(c, str_of(host), false);
+	struct queue_record record;
 
-	assert_non_null(q);
-	return q->id;
+	if (q != NULL)
+		return q->id;
+	assert_true(c->retired);
+	assert_int_equal(queue_record_get(ledger_index(frontier_ledger(
+	    r->frontier)), c->id, str_of(host), &r->arena, &record), OK);
+	return record.id;
 }
 
 /* --- leases and submissions, one at a time -------------------------------- */

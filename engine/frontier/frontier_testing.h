@@ -1,7 +1,7 @@
 /*
- * frontier_testing -- a frontier on the fake disk and the in-memory index, all
- * on one loop, under a clock of its own; and a fetcher that fetches nothing: it
- * takes leases and hands in what became of them.
+ * frontier_testing -- a frontier on one loop, in the world of
+ * os/world_testing.h; and a fetcher that fetches nothing: it takes leases and
+ * hands in what became of them.
  *
  *     a URL is "http://HOST/PATH"; its queue is HOST
  *
@@ -11,14 +11,8 @@
 #ifndef ENGINE_FRONTIER_FRONTIER_TESTING_H
 #define ENGINE_FRONTIER_FRONTIER_TESTING_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "engine/frontier/frontier.h"
-#include "os/file_fake.h"
+#include "os/world_testing.h"
 
 #define RIG_NOTES_MAX 64
 #define RIG_LEASES_MAX 512
@@ -50,14 +44,11 @@ struct rig {
 	bool closed, failed;
 };
 
-int rig_setup(void **state);         /* cmocka's */
-int rig_teardown(void **state);
 void rig_init(struct rig *);         /* defaults; the disk is empty */
 void rig_open(struct rig *);
 void rig_run(struct rig *);          /* until nothing moves */
 size_t rig_known_bytes(struct rig *);        /* of the known table, now */
 void rig_pass(struct rig *, int64_t ms);
-void rig_jump(int64_t s);            /* somebody sets the wall clock */
 void rig_crash(struct rig *, bool power);    /* and it is closed */
 void rig_close(struct rig *);        /* well: all is durable */
 void rig_end(struct rig *);

@@ -5,50 +5,6 @@
 #include "base/hash.h"
 #include "engine/frontier/outside_testing.h"
 
-static struct rig rig;
-#define R (&rig)
-
-static int
-setup(void **state)
-{
-	return out_begin(R, state);
-}
-
-static int
-teardown(void **state)
-{
-	return out_end(R, state);
-}
-
-static const char *
-text(const char *fmt, unsigned i)
-{
-	static char s[8][64];
-	static unsigned next;
-	char *to = s[next++ % ARRAY_LEN(s)];
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	snprintf(to, sizeof(s[0]), fmt, i);
-#pragma GCC diagnostic pop
-	return to;
-}
-
-static void
-control(enum outside_verb v, const char *key, uint64_t value)
-{
-	assert_int_equal(out_control(R, v, "", key, value, NULL), OK);
-}
-
-static uint64_t
-gone(enum outside_verb v, const char *crawl, const char *key)
-{
-	uint64_t n;
-
-	assert_int_equal(out_control(R, v, crawl, key, 0, &n), OK);
-	return n;
-}
-
 static void
 fixture(void)
 {
@@ -79,9 +35,9 @@ what_is_deleted_starts_afresh(void **state)
 	fixture();
 	out_put(R, "", "my", "https://m/discovered", DISCOVERED);
 	assert_int_equal(out_get(R, "c", "my", 1, 1, 500), 1);
-	control(OUTSIDE_SET_DELAY, "my", 500);
-	assert_int_equal(gone(OUTSIDE_DELETE_QUEUE, "c", "none"), 0);
-	assert_int_equal(gone(OUTSIDE_DELETE_QUEUE, "c", "my"), 3);
+	out_set(OUTSIDE_SET_DELAY, "my", 500);
+	assert_int_equal(out_gone(OUTSIDE_DELETE_QUEUE, "c", "none"), 0);
+	assert_int_equal(out_gone(OUTSIDE_DELETE_QUEUE, "c", "my"), 3);
 	out_assert_stats(R, "c", "", 2, 0, 0, 2);
 	rig_pass(R, 5000);
 	assert_int_equal(out_put(R, "c", "my", "https://m/completed",
@@ -95,8 +51,8 @@ what_is_deleted_starts_afresh(void **state)
 		out_assert_stats(R, "c", "my", 1, 1 - (uint64_t)i, 0, 1);
 		rig_pass(R, 1000);
 	}
-	assert_int_equal(gone(OUTSIDE_DELETE_CRAWL, "none", ""), 0);
-	assert_int_equal(gone(OUTSIDE_DELETE_CRAWL, "c", ""), 3);
+	assert_int_equal(out_gone(OUTSIDE_DELETE_CRAWL, "none", ""), 0);
+	assert_int_equal(out_gone(OUTSIDE_DELETE_CRAWL, "c", ""), 3);
 	out_assert_stats(R, "c", "", 0, 0, 0, 0);
 	out_assert_stats(R, "", "", 1, 0, 0, 1);
 	assert_int_equal(out_put(R, "c", "my", "https://m/later", DISCOVERED),
@@ -105,7 +61,7 @@ what_is_deleted_starts_afresh(void **state)
 		out_restart(R, i == 0);
 		out_assert_stats(R, "c", "", 1, 0, 0, 1);
 	}
-	assert_int_equal(gone(OUTSIDE_DELETE_CRAWL, "", ""), 1);
+	assert_int_equal(out_gone(OUTSIDE_DELETE_CRAWL, "", ""), 1);
 	assert_int_equal(out_get(R, NULL, "", 0, 0, 1), 1);
 }
 
@@ -119,7 +75,7 @@ a_record_survives_an_older_deletion(void **state)
 	(void)state;
 	fixture();
 	out_restart(R, false);
-	assert_int_equal(gone(OUTSIDE_DELETE_QUEUE, "c", "my"), 3);
+	assert_int_equal(out_gone(OUTSIDE_DELETE_QUEUE, "c", "my"), 3);
 	assert_int_equal(out_put(R, "c", "my", "https://m/again", DISCOVERED),
 	    OUTSIDE_OK);
 	rig_run(R);
@@ -140,9 +96,9 @@ deletion_leaves_nothing(void **state)
 	(void)state;
 	known_stats(rig.frontier->known, &before);
 	for (unsigned i = 0; i < 100; i++)
-		out_put(R, "c", text("k%u", i % 7), text("u%u", i), 5);
-	gone(OUTSIDE_DELETE_QUEUE, "c", "k1");
-	gone(OUTSIDE_DELETE_CRAWL, "c", "");
+		out_put(R, "c", out_text("k%u", i % 7), out_text("u%u", i), 5);
+	out_gone(OUTSIDE_DELETE_QUEUE, "c", "k1");
+	out_gone(OUTSIDE_DELETE_CRAWL, "c", "");
 	rig_pass(R, 100);
 	known_stats(rig.frontier->known, &after);
 	assert_int_equal(after.count, before.count);
@@ -157,7 +113,7 @@ deletion_leaves_nothing(void **state)
 	assert_int_equal(frontier_next_crawl(rig.frontier), next);
 	out_put(R, "d", "first", "u", 5);
 	out_put(R, "d", "last", "u", 5);
-	gone(OUTSIDE_DELETE_QUEUE, "d", "last");
+	out_gone(OUTSIDE_DELETE_QUEUE, "d", "last");
 	out_restart(R, true);
 	out_restart(R, false);
 	out_restart(R, false);
@@ -256,9 +212,10 @@ queues_are_listed(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 12; i++) {
-		out_put(R, i % 3 == 0 ? "other" : "c", text("k%02u", i), "u",
+		const char *key = out_text("k%02u", i);
+		out_put(R, i % 3 == 0 ? "other" : "c", key, "u",
 		    i % 2 == 0 ? 5 : 0);
-		out_put(R, "other", text("k%02u", i), "v", 5);
+		out_put(R, "other", key, "v", 5);
 	}
 	l = (struct outside_list){ .kind = OUTSIDE_LIST_QUEUES,
 	    .crawl = STR("c"), .include_inactive = true };
@@ -298,8 +255,8 @@ old_urls_are_purged(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 3000; i++)
 		if (i % 100 == 0)
-			out_put(R, "", text("k%u", i % 300),
-			    text("u%u", i), i % 200 ? 0 : 5);
+			out_put(R, "", out_text("k%u", i % 300),
+			    out_text("u%u", i), i % 200 ? 0 : 5);
 	out_get(R, "", "", 2, 0, 500);
 	rig_pass(R, 10000);
 	out_put(R, "", "k0", "young", 5);
@@ -323,8 +280,8 @@ leases_and_delays_survive(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 6; i++)
-		out_put(R, "", "k", text("u%u", i), 5);
-	control(OUTSIDE_SET_DELAY, "k", 10);
+		out_put(R, "", "k", out_text("u%u", i), 5);
+	out_set(OUTSIDE_SET_DELAY, "k", 10);
 	assert_int_equal(out_get(R, "", "", 2, 0, 60), 2);
 	for (int i = 0; i < 4; i++) {
 		out_restart(R, i % 2 == 0);
@@ -353,12 +310,12 @@ a_clock_that_jumps_frees_nothing(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 2 * ARRAY_LEN(jumps); i++) {
-		const char *key = text("k%u", (unsigned)i);
+		const char *key = out_text("k%u", (unsigned)i);
 		out_put(R, "", key, "a", 5);
 		out_put(R, "", key, "b", 5);
 		out_control(R, OUTSIDE_SET_DELAY, "", key, 20, NULL);
 		assert_int_equal(out_get(R, "", key, 1, 0, 60), 1);
-		rig_jump(jumps[i / 2]);
+		world.ahead_us += US_PER_S * jumps[i / 2];
 		rig_pass(R, 1100);
 		if (i % 2 == 0)
 			out_restart(R, true);
@@ -381,10 +338,10 @@ what_is_left_is_capped_at_a_start(void **state)
 	(void)state;
 	out_put(R, "", "k", "a", 5);
 	out_put(R, "", "k", "b", 5);
-	control(OUTSIDE_SET_DELAY, "k", 20);
+	out_set(OUTSIDE_SET_DELAY, "k", 20);
 	assert_int_equal(out_get(R, "", "k", 1, 0, 60), 1);
 	rig_crash(R, true);
-	rig_jump(-86400);
+	world.ahead_us -= 86400 * US_PER_S;
 	rig_open(R);
 	rig_pass(R, 19000);
 	assert_int_equal(out_get(R, "", "k", 2, 0, 60), 0);
@@ -405,8 +362,8 @@ orphans_go_at_a_start(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 9; i++) {
-		out_put(R, "", "k", text("u%u", i), 5);
-		out_put(R, "c", "k", text("u%u", i), 5);
+		out_put(R, "", "k", out_text("u%u", i), 5);
+		out_put(R, "c", "k", out_text("u%u", i), 5);
 	}
 	out_back = false;
 	outside_control(rig.frontier, &k);
@@ -683,7 +640,7 @@ each_store_has_its_own_seed(void **state)
 	new_store();
 	assert_true(seed() != before);
 	/* Recorded before there is a crawl. */
-	control(OUTSIDE_SET_DELAY, "", 3);
+	out_set(OUTSIDE_SET_DELAY, "", 3);
 	before = seed();
 	out_restart(R, true);
 	assert_true(seed() == before);
@@ -741,13 +698,13 @@ crawls_of_ours_are_left_alone(void **state)
 	assert_int_equal(v.id, rig.crawl);
 	assert_false(frontier_next_view(rig.frontier, &at, &v));
 	out_assert_stats(R, "test", "", 1, 0, 0, 1);
-	assert_int_equal(gone(OUTSIDE_DELETE_CRAWL, "test", ""), 1);
+	assert_int_equal(out_gone(OUTSIDE_DELETE_CRAWL, "test", ""), 1);
 	rig_restart(R, true);
 	assert_int_equal(rig_lease(R, "h", 2), 2);
 	assert_int_equal(count_urls("more", "", "", false), 1);
 }
 
-#define RULE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define RULE(f) cmocka_unit_test_setup_teardown(f, out_setup, out_teardown)
 
 int
 main(void)

@@ -8,14 +8,11 @@
 
 #define URLS 60u
 
-static struct rig rig;
-#define R (&rig)
-
 /* Room in memory, so that nothing is synced for the index's sake. */
 static int
 setup(void **state)
 {
-	rig_setup(state);
+	world_setup(state);
 	rig_init(R);
 	rig.options.outside_relaxed = true;
 	rig.options.ledger.index.write_buffer_bytes = 32 << 20;
@@ -28,19 +25,13 @@ setup(void **state)
 static int
 setup_small(void **state)
 {
-	rig_setup(state);
+	world_setup(state);
 	rig_init(R);
 	rig.options.outside_relaxed = true;
 	rig.options.ledger.segment_bytes = 1 << 20;
 	rig.options.ledger.index.write_buffer_bytes = 1;
 	rig_open(R);
 	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	return out_end(R, state);
 }
 
 static void
@@ -207,7 +198,7 @@ a_failed_sync_is_the_end(void **state)
 	assert_int_equal(first_ones(), 1);
 }
 
-#define RULE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define RULE(f) cmocka_unit_test_setup_teardown(f, setup, out_teardown)
 
 int
 main(void)
@@ -217,7 +208,7 @@ main(void)
 		RULE(a_kill_takes_nothing),
 		RULE(a_power_cut_takes_the_end),
 		cmocka_unit_test_setup_teardown(the_index_is_never_ahead,
-		    setup_small, teardown),
+		    setup_small, out_teardown),
 		RULE(our_crawls_wait_for_the_sync),
 		RULE(a_failed_sync_is_the_end),
 	};

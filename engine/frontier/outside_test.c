@@ -3,50 +3,6 @@
  */
 #include "engine/frontier/outside_testing.h"
 
-static struct rig rig;
-#define R (&rig)
-
-static int
-setup(void **state)
-{
-	return out_begin(R, state);
-}
-
-static int
-teardown(void **state)
-{
-	return out_end(R, state);
-}
-
-static const char *
-text(const char *fmt, unsigned i)
-{
-	static char s[8][64];
-	static unsigned next;
-	char *to = s[next++ % ARRAY_LEN(s)];
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	snprintf(to, sizeof(s[0]), fmt, i);
-#pragma GCC diagnostic pop
-	return to;
-}
-
-static void
-control(enum outside_verb v, const char *key, uint64_t value)
-{
-	assert_int_equal(out_control(R, v, "", key, value, NULL), OK);
-}
-
-static uint64_t
-gone(enum outside_verb v, const char *crawl, const char *key)
-{
-	uint64_t n;
-
-	assert_int_equal(out_control(R, v, crawl, key, 0, &n), OK);
-	return n;
-}
-
 /* --- writing -------------------------------------------------------------- */
 
 static void
@@ -122,12 +78,12 @@ a_stream_keeps_its_order(void **state)
 	(void)state;
 	outside_stream_init(&s);
 	for (unsigned i = 0; i < N; i++)
-		out_put(R, "", "k", text("u%u", i), i % 2 == 0 ? 5 : 0);
+		out_put(R, "", "k", out_text("u%u", i), i % 2 == 0 ? 5 : 0);
 	rig_pass(R, 5000);
 	for (unsigned k = 0; k < 4; k++) {
 		for (unsigned i = 0; i < N; i++)
 			items[k][i] = out_item("", "k",
-			    arena_copy(&rig.arena, str_of(text("u%u",
+			    arena_copy(&rig.arena, str_of(out_text("u%u",
 			    (i * 7 + k) % N))).p, k == 3 ? 900 + i % 2 * 50 :
 			    100 * k, "m");
 		puts[k] = (struct outside_put){ .stream = &s,
@@ -299,7 +255,7 @@ leased_urls_are_passed_over(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 10; i++)
-		out_put(R, "", "k", text("u%u", i), now - 100 + i);
+		out_put(R, "", "k", out_text("u%u", i), now - 100 + i);
 	assert_int_equal(out_get(R, "", "k", 3, 0, 0), 3);
 	assert_string_equal(out_urls(R), "u0 u1 u2");
 	out_assert_stats(R, "", "k", 10, 3, 0, 1);
@@ -362,8 +318,8 @@ delays_are_kept_to_the_millisecond(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 9; i++) {
-		out_put(R, "", "k", text("u%u", i), 5);
-		out_put(R, "", "l", text("u%u", i), 5);
+		out_put(R, "", "k", out_text("u%u", i), 5);
+		out_put(R, "", "l", out_text("u%u", i), 5);
 	}
 	assert_int_equal(out_get(R, "", "", 1, 0, 0), 2);
 	rig_pass(R, 999);
@@ -371,12 +327,12 @@ delays_are_kept_to_the_millisecond(void **state)
 	rig_pass(R, 1);
 	assert_int_equal(out_get(R, "", "", 5, 1, 0), 5);
 	assert_string_equal(got.urls[0].key.p, "k");
-	control(OUTSIDE_SET_DELAY, "k", 3);
-	control(OUTSIDE_SET_DELAY, "", 0);
+	out_set(OUTSIDE_SET_DELAY, "k", 3);
+	out_set(OUTSIDE_SET_DELAY, "", 0);
 	assert_int_equal(out_get(R, "", "", 2, 0, 0), 2);
 	assert_string_equal(got.urls[0].key.p, "l");
 	assert_int_equal(out_get(R, "", "l", 9, 0, 0), 6);
-	control(OUTSIDE_SET_DELAY, "", 100);
+	out_set(OUTSIDE_SET_DELAY, "", 100);
 	rig_pass(R, 2999);
 	assert_int_equal(out_get(R, "", "k", 9, 0, 0), 0);
 	rig_pass(R, 1);
@@ -388,8 +344,8 @@ queues_take_turns(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 30; i++) {
-		out_put(R, "", text("k%u", i), "a", 5);
-		out_put(R, "", text("k%u", i), "b", 5);
+		out_put(R, "", out_text("k%u", i), "a", 5);
+		out_put(R, "", out_text("k%u", i), "b", 5);
 	}
 	for (unsigned round = 0; round < 4; round++) {
 		if (round == 3)
@@ -397,7 +353,7 @@ queues_take_turns(void **state)
 		assert_int_equal(out_get(R, NULL, "", 1, 10, 1), 10);
 		for (unsigned i = 0; i < 10; i++)
 			assert_string_equal(got.urls[i].key.p,
-			    text("k%u", (round * 10 + i) % 30));
+			    out_text("k%u", (round * 10 + i) % 30));
 	}
 }
 
@@ -408,23 +364,24 @@ due_queues_are_found_without_a_search(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 100; i++)
-		out_put(R, i % 3 == 0 ? "a" : "b", text("k%u", i), "u",
+		out_put(R, i % 3 == 0 ? "a" : "b", out_text("k%u", i), "u",
 		    i % 10 == 7 ? 9 : now + 600);
 	assert_int_equal(out_get(R, NULL, "", 1, 10, 0), 10);
 	assert_true(got.examined <= 26);
 	for (unsigned i = 0; i < 10; i++)
-		assert_string_equal(got.urls[i].key.p, text("k%u", i * 10 + 7));
+		assert_string_equal(got.urls[i].key.p,
+		    out_text("k%u", i * 10 + 7));
 }
 
 static void
 gates_and_crawls_are_told_apart(void **state)
 {
 	(void)state;
-	control(OUTSIDE_SET_DELAY, "", 0);
+	out_set(OUTSIDE_SET_DELAY, "", 0);
 	for (unsigned i = 0; i < 50; i++) {
-		out_put(R, "a", "x", text("u%u", i), 5);
-		out_put(R, "b", "y", text("u%u", i), 5);
-		out_put(R, "", "z", text("u%u", i), 5);
+		out_put(R, "a", "x", out_text("u%u", i), 5);
+		out_put(R, "b", "y", out_text("u%u", i), 5);
+		out_put(R, "", "z", out_text("u%u", i), 5);
 	}
 	assert_int_equal(out_get(R, NULL, "x", 1, 0, 0), 0);
 	assert_int_equal(out_get(R, "", "x", 1, 0, 0), 0);
@@ -444,10 +401,11 @@ static void
 gates_are_no_search(void **state)
 {
 	(void)state;
-	control(OUTSIDE_SET_DELAY, "", 0);
+	out_set(OUTSIDE_SET_DELAY, "", 0);
 	for (unsigned i = 0; i < 60; i++)
 		for (unsigned k = 0; k < 4; k++)
-			out_put(R, "", text("k%u", i), text("u%u", k), 5);
+			out_put(R, "", out_text("k%u", i),
+			    out_text("u%u", k), 5);
 	assert_int_equal(out_get(R, "", "", 2, 59, 0), 118);
 	assert_int_equal(out_get(R, "", "k59", 1, 1, 0), 1);
 	assert_int_equal(out_get(R, "", "", 2, 0, 0), 2);
@@ -459,10 +417,11 @@ static void
 a_call_serves_a_queue_once(void **state)
 {
 	(void)state;
-	control(OUTSIDE_SET_DELAY, "", 0);
+	out_set(OUTSIDE_SET_DELAY, "", 0);
 	for (unsigned i = 0; i < 300; i++)
 		for (unsigned k = 0; k < 8; k++)
-			out_put(R, "", text("k%u", i), text("u%u", k), 5);
+			out_put(R, "", out_text("k%u", i),
+			    out_text("u%u", k), 5);
 	assert_int_equal(out_get(R, "", "", 4, 0, 0), 1200);
 	assert_true(got.pieces > 1);
 	assert_int_equal(got.served, 300);
@@ -550,7 +509,7 @@ what_was_not_delivered_is_released(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 4; i++)
-		out_put(R, "", "k", text("u%u", i), 5);
+		out_put(R, "", "k", out_text("u%u", i), 5);
 	assert_int_equal(out_get(R, "", "", 4, 0, 0), 4);
 	out_release(R, 1, 3);
 	out_assert_stats(R, "", "k", 4, 1, 0, 1);
@@ -587,7 +546,7 @@ gets_at_once_serve_a_queue_once(void **state)
 	size_t n = 0;
 
 	(void)state;
-	control(OUTSIDE_SET_DELAY, "k", 300);
+	out_set(OUTSIDE_SET_DELAY, "k", 300);
 	out_put(R, "", "k", "a", 5);
 	out_put(R, "", "k", "b", 5);
 	for (unsigned i = 0; i < N; i++) {
@@ -638,8 +597,8 @@ control_binds_what_is_under_way(void **state)
 		assert_false(g.more);
 		outside_get_free(&g);
 		assert_int_equal(out_stats(R, "", "").leased, 0);
-		control(OUTSIDE_SET_ACTIVE, "", 1);
-		gone(OUTSIDE_DELETE_QUEUE, "", "k");
+		out_set(OUTSIDE_SET_ACTIVE, "", 1);
+		out_gone(OUTSIDE_DELETE_QUEUE, "", "k");
 	}
 }
 
@@ -652,21 +611,21 @@ blocks_end_with_their_second(void **state)
 
 	(void)state;
 	out_put(R, "", "k", "a", 5);
-	control(OUTSIDE_BLOCK_UNTIL, "k", now + 2);
-	control(OUTSIDE_BLOCK_UNTIL, "", now + 2000);
+	out_set(OUTSIDE_BLOCK_UNTIL, "k", now + 2);
+	out_set(OUTSIDE_BLOCK_UNTIL, "", now + 2000);
 	assert_int_equal(out_get(R, "", "", 1, 0, 0), 0);
 	rig_pass(R, 2999);
 	assert_int_equal(out_get(R, "", "k", 1, 0, 0), 0);
 	rig_pass(R, 1);
 	assert_int_equal(out_get(R, "", "", 1, 0, 1), 1);
 	rig_pass(R, 1000);
-	control(OUTSIDE_BLOCK_UNTIL, "k", UINT64_MAX);
+	out_set(OUTSIDE_BLOCK_UNTIL, "k", UINT64_MAX);
 	assert_int_equal(out_get(R, "", "", 1, 0, 1), 0);
-	control(OUTSIDE_BLOCK_UNTIL, "k", now);
+	out_set(OUTSIDE_BLOCK_UNTIL, "k", now);
 	assert_int_equal(out_get(R, "", "", 1, 0, 1), 1);
 	rig_pass(R, 1000);
-	control(OUTSIDE_BLOCK_UNTIL, "k", UINT64_MAX);
-	control(OUTSIDE_BLOCK_UNTIL, "k", 0);
+	out_set(OUTSIDE_BLOCK_UNTIL, "k", UINT64_MAX);
+	out_set(OUTSIDE_BLOCK_UNTIL, "k", 0);
 	assert_int_equal(out_get(R, "", "", 1, 0, 1), 1);
 }
 
@@ -676,17 +635,17 @@ limits_count_completed_urls(void **state)
 	(void)state;
 	assert_int_equal(out_control(R, OUTSIDE_SET_LIMIT, "", "k", 1, NULL),
 	    ERR_ABSENT);
-	control(OUTSIDE_SET_DELAY, "k", 0);
+	out_set(OUTSIDE_SET_DELAY, "k", 0);
 	assert_int_equal(out_control(R, OUTSIDE_SET_LIMIT, "", "k", 1, NULL),
 	    ERR_ABSENT);
 	out_put(R, "", "k", "a", 5);
-	control(OUTSIDE_SET_LIMIT, "k", 1);
+	out_set(OUTSIDE_SET_LIMIT, "k", 1);
 	assert_int_equal(out_get(R, "", "k", 1, 0, 1), 1);
 	out_put(R, "", "k", "b", 0);
 	rig_pass(R, 1000);
 	assert_int_equal(out_get(R, "", "k", 1, 0, 1), 0);
 	assert_int_equal(out_get(R, "", "", 1, 0, 1), 0);
-	control(OUTSIDE_SET_LIMIT, "k", 0);
+	out_set(OUTSIDE_SET_LIMIT, "k", 0);
 	assert_int_equal(out_get(R, "", "", 1, 0, 1), 1);
 }
 
@@ -694,14 +653,14 @@ static void
 unseen_queues_are_remembered(void **state)
 {
 	(void)state;
-	control(OUTSIDE_SET_DELAY, "k", 50);
-	control(OUTSIDE_BLOCK_UNTIL, "l", out_now_s() + 10);
-	control(OUTSIDE_BLOCK_UNTIL, "m", out_now_s() - 10);
+	out_set(OUTSIDE_SET_DELAY, "k", 50);
+	out_set(OUTSIDE_BLOCK_UNTIL, "l", out_now_s() + 10);
+	out_set(OUTSIDE_BLOCK_UNTIL, "m", out_now_s() - 10);
 	assert_int_equal(rig.frontier->outside->unseen, 2);
 	rig.frontier->outside->unseen += OUTSIDE_UNSEEN_MAX - 2;
 	assert_int_equal(out_control(R, OUTSIDE_SET_DELAY, "", "n", 1, NULL),
 	    ERR_FULL);
-	control(OUTSIDE_SET_DELAY, "k", 50);
+	out_set(OUTSIDE_SET_DELAY, "k", 50);
 	rig.frontier->outside->unseen -= OUTSIDE_UNSEEN_MAX - 2;
 	out_assert_stats(R, "", "", 0, 0, 0, 0);
 	out_assert_stats(R, "", "k", 0, 0, 0, 0);
@@ -712,8 +671,8 @@ unseen_queues_are_remembered(void **state)
 	assert_int_equal(out_list(R, &l), 0);
 	out_restart(R, true);
 	for (unsigned i = 0; i < 2; i++) {
-		out_put(R, "", "k", text("u%u", i), 5);
-		out_put(R, "", "l", text("u%u", i), 5);
+		out_put(R, "", "k", out_text("u%u", i), 5);
+		out_put(R, "", "l", out_text("u%u", i), 5);
 	}
 	assert_int_equal(rig.frontier->outside->unseen, 0);
 	assert_int_equal(out_get(R, "", "", 1, 0, 1), 1);
@@ -733,16 +692,16 @@ inactive_stops_gets_only(void **state)
 	assert_int_equal(out_control(R, OUTSIDE_GET_ACTIVE, "", "", 0,
 	    &active), OK);
 	assert_int_equal(active, 1);
-	control(OUTSIDE_SET_ACTIVE, "", 0);
+	out_set(OUTSIDE_SET_ACTIVE, "", 0);
 	assert_int_equal(out_put(R, "", "k", "u", 5), OUTSIDE_OK);
 	assert_int_equal(out_get(R, "", "", 1, 0, 0), 0);
 	out_restart(R, true);
 	assert_int_equal(out_get(R, "", "", 1, 0, 0), 0);
-	control(OUTSIDE_SET_ACTIVE, "", 1);
+	out_set(OUTSIDE_SET_ACTIVE, "", 1);
 	assert_int_equal(out_get(R, "", "", 1, 0, 0), 1);
 }
 
-#define RULE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define RULE(f) cmocka_unit_test_setup_teardown(f, out_setup, out_teardown)
 
 int
 main(void)

@@ -2,27 +2,28 @@
 
 #include "os/clock.h"
 
+struct rig rig;
 struct got got;
 bool out_back;
 
 int
-out_begin(struct rig *r, void **state)
+out_setup(void **state)
 {
-	rig_setup(state);
-	rig_init(r);
-	rig_open(r);
+	world_setup(state);
+	rig_init(R);
+	rig_open(R);
 	return 0;
 }
 
 int
-out_end(struct rig *r, void **state)
+out_teardown(void **state)
 {
-	rig_run(r);
-	outside_check(r->frontier);
-	frontier_check(r->frontier);
-	rig_close(r);
-	arena_free(&r->arena);
-	return rig_teardown(state);
+	rig_run(R);
+	outside_check(rig.frontier);
+	frontier_check(rig.frontier);
+	rig_close(R);
+	arena_free(&rig.arena);
+	return world_teardown(state);
 }
 
 void
@@ -41,8 +42,8 @@ out_wait(struct rig *r, const bool *back)
 	assert_true(*back);
 }
 
-static void
-prepare(struct rig *r, struct outside_call *c)
+void
+out_prepare(struct rig *r, struct outside_call *c)
 {
 	out_back = false;
 	c->home = r->loop;
@@ -64,7 +65,7 @@ out_put_all(struct rig *r, struct outside_item *items, size_t n)
 {
 	struct outside_put p = { .items = items, .items_n = n };
 
-	prepare(r, &p.call);
+	out_prepare(r, &p.call);
 	outside_put(r->frontier, &p);
 	out_wait(r, &out_back);
 	assert_int_equal(p.call.result, OK);
@@ -96,7 +97,7 @@ out_get(struct rig *r, const char *crawl, const char *key, uint32_t urls_max,
 
 	got.n = got.pieces = 0;
 	do {
-		prepare(r, &g.call);
+		out_prepare(r, &g.call);
 		outside_get(r->frontier, &g);
 		out_wait(r, &out_back);
 		got.pieces++;
@@ -137,7 +138,7 @@ out_release(struct rig *r, size_t from, size_t n)
 {
 	struct outside_release e = { .urls = &got.urls[from], .n = n };
 
-	prepare(r, &e.call);
+	out_prepare(r, &e.call);
 	outside_release(r->frontier, &e);
 	out_wait(r, &out_back);
 	assert_int_equal(e.call.result, OK);
@@ -150,7 +151,7 @@ control(struct rig *r, enum outside_verb v, const char *crawl,
 	struct outside_control k = { .verb = v, .crawl = str_of(crawl),
 	    .key = str_of(key), .value = value };
 
-	prepare(r, &k.call);
+	out_prepare(r, &k.call);
 	outside_control(r->frontier, &k);
 	out_wait(r, &out_back);
 	return k;
@@ -165,6 +166,21 @@ out_control(struct rig *r, enum outside_verb v, const char *crawl,
 	if (answer != NULL)
 		*answer = k.value;
 	return k.call.result;
+}
+
+void
+out_set(enum outside_verb v, const char *key, uint64_t value)
+{
+	assert_int_equal(out_control(R, v, "", key, value, NULL), OK);
+}
+
+uint64_t
+out_gone(enum outside_verb v, const char *crawl, const char *key)
+{
+	uint64_t n;
+
+	assert_int_equal(out_control(R, v, crawl, key, 0, &n), OK);
+	return n;
 }
 
 struct outside_stats
@@ -192,7 +208,7 @@ out_status(struct rig *r, const char *crawl, const char *key, const char *url,
 	struct outside_status_of s = { .crawl = str_of(crawl),
 	    .key = str_of(key), .url = str_of(url) };
 
-	prepare(r, &s.call);
+	out_prepare(r, &s.call);
 	outside_status_of(r->frontier, &s);
 	out_wait(r, &out_back);
 	if (s.call.result == OK) {
@@ -210,7 +226,7 @@ out_list(struct rig *r, struct outside_list *l)
 {
 	got.entries_n = 0;
 	do {
-		prepare(r, &l->call);
+		out_prepare(r, &l->call);
 		outside_list(r->frontier, l);
 		out_wait(r, &out_back);
 		assert_int_equal(l->call.result, OK);

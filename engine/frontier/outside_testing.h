@@ -23,8 +23,12 @@ struct got {
 extern struct got got;
 
 /* A fixture: an empty store; in the end all of it is looked through. */
-int out_begin(struct rig *, void **state);
-int out_end(struct rig *, void **state);
+extern struct rig rig;
+#define R (&rig)
+int out_setup(void **state);
+int out_teardown(void **state);
+/* A text for this test alone. */
+#define out_text(...) arena_printf(&rig.arena, __VA_ARGS__).p
 
 struct outside_item out_item(const char *crawl, const char *key,
     const char *url, int64_t date, const char *metadata);
@@ -39,6 +43,10 @@ const char *out_urls(struct rig *);
 void out_release(struct rig *, size_t from, size_t n);  /* of the last get */
 enum err out_control(struct rig *, enum outside_verb, const char *crawl,
     const char *key, uint64_t value, uint64_t *answer);
+/* Of the crawl without a name. */
+void out_set(enum outside_verb, const char *key, uint64_t value);
+/* How many a verb of deletion took. */
+uint64_t out_gone(enum outside_verb, const char *crawl, const char *key);
 struct outside_stats out_stats(struct rig *, const char *crawl,
     const char *key);
 void out_assert_stats(struct rig *, const char *crawl, const char *key,
@@ -49,6 +57,8 @@ enum err out_status(struct rig *, const char *crawl, const char *key,
 size_t out_list(struct rig *, struct outside_list *);
 uint32_t out_now_s(void);
 void out_restart(struct rig *, bool crash);
+/* Of calls that a test makes itself: before it, and until *back. */
+void out_prepare(struct rig *, struct outside_call *);
 void out_wait(struct rig *, const bool *back);
 void out_done(struct outside_call *);        /* sets *(bool *) of the below */
 extern bool out_back;

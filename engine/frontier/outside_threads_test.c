@@ -13,6 +13,7 @@
 #include <ftw.h>
 
 #include "engine/frontier/outside.h"
+#include "engine/ledger/small_testing.h"
 #include "os/file.h"
 
 #define ROUNDS 300u
@@ -152,18 +153,13 @@ open_it(struct client *c)
 	struct frontier_options o = {
 		.data_dir = c->dir, .token = "abcdefgh",
 		.rollover_bytes = 1 << 30, .rollover_s = 3600,
-		.ledger = {
-			.group_bytes_max = 1 << 20, .group_records_max = 1000,
-			.group_promises_few = 16, .group_ms_max = 2,
-			.segment_bytes = 64 << 10, .threads = true,
-			.pool = c->pool,
-			.index = { .write_buffer_bytes = 1 << 20,
-			    .write_buffers = 2,
-			    .block_cache_bytes = 1 << 20 },
-		},
+		.ledger = ledger_small,
 	};
 	struct why w = WHY_INIT;
 
+	o.ledger.threads = true;
+	o.ledger.pool = c->pool;
+	o.ledger.index.in_memory = false;
 	if (frontier_open(c->ledger, &o, &c->frontier, &w) != OK)
 		fail_msg("%s", w.text);
 }

@@ -1,7 +1,6 @@
 #include "engine/ledger/commitlog_testing.h"
 
 #include "base/hash.h"
-#include "os/clock.h"
 #include "os/log.h"
 
 const struct commitlog_options tiny = { .segment_bytes = 4096 };
@@ -152,39 +151,11 @@ there(const char *path)
 	return true;
 }
 
-/* Keys are from a seed too, so that a failure comes again. */
-static uint64_t random_state;
-
-static void
-seeded_random(void *out, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		((char *)out)[i] = (char)hash_u64(++random_state);
-}
-
 int
 testing_setup(void **state)
 {
-	static struct clock_table clocks;
-
-	(void)state;
-	clocks = clock_real;
-	clocks.random = seeded_random;
-	clock_use(&clocks);
-	random_state = 0;
 	body_max = 400;
-	file_use(&file_fake);
-	file_fake_reset(1);
 	log_open(LOG_OFF, 2, false);
-	return 0;
-}
-
-int
-testing_teardown(void **state)
-{
-	(void)state;
-	file_fake_reset(1);
-	file_use(&file_real);
-	clock_use(&clock_real);
-	return 0;
+	/* Keys are from a seed, so that a failure comes again. */
+	return world_setup(state);
 }

@@ -5,14 +5,8 @@
 #ifndef ENGINE_LEDGER_COMMITLOG_TESTING_H
 #define ENGINE_LEDGER_COMMITLOG_TESTING_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "engine/ledger/commitlog.h"
-#include "os/file_fake.h"
+#include "os/world_testing.h"
 
 #define DIR "data/log"
 #define HEAD 512
@@ -28,7 +22,6 @@ struct replayed {
 };
 
 int testing_setup(void **state);
-int testing_teardown(void **state);
 /* The body of a group; the same whenever it is asked for. */
 struct str group_body(uint64_t group, struct buf *);
 /* Asserts that groups come in order with their bodies. */
@@ -51,6 +44,6 @@ void store(const char *path, struct str);
 bool there(const char *path);
 
 #define TEST(f) \
-	cmocka_unit_test_setup_teardown(f, testing_setup, testing_teardown)
+	cmocka_unit_test_setup_teardown(f, testing_setup, world_teardown)
 
 #endif

@@ -104,22 +104,12 @@ insert_all(struct known *k, uint64_t n, bool batches)
 	    ns_each(t, n));
 }
 
-static enum err
-put_nowhere(void *arg, struct str s, struct why *w)
-{
-	(void)w;
-	*(uint64_t *)arg += s.n;
-	return OK;
-}
-
 static void
 bench(uint64_t n, bool batches)
 {
 	struct known_stats s;
-	struct why w = WHY_INIT;
 	double before = rss_bytes();
 	struct known *k = known_new();
-	uint64_t saved = 0;
 
 	printf("%llu entries:\n", (unsigned long long)n);
 	insert_all(k, n, batches);
@@ -130,10 +120,6 @@ bench(uint64_t n, bool batches)
 	    (double)s.growth_ns_max / 1000);
 	test_one_by_one(k, n);
 	test_in_batches(k, n);
-	int64_t t = clock_thread_cpu_ns();
-	if (known_save(k, put_nowhere, &saved, &w) == OK)
-		printf("  snapshot           %6.1f ns per entry, %.1f MB\n",
-		    ns_each(t, n), (double)saved / 1e6);
 	known_free(&k);
 }
 

@@ -3,65 +3,10 @@
 #include "base/hash.h"
 #include "engine/archive/capture.h"
 #include "engine/archive/check.h"
-#include "os/clock.h"
+#include "engine/ledger/small_testing.h"
 #include "wire/cdxj.h"
 
 #define NOTE_KIND 1
-
-static struct {
-	struct mono mono;
-	uint64_t random, disks, looks;
-} world;
-
-/* --- the world ----------------------------------------------------------- */
-
-static struct mono
-rig_mono(void)
-{
-	return world.mono;
-}
-
-static struct wall
-rig_wall(void)
-{
-	/* No two files begin in the same millisecond. */
-	return (struct wall){ INT64_C(1790000000) * US_PER_S +
-	    world.mono.ns / 1000 + (int64_t)++world.looks * 1000 };
-}
-
-static void
-rig_random(void *p, size_t n)
-{
-	unsigned char *b = p;
-
-	while (n-- > 0)
-		*b++ = (unsigned char)hash_u64(++world.random);
-}
-
-static const struct clock_table rig_clock = { rig_mono, rig_wall,
-	rig_random };
-
-int
-rig_setup(void **state)
-{
-	(void)state;
-	world.mono.ns = NS_PER_S;
-	clock_use(&rig_clock);
-	file_use(&file_fake);
-	file_fake_reset(1);
-	return 0;
-}
-
-int
-rig_teardown(void **state)
-{
-	(void)state;
-	file_fake_reset(1);
-	index_forget_memory();
-	file_use(&file_real);
-	clock_use(&clock_real);
-	return 0;
-}
 
 /* --- what the ledger asks of its owner ----------------------------------- */
 
@@ -165,7 +110,7 @@ warcinfo(void *arg, const char *filename, struct buf *out)
 	    .hostname = STR("localhost"), .robots = STR("obey"),
 	    .user_agent = STR("argiope"), .crawl_kind = STR("crawl"),
 	    .policy = STR("{}") };
-	struct warc_options o = { 1, DIGEST_SHA1, NULL, rig_random };
+	struct warc_options o = { 1, DIGEST_SHA1, NULL, clock_random };
 	struct warc_writer *w = warc_writer_new(&o);
 	struct warc_member m;
 
@@ -183,19 +128,12 @@ void
 rig_init(struct rig *r)
 {
 	memset(r, 0, sizeof(*r));
-	file_faults_end();
-	file_fake_reset(++world.disks);
-	index_forget_memory();
 	/* Every run the same, but for what a power cut takes. */
-	world.random = world.looks = 0;
-	world.mono.ns = NS_PER_S;
-	r->options = (struct ledger_options){
-		.dir = "/data", .group_bytes_max = 1 << 20,
-		.group_records_max = 1000, .group_promises_few = 16,
-		.group_ms_max = 2, .segment_bytes = 16 << 10,
-		.index = { .write_buffer_bytes = 1 << 20, .write_buffers = 2,
-		    .block_cache_bytes = 1 << 20, .in_memory = true },
-	};
+	world_begin();
+	/* No two files begin in the same millisecond. */
+	world.look_us = 1000;
+	r->options = ledger_small;
+	r->options.dir = "/data";
 	r->rollover_bytes = 1 << 30;
 	r->rollover_s = 3600;
 	r->series_n = 1;
@@ -241,14 +179,14 @@ open_series(struct rig *r)
 enum err
 rig_open(struct rig *r, struct why *w)
 {
-	struct warc_options o = { 1, DIGEST_SHA1, NULL, rig_random };
+	struct warc_options o = { 1, DIGEST_SHA1, NULL, clock_random };
 
 	r->loop = loop_new("rig");
 	r->pool = pool_new(0);
 	r->writer = warc_writer_new(&o);
 	r->replayed = r->last_replayed = r->kept = r->broken = 0;
 	r->health = LEDGER_FINE;
-	r->cut = r->closed = false;
+	r->closed = false;
 	r->options.pool = r->pool;
 	r->options.replay = replay;
 	r->options.checkpoint_begin = checkpoint_begin;
@@ -283,35 +221,16 @@ rig_open_ok(struct rig *r)
 		fail_msg("open: %s", w.text);
 }
 
-static void
-deliver_nothing(struct mail *m)
-{
-	(void)m;
-}
-
 void
 rig_run(struct rig *r)
 {
-	/* What was put stands outside of any turn: there must be one. */
-	r->kick.deliver = deliver_nothing;
-	loop_post(r->loop, &r->kick);
-	while (!r->cut && loop_step(r->loop))
-		;
+	world_run(r->loop, r->pool);
 }
 
 void
 rig_pass(struct rig *r, int64_t ms)
 {
-	struct mono until = mono_add_ms(world.mono, ms);
-
-	rig_run(r);
-	while (!r->cut && !mono_before(until, loop_next_timer(r->loop))) {
-		world.mono.ns = MAX(world.mono.ns,
-		    loop_next_timer(r->loop).ns);
-		rig_run(r);
-	}
-	world.mono = until;
-	rig_run(r);
+	world_pass(r->loop, r->pool, ms);
 }
 
 void
@@ -328,17 +247,11 @@ rig_end(struct rig *r)
 void
 rig_crash(struct rig *r, bool power)
 {
-	if (power)
-		file_fake_power_cut();
-	else
-		file_fake_kill();
+	world_crash(power);
 	/* The machine goes on: what was written is there. */
 	if (!power)
 		r->promised = MAX(r->promised, r->told);
 	rig_end(r);
-	file_faults_end();
-	file_fake_limit(UINT64_MAX);
-	world.mono.ns += NS_PER_MS;
 }
 
 static void
@@ -387,7 +300,7 @@ kept(struct promise *p, enum err e)
 		r->promised = MAX(r->promised, r->kept);
 	if (r->cut_at != 0 && r->kept == r->cut_at) {
 		file_fake_power_cut();
-		r->cut = true;
+		world.stopped = true;
 	}
 }
 
@@ -507,7 +420,7 @@ rig_put_plain(struct rig *r, size_t bytes)
 void
 rig_items(struct rig *r, unsigned n)
 {
-	for (unsigned i = 0; i < n && !r->cut; i++) {
+	for (unsigned i = 0; i < n && !world.stopped; i++) {
 		rig_put(r);
 		if (i % 3 != 0)
 			rig_run(r);

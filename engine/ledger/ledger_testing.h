@@ -1,7 +1,7 @@
 /*
  * ledger_testing -- an owner of a ledger for its tests: it archives items, each
  * with a promise, keeps one note for every RIG_NOTES items, and can be killed
- * at any moment.  All on one loop, on the fake disk, under a clock of its own.
+ * at any moment.  All on one loop, in the world of os/world_testing.h.
  *
  *     item N:  an exchange in the WARC of series N % RIG_SERIES, a journal
  *              entry with its place, and note N % RIG_NOTES = N
@@ -9,14 +9,8 @@
 #ifndef ENGINE_LEDGER_LEDGER_TESTING_H
 #define ENGINE_LEDGER_LEDGER_TESTING_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "engine/ledger/ledger.h"
-#include "os/file_fake.h"
+#include "os/world_testing.h"
 #include "wire/warc.h"
 
 #define RIG_SERIES_MAX 8
@@ -35,7 +29,6 @@ struct rig {
 	bool written;               /* plain items want no sync */
 
 	struct loop *loop;
-	struct mail kick;
 	struct pool *pool;
 	struct ledger *ledger;
 	struct warc_series *series[RIG_SERIES_MAX];
@@ -56,11 +49,9 @@ struct rig {
 	enum ledger_health health;
 	unsigned healths;           /* changes */
 	char text[400];             /* of the last change */
-	bool cut, closed;
+	bool closed;
 };
 
-int rig_setup(void **state);        /* cmocka's: the fake disk, the clock */
-int rig_teardown(void **state);
 void rig_init(struct rig *);        /* defaults; the disk is empty */
 enum err rig_open(struct rig *, struct why *);
 void rig_open_ok(struct rig *);
