@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "doors/urlfrontier/fan.h"
-#include "doors/urlfrontier/nodes_test.h"
+#include "doors/urlfrontier/nodes_testing.h"
 
 /* ---- Owners -------------------------------------------------------------- */
 
@@ -221,12 +221,6 @@ ask_peer(struct asked *a, size_t node, int64_t timeout_ms)
 	return a->fan.code;
 }
 
-static int64_t
-ms_since(struct mono t0)
-{
-	return mono_ns_between(t0, clock_mono()) / NS_PER_MS;
-}
-
 /* Refused, and once more before it may be tried again. */
 static void
 ask_held(struct asked *a, size_t peer)
@@ -246,16 +240,17 @@ ask_held(struct asked *a, size_t peer)
 static void
 test_comes_and_goes(void **state)
 {
-	size_t peer = join("127.0.0.1", t.ports[0]);
+	size_t peer = join("127.0.0.1", t.nodes[0].port);
 	char text[100];
 	struct asked a;
 
 	(void)state;
 	snprintf(text, sizeof(text),
-	    "node 127.0.0.1:%u: connecting: Connection refused", t.ports[0]);
+	    "node 127.0.0.1:%u: connecting: Connection refused",
+	    t.nodes[0].port);
 	assert_int_equal(ask_peer(&a, peer, 5000), GRPC_UNAVAILABLE);
 	assert_string_equal(a.fan.why.text, text);
-	node_prepare(0);
+	node_join(0);
 	node_start(0);
 	run_ms(CLUSTER_RETRY_MS);
 	for (int i = 0; i < 2; i++) {
@@ -276,18 +271,12 @@ test_comes_and_goes(void **state)
 static void
 test_silent(void **state)
 {
-	struct net_listener *l;
+	struct silent silent;
 	struct asked a, b;
-	size_t peer;
 
 	(void)state;
-	/* Its backlog takes connections; the loop makes no turns. */
-	struct loop *still = loop_new("still");
-	struct net_limits limits = NET_LIMITS_DEFAULT;
-	struct net *net = net_new(still, &limits);
-	assert_int_equal(net_listen(net, "127.0.0.1", 0, NULL, refuse, NULL,
-	    &l, NULL), OK);
-	peer = join("127.0.0.1", net_port(l));
+	silent_open(&silent, 0);
+	size_t peer = join("127.0.0.1", silent.port);
 	begin(&a, peer, 300);
 	begin(&b, FAN_ALL, 5000);
 	wait_for(&a.over);
@@ -315,8 +304,7 @@ test_silent(void **state)
 	begin(&a, peer, 0);
 	assert_true(a.over);
 	assert_int_equal(a.fan.code, GRPC_UNAVAILABLE);
-	net_free(&net);
-	loop_free(&still);
+	silent_close(&silent);
 }
 
 static int
@@ -367,32 +355,27 @@ test_no_connection(void **state)
 static void
 test_all(void **state)
 {
-	struct net_limits limits = NET_LIMITS_DEFAULT;
-	struct loop *still = loop_new("still");
-	struct net *net = net_new(still, &limits);
-	struct net_listener *l;
+	struct silent silent;
 	char all[100];
 	struct asked a;
 	struct why w;
 
 	(void)state;
-	assert_int_equal(net_listen(net, "127.0.0.1", 0, NULL, refuse, NULL,
-	    &l, NULL), OK);
-	node_prepare(0);
+	silent_open(&silent, 0);
+	node_join(0);
 	node_start(0);
 	snprintf(all, sizeof(all), "127.0.0.1:7071,127.0.0.1:%u,127.0.0.1:%u,"
-	    "127.0.0.1:%u", t.ports[0], t.ports[1], net_port(l));
+	    "127.0.0.1:%u", t.nodes[0].port, t.nodes[1].port, silent.port);
 	assert_non_null(open_list(all, "", &w));
 	assert_int_equal(ask_peer(&a, FAN_ALL, 400), GRPC_UNAVAILABLE);
 	assert_true(ms_since(a.began) >= 400);
 	assert_int_equal(a.answers, 1);
 	snprintf(all, sizeof(all), "node 127.0.0.1:%u: connecting: "
-	    "Connection refused", t.ports[1]);
+	    "Connection refused", t.nodes[1].port);
 	assert_string_equal(a.fan.why.text, all);
 	cluster_close(t.cluster);
 	run_ms(50);
-	net_free(&net);
-	loop_free(&still);
+	silent_close(&silent);
 }
 
 /* A name's second address is tried without being asked for. */
@@ -403,15 +386,16 @@ test_two_addresses(void **state)
 	struct asked a;
 
 	(void)state;
-	if (net_listen(t.net, "::1", t.ports[0], NULL, refuse, NULL, &l,
+	if (net_listen(t.net, "::1", t.nodes[0].port, NULL, refuse, NULL, &l,
 	    NULL) != OK)
 		skip();
 	net_unlisten(&l);
-	node_prepare(0);
-	put_conf(&t.nodes[0].conf, "urlfrontier.listen=[::1]:%u", t.ports[0]);
+	node_join(0);
+	put_conf(&t.nodes[0].conf, "urlfrontier.listen=[::1]:%u",
+	    t.nodes[0].port);
 	put_conf(&t.nodes[0].conf, "urlfrontier.nodes=");
 	node_start(0);
-	size_t peer = join("localhost", t.ports[0]);
+	size_t peer = join("localhost", t.nodes[0].port);
 	assert_int_equal(ask_peer(&a, peer, 5000), GRPC_UNAVAILABLE);
 	assert_int_equal(ask_peer(&a, peer, 5000), GRPC_OK);
 }
@@ -424,13 +408,13 @@ test_names(void **state)
 
 	(void)state;
 	/* No name server is asked for either. */
-	node_prepare(0);
+	node_join(0);
 	node_start(0);
-	peer = join("localhost", t.ports[0]);
+	peer = join("localhost", t.nodes[0].port);
 	assert_int_equal(ask_peer(&a, peer, 5000), GRPC_OK);
 	cluster_close(t.cluster);
 	run_ms(50);
-	peer = join("a..b", t.ports[0]);
+	peer = join("a..b", t.nodes[0].port);
 	run_ms(50);
 	begin(&a, peer, 5000);
 	assert_true(a.over);
@@ -443,7 +427,7 @@ test_names(void **state)
 static void
 test_bytes(void **state)
 {
-	size_t peer = join("127.0.0.1", t.ports[0]);
+	size_t peer = join("127.0.0.1", t.nodes[0].port);
 
 	(void)state;
 	assert_true(cluster_take(t.cluster, peer, CLUSTER_ASKED_BYTES_MAX + 1));
@@ -455,7 +439,7 @@ test_bytes(void **state)
 	cluster_give(t.cluster, peer, CLUSTER_ASKED_BYTES_MAX);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, nodes_setup, nodes_teardown)
 
 int
 main(void)

@@ -2,108 +2,54 @@
  * Control and statistics over two real nodes: to the owner, to all, with one of
  * them dead, with tokens, and at the end of one.
  */
-#include <protobuf-c/protobuf-c.h>
-
-#include "doors/urlfrontier/nodes_test.h"
-#include "wire/urlfrontier/urlfrontier.pb-c.h"
-
-#define SERVICE "/urlfrontier.URLFrontier/"
+#include "doors/urlfrontier/nodes_testing.h"
 
 /* ---- A client of a node -------------------------------------------------- */
 
-struct seen {
-	bool over, lost;
-	enum grpc_code code;
-	char text[300];
-	struct buf last;
-	uint64_t statuses[3];
-};
+static bool lost;
 
 static void
-on_message(struct grpc_call *c, struct str message)
+note_lost(struct grpc_port *p)
 {
-	struct seen *s = grpc_arg(c);
-
-	buf_clear(&s->last);
-	buf_put_str(&s->last, message);
-}
-
-static void
-on_end(struct grpc_call *c, enum grpc_code code, struct str text)
-{
-	struct seen *s = grpc_arg(c);
-
-	s->over = true;
-	s->code = code;
-	snprintf(s->text, sizeof(s->text), "%.*s", STR_FMT(text));
-}
-
-static const struct grpc_events events = { .on_message = on_message,
-	.on_end = on_end };
-
-static struct str
-packed(const void *message)
-{
-	size_t n = protobuf_c_message_get_packed_size(message);
-	char *p = arena_bytes(&t.arena, n + 1);
-
-	protobuf_c_message_pack(message, (uint8_t *)p);
-	return (struct str){ p, n };
-}
-
-static void
-lost(struct grpc_port *p)
-{
-	struct seen *s = p->owner;
-
-	s->lost = true;
+	(void)p;
+	lost = true;
 }
 
 static struct grpc_port *
-call_node(struct seen *s, size_t node, const char *rpc, const void *message,
+call_node(struct heard *s, size_t node, const char *rpc, const void *message,
     const char *token)
 {
-	const struct net_target to = { .address = "127.0.0.1",
-	    .port = t.ports[node], .timeout_ms = 5000 };
 	struct grpc_field field = { STR("authorization"), str_of(token) };
-	struct grpc_request q = { .on = &events, .arg = s, .fields = &field,
-	    .fields_n = token != NULL };
-	char path[80];
-	struct why w = WHY_INIT;
+	struct grpc_port *p = client_connect(t.nodes[node].port, note_lost);
 
-	*s = (struct seen){ .over = false };
-	snprintf(path, sizeof(path), SERVICE "%s", rpc);
-	q.path = path;
-	struct grpc_port *p = grpc_port_connect(t.net, t.loop, &to, lost, &w);
-	assert_non_null(p);
-	p->owner = s;
-	struct grpc_call *c = grpc_call_new(p->session, &q, clock_mono(), &w);
-	assert_non_null(c);
-	grpc_send(c, packed(message));
-	grpc_half_close(c);
+	lost = false;
+	*s = (struct heard){ .over = false };
+	heard_begin(s, p, rpc, token != NULL ? &field : NULL);
+	grpc_send(s->call, packed(message));
+	grpc_half_close(s->call);
 	return p;
 }
 
 static void
-ask_with(struct seen *s, size_t node, const char *rpc, const void *message,
+ask_with(struct heard *s, size_t node, const char *rpc, const void *message,
     const char *token)
 {
 	struct grpc_port *p = call_node(s, node, rpc, message, token);
 
 	wait_for(&s->over);
 	net_close(p->conn);
-	wait_for(&s->lost);
+	wait_for(&lost);
 }
 
 static enum grpc_code
-ask(struct seen *s, size_t node, const char *rpc, const void *message)
+ask(struct heard *s, size_t node, const char *rpc, const void *message)
 {
 	ask_with(s, node, rpc, message, NULL);
 	return s->code;
 }
 
 static uint64_t
-number_in(struct seen *s)
+number_in(struct heard *s)
 {
 	Urlfrontier__Long *m = urlfrontier__long__unpack(NULL, s->last.n,
 	    (const uint8_t *)s->last.p);
@@ -111,12 +57,12 @@ number_in(struct seen *s)
 	assert_non_null(m);
 	uint64_t n = m->value;
 	urlfrontier__long__free_unpacked(m, NULL);
-	buf_free(&s->last);
+	heard_free(s);
 	return n;
 }
 
 static bool
-state_in(struct seen *s)
+state_in(struct heard *s)
 {
 	Urlfrontier__Boolean *m = urlfrontier__boolean__unpack(NULL,
 	    s->last.n, (const uint8_t *)s->last.p);
@@ -124,7 +70,7 @@ state_in(struct seen *s)
 	assert_non_null(m);
 	bool state = m->state;
 	urlfrontier__boolean__free_unpacked(m, NULL);
-	buf_free(&s->last);
+	heard_free(s);
 	return state;
 }
 
@@ -134,15 +80,9 @@ static void
 nodes_start(void)
 {
 	for (size_t i = 0; i < NODES; i++) {
-		node_prepare(i);
+		node_join(i);
 		node_start(i);
 	}
-}
-
-static int64_t
-ms_since(struct mono t0)
-{
-	return mono_ns_between(t0, clock_mono()) / NS_PER_MS;
 }
 
 /* The keys "k0", "k1" ... of the crawl "c" that a node has. */
@@ -151,8 +91,8 @@ key_of(size_t node, size_t number)
 {
 	char all[2][24];
 
-	snprintf(all[0], sizeof(all[0]), "127.0.0.1:%u", t.ports[0]);
-	snprintf(all[1], sizeof(all[1]), "127.0.0.1:%u", t.ports[1]);
+	snprintf(all[0], sizeof(all[0]), "127.0.0.1:%u", t.nodes[0].port);
+	snprintf(all[1], sizeof(all[1]), "127.0.0.1:%u", t.nodes[1].port);
 	size_t place = strcmp(all[node], all[1 - node]) > 0;
 	for (size_t i = 0;; i++) {
 		struct str key = arena_printf(&t.arena, "k%zu", i);
@@ -171,7 +111,7 @@ put(size_t node, const char *key, uint64_t date)
 	Urlfrontier__URLInfo info = URLFRONTIER__URLINFO__INIT;
 	char url[] = "http://a.b/";
 	char crawl[] = "c";
-	struct seen s;
+	struct heard s;
 
 	info.url = url;
 	info.key = (char *)(uintptr_t)key;
@@ -181,11 +121,11 @@ put(size_t node, const char *key, uint64_t date)
 	m.item_case = URLFRONTIER__URLITEM__ITEM_KNOWN;
 	m.known = &k;
 	assert_int_equal(ask(&s, node, "PutURLs", &m), GRPC_OK);
-	buf_free(&s.last);
+	heard_free(&s);
 }
 
 static enum grpc_code
-ask_queue(struct seen *s, size_t node, const char *rpc, const char *key,
+ask_queue(struct heard *s, size_t node, const char *rpc, const char *key,
     bool local)
 {
 	Urlfrontier__QueueWithinCrawlParams m =
@@ -199,7 +139,7 @@ ask_queue(struct seen *s, size_t node, const char *rpc, const char *key,
 }
 
 static enum grpc_code
-set_active(struct seen *s, size_t node, bool active, bool local)
+set_active(struct heard *s, size_t node, bool active, bool local)
 {
 	Urlfrontier__Active m = URLFRONTIER__ACTIVE__INIT;
 
@@ -212,7 +152,7 @@ static bool
 is_active(size_t node, bool local)
 {
 	Urlfrontier__Local m = URLFRONTIER__LOCAL__INIT;
-	struct seen s;
+	struct heard s;
 
 	m.local = local;
 	assert_int_equal(ask(&s, node, "GetActive", &m), GRPC_OK);
@@ -220,7 +160,7 @@ is_active(size_t node, bool local)
 }
 
 static enum grpc_code
-set_limit(struct seen *s, size_t node, const char *key, bool local)
+set_limit(struct heard *s, size_t node, const char *key, bool local)
 {
 	Urlfrontier__CrawlLimitParams m =
 	    URLFRONTIER__CRAWL_LIMIT_PARAMS__INIT;
@@ -237,7 +177,7 @@ set_limit(struct seen *s, size_t node, const char *key, bool local)
 static const char *
 stats_of(size_t node, const char *key, bool local)
 {
-	struct seen s;
+	struct heard s;
 	uint64_t counts[2] = { 0, 0 };
 
 	assert_int_equal(ask_queue(&s, node, "GetStats", key, local), GRPC_OK);
@@ -254,7 +194,7 @@ stats_of(size_t node, const char *key, bool local)
 	    (unsigned long long)m->numberofqueues,
 	    (unsigned long long)counts[1]).p;
 	urlfrontier__stats__free_unpacked(m, NULL);
-	buf_free(&s.last);
+	heard_free(&s);
 	return text;
 }
 
@@ -262,7 +202,7 @@ static void
 test_control(void **state)
 {
 	const char *here, *there, *other;
-	struct seen s;
+	struct heard s;
 
 	(void)state;
 	nodes_start();
@@ -316,7 +256,7 @@ test_status(void **state)
 {
 	Urlfrontier__URLStatusRequest m = URLFRONTIER__URLSTATUS_REQUEST__INIT;
 	char url[] = "http://a.b/", crawl[] = "c";
-	struct seen s;
+	struct heard s;
 
 	(void)state;
 	nodes_start();
@@ -333,7 +273,7 @@ test_status(void **state)
 	assert_int_equal(item->known->refetchable_from_date, 77);
 	assert_string_equal(item->known->info->key, m.key);
 	urlfrontier__urlitem__free_unpacked(item, NULL);
-	buf_free(&s.last);
+	heard_free(&s);
 	char none[] = "", bare[] = "http:///x";
 	m.key = none;
 	m.url = bare;
@@ -346,7 +286,7 @@ test_list_nodes(void **state)
 {
 	Urlfrontier__Empty m = URLFRONTIER__EMPTY__INIT;
 	char first[24];
-	struct seen s;
+	struct heard s;
 
 	(void)state;
 	nodes_start();
@@ -356,11 +296,11 @@ test_list_nodes(void **state)
 	assert_non_null(l);
 	assert_int_equal(l->n_values, 2);
 	assert_true(strcmp(l->values[0], l->values[1]) < 0);
-	snprintf(first, sizeof(first), "127.0.0.1:%u", t.ports[0]);
+	snprintf(first, sizeof(first), "127.0.0.1:%u", t.nodes[0].port);
 	assert_true(strcmp(l->values[0], first) == 0 ||
 	    strcmp(l->values[1], first) == 0);
 	urlfrontier__string_list__free_unpacked(l, NULL);
-	buf_free(&s.last);
+	heard_free(&s);
 }
 
 /* One node dead: all that it need not be asked for works. */
@@ -369,7 +309,7 @@ test_dead(void **state)
 {
 	const char *here, *there;
 	char name[40];
-	struct seen s;
+	struct heard s;
 
 	(void)state;
 	nodes_start();
@@ -377,7 +317,7 @@ test_dead(void **state)
 	there = key_of(1, 0);
 	put(0, here, 5);
 	node_stop(1);
-	snprintf(name, sizeof(name), "node 127.0.0.1:%u: ", t.ports[1]);
+	snprintf(name, sizeof(name), "node 127.0.0.1:%u: ", t.nodes[1].port);
 	assert_string_equal(stats_of(0, here, false), "1/0/1/1");
 	assert_string_equal(stats_of(0, "", true), "1/0/1/1");
 	assert_int_equal(ask_queue(&s, 0, "GetStats", "", false),
@@ -409,12 +349,12 @@ static void
 test_peers_token(void **state)
 {
 	Urlfrontier__Active m = URLFRONTIER__ACTIVE__INIT;
-	struct seen s;
+	struct heard s;
 
 	(void)state;
 	write_token(WORD);
 	for (size_t i = 0; i < NODES; i++) {
-		node_prepare(i);
+		node_join(i);
 		put_conf(&t.nodes[i].conf, "urlfrontier.token=required");
 		if (i == 0)
 			put_conf(&t.nodes[i].conf,
@@ -445,37 +385,29 @@ static void
 test_drain(void **state)
 {
 	Urlfrontier__Local m = URLFRONTIER__LOCAL__INIT;
-	struct net_limits limits = NET_LIMITS_DEFAULT;
-	struct loop *still = loop_new("still");
-	struct net *net = net_new(still, &limits);
-	struct net_listener *l;
-	struct seen s;
+	struct silent silent;
+	struct heard s;
 
 	(void)state;
-	assert_int_equal(net_listen(net, "127.0.0.1", t.ports[1], NULL, refuse,
-	    NULL, &l, NULL), OK);
-	node_prepare(0);
+	silent_open(&silent, t.nodes[1].port);
+	node_join(0);
 	node_start(0);
 	call_node(&s, 0, "GetActive", &m, NULL);
 	run_ms(100);
 	assert_false(s.over);
 	struct mono began = clock_mono();
-	urlfrontier_drain(t.nodes[0].door, drained, &t.nodes[0]);
+	node_drain(0);
 	wait_for(&s.over);
 	assert_int_equal(s.code, GRPC_UNAVAILABLE);
 	assert_string_equal(s.text, "this node is shutting down");
 	wait_for(&t.nodes[0].drained);
 	assert_true(ms_since(began) < 8000);
-	wait_for(&s.lost);
-	wait_for(&t.nodes[0].closed);
-	urlfrontier_free(&t.nodes[0].door);
-	token_set_close(&t.nodes[0].tokens);
-	engine_free(&t.nodes[0].engine);
-	net_free(&net);
-	loop_free(&still);
+	wait_for(&lost);
+	node_stop(0);
+	silent_close(&silent);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, nodes_setup, nodes_teardown)
 
 int
 main(void)

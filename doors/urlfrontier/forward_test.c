@@ -4,35 +4,11 @@
  */
 #include "doors/urlfrontier/forward.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-#include <ftw.h>
 #include <protobuf-c/protobuf-c.h>
 
-#include "base/metric.h"
-#include "doors/urlfrontier/cluster.h"
-#include "doors/urlfrontier/urlfrontier.h"
-#include "engine/engine.h"
-#include "os/clock.h"
-#include "os/system.h"
-#include "wire/urlfrontier/urlfrontier.pb-c.h"
+#include "doors/urlfrontier/nodes_testing.h"
 
-#define SERVICE "/urlfrontier.URLFrontier/"
-#define WAIT_MS 20000
 #define MIB ((size_t)1 << 20)
-
-struct node {
-	char dir[64];
-	struct conf conf;
-	struct engine *engine;
-	struct token_set *tokens;
-	struct urlfrontier *door;
-	uint16_t port;
-	bool drained, closed;
-};
 
 /* What a peer was given, and has not answered. */
 struct given {
@@ -55,65 +31,8 @@ static struct {
 	size_t n, cap;
 } peer;
 
-static struct {
-	struct node nodes[2];
-	size_t first;                    /* of the list: nodes[0] or [1] */
-	struct loop *loop;
-	struct net *net;
-	struct grpc_port *port;          /* to nodes[0] */
-	struct arena arena;
-	char keys[2][32];                /* owned by nodes[0], by the other */
-} t;
-
-/* A put stream, as the client sees it. */
-struct seen {
-	struct grpc_call *call;
-	bool over;
-	enum grpc_code code;
-	uint64_t acks, statuses[3];
-	struct buf order;                /* a byte for each status */
-	struct buf ids, last;
-};
-
-static void
-step(void)
-{
-	if (!loop_step(t.loop))
-		usleep(100);
-}
-
-static void
-run_ms(int64_t ms)
-{
-	struct mono until = mono_add_ms(clock_mono(), ms);
-
-	while (mono_before(clock_mono(), until))
-		step();
-}
-
-static void
-wait_for(const bool *flag)
-{
-	struct mono until = mono_add_ms(clock_mono(), WAIT_MS);
-
-	while (!*flag && mono_before(clock_mono(), until))
-		step();
-	assert_true(*flag);
-}
-
-static int64_t
-value_of(const char *name)
-{
-	struct buf b = BUF_INIT;
-	int64_t value = -1;
-
-	metric_write(&b);
-	const char *at = strstr(buf_text(&b), name);
-	if (at != NULL)
-		value = strtoll(at + strlen(name), NULL, 10);
-	buf_free(&b);
-	return value;
-}
+static struct grpc_port *port;           /* to node 0 */
+static char keys[2][32];                 /* owned by node 0, by the other */
 
 #define NOTREADY "\nfrontier_putURLs_forward_notready_total "
 #define PUT_BYTES "\nargiope_urlfrontier_put_bytes "
@@ -134,77 +53,27 @@ wait_bytes(int64_t from, int64_t to)
 
 /* ---- Client -------------------------------------------------------------- */
 
-static struct str
-packed(const ProtobufCMessage *m)
+static void
+begin(struct heard *s, const char *rpc, bool keep_dates)
 {
-	size_t n = protobuf_c_message_get_packed_size(m);
-	char *p = arena_bytes(&t.arena, n + 1);
+	const struct grpc_field keep = { STR("argiope-keep-dates"), STR("1") };
 
-	protobuf_c_message_pack(m, (uint8_t *)p);
-	return (struct str){ p, n };
+	*s = (struct heard){ .over = false };
+	heard_begin(s, port, rpc, keep_dates ? &keep : NULL);
 }
 
 static void
-on_message(struct grpc_call *c, struct str message)
-{
-	struct seen *s = grpc_arg(c);
-
-	s->acks++;
-	buf_clear(&s->last);
-	buf_put_str(&s->last, message);
-	if (!str_starts(grpc_path(c), STR(SERVICE "PutURLs")))
-		return;
-	Urlfrontier__AckMessage *a = urlfrontier__ack_message__unpack(NULL,
-	    message.n, (const uint8_t *)message.p);
-	assert_non_null(a);
-	s->statuses[a->status]++;
-	buf_put_char(&s->order, (char)a->status);
-	buf_printf(&s->ids, "%s ", a->id);
-	urlfrontier__ack_message__free_unpacked(a, NULL);
-}
-
-static void
-on_end(struct grpc_call *c, enum grpc_code code, struct str text)
-{
-	struct seen *s = grpc_arg(c);
-
-	(void)text;
-	s->over = true;
-	s->call = NULL;
-	s->code = code;
-}
-
-static const struct grpc_events client_events = { .on_message = on_message,
-	.on_end = on_end };
-
-static void
-begin(struct seen *s, const char *method, bool keep_dates)
-{
-	struct grpc_field keep = { STR("argiope-keep-dates"), STR("1") };
-	struct grpc_request q = { .on = &client_events, .arg = s,
-	    .fields = &keep, .fields_n = keep_dates };
-	char path[80];
-	struct why w = WHY_INIT;
-
-	snprintf(path, sizeof(path), SERVICE "%s", method);
-	q.path = path;
-	*s = (struct seen){ .over = false };
-	s->call = grpc_call_new(t.port->session, &q, clock_mono(), &w);
-	assert_non_null(s->call);
-}
-
-static void
-wait_acks(const struct seen *s, uint64_t n)
+wait_acks(const struct heard *s, uint64_t n)
 {
 	struct mono until = mono_add_ms(clock_mono(), WAIT_MS);
 
-	while (s->acks < n && !s->over && mono_before(clock_mono(), until))
+	while (s->messages < n && !s->over && mono_before(clock_mono(), until))
 		step();
-	assert_int_equal(s->acks, n);
+	assert_int_equal(s->messages, n);
 }
 
 static void
-finish(struct seen *s, enum grpc_code code)
+finish(struct heard *s, enum grpc_code code)
 {
 	if (s->call != NULL)
 		grpc_half_close(s->call);
@@ -212,20 +81,12 @@ finish(struct seen *s, enum grpc_code code)
 	assert_int_equal(s->code, code);
 }
 
-static void
-forget(struct seen *s)
-{
-	buf_free(&s->order);
-	buf_free(&s->ids);
-	buf_free(&s->last);
-}
-
 static Urlfrontier__URLInfo
 info_of(size_t node, unsigned i)
 {
 	Urlfrontier__URLInfo info = URLFRONTIER__URLINFO__INIT;
 
-	info.key = t.keys[node];
+	info.key = keys[node];
 	info.url = (char *)(uintptr_t)arena_printf(&t.arena, "http://h/%u",
 	    i).p;
 	return info;
@@ -233,7 +94,7 @@ info_of(size_t node, unsigned i)
 
 /* `date` -1: discovered. */
 static void
-put(struct seen *s, size_t node, unsigned i, const char *id, int64_t date)
+put(struct heard *s, size_t node, unsigned i, const char *id, int64_t date)
 {
 	Urlfrontier__URLItem m = URLFRONTIER__URLITEM__INIT;
 	Urlfrontier__DiscoveredURLItem d =
@@ -256,7 +117,7 @@ put(struct seen *s, size_t node, unsigned i, const char *id, int64_t date)
 }
 
 static void
-put_some(struct seen *s, size_t node, unsigned from, unsigned n)
+put_some(struct heard *s, size_t node, unsigned from, unsigned n)
 {
 	for (unsigned i = from; i < from + n; i++)
 		put(s, node, i, "", -1);
@@ -284,7 +145,7 @@ peer_message(struct grpc_call *c, struct str message)
 	assert_non_null(m);
 	assert_string_equal(m->item_case ==
 	    URLFRONTIER__URLITEM__ITEM_KNOWN ? m->known->info->key :
-	    m->discovered->info->key, t.keys[1]);
+	    m->discovered->info->key, keys[1]);
 	snprintf(g.id, sizeof(g.id), "%s", m->id);
 	snprintf(g.url, sizeof(g.url), "%s", m->item_case ==
 	    URLFRONTIER__URLITEM__ITEM_KNOWN ? m->known->info->url :
@@ -347,72 +208,20 @@ wait_given(size_t n)
 
 /* ---- The rig ------------------------------------------------------------- */
 
-static int
-remove_one(const char *path, const struct stat *st, int type, struct FTW *f)
-{
-	(void)st, (void)type, (void)f;
-	return remove(path);
-}
-
 static void
 left(struct grpc_port *p)
 {
 	(void)p;
-	t.port = NULL;
+	port = NULL;
 }
 
 static void
-set(struct conf *c, const char *name, const char *value)
+open_node(size_t i, const char *deadline)
 {
-	char text[200];
-
-	snprintf(text, sizeof(text), "%s=%s", name, value);
-	assert_int_equal(conf_flag(c, str_of(text), NULL), OK);
-}
-
-/* A port that nobody listens at, yet. */
-static uint16_t
-free_port(struct net_listener **keep)
-{
-	struct net_listener *l = NULL;
-	struct why w = WHY_INIT;
-
-	if (net_listen(t.net, "127.0.0.1", 0, NULL, peer_accepted, NULL, &l,
-	    &w) != OK)
-		fail_msg("%s", w.text);
-	uint16_t port = net_port(l);
-	if (keep != NULL)
-		*keep = l;
-	else
-		net_unlisten(&l);
-	return port;
-}
-
-static void
-open_node(struct node *n, const char *list, const char *deadline)
-{
-	struct urlfrontier_options o = { .conf = &n->conf, .home = t.loop };
-	struct engine_options eo = { .conf = &n->conf, .home = t.loop,
-	    .loops = 1, .small = true };
-	struct why w = WHY_INIT;
-	char listen[40];
-
-	snprintf(n->dir, sizeof(n->dir), "node.XXXXXX");
-	assert_non_null(mkdtemp(n->dir));
-	conf_init(&n->conf);
-	snprintf(listen, sizeof(listen), "127.0.0.1:%u", n->port);
-	set(&n->conf, "urlfrontier.listen", listen);
-	set(&n->conf, "urlfrontier.nodes", list);
-	set(&n->conf, "urlfrontier.forward_deadline_s", deadline);
-	set(&n->conf, "data.free_bytes_min", "1MiB");
-	eo.data_dir = n->dir;
-	if (urlfrontier_open(&o, &n->door, &w) != OK ||
-	    engine_open(&eo, &n->engine, &w) != OK ||
-	    token_set_open(&(struct token_set_options){ .data_dir = n->dir,
-	    .home = t.loop }, &n->tokens, &w) != OK)
-		fail_msg("%s", w.text);
-	engine_start(n->engine);
-	urlfrontier_ready(n->door, engine_frontier(n->engine), n->tokens);
+	node_join(i);
+	put_conf(&t.nodes[i].conf, "urlfrontier.forward_deadline_s=%s",
+	    deadline);
+	node_start(i);
 }
 
 /* A key that belongs to the node at that place of the list. */
@@ -432,90 +241,45 @@ enum other { REAL, GONE, PLAYED };
 static void
 open_all(enum other other, const char *deadline)
 {
-	struct net_target to = { .address = "127.0.0.1", .timeout_ms = 5000 };
-	char list[100], names[2][40];
-	struct why w = WHY_INIT;
+	char names[NODES][40];
 
-	t.nodes[0].port = free_port(NULL);
-	t.nodes[1].port = free_port(other == PLAYED ? &peer.listener : NULL);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < NODES; i++)
 		snprintf(names[i], sizeof(names[i]), "127.0.0.1:%u",
 		    t.nodes[i].port);
-	snprintf(list, sizeof(list), "%s,%s", names[0], names[1]);
 	bool swapped = strcmp(names[0], names[1]) > 0;
-	find_key(t.keys[0], swapped);
-	find_key(t.keys[1], !swapped);
-	open_node(&t.nodes[0], list, deadline);
+	find_key(keys[0], swapped);
+	find_key(keys[1], !swapped);
+	if (other == PLAYED)
+		assert_int_equal(net_listen(t.net, "127.0.0.1",
+		    t.nodes[1].port, NULL, peer_accepted, NULL,
+		    &peer.listener, NULL), OK);
+	open_node(0, deadline);
 	if (other == REAL)
-		open_node(&t.nodes[1], list, deadline);
-	to.port = t.nodes[0].port;
-	t.port = grpc_port_connect(t.net, t.loop, &to, left, &w);
-	assert_non_null(t.port);
-	run_ms(100);
+		open_node(1, deadline);
+	port = client_connect(t.nodes[0].port, left);
 }
 
 static int
 set_up(void **state)
 {
-	struct net_limits limits = NET_LIMITS_DEFAULT;
 	struct grpc_limits gl = GRPC_LIMITS_DEFAULT;
 
-	(void)state;
-	memset(&t, 0, sizeof(t));
 	memset(&peer, 0, sizeof(peer));
-	t.loop = loop_new("home");
-	t.net = net_new(t.loop, &limits);
 	list_init(&peer.ports);
 	peer.server = grpc_server_new(&gl);
 	peer.method = (struct grpc_method){ SERVICE "PutURLs", GRPC_BIDI,
 	    { .on_open = peer_open, .on_message = peer_message,
 	    .on_end = peer_end }, NULL, true };
 	grpc_server_add(peer.server, &peer.method, 1);
-	return 0;
-}
-
-static void
-closed(void *arg)
-{
-	((struct node *)arg)->closed = true;
-}
-
-static void
-drained(void *arg)
-{
-	struct node *n = arg;
-
-	n->drained = true;
-	engine_close(n->engine, closed, n);
-}
-
-static void
-close_node(struct node *n)
-{
-	if (n->door == NULL)
-		return;
-	if (!n->drained)
-		urlfrontier_drain(n->door, drained, n);
-	wait_for(&n->closed);
-	urlfrontier_free(&n->door);
-	token_set_close(&n->tokens);
-	engine_free(&n->engine);
-	conf_free(&n->conf);
-	nftw(n->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return nodes_setup(state);
 }
 
 static int
 tear_down(void **state)
 {
-	(void)state;
-	close_node(&t.nodes[0]);
-	close_node(&t.nodes[1]);
-	net_unlisten(&peer.listener);
-	net_free(&t.net);
+	nodes_teardown(state);
 	grpc_server_free(&peer.server);
 	mem_free(&peer.given);
-	loop_free(&t.loop);
-	arena_free(&t.arena);
 	return 0;
 }
 
@@ -527,20 +291,14 @@ check_local(size_t node, uint64_t active, uint64_t completed)
 {
 	Urlfrontier__QueueWithinCrawlParams q =
 	    URLFRONTIER__QUEUE_WITHIN_CRAWL_PARAMS__INIT;
-	struct net_target to = { .address = "127.0.0.1", .timeout_ms = 5000,
-	    .port = t.nodes[node].port };
-	struct why w = WHY_INIT;
-	struct grpc_port *keep = t.port;
-	struct seen s;
+	struct heard s = { .over = false };
 
-	q.key = t.keys[node];
+	q.key = keys[node];
 	q.local = true;
-	t.port = grpc_port_connect(t.net, t.loop, &to, NULL, &w);
-	assert_non_null(t.port);
-	begin(&s, "GetStats", false);
+	heard_begin(&s, client_connect(t.nodes[node].port, NULL), "GetStats",
+	    NULL);
 	grpc_send(s.call, packed(&q.base));
 	finish(&s, GRPC_OK);
-	t.port = keep;
 	Urlfrontier__Stats *m = urlfrontier__stats__unpack(NULL, s.last.n,
 	    (const uint8_t *)s.last.p);
 	assert_non_null(m);
@@ -549,7 +307,7 @@ check_local(size_t node, uint64_t active, uint64_t completed)
 		if (strcmp(m->counts[i]->key, "completed") == 0)
 			assert_int_equal(m->counts[i]->value, completed);
 	urlfrontier__stats__free_unpacked(m, NULL);
-	forget(&s);
+	heard_free(&s);
 }
 
 /* Updates of one URL take effect in order; acknowledgements come in order. */
@@ -557,7 +315,7 @@ static void
 test_order(void **state)
 {
 	struct buf want = BUF_INIT;
-	struct seen s;
+	struct heard s;
 	char id[16];
 
 	(void)state;
@@ -582,7 +340,7 @@ test_order(void **state)
 		(url % 3 == 0 ? done : active)[url / 7 % 2]++;
 	check_local(0, active[0], done[0]);
 	check_local(1, active[1], done[1]);
-	forget(&s);
+	heard_free(&s);
 	buf_free(&want);
 }
 
@@ -590,7 +348,7 @@ test_order(void **state)
 static void
 test_same_id(void **state)
 {
-	struct seen s;
+	struct heard s;
 
 	(void)state;
 	open_all(REAL, "30s");
@@ -598,14 +356,14 @@ test_same_id(void **state)
 	for (unsigned i = 0; i < 600; i++)
 		put(&s, i / 2 % 2, i / 2, "same", -1);
 	finish(&s, GRPC_OK);
-	assert_int_equal(s.acks, 600);
+	assert_int_equal(s.messages, 600);
 	for (unsigned i = 0; i < 600; i++) {
 		assert_int_equal(s.order.p[i], i % 2);
 		assert_memory_equal(s.ids.p + i * 5, "same ", 5);
 	}
 	check_local(0, 150, 0);
 	check_local(1, 150, 0);
-	forget(&s);
+	heard_free(&s);
 }
 
 /* A batch over both nodes, of several units: statuses stand where they were. */
@@ -614,7 +372,7 @@ test_batch(void **state)
 {
 	Urlfrontier__DiscoveredBatch b = URLFRONTIER__DISCOVERED_BATCH__INIT;
 	static Urlfrontier__URLInfo infos[1000], *all[1000];
-	struct seen s;
+	struct heard s;
 
 	(void)state;
 	open_all(REAL, "30s");
@@ -630,7 +388,7 @@ test_batch(void **state)
 	begin(&s, "PutDiscovered", false);
 	grpc_send(s.call, packed(&b.base));
 	finish(&s, GRPC_OK);
-	assert_int_equal(s.acks, 1);
+	assert_int_equal(s.messages, 1);
 	Urlfrontier__BatchAck *a = urlfrontier__batch_ack__unpack(NULL,
 	    s.last.n, (const uint8_t *)s.last.p);
 	assert_non_null(a);
@@ -639,7 +397,7 @@ test_batch(void **state)
 	for (size_t i = 0; i < 1000; i++)
 		assert_int_equal(a->statuses[i], i >= 900 || i == 500);
 	urlfrontier__batch_ack__free_unpacked(a, NULL);
-	forget(&s);
+	heard_free(&s);
 	check_local(0, 450 - (500 / 3 % 2 == 0), 0);
 	check_local(1, 450 - (500 / 3 % 2 == 1), 0);
 }
@@ -653,12 +411,12 @@ test_largest(void **state)
 	    URLFRONTIER__DISCOVERED_URLITEM__INIT;
 	Urlfrontier__URLInfo info = URLFRONTIER__URLINFO__INIT;
 	char *url = mem_new(4 * MIB + 1);
-	struct seen s;
+	struct heard s;
 
 	(void)state;
 	open_all(REAL, "30s");
 	memset(url, 'u', 4 * MIB);
-	info.key = t.keys[1];
+	info.key = keys[1];
 	info.url = url;
 	d.info = &info;
 	m.item_case = URLFRONTIER__URLITEM__ITEM_DISCOVERED;
@@ -670,7 +428,7 @@ test_largest(void **state)
 	grpc_send(s.call, packed(&m.base));
 	finish(&s, GRPC_OK);
 	assert_int_equal(s.statuses[OUTSIDE_OK], 1);
-	forget(&s);
+	heard_free(&s);
 	url[4 * MIB - more] = 'u';
 	url[4 * MIB - more + 1] = '\0';
 	begin(&s, "PutURLs", false);
@@ -678,7 +436,7 @@ test_largest(void **state)
 	grpc_send(s.call, packed(&m.base));
 	finish(&s, GRPC_RESOURCE_EXHAUSTED);
 	assert_int_equal(s.statuses[OUTSIDE_OK], 10);
-	forget(&s);
+	heard_free(&s);
 	mem_free(&url);
 }
 
@@ -689,7 +447,7 @@ static void
 test_gone(void **state)
 {
 	struct mono began;
-	struct seen s;
+	struct heard s;
 
 	(void)state;
 	open_all(GONE, "30s");
@@ -705,7 +463,7 @@ test_gone(void **state)
 			assert_int_equal(s.order.p[i], i % 2 == 1 ?
 			    OUTSIDE_FAIL : round == 0 ? OUTSIDE_OK :
 			    OUTSIDE_SKIPPED);
-		forget(&s);
+		heard_free(&s);
 	}
 	assert_true(value_of(NOTREADY) >= before + 50);
 	assert_true(mono_ns_between(began, clock_mono()) < 25 * NS_PER_S);
@@ -716,7 +474,7 @@ static void
 test_silent(void **state)
 {
 	struct mono began;
-	struct seen s;
+	struct heard s;
 
 	(void)state;
 	open_all(PLAYED, "2s");
@@ -735,7 +493,7 @@ test_silent(void **state)
 	for (size_t i = 0; i < 100; i++)
 		peer_answer(peer.calls[0], &peer.given[i], OUTSIDE_OK);
 	run_ms(200);
-	assert_int_equal(s.acks, 110);
+	assert_int_equal(s.messages, 110);
 	/* Last first; every second one is skipped. */
 	for (size_t i = 150; i-- > 100;)
 		peer_answer(peer.calls[0], &peer.given[i], (int)i % 2);
@@ -744,14 +502,14 @@ test_silent(void **state)
 		assert_int_equal(s.order.p[110 + i], i % 2);
 	assert_int_equal(peer.opened, 1);
 	finish(&s, GRPC_OK);
-	forget(&s);
+	heard_free(&s);
 }
 
 /* Who takes nothing is not written to for ever, and what waits has a bound. */
 static void
 test_stalled(void **state)
 {
-	struct seen s;
+	struct heard s;
 	char big[9000];
 	int64_t most = 0;
 
@@ -775,7 +533,7 @@ test_stalled(void **state)
 	assert_true(most > 1024 * 9000 / 2);
 	assert_true(most < 12 * (int64_t)MIB);
 	assert_int_equal(value_of(NOTREADY), before);
-	forget(&s);
+	heard_free(&s);
 }
 
 /* The same with what does go on: the stream is full, and the rest waits. */
@@ -786,7 +544,7 @@ test_full(void **state)
 	Urlfrontier__DiscoveredURLItem d =
 	    URLFRONTIER__DISCOVERED_URLITEM__INIT;
 	static char url[9000];
-	struct seen s;
+	struct heard s;
 
 	(void)state;
 	open_all(PLAYED, "2s");
@@ -820,7 +578,7 @@ test_full(void **state)
 	assert_int_equal(s.statuses[OUTSIDE_OK], 50);
 	wait_bytes(0, 0);
 	finish(&s, GRPC_OK);
-	forget(&s);
+	heard_free(&s);
 }
 
 /* ---- Streams that end ---------------------------------------------------- */
@@ -828,7 +586,7 @@ test_full(void **state)
 static void
 test_lost(void **state)
 {
-	struct seen s;
+	struct heard s;
 
 	(void)state;
 	open_all(PLAYED, "30s");
@@ -864,14 +622,14 @@ test_lost(void **state)
 	wait_acks(&s, 50);
 	assert_int_equal(s.statuses[OUTSIDE_FAIL], 35);
 	finish(&s, GRPC_OK);
-	forget(&s);
+	heard_free(&s);
 }
 
 /* Nobody waits for what a caller that has left asked for. */
 static void
 test_leave(void **state)
 {
-	struct seen s, other;
+	struct heard s, other;
 
 	(void)state;
 	open_all(PLAYED, "30s");
@@ -892,15 +650,15 @@ test_leave(void **state)
 	assert_int_equal(other.statuses[OUTSIDE_SKIPPED], 10);
 	finish(&other, GRPC_OK);
 	wait_bytes(0, 0);
-	forget(&s);
-	forget(&other);
+	heard_free(&s);
+	heard_free(&other);
 }
 
 /* Dates go on by a stream of their own, and only there. */
 static void
 test_dates(void **state)
 {
-	struct seen s, keeps;
+	struct heard s, keeps;
 
 	(void)state;
 	open_all(PLAYED, "30s");
@@ -918,8 +676,8 @@ test_dates(void **state)
 	finish(&keeps, GRPC_OK);
 	assert_int_equal(s.statuses[OUTSIDE_OK], 3);
 	assert_int_equal(keeps.statuses[OUTSIDE_OK], 3);
-	forget(&s);
-	forget(&keeps);
+	heard_free(&s);
+	heard_free(&keeps);
 }
 
 /* The end of this node does not wait for another's silence. */
@@ -927,7 +685,7 @@ static void
 test_drain(void **state)
 {
 	struct mono began;
-	struct seen s;
+	struct heard s;
 
 	(void)state;
 	open_all(PLAYED, "30s");
@@ -938,7 +696,7 @@ test_drain(void **state)
 		peer_answer(peer.calls[0], &peer.given[i], OUTSIDE_OK);
 	run_ms(100);
 	began = clock_mono();
-	urlfrontier_drain(t.nodes[0].door, drained, &t.nodes[0]);
+	node_drain(0);
 	run_ms(300);
 	/* It is still waited for. */
 	for (size_t i = 5; i < 10; i++)
@@ -949,7 +707,7 @@ test_drain(void **state)
 	assert_int_equal(s.statuses[OUTSIDE_FAIL], 10);
 	wait_for(&t.nodes[0].drained);
 	assert_true(mono_ns_between(began, clock_mono()) < 12 * NS_PER_S);
-	forget(&s);
+	heard_free(&s);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
