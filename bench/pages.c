@@ -29,14 +29,12 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "bench/run.h"
 
 #define HOSTS_MAX 20000
 #define REQUEST_MAX 8192
@@ -67,23 +65,6 @@ static struct options options = { .hosts = 1, .bytes = 1000, .seconds = 600,
 static int epoll;
 static struct buf body;
 static FILE *log_file;
-static volatile sig_atomic_t ended;
-
-static void
-fail(const char *what)
-{
-	fprintf(stderr, "pages: %s: %s\n", what, strerror(errno));
-	exit(70);
-}
-
-static int64_t
-now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
 
 /* --- pages -------------------------------------------------------------- */
 
@@ -227,7 +208,7 @@ watch(struct conn *c, int how, uint32_t events)
 	struct epoll_event e = { .events = events, .data.ptr = c };
 
 	if (epoll_ctl(epoll, how, c->fd, &e) < 0)
-		fail("epoll_ctl");
+		run_fail("epoll_ctl");
 }
 
 static struct conn *
@@ -276,7 +257,7 @@ note(const struct conn *c, int64_t sent)
 static bool
 send_out(struct conn *c)
 {
-	int64_t sent = now_us();
+	int64_t sent = run_us(CLOCK_MONOTONIC);
 	ssize_t n = send(c->fd, c->out.p + c->out_at, c->out.n - c->out_at,
 	    MSG_NOSIGNAL);
 
@@ -342,7 +323,7 @@ serve(struct conn *c, uint32_t events)
 		return errno == EAGAIN || errno == EINTR;
 	if (n == 0)
 		return false;
-	c->begun = now_us();
+	c->begun = run_us(CLOCK_MONOTONIC);
 	c->in_n += (size_t)n;
 	return answer(c);
 }
@@ -359,12 +340,12 @@ listen_on(struct in_addr address, uint16_t *port)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
-		fail("socket");
+		run_fail("socket");
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 ||
 	    listen(fd, 512) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&a, &n) < 0)
-		fail("bind");
+		run_fail("bind");
 	*port = ntohs(a.sin_port);
 	return fd;
 }
@@ -378,7 +359,7 @@ open_hosts(void)
 	if (inet_pton(AF_INET, options.first, &first) != 1 ||
 	    ntohl(first.s_addr) >> 24 != 127) {
 		errno = EINVAL;
-		fail("--first is no loopback address");
+		run_fail("--first is no loopback address");
 	}
 	for (uint64_t i = 0; i < options.hosts; i++) {
 		struct in_addr a = { htonl(ntohl(first.s_addr) +
@@ -392,34 +373,14 @@ open_hosts(void)
 }
 
 static void
-end(int signal_number)
+open_log(void)
 {
-	(void)signal_number;
-	ended = 1;
-}
-
-static void
-prepare(void)
-{
-	struct rlimit files;
-	struct sigaction on_end = { .sa_handler = end };
-
-	epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (epoll < 0)
-		fail("epoll_create1");
-	if (options.log != NULL) {
-		log_file = fopen(options.log, "we");
-		if (log_file == NULL)
-			fail(options.log);
-		setvbuf(log_file, NULL, _IOFBF, (size_t)1 << 20);
-	}
-	getrlimit(RLIMIT_NOFILE, &files);
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
-	sigaction(SIGTERM, &on_end, NULL);
-	sigaction(SIGINT, &on_end, NULL);
-	sigaction(SIGALRM, &on_end, NULL);
-	alarm((unsigned)options.seconds);
+	if (options.log == NULL)
+		return;
+	log_file = fopen(options.log, "we");
+	if (log_file == NULL)
+		run_fail(options.log);
+	setvbuf(log_file, NULL, _IOFBF, (size_t)1 << 20);
 }
 
 static bool
@@ -466,9 +427,10 @@ main(int argc, char **argv)
 		    "[--bytes N] [--seconds N] [--log FILE]\n", stderr);
 		return 64;
 	}
-	prepare();
+	epoll = run_begin("pages", (unsigned)options.seconds);
+	open_log();
 	open_hosts();
-	while (!ended) {
+	while (!run_ended) {
 		int n = epoll_wait(epoll, events, ARRAY_LEN(events), 1000);
 		for (int i = 0; i < n; i++) {
 			struct conn *c = events[i].data.ptr;
@@ -479,6 +441,6 @@ main(int argc, char **argv)
 		}
 	}
 	if (log_file != NULL && fclose(log_file) != 0)
-		fail(options.log);
+		run_fail(options.log);
 	return 0;
 }

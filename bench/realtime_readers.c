@@ -13,7 +13,7 @@
  *     body_bytes       the sum of body_length
  *     least            items of the reader that has the fewest
  *     wrong            items whose number did not follow the one before
- *     closed           connections that the server ended
+ *     closed           connections that the server run_ended
  *     seconds          from the first item to the last
  *     p50_us ...       from completed_at, the end of the fetch, to our read:
  *                      parsing, archiving and committing a page are in it
@@ -24,14 +24,14 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "bench/run.h"
+#include "wire/base64.h"
 
 /*  name       default     what it is */
 #define OPTIONS(X)                                                            \
@@ -73,29 +73,12 @@ static struct client *clients;
 static size_t clients_n, subscribed, reading;
 static const char *tag;
 static char piece[READ_BYTES];
-static volatile sig_atomic_t ended;
 static struct {
 	uint64_t items, bytes, body_bytes, wrong, closed;
 	int64_t first_us, last_us;
 	uint32_t *took_us;
 	size_t took_n, took_cap;
 } sum;
-
-static void
-fail(const char *what)
-{
-	fprintf(stderr, "realtime_readers: %s: %s\n", what, strerror(errno));
-	exit(70);
-}
-
-static int64_t
-now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
 
 /* --- sending -------------------------------------------------------------- */
 
@@ -106,7 +89,7 @@ end_client(struct client *c)
 		return;
 	close(c->fd);
 	c->fd = -1;
-	sum.closed += !ended;
+	sum.closed += !run_ended;
 	if (!c->stops && !c->enough)
 		reading--;
 }
@@ -199,39 +182,17 @@ value_of(struct str m, struct str key, char end, struct str *out)
 	return true;
 }
 
-static int
-base64_value(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (ascii_is_digit(c))
-		return c - '0' + 52;
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
 /* The N of a token, base64 of "N.C.S"; 0 when it is none. */
 static uint64_t
 number_of(struct str token)
 {
+	static struct buf text;
 	uint64_t n = 0;
-	uint32_t bits = 0;
 
-	for (size_t i = 0, have = 0; i < token.n; i++) {
-		int v = base64_value(token.p[i]);
-		if (v < 0)
-			return n;
-		bits = bits << 6 | (uint32_t)v;
-		have += 6;
-		if (have < 8)
-			continue;
-		have -= 8;
-		char c = (char)(bits >> have & 255);
-		if (!ascii_is_digit(c))
-			return n;
-		n = n * 10 + (uint64_t)(c - '0');
-	}
+	buf_clear(&text);
+	if (base64_read(&text, token))
+		str_to_u64(str_cut(buf_str(&text), 0,
+		    str_find_char(buf_str(&text), '.')), &n);
 	return n;
 }
 
@@ -243,7 +204,7 @@ took(int64_t us)
 		sum.took_us = realloc(sum.took_us,
 		    sum.took_cap * sizeof(*sum.took_us));
 		if (sum.took_us == NULL)
-			fail("memory");
+			run_fail("memory");
 	}
 	sum.took_us[sum.took_n++] = (uint32_t)MIN(MAX(us, 0), UINT32_MAX);
 }
@@ -252,7 +213,7 @@ static void
 take_item(struct client *c, struct str m, struct str token)
 {
 	uint64_t n = number_of(token);
-	int64_t now = now_us();
+	int64_t now = run_us(CLOCK_REALTIME);
 	struct str s;
 	double at;
 	uint64_t length;
@@ -396,43 +357,18 @@ open_client(struct client *c, const struct sockaddr_in *a)
 	c->last = o.from;
 	c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (c->fd < 0)
-		fail("socket");
+		run_fail("socket");
 	if (c->stops)
 		setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	if (connect(c->fd, (const struct sockaddr *)a, sizeof(*a)) < 0)
-		fail("connect");
+		run_fail("connect");
 	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (epoll_ctl(epoll, EPOLL_CTL_ADD, c->fd, &e) < 0)
-		fail("epoll_ctl");
+		run_fail("epoll_ctl");
 	send_all(c, STR("GET / HTTP/1.1\r\nHost: localhost\r\n"
 	    "Upgrade: websocket\r\nConnection: Upgrade\r\n"
 	    "Sec-WebSocket-Version: 13\r\n"
 	    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"));
-}
-
-static void
-end(int signal_number)
-{
-	(void)signal_number;
-	ended = 1;
-}
-
-static void
-prepare(void)
-{
-	struct rlimit files;
-	struct sigaction on_end = { .sa_handler = end };
-
-	epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (epoll < 0)
-		fail("epoll_create1");
-	getrlimit(RLIMIT_NOFILE, &files);
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
-	sigaction(SIGTERM, &on_end, NULL);
-	sigaction(SIGINT, &on_end, NULL);
-	sigaction(SIGALRM, &on_end, NULL);
-	alarm((unsigned)o.seconds);
 }
 
 static int
@@ -532,7 +468,7 @@ main(int argc, char **argv)
 
 	if (!read_options(argc, argv, &a))
 		return usage();
-	prepare();
+	epoll = run_begin("realtime_readers", (unsigned)o.seconds);
 	clients_n = (size_t)(o.readers + o.stopped);
 	reading = (size_t)o.readers;
 	clients = mem_array(clients_n, sizeof(*clients));
@@ -540,7 +476,7 @@ main(int argc, char **argv)
 		clients[i].stops = i >= o.readers;
 		open_client(&clients[i], &a);
 	}
-	while (!ended && (reading > 0 || subscribed < clients_n)) {
+	while (!run_ended && (reading > 0 || subscribed < clients_n)) {
 		int n = epoll_wait(epoll, events, ARRAY_LEN(events), -1);
 		for (int i = 0; i < n; i++) {
 			struct client *c = events[i].data.ptr;
