@@ -33,8 +33,6 @@
  */
 #define PAGES_FROM_BYTES (PAGE_BYTES / 2)
 
-#define SAVE_MAGIC UINT32_C(0x4b4e5031)     /* KNP1 */
-#define SAVE_HEAD_BYTES 20
 #define PART_ENTRIES_MAX (UINT32_C(1) << 26)
 
 /*
@@ -166,20 +164,13 @@ known_new(void)
 	return mem_new(sizeof(struct known));
 }
 
-static void
-empty(struct known *k)
-{
-	for (size_t i = 0; i < KNOWN_PARTS; i++)
-		part_free(&k->parts[i]);
-	memset(k, 0, sizeof(*k));
-}
-
 void
 known_free(struct known **kp)
 {
 	if (*kp == NULL)
 		return;
-	empty(*kp);
+	for (size_t i = 0; i < KNOWN_PARTS; i++)
+		part_free(&(*kp)->parts[i]);
 	mem_free(kp);
 }
 
@@ -463,58 +454,6 @@ known_evict(struct known *k, size_t n, uint16_t states,
 	return done;
 }
 
-/*
- * A saved part: magic 4, part 4, entries 4, crc32c of the entries 4, crc32c of
- * the four before it 4; then 12 bytes each, rising.  Big-endian.
- */
-void
-known_save_part(const struct known *k, unsigned part, struct buf *out)
-{
-	const struct part *p = &k->parts[part];
-	size_t head = out->n;
-
-	CHECK(part < KNOWN_PARTS);
-	buf_reserve(out, SAVE_HEAD_BYTES + p->n * SLOT_BYTES);
-	buf_grow(out, SAVE_HEAD_BYTES);
-	for (size_t i = 0; i < slots_of(p); i++) {
-		const uint32_t *slot = slot_at(p, i);
-		if (!used(slot))
-			continue;
-		buf_put_be32(out, slot[1] & (HIGH_MASK | STATE_MASK));
-		buf_put_be32(out, slot[0]);
-		buf_put_be32(out, slot[2]);
-	}
-	struct str body = str_from(buf_str(out), head + SAVE_HEAD_BYTES);
-	struct buf h = BUF_INIT;
-	buf_put_be32(&h, SAVE_MAGIC);
-	buf_put_be32(&h, part);
-	buf_put_be32(&h, p->n);
-	buf_put_be32(&h, crc32c_of(body, 0));
-	buf_put_be32(&h, crc32c_of(buf_str(&h), 0));
-	memcpy(out->p + head, h.p, h.n);
-	buf_free(&h);
-}
-
-struct saved_head {
-	uint32_t part, n, crc;
-};
-
-static bool
-read_head(struct str bytes, struct saved_head *out)
-{
-	struct reader r = reader_of(bytes);
-
-	if (read_be32(&r) != SAVE_MAGIC)
-		return false;
-	out->part = read_be32(&r);
-	out->n = read_be32(&r);
-	out->crc = read_be32(&r);
-	uint32_t crc = read_be32(&r);
-	return !r.bad && out->part < KNOWN_PARTS &&
-	    out->n <= PART_ENTRIES_MAX &&
-	    crc == crc32c_of(str_cut(bytes, 0, SAVE_HEAD_BYTES - 4), 0);
-}
-
 /* Room for `n` at a load between 7/12 and 7/8, so that parts stay unalike. */
 static uint32_t
 homes_for(uint32_t n, uint32_t part)
@@ -522,35 +461,6 @@ homes_for(uint32_t n, uint32_t part)
 	uint64_t least = (uint64_t)n * 8 / 7 + HOMES_FIRST;
 	return (uint32_t)(least +
 	    least * (part % HOMES_PHASES) / (2 * HOMES_PHASES));
-}
-
-/* Place rising entries; false when they do not rise or a state is missing. */
-static bool
-place(struct part *to, struct reader r, bool *crowded)
-{
-	size_t next = 0, end = slots_of(to);
-	uint64_t before = 0;
-
-	*crowded = false;
-	for (; r.n > 0; to->n++) {
-		uint32_t slot[SLOT_WORDS];
-		slot[1] = read_be32(&r);
-		slot[0] = read_be32(&r);
-		slot[2] = read_be32(&r);
-		uint64_t rest = rest_of(slot);
-		if (!used(slot) || (slot[1] & ~(HIGH_MASK | STATE_MASK)) ||
-		    (to->n > 0 && rest <= before))
-			return false;
-		size_t at = MAX(next, home_of(rest, to->homes));
-		if (at + 1 >= end) {
-			*crowded = true;
-			return true;
-		}
-		memcpy(slot_at(to, at), slot, SLOT_BYTES);
-		next = at + 1;
-		before = rest;
-	}
-	return true;
 }
 
 void
@@ -566,100 +476,6 @@ known_expect(struct known *k, uint64_t entries)
 		*p = part_new(homes_for((uint32_t)each, i));
 		k->bytes += bytes_of(p);
 	}
-}
-
-static enum err
-load_entries(struct known *k, const struct saved_head *h, struct str body,
-    struct why *w)
-{
-	struct part *p = &k->parts[h->part], new = { 0 };
-	uint32_t homes = homes_for(h->n, h->part);
-	bool good = true, crowded = h->n > 0;
-
-	while (good && crowded) {
-		part_free(&new);
-		new = part_new(homes);
-		good = place(&new, reader_of(body), &crowded);
-		homes += homes / 8 + 1;
-	}
-	if (!good) {
-		part_free(&new);
-		return why(w, ERR_CORRUPT, "known table, part %u: entries out "
-		    "of order", h->part);
-	}
-	k->count += new.n - (uint64_t)p->n;
-	k->bytes += bytes_of(&new) - bytes_of(p);
-	part_free(p);
-	*p = new;
-	return OK;
-}
-
-enum err
-known_load_part(struct known *k, struct str bytes, struct why *w)
-{
-	struct saved_head h;
-	struct str body = str_from(bytes, SAVE_HEAD_BYTES);
-
-	if (!read_head(bytes, &h))
-		return why(w, ERR_CORRUPT, "known table: a part's head is "
-		    "damaged");
-	if (body.n != h.n * SLOT_BYTES || crc32c_of(body, 0) != h.crc)
-		return why(w, ERR_CORRUPT, "known table, part %u: damaged",
-		    h.part);
-	return load_entries(k, &h, body, w);
-}
-
-enum err
-known_save(const struct known *k,
-    enum err (*put)(void *, struct str, struct why *), void *arg,
-    struct why *w)
-{
-	struct buf b = BUF_INIT;
-	enum err e = OK;
-
-	for (unsigned part = 0; part < KNOWN_PARTS && e == OK; part++) {
-		buf_clear(&b);
-		known_save_part(k, part, &b);
-		e = put(arg, buf_str(&b), w);
-	}
-	buf_free(&b);
-	return e;
-}
-
-static enum err
-load_next(struct known *k, unsigned part,
-    enum err (*get)(void *, void *, size_t, struct why *), void *arg,
-    struct buf *b, struct why *w)
-{
-	struct saved_head h;
-
-	buf_clear(b);
-	enum err e = get(arg, buf_grow(b, SAVE_HEAD_BYTES), SAVE_HEAD_BYTES, w);
-	if (e != OK)
-		return e;
-	if (!read_head(buf_str(b), &h) || h.part != part)
-		return why(w, ERR_CORRUPT, "known table, part %u: its head is "
-		    "damaged", part);
-	if (h.n > 0)
-		e = get(arg, buf_grow(b, h.n * SLOT_BYTES), h.n * SLOT_BYTES,
-		    w);
-	return e == OK ? known_load_part(k, buf_str(b), w) : e;
-}
-
-enum err
-known_load(struct known *k,
-    enum err (*get)(void *, void *, size_t, struct why *), void *arg,
-    struct why *w)
-{
-	struct buf b = BUF_INIT;
-	enum err e = OK;
-
-	for (unsigned part = 0; part < KNOWN_PARTS && e == OK; part++)
-		e = load_next(k, part, get, arg, &b, w);
-	if (e != OK)
-		empty(k);
-	buf_free(&b);
-	return e;
 }
 
 void

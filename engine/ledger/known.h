@@ -1,6 +1,6 @@
 /*
  * known -- which URLs are known, by a 64-bit hash of queue and URL, and when
- * each is due.  LEDGER.md, "The known table".
+ * each is due.
  *
  * 4,096 sub-tables by the upper 12 bits of the hash; each is an array of slots
  * of 12 bytes in the order of the hash, every entry at its home or in the
@@ -75,26 +75,6 @@ bool known_next(const struct known *, uint64_t *from, struct known_entry *);
  */
 size_t known_evict(struct known *, size_t n, uint16_t states,
     void (*gone)(void *arg, const struct known_entry *), void *arg);
-
-/*
- * Snapshots, part by part (0 to KNOWN_PARTS - 1), so that the ledger's thread
- * can spread one over many turns: append one part's bytes to `out`.  Loading
- * takes parts in any order, each into the place of what was there.
- * Errors of load: CORRUPT, and nothing is changed.
- */
-void known_save_part(const struct known *, unsigned part, struct buf *out);
-MUST_USE enum err known_load_part(struct known *, struct str bytes,
-    struct why *);
-/*
- * All parts through a stream: put() is given bytes in order; get() fills n
- * bytes or fails.  The table is empty again after a load that failed.
- */
-MUST_USE enum err known_save(const struct known *,
-    enum err (*put)(void *arg, struct str, struct why *), void *arg,
-    struct why *);
-MUST_USE enum err known_load(struct known *,
-    enum err (*get)(void *arg, void *, size_t n, struct why *), void *arg,
-    struct why *);
 
 struct known_stats {
 	uint64_t count;
