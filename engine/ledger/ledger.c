@@ -232,6 +232,22 @@ ledger_counts(struct ledger *l)
 	return &l->stats;
 }
 
+static void
+end_closing(struct ledger *l)
+{
+	l->closing = false;
+	l->closed(l->closed_arg);
+}
+
+/* Who ends does not wait for room: what has no promise kept is done again. */
+static void
+close_unwritten(struct ledger *l)
+{
+	log_warn("ledger.left", "text=\"the disk is full: what could not be "
+	    "written is done again after the next start\"");
+	end_closing(l);
+}
+
 void
 ledger_tell_health(struct ledger *l, enum ledger_health h, const char *text)
 {
@@ -249,6 +265,8 @@ ledger_tell_health(struct ledger *l, enum ledger_health h, const char *text)
 		    str_of(text)));
 	if (l->options.health != NULL)
 		l->options.health(l->options.arg, h, text);
+	if (h == LEDGER_DISK_FULL && l->closing)
+		close_unwritten(l);
 }
 
 /* --- sealing ------------------------------------------------------------ */
@@ -452,18 +470,15 @@ finish_closing(struct ledger *l)
 	    l->closings > 0 || l->stats.groups_unapplied > 0 ||
 	    l->final_checkpoint || !group_empty(l->gathering))
 		return;
-	l->closing = false;
-	l->closed(l->closed_arg);
+	end_closing(l);
 }
 
 static void
 give_up(struct ledger *l)
 {
 	keep_promises(l->gathering, ERR_BROKEN);
-	if (l->closing) {
-		l->closing = false;
-		l->closed(l->closed_arg);
-	}
+	if (l->closing)
+		end_closing(l);
 }
 
 static void
@@ -753,7 +768,10 @@ ledger_close(struct ledger *l, void (*closed)(void *), void *arg)
 	}
 	series_close_all(l);
 	l->closing = l->final_checkpoint = true;
-	consider_sealing(l);
+	if (l->health == LEDGER_DISK_FULL)
+		close_unwritten(l);
+	else
+		consider_sealing(l);
 }
 
 void

@@ -81,7 +81,8 @@ void ledger_quarantine(struct ledger *, const char *dir, const char *prefix);
 void ledger_start(struct ledger *);
 /*
  * Make all that was put durable, checkpoint, close the WARCs, and call
- * `closed` on the ledger's loop; then ledger_free().
+ * `closed` on the ledger's loop; then ledger_free().  A failed ledger, or one
+ * whose disk is full, waits for nothing: what it did not promise is lost.
  */
 void ledger_close(struct ledger *, void (*closed)(void *arg), void *arg);
 /*

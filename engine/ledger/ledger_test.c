@@ -25,7 +25,7 @@ test_promised_is_durable(void **state)
 		r.cut_at = n;
 		rig_open_ok(&r);
 		rig_items(&r, 35);
-		assert_true(r.cut);
+		assert_true(world.stopped);
 		rig_crash(&r, true);
 		r.cut_at = 0;
 		rig_open_ok(&r);
@@ -164,9 +164,7 @@ crash_at(uint64_t n, bool power)
 		script(&r);
 		rig_crash(&r, power);
 	} else {
-		file_faults_end();
-		if (power)
-			file_fake_power_cut();
+		world_crash(power);
 	}
 	r.series_n = 2;
 	rig_open_ok(&r);
@@ -571,6 +569,42 @@ test_low_water(void **state)
 	rig_end(&r);
 }
 
+static void
+ended(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+/* Who stops does not wait for room; what was promised is there afterwards. */
+static void
+test_full_at_the_end(void **state)
+{
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		struct rig r;
+		bool over = false;
+		rig_init(&r);
+		rig_open_ok(&r);
+		rig_items(&r, 3);
+		file_fault(FILE_CALL_WRITE, 1, FOREVER, ERR_DISK_FULL);
+		if (known)
+			rig_items(&r, 2);
+		else
+			rig_put(&r);
+		ledger_close(r.ledger, ended, &over);
+		rig_pass(&r, 1000);
+		assert_int_equal(r.health, LEDGER_DISK_FULL);
+		assert_true(over);
+		assert_int_equal(r.kept, 3);
+		file_faults_end();
+		rig_crash(&r, false);
+		rig_open_ok(&r);
+		rig_verify(&r);
+		rig_close(&r);
+		rig_end(&r);
+	}
+}
+
 /* --- failures of the log ------------------------------------------------- */
 
 static void
@@ -771,6 +805,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_empty_file_is_dropped),
 	cmocka_unit_test(test_full_then_space),
 	cmocka_unit_test(test_low_water),
+	cmocka_unit_test(test_full_at_the_end),
 	cmocka_unit_test(test_log_failure_is_for_good),
 	cmocka_unit_test(test_written_survives_a_kill),
 	cmocka_unit_test(test_power_takes_the_last_second),
@@ -781,5 +816,5 @@ static const struct CMUnitTest tests[] = {
 int
 main(void)
 {
-	return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
+	return cmocka_run_group_tests(tests, world_setup, world_teardown);
 }

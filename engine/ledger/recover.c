@@ -1,6 +1,6 @@
 /*
  * WARC files after a crash: each is cut to what was committed and closed; none
- * is ever appended to again (LEDGER.md, "Recovery" 5 and 6).
+ * is ever appended to again (DESIGN.md, "Recovery").
  */
 #include "base/map.h"
 #include "engine/archive/capture.h"

@@ -1,5 +1,6 @@
 #include "engine/ledger/series.h"
 
+#include "engine/archive/archive.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "wire/gzip.h"
@@ -73,15 +74,13 @@ next_record(struct ledger *l, const struct warc_series *s,
     struct wall created, struct arena *a)
 {
 	const struct warc_series_options *o = &s->options;
-	char digits[18];
 	struct warc_record r = { .id = ledger_new_warc(l), .state = WARC_OPEN,
 	    .crawl = o->crawl, .created = created };
 
-	wall_to_digits(r.created, 17, digits);
 	r.dir = arena_copy(a, str_of(o->dir));
 	r.work_dir = arena_printf(a, "%s/.argiope/%s", o->dir, o->prefix);
-	r.name = arena_printf(a, "%s-%s-%05u-%s.warc.gz", o->prefix, digits,
-	    r.id % 100000, o->token);
+	r.name = archive_name_make(str_of(o->prefix), created, r.id % 100000,
+	    str_of(o->token), a);
 	return r;
 }
 

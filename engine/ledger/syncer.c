@@ -205,7 +205,7 @@ too_little(const struct ledger_options *o, const char *path, uint64_t left,
 	    path, (unsigned long long)(o->free_bytes_min >> 20));
 }
 
-/* Low water: refuse before the disk does (LEDGER.md, "The log"). */
+/* Low water: refuse before the disk does. */
 static enum err
 look_at_space(struct syncer *s, struct group *g, struct why *why_)
 {
