@@ -12,10 +12,8 @@ struct arena_block {
 };
 
 static void
-add_block(struct arena *a, size_t least)
+add_block_of(struct arena *a, size_t size)
 {
-	/* Blocks double, so that a big page takes few of them. */
-	size_t size = MAX(least, MIN(MAX(BLOCK_BYTES, a->total), 1u << 20));
 	struct arena_block *b = malloc(sizeof(*b) + size);
 
 	CHECK(b != NULL);
@@ -25,6 +23,20 @@ add_block(struct arena *a, size_t least)
 	a->at = b->bytes;
 	a->end = b->bytes + size;
 	a->total += size;
+}
+
+static void
+add_block(struct arena *a, size_t least)
+{
+	/* Blocks double, so that a big page takes few of them. */
+	add_block_of(a, MAX(least, MIN(MAX(BLOCK_BYTES, a->total), 1u << 20)));
+}
+
+void
+arena_room(struct arena *a, size_t n)
+{
+	if (a->blocks == NULL)
+		add_block_of(a, n);
 }
 
 char *
@@ -68,6 +80,16 @@ arena_copy(struct arena *a, struct str s)
 		memcpy(p, s.p, s.n);
 	p[s.n] = '\0';
 	return (struct str){ p, s.n };
+}
+
+struct str *
+arena_copy_list(struct arena *a, const struct str *list, size_t n)
+{
+	struct str *copy = ARENA_ARRAY(a, struct str, n);
+
+	for (size_t i = 0; i < n; i++)
+		copy[i] = arena_copy(a, list[i]);
+	return copy;
 }
 
 struct str

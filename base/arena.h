@@ -17,11 +17,16 @@ struct arena {
 #define ARENA_INIT ((struct arena){ NULL, NULL, NULL, 0 })
 
 void arena_free(struct arena *);   /* and empties it */
+/* A new one's first block holds `n` bytes, not a page's: of what is small and
+ * stays. */
+void arena_room(struct arena *, size_t n);
 /* Forget all, but keep one block for the next page. */
 void arena_reset(struct arena *);
 void *arena_take(struct arena *, size_t size);       /* zeroed, 16-aligned */
 char *arena_bytes(struct arena *, size_t n);         /* not zeroed, any place */
 struct str arena_copy(struct arena *, struct str);   /* with a NUL behind */
+/* `n` slices, copied with their bytes. */
+struct str *arena_copy_list(struct arena *, const struct str *, size_t n);
 struct str arena_printf(struct arena *, const char *fmt, ...)
     PRINTF_LIKE(2, 3);
 #define ARENA_NEW(a, type) ((type *)arena_take(a, sizeof(type)))

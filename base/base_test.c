@@ -200,6 +200,23 @@ test_arena(void **state)
 	arena_reset(&a);
 }
 
+/* Exactly so much is taken; what comes behind it has a page's block. */
+static void
+test_arena_room(void **state)
+{
+	struct arena a = ARENA_INIT;
+
+	(void)state;
+	arena_room(&a, 100);
+	arena_bytes(&a, 99);
+	arena_bytes(&a, 1);
+	arena_room(&a, 1000);
+	assert_int_equal(a.total, 100);
+	arena_bytes(&a, 1);
+	assert_true(a.total > 1000);
+	arena_free(&a);
+}
+
 /* A reset arena serves the next page from the block that it kept. */
 static void
 test_arena_reset(void **state)
@@ -424,6 +441,7 @@ main(void)
 		cmocka_unit_test(test_err),
 		cmocka_unit_test(test_why),
 		cmocka_unit_test(test_arena),
+		cmocka_unit_test(test_arena_room),
 		cmocka_unit_test(test_arena_reset),
 		cmocka_unit_test(test_arena_texts),
 		cmocka_unit_test(test_list),

@@ -150,6 +150,27 @@ str_split(struct str *rest, char sep, struct str *part)
 }
 
 bool
+str_take_char(struct str *s, char c)
+{
+	if (s->n == 0 || s->p[0] != c)
+		return false;
+	*s = str_from(*s, 1);
+	return true;
+}
+
+bool
+str_take_digits(struct str *s, size_t digits, int *out)
+{
+	uint64_t v;
+
+	if (s->n < digits || !str_to_u64(str_cut(*s, 0, digits), &v))
+		return false;
+	*out = (int)v;
+	*s = str_from(*s, digits);
+	return true;
+}
+
+bool
 str_to_u64(struct str s, uint64_t *out)
 {
 	uint64_t v = 0;

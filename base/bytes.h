@@ -38,6 +38,9 @@ size_t str_find(struct str s, struct str needle);
  * "", "" gives "", STR_NONE gives nothing.
  */
 bool str_split(struct str *rest, char sep, struct str *part);
+/* Take this character, or so many decimal digits (9 at most), off `*s`. */
+bool str_take_char(struct str *, char);
+bool str_take_digits(struct str *, size_t digits, int *out);
 /* Decimal, whole input, no sign.  False on anything else or overflow. */
 bool str_to_u64(struct str, uint64_t *out);
 bool str_to_i64(struct str, int64_t *out);        /* one '-' allowed */
@@ -68,7 +71,7 @@ void *buf_grow(struct buf *, size_t n);
 /* End in a NUL that does not count in n; the text stays the buffer's. */
 const char *buf_text(struct buf *);
 struct str buf_str(const struct buf *);
-/* Integers in network order, as LEDGER.md's keys want them. */
+/* Integers in network order: as keys they sort by their value. */
 void buf_put_be16(struct buf *, uint16_t);
 void buf_put_be32(struct buf *, uint32_t);
 void buf_put_be48(struct buf *, uint64_t);

@@ -41,6 +41,19 @@ list_take(struct list *node)
 	list_init(node);
 }
 
+/* All of `from` goes behind what `to` has; `from` is empty then. */
+static inline void
+list_move_all(struct list *to, struct list *from)
+{
+	if (list_empty(from))
+		return;
+	from->next->prev = to->prev;
+	to->prev->next = from->next;
+	from->prev->next = to;
+	to->prev = from->prev;
+	list_init(from);
+}
+
 #define LIST_ITEM(node, type, member) CONTAINER(node, type, member)
 
 #endif

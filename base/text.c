@@ -117,6 +117,28 @@ utf8_length(struct str s)
 }
 
 bool
+text_is_token(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (!ascii_is_alpha(s.p[i]) && !ascii_is_digit(s.p[i]) &&
+		    (s.p[i] == '\0' ||
+		    strchr("!#$%&'*+-.^_`|~", s.p[i]) == NULL))
+			return false;
+	return s.n > 0;
+}
+
+bool
+text_is_field_value(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		if ((c < 0x20 && c != '\t') || c == 0x7f)
+			return false;
+	}
+	return true;
+}
+
+bool
 text_is_utf8(struct str s)
 {
 	while (s.n > 0) {

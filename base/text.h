@@ -32,6 +32,9 @@ void text_json(struct buf *, struct str);
 /* The same, but bytes that are no UTF-8 are characters of Latin-1. */
 void text_json_latin1(struct buf *, struct str);
 
+/* A token of RFC 9110 §5.6.2; what the value of a field may hold (§5.5). */
+bool text_is_token(struct str);
+bool text_is_field_value(struct str);
 bool text_is_utf8(struct str);   /* all of it; the empty text is */
 
 #endif

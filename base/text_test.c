@@ -143,6 +143,29 @@ test_guess(void **state)
 	assert_string_equal(g.best, "limit");
 }
 
+/* Each byte alone: RFC 9110 §5.6.2 and §5.5. */
+static void
+test_field(void **state)
+{
+	static const char marks[] = "!#$%&'*+-.^_`|~";
+
+	(void)state;
+	for (int c = 0; c < 256; c++) {
+		char byte = (char)c;
+		struct str s = { &byte, 1 };
+		bool letter = ascii_is_alpha(byte) || ascii_is_digit(byte);
+		assert_int_equal(text_is_token(s), letter ||
+		    (c != 0 && strchr(marks, c) != NULL));
+		assert_int_equal(text_is_field_value(s), c == '\t' ||
+		    (c >= ' ' && c != 0x7f));
+	}
+	assert_true(text_is_token(STR("X-a")));
+	assert_false(text_is_token(STR("a b")));
+	assert_false(text_is_token(STR("")));
+	assert_true(text_is_field_value(STR("")));
+	assert_false(text_is_field_value(STR("a\nb")));
+}
+
 int
 main(void)
 {
@@ -151,6 +174,7 @@ main(void)
 		cmocka_unit_test(test_row),
 		cmocka_unit_test(test_troff),
 		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_field),
 		cmocka_unit_test(test_distance),
 		cmocka_unit_test(test_guess),
 	};

@@ -46,28 +46,6 @@ wall_to_digits(struct wall t, int digits, char out[static 18])
 		    us_of_second(t) / 1000);
 }
 
-/* Exactly `digits` decimal digits; moves on behind them. */
-static bool
-take_number(struct str *s, size_t digits, int *out)
-{
-	uint64_t v;
-
-	if (s->n < digits || !str_to_u64(str_cut(*s, 0, digits), &v))
-		return false;
-	*out = (int)v;
-	*s = str_from(*s, digits);
-	return true;
-}
-
-static bool
-take_char(struct str *s, char c)
-{
-	if (s->n == 0 || s->p[0] != c)
-		return false;
-	*s = str_from(*s, 1);
-	return true;
-}
-
 static bool
 from_tm(struct tm *tm, struct wall *out)
 {
@@ -96,14 +74,14 @@ wall_from_iso(struct str s, struct wall *out)
 	int64_t us = 0;
 
 	memset(&tm, 0, sizeof(tm));
-	if (!take_number(&s, 4, &tm.tm_year) || !take_char(&s, '-') ||
-	    !take_number(&s, 2, &tm.tm_mon) || !take_char(&s, '-') ||
-	    !take_number(&s, 2, &tm.tm_mday) || !take_char(&s, 'T') ||
-	    !take_number(&s, 2, &tm.tm_hour) || !take_char(&s, ':') ||
-	    !take_number(&s, 2, &tm.tm_min) || !take_char(&s, ':') ||
-	    !take_number(&s, 2, &tm.tm_sec))
+	if (!str_take_digits(&s, 4, &tm.tm_year) || !str_take_char(&s, '-') ||
+	    !str_take_digits(&s, 2, &tm.tm_mon) || !str_take_char(&s, '-') ||
+	    !str_take_digits(&s, 2, &tm.tm_mday) || !str_take_char(&s, 'T') ||
+	    !str_take_digits(&s, 2, &tm.tm_hour) || !str_take_char(&s, ':') ||
+	    !str_take_digits(&s, 2, &tm.tm_min) || !str_take_char(&s, ':') ||
+	    !str_take_digits(&s, 2, &tm.tm_sec))
 		return false;
-	if (take_char(&s, '.')) {
+	if (str_take_char(&s, '.')) {
 		size_t i = 0;
 		for (; i < s.n && ascii_is_digit(s.p[i]); i++)
 			if (i < 6)
@@ -114,7 +92,7 @@ wall_from_iso(struct str s, struct wall *out)
 			us *= 10;
 		s = str_from(s, i);
 	}
-	if (!take_char(&s, 'Z') || s.n != 0)
+	if (!str_take_char(&s, 'Z') || s.n != 0)
 		return false;
 	tm.tm_year -= 1900;
 	tm.tm_mon -= 1;
@@ -141,21 +119,22 @@ take_month(struct str *s, int *out)
 static bool
 take_clock(struct str *s, struct tm *tm)
 {
-	return take_number(s, 2, &tm->tm_hour) && take_char(s, ':') &&
-	    take_number(s, 2, &tm->tm_min) && take_char(s, ':') &&
-	    take_number(s, 2, &tm->tm_sec);
+	return str_take_digits(s, 2, &tm->tm_hour) && str_take_char(s, ':') &&
+	    str_take_digits(s, 2, &tm->tm_min) && str_take_char(s, ':') &&
+	    str_take_digits(s, 2, &tm->tm_sec);
 }
 
 /* "Sun Nov  6 08:49:37 1994", behind the name of the day. */
 static bool
 asctime_date(struct str s, struct tm *tm)
 {
-	if (!take_month(&s, &tm->tm_mon) || !take_char(&s, ' '))
+	if (!take_month(&s, &tm->tm_mon) || !str_take_char(&s, ' '))
 		return false;
-	bool one = take_char(&s, ' ');
-	return take_number(&s, one ? 1 : 2, &tm->tm_mday) &&
-	    take_char(&s, ' ') && take_clock(&s, tm) && take_char(&s, ' ') &&
-	    take_number(&s, 4, &tm->tm_year) && s.n == 0;
+	bool one = str_take_char(&s, ' ');
+	return str_take_digits(&s, one ? 1 : 2, &tm->tm_mday) &&
+	    str_take_char(&s, ' ') && take_clock(&s, tm) &&
+	    str_take_char(&s, ' ') && str_take_digits(&s, 4, &tm->tm_year) &&
+	    s.n == 0;
 }
 
 bool
@@ -172,19 +151,19 @@ wall_from_http(struct str s, struct wall *out)
 		return from_tm(&tm, out);
 	}
 	s = str_trim(str_from(s, comma + 1));
-	if (!take_number(&s, 2, &tm.tm_mday))
+	if (!str_take_digits(&s, 2, &tm.tm_mday))
 		return false;
 	char sep = s.n > 0 && s.p[0] == '-' ? '-' : ' ';
-	if (!take_char(&s, sep) || !take_month(&s, &tm.tm_mon) ||
-	    !take_char(&s, sep))
+	if (!str_take_char(&s, sep) || !take_month(&s, &tm.tm_mon) ||
+	    !str_take_char(&s, sep))
 		return false;
-	if (take_number(&s, 4, &tm.tm_year))
+	if (str_take_digits(&s, 4, &tm.tm_year))
 		tm.tm_year -= 1900;
-	else if (!take_number(&s, 2, &tm.tm_year))
+	else if (!str_take_digits(&s, 2, &tm.tm_year))
 		return false;
 	else if (tm.tm_year < 70)
 		tm.tm_year += 100;
-	if (!take_char(&s, ' ') || !take_clock(&s, &tm) ||
+	if (!str_take_char(&s, ' ') || !take_clock(&s, &tm) ||
 	    !str_eq_nocase(str_trim(s), STR("GMT")))
 		return false;
 	return from_tm(&tm, out);

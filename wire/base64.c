@@ -71,8 +71,8 @@ base64_put(struct buf *b, struct str s)
 		put_end(p + i, s.n - i, out);
 }
 
-static int
-value_of(char c)
+int
+base64_value(char c)
 {
 	if (c >= 'A' && c <= 'Z')
 		return c - 'A';
@@ -95,7 +95,7 @@ base64_read(struct buf *b, struct str s)
 	if (s.n % 4 == 1)
 		return false;
 	for (size_t i = 0; i < s.n; i++) {
-		int value = value_of(s.p[i]);
+		int value = base64_value(s.p[i]);
 		if (value < 0)
 			return false;
 		bits = (bits << 6 | (uint32_t)value) & 0xffffff;

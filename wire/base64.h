@@ -11,6 +11,8 @@
 /* Letters for n bytes. */
 #define BASE64_LENGTH(n) (((n) + 2) / 3 * 4)
 
+/* What a letter stands for, 0 to 63; -1: it is none. */
+int base64_value(char);
 void base64_put(struct buf *, struct str);
 /*
  * Append the bytes that the letters stand for, padded or not.  False, and

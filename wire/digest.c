@@ -3,6 +3,8 @@
 #include <openssl/evp.h>
 #include <stdatomic.h>
 
+#include "wire/base64.h"
+
 static const struct {
 	const char *label;
 	size_t size;
@@ -26,12 +28,6 @@ size_t
 digest_size(enum digest_kind k)
 {
 	return kinds[k].size;
-}
-
-const char *
-digest_label(enum digest_kind k)
-{
-	return kinds[k].label;
 }
 
 bool
@@ -190,17 +186,9 @@ base32_value(char c)
 
 /* Both alphabets of RFC 4648. */
 static int
-base64_value(char c)
+either_base64_value(char c)
 {
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (ascii_is_digit(c))
-		return c - '0' + 52;
-	if (c == '+' || c == '-')
-		return 62;
-	return c == '/' || c == '_' ? 63 : -1;
+	return base64_value(c == '-' ? '+' : c == '_' ? '/' : c);
 }
 
 /* Letters of `width` bits each; what is left over in the last must be zero. */
@@ -255,7 +243,7 @@ digest_from_text(struct str s, struct digest *out)
 	if (value.n == (8 * size + 4) / 5)
 		return from_letters(value, 5, base32_value, out->bytes);
 	return value.n == (8 * size + 5) / 6 &&
-	    from_letters(value, 6, base64_value, out->bytes);
+	    from_letters(value, 6, either_base64_value, out->bytes);
 }
 
 void

@@ -21,7 +21,6 @@ struct digest {
 };
 
 size_t digest_size(enum digest_kind);            /* 20, 32, 16; NONE: 0 */
-const char *digest_label(enum digest_kind);      /* "sha1" */
 bool digest_eq(const struct digest *, const struct digest *);
 
 /* The form that we write: base32 for SHA-1, hex otherwise.  Returns length. */

@@ -144,8 +144,8 @@ gzip_patch(void *member, uint64_t seq, uint64_t group)
 	be64_put(p + NUMBERS_AT + 8, group);
 }
 
-void
-gzip_patch_lengths(void *member, struct gzip_lengths l)
+static void
+patch_lengths(void *member, struct gzip_lengths l)
 {
 	uint8_t *p = member;
 
@@ -275,43 +275,27 @@ stream_step(struct isal_zstream *z, struct buf *out)
 	} while (z->avail_in > 0 || z->avail_out == 0);
 }
 
-/* `sink` may be NULL: then all stays in `out`. */
-static enum err
+static void
 put_stream(struct gzip_writer *g, const struct str *parts, size_t parts_n,
-    struct buf *out, const struct gzip_sink *sink, uint64_t *sunk,
-    struct why *w)
+    struct buf *out)
 {
 	struct isal_zstream *z = &g->stream;
-	enum err err = OK;
 
 	stream_start(g, g->level == 0 ? 0 : 1, NULL);
-	for (size_t i = 0; i < parts_n && err == OK; i++) {
+	for (size_t i = 0; i < parts_n; i++) {
 		struct str rest = parts[i];
-		while (rest.n > 0 && err == OK) {
+		while (rest.n > 0) {
 			size_t n = MIN(rest.n, STREAM_PIECE);
 			z->next_in = (uint8_t *)(uintptr_t)rest.p;
 			z->avail_in = (uint32_t)n;
 			stream_step(z, out);
 			rest = str_from(rest, n);
-			if (sink != NULL && out->n >= STREAM_PIECE) {
-				*sunk += out->n;
-				err = sink->put(sink->arg, out->p, out->n, w);
-				buf_clear(out);
-			}
 		}
 	}
-	if (err != OK)
-		return err;
 	z->end_of_stream = 1;
 	z->avail_in = 0;
 	stream_step(z, out);
 	CHECK(z->internal_state.state == ZSTATE_END);
-	if (sink != NULL) {
-		*sunk += out->n;
-		err = sink->put(sink->arg, out->p, out->n, w);
-		buf_clear(out);
-	}
-	return err;
 }
 
 static enum err
@@ -333,7 +317,7 @@ gzip_put(struct gzip_writer *g, const struct str *parts, size_t parts_n,
     struct buf *out, struct gzip_lengths *l, struct why *w)
 {
 	size_t start = out->n;
-	uint64_t ulen, sunk = 0;
+	uint64_t ulen;
 	enum err err = measure(parts, parts_n, &ulen, w);
 
 	if (err != OK)
@@ -344,29 +328,12 @@ gzip_put(struct gzip_writer *g, const struct str *parts, size_t parts_n,
 	else if (ulen <= GZIP_ONE_CALL_MAX)
 		put_small(g, one_piece(g, parts, parts_n), out);
 	else
-		err = put_stream(g, parts, parts_n, out, NULL, &sunk, w);
+		put_stream(g, parts, parts_n, out);
 	*l = (struct gzip_lengths){ (uint32_t)(out->n - start),
 	    (uint32_t)ulen };
-	gzip_patch_lengths(out->p + start, *l);
+	patch_lengths(out->p + start, *l);
 	if (g->whole.cap > 4 * GZIP_ONE_CALL_MAX)
 		buf_free(&g->whole);
-	return err;
-}
-
-enum err
-gzip_put_sink(struct gzip_writer *g, const struct str *parts, size_t parts_n,
-    struct gzip_sink sink, struct gzip_lengths *l, struct why *w)
-{
-	struct buf out = BUF_INIT;
-	uint64_t ulen, sunk = 0;
-	enum err err = measure(parts, parts_n, &ulen, w);
-
-	if (err != OK)
-		return err;
-	buf_put(&out, head_template, GZIP_HEAD_BYTES);
-	err = put_stream(g, parts, parts_n, &out, &sink, &sunk, w);
-	*l = (struct gzip_lengths){ (uint32_t)sunk, (uint32_t)ulen };
-	buf_free(&out);
 	return err;
 }
 

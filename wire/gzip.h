@@ -12,7 +12,7 @@
  * the whole member, head and trailer included, then the length of what it
  * unpacks to; wget writes it too, and counts the same.  `AR` is ours: the
  * capture's number in its crawl (0: none) and the commit group that wrote the
- * member (LEDGER.md "Numbers").
+ * member.
  *
  * Thread: a writer belongs to one thread.
  * Limits: a member unpacks to at most GZIP_ULEN_MAX bytes.
@@ -37,12 +37,6 @@ struct gzip_writer;
 struct gzip_writer *gzip_writer_new(int level);
 void gzip_writer_free(struct gzip_writer **);
 
-/* Where a big member's bytes go while it is made. */
-struct gzip_sink {
-	enum err (*put)(void *arg, const void *bytes, size_t n, struct why *);
-	void *arg;
-};
-
 struct gzip_lengths {
 	uint32_t clen, ulen;
 };
@@ -55,18 +49,8 @@ struct gzip_lengths {
 MUST_USE enum err gzip_put(struct gzip_writer *, const struct str *parts,
     size_t parts_n, struct buf *out, struct gzip_lengths *, struct why *);
 
-/*
- * As gzip_put(), but hand the bytes to `sink` in pieces of about 1 MiB, for
- * members that should not stand in memory.  The lengths in the head are zero:
- * the caller writes them with gzip_patch_lengths() over the first
- * GZIP_HEAD_BYTES bytes.  Errors: FULL, and the sink's.
- */
-MUST_USE enum err gzip_put_sink(struct gzip_writer *, const struct str *parts,
-    size_t parts_n, struct gzip_sink, struct gzip_lengths *, struct why *);
-
 /* `member` points to a member of ours, at least GZIP_HEAD_BYTES of it. */
 void gzip_patch(void *member, uint64_t seq, uint64_t group);
-void gzip_patch_lengths(void *member, struct gzip_lengths);
 
 /* What the head of any gzip member says. */
 struct gzip_head {

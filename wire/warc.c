@@ -311,30 +311,23 @@ head_end(struct warc_writer *w, struct warc_member *m, struct str content_type,
 	m->body_at = (uint32_t)(w->head.n + b->first.n);
 }
 
-/* Compress what head_end() finished, to `sink` when that is given. */
+/* Compress what head_end() finished. */
 static enum err
-put_member(struct warc_writer *w, const struct block *b,
-    const struct gzip_sink *sink, struct buf *out, struct warc_member *m,
-    struct why *why_)
+put_member(struct warc_writer *w, const struct block *b, struct buf *out,
+    struct warc_member *m, struct why *why_)
 {
 	struct gzip_lengths l;
 	struct str end = RECORD_END, head = buf_str(&w->head);
-	enum err err;
 
 	buf_clear(&w->parts);
 	buf_put(&w->parts, &head, sizeof(head));
 	buf_put(&w->parts, &b->first, sizeof(b->first));
 	buf_put(&w->parts, b->rest, b->rest_n * sizeof(*b->rest));
 	buf_put(&w->parts, &end, sizeof(end));
-	const struct str *parts = (const struct str *)(void *)w->parts.p;
-	if (sink == NULL) {
-		m->at = out->n;
-		err = gzip_put(w->gzip, parts, b->rest_n + 3, out, &l, why_);
-	} else {
-		m->at = 0;
-		err = gzip_put_sink(w->gzip, parts, b->rest_n + 3, *sink, &l,
-		    why_);
-	}
+	m->at = out->n;
+	enum err err = gzip_put(w->gzip,
+	    (const struct str *)(void *)w->parts.p, b->rest_n + 3, out, &l,
+	    why_);
 	if (err == OK) {
 		m->clen = l.clen;
 		m->ulen = l.ulen;
@@ -446,7 +439,7 @@ put_capture_field(struct warc_writer *w, const struct warc_capture *capture,
 
 static enum err
 put_response(struct warc_writer *w, const struct warc_exchange *x,
-    const struct cleaned *c, const struct gzip_sink *sink, struct buf *out,
+    const struct cleaned *c, struct buf *out,
     struct warc_member *m, struct why *why_)
 {
 	struct block b = { c->response_head, x->body, x->body_n };
@@ -475,7 +468,7 @@ put_response(struct warc_writer *w, const struct warc_exchange *x,
 	put_field(&w->head, STR("WARC-Truncated: "), x->truncated);
 	put_capture_field(w, x->capture, c->requested);
 	head_end(w, m, STR("application/http;msgtype=response"), &b);
-	return put_member(w, &b, sink, out, m, why_);
+	return put_member(w, &b, out, m, why_);
 }
 
 static enum err
@@ -497,40 +490,25 @@ put_request(struct warc_writer *w, const struct warc_exchange *x,
 	put_id(&w->head, STR("WARC-Concurrent-To: "), str_of(response_id));
 	put_exchange_fields(w, x, c);
 	head_end(w, m, STR("application/http;msgtype=request"), &b);
-	return put_member(w, &b, NULL, out, m, why_);
+	return put_member(w, &b, out, m, why_);
 }
 
-static enum err
-put_exchange(struct warc_writer *w, const struct warc_exchange *x,
-    const struct gzip_sink *sink, struct buf *out,
+enum err
+warc_put_exchange(struct warc_writer *w, const struct warc_exchange *x,
+    struct buf *out,
     struct warc_member members[2], struct why *why_)
 {
 	size_t start = out->n;
 	struct cleaned c;
 
 	clean(w, x, &c);
-	enum err err = put_response(w, x, &c, sink, out, &members[0], why_);
+	enum err err = put_response(w, x, &c, out, &members[0], why_);
 	if (err == OK)
 		err = put_request(w, x, &c, members[0].id, out, &members[1],
 		    why_);
 	if (err != OK)
 		out->n = start;
 	return err;
-}
-
-enum err
-warc_put_exchange(struct warc_writer *w, const struct warc_exchange *x,
-    struct buf *out, struct warc_member members[2], struct why *why_)
-{
-	return put_exchange(w, x, NULL, out, members, why_);
-}
-
-enum err
-warc_put_exchange_sink(struct warc_writer *w, const struct warc_exchange *x,
-    struct gzip_sink sink, struct buf *out, struct warc_member members[2],
-    struct why *why_)
-{
-	return put_exchange(w, x, &sink, out, members, why_);
 }
 
 enum err
@@ -575,7 +553,7 @@ warc_put_document(struct warc_writer *w, const struct warc_document *r,
 	put_capture_field(w, r->capture, requested);
 	put_field(&w->head, STR("Argiope-Redacted: "), buf_str(&w->names));
 	head_end(w, m, r->content_type, &b);
-	enum err err = put_member(w, &b, NULL, out, m, why_);
+	enum err err = put_member(w, &b, out, m, why_);
 	if (err != OK)
 		out->n = start;
 	return err;

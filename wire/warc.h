@@ -128,16 +128,6 @@ MUST_USE enum err warc_put_exchange(struct warc_writer *,
     const struct warc_exchange *, struct buf *out,
     struct warc_member members[2], struct why *);
 
-/*
- * As warc_put_exchange(), for a body that must not stand in memory twice: the
- * response member goes to `sink` in pieces (members[0].at is 0), the request
- * member to `out` (members[1].at counts from out's start).  The caller then
- * writes gzip_patch_lengths() over the first GZIP_HEAD_BYTES of the response.
- */
-MUST_USE enum err warc_put_exchange_sink(struct warc_writer *,
-    const struct warc_exchange *, struct gzip_sink sink, struct buf *out,
-    struct warc_member members[2], struct why *);
-
 /* A record of any other type: warcinfo, metadata, resource, conversion. */
 struct warc_document {
 	enum warc_type type;

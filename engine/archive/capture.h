@@ -1,7 +1,7 @@
 /*
- * capture -- one record of a WARC file, read at its offset: LEDGER.md "Reading
- * captures".  One pread, libdeflate, and the record taken apart; the decoded
- * body only when it is asked for.
+ * capture -- one record of a WARC file, read at its offset.  One pread,
+ * libdeflate, and the record taken apart; the decoded body only when it is
+ * asked for.
  *
  * A reader keeps its buffers from capture to capture; what a capture shows
  * lives until the next read or capture_reader_free().

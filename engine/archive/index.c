@@ -5,7 +5,6 @@
 #include "os/file.h"
 
 #define HEAD_MAX ((size_t)1 << 20)
-#define WRITE_BYTES ((size_t)1 << 20)
 
 enum role { NOTHING, ANSWER, REQUEST };
 
@@ -328,59 +327,26 @@ archive_index(const struct archive_catalogue *c, const char *scratch,
 	return err;
 }
 
-/* A file written from its start. */
-struct writing {
-	int fd;
-	uint64_t at;
-	struct buf buf;
-};
-
-static enum err
-write_out(struct writing *o, size_t above, struct why *w)
-{
-	if (o->buf.n <= above)
-		return OK;
-	enum err err = file_write(o->fd, o->at, o->buf.p, o->buf.n, w);
-	o->at += o->buf.n;
-	buf_clear(&o->buf);
-	return err;
-}
-
-static enum err
-write_line(void *arg, struct str line, struct why *w)
-{
-	struct writing *o = arg;
-
-	buf_put_str(&o->buf, line);
-	buf_put_char(&o->buf, '\n');
-	return write_out(o, WRITE_BYTES, w);
-}
-
 /* Write by `fill` beside `path`, then put it in its place. */
 static enum err
 write_whole(const char *path,
-    enum err (*fill)(void *arg, struct writing *, struct why *), void *arg,
+    enum err (*fill)(void *arg, struct line_file *, struct why *), void *arg,
     struct why *w)
 {
 	struct arena a = ARENA_INIT;
-	struct writing o = { .fd = -1 };
+	struct line_file o;
 	const char *part = arena_printf(&a, "%s.part", path).p;
 
-	enum err err = file_open(part, FILE_CREATE, &o.fd, w);
-	if (err == OK)
-		err = file_cut(o.fd, 0, w);
+	enum err err = line_file_open(&o, part, w);
 	if (err == OK)
 		err = fill(arg, &o, w);
+	enum err closed = line_file_close(&o, err == OK, w);
 	if (err == OK)
-		err = write_out(&o, 0, w);
-	if (err == OK)
-		err = file_sync(o.fd, w);
-	file_close(&o.fd);
+		err = closed;
 	if (err == OK)
 		err = file_replace(part, path, w);
 	else if (file_remove(part, NULL) != OK)
 		why(w, err, "and %s is left over", part);
-	buf_free(&o.buf);
 	arena_free(&a);
 	return err;
 }
@@ -392,12 +358,12 @@ struct index_job {
 };
 
 static enum err
-fill_index(void *arg, struct writing *o, struct why *w)
+fill_index(void *arg, struct line_file *o, struct why *w)
 {
 	struct index_job *j = arg;
 
 	return archive_index(j->catalogue, j->path, SORT_BYTES_MAX_DEFAULT,
-	    write_line, o, j->counts, w);
+	    line_file_put, o, j->counts, w);
 }
 
 enum err
@@ -466,7 +432,7 @@ lines_are_sound(const struct finish_job *j)
 }
 
 static enum err
-fill_finish(void *arg, struct writing *o, struct why *w)
+fill_finish(void *arg, struct line_file *o, struct why *w)
 {
 	struct finish_job *j = arg;
 	struct archive_catalogue c = { &j->warc, 1 };
@@ -476,12 +442,12 @@ fill_finish(void *arg, struct writing *o, struct why *w)
 
 	if (!lines_are_sound(j))
 		return archive_index(&c, j->sorted_path,
-		    SORT_BYTES_MAX_DEFAULT, write_line, o, &counts, w);
+		    SORT_BYTES_MAX_DEFAULT, line_file_put, o, &counts, w);
 	struct sorter *s = sorter_new(j->sorted_path, SORT_BYTES_MAX_DEFAULT);
 	while (err == OK && rest.n > 0 && str_split(&rest, '\n', &line))
 		err = sorter_put(s, line, w);
 	if (err == OK)
-		err = sorter_finish(s, write_line, o, w);
+		err = sorter_finish(s, line_file_put, o, w);
 	sorter_free(&s);
 	return err;
 }

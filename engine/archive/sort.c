@@ -23,12 +23,50 @@ struct run {
 	struct str line;
 };
 
-/* A run being written. */
-struct output {
-	int fd;
-	uint64_t at;
-	struct buf buf;
-};
+enum err
+line_file_open(struct line_file *o, const char *path, struct why *w)
+{
+	*o = (struct line_file){ .fd = -1 };
+	enum err err = file_open(path, FILE_CREATE, &o->fd, w);
+	if (err == OK)
+		err = file_cut(o->fd, 0, w);
+	if (err != OK)
+		file_close(&o->fd);
+	return err;
+}
+
+static enum err
+flush(struct line_file *o, size_t above, struct why *w)
+{
+	if (o->buf.n <= above)
+		return OK;
+	enum err err = file_write(o->fd, o->at, o->buf.p, o->buf.n, w);
+	o->at += o->buf.n;
+	buf_clear(&o->buf);
+	return err;
+}
+
+enum err
+line_file_put(void *arg, struct str line, struct why *w)
+{
+	struct line_file *o = arg;
+
+	buf_put_str(&o->buf, line);
+	buf_put_char(&o->buf, '\n');
+	return flush(o, WRITE_BYTES, w);
+}
+
+enum err
+line_file_close(struct line_file *o, bool sync, struct why *w)
+{
+	enum err err = flush(o, 0, w);
+
+	if (err == OK && sync)
+		err = file_sync(o->fd, w);
+	file_close(&o->fd);
+	buf_free(&o->buf);
+	return err;
+}
 
 struct sorter *
 sorter_new(const char *scratch, size_t bytes_max)
@@ -98,65 +136,31 @@ sort_lines(struct sorter *s)
 		qsort(s->lines, s->n, sizeof(*s->lines), by_bytes);
 }
 
+/* The file of the next run. */
 static enum err
-output_open(struct sorter *s, unsigned number, struct output *o,
-    struct why *w)
+open_output(struct sorter *s, struct line_file *o, struct why *w)
 {
 	struct buf path = BUF_INIT;
 
-	memset(o, 0, sizeof(*o));
-	run_path(s, number, &path);
-	enum err err = file_open(path.p, FILE_CREATE, &o->fd, w);
-	if (err == OK)
-		err = file_cut(o->fd, 0, w);
+	run_path(s, s->runs_end, &path);
+	enum err err = line_file_open(o, path.p, w);
 	buf_free(&path);
-	return err;
-}
-
-static enum err
-output_flush(struct output *o, size_t above, struct why *w)
-{
-	if (o->buf.n <= above)
-		return OK;
-	enum err err = file_write(o->fd, o->at, o->buf.p, o->buf.n, w);
-	o->at += o->buf.n;
-	buf_clear(&o->buf);
-	return err;
-}
-
-static enum err
-output_line(void *arg, struct str line, struct why *w)
-{
-	struct output *o = arg;
-
-	buf_put_str(&o->buf, line);
-	buf_put_char(&o->buf, '\n');
-	return output_flush(o, WRITE_BYTES, w);
-}
-
-static enum err
-output_close(struct output *o, struct why *w)
-{
-	enum err err = output_flush(o, 0, w);
-
-	file_close(&o->fd);
-	buf_free(&o->buf);
+	s->runs_end += err == OK;
 	return err;
 }
 
 static enum err
 write_run(struct sorter *s, struct why *w)
 {
-	struct output o;
-	enum err err = output_open(s, s->runs_end, &o, w);
+	struct line_file o;
+	enum err err = open_output(s, &o, w);
 
 	if (err != OK)
 		return err;
-	s->runs_end++;
 	sort_lines(s);
 	for (size_t i = 0; i < s->n && err == OK; i++)
-		err = output_line(&o, s->lines[i], w);
-	enum err closed = output_close(&o, w);
+		err = line_file_put(&o, s->lines[i], w);
+	enum err closed = line_file_close(&o, false, w);
 	buf_clear(&s->text);
 	s->n = 0;
 	return err != OK ? err : closed;
@@ -303,14 +307,13 @@ reduce_runs(struct sorter *s, struct why *w)
 	enum err err = OK;
 
 	while (err == OK && s->runs_end - s->runs_first > SORT_RUNS_MAX) {
-		struct output o;
-		err = output_open(s, s->runs_end, &o, w);
+		struct line_file o;
+		err = open_output(s, &o, w);
 		if (err != OK)
 			break;
 		unsigned first = s->runs_first;
-		s->runs_end++;
-		err = merge(s, first, SORT_RUNS_MAX, output_line, &o, w);
-		enum err closed = output_close(&o, w);
+		err = merge(s, first, SORT_RUNS_MAX, line_file_put, &o, w);
+		enum err closed = line_file_close(&o, false, w);
 		if (err == OK)
 			err = closed;
 		if (err == OK) {

@@ -16,6 +16,23 @@
 /* Runs merged at once; more are merged in several passes. */
 #define SORT_RUNS_MAX 64
 
+/* A file of lines, written from its start. */
+struct line_file {
+	int fd;
+	uint64_t at;
+	struct buf buf;              /* what is not written yet */
+};
+MUST_USE enum err line_file_open(struct line_file *, const char *path,
+    struct why *);
+/* The first argument is a struct line_file: for sorter_finish(). */
+MUST_USE enum err line_file_put(void *, struct str line, struct why *);
+/*
+ * What was put is written, and durable with `sync`.  Closed in any case; one
+ * that could not be opened may be closed without `sync`.
+ */
+MUST_USE enum err line_file_close(struct line_file *, bool sync,
+    struct why *);
+
 struct sorter;
 
 /* Runs are files named `<scratch>.run-<n>`, removed when they are done with. */

@@ -1,31 +1,9 @@
 #include "engine/parser/date.h"
 
 struct parts {
-	unsigned year, month, day, hour, minute, second;
+	int year, month, day, hour, minute, second;
 	int zone;             /* minutes east of Greenwich */
 };
-
-/* Read exactly `n` digits at `*s`, and cut them off. */
-static bool
-take_digits(struct str *s, size_t n, unsigned *out)
-{
-	uint64_t v;
-
-	if (s->n < n || !str_to_u64(str_cut(*s, 0, n), &v))
-		return false;
-	*out = (unsigned)v;
-	*s = str_from(*s, n);
-	return true;
-}
-
-static bool
-take_char(struct str *s, char c)
-{
-	if (s->n == 0 || s->p[0] != c)
-		return false;
-	*s = str_from(*s, 1);
-	return true;
-}
 
 /* "Z", "+01:00", "-0530", "EST" or nothing. */
 static bool
@@ -42,7 +20,7 @@ take_zone(struct str s, int *minutes)
 		{ { "MDT", 3 }, -6 }, { { "PST", 3 }, -8 },
 		{ { "PDT", 3 }, -7 },
 	};
-	unsigned h, m;
+	int h, m;
 	int sign = s.n > 0 && s.p[0] == '-' ? -1 : 1;
 
 	*minutes = 0;
@@ -53,14 +31,14 @@ take_zone(struct str s, int *minutes)
 			*minutes = names[i].hours * 60;
 			return true;
 		}
-	if (!take_char(&s, '+') && !take_char(&s, '-'))
+	if (!str_take_char(&s, '+') && !str_take_char(&s, '-'))
 		return false;
-	if (!take_digits(&s, 2, &h) || h > 23)
+	if (!str_take_digits(&s, 2, &h) || h > 23)
 		return false;
-	take_char(&s, ':');
-	if (!take_digits(&s, 2, &m) || m > 59 || s.n != 0)
+	str_take_char(&s, ':');
+	if (!str_take_digits(&s, 2, &m) || m > 59 || s.n != 0)
 		return false;
-	*minutes = sign * (int)(h * 60 + m);
+	*minutes = sign * (h * 60 + m);
 	return true;
 }
 
@@ -68,12 +46,12 @@ take_zone(struct str s, int *minutes)
 static bool
 take_clock(struct str *s, struct parts *d)
 {
-	if (!take_digits(s, 2, &d->hour) || !take_char(s, ':') ||
-	    !take_digits(s, 2, &d->minute))
+	if (!str_take_digits(s, 2, &d->hour) || !str_take_char(s, ':') ||
+	    !str_take_digits(s, 2, &d->minute))
 		return false;
-	if (take_char(s, ':') && !take_digits(s, 2, &d->second))
+	if (str_take_char(s, ':') && !str_take_digits(s, 2, &d->second))
 		return false;
-	if (take_char(s, '.'))
+	if (str_take_char(s, '.'))
 		while (s->n > 0 && ascii_is_digit(s->p[0]))
 			*s = str_from(*s, 1);
 	return true;
@@ -83,25 +61,25 @@ static bool
 read_w3c(struct str s, struct parts *d)
 {
 	*d = (struct parts){ .month = 1, .day = 1 };
-	if (!take_digits(&s, 4, &d->year))
+	if (!str_take_digits(&s, 4, &d->year))
 		return false;
-	if (take_char(&s, '-') && !take_digits(&s, 2, &d->month))
+	if (str_take_char(&s, '-') && !str_take_digits(&s, 2, &d->month))
 		return false;
-	if (take_char(&s, '-') && !take_digits(&s, 2, &d->day))
+	if (str_take_char(&s, '-') && !str_take_digits(&s, 2, &d->day))
 		return false;
 	if (s.n == 0)
 		return true;
-	if (!take_char(&s, 'T') && !take_char(&s, ' '))
+	if (!str_take_char(&s, 'T') && !str_take_char(&s, ' '))
 		return false;
 	return take_clock(&s, d) && take_zone(str_trim(s), &d->zone);
 }
 
 static bool
-take_month(struct str s, unsigned *month)
+take_month(struct str s, int *month)
 {
 	static const char names[] = "janfebmaraprmayjunjulaugsepoctnovdec";
 
-	for (unsigned i = 0; i < 12; i++)
+	for (int i = 0; i < 12; i++)
 		if (str_eq_nocase(str_cut(s, 0, 3),
 		    (struct str){ names + 3 * i, 3 })) {
 			*month = i + 1;
@@ -131,7 +109,7 @@ read_rfc822(struct str s, struct parts *d)
 		(void)take_word(&s);
 	if (!str_to_u64(take_word(&s), &v) || v > 31)
 		return false;
-	d->day = (unsigned)v;
+	d->day = (int)v;
 	if (!take_month(take_word(&s), &d->month))
 		return false;
 	year = take_word(&s);
@@ -139,7 +117,7 @@ read_rfc822(struct str s, struct parts *d)
 		return false;
 	if (year.n == 2)
 		v += v < 50 ? 2000 : 1900;
-	d->year = (unsigned)v;
+	d->year = (int)v;
 	clock = take_word(&s);
 	return clock.n == 0 || (take_clock(&clock, d) && clock.n == 0 &&
 	    take_zone(s, &d->zone));
@@ -154,7 +132,7 @@ date_parse(struct str s, struct wall *out)
 	s = str_trim(s);
 	if (!read_w3c(s, &d) && !read_rfc822(s, &d))
 		return false;
-	snprintf(text, sizeof(text), "%04u-%02u-%02uT%02u:%02u:%02uZ", d.year,
+	snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02dZ", d.year,
 	    d.month, d.day, d.hour, d.minute, d.second);
 	if (!wall_from_iso(str_of(text), out))
 		return false;

@@ -1,5 +1,7 @@
 #include "engine/parser/mime.h"
 
+#include "base/text.h"
+
 const char *
 mime_kind_text(enum mime_kind k)
 {
@@ -10,28 +12,6 @@ mime_kind_text(enum mime_kind k)
 	};
 
 	return (unsigned)k < MIME_KIND_COUNT ? text[k] : "?";
-}
-
-static bool
-is_token(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if (!ascii_is_alpha(s.p[i]) && !ascii_is_digit(s.p[i]) &&
-		    (s.p[i] == '\0' ||
-		    strchr("!#$%&'*+-.^_`|~", s.p[i]) == NULL))
-			return false;
-	return s.n != 0;
-}
-
-static bool
-is_quotable(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-		if ((c < 0x20 && c != '\t') || c == 0x7f)
-			return false;
-	}
-	return true;
 }
 
 static struct str
@@ -87,7 +67,7 @@ take_quoted(struct str *rest, struct arena *a)
 static void
 put_param(struct mime *m, struct str name, struct str value, struct arena *a)
 {
-	if (!is_token(name) || !is_quotable(value) ||
+	if (!text_is_token(name) || !text_is_field_value(value) ||
 	    m->params_n == MIME_PARAMS_MAX)
 		return;
 	name = lowered(name, a);
@@ -131,12 +111,12 @@ mime_parse(struct str s, struct arena *a, struct mime *out)
 	s = trim_end(trim_start(s));
 	size_t slash = str_find_char(s, '/');
 	struct str type = str_cut(s, 0, slash);
-	if (slash == s.n || !is_token(type))
+	if (slash == s.n || !text_is_token(type))
 		return false;
 	s = str_from(s, slash + 1);
 	size_t end = str_find_char(s, ';');
 	struct str subtype = trim_end(str_cut(s, 0, end));
-	if (!is_token(subtype))
+	if (!text_is_token(subtype))
 		return false;
 	out->type = lowered(type, a);
 	out->subtype = lowered(subtype, a);
@@ -166,7 +146,7 @@ mime_text(const struct mime *m, struct arena *a)
 		buf_put_char(&b, ';');
 		buf_put_str(&b, m->params[i].name);
 		buf_put_char(&b, '=');
-		if (is_token(v)) {
+		if (text_is_token(v)) {
 			buf_put_str(&b, v);
 			continue;
 		}

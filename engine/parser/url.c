@@ -370,7 +370,10 @@ url_parse_slow(struct str in, const struct url *base, struct arena *a,
 	    ada_parse_with_base(in.p, in.n, base->href.p, base->href.n);
 	if (!ada_is_valid(got)) {
 		ada_free(got);
-		return why(w, ERR_INPUT, "not a URL: \"%.*s\"",
+		/* Nobody is told again what may be a password. */
+		return str_find_char(in, '@') < in.n ?
+		    why(w, ERR_INPUT, "not a URL") :
+		    why(w, ERR_INPUT, "not a URL: \"%.*s\"",
 		    (int)MIN(in.n, 200u), in.p);
 	}
 	ada_string href = ada_get_href(got);

@@ -128,16 +128,6 @@ trap_judge_url(const struct trap_limits *t, const struct url *u,
 	return judge_path(t, u->path, v) && judge_query(t, u->query, v);
 }
 
-bool
-trap_judge_host(const struct trap_limits *t, int64_t host_urls,
-    struct trap_verdict *v)
-{
-	if (host_urls >= t->host_urls_max)
-		return trapped(v, SKIP_LIMIT, "traps.host_urls_max",
-		    "the crawl holds enough URLs of this host");
-	return passed(v);
-}
-
 struct prefix {
 	struct list age;          /* the newest at the head */
 	uint64_t id;              /* hash of origin and directory */

@@ -45,13 +45,6 @@ bool trap_judge_url(const struct trap_limits *, const struct url *,
     struct trap_verdict *);
 
 /*
- * The budget of a host: `host_urls` is how many URLs of it the crawl took
- * already; the caller keeps that counter.
- */
-bool trap_judge_host(const struct trap_limits *, int64_t host_urls,
-    struct trap_verdict *);
-
-/*
  * What captures brought, by directory ("http://h/a/b/" of "http://h/a/b/c?d").
  * Bounded: the directory that was noted longest ago is forgotten first.  One
  * thread's only.

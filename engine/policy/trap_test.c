@@ -127,21 +127,6 @@ params(void **state)
 }
 
 static void
-host_budget(void **state)
-{
-	struct trap_limits t = none;
-	struct trap_verdict v;
-
-	(void)state;
-	t.host_urls_max = 100;
-	assert_true(trap_judge_host(&t, 99, &v));
-	assert_false(trap_judge_host(&t, 100, &v));
-	assert_int_equal(v.reason, SKIP_LIMIT);
-	assert_string_equal(v.field, "traps.host_urls_max");
-	assert_true(trap_judge_host(&none, INT64_MAX - 1, &v));
-}
-
-static void
 stale_prefixes(void **state)
 {
 	struct arena a = ARENA_INIT;
@@ -209,7 +194,6 @@ main(void)
 		cmocka_unit_test(segments),
 		cmocka_unit_test(repeats),
 		cmocka_unit_test(params),
-		cmocka_unit_test(host_budget),
 		cmocka_unit_test(stale_prefixes),
 		cmocka_unit_test(prefixes_limit),
 	};

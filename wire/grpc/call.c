@@ -556,13 +556,6 @@ grpc_reply(struct grpc_call *c, struct str message)
 }
 
 void
-grpc_fail(struct grpc_call *c, enum err e, const struct why *w)
-{
-	grpc_finish(c, (enum grpc_code)err_grpc(e),
-	    w != NULL && w->text[0] != '\0' ? w->text : err_text(e));
-}
-
-void
 grpc_call_linger(struct grpc_call *c)
 {
 	struct grpc_session *s = c->session;
@@ -622,12 +615,6 @@ struct str
 grpc_metadata(const struct grpc_call *c, struct str name)
 {
 	return grpc_fields_find(&c->got, name);
-}
-
-const struct grpc_fields *
-grpc_metadata_all(const struct grpc_call *c)
-{
-	return &c->got;
 }
 
 struct mono

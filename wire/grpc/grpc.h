@@ -164,7 +164,6 @@ MUST_USE enum err grpc_tick(struct grpc_session *, struct mono now,
  * stream (RFC 9113 §6.8).  grpc_is_done() when the calls have ended.
  */
 void grpc_drain(struct grpc_session *, struct mono now);
-bool grpc_is_draining(const struct grpc_session *);
 size_t grpc_calls(const struct grpc_session *);      /* under way */
 
 /* ---- A call, at either end ---------------------------------------------- */
@@ -180,7 +179,6 @@ struct str grpc_path(const struct grpc_call *);      /* with the slashes */
  * (client), decoded where its name ends in "-bin".  STR_NONE: there is none.
  */
 struct str grpc_metadata(const struct grpc_call *, struct str name);
-const struct grpc_fields *grpc_metadata_all(const struct grpc_call *);
 /* When the caller stops waiting; MONO_NEVER. */
 struct mono grpc_deadline(const struct grpc_call *);
 
@@ -216,8 +214,6 @@ void grpc_resume(struct grpc_call *);
 void grpc_finish(struct grpc_call *, enum grpc_code, const char *text);
 /* The same as one message and OK. */
 void grpc_reply(struct grpc_call *, struct str message);
-/* The same with the code and the text of an error. */
-void grpc_fail(struct grpc_call *, enum err, const struct why *);
 
 /* ---- A client's calls --------------------------------------------------- */
 

@@ -808,12 +808,6 @@ grpc_drain(struct grpc_session *s, struct mono now)
 	grpc_wake(s);
 }
 
-bool
-grpc_is_draining(const struct grpc_session *s)
-{
-	return s->draining;
-}
-
 size_t
 grpc_calls(const struct grpc_session *s)
 {
