@@ -195,11 +195,14 @@ enum err
 http_parse_fields(struct str s, struct http_limits limits, struct arena *a,
     struct http_head *h, struct why *w)
 {
+	struct str all = str_cut(s, 0, limits.bytes_max);
+
 	memset(h, 0, sizeof(*h));
-	if (s.n > limits.bytes_max)
-		return why(w, ERR_FULL, "fields of more than %zu bytes",
+	enum err err = parse_fields(all, 0, limits, a, h, w);
+	if (err == OK && !h->complete && s.n > all.n)
+		err = why(w, ERR_FULL, "fields of more than %zu bytes",
 		    limits.bytes_max);
-	return parse_fields(s, 0, limits, a, h, w);
+	return err;
 }
 
 bool

@@ -84,22 +84,17 @@ struct http_media http_content_type(const struct http_head *, struct arena *a);
 
 /* --- bodies ------------------------------------------------------------- */
 
-#define HTTP_DAMAGES(X)                                                       \
-	X(FINE, "complete")                                                   \
-	X(CUT, "ends before its end")                                         \
-	X(BAD_CHUNK, "a chunk is malformed")                                  \
-	X(NOT_CHUNKED, "is not chunked as its head says")                     \
-	X(BAD_CODING, "its coded data is damaged")                            \
-	X(NOT_CODED, "is not coded as its head says")                         \
-	X(UNKNOWN_CODING, "has a coding that is not known")                   \
-	X(TOO_LONG, "decodes to more than the limit")                         \
-	X(TOO_DENSE, "is compressed beyond the allowed ratio")
 enum http_damage {
-#define HTTP_DAMAGE_ENUM(name, text) HTTP_##name,
-	HTTP_DAMAGES(HTTP_DAMAGE_ENUM)
-#undef HTTP_DAMAGE_ENUM
+	HTTP_FINE,
+	HTTP_CUT,            /* ends before its end */
+	HTTP_BAD_CHUNK,      /* a chunk is malformed */
+	HTTP_NOT_CHUNKED,    /* is not chunked as its head says */
+	HTTP_BAD_CODING,     /* its coded data is damaged */
+	HTTP_NOT_CODED,      /* is not coded as its head says */
+	HTTP_UNKNOWN_CODING,
+	HTTP_TOO_LONG,       /* decodes to more than the limit */
+	HTTP_TOO_DENSE,      /* is compressed beyond the allowed ratio */
 };
-const char *http_damage_text(enum http_damage);  /* "ends before its end" */
 /* The damage ended the decoding: what came out is not all there was. */
 bool http_damage_cuts(enum http_damage);
 
@@ -134,8 +129,6 @@ enum http_damage http_decoder_feed(struct http_decoder *, struct str raw,
     struct buf *out);
 /* No more bytes follow.  CUT when a coding had not ended. */
 enum http_damage http_decoder_end(struct http_decoder *, struct buf *out);
-/* True once a chunked body has had its last chunk and trailer. */
-bool http_decoder_done(const struct http_decoder *);
 
 /*
  * The whole body at once: the same result as feeding a decoder, faster for

@@ -42,18 +42,6 @@ struct http_decoder {
 	struct stage stages[HTTP_CODINGS_MAX];
 };
 
-static const char *const damage_texts[] = {
-#define HTTP_DAMAGE_TEXT(name, text) text,
-	HTTP_DAMAGES(HTTP_DAMAGE_TEXT)
-#undef HTTP_DAMAGE_TEXT
-};
-
-const char *
-http_damage_text(enum http_damage d)
-{
-	return damage_texts[d];
-}
-
 bool
 http_damage_cuts(enum http_damage d)
 {
@@ -658,13 +646,6 @@ http_decoder_end(struct http_decoder *x, struct buf *out)
 			feed_from(x, i + 1, buf_str(&s->out), out);
 	}
 	return cause(x);
-}
-
-bool
-http_decoder_done(const struct http_decoder *x)
-{
-	return x->n > 0 && x->stages[0].coding == CHUNKED &&
-	    x->stages[0].state == ENDED;
 }
 
 /*
