@@ -3,7 +3,7 @@
  */
 #include "doors/web_own.h"
 
-#define TICK_MS 1000                 /* at most, while a request is under way */
+#define TICK_MS 1000                 /* at most, between looks at the time */
 
 static void answered(struct web_request *);
 static void more(struct web_request *);
@@ -35,7 +35,7 @@ head_came(void *arg, struct http2_stream *s, struct head *h, struct arena *a,
 	r->head = *h;
 	r->arena = *a;
 	*a = ARENA_INIT;
-	r->moved = now(c);
+	r->moved = c->used = now(c);
 	if (f->status != 0) {
 		fail_early(r, f);
 		return;
@@ -136,12 +136,15 @@ take(void *arg, struct http2_stream *s, struct buf *out, size_t room)
 		break;
 	}
 	r->moved = now(c);
-	return out->n > before ? HTTP2_SOME : HTTP2_NOTHING;
+	r->dry = out->n == before;
+	return r->dry ? HTTP2_NOTHING : HTTP2_SOME;
 }
 
 static void
 more(struct web_request *r)
 {
+	r->moved = now(r->conn);
+	r->dry = false;
 	http2_more(r->stream);
 }
 
@@ -158,6 +161,14 @@ static const struct http2_events events = { head_came, body_came, end_came,
 
 /* -- The connection -- */
 
+/* As late as TICK_MS may anything be noticed. */
+static int64_t
+tick_ms(const struct web_limits *l)
+{
+	return MIN(MIN(TICK_MS, MIN(l->idle_ms, l->head_ms)),
+	    MIN(l->body_ms, l->stall_ms));
+}
+
 void
 web_http2_begin(struct web_conn *c)
 {
@@ -168,14 +179,12 @@ web_http2_begin(struct web_conn *c)
 	c->state = CONN_HTTP2;
 	c->http2 = http2_new(&l, &events, c, now(c));
 	c->used = now(c);
-	web_conn_due(c, mono_add_ms(now(c), MIN(TICK_MS,
-	    c->web->limits.idle_ms)));
+	web_conn_due(c, mono_add_ms(now(c), tick_ms(&c->web->limits)));
 }
 
 void
 web_http2_bytes(struct web_conn *c, struct str bytes)
 {
-	c->used = now(c);
 	http2_recv(c->http2, bytes, now(c));
 	net_wake(c->net);
 }
@@ -211,7 +220,7 @@ check_stream(void *arg, struct http2_stream *s)
 		r->coming = false;
 		c->web->n.timeouts++;
 		fail_early(r, &slow);
-	} else if (r->status != 0 && r->pull == NULL && ms >= l->stall_ms) {
+	} else if (r->status != 0 && !r->dry && ms >= l->stall_ms) {
 		http2_cancel(s);
 	}
 }
@@ -222,11 +231,13 @@ web_http2_tick(struct web_conn *c)
 	const struct web_limits *l = &c->web->limits;
 
 	http2_each(c->http2, check_stream, c);
+	c->web->n.timeouts += http2_end_slow_head(c->http2, now(c),
+	    l->head_ms);
 	if (mono_ns_between(c->used, now(c)) / NS_PER_MS >=
 	    l->idle_ms) {
 		http2_drain(c->http2);
 	}
-	web_conn_due(c, mono_add_ms(now(c), MIN(TICK_MS, l->idle_ms)));
+	web_conn_due(c, mono_add_ms(now(c), tick_ms(l)));
 }
 
 void

@@ -158,16 +158,22 @@ class H2:
         taken, self.rest = self.rest[:n], self.rest[n:]
         return taken
 
-    def goaway(self):
-        """Send nothing more; the code of the GOAWAY, None without one."""
+    def find(self, *kinds):
+        """Send nothing more; the payload of the first of those kinds, None
+        without one."""
         try:
             while True:
                 head = self.take(9)
                 payload = self.take(int.from_bytes(head[:3], "big"))
-                if head[3] == 7:
-                    return struct.unpack("!I", payload[4:8])[0]
+                if head[3] in kinds:
+                    return payload
         except (EOFError, OSError):
             return None
+
+    def goaway(self):
+        """The code of the GOAWAY, None without one."""
+        payload = self.find(7)
+        return payload and struct.unpack("!I", payload[4:8])[0]
 
     def send(self, *frames):
         try:
@@ -181,11 +187,11 @@ def frame(kind, flags, stream, payload=b""):
         "!BBI", kind, flags, stream) + payload
 
 
-def request(stream, path=b"/hello"):
+def request(stream, path=b"/hello", method=b"GET", flags=5):
     def field(name, value):
         return (b"\0" + bytes([len(name)]) + name + bytes([len(value)]) +
                 value)
-    return frame(1, 5, stream, field(b":method", b"GET") + field(
+    return frame(1, flags, stream, field(b":method", method) + field(
         b":scheme", b"https") + field(b":path", path) + field(
         b":authority", b"localhost"))
 
@@ -214,6 +220,40 @@ def abuse(port):
     check("... soon", time.monotonic() - start < 2)
 
 
+SLOW_MS = 1500
+
+
+def slow(port):
+    """The times of WEB_LIMITS, side by side; drop by drop nothing gains by
+    it."""
+    idle, head, body, deaf, file, dry = all = [H2(port) for _ in range(6)]
+    no_window = frame(4, 0, 0, struct.pack("!HI", 4, 0))
+    head.send(request(1, b"/pull?n=1&dry=1"), request(3, flags=1))
+    body.send(request(1, b"/echo", b"POST", 4))
+    deaf.send(no_window, request(1, b"/pull?n=9000000"))
+    file.send(no_window, request(1, b"/files/letters"))
+    dry.send(request(1, b"/pull?n=1&dry=1"))
+    for i in range(2 * SLOW_MS // 100):
+        time.sleep(0.1)
+        for h in (idle, deaf, file):
+            h.send(frame(6, 0, 0, b"12345678"))
+        if i < 6:                # nghttp2 would break off at more
+            head.send(frame(9, 0, 3, b"\0\1a\1b"))
+        body.send(frame(0, 0, 1, b"x"))
+    idle.s.settimeout(1)         # by now it has come
+    same("HTTP/2: pings are no requests", idle.goaway(), 0)
+    same("HTTP/2: a head that does not become whole", head.goaway(), CALM)
+    check("HTTP/2: a body that does not become whole",
+          b"did not come in time" in (body.find(0) or b""))
+    for name, h in (("an answer", deaf), ("a file", file)):
+        same(f"HTTP/2: {name} that is not taken", h.find(3), b"\0\0\0\x08")
+    dry.send(request(3))
+    same("HTTP/2: what the answer waits for takes its time", dry.find(0, 3),
+         b"hello\n")
+    for h in all:
+        h.s.close()
+
+
 def main():
     need("http_port", "curl", "openssl", files=[SERVER])
     with open(os.path.join(PLACE, "letters"), "wb") as f:
@@ -238,6 +278,9 @@ def main():
         skip("h2spec", "h2_spec.sh builds it, and has not")
     tls(port, crt, key)
     same("over TLS it ends in order", end(child), 0)
+    child, port = serve(crt, key, str(SLOW_MS))
+    slow(port)
+    same("... with short times too", end(child), 0)
 
 
 if shutil.which("curl") and "HTTP2" not in subprocess.run(

@@ -3,7 +3,9 @@
  * back what it gets (as text, for the port sends nothing else), and a few
  * routes of every kind of answer.
  *
- *     web_echo [FOLDER [CHAIN KEY]]     prints "port N"; SIGTERM drains it
+ *     web_echo [FOLDER [CHAIN KEY [MS]]]     prints "port N"; SIGTERM drains it
+ *
+ * MS is how long whatever is slow or idle may be so.
  */
 #include "base/arena.h"
 #include "doors/web.h"
@@ -93,10 +95,12 @@ get_file(struct web_request *r)
 	web_answer_file(r, path.p, "application/octet-stream", name);
 }
 
-/* /pull?n=BYTES[&known=1]: that many bytes, a, b, ... z, a. */
+/* /pull?n=BYTES[&known=1][&dry=1]: that many bytes, a, b, ... z, a; or none,
+ * as if they were still to be made. */
 struct letters {
 	struct web_pull pull;
 	uint64_t at, n;
+	bool dry;
 };
 
 static bool
@@ -104,8 +108,10 @@ pull_letters(struct web_pull *p, struct buf *out, size_t room)
 {
 	struct letters *l = CONTAINER(p, struct letters, pull);
 	size_t n = (size_t)MIN(room, l->n - l->at);
-	char *to = buf_grow(out, n);
 
+	if (l->dry)
+		return true;
+	char *to = buf_grow(out, n);
 	for (size_t i = 0; i < n; i++)
 		to[i] = (char)('a' + (l->at + i) % 26);
 	l->at += n;
@@ -130,6 +136,7 @@ get_pull(struct web_request *r)
 	l->pull.end = end_letters;
 	if (web_param(r, "n", &value))
 		(void)!str_to_u64(value, &l->n);
+	l->dry = web_param(r, "dry", &value);
 	web_answer_pull(r, 200, "text/plain", web_param(r, "known", &value) ?
 	    l->n : UINT64_MAX, &l->pull);
 }
@@ -180,8 +187,11 @@ long_text(void)
 int
 main(int argc, char **argv)
 {
-	struct web_options o = { .socket = &on_socket, .socket_arg = &e };
+	struct web_limits limits = WEB_LIMITS_DEFAULT;
+	struct web_options o = { .socket = &on_socket, .socket_arg = &e,
+	    .limits = &limits };
 	struct str text = long_text();
+	uint64_t ms;
 	struct web_counts n;
 	struct why w = WHY_INIT;
 
@@ -190,6 +200,9 @@ main(int argc, char **argv)
 	e.folder = argc > 1 ? argv[1] : ".";
 	o.tls_chain = argc > 3 ? argv[2] : NULL;
 	o.tls_key = argc > 3 ? argv[3] : NULL;
+	if (argc > 4 && str_to_u64(str_of(argv[4]), &ms))
+		limits.idle_ms = limits.head_ms = limits.body_ms =
+		    limits.stall_ms = (int64_t)ms;
 	e.loop = loop_new("echo");
 	e.text = web_text_new("text/plain", text);
 	loop_on_signal(e.loop, got_signal, NULL);

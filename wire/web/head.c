@@ -1,5 +1,7 @@
 #include "wire/web/head.h"
 
+#include "base/text.h"
+
 static bool
 refuse(struct head_refusal *r, int status, const char *code, const char *text)
 {
@@ -8,33 +10,6 @@ refuse(struct head_refusal *r, int status, const char *code, const char *text)
 }
 
 /* --- characters ---------------------------------------------------------- */
-
-static bool
-is_token_char(char c)
-{
-	return ascii_is_alpha(c) || ascii_is_digit(c) ||
-	    (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
-}
-
-bool
-head_is_token(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if (!is_token_char(s.p[i]))
-			return false;
-	return s.n > 0;
-}
-
-bool
-head_is_value(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-		if ((c < 0x20 && c != '\t') || c == 0x7f)
-			return false;
-	}
-	return true;
-}
 
 /* Blanks of RFC 9110 §5.6.3; str_trim() takes more. */
 static struct str
@@ -65,7 +40,8 @@ check_first(struct str in, struct head_refusal *r)
 	if (in.p[0] == '\x16')
 		return refuse(r, 400, "no_tls", "this port speaks HTTP without "
 		    "TLS");
-	if (!is_token_char(in.p[0]) && in.p[0] != '\r' && in.p[0] != '\n')
+	if (!text_is_token(str_cut(in, 0, 1)) && in.p[0] != '\r' &&
+	    in.p[0] != '\n')
 		return refuse(r, 400, "bad_request", "this is no HTTP");
 	return true;
 }
@@ -266,10 +242,10 @@ parse_field(struct str line, struct head_field *f, struct head_refusal *r)
 		return refuse(r, 400, "bad_request", "a folded line");
 	f->name = str_cut(line, 0, colon);
 	f->value = trim(str_from(line, colon + 1));
-	if (colon == line.n || !head_is_token(f->name))
+	if (colon == line.n || !text_is_token(f->name))
 		return refuse(r, 400, "bad_request",
 		    "a line of the head is no field");
-	if (!head_is_value(f->value))
+	if (!text_is_field_value(f->value))
 		return refuse(r, 400, "bad_request",
 		    "a control byte in a field");
 	return true;
@@ -286,7 +262,7 @@ parse_first(struct str line, struct arena *a, struct head *h,
 	struct str version = str_from(rest, two + 1);
 
 	h->method = str_cut(line, 0, one);
-	if (!head_is_token(h->method) || !str_starts(version, STR("HTTP/")))
+	if (!text_is_token(h->method) || !str_starts(version, STR("HTTP/")))
 		return refuse(r, 400, "bad_request",
 		    "the first line is no request of HTTP/1.1");
 	if (!str_eq(version, STR("HTTP/1.1")) &&
@@ -414,7 +390,8 @@ head_parse(struct str bytes, const struct head_limits *l, struct arena *a,
 
 enum chunk_state {
 	CHUNK_SIZE,          /* digits */
-	CHUNK_REST,          /* what follows them, up to the CR */
+	CHUNK_BLANK,         /* behind them, before what an extension is */
+	CHUNK_REST,          /* an extension, up to the CR */
 	CHUNK_SIZE_LF,
 	CHUNK_DATA,
 	CHUNK_DATA_CR,
@@ -424,6 +401,18 @@ enum chunk_state {
 	CHUNK_TRAILER_LF,
 	CHUNK_LAST_LF,
 };
+
+/* Who takes "5 5" for 55 reads other requests in it than we. */
+static enum chunks_found
+step_blank(struct chunks *k, char c)
+{
+	if ((c != '\r' && c != ';' && c != ' ' && c != '\t') ||
+	    k->line_n > CHUNKS_LINE_MAX)
+		return CHUNKS_BAD;
+	k->state = c == '\r' ? CHUNK_SIZE_LF : c == ';' ? CHUNK_REST :
+	    CHUNK_BLANK;
+	return CHUNKS_MORE;
+}
 
 static enum chunks_found
 step_size(struct chunks *k, char c)
@@ -436,10 +425,7 @@ step_size(struct chunks *k, char c)
 		k->left = k->left * 16 + (uint64_t)digit;
 		return CHUNKS_MORE;
 	}
-	if (k->digits == 0 || (c != '\r' && c != ';' && c != ' ' && c != '\t'))
-		return CHUNKS_BAD;
-	k->state = c == '\r' ? CHUNK_SIZE_LF : CHUNK_REST;
-	return CHUNKS_MORE;
+	return k->digits == 0 ? CHUNKS_BAD : step_blank(k, c);
 }
 
 /* One byte of what is not data. */
@@ -450,6 +436,8 @@ step(struct chunks *k, char c)
 	switch ((enum chunk_state)k->state) {
 	case CHUNK_SIZE:
 		return step_size(k, c);
+	case CHUNK_BLANK:
+		return step_blank(k, c);
 	case CHUNK_REST:
 		if (c == '\n' || k->line_n > CHUNKS_LINE_MAX)
 			return CHUNKS_BAD;

@@ -68,10 +68,6 @@ bool head_parse(struct str bytes, const struct head_limits *, struct arena *,
 bool head_target(struct str target, struct arena *, struct head *,
     struct head_refusal *);
 
-/* A token of RFC 9110 §5.6.2; bytes that a field's value may have (§5.5). */
-bool head_is_token(struct str);
-bool head_is_value(struct str);
-
 /* All values of that name (any case), joined by ", "; false: none. */
 bool head_find(const struct head *, struct str name, struct arena *,
     struct str *value);

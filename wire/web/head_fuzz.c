@@ -2,6 +2,7 @@
  * Heads and chunks: whatever comes, in pieces or at once, ends the same way,
  * and what is let through has the form that handlers rely on.
  */
+#include "base/text.h"
 #include "wire/web/head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
@@ -19,12 +20,12 @@ check_head(struct str bytes)
 	if (head_parse(bytes, &limits, &a, &h, &r)) {
 		CHECK(h.path.n > 0 && h.path.p[0] == '/');
 		CHECK(str_find(h.path, STR("/../")) == h.path.n);
-		CHECK(head_is_token(h.method) && head_is_value(h.path));
+		CHECK(text_is_token(h.method) && text_is_field_value(h.path));
 		CHECK(h.fields_n <= limits.fields_max);
 		CHECK(!h.chunked || h.length == 0);
 		for (size_t i = 0; i < h.fields_n; i++)
-			CHECK(head_is_token(h.fields[i].name) &&
-			    head_is_value(h.fields[i].value));
+			CHECK(text_is_token(h.fields[i].name) &&
+			    text_is_field_value(h.fields[i].value));
 		(void)head_param(h.query, STR("a"), &a, &v);
 		(void)head_find(&h, STR("a"), &a, &v);
 	} else {

@@ -36,6 +36,7 @@ struct http2_stream {
 	struct head head;
 	size_t head_bytes;
 	struct head_refusal refusal;
+	struct mono began;
 	bool told;                   /* head() was called */
 	bool answered;
 	bool ended;                  /* the client sends no more */
@@ -63,6 +64,14 @@ calm(struct http2 *h)
 	h->failed = true;
 	nghttp2_session_terminate_session(h->nghttp2,
 	    NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+static void
+count_reset(struct http2 *h)
+{
+	if (!spend(&h->resets, h->limits.resets_burst, h->limits.resets_per_s,
+	    h->now))
+		calm(h);
 }
 
 /* --- streams ------------------------------------------------------------- */
@@ -115,6 +124,7 @@ begin_headers(nghttp2_session *session, const nghttp2_frame *f, void *user)
 	struct http2_stream *s = mem_new(sizeof(*s));
 	s->session = h;
 	s->id = f->hd.stream_id;
+	s->began = h->now;
 	h->last_id = MAX(h->last_id, s->id);
 	s->head.minor = 2;
 	s->head.method = s->head.path = STR("");
@@ -123,6 +133,19 @@ begin_headers(nghttp2_session *session, const nghttp2_frame *f, void *user)
 	list_put(&h->streams, &s->node);
 	h->streams_n++;
 	return nghttp2_session_set_stream_user_data(session, s->id, s);
+}
+
+/* RFC 9113 §8.3.1: beside an authority it says the same. */
+static void
+take_host(struct http2_stream *s, struct str value)
+{
+	static const struct head_refusal two = { 400, "bad_host",
+	    "the Host is not the authority" };
+
+	if (s->head.host.p == NULL)
+		s->head.host = value;
+	else if (!str_eq_nocase(s->head.host, value))
+		s->refusal = two;
 }
 
 /* nghttp2 has seen to it that names and values are such, and no field twice. */
@@ -138,8 +161,8 @@ take_field(struct http2_stream *s, struct str name, struct str value)
 	} else if (str_eq(name, STR(":authority"))) {
 		h->host = value;
 	} else if (name.p[0] != ':') {
-		if (str_eq(name, STR("host")) && h->host.p == NULL)
-			h->host = value;
+		if (str_eq(name, STR("host")))
+			take_host(s, value);
 		if (str_eq(name, STR("content-length")))
 			(void)!str_to_u64(value, &h->length);
 		h->fields[h->fields_n++] = (struct head_field){ name, value };
@@ -178,9 +201,15 @@ header(nghttp2_session *session, const nghttp2_frame *f, const uint8_t *name,
 static void
 tell_head(struct http2_stream *s, bool ended)
 {
+	static const struct head_refusal no_path = { 400, "bad_path",
+	    "the target must be a path that begins with a slash" };
 	struct http2 *h = s->session;
 
 	s->told = true;
+	/* RFC 9113 §8.3.1: only HTTP/1.1 has whole URLs there. */
+	if (s->refusal.status == 0 && str_starts_nocase(s->head.target,
+	    STR("http")))
+		s->refusal = no_path;
 	if (s->refusal.status == 0)
 		head_target(s->head.target, &s->arena, &s->head, &s->refusal);
 	h->on->head(h->arg, s, &s->head, &s->arena, &s->refusal, ended);
@@ -214,9 +243,8 @@ frame_came(nghttp2_session *session, const nghttp2_frame *f, void *user)
 	if (is_idle_frame(f) && !spend(&h->idle_frames,
 	    h->limits.idle_frames_burst, h->limits.idle_frames_per_s, h->now))
 		calm(h);
-	if (f->hd.type == NGHTTP2_RST_STREAM && !spend(&h->resets,
-	    h->limits.resets_burst, h->limits.resets_per_s, h->now))
-		calm(h);
+	if (f->hd.type == NGHTTP2_RST_STREAM)
+		count_reset(h);
 	if (s == NULL)
 		return 0;
 	s->ended |= ended;
@@ -228,12 +256,25 @@ frame_came(nghttp2_session *session, const nghttp2_frame *f, void *user)
 	return 0;
 }
 
+/* A reset that the client's frames forced out of us is as good as its own. */
+static bool
+is_forced(const nghttp2_frame *f)
+{
+	uint32_t code = f->rst_stream.error_code;
+
+	return f->hd.type == NGHTTP2_RST_STREAM && code != NGHTTP2_NO_ERROR &&
+	    code != NGHTTP2_CANCEL && code != NGHTTP2_INTERNAL_ERROR;
+}
+
 static int
 frame_left(nghttp2_session *session, const nghttp2_frame *f, void *user)
 {
-	struct http2_stream *s = stream_of(user, f->hd.stream_id);
+	struct http2 *h = user;
+	struct http2_stream *s = stream_of(h, f->hd.stream_id);
 
 	(void)session;
+	if (is_forced(f))
+		count_reset(h);
 	if (s != NULL && (f->hd.type == NGHTTP2_HEADERS ||
 	    f->hd.type == NGHTTP2_DATA) &&
 	    (f->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0)
@@ -497,6 +538,22 @@ http2_each(struct http2 *h, void (*each)(void *, struct http2_stream *),
 		if (s->told)
 			each(arg, s);
 	}
+}
+
+bool
+http2_end_slow_head(struct http2 *h, struct mono now, int64_t ms)
+{
+	if (list_empty(&h->streams))
+		return false;
+	/* No other frame may come before it is whole: it is the last. */
+	const struct http2_stream *s = LIST_ITEM(h->streams.prev,
+	    struct http2_stream, node);
+	if (s->told || h->failed || mono_ns_between(s->began, now) <
+	    ms * NS_PER_MS)
+		return false;
+	calm(h);
+	h->on->wake(h->arg);
+	return true;
 }
 
 void

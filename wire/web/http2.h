@@ -22,8 +22,8 @@
 	X(head_bytes_max,     16384,    "of a request's fields, +32 for each") \
 	X(fields_max,         100,      "of a request")                       \
 	X(window_bytes,       256 << 10, "of a body, under way")              \
-	X(resets_burst,       200,      "streams that the client resets, at" \
-	    " once")                                                          \
+	X(resets_burst,       200,      "streams that the client resets, or" \
+	    " makes us reset, at once")                                       \
 	X(resets_per_s,       20,       "the same, lasting")                  \
 	X(idle_frames_burst,  500,      "frames that carry nothing, at once") \
 	X(idle_frames_per_s,  50,       "the same, lasting")
@@ -77,6 +77,8 @@ size_t http2_streams(const struct http2 *);      /* that are open */
 /* Of each that head() was called for; it may be answered or cancelled. */
 void http2_each(struct http2 *, void (*each)(void *arg,
     struct http2_stream *), void *arg);
+/* A head that began so long ago and is not whole ends all.  True: it does. */
+bool http2_end_slow_head(struct http2 *, struct mono now, int64_t ms);
 /* Take no new requests; http2_is_done() once those under way are over. */
 void http2_drain(struct http2 *);
 
