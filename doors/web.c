@@ -12,8 +12,9 @@ check_exposure(const struct web_options *o, struct web *w, struct why *why_)
 {
 	if (w->loopback || o->insecure || (o->tls_chain != NULL && o->token))
 		return OK;
-	return why(why_, ERR_CONFIG, "%s can be reached by others: it wants "
-	    "TLS and a token, or leave to be insecure; or listen on 127.0.0.1",
+	return why(why_, ERR_CONFIG, "http.listen at %s can be reached by "
+	    "others: it wants TLS and a token (http.tls_cert, http.tls_key, "
+	    "realtime.token = required); or listen on 127.0.0.1",
 	    o->address == NULL ? "" : o->address);
 }
 

@@ -105,7 +105,7 @@ struct web_socket_events {
 	X(message_bytes_max,   1 << 20,     "of a WebSocket; above: 1009")    \
 	X(coming_bytes_max,    64 << 20,    "bodies, and messages that are"   \
 	    " not whole, of all connections; above: 503, 1013")                \
-	X(out_bytes_max,       256 << 10,   "waiting in a connection")        \
+	X(out_bytes_max,       128 << 10,   "waiting in a connection")        \
 	X(idle_ms,             60000,       "between requests")               \
 	X(head_ms,             20000,       "until a head is whole")          \
 	X(body_ms,             60000,       "until a body is whole")          \
@@ -114,6 +114,8 @@ struct web_socket_events {
 	X(socket_stall_ms,     600000,      "a WebSocket of which nothing is" \
 	    " taken: closed with 1013")                                        \
 	X(ping_ms,             30000,       "between our pings")              \
+	X(silent_ms,           120000,      "a WebSocket whose peer"          \
+	    " acknowledges nothing; looked at with each ping")                 \
 	X(sessions_max,        1000,        "one more ends the oldest")       \
 	X(session_ms,          43200000,    "since it was used last")         \
 	X(drain_ms,            5000,        "for what is under way at the end")
@@ -167,9 +169,7 @@ void web_close(struct web **);
 
 /* -- A request.  Strings live until its answer. -- */
 
-struct web *web_of(const struct web_request *);
 void *web_arg(const struct web_request *);
-struct str web_method(const struct web_request *);   /* HEAD stays HEAD */
 struct str web_path(const struct web_request *);     /* decoded */
 struct str web_rest(const struct web_request *);     /* behind the prefix */
 struct str web_body(const struct web_request *);
@@ -181,8 +181,6 @@ bool web_field(struct web_request *, const char *name, struct str *value);
 /* The token or session that came may do that too.  True where none is asked
  * for.  For handlers of more than one right. */
 bool web_may(const struct web_request *, enum token_door, enum token_access);
-/* The client has left: an answer would go nowhere. */
-bool web_gone(const struct web_request *);
 
 /*
  * Add a field to the answer; both texts are copied, and free of CR and LF
@@ -239,7 +237,6 @@ void web_answer_file(struct web_request *, const char *path,
 
 void *web_socket_arg(const struct web_socket *);
 void *web_socket_owner(const struct web_socket *);
-const char *web_socket_peer(const struct web_socket *);
 /* Whether its token still allows that (asks the set; true without tokens). */
 bool web_socket_may(const struct web_socket *, enum token_access);
 /* Have room() called at the end of this turn. */

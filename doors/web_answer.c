@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "os/clock.h"
 #include "os/log.h"
 
@@ -38,7 +39,8 @@ web_add_field(struct web_request *r, const char *name, const char *value)
 {
 	char *key = arena_bytes(&r->arena, strlen(name) + 1);
 
-	CHECK(head_is_token(str_of(name)) && head_is_value(str_of(value)));
+	CHECK(text_is_token(str_of(name)));
+	CHECK(text_is_field_value(str_of(value)));
 	for (size_t i = 0; i <= strlen(name); i++)
 		key[i] = ascii_lower(name[i]);
 	put_field(r, key, arena_copy(&r->arena, str_of(value)).p);

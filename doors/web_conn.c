@@ -381,6 +381,14 @@ on_bytes(struct net_conn *nc, struct str bytes)
 	hold_or_not(c);
 }
 
+/* Nothing more comes, and what came whole is answered. */
+static bool
+is_all_said(const struct web_conn *c)
+{
+	return c->ended && (c->state == CONN_BODY || (c->state == CONN_HEAD &&
+	    (unread(c) == 0 || net_room(c->net) > 0)));
+}
+
 static void
 on_turn(struct net_conn *nc)
 {
@@ -393,11 +401,24 @@ on_turn(struct net_conn *nc)
 		finish(c);
 	if (c->state == CONN_HEAD && unread(c) > 0)
 		take_kept(c);
+	if (is_all_said(c))
+		web_conn_end(c);
 	if (c->state == CONN_SOCKET)
 		web_socket_turn(c->socket);
 	else if (c->state == CONN_HTTP2)
 		web_http2_turn(c);
 	hold_or_not(c);
+}
+
+/* What it asked is still answered; WebSockets and HTTP/2 say their end. */
+static bool
+on_end(struct net_conn *nc)
+{
+	struct web_conn *c = net_arg(nc);
+
+	c->ended = c->state < CONN_SOCKET;
+	net_wake(nc);
+	return c->ended;
 }
 
 static void
@@ -419,7 +440,7 @@ on_closed(struct net_conn *nc, const struct why *why_)
 }
 
 static const struct net_events events = { .on_bytes = on_bytes,
-	.on_turn = on_turn, .on_closed = on_closed };
+	.on_turn = on_turn, .on_end = on_end, .on_closed = on_closed };
 
 static void
 too_slow(struct web_conn *c)

@@ -111,6 +111,7 @@ struct web_conn {
 	struct mono used;            /* HTTP/2: by a request, last */
 	bool in_head;                /* some of a head has come */
 	bool close;                  /* no further request on it */
+	bool ended;                  /* the client sends nothing more */
 	bool begun;                  /* it is known what TLS agreed on */
 };
 
@@ -136,6 +137,7 @@ struct web_request {
 	struct http2_stream *stream; /* of HTTP/2, until it is over */
 	struct mono moved;           /* the same: when bytes went last */
 	bool coming;                 /* the same: the body is not whole */
+	bool dry;                    /* the same: pull() had nothing, last */
 	const struct web_route *route;
 	size_t row;                  /* of the counters; routes_n: none */
 	struct arena arena;

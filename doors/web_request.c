@@ -338,22 +338,10 @@ web_request_call(struct web_request *r)
 
 /* -- What a handler may ask -- */
 
-struct web *
-web_of(const struct web_request *r)
-{
-	return r->web;
-}
-
 void *
 web_arg(const struct web_request *r)
 {
 	return r->route->arg;
-}
-
-struct str
-web_method(const struct web_request *r)
-{
-	return r->head.method;
 }
 
 struct str
@@ -397,10 +385,4 @@ web_may(const struct web_request *r, enum token_door door,
     enum token_access access)
 {
 	return web_allows(r->web, r->passed, &r->pass, door, access);
-}
-
-bool
-web_gone(const struct web_request *r)
-{
-	return r->conn == NULL;
 }

@@ -178,6 +178,10 @@ web_socket_tick(struct web_socket *s)
 {
 	struct web *w = s->conn->web;
 
+	if (net_silent_ms(s->conn->net) >= w->limits.silent_ms) {
+		net_abort(s->conn->net, ERR_TIMEOUT, "the other side is gone");
+		return;
+	}
 	if (net_room(s->conn->net) > 0)
 		ws_put_ping(net_out(s->conn->net), STR(""));
 	web_conn_due(s->conn, mono_add_ms(loop_now(w->loop),
@@ -240,12 +244,6 @@ void *
 web_socket_owner(const struct web_socket *s)
 {
 	return s->conn->web->socket_arg;
-}
-
-const char *
-web_socket_peer(const struct web_socket *s)
-{
-	return net_peer(s->conn->net);
 }
 
 bool

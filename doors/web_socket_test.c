@@ -5,6 +5,8 @@
  */
 #include "doors/web_testing.h"
 
+#include <linux/filter.h>
+
 #define TEXT 0x81
 #define CLOSE 0x88
 #define PING 0x89
@@ -309,6 +311,56 @@ pings(void **state)
 	answer_free(&a);
 }
 
+/* From now on it takes part in nothing, as if its cable had been pulled. */
+static void
+unplug(int fd)
+{
+	struct sock_filter drop = { .code = BPF_RET | BPF_K, .k = 0 };
+	struct sock_fprog all = { 1, &drop };
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &all,
+	    sizeof(all)), 0);
+}
+
+/*
+ * Who went without a word is noticed; who reads nothing, or answers no pings,
+ * is there still.
+ */
+static void
+vanished(void **state)
+{
+	struct web_limits l = WEB_LIMITS_DEFAULT;
+	struct web_options o = { .limits = &l };
+	struct answer a = { .status = 0 };
+	int fds[4];
+
+	(void)state;
+	l.ping_ms = 100;
+	l.silent_ms = 700;
+	port_close();
+	port_open(&o);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+		fds[i] = dial_socket(&a);
+		buf_clear(&a.in);
+		/* The last has something under way, and reads nothing. */
+		if (i == 3)
+			say_frame(fds[i], TEXT, "big 90000000", 12);
+	}
+	int closed = atomic_load(&port_closed);
+	usleep(1500000);
+	assert_int_equal(atomic_load(&port_closed), closed);
+	unplug(fds[1]), unplug(fds[2]);
+	say_frame(fds[2], TEXT, "big 90000000", 12);
+	for (int i = 0; i < 5000 && port_counts().sockets > 2; i++)
+		usleep(1000);
+	assert_int_equal(atomic_load(&port_closed), closed + 2);
+	assert_int_equal(atomic_load(&port_code), 1006);
+	assert_int_equal(port_counts().sockets, 2);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		close(fds[i]);
+	answer_free(&a);
+}
+
 static void
 too_many(void **state)
 {
@@ -344,7 +396,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		LIVE(handshakes), LIVE(echoes), LIVE(early_message),
 		LIVE(limits), LIVE(held), LIVE(floods), LIVE(big_messages),
-		LIVE(leavers), LIVE(stalls), LIVE(pings), LIVE(too_many),
+		LIVE(leavers), LIVE(stalls), LIVE(pings), LIVE(vanished),
+		LIVE(too_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,6 +180,47 @@ pipelining(void **state)
 	answer_free(&a);
 }
 
+/* A client that has sent its last request reads what is answered late. */
+static void
+half_closed(void **state)
+{
+	static const struct {
+		const char *text;
+		int answers;
+		size_t bytes;        /* of the last */
+	} t[] = {
+		{ "", 0, 0 },
+		{ "GET /hello HTTP/1.1\r\n" HOST "\r\n", 1, 6 },
+		{ "GET /kept/50 HTTP/1.1\r\n" HOST "\r\n"
+		    "GET /kept/50 HTTP/1.1\r\n" HOST "\r\n"
+		    "GET /hello HTTP/1.1\r\n" HOST "\r\n", 3, 6 },
+		{ "GET /big HTTP/1.1\r\n" HOST "\r\n", 1, BIG_BYTES },
+		/* What is not whole is none. */
+		{ "GET /hello HTTP/1.1\r\n" HOST "\r\nGET /he", 1, 6 },
+		{ "GET /kept/50 HTTP/1.1\r\n" HOST "\r\n"
+		    "GET /hello HTTP/1.1\r\n", 1, 2 },
+		{ "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\n"
+		    "ab", 0, 0 },
+	};
+	struct answer a = { .status = 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+		int fd = dial();
+		say_text(fd, t[i].text);
+		assert_int_equal(shutdown(fd, SHUT_WR), 0);
+		for (int k = 0; k < t[i].answers; k++) {
+			hear(fd, &a, false);
+			assert_int_equal(a.status, 200);
+		}
+		if (t[i].answers > 0)
+			assert_int_equal(a.body.n, t[i].bytes);
+		assert_true(is_closed(fd));
+		close(fd);
+	}
+	answer_free(&a);
+}
+
 static void
 piece_by_piece(void **state)
 {
@@ -621,8 +662,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		LIVE(answers), LIVE(head_only), LIVE(body_limit),
 		LIVE(waits_for_continue), LIVE(keep_alive), LIVE(pipelining),
-		LIVE(piece_by_piece), LIVE(pulled), LIVE(texts), LIVE(files),
-		LIVE(drains), LIVE(drain_ends),
+		LIVE(half_closed), LIVE(piece_by_piece), LIVE(pulled),
+		LIVE(texts), LIVE(files), LIVE(drains), LIVE(drain_ends),
 		LIVE(closed_under_load), LIVE(counts), LIVE(addresses),
 		LIVE(insecure),
 	};

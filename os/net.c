@@ -54,6 +54,7 @@ struct net_conn {
 	unsigned watched, read_wants, write_wants;
 	bool blocked;                /* the socket took less than we had */
 	bool held;                   /* nothing is to be read */
+	bool ended;                  /* the peer sends nothing more */
 	bool h2;                     /* TLS has agreed on it */
 	struct buf out;
 	size_t out_at;
@@ -130,8 +131,8 @@ set_watch(struct net_conn *c)
 	if (c->state == CONNECTING)
 		want = LOOP_WRITE;
 	else
-		want = (c->held && c->state == OPEN ? 0 : c->read_wants) |
-		    (c->blocked ? c->write_wants : 0);
+		want = (c->ended || (c->held && c->state == OPEN) ? 0 :
+		    c->read_wants) | (c->blocked ? c->write_wants : 0);
 	if (want != c->watched)
 		loop_watch(c->net->loop, &c->watch, want);
 	c->watched = want;
@@ -277,8 +278,17 @@ read_some(struct net_conn *c, size_t *n)
 static bool
 has_decrypted(const struct net_conn *c)
 {
-	return c->state == OPEN && !c->held && c->ssl != NULL &&
-	    SSL_pending(c->ssl) > 0;
+	return c->state == OPEN && !c->held && !c->ended &&
+	    c->ssl != NULL && SSL_pending(c->ssl) > 0;
+}
+
+/* The peer's end: it is kept for what we have to say. */
+static bool
+is_kept(struct net_conn *c)
+{
+	c->ended = c->state == CLOSING || (c->state == OPEN &&
+	    c->on->on_end != NULL && c->on->on_end(c));
+	return c->ended;
 }
 
 static void
@@ -286,11 +296,11 @@ receive(struct net_conn *c)
 {
 	size_t n = 0;
 
-	for (int i = 0; i < READS_PER_TURN && ((c->state == OPEN &&
+	for (int i = 0; i < READS_PER_TURN && !c->ended && ((c->state == OPEN &&
 	    !c->held) || c->state == CLOSING || c->state == LINGERING); i++) {
 		c->read_wants = LOOP_READ;
 		enum net_io got = read_some(c, &n);
-		if (got == NET_AGAIN)
+		if (got == NET_AGAIN || (got == NET_END && is_kept(c)))
 			return;
 		if (got != NET_DONE) {
 			/* We have said our end: how it goes is all one. */
@@ -401,6 +411,8 @@ linger(struct net_conn *c)
 	if (c->ssl != NULL)
 		SSL_shutdown(c->ssl);
 	shutdown(c->watch.fd, SHUT_WR);
+	if (c->ended)
+		die(c);
 }
 
 /* Ask for bytes and write them, until there are none or the socket is full. */
@@ -519,7 +531,7 @@ conn_ready(struct watch *w, unsigned events)
 				put_todo(c);
 		}
 		/* Held or not, a lost connection is to be noticed. */
-		if ((events & LOOP_ERROR) && c->held)
+		if ((events & LOOP_ERROR) && (c->held || c->ended))
 			fail(c, ERR_CLOSED, "the other side broke off");
 		else if (events & (c->read_wants | LOOP_ERROR))
 			receive(c);
@@ -917,6 +929,17 @@ net_stalled_ms(const struct net_conn *c)
 	if (!c->blocked || c->until.ns == MONO_NEVER.ns)
 		return 0;
 	return c->stall_ms - mono_ns_between(now, c->until) / NS_PER_MS;
+}
+
+int64_t
+net_silent_ms(const struct net_conn *c)
+{
+	struct tcp_info t;
+	socklen_t n = sizeof(t);
+
+	if (getsockopt(c->watch.fd, IPPROTO_TCP, TCP_INFO, &t, &n) != 0)
+		return 0;
+	return t.tcpi_unacked == 0 ? 0 : t.tcpi_last_ack_recv;
 }
 
 void

@@ -86,6 +86,12 @@ struct net_events {
 	void (*on_bytes)(struct net_conn *, struct str);
 	void (*on_turn)(struct net_conn *);
 	/*
+	 * The peer sends nothing more, and may still read.  True: it is kept
+	 * for what is to be sent to it, and net_close() comes in the end.
+	 * False, or NULL: it is closed.
+	 */
+	bool (*on_end)(struct net_conn *);
+	/*
 	 * Called once, whatever ended it, net_close() too; the connection is
 	 * gone then.  OK: the peer or we closed it in peace.
 	 */
@@ -145,6 +151,12 @@ void net_set_stall(struct net_conn *, int64_t ms,
     void (*stalled)(struct net_conn *));
 /* For how long the peer has taken nothing of what waits; 0: nothing waits. */
 int64_t net_stalled_ms(const struct net_conn *);
+/*
+ * For how long the peer's machine has acknowledged nothing though bytes are
+ * under way to it; 0: none are.  One that reads nothing does acknowledge: this
+ * is for those that went without a word.
+ */
+int64_t net_silent_ms(const struct net_conn *);
 /* Send what is there, then our end; on_closed comes later, no on_bytes. */
 void net_close(struct net_conn *);
 /* The same at once, with what is there lost. */

@@ -5,7 +5,9 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,7 +22,7 @@ struct end {
 	struct buf got;
 	size_t to_send;              /* bytes that on_turn still appends */
 	size_t got_n;
-	bool opened, closed, keeps, close_when_sent;
+	bool opened, closed, keeps, close_when_sent, ended, stays;
 	struct why why;
 };
 
@@ -75,8 +77,19 @@ on_closed(struct net_conn *c, const struct why *w)
 	e->conn = NULL;
 }
 
-static const struct net_events events = { on_open, on_bytes, on_turn,
-	on_closed };
+static bool
+on_end(struct net_conn *c)
+{
+	struct end *e = net_arg(c);
+
+	assert_false(e->ended);
+	e->ended = true;
+	return e->stays;
+}
+
+static const struct net_events events = { .on_open = on_open,
+	.on_bytes = on_bytes, .on_turn = on_turn, .on_end = on_end,
+	.on_closed = on_closed };
 
 static void
 accepted(struct net_conn *c, void *arg)
@@ -280,6 +293,117 @@ test_connections_max(void **state)
 	assert_true(until(&c[2].closed, 2000));
 	assert_int_equal(t.ends[2].why.err, ERR_STATE);
 	assert_string_equal(t.ends[2].why.text, "enough");
+	finish();
+}
+
+/* What is read until the end, turning; -1 when it broke off. */
+static ssize_t
+drink(int fd)
+{
+	char some[4096];
+	ssize_t n, all = 0;
+
+	do {
+		turns(1);
+		while ((n = recv(fd, some, sizeof(some), MSG_DONTWAIT)) > 0)
+			all += n;
+	} while (n < 0 && errno == EAGAIN);
+	return n == 0 ? all : -1;
+}
+
+/* Turns that had something to do, in so long. */
+static int
+busy_turns(int64_t ms)
+{
+	struct mono end = mono_add_ms(clock_mono(), ms);
+	int n = 0;
+
+	while (clock_mono().ns < end.ns)
+		if (loop_step(t.loop))
+			n++;
+		else
+			usleep(500);
+	return n;
+}
+
+/* Without descriptors nobody is accepted, and nothing spins. */
+static void
+test_no_descriptors(void **state)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	struct rlimit old, now;
+	int fds[3];
+
+	(void)state;
+	begin(NET_LIMITS_DEFAULT, "127.0.0.1", NULL);
+	at.sin_port = htons(net_port(t.listener));
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+		fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		assert_true(fds[i] >= 0);
+		assert_int_equal(connect(fds[i], (void *)&at, sizeof(at)), 0);
+	}
+	/* One more descriptor there is, for the first. */
+	int next = dup(fds[0]);
+	assert_true(next >= 0);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	now = (struct rlimit){ (rlim_t)next + 1, old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+	int busy = busy_turns(700);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(t.n, 1);
+	assert_in_range(busy, 1, 20);
+	for (int i = 0; i < 100 && t.n < ARRAY_LEN(fds); i++)
+		turns(50);
+	assert_int_equal(t.n, ARRAY_LEN(fds));
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		close(fds[i]);
+	turns(50);
+	finish();
+}
+
+/* One that has sent all it will is still told what there is, or is not. */
+static void
+test_half_closed(void **state)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET,
+	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	(void)state;
+	begin(NET_LIMITS_DEFAULT, "127.0.0.1", NULL);
+	a.sin_port = htons(net_port(t.listener));
+	for (size_t i = 0; i < 3; i++) {
+		struct end *s = &t.ends[i];
+		int fd = socket(AF_INET, SOCK_STREAM, 0);
+		assert_int_equal(connect(fd, (struct sockaddr *)&a,
+		    sizeof(a)), 0);
+		s->stays = i == 1;
+		turns(20);
+		/* The third is being closed already when its end comes. */
+		if (i == 2) {
+			memset(buf_grow(net_out(s->conn), 5 << 20), 'x',
+			    5 << 20);
+			net_close(s->conn);
+			turns(20);
+		}
+		assert_int_equal(shutdown(fd, SHUT_WR), 0);
+		turns(50);
+		if (i == 0) {
+			assert_true(s->closed);
+			assert_int_equal(drink(fd), 0);
+		} else if (i == 1) {
+			assert_true(s->ended && !s->closed);
+			s->to_send = 5 << 20;
+			s->close_when_sent = true;
+			net_wake(s->conn);
+		}
+		if (i > 0)
+			assert_int_equal(drink(fd), 5 << 20);
+		assert_true(until(&s->closed, 2000));
+		assert_int_equal(s->why.err, OK);
+		close(fd);
+	}
 	finish();
 }
 
@@ -510,6 +634,8 @@ main(void)
 		cmocka_unit_test(test_not_reached),
 		cmocka_unit_test(test_listen_errors),
 		cmocka_unit_test(test_connections_max),
+		cmocka_unit_test(test_no_descriptors),
+		cmocka_unit_test(test_half_closed),
 		cmocka_unit_test(test_stall),
 		cmocka_unit_test(test_tls),
 		cmocka_unit_test(test_tls_refusals),

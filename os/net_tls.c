@@ -22,13 +22,13 @@ static const unsigned char alpn_h2[] = { 2, 'h', '2' };
 static enum err
 why_tls(struct why *w, enum err e, const char *what)
 {
-	char text[200] = "no reason given";
 	unsigned long code = ERR_get_error();
+	const char *text = ERR_SYSTEM_ERROR(code) ?
+	    strerror(ERR_GET_REASON(code)) : ERR_reason_error_string(code);
 
-	if (code != 0)
-		ERR_error_string_n(code, text, sizeof(text));
 	ERR_clear_error();
-	return why(w, e, "%s: %s", what, text);
+	return why(w, e, "%s cannot be used for TLS: %s", what,
+	    text == NULL ? "no reason given" : text);
 }
 
 static bool
@@ -233,7 +233,7 @@ net_tls_open(struct net_tls *t, int fd, const char *name, struct why *w)
 	ERR_clear_error();
 	return ssl;
 failed:
-	(void)why_tls(w, ERR_IO, "TLS");
+	(void)why_tls(w, ERR_IO, name);
 	SSL_free(ssl);
 	return NULL;
 }
