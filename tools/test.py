@@ -1,16 +1,20 @@
-"""The runner behind ./test: stages, their results, and one last line.
+"""The runner behind ./test: jobs, their results, and one last line.
 
-A stage builds something and yields results: (name, "pass" | "fail" | "skip",
-seconds, text).  Every single check counts, so a cmocka program with ten tests
-adds ten; the output of what failed is shown at once.
+A job is a build or one test program, script or fuzz target.  Builds come one
+after the other; each brings the jobs of what it built, and the next goes on at
+a low priority beside them: a core that tests leave idle compiles.  Every single
+check counts, so a cmocka program with ten tests adds ten; the output of what
+failed is shown when it ends.
 """
 import argparse
 import collections
 import concurrent.futures
 import fnmatch
+import functools
 import glob
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -18,46 +22,94 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import time
+import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CPUS = len(os.sched_getaffinity(0))
-# No stage begins after this, and a scene ends by then.  Two quiet cores need
-# less than 30 minutes.
+# No job begins after this.  Two quiet cores need half of it.
 SECONDS_MAX = 45 * 60
-FUZZ_WALL_SECONDS = 60
-SCENE_SECONDS_MAX = 300
+FUZZ_WALL_SECONDS = 90
+SCRIPT_SECONDS_MAX = 600
 TAIL_LINES = 60
+# How often it is told what is under way while nothing ends.
+NEWS_SECONDS = 30
 
-Result = collections.namedtuple("Result", "stage name state seconds text")
+# How many of a kind run at once.  Scripts wait for four fifths of their time.
+AT_ONCE = {"build": 1, "program": CPUS, "script": 2 * CPUS}
+# What takes long begins first: seconds on two quiet cores, where it is many.
+LONG = {"console": 200, "urlfrontier_java": 90, "ledger": 60, "sim": 60,
+        "urlfrontier_streams": 50, "urlfrontier_cluster": 40,
+        "urlfrontier": 40, "realtime_kills": 35,
+        "realtime_flow": 30, "shelf": 28, "urlfrontier_node": 27,
+        "urlfrontier_power": 25, "amend": 24, "urlfrontier_forward": 23}
+# Whole crawls that sanitizers see: threads, memory, recovery.
+WATCHED = ("crawl_small", "crawl_resume", "crawl_seeds")
+# Scripts that set the program under ASan before bad clients and servers.
+WATCHERS = ("hostile", "urlfrontier_hostile")
+# Those whose "conformance:" lines are shown at the end.
+COUNTED = ("unit", "scenes", "peers")
+TIDY = ("tidy", "planted faults")
+
+Result = collections.namedtuple("Result", "stage name state")
+
+# Something to run: run.finish() tells what came of it, and the action returns
+# the jobs that can be done now.
+Job = collections.namedtuple("Job", "stage name kind action")
 
 
 class Run:
-    """What was asked for, and what came of it."""
+    """What was asked for, and what came of it.  Jobs report from threads."""
 
     def __init__(self, options):
         self.options = options
+        self.stages = stages_for(self)
         self.results = []
-        self.seconds = collections.OrderedDict()
+        self.seconds = collections.Counter()    # of all jobs of a stage
         self.counts = []          # of other people's cases
+        self.known = self.ended = 0             # jobs
+        self.lock = threading.Lock()
         self.began = time.monotonic()
         self.builds = os.environ.get("ARGIOPE_BUILDS", ROOT)
 
-    def add(self, stage, name, state, seconds=0.0, text=""):
-        self.results.append(Result(stage, name, state, seconds, text))
-        word = {"pass": "ok", "fail": "NOT OK", "skip": "skip"}[state]
-        if state != "pass" or seconds >= 0.001 or self.options.verbose:
-            took = f"  {seconds:.1f} s" if seconds >= 0.05 else ""
-            print(f"  {word:6} {stage}/{name}{took}", flush=True)
-        if state == "fail" and text:
-            lines = text.rstrip().splitlines()
-            if len(lines) > TAIL_LINES:
-                lines = [f"... {len(lines) - TAIL_LINES} lines more"] + \
-                    lines[-TAIL_LINES:]
-            print("".join(f"      | {line}\n" for line in lines), end="",
-                  flush=True)
-        elif state == "skip" and text:
-            print(f"         {text.strip().splitlines()[-1]}", flush=True)
+    def finish(self, job, fine, checks, seconds=0.0, text="", more=""):
+        """
+        `checks`: [(state, name, reason)] that it told, a state being "pass",
+        "fail" or "skip"; a job that told none is one itself, and so is one that
+        failed without a check that did.  `text`: all that it said.
+        """
+        states = [state for state, _, _ in checks]
+        if not states or not (fine or "fail" in states):
+            states.append("pass" if fine else "fail")
+            checks = checks + [(states[-1], job.name, "")]
+        lines = []
+        for state, name, reason in checks:
+            if state != "pass" or self.options.verbose:
+                word = {"pass": "ok", "fail": "NOT OK", "skip": "skip"}[state]
+                lines.append(f"          {word:6} {job.stage}/{name}")
+                lines += [f"                 {reason}"] if reason else []
+        if "fail" in states:
+            said = text.rstrip().splitlines()
+            if len(said) > TAIL_LINES:
+                lines.append(f"      | ... {len(said) - TAIL_LINES} lines more")
+            lines += ["      | " + line for line in said[-TAIL_LINES:]]
+        word = "NOT OK" if "fail" in states else \
+            "skip" if set(states) == {"skip"} else "ok"
+        with self.lock:
+            self.ended += 1
+            self.seconds[job.stage] += seconds
+            self.results += [Result(job.stage, name, state)
+                             for state, name, _ in checks]
+            self.counts += re.findall(r"^conformance: (.*)$", text, re.M) \
+                if job.stage in COUNTED else []
+            lines.append(f"{self.ended:4}/{self.known:<4} {word:6} {job.stage}/"
+                         f"{job.name}  {seconds:.1f} s" + more)
+            print("\n".join(lines), flush=True)
+
+    def note(self, text):
+        with self.lock:
+            print(" " * 10 + text, flush=True)
 
     def left(self):
         return SECONDS_MAX - (time.monotonic() - self.began)
@@ -76,29 +128,37 @@ class Run:
                 return True
         return False
 
-    def whole(self, stage):
-        """Was the stage asked for as such?"""
-        return not self.options.names or stage in self.options.names
+    def has(self, stage):
+        return stage in self.stages
 
 
-def output_of(command, timeout, cwd=ROOT, env=None):
-    """Run in a session of its own; whatever it leaves behind is ended."""
+alive = set()                     # the sessions of what runs
+
+
+def output_of(command, timeout, cwd=ROOT, env=None, apart=False):
+    """
+    Run in a session of its own; whatever it leaves behind is ended.  Returns
+    (exit code, output, seconds); `apart`: standard error comes last.
+    """
     began = time.monotonic()
-    full = dict(os.environ, **(env or {}))
-    child = subprocess.Popen(command, cwd=cwd, env=full,
-                             stdin=subprocess.DEVNULL, text=True,
-                             errors="replace", stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, start_new_session=True)
-    try:
-        text, _ = child.communicate(timeout=max(1, timeout))
-        code = child.returncode
-    except subprocess.TimeoutExpired:
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        child = subprocess.Popen(
+            command, cwd=cwd, env=dict(os.environ, **(env or {})),
+            stdin=subprocess.DEVNULL, stdout=out,
+            stderr=err if apart else out, start_new_session=True)
+        alive.add(child.pid)
+        try:
+            code, late = child.wait(max(1, timeout)), ""
+        except subprocess.TimeoutExpired:
+            code, late = -1, f"\n(ended after {timeout:.0f} s)\n"
         end_group(child.pid)
-        text, _ = child.communicate()
-        text += f"\n(ended after {timeout:.0f} s)\n"
-        code = -1
-    end_group(child.pid)
-    return code, text, time.monotonic() - began
+        child.wait()
+        alive.discard(child.pid)
+        said = ""
+        for f in (out, err):
+            f.seek(0)
+            said += f.read().decode(errors="replace")
+    return code, said + late, time.monotonic() - began
 
 
 def end_group(pid):
@@ -110,8 +170,8 @@ def end_group(pid):
 
 # ---- Building --------------------------------------------------------------
 
-def configure(run, stage, folder, options, compiler=None):
-    """A build folder with these options; a failure is one result."""
+def configure(run, job, folder, options, compiler=None):
+    """A build folder with these options; a failure ends the job."""
     path = run.folder(folder)
     env = {"CC": compiler} if compiler else {}
     # Ninja does not see a folder that came or went; the list of them does.
@@ -128,30 +188,26 @@ def configure(run, stage, folder, options, compiler=None):
         command = ["meson", "setup", path, ROOT] + options
     code, text, seconds = output_of(command, 300, env=env)
     if code != 0:
-        run.add(stage, "configure", "fail", seconds, text)
+        run.finish(job, False, [], seconds, text)
         return False
     with open(note, "w") as f:
         f.write(want)
     return True
 
 
-def build(run, stage, folder, options, targets=(), compiler=None):
-    """Configure and build; a failure is one result.  True when it is there."""
+def build(run, job, folder, options, targets=(), compiler=None):
+    """Configure and build; True when it is there."""
     path = run.folder(folder)
-    env = {"CC": compiler} if compiler else {}
     began = time.monotonic()
-    print(f"  building {os.path.relpath(path, ROOT)}", flush=True)
-    if not configure(run, stage, folder, options, compiler):
+    if not configure(run, job, folder, options, compiler):
         return False
-    code, text, seconds = output_of(
-        ["ninja", "-C", path, "-j", str(CPUS)] + list(targets), run.left(),
-        env=env)
-    seconds = time.monotonic() - began
-    if code != 0:
-        run.add(stage, "build", "fail", seconds, failures_of(text))
-        return False
-    run.add(stage, "build", "pass", seconds)
-    return True
+    # The tests beside it come first.
+    code, text, _ = output_of(
+        ["nice", "ninja", "-C", path, "-j", str(CPUS)] + list(targets),
+        run.left(), env={"CC": compiler} if compiler else {})
+    run.finish(job, code == 0, [], time.monotonic() - began,
+               failures_of(text))
+    return code == 0
 
 
 def failures_of(text):
@@ -179,43 +235,38 @@ def program_of(path):
 # ---- Unit tests -------------------------------------------------------------
 
 CMOCKA = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\w+)$", re.M)
+SKIPPED = 77                    # a program's exit code
 
 
 def tests_of(path):
-    """The names and suites of meson's tests in a build folder."""
+    """Meson's tests in a build folder."""
     code, text, _ = output_of(["meson", "introspect", path, "--tests"], 60)
     return json.loads(text) if code == 0 else []
 
 
-def count_program(run, stage, name, entry):
-    """One test program's line of meson's log becomes its cmocka tests."""
-    text = (entry.get("stdout") or "") + (entry.get("stderr") or "")
-    ok = entry["result"] in ("OK", "EXPECTEDFAIL")
-    if stage == "unit":
-        run.counts += re.findall(r"^conformance: (.*)$", text, re.M)
+def suites_of(test):
+    return [s.split(":")[-1] for s in test["suite"]]
+
+
+def unit_test(run, job, path, test, patience, wrap, env):
+    """One test program, as `meson test` runs it; its cmocka tests count."""
+    code, text, seconds = output_of(
+        list(wrap) + test["cmd"], test["timeout"] * patience,
+        cwd=test["workdir"] or path, apart=True,
+        env={"ARGIOPE_SOURCE": ROOT, **test["env"], **(env or {}),
+             "MALLOC_PERTURB_": str(random.randint(1, 255))})
     states = {}
-    for word, test in CMOCKA.findall(text):
-        state = {"OK": "pass", "FAILED": "fail", "SKIPPED": "skip"}[word]
-        if states.get(test) != "fail":
-            states[test] = state
-    failed = any(s == "fail" for s in states.values())
-    for test, state in states.items():
-        if state != "fail":
-            reason = reason_of(text, test) if state == "skip" else ""
-            run.add(stage, f"{name}.{test}", state, 0.0, reason)
-    for test, state in states.items():
-        if state == "fail":
-            run.add(stage, f"{name}.{test}", "fail", 0.0, "")
-    if entry["result"] == "SKIP":
-        run.add(stage, name, "skip", 0.0, text)
-    elif not states or (not ok and not failed):
-        run.add(stage, name, "pass" if ok else "fail", 0.0,
-                f"{text}\n({entry['result']})")
-        return
-    if failed:
-        print("".join(f"      | {line}\n" for line in
-                      text.rstrip().splitlines()[-TAIL_LINES:]), end="",
-              flush=True)
+    for word, name in CMOCKA.findall(text):
+        if states.get(name) != "fail":
+            states[name] = {"OK": "pass", "FAILED": "fail",
+                            "SKIPPED": "skip"}[word]
+    checks = [(state, f"{job.name}.{name}",
+               reason_of(text, name) if state == "skip" else "")
+              for name, state in states.items()]
+    if code == SKIPPED:
+        checks.append(("skip", job.name, text.strip().split("\n")[-1]))
+    run.finish(job, code in (0, SKIPPED), checks, seconds,
+               text + (f"\n(exit code {code})" if code else ""))
 
 
 def reason_of(text, test):
@@ -226,50 +277,16 @@ def reason_of(text, test):
     return said[-1] if said else ""
 
 
-def unit_tests(run, stage, folder, multiplier, wrap=(), env=None,
-               suite=None):
+def unit_jobs(run, stage, folder, patience, wrap=(), env=None, suite=None):
+    """`patience`: by how much what meson allows them is multiplied."""
     path = run.folder(folder)
-    names = []
-    for test in tests_of(path):
-        suites = [s.split(":")[-1] for s in test["suite"]]
-        if "tidy" in suites or (suite and suite not in suites):
-            continue
-        if run.wants(stage, test["name"]):
-            names.append(test["name"])
-    if not names:
-        return
-    log = os.path.join(path, "meson-logs", "testlog.json")
-    if os.path.exists(log):
-        os.unlink(log)
-    command = list(wrap) + [
-        "meson", "test", "-C", path, "--no-rebuild", "-t", str(multiplier),
-        "--num-processes", str(CPUS)]
-    full = dict(os.environ, **(env or {}))
-    if not full.get("ARGIOPE_SOURCE"):
-        full["ARGIOPE_SOURCE"] = ROOT
-    child = subprocess.Popen(command + names, env=full, cwd=ROOT, text=True,
-                             errors="replace", stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT)
-    tail = []
-    for line in child.stdout:
-        tail.append(line)
-        match = re.match(r" *(\d+/\d+) (.*?) +([A-Z]+) +([\d.]+)s", line)
-        if match:
-            print(f"  {match[1]:>6} {stage}: {match[2]} {match[3]} "
-                  f"{match[4]} s", flush=True)
-    child.wait()
-    if not os.path.exists(log):
-        run.add(stage, "meson test", "fail", 0.0, "".join(tail[-40:]))
-        return
-    seen = set()
-    with open(log) as f:
-        for line in f:
-            entry = json.loads(line)
-            name = entry["name"].split(" / ")[-1].split(":")[-1]
-            seen.add(name)
-            count_program(run, stage, name, entry)
-    for name in set(names) - seen:
-        run.add(stage, name, "fail", 0.0, "meson ran it, but logged nothing")
+    return [Job(stage, test["name"], "program", functools.partial(
+                unit_test, path=path, test=test, patience=patience, wrap=wrap,
+                env=env))
+            for test in tests_of(path)
+            if "tidy" not in suites_of(test) and
+            (not suite or suite in suites_of(test)) and
+            run.wants(stage, test["name"])]
 
 
 def same_addresses():
@@ -284,63 +301,78 @@ ASAN = {"ASAN_OPTIONS": "detect_stack_use_after_return=1:"
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
 TSAN = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:"
                         f"suppressions={ROOT}/tests/tsan.supp"}
-# Whole crawls by a program that watches itself: threads, memory, recovery.
-WATCHED = ("crawl_small", "crawl_resume", "crawl_seeds")
+# Half the time of -O2 -g, and what is found is the same.
+SANITIZED = ["-Doptimization=1", "-Ddebug=true", "-Dc_args=-g1"]
 
 
-def watched_scenes(run, stage, folder, env):
+def watched_jobs(run, stage, folder, env):
     program = program_of(run.folder(folder))
-    for script in scripts_of("scenes"):
-        name = os.path.splitext(os.path.basename(script))[0]
-        if program and name in WATCHED and run.wants(stage, name):
-            run_script(run, stage, script, program, same_addresses(), env)
+    return script_jobs(run, stage, program, same_addresses(), env,
+                       [s for s in scripts_of("scenes")
+                        if name_of(s) in WATCHED]) if program else []
 
 
-def stage_unit(run):
-    if build(run, "unit", "build-test", ["-Dwerror=true"]):
-        unit_tests(run, "unit", "build-test", 2)
+def build_tests(run, job):
+    """As released: what the stages unit, scenes and peers run."""
+    if not build(run, job, "build-test", ["-Dwerror=true"]):
+        return []
+    program = program_of(run.folder("build-test"))
+    jobs = unit_jobs(run, "unit", "build-test", 4) if run.has("unit") else []
+    for stage in ("scenes", "peers"):
+        if run.has(stage):
+            jobs += script_jobs(run, stage, program, (), {},
+                                [s for s in scripts_of(stage)
+                                 if not (run.has("asan") and
+                                         name_of(s) in WATCHERS)])
+    return jobs
 
 
-def stage_asan(run):
-    if build(run, "asan", "build-asan",
-             ["-Dbuildtype=debugoptimized", "-Db_sanitize=address,undefined"]):
-        unit_tests(run, "asan", "build-asan", 6, wrap=same_addresses(),
-                   env=ASAN)
-        watched_scenes(run, "asan", "build-asan", ASAN)
+def build_asan(run, job):
+    fine = build(run, job, "build-asan", SANITIZED + [
+        "-Db_sanitize=address,undefined"])
+    jobs = []
+    if fine:
+        jobs = unit_jobs(run, "asan", "build-asan", 10, same_addresses(), ASAN)
+        jobs += watched_jobs(run, "asan", "build-asan", ASAN)
+    program = program_of(run.folder("build-test"))
+    if run.has("peers") and program:
+        env = {"ARGIOPE_ASAN": program_of(run.folder("build-asan"))}
+        jobs += script_jobs(run, "peers", program, (), env if fine else {},
+                            [s for s in scripts_of("peers")
+                             if name_of(s) in WATCHERS])
+    return jobs
 
 
-def stage_tsan(run):
-    options = ["-Dbuildtype=debugoptimized", "-Db_sanitize=thread"]
+def build_tsan(run, job):
+    """Only the programs of suite "threads", and argiope itself."""
+    options = SANITIZED + ["-Db_sanitize=thread"]
     folder = run.folder("build-tsan")
-    # Only the programs of suite "threads" are built, and argiope itself.
-    if not configure(run, "tsan", "build-tsan", options):
-        return
-    targets = {}
-    for test in tests_of(folder):
-        if any(s.split(":")[-1] == "threads" for s in test["suite"]):
-            targets[test["name"]] = os.path.relpath(test["cmd"][0], folder)
-    if not targets:
-        return
-    targets["argiope"] = "daemon/argiope"
-    if build(run, "tsan", "build-tsan", options, targets.values()):
-        unit_tests(run, "tsan", "build-tsan", 8, wrap=same_addresses(),
-                   env=TSAN, suite="threads")
-        watched_scenes(run, "tsan", "build-tsan", TSAN)
+    if not configure(run, job, "build-tsan", options):
+        return []
+    wanted = unit_jobs(run, "tsan", "build-tsan", 12, same_addresses(), TSAN,
+                       "threads")
+    if not wanted and not any(run.wants("tsan", s) for s in WATCHED):
+        return []
+    targets = [os.path.relpath(test["cmd"][0], folder)
+               for test in tests_of(folder) if "threads" in suites_of(test)]
+    if not build(run, job, "build-tsan", options,
+                 targets + ["daemon/argiope"]):
+        return []
+    return wanted + watched_jobs(run, "tsan", "build-tsan", TSAN)
 
 
-def stage_clang(run):
-    build(run, "clang", "build-clang",
-          ["-Dwerror=true", "-Dbuildtype=debugoptimized"], compiler="clang")
+def build_clang(run, job):
+    """For its warnings alone."""
+    build(run, job, "build-clang", ["-Dwerror=true", "-Doptimization=1"],
+          compiler="clang")
 
 
-def stage_tidy(run):
+def tidy(run, job):
+    tool = {"tidy": ["tidy", ROOT], "planted faults": ["tidy_test.py"]}
     code, text, seconds = output_of(
-        [sys.executable, os.path.join(ROOT, "tools", "tidy"), ROOT], 60)
-    run.add("tidy", "tidy", "pass" if code == 0 else "fail", seconds, text)
-    code, text, seconds = output_of(
-        [sys.executable, os.path.join(ROOT, "tools", "tidy_test.py")], 60)
-    run.add("tidy", "tidy finds planted faults",
-            "pass" if code == 0 else "fail", seconds, text)
+        [sys.executable, os.path.join(ROOT, "tools", tool[job.name][0])] +
+        tool[job.name][1:], 120)
+    run.finish(job, code == 0, [], seconds, text)
 
 
 # ---- Fuzzing ----------------------------------------------------------------
@@ -377,8 +409,8 @@ def unpacked_seeds(run):
     return place
 
 
-def fuzz_one(run, name, seconds):
-    path = run.folder("build-fuzz")
+def fuzz(run, job, seconds):
+    path, name = run.folder("build-fuzz"), job.name
     corpus = os.path.join(path, "corpus", name)
     crashes = os.path.join(path, "found", name)
     os.makedirs(corpus, exist_ok=True)
@@ -390,41 +422,31 @@ def fuzz_one(run, name, seconds):
     code, text, took = output_of(command, seconds + 120, env={
         "UBSAN_OPTIONS": "print_stacktrace=1"})
     runs = re.search(r"number_of_executed_units: (\d+)", text)
-    cover = re.findall(r"cov: (\d+)", text)
+    cover = re.findall(r"cov: (\d+)", text) or ["?"]
     # libFuzzer's progress is no news.
     text = re.sub(r"^#\d+\t.*\n", "", text, flags=re.M)
     # A target that ran nothing has shown nothing.
-    fine = code == 0 and runs and int(runs[1]) > 0
-    return fine, text, took, int(runs[1]) if runs else 0, \
-        cover[-1] if cover else "?"
+    runs = int(runs[1]) if runs else 0
+    run.finish(job, code == 0 and runs > 0, [], took, text,
+               f", {runs} runs, {cover[-1]} edges")
 
 
-def stage_fuzz(run):
+def build_fuzz(run, job):
     path = run.folder("build-fuzz")
-    options = ["-Dfuzz=true", "-Db_lundef=false",
-               "-Dbuildtype=debugoptimized"]
-    if not configure(run, "fuzz", "build-fuzz", options, "clang"):
-        return
+    options = SANITIZED + ["-Dfuzz=true", "-Db_lundef=false"]
+    if not configure(run, job, "build-fuzz", options, "clang"):
+        return []
     names = [t[:-len("_fuzz")] for t in targets_of(path, "_fuzz")]
     names = [n for n in names if run.wants("fuzz", n)]
-    if not names:
-        return
-    if not build(run, "fuzz", "build-fuzz", options,
-                 [n + "_fuzz" for n in names], compiler="clang"):
-        return
+    if not names or not build(run, job, "build-fuzz", options,
+                 [n + "_fuzz" for n in names], "clang"):
+        return []
     seconds = run.options.fuzz_seconds or max(5, min(
         20, FUZZ_WALL_SECONDS * CPUS // len(names)))
-    print(f"  {len(names)} targets, {seconds} s each", flush=True)
     unpacked_seeds(run)
-    with concurrent.futures.ThreadPoolExecutor(CPUS) as pool:
-        work = {pool.submit(fuzz_one, run, n, seconds): n for n in names}
-        for done in concurrent.futures.as_completed(work):
-            fine, text, took, runs, cover = done.result()
-            name = work[done]
-            if fine:
-                print(f"         {name}: {runs} runs, {cover} edges",
-                      flush=True)
-            run.add("fuzz", name, "pass" if fine else "fail", took, text)
+    return [Job("fuzz", name, "program",
+                functools.partial(fuzz, seconds=seconds))
+            for name in names]
 
 
 # ---- Scenes and peers --------------------------------------------------------
@@ -448,30 +470,21 @@ def script_results(text):
     return found
 
 
-def run_script(run, stage, path, program, wrap=(), env=None):
-    name = os.path.splitext(os.path.basename(path))[0]
-    place = tempfile.mkdtemp(prefix=f"argiope-{name}-")
-    code, text, took = output_of(
+def script(run, job, path, program, wrap, env):
+    place = tempfile.mkdtemp(prefix=f"argiope-{job.name}-")
+    code, text, seconds = output_of(
         list(wrap) + ["bash", path],
-        min(SCENE_SECONDS_MAX, max(30, run.left())), cwd=place,
+        min(SCRIPT_SECONDS_MAX, max(30, run.left())), cwd=place,
         env={"ARGIOPE": program, "ARGIOPE_SOURCE": ROOT,
              "ARGIOPE_BUILD": os.path.dirname(program),
-             "TMPDIR": place, "SCENE_TMP": place, **(env or {})})
-    run.counts += re.findall(r"^conformance: (.*)$", text, re.M)
-    found = script_results(text)
-    for state, line in found:
-        run.add(stage, f"{name}: {line}", state, 0.0)
-    failed = any(state == "fail" for state, _ in found)
-    if code == 0 and found and not failed:
-        print(f"  ok     {stage}/{name}  {took:.1f} s", flush=True)
-    elif failed:
-        print("".join(f"      | {line}\n" for line in
-                      text.rstrip().splitlines()[-TAIL_LINES:]), end="",
-              flush=True)
-    elif not found and code == 0:
-        run.add(stage, name, "fail", took, text + "\n(it checked nothing)")
-    else:
-        run.add(stage, name, "fail", took, text + f"\n(exit code {code})")
+             "TMPDIR": place, "SCENE_TMP": place, **env})
+    checks = [(state, f"{job.name}: {name}", "")
+              for state, name in script_results(text)]
+    if code != 0:
+        text += f"\n(exit code {code})"
+    elif not checks:
+        text += "\n(it checked nothing)"
+    run.finish(job, code == 0 and checks, checks, seconds, text)
     shutil.rmtree(place, ignore_errors=True)
 
 
@@ -479,45 +492,33 @@ def scripts_of(stage):
     return sorted(glob.glob(os.path.join(ROOT, "tests", stage, "*.sh")))
 
 
-def run_scripts(run, stage):
-    scripts = [s for s in scripts_of(stage) if run.wants(
-        stage, os.path.splitext(os.path.basename(s))[0])]
-    if not scripts:
-        return
-    folder = run.folder("build-test")
-    if not build(run, stage, "build-test", ["-Dwerror=true"]):
-        return
-    program = program_of(folder)
-    if program is None:
-        run.add(stage, "program", "fail", 0.0, "the tree builds no argiope")
-        return
-    watched = program_of(run.folder("build-asan"))
-    env = {"ARGIOPE_ASAN": watched} if watched else {}
-    for script in scripts:
-        run_script(run, stage, script, program, env=env)
+def name_of(path):
+    return os.path.splitext(os.path.basename(path))[0]
 
 
-def stage_scenes(run):
-    run_scripts(run, "scenes")
+def script_jobs(run, stage, program, wrap, env, scripts):
+    return [Job(stage, name_of(s), "script", functools.partial(
+                script, path=s, program=program, wrap=wrap, env=env))
+            for s in scripts if run.wants(stage, name_of(s))]
 
 
-def stage_peers(run):
-    run_scripts(run, "peers")
+# ---- The whole --------------------------------------------------------------
 
-
-# ---- The whole ----------------------------------------------------------------
-
-STAGES = collections.OrderedDict([
-    ("tidy", (stage_tidy, "style, arrows between layers, dead files")),
-    ("unit", (stage_unit, "unit tests, gcc, as released, -Werror")),
-    ("scenes", (stage_scenes, "stories told to the real program")),
-    ("asan", (stage_asan, "unit tests and crawls under ASan and UBSan")),
-    ("tsan", (stage_tsan, "tests of suite threads and crawls under TSan")),
-    ("clang", (stage_clang, "all of it by clang, -Werror")),
-    ("fuzz", (stage_fuzz, "libFuzzer, a short while for each target")),
-    ("peers", (stage_peers, "against other people's clients and servers")),
-])
+STAGES = {
+    "tidy": "style, arrows between layers, dead files",
+    "unit": "unit tests, gcc, as released, -Werror",
+    "scenes": "stories told to the real program",
+    "asan": "unit tests and crawls under ASan and UBSan",
+    "tsan": "tests of suite threads and crawls under TSan",
+    "clang": "all of it by clang, -Werror",
+    "fuzz": "libFuzzer, a short while for each target",
+    "peers": "against other people's clients and servers",
+}
 QUICK = ("tidy", "unit", "scenes")
+# In this order; the name is that of the first of the stages that is wanted.
+BUILDS = ((build_tests, ("unit", "scenes", "peers")), (build_asan, ("asan",)),
+          (build_tsan, ("tsan",)), (build_fuzz, ("fuzz",)),
+          (build_clang, ("clang",)))
 
 
 def known_names():
@@ -550,13 +551,66 @@ def stages_for(run):
     return [s for s in chosen if not options.quick or s in QUICK]
 
 
+def jobs_for(run):
+    """The builds, and what can be done without them."""
+    jobs = [Job("tidy", name, "program", tidy) for name in TIDY
+            if run.has("tidy")]
+    for action, stages in BUILDS:
+        wanted = [s for s in stages if run.has(s)]
+        if wanted:
+            jobs.append(Job(wanted[0], "build", "build", action))
+    return jobs
+
+
+def attempt(run, job):
+    """A job's new jobs; whatever goes wrong is its failure."""
+    try:
+        if run.left() > 0:
+            return job.action(run, job) or []
+        run.finish(job, False, [], 0, f"{SECONDS_MAX} s are used up")
+    except Exception:
+        run.finish(job, False, [], 0, traceback.format_exc())
+    return []
+
+
+def work(run, jobs):
+    """All of them and those that they bring, the longest first."""
+    running, run.known = {}, len(jobs)
+    with concurrent.futures.ThreadPoolExecutor(sum(AT_ONCE.values())) as pool:
+        try:
+            while jobs or running:
+                for job in sorted(jobs, key=lambda j: -LONG.get(j.name, 0)):
+                    if sum(j.kind == job.kind for j in running.values()) < \
+                            AT_ONCE[job.kind]:
+                        jobs.remove(job)
+                        running[pool.submit(attempt, run, job)] = job
+                done, _ = concurrent.futures.wait(
+                    running, NEWS_SECONDS,
+                    concurrent.futures.FIRST_COMPLETED)
+                for future in done:
+                    del running[future]
+                    jobs += future.result()
+                    run.known += len(future.result())
+                if not done:
+                    run.note("under way: " + ", ".join(
+                        f"{j.stage}/{j.name}" for j in running.values()))
+        except BaseException:
+            while concurrent.futures.wait(running, 0.1).not_done:
+                for pid in list(alive):
+                    end_group(pid)
+            raise
+
+
 def table(run):
     print(f"\n{'stage':10} {'passed':>7} {'failed':>7} {'skipped':>8} "
           f"{'seconds':>8}")
-    for stage, seconds in run.seconds.items():
+    for stage in run.stages:
         states = [r.state for r in run.results if r.stage == stage]
         print(f"{stage:10} {states.count('pass'):7} {states.count('fail'):7} "
-              f"{states.count('skip'):8} {seconds:8.1f}")
+              f"{states.count('skip'):8} {run.seconds[stage]:8.1f}")
+    took = time.monotonic() - run.began
+    print(f"\nin {took / 60:.1f} minutes; the seconds are those of jobs, which "
+          "overlap")
     if run.counts:
         print("\nconformance:")
         print("".join(f"  {line}\n" for line in sorted(run.counts)), end="")
@@ -586,22 +640,16 @@ def main():
     parser.add_argument("--verbose", action="store_true",
                         help="a line for every single check")
     run = Run(parser.parse_args())
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if run.options.list:
         for stage, names in known_names().items():
-            print(f"{stage:8} {STAGES[stage][1]}")
+            print(f"{stage:8} {STAGES[stage]}")
             for name in names:
                 print(f"           {name}")
         return 0
-    for stage in stages_for(run):
-        action, title = STAGES[stage]
-        print(f"\n== {stage}: {title}", flush=True)
-        began = time.monotonic()
-        if run.left() < 0:
-            run.add(stage, "time", "fail", 0.0,
-                    f"{SECONDS_MAX} s are used up; this stage was not run")
-        else:
-            action(run)
-        run.seconds[stage] = time.monotonic() - began
+    for stage in run.stages:
+        print(f"{stage:8} {STAGES[stage]}", flush=True)
+    work(run, jobs_for(run))
     table(run)
     count = collections.Counter(r.state for r in run.results)
     if not run.results:
