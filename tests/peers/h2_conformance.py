@@ -874,7 +874,7 @@ def over_tls():
     global server, other
     crt, key = certificate()
     server = Server("tls", f"urlfrontier.tls_cert={crt}",
-                    f"urlfrontier.tls_key={key}", health=False)
+                    f"urlfrontier.tls_key={key}", ready=False)
     wait_until(lambda: listens(server.port))
 
     def context(*protocols):

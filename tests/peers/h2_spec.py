@@ -90,7 +90,7 @@ if shutil.which("openssl") is None:
 else:
     crt, key = certificate()
     server = Server("TLS", f"urlfrontier.tls_cert={crt}",
-                    f"urlfrontier.tls_key={key}", health=False)
+                    f"urlfrontier.tls_key={key}", ready=False)
     wait_until(lambda: listens(server.port))
     with open(crt, "rb") as f:
         c = Client(0, grpc.secure_channel(

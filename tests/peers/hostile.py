@@ -114,11 +114,8 @@ def memory(name, c):
 capped = ["--set", "fetch.body_bytes_max=1MiB"]
 memory("robots", attack("robots", capped))
 memory("pages", attack("pages", capped + ["--no-robots"]))
-asan = os.environ.get("ARGIOPE_ASAN", os.path.join(
-    os.path.dirname(os.path.dirname(build)), "build-asan/daemon/argiope"))
-if os.access(asan, os.X_OK) and ("ARGIOPE_ASAN" in os.environ or
-                                 os.path.getmtime(asan) >=
-                                 os.path.getmtime(program())):
+asan = program_under_asan()
+if asan:
     c = attack("asan", capped + ["--no-robots"], executable=asan, env={
         "ASAN_OPTIONS": "detect_stack_use_after_return=1:exitcode=99",
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"})

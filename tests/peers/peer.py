@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -31,10 +32,11 @@ for name in ("XDG_DATA_HOME", "INVOCATION_ID"):
 
 children = []
 failures = []
+lock = threading.RLock()
 ports_given = set()
 
 
-# ---- Results -----------------------------------------------------------------
+# ---- Results, from any thread --------------------------------------------------
 
 def check(name, fine, why=""):
     """One line; `why` explains a failure, a list is shown by its first."""
@@ -42,11 +44,12 @@ def check(name, fine, why=""):
         some = sorted(map(str, why))
         why = f"{len(some)}: " + ", ".join(some[:5])
     why = " ".join(str(why).split())[:600]
-    if fine:
-        print(f"ok {name}", flush=True)
-    else:
-        failures.append(name)
-        print(f"not ok {name}" + (f" - {why}" if why else ""), flush=True)
+    with lock:
+        if fine:
+            print(f"ok {name}", flush=True)
+        else:
+            failures.append(name)
+            print(f"not ok {name}" + (f" - {why}" if why else ""), flush=True)
     return bool(fine)
 
 
@@ -72,6 +75,17 @@ def program():
     if not os.access(found, os.X_OK):
         sys.exit("ARGIOPE must name the program")
     return os.path.abspath(found)
+
+
+def program_under_asan():
+    """That of ARGIOPE_ASAN, or of build-asan when it is not older than ours."""
+    found = os.environ.get("ARGIOPE_ASAN")
+    if not found:
+        found = os.path.join(SOURCE, "build-asan", "daemon", "argiope")
+        if not os.path.exists(found) or \
+                os.path.getmtime(found) < os.path.getmtime(program()):
+            return None
+    return found if os.access(found, os.X_OK) else None
 
 
 def built(path):
@@ -206,12 +220,7 @@ class Nginx:
         self.log = os.path.join(self.place, "access.log")
         os.makedirs(self.place)
         if tls:
-            key, crt = self.place + "/key", self.place + "/crt"
-            subprocess.run(
-                ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                 "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out",
-                 crt, "-days", "2", "-subj", "/CN=127.0.0.1"], check=True,
-                capture_output=True)
+            crt, key = certificate(self.place + "/tls")
             more += f"ssl_certificate {crt}; ssl_certificate_key {key};"
         conf = os.path.join(self.place, "nginx.conf")
         with open(conf, "w") as f:

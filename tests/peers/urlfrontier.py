@@ -889,7 +889,7 @@ def node_client(server):
 # ---- All of it ----------------------------------------------------------------------
 
 server = Server("together")
-case.run(server, 16)
+case.run(server, workers=16)
 heavy.run(server)
 node_client(server)
 same("N6 no number above 2^63", Client.too_big, [])

@@ -173,7 +173,7 @@ def tls(t):
         f.write(good + elsewhere)
     names = ("good", "good", "elsewhere", "unknown")
     nodes = Cluster(
-        "tls", 4, f"urlfrontier.peer_ca={PLACE}/ca.pem", health=False,
+        "tls", 4, f"urlfrontier.peer_ca={PLACE}/ca.pem", ready=False,
         each=lambda i: [f"urlfrontier.tls_{x[0]}={PLACE}/{names[i]}.{x[1]}"
                         for x in (("cert", "crt"), ("key", "key"))])
     for n in nodes.nodes:
@@ -272,7 +272,7 @@ def other_lists(t):
     a, b = fixed_port(), fixed_port()
     names = [f"127.0.0.1:{p}" for p in (a, b)]
     nodes = [Node(f"differ-{i}", f"urlfrontier.nodes={x}", port=p,
-                  health=True) for i, (p, x) in enumerate((
+                  ready=True) for i, (p, x) in enumerate((
                       (a, ",".join(names)), (b, names[1] + ",127.0.0.1:9")))]
     keys = [k for k in (f"k{i}" for i in range(30)) if sorted(names)[owner(
         t.crawl, k, 2)] == names[1]]

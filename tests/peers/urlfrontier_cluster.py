@@ -680,13 +680,13 @@ def unread(t):
     t.c.many([f"http://u{i % 90}/{i}/" + "x" * 2000 for i in range(9000)],
              "", crawl)
     a = t.server.nodes[0]
-    before = a.rss_kib()
+    before = a.memory_kib()
     # More than all that one connection would hold back.
     calls = [Client(a.port).ListURLs(M.ListUrlParams(crawlID=crawl, size=ALL))
              for _ in range(24)]
     firsts = {next(c).known.info.url for c in calls}
     pause(1)
-    grown = (a.rss_kib() - before) >> 10
+    grown = (a.memory_kib() - before) >> 10
     note(f"{t.name}: 24 of 18 MiB unread: {grown} MiB more")
     t.check("memory", grown < 40, grown)
     t.same("the others are served", (t.c.did(*[
@@ -856,7 +856,7 @@ def stand(name, cases, workers, *args, first=lambda c: None, **more):
     try:
         cluster = Cluster(name, *args, **more)
         first(cluster)
-        cases.run(cluster, workers)
+        cases.run(cluster, workers=workers)
         same(f"{name}: SIGTERM ends them", cluster.stop(),
              [0] * len(cluster.nodes))
     except Exception:
@@ -876,6 +876,6 @@ at_once(5, lambda i: (
     lambda: stand("slow", slow, 1, 2, behind=(1,)),
     lambda: stand("hurt", hurt, 1, 2, "urlfrontier.forward_deadline_s=2",
                   "urlfrontier.put_mem=8MiB"),
-    lambda: apart.run(Nobody, 2))[i]())
+    lambda: apart.run(Nobody, workers=2))[i]())
 same("N6 no number above 2^63", Client.too_big, [])
 done()

@@ -5,7 +5,7 @@ nothing here changes it.
 crawl/0 is complete; crawl/1 was stopped after a page, and goes on beside the
 door: after its pause, which is longer than all this takes.
 """
-import peer
+
 from urlfrontier_peer import *
 
 begin("urlfrontier_engine")

@@ -1,5 +1,2 @@
 #!/bin/bash
-# The Debian package is the system's Python's; another may come first in PATH.
-python=python3
-/usr/bin/python3 -c 'import grpc' 2>/dev/null && python=/usr/bin/python3
-exec "$python" "${0%.sh}.py" "$@"
+exec bash "${0%/*}/python.bash" grpc "${0%.sh}.py" "$@"

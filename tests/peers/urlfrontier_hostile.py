@@ -49,7 +49,7 @@ def by_hand(server, body, *more, path="GetStats", ends=True):
         literal(*pair) for pair in given.items() if pair[1] is not None)) +
         frame(DATA, END_STREAM if ends else 0, 1, body))
     wait_until(lambda: peer.read(0.05) or peer.closed or any(
-        k == RST or k == HEADERS and f & END_STREAM
+        k == RST or k in (HEADERS, DATA) and f & END_STREAM
         for k, f, s, _ in peer.frames if s == 1), 5)
     peer.close()
     unpack, said = hpack.Decoder(), {}
@@ -284,7 +284,7 @@ def misbehaving(server):
     same(f"{who}: ... and released when it leaves", wait_until(
         lambda: c.stats("many", "many")["leased"] == 0, 5), True)
 
-    before = server.rss_kib()
+    before = server.memory_kib()
     peers = []
     ask = M.ListUrlParams(size=ALL, crawlID="many").SerializeToString()
     for _ in range(10):
@@ -297,7 +297,7 @@ def misbehaving(server):
                 window(i, 0x7ffeffff) +
                 frame(DATA, END_STREAM, i, message(ask)))
     time.sleep(1.5)
-    grown = (server.rss_kib() - before) // 1024
+    grown = (server.memory_kib() - before) // 1024
     note(f"{who}: 10 clients with 20 lists each that never read: {grown} MiB")
     if "asan" not in who:
         check(f"{who}: lists that nobody reads: memory", grown < 160, grown)
@@ -430,14 +430,10 @@ def tls():
     if shutil.which("openssl") is None:
         skip("TLS", "openssl is not installed")
         return
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-         "ec_paramgen_curve:P-256", "-nodes", "-keyout", "tls.key", "-out",
-         "tls.crt", "-days", "2", "-subj", "/CN=localhost", "-addext",
-         "subjectAltName=DNS:localhost"], check=True, capture_output=True)
-    server = Server("tls", f"urlfrontier.tls_cert={PLACE}/tls.crt",
-                    f"urlfrontier.tls_key={PLACE}/tls.key", health=False)
-    with open("tls.crt", "rb") as f:
+    crt, key = certificate()
+    server = Server("tls", f"urlfrontier.tls_cert={crt}",
+                    f"urlfrontier.tls_key={key}", ready=False)
+    with open(crt, "rb") as f:
         trust = grpc.ssl_channel_credentials(f.read())
     wait_until(lambda: listens(server.port))
     c = Client(0, grpc.secure_channel(f"localhost:{server.port}", trust,
@@ -481,16 +477,6 @@ def attempt(f, *args):
               traceback.format_exc()[-500:])
 
 
-def asan():
-    """The watched program, when it is not older than ours."""
-    found = os.environ.get("ARGIOPE_ASAN") or os.path.join(
-        SOURCE, "build-asan", "daemon", "argiope")
-    if os.access(found, os.X_OK) and \
-            os.path.getmtime(found) >= os.path.getmtime(program()):
-        return found
-    return None
-
-
 server = Server("plain")
 for f in (described, accepted, malformed, misbehaving, floods):
     attempt(f, server)
@@ -498,7 +484,7 @@ same("plain: SIGTERM ends it", server.stop(), 0)
 attempt(tokens)
 attempt(tls)
 attempt(exposed)
-watched = asan()
+watched = program_under_asan()
 if watched is None:
     skip("under AddressSanitizer", "there is no such program")
 else:

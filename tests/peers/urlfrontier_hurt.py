@@ -357,11 +357,11 @@ def memory(t):
     # B's own, which stands.
     streams = a.metric("frontier_streams_open")
     clients = at_once(each, lambda i: Blast(a.port, n, kb, t.crawl, 300))
-    before, most, over = a.rss_kib(), [0], threading.Event()
+    before, most, over = a.memory_kib(), [0], threading.Event()
 
     def watch():
         while not over.is_set():
-            most[0] = max(most[0], a.rss_kib())
+            most[0] = max(most[0], a.memory_kib())
             time.sleep(0.02)
 
     watcher = threading.Thread(target=watch)

@@ -59,7 +59,7 @@ def main():
             rng.uniform(0, 0.1), rng.uniform(0.1, 2))))
         if rng.random() < 0.15:
             # Killed again while it starts.
-            server.start(health=False)
+            server.start(ready=False)
             time.sleep(rng.uniform(0, 0.3))
             server.kill()
         server.settings = settings(k + 1)

@@ -252,11 +252,6 @@ def listening(child):
     return found
 
 
-def http_port(server):
-    with open(server.out) as f:
-        return int(re.search(r"http://[^/]*:(\d+)/", f.read())[1])
-
-
 class Figures:
     """What a port serves: types by name, values by series."""
 
@@ -280,7 +275,7 @@ def figures():
     port = fixed_port()
     server = Server("figures", f"urlfrontier.metrics_port={port}")
     t = Case("metrics_port", server)
-    ports = (http_port(server), port)
+    ports = (server.http_port, port)
     t.same("loopback alone", listening(server.child), {
         ("0100007F", x) for x in (*ports, server.port)})
     for p in ports:
@@ -470,13 +465,13 @@ def afresh(f):
 
 server = Server("node")
 same("metrics_port is off", listening(server.child), {
-    ("0100007F", p) for p in (server.port, http_port(server))})
+    ("0100007F", p) for p in (server.port, server.http_port)})
 same("C10 active at first", server.client.active(), True)
 same("E1 no crawl at first", server.client.crawls(), [])
 same("ListNodes names this node", list(server.client.ListNodes(
     M.Empty()).values), [f"127.0.0.1:{server.port}"])
 # Before anybody has set one.
-run_case("B12", default_delay, server)
+case.run_case("B12", default_delay, [server])
 case.all = [(name, afresh(f)) for name, f in case.all]
 case.run(server)
 same("N6 no number above 2^63", Client.too_big, [])

@@ -52,11 +52,12 @@ class Node(Server):
     """`here` is a client whose calls go no further."""
     here = None
 
-    def wait(self, until):
-        super().wait(until)
+    def serves(self):
+        if not super().serves():
+            return False
         if self.here is None:
             self.here = Client(self.port, metadata=LOCAL)
-        wait_until(lambda: self.here.healthy() == 1)
+        return self.here.healthy() == 1
 
     def stall(self):
         """Its sockets are open, and it says nothing."""
@@ -90,8 +91,8 @@ class Cluster:
     """
 
     def __init__(self, name, n, *settings, behind=(), each=lambda i: (),
-                 health=True, host="127.0.0.1"):
-        self.name, self.settings, self.health = name, settings, health
+                 ready=True, host="127.0.0.1"):
+        self.name, self.settings, self.ready = name, settings, ready
         self.entries = sorted(f"{host}:{fixed_port()}" for _ in range(n))
         self.relays = {}
         self.nodes = at_once(n, lambda i: self.node(i, i in behind, each(i)))
@@ -108,7 +109,7 @@ class Cluster:
             self.relays[i] = Relay(port, inner)
             port = inner
         return Node(f"{self.name}-{i}", *self.settings, *own, port=port,
-                    health=self.health)
+                    ready=self.ready)
 
     def keys(self, node, crawl, n=1, form="k{}"):
         """So many keys that a node owns."""

@@ -5,15 +5,9 @@ the test; the calls are Debian's python3-grpcio.  Cases bear the names of the
 contract's list: A1 to N6.
 """
 import queue
-import random
-import re
-import threading
-import traceback
-import urllib.request
 
-import peer
 from frames import message
-from peer import *
+from serve import *
 
 try:
     import grpc
@@ -30,19 +24,7 @@ STATUS = ("OK", "SKIPPED", "FAIL")
 MIB = 1 << 20
 
 
-# ---- Results, from any thread ------------------------------------------------
-
-lock = threading.RLock()
-
-
-def check(name, fine, why=""):
-    with lock:
-        return peer.check(name, fine, why)
-
-
-def same(name, got, want):
-    return check(name, got == want, f"{got!r} is not {want!r}")
-
+# ---- The schema ---------------------------------------------------------------
 
 def code(f, *args, **more):
     """The name of a call's status; a stream is read to its end."""
@@ -54,8 +36,6 @@ def code(f, *args, **more):
     except grpc.RpcError as e:
         return e.code().name
 
-
-# ---- The schema ---------------------------------------------------------------
 
 class Messages:
     """Classes of the schema's messages; RPCs as [(name, kind, in, out)]."""
@@ -151,91 +131,21 @@ def fields(data):
 
 # ---- Servers ------------------------------------------------------------------
 
-class Server:
-    """`argiope serve` with the door open, on a folder of its own."""
+class Server(Serve):
+    """With the door open; `client` goes on over restarts."""
+    client = None
 
-    def __init__(self, name, *settings, data=None, env=None, health=True,
-                 executable=None, port=None):
-        self.name = name
-        self.data = data or os.path.join(PLACE, name)
-        self.settings = list(settings)
-        self.env = env or {}
-        self.executable = executable or program()
+    def __init__(self, name, *settings, port=None, **more):
         self.port = port or fixed_port()
-        self.log = os.path.join(PLACE, name + ".log")
-        self.out = os.path.join(PLACE, name + ".out")
-        self.child = self.client = None
-        self.start(health)
+        self.door = ("loops=1", f"urlfrontier.listen=127.0.0.1:{self.port}")
+        super().__init__(name, settings, **more)
 
-    def start(self, health=True):
-        """Returns the seconds until it served."""
-        began = time.monotonic()
-        command = [self.executable, "serve", "--data", self.data]
-        for s in ["http.listen=127.0.0.1:0", "loops=1",
-                  f"urlfrontier.listen=127.0.0.1:{self.port}"] + \
-                self.settings:
-            command += ["--set", s]
-        with open(self.out, "w") as out, open(self.log, "a") as log:
-            self.child = start(command, stdout=out, stderr=log,
-                               env=dict(os.environ, **self.env))
-        if health:
-            self.wait(began + 30)
-        return time.monotonic() - began
-
-    def wait(self, until):
-        """Until it serves; a client that was made before goes on."""
-        while not listens(self.port):
-            if not self.runs() or time.monotonic() > until:
-                raise OSError(f"{self.name} does not start: "
-                              f"{self.said()}")
-            time.sleep(0.01)
+    def serves(self):
+        if not listens(self.port):
+            return False
         if self.client is None:
             self.client = Client(self.port)
-        while self.client.healthy() != 1:
-            if not self.runs() or time.monotonic() > until:
-                raise OSError(f"{self.name} does not serve: "
-                              f"{self.said()}")
-            time.sleep(0.01)
-
-    def runs(self):
-        return self.child.poll() is None
-
-    def said(self):
-        with open(self.log, errors="replace") as f:
-            return f.read()[-2000:]
-
-    def stop(self, seconds=15):
-        """By SIGTERM; its exit code, None when it had to be killed."""
-        self.child.terminate()
-        try:
-            return self.child.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            return None
-
-    def kill(self):
-        self.child.kill()
-        self.child.wait()
-
-    def restart(self, kill=False):
-        """The exit code of the one that went."""
-        gone = self.kill() if kill else self.stop()
-        self.start()
-        return gone
-
-    def rss_kib(self):
-        with open(f"/proc/{self.child.pid}/status") as f:
-            return int(re.search(r"VmRSS:\s*(\d+)", f.read())[1])
-
-    def metric(self, name):
-        """The sum over its labels; None when there is no such metric."""
-        with open(self.out) as f:
-            url = re.search(r"http://\S+", f.read())[0]
-        with urllib.request.urlopen(url + "metrics", timeout=10) as page:
-            text = page.read().decode()
-        found = re.findall(r"^%s(?:\{[^}]*\})? (\S+)$" % re.escape(name),
-                           text, re.M)
-        return sum(map(float, found)) if found else None
+        return self.client.healthy() == 1
 
 
 # ---- Clients ------------------------------------------------------------------
@@ -455,18 +365,12 @@ class Stream:
 
 # ---- Cases --------------------------------------------------------------------
 
-class Case:
-    """A case's client, a crawl that nobody used, checks under its name."""
+class Case(OneCase):
+    """With the server's client, and a crawl that nobody used."""
 
     def __init__(self, name, server):
-        self.name, self.server, self.c = name, server, server.client
-        self.crawl = f"crawl of {name}"
-
-    def check(self, what, fine, why=""):
-        return check(f"{self.name} {what}", fine, why)
-
-    def same(self, what, got, want):
-        return same(f"{self.name} {what}", got, want)
+        super().__init__(name, server)
+        self.c, self.crawl = server.client, f"crawl of {name}"
 
     def due(self, n, key="k", crawl=None):
         """So many URLs, due since long; the oldest first."""
@@ -476,52 +380,8 @@ class Case:
         return urls
 
 
-class Cases:
-    """
-    The functions of a script, by the names of the cases that they show; words
-    of the command line are the names of those that are wanted.
-    """
-
-    def __init__(self):
-        self.all = []
-
-    def __call__(self, name):
-        def add(f):
-            self.all.append((name, f))
-            return f
-        return add
-
-    def run(self, server, workers=1):
-        """One after the other, or some at the same time."""
-        wanted = sys.argv[1:]
-        waiting = [c for c in reversed(self.all)
-                   if not wanted or c[0] in wanted]
-
-        def work():
-            while waiting:
-                try:
-                    one = waiting.pop()
-                except IndexError:
-                    return
-                run_case(*one, server)
-
-        threads = [threading.Thread(target=work) for _ in range(workers)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
-
-
-def run_case(name, f, server):
-    try:
-        f(Case(name, server))
-    except Exception as e:
-        where = traceback.extract_tb(e.__traceback__)
-        line = next((x.lineno for x in reversed(where)
-                     if "urlfrontier" in x.filename and
-                     "_peer" not in x.filename), "?")
-        check(f"{name} goes to its end", False, f"line {line}: "
-              f"{type(e).__name__} {getattr(e, 'details', lambda: e)()}")
+def Cases():
+    return CasesOf(Case)
 
 
 def at_once(n, f):

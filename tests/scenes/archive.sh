@@ -89,12 +89,8 @@ same "... with --json an event" "$(json \
 
 kill "$WEB_PID"
 web pages=60 delay=0.01
-"$A" crawl "$WEB/" --data d3 --delay 30ms --wacz late.wacz >out 2>err &
-pid=$!
-children+=("$pid")
-for ((i = 0; i < 200 && $(wc -l <"$WEB_LOG") < 10; i++)); do
-	sleep 0.05
-done
+behind "$A" crawl "$WEB/" --data d3 --delay 30ms --wacz late.wacz >out 2>err
+asked 10
 kill -INT "$pid"
 wait "$pid"
 check "one that is broken off packs nothing" test ! -e late.wacz

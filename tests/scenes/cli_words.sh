@@ -46,6 +46,17 @@ code "a secret on the process list" 64 \
 has "... with the way out" "--auth-file" code.err
 code "a password on the process list" 64 \
 	"$A" crawl --proxy http://u:p@127.0.0.1:1/ http://e.org/
+echo hi >hi
+code "a proxy file that is none" 78 "$A" crawl --proxy-file hi http://e.org/
+code "a cookie file that is none" 78 "$A" crawl --cookie-file hi http://e.org/
+has "... with its line" "line 1: bad number of fields" code.err
+code "a directory in place of a file" 74 "$A" crawl --seeds .
+has "... is said" ". cannot be read: Is a directory" code.err
+code "a file in place of a directory" 73 "$A" crawl --data hi http://e.org/
+has "... is said" "hi is a file, not a directory" code.err
+code "a policy from a pipe" 65 "$A" explain http://e.org/ \
+	--policy <(echo '{"downloads":0}')
+has "... is read" "downloads: less than 1" code.err
 code "an unknown setting" 78 "$A" config --set fetch.trys_max=1
 code "a setting out of its range" 78 "$A" config --set fetch.tries_max=100
 ARGIOPE_FETCH_TRIES_MAX=no code "a variable out of its range" 78 "$A" config

@@ -7,14 +7,7 @@
 web pages=5
 full=(--set data.free_bytes_min=900TiB)
 
-says() {   # until a file holds a text
-	local i
-	for ((i = 0; i < 100; i++)); do
-		! grep -qF "$1" "$2" || return 0
-		sleep 0.05
-	done
-	return 1
-}
+says() { soon grep -qF "$1" "$2"; }   # until a file holds a text
 
 leave() {   # Ctrl-C, and again when that was heard
 	kill -INT "$1"
@@ -23,9 +16,7 @@ leave() {   # Ctrl-C, and again when that was heard
 	wait "$1"
 }
 
-"$A" crawl "$WEB/" --data d1 --json "${full[@]}" >events 2>err &
-pid=$!
-children+=("$pid")
+behind "$A" crawl "$WEB/" --data d1 --json "${full[@]}" >events 2>err
 check "the crawl says that it waits" says "the crawl waits: " err
 has "... for what" "data.free_bytes_min" err
 leave "$pid"
@@ -35,18 +26,11 @@ has "--json has it too" '"state":"disk_full"' events
 same "... and no start that is not on the disk" "$(grep -c started events)" 0
 
 "$A" crawl "$WEB/" --data d2 --max-time 100ms --delay 50ms --quiet
-"$A" crawl "$WEB/" --data d2 --name half --delay 200ms >out 2>err &
-pid=$!
-children+=("$pid")
-for ((i = 0; i < 100; i++)); do
-	[ "$(wc -l <"$WEB_LOG")" -lt 6 ] || break
-	sleep 0.05
-done
+behind "$A" crawl "$WEB/" --data d2 --name half --delay 200ms >out 2>err
+asked 6
 kill -INT "$pid"
 wait "$pid"
-"$A" crawl --resume --name half --data d2 "${full[@]}" >out 2>err &
-pid=$!
-children+=("$pid")
+behind "$A" crawl --resume --name half --data d2 "${full[@]}" >out 2>err
 check "so does one that goes on" says "the crawl waits: " err
 leave "$pid"
 same "... which can be left" $? 75

@@ -12,10 +12,8 @@ same "an unbroken crawl" "$(wc -l <want)" 69
 
 # --- Ctrl-C --------------------------------------------------------------------
 : >"$WEB_LOG"
-"$A" crawl "$WEB/" --data broken --name "a b" --delay 50ms >out 2>err &
-pid=$!
-children+=("$pid")
-wait_for_captures 10
+behind "$A" crawl "$WEB/" --data broken --name "a b" --delay 50ms >out 2>err
+asked 10
 code "meanwhile the data is in use" 75 "$A" crawl "$WEB/" --data broken
 has "... by that process" "process $pid" code.err
 code "status says so too" 75 "$A" status --data broken
@@ -38,10 +36,8 @@ check "the archive is sound" "$A" archive check --data broken --strict
 # --- kill -9 ---------------------------------------------------------------------
 for round in 1 2 3; do
 	: >"$WEB_LOG"
-	"$A" crawl "$WEB/" --data "killed$round" --json >"events$round" &
-	pid=$!
-	children+=("$pid")
-	wait_for_captures $((round * 15))
+	behind "$A" crawl "$WEB/" --data "killed$round" --json >"events$round"
+	asked $((round * 15))
 	kill -9 "$pid"
 	wait "$pid" 2>/dev/null
 	# The last line may be cut by the kill.
@@ -59,12 +55,21 @@ for round in 1 2 3; do
 		[e["seq"] for e in events if e["event"] == "item"])' both)" True
 done
 
+# --- a proxy that only the command line knew ---------------------------------------
+echo http://127.0.0.1:9 >proxy
+behind "$A" crawl "$WEB/" --data proxied --proxy-file proxy --json >events
+check "a crawl by a secret proxy begins" soon grep -q started events
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+: >"$WEB_LOG"
+code "... does not go on without it" 69 "$A" crawl --resume --data proxied
+has "... and says so" "--resume --proxy-file FILE" code.err
+same "... nothing was asked" "$(wc -l <"$WEB_LOG")" 0
+
 # --- while a server is silent ----------------------------------------------------
 : >"$WEB_LOG"
-"$A" crawl "$WEB/slow" --data silent >out 2>err &
-pid=$!
-children+=("$pid")
-wait_for_captures 2
+behind "$A" crawl "$WEB/slow" --data silent >out 2>err
+asked 2
 began=$SECONDS
 kill -INT "$pid"
 wait "$pid"

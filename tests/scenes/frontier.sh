@@ -9,15 +9,8 @@ serve() {
 	local data=$1 i set=()
 	shift
 	for i; do set+=(--set "$i"); done
-	: >out
-	ARGIOPE_URLFRONTIER_LISTEN=127.0.0.1:0 "$A" serve --data "$data" \
-		--set http.listen=127.0.0.1:0 "${set[@]}" >out 2>log &
-	PID=$!
-	children+=("$PID")
-	for ((i = 0; i < 200; i++)); do
-		! grep -q "serves urlfrontier" out || break
-		sleep 0.05
-	done
+	daemon "$data" --set urlfrontier.listen=127.0.0.1:0 "${set[@]}"
+	PID=$pid
 	PORT=$(sed -n 's/.* urlfrontier .*://p' out)
 	F=("$A" frontier -p "$PORT")
 }

@@ -89,10 +89,8 @@ web pages=60 delay=0.01
 pages_of whole >want
 for round in 1 2 3; do
 	: >"$WEB_LOG"
-	"$A" crawl "$WEB/" --data "killed$round" --json >"events$round" &
-	pid=$!
-	children+=("$pid")
-	wait_for_captures $((round * 15))
+	behind "$A" crawl "$WEB/" --data "killed$round" --json >"events$round"
+	asked $((round * 15))
 	if [ "$round" = 1 ]; then
 		code "not while another writes" 75 "$A" archive reindex \
 			--rebuild --data meanwhile killed1/archive

@@ -4,6 +4,9 @@
 #   check NAME COMMAND...   "ok NAME" when the command succeeds
 #   code NAME N COMMAND...  "ok NAME" when its exit code is N
 #   has NAME TEXT FILE...   "ok NAME" when the text stands in a file
+#   soon COMMAND...         waits until it succeeds
+#   behind COMMAND...       starts it: $pid
+#   daemon DATA WORD...     starts `argiope serve`: $pid, its output in out, log
 #
 # A scene runs in an empty folder of its own; what it started ends with it.
 # shellcheck shell=bash disable=SC2034
@@ -81,31 +84,44 @@ same() {
 	fi
 }
 
+soon() {
+	local until=$((SECONDS + 30))
+	until "$@"; do
+		[ "$SECONDS" -lt "$until" ] || return 1
+		sleep 0.05
+	done
+}
+
+behind() {
+	"$@" &
+	pid=$!
+	children+=("$pid")
+}
+
+# It serves, at the door too where the words open it.
+daemon() {
+	: >out
+	behind "$A" serve --data "$1" --set http.listen=127.0.0.1:0 "${@:2}" \
+		>out 2>log
+	soon grep -q "serves http" out
+	[[ $* != *urlfrontier.listen* ]] || soon grep -q "serves urlfrontier" out
+}
+
 # A web of its own port; see web.py for the options.
 web() {
 	rm -f web.port
 	WEB_LOG=$PWD/web.log
 	: >"$WEB_LOG"
-	python3 "$HERE/web.py" web.port "$WEB_LOG" "$@" &
-	WEB_PID=$!
-	children+=("$WEB_PID")
-	local i
-	for ((i = 0; i < 100; i++)); do
-		[ ! -s web.port ] || break
-		sleep 0.05
-	done
+	local pid
+	behind python3 "$HERE/web.py" web.port "$WEB_LOG" "$@"
+	WEB_PID=$pid
+	soon test -s web.port
 	WEB=http://127.0.0.1:$(cat web.port)
 }
 
-# wait_for_captures N: until the log of the web has N lines
-wait_for_captures() {
-	local i
-	for ((i = 0; i < 200; i++)); do
-		[ "$(wc -l <"$WEB_LOG")" -lt "$1" ] || return 0
-		sleep 0.05
-	done
-	return 1
-}
+# asked N: waits until the web was asked N times
+asked() { soon web_lines "$1"; }
+web_lines() { [ "$(wc -l <"$WEB_LOG")" -ge "$1" ]; }
 
 # pages_of DATA: the captured URLs, sorted, but for robots.txt
 pages_of() {

@@ -66,14 +66,7 @@ code "its policy stays" 69 "$A" policy delete quick --data d1
 
 # --- beside a daemon
 
-"$A" serve --data d1 --set http.listen=127.0.0.1:0 \
-	--set fetch.allow_private=on >out 2>log &
-pid=$!
-children+=("$pid")
-for ((i = 0; i < 200; i++)); do
-	! grep -q serves out || break
-	sleep 0.05
-done
+daemon d1 --set fetch.allow_private=on
 # status EXPRESSION WANT: until it is so
 status() {
 	local i

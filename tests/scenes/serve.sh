@@ -6,32 +6,20 @@
 web pages=60 delay=0.01
 
 # A crawl that was killed is left to the daemon.
-"$A" crawl "$WEB/" --data d1 --name left >/dev/null 2>&1 &
-pid=$!
-children+=("$pid")
-for ((i = 0; i < 200; i++)); do
-	[ "$(wc -l <"$WEB_LOG")" -lt 20 ] || break
-	sleep 0.05
-done
+behind "$A" crawl "$WEB/" --data d1 --name left >/dev/null 2>&1
+asked 20
 kill -9 "$pid"
 wait "$pid" 2>/dev/null
 
-"$A" serve --data d1 --set http.listen=127.0.0.1:0 >out 2>log &
-pid=$!
-children+=("$pid")
-for ((i = 0; i < 100; i++)); do
-	[ ! -s out ] || break
-	sleep 0.05
-done
+daemon d1
 has "the address is printed" "argiope serves http://127.0.0.1:" out
 port=$(sed 's/.* //' out)
 same "healthz" "$(curl -s "${port}healthz")" '{"state":"fine"}'
-for ((i = 0; i < 200; i++)); do
+complete() {
 	curl -s "${port}status" >status.json
-	[ "$(json 'events[0]["crawls"][0]["state"]' status.json)" != complete ] ||
-		break
-	sleep 0.1
-done
+	[ "$(json 'events[0]["crawls"][0]["state"]' status.json)" = complete ]
+}
+soon complete
 same "the crawl went on to its end" \
 	"$(json 'events[0]["crawls"][0]["counts"]["items"]' status.json)" 69
 sleep 1.2
@@ -69,25 +57,15 @@ code "... the door's too" 78 "$A" serve --data d2 \
 has "... and says what it wants" "urlfrontier.token = required" code.err
 
 # The file of a killed daemon leads to a port that another one took since.
-"$A" serve --data d3 --set http.listen=127.0.0.1:0 \
-	--set urlfrontier.listen=127.0.0.1:0 >out 2>log &
-pid=$!
-children+=("$pid")
-for ((i = 0; i < 100; i++)); do
-	[ ! -s out ] || break
-	sleep 0.05
-done
+daemon d3 --set urlfrontier.listen=127.0.0.1:0
+daemon=$pid
 : >"$WEB_LOG"
-"$A" crawl "$WEB/slow" --data d4 >/dev/null 2>&1 &
-children+=("$!")
-for ((i = 0; i < 200; i++)); do
-	[ ! -s "$WEB_LOG" ] || break
-	sleep 0.05
-done
+behind "$A" crawl "$WEB/slow" --data d4 >/dev/null 2>&1
+asked 1
 cp d3/serve.json d4/serve.json
 code "a stale serve.json is not believed" 75 "$A" status --data d4
-has "... and the process is named" "in use by process $!" code.err
-kill -TERM "$pid"
-wait "$pid"
+has "... and the process is named" "in use by process $pid" code.err
+kill -TERM "$daemon"
+wait "$daemon"
 same "SIGTERM ends a daemon with a door" $? 0
 has "... which said where it is" "argiope serves urlfrontier 127.0.0.1:" out

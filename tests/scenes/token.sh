@@ -78,14 +78,7 @@ has "... is said" "argiope: there is no token" code.err
 
 # --- beside a daemon
 
-"$A" serve --data d1 --set http.listen=127.0.0.1:0 \
-	--set urlfrontier.listen=127.0.0.1:0 >out 2>log &
-pid=$!
-children+=("$pid")
-for ((i = 0; i < 200; i++)); do
-	! grep -q urlfrontier out || break
-	sleep 0.05
-done
+daemon d1 --set urlfrontier.listen=127.0.0.1:0
 port=$(sed -n 's/.*\(http:.*\)/\1/p' out)
 door=$(sed -n 's/.*urlfrontier .*://p' out)
 # door FILE VERB...: ask the urlfrontier door with the token of the file
