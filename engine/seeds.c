@@ -3,6 +3,7 @@
 #include <yyjson.h>
 
 #include "engine/launch.h"
+#include "engine/policy/address.h"
 
 static struct str
 text_of(yyjson_val *v)
@@ -73,6 +74,24 @@ engine_read_seeds(struct str json, struct arena *a, struct launch_seed **out,
 	return e;
 }
 
+bool
+engine_seed_has_password(struct str seed)
+{
+	size_t scheme = str_find(seed, STR("://"));
+	struct str rest = str_from(seed, scheme == seed.n ? 0 : scheme + 3);
+	size_t end = 0;
+
+	/* "http:///u:p@host/" is read as if two stood there. */
+	while (rest.n > 0 && memchr("/\\", rest.p[0], 2) != NULL)
+		rest = str_from(rest, 1);
+	while (end < rest.n && memchr("/?#\\", rest.p[end], 4) == NULL)
+		end++;
+	rest = str_cut(rest, 0, end);
+	return str_find_char(rest, '@') < rest.n &&
+	    (scheme < seed.n || str_find_char(rest, ':') < rest.n) &&
+	    !str_starts_nocase(rest, STR("mailto:"));
+}
+
 enum err
 engine_check_seeds(const struct launch_seed *seeds, size_t n, struct why *w)
 {
@@ -90,7 +109,10 @@ engine_check_seeds(const struct launch_seed *seeds, size_t n, struct why *w)
 		if (engine_seed(seeds[i].url, &a, &u, &inner) != OK)
 			e = why(w, ERR_INPUT, "seeds[%zu].url: %s", i,
 			    inner.text);
-		else if (u.username.n != 0 || u.password.n != 0)
+		else if (address_url_is_ambiguous(seeds[i].url))
+			e = why(w, ERR_INPUT, "seeds[%zu].url: a backslash "
+			    "stands where others read another host", i);
+		else if (engine_seed_has_password(seeds[i].url))
 			e = why(w, ERR_INPUT, "seeds[%zu].url: it holds a "
 			    "user or a password, which would be archived", i);
 		if (i % 64 == 0)

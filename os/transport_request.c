@@ -1,18 +1,9 @@
 #include "os/transport_request.h"
 
+#include "base/text.h"
+
 /* Bytes of `sent` kept for the next request. */
 #define KEPT_MAX 65536
-
-static bool
-is_token(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if ((unsigned char)s.p[i] <= ' ' ||
-		    (unsigned char)s.p[i] >= 0x7f ||
-		    strchr("()<>@,;:\\\"/[]?={}", s.p[i]) != NULL)
-			return false;
-	return s.n > 0;
-}
 
 /* No byte that could end the line or the text. */
 static bool
@@ -191,7 +182,7 @@ check_headers(const struct exchange *x, unsigned *lists, struct str *host)
 		const struct transport_header *h = &x->headers[i];
 		unsigned bit = listed_as(h->name);
 
-		if (!is_token(h->name))
+		if (!text_is_token(h->name))
 			return "a header's name is not a token";
 		if (!is_line(h->value))
 			return "a header's value holds a line break";
@@ -263,7 +254,7 @@ transport_request_build(struct transport_request *r, const struct exchange *x,
 	buf_clear(&r->sent);
 	buf_clear(&r->texts);
 	r->nodes_n = 0;
-	if (!is_token(x->method))
+	if (!text_is_token(x->method))
 		return "the method is not a token";
 	if (!is_ascii_text(x->url) || !is_ascii_text(x->host) || x->port == 0)
 		return "the URL cannot be sent";

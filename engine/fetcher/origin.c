@@ -55,8 +55,9 @@ origin_free(struct origin **op)
 	mem_free(op);
 }
 
-void
-origin_release(struct origin *o)
+/* Pages of `blocked` are skipped with the text, the others go on. */
+static void
+release(struct origin *o, const struct local_crawl *blocked, struct str text)
 {
 	struct list waiting;
 
@@ -69,8 +70,17 @@ origin_release(struct origin *o)
 	while (!list_empty(&waiting)) {
 		struct page *p = LIST_ITEM(waiting.next, struct page, node);
 		list_take(&p->node);
-		page_go(p, PAGE_ROBOTS);
+		if (p->crawl == blocked)
+			page_finish(p, OUTCOME_SKIPPED, SKIP_BLOCKED, text);
+		else
+			page_go(p, PAGE_ROBOTS);
 	}
+}
+
+void
+origin_release(struct origin *o)
+{
+	release(o, NULL, STR_NONE);
 }
 
 static void
@@ -79,6 +89,7 @@ settle(struct origin *o, int status, struct str body, int64_t age_s)
 	const struct fetch_settings *s = o->host->fetcher->settings;
 
 	robots_free(&o->robots);
+	o->copied = robots_from_status(status) != ROBOTS_FORBID_ALL;
 	switch (robots_from_status(status)) {
 	case ROBOTS_PARSE:
 		o->robots = robots_parse(body, s->product_token);
@@ -219,6 +230,13 @@ origin_abandoned(struct origin *o)
 }
 
 void
+origin_blocked(struct origin *o, const struct local_crawl *c, struct str text)
+{
+	o->state = ORIGIN_NEW;
+	release(o, c, text);
+}
+
+void
 fetcher_robots_put(struct str origin, struct wall fetched, int status,
     struct str body, struct arena *a, struct extra_put *put)
 {
@@ -256,7 +274,7 @@ origin_fetched(struct origin *o, struct page *p)
 	o->reason = page_exception(p);
 	/* A copy that was read within a day serves while the site fails. */
 	bool stale_serves = robots_from_status(status) == ROBOTS_FORBID_ALL &&
-	    o->robots != NULL;
+	    o->copied;
 	o->stale = stale_serves;
 	if (stale_serves) {
 		o->unreachable = false;

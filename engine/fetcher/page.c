@@ -171,21 +171,6 @@ travels(struct page *p, struct fetcher *to)
 	return true;
 }
 
-static bool
-blocked_by_name(struct page *p, const struct url *u)
-{
-	struct ip ip;
-
-	if (!address_host_is_local(u->host))
-		return false;
-	struct str host = u->host;
-	if (host.n > 2 && host.p[0] == '[')
-		host = str_cut(host, 1, host.n - 1);
-	if (!ip_from_text(host, &ip))
-		ip_from_text(STR("127.0.0.1"), &ip);
-	return !address_allowed(p, &ip);
-}
-
 bool
 page_excluded(const struct page *p)
 {
@@ -207,7 +192,13 @@ step_robots(struct page *p)
 		page_give_back(p);
 		return;
 	}
-	if (blocked_by_name(p, u)) {
+	/* Seeds, sitemaps and what is tried again were judged by no policy. */
+	if (!port_allowed(p, u)) {
+		page_finish(p, OUTCOME_SKIPPED, SKIP_URL,
+		    STR("the port belongs to another protocol"));
+		return;
+	}
+	if (!name_allowed(p, u)) {
 		page_finish(p, OUTCOME_SKIPPED, SKIP_BLOCKED,
 		    STR("the host is private or local"));
 		return;
@@ -271,27 +262,6 @@ step_turn(struct page *p)
 }
 
 /* --- RESOLVE ------------------------------------------------------------ */
-
-/* What the operator typed he may reach; its links stay on its host. */
-bool
-crawl_host_allowed(const struct crawl_shared *s, struct str host)
-{
-	for (size_t i = 0; s->operator_seeds && i < s->seed_hosts_n; i++)
-		if (str_eq(s->seed_hosts[i], host))
-			return true;
-	return false;
-}
-
-bool
-address_allowed(const struct page *p, const struct ip *ip)
-{
-	const struct crawl_shared *s = p->crawl->shared;
-	struct str host = page_hop((struct page *)(uintptr_t)p)->url.host;
-
-	return p->fetcher->settings->allow_private ||
-	    policy_of(crawl_policy(s))->allow_private ||
-	    address_is_public(ip->b) || crawl_host_allowed(s, host);
-}
 
 /* "HOST:PORT:ADDRESS:PORT,...": a test's own little DNS. */
 static bool
@@ -428,9 +398,7 @@ on_connected(struct exchange *x, const struct ip *ip)
 	struct page *p = page_of(x);
 
 	page_hop(p)->ip = *ip;
-	/* A proxy stands where the operator put it. */
-	return p->crawl->shared->proxy.n != 0 ||
-	    p->fetcher->settings->resolve != NULL || address_allowed(p, ip);
+	return connection_allowed(p, ip);
 }
 
 static bool
@@ -629,6 +597,26 @@ fail(struct page *p, enum exception reason, struct str text)
 	page_finish(p, OUTCOME_EXCEPTION, (uint8_t)reason, text);
 }
 
+/* An address on its way is private; of robots.txt it is its pages' end. */
+static void
+block(struct page *p)
+{
+	struct str text = p->crawl->shared->proxy.n != 0 ?
+	    STR("the proxy's address is private or local") :
+	    STR("the address is private or local");
+
+	if (goes_home(p, PAGE_JUDGE))
+		return;
+	if (p->kind == PAGE_OF_ROBOTS) {
+		struct origin *o = p->origin;
+		struct local_crawl *c = p->crawl;
+		page_finish(p, OUTCOME_NONE, 0, STR_NONE);
+		origin_blocked(o, c, text);
+		return;
+	}
+	page_finish(p, OUTCOME_SKIPPED, SKIP_BLOCKED, text);
+}
+
 static void
 follow(struct page *p, struct str location)
 {
@@ -647,6 +635,7 @@ follow(struct page *p, struct str location)
 	}
 	if (url_parse(location, &from->url, a, &plain, NULL) != OK ||
 	    (plain.scheme != URL_HTTP && plain.scheme != URL_HTTPS) ||
+	    (p->kind == PAGE_OF_ROBOTS && address_port_is_bad(plain.port)) ||
 	    url_canonical(&plain, NULL, 0, a, &to, NULL) != OK) {
 		fail(p, EXCEPTION_REDIRECTS, arena_printf(a,
 		    "redirected to %.*s", STR_FMT(str_cut(location, 0, 200))));
@@ -698,8 +687,7 @@ step_judge(struct page *p)
 		return;
 	}
 	if (p->end == TRANSPORT_BLOCKED) {
-		page_finish(p, OUTCOME_SKIPPED, SKIP_BLOCKED,
-		    STR("the address is private or local"));
+		block(p);
 		return;
 	}
 	if (h->stop_reason != NULL && strcmp(h->stop_reason, "mime") == 0) {

@@ -58,8 +58,9 @@ struct host {
 	struct list waiting;             /* pages whose turn comes first */
 	struct list windows;
 	struct list origins;
-	bool local_name;                 /* loopback by name or literal */
 	uint64_t looked;                 /* by fetcher.looks: look.c */
+	struct list idle_node;           /* nothing of it is out or waits */
+	struct mono idle_since;
 };
 
 /* scheme://host:port, and what its robots.txt says. */
@@ -70,6 +71,7 @@ struct origin {
 	struct str text;                 /* own memory */
 	enum origin_state state;
 	struct robots *robots;
+	bool copied;                     /* they are the site's words */
 	bool unreachable;                /* by network: reason below */
 	bool stale;                      /* an older copy serves */
 	enum exception reason;
@@ -175,6 +177,8 @@ struct fetcher {
 	struct map addresses;
 	struct list ready;               /* hosts that may start a request */
 	struct heap sleeping;            /* hosts by next_at */
+	struct list idle;                /* hosts by idle_since */
+	struct timer idle_timer;         /* the first of them may go */
 	struct list pages;               /* all of this loop */
 	struct list lone_lines;          /* lines.c: on their way */
 	struct parser *parser;
@@ -213,6 +217,7 @@ bool fetcher_held_back(const struct fetcher *);
 struct fetcher *fetcher_idle_one(struct fetcher *);
 
 /* host.c */
+void hosts_open(struct fetcher *);
 struct host *host_get(struct fetcher *, struct str name);
 void host_free(struct host **);
 void host_settle(struct host *);          /* put it where it belongs */
@@ -243,6 +248,9 @@ void origin_free(struct origin **);
 bool origin_ready(struct origin *, struct page *);
 /* The crawl for which robots.txt was asked is over: others ask again. */
 void origin_abandoned(struct origin *);
+/* That crawl may not go where it is: its pages are skipped, others ask. */
+void origin_blocked(struct origin *, const struct local_crawl *,
+    struct str text);
 /* It is known; once the page is handed over, those who wait are released: what
  * they do may end the crawl. */
 void origin_fetched(struct origin *, struct page *robots_page);
@@ -276,7 +284,15 @@ bool recall_unchanged(struct page *, struct parse_input *,
 
 /* request.c */
 bool request_build(struct page *);        /* the exchange of the last hop */
+
+/* reach.c */
+/* The URL's host, if its letters tell its address; then its port. */
+bool name_allowed(const struct page *, const struct url *);
+bool port_allowed(const struct page *, const struct url *);
+/* An address that was found for its host. */
 bool address_allowed(const struct page *, const struct ip *);
+/* What is about to be connected: the proxy, where there is one. */
+bool connection_allowed(const struct page *, const struct ip *);
 
 /* links.c */
 void links_find(struct page *);           /* parse_output -> submission.found */

@@ -1,0 +1,69 @@
+/*
+ * Where a page may go: what strangers say must not lead to what only this
+ * machine can reach, nor to other protocols.
+ */
+#include "engine/fetcher/state.h"
+#include "engine/policy/address.h"
+
+/* What the operator typed he may reach; its links stay on its host. */
+bool
+crawl_host_allowed(const struct crawl_shared *s, struct str host)
+{
+	for (size_t i = 0; s->operator_seeds && i < s->seed_hosts_n; i++)
+		if (str_eq(s->seed_hosts[i], host))
+			return true;
+	return false;
+}
+
+/* The operator permits any address and port of the host that is asked. */
+static bool
+is_trusted(const struct page *p)
+{
+	const struct crawl_shared *s = p->crawl->shared;
+	struct str host = page_hop((struct page *)(uintptr_t)p)->url.host;
+
+	/* A door's crawl may have such a policy from when that was allowed. */
+	return p->fetcher->settings->allow_private ||
+	    (s->operator_seeds && policy_of(crawl_policy(s))->allow_private) ||
+	    crawl_host_allowed(s, host);
+}
+
+bool
+address_allowed(const struct page *p, const struct ip *ip)
+{
+	return address_is_public(ip->b) || is_trusted(p);
+}
+
+bool
+name_allowed(const struct page *p, const struct url *u)
+{
+	struct ip ip;
+
+	if (!address_host_is_local(u->host))
+		return true;
+	struct str host = u->host;
+	if (host.n > 2 && host.p[0] == '[')
+		host = str_cut(host, 1, host.n - 1);
+	if (!ip_from_text(host, &ip))
+		ip_from_text(STR("127.0.0.1"), &ip);
+	return address_allowed(p, &ip);
+}
+
+bool
+port_allowed(const struct page *p, const struct url *u)
+{
+	return !address_port_is_bad(u->port) || is_trusted(p);
+}
+
+bool
+connection_allowed(const struct page *p, const struct ip *ip)
+{
+	const struct crawl_shared *s = p->crawl->shared;
+	const struct fetch_settings *set = p->fetcher->settings;
+
+	/* A client may name any proxy that others can reach, too. */
+	if (s->proxy.n != 0)
+		return address_is_public(ip->b) || s->operator_seeds ||
+		    set->allow_private;
+	return set->resolve != NULL || address_allowed(p, ip);
+}
