@@ -392,6 +392,11 @@ a_schedule_starts_crawls(void **state)
 	until_crawl(1);
 	assert_true(str_eq(row(1)->name, STR("run 2")));
 	until_ran(id, 2);
+	/* The clock is set back by an hour: nothing runs twice. */
+	moved_us -= 3600 * US_PER_S;
+	rest_ms(1100);
+	assert_null(row(2));
+	moved_us += 3600 * US_PER_S;
 	/* Those that were missed are one. */
 	rig_stop(&rig);
 	pass(100);
@@ -452,6 +457,44 @@ what_others_put_is_seen(void **state)
 	assert_int_equal(store_schedule_put(st, &s, clock_wall(), &w), OK);
 	store_close(&st);
 	until_crawl(0);
+	until_ran(s.id, 1);
+}
+
+/* More of them than are looked at at once, and all due before the good one. */
+static void
+those_that_fail_delay_no_other(void **state)
+{
+	struct store *st;
+	struct why w = WHY_INIT;
+	struct schedule s = each_minute("/");
+	uint64_t first = 0;
+
+	(void)state;
+	s.policy_json = STR("");
+	s.policy = STR("nobody's");
+	s.start_at.us = clock_wall().us - 5 * US_PER_S;
+	s.every = 10000;
+	s.timing = SCHEDULE_AFTER;
+	assert_int_equal(store_open(rig.dir, NULL, &st, &w), OK);
+	for (unsigned i = 0; i <= STORE_DUE_MAX; i++) {
+		s.id = 0;
+		assert_int_equal(store_schedule_put(st, &s, s.start_at, &w),
+		    OK);
+		first = i == 0 ? s.id : first;
+	}
+	store_close(&st);
+	uint64_t good = put(each_minute("/"));
+	until_ran(good, 1);
+	assert_int_equal(get(good).last_crawl, 0);
+	/* They are tried again, until what is missing is there. */
+	assert_int_equal(get(first).runs, 0);
+	assert_true(get(first).next_at.us > clock_wall().us);
+	fine((struct shelf_ask){ .verb = SHELF_SCHEDULE_DELETE,
+	    .schedule.id = good });
+	fine((struct shelf_ask){ .verb = SHELF_POLICY_PUT,
+	    .name = s.policy, .json = STR("{\"rate_limit\":0}") });
+	pass(1);
+	until_ran(first, 1);
 	until_ran(s.id, 1);
 }
 
@@ -516,6 +559,7 @@ main(void)
 		ONE(a_schedule_starts_crawls),
 		ONE(one_waits_for_its_crawl),
 		ONE(what_others_put_is_seen),
+		ONE(those_that_fail_delay_no_other),
 		ONE(a_crash_between_two_commits),
 		ONE(crashes_lose_and_repeat_no_run),
 	};

@@ -1,5 +1,6 @@
 #include "engine/timetable.h"
 
+#include "base/hash.h"
 #include "engine/board.h"
 #include "engine/launch.h"
 #include "engine/own.h"
@@ -16,7 +17,8 @@ struct due {
 	struct timetable *timetable;
 	const struct schedule *schedule;
 	struct launch_seed *seeds;
-	bool tried, ran;
+	bool ran, failed;
+	bool gone;                   /* it was deleted meanwhile */
 };
 
 /* A look into the store, and what came of it; then what is to be put. */
@@ -24,6 +26,7 @@ struct look {
 	struct shelf_job job;
 	struct timetable *timetable;
 	bool forced;                 /* what the version says does not count */
+	struct wall now;             /* of the look */
 	struct arena arena;
 	struct schedule *schedules;
 	size_t n;
@@ -32,9 +35,9 @@ struct look {
 	struct why why;
 };
 
-/* A schedule that could not be started. */
+/* Why a schedule could not be started, as the log has it. */
 struct failure {
-	struct mono again;
+	uint64_t said;               /* hash of the text */
 };
 
 struct timetable {
@@ -44,11 +47,26 @@ struct timetable {
 	uint64_t version;            /* of the board, that was looked at */
 	bool looking, look_again, forced, running;
 	struct map failures;         /* id -> struct failure */
+	struct mono quiet_until;     /* about the store */
 	/* The shelf's thread. */
 	uint64_t store_version;
 	struct wall next_at;
 	bool read_once;
 };
+
+/* Each second may fail alike. */
+static void
+store_failed(struct timetable *t, const struct why *w)
+{
+	struct mono now = clock_mono();
+	struct log_text quoted;
+
+	if (mono_before(now, t->quiet_until))
+		return;
+	t->quiet_until = mono_add_ms(now, AGAIN_MS);
+	log_error("schedule.store", "why=%s", log_quote(&quoted,
+	    str_of(w->text)));
+}
 
 /* --- crawls that ended ---------------------------------------------------- */
 
@@ -65,8 +83,10 @@ put_ended(struct shelf_job *job, struct store *st)
 	struct why w = WHY_INIT;
 	struct log_text quoted;
 
-	if (store_schedule_ended(st, x->schedule, x->crawl, x->ended, &w) !=
-	    OK)
+	enum err e = store_schedule_ended(st, x->schedule, x->crawl, x->ended,
+	    &w);
+	/* It may be deleted while its crawl runs. */
+	if (e != OK && e != ERR_ABSENT)
 		log_error("schedule.store", "schedule=%llu why=%s",
 		    (unsigned long long)x->schedule, log_quote(&quoted,
 		    str_of(w.text)));
@@ -130,7 +150,7 @@ static enum err
 read_due(struct look *k, struct store *st, struct why *w)
 {
 	struct timetable *t = k->timetable;
-	struct wall now = clock_wall();
+	struct wall now = k->now = clock_wall();
 	uint64_t version;
 
 	enum err e = store_version(st, &version, w);
@@ -156,26 +176,47 @@ run_look(struct shelf_job *job, struct store *st)
 	k->why.err = read_due(k, st, &k->why);
 }
 
+static enum err
+put_one(struct look *k, size_t i, struct store *st, struct why *w)
+{
+	uint64_t id = k->schedules[i].id;
+	struct due *d = &k->due[i];
+	/* A clock that was set back meanwhile must not make it due again. */
+	struct wall now = { MAX(clock_wall().us, k->now.us) };
+	enum err e = OK;
+
+	if (d->ran)
+		e = store_schedule_ran(st, id, d->launch.crawl, now, w);
+	else if (d->failed)
+		e = store_schedule_late(st, id, (struct wall){ now.us +
+		    AGAIN_MS * INT64_C(1000) }, w);
+	d->gone = e == ERR_ABSENT;
+	return d->gone ? OK : e;
+}
+
 static void
 put_ran(struct shelf_job *job, struct store *st)
 {
 	struct look *k = CONTAINER(job, struct look, job);
-	struct log_text quoted;
-	enum err e = OK;
+	enum err e = store_begin(st, &k->why);
+	bool begun = e == OK;
 
-	for (size_t i = 0; i < k->n && e == OK; i++)
-		if (k->due[i].ran)
-			e = store_schedule_ran(st, k->schedules[i].id,
-			    k->due[i].launch.crawl, clock_wall(), &k->why);
-	if (e != OK)
-		log_error("schedule.store", "why=%s", log_quote(&quoted,
-		    str_of(k->why.text)));
+	for (size_t i = 0; i < k->n && e == OK; i++) {
+		struct why w = WHY_INIT;
+		e = put_one(k, i, st, &w);
+		if (e != OK)
+			k->why = w;
+	}
+	if (begun)
+		e = store_end(st, e, &k->why);
+	k->why.err = e;
 	k->timetable->read_once = false;
 }
 
 /* --- at home -------------------------------------------------------------- */
 
 static void look(struct timetable *);
+static void forget_failure(struct timetable *, uint64_t id);
 
 static void
 look_over(struct look *k)
@@ -198,11 +239,16 @@ ran_put(struct shelf_job *job)
 
 	/* A crawl that ended before the store knew of it. */
 	for (size_t i = 0; i < k->n; i++)
-		if (k->due[i].ran)
+		if (k->due[i].gone)
+			forget_failure(t, k->schedules[i].id);
+		else if (k->due[i].ran)
 			tell_end(t, k->schedules[i].id,
 			    k->due[i].launch.crawl);
-	/* More may be due than are told at once. */
-	t->look_again |= k->n == STORE_DUE_MAX;
+	if (k->why.err != OK)
+		store_failed(t, &k->why);
+	else
+		/* More may be due than are told at once. */
+		t->look_again |= k->n == STORE_DUE_MAX;
 	look_over(k);
 }
 
@@ -215,18 +261,25 @@ all_launched(struct look *k)
 }
 
 static void
-failed(struct timetable *t, uint64_t id, const struct why *w)
+failed(struct look *k, size_t i, const struct why *w)
 {
-	struct failure *f = map_get_id(&t->failures, id);
-	struct log_text quoted;
+	struct timetable *t = k->timetable;
+	const struct schedule *s = &k->schedules[i];
+	struct failure *f = map_get_id(&t->failures, s->id);
+	uint64_t text = hash_bytes(str_of(w->text), 0);
+	struct log_text name, quoted;
 
+	k->due[i].failed = true;
 	if (f == NULL) {
 		f = mem_new(sizeof(*f));
-		map_put_id(&t->failures, id, f);
+		map_put_id(&t->failures, s->id, f);
+	} else if (f->said == text) {
+		return;
 	}
-	f->again = mono_add_ms(clock_mono(), AGAIN_MS);
-	log_warn("schedule.refused", "schedule=%llu why=%s",
-	    (unsigned long long)id, log_quote(&quoted, str_of(w->text)));
+	f->said = text;
+	log_warn("schedule.refused", "schedule=%llu name=%s why=%s "
+	    "again=\"each minute\"", (unsigned long long)s->id,
+	    log_quote(&name, s->name), log_quote(&quoted, str_of(w->text)));
 }
 
 static void
@@ -248,7 +301,7 @@ launched(struct launch *l)
 	if (d->ran)
 		forget_failure(t, l->schedule);
 	else if (l->why.err != ERR_CLOSED)
-		failed(t, l->schedule, &l->why);
+		failed(k, (size_t)(d - k->due), &l->why);
 	if (d->ran)
 		log_info("schedule.started", "schedule=%llu crawl=%u",
 		    (unsigned long long)l->schedule, l->crawl);
@@ -266,7 +319,7 @@ launch(struct look *k, size_t i)
 
 	if (engine_read_seeds(s->seeds, &k->arena, &d->seeds, &l->seeds_n,
 	    &w) != OK) {
-		failed(k->timetable, s->id, &w);
+		failed(k, i, &w);
 		return;
 	}
 	d->timetable = k->timetable;
@@ -285,24 +338,14 @@ launch(struct look *k, size_t i)
 	engine_launch(k->timetable->engine, l);
 }
 
-static bool
-may_try(struct timetable *t, uint64_t id)
-{
-	const struct failure *f = map_get_id(&t->failures, id);
-
-	return f == NULL || !mono_before(clock_mono(), f->again);
-}
-
 static void
 looked(struct shelf_job *job)
 {
 	struct look *k = CONTAINER(job, struct look, job);
 	struct timetable *t = k->timetable;
-	struct log_text quoted;
 
 	if (k->why.err != OK)
-		log_error("schedule.store", "why=%s", log_quote(&quoted,
-		    str_of(k->why.text)));
+		store_failed(t, &k->why);
 	if (k->why.err != OK || k->n == 0 || !t->running) {
 		look_over(k);
 		return;
@@ -311,8 +354,7 @@ looked(struct shelf_job *job)
 	/* Until all have been said. */
 	k->launching = 1;
 	for (size_t i = 0; i < k->n; i++)
-		if (may_try(t, k->schedules[i].id))
-			launch(k, i);
+		launch(k, i);
 	if (--k->launching == 0)
 		all_launched(k);
 }

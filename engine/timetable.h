@@ -8,8 +8,9 @@
  * anywhere between these steps is made good by the next look: the key finds the
  * crawl that was begun, and both things may be said to the store twice.
  *
- * One that cannot be started (its policy is gone, the disk is full) is tried
- * again after a minute, and the log says so.
+ * One that cannot be started (its policy is gone, the disk is full) is put
+ * behind the others, to be tried again each minute; the log says so once for
+ * each reason.
  *
  * Thread: home's.
  */

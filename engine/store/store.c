@@ -484,6 +484,24 @@ store_schedule_ran(struct store *st, uint64_t id, uint64_t crawl,
 }
 
 static bool
+note_late(struct schedule *s, uint64_t unused, struct wall again)
+{
+	(void)unused;
+	/* Unless somebody has put it anew meanwhile, for a later time. */
+	if (s->next_at.us >= again.us)
+		return false;
+	s->next_at = again;
+	return true;
+}
+
+enum err
+store_schedule_late(struct store *st, uint64_t id, struct wall again,
+    struct why *w)
+{
+	return amend(st, id, 0, again, note_late, w);
+}
+
+static bool
 note_end(struct schedule *s, uint64_t crawl, struct wall ended)
 {
 	if (s->last_crawl != crawl || s->timing != SCHEDULE_AFTER ||

@@ -119,6 +119,9 @@ MUST_USE enum err store_schedule_next(struct store *, struct wall *,
  */
 MUST_USE enum err store_schedule_ran(struct store *, uint64_t id,
     uint64_t crawl, struct wall now, struct why *);
+/* It could not be started: it is due again at `again`, behind the others. */
+MUST_USE enum err store_schedule_late(struct store *, uint64_t id,
+    struct wall again, struct why *);
 /*
  * `crawl` has ended: plan the next run if the schedule waits for it.  For any
  * other crawl, or one that was planned already, it changes nothing.

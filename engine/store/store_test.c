@@ -295,6 +295,16 @@ regular_runs(void **state)
 	assert_int_equal(got(1).next_at.us, t0.us + 12 * day.us);
 	assert_int_equal(store_schedule_ran(store, 9, 7, now, NULL),
 	    ERR_ABSENT);
+	/* It failed: later, but not before what is planned, nor for good. */
+	now.us = t0.us + 12 * day.us;
+	struct wall again = { now.us + 60 * US_PER_S };
+	assert_int_equal(store_schedule_late(store, 1, again, NULL), OK);
+	assert_int_equal(got(1).next_at.us, again.us);
+	assert_int_equal(store_schedule_late(store, 1, now, NULL), OK);
+	assert_int_equal(got(1).next_at.us, again.us);
+	assert_int_equal(store_schedule_ran(store, 1, 8, again, NULL), OK);
+	assert_int_equal(got(1).next_at.us, t0.us + 14 * day.us);
+	assert_int_equal(store_schedule_late(store, 9, now, NULL), ERR_ABSENT);
 }
 
 static void
