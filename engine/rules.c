@@ -49,6 +49,8 @@ rules_excluding(const struct rules *old, struct str pattern, bool alone,
 		excluded = alone ? 1 : excluded + 1;
 	}
 	if (e == OK)
+		e = policy_fits(p, w);
+	if (e == OK)
 		e = rules_new(p, old->seeds, old->seeds_n, excluded, out, w);
 	policy_free(&p);
 	return e;

@@ -25,11 +25,13 @@ canonical(struct str json, struct arena *a, struct str *out, struct why *w)
 	enum err e = policy_parse(json, &p, w);
 	if (e != OK)
 		return e;
-	policy_to_json(p, &b);
+	e = policy_fits(p, w);
+	if (e == OK)
+		policy_to_json(p, &b);
 	*out = arena_copy(a, buf_str(&b));
 	buf_free(&b);
 	policy_free(&p);
-	return OK;
+	return e;
 }
 
 enum err
@@ -166,17 +168,13 @@ said(struct shelf_job *job)
 static void
 copy_schedule(struct asking *g, const struct schedule *s)
 {
-	struct str *tags = ARENA_ARRAY(&g->arena, struct str, s->tags_n);
-
-	for (size_t i = 0; i < s->tags_n; i++)
-		tags[i] = arena_copy(&g->arena, s->tags[i]);
 	g->schedule = *s;
 	g->schedule.name = arena_copy(&g->arena, s->name);
 	g->schedule.seeds = arena_copy(&g->arena, s->seeds);
 	g->schedule.policy = arena_copy(&g->arena, s->policy);
 	g->schedule.policy_json = arena_copy(&g->arena, s->policy_json);
 	g->schedule.name_template = arena_copy(&g->arena, s->name_template);
-	g->schedule.tags = tags;
+	g->schedule.tags = arena_copy_list(&g->arena, s->tags, s->tags_n);
 }
 
 void

@@ -158,13 +158,17 @@ static bool
 is_proxy(struct str s)
 {
 	static const struct str schemes[] = { { "http://", 7 },
-		{ "https://", 8 }, { "socks4://", 9 }, { "socks4a://", 10 },
-		{ "socks5://", 9 }, { "socks5h://", 10 } };
+		{ "socks4://", 9 }, { "socks4a://", 10 }, { "socks5://", 9 },
+		{ "socks5h://", 10 } };
+	struct arena a = ARENA_INIT;
+	bool is = false;
+	struct url u;
 
 	for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
-		if (str_starts(s, schemes[i]) && s.n > schemes[i].n)
-			return true;
-	return false;
+		is |= str_starts(s, schemes[i]);
+	is = is && url_parse(s, NULL, &a, &u, NULL) == OK && u.host.n > 0;
+	arena_free(&a);
+	return is;
 }
 
 enum err
@@ -180,7 +184,7 @@ policy_field_text(struct policy *p, const struct policy_field *f,
 	if (f->offset == AT(proxy) && v.n > 0) {
 		if (!is_proxy(v))
 			return why(w, ERR_INPUT, "%s: not the URL of a proxy: "
-			    "http, https, socks4, socks4a, socks5 or socks5h",
+			    "http, socks4, socks4a, socks5 or socks5h",
 			    f->name);
 		if (str_find_char(v, '@') < v.n)
 			return why(w, ERR_INPUT,

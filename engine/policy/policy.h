@@ -26,6 +26,7 @@
 #define POLICY_NAME_BYTES_MAX 200        /* a header's name, a strip name */
 #define POLICY_HEADERS_MAX 64
 #define POLICY_HEADER_BYTES_MAX 8192     /* a header's value */
+#define POLICY_JSON_BYTES_MAX (256 << 10)  /* of one that is told whole */
 #define POLICY_REGEX_MATCH_LIMIT 100000  /* policy.regex_match_limit */
 #define POLICY_REGEX_DEPTH_LIMIT 20000
 #define POLICY_REGEX_HEAP_KIB 8192
@@ -128,6 +129,11 @@ MUST_USE enum err policy_from_json(struct yyjson_val *, struct policy **out,
  * others that differ from their default.  policy_parse() gives an equal policy.
  */
 void policy_to_json(const struct policy *, struct buf *out);
+/*
+ * Whether doors can tell it whole.  Errors: FULL when that JSON is longer than
+ * POLICY_JSON_BYTES_MAX.
+ */
+MUST_USE enum err policy_fits(const struct policy *, struct why *);
 
 /*
  * Set one field from text, as a command line has it: numbers, "true", "false",

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <yyjson.h>
 
+#include "base/text.h"
 #include "engine/policy/policy_field.h"
 
 #define FIELDS_SEEN_MAX 64
@@ -115,40 +116,26 @@ take_strip(struct parse *x, const struct policy_field *f, yyjson_val *list)
 	return OK;
 }
 
-/* RFC 9110 section 5.6.2. */
-static bool
-is_token(struct str s)
+/* Why a field is none of a policy's, or NULL. */
+static const char *
+refusal_of_header(struct str name)
 {
-	for (size_t i = 0; i < s.n; i++)
-		if (!ascii_is_alpha(s.p[i]) && !ascii_is_digit(s.p[i]) &&
-		    (s.p[i] == '\0' ||
-		    strchr("!#$%&'*+-.^_`|~", s.p[i]) == NULL))
-			return false;
-	return s.n > 0;
-}
+	static const char secret[] = "it would be archived with the policy";
+	static const char ours[] = "the fetcher writes it";
+	static const struct {
+		const char *name, *why;
+	} rows[] = {
+		/* contracts/warc.md section 6 */
+		{ "Authorization", secret }, { "Proxy-Authorization", secret },
+		{ "Cookie", secret }, { "X-Api-Key", secret },
+		{ "Host", ours }, { "Connection", ours },
+		{ "Content-Length", ours }, { "Transfer-Encoding", ours },
+	};
 
-static bool
-is_field_value(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if (((unsigned char)s.p[i] < ' ' && s.p[i] != '\t') ||
-		    s.p[i] == 0x7f)
-			return false;
-	return true;
-}
-
-/* Fields that are secrets, or that the client itself must write. */
-static bool
-is_reserved_header(struct str name)
-{
-	static const char *const names[] = { "Authorization",
-		"Proxy-Authorization", "Host", "Connection", "Content-Length",
-		"Transfer-Encoding" };
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (str_eq_nocase(name, str_of(names[i])))
-			return true;
-	return false;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (str_eq_nocase(name, str_of(rows[i].name)))
+			return rows[i].why;
+	return NULL;
 }
 
 static enum err
@@ -156,14 +143,15 @@ take_header(struct parse *x, struct str name, yyjson_val *v)
 {
 	struct policy *p = x->p;
 	struct str shown = str_cut(name, 0, SHOWN_MAX);
+	const char *refusal = refusal_of_header(name);
 
-	if (!is_token(name) || name.n > POLICY_NAME_BYTES_MAX)
+	if (!text_is_token(name) || name.n > POLICY_NAME_BYTES_MAX)
 		return why(x->w, ERR_INPUT, "headers.%.*s: not a field name",
 		    STR_FMT(shown));
-	if (is_reserved_header(name))
+	if (refusal != NULL)
 		return why(x->w, ERR_INPUT, "headers.%.*s: cannot be set in a "
-		    "policy", STR_FMT(shown));
-	if (!yyjson_is_str(v) || !is_field_value(text_of(v)))
+		    "policy: %s", STR_FMT(shown), refusal);
+	if (!yyjson_is_str(v) || !text_is_field_value(text_of(v)))
 		return why(x->w, ERR_INPUT, "headers.%.*s: expected a string "
 		    "of one line", STR_FMT(shown));
 	if (yyjson_get_len(v) > POLICY_HEADER_BYTES_MAX)
@@ -649,4 +637,17 @@ policy_to_json(const struct policy *p, struct buf *out)
 	buf_put(out, text, n);
 	free(text);
 	yyjson_mut_doc_free(d);
+}
+
+enum err
+policy_fits(const struct policy *p, struct why *w)
+{
+	struct buf json = BUF_INIT;
+
+	policy_to_json(p, &json);
+	size_t n = json.n;
+	buf_free(&json);
+	return n <= POLICY_JSON_BYTES_MAX ? OK : why(w, ERR_FULL,
+	    "the policy is longer than %d bytes as JSON",
+	    POLICY_JSON_BYTES_MAX);
 }

@@ -207,9 +207,13 @@ faults(void **state)
 		{ "{\"user_agent\":\"a\\r\\nb\"}",
 		    "user_agent: holds a control character" },
 		{ "{\"proxy\":\"ftp://h\"}", "proxy: not the URL of a proxy: "
-		    "http, https, socks4, socks4a, socks5 or socks5h" },
+		    "http, socks4, socks4a, socks5 or socks5h" },
+		{ "{\"proxy\":\"https://h\"}", "proxy: not the URL of a proxy: "
+		    "http, socks4, socks4a, socks5 or socks5h" },
+		{ "{\"proxy\":\"http://h:99999\"}", "proxy: not the URL of "
+		    "a proxy: http, socks4, socks4a, socks5 or socks5h" },
 		{ "{\"proxy\":\"http://\"}", "proxy: not the URL of a proxy: "
-		    "http, https, socks4, socks4a, socks5 or socks5h" },
+		    "http, socks4, socks4a, socks5 or socks5h" },
 		{ "{\"proxy\":\"http://u:p@h\"}",
 		    "proxy: credentials do not belong in a policy" },
 		{ "{\"normalize\":{\"strip\":\"sid\"}}",
@@ -228,9 +232,17 @@ faults(void **state)
 		{ "{\"headers\":{\"a\":\"b\",\"A\":\"c\"}}",
 		    "headers.A: stands twice" },
 		{ "{\"headers\":{\"authorization\":\"x\"}}",
-		    "headers.authorization: cannot be set in a policy" },
+		    "headers.authorization: cannot be set in a policy: it "
+		    "would be archived with the policy" },
+		{ "{\"headers\":{\"Cookie\":\"x\"}}",
+		    "headers.Cookie: cannot be set in a policy: it would be "
+		    "archived with the policy" },
+		{ "{\"headers\":{\"x-api-key\":\"x\"}}",
+		    "headers.x-api-key: cannot be set in a policy: it would "
+		    "be archived with the policy" },
 		{ "{\"headers\":{\"Host\":\"x\"}}",
-		    "headers.Host: cannot be set in a policy" },
+		    "headers.Host: cannot be set in a policy: the fetcher "
+		    "writes it" },
 		{ "{\"url_rules\":{}}", "url_rules: expected a list" },
 		{ "{\"url_rules\":[]}", "url_rules: at least one rule is "
 		    "needed" },
@@ -512,6 +524,47 @@ builders(void **state)
 	policy_free(&q);
 }
 
+/* 63 rules with the longest pattern, and one that makes up the rest. */
+static enum err
+fits(size_t rest, size_t *n, struct why *w)
+{
+	struct buf b = BUF_INIT, json = BUF_INIT;
+
+	buf_put_text(&b, "{\"url_rules\":[");
+	for (int i = 0; i < 64; i++) {
+		buf_put_text(&b, "{\"pattern\":\"");
+		for (size_t k = i < 63 ? POLICY_PATTERN_BYTES_MAX : rest; k > 0;
+		    k--)
+			buf_put_char(&b, 'a');
+		buf_put_text(&b, "\",\"action\":\"add\",\"amount\":1},");
+	}
+	buf_put_text(&b, "{\"action\":\"add\",\"amount\":1}]}");
+	struct policy *p = parsed(buf_text(&b));
+	policy_to_json(p, &json);
+	*n = json.n;
+	enum err e = policy_fits(p, w);
+	policy_free(&p);
+	buf_free(&b);
+	buf_free(&json);
+	return e;
+}
+
+static void
+json_limit(void **state)
+{
+	struct why w = WHY_INIT;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(fits(1, &n, &w), OK);
+	size_t rest = POLICY_JSON_BYTES_MAX - n + 1;
+	assert_int_equal(fits(rest, &n, &w), OK);
+	assert_int_equal(n, POLICY_JSON_BYTES_MAX);
+	assert_int_equal(fits(rest + 1, &n, &w), ERR_FULL);
+	assert_string_equal(w.text,
+	    "the policy is longer than 262144 bytes as JSON");
+}
+
 static void
 the_table(void **state)
 {
@@ -541,6 +594,7 @@ main(void)
 		cmocka_unit_test(number_limits),
 		cmocka_unit_test(rule_limits),
 		cmocka_unit_test(text_limits),
+		cmocka_unit_test(json_limit),
 		cmocka_unit_test(set_from_text),
 		cmocka_unit_test(builders),
 		cmocka_unit_test(the_table),
