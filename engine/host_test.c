@@ -1,6 +1,8 @@
-/* Hosts of which some pages never answer. */
+/* Hosts of which some pages never answer, and hosts that nobody wants. */
+#include "base/metric.h"
 #include "engine/engine_testing.h"
 #include "engine/feed.h"
+#include "os/clock.h"
 
 static struct rig rig;
 
@@ -95,6 +97,53 @@ the_wait_for_a_turn_is_not_a_pages_time(void **state)
 	rig_close(&rig);
 }
 
+static void
+take_hosts(const struct metric *m, void *arg)
+{
+	if (strcmp(m->name, "argiope_hosts_known") == 0)
+		*(int64_t *)arg = metric_value(m, 0);
+}
+
+static bool
+hosts_are(struct rig *r, void *n)
+{
+	int64_t known = -1;
+
+	(void)r;
+	metric_each(take_hosts, &known);
+	return known == *(int64_t *)n;
+}
+
+/* A delay is not over before it is, and what robots.txt says stays on disk. */
+static void
+a_host_that_nobody_wants_is_forgotten(void **state)
+{
+	int64_t none = 0, one = 1;
+	struct mono began;
+
+	(void)state;
+	rig_open(&rig, site, (const char *const[]){ "fetch.host_idle_ms=1s",
+	    NULL });
+	rig_start(&rig);
+	struct launch_seed seed = { rig_url(&rig, "/19"), 0.6 };
+	struct launch l = { .seeds = &seed, .seeds_n = 1 };
+	began = clock_mono();
+	rig_say_launch(&rig, &l);
+	assert_int_equal(l.why.err, OK);
+	rig_until_state(&rig, l.crawl, CRAWL_COMPLETE);
+	assert_true(hosts_are(&rig, &one));
+	rig_until(&rig, hosts_are, &none);
+	/* After robots.txt and after the page; then it is idle. */
+	assert_true(mono_ns_between(began, clock_mono()) >=
+	    (2 * 600 + 1000) * NS_PER_MS);
+	uint32_t crawl = rig_launch(&rig, "/19", "{}");
+	rig_until_state(&rig, crawl, CRAWL_COMPLETE);
+	assert_int_equal(rig_requests(&rig, "/19"), 2);
+	assert_int_equal(rig_requests(&rig, "/robots.txt"), 1);
+	rig_close(&rig);
+	assert_true(hosts_are(&rig, &none));
+}
+
 int
 main(void)
 {
@@ -102,6 +151,7 @@ main(void)
 		cmocka_unit_test(broken_pages_do_not_cost_the_others),
 		cmocka_unit_test(a_host_that_falls_silent_is_given_up),
 		cmocka_unit_test(the_wait_for_a_turn_is_not_a_pages_time),
+		cmocka_unit_test(a_host_that_nobody_wants_is_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

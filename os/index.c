@@ -4,8 +4,8 @@
 #include <rocksdb/c.h>
 
 /*
- * Settings of LEDGER.md.  A busy family takes memory in large blocks; for the
- * others small ones do, so that ten families cost little while they are idle.
+ * A busy family takes memory in large blocks; for the others small ones do, so
+ * that ten families cost little while they are idle.
  */
 #define ARENA_BUSY_BYTES (512 << 10)
 #define ARENA_RARE_BYTES (32 << 10)

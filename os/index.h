@@ -1,5 +1,5 @@
 /*
- * index -- RocksDB as the ledger's index: its own log off (LEDGER.md).
+ * index -- RocksDB as the ledger's index: its own log off.
  *
  * Keys are bytes in one of a few families.  What was written is in memory until
  * index_flush() returned; the commit log replays what a crash took.

@@ -345,6 +345,7 @@ fetcher_new(const struct fetcher_options *o)
 	f->options = *o;
 	f->settings = o->settings;
 	f->loop = o->loop;
+	hosts_open(f);
 	list_init(&f->ready);
 	list_init(&f->pages);
 	list_init(&f->lone_lines);
@@ -372,6 +373,7 @@ fetcher_free(struct fetcher **fp)
 		return;
 	loop_timer_stop(f->loop, &f->wake);
 	loop_timer_stop(f->loop, &f->stalled);
+	loop_timer_stop(f->loop, &f->idle_timer);
 	loop_timer_stop(f->loop, &f->outbox_timer);
 	list_take(&f->turn.node);
 	f->closing = true;

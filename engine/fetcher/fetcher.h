@@ -44,6 +44,7 @@ struct fetch_settings {
 	uint32_t decode_ratio_max;
 	bool allow_private;
 	int64_t backoff_ms, backoff_ms_max;
+	int64_t host_idle_ms;            /* then it is forgotten */
 	int64_t robots_ttl_s, robots_retry_s;
 	size_t links_max;
 	uint32_t parse_cpu_ms_max;

@@ -4,10 +4,15 @@
  *     IDLE      nothing to do, or every slot is taken
  *     READY     may start a request now; the ready list is a rotation
  *     SLEEPING  its delay or back-off has not passed
+ *
+ * One that no crawl wants any more is forgotten when it has been idle for
+ * fetch.host_idle_ms, counted from the end of its delay, its back-off and
+ * whatever else stands nowhere but here.
  */
 #include <math.h>
 
 #include "base/hash.h"
+#include "base/metric.h"
 #include "engine/fetcher/state.h"
 #include "engine/policy/address.h"
 #include "os/clock.h"
@@ -18,6 +23,115 @@
 #define HOST_SILENT_MAX 16
 /* With a delay a short window does: the rest stays in the index. */
 #define WINDOW_DELAYED 4
+
+#define HOST_METRICS(X)                                                      \
+	X(HOSTS_KNOWN, GAUGE, "argiope_hosts_known",                         \
+	    "Hosts that the loops remember; idle ones go after "             \
+	    "fetch.host_idle_ms.")
+enum { HOST_METRICS(METRIC_ENUM) };
+static struct metric metrics[] = { HOST_METRICS(METRIC_ROW) };
+
+/* --- hosts that nobody wants -------------------------------------------- */
+
+static bool
+wanted(const struct host *h)
+{
+	return h->in_flight > 0 || !list_empty(&h->waiting) ||
+	    !list_empty(&h->windows);
+}
+
+static void
+set_idle_timer(struct fetcher *f)
+{
+	const struct host *first = LIST_ITEM(f->idle.next, struct host,
+	    idle_node);
+
+	if (!list_empty(&f->idle))
+		loop_timer_set(f->loop, &f->idle_timer, mono_add_ms(
+		    first->idle_since, f->settings->host_idle_ms));
+}
+
+static void
+put_idle(struct host *h)
+{
+	struct fetcher *f = h->fetcher;
+	bool first = list_empty(&f->idle);
+
+	h->idle_since = loop_now(f->loop);
+	list_put(&f->idle, &h->idle_node);
+	if (first && !f->closing)
+		set_idle_timer(f);
+}
+
+static void
+consider_idle(struct host *h)
+{
+	if (wanted(h))
+		list_take(&h->idle_node);
+	else if (list_empty(&h->idle_node))
+		put_idle(h);
+}
+
+/* Pages wait for its robots.txt, or that could not be read a moment ago. */
+static bool
+origin_holds(const struct origin *o, struct mono now, int64_t idle_ms)
+{
+	return o->state == ORIGIN_LOADING || o->state == ORIGIN_FETCHING ||
+	    !list_empty(&o->waiting) || ((o->unreachable || o->stale) &&
+	    mono_before(now, mono_add_ms(o->fetched_at, o->ttl_s * 1000 +
+	    idle_ms)));
+}
+
+static bool
+may_go(const struct host *h, struct mono now)
+{
+	int64_t ms = h->fetcher->settings->host_idle_ms;
+
+	if (wanted(h) || mono_before(now, mono_add_ms(h->next_at, ms)) ||
+	    mono_before(now, mono_add_ms(h->down_until, ms)))
+		return false;
+	for (struct list *n = h->origins.next; n != &h->origins; n = n->next)
+		if (origin_holds(LIST_ITEM(n, struct origin, node), now, ms))
+			return false;
+	return true;
+}
+
+static void leave(struct host *);
+
+/* Who may not go yet is looked at again when it has been idle once more. */
+static void
+idle_due(struct timer *t)
+{
+	struct fetcher *f = CONTAINER(t, struct fetcher, idle_timer);
+	struct mono now = loop_now(f->loop);
+
+	while (!list_empty(&f->idle)) {
+		struct host *h = LIST_ITEM(f->idle.next, struct host,
+		    idle_node);
+		if (mono_before(now, mono_add_ms(h->idle_since,
+		    f->settings->host_idle_ms)))
+			break;
+		list_take(&h->idle_node);
+		if (may_go(h, now)) {
+			leave(h);
+			map_take(&f->hosts, h->name);
+			host_free(&h);
+		} else if (!wanted(h)) {
+			put_idle(h);
+		}
+	}
+	set_idle_timer(f);
+}
+
+void
+hosts_open(struct fetcher *f)
+{
+	metric_register(metrics, ARRAY_LEN(metrics));
+	list_init(&f->idle);
+	f->idle_timer.fire = idle_due;
+}
+
+/* --- hosts -------------------------------------------------------------- */
 
 struct host *
 host_get(struct fetcher *f, struct str name)
@@ -31,12 +145,14 @@ host_get(struct fetcher *f, struct str name)
 	char *copy = mem_array(name.n + 1, 1);
 	memcpy(copy, name.p, name.n);
 	h->name = (struct str){ copy, name.n };
-	h->local_name = address_host_is_local(h->name);
 	list_init(&h->ready_node);
 	list_init(&h->waiting);
 	list_init(&h->windows);
 	list_init(&h->origins);
+	list_init(&h->idle_node);
 	map_put(&f->hosts, h->name, h);
+	metric_add(&metrics[METRIC_HOSTS_KNOWN], 1);
+	put_idle(h);
 	return h;
 }
 
@@ -56,6 +172,8 @@ host_free(struct host **hp)
 		    node);
 		origin_free(&o);
 	}
+	list_take(&h->idle_node);
+	metric_add(&metrics[METRIC_HOSTS_KNOWN], -1);
 	mem_free(&name);
 	mem_free(hp);
 }
@@ -83,7 +201,7 @@ give_back(struct local_crawl *c, const struct lease *l)
 static void
 drop_batches(struct window *w)
 {
-	bool closing = w->host->fetcher->closing;
+	bool closing = w->crawl->fetcher->closing;
 
 	while (!list_empty(&w->batches)) {
 		struct serve *s = LIST_ITEM(w->batches.next, struct serve,
@@ -132,7 +250,7 @@ served(struct serve *s)
 	} else {
 		list_put(&w->batches, &s->node);
 		w->left += s->n;
-		CHECK(w->left <= w->host->fetcher->settings->window);
+		CHECK(w->left <= w->crawl->fetcher->settings->window);
 		/* A full answer: there may be more without a new note. */
 		w->more |= s->n == s->want;
 	}
@@ -321,6 +439,7 @@ host_settle(struct host *h)
 	struct fetcher *f = h->fetcher;
 
 	struct window *w = window_ready(h);
+	consider_idle(h);
 	if ((list_empty(&h->waiting) && w == NULL) ||
 	    h->in_flight >= slots(h)) {
 		leave(h);

@@ -256,6 +256,7 @@ visit_waiting(struct amend *a, uint32_t queue, uint32_t rank, struct str url,
 {
 	struct url_value v;
 
+	a->looked += rank != 0;
 	if (rank == 0) {
 		url_key(a->crawl, queue, 1, STR(""), &a->from);
 	} else if (a->excludes(a->rules, url) && url_value_parse(value, &v)) {
@@ -352,6 +353,15 @@ piece_kept(struct promise *p, enum err e)
 		read_piece(CONTAINER(p, struct amend, promise));
 }
 
+/* Who asked has waited long enough, or has left. */
+static bool
+is_late(const struct amend *a)
+{
+	return a->verb == AMEND_COUNT &&
+	    (!mono_before(loop_now(a->frontier->loop), a->until) ||
+	    (a->left != NULL && atomic_load(a->left)));
+}
+
 static void
 settle(struct amend *a)
 {
@@ -369,7 +379,8 @@ settle(struct amend *a)
 	crawl_consider_end(c);
 	if (!over && !a->ended && a->stop != NULL && *a->stop)
 		why(&a->why, ERR_CLOSED, "the program stops");
-	if (over || a->ended || a->why.err != OK) {
+	a->so_far = !over && !a->ended && is_late(a);
+	if (over || a->ended || a->so_far || a->why.err != OK) {
 		finish(a, c);
 	} else if (a->matches_n > 0) {
 		a->promise.kept = piece_kept;
@@ -383,11 +394,15 @@ static void
 run_piece(struct ledger_query *q, struct index *x)
 {
 	struct amend *a = CONTAINER(q, struct amend, query);
-	struct index_iter *i = index_iter_new(x, INDEX_URL);
 
 	arena_reset(&a->piece);
 	a->matches = NULL;
 	a->matches_n = 0;
+	if (a->verb == AMEND_RETRY && a->which == AMEND_NAMED) {
+		amend_find_named(a, x);
+		return;
+	}
+	struct index_iter *i = index_iter_new(x, INDEX_URL);
 	if (a->verb == AMEND_RETRY)
 		amend_find_done(a, i);
 	else
@@ -466,7 +481,10 @@ amend_run(struct frontier *f, struct amend *a)
 	a->why = WHY_INIT;
 	a->n = 0;
 	a->sample_n = 0;
-	a->taken = a->leased = false;
+	a->taken = a->leased = a->so_far = false;
+	a->looked = a->seen = 0;
+	a->until = a->wait_ms == 0 ? MONO_NEVER :
+	    mono_add_ms(loop_now(f->loop), a->wait_ms);
 	list_put(&f->amends, &a->node);
 	list_init(&a->gate.node);
 	switch (a->verb) {

@@ -19,6 +19,8 @@
 #ifndef ENGINE_FRONTIER_AMEND_H
 #define ENGINE_FRONTIER_AMEND_H
 
+#include <stdatomic.h>
+
 #include "engine/frontier/frontier.h"
 
 #define AMEND_SAMPLE_MAX 100u
@@ -39,6 +41,10 @@ struct amend {
 	uint32_t crawl;
 	void (*done)(struct amend *);
 	const bool *stop;            /* becomes true: CLOSED, soon; or NULL */
+	/* COUNT: after so long, or when nobody waits (or NULL), it is answered
+	 * as far as it came; 0: when it is whole. */
+	unsigned wait_ms;
+	const atomic_bool *left;
 	/*
 	 * RULES, COUNT, RETRY: live as long as the frontier.  Both functions
 	 * are called on any thread.  again() says whether a URL that the rules
@@ -60,6 +66,8 @@ struct amend {
 	struct why why;
 	bool taken;                  /* RULES: the crawl has them */
 	uint64_t n;                  /* skipped, counted, waiting again */
+	bool so_far;                 /* COUNT: there are more than those */
+	uint64_t looked;             /* COUNT: that wait; RETRY: done */
 	struct str sample[AMEND_SAMPLE_MAX];
 	size_t sample_n;
 	struct arena arena;          /* of the sample; the asker frees it */
@@ -71,6 +79,8 @@ struct amend {
 	struct ledger_query query;
 	struct gate_wait gate;
 	struct buf from;
+	struct mono until;
+	uint64_t seen;               /* RETRY: exceptions of its reason */
 	size_t at;
 	bool ended, leased;
 	struct arena piece;

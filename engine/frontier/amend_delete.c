@@ -4,38 +4,22 @@
  *     one group: its records, journal and log go; a tombstone comes, which
  *                keeps its number from being given again
  *     ─► durable: nobody is told of it any more
- *     ─► its URLs leave the known table, a piece at a time, then the index
+ *     ─► let go by those who look at it, and by what retires it (retire.c):
+ *        its URLs leave the index, and it the memory
  *
- * Its memory is freed when the loops have no note of it in their boxes, and
- * when those who look at it have let it go.  A start loads no URLs of such a
- * crawl, and drops what is left of them (outside_record.c).
+ * A start loads no URLs of such a crawl, and drops what is left of them
+ * (outside_record.c).
  */
 #include "engine/frontier/amend_own.h"
 
 /* In INDEX_CRAWL, without a value. */
 #define PART_TOMB 'T'
 
-#define SWEEP_PART 4096u
-#define BURY_PART 4096u
-
 struct burial {
 	struct list node;            /* in frontier.burials */
 	struct frontier *frontier;
-	uint32_t id;
-	/* Its memory. */
-	struct crawl *crawl;         /* NULL: it is freed */
-	struct loop_call call;       /* to each port, and back */
-	size_t port;
-	bool unseen;                 /* the loops have no note of it */
-	size_t at;                   /* in crawl.queues */
-	struct mail mail;
-	/* Its URLs. */
-	bool swept;
-	struct ledger_query query;
-	struct buf from;
-	uint64_t hashes[SWEEP_PART];
-	size_t n;
-	bool ended;
+	struct crawl *crawl;
+	bool durable;
 };
 
 /* --- records -------------------------------------------------------------- */
@@ -72,66 +56,16 @@ drop_family(struct frontier *f, enum index_family family, uint32_t id)
 /* --- its memory ----------------------------------------------------------- */
 
 static void
-free_if_done(struct burial *b)
-{
-	if (!b->swept || b->crawl != NULL)
-		return;
-	list_take(&b->node);
-	buf_free(&b->from);
-	mem_free(&b);
-}
-
-static void
-bury_some(struct mail *m)
-{
-	struct burial *b = CONTAINER(m, struct burial, mail);
-	struct crawl *c = b->crawl;
-	void *v;
-
-	for (unsigned n = 0; n < BURY_PART; n++) {
-		if (!map_next(&c->queues, &b->at, &v)) {
-			/* crawl_free() would free them again. */
-			map_free(&c->queues);
-			crawl_free(&b->crawl);
-			free_if_done(b);
-			return;
-		}
-		struct queue *q = v;
-		queue_free(&q);
-	}
-	loop_post(b->frontier->loop, &b->mail);
-}
-
-static void
 bury_if_let_go(struct burial *b)
 {
-	if (!b->unseen || b->crawl->holds > 0)
+	struct crawl *c = b->crawl;
+
+	if (!b->durable || c->holds > 0)
 		return;
-	b->mail.deliver = bury_some;
-	loop_post(b->frontier->loop, &b->mail);
-}
-
-static void
-nothing(struct loop_call *call)
-{
-	(void)call;
-}
-
-/* Notes that were posted before lie in front of this in the loop's box. */
-static void
-ask_ports(struct loop_call *call)
-{
-	struct burial *b = CONTAINER(call, struct burial, call);
-	const struct frontier_options *o = &b->frontier->options;
-
-	if (b->port == o->ports_n) {
-		b->unseen = true;
-		bury_if_let_go(b);
-		return;
-	}
-	b->call = (struct loop_call){ .home = b->frontier->loop,
-	    .run = nothing, .done = ask_ports };
-	loop_ask(o->ports[b->port++].loop, &b->call);
+	drop_family(b->frontier, INDEX_URL, c->id);
+	list_take(&b->node);
+	crawl_free(&c);
+	mem_free(&b);
 }
 
 void
@@ -144,65 +78,11 @@ void
 crawl_release(struct crawl *c)
 {
 	CHECK(c->holds > 0);
-	if (--c->holds == 0 && c->burial != NULL)
+	c->holds--;
+	if (c->retirement != NULL)
+		retire_go_on(c->retirement);
+	else if (c->burial != NULL)
 		bury_if_let_go(c->burial);
-}
-
-/* --- its URLs ------------------------------------------------------------- */
-
-/* On the index thread. */
-static void
-sweep_some(struct ledger_query *query, struct index *x)
-{
-	struct burial *b = CONTAINER(query, struct burial, query);
-	struct index_iter *i = index_iter_new(x, INDEX_URL);
-	struct str key, value;
-
-	b->n = 0;
-	b->ended = true;
-	for (index_iter_seek(i, buf_str(&b->from)); index_iter_valid(i, &key,
-	    &value); index_iter_next(i)) {
-		struct reader in = reader_of(key);
-		if (read_be32(&in) != b->id)
-			break;
-		if (b->n == SWEEP_PART) {
-			b->ended = false;
-			buf_clear(&b->from);
-			buf_put_str(&b->from, key);
-			break;
-		}
-		read_be64(&in);
-		b->hashes[b->n++] = frontier_hash(b->id,
-		    (struct str){ in.p, in.n });
-	}
-	index_iter_free(&i);
-}
-
-static void
-swept(struct ledger_query *query)
-{
-	struct burial *b = CONTAINER(query, struct burial, query);
-	struct frontier *f = b->frontier;
-
-	for (size_t i = 0; i < b->n; i++)
-		known_remove(f->known, b->hashes[i]);
-	if (!b->ended) {
-		ledger_read(f->ledger, query);
-		return;
-	}
-	drop_family(f, INDEX_URL, b->id);
-	b->swept = true;
-	free_if_done(b);
-}
-
-static void
-sweep(struct burial *b)
-{
-	buf_put_be32(&b->from, b->id);
-	b->query.home = b->frontier->loop;
-	b->query.run = sweep_some;
-	b->query.done = swept;
-	ledger_read(b->frontier->ledger, &b->query);
 }
 
 /* --- deleting ------------------------------------------------------------- */
@@ -268,16 +148,15 @@ deleted(struct promise *p, enum err e)
 	struct burial *b = NULL;
 
 	for (struct list *n = f->burials.next; n != &f->burials; n = n->next)
-		if (LIST_ITEM(n, struct burial, node)->id == a->crawl)
+		if (LIST_ITEM(n, struct burial, node)->crawl->id == a->crawl)
 			b = LIST_ITEM(n, struct burial, node);
 	if (e != OK) {
 		why(&a->why, ERR_BROKEN, "a write failed; the program must be "
 		    "started again");
 	} else {
 		CHECK(b != NULL);
-		ask_ports(&b->call);
-		if (!b->swept)
-			sweep(b);
+		b->durable = true;
+		bury_if_let_go(b);
 	}
 	amend_answer(a);
 }
@@ -299,7 +178,6 @@ amend_delete(struct amend *a)
 	}
 	struct burial *b = mem_new(sizeof(*b));
 	b->frontier = f;
-	b->id = c->id;
 	b->crawl = c;
 	c->burial = b;
 	list_put(&f->burials, &b->node);
@@ -312,9 +190,6 @@ amend_delete(struct amend *a)
 	drop_family(f, INDEX_JOURNAL, c->id);
 	drop_family(f, INDEX_LOG, c->id);
 	put_tomb(f, c->id);
-	b->swept = !c->loaded;
-	if (b->swept)
-		drop_family(f, INDEX_URL, c->id);
 	a->promise.kept = deleted;
 	ledger_promise(f->ledger, &a->promise);
 }
@@ -325,19 +200,8 @@ burial_forget(struct frontier *f)
 	while (!list_empty(&f->burials)) {
 		struct burial *b = LIST_ITEM(f->burials.next, struct burial,
 		    node);
-		void *v;
-		/* Some of its queues may be gone. */
-		while (b->crawl != NULL &&
-		    map_next(&b->crawl->queues, &b->at, &v)) {
-			struct queue *q = v;
-			queue_free(&q);
-		}
-		if (b->crawl != NULL) {
-			map_free(&b->crawl->queues);
-			crawl_free(&b->crawl);
-		}
+		crawl_free(&b->crawl);
 		list_take(&b->node);
-		buf_free(&b->from);
 		mem_free(&b);
 	}
 }

@@ -39,6 +39,8 @@ struct amend_match *amend_add(struct amend *, struct str url,
 /* amend_retry.c */
 void amend_retry(struct amend *);
 void amend_find_done(struct amend *, struct index_iter *);
+/* A piece of those that are named: each is asked for by its key. */
+void amend_find_named(struct amend *, struct index *);
 void amend_wait_again(struct amend *, struct crawl *);
 
 /* amend_delete.c */

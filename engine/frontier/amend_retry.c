@@ -49,6 +49,7 @@ consider(struct amend *a, uint32_t queue, struct str url, struct str value)
 	if (a->which != AMEND_NAMED &&
 	    (a->which != which || a->reason != reason))
 		return;
+	a->seen++;
 	if (a->excludes(a->rules, url) || (queue == QUEUE_SKIPPED &&
 	    (key = host_of(a, url)).n == 0))
 		return;
@@ -67,34 +68,39 @@ static void
 visit_done(struct amend *a, uint32_t queue, uint32_t rank, struct str url,
     struct str value)
 {
+	a->looked += rank == 0;
 	if (rank != 0)
 		url_key(a->crawl, queue + 1, 0, STR(""), &a->from);
 	else
 		consider(a, queue, url, value);
 }
 
+/* A walk would pass over all that has just left its place. */
 static void
-find_at(struct amend *a, struct index_iter *i, uint32_t queue, struct str url)
+find_at(struct amend *a, struct index *x, uint32_t queue, struct str url)
 {
-	struct str key, value;
+	struct why w = WHY_INIT;
+	struct str value;
 
 	buf_clear(&a->from);
 	url_key(a->crawl, queue, 0, url, &a->from);
-	index_iter_seek(i, buf_str(&a->from));
-	if (index_iter_valid(i, &key, &value) &&
-	    str_eq(key, buf_str(&a->from)))
+	enum err e = index_get(x, INDEX_URL, buf_str(&a->from), &a->piece,
+	    &value, &w);
+	if (e == OK)
 		consider(a, queue, url, value);
+	else if (e != ERR_ABSENT)
+		(void)why(&a->why, e, "%s", w.text);
 }
 
-static void
-find_named(struct amend *a, struct index_iter *i)
+void
+amend_find_named(struct amend *a, struct index *x)
 {
 	for (unsigned n = 0; a->at < a->names_n && n < AMEND_LOOKS_MAX / 4 &&
 	    a->matches_n + 2 <= AMEND_MATCHES_MAX; n++, a->at++) {
 		const struct amend_name *name = &a->names[a->at];
-		find_at(a, i, QUEUE_SKIPPED, name->url);
+		find_at(a, x, QUEUE_SKIPPED, name->url);
 		if (name->queue != QUEUE_SKIPPED)
-			find_at(a, i, name->queue, name->url);
+			find_at(a, x, name->queue, name->url);
 	}
 	a->ended = a->at == a->names_n;
 }
@@ -102,10 +108,7 @@ find_named(struct amend *a, struct index_iter *i)
 void
 amend_find_done(struct amend *a, struct index_iter *i)
 {
-	if (a->which == AMEND_NAMED)
-		find_named(a, i);
-	else
-		amend_look(a, i, visit_done);
+	amend_look(a, i, visit_done);
 }
 
 /* --- on the ledger's loop ------------------------------------------------- */
@@ -180,6 +183,9 @@ amend_wait_again(struct amend *a, struct crawl *c)
 		crawl_touch(c);
 		a->n++;
 	}
+	/* Nothing else takes one back: no more of them are to be found. */
+	a->ended |= a->which == AMEND_EXCEPTION && a->seen >= a->n +
+	    c->view.counts.exceptions[a->reason];
 }
 
 void

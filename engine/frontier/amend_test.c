@@ -125,7 +125,8 @@ tally_url(struct rig *r, uint32_t queue, uint32_t rank, struct str url,
 	t->excluded += rank != 0 && d != NULL && excludes(d, url);
 	if (!known_get(r->frontier->known, frontier_hash(r->crawl, url), &date,
 	    &mark)) {
-		assert_true(r->frontier->memory.partial);
+		assert_true(r->frontier->memory.partial ||
+		    !crawl_get(r->frontier, r->crawl)->loaded);
 		return;
 	}
 	if (mark == MARK_LEASED)
@@ -349,6 +350,73 @@ test_tried_again(void **state)
 	rig_restart(&r, true);
 	check(&r, NULL);
 	assert_int_equal(rig_lease(&r, "a", 10), 5);
+	rig_close(&r);
+	rig_end(&r);
+}
+
+/* Walks of several pieces, and those that need not go to their end. */
+static void
+test_walks_cut_short(void **state)
+{
+	struct digits one = { "1", 1 };
+	struct verb v = { .done = false };
+	atomic_bool left = true;
+	char url[40];
+	struct rig r;
+
+	(void)state;
+	rig_init(&r);
+	rig_open(&r);
+	rig_begin(&r, "http://a/0", "http://b/0", NULL);
+	struct lease b = rig_next(&r, "b", "http://b/0");
+	for (unsigned i = 1; i <= 3000;) {
+		struct submission *s = rig_page(&r, NULL, OUTCOME_NONE);
+		do {
+			snprintf(url, sizeof(url), "http://a/%u", i);
+			rig_add(&r, s, url, 1, SKIP_NONE);
+			snprintf(url, sizeof(url), "http://c/%u", i);
+			rig_add(&r, s, url, 1, SKIP_DEPTH);
+		} while (i++ % 10 > 0);
+		rig_hand_in(&r, s);
+	}
+	assert_int_equal(run(&r, &v, AMEND_COUNT, &one), OK);
+	assert_int_equal(v.amend.n, 300);
+	assert_int_equal(v.amend.looked, 3002);
+	assert_int_equal(v.amend.sample_n, AMEND_SAMPLE_MAX);
+	assert_false(v.amend.so_far);
+	arena_free(&v.amend.arena);
+	v.amend.looked = 0;
+	/* Who asked has left, or has waited long enough. */
+	for (int i = 0; i < 2; i++) {
+		v.amend.left = i == 0 ? &left : NULL;
+		v.amend.wait_ms = i == 0 ? 0 : 10;
+		begin(&r, &v, AMEND_COUNT, &one);
+		while (v.amend.looked < 500 && loop_step(r.loop))
+			;
+		world.mono = mono_add_ms(world.mono, 10);
+		rig_run(&r);
+		assert_true(v.done && v.amend.so_far);
+		assert_true(v.amend.looked > 500 && v.amend.looked < 2500);
+		assert_true(v.amend.n > 50 && v.amend.n < 250);
+		arena_free(&v.amend.arena);
+		v.amend.looked = 0;
+	}
+	v.amend.wait_ms = 0;
+	/* Nothing ended so; then one did, which stands behind all others. */
+	v.amend.which = AMEND_EXCEPTION;
+	v.amend.reason = EXCEPTION_TIMEOUT;
+	assert_int_equal(run(&r, &v, AMEND_RETRY, &one), OK);
+	assert_int_equal(v.amend.n, 0);
+	assert_true(v.amend.looked < 2000);
+	rig_done(&r, &b, OUTCOME_EXCEPTION);
+	assert_int_equal(run(&r, &v, AMEND_RETRY, &one), OK);
+	assert_int_equal(v.amend.n, 1);
+	assert_int_equal(v.amend.looked, 3001);
+	v.amend.which = AMEND_SKIPPED;
+	v.amend.reason = SKIP_DEPTH;
+	assert_int_equal(run(&r, &v, AMEND_RETRY, &one), OK);
+	assert_int_equal(v.amend.n, 2700);
+	check(&r, NULL);
 	rig_close(&r);
 	rig_end(&r);
 }
@@ -767,11 +835,12 @@ test_at_random(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_excluded_where_they_wait),
 		TEST(test_excluded_to_the_last),
 		TEST(test_tried_again),
+		TEST(test_walks_cut_short),
 		TEST(test_deleted_under_the_eyes_of_others),
 		TEST(test_name_of_one_that_is_deleted),
 		TEST(test_deleted_up_to_any_moment),

@@ -158,6 +158,7 @@ crawl_free(struct crawl **cp)
 	near_free(&c->near);
 	problem_free(&c->problems);
 	loop_timer_stop(c->frontier->loop, &c->deadline);
+	arena_free(&c->keys);
 	arena_free(&c->arena);
 	mem_free(cp);
 }
@@ -206,12 +207,14 @@ crawl_from_note(struct frontier *f, struct str note)
 	c->view.created.us = (int64_t)read_be64(&in);
 	c->view.ended.us = (int64_t)read_be64(&in);
 	c->next_queue = read_be32(&in);
+	c->view.queues = c->next_queue - 1 - QUEUE_SKIPPED;
 	c->next_seq = read_varint(&in);
 	c->view.item_last = c->next_seq - 1;
 	c->next_log = read_varint(&in);
 	c->max_items = read_varint(&in);
 	c->host_urls_max = read_varint(&in);
 	struct str name = read_field(&in), dir = read_field(&in);
+	arena_room(&c->arena, name.n + 1 + dir.n + 1);
 	if (!str_eq(name, c->name))
 		c->name = arena_copy(&c->arena, name);
 	if (!str_eq(dir, c->warc_dir))
@@ -340,6 +343,7 @@ end(struct crawl *c, enum crawl_state state, const char *reason)
 	near_free(&c->near);
 	crawl_touch(c);
 	crawl_settle(c);
+	crawl_retire(c);
 	crawl_start_pending(c->frontier);
 }
 
@@ -351,7 +355,9 @@ crawl_consider_end(struct crawl *c)
 	if (c->view.state != CRAWL_RUNNING && c->view.state != CRAWL_PAUSED)
 		return;
 	if (n->queued == 0)
-		end(c, CRAWL_COMPLETE, "everything was fetched");
+		end(c, CRAWL_COMPLETE, n->items == 0 &&
+		    crawl_exceptions(n) > 0 ? "every fetch failed" :
+		    "everything was fetched");
 	else if (c->max_items != 0 && n->items >= c->max_items &&
 	    n->leased == 0) {
 		crawl_log(c, &(struct crawl_line){ .kind = CRAWL_LOG_LIMIT,

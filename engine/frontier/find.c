@@ -52,17 +52,15 @@ static enum err
 old_capture(struct index *x, uint32_t crawl, struct str name, struct str url,
     struct arena *a, struct buf *key, struct journal_entry *out)
 {
+	struct queue_record q;
 	struct str value;
 	struct url_value v;
 
-	queue_key(crawl, name, key);
-	enum err e = get(x, INDEX_QUEUE, key, a, &value);
+	enum err e = queue_record_get(x, crawl, name, a, &q);
 	if (e != OK)
 		return e;
-	struct reader in = reader_of(value);
-	read_be32(&in);
-	url_key(crawl, read_be32(&in), 0, url, key);
-	e = in.bad ? ERR_CORRUPT : get(x, INDEX_URL, key, a, &value);
+	url_key(crawl, q.id, 0, url, key);
+	e = get(x, INDEX_URL, key, a, &value);
 	if (e == OK && (!url_value_parse(value, &v) || v.seq == 0))
 		e = ERR_ABSENT;
 	if (e != OK)
@@ -100,14 +98,28 @@ frontier_previous(struct frontier *f, struct str warc_dir)
 	return found;
 }
 
+static uint32_t
+queue_of(struct frontier *f, uint32_t crawl, struct str name)
+{
+	const struct crawl *c = crawl_get(f, crawl);
+	const struct queue *q = c == NULL ? NULL : map_get(&c->queues, name);
+	struct arena a = ARENA_INIT;
+	struct queue_record r;
+	uint32_t id = q == NULL ? QUEUE_SKIPPED : q->id;
+
+	if (c != NULL && c->retired && queue_record_get(ledger_index(
+	    f->ledger), crawl, name, &a, &r) == OK)
+		id = r.id;
+	arena_free(&a);
+	return id;
+}
+
 enum url_state
 frontier_find_url(struct frontier *f, uint32_t id, struct str url,
     struct str queue_name, struct url_fact *fact)
 {
 	struct index *x = ledger_index(f->ledger);
-	const struct crawl *c = crawl_get(f, id);
-	const struct queue *q = c == NULL ? NULL :
-	    map_get(&c->queues, queue_name);
+	uint32_t queue = queue_of(f, id, queue_name);
 	enum url_state state = URL_UNKNOWN;
 	struct buf key = BUF_INIT;
 	struct url_value v = { 0 };
@@ -116,11 +128,11 @@ frontier_find_url(struct frontier *f, uint32_t id, struct str url,
 	if (read_fact(x, &key, &v)) {
 		state = URL_SKIPPED;
 		fact->reason = v.why & 15;
-	} else if (q != NULL) {
+	} else if (queue != QUEUE_SKIPPED) {
 		buf_clear(&key);
-		url_key(id, q->id, 0, url, &key);
+		url_key(id, queue, 0, url, &key);
 		state = read_fact(x, &key, &v) ? URL_DONE :
-		    find_waiting(x, id, q->id, url, &v) ? URL_WAITING :
+		    find_waiting(x, id, queue, url, &v) ? URL_WAITING :
 		    URL_UNKNOWN;
 		fact->reason = v.why & 15;
 	}

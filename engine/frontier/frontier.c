@@ -19,18 +19,6 @@ replay_note(void *arg, uint8_t kind, struct str note)
 		f->damaged = true;
 }
 
-static void
-move_all(struct list *to, struct list *from)
-{
-	if (list_empty(from))
-		return;
-	from->next->prev = to->prev;
-	to->prev->next = from->next;
-	from->prev->next = to;
-	to->prev = from->prev;
-	list_init(from);
-}
-
 /*
  * A checkpoint: all that changed up to this group goes into the index, a part
  * with each group that follows.  A queue that changes again meanwhile is
@@ -41,20 +29,9 @@ begin_checkpoint(void *arg)
 {
 	struct frontier *f = arg;
 
-	move_all(&f->leaving_queues, &f->changed_queues);
-	move_all(&f->leaving_crawls, &f->changed_crawls);
+	list_move_all(&f->leaving_queues, &f->changed_queues);
+	list_move_all(&f->leaving_crawls, &f->changed_crawls);
 	outside_begin_checkpoint(f);
-}
-
-static void
-put_queue(struct frontier *f, const struct queue *q)
-{
-	buf_clear(&f->key);
-	buf_clear(&f->value);
-	queue_key(q->crawl->id, q->key, &f->key);
-	queue_note_bytes(q, &f->value);
-	ledger_put_unlogged(f->ledger, INDEX_QUEUE, buf_str(&f->key),
-	    buf_str(&f->value));
 }
 
 static void
@@ -77,7 +54,7 @@ put_checkpoint(void *arg, size_t n)
 	for (; n > 0 && !list_empty(&f->leaving_queues); n--) {
 		node = f->leaving_queues.next;
 		list_take(node);
-		put_queue(f, LIST_ITEM(node, struct queue, changed_node));
+		queue_put_record(LIST_ITEM(node, struct queue, changed_node));
 	}
 	for (; n > 0 && !list_empty(&f->leaving_crawls); n--) {
 		node = f->leaving_crawls.next;
@@ -120,6 +97,7 @@ static void
 before_seal(void *arg)
 {
 	frontier_put_notes(arg);
+	retire_put(arg);
 	outside_put_notes(arg);
 }
 
@@ -155,7 +133,8 @@ load_family(struct frontier *f, enum index_family family, struct why *w)
 		if (outside_record(f, family, key, value, &fine))
 			continue;
 		if (family == INDEX_QUEUE)
-			fine = queue_from_note(f, value);
+			fine = retired_record(f, key) ||
+			    queue_from_note(f, value);
 		else if (key.n == 5 && key.p[4] == 'D')
 			fine = crawl_from_note(f, value);
 		else
@@ -204,6 +183,8 @@ recover(struct frontier *f, struct why *w)
 	if (e == OK && f->damaged)
 		e = why(w, ERR_CORRUPT, "a note in the commit log is damaged");
 	if (e == OK)
+		e = retire_load(f, w);
+	if (e == OK)
 		e = outside_load(f, w);
 	if (e == OK)
 		quarantine(f);
@@ -230,8 +211,10 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 	list_init(&f->views);
 	list_init(&f->amends);
 	list_init(&f->burials);
+	list_init(&f->retirements);
 	f->known = known_new();
 	memory_open(f);
+	queues_open();
 	active_open(f);
 	outside_open(f);
 	f->options.ledger.dir = f->data_dir;
@@ -249,6 +232,7 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 		return e;
 	}
 	ledger_start(f->ledger);
+	retire_opened(f);
 	*out = f;
 	return OK;
 }
@@ -275,6 +259,7 @@ frontier_free(struct frontier **fp)
 	queue_forget_fresh(f);
 	crawl_forget_views(f);
 	amend_forget(f);
+	retire_forget(f);
 	burial_forget(f);
 	active_close(f);
 	outside_close(f);
@@ -319,6 +304,7 @@ crawl_begin(struct frontier *f, uint32_t id, const struct crawl_spec *spec,
 	c->max_items = spec->max_items;
 	c->host_urls_max = spec->host_urls_max;
 	c->duration_ms_max = spec->duration_ms_max;
+	arena_room(&c->arena, spec->name.n + 1 + spec->warc_dir.n + 1);
 	c->name = arena_copy(&c->arena, spec->name);
 	c->warc_dir = arena_copy(&c->arena, spec->warc_dir);
 	if (c->name.n != 0)
@@ -460,12 +446,16 @@ check_crawl(const struct crawl *c)
 	size_t at = 0;
 	void *v;
 
+	CHECK(!c->retired || c->queues.n == 0);
+	if (c->retired)
+		return;
 	while (map_next(&c->queues, &at, &v)) {
 		const struct queue *q = v;
 		waiting += q->waiting;
 		leased += q->leased;
 		done += q->done;
 	}
+	CHECK(c->queues.n == c->view.queues);
 	CHECK(waiting + leased == c->view.counts.queued);
 	CHECK(leased == c->view.counts.leased);
 	CHECK(c->view.counts.items <= done);

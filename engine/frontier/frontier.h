@@ -297,6 +297,7 @@ struct frontier_options {
 	/* More crawls than these wait for one to end, the oldest first. */
 	unsigned running_max;               /* 0: no limit */
 	unsigned pending_max;               /* 0: no limit */
+	unsigned log_max;                   /* of a crawl; 0: CRAWL_LOG_KEPT */
 };
 
 /*

@@ -389,9 +389,9 @@ test_cancelled(void **state)
 	assert_int_equal(r.durable, OK);
 	assert_int_equal(rig_view(&r).counts.items, 0);
 	assert_int_equal(rig_captures(&r), 0);
-	/* Nor does it keep a place that the table could need. */
+	/* Nor does it keep a place in the table. */
 	assert_int_equal(frontier_url_state(r.frontier, r.crawl,
-	    STR("http://a/0")), URL_WAITING);
+	    STR("http://a/0")), URL_UNKNOWN);
 	rig_state(&r, CRAWL_CANCELLED, OK);
 	rig_state(&r, CRAWL_COMPLETE, OK);           /* it has ended */
 	assert_int_equal(rig_view(&r).state, CRAWL_CANCELLED);
@@ -426,7 +426,7 @@ test_ends_by_itself(void **state)
 	rig_add(&r, s, "http://a/1", 1, SKIP_DEPTH);
 	rig_hand_in(&r, s);
 	assert_int_equal(r.told.state, CRAWL_COMPLETE);
-	assert_string_equal(r.told.reason, "everything was fetched");
+	assert_string_equal(r.told.reason, "every fetch failed");
 	/* No seed at all: over at once. */
 	rig_begin(&r, NULL);
 	assert_int_equal(rig_view(&r).state, CRAWL_COMPLETE);
@@ -848,7 +848,7 @@ test_walks_with_few_places(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_cost_then_age),
 		TEST(test_cheaper_moves_the_cursor_back),

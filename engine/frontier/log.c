@@ -11,13 +11,6 @@ static const char *const kind_names[] = {
 #undef NAME
 };
 
-const char *
-crawl_log_kind_name(enum crawl_log_kind k)
-{
-	CHECK(k < CRAWL_LOG_KIND_COUNT);
-	return kind_names[k];
-}
-
 void
 crawl_log_key(uint32_t crawl, uint64_t number, struct buf *out)
 {
@@ -44,19 +37,35 @@ crawl_log_parse(struct str key, struct str value, struct crawl_log_record *r)
 	return !k.bad && !v.bad;
 }
 
-uint64_t
-crawl_log_first(uint64_t next)
+static uint64_t
+kept_of(const struct crawl *c)
 {
-	uint64_t upto = next - next % CRAWL_LOG_STEP;
+	unsigned most = c->frontier->options.log_max;
 
-	return upto > CRAWL_LOG_KEPT ? upto - CRAWL_LOG_KEPT : 1;
+	return most == 0 ? CRAWL_LOG_KEPT : most;
+}
+
+/* So many go together. */
+static uint64_t
+step_of(const struct crawl *c)
+{
+	return MIN(MAX(kept_of(c) / 100, 1), CRAWL_LOG_STEP);
+}
+
+/* The oldest number that is kept. */
+static uint64_t
+first_of(const struct crawl *c)
+{
+	uint64_t upto = c->next_log - c->next_log % step_of(c);
+
+	return upto > kept_of(c) ? upto - kept_of(c) : 1;
 }
 
 void
 crawl_log_shown(struct crawl *c)
 {
 	c->view.log_last = c->next_log - 1;
-	c->view.log_first = crawl_log_first(c->next_log);
+	c->view.log_first = first_of(c);
 }
 
 static void
@@ -75,7 +84,7 @@ forget(struct crawl *c, uint64_t from, uint64_t upto)
 void
 crawl_log_trim(struct crawl *c)
 {
-	uint64_t first = crawl_log_first(c->next_log);
+	uint64_t first = first_of(c);
 
 	if (first > 1)
 		forget(c, 0, first);
@@ -103,10 +112,9 @@ put(struct crawl *c, const struct crawl_line *l)
 	ledger_put(f->ledger, INDEX_LOG, buf_str(&key), buf_str(&value));
 	buf_free(&key);
 	buf_free(&value);
-	if (c->next_log % CRAWL_LOG_STEP == 0 && crawl_log_first(c->next_log) >
-	    1)
-		forget(c, crawl_log_first(c->next_log) - CRAWL_LOG_STEP,
-		    crawl_log_first(c->next_log));
+	uint64_t first = first_of(c), step = step_of(c);
+	if (c->next_log % step == 0 && first > 1)
+		forget(c, first - MIN(first, step), first);
 	crawl_log_shown(c);
 	crawl_touch(c);
 }

@@ -5,11 +5,12 @@
  *     value  at8 kind text host url reason       (fields; old ones end
  *                                                 behind the text)
  *
- * A line goes into the gathering group with what it tells of.  The newest
- * CRAWL_LOG_KEPT are kept, and up to CRAWL_LOG_STEP before them, which go
- * together.  Of the kinds that a web can provoke at will, CRAWL_LOG_BURST are
- * written each minute; the last of them says so, and the next minute's first
- * one is preceded by a line with the number of those that were left out.
+ * A line goes into the gathering group with what it tells of.  The newest are
+ * kept (crawl.log_max), and up to a hundredth of so many before them, at most
+ * CRAWL_LOG_STEP, which go together.  Of the kinds that a web can provoke at
+ * will, CRAWL_LOG_BURST are written each minute; the last of them says so, and
+ * the next minute's first one is preceded by a line with the number of those
+ * that were left out.
  */
 #ifndef ENGINE_FRONTIER_LOG_H
 #define ENGINE_FRONTIER_LOG_H
@@ -17,7 +18,7 @@
 #include "base/bytes.h"
 #include "base/time.h"
 
-#define CRAWL_LOG_KEPT 100000u
+#define CRAWL_LOG_KEPT 100000u       /* where nothing else is said */
 #define CRAWL_LOG_STEP 1000u
 #define CRAWL_LOG_BURST 300u
 #define CRAWL_LOG_TEXT_MAX 2000u     /* bytes of each field; the rest is cut */
@@ -34,7 +35,6 @@ enum crawl_log_kind {
 #undef CRAWL_LOG_ENUM
 	CRAWL_LOG_KIND_COUNT
 };
-const char *crawl_log_kind_name(enum crawl_log_kind);   /* "started" */
 
 /* What is to be written; empty: not known. */
 struct crawl_line {
@@ -53,7 +53,5 @@ struct crawl_log_record {
 bool crawl_log_parse(struct str key, struct str value,
     struct crawl_log_record *);
 void crawl_log_key(uint32_t crawl, uint64_t number, struct buf *);
-/* The oldest number that is kept, of a log whose next one is `next`. */
-uint64_t crawl_log_first(uint64_t next);
 
 #endif

@@ -76,19 +76,23 @@ rise(struct look_queue *q, size_t at)
 		swap(&q[at], &q[(at - 1) / 2]);
 }
 
-static void
-weigh(struct look_queues *l, const struct queue *q)
+static bool
+weighs(const struct look_queues *l, const struct look_queue *x)
 {
-	struct look_queue x = { .id = q->id, .queued = q->waiting + q->leased };
+	return x->queued > 0 && (l->n < l->max ||
+	    (l->n > 0 && shorter(&l->queues[0], x)));
+}
 
-	if (x.queued == 0)
+static void
+weigh(struct look_queues *l, struct look_queue x)
+{
+	l->left += x.queued > 0;
+	if (!weighs(l, &x))
 		return;
-	l->left++;
-	l->resting += !list_empty(&q->resting_node);
 	if (l->n < l->max) {
 		l->queues[l->n] = x;
 		rise(l->queues, l->n++);
-	} else if (l->n > 0 && shorter(&l->queues[0], &x)) {
+	} else {
 		l->queues[0] = x;
 		sink(l->queues, l->n);
 	}
@@ -126,7 +130,8 @@ answer_queues(struct look_queues *l, const struct crawl *c)
 		why(&l->why, ERR_ABSENT, "there is no crawl %u", l->crawl);
 	} else {
 		qsort(l->queues, l->n, sizeof(*l->queues), longer_first);
-		name_queues(l, c);
+		if (!c->retired)
+			name_queues(l, c);
 		l->view = c->view;
 		l->loaded = c->loaded;
 		l->tickets = crawl_tickets(c);
@@ -136,17 +141,76 @@ answer_queues(struct look_queues *l, const struct crawl *c)
 	loop_post(l->home, &l->mail);
 }
 
+/* Of a crawl that has ended. */
+static void
+weigh_record(void *arg, const struct queue_record *r)
+{
+	struct look_queues *l = arg;
+	struct look_queue x = { .id = r->id, .queued = r->waiting,
+	    .waits = r->waiting > 0 };
+	struct buf key = BUF_INIT;
+
+	if (weighs(l, &x)) {
+		url_key(l->crawl, r->id, 1, STR(""), &key);
+		x.from = arena_copy(&l->arena, buf_str(&key));
+		x.host = arena_copy(&l->arena, r->key);
+		buf_free(&key);
+	}
+	weigh(l, x);
+}
+
+/* Beside the groups: nothing of it changes any more. */
+static void
+read_queues(struct ledger_query *q, struct index *x)
+{
+	struct look_queues *l = CONTAINER(q, struct look_queues, query);
+
+	if (queue_record_each(x, l->crawl, weigh_record, l) != OK)
+		why(&l->why, ERR_CORRUPT, "the queues of crawl %u cannot be "
+		    "read", l->crawl);
+}
+
+static void
+queues_read(struct ledger_query *q)
+{
+	struct look_queues *l = CONTAINER(q, struct look_queues, query);
+
+	answer_queues(l, crawl_get(l->frontier, l->crawl));
+}
+
+static void
+look_retired(struct look_queues *l, const struct crawl *c)
+{
+	l->n = 0;
+	l->left = l->resting = 0;
+	if (c->view.counts.queued == 0) {
+		answer_queues(l, c);
+		return;
+	}
+	l->query.home = l->frontier->loop;
+	l->query.run = read_queues;
+	l->query.done = queues_read;
+	ledger_read_beside(l->frontier->ledger, &l->query);
+}
+
 static void
 some_queues(struct mail *m)
 {
 	struct look_queues *l = CONTAINER(m, struct look_queues, mail);
 	const struct crawl *c = crawl_get(l->frontier, l->crawl);
 
+	if (c != NULL && c->retired) {
+		look_retired(l, c);
+		return;
+	}
 	for (unsigned i = 0; c != NULL && i < QUEUES_PER_TURN &&
 	    l->next < c->next_queue; i++, l->next++) {
 		const struct queue *q = map_get_id(&c->queues_by_id, l->next);
-		if (q != NULL)
-			weigh(l, q);
+		if (q == NULL)
+			continue;
+		l->resting += !list_empty(&q->resting_node);
+		weigh(l, (struct look_queue){ .id = q->id,
+		    .queued = q->waiting + q->leased });
 	}
 	if (c != NULL && l->next < c->next_queue)
 		loop_post(l->frontier->loop, &l->mail);
@@ -342,6 +406,22 @@ get_at(struct look_one *l, struct index *x, uint32_t queue, uint32_t date,
 	arena_free(&a);
 }
 
+/* Of a crawl that has ended. */
+static void
+read_record(struct look_one *l, struct index *x)
+{
+	struct queue_record r;
+
+	enum err e = queue_record_get(x, l->crawl, l->host, &l->arena, &r);
+	l->host_known = e == OK;
+	if (e == OK) {
+		l->queue = r.id;
+		l->queued = r.waiting;
+	} else if (e != ERR_ABSENT) {
+		why(&l->why, e, "the index cannot be read");
+	}
+}
+
 /* On the index thread: the places where it may stand. */
 static void
 read_places(struct ledger_query *q, struct index *x)
@@ -349,13 +429,15 @@ read_places(struct ledger_query *q, struct index *x)
 	struct look_one *l = CONTAINER(q, struct look_one, query);
 	bool listed = l->mark == MARK_WAITING || l->mark == MARK_LEASED;
 
+	if (l->retired)
+		read_record(l, x);
 	if (listed && l->queue != QUEUE_SKIPPED)
 		get_at(l, x, l->queue, l->rank, l->mark == MARK_LEASED ?
 		    URL_LEASED : URL_WAITING);
 	if (l->queue != QUEUE_SKIPPED)
 		get_at(l, x, l->queue, 0, URL_DONE);
 	get_at(l, x, QUEUE_SKIPPED, 0, URL_SKIPPED);
-	if (l->found || l->mark != 0 || l->queue == QUEUE_SKIPPED)
+	if (l->found || l->mark != 0 || l->queue == QUEUE_SKIPPED || l->all)
 		return;
 	/* It may wait under a rank that nobody knows. */
 	struct buf from = BUF_INIT;
@@ -448,9 +530,11 @@ look(struct look_one *l)
 		answer_one(l);
 		return;
 	}
+	l->retired = c->retired;
 	l->host_known = q != NULL;
 	l->queue = q == NULL ? QUEUE_SKIPPED : q->id;
 	l->queued = q == NULL ? 0 : q->waiting + q->leased;
+	l->all = c->loaded && !c->retired && !f->memory.partial;
 	l->mark = 0;
 	if (!known_get(f->known, frontier_hash(l->crawl, l->url), &l->rank,
 	    &l->mark))

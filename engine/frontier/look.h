@@ -43,6 +43,7 @@ struct look_queues {
 	void (*done)(struct look_queues *);
 	/* the frontier's */
 	struct mail mail;
+	struct ledger_query query;
 	struct frontier *frontier;
 	uint32_t next;
 };
@@ -98,7 +99,8 @@ struct look_one {
 	struct frontier *frontier;
 	uint32_t queue, rank;
 	uint8_t mark;
-	bool waited, found;
+	bool retired, waited, found;
+	bool all;                    /* the known table has all its URLs */
 	struct index_iter *iter;
 };
 void look_one(struct frontier *, struct look_one *);

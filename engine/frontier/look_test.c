@@ -627,6 +627,55 @@ every_state_is_found(void **state)
 	assert_int_equal(l.why.err, ERR_ABSENT);
 }
 
+static void
+assert_retired(void)
+{
+	struct look_queues l;
+	struct look_urls u;
+
+	assert_true(the_crawl()->retired);
+	assert_int_equal(the_crawl()->queues.n, 0);
+	assert_int_equal(rig_known_bytes(R), 0);
+	assert_int_equal(rig_view(R).queues, 1);
+	assert_states(false);
+	ask_queues(&l, 10);
+	assert_int_equal(l.n, 1);
+	assert_int_equal(l.left, 1);
+	is_text(l.queues[0].host, "a");
+	assert_int_equal(l.queues[0].queued, 8);
+	assert_true(l.queues[0].waits);
+	ask_urls(&u, &l, 100);
+	assert_int_equal(u.n, 8);
+	is_text(u.urls[0].url, "http://a/01");
+	arena_free(&u.arena);
+	arena_free(&l.arena);
+}
+
+/* Nothing of it stays in memory, and all is found. */
+static void
+what_has_ended_is_read(void **state)
+{
+	(void)state;
+	begin_many(9);
+	fail_pages(0, 1, OUTCOME_EXCEPTION, 0);
+	assert_int_equal(rig_lease(R, "a", 1), 1);
+	struct submission *s = rig_page(R, &rig.leases[0], OUTCOME_NONE);
+	rig_add(R, s, "http://a/deep", 9, SKIP_DEPTH);
+	rig_hand_in(R, s);
+	/* Not while somebody looks at it. */
+	crawl_hold(the_crawl());
+	rig_state(R, CRAWL_CANCELLED, OK);
+	assert_false(the_crawl()->retired);
+	assert_int_equal(the_crawl()->queues.n, 1);
+	crawl_release(the_crawl());
+	rig_pass(R, 1);
+	assert_retired();
+	for (int i = 0; i < 2; i++) {
+		rig_restart(R, i == 0);
+		assert_retired();
+	}
+}
+
 /* The table says so, the index does not yet: the answer waits. */
 static void
 what_is_being_gathered_is_found(void **state)
@@ -658,8 +707,9 @@ main(void)
 		TEST(many_queues),
 		TEST(what_is_next_in_them),
 		TEST(every_state_is_found),
+		TEST(what_has_ended_is_read),
 		TEST(what_is_being_gathered_is_found),
 	};
 
-	return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
+	return cmocka_run_group_tests(tests, world_setup, world_teardown);
 }

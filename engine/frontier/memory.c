@@ -115,6 +115,12 @@ count(struct frontier *f)
 	metric_set(&metrics[METRIC_KNOWN_BYTES], (int64_t)s.bytes);
 }
 
+void
+memory_swept(struct frontier *f)
+{
+	count(f);
+}
+
 static void gate_open(struct frontier *);
 static void consider(struct frontier *);
 

@@ -383,18 +383,6 @@ outside_put_notes(struct frontier *f)
 	o->dirty.n = 0;
 }
 
-static void
-move_all(struct list *to, struct list *from)
-{
-	if (list_empty(from))
-		return;
-	from->next->prev = to->prev;
-	to->prev->next = from->next;
-	from->prev->next = to;
-	to->prev = from->prev;
-	list_init(from);
-}
-
 void
 outside_begin_checkpoint(struct frontier *f)
 {
@@ -406,7 +394,7 @@ outside_begin_checkpoint(struct frontier *f)
 	o->leaving = o->changed;
 	o->leaving_at = 0;
 	o->changed = (struct outside_slots){ NULL, 0, 0 };
-	move_all(&o->leaving_crawls, &o->changed_crawls);
+	list_move_all(&o->leaving_crawls, &o->changed_crawls);
 	o->control_leaving |= o->control_changed;
 	o->control_changed = false;
 }

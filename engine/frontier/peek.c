@@ -17,7 +17,7 @@
 
 #define NAME_HEAD STR("crawl/")
 
-/* A queue of the crawl; the key is in the crawl's arena, which is held. */
+/* A queue of the crawl, which is held; the key is in its arena, or in ours. */
 struct peek_queue {
 	struct str key;
 	uint32_t id;
@@ -28,6 +28,9 @@ struct peek_walk {
 	struct crawl *held;                  /* or NULL; it may be deleted */
 	struct peek_queue *queues;           /* in the end by key */
 	size_t n, at;                        /* the next one */
+	size_t cap;
+	struct arena keys;                   /* of a retired crawl's */
+	bool retired;                        /* they are to be read */
 	bool sorted, in_queue, ended;
 	struct index_iter *urls;
 	struct buf prefix;                   /* of the queue's URLs */
@@ -134,6 +137,7 @@ walk_free(struct outside_list *l)
 		crawl_release(w->held);
 	index_iter_free(&w->urls);
 	buf_free(&w->prefix);
+	arena_free(&w->keys);
 	mem_free(&w->queues);
 	mem_free(&w);
 }
@@ -171,12 +175,48 @@ piece_came(struct ledger_query *q)
 }
 
 static bool
-is_listed(const struct outside_list *l, const struct queue *q)
+is_listed(const struct outside_list *l, struct str key, uint64_t active)
 {
 	if (l->kind != OUTSIDE_LIST_QUEUES)
 		return true;
-	return (l->include_inactive || q->waiting + q->leased > 0) &&
-	    (l->after.n == 0 || str_cmp(q->key, l->after) > 0);
+	return (l->include_inactive || active > 0) &&
+	    (l->after.n == 0 || str_cmp(key, l->after) > 0);
+}
+
+static void
+collect_record(void *arg, const struct queue_record *r)
+{
+	struct outside_list *l = arg;
+	struct peek_walk *w = walk_of(l);
+
+	if (!is_listed(l, r->key, r->waiting))
+		return;
+	if (w->n == w->cap) {
+		w->cap = MAX(64, 2 * w->cap);
+		w->queues = mem_resize(w->queues, w->cap,
+		    sizeof(*w->queues));
+	}
+	w->queues[w->n++] = (struct peek_queue){ arena_copy(&w->keys, r->key),
+	    r->id };
+}
+
+/* Beside the groups: nothing of a crawl that has ended changes any more. */
+static enum err
+collect_retired(struct outside_list *l, struct index *x)
+{
+	struct peek_walk *w = walk_of(l);
+	struct queue_record r;
+
+	if (!w->retired)
+		return OK;
+	w->retired = false;
+	w->sorted = true;
+	if (l->key.n == 0 || l->kind == OUTSIDE_LIST_QUEUES)
+		return queue_record_each(x, w->crawl, collect_record, l);
+	enum err e = queue_record_get(x, w->crawl, l->key, &w->keys, &r);
+	if (e == OK)
+		collect_record(l, &r);
+	return e == ERR_ABSENT ? OK : e;
 }
 
 static void
@@ -187,6 +227,9 @@ collect(struct outside_list *l, const struct crawl *c)
 	size_t at = 0;
 	void *v;
 
+	w->retired = c->retired;
+	if (w->retired)
+		return;
 	if (l->key.n != 0 && l->kind != OUTSIDE_LIST_QUEUES) {
 		w->queues = mem_array(1, sizeof(*w->queues));
 		if (one != NULL)
@@ -197,7 +240,7 @@ collect(struct outside_list *l, const struct crawl *c)
 	w->queues = mem_array(c->queues.n + 1, sizeof(*w->queues));
 	while (map_next(&c->queues, &at, &v)) {
 		const struct queue *q = v;
-		if (is_listed(l, q))
+		if (is_listed(l, q->key, q->waiting + q->leased))
 			w->queues[w->n++] = (struct peek_queue){ q->key,
 			    q->id };
 	}
@@ -228,7 +271,7 @@ walk_queues(struct ledger_query *q, struct index *x)
 	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
 	struct peek_walk *w = walk_of(l);
 
-	(void)x;
+	l->call.result = collect_retired(l, x);
 	sort(w);
 	for (; w->at < w->n && l->n < PIECE_ENTRIES && !complete(l); w->at++)
 		if (wanted(l))
@@ -310,9 +353,8 @@ walk_urls(struct ledger_query *q, struct index *x)
 	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
 	struct peek_walk *w = walk_of(l);
 	struct str key, value;
-	enum err e = OK;
 
-	(void)x;
+	enum err e = collect_retired(l, x);
 	sort(w);
 	for (unsigned looks = 0; e == OK && !w->ended && !complete(l) &&
 	    looks < PIECE_LOOKS && l->n < PIECE_ENTRIES &&
@@ -433,6 +475,44 @@ add_queue(struct outside_stats *s, const struct queue *q)
 	s->active_queues += active > 0;
 }
 
+static void
+add_record(void *arg, const struct queue_record *r)
+{
+	struct outside_control *k = arg;
+
+	add_queue(&k->stats, &(struct queue){ .waiting = r->waiting,
+	    .done = r->done });
+}
+
+/* Beside the groups. */
+static void
+read_stats(struct ledger_query *q, struct index *x)
+{
+	struct outside_control *k = CONTAINER(q, struct outside_control,
+	    call.query);
+	struct arena a = ARENA_INIT;
+	struct queue_record r;
+	uint32_t id;
+	enum err e;
+
+	CHECK(peek_name(k->crawl, &id));
+	if (k->key.n == 0) {
+		e = queue_record_each(x, id, add_record, k);
+	} else {
+		e = queue_record_get(x, id, k->key, &a, &r);
+		if (e == OK)
+			add_record(k, &r);
+	}
+	k->call.result = e == ERR_ABSENT ? OK : e;
+	arena_free(&a);
+}
+
+static void
+stats_read(struct ledger_query *q)
+{
+	outside_answer(CONTAINER(q, struct outside_call, query));
+}
+
 /* Whether or not it became durable: reads go on. */
 static void
 stats_kept(struct promise *p, enum err e)
@@ -453,6 +533,13 @@ run_stats(struct outside_call *call)
 	void *v;
 
 	k->stats = (struct outside_stats){ 0 };
+	if (c != NULL && c->retired) {
+		call->query.home = f->loop;
+		call->query.run = read_stats;
+		call->query.done = stats_read;
+		ledger_read_beside(f->ledger, &call->query);
+		return;
+	}
 	if (one != NULL)
 		add_queue(&k->stats, one);
 	while (c != NULL && k->key.n == 0 && map_next(&c->queues, &at, &v))
@@ -478,6 +565,7 @@ struct finding {
 	struct ledger_query query;
 	struct outside_status_of *asked;
 	uint32_t crawl, queue;
+	bool retired;                /* `queue` is to be read */
 	bool listed;                 /* the table has it, under `date` */
 	uint32_t date;
 	bool waited;                 /* for what was being gathered */
@@ -520,12 +608,28 @@ get_at(struct finding *g, struct index *x, uint32_t date)
 	g->result = e == ERR_ABSENT ? OK : e;
 }
 
+static void
+read_record(struct finding *g, struct index *x)
+{
+	struct outside_status_of *s = g->asked;
+	struct queue_record r;
+
+	g->result = queue_record_get(x, g->crawl, s->entry.key, &s->arena,
+	    &r);
+	if (g->result == OK)
+		g->queue = r.id;
+}
+
 /* On the index thread. */
 static void
 read_places(struct ledger_query *q, struct index *x)
 {
 	struct finding *g = CONTAINER(q, struct finding, query);
 
+	if (g->retired)
+		read_record(g, x);
+	if (g->result != OK)
+		return;
 	if (g->listed)
 		get_at(g, x, g->date);
 	get_at(g, x, 0);
@@ -640,7 +744,7 @@ run_status(struct outside_call *call)
 	const struct crawl *c = find_crawl(call->frontier, s->crawl);
 	const struct queue *q = find_queue(c, key);
 
-	if (key.n == 0 || q == NULL) {
+	if (key.n == 0 || c == NULL || (q == NULL && !c->retired)) {
 		call->result = key.n == 0 ? ERR_INPUT : ERR_ABSENT;
 		outside_answer(call);
 		return;
@@ -649,7 +753,8 @@ run_status(struct outside_call *call)
 	struct finding *g = mem_new(sizeof(*g));
 	g->asked = s;
 	g->crawl = c->id;
-	g->queue = q->id;
+	g->retired = c->retired;
+	g->queue = q == NULL ? QUEUE_SKIPPED : q->id;
 	look(g);
 }
 

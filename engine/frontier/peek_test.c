@@ -4,30 +4,7 @@
 
 #define MANY 3000
 
-static struct rig rig;
-#define R (&rig)
-
-static int
-setup(void **state)
-{
-	return out_begin(R, state);
-}
-
-static int
-teardown(void **state)
-{
-	return out_end(R, state);
-}
-
 /* --- verbs ---------------------------------------------------------------- */
-
-static void
-prepare(struct outside_call *c)
-{
-	out_back = false;
-	c->home = rig.loop;
-	c->done = out_done;
-}
 
 static const char *
 name(void)
@@ -54,7 +31,7 @@ keep(const struct outside_list *l)
 static void
 piece(struct outside_list *l)
 {
-	prepare(&l->call);
+	out_prepare(R, &l->call);
 	peek_list(rig.frontier, l);
 	out_wait(R, &out_back);
 	assert_int_equal(l->call.result, OK);
@@ -107,7 +84,7 @@ stats(const char *crawl, const char *key, uint64_t active, uint64_t leased,
 	struct outside_control k = { .verb = OUTSIDE_STATS,
 	    .crawl = str_of(crawl), .key = str_of(key) };
 
-	prepare(&k.call);
+	out_prepare(R, &k.call);
 	peek_stats(rig.frontier, &k);
 	out_wait(R, &out_back);
 	assert_int_equal(k.call.result, OK);
@@ -125,7 +102,7 @@ ask(const char *key, const char *url)
 {
 	asked = (struct outside_status_of){ .crawl = str_of(name()),
 	    .key = str_of(key), .url = str_of(url) };
-	prepare(&asked.call);
+	out_prepare(R, &asked.call);
 	peek_status(rig.frontier, &asked);
 }
 
@@ -194,13 +171,8 @@ names_are_numbers(void **state)
 }
 
 static void
-all_is_shown(void **state)
+assert_ours(unsigned leased)
 {
-	(void)state;
-	crawl();
-	out_put(R, "theirs", "k", "http://k/", DISCOVERED);
-	out_put(R, name(), "k", "http://k/", DISCOVERED);
-	assert_string_equal(LIST(CRAWLS), "crawl/0 theirs");
 	assert_string_equal(LIST(QUEUES), "a c");
 	assert_string_equal(LIST(QUEUES, .include_inactive = true),
 	    "a b c");
@@ -219,8 +191,8 @@ all_is_shown(void **state)
 	assert_int_equal(count("", ""), 6);
 	assert_int_equal(count("a", ""), 4);
 	assert_int_equal(count("", "o"), 3);
-	stats(name(), "", 4, 1, 2, 3, 2);
-	stats(name(), "a", 3, 1, 1, 1, 1);
+	stats(name(), "", 4, leased, 2, 3, 2);
+	stats(name(), "a", 3, leased, 1, 1, 1);
 	stats(name(), "b", 0, 0, 1, 1, 0);
 	stats(name(), "d", 0, 0, 0, 0, 0);
 	assert_int_equal(status("a", "http://a/0"), 0);
@@ -231,9 +203,37 @@ all_is_shown(void **state)
 	assert_int_equal(status("", "http://a/none"), -1);
 	assert_int_equal(status("", "http://d/far"), -1);
 	assert_int_equal(status("d", "http://d/far"), -1);
+}
+
+static void
+all_is_shown(void **state)
+{
+	(void)state;
+	crawl();
+	out_put(R, "theirs", "k", "http://k/", DISCOVERED);
+	out_put(R, name(), "k", "http://k/", DISCOVERED);
+	assert_string_equal(LIST(CRAWLS), "crawl/0 theirs");
+	assert_ours(1);
 	ask("", "http:///x");
 	out_wait(R, &out_back);
 	assert_int_equal(asked.call.result, ERR_INPUT);
+}
+
+/* Its queues left the memory: their records are read. */
+static void
+what_has_ended_is_shown(void **state)
+{
+	(void)state;
+	crawl();
+	rig_state(R, CRAWL_CANCELLED, OK);
+	for (int life = 0; life < 3; life++) {
+		if (life > 0)
+			out_restart(R, life == 2);
+		rig_run(R);
+		assert_true(crawl_get(rig.frontier, rig.crawl)->retired);
+		assert_string_equal(LIST(CRAWLS), "crawl/0");
+		assert_ours(0);
+	}
 }
 
 static void
@@ -408,9 +408,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, out_setup, out_teardown)
 		cmocka_unit_test(names_are_numbers),
 		TEST(all_is_shown),
+		TEST(what_has_ended_is_shown),
 		TEST(what_is_no_crawl_is_empty),
 		TEST(theirs_have_no_number),
 		TEST(it_is_read_from_the_index),

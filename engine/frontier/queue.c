@@ -5,7 +5,20 @@
  *           ─► index thread:  a walk from the cursor
  *           ─► ledger's loop: what is still waiting becomes leased ─► home
  */
+#include "base/metric.h"
 #include "engine/frontier/state.h"
+
+#define QUEUE_METRICS(X)                                                     \
+	X(QUEUES_KNOWN, GAUGE, "argiope_queues_known",                       \
+	    "Queues in memory, of crawls that have not ended.")
+enum { QUEUE_METRICS(METRIC_ENUM) };
+static struct metric metrics[] = { QUEUE_METRICS(METRIC_ROW) };
+
+void
+queues_open(void)
+{
+	metric_register(metrics, ARRAY_LEN(metrics));
+}
 
 struct queue *
 queue_get(struct crawl *c, struct str key, bool make)
@@ -17,7 +30,7 @@ queue_get(struct crawl *c, struct str key, bool make)
 	q = mem_new(sizeof(*q));
 	q->crawl = c;
 	q->id = c->next_queue++;
-	q->key = arena_copy(&c->arena, key);
+	q->key = arena_copy(&c->keys, key);
 	list_init(&q->dirty_node);
 	list_init(&q->changed_node);
 	list_init(&q->starved_node);
@@ -26,7 +39,9 @@ queue_get(struct crawl *c, struct str key, bool make)
 	q->port = spread == NULL ? 0 : spread_port(spread, key);
 	map_put(&c->queues, q->key, q);
 	map_put_id(&c->queues_by_id, q->id, q);
-	c->view.queues++;
+	/* Ids are given one by one. */
+	c->view.queues = MAX(c->view.queues, q->id - QUEUE_SKIPPED);
+	metric_add(&metrics[METRIC_QUEUES_KNOWN], 1);
 	return q;
 }
 
@@ -35,6 +50,7 @@ queue_free(struct queue **qp)
 {
 	buf_free(&(*qp)->cursor_url);
 	mem_free(qp);
+	metric_add(&metrics[METRIC_QUEUES_KNOWN], -1);
 }
 
 void
@@ -60,32 +76,41 @@ queue_note_bytes(const struct queue *q, struct buf *out)
 bool
 queue_from_note(struct frontier *f, struct str note)
 {
-	struct reader in = reader_of(note);
-	struct crawl *c = crawl_make(f, read_be32(&in));
-	uint32_t id = read_be32(&in);
-	uint64_t ordered = read_varint(&in), waiting = read_varint(&in);
-	uint64_t done = read_varint(&in);
-	struct str key = read_field(&in);
+	struct queue_record r;
 
-	if (in.bad)
+	if (!queue_record_parse(note, &r))
 		return false;
-	struct queue *q = map_get(&c->queues, key);
+	struct crawl *c = crawl_make(f, r.crawl);
+	struct queue *q = map_get(&c->queues, r.key);
 	if (q == NULL) {
 		/* Records come by key, so not in the order of their ids. */
-		uint32_t next = MAX(c->next_queue, id + 1);
-		c->next_queue = id;
-		q = queue_get(c, key, true);
+		uint32_t next = MAX(c->next_queue, r.id + 1);
+		c->next_queue = r.id;
+		q = queue_get(c, r.key, true);
 		c->next_queue = next;
 	}
 	/* What only the log holds must reach the index before the log goes. */
 	if (!f->loading && list_empty(&q->changed_node))
 		list_put(&f->changed_queues, &q->changed_node);
-	q->ordered = (uint32_t)ordered;
+	q->ordered = r.ordered;
 	/* Leases to our own fetcher end with the process. */
-	q->waiting = waiting;
+	q->waiting = r.waiting;
 	q->leased = 0;
-	q->done = done;
+	q->done = r.done;
 	return true;
+}
+
+void
+queue_put_record(const struct queue *q)
+{
+	struct frontier *f = q->crawl->frontier;
+
+	buf_clear(&f->key);
+	buf_clear(&f->value);
+	queue_key(q->crawl->id, q->key, &f->key);
+	queue_note_bytes(q, &f->value);
+	ledger_put_unlogged(f->ledger, INDEX_QUEUE, buf_str(&f->key),
+	    buf_str(&f->value));
 }
 
 /* --- telling the loops -------------------------------------------------- */

@@ -35,7 +35,7 @@ struct queue {
 	struct crawl *crawl;
 	struct queue *next_fresh;
 	uint64_t fresh_group;        /* the last group that brought URLs */
-	struct str key;              /* in the crawl's arena */
+	struct str key;              /* in crawl.keys */
 	uint32_t id;
 	uint32_t ordered;            /* URLs queued ever: the age in a rank */
 	uint64_t waiting, leased, done;
@@ -74,6 +74,7 @@ struct crawl {
 	struct list dirty_node, changed_node;   /* as in a queue */
 	bool dirty;
 	bool loaded;                 /* the known table holds its URLs */
+	bool retired;                /* its queues are in the index alone */
 	struct crawl_view view;      /* as admitted, not yet durable */
 	uint32_t id;
 	uint32_t next_queue;
@@ -85,7 +86,8 @@ struct crawl {
 	struct list starved;         /* queues that wait for tickets */
 	struct map queues;           /* key -> struct queue */
 	struct map queues_by_id;
-	struct arena arena;          /* keys, name */
+	struct arena keys;
+	struct arena arena;          /* name, directory */
 	struct str name, warc_dir;
 	struct warc_series *series;
 	struct near *near;           /* simhashes; NULL until needed */
@@ -96,6 +98,7 @@ struct crawl {
 	uint64_t excluded;           /* waiting URLs that left by them */
 	/* Who looks at it over mail; a deleted one is freed behind them. */
 	unsigned holds;
+	struct retirement *retirement;       /* it has ended; retire.c */
 	struct burial *burial;       /* it was deleted */
 };
 
@@ -135,6 +138,7 @@ struct frontier {
 	struct fresh_batch *batch;   /* of the gathering group, or NULL */
 	struct list batches, views;  /* promised and not yet kept */
 	struct list amends, burials; /* under way; amend.c, amend_delete.c */
+	struct list retirements;     /* likewise; retire.c */
 	struct buf key, value;       /* scratch */
 	char *data_dir, *token;
 };
@@ -162,9 +166,11 @@ uint32_t rank_of(double cost, uint32_t age);
 #define RANK_MAX ((1u << 30) - 1)
 
 /* queue.c */
+void queues_open(void);
 struct queue *queue_get(struct crawl *, struct str key, bool make);
 void queue_touch(struct queue *);         /* its state goes into this group */
 void queue_note_bytes(const struct queue *, struct buf *);
+void queue_put_record(const struct queue *); /* into the gathering group */
 bool queue_from_note(struct frontier *, struct str note);
 /* It got a URL of that rank: tell its loop when that is durable. */
 void queue_fresh(struct queue *, uint32_t rank);
@@ -201,6 +207,34 @@ uint64_t crawl_tickets(const struct crawl *);
 void crawl_wake_starved(struct crawl *);
 MUST_USE enum err crawl_load(struct crawl *, struct why *);
 
+/* retire.c */
+/* It has ended: what only one that runs needs leaves the memory. */
+void crawl_retire(struct crawl *);
+void retire_go_on(struct retirement *);   /* others have let it go */
+void retire_put(struct frontier *);       /* some records, into this group */
+void retire_forget(struct frontier *);
+/* At a start: is this queue's record one that stays where it is? */
+bool retired_record(struct frontier *, struct str key);
+MUST_USE enum err retire_load(struct frontier *, struct why *);
+void retire_opened(struct frontier *);
+
+/*
+ * A queue's record in the index, as of now for a crawl that is retired.  Texts
+ * are the arena's, or the visitor's while it is called.
+ * Thread: a ledger_query's, or before the loops start.
+ * Errors: ABSENT, CORRUPT, IO.
+ */
+struct queue_record {
+	uint32_t crawl, id, ordered;
+	uint64_t waiting, done;
+	struct str key;
+};
+bool queue_record_parse(struct str value, struct queue_record *);
+MUST_USE enum err queue_record_get(struct index *, uint32_t crawl,
+    struct str key, struct arena *, struct queue_record *);
+MUST_USE enum err queue_record_each(struct index *, uint32_t crawl,
+    void (*visit)(void *arg, const struct queue_record *), void *arg);
+
 /* log.c */
 void crawl_log(struct crawl *, const struct crawl_line *);
 /* A change of its state, by the kind's name; `reason` may be empty. */
@@ -235,6 +269,7 @@ void memory_submit(struct frontier *, struct submission *);
 /* False: not now; open() is called when it may. */
 bool memory_may_read(struct frontier *, struct gate_wait *);
 void memory_read_back(struct frontier *);
+void memory_swept(struct frontier *);     /* URLs left for good */
 void memory_check(const struct frontier *);
 /* URLs of a crawl that goes on: into the table, or into `known`. */
 struct memory_load;

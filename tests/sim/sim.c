@@ -10,6 +10,7 @@
  */
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/metric.h"
 #include "engine/archive/capture.h"
 #include "engine/engine.h"
 #include "engine/frontier/journal.h"
@@ -151,6 +152,7 @@ open_engine(const struct conf *c)
 		.transport = web_transport,
 	};
 	must(engine_open(&o, &sim.engine, &w), &w);
+	frontier_check(engine_frontier(sim.engine));
 }
 
 static void
@@ -296,6 +298,39 @@ plan_fault(void)
 	}
 }
 
+static void
+take_queues(const struct metric *m, void *arg)
+{
+	if (strcmp(m->name, "argiope_queues_known") == 0)
+		*(int64_t *)arg = metric_value(m, 0);
+}
+
+static int64_t
+queues_known(void)
+{
+	int64_t n = -1;
+
+	metric_each(take_queues, &n);
+	return n;
+}
+
+/* What has ended leaves the memory; true: and a crash comes meanwhile. */
+static bool
+crashes_behind_the_end(void)
+{
+	if (next_random() % 3 == 0) {
+		for (uint64_t n = next_random() % 40; n > 0; n--)
+			loop_step(sim.home);
+		crash(next_random() % 2 == 0);
+		return true;
+	}
+	for (unsigned i = 0; i < 10000 && !sim.failed && queues_known() > 0;
+	    i++)
+		step();
+	CHECK(sim.failed || queues_known() == 0);
+	return false;
+}
+
 /* Run to the end, with `crashes` crashes and a full disk now and then. */
 static void
 crawl(const struct web_plan *plan, const struct conf *c, unsigned crashes)
@@ -318,6 +353,8 @@ crawl(const struct web_plan *plan, const struct conf *c, unsigned crashes)
 		}
 		sim.full_disks += sim.full;
 		sim.failures += sim.failed;
+		if (sim.ended && crashes_behind_the_end())
+			continue;
 		if (sim.ended)
 			break;
 		CHECK(life < crashes);
