@@ -7,6 +7,7 @@
 /* Rates are those of so many seconds, a sample each. */
 #define RATE_SAMPLES 5
 #define SAMPLE_MS 1000
+#define RATE_S_MIN 0.9
 
 struct sample {
 	struct mono at;
@@ -19,6 +20,7 @@ struct held {
 	struct sample samples[RATE_SAMPLES];   /* the oldest first */
 	size_t samples_n;
 	struct list busy_node;       /* in board.busy: it has a rate */
+	struct history *history;     /* NULL: nothing of it is known */
 };
 
 struct board {
@@ -29,6 +31,7 @@ struct board {
 	struct list changed;         /* rows, the newest change last */
 	struct list watches;
 	struct list busy;
+	struct histories *histories;
 	struct timer sample_timer;
 	bool sampling;
 };
@@ -70,6 +73,14 @@ board_below(const struct board *b, uint32_t id)
 		if (b->rows[i - 1] != NULL)
 			return &b->rows[i - 1]->row;
 	return NULL;
+}
+
+size_t
+board_history(const struct board_row *r,
+    struct history_point out[static HISTORY_POINTS_MAX])
+{
+	return history_read(CONTAINER(r, const struct held, row)->history,
+	    out);
 }
 
 bool
@@ -119,10 +130,11 @@ board_tell(struct board *b)
 /* --- rates --------------------------------------------------------------- */
 
 static void
-take_sample(struct held *h, struct mono now)
+take_sample(struct board *b, struct held *h, struct mono now)
 {
 	const struct crawl_counts *n = &h->row.view.counts;
 
+	history_note(b->histories, &h->history, &h->row.view, clock_wall());
 	if (h->samples_n == RATE_SAMPLES)
 		memmove(&h->samples[0], &h->samples[1],
 		    --h->samples_n * sizeof(h->samples[0]));
@@ -138,7 +150,8 @@ set_rates(struct held *h)
 	double s = (double)mono_ns_between(first->at, last->at) / 1e9;
 
 	h->row.pages_per_s = h->row.bytes_per_s = 0;
-	if (s <= 0)
+	/* Of less than that a handful of pages would be a storm. */
+	if (s < RATE_S_MIN)
 		return;
 	h->row.pages_per_s = (double)(last->items - first->items) / s;
 	h->row.bytes_per_s = (double)(last->bytes - first->bytes) / s;
@@ -154,11 +167,13 @@ sample_all(struct timer *t)
 	for (struct list *n = b->busy.next; n != &b->busy; n = next) {
 		struct held *h = LIST_ITEM(n, struct held, busy_node);
 		next = n->next;
-		take_sample(h, now);
+		take_sample(b, h, now);
 		set_rates(h);
 		if (h->samples_n == RATE_SAMPLES && h->row.pages_per_s == 0) {
 			list_take(n);
 			h->samples_n = 0;
+			if (h->row.view.ended.us > 0)
+				history_ended(h->history);
 		}
 	}
 	b->sampling = !list_empty(&b->busy);
@@ -175,7 +190,7 @@ is_busy(struct board *b, struct held *h)
 	if (!list_empty(&h->busy_node))
 		return;
 	now = clock_mono();
-	take_sample(h, now);
+	take_sample(b, h, now);
 	list_put(&b->busy, &h->busy_node);
 	if (!b->sampling)
 		loop_timer_set(b->home, &b->sample_timer,
@@ -241,7 +256,7 @@ board_show(struct board *b, const struct crawl_view *v)
 
 	if (r == NULL || r->deleted)
 		return;
-	if (v->counts.items != r->view.counts.items)
+	if (memcmp(&v->counts, &r->view.counts, sizeof(v->counts)) != 0)
 		is_busy(b, held_of(r));
 	compare(b, r, v);
 	r->view = *v;
@@ -249,24 +264,30 @@ board_show(struct board *b, const struct crawl_view *v)
 		moved(b, r);
 }
 
+/* Rows of crawls that ended long ago stay: their texts and nothing else. */
 static void
 copy_spec(struct held *h, const struct crawl_spec *s)
 {
-	struct str *tags = ARENA_ARRAY(&h->arena, struct str, s->tags_n);
+	struct str seed = s->seeds_n == 0 ? STR("") : s->seeds[0];
 	struct board_row *r = &h->row;
+	struct arena a = ARENA_INIT;
 	struct crawl_options o;
 
 	/* Damaged ones tell nothing. */
-	(void)crawl_options_parse(s->options, &h->arena, &o);
-	r->name = arena_copy(&h->arena, s->name);
-	r->seed = arena_copy(&h->arena, s->seeds_n == 0 ? STR("") :
-	    s->seeds[0]);
-	r->policy = o.policy;
-	r->schedule = o.schedule;
+	(void)crawl_options_parse(s->options, &a, &o);
+	size_t bytes = s->tags_n * sizeof(struct str) + s->name.n + 1 +
+	    seed.n + 1 + o.policy.n + 1;
 	for (size_t i = 0; i < s->tags_n; i++)
-		tags[i] = arena_copy(&h->arena, s->tags[i]);
-	r->tags = tags;
+		bytes += s->tags[i].n + 1;
+	arena_room(&h->arena, bytes);
+	/* First, since a list is aligned: then there is room for all. */
+	r->tags = arena_copy_list(&h->arena, s->tags, s->tags_n);
+	r->name = arena_copy(&h->arena, s->name);
+	r->seed = arena_copy(&h->arena, seed);
+	r->policy = arena_copy(&h->arena, o.policy);
+	r->schedule = o.schedule;
 	r->tags_n = s->tags_n;
+	arena_free(&a);
 }
 
 static void
@@ -313,6 +334,7 @@ board_delete(struct board *b, uint32_t crawl)
 	if (r == NULL || r->deleted)
 		return;
 	r->deleted = true;
+	history_drop(b->histories, &held_of(r)->history);
 	note(b, r, BOARD_STATE);
 	moved(b, r);
 }
@@ -325,6 +347,7 @@ board_new(struct loop *home)
 	struct board *b = mem_new(sizeof(*b));
 
 	b->home = home;
+	b->histories = histories_new();
 	list_init(&b->changed);
 	list_init(&b->watches);
 	list_init(&b->busy);
@@ -340,6 +363,7 @@ board_free(struct board **bp)
 	if (b == NULL)
 		return;
 	loop_timer_stop(b->home, &b->sample_timer);
+	histories_free(&b->histories);
 	for (size_t i = 0; i < b->rows_n; i++)
 		if (b->rows[i] != NULL) {
 			arena_free(&b->rows[i]->arena);

@@ -19,6 +19,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "engine/frontier/frontier.h"
+#include "engine/history.h"
 
 struct board;
 
@@ -71,6 +72,9 @@ struct board_row *board_before(const struct board *, struct board_row *);
 /* By id, the newest crawl first: start with UINT32_MAX; NULL at the end. */
 struct board_row *board_below(const struct board *, uint32_t id);
 bool board_has_tag(const struct board_row *, struct str tag);
+/* How it went so far, oldest first; the number of points. */
+size_t board_history(const struct board_row *,
+    struct history_point out[static HISTORY_POINTS_MAX]);
 
 /* -- For the engine alone. -- */
 

@@ -1,0 +1,47 @@
+/*
+ * How a crawl went: its counters over time, as a table.
+ */
+#include "doors/realtime/own.h"
+
+/* Counters as the statistics name them; `at` in Unix seconds. */
+static const char *const fields[] = { "at", "queued", "items", "bytes",
+	"success", "redirect", "not_found", "error", "exception" };
+
+static void
+put_point(struct buf *b, const struct history_point *p)
+{
+	buf_printf(b, "[%.3f,%llu,%llu,%llu", (double)p->at.us / 1e6,
+	    (unsigned long long)p->queued, (unsigned long long)p->items,
+	    (unsigned long long)p->bytes);
+	for (size_t i = 0; i < ARRAY_LEN(p->status); i++)
+		buf_printf(b, ",%llu", (unsigned long long)p->status[i]);
+	buf_printf(b, ",%llu]", (unsigned long long)p->exceptions);
+}
+
+void
+verb_GET_HISTORY(struct task *t)
+{
+	struct board_row *row = task_row(t);
+	struct history_point points[HISTORY_POINTS_MAX];
+
+	if (row == NULL)
+		return;
+	size_t n = board_history(row, points);
+	struct buf *b = task_data(t);
+	out_u64(b, "crawl_id", row->id);
+	out_name(b, "fields");
+	buf_put_char(b, '[');
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		out_comma(b);
+		buf_printf(b, "\"%s\"", fields[i]);
+	}
+	buf_put_char(b, ']');
+	out_name(b, "points");
+	buf_put_char(b, '[');
+	for (size_t i = 0; i < n; i++) {
+		out_comma(b);
+		put_point(b, &points[i]);
+	}
+	buf_put_char(b, ']');
+	task_answer(t);
+}
