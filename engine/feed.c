@@ -4,6 +4,7 @@
 #include "os/clock.h"
 
 #define REST_MS 10000
+#define WALK_REST_MS 60000           /* while somebody looks at a list */
 
 enum feed_source { FROM_FETCH, FROM_ARCHIVE, FROM_COUNT };
 static const char *const sources[] = { "fetch", "archive" };
@@ -54,6 +55,8 @@ rest(struct timer *t)
 		any |= feed_reader_rest(r);
 	any |= feed_fresh_rest(f, mono_add_ms(loop_now(f->options.home),
 	    -REST_MS));
+	any |= feed_walk_rest(f, mono_add_ms(loop_now(f->options.home),
+	    -WALK_REST_MS));
 	f->resting = false;
 	if (any)
 		rest_later(f);
@@ -664,6 +667,9 @@ feed_new(const struct feed_options *o)
 	list_init(&f->ready);
 	list_init(&f->streams_waiting);
 	list_init(&f->streams_open);
+	list_init(&f->walks_due);
+	list_init(&f->walks_wanted);
+	list_init(&f->walks_idle);
 	f->streams_timer.fire = feed_streams_look;
 	f->watch.changed = board_changed;
 	f->version = board_version(o->board);
@@ -693,6 +699,7 @@ feed_close(struct feed *f, void (*closed)(void *), void *arg)
 		feed_fresh_back(t);
 		mem_free(&t);
 	}
+	feed_walk_close(f);
 	pump(f);
 }
 
@@ -717,6 +724,7 @@ feed_free(struct feed **fp)
 		feed_fresh_back(t);
 		mem_free(&t);
 	}
+	feed_walk_free(f);
 	shrink(f, 0);
 	for (at = 0; map_next(&f->racks, &at, &v); at = 0)
 		rack_free(f, v);

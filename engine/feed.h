@@ -15,11 +15,14 @@
  *
  * Thread: home's; render() runs on the pool, too.
  * Limits: feed.cache (32 MiB; batches in readers' hands count too),
- *         FEED_BATCH_BYTES, FEED_BIG_BYTES, FEED_STREAMS_MAX.
+ *         FEED_BATCH_BYTES, FEED_BIG_BYTES, FEED_HEAD_BYTES,
+ *         FEED_STREAMS_MAX.
  * Story:  engine/DESIGN.md
  */
 #ifndef ENGINE_FEED_H
 #define ENGINE_FEED_H
+
+#include <stdatomic.h>
 
 #include "engine/archive/capture.h"
 #include "engine/board.h"
@@ -29,6 +32,7 @@
 
 #define FEED_BATCH_BYTES ((size_t)256 << 10)   /* of texts, about */
 #define FEED_BIG_BYTES FRESH_BODY_BYTES        /* decoded; above: streamed */
+#define FEED_HEAD_BYTES ((size_t)24 << 10)     /* and URLs; above: streamed */
 #define FEED_STREAMS_MAX 64u
 
 struct feed;
@@ -120,7 +124,13 @@ struct feed_stream *feed_stream_open(struct feed *, uint32_t crawl,
 void feed_stream_next(struct feed_stream *);
 void feed_stream_close(struct feed_stream **);
 
-/* -- Lists and single pages. -- */
+/*
+ * -- Lists and single pages. --
+ *
+ * A list by number alone is one seek.  Others look through the journal, in
+ * pieces between which everybody has his turn; what was seen is remembered for
+ * a while (feed_walk.c).
+ */
 
 enum pages_order { PAGES_OLDEST, PAGES_NEWEST, PAGES_SLOWEST, PAGES_LARGEST,
     PAGES_ORDERS };
@@ -132,10 +142,15 @@ struct pages_ask {
 	struct str text;             /* in URL or title, without case */
 	struct str status;           /* "404", "4xx", empty: all */
 	struct str type, host;       /* "text/html"; empty: all */
+	struct digest digest;        /* of the body; NONE: any */
 	enum pages_order order;
+	unsigned wait_ms;            /* then an answer so far; 0: until all */
+	const atomic_bool *left;     /* nobody wants it any more; or NULL */
 	/* Out. */
 	struct arena arena;          /* the caller frees it */
 	uint64_t total;              /* that match */
+	bool so_far;                 /* it is about the first `looked` pages: */
+	uint64_t looked;             /* ask again, and it goes on there */
 	struct journal_entry *pages;
 	size_t n;
 	struct why why;
@@ -158,6 +173,8 @@ struct page_ask {
 	uint64_t number;
 	bool body;
 	size_t body_bytes_max;       /* more is cut: `cut` */
+	bool same;                   /* with `duplicates` */
+	const atomic_bool *left;     /* as above */
 	/* Out. */
 	struct arena arena;          /* the caller frees it */
 	struct journal_entry entry;
@@ -169,6 +186,8 @@ struct page_ask {
 	size_t links_n;
 	const struct journal_entry *duplicates;   /* same digest, at most 100 */
 	size_t duplicates_n;
+	bool so_far;                 /* there may be more of them: */
+	uint64_t looked;             /* so many pages were looked at */
 	struct why why;              /* ABSENT */
 	void (*done)(struct page_ask *);
 	void *arg;

@@ -371,8 +371,8 @@ pages_of_a_crawl(void **state)
 	for (uint64_t i = 1; i <= PAGES; i++) {
 		bool done = false;
 		struct page_ask q = { .crawl = crawl, .number = i,
-		    .body = true, .body_bytes_max = 1 << 20, .done = paged,
-		    .arg = &done };
+		    .body = true, .body_bytes_max = 1 << 20, .same = true,
+		    .done = paged, .arg = &done };
 		struct buf want = BUF_INIT;
 		feed_page(engine_feed(rig.engine), &q);
 		RIG_UNTIL_DONE(&rig, done);

@@ -313,5 +313,5 @@ main(void)
 		cmocka_unit_test(test_places),
 	};
 
-	return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
+	return cmocka_run_group_tests(tests, world_setup, world_teardown);
 }

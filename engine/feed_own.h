@@ -157,6 +157,9 @@ struct feed {
 	unsigned streams;            /* that have their turn */
 	struct list streams_open, streams_waiting;
 	struct timer streams_timer;
+	struct list walks_due, walks_wanted, walks_idle;   /* feed_walk.c */
+	unsigned walks;              /* that have begun: all but wanted ones */
+	struct walk *walking;        /* its task is out; NULL: none's */
 	bool closing;
 	void (*closed)(void *);
 	void *closed_arg;
@@ -178,6 +181,42 @@ void feed_fresh_forget(struct feed *, struct rack *);
 void feed_fresh_weigh(const struct feed *);  /* for the metrics; in feed.c */
 /* What came before that moment goes.  True: there is more. */
 bool feed_fresh_rest(struct feed *, struct mono before);
+
+/* --- lists (feed_pages.c), and walks for them (feed_walk.c) ------------- */
+
+/* What is looked for. */
+struct feed_filter {
+	struct str text, type, host;
+	uint16_t status_from, status_to;
+	struct digest digest;
+	enum pages_order order;      /* SLOWEST, LARGEST; else OLDEST */
+};
+struct listing {
+	struct feed_task task;       /* of one that needs no walk */
+	struct list node;            /* among those of its walk */
+	struct pages_ask *ask;
+	struct arena arena;          /* of the filter */
+	struct feed_filter filter;
+	uint64_t upto;               /* the last number that it is about */
+	struct mono until;           /* then it is answered */
+	bool ended;                  /* there is nothing to be read */
+};
+bool feed_filter_eq(const struct feed_filter *, const struct feed_filter *);
+bool feed_filter_takes(const struct feed_filter *, struct str key,
+    struct str value, struct journal_entry *);
+/* One more page of the answer; no more than were asked for. */
+void feed_listing_keep(struct listing *, const struct journal_entry *);
+/* Answer it as it stands; it is gone. */
+void feed_listing_end(struct listing *);
+/* Later, with that error. */
+void feed_listing_fail(struct feed *, struct listing *, const struct why *);
+
+#define FEED_WALKS_MAX 8u        /* begun or remembered */
+void feed_walk_put(struct feed *, struct listing *);
+/* What was not used since goes.  True: there is more. */
+bool feed_walk_rest(struct feed *, struct mono since);
+void feed_walk_close(struct feed *);     /* all that wait are answered */
+void feed_walk_free(struct feed *);
 
 /* --- the others' -------------------------------------------------------- */
 

@@ -10,18 +10,13 @@
 #define DUPLICATES_MAX 100u
 /* Decoded for its links, whatever of it is asked for. */
 #define PARSE_BYTES_MAX ((size_t)16 << 20)
-/* Entries looked through for duplicates, at a time and at most. */
-#define PIECE_ENTRIES 50000u
-#define LOOKS_MAX 2000000u
+/* So long others with its body are looked for. */
+#define SAME_MS 2000u
 
 struct reading {
 	struct feed_task task;
 	struct page_ask *ask;
-	bool read, ended;
-	struct index_iter *iter;     /* for duplicates */
-	struct buf prefix;
-	unsigned looks;
-	struct journal_entry *duplicates;
+	struct pages_ask same;
 };
 
 /* --- hops --------------------------------------------------------------- */
@@ -135,42 +130,6 @@ read_body(struct feed_reader *r, struct page_ask *q)
 	read_links(q, &c, body);
 }
 
-/* --- duplicates --------------------------------------------------------- */
-
-/* A piece of the journal; true at the end. */
-static bool
-find_duplicates(struct reading *g)
-{
-	struct page_ask *q = g->ask;
-	struct journal_entry e;
-	struct str key, value;
-
-	if (q->entry.digest.kind == DIGEST_NONE || q->entry.body_bytes == 0)
-		return true;
-	if (g->iter == NULL) {
-		g->duplicates = ARENA_ARRAY(&q->arena, struct journal_entry,
-		    DUPLICATES_MAX);
-		q->duplicates = g->duplicates;
-		buf_put_be32(&g->prefix, q->crawl);
-		g->iter = index_iter_new(g->task.reader->index,
-		    INDEX_JOURNAL);
-		index_iter_seek(g->iter, buf_str(&g->prefix));
-	}
-	for (unsigned i = 0; i < PIECE_ENTRIES; i++) {
-		if (!index_iter_valid(g->iter, &key, &value) ||
-		    !str_starts(key, buf_str(&g->prefix)) ||
-		    q->duplicates_n == DUPLICATES_MAX ||
-		    ++g->looks > LOOKS_MAX)
-			return true;
-		if (journal_has_digest(value, &q->entry.digest) &&
-		    journal_parse(key, arena_copy(&q->arena, value), &e) &&
-		    e.seq != q->number)
-			g->duplicates[q->duplicates_n++] = e;
-		index_iter_next(g->iter);
-	}
-	return false;
-}
-
 /* --- the page ----------------------------------------------------------- */
 
 static enum err
@@ -192,11 +151,43 @@ static void
 reading_run(struct feed_task *task)
 {
 	struct reading *g = CONTAINER(task, struct reading, task);
+	struct page_ask *q = g->ask;
 
-	if (!g->read)
-		g->ended = read_page(task->reader, g->ask) != OK;
-	g->read = true;
-	g->ended = g->ended || find_duplicates(g);
+	/* The answer is in q->why. */
+	(void)!read_page(task->reader, q);
+}
+
+static void
+answer(struct reading *g)
+{
+	struct page_ask *q = g->ask;
+
+	arena_free(&g->same.arena);
+	mem_free(&g);
+	q->done(q);
+}
+
+/* Itself is among them. */
+static void
+same_came(struct pages_ask *same)
+{
+	struct reading *g = same->arg;
+	struct page_ask *q = g->ask;
+	struct journal_entry *all = ARENA_ARRAY(&q->arena,
+	    struct journal_entry, DUPLICATES_MAX);
+
+	for (size_t i = 0; i < same->n && q->duplicates_n < DUPLICATES_MAX;
+	    i++) {
+		if (same->pages[i].seq == q->number)
+			continue;
+		all[q->duplicates_n] = same->pages[i];
+		all[q->duplicates_n++].url = arena_copy(&q->arena,
+		    same->pages[i].url);
+	}
+	q->duplicates = all;
+	q->so_far = same->so_far;
+	q->looked = same->looked;
+	answer(g);
 }
 
 static void
@@ -205,14 +196,16 @@ reading_came(struct feed_task *task)
 	struct reading *g = CONTAINER(task, struct reading, task);
 	struct page_ask *q = g->ask;
 
-	if (!g->ended && !task->feed->closing) {
-		feed_task_put(task->feed, task);
+	if (!q->same || q->why.err != OK || q->entry.body_bytes == 0 ||
+	    q->entry.digest.kind == DIGEST_NONE || task->feed->closing) {
+		answer(g);
 		return;
 	}
-	index_iter_free(&g->iter);
-	buf_free(&g->prefix);
-	mem_free(&g);
-	q->done(q);
+	g->same = (struct pages_ask){ .crawl = q->crawl,
+	    .size = DUPLICATES_MAX + 1, .digest = q->entry.digest,
+	    .wait_ms = SAME_MS, .left = q->left, .done = same_came,
+	    .arg = g };
+	feed_pages(task->feed, &g->same);
 }
 
 void
@@ -229,7 +222,8 @@ feed_page(struct feed *f, struct page_ask *q)
 	q->links = NULL;
 	q->duplicates = NULL;
 	q->body_bytes = STR_NONE;
-	q->cut = q->damaged = false;
+	q->cut = q->damaged = q->so_far = false;
+	q->looked = 0;
 	q->why = WHY_INIT;
 	feed_task_put(f, &g->task);
 }

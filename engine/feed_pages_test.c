@@ -1,4 +1,7 @@
+#include <limits.h>
+
 #include "base/hash.h"
+#include "engine/feed_own.h"
 #include "engine/feed_testing.h"
 
 #define HEADS(lines) STR("HTTP/1.1 200 OK\r\n" lines "\r\n")
@@ -48,7 +51,8 @@ list(struct rig *r, struct pages_ask *q)
 /* --- lists -------------------------------------------------------------- */
 
 /* What the pages are is told by their numbers, for a model to know as well. */
-#define PAGES 60000u
+#define PAGES 35000u
+#define MORE 3000u
 
 static unsigned
 status_of(uint64_t n)
@@ -194,7 +198,7 @@ test_lists(void **state)
 	    UINT32_MAX };
 	static const size_t sizes[] = { 0, 1, 100, 1000 };
 	struct rig *r = open_rig();
-	struct ranked *scratch = mem_array(PAGES, sizeof(*scratch));
+	struct ranked *scratch = mem_array(PAGES + MORE, sizeof(*scratch));
 
 	(void)state;
 	put_entries(r, PAGES);
@@ -209,8 +213,193 @@ test_lists(void **state)
 			q.start = 3;
 		check_list(r, &q, scratch);
 	}
+	/* What is remembered of them goes on with what comes. */
+	put_entries(r, MORE);
+	for (size_t i = 0; i < 40; i++) {
+		struct pages_ask q = filters[i / 4];
+		q.order = (enum pages_order)(i % PAGES_ORDERS);
+		q.start = hash_u64(i) % 3 * 500;
+		q.size = 300;
+		check_list(r, &q, scratch);
+	}
 	mem_free(&scratch);
 	rig_end(r);
+}
+
+/* --- lists that take their time ----------------------------------------- */
+
+static void
+ask_list(struct rig *r, struct pages_ask *q, unsigned *told)
+{
+	*told = 0;
+	q->crawl = RIG_CRAWL;
+	q->done = listed;
+	q->arg = told;
+	feed_pages(r->feed, q);
+}
+
+/* Until it was told, or so many turns are over. */
+static void
+turn(struct rig *r, const unsigned *told, unsigned turns)
+{
+	while (turns-- > 0 && *told == 0 && loop_step(r->loop))
+		assert_true(r->feed->walks <= FEED_WALKS_MAX);
+}
+
+/* Each answer is true of what was looked at; asked again, it goes on. */
+static void
+check_so_far(struct rig *r)
+{
+	struct pages_ask q = { .text = STR("story"), .size = 10,
+	    .wait_ms = 100 };
+	uint64_t looked = 0;
+	unsigned told, asks = 0;
+
+	do {
+		ask_list(r, &q, &told);
+		turn(r, &told, 2);
+		world.mono = mono_add_ms(world.mono, 100);
+		rig_run(r);
+		assert_int_equal(told, 1);
+		assert_int_equal(q.why.err, OK);
+		assert_true(q.looked > looked && q.looked <= PAGES);
+		looked = q.looked;
+		assert_int_equal(q.so_far, looked < PAGES);
+		assert_int_equal(q.total, looked / 7);
+		for (size_t i = 0; i < q.n; i++)
+			assert_int_equal(q.pages[i].seq, 7 * (i + 1));
+		assert_int_equal(q.n, 10);
+		arena_free(&q.arena);
+		asks++;
+	} while (q.so_far);
+	assert_true(asks > 1);
+	/* The newest of what was looked at; with nothing left to be done. */
+	q.order = PAGES_NEWEST;
+	ask_list(r, &q, &told);
+	rig_run(r);
+	assert_int_equal(q.pages[0].seq, PAGES / 7 * 7);
+	assert_int_equal(q.pages[9].seq, (PAGES / 7 - 9) * 7);
+	arena_free(&q.arena);
+}
+
+/* Nobody waits for it any more: it ends, and another one's does not. */
+static void
+check_left(struct rig *r)
+{
+	atomic_bool left = false;
+	struct pages_ask q = { .text = STR("report"), .size = 10,
+	    .left = &left };
+	struct pages_ask other = { .text = STR("page-59"), .size = 1000 };
+	unsigned told, other_told;
+
+	ask_list(r, &q, &told);
+	ask_list(r, &other, &other_told);
+	turn(r, &told, 2);
+	atomic_store(&left, true);
+	turn(r, &told, 5);
+	assert_int_equal(told, 1);
+	assert_int_equal(other_told, 0);
+	assert_int_equal(q.why.err, ERR_CLOSED);
+	assert_int_equal(q.n, 0);
+	arena_free(&q.arena);
+	rig_run(r);
+	assert_int_equal(other_told, 1);
+	assert_int_equal(other.total, 111);
+	arena_free(&other.arena);
+}
+
+#define ASKERS 30u
+
+struct asker {
+	struct pages_ask ask;
+	char text[16];
+	unsigned told;
+};
+
+/* Many at once: some for the same, more filters than are walked at a time. */
+static void
+ask_many(struct rig *r, struct asker *all)
+{
+	for (unsigned i = 0; i < ASKERS; i++) {
+		snprintf(all[i].text, sizeof(all[i].text), "page-%u",
+		    10 + i % 20);
+		all[i].ask = (struct pages_ask){ .size = 3,
+		    .text = str_of(all[i].text) };
+		ask_list(r, &all[i].ask, &all[i].told);
+	}
+}
+
+static void
+check_many(struct rig *r)
+{
+	struct asker *all = mem_array(ASKERS, sizeof(*all));
+	struct ranked *scratch = mem_array(PAGES, sizeof(*scratch));
+	unsigned none = 0;
+
+	ask_many(r, all);
+	turn(r, &none, UINT_MAX);
+	for (unsigned i = 0; i < ASKERS; i++) {
+		const struct pages_ask *q = &all[i].ask;
+		assert_int_equal(all[i].told, 1);
+		assert_int_equal(q->total, model(r, q, scratch));
+		assert_int_equal(q->n, 3);
+		for (size_t k = 0; k < 3; k++)
+			assert_int_equal(q->pages[k].seq, scratch[k].number);
+		arena_free(&all[i].ask.arena);
+	}
+	/* What is remembered goes when nobody has asked for a while. */
+	assert_true(r->feed->walks > 0);
+	rig_pass(r, 120000);
+	assert_int_equal(r->feed->walks, 0);
+	mem_free(&scratch);
+	mem_free(&all);
+}
+
+static void
+test_long_lists(void **state)
+{
+	struct rig *r = open_rig();
+
+	(void)state;
+	put_entries(r, PAGES);
+	check_so_far(r);
+	check_left(r);
+	check_many(r);
+	rig_end(r);
+}
+
+/* The crawl goes, or the engine ends, while lists are made: all are told. */
+static void
+end_in_the_middle(bool delete, enum err err)
+{
+	struct asker *all = mem_array(ASKERS, sizeof(*all));
+	struct rig *r = open_rig();
+	unsigned none = 0;
+
+	put_entries(r, 25000);
+	ask_many(r, all);
+	turn(r, &none, 5);
+	if (delete) {
+		board_delete(r->board, RIG_CRAWL);
+		board_tell(r->board);
+		rig_run(r);
+		assert_int_equal(r->feed->walks, 0);
+	}
+	rig_end(r);
+	for (unsigned i = 0; i < ASKERS; i++) {
+		assert_int_equal(all[i].told, 1);
+		assert_int_equal(all[i].ask.why.err, err);
+		arena_free(&all[i].ask.arena);
+	}
+	mem_free(&all);
+}
+
+static void
+test_lists_and_the_end(void **state)
+{
+	(void)state;
+	end_in_the_middle(true, ERR_ABSENT);
+	end_in_the_middle(false, ERR_CLOSED);
 }
 
 /* Numbers with gaps: a start is a place in the list, not a number. */
@@ -276,6 +465,7 @@ page(struct rig *r, struct page_ask *q)
 	unsigned told = 0;
 
 	q->crawl = RIG_CRAWL;
+	q->same = true;
 	q->done = paged;
 	q->arg = &told;
 	feed_page(r->feed, q);
@@ -541,6 +731,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_lists_with_gaps),
+		cmocka_unit_test(test_long_lists),
+		cmocka_unit_test(test_lists_and_the_end),
 		cmocka_unit_test(test_list_refused),
 		cmocka_unit_test(test_page),
 		cmocka_unit_test(test_page_bodies),
@@ -550,5 +742,5 @@ main(void)
 		cmocka_unit_test(test_first_of_file),
 	};
 
-	return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
+	return cmocka_run_group_tests(tests, world_setup, world_teardown);
 }

@@ -199,6 +199,16 @@ decode(struct feed_reader *r, const struct journal_entry *e,
 	}
 }
 
+/* Its text would be larger than that of the largest body may make one. */
+static bool
+has_large_head(const struct feed_capture *c)
+{
+	const struct http_head *h = &c->record->http;
+
+	return (c->record->has_http ? h->n : 0) + c->entry->url.n +
+	    c->entry->final_url.n > FEED_HEAD_BYTES;
+}
+
 void
 feed_read_capture(struct feed_reader *r, const struct journal_entry *e,
     unsigned form, struct feed_capture *c)
@@ -227,6 +237,8 @@ feed_read_capture(struct feed_reader *r, const struct journal_entry *e,
 	if (err != OK)
 		log_warn("feed.unreadable", "crawl=%u item=%llu error=\"%s\"",
 		    e->crawl, (unsigned long long)e->seq, w.text);
+	else if (wanted && has_large_head(c))
+		c->big = true;
 	else if (wanted && !c->big)
 		decode(r, e, c);
 }
@@ -295,6 +307,8 @@ gather_fresh(struct batch_task *t, const struct fresh *x)
 		.big = (t->form & FEED_BODY) && e.decoded > FEED_BIG_BYTES,
 		.mark = t->mark,
 	};
+	if (t->form & FEED_BODY)
+		c.big |= has_large_head(&c);
 	if ((t->form & FEED_BODY) && !c.big)
 		c.body = x->body;
 	gather(t, &c);

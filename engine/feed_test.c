@@ -170,6 +170,34 @@ test_big(void **state)
 	rig_end(r);
 }
 
+/* Heads count as well: what is told at once is bounded with them. */
+static void
+test_large_heads(void **state)
+{
+	struct rig *r = open_rig();
+	struct buf head = BUF_INIT, want = BUF_INIT;
+
+	(void)state;
+	for (size_t more = 0; more < 2; more++) {
+		buf_clear(&head);
+		buf_put_text(&head, "HTTP/1.1 200 OK\r\nX: ");
+		while (head.n < FEED_HEAD_BYTES - 4 - 18 + more)
+			buf_put_char(&head, 'x');
+		buf_put_text(&head, "\r\n\r\n");
+		rig_page(r, &(struct rig_page){ .url = "http://a.example/1",
+		    .head = buf_str(&head), .body = STR("hello") });
+		rig_show(r);
+		buf_clear(&want);
+		buf_printf(&want, "%zu 200 len=5%s [%.*s]%s", more + 1,
+		    more > 0 ? " big" : "", (int)head.n - 21, head.p + 17,
+		    more > 0 ? "" : " hello");
+		rig_expect(r, more + 1, FEED_BODY, buf_text(&want));
+	}
+	buf_free(&head);
+	buf_free(&want);
+	rig_end(r);
+}
+
 /* What is not archived, or not whole any more, is an item none the less. */
 static void
 test_missing(void **state)
@@ -622,6 +650,7 @@ main(void)
 		cmocka_unit_test(test_revisits),
 		cmocka_unit_test(test_old_entries),
 		cmocka_unit_test(test_big),
+		cmocka_unit_test(test_large_heads),
 		cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_many_files),
 		cmocka_unit_test(test_ends),
@@ -636,5 +665,5 @@ main(void)
 		cmocka_unit_test(test_anything),
 	};
 
-	return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
+	return cmocka_run_group_tests(tests, world_setup, world_teardown);
 }
