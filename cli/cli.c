@@ -192,33 +192,40 @@ cli_dir(struct cli *c, const char *path, const char **out, struct why *w)
 }
 
 static enum err
-read_input(struct buf *b, struct why *w)
+read_all(FILE *f, const char *name, struct buf *b, struct why *w)
 {
 	size_t n;
 
 	do {
 		buf_reserve(b, 65536);
-		n = fread(b->p + b->n, 1, 65536, stdin);
+		n = fread(b->p + b->n, 1, 65536, f);
 		b->n += n;
 	} while (n > 0 && b->n <= CLI_FILE_BYTES_MAX);
-	if (ferror(stdin))
-		return why_errno(w, ERR_IO, "standard input cannot be read");
+	if (ferror(f))
+		return why_errno(w, ERR_IO, "%s cannot be read", name);
 	if (b->n > CLI_FILE_BYTES_MAX)
-		return why(w, ERR_FULL, "standard input is longer than %zu "
-		    "bytes", CLI_FILE_BYTES_MAX);
+		return why(w, ERR_FULL, "%s is longer than %zu bytes", name,
+		    CLI_FILE_BYTES_MAX);
 	return OK;
 }
 
 enum err
 cli_file(struct cli *c, const char *path, struct str *out, struct why *w)
 {
+	bool input = strcmp(path, "-") == 0;
+	/* A pipe of the shell's too, of which no size is known. */
+	FILE *f = input ? stdin : fopen(path, "re");
 	struct buf b = BUF_INIT;
-	enum err e = strcmp(path, "-") == 0 ? read_input(&b, w) :
-	    file_load(path, CLI_FILE_BYTES_MAX, &b, w);
 
+	if (f == NULL)
+		return why_errno(w, err_from_errno(errno), "%s cannot be "
+		    "opened", path);
+	enum err e = read_all(f, input ? "standard input" : path, &b, w);
 	if (e == OK)
 		*out = arena_copy(&c->arena, buf_str(&b));
 	buf_free(&b);
+	if (!input)
+		fclose(f);
 	return e;
 }
 

@@ -9,6 +9,7 @@
 size_t
 figures_read(struct engine *e, struct arena *a, struct figure **out)
 {
+	struct arena specs = ARENA_INIT;
 	struct crawl_view v;
 	size_t at = 0, n = 0;
 
@@ -20,12 +21,15 @@ figures_read(struct engine *e, struct arena *a, struct figure **out)
 		struct figure *f = &(*out)[n++];
 		struct crawl_spec spec;
 		f->view = v;
-		if (frontier_spec(engine_frontier(e), v.id, a, &spec, NULL) !=
-		    OK)
+		/* A daemon keeps this for ever, but not their policies. */
+		arena_reset(&specs);
+		if (frontier_spec(engine_frontier(e), v.id, &specs, &spec,
+		    NULL) != OK)
 			continue;
-		f->name = spec.name;
-		f->warc_dir = spec.warc_dir;
+		f->name = arena_copy(a, spec.name);
+		f->warc_dir = arena_copy(a, spec.warc_dir);
 	}
+	arena_free(&specs);
 	return n;
 }
 

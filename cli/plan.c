@@ -2,7 +2,10 @@
 
 #include "base/text.h"
 #include "engine/engine.h"
+#include "engine/fetcher/cookie.h"
 #include "engine/policy/address.h"
+#include "os/clock.h"
+#include "os/transport_proxy.h"
 #include "wire/base64.h"
 #include "wire/digest.h"
 
@@ -375,27 +378,11 @@ count_lines(struct str text)
 	return n;
 }
 
-/* "http://user:pass@host/": it would be written into the crawl's record. */
-static bool
-has_password(struct str seed)
-{
-	size_t scheme = str_find(seed, STR("://"));
-	struct str rest = str_from(seed, scheme == seed.n ? 0 : scheme + 3);
-	size_t end = 0;
-
-	while (end < rest.n && memchr("/?#\\", rest.p[end], 4) == NULL)
-		end++;
-	rest = str_cut(rest, 0, end);
-	return str_find_char(rest, '@') < rest.n &&
-	    (scheme < seed.n || str_find_char(rest, ':') < rest.n) &&
-	    !str_starts_nocase(rest, STR("mailto:"));
-}
-
 static enum err
 check_passwords(const struct str *seeds, size_t n, struct why *w)
 {
 	for (size_t i = 0; i < n; i++)
-		if (has_password(seeds[i]))
+		if (engine_seed_has_password(seeds[i]))
 			return why(w, ERR_USAGE, "seed %zu holds a user or "
 			    "password, which would be archived; leave it away "
 			    "and use --auth-file", i + 1);
@@ -470,16 +457,42 @@ read_auth(struct cli *c, struct plan_secrets *s, struct why *w)
 	return OK;
 }
 
+static enum err
+read_cookies(struct cli *c, struct plan_secrets *s, struct why *w)
+{
+	const char *path = cli_text(c, "cookie-file", NULL);
+	struct why inner = WHY_INIT;
+
+	if (path == NULL)
+		return OK;
+	enum err e = cli_file(c, path, &s->cookies, w);
+	/* Into no jar: each loop of the engine fills one of its own. */
+	if (e == OK && cookie_load(NULL, s->cookies, clock_wall(), &inner) !=
+	    OK)
+		e = why(w, ERR_CONFIG, "--cookie-file %s: %s; it must be a "
+		    "Netscape cookie file, as browsers' add-ons and curl "
+		    "write them", path, inner.text);
+	return e;
+}
+
+static enum err
+read_proxy(struct cli *c, struct plan_secrets *s, struct why *w)
+{
+	struct transport_proxy p;
+	enum err e = read_line(c, "proxy-file", &s->proxy, w);
+
+	if (e == OK && !transport_proxy_read(s->proxy, &p))
+		e = why(w, ERR_CONFIG, "--proxy-file: the file must hold the "
+		    "URL of a proxy: http, socks4, socks4a, socks5 or socks5h");
+	return e;
+}
+
 enum err
 plan_secrets(struct cli *c, struct plan_secrets *s, struct why *w)
 {
-	const char *cookies = cli_text(c, "cookie-file", NULL);
-
 	*s = (struct plan_secrets){ .proxy = STR_NONE };
 	enum err e = read_auth(c, s, w);
 	if (e == OK)
-		e = read_line(c, "proxy-file", &s->proxy, w);
-	if (e == OK && cookies != NULL)
-		e = cli_file(c, cookies, &s->cookies, w);
-	return e;
+		e = read_proxy(c, s, w);
+	return e == OK ? read_cookies(c, s, w) : e;
 }

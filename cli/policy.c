@@ -53,18 +53,11 @@ const struct option_verb policy_delete_verb = {
 static void
 put_json(const struct store_policy *list, size_t n, struct buf *b)
 {
-	char iso[WALL_ISO_MAX];
-
 	buf_put_text(b, "{\"policies\":[");
 	for (size_t i = 0; i < n; i++) {
 		buf_put_text(b, i > 0 ? ",{" : "{");
 		json_str(b, "name", list[i].name);
-		json_name(b, "changed");
-		if (list[i].changed.us == 0)
-			buf_put_text(b, "null");
-		else
-			buf_printf(b, "\"%s\"", stores_date(list[i].changed,
-			    iso));
+		stores_put_date(b, "changed", list[i].changed);
 		buf_put_char(b, '}');
 	}
 	buf_put_text(b, "]}\n");
@@ -94,7 +87,7 @@ policy_list_run(struct cli *c)
 	struct why w = WHY_INIT;
 	size_t n = 1;
 
-	enum err e = stores_find(c, &st, &w);
+	enum err e = stores_find(c, "policy", &st, &w);
 	if (e == OK)
 		e = store_policy_list(st, &c->arena, &list, &n, &w);
 	store_close(&st);
@@ -110,6 +103,13 @@ policy_list_run(struct cli *c)
 }
 
 /* --- get, put, delete ---------------------------------------------------- */
+
+static enum err
+find(struct cli *c, struct store **st, struct why *w)
+{
+	return stores_find(c, arena_printf(&c->arena, "policy %.60s",
+	    c->options.operands[0]).p, st, w);
+}
 
 static int
 print(struct str json)
@@ -144,12 +144,9 @@ policy_get_run(struct cli *c)
 	struct store *st = NULL;
 	struct why w = WHY_INIT;
 
-	enum err e = stores_find(c, &st, &w);
+	enum err e = find(c, &st, &w);
 	if (e == ERR_ABSENT && str_eq(name, STR(STORE_POLICY_DEFAULT)))
 		return print_default();
-	if (e == ERR_ABSENT)
-		why(&w, e, "there is no policy %.60s in %s",
-		    c->options.operands[0], c->data_dir);
 	if (e == OK)
 		e = store_policy_get(st, name, &c->arena, &p, &w);
 	store_close(&st);
@@ -160,15 +157,18 @@ int
 policy_put_run(struct cli *c)
 {
 	struct str json, name = str_of(c->options.operands[0]);
+	const char *file = c->options.operands[1];
 	struct policy *judged = NULL;
 	struct store_policy p;
 	struct store *st = NULL;
-	struct why w = WHY_INIT;
+	struct why w = WHY_INIT, inner = WHY_INIT;
 
-	enum err e = cli_file(c, c->options.operands[1], &json, &w);
+	enum err e = cli_file(c, file, &json, &w);
 	/* Before a store is made. */
 	if (e == OK)
-		e = policy_parse(json, &judged, &w);
+		e = policy_parse(json, &judged, &inner);
+	if (inner.err != OK)
+		why(&w, e, "%s: %s", file, inner.text);
 	policy_free(&judged);
 	if (e == OK)
 		e = stores_open(c, &st, &w);
@@ -184,10 +184,7 @@ policy_delete_run(struct cli *c)
 	struct store *st = NULL;
 	struct why w = WHY_INIT;
 
-	enum err e = stores_find(c, &st, &w);
-	if (e == ERR_ABSENT)
-		why(&w, e, "there is no policy %.60s in %s",
-		    c->options.operands[0], c->data_dir);
+	enum err e = find(c, &st, &w);
 	if (e == OK)
 		e = store_policy_delete(st, str_of(c->options.operands[0]),
 		    &w);

@@ -213,19 +213,6 @@ put_tags(const struct schedule *s, struct buf *b)
 }
 
 static void
-put_date(struct buf *b, const char *name, struct wall t)
-{
-	char iso[WALL_ISO_MAX];
-
-	if (t.us == SCHEDULE_NEVER.us) {
-		json_name(b, name);
-		buf_put_text(b, "null");
-	} else {
-		json_str(b, name, str_of(stores_date(t, iso)));
-	}
-}
-
-static void
 put_json(const struct schedule *list, size_t n, struct buf *b)
 {
 	buf_put_text(b, "{\"schedules\":[");
@@ -240,8 +227,8 @@ put_json(const struct schedule *list, size_t n, struct buf *b)
 		json_str(b, "unit", str_of(schedule_unit_text(s->unit)));
 		json_str(b, "timing", str_of(schedule_timing_text(s->timing)));
 		json_str(b, "name_template", s->name_template);
-		put_date(b, "start_at", s->start_at);
-		put_date(b, "next_at", s->next_at);
+		stores_put_date(b, "start_at", s->start_at);
+		stores_put_date(b, "next_at", s->next_at);
 		json_u64(b, "runs", s->runs);
 		json_name(b, "last_crawl");
 		if (s->last_crawl == SCHEDULE_NO_CRAWL)
@@ -263,7 +250,7 @@ schedule_list_run(struct cli *c)
 	struct why w = WHY_INIT;
 	size_t n = 0;
 
-	enum err e = stores_find(c, &st, &w);
+	enum err e = stores_find(c, "schedule", &st, &w);
 	if (e == OK)
 		e = store_schedule_list(st, &c->arena, &list, &n, &w);
 	store_close(&st);
@@ -294,9 +281,7 @@ schedule_delete_run(struct cli *c)
 	    "%.60s is no number of a schedule; argiope schedule list has "
 	    "them", word);
 	if (e == OK)
-		e = stores_find(c, &st, &w);
-	if (e == ERR_ABSENT)
-		why(&w, e, "there is no schedule in %s", c->data_dir);
+		e = stores_find(c, "schedule", &st, &w);
 	if (e == OK)
 		e = store_schedule_delete(st, id, &w);
 	store_close(&st);

@@ -1,5 +1,6 @@
 #include "cli/stores.h"
 
+#include "cli/format.h"
 #include "engine/launch.h"
 
 enum err
@@ -15,14 +16,27 @@ stores_open(struct cli *c, struct store **st, struct why *w)
 }
 
 enum err
-stores_find(struct cli *c, struct store **st, struct why *w)
+stores_find(struct cli *c, const char *what, struct store **st, struct why *w)
 {
 	enum err e = cli_data_dir(c, w);
 
 	if (e == OK && !cli_is_there(arena_printf(&c->arena, "%s/store.db",
 	    c->data_dir).p))
-		e = ERR_ABSENT;
+		e = why(w, ERR_ABSENT, "there is no %.70s in %s", what,
+		    c->data_dir);
 	return e == OK ? stores_open(c, st, w) : e;
+}
+
+void
+stores_put_date(struct buf *b, const char *name, struct wall t)
+{
+	char iso[WALL_ISO_MAX];
+
+	json_name(b, name);
+	if (t.us == 0 || t.us == SCHEDULE_NEVER.us)
+		buf_put_text(b, "null");
+	else
+		buf_printf(b, "\"%s\"", stores_date(t, iso));
 }
 
 const char *

@@ -10,9 +10,12 @@
 
 /* Make it where there is none.  Settles data_dir.  Errors: store_open()'s. */
 MUST_USE enum err stores_open(struct cli *, struct store **, struct why *);
-/* Looking makes no store: ABSENT, without a text, where there is none. */
-MUST_USE enum err stores_find(struct cli *, struct store **, struct why *);
+/* Looking makes no store: ABSENT, "there is no WHAT in DIR". */
+MUST_USE enum err stores_find(struct cli *, const char *what, struct store **,
+    struct why *);
 /* "2026-11-20T09:18:16Z", or "never" for 0. */
 const char *stores_date(struct wall, char iso[static WALL_ISO_MAX]);
+/* ,"name":"2026-11-20T09:18:16Z"; null for 0 and SCHEDULE_NEVER. */
+void stores_put_date(struct buf *, const char *name, struct wall);
 
 #endif

@@ -163,21 +163,14 @@ put_scopes(struct token_scopes s, struct buf *b)
 static void
 put_json(const struct token *list, size_t n, struct buf *b)
 {
-	char iso[WALL_ISO_MAX];
-
 	buf_put_text(b, "{\"tokens\":[");
 	for (size_t i = 0; i < n; i++) {
 		buf_put_text(b, i > 0 ? ",{" : "{");
 		json_u64(b, "id", list[i].id);
 		json_str(b, "name", list[i].name);
 		put_scopes(list[i].scopes, b);
-		json_str(b, "created", str_of(stores_date(list[i].created,
-		    iso)));
-		json_name(b, "used");
-		if (list[i].used.us == 0)
-			buf_put_text(b, "null");
-		else
-			buf_printf(b, "\"%s\"", stores_date(list[i].used, iso));
+		stores_put_date(b, "created", list[i].created);
+		stores_put_date(b, "used", list[i].used);
 		buf_put_char(b, '}');
 	}
 	buf_put_text(b, "]}\n");
@@ -187,7 +180,7 @@ static enum err
 read_list(struct cli *c, struct token **list, size_t *n, struct why *w)
 {
 	struct store *st = NULL;
-	enum err e = stores_find(c, &st, w);
+	enum err e = stores_find(c, "token", &st, w);
 
 	*n = 0;
 	if (e == ERR_ABSENT)
@@ -260,9 +253,7 @@ token_revoke_run(struct cli *c)
 	struct store *st = NULL;
 	struct why w = WHY_INIT;
 
-	enum err e = stores_find(c, &st, &w);
-	if (e == ERR_ABSENT)
-		why(&w, e, "there is no token in %s", c->data_dir);
+	enum err e = stores_find(c, "token", &st, &w);
 	if (e == OK)
 		e = store_begin(st, &w);
 	if (e == OK) {

@@ -422,7 +422,10 @@ file_sync_dir(const char *path, struct why *w)
 enum err
 file_make_dir(const char *path, struct why *w)
 {
-	return tell(w, table->make_dir(path), "make directory", path);
+	enum err e = table->make_dir(path);
+
+	return e == ERR_EXISTS ? why(w, e, "%s is a file, not a directory",
+	    path) : tell(w, e, "make directory", path);
 }
 
 enum err
@@ -454,7 +457,8 @@ file_load(const char *path, size_t bytes_max, struct buf *out, struct why *w)
 		    bytes_max);
 	if (e == OK) {
 		char *p = buf_grow(out, (size_t)size);
-		e = file_read(fd, 0, p, (size_t)size, &got, w);
+		e = tell(w, file_read(fd, 0, p, (size_t)size, &got, NULL),
+		    "read", path);
 		out->n -= (size_t)size - (e == OK ? got : 0);
 	}
 	file_close(&fd);
