@@ -7,6 +7,9 @@
 #include "base/text.h"
 #include "os/clock.h"
 
+/* A preview begins anew whenever it is asked for: it may take a while. */
+#define PARTIAL_MS 1500u
+
 /* The answer came back: false when the task has failed. */
 static bool
 answered(struct task *t, const struct why *w, struct arena *arena,
@@ -292,6 +295,8 @@ excluded(struct exclude_ask *a)
 	struct buf *b = task_data(t);
 	realtime_job(t);
 	out_u64(b, "removed", a->removed);
+	if (a->so_far)
+		out_u64(b, "looked", a->looked);
 	out_name(b, "sample");
 	buf_put_char(b, '[');
 	for (size_t i = 0; i < a->sample_n &&
@@ -314,7 +319,8 @@ verb_EXCLUDE(struct task *t)
 	struct exclude_ask *a = task_own(t, sizeof(*a));
 	*a = (struct exclude_ask){ .crawl = row->id,
 	    .pattern = t->command.pattern, .preview = t->command.preview,
-	    .done = excluded, .arg = t };
+	    .wait_ms = t->command.partial ? PARTIAL_MS : 0,
+	    .left = &t->left, .done = excluded, .arg = t };
 	realtime_out(t->door);
 	engine_exclude(t->door->engine, a);
 }

@@ -355,8 +355,10 @@ message(struct web_socket *socket, struct str text)
 void
 client_quiet(struct client *c)
 {
-	if (c->task != NULL)
+	if (c->task != NULL) {
 		c->task->client = NULL;
+		atomic_store(&c->task->left, true);
+	}
 	c->task = NULL;
 	while (!list_empty(&c->subs))
 		sub_end(LIST_ITEM(c->subs.next, struct sub, node));

@@ -292,6 +292,10 @@ read_given(struct command *c, yyjson_val *args)
 			    STR_FMT(str_cut(text_of(key), 0, SHOWN_MAX)));
 		if (is_absent(v))
 			continue;
+		/* Of two crawls none is meant. */
+		if (c->given >> a & 1)
+			return command_refuse(c, CODE_BAD_ARGS,
+			    "%s: it is given twice.", arg_rows[a].name);
 		if (!read_arg(c, &arg_rows[a], v))
 			return false;
 		c->given |= (uint64_t)1 << a;
@@ -370,9 +374,9 @@ read_json(struct str s, yyjson_read_flag flags)
 
 /*
  * The number as it was written: numbers are read once more, as texts.  (Other
- * values come out as they are.)
+ * values come out as they are.)  False: it is longer than an echo may be.
  */
-static void
+static bool
 echo_id(struct command *c, struct str message, yyjson_val *id)
 {
 	yyjson_doc *raw = NULL;
@@ -383,12 +387,15 @@ echo_id(struct command *c, struct str message, yyjson_val *id)
 		id = yyjson_obj_get(yyjson_doc_get_root(raw), "command_id");
 	}
 	char *text = yyjson_val_write(id, 0, &n);
-	if (text != NULL) {
+	bool fits = n <= COMMAND_ECHO_BYTES_MAX;
+	if (text != NULL && fits) {
 		buf_clear(&c->id);
 		buf_put(&c->id, text, n);
 	}
 	free(text);
 	yyjson_doc_free(raw);
+	return fits || command_refuse(c, CODE_LIMIT,
+	    "command_id: it is longer than %u bytes.", COMMAND_ECHO_BYTES_MAX);
 }
 
 static bool
@@ -420,8 +427,9 @@ read_envelope(struct command *c, struct str message, bool may_write)
 	yyjson_val *name = yyjson_obj_get(root, "command");
 	yyjson_val *args = yyjson_obj_get(root, "args");
 	bool deep = depth_of(message) > COMMAND_DEPTH_MAX;
-	if (id != NULL && (!deep || !yyjson_is_ctn(id)))
-		echo_id(c, message, id);
+	if (id != NULL && (!deep || !yyjson_is_ctn(id)) &&
+	    !echo_id(c, message, id))
+		return false;
 	if (deep)
 		return command_refuse(c, CODE_LIMIT,
 		    "The message is nested deeper than %u.",

@@ -8,8 +8,8 @@
  * string; "" and null are absent.  What is wrong is a code and a sentence.
  *
  * Thread: any; pure.
- * Limits: COMMAND_DEPTH_MAX, LAUNCH_SEEDS_MAX, STORE_* of tags and names,
- *         COMMAND_TOKENS_MAX.
+ * Limits: COMMAND_DEPTH_MAX, COMMAND_ECHO_BYTES_MAX, LAUNCH_SEEDS_MAX, STORE_*
+ *         of tags and names, COMMAND_TOKENS_MAX.
  */
 #ifndef DOORS_REALTIME_COMMAND_H
 #define DOORS_REALTIME_COMMAND_H
@@ -19,6 +19,7 @@
 #include "engine/launch.h"
 
 #define COMMAND_DEPTH_MAX 32u
+#define COMMAND_ECHO_BYTES_MAX 4096u  /* of a command_id */
 #define COMMAND_TOKENS_MAX 10000u
 #define COMMAND_URLS_MAX 10000u
 #define COMMAND_LIST_MAX 1000u        /* rows of a list in one answer */
@@ -83,6 +84,11 @@ const char *code_text(enum code);   /* "bad_json" */
 	X(TYPE, "type", TEXT, type, "a media type")                          \
 	X(HOST, "host", TEXT, host, "a host")                                \
 	X(ORDER, "order", TEXT, order, "oldest, newest, slowest, largest")   \
+	X(DIGEST, "digest", TEXT, digest, "of the body, as get_page says it") \
+	X(PARTIAL, "partial", BOOL, partial,                                 \
+	    "answer soon, if need be with what is known so far")             \
+	X(DUPLICATES, "duplicates", BOOL, duplicates,                        \
+	    "with other pages of the same body")                             \
 	X(NUMBER, "number", ID, number, "an item's number")                  \
 	X(URL, "url", TEXT, url, "a URL")                                    \
 	X(PARENT_COST, "parent_cost", NUMBER, parent_cost,                   \
@@ -131,6 +137,8 @@ enum arg {
 	    OF5(STATUS, TAG, KIND, START, SIZE), "crawls, the newest first") \
 	X(GET_CRAWL, "get_crawl", READ, OF1(CRAWL_ID), 0,                    \
 	    "one crawl, with its seeds and its policy")                      \
+	X(GET_HISTORY, "get_history", READ, OF1(CRAWL_ID), 0,                \
+	    "a crawl's counters over time")                                  \
 	X(POLICY_PUT, "policy.put", WRITE, OF2(NAME, POLICY), 0,             \
 	    "keep a policy under a name")                                    \
 	X(POLICY_GET, "policy.get", READ, OF1(NAME), 0, "one policy")        \
@@ -154,16 +162,17 @@ enum arg {
 	    OF3(HOSTS, URLS_MAX, MIN_INTERVAL), "the same, as it changes")   \
 	X(WHY, "why", READ, OF1(CRAWL_ID), 0, "why nothing is fetched")      \
 	X(EXCLUDE, "job.exclude", WRITE, OF2(CRAWL_ID, PATTERN),             \
-	    OF1(PREVIEW), "leave out URLs from now on")                      \
+	    OF2(PREVIEW, PARTIAL), "leave out URLs from now on")             \
 	X(RETRY, "job.retry", WRITE, OF1(CRAWL_ID), OF2(REASON, URLS),       \
 	    "try what failed again")                                         \
 	X(DELETE, "job.delete", WRITE, OF1(CRAWL_ID), 0,                     \
 	    "forget an ended crawl")                                         \
 	X(LIST_PAGES, "list_pages", READ, OF1(CRAWL_ID),                     \
-	    OF7(START, SIZE, TEXT, STATUS, TYPE, HOST, ORDER),               \
+	    OF7(START, SIZE, TEXT, STATUS, TYPE, HOST, ORDER) |              \
+	    OF2(DIGEST, PARTIAL),                                            \
 	    "stored pages, without bodies")                                  \
-	X(GET_PAGE, "get_page", READ, OF2(CRAWL_ID, NUMBER), OF1(BODY),      \
-	    "all about one page")                                            \
+	X(GET_PAGE, "get_page", READ, OF2(CRAWL_ID, NUMBER),                 \
+	    OF2(BODY, DUPLICATES), "all about one page")                     \
 	X(LIST_PROBLEMS, "list_problems", READ, OF1(CRAWL_ID), 0,            \
 	    "what went wrong, in groups")                                    \
 	X(FIND_URL, "find_url", READ, OF2(CRAWL_ID, URL), 0,                 \
@@ -195,9 +204,9 @@ struct command {
 	uint64_t crawl_id, subscription_id, schedule_id, number;
 	uint64_t start, size, hosts, urls_max, every, depth, tail;
 	double min_interval, parent_cost, start_at;
-	bool closed_event, body, preview;
+	bool closed_event, body, preview, partial, duplicates;
 	struct str tag, kind, name, headers, status, pattern, reason, text_arg,
-	    type, host, order, url, unit, timing, name_template;
+	    type, host, order, digest, url, unit, timing, name_template;
 	struct command_texts {
 		struct str *p;
 		size_t n;

@@ -84,6 +84,27 @@ test_echo(void **state)
 	assert_string_equal(buf_text(&c.id), "null");
 }
 
+/* A response holds what is echoed, beside its data. */
+static void
+test_echo_limit(void **state)
+{
+	char message[COMMAND_ECHO_BYTES_MAX + 100];
+
+	(void)state;
+	for (size_t more = 0; more < 2; more++) {
+		(void)snprintf(message, sizeof(message),
+		    "{\"command\":\"ping\",\"command_id\":\"%0*d\"}",
+		    (int)(COMMAND_ECHO_BYTES_MAX - 2 + more), 7);
+		if (more == 0) {
+			fine(message);
+			assert_int_equal(c.id.n, COMMAND_ECHO_BYTES_MAX);
+		} else {
+			refused(message, CODE_LIMIT, "command_id: ");
+			assert_string_equal(buf_text(&c.id), "null");
+		}
+	}
+}
+
 static void
 test_depth(void **state)
 {
@@ -136,6 +157,18 @@ test_numbers(void **state)
 	}
 	fine(WITH("why", "{\"job_id\":3}"));
 	assert_int_equal(c.crawl_id, 3);
+	/* One of them is meant. */
+	refused(WITH("why", "{\"job_id\":3,\"crawl_id\":4}"), CODE_BAD_ARGS,
+	    "crawl_id: it is given twice");
+	refused(WITH("why", "{\"crawl_id\":3,\"crawl_id\":3}"), CODE_BAD_ARGS,
+	    "crawl_id: it is given twice");
+	/* The second list was once written behind its end. */
+	refused(WITH("start_crawl", "{\"seeds\":[\"a\",\"b\",\"c\"],"
+	    "\"seeds\":[\"d\"]}"), CODE_BAD_ARGS, "seeds: it is given twice");
+	refused(WITH("start_crawl", "{\"seeds\":[\"a\"],\"tags\":[\"b\",\"c\"],"
+	    "\"tags\":[\"d\"]}"), CODE_BAD_ARGS, "tags: it is given twice");
+	fine(WITH("why", "{\"job_id\":null,\"crawl_id\":4}"));
+	assert_int_equal(c.crawl_id, 4);
 	/* "" and null are absent. */
 	refused(WITH("why", "{\"crawl_id\":\"\"}"), CODE_BAD_ARGS,
 	    "crawl_id: it is missing");
@@ -286,6 +319,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_envelope),
 		cmocka_unit_test(test_echo),
+		cmocka_unit_test(test_echo_limit),
 		cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_seeds),

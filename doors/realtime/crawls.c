@@ -257,7 +257,7 @@ put_spec(struct buf *b, const struct crawl_spec *s)
 	out_u64(b, "seeds_total", s->seeds_n);
 	/* As it was written, by the engine. */
 	out_name(b, "policy_json");
-	buf_put_str(b, s->policy.n <= REALTIME_ANSWER_BYTES_MAX &&
+	buf_put_str(b, s->policy.n <= POLICY_JSON_BYTES_MAX &&
 	    s->policy.n > 0 ? s->policy : STR("null"));
 }
 

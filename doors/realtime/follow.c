@@ -289,6 +289,12 @@ read_tokens(struct follow *f, struct task *t)
 			return false;
 	}
 	qsort(f->from, f->from_n, sizeof(*f->from), by_crawl);
+	for (i = 1; i < f->from_n; i++)
+		if (f->from[i].crawl == f->from[i - 1].crawl) {
+			task_fail(t, CODE_BAD_ARGS, "sync_tokens: crawl %u "
+			    "is given twice.", f->from[i].crawl);
+			return false;
+		}
 	return true;
 }
 

@@ -6,12 +6,15 @@
 void
 item_token(uint64_t number, uint32_t crawl, const char *mark, struct buf *out)
 {
-	char plain[64];
-	int n = snprintf(plain, sizeof(plain), "%llu.%u.%s",
-	    (unsigned long long)number, crawl, mark);
+	struct buf plain = BUF_INIT;
 
-	CHECK(n > 0 && (size_t)n < sizeof(plain));
-	base64_put(out, (struct str){ plain, (size_t)n });
+	buf_put_decimal(&plain, number, 1);
+	buf_put_char(&plain, '.');
+	buf_put_decimal(&plain, crawl, 1);
+	buf_put_char(&plain, '.');
+	buf_put_text(&plain, mark);
+	base64_put(out, buf_str(&plain));
+	buf_free(&plain);
 }
 
 #define NAME(text) STR("\"" text "\":")

@@ -1,6 +1,6 @@
 /*
- * The monitor: once a second a frame of what the crawler does, kept for a
- * minute; and what the door itself looks after once a second.
+ * The monitor: once a second a frame of what the crawler does, kept for those
+ * who subscribe later; and what the door itself looks after once a second.
  */
 #include "doors/realtime/own.h"
 
@@ -146,7 +146,7 @@ put_stages(const struct engine_look *k, const struct totals *t,
 static void
 make_frame(struct realtime *d, const struct engine_look *k)
 {
-	struct buf *b = &d->frames[d->frames_n % REALTIME_FRAMES_MAX].text;
+	struct buf *b = &d->frames[d->frames_n % d->frames_max].text;
 	struct totals t = totals_of(d->board);
 	struct web_counts web = { 0 };
 
@@ -218,6 +218,9 @@ monitor_start(struct realtime *d)
 {
 	unsigned loops = (unsigned)conf_int(d->options.conf, CONF_LOOPS);
 
+	d->frames_max = (uint64_t)conf_int(d->options.conf,
+	    CONF_REALTIME_FRAMES_MAX);
+	d->frames = mem_array(d->frames_max, sizeof(*d->frames));
 	d->downloads_max = (uint64_t)conf_int(d->options.conf,
 	    CONF_FETCH_CONNECTIONS_MAX) * (loops > 0 ? loops :
 	    system_cores());
@@ -240,7 +243,7 @@ send(struct sender *sender)
 	struct monitor *m = CONTAINER(sender, struct monitor, sender);
 	struct client *c = m->sub.client;
 	struct realtime *d = c->door;
-	uint64_t oldest = d->frames_n - MIN(d->frames_n, REALTIME_FRAMES_MAX);
+	uint64_t oldest = d->frames_n - MIN(d->frames_n, d->frames_max);
 
 	if (m->next >= d->frames_n) {
 		sender_wait(sender, &d->monitors);
@@ -255,8 +258,7 @@ send(struct sender *sender)
 	}
 	struct buf b = BUF_INIT;
 	client_event_head(&b, &m->sub, "monitor");
-	buf_put_str(&b, buf_str(&d->frames[m->next++ %
-	    REALTIME_FRAMES_MAX].text));
+	buf_put_str(&b, buf_str(&d->frames[m->next++ % d->frames_max].text));
 	out_u64(&b, "dropped", m->dropped);
 	buf_put_text(&b, "}}");
 	struct str whole = buf_str(&b);
@@ -285,7 +287,7 @@ verb_SUBSCRIBE_MONITOR(struct task *t)
 		mem_free(&m);
 		return;
 	}
-	m->next = d->frames_n - MIN(d->frames_n, REALTIME_FRAMES_MAX);
+	m->next = d->frames_n - MIN(d->frames_n, d->frames_max);
 	sender_init(&m->sender, &m->sub, send);
 	sender_ready(&m->sender);
 	out_u64(task_data(t), "subscription_id", m->sub.id);

@@ -63,7 +63,8 @@ struct realtime {
 	/* The monitor. */
 	struct timer tick;
 	bool looking;
-	struct frame frames[REALTIME_FRAMES_MAX];
+	struct frame *frames;        /* a ring */
+	uint64_t frames_max;         /* of it */
 	uint64_t frames_n;           /* made; the newest is the last */
 	uint64_t downloads_max;
 	struct list monitors;        /* senders that wait for a frame */
@@ -198,6 +199,7 @@ struct task {
 	struct list node;            /* realtime.tasks */
 	struct realtime *door;
 	struct client *client;       /* NULL: it has left */
+	atomic_bool left;            /* the same, for all threads */
 	struct command command;
 	struct buf data;             /* of the response */
 	void *own;                   /* the handler's; freed with the task */

@@ -8,10 +8,13 @@
 #include "wire/digest.h"
 
 #define SIZE_DEFAULT 100u
+#define PARTIAL_MS 250u
 #define BODY_BYTES_MAX ((size_t)48 << 10)
 #define LINKS_BYTES_MAX ((size_t)16 << 10)
 #define HOPS_BYTES_MAX ((size_t)24 << 10)
 #define HEAD_BYTES_MAX ((size_t)8 << 10)    /* of one, as it is shown */
+/* Before the body, when lists end; a URL more still fits. */
+#define REST_BYTES_MAX ((size_t)352 << 10)
 
 static void
 put_duration(struct buf *b, const char *name, int64_t us)
@@ -58,6 +61,8 @@ listed(struct pages_ask *a)
 		return;
 	}
 	out_u64(b, "total", a->total);
+	if (a->so_far)
+		out_u64(b, "looked", a->looked);
 	out_name(b, "pages");
 	buf_put_char(b, '[');
 	for (size_t i = 0; i < a->n && b->n < REALTIME_ANSWER_BYTES_MAX;
@@ -95,16 +100,23 @@ void
 verb_LIST_PAGES(struct task *t)
 {
 	const struct command *c = &t->command;
+	struct digest digest = { .kind = DIGEST_NONE };
 	enum pages_order order;
 	struct board_row *row;
 
 	if (!read_order(t, &order) || (row = task_row(t)) == NULL)
 		return;
+	if (c->digest.n > 0 && !digest_from_text(c->digest, &digest)) {
+		task_fail(t, CODE_BAD_ARGS, "digest: it is none.");
+		return;
+	}
 	struct pages_ask *a = task_own(t, sizeof(*a));
 	*a = (struct pages_ask){ .crawl = row->id, .start = c->start,
 	    .size = command_has(c, ARG_BIT(SIZE)) ? c->size : SIZE_DEFAULT,
 	    .text = c->text_arg, .status = c->status, .type = c->type,
-	    .host = c->host, .order = order, .done = listed, .arg = t };
+	    .host = c->host, .digest = digest, .order = order,
+	    .wait_ms = c->partial ? PARTIAL_MS : 0, .left = &t->left,
+	    .done = listed, .arg = t };
 	realtime_out(t->door);
 	feed_pages(t->door->feed, a);
 }
@@ -164,7 +176,7 @@ put_links(struct buf *b, const struct page_ask *a)
 	out_u64(b, "links_total", a->links_n);
 	out_name(b, "links");
 	buf_put_char(b, '[');
-	size_t most = b->n + LINKS_BYTES_MAX;
+	size_t most = MIN(b->n + LINKS_BYTES_MAX, REST_BYTES_MAX);
 	for (size_t i = 0; i < a->links_n && b->n < most; i++) {
 		out_comma(b);
 		text_json(b, a->links[i]);
@@ -177,7 +189,7 @@ put_duplicates(struct buf *b, const struct page_ask *a)
 {
 	out_name(b, "duplicates");
 	buf_put_char(b, '[');
-	size_t most = b->n + LINKS_BYTES_MAX;
+	size_t most = MIN(b->n + LINKS_BYTES_MAX, REST_BYTES_MAX);
 	for (size_t i = 0; i < a->duplicates_n && b->n < most; i++) {
 		const struct journal_entry *e = &a->duplicates[i];
 		out_comma(b);
@@ -189,6 +201,8 @@ put_duplicates(struct buf *b, const struct page_ask *a)
 		buf_put_char(b, '}');
 	}
 	buf_put_char(b, ']');
+	if (a->so_far)
+		out_u64(b, "duplicates_looked", a->looked);
 }
 
 static void
@@ -230,7 +244,8 @@ got_page(struct page_ask *a)
 		put_timing(b, &a->entry);
 		put_digest(b, &a->entry.digest);
 		put_links(b, a);
-		put_duplicates(b, a);
+		if (a->same)
+			put_duplicates(b, a);
 		if (a->body)
 			put_body(b, a);
 	}
@@ -256,7 +271,9 @@ verb_GET_PAGE(struct task *t)
 	struct page_ask *a = task_own(t, sizeof(*a));
 	*a = (struct page_ask){ .crawl = row->id, .number = c->number,
 	    .body = !command_has(c, ARG_BIT(BODY)) || c->body,
-	    .body_bytes_max = BODY_BYTES_MAX, .done = got_page, .arg = t };
+	    .body_bytes_max = BODY_BYTES_MAX, .left = &t->left,
+	    .same = !command_has(c, ARG_BIT(DUPLICATES)) || c->duplicates,
+	    .done = got_page, .arg = t };
 	realtime_out(t->door);
 	feed_page(t->door->feed, a);
 }

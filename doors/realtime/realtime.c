@@ -200,8 +200,9 @@ realtime_free(struct realtime **dp)
 		monitor_stop(d);
 		board_unwatch(&d->watch);
 	}
-	for (size_t i = 0; i < ARRAY_LEN(d->frames); i++)
+	for (size_t i = 0; i < d->frames_max; i++)
 		buf_free(&d->frames[i].text);
+	mem_free(&d->frames);
 	map_free(&d->watches);
 	pool_free(&d->pool);
 	mem_free(&d);

@@ -11,7 +11,7 @@
  *
  * Owns:    the clients, one for each socket, and what they subscribed to.
  * Thread:  home's.
- * Limits:  REALTIME_LIMITS.
+ * Limits:  REALTIME_LIMITS, realtime.*.
  * Story:   doors/realtime/DESIGN.md
  */
 #ifndef DOORS_REALTIME_REALTIME_H
@@ -28,7 +28,6 @@ struct realtime;
 	X(HELD_BYTES_MAX,      384 << 10,   "waiting in a socket, for events") \
 	X(ANSWER_BYTES_MAX,    128 << 10,   "of a response")                 \
 	X(READS_MAX,           8,           "of the engine, for a connection") \
-	X(FRAMES_MAX,          60,          "of the monitor, kept")          \
 	X(SUBSCRIBERS_TOLD_MAX, 100,        "in a frame; those furthest behind")
 enum {
 #define REALTIME_LIMIT(name, value, help) REALTIME_##name = value,

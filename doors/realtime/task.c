@@ -117,9 +117,11 @@ fail_storage(struct task *t, enum code code, const struct why *w)
 {
 	struct log_text quoted;
 
-	log_error("realtime.failed", "command=%s code=%s why=%s",
-	    command_rows[t->command.verb].name, code_text(code),
-	    log_quote(&quoted, str_of(w->text)));
+	/* What was given up, since nobody waits for it, is no error. */
+	if (t->client != NULL || w->err != ERR_CLOSED)
+		log_error("realtime.failed", "command=%s code=%s why=%s",
+		    command_rows[t->command.verb].name, code_text(code),
+		    log_quote(&quoted, str_of(w->text)));
 	task_fail(t, code, w->err == ERR_DISK_FULL ? "The disk is full." :
 	    code == CODE_STORAGE ? "Reading or writing the stored data "
 	    "failed; the server's log says more." :

@@ -55,13 +55,16 @@ COMMANDS = {
                            "urls": "id", "min_interval": "number"},
     "why": {"crawl_id": "crawl!"},
     "job.exclude": {"crawl_id": "crawl!", "pattern": "text!",
-                    "preview": "bool"},
+                    "preview": "bool", "partial": "bool"},
     "job.retry": {"crawl_id": "crawl!", "reason": "word", "urls": "texts"},
     "job.delete": {"crawl_id": "crawl!"},
     "list_pages": {"crawl_id": "crawl!", "start": "id", "size": "id",
                    "text": "text", "status": "word", "type": "text",
-                   "host": "text", "order": "word"},
-    "get_page": {"crawl_id": "crawl!", "number": "id!", "body": "bool"},
+                   "host": "text", "order": "word", "digest": "word",
+                   "partial": "bool"},
+    "get_page": {"crawl_id": "crawl!", "number": "id!", "body": "bool",
+                 "duplicates": "bool"},
+    "get_history": {"crawl_id": "crawl!"},
     "list_problems": {"crawl_id": "crawl!"},
     "find_url": {"crawl_id": "crawl!", "url": "text!"},
     "explain": {"url": "text!", "policy": "policy", "parent_cost": "number"},
@@ -304,6 +307,31 @@ def refuse_wrong(t, command, a, name, kind):
 
 
 @case
+def given_twice(t):
+    """Of what is given twice neither is meant; lists once broke the heap."""
+    a, b = ended_crawl(t), ended_crawl(t)
+    many = json.dumps(["http://closed.test/"] * 9000)
+    one = '["http://closed.test/"]'
+    for command, args, name in (
+            ("job.cancel", f'"crawl_id":{a},"job_id":{b}', "crawl_id"),
+            ("job.cancel", f'"crawl_id":{a},"crawl_id":{b}', "crawl_id"),
+            ("start_crawl", f'"seeds":{many},"seeds":{one}', "seeds"),
+            ("start_crawl", f'"seeds":{one},"tags":["a","b"],"tags":["c"]',
+             "tags"),
+            ("job.retry", f'"crawl_id":{a},"urls":{many},"urls":{one}',
+             "urls"),
+            ("subscribe_crawl_items", '"tag":"x","sync_tokens":'
+             f'{{"{a}":"MA==","0{a}":"MA=="}}', "sync_tokens")):
+        t.c.send_text('{"command":"%s","command_id":"2","args":{%s}}' %
+                      (command, args), "2", command)
+        m = t.c.await_response("2")
+        t.check(f"{name} of {command}", m.get("code") == "bad_args" and
+                m["error"].startswith(name + ": "), m)
+    t.same("one of them absent", t.c.good("job.cancel", crawl_id=a,
+                                          job_id=None)["crawl_id"], a)
+
+
+@case
 def crawl_ids(t):
     crawl = ended_crawl(t)
     takers = [(c, "crawl_id") for c, table in COMMANDS.items()
@@ -531,6 +559,41 @@ def limits(t):
 
 
 @case
+def large_answers(t):
+    """The rules of all clients say that no response is above 512 KiB."""
+    def policy(last):
+        return {"url_rules": [
+            {"pattern": "x" * k, "action": "add", "amount": 1}
+            for k in [4096] * 63 + [last]] +
+            [{"action": "multiply", "amount": 0}]}
+
+    t.c.good("policy.put", name="large", policy=policy(1))
+    m = t.c.ask("policy.get", name="large")
+    start = m["raw"].index(b'"policy":') + 9
+    room = 256 * KIB - (m["raw"].index(b',"created_at"') - start) + 1
+    one = ["http://closed.test/"]
+    t.check("a policy of 256 KiB", t.c.ask(
+        "policy.put", name="large", policy=policy(room))["success"])
+    crawl = t.c.start(*one, policy=policy(room))
+    m = t.c.ask("get_crawl", crawl_id=crawl)
+    t.same("... is told whole", m["data"]["policy_json"]["url_rules"][63][
+        "pattern"], "x" * room)
+    for command, args in (("policy.put", {"name": "large"}),
+                          ("start_crawl", {"seeds": one}),
+                          ("schedule.put", {"name": "s", "seeds": one,
+                                            "every": 1, "unit": "days"})):
+        m = t.c.ask(command, policy=policy(room + 1), **args)
+        t.check(f"{command}: a longer one", m.get("code") == "limit" and
+                "policy is longer than 262144 bytes" in m["error"], m)
+    for text, fine in (("x" * 4094, True), ("x" * 4095, False)):
+        t.c.send("ping", command_id=text) if fine else t.c.send_text(
+            '{"command":"ping","command_id":"%s"}' % text, None, "ping")
+        m = t.c.await_response(text if fine else None)
+        t.check(f"a command_id of {len(text) + 2} bytes", fine and
+                m["success"] or m.get("code") == "limit", m)
+
+
+@case
 def subscriptions_max(t):
     subs = [t.c.stats(min_interval=5) for _ in range(256)]
     m = t.c.ask("subscribe_crawl_stats")
@@ -730,7 +793,7 @@ def main():
     hosts["closed.test"] = closed_port()
     wanted = sys.argv[1:]
     server = Server("main", hosts=hosts)
-    case.run(server, web, 4, wanted)
+    case.run(server, web, workers=4)
     if not wanted:
         fresh_server()
         hostile(server)

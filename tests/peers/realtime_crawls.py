@@ -301,7 +301,9 @@ def bodies(t):
              bytes(range(256)) * 3, "/edge": b"e" * (256 * KIB),
              "/over": b"o" * (256 * KIB + 1), "/big": big,
              "/huge": big * 4}
-    t.web.put(host, "/", ok(html(*pages, "/gzip", "/bomb")))
+    t.web.put(host, "/", ok(html(*pages, "/gzip", "/bomb", "/heads")))
+    heads = [(f"X-{i}", "\xe9" * 7000) for i in range(7)]
+    t.web.put(host, "/heads", ok(b"h" * 250 * KIB, *heads))
     for path, body in pages.items():
         t.web.put(host, path, ok(body, kind="application/octet-stream"))
     plain = b"packed " * 100000
@@ -322,6 +324,10 @@ def bodies(t):
                 f"{len(body_of(i))} of {len(body)}")
         t.same(f"{path}: length, cut", (i["body_length"], i["truncated"]),
                (len(body), path == "/huge"))
+    i = found.get("/heads")
+    t.check("large heads and a large body", i and body_of(i) == b"h" * 250 *
+            KIB and [i["headers"].get(k) for k, _ in heads] ==
+            [v for _, v in heads])
     i = found.get("/bomb")
     t.check("a bomb is cut or an exception", i is None or (
         i["truncated"] and len(body_of(i)) <= 10 * MIB))
@@ -693,6 +699,84 @@ def many(web):
     s.stop()
 
 
+def told_everywhere(s, c):
+    """What the daemon says, shows and has written: place -> bytes."""
+    told = {path: s.http(path)[2] for path in ("/metrics", "/status")}
+    for command in ("list_crawls", "policy.list", "schedule.list"):
+        told[command] = json.dumps(c.good(command)).encode()
+    files = [f"/proc/{s.child.pid}/cmdline", s.log]
+    with open(files[0], "rb") as f:
+        told[files.pop(0)] = f.read()
+    s.stop()
+    for place, _, names in os.walk(s.data):
+        files += [os.path.join(place, name) for name in names]
+    for name in files:
+        with (gzip.open if name.endswith(".gz") else open)(name, "rb") as f:
+            told[name] = f.read()
+    return told
+
+
+def secrets(web):
+    """Each is a word of its own, and nobody repeats it who refuses it."""
+    data = os.path.join(PLACE, "secrets")
+    token = subprocess.run(
+        [program(), "token", "add", "all", "--data", data, "--scope",
+         "*:write"], capture_output=True, text=True, check=True).stdout.strip()
+    wrong = token[:8] + token[:7:-1]
+    web.put("s.test", "/", ok(html("http://x:zlinkz@s.test/1", "/moved")))
+    web.put("s.test", "/moved", ok("", (
+        "Location", "http://x:zlinkz@s.test/2"), status=302))
+    s = Server("secrets", *STORE_SETTINGS, "log.level=debug", data=data,
+               hosts={"s.test": web.port, "closed.test": closed_port()})
+    c = s.client(f"/?token={token}")
+    refused = 0
+    for path, fields in (
+            (f"/?token={wrong}", {}), (f"/zpathz?token={wrong}", {}),
+            ("/", {"Authorization": f"Bearer {wrong}"}),
+            ("/", {"Authorization": "Basic zbasicz"})):
+        try:
+            s.client(path, fields=fields)
+        except Refused:
+            refused += 1
+        s.http(path.replace("/?", "/crawls/0/files/?"), fields=fields)
+    s.http("/session", "POST", body=json.dumps({"token": wrong}).encode())
+    same("wrong tokens are refused", refused, 4)
+    crawl = c.start("http://s.test/", "http://closed.test/")
+    c.ends(crawl)
+    answers = []
+
+    def say(command, **args):
+        answers.append(c.ask(command, **args))
+        return answers[-1]["success"]
+
+    taken = [name for name in ("Authorization", "Cookie", "X-Api-Key")
+             if say("policy.put", name="p",
+                    policy={"headers": {name: "zheaderz"}})]
+    for proxy in ("http://u:zproxyz@a.org:1", "socks5://u:zproxyz@[:1"):
+        taken += [proxy] if say("start_crawl", seeds=["a.org"],
+                                policy={"proxy": proxy}) else []
+    for seed in ("http://u:zseedz@a.org/", "http://u:zseedz@[/",
+                 "u:zseedz@a.org", "ftp://u:zseedz@a.org/"):
+        for command, more in (("start_crawl", {}), ("schedule.put", {
+                "name": "s", "every": 1, "unit": "days"})):
+            taken += [seed] if say(command, seeds=[seed], **more) else []
+        say("explain", url=seed)
+        say("find_url", crawl_id=crawl, url=seed)
+        say("job.retry", crawl_id=crawl, urls=[seed])
+    same("secrets are refused where they would be kept", taken, [])
+    items = c.crawl_items(crawl)
+    told = told_everywhere(s, c)
+    told["answers"] = repr(answers).encode()
+    for secret in (token[8:], wrong[8:], "zbasicz", "zheaderz", "zproxyz",
+                   "zseedz"):
+        same(f"{secret[:8]} is nowhere", [
+            place for place, text in told.items() if secret.encode() in text],
+            [])
+    same("what a site wrote is in no address", [
+        i["url"] for i in items if "zlinkz" in i["url"] +
+        i.get("final_url", "")], [])
+
+
 def main():
     web = Web()
     hosts = {f"h{i}.test": web.port for i in range(1, HOSTS)}
@@ -702,8 +786,8 @@ def main():
                     f"fetch.resolve=tls.test:443:127.0.0.1:{web.port}," +
                     ",".join(f"{h}:80:127.0.0.1:{p}"
                              for h, p in hosts.items()))
-    case.run(server, web, 6, wanted)
-    for f in (survives, many):
+    case.run(server, web, workers=6)
+    for f in (survives, many, secrets):
         if not wanted or f.__name__ in wanted:
             try:
                 f(web)

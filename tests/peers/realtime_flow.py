@@ -91,6 +91,7 @@ def stopped_readers(s):
     check("gone readers leave nothing", wait_until(
         lambda: s.metric("realtime_connections") <= 2, 5),
         s.metric("realtime_connections"))
+    return crawl
 
 
 def answer_of_a_stopped(r):
@@ -111,6 +112,30 @@ def go_on(readers, crawl):
         items, closed = r.until_closed(n, 30)
         check("a reader that goes on misses nothing",
               len(items) == PAGES and closed, len(items))
+
+
+def watch(s, crawl):
+    """One who watches the monitor, and stops reading."""
+    r = s.client(rcvbuf=16384)
+    n = r.good("subscribe_monitor")["subscription_id"]
+    r.send("subscribe_crawl_items", {"crawl_id": crawl})
+    return r, n
+
+
+def lost_frames(s, r, n):
+    """One frame is kept: who stopped for seconds has lost some, and knows."""
+    r.until(lambda: any(e["data"]["dropped"] for e in r.sub(n).events), 20)
+    seen = len(r.sub(n).events)
+    r.until(lambda: len(r.sub(n).events) > seen + 1)
+    dropped = [e["data"]["dropped"] for e in r.sub(n).events]
+    at = [e["data"]["at"] for e in r.sub(n).events]
+    check("frames that a stopped reader lost are counted",
+          dropped[-1] > 0 and dropped == sorted(dropped), dropped)
+    same("... by the metric too", s.metric("realtime_frames_dropped_total"),
+         dropped[-1])
+    check("... and there were so many", all(
+        b - a > 0.9 * (1 + y - x) for a, b, x, y in
+        zip(at, at[1:], dropped, dropped[1:])), list(zip(at, dropped)))
 
 
 def stalls(web):
@@ -165,15 +190,17 @@ def unread_answers(s):
 
 def main():
     web = serve()
-    s = Server("flow", hosts={h: web.port for h in HOSTS})
+    s = Server("flow", "realtime.frames_max=1",
+               hosts={h: web.port for h in HOSTS})
     quiet = s.client()
     began = time.monotonic()
     pings = threading.Thread(target=quiet.until, daemon=True,
                              args=(lambda: quiet.pings, 40))
     pings.start()
-    stopped_readers(s)
+    watcher = watch(s, stopped_readers(s))
     unread_answers(s)
     stalls(web)
+    lost_frames(s, *watcher)
     pings.join()
     check("a ping comes each 30 s", quiet.pings and
           28 < quiet.pings[0][0] - began < 33, quiet.pings)

@@ -8,17 +8,10 @@ contract that hold always; what breaks one is a fault of `Rules`.
 import base64
 import collections
 import http.server
-import re
 import select
-import ssl
 import struct
-import threading
-import traceback
-import urllib.error
-import urllib.request
 
-import peer
-from peer import *
+from serve import *
 
 try:
     from websockets.client import ClientConnection
@@ -47,20 +40,6 @@ EXCEPTIONS = set("dns connect tls timeout reset protocol redirects decode"
 SKIPS = set("robots scope depth cost mime limit url blocked".split())
 STATES = ("pending", "running", "paused", "complete", "cancelled", "deleted")
 ENDED = ("complete", "cancelled", "deleted")
-
-
-# ---- Results, from any thread ------------------------------------------------
-
-lock = threading.RLock()
-
-
-def check(name, fine, why=""):
-    with lock:
-        return peer.check(name, fine, why)
-
-
-def same(name, got, want):
-    return check(name, got == want, f"{got!r} is not {want!r}")
 
 
 def begin(name, *programs):
@@ -214,113 +193,29 @@ closed_port.held = []
 
 # ---- Servers -----------------------------------------------------------------
 
-class Server:
+class Server(Serve):
     """
-    `argiope serve` on a folder of its own, at a port that stays over restarts.
     Hosts of the invented web are known to it by `hosts`: {name: port}; their
     port 80 is meant.  `tls`: (certificate, key).
     """
+    door = ("urlfrontier.listen=off",)
 
-    def __init__(self, name, *settings, hosts=None, data=None, env=None,
-                 private=True, executable=None, tls=None):
-        self.name, self.tls = name, tls
-        self.data = data or os.path.join(PLACE, name)
-        self.env, self.executable = env or {}, executable or program()
-        self.port = fixed_port()
-        self.settings = list(settings)
+    def __init__(self, name, *settings, hosts=None, private=True, tls=None,
+                 **more):
+        settings, self.tls = list(settings), tls
         if tls:
-            self.settings += [f"http.tls_cert={tls[0]}",
-                              f"http.tls_key={tls[1]}"]
+            settings += [f"http.tls_cert={tls[0]}", f"http.tls_key={tls[1]}"]
         if private:
-            self.settings.append("fetch.allow_private=on")
+            settings.append("fetch.allow_private=on")
         if hosts:
-            self.settings.append("fetch.resolve=" + ",".join(
+            settings.append("fetch.resolve=" + ",".join(
                 f"{host}:80:127.0.0.1:{port}"
                 for host, port in hosts.items()))
-        self.log = os.path.join(PLACE, name + ".log")
-        self.child = None
-        self.start()
+        super().__init__(name, settings, **more)
 
-    def start(self, ready=True):
-        """Returns the seconds until it served."""
-        began = time.monotonic()
-        command = [self.executable, "serve", "--data", self.data]
-        for s in [f"http.listen=127.0.0.1:{self.port}",
-                  "urlfrontier.listen=off"] + self.settings:
-            command += ["--set", s]
-        with open(self.log, "a") as log:
-            self.child = start(command, stdout=log, stderr=log,
-                               env=dict(os.environ, **self.env))
-        if ready:
-            self.wait_until_ready()
-        return time.monotonic() - began
-
-    def wait_until_ready(self, seconds=20):
-        until = time.monotonic() + seconds
-        while True:
-            try:
-                if self.http("/healthz")[0] == 200:
-                    return
-            except OSError:
-                pass
-            if not self.runs() or time.monotonic() > until:
-                raise OSError(f"{self.name} does not serve: {self.said()}")
-            time.sleep(0.01)
-
-    def runs(self):
-        return self.child.poll() is None
-
-    def said(self):
-        with open(self.log, errors="replace") as f:
-            return f.read()[-2000:]
-
-    def stop(self, seconds=15):
-        """By SIGTERM; its exit code, None when it had to be killed."""
-        self.child.terminate()
-        try:
-            return self.child.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            return None
-
-    def kill(self):
-        self.child.kill()
-        self.child.wait()
-
-    def restart(self, kill=False):
-        gone = self.kill() if kill else self.stop()
-        self.start()
-        return gone
-
-    def http(self, path, method="GET", fields=None, body=None):
-        """(status, fields, body)"""
-        scheme, trust = "http", None
-        if self.tls:
-            scheme = "https"
-            trust = ssl.create_default_context(cafile=self.tls[0])
-        r = urllib.request.Request(
-            f"{scheme}://localhost:{self.port}{path}", method=method,
-            data=body, headers=fields or {})
-        try:
-            with urllib.request.urlopen(r, timeout=10, context=trust) as a:
-                return a.status, a.headers, a.read()
-        except urllib.error.HTTPError as e:
-            return e.code, e.headers, e.read()
-
-    def metric(self, name, **labels):
-        """The sum over the other labels; None when there is no such metric."""
-        text = self.http("/metrics")[2].decode()
-        found = []
-        for line in re.findall(r"^%s(\{[^}]*\})? (\S+)$" % re.escape(name),
-                               text, re.M):
-            have = dict(re.findall(r'(\w+)="([^"]*)"', line[0]))
-            if all(have.get(k) == v for k, v in labels.items()):
-                found.append(float(line[1]))
-        return sum(found) if found else None
-
-    def memory_kib(self, field="VmRSS"):
-        with open(f"/proc/{self.child.pid}/status") as f:
-            return int(re.search(field + r":\s*(\d+)", f.read())[1])
+    @property
+    def port(self):
+        return self.http_port
 
     def client(self, *args, **more):
         return Client(self.port, *args, **more)
@@ -673,6 +568,8 @@ class Client:
             return
         self.rules.message(m)
         if m.get("type") == "response":
+            if len(text) > 512 * KIB:
+                Rules.fault(f"a response of {len(text)} bytes")
             m["raw"] = text
             m["at"] = time.monotonic()
             self.responses.setdefault(json.dumps(m.get("command_id")),
@@ -850,68 +747,24 @@ def snapshot(server, **args):
 
 # ---- Cases -------------------------------------------------------------------
 
-class Case:
-    """A case's server and web, a client of its own, a host nobody else uses."""
+class Case(OneCase):
+    """With a web, a client of its own, hosts that nobody else uses."""
     numbers = iter(range(1, 1 << 30))
 
     def __init__(self, name, server, web, client=True):
-        self.name, self.server, self.web = name, server, web
+        super().__init__(name, server)
+        self.web = web
         self.c = server.client() if client else None
 
     def host(self):
         return f"h{next(self.numbers)}.test"
 
-    def check(self, what, fine, why=""):
-        return check(f"{self.name}: {what}", fine, why)
-
-    def same(self, what, got, want):
-        return same(f"{self.name}: {what}", got, want)
+    def end(self):
+        self.c.close()
 
 
-class Cases:
-    """
-    The functions of a script by their names; words of the command line are the
-    names of those that are wanted.
-    """
-
-    def __init__(self):
-        self.all = []
-
-    def __call__(self, f):
-        self.all.append((f.__name__.replace("_", " "), f))
-        return f
-
-    def run(self, server, web, workers=1, wanted=()):
-        waiting = [c for c in reversed(self.all)
-                   if not wanted or c[0] in wanted]
-
-        def work():
-            while waiting:
-                try:
-                    one = waiting.pop()
-                except IndexError:
-                    return
-                run_case(*one, server, web)
-
-        threads = [threading.Thread(target=work) for _ in range(workers)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
-
-
-def run_case(name, f, server, web):
-    try:
-        case = Case(name, server, web)
-        f(case)
-        case.c.close()
-    except Exception as e:
-        where = traceback.extract_tb(e.__traceback__)
-        line = next((x.lineno for x in reversed(where)
-                     if "realtime" in x.filename and
-                     "_peer" not in x.filename), "?")
-        check(f"{name}: goes to its end", False,
-              f"line {line}: {type(e).__name__} {e}")
+def Cases():
+    return CasesOf(Case)
 
 
 def rules_kept():

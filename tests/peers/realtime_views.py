@@ -60,6 +60,53 @@ def log(t):
 
 
 @case
+def forgotten_entries(t):
+    """A log keeps its newest; who comes from before them hears of the gap."""
+    s = Server("forgets", "crawl.log_max=100",
+               hosts={"forgets.test": t.web.port})
+    c = s.client()
+    gate = Gate(ok("x"))
+    t.web.put("forgets.test", "/", gate)
+    crawl = c.start("http://forgets.test/")
+    wait_until(lambda: gate.waiting, 5)
+
+    def lines(n):
+        for _ in range(n // 2):
+            c.good("job.pause", crawl_id=crawl)
+            c.good("job.resume", crawl_id=crawl)
+
+    def read(**args):
+        n = c.good("subscribe_crawl_log", crawl_id=crawl,
+                   **args)["subscription_id"]
+        c.idle(0.2)
+        return [(number_of(e["data"]["sync_token"]), e["data"].get("gap"),
+                 e["data"]["sync_token"]) for e in c.sub(n).events]
+
+    lines(20)
+    early = read()
+    last = len(early)
+    t.check("at first all are there", last > 20 and [
+        e[:2] for e in early] == [(i + 1, None) for i in range(last)], early)
+    lines(120)
+    newest = list(range(last + 120 - 99, last + 120 + 1))
+    late = read()
+    t.same("then the newest hundred", [e[:2] for e in late],
+           [(i, None) for i in newest])
+    t.same("gap:true on the first event after an older token",
+           [e[:2] for e in read(sync_token=early[-1][2])],
+           [(i, i == newest[0] or None) for i in newest])
+    t.same("no gap after the last that is gone", [e[:2] for e in read(
+        sync_token=token_of(token_text(late[0][2]).replace(
+            f"{newest[0]}.", f"{newest[0] - 1}.", 1)))],
+        [(i, None) for i in newest])
+    t.same("nor after one that is kept", [e[:2] for e in read(
+        sync_token=late[5][2])], [(i, None) for i in newest[6:]])
+    gate.open()
+    c.close()
+    s.stop()
+
+
+@case
 def monitor(t):
     n = t.c.good("subscribe_monitor")["subscription_id"]
     frames = [t.c.event(n, 3) for _ in range(2)]
@@ -159,7 +206,7 @@ def exclude(t):
             100 and all("/bad/" in u for u in seen["sample"]), seen)
     t.same("... removes nothing", t.c.good(
         "job.exclude", crawl_id=crawl, pattern="/bad/",
-        preview=True)["removed"], 200)
+        preview=True, partial=True)["removed"], 200)
     t.check("a wrong pattern", t.c.bad("job.exclude", crawl_id=crawl,
                                        pattern="(") in ("bad_args",
                                                         "bad_policy"))
@@ -206,6 +253,29 @@ def retry(t):
         t.c.crawl_items(crawl))), ["/", "/", "/bad", "/fine"])
     t.same("of an ended crawl", t.c.bad("job.retry", crawl_id=crawl,
                                         reason="reset"), "bad_state")
+
+
+@case
+def retry_of_the_unreachable(t):
+    """A robots.txt that cannot be had is an exception, each time."""
+    host = t.host()
+    gate = Gate(ok("slow"))
+    t.web.put(host, "/", gate)
+    crawl = t.c.start(f"http://{host}/", *[f"http://closed.test/{i}"
+                                           for i in range(3)])
+    again = []
+
+    def tried():
+        again.append(t.c.good("job.retry", crawl_id=crawl,
+                              reason="connect")["requeued"])
+        return sum(again) >= 9
+
+    t.check("three failed thrice, and are tried again", wait_until(tried),
+            again)
+    gate.open()
+    m = t.c.ends(crawl)
+    t.same("and nothing is skipped", (m["exceptions"], m["skips"]),
+           ({"connect": 3}, {}))
 
 
 @case
@@ -273,6 +343,13 @@ def pages(t):
         t.web.pages[host, "/one"][2], text[:500])
     t.check("... a duplicate is found", "/two" in json.dumps(
         p["duplicates"]), p["duplicates"])
+    t.same("by digest", ask(digest=p["digest"], order="oldest"),
+           (2, ["one", "two"]))
+    t.same("... soon, and all of it", ask(digest=p["digest"], partial=True),
+           (2, ["one", "two"]))
+    t.check("get_page without duplicates", not [k for k in t.c.good(
+        "get_page", crawl_id=crawl, number=2, duplicates=False)
+        if "duplicates" in k])
     t.check("get_page of none", t.c.bad("get_page", crawl_id=crawl,
                                         number=99) in CODES)
     f = t.c.good("find_url", crawl_id=crawl, url=f"http://{host}/one")
@@ -281,6 +358,15 @@ def pages(t):
     t.same("... of one that is not", f.get("known"), False)
     f = t.c.good("find_url", crawl_id=crawl, url="http://closed.test/")
     t.check("... of an exception", "connect" in json.dumps(f), f)
+    h = t.c.until(lambda: (lambda h: h["points"][-1][2] == 5 and h)(
+        t.c.good("get_history", crawl_id=crawl)), 5)
+    t.check("get_history goes from nothing to what came", h and
+            h["fields"][:4] == ["at", "queued", "items", "bytes"] and
+            h["points"][0][2] == 0 and sorted(h["points"]) == h["points"] and
+            h["points"][-1][1:] == [0, 5, sum(
+                p["body_length"] for p in t.c.good(
+                    "list_pages", crawl_id=crawl)["pages"]), 4, 0, 1, 0, 1],
+            h)
     g = t.c.good("list_problems", crawl_id=crawl)
     groups = next(v for v in g.values() if isinstance(v, list)) \
         if isinstance(g, dict) else g
@@ -378,6 +464,40 @@ def schedules(t):
 
 
 @case
+def schedule_over_a_restart(t):
+    """It was due while nobody was there, and goes on once, and on."""
+    s = Server("planned", hosts={"planned.test": t.web.port})
+    t.web.put("planned.test", "/", ok("x"))
+    c = s.client()
+    at = time.time() + 0.7
+    c.good("schedule.put", name="planned", seeds=[
+        {"url": "http://planned.test/", "rate_limit": 0}], tags=["again"],
+           every=1, unit="minutes", start_at=at,
+           name_template="run {COUNT}")
+    s.kill()
+    time.sleep(max(0, at + 0.1 - time.time()))
+    s.start()
+    c = s.client()
+    n = c.stats(tag="again")
+    t.check("the crawl that was due begins", c.until(
+        lambda: c.sub(n).merged, 8))
+    crawl = int(next(iter(c.sub(n).merged), 0))
+    c.ends(crawl, n=n)
+    c.close()
+    s.restart()
+    c = s.client()
+    c.for_a_while(0.3)
+    rows = c.good("schedule.list")["schedules"]
+    t.same("it ran once, and knows when it does next", [
+        (r["runs"], r["last_crawl"], round(r["next_at"] - at))
+        for r in rows], [(1, crawl, 60)])
+    t.same("its crawl has its name", [
+        r["name"] for r in c.good("list_crawls")["crawls"]], ["run 1"])
+    c.close()
+    s.stop()
+
+
+@case
 def files(t):
     host = t.host()
     t.web.chain(host, 3)
@@ -408,7 +528,7 @@ def main():
     hosts["closed.test"] = closed_port()
     server = Server("main", "fetch.backoff_ms=20ms", "fetch.tries_max=2",
                     hosts=hosts)
-    case.run(server, web, 6, sys.argv[1:])
+    case.run(server, web, workers=6)
     rules_kept()
     same("SIGTERM ends the daemon", server.stop(), 0)
     done()
