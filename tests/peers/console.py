@@ -7,7 +7,7 @@ restart of the server, and for a while with many pages.  No console error, no
 failed request, nobody else asked, nothing of what the web says ever run.
 
 CONSOLE_SHOTS=FOLDER keeps the screenshots; CONSOLE_SECONDS=600 watches the
-memory of a tab for that long (20 s).
+memory of a tab for that long (10 s).
 """
 import shutil
 
@@ -50,10 +50,10 @@ class Server:
         self.port = int(found.rsplit(":", 1)[1].strip("/\n"))
         self.url = f"http://127.0.0.1:{self.port}"
 
-    def where(self):
+    def where(self, door="http"):
         for line in open(self.told):
-            if line.startswith("argiope serves http"):
-                return line.split()[2]
+            if line.startswith("argiope serves " + door):
+                return line.split()[-1]
         return None
 
     def stop(self):
@@ -84,6 +84,11 @@ def drive(part, server, asked=None, **more):
 CLOSED = free_port()
 server = Server("data")
 drive("story", server)
+with open("outside", "w") as f:
+    f.writelines(f"http://outside.test/{n}\n" for n in range(7))
+code, out, err = ours("frontier", "-p", server.where("urlfrontier").rsplit(
+    ":", 1)[1], "PutURLs", "-f", "outside", "-c", "of outsiders")
+check("an outsider puts URLs", code == 0, err)
 drive("views", server, crawl=0)
 
 
@@ -116,7 +121,7 @@ if os.access(web, os.X_OK):
             "pages": 20000}
 else:
     note("bench/pages is not built: the long list is a short one")
-drive("long", server, watch=int(os.environ.get("CONSOLE_SECONDS", "20")),
+drive("long", server, watch=int(os.environ.get("CONSOLE_SECONDS", "10")),
       **many)
 
 

@@ -4,7 +4,8 @@ that fail, and a calendar that one wants to leave out.
 import http.server
 import threading
 
-PAGES, DAYS = 120, 400
+# Days enough that a crawl outlasts what is done to it.
+PAGES, DAYS = 120, 2040
 TITLE = "Page %d <script>window.hurt=1</script>&\"' ünïcode"
 BODY = """<!DOCTYPE html><html><head><title>%s</title>
 <meta http-equiv=refresh content="0;url=http://elsewhere.test/refresh">
@@ -13,7 +14,7 @@ BODY = """<!DOCTYPE html><html><head><title>%s</title>
 <style>body { background: url(http://elsewhere.test/style) }</style>
 <script>parent.hurt = 2; alert("hurt")</script></head>
 <body onload="alert(3)" style="color: red"><h1>This is page %d</h1>
-<img src=x onerror="alert(4)"><svg onload="alert(5)"></svg>
+<img src=x onerror="alert(4)" alt="a &lt;b> &amp; c"><svg onload="alert(5)"></svg>
 <iframe src=http://elsewhere.test/frame></iframe>
 <form action=http://elsewhere.test/form><button>send</button></form>
 <p title="a > b">%s</p><!-- <b>comment</b> -->%s</body></html>"""
@@ -25,11 +26,11 @@ def escaped(text):
 
 def page(n):
     links = [f"/p/{(n * 3 + k) % PAGES}" for k in range(1, 6)]
-    links += [f"/day/{(n * 7 + k) % DAYS}" for k in range(1, 6)]
+    links += [f"/day/{(n * 17 + k) % DAYS}" for k in range(1, 18)]
     links += [f"/missing/{n}"] if n % 5 == 0 else []
     links += [f"/error/{n}"] if n % 11 == 0 else []
     links += [f"/private/{n}"] if n % 7 == 0 else []
-    links += ["/moved", "http://elsewhere.test/"] if n == 0 else []
+    links += ["/moved", "/big", "http://elsewhere.test/"] if n == 0 else []
     return (BODY % (escaped(TITLE % n), n, "words and words " * 40, "".join(
         f'<a href="{u}">{u}</a> ' for u in links))).encode()
 
@@ -59,6 +60,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif kind == "robots.txt":
             self.say(200, b"User-agent: *\nDisallow: /private/\n",
                      "text/plain")
+        elif kind == "big":
+            self.say(200, b"<title>big</title>" + b"<p>words</p>\n" * 150000)
         elif kind == "moved":
             self.say(302, b"", more=[("Location", "/p/1")])
         elif kind == "error":

@@ -1,7 +1,7 @@
 /* bits.js -- what several views show in the same way. */
 import { el, put } from "./dom.js";
 import { ENDED, nameOf } from "./crawls.js";
-import { ago, exact, span, statusWord } from "./format.js";
+import { ago, exact, quoted, span, statusWord } from "./format.js";
 import { icon } from "./icons.js";
 
 /* A crawl's state: shape, colour and word. */
@@ -48,6 +48,18 @@ export function showMoment(node, t) {
 	node.title = exact(t);
 }
 
+const LIMITS = { max_items: "its limit of pages was reached",
+	max_duration: "its limit of time was reached" };
+
+/* How it ended, and when: "everything was fetched, 3 h ago". */
+export function endOf(row) {
+	const reason = LIMITS[row.reason] ?? row.reason;
+	const text = row.status === "cancelled" ? "cancelled " +
+	    (reason ?? "") : reason || row.status;
+
+	return text + (row.ended_at ? ", " + ago(row.ended_at) : "");
+}
+
 /* How old a crawl is, or how long it took. */
 export function ageOf(row) {
 	if (row.created_at === undefined || row.created_at === null)
@@ -92,8 +104,8 @@ export function steering(app, small) {
 	};
 	flip.onclick = node.flip;
 	stop.onclick = async () => {
-		const name = nameOf(row), id = row.id;
-		if (await app.ask(`Cancel “${name}”?`, `Crawl ${id} ends and ` +
+		const name = quoted(nameOf(row)), id = row.id;
+		if (await app.ask(`Cancel ${name}?`, `Crawl ${id} ends and ` +
 		    "cannot go on. What it has captured stays; what is queued " +
 		    "is not fetched.", "Cancel the crawl") && row.id === id)
 			say(stop, "job.cancel");

@@ -6,6 +6,7 @@ import { el, put, svg } from "./dom.js";
 import { brief, exact } from "./format.js";
 
 const WIDTH = 300, HEIGHT = 64;
+const TOP = 11;                        // above it stands what it is worth
 
 /* A line of the last rates, for a table's cell. */
 export function sparkline(label) {
@@ -49,8 +50,9 @@ export class Chart {
 		    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
 		    preserveAspectRatio: "none", role: "img",
 		    "aria-label": o.title },
-		    svg("path.grid", { d: `M0 1H${WIDTH}M0 ${HEIGHT / 2}` +
-		        `H${WIDTH}M0 ${HEIGHT - 1}H${WIDTH}` }),
+		    svg("path.grid", { d: `M0 ${TOP}H${WIDTH}` +
+		        `M0 ${(HEIGHT - 1 + TOP) / 2}H${WIDTH}` +
+		        `M0 ${HEIGHT - 1}H${WIDTH}` }),
 		    this.areas, [...this.paths].reverse(), this.cursor);
 		this.node = el("figure.chart", null,
 		    el("figcaption", null, el("span.chart-title", null,
@@ -84,16 +86,17 @@ export class Chart {
 		const t0 = n ? points[0].t : 0;
 		const wide = n > 1 ? points[n - 1].t - t0 : 1;
 		const x = (p) => ((p.t - t0) / (wide || 1) * WIDTH).toFixed(1);
-		const y = (v) => (HEIGHT - 1 - (HEIGHT - 4) * v / most)
+		const y = (v) => (HEIGHT - 1 - (HEIGHT - 1 - TOP) * v / most)
 		    .toFixed(1);
 
 		this.points = points;
 		put(this.most, n > 1 && most > 1e-6 ? this.o.format(most) : "");
 		put(this.from, n > 1 ? brief(Date.now() / 1000 - t0) + " ago" :
-		    "");
-		if (this.until && n > 0) {
-			const s = Date.now() / 1000 - points[n - 1].t;
-			put(this.until, s > 10 ? brief(s) + " ago" : "now");
+		    "nothing yet");
+		if (this.until) {
+			const s = Date.now() / 1000 - points[n - 1]?.t;
+			put(this.until, n < 2 ? "" : s > 10 ? brief(s) +
+			    " ago" : "now");
 		}
 		this.o.series.forEach((s, i) => {
 			let d = "", pen = false;

@@ -4,10 +4,11 @@
  * the files.
  */
 import { clear, el, PHONE, put, set } from "./dom.js";
-import { ageOf, moment, stateBadge, steering, tile } from "./bits.js";
+import { ageOf, endOf, moment, stateBadge, steering, tile } from "./bits.js";
 import { Chart } from "./chart.js";
 import { ENDED, nameOf } from "./crawls.js";
-import { bytes, count, exact, many, rate, span } from "./format.js";
+import { bytes, count, exact, many, quoted, rate, span } from
+    "./format.js";
 import { icon } from "./icons.js";
 import { act, copyButton } from "./say.js";
 import { perSecond, Series } from "./series.js";
@@ -35,7 +36,8 @@ export function crawl(root, [id], app) {
 		if (inner !== null || closed || row === undefined)
 			return;
 		app.crawls.removeEventListener("change", begin);
-		inner = view(clear(holder), id, row, app);
+		inner = (row.kind === "frontier" ? outside : view)(clear(holder),
+		    id, row, app);
 	};
 	const absent = async () => {
 		try {
@@ -68,7 +70,7 @@ export function crawl(root, [id], app) {
 function view(root, id, first, app) {
 	const row = () => app.crawls.rows.get(id) ?? first;
 	const badge = stateBadge(), steer = steering(app, false);
-	const why = el("p.why-line", { hidden: true });
+	const why = el("p.why-line", null);
 	const name = el("h1", null, nameOf(first));
 	const meta = el("p.meta", null);
 	const tiles = { pages: tile("Pages"), rate: tile("Pages/s"),
@@ -84,7 +86,6 @@ function view(root, id, first, app) {
 	    "aria-label": "About this crawl" });
 	const panel = el("div.panel", { role: "tabpanel", id: "panel" });
 	let tab = null, tabName = "", seen = null, seconds = 0, still = 0;
-	const falls = [];                      // [time, queued] of the last while
 
 	root.append(el("p.crumbs", null, el("a", { href: "/" }, "Crawls"),
 	    " / ", el("span", null, "#" + id)),
@@ -157,7 +158,7 @@ function view(root, id, first, app) {
 		const r = row(), over = ENDED.has(r.status);
 
 		if (!app.crawls.rows.has(id)) {
-			why.hidden = false;
+			why.className = "why-line over";
 			put(why, "This crawl was deleted.");
 			steer.hidden = true;
 			return;
@@ -176,8 +177,7 @@ function view(root, id, first, app) {
 		tiles.size.show(bytes(r.bytes), r.bytes === undefined ?
 		    "" : count(r.bytes) + " bytes");
 		tiles.queued.show(count(r.queued));
-		tiles.flight.show(over ? "0" : count(seen?.in_flight ??
-		    r.in_flight));
+		tiles.flight.show(count(seen?.in_flight ?? r.in_flight));
 		tiles.errors.show(count(r.exception), reasons(r.exceptions),
 		    r.exception > 0);
 		tiles.skipped.show(count(r.skipped), reasons(r.skips));
@@ -215,27 +215,23 @@ function view(root, id, first, app) {
 	 * sooner than the longest host's queue allows.
 	 */
 	function drawEta(r, over) {
-		const now = Date.now() / 1000;
-
-		if (over) {
-			tiles.eta.show("–", "It has ended.");
+		tiles.eta.hidden = tiles.flight.hidden = over;
+		if (over)
 			return;
-		}
-		falls.push([now, r.queued ?? 0]);
-		while (falls.length > 2 && now - falls[1][0] > 60)
-			falls.shift();
-		const [t, q] = falls[0], fallen = q - (r.queued ?? 0);
+		const points = charts.since(60), first = points[0];
+		const s = points.length > 1 ? points.at(-1).t - first.t : 0;
+		const fallen = s > 0 ? first.queued - points.at(-1).queued : 0;
 		const slow = Math.max(0, ...(seen?.hosts ?? []).map((h) =>
 		    (h.queued ?? 0) * (h.delay ?? 0)));
 		if (r.status !== "running")
 			tiles.eta.show("–", "It does not run.");
-		else if (now - t < 15)
+		else if (s < 15)
 			tiles.eta.show("…", "It is watched for 15 s first.");
 		else if (fallen <= 0)
 			tiles.eta.show(slow > 60 ? "> " + span(slow) : "–",
 			    "The queue does not get shorter yet.");
 		else {
-			const left = r.queued / (fallen / (now - t));
+			const left = r.queued / (fallen / s);
 			tiles.eta.show((slow > left ? "> " : "~ ") +
 			    span(Math.max(left, slow)), slow > left ?
 			    "One host alone takes that long with its delay." :
@@ -243,15 +239,18 @@ function view(root, id, first, app) {
 		}
 	}
 
+	/* Is it working? if not, why?  One line, which is always there. */
 	function drawWhy(r, over) {
-		const text = over ? r.reason ? "It ended: " + r.reason + "." :
-		    "" : r.status === "running" && Date.now() - r.still < 2500 ?
-		    "" : r.why ?? "";
+		const works = r.status === "running" && Date.now() - r.still <
+		    2500;
 
-		why.hidden = text === "";
-		// With requests under way it only takes its time.
-		why.classList.toggle("over", over || r.underWay > 0);
-		put(why, text);
+		put(why, over ? `It ended: ${endOf(r)}.` : works ?
+		    "It is working: pages come in." : r.why || "…");
+		why.className = "why-line" + (works ? " works" :
+		    // It only takes its time: requests are under way, or the
+		    // sentence says when it goes on.
+		    over || r.underWay > 0 || !r.why ||
+		    /\d (s|min|h)\b/.test(r.why) ? " over" : "");
 	}
 
 	async function askWhy(r) {
@@ -277,8 +276,8 @@ function view(root, id, first, app) {
 	async function removeIt() {
 		const r = row();
 
-		if (!await app.ask(`Delete “${nameOf(r)}”?`, "The list of its " +
-		    `${many(r.pages, "page")}, its log and its counters go, ` +
+		if (!await app.ask(`Delete ${quoted(nameOf(r))}?`,
+		    "The list of its " + `${many(r.pages, "page")}, its log and its counters go, ` +
 		    "for good. Its WARC files stay on the disk.",
 		    "Delete the crawl"))
 			return;
@@ -303,6 +302,7 @@ function view(root, id, first, app) {
 	return {
 		close() {
 			app.crawls.removeEventListener("change", change);
+			charts.close();
 			tab?.close?.();
 		},
 		tick() {
@@ -335,15 +335,49 @@ function view(root, id, first, app) {
 	};
 }
 
+/* --- what outsiders fetch: a queue, and nothing else is known ------------- */
+
+function outside(root, id, first, app) {
+	const row = () => app.crawls.rows.get(id) ?? first;
+	const badge = stateBadge(), queued = tile("Queued");
+	const charts = chartsOf(app, id, row);
+	const change = () => {
+		charts.changed();
+		badge.show(row().status);
+		queued.show(count(row().queued));
+	};
+
+	app.title(nameOf(first));
+	root.append(el("p.crumbs", null, el("a", { href: "/" }, "Crawls"), " / ",
+	    el("span", null, "#" + id)), el("div.head", null, badge, el("h1",
+	    null, nameOf(first)), el("span.grow", null)), el("p.why-line.over",
+	    null, "Crawlers from outside fetch it, by the urlfrontier door; " +
+	    "Argiope keeps its queues."), el("dl.tiles", null, queued),
+	    charts.node, el("p.help", null, "Its queues: ", el("code", null,
+	    "argiope frontier ListQueues -c " + nameOf(first))));
+	app.crawls.addEventListener("change", change);
+	change();
+	charts.begin();
+	return {
+		close() {
+			app.crawls.removeEventListener("change", change);
+			charts.close();
+		},
+		tick: () => charts.tick(),
+		key: () => false,
+	};
+}
+
 /* --- charts ------------------------------------------------------------- */
 
 const RANGES = [["300", "5 min"], ["3600", "1 h"], ["0", "All"]];
 
 function chartsOf(app, id, row) {
+	const outside = row().kind === "frontier";
 	const series = new Series(app.door, id);
 	const one = (title, format, list, stack) => new Chart({ title, format,
 	    series: list, stack });
-	const c = { pages: one("Pages/s", (v) => rate(v),
+	const all = { pages: one("Pages/s", (v) => rate(v),
 	        [{ name: "pages", class: "c-main" }]),
 	    bytes: one("Bytes/s", (v) => bytes(v) + "/s",
 	        [{ name: "bytes", class: "c-main" }]),
@@ -355,6 +389,9 @@ function chartsOf(app, id, row) {
 	        class: "c-3xx" }, { name: "4xx", class: "c-4xx" },
 	        { name: "5xx", class: "c-5xx" }, { name: "none",
 	        class: "c-none" }], true) };
+	// What outsiders have done is not told.
+	const c = outside ? { queue: one("Queued", count, [{ name: "queued",
+	    class: "c-main" }]) } : all;
 	let range = ENDED.has(row().status) ? "0" : "300";
 	const buttons = RANGES.map(([v, text]) => el("button.quiet",
 	    { type: "button", "aria-pressed": String(v === range),
@@ -365,11 +402,11 @@ function chartsOf(app, id, row) {
 			    String(RANGES[i][0] === range));
 		draw();
 	    } }, text));
-	const node = el("section.charts", { "aria-label": "Charts",
-	    tabindex: PHONE.matches ? "0" : null },
-	    Object.values(c).map((x) => x.node),
+	const node = el("section.over-time", { "aria-label": "Charts" },
 	    el("div.ranges", { role: "group", "aria-label": "Time shown" },
-	        buttons));
+	        buttons), el("div.charts", { tabindex: PHONE.matches ? "0" :
+	        null, role: "group", "aria-label": "Charts" },
+	        Object.values(c).map((x) => x.node)));
 
 	function draw() {
 		const points = series.range(Number(range));
@@ -377,25 +414,41 @@ function chartsOf(app, id, row) {
 		    points[points.length - 1].t - points[0].t : 0;
 		const over = Math.min(wide / 4, Math.max(3, wide / 60));
 
-		c.pages.show(perSecond(points, (p) => [p.done], over));
-		c.bytes.show(perSecond(points, (p) => [p.bytes], over));
+		c.pages?.show(perSecond(points, (p) => [p.done], over));
+		c.bytes?.show(perSecond(points, (p) => [p.bytes], over));
 		c.queue.show(points.map((p) => ({ t: p.t,
-		    v: [p.queued, p.done] })));
-		c.status.show(perSecond(points, (p) => p.s, over));
+		    v: outside ? [p.queued] : [p.queued, p.done] })));
+		c.status?.show(perSecond(points, (p) => p.s, over));
 	}
 
+	/* After a lost connection too: what was missed is told. */
+	let asking = false;
+	async function begin() {
+		if (asking)
+			return;
+		asking = true;
+		try {
+			await series.past(row());
+		} catch {
+			// Then the charts begin now.
+		}
+		asking = false;
+		series.add(row());
+		draw();
+	}
+	const again = () => {
+		if (app.door.state === "open")
+			begin();
+	};
+
+	app.door.addEventListener("state", again);
 	return {
-		node,
-		async begin() {
-			try {
-				await series.past(row());
-			} catch {
-				// Then the charts begin now.
-			}
-			series.add(row());
-			draw();
-		},
+		node, begin,
+		close: () => app.door.removeEventListener("state", again),
 		changed: () => series.add(row()),
+		/* Points of the last seconds, with what was queued. */
+		since: (seconds) => series.range(seconds).filter((p) =>
+		    p.queued !== null),
 		tick() {
 			if (app.door.state !== "open")
 				return;

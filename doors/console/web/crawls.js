@@ -16,31 +16,38 @@ export class Crawls extends EventTarget {
 		this.door = door;
 		this.rows = new Map();         // id -> row
 		this.known = false;            // the first event has come
+		this.old = {};                 // by kind: ids not told of again
 	}
 
+	/* Those of kind `frontier` are queues that outsiders fetch. */
 	open() {
-		this.sub = this.door.subscribe("subscribe_crawl_stats",
-		    { min_interval: 1 }, (data, event, fresh) => {
-			if (fresh)
-				this.renew();
-			for (const [id, part] of Object.entries(data))
-				this.merge(Number(id), part);
-			this.tell();
-		});
+		for (const kind of ["crawl", "frontier"])
+			this.door.subscribe("subscribe_crawl_stats",
+			    { min_interval: 1, kind }, (data, event, fresh) => {
+				if (fresh)
+					this.renew(kind);
+				for (const [id, part] of Object.entries(data))
+					this.merge(Number(id), part, kind);
+				this.tell();
+			});
 		// The first event comes only when there is a crawl.
 		this.door.ask("list_crawls", { size: 100 }).then((data) => {
-			for (const row of data.crawls)
-				this.merge(row.crawl_id, row);
+			for (const part of data.crawls) {
+				const row = this.merge(part.crawl_id, part);
+				if (part.pages_per_s > 0)
+					row.still = row.at;
+			}
 			this.known = true;
 			this.tell();
 		}).catch(() => {});
 	}
 
 	/* What a full event does not name any more was deleted meanwhile. */
-	renew() {
-		const old = new Set(this.rows.keys());
+	renew(kind) {
+		const old = new Set(this.newest().filter((r) => r.kind === kind)
+		    .map((r) => r.id));
 
-		this.old = old;
+		this.old[kind] = old;
 		setTimeout(() => {
 			for (const id of old)
 				this.rows.delete(id);
@@ -53,26 +60,28 @@ export class Crawls extends EventTarget {
 		    this.dispatchEvent(new Event("change")));
 	}
 
-	merge(id, part) {
+	merge(id, part, kind = "crawl") {
 		if (part.status === "deleted") {
 			this.rows.delete(id);
-			return;
+			return part;
 		}
-		const row = this.rows.get(id) ?? { id, marks: [], trace: [],
-		    perSecond: 0, bytesPerSecond: 0, still: Date.now() };
+		const row = this.rows.get(id) ?? { id, kind, marks: [], trace: [],
+		    perSecond: 0, bytesPerSecond: 0, still: 0 };
 		const before = row.pages;
 
 		this.known = true;
-		this.old?.delete(id);
+		this.old[kind]?.delete(id);
 		Object.assign(row, part);
 		row.pages = row.items ?? (row.information ?? 0) +
 		    (row.success ?? 0) + (row.redirect ?? 0) +
 		    (row.not_found ?? 0) + (row.error ?? 0);
 		row.errors = (row.exception ?? 0) + (row.error ?? 0);
 		row.at = Date.now();
-		if (row.pages !== before)
+		// Of the first look nobody knows whether it moves.
+		if (row.pages !== before && before !== undefined)
 			row.still = row.at;
 		this.rows.set(id, row);
+		return row;
 	}
 
 	forget(id) {

@@ -3,7 +3,7 @@
  * buttons to steer it.
  */
 import { each, el, later, put, select, set } from "./dom.js";
-import { ageOf, stateBadge, steering, tile } from "./bits.js";
+import { ageOf, endOf, stateBadge, steering, tile } from "./bits.js";
 import { sparkline } from "./chart.js";
 import { ENDED, nameOf } from "./crawls.js";
 import { bytes, count, exact, many, rate } from "./format.js";
@@ -12,6 +12,7 @@ import { empty } from "./say.js";
 
 const ROWS_MAX = 100;                  // more are shown on demand
 const WHY_MAX = 12, WHY_STILL_MS = 2500, WHY_S = 3;
+const TAGS_MAX = 3;                    // shown of one crawl
 
 const STATES = [["", "All states"], "running", "paused", "pending",
 	"complete", "cancelled"];
@@ -84,15 +85,15 @@ export function dashboard(root, params, app) {
 		    row.id);
 		if (n.tags.shown !== list) {
 			n.tags.shown = list;
-			n.tags.replaceChildren(...(row.tags ?? []).map((t) =>
-			    el("span.tag", null, t)));
+			n.tags.replaceChildren(...tagsOf(row.tags ?? []));
 		}
-		put(n.pages, count(row.pages));
-		put(n.rate, ENDED.has(row.status) && row.perSecond === 0 ? "" :
-		    rate(row.perSecond));
-		n.spark.show(row.perSecond > 0 || !ENDED.has(row.status) ?
-		    row.trace : []);
-		put(n.errors, count(row.errors));
+		const ours = row.kind === "crawl";
+		put(n.pages, ours ? count(row.pages) : "");
+		put(n.rate, row.perSecond === 0 && (!ours ||
+		    ENDED.has(row.status)) ? "" : rate(row.perSecond));
+		n.spark.show(ours && (row.perSecond > 0 ||
+		    !ENDED.has(row.status)) ? row.trace : []);
+		put(n.errors, ours ? count(row.errors) : "");
 		n.errors.classList.toggle("bad", row.errors > 0);
 		n.errors.title = errorsOf(row);
 		put(n.queued, ENDED.has(row.status) && !row.queued ? "" :
@@ -106,6 +107,15 @@ export function dashboard(root, params, app) {
 		tr.classList.toggle("marked", shown[mark] === row);
 	}
 
+	function tagsOf(all) {
+		const some = all.slice(0, TAGS_MAX).map((t) => el("span.tag",
+		    { title: t }, t));
+
+		return all.length <= TAGS_MAX ? some : [...some,
+		    el("span.tag.more", { title: all.slice(TAGS_MAX)
+		    .join(", ") }, "+" + (all.length - TAGS_MAX))];
+	}
+
 	function errorsOf(row) {
 		const parts = Object.entries(row.exceptions ?? {}).filter(
 		    ([, n]) => n > 0).map(([k, n]) => count(n) + " " + k);
@@ -115,8 +125,10 @@ export function dashboard(root, params, app) {
 	}
 
 	function whyOf(row) {
+		if (row.kind === "frontier")
+			return "crawlers from outside fetch it";
 		if (ENDED.has(row.status))
-			return row.reason ?? "";
+			return endOf(row);
 		return Date.now() - row.still < WHY_STILL_MS &&
 		    row.status === "running" ? "" : row.why ?? "";
 	}
@@ -180,15 +192,16 @@ export function dashboard(root, params, app) {
 	}
 
 	let seen = null;
-	function drawTiles(all) {
+	function drawTiles(rows) {
+		const all = rows.filter((r) => r.kind === "crawl");
 		const run = all.filter((r) => r.status === "running");
 		const sum = (k) => run.reduce((n, r) => n + r[k], 0);
 
 		tiles.crawls.show(count(run.length) + " of " +
 		    count(all.length), "running, of all");
-		tiles.pages.show(rate(seen?.pages_per_s ?? sum("perSecond")));
-		tiles.bytes.show(bytes(seen?.bytes_per_s ??
-		    sum("bytesPerSecond")) + "/s");
+		tiles.pages.show(rate(sum("perSecond")), "over the last 5 s");
+		tiles.bytes.show(bytes(sum("bytesPerSecond")) + "/s",
+		    "over the last 5 s");
 		if (seen === null)
 			return;
 		const h = seen.hosts ?? {};
@@ -241,6 +254,7 @@ export function dashboard(root, params, app) {
 	let seconds = 0;
 	async function askWhy() {
 		const still = shown.filter((r) => !ENDED.has(r.status) &&
+		    r.kind === "crawl" &&
 		    (r.status !== "running" || Date.now() - r.still >
 		    WHY_STILL_MS)).slice(0, WHY_MAX);
 

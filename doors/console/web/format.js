@@ -90,7 +90,7 @@ export function timeOfDay(t) {
 	return unix(t) === null ? "–" : clock.format(new Date(unix(t) * 1000));
 }
 
-/* "3 min ago", "in 20 s", "now" */
+/* "3 min ago", "in 6 h 56 min", "now" */
 export function ago(t) {
 	const at = unix(t);
 
@@ -99,8 +99,7 @@ export function ago(t) {
 	const s = Date.now() / 1000 - at;
 	if (Math.abs(s) < 1)
 		return "now";
-	const text = brief(Math.abs(s));
-	return s > 0 ? text + " ago" : "in " + text;
+	return s > 0 ? brief(s) + " ago" : "in " + span(-s);
 }
 
 /* One unit: 12 s, 3 min, 5 h, 9 d. */
@@ -133,6 +132,11 @@ const CLASS_WORDS = ["", "Information", "Success", "Redirect", "Client error",
 export function statusWord(status) {
 	return STATUS_WORDS[status] ?? CLASS_WORDS[Math.floor(status / 100)] ??
 	    "";
+}
+
+/* A name within a sentence; its direction of writing ends with it. */
+export function quoted(name) {
+	return "“\u2068" + name + "\u2069”";
 }
 
 /* "1 page", "12 pages" */

@@ -89,8 +89,10 @@ export function launch(root, params, app) {
 	    repeat, el("label", { for: "repeat" },
 	    "Save as a schedule that repeats")), planBox, wrong,
 	    el("div.buttons.left", null, start)),
-	    el("div.side", null, explainBox(app, policyValue, () =>
-	    all.seeds.map((s) => s.url)))));
+	    el("div.side", null, explainBox(app, policyValue, () => {
+		tellSeeds();
+		return all.seeds.map((s) => s.url);
+	    }))));
 
 	/* --- seeds ---- */
 
@@ -110,6 +112,18 @@ export function launch(root, params, app) {
 		    "you like, the seconds between two fetches of its host." :
 		    many(all.seeds.length, "seed") + " on " +
 		    many(hosts.size, "host") + ".");
+	}
+
+	/* Mark a line of the seeds, and bring it into view. */
+	function toLine(n) {
+		const lines = seeds.value.split("\n");
+		const from = lines.slice(0, n - 1).join("\n").length +
+		    (n > 1 ? 1 : 0);
+
+		seeds.focus();
+		seeds.setSelectionRange(from, from + lines[n - 1].length);
+		seeds.scrollTop = seeds.scrollHeight * (n - 1) / lines.length -
+		    seeds.clientHeight / 2;
 	}
 
 	seeds.oninput = later(tellSeeds, 150);
@@ -155,6 +169,7 @@ export function launch(root, params, app) {
 	policy.onchange = edit.onchange = drawForm;
 	repeat.onchange = () => {
 		planBox.hidden = !repeat.checked;
+		name.parentNode.hidden = repeat.checked;
 		clear(start, icon(repeat.checked ? "save" : "play"),
 		    repeat.checked ? " Save the schedule" : " Start the crawl");
 		planName.required = repeat.checked;
@@ -170,7 +185,7 @@ export function launch(root, params, app) {
 			put(wrong, all.seeds.length === 0 &&
 			    all.wrong.length === 0 ? "Give at least one seed." :
 			    told.textContent);
-			seeds.focus();
+			toLine(all.wrong[0]?.[0] ?? 1);
 			return;
 		}
 		try {
@@ -192,6 +207,7 @@ export function launch(root, params, app) {
 			app.go("/crawls/" + data.crawl_id);
 		} catch (e) {
 			put(wrong, e.message);
+			form?.point(e.message);
 			wrong.scrollIntoView({ block: "nearest" });
 		}
 	}

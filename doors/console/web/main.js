@@ -140,16 +140,28 @@ function frame() {
 	leave.onclick = () => web.logOut().then(() => location.reload());
 }
 
+/* What holds all of them up, as a full disk does; "" for none such. */
+function commonWhy(running) {
+	const why = running[0]?.why ?? "";
+
+	return running.every((c) => c.why === why && c.perSecond === 0 &&
+	    Date.now() - c.still > 5000) && !/\d/.test(why) ? why : "";
+}
+
 /* The line that is read aloud when it changes: states, not figures. */
 function tellState() {
-	const running = crawls.newest().filter((c) => c.status === "running");
+	const running = crawls.newest().filter((c) => c.status === "running" &&
+	    c.kind === "crawl");
 	const words = { connecting: "Connecting…", lost: "Connection lost; " +
 	    "trying again…", asleep: "Resting while hidden" };
+	const why = commonWhy(running);
 	const text = words[door.state] ?? (running.length === 0 ?
-	    "Connected, no crawl is running" :
-	    many(running.length, "crawl") + " running");
+	    "Connected, no crawl is running" : many(running.length, "crawl") +
+	    (why === "" ? " running" : running.length === 1 ? " waits: " +
+	    why : " wait: " + why));
 
 	document.body.dataset.door = door.state;
+	document.body.classList.toggle("waits", why !== "");
 	put(state, text);
 	put(document.getElementById("speed"), door.state !== "open" ||
 	    running.length === 0 ? "" : rate(running.reduce((n, c) => n +

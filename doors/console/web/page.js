@@ -7,7 +7,7 @@ import { moment, statusBadge } from "./bits.js";
 import { bytes, count, exact, many, pathOf, span } from "./format.js";
 import { icon } from "./icons.js";
 import { copyButton } from "./say.js";
-import { decodeText, previewOf } from "./preview.js";
+import { decodeText, PICTURE, pictureOf, previewOf } from "./preview.js";
 
 const TEXT_MAX = 200000, BYTES_MAX = 8192, LINKS_MAX = 200;
 
@@ -19,7 +19,8 @@ export function page(root, [id, number], app) {
 	};
 
 	root.append(box);
-	app.door.ask("get_page", { crawl_id: id, number, body: false }).then(
+	app.door.ask("get_page", { crawl_id: id, number, body: false,
+	    duplicates: false }).then(
 	    (p) => {
 		if (box.isConnected)
 			show(clear(box), p, id, number, app);
@@ -44,9 +45,10 @@ function crumbs(id, number) {
 }
 
 function show(root, p, id, number, app) {
+	const last = app.crawls.rows.get(id)?.pages ?? Infinity;
 	const link = (n, text, picture) => el("a.button.quiet", { href:
 	    `/crawls/${id}/pages/${n}`, "aria-label": text, title: text,
-	    hidden: n < 1 }, icon(picture));
+	    hidden: n < 1 || n > last }, icon(picture));
 	const base = `/crawls/${id}/pages/${number}`;
 	const facts = el("dl.facts", null);
 	const fact = (name, ...value) => facts.append(el("dt", null, name),
@@ -59,6 +61,8 @@ function show(root, p, id, number, app) {
 		fact("Answered by", el("span.url", null, p.final_url),
 		    copyButton(() => p.final_url, "the final URL"));
 	fact("Captured", exact(p.started_at) + " (", moment(p.started_at), ")");
+	if (p.hops?.length > 1)
+		fact("Took", span(p.duration) + " with its redirects");
 	fact("Type", p.type || "not said");
 	fact("Size", bytes(p.body_length) + " received" + (p.truncated ?
 	    ", cut at a limit" : ""));
@@ -79,7 +83,7 @@ function show(root, p, id, number, app) {
 	    download: `crawl-${id}-page-${number}.warc.gz` }, icon("save"),
 	    " WARC record")), el("div.page-top", null, el("section.card", null,
 	    facts), timing(p)), bodyPart(p, base, app), heads(p),
-	    links(p), duplicates(p));
+	    links(p), duplicates(p, app));
 }
 
 /* --- timing ------------------------------------------------------------- */
@@ -100,8 +104,9 @@ function timing(p) {
 		rows.push([name, from, Math.max(from, to)]);
 		from = Math.max(from, to);
 	}
-	return el("section.card.timing", null, el("h2", null, "Timing, ",
-	    span(p.duration)), rows.length === 0 ? el("p.help", null,
+	return el("section.card.timing", null, el("h2", null,
+	    "Timing of the answer, ", span(total)), rows.length === 0 ?
+	    el("p.help", null,
 	    "The phases are not known.") : el("table", { "aria-label":
 	    "Timing by phase" }, el("tbody", null, rows.map(([name, a, b]) =>
 	    el("tr", null, el("th", { scope: "row" }, name), el("td.bar", null,
@@ -120,6 +125,10 @@ function bar(a, b, total) {
 
 /* --- body --------------------------------------------------------------- */
 
+/* Of a body that is not whole. */
+const SIZES = { cut: (size) => `The first ${size} are shown; the WARC record ` +
+	"has all of it.", damaged: (size) => `${size} decoded, then it is ` +
+	"damaged; the WARC record has it as it came." };
 const KINDS = [["text", "Text"], ["preview", "Preview"], ["bytes", "Bytes"]];
 
 function bodyPart(p, base, app) {
@@ -128,9 +137,11 @@ function bodyPart(p, base, app) {
 	const panel = el("div.panel.body-panel", { role: "tabpanel",
 	    id: "body-panel", tabindex: "0" }, el("p.loading", null,
 	    "Reading the body…"));
-	const isHtml = /html/.test(p.type ?? "");
-	let body = null, now = isHtml ? "preview" : /^(image|audio|video)\/|zip|pdf/
-	    .test(p.type ?? "") ? "bytes" : "text";
+	const isHtml = /html/.test(p.type ?? ""), isPicture = PICTURE.test(
+	    p.type ?? "");
+	let body = null, now = isHtml || isPicture ? "preview" :
+	    /^(image|audio|video)\/|zip|pdf|octet-stream/.test(p.type ?? "") ?
+	    "bytes" : "text";
 
 	for (const [key, name] of KINDS)
 		tabs.append(el("button.tab", { type: "button", role: "tab",
@@ -162,8 +173,9 @@ function bodyPart(p, base, app) {
 		else if (key === "bytes")
 			clear(panel, hex(body));
 		else
-			clear(panel, isHtml ? previewOf(body, p) : el("p.help",
-			    null, "There is a preview of HTML only; this is " +
+			clear(panel, isHtml ? previewOf(body, p) : isPicture ?
+			    pictureOf(body, p) : el("p.help", null, "There is " +
+			    "a preview of HTML and of pictures; this is " +
 			    (p.type || "of an unknown type") + "."));
 	}
 
@@ -188,9 +200,9 @@ function bodyPart(p, base, app) {
 				    () => null))?.error ??
 				    `the server answered ${answer.status}`);
 			body = new Uint8Array(await answer.arrayBuffer());
-			put(size, bytes(body.length) + " decoded" +
-			    (answer.headers.get("Argiope-Body") ?
-			    ", " + answer.headers.get("Argiope-Body") : ""));
+			put(size, SIZES[answer.headers.get("Argiope-Body")]?.(
+			    bytes(body.length)) ?? bytes(body.length) +
+			    " decoded");
 			open(now);
 		} catch (e) {
 			clear(panel, el("p.wrong", null,
@@ -245,9 +257,10 @@ function heads(p) {
 	    h.url), " ", h.at ? el("span.help", null, exact(h.at)) : ""),
 	    el("div.two", null, el("div", null, el("h3", null, "Request"),
 	    el("pre", { tabindex: "0", "aria-label": "Request head" },
-	    h.request || "not archived")), el("div", null, el("h3", null,
-	    "Answer"), el("pre", { tabindex: "0", "aria-label": "Answer head" },
-	    h.response || "not archived"))), h.file && el("p.help", null,
+	    h.request?.trimEnd() || "not archived")), el("div", null,
+	    el("h3", null, "Answer"), el("pre", { tabindex: "0", "aria-label": "Answer head" },
+	    h.response?.trimEnd() || "not archived"))), h.file &&
+	    el("p.help", null,
 	    "In ", el("code", null, h.file), ` at ${count(h.offset)}, ` +
 	    `${count(h.length)} bytes packed`, h.record_id ? ", record " : "",
 	    h.record_id ? el("code", null, h.record_id) : ""))));
@@ -278,13 +291,32 @@ function links(p) {
 	    [all.length > 20 && el("div.filters", null, find), list, told]);
 }
 
-function duplicates(p) {
-	const all = p.duplicates ?? [];
+/* Looked for while the page is open, some of the crawl at a time. */
+function duplicates(p, app) {
+	const title = el("h2", null), list = el("ul.samples", null);
+	const told = el("p.help", null);
+	const box = el("section", { hidden: true }, title, list, told);
 
-	return all.length === 0 ? el("span", null) : el("section", null,
-	    el("h2", null, many(all.length, "other page") +
-	    " with the same body"), el("ul.samples", null, all.map((d) =>
-	    el("li", null, el("a", { href: `/crawls/${d.crawl_id ??
-	    p.crawl_id}/pages/${d.number}` }, el("span.url", null, d.url)),
-	    " ", d.started_at ? moment(d.started_at) : ""))));
+	async function look() {
+		const data = await app.door.ask("list_pages", { crawl_id:
+		    p.crawl_id, digest: p.digest, size: 101, partial: true });
+		const others = data.pages.filter((d) => d.number !== p.number);
+
+		box.hidden = others.length === 0;
+		put(title, many(data.total - (data.looked < p.number ? 0 : 1),
+		    "other page") + " with the same body");
+		clear(list, others.map((d) => el("li", null, el("a", { href:
+		    `/crawls/${p.crawl_id}/pages/${d.number}` },
+		    el("span.url", null, d.url)), " ", d.started_at ?
+		    moment(d.started_at) : "")));
+		put(told, data.looked === undefined ? "" : "So far: of the " +
+		    `first ${count(data.looked)} pages.`);
+		if (data.looked !== undefined && box.isConnected)
+			await look();
+	}
+
+	/* The page is whole without them. */
+	if (p.digest && p.body_length > 0)
+		look().catch(() => {});
+	return box;
 }

@@ -4,7 +4,7 @@
  * one URL, rule by rule.
  */
 import { add, clear, el, field, put, select } from "./dom.js";
-import { count, rate } from "./format.js";
+import { bytes, count, rate } from "./format.js";
 import { icon } from "./icons.js";
 import { act } from "./say.js";
 
@@ -105,7 +105,7 @@ export function explainBox(app, policy, seeds) {
 		clear(answer, el("p.verdict." + (x.take ? "take" : "skip"),
 		    null, icon(x.take ? "complete" : "cancelled"), el("b", null,
 		    x.take ? "Taken" : "Skipped"), x.take ? `, cost ` +
-		    count(x.cost) : x.reason ? ` (${x.reason})` : "",
+		    count(x.cost) + "." : (x.reason ? ` (${x.reason})` : "") +
 		    ": " + (x.text ?? "")), x.url && x.url !== text &&
 		    el("p.help", null, "as ", el("span.url", null, x.url)),
 		    x.rules && ruleRows(x.rules, x.rules.map((r) => r.match),
@@ -154,7 +154,7 @@ function labelOf(f) {
  * or throws an Error that names the field.
  */
 export function policyForm(fields, policy, preset) {
-	const readers = [];
+	const readers = [], places = new Map();
 	const known = new Set(GROUPS.flatMap(([, names]) => names));
 	const rest = fields.filter((f) => !known.has(f.name)).map((f) =>
 	    f.name);
@@ -176,6 +176,7 @@ export function policyForm(fields, policy, preset) {
 		const [input, read] = make(f, now === undefined ? usual : now);
 
 		readers.push((out) => place(out, f.name, read()));
+		places.set(f.name, input);
 		const told = f.kind.endsWith("RULES") || f.kind === "HEADERS" ?
 		    "" : " Default: " + said(usual, f) + ".";
 		const help = f.help.charAt(0).toUpperCase() + f.help.slice(1) +
@@ -187,7 +188,25 @@ export function policyForm(fields, policy, preset) {
 		    labelOf(f)), input, el("p.help", null, help));
 	}
 
-	return { node, value() {
+	/* To the field that a sentence of the server names. */
+	function point(text) {
+		const [, name, i] =
+		    /([a-z_]+(?:\.[a-z_]+)*)(?:\[(\d+)\])?(?=[.:])/
+		    .exec(text) ?? [];
+		const box = places.get(name) ?? places.get(name?.replace(
+		    /\.[^.]*$/, ""));
+		const one = box?.querySelectorAll("li")[i] ?? box;
+		const input = one?.matches("input, select, textarea") ? one :
+		    one?.querySelector("input, select, textarea");
+
+		input?.closest("details")?.setAttribute("open", "");
+		input?.setAttribute("aria-invalid", "true");
+		input?.addEventListener("input", () =>
+		    input.removeAttribute("aria-invalid"), { once: true });
+		input?.focus();
+	}
+
+	return { node, point, value() {
 		const out = structuredClone(policy);
 		for (const read of readers)
 			read(out);
@@ -200,7 +219,8 @@ function said(v, f) {
 		return f.kind === "TEXT" ? "none" : "no limit";
 	if (Array.isArray(v))
 		return v.length ? v.join(", ") : "none";
-	return typeof v === "boolean" ? v ? "on" : "off" : String(v);
+	return typeof v === "boolean" ? v ? "on" : "off" : f.unit === "bytes" ?
+	    `${v} (${bytes(v)})` : String(v);
 }
 
 function simple(f, now) {
@@ -386,5 +406,5 @@ export function policyEditor(fields, policy, preset) {
 
 	draw();
 	return { node: el("div", null, el("div.editor-head", null, flip), box,
-	    wrong), value };
+	    wrong), value, point: (text) => asText || form.point(text) };
 }

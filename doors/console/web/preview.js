@@ -7,6 +7,7 @@
  * which knows no foreign place and nothing inline.
  */
 import { el } from "./dom.js";
+import { count } from "./format.js";
 
 const CHARSETS = /charset\s*=\s*["']?\s*([\w.:-]+)/i;
 
@@ -30,15 +31,22 @@ export function decodeText(body, p) {
 }
 
 /* Elements that are written again; of others the content alone. */
-const ELEMENTS = new Set(("a abbr address article aside b bdi bdo blockquote " +
+const ELEMENTS = new Set(("abbr address article aside b bdi bdo blockquote " +
 	"body br caption center cite code col colgroup dd del details dfn div " +
-	"dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr i " +
-	"ins kbd li main mark nav ol p pre q rp rt ruby s samp section small " +
+	"dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr " +
+	"html i ins kbd li main mark nav ol p pre q rp rt ruby s samp section small " +
 	"span strike strong sub summary sup table tbody td tfoot th thead time " +
 	"tr tt u ul var wbr").split(" "));
 /* Elements whose content is left out too. */
 const DROPPED = new Set(("script style template noscript iframe object svg " +
-	"math title textarea select head").split(" "));
+	"math title textarea select head video audio canvas").split(" "));
+/* What has a size stands as a box with a word in it. */
+const BOXES = { img: "picture", iframe: "frame", object: "object",
+	embed: "object", video: "video", audio: "sound", canvas: "drawing",
+	svg: "", input: "", textarea: "", select: "" };
+const FIELDS = new Set(["input", "textarea", "select"]);
+const UNSEEN_INPUTS = new Set(["hidden", "checkbox", "radio", "image"]);
+const BOX_WIDE_MAX = 1000, BOX_HIGH_MAX = 500, DOT = 3;
 const ATTRIBUTES = new Set(("title colspan rowspan align valign dir lang open " +
 	"start border cellpadding cellspacing").split(" "));
 const DATA_IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,[a-z0-9+/=\s]*$/i;
@@ -54,31 +62,67 @@ function escape(text) {
 	    .replaceAll('"', "&quot;");
 }
 
-function attributes(text) {
-	let out = "";
-
-	for (const [, name, a, b, c] of text.matchAll(ATTRIBUTE))
-		if (ATTRIBUTES.has(name.toLowerCase()))
-			out += ` ${name.toLowerCase()}="` +
-			    escape(a ?? b ?? c ?? "") + '"';
-	return out;
-}
-
-/* A picture that lies in the page itself; of others what stands for them. */
-function picture(text) {
+function readAttributes(text) {
 	const by = {};
 
 	for (const [, name, a, b, c] of text.matchAll(ATTRIBUTE))
-		by[name.toLowerCase()] = a ?? b ?? c ?? "";
-	if (DATA_IMAGE.test(by.src ?? ""))
+		by[name.toLowerCase()] ??= a ?? b ?? c ?? "";
+	return by;
+}
+
+function attributes(text) {
+	return Object.entries(readAttributes(text)).filter(([name]) =>
+	    ATTRIBUTES.has(name)).map(([name, value]) =>
+	    ` ${name}="${escape(value)}"`).join("");
+}
+
+/* A size in pixels, or 0: it has none, or one of another kind. */
+function pixels(text, most) {
+	return /^\s*\d+(px)?\s*$/.test(text ?? "") ? Math.min(most,
+	    parseInt(text, 10)) : 0;
+}
+
+/*
+ * A picture that lies in the page itself; of others, and of what else has a
+ * size, a box.  The box is drawn by a picture of our own.
+ */
+function boxOf(name, text) {
+	const by = readAttributes(text);
+	const field = FIELDS.has(name);
+	const said = by.alt || (field ? by.value || by.placeholder : by.title) ||
+	    "";
+
+	if (name === "img" && DATA_IMAGE.test(by.src ?? ""))
 		return `<img src="${escape(by.src)}" alt="` +
 		    escape(by.alt ?? "") + '">';
-	return `<span>[${escape(by.alt || "picture")}]</span>`;
+	const word = plain(said || BOXES[name]);
+	const wide = pixels(by.width, BOX_WIDE_MAX) || (field ? 160 :
+	    Math.min(400, 7 * word.length + 14));
+	const high = pixels(by.height, BOX_HIGH_MAX) || (name === "textarea" ?
+	    60 : 22);
+	if (Math.max(wide, high) <= DOT || UNSEEN_INPUTS.has(by.type) ||
+	    (name === "svg" && !by.width))
+		return "";
+	const drawing = '<svg xmlns="http://www.w3.org/2000/svg">' +
+	    '<rect width="100%" height="100%" fill="#eeeeec" stroke="#8d897e"/>' +
+	    '<text x="6" y="15" font-family="sans-serif" font-size="12" ' +
+	    `fill="#4d4a42">${escape(word.replaceAll("&", "&amp;"))}` +
+	    "</text></svg>";
+	return `<img width="${wide}" height="${high}" alt="${escape(said)}" ` +
+	    `title="${escape(by.src ?? said)}" src="data:image/svg+xml,` +
+	    encodeURIComponent(drawing) + '">';
+}
+
+/* Text for a drawing, which knows no names of characters. */
+function plain(text) {
+	return text.replace(/&(#?\w+);?/g, (all, name) => ({ amp: "&", lt: "<",
+	    gt: ">", quot: '"', nbsp: " ", "#39": "'" })[name] ?? all)
+	    .replace(/[\ud800-\udfff\0-\x1f]/g, " ").slice(0, 200);
 }
 
 /* The page written again: text and structure. */
 export function harmless(html) {
-	let out = "", at = 0, dropped = "";
+	let out = "", at = 0, dropped = "", link = "";
 
 	for (const m of html.matchAll(TAG)) {
 		const [all, end, given, rest] = m;
@@ -89,10 +133,18 @@ export function harmless(html) {
 		if (dropped !== "") {
 			if (end && name === dropped)
 				dropped = "";
-		} else if (DROPPED.has(name)) {
-			dropped = end || rest.endsWith("/") ? "" : name;
-		} else if (name === "img") {
-			out += picture(rest);
+		} else if (name === "a") {
+			out += link;
+			const href = end ? undefined :
+			    readAttributes(rest).href;
+			link = href === undefined ? "" : "</u></font>";
+			out += link === "" ? "" : '<font color="#1a4fa3"><u ' +
+			    `title="${escape(href)}">`;
+		} else if (name in BOXES || DROPPED.has(name)) {
+			out += end || !(name in BOXES) ? "" :
+			    boxOf(name, rest);
+			dropped = end || rest.endsWith("/") ||
+			    !DROPPED.has(name) ? "" : name;
 		} else if (ELEMENTS.has(name)) {
 			out += end ? `</${name}>` : `<${name}` +
 			    attributes(rest) + ">";
@@ -109,7 +161,20 @@ export function previewOf(body, p) {
 
 	frame.srcdoc = "<!DOCTYPE html>" +
 	    harmless(html.slice(0, CHARACTERS_MAX));
-	return el("div", null, el("p.help", null, "Structure and text alone: " +
-	    "no script, no style, no network." + (html.length >
-	    CHARACTERS_MAX ? " It is cut, for it is very large." : "")), frame);
+	return el("div", null, el("p.help", null, "Structure and text: no " +
+	    "script, no style, no network. Pictures are boxes, links lead " +
+	    "nowhere." + (html.length > CHARACTERS_MAX ? " Only its first " +
+	    count(CHARACTERS_MAX) + " characters are shown." : "")), frame);
+}
+
+/* Kinds of pictures that browsers draw, and that can do nothing. */
+export const PICTURE = /^image\/(png|jpeg|gif|webp|avif|bmp|x-icon)\b/i;
+
+export function pictureOf(body, p) {
+	let raw = "";
+
+	for (let at = 0; at < body.length; at += 8192)
+		raw += String.fromCharCode(...body.subarray(at, at + 8192));
+	return el("img.picture", { alt: "The picture", src: "data:" +
+	    PICTURE.exec(p.type)[0] + ";base64," + btoa(raw) });
 }

@@ -1,12 +1,15 @@
 /*
  * series.js -- a crawl's story as points over time.  What was before this page
- * was opened is read from a sample of its pages: a page's number is how many
- * were done by then, so the sample's times give the speed exactly; sizes and
- * statuses between the samples are estimated from them.
+ * was opened the server has noted, exactly, since it began.  What was before
+ * that is read from a sample of the crawl's pages: a page's number is how many
+ * were done by then, so the sample's times give the speed; sizes and statuses
+ * are estimated from it, and the queue is not known.
  */
 
 const POINTS_MAX = 240;
-const SAMPLES = 40, SAMPLE_PAGES = 20, WHOLE_PAGES = 1000;
+const SAMPLES = 40, SAMPLE_PAGES = 20;
+const STATUSES = ["success", "redirect", "not_found", "error", "exception"];
+const NOTHING = { done: 0, bytes: 0, s: [0, 0, 0, 0, 0] };
 
 /*
  * A point: {t, done, bytes, s: [2xx, 3xx, 4xx, 5xx, exceptions], queued}; all
@@ -20,16 +23,38 @@ export class Series {
 		this.live = [];
 	}
 
-	/* Read the past, once; what is told live meanwhile is kept. */
+	/* Read the past; what is told live meanwhile is kept. */
 	async past(row) {
-		const n = row.pages;
+		const told = await this.noted();
+		const first = told[0] ?? pointOf(row, row.at / 1000);
+		const before = first.done < 2 ? [] : await this.sampled(first,
+		    row.created_at);
 
-		if (n < 2)
-			return;
+		this.points = [...before, ...told];
+		this.live = this.live.filter((p) => p.t > (told.at(-1)?.t ?? 0));
+	}
+
+	/* What the server noted. */
+	async noted() {
+		const h = await this.door.ask("get_history",
+		    { crawl_id: this.id });
+		const at = new Map(h.fields.map((name, i) => [name, i]));
+
+		return h.points.map((p) => {
+			const take = (name) => p[at.get(name)];
+			return { t: take("at"), done: take("items"),
+			    bytes: take("bytes"), queued: take("queued"),
+			    s: STATUSES.map(take) };
+		});
+	}
+
+	/* What was before the point `end`, from pages that are spread evenly. */
+	async sampled(end, created) {
 		const total = { bytes: 0, s: [0, 0, 0, 0, 0] };
 		const points = [];
 		let before = 0;
-		for (const pages of await this.sample(n)) {
+
+		for (const pages of await this.sample(end.done)) {
 			// Each stands for as many of those since the last sample.
 			const share = (pages.at(-1).number - before) /
 			    pages.length;
@@ -45,31 +70,28 @@ export class Series {
 			    s: [...total.s], queued: null });
 			before = last.number;
 		}
-		points.sort((a, b) => a.t - b.t);
-		if (row.created_at)
-			points.unshift({ t: Math.min(row.created_at,
-			    points[0]?.t ?? row.created_at), done: 0, bytes: 0,
-			    s: [0, 0, 0, 0, 0], queued: null });
-		this.points = thin(fit(points, row));
+		if (created)
+			points.unshift({ t: created, ...NOTHING, queued: null });
+		// Pages are numbered when they are stored: a slow one is late.
+		for (let i = 1; i < points.length; i++)
+			points[i].t = Math.max(points[i].t, points[i - 1].t);
+		return fit(points, end).filter((p) => p.t < end.t);
 	}
 
 	async sample(n) {
-		if (n <= WHOLE_PAGES) {
-			const { pages } = await this.read(0, n);
-			return pages.map((p) => [p]);
-		}
-		const step = Math.floor((n - SAMPLE_PAGES) / (SAMPLES - 1));
+		const size = Math.max(1, Math.min(SAMPLE_PAGES,
+		    Math.floor(n / SAMPLES)));
+		const step = Math.max(size, (n - size) / (SAMPLES - 1));
 		const samples = [];
 
-		for (let i = 0; i < SAMPLES; i++)
-			samples.push((await this.read(i * step, SAMPLE_PAGES))
-			    .pages);
-		return samples.filter((pages) => pages.length > 0);
-	}
-
-	read(start, size) {
-		return this.door.ask("list_pages", { crawl_id: this.id, start,
-		    size, order: "oldest" });
+		for (let at = 0; at + size <= n; at += step) {
+			const { pages } = await this.door.ask("list_pages",
+			    { crawl_id: this.id, start: Math.floor(at), size,
+			    order: "oldest" });
+			if (pages.length > 0)
+				samples.push(pages);
+		}
+		return samples;
 	}
 
 	/*
@@ -83,10 +105,7 @@ export class Series {
 
 		if (last && t - last.t < 0.5)
 			return;
-		this.live.push({ t, done: row.pages, bytes: row.bytes ?? 0,
-		    s: [row.success ?? 0, row.redirect ?? 0, row.not_found ?? 0,
-		    row.error ?? 0, row.exception ?? 0],
-		    queued: row.queued ?? null });
+		this.live.push(pointOf(row, t));
 		if (this.live.length > 2 * POINTS_MAX)
 			this.live = thin(this.live);
 	}
@@ -106,17 +125,21 @@ export class Series {
 	}
 }
 
+function pointOf(row, t) {
+	return { t, done: row.pages, bytes: row.bytes ?? 0, queued: row.queued ??
+	    null, s: STATUSES.map((k) => row[k] ?? 0) };
+}
+
 /* Scale what was estimated so that its end is what the counters say. */
-function fit(points, row) {
-	const last = points[points.length - 1];
+function fit(points, end) {
+	const last = points.at(-1) ?? NOTHING;
 	const by = (have, want) => have > 0 && want > 0 ? want / have : 1;
-	const b = by(last.bytes, row.bytes);
-	const s = ["success", "redirect", "not_found", "error"].map((k, i) =>
-	    by(last.s[i], row[k]));
+	const b = by(last.bytes, end.bytes);
+	const s = last.s.map((n, i) => by(n, end.s[i]));
 
 	for (const p of points) {
 		p.bytes *= b;
-		p.s = p.s.map((n, i) => n * (s[i] ?? 1));
+		p.s = p.s.map((n, i) => n * s[i]);
 	}
 	return points;
 }

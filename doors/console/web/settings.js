@@ -1,7 +1,7 @@
 /* settings.js -- policies, schedules, tokens, and the configuration. */
 import { clear, el, field, later, put, select } from "./dom.js";
 import { moment } from "./bits.js";
-import { count } from "./format.js";
+import { count, quoted } from "./format.js";
 import { icon } from "./icons.js";
 import { getPolicy, policyEditor, policyFields, ruleRows } from "./policy.js";
 import { act, copyButton, dialog, empty } from "./say.js";
@@ -145,16 +145,17 @@ async function policies(root, app) {
 			    policy: form.value() });
 		} catch (e) {
 			put(wrong, e.message);
+			form.point(e.message);
 			return;
 		}
 		clear(editing);
-		app.toast(`Policy “${name}” is saved.`, "good");
+		app.toast(`Policy ${quoted(name)} is saved.`, "good");
 		list();
 	}
 
 	async function remove(name, button) {
-		if (!await app.ask(`Delete policy “${name}”?`, "Crawls that " +
-		    "began with it keep their copy. A schedule that names it " +
+		if (!await app.ask(`Delete policy ${quoted(name)}?`,
+		    "Crawls that began with it keep their copy. A schedule that names it " +
 		    "keeps it from being deleted.", "Delete the policy"))
 			return;
 		await act(button, () => app.door.ask("policy.delete",
@@ -268,8 +269,8 @@ async function schedules(root, app) {
 	}
 
 	async function remove(s, button) {
-		if (!await app.ask(`Delete schedule “${s.name}”?`, "It starts " +
-		    "no crawl any more. The crawls that it started stay.",
+		if (!await app.ask(`Delete schedule ${quoted(s.name)}?`,
+		    "It starts no crawl any more. The crawls that it started stay.",
 		    "Delete the schedule"))
 			return;
 		await act(button, () => app.door.ask("schedule.delete",
@@ -293,8 +294,9 @@ async function tokens(root, app) {
 
 	root.append(el("p.help", null, "A token opens doors for programs and " +
 	    "people. It is shown once, when it is made; a hash of it is kept. " +
-	    "A door wants a token from the first on that names it: make one " +
-	    "for yourself first."), made, may && el("form.card", {
+	    "As soon as one token names a door, nobody enters it without " +
+	    "one: make your own first, for console and realtime."), made, !may ?
+	    "" : el("form.card", {
 	    onsubmit: (e) => {
 		e.preventDefault();
 		act(save, make);

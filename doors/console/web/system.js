@@ -9,7 +9,22 @@ import { bytes, count, exact, many, rate, span } from "./format.js";
 import { icon } from "./icons.js";
 import { empty } from "./say.js";
 
-const FRAMES = 600, LINES_MAX = 500, LOG_S = 2, DOORS_S = 2;
+const FRAMES = 600, LINES_MAX = 500, LOG_S = 2, DOORS_S = 2, LIMITS_S = 5;
+/* What has a limit: its figure of /metrics, the setting that bounds it. */
+const LIMITS = [
+	["Known URLs in memory", "argiope_known_bytes", "frontier.known_mem",
+	    bytes],
+	["URLs that crawlers put, not yet safe", "argiope_urlfrontier_put_bytes",
+	    "urlfrontier.put_mem", bytes],
+	["WebSockets open", "argiope_http_websockets",
+	    "realtime.connections_max", count],
+	["Connections open, of this port", "argiope_http_connections", "",
+	    count],
+];
+const UNITS = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
+const HEALTH = { disk_full: "The disk is full. Nothing is " +
+	"fetched until there is room again; reading goes on.", failed: "A " +
+	"write failed. Nothing is fetched until the server is started anew." };
 const STAGES = { frontier: "URLs that loops hold ready, of all queues",
 	fetcher: "Requests under way", parser: "Pages waiting to be read",
 	store: "Waiting for the ledger's commit",
@@ -18,8 +33,8 @@ const STAGES = { frontier: "URLs that loops hold ready, of all queues",
 export function system(root, params, app) {
 	const tiles = { cpu: tile("Processor"), rss: tile("Memory"),
 	    disk: tile("Disk left"), down: tile("Downloads"),
-	    in: tile("In"), out: tile("Out"), hosts: tile("Hosts"),
-	    dropped: tile("Frames dropped") };
+	    in: tile("In"), out: tile("Out"), ready: tile("Hosts ready"),
+	    delayed: tile("Hosts delayed"), backoff: tile("In back-off") };
 	const one = (title, format, series) => new Chart({ title, format,
 	    series: series ?? [{ name: title, class: "c-main" }] });
 	const charts = { cpu: one("Processor, cores", rate),
@@ -28,6 +43,7 @@ export function system(root, params, app) {
 	    { name: "out", class: "c-done" }]) };
 	const stages = el("tbody", null), subs = el("tbody", null);
 	const doors = el("tbody", null), noSubs = el("div", null);
+	const limits = el("tbody", null), noLimits = el("div", null);
 	const noDoors = el("div", null), about = el("dl.facts", null);
 	const level = select([["", "All levels"], "info", "warn", "error"], "",
 	    { "aria-label": "Least level of the log lines shown",
@@ -48,8 +64,10 @@ export function system(root, params, app) {
 	    el("div.two", null, table("Stages", [["Stage"], ["Waiting",
 	    "num"], ["What it counts"]], stages), table("Doors", [["Door"],
 	    ["Address"], ["State"], ["Requests/s", "num"], ["Last error"]],
-	    doors, noDoors)), table("Subscribers", [["Subscription"],
-	    ["Crawl"], ["Behind", "num"]], subs, noSubs),
+	    doors, noDoors)), el("div.two", null, table("Limits", [["What"],
+	    ["Now", "num"], ["At most", "num"], ["Setting"]], limits,
+	    noLimits), table("Subscribers", [["Subscription"],
+	    ["Crawl"], ["Behind", "num"]], subs, noSubs)),
 	    el("section.card", null, el("div.head.small", null, el("h2", null,
 	    "Recent log lines"), el("span.grow", null), level), log),
 	    el("section.card", null, el("h2", null, "Build"), about));
@@ -71,7 +89,7 @@ export function system(root, params, app) {
 	function traffic(f, b) {
 		const s = b ? f.at - b.at : 0;
 		const rate = (k) => s > 0 && f[k] >= b[k] ? (f[k] - b[k]) / s :
-		    0;
+		    null;
 
 		f.in = rate("bytes_in");
 		f.out = rate("bytes_out");
@@ -90,10 +108,9 @@ export function system(root, params, app) {
 		    count(f.downloads_max));
 		tiles.in.show(bytes(f.in) + "/s");
 		tiles.out.show(bytes(f.out) + "/s");
-		tiles.hosts.show(`${count(h.ready)} / ${count(h.delayed)} / ` +
-		    count(h.backoff), "ready / delayed / in back-off");
-		tiles.dropped.show(count(f.dropped), "Monitor frames that a " +
-		    "slow reader did not get");
+		tiles.ready.show(count(h.ready), "may be asked now");
+		tiles.delayed.show(count(h.delayed), "were asked just now");
+		tiles.backoff.show(count(h.backoff), "failed, and are let be");
 		charts.cpu.show(rows((x) => [x.cpu]));
 		charts.rss.show(rows((x) => [x.rss]));
 		charts.pages.show(rows((x) => [x.pages_per_s]));
@@ -166,6 +183,39 @@ export function system(root, params, app) {
 		}
 	}
 
+	let settings = null;
+	async function askLimits() {
+		try {
+			settings ??= new Map((await app.web.get("/config"))
+			    .settings.map((s) => [s.name, s.value]));
+			const text = await app.web.text("/metrics");
+			each(limits, LIMITS, (l) => l[0], (l) => el("tr", null,
+			    el("th", { scope: "row" }, l[0]), el("td.num",
+			    null), el("td.num", null), el("td.mono.help", null,
+			    l[2])), (tr, [, name, setting, format]) => {
+				const now = Number(new RegExp(`^${name} (.*)$`,
+				    "m").exec(text)?.[1]);
+				const most = sizeOf(settings.get(setting));
+				put(tr.children[1], format(now));
+				put(tr.children[2], setting === "" ? "" :
+				    format(most));
+				tr.children[1].classList.toggle("bad",
+				    now > 0.9 * most);
+			});
+			noLimits.replaceChildren();
+		} catch (e) {
+			empty(noLimits, "The limits could not be read",
+			    e.message);
+		}
+	}
+
+	/* "1GiB", "512" */
+	function sizeOf(text) {
+		const [, n, unit] = /^(\d+)([KMGT]iB)?$/.exec(text ?? "") ?? [];
+
+		return Number(n) * (UNITS[unit] ?? 1);
+	}
+
 	async function askLog() {
 		try {
 			const data = await app.web.get("/log?after=" + last);
@@ -201,8 +251,8 @@ export function system(root, params, app) {
 			const s = await app.web.get("/status");
 			const rows = [["Version", s.version], ["Process",
 			    s.pid], ["Data", s.data_dir], ["Disk and ledger",
-			    s.health], ["Running for", s.uptime_s &&
-			    span(s.uptime_s)]];
+			    HEALTH[s.health] ?? s.health], ["Running for",
+			    s.uptime_s && span(s.uptime_s)]];
 			about.replaceChildren(...rows.filter(([, v]) => v)
 			    .flatMap(([k, v]) => [el("dt", null, k), el("dd",
 			    null, String(v))]));
@@ -222,6 +272,7 @@ export function system(root, params, app) {
 	askAbout();
 	askLog();
 	askDoors();
+	askLimits();
 	return {
 		close: () => sub.close(),
 		tick() {
@@ -232,6 +283,8 @@ export function system(root, params, app) {
 				askLog();
 			if (seconds % DOORS_S === 0)
 				askDoors();
+			if (seconds % LIMITS_S === 0)
+				askLimits();
 		},
 	};
 }

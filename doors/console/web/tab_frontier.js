@@ -17,7 +17,7 @@ export function frontierTab(root, { id, row, app }) {
 	    "aria-label": "Look up a URL in this crawl" });
 	const go = el("button", null, "Look up");
 	const answer = el("div", { "aria-live": "polite" });
-	const why = el("p.why-line", null), none = el("div", null);
+	const none = el("div", null);
 	const hosts = el("tbody", null), urls = el("tbody", null);
 	const total = el("p.total", null);
 	const both = el("div.two", { hidden: true },
@@ -29,7 +29,7 @@ export function frontierTab(root, { id, row, app }) {
 		e.preventDefault();
 		app.query({ find: url.value.trim() });
 		act(go, look);
-	    } }, url, go), answer, why, total, both, none);
+	    } }, url, go), answer, total, both, none);
 
 	function table(title, heads, body) {
 		return el("section", null, el("h3", null, title),
@@ -69,9 +69,6 @@ export function frontierTab(root, { id, row, app }) {
 		each(urls, view.urls, (u) => u.url, (u) => el("tr", null,
 		    el("td.url", { title: u.url }, u.url), el("td.num", null,
 		    u.depth), el("td.num", null, count(u.cost))));
-		why.hidden = !view.why;
-		why.className = view.in_flight > 0 ? "total" : "why-line";
-		put(why, view.why ?? "");
 		put(total, both.hidden ? "" : `${many(view.queued, "URL")} ` +
 		    `queued, ${count(view.in_flight)} in flight` +
 		    (view.hosts.length >= HOSTS ? `; the ${HOSTS} longest ` +
@@ -106,7 +103,9 @@ export function frontierTab(root, { id, row, app }) {
 		const h = f.host, v = f.verdict;
 		clear(answer, el("section.card.found", null, el("h3", null,
 		    f.known ? "Known: " + f.state : "Not known"), el("dl.facts",
-		    null, row("URL", f.url ?? text), row("Reason", f.reason),
+		    null, row("URL", el("span.url", null, f.url ?? text),
+		    copyButton(() => f.url ?? text, "the URL")),
+		    row("Reason", f.reason),
 		    row("Depth", f.known ? f.depth : null),
 		    row("Cost", f.known ? f.cost : null),
 		    f.found_at && row("Found", moment(f.found_at)),
@@ -119,8 +118,7 @@ export function frontierTab(root, { id, row, app }) {
 		    moment(h.next_at)] : ""),
 		    v && row("If it were found", (v.take ? "taken" : "skipped" +
 		    (v.reason ? " (" + v.reason + ")" : "")) + ": " +
-		    (v.text ?? ""))), copyButton(() => f.url ?? text,
-		    "the URL")));
+		    (v.text ?? "")))));
 	}
 
 	const sub = app.door.subscribe("subscribe_frontier", { crawl_id: id,

@@ -29,8 +29,10 @@ export function logTab(root, { id, app }) {
 	function make() {
 		const n = ["at", "kind", "text"].map((c) => el("span." + c,
 		    { role: "gridcell" }));
+		const said = el("span", null), where = el("span.url", null);
 
-		return Object.assign(el("div", null, n), { n });
+		n[2].append(said, where);
+		return Object.assign(el("div", null, n), { n, said, where });
 	}
 
 	function draw(node, i) {
@@ -42,10 +44,11 @@ export function logTab(root, { id, app }) {
 		node.n[0].title = exact(e.at);
 		put(node.n[1], e.kind);
 		node.n[1].className = "kind k-" + e.kind;
-		const more = [e.reason, e.url ?? e.host].filter((x) => x &&
-		    !e.text?.includes(x));
-		put(node.n[2], [e.text, ...more].join("  "));
-		node.n[2].title = node.n[2].textContent;
+		const where = e.url ?? e.host ?? "";
+		put(node.said, !e.reason || e.text?.includes(e.reason) ?
+		    e.text : e.reason + ": " + e.text);
+		put(node.where, e.text?.includes(where) ? "" : where);
+		node.n[2].title = node.said.textContent + "\n" + where;
 	}
 
 	function fits(e) {

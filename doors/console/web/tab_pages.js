@@ -8,6 +8,7 @@
  */
 import { el, later, PHONE, put, select } from "./dom.js";
 import { showStatus } from "./bits.js";
+import { ENDED } from "./crawls.js";
 import { bytes, count, exact, many, span, timeOfDay } from "./format.js";
 import { icon } from "./icons.js";
 import { List } from "./list.js";
@@ -52,6 +53,7 @@ export function pagesTab(root, { id, row, app }) {
 	let chunks = new Map(), asking = new Set(), age = 0;
 	let all = 0, shown = 0, held = false, version = 0, askedAt = 0;
 	let askedFor = -1, known = false, wrong = "";
+	let looked = null;             // pages looked at so far; null: all
 
 	root.append(el("div.filters", { role: "search" }, text, status, type,
 	    host, order, hold,
@@ -141,7 +143,7 @@ export function pagesTab(root, { id, row, app }) {
 
 	function args(c) {
 		const a = { crawl_id: id, start: c * CHUNK, size: CHUNK,
-		    order: order.value || "oldest" };
+		    order: order.value || "oldest", partial: true };
 
 		if (text.value.trim() !== "")
 			a.text = text.value.trim();
@@ -168,6 +170,7 @@ export function pagesTab(root, { id, row, app }) {
 			known = true;
 			wrong = "";
 			trim();
+			goOn(c, data.looked ?? null);
 			grow(data.total);
 		} catch (e) {
 			if (mine === version)
@@ -178,6 +181,20 @@ export function pagesTab(root, { id, row, app }) {
 		}
 		list.again();
 		tell();
+	}
+
+	/* A long search goes on where it stopped, as often as it is asked. */
+	function goOn(c, so_far) {
+		const ranked = order.value !== "" && order.value !== "oldest";
+		const mine = version;
+
+		if (ranked && (looked ?? so_far) !== null)
+			for (const other of [...chunks.keys()])
+				if (other !== c)
+					chunks.delete(other);
+		looked = so_far;
+		if (looked !== null)
+			setTimeout(() => mine === version && look(), 0);
 	}
 
 	function trim() {
@@ -193,9 +210,15 @@ export function pagesTab(root, { id, row, app }) {
 		if (order.value !== "") {
 			shown = n;
 			list.resize(shown);
-		} else if (!held && list.atTop())
+		} else if (follows())
 			follow();
 		tellHeld();
+	}
+
+	/* While a search goes on its first rows stand still. */
+	function follows() {
+		return !held && list.atTop() && (looked === null ||
+		    shown < CHUNK);
 	}
 
 	/* Show what came. */
@@ -215,6 +238,7 @@ export function pagesTab(root, { id, row, app }) {
 		asking = new Set();
 		all = shown = 0;
 		known = false;
+		looked = null;
 		askedFor = -1;
 		list.mark = -1;
 		list.node.scrollTop = 0;
@@ -249,12 +273,12 @@ export function pagesTab(root, { id, row, app }) {
 	function tellHeld() {
 		const n = all - shown;
 
-		if (n > 0 && !held && list.atTop()) {
+		if (n > 0 && follows()) {
 			follow();
 			fresh.hidden = true;
 			return;
 		}
-		fresh.hidden = n <= 0;
+		fresh.hidden = n <= 0 || looked !== null;
 		if (n > 0)
 			put(fresh, "↑ " + many(n, "new page"));
 	}
@@ -263,9 +287,14 @@ export function pagesTab(root, { id, row, app }) {
 		const filtered = ["text", "status", "type", "host"].some((k) =>
 		    args(0)[k] !== undefined);
 
-		put(total, !known ? "" : filtered ? `${many(all, "page")} of ` +
+		put(total, !known ? "" : looked !== null ? (filtered ?
+		    `So far ${count(all)} of the first ${many(looked,
+		    "page")} fit` : `So far the first ${many(looked,
+		    "page")} are in order`) + "; looking through " +
+		    `${count(row().pages)}…` : filtered ? `${many(all, "page")} of ` +
 		    `${count(row().pages)} fit` : many(all, "page"));
-		none.hidden = !(known && all === 0) && wrong === "";
+		none.hidden = !(known && all === 0 && looked === null) &&
+		    wrong === "";
 		list.node.hidden = known && all === 0 || wrong !== "";
 		if (wrong !== "")
 			empty(none, "The pages could not be listed", wrong);
@@ -273,6 +302,10 @@ export function pagesTab(root, { id, row, app }) {
 			empty(none, "No page fits these filters",
 			    "Take one away, or wait: new pages are looked at " +
 			    "as they come.");
+		else if (known && all === 0 && ENDED.has(row().status))
+			empty(none, "No page came in", row().exception > 0 ?
+			    "The tab Problems says what went wrong." :
+			    "The tabs Problems and Log say what happened.");
 		else if (known && all === 0)
 			empty(none, "No page yet", "Pages appear here as soon " +
 			    "as they are archived. If none comes, the line " +
@@ -311,6 +344,7 @@ export function pagesTab(root, { id, row, app }) {
 		changed,
 		tick: changed,
 		close() {
+			version++;
 			PHONE.removeEventListener("change", wide);
 			list.close();
 		},

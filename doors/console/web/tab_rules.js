@@ -37,7 +37,7 @@ export function rulesTab(root, { id, row, app }) {
 		        "you have seen what would go."), preview));
 	root.append(rules);
 
-	async function look() {
+	async function look(partial = true) {
 		const text = pattern.value.trim();
 
 		if (text === "") {
@@ -48,17 +48,24 @@ export function rulesTab(root, { id, row, app }) {
 		let data;
 		try {
 			data = await app.door.ask("job.exclude", { crawl_id: id,
-			    pattern: text, preview: true });
+			    pattern: text, preview: true, partial });
 		} catch (e) {
 			clear(preview, el("p.wrong", { role: "alert" },
 			    e.message));
 			return;
 		}
 		const yes = el("button.danger", { type: "button",
-		    onclick: () => exclude(text, data.removed, yes) },
-		    icon("ban"), data.removed === 0 ? " Exclude from now on" :
+		    onclick: () => exclude(text, data, yes) },
+		    icon("ban"), data.looked !== undefined ?
+		    " Exclude, and take what matches away" :
+		    data.removed === 0 ? " Exclude from now on" :
 		    ` Exclude, and take ${many(data.removed, "URL")} away`);
-		clear(preview, el("p", null, data.removed === 0 ? "Nothing that " +
+		const more = data.looked !== undefined && el("button", { type:
+		    "button", onclick: () => act(more, () => look(false)) },
+		    "Look at all that wait");
+		clear(preview, el("p", null, more && "So far: of the first " +
+		    `${many(data.looked, "URL")} that wait. `,
+		    data.removed === 0 ? "Nothing that " +
 		    "waits matches. What is found later and matches would be " +
 		    "left out." : `${many(data.removed, "URL")} of ` +
 		    `${count(row().queued)} that wait would leave the queue` +
@@ -69,14 +76,15 @@ export function rulesTab(root, { id, row, app }) {
 		    data.sample.map((u) => el("li", null, el("span.url", null,
 		    u)))), el("div.buttons", null, el("button", { type: "button",
 		    onclick: () => preview.replaceChildren() }, "Leave it"),
-		    yes));
+		    more, yes));
 	}
 
-	async function exclude(text, n, button) {
-		if (n > 0 && !await app.ask("Exclude " + text + "?",
-		    `${many(n, "URL")} of crawl ${id} leave the queue and are ` +
-		    "counted as skipped. They do not come back by themselves.",
-		    "Exclude"))
+	async function exclude(text, { removed, looked }, button) {
+		if ((removed > 0 || looked !== undefined) && !await app.ask(
+		    "Exclude " + text + "?", `${many(removed, "URL")} ` +
+		    (looked === undefined ? "" : "or more ") + `of crawl ` +
+		    `${id} leave the queue and are counted as skipped. They ` +
+		    "do not come back by themselves.", "Exclude"))
 			return;
 		act(button, async () => {
 			const data = await app.door.ask("job.exclude",

@@ -13,7 +13,8 @@ export class WebError extends Error {
 
 let csrf = "";
 
-async function ask(method, path, body) {
+/* `as`: what the answer is, "json" or "text". */
+async function ask(method, path, body, as = "json") {
 	const headers = {};
 	let answer;
 
@@ -31,6 +32,8 @@ async function ask(method, path, body) {
 	}
 	const text = await answer.text();
 	let data = null;
+	if (answer.ok && as === "text")
+		return text;
 	try {
 		data = text === "" ? null : JSON.parse(text);
 	} catch {
@@ -43,6 +46,7 @@ async function ask(method, path, body) {
 }
 
 export const get = (path) => ask("GET", path);
+export const text = (path) => ask("GET", path, undefined, "text");
 export const post = (path, body) => ask("POST", path, body);
 export const remove = (path) => ask("DELETE", path);
 
