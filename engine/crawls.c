@@ -390,21 +390,12 @@ find_seeds(struct running *r)
 	}
 }
 
-static const struct str *
-copy_list(struct arena *a, const struct str *list, size_t n)
-{
-	struct str *copy = ARENA_ARRAY(a, struct str, n);
-
-	for (size_t i = 0; i < n; i++)
-		copy[i] = arena_copy(a, list[i]);
-	return copy;
-}
-
 static void
 write_options(struct running *r, const struct crawl_request *q)
 {
 	struct buf json = BUF_INIT;
 	struct crawl_options o = { .operator_seeds = q->operator_seeds,
+	    .secret_proxy = q->proxy.n != 0,
 	    .policy = q->policy_name, .key = q->key,
 	    .schedule = q->schedule };
 
@@ -434,8 +425,9 @@ crawls_plan(const struct crawl_request *q, const struct fetch_settings *s,
 	r->warc_parent = arena_copy(a, q->warc_parent);
 	r->spec = (struct crawl_spec){
 		.kind = CRAWL_CRAWL, .name = r->shared.name,
-		.tags = copy_list(a, q->tags, q->tags_n), .tags_n = q->tags_n,
-		.seeds = copy_list(a, q->seeds, q->seeds_n),
+		.tags = arena_copy_list(a, q->tags, q->tags_n),
+		.tags_n = q->tags_n,
+		.seeds = arena_copy_list(a, q->seeds, q->seeds_n),
 		.seeds_n = q->seeds_n,
 		.policy = crawl_rules(&r->shared)->json,
 		.warc_dir = arena_copy(a, q->warc_dir),
@@ -456,10 +448,9 @@ crawls_plan(const struct crawl_request *q, const struct fetch_settings *s,
 void
 crawls_know_key(struct crawls *c, struct str key, uint32_t id)
 {
-	struct known_key *k = ARENA_NEW(&c->arena, struct known_key);
-
 	if (key.n == 0)
 		return;
+	struct known_key *k = ARENA_NEW(&c->arena, struct known_key);
 	k->id = id;
 	k->key = arena_copy(&c->arena, key);
 	map_put(&c->keys, k->key, k);
@@ -518,7 +509,10 @@ make_again(struct crawls *c, const struct crawl_spec *spec,
 	/* Damaged options allow nothing. */
 	bool fine = crawl_options_parse(spec->options, &a, &o);
 	request.operator_seeds &= fine && o.operator_seeds;
-	enum err e = make(&request, spec->seeds, spec->seeds_n, policy,
+	enum err e = o.secret_proxy && q->proxy.n == 0 ? why(w, ERR_STATE,
+	    "it began with a proxy that only --proxy-file names, and goes on "
+	    "with that alone: argiope crawl --resume --proxy-file FILE") :
+	    make(&request, spec->seeds, spec->seeds_n, policy,
 	    excluded, c->settings, out, w);
 	if (e == OK) {
 		use_delays(*out, &o);

@@ -63,6 +63,7 @@ read_settings(struct engine *e)
 	s->allow_private = conf_bool(c, CONF_FETCH_ALLOW_PRIVATE);
 	s->backoff_ms = conf_ms(c, CONF_FETCH_BACKOFF_MS);
 	s->backoff_ms_max = conf_ms(c, CONF_FETCH_BACKOFF_MAX_MS);
+	s->host_idle_ms = conf_ms(c, CONF_FETCH_HOST_IDLE_MS);
 	s->robots_ttl_s = conf_ms(c, CONF_ROBOTS_TTL_S) / 1000;
 	s->robots_retry_s = 60;
 	s->links_max = (size_t)conf_int(c, CONF_PARSE_LINKS_MAX);
@@ -411,6 +412,7 @@ open_frontier(struct engine *e, struct why *w)
 		    (unsigned)conf_int(c, CONF_CRAWL_RUNNING_MAX),
 		.pending_max = e->options.small ? 0 :
 		    (unsigned)conf_int(c, CONF_CRAWL_PENDING_MAX),
+		.log_max = (unsigned)conf_int(c, CONF_CRAWL_LOG_MAX),
 	};
 
 	return frontier_open(e->ledger_loop, &o, &e->frontier, w);

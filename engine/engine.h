@@ -83,6 +83,8 @@ struct crawl_request {
  */
 MUST_USE enum err engine_seed(struct str typed, struct arena *a,
     struct url *out, struct why *);
+/* "http://user:pass@host/": it would be written into the crawl's record. */
+bool engine_seed_has_password(struct str typed);
 
 /* Before engine_start() only (the doors' verbs by mail come with the doors).
  * Errors: INPUT naming the field. */
@@ -91,7 +93,8 @@ MUST_USE enum err engine_begin(struct engine *, const struct crawl_request *,
 /*
  * Go on with a crawl that an earlier process left.  Only the secrets and
  * operator_seeds of the request count, and the latter only where the crawl
- * began with it.  Errors: ABSENT, STATE, INPUT.
+ * began with it.  Errors: ABSENT, STATE (also without the proxy that it began
+ * with), INPUT.
  */
 MUST_USE enum err engine_continue(struct engine *, uint32_t id,
     const struct crawl_request *, struct why *);

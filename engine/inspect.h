@@ -14,7 +14,7 @@
 
 #include "engine/engine.h"
 
-/* -- The log: numbered 1, 2, 3... per crawl; the newest 100,000 are kept. -- */
+/* -- The log: numbered 1, 2, 3... per crawl; the newest are kept. -- */
 
 /* Kinds: CRAWL_LOG_KINDS in engine/frontier/log.h. */
 struct log_entry {

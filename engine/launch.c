@@ -32,16 +32,6 @@ struct launching {
 	struct why why;
 };
 
-static const struct str *
-copy_list(struct arena *a, const struct str *list, size_t n)
-{
-	struct str *copy = ARENA_ARRAY(a, struct str, n);
-
-	for (size_t i = 0; i < n; i++)
-		copy[i] = arena_copy(a, list[i]);
-	return copy;
-}
-
 static void
 copy_seeds(struct launching *g, const struct launch *l)
 {
@@ -107,6 +97,8 @@ find_policy(struct launching *g, struct store *st, struct why *w)
 		q->policy_name = STR_NONE;
 	}
 	enum err e = policy_parse(g->policy_json, &g->policy, &inner);
+	if (e == OK)
+		e = policy_fits(g->policy, &inner);
 	return e == OK ? check_policy(g, w) : why(w, e, "policy: %s",
 	    inner.text);
 }
@@ -235,7 +227,8 @@ engine_launch(struct engine *e, struct launch *l)
 	g->why = l->why = WHY_INIT;
 	g->request = (struct crawl_request){
 		.name = arena_copy(a, l->name),
-		.tags = copy_list(a, l->tags, l->tags_n), .tags_n = l->tags_n,
+		.tags = arena_copy_list(a, l->tags, l->tags_n),
+		.tags_n = l->tags_n,
 		.policy_name = arena_copy(a, l->policy_name),
 		.warc_parent = arena_printf(a, "%s/archive", e->data_dir),
 		.key = arena_copy(a, l->key), .schedule = l->schedule,

@@ -9,6 +9,8 @@ crawl_options_put(const struct crawl_options *o, struct buf *b)
 {
 	buf_printf(b, "{\"operator\":%s", o->operator_seeds ? "true" :
 	    "false");
+	if (o->secret_proxy)
+		buf_put_text(b, ",\"proxy\":true");
 	if (o->policy.n != 0) {
 		buf_put_text(b, ",\"policy\":");
 		text_json(b, o->policy);
@@ -69,6 +71,8 @@ crawl_options_parse(struct str text, struct arena *a, struct crawl_options *o)
 	if (fine) {
 		o->operator_seeds = yyjson_get_bool(yyjson_obj_get(root,
 		    "operator"));
+		o->secret_proxy = yyjson_get_bool(yyjson_obj_get(root,
+		    "proxy"));
 		o->policy = text_of(root, "policy", a);
 		o->key = text_of(root, "key", a);
 		o->schedule = yyjson_get_uint(yyjson_obj_get(root,

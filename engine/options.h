@@ -17,6 +17,7 @@ struct seed_delay {
 
 struct crawl_options {
 	bool operator_seeds;         /* they may be private addresses */
+	bool secret_proxy;           /* without it nothing is fetched */
 	struct str policy;           /* its name; empty: one of its own */
 	struct str key;              /* of that key there is one crawl only */
 	uint64_t schedule;           /* that started it; 0: none */

@@ -127,13 +127,11 @@ static void
 copy_texts(struct told_crawl *t, const struct archive_crawl *c)
 {
 	struct arena *a = &t->arena;
-	struct str *seeds = ARENA_ARRAY(a, struct str, c->seeds_n + 1);
 
-	for (size_t i = 0; i < c->seeds_n; i++)
-		seeds[i] = arena_copy(a, c->seeds[i]);
 	t->spec = (struct crawl_spec){
 		.kind = CRAWL_CRAWL, .name = arena_copy(a, c->name),
-		.seeds = seeds, .seeds_n = c->seeds_n,
+		.seeds = arena_copy_list(a, c->seeds, c->seeds_n),
+		.seeds_n = c->seeds_n,
 		.policy = arena_copy(a, c->policy), .options = STR(""),
 	};
 	t->path = arena_copy(a, str_of(c->file->path)).p;

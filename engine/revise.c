@@ -86,6 +86,8 @@ answer_exclude(struct task *t)
 	a->why = t->why;
 	a->own = NULL;
 	a->removed = t->amend.n;
+	a->so_far = t->amend.so_far;
+	a->looked = t->amend.looked;
 	if (t->why.err == OK && t->amend.sample_n > 0) {
 		a->arena = t->amend.arena;
 		t->amend.arena = ARENA_INIT;
@@ -384,6 +386,8 @@ engine_exclude(struct engine *e, struct exclude_ask *ask)
 
 	t->exclude = ask;
 	t->preview = ask->preview;
+	t->amend.wait_ms = ask->wait_ms;
+	t->amend.left = ask->left;
 	t->pattern = arena_copy(&t->arena, ask->pattern);
 	ask->own = t;
 	ask->arena = ARENA_INIT;
@@ -529,10 +533,8 @@ engine_retry(struct engine *e, struct retry_ask *ask)
 	t->retry = ask;
 	t->reason = arena_copy(&t->arena, ask->reason);
 	t->urls_n = ask->urls_n;
-	t->urls = ARENA_ARRAY(&t->arena, struct str,
+	t->urls = arena_copy_list(&t->arena, ask->urls,
 	    MIN(ask->urls_n, RETRY_URLS_MAX));
-	for (size_t i = 0; i < MIN(ask->urls_n, RETRY_URLS_MAX); i++)
-		t->urls[i] = arena_copy(&t->arena, ask->urls[i]);
 	ask->own = t;
 	post(t);
 }

@@ -11,6 +11,8 @@
 #ifndef ENGINE_REVISE_H
 #define ENGINE_REVISE_H
 
+#include <stdatomic.h>
+
 #include "engine/engine.h"
 
 #define REVISE_SAMPLE_MAX 100u
@@ -21,15 +23,21 @@
  * as skipped (scope).  With `preview` nothing changes.  What is being fetched
  * is fetched to its end.
  * Errors: ABSENT, STATE (ended; its preview is empty), INPUT: pattern: ...,
- * FULL: 1,000 rules.  Those of all verbs: DISK_FULL, BROKEN, and CLOSED when
- * the program ends first; the next start goes on with an exclusion.
+ * FULL: 1,000 rules, POLICY_JSON_BYTES_MAX.  Those of all verbs: DISK_FULL,
+ * BROKEN, and CLOSED when the program ends first; the next start goes on with
+ * an exclusion.
  */
 struct exclude_ask {
 	uint32_t crawl;
 	struct str pattern;          /* copied */
 	bool preview;
+	unsigned wait_ms;            /* of a preview: then it is answered so
+	                              * far; 0: when it is whole */
+	const atomic_bool *left;     /* nobody waits for it any more; or NULL */
 	struct arena arena;          /* the caller frees it after done() */
 	uint64_t removed;
+	bool so_far;                 /* it is about the first `looked` URLs */
+	uint64_t looked;             /* that wait */
 	const struct str *sample;    /* at most REVISE_SAMPLE_MAX URLs */
 	size_t sample_n;
 	struct why why;
