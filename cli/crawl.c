@@ -70,6 +70,8 @@ const struct option_verb crawl_verb = {
 	rows, ARRAY_LEN(rows)
 };
 
+#define NOTHING_WRITTEN "stopped before anything was written"
+
 struct crawl_run {
 	struct cli *cli;
 	struct engine *engine;
@@ -95,6 +97,7 @@ struct crawl_run {
 	bool durable;                /* it can be gone on with */
 	bool looking;                /* an engine_look() is under way */
 	bool closing, closed, interrupted, failed;
+	bool waits;                  /* for room on the disk */
 };
 
 /* --- while it runs ------------------------------------------------------ */
@@ -164,6 +167,7 @@ health_changed(void *arg, enum ledger_health h, const char *text)
 	struct crawl_run *r = arg;
 
 	report_health(&r->report, r->id, h, text);
+	r->waits = h == LEDGER_DISK_FULL;
 	if (h == LEDGER_FINE)
 		progress_say(&r->progress, "the crawl goes on: %s", text);
 	else if (h == LEDGER_DISK_FULL)
@@ -267,8 +271,7 @@ got_signal(void *arg, int signal)
 			    "that was reported is lost; to go on: %s",
 			    resume_command(r, false));
 		else
-			progress_say(&r->progress, "stopped before anything "
-			    "was written");
+			progress_say(&r->progress, NOTHING_WRITTEN);
 		fflush(stdout);
 		_Exit(75);
 	}
@@ -504,10 +507,12 @@ run(struct crawl_run *r)
 	loop_run(r->home);
 	progress_clear(&r->progress);
 	/* What the engine says now is what is on the disk; of one that failed
-	 * only what the last view told is. */
-	if (r->failed ? r->durable || r->resumed :
+	 * or found no room only what the last view told is. */
+	if (r->failed || r->waits ? r->durable || r->resumed :
 	    frontier_view(engine_frontier(r->engine), r->id, &r->view) == OK)
 		summary(r);
+	else if (r->waits)
+		progress_say(&r->progress, NOTHING_WRITTEN);
 	report_close(&r->report);
 }
 
