@@ -640,6 +640,8 @@ def access(t):
     read = text_of(token_cli(s, "add", "r", "--scope", "realtime:read"))
     t.check("a token closes the door to others", wait_until(
         lambda: refused(both) == 401, 5))
+    t.check("the other follows within a second or so", wait_until(
+        lambda: refused(both, path=f"/?token={read}") == 101, 5))
     bearer = {"Authorization": f"Bearer {write}"}
     t.same("a wrong one", refused(both, path="/?token=wrong"), 401)
     t.same("a wrong bearer", refused(
