@@ -310,10 +310,21 @@ read_url(uint32_t date, struct str value, struct outside_entry *e)
 	return true;
 }
 
+/* In the answer's memory: the walk, and its crawl, may be gone before it. */
+static struct str
+key_of_entry(struct outside_list *l)
+{
+	const struct peek_walk *w = walk_of(l);
+	struct str key = w->queues[w->at].key;
+
+	if (l->n > 0 && str_eq(l->entries[l->n - 1].key, key))
+		return l->entries[l->n - 1].key;
+	return arena_copy(&l->arena, key);
+}
+
 static enum err
 add_url(struct outside_list *l, struct str key, struct str value)
 {
-	const struct peek_walk *w = walk_of(l);
 	struct outside_entry *e = &l->entries[l->n];
 	struct reader in = reader_of(key);
 
@@ -327,7 +338,7 @@ add_url(struct outside_list *l, struct str key, struct str value)
 	l->count++;
 	if (l->kind == OUTSIDE_COUNT_URLS)
 		return OK;
-	e->key = w->queues[w->at].key;
+	e->key = key_of_entry(l);
 	e->url = arena_copy(&l->arena, url);
 	l->n++;
 	return OK;
