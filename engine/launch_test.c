@@ -16,7 +16,7 @@ site(struct str path, struct rig_page *p)
 	uint64_t n;
 
 	if (str_starts(path, STR("/slow")))
-		p->delay_ms = 30;
+		p->delay_ms = 150;
 	if (str_starts(path, STR("/deep/")) &&
 	    str_to_u64(str_from(path, 6), &n)) {
 		p->delay_ms = 5;

@@ -37,7 +37,11 @@ TAIL_LINES = 60
 NEWS_SECONDS = 30
 
 # How many of a kind run at once.  Scripts wait for four fifths of their time.
-AT_ONCE = {"build": 1, "program": CPUS, "script": 2 * CPUS}
+AT_ONCE = {"build": 1, "program": CPUS, "script": CPUS + 1}
+# What failed there is run once more when nothing else runs, unless it is much:
+# a machine that was too busy for a test is told, and is no fault.
+AGAIN = ("unit", "scenes", "peers")
+AGAIN_MAX = 6
 # What takes long begins first: seconds on two quiet cores, where it is many.
 LONG = {"console": 200, "urlfrontier_java": 90, "ledger": 60, "sim": 60,
         "urlfrontier_streams": 50, "urlfrontier_cluster": 40,
@@ -67,6 +71,9 @@ class Run:
         self.stages = stages_for(self)
         self.results = []
         self.seconds = collections.Counter()    # of all jobs of a stage
+        self.again = []           # (job, its results) of what failed
+        self.alone = False        # nothing else runs
+        self.passed_alone = []    # jobs, at their second try
         self.counts = []          # of other people's cases
         self.known = self.ended = 0             # jobs
         self.lock = threading.Lock()
@@ -96,11 +103,15 @@ class Run:
             lines += ["      | " + line for line in said[-TAIL_LINES:]]
         word = "NOT OK" if "fail" in states else \
             "skip" if set(states) == {"skip"} else "ok"
+        results = [Result(job.stage, name, state) for state, name, _ in checks]
         with self.lock:
             self.ended += 1
             self.seconds[job.stage] += seconds
-            self.results += [Result(job.stage, name, state)
-                             for state, name, _ in checks]
+            if word == "NOT OK" and job.stage in AGAIN and \
+                    job.kind != "build" and not self.alone:
+                self.again.append((job, results))
+            else:
+                self.results += results
             self.counts += re.findall(r"^conformance: (.*)$", text, re.M) \
                 if job.stage in COUNTED else []
             lines.append(f"{self.ended:4}/{self.known:<4} {word:6} {job.stage}/"
@@ -601,6 +612,22 @@ def work(run, jobs):
             raise
 
 
+def run_again(run):
+    """What failed beside others, one by one."""
+    run.alone = True
+    few = len(run.again) <= AGAIN_MAX
+    for job, results in run.again:
+        at = len(run.results)
+        if few:
+            run.note(f"once more, alone: {job.stage}/{job.name}")
+            run.known += 1
+            attempt(run, job)
+        else:
+            run.results += results
+        if all(r.state != "fail" for r in run.results[at:]):
+            run.passed_alone.append(job)
+
+
 def table(run):
     print(f"\n{'stage':10} {'passed':>7} {'failed':>7} {'skipped':>8} "
           f"{'seconds':>8}")
@@ -619,6 +646,10 @@ def table(run):
         print("\nfailed:")
         for r in failed:
             print(f"  {r.stage}/{r.name}")
+    if run.passed_alone:
+        print("\nfailed beside others, passed alone:")
+        for job in run.passed_alone:
+            print(f"  {job.stage}/{job.name}")
     skipped = [r for r in run.results if r.state == "skip"]
     if skipped:
         print("\nskipped:")
@@ -650,6 +681,7 @@ def main():
     for stage in run.stages:
         print(f"{stage:8} {STAGES[stage]}", flush=True)
     work(run, jobs_for(run))
+    run_again(run)
     table(run)
     count = collections.Counter(r.state for r in run.results)
     if not run.results:

@@ -240,11 +240,12 @@ def stalled(t):
 
     own, few, many, batch = at_once(4, one)
     t.same("own keys are OK", own, ["OK"] * 200)
-    t.check("... at once", took[0] < 1.7, took)
+    # They do not wait for B's, which end 2 s after they began.
+    t.check("... at once", took[0] < max(1.7, took[1] - 0.5), took)
     t.same("B's: FAIL", few, ["FAIL"] * 200)
-    t.check("... after 2 s", 1.8 < took[1] < 3.9, took)
+    t.check("... after 2 s", 1.8 < took[1] < 9, took)
     t.same("3,000 of B's", (set(many), len(many)), ({"FAIL"}, 3000))
-    t.check("... in bounded time", took[2] < 12, took)
+    t.check("... in bounded time", took[2] < 25, took)
     t.same("a batch", batch, ["OK", "FAIL"])
     note(f"{t.name}: 200 of B's took {took[1]:.2f} s, 3,000 "
          f"{took[2]:.2f} s")
