@@ -178,6 +178,26 @@ node_open_door(size_t i)
 		fail_msg("%s", w.text);
 }
 
+/* Its loop has the frontier when it sends nobody away any more. */
+static void
+await_door(const struct node *n)
+{
+	Urlfrontier__Empty m = URLFRONTIER__EMPTY__INIT;
+	struct grpc_port *p = client_connect(n->port, NULL);
+	bool starting = true;
+
+	while (starting) {
+		struct heard s = { .over = false };
+		heard_begin(&s, p, "ListNodes", NULL);
+		grpc_send(s.call, packed(&m));
+		grpc_half_close(s.call);
+		wait_for(&s.over);
+		starting = strcmp(s.text, "the server is starting") == 0;
+		heard_free(&s);
+	}
+	net_close(p->conn);
+}
+
 void
 node_open_engine(size_t i)
 {
@@ -192,7 +212,7 @@ node_open_engine(size_t i)
 		fail_msg("%s", w.text);
 	engine_start(n->engine);
 	urlfrontier_ready(n->door, engine_frontier(n->engine), n->tokens);
-	run_ms(50);
+	await_door(n);
 }
 
 void
