@@ -601,6 +601,18 @@ assert_states(bool loaded)
 	assert_int_equal(ask_one("http://a/never").state, URL_UNKNOWN);
 }
 
+/* Nine pages, of which one failed; a link of another was skipped. */
+static void
+begin_with_each_state(void)
+{
+	begin_many(9);
+	fail_pages(0, 1, OUTCOME_EXCEPTION, 0);
+	assert_int_equal(rig_lease(R, "a", 1), 1);
+	struct submission *s = rig_page(R, &rig.leases[0], OUTCOME_NONE);
+	rig_add(R, s, "http://a/deep", 9, SKIP_DEPTH);
+	rig_hand_in(R, s);
+}
+
 static void
 every_state_is_found(void **state)
 {
@@ -608,12 +620,7 @@ every_state_is_found(void **state)
 		.crawl = 99, .done = one_back };
 
 	(void)state;
-	begin_many(9);
-	fail_pages(0, 1, OUTCOME_EXCEPTION, 0);
-	assert_int_equal(rig_lease(R, "a", 1), 1);
-	struct submission *s = rig_page(R, &rig.leases[0], OUTCOME_NONE);
-	rig_add(R, s, "http://a/deep", 9, SKIP_DEPTH);
-	rig_hand_in(R, s);
+	begin_with_each_state();
 	assert_states(true);
 	/* Closed, and not gone on with: all comes from the index. */
 	rig_close(R);
@@ -656,12 +663,7 @@ static void
 what_has_ended_is_read(void **state)
 {
 	(void)state;
-	begin_many(9);
-	fail_pages(0, 1, OUTCOME_EXCEPTION, 0);
-	assert_int_equal(rig_lease(R, "a", 1), 1);
-	struct submission *s = rig_page(R, &rig.leases[0], OUTCOME_NONE);
-	rig_add(R, s, "http://a/deep", 9, SKIP_DEPTH);
-	rig_hand_in(R, s);
+	begin_with_each_state();
 	/* Not while somebody looks at it. */
 	crawl_hold(the_crawl());
 	rig_state(R, CRAWL_CANCELLED, OK);
