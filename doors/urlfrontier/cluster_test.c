@@ -390,6 +390,7 @@ test_two_addresses(void **state)
 	    NULL) != OK)
 		skip();
 	net_unlisten(&l);
+	t.nodes[0].host = "::1";
 	node_join(0);
 	put_conf(&t.nodes[0].conf, "urlfrontier.listen=[::1]:%u",
 	    t.nodes[0].port);

@@ -20,7 +20,7 @@ call_node(struct heard *s, size_t node, const char *rpc, const void *message,
     const char *token)
 {
 	struct grpc_field field = { STR("authorization"), str_of(token) };
-	struct grpc_port *p = client_connect(t.nodes[node].port, note_lost);
+	struct grpc_port *p = client_connect(&t.nodes[node], note_lost);
 
 	lost = false;
 	*s = (struct heard){ .over = false };

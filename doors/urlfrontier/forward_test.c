@@ -256,7 +256,7 @@ open_all(enum other other, const char *deadline)
 	open_node(0, deadline);
 	if (other == REAL)
 		open_node(1, deadline);
-	port = client_connect(t.nodes[0].port, left);
+	port = client_connect(&t.nodes[0], left);
 }
 
 static int
@@ -295,7 +295,7 @@ check_local(size_t node, uint64_t active, uint64_t completed)
 
 	q.key = keys[node];
 	q.local = true;
-	heard_begin(&s, client_connect(t.nodes[node].port, NULL), "GetStats",
+	heard_begin(&s, client_connect(&t.nodes[node], NULL), "GetStats",
 	    NULL);
 	grpc_send(s.call, packed(&q.base));
 	finish(&s, GRPC_OK);

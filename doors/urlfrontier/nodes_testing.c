@@ -71,6 +71,7 @@ find_ports(void)
 	for (size_t i = 0; i < NODES; i++) {
 		assert_int_equal(net_listen(t.net, "127.0.0.1", 0, NULL,
 		    refuse, NULL, &l[i], NULL), OK);
+		t.nodes[i].host = "127.0.0.1";
 		t.nodes[i].port = net_port(l[i]);
 	}
 	for (size_t i = 0; i < NODES; i++)
@@ -183,7 +184,7 @@ static void
 await_door(const struct node *n)
 {
 	Urlfrontier__Empty m = URLFRONTIER__EMPTY__INIT;
-	struct grpc_port *p = client_connect(n->port, NULL);
+	struct grpc_port *p = client_connect(n, NULL);
 	bool starting = true;
 
 	while (starting) {
@@ -193,6 +194,9 @@ await_door(const struct node *n)
 		grpc_half_close(s.call);
 		wait_for(&s.over);
 		starting = strcmp(s.text, "the server is starting") == 0;
+		/* Refused: the port is gone. */
+		if (!starting)
+			assert_int_not_equal(s.code, GRPC_UNAVAILABLE);
 		heard_free(&s);
 	}
 	net_close(p->conn);
@@ -341,9 +345,9 @@ static const struct grpc_events client_events = { .on_message = on_message,
 	.on_writable = on_writable, .on_end = on_end };
 
 struct grpc_port *
-client_connect(uint16_t port, void (*left)(struct grpc_port *))
+client_connect(const struct node *n, void (*left)(struct grpc_port *))
 {
-	struct net_target to = { .address = "127.0.0.1", .port = port,
+	struct net_target to = { .address = n->host, .port = n->port,
 	    .timeout_ms = 5000 };
 	struct grpc_port *p = grpc_port_connect(t.net, t.loop, &to, left,
 	    NULL);

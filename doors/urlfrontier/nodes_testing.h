@@ -30,6 +30,7 @@ struct node {
 	struct engine *engine;
 	struct token_set *tokens;
 	struct urlfrontier *door;
+	const char *host;                /* "127.0.0.1"; before node_join() */
 	uint16_t port;
 	bool drained, closed;
 };
@@ -91,7 +92,7 @@ struct heard {
 	void (*more)(struct heard *);     /* there is room again */
 };
 /* `left` (may be NULL) when the connection is lost. */
-struct grpc_port *client_connect(uint16_t port,
+struct grpc_port *client_connect(const struct node *,
     void (*left)(struct grpc_port *));
 void heard_begin(struct heard *, struct grpc_port *, const char *rpc,
     const struct grpc_field *);      /* NULL: no metadata */

@@ -142,7 +142,7 @@ set_up(void **state)
 	nodes_setup(state);
 	node_prepare(0);
 	node_open_door(0);
-	port = client_connect(t.nodes[0].port, left);
+	port = client_connect(&t.nodes[0], left);
 	return 0;
 }
 
