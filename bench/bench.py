@@ -81,13 +81,13 @@ def program():
 
 @functools.lru_cache(None)
 def tool(name):
-    """A program of bench/, beside argiope or built now."""
+    """A program of bench/: beside $ARGIOPE, else of this tree as it is now."""
     folder = os.path.dirname(program())
-    for place in (f"{folder}/../bench", f"{folder}/bench", folder,
-                  f"{build_folder()}/bench"):
+    for place in (f"{folder}/../bench", f"{folder}/bench", folder):
         path = os.path.abspath(os.path.join(place, name))
-        if os.path.isfile(path) and os.access(path, os.X_OK):
+        if os.environ.get("ARGIOPE") and os.access(path, os.X_OK):
             return path
+    # Built once is not enough: it may be of an older commit.
     subprocess.run(["ninja", "-C", build_folder(), f"bench/{name}"],
                    check=True, stdout=subprocess.DEVNULL)
     return os.path.join(build_folder(), "bench", name)
