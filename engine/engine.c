@@ -867,6 +867,7 @@ engine_free(struct engine **ep)
 	crawls_free(&e->crawls);
 	seen_free(&e->seen);
 	file_close(&e->lock_fd);
+	fresh_rest(&e->fresh);
 	arena_free(&e->arena);
 	mem_free(&e->types);
 	mem_free(&e->ports);

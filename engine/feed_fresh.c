@@ -68,6 +68,8 @@ feed_fresh_rest(struct feed *f, struct mono before)
 			break;
 		drop(f, x);
 	}
+	if (list_empty(&f->fresh) && f->options.fresh != NULL)
+		fresh_rest(f->options.fresh);
 	feed_fresh_weigh(f);
 	return !list_empty(&f->fresh);
 }

@@ -280,6 +280,81 @@ test_pot(void **state)
 	rig_end(r);
 }
 
+static struct fresh *
+one(struct fresh_pot *pot, struct buf *body)
+{
+	struct fresh *x = fresh_new(pot, 1, body->n > 0 ? FRESH_BODIES :
+	    FRESH_HEADS, STR("rest"), HEAD, body, buf_str(body));
+
+	assert_non_null(x);
+	assert_true(str_eq(x->rest, STR("rest")) && str_eq(x->head, HEAD));
+	return x;
+}
+
+static size_t
+spares(const struct fresh_pot *pot)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < FRESH_SPARES; i++)
+		n += atomic_load(&pot->spares[i]) != NULL;
+	return n;
+}
+
+/* What was read gives its memory to the next, and to its page. */
+static void
+test_spares(void **state)
+{
+	struct fresh_pot pot = { .bytes = 0 };
+	struct fresh *all[FRESH_SPARES + 1], *x;
+	struct buf body = BUF_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		all[i] = one(&pot, &body);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		assert_int_equal(spares(&pot), i);
+		fresh_free(&all[i]);
+	}
+	assert_int_equal(spares(&pot), FRESH_SPARES);
+	x = one(&pot, &body);
+	assert_int_equal(spares(&pot), FRESH_SPARES - 1);
+	fresh_free(&x);
+	fresh_rest(&pot);
+	assert_int_equal(spares(&pot), 0);
+	buf_put_text(&body, "of a page");
+	char *memory = body.p;
+	x = one(&pot, &body);
+	assert_true(str_eq(x->body, STR("of a page")));
+	assert_null(body.p);
+	fresh_free(&x);
+	buf_put_text(&body, "of another");
+	x = one(&pot, &body);
+	assert_true(str_eq(x->body, STR("of another")));
+	assert_ptr_equal(body.p, memory);
+	assert_int_equal(body.n, 0);
+	fresh_free(&x);
+	buf_free(&body);
+	fresh_rest(&pot);
+}
+
+static void
+test_spare_bytes(void **state)
+{
+	struct fresh_pot pot = { .bytes = 0 };
+	struct buf body = BUF_INIT;
+
+	(void)state;
+	for (size_t over = 0; over < 2; over++) {
+		struct fresh *x = one(&pot, &body);
+		size_t n = FRESH_SPARE_BYTES + over - x->text.cap;
+		x->bodys = (struct buf){ mem_array(n, 1), 0, n };
+		fresh_free(&x);
+		assert_int_equal(spares(&pot), 1 - over);
+		fresh_rest(&pot);
+	}
+}
+
 /* The later crawl has the place, and keeps it. */
 static void
 test_places(void **state)
@@ -310,6 +385,8 @@ main(void)
 		cmocka_unit_test(test_unread),
 		cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_pot),
+		cmocka_unit_test(test_spares),
+		cmocka_unit_test(test_spare_bytes),
 		cmocka_unit_test(test_places),
 	};
 

@@ -139,6 +139,7 @@ rig_end(struct rig *r)
 	rig_run(r);
 	assert_true(r->closed);
 	feed_free(&r->feed);
+	fresh_rest(&r->pot);
 	board_free(&r->board);
 	ledger_free(&r->ledger);
 	pool_free(&r->pool);

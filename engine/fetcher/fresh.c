@@ -30,6 +30,56 @@ fresh_wanted(const struct fresh_pot *pot, uint32_t crawl)
 	return v >> 32 == crawl ? (enum fresh_want)(uint32_t)v : FRESH_NONE;
 }
 
+/* --- spares ------------------------------------------------------------- */
+
+static struct fresh *
+take_spare(struct fresh_pot *pot)
+{
+	struct fresh *x = NULL;
+
+	for (size_t i = 0; i < FRESH_SPARES && x == NULL; i++)
+		if (atomic_load_explicit(&pot->spares[i],
+		    memory_order_relaxed) != NULL)
+			x = atomic_exchange_explicit(&pot->spares[i], NULL,
+			    memory_order_acquire);
+	return x;
+}
+
+static bool
+keep_spare(struct fresh_pot *pot, struct fresh *x)
+{
+	if (x->text.cap + x->bodys.cap > FRESH_SPARE_BYTES)
+		return false;
+	for (size_t i = 0; i < FRESH_SPARES; i++) {
+		struct fresh *none = NULL;
+		if (atomic_load_explicit(&pot->spares[i],
+		    memory_order_relaxed) == NULL &&
+		    atomic_compare_exchange_strong_explicit(&pot->spares[i],
+		    &none, x, memory_order_release, memory_order_relaxed))
+			return true;
+	}
+	return false;
+}
+
+static void
+free_memory(struct fresh *x)
+{
+	buf_free(&x->text);
+	buf_free(&x->bodys);
+	mem_free(&x);
+}
+
+void
+fresh_rest(struct fresh_pot *pot)
+{
+	struct fresh *x;
+
+	while ((x = take_spare(pot)) != NULL)
+		free_memory(x);
+}
+
+/* --- captures ----------------------------------------------------------- */
+
 struct fresh *
 fresh_new(struct fresh_pot *pot, uint32_t crawl, enum fresh_want want,
     struct str rest, struct str head, struct buf *body, struct str content)
@@ -45,20 +95,24 @@ fresh_new(struct fresh_pot *pot, uint32_t crawl, enum fresh_want want,
 		    memory_order_relaxed);
 		return NULL;
 	}
-	struct fresh *x = mem_resize(NULL, 1,
-	    sizeof(*x) + rest.n + head.n);
-	char *at = (char *)(x + 1);
+	struct fresh *x = take_spare(pot);
+	if (x == NULL)
+		x = mem_new(sizeof(*x));
+	struct buf text = x->text, spare = x->bodys;
+	buf_clear(&text);
+	buf_clear(&spare);
+	buf_put_str(&text, rest);
+	buf_put_str(&text, head);
 	*x = (struct fresh){ .pot = pot, .bytes = bytes, .crawl = crawl,
-	    .rest = { at, rest.n }, .head = { at + rest.n, head.n },
-	    .big = big, .has_body = has_body };
-	memcpy(at, rest.p, rest.n);
-	memcpy(at + rest.n, head.p, head.n);
+	    .text = text, .rest = { text.p, rest.n },
+	    .head = { text.p + rest.n, head.n }, .big = big,
+	    .has_body = has_body, .bodys = spare };
 	list_init(&x->node);
 	list_init(&x->age);
 	if (has_body) {
 		x->body = content;
 		x->bodys = *body;
-		*body = BUF_INIT;
+		*body = spare;
 	}
 	return x;
 }
@@ -74,8 +128,9 @@ fresh_free(struct fresh **xp)
 	list_take(&x->age);
 	atomic_fetch_sub_explicit(&x->pot->bytes, x->bytes,
 	    memory_order_relaxed);
-	buf_free(&x->bodys);
-	mem_free(xp);
+	*xp = NULL;
+	if (!keep_spare(x->pot, x))
+		free_memory(x);
 }
 
 void

@@ -9,8 +9,13 @@
  * So none is made of what the archive holds otherwise than it came: a revisit,
  * a head from which something was cut.
  *
+ * What has been read is kept for the next one, and its memory goes to the page
+ * whose body that takes: the thread that allocates frees, and waits for no lock
+ * of another's malloc.
+ *
  * Thread: any.
- * Limits: FRESH_BYTES_MAX, FRESH_CRAWLS.
+ * Limits: FRESH_BYTES_MAX, FRESH_BODY_BYTES, FRESH_CRAWLS, FRESH_SPARES,
+ *         FRESH_SPARE_BYTES.
  */
 #ifndef ENGINE_FETCHER_FRESH_H
 #define ENGINE_FETCHER_FRESH_H
@@ -24,6 +29,8 @@
 #define FRESH_BYTES_MAX ((size_t)8 << 20)    /* of all; above: none is made */
 #define FRESH_BODY_BYTES ((size_t)256 << 10) /* decoded; of bigger ones: none */
 #define FRESH_CRAWLS 64u                     /* followed at a time */
+#define FRESH_SPARES 64u
+#define FRESH_SPARE_BYTES ((size_t)32 << 10) /* of each; above: freed */
 
 enum fresh_want { FRESH_NONE, FRESH_HEADS, FRESH_BODIES };
 
@@ -31,7 +38,10 @@ enum fresh_want { FRESH_NONE, FRESH_HEADS, FRESH_BODIES };
 struct fresh_pot {
 	_Atomic uint64_t followed[FRESH_CRAWLS];   /* crawl4 want4; 0: none */
 	atomic_size_t bytes;
+	_Atomic(struct fresh *) spares[FRESH_SPARES];   /* NULL: none there */
 };
+/* Free the spares; more may come, while others are not freed. */
+void fresh_rest(struct fresh_pot *);
 void fresh_follow(struct fresh_pot *, uint32_t crawl, enum fresh_want);
 void fresh_unfollow(struct fresh_pot *, uint32_t crawl);
 enum fresh_want fresh_wanted(const struct fresh_pot *, uint32_t crawl);
@@ -52,6 +62,7 @@ struct fresh {
 	uint64_t offset;
 	bool near_duplicate;
 	/* Its own memory. */
+	struct buf text;             /* the next two */
 	struct str rest;             /* journal_put_rest() */
 	struct str head;             /* the answer's, with its empty line */
 	bool big;                    /* more than FRESH_BODY_BYTES */
@@ -61,7 +72,8 @@ struct fresh {
 };
 /*
  * Copies `rest` and `head`; takes the memory of `*body`, of which `content` is
- * a part, unless heads alone are wanted or it is big.  NULL: no room.
+ * a part, and leaves other there, unless heads alone are wanted or it is big.
+ * NULL: no room.
  */
 struct fresh *fresh_new(struct fresh_pot *, uint32_t crawl, enum fresh_want,
     struct str rest, struct str head, struct buf *body, struct str content);
