@@ -3,18 +3,25 @@
 #include "base/text.h"
 #include "wire/base64.h"
 
+#define PLAIN_TOKEN_MAX 96
+
 void
 item_token(uint64_t number, uint32_t crawl, const char *mark, struct buf *out)
 {
-	struct buf plain = BUF_INIT;
+	char plain[PLAIN_TOKEN_MAX];
+	size_t at = out->n;
 
-	buf_put_decimal(&plain, number, 1);
-	buf_put_char(&plain, '.');
-	buf_put_decimal(&plain, crawl, 1);
-	buf_put_char(&plain, '.');
-	buf_put_text(&plain, mark);
-	base64_put(out, buf_str(&plain));
-	buf_free(&plain);
+	/* First where there is room already. */
+	buf_put_decimal(out, number, 1);
+	buf_put_char(out, '.');
+	buf_put_decimal(out, crawl, 1);
+	buf_put_char(out, '.');
+	buf_put_text(out, mark);
+	size_t n = out->n - at;
+	CHECK(n <= sizeof(plain));
+	memcpy(plain, out->p + at, n);
+	out->n = at;
+	base64_put(out, (struct str){ plain, n });
 }
 
 #define NAME(text) STR("\"" text "\":")

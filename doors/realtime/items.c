@@ -25,13 +25,13 @@ token(const struct cursor *c, struct buf *out)
 /* --- one item ----------------------------------------------------------- */
 
 static void
-sent_one(struct cursor *c, const struct feed_item *i)
+sent_one(struct cursor *c, const struct feed_item *i, struct wall now)
 {
 	c->next = i->number + 1;
 	c->resumed = false;
 	meter_event(SUB_ITEMS, 0);
 	if (i->committed.us > 0)
-		meter_latency((clock_wall().us - i->committed.us) * 1000);
+		meter_latency((now.us - i->committed.us) * 1000);
 }
 
 static void
@@ -81,6 +81,7 @@ send_batch(struct cursor *c, const struct feed_batch *batch, size_t at)
 	struct client *client = c->follow->sub.client;
 	struct buf head = BUF_INIT;
 	enum sent result = SENT_MORE;
+	struct wall now = clock_wall();
 	size_t bytes = 0;
 
 	client_event_head(&head, &c->follow->sub, NULL);
@@ -97,7 +98,7 @@ send_batch(struct cursor *c, const struct feed_batch *batch, size_t at)
 		}
 		client_put(client, parts, ARRAY_LEN(parts));
 		bytes += head.n + i->text.n + 1;
-		sent_one(c, i);
+		sent_one(c, i, now);
 	}
 	buf_free(&head);
 	return result;
