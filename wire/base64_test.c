@@ -73,6 +73,29 @@ test_round_trip(void **state)
 	buf_free(&back);
 }
 
+/* Many at once, and three at a time. */
+static void
+test_long(void **state)
+{
+	struct buf whole = BUF_INIT, pieces = BUF_INIT;
+	char bytes[3 * 256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)(i * i * 31 + i / 5);
+	for (size_t n = 0; n <= sizeof(bytes); n++) {
+		struct str s = { bytes, n };
+		buf_clear(&whole);
+		buf_clear(&pieces);
+		base64_put(&whole, s);
+		for (size_t i = 0; i < n; i += 3)
+			base64_put(&pieces, str_cut(s, i, i + 3));
+		assert_true(str_eq(buf_str(&whole), buf_str(&pieces)));
+	}
+	buf_free(&whole);
+	buf_free(&pieces);
+}
+
 int
 main(void)
 {
@@ -80,6 +103,7 @@ main(void)
 		cmocka_unit_test(test_write),
 		cmocka_unit_test(test_read),
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
