@@ -440,7 +440,7 @@ parse_packed(struct replay *x, struct parse_input *in,
 
 	if (sitemap_gunzip(in->body, SITEMAP_BYTES_MAX, &xml, NULL) == OK) {
 		in->body = buf_str(&xml);
-		in->content_type = STR("application/xml");
+		in->content_type = sitemap_type(in->body);
 		if (parse_document(x->parser, in, &x->page, out, NULL) != OK)
 			out->links_n = 0;
 	}
@@ -457,6 +457,7 @@ find_links(struct replay *x, const struct archive_capture *c, uint32_t file,
     struct parse_output *parsed)
 {
 	struct parse_input in = { .robots_token = x->product_token,
+	    .sitemap = s->lease.flags & FOUND_SITEMAP,
 	    .links_max = (size_t)conf_int(x->conf, CONF_PARSE_LINKS_MAX) };
 	struct url u;
 

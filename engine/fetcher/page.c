@@ -749,7 +749,7 @@ parse_packed_sitemap(struct page *p, struct parse_input *in)
 	if ((p->submission.lease.flags & FOUND_SITEMAP) &&
 	    sitemap_gunzip(in->body, SITEMAP_BYTES_MAX, &xml, NULL) == OK) {
 		in->body = buf_str(&xml);
-		in->content_type = STR("application/xml");
+		in->content_type = sitemap_type(in->body);
 		if (parse_document(p->fetcher->parser, in,
 		    &p->submission.arena, &p->parsed, NULL) != OK)
 			p->parsed.links_n = 0;
@@ -767,6 +767,7 @@ step_parse(struct page *p)
 		.url = &h->url, .robots_token = s->product_token,
 		.links_max = s->links_max, .cpu_ms_max = s->parse_cpu_ms_max,
 		.cpu_ns = clock_thread_cpu_ns,
+		.sitemap = p->submission.lease.flags & FOUND_SITEMAP,
 	};
 
 	if (goes_home(p, PAGE_PARSE))

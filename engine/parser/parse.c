@@ -52,6 +52,19 @@ parse_css(const struct parse_input *in, struct str text, struct arena *a,
 		out->cut_reason = "parse.links_max";
 }
 
+static void
+take_sitemap(const struct sitemap *s, struct parse_output *out)
+{
+	out->kind = s->kind == SITEMAP_RSS || s->kind == SITEMAP_ATOM ?
+	    MIME_FEED : MIME_SITEMAP;
+	out->links = s->links;
+	out->links_n = s->n;
+	out->title = s->title;
+	out->schemes_dropped = s->schemes_dropped;
+	out->bad_urls = s->bad_urls;
+	out->cut_reason = s->cut_reason;
+}
+
 /* XML of unknown kind is asked too: the root may be further down. */
 static void
 parse_xml(const struct parse_input *in, struct str label, struct arena *a,
@@ -61,18 +74,10 @@ parse_xml(const struct parse_input *in, struct str label, struct arena *a,
 
 	sitemap_parse(in->body, label, in->url, in->links_max, a, &s);
 	out->charset = charset_of(in->body, label, CHARSET_XML);
-	if (s.kind == SITEMAP_NONE) {
+	if (s.kind == SITEMAP_NONE)
 		out->kind = MIME_XML;
-		return;
-	}
-	out->kind = s.kind == SITEMAP_RSS || s.kind == SITEMAP_ATOM ?
-	    MIME_FEED : MIME_SITEMAP;
-	out->links = s.links;
-	out->links_n = s.n;
-	out->title = s.title;
-	out->schemes_dropped = s.schemes_dropped;
-	out->bad_urls = s.bad_urls;
-	out->cut_reason = s.cut_reason;
+	else
+		take_sitemap(&s, out);
 }
 
 static struct str
@@ -81,6 +86,23 @@ text_of(const struct parse_input *in, struct str label,
 {
 	out->charset = charset_of(in->body, label, markup);
 	return charset_to_utf8(out->charset, in->body, a);
+}
+
+static void
+parse_text(const struct parse_input *in, struct str text, struct arena *a,
+    struct parse_output *out)
+{
+	struct simhash hash = SIMHASH_INIT;
+	struct sitemap s;
+
+	if (in->sitemap) {
+		sitemap_parse_text(text, in->url, in->links_max, a, &s);
+		take_sitemap(&s, out);
+		return;
+	}
+	simhash_add(&hash, text);
+	out->words = hash.words;
+	out->simhash = simhash_value(&hash);
 }
 
 enum err
@@ -107,13 +129,10 @@ parse_document(struct parser *p, const struct parse_input *in,
 	case MIME_XML:
 		parse_xml(in, label, a, out);
 		return OK;
-	case MIME_TEXT: {
-		struct simhash s = SIMHASH_INIT;
-		simhash_add(&s, text_of(in, label, CHARSET_PLAIN, a, out));
-		out->words = s.words;
-		out->simhash = simhash_value(&s);
+	case MIME_TEXT:
+		parse_text(in, text_of(in, label, CHARSET_PLAIN, a, out), a,
+		    out);
 		return OK;
-	}
 	default:
 		return OK;
 	}

@@ -30,6 +30,7 @@ struct parse_input {
 	bool nosniff;             /* X-Content-Type-Options: nosniff */
 	const struct url *url;    /* the document's own; never NULL */
 	struct str robots_token;  /* <meta name=...> besides "robots" */
+	bool sitemap;             /* that was asked for: of text, each line */
 	bool forms;               /* actions of GET forms are page links */
 	size_t links_max;         /* 0: PARSE_LINKS_MAX */
 	size_t attrs_max;         /* per tag; 0: PARSE_ATTRS_MAX */

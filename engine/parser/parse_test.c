@@ -38,6 +38,31 @@ run(const char *type, struct str body, struct arena *a)
 	return out;
 }
 
+/* What was asked for as one. */
+static void
+test_sitemap_text(void **state)
+{
+	struct parse_input in = { .url = &page_url, .sitemap = true,
+		.content_type = STR("text/plain; charset=iso-8859-1"),
+		.body = STR("http://h.example/1\r\n# no URL\n\n"
+		    "http://h.example/\xe9\n") };
+	struct arena a = ARENA_INIT;
+	struct parse_output o;
+
+	(void)state;
+	assert_int_equal(parse_document(parser, &in, &a, &o, NULL), OK);
+	assert_int_equal(o.kind, MIME_SITEMAP);
+	assert_int_equal(o.links_n, 2);
+	assert_int_equal(o.bad_urls, 1);
+	assert_int_equal(o.links[0].kind, LINK_PAGE);
+	assert_str(o.links[1].url.href, "http://h.example/%C3%A9");
+	in.sitemap = false;
+	assert_int_equal(parse_document(parser, &in, &a, &o, NULL), OK);
+	assert_int_equal(o.kind, MIME_TEXT);
+	assert_int_equal(o.links_n, 0);
+	arena_free(&a);
+}
+
 static void
 test_kinds(void **state)
 {
@@ -148,6 +173,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_sitemap_text),
 		cmocka_unit_test(test_body_may_go),
 		cmocka_unit_test(test_css_limit),
 	};

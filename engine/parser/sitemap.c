@@ -464,8 +464,8 @@ sitemap_parse_text(struct str body, const struct url *page, size_t urls_max,
 		cut(r, "sitemap.bytes_max");
 		body.n = SITEMAP_BYTES_MAX;
 	}
-	body = charset_to_utf8(charset_of(body, STR_NONE, CHARSET_PLAIN), body,
-	    a);
+	body = charset_to_utf8(charset_of(body, STR("utf-8"), CHARSET_PLAIN),
+	    body, a);
 	while (str_split(&body, '\n', &line)) {
 		line = str_trim(line);
 		if (line.n == 0)
@@ -479,6 +479,15 @@ sitemap_parse_text(struct str body, const struct url *page, size_t urls_max,
 			break;
 	}
 	reading_end(r);
+}
+
+struct str
+sitemap_type(struct str body)
+{
+	struct str start = str_trim(str_cut(body, 0, 1024));
+
+	return str_starts_nocase(start, STR("http")) ? STR("text/plain") :
+	    STR("application/xml");
 }
 
 enum err

@@ -54,9 +54,12 @@ struct sitemap {
 void sitemap_parse(struct str body, struct str label, const struct url *page,
     size_t urls_max, struct arena *a, struct sitemap *out);
 
-/* One URL per line, UTF-8; lines that are none count as bad. */
+/* One URL per line of UTF-8; lines that are none count as bad. */
 void sitemap_parse_text(struct str body, const struct url *page,
     size_t urls_max, struct arena *a, struct sitemap *out);
+
+/* The media type of one that was packed: XML, or a list. */
+struct str sitemap_type(struct str body);
 
 /*
  * Undo gzip (all members), at most `bytes_max` of output.  Errors: INPUT when

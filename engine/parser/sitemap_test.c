@@ -116,6 +116,15 @@ test_text(void **state)
 }
 
 static void
+test_type(void **state)
+{
+	(void)state;
+	assert_str(sitemap_type(STR(" \r\nHTTPS://h/")), "text/plain");
+	assert_str(sitemap_type(STR("<urlset>")), "application/xml");
+	assert_str(sitemap_type(STR("")), "application/xml");
+}
+
+static void
 test_gz_suite(void **state)
 {
 	struct arena a = ARENA_INIT;
@@ -327,6 +336,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_suite),
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_type),
 		cmocka_unit_test(test_gz_suite),
 		cmocka_unit_test(test_details),
 		cmocka_unit_test(test_limits),

@@ -27,7 +27,8 @@ explained() {   # what is known of each URL
 }
 
 # --- all kinds of captures -------------------------------------------------------
-web pages=20 etag=1 gzip=1 'robots=User-agent: *\nDisallow: /page/7\n'
+web pages=20 etag=1 gzip=1 \
+	'robots=User-agent: *\nDisallow: /page/7\nSitemap: /list.txt\n'
 seeds=("$WEB/" "$WEB/same/1" "$WEB/same/2" "$WEB/same/3" "$WEB/hop")
 "$A" crawl "${seeds[@]}" --data d --name "first one" --quiet --sitemaps \
 	--depth 4 --delay 30ms
@@ -38,6 +39,7 @@ explained d >want.urls
 "$A" archive ls --data d --json >want.ls
 "$A" archive reindex --data d --json >want.journal
 check "there are duplicates" grep -q '"duplicates": [1-9]' want
+has "... a page that only a list names" '/listed"' want.journal
 has "... answers of 304" '"status":304' want.journal
 has "... redirects" '"hops":1' want.journal
 has "... and robots.txt forbids a page" '"robots": 1,' want

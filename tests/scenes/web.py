@@ -10,6 +10,7 @@ usage: web.py PORTFILE LOGFILE [pages=N] [delay=S] [robots=TEXT] [etag=1]
 /same/X      one content for every X
 /out         redirects to another host; /hop to /page/0
 /slow        takes ten seconds
+/list.txt    a sitemap: the one that names /listed
 With etag=1 a page that the asker has is answered by 304; with gzip=1 HTML comes
 packed.  Each request is a line "path" of the log.
 """
@@ -68,6 +69,10 @@ def answer(path):
         return 302, html, "", {"Location": "/page/0"}
     if path == "/robots.txt" and ROBOTS:
         return 200, "text/plain", ROBOTS, {}
+    if path == "/list.txt":
+        return 200, "text/plain", "http://{host}/listed\n", {}
+    if path == "/listed":
+        return 200, html, page("Listed", [], "linked from no page"), {}
     if path == "/slow":
         time.sleep(10)
     return 404, html, page("Not found", []), {}
@@ -80,6 +85,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         log.write(self.path + "\n")
         time.sleep(DELAY)
         status, kind, body, fields = answer(self.path)
+        body = body.replace("{host}", self.headers["Host"])
         data = body.encode("latin-1")
         if "etag" in options and status == 200:
             fields["ETag"] = f'"{hashlib.sha1(data).hexdigest()}"'
