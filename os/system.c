@@ -1,5 +1,6 @@
 #include "os/system.h"
 
+#include <dirent.h>
 #include <malloc.h>
 #include <sched.h>
 #include <signal.h>
@@ -80,6 +81,67 @@ system_cpu_ns(void)
 	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0)
 		return 0;
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* A line of a file in the thread's folder. */
+static bool
+thread_line(int64_t id, const char *file, char *out, int size)
+{
+	char path[64];
+	bool got = false;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%lld/%s", (long long)id,
+	    file);
+	FILE *f = fopen(path, "re");
+	if (f == NULL)
+		return false;
+	got = fgets(out, size, f) != NULL;
+	fclose(f);
+	return got;
+}
+
+/* False: it has ended meanwhile. */
+static bool
+look_at_thread(struct system_thread *t)
+{
+	char text[64];
+
+	if (!thread_line(t->id, "comm", text, sizeof(text)))
+		return false;
+	text[strcspn(text, "\n")] = '\0';
+	snprintf(t->name, sizeof(t->name), "%.15s", text);
+	/* proc(5): the first number is its time on a processor in ns. */
+	if (!thread_line(t->id, "schedstat", text, sizeof(text)))
+		return false;
+	t->cpu_ns = strtoll(text, NULL, 10);
+	return true;
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+	int64_t x = ((const struct system_thread *)a)->id;
+	int64_t y = ((const struct system_thread *)b)->id;
+
+	return (x > y) - (x < y);
+}
+
+size_t
+system_threads(struct system_thread *out, size_t max)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *e;
+	size_t n = 0;
+
+	if (dir == NULL)
+		return 0;
+	while (n < max && (e = readdir(dir)) != NULL) {
+		out[n].id = strtoll(e->d_name, NULL, 10);
+		n += out[n].id > 0 && look_at_thread(&out[n]);
+	}
+	closedir(dir);
+	qsort(out, n, sizeof(*out), by_id);
+	return n;
 }
 
 void

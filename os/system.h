@@ -20,6 +20,14 @@ unsigned system_columns(int fd);
 uint64_t system_rss_bytes(void);
 /* Processor time of the process so far, all threads together. */
 int64_t system_cpu_ns(void);
+/* A thread of this process, and its processor time so far. */
+struct system_thread {
+	int64_t id;                    /* the first one's is system_pid() */
+	char name[16];
+	int64_t cpu_ns;
+};
+/* At most `max`, the oldest first; how many that are. */
+size_t system_threads(struct system_thread *, size_t max);
 /* At most so many heaps: less memory, more waiting for one another. */
 void system_malloc_arenas(int n);
 /* The host's name, for warcinfo. */

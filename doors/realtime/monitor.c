@@ -87,22 +87,54 @@ totals_of(struct board *b)
 	return sum;
 }
 
-static void
-put_rates(struct realtime *d, const struct totals *now, struct buf *b)
+static int64_t
+cpu_then(const struct frame_past *was, int64_t thread)
 {
-	struct frame_past was = d->past;
+	for (size_t i = 0; i < was->threads_n; i++)
+		if (was->threads[i].id == thread)
+			return was->threads[i].cpu_ns;
+	return 0;
+}
 
-	d->past = (struct frame_past){ clock_mono(), system_cpu_ns(),
-	    now->items, now->bytes };
-	double s = (double)mono_ns_between(was.at, d->past.at) / 1e9;
+/* What part of the time each had a processor: which stage is slow. */
+static void
+put_loops(const struct frame_past *was, const struct frame_past *now,
+    double s, struct buf *b)
+{
+	out_name(b, "loops");
+	buf_put_char(b, '[');
+	for (size_t i = 0; i < now->threads_n; i++) {
+		const struct system_thread *t = &now->threads[i];
+		out_comma(b);
+		buf_put_char(b, '{');
+		out_text(b, "name", t->id == system_pid() ? STR("home") :
+		    str_of(t->name));
+		out_real(b, "load", (double)(t->cpu_ns -
+		    cpu_then(was, t->id)) / 1e9 / s);
+		buf_put_char(b, '}');
+	}
+	buf_put_char(b, ']');
+}
+
+static void
+put_rates(struct realtime *d, const struct totals *t, struct buf *b)
+{
+	struct frame_past was = d->past, *now = &d->past;
+
+	*now = (struct frame_past){ .at = clock_mono(),
+	    .cpu_ns = system_cpu_ns(), .items = t->items, .bytes = t->bytes };
+	now->threads_n = system_threads(now->threads,
+	    ARRAY_LEN(now->threads));
+	double s = (double)mono_ns_between(was.at, now->at) / 1e9;
 	if (was.at.ns == 0 || s <= 0)
-		was = d->past;
+		was = *now;
 	s = s <= 0 ? 1 : s;
-	out_real(b, "cpu", (double)(d->past.cpu_ns - was.cpu_ns) / 1e9 / s);
+	out_real(b, "cpu", (double)(now->cpu_ns - was.cpu_ns) / 1e9 / s);
 	out_real(b, "pages_per_s",
 	    (double)(now->items - MIN(now->items, was.items)) / s);
 	out_real(b, "bytes_per_s",
 	    (double)(now->bytes - MIN(now->bytes, was.bytes)) / s);
+	put_loops(&was, now, s, b);
 }
 
 static void

@@ -27,6 +27,7 @@
 #include "engine/launch.h"
 #include "engine/revise.h"
 #include "os/pool.h"
+#include "os/system.h"
 
 /* A response on top of what events may hold. */
 #define RESPONSE_HELD_MAX ((size_t)512 << 10)
@@ -72,6 +73,8 @@ struct realtime {
 		struct mono at;
 		int64_t cpu_ns;
 		uint64_t items, bytes;
+		struct system_thread threads[REALTIME_THREADS_TOLD_MAX];
+		size_t threads_n;
 	} past;
 	/* The end. */
 	unsigned out;                /* the engine has something of ours */

@@ -28,7 +28,8 @@ struct realtime;
 	X(HELD_BYTES_MAX,      384 << 10,   "waiting in a socket, for events") \
 	X(ANSWER_BYTES_MAX,    128 << 10,   "of a response")                 \
 	X(READS_MAX,           8,           "of the engine, for a connection") \
-	X(SUBSCRIBERS_TOLD_MAX, 100,        "in a frame; those furthest behind")
+	X(SUBSCRIBERS_TOLD_MAX, 100,        "in a frame, furthest behind")   \
+	X(THREADS_TOLD_MAX,    128,         "in a frame; the oldest")
 enum {
 #define REALTIME_LIMIT(name, value, help) REALTIME_##name = value,
 	REALTIME_LIMITS(REALTIME_LIMIT)

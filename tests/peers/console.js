@@ -499,6 +499,8 @@ async function keys(page) {
 	    ".logbox")?.innerText.includes("serve.started"));
 	await until(page, "stages are told", () => document.querySelector(
 	    "[aria-label=Stages]")?.innerText.includes("fetcher"));
+	await until(page, "loops are told, with their load", () => /ledger\s+\d+ %/
+	    .test(document.querySelector("[aria-label=Loops]")?.innerText));
 	await page.keyboard.press("g");
 	await page.keyboard.press("c");
 	await page.waitForURL(base + "/");

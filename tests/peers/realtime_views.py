@@ -115,7 +115,7 @@ def monitor(t):
     data = [f["data"] for f in frames if f]
     fields = ("at", "cpu", "rss", "disk_free", "bytes_in", "bytes_out",
               "downloads", "downloads_max", "pages_per_s", "bytes_per_s",
-              "stages", "hosts", "subscribers", "dropped")
+              "stages", "hosts", "loops", "subscribers", "dropped")
     t.check("its fields", data and all(f in d for d in data for f in fields),
             data[:1])
     at = [d["at"] for d in data]
@@ -126,6 +126,11 @@ def monitor(t):
     t.same("stages", set(last["stages"]), {"frontier", "fetcher", "parser",
                                            "store", "archive"})
     t.same("hosts", set(last["hosts"]), {"ready", "delayed", "backoff"})
+    loads = {x["name"]: x["load"] for x in last["loops"]}
+    t.check("loops", {"home", "fetch", "ledger", "index"} <= set(loads),
+            loads)
+    t.check("their loads are what the processor is", abs(last["cpu"] - sum(
+        x["load"] for x in last["loops"])) < 0.3, last)
     rss = t.server.memory_kib() * 1024
     t.check("rss is bytes", rss / 4 < last["rss"] < rss * 4, last["rss"])
     crawl = t.c.start("http://closed.test/")

@@ -25,10 +25,17 @@ const UNITS = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
 const HEALTH = { disk_full: "The disk is full. Nothing is " +
 	"fetched until there is room again; reading goes on.", failed: "A " +
 	"write failed. Nothing is fetched until the server is started anew." };
-const STAGES = { frontier: "URLs that loops hold ready, of all queues",
-	fetcher: "Requests under way", parser: "Pages waiting to be read",
-	store: "Waiting for the ledger's commit",
-	archive: "Bytes waiting for the WARC" };
+const STAGES = { frontier: "URLs that wait, of running crawls",
+	fetcher: "Requests under way", parser: "Work that waits for a thread",
+	store: "Pages that are not durable yet",
+	archive: "Groups of pages that cannot be looked up yet" };
+/* By their threads' names. */
+const LOOPS = { home: "Doors and this console", fetch: "Requests, parsing, links",
+	ledger: "The frontier, and what is made durable", index: "What " +
+	"can be looked up: known URLs, journal", sync: "Waits for the disk",
+	pool: "Reads pages again, for readers", reads: "Answers about what " +
+	"is stored", "rocksdb:low": "Merges index files", "rocksdb:high":
+	"Writes index files" };
 
 export function system(root, params, app) {
 	const tiles = { cpu: tile("Processor"), rss: tile("Memory"),
@@ -41,7 +48,7 @@ export function system(root, params, app) {
 	    rss: one("Memory", bytes), pages: one("Pages/s", rate),
 	    traffic: one("Traffic/s", bytes, [{ name: "in", class: "c-queued" },
 	    { name: "out", class: "c-done" }]) };
-	const stages = el("tbody", null), subs = el("tbody", null);
+	const loops = el("tbody", null), stages = el("tbody", null), subs = el("tbody", null);
 	const doors = el("tbody", null), noSubs = el("div", null);
 	const limits = el("tbody", null), noLimits = el("div", null);
 	const noDoors = el("div", null), about = el("dl.facts", null);
@@ -62,12 +69,13 @@ export function system(root, params, app) {
 	    Object.values(tiles)), el("section.charts", { "aria-label":
 	    "Charts", tabindex: PHONE.matches ? "0" : null }, Object.values(charts).map((c) => c.node)),
 	    el("div.two", null, table("Stages", [["Stage"], ["Waiting",
-	    "num"], ["What it counts"]], stages), table("Doors", [["Door"],
-	    ["Address"], ["State"], ["Requests/s", "num"], ["Last error"]],
-	    doors, noDoors)), el("div.two", null, table("Limits", [["What"],
-	    ["Now", "num"], ["At most", "num"], ["Setting"]], limits,
-	    noLimits), table("Subscribers", [["Subscription"],
-	    ["Crawl"], ["Behind", "num"]], subs, noSubs)),
+	    "num"], ["What it counts"]], stages), table("Loops", [["Loop"],
+	    ["Load", "num"], ["What it does"]], loops)), el("div.two", null,
+	    table("Doors", [["Door"], ["Address"], ["State"], ["Requests/s",
+	    "num"], ["Last error"]], doors, noDoors), table("Limits",
+	    [["What"], ["Now", "num"], ["At most", "num"], ["Setting"]],
+	    limits, noLimits)), table("Subscribers", [["Subscription"],
+	    ["Crawl"], ["Behind", "num"]], subs, noSubs),
 	    el("section.card", null, el("div.head.small", null, el("h2", null,
 	    "Recent log lines"), el("span.grow", null), level), log),
 	    el("section.card", null, el("h2", null, "Build"), about));
@@ -80,6 +88,8 @@ export function system(root, params, app) {
 			frames = frames.filter((x) => x.at < f.at);
 		frames.push(f);
 		traffic(f, frames[frames.length - 2]);
+		/* Shown of the last one alone. */
+		delete frames[frames.length - 2]?.loops;
 		if (frames.length > FRAMES)
 			frames.shift();
 		draw();
@@ -116,6 +126,7 @@ export function system(root, params, app) {
 		charts.pages.show(rows((x) => [x.pages_per_s]));
 		charts.traffic.show(rows((x) => [x.in, x.out]));
 		drawStages(f.stages ?? {});
+		drawLoops(f.loops ?? []);
 		drawSubs(f.subscribers ?? []);
 	}
 
@@ -126,8 +137,24 @@ export function system(root, params, app) {
 		each(stages, [...names], (k) => k, (k) => el("tr", null,
 		    el("th", { scope: "row" }, k), el("td.num", null),
 		    el("td.help", null, STAGES[k] ?? "")), (tr, k) =>
-		    put(tr.children[1], k === "archive" ? bytes(now[k]) :
-		    count(now[k])));
+		    put(tr.children[1], count(now[k])));
+	}
+
+	/* Those of one name have numbers: "fetch 1", "fetch 2". */
+	function drawLoops(all) {
+		const all_of = {}, seen = {}, next = (o, k) => o[k] =
+		    (o[k] ?? 0) + 1;
+
+		for (const l of all)
+			next(all_of, l.name);
+		const rows = all.map((l) => ({ ...l, label: all_of[l.name] ===
+		    1 ? l.name : l.name + " " + next(seen, l.name) }));
+		each(loops, rows, (l) => l.label, (l) => el("tr", null,
+		    el("th", { scope: "row" }, l.label), el("td.num", null),
+		    el("td.help", null, LOOPS[l.name] ?? "")), (tr, l) => {
+			put(tr.children[1], Math.round(l.load * 100) + " %");
+			tr.children[1].classList.toggle("bad", l.load > 0.9);
+		});
 	}
 
 	function drawSubs(all) {
