@@ -26,8 +26,9 @@ const struct option_verb archive_wacz_verb = {
 	ARCHIVE_FILES_ABOUT " The same files and options give the same bytes.  "
 	"argiope crawl --wacz does it at a crawl's end.\n"
 	"Example: argiope archive wacz site.wacz --title \"A site\"\n"
-	"Exit code: 0; 73 OUT.wacz is there already; 65 two files have one "
-	"name; 66 there is no WARC file; 74 reading or writing failed.",
+	"Exit code: 0; 70 it was packed, but a record is damaged; 73 OUT.wacz "
+	"is there already; 65 two files have one name; 66 there is no WARC "
+	"file; 74 reading or writing failed.",
 	rows, ARRAY_LEN(rows)
 };
 
@@ -86,6 +87,10 @@ pack(struct cli *c, const struct archive_catalogue *files, const char *path,
 	counts.bytes = size_of(path);
 	if (!event || cli_json(c) || cli_count(c, "quiet") == 0)
 		print(c, path, event, &counts);
+	if (counts.damaged > 0)
+		return why(w, ERR_CORRUPT, "%s is there, but %llu damaged "
+		    "records have no line in its index; argiope archive check "
+		    "tells which", path, (unsigned long long)counts.damaged);
 	return OK;
 }
 

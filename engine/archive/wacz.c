@@ -309,6 +309,7 @@ put_index(struct packing *p, const char *scratch, struct why *w)
 	if (err == OK)
 		err = archive_index(p->catalogue, scratch,
 		    SORT_BYTES_MAX_DEFAULT, on_line, p, &counts, w);
+	p->counts->damaged = err == OK ? counts.damaged : 0;
 	if (err == OK)
 		err = block_end(p, w);
 	if (err == OK)

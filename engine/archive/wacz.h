@@ -28,6 +28,7 @@ struct wacz_options {
 };
 struct wacz_counts {
 	uint64_t files, lines, pages, bytes;
+	uint64_t damaged;                /* records that have no line */
 };
 
 /*

@@ -53,6 +53,9 @@ python3 -m zipfile -l own.wacz >entries
 for name in datapackage.json pages/pages.jsonl indexes/index.cdx.gz archive/; do
 	has "... with $name" "$name" entries
 done
+echo "no WARC at all" >garbage.warc
+code "wacz of a file that is no WARC" 70 "$A" archive wacz bad.wacz garbage.warc
+has "... says so" "bad.wacz is there, but 1 damaged records" code.err
 code "wacz again" 73 "$A" archive wacz own.wacz --data d1
 
 # --- the other digest -----------------------------------------------------------
