@@ -499,7 +499,7 @@ async function keys(page) {
 	    ".logbox")?.innerText.includes("serve.started"));
 	await until(page, "stages are told", () => document.querySelector(
 	    "[aria-label=Stages]")?.innerText.includes("fetcher"));
-	await until(page, "loops are told, with their load", () => /ledger\s+\d+ %/
+	await until(page, "loops are told, with their load", () => /ledger\s+1\s+\d+ %/
 	    .test(document.querySelector("[aria-label=Loops]")?.innerText));
 	await page.keyboard.press("g");
 	await page.keyboard.press("c");

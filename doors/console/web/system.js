@@ -30,12 +30,14 @@ const STAGES = { frontier: "URLs that wait, of running crawls",
 	store: "Pages that are not durable yet",
 	archive: "Groups of pages that cannot be looked up yet" };
 /* By their threads' names. */
-const LOOPS = { home: "Doors and this console", fetch: "Requests, parsing, links",
-	ledger: "The frontier, and what is made durable", index: "What " +
-	"can be looked up: known URLs, journal", sync: "Waits for the disk",
-	pool: "Reads pages again, for readers", reads: "Answers about what " +
-	"is stored", "rocksdb:low": "Merges index files", "rocksdb:high":
-	"Writes index files" };
+const LOOPS = { home: "Doors and this console", urlfrontier: "The queues of " +
+	"crawlers elsewhere", fetch: "Requests, parsing, links",
+	ledger: "The frontier, and what is made durable", sync: "Waits for " +
+	"the disk", index: "What can be looked up: known URLs, journal",
+	reads: "Answers from the index", pool: "Reads pages again, for " +
+	"readers and lists", "rocksdb:low": "Merges files of the index",
+	"rocksdb:high": "Writes files of the index", argiope: "Helpers of " +
+	"libraries" };
 
 export function system(root, params, app) {
 	const tiles = { cpu: tile("Processor"), rss: tile("Memory"),
@@ -70,7 +72,8 @@ export function system(root, params, app) {
 	    "Charts", tabindex: PHONE.matches ? "0" : null }, Object.values(charts).map((c) => c.node)),
 	    el("div.two", null, table("Stages", [["Stage"], ["Waiting",
 	    "num"], ["What it counts"]], stages), table("Loops", [["Loop"],
-	    ["Load", "num"], ["What it does"]], loops)), el("div.two", null,
+	    ["Threads", "num"], ["Busiest", "num"], ["What it does"]],
+	    loops)), el("div.two", null,
 	    table("Doors", [["Door"], ["Address"], ["State"], ["Requests/s",
 	    "num"], ["Last error"]], doors, noDoors), table("Limits",
 	    [["What"], ["Now", "num"], ["At most", "num"], ["Setting"]],
@@ -140,20 +143,23 @@ export function system(root, params, app) {
 		    put(tr.children[1], count(now[k])));
 	}
 
-	/* Those of one name have numbers: "fetch 1", "fetch 2". */
+	/* A row for those of one name: the busiest may hold up the rest. */
 	function drawLoops(all) {
-		const all_of = {}, seen = {}, next = (o, k) => o[k] =
-		    (o[k] ?? 0) + 1;
+		const rows = new Map();
 
-		for (const l of all)
-			next(all_of, l.name);
-		const rows = all.map((l) => ({ ...l, label: all_of[l.name] ===
-		    1 ? l.name : l.name + " " + next(seen, l.name) }));
-		each(loops, rows, (l) => l.label, (l) => el("tr", null,
-		    el("th", { scope: "row" }, l.label), el("td.num", null),
-		    el("td.help", null, LOOPS[l.name] ?? "")), (tr, l) => {
-			put(tr.children[1], Math.round(l.load * 100) + " %");
-			tr.children[1].classList.toggle("bad", l.load > 0.9);
+		for (const { name, load } of all) {
+			const r = rows.get(name) ?? { name, n: 0, most: 0 };
+			r.n++;
+			r.most = Math.max(r.most, load);
+			rows.set(name, r);
+		}
+		each(loops, [...rows.values()], (r) => r.name, (r) => el("tr",
+		    null, el("th", { scope: "row" }, r.name), el("td.num",
+		    null), el("td.num", null), el("td.help", null,
+		    LOOPS[r.name] ?? "")), (tr, r) => {
+			put(tr.children[1], count(r.n));
+			put(tr.children[2], Math.round(r.most * 100) + " %");
+			tr.children[2].classList.toggle("bad", r.most > 0.9);
 		});
 	}
 
