@@ -429,7 +429,8 @@ tell_crawl(void *arg, const struct archive_crawl *c, struct why *w)
 	    .work_dir = s->work_dir, .name = s->name, .open = s->open };
 	s->id = ledger_adopt(frontier_ledger(b->frontier), &f);
 	b->counts->finished += s->open;
-	return replay_file(b->replay, c, s->warc_dir, c->file->size, w);
+	return replay_file(b->replay, c, s->warc_dir,
+	    is_crawls_own(last_part(s->warc_dir)), c->file->size, w);
 }
 
 static enum err

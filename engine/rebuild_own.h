@@ -16,11 +16,12 @@ struct replay *replay_new(const struct conf *, struct frontier *,
     struct rebuild_counts *);
 void replay_free(struct replay **);
 /*
- * A file of a crawl.  Errors: INPUT when an earlier file told another crawl of
+ * A file of a crawl; `by_door`: it began that crawl, which may not reach what
+ * the operator's may.  Errors: INPUT when an earlier file told another crawl of
  * that number, or when seeds or policy cannot be read.
  */
 MUST_USE enum err replay_file(struct replay *, const struct archive_crawl *,
-    struct str warc_dir, uint64_t bytes, struct why *);
+    struct str warc_dir, bool by_door, uint64_t bytes, struct why *);
 /*
  * A capture, or what has no number, in the order of archive_reindex(); `file`
  * is the ledger's id of its WARC.

@@ -6,6 +6,7 @@
 #include "engine/archive/capture.h"
 #include "engine/engine.h"
 #include "engine/frontier/journal.h"
+#include "engine/options.h"
 #include "engine/parser/sitemap.h"
 #include "engine/policy/robots.h"
 #include "engine/rebuild_own.h"
@@ -132,9 +133,21 @@ copy_texts(struct told_crawl *t, const struct archive_crawl *c)
 		.kind = CRAWL_CRAWL, .name = arena_copy(a, c->name),
 		.seeds = arena_copy_list(a, c->seeds, c->seeds_n),
 		.seeds_n = c->seeds_n,
-		.policy = arena_copy(a, c->policy), .options = STR(""),
+		.policy = arena_copy(a, c->policy),
 	};
 	t->path = arena_copy(a, str_of(c->file->path)).p;
+}
+
+static struct str
+options_of(bool by_door, struct arena *a)
+{
+	struct crawl_options o = { .operator_seeds = !by_door };
+	struct buf b = BUF_INIT;
+
+	crawl_options_put(&o, &b);
+	struct str text = arena_copy(a, buf_str(&b));
+	buf_free(&b);
+	return text;
 }
 
 static enum err
@@ -159,6 +172,7 @@ compile(struct told_crawl *t, struct why *w)
 	atomic_init(&t->shared.rules, &t->rules);
 	t->shared.seed_hosts = hosts;
 	t->shared.seed_hosts_n = n;
+	/* What was fetched was allowed. */
 	t->shared.operator_seeds = true;
 	t->spec.max_items = t->policy->limits.max_items == POLICY_NONE ? 0 :
 	    (uint64_t)t->policy->limits.max_items;
@@ -194,7 +208,7 @@ begin(struct replay *x, struct told_crawl *t, struct why *w)
 
 enum err
 replay_file(struct replay *x, const struct archive_crawl *c,
-    struct str warc_dir, uint64_t bytes, struct why *w)
+    struct str warc_dir, bool by_door, uint64_t bytes, struct why *w)
 {
 	struct told_crawl *t = map_get_id(&x->crawls, c->crawl);
 	struct why inner = WHY_INIT;
@@ -209,6 +223,7 @@ replay_file(struct replay *x, const struct archive_crawl *c,
 		map_put_id(&x->crawls, c->crawl, t);
 		copy_texts(t, c);
 		t->spec.warc_dir = arena_copy(&t->arena, warc_dir);
+		t->spec.options = options_of(by_door, &t->arena);
 		t->shared.collection = t->spec.warc_dir;
 		x->counts->crawls++;
 		enum err e = compile(t, &inner);

@@ -122,3 +122,27 @@ same "... each crawl knows where its files are" "$(json \
 	'[c["warc_dir"].split("/")[-1] for c in events[0]["crawls"]]' \
 	status.json)" "['crawl-0', 'crawl-1']"
 check "... and nothing is missing" test "$(pages_of d1 | wc -l)" -ge "$before"
+
+# --- a crawl in its middle: what the door may not, it still may not
+
+kill "$WEB_PID"
+web pages=200 delay=0.1
+daemon d3 --set fetch.allow_private=on
+code "a long crawl" 0 "$A" schedule put long "$WEB/" --data d3 \
+	--policy-file quick.json --unit weeks
+asked() { [ "$(wc -l <"$WEB_LOG")" -ge "$1" ]; }
+soon asked 20
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+rm -rf d3/index d3/log
+code "... killed, and rebuilt" 0 "$A" archive reindex --rebuild --data d3
+check "... it is not over" "$A" status --data d3
+has "... but waits" "run" check.out
+: >"$WEB_LOG"
+daemon d3
+status() {
+	"$A" status --data d3 --json >status.json
+	[ "$(json 'events[0]["crawls"][0]["state"]' status.json)" = complete ]
+}
+check "... goes on" soon status
+same "... but not to private addresses" "$(wc -l <"$WEB_LOG")" 0
