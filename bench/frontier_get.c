@@ -271,7 +271,8 @@ ask_again(struct timer *t)
 static void
 controlled(uint64_t queue, enum grpc_code code, struct str text)
 {
-	if (!load_is_ok("a call of control", code, text))
+	/* It may come behind the end of the run. */
+	if (!load_is_ok("a call of control", code, text) || get.queues == NULL)
 		return;
 	if (queue != UINT64_MAX) {
 		get.queues[queue].block_until_s = (uint32_t)get.control_date;
