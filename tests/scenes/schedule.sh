@@ -136,8 +136,11 @@ kill -KILL "$pid"
 wait "$pid" 2>/dev/null
 rm -rf d3/index d3/log
 code "... killed, and rebuilt" 0 "$A" archive reindex --rebuild --data d3
-check "... it is not over" "$A" status --data d3
-has "... but waits" "run" check.out
+"$A" status --data d3 --json >status.json
+same "... it is not over" "$(json \
+	'(events[0]["crawls"][0]["state"],
+	events[0]["crawls"][0]["counts"]["queued"] > 0)' status.json)" \
+	"('running', True)"
 : >"$WEB_LOG"
 daemon d3
 status() {

@@ -50,7 +50,8 @@ export function system(root, params, app) {
 	    rss: one("Memory", bytes), pages: one("Pages/s", rate),
 	    traffic: one("Traffic/s", bytes, [{ name: "in", class: "c-queued" },
 	    { name: "out", class: "c-done" }]) };
-	const loops = el("tbody", null), stages = el("tbody", null), subs = el("tbody", null);
+	const stages = el("tbody", null), loops = el("tbody", null);
+	const subs = el("tbody", null);
 	const doors = el("tbody", null), noSubs = el("div", null);
 	const limits = el("tbody", null), noLimits = el("div", null);
 	const noDoors = el("div", null), about = el("dl.facts", null);
