@@ -51,7 +51,8 @@
 	X(resets_per_s,         100,     "the same, lasting")                 \
 	X(resets_free_ms,       1000,    "a call's age from which its client" \
 	    " may reset it freely")                                          \
-	X(pings_burst,          500,     "PING frames, at once")              \
+	X(pings_burst,          500,     "PING frames at once, beyond one for" \
+	    " each DATA or HEADERS frame sent to the peer")                  \
 	X(pings_per_s,          50,      "the same, lasting")                 \
 	X(settings_burst,       100,     "SETTINGS frames, at once")          \
 	X(settings_per_s,       10,      "the same, lasting")                 \

@@ -562,6 +562,79 @@ test_floods(void **state)
 	buf_free(&h);
 }
 
+/* A call whose every message is answered with one DATA frame. */
+static void
+open_chat(void)
+{
+	struct buf h = BUF_INIT;
+
+	greet();
+	assert_int_equal(flood(1, HEADERS, END_HEADERS, 1, usual(&h)), 2);
+	flood(1, WINDOW_UPDATE, 0, 0, STR("\x10\0\0\0"));
+	flood(1, WINDOW_UPDATE, 0, 1, STR("\x10\0\0\0"));
+	buf_free(&h);
+}
+
+/* n rounds: one DATA frame is sent to the peer, then `pings` come from it. */
+static int
+chat_and_ping(int n, int pings)
+{
+	int i = 0;
+
+	while (i < n && !t.failed) {
+		flood(1, DATA, 0, 1, STR("\0\0\0\0\1x"));
+		flood(pings, PING, 0, 0, STR("bdp-ping"));
+		i++;
+	}
+	return i;
+}
+
+/*
+ * grpc-go and grpc-java send a PING after a DATA frame that they received, to
+ * measure the bandwidth, with no limit in time.
+ */
+static void
+test_bandwidth_probes(void **state)
+{
+	(void)state;
+	open_chat();
+	assert_int_equal(chat_and_ping(20000, 1), 20000);
+	assert_false(t.failed);
+	assert_int_equal(t.acks, 20000);
+	end();
+
+	/* Two for each: one of them is more than we pay for. */
+	open_chat();
+	assert_in_range(chat_and_ping(20000, 2), 498, 502);
+	assert_calmed();
+	end();
+
+	/* Frames sent long ago allow no larger burst. */
+	open_chat();
+	assert_int_equal(chat_and_ping(5000, 0), 5000);
+	assert_in_range(flood(9000, PING, 0, 0, STR("bdp-ping")), 500, 502);
+	assert_calmed();
+	end();
+}
+
+/* One who does not read what we answer gets no DATA, and so no PING paid. */
+static void
+test_probes_unread(void **state)
+{
+	struct buf b = BUF_INIT;
+	int n = 0;
+
+	(void)state;
+	open_chat();
+	put(&b, DATA, 0, 1, STR("\0\0\0\0\1x"));
+	put(&b, PING, 0, 0, STR("bdp-ping"));
+	while (n++ < 20000 && !t.failed)
+		give(buf_str(&b), false);
+	assert_in_range(n, 500, 502);
+	end();
+	buf_free(&b);
+}
+
 static void
 test_continuations(void **state)
 {
@@ -801,6 +874,8 @@ main(void)
 		cmocka_unit_test(test_closed_streams),
 		cmocka_unit_test(test_plain_answer),
 		cmocka_unit_test(test_floods),
+		cmocka_unit_test(test_bandwidth_probes),
+		cmocka_unit_test(test_probes_unread),
 		cmocka_unit_test(test_continuations),
 		cmocka_unit_test(test_many_streams),
 		cmocka_unit_test(test_never_reads),

@@ -69,6 +69,14 @@ count(struct grpc_session *s, struct grpc_rate *r, int64_t per_s,
 		calm(s, what);
 }
 
+/* The opposite: one less. */
+static void
+uncount(struct grpc_session *s, struct grpc_rate *r, int64_t per_s)
+{
+	r->full_at_ns = MAX(r->full_at_ns - NS_PER_S / MAX(per_s, 1),
+	    s->now.ns);
+}
+
 static void
 count_idle(struct grpc_session *s)
 {
@@ -442,6 +450,20 @@ we_reset(struct grpc_session *s, const nghttp2_frame *f)
 }
 
 /*
+ * Clients that measure bandwidth send a PING for a DATA frame that they
+ * received, one at a time (grpc-go, grpc-java).  So each DATA or HEADERS frame
+ * that we send takes one PING off the peer's count.  gRPC's proposal A8 clears
+ * the count; here a peer that sends more PINGs than it gets frames still
+ * reaches the limit, and frames sent earlier allow it no larger burst.
+ */
+static void
+pay_for_ping(struct grpc_session *s, const nghttp2_frame *f)
+{
+	if (f->hd.type == NGHTTP2_DATA || f->hd.type == NGHTTP2_HEADERS)
+		uncount(s, &s->pings, s->limits.pings_per_s);
+}
+
+/*
  * The answer has left and the request is not complete: nobody wants its rest
  * (RFC 9113 §8.1).  A stream that we reset for an error of the peer's counts,
  * answered or not (CVE-2025-8671).
@@ -452,6 +474,7 @@ on_frame_send(nghttp2_session *h2, const nghttp2_frame *f, void *arg)
 	struct grpc_session *s = arg;
 	struct grpc_call *c;
 
+	pay_for_ping(s, f);
 	if (s->server == NULL)
 		return 0;
 	if (f->hd.type == NGHTTP2_HEADERS &&
