@@ -181,6 +181,15 @@ def end_group(pid):
 
 # ---- Building --------------------------------------------------------------
 
+@functools.lru_cache
+def private_libraries():
+    """What tools/deps.sh has built: a build folder belongs to one set."""
+    prefix = subprocess.run([f"{ROOT}/tools/deps.sh", "--prefix"], text=True,
+                            capture_output=True, check=True).stdout.strip()
+    stamp = os.path.join(prefix, "stamp")
+    return open(stamp).read() if os.path.exists(stamp) else ""
+
+
 def configure(run, job, folder, options, compiler=None):
     """A build folder with these options; a failure ends the job."""
     path = run.folder(folder)
@@ -188,8 +197,7 @@ def configure(run, job, folder, options, compiler=None):
     # Ninja does not see a folder that came or went; the list of them does.
     folders = sorted(f for depth in ("*", "*/*")
                      for f in glob.glob(f"{ROOT}/{depth}/meson.build"))
-    want = json.dumps([options, compiler, os.environ.get("PKG_CONFIG_PATH"),
-                       folders])
+    want = json.dumps([options, compiler, private_libraries(), folders])
     note = os.path.join(path, ".options")
     have = open(note).read() if os.path.exists(note) else None
     command = ["ninja", "-C", path, "build.ninja"]

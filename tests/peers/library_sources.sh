@@ -1,0 +1,71 @@
+#!/bin/bash
+#
+# tools/deps.sh with archives that cannot be had or are not what they should
+# be: the next one of the table is taken, and a failed try leaves nothing.
+set -u
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+mkdir tools
+cp "$root"/tools/{deps.sh,source_archive.py,packages.txt} tools/
+export ARGIOPE_DEPS=$PWD/libs
+failures=0
+
+check() {
+	local name=$1
+	shift
+	if "$@"; then
+		echo "ok $name"
+	else
+		echo "not ok $name"
+		sed 's/^/    /' said
+		failures=$((failures + 1))
+	fi
+}
+
+# The table with other rows for yyjson, and none for the two that take long.
+table() {
+	awk '$1 != "source"' "$root/tools/packages.txt" >tools/packages.txt
+	cat >>tools/packages.txt
+	sed -i "s/^libraries=.*/libraries=yyjson/" tools/deps.sh
+}
+
+good=$(awk '$1 == "source" && $2 == "yyjson" && $4 == "pypi"' \
+    "$root/tools/packages.txt")
+[ -n "$good" ] || { echo "not ok the table names yyjson"; exit 1; }
+wrong_sum="${good% *} $(printf '%064d' 0)"
+no_release=$(sed 's/4\.0\.6/99.0.0/' <<<"$good")
+no_source=$(awk '$1 == "source" && $2 == "ada" && $4 == "pypi"' \
+    "$root/tools/packages.txt" | sed 's/^source ada/source yyjson/')
+
+printf '%s\n' "$wrong_sum" "$no_release" "$no_source" | table
+tools/deps.sh build >said 2>&1
+code=$?
+check "no source that can be had is a failure" test "$code" != 0
+check "a wrong checksum is told" \
+    grep -q "yyjson 4.0.6: its SHA-256 is .*, not 0000" said
+check "a version that the registry lacks is told" \
+    grep -q "99.0.0: the registry has no source distribution" said
+check "an archive without the library is told" \
+    grep -q "the archive contains no yyjson.h" said
+check "the last line says what to do" grep -q "Dsystem_libs=true" said
+check "failed tries leave nothing behind" \
+    test -z "$(find libs -type f ! -name .lock)"
+
+printf '%s\n' "$wrong_sum" "$good" | table
+check "after a wrong one the next one is taken" \
+    eval 'tools/deps.sh build >said 2>&1'
+check "... and its library is there" test -e libs/lib/libyyjson.a
+check "... and nothing else of the work" \
+    test -z "$(find libs -name '.work-*')"
+before=$(stat -c %Y.%i libs/lib/libyyjson.a)
+check "a second call builds nothing" eval 'tools/deps.sh build >said 2>&1 &&
+    test ! -s said && test "$(stat -c %Y.%i libs/lib/libyyjson.a)" = "$before"'
+
+# Where cargo is, the crate is as good.
+if command -v cargo >/dev/null; then
+	awk '$1 == "source" && $2 == "yyjson" && $4 == "crates"' \
+	    "$root/tools/packages.txt" | table
+	check "from a crate" eval 'tools/deps.sh build >said 2>&1'
+else
+	echo "skip from a crate: cargo is not installed"
+fi
+[ "$failures" = 0 ]
