@@ -37,8 +37,8 @@ const struct option_verb serve_verb = {
 	"serve", NULL, 0, 0,
 	"Run as a daemon: the engine, its doors, and the port of http.listen",
 	"Crawls that were running go on (without the secrets they had).  The "
-	"port answers /metrics for Prometheus, /healthz and /status; its "
-	"address is printed, and written to DATA/serve.json.  The door for "
+	"port answers /metrics for Prometheus, /healthz, /readyz and /status; "
+	"its address is printed, and written to DATA/serve.json.  The door for "
 	"crawlers that speak URL Frontier is at urlfrontier.listen.  SIGTERM "
 	"and SIGINT stop in order; a second one leaves at once.\n"
 	"Exit code: 0 after SIGTERM; 75 another process holds the data or the "
@@ -230,6 +230,17 @@ put_why(struct daemon *s, struct buf *b)
 	if (busiest != NULL)
 		engine_why(&s->look, busiest, text, sizeof(text));
 	json_str(b, "why", str_of(text));
+}
+
+/* What the start is doing; false once everything is served. */
+static bool
+put_loading(void *arg, struct buf *b)
+{
+	const struct daemon *s = arg;
+
+	if (s->stopping)
+		buf_put_text(b, "stopping");
+	return s->stopping;
 }
 
 static void
@@ -590,6 +601,7 @@ serve_run(struct cli *c)
 		log_keep();
 		s.home = loop_new("home");
 		s.served.status = put_status;
+		s.served.loading = put_loading;
 		s.served.arg = &s;
 		/* Before any thread starts. */
 		loop_on_signal(s.home, got_signal, &s);

@@ -31,6 +31,27 @@ get_health(struct web_request *r)
 	buf_free(&b);
 }
 
+/* Whether requests of all kinds are answered, for load balancers. */
+static void
+get_ready(struct web_request *r)
+{
+	struct served *s = web_arg(r);
+	struct buf b = BUF_INIT, text = BUF_INIT;
+	bool ready = !s->loading(s->arg, &text) && s->health == LEDGER_FINE;
+
+	if (text.n == 0)
+		buf_put_text(&text, ready ? "ready" :
+		    report_health_name(s->health));
+	buf_put_char(&b, '{');
+	json_str(&b, "state", buf_str(&text));
+	buf_put_text(&b, "}\n");
+	if (!ready)
+		web_add_field(r, "retry-after", "1");
+	web_answer(r, ready ? 200 : 503, JSON_TYPE, buf_str(&b));
+	buf_free(&b);
+	buf_free(&text);
+}
+
 static void
 get_status(struct web_request *r)
 {
@@ -47,6 +68,8 @@ get_status(struct web_request *r)
 static const struct web_route table[] = {
 	ROW("/healthz", get_health, "200 while writes succeed, else 503",
 	    WEB_TO_ALL),
+	ROW("/readyz", get_ready, "200 once everything is served, else 503 and "
+	    "what the start is doing", WEB_TO_ALL),
 	ROW("/metrics", get_metrics, "figures for Prometheus", WEB_TO_MACHINE),
 	ROW("/status", get_status, "the crawls and what the engine is doing, "
 	    "as JSON", WEB_TO_MACHINE),

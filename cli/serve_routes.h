@@ -13,6 +13,8 @@
 struct served {
 	/* Append the JSON object of /status. */
 	void (*status)(void *arg, struct buf *out);
+	/* Append what the start is doing; false once everything is served. */
+	bool (*loading)(void *arg, struct buf *out);
 	void *arg;
 	enum ledger_health health;
 };

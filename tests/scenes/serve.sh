@@ -15,6 +15,7 @@ daemon d1
 has "the address is printed" "argiope serves http://127.0.0.1:" out
 port=$(sed 's/.* //' out)
 same "healthz" "$(curl -s "${port}healthz")" '{"state":"fine"}'
+same "readyz" "$(curl -s "${port}readyz")" '{"state":"ready"}'
 complete() {
 	curl -s "${port}status" >status.json
 	[ "$(json 'events[0]["crawls"][0]["state"]' status.json)" = complete ]
