@@ -118,8 +118,10 @@ name_figure(struct daemon *s, struct figure *f, uint32_t id)
 	if (r == NULL || f->warc_dir.n != 0)
 		return;
 	f->name = arena_copy(&s->cli->arena, r->name);
-	f->warc_dir = arena_printf(&s->cli->arena, "%s/archive/crawl-%u",
-	    s->cli->data_dir, id);
+	f->warc_dir = r->schedule != 0 ? arena_printf(&s->cli->arena,
+	    "%s/archive/schedule-%llu", s->cli->data_dir,
+	    (unsigned long long)r->schedule) : arena_printf(&s->cli->arena,
+	    "%s/archive/crawl-%u", s->cli->data_dir, id);
 }
 
 static void

@@ -2,6 +2,7 @@
 
 #include "base/map.h"
 #include "base/metric.h"
+#include "engine/fetcher/collection.h"
 #include "engine/frontier/amend.h"
 #include "engine/options.h"
 #include "os/clock.h"
@@ -33,6 +34,7 @@ struct running {
 	size_t seeds_n;
 	struct str key;
 	struct str warc_parent;          /* of a directory of its own, or "" */
+	uint64_t schedule;               /* whose run it is; 0: none */
 	struct str started_by;           /* for its log; empty: a person */
 	struct crawl_spec spec;          /* until it has begun */
 	struct found *found;             /* as many as spec.seeds_n */
@@ -335,7 +337,7 @@ load_seen(struct crawls *c, struct str collection)
 	struct buf prefix = BUF_INIT;
 	struct str key, value;
 
-	buf_put_field(&prefix, collection);
+	collection_prefix(collection, &prefix);
 	for (index_iter_seek(i, buf_str(&prefix));
 	    index_iter_valid(i, &key, &value) &&
 	    str_starts(key, buf_str(&prefix)); index_iter_next(i))
@@ -344,13 +346,31 @@ load_seen(struct crawls *c, struct str collection)
 	buf_free(&prefix);
 }
 
+/* Crawls begun by versions up to 0.3 did not: collection.h. */
+static bool
+notes_validators(struct crawls *c, uint32_t id)
+{
+	struct arena a = ARENA_INIT;
+	struct crawl_options o;
+	struct crawl_spec spec;
+	bool notes = frontier_spec(c->frontier, id, &a, &spec, NULL) == OK &&
+	    crawl_options_parse(spec.options, &a, &o) && o.validators;
+
+	arena_free(&a);
+	return notes;
+}
+
 /* Others may have written there, or this is the crawl that goes on. */
 static void
 join_collection(struct crawls *c, struct running *r)
 {
-	load_seen(c, r->shared.collection);
-	r->shared.previous = frontier_previous(c->frontier,
+	uint32_t previous = frontier_previous(c->frontier,
 	    r->shared.collection);
+
+	load_seen(c, r->shared.collection);
+	r->shared.revalidates = previous != UINT32_MAX;
+	if (r->shared.revalidates && !notes_validators(c, previous))
+		r->shared.previous = previous;
 }
 
 static void
@@ -397,12 +417,13 @@ write_options(struct running *r, const struct crawl_request *q)
 	struct crawl_options o = { .operator_seeds = q->operator_seeds,
 	    .secret_proxy = q->proxy.n != 0,
 	    .policy = q->policy_name, .key = q->key,
-	    .schedule = q->schedule };
+	    .schedule = q->schedule, .validators = true };
 
 	read_delays(r, q, &o);
 	crawl_options_put(&o, &json);
 	r->spec.options = arena_copy(&r->arena, buf_str(&json));
 	r->key = arena_copy(&r->arena, q->key);
+	r->schedule = q->schedule;
 	if (q->schedule != 0)
 		r->started_by = arena_printf(&r->arena, "schedule %llu has "
 		    "started it (%.*s)", (unsigned long long)q->schedule,
@@ -456,6 +477,16 @@ crawls_know_key(struct crawls *c, struct str key, uint32_t id)
 	map_put(&c->keys, k->key, k);
 }
 
+/* A door's crawl is a collection of its own; so are a schedule's runs. */
+static struct str
+own_warc_dir(struct running *r)
+{
+	return r->schedule != 0 ? arena_printf(&r->arena, "%.*s/schedule-%llu",
+	    STR_FMT(r->warc_parent), (unsigned long long)r->schedule) :
+	    arena_printf(&r->arena, "%.*s/crawl-%u", STR_FMT(r->warc_parent),
+	    r->shared.id);
+}
+
 enum err
 crawls_begin(struct crawls *c, struct running **rp, struct promise *p,
     uint32_t *id, struct why *w)
@@ -473,8 +504,7 @@ crawls_begin(struct crawls *c, struct running **rp, struct promise *p,
 	}
 	r->shared.id = frontier_next_crawl(c->frontier);
 	if (r->warc_parent.n != 0)
-		r->spec.warc_dir = arena_printf(&r->arena, "%.*s/crawl-%u",
-		    STR_FMT(r->warc_parent), r->shared.id);
+		r->spec.warc_dir = own_warc_dir(r);
 	r->shared.collection = r->spec.warc_dir;
 	for (size_t i = 0; i < r->spec.seeds_n; i++)
 		r->found[i].hash = frontier_hash(r->shared.id,
@@ -485,7 +515,7 @@ crawls_begin(struct crawls *c, struct running **rp, struct promise *p,
 		return e;
 	}
 	/* A directory of its own has nothing yet. */
-	if (r->warc_parent.n == 0)
+	if (r->warc_parent.n == 0 || r->schedule != 0)
 		join_collection(c, r);
 	tell_loops(c, r);
 	crawls_know_key(c, r->key, r->shared.id);

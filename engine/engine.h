@@ -66,7 +66,8 @@ struct crawl_request {
 	const struct policy *policy;
 	struct str policy_name;      /* under which it is kept; empty: none */
 	struct str warc_dir;
-	struct str warc_parent;      /* not empty: PARENT/crawl-ID instead */
+	/* Not empty: PARENT/crawl-ID instead, or PARENT/schedule-ID. */
+	struct str warc_parent;
 	struct str key;              /* of that key none is begun again */
 	uint64_t schedule;           /* that starts it; 0: none */
 	bool operator_seeds;         /* they may be private addresses */

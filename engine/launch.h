@@ -48,7 +48,8 @@ struct launch {
 };
 /*
  * The board has the crawl when done() is called, and nobody was told of it
- * before.  Its WARCs go to DATA/archive/crawl-ID.
+ * before.  Its WARCs go to DATA/archive/crawl-ID, those of
+ * a schedule's runs to DATA/archive/schedule-ID.
  */
 void engine_launch(struct engine *, struct launch *);
 

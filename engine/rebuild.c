@@ -169,14 +169,20 @@ add_file(struct rebuild *b, struct file_list *l, struct archive_file f,
 	l->sources[l->n++] = s;
 }
 
-/* "crawl-12": a crawl that a door began has a directory of its own. */
+/*
+ * "crawl-12": a crawl that a door began has a directory of its own, and so have
+ * the runs of a schedule, "schedule-3".
+ */
 static bool
 is_crawls_own(struct str name)
 {
+	size_t at = str_find_char(name, '-');
+	struct str word = str_cut(name, 0, at);
 	uint64_t id;
 
-	return str_starts(name, STR("crawl-")) &&
-	    str_to_u64(str_from(name, 6), &id);
+	return (str_eq(word, STR("crawl")) ||
+	    str_eq(word, STR("schedule"))) && at < name.n &&
+	    str_to_u64(str_from(name, at + 1), &id);
 }
 
 static struct str

@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "engine/archive/capture.h"
 #include "engine/engine.h"
+#include "engine/fetcher/collection.h"
 #include "engine/frontier/journal.h"
 #include "engine/options.h"
 #include "engine/parser/sitemap.h"
@@ -42,7 +43,7 @@ struct replay {
 	struct map crawls;               /* id -> struct told_crawl */
 	struct told_crawl *now;          /* whose captures are being told */
 	struct parser *parser;
-	struct record own, original;
+	struct record own, original, older;
 	struct arena page;               /* of one capture */
 	struct buf body, key;
 	bool damaged;                /* `body` is not all there was */
@@ -65,7 +66,8 @@ replay_new(const struct conf *conf, struct frontier *f,
 	x->parser = parser_new();
 	x->own.reader = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
 	x->original.reader = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
-	x->own.fd = x->original.fd = -1;
+	x->older.reader = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
+	x->own.fd = x->original.fd = x->older.fd = -1;
 	x->product_token = str_cut(agent, 0, str_find_char(agent, '/'));
 	return x;
 }
@@ -99,8 +101,10 @@ replay_free(struct replay **xp)
 	parser_free(&x->parser);
 	capture_reader_free(&x->own.reader);
 	capture_reader_free(&x->original.reader);
+	capture_reader_free(&x->older.reader);
 	file_close(&x->own.fd);
 	file_close(&x->original.fd);
+	file_close(&x->older.fd);
 	arena_free(&x->page);
 	buf_free(&x->body);
 	buf_free(&x->key);
@@ -141,7 +145,8 @@ copy_texts(struct told_crawl *t, const struct archive_crawl *c)
 static struct str
 options_of(bool by_door, struct arena *a)
 {
-	struct crawl_options o = { .operator_seeds = !by_door };
+	struct crawl_options o = { .operator_seeds = !by_door,
+	    .validators = true };
 	struct buf b = BUF_INIT;
 
 	crawl_options_put(&o, &b);
@@ -366,13 +371,11 @@ read_record(struct replay *x, struct record *r, uint32_t file,
 	    NULL) == OK;
 }
 
-/* Key: collection, digest; as the fetcher's dedupe has it. */
 static struct str
 digest_key(struct replay *x, const struct digest *d)
 {
 	buf_clear(&x->key);
-	buf_put_field(&x->key, x->now->shared.collection);
-	buf_put(&x->key, d->bytes, digest_size(d->kind));
+	collection_digest_key(x->now->shared.collection, d, &x->key);
 	return arena_copy(&x->page, buf_str(&x->key));
 }
 
@@ -415,6 +418,25 @@ decode(struct replay *x, const struct capture *c)
 }
 
 /*
+ * The head that said how to read the body when the URL was asked for with a
+ * validator; the body may be another URL's.  NULL: it cannot be had.
+ */
+static const struct http_head *
+read_older_head(struct replay *x, const struct archive_capture *c)
+{
+	struct journal_entry e;
+	struct str key = collection_validator_key(x->now->shared.collection,
+	    c->url, &x->page);
+
+	if (collection_validator_get(ledger_index(frontier_ledger(
+	    x->frontier)), key, c->url, &x->page, &e) != OK ||
+	    !read_record(x, &x->older, e.file, e.offset, e.clen, e.ulen) ||
+	    !x->older.capture.has_http)
+		return NULL;
+	return &x->older.capture.http;
+}
+
+/*
  * The capture's document as it was read then: the head is its own, the body may
  * be that of an earlier one.  False: it cannot be had.
  */
@@ -435,8 +457,11 @@ read_document(struct replay *x, const struct archive_capture *c,
 		    original->ulen) || !x->original.capture.has_http)
 			return false;
 		body.body = x->original.capture.body;
+		const struct http_head *older = c->unchanged ?
+		    read_older_head(x, c) : NULL;
 		if (c->unchanged)
-			body.http = x->original.capture.http;
+			body.http = older != NULL ? *older :
+			    x->original.capture.http;
 	}
 	decode(x, &body);
 	in->body = buf_str(&x->body);
@@ -569,6 +594,17 @@ put_digest(struct replay *x, const struct archive_capture *c,
 	s->digest_rest = arena_copy(&x->page, buf_str(&x->key));
 }
 
+/* What later crawls of the collection may ask with, as recall_note() has it. */
+static void
+put_validator(struct replay *x, const struct archive_capture *c,
+    struct submission *s)
+{
+	if (c->hops == 0 && collection_has_validator(c->status, c->truncated,
+	    &x->own.capture.http))
+		s->validator_key = collection_validator_key(
+		    x->now->shared.collection, c->url, &x->page);
+}
+
 /* False, and counted, when the URL is done already or is none. */
 static enum err
 lease(struct replay *x, const struct archive_capture *c, uint8_t flags,
@@ -627,6 +663,8 @@ replay_capture(struct replay *x, const struct archive_capture *c,
 	s.simhash = parsed.simhash;
 	put_journal(x, c, &s, &parsed, read, original, &s.journal_rest);
 	put_digest(x, c, &s);
+	if (read)
+		put_validator(x, c, &s);
 	e = frontier_restore_settle(x->frontier, &s, w);
 	buf_free(&s.journal_rest);
 	if (e == OK && x->now->traps != NULL && url_parse(c->final_url, NULL,

@@ -1,14 +1,7 @@
 /* Is the same payload in the collection already? */
+#include "engine/fetcher/collection.h"
 #include "engine/fetcher/state.h"
 #include "engine/frontier/journal.h"
-
-/* Key: collection, digest.  Value: crawl4 seq8 date8 URL. */
-static void
-digest_key(struct page *p, struct buf *out)
-{
-	buf_put_field(out, p->crawl->shared->collection);
-	buf_put(out, p->digest.bytes, digest_size(p->digest.kind));
-}
 
 /* Where the original stands; false when its crawl is gone. */
 static bool
@@ -64,12 +57,13 @@ page_dedupe(struct page *p)
 	struct arena *a = &p->submission.arena;
 
 	warc_digest_payload(p->fetcher->writer, &body, 1, &p->digest);
+	recall_note(p);
 	if (h->status < 200 || h->status > 299 || body.n == 0 ||
 	    h->truncated != NULL) {
 		page_go(p, PAGE_ARCHIVE);
 		return;
 	}
-	digest_key(p, &key);
+	collection_digest_key(p->crawl->shared->collection, &p->digest, &key);
 	p->submission.digest_key = arena_copy(a, buf_str(&key));
 	buf_put_be64(&rest, (uint64_t)h->start.us);
 	buf_put_str(&rest, h->url.href);

@@ -88,13 +88,15 @@ struct crawl_shared {
 	struct str proxy;
 	const struct str *seed_hosts;
 	size_t seed_hosts_n;
-	uint32_t previous;               /* crawl of the collection, or -1 */
+	bool revalidates;                /* the collection has older crawls */
+	/* The newest of them, if it noted no validators (up to 0.3); or -1. */
+	uint32_t previous;
 	bool continued;                  /* an earlier process began it */
 	bool operator_seeds;             /* their hosts may be private */
 	double delay_s;                  /* the policy's or the command's */
 	struct map delays;               /* host -> double, of some seeds */
 	const struct redactor *redactor;
-	struct str collection;           /* duplicates are sought within it */
+	struct str collection;           /* see collection.h */
 	struct str cookies;              /* lines of a Netscape cookie file */
 	_Atomic(const char *) warcinfo_id;   /* of the file being written */
 	atomic_int downloads;            /* exchanges under way, all loops */

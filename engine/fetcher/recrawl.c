@@ -4,49 +4,101 @@
  * page's links are found in the body that is archived already.
  *
  *     robots ─► recall (index, WARC) ─► turn ... 304 ─► parse the old body
+ *
+ * The collection's index leads to the newest capture with a validator, however
+ * many crawls got 304 since.  That capture may be a revisit of the same payload
+ * under another URL: then its own head has validators, framing and codings, and
+ * the record that it refers to has the body.
  */
 #include "engine/archive/capture.h"
+#include "engine/fetcher/collection.h"
 #include "engine/fetcher/state.h"
 #include "engine/frontier/journal.h"
 #include "os/file.h"
 
-/* The old record and what was taken from it; in the page's arena. */
+/* The old capture and what was taken from it; in the page's arena. */
 struct recall {
 	struct ledger_query query;
 	struct page *page;
+	struct str key;                  /* of the collection's validator */
+	uint32_t crawl;
+	uint64_t seq;
+	bool unlisted;                   /* a crawl without such keys has it */
 	struct str etag, last_modified;
-	struct str uri;
-	struct wall date;
+	struct str uri;                  /* of the record with the body */
+	struct wall date;                /* likewise */
 	struct str body;                 /* decoded */
 	struct str content_type;
 	struct digest payload;
 	bool found;
 };
 
+static bool
+read_record(struct index *x, struct capture_reader *reader, uint32_t file,
+    uint64_t offset, uint32_t clen, uint32_t ulen, struct arena *a,
+    struct capture *out)
+{
+	struct str path;
+	int fd = -1;
+
+	if (ledger_warc_path(x, file, a, &path, NULL) != OK ||
+	    file_open(path.p, FILE_READ, &fd, NULL) != OK)
+		return false;
+	bool read = capture_read(reader, fd, offset, clen, ulen, out, NULL) ==
+	    OK && out->has_http;
+	file_close(&fd);
+	return read;
+}
+
+/* `body` is of the record that has it, which may be `own` itself. */
 static void
-take_capture(struct recall *r, const struct capture *c, uint64_t body_max)
+take_capture(struct recall *r, const struct capture *own,
+    const struct capture *body)
 {
 	struct arena *a = &r->page->submission.arena;
-	struct http_decode_limits limits = { body_max,
-	    r->page->fetcher->settings->decode_ratio_max };
-	struct buf body = BUF_INIT;
+	const struct fetch_settings *s = r->page->fetcher->settings;
+	struct http_decode_limits limits = { s->body_bytes_max,
+	    s->decode_ratio_max };
+	struct capture whole = *own;
+	struct buf out = BUF_INIT;
 
-	r->etag = arena_copy(a, http_find(&c->http, STR("ETag")));
-	r->last_modified = arena_copy(a,
-	    http_find(&c->http, STR("Last-Modified")));
-	if (c->type != WARC_RESPONSE || c->http.status != 200 ||
-	    (r->etag.n == 0 && r->last_modified.n == 0))
+	if (body->type != WARC_RESPONSE ||
+	    !collection_has_validator(own->http.status, false, &own->http))
 		return;
+	r->etag = arena_copy(a, http_find(&own->http, STR("ETag")));
+	r->last_modified = arena_copy(a, http_find(&own->http,
+	    STR("Last-Modified")));
+	whole.body = body->body;
 	/* Damage gives what came before it, as when it was fetched. */
-	if (capture_decode(c, limits, &body) != HTTP_FINE)
-		body.n = MIN(body.n, body_max);
-	r->body = arena_copy(a, buf_str(&body));
-	r->content_type = arena_copy(a, http_find(&c->http,
+	if (capture_decode(&whole, limits, &out) != HTTP_FINE)
+		out.n = MIN(out.n, limits.bytes_max);
+	r->body = arena_copy(a, buf_str(&out));
+	r->content_type = arena_copy(a, http_find(&own->http,
 	    STR("Content-Type")));
-	r->uri = arena_copy(a, c->uri);
-	r->date = c->date;
+	r->uri = arena_copy(a, body->uri);
+	r->date = body->date;
 	r->found = true;
-	buf_free(&body);
+	buf_free(&out);
+}
+
+/* The newest capture of the page's URL that a later one may build on. */
+static bool
+find_entry(struct recall *r, struct index *x, struct journal_entry *e)
+{
+	struct page *p = r->page;
+	const struct crawl_shared *s = p->crawl->shared;
+	struct str url = p->submission.lease.url;
+	struct arena *a = &p->submission.arena;
+
+	bool found = collection_validator_get(x, r->key, url, a, e) == OK;
+	if (!found && s->previous != UINT32_MAX) {
+		found = frontier_old_capture(x, s->previous,
+		    page_hop(p)->url.host, url, a, e) == OK;
+		r->unlisted = found;
+	}
+	return found && e->crawl != s->id && e->hops == 0 &&
+	    !(e->flags & JOURNAL_TRUNCATED) &&
+	    (!(e->flags & JOURNAL_REVISIT) || (e->flags & JOURNAL_SOURCED));
 }
 
 /* On the index thread; only crawls that come again pay for this read. */
@@ -54,28 +106,31 @@ static void
 run(struct ledger_query *q, struct index *x)
 {
 	struct recall *r = CONTAINER(q, struct recall, query);
-	struct page *p = r->page;
-	struct arena *a = &p->submission.arena;
-	struct capture_reader *reader = NULL;
+	struct arena *a = &r->page->submission.arena;
+	struct capture_reader *readers[2] = { NULL, NULL };
+	struct capture own, body;
 	struct journal_entry e;
-	struct capture c;
-	struct str path;
-	int fd = -1;
 
-	if (frontier_old_capture(x, p->crawl->shared->previous,
-	    page_hop(p)->url.host, p->submission.lease.url, a, &e) != OK ||
-	    e.hops > 0 || (e.flags & (JOURNAL_REVISIT | JOURNAL_TRUNCATED)) ||
-	    ledger_warc_path(x, e.file, a, &path, NULL) != OK ||
-	    file_open(path.p, FILE_READ, &fd, NULL) != OK)
+	if (!find_entry(r, x, &e))
 		return;
-	reader = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
-	if (capture_read(reader, fd, e.offset, e.clen, e.ulen, &c, NULL) ==
-	    OK) {
-		r->payload = e.digest;
-		take_capture(r, &c, p->fetcher->settings->body_bytes_max);
+	r->crawl = e.crawl;
+	r->seq = e.seq;
+	r->payload = e.digest;
+	readers[0] = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
+	if (!read_record(x, readers[0], e.file, e.offset, e.clen, e.ulen, a,
+	    &own))
+		goto out;
+	body = own;
+	if (e.flags & JOURNAL_REVISIT) {
+		readers[1] = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
+		if (!read_record(x, readers[1], e.source.file,
+		    e.source.offset, e.source.clen, e.source.ulen, a, &body))
+			goto out;
 	}
-	capture_reader_free(&reader);
-	file_close(&fd);
+	take_capture(r, &own, &body);
+out:
+	capture_reader_free(&readers[0]);
+	capture_reader_free(&readers[1]);
 }
 
 static void
@@ -89,11 +144,14 @@ done(struct ledger_query *q)
 bool
 recall_begin(struct page *p)
 {
-	if (p->crawl->shared->previous == UINT32_MAX || p->recall != NULL ||
+	if (!p->crawl->shared->revalidates || p->recall != NULL ||
 	    p->kind != PAGE_URL || p->hops_n > 1)
 		return false;
 	p->recall = ARENA_NEW(&p->submission.arena, struct recall);
 	p->recall->page = p;
+	p->recall->key = collection_validator_key(
+	    p->crawl->shared->collection, p->submission.lease.url,
+	    &p->submission.arena);
 	p->recall->query.home = p->fetcher->loop;
 	p->recall->query.run = run;
 	p->recall->query.done = done;
@@ -138,4 +196,25 @@ recall_unchanged(struct page *p, struct parse_input *in,
 			.payload = &r->payload,
 		};
 	return true;
+}
+
+void
+recall_note(struct page *p)
+{
+	struct submission *s = &p->submission;
+	const struct hop *h = page_hop(p);
+	const struct recall *r = p->recall;
+
+	if (p->kind != PAGE_URL || p->hops_n > 1)
+		return;
+	if (collection_has_validator(h->status, h->truncated != NULL,
+	    &h->parsed)) {
+		s->validator_key = r != NULL ? r->key :
+		    collection_validator_key(p->crawl->shared->collection,
+		    s->lease.url, &s->arena);
+	} else if (recall_unchanged(p, NULL, NULL) && r->unlisted) {
+		s->validator_key = r->key;
+		s->validator_crawl = r->crawl;
+		s->validator_seq = r->seq;
+	}
 }

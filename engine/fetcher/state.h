@@ -281,6 +281,8 @@ size_t recall_headers(const struct page *, struct transport_header *out);
 /* The answer says 304: what the page is, and how its record refers to it. */
 bool recall_unchanged(struct page *, struct parse_input *,
     struct warc_revisit *);
+/* What later crawls of the collection ask with goes into the submission. */
+void recall_note(struct page *);
 
 /* request.c */
 bool request_build(struct page *);        /* the exchange of the last hop */

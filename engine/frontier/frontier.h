@@ -155,7 +155,11 @@ struct submission {
 	size_t final_part;                  /* whose offset the journal keeps */
 	struct archive_place place;         /* an item's; restored: given */
 	struct buf journal_rest;            /* with OUTCOME_ITEM */
-	struct str digest_key, digest_rest; /* an original: see dedupe.h */
+	struct str digest_key, digest_rest; /* an original: collection.h */
+	/* Empty: no later crawl asks with a validator.  Seq 0: this item's. */
+	struct str validator_key;
+	uint32_t validator_crawl;
+	uint64_t validator_seq;
 
 	struct found *found;
 	size_t found_n;

@@ -146,6 +146,14 @@ journal(struct crawl *c, struct submission *s, const struct archive_place *p)
 		ledger_put(f->ledger, INDEX_DIGEST, s->digest_key,
 		    buf_str(&f->value));
 	}
+	if (s->validator_key.n != 0) {
+		bool own = s->validator_seq == 0;
+		buf_clear(&f->value);
+		buf_put_be32(&f->value, own ? c->id : s->validator_crawl);
+		buf_put_be64(&f->value, own ? s->seq : s->validator_seq);
+		ledger_put(f->ledger, INDEX_DIGEST, s->validator_key,
+		    buf_str(&f->value));
+	}
 }
 
 static void

@@ -93,8 +93,8 @@ code "a second schedule" 0 "$A" schedule put slow "$WEB/deep/1" --data d1 \
 same "... has another number" "$(cat code.out)" 2
 check "... and a crawl" status 'len(events[0]["crawls"])' 2
 check "... which ends" status 'events[0]["crawls"][-1]["state"]' complete
-same "each crawl has WARC files of its own" \
-	"$(ls d1/archive | tr '\n' ' ')" "crawl-0 crawl-1 "
+same "each schedule's crawls have WARC files of their own" \
+	"$(ls d1/archive | tr '\n' ' ')" "schedule-1 schedule-2 "
 code "deleted" 0 "$A" schedule delete 1 --data d1
 code "... and gone" 66 "$A" schedule delete 1 --data d1
 kill -TERM "$pid"
@@ -107,10 +107,10 @@ has "... all of it" "/deep/1" code.out
 
 # --- the data is lost, a file was being written; the WARC files tell all
 
-file=$(ls d1/archive/crawl-1/*.warc.gz)
-mkdir -p d1/archive/crawl-1/.argiope/crawl-1
-mv "$file" "d1/archive/crawl-1/.argiope/crawl-1/${file##*/}.open"
-rm -f d1/archive/crawl-1/*.cdxj
+file=$(ls d1/archive/schedule-2/*.warc.gz)
+mkdir -p d1/archive/schedule-2/.argiope/crawl-1
+mv "$file" "d1/archive/schedule-2/.argiope/crawl-1/${file##*/}.open"
+rm -f d1/archive/schedule-2/*.cdxj
 before=$(pages_of d1 | wc -l)
 rm -rf d1/index d1/log
 code "rebuilt from the crawls' own directories" 0 \
@@ -120,7 +120,7 @@ check "... and the file has its name" test -s "$file"
 "$A" status --data d1 --json >status.json
 same "... each crawl knows where its files are" "$(json \
 	'[c["warc_dir"].split("/")[-1] for c in events[0]["crawls"]]' \
-	status.json)" "['crawl-0', 'crawl-1']"
+	status.json)" "['schedule-1', 'schedule-2']"
 check "... and nothing is missing" test "$(pages_of d1 | wc -l)" -ge "$before"
 
 # --- a crawl in its middle: what the door may not, it still may not

@@ -11,6 +11,8 @@ usage: web.py PORTFILE LOGFILE [pages=N] [delay=S] [robots=TEXT] [etag=1]
 /out         redirects to another host; /hop to /page/0
 /slow        takes ten seconds
 /list.txt    a sitemap: the one that names /listed
+/plain.gz    a packed page that links to /page/4, as a file; /packed the same
+             bytes as a content coding
 With etag=1 a page that the asker has is answered by 304; with gzip=1 HTML comes
 packed.  Each request is a line "path" of the log.
 """
@@ -69,6 +71,12 @@ def answer(path):
         return 302, html, "", {"Location": "/page/0"}
     if path == "/robots.txt" and ROBOTS:
         return 200, "text/plain", ROBOTS, {}
+    if path in ("/plain.gz", "/packed"):
+        data = gzip.compress(page("Packed", ["/page/4"]).encode(), mtime=0)
+        coded = path == "/packed"
+        return (200, html if coded else "application/gzip",
+                data.decode("latin-1"),
+                {"Content-Encoding": "gzip"} if coded else {})
     if path == "/list.txt":
         return 200, "text/plain", "http://{host}/listed\n", {}
     if path == "/listed":
@@ -91,7 +99,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             fields["ETag"] = f'"{hashlib.sha1(data).hexdigest()}"'
             if self.headers["If-None-Match"] == fields["ETag"]:
                 status, data = 304, b""
-        if "gzip" in options and data and kind.startswith("text/html"):
+        if "gzip" in options and data and kind.startswith("text/html") \
+                and "Content-Encoding" not in fields:
             fields["Content-Encoding"] = "gzip"
             data = gzip.compress(data, mtime=0)
         self.send_response(status)
