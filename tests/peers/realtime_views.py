@@ -469,6 +469,35 @@ def schedules(t):
 
 
 @case
+def runs_of_a_schedule(t):
+    """Their records refer to each other's; deleting one run hurts none."""
+    host = t.host()
+    t.web.put(host, "/", ok("always the same"))
+    n = t.c.stats(tag="runs")
+    seeds = [{"url": f"http://{host}/", "rate_limit": 0}]
+    sid = None
+    for run in (1, 2):
+        args = {} if sid is None else {"schedule_id": sid}
+        sid = t.c.good("schedule.put", name="runs", seeds=seeds,
+                       tags=["runs"], every=1, unit="days",
+                       start_at=time.time() + 0.5, **args)["schedule_id"]
+        t.check(f"run {run}", t.c.until(lambda: [
+            m["status"] for m in t.c.sub(n).merged.values()] ==
+            ["complete"] * run, 8))
+    first, second = sorted(int(c) for c in t.c.sub(n).merged)
+
+    def body():
+        page = t.c.good("get_page", crawl_id=second, number=1, body=True)
+        return page.get("duplicate"), base64.b64decode(page["body"])
+
+    t.same("the second is a duplicate of the first", body(),
+           (True, b"always the same"))
+    t.c.good("job.delete", crawl_id=first)
+    t.same("... and stays one", body(), (True, b"always the same"))
+    t.c.good("schedule.delete", schedule_id=sid)
+
+
+@case
 def schedule_over_a_restart(t):
     """It was due while nobody was there, and goes on once, and on."""
     s = Server("planned", hosts={"planned.test": t.web.port})
