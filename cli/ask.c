@@ -18,7 +18,7 @@ path_of(const char *data_dir, const char *suffix, struct arena *a)
 
 enum err
 ask_write(const char *data_dir, const char *address, uint16_t port, bool tls,
-    struct why *w)
+    const char *key, struct why *w)
 {
 	struct arena a = ARENA_INIT;
 	struct str path = path_of(data_dir, "", &a);
@@ -32,6 +32,7 @@ ask_write(const char *data_dir, const char *address, uint16_t port, bool tls,
 	json_u64(&b, "port", port);
 	json_name(&b, "tls");
 	buf_put_text(&b, tls ? "true" : "false");
+	json_str(&b, "key", str_of(key));
 	buf_put_text(&b, "}\n");
 	enum err e = file_open(next.p, FILE_CREATE, &fd, w);
 	if (e == OK)
@@ -41,6 +42,7 @@ ask_write(const char *data_dir, const char *address, uint16_t port, bool tls,
 	file_close(&fd);
 	if (e == OK)
 		e = file_replace(next.p, path.p, w);
+	explicit_bzero(b.p, b.n);
 	buf_free(&b);
 	arena_free(&a);
 	return e;
@@ -66,7 +68,7 @@ struct asking {
 	int status;
 	enum transport_end end;
 	struct ip ip;
-	struct transport_header host;
+	struct transport_header headers[2];   /* Host, Authorization */
 };
 
 static bool
@@ -106,8 +108,8 @@ done(struct exchange *x, enum transport_end end, struct str detail)
 
 static const struct exchange_events events = { connected, head, body, done };
 
-static enum err
-read_place(const char *data_dir, struct asking *q, struct arena *a,
+enum err
+ask_find(const char *data_dir, struct arena *a, struct ask_place *out,
     struct why *w)
 {
 	struct buf b = BUF_INIT;
@@ -115,26 +117,50 @@ read_place(const char *data_dir, struct asking *q, struct arena *a,
 	yyjson_doc *d = e == OK ? yyjson_read(b.p, b.n, 0) : NULL;
 	yyjson_val *root = yyjson_doc_get_root(d);
 	const char *address = yyjson_get_str(yyjson_obj_get(root, "address"));
+	const char *key = yyjson_get_str(yyjson_obj_get(root, "key"));
 	uint64_t port = yyjson_get_uint(yyjson_obj_get(root, "port"));
 
 	e = OK;
-	/* Who listens everywhere is asked where nobody else can be. */
+	/* A daemon that listens on every address is asked by loopback. */
 	if (address != NULL && strcmp(address, "0.0.0.0") == 0)
 		address = "127.0.0.1";
 	else if (address != NULL && strcmp(address, "::") == 0)
 		address = "::1";
-	if (address == NULL || port == 0 || port > UINT16_MAX ||
-	    !ip_from_text(str_of(address), &q->ip))
+	if (address == NULL || port == 0 || port > UINT16_MAX)
 		e = why(w, ERR_ABSENT, "it does not serve a port");
 	else
-		q->host.value = arena_printf(a, strchr(address, ':') == NULL ?
-		    "%s:%u" : "[%s]:%u", address, (unsigned)port);
-	q->exchange.port = (uint16_t)port;
-	/* The file is ours, and so is the address: no name to be verified. */
-	q->exchange.tls = yyjson_get_bool(yyjson_obj_get(root, "tls"));
+		*out = (struct ask_place){ .port = (uint16_t)port,
+		    .address = arena_copy(a, str_of(address)).p,
+		    .tls = yyjson_get_bool(yyjson_obj_get(root, "tls")),
+		    .key = arena_copy(a, str_of(key == NULL ? "" : key)).p };
 	yyjson_doc_free(d);
 	buf_free(&b);
 	return e;
+}
+
+/* The file is ours, and so is the address: there is no name to verify. */
+static enum err
+read_place(const char *data_dir, struct asking *q, struct arena *a,
+    struct why *w)
+{
+	struct exchange *x = &q->exchange;
+	struct ask_place at;
+
+	enum err e = ask_find(data_dir, a, &at, w);
+	if (e != OK)
+		return e;
+	if (!ip_from_text(str_of(at.address), &q->ip))
+		return why(w, ERR_ABSENT, "it does not serve a port");
+	q->headers[0] = (struct transport_header){ STR("Host"),
+	    arena_printf(a, strchr(at.address, ':') == NULL ? "%s:%u" :
+	    "[%s]:%u", at.address, (unsigned)at.port) };
+	q->headers[1] = (struct transport_header){ STR("Authorization"),
+	    arena_printf(a, "Bearer %s", at.key) };
+	x->headers = q->headers;
+	x->headers_n = at.key[0] == '\0' ? 1 : 2;
+	x->port = at.port;
+	x->tls = at.tls;
+	return OK;
 }
 
 static void
@@ -143,11 +169,10 @@ exchange(struct asking *q, const char *path, struct arena *a)
 	struct transport_options o = { .connections_max = 1,
 	    .host_connections_max = 1 };
 	struct exchange *x = &q->exchange;
-	struct str host = q->host.value;
+	struct str host = q->headers[0].value;
 
 	q->loop = loop_new("ask");
 	q->transport = transport_curl_new(q->loop, &o);
-	q->host.name = STR("Host");
 	x->events = &events;
 	x->method = STR("GET");
 	x->url = arena_printf(a, "%s://%.*s%s", x->tls ? "https" : "http",
@@ -155,8 +180,6 @@ exchange(struct asking *q, const char *path, struct arena *a)
 	while (host.n > 0 && host.p[host.n - 1] != ':')
 		host.n--;
 	x->host = str_cut(host, 0, host.n - 1);
-	x->headers = &q->host;
-	x->headers_n = 1;
 	x->addresses = &q->ip;
 	x->addresses_n = 1;
 	x->connect_ms = x->total_ms = ASK_MS;
@@ -177,12 +200,13 @@ ask_get(const char *data_dir, const char *path, struct arena *a,
 	if (e != OK)
 		return e;
 	exchange(&q, path, a);
+	struct str host = q.headers[0].value;
 	if (q.end != TRANSPORT_DONE)
 		e = why(w, ERR_UNREACHED, "%.*s does not answer: %s",
-		    STR_FMT(q.host.value), transport_end_text(q.end));
+		    STR_FMT(host), transport_end_text(q.end));
 	else if (q.status != 200)
 		e = why(w, ERR_UNREACHED, "%.*s answers %d",
-		    STR_FMT(q.host.value), q.status);
+		    STR_FMT(host), q.status);
 	else
 		*out = arena_copy(a, buf_str(&q.body));
 	buf_free(&q.body);

@@ -1,6 +1,11 @@
 /*
  * ask -- how another process finds the one that holds a data directory: `serve`
  * writes DATA/serve.json, others read it and ask there.
+ *
+ * The file is readable by the daemon's own user alone (mode 0600) and contains
+ * a key that this daemon accepts as a token of scope "*:write" until it ends
+ * (doors/token.h).  So commands of that user need no token: whoever can read
+ * the file can write the store of tokens beside it, too.
  */
 #ifndef CLI_ASK_H
 #define CLI_ASK_H
@@ -8,10 +13,28 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-/* {"pid":...,"address":"127.0.0.1","port":8001,"tls":false}; replaced whole. */
+/*
+ * {"pid":1,"address":"127.0.0.1","port":8001,"tls":false,"key":"argiope_..."};
+ * replaced whole.
+ */
 MUST_USE enum err ask_write(const char *data_dir, const char *address,
-    uint16_t port, bool tls, struct why *);
+    uint16_t port, bool tls, const char *key, struct why *);
 void ask_remove(const char *data_dir);
+
+/*
+ * Where the process that serves `data_dir` listens.  Strings: `a`.
+ * Errors: ABSENT when no process serves it (a killed one may have left its
+ * place: then nobody answers there, or another daemon, which does not know the
+ * key).
+ */
+struct ask_place {
+	const char *address;         /* a literal one, to connect to */
+	uint16_t port;
+	bool tls;                    /* its certificate is not verified */
+	const char *key;             /* for "Authorization: Bearer"; "" */
+};
+MUST_USE enum err ask_find(const char *data_dir, struct arena *a,
+    struct ask_place *, struct why *);
 
 /*
  * GET `path` from the process that serves `data_dir`; the body of a 200.

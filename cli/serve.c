@@ -38,7 +38,9 @@ const struct option_verb serve_verb = {
 	"Run as a daemon: the engine, its doors, and the port of http.listen",
 	"Crawls that were running go on (without the secrets they had).  The "
 	"port answers /metrics for Prometheus, /healthz, /readyz and /status; "
-	"its address is printed, and written to DATA/serve.json.  The door for "
+	"once a token exists, /metrics and /status ask for one of scope "
+	"console:read, as \"Authorization: Bearer TOKEN\".  Its "
+	"address is printed, and written to DATA/serve.json.  The door for "
 	"crawlers that speak URL Frontier is at urlfrontier.listen.  SIGTERM "
 	"and SIGINT stop in order; a second one leaves at once.\n"
 	"Exit code: 0 after SIGTERM; 75 another process holds the data or the "
@@ -80,6 +82,7 @@ struct daemon {
 	struct web *web;
 	struct web *figures_web;       /* of urlfrontier.metrics_port */
 	struct token_set *tokens;
+	char key[TOKEN_TEXT_BYTES + 1];  /* the operator's, in serve.json */
 	struct urlfrontier *urlfrontier;
 	struct served served;
 	struct console *console;
@@ -433,7 +436,7 @@ open_port(struct daemon *s, struct why *w)
 	enum err e = web_open(&o, s->routes, n, &s->web, w);
 	if (e == OK)
 		e = ask_write(s->cli->data_dir, o.address, web_port(s->web),
-		    o.tls_chain != NULL, w);
+		    o.tls_chain != NULL, s->key, w);
 	if (e != OK)
 		return e;
 	web_tokens(s->web, s->tokens, false);
@@ -460,7 +463,10 @@ open_figures(struct daemon *s, struct why *w)
 	if (o.port == 0)
 		return OK;
 	serve_figures_route(&s->figures_route);
-	return web_open(&o, &s->figures_route, 1, &s->figures_web, w);
+	enum err e = web_open(&o, &s->figures_route, 1, &s->figures_web, w);
+	if (e == OK)
+		web_tokens(s->figures_web, s->tokens, false);
+	return e;
 }
 
 static enum err
@@ -475,8 +481,9 @@ open_door(struct daemon *s, struct why *w)
 static enum err
 open_tokens(struct daemon *s, struct why *w)
 {
+	token_make(s->key);
 	struct token_set_options o = { .data_dir = s->cli->data_dir,
-	    .home = s->home };
+	    .home = s->home, .operator_key = str_of(s->key) };
 
 	return token_set_open(&o, &s->tokens, w);
 }

@@ -70,9 +70,9 @@ static const struct web_route table[] = {
 	    WEB_TO_ALL),
 	ROW("/readyz", get_ready, "200 once everything is served, else 503 and "
 	    "what the start is doing", WEB_TO_ALL),
-	ROW("/metrics", get_metrics, "figures for Prometheus", WEB_TO_MACHINE),
+	ROW("/metrics", get_metrics, "figures for Prometheus", WEB_TO_NOBODY),
 	ROW("/status", get_status, "the crawls and what the engine is doing, "
-	    "as JSON", WEB_TO_MACHINE),
+	    "as JSON", WEB_TO_NOBODY),
 };
 _Static_assert(ARRAY_LEN(table) <= SERVE_ROUTES_MAX, "the table is too long");
 
@@ -90,5 +90,5 @@ void
 serve_figures_route(struct web_route *row)
 {
 	*row = (struct web_route)ROW("/metrics", get_metrics,
-	    "figures for Prometheus", WEB_TO_ALL);
+	    "figures for Prometheus", WEB_TO_NOBODY);
 }

@@ -18,7 +18,12 @@
  * was, the log says so, and argiope_doors_token_failures_total grows.
  *
  * A door that tokens name wants one, and goes on wanting one until the process
- * ends: that the last of them is revoked must not open it.
+ * ends: that the last of them is revoked must not open it.  The console wants
+ * one as soon as any token exists, because it makes tokens for every door.
+ *
+ * The operator's key opens every door as a token of scope "*:write" does, but
+ * is in no store: the daemon makes it at each start and writes it to a file
+ * that only its own user can read (cli/ask.h).  It makes no door want a token.
  *
  * No text of a token is kept, logged or told.  Refusals are counted by door
  * (argiope_doors_refused_total) and logged at most once in 10 s, with how many
@@ -42,6 +47,7 @@ struct token_set_options {
 	struct loop *home;           /* its timer asks for the job */
 	unsigned poll_ms;            /* 0: 1,000 */
 	unsigned used_ms;            /* dates of use are put; 0: 60,000 */
+	struct str operator_key;     /* token_make()'s; hashed; empty: none */
 };
 
 /* Errors: those of store_open() and of reading the tokens. */
@@ -56,6 +62,8 @@ enum token_answer { TOKEN_FINE, TOKEN_MISSING, TOKEN_UNKNOWN, TOKEN_SCOPE };
 const char *token_answer_text(enum token_answer);
 
 /* Whose token it was; name and id may be logged. */
+#define TOKEN_OPERATOR_ID UINT64_MAX
+#define TOKEN_OPERATOR_NAME "operator"
 struct token_pass {
 	uint64_t id;
 	char name[TOKEN_NAME_BYTES_MAX + 1];
@@ -79,7 +87,10 @@ bool token_holds(struct token_set *, uint64_t id, enum token_door,
  */
 bool token_find(struct token_set *, struct str text, struct token_pass *);
 bool token_is(struct token_set *, uint64_t id);
-/* Whether the door asks for a token: one names it, or did in this process. */
+/*
+ * Whether the door asks for a token: one names it, or did in this process; for
+ * the console, any token.
+ */
 bool token_wanted(const struct token_set *, enum token_door);
 
 /*

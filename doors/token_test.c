@@ -278,6 +278,8 @@ changes(void **state)
 	until(text, TOKEN_FINE);
 	assert_true(token_wanted(set, FRONTIER));
 	assert_false(token_wanted(set, TOKEN_DOOR_ITEMS));
+	/* Whoever enters the console can make a token for any door. */
+	assert_true(token_wanted(set, TOKEN_DOOR_CONSOLE));
 	assert_true(token_holds(set, 1, FRONTIER, TOKEN_READ));
 	assert_false(token_holds(set, 1, FRONTIER, TOKEN_WRITE));
 	assert_false(token_holds(set, 1, TOKEN_DOOR_ITEMS, TOKEN_READ));
@@ -303,6 +305,39 @@ changes(void **state)
 	until(text, TOKEN_FINE);
 	for (unsigned d = 0; d < TOKEN_DOOR_COUNT; d++)
 		assert_true(token_wanted(set, (enum token_door)d));
+}
+
+/* The operator's key opens every door, and makes none of them want a token. */
+static void
+operator_key(void **state)
+{
+	text_of_token key, text;
+	struct token_pass pass;
+
+	(void)state;
+	token_make(key);
+	struct token_set_options o = { .data_dir = dir, .home = home,
+	    .poll_ms = 1, .operator_key = str_of(key) };
+	assert_int_equal(token_set_open(&o, &set, NULL), OK);
+	for (unsigned d = 0; d < TOKEN_DOOR_COUNT; d++)
+		assert_false(token_wanted(set, (enum token_door)d));
+	add("ci", "urlfrontier:read", text);
+	until(text, TOKEN_FINE);
+	assert_int_equal(check(key, TOKEN_DOOR_CONSOLE, TOKEN_WRITE),
+	    TOKEN_FINE);
+	assert_true(token_find(set, str_of(key), &pass));
+	assert_string_equal(pass.name, TOKEN_OPERATOR_NAME);
+	assert_true(token_is(set, pass.id));
+	assert_true(token_holds(set, pass.id, FRONTIER, TOKEN_WRITE));
+	key[TOKEN_TEXT_BYTES - 1] ^= 1;
+	assert_int_equal(check(key, FRONTIER, TOKEN_READ), TOKEN_UNKNOWN);
+	/* Another process's key is none here. */
+	token_set_close(&set);
+	open_set(0);
+	key[TOKEN_TEXT_BYTES - 1] ^= 1;
+	assert_int_equal(check(key, FRONTIER, TOKEN_READ), TOKEN_UNKNOWN);
+	assert_false(token_holds(set, TOKEN_OPERATOR_ID, FRONTIER,
+	    TOKEN_READ));
 }
 
 /* A store in which nothing changes is not read again and again. */
@@ -621,7 +656,8 @@ main(void)
 #define WITH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		WITH(answers), WITH(hashes), cmocka_unit_test(headers),
-		WITH(changes), WITH(no_change), WITH(threads),
+		WITH(changes), WITH(operator_key), WITH(no_change),
+		WITH(threads),
 		WITH(as_many_as_may_be), WITH(dates_of_use),
 		WITH(refusals), WITH(refusals_later), WITH(failures),
 		WITH(no_store),

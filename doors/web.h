@@ -24,7 +24,8 @@
  *   - without a token, a Host that is no loopback name while the port listens
  *     on loopback (DNS rebinding), and an Origin that is not loopback, for a
  *     WebSocket and for methods other than GET and HEAD, unless `origins` lists
- *     it (its word `null` admits pages opened from files);
+ *     it (its word `null` admits pages opened from files); a route that is
+ *     WEB_TO_OWN_PAGES admits no Origin but the port's own;
  *   - what exceeds a limit: 413, 414, 431, 408.
  *
  * Protocols: HTTP/1.1 (RFC 9112) and, where TLS negotiates it, HTTP/2 (RFC
@@ -50,8 +51,10 @@ struct web_socket;
 /* Who needs no token for a route. */
 enum web_open {
 	WEB_TO_NOBODY,
+	WEB_TO_OWN_PAGES,      /* the same; and no page of another origin may
+	                        * send a change, whatever `origins` and loopback
+	                        * would admit */
 	WEB_TO_ALL,            /* pages, and what says that we live */
-	WEB_TO_MACHINE,        /* who calls from here, by a loopback name */
 };
 
 enum web_match {

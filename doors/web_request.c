@@ -183,21 +183,10 @@ ask_token(struct web_request *r, enum token_door door,
 }
 
 static bool
-is_of_machine(const struct web_request *r)
-{
-	const char *peer = net_peer(r->conn->net);
-
-	return (strncmp(peer, "127.", 4) == 0 ||
-	    strncmp(peer, "[::1]:", 6) == 0) &&
-	    web_host_is_loopback(r->head.host);
-}
-
-static bool
 check_token(struct web_request *r, enum web_open open, enum token_door door,
     enum token_access access)
 {
-	if (open == WEB_TO_ALL || !web_wants_token(r->web, door) ||
-	    (open == WEB_TO_MACHINE && is_of_machine(r)))
+	if (open == WEB_TO_ALL || !web_wants_token(r->web, door))
 		return true;
 	enum token_answer a = ask_token(r, door, access);
 	if (a != TOKEN_FINE)
@@ -235,11 +224,12 @@ static bool
 may_come_from(const struct web_request *r, struct str origin)
 {
 	struct str host = r->head.host;
+	bool own = r->route != NULL && r->route->open == WEB_TO_OWN_PAGES;
 
-	if (web_origin_is_listed(origin, r->web->origins))
+	if (!own && web_origin_is_listed(origin, r->web->origins))
 		return true;
 	/* Another port of this machine is another's. */
-	if (!r->by_cookie && web_host_is_loopback(host))
+	if (!own && !r->by_cookie && web_host_is_loopback(host))
 		return web_origin_is_loopback(origin);
 	return web_origin_is_of(origin, host);
 }

@@ -199,6 +199,8 @@ const struct web_route port_routes[PORT_ROUTES_N] = {
 	ROW("GET", "/closed", WEB_EXACT, get_hello, "open\n", WEB_TO_NOBODY),
 	{ "POST", "/closed", WEB_EXACT, post_echo, NULL, "for tests",
 	    WEB_TO_NOBODY, TOKEN_DOOR_CONSOLE, TOKEN_WRITE },
+	{ "POST", "/own", WEB_EXACT, post_echo, NULL, "for tests",
+	    WEB_TO_OWN_PAGES, TOKEN_DOOR_CONSOLE, TOKEN_WRITE },
 };
 
 /* -- The WebSocket -- */

@@ -298,6 +298,66 @@ session_limit(void **state)
 	answer_free(&a);
 }
 
+/*
+ * Without tokens: a route that is WEB_TO_OWN_PAGES takes changes from programs
+ * and from the port's own pages; not from another port's, nor from an origin
+ * that the operator lists for the rest.
+ */
+static void
+own_origin(void **state)
+{
+	struct web_options o = { .origins = STR("null,https://a.example") };
+	static const struct {
+		const char *origin;
+		int own, other;      /* statuses of /own and /closed */
+	} rows[] = {
+		{ "", 200, 200 },
+		{ "Origin: http://localhost\r\n", 200, 200 },
+		{ "Origin: http://localhost:1\r\n", 403, 200 },
+		{ "Origin: http://127.0.0.1\r\n", 403, 200 },
+		{ "Origin: http://x.localhost\r\n", 403, 200 },
+		{ "Origin: null\r\n", 403, 200 },
+		{ "Origin: https://a.example\r\n", 403, 200 },
+		{ "Origin: http://evil.example\r\n", 403, 403 },
+	};
+	struct answer a = { .status = 0 };
+	char fields[200];
+
+	(void)state;
+	port_closing = NULL;
+	port_open(&o);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		snprintf(fields, sizeof(fields), HOST "%s", rows[i].origin);
+		if (status_of("POST", "/own", fields, &a) != rows[i].own)
+			fail_msg("%s: %d", rows[i].origin, a.status);
+		assert_int_equal(status_of("POST", "/closed", fields, &a),
+		    rows[i].other);
+	}
+	port_close();
+	answer_free(&a);
+}
+
+/* A program with a token needs no origin; a session needs the port's own. */
+static void
+own_origin_with_tokens(void **state)
+{
+	struct answer a = { .status = 0 };
+	char cookie[200], csrf[100], f[900];
+
+	(void)state;
+	snprintf(f, sizeof(f), BEARER "%s\r\nOrigin: http://localhost:1\r\n",
+	    writer);
+	assert_int_equal(status_of("POST", "/own", f, &a), 200);
+	assert_int_equal(begin(writer, cookie, csrf, &a), 201);
+	snprintf(f, sizeof(f), HOST "Cookie: %s\r\nX-CSRF-Token: %s\r\n"
+	    "Origin: http://localhost\r\n", cookie, csrf);
+	assert_int_equal(status_of("POST", "/own", f, &a), 200);
+	snprintf(f, sizeof(f), HOST "Cookie: %s\r\nX-CSRF-Token: %s\r\n"
+	    "Origin: http://localhost:1\r\n", cookie, csrf);
+	assert_int_equal(status_of("POST", "/own", f, &a), 403);
+	answer_free(&a);
+}
+
 int
 main(void)
 {
@@ -305,6 +365,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		LIVE(tokens), LIVE(sessions), LIVE(session_sockets),
 		LIVE(revoked), LIVE(session_limit),
+		cmocka_unit_test(own_origin), LIVE(own_origin_with_tokens),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,9 @@
 #define ROW(method, path, handle, door, access, help) { method, path,        \
 	WEB_EXACT, handle, NULL, help, WEB_TO_NOBODY, TOKEN_DOOR_##door,      \
 	TOKEN_##access }
+/* Who may make a token may do everything: no page of another origin may. */
+#define TOKEN_ROW(method, path, handle, help) { method, path, WEB_EXACT,      \
+	handle, NULL, help, WEB_TO_OWN_PAGES, TOKEN_DOOR_CONSOLE, TOKEN_WRITE }
 static const struct web_route table[] = {
 	PAGE("/"), PAGE("/new"), PAGE("/system"), PAGE("/settings"),
 	PAGE("/crawls/*"), PAGE("/crawls/*/pages/*"),
@@ -23,9 +26,9 @@ static const struct web_route table[] = {
 	    "the fields of a policy, as JSON"),
 	ROW("GET", "/tokens", console_get_tokens, CONSOLE, READ,
 	    "the tokens' names and scopes, as JSON"),
-	ROW("POST", "/tokens", console_post_token, CONSOLE, WRITE,
+	TOKEN_ROW("POST", "/tokens", console_post_token,
 	    "make a token; its text is in the answer, this once"),
-	ROW("DELETE", "/tokens/*", console_delete_token, CONSOLE, WRITE,
+	TOKEN_ROW("DELETE", "/tokens/*", console_delete_token,
 	    "revoke a token"),
 	ROW("GET", "/crawls/*/pages/*/record", console_get_record, REALTIME,
 	    READ, "a capture's WARC record"),

@@ -7,7 +7,7 @@
 tokens() {
 	local i
 	for ((i = 0; i < 100; i++)); do
-		curl -s "${port}metrics" >metrics
+		curl -s -H "Authorization: Bearer $key" "${port}metrics" >metrics
 		! grep -q "^argiope_doors_tokens $1\$" metrics || return 0
 		sleep 0.1
 	done
@@ -85,6 +85,12 @@ door=$(sed -n 's/.*urlfrontier .*://p' out)
 door() {
 	"$A" frontier -t 127.0.0.1 -p "$door" ${1:+--token-file "$1"} "${@:2}"
 }
+# status PATH [HEADER]: of the answer
+status() {
+	curl -s -o /dev/null -w '%{http_code}' ${2:+-H "$2"} "$port$1"
+}
+key=$(sed -n 's/.*"key":"\([^"]*\)".*/\1/p' d1/serve.json)
+same "the daemon's key is for its own user" "$(stat -c %a d1/serve.json)" 600
 check "the daemon has the tokens" tokens 2
 code "the door opens to a token that may write" 0 door ci SetActive true
 code "... and to one that may read" 0 door all GetStats
@@ -95,6 +101,16 @@ has "... is said" UNAUTHENTICATED code.err
 tr 0-9 1-90 <ci >wrong
 code "to a token that is none too" 1 door wrong GetStats
 has "... is said" "the token is not known here" code.err
+for path in status metrics; do
+	same "/$path wants a token" "$(status $path)" 401
+	same "... of the console" \
+		"$(status $path "Authorization: Bearer $(cat ci)")" 403
+	same "... and takes it" \
+		"$(status $path "Authorization: Bearer $(cat all)")" 200
+done
+same "/healthz wants none" "$(status healthz)" 200
+code "argiope status wants none" 0 "$A" status --data d1
+has "... and is answered by the daemon" "no crawl is running" code.out
 code "a token is made beside it" 0 "$A" token add more --data d1 \
 	--scope urlfrontier:read
 cp code.out more
@@ -118,7 +134,8 @@ kill -TERM "$pid"
 wait "$pid"
 same "the daemon ends in order" $? 0
 check "no token is in its log" bash -c \
-	'! grep -qF -e "$(cut -c 9- ci)" -e "$(cut -c 9- wrong)" log out'
+	'! grep -qF -e "$(cut -c 9- ci)" -e "$(cut -c 9- wrong)" \
+	-e "$0" log out' "${key#argiope_}"
 
 # --- many at once: none is lost, and the first that come make the store
 
