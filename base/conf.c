@@ -195,6 +195,16 @@ conf_differs(const struct conf *a, const struct conf *b, enum conf_id id)
 	}
 }
 
+void
+conf_swap(struct conf *a, struct conf *b, enum conf_id id)
+{
+	struct conf_value v = a->values[id];
+
+	CHECK(id < CONF_COUNT);
+	a->values[id] = b->values[id];
+	b->values[id] = v;
+}
+
 enum err
 conf_check(const struct conf *c, struct why *w)
 {

@@ -146,6 +146,9 @@ const char *conf_place(const struct conf *, enum conf_id);
 
 /* Whether two configurations differ in this value. */
 bool conf_differs(const struct conf *, const struct conf *, enum conf_id);
+/* Exchange one value, with its origin and place; the texts stay where they
+ * are in memory. */
+void conf_swap(struct conf *, struct conf *, enum conf_id);
 
 /* Texts made from the table; all are appended to the buffer. */
 /* "name = value    # where from", one per line; secrets are not shown. */

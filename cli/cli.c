@@ -5,8 +5,6 @@
 #include "os/file.h"
 #include "os/log.h"
 
-#define SERVICE_DIR "/var/lib/argiope"
-
 /* --- options ------------------------------------------------------------ */
 
 static size_t
@@ -57,34 +55,77 @@ cli_json(const struct cli *c)
 
 /* --- the configuration -------------------------------------------------- */
 
+/* $NAME, where it is an absolute path. */
+static struct str
+path_variable(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text != NULL && text[0] == '/' ? str_of(text) : STR_NONE;
+}
+
+/*
+ * Where data is kept when nobody has said it.  INVOCATION_ID would be no sign
+ * of a service: every program of a systemd user session has it.
+ */
 static enum err
-read_file(struct cli *c, const char *path, struct why *w)
+settle_data_dir(struct conf *conf, struct why *w)
+{
+	struct str service = path_variable("STATE_DIRECTORY");
+	struct str xdg = path_variable("XDG_DATA_HOME");
+	struct str home = path_variable("HOME");
+	const char *place = "$HOME";
+	struct buf b = BUF_INIT;
+
+	if (conf_str(conf, CONF_DATA_DIR).n > 0)
+		return OK;
+	if (service.n > 0) {
+		/* systemd.exec(5): several are separated by colons. */
+		place = "$STATE_DIRECTORY";
+		buf_put_str(&b, str_cut(service, 0,
+		    str_find_char(service, ':')));
+	} else if (xdg.n > 0) {
+		place = "$XDG_DATA_HOME";
+		buf_printf(&b, "%s/argiope", xdg.p);
+	} else if (home.n > 0) {
+		buf_printf(&b, "%s/.local/share/argiope", home.p);
+	}
+	enum err e = b.n == 0 ? OK : conf_put(conf, CONF_DATA_DIR,
+	    buf_str(&b), CONF_FROM_DEFAULT, place, w);
+	buf_free(&b);
+	return e;
+}
+
+static enum err
+read_file(struct conf *conf, const char *path, struct why *w)
 {
 	struct buf text = BUF_INIT;
 	enum err e = file_load(path, CONF_FILE_BYTES_MAX, &text, w);
 
 	if (e == OK)
-		e = conf_file(&c->conf, buf_str(&text), path, w);
+		e = conf_file(conf, buf_str(&text), path, w);
 	buf_free(&text);
 	return e;
 }
 
-static enum err
-settle(struct cli *c, const char *const *environment, struct why *w)
+enum err
+cli_settle(const struct cli *c, struct conf *conf, struct why *w)
 {
 	enum err e = OK;
 
 	for (size_t i = 0; e == OK && i < cli_count(c, "config"); i++)
-		e = read_file(c, cli_nth(c, "config", i), w);
+		e = read_file(conf, cli_nth(c, "config", i), w);
 	if (e == OK)
-		e = conf_env(&c->conf, environment, w);
+		e = conf_env(conf, c->environment, w);
 	for (size_t i = 0; e == OK && i < cli_count(c, "set"); i++)
-		e = conf_flag(&c->conf, str_of(cli_nth(c, "set", i)), w);
+		e = conf_flag(conf, str_of(cli_nth(c, "set", i)), w);
 	if (e == OK && cli_count(c, "data") > 0)
-		e = conf_put(&c->conf, CONF_DATA_DIR,
+		e = conf_put(conf, CONF_DATA_DIR,
 		    str_of(cli_text(c, "data", "")), CONF_FROM_FLAG, "--data",
 		    w);
-	return e == OK ? conf_check(&c->conf, w) : e;
+	if (e == OK)
+		e = settle_data_dir(conf, w);
+	return e == OK ? conf_check(conf, w) : e;
 }
 
 enum err
@@ -92,11 +133,11 @@ cli_open(struct cli *c, const struct option_verb *verb, int argc,
     const char *const *argv, const char *const *environment, struct why *w)
 {
 	*c = (struct cli){ .program = CLI_PROGRAM, .verb = verb,
-	    .arena = ARENA_INIT };
+	    .environment = environment, .arena = ARENA_INIT };
 	conf_init(&c->conf);
 	enum err e = options_read(verb, argc, argv, &c->options, w);
 	if (e == OK && cli_count(c, "help") == 0)
-		e = settle(c, environment, w);
+		e = cli_settle(c, &c->conf, w);
 	if (e != OK)
 		cli_close(c);
 	return e;
@@ -159,20 +200,11 @@ enum err
 cli_data_dir(struct cli *c, struct why *w)
 {
 	struct str set = conf_str(&c->conf, CONF_DATA_DIR);
-	const char *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
 
-	if (set.n > 0)
-		c->data_dir = set.p;
-	else if (getenv("INVOCATION_ID") != NULL)
-		c->data_dir = SERVICE_DIR;
-	else if (xdg != NULL && xdg[0] == '/')
-		c->data_dir = arena_printf(&c->arena, "%s/argiope", xdg).p;
-	else if (home != NULL && home[0] == '/')
-		c->data_dir = arena_printf(&c->arena,
-		    "%s/.local/share/argiope", home).p;
-	else
+	if (set.n == 0)
 		return why(w, ERR_CONFIG, "there is no home directory to keep "
 		    "data in; name one with --data DIR");
+	c->data_dir = arena_copy(&c->arena, set).p;
 	return OK;
 }
 
@@ -232,22 +264,12 @@ cli_file(struct cli *c, const char *path, struct str *out, struct why *w)
 enum err
 cli_log(struct cli *c, bool foreground, struct why *w)
 {
-	struct str file = conf_str(&c->conf, CONF_LOG_FILE);
 	enum log_level level = (enum log_level)conf_choice(&c->conf,
 	    CONF_LOG_LEVEL);
-	int fd = 2;
 
 	if (foreground && c->conf.values[CONF_LOG_LEVEL].origin ==
 	    CONF_FROM_DEFAULT)
 		level = LOG_WARN;
-	if (file.n > 0) {
-		/* Stays open as long as the process. */
-		FILE *f = fopen(file.p, "ae");
-		if (f == NULL)
-			return why_errno(w, ERR_CONFIG, "log.file: %s cannot "
-			    "be opened", file.p);
-		fd = fileno(f);
-	}
-	log_open(level, fd, conf_choice(&c->conf, CONF_LOG_FORMAT) == 1);
-	return OK;
+	return log_open_file(level, conf_str(&c->conf, CONF_LOG_FILE).p,
+	    conf_choice(&c->conf, CONF_LOG_FORMAT) == 1, w);
 }

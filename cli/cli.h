@@ -20,6 +20,7 @@
 struct cli {
 	const char *program;             /* as it was called */
 	const struct option_verb *verb;
+	const char *const *environment;
 	struct options options;
 	struct conf conf;
 	struct arena arena;              /* of the whole run */
@@ -52,9 +53,15 @@ int64_t cli_number(const struct cli *, const char *name, int64_t otherwise);
 bool cli_json(const struct cli *);
 
 /*
- * Where data is kept: data.dir, else $XDG_DATA_HOME/argiope, else
- * ~/.local/share/argiope; /var/lib/argiope for a service.  CONFIG when none of
- * them can be told.
+ * Read the configuration once more, as cli_open() did, into one that is at its
+ * defaults.  Errors: CONFIG; of reading a file.
+ */
+MUST_USE enum err cli_settle(const struct cli *, struct conf *, struct why *);
+
+/*
+ * Where data is kept: data.dir; else the first directory of $STATE_DIRECTORY,
+ * which systemd gives a service; else $XDG_DATA_HOME/argiope; else
+ * ~/.local/share/argiope.  CONFIG when none of them is set.
  */
 MUST_USE enum err cli_data_dir(struct cli *, struct why *);
 /* Whether something is there to be read. */

@@ -16,6 +16,7 @@
 #include "cli/verbs.h"
 #include "os/clock.h"
 #include "os/log.h"
+#include "os/system.h"
 
 #define CRAWL_OPTIONS(X)                                                     \
 	X(WARC_DIR, "warc-dir", 'o', "DIR", PATH, 0, 0,                      \
@@ -53,6 +54,7 @@ const struct option_verb crawl_verb = {
 	"Ctrl-C stops in order: what was fetched is made durable, requests "
 	"under way are given up, and the command that goes on is printed.  A "
 	"second Ctrl-C leaves at once; nothing that was reported is lost.  "
+	"SIGTERM does the same, and SIGHUP, unless nohup started it.  "
 	"--max-time counts from the start of this command, also with "
 	"--resume.\n"
 	"--wacz packs all WARC files of the directory, so that what a page has "
@@ -264,7 +266,10 @@ got_signal(void *arg, int signal)
 {
 	struct crawl_run *r = arg;
 
-	(void)signal;
+	/* nohup wants it to go on; a closing terminal sends it twice. */
+	if (system_is_hangup(signal) && (r->interrupted ||
+	    system_ignores_hangup()))
+		return;
 	if (r->interrupted) {
 		if (r->durable || r->resumed)
 			progress_say(&r->progress, "stopped at once; nothing "

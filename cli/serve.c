@@ -13,6 +13,7 @@
 #include "cli/figures.h"
 #include "cli/format.h"
 #include "cli/report.h"
+#include "cli/serve_reload.h"
 #include "cli/serve_routes.h"
 #include "cli/verbs.h"
 #include "doors/console/console.h"
@@ -42,7 +43,10 @@ const struct option_verb serve_verb = {
 	"console:read, as \"Authorization: Bearer TOKEN\".  Its "
 	"address is printed, and written to DATA/serve.json.  The door for "
 	"crawlers that speak URL Frontier is at urlfrontier.listen.  SIGTERM "
-	"and SIGINT stop in order; a second one leaves at once.\n"
+	"and SIGINT stop in order; a second one leaves at once.  SIGHUP opens "
+	"the log anew and reads certificates and configuration again; the log "
+	"says what changed, and what waits for a restart.  A file that is "
+	"wrong is reported, and nothing of it is taken.\n"
 	"Exit code: 0 after SIGTERM; 75 another process holds the data or the "
 	"port; 78 the configuration is wrong; 74 reading or writing failed; 70 "
 	"stored data is damaged.",
@@ -96,6 +100,7 @@ struct daemon {
 	struct engine_look look;       /* the last */
 	bool looking, stopping, closed;
 	int draining;                  /* how many still are */
+	struct serve_reload reload;
 };
 
 /* --- what the engine tells ---------------------------------------------- */
@@ -552,6 +557,11 @@ got_signal(void *arg, int signal)
 {
 	struct daemon *s = arg;
 
+	if (system_is_hangup(signal)) {
+		if (!s->stopping)
+			serve_reload(&s->reload);
+		return;
+	}
 	if (s->stopping) {
 		log_warn("serve.left", "signal=%d", signal);
 		_Exit(75);
@@ -587,6 +597,9 @@ serve(struct daemon *s, struct why *w)
 	log_info("serve.started", "version=%s pid=%lld data=%s",
 	    ARGIOPE_VERSION, (long long)system_pid(), s->cli->data_dir);
 	s->look_timer.fire = look;
+	s->reload.engine = s->engine;
+	s->reload.web = s->web;
+	s->reload.urlfrontier = s->urlfrontier;
 	engine_start(s->engine);
 	ready_door(s);
 	look(&s->look_timer);
@@ -598,7 +611,7 @@ serve(struct daemon *s, struct why *w)
 int
 serve_run(struct cli *c)
 {
-	struct daemon s = { .cli = c };
+	struct daemon s = { .cli = c, .reload = { .cli = c } };
 	struct why w = WHY_INIT;
 
 	enum err e = cli_log(c, false, &w);
@@ -626,6 +639,7 @@ serve_run(struct cli *c)
 	if (s.tokens != NULL)
 		token_set_close(&s.tokens);
 	engine_free(&s.engine);
+	serve_reload_free(&s.reload);
 	map_free(&s.crawls);
 	if (s.home != NULL)
 		loop_free(&s.home);

@@ -66,7 +66,7 @@ struct crawls {
 	struct fetcher **fetchers;
 	struct loop **loops;             /* theirs */
 	unsigned fetchers_n;
-	const struct fetch_settings *settings;
+	_Atomic(const struct fetch_settings *) settings;
 	struct seen *seen;
 	struct map running;              /* id -> struct running */
 	struct map keys;                 /* text -> struct known_key */
@@ -94,6 +94,12 @@ crawls_new(struct frontier *f, struct loop *loop, struct fetcher **fetchers,
 	c->seen = seen;
 	c->writer = warc_writer_new(&wo);
 	return c;
+}
+
+void
+crawls_set(struct crawls *c, const struct fetch_settings *settings)
+{
+	c->settings = settings;
 }
 
 void

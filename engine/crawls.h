@@ -18,6 +18,8 @@ struct crawls *crawls_new(struct frontier *, struct loop *ledgers,
     struct fetcher **, struct loop **, unsigned n,
     const struct fetch_settings *, struct seen *);
 void crawls_free(struct crawls **);   /* after the loops stopped */
+/* Other settings from now on; they stay until crawls_free().  Thread: any. */
+void crawls_set(struct crawls *, const struct fetch_settings *);
 /*
  * What can be made of a crawl before it has a number; all is copied.
  * Thread: any.  Errors: INPUT naming the field.

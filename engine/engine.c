@@ -38,11 +38,16 @@ product_of(struct str user_agent)
 	return str_cut(user_agent, 0, str_find_char(user_agent, '/'));
 }
 
-static void
-read_settings(struct engine *e)
+/* Pages under way may still read the settings that others replaced. */
+struct settings_kept {
+	struct settings_kept *next;
+	struct fetch_settings settings;
+};
+
+void
+engine_settings(const struct engine *e, const struct conf *c,
+    struct fetch_settings *s)
 {
-	const struct conf *c = e->options.conf;
-	struct fetch_settings *s = &e->settings;
 	unsigned loops = e->loops_n;
 
 	s->tries_max = (unsigned)conf_int(c, CONF_FETCH_TRIES_MAX);
@@ -85,6 +90,36 @@ read_settings(struct engine *e)
 	s->product_token = product_of(s->user_agent);
 	struct str resolve = conf_str(c, CONF_FETCH_RESOLVE);
 	s->resolve = resolve.n == 0 ? NULL : resolve.p;
+}
+
+static void
+read_settings(struct engine *e)
+{
+	struct settings_kept *k = mem_new(sizeof(*k));
+
+	engine_settings(e, e->options.conf, &k->settings);
+	k->next = e->settings_kept;
+	e->settings_kept = k;
+	e->settings = &k->settings;
+}
+
+static void
+free_settings(struct engine *e)
+{
+	while (e->settings_kept != NULL) {
+		struct settings_kept *k = e->settings_kept;
+		e->settings_kept = k->next;
+		mem_free(&k);
+	}
+}
+
+void
+engine_reload(struct engine *e)
+{
+	read_settings(e);
+	for (unsigned i = 0; i < e->loops_n; i++)
+		fetcher_set(e->fetchers[i], e->settings);
+	crawls_set(e->crawls, e->settings);
 }
 
 /* --- what the frontier tells, on the ledger's loop ---------------------- */
@@ -304,8 +339,8 @@ static struct transport *
 make_transport(struct engine *e, struct loop *l)
 {
 	struct transport_options o = {
-		.connections_max = e->settings.connections_max,
-		.host_connections_max = e->settings.host_connections_max,
+		.connections_max = e->settings->connections_max,
+		.host_connections_max = e->settings->host_connections_max,
 		.idle_s_max = 60,
 	};
 
@@ -330,7 +365,7 @@ make_loops(struct engine *e)
 			.loop = l->loop, .frontier = e->frontier,
 			.transport = make_transport(e, l->loop),
 			.resolver = resolver_new(l->loop, &ro),
-			.settings = &e->settings, .seen = e->seen,
+			.settings = e->settings, .seen = e->seen,
 			.fresh = &e->fresh,
 			.all = e->fetchers,
 			.all_n = e->loops_n, .spread = &e->spread,
@@ -427,7 +462,7 @@ make_crawls(struct engine *e)
 	for (unsigned i = 0; i < e->loops_n; i++)
 		loops[i] = e->loops[i].loop;
 	e->crawls = crawls_new(e->frontier, e->ledger_loop, e->fetchers,
-	    loops, e->loops_n, &e->settings, e->seen);
+	    loops, e->loops_n, e->settings, e->seen);
 }
 
 static void
@@ -520,7 +555,7 @@ engine_begin(struct engine *e, const struct crawl_request *r, uint32_t *id,
 {
 	struct running *plan;
 
-	enum err err = crawls_plan(r, &e->settings, &plan, w);
+	enum err err = crawls_plan(r, e->settings, &plan, w);
 	return err != OK ? err : crawls_begin(e->crawls, &plan, NULL, id, w);
 }
 
@@ -869,6 +904,7 @@ engine_free(struct engine **ep)
 	file_close(&e->lock_fd);
 	fresh_rest(&e->fresh);
 	arena_free(&e->arena);
+	free_settings(e);
 	mem_free(&e->types);
 	mem_free(&e->ports);
 	mem_free(&e->fetchers);

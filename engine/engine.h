@@ -115,6 +115,14 @@ struct engine_order {
 };
 void engine_set_state(struct engine *, struct engine_order *);
 
+/*
+ * The configuration was read again: the settings of fetching that do not wait
+ * for a restart are in force for every request that begins from now on, and
+ * for crawls that begin.  The texts that the configuration had before stay
+ * until engine_free().  Not after engine_close().
+ */
+void engine_reload(struct engine *);
+
 /* What the loops are doing, summed. */
 struct engine_look {
 	struct fetcher_view loops;

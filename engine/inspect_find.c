@@ -119,7 +119,7 @@ static void
 permit(struct find_asking *g, struct policy_verdict *v)
 {
 	if (v->take || v->reason != SKIP_BLOCKED ||
-	    (!g->host.allowed && !g->engine->settings.allow_private))
+	    (!g->host.allowed && !g->engine->settings->allow_private))
 		return;
 	v->take = true;
 	v->reason = SKIP_NONE;

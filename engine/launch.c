@@ -66,7 +66,7 @@ check_policy(struct launching *g, struct why *w)
 {
 	const struct policy *p = g->policy;
 
-	if (g->request.operator_seeds || g->engine->settings.allow_private)
+	if (g->request.operator_seeds || g->engine->settings->allow_private)
 		return OK;
 	if (p->allow_private)
 		return why(w, ERR_INPUT, "policy: allow_private: a crawl that "
@@ -118,7 +118,7 @@ plan(struct shelf_job *job, struct store *st)
 	if (e != OK)
 		return;
 	q->policy = g->policy;
-	e = crawls_plan(q, &g->engine->settings, &g->plan, &inner);
+	e = crawls_plan(q, g->engine->settings, &g->plan, &inner);
 	if (e != OK)
 		why(w, e, "policy: %s", inner.text);
 }

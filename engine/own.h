@@ -30,7 +30,9 @@ struct engine {
 	struct fetcher **fetchers;
 	unsigned loops_n;
 	struct spread spread;
-	struct fetch_settings settings;
+	/* Immutable; engine_reload() sets others. */
+	_Atomic(const struct fetch_settings *) settings;
+	struct settings_kept *settings_kept;  /* all that ever were */
 	struct arena arena;              /* texts of settings and crawls */
 	struct crawls *crawls;
 	struct seen *seen;
@@ -61,6 +63,9 @@ struct engine {
 	size_t types_n;
 };
 
+/* What the configuration says of fetching; texts are the configuration's. */
+void engine_settings(const struct engine *, const struct conf *,
+    struct fetch_settings *);
 /* On the ledger's loop: the loops do what the crawl's state says. */
 void engine_order_loops(struct engine *, uint32_t crawl);
 /* Verbs of revise.h; close behind the frontier. */

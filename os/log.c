@@ -1,5 +1,6 @@
 #include "os/log.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -48,6 +49,32 @@ log_open(enum log_level level, int fd, bool json)
 	find_least();
 	atomic_store(&out_fd, fd);
 	atomic_store(&as_json, json);
+}
+
+enum err
+log_open_file(enum log_level level, const char *path, bool json,
+    struct why *w)
+{
+	static int file_fd = -1;
+	int fd = 2;
+
+	if (path != NULL && path[0] != '\0') {
+		fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC,
+		    0666);
+		if (fd < 0)
+			return why_errno(w, ERR_CONFIG, "log.file: %s cannot "
+			    "be opened", path);
+		/* A thread that is about to write keeps its number. */
+		if (file_fd >= 0) {
+			CHECK(dup3(fd, file_fd, O_CLOEXEC) == file_fd);
+			close(fd);
+		} else {
+			file_fd = fd;
+		}
+		fd = file_fd;
+	}
+	log_open(level, fd, json);
+	return OK;
 }
 
 bool

@@ -17,6 +17,15 @@ enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_OFF };
 
 /* Lines at `level` and above go to `fd` (2 at first, from LOG_WARN on). */
 void log_open(enum log_level level, int fd, bool json);
+/*
+ * The same with a file that is appended to, made where it is missing; NULL or
+ * "" is standard error.  It may be called again, also while other threads log:
+ * the path is then opened anew (after a rotation), or another one is.  Levels
+ * of modules are as log_open() leaves them.  Errors: CONFIG when the file
+ * cannot be opened; then nothing has changed.  Thread: one at a time.
+ */
+MUST_USE enum err log_open_file(enum log_level level, const char *path,
+    bool json, struct why *);
 bool log_wants(enum log_level);
 /*
  * Lines of one module, those of events "module.*", from another level on than

@@ -377,6 +377,7 @@ loop_on_signal(struct loop *l, void (*got)(void *arg, int), void *arg)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
 	CHECK(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
 	l->got_signal = got;
 	l->signal_arg = arg;

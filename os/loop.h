@@ -104,8 +104,9 @@ void loop_hook(struct loop *, struct turn_hook *);
 void loop_watch(struct loop *, struct watch *, unsigned events);
 
 /*
- * Deliver SIGINT and SIGTERM to `got` on this loop instead of ending the
- * process.  Call it once, before any thread starts.
+ * Deliver SIGINT, SIGTERM and SIGHUP to `got` on this loop instead of ending
+ * the process, SIGHUP also where it was ignored (system_ignores_hangup()).
+ * Call it once, before any thread starts.
  */
 void loop_on_signal(struct loop *, void (*got)(void *arg, int signal),
     void *arg);

@@ -641,7 +641,7 @@ note_signal(void *arg, int number)
 	struct signalled *s = arg;
 
 	s->signals[s->n++] = number;
-	if (s->n == 2)
+	if (s->n == 3)
 		loop_stop(s->loop);
 }
 
@@ -656,9 +656,11 @@ test_signals(void **state)
 	loop_on_signal(s.loop, note_signal, &s);
 	kill(getpid(), SIGTERM);
 	kill(getpid(), SIGINT);
+	kill(getpid(), SIGHUP);
 	loop_run(s.loop);
-	assert_int_equal(s.n, 2);
-	assert_int_equal(s.signals[0] + s.signals[1], SIGINT + SIGTERM);
+	assert_int_equal(s.n, 3);
+	assert_int_equal(s.signals[0] + s.signals[1] + s.signals[2],
+	    SIGINT + SIGTERM + SIGHUP);
 	loop_free(&s.loop);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -39,6 +39,20 @@ system_ignore_sigpipe(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+bool
+system_ignores_hangup(void)
+{
+	struct sigaction now;
+
+	return sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+bool
+system_is_hangup(int number)
+{
+	return number == SIGHUP;
+}
+
 int64_t
 system_pid(void)
 {

@@ -11,6 +11,9 @@ unsigned system_cores(void);           /* that this process may use; >= 1 */
 uint64_t system_open_files(void);
 /* A reader that left is an error of write(2), not the end of the program. */
 void system_ignore_sigpipe(void);
+/* Whether SIGHUP was ignored when the process began, as nohup(1) does it. */
+bool system_ignores_hangup(void);
+bool system_is_hangup(int signal);
 /* The number of this process. */
 int64_t system_pid(void);
 bool system_is_terminal(int fd);

@@ -442,6 +442,12 @@ urlfrontier_open(const struct urlfrontier_options *o,
 	return OK;
 }
 
+enum err
+urlfrontier_reload(struct urlfrontier *d, struct why *w)
+{
+	return d->tls == NULL ? OK : net_tls_reload(d->tls, w);
+}
+
 void
 urlfrontier_free(struct urlfrontier **dp)
 {

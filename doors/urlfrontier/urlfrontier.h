@@ -32,6 +32,8 @@ struct urlfrontier_options {
  */
 MUST_USE enum err urlfrontier_open(const struct urlfrontier_options *,
     struct urlfrontier **out, struct why *);
+/* Read the certificate again; on an error it stays as it was. */
+MUST_USE enum err urlfrontier_reload(struct urlfrontier *, struct why *);
 /* "127.0.0.1:7071", "[::1]:7071": where it listens; it stays the door's. */
 const char *urlfrontier_address(const struct urlfrontier *);
 /*

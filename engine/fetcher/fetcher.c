@@ -363,6 +363,12 @@ fetcher_new(const struct fetcher_options *o)
 }
 
 void
+fetcher_set(struct fetcher *f, const struct fetch_settings *settings)
+{
+	f->settings = settings;
+}
+
+void
 fetcher_free(struct fetcher **fp)
 {
 	struct fetcher *f = *fp;

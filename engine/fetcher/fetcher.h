@@ -31,7 +31,7 @@
 
 struct fetcher;
 
-/* Read once at start from the configuration; shared by all loops. */
+/* Read from the configuration; immutable, shared by all loops. */
 struct fetch_settings {
 	unsigned tries_max;
 	unsigned host_connections_max, address_connections_max;
@@ -168,6 +168,8 @@ struct fetcher_options {
 };
 struct fetcher *fetcher_new(const struct fetcher_options *);
 void fetcher_free(struct fetcher **);
+/* Other settings from now on; they stay until fetcher_free().  Thread: any. */
+void fetcher_set(struct fetcher *, const struct fetch_settings *);
 
 /* The frontier_port of this fetcher. */
 void fetcher_port(struct fetcher *, struct frontier_port *);

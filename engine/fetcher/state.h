@@ -168,7 +168,7 @@ struct page {
 
 struct fetcher {
 	struct fetcher_options options;
-	const struct fetch_settings *settings;
+	_Atomic(const struct fetch_settings *) settings;
 	struct loop *loop;
 	struct turn_hook turn;
 	struct timer wake;               /* the first sleeping host */

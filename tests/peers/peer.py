@@ -27,7 +27,7 @@ CPPREFERENCE = "/usr/share/cppreference/doc/html"
 
 os.environ["LC_ALL"] = "C"
 os.environ["PATH"] += ":/usr/sbin:/sbin"
-for name in ("XDG_DATA_HOME", "INVOCATION_ID"):
+for name in ("XDG_DATA_HOME", "STATE_DIRECTORY"):
     os.environ.pop(name, None)
 
 children = []

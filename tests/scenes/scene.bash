@@ -12,7 +12,7 @@
 # shellcheck shell=bash disable=SC2034
 set -u
 export LC_ALL=C
-unset XDG_DATA_HOME INVOCATION_ID 2>/dev/null || true
+unset XDG_DATA_HOME STATE_DIRECTORY 2>/dev/null || true
 A=${ARGIOPE:?ARGIOPE names the program}
 if [ ! -x "$A" ]; then
 	echo "not ok the program: $A cannot be run"
