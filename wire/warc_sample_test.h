@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "tests/suite.h"
 #include "wire/unpack.h"
 #include "wire/warc.h"
 
@@ -83,19 +84,10 @@ sample_source(struct str *bytes)
 static inline void
 sample_suite(const char *name, struct buf *out)
 {
-	const char *root = getenv("ARGIOPE_SUITES");
-	const char *source = getenv("ARGIOPE_SOURCE");
-	struct buf path = BUF_INIT;
+	FILE *f = fopen(suite_path(name), "rb");
 	char piece[4096];
 	size_t n;
 
-	if (root != NULL)
-		buf_printf(&path, "%s/%s", root, name);
-	else
-		buf_printf(&path, "%s/../shared/suites/%s",
-		    source == NULL ? "." : source, name);
-	FILE *f = fopen(buf_text(&path), "rb");
-	buf_free(&path);
 	if (f == NULL) {
 		print_message("%s is not here\n", name);
 		skip();

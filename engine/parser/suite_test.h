@@ -1,8 +1,6 @@
 /*
- * suite_test -- what the tests of this folder share: the data of others.
- *
- * The files stand under $ARGIOPE_SUITES, or beside the checkout; a test whose
- * file is absent skips by name.
+ * suite_test -- reads conformance data for the tests of this folder.  A test
+ * whose file is absent skips itself by name.
  */
 #ifndef ENGINE_PARSER_SUITE_TEST_H
 #define ENGINE_PARSER_SUITE_TEST_H
@@ -14,17 +12,13 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "tests/suite.h"
 
 /* The whole file, in `a`; STR_NONE when it cannot be read. */
 static inline struct str
 suite_read(const char *name, struct arena *a)
 {
-	const char *root = getenv("ARGIOPE_SUITES");
-	const char *source = getenv("ARGIOPE_SOURCE");
-	struct str path = root != NULL ? arena_printf(a, "%s/%s", root, name) :
-	    arena_printf(a, "%s/../shared/suites/%s",
-	    source != NULL ? source : ".", name);
-	FILE *f = fopen(path.p, "rb");
+	FILE *f = fopen(suite_path(name), "rb");
 	struct buf b = BUF_INIT;
 
 	if (f == NULL)

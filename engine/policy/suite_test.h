@@ -13,22 +13,7 @@
 #include <time.h>
 
 #include "base/bytes.h"
-
-/* The path of a file in the suites, valid until the next call. */
-static inline const char *
-suite_path(const char *name)
-{
-	static char path[1024];
-	const char *suites = getenv("ARGIOPE_SUITES");
-	const char *source = getenv("ARGIOPE_SOURCE");
-
-	if (suites != NULL)
-		snprintf(path, sizeof(path), "%s/%s", suites, name);
-	else
-		snprintf(path, sizeof(path), "%s/../shared/suites/%s",
-		    source == NULL ? "." : source, name);
-	return path;
-}
+#include "tests/suite.h"
 
 /* The whole file into `out`; the test is skipped by name when it is absent. */
 static inline void

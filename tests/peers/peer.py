@@ -30,6 +30,16 @@ os.environ["PATH"] += ":/usr/sbin:/sbin"
 for name in ("XDG_DATA_HOME", "STATE_DIRECTORY"):
     os.environ.pop(name, None)
 
+
+def suite(name):
+    """The path of a file of conformance data; see tests/suite.h."""
+    if "ARGIOPE_SUITES" in os.environ:
+        return os.path.join(os.environ["ARGIOPE_SUITES"], name)
+    places = [os.path.join(SOURCE, "tests", "suites", name),
+              os.path.join(SOURCE, "..", "shared", "suites", name)]
+    return next(filter(os.path.exists, places), places[-1])
+
+
 children = []
 failures = []
 lock = threading.RLock()

@@ -11,10 +11,7 @@ import gzip
 
 from realtime_peer import *
 
-SUITES = os.environ.get("ARGIOPE_SUITES") or \
-    os.path.join(SOURCE, "..", "shared", "suites")
-FILE = (sys.argv + [os.path.join(SUITES, "..", "contracts",
-                                 "realtime-transcript.txt")])[1]
+FILE = (sys.argv + [suite("own/realtime-transcript.txt")])[1]
 NOT_COMPARED = ("completed_at", "started_at", "duration", "sync_token")
 
 

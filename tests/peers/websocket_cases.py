@@ -11,11 +11,10 @@ import os
 import struct
 import subprocess
 
-from peer import PLACE, SOURCE, built, check, children, done, note, skip
+from peer import PLACE, SOURCE, built, check, children, done, note, skip, \
+    suite
 
-SUITES = os.environ.get("ARGIOPE_SUITES", os.path.join(
-    SOURCE, "..", "shared", "suites"))
-CASES = os.path.join(SUITES, "autobahn", "autobahn-cases.json")
+CASES = suite("autobahn/autobahn-cases.json")
 AT_ONCE = 60
 AUTO_CLOSE_S = 5
 MASK = b"\x11\xa2\x33\xc4"
