@@ -340,13 +340,23 @@ read_spec(struct ledger_query *query, struct index *x)
 	struct spec_query *q = CONTAINER(query, struct spec_query, query);
 	struct spec_ask *a = q->ask;
 
+	struct crawl_options o;
+
 	(void)x;
-	if (frontier_spec(q->engine->frontier, a->crawl, &a->arena, &a->spec,
-	    &a->why) == ERR_ABSENT)
+	enum err e = frontier_spec(q->engine->frontier, a->crawl, &a->arena,
+	    &a->spec, &a->why);
+	if (e == ERR_ABSENT) {
 		a->why = WHY_INIT;
-	else
+		why(&a->why, ERR_ABSENT, "there is no crawl %u", a->crawl);
+	}
+	if (e != OK)
 		return;
-	why(&a->why, ERR_ABSENT, "there is no crawl %u", a->crawl);
+	if (!crawl_options_parse(a->spec.options, &a->arena, &o))
+		why(&a->why, ERR_CORRUPT, "the record of crawl %u is damaged",
+		    a->crawl);
+	a->secret_proxy = o.secret_proxy;
+	a->delays = crawl_options_delays(&o, a->spec.seeds, a->spec.seeds_n,
+	    &a->arena);
 }
 
 static void

@@ -54,6 +54,32 @@ struct launch {
 void engine_launch(struct engine *, struct launch *);
 
 /*
+ * Run an ended crawl again: a new crawl with its seeds, their delays, its tags
+ * and the policy that it had at its end, exclusions included.  With `failures`
+ * its seeds are the URLs of the old one that ended in an exception, and no link
+ * is followed (max_depth 0).  Secrets that the old crawl had are not kept.
+ * done() may be called before engine_rerun() returns.
+ */
+struct rerun {
+	/* In. */
+	uint32_t of;
+	struct str name;             /* copied; empty: as the old one */
+	bool failures;
+	/* Out. */
+	uint32_t crawl;              /* the new one */
+	size_t seeds_n;
+	uint64_t failed;             /* `failures`: all of them; the first
+	                              * LAUNCH_SEEDS_MAX are seeds */
+	struct why why;   /* ABSENT; STATE: it has not ended, nothing failed,
+	                   * its proxy is not known, outsiders fetch it; those
+	                   * of engine_launch() */
+	void (*done)(struct rerun *);
+	void *arg;
+	void *own;
+};
+void engine_rerun(struct engine *, struct rerun *);
+
+/*
  * Pause, resume, cancel, as contracts/realtime.md section 3 has them: repeating
  * one, or cancelling an ended crawl, changes nothing; STATE when an ended one
  * is paused or resumed; ABSENT.  `state` is the crawl's afterwards.
@@ -75,7 +101,9 @@ struct spec_ask {
 	uint32_t crawl;
 	struct arena arena;          /* the caller frees it after done() */
 	struct crawl_spec spec;
-	struct why why;              /* ABSENT */
+	const double *delays;        /* s, of each seed; < 0: the policy's */
+	bool secret_proxy;           /* it had one that is not in the policy */
+	struct why why;              /* ABSENT, CORRUPT */
 	void (*done)(struct spec_ask *);
 	void *arg;
 	void *own;

@@ -39,6 +39,119 @@ row(uint32_t crawl)
 	return r;
 }
 
+/* --- again ---------------------------------------------------------------- */
+
+static atomic_bool broken;
+
+/* / links to /a and /b; while `broken`, the latter's connections end early. */
+static void
+brittle_site(struct str path, struct rig_page *p)
+{
+	if (str_eq(path, STR("/robots.txt")))
+		return;
+	p->drop = atomic_load(&broken) && str_eq(path, STR("/b"));
+	buf_put_text(&p->body, "<a href=/a>x</a><a href=/b>x</a>");
+}
+
+static void
+ran_again(struct rerun *r)
+{
+	*(bool *)r->arg = true;
+}
+
+static struct rerun
+run_again(struct rerun r)
+{
+	bool done = false;
+
+	r.done = ran_again;
+	r.arg = &done;
+	engine_rerun(rig.engine, &r);
+	RIG_UNTIL_DONE(&rig, done);
+	return r;
+}
+
+static void
+spec_came(struct spec_ask *a)
+{
+	*(bool *)a->arg = true;
+}
+
+static void
+read_spec(uint32_t crawl, struct spec_ask *a)
+{
+	bool done = false;
+
+	*a = (struct spec_ask){ .crawl = crawl, .done = spec_came,
+	    .arg = &done };
+	engine_spec(rig.engine, a);
+	RIG_UNTIL_DONE(&rig, done);
+	assert_int_equal(a->why.err, OK);
+}
+
+/* The same seeds, delays, tags and rules; then only what failed. */
+static void
+an_ended_crawl_is_run_again(void **state)
+{
+	const char *const set[] = { "fetch.tries_max=1", NULL };
+	struct spec_ask s;
+
+	(void)state;
+	atomic_store(&broken, true);
+	rig_open(&rig, brittle_site, set);
+	rig_start(&rig);
+	struct str tags[] = { STR("a") };
+	struct launch_seed seed = { rig_url(&rig, "/"), 0.01 };
+	struct launch l = { .name = STR("first"), .tags = tags, .tags_n = 1,
+	    .seeds = &seed, .seeds_n = 1, .policy_json = STR(
+	    "{\"rate_limit\":7,\"limits\":{\"max_items\":50}}") };
+	rig_say_launch(&rig, &l);
+	struct rerun r = run_again((struct rerun){ .of = 0 });
+	if (r.why.err != OK)
+		assert_string_equal(r.why.text, "crawl 0 is running: it can "
+		    "be run again once it has ended");
+	rig_until_state(&rig, 0, CRAWL_COMPLETE);
+	assert_int_equal(row(0)->view.counts.items, 2);
+
+	r = run_again((struct rerun){ .of = 0, .name = STR("second") });
+	assert_int_equal(r.why.err, OK);
+	assert_int_equal(r.crawl, 1);
+	assert_int_equal(r.seeds_n, 1);
+	rig_until_state(&rig, 1, CRAWL_COMPLETE);
+	assert_int_equal(row(1)->view.counts.items, 2);
+	assert_int_equal(row(1)->view.counts.exceptions[EXCEPTION_RESET] +
+	    row(1)->view.counts.exceptions[EXCEPTION_PROTOCOL], 1);
+	assert_true(str_eq(row(1)->name, STR("second")));
+	assert_true(board_has_tag(row(1), STR("a")));
+	read_spec(1, &s);
+	assert_true(s.delays[0] > 0.009 && s.delays[0] < 0.011);
+	assert_true(str_find(s.spec.policy, STR("\"max_items\":50")) <
+	    s.spec.policy.n);
+	arena_free(&s.arena);
+
+	atomic_store(&broken, false);
+	r = run_again((struct rerun){ .of = 1, .failures = true });
+	assert_int_equal(r.why.err, OK);
+	assert_int_equal(r.failed, 1);
+	assert_int_equal(r.seeds_n, 1);
+	rig_until_state(&rig, 2, CRAWL_COMPLETE);
+	/* /b and nothing else. */
+	assert_int_equal(row(2)->view.counts.items, 1);
+	assert_true(str_eq(row(2)->seed, rig_url(&rig, "/b")));
+	assert_true(str_eq(row(2)->name, STR("second")));
+	read_spec(2, &s);
+	assert_true(s.delays[0] > 0.009 && s.delays[0] < 0.011);
+	arena_free(&s.arena);
+
+	r = run_again((struct rerun){ .of = 2, .failures = true });
+	assert_int_equal(r.why.err, ERR_STATE);
+	assert_string_equal(r.why.text, "nothing failed in crawl 2: there is "
+	    "nothing to try again");
+	r = run_again((struct rerun){ .of = 77 });
+	assert_int_equal(r.why.err, ERR_ABSENT);
+	rig_close(&rig);
+}
+
 /* --- the answer comes before the news ------------------------------------ */
 
 struct watching {
@@ -475,12 +588,6 @@ ended_crawls_leave_the_memory(void **state)
 /* --- specs --------------------------------------------------------------- */
 
 static void
-spec_came(struct spec_ask *a)
-{
-	*(bool *)a->arg = true;
-}
-
-static void
 specs_can_be_read(void **state)
 {
 	bool done = false;
@@ -514,6 +621,7 @@ main(void)
 		cmocka_unit_test(crawls_are_launched_and_watched),
 		cmocka_unit_test(faults_are_named),
 		cmocka_unit_test(crawls_are_steered),
+		cmocka_unit_test(an_ended_crawl_is_run_again),
 		cmocka_unit_test(limits_end_crawls_and_say_so),
 		cmocka_unit_test(crawls_wait_for_others),
 		cmocka_unit_test(a_key_has_one_crawl),

@@ -3,6 +3,7 @@
 #include <yyjson.h>
 
 #include "base/text.h"
+#include "engine/engine.h"
 
 void
 crawl_options_put(const struct crawl_options *o, struct buf *b)
@@ -44,6 +45,13 @@ text_of(yyjson_val *object, const char *name, struct arena *a)
 	    yyjson_get_str(v), yyjson_get_len(v) });
 }
 
+static int
+by_host(const void *a, const void *b)
+{
+	return str_cmp(((const struct seed_delay *)a)->host,
+	    ((const struct seed_delay *)b)->host);
+}
+
 static void
 read_delays(yyjson_val *object, struct arena *a, struct crawl_options *o)
 {
@@ -58,6 +66,8 @@ read_delays(yyjson_val *object, struct arena *a, struct crawl_options *o)
 		    yyjson_get_len(key) });
 		d->s = yyjson_get_num(yyjson_obj_iter_get_val(key));
 	}
+	if (o->delays_n > 1)
+		qsort(o->delays, o->delays_n, sizeof(*o->delays), by_host);
 }
 
 bool
@@ -85,4 +95,26 @@ crawl_options_parse(struct str text, struct arena *a, struct crawl_options *o)
 	}
 	yyjson_doc_free(doc);
 	return fine;
+}
+
+const double *
+crawl_options_delays(const struct crawl_options *o, const struct str *seeds,
+    size_t n, struct arena *a)
+{
+	double *out = ARENA_ARRAY(a, double, n + 1);
+	struct arena scratch = ARENA_INIT;
+	struct url u;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct seed_delay *d = NULL;
+		if (o->delays_n > 0 && engine_seed(seeds[i], &scratch, &u,
+		    NULL) == OK)
+			d = bsearch(&(struct seed_delay){ .host = u.host },
+			    o->delays, o->delays_n, sizeof(*d), by_host);
+		out[i] = d == NULL ? -1 : d->s;
+		if (i % 64 == 0)
+			arena_reset(&scratch);
+	}
+	arena_free(&scratch);
+	return out;
 }

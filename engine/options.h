@@ -22,7 +22,7 @@ struct crawl_options {
 	struct str key;              /* of that key there is one crawl only */
 	uint64_t schedule;           /* that started it; 0: none */
 	bool validators;             /* it notes them: collection.h */
-	struct seed_delay *delays;   /* by host, each host once */
+	struct seed_delay *delays;   /* each host once; parsed: by host */
 	size_t delays_n;
 };
 
@@ -32,5 +32,8 @@ void crawl_options_put(const struct crawl_options *, struct buf *);
  * damaged; then nothing is allowed and nothing known.
  */
 bool crawl_options_parse(struct str, struct arena *a, struct crawl_options *);
+/* The delay of each seed, s, by its host; < 0: the policy's.  Memory: `a`. */
+const double *crawl_options_delays(const struct crawl_options *,
+    const struct str *seeds, size_t n, struct arena *a);
 
 #endif

@@ -89,6 +89,8 @@ const char *code_text(enum code);   /* "bad_json" */
 	    "answer soon, if need be with what is known so far")             \
 	X(DUPLICATES, "duplicates", BOOL, duplicates,                        \
 	    "with other pages of the same body")                             \
+	X(FAILURES, "failures", BOOL, failures,                              \
+	    "only what ended in an exception, without following links")      \
 	X(NUMBER, "number", ID, number, "an item's number")                  \
 	X(URL, "url", TEXT, url, "a URL")                                    \
 	X(PARENT_COST, "parent_cost", NUMBER, parent_cost,                   \
@@ -135,8 +137,8 @@ enum arg {
 	X(PING, "ping", READ, 0, 0, "answer")                                \
 	X(LIST_CRAWLS, "list_crawls", READ, 0,                               \
 	    OF5(STATUS, TAG, KIND, START, SIZE), "crawls, the newest first") \
-	X(GET_CRAWL, "get_crawl", READ, OF1(CRAWL_ID), 0,                    \
-	    "one crawl, with its seeds and its policy")                      \
+	X(GET_CRAWL, "get_crawl", READ, OF1(CRAWL_ID), OF1(START),           \
+	    "one crawl, with its policy and its seeds from `start` on")      \
 	X(GET_HISTORY, "get_history", READ, OF1(CRAWL_ID), 0,                \
 	    "a crawl's counters over time")                                  \
 	X(POLICY_PUT, "policy.put", WRITE, OF2(NAME, POLICY), 0,             \
@@ -165,6 +167,8 @@ enum arg {
 	    OF2(PREVIEW, PARTIAL), "leave out URLs from now on")             \
 	X(RETRY, "job.retry", WRITE, OF1(CRAWL_ID), OF2(REASON, URLS),       \
 	    "try what failed again")                                         \
+	X(RERUN, "job.rerun", WRITE, OF1(CRAWL_ID), OF2(NAME, FAILURES),     \
+	    "run an ended crawl again, as a new one")                        \
 	X(DELETE, "job.delete", WRITE, OF1(CRAWL_ID), 0,                     \
 	    "forget an ended crawl")                                         \
 	X(LIST_PAGES, "list_pages", READ, OF1(CRAWL_ID),                     \
@@ -204,7 +208,7 @@ struct command {
 	uint64_t crawl_id, subscription_id, schedule_id, number;
 	uint64_t start, size, hosts, urls_max, every, depth, tail;
 	double min_interval, parent_cost, start_at;
-	bool closed_event, body, preview, partial, duplicates;
+	bool closed_event, body, preview, partial, duplicates, failures;
 	struct str tag, kind, name, headers, status, pattern, reason, text_arg,
 	    type, host, order, digest, url, unit, timing, name_template;
 	struct command_texts {

@@ -163,6 +163,43 @@ verb_DELETE(struct task *t)
 	engine_delete(t->door->engine, a);
 }
 
+/* --- run again ----------------------------------------------------------- */
+
+static void
+ran_again(struct rerun *r)
+{
+	struct task *t = r->arg;
+
+	realtime_back(t->door);
+	if (r->why.err != OK) {
+		task_fail_why(t, &r->why, CODE_UNKNOWN_CRAWL);
+		return;
+	}
+	out_u64(task_data(t), "crawl_id", r->crawl);
+	out_u64(task_data(t), "job_id", r->crawl);
+	out_u64(task_data(t), "seeds", r->seeds_n);
+	if (r->failures)
+		out_u64(task_data(t), "failed", r->failed);
+	task_answer(t);
+}
+
+void
+verb_RERUN(struct task *t)
+{
+	const struct command *c = &t->command;
+	struct board_row *row = task_row(t);
+
+	if (row == NULL)
+		return;
+	struct rerun *r = task_own(t, sizeof(*r));
+	*r = (struct rerun){ .of = row->id, .name = c->name,
+	    .failures = c->failures, .done = ran_again, .arg = t };
+	/* Events that may name the new crawl wait for the response. */
+	t->client->beginning = true;
+	realtime_out(t->door);
+	engine_rerun(t->door->engine, r);
+}
+
 /* --- list --------------------------------------------------------------- */
 
 static const char *const crawl_kinds[] = { "crawl", "frontier", "harvest" };
@@ -243,15 +280,27 @@ verb_LIST_CRAWLS(struct task *t)
 /* --- one ---------------------------------------------------------------- */
 
 static void
-put_spec(struct buf *b, const struct crawl_spec *s)
+put_spec(struct buf *b, const struct spec_ask *a, uint64_t start)
 {
-	size_t most = b->n + SEEDS_BYTES_MAX;
+	const struct crawl_spec *s = &a->spec;
+	size_t most = b->n + SEEDS_BYTES_MAX, end = start;
 
 	out_name(b, "seeds");
 	buf_put_char(b, '[');
-	for (size_t i = 0; i < s->seeds_n && b->n < most; i++) {
+	for (; end < s->seeds_n && b->n < most; end++) {
 		out_comma(b);
-		text_json(b, s->seeds[i]);
+		text_json(b, s->seeds[end]);
+	}
+	buf_put_char(b, ']');
+	/* Of each of these; null: the policy's. */
+	out_name(b, "rate_limits");
+	buf_put_char(b, '[');
+	for (size_t i = start; i < end; i++) {
+		out_comma(b);
+		if (a->delays[i] < 0)
+			buf_put_text(b, "null");
+		else
+			buf_printf(b, "%.17g", a->delays[i]);
 	}
 	buf_put_char(b, ']');
 	out_u64(b, "seeds_total", s->seeds_n);
@@ -271,7 +320,7 @@ got_spec(struct spec_ask *s)
 	realtime_back(t->door);
 	if (w.err == OK && (row = realtime_row(t->door, s->crawl)) != NULL) {
 		put_row(task_data(t), row);
-		put_spec(task_data(t), &s->spec);
+		put_spec(task_data(t), s, t->command.start);
 		arena_free(&s->arena);
 		task_answer(t);
 		return;

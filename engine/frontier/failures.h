@@ -1,0 +1,31 @@
+/*
+ * failures -- the URLs of a crawl that ended in an exception, read from the
+ * index a piece at a time.
+ *
+ * Thread: any that may read the index.
+ */
+#ifndef ENGINE_FRONTIER_FAILURES_H
+#define ENGINE_FRONTIER_FAILURES_H
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "os/index.h"
+
+/* Records that one piece looks at. */
+#define FAILURES_LOOKS_MAX 4096u
+
+struct failures {
+	uint32_t crawl;
+	size_t urls_max;             /* so many are kept; all are counted */
+	struct arena *arena;         /* of the URLs */
+	/* Out. */
+	struct str *urls;            /* room for urls_max; the caller's */
+	size_t urls_n;
+	uint64_t all;
+	bool ended;                  /* there is no further piece */
+	struct buf from;             /* where it begins; freed at the end */
+};
+/* Read the next piece; nothing, once it has ended. */
+void failures_read(struct failures *, struct index *);
+
+#endif
