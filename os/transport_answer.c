@@ -1,4 +1,9 @@
 #include <netinet/in.h>
+/* OpenSSL has a type of the name that base/err.h gives an error. */
+#define ERR_STATE openssl_err_state
+#include <openssl/ssl.h>
+#undef ERR_STATE
+#include <sys/socket.h>
 
 #include "os/clock.h"
 #include "os/transport_transfer.h"
@@ -92,6 +97,43 @@ open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 	return tr->fd;
 }
 
+/*
+ * Over TLS the kernel's count is no help.  Unread records are enough to refuse
+ * the connection: a late session ticket costs no more than a new one.
+ */
+static bool
+is_tls_clean(SSL *ssl, int fd)
+{
+	const unsigned char *protocol;
+	unsigned n;
+	char byte;
+
+	/* The frames of HTTP/2 say whose they are. */
+	SSL_get0_alpn_selected(ssl, &protocol, &n);
+	if (n == 2 && memcmp(protocol, "h2", 2) == 0)
+		return true;
+	return fd >= 0 && !SSL_has_pending(ssl) &&
+	    recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
+}
+
+/*
+ * What the server sent without being asked must not become the answer to the
+ * request that is about to go out (RFC 9112 §9.2).
+ */
+static bool
+is_clean(struct transfer *tr, const struct transport_socket_ends *ends)
+{
+	struct curl_tlssessioninfo *info = NULL;
+
+	tr->fd = transport_socket_find(&tr->t->sockets, ends);
+	if (!tr->x->tls)
+		return transport_socket_is_clean(&tr->t->sockets, tr->fd);
+	return curl_easy_getinfo(tr->easy, CURLINFO_TLS_SSL_PTR, &info) !=
+	    CURLE_OK || info == NULL || info->internals == NULL ||
+	    info->backend != CURLSSLBACKEND_OPENSSL ||
+	    is_tls_clean(info->internals, tr->fd);
+}
+
 /* CURLOPT_PREREQFUNCTION: connected, through TLS and proxy; nothing sent. */
 static int
 before_request(void *arg, char *ip_text, char *local_ip, int port,
@@ -99,15 +141,22 @@ before_request(void *arg, char *ip_text, char *local_ip, int port,
 {
 	struct transfer *tr = arg;
 	struct exchange *x = tr->x;
+	struct transport_socket_ends ends = { .peer_port = (uint16_t)port,
+	    .local_port = (uint16_t)local_port };
 	struct ip ip;
 
-	(void)local_ip;
-	(void)port;
-	(void)local_port;
 	if (x == NULL || !ip_from_text(str_of(ip_text), &ip))
 		return CURL_PREREQFUNC_ABORT;
-	if (tr->opened)
-		transport_socket_connected(&tr->t->sockets, tr->fd);
+	ends.peer = ip;
+	(void)ip_from_text(str_of(local_ip), &ends.local);
+	if (tr->opened) {
+		transport_socket_connected(&tr->t->sockets, tr->fd, &ends,
+		    !transfer_is_direct(tr));
+	} else if (!is_clean(tr, &ends)) {
+		tr->retry_fresh = true;
+		transfer_forbid_reuse(tr);
+		return CURL_PREREQFUNC_ABORT;
+	}
 	x->connected_ip = ip;
 	x->reused = !tr->opened;
 	if ((x->reused || !is_same_ip(&ip, &tr->asked)) &&
@@ -176,7 +225,8 @@ begin_head(struct transfer *tr, struct str line)
 	if (tr->first_byte.ns == 0)
 		tr->first_byte = clock_mono();
 	tr->head_begun = true;
-	tr->chunked = tr->chunked_on_top = tr->has_length = false;
+	tr->chunked = tr->coded = tr->other_coding = false;
+	tr->has_length = tr->in_framing = false;
 	buf_clear(&tr->head);
 	read_status_line(tr, line);
 	if (tr->x->http_version >= 20) {
@@ -188,29 +238,105 @@ begin_head(struct transfer *tr, struct str line)
 	buf_put_str(&tr->head, line);
 }
 
+static bool
+refuse_head(struct transfer *tr, const char *text)
+{
+	transfer_decide(tr, TRANSPORT_PROTOCOL, text);
+	return false;
+}
+
+/* Without the blanks that RFC 9110 §5.6.3 allows, and no others. */
+static struct str
+trim_blanks(struct str s)
+{
+	while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
+		s = str_from(s, 1);
+	while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+		s.n--;
+	return s;
+}
+
+/* A header line's value, its line end cut off. */
+static struct str
+value_of(struct str line, size_t name_n)
+{
+	struct str value = str_from(line, name_n);
+
+	if (value.n > 0 && value.p[value.n - 1] == '\n')
+		value.n--;
+	if (value.n > 0 && value.p[value.n - 1] == '\r')
+		value.n--;
+	return trim_blanks(value);
+}
+
 /*
- * Two lengths that differ are an error (RFC 9112 §6.3); libcurl takes the last.
- * What is no number at all is left to it.
+ * What is no number, and two lengths that differ, are errors; libcurl would
+ * read as far as there are digits, and take the last one.  The same number
+ * several times is that number (RFC 9112 §6.3).
  */
 static bool
 read_length(struct transfer *tr, struct str value)
 {
-	uint64_t length;
-	size_t n = 0;
+	bool more = true;
 
-	value = str_trim(value);
-	while (n < value.n && ascii_is_digit(value.p[n]))
-		n++;
-	if (!str_to_u64(str_cut(value, 0, n), &length))
-		return true;
-	if (tr->has_length && length != tr->length) {
-		transfer_decide(tr, TRANSPORT_PROTOCOL,
-		    "two different Content-Length");
-		return false;
+	while (more) {
+		size_t comma = str_find_char(value, ',');
+		uint64_t length;
+		more = comma < value.n;
+		if (!str_to_u64(trim_blanks(str_cut(value, 0, comma)),
+		    &length) || length > INT64_MAX)
+			return refuse_head(tr, "a malformed Content-Length");
+		if (tr->has_length && length != tr->length)
+			return refuse_head(tr,
+			    "two different Content-Length");
+		tr->has_length = true;
+		tr->length = length;
+		value = str_from(value, comma + 1);
 	}
-	tr->has_length = true;
-	tr->length = length;
 	return true;
+}
+
+static bool
+has_chunked(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (str_starts_nocase(str_from(s, i), STR("chunked")))
+			return true;
+	return false;
+}
+
+/*
+ * "chunked" is the last coding and stands once (RFC 9112 §6.1).  What is almost
+ * "chunked" is an error, since others would read it so.
+ */
+static bool
+read_codings(struct transfer *tr, struct str value)
+{
+	struct str coding;
+
+	tr->coded = true;
+	while (str_split(&value, ',', &coding)) {
+		coding = trim_blanks(coding);
+		if (coding.n == 0)
+			continue;
+		if (tr->chunked)
+			return refuse_head(tr,
+			    "chunked is not the last transfer coding");
+		if (str_eq_nocase(coding, STR("chunked")))
+			tr->chunked = true;
+		else if (has_chunked(coding))
+			return refuse_head(tr, "a malformed transfer coding");
+		else
+			tr->other_coding = true;
+	}
+	return true;
+}
+
+/* A CR before the line's end: a line end for some, not for others. */
+static bool
+has_bare_cr(struct str line)
+{
+	return line.n > 2 && memchr(line.p, '\r', line.n - 2) != NULL;
 }
 
 static bool
@@ -218,18 +344,37 @@ read_header(struct transfer *tr, struct str line)
 {
 	struct str coding = STR("transfer-encoding:");
 	struct str length = STR("content-length:");
+	bool folded = line.p[0] == ' ' || line.p[0] == '\t';
 
 	buf_put_str(&tr->head, line);
-	if (str_starts_nocase(line, length) && tr->status >= 200)
-		return read_length(tr, str_from(line, length.n));
+	if (folded && tr->in_framing)
+		return refuse_head(tr, "a folded header tells the length");
+	tr->in_framing &= folded;
+	if (tr->x->http_version < 20 && has_bare_cr(line))
+		transfer_forbid_reuse(tr);
+	if (str_starts_nocase(line, length) && tr->status >= 200) {
+		tr->in_framing = true;
+		return read_length(tr, value_of(line, length.n));
+	}
 	if (tr->x->http_version >= 20 || !str_starts_nocase(line, coding))
 		return true;
-	line = str_trim(str_from(line, coding.n));
-	for (size_t i = 0; i < line.n; i++)
-		if (str_starts_nocase(str_from(line, i), STR("chunked")))
-			tr->chunked = true;
-	tr->chunked_on_top = tr->chunked && line.n > STR("chunked").n;
-	return true;
+	tr->in_framing = true;
+	return read_codings(tr, value_of(line, coding.n));
+}
+
+/*
+ * The head can be read in two ways, or announces a body where none may follow:
+ * what comes next is not certain to be the next answer.
+ */
+static bool
+is_framing_doubtful(const struct transfer *tr)
+{
+	bool announced = tr->coded || (tr->has_length && tr->length > 0);
+
+	if (tr->x->http_version >= 20)
+		return false;
+	return (tr->coded && tr->has_length) || (announced &&
+	    (tr->status == 204 || tr->status == 304));
 }
 
 /* The head is whole.  False ends the exchange. */
@@ -258,6 +403,8 @@ end_head(struct transfer *tr, struct str line)
 		return false;
 	}
 	tr->phase = PHASE_BODY;
+	if (is_framing_doubtful(tr))
+		transfer_forbid_reuse(tr);
 	if (x->http_version >= 20) {
 		transport_request_to_http2(&tr->request);
 		x->request_sent = buf_str(&tr->request.sent);
@@ -285,6 +432,14 @@ count_head(struct transfer *tr, size_t n)
 	return false;
 }
 
+/* At once: libcurl may use the connection again before we hear of its end. */
+static void
+count_answer(const struct transfer *tr, size_t n)
+{
+	if (!tr->x->tls)
+		transport_socket_answered(&tr->t->sockets, tr->fd, n);
+}
+
 /* CURLOPT_HEADERFUNCTION: one line, heads of 1xx answers and trailers too. */
 static size_t
 take_header(char *p, size_t size, size_t n, void *arg)
@@ -295,8 +450,10 @@ take_header(char *p, size_t size, size_t n, void *arg)
 
 	if (tr->x == NULL || line.n == 0 || !count_head(tr, line.n))
 		return 0;
+	/* Trailers are among the body's bytes, too. */
 	if (tr->phase == PHASE_BODY)
 		return line.n;
+	count_answer(tr, line.n);
 	if (!tr->head_begun)
 		begin_head(tr, line);
 	else if (line.p[0] == '\r' || line.p[0] == '\n')
@@ -337,7 +494,7 @@ take_chunked(struct transfer *tr, struct str bytes)
 	if (n < bytes.n)
 		transfer_forbid_reuse(tr);
 	/* libcurl 8 does not read "gzip, chunked" and waits for a close. */
-	if (tr->chunked_on_top && tr->chunk.state == TRANSPORT_CHUNK_ENDED) {
+	if (tr->other_coding && tr->chunk.state == TRANSPORT_CHUNK_ENDED) {
 		transfer_decide(tr, TRANSPORT_DONE, "");
 		return false;
 	}
@@ -354,6 +511,7 @@ take_body(char *p, size_t size, size_t n, void *arg)
 	if (tr->x == NULL)
 		return 0;
 	tr->moved += (int64_t)bytes.n;
+	count_answer(tr, bytes.n);
 	if (tr->phase != PHASE_BODY) {
 		transfer_decide(tr, TRANSPORT_PROTOCOL,
 		    "a body without a head");

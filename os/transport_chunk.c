@@ -2,6 +2,30 @@
 
 #define DIGITS_MAX 16
 
+/*
+ * Only a blank, an extension or the line's end may follow the digits: "0x5" is
+ * no empty chunk, "5 5" neither 5 nor 55.
+ */
+static enum transport_chunk_state
+after_size_end(struct transport_chunk *c, char byte)
+{
+	switch (byte) {
+	case '\n':
+		c->digits = 0;
+		return c->left > 0 ? TRANSPORT_CHUNK_DATA :
+		    TRANSPORT_CHUNK_TRAILER;
+	case ' ':
+	case '\t':
+		return TRANSPORT_CHUNK_SIZE_BLANK;
+	case '\r':
+	case ';':
+		c->digits = 0;
+		return TRANSPORT_CHUNK_EXTENSION;
+	default:
+		return TRANSPORT_CHUNK_BROKEN;
+	}
+}
+
 static enum transport_chunk_state
 after_size_char(struct transport_chunk *c, char byte)
 {
@@ -16,10 +40,7 @@ after_size_char(struct transport_chunk *c, char byte)
 	}
 	if (c->digits == 0)
 		return TRANSPORT_CHUNK_BROKEN;
-	c->digits = 0;
-	if (byte != '\n')
-		return TRANSPORT_CHUNK_EXTENSION;
-	return c->left > 0 ? TRANSPORT_CHUNK_DATA : TRANSPORT_CHUNK_TRAILER;
+	return after_size_end(c, byte);
 }
 
 static enum transport_chunk_state
@@ -42,6 +63,8 @@ after_char(struct transport_chunk *c, char byte)
 	switch (c->state) {
 	case TRANSPORT_CHUNK_SIZE:
 		return after_size_char(c, byte);
+	case TRANSPORT_CHUNK_SIZE_BLANK:
+		return after_size_end(c, byte);
 	case TRANSPORT_CHUNK_EXTENSION:
 		if (byte != '\n')
 			return TRANSPORT_CHUNK_EXTENSION;

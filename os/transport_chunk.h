@@ -8,7 +8,8 @@
  *     size -> extension -> data -> data end -> size ... -> trailer -> last LF
  *
  * It accepts what libcurl's own reader accepts (a bare LF for CR LF, anything
- * in an extension), so that both see the same end.
+ * in an extension), so that both see the same end; but after the digits of a
+ * size only a blank, an extension or the end of the line may follow.
  * Thread: the owner's.  Source: RFC 9112 §7.1.
  */
 #ifndef OS_TRANSPORT_CHUNK_H
@@ -18,6 +19,7 @@
 
 enum transport_chunk_state {
 	TRANSPORT_CHUNK_SIZE,
+	TRANSPORT_CHUNK_SIZE_BLANK,     /* blanks after its digits */
 	TRANSPORT_CHUNK_EXTENSION,
 	TRANSPORT_CHUNK_DATA,
 	TRANSPORT_CHUNK_DATA_END,

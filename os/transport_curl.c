@@ -19,6 +19,10 @@
  *   follows the last chunk.
  * - Deadlines and speed are watched by our own timers, bytes counted in our own
  *   callbacks.
+ * - A kept connection on which bytes lie that belong to no answer is given up
+ *   just before the request, and the request goes out on a new one
+ *   (transport_socket_is_clean).  One whose last answer's framing was doubtful
+ *   is not kept.
  * - A server that answers in HTTP/1.0 is asked on a new connection each time:
  *   libcurl would write "HTTP/1.0" into the next request on the kept one, and
  *   request_sent would be wrong.
@@ -77,6 +81,15 @@ leave_multi(struct transfer *tr)
 }
 
 static void
+allow_reuse(struct transfer *tr)
+{
+	if (tr->is_reuse_forbidden)
+		curl_easy_setopt(tr->easy, CURLOPT_FORBID_REUSE, 0L);
+	tr->is_reuse_forbidden = false;
+	transfer_set_fresh(tr, false);
+}
+
+static void
 recycle(struct transfer *tr)
 {
 	struct curl_transport *t = tr->t;
@@ -89,9 +102,7 @@ recycle(struct transfer *tr)
 		transport_handle_free(&tr);
 		return;
 	}
-	if (tr->is_reuse_forbidden)
-		curl_easy_setopt(tr->easy, CURLOPT_FORBID_REUSE, 0L);
-	tr->is_reuse_forbidden = false;
+	allow_reuse(tr);
 	/* The warmest handle is taken first. */
 	list_put(t->spare.next, &tr->node);
 	t->spare_n++;
@@ -136,11 +147,28 @@ try_next_address(struct transfer *tr)
 	return true;
 }
 
+/* The kept connection was closed, since bytes had come on it unasked. */
+static bool
+try_fresh(struct transfer *tr)
+{
+	if (tr->has_end || !tr->retry_fresh)
+		return false;
+	tr->retry_fresh = false;
+	leave_multi(tr);
+	allow_reuse(tr);
+	transfer_set_fresh(tr, true);
+	tr->error[0] = '\0';
+	launch(tr);
+	return true;
+}
+
 static void
 ended(struct transfer *tr, CURLcode code)
 {
 	enum transport_end end;
 
+	if (try_fresh(tr))
+		return;
 	if (code == CURLE_COULDNT_CONNECT && try_next_address(tr))
 		return;
 	if (tr->has_end) {
@@ -268,7 +296,8 @@ reset_transfer(struct transfer *tr, struct exchange *x)
 	tr->x = x;
 	tr->phase = PHASE_WAITING;
 	tr->opened = tr->chunked = tr->has_end = false;
-	tr->head_begun = false;
+	tr->head_begun = tr->retry_fresh = false;
+	tr->fd = -1;
 	tr->address_at = tr->head_bytes = tr->body_sent = 0;
 	tr->status = 0;
 	tr->asked = (struct ip){ { 0 } };

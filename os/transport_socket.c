@@ -1,5 +1,7 @@
 #include "os/transport_socket.h"
 
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,6 +15,8 @@ struct transport_socket {
 	unsigned wanted;                 /* what libcurl waits for; 0: idle */
 	unsigned watched;                /* what the loop watches */
 	struct mono idle_since;
+	struct transport_socket_ends ends;
+	uint64_t answered;               /* bytes that belonged to answers */
 };
 
 static void
@@ -58,6 +62,20 @@ find(struct transport_sockets *ss, int fd)
 	return (size_t)fd < ss->by_fd_n ? ss->by_fd[fd] : NULL;
 }
 
+static struct str
+key_of(const struct transport_socket_ends *e)
+{
+	return (struct str){ (const char *)e, sizeof(*e) };
+}
+
+static void
+forget_ends(struct transport_socket *s)
+{
+	if (s->connected && map_get(&s->of->by_ends, key_of(&s->ends)) == s)
+		map_take(&s->of->by_ends, key_of(&s->ends));
+	s->connected = false;
+}
+
 /*
  * The descriptor is, or is about to be, closed: that takes it out of epoll.
  * An event of this turn may still point here, so the memory stays.
@@ -66,6 +84,7 @@ static void
 forget(struct transport_sockets *ss, struct transport_socket *s)
 {
 	ss->by_fd[s->watch.fd] = NULL;
+	forget_ends(s);
 	s->watch.fd = -1;
 	list_take(&s->node);
 	list_put(&ss->spare, &s->node);
@@ -117,14 +136,73 @@ transport_socket_new(struct transport_sockets *ss, int family)
 	return fd;
 }
 
+/* Bytes that arrived so far; false where the kernel does not say. */
+static bool
+count_received(int fd, uint64_t *n)
+{
+	struct tcp_info info;
+	socklen_t size = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
+	    size < offsetof(struct tcp_info, tcpi_bytes_received) +
+	    sizeof(info.tcpi_bytes_received))
+		return false;
+	*n = info.tcpi_bytes_received;
+	return true;
+}
+
 void
-transport_socket_connected(struct transport_sockets *ss, int fd)
+transport_socket_connected(struct transport_sockets *ss, int fd,
+    const struct transport_socket_ends *ends, bool spoken)
 {
 	struct transport_socket *s = find(ss, fd);
 
 	if (s == NULL)
 		s = add(ss, fd);
+	forget_ends(s);
+	s->answered = 0;
+	if (spoken && !count_received(fd, &s->answered))
+		s->answered = 0;
+	s->ends = *ends;
+	struct transport_socket *old = map_take(&ss->by_ends, key_of(ends));
+	if (old != NULL)
+		old->connected = false;
+	map_put(&ss->by_ends, key_of(&s->ends), s);
 	s->connected = true;
+}
+
+int
+transport_socket_find(const struct transport_sockets *ss,
+    const struct transport_socket_ends *ends)
+{
+	const struct transport_socket *s = map_get(&ss->by_ends, key_of(ends));
+
+	return s == NULL ? -1 : s->watch.fd;
+}
+
+void
+transport_socket_answered(struct transport_sockets *ss, int fd, uint64_t n)
+{
+	struct transport_socket *s = fd < 0 ? NULL : find(ss, fd);
+
+	if (s != NULL)
+		s->answered += n;
+}
+
+bool
+transport_socket_is_clean(const struct transport_sockets *ss, int fd)
+{
+	const struct transport_socket *s = fd < 0 ||
+	    (size_t)fd >= ss->by_fd_n ? NULL : ss->by_fd[fd];
+	uint64_t received;
+	char byte;
+
+	if (s == NULL)
+		return false;
+	if (count_received(fd, &received))
+		return received == s->answered;
+	/* What libcurl has read and dropped cannot be seen here. */
+	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
 }
 
 int
@@ -242,6 +320,7 @@ transport_sockets_close(struct transport_sockets *ss)
 		list_take(&s->node);
 		mem_free(&s);
 	}
+	map_free(&ss->by_ends);
 	mem_free(&ss->by_fd);
 	ss->by_fd_n = 0;
 }

@@ -16,6 +16,7 @@
 #undef ERR_STATE
 #include <signal.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "os/clock.h"
@@ -25,6 +26,8 @@ static struct test_server server;
 static SSL_CTX *tls;
 static char ca_path[64];
 static atomic_int resumed, speaks_h2;
+/* The first so many bytes of an answer at once, the rest later; 0: all. */
+static atomic_int first_n;
 static char seen_name[256];
 
 #define OK_HELLO "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -172,6 +175,19 @@ accept_tls(int fd)
 
 /* Answers each request; the last byte of a head is its mark. */
 static void
+write_answer(SSL *ssl, const char *text)
+{
+	int n = (int)strlen(text), now = first_n == 0 ? n : first_n;
+	struct timespec pause = { .tv_nsec = 20000000 };
+
+	SSL_write(ssl, text, now);
+	if (now == n)
+		return;
+	nanosleep(&pause, NULL);
+	SSL_write(ssl, text + now, n - now);
+}
+
+static void
 answer_tls(struct test_server *s, int fd)
 {
 	SSL *ssl = accept_tls(fd);
@@ -185,7 +201,7 @@ answer_tls(struct test_server *s, int fd)
 		memmove(last, last + 1, 3);
 		last[3] = c;
 		if (memcmp(last, "\r\n\r\n", 4) == 0)
-			SSL_write(ssl, s->arg, (int)strlen(s->arg));
+			write_answer(ssl, s->arg);
 		/* flag 1: one answer to a connection. */
 		if (s->flag == 1 && memcmp(last, "\r\n\r\n", 4) == 0)
 			break;
@@ -371,6 +387,33 @@ test_handshake_hangs(void **state)
 	assert_end(&r, TIMEOUT);
 	assert_string_equal(r.detail, "the TLS handshake took too long");
 	test_run_free(&r);
+	end(&f);
+}
+
+/* What came after an answer, unasked, is not the next one. */
+static void
+test_unread(void **state)
+{
+	struct fixture f = begin(ca_path);
+	struct test_run r;
+
+	(void)state;
+	open_server(serve_tls);
+	server.arg = (void *)(uintptr_t)(OK_HELLO
+	    "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged");
+	for (int later = 0; later < 2; later++)
+		for (int i = 0; i < 3; i++) {
+			test_run_open(&r, f.t, true, "name.test", server.port,
+			    "/x");
+			first_n = later ? (int)strlen(OK_HELLO) : 0;
+			test_run_whole(f.loop, &r);
+			assert_end(&r, DONE);
+			assert_str(buf_str(&r.body), "hello");
+			assert_false(r.x.reused);
+			test_run_free(&r);
+			test_loop_for(f.loop, 60);
+		}
+	first_n = 0;
 	end(&f);
 }
 
@@ -753,6 +796,7 @@ main(void)
 		cmocka_unit_test(test_verified),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_handshake_hangs),
+		cmocka_unit_test(test_unread),
 		cmocka_unit_test(test_blocked),
 		cmocka_unit_test(test_resumption),
 		cmocka_unit_test(test_http2),

@@ -18,6 +18,14 @@ transfer_forbid_reuse(struct transfer *tr)
 	tr->is_reuse_forbidden = true;
 }
 
+void
+transfer_set_fresh(struct transfer *tr, bool fresh)
+{
+	if (tr->is_fresh != fresh)
+		curl_easy_setopt(tr->easy, CURLOPT_FRESH_CONNECT, (long)fresh);
+	tr->is_fresh = fresh;
+}
+
 struct mono
 transfer_deadline(struct mono from, int64_t ms)
 {

@@ -56,7 +56,10 @@ struct transfer {
 	bool opened;                       /* `fd`, since the last request */
 	int fd;
 	bool chunked;
-	bool chunked_on_top;               /* of another transfer coding */
+	bool coded;                        /* Transfer-Encoding was there */
+	bool other_coding;                 /* one that is not "chunked" */
+	bool in_framing;                   /* the last line was one of these */
+	bool retry_fresh;                  /* the kept connection is unclean */
 	bool has_end;                      /* `end` was decided here */
 	enum transport_end end;
 	size_t address_at;                 /* the one that is tried */
@@ -83,7 +86,7 @@ struct transfer {
 	char reason[CURL_ERROR_SIZE];      /* ours, with has_end */
 	/* What the handle is set to, so that only changes are set. */
 	bool is_post, is_head, is_custom, is_http2, is_unverified, is_proxied;
-	bool is_reuse_forbidden;
+	bool is_reuse_forbidden, is_fresh;
 };
 
 static inline bool
@@ -104,6 +107,8 @@ transfer_is_v4(const struct ip *ip)
 void transfer_decide(struct transfer *, enum transport_end, const char *text);
 /* The connection of this transfer is not kept. */
 void transfer_forbid_reuse(struct transfer *);
+/* The next try is made on a new connection, or no longer. */
+void transfer_set_fresh(struct transfer *, bool);
 /*
  * A try begins: set the deadline for this address, half of the time that is
  * left while there is another address, else all of it.

@@ -452,6 +452,13 @@ length_negative(struct conn *c)
 }
 
 static void
+length_plus(struct conn *c)
+{
+	put_head(c, "200 OK", "Content-Length: +10\r\n");
+	buf_put_text(&c->out, "0123456789");
+}
+
+static void
 begin_chunks(struct conn *c, const char *body, enum then then)
 {
 	put_head(c, "200 OK", "Content-Type: text/html\r\n"
@@ -464,6 +471,12 @@ static void
 chunk_bad(struct conn *c)
 {
 	begin_chunks(c, "5\r\nhello\r\nzz\r\nworld\r\n0\r\n\r\n", HANG);
+}
+
+static void
+chunk_hex(struct conn *c)
+{
+	begin_chunks(c, "0x5\r\nhello\r\n0\r\n\r\n", KEEP);
 }
 
 static void
@@ -570,7 +583,9 @@ static const struct behaviour behaviours[] = {
 	{ "length-short", length_short, "Content-Length too short", NULL },
 	{ "length-twice", length_twice, "two Content-Lengths", NULL },
 	{ "length-negative", length_negative, "a negative length", NULL },
+	{ "length-plus", length_plus, "a length with a sign", NULL },
 	{ "chunk-bad", chunk_bad, "a chunk size that is no number", NULL },
+	{ "chunk-hex", chunk_hex, "a chunk size with 0x", NULL },
 	{ "chunk-huge", chunk_huge, "a chunk size over 64 bits", NULL },
 	{ "chunk-cut", chunk_cut, "cut within a chunk", NULL },
 	{ "chunk-more", chunk_more, "bytes behind the last chunk", NULL },
