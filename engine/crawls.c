@@ -578,6 +578,10 @@ crawls_continue(struct crawls *c, uint32_t id, const struct crawl_request *q,
 	if (e == OK) {
 		r->shared.id = id;
 		r->shared.continued = true;
+		struct crawl_view v;
+		if (frontier_view(c->frontier, id, &v) == OK)
+			atomic_store(&r->shared.sitemap_bytes,
+			    v.sitemap_bytes);
 		join_collection(c, r);
 		tell_loops(c, r);
 		if (crawl_rules(&r->shared)->excluded > 0)

@@ -72,6 +72,8 @@ engine_settings(const struct engine *e, const struct conf *c,
 	s->robots_ttl_s = conf_ms(c, CONF_ROBOTS_TTL_S) / 1000;
 	s->robots_retry_s = 60;
 	s->links_max = (size_t)conf_int(c, CONF_PARSE_LINKS_MAX);
+	s->sitemap_depth_max = (unsigned)conf_int(c, CONF_SITEMAP_DEPTH_MAX);
+	s->sitemap_bytes_max = conf_size(c, CONF_SITEMAP_BYTES_MAX);
 	s->parse_cpu_ms_max = (uint32_t)conf_ms(c, CONF_PARSE_CPU_MS_MAX);
 	s->window = (size_t)conf_int(c, CONF_FRONTIER_WINDOW);
 	bool small = e->options.small;
@@ -448,6 +450,9 @@ open_frontier(struct engine *e, struct why *w)
 		.pending_max = e->options.small ? 0 :
 		    (unsigned)conf_int(c, CONF_CRAWL_PENDING_MAX),
 		.log_max = (unsigned)conf_int(c, CONF_CRAWL_LOG_MAX),
+		.sitemap_files_max =
+		    (uint64_t)conf_int(c, CONF_SITEMAP_FILES_MAX),
+		.sitemap_bytes_max = conf_size(c, CONF_SITEMAP_BYTES_MAX),
 	};
 
 	return frontier_open(e->ledger_loop, &o, &e->frontier, w);

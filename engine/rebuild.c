@@ -388,6 +388,9 @@ open_frontier(struct rebuild *b, const char *dir, struct why *w)
 		.token = "rebuilt0",
 		.rollover_bytes = conf_size(c, CONF_WARC_ROLLOVER_BYTES),
 		.rollover_s = conf_ms(c, CONF_WARC_ROLLOVER_S) / 1000,
+		.sitemap_files_max =
+		    (uint64_t)conf_int(c, CONF_SITEMAP_FILES_MAX),
+		.sitemap_bytes_max = conf_size(c, CONF_SITEMAP_BYTES_MAX),
 	};
 
 	return frontier_open(b->loop, &o, &b->frontier, w);

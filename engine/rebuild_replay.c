@@ -520,6 +520,8 @@ find_links(struct replay *x, const struct archive_capture *c, uint32_t file,
 	    .traps = x->now->traps, .lease = &s->lease,
 	    .product_token = x->product_token,
 	    .allow_private = conf_bool(x->conf, CONF_FETCH_ALLOW_PRIVATE),
+	    .sitemap_depth_max =
+	    (unsigned)conf_int(x->conf, CONF_SITEMAP_DEPTH_MAX),
 	    .arena = &x->page };
 	s->found_n = fetcher_links(&f, &x->own.capture.http, parsed,
 	    &s->found);
@@ -747,7 +749,8 @@ replay_sitemap(struct replay *x, const struct archive_capture *c,
 	if (e != OK || !taken)
 		return e;
 	bool known = c->revisit && find_original(x, &c->digest, &original);
-	find_links(x, c, file, known ? &original : NULL, &s, &parsed);
+	if (find_links(x, c, file, known ? &original : NULL, &s, &parsed))
+		s.body_bytes = x->body.n;
 	return frontier_restore_settle(x->frontier, &s, w);
 }
 

@@ -346,6 +346,7 @@ fetcher_new(const struct fetcher_options *o)
 	f->settings = o->settings;
 	f->loop = o->loop;
 	hosts_open(f);
+	lines_open();
 	list_init(&f->ready);
 	list_init(&f->pages);
 	list_init(&f->lone_lines);

@@ -47,6 +47,8 @@ struct fetch_settings {
 	int64_t host_idle_ms;            /* then it is forgotten */
 	int64_t robots_ttl_s, robots_retry_s;
 	size_t links_max;
+	unsigned sitemap_depth_max;      /* 1: those that robots.txt names */
+	uint64_t sitemap_bytes_max;      /* of a crawl; 0: no limit */
 	uint32_t parse_cpu_ms_max;
 	size_t window;                   /* URLs leased ahead per queue */
 	size_t uncommitted_max;          /* pages handed over, not durable */
@@ -100,6 +102,8 @@ struct crawl_shared {
 	struct str cookies;              /* lines of a Netscape cookie file */
 	_Atomic(const char *) warcinfo_id;   /* of the file being written */
 	atomic_int downloads;            /* exchanges under way, all loops */
+	atomic_ullong sitemap_bytes;     /* read, unpacked */
+	atomic_bool sitemap_depth_logged;
 	atomic_uint users;               /* pages and windows, all loops */
 };
 
@@ -125,6 +129,8 @@ struct link_finder {
 	const struct lease *lease;        /* the document's */
 	struct str product_token;
 	bool allow_private;               /* fetch.allow_private */
+	unsigned sitemap_depth_max;
+	bool *too_deep;                   /* set: sitemaps left out; or NULL */
 	struct arena *arena;
 };
 size_t fetcher_links(const struct link_finder *, const struct http_head *,

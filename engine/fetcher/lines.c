@@ -1,18 +1,56 @@
 /* What pages tell the crawl's log. */
+#include "base/metric.h"
 #include "engine/fetcher/state.h"
 #include "os/clock.h"
+
+#define LINE_METRICS(X)                                                      \
+	X(SITEMAPS_TOO_DEEP, COUNTER, "argiope_sitemaps_too_deep_total",     \
+	    "Sitemap indexes whose sitemaps sitemap.depth_max leaves out.")
+enum { LINE_METRICS(METRIC_ENUM) };
+static struct metric metrics[] = { LINE_METRICS(METRIC_ROW) };
+
+void
+lines_open(void)
+{
+	metric_register(metrics, ARRAY_LEN(metrics));
+}
 
 void
 page_line(struct page *p, struct str text)
 {
 	struct submission *s = &p->submission;
 	bool failed = s->outcome == OUTCOME_EXCEPTION;
+
+	/* The frontier has said that sitemap.bytes_max is reached. */
+	if (!failed && s->reason == SKIP_LIMIT &&
+	    (s->lease.flags & FOUND_SITEMAP))
+		return;
 	struct crawl_line *l = ARENA_NEW(&s->arena, struct crawl_line);
 
 	l->kind = failed ? CRAWL_LOG_EXCEPTION : CRAWL_LOG_SKIPPED;
 	l->reason = str_of(failed ? exception_name(s->reason) :
 	    skip_name(s->reason));
 	l->text = text.n != 0 ? text : l->reason;
+	l->url = s->lease.url;
+	l->host = page_hop(p)->url.host;
+	s->lines = l;
+	s->lines_n = 1;
+}
+
+void
+sitemap_depth_line(struct page *p)
+{
+	struct submission *s = &p->submission;
+
+	metric_add(&metrics[METRIC_SITEMAPS_TOO_DEEP], 1);
+	if (atomic_exchange(&p->crawl->shared->sitemap_depth_logged, true))
+		return;
+	struct crawl_line *l = ARENA_NEW(&s->arena, struct crawl_line);
+	l->kind = CRAWL_LOG_LIMIT;
+	l->reason = STR("sitemap.depth_max");
+	l->text = arena_printf(&s->arena, "sitemaps of more than %u levels are "
+	    "not read (sitemap.depth_max)",
+	    p->fetcher->settings->sitemap_depth_max);
 	l->url = s->lease.url;
 	l->host = page_hop(p)->url.host;
 	s->lines = l;

@@ -23,7 +23,27 @@ told(struct fetcher *f, uint64_t hash, uint8_t skip)
 	return false;
 }
 
-/* One link, canonical and judged.  False: it has no canonical form. */
+/*
+ * The flags of a sitemap that a document names, which say how many indexes lead
+ * to it.  False: they are too many.
+ */
+static bool
+count_level(const struct link_finder *f, uint8_t *flags)
+{
+	unsigned level = 0;
+
+	if (f->lease->flags & FOUND_SITEMAP)
+		level = f->lease->flags / FOUND_LEVEL + 1u;
+	*flags = (uint8_t)(FOUND_SITEMAP | MIN(level, FOUND_LEVEL_MAX) *
+	    FOUND_LEVEL);
+	if (level < f->sitemap_depth_max)
+		return true;
+	if (f->too_deep != NULL)
+		*f->too_deep = true;
+	return false;
+}
+
+/* One link, canonical and judged.  False: it is no URL of the crawl. */
 static bool
 judge(const struct link_finder *f, const struct link *l, struct found *out)
 {
@@ -35,7 +55,9 @@ judge(const struct link_finder *f, const struct link *l, struct found *out)
 	struct trap_verdict t;
 	struct url u;
 
-	if (policy_canonical(crawl_policy(f->crawl), &l->url, f->arena, &u,
+	uint8_t flags = 0;
+	if ((l->kind == LINK_SITEMAP && !count_level(f, &flags)) ||
+	    policy_canonical(crawl_policy(f->crawl), &l->url, f->arena, &u,
 	    NULL) != OK)
 		return false;
 	policy_judge_url(crawl_policy(f->crawl), &u, f->lease->cost, depth,
@@ -51,9 +73,8 @@ judge(const struct link_finder *f, const struct link *l, struct found *out)
 		v.take = false;
 		v.reason = t.reason;
 	}
-	uint8_t flags = v.take && v.embed ? FOUND_EMBED : 0;
-	if (l->kind == LINK_SITEMAP)
-		flags = FOUND_SITEMAP;
+	if (l->kind != LINK_SITEMAP && v.take && v.embed)
+		flags = FOUND_EMBED;
 	*out = (struct found){
 		.url = u.href, .key = u.host,
 		.hash = frontier_hash(f->crawl->id, u.href),
@@ -130,18 +151,22 @@ void
 links_find(struct page *p)
 {
 	struct submission *s = &p->submission;
+	bool too_deep = false;
 	struct link_finder f = {
 		.crawl = p->crawl->shared, .traps = p->crawl->traps,
 		.lease = &s->lease,
 		.product_token = p->fetcher->settings->product_token,
 		.allow_private = p->fetcher->settings->allow_private,
-		.arena = &s->arena,
+		.sitemap_depth_max = p->fetcher->settings->sitemap_depth_max,
+		.too_deep = &too_deep, .arena = &s->arena,
 	};
 	/* Those that come while they are judged count as later ones. */
 	s->rules = crawl_rules(f.crawl);
 	size_t n = fetcher_links(&f, &page_hop(p)->parsed, &p->parsed,
 	    &s->found);
 
+	if (too_deep)
+		sitemap_depth_line(p);
 	s->found_n = 0;
 	for (size_t i = 0; i < n; i++)
 		if (!told(p->fetcher, s->found[i].hash, s->found[i].skip))

@@ -179,6 +179,17 @@ page_excluded(const struct page *p)
 	    p->submission.lease.url);
 }
 
+/* It is a sitemap, and its crawl has read as many bytes of them as it may. */
+static bool
+sitemaps_are_over(const struct page *p)
+{
+	uint64_t max = p->fetcher->settings->sitemap_bytes_max;
+
+	return (p->submission.lease.flags & FOUND_SITEMAP) && max != 0 &&
+	    p->kind == PAGE_URL &&
+	    atomic_load(&p->crawl->shared->sitemap_bytes) >= max;
+}
+
 static void
 step_robots(struct page *p)
 {
@@ -190,6 +201,11 @@ step_robots(struct page *p)
 		return;
 	if (p->crawl->order == FETCH_END || page_excluded(p)) {
 		page_give_back(p);
+		return;
+	}
+	if (sitemaps_are_over(p)) {
+		page_finish(p, OUTCOME_SKIPPED, SKIP_LIMIT,
+		    STR("sitemap.bytes_max is reached"));
 		return;
 	}
 	/* Seeds, sitemaps and what is tried again were judged by no policy. */
@@ -750,6 +766,7 @@ parse_packed_sitemap(struct page *p, struct parse_input *in)
 	    sitemap_gunzip(in->body, SITEMAP_BYTES_MAX, &xml, NULL) == OK) {
 		in->body = buf_str(&xml);
 		in->content_type = sitemap_type(in->body);
+		p->sitemap_bytes = in->body.n;
 		if (parse_document(p->fetcher->parser, in,
 		    &p->submission.arena, &p->parsed, NULL) != OK)
 			p->parsed.links_n = 0;
@@ -789,6 +806,7 @@ step_parse(struct page *p)
 	in.body = p->content;
 	in.nosniff = str_eq_nocase(http_find(&h->parsed,
 	    STR("X-Content-Type-Options")), STR("nosniff"));
+	p->sitemap_bytes = in.body.n;
 	bool unchanged = recall_unchanged(p, &in, NULL);
 	if ((unchanged || (h->status >= 200 && h->status < 300)) &&
 	    in.body.n > 0 && parse_document(p->fetcher->parser, &in,
@@ -797,6 +815,9 @@ step_parse(struct page *p)
 			parse_packed_sitemap(p, &in);
 		links_find(p);
 	}
+	if (in.sitemap)
+		atomic_fetch_add(&p->crawl->shared->sitemap_bytes,
+		    p->sitemap_bytes);
 	p->submission.simhash = p->parsed.simhash;
 	page_go(p, p->fetcher->settings->archive ? PAGE_DEDUPE : PAGE_ARCHIVE);
 }
@@ -937,6 +958,8 @@ page_finish(struct page *p, enum outcome outcome, uint8_t reason,
 		s->body_bytes = page_hop(p)->body.n;
 		journal_build(p);
 	}
+	if (outcome == OUTCOME_AUX)
+		s->body_bytes = p->sitemap_bytes;
 	p->end_text = text;
 	if (outcome == OUTCOME_EXCEPTION || outcome == OUTCOME_SKIPPED)
 		page_line(p, text);

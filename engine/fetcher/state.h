@@ -154,6 +154,7 @@ struct page {
 	struct buf decoded;
 	struct str content;              /* decoded, or the body itself */
 	struct parse_output parsed;
+	uint64_t sitemap_bytes;          /* unpacked, when it is one */
 	struct digest digest;
 	struct ledger_query lookup;      /* of the digest */
 	struct recall *recall;           /* an earlier crawl's capture */
@@ -305,9 +306,12 @@ void links_from_robots(struct page *, struct origin *);
 void page_dedupe(struct page *);          /* then it goes on to ARCHIVE */
 
 /* lines.c */
+void lines_open(void);
 /* What became of the page, an exception or a skip; `text` may be empty. */
 void page_line(struct page *, struct str text);
 void robots_line(struct page *robots_page, const struct origin *, int status);
+/* Once for each crawl and process: sitemap.depth_max left some out. */
+void sitemap_depth_line(struct page *);
 void backoff_line(struct page *, const struct host *);
 void lone_lines_free(struct fetcher *);
 

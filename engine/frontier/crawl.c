@@ -191,6 +191,8 @@ crawl_note_bytes(const struct crawl *c, struct buf *out)
 	put_counts(out, &c->view.counts);
 	buf_put_be64(out, (uint64_t)c->view.started.us);
 	buf_put_varint(out, (uint64_t)c->duration_ms_max);
+	buf_put_varint(out, c->sitemaps);
+	buf_put_varint(out, c->view.sitemap_bytes);
 }
 
 bool
@@ -227,6 +229,10 @@ crawl_from_note(struct frontier *f, struct str note)
 	if (in.n > 0) {
 		c->view.started.us = (int64_t)read_be64(&in);
 		c->duration_ms_max = (int64_t)read_varint(&in);
+	}
+	if (in.n > 0) {
+		c->sitemaps = read_varint(&in);
+		c->view.sitemap_bytes = read_varint(&in);
 	}
 	crawl_log_shown(c);
 	c->view.counts.leased = 0;

@@ -86,7 +86,10 @@ uint64_t crawl_skips(const struct crawl_counts *);
 enum found_flag {
 	FOUND_SEED = 1, FOUND_EMBED = 2, FOUND_SITEMAP = 4,
 	FOUND_HOP = 8,     /* a redirect's target, fetched within its page */
+	/* The upper half of a sitemap's flags: indexes that lead to it. */
+	FOUND_LEVEL = 16,
 };
+#define FOUND_LEVEL_MAX 15
 #define FOUND_DEPTH_MAX UINT16_MAX
 
 struct found {
@@ -145,7 +148,7 @@ struct submission {
 	uint8_t reason;                     /* exception or skip_reason */
 	struct lease lease;
 	uint16_t status;
-	uint64_t body_bytes;
+	uint64_t body_bytes;                /* of AUX: unpacked */
 	uint64_t simhash;
 	bool duplicate;
 
@@ -251,6 +254,7 @@ struct crawl_view {
 	                       * a rebuilt crawl that has gaps */
 	uint32_t queues;
 	uint64_t log_first, log_last;       /* its log; last 0: empty */
+	uint64_t sitemap_bytes;             /* read, unpacked */
 };
 
 /* --- crawls ------------------------------------------------------------- */
@@ -302,6 +306,8 @@ struct frontier_options {
 	unsigned running_max;               /* 0: no limit */
 	unsigned pending_max;               /* 0: no limit */
 	unsigned log_max;                   /* of a crawl; 0: CRAWL_LOG_KEPT */
+	/* Of a crawl: sitemaps, and their bytes unpacked; 0: no limit. */
+	uint64_t sitemap_files_max, sitemap_bytes_max;
 };
 
 /*

@@ -565,6 +565,110 @@ test_host_urls_max(void **state)
  * and gets URLs: the note must not be posted again.  It once was, and mail was
  * delivered from freed memory.
  */
+/* --- sitemaps ------------------------------------------------------------- */
+
+/* The seed's page names sitemaps /1 to /n. */
+static void
+find_sitemaps(struct rig *r, unsigned n)
+{
+	rig_begin(r, "http://a/0", NULL);
+	rig_run(r);
+	struct lease l = rig_next(r, "a", "http://a/0");
+	struct submission *s = rig_page(r, &l, OUTCOME_ITEM);
+
+	for (unsigned i = 1; i <= n; i++) {
+		rig_add(r, s, arena_printf(&r->arena, "http://a/%u", i).p, 0,
+		    SKIP_NONE);
+		s->found[s->found_n - 1].flags = FOUND_SITEMAP;
+	}
+	rig_hand_in(r, s);
+}
+
+static void
+read_sitemap(struct rig *r, uint64_t bytes)
+{
+	assert_int_equal(rig_lease(r, "a", 1), 1);
+	struct submission *s = rig_page(r, &r->leases[0], OUTCOME_AUX);
+
+	s->body_bytes = bytes;
+	rig_hand_in(r, s);
+}
+
+/* A page names one sitemap more. */
+static uint64_t
+queued_with_one_more(struct rig *r, const char *url)
+{
+	assert_int_equal(rig_lease(r, "a", 1), 1);
+	struct submission *s = rig_page(r, &r->leases[0], OUTCOME_AUX);
+
+	rig_add(r, s, url, 0, SKIP_NONE);
+	s->found[0].flags = FOUND_SITEMAP;
+	rig_hand_in(r, s);
+	return rig_view(r).counts.queued;
+}
+
+static void
+test_sitemap_files_max(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_init(&r);
+	r.options.sitemap_files_max = 3;
+	rig_open(&r);
+	find_sitemaps(&r, 3);
+	assert_int_equal(rig_view(&r).counts.queued, 3);
+	uint64_t lines = rig_view(&r).log_last;
+	/* After a restart too it counts those that were queued before. */
+	rig_restart(&r, true);
+	assert_int_equal(queued_with_one_more(&r, "http://a/4"), 2);
+	assert_int_equal(queued_with_one_more(&r, "http://a/5"), 1);
+	/* The log says it once; the other line is the restart. */
+	assert_true(rig_view(&r).log_last <= lines + 2);
+	assert_true(rig_view(&r).log_last > lines);
+	assert_int_equal(rig_view(&r).counts.skips[SKIP_LIMIT], 0);
+	rig_close(&r);
+	rig_end(&r);
+}
+
+static void
+test_sitemap_bytes_max(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_init(&r);
+	r.options.sitemap_bytes_max = 1000;
+	rig_open(&r);
+	find_sitemaps(&r, 4);
+	read_sitemap(&r, 999);
+	/* One byte is left: this one is queued, and read. */
+	assert_int_equal(queued_with_one_more(&r, "http://a/5"), 3);
+	read_sitemap(&r, 1);
+	assert_int_equal(rig_view(&r).sitemap_bytes, 1000);
+	rig_restart(&r, true);
+	assert_int_equal(rig_view(&r).sitemap_bytes, 1000);
+	assert_int_equal(queued_with_one_more(&r, "http://a/6"), 1);
+	rig_close(&r);
+	rig_end(&r);
+}
+
+/* As many sitemaps as pages: --max-pages ends an endless index too. */
+static void
+test_sitemaps_under_max_items(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_init(&r);
+	r.max_items = 5;
+	rig_open(&r);
+	find_sitemaps(&r, 9);
+	assert_int_equal(rig_view(&r).counts.queued, 5);
+	rig_close(&r);
+	rig_end(&r);
+}
+
 static void
 test_note_not_posted_twice(void **state)
 {
@@ -866,6 +970,9 @@ main(void)
 		TEST(test_max_items),
 		TEST(test_max_items_just_enough),
 		TEST(test_host_urls_max),
+		TEST(test_sitemap_files_max),
+		TEST(test_sitemap_bytes_max),
+		TEST(test_sitemaps_under_max_items),
 		TEST(test_note_not_posted_twice),
 		TEST(test_walks),
 		TEST(test_table_that_forgets),

@@ -18,6 +18,7 @@ void
 queues_open(void)
 {
 	metric_register(metrics, ARRAY_LEN(metrics));
+	sitemaps_open();
 }
 
 struct queue *

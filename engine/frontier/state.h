@@ -81,6 +81,8 @@ struct crawl {
 	uint64_t next_seq, next_log;
 	struct log_burst bursts[CRAWL_LOG_KIND_COUNT];
 	uint64_t max_items, host_urls_max;   /* 0: no limit */
+	uint64_t sitemaps;           /* queued ever */
+	bool sitemap_limit_logged;
 	int64_t duration_ms_max;     /* likewise */
 	struct timer deadline;       /* when it is over */
 	struct list starved;         /* queues that wait for tickets */
@@ -296,6 +298,13 @@ bool crawl_deleted_note(struct frontier *, struct str note);
 /* Of any other part of a crawl's records: is it a tombstone? */
 void crawl_tomb_record(struct frontier *, struct str key);
 void burial_forget(struct frontier *);
+
+/* sitemaps.c */
+void sitemaps_open(void);
+/* One more is queued; false: a limit leaves it out, which the log says. */
+bool sitemap_admit(struct crawl *);
+/* One was read, of so many bytes unpacked. */
+void sitemap_read(struct crawl *, uint64_t bytes);
 
 /* submit.c */
 void url_put(struct crawl *, uint32_t queue, uint32_t date, struct str url,

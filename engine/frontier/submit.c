@@ -108,7 +108,7 @@ frontier_discover(struct crawl *c, const struct found *u)
 	if (!known_get(c->frontier->known, u->hash, &date, &mark)) {
 		if (u->skip != SKIP_NONE)
 			skip(c, u);
-		else
+		else if (!(u->flags & FOUND_SITEMAP) || sitemap_admit(c))
 			enqueue(c, u);
 		return;
 	}
@@ -274,6 +274,7 @@ submission_settle(struct crawl *c, struct submission *s)
 		problem_note(c, PROBLEM_SKIPPED, s->reason, s->lease.url);
 	} else {
 		c->view.counts.aux++;
+		sitemap_read(c, s->body_bytes);
 	}
 }
 

@@ -11,6 +11,7 @@ usage: web.py PORTFILE LOGFILE [pages=N] [delay=S] [robots=TEXT] [etag=1]
 /out         redirects to another host; /hop to /page/0
 /slow        takes ten seconds
 /list.txt    a sitemap: the one that names /listed
+/map/N       a sitemap index that names /map/2N+1 and /map/2N+2, without end
 /plain.gz    a packed page that links to /page/4, as a file; /packed the same
              bytes as a content coding
 With etag=1 a page that the asker has is answered by 304; with gzip=1 HTML comes
@@ -71,6 +72,13 @@ def answer(path):
         return 302, html, "", {"Location": "/page/0"}
     if path == "/robots.txt" and ROBOTS:
         return 200, "text/plain", ROBOTS, {}
+    index = re.fullmatch(r"/map/(\d+)", path)
+    if index:
+        maps = [2 * int(index[1]) + i for i in (1, 2)]
+        return (200, "application/xml", '<?xml version="1.0"?><sitemapindex '
+                'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">' +
+                "".join(f"<sitemap><loc>http://{{host}}/map/{i}</loc>"
+                        "</sitemap>" for i in maps) + "</sitemapindex>", {})
     if path in ("/plain.gz", "/packed"):
         data = gzip.compress(page("Packed", ["/page/4"]).encode(), mtime=0)
         coded = path == "/packed"

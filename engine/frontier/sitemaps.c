@@ -1,0 +1,79 @@
+/*
+ * How many sitemaps a crawl reads.  Those beyond a limit are no URLs of the
+ * crawl: an index that never ends would fill the table with them.
+ */
+#include "base/metric.h"
+#include "engine/frontier/state.h"
+
+#define SITEMAP_METRICS(X)                                                   \
+	X(SITEMAPS_QUEUED, COUNTER, "argiope_sitemaps_queued_total",         \
+	    "Sitemaps that crawls have queued.")                             \
+	X(SITEMAPS_DROPPED, COUNTER, "argiope_sitemaps_dropped_total",       \
+	    "Sitemaps left out by sitemap.files_max, sitemap.bytes_max, or " \
+	    "a crawl's limit of pages.")                                     \
+	X(SITEMAPS_READ, COUNTER, "argiope_sitemaps_read_bytes_total",       \
+	    "Unpacked bytes of the sitemaps that crawls have read.")
+enum { SITEMAP_METRICS(METRIC_ENUM) };
+static struct metric metrics[] = { SITEMAP_METRICS(METRIC_ROW) };
+
+void
+sitemaps_open(void)
+{
+	metric_register(metrics, ARRAY_LEN(metrics));
+}
+
+/* Once for each crawl and process. */
+static void
+log_limit(struct crawl *c, const char *limit, uint64_t max, const char *unit)
+{
+	char text[120];
+
+	if (c->sitemap_limit_logged)
+		return;
+	c->sitemap_limit_logged = true;
+	snprintf(text, sizeof(text), "no more sitemaps are read: the crawl "
+	    "has had %llu %s (%s)", (unsigned long long)max, unit, limit);
+	crawl_log(c, &(struct crawl_line){ .kind = CRAWL_LOG_LIMIT,
+	    .text = str_of(text), .reason = str_of(limit) });
+}
+
+static bool
+is_over(uint64_t used, uint64_t max)
+{
+	return max != 0 && used >= max;
+}
+
+bool
+sitemap_admit(struct crawl *c)
+{
+	const struct frontier_options *o = &c->frontier->options;
+
+	if (is_over(c->sitemaps, o->sitemap_files_max)) {
+		log_limit(c, "sitemap.files_max", o->sitemap_files_max,
+		    "of them");
+	} else if (is_over(c->view.sitemap_bytes, o->sitemap_bytes_max)) {
+		log_limit(c, "sitemap.bytes_max", o->sitemap_bytes_max,
+		    "bytes of them");
+	} else if (is_over(c->sitemaps, c->max_items)) {
+		log_limit(c, "max_items", c->max_items,
+		    "of them, as many as it may have pages");
+	} else {
+		c->sitemaps++;
+		metric_add(&metrics[METRIC_SITEMAPS_QUEUED], 1);
+		return true;
+	}
+	metric_add(&metrics[METRIC_SITEMAPS_DROPPED], 1);
+	return false;
+}
+
+void
+sitemap_read(struct crawl *c, uint64_t bytes)
+{
+	const struct frontier_options *o = &c->frontier->options;
+
+	c->view.sitemap_bytes += bytes;
+	metric_add(&metrics[METRIC_SITEMAPS_READ], (int64_t)bytes);
+	if (is_over(c->view.sitemap_bytes, o->sitemap_bytes_max))
+		log_limit(c, "sitemap.bytes_max", o->sitemap_bytes_max,
+		    "bytes of them");
+}
