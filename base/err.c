@@ -47,6 +47,24 @@ err_exit(enum err e)
 	return table[e].exit;
 }
 
+bool
+err_is_internal(enum err e)
+{
+	switch (e) {
+	case ERR_CONFIG:
+	case ERR_BUSY:
+	case ERR_TIMEOUT:
+	case ERR_UNREACHED:
+	case ERR_DISK_FULL:
+	case ERR_IO:
+	case ERR_CORRUPT:
+	case ERR_BROKEN:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static enum err
 note(struct why *w, enum err e, const char *fmt, va_list ap, const char *tail)
 {

@@ -42,6 +42,12 @@ const char *err_text(enum err);  /* "the request is malformed" */
 int err_http(enum err);          /* HTTP status */
 int err_grpc(enum err);          /* gRPC status code */
 int err_exit(enum err);          /* exit code after sysexits */
+/*
+ * Whether the detail of such an error is about this program's own files and
+ * state, not about what was asked for.  An outsider reads err_text() then, and
+ * the detail goes to the log.
+ */
+bool err_is_internal(enum err);
 
 /* A cause in words, for the one who asked.  Start with WHY_INIT. */
 struct why {

@@ -201,7 +201,10 @@ void web_answer(struct web_request *, int status, const char *content_type,
 /* {"error":text,"code":code} */
 void web_fail(struct web_request *, int status, const char *code,
     const char *fmt, ...) PRINTF_LIKE(4, 5);
-/* The same from an error: its HTTP status, its name in small letters. */
+/*
+ * The same from an error: its HTTP status, its name in small letters.  The text
+ * of an internal one (err_is_internal) goes to the log, not to the client.
+ */
 void web_fail_why(struct web_request *, enum err, const struct why *);
 
 /*

@@ -215,7 +215,13 @@ web_fail_why(struct web_request *r, enum err e, const struct why *w)
 {
 	char code[32];
 	bool told = w != NULL && w->err != OK && w->text[0] != '\0';
+	struct log_text path, text;
 
+	if (told && err_is_internal(e)) {
+		log_error("web.failed", "path=%s why=%s", log_quote(&path,
+		    r->head.path), log_quote(&text, str_of(w->text)));
+		told = false;
+	}
 	snprintf(code, sizeof(code), "%s", err_name(e));
 	for (char *p = code; *p != '\0'; p++)
 		*p = ascii_lower(*p);

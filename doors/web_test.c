@@ -25,6 +25,8 @@ answers(void **state)
 	expect("GET /none HTTP/1.1\r\n" HOST "\r\n", 204, "");
 	expect("GET /broken HTTP/1.1\r\n" HOST "\r\n", 404,
 	    "{\"error\":\"no crawl 7\",\"code\":\"absent\"}");
+	expect("GET /broken?internal=1 HTTP/1.1\r\n" HOST "\r\n", 500,
+	    "{\"error\":\"stored data is damaged\",\"code\":\"corrupt\"}\n");
 	expect("GET /kept/fast HTTP/1.1\r\n" HOST "\r\n", 200, "fast");
 	expect("GET /kept/30 HTTP/1.1\r\n" HOST "\r\n", 200, "30");
 	expect("POST /echo HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc",

@@ -95,8 +95,12 @@ static void
 get_broken(struct web_request *r)
 {
 	struct why w = WHY_INIT;
+	struct str value;
 
-	why(&w, ERR_ABSENT, "no crawl %d", 7);
+	if (web_param(r, "internal", &value))
+		why(&w, ERR_CORRUPT, "index: cannot read /data/000007.sst");
+	else
+		why(&w, ERR_ABSENT, "no crawl %d", 7);
 	web_fail_why(r, w.err, &w);
 }
 

@@ -248,12 +248,18 @@ feed_read_entry(struct feed_reader *r, uint32_t crawl, uint64_t number,
     struct arena *a, struct journal_entry *out, struct why *w)
 {
 	struct buf key = BUF_INIT;
+	struct why inner = WHY_INIT;
 	struct str value;
 
 	journal_key(crawl, number, &key);
 	enum err e = index_get(r->index, INDEX_JOURNAL, buf_str(&key), a,
-	    &value, w);
-	if (e == OK && !journal_parse(buf_str(&key), value, out))
+	    &value, &inner);
+	if (e == ERR_ABSENT)
+		why(w, e, "crawl %u has no page %llu", crawl,
+		    (unsigned long long)number);
+	else if (e != OK)
+		why(w, e, "%s", inner.text);
+	else if (!journal_parse(buf_str(&key), value, out))
 		e = why(w, ERR_CORRUPT, "the entry of page %llu is damaged",
 		    (unsigned long long)number);
 	buf_free(&key);

@@ -343,13 +343,8 @@ read_spec(struct ledger_query *query, struct index *x)
 	struct crawl_options o;
 
 	(void)x;
-	enum err e = frontier_spec(q->engine->frontier, a->crawl, &a->arena,
-	    &a->spec, &a->why);
-	if (e == ERR_ABSENT) {
-		a->why = WHY_INIT;
-		why(&a->why, ERR_ABSENT, "there is no crawl %u", a->crawl);
-	}
-	if (e != OK)
+	if (frontier_spec(q->engine->frontier, a->crawl, &a->arena, &a->spec,
+	    &a->why) != OK)
 		return;
 	if (!crawl_options_parse(a->spec.options, &a->arena, &o))
 		why(&a->why, ERR_CORRUPT, "the record of crawl %u is damaged",

@@ -419,8 +419,7 @@ index_get(struct index *x, enum index_family f, struct str key,
 	if (text != NULL)
 		return tell(w, "read", text);
 	if (slice == NULL)
-		return why(w, ERR_ABSENT, "index: no such key in %s",
-		    families[f].name);
+		return why(w, ERR_ABSENT, "%s", err_text(ERR_ABSENT));
 	const char *p = rocksdb_pinnableslice_value(slice, &n);
 	*value = arena_copy(a, (struct str){ p, n });
 	rocksdb_pinnableslice_destroy(slice);

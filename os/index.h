@@ -55,7 +55,10 @@ MUST_USE enum err index_write(struct index *, struct index_batch *,
 MUST_USE enum err index_flush(struct index *, struct str key,
     struct str value, struct why *);
 
-/* ABSENT when there is none; the value is copied into `a`. */
+/*
+ * The value is copied into `a`.  ABSENT when there is none: the caller, who
+ * knows what the key stands for, says what is missing.
+ */
 MUST_USE enum err index_get(struct index *, enum index_family, struct str key,
     struct arena *a, struct str *value, struct why *);
 

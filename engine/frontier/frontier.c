@@ -362,14 +362,19 @@ enum err
 frontier_spec(struct frontier *f, uint32_t id, struct arena *a,
     struct crawl_spec *spec, struct why *w)
 {
+	struct why inner = WHY_INIT;
 	struct buf key = BUF_INIT;
 	struct str value;
 
 	crawl_key(id, 'S', &key);
 	enum err e = index_get(ledger_index(f->ledger), INDEX_CRAWL,
-	    buf_str(&key), a, &value, w);
+	    buf_str(&key), a, &value, &inner);
 	buf_free(&key);
-	if (e == OK && !crawl_spec_parse(value, a, spec))
+	if (e == ERR_ABSENT)
+		why(w, e, "there is no crawl %u", id);
+	else if (e != OK)
+		why(w, e, "%s", inner.text);
+	else if (!crawl_spec_parse(value, a, spec))
 		e = why(w, ERR_CORRUPT, "the record of crawl %u is damaged",
 		    id);
 	return e;
