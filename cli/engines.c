@@ -1,16 +1,31 @@
 #include "cli/engines.h"
 
+/* Of the data directory's lock, with what to do about it. */
+static enum err
+say_busy(enum err e, const struct why *lock, struct why *w)
+{
+	if (e == ERR_BUSY)
+		return why(w, e, "%s; wait for it, or name another directory "
+		    "with --data", lock->text);
+	return e == OK ? OK : why(w, e, "%s", lock->text);
+}
+
 enum err
 engines_open(const struct engine_options *o, struct engine **out,
     struct why *w)
 {
-	struct why inner = WHY_INIT;
-	enum err e = engine_open(o, out, &inner);
+	struct why lock = WHY_INIT;
 
-	if (e == ERR_BUSY)
-		return why(w, e, "%s; wait for it, or name another directory "
-		    "with --data", inner.text);
-	return e == OK ? OK : why(w, e, "%s", inner.text);
+	return say_busy(engine_open(o, out, &lock), &lock, w);
+}
+
+enum err
+engines_lock(const struct engine_options *o, struct engine **out,
+    struct why *w)
+{
+	struct why lock = WHY_INIT;
+
+	return say_busy(engine_lock(o, out, &lock), &lock, w);
 }
 
 enum err

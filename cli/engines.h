@@ -9,6 +9,9 @@
 /* engine_open() with a hint for the one who finds the data in use. */
 MUST_USE enum err engines_open(const struct engine_options *,
     struct engine **, struct why *);
+/* engine_lock() with the same hint. */
+MUST_USE enum err engines_lock(const struct engine_options *,
+    struct engine **, struct why *);
 
 /*
  * The crawl of that name, else of that number, else, with an empty name, the

@@ -1,17 +1,22 @@
 /*
  * argiope serve -- the engine as a daemon, with its ports.
  *
- *     doors -> open the data -> crawls that ran go on -> port -> loop
+ *     lock the data -> ports listen -> home's loop ────────────► SIGTERM
+ *                       thread: the data is read ─► most of 8001 is served
+ *                               crawls are loaded ─► all is served
  *     SIGTERM: port and doors drain, engine closes, out
  *
  * The main thread runs "home": views and looks come there, metrics are set
- * there, /status is answered from what it holds.
+ * there, /status is answered from what it holds.  Until the engine is open the
+ * HTTP port answers its `early` routes (doors/web.h), and the urlfrontier door
+ * holds its calls.
  */
 #include "base/metric.h"
 #include "cli/ask.h"
 #include "cli/engines.h"
 #include "cli/figures.h"
 #include "cli/format.h"
+#include "cli/opening.h"
 #include "cli/report.h"
 #include "cli/serve_reload.h"
 #include "cli/serve_routes.h"
@@ -19,8 +24,6 @@
 #include "doors/console/console.h"
 #include "doors/realtime/realtime.h"
 #include "doors/urlfrontier/urlfrontier.h"
-#include "engine/board.h"
-#include "engine/launch.h"
 #include "engine/board.h"
 #include "engine/launch.h"
 #include "os/clock.h"
@@ -89,6 +92,7 @@ struct daemon {
 	char key[TOKEN_TEXT_BYTES + 1];  /* the operator's, in serve.json */
 	struct urlfrontier *urlfrontier;
 	struct served served;
+	struct opening opening;
 	struct console *console;
 	struct realtime *realtime;
 	struct web_route routes[SERVE_ROUTES_MAX + CONSOLE_ROUTES +
@@ -99,6 +103,8 @@ struct daemon {
 	struct timer look_timer;
 	struct engine_look look;       /* the last */
 	bool looking, stopping, closed;
+	bool started;                  /* engine_start() was called */
+	bool hangup;                   /* SIGHUP came before that */
 	int draining;                  /* how many still are */
 	struct serve_reload reload;
 };
@@ -221,15 +227,33 @@ look(struct timer *t)
 
 /* --- /status ------------------------------------------------------------ */
 
+/* What the start is doing; false once everything is served. */
+static bool
+put_loading(void *arg, struct buf *b)
+{
+	const struct daemon *s = arg;
+
+	if (!s->stopping)
+		return opening_put(&s->opening, b);
+	buf_put_text(b, "stopping");
+	return true;
+}
+
 /* Why nothing is happening, if nothing is; of the busiest crawl. */
 static void
 put_why(struct daemon *s, struct buf *b)
 {
 	const struct crawl_view *busiest = NULL;
 	char text[300] = "no crawl is running";
+	struct buf loading = BUF_INIT;
 	size_t at = 0;
 	void *v;
 
+	if (put_loading(s, &loading)) {
+		json_str(b, "why", buf_str(&loading));
+		buf_free(&loading);
+		return;
+	}
 	while (map_next(&s->crawls, &at, &v)) {
 		const struct crawl_view *view =
 		    &((struct crawl_held *)v)->figure.view;
@@ -240,17 +264,6 @@ put_why(struct daemon *s, struct buf *b)
 	if (busiest != NULL)
 		engine_why(&s->look, busiest, text, sizeof(text));
 	json_str(b, "why", str_of(text));
-}
-
-/* What the start is doing; false once everything is served. */
-static bool
-put_loading(void *arg, struct buf *b)
-{
-	const struct daemon *s = arg;
-
-	if (s->stopping)
-		buf_put_text(b, "stopping");
-	return s->stopping;
 }
 
 static void
@@ -267,6 +280,8 @@ put_status(void *arg, struct buf *b)
 	json_u64(b, "pid", (uint64_t)system_pid());
 	json_str(b, "data_dir", str_of(s->cli->data_dir));
 	json_str(b, "health", str_of(report_health_name(s->served.health)));
+	buf_put_text(b, s->started ? ",\"ready\":true" :
+	    ",\"ready\":false");
 	put_why(s, b);
 	json_u64(b, "in_flight", f->in_flight);
 	json_u64(b, "requests", f->requests);
@@ -327,7 +342,7 @@ static void
 open_console(struct daemon *s)
 {
 	struct console_options o = { .conf = &s->cli->conf,
-	    .engine = s->engine, .door = tell_door, .arg = s };
+	    .door = tell_door, .arg = s };
 
 	s->console = console_open(&o);
 }
@@ -335,18 +350,19 @@ open_console(struct daemon *s)
 /* --- starting ----------------------------------------------------------- */
 
 static enum err
-open_engine(struct daemon *s, struct why *w)
+lock_engine(struct daemon *s, struct why *w)
 {
 	struct engine_options o = {
 		.conf = &s->cli->conf, .home = s->home,
 		.data_dir = s->cli->data_dir,
 		.loops = (unsigned)conf_int(&s->cli->conf, CONF_LOOPS),
 		.archive = true, .doors = true,
+		.loading = &s->opening.loading,
 		.view = viewed, .health = health_changed,
 		.arg = s,
 	};
 
-	return engines_open(&o, &s->engine, w);
+	return engines_lock(&o, &s->engine, w);
 }
 
 /* Earlier processes' crawls count from here on. */
@@ -367,33 +383,11 @@ take_up(struct daemon *s)
 }
 
 static void
-go_on(struct daemon *s)
-{
-	struct crawl_request q = { .operator_seeds = true };
-	size_t at = 0;
-	struct log_text quoted;
-	struct crawl_view v;
-
-	while (engine_next_view(s->engine, &at, &v)) {
-		struct why w = WHY_INIT;
-		if (v.kind != CRAWL_CRAWL || (v.state != CRAWL_RUNNING &&
-		    v.state != CRAWL_PAUSED && v.state != CRAWL_PENDING))
-			continue;
-		if (engine_continue(s->engine, v.id, &q, &w) == OK)
-			log_info("crawl.continued", "crawl=%u queued=%llu",
-			    v.id, (unsigned long long)v.counts.queued);
-		else
-			log_error("crawl.refused", "crawl=%u why=%s", v.id,
-			    log_quote(&quoted, str_of(w.text)));
-	}
-}
-
-static void
 open_realtime(struct daemon *s, struct web_route at[REALTIME_ROUTES],
     struct web_options *web)
 {
 	struct realtime_options o = { .conf = &s->cli->conf, .home = s->home,
-	    .engine = s->engine, .data_dir = s->cli->data_dir };
+	    .data_dir = s->cli->data_dir };
 
 	s->realtime = realtime_open(&o);
 	realtime_routes(s->realtime, at);
@@ -422,7 +416,8 @@ open_port(struct daemon *s, struct why *w)
 {
 	struct conf_address at = conf_address(&s->cli->conf,
 	    CONF_HTTP_LISTEN);
-	struct web_options o = { .loop = s->home, .port = at.port };
+	struct web_options o = { .loop = s->home, .port = at.port,
+	    .starting = true };
 	struct web_limits limits;
 	bool six = str_find_char(at.host, ':') < at.host.n;
 
@@ -558,7 +553,9 @@ got_signal(void *arg, int signal)
 	struct daemon *s = arg;
 
 	if (system_is_hangup(signal)) {
-		if (!s->stopping)
+		/* The thread that opens the engine reads the settings. */
+		s->hangup = !s->started;
+		if (!s->stopping && s->started)
 			serve_reload(&s->reload);
 		return;
 	}
@@ -569,43 +566,95 @@ got_signal(void *arg, int signal)
 	s->stopping = true;
 	log_info("serve.stopping", "signal=%d in_flight=%u", signal,
 	    s->look.loops.in_flight);
-	drain(s);
+	if (s->started)
+		drain(s);
+	else
+		opening_stop(&s->opening);
+}
+
+/* --- the engine opens ---------------------------------------------------- */
+
+/* The data was read: what needs the ledger's loop waits until it runs. */
+static void
+data_read(void *arg)
+{
+	struct daemon *s = arg;
+
+	take_up(s);
+	console_ready(s->console, s->engine);
+	if (s->web == NULL)
+		return;
+	realtime_ready(s->realtime, s->engine);
+	web_ready(s->web);
+}
+
+static void
+engine_opened(void *arg)
+{
+	struct daemon *s = arg;
+	const struct why *w = &s->opening.why;
+
+	if (w->err != OK && s->opening.was_read) {
+		/* Requests are with the engine, which will never run. */
+		ask_remove(s->cli->data_dir);
+		_Exit(cli_fail(w));
+	}
+	if (w->err != OK) {
+		loop_stop(s->home);
+		return;
+	}
+	s->started = true;
+	engine_start(s->engine);
+	s->reload.engine = s->engine;
+	if (s->hangup)
+		serve_reload(&s->reload);
+	ready_door(s);
+	look(&s->look_timer);
+	log_info("serve.ready", "pid=%lld", (long long)system_pid());
+	if (s->stopping)
+		drain(s);
+}
+
+static enum err
+open_ports(struct daemon *s, struct why *w)
+{
+	enum err e = open_tokens(s, w);
+
+	if (e != OK)
+		return e;
+	figures_register();
+	metric_register(metrics, ARRAY_LEN(metrics));
+	open_console(s);
+	e = open_port(s, w);
+	return e == OK ? open_figures(s, w) : e;
 }
 
 static enum err
 serve(struct daemon *s, struct why *w)
 {
-	/* Who calls while the data is opened is told so. */
-	enum err e = open_door(s, w);
+	enum err e = lock_engine(s, w);
 
 	if (e == OK)
-		e = open_engine(s, w);
+		e = open_door(s, w);
 	if (e == OK)
-		e = open_tokens(s, w);
-	if (e == OK) {
-		figures_register();
-		metric_register(metrics, ARRAY_LEN(metrics));
-		take_up(s);
-		go_on(s);
-		open_console(s);
-		e = open_port(s, w);
-	}
-	if (e == OK)
-		e = open_figures(s, w);
+		e = open_ports(s, w);
 	if (e != OK)
 		return e;
 	log_info("serve.started", "version=%s pid=%lld data=%s",
 	    ARGIOPE_VERSION, (long long)system_pid(), s->cli->data_dir);
 	s->look_timer.fire = look;
-	s->reload.engine = s->engine;
 	s->reload.web = s->web;
 	s->reload.urlfrontier = s->urlfrontier;
-	engine_start(s->engine);
-	ready_door(s);
-	look(&s->look_timer);
+	s->opening.engine = s->engine;
+	s->opening.home = s->home;
+	s->opening.read = data_read;
+	s->opening.done = engine_opened;
+	s->opening.arg = s;
+	opening_start(&s->opening);
 	loop_run(s->home);
 	ask_remove(s->cli->data_dir);
-	return OK;
+	*w = s->opening.why;
+	return w->err;
 }
 
 int
@@ -636,6 +685,7 @@ serve_run(struct cli *c)
 	console_free(&s.console);
 	realtime_free(&s.realtime);
 	urlfrontier_free(&s.urlfrontier);
+	opening_free(&s.opening);
 	if (s.tokens != NULL)
 		token_set_close(&s.tokens);
 	engine_free(&s.engine);

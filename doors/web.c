@@ -91,6 +91,7 @@ web_open(const struct web_options *o, const struct web_route *routes,
 	w->socket_arg = o->socket_arg;
 	collect_routes(w, routes, n);
 	w->wants_tokens = o->token;
+	w->starting = o->starting;
 	w->loopback = web_address_is_loopback(address);
 	w->drain_timer.fire = drain_look;
 	w->reload_timer.fire = reload_look;
@@ -122,6 +123,12 @@ uint16_t
 web_port(const struct web *w)
 {
 	return w->port;
+}
+
+void
+web_ready(struct web *w)
+{
+	w->starting = false;
 }
 
 void

@@ -77,6 +77,7 @@ struct web_route {
 	enum web_open open;
 	enum token_door door;        /* whose token it asks for, and for what */
 	enum token_access access;
+	bool early;                  /* answered before web_ready(), too */
 };
 
 /*
@@ -138,6 +139,7 @@ struct web_options {
 	bool insecure;               /* beyond loopback without TLS and token */
 	const char *tls_chain, *tls_key;   /* PEM files; NULL: no TLS */
 	bool token;                  /* every door wants one, from the start */
+	bool starting;               /* until web_ready() */
 	struct str origins;          /* "https://a.org,null": also let in */
 	const struct web_socket_events *socket;   /* NULL: none */
 	void *socket_arg;            /* web_socket_owner() */
@@ -153,6 +155,12 @@ struct web_options {
 MUST_USE enum err web_open(const struct web_options *,
     const struct web_route *, size_t n, struct web **, struct why *);
 uint16_t web_port(const struct web *);
+/*
+ * What is behind the handlers has started.  Until then, where `starting` was
+ * set, WebSockets and routes that are not `early` are answered with 503,
+ * "starting" and a Retry-After, behind the check of the token.
+ */
+void web_ready(struct web *);
 /* Who may enter; the set is the caller's and outlives the port.  `always`:
  * every door wants a token, whether one names it or not. */
 void web_tokens(struct web *, struct token_set *, bool always);

@@ -93,7 +93,7 @@ nothing(struct web_request *r)
 }
 
 #define ROW(method, path, match) { method, path, match, nothing, NULL, "", \
-	WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ }
+	WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ, false }
 
 static void
 routes_meet(void **state)

@@ -78,7 +78,7 @@ struct web {
 	struct list sessions;
 	size_t sessions_n;
 	struct timer drain_timer, reload_timer;
-	bool draining, drained;
+	bool starting, draining, drained;
 	struct mono drain_end;
 	void (*on_drained)(void *arg);
 	void *drained_arg;

@@ -259,12 +259,25 @@ check_body(struct web_request *r)
 	return false;
 }
 
+/* Behind the checks of who asks: a stranger learns nothing from it. */
+static bool
+check_started(struct web_request *r, bool early)
+{
+	if (early || !r->web->starting)
+		return true;
+	web_add_field(r, "retry-after", "1");
+	web_fail(r, 503, "starting", "the program is starting; /readyz says "
+	    "how far it is");
+	return false;
+}
+
 static bool
 admit_route(struct web_request *r)
 {
 	return check_route(r) && check_token(r, r->route->open, r->route->door,
 	    r->route->access) && check_host(r) && check_csrf(r) &&
-	    (is_reading(r) || check_origin(r)) && check_body(r);
+	    (is_reading(r) || check_origin(r)) && check_body(r) &&
+	    check_started(r, r->route->early);
 }
 
 static bool
@@ -281,7 +294,8 @@ admit_socket(struct web_request *r)
 		return false;
 	}
 	return check_token(r, WEB_TO_NOBODY, on->door, TOKEN_READ) &&
-	    check_host(r) && check_origin(r) && web_socket_accept(r);
+	    check_host(r) && check_origin(r) && check_started(r, false) &&
+	    web_socket_accept(r);
 }
 
 bool

@@ -657,6 +657,37 @@ insecure(void **state)
 	    "\r\nContent-Length: 1\r\n\r\na", 200, "a");
 }
 
+static void
+be_ready(void)
+{
+	web_ready(port);
+}
+
+/* While the program starts, only what needs nothing of it is answered. */
+static void
+starts(void **state)
+{
+	const struct web_options o = { .starting = true };
+	struct answer a = { .status = 0 };
+
+	(void)state;
+	port_close();
+	port_open(&o);
+	expect("GET /early HTTP/1.1\r\n" HOST "\r\n", 200, "early");
+	expect("GET /session HTTP/1.1\r\n" HOST "\r\n", 200, NULL);
+	expect("GET /hello HTTP/1.1\r\n" HOST "\r\n", 503, "\"starting\"");
+	expect("GET /nowhere HTTP/1.1\r\n" HOST "\r\n", 404, NULL);
+	expect("GET / HTTP/1.1\r\n" HOST UPGRADE "\r\n", 503, "starting");
+	expect("GET /hello HTTP/1.1\r\nHost: evil.org\r\n\r\n", 403, NULL);
+	ask("GET /hello HTTP/1.1\r\n" HOST "\r\n", &a);
+	assert_non_null(strstr(a.head, "retry-after: 1"));
+	port_do(be_ready);
+	expect("GET /hello HTTP/1.1\r\n" HOST "\r\n", 200, "hello");
+	int fd = dial_socket(&a);
+	close(fd);
+	answer_free(&a);
+}
+
 int
 main(void)
 {
@@ -667,7 +698,7 @@ main(void)
 		LIVE(half_closed), LIVE(piece_by_piece), LIVE(pulled),
 		LIVE(texts), LIVE(files), LIVE(drains), LIVE(drain_ends),
 		LIVE(closed_under_load), LIVE(counts), LIVE(addresses),
-		LIVE(insecure),
+		LIVE(insecure), LIVE(starts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

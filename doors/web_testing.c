@@ -187,7 +187,7 @@ get_file(struct web_request *r)
 }
 
 #define ROW(method, path, match, handle, arg, open) { method, path, match, \
-	handle, arg, "for tests", open, TOKEN_DOOR_CONSOLE, TOKEN_READ }
+	handle, arg, "for tests", open, TOKEN_DOOR_CONSOLE, TOKEN_READ, false }
 const struct web_route port_routes[PORT_ROUTES_N] = {
 	ROW("GET", "/hello", WEB_EXACT, get_hello, "hello\n", WEB_TO_ALL),
 	ROW("POST", "/echo", WEB_EXACT, post_echo, NULL, WEB_TO_ALL),
@@ -202,9 +202,11 @@ const struct web_route port_routes[PORT_ROUTES_N] = {
 	ROW("GET", "/file/", WEB_PREFIX, get_file, NULL, WEB_TO_ALL),
 	ROW("GET", "/closed", WEB_EXACT, get_hello, "open\n", WEB_TO_NOBODY),
 	{ "POST", "/closed", WEB_EXACT, post_echo, NULL, "for tests",
-	    WEB_TO_NOBODY, TOKEN_DOOR_CONSOLE, TOKEN_WRITE },
+	    WEB_TO_NOBODY, TOKEN_DOOR_CONSOLE, TOKEN_WRITE, false },
 	{ "POST", "/own", WEB_EXACT, post_echo, NULL, "for tests",
-	    WEB_TO_OWN_PAGES, TOKEN_DOOR_CONSOLE, TOKEN_WRITE },
+	    WEB_TO_OWN_PAGES, TOKEN_DOOR_CONSOLE, TOKEN_WRITE, false },
+	{ "GET", "/early", WEB_EXACT, get_hello, "early\n", "for tests",
+	    WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ, true },
 };
 
 /* -- The WebSocket -- */

@@ -432,7 +432,8 @@ open_frontier(struct engine *e, struct why *w)
 {
 	const struct conf *c = e->options.conf;
 	struct frontier_options o = {
-		.data_dir = e->data_dir,
+		.data_dir = e->data_dir, .load_later = true,
+		.loading = e->options.loading,
 		.known_bytes_max = conf_size(c, CONF_FRONTIER_KNOWN_MEM),
 		.ledger = ledger_settings(e),
 		.ports = e->ports, .ports_n = e->loops_n,
@@ -485,11 +486,10 @@ make_tell(struct engine *e)
 }
 
 enum err
-engine_open(const struct engine_options *o, struct engine **out,
+engine_lock(const struct engine_options *o, struct engine **out,
     struct why *w)
 {
 	struct engine *e = mem_new(sizeof(*e));
-	unsigned pool = (unsigned)conf_int(o->conf, CONF_POOL_THREADS);
 	int64_t holder;
 
 	e->options = *o;
@@ -507,16 +507,26 @@ engine_open(const struct engine_options *o, struct engine **out,
 	enum err err = file_make_dir(e->data_dir, w);
 	if (err == OK && !o->no_threads)
 		err = file_lock_dir(e->data_dir, &e->lock_fd, &holder, w);
-	if (err == OK) {
-		e->ledger_loop = o->no_threads ? o->home : loop_new("ledger");
-		e->pool = pool_new(o->no_threads ? 0 : pool != 0 ? pool :
-		    MAX(2, system_cores()));
-		err = open_frontier(e, w);
-	}
-	if (err != OK) {
+	if (err == OK && o->doors)
+		err = shelf_open(e, &e->shelf, w);
+	if (err != OK)
 		engine_free(&e);
+	*out = e;
+	return err;
+}
+
+enum err
+engine_read(struct engine *e, struct why *w)
+{
+	const struct engine_options *o = &e->options;
+	unsigned pool = (unsigned)conf_int(o->conf, CONF_POOL_THREADS);
+
+	e->ledger_loop = o->no_threads ? o->home : loop_new("ledger");
+	e->pool = pool_new(o->no_threads ? 0 : pool != 0 ? pool :
+	    MAX(2, system_cores()));
+	enum err err = open_frontier(e, w);
+	if (err != OK)
 		return err;
-	}
 	e->seen = seen_new(SEEN_BYTES);
 	make_loops(e);
 	make_tell(e);
@@ -526,9 +536,27 @@ engine_open(const struct engine_options *o, struct engine **out,
 		err = launch_open(e, w);
 	if (o->doors && err == OK)
 		err = feed_open(e, w);
+	return err;
+}
+
+enum err
+engine_load(struct engine *e, struct why *w)
+{
+	return frontier_load(e->frontier, w);
+}
+
+enum err
+engine_open(const struct engine_options *o, struct engine **out,
+    struct why *w)
+{
+	enum err err = engine_lock(o, out, w);
+
+	if (err == OK)
+		err = engine_read(*out, w);
+	if (err == OK)
+		err = engine_load(*out, w);
 	if (err != OK)
-		engine_free(&e);
-	*out = e;
+		engine_free(out);
 	return err;
 }
 

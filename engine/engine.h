@@ -34,6 +34,7 @@ struct engine_options {
 	engine_view_fn *view;
 	engine_health_fn *health;
 	void *arg;
+	struct frontier_loading *loading;   /* how far the start is, or NULL */
 	/* The simulator's: no threads, and a web of its own. */
 	bool no_threads;
 	/* The ledger's; 0: as configured, and its own. */
@@ -48,6 +49,24 @@ struct engine_options {
  */
 MUST_USE enum err engine_open(const struct engine_options *, struct engine **,
     struct why *);
+/*
+ * The same in steps, for a daemon whose ports answer while it starts:
+ *
+ *     engine_lock()   short: the directory, its lock, the store
+ *     engine_read()   the index, the log, WARC files after a crash; from here
+ *                     on home may use the views, the board and the feed, and
+ *                     what asks the ledger's loop waits for engine_start()
+ *     engine_load()   the known URLs of outsiders' crawls
+ *
+ * engine_read(), engine_load() and engine_continue() may take seconds and may
+ * be called on any thread, one after the other.  Home does not use the engine
+ * during engine_read(); after an error of it engine_free() is all that is
+ * left.  Errors: as engine_open(); BUSY is engine_lock()'s alone.
+ */
+MUST_USE enum err engine_lock(const struct engine_options *, struct engine **,
+    struct why *);
+MUST_USE enum err engine_read(struct engine *, struct why *);
+MUST_USE enum err engine_load(struct engine *, struct why *);
 void engine_start(struct engine *);
 /*
  * Stop fetching, make everything durable, close the files; then `closed` at

@@ -410,8 +410,6 @@ launch_open(struct engine *e, struct why *w)
 		if (v.kind == CRAWL_CRAWL)
 			err = add_known(e, &v, w);
 	if (err == OK)
-		err = shelf_open(e, &e->shelf, w);
-	if (err == OK)
 		e->timetable = timetable_new(e);
 	if (err == OK)
 		e->outsiders = outsiders_new(e);

@@ -36,15 +36,17 @@ struct console_door {
 
 struct console_options {
 	const struct conf *conf;
-	struct engine *engine;
 	/* The i-th door; false behind the last. */
 	bool (*door)(void *arg, size_t i, struct console_door *);
 	void *arg;
 };
 
 struct console;
-/* The engine and the configuration outlive it. */
+/* The configuration outlives it. */
 struct console *console_open(const struct console_options *);
+/* The engine can be asked (see engine_read()); it outlives the console.  Only
+ * routes that are `early` may be called before. */
+void console_ready(struct console *, struct engine *);
 /* Rows for the port's table, which are the caller's. */
 #define CONSOLE_ROUTES 16
 void console_routes(struct console *,

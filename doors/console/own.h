@@ -18,6 +18,7 @@ struct console_file;
 
 struct console {
 	struct console_options options;
+	struct engine *engine;       /* NULL before console_ready() */
 	struct console_file *files;
 	unsigned out;                /* asks that the engine has */
 	bool draining;

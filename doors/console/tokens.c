@@ -28,7 +28,7 @@ say(struct token_ask *t, void (*done)(struct shelf_ask *))
 {
 	t->ask.done = done;
 	console_out(t->console);
-	engine_shelf(t->console->options.engine, &t->ask);
+	engine_shelf(t->console->engine, &t->ask);
 }
 
 static void

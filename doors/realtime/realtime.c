@@ -147,23 +147,28 @@ realtime_open(const struct realtime_options *o)
 
 	d->options = *o;
 	d->home = o->home;
-	d->engine = o->engine;
-	d->board = engine_board(o->engine);
-	d->feed = engine_feed(o->engine);
-	d->mark = engine_mark(o->engine);
 	d->pool = pool_new(1);
-	feed_use(d->feed, item_render);
 	list_init(&d->clients);
 	list_init(&d->tasks);
 	list_init(&d->broad);
 	list_init(&d->follows);
 	list_init(&d->monitors);
+	realtime_figures();
+	return d;
+}
+
+void
+realtime_ready(struct realtime *d, struct engine *e)
+{
+	d->engine = e;
+	d->board = engine_board(e);
+	d->feed = engine_feed(e);
+	d->mark = engine_mark(e);
+	feed_use(d->feed, item_render);
 	d->version = board_version(d->board);
 	d->watch.changed = changed;
 	board_watch(d->board, &d->watch);
-	realtime_figures();
 	monitor_start(d);
-	return d;
 }
 
 void
@@ -196,7 +201,7 @@ realtime_free(struct realtime **dp)
 		return;
 	*dp = NULL;
 	CHECK(list_empty(&d->clients));
-	if (!d->draining) {
+	if (!d->draining && d->engine != NULL) {
 		monitor_stop(d);
 		board_unwatch(&d->watch);
 	}

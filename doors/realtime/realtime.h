@@ -39,12 +39,15 @@ enum {
 struct realtime_options {
 	const struct conf *conf;
 	struct loop *home;
-	struct engine *engine;       /* open; started before a client comes */
 	const char *data_dir;
 };
 
-/* The engine outlives the door. */
 struct realtime *realtime_open(const struct realtime_options *);
+/*
+ * The engine can be asked (see engine_read()); it outlives the door.  Before
+ * any client or request comes.
+ */
+void realtime_ready(struct realtime *, struct engine *);
 /* For web_options: `socket_arg` is the door. */
 extern const struct web_socket_events realtime_socket;
 /* The port whose sockets these are; for the metrics.  It may close first. */

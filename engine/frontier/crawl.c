@@ -551,12 +551,19 @@ load_url(struct crawl *c, struct memory_load *load, struct str key,
 	return memory_load_put(load, hash, date, mark, w);
 }
 
+static uint64_t
+urls_of(const struct crawl_counts *n)
+{
+	return n->queued + n->items + crawl_exceptions(n) + crawl_skips(n);
+}
+
 static enum err
 load_known(struct crawl *c, struct index *x, struct why *w)
 {
 	struct index_iter *i = index_iter_new(x, INDEX_URL);
 	struct buf from = BUF_INIT;
-	struct memory_load *load = memory_load_begin(c->frontier);
+	struct memory_load *load = memory_load_begin(c->frontier,
+	    urls_of(&c->view.counts));
 	struct str key, value;
 	enum err e = OK;
 

@@ -184,11 +184,33 @@ recover(struct frontier *f, struct why *w)
 		e = why(w, ERR_CORRUPT, "a note in the commit log is damaged");
 	if (e == OK)
 		e = retire_load(f, w);
-	if (e == OK)
+	if (e == OK && !f->options.load_later)
 		e = outside_load(f, w);
 	if (e == OK)
 		quarantine(f);
 	return e;
+}
+
+void
+frontier_loaded(struct frontier *f, uint64_t urls)
+{
+	if (f->options.loading != NULL)
+		atomic_fetch_add_explicit(&f->options.loading->urls, urls,
+		    memory_order_relaxed);
+}
+
+enum err
+frontier_load(struct frontier *f, struct why *w)
+{
+	return outside_load(f, w);
+}
+
+uint64_t
+frontier_load_urls(const struct frontier *f)
+{
+	const struct outside_stats *s = &f->outside->stats;
+
+	return s->active + s->completed;
 }
 
 enum err

@@ -17,6 +17,8 @@
 #ifndef ENGINE_FRONTIER_FRONTIER_H
 #define ENGINE_FRONTIER_FRONTIER_H
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/time.h"
 #include "engine/frontier/log.h"
@@ -278,8 +280,18 @@ void crawl_spec_put(const struct crawl_spec *, struct buf *);
 /* Borrows from `value`; the arrays are the arena's. */
 bool crawl_spec_parse(struct str value, struct arena *, struct crawl_spec *);
 
+/*
+ * How many URLs frontier_load() and frontier_continue() have put into the known
+ * table.  Thread: any.
+ */
+struct frontier_loading {
+	atomic_uint_fast64_t urls;
+};
+
 struct frontier_options {
 	const char *data_dir;
+	bool load_later;                    /* frontier_load() is to come */
+	struct frontier_loading *loading;   /* counted there; NULL: nowhere */
 	size_t known_bytes_max;
 	struct ledger_options ledger;       /* but dir, arg, callbacks */
 	const struct frontier_port *ports;  /* the fetching loops */
@@ -316,6 +328,13 @@ struct frontier_options {
  */
 MUST_USE enum err frontier_open(struct loop *, const struct frontier_options *,
     struct frontier **, struct why *);
+/*
+ * With `load_later`, once, before frontier_continue() and before the loop runs:
+ * load the known URLs of outsiders' crawls.  Errors: CORRUPT, IO.
+ */
+MUST_USE enum err frontier_load(struct frontier *, struct why *);
+/* How many URLs frontier_load() will count. */
+uint64_t frontier_load_urls(const struct frontier *);
 void frontier_close(struct frontier *, void (*closed)(void *arg), void *arg);
 void frontier_free(struct frontier **);
 struct ledger *frontier_ledger(struct frontier *);

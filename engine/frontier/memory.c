@@ -418,6 +418,9 @@ memory_read_back(struct frontier *f)
 
 /* --- loading ------------------------------------------------------------- */
 
+/* Entries whose place in the table is asked for before they are put. */
+#define LOAD_ENTRIES 64
+
 /*
  * The index thread has nothing to write before the loops run, and RocksDB takes
  * batches from any thread.
@@ -426,36 +429,73 @@ struct memory_load {
 	struct frontier *frontier;
 	struct index_batch *batch;
 	struct buf value;
-	unsigned n;
+	unsigned n;                  /* put into `known` */
+	struct known_entry entries[LOAD_ENTRIES];
+	size_t entries_n;
 };
 
+/* Room in an empty table, so that it need not grow, unless it is too much. */
+static void
+expect(struct frontier *f, uint64_t urls)
+{
+	const struct memory *m = &f->memory;
+	struct known_stats s;
+
+	known_stats(f->known, &s);
+	if (s.count == 0 && (m->bytes_max == 0 ||
+	    urls <= m->bytes_max / ENTRY_BYTES))
+		known_expect(f->known, urls);
+}
+
 struct memory_load *
-memory_load_begin(struct frontier *f)
+memory_load_begin(struct frontier *f, uint64_t urls)
 {
 	struct memory_load *l = mem_new(sizeof(*l));
 
 	l->frontier = f;
 	l->batch = index_batch_new();
+	expect(f, urls);
 	return l;
 }
 
-enum err
-memory_load_put(struct memory_load *l, uint64_t hash, uint32_t date,
-    uint8_t mark, struct why *w)
+static enum err
+load_entry(struct memory_load *l, const struct known_entry *e, struct why *w)
 {
 	struct frontier *f = l->frontier;
 	struct index *x = ledger_index(f->ledger);
 	char key[HASH_BYTES];
 
 	if (!full(f)) {
-		known_set(f->known, hash, date, mark);
+		known_set(f->known, e->hash, e->date, e->state);
 		return OK;
 	}
 	f->memory.partial = true;
-	record_put(date, mark, &l->value);
-	index_put(x, l->batch, INDEX_KNOWN, hash_key(hash, key),
+	record_put(e->date, e->state, &l->value);
+	index_put(x, l->batch, INDEX_KNOWN, hash_key(e->hash, key),
 	    buf_str(&l->value));
 	return ++l->n % LOAD_BATCH == 0 ? index_write(x, l->batch, w) : OK;
+}
+
+static enum err
+load_entries(struct memory_load *l, struct why *w)
+{
+	enum err e = OK;
+
+	for (size_t i = 0; i < l->entries_n; i++)
+		known_prefetch(l->frontier->known, l->entries[i].hash);
+	for (size_t i = 0; i < l->entries_n && e == OK; i++)
+		e = load_entry(l, &l->entries[i], w);
+	frontier_loaded(l->frontier, l->entries_n);
+	l->entries_n = 0;
+	return e;
+}
+
+enum err
+memory_load_put(struct memory_load *l, uint64_t hash, uint32_t date,
+    uint8_t mark, struct why *w)
+{
+	l->entries[l->entries_n++] = (struct known_entry){ hash, date, mark };
+	return l->entries_n == LOAD_ENTRIES ? load_entries(l, w) : OK;
 }
 
 enum err
@@ -463,6 +503,8 @@ memory_load_end(struct memory_load **lp, enum err e, struct why *w)
 {
 	struct memory_load *l = *lp;
 
+	if (e == OK)
+		e = load_entries(l, w);
 	if (e == OK && l->n % LOAD_BATCH != 0)
 		e = index_write(ledger_index(l->frontier->ledger), l->batch,
 		    w);

@@ -478,6 +478,7 @@ load_entries(struct frontier *f, struct load *load)
 	for (size_t i = 0; i < load->n; i++)
 		known_set(f->known, load->entries[i].hash,
 		    load->entries[i].date, load->entries[i].state);
+	frontier_loaded(f, load->n);
 	load->n = 0;
 }
 

@@ -273,9 +273,12 @@ bool memory_may_read(struct frontier *, struct gate_wait *);
 void memory_read_back(struct frontier *);
 void memory_swept(struct frontier *);     /* URLs left for good */
 void memory_check(const struct frontier *);
-/* URLs of a crawl that goes on: into the table, or into `known`. */
+/*
+ * URLs of a crawl that goes on, some `urls` of them: into the table, or into
+ * `known`.
+ */
 struct memory_load;
-struct memory_load *memory_load_begin(struct frontier *);
+struct memory_load *memory_load_begin(struct frontier *, uint64_t urls);
 MUST_USE enum err memory_load_put(struct memory_load *, uint64_t hash,
     uint32_t date, uint8_t mark, struct why *);
 /* Returns `e`, or why the rest could not be written. */
@@ -317,6 +320,8 @@ void submission_settle(struct crawl *, struct submission *);
 void frontier_discover(struct crawl *, const struct found *);
 /* Puts the dirty queues and crawls as notes into the gathering group. */
 void frontier_put_notes(struct frontier *);
+/* So many URLs more were put into the known table, at a start. */
+void frontier_loaded(struct frontier *, uint64_t urls);
 /* The ledger's warcinfo callback; `arg` is the crawl. */
 void frontier_warcinfo(void *arg, const char *filename, struct buf *out);
 

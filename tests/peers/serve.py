@@ -49,7 +49,7 @@ class Serve:
 
     def serves(self):
         try:
-            return self.http("/healthz")[0] == 200
+            return self.http("/readyz")[0] == 200
         except OSError:
             return False
 

@@ -104,6 +104,8 @@ daemon() {
 	behind "$A" serve --data "$1" --set http.listen=127.0.0.1:0 "${@:2}" \
 		>out 2>log
 	soon grep -q "serves http" out
+	soon curl -skf -o /dev/null "$(sed -n 's/^argiope serves http/http/p' \
+		out | head -n 1)readyz"
 	[[ $* != *urlfrontier.listen* ]] || soon grep -q "serves urlfrontier" out
 }
 

@@ -1,0 +1,46 @@
+/*
+ * opening -- a daemon's engine is opened on a thread of its own, while home
+ * answers at its ports.
+ *
+ *     opening_start ─► engine_read()  ─► read() at home: lists and captures
+ *                                        can be served
+ *                   ─► engine_load(), engine_continue() of each crawl
+ *                                     ─► done() at home: engine_start()
+ *
+ * Thread: home's.
+ */
+#ifndef CLI_OPENING_H
+#define CLI_OPENING_H
+
+#include "engine/engine.h"
+#include "os/pool.h"
+
+struct opening {
+	/* The caller's. */
+	struct engine *engine;           /* of engine_lock() */
+	struct loop *home;
+	void (*read)(void *arg);
+	void (*done)(void *arg);
+	void *arg;
+	struct frontier_loading loading; /* engine_options.loading */
+	/* Valid in done(): with an error the engine must not be started; where
+	 * read() was not called it can be freed. */
+	struct why why;
+	/* Its own. */
+	bool was_read, over;
+	uint64_t urls;                   /* that will be loaded */
+	atomic_bool stopping;
+	struct pool *pool;
+	struct job job;
+};
+
+/* The object stays where it is until done() was called. */
+void opening_start(struct opening *);
+/* Continue no further crawl; done() comes when the step under way has ended. */
+void opening_stop(struct opening *);
+/* Append "loading, 40 %"; false, and nothing, behind done(). */
+bool opening_put(const struct opening *, struct buf *);
+/* Behind done(), or where opening_start() was not called. */
+void opening_free(struct opening *);
+
+#endif
