@@ -301,6 +301,8 @@ struct frontier_options {
 	/* Outsiders' answers leave when the log is written, which is synced
 	 * each second (urlfrontier.durability). */
 	bool outside_relaxed;
+	/* Outsiders' listings, and counts, at once; 0: as in outside.h. */
+	unsigned outside_listings_max, outside_counts_max;
 	/* A crawl's view changed and is durable; coalesced, on this loop. */
 	void (*viewed)(void *arg, const struct crawl_view *);
 	/* An item with `fresh` is durable; on this loop, before its view.  It

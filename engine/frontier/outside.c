@@ -62,11 +62,28 @@ outside_promise(struct frontier *f, struct promise *p)
 		ledger_promise(f->ledger, p);
 }
 
+void
+outside_cancel(struct outside_call *c)
+{
+	atomic_store_explicit(&c->cancelled, true, memory_order_relaxed);
+}
+
+bool
+outside_is_cancelled(const struct outside_call *c)
+{
+	return atomic_load_explicit(&c->cancelled, memory_order_relaxed);
+}
+
 static void
 deliver_call(struct mail *m)
 {
 	struct outside_call *c = CONTAINER(m, struct outside_call, mail);
 
+	if (outside_is_cancelled(c) && !c->ends_itself) {
+		c->result = ERR_CLOSED;
+		outside_answer(c);
+		return;
+	}
 	outside_now(c->frontier);
 	lease_expire(c->frontier);
 	c->run(c);

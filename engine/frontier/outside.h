@@ -23,6 +23,8 @@
 #ifndef ENGINE_FRONTIER_OUTSIDE_H
 #define ENGINE_FRONTIER_OUTSIDE_H
 
+#include <stdatomic.h>
+
 #include "engine/frontier/frontier.h"
 
 #define OUTSIDE_KEY_UNITS_MAX 255        /* UTF-16 code units */
@@ -31,6 +33,9 @@
 #define OUTSIDE_DELAY_S 1
 #define OUTSIDE_UNSEEN_MAX 1000000
 #define OUTSIDE_LIST_SIZE 100
+/* Where frontier_options set none. */
+#define OUTSIDE_LISTINGS_MAX 256
+#define OUTSIDE_COUNTS_MAX 8
 
 /*
  * The key of a URL that came without: the host, in most cases.  Empty when
@@ -49,8 +54,17 @@ struct outside_call {
 	void (*done)(struct outside_call *);
 	enum err result;
 	bool writes;
+	bool ends_itself;            /* when cancelled: it has state to free */
+	atomic_bool cancelled;
 	void (*run)(struct outside_call *);
 };
+/*
+ * Nobody waits for the answer any more: what has not begun is not done, and a
+ * walk ends at its next look.  done() is called nevertheless, soon; what a get
+ * has leased by then is in its answer.  A put is not cancelled.  Thread: any,
+ * while the call is out.
+ */
+void outside_cancel(struct outside_call *);
 
 /* --- putting -------------------------------------------------------------- */
 
@@ -161,6 +175,9 @@ struct outside_stats {
 	/* TOTALS: queues that may be served, and how late the first of them
 	 * is; queues that are blocked, as counted some seconds ago. */
 	uint64_t ready, lag_s, blocked;
+	/* TOTALS: listings and counts that are open, those that wait for
+	 * their first piece, and records that all of them have read. */
+	uint64_t listings, counts, waiting, scanned;
 };
 
 struct outside_control {
@@ -216,6 +233,10 @@ struct outside_walk;
  * Begin zeroed.  Call until `more` is false, or with `stop`; before
  * frontier_close() each listing is at its end.  URLs are those of one moment.
  * Memory: as in a get.
+ *
+ * One piece of all listings is read at a time.  Counts and purges beyond
+ * frontier_options.outside_counts_max wait for one to end.  FULL: as many
+ * listings of URLs as outside_listings_max are open.
  */
 struct outside_list {
 	struct outside_call call;
@@ -235,6 +256,7 @@ struct outside_list {
 	bool more;
 	/* The frontier's own. */
 	struct outside_walk *walk;
+	struct list scan_node;               /* in outside.scans, or in none */
 };
 void outside_list(struct frontier *, struct outside_list *);
 

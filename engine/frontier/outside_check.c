@@ -105,8 +105,9 @@ check_crawl(struct frontier *f, struct index *x, struct outside_crawl *c)
 		CHECK(outside_find_queue(c, outside_queue_key(q)) == q);
 		CHECK(outside_queue_of(f, c->id, q->id) == q);
 		check_queue(f, x, q);
-		struct outside_stats one = { q->active, q->leased,
-			q->completed, !q->unseen, q->active > 0, 0, 0, 0 };
+		struct outside_stats one = { .active = q->active,
+		    .leased = q->leased, .completed = q->completed,
+		    .queues = !q->unseen, .active_queues = q->active > 0 };
 		add(&s, &one);
 		unseen += q->unseen;
 	}

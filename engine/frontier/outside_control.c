@@ -37,6 +37,10 @@ totals(struct outside *o, struct outside_stats *s)
 	s->lag_s = turn_lag_s(o);
 	s->ready = o->ready_n;
 	s->blocked = o->blocked;
+	s->listings = o->listings;
+	s->counts = o->counts;
+	s->waiting = o->scans_new;
+	s->scanned = o->scanned;
 }
 
 static void

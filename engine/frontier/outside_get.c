@@ -106,7 +106,7 @@ walk(struct ledger_query *q, struct index *x)
 	size_t bytes = g->bytes, urls = g->n;
 
 	for (size_t k = 0; k < g->picks_n && bytes < PIECE_BYTES &&
-	    urls < PIECE_URLS; k++) {
+	    urls < PIECE_URLS && !outside_is_cancelled(&g->call); k++) {
 		struct outside_pick *p = &g->picks[k];
 		if (p->over)
 			continue;
@@ -480,6 +480,7 @@ walked(struct ledger_query *query)
 	lease_expire(f);
 	if (f->outside->inactive && g->call.result == OK)
 		g->stop = true;
+	g->stop |= outside_is_cancelled(&g->call);
 	g->cut = false;
 	if (g->call.result != OK || g->stop) {
 		g->more = false;
@@ -565,6 +566,7 @@ run_get(struct outside_call *c)
 				set_walk(g, &g->picks[k], q);
 		}
 	}
+	g->stop |= outside_is_cancelled(c);
 	if (ledger_health(f->ledger) == LEDGER_DISK_FULL)
 		c->result = ERR_DISK_FULL;
 	else if (ledger_health(f->ledger) == LEDGER_FAILED)
@@ -588,5 +590,6 @@ outside_get_free(struct outside_get *g)
 void
 outside_get(struct frontier *f, struct outside_get *g)
 {
+	g->call.ends_itself = true;
 	outside_post(f, &g->call, run_get);
 }

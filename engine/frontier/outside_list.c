@@ -8,13 +8,22 @@
  */
 #include "engine/frontier/outside_own.h"
 
-/* One piece: so many entries, bytes of them, or records looked at. */
+/*
+ * One piece: so many entries, bytes of them, records looked at, and bytes of
+ * these: whatever it is about, it takes a few milliseconds.
+ */
 #define PIECE_ENTRIES 1024u
 #define PIECE_BYTES ((size_t)1 << 18)
 #define PIECE_LOOKS 8192u
+#define PIECE_LOOK_BYTES ((size_t)8 << 20)
+/* How often a walk sees that nobody waits for it any more, in looks. */
+#define CANCEL_LOOKS 256u
 
 struct outside_walk {
 	struct list node;                    /* in outside.walks */
+	uint64_t *open;                      /* where it counts, or NULL */
+	uint64_t looks;                      /* of this piece */
+	struct buf lower, filter;            /* ignoring case: in lower case */
 	struct index_iter *queues, *urls;
 	uint32_t crawl, queue;               /* queue 0: all of them */
 	struct buf prefix;                   /* of the queue's URLs */
@@ -34,8 +43,12 @@ walk_free(struct outside_walk **wp)
 	if (w == NULL)
 		return;
 	list_take(&w->node);
+	if (w->open != NULL)
+		--*w->open;
 	index_iter_free(&w->queues);
 	index_iter_free(&w->urls);
+	buf_free(&w->lower);
+	buf_free(&w->filter);
 	buf_free(&w->prefix);
 	buf_free(&w->key);
 	buf_free(&w->from);
@@ -69,29 +82,57 @@ wanted(struct outside_list *l)
 	return l->walk->seen++ >= l->start;
 }
 
+void
+outside_list_end(struct outside_list *l)
+{
+	walk_free(&l->walk);
+	l->n = 0;
+	l->more = false;
+	outside_answer(&l->call);
+}
+
 /* An answer that depends on nothing but what is in the index. */
 static void
 answer_list(struct outside_list *l)
 {
+	struct outside *o = l->call.frontier->outside;
+
+	l->stop |= outside_is_cancelled(&l->call);
 	l->more = l->call.result == OK && !l->walk->ended && !complete(l) &&
 	    !l->stop;
 	if (!l->more)
 		walk_free(&l->walk);
 	outside_answer_durable(&l->call);
+	outside_scan_done(o);
 }
 
 /* --- URLs ----------------------------------------------------------------- */
 
+static struct str
+lower_in(struct buf *b, struct str s)
+{
+	char *p = (buf_clear(b), buf_grow(b, s.n));
+
+	for (size_t i = 0; i < s.n; i++)
+		p[i] = ascii_lower(s.p[i]);
+	return buf_str(b);
+}
+
+/* In time that is linear in the URL, whatever is looked for. */
 static bool
 matches(const struct outside_list *l, struct str url)
 {
-	if (l->filter.n == 0 || !l->ignore_case)
-		return str_find(url, l->filter) < url.n || l->filter.n == 0;
-	for (size_t i = 0; i + l->filter.n <= url.n; i++)
-		if (str_eq_nocase(str_cut(url, i, i + l->filter.n),
-		    l->filter))
-			return true;
-	return false;
+	struct outside_walk *w = l->walk;
+	struct str filter = l->filter;
+
+	if (filter.n == 0)
+		return true;
+	if (l->ignore_case) {
+		filter = w->filter.n == 0 ? lower_in(&w->filter, filter) :
+		    buf_str(&w->filter);
+		url = lower_in(&w->lower, url);
+	}
+	return str_find(url, filter) < url.n;
 }
 
 /* Move to the first URL of the next queue; false: there is none. */
@@ -170,20 +211,32 @@ open_urls(struct outside_walk *w, struct index *x)
 	buf_free(&from);
 }
 
-/* On the index thread. */
+/* There is more of it, and room for it in this piece. */
+static bool
+goes_on(const struct outside_list *l, size_t bytes)
+{
+	const struct outside_walk *w = l->walk;
+
+	if (w->looks % CANCEL_LOOKS == 0 && outside_is_cancelled(&l->call))
+		return false;
+	return !w->ended && !complete(l) && w->looks < PIECE_LOOKS &&
+	    bytes < PIECE_LOOK_BYTES && l->n < PIECE_ENTRIES &&
+	    l->arena.total < PIECE_BYTES;
+}
+
+/* On the index thread when it opens the walk, then beside it. */
 static void
 walk_urls(struct ledger_query *q, struct index *x)
 {
 	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
 	struct outside_walk *w = l->walk;
 	struct str key, value;
+	size_t bytes = 0;
 	enum err e = OK;
 
 	if (w->urls == NULL)
 		open_urls(w, x);
-	for (unsigned looks = 0; e == OK && !w->ended && !complete(l) &&
-	    looks < PIECE_LOOKS && l->n < PIECE_ENTRIES &&
-	    l->arena.total < PIECE_BYTES; looks++) {
+	for (w->looks = 0; e == OK && goes_on(l, bytes); w->looks++) {
 		if (!w->in_queue) {
 			e = enter_queue(w);
 			continue;
@@ -195,6 +248,7 @@ walk_urls(struct ledger_query *q, struct index *x)
 			w->ended |= w->queue != 0;
 			continue;
 		}
+		bytes += key.n + value.n;
 		e = add_entry(l, key, value);
 		index_iter_next(w->urls);
 	}
@@ -228,6 +282,9 @@ urls_walked(struct ledger_query *q)
 
 	outside_now(f);
 	lease_expire(f);
+	f->outside->scanned += l->walk->looks;
+	if (outside_is_cancelled(&l->call))
+		l->n = 0;
 	if (l->kind == OUTSIDE_PURGE_URLS && l->call.result == OK &&
 	    ledger_health(f->ledger) != LEDGER_FINE)
 		l->call.result = ledger_health(f->ledger) == LEDGER_FAILED ?
@@ -260,6 +317,7 @@ walk_queues(struct ledger_query *q, struct index *x)
 		l->entries[l->n++].key = arena_copy(&l->arena,
 		    str_from(key, 4));
 	}
+	w->looks = l->n;
 	if (!w->ended) {
 		buf_clear(&w->from);
 		buf_put_str(&w->from, key);
@@ -289,6 +347,7 @@ queues_walked(struct ledger_query *q)
 	size_t n = 0;
 
 	outside_now(f);
+	f->outside->scanned += l->walk->looks;
 	for (size_t i = 0; i < l->n && c != NULL; i++)
 		if (shown(l, outside_find_queue(c, l->entries[i].key)) &&
 		    wanted(l))
@@ -306,11 +365,28 @@ by_name(const void *a, const void *b)
 	return str_cmp(x->key, y->key);
 }
 
+/* Beside the groups: it may take long. */
+static void
+sort_crawls(struct ledger_query *q, struct index *x)
+{
+	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
+
+	(void)x;
+	qsort(l->entries, l->n, sizeof(*l->entries), by_name);
+}
+
+static void
+crawls_sorted(struct ledger_query *q)
+{
+	outside_answer_durable(CONTAINER(q, struct outside_call, query));
+}
+
 /* Few, and in memory only: all at once. */
 static void
 list_crawls(struct outside_list *l)
 {
-	const struct outside *o = l->call.frontier->outside;
+	struct frontier *f = l->call.frontier;
+	const struct outside *o = f->outside;
 	size_t at = 0;
 	void *v;
 
@@ -322,12 +398,41 @@ list_crawls(struct outside_list *l)
 			l->entries[l->n++].key = arena_copy(&l->arena,
 			    c->name);
 	}
-	qsort(l->entries, l->n, sizeof(*l->entries), by_name);
 	l->count = l->n;
-	outside_answer_durable(&l->call);
+	l->call.query.home = f->loop;
+	l->call.query.run = sort_crawls;
+	l->call.query.done = crawls_sorted;
+	ledger_read_beside(f->ledger, &l->call.query);
 }
 
-static void
+static uint64_t
+listings_max(const struct frontier *f)
+{
+	unsigned n = f->options.outside_listings_max;
+
+	return n == 0 ? OUTSIDE_LISTINGS_MAX : n;
+}
+
+/*
+ * What keeps a snapshot of the index counts: a listing of URLs, which lasts as
+ * long as its caller reads, and a count or a purge.  FULL.
+ */
+static enum err
+count_open(struct outside_list *l)
+{
+	struct outside *o = l->call.frontier->outside;
+
+	if (l->kind == OUTSIDE_LIST_QUEUES || l->walk->ended)
+		return OK;
+	bool urls = l->kind == OUTSIDE_LIST_URLS;
+	if (urls && o->listings >= listings_max(l->call.frontier))
+		return ERR_FULL;
+	l->walk->open = urls ? &o->listings : &o->counts;
+	++*l->walk->open;
+	return OK;
+}
+
+static enum err
 begin_walk(struct outside_list *l)
 {
 	struct frontier *f = l->call.frontier;
@@ -335,11 +440,13 @@ begin_walk(struct outside_list *l)
 	struct outside_queue *q = outside_find_queue(c, l->key);
 	struct outside_walk *w = l->walk = mem_new(sizeof(*w));
 
+	l->count = 0;
+	l->size = l->size == 0 ? OUTSIDE_LIST_SIZE : l->size;
 	list_put(&f->outside->walks, &w->node);
 	w->ended = c == NULL || (q == NULL && l->key.n != 0 &&
 	    l->kind != OUTSIDE_LIST_QUEUES);
 	if (w->ended)
-		return;
+		return OK;
 	w->crawl = c->id;
 	buf_put_be32(&w->from, c->id);
 	if (l->after.n != 0) {
@@ -350,45 +457,67 @@ begin_walk(struct outside_list *l)
 		w->queue = q->id;
 		buf_put_str(&w->key, outside_queue_key(q));
 	}
+	return count_open(l);
+}
+
+static void
+read_piece(struct outside_list *l)
+{
+	struct outside_call *c = &l->call;
+	struct frontier *f = c->frontier;
+	bool queues = l->kind == OUTSIDE_LIST_QUEUES;
+
+	l->entries = ARENA_ARRAY(&l->arena, struct outside_entry,
+	    PIECE_ENTRIES);
+	l->walk->ids = ARENA_ARRAY(&l->arena, uint32_t, PIECE_ENTRIES);
+	c->query.home = f->loop;
+	c->query.run = queues ? walk_queues : walk_urls;
+	c->query.done = queues ? queues_walked : urls_walked;
+	/* Groups need not wait for a walk that has its snapshot. */
+	if (l->walk->urls != NULL)
+		ledger_read_beside(f->ledger, &c->query);
+	else
+		ledger_read(f->ledger, &c->query);
+}
+
+bool
+outside_list_piece(struct outside_list *l)
+{
+	if (l->walk == NULL)
+		l->call.result = begin_walk(l);
+	if (l->call.result == OK && !l->walk->ended && !complete(l)) {
+		read_piece(l);
+		return true;
+	}
+	walk_free(&l->walk);
+	outside_answer_durable(&l->call);
+	return false;
 }
 
 static void
 run_list(struct outside_call *c)
 {
 	struct outside_list *l = CONTAINER(c, struct outside_list, call);
-	struct frontier *f = c->frontier;
 
 	arena_free(&l->arena);
 	l->n = 0;
 	l->more = false;
-	if (l->kind == OUTSIDE_LIST_CRAWLS) {
+	if (l->stop || outside_is_cancelled(c)) {
+		outside_list_end(l);
+		outside_scan_next(c->frontier->outside);
+	} else if (l->kind == OUTSIDE_LIST_CRAWLS) {
 		list_crawls(l);
-		return;
+	} else {
+		outside_scan(l);
 	}
-	if (l->walk == NULL && !l->stop) {
-		l->count = 0;
-		l->size = l->size == 0 ? OUTSIDE_LIST_SIZE : l->size;
-		begin_walk(l);
-	}
-	if (l->stop || l->walk->ended || complete(l)) {
-		walk_free(&l->walk);
-		outside_answer_durable(c);
-		return;
-	}
-	l->entries = ARENA_ARRAY(&l->arena, struct outside_entry,
-	    PIECE_ENTRIES);
-	l->walk->ids = ARENA_ARRAY(&l->arena, uint32_t, PIECE_ENTRIES);
-	bool queues = l->kind == OUTSIDE_LIST_QUEUES;
-	c->query.home = f->loop;
-	c->query.run = queues ? walk_queues : walk_urls;
-	c->query.done = queues ? queues_walked : urls_walked;
-	ledger_read(f->ledger, &c->query);
 }
 
 void
 outside_list(struct frontier *f, struct outside_list *l)
 {
 	l->call.writes = l->kind == OUTSIDE_PURGE_URLS;
+	l->call.ends_itself = true;
+	list_init(&l->scan_node);
 	outside_post(f, &l->call, run_list);
 }
 

@@ -163,6 +163,14 @@ struct outside_group {
 	size_t fresh_n, fresh_cap;
 };
 
+/* Listings that wait for a piece, by what they wait for. */
+enum scan_wait {
+	SCAN_NEXT,           /* another piece */
+	SCAN_LISTING,        /* the first one */
+	SCAN_COUNT,          /* the same, of a count or a purge */
+	SCAN_WAITS,
+};
+
 struct outside {
 	struct frontier *frontier;
 	struct map crawls, ids;              /* by name; by id */
@@ -195,6 +203,12 @@ struct outside {
 	struct list changed_crawls, leaving_crawls;
 	bool control_changed, control_leaving;
 	struct list dying, sweeps, walks;
+	struct list scans[SCAN_WAITS];       /* struct outside_list */
+	unsigned scan_turn;                  /* whose turn it is among them */
+	bool scanning;                       /* a piece is being read */
+	uint64_t scans_new;                  /* that wait for a first piece */
+	uint64_t listings, counts;           /* walks that are open */
+	uint64_t scanned;                    /* records read by all */
 	struct mail bury;
 	bool burying;
 	struct timer tick;                   /* each second, with crawls */
@@ -352,8 +366,24 @@ void outside_forget_crawl(struct outside_crawl *);
 void outside_bury_crawl(struct outside_crawl *);    /* free it whole */
 void outside_free_sweeps(struct frontier *);
 
+/* Whether nobody waits for the answer.  Any thread. */
+bool outside_is_cancelled(const struct outside_call *);
+
+/* outside_scan.c */
+void outside_scan_open(struct outside *);
+/* The listing wants a piece: outside_list_piece() when it is its turn. */
+void outside_scan(struct outside_list *);
+/* Its piece was read and answered. */
+void outside_scan_done(struct outside *);
+/* A walk has ended between two pieces: another may begin. */
+void outside_scan_next(struct outside *);
+
 /* outside_list.c */
 void outside_free_walks(struct frontier *);
+/* Begin to read a piece; false: there is none, and that was answered. */
+bool outside_list_piece(struct outside_list *);
+/* Nobody wants more of it: end the walk and answer. */
+void outside_list_end(struct outside_list *);
 /* Delete a record at its present place, if it is known; false: it is not. */
 bool outside_purge(struct outside_queue *, uint64_t hash, struct str url,
     uint32_t before_s);

@@ -766,6 +766,7 @@ outside_open(struct frontier *f)
 	list_init(&o->dying);
 	list_init(&o->sweeps);
 	list_init(&o->walks);
+	outside_scan_open(o);
 }
 
 void

@@ -162,7 +162,7 @@ static void
 answer_list(struct outside_list *l)
 {
 	l->more = l->call.result == OK && !walk_of(l)->ended &&
-	    !complete(l) && !l->stop;
+	    !complete(l) && !l->stop && !outside_is_cancelled(&l->call);
 	if (!l->more)
 		walk_free(l);
 	outside_answer(&l->call);
@@ -369,7 +369,8 @@ walk_urls(struct ledger_query *q, struct index *x)
 	sort(w);
 	for (unsigned looks = 0; e == OK && !w->ended && !complete(l) &&
 	    looks < PIECE_LOOKS && l->n < PIECE_ENTRIES &&
-	    l->arena.total < PIECE_BYTES; looks++) {
+	    l->arena.total < PIECE_BYTES &&
+	    !outside_is_cancelled(&l->call); looks++) {
 		if (!w->in_queue) {
 			enter_queue(w);
 		} else if (index_iter_valid(w->urls, &key, &value) &&
@@ -453,11 +454,11 @@ run_list(struct outside_call *call)
 	arena_free(&l->arena);
 	l->n = 0;
 	l->more = false;
-	if (l->kind == OUTSIDE_LIST_CRAWLS) {
-		list_crawls(l);
-	} else if (l->stop) {
+	if (l->stop || outside_is_cancelled(call)) {
 		walk_free(l);
 		outside_answer(call);
+	} else if (l->kind == OUTSIDE_LIST_CRAWLS) {
+		list_crawls(l);
 	} else if (l->walk == NULL) {
 		begin_list(l, find_crawl(call->frontier, l->crawl));
 	} else {
@@ -469,6 +470,7 @@ void
 peek_list(struct frontier *f, struct outside_list *l)
 {
 	CHECK(l->kind != OUTSIDE_PURGE_URLS);
+	l->call.ends_itself = true;
 	outside_post(f, &l->call, run_list);
 }
 
