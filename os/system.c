@@ -169,6 +169,14 @@ system_malloc_arenas(int n)
 }
 
 void
+system_malloc_trim(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+}
+
+void
 system_hostname(char *out, size_t size)
 {
 	if (gethostname(out, size) != 0)

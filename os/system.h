@@ -33,6 +33,11 @@ struct system_thread {
 size_t system_threads(struct system_thread *, size_t max);
 /* At most so many heaps: less memory, more waiting for one another. */
 void system_malloc_arenas(int n);
+/*
+ * Give memory that was freed back to the system.  It may take some
+ * milliseconds, in which other threads wait for memory.
+ */
+void system_malloc_trim(void);
 /* The host's name, for warcinfo. */
 void system_hostname(char *out, size_t size);
 

@@ -19,6 +19,8 @@ call_open(struct grpc_call *c, size_t size)
 	k->token = (uint64_t)(uintptr_t)grpc_data(c);
 	k->began = clock_mono();
 	list_put(&k->door->calls, &k->node);
+	k->door->calls_n++;
+	k->door->calls_most = MAX(k->door->calls_most, k->door->calls_n);
 	grpc_set_data(c, k);
 	return k;
 }
@@ -40,6 +42,7 @@ call_free(struct door_call *k)
 {
 	CHECK(k->grpc == NULL && k->out == 0);
 	list_take(&k->node);
+	k->door->calls_n--;
 	arena_free(&k->arena);
 	mem_free(&k);
 }

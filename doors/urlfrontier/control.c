@@ -370,8 +370,12 @@ on_end(struct grpc_call *c, enum grpc_code code, struct str text)
 	(void)text;
 	call_end(&k->call, code);
 	fan_stop(&k->fan);
-	if (k->call.out == 0)
+	if (k->call.out == 0) {
 		control_free(k);
+		return;
+	}
+	outside_cancel(&k->control.call);
+	outside_cancel(&k->status.call);
 }
 
 #define EVENTS(handler) \

@@ -388,6 +388,8 @@ on_end(struct grpc_call *c, enum grpc_code code, struct str text)
 	if (!g->over || g->call.out == 0)
 		keep_what_left(g);
 	stop_others(g);
+	if (g->call.out > 0)
+		outside_cancel(&g->get.call);
 	call_end(&g->call, code);
 	let_go(g);
 }

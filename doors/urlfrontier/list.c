@@ -24,8 +24,10 @@ list_ask(struct listing *l)
 static void
 let_go(struct listing *l)
 {
-	if (l->call.out > 0)
+	if (l->call.out > 0) {
+		outside_cancel(&l->list.call);
 		return;
+	}
 	if (l->list.more) {
 		l->list.stop = true;
 		list_ask(l);
@@ -136,6 +138,10 @@ came(struct outside_call *c)
 	l->at = 0;
 	if (l->call.grpc == NULL || l->over) {
 		let_go(l);
+		return;
+	}
+	if (c->result == ERR_FULL) {
+		list_end(l, GRPC_RESOURCE_EXHAUSTED, LIST_TOO_MANY_OPEN);
 		return;
 	}
 	if (c->result != OK) {

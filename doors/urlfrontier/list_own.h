@@ -13,6 +13,8 @@
 #define LIST_REPLY_BYTES_MAX ((size_t)64 << 20)
 #define LIST_TOO_MANY "these are too many queues for one message; ask for a " \
 	"smaller size"
+#define LIST_TOO_MANY_OPEN "too many ListURLs calls are open " \
+	"(urlfrontier.listings_max); try again later"
 /* Where ListQueues begins, behind this key: other nodes page by it. */
 #define LIST_AFTER STR("argiope-after-bin")
 

@@ -4,8 +4,18 @@
  */
 #include "base/metric.h"
 #include "doors/urlfrontier/urlfrontier_own.h"
+#include "os/clock.h"
+#include "os/log.h"
+#include "os/system.h"
 
 #define LOOK_MS 1000
+/*
+ * Many calls at once, of which few are left: what they had is given back to the
+ * system, which the allocator does by itself for the end of a heap only.
+ */
+#define TRIM_CALLS_MIN 64u
+#define TRIM_PART 4u
+#define TRIM_MS 10000
 
 static const char *const rpcs[] = {
 #define RPC_NAME(id, name, ...) name,
@@ -36,6 +46,8 @@ static const char *const statuses[] = { "OK", "SKIPPED", "FAIL" };
 	    "Known URLs that were completed.")                               \
 	X(EXAMINED, COUNTER, "frontier_getURLs_queues_examined_total",       \
 	    "Queues that GetURLs looked at.")                                \
+	X(SCANNED, COUNTER, "argiope_urlfrontier_scanned_total",             \
+	    "Records that listings, counts and purges read.")                \
 	X(NOTREADY, COUNTER, "frontier_putURLs_forward_notready_total",      \
 	    "URLs that another node was not ready to take.")
 
@@ -52,6 +64,12 @@ static const char *const statuses[] = { "OK", "SKIPPED", "FAIL" };
 	    "How late the queues are whose turn is next.")                   \
 	X(STREAMS, GAUGE, "frontier_streams_open",                           \
 	    "PutURLs and PutDiscovered streams.")                            \
+	X(LISTINGS, GAUGE, "argiope_urlfrontier_listings",                   \
+	    "ListURLs calls that are open.")                                 \
+	X(READING, GAUGE, "argiope_urlfrontier_counts",                      \
+	    "CountURLs and PurgeURLs calls that read.")                      \
+	X(WAITING, GAUGE, "argiope_urlfrontier_scans_waiting",               \
+	    "Listings, counts and purges that have not begun to read.")      \
 	X(PUT_BYTES, GAUGE, "argiope_urlfrontier_put_bytes",                 \
 	    "Memory of URLs that are not acknowledged yet.")
 
@@ -153,6 +171,22 @@ look_again(struct urlfrontier *d)
 }
 
 static void
+trim(struct urlfrontier *d)
+{
+	struct mono now = clock_mono();
+
+	if (d->calls_most < TRIM_CALLS_MIN ||
+	    d->calls_n > d->calls_most / TRIM_PART ||
+	    mono_before(now, mono_add_ms(d->trimmed, TRIM_MS)))
+		return;
+	system_malloc_trim();
+	d->trimmed = now;
+	d->calls_most = d->calls_n;
+	log_debug("urlfrontier.trim", "us=%lld",
+	    (long long)(mono_ns_between(now, clock_mono()) / 1000));
+}
+
+static void
 seen(struct outside_call *c)
 {
 	struct urlfrontier *d = CONTAINER(c, struct urlfrontier, totals.call);
@@ -167,9 +201,15 @@ seen(struct outside_call *c)
 		metric_set(&metrics[METRIC_DUE], (int64_t)s->ready);
 		metric_set(&metrics[METRIC_BLOCKED], (int64_t)s->blocked);
 		metric_set(&metrics[METRIC_LAG], (int64_t)s->lag_s);
+		metric_set(&metrics[METRIC_LISTINGS], (int64_t)s->listings);
+		metric_set(&metrics[METRIC_READING], (int64_t)s->counts);
+		metric_set(&metrics[METRIC_WAITING], (int64_t)s->waiting);
+		meter_count(METER_SCANNED, s->scanned - d->scanned);
+		d->scanned = s->scanned;
 	}
 	metric_set(&metrics[METRIC_PUT_BYTES], (int64_t)d->put_bytes);
 	urlfrontier_check_tokens(d);
+	trim(d);
 	if (!d->draining)
 		look_again(d);
 }

@@ -80,6 +80,8 @@ struct urlfrontier {
 	enum { TOKEN_AUTO, TOKEN_REQUIRED, TOKEN_NONE } token_rule;
 	struct list ports;
 	struct list calls;               /* until they are freed */
+	size_t calls_n, calls_most;      /* the most since the last trim */
+	struct mono trimmed;
 	struct turn_hook hook;
 
 	/* put.c */
@@ -97,6 +99,7 @@ struct urlfrontier {
 	/* meter.c */
 	struct timer look;
 	struct outside_control totals;
+	uint64_t scanned;                /* of it, told to the figures */
 	bool looking;
 
 	struct mail ready_mail, drain_mail, drained_mail;
@@ -191,7 +194,7 @@ void urlfrontier_check_tokens(struct urlfrontier *);
 
 enum meter_count { METER_GETS, METER_GOT, METER_PUTS, METER_PUT_BATCHES,
 	METER_ITEMS, METER_IGNORED, METER_COMPLETED, METER_EXAMINED,
-	METER_NOTREADY };
+	METER_SCANNED, METER_NOTREADY };
 void meter_register(void);
 void meter_count(enum meter_count, uint64_t n);
 void meter_kinds(uint64_t discovered, uint64_t known);

@@ -1,0 +1,152 @@
+"""Calls of the URL Frontier door whose callers do not wait: 10,000 counts with a
+deadline of 1 ms, and listings that nobody reads.  Their work stops, others are
+served meanwhile, and the memory comes back.
+
+What is checked is how many records were read and how many calls went through;
+times depend on the machine and are told, not judged.
+"""
+from frames import *
+from urlfrontier_peer import *
+
+begin("urlfrontier_cancel")
+URLS, QUEUES = 200000, 200
+COUNTS, CONNECTIONS = 10000, 10
+SCANNED = "argiope_urlfrontier_scanned_total"
+
+
+def call(path, stream, body, timeout=None):
+    """A whole request, with the time that its caller waits."""
+    head = request_head(f"/{NAME}/{path}")
+    if timeout:
+        head += literal(b"grpc-timeout", timeout)
+    return frame(HEADERS, END_HEADERS, stream, head) + \
+        frame(DATA, END_STREAM, stream, message(body))
+
+
+class Others:
+    """A client that asks and gets all the time, and how long that took."""
+
+    def __init__(self, server):
+        self.client = Client(server.port)
+        self.ms, self.wrong, self.over = [], [], False
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        n = 0
+        while not self.over:
+            n += 1
+            for f in (lambda: self.client.stats(),
+                      lambda: self.client.get(1, 1, 1),
+                      lambda: self.client.put(D(f"http://o/{n}", "", "o"))):
+                began = time.monotonic()
+                try:
+                    f()
+                except grpc.RpcError as e:
+                    self.wrong.append(e.code().name)
+                self.ms.append((time.monotonic() - began) * 1000)
+            time.sleep(0.005)
+
+    def stop(self, what):
+        self.over = True
+        self.thread.join()
+        self.client.close()
+        ms = sorted(self.ms)
+        note(f"{what}: others' {len(ms)} calls took "
+             f"{ms[len(ms) // 2]:.1f} ms in the median, "
+             f"{ms[len(ms) * 95 // 100]:.1f} at p95, {ms[-1]:.1f} at most")
+        same(f"{what}: no other call failed", self.wrong, [])
+
+
+def metric_at_rest(server, name):
+    value = None
+    while value != (value := server.metric(name)):
+        time.sleep(2.2)
+    return value
+
+
+def memory_mib(server):
+    return server.memory_kib() / 1024
+
+
+def back_at(server, what, before, most):
+    """The memory comes back, at the latest with the next look of the door."""
+    wait_until(lambda: memory_mib(server) < before + most, 20)
+    after = memory_mib(server)
+    note(f"{what}: {before:.0f} MiB before, {after:.0f} after")
+    check(f"{what}: memory comes back", after < before + most,
+          f"{before:.0f} MiB before, {after:.0f} after")
+
+
+def counts(server):
+    """Each of them would read all records."""
+    before, memory = metric_at_rest(server, SCANNED), memory_mib(server)
+    others = Others(server)
+    peers = [Raw(server.port) for _ in range(CONNECTIONS)]
+    began = time.monotonic()
+    for peer in peers:
+        # Two bytes of answer each: the windows need not be refilled.
+        peer.send(b"".join(call("CountURLs", 1 + 2 * i, b"", b"1m")
+                           for i in range(COUNTS // CONNECTIONS)))
+    ended = 0
+    for peer in peers:
+        wait_until(lambda: peer.read(0.05) or peer.closed or len(
+            {s for k, f, s, _ in peer.frames if s and k in (RST, HEADERS)})
+            >= COUNTS // CONNECTIONS, 60)
+        ended += len({s for k, f, s, _ in peer.frames
+                      if s and k in (RST, HEADERS)})
+        peer.close()
+    note(f"counts: all had ended after {time.monotonic() - began:.1f} s")
+    same("counts: each had an end", ended, COUNTS)
+    check("counts: the work is over soon", wait_until(
+        lambda: server.metric("argiope_urlfrontier_scans_waiting") == 0 and
+        server.metric("argiope_urlfrontier_counts") == 0, 10))
+    others.stop("counts")
+    read = metric_at_rest(server, SCANNED) - before
+    check("counts: few records were read", read < 50 * URLS,
+          f"{read:.0f} of {COUNTS * URLS} records")
+    note(f"counts: {read:.0f} records were read, of {COUNTS * URLS}")
+    back_at(server, "counts", memory, 24)
+
+
+def listings(server):
+    """As many as one client may open, and none is read."""
+    memory = memory_mib(server)
+    peers = [Raw(server.port, reads=False) for _ in range(10)]
+    for peer in peers:
+        peer.send(window(0, 1 << 30) + b"".join(
+            call("ListURLs", 1 + 2 * i, bytes((0x10,)) + b"\xff" * 4 + b"\x07")
+            + window(1 + 2 * i, 1 << 20) for i in range(40)))
+    others = Others(server)
+    check("listings: they are open", wait_until(lambda: server.metric(
+        "argiope_urlfrontier_listings") == 256, 20),
+        server.metric("argiope_urlfrontier_listings"))
+    refused = code(server.client.ListURLs, M.ListUrlParams())
+    same("listings: one more is refused", refused, "RESOURCE_EXHAUSTED")
+    same("listings: a count is not",
+         server.client.CountURLs(M.CountUrlParams()).value, URLS)
+    most = memory_mib(server)
+    for peer in peers:
+        peer.close()
+    check("listings: none is open when the clients have gone", wait_until(
+        lambda: server.metric("argiope_urlfrontier_listings") == 0, 10))
+    others.stop("listings")
+    note(f"listings: {most:.0f} MiB meanwhile")
+    back_at(server, "listings", memory, 24)
+    same("listings: one can be opened again",
+         code(server.client.ListURLs, M.ListUrlParams()), "OK")
+
+
+server = Server("cancel", "urlfrontier.durability=relaxed")
+for q in range(0, QUEUES, 10):
+    server.client.many([f"http://q{k}/{i}" for k in range(q, q + 10)
+                        for i in range(URLS // QUEUES)])
+server.client.delay("", 0)
+# Blocks of the index that are read stay in its cache, which has a limit.
+for _ in range(3):
+    server.client.CountURLs(M.CountUrlParams())
+    list(server.client.ListURLs(M.ListUrlParams(size=ALL)))
+listings(server)
+counts(server)
+same("it ends in order", server.stop(), 0)
+done()
