@@ -3,12 +3,15 @@
 #include <yyjson.h>
 
 #include "cli/format.h"
+#include "engine/parser/url.h"
 #include "os/file.h"
+#include "os/resolve.h"
 #include "os/system.h"
 #include "os/transport.h"
 
 #define FILE_NAME "serve.json"
 #define ASK_MS 5000
+#define ASK_TOTAL_MS 60000
 
 static struct str
 path_of(const char *data_dir, const char *suffix, struct arena *a)
@@ -138,29 +141,91 @@ ask_find(const char *data_dir, struct arena *a, struct ask_place *out,
 	return e;
 }
 
+static void
+set_host(struct asking *q, struct str host, unsigned port, struct arena *a)
+{
+	q->headers[0] = (struct transport_header){ STR("Host"),
+	    arena_printf(a, str_find_char(host, ':') == host.n ? "%.*s:%u" :
+	    "[%.*s]:%u", STR_FMT(host), port) };
+	q->exchange.port = (uint16_t)port;
+}
+
+static void
+set_key(struct asking *q, struct str key, struct arena *a)
+{
+	q->headers[1] = (struct transport_header){ STR("Authorization"),
+	    arena_printf(a, "Bearer %.*s", STR_FMT(key)) };
+	q->exchange.headers = q->headers;
+	q->exchange.headers_n = key.n == 0 ? 1 : 2;
+}
+
 /* The file is ours, and so is the address: there is no name to verify. */
 static enum err
-read_place(const char *data_dir, struct asking *q, struct arena *a,
+read_place(const struct ask_target *t, struct asking *q, struct arena *a,
     struct why *w)
 {
-	struct exchange *x = &q->exchange;
 	struct ask_place at;
 
-	enum err e = ask_find(data_dir, a, &at, w);
+	enum err e = ask_find(t->data_dir, a, &at, w);
 	if (e != OK)
 		return e;
 	if (!ip_from_text(str_of(at.address), &q->ip))
 		return why(w, ERR_ABSENT, "it does not serve a port");
-	q->headers[0] = (struct transport_header){ STR("Host"),
-	    arena_printf(a, strchr(at.address, ':') == NULL ? "%s:%u" :
-	    "[%s]:%u", at.address, (unsigned)at.port) };
-	q->headers[1] = (struct transport_header){ STR("Authorization"),
-	    arena_printf(a, "Bearer %s", at.key) };
-	x->headers = q->headers;
-	x->headers_n = at.key[0] == '\0' ? 1 : 2;
-	x->port = at.port;
-	x->tls = at.tls;
+	set_host(q, str_of(at.address), at.port, a);
+	set_key(q, t->token.n > 0 ? t->token : str_of(at.key), a);
+	q->exchange.tls = at.tls;
 	return OK;
+}
+
+struct resolving {
+	struct resolve_query query;
+	bool done;
+};
+
+static void
+resolved(struct resolve_query *q)
+{
+	CONTAINER(q, struct resolving, query)->done = true;
+}
+
+static enum err
+resolve(struct str host, struct ip *ip, struct why *w)
+{
+	const struct resolver_options o = { .cache_max = 16,
+	    .timeout_ms = ASK_MS };
+	struct resolving r = { .query = { .host = host, .found = resolved } };
+	struct loop *l = loop_new("ask");
+	struct resolver *resolver = resolver_new(l, &o);
+
+	resolve_start(resolver, &r.query);
+	loop_run_until(l, &r.done);
+	resolver_free(&resolver);
+	loop_free(&l);
+	if (r.query.n == 0)
+		return why(w, ERR_UNREACHED, "%.*s cannot be resolved: %s",
+		    STR_FMT(host), r.query.error);
+	*ip = r.query.addresses[0];
+	return OK;
+}
+
+/* A server that was named: its certificate has to be good for that name. */
+static enum err
+read_server(const struct ask_target *t, struct asking *q, struct arena *a,
+    struct why *w)
+{
+	struct url u;
+
+	if (url_parse(str_of(t->server), NULL, a, &u, NULL) != OK ||
+	    (u.scheme != URL_HTTP && u.scheme != URL_HTTPS))
+		return why(w, ERR_USAGE, "--server %.100s: must be a URL like "
+		    "http://127.0.0.1:8001/", t->server);
+	struct str host = u.host;
+	if (str_starts(host, STR("[")))
+		host = str_cut(host, 1, host.n - 1);
+	set_host(q, host, u.port, a);
+	set_key(q, t->token, a);
+	q->exchange.tls = q->exchange.verify = u.scheme == URL_HTTPS;
+	return ip_from_text(host, &q->ip) ? OK : resolve(host, &q->ip, w);
 }
 
 static void
@@ -174,7 +239,6 @@ exchange(struct asking *q, const char *path, struct arena *a)
 	q->loop = loop_new("ask");
 	q->transport = transport_curl_new(q->loop, &o);
 	x->events = &events;
-	x->method = STR("GET");
 	x->url = arena_printf(a, "%s://%.*s%s", x->tls ? "https" : "http",
 	    STR_FMT(host), path);
 	while (host.n > 0 && host.p[host.n - 1] != ':')
@@ -182,7 +246,8 @@ exchange(struct asking *q, const char *path, struct arena *a)
 	x->host = str_cut(host, 0, host.n - 1);
 	x->addresses = &q->ip;
 	x->addresses_n = 1;
-	x->connect_ms = x->total_ms = ASK_MS;
+	x->connect_ms = ASK_MS;
+	x->total_ms = ASK_TOTAL_MS;
 	x->head_bytes_max = 65536;
 	transport_start(q->transport, x);
 	loop_run(q->loop);
@@ -190,25 +255,48 @@ exchange(struct asking *q, const char *path, struct arena *a)
 	loop_free(&q->loop);
 }
 
+/* `post` NULL: GET. */
+static enum err
+ask(const struct ask_target *t, const char *path, const struct str *post,
+    struct arena *a, int *status, struct str *out, struct why *w)
+{
+	struct asking q = { .status = 0 };
+
+	enum err e = t->server != NULL ? read_server(t, &q, a, w) :
+	    read_place(t, &q, a, w);
+	if (e != OK)
+		return e;
+	q.exchange.method = post == NULL ? STR("GET") : STR("POST");
+	q.exchange.body = post == NULL ? STR_NONE : *post;
+	exchange(&q, path, a);
+	*status = q.status;
+	*out = arena_copy(a, buf_str(&q.body));
+	buf_free(&q.body);
+	if (q.end != TRANSPORT_DONE)
+		e = why(w, ERR_UNREACHED, "%.*s does not answer: %s",
+		    STR_FMT(q.headers[0].value), transport_end_text(q.end));
+	return e;
+}
+
 enum err
 ask_get(const char *data_dir, const char *path, struct arena *a,
     struct str *out, struct why *w)
 {
-	struct asking q = { .status = 0 };
-	enum err e = read_place(data_dir, &q, a, w);
+	const struct ask_target t = { .data_dir = data_dir };
+	struct ask_place at;
+	int status = 0;
 
-	if (e != OK)
-		return e;
-	exchange(&q, path, a);
-	struct str host = q.headers[0].value;
-	if (q.end != TRANSPORT_DONE)
-		e = why(w, ERR_UNREACHED, "%.*s does not answer: %s",
-		    STR_FMT(host), transport_end_text(q.end));
-	else if (q.status != 200)
-		e = why(w, ERR_UNREACHED, "%.*s answers %d",
-		    STR_FMT(host), q.status);
-	else
-		*out = arena_copy(a, buf_str(&q.body));
-	buf_free(&q.body);
+	enum err e = ask(&t, path, NULL, a, &status, out, w);
+	if (e == OK && status != 200)
+		e = ask_find(data_dir, a, &at, w) != OK ? w->err :
+		    why(w, ERR_UNREACHED, "%s:%u answers %d", at.address,
+		    at.port, status);
 	return e;
+}
+
+enum err
+ask_post(const struct ask_target *t, const char *path, struct str body,
+    struct arena *a, int *status, struct str *out, struct why *w)
+{
+	return ask(t, path, &body, a, status, out, w);
 }

@@ -36,6 +36,21 @@ struct ask_place {
 MUST_USE enum err ask_find(const char *data_dir, struct arena *a,
     struct ask_place *, struct why *);
 
+/* Whom to ask: the process that serves `data_dir`, unless `server` is given. */
+struct ask_target {
+	const char *data_dir;
+	const char *server;          /* "https://a.example:8001/", or NULL */
+	struct str token;            /* empty: the key of serve.json */
+};
+/*
+ * POST `body` to `path`; the answer of any status.  Memory: `a`.  Errors:
+ * ABSENT when no process serves the directory; USAGE when `server` is no URL;
+ * UNREACHED.
+ */
+MUST_USE enum err ask_post(const struct ask_target *, const char *path,
+    struct str body, struct arena *a, int *status, struct str *answer,
+    struct why *);
+
 /*
  * GET `path` from the process that serves `data_dir`; the body of a 200.
  * Memory: `a`.  Errors: ABSENT when no process serves it; UNREACHED.

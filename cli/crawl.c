@@ -8,11 +8,13 @@
  * there as mail, the terminal's line is drawn there.
  */
 #include "cli/archive_files.h"
+#include "cli/daemon.h"
 #include "cli/engines.h"
 #include "cli/format.h"
 #include "cli/plan.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/submit.h"
 #include "cli/verbs.h"
 #include "os/clock.h"
 #include "os/log.h"
@@ -29,6 +31,11 @@
 	X(SEEDS, "seeds", 0, "FILE", PATH, 0, 0,                             \
 	    "read seeds from FILE, one a line; - is standard input")
 
+#define CRAWL_SUBMIT(X)                                                      \
+	X(SUBMIT, "submit", 0, NULL, FLAG, 0, 0,                             \
+	    "hand the crawl to the daemon that serves the data directory, "  \
+	    "print its number, and be done")
+
 #define CRAWL_OUTPUT(X)                                                      \
 	X(WACZ, "wacz", 0, "FILE", PATH, 0, 0,                               \
 	    "when the crawl is complete, pack the WARC directory as WACZ")   \
@@ -39,7 +46,8 @@
 
 static const struct option_row rows[] = {
 	CRAWL_OPTIONS(OPTION_ROW) PLAN_OPTIONS(OPTION_ROW)
-	PLAN_SECRETS(OPTION_ROW) CRAWL_OUTPUT(OPTION_ROW)
+	PLAN_SECRETS(OPTION_ROW) CRAWL_SUBMIT(OPTION_ROW)
+	DAEMON_OPTIONS(OPTION_ROW) CRAWL_OUTPUT(OPTION_ROW)
 	OPTION_COMMON(OPTION_ROW)
 };
 
@@ -61,8 +69,13 @@ const struct option_verb crawl_verb = {
 	"in common with earlier crawls can be shown; a crawl that is broken "
 	"off is packed by the command that ends it.\n"
 	"Example: argiope crawl http://www.example.org/ --wacz example.wacz\n"
-	"A progress line is drawn on a terminal, and printed every 30 seconds "
-	"in a pipe.  The summary goes to standard output.\n"
+	"--submit needs a running argiope serve; --server and --token-file say "
+	"which, and are of use with it only.  Secrets, --warc-dir and --wacz "
+	"cannot be handed over.  argiope pause, resume and cancel order it "
+	"about.\n"
+	"What is in force (depth, embedded resources, delay) is printed at "
+	"the start.  A progress line is drawn on a terminal, and printed every "
+	"30 seconds in a pipe.  The summary goes to standard output.\n"
 	"Exit code: 0 the crawl is complete; 75 it was interrupted and can go "
 	"on, or another process holds the data; 65 no seed is a URL; 69 "
 	"nothing could be fetched, or the crawl has ended and cannot go on; "
@@ -309,6 +322,10 @@ check_words(struct cli *c, struct why *w)
 	const char *edits = plan_edits(c);
 	bool resume = cli_count(c, "resume") > 0;
 
+	if (cli_count(c, "submit") == 0 && (cli_count(c, "server") > 0 ||
+	    cli_count(c, "token-file") > 0))
+		return why(w, ERR_USAGE, "--server and --token-file are of use "
+		    "with --submit only");
 	if (!resume && c->options.operands_n == 0 &&
 	    cli_count(c, "seeds") == 0)
 		return why(w, ERR_USAGE, "crawl wants a URL, --seeds FILE or "
@@ -327,6 +344,15 @@ check_words(struct cli *c, struct why *w)
 }
 
 static enum err
+plan_all_seeds(struct crawl_run *r, struct why *w)
+{
+	enum err e = plan_seeds(r->cli, &r->seeds, &r->seeds_n, w);
+
+	return e == OK && r->seeds_n == 0 ? why(w, ERR_INPUT, "there is no "
+	    "seed in what --seeds named") : e;
+}
+
+static enum err
 make_plan(struct crawl_run *r, struct why *w)
 {
 	struct cli *c = r->cli;
@@ -334,10 +360,7 @@ make_plan(struct crawl_run *r, struct why *w)
 
 	enum err e = plan_secrets(c, &r->secrets, w);
 	if (e == OK && !r->resumed)
-		e = plan_seeds(c, &r->seeds, &r->seeds_n, w);
-	if (e == OK && !r->resumed && r->seeds_n == 0)
-		e = why(w, ERR_INPUT, "there is no seed in what --seeds "
-		    "named");
+		e = plan_all_seeds(r, w);
 	if (e == OK && !r->resumed)
 		e = plan_policy(c, r->seeds, r->seeds_n, &r->policy, w);
 	if (e == OK)
@@ -489,7 +512,38 @@ exit_code(const struct crawl_run *r)
 	return 0;
 }
 
+/* --- handed to a daemon ------------------------------------------------- */
+
+static int
+submit(struct cli *c)
+{
+	struct crawl_run r = { .cli = c };
+	struct why w = WHY_INIT;
+
+	enum err e = submit_check(c, &w);
+	if (e == OK)
+		e = check_words(c, &w);
+	if (e == OK)
+		e = plan_all_seeds(&r, &w);
+	if (e == OK)
+		e = check_seeds(&r, &w);
+	if (e == OK)
+		e = plan_policy(c, r.seeds, r.seeds_n, &r.policy, &w);
+	if (e == OK)
+		e = submit_crawl(c, r.seeds, r.seeds_n, r.policy, &w);
+	policy_free(&r.policy);
+	return e == OK ? 0 : cli_fail(&w);
+}
+
 /* --- the whole ---------------------------------------------------------- */
+
+static void
+say_in_force(struct crawl_run *r)
+{
+	if (cli_count(r->cli, "quiet") == 0)
+		progress_say(&r->progress, "in force: %.*s",
+		    STR_FMT(r->report.in_force));
+}
 
 static void
 run(struct crawl_run *r)
@@ -500,6 +554,7 @@ run(struct crawl_run *r)
 	progress_open(&r->progress, cli_count(r->cli, "quiet") > 0);
 	report_open(&r->report, cli_json(r->cli), r->seeds, r->seeds_n,
 	    r->policy);
+	say_in_force(r);
 	r->flush.run = flush_events;
 	loop_hook(r->home, &r->flush);
 	r->time_timer.fire = time_is_over;
@@ -543,6 +598,8 @@ crawl_run(struct cli *c)
 	struct why w = WHY_INIT;
 	int code = 0;
 
+	if (cli_count(c, "submit") > 0)
+		return submit(c);
 	enum err e = check_words(c, &w);
 	if (e == OK && cli_count(c, "wacz") > 0)
 		e = archive_wacz_place(cli_text(c, "wacz", ""), &w);

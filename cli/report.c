@@ -30,7 +30,12 @@ void
 report_open(struct report *r, bool json, const struct str *seeds,
     size_t seeds_n, const struct policy *p)
 {
+	struct buf b = BUF_INIT;
+
 	*r = (struct report){ .json = json };
+	policy_to_sentence(p, &b);
+	r->in_force = arena_copy(&r->arena, buf_str(&b));
+	buf_free(&b);
 	r->seeds = ARENA_ARRAY(&r->arena, struct report_seed, seeds_n + 1);
 	r->exceptions = ARENA_ARRAY(&r->arena, struct str,
 	    REPORT_EXCEPTIONS_SHOWN);
@@ -137,6 +142,7 @@ report_started(struct report *r, const struct crawl_view *v, struct str name,
 		buf_put_char(&r->out, '}');
 	}
 	buf_put_char(&r->out, ']');
+	json_str(&r->out, "in_force", r->in_force);
 	json_str(&r->out, "warc_dir", warc_dir);
 	json_str(&r->out, "data_dir", str_of(data_dir));
 	end_event(r);

@@ -23,6 +23,7 @@ struct report_seed {
 struct report {
 	bool json;
 	struct arena arena;
+	struct str in_force;         /* policy_to_sentence() */
 	struct report_seed *seeds;
 	size_t seeds_n;
 	struct map by_url;           /* of the seeds */
@@ -42,7 +43,7 @@ struct report_end {
 	uint64_t items_before;       /* by earlier processes */
 };
 
-/* `policy` tells what is stripped from URLs. */
+/* `policy` tells what is stripped from URLs, and what is in force. */
 void report_open(struct report *, bool json, const struct str *seeds,
     size_t seeds_n, const struct policy *policy);
 void report_close(struct report *);

@@ -153,11 +153,39 @@ read_schedule(struct cli *c, struct schedule *s, struct why *w)
 	return e == OK ? read_start(c, s, w) : e;
 }
 
+/* The named policy is the one that it is now; each run takes it as it is. */
+static enum err
+say_in_force(struct cli *c, struct store *st, const struct schedule *s,
+    const char **out, struct why *w)
+{
+	const char *pause = cli_text(c, "rate-limit", NULL);
+	struct store_policy named = { .json = s->policy_json };
+	struct policy *p = NULL;
+	struct buf b = BUF_INIT;
+	enum err e = OK;
+
+	if (s->policy_json.n == 0)
+		e = store_policy_get(st, s->policy.n > 0 ? s->policy :
+		    STR(STORE_POLICY_DEFAULT), &c->arena, &named, w);
+	if (e == OK)
+		e = policy_parse(named.json, &p, w);
+	if (e != OK)
+		return e;
+	if (pause != NULL)
+		(void)plan_seconds(str_of(pause), &p->rate_limit);
+	policy_to_sentence(p, &b);
+	*out = arena_copy(&c->arena, buf_str(&b)).p;
+	buf_free(&b);
+	policy_free(&p);
+	return OK;
+}
+
 int
 schedule_put_run(struct cli *c)
 {
 	struct store *st = NULL;
 	struct schedule s, kept;
+	const char *in_force = "";
 	struct why w = WHY_INIT;
 
 	enum err e = read_schedule(c, &s, &w);
@@ -165,10 +193,13 @@ schedule_put_run(struct cli *c)
 		e = stores_open(c, &st, &w);
 	if (e == OK)
 		e = engine_put_schedule(st, &s, &c->arena, &kept, &w);
+	if (e == OK)
+		e = say_in_force(c, st, &kept, &in_force, &w);
 	store_close(&st);
 	if (e != OK)
 		return cli_fail(&w);
 	printf("%llu\n", (unsigned long long)kept.id);
+	fprintf(stderr, CLI_PROGRAM ": in force: %s\n", in_force);
 	return 0;
 }
 

@@ -14,6 +14,9 @@
 #define VERBS(X)                                                             \
 	X(crawl)                                                             \
 	X(explain)                                                           \
+	X(pause)                                                             \
+	X(resume)                                                            \
+	X(cancel)                                                            \
 	X(status)                                                            \
 	X(archive_ls)                                                        \
 	X(archive_cat)                                                       \

@@ -51,6 +51,17 @@ copy_seeds(struct launching *g, const struct launch *l)
 
 /* --- on the shelf's thread ----------------------------------------------- */
 
+static void
+say_in_force(struct launching *g)
+{
+	struct buf b = BUF_INIT;
+
+	policy_to_sentence(g->policy, &b);
+	snprintf(g->launch->in_force, sizeof(g->launch->in_force), "%s",
+	    buf_text(&b));
+	buf_free(&b);
+}
+
 /* A client may name any proxy but one that only this machine can reach. */
 static bool
 is_private_proxy(struct str proxy, struct arena *a)
@@ -118,6 +129,7 @@ plan(struct shelf_job *job, struct store *st)
 	if (e != OK)
 		return;
 	q->policy = g->policy;
+	say_in_force(g);
 	e = crawls_plan(q, g->engine->settings, &g->plan, &inner);
 	if (e != OK)
 		why(w, e, "policy: %s", inner.text);

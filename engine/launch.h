@@ -39,6 +39,7 @@ struct launch {
 	bool operator_seeds;         /* false for what comes through doors */
 	/* Out. */
 	uint32_t crawl;
+	char in_force[POLICY_SENTENCE_BYTES_MAX + 1];  /* once it has begun */
 	struct why why;   /* INPUT naming the field ("policy: " before faults
 	                   * of a policy), ABSENT: no such policy, FULL,
 	                   * DISK_FULL, BROKEN, CLOSED: the engine stops */

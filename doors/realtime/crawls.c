@@ -29,6 +29,7 @@ began(struct launch *l)
 	}
 	out_u64(task_data(t), "crawl_id", l->crawl);
 	out_u64(task_data(t), "job_id", l->crawl);
+	out_text(task_data(t), "in_force", str_of(l->in_force));
 	task_answer(t);
 }
 
@@ -72,7 +73,8 @@ verb_START_CRAWL(struct task *t)
 	    .policy_name = name, .policy_json = buf_str(&json),
 	    .done = began, .arg = t };
 	/* Events that may name it wait for the response. */
-	t->client->beginning = true;
+	if (t->client != NULL)
+		t->client->beginning = true;
 	realtime_out(t->door);
 	engine_launch(t->door->engine, &b->launch);
 }

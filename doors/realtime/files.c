@@ -258,6 +258,12 @@ get_commands(struct web_request *r)
 	buf_free(&b);
 }
 
+static void
+post_command(struct web_request *r)
+{
+	task_post(web_arg(r), r);
+}
+
 void
 realtime_routes(struct realtime *d, struct web_route rows[REALTIME_ROUTES])
 {
@@ -270,5 +276,10 @@ realtime_routes(struct realtime *d, struct web_route rows[REALTIME_ROUTES])
 	    .path = "/realtime/commands", .match = WEB_EXACT,
 	    .handle = get_commands, .arg = d,
 	    .help = "the commands of the WebSocket, with their arguments",
+	    .door = TOKEN_DOOR_REALTIME, .access = TOKEN_READ };
+	rows[2] = (struct web_route){ .method = "POST",
+	    .path = "/realtime/command", .match = WEB_EXACT,
+	    .handle = post_command, .arg = d,
+	    .help = "one command, as a message of the WebSocket has it",
 	    .door = TOKEN_DOOR_REALTIME, .access = TOKEN_READ };
 }

@@ -201,7 +201,8 @@ bool filter_read(struct filter *, struct task *);
 struct task {
 	struct list node;            /* realtime.tasks */
 	struct realtime *door;
-	struct client *client;       /* NULL: it has left */
+	struct client *client;       /* NULL: it has left, or none was there */
+	struct web_request *request; /* of POST /realtime/command, or NULL */
 	atomic_bool left;            /* the same, for all threads */
 	struct command command;
 	struct buf data;             /* of the response */
@@ -209,6 +210,8 @@ struct task {
 };
 /* Read the message, and do what it says. */
 void task_run(struct client *, struct str message);
+/* The same for a request, which it answers; subscriptions are refused. */
+void task_post(struct realtime *, struct web_request *);
 /* The object `data` is begun; handlers add members. */
 struct buf *task_data(struct task *);
 /* Answer, and the task is gone. */

@@ -53,10 +53,10 @@ extern const struct web_socket_events realtime_socket;
 /* The port whose sockets these are; for the metrics.  It may close first. */
 void realtime_port(struct realtime *, const struct web *);
 /*
- * Rows for the port's table: the files of crawls, the list of commands.  They
- * are the caller's.
+ * Rows for the port's table: the files of crawls, the list of commands, and one
+ * command by POST.  They are the caller's.
  */
-#define REALTIME_ROUTES 2
+#define REALTIME_ROUTES 3
 void realtime_routes(struct realtime *,
     struct web_route rows[static REALTIME_ROUTES]);
 /*

@@ -70,6 +70,20 @@ ask(struct task *t, struct shelving *s)
 /* --- policies ----------------------------------------------------------- */
 
 static void
+put_in_force(struct buf *b, struct str json)
+{
+	struct policy *p = NULL;
+	struct buf text = BUF_INIT;
+
+	if (policy_parse(json, &p, NULL) != OK)
+		return;
+	policy_to_sentence(p, &text);
+	out_text(b, "in_force", buf_str(&text));
+	buf_free(&text);
+	policy_free(&p);
+}
+
+static void
 got_policy(struct task *t, const struct shelf_ask *a)
 {
 	struct buf *b = task_data(t);
@@ -78,6 +92,7 @@ got_policy(struct task *t, const struct shelf_ask *a)
 	    t->command.name);
 	out_name(b, "policy");
 	buf_put_str(b, a->policy.json);
+	put_in_force(b, a->policy.json);
 	out_time(b, "created_at", a->policy.created);
 	out_time(b, "changed_at", a->policy.changed);
 }

@@ -17,6 +17,31 @@ static void (*const handlers[])(struct task *) = {
 #undef HANDLER
 };
 
+/* What POST /realtime/command answers with. */
+static int
+http_status(enum code code)
+{
+	switch (code) {
+	case CODE_OK:
+		return 200;
+	case CODE_UNKNOWN_CRAWL:
+	case CODE_UNKNOWN_SUBSCRIPTION:
+	case CODE_UNKNOWN_POLICY:
+		return 404;
+	case CODE_FORBIDDEN:
+		return 403;
+	case CODE_BAD_STATE:
+		return 409;
+	case CODE_LIMIT:
+		return 429;
+	case CODE_STORAGE:
+	case CODE_INTERNAL:
+		return 500;
+	default:
+		return 400;
+	}
+}
+
 /* The response, and the end of it. */
 static void
 finish(struct task *t, enum code code, struct buf *response)
@@ -29,6 +54,9 @@ finish(struct task *t, enum code code, struct buf *response)
 		c->task = NULL;
 		client_respond(c, response);
 	}
+	if (t->request != NULL)
+		web_answer(t->request, http_status(code), "application/json",
+		    buf_str(response));
 	buf_free(response);
 	buf_free(&t->data);
 	command_free(&t->command);
@@ -118,7 +146,7 @@ fail_storage(struct task *t, enum code code, const struct why *w)
 	struct log_text quoted;
 
 	/* What was given up, since nobody waits for it, is no error. */
-	if (t->client != NULL || w->err != ERR_CLOSED)
+	if (t->client != NULL || t->request != NULL || w->err != ERR_CLOSED)
 		log_error("realtime.failed", "command=%s code=%s why=%s",
 		    command_rows[t->command.verb].name, code_text(code),
 		    log_quote(&quoted, str_of(w->text)));
@@ -198,6 +226,35 @@ task_run(struct client *c, struct str message)
 	command_read(message, web_socket_may(c->socket, TOKEN_WRITE), k);
 	if (k->code != CODE_OK)
 		task_fail(t, k->code, "%s", k->text);
+	else
+		handlers[k->verb](t);
+}
+
+/* It goes on after its answer. */
+static bool
+needs_socket(enum verb verb)
+{
+	return verb == VERB_UNSUBSCRIBE || verb == VERB_SUBSCRIBE_STATS ||
+	    verb == VERB_SUBSCRIBE_ITEMS || verb == VERB_SUBSCRIBE_LOG ||
+	    verb == VERB_SUBSCRIBE_MONITOR || verb == VERB_SUBSCRIBE_FRONTIER;
+}
+
+void
+task_post(struct realtime *d, struct web_request *r)
+{
+	struct task *t = mem_new(sizeof(*t));
+	struct command *k = &t->command;
+
+	t->door = d;
+	t->request = r;
+	list_put(&d->tasks, &t->node);
+	command_read(web_body(r), web_may(r, TOKEN_DOOR_REALTIME, TOKEN_WRITE),
+	    k);
+	if (k->code != CODE_OK)
+		task_fail(t, k->code, "%s", k->text);
+	else if (needs_socket(k->verb))
+		task_fail(t, CODE_BAD_MESSAGE, "%s wants a WebSocket.",
+		    command_rows[k->verb].name);
 	else
 		handlers[k->verb](t);
 }

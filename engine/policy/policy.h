@@ -130,6 +130,14 @@ MUST_USE enum err policy_from_json(struct yyjson_val *, struct policy **out,
  */
 void policy_to_json(const struct policy *, struct buf *out);
 /*
+ * Append one sentence for people about what is in force, such as "any depth,
+ * embedded resources on, 1 s between requests to one host, robots.txt obeyed":
+ * at most POLICY_SENTENCE_BYTES_MAX bytes.  The scope is the rules' and is left
+ * out.
+ */
+#define POLICY_SENTENCE_BYTES_MAX 300u
+void policy_to_sentence(const struct policy *, struct buf *out);
+/*
  * Whether doors can tell it whole.  Errors: FULL when that JSON is longer than
  * POLICY_JSON_BYTES_MAX.
  */

@@ -651,3 +651,27 @@ policy_fits(const struct policy *p, struct why *w)
 	    "the policy is longer than %d bytes as JSON",
 	    POLICY_JSON_BYTES_MAX);
 }
+
+/* --- for people --------------------------------------------------------- */
+
+void
+policy_to_sentence(const struct policy *p, struct buf *out)
+{
+	if (p->limits.max_depth == POLICY_NONE)
+		buf_put_text(out, "any depth");
+	else
+		buf_printf(out, "depth at most %lld",
+		    (long long)p->limits.max_depth);
+	buf_printf(out, ", embedded resources %s, ", p->embeds ? "on" : "off");
+	if (p->rate_limit > 0)
+		buf_printf(out, "%.6g s", p->rate_limit);
+	else
+		buf_put_text(out, "no delay");
+	buf_printf(out, " between requests to one host, robots.txt %s",
+	    p->robots == POLICY_OBEY ? "obeyed" : "ignored");
+	if (p->limits.max_items != POLICY_NONE)
+		buf_printf(out, ", at most %lld pages",
+		    (long long)p->limits.max_items);
+	if (p->limits.max_duration < 1e9)
+		buf_printf(out, ", at most %.6g s", p->limits.max_duration);
+}

@@ -582,10 +582,42 @@ the_table(void **state)
 	assert_int_equal(policy_fields_n, 26);
 }
 
+static void
+test_sentence(void **state)
+{
+	struct policy *p = policy_new();
+	struct buf b = BUF_INIT;
+
+	(void)state;
+	policy_to_sentence(p, &b);
+	assert_string_equal(buf_text(&b), "depth at most 3, embedded resources "
+	    "off, 5 s between requests to one host, robots.txt obeyed");
+	buf_clear(&b);
+	p->limits.max_depth = POLICY_NONE;
+	p->embeds = true;
+	p->rate_limit = 0;
+	p->robots = POLICY_IGNORE;
+	p->limits.max_items = 7;
+	p->limits.max_duration = 90;
+	policy_to_sentence(p, &b);
+	assert_string_equal(buf_text(&b), "any depth, embedded resources on, "
+	    "no delay between requests to one host, robots.txt ignored, at "
+	    "most 7 pages, at most 90 s");
+	buf_clear(&b);
+	/* At its longest it fits where doors keep it. */
+	p->limits.max_depth = p->limits.max_items = POLICY_NONE - 1;
+	p->rate_limit = p->limits.max_duration = 0.000123456789;
+	policy_to_sentence(p, &b);
+	assert_true(b.n <= POLICY_SENTENCE_BYTES_MAX);
+	buf_free(&b);
+	policy_free(&p);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sentence),
 		cmocka_unit_test(the_default),
 		cmocka_unit_test(round_trips),
 		cmocka_unit_test(extra_fields_are_printed_when_changed),

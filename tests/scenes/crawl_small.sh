@@ -13,7 +13,8 @@ has "... by status" "2xx" summary
 has "... by type" "text/html" summary
 has "... says what was left out" "the URL rules leave it out" summary
 has "... names the archive" "$PWD/d1/archive" summary
-same "quiet in a pipe" "$(wc -c <code.err)" 0
+same "a line about what is in force, then quiet in a pipe" \
+	"$(grep -vc "^argiope: in force: " code.err)" 0
 {
 	echo /
 	echo /missing

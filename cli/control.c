@@ -1,0 +1,149 @@
+/*
+ * argiope pause|resume|cancel CRAWL -- orders to a running daemon about
+ * one of its crawls.
+ */
+#include "base/text.h"
+#include "cli/daemon.h"
+#include "cli/format.h"
+#include "cli/verbs.h"
+
+#define PAGE_ROWS 1000
+
+static const struct option_row rows[] = {
+	OPTION_JSON(OPTION_ROW) DAEMON_OPTIONS(OPTION_ROW)
+	OPTION_COMMON(OPTION_ROW)
+};
+
+#define CRAWL_HELP                                                           \
+	"CRAWL is a name, the newest crawl's of that name, or a number "     \
+	"(argiope status).  "
+#define EXIT_HELP                                                            \
+	"Exit code: 0; 66 there is no such crawl; 69 no daemon runs there"
+#define EXIT_DENIED "; 77 it wants another token."
+
+const struct option_verb pause_verb = {
+	"pause", "CRAWL", 1, 1,
+	"Have the daemon fetch nothing more of a crawl until it is resumed",
+	CRAWL_HELP "Fetches under way are finished.\n"
+	EXIT_HELP ", or the crawl has ended" EXIT_DENIED,
+	rows, ARRAY_LEN(rows)
+};
+const struct option_verb resume_verb = {
+	"resume", "CRAWL", 1, 1,
+	"Have the daemon go on with a crawl that was paused",
+	CRAWL_HELP "A crawl of argiope crawl goes on with argiope crawl "
+	"--resume.\n"
+	EXIT_HELP ", or the crawl has ended" EXIT_DENIED,
+	rows, ARRAY_LEN(rows)
+};
+const struct option_verb cancel_verb = {
+	"cancel", "CRAWL", 1, 1,
+	"Have the daemon end a crawl for good; its pages stay",
+	CRAWL_HELP "Fetches under way are given up.\n"
+	EXIT_HELP EXIT_DENIED,
+	rows, ARRAY_LEN(rows)
+};
+/* --- which crawl -------------------------------------------------------- */
+
+/* Look through one answer of list_crawls, the newest first. */
+static bool
+find_in(yyjson_val *data, struct str name, uint64_t *id, size_t *n)
+{
+	yyjson_val *crawls = yyjson_obj_get(data, "crawls"), *row;
+	size_t at;
+
+	yyjson_arr_foreach(crawls, at, *n, row) {
+		struct str is = str_of(yyjson_get_str(yyjson_obj_get(row,
+		    "name")));
+		if (is.n == 0 || !str_eq(is, name))
+			continue;
+		*id = yyjson_get_uint(yyjson_obj_get(row, "crawl_id"));
+		return true;
+	}
+	return false;
+}
+
+static enum err
+find_crawl(struct cli *c, struct str name, uint64_t *id, struct why *w)
+{
+	uint64_t start = 0, total = 1;
+
+	while (start < total) {
+		yyjson_doc *doc;
+		yyjson_val *data;
+		size_t n = 0;
+		struct str args = arena_printf(&c->arena,
+		    "{\"start\":%llu,\"size\":%u}", (unsigned long long)start,
+		    PAGE_ROWS);
+		enum err e = daemon_command(c, "list_crawls", args, &doc,
+		    &data, w);
+		if (e != OK)
+			return e;
+		total = yyjson_get_uint(yyjson_obj_get(data, "total"));
+		bool found = find_in(data, name, id, &n);
+		yyjson_doc_free(doc);
+		if (found)
+			return OK;
+		start += n;
+		if (n == 0)
+			break;
+	}
+	if (str_to_u64(name, id))
+		return OK;
+	return why(w, ERR_ABSENT, "there is no crawl %.*s; argiope status "
+	    "lists them", STR_FMT(str_cut(name, 0, 100)));
+}
+
+/* --- the orders --------------------------------------------------------- */
+
+static int
+order(struct cli *c, const char *command, void (*say)(uint64_t crawl,
+    yyjson_val *data))
+{
+	struct str name = str_of(c->options.operands[0]);
+	struct why w = WHY_INIT;
+	yyjson_doc *doc = NULL;
+	yyjson_val *data;
+	uint64_t id = 0;
+
+	enum err e = find_crawl(c, name, &id, &w);
+	if (e == OK)
+		e = daemon_command(c, command, arena_printf(&c->arena,
+		    "{\"crawl_id\":%llu}", (unsigned long long)id), &doc,
+		    &data, &w);
+	if (e != OK)
+		return cli_fail(&w);
+	if (cli_json(c))
+		daemon_print(data);
+	else
+		say(id, data);
+	yyjson_doc_free(doc);
+	return 0;
+}
+
+static void
+say_state(uint64_t crawl, yyjson_val *data)
+{
+	const char *state = yyjson_get_str(yyjson_obj_get(data, "status"));
+
+	printf("crawl %llu is %s\n", (unsigned long long)crawl,
+	    state == NULL ? "told" : state);
+}
+
+int
+pause_run(struct cli *c)
+{
+	return order(c, "job.pause", say_state);
+}
+
+int
+resume_run(struct cli *c)
+{
+	return order(c, "job.resume", say_state);
+}
+
+int
+cancel_run(struct cli *c)
+{
+	return order(c, "job.cancel", say_state);
+}

@@ -1,0 +1,125 @@
+#include "cli/daemon.h"
+
+#include "base/text.h"
+#include "cli/ask.h"
+#include "cli/format.h"
+
+#define COMMAND_PATH "/realtime/command"
+
+static enum err
+read_target(struct cli *c, struct ask_target *t, struct why *w)
+{
+	const char *file = cli_text(c, "token-file", NULL);
+	struct str token = STR_NONE;
+
+	enum err e = cli_log(c, true, w);
+	if (e == OK)
+		e = cli_data_dir(c, w);
+	if (e == OK && file != NULL)
+		e = cli_file(c, file, &token, w);
+	token = str_trim(token);
+	if (e == OK && file != NULL && token.n == 0)
+		e = why(w, ERR_CONFIG, "--token-file %s: it holds no token",
+		    file);
+	for (size_t i = 0; e == OK && i < token.n; i++)
+		if (token.p[i] <= ' ' || token.p[i] > '~')
+			e = why(w, ERR_CONFIG, "--token-file %s: a token is "
+			    "one word of ASCII", file);
+	*t = (struct ask_target){ .data_dir = c->data_dir,
+	    .server = cli_text(c, "server", NULL), .token = token };
+	return e;
+}
+
+static enum err
+err_of(struct str code)
+{
+	static const struct {
+		const char *code;
+		enum err err;
+	} rows[] = {
+		{ "bad_json", ERR_INPUT }, { "bad_message", ERR_INPUT },
+		{ "bad_args", ERR_INPUT }, { "bad_policy", ERR_INPUT },
+		{ "unknown_crawl", ERR_ABSENT },
+		{ "unknown_policy", ERR_ABSENT },
+		{ "bad_state", ERR_STATE }, { "unknown_command", ERR_STATE },
+		{ "limit", ERR_FULL }, { "forbidden", ERR_DENIED },
+		{ "storage", ERR_IO },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (str_eq(code, str_of(rows[i].code)))
+			return rows[i].err;
+	return ERR_BROKEN;
+}
+
+static struct str
+text_of(yyjson_val *o, const char *name)
+{
+	return str_of(yyjson_get_str(yyjson_obj_get(o, name)));
+}
+
+/* What the port or the door refuses, in its own words. */
+static enum err
+refusal(int status, yyjson_val *root, struct why *w)
+{
+	struct str said = text_of(root, "error");
+	struct buf b = BUF_INIT;
+
+	if (str_ends(said, STR(".")))
+		said.n--;
+	format_safe(&b, said, 300);
+	const char *words = b.n > 0 ? buf_text(&b) : "without a reason";
+	enum err e = status == 401 || status == 403 ?
+	    why(w, ERR_DENIED, "the daemon refuses (%d): %s; a token goes "
+	    "into a file for --token-file", status, words) :
+	    why(w, root == NULL ? ERR_UNREACHED :
+	    err_of(text_of(root, "code")), "the daemon refuses: %s", words);
+	buf_free(&b);
+	return e;
+}
+
+enum err
+daemon_command(struct cli *c, const char *command, struct str args,
+    yyjson_doc **doc, yyjson_val **data, struct why *w)
+{
+	struct str message = arena_printf(&c->arena,
+	    "{\"command\":\"%s\",\"command_id\":1,\"args\":%.*s}", command,
+	    STR_FMT(args));
+	struct why inner = WHY_INIT;
+	struct ask_target t;
+	struct str body;
+	int status = 0;
+
+	*doc = NULL;
+	enum err e = read_target(c, &t, w);
+	if (e != OK)
+		return e;
+	e = ask_post(&t, COMMAND_PATH, message, &c->arena, &status, &body,
+	    &inner);
+	if (e == ERR_ABSENT || (e == ERR_UNREACHED && t.server == NULL))
+		return why(w, ERR_UNREACHED, "no daemon serves %s; start one "
+		    "with argiope serve, or name one with --server",
+		    c->data_dir);
+	if (e != OK)
+		return why(w, e, "%s", inner.text);
+	*doc = yyjson_read(body.p, body.n, 0);
+	yyjson_val *root = yyjson_doc_get_root(*doc);
+	*data = yyjson_obj_get(root, "data");
+	if (status == 200 && *data != NULL)
+		return OK;
+	e = refusal(status, root, w);
+	yyjson_doc_free(*doc);
+	*doc = NULL;
+	return e;
+}
+
+void
+daemon_print(yyjson_val *data)
+{
+	size_t n = 0;
+	char *text = yyjson_val_write(data, 0, &n);
+
+	fwrite(text, 1, n, stdout);
+	putchar('\n');
+	free(text);
+}

@@ -1,0 +1,64 @@
+#include "cli/submit.h"
+
+#include "base/text.h"
+#include "cli/daemon.h"
+#include "cli/format.h"
+
+enum err
+submit_check(const struct cli *c, struct why *w)
+{
+	/* Secrets, what the daemon decides, and what comes at the end. */
+	static const char *const here[] = { "auth-file", "cookie-file",
+	    "proxy-file", "warc-dir", "resume", "wacz" };
+
+	for (size_t i = 0; i < ARRAY_LEN(here); i++)
+		if (cli_count(c, here[i]) > 0)
+			return why(w, ERR_USAGE, "--%s cannot be handed to a "
+			    "daemon; leave it or --submit away", here[i]);
+	return OK;
+}
+
+static void
+put_args(struct cli *c, const struct str *seeds, size_t seeds_n,
+    const struct policy *p, struct buf *b)
+{
+	const char *name = cli_text(c, "name", NULL);
+
+	buf_put_text(b, "{\"seeds\":[");
+	for (size_t i = 0; i < seeds_n; i++) {
+		buf_put_text(b, i > 0 ? "," : "");
+		text_json(b, seeds[i]);
+	}
+	buf_put_char(b, ']');
+	if (name != NULL)
+		json_str(b, "name", str_of(name));
+	json_name(b, "policy");
+	policy_to_json(p, b);
+	buf_put_char(b, '}');
+}
+
+enum err
+submit_crawl(struct cli *c, const struct str *seeds, size_t seeds_n,
+    const struct policy *p, struct why *w)
+{
+	struct buf b = BUF_INIT;
+	yyjson_doc *doc;
+	yyjson_val *data;
+
+	put_args(c, seeds, seeds_n, p, &b);
+	enum err e = daemon_command(c, "start_crawl", buf_str(&b), &doc,
+	    &data, w);
+	buf_free(&b);
+	if (e != OK)
+		return e;
+	const char *in_force = yyjson_get_str(yyjson_obj_get(data,
+	    "in_force"));
+	if (cli_json(c))
+		daemon_print(data);
+	else
+		printf("crawl %llu is handed to the daemon; in force: %s\n",
+		    (unsigned long long)yyjson_get_uint(yyjson_obj_get(data,
+		    "crawl_id")), in_force == NULL ? "" : in_force);
+	yyjson_doc_free(doc);
+	return OK;
+}
