@@ -1,6 +1,7 @@
 #include "base/conf.h"
 
 #include "base/guess.h"
+#include "base/text.h"
 
 #define KIB 1024.0
 #define MIB (1024 * KIB)
@@ -216,6 +217,12 @@ conf_check(const struct conf *c, struct why *w)
 		    conf_place(c, CONF_FETCH_BACKOFF_MS),
 		    c->values[CONF_FETCH_BACKOFF_MAX_MS].text,
 		    conf_place(c, CONF_FETCH_BACKOFF_MAX_MS));
+	if (text_product_token(conf_str(c, CONF_FETCH_USER_AGENT)).n == 0)
+		return why(w, ERR_CONFIG, "fetch.user_agent = %s (%s) does not "
+		    "begin with a name of letters, \"_\" and \"-\", such as "
+		    "FooBot/1.0, by which robots.txt can address it",
+		    c->values[CONF_FETCH_USER_AGENT].text,
+		    conf_place(c, CONF_FETCH_USER_AGENT));
 	if ((conf_str(c, CONF_URLFRONTIER_TLS_CERT).n == 0) !=
 	    (conf_str(c, CONF_URLFRONTIER_TLS_KEY).n == 0))
 		return why(w, ERR_CONFIG, "urlfrontier.tls_cert and "

@@ -127,6 +127,19 @@ text_is_token(struct str s)
 	return s.n > 0;
 }
 
+struct str
+text_product_token(struct str user_agent)
+{
+	size_t n = 0;
+
+	while (n < user_agent.n && (ascii_is_alpha(user_agent.p[n]) ||
+	    user_agent.p[n] == '_' || user_agent.p[n] == '-'))
+		n++;
+	bool ends = n == user_agent.n || user_agent.p[n] == '/' ||
+	    user_agent.p[n] == ' ' || user_agent.p[n] == '\t';
+	return str_cut(user_agent, 0, ends ? n : 0);
+}
+
 bool
 text_is_field_value(struct str s)
 {

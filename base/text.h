@@ -37,4 +37,11 @@ bool text_is_token(struct str);
 bool text_is_field_value(struct str);
 bool text_is_utf8(struct str);   /* all of it; the empty text is */
 
+/*
+ * The name by which robots.txt knows a sender of this User-Agent: that of its
+ * first product, "FooBot" of "FooBot/1.0 (+http://a.example/)".  Empty when the
+ * name has anything but letters, "_" and "-" (RFC 9309 section 2.2.1).
+ */
+struct str text_product_token(struct str user_agent);
+
 #endif

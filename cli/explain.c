@@ -2,10 +2,12 @@
  * argiope explain -- what a crawl would do with a URL, and why: its canonical
  * form, the rules one by one, traps, its address, robots.txt, its state.
  */
+#include "base/text.h"
 #include "cli/engines.h"
 #include "cli/format.h"
 #include "cli/plan.h"
 #include "cli/verbs.h"
+#include "engine/inspect.h"
 #include "engine/policy/address.h"
 #include "engine/policy/robots.h"
 #include "os/clock.h"
@@ -65,6 +67,7 @@ struct explained {
 	int robots_status;
 	struct robots *robots;
 	struct robots_match match;
+	const char *robots_rule;     /* what it says, as a sentence */
 };
 
 /* --- gathering ---------------------------------------------------------- */
@@ -155,8 +158,8 @@ compile(struct explained *x, struct str host, struct why *w)
 static void
 ask_robots(struct explained *x)
 {
-	struct str body, agent = conf_str(&x->cli->conf,
-	    CONF_FETCH_USER_AGENT);
+	struct str body, token = text_product_token(policy_user_agent(
+	    x->policy));
 	struct index *i = ledger_index(frontier_ledger(engine_frontier(
 	    x->engine)));
 
@@ -165,10 +168,17 @@ ask_robots(struct explained *x)
 		return;
 	x->robots_there = true;
 	enum robots_status s = robots_from_status(x->robots_status);
-	x->robots = s == ROBOTS_PARSE ? robots_parse(body, str_cut(agent, 0,
-	    str_find_char(agent, '/'))) : robots_all(s == ROBOTS_ALLOW_ALL);
+	if (token.n == 0)
+		token = text_product_token(conf_str(&x->cli->conf,
+		    CONF_FETCH_USER_AGENT));
+	x->robots = s == ROBOTS_PARSE ? robots_parse(body, token) :
+	    robots_all(s == ROBOTS_ALLOW_ALL);
 	x->robots_allow = robots_allows(x->robots, url_target(&x->url),
 	    &x->match);
+	x->robots_rule = robots_verdict_text(&(struct robots_verdict){
+	    .allowed = x->robots_allow, .line = x->match.line,
+	    .text = x->match.text, .status = x->robots_status },
+	    &x->arena).p;
 }
 
 static enum err
@@ -237,7 +247,7 @@ verdict(const struct explained *x, const char **text)
 	*text = "the address is private or local";
 	if (is_blocked(x))
 		return SKIP_BLOCKED;
-	*text = "robots.txt forbids it";
+	*text = x->robots_rule;
 	if (robots_forbid(x))
 		return SKIP_ROBOTS;
 	*text = x->rules.verdict.text;

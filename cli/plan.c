@@ -98,6 +98,20 @@ set_number(struct policy *p, const char *option, const char *field, double v,
 	return set(p, option, field, str_of(text), w);
 }
 
+/* Which option brought the User-Agent. */
+static enum err
+check_agent(struct cli *c, const struct policy *p, struct why *w)
+{
+	struct why inner = WHY_INIT;
+	enum err e = policy_check_agent(p, &inner);
+
+	if (e == OK)
+		return OK;
+	return why(w, ERR_USAGE, "%s%s", cli_count(c, "user-agent") > 0 ?
+	    "--user-agent: " : cli_count(c, "header") > 0 ? "--header: " : "",
+	    inner.text);
+}
+
 static enum err
 set_plain(struct cli *c, struct policy *p, struct why *w)
 {
@@ -349,6 +363,8 @@ plan_policy(struct cli *c, const struct str *seeds, size_t seeds_n,
 	enum err e = begin_with(c, seeds, seeds_n, out, w);
 	for (size_t i = 0; e == OK && i < ARRAY_LEN(steps); i++)
 		e = steps[i](c, *out, w);
+	if (e == OK)
+		e = check_agent(c, *out, w);
 	if (e != OK && *out != NULL)
 		policy_free(out);
 	return e;

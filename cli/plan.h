@@ -40,7 +40,8 @@
 	X(CONCURRENCY, "concurrency", 0, "N", TEXT, 0, 0,                    \
 	    "fetches at once, over all hosts (64)")                          \
 	X(USER_AGENT, "user-agent", 0, "TEXT", TEXT, 0, 0,                   \
-	    "what is sent as User-Agent")                                    \
+	    "what is sent as User-Agent; the name before its \"/\" is the " \
+	    "one that robots.txt is read for")                               \
 	X(HEADER, "header", 0, "NAME: VALUE", TEXT, 0, 0,                    \
 	    "send this with every request; may be given again; for secrets " \
 	    "there is --auth-file")                                          \

@@ -2,6 +2,7 @@
 
 #include "base/map.h"
 #include "base/metric.h"
+#include "base/text.h"
 #include "engine/fetcher/collection.h"
 #include "engine/frontier/amend.h"
 #include "engine/options.h"
@@ -307,6 +308,8 @@ make(const struct crawl_request *q, const struct str *seeds,
 	}
 	adopt(r, rules);
 	s->user_agent = arena_copy(&r->arena, policy->user_agent);
+	s->product_token = arena_copy(&r->arena, text_product_token(
+	    policy_user_agent(policy)));
 	s->authorization = arena_copy(&r->arena, q->authorization);
 	s->proxy = arena_copy(&r->arena, q->proxy.n != 0 ? q->proxy :
 	    policy->proxy);

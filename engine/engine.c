@@ -1,5 +1,6 @@
 #include "engine/engine.h"
 
+#include "base/text.h"
 #include "engine/board.h"
 #include "engine/feed.h"
 #include "engine/outsiders.h"
@@ -31,12 +32,6 @@
 #define UNCOMMITTED_BYTES ((size_t)64 << 20)
 
 /* --- settings ----------------------------------------------------------- */
-
-static struct str
-product_of(struct str user_agent)
-{
-	return str_cut(user_agent, 0, str_find_char(user_agent, '/'));
-}
 
 /* Pages under way may still read the settings that others replaced. */
 struct settings_kept {
@@ -89,7 +84,7 @@ engine_settings(const struct engine *e, const struct conf *c,
 	s->archive = e->options.archive;
 	s->http2 = true;
 	s->user_agent = conf_str(c, CONF_FETCH_USER_AGENT);
-	s->product_token = product_of(s->user_agent);
+	s->product_token = text_product_token(s->user_agent);
 	struct str resolve = conf_str(c, CONF_FETCH_RESOLVE);
 	s->resolve = resolve.n == 0 ? NULL : resolve.p;
 }

@@ -103,6 +103,31 @@ void engine_problems(struct engine *, struct problems_ask *);
 
 /* -- One URL. -- */
 
+/* What the robots.txt that was fetched last says of a URL. */
+struct robots_verdict {
+	bool ignored;                /* the policy does not ask it */
+	bool known;                  /* else it was not fetched yet */
+	bool allowed;
+	unsigned line;               /* from 1; 0: no line decides */
+	struct str text;             /* the line, or a sentence */
+	struct wall fetched;
+	int status;
+};
+/* "line 3 of robots.txt forbids it: Disallow: /x".  It is known. */
+struct str robots_verdict_text(const struct robots_verdict *, struct arena *);
+
+/* Nothing is fetched.  It is asked for the policy's product token. */
+struct robots_ask {
+	struct str url;              /* canonical; copied */
+	struct str user_agent;       /* the policy's; empty: the settings' */
+	struct arena arena;
+	struct robots_verdict verdict;
+	void (*done)(struct robots_ask *);
+	void *arg;
+	void *own;
+};
+void engine_robots(struct engine *, struct robots_ask *);
+
 struct find_ask {
 	uint32_t crawl;
 	struct str url;              /* as typed; copied */
@@ -116,6 +141,8 @@ struct find_ask {
 	/* UNKNOWN: what the crawl's policy would say of it. */
 	struct policy_verdict verdict;
 	struct str verdict_text;
+	struct robots_verdict robots;
+	struct str reason_text;      /* skipped: the rule that decided */
 	struct why why;              /* ABSENT, INPUT: url: ... */
 	void (*done)(struct find_ask *);
 	void *arg;

@@ -4,7 +4,9 @@
  *     home ─► index: the crawl's policy ─► home ─► pool: it judges ─► home ─►
  *          ledger's loop, index: its state ─► home ─► all loops: its host ─►
  */
+#include "base/text.h"
 #include "engine/inspect_own.h"
+#include "engine/policy/robots.h"
 
 /* --- what a policy says -------------------------------------------------- */
 
@@ -86,6 +88,90 @@ engine_explain(struct str text, const struct policy *policy,
 	return e;
 }
 
+/* --- what robots.txt says ------------------------------------------------ */
+
+static void
+look_at_robots(struct engine *e, struct str url, struct str user_agent,
+    struct arena *a, struct robots_verdict *out)
+{
+	struct str token = text_product_token(user_agent), body;
+	struct robots_match match;
+	struct url u;
+
+	if (token.n == 0)
+		token = e->settings->product_token;
+	if (url_parse(url, NULL, a, &u, NULL) != OK || fetcher_stored_robots(
+	    ledger_index(frontier_ledger(e->frontier)), url_origin(&u, a), a,
+	    &out->fetched, &out->status, &body) != OK)
+		return;
+	enum robots_status s = robots_from_status(out->status);
+	struct robots *r = s == ROBOTS_PARSE ? robots_parse(body, token) :
+	    robots_all(s == ROBOTS_ALLOW_ALL);
+	out->known = true;
+	out->allowed = robots_allows(r, url_target(&u), &match);
+	out->line = match.line;
+	out->text = arena_copy(a, match.text);
+	robots_free(&r);
+}
+
+struct str
+robots_verdict_text(const struct robots_verdict *v, struct arena *a)
+{
+	const char *verb = v->allowed ? "allows" : "forbids";
+
+	return v->line > 0 ? arena_printf(a, "line %u of robots.txt %s it: "
+	    "%.*s", v->line, verb, STR_FMT(v->text)) : arena_printf(a,
+	    "robots.txt (status %d) %s it", v->status, verb);
+}
+
+struct robots_asking {
+	struct job job;
+	struct engine *engine;
+	struct robots_ask *ask;
+};
+
+/* On the pool: a robots.txt may be long. */
+static void
+run_robots(struct job *job)
+{
+	struct robots_asking *g = CONTAINER(job, struct robots_asking, job);
+	struct robots_ask *q = g->ask;
+
+	look_at_robots(g->engine, q->url, q->user_agent, &q->arena,
+	    &q->verdict);
+}
+
+static void
+robots_came(struct mail *m)
+{
+	struct robots_asking *g = CONTAINER(m, struct robots_asking, job.mail);
+	struct robots_ask *q = g->ask;
+
+	g->engine->asked--;
+	mem_free(&g);
+	q->own = NULL;
+	q->done(q);
+}
+
+void
+engine_robots(struct engine *e, struct robots_ask *q)
+{
+	struct robots_asking *g = mem_new(sizeof(*g));
+
+	q->arena = ARENA_INIT;
+	q->url = arena_copy(&q->arena, q->url);
+	q->user_agent = arena_copy(&q->arena, q->user_agent);
+	q->verdict = (struct robots_verdict){ 0 };
+	q->own = g;
+	g->engine = e;
+	g->ask = q;
+	g->job.home = e->options.home;
+	g->job.run = run_robots;
+	g->job.mail.deliver = robots_came;
+	e->asked++;
+	pool_submit(e->pool, &g->job);
+}
+
 /* --- asking -------------------------------------------------------------- */
 
 struct find_asking {
@@ -127,6 +213,34 @@ permit(struct find_asking *g, struct policy_verdict *v)
 }
 
 static void
+mind_robots(struct find_ask *q)
+{
+	if (!q->verdict.take || q->robots.ignored || !q->robots.known ||
+	    q->robots.allowed)
+		return;
+	q->verdict.take = false;
+	q->verdict.reason = SKIP_ROBOTS;
+	q->verdict.text = robots_verdict_text(&q->robots, &q->arena).p;
+}
+
+/* Why it was skipped, as far as today's rules and robots.txt still say so. */
+static void
+name_reason(struct find_ask *q)
+{
+	bool skipped = q->state == URL_SKIPPED || (q->state == URL_DONE &&
+	    q->fact.outcome == OUTCOME_SKIPPED);
+
+	if (!skipped)
+		return;
+	if (!q->verdict.take && q->verdict.reason ==
+	    (enum skip_reason)q->fact.reason)
+		q->reason_text = str_of(q->verdict.text);
+	else
+		q->reason_text = str_of(skip_text(
+		    (enum skip_reason)q->fact.reason));
+}
+
+static void
 loops_came(struct loops_look *all)
 {
 	struct find_asking *g = CONTAINER(all, struct find_asking, loops);
@@ -137,12 +251,14 @@ loops_came(struct loops_look *all)
 		host_view_of(&g->host, g->one.queued, &q->arena,
 		    &q->host_view);
 	permit(g, &q->verdict);
+	mind_robots(q);
+	name_reason(q);
 	if (!q->verdict.take)
 		q->verdict_text = arena_printf(&q->arena, "it would be "
 		    "skipped: %s", q->verdict.text);
 	else if (q->verdict.rule >= 0)
 		q->verdict_text = arena_printf(&q->arena, "it would be taken "
-		    "by url_rules[%d]", q->verdict.rule);
+		    "by URL rule %d", q->verdict.rule + 1);
 	else
 		q->verdict_text = STR("it would be taken");
 	finish(g);
@@ -188,6 +304,10 @@ judge(struct job *job)
 	if (e == OK) {
 		q->host = u.host;
 		q->verdict = x.verdict;
+		q->robots.ignored = policy->robots == POLICY_IGNORE;
+		if (!q->robots.ignored)
+			look_at_robots(g->engine, q->canonical,
+			    policy_user_agent(policy), &q->arena, &q->robots);
 	}
 	policy_free(&policy);
 }
@@ -249,6 +369,8 @@ engine_find_url(struct engine *e, struct find_ask *q)
 	q->number = 0;
 	q->host_known = false;
 	q->verdict = (struct policy_verdict){ .rule = -1 };
+	q->robots = (struct robots_verdict){ 0 };
+	q->reason_text = STR_NONE;
 	q->why = WHY_INIT;
 	q->own = g;
 	g->engine = e;

@@ -620,7 +620,7 @@ urls_are_found(void **state)
 	q = find(id, "http://a.test/unheard-of");
 	assert_int_equal(q->state, URL_UNKNOWN);
 	assert_true(q->verdict.take);
-	is_text(q->verdict_text, "it would be taken by url_rules[0]");
+	is_text(q->verdict_text, "it would be taken by URL rule 1");
 	q = find(id, "http://c.test/");
 	assert_int_equal(q->state, URL_UNKNOWN);
 	assert_false(q->verdict.take);

@@ -109,6 +109,8 @@ find_policy(struct launching *g, struct store *st, struct why *w)
 	}
 	enum err e = policy_parse(g->policy_json, &g->policy, &inner);
 	if (e == OK)
+		e = policy_check_agent(g->policy, &inner);
+	if (e == OK)
 		e = policy_fits(g->policy, &inner);
 	return e == OK ? check_policy(g, w) : why(w, e, "policy: %s",
 	    inner.text);

@@ -3,6 +3,7 @@
  * URL is leased and settled, its links are found, in the order of the numbers.
  */
 #include "base/map.h"
+#include "base/text.h"
 #include "engine/archive/capture.h"
 #include "engine/engine.h"
 #include "engine/fetcher/collection.h"
@@ -68,7 +69,7 @@ replay_new(const struct conf *conf, struct frontier *f,
 	x->original.reader = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
 	x->older.reader = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
 	x->own.fd = x->original.fd = x->older.fd = -1;
-	x->product_token = str_cut(agent, 0, str_find_char(agent, '/'));
+	x->product_token = text_product_token(agent);
 	return x;
 }
 
@@ -249,12 +250,21 @@ replay_file(struct replay *x, const struct archive_crawl *c,
 
 /* --- robots.txt, as it was read ----------------------------------------- */
 
+/* Of the crawl whose captures are being told, or the configuration's. */
+static struct str
+product_token(const struct replay *x)
+{
+	struct str own = text_product_token(policy_user_agent(x->now->policy));
+
+	return own.n != 0 ? own : x->product_token;
+}
+
 static struct robots *
 read_robots(struct replay *x, int status, struct str body)
 {
 	switch (robots_from_status(status)) {
 	case ROBOTS_PARSE:
-		return robots_parse(body, x->product_token);
+		return robots_parse(body, product_token(x));
 	case ROBOTS_ALLOW_ALL:
 		return robots_all(true);
 	default:
@@ -496,7 +506,7 @@ find_links(struct replay *x, const struct archive_capture *c, uint32_t file,
     const struct journal_entry *original, struct submission *s,
     struct parse_output *parsed)
 {
-	struct parse_input in = { .robots_token = x->product_token,
+	struct parse_input in = { .robots_token = product_token(x),
 	    .sitemap = s->lease.flags & FOUND_SITEMAP,
 	    .links_max = (size_t)conf_int(x->conf, CONF_PARSE_LINKS_MAX) };
 	struct url u;
@@ -518,7 +528,7 @@ find_links(struct replay *x, const struct archive_capture *c, uint32_t file,
 		parse_packed(x, &in, parsed);
 	struct link_finder f = { .crawl = &x->now->shared,
 	    .traps = x->now->traps, .lease = &s->lease,
-	    .product_token = x->product_token,
+	    .product_token = product_token(x),
 	    .allow_private = conf_bool(x->conf, CONF_FETCH_ALLOW_PRIVATE),
 	    .sitemap_depth_max =
 	    (unsigned)conf_int(x->conf, CONF_SITEMAP_DEPTH_MAX),

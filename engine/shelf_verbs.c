@@ -25,7 +25,9 @@ canonical(struct str json, struct arena *a, struct str *out, struct why *w)
 	enum err e = policy_parse(json, &p, w);
 	if (e != OK)
 		return e;
-	e = policy_fits(p, w);
+	e = policy_check_agent(p, w);
+	if (e == OK)
+		e = policy_fits(p, w);
 	if (e == OK)
 		policy_to_json(p, &b);
 	*out = arena_copy(a, buf_str(&b));

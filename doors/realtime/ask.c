@@ -124,6 +124,28 @@ put_verdict(struct buf *b, const struct find_ask *a)
 	buf_put_char(b, '}');
 }
 
+/* What robots.txt says; nothing, where it is ignored or not known. */
+static void
+put_robots(struct buf *b, const struct robots_verdict *v, struct arena *a)
+{
+	if (v->ignored || !v->known)
+		return;
+	out_name(b, "robots");
+	buf_put_char(b, '{');
+	out_bool(b, "allow", v->allowed);
+	if (v->line > 0)
+		out_u64(b, "line", v->line);
+	else
+		out_null(b, "line");
+	if (v->line > 0)
+		out_text(b, "rule", v->text);
+	else
+		out_null(b, "rule");
+	out_text(b, "text", robots_verdict_text(v, a));
+	out_time(b, "fetched_at", v->fetched);
+	buf_put_char(b, '}');
+}
+
 static void
 found(struct find_ask *a)
 {
@@ -140,6 +162,9 @@ found(struct find_ask *a)
 		put_fact(b, a);
 	else
 		put_verdict(b, a);
+	if (a->reason_text.n != 0)
+		out_text(b, "text", a->reason_text);
+	put_robots(b, &a->robots, &a->arena);
 	if (a->host_known) {
 		struct wall due = { now.us + (int64_t)(1e6 *
 		    (a->host_view.next_s > 0 ? a->host_view.next_s : 0)) };
@@ -202,14 +227,46 @@ put_explanation(struct buf *b, const struct policy_explanation *x)
 		out_u64(b, "rule", (uint64_t)v->rule);
 	else
 		out_null(b, "rule");
-	out_text(b, "text", str_of(v->take ? "it is taken" :
-	    skip_text(v->reason)));
+	/* Without a text only where no rule was asked. */
+	out_text(b, "text", str_of(v->text != NULL ? v->text : v->take ?
+	    "it is taken" : skip_text(v->reason)));
 	out_name(b, "rules");
 	buf_put_char(b, '[');
 	for (size_t i = 0; i < x->rules_n &&
 	    b->n < REALTIME_ANSWER_BYTES_MAX; i++)
 		put_rule(b, &x->rules[i], x->matches[i]);
 	buf_put_char(b, ']');
+}
+
+static void
+robots_came(struct robots_ask *q)
+{
+	struct task *t = q->arg;
+	struct why w = WHY_INIT;
+
+	if (!answered(t, &w, &q->arena, CODE_INTERNAL))
+		return;
+	put_robots(task_data(t), &q->verdict, &q->arena);
+	arena_free(&q->arena);
+	task_answer(t);
+}
+
+/* The last of an explanation; then it is answered. */
+static void
+explain_robots(struct task *t, const struct policy *p, struct str url)
+{
+	if (p->robots == POLICY_IGNORE) {
+		task_answer(t);
+		return;
+	}
+	/* The answer about a named policy has been used. */
+	mem_free(&t->own);
+	struct robots_ask *q = task_own(t, sizeof(*q));
+	*q = (struct robots_ask){ .url = url,
+	    .user_agent = policy_user_agent(p), .done = robots_came,
+	    .arg = t };
+	realtime_out(t->door);
+	engine_robots(t->door->engine, q);
 }
 
 static void
@@ -244,7 +301,7 @@ explain(struct task *t, struct str json)
 	} else {
 		out_text(task_data(t), "url", canonical);
 		put_explanation(task_data(t), &x);
-		task_answer(t);
+		explain_robots(t, policy, canonical);
 	}
 	policy_free(&policy);
 	arena_free(&a);

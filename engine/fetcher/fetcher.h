@@ -84,6 +84,7 @@ struct crawl_shared {
 	_Atomic(const struct crawl_rules *) rules;
 	struct str name;
 	struct str user_agent;           /* empty: the settings' */
+	struct str product_token;        /* its own; empty: the settings' */
 	const struct transport_header *headers;
 	size_t headers_n;
 	struct str authorization;        /* sent to the seeds' hosts only */

@@ -155,7 +155,7 @@ links_find(struct page *p)
 	struct link_finder f = {
 		.crawl = p->crawl->shared, .traps = p->crawl->traps,
 		.lease = &s->lease,
-		.product_token = p->fetcher->settings->product_token,
+		.product_token = page_token(p),
 		.allow_private = p->fetcher->settings->allow_private,
 		.sitemap_depth_max = p->fetcher->settings->sitemap_depth_max,
 		.too_deep = &too_deep, .arena = &s->arena,

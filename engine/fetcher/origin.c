@@ -11,7 +11,7 @@
 struct origin_query {
 	struct ledger_query query;
 	struct fetcher *fetcher;
-	struct str host, text;
+	struct str host, text, token;
 	struct arena arena;
 	struct str value;
 };
@@ -23,21 +23,46 @@ robots_key(struct str text, struct buf *out)
 	buf_put_str(out, text);
 }
 
-struct origin *
-origin_get(struct host *h, const struct url *u, struct arena *a)
+struct str
+page_token(const struct page *p)
 {
-	struct str text = url_origin(u, a);
+	struct str own = p->crawl->shared->product_token;
 
+	return own.n != 0 ? own : p->fetcher->settings->product_token;
+}
+
+static struct origin *
+find_origin(struct host *h, struct str text, struct str token)
+{
 	for (struct list *n = h->origins.next; n != &h->origins; n = n->next) {
 		struct origin *o = LIST_ITEM(n, struct origin, node);
-		if (str_eq(o->text, text))
+		if (str_eq(o->text, text) && str_eq_nocase(o->token, token))
 			return o;
 	}
-	struct origin *o = mem_new(sizeof(*o));
+	return NULL;
+}
+
+static struct str
+own_copy(struct str s)
+{
+	char *copy = mem_array(s.n + 1, 1);
+
+	memcpy(copy, s.p, s.n);
+	return (struct str){ copy, s.n };
+}
+
+struct origin *
+origin_get(struct host *h, struct page *p)
+{
+	struct str text = url_origin(&page_hop(p)->url, &p->submission.arena);
+	struct origin *o = find_origin(h, text, page_token(p));
+
+	if (o != NULL)
+		return o;
+	o = mem_new(sizeof(*o));
 	o->host = h;
-	char *copy = mem_array(text.n + 1, 1);
-	memcpy(copy, text.p, text.n);
-	o->text = (struct str){ copy, text.n };
+	o->text = own_copy(text);
+	o->token = own_copy(page_token(p));
 	list_init(&o->waiting);
 	list_put(&h->origins, &o->node);
 	return o;
@@ -48,10 +73,12 @@ origin_free(struct origin **op)
 {
 	struct origin *o = *op;
 	char *text = (char *)(uintptr_t)o->text.p;
+	char *token = (char *)(uintptr_t)o->token.p;
 
 	list_take(&o->node);
 	robots_free(&o->robots);
 	mem_free(&text);
+	mem_free(&token);
 	mem_free(op);
 }
 
@@ -92,7 +119,7 @@ settle(struct origin *o, int status, struct str body, int64_t age_s)
 	o->copied = robots_from_status(status) != ROBOTS_FORBID_ALL;
 	switch (robots_from_status(status)) {
 	case ROBOTS_PARSE:
-		o->robots = robots_parse(body, s->product_token);
+		o->robots = robots_parse(body, o->token);
 		break;
 	case ROBOTS_ALLOW_ALL:
 		o->robots = robots_all(true);
@@ -164,13 +191,8 @@ looked_up(struct ledger_query *q)
 	struct origin_query *oq = CONTAINER(q, struct origin_query, query);
 	struct host *h = host_get(oq->fetcher, oq->host);
 	struct reader in = reader_of(oq->value);
-	struct origin *o = NULL;
+	struct origin *o = find_origin(h, oq->text, oq->token);
 
-	for (struct list *n = h->origins.next; n != &h->origins; n = n->next) {
-		struct origin *at = LIST_ITEM(n, struct origin, node);
-		if (str_eq(at->text, oq->text))
-			o = at;
-	}
 	CHECK(o != NULL && o->state == ORIGIN_LOADING);
 	struct wall fetched = { (int64_t)read_be64(&in) };
 	int status = read_be16(&in);
@@ -199,6 +221,7 @@ load(struct origin *o)
 	q->fetcher = f;
 	q->host = arena_copy(&q->arena, o->host->name);
 	q->text = arena_copy(&q->arena, o->text);
+	q->token = arena_copy(&q->arena, o->token);
 	q->query.home = f->loop;
 	q->query.run = look_up;
 	q->query.done = looked_up;

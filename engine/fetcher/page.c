@@ -227,7 +227,7 @@ step_robots(struct page *p)
 		page_go(p, PAGE_TURN);
 		return;
 	}
-	struct origin *o = origin_get(h, u, &p->submission.arena);
+	struct origin *o = origin_get(h, p);
 	if (!origin_ready(o, p))
 		return;
 	if (o->unreachable) {
@@ -255,8 +255,7 @@ down_origin(struct page *p, struct host *h)
 
 	if (!mono_before(now, h->down_until))
 		return NULL;
-	struct origin *o = origin_get(h, &page_hop(p)->url,
-	    &p->submission.arena);
+	struct origin *o = origin_get(h, p);
 	return mono_before(now, o->down_until) ? o : NULL;
 }
 
@@ -578,8 +577,8 @@ try_again(struct page *p)
 		    page_hop(p)->times.connect < 0;
 		if (page_hop(p)->status == 0 && p->end != TRANSPORT_DNS &&
 		    host_is_dead(host, unreached))
-			host_down(host, origin_get(host, &page_hop(p)->url,
-			    &p->submission.arena), page_exception(p));
+			host_down(host, origin_get(host, p),
+			    page_exception(p));
 		return false;
 	}
 	if (p->end != TRANSPORT_DNS) {
@@ -781,7 +780,7 @@ step_parse(struct page *p)
 	const struct fetch_settings *s = p->fetcher->settings;
 	struct parse_input in = {
 		.content_type = http_find(&h->parsed, STR("Content-Type")),
-		.url = &h->url, .robots_token = s->product_token,
+		.url = &h->url, .robots_token = page_token(p),
 		.links_max = s->links_max, .cpu_ms_max = s->parse_cpu_ms_max,
 		.cpu_ns = clock_thread_cpu_ns,
 		.sitemap = p->submission.lease.flags & FOUND_SITEMAP,

@@ -63,12 +63,16 @@ struct host {
 	struct mono idle_since;
 };
 
-/* scheme://host:port, and what its robots.txt says. */
+/*
+ * scheme://host:port, and what its robots.txt says to the crawls of one product
+ * token.
+ */
 enum origin_state { ORIGIN_NEW, ORIGIN_LOADING, ORIGIN_FETCHING, ORIGIN_KNOWN };
 struct origin {
 	struct list node;                /* in host.origins */
 	struct host *host;
 	struct str text;                 /* own memory */
+	struct str token;                /* likewise; for whom it is read */
 	enum origin_state state;
 	struct robots *robots;
 	bool copied;                     /* they are the site's words */
@@ -243,7 +247,10 @@ void window_refill(struct window *);
 void window_drop(struct window **);       /* gives its leases back */
 
 /* origin.c */
-struct origin *origin_get(struct host *, const struct url *, struct arena *);
+/* Of the page's last hop, for the product token of its crawl. */
+struct origin *origin_get(struct host *, struct page *);
+/* The name by which robots.txt knows the page's crawl. */
+struct str page_token(const struct page *);
 void origin_free(struct origin **);
 /* True when robots.txt is known; else the page waits in it. */
 bool origin_ready(struct origin *, struct page *);

@@ -143,6 +143,14 @@ void policy_to_sentence(const struct policy *, struct buf *out);
  */
 MUST_USE enum err policy_fits(const struct policy *, struct why *);
 
+/* The User-Agent that it sends; empty: the crawler's own. */
+struct str policy_user_agent(const struct policy *);
+/*
+ * Whether robots.txt can address the sender of that User-Agent.  Policies of
+ * earlier versions may hold one that it cannot.  Errors: INPUT naming the field.
+ */
+MUST_USE enum err policy_check_agent(const struct policy *, struct why *);
+
 /*
  * Set one field from text, as a command line has it: numbers, "true", "false",
  * words; "null" or "none" where the field is nullable.  Errors: INPUT, ABSENT

@@ -639,6 +639,37 @@ policy_to_json(const struct policy *p, struct buf *out)
 	yyjson_mut_doc_free(d);
 }
 
+static const struct policy_header *
+agent_header(const struct policy *p)
+{
+	for (size_t i = 0; i < p->headers_n; i++)
+		if (str_eq_nocase(p->headers[i].name, STR("User-Agent")))
+			return &p->headers[i];
+	return NULL;
+}
+
+struct str
+policy_user_agent(const struct policy *p)
+{
+	const struct policy_header *h = agent_header(p);
+
+	return h != NULL ? h->value : p->user_agent;
+}
+
+enum err
+policy_check_agent(const struct policy *p, struct why *w)
+{
+	struct str agent = policy_user_agent(p);
+
+	if (agent.n == 0 || text_product_token(agent).n != 0)
+		return OK;
+	return why(w, ERR_INPUT, "%s: \"%.*s\" does not begin with a name of "
+	    "letters, \"_\" and \"-\", such as FooBot/1.0, by which "
+	    "robots.txt can address it", agent_header(p) != NULL ?
+	    "headers.User-Agent" : "user_agent",
+	    STR_FMT(str_cut(agent, 0, 60)));
+}
+
 enum err
 policy_fits(const struct policy *p, struct why *w)
 {

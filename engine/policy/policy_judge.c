@@ -72,13 +72,14 @@ compile_rule(struct policy_compiled *c, const char *list, size_t at,
 	char place[64];
 
 	r->way = way_of(pattern, fast && !mime);
-	r->takes = arena_printf(&c->memory, "%s[%zu] takes it", list, at).p;
-	r->drops = pattern.p == NULL && at > 0 ?
-	    arena_printf(&c->memory, "no rule takes it; %s[%zu] is the last",
-	    list, at).p :
-	    arena_printf(&c->memory, "%s[%zu] leaves it out", list, at).p;
-	r->gave_up = arena_printf(&c->memory, "%s[%zu].pattern takes too long",
-	    list, at).p;
+	/* People count from 1, as the console's list does. */
+	const char *word = mime ? "MIME rule" : "URL rule";
+	r->takes = arena_printf(&c->memory, "%s %zu takes it", word, at + 1).p;
+	r->drops = arena_printf(&c->memory, pattern.p == NULL && at > 0 ?
+	    "%s %zu, for everything else, leaves it out" :
+	    "%s %zu leaves it out", word, at + 1).p;
+	r->gave_up = arena_printf(&c->memory, "the pattern of %s %zu takes too "
+	    "long", word, at + 1).p;
 	if (r->way != WAY_REGEX)
 		return OK;
 	snprintf(place, sizeof(place), "%s[%zu].pattern", list, at);
@@ -349,7 +350,7 @@ policy_explanation_print(const struct policy_explanation *x, struct buf *out)
 		const struct policy_url_rule *r = &x->rules[i];
 		struct str pattern = r->pattern.p != NULL ? r->pattern :
 		    STR("(everything)");
-		buf_printf(out, "url_rules[%zu]  %s %.15g  %s%s  %.*s\n", i,
+		buf_printf(out, "URL rule %zu  %s %.15g  %s%s  %.*s\n", i + 1,
 		    r->action == POLICY_ADD ? "add" : "multiply", r->amount,
 		    words[x->matches[i]],
 		    (int)i == x->verdict.rule ? ", decides" : "",

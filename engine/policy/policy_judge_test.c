@@ -275,17 +275,17 @@ explained(void **state)
 	assert_int_equal(x.verdict.rule, 1);
 	policy_explanation_print(&x, &out);
 	assert_string_equal(buf_text(&out),
-	    "url_rules[0]  multiply 0  no match  \\.zip$\n"
-	    "url_rules[1]  add 1  match, decides  "
+	    "URL rule 1  multiply 0  no match  \\.zip$\n"
+	    "URL rule 2  add 1  match, decides  "
 	    "^https?://{SEED_DOMAINS}(:\\d+)?/\n"
-	    "url_rules[2]  multiply 0  match  (everything)\n"
-	    "taken at cost 2: url_rules[1] takes it\n");
+	    "URL rule 3  multiply 0  match  (everything)\n"
+	    "taken at cost 2: URL rule 2 takes it\n");
 	buf_clear(&out);
 	u = url_of("http://a.org/x.zip", &a);
 	policy_explain(c, &u, 1, 1, false, &a, &x);
 	policy_explanation_print(&x, &out);
 	assert_non_null(strstr(buf_text(&out),
-	    "skipped (scope): url_rules[0] leaves it out\n"));
+	    "skipped (scope): URL rule 1 leaves it out\n"));
 	buf_free(&out);
 	arena_free(&a);
 	policy_compiled_free(&c);
@@ -328,7 +328,7 @@ hostile_patterns(void **state)
 		if (!v.take) {
 			assert_int_equal(v.reason, SKIP_URL);
 			assert_string_equal(v.text,
-			    "url_rules[0].pattern takes too long");
+			    "the pattern of URL rule 1 takes too long");
 			gave_up++;
 		}
 		policy_compiled_free(&c);

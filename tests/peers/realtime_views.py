@@ -469,6 +469,45 @@ def schedules(t):
 
 
 @case
+def rules_that_decide(t):
+    """Questions about a URL name the rule, as people number them."""
+    host = t.host()
+    t.web.put(host, "/robots.txt", ok("User-agent: FooBot\r\nDisallow: /no\r\n"
+                                      "\r\nUser-agent: *\r\nAllow: /\r\n",
+                                      kind="text/plain"))
+    t.web.put(host, "/", ok(html("/no", "/yes", "http://out.test/")))
+    t.web.put(host, "/yes", ok("yes"))
+    crawl = t.c.start(f"http://{host}/", policy={
+        "rate_limit": 0, "user_agent": "FooBot/1.0"}, rate=0)
+    t.c.ends(crawl)
+    f = t.c.good("find_url", crawl_id=crawl, url=f"http://{host}/no")
+    t.same("what robots.txt skipped", (f["reason"], f["text"],
+           f["robots"]["line"], f["robots"]["rule"]), ("robots",
+           "line 2 of robots.txt forbids it: Disallow: /no", 2,
+           "Disallow: /no"))
+    f = t.c.good("find_url", crawl_id=crawl, url="http://out.test/")
+    t.same("what the scope skipped", (f["reason"], f["text"]), ("scope",
+           "URL rule 2, for everything else, leaves it out"))
+    f = t.c.good("find_url", crawl_id=crawl, url=f"http://{host}/no/more")
+    t.same("what was not found yet", (f["verdict"]["reason"],
+           f["verdict"]["text"]), ("robots", "it would be skipped: "
+           "line 2 of robots.txt forbids it: Disallow: /no"))
+    for agent, allow in (("FooBot/2", False), ("BarBot", True)):
+        x = t.c.good("explain", url=f"http://{host}/no",
+                     policy={"user_agent": agent})
+        t.same(f"explain: {agent}", (x["text"], x["robots"]["allow"]),
+               ("URL rule 1 takes it", allow))
+    x = t.c.good("explain", url=f"http://{host}/no", policy="default")
+    t.same("explain: a policy's name", x["robots"]["allow"], True)
+    m = t.c.ask("policy.put", name="bad", policy={"user_agent": "4you"})
+    t.check("policy.put: a name that robots.txt cannot say",
+            m["code"] == "bad_policy" and "user_agent" in m["error"], m)
+    m = t.c.ask("start_crawl", seeds=[f"http://{host}/"],
+                policy={"user_agent": "4you"})
+    t.check("... nor start_crawl", m["code"] == "bad_policy", m)
+
+
+@case
 def runs_of_a_schedule(t):
     """Their records refer to each other's; deleting one run hurts none."""
     host = t.host()

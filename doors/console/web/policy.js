@@ -108,7 +108,8 @@ export function explainBox(app, policy, seeds) {
 		    count(x.cost) + "." : (x.reason ? ` (${x.reason})` : "") +
 		    ": " + (x.text ?? "")), x.url && x.url !== text &&
 		    el("p.help", null, "as ", el("span.url", null, x.url)),
-		    x.rules && ruleRows(x.rules, x.rules.map((r) => r.match),
+		    x.robots && el("p.help", null, "Now " + x.robots.text +
+		    "."), x.rules && ruleRows(x.rules, x.rules.map((r) => r.match),
 		    x.rule));
 	}
 

@@ -105,7 +105,9 @@ export function frontierTab(root, { id, row, app }) {
 		    f.known ? "Known: " + f.state : "Not known"), el("dl.facts",
 		    null, row("URL", el("span.url", null, f.url ?? text),
 		    copyButton(() => f.url ?? text, "the URL")),
-		    row("Reason", f.reason),
+		    row("Reason", f.text ? `${f.reason}: ${f.text}` :
+			f.reason),
+		    f.robots && row("robots.txt", f.robots.text),
 		    row("Depth", f.known ? f.depth : null),
 		    row("Cost", f.known ? f.cost : null),
 		    f.found_at && row("Found", moment(f.found_at)),
