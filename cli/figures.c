@@ -125,7 +125,7 @@ static struct metric metrics[M_COUNT] = {
 	    "Captures by class of their status.", "class", classes,
 	    ARRAY_LEN(classes)),
 	[M_EXCEPTIONS] = METRIC_BY(COUNTER, "argiope_exceptions_total",
-	    "URLs that gave no answer, by reason.", "reason", exceptions,
+	    "URLs that could not be captured, by reason.", "reason", exceptions,
 	    ARRAY_LEN(exceptions)),
 	[M_SKIPS] = METRIC_BY(GAUGE, "argiope_skipped",
 	    "URLs that were found and not fetched, by reason.", "reason",

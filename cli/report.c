@@ -390,7 +390,8 @@ put_reasons(struct buf *b, const struct crawl_counts *n)
 	char name[32];
 
 	if (crawl_exceptions(n) > 0)
-		row(b, "exceptions", crawl_exceptions(n), "no answer came");
+		row(b, "exceptions", crawl_exceptions(n),
+		    "not captured; what they answered is archived");
 	for (int i = 0; i < EXCEPTION_COUNT; i++) {
 		snprintf(name, sizeof(name), "  %s",
 		    exception_name((enum exception)i));

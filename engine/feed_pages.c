@@ -171,7 +171,8 @@ read_run(struct listing *l)
 	else
 		index_iter_seek(i, buf_str(&from));
 	for (size_t n = 0; n < q->size && index_iter_valid(i, &key, &value) &&
-	    journal_parse(key, value, &e) && e.crawl == q->crawl; n++) {
+	    journal_parse(key, value, &e) && e.crawl == q->crawl &&
+	    e.seq < JOURNAL_FAILED; n++) {
 		feed_listing_keep(l, &e);
 		if (newest)
 			index_iter_prev(i);

@@ -136,6 +136,7 @@ struct find_ask {
 	enum url_state state;
 	struct url_fact fact;        /* but of UNKNOWN */
 	uint64_t number;             /* of its item; 0: none */
+	struct url_answer answer;    /* of a URL that failed; file: `arena` */
 	struct host_view host_view;  /* of its host, if the crawl knows it */
 	bool host_known;
 	/* UNKNOWN: what the crawl's policy would say of it. */

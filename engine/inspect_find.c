@@ -277,6 +277,8 @@ one_came(struct look_one *l)
 	g->ask->state = l->state;
 	g->ask->fact = l->fact;
 	g->ask->number = l->number;
+	g->ask->answer = l->answer;
+	g->ask->answer.file = arena_copy(&g->ask->arena, l->answer.file);
 	g->host.host = g->ask->host;
 	g->loops.hosts = &g->host;
 	g->loops.hosts_n = 1;
@@ -367,6 +369,7 @@ engine_find_url(struct engine *e, struct find_ask *q)
 	q->state = URL_UNKNOWN;
 	q->fact = (struct url_fact){ 0 };
 	q->number = 0;
+	q->answer = (struct url_answer){ 0 };
 	q->host_known = false;
 	q->verdict = (struct policy_verdict){ .rule = -1 };
 	q->robots = (struct robots_verdict){ 0 };

@@ -1,5 +1,6 @@
 /* Questions about crawls that run, over a web on loopback. */
 #include "engine/engine_testing.h"
+#include "engine/feed.h"
 #include "engine/inspect.h"
 
 static struct rig rig;
@@ -565,6 +566,12 @@ problems_by_reason(void **state)
 	arena_free(&q.arena);
 }
 
+static void
+listed(struct pages_ask *q)
+{
+	*(bool *)q->arg = true;
+}
+
 /* --- one URL ------------------------------------------------------------- */
 
 static void
@@ -632,6 +639,44 @@ urls_are_found(void **state)
 	assert_true(str_starts(str_of(q->why.text), STR("url: ")));
 	assert_int_equal(find(id + 1, "http://a.test/")->why.err, ERR_ABSENT);
 	arena_free(&q->arena);
+}
+
+/* What it answered before it failed is archived, and where is known. */
+static void
+answers_of_failed_urls_are_found(void **state)
+{
+	struct find_ask *q;
+
+	(void)state;
+	uint32_t id = launch("{\"robots\":\"ignore\"}", 0,
+	    "http://a.test/1", "http://a.test/loop", "http://d.test/drop",
+	    NULL);
+	rig_until_state(&rig, id, CRAWL_COMPLETE);
+	q = find(id, "http://a.test/loop");
+	assert_int_equal(q->state, URL_DONE);
+	assert_int_equal(q->fact.outcome, OUTCOME_EXCEPTION);
+	assert_int_equal(q->fact.reason, EXCEPTION_REDIRECTS);
+	assert_int_equal(q->number, 0);
+	assert_int_equal(q->answer.status, 302);
+	assert_true(str_ends(q->answer.file, STR(".warc.gz")));
+	assert_true(q->answer.offset > 0);
+	/* No answer, so nothing of it. */
+	q = find(id, "http://d.test/drop");
+	assert_int_equal(q->fact.outcome, OUTCOME_EXCEPTION);
+	assert_int_equal(q->answer.status, 0);
+	q = find(id, "http://a.test/1");
+	assert_int_equal(q->number, 1);
+	assert_int_equal(q->answer.status, 0);
+	arena_free(&q->arena);
+	/* It is no capture for lists, which end before it. */
+	bool done = false;
+	struct pages_ask all = { .crawl = id, .size = 10, .done = listed,
+	    .arg = &done };
+	feed_pages(engine_feed(rig.engine), &all);
+	RIG_UNTIL_DONE(&rig, done);
+	assert_int_equal(all.total, 1);
+	assert_int_equal(all.n, 1);
+	arena_free(&all.arena);
 }
 
 /* --- crawls that cannot go on -------------------------------------------- */
@@ -742,6 +787,7 @@ main(void)
 		TEST(reasons_are_true_all_along),
 		TEST(problems_by_reason),
 		TEST(urls_are_found),
+		TEST(answers_of_failed_urls_are_found),
 		TEST(full_disk),
 		TEST(a_crawl_that_waits_for_another),
 		TEST(a_policy_explains),

@@ -7,8 +7,9 @@
  *                            the pages' links, read again ─► known, waiting
  *                            robots.txt, as archived ─► skipped
  *
- * Not in a WARC, so not restored: URLs that failed, that were left for their
- * media type, or whose finding page is missing (the first two wait again), the
+ * Not restored: URLs that failed, that were left for their media type, or whose
+ * finding page is missing (the first two wait again and are asked again; what a
+ * failed one answered stays in its WARC file, marked Argiope-Outcome), the
  * phases of a capture's time, a crawl's log and tags, its state where it was
  * paused or cancelled (it can go on), crawls without any record.
  *

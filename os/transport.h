@@ -116,6 +116,13 @@ struct exchange {
 	 * left out; HTTP/2 is written as HTTP/1.1.
 	 */
 	struct str request_sent;
+	/*
+	 * What arrived of the final answer's head when head() was not called,
+	 * valid until done() returns: from the status line as far as it was
+	 * read.  libcurl keeps a line to itself that it cannot read.
+	 */
+	struct str head_received;
+	bool too_large;                    /* the head, or the trailers */
 	void *own;                         /* the transport's */
 };
 

@@ -428,6 +428,7 @@ count_head(struct transfer *tr, size_t n)
 	tr->head_bytes += n;
 	if (tr->head_bytes <= max)
 		return true;
+	tr->x->too_large = true;
 	transfer_decide(tr, TRANSPORT_PROTOCOL, "the head is too large");
 	return false;
 }
@@ -483,9 +484,12 @@ take_chunked(struct transfer *tr, struct str bytes)
 	size_t trailer_before = tr->chunk.trailer_bytes;
 	size_t n = transport_chunk_follow(&tr->chunk, bytes);
 
-	if (!deliver_body(tr, str_cut(bytes, 0, n)))
+	bool broken = tr->chunk.state == TRANSPORT_CHUNK_BROKEN;
+
+	/* Where it is broken nobody knows what belongs to it: all that came. */
+	if (!deliver_body(tr, broken ? bytes : str_cut(bytes, 0, n)))
 		return false;
-	if (tr->chunk.state == TRANSPORT_CHUNK_BROKEN) {
+	if (broken) {
 		transfer_decide(tr, TRANSPORT_PROTOCOL,
 		    "the chunked framing is broken");
 		return false;

@@ -118,6 +118,8 @@ finish(struct transfer *tr, enum transport_end end, const char *detail)
 	if (tr->phase == PHASE_RESOLVING)
 		resolve_stop(tr->t->resolver, &tr->query);
 	fill_times(tr, &x->times);
+	if (tr->phase == PHASE_ANSWER && tr->head_begun && tr->status >= 200)
+		x->head_received = buf_str(&tr->head);
 	tr->x = NULL;
 	list_take(&tr->node);
 	bool inside = tr->t->sockets.depth > 0;
@@ -176,6 +178,8 @@ ended(struct transfer *tr, CURLcode code)
 		return;
 	}
 	end = transport_end_of(tr, code);
+	tr->x->too_large |= end == TRANSPORT_PROTOCOL &&
+	    transport_end_is_too_large(tr, code);
 	finish(tr, end, transport_end_detail(tr, end, code));
 }
 
@@ -312,7 +316,8 @@ reset_transfer(struct transfer *tr, struct exchange *x)
 	x->reused = false;
 	x->http_version = 0;
 	x->connected_ip = (struct ip){ { 0 } };
-	x->request_sent = STR_NONE;
+	x->request_sent = x->head_received = STR_NONE;
+	x->too_large = false;
 	x->times = (struct transport_times){ 0, -1, -1, -1, -1 };
 }
 

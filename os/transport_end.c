@@ -16,6 +16,14 @@ is_chunked_cut(const struct transfer *tr)
 	    !tr->is_head && tr->status != 204 && tr->status != 304;
 }
 
+bool
+transport_end_is_too_large(const struct transfer *tr, CURLcode code)
+{
+	/* 7.88 says OUT_OF_MEMORY of a header line over 100 KB. */
+	return code == CURLE_OUT_OF_MEMORY ||
+	    strstr(tr->error, "oo large response headers") != NULL;
+}
+
 enum transport_end
 transport_end_of(const struct transfer *tr, CURLcode code)
 {
@@ -49,7 +57,7 @@ transport_end_of(const struct transfer *tr, CURLcode code)
 	case CURLE_RECV_ERROR:
 		/* libcurl has no code of its own for a chunk it cannot read. */
 		if (strstr(tr->error, "chunked-encoding") != NULL ||
-		    strstr(tr->error, "oo large response headers") != NULL)
+		    transport_end_is_too_large(tr, code))
 			return TRANSPORT_PROTOCOL;
 		return end_of_cut(tr);
 	case CURLE_SEND_ERROR:
@@ -59,7 +67,6 @@ transport_end_of(const struct transfer *tr, CURLcode code)
 	case CURLE_HTTP2_STREAM:
 		return end_of_cut(tr);
 	case CURLE_OUT_OF_MEMORY:
-		/* 7.88 says so of a header line over 100 KB. */
 		return in_head ? TRANSPORT_PROTOCOL : end_of_cut(tr);
 	default:
 		return !transfer_is_direct(tr) && tr->phase < PHASE_ANSWER ?

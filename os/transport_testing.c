@@ -66,6 +66,8 @@ done(struct exchange *x, enum transport_end end, struct str detail)
 	r->end = end;
 	buf_clear(&r->request);
 	buf_put_str(&r->request, x->request_sent);
+	buf_clear(&r->head_received);
+	buf_put_str(&r->head_received, x->head_received);
 	snprintf(r->detail, sizeof(r->detail), "%.*s", STR_FMT(detail));
 }
 
@@ -138,6 +140,7 @@ test_run_free(struct test_run *r)
 	buf_free(&r->head);
 	buf_free(&r->body);
 	buf_free(&r->request);
+	buf_free(&r->head_received);
 }
 
 void

@@ -20,6 +20,7 @@ struct test_run {
 	struct transport_header headers[TEST_HEADERS_MAX];
 	char url[512], host[256], host_header[300];
 	struct buf head, body, request;
+	struct buf head_received;
 	int status, connected_n, heads_n, done_n;
 	size_t body_n, body_max;         /* body() says no beyond body_max */
 	struct ip connected_to;

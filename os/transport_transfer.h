@@ -130,6 +130,8 @@ void transport_handle_set_proxy(struct transfer *, const struct ip *ip);
 
 /* transport_end.c: libcurl's results in the contract's words. */
 enum transport_end transport_end_of(const struct transfer *, CURLcode);
+/* A limit of libcurl's own: the head is too large for it. */
+bool transport_end_is_too_large(const struct transfer *, CURLcode);
 const char *transport_end_detail(struct transfer *, enum transport_end,
     CURLcode);
 

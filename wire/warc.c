@@ -466,6 +466,7 @@ put_response(struct warc_writer *w, const struct warc_exchange *x,
 	if (x->revisit != NULL)
 		put_revisit_fields(w, x->revisit);
 	put_field(&w->head, STR("WARC-Truncated: "), x->truncated);
+	put_field(&w->head, STR("Argiope-Outcome: "), x->outcome);
 	put_capture_field(w, x->capture, c->requested);
 	head_end(w, m, STR("application/http;msgtype=response"), &b);
 	return put_member(w, &b, out, m, why_);

@@ -95,6 +95,11 @@ struct warc_exchange {
 	const struct str *body;        /* as received, in pieces */
 	size_t body_n;
 	struct str truncated;          /* "length" ...; empty: complete */
+	/*
+	 * Why the answer is no capture, for the field Argiope-Outcome:
+	 * "exception redirects", "skipped scope"; empty: it is one.
+	 */
+	struct str outcome;
 	const struct warc_capture *capture;   /* NULL: none */
 	struct str warcinfo_id;        /* 36 characters */
 	const struct digest *payload;  /* NULL: computed here */

@@ -108,6 +108,14 @@ put_fact(struct buf *b, const struct find_ask *a)
 	out_time(b, "found_at", f->found);
 	if (a->number > 0)
 		out_u64(b, "number", a->number);
+	if (a->answer.status == 0)
+		return;
+	out_name(b, "answer");
+	buf_put_char(b, '{');
+	out_u64(b, "status_code", a->answer.status);
+	out_text(b, "file", a->answer.file);
+	out_u64(b, "offset", a->answer.offset);
+	buf_put_char(b, '}');
 }
 
 static void

@@ -162,6 +162,11 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 		read_info(x, v->reader);
 	if (e->type != WARC_RESPONSE && e->type != WARC_REVISIT)
 		return OK;
+	/* What a failed URL answered is no capture. */
+	if (warc_entry_field(e, STR("Argiope-Outcome")).p != NULL) {
+		x->counts->failed++;
+		return OK;
+	}
 	x->told = facts.p != NULL && warc_capture_parse(facts, &x->facts);
 	x->numbered = x->told && e->gzip.seq != 0;
 	if (!x->numbered)

@@ -70,6 +70,7 @@ struct archive_reindex_events {
 struct archive_reindex_counts {
 	uint64_t records, captures, hops;
 	uint64_t unnumbered;           /* answers without a number */
+	uint64_t failed;               /* ... of URLs that failed: not told */
 	uint64_t repeated;             /* there twice, told once */
 	uint64_t missing;              /* numbers in gaps */
 	uint64_t damaged;

@@ -32,7 +32,7 @@ cdxj_line(struct page *p, const struct hop *h, const struct warc_member *m)
 		.surt = url_surt(&u, a), .url = u.href,
 		.mime = m->type == WARC_REVISIT ? STR("warc/revisit") :
 		    type.n != 0 ? type : STR("unk"),
-		.digest = str_of(digest), .status = h->status,
+		.digest = str_of(digest), .status = h->parsed.status,
 		.length = m->clen,
 	};
 	cdxj_put_head(&out, &line, h->start);
@@ -42,11 +42,12 @@ cdxj_line(struct page *p, const struct hop *h, const struct warc_member *m)
 }
 
 static enum err
-put_hop(struct page *p, unsigned i, struct why *w)
+put_hop(struct page *p, unsigned i, struct str outcome, struct why *w)
 {
 	struct submission *s = &p->submission;
 	struct hop *h = p->hops[i];
 	bool last = i + 1 == p->hops_n;
+	bool failed = outcome.n != 0;
 	struct warc_writer *writer = p->fetcher->writer;
 	struct str body = buf_str(&h->body);
 	char ip[IP_TEXT_MAX];
@@ -70,10 +71,11 @@ put_hop(struct page *p, unsigned i, struct why *w)
 		.request = h->request, .response_head = h->head,
 		.body = &body, .body_n = 1, .truncated = str_of(h->truncated),
 		.capture = &capture, .warcinfo_id = str_of(info),
+		.outcome = outcome,
 		.payload = last && p->digest.kind != DIGEST_NONE ?
 		    &p->digest : NULL,
-		.revisit = last && (p->dup_uri.n != 0 || recall_unchanged(p,
-		    NULL, &revisit)) ? &revisit : NULL,
+		.revisit = last && !failed && (p->dup_uri.n != 0 ||
+		    recall_unchanged(p, NULL, &revisit)) ? &revisit : NULL,
 	};
 	/* The record of a 304 states the original's payload, not its own. */
 	if (x.revisit != NULL)
@@ -104,8 +106,77 @@ members_build(struct page *p, struct why *w)
 	    2 * (size_t)p->hops_n);
 	buf_reserve(&s->members, 1024 + page_hop(p)->body.n / 3);
 	for (unsigned i = 0; i < p->hops_n && e == OK; i++)
-		e = put_hop(p, i, w);
+		e = put_hop(p, i, STR_NONE, w);
 	return e == OK;
+}
+
+/*
+ * An answer, or the beginning of one, that can stand in a response record: at
+ * least its status line was read.  One that the policy did not want by its
+ * media type is not kept.
+ */
+static bool
+has_answer(const struct hop *h)
+{
+	return h->head.n > 0 && h->parsed.status != 0 &&
+	    (h->stop_reason == NULL || strcmp(h->stop_reason, "mime") != 0);
+}
+
+/* WARC's word for how the last answer ended; NULL: it is whole. */
+static const char *
+how_cut(const struct page *p, const struct hop *h)
+{
+	if (h->truncated != NULL || p->end == TRANSPORT_DONE)
+		return h->truncated;
+	if (h->too_large)
+		return "length";
+	return p->end == TRANSPORT_RESET ? "disconnect" :
+	    p->end == TRANSPORT_TIMEOUT ? "time" : "unspecified";
+}
+
+static struct str
+outcome_words(struct page *p)
+{
+	const struct submission *s = &p->submission;
+	bool skipped = s->outcome == OUTCOME_SKIPPED;
+	enum exception e = s->outcome == OUTCOME_EXCEPTION ?
+	    (enum exception)s->reason : page_exception(p);
+
+	return arena_printf(&p->submission.arena, "%s %s",
+	    skipped ? "skipped" : "exception", skipped ?
+	    skip_name((enum skip_reason)s->reason) : exception_name(e));
+}
+
+void
+answers_build(struct page *p)
+{
+	struct submission *s = &p->submission;
+	unsigned n = p->hops_n, tried = p->hops_n - 1;
+	struct hop *h;
+	enum err e = OK;
+
+	/* The last hop may have been refused before it was asked. */
+	if (n > 0 && !has_answer(p->hops[n - 1]))
+		n--;
+	if (!p->fetcher->settings->archive || n == 0 ||
+	    !has_answer(p->hops[n - 1]) || s->outcome == OUTCOME_RETURNED)
+		return;
+	h = p->hops[n - 1];
+	if (n - 1 == tried)
+		h->truncated = how_cut(p, h);
+	struct str words = outcome_words(p);
+	warc_writer_redact(p->fetcher->writer, p->crawl->shared->redactor);
+	s->parts = ARENA_ARRAY(&s->arena, struct archive_member, 2 * n);
+	p->hops_n = n;
+	for (unsigned i = 0; i < n && e == OK; i++)
+		e = put_hop(p, i, words, NULL);
+	if (e == OK && p->kind == PAGE_URL)
+		journal_build(p);
+	p->hops_n = tried + 1;
+	if (e == OK)
+		return;
+	s->parts_n = 0;
+	buf_clear(&s->members);
 }
 
 static int32_t
@@ -123,7 +194,7 @@ journal_build(struct page *p)
 		.clen = p->final.clen, .ulen = p->final.ulen,
 		.body_at = p->final.body_at,
 		.hops = (uint16_t)(p->hops_n - 1),
-		.status = (uint16_t)h->status, .depth = s->lease.depth,
+		.status = (uint16_t)h->parsed.status, .depth = s->lease.depth,
 		.flags = (uint8_t)((p->final.type == WARC_REVISIT ?
 		    JOURNAL_REVISIT : 0) |
 		    (h->truncated != NULL ? JOURNAL_TRUNCATED : 0) |

@@ -64,62 +64,6 @@ page_go(struct page *p, enum page_step step)
 	step_run[step](p);
 }
 
-/* --- slots -------------------------------------------------------------- */
-
-static struct address *
-address_get(struct fetcher *f, const struct ip *ip)
-{
-	struct str key = { (const char *)ip->b, sizeof(ip->b) };
-	struct address *a = map_get(&f->addresses, key);
-
-	if (a != NULL)
-		return a;
-	a = mem_new(sizeof(*a));
-	a->ip = *ip;
-	list_init(&a->waiting);
-	key.p = (const char *)a->ip.b;
-	map_put(&f->addresses, key, a);
-	return a;
-}
-
-static void
-release_address(struct page *p)
-{
-	struct address *a = p->address;
-	struct fetcher *f = p->fetcher;
-
-	if (a == NULL)
-		return;
-	p->address = NULL;
-	a->in_flight--;
-	if (!list_empty(&a->waiting)) {
-		struct page *next = LIST_ITEM(a->waiting.next, struct page,
-		    node);
-		list_take(&next->node);
-		page_go(next, PAGE_FETCH);
-	} else if (a->in_flight == 0) {
-		map_take(&f->addresses, (struct str){
-		    (const char *)a->ip.b, sizeof(a->ip.b) });
-		free(a);
-	}
-}
-
-/* The request is over: the host's clock starts, others may go. */
-void
-page_release_slot(struct page *p)
-{
-	release_address(p);
-	if (p->counted) {
-		atomic_fetch_sub_explicit(&p->crawl->shared->downloads, 1,
-		    memory_order_relaxed);
-		p->counted = false;
-	}
-	if (!p->holds_slot)
-		return;
-	p->holds_slot = false;
-	host_end(p->host, host_delay_ms(p->host, p->crawl, NULL));
-}
-
 /* --- ROBOTS, TURN ------------------------------------------------------- */
 
 static bool
@@ -375,15 +319,8 @@ step_fetch(struct page *p)
 	struct fetcher *f = p->fetcher;
 	struct hop *h = page_hop(p);
 
-	if (p->addresses_n > 0) {
-		struct address *a = address_get(f, &p->addresses[0]);
-		if (a->in_flight >= f->settings->address_connections_max) {
-			list_put(&a->waiting, &p->node);
-			return;
-		}
-		a->in_flight++;
-		p->address = a;
-	}
+	if (!page_take_address(p))
+		return;
 	if (!request_build(p)) {
 		page_release_slot(p);
 		page_finish(p, OUTCOME_SKIPPED, SKIP_URL,
@@ -393,6 +330,9 @@ step_fetch(struct page *p)
 	p->exchange.events = &events;
 	buf_clear(&h->body);
 	h->truncated = h->stop_reason = NULL;
+	h->head = STR_NONE;
+	h->parsed = (struct http_head){ 0 };
+	h->too_large = false;
 	h->status = 0;
 	h->start = clock_wall();
 	h->began = clock_mono();
@@ -489,6 +429,14 @@ on_done(struct exchange *x, enum transport_end end, struct str detail)
 	p->end_text = arena_copy(a, detail);
 	h->request = arena_copy(a, x->request_sent);
 	h->times = x->times;
+	h->too_large = x->too_large;
+	/* For the archive only: such an answer has no status here. */
+	if (h->head.n == 0 && x->head_received.n > 0) {
+		h->head = arena_copy(a, x->head_received);
+		if (http_parse_head(h->head, false, HTTP_LIMITS_DEFAULT, a,
+		    &h->parsed, NULL) != OK)
+			h->parsed = (struct http_head){ 0 };
+	}
 	page_release_slot(p);
 	page_go(p, PAGE_JUDGE);
 }
@@ -962,6 +910,10 @@ page_finish(struct page *p, enum outcome outcome, uint8_t reason,
 	p->end_text = text;
 	if (outcome == OUTCOME_EXCEPTION || outcome == OUTCOME_SKIPPED)
 		page_line(p, text);
+	/* A robots.txt that was read has its members already. */
+	if (outcome != OUTCOME_ITEM && outcome != OUTCOME_AUX &&
+	    s->parts == NULL)
+		answers_build(p);
 	page_go(p, PAGE_COMMIT);
 }
 

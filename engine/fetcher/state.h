@@ -108,6 +108,7 @@ struct hop {
 	int status;
 	const char *truncated;           /* WARC's word, or NULL */
 	const char *stop_reason;         /* why we ended it ourselves */
+	bool too_large;                  /* its head or trailers were */
 };
 
 /* A page's story.  A row is a step; page_next() goes from one to the next. */
@@ -264,6 +265,12 @@ void origin_blocked(struct origin *, const struct local_crawl *,
 void origin_fetched(struct origin *, struct page *robots_page);
 void origin_release(struct origin *);
 
+/* address.c */
+/* False: the page waits there, and comes back to its step FETCH. */
+bool page_take_address(struct page *);
+/* The request is over: the host's clock starts, others may go. */
+void page_release_slot(struct page *);
+
 /* page.c */
 struct page *page_new(struct fetcher *, struct local_crawl *, enum page_kind);
 void page_free(struct page **);
@@ -279,7 +286,6 @@ page_hop(struct page *p)
 {
 	return p->hops[p->hops_n - 1];
 }
-void page_release_slot(struct page *);
 
 /* recrawl.c */
 /* True: the page goes on to its turn when the old capture was looked up. */
@@ -324,6 +330,8 @@ void lone_lines_free(struct fetcher *);
 
 /* commit.c */
 bool members_build(struct page *, struct why *);
+/* What a page that is no capture was answered, if anything; see page_finish. */
+void answers_build(struct page *);
 void journal_build(struct page *);
 void page_event(struct page *, struct fetch_event *);
 void page_fresh(struct page *);

@@ -159,7 +159,8 @@ struct submission {
 	size_t parts_n;
 	size_t final_part;                  /* whose offset the journal keeps */
 	struct archive_place place;         /* an item's; restored: given */
-	struct buf journal_rest;            /* with OUTCOME_ITEM */
+	struct buf journal_rest;            /* an item's; a failed URL's when
+	                                     * something of it is archived */
 	struct str digest_key, digest_rest; /* an original: collection.h */
 	/* Empty: no later crawl asks with a validator.  Seq 0: this item's. */
 	struct str validator_key;
@@ -409,6 +410,13 @@ struct url_fact {
 };
 enum url_state frontier_find_url(struct frontier *, uint32_t crawl,
     struct str url, struct str queue, struct url_fact *);
+
+/* What a URL that failed has answered, as it was archived. */
+struct url_answer {
+	uint16_t status;             /* 0: nothing is archived */
+	struct str file;             /* the WARC file's name, without .open */
+	uint64_t offset;             /* of the last answer's record */
+};
 
 /*
  * A crawl as its WARC files tell it, for engine/rebuild.h; the ledger has no

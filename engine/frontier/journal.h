@@ -1,6 +1,7 @@
 /*
  * journal -- one capture as the ledger keeps it: crawl and sequence lead to the
- * WARC record and to what lists and statistics want to know without reading it.
+ * WARC record and to what lists and statistics want to know without reading it;
+ * so do the answers of URLs that failed, which have no number.
  *
  *     key    crawl4 seq8
  *     value  file4 offset6 clen4 ulen4 body-at4 hops2 status2 depth2 flags1
@@ -59,6 +60,17 @@ struct journal_entry {
 };
 
 void journal_key(uint32_t crawl, uint64_t seq, struct buf *);
+/*
+ * A URL that failed is no capture and has no number.  What it answered has an
+ * entry all the same, beyond all numbers, under the URL's hash; its record in
+ * the index names that key.
+ */
+#define JOURNAL_FAILED (UINT64_C(1) << 63)
+static inline uint64_t
+journal_failed_seq(uint64_t url_hash)
+{
+	return JOURNAL_FAILED | url_hash >> 1;
+}
 /* All behind file and offset; */
 void journal_put_rest(const struct journal_entry *, struct buf *);
 /* The value: place first, then `rest` as journal_put_rest() made it. */

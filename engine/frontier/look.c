@@ -1,5 +1,6 @@
 #include "engine/frontier/look.h"
 
+#include "engine/frontier/journal.h"
 #include "engine/frontier/state.h"
 
 /* Queues looked at in one go: about half a millisecond. */
@@ -364,8 +365,39 @@ answer_one(struct look_one *l)
 	loop_post(l->home, &l->mail);
 }
 
+static struct str
+name_of(struct str path)
+{
+	size_t at = path.n;
+
+	while (at > 0 && path.p[at - 1] != '/')
+		at--;
+	path = str_from(path, at);
+	if (str_ends(path, STR(".open")))
+		path.n -= STR(".open").n;
+	return path;
+}
+
+/* Nothing, when the entry or its file is gone. */
+static void
+read_answer(struct look_one *l, struct index *x, uint64_t seq)
+{
+	struct buf key = BUF_INIT;
+	struct journal_entry e;
+	struct str value, path;
+
+	journal_key(l->crawl, seq, &key);
+	if (index_get(x, INDEX_JOURNAL, buf_str(&key), &l->arena, &value,
+	    NULL) == OK && journal_parse(buf_str(&key), value, &e) &&
+	    ledger_warc_path(x, e.file, &l->arena, &path, NULL) == OK)
+		l->answer = (struct url_answer){ e.status, name_of(path),
+		    e.offset };
+	buf_free(&key);
+}
+
 static bool
-take_fact(struct look_one *l, enum url_state state, struct str value)
+take_fact(struct look_one *l, struct index *x, enum url_state state,
+    struct str value)
 {
 	struct url_value v;
 
@@ -376,7 +408,9 @@ take_fact(struct look_one *l, enum url_state state, struct str value)
 	}
 	l->found = true;
 	l->state = state;
-	l->number = state == URL_DONE ? v.seq : 0;
+	l->number = state == URL_DONE && v.seq < JOURNAL_FAILED ? v.seq : 0;
+	if (state == URL_DONE && v.seq >= JOURNAL_FAILED)
+		read_answer(l, x, v.seq);
 	l->fact = (struct url_fact){
 		.outcome = (enum outcome)(v.why >> 4), .reason = v.why & 15,
 		.flags = v.flags, .depth = v.depth, .cost = v.cost,
@@ -400,7 +434,7 @@ get_at(struct look_one *l, struct index *x, uint32_t queue, uint32_t date,
 	    NULL);
 	buf_free(&key);
 	if (e == OK)
-		take_fact(l, state, value);
+		take_fact(l, x, state, value);
 	else if (e != ERR_ABSENT)
 		why(&l->why, e, "the index cannot be read");
 	arena_free(&a);
@@ -455,14 +489,13 @@ walk_queue(struct ledger_query *q, struct index *x)
 	struct look_one *l = CONTAINER(q, struct look_one, query);
 	struct str key, value;
 
-	(void)x;
 	for (unsigned n = 0; n < LOOKS_PER_TURN; n++) {
 		bool valid = index_iter_valid(l->iter, &key, &value);
 		struct reader in = reader_of(valid ? key : STR_NONE);
 		bool ours = read_be32(&in) == l->crawl &&
 		    read_be32(&in) == l->queue && !in.bad;
 		if (ours && str_eq(str_from(key, HEAD_BYTES), l->url))
-			take_fact(l, URL_WAITING, value);
+			take_fact(l, x, URL_WAITING, value);
 		if (!ours || l->found) {
 			(void)!index_iter_error(l->iter, &l->why);
 			index_iter_free(&l->iter);

@@ -87,6 +87,7 @@ struct look_one {
 	enum url_state state;
 	struct url_fact fact;        /* but of UNKNOWN */
 	uint64_t number;             /* of its item; 0: none */
+	struct url_answer answer;    /* of a URL that failed */
 	uint64_t queued;             /* in its host's queue */
 	bool host_known;
 	struct why why;              /* ABSENT: no such crawl */

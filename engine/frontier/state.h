@@ -158,7 +158,8 @@ struct url_value {
 	uint16_t depth;
 	double cost;
 	uint8_t why;                 /* done: outcome * 16 + reason */
-	uint64_t seq;                /* done as an item: its number */
+	uint64_t seq;                /* done as an item: its number; failed:
+	                              * journal_failed_seq() or 0 */
 };
 void url_value_put(const struct url_value *, struct buf *);
 bool url_value_parse(struct str, struct url_value *);

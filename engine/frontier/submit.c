@@ -123,6 +123,15 @@ frontier_discover(struct crawl *c, const struct found *u)
 
 /* --- outcomes ----------------------------------------------------------- */
 
+/* Its key in the journal; 0: it has no entry. */
+static uint64_t
+journal_seq(const struct submission *s)
+{
+	return s->outcome == OUTCOME_ITEM ? s->seq :
+	    s->parts_n > 0 && s->journal_rest.n > 0 ?
+	    journal_failed_seq(s->lease.hash) : 0;
+}
+
 static void
 journal(struct crawl *c, struct submission *s, const struct archive_place *p)
 {
@@ -131,7 +140,7 @@ journal(struct crawl *c, struct submission *s, const struct archive_place *p)
 
 	if (s->parts_n > 0)
 		offset += s->parts[s->final_part].at;
-	journal_key(c->id, s->seq, cleared(&f->key));
+	journal_key(c->id, journal_seq(s), cleared(&f->key));
 	journal_put(p->file, offset, buf_str(&s->journal_rest),
 	    cleared(&f->value));
 	if (s->near_duplicate)
@@ -180,7 +189,7 @@ complete(struct crawl *c, struct queue *q, const struct submission *s)
 		.flags = s->lease.flags, .depth = s->lease.depth,
 		.cost = s->lease.cost,
 		.why = (uint8_t)(s->outcome << 4 | s->reason),
-		.seq = s->seq,
+		.seq = journal_seq(s),
 	};
 
 	url_drop(c, q->id, s->lease.rank, s->lease.url);
@@ -263,8 +272,9 @@ submission_settle(struct crawl *c, struct submission *s)
 	if (s->outcome == OUTCOME_NONE)
 		return;
 	complete(c, q, s);
-	if (s->outcome == OUTCOME_ITEM) {
+	if (journal_seq(s) != 0)
 		journal(c, s, &s->place);
+	if (s->outcome == OUTCOME_ITEM) {
 		count_item(c, s);
 	} else if (s->outcome == OUTCOME_EXCEPTION) {
 		c->view.counts.exceptions[s->reason]++;
