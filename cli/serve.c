@@ -473,7 +473,7 @@ static enum err
 open_door(struct daemon *s, struct why *w)
 {
 	struct urlfrontier_options o = { .conf = &s->cli->conf,
-	    .home = s->home };
+	    .home = s->home, .tokens = s->tokens };
 
 	return urlfrontier_open(&o, &s->urlfrontier, w);
 }
@@ -620,6 +620,8 @@ open_ports(struct daemon *s, struct why *w)
 {
 	enum err e = open_tokens(s, w);
 
+	if (e == OK)
+		e = open_door(s, w);
 	if (e != OK)
 		return e;
 	figures_register();
@@ -634,8 +636,6 @@ serve(struct daemon *s, struct why *w)
 {
 	enum err e = lock_engine(s, w);
 
-	if (e == OK)
-		e = open_door(s, w);
 	if (e == OK)
 		e = open_ports(s, w);
 	if (e != OK)

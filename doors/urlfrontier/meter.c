@@ -49,7 +49,9 @@ static const char *const statuses[] = { "OK", "SKIPPED", "FAIL" };
 	X(SCANNED, COUNTER, "argiope_urlfrontier_scanned_total",             \
 	    "Records that listings, counts and purges read.")                \
 	X(NOTREADY, COUNTER, "frontier_putURLs_forward_notready_total",      \
-	    "URLs that another node was not ready to take.")
+	    "URLs that another node was not ready to take.")                 \
+	X(START_REFUSED, COUNTER, "argiope_urlfrontier_start_refused_total", \
+	    "Calls refused during the start (urlfrontier.start_calls_max).")
 
 #define GAUGES(X)                                                            \
 	X(ACTIVE, GAUGE, "frontier_urls_active", "URLs to be fetched.")      \
@@ -70,6 +72,8 @@ static const char *const statuses[] = { "OK", "SKIPPED", "FAIL" };
 	    "CountURLs and PurgeURLs calls that read.")                      \
 	X(WAITING, GAUGE, "argiope_urlfrontier_scans_waiting",               \
 	    "Listings, counts and purges that have not begun to read.")      \
+	X(HELD, GAUGE, "argiope_urlfrontier_calls_held",                     \
+	    "Calls that wait for the end of the start.")                     \
 	X(PUT_BYTES, GAUGE, "argiope_urlfrontier_put_bytes",                 \
 	    "Memory of URLs that are not acknowledged yet.")
 
@@ -97,7 +101,8 @@ static struct metric labelled[] = {
 	    GRPC_CODE_COUNT),
 };
 
-_Static_assert((int)METRIC_NOTREADY == (int)METER_NOTREADY, "the order");
+_Static_assert((int)METRIC_START_REFUSED == (int)METER_START_REFUSED,
+    "the order");
 
 const char *
 urlfrontier_rpc_name(enum urlfrontier_rpc rpc)
@@ -119,6 +124,12 @@ meter_count(enum meter_count what, uint64_t n)
 {
 	if (n > 0)
 		metric_add(&metrics[what], (int64_t)n);
+}
+
+void
+meter_held(unsigned calls)
+{
+	metric_set(&metrics[METRIC_HELD], (int64_t)calls);
 }
 
 void

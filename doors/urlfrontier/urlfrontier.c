@@ -96,14 +96,78 @@ has_token(const struct urlfrontier *d, struct grpc_call *c)
 	return a == TOKEN_FINE;
 }
 
+/* ---- Calls that wait for the frontier ------------------------------------ */
+
+struct held_call {
+	struct list node;                /* in urlfrontier.held */
+	struct urlfrontier *door;
+	struct grpc_call *call;
+};
+
+static void
+let_go(struct held_call *h)
+{
+	list_take(&h->node);
+	meter_held(--h->door->held_n);
+	mem_free(&h);
+}
+
+/* Its deadline is over, or the client has left. */
+static void
+held_ended(struct grpc_call *c, enum grpc_code code, struct str text)
+{
+	(void)code, (void)text;
+	let_go(grpc_data(c));
+}
+
+static const struct grpc_events held_events = { .on_end = held_ended };
+
+static void
+hold(struct urlfrontier *d, struct grpc_call *c)
+{
+	char text[120];
+
+	if (d->held_n >= d->held_max) {
+		snprintf(text, sizeof(text), "the server is starting, and %u "
+		    "calls wait already (urlfrontier.start_calls_max)",
+		    d->held_n);
+		meter_count(METER_START_REFUSED, 1);
+		grpc_finish(c, GRPC_UNAVAILABLE, text);
+		return;
+	}
+	struct held_call *h = mem_new(sizeof(*h));
+	h->door = d;
+	h->call = c;
+	list_put(&d->held, &h->node);
+	meter_held(++d->held_n);
+	grpc_set_data(c, h);
+	grpc_hold(c, &held_events);
+}
+
+static void
+admit_held(struct urlfrontier *d)
+{
+	while (!list_empty(&d->held)) {
+		struct held_call *h = LIST_ITEM(d->held.next,
+		    struct held_call, node);
+		struct grpc_call *c = h->call;
+		let_go(h);
+		grpc_set_data(c, NULL);
+		grpc_admit(c);
+	}
+}
+
+/* A stranger does not take the place of one who may. */
 static void
 gate(struct grpc_call *c, void *arg)
 {
 	struct urlfrontier *d = arg;
 
+	if (d->tokens != NULL && !has_token(d, c))
+		return;
 	if (d->frontier == NULL)
-		grpc_finish(c, GRPC_UNAVAILABLE, "the server is starting");
-	else if (has_token(d, c) && d->draining)
+		hold(d, c);
+	else if (d->draining)
 		grpc_finish(c, GRPC_UNAVAILABLE, SHUTTING_DOWN);
 }
 
@@ -265,6 +329,7 @@ deliver_ready(struct mail *m)
 	d->tokens = d->coming_tokens;
 	set_health(d, HEALTH_SERVING);
 	meter_start(d);
+	admit_held(d);
 }
 
 void
@@ -406,6 +471,10 @@ urlfrontier_open(const struct urlfrontier_options *o,
 		return OK;
 	d = mem_new(sizeof(*d));
 	d->home = o->home;
+	d->tokens = o->tokens;
+	d->held_max =
+	    (unsigned)conf_int(c, CONF_URLFRONTIER_START_CALLS_MAX);
+	list_init(&d->held);
 	d->put_inflight_max =
 	    (uint64_t)conf_int(c, CONF_URLFRONTIER_PUT_INFLIGHT_MAX);
 	d->batch_inflight_max =

@@ -3,7 +3,7 @@
  * urlfrontier.URLFrontier over gRPC (contracts/urlfrontier.md).
  *
  *     open ──► recovering ──ready──► serving ──drain──► draining ──► drained
- *                  │ UNAVAILABLE        │ all 19 calls      │ no new calls
+ *                  │ calls wait         │ all 19 calls      │ no new calls
  *
  * Owns:    a loop with a thread, its listener and its connections.
  * Thread:  all of these functions: home's.
@@ -22,11 +22,13 @@ struct urlfrontier;
 struct urlfrontier_options {
 	const struct conf *conf;
 	struct loop *home;
+	struct token_set *tokens;    /* urlfrontier_ready()'s; NULL: not yet */
 };
 
 /*
- * Listen at urlfrontier.listen; where that is off, `*out` is NULL.  Who comes
- * before urlfrontier_ready() is told UNAVAILABLE.  Errors: CONFIG when the
+ * Listen at urlfrontier.listen; where that is off, `*out` is NULL.  Calls that
+ * come before urlfrontier_ready() wait for it, urlfrontier.start_calls_max of
+ * them; others are answered with UNAVAILABLE.  Errors: CONFIG when the
  * address is none, is not loopback without TLS and token, or TLS's files are
  * wrong; BUSY.
  */

@@ -76,7 +76,9 @@ struct urlfrontier {
 	struct forward *forward;         /* the same; puts to the others */
 	struct frontier *frontier;       /* NULL: recovering */
 	bool engine_crawls;              /* they are shown */
-	struct token_set *tokens;
+	struct list held;                /* calls that wait for the frontier */
+	unsigned held_n, held_max;
+	struct token_set *tokens;        /* NULL: recovering, perhaps */
 	enum { TOKEN_AUTO, TOKEN_REQUIRED, TOKEN_NONE } token_rule;
 	struct list ports;
 	struct list calls;               /* until they are freed */
@@ -194,7 +196,8 @@ void urlfrontier_check_tokens(struct urlfrontier *);
 
 enum meter_count { METER_GETS, METER_GOT, METER_PUTS, METER_PUT_BATCHES,
 	METER_ITEMS, METER_IGNORED, METER_COMPLETED, METER_EXAMINED,
-	METER_SCANNED, METER_NOTREADY };
+	METER_SCANNED, METER_NOTREADY,
+	METER_START_REFUSED };
 void meter_register(void);
 void meter_count(enum meter_count, uint64_t n);
 void meter_kinds(uint64_t discovered, uint64_t known);
@@ -202,6 +205,7 @@ void meter_acks(const uint64_t statuses[static 3], int64_t ns);
 void meter_get(int64_t ns);
 void meter_call(enum urlfrontier_rpc, enum grpc_code, int64_t ns);
 void meter_streams(int64_t more);
+void meter_held(unsigned calls);
 /* Gauges of the frontier, asked for each second. */
 void meter_start(struct urlfrontier *);
 void meter_stop(struct urlfrontier *);

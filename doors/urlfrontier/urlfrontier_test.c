@@ -141,6 +141,7 @@ set_up(void **state)
 {
 	nodes_setup(state);
 	node_prepare(0);
+	put_conf(&t.nodes[0].conf, "urlfrontier.start_calls_max=4");
 	node_open_door(0);
 	port = client_connect(&t.nodes[0], left);
 	return 0;
@@ -148,20 +149,59 @@ set_up(void **state)
 
 /* ---- Tests --------------------------------------------------------------- */
 
+/* One call that is not waited for. */
+static void
+ask_only(struct heard *s, const char *rpc, const void *message)
+{
+	*s = (struct heard){ .over = false };
+	begin(s, rpc);
+	grpc_send(s->call, packed(message));
+	grpc_half_close(s->call);
+}
+
+/*
+ * Before the frontier is there calls wait, as many as urlfrontier.
+ * start_calls_max; one more is refused, and one that left makes room.
+ */
 static void
 test_not_ready(void **state)
 {
 	Urlfrontier__Empty m = URLFRONTIER__EMPTY__INIT;
-	struct heard s;
+	struct heard left, waits, more, refused, again;
+	struct putting p = { .key = "w", .end = 200 };
 
 	(void)state;
-	ask(&s, "ListNodes", &m.base);
-	assert_int_equal(s.code, GRPC_UNAVAILABLE);
-	assert_string_equal(s.text, "the server is starting");
+	ask_only(&left, "ListNodes", &m.base);
+	ask_only(&waits, "ListNodes", &m.base);
+	ask_only(&more, "ListNodes", &m.base);
+	put_begin(&p);
+	run_ms(50);
+	assert_false(left.over || waits.over || more.over || p.seen.over);
+	ask(&refused, "ListNodes", &m.base);
+	assert_int_equal(refused.code, GRPC_UNAVAILABLE);
+	assert_string_equal(refused.text, "the server is starting, and 4 "
+	    "calls wait already (urlfrontier.start_calls_max)");
+	heard_free(&refused);
+	grpc_cancel(left.call);
+	run_ms(50);
+	ask_only(&again, "ListNodes", &m.base);
+	run_ms(50);
+	assert_false(again.over);
+	grpc_cancel(more.call);
+	run_ms(50);
 	node_open_engine(0);
-	ask(&s, "ListNodes", &m.base);
-	assert_int_equal(s.code, GRPC_OK);
-	heard_free(&s);
+	wait_for(&waits.over);
+	assert_int_equal(waits.code, GRPC_OK);
+	wait_for(&again.over);
+	assert_int_equal(again.code, GRPC_OK);
+	wait_for(&p.seen.over);
+	assert_int_equal(p.seen.code, GRPC_OK);
+	assert_int_equal(p.seen.statuses[OUTSIDE_OK], 200);
+	heard_free(&left);
+	heard_free(&waits);
+	heard_free(&more);
+	heard_free(&again);
+	heard_free(&p.seen);
 }
 
 static void

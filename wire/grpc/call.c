@@ -361,6 +361,8 @@ grpc_call_peer_closed(struct grpc_call *c)
 void
 grpc_call_serve(struct grpc_call *c)
 {
+	if (c->admitted)
+		grpc_server_admitted(c);
 	if (!c->paused && message_kept(&c->in) > 0)
 		take_in(c, STR_NONE, false);
 	half_closed(c);

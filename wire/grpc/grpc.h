@@ -122,6 +122,15 @@ void grpc_server_add(struct grpc_server *, const struct grpc_method *,
  */
 void grpc_server_gate(struct grpc_server *, void (*gate)(struct grpc_call *,
     void *arg), void *arg);
+/*
+ * For the gate: let the call wait.  Nothing of it is read, and no handler of
+ * its method hears of it; on_end of `on` is called when it ends meanwhile (its
+ * deadline, or the client left), else nothing of it behind grpc_admit().  `on`
+ * outlives the wait; the call's data are the gate's until then.
+ */
+void grpc_hold(struct grpc_call *, const struct grpc_events *on);
+/* A call of grpc_hold(): the gate sees it again, soon. */
+void grpc_admit(struct grpc_call *);
 
 /* ---- Sessions ----------------------------------------------------------- */
 

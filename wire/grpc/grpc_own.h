@@ -131,6 +131,8 @@ struct grpc_call {
 	bool gone;          /* the stream is no more */
 	bool paused, was_full, deferred;
 	bool giving;        /* messages are being handed out */
+	bool waits;         /* the gate holds it */
+	bool admitted;      /* ... and it shall see it again */
 };
 
 /* ---- session.c ---------------------------------------------------------- */
@@ -175,6 +177,8 @@ void grpc_client_field(struct grpc_call *, struct str name, struct str value);
 /* All fields of a block came. */
 void grpc_server_fields_end(struct grpc_call *);
 void grpc_client_fields_end(struct grpc_call *, bool last);
+/* A call that waited at the gate: the gate again, then the handlers. */
+void grpc_server_admitted(struct grpc_call *);
 /* The head of the answer, unless it is there. */
 void grpc_server_answer(struct grpc_call *);
 /* All messages have left: the trailers. */

@@ -4,6 +4,8 @@
 /* A client that has so little time left has none: the way here took more. */
 #define DEADLINE_NS_MIN 10000
 
+static const struct grpc_events no_events;
+
 struct grpc_server *
 grpc_server_new(const struct grpc_limits *l)
 {
@@ -165,6 +167,21 @@ set_deadline(struct grpc_call *c)
 	    (uint64_t)c->stream);
 }
 
+static void
+open_call(struct grpc_call *c, const struct grpc_method *m)
+{
+	const struct grpc_server *server = c->session->server;
+
+	if (server->gate != NULL && !m->ungated)
+		server->gate(c, server->gate_arg);
+	if (c->finished || c->waits)
+		return;
+	c->on = &m->on;
+	c->opened = true;
+	if (c->on->on_open != NULL)
+		c->on->on_open(c);
+}
+
 void
 grpc_server_fields_end(struct grpc_call *c)
 {
@@ -177,14 +194,34 @@ grpc_server_fields_end(struct grpc_call *c)
 	c->kind = m->kind;
 	c->arg = m->arg;
 	set_deadline(c);
-	if (server->gate != NULL && !m->ungated)
-		server->gate(c, server->gate_arg);
-	if (c->finished)
-		return;
-	c->on = &m->on;
-	c->opened = true;
-	if (c->on->on_open != NULL)
-		c->on->on_open(c);
+	open_call(c, m);
+}
+
+void
+grpc_server_admitted(struct grpc_call *c)
+{
+	const struct grpc_server *server = c->session->server;
+
+	c->admitted = c->waits = false;
+	c->on = &no_events;
+	open_call(c, map_get(&server->methods, c->path));
+}
+
+void
+grpc_hold(struct grpc_call *c, const struct grpc_events *on)
+{
+	c->on = on;
+	/* Trailers of a request mean nothing, now as later. */
+	c->opened = c->waits = true;
+	grpc_pause(c);
+}
+
+void
+grpc_admit(struct grpc_call *c)
+{
+	CHECK(c->waits);
+	c->admitted = true;
+	grpc_resume(c);
 }
 
 /* ---- The answer --------------------------------------------------------- */

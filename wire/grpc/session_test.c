@@ -799,6 +799,115 @@ test_gate(void **state)
 	joined_close(&j);
 }
 
+/* ---- A gate that lets calls wait ----------------------------------------- */
+
+static struct {
+	bool open;
+	struct grpc_call *calls[4];
+	size_t n;
+	int ends;
+	enum grpc_code code;
+} door;
+
+static void
+waiting_end(struct grpc_call *c, enum grpc_code code, struct str text)
+{
+	(void)text;
+	assert_ptr_equal(grpc_data(c), &door);
+	door.ends++;
+	door.code = code;
+}
+
+static const struct grpc_events waiting = { .on_end = waiting_end };
+
+static void
+slow_gate(struct grpc_call *c, void *arg)
+{
+	(void)arg;
+	if (door.open) {
+		grpc_set_data(c, NULL);
+		if (grpc_metadata(c, STR("x-code")).p != NULL)
+			grpc_finish(c, GRPC_UNAUTHENTICATED, "who are you?");
+		return;
+	}
+	door.calls[door.n++] = c;
+	grpc_set_data(c, &door);
+	grpc_hold(c, &waiting);
+}
+
+static void
+test_held_at_gate(void **state)
+{
+	struct joined j;
+	struct asked one, late, stream, gone;
+
+	(void)state;
+	open_all(&j, 1000);
+	memset(&door, 0, sizeof(door));
+	grpc_server_gate(j.server, slow_gate, NULL);
+	ask_once(&j, &one, "/t.T/Unary", STR("x"));
+	struct grpc_call *c = ask(&j, &late, "/t.T/Unary", 1000);
+	grpc_send(c, STR("y"));
+	grpc_half_close(c);
+	c = ask(&j, &stream, "/t.T/Count", 0);
+	grpc_send(c, STR("12345"));
+	joined_run(&j);
+	struct grpc_call *leaves = ask(&j, &gone, "/t.T/Unary", 0);
+	joined_run(&j);
+	assert_int_equal(door.n, 4);
+	assert_int_equal(served.messages, 0);
+	/* The client leaves; another one's deadline is over. */
+	grpc_cancel(leaves);
+	joined_run(&j);
+	assert_int_equal(door.ends, 1);
+	assert_int_equal(door.code, GRPC_CANCELLED);
+	joined_wait(&j, 2000);
+	assert_int_equal(late.code, GRPC_DEADLINE_EXCEEDED);
+	assert_int_equal(door.ends, 2);
+	assert_int_equal(door.code, GRPC_DEADLINE_EXCEEDED);
+	/* What came meanwhile is handed out, and what comes later. */
+	door.open = true;
+	grpc_admit(door.calls[0]);
+	grpc_admit(door.calls[2]);
+	joined_run(&j);
+	assert_int_equal(one.code, GRPC_OK);
+	grpc_send(c, STR("678"));
+	grpc_half_close(c);
+	joined_run(&j);
+	assert_int_equal(stream.code, GRPC_OK);
+	assert_int_equal(served.messages, 3);
+	assert_int_equal(door.ends, 2);
+	joined_close(&j);
+}
+
+/* The gate may still refuse it. */
+static void
+test_held_and_refused(void **state)
+{
+	const struct grpc_field field = { STR("x-code"), STR("1") };
+	struct joined j;
+	struct asked a = { .code = GRPC_CODE_COUNT };
+	struct grpc_request r = { .path = "/t.T/Unary", .on = &asking,
+	    .arg = &a, .fields = &field, .fields_n = 1 };
+	struct why w = WHY_INIT;
+
+	(void)state;
+	open_all(&j, 1000);
+	memset(&door, 0, sizeof(door));
+	grpc_server_gate(j.server, slow_gate, NULL);
+	struct grpc_call *c = grpc_call_new(j.c, &r, j.now, &w);
+	grpc_send(c, STR("x"));
+	grpc_half_close(c);
+	joined_run(&j);
+	door.open = true;
+	grpc_admit(door.calls[0]);
+	joined_run(&j);
+	assert_int_equal(a.code, GRPC_UNAUTHENTICATED);
+	assert_int_equal(served.messages, 0);
+	assert_int_equal(door.ends, 0);
+	joined_close(&j);
+}
+
 int
 main(void)
 {
@@ -818,6 +927,8 @@ main(void)
 		cmocka_unit_test(test_drain),
 		cmocka_unit_test(test_keepalive),
 		cmocka_unit_test(test_gate),
+		cmocka_unit_test(test_held_at_gate),
+		cmocka_unit_test(test_held_and_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
