@@ -583,6 +583,7 @@ put_journal(const struct replay *x, const struct archive_capture *c,
 		.body_bytes = s->body_bytes, .simhash = s->simhash,
 		.type = type, .title = parsed->title, .url = c->url,
 		.final_url = c->hops > 0 ? c->final_url : STR_NONE,
+		.via = c->via,
 	};
 
 	e.digest = c->digest;

@@ -422,6 +422,22 @@ put_revisit_fields(struct warc_writer *w, const struct warc_revisit *r)
 	buf_free(&names);
 }
 
+/* The page on which the URL was found first. */
+static void
+put_via_field(struct warc_writer *w, struct str via)
+{
+	struct buf clean = BUF_INIT, names = BUF_INIT;
+
+	if (via.n == 0)
+		return;
+	if (w->redactor != NULL && redact_uri(w->redactor, via, &clean,
+	    &names))
+		via = buf_str(&clean);
+	put_uri_field(&w->head, STR("Argiope-Via: "), via);
+	buf_free(&clean);
+	buf_free(&names);
+}
+
 static void
 put_capture_field(struct warc_writer *w, const struct warc_capture *capture,
     struct str requested)
@@ -468,6 +484,7 @@ put_response(struct warc_writer *w, const struct warc_exchange *x,
 	put_field(&w->head, STR("WARC-Truncated: "), x->truncated);
 	put_field(&w->head, STR("Argiope-Outcome: "), x->outcome);
 	put_capture_field(w, x->capture, c->requested);
+	put_via_field(w, x->via);
 	head_end(w, m, STR("application/http;msgtype=response"), &b);
 	return put_member(w, &b, out, m, why_);
 }

@@ -101,6 +101,7 @@ struct warc_exchange {
 	 */
 	struct str outcome;
 	const struct warc_capture *capture;   /* NULL: none */
+	struct str via;                /* Argiope-Via; empty: field left out */
 	struct str warcinfo_id;        /* 36 characters */
 	const struct digest *payload;  /* NULL: computed here */
 	const struct warc_revisit *revisit;   /* NULL: a response */

@@ -90,6 +90,7 @@ put_line(struct scanner *x, const struct walk_visit *v)
 	put_field(b, warc_entry_field(e, STR("WARC-Payload-Digest")));
 	put_field(b, str_cut(type, 0, TYPE_MAX));
 	put_field(b, x->facts.requested_url);
+	put_field(b, warc_entry_field(e, STR("Argiope-Via")));
 	put_field(b, e->uri);
 }
 
@@ -279,6 +280,7 @@ parse_line(struct scanner *x, struct str s, struct archive_capture *c,
 		c->digest.kind = DIGEST_NONE;
 	c->type = take_field(&s);
 	c->url = take_field(&s);
+	c->via = take_field(&s);
 	c->final_url = s;
 }
 

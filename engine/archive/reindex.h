@@ -34,6 +34,7 @@ struct archive_capture {
 	struct digest digest;          /* of the payload */
 	struct str type;               /* Content-Type as the server sent it */
 	struct str url, final_url;     /* requested; of the final answer */
+	struct str via;                /* the page it was found on first */
 };
 
 /* What a warcinfo record says of its crawl; told before the captures. */

@@ -72,6 +72,7 @@ put_hop(struct page *p, unsigned i, struct str outcome, struct why *w)
 		.body = &body, .body_n = 1, .truncated = str_of(h->truncated),
 		.capture = &capture, .warcinfo_id = str_of(info),
 		.outcome = outcome,
+		.via = last ? s->lease.via : STR_NONE,
 		.payload = last && p->digest.kind != DIGEST_NONE ?
 		    &p->digest : NULL,
 		.revisit = last && !failed && (p->dup_uri.n != 0 ||
@@ -214,7 +215,7 @@ journal_build(struct page *p)
 		.source = p->dup_source, .simhash = p->parsed.simhash,
 		.type = media_type(h), .title = p->parsed.title,
 		.url = s->lease.url, .final_url = p->hops_n > 1 ?
-		    h->url.href : STR_NONE,
+		    h->url.href : STR_NONE, .via = s->lease.via,
 	};
 
 	e.digest = p->digest;

@@ -195,6 +195,7 @@ give_back(struct local_crawl *c, const struct lease *l)
 
 	p->submission.lease = *l;
 	p->submission.lease.url = arena_copy(&p->submission.arena, l->url);
+	p->submission.lease.via = STR_NONE;
 	page_give_back(p);
 }
 
@@ -354,6 +355,8 @@ window_take(struct window *w)
 	p->submission.lease = s->leases[s->taken++];
 	p->submission.lease.url = arena_copy(&p->submission.arena,
 	    p->submission.lease.url);
+	p->submission.lease.via = arena_copy(&p->submission.arena,
+	    p->submission.lease.via);
 	w->left--;
 	if (s->taken == s->n) {
 		list_take(&s->node);

@@ -214,7 +214,8 @@ amend_add(struct amend *a, struct str url, const struct url_value *v)
 		    AMEND_MATCHES_MAX);
 	struct amend_match *m = &a->matches[a->matches_n++];
 	m->lease = (struct lease){ .url = arena_copy(&a->piece, url),
-	    .cost = v->cost, .depth = v->depth, .flags = v->flags };
+	    .cost = v->cost, .depth = v->depth, .flags = v->flags,
+	    .via_seq = v->seq };
 	m->lease.hash = frontier_hash(a->crawl, m->lease.url);
 	return m;
 }

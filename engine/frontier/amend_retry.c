@@ -153,6 +153,7 @@ wait_again(struct crawl *c, struct queue *q, const struct amend_match *m)
 	struct url_value v = {
 		.created_s = (uint32_t)wall_s(clock_wall()),
 		.flags = l->flags, .depth = l->depth, .cost = l->cost,
+		.seq = l->via_seq,
 	};
 	/* As old as what is found next; what was queued once counts once. */
 	uint32_t rank = rank_of(l->cost, q->ordered);

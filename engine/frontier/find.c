@@ -62,7 +62,7 @@ old_capture(struct index *x, uint32_t crawl, struct str name, struct str url,
 	url_key(crawl, q.id, 0, url, key);
 	e = get(x, INDEX_URL, key, a, &value);
 	if (e == OK && (!url_value_parse(value, &v) || v.seq == 0 ||
-	    v.seq >= JOURNAL_FAILED))
+	    v.why >> 4 != OUTCOME_ITEM))
 		e = ERR_ABSENT;
 	if (e != OK)
 		return e;

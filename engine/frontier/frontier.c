@@ -371,7 +371,7 @@ frontier_begin(struct frontier *f, const struct crawl_spec *spec,
 	struct crawl *c = crawl_begin(f, f->next_crawl, spec, clock_wall());
 	crawl_start_new(c);
 	for (size_t i = 0; i < seeds_n; i++)
-		frontier_discover(c, &seeds[i]);
+		frontier_discover(c, &seeds[i], 0);
 	crawl_touch(c);
 	crawl_consider_end(c);
 	if (p != NULL)

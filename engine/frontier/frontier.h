@@ -115,6 +115,8 @@ struct lease {
 	uint16_t depth;
 	uint8_t flags;
 	uint32_t queue;
+	uint64_t via_seq;         /* the capture that found it; 0: none */
+	struct str via;           /* that capture's URL */
 };
 
 enum outcome {

@@ -408,7 +408,8 @@ take_fact(struct look_one *l, struct index *x, enum url_state state,
 	}
 	l->found = true;
 	l->state = state;
-	l->number = state == URL_DONE && v.seq < JOURNAL_FAILED ? v.seq : 0;
+	bool item = v.why >> 4 == OUTCOME_ITEM;
+	l->number = state == URL_DONE && item ? v.seq : 0;
 	if (state == URL_DONE && v.seq >= JOURNAL_FAILED)
 		read_answer(l, x, v.seq);
 	l->fact = (struct url_fact){

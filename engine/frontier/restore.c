@@ -33,7 +33,7 @@ frontier_restore_found(struct frontier *f, uint32_t crawl,
 	struct crawl *c = crawl_get(f, crawl);
 
 	if (c != NULL)
-		frontier_discover(c, u);
+		frontier_discover(c, u, 0);
 }
 
 /* A page that was fetched was within the limits, whatever its links say now. */
@@ -45,7 +45,7 @@ find_again(struct crawl *c, const struct found *u)
 
 	taken.skip = SKIP_NONE;
 	c->host_urls_max = 0;
-	frontier_discover(c, &taken);
+	frontier_discover(c, &taken, 0);
 	c->host_urls_max = urls_max;
 }
 
@@ -115,7 +115,8 @@ frontier_restore_settle(struct frontier *f, struct submission *s,
 		return e;
 	submission_settle(c, s);
 	for (size_t i = 0; i < s->found_n; i++)
-		frontier_discover(c, &s->found[i]);
+		frontier_discover(c, &s->found[i],
+		    s->outcome == OUTCOME_ITEM ? s->seq : 0);
 	for (size_t i = 0; i < s->puts_n; i++)
 		ledger_put(f->ledger, s->puts[i].family, s->puts[i].key,
 		    s->puts[i].value);

@@ -158,8 +158,10 @@ struct url_value {
 	uint16_t depth;
 	double cost;
 	uint8_t why;                 /* done: outcome * 16 + reason */
-	uint64_t seq;                /* done as an item: its number; failed:
-	                              * journal_failed_seq() or 0 */
+	/* Done as an item: its number; failed with an archived answer:
+	 * journal_failed_seq().  Else the number of the capture on which it
+	 * was found first; 0: none, or an older store does not say. */
+	uint64_t seq;
 };
 void url_value_put(const struct url_value *, struct buf *);
 bool url_value_parse(struct str, struct url_value *);
@@ -318,7 +320,8 @@ void url_drop(struct crawl *, uint32_t queue, uint32_t date, struct str url);
 void submission_admit(struct frontier *, struct submission *);
 /* What became of the leased URL goes into the gathering group. */
 void submission_settle(struct crawl *, struct submission *);
-void frontier_discover(struct crawl *, const struct found *);
+/* `via`: the number of the capture that it was found on; 0: none. */
+void frontier_discover(struct crawl *, const struct found *, uint64_t via);
 /* Puts the dirty queues and crawls as notes into the gathering group. */
 void frontier_put_notes(struct frontier *);
 /* So many URLs more were put into the known table, at a start. */

@@ -34,18 +34,19 @@ url_drop(struct crawl *c, uint32_t queue, uint32_t date, struct str url)
 }
 
 static struct url_value
-value_of(const struct found *u)
+value_of(const struct found *u, uint64_t via)
 {
 	return (struct url_value){
 		.created_s = (uint32_t)wall_s(clock_wall()),
 		.flags = u->flags, .depth = u->depth, .cost = u->cost,
+		.seq = via,
 	};
 }
 
 static void
-skip(struct crawl *c, const struct found *u)
+skip(struct crawl *c, const struct found *u, uint64_t via)
 {
-	struct url_value v = value_of(u);
+	struct url_value v = value_of(u, via);
 
 	v.why = u->skip;
 	known_set(c->frontier->known, u->hash, u->skip, MARK_SKIPPED);
@@ -75,17 +76,17 @@ tell_limit(struct queue *q)
 }
 
 static void
-enqueue(struct crawl *c, const struct found *u)
+enqueue(struct crawl *c, const struct found *u, uint64_t via)
 {
 	struct queue *q = queue_get(c, u->key, true);
-	struct url_value v = value_of(u);
+	struct url_value v = value_of(u, via);
 
 	/* The budget of a host: what was queued counts, fetched or not. */
 	if (c->host_urls_max != 0 && q->ordered >= c->host_urls_max) {
 		struct found over = *u;
 		over.skip = SKIP_LIMIT;
 		tell_limit(q);
-		skip(c, &over);
+		skip(c, &over, via);
 		return;
 	}
 	uint32_t rank = rank_of(u->cost, q->ordered++);
@@ -100,16 +101,16 @@ enqueue(struct crawl *c, const struct found *u)
 }
 
 void
-frontier_discover(struct crawl *c, const struct found *u)
+frontier_discover(struct crawl *c, const struct found *u, uint64_t via)
 {
 	uint32_t date;
 	uint8_t mark;
 
 	if (!known_get(c->frontier->known, u->hash, &date, &mark)) {
 		if (u->skip != SKIP_NONE)
-			skip(c, u);
+			skip(c, u, via);
 		else if (!(u->flags & FOUND_SITEMAP) || sitemap_admit(c))
-			enqueue(c, u);
+			enqueue(c, u, via);
 		return;
 	}
 	/* Skipped when it was found first, but within the limits now. */
@@ -117,7 +118,7 @@ frontier_discover(struct crawl *c, const struct found *u)
 	    date < SKIP_COUNT) {
 		c->view.counts.skips[date]--;
 		url_drop(c, QUEUE_SKIPPED, 0, u->url);
-		enqueue(c, u);
+		enqueue(c, u, via);
 	}
 }
 
@@ -189,7 +190,7 @@ complete(struct crawl *c, struct queue *q, const struct submission *s)
 		.flags = s->lease.flags, .depth = s->lease.depth,
 		.cost = s->lease.cost,
 		.why = (uint8_t)(s->outcome << 4 | s->reason),
-		.seq = journal_seq(s),
+		.seq = journal_seq(s) != 0 ? journal_seq(s) : s->lease.via_seq,
 	};
 
 	url_drop(c, q->id, s->lease.rank, s->lease.url);
@@ -288,6 +289,13 @@ submission_settle(struct crawl *c, struct submission *s)
 	}
 }
 
+/* The capture on which its links were found. */
+static uint64_t
+found_on(const struct submission *s)
+{
+	return s->outcome == OUTCOME_ITEM ? s->seq : 0;
+}
+
 static void
 deliver_durable(struct mail *m)
 {
@@ -340,7 +348,7 @@ submission_admit(struct frontier *f, struct submission *s)
 			if (u->skip == SKIP_NONE && crawl_excludes_now(c,
 			    s->rules, u->url))
 				u->skip = SKIP_SCOPE;
-			frontier_discover(c, u);
+			frontier_discover(c, u, found_on(s));
 		}
 		crawl_touch(c);
 		crawl_consider_end(c);

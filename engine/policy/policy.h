@@ -147,7 +147,7 @@ MUST_USE enum err policy_fits(const struct policy *, struct why *);
 struct str policy_user_agent(const struct policy *);
 /*
  * Whether robots.txt can address the sender of that User-Agent.  Policies of
- * earlier versions may hold one that it cannot.  Errors: INPUT naming the field.
+ * earlier versions may hold one that it cannot.  Errors: INPUT, with the field.
  */
 MUST_USE enum err policy_check_agent(const struct policy *, struct why *);
 

@@ -4,6 +4,8 @@ steering, pages and problems, policies, schedules, files.
 usage: realtime_views.sh [CASE...]
 """
 import gzip
+import shutil
+import subprocess
 
 from realtime_peer import *
 
@@ -505,6 +507,46 @@ def rules_that_decide(t):
     m = t.c.ask("start_crawl", seeds=[f"http://{host}/"],
                 policy={"user_agent": "4you"})
     t.check("... nor start_crawl", m["code"] == "bad_policy", m)
+
+
+@case
+def found_on(t):
+    """Each page names the one on which its URL was found first; so do its
+    records, from which a lost data directory is made again."""
+    s = Server("via", hosts={"via.test": t.web.port})
+    t.web.put("via.test", "/", ok(html("/one", "/two", "/gone")))
+    t.web.put("via.test", "/one", ok(html("/", "/three", "/two", title="1")))
+    t.web.put("via.test", "/two", ok(html("/three", "/away", title="2")))
+    t.web.put("via.test", "/three", ok("three"))
+    t.web.put("via.test", "/away", ok("", ("Location", "/land"), status=302))
+    t.web.put("via.test", "/land", ok("land"))
+    want = {"": "-", "one": "", "two": "", "gone": "", "three": "one|two",
+            "away": "two"}
+
+    def told(c):
+        pages = c.good("list_pages", crawl_id=crawl)["pages"]
+        return {p["url"].split("/", 3)[3]: (c.good(
+            "get_page", crawl_id=crawl, number=p["number"]).get("via") or
+            "///-").split("/", 3)[3] for p in pages}
+
+    c = s.client()
+    crawl = c.start("http://via.test/", rate=0)
+    c.ends(crawl)
+    got = told(c)
+    t.check("the page on which it was found", got.keys() == want.keys() and
+            all(got[k] in want[k].split("|") for k in want), got)
+    c.close()
+    s.stop()
+    for part in "index", "log":
+        shutil.rmtree(f"{s.data}/{part}")
+    t.same("rebuilt", subprocess.run(
+        [s.executable, "archive", "reindex", "--rebuild", "--data", s.data],
+        capture_output=True, check=False).returncode, 0)
+    s.start()
+    c = s.client()
+    t.same("... with the same", told(c), got)
+    c.close()
+    s.stop()
 
 
 @case
