@@ -107,6 +107,11 @@ struct web_socket_events {
 	X(fields_max,          100,         "of a head; above: 431")          \
 	X(body_bytes_max,      1 << 20,     "of a request; above: 413")       \
 	X(message_bytes_max,   1 << 20,     "of a WebSocket; above: 1009")    \
+	X(turn_frames_max,     512,         "of a WebSocket in one turn of"   \
+	    " the loop; more wait for the next")                               \
+	X(idle_frames_burst,   2000,        "pings, pongs, empty fragments of" \
+	    " a WebSocket at once; above: 1008")                               \
+	X(idle_frames_per_s,   100,         "the same, lasting")              \
 	X(coming_bytes_max,    64 << 20,    "bodies, and messages that are"   \
 	    " not whole, of all connections; above: 503, 1013")                \
 	X(out_bytes_max,       128 << 10,   "waiting in a connection")        \

@@ -176,6 +176,11 @@ struct web_socket {
 	bool held;
 	struct buf waiting;          /* messages that came while it was held */
 	size_t waiting_at;
+	struct buf rest;             /* bytes for the turns that follow */
+	size_t rest_at;
+	struct timer next_turn;
+	int64_t idle_full_at_ns;     /* when all of idle_frames_burst is back */
+	uint64_t idle_counted;
 };
 
 /* -- web_check.c -- */

@@ -7,6 +7,7 @@ static void
 set_hold(struct web_socket *s)
 {
 	net_hold(s->conn->net, net_room(s->conn->net) == 0 ||
+	    s->rest_at < s->rest.n ||
 	    s->waiting.n - s->waiting_at > WAITING_BYTES_MAX);
 }
 
@@ -56,6 +57,7 @@ check_handshake(struct web_request *r, char accept[static WS_ACCEPT_BYTES])
 }
 
 static void came(void *arg, struct str message);
+static void next_turn(struct timer *);
 static void stalled(struct net_conn *);
 
 static struct web_socket *
@@ -69,6 +71,7 @@ socket_new(struct web_request *r)
 	s->passed = r->passed;
 	s->pass = r->pass;
 	s->ws = ws_new((size_t)w->limits.message_bytes_max, came, s);
+	s->next_turn.fire = next_turn;
 	list_put(&w->sockets, &s->node);
 	w->n.sockets++;
 	c->socket = s;
@@ -142,23 +145,79 @@ ended(struct web_socket *s)
 	web_conn_end(s->conn);
 }
 
-void
-web_socket_bytes(struct web_socket *s, struct str bytes)
+/* False: so many frames that carry nothing are a flood. */
+static bool
+count_idle(struct web_socket *s)
 {
+	const struct web_limits *l = &s->conn->web->limits;
+	int64_t cost = NS_PER_S / l->idle_frames_per_s;
+	int64_t now = loop_now(s->conn->web->loop).ns;
+	uint64_t n = ws_idle_frames(s->ws) - s->idle_counted;
+
+	s->idle_counted += n;
+	s->idle_full_at_ns = MAX(s->idle_full_at_ns, now) + (int64_t)n * cost;
+	return s->idle_full_at_ns - now <= cost * l->idle_frames_burst;
+}
+
+/* As many frames as are one turn's; what is left waits for the next. */
+static size_t
+take_frames(struct web_socket *s, struct str bytes)
+{
+	struct web *w = s->conn->web;
 	struct buf *out = net_out(s->conn->net);
 	size_t before = out->n;
+	size_t n = ws_recv(s->ws, bytes, (size_t)w->limits.turn_frames_max,
+	    out);
 
-	ws_recv(s->ws, bytes, out);
 	if (out->n != before)
 		net_wake(s->conn->net);
+	if (n < bytes.n)
+		loop_timer_set(w->loop, &s->next_turn, loop_now(w->loop));
+	return n;
+}
+
+/* What a client's frames brought about, beside the messages. */
+static void
+judge(struct web_socket *s)
+{
 	if (ws_is_over(s->ws))
 		ended(s);
+	else if (!count_idle(s))
+		web_socket_close(s, 1008, "too many frames that carry nothing");
 	else if (!web_count_coming(s->conn->web, &s->counted,
 	    ws_partial(s->ws)))
 		web_socket_close(s, 1013, "too many messages are on their way "
 		    "here");
 	else
 		set_hold(s);
+}
+
+void
+web_socket_bytes(struct web_socket *s, struct str bytes)
+{
+	/* They came before it was held for those that wait. */
+	if (s->rest_at < s->rest.n) {
+		buf_put_str(&s->rest, bytes);
+		return;
+	}
+	size_t n = take_frames(s, bytes);
+	buf_put_str(&s->rest, str_from(bytes, n));
+	judge(s);
+}
+
+static void
+next_turn(struct timer *t)
+{
+	struct web_socket *s = CONTAINER(t, struct web_socket, next_turn);
+
+	if (!is_open(s))
+		return;
+	s->rest_at += take_frames(s, str_from(buf_str(&s->rest), s->rest_at));
+	if (s->rest_at == s->rest.n) {
+		buf_free(&s->rest);
+		s->rest_at = 0;
+	}
+	judge(s);
 }
 
 void
@@ -221,8 +280,10 @@ web_socket_lost(struct web_socket *s)
 	w->n.sockets--;
 	(void)web_count_coming(w, &s->counted, 0);
 	list_take(&s->node);
+	loop_timer_stop(w->loop, &s->next_turn);
 	ws_free(&s->ws);
 	buf_free(&s->waiting);
+	buf_free(&s->rest);
 	mem_free(&s);
 }
 

@@ -156,6 +156,90 @@ limits(void **state)
 	assert_int_equal(too_long(1000), 1009);
 }
 
+/* Its head alone, of a message that will never come. */
+static void
+announced(void **state)
+{
+	struct answer a = { .status = 0 };
+	int fd = dial_socket(&a);
+
+	(void)state;
+	say(fd, "\x81\xff\0\0\0\0\0\x10\0\x01", 10);
+	assert_int_equal(hear_close(fd, &a), 1009);
+	close(fd);
+	answer_free(&a);
+}
+
+/* So many of a kind that carries nothing, then a message and a close. */
+static int
+idle(int kind, int n)
+{
+	struct answer a = { .status = 0 };
+	int fd = dial_socket(&a);
+
+	for (int i = 0; i < n; i++)
+		say_frame(fd, i > 0 && kind == 0x01 ? 0 : kind, "", 0);
+	say_frame(fd, kind == 0x01 ? 0x80 : TEXT, "end", 3);
+	usleep(100000);
+	say_frame(fd, CLOSE, "\x03\xe8", 2);
+	int code = hear_close(fd, &a);
+	close(fd);
+	answer_free(&a);
+	return code;
+}
+
+/* Frames that carry nothing, at the limit and above it. */
+static void
+idle_frames(void **state)
+{
+	static const int kinds[] = { PING, PONG, 0x01 };
+	struct web_limits l = WEB_LIMITS_DEFAULT;
+	struct web_options o = { .limits = &l };
+
+	(void)state;
+	l.idle_frames_burst = 200;
+	l.idle_frames_per_s = 1;
+	port_close();
+	port_open(&o);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		assert_int_equal(idle(kinds[i], 200), 1000);
+		assert_int_equal(idle(kinds[i], 250), 1008);
+	}
+}
+
+/* Frames beyond those of one turn come in the turns that follow. */
+static void
+many_turns(void **state)
+{
+	struct web_limits l = WEB_LIMITS_DEFAULT;
+	struct web_options o = { .limits = &l };
+	struct answer a = { .status = 0 };
+	struct buf b = BUF_INIT;
+
+	(void)state;
+	l.turn_frames_max = 3;
+	port_close();
+	port_open(&o);
+	int fd = dial_socket(&a);
+	for (int i = 0; i < 1000; i++) {
+		char frame[] = { i == 0 ? 1 : i == 999 ? (char)0x80 : 0,
+		    (char)0x81, 0, 0, 0, 0, (char)('a' + i % 26) };
+		buf_put(&b, frame, sizeof(frame));
+	}
+	buf_put(&b, "\x89\x80\0\0\0\0", 6);
+	say(fd, b.p, b.n);
+	assert_int_equal(hear_frame(fd, &a), TEXT);
+	assert_int_equal(a.body.n, 1000);
+	for (size_t i = 0; i < 1000; i++)
+		assert_int_equal(a.body.p[i], 'a' + i % 26);
+	assert_int_equal(hear_frame(fd, &a), PONG);
+	say_frame(fd, TEXT, "on", 2);
+	assert_int_equal(hear_frame(fd, &a), TEXT);
+	close(fd);
+	buf_free(&b);
+	answer_free(&a);
+}
+
 static void
 held(void **state)
 {
@@ -395,7 +479,8 @@ main(void)
 #define LIVE(f) cmocka_unit_test_setup_teardown(f, port_setup, port_teardown)
 	const struct CMUnitTest tests[] = {
 		LIVE(handshakes), LIVE(echoes), LIVE(early_message),
-		LIVE(limits), LIVE(held), LIVE(floods), LIVE(big_messages),
+		LIVE(limits), LIVE(announced), LIVE(idle_frames),
+		LIVE(many_turns), LIVE(held), LIVE(floods), LIVE(big_messages),
 		LIVE(leavers), LIVE(stalls), LIVE(pings), LIVE(vanished),
 		LIVE(too_many),
 	};

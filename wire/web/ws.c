@@ -8,6 +8,10 @@
 #define KEY_BYTES 24u
 #define SPARE_BYTES_MAX 4096u        /* kept for the next message */
 #define FRAME_FIN 0x80u
+#define HEAD_BYTES_MAX 10u           /* with the length, without the mask */
+#define MASK_BYTES 4u
+#define LENGTH_BITS 0x7fu
+#define TOO_LONG "the message is longer than the limit"
 
 struct ws {
 	wslay_event_context_ptr wslay;
@@ -17,6 +21,14 @@ struct ws {
 	struct buf *out;             /* of ws_recv() */
 	struct buf data;             /* the message so far */
 	size_t bytes_max;            /* of it */
+	/* The frames as their heads announce them, ahead of wslay. */
+	struct {
+		uint8_t bytes[HEAD_BYTES_MAX];
+		size_t n;                /* of the head that is coming */
+		uint64_t skip;           /* bytes before the next head */
+		size_t message;          /* announced so far of a message */
+	} scan;
+	uint64_t idle_frames;
 	bool taking;                 /* data frame, no control frame */
 	bool bad_close;              /* half a code came in one */
 	bool over, stopped;
@@ -83,14 +95,6 @@ frame_begins(wslay_event_context_ptr context,
 	s->taking = !wslay_is_ctrl_frame(f->opcode);
 	s->bad_close |= f->opcode == WSLAY_CONNECTION_CLOSE &&
 	    f->payload_length == 1;
-	/* wslay counts a frame, we the message. */
-	if (!s->taking || s->over ||
-	    f->payload_length <= s->bytes_max - s->data.n)
-		return;
-	wslay_event_queue_close(context, WSLAY_CODE_MESSAGE_TOO_BIG, NULL, 0);
-	wslay_event_shutdown_read(context);
-	s->over = true;
-	s->code = WSLAY_CODE_MESSAGE_TOO_BIG;
 }
 
 static void
@@ -138,6 +142,86 @@ message_ends(wslay_event_context_ptr context,
 		if (s->data.cap > SPARE_BYTES_MAX)
 			buf_free(&s->data);
 	}
+}
+
+/* --- heads --------------------------------------------------------------- */
+
+/* How long a head is, as far as its first bytes say: no mask. */
+static size_t
+head_bytes(const uint8_t *head, size_t n)
+{
+	unsigned length = n < 2 ? 0 : head[1] & LENGTH_BITS;
+
+	return length == 126 ? 4 : length == 127 ? 10 : 2;
+}
+
+static uint64_t
+head_length(const uint8_t *head)
+{
+	struct reader r = reader_of((struct str){ (const char *)head + 2,
+	    HEAD_BYTES_MAX - 2 });
+	unsigned length = head[1] & LENGTH_BITS;
+
+	return length == 126 ? read_be16(&r) : length == 127 ? read_be64(&r) :
+	    length;
+}
+
+/* A whole head has come.  False: its message is longer than the limit. */
+static bool
+count_frame(struct ws *s)
+{
+	const uint8_t *head = s->scan.bytes;
+	bool last = head[0] & FRAME_FIN, masked = head[1] & 0x80u;
+	uint8_t opcode = head[0] & 0xfu;
+	uint64_t n = head_length(head);
+
+	s->scan.n = 0;
+	/* A length that is none: wslay has the word for it. */
+	s->scan.skip = n > INT64_MAX ? UINT64_MAX : n + (masked ? MASK_BYTES :
+	    0);
+	if (wslay_is_ctrl_frame(opcode)) {
+		s->idle_frames += opcode != WSLAY_CONNECTION_CLOSE;
+		return true;
+	}
+	s->idle_frames += n == 0 && !last;
+	if (opcode != WSLAY_CONTINUATION_FRAME)
+		s->scan.message = 0;
+	if (n <= INT64_MAX && n > s->bytes_max - s->scan.message)
+		return false;
+	s->scan.message = last || n > INT64_MAX ? 0 :
+	    s->scan.message + (size_t)n;
+	return true;
+}
+
+/*
+ * How many of these bytes wslay may have: to the end of `frames_max` frames,
+ * or to the head of one that makes a message too long.
+ */
+static size_t
+scan_frames(struct ws *s, struct str bytes, size_t frames_max, bool *too_long)
+{
+	size_t i = 0, frames = 0;
+
+	*too_long = false;
+	while (i < bytes.n && !*too_long) {
+		size_t n = (size_t)MIN(s->scan.skip, bytes.n - i);
+		if (n > 0) {
+			s->scan.skip -= n;
+			i += n;
+			continue;
+		}
+		if (s->scan.n == 0 && frames == frames_max)
+			break;
+		s->scan.bytes[s->scan.n++] = (uint8_t)bytes.p[i++];
+		if (s->scan.n < 2 || s->scan.n <
+		    head_bytes(s->scan.bytes, s->scan.n))
+			continue;
+		frames++;
+		/* wslay need not see the whole of that head. */
+		*too_long = !count_frame(s);
+		i -= *too_long;
+	}
+	return i;
 }
 
 /* --- a session ----------------------------------------------------------- */
@@ -191,13 +275,11 @@ name_fault(struct ws *s, struct buf *out, size_t before)
 	s->code = WSLAY_CODE_PROTOCOL_ERROR;
 }
 
-void
-ws_recv(struct ws *s, struct str bytes, struct buf *out)
+static void
+feed(struct ws *s, struct str bytes, struct buf *out)
 {
 	size_t before = out->n;
 
-	if (s->over)
-		return;
 	s->in = bytes;
 	s->out = out;
 	bool fine = wslay_event_recv(s->wslay) == 0;
@@ -211,6 +293,28 @@ ws_recv(struct ws *s, struct str bytes, struct buf *out)
 	}
 	if (!fine || s->bad_close)
 		name_fault(s, out, before);
+}
+
+static void
+refuse_message(struct ws *s, struct buf *out)
+{
+	ws_stop(s);
+	s->code = WSLAY_CODE_MESSAGE_TOO_BIG;
+	ws_put_close(out, s->code, STR(TOO_LONG));
+}
+
+size_t
+ws_recv(struct ws *s, struct str bytes, size_t frames_max, struct buf *out)
+{
+	bool too_long;
+
+	if (s->over)
+		return bytes.n;
+	size_t taken = scan_frames(s, bytes, frames_max, &too_long);
+	feed(s, str_cut(bytes, 0, taken), out);
+	if (!s->over && too_long)
+		refuse_message(s, out);
+	return s->over ? bytes.n : taken;
 }
 
 bool
@@ -230,6 +334,12 @@ ws_stop(struct ws *s)
 {
 	s->over = s->stopped = true;
 	wslay_event_shutdown_read(s->wslay);
+}
+
+uint64_t
+ws_idle_frames(const struct ws *s)
+{
+	return s->idle_frames;
 }
 
 size_t

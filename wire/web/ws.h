@@ -25,10 +25,20 @@ struct ws *ws_new(size_t message_bytes_max,
 void ws_free(struct ws **);
 
 /*
- * Bytes from the client.  Answers are appended to `out`.  Once ws_is_over()
- * nothing more is read.
+ * Bytes from the client, to the end of `frames_max` frames; returns how many
+ * bytes that were.  The others are to be given again.  Answers are appended to
+ * `out`.  Once ws_is_over() nothing more is read.
+ *
+ * A frame whose head announces more than message_bytes_max for its message is
+ * refused with 1009 before any of its payload has come.
  */
-void ws_recv(struct ws *, struct str bytes, struct buf *out);
+size_t ws_recv(struct ws *, struct str bytes, size_t frames_max,
+    struct buf *out);
+/*
+ * Frames so far that carry nothing: pings, pongs, and empty fragments that do
+ * not end a message.
+ */
+uint64_t ws_idle_frames(const struct ws *);
 /* A close has come, or was sent because of a fault. */
 bool ws_is_over(const struct ws *);
 /* How it ended: the client's code, 1005 when it named none, or our own. */

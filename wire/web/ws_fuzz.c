@@ -16,14 +16,15 @@ message(void *arg, struct str m)
 }
 
 static int
-run(struct str in, size_t step, struct buf *messages, struct buf *out)
+run(struct str in, size_t step, size_t frames,
+    struct buf *messages, struct buf *out)
 {
 	struct ws *s = ws_new(BYTES_MAX, message, messages);
 	int code = 0;
 
-	for (size_t at = 0; at < in.n && !ws_is_over(s); at += step) {
-		ws_recv(s, str_cut(in, at, at + step), out);
-		CHECK(ws_partial(s) <= BYTES_MAX);
+	for (size_t at = 0, n; at < in.n && !ws_is_over(s); at += n) {
+		n = ws_recv(s, str_cut(in, at, at + step), frames, out);
+		CHECK(n > 0 && ws_partial(s) <= BYTES_MAX);
 	}
 	if (ws_is_over(s))
 		code = ws_code(s);
@@ -45,7 +46,8 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	    other = BUF_INIT;
 	char accept[WS_ACCEPT_BYTES];
 
-	int a = run(in, n + 1, &one, &out), b = run(in, 1, &two, &other);
+	int a = run(in, n + 1, SIZE_MAX, &one, &out);
+	int b = run(in, n % 2 == 0 ? n + 1 : 1, 1, &two, &other);
 	/*
 	 * Of two faults in one frame either may be seen first, and one may be
 	 * seen before the frame is whole, or not.
