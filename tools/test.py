@@ -45,7 +45,8 @@ AGAIN_MAX = 6
 # What takes long begins first: seconds on two quiet cores, where it is many.
 LONG = {"console": 200, "urlfrontier_java": 90, "ledger": 60, "sim": 60,
         "urlfrontier_streams": 50, "urlfrontier_cluster": 40,
-        "urlfrontier": 40, "realtime_kills": 35,
+        "urlfrontier": 40, "realtime_kills": 35, "grpc_clients": 70,
+        "urlfrontier_cancel": 30,
         "realtime_flow": 30, "shelf": 28, "urlfrontier_node": 27,
         "urlfrontier_power": 25, "amend": 24, "urlfrontier_forward": 23}
 # Whole crawls that sanitizers see: threads, memory, recovery.
