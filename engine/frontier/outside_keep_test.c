@@ -275,6 +275,36 @@ old_urls_are_purged(void **state)
 
 /* --- restarts and clocks -------------------------------------------------- */
 
+/* A name as long as a message allows, NULs, and dates beyond all time. */
+static void
+unusual_values_survive(void **state)
+{
+	static const struct str url = { "http://h/a\0b", 12 };
+	char *name = mem_new(65536 + 1);
+	struct outside_entry e;
+
+	(void)state;
+	memset(name, 'c', 65536);
+	struct outside_item items[] = { out_item(name, "k", "u", DISCOVERED,
+	    "m"), out_item("c", "", "not a url", DISCOVERED, "m"),
+	    out_item("c", "k", "far", 1, "m"), out_item("c", "k", "", 5, "m") };
+	items[2].date_s = UINT64_MAX;
+	items[3].url = url;
+	out_put_all(R, items, ARRAY_LEN(items));
+	for (int i = 0; i < 2; i++) {
+		out_assert_stats(R, name, "", 1, 0, 0, 1);
+		assert_int_equal(out_status(R, "c", "not a url", "not a url",
+		    &e), OK);
+		assert_int_equal(out_status(R, "c", "k", "far", &e), OK);
+		assert_int_equal(e.date_s, OUTSIDE_DATE_MAX);
+		assert_int_equal(list_urls("c", "k", 0, 9, "", false), 2);
+		assert_true(str_eq(got.entries[0].url, url));
+		out_restart(R, true);
+	}
+	assert_int_equal(out_gone(OUTSIDE_DELETE_CRAWL, name, ""), 1);
+	mem_free(&name);
+}
+
 static void
 leases_and_delays_survive(void **state)
 {
@@ -717,6 +747,7 @@ main(void)
 		RULE(long_lists_are_of_one_moment),
 		RULE(queues_are_listed),
 		RULE(old_urls_are_purged),
+		RULE(unusual_values_survive),
 		RULE(leases_and_delays_survive),
 		RULE(a_clock_that_jumps_frees_nothing),
 		RULE(what_is_left_is_capped_at_a_start),

@@ -160,6 +160,7 @@ def malformed(server):
         call.code().name, acks <= 1, c.size("m2", "m2")[0]),
         ("INTERNAL", True, 1))
     text(server)
+    unusual(server)
     still_serves("malformed messages", server)
 
     same(f"M2 {who}, unknown method", code(c.raw("Nothing"), b"",
@@ -246,6 +247,43 @@ def text(server):
         c.status, "http://nul/a\0d", "nul", "m2"), "NOT_FOUND")
     same(f"M2 {who}, NUL: DeleteQueue", (c.delete("nul\0x", "m2"),
                                         c.size("nul", "m2")[0]), (1, 3))
+
+
+def unusual(server):
+    """What the reference takes though it looks wrong; DESIGN.md says why."""
+    c, who, last = server.client, server.name, 2 ** 32 - 2
+    odd = ["not a url", " ", "http", "%00"]
+    same(f"M2 {who}, any text is a URL", c.did(
+        *[D(u, "", "odd") for u in odd]), ["OK"] * len(odd))
+    same(f"M2 {who}, its key is what a host would be",
+         sorted(c.queues("odd")), sorted(odd))
+    same(f"M2 {who}, what has no key is not taken", c.did(
+        D("http://", "", "odd"), D("?a", "", "odd")), ["SKIPPED"] * 2)
+
+    name = "c" * 65536
+    same(f"M2 {who}, a crawl ID of 64 KiB", c.did(
+        D("http://long/", "", name), K("http://long/2", "", name, 0)),
+        ["OK"] * 2)
+    same(f"M2 {who}, it is a crawl like others", (
+        c.size("", name), name in c.crawls(), c.got(1, 1, 1, "", name),
+        c.delete_crawl(name)), ((1, 0, 1), True, ["http://long/"], 2))
+
+    # The reference reads the first two as negative, and serves the queue no
+    # more; behind the third it finds nothing that is due.
+    far = (2 ** 64 - 1, 2 ** 63, 10 ** 10, last + 1, last)
+    same(f"M2 {who}, dates beyond all time", c.did(
+        *[K(f"http://far/{d}", "far", "odd", d) for d in far]), ["OK"] * 5)
+    same(f"M2 {who}, they are the last date there is", {
+        c.status(f"http://far/{d}", "far", "odd").known.refetchable_from_date
+        for d in far}, {last})
+    c.fill(K("http://far/now", "far", "odd", 1))
+    same(f"M2 {who}, what is due beside them is served",
+         c.got(9, 1, 1, "far", "odd"), ["http://far/now"])
+    c.block("http", 2 ** 64 - 1, "odd")
+    same(f"M2 {who}, blocked for good", c.got(1, 1, 1, "http", "odd"), [])
+    c.block("http", 0, "odd")
+    same(f"M2 {who}, and not any more", c.got(1, 1, 1, "http", "odd"),
+         ["http"])
 
 
 # ---- Clients that misbehave ----------------------------------------------------------
