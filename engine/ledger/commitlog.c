@@ -81,6 +81,33 @@ segment_head(const struct segment *s, struct buf *out)
 	buf_put_be32(out, crc32c_of(buf_str(out), 0));
 }
 
+void
+segment_chain(struct str head, uint32_t chain, struct buf *out)
+{
+	struct buf b = BUF_INIT;
+
+	buf_put_str(&b, str_cut(head, 0, SEGMENT_HEAD_USED));
+	buf_put(&b, "CHN1", 4);
+	buf_put_be32(&b, chain);
+	uint32_t crc = crc32c_of(buf_str(&b), 0);
+	buf_put(out, b.p + SEGMENT_HEAD_USED, 8);
+	buf_put_be32(out, crc);
+	buf_free(&b);
+}
+
+uint32_t
+chain_next(uint32_t chain, uint32_t crc)
+{
+	unsigned char bytes[4];
+
+	if (chain == 0)
+		return 0;
+	for (int i = 0; i < 4; i++)
+		bytes[i] = (unsigned char)(crc >> (24 - 8 * i));
+	chain = crc32c_of((struct str){ (const char *)bytes, 4 }, chain);
+	return chain == 0 ? 1 : chain;
+}
+
 uint32_t
 record_crc(uint64_t key, struct str from_group_on)
 {
@@ -210,9 +237,14 @@ begin_next(struct commitlog *l, struct why *w)
 	s->first = l->group + 1;
 	s->last = l->group;
 	s->end = SEGMENT_HEAD_BYTES;
+	/* One that begins here is as good as any. */
+	if (l->chain == 0)
+		l->chain = (uint32_t)(s->key >> 32) | 1;
+	s->chain = l->chain;
 	segment_head(s, &head);
-	buf_put(&head, (char[SEGMENT_HEAD_BYTES - SEGMENT_HEAD_USED]){ 0 },
-	    SEGMENT_HEAD_BYTES - SEGMENT_HEAD_USED);
+	segment_chain(buf_str(&head), s->chain, &head);
+	buf_put(&head, (char[SEGMENT_HEAD_BYTES]){ 0 },
+	    SEGMENT_HEAD_BYTES - head.n);
 	CHECK(head.n == SEGMENT_HEAD_BYTES);
 	enum err e = file_write(s->fd, 0, head.p, head.n, &own);
 	buf_free(&head);
@@ -284,6 +316,14 @@ build_record(struct commitlog *l, const struct segment *s, uint64_t group,
 	buf_put(b, (char[RECORD_ALIGN]){ 0 }, record_bytes(body.n) - b->n);
 }
 
+static uint32_t
+built_crc(const struct buf *record)
+{
+	struct reader in = reader_of(str_from(buf_str(record), 4));
+
+	return read_be32(&in);
+}
+
 enum err
 commitlog_append(struct commitlog *l, uint64_t group, struct str body,
     struct why *w)
@@ -306,6 +346,7 @@ commitlog_append(struct commitlog *l, uint64_t group, struct str body,
 		return write_failed(l, e, w, &own);
 	s->end += l->record.n;
 	s->last = l->group = group;
+	l->chain = chain_next(l->chain, built_crc(&l->record));
 	l->dirty = true;
 	l->stats.records++;
 	l->stats.bytes += l->record.n;
@@ -405,6 +446,12 @@ uint64_t
 commitlog_group(const struct commitlog *l)
 {
 	return l->group;
+}
+
+uint32_t
+commitlog_chain(const struct commitlog *l)
+{
+	return l->chain;
 }
 
 size_t

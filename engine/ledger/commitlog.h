@@ -20,7 +20,13 @@
  * up to G.  What was being written when the power went is behind G and is
  * zeroed.  `lag` says how many groups before the record's own were not synced
  * when it was written, all of them in its segment: only these may be missing
- * before it.  A valid record of a later group behind other damage is refused.
+ * before it.  A valid record of a later group behind other damage is refused;
+ * damage to groups up to `from_group` is passed over with a warning.
+ *
+ * The chain is a checksum over all records since a segment that had none before
+ * it; a head holds, behind its crc, "CHN1" 4, the chain up to its first group
+ * 4, crc32c of all that 4.  Two copies of a log that went different ways differ in
+ * it.  Heads of versions up to 0.3 hold zeros there: the chain is not known.
  *
  * Thread: one at a time; the sync thread's.
  * Errors: DISK_FULL changes nothing and may be tried again; CORRUPT at opening;
@@ -44,6 +50,11 @@ struct commitlog_options {
 	/* Of new ones after COMMITLOG_SEGMENTS_FIRST; 0: like the first. */
 	size_t segment_bytes_max;
 	unsigned segments_min;       /* kept preallocated; 0: the default */
+	/*
+	 * commitlog_chain() behind `from_group` as its owner remembers it; 0:
+	 * it does not.  A log that differs there is another copy's: CORRUPT.
+	 */
+	uint32_t from_chain;
 };
 
 /*
@@ -69,6 +80,8 @@ size_t commitlog_grown(uint64_t appended, size_t first, size_t later);
 
 /* The group of the last record; from_group when there is none. */
 uint64_t commitlog_group(const struct commitlog *);
+/* The chain up to that group; 0: not known. */
+uint32_t commitlog_chain(const struct commitlog *);
 /* How many bytes of body the next append takes without a new segment. */
 size_t commitlog_room(const struct commitlog *);
 /*

@@ -1,3 +1,4 @@
+#include "base/hash.h"
 #include "engine/ledger/commitlog_testing.h"
 
 /* --- damage ------------------------------------------------------------- */
@@ -253,13 +254,101 @@ test_missing_segments(void **state)
 	load(DIR "/log-00000003", &b);
 	assert_int_equal(file_remove(DIR "/log-00000003", &w), OK);
 	refused(0, "log-00000003 is missing");
-	/* Also when nobody needs what it held: something is not as it was. */
-	refused(100, "log-00000003 is missing");
 	store(DIR "/log-00000003", buf_str(&b));
 	assert_int_equal(last_group(0), 100);
 	assert_int_equal(file_remove(DIR "/log-00000001", &w), OK);
 	refused(0, "begins with group");
 	assert_int_equal(last_group(99), 100);
+	/* What it held is in the index. */
+	assert_int_equal(file_remove(DIR "/log-00000003", &w), OK);
+	assert_int_equal(last_group(99), 100);
+	assert_false(there(DIR "/log-00000002"));
+	assert_true(there(DIR "/log-00000002.damaged"));
+	buf_free(&b);
+}
+
+static void
+test_damage_before_checkpoint(void **state)
+{
+	struct buf b = BUF_INIT;
+
+	(void)state;
+	body_max = 60;
+	make_log(8);
+	load(DIR "/log-00000001", &b);
+	for (uint64_t g = 1; g <= 8; g++) {
+		size_t at = record_at(buf_str(&b), g) + RECORD_HEAD;
+		b.p[at] ^= 1;
+		store(DIR "/log-00000001", buf_str(&b));
+		if (g < 8)
+			refused(g - 1, "cannot be read");
+		/* In the index: a warning, and the log goes on. */
+		assert_int_equal(last_group(g), 8);
+		assert_int_equal(last_group(8), 8);
+		struct commitlog *l = open_from(8, &(struct replayed){
+		    .first = 0 });
+		commit(l, 9);
+		commitlog_close(&l);
+		assert_int_equal(last_group(8), 9);
+		b.p[at] ^= 1;
+	}
+	buf_free(&b);
+}
+
+/* Copies of one log that went different ways. */
+static void
+test_other_copy(void **state)
+{
+	struct commitlog_options o = tiny;
+	struct replayed r = { 0 };
+	struct buf b = BUF_INIT;
+	struct why w = WHY_INIT;
+
+	(void)state;
+	body_max = 60;
+	make_log(4);
+	load(DIR "/log-00000001", &b);
+	struct commitlog *l = open_ok();
+	commit(l, 6);
+	o.from_chain = commitlog_chain(l);
+	commitlog_close(&l);
+	assert_int_equal(commitlog_open(DIR, &o, 6, replay, &r, &l, &w), OK);
+	commitlog_close(&l);
+	store(DIR "/log-00000001", buf_str(&b));
+	l = open_ok();
+	for (uint64_t g = 5; g <= 7; g++) {
+		assert_int_equal(commitlog_append(l, g, STR("other"), &w),
+		    OK);
+		assert_int_equal(commitlog_sync(l, &w), OK);
+	}
+	commitlog_close(&l);
+	assert_int_equal(commitlog_open(DIR, &o, 6, replay, &r, &l, &w),
+	    ERR_CORRUPT);
+	assert_non_null(strstr(w.text, "not the log that the index"));
+	/* Before they parted they were one. */
+	o.from_chain = 0;
+	buf_free(&b);
+}
+
+static void
+test_newer_version(void **state)
+{
+	struct buf b = BUF_INIT, crc = BUF_INIT;
+	struct commitlog *l;
+	struct replayed r = { 0 };
+	struct why w = WHY_INIT;
+
+	(void)state;
+	make_log(3);
+	load(DIR "/log-00000001", &b);
+	b.p[6] = '2';
+	buf_put_be32(&crc, crc32c_of(str_cut(buf_str(&b), 0, 40), 0));
+	memcpy(b.p + 40, crc.p, 4);
+	store(DIR "/log-00000001", buf_str(&b));
+	assert_int_equal(commitlog_open(DIR, &tiny, 0, replay, &r, &l, &w),
+	    ERR_CORRUPT);
+	assert_non_null(strstr(w.text, "a newer version of argiope"));
+	buf_free(&crc);
 	buf_free(&b);
 }
 
@@ -457,6 +546,8 @@ main(void)
 		TEST(test_tail_is_zeroed),
 		TEST(test_damaged_heads),
 		TEST(test_missing_segments),
+		TEST(test_damage_before_checkpoint), TEST(test_other_copy),
+		TEST(test_newer_version),
 		TEST(test_missing_current),
 		TEST(test_swapped_segments),
 		TEST(test_older_than_index),

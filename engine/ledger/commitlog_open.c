@@ -5,15 +5,12 @@
 #include <stdarg.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "engine/ledger/commitlog_own.h"
 #include "os/file.h"
 #include "os/log.h"
 
 #define ZERO_CHUNK_BYTES ((size_t)64 << 10)
-
-/* Every refusal ends with it. */
-#define WHAT_TO_DO "restore the data directory from a copy, or move %s away " \
-	"to go back to group %llu, the last checkpoint"
 
 struct opening {
 	struct commitlog *log;
@@ -24,11 +21,16 @@ struct opening {
 	struct buf path;
 	struct why *w;
 	uint32_t lag;                /* of the last record */
+	uint32_t from_chain;         /* commitlog_options */
+	uint64_t sound_from;         /* nothing is damaged from here to `end` */
+	bool newer;                  /* damage by name only */
+	/* Not 0: segments up to it are damaged, and given up if they may be. */
+	uint64_t given_up;
 };
 
 struct record {
 	uint64_t group;
-	uint32_t lag;
+	uint32_t lag, crc;
 	struct str body;
 	size_t bytes;                /* padding included */
 };
@@ -49,7 +51,7 @@ name_of(struct opening *o, uint64_t number)
 	return buf_text(&o->path);
 }
 
-/* Damage, and what to do about it. */
+/* Damage; the caller knows what to do about it. */
 PRINTF_LIKE(2, 3) static enum err
 damaged(struct opening *o, const char *fmt, ...)
 {
@@ -59,8 +61,8 @@ damaged(struct opening *o, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	return why(o->w, ERR_CORRUPT, "%s; " WHAT_TO_DO, what, o->log->dir,
-	    (unsigned long long)o->from);
+	return why(o->w, ERR_CORRUPT, "the commit log %s is damaged: %s",
+	    o->log->dir, what);
 }
 
 /* "log-" and at least eight digits, as we write them. */
@@ -112,6 +114,31 @@ all_zero(const char *p, size_t n)
 	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
 }
 
+/* "ARLOG02\n" and a crc that is right: no damage made that. */
+static bool
+is_newer_head(const char *p)
+{
+	struct reader in = reader_of((struct str){ p + 40, 4 });
+
+	return memcmp(p, "ARLOG", 5) == 0 && p[7] == '\n' &&
+	    read_be32(&in) == crc32c_of((struct str){ p, 40 }, 0);
+}
+
+/* The chain that a good head holds; 0: none. */
+static uint32_t
+read_chain(const char *p)
+{
+	struct reader in = reader_of((struct str){ p + SEGMENT_HEAD_USED + 4,
+	    4 });
+	struct buf again = BUF_INIT;
+	uint32_t chain = read_be32(&in);
+
+	segment_chain((struct str){ p, SEGMENT_HEAD_USED }, chain, &again);
+	bool good = memcmp(again.p, p + SEGMENT_HEAD_USED, again.n) == 0;
+	buf_free(&again);
+	return good ? chain : 0;
+}
+
 /*
  * A head of zeros with nothing behind it, or of an earlier use (a smaller
  * number), is a spare's.  Anything else that is not this segment's own head is
@@ -136,6 +163,11 @@ judge_head(struct opening *o, struct segment *s, const char *p)
 	buf_free(&again);
 	if (good && on_disk.number < s->number)
 		return OK;
+	o->newer = !good && is_newer_head(p);
+	if (o->newer)
+		return why(o->w, ERR_CORRUPT, "%s/%s was written by a newer "
+		    "version of argiope; use that version", o->log->dir,
+		    name_of(o, s->number));
 	if (!good || on_disk.number != s->number)
 		return damaged(o, "the head of %s is damaged",
 		    name_of(o, s->number));
@@ -149,6 +181,7 @@ judge_head(struct opening *o, struct segment *s, const char *p)
 	s->first = on_disk.first;
 	s->last = on_disk.first - 1;
 	s->end = SEGMENT_HEAD_BYTES;
+	s->chain = read_chain(p);
 	o->log->stats.segment_bytes += on_disk.size - s->size;
 	s->size = on_disk.size;
 	return OK;
@@ -193,21 +226,77 @@ open_segment(struct opening *o, uint64_t number)
 	return OK;
 }
 
+static void
+forget_segments(struct commitlog *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		file_close(&l->segments[i].fd);
+		l->stats.segments--;
+		l->stats.segment_bytes -= l->segments[i].size;
+	}
+	l->n = l->begun = 0;
+}
+
+/* All up to a damaged one keep their bytes under another name. */
+static enum err
+set_aside(struct opening *o, const uint64_t *numbers, size_t n)
+{
+	struct buf from = BUF_INIT, to = BUF_INIT;
+	enum err e = OK;
+
+	for (size_t i = 0; i < n && e == OK; i++) {
+		if (numbers[i] > o->given_up)
+			break;
+		segment_path(o->log, numbers[i], "", &from);
+		segment_path(o->log, numbers[i], ".damaged", &to);
+		e = file_replace(buf_text(&from), buf_text(&to), o->w);
+	}
+	buf_free(&from);
+	buf_free(&to);
+	return e;
+}
+
+/*
+ * Damage is no reason to refuse while a segment behind it begins before the
+ * checkpoint's end: what it held is in the index.
+ */
 static enum err
 open_segments(struct opening *o)
 {
 	struct arena a = ARENA_INIT;
+	struct commitlog *l = o->log;
+	struct why first = WHY_INIT, *w = o->w;
 	uint64_t *numbers = NULL;
 	size_t n;
 
 	enum err e = list_numbers(o, &a, &numbers, &n);
-	o->log->stats.fresh = n == 0;
+	l->stats.fresh = n == 0;
+	o->w = &first;
 	for (size_t i = 0; i < n && e == OK; i++) {
-		if (i > 0 && numbers[i] != numbers[i - 1] + 1)
-			e = damaged(o, "%s is missing",
+		bool gap = i > 0 && numbers[i] != numbers[i - 1] + 1;
+		if (gap) {
+			(void)!damaged(o, "%s is missing",
 			    name_of(o, numbers[i - 1] + 1));
-		else
-			e = open_segment(o, numbers[i]);
+			o->given_up = numbers[i - 1];
+			forget_segments(l);
+		}
+		e = open_segment(o, numbers[i]);
+		if (e == ERR_CORRUPT && !o->newer) {
+			o->given_up = numbers[i];
+			forget_segments(l);
+			e = OK;
+		}
+	}
+	o->w = w;
+	if (e == OK && o->given_up != 0 && (l->begun == 0 ||
+	    l->segments[0].first > o->from + 1))
+		e = ERR_CORRUPT;
+	if (e != OK)
+		e = why(w, e, "%s", first.text);
+	else if (o->given_up != 0) {
+		log_warn("ledger.log", "text=\"%s; what it held is in the "
+		    "index\"", first.text);
+		e = set_aside(o, numbers, n);
 	}
 	arena_free(&a);
 	return e;
@@ -225,7 +314,7 @@ record_at(const struct segment *s, struct str bytes, size_t at,
 
 	if (read_be32(&r) != record_magic(s->key))
 		return false;
-	uint32_t crc = read_be32(&r);
+	uint32_t crc = out->crc = read_be32(&r);
 	out->group = read_be64(&r);
 	uint32_t n = read_be32(&r);
 	out->lag = read_be32(&r);
@@ -249,14 +338,52 @@ load_segment(struct opening *o, const struct segment *s)
 	return e;
 }
 
+/* Up to the checkpoint the log must be the one that the index was made from. */
+static enum err
+check_chain(struct opening *o, const struct segment *s)
+{
+	if (s->last != o->from || o->from_chain == 0 || o->log->chain == 0 ||
+	    o->from_chain == o->log->chain)
+		return OK;
+	return damaged(o, "up to group %llu it is not the log that the index "
+	    "was made from", (unsigned long long)o->from);
+}
+
+/*
+ * A record is damaged, and its group is in the index: the next whole one, whose
+ * group may not be above the checkpoint's next.
+ */
+static bool
+pass_damage(struct opening *o, struct segment *s, struct record *r)
+{
+	struct str bytes = buf_str(&o->bytes);
+
+	for (size_t at = (size_t)s->end; at + RECORD_HEAD_BYTES <= bytes.n;
+	    at += RECORD_ALIGN) {
+		if (!record_at(s, bytes, at, r))
+			continue;
+		if (r->group <= s->last || r->group > o->from + 1)
+			return false;
+		log_warn("ledger.log", "text=\"%s is damaged at byte %llu; "
+		    "what it held there is in the index\"", name_of(o, s->number),
+		    (unsigned long long)s->end);
+		s->end = o->sound_from = at;
+		s->last = r->group - 1;
+		o->log->chain = 0;
+		return true;
+	}
+	return false;
+}
+
 static enum err
 replay_records(struct opening *o, struct segment *s)
 {
 	struct str bytes = buf_str(&o->bytes);
 	struct record r;
-	enum err e = OK;
+	enum err e = check_chain(o, s);
 
-	while (e == OK && record_at(s, bytes, (size_t)s->end, &r)) {
+	while (e == OK && (record_at(s, bytes, (size_t)s->end, &r) ||
+	    (s->last < o->from && pass_damage(o, s, &r)))) {
 		if (r.group != s->last + 1)
 			return damaged(o, "%s, byte %llu: group %llu stands "
 			    "behind group %llu", name_of(o, s->number),
@@ -269,9 +396,48 @@ replay_records(struct opening *o, struct segment *s)
 		}
 		s->last = r.group;
 		o->lag = r.lag;
+		o->log->chain = chain_next(o->log->chain, r.crc);
 		s->end += r.bytes;
+		if (e == OK)
+			e = check_chain(o, s);
 	}
 	return e;
+}
+
+/*
+ * Are there remains of records up to the checkpoint where the log ends before
+ * it?  An older log has none.
+ */
+static bool
+has_remains(const struct opening *o, const struct segment *s)
+{
+	struct str bytes = buf_str(&o->bytes);
+
+	for (size_t at = (size_t)s->end; at + RECORD_HEAD_BYTES <= bytes.n;
+	    at += RECORD_ALIGN) {
+		struct reader r = reader_of(str_from(bytes, at));
+		uint32_t magic = read_be32(&r);
+		read_be32(&r);
+		uint64_t group = read_be64(&r);
+		if (magic == record_magic(s->key) && group > s->last &&
+		    group <= o->from)
+			return true;
+	}
+	return false;
+}
+
+/* The last records are damaged, and in the index: a new segment goes on. */
+static void
+pass_end(struct opening *o, struct segment *s)
+{
+	if (s->last >= o->from || !has_remains(o, s))
+		return;
+	log_warn("ledger.log", "text=\"%s is damaged from byte %llu on; what "
+	    "it held there is in the index\"", name_of(o, s->number),
+	    (unsigned long long)s->end);
+	s->last = o->from;
+	s->end = o->sound_from = s->size;
+	o->log->chain = 0;
 }
 
 /*
@@ -310,7 +476,7 @@ look_behind(struct opening *o, const struct segment *s)
 static uint64_t
 unsynced_from(const struct opening *o, const struct segment *s)
 {
-	uint64_t at = SEGMENT_HEAD_BYTES;
+	uint64_t at = o->sound_from;
 
 	while (at < s->end) {
 		struct reader r = reader_of(str_from(buf_str(&o->bytes),
@@ -335,7 +501,7 @@ rewrite_last(struct opening *o, const struct segment *s)
 	enum err e = file_write(s->fd, 0, o->bytes.p, SEGMENT_HEAD_BYTES,
 	    o->w);
 
-	if (e == OK && s->last >= s->first) {
+	if (e == OK && s->last >= s->first && o->sound_from < s->end) {
 		uint64_t at = unsynced_from(o, s);
 		e = file_write(s->fd, at, o->bytes.p + at,
 		    (size_t)(s->end - at), o->w);
@@ -374,6 +540,8 @@ read_segment(struct opening *o, size_t i)
 	/* What is replayed may reach the index's files at once. */
 	if (e == OK && i + 1 == l->begun)
 		e = segment_sync(l, s, o->w);
+	o->sound_from = SEGMENT_HEAD_BYTES;
+	l->chain = s->chain;
 	if (e == OK)
 		e = replay_records(o, s);
 	if (e == OK)
@@ -381,6 +549,7 @@ read_segment(struct opening *o, size_t i)
 	if (e != OK)
 		return e;
 	if (i + 1 == l->begun) {
+		pass_end(o, s);
 		e = rewrite_last(o, s);
 		return e == OK ? zero_behind(o, s) : e;
 	}
@@ -389,6 +558,10 @@ read_segment(struct opening *o, size_t i)
 		    "segment begins with %llu", name_of(o, s->number),
 		    (unsigned long long)s->last,
 		    (unsigned long long)l->segments[i + 1].first);
+	if (l->chain != 0 && l->segments[i + 1].chain != 0 &&
+	    l->segments[i + 1].chain != l->chain)
+		return damaged(o, "%s does not go on where the segment before "
+		    "it ends", name_of(o, l->segments[i + 1].number));
 	return OK;
 }
 
@@ -467,7 +640,8 @@ commitlog_open(const char *dir, const struct commitlog_options *options,
     struct commitlog **out, struct why *w)
 {
 	struct opening o = { .log = new_log(dir, options), .from = from_group,
-	    .replay = replay, .arg = arg, .w = w };
+	    .replay = replay, .arg = arg, .w = w,
+	    .from_chain = options == NULL ? 0 : options->from_chain };
 
 	*out = NULL;
 	enum err e = file_make_dir(dir, w);

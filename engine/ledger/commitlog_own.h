@@ -9,6 +9,7 @@
 
 #define SEGMENT_HEAD_BYTES 512       /* a sector: written whole or not at all */
 #define SEGMENT_HEAD_USED 44
+#define SEGMENT_CHAIN_USED 12        /* behind it */
 #define RECORD_HEAD_BYTES 24
 #define RECORD_ALIGN 8
 /* No file larger than what the greatest record needs is a segment. */
@@ -29,6 +30,7 @@ struct segment {
 	uint64_t key;
 	uint64_t first, last;        /* groups; last = first - 1: none yet */
 	uint64_t end;                /* where the next record goes */
+	uint32_t chain;              /* up to first - 1; 0: not known */
 };
 
 struct commitlog {
@@ -39,6 +41,7 @@ struct commitlog {
 	size_t n, cap;
 	size_t begun;                /* the first ones; the last is current */
 	uint64_t group;
+	uint32_t chain;              /* up to `group`; 0: not known */
 	uint64_t synced;             /* the last group that is on the disk */
 	bool dirty;                  /* appended, not yet synced */
 	struct buf record;
@@ -58,6 +61,10 @@ struct segment *segment_add(struct commitlog *, uint64_t number, int fd,
 
 /* Append the head of a segment that is begun. */
 void segment_head(const struct segment *, struct buf *out);
+/* Append what a head holds of its chain; SEGMENT_CHAIN_USED bytes. */
+void segment_chain(struct str head, uint32_t chain, struct buf *out);
+/* The chain behind a record of that crc. */
+uint32_t chain_next(uint32_t chain, uint32_t record_crc);
 /* Of the record's bytes from its group to the end of the body. */
 uint32_t record_crc(uint64_t key, struct str from_group_on);
 static inline uint32_t

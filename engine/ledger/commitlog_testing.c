@@ -67,7 +67,7 @@ refused(uint64_t from, const char *text)
 	assert_null(l);
 	if (strstr(w.text, text) == NULL)
 		fail_msg("\"%s\" is not in \"%s\"", text, w.text);
-	assert_non_null(strstr(w.text, "restore the data directory"));
+	assert_non_null(strstr(w.text, "is damaged: "));
 }
 
 enum err
