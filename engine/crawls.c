@@ -371,10 +371,9 @@ notes_validators(struct crawls *c, uint32_t id)
 
 /* Others may have written there, or this is the crawl that goes on. */
 static void
-join_collection(struct crawls *c, struct running *r)
+join_collection(struct crawls *c, struct running *r, struct str warc_dir)
 {
-	uint32_t previous = frontier_previous(c->frontier,
-	    r->shared.collection);
+	uint32_t previous = frontier_previous(c->frontier, warc_dir);
 
 	load_seen(c, r->shared.collection);
 	r->shared.revalidates = previous != UINT32_MAX;
@@ -514,18 +513,22 @@ crawls_begin(struct crawls *c, struct running **rp, struct promise *p,
 	r->shared.id = frontier_next_crawl(c->frontier);
 	if (r->warc_parent.n != 0)
 		r->spec.warc_dir = own_warc_dir(r);
-	r->shared.collection = r->spec.warc_dir;
+	r->shared.collection = paths_collection(ledger_paths(
+	    frontier_ledger(c->frontier)), r->spec.warc_dir, &r->arena);
 	for (size_t i = 0; i < r->spec.seeds_n; i++)
 		r->found[i].hash = frontier_hash(r->shared.id,
 		    r->found[i].url);
 	enum err e = frontier_may_begin(c->frontier, w);
+	if (e == OK)
+		e = ledger_may_archive(frontier_ledger(c->frontier),
+		    r->spec.warc_dir, w);
 	if (e != OK) {
 		running_free(&r);
 		return e;
 	}
 	/* A directory of its own has nothing yet. */
 	if (r->warc_parent.n == 0 || r->schedule != 0)
-		join_collection(c, r);
+		join_collection(c, r, r->spec.warc_dir);
 	tell_loops(c, r);
 	crawls_know_key(c, r->key, r->shared.id);
 	e = frontier_begin(c->frontier, &r->spec, r->found, r->spec.seeds_n,
@@ -556,8 +559,10 @@ make_again(struct crawls *c, const struct crawl_spec *spec,
 	if (e == OK) {
 		use_delays(*out, &o);
 		(*out)->shared.name = arena_copy(&(*out)->arena, spec->name);
+		struct str collection = paths_collection(ledger_paths(
+		    frontier_ledger(c->frontier)), spec->warc_dir, &a);
 		(*out)->shared.collection = arena_copy(&(*out)->arena,
-		    spec->warc_dir);
+		    collection);
 	}
 	arena_free(&a);
 	return e;
@@ -585,7 +590,7 @@ crawls_continue(struct crawls *c, uint32_t id, const struct crawl_request *q,
 		if (frontier_view(c->frontier, id, &v) == OK)
 			atomic_store(&r->shared.sitemap_bytes,
 			    v.sitemap_bytes);
-		join_collection(c, r);
+		join_collection(c, r, spec.warc_dir);
 		tell_loops(c, r);
 		if (crawl_rules(&r->shared)->excluded > 0)
 			amend_resume(c->frontier, id,

@@ -230,7 +230,8 @@ replay_file(struct replay *x, const struct archive_crawl *c,
 		copy_texts(t, c);
 		t->spec.warc_dir = arena_copy(&t->arena, warc_dir);
 		t->spec.options = options_of(by_door, &t->arena);
-		t->shared.collection = t->spec.warc_dir;
+		t->shared.collection = paths_collection(ledger_paths(
+		    frontier_ledger(x->frontier)), t->spec.warc_dir, &t->arena);
 		x->counts->crawls++;
 		enum err e = compile(t, &inner);
 		if (e != OK)

@@ -58,6 +58,7 @@ struct index {
 	rocksdb_writeoptions_t *write;
 	rocksdb_readoptions_t *read;
 	rocksdb_flushoptions_t *flush;
+	const void *context;
 };
 
 struct index_batch {
@@ -310,6 +311,18 @@ index_close(struct index **xp)
 	rocksdb_writeoptions_destroy(x->write);
 	rocksdb_cache_destroy(x->cache);
 	mem_free(xp);
+}
+
+void
+index_set_context(struct index *x, const void *context)
+{
+	x->context = context;
+}
+
+const void *
+index_context(const struct index *x)
+{
+	return x->context;
 }
 
 struct index_batch *

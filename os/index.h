@@ -30,6 +30,9 @@ struct index_options {
 MUST_USE enum err index_open(const char *dir, const struct index_options *,
     struct index **, struct why *);
 void index_close(struct index **);   /* does not flush */
+/* A pointer of the owner's, for those who are given the index alone. */
+void index_set_context(struct index *, const void *);
+const void *index_context(const struct index *);
 /*
  * Files "in_memory" outlive index_close(), as files do, so that a simulator can
  * open them again.  Forget them all; no such index may be open.

@@ -186,8 +186,11 @@ crawl_note_bytes(const struct crawl *c, struct buf *out)
 	buf_put_varint(out, c->next_log);
 	buf_put_varint(out, c->max_items);
 	buf_put_varint(out, c->host_urls_max);
+	struct arena a = ARENA_INIT;
 	buf_put_field(out, c->name);
-	buf_put_field(out, c->warc_dir);
+	buf_put_field(out, paths_store(ledger_paths(c->frontier->ledger),
+	    c->warc_dir, &a));
+	arena_free(&a);
 	put_counts(out, &c->view.counts);
 	buf_put_be64(out, (uint64_t)c->view.started.us);
 	buf_put_varint(out, (uint64_t)c->duration_ms_max);
@@ -215,12 +218,16 @@ crawl_from_note(struct frontier *f, struct str note)
 	c->next_log = read_varint(&in);
 	c->max_items = read_varint(&in);
 	c->host_urls_max = read_varint(&in);
-	struct str name = read_field(&in), dir = read_field(&in);
+	struct arena a = ARENA_INIT;
+	struct str name = read_field(&in);
+	struct str dir = paths_resolve(ledger_paths(f->ledger),
+	    read_field(&in), &a);
 	arena_room(&c->arena, name.n + 1 + dir.n + 1);
 	if (!str_eq(name, c->name))
 		c->name = arena_copy(&c->arena, name);
 	if (!str_eq(dir, c->warc_dir))
 		c->warc_dir = arena_copy(&c->arena, dir);
+	arena_free(&a);
 	uint64_t *words = (uint64_t *)(void *)&c->view.counts;
 	for (size_t i = 0; i < sizeof(c->view.counts) / sizeof(*words); i++)
 		words[i] = read_varint(&in);

@@ -143,26 +143,29 @@ load_family(struct frontier *f, enum index_family family, struct why *w)
 	enum err e = index_iter_error(i, w);
 	index_iter_free(&i);
 	if (e == OK && !fine)
-		e = why(w, ERR_CORRUPT, "a %s's record in the index is damaged",
-		    family == INDEX_QUEUE ? "queue" : "crawl");
+		e = why(w, ERR_CORRUPT, "a %s's record in the index is "
+		    "damaged; run `" IDENTITY_REBUILD "`", family ==
+		    INDEX_QUEUE ? "queue" : "crawl");
 	return e;
 }
 
 /* Files of a group that was lost: only crawls under way can have them. */
-static void
-quarantine(struct frontier *f)
+static enum err
+quarantine(struct frontier *f, struct why *w)
 {
+	enum err e = OK;
 	size_t at = 0;
 	char prefix[32];
 	void *v;
 
-	while (map_next(&f->crawls, &at, &v)) {
+	while (e == OK && map_next(&f->crawls, &at, &v)) {
 		const struct crawl *c = v;
 		if (crawl_ended(c->view.state) || c->warc_dir.n == 0)
 			continue;
 		crawl_prefix(c, prefix, sizeof(prefix));
-		ledger_quarantine(f->ledger, c->warc_dir.p, prefix);
+		e = ledger_quarantine(f->ledger, c->warc_dir.p, prefix, w);
 	}
+	return e;
 }
 
 static enum err
@@ -181,14 +184,13 @@ recover(struct frontier *f, struct why *w)
 	if (e == OK)
 		e = memory_clear(f, w);
 	if (e == OK && f->damaged)
-		e = why(w, ERR_CORRUPT, "a note in the commit log is damaged");
+		e = why(w, ERR_CORRUPT, "a note in the commit log is damaged; "
+		    "run `" IDENTITY_REBUILD "`");
 	if (e == OK)
 		e = retire_load(f, w);
 	if (e == OK && !f->options.load_later)
 		e = outside_load(f, w);
-	if (e == OK)
-		quarantine(f);
-	return e;
+	return e == OK ? quarantine(f, w) : e;
 }
 
 void
@@ -334,7 +336,12 @@ crawl_begin(struct frontier *f, uint32_t id, const struct crawl_spec *spec,
 	buf_clear(&f->key);
 	buf_clear(&f->value);
 	crawl_key(c->id, 'S', &f->key);
-	crawl_spec_put(spec, &f->value);
+	struct crawl_spec stored = *spec;
+	struct arena a = ARENA_INIT;
+	stored.warc_dir = paths_store(ledger_paths(f->ledger),
+	    spec->warc_dir, &a);
+	crawl_spec_put(&stored, &f->value);
+	arena_free(&a);
 	ledger_put(f->ledger, INDEX_CRAWL, buf_str(&f->key),
 	    buf_str(&f->value));
 	return c;
@@ -399,6 +406,9 @@ frontier_spec(struct frontier *f, uint32_t id, struct arena *a,
 	else if (!crawl_spec_parse(value, a, spec))
 		e = why(w, ERR_CORRUPT, "the record of crawl %u is damaged",
 		    id);
+	if (e == OK)
+		spec->warc_dir = paths_resolve(ledger_paths(f->ledger),
+		    spec->warc_dir, a);
 	return e;
 }
 

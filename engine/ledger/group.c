@@ -24,6 +24,8 @@ group_clear(struct group *g)
 	g->promises_n = g->durable_n = 0;
 	g->lazy = g->hurry = false;
 	g->checkpoint = 0;
+	g->chain = g->checkpoint_chain = 0;
+	g->marks = NULL;
 	g->failed_file = 0;
 	g->result = WHY_INIT;
 	arena_reset(&g->arena);
@@ -121,20 +123,25 @@ group_move_places(struct group *g, uint32_t file, uint64_t from, uint32_t to,
 }
 
 void
-warc_record_put(const struct warc_record *r, struct buf *out)
+warc_record_put(const struct warc_record *r, const struct stored_paths *p,
+    struct buf *out)
 {
+	struct arena a = ARENA_INIT;
+
 	buf_put_char(out, (char)r->state);
 	buf_put_be32(out, r->crawl);
 	buf_put_be64(out, r->end);
 	buf_put_be64(out, r->first);
 	buf_put_be64(out, (uint64_t)r->created.us);
-	buf_put_field(out, r->dir);
-	buf_put_field(out, r->work_dir);
+	buf_put_field(out, paths_store(p, r->dir, &a));
+	buf_put_field(out, paths_store(p, r->work_dir, &a));
 	buf_put_field(out, r->name);
+	arena_free(&a);
 }
 
 bool
-warc_record_parse(struct str value, struct warc_record *r)
+warc_record_parse(struct str value, const struct stored_paths *p, struct arena *a,
+    struct warc_record *r)
 {
 	struct reader in = reader_of(value);
 
@@ -143,8 +150,8 @@ warc_record_parse(struct str value, struct warc_record *r)
 	r->end = read_be64(&in);
 	r->first = read_be64(&in);
 	r->created.us = (int64_t)read_be64(&in);
-	r->dir = read_field(&in);
-	r->work_dir = read_field(&in);
+	r->dir = paths_resolve(p, read_field(&in), a);
+	r->work_dir = paths_resolve(p, read_field(&in), a);
 	r->name = read_field(&in);
 	return !in.bad;
 }

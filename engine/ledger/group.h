@@ -10,6 +10,7 @@
 #define ENGINE_LEDGER_GROUP_H
 
 #include "engine/ledger/commitlog.h"
+#include "engine/ledger/identity.h"
 #include "engine/ledger/ledger.h"
 
 /* Operations in a group's body; a varint length frames each field. */
@@ -22,6 +23,8 @@ enum op {
 
 /* In `meta`: up to which group the index is complete on the disk. */
 #define META_CHECKPOINT STR("checkpoint")
+/* group8 chain4: the log's chain at that checkpoint. */
+#define META_CHAIN STR("chain")
 
 enum warc_state { WARC_OPEN = 1, WARC_CLOSING = 2, WARC_CLOSED = 3,
 	WARC_REMOVED = 4 };
@@ -34,11 +37,16 @@ struct warc_record {
 	uint64_t end;              /* committed bytes */
 	uint64_t first;            /* where the warcinfo ends */
 	struct wall created;
-	struct str dir, work_dir;  /* finished files; files being written */
+	/* Finished files; files being written.  Absolute here; paths_store()
+	 * says how they are stored. */
+	struct str dir, work_dir;
 	struct str name;           /* the final one */
 };
-void warc_record_put(const struct warc_record *, struct buf *);
-bool warc_record_parse(struct str value, struct warc_record *);
+void warc_record_put(const struct warc_record *, const struct stored_paths *,
+    struct buf *);
+/* Its strings are the value's, or in `a`. */
+bool warc_record_parse(struct str value, const struct stored_paths *,
+    struct arena *a, struct warc_record *);
 /* "<work_dir>/<name>.open", "<dir>/<name>", and their CDXJ. */
 enum warc_path { PATH_OPEN, PATH_DONE, PATH_OPEN_CDXJ, PATH_DONE_CDXJ };
 struct str warc_record_path(const struct warc_record *, enum warc_path,
@@ -58,6 +66,15 @@ struct warc_write {
 	struct warc_record record;           /* with `close`; in the arena */
 };
 
+/* What the sync thread writes before the members of a new file: claims.h. */
+struct mark {
+	struct mark *next;
+	struct str root;
+	struct owner owner;
+	bool lists;                /* `identity` names a new root */
+	struct identity identity;
+};
+
 /* A place in the body, file4 offset6, that follows its file's members. */
 struct fixup {
 	size_t at;
@@ -74,6 +91,7 @@ struct group {
 	size_t writes_n, writes_cap;
 	struct fixup *fixups;
 	size_t fixups_n, fixups_cap;
+	struct mark *marks;        /* in the arena */
 	struct promise *first, **last;
 	uint32_t promises_n;
 	uint32_t durable_n;        /* of these, that wait for the sync */
@@ -84,6 +102,8 @@ struct group {
 	/* Not 0: the index is flushed behind this group; then it holds all
 	 * groups up to that one, and the memory state of that time. */
 	uint64_t checkpoint;
+	uint32_t chain;            /* the log's, up to this one; 0: not known */
+	uint32_t checkpoint_chain; /* ... up to that of `checkpoint` */
 	struct arena arena;
 	struct why result;         /* the sync thread's answer */
 	uint32_t failed_file;      /* not 0: with this file's error */
@@ -160,6 +180,11 @@ struct syncer *ledger_syncer(const struct ledger *);
 struct indexer *ledger_indexer(const struct ledger *);
 const struct ledger_options *ledger_options(const struct ledger *);
 struct loop *ledger_loop(const struct ledger *);
+struct claims *ledger_claims(const struct ledger *);
+uint64_t ledger_last_group(const struct ledger *);
+/* `own` as the caller's reason; damage comes with what to do about it. */
+enum err ledger_advise(const struct ledger *, const struct why *own, enum err,
+    struct why *);
 void ledger_group_synced(struct ledger *, struct group *);    /* owner */
 void ledger_group_applied(struct ledger *, struct group *);   /* owner */
 void ledger_flushed(struct ledger *, uint64_t group, enum err); /* owner */

@@ -61,8 +61,8 @@ indexer_replay(struct index *x, struct index_batch *b, struct str body,
 			break;
 	}
 	if (in.n > 0 || in.bad)
-		return why(w, ERR_CORRUPT, "a group of the commit log holds an "
-		    "operation that this version does not know");
+		return why(w, ERR_CORRUPT, "a group of the commit log was "
+		    "written by a newer version of argiope; use that version");
 	return index_write(x, b, w);
 }
 
@@ -156,6 +156,20 @@ may_reach_disk(struct indexer *x, const struct group *g)
 	return x->flushing || x->room < takes;
 }
 
+/* It names its checkpoint, and counts for that one only. */
+static enum err
+put_chain(struct indexer *x, const struct group *g, struct why *w)
+{
+	struct buf value = BUF_INIT;
+
+	buf_put_be64(&value, g->checkpoint);
+	buf_put_be32(&value, g->checkpoint_chain);
+	index_put(x->index, x->batch, INDEX_META, META_CHAIN,
+	    buf_str(&value));
+	buf_free(&value);
+	return index_write(x->index, x->batch, w);
+}
+
 static void
 apply(struct indexer *x, struct group *g)
 {
@@ -170,6 +184,8 @@ apply(struct indexer *x, struct group *g)
 	if (e == OK && g->unlogged.n != 0)
 		e = indexer_replay(x->index, x->batch, buf_str(&g->unlogged),
 		    NULL, NULL, w);
+	if (e == OK && g->checkpoint != 0)
+		e = put_chain(x, g, w);
 	if (e == OK && g->checkpoint != 0)
 		start_flush(x, g->checkpoint);
 	g->mail.deliver = deliver_applied;

@@ -1,6 +1,7 @@
 #include "engine/ledger/ledger.h"
 
 #include "base/map.h"
+#include "engine/ledger/claims.h"
 #include "engine/ledger/group.h"
 #include "engine/ledger/series.h"
 #include "os/clock.h"
@@ -26,6 +27,7 @@ struct ledger {
 	char *dir;
 	struct index *index;
 	struct commitlog *log;
+	struct claims *claims;
 	struct syncer *syncer;
 	struct indexer *indexer;
 
@@ -40,6 +42,8 @@ struct ledger {
 
 	uint64_t log_bytes_since;   /* the last checkpoint */
 	uint64_t checkpoint;        /* its parts are being written; 0: none */
+	uint64_t chain_group;       /* the newest checkpoint's, ... */
+	uint32_t checkpoint_chain;  /* ... and the log's chain up to it */
 	bool checkpointing;         /* until the index is flushed behind it */
 	bool started, stopped, closing, final_checkpoint;
 	unsigned closings;          /* WARCs on their way to their names */
@@ -72,6 +76,24 @@ const struct ledger_options *
 ledger_options(const struct ledger *l)
 {
 	return &l->options;
+}
+
+struct claims *
+ledger_claims(const struct ledger *l)
+{
+	return l->claims;
+}
+
+const struct stored_paths *
+ledger_paths(const struct ledger *l)
+{
+	return claims_paths(l->claims);
+}
+
+enum err
+ledger_may_archive(struct ledger *l, struct str warc_dir, struct why *w)
+{
+	return claims_may_use(l->claims, l->next_number - 1, warc_dir, w);
 }
 
 struct loop *
@@ -329,7 +351,8 @@ static void
 begin_checkpoint(struct ledger *l)
 {
 	l->options.checkpoint_begin(l->options.arg);
-	l->checkpoint = l->gathering->number;
+	l->checkpoint = l->chain_group = l->gathering->number;
+	l->checkpoint_chain = 0;
 	l->checkpointing = true;
 	l->log_bytes_since = 0;
 }
@@ -378,7 +401,8 @@ seal(struct ledger *l)
 	series_before_seal(l);
 	consider_checkpoint(l);
 	g->lazy = g->promises_n > 0 && g->durable_n == 0 &&
-	    g->writes_n == 0 && g->checkpoint == 0 && !l->closing;
+	    g->writes_n == 0 && g->marks == NULL && g->checkpoint == 0 &&
+	    !l->closing;
 	g->bytes = g->body.n + g->unlogged.n + archive_bytes(g);
 	l->bytes_in_flight += g->bytes;
 	l->log_bytes_since += g->body.n;
@@ -514,6 +538,16 @@ write_again(struct ledger *l, struct group *g)
 	syncer_take(l->syncer, g);
 }
 
+/* The index remembers the log's chain at its checkpoint: ledger_recover(). */
+static void
+note_chain(struct ledger *l, struct group *g)
+{
+	if (g->number == l->chain_group)
+		l->checkpoint_chain = g->chain;
+	if (g->checkpoint != 0 && g->checkpoint == l->chain_group)
+		g->checkpoint_chain = l->checkpoint_chain;
+}
+
 void
 ledger_group_synced(struct ledger *l, struct group *g)
 {
@@ -531,6 +565,7 @@ ledger_group_synced(struct ledger *l, struct group *g)
 		return;
 	}
 	series_synced(l, g->number);
+	note_chain(l, g);
 	struct promise *first = g->first, **last = g->last;
 	g->first = NULL;
 	g->last = &g->first;
@@ -629,8 +664,8 @@ load_number(struct index *x, struct str name, uint64_t *out, struct why *w)
 		struct reader in = reader_of(value);
 		*out = value.n == 8 ? read_be64(&in) : read_be32(&in);
 		if (in.bad)
-			e = why(w, ERR_CORRUPT, "the index's %.*s is damaged",
-			    STR_FMT(name));
+			e = why(w, ERR_CORRUPT, "the index's %.*s is damaged; "
+			    "run `" IDENTITY_REBUILD "`", STR_FMT(name));
 	} else if (e == ERR_ABSENT) {
 		e = OK;
 	} else {
@@ -672,8 +707,13 @@ ledger_open(struct loop *loop, const struct ledger_options *o,
 	enum err e = file_make_dir(index_dir.p, w);
 	if (e == OK)
 		e = index_open(index_dir.p, &o->index, &l->index, w);
+	if (e == OK)
+		e = claims_new(o->home != NULL ? o->home : l->dir, o->claims,
+		    l->index, &l->claims, w);
 	arena_free(&a);
 	if (e != OK) {
+		claims_free(&l->claims);
+		index_close(&l->index);
 		mem_free(&l->dir);
 		mem_free(&l);
 	}
@@ -698,31 +738,93 @@ replay_group(void *arg, uint64_t group, struct str body_bytes, struct why *w)
 	    l->options.replay, l->options.arg, w);
 }
 
-enum err
-ledger_recover(struct ledger *l, struct why *w)
+/* ABSENT in directories of earlier versions: then nothing is compared. */
+static enum err
+load_chain(struct ledger *l, uint64_t checkpoint, uint32_t *chain,
+    struct why *w)
 {
 	struct arena a = ARENA_INIT;
-	struct replaying r = { l, index_batch_new(), 0 };
-	uint64_t next_warc;
+	struct str value;
+
+	*chain = 0;
+	enum err e = index_get(l->index, INDEX_META, META_CHAIN, &a, &value,
+	    NULL);
+	if (e == OK) {
+		struct reader in = reader_of(value);
+		if (read_be64(&in) == checkpoint)
+			*chain = read_be32(&in);
+	}
+	arena_free(&a);
+	return e == OK || e == ERR_ABSENT ? OK : why(w, e, "cannot read the "
+	    "index: %s", err_text(e));
+}
+
+uint64_t
+ledger_last_group(const struct ledger *l)
+{
+	return l->next_number - 1;
+}
+
+enum err
+ledger_advise(const struct ledger *l, const struct why *own, enum err e,
+    struct why *w)
+{
+	if (e != ERR_CORRUPT || identity_is_newer(own))
+		return e == OK ? OK : why(w, e, "%s", own->text);
+	return why(w, e, "%s; run `" IDENTITY_REBUILD " --data %s`, which "
+	    "makes the data directory anew from the WARC files and loses none "
+	    "of them", own->text, ledger_paths(l)->home);
+}
+
+static enum err
+open_log(struct ledger *l, struct replaying *r, uint32_t chain,
+    struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct why own = WHY_INIT;
 	struct str dir = arena_printf(&a, "%s/log", l->dir);
 	struct commitlog_options lo = {
 		.segment_bytes = l->options.segment_bytes,
 		.segment_bytes_max = l->options.segment_bytes_max,
+		.from_chain = chain,
 	};
 
+	enum err e = commitlog_open(dir.p, &lo, r->last, replay_group, r,
+	    &l->log, &own);
+	arena_free(&a);
+	return ledger_advise(l, &own, e, w);
+}
+
+enum err
+ledger_recover(struct ledger *l, struct why *w)
+{
+	struct replaying r = { l, index_batch_new(), 0 };
+	struct commitlog_stats stats;
+	uint64_t next_warc, checkpoint = 0;
+	uint32_t chain = 0;
+
 	enum err e = load_number(l->index, META_CHECKPOINT, &r.last, w);
+	checkpoint = r.last;
 	if (e == OK)
-		e = commitlog_open(dir.p, &lo, r.last, replay_group, &r,
-		    &l->log, w);
+		e = load_chain(l, checkpoint, &chain, w);
+	if (e == OK)
+		e = open_log(l, &r, chain, w);
 	if (e == OK)
 		e = load_number(l->index, META_NEXT_WARC, &next_warc, w);
 	if (e == OK) {
+		commitlog_stats(l->log, &stats);
 		l->next_number = r.last + 1;
 		l->next_warc = MAX((uint32_t)next_warc, 1);
-		e = ledger_recover_warcs(l, l->index, r.last, w);
+		e = claims_check(l->claims, &(struct claims_facts){
+		    .last = r.last, .log_lost = stats.fresh && checkpoint > 0,
+		    }, w);
+	}
+	if (e == OK) {
+		struct why own = WHY_INIT;
+		e = ledger_recover_warcs(l, l->index, r.last, &own);
+		e = ledger_advise(l, &own, e, w);
 	}
 	index_batch_free(&r.batch);
-	arena_free(&a);
 	return e;
 }
 
@@ -737,6 +839,7 @@ ledger_start(struct ledger *l)
 {
 	l->gathering = take_group(l);
 	l->applied = l->gathering->number - 1;
+	claims_start(l->claims, l);
 	l->sync_loop = l->index_loop = l->read_loop = l->loop;
 	if (l->options.threads) {
 		l->sync_loop = loop_new("sync");
@@ -812,6 +915,7 @@ ledger_free(struct ledger **lp)
 		loop_free(&l->read_loop);
 	commitlog_close(&l->log);
 	index_close(&l->index);
+	claims_free(&l->claims);
 	series_free_all(l);
 	/* Also those that a failure left with one of the threads. */
 	while (l->groups != NULL) {

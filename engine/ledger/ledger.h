@@ -21,6 +21,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "engine/ledger/identity.h"
 #include "os/index.h"
 #include "os/loop.h"
 #include "os/pool.h"
@@ -33,8 +34,17 @@ enum ledger_health {
 	LEDGER_FAILED,       /* until restart: a sync failed */
 };
 
+/* What a start does about the archive's owner; see claims.h. */
+enum ledger_claims {
+	LEDGER_CLAIMS_CHECK,     /* refuse an archive that does not fit */
+	LEDGER_CLAIMS_TAKE,      /* it is this directory's from now on */
+	LEDGER_CLAIMS_NONE,      /* neither: while a directory is rebuilt */
+};
+
 struct ledger_options {
 	const char *dir;                 /* log and index live under it */
+	const char *home;                /* the data directory; NULL: dir */
+	enum ledger_claims claims;
 	size_t group_bytes_max;          /* seal at once at so many bytes */
 	uint32_t group_records_max;      /* ... or so many promises */
 	int64_t group_ms_max;            /* gather that long while many wait */
@@ -76,8 +86,10 @@ MUST_USE enum err ledger_recover(struct ledger *, struct why *);
  * Move what a group that was lost left in a series' work directory to
  * <dir>/.argiope/quarantine, and log it.  After ledger_recover(), which does it
  * for the directories that the records of WARCs name, before ledger_start().
+ * Errors: CORRUPT when a log that is newer than this one committed them.
  */
-void ledger_quarantine(struct ledger *, const char *dir, const char *prefix);
+MUST_USE enum err ledger_quarantine(struct ledger *, const char *dir,
+    const char *prefix, struct why *);
 void ledger_start(struct ledger *);
 /*
  * Make all that was put durable, checkpoint, close the WARCs, and call
@@ -91,6 +103,15 @@ void ledger_close(struct ledger *, void (*closed)(void *arg), void *arg);
  */
 void ledger_stop(struct ledger *);
 void ledger_free(struct ledger **);
+
+/* How paths and collections are stored in the index; for ever the same. */
+const struct stored_paths *ledger_paths(const struct ledger *);
+/*
+ * A crawl is to write to this WARC directory from now on.  Errors: CORRUPT,
+ * with what to do, when it is another data directory's, or newer than this one.
+ */
+MUST_USE enum err ledger_may_archive(struct ledger *, struct str warc_dir,
+    struct why *);
 
 /* The index, for reading on this loop before ledger_start(). */
 struct index *ledger_index(struct ledger *);

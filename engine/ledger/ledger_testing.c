@@ -200,8 +200,8 @@ rig_open(struct rig *r, struct why *w)
 		e = ledger_recover(r->ledger, w);
 	}
 	for (unsigned s = 0; s < RIG_SERIES_MAX && e == OK; s++)
-		ledger_quarantine(r->ledger, RIG_DIR,
-		    arena_printf(&r->arena, "crawl-%u", s).p);
+		e = ledger_quarantine(r->ledger, RIG_DIR,
+		    arena_printf(&r->arena, "crawl-%u", s).p, w);
 	if (e != OK) {
 		ledger_free(&r->ledger);
 		rig_end(r);

@@ -9,10 +9,6 @@
 #include "os/log.h"
 #include "wire/gzip.h"
 
-#define RESTORE "Restore the data directory that belongs to this archive, " \
-	"or move it away and make it anew with `argiope archive reindex " \
-	"--rebuild`"
-
 /*
  * A power cut may have torn a head between two sectors: its length is there and
  * its group is not.  A member that is not whole says nothing of any group.
@@ -54,8 +50,8 @@ check_tail(const struct warc_record *r, int fd, const char *path,
 			return is_torn(fd, at, &h) ? OK :
 			    why(w, ERR_CORRUPT, "%s holds a record of "
 			    "commit group %llu, but the commit log ends at "
-			    "group %llu: the log is older than the archive. "
-			    RESTORE, path,
+			    "group %llu: the log is older than the archive",
+			    path,
 			    (unsigned long long)h.group,
 			    (unsigned long long)last_group);
 		at += h.lengths.clen;
@@ -68,9 +64,7 @@ too_short(const struct warc_record *r, const char *path, uint64_t size,
     struct why *w)
 {
 	return why(w, ERR_CORRUPT, "%s has %llu bytes, but %llu were "
-	    "committed: the archive is older than the data directory. "
-	    "Restore the file, or move the data directory away and run "
-	    "`argiope archive reindex --rebuild`", path,
+	    "committed: the archive is older than the data directory", path,
 	    (unsigned long long)size, (unsigned long long)r->end);
 }
 
@@ -93,7 +87,7 @@ look_at_named(const struct warc_record *r, struct why *w)
 	else if (e == OK && size > r->end)
 		e = why(w, ERR_CORRUPT, "%s has %llu bytes, but the data "
 		    "directory knows of %llu only: the log is older than the "
-		    "archive. " RESTORE, path.p, (unsigned long long)size,
+		    "archive", path.p, (unsigned long long)size,
 		    (unsigned long long)r->end);
 	else if (e != OK)
 		e = why(w, e, "cannot open %s: %s", path.p, err_text(e));
@@ -148,7 +142,7 @@ finish_file(struct ledger *l, struct index *x, struct index_batch *b,
 	    c->result.text);
 	if (e == OK) {
 		buf_put_be32(&key, c->record.id);
-		warc_record_put(&c->record, &value);
+		warc_record_put(&c->record, index_context(x), &value);
 		index_put(x, b, INDEX_WARC, buf_str(&key), buf_str(&value));
 		e = index_write(x, b, w);
 	}
@@ -172,9 +166,43 @@ move_aside(const char *from, struct str to, struct arena *a)
 	return e;
 }
 
-/* All files that were being written have their names by now, no other has. */
-static void
-quarantine_files(struct str dir, struct str work_dir)
+/* OK when no member is of a group behind the one that was lost. */
+static enum err
+check_lost(const char *path, uint64_t last_group, struct why *w)
+{
+	char bytes[GZIP_HEAD_BYTES];
+	struct gzip_head h;
+	uint64_t at = 0;
+	size_t got;
+	int fd = -1;
+
+	enum err e = file_open(path, FILE_READ, &fd, NULL);
+	while (e == OK) {
+		e = file_read(fd, at, bytes, sizeof(bytes), &got, NULL);
+		if (e != OK || gzip_head_parse((struct str){ bytes, got },
+		    &h) != GZIP_HEAD_OK || !h.has_numbers || !h.has_lengths ||
+		    h.lengths.clen == 0)
+			break;
+		if (h.group > last_group + 1)
+			e = is_torn(fd, at, &h) ? OK : why(w, ERR_CORRUPT,
+			    "%s holds a record of commit group %llu, but the "
+			    "commit log ends at group %llu: the log is older "
+			    "than the archive", path,
+			    (unsigned long long)h.group,
+			    (unsigned long long)last_group);
+		at += h.lengths.clen;
+	}
+	file_close(&fd);
+	return e == ERR_CORRUPT ? e : OK;
+}
+
+/*
+ * All files that were being written have their names by now, no other has.
+ * Errors: CORRUPT when one was committed, by a log that is newer than this.
+ */
+static enum err
+quarantine_files(struct str dir, struct str work_dir, uint64_t last_group,
+    struct why *w)
 {
 	struct arena a = ARENA_INIT;
 	struct log_text quoted;
@@ -183,10 +211,18 @@ quarantine_files(struct str dir, struct str work_dir)
 	struct str aside = arena_printf(&a, "%.*s/.argiope/quarantine",
 	    STR_FMT(dir));
 	const char *from_dir = arena_copy(&a, work_dir).p;
+	enum err lost = OK;
 
 	enum err e = file_list(from_dir, &a, &names, &n, NULL);
 	if (e == ERR_ABSENT)
 		n = 0;
+	for (size_t i = 0; e == OK && lost == OK && i < n; i++)
+		lost = check_lost(arena_printf(&a, "%s/%.*s", from_dir,
+		    STR_FMT(names[i])).p, last_group, w);
+	if (lost != OK) {
+		arena_free(&a);
+		return lost;
+	}
 	if (e == OK && n > 0)
 		e = file_make_dir(aside.p, NULL);
 	for (size_t i = 0; e == OK && i < n; i++) {
@@ -205,17 +241,20 @@ quarantine_files(struct str dir, struct str work_dir)
 		log_warn("ledger.quarantine", "dir=%s error=%s",
 		    log_quote(&quoted, str_of(from_dir)), err_name(e));
 	arena_free(&a);
+	return OK;
 }
 
-void
-ledger_quarantine(struct ledger *l, const char *dir, const char *prefix)
+enum err
+ledger_quarantine(struct ledger *l, const char *dir, const char *prefix,
+    struct why *w)
 {
 	struct arena a = ARENA_INIT;
+	struct why own = WHY_INIT;
 
-	(void)l;
-	quarantine_files(str_of(dir), arena_printf(&a, "%s/.argiope/%s", dir,
-	    prefix));
+	enum err e = quarantine_files(str_of(dir), arena_printf(&a,
+	    "%s/.argiope/%s", dir, prefix), ledger_last_group(l), &own);
 	arena_free(&a);
+	return ledger_advise(l, &own, e, w);
 }
 
 /* --- all files ----------------------------------------------------------- */
@@ -253,7 +292,7 @@ enum err
 ledger_recover_warcs(struct ledger *l, struct index *x, uint64_t last_group,
     struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	struct arena a = ARENA_INIT, one = ARENA_INIT;
 	struct map dirs = MAP_INIT;
 	struct index_iter *i = index_iter_new(x, INDEX_WARC);
 	struct index_batch *b = index_batch_new();
@@ -266,7 +305,8 @@ ledger_recover_warcs(struct ledger *l, struct index *x, uint64_t last_group,
 	    index_iter_valid(i, &key, &value); index_iter_next(i)) {
 		struct warc_record r;
 		struct reader in = reader_of(key);
-		if (!warc_record_parse(value, &r)) {
+		arena_reset(&one);
+		if (!warc_record_parse(value, index_context(x), &one, &r)) {
 			e = why(w, ERR_CORRUPT, "a WARC's record in the index "
 			    "is damaged");
 			break;
@@ -282,11 +322,12 @@ ledger_recover_warcs(struct ledger *l, struct index *x, uint64_t last_group,
 		e = index_iter_error(i, w);
 	while (e == OK && map_next(&dirs, &at, &v)) {
 		const struct work_dir *d = v;
-		quarantine_files(d->dir, d->path);
+		e = quarantine_files(d->dir, d->path, last_group, w);
 	}
 	index_iter_free(&i);
 	index_batch_free(&b);
 	map_free(&dirs);
+	arena_free(&one);
 	arena_free(&a);
 	return e;
 }
@@ -315,7 +356,7 @@ ledger_warc_path(struct index *x, uint32_t file, struct arena *a,
 	buf_free(&key);
 	if (e != OK)
 		return e;
-	if (!warc_record_parse(value, &r))
+	if (!warc_record_parse(value, index_context(x), a, &r))
 		return why(w, ERR_CORRUPT, "the record of WARC %u is damaged",
 		    file);
 	/*

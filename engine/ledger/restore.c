@@ -16,7 +16,7 @@ ledger_adopt(struct ledger *l, const struct ledger_file *f)
 	};
 
 	buf_put_be32(&key, r.id);
-	warc_record_put(&r, &value);
+	warc_record_put(&r, ledger_paths(l), &value);
 	ledger_put(l, INDEX_WARC, buf_str(&key), buf_str(&value));
 	buf_free(&key);
 	buf_free(&value);

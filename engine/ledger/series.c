@@ -1,6 +1,7 @@
 #include "engine/ledger/series.h"
 
 #include "engine/archive/archive.h"
+#include "engine/ledger/claims.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "wire/gzip.h"
@@ -44,12 +45,12 @@ free_series(struct warc_series **sp)
 
 /* Behind all that the body holds of this file already: the last put stands. */
 static void
-put_record_to(struct buf *body, const struct warc_record *r)
+put_record_to(struct ledger *l, struct buf *body, const struct warc_record *r)
 {
 	struct buf key = BUF_INIT, value = BUF_INIT;
 
 	buf_put_be32(&key, r->id);
-	warc_record_put(r, &value);
+	warc_record_put(r, ledger_paths(l), &value);
 	group_put_op(body, OP_PUT, INDEX_WARC, buf_str(&key));
 	buf_put_field(body, buf_str(&value));
 	buf_free(&key);
@@ -62,7 +63,7 @@ put_record(struct ledger *l, const struct warc_record *r)
 	struct buf key = BUF_INIT, value = BUF_INIT;
 
 	buf_put_be32(&key, r->id);
-	warc_record_put(r, &value);
+	warc_record_put(r, ledger_paths(l), &value);
 	ledger_put(l, INDEX_WARC, buf_str(&key), buf_str(&value));
 	buf_free(&key);
 	buf_free(&value);
@@ -106,6 +107,7 @@ begin_file(struct ledger *l, struct warc_series *s, struct group *g)
 
 	struct warc_write *w = group_write(g, s->file.id);
 	create_with(g, w, s, &s->file);
+	claims_mark(ledger_claims(l), g, s->file.dir);
 	s->options.warcinfo(s->options.arg, s->file.name.p, &w->bytes);
 	gzip_patch(w->bytes.p, 0, g->number);
 	s->file.first = s->file.end = w->bytes.n;
@@ -380,6 +382,7 @@ series_move(struct ledger *l, struct group *g, uint32_t file)
 	    &s->file_strings : &g->arena);
 	uint64_t from = w->offset;
 	struct warc_write *to = replace_write(g, file, &now);
+	claims_mark(ledger_claims(l), g, now.dir);
 	w = group_find(g, file);
 	uint64_t at = to->bytes.n - to->moved_n;
 	now.first = (created ? old.first : 0) + at;
@@ -392,8 +395,8 @@ series_move(struct ledger *l, struct group *g, uint32_t file)
 	to->record = lasting(&now, &g->arena);
 	to->record.end = to->bytes.n;
 	to->record.state = to->close ? WARC_CLOSING : WARC_OPEN;
-	put_record_to(&g->body, &old);
-	put_record_to(&g->body, &to->record);
+	put_record_to(l, &g->body, &old);
+	put_record_to(l, &g->body, &to->record);
 	group_move_places(g, file, from, now.id, at);
 	group_move_places(ledger_gathering(l), file, from, now.id, at);
 	if (next != NULL)

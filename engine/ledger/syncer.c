@@ -196,6 +196,27 @@ write_warcs(struct syncer *s, struct group *g, struct why *why_)
 	return e;
 }
 
+/* Whose the archive is, on the disk before any new file of it: claims.h. */
+static enum err
+write_marks(struct group *g, struct why *why_)
+{
+	enum err e = OK;
+
+	for (const struct mark *m = g->marks; m != NULL && e == OK;
+	    m = m->next) {
+		struct why own = WHY_INIT;
+		if (m->lists)
+			e = identity_write(m->owner.place.p, &m->identity,
+			    &own);
+		if (e == OK)
+			e = owner_write(m->root.p, &m->owner, &own);
+		if (e != OK)
+			e = why(why_, e, "cannot write to %s: %s", m->root.p,
+			    own.text);
+	}
+	return e;
+}
+
 static enum err
 too_little(const struct ledger_options *o, const char *path, uint64_t left,
     struct why *why_)
@@ -240,6 +261,7 @@ write_log(struct syncer *s, struct group *g, struct why *why_)
 	enum err e = commitlog_append(s->log, g->number, buf_str(&g->body),
 	    why_);
 
+	g->chain = commitlog_chain(s->log);
 	if (e != OK || !g->lazy)
 		return e == OK ? commitlog_sync(s->log, why_) : e;
 	if (!heap_holds(&s->late.node))
@@ -343,8 +365,10 @@ write_group(struct syncer *s, struct group *g, struct why *w)
 	/* Room in the log first: nothing is begun that cannot be ended. */
 	if (e == OK)
 		e = commitlog_prepare(s->log, g->body.n, w);
-	if (e == OK && g->writes_n > 0)
+	if (e == OK && (g->writes_n > 0 || g->marks != NULL))
 		e = commitlog_sync(s->log, w);
+	if (e == OK)
+		e = write_marks(g, w);
 	if (e == OK)
 		e = write_warcs(s, g, w);
 	if (e == OK)
