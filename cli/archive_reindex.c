@@ -8,11 +8,12 @@
 #include "cli/verbs.h"
 #include "engine/archive/reindex.h"
 #include "engine/archive/sort.h"
+#include "engine/ledger/identity.h"
 #include "engine/rebuild.h"
 
 #define REINDEX_OPTIONS(X)                                                   \
 	X(REBUILD, "rebuild", 0, NULL, FLAG, 0, 0,                           \
-	    "make the data directory anew, which was lost")
+	    "make the data directory anew, where it is")
 
 static const struct option_row rows[] = {
 	REINDEX_OPTIONS(OPTION_ROW) OPTION_JSON(OPTION_ROW)
@@ -26,22 +27,24 @@ const struct option_verb archive_reindex_verb = {
 	"A line per crawl tells how many captures it has, and whether numbers "
 	"are missing.  With --json each capture is one object per line, in the "
 	"order of crawls and numbers.  Nothing is written.\n"
-	"With --rebuild FILE is a directory, the --warc-dir of the crawls, and "
-	"what DATA held beside the archive is made again: crawls with name, "
+	"With --rebuild what DATA held beside the archive is made again, also "
+	"where it is damaged, or older than the archive, or a copy; FILE is "
+	"then a directory, the --warc-dir of the crawls, and need be named "
+	"only where DATA never knew it.  What comes back: crawls with name, "
 	"seeds and policy, captures under their numbers, counters, and the "
 	"known URLs, for which the archived pages' links are read again.  A "
 	"crawl that was broken off goes on by argiope crawl --resume, and "
 	"fetches no captured page again.  A file that was being written is "
-	"cut behind its last whole capture and gets its name.  DATA may not "
-	"hold crawls: "
-	"move its folders index and log away first.  No WARC tells of URLs "
+	"cut behind its last whole capture and gets its name.  The "
+	"index and log that DATA has are kept, in DATA/replaced-N.  No WARC "
+	"tells of URLs "
 	"that failed or were left for their media type (they wait again), of "
 	"tags and logs, and that a crawl was paused or cancelled (it can go "
 	"on).  No other process may be crawling into the directory.\n"
 	"Example: argiope archive reindex --rebuild --data DIR /srv/warcs\n"
 	"Exit code: 0; 65 numbers are missing or there twice (--rebuild has "
 	"done its work all the same); 70 a record is damaged; 66 there is no "
-	"WARC file; with --rebuild also 73 DATA holds crawls; 75 a process has "
+	"WARC file; with --rebuild also 75 a process has "
 	"DATA or writes a file; 74 reading or writing failed.",
 	rows, ARRAY_LEN(rows)
 };
@@ -211,26 +214,43 @@ told_crawl(void *arg, const struct crawl_view *v, struct str name)
 	cli_put(b);
 }
 
-/* DATA/archive, or the directories that are named: absolute, existing. */
+/* Absolute; it must exist. */
+static enum err
+add_dir(struct cli *c, const char *path, const char **dirs, size_t *n,
+    struct why *w)
+{
+	if (*n == REBUILD_DIRS_MAX)
+		return why(w, ERR_USAGE, "--rebuild takes at most %d "
+		    "directories", REBUILD_DIRS_MAX);
+	if (!cli_is_there(path))
+		return why(w, ERR_ABSENT, "%s is not there; name the "
+		    "directory of the crawl's WARC files", path);
+	enum err e = cli_dir(c, path, &dirs[*n], w);
+	*n += e == OK;
+	return e;
+}
+
+/* Those that are named, else DATA/archive and what DATA/identity lists. */
 static enum err
 find_dirs(struct cli *c, const char **dirs, size_t *n, struct why *w)
 {
 	const struct options *o = &c->options;
 	const char *own = arena_printf(&c->arena, "%s/archive",
 	    c->data_dir).p;
-	const char *const *from = o->operands_n > 0 ? o->operands : &own;
+	struct identity x = { .archives_n = 0 };
 	enum err e = OK;
 
-	*n = MAX(o->operands_n, 1);
-	if (*n > REBUILD_DIRS_MAX)
-		return why(w, ERR_USAGE, "--rebuild takes at most %d "
-		    "directories", REBUILD_DIRS_MAX);
-	for (size_t i = 0; e == OK && i < *n; i++) {
-		if (!cli_is_there(from[i]))
-			return why(w, ERR_ABSENT, "%s is not there; name the "
-			    "directory of the crawl's WARC files", from[i]);
-		e = cli_dir(c, from[i], &dirs[i], w);
-	}
+	*n = 0;
+	for (size_t i = 0; e == OK && i < o->operands_n; i++)
+		e = add_dir(c, o->operands[i], dirs, n, w);
+	if (o->operands_n > 0)
+		return e;
+	if (identity_read(c->data_dir, &c->arena, &x, NULL) != OK)
+		x.archives_n = 0;
+	if (x.archives_n == 0 || cli_is_there(own))
+		e = add_dir(c, own, dirs, n, w);
+	for (size_t i = 0; e == OK && i < x.archives_n; i++)
+		e = add_dir(c, x.archives[i].p, dirs, n, w);
 	return e;
 }
 

@@ -6,6 +6,7 @@
 #include "engine/outsiders.h"
 #include "engine/own.h"
 #include "engine/policy/address.h"
+#include "engine/rebuild.h"
 #include "engine/shelf.h"
 #include "engine/tell.h"
 #include "engine/timetable.h"

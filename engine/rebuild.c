@@ -4,9 +4,11 @@
  *     DIR/...NAME.warc.gz             finished files: read
  *     DIR/.argiope/CRAWL/NAME.open    being written: cut, read, named
  *     DATA/.rebuild/{index,log}       built here ─► DATA/{index,log}
+ *     DATA/{index,log}                the old ones ─► DATA/replaced-N/
  *
- * The index is moved first: it holds everything up to its checkpoint, and a log
- * that is not there is one that is empty.
+ * DATA/.rebuild/ready says that both parts are whole; it holds the name of
+ * replaced-N.  From then on until the new directory was opened once, a start
+ * refuses (rebuild_unfinished()), and the next rebuild goes on with the moves.
  */
 #include "engine/rebuild_own.h"
 #include "engine/archive/sort.h"
@@ -93,6 +95,109 @@ remove_build(struct rebuild *b, struct why *w)
 	return OK;
 }
 
+static bool
+path_exists(const char *path)
+{
+	struct buf b = BUF_INIT;
+	enum err e = file_load(path, 1, &b, NULL);
+
+	buf_free(&b);
+	return e != ERR_ABSENT;
+}
+
+/* replaced-1, replaced-2, ...: the first that is not there. */
+static struct str
+free_name(struct rebuild *b)
+{
+	struct str *names;
+	size_t n;
+
+	for (unsigned i = 1;; i++) {
+		struct str name = arena_printf(&b->arena, "replaced-%u", i);
+		if (file_list(in_data(b, name.p).p, &b->arena, &names, &n,
+		    NULL) == ERR_ABSENT)
+			return name;
+	}
+}
+
+static enum err
+write_ready(struct rebuild *b, struct str name, struct why *w)
+{
+	struct str path = arena_printf(&b->arena, "%.*s/ready",
+	    STR_FMT(b->build_dir));
+	struct str new = arena_printf(&b->arena, "%.*s.new", STR_FMT(path));
+	int fd = -1;
+
+	enum err e = file_open(new.p, FILE_CREATE, &fd, w);
+	if (e == OK)
+		e = file_write(fd, 0, name.p, name.n, w);
+	if (e == OK)
+		e = file_sync(fd, w);
+	file_close(&fd);
+	if (e == OK)
+		e = file_replace(new.p, path.p, w);
+	return e == OK ? file_sync_dir(b->build_dir.p, w) : e;
+}
+
+/* The new part takes the place of the old one, which is kept. */
+static enum err
+move_part(struct rebuild *b, struct str aside, const char *name,
+    struct why *w)
+{
+	struct arena *a = &b->arena;
+	struct str from = arena_printf(a, "%.*s/%s", STR_FMT(b->build_dir),
+	    name), to = in_data(b, name);
+	struct str kept = arena_printf(a, "%s/%.*s", b->options->data_dir,
+	    STR_FMT(aside));
+	struct str *names;
+	size_t n;
+	enum err e = OK;
+
+	if (file_list(from.p, a, &names, &n, NULL) != OK)
+		return OK;           /* moved by an attempt before this one */
+	if (is_there(b, to.p)) {
+		e = file_make_dir(kept.p, w);
+		if (e == OK)
+			e = file_rename_new(to.p, arena_printf(a, "%.*s/%s",
+			    STR_FMT(kept), name).p, w);
+		if (e == OK)
+			e = file_sync_dir(kept.p, w);
+	} else {
+		/* An empty one would be in the way. */
+		(void)!file_remove(to.p, NULL);
+	}
+	if (e == OK)
+		e = file_rename_new(from.p, to.p, w);
+	return e == OK ? file_sync_dir(b->options->data_dir, w) : e;
+}
+
+/* Both parts, in the order that `ready` makes safe; again after a crash. */
+static enum err
+move_parts(struct rebuild *b, struct why *w)
+{
+	struct buf aside = BUF_INIT;
+
+	enum err e = file_load(arena_printf(&b->arena, "%.*s/ready",
+	    STR_FMT(b->build_dir)).p, 100, &aside, w);
+	if (e == OK)
+		e = move_part(b, buf_str(&aside), "index", w);
+	if (e == OK)
+		e = move_part(b, buf_str(&aside), "log", w);
+	buf_free(&aside);
+	return e;
+}
+
+bool
+rebuild_unfinished(const char *data_dir)
+{
+	struct arena a = ARENA_INIT;
+	bool there = path_exists(arena_printf(&a, "%s/.rebuild/ready",
+	    data_dir).p);
+
+	arena_free(&a);
+	return there;
+}
+
 static enum err
 take_place(struct rebuild *b, struct why *w)
 {
@@ -103,26 +208,9 @@ take_place(struct rebuild *b, struct why *w)
 	enum err e = file_make_dir(data, w);
 	if (e == OK)
 		e = file_lock_dir(data, &b->lock_fd, &holder, w);
-	if (e == OK && (is_there(b, in_data(b, "index").p) ||
-	    is_there(b, in_data(b, "log").p)))
-		e = why(w, ERR_EXISTS, "%s holds crawls already; move its "
-		    "folders index and log away, or name another directory "
-		    "with --data", data);
-	if (e != OK)
-		return e;
-	/* Empty ones would be in the way of the new ones. */
-	(void)!file_remove(in_data(b, "index").p, NULL);
-	(void)!file_remove(in_data(b, "log").p, NULL);
-	return remove_build(b, w);
-}
-
-static enum err
-move_part(struct rebuild *b, const char *name, struct why *w)
-{
-	struct str from = arena_printf(&b->arena, "%.*s/%s",
-	    STR_FMT(b->build_dir), name);
-
-	return file_rename_new(from.p, in_data(b, name).p, w);
+	if (e == OK && rebuild_unfinished(data))
+		e = move_parts(b, w);
+	return e == OK ? remove_build(b, w) : e;
 }
 
 static enum err
@@ -131,12 +219,8 @@ move_into_place(struct rebuild *b, struct why *w)
 	enum err e = file_sync_dir(b->build_dir.p, w);
 
 	if (e == OK)
-		e = move_part(b, "index", w);
-	if (e == OK)
-		e = move_part(b, "log", w);
-	if (e == OK)
-		e = file_remove(b->build_dir.p, w);
-	return e == OK ? file_sync_dir(b->options->data_dir, w) : e;
+		e = write_ready(b, free_name(b), w);
+	return e == OK ? move_parts(b, w) : e;
 }
 
 /* --- the files ---------------------------------------------------------- */
@@ -366,12 +450,15 @@ health_changed(void *arg, enum ledger_health h, const char *text)
 }
 
 static enum err
-open_frontier(struct rebuild *b, const char *dir, struct why *w)
+open_frontier(struct rebuild *b, const char *dir, enum ledger_claims claims,
+    struct why *w)
 {
 	const struct conf *c = b->options->conf;
 	struct frontier_options o = {
 		.data_dir = dir,
 		.ledger = {
+			.home = b->options->data_dir,
+			.claims = claims,
 			.group_bytes_max = conf_size(c,
 			    CONF_LEDGER_GROUP_BYTES_MAX),
 			.group_records_max = (uint32_t)conf_int(c,
@@ -509,7 +596,8 @@ replay_all(struct rebuild *b, struct why *w)
 static enum err
 build(struct rebuild *b, struct why *w)
 {
-	enum err e = open_frontier(b, b->build_dir.p, w);
+	enum err e = open_frontier(b, b->build_dir.p,
+	    LEDGER_CLAIMS_NONE, w);
 
 	if (e == OK)
 		e = replay_all(b, w);
@@ -541,7 +629,8 @@ tell_crawls(struct rebuild *b, struct why *w)
 static enum err
 open_once(struct rebuild *b, struct why *w)
 {
-	enum err e = open_frontier(b, b->options->data_dir, w);
+	enum err e = open_frontier(b, b->options->data_dir,
+	    LEDGER_CLAIMS_TAKE, w);
 
 	if (e == OK)
 		e = tell_crawls(b, w);
@@ -574,8 +663,11 @@ rebuild_run(const struct rebuild_options *o, struct rebuild_counts *counts,
 		e = move_into_place(&b, w);
 	if (e == OK)
 		e = open_once(&b, w);
-	else if (placed)
-		(void)!remove_build(&b, NULL);
+	/* What is ready stays for the next attempt. */
+	if (placed && (e == OK || !rebuild_unfinished(o->data_dir))) {
+		enum err removed = remove_build(&b, e == OK ? w : NULL);
+		e = e == OK ? removed : e;
+	}
 	pool_free(&b.pool);
 	loop_free(&b.loop);
 	file_close(&b.lock_fd);

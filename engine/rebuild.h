@@ -14,7 +14,9 @@
  * paused or cancelled (it can go on), crawls without any record.
  *
  * Nothing is there before all is there: index and log are built in
- * DATA/.rebuild and moved into place.  Files that were being written when the
+ * DATA/.rebuild and moved into place; old ones are kept as DATA/replaced-N.
+ * The directory gets a new identity, and its archive is its own from then on
+ * (engine/ledger/identity.h).  Files that were being written when the
  * data directory was lost are cut behind their last whole capture and get their
  * names; no other WARC file is changed.
  *
@@ -61,13 +63,15 @@ struct rebuild_options {
 };
 
 /*
- * Errors: EXISTS when data_dir holds a ledger; BUSY when a process has it, or
+ * Errors: BUSY when a process has it, or
  * writes to one of the files; CORRUPT with file and offset at a damaged record;
  * INPUT when two files tell two crawls of one number; ABSENT when no file tells
- * of a crawl; those of reading and writing.  After an error nothing is left in
- * data_dir.
+ * of a crawl; those of reading and writing.  After an error the
+ * data directory is as it was, or rebuild_unfinished().
  */
 MUST_USE enum err rebuild_run(const struct rebuild_options *,
     struct rebuild_counts *, struct why *);
+/* A rebuild was killed while it moved its work into place: it must go on. */
+bool rebuild_unfinished(const char *data_dir);
 
 #endif
