@@ -365,8 +365,8 @@ pass_damage(struct opening *o, struct segment *s, struct record *r)
 		if (r->group <= s->last || r->group > o->from + 1)
 			return false;
 		log_warn("ledger.log", "text=\"%s is damaged at byte %llu; "
-		    "what it held there is in the index\"", name_of(o, s->number),
-		    (unsigned long long)s->end);
+		    "what it held there is in the index\"",
+		    name_of(o, s->number), (unsigned long long)s->end);
 		s->end = o->sound_from = at;
 		s->last = r->group - 1;
 		o->log->chain = 0;

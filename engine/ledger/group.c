@@ -140,8 +140,8 @@ warc_record_put(const struct warc_record *r, const struct stored_paths *p,
 }
 
 bool
-warc_record_parse(struct str value, const struct stored_paths *p, struct arena *a,
-    struct warc_record *r)
+warc_record_parse(struct str value, const struct stored_paths *p,
+    struct arena *a, struct warc_record *r)
 {
 	struct reader in = reader_of(value);
 

@@ -93,12 +93,21 @@ def gzip_member(data, at):
 
 def archived(data):
     """What the archive tells of captures: crawl, number -> set of URLs."""
+    return archived_twice(data)[0]
+
+
+def archived_twice(data):
+    """... and what is there twice: a number, or a crawl's URL."""
     got = run("archive", "reindex", "--json", "--data", data)
-    out = {}
+    out, twice, urls = {}, [], set()
     for line in got.stdout.splitlines():
         e = json.loads(line)
-        out.setdefault((e["crawl"], e["seq"]), set()).add(e["url"])
-    return out
+        key, url = (e["crawl"], e["seq"]), (e["crawl"], e["url"])
+        if key in out or url in urls:
+            twice.append((key, e["url"]))
+        out.setdefault(key, set()).add(e["url"])
+        urls.add(url)
+    return out, twice
 
 
 def archived_anywhere(data):
@@ -205,8 +214,7 @@ def look(parts, name):
         return say(False, f"{name}: exit code {got.returncode}", got.stderr)
     if sound and verdict != "works":
         return say(False, f"{name}: a sound directory is refused", got.stderr)
-    after = archived(HOME)
-    twice = [k for k, urls in after.items() if len(urls) > 1]
+    after, twice = archived_twice(HOME)
     for c, seq, u in reported(got.stdout):
         if (c, seq) in before and before[c, seq] != u:
             twice.append((c, seq))
