@@ -402,29 +402,38 @@ captures_behind(struct archive_source *source, uint64_t from)
 	return found;
 }
 
-/* Every line sound, inside the file, and the last capture among them. */
+/*
+ * Every line sound, inside the file, and the last capture among them.  A crash
+ * leaves half a line, and lines of records that went with the file's tail:
+ * these are left out.
+ */
 static bool
-lines_are_sound(const struct finish_job *j)
+lines_are_sound(struct finish_job *j)
 {
 	struct arena a = ARENA_INIT;
 	struct archive_source source;
 	struct str rest = j->lines, line;
 	struct cdxj_line l;
 	uint64_t end = 0;
-	bool sound = j->lines.n > 0 && j->lines.p[j->lines.n - 1] == '\n';
+	size_t n = 0;
+	bool sound = true;
 
-	while (sound && rest.n > 0 && str_split(&rest, '\n', &line)) {
+	while (sound && str_split(&rest, '\n', &line) && rest.p != NULL) {
 		arena_reset(&a);
 		/* Zeros are lines that a power cut took. */
 		sound = memchr(line.p, 0, line.n) == NULL &&
-		    cdxj_parse(line, &a, &l, NULL) == OK &&
-		    l.length > 0 && l.offset < j->warc.size &&
-		    l.length <= j->warc.size - l.offset &&
+		    cdxj_parse(line, &a, &l, NULL) == OK && l.length > 0 &&
 		    str_eq(l.filename, j->warc.name);
+		if (sound && l.offset >= j->warc.size)
+			break;
+		sound = sound && l.length <= j->warc.size - l.offset;
 		end = MAX(end, l.offset + l.length);
+		n = (size_t)(rest.p - j->lines.p);
 	}
 	arena_free(&a);
-	if (!sound || archive_source_open(j->warc.path, &source, NULL) != OK)
+	j->lines.n = n;
+	if (!sound || n == 0 ||
+	    archive_source_open(j->warc.path, &source, NULL) != OK)
 		return false;
 	sound = !captures_behind(&source, end);
 	archive_source_close(&source);

@@ -99,14 +99,30 @@ name_file(struct closing *c, const char *open_path, const char *path,
 	return e == OK ? sync_names(c, w) : e;
 }
 
+/*
+ * Recovery leaves nothing in the work directory, which is then looked through
+ * for files that no record names; the lines wait in the directory above it.
+ */
+static struct str
+lines_aside(struct closing *c)
+{
+	struct str dir = c->record.work_dir;
+	size_t n = dir.n;
+
+	while (n > 0 && dir.p[n - 1] != '/')
+		n--;
+	return arena_printf(&c->arena, "%.*s%.*s.cdxj.open", (int)n, dir.p,
+	    STR_FMT(c->record.name));
+}
+
 /* The index is a convenience: without it `argiope archive index` helps. */
 static void
 write_cdxj(struct closing *c, const char *path)
 {
 	struct why w = WHY_INIT;
 	struct log_text quoted;
-	struct str lines = warc_record_path(&c->record, PATH_OPEN_CDXJ,
-	    &c->arena);
+	struct str lines = c->named ? lines_aside(c) :
+	    warc_record_path(&c->record, PATH_OPEN_CDXJ, &c->arena);
 	struct str sorted = warc_record_path(&c->record, PATH_DONE_CDXJ,
 	    &c->arena);
 
@@ -119,8 +135,8 @@ write_cdxj(struct closing *c, const char *path)
 		    str_of(w.text)));
 }
 
-void
-closing_run(struct closing *c)
+static void
+name_or_drop(struct closing *c)
 {
 	struct why *w = &c->result;
 	struct str open_path = warc_record_path(&c->record, PATH_OPEN,
@@ -144,6 +160,31 @@ closing_run(struct closing *c)
 		why(w, e, "cannot finish %s: %s", open_path.p, err_text(e));
 		return;
 	}
+}
+
+void
+closing_name(struct closing *c)
+{
+	name_or_drop(c);
+	if (c->result.err != OK || c->record.state == WARC_REMOVED)
+		return;
+	struct str lines = warc_record_path(&c->record, PATH_OPEN_CDXJ,
+	    &c->arena);
+	/* Without them the index is made from the file. */
+	if (file_rename_new(lines.p, lines_aside(c).p, NULL) != OK)
+		log_debug("ledger.cdxj", "text=\"no lines were kept\"");
+	c->named = true;
+	c->record.state = WARC_CLOSING;
+}
+
+void
+closing_run(struct closing *c)
+{
+	if (!c->named)
+		name_or_drop(c);
+	if (c->result.err != OK || c->record.state == WARC_REMOVED)
+		return;
+	struct str path = warc_record_path(&c->record, PATH_DONE, &c->arena);
 	write_cdxj(c, path.p);
 	c->record.state = WARC_CLOSED;
 }

@@ -166,13 +166,21 @@ struct closing {
 	struct arena arena;
 	struct warc_record record;
 	int fd;                    /* the file's, or -1: open it again */
+	bool named;                /* by closing_name() */
 	bool no_cdxj;              /* it has its name, but no index */
+	struct closing *next;      /* of ledger_closing_later() */
 	struct why result;
 	void (*done)(struct closing *);  /* on the ledger's loop */
 };
 struct closing *closing_new(struct ledger *, const struct warc_record *,
     int fd);
-void closing_run(struct closing *);    /* the work; the pool's or recovery's */
+void closing_run(struct closing *);    /* the work; the pool's */
+/*
+ * The part of it that a start does before anything is served: the file gets its
+ * name, or goes when it is empty; its CDXJ, which may take a reading of the
+ * whole file, is left to closing_run().  `result` says how it went.
+ */
+void closing_name(struct closing *);
 void closing_free(struct closing **);
 
 /* What the ledger's parts ask of it, each on the thread named. */
@@ -191,6 +199,8 @@ void ledger_flushed(struct ledger *, uint64_t group, enum err); /* owner */
 /* A sync that nobody waited for failed. */
 void ledger_log_failed(struct ledger *, const char *text);    /* owner */
 void ledger_closing_start(struct ledger *, struct closing *); /* any */
+/* Behind the start; the closing is the ledger's.  Before ledger_start(). */
+void ledger_closing_later(struct ledger *, struct closing *);
 void ledger_tell_health(struct ledger *, enum ledger_health,
     const char *text);                                         /* owner */
 /* Recovery of files that were being written; before any thread runs. */

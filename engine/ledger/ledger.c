@@ -47,6 +47,8 @@ struct ledger {
 	bool checkpointing;         /* until the index is flushed behind it */
 	bool started, stopped, closing, final_checkpoint;
 	unsigned closings;          /* WARCs on their way to their names */
+	struct closing *later;      /* ... to their CDXJ, from the start on */
+	struct timer later_timer;
 	void (*closed)(void *);
 	void *closed_arg;
 
@@ -645,6 +647,26 @@ ledger_closing_start(struct ledger *l, struct closing *c)
 }
 
 void
+ledger_closing_later(struct ledger *l, struct closing *c)
+{
+	c->next = l->later;
+	l->later = c;
+}
+
+static void
+start_those_later(struct timer *t)
+{
+	struct ledger *l = CONTAINER(t, struct ledger, later_timer);
+
+	while (l->later != NULL) {
+		struct closing *c = l->later;
+		l->later = c->next;
+		l->closings++;
+		ledger_closing_start(l, c);
+	}
+}
+
+void
 ledger_closing_expected(struct ledger *l)
 {
 	l->closings++;
@@ -701,6 +723,7 @@ ledger_open(struct loop *loop, const struct ledger_options *o,
 	list_init(&l->series);
 	l->seal_timer.fire = seal_due;
 	l->rollover_timer.fire = rollover_tick;
+	l->later_timer.fire = start_those_later;
 	l->turn.run = turn_end;
 	l->health = LEDGER_FINE;
 	struct str index_dir = arena_printf(&a, "%s/index", o->dir);
@@ -856,6 +879,9 @@ ledger_start(struct ledger *l)
 	loop_hook(l->loop, &l->turn);
 	loop_timer_set(l->loop, &l->rollover_timer,
 	    mono_add_ms(clock_mono(), 1000));
+	/* In the loop's first turn, when all is loaded. */
+	if (l->later != NULL)
+		loop_timer_set(l->loop, &l->later_timer, clock_mono());
 	l->started = true;
 }
 
@@ -903,6 +929,12 @@ ledger_free(struct ledger **lp)
 	ledger_stop(l);
 	loop_timer_stop(l->loop, &l->seal_timer);
 	loop_timer_stop(l->loop, &l->rollover_timer);
+	loop_timer_stop(l->loop, &l->later_timer);
+	while (l->later != NULL) {
+		struct closing *c = l->later;
+		l->later = c->next;
+		closing_free(&c);
+	}
 	if (l->started)
 		list_take(&l->turn.node);
 	syncer_free(&l->syncer);

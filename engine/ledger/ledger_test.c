@@ -350,6 +350,64 @@ test_tail_of_the_lost_group_is_cut(void **state)
 	rig_end(&r);
 }
 
+/* How many files of the directory end so. */
+static size_t
+count_files(struct rig *r, const char *dir, const char *end)
+{
+	struct str *names;
+	size_t n, found = 0;
+
+	if (file_list(dir, &r->arena, &names, &n, NULL) != OK)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		found += str_ends(names[i], str_of(end));
+	return found;
+}
+
+/*
+ * A start after a crash names the file; its CDXJ, for which the file may have
+ * to be read whole, comes when the ledger runs.
+ */
+static void
+test_start_waits_for_no_cdxj(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	start_and_kill(&r, 1);
+	rig_open_ok(&r);
+	assert_int_equal(count_files(&r, RIG_DIR, ".warc.gz"), 1);
+	assert_int_equal(count_files(&r, RIG_DIR, ".cdxj"), 0);
+	assert_int_equal(count_files(&r, RIG_DIR "/.argiope/crawl-0", ""), 0);
+	rig_run(&r);
+	assert_int_equal(count_files(&r, RIG_DIR, ".cdxj"), 1);
+	assert_int_equal(count_files(&r, RIG_DIR "/.argiope", ".open"), 0);
+	assert_int_equal(count_files(&r, RIG_DIR "/.argiope/quarantine", ""),
+	    0);
+	rig_close(&r);
+	rig_verify_files(&r);
+	rig_end(&r);
+}
+
+/* Killed again before that, the next start does it. */
+static void
+test_cdxj_of_the_next_start(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	start_and_kill(&r, 1);
+	rig_open_ok(&r);
+	rig_crash(&r, false);
+	rig_open_ok(&r);
+	rig_run(&r);
+	assert_int_equal(count_files(&r, RIG_DIR, ".cdxj"), 1);
+	assert_int_equal(count_files(&r, RIG_DIR "/.argiope", ".open"), 0);
+	rig_close(&r);
+	rig_verify_files(&r);
+	rig_end(&r);
+}
+
 /*
  * The power went while the lost group was written, and a sector's edge lay in
  * the head of a member, at each place that there is.
@@ -797,6 +855,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_each_sync_fails),
 	cmocka_unit_test(test_log_older_than_archive),
 	cmocka_unit_test(test_tail_of_the_lost_group_is_cut),
+	cmocka_unit_test(test_start_waits_for_no_cdxj),
+	cmocka_unit_test(test_cdxj_of_the_next_start),
 	cmocka_unit_test(test_torn_head_is_cut),
 	cmocka_unit_test(test_archive_older_than_log),
 	cmocka_unit_test(test_file_gone),

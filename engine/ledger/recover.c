@@ -137,7 +137,7 @@ finish_file(struct ledger *l, struct index *x, struct index_batch *b,
 	struct closing *c = closing_new(l, r, -1);
 	struct buf key = BUF_INIT, value = BUF_INIT;
 
-	closing_run(c);
+	closing_name(c);
 	enum err e = c->result.err == OK ? OK : why(w, c->result.err, "%s",
 	    c->result.text);
 	if (e == OK) {
@@ -148,7 +148,10 @@ finish_file(struct ledger *l, struct index *x, struct index_batch *b,
 	}
 	buf_free(&key);
 	buf_free(&value);
-	closing_free(&c);
+	if (e == OK && c->named)
+		ledger_closing_later(l, c);
+	else
+		closing_free(&c);
 	return e;
 }
 
