@@ -5,8 +5,7 @@ served meanwhile, and the memory comes back.
 What is checked is how many records were read and how many calls went through;
 times depend on the machine and are told, not judged.
 """
-from frames import *
-from urlfrontier_peer import *
+from urlfrontier_nodes import *
 
 begin("urlfrontier_cancel")
 URLS, QUEUES = 200000, 200
@@ -137,6 +136,37 @@ def listings(server):
          code(server.client.ListURLs, M.ListUrlParams()), "OK")
 
 
+def peers_of_a_node():
+    """What one node asks others for its callers ends there, too."""
+    nodes = Cluster("two", 2, "urlfrontier.durability=relaxed")
+    nodes.client.many([f"http://n{i % 50}/{i}" for i in range(URLS // 4)])
+    before = [metric_at_rest(n, SCANNED) for n in nodes.nodes]
+    peer = Raw(nodes.nodes[0].port)
+    peer.send(b"".join(call("CountURLs", 1 + 2 * i, b"", b"1m")
+                       for i in range(900)))
+    wait_until(lambda: peer.read(0.05) or len(
+        {s for k, _, s, _ in peer.frames if k in (RST, HEADERS)}) >= 900, 30)
+    peer.close()
+    idle = Raw(nodes.nodes[0].port, reads=False)
+    idle.send(b"".join(call("ListURLs", 1 + 2 * i, bytes((0x10,)) +
+                            b"\xff" * 4 + b"\x07") for i in range(20)))
+    check("nodes: all list", wait_until(lambda: all(
+        n.metric("argiope_urlfrontier_listings") == 20 for n in nodes.nodes),
+        20), [n.metric("argiope_urlfrontier_listings") for n in nodes.nodes])
+    idle.close()
+    check("nodes: none lists when the caller has gone", wait_until(
+        lambda: all(n.metric("argiope_urlfrontier_listings") == 0
+                    for n in nodes.nodes), 10))
+    read = [metric_at_rest(n, SCANNED) - b
+            for n, b in zip(nodes.nodes, before)]
+    # Each whole count would read some 25,000 records on each node.
+    check("nodes: few records were read", max(read) < 100 * URLS // 8, read)
+    note(f"nodes: {read} records were read")
+    same("nodes: a count that is waited for",
+         nodes.client.CountURLs(M.CountUrlParams()).value, URLS // 4)
+    nodes.stop()
+
+
 server = Server("cancel", "urlfrontier.durability=relaxed")
 for q in range(0, QUEUES, 10):
     server.client.many([f"http://q{k}/{i}" for k in range(q, q + 10)
@@ -148,5 +178,6 @@ for _ in range(3):
     list(server.client.ListURLs(M.ListUrlParams(size=ALL)))
 listings(server)
 counts(server)
+peers_of_a_node()
 same("it ends in order", server.stop(), 0)
 done()
