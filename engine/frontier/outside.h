@@ -186,6 +186,8 @@ struct outside_control {
 	struct str crawl, key;
 	uint64_t value;
 	struct outside_stats stats;
+	/* The frontier's own: how far a pass over a crawl's queues is. */
+	size_t at, cap;
 };
 /* FULL: OUTSIDE_UNSEEN_MAX queues are remembered that nobody has seen. */
 void outside_control(struct frontier *, struct outside_control *);

@@ -15,6 +15,9 @@
 #define PIECE_BYTES ((size_t)1 << 18)
 #define PIECE_LOOKS 8192u
 
+/* Queues added up in one turn of the ledger's loop. */
+#define STATS_PART 1024u
+
 #define NAME_HEAD STR("crawl/")
 
 /* A queue of the crawl, which is held; the key is in its arena, or in ours. */
@@ -534,6 +537,26 @@ stats_kept(struct promise *p, enum err e)
 	outside_answer(CONTAINER(p, struct outside_call, promise));
 }
 
+/* A part of them; true: those were the last. */
+static bool
+add_queues(struct outside_control *k, const struct crawl *c)
+{
+	void *v;
+
+	/* The table has grown meanwhile: its queues have moved. */
+	if (k->cap != c->queues.cap) {
+		k->stats = (struct outside_stats){ 0 };
+		k->at = 0;
+		k->cap = c->queues.cap;
+	}
+	for (unsigned n = 0; n < STATS_PART; n++) {
+		if (!map_next(&c->queues, &k->at, &v))
+			return true;
+		add_queue(&k->stats, v);
+	}
+	return false;
+}
+
 static void
 run_stats(struct outside_call *call)
 {
@@ -542,10 +565,9 @@ run_stats(struct outside_call *call)
 	struct frontier *f = call->frontier;
 	const struct crawl *c = find_crawl(f, k->crawl);
 	const struct queue *one = find_queue(c, k->key);
-	size_t at = 0;
-	void *v;
 
-	k->stats = (struct outside_stats){ 0 };
+	if (c == NULL || c->retired || k->key.n > 0)
+		k->stats = (struct outside_stats){ 0 };
 	if (c != NULL && c->retired) {
 		call->query.home = f->loop;
 		call->query.run = read_stats;
@@ -555,8 +577,10 @@ run_stats(struct outside_call *call)
 	}
 	if (one != NULL)
 		add_queue(&k->stats, one);
-	while (c != NULL && k->key.n == 0 && map_next(&c->queues, &at, &v))
-		add_queue(&k->stats, v);
+	if (c != NULL && k->key.n == 0 && !add_queues(k, c)) {
+		loop_post(f->loop, &call->mail);
+		return;
+	}
 	if (c == NULL || ledger_health(f->ledger) != LEDGER_FINE) {
 		outside_answer(call);
 		return;

@@ -323,6 +323,36 @@ assert_order(void)
 		    got.entries[i].key) <= 0);
 }
 
+static struct outside_control sum;
+static bool sum_goes_on;
+
+static void
+other_came(struct outside_call *c)
+{
+	(void)c;
+	sum_goes_on = sum.at < sum.cap;
+}
+
+/* The figures of a large crawl are added up in more than one turn. */
+static void
+sums_let_others_go_first(void **state)
+{
+	struct outside_control other = { .verb = OUTSIDE_GET_ACTIVE };
+
+	(void)state;
+	find_many();
+	out_prepare(R, &other.call);
+	other.call.done = other_came;
+	sum = (struct outside_control){ .verb = OUTSIDE_STATS,
+	    .crawl = str_of(name()) };
+	out_prepare(R, &sum.call);
+	peek_stats(rig.frontier, &sum);
+	outside_control(rig.frontier, &other);
+	out_wait(R, &out_back);
+	assert_true(sum_goes_on);
+	assert_int_equal(sum.stats.active, MANY);
+}
+
 static void
 pieces_make_a_whole(void **state)
 {
@@ -415,6 +445,7 @@ main(void)
 		TEST(what_is_no_crawl_is_empty),
 		TEST(theirs_have_no_number),
 		TEST(it_is_read_from_the_index),
+		TEST(sums_let_others_go_first),
 		TEST(pieces_make_a_whole),
 		TEST(a_listing_is_of_one_moment),
 		TEST(an_answer_waits_for_what_it_tells),
