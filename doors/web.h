@@ -240,6 +240,8 @@ struct web_pull {
 	bool (*pull)(struct web_pull *, struct buf *out, size_t room);
 	void (*end)(struct web_pull *);
 	struct web_request *request;     /* web's */
+	bool broken;     /* pull() returns false before all of it: the client
+	                  * is shown that the answer was cut */
 };
 void web_answer_pull(struct web_request *, int status,
     const char *content_type, uint64_t length, struct web_pull *);

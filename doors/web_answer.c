@@ -168,7 +168,8 @@ take_pulled(struct web_request *r, struct buf *out, size_t room)
 		return WEB_END;
 	if (more)
 		return WEB_MORE;
-	return r->pull_length == UINT64_MAX ? WEB_END : WEB_CUT;
+	return r->pull_length == UINT64_MAX && !r->pull->broken ? WEB_END :
+	    WEB_CUT;
 }
 
 enum web_taken

@@ -11,7 +11,8 @@
 	X(style, "css", "text/css; charset=utf-8")                           \
 	X(views, "css", "text/css; charset=utf-8")                           \
 	X(icon, "svg", "image/svg+xml")                                      \
-	X(bits, "js", SCRIPT) X(chart, "js", SCRIPT)                         \
+	X(bits, "js", SCRIPT) X(bulk, "js", SCRIPT)                          \
+	X(chart, "js", SCRIPT)                                               \
 	X(crawl, "js", SCRIPT) X(crawls, "js", SCRIPT)                       \
 	X(dashboard, "js", SCRIPT) X(dom, "js", SCRIPT)                      \
 	X(door, "js", SCRIPT) X(early, "js", SCRIPT)                         \
@@ -25,7 +26,8 @@
 	X(tab_files, "js", SCRIPT) X(tab_frontier, "js", SCRIPT)             \
 	X(tab_log, "js", SCRIPT) X(tab_pages, "js", SCRIPT)                  \
 	X(tab_problems, "js", SCRIPT) X(tab_rules, "js", SCRIPT)             \
-	X(theme, "js", SCRIPT) X(web, "js", SCRIPT)
+	X(theme, "js", SCRIPT) X(tokens, "js", SCRIPT)                       \
+	X(web, "js", SCRIPT)
 
 /* Each made of its file by tools/embed.py, with "file_<name>" as the array. */
 #include "doors/console/web.inc"

@@ -1,6 +1,7 @@
 /*
  * The files of a crawl: /crawls/N/files/ lists them, /crawls/N/files/NAME is
- * one of them.  The directory is read on a thread of the door's own.
+ * one of them; crawl-N.wacz is made of the others when it is asked for
+ * (package.c).  The directory is read on a thread of the door's own.
  */
 #include "doors/realtime/own.h"
 
@@ -145,6 +146,45 @@ free_listing(struct listing *l)
 	realtime_back(d);
 }
 
+/* NULL: a package can be made. */
+static const char *
+why_no_package(const struct listing *l)
+{
+	const struct board_row *row = realtime_row(l->door, l->crawl);
+	bool warcs = false;
+
+	if (row_end(row) == NULL)
+		return "The crawl has not ended: its package can be made then.";
+	for (size_t i = 0; i < l->n; i++) {
+		if (l->files[i].open)
+			return "The crawl's last file is being finished: try "
+			    "again in a moment.";
+		warcs |= str_eq(str_of(l->files[i].type->word), STR("warc"));
+	}
+	return warcs ? NULL : "The crawl has archived nothing.";
+}
+
+static void
+answer_package(struct listing *l)
+{
+	struct board_row *row = realtime_row(l->door, l->crawl);
+	const char *no = why_no_package(l);
+	struct package_file *files = ARENA_ARRAY(&l->arena,
+	    struct package_file, l->n + 1);
+	size_t n = 0;
+
+	if (no != NULL || row == NULL) {
+		web_fail(l->request, 409, "bad_state", "%s", no);
+		return;
+	}
+	for (size_t i = 0; i < l->n; i++)
+		if (str_eq(str_of(l->files[i].type->word), STR("warc")))
+			files[n++] = (struct package_file){
+			    .path = l->files[i].path, .name = l->files[i].name,
+			    .size = l->files[i].size };
+	package_send(l->door, l->request, row, files, n);
+}
+
 static void
 answer_list(struct listing *l)
 {
@@ -163,7 +203,12 @@ answer_list(struct listing *l)
 		out_bool(&b, "open", l->files[i].open);
 		buf_put_char(&b, '}');
 	}
-	buf_put_text(&b, "]}\n");
+	buf_put_char(&b, ']');
+	if (why_no_package(l) == NULL)
+		out_text(&b, "wacz", package_name(l->crawl, &l->arena));
+	else
+		out_null(&b, "wacz");
+	buf_put_text(&b, "}\n");
 	web_answer(l->request, 200, JSON_TYPE, buf_str(&b));
 	buf_free(&b);
 }
@@ -179,7 +224,11 @@ answer_file(struct listing *l)
 			return;
 		}
 	}
-	web_fail(l->request, 404, "absent", "The crawl has no such file.");
+	if (str_eq(l->wanted, package_name(l->crawl, &l->arena)))
+		answer_package(l);
+	else
+		web_fail(l->request, 404, "absent",
+		    "The crawl has no such file.");
 }
 
 static void

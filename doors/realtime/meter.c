@@ -38,7 +38,9 @@ _Static_assert(ARRAY_LEN(verbs) * CODE_COUNT <= METRIC_LABELS_MAX, "too many");
 	X(LAG, GAUGE, "realtime_subscriber_lag_items",                       \
 	    "Items that the client furthest behind has not got.")            \
 	X(DROPPED, COUNTER, "realtime_frames_dropped_total",                 \
-	    "Frames of the monitor that clients were too slow for.")
+	    "Frames of the monitor that clients were too slow for.")          \
+	X(PACKAGES, GAUGE, "realtime_wacz_running",                          \
+	    "WACZ packages that are being made and sent.")
 enum { PLAIN(METRIC_ENUM) };
 enum { METRIC_SUBSCRIPTIONS, METRIC_COMMANDS, METRIC_EVENTS, METRIC_CLOSED };
 
@@ -117,6 +119,12 @@ void
 meter_frames_dropped(uint64_t n)
 {
 	metric_add(&metrics[METRIC_DROPPED], (int64_t)n);
+}
+
+void
+meter_packages(int64_t more)
+{
+	metric_add(&metrics[METRIC_PACKAGES], more);
 }
 
 void

@@ -18,6 +18,7 @@ void meter_bytes(size_t);
 /* An item left so long after it could be read. */
 void meter_latency(int64_t ns);
 void meter_frames_dropped(uint64_t);
+void meter_packages(int64_t more);
 /* Now: sockets of which nothing is taken, items of the one furthest behind. */
 void meter_now(uint64_t stalled, uint64_t lag);
 

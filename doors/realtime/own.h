@@ -25,6 +25,7 @@
 #include "engine/feed.h"
 #include "engine/inspect.h"
 #include "engine/launch.h"
+#include "engine/package.h"
 #include "engine/revise.h"
 #include "os/pool.h"
 #include "os/system.h"
@@ -52,6 +53,10 @@ struct realtime {
 	struct feed *feed;
 	const char *mark;
 	struct pool *pool;           /* one thread, for directories */
+	struct pool *packers;        /* NULL until the first package */
+	struct list packages;        /* under way */
+	unsigned packages_n;
+	uint64_t packages_made;
 	const struct web *web;       /* NULL: not yet, or not any more */
 	struct list clients, tasks;
 	uint64_t next_sub;
@@ -247,6 +252,19 @@ void row_put_since(struct buf *, const struct board_row *, uint64_t version);
 const char *row_end(const struct board_row *);
 /* A host as an object. */
 void look_put_host(struct buf *, const struct host_view *, struct wall now);
+
+/* --- packages: package.c ------------------------------------------------- */
+
+/* Files of these names in the data directory are a package's, being made. */
+#define PACKAGE_SCRATCH "wacz-"
+struct str package_name(uint32_t crawl, struct arena *);
+/* Answer with the package of these files, which are sorted by name. */
+void package_send(struct realtime *, struct web_request *,
+    const struct board_row *, const struct package_file *, size_t n);
+/* The door drains: what is under way is cut. */
+void packages_stop(struct realtime *);
+/* Remove what a process that was killed left. */
+void packages_sweep(const char *data_dir);
 
 /* --- items and logs, by number: follow.h -------------------------------- */
 

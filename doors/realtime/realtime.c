@@ -153,6 +153,7 @@ realtime_open(const struct realtime_options *o)
 	list_init(&d->broad);
 	list_init(&d->follows);
 	list_init(&d->monitors);
+	list_init(&d->packages);
 	realtime_figures();
 	return d;
 }
@@ -165,6 +166,7 @@ realtime_ready(struct realtime *d, struct engine *e)
 	d->feed = engine_feed(e);
 	d->mark = engine_mark(e);
 	feed_use(d->feed, item_render);
+	packages_sweep(d->options.data_dir);
 	d->version = board_version(d->board);
 	d->watch.changed = changed;
 	board_watch(d->board, &d->watch);
@@ -189,6 +191,7 @@ realtime_drain(struct realtime *d, void (*drained)(void *), void *arg)
 	d->drained = drained;
 	d->drained_arg = arg;
 	realtime_out(d);
+	packages_stop(d);
 	realtime_back(d);
 }
 
@@ -210,5 +213,6 @@ realtime_free(struct realtime **dp)
 	mem_free(&d->frames);
 	map_free(&d->watches);
 	pool_free(&d->pool);
+	pool_free(&d->packers);
 	mem_free(&d);
 }

@@ -412,16 +412,16 @@ names_differ(const struct archive_catalogue *c, struct why *w)
 	return OK;
 }
 
+/* All parts to the zip; `scratch` is where the index is sorted. */
 static enum err
-pack(struct packing *p, const char *path, const char *scratch,
-    struct why *w)
+pack(struct packing *p, const char *scratch, struct why *w)
 {
 	enum err err = OK;
 
 	for (size_t i = 0; i < p->catalogue->n && err == OK; i++)
 		err = put_archive(p, &p->catalogue->files[i], w);
 	if (err == OK)
-		err = put_index(p, path, w);
+		err = put_index(p, scratch, w);
 	if (err == OK)
 		err = put_pages(p, w);
 	if (err == OK)
@@ -429,9 +429,21 @@ pack(struct packing *p, const char *path, const char *scratch,
 	if (err == OK)
 		err = zip_close(&p->zip, w);
 	zip_abandon(&p->zip);
-	if (err == OK)
-		err = file_rename_new(scratch, path, w);
 	return err;
+}
+
+static void
+packing_init(struct packing *p, const struct archive_catalogue *c,
+    const struct wacz_options *o, struct wacz_counts *counts)
+{
+	*p = (struct packing){ .catalogue = c, .options = o, .counts = counts,
+		.pages_fd = -1, .warc_fd = -1, .newest = "19700101000000" };
+	memset(counts, 0, sizeof(*counts));
+	p->hasher = digest_hasher_new();
+	p->reader = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
+	p->parser = parser_new();
+	p->compressor = libdeflate_alloc_compressor(BLOCK_LEVEL);
+	CHECK(p->compressor != NULL);
 }
 
 static void
@@ -460,35 +472,63 @@ remove_scratch(const char *path)
 		return;
 }
 
+/* Lines of pages wait there until the index is done. */
+static enum err
+open_pages(struct packing *p, const char *path, struct why *w)
+{
+	enum err err = file_open(path, FILE_CREATE, &p->pages_fd, w);
+
+	return err == OK ? file_cut(p->pages_fd, 0, w) : err;
+}
+
 enum err
 wacz_write(const struct archive_catalogue *c, const char *path,
     const struct wacz_options *o, struct wacz_counts *counts, struct why *w)
 {
-	struct packing p = { .catalogue = c, .options = o, .counts = counts,
-		.pages_fd = -1, .warc_fd = -1, .newest = "19700101000000" };
 	struct arena names = ARENA_INIT;
 	const char *part = arena_printf(&names, "%s.part", path).p;
 	const char *pages = arena_printf(&names, "%s.pages", path).p;
+	struct packing p;
 
-	memset(counts, 0, sizeof(*counts));
-	p.hasher = digest_hasher_new();
-	p.reader = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
-	p.parser = parser_new();
-	p.compressor = libdeflate_alloc_compressor(BLOCK_LEVEL);
-	CHECK(p.compressor != NULL);
+	packing_init(&p, c, o, counts);
 	enum err err = names_differ(c, w);
 	if (err == OK)
-		err = file_open(pages, FILE_CREATE, &p.pages_fd, w);
-	if (err == OK)
-		err = file_cut(p.pages_fd, 0, w);
+		err = open_pages(&p, pages, w);
 	if (err == OK)
 		err = zip_open(part, &p.zip, w);
 	if (err == OK)
-		err = pack(&p, path, part, w);
+		err = pack(&p, path, w);
+	if (err == OK)
+		err = file_rename_new(part, path, w);
 	packing_free(&p);
 	if (err != OK)
 		remove_scratch(part);
 	remove_scratch(pages);
+	arena_free(&names);
+	return err;
+}
+
+enum err
+wacz_send(const struct archive_catalogue *c, const char *scratch,
+    const struct wacz_options *o,
+    enum err (*put)(void *arg, struct str, struct why *), void *arg,
+    struct wacz_counts *counts, struct why *w)
+{
+	struct arena names = ARENA_INIT;
+	const char *pages = arena_printf(&names, "%s.pages", scratch).p;
+	struct packing p;
+
+	packing_init(&p, c, o, counts);
+	enum err err = names_differ(c, w);
+	if (err == OK)
+		err = open_pages(&p, pages, w);
+	/* Only the descriptor is needed, which outlives its name. */
+	remove_scratch(pages);
+	if (err == OK) {
+		p.zip = zip_open_sink(put, arg);
+		err = pack(&p, scratch, w);
+	}
+	packing_free(&p);
 	arena_free(&names);
 	return err;
 }

@@ -40,4 +40,15 @@ MUST_USE enum err wacz_write(const struct archive_catalogue *,
     const char *path, const struct wacz_options *, struct wacz_counts *,
     struct why *);
 
+/*
+ * The same package to put(), in order, from its first byte on; its size is not
+ * known before its end.  What must be sorted first is kept in files that begin
+ * with `scratch`, and removed.  Errors: INPUT as above; put()'s; what reading
+ * and writing give.
+ */
+MUST_USE enum err wacz_send(const struct archive_catalogue *,
+    const char *scratch, const struct wacz_options *,
+    enum err (*put)(void *arg, struct str, struct why *), void *arg,
+    struct wacz_counts *, struct why *);
+
 #endif

@@ -37,11 +37,19 @@ zip_find(struct str z, const char *name)
 			const char *l = z.p + local;
 			assert_int_equal(le(l, 4), 0x04034b50);
 			assert_int_equal(le(l + 8, 2), 0);
-			assert_memory_equal(l + 14, z.p + c + 16, 4);
+			/* With a descriptor it is zero there (4.4.4). */
+			if ((le(l + 6, 2) & 8) == 0)
+				assert_memory_equal(l + 14, z.p + c + 16, 4);
 			struct str data = { l + 30 + le(l + 26, 2) +
 				le(l + 28, 2), size };
 			assert_int_equal(crc32(0, (const Bytef *)data.p,
-			    (uInt)data.n), le(l + 14, 4));
+			    (uInt)data.n), le(z.p + c + 16, 4));
+			if ((le(l + 6, 2) & 8) != 0) {
+				assert_int_equal(le(data.p + size, 4),
+				    0x08074b50);
+				assert_memory_equal(data.p + size + 4,
+				    z.p + c + 16, 4);
+			}
 			return data;
 		}
 		c += 46 + name_n + extra_n + (size_t)le(z.p + c + 32, 2);
@@ -256,6 +264,58 @@ test_zip(void **state)
 	sample_dir_remove(&d);
 }
 
+static enum err
+put_bytes(void *arg, struct str bytes, struct why *w)
+{
+	struct buf *b = arg;
+
+	if (b->n > 0 && b->n + bytes.n > 1000000)
+		return why(w, ERR_CLOSED, "nobody reads any more");
+	buf_put_str(b, bytes);
+	return OK;
+}
+
+/* What is sent has the same entries as a file that is written. */
+static void
+sent_as_written(void **state)
+{
+	static const char *const names[] = { "archive/" SAMPLE_NAME_1,
+	    "indexes/index.cdx.gz", "indexes/index.idx", "pages/pages.jsonl",
+	    "datapackage.json", "datapackage-digest.json" };
+	struct sample_dir d;
+	struct buf written = BUF_INIT, sent = BUF_INIT;
+	struct wacz_counts n, m;
+	struct why w = WHY_INIT;
+
+	(void)state;
+	sample_dir_make(&d);
+	sample_crawl(&d);
+	pack(&d, "a.wacz", &written, &n);
+	struct archive_catalogue c = sample_list(&d);
+	struct wacz_options o = { .title = STR("A \"title\""),
+		.software = STR("argiope"), .titles = true };
+	const char *scratch = sample_path(&d, "scratch");
+	assert_int_equal(wacz_send(&c, scratch, &o, put_bytes, &sent, &m, &w),
+	    OK);
+	assert_int_equal(n.lines, m.lines);
+	assert_int_equal(n.pages, m.pages);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct str a = zip_find(buf_str(&written), names[i]);
+		struct str b = zip_find(buf_str(&sent), names[i]);
+		assert_true(a.n > 0 && str_eq(a, b));
+	}
+	/* Nothing is left of it. */
+	assert_int_not_equal(access(sample_path(&d, "scratch.pages"), F_OK),
+	    0);
+	/* A reader that leaves ends it. */
+	sent.n = 999999;
+	assert_int_equal(wacz_send(&c, scratch, &o, put_bytes, &sent, &m, &w),
+	    ERR_CLOSED);
+	buf_free(&written);
+	buf_free(&sent);
+	sample_dir_remove(&d);
+}
+
 int
 main(void)
 {
@@ -263,6 +323,7 @@ main(void)
 		cmocka_unit_test(test_pack),
 		cmocka_unit_test(test_blocks),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(sent_as_written),
 		cmocka_unit_test(test_zip),
 	};
 

@@ -8,6 +8,7 @@
 #define NAME_MAX_BYTES 1024
 #define DOS_DATE 0x0021       /* 1980-01-01 */
 #define FLAG_UTF8 0x0800
+#define FLAG_DESCRIPTOR 0x0008
 #define SMALL_MAX UINT64_C(0xfffffffe)
 
 enum { VERSION = 20, VERSION_64 = 45, MADE_BY_UNIX = 3 << 8 };
@@ -20,7 +21,9 @@ struct entry {
 };
 
 struct zip_writer {
-	int fd;
+	int fd;                   /* -1: `sink` takes it */
+	zip_sink *sink;
+	void *sink_arg;
 	uint64_t at;              /* of the buffer's first byte */
 	struct buf buf, names;
 	struct entry *entries;
@@ -65,6 +68,17 @@ zip_open(const char *path, struct zip_writer **out, struct why *w)
 	return OK;
 }
 
+struct zip_writer *
+zip_open_sink(zip_sink *put, void *arg)
+{
+	struct zip_writer *z = mem_new(sizeof(*z));
+
+	z->fd = -1;
+	z->sink = put;
+	z->sink_arg = arg;
+	return z;
+}
+
 void
 zip_abandon(struct zip_writer **zp)
 {
@@ -84,7 +98,8 @@ flush(struct zip_writer *z, size_t above, struct why *w)
 {
 	if (z->buf.n <= above)
 		return OK;
-	enum err err = file_write(z->fd, z->at, z->buf.p, z->buf.n, w);
+	enum err err = z->sink != NULL ? z->sink(z->sink_arg, buf_str(&z->buf),
+	    w) : file_write(z->fd, z->at, z->buf.p, z->buf.n, w);
 	z->at += z->buf.n;
 	buf_clear(&z->buf);
 	return err;
@@ -96,13 +111,19 @@ name_of(const struct zip_writer *z, const struct entry *e)
 	return str_cut(buf_str(&z->names), e->name_at, e->name_at + e->name_n);
 }
 
+static unsigned
+flags_of(const struct zip_writer *z)
+{
+	return FLAG_UTF8 | (z->sink != NULL ? FLAG_DESCRIPTOR : 0);
+}
+
 /* APPNOTE §4.3.7; sizes of big entries stand in the extra field (§4.5.3). */
 static void
 put_local(struct buf *b, const struct zip_writer *z, const struct entry *e)
 {
 	put32(b, 0x04034b50);
 	put16(b, e->big ? VERSION_64 : VERSION);
-	put16(b, FLAG_UTF8);
+	put16(b, flags_of(z));
 	put16(b, 0);
 	put16(b, 0);
 	put16(b, DOS_DATE);
@@ -154,6 +175,21 @@ zip_put(struct zip_writer *z, struct str s, struct why *w)
 	return flush(z, WRITE_BYTES, w);
 }
 
+/* APPNOTE §4.3.9: sizes of 8 bytes where the head has a zip64 field. */
+static void
+put_descriptor(struct buf *b, const struct entry *e)
+{
+	put32(b, 0x08074b50);
+	put32(b, e->crc);
+	if (e->big) {
+		put64(b, e->size);
+		put64(b, e->size);
+	} else {
+		put32(b, e->size);
+		put32(b, e->size);
+	}
+}
+
 enum err
 zip_end(struct zip_writer *z, struct why *w)
 {
@@ -162,6 +198,10 @@ zip_end(struct zip_writer *z, struct why *w)
 
 	CHECK(z->open);
 	z->open = false;
+	if (z->sink != NULL) {
+		put_descriptor(&z->buf, e);
+		return flush(z, WRITE_BYTES, w);
+	}
 	enum err err = flush(z, 0, w);
 	put_local(&head, z, e);
 	if (err == OK)
@@ -181,7 +221,7 @@ put_central(struct buf *b, const struct zip_writer *z, const struct entry *e)
 	put32(b, 0x02014b50);
 	put16(b, MADE_BY_UNIX | version);
 	put16(b, version);
-	put16(b, FLAG_UTF8);
+	put16(b, flags_of(z));
 	put16(b, 0);
 	put16(b, 0);
 	put16(b, DOS_DATE);
@@ -253,7 +293,7 @@ zip_close(struct zip_writer **zp, struct why *w)
 	put_end(&z->buf, z->n, start, z->at + z->buf.n - start);
 	if (err == OK)
 		err = flush(z, 0, w);
-	if (err == OK)
+	if (err == OK && z->sink == NULL)
 		err = file_sync(z->fd, w);
 	zip_abandon(zp);
 	return err;

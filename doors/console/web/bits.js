@@ -1,6 +1,6 @@
 /* bits.js -- what several views show in the same way. */
 import { el, put } from "./dom.js";
-import { ENDED, nameOf } from "./crawls.js";
+import { ENDED, nameOf, now } from "./crawls.js";
 import { ago, exact, quoted, span, statusWord } from "./format.js";
 import { icon } from "./icons.js";
 
@@ -66,7 +66,7 @@ export function ageOf(row) {
 		return "–";
 	if (ENDED.has(row.status) && row.ended_at)
 		return span(Math.max(0, row.ended_at - row.created_at));
-	return span(Math.max(0, Date.now() / 1000 - row.created_at));
+	return span(Math.max(0, now() / 1000 - row.created_at));
 }
 
 /* Buttons that steer: [pause | resume] [cancel], as the state allows. */

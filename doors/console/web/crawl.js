@@ -7,6 +7,7 @@ import { clear, el, PHONE, put, set } from "./dom.js";
 import { ageOf, endOf, moment, stateBadge, steering, tile } from "./bits.js";
 import { Chart } from "./chart.js";
 import { ENDED, nameOf } from "./crawls.js";
+import { timeOfDay } from "./format.js";
 import { bytes, count, exact, many, quoted, rate, span } from
     "./format.js";
 import { icon } from "./icons.js";
@@ -81,6 +82,13 @@ function view(root, id, first, app) {
 	const remove = app.may("realtime") && el("button.danger", {
 	    type: "button", hidden: true, onclick: () => removeIt() },
 	    icon("trash"), " Delete");
+	const again = app.may("realtime") && el("span.steering", { hidden: true },
+	    el("button", { type: "button", onclick: (e) => runAgain(
+	    e.currentTarget, false) }, icon("play"), " Run again"),
+	    el("a.button", { href: "/new?from=" + id }, "Edit and run"));
+	const retry = app.may("realtime") && el("button", { type: "button",
+	    hidden: true, onclick: () => runAgain(retry, true) },
+	    icon("retry"), " Retry failures");
 	const charts = chartsOf(app, id, row);
 	const tabs = el("div.tabs", { role: "tablist",
 	    "aria-label": "About this crawl" });
@@ -90,7 +98,7 @@ function view(root, id, first, app) {
 	root.append(el("p.crumbs", null, el("a", { href: "/" }, "Crawls"),
 	    " / ", el("span", null, "#" + id)),
 	    el("div.head", null, badge, name, el("span.grow", null), steer,
-	        remove), meta, why,
+	        again, retry, remove), meta, why,
 	    el("dl.tiles", null, Object.values(tiles)), charts.node, tabs,
 	    panel);
 	for (const [key, text] of TABS)
@@ -167,11 +175,13 @@ function view(root, id, first, app) {
 		badge.show(r.status);
 		put(name, nameOf(r));
 		steer.show(r);
-		if (remove)
-			remove.hidden = !over;
+		if (remove) {
+			remove.hidden = again.hidden = !over;
+			retry.hidden = !over || !r.exception;
+		}
 		drawMeta();
 		tiles.pages.show(count(r.pages));
-		tiles.rate.show(over && r.perSecond === 0 ? rate(mean(r)) :
+		tiles.rate.show(over && !r.perSecond ? rate(mean(r)) :
 		    rate(r.perSecond), over ? "on the average" :
 		    "over the last 5 s");
 		tiles.size.show(bytes(r.bytes), r.bytes === undefined ?
@@ -223,7 +233,9 @@ function view(root, id, first, app) {
 		const fallen = s > 0 ? first.queued - points.at(-1).queued : 0;
 		const slow = Math.max(0, ...(seen?.hosts ?? []).map((h) =>
 		    (h.queued ?? 0) * (h.delay ?? 0)));
-		if (r.status !== "running")
+		if (app.gone())
+			tiles.eta.show("–", "The server does not answer.");
+		else if (r.status !== "running")
 			tiles.eta.show("–", "It does not run.");
 		else if (s < 15)
 			tiles.eta.show("…", "It is watched for 15 s first.");
@@ -244,6 +256,13 @@ function view(root, id, first, app) {
 		const works = r.status === "running" && Date.now() - r.still <
 		    2500;
 
+		if (app.gone()) {
+			put(why, "The server has not answered since " +
+			    timeOfDay(app.door.heard / 1000) + ": whether " +
+			    "this crawl is working is not known.");
+			why.className = "why-line";
+			return;
+		}
 		put(why, over ? `It ended: ${endOf(r)}.` : works ?
 		    "It is working: pages come in." : r.why || "…");
 		why.className = "why-line" + (works ? " works" :
@@ -253,17 +272,6 @@ function view(root, id, first, app) {
 		    /\d (s|min|h)\b/.test(r.why) ? " over" : "");
 	}
 
-	async function askWhy(r) {
-		try {
-			const data = await app.door.ask("why",
-			    { crawl_id: id });
-			r.why = data.why;
-			r.underWay = data.facts?.in_flight ?? 0;
-		} catch (e) {
-			r.why = e.code === "lost" ? r.why : e.message;
-		}
-	}
-
 	async function askFrontier() {
 		try {
 			seen = await app.door.ask("get_frontier", { crawl_id: id,
@@ -271,6 +279,20 @@ function view(root, id, first, app) {
 		} catch {
 			seen = null;
 		}
+	}
+
+	/* The old crawl stays as it ended; a new one begins. */
+	function runAgain(button, failures) {
+		act(button, async () => {
+			const data = await app.door.ask("job.rerun",
+			    { crawl_id: id, failures });
+			app.toast(failures ? `Crawl ${data.crawl_id} tries ` +
+			    `${many(data.seeds, "URL")} again` +
+			    (data.failed > data.seeds ? ` of ` +
+			    `${count(data.failed)}, the most at once` : "") +
+			    "." : `Crawl ${data.crawl_id} began.`, "good");
+			app.go("/crawls/" + data.crawl_id);
+		});
 	}
 
 	async function removeIt() {
@@ -295,6 +317,14 @@ function view(root, id, first, app) {
 		tab?.changed?.();
 	};
 	app.crawls.addEventListener("change", change);
+	app.crawls.watched.add(id);
+	// Its state is told sooner than the list's once a second.
+	const soonest = app.door.subscribe("subscribe_crawl_stats", {
+	    min_interval: 0.1, crawl_id: id }, (data) => {
+		for (const [k, part] of Object.entries(data))
+			app.crawls.merge(Number(k), part);
+		app.crawls.tell();
+	});
 	const q = new URLSearchParams(location.search);
 	open(q.get("tab") ?? "pages", Object.fromEntries(q));
 	draw();
@@ -302,6 +332,8 @@ function view(root, id, first, app) {
 	return {
 		close() {
 			app.crawls.removeEventListener("change", change);
+			app.crawls.watched.delete(id);
+			soonest.close();
 			charts.close();
 			tab?.close?.();
 		},
@@ -310,7 +342,7 @@ function view(root, id, first, app) {
 			if (app.door.state === "open" && !ENDED.has(r.status)) {
 				if (seconds % WHY_S === 0 && Date.now() -
 				    r.still > 1500)
-					askWhy(r);
+					app.crawls.askWhy(r);
 				if (seconds % FRONTIER_S === 0)
 					askFrontier();
 				seconds++;

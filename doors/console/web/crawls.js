@@ -10,6 +10,10 @@ const TRACE_MAX = 60;          // rates kept for a sparkline
 
 export const ENDED = new Set(["complete", "cancelled", "failed"]);
 
+/* While the server is gone, what was shown is as of then; ms, 0: it is now. */
+export const frozen = { at: 0 };
+export const now = () => frozen.at || Date.now();
+
 export class Crawls extends EventTarget {
 	constructor(door) {
 		super();
@@ -17,6 +21,7 @@ export class Crawls extends EventTarget {
 		this.rows = new Map();         // id -> row
 		this.known = false;            // the first event has come
 		this.old = {};                 // by kind: ids not told of again
+		this.watched = new Set();      // ids that are on the screen
 	}
 
 	/* Those of kind `frontier` are queues that outsiders fetch. */
@@ -67,7 +72,7 @@ export class Crawls extends EventTarget {
 		}
 		const row = this.rows.get(id) ?? { id, kind, marks: [], trace: [],
 		    perSecond: 0, bytesPerSecond: 0, still: 0 };
-		const before = row.pages;
+		const before = row.pages, was = row.status;
 
 		this.known = true;
 		this.old[kind]?.delete(id);
@@ -81,7 +86,46 @@ export class Crawls extends EventTarget {
 		if (row.pages !== before && before !== undefined)
 			row.still = row.at;
 		this.rows.set(id, row);
+		if (was !== undefined && was !== row.status)
+			this.changedState(row);
 		return row;
+	}
+
+	/* The old state's reason does not explain the new one. */
+	changedState(row) {
+		row.why = "";
+		row.still = 0;
+		if (this.watched.has(row.id) && !ENDED.has(row.status))
+			this.askWhy(row);
+	}
+
+	/* Ask why it waits; shown as soon as it is known. */
+	async askWhy(row) {
+		const state = row.status;
+
+		try {
+			const data = await this.door.ask("why",
+			    { crawl_id: row.id });
+			if (row.status !== state)
+				return;
+			row.why = data.why;
+			row.underWay = data.facts?.in_flight ?? 0;
+		} catch (e) {
+			if (e.code !== "lost" && row.status === state)
+				row.why = e.message;
+		}
+		this.tell();
+	}
+
+	/* The server is gone: what moved has no speed that is known. */
+	freeze() {
+		for (const row of this.rows.values()) {
+			row.marks.length = 0;
+			row.pages_per_s = row.bytes_per_s = 0;
+			if (!ENDED.has(row.status))
+				row.perSecond = row.bytesPerSecond = null;
+		}
+		this.tell();
 	}
 
 	forget(id) {
@@ -91,7 +135,7 @@ export class Crawls extends EventTarget {
 
 	/* Once a second: rates of what runs. */
 	tick() {
-		const now = performance.now() / 1000;
+		const at = performance.now() / 1000;
 		let moved = false;
 
 		for (const row of this.rows.values()) {
@@ -101,12 +145,12 @@ export class Crawls extends EventTarget {
 				row.marks.length = 0;
 				continue;
 			}
-			row.marks.push([now, row.pages, row.bytes ?? 0]);
+			row.marks.push([at, row.pages, row.bytes ?? 0]);
 			while (row.marks.length > 2 &&
-			    now - row.marks[1][0] > RATE_S)
+			    at - row.marks[1][0] > RATE_S)
 				row.marks.shift();
 			const [t, pages, size] = row.marks[0];
-			const s = now - t;
+			const s = at - t;
 			row.perSecond = s < 2 ? row.pages_per_s ?? 0 :
 			    (row.pages - pages) / s;
 			row.bytesPerSecond = s < 2 ? row.bytes_per_s ?? 0 :

@@ -1,18 +1,40 @@
 /*
  * dashboard.js -- every crawl at a glance: is it working, if not why, and the
- * buttons to steer it.
+ * buttons to steer it, or many at once.  Only the rows in view are nodes.
  */
-import { each, el, later, put, select, set } from "./dom.js";
+import { each, el, later, PHONE, put, select, set, soon } from "./dom.js";
 import { ageOf, endOf, stateBadge, steering, tile } from "./bits.js";
 import { sparkline } from "./chart.js";
 import { ENDED, nameOf } from "./crawls.js";
+import { bulkBar } from "./bulk.js";
 import { bytes, count, exact, many, rate } from "./format.js";
 import { icon } from "./icons.js";
 import { empty } from "./say.js";
 
-const ROWS_MAX = 100;                  // more are shown on demand
+const SPARE = 6;                       // rows beyond the edges of the window
+const ROW_PX = 49, CARD_PX = 150;      // a row; on a phone
 const WHY_MAX = 12, WHY_STILL_MS = 2500, WHY_S = 3;
 const TAGS_MAX = 3;                    // shown of one crawl
+
+/* Columns to sort by, with what they sort: greater comes first. */
+const RANK = { running: 3, paused: 2, pending: 1 };
+const SORTS = { state: (r) => RANK[r.status] ?? 0, pages: (r) => r.pages,
+	rate: (r) => r.perSecond ?? 0, errors: (r) => r.errors,
+	queued: (r) => r.queued ?? 0, age: (r) => -(r.created_at ?? 0) };
+const COLUMNS = [["State", "state"], ["Crawl", "name"], ["Pages", "pages"],
+	["Pages/s", "rate"], ["Errors", "errors"], ["Queued", "queued"],
+	["Age", "age"], ["Why, if it waits"], [""]];
+
+/* Equal ones: the newest first. */
+function compare(key, down) {
+	const turn = down ? 1 : -1;
+
+	if (key === "name")
+		return (a, b) => turn * nameOf(b).localeCompare(nameOf(a)) ||
+		    b.id - a.id;
+	const of = SORTS[key] ?? SORTS.state;
+	return (a, b) => turn * (of(b) - of(a)) || b.id - a.id;
+}
 
 const STATES = [["", "All states"], "running", "paused", "pending",
 	"complete", "cancelled"];
@@ -30,32 +52,52 @@ export function dashboard(root, params, app) {
 	    hosts: tile("Hosts active"), down: tile("Downloads"),
 	    disk: tile("Disk left"), crawls: tile("Crawls") };
 	const body = el("tbody", null);
-	const table = el("table.crawls", { "aria-label": "Crawls" },
-	    el("thead", null, el("tr", null,
-	        ["State", "Crawl", "Pages", "Pages/s", "Errors", "Queued",
-	        "Age", "Why, if it waits", ""].map((h, i) => el("th",
-	        { scope: "col", class: i >= 2 && i <= 6 ? "num" : null },
-	        h || el("span.unseen", null, "Steer"))))), body);
-	const none = el("div", null), more = el("button", { type: "button",
-	    hidden: true, onclick: () => {
-		most += ROWS_MAX;
-		draw();
+	const above = el("tbody", { "aria-hidden": "true" }, el("tr", null,
+	    el("td.gap", { colspan: "10" })));
+	const below = above.cloneNode(true);
+	const everyOne = el("input", { type: "checkbox", "aria-label":
+	    "Select all crawls of this list", onchange: () => {
+		bulk.pick(everyOne.checked ? fit.map((r) => r.id) : []);
 	    } });
-	let most = ROWS_MAX, mark = -1, shown = [], wanted = q.get("tag") ?? "";
-	let tags = "";
+	const heads = COLUMNS.map(([text, key], i) => {
+		const head = el("th", { scope: "col", class: i >= 2 && i <= 6 ?
+		    "num" : null }, key === undefined ? text || el("span.unseen",
+		    null, "Steer") : el("button.sort", { type: "button",
+		    onclick: () => sortBy(key) }, text));
+		head.key = key;
+		return head;
+	});
+	const may = app.may("realtime");
+	const table = el("table.crawls", { "aria-label": "Crawls" },
+	    el("thead", null, el("tr", null, may && el("th.pick",
+	    { scope: "col" }, everyOne), heads)), body);
+	const none = el("div", null);
+	const bulk = bulkBar(app, () => fit, () => draw());
+	const order = select([["state", "Running first"], ["name", "By name"],
+	    ["-pages", "Most pages"], ["-rate", "Fastest"], ["-errors",
+	    "Most errors"], ["-queued", "Longest queue"], ["age", "Newest"],
+	    ["-age", "Oldest"]], "", { "aria-label": "Sort crawls",
+	    class: "sort-choice", onchange: () => {
+		sort = order.value;
+		filter();
+	    } });
+	let mark = -1, fit = [], first = 0, wanted = q.get("tag") ?? "";
+	let tags = "", sort = q.get("sort") ?? "state";
 
 	root.append(el("div.head", null, el("h1", null, "Crawls"),
 	    app.may("realtime") && el("a.button.primary", { href: "/new" },
 	        icon("plus"), " New crawl")),
 	    el("dl.tiles", null, Object.values(tiles)),
-	    el("div.filters", { role: "search" }, find, state, tag),
-	    el("div.scroll", { tabindex: "0", role: "region",
-	        "aria-label": "Crawls", onkeydown: key }, table), none, more);
+	    el("div.filters", { role: "search" }, find, state, tag, order),
+	    bulk.node, el("div.scroll", { tabindex: "0", role: "region",
+	        "aria-label": "Crawls", onkeydown: key }, table), none);
 
 	/* --- the rows ---- */
 
 	function make(row) {
 		const n = { badge: stateBadge(), steer: steering(app, true),
+		    pick: el("input", { type: "checkbox", onchange: () =>
+		    bulk.toggle(row.id, n.pick.checked) }),
 		    name: el("a.name", { href: "/crawls/" + row.id }),
 		    seed: el("span.seed", null), tags: el("span.tags", null),
 		    pages: el("td.num", { "data-label": "Pages" }),
@@ -64,7 +106,8 @@ export function dashboard(root, params, app) {
 		    queued: el("td.num", { "data-label": "Queued" }),
 		    age: el("td.num", { "data-label": "Age" }),
 		    why: el("td.why", null) };
-		const tr = el("tr", null, el("td.state", null, n.badge),
+		const tr = el("tr", null, may && el("td.pick", null, n.pick),
+		    el("td.state", null, n.badge),
 		    el("th.what", { scope: "row" }, el("span.title", null,
 		    n.name, n.tags), n.seed),
 		    n.pages, el("td.num.speed", { "data-label": "Pages/s" },
@@ -80,6 +123,9 @@ export function dashboard(root, params, app) {
 		const list = (row.tags ?? []).join("\n");
 
 		n.badge.show(row.status);
+		n.pick.checked = bulk.has(row.id);
+		set(n.pick, "aria-label", "Select " + name);
+		n.pick.disabled = row.kind !== "crawl";
 		put(n.name, name);
 		put(n.seed, row.seed && row.seed !== name ? row.seed : "#" +
 		    row.id);
@@ -91,7 +137,7 @@ export function dashboard(root, params, app) {
 		put(n.pages, ours ? count(row.pages) : "");
 		put(n.rate, row.perSecond === 0 && (!ours ||
 		    ENDED.has(row.status)) ? "" : rate(row.perSecond));
-		n.spark.show(ours && (row.perSecond > 0 ||
+		n.spark.show(ours && !app.gone() && (row.perSecond > 0 ||
 		    !ENDED.has(row.status)) ? row.trace : []);
 		put(n.errors, ours ? count(row.errors) : "");
 		n.errors.classList.toggle("bad", row.errors > 0);
@@ -104,7 +150,7 @@ export function dashboard(root, params, app) {
 		put(n.why, whyOf(row));
 		n.why.title = whyOf(row);
 		n.steer.show(row);
-		tr.classList.toggle("marked", shown[mark] === row);
+		tr.classList.toggle("marked", fit[mark] === row);
 	}
 
 	function tagsOf(all) {
@@ -143,22 +189,27 @@ export function dashboard(root, params, app) {
 		    .includes(text)));
 	}
 
-	/* Those that need eyes first: what runs or waits, then by number. */
+	/* Nodes for the rows in the window alone; gaps stand for the others. */
 	function draw() {
-		const all = app.crawls.newest(), fit = all.filter(fits);
-		const alive = fit.filter((r) => !ENDED.has(r.status));
-		const marked = shown[mark];
+		const all = app.crawls.newest(), marked = fit[mark];
 
-		shown = [...alive, ...fit.filter((r) => ENDED.has(r.status))]
-		    .slice(0, most);
-		mark = shown.indexOf(marked);
-		each(body, shown, (r) => r.id, make, update);
-		table.hidden = shown.length === 0;
-		more.hidden = fit.length <= most;
-		put(more, `Show more of ${count(fit.length)}`);
+		fit = all.filter(fits).sort(compare(sort.replace("-", ""),
+		    sort.startsWith("-") || sort === "state" ||
+		    sort === "age"));
+		mark = fit.indexOf(marked);
+		drawRows();
+		table.hidden = fit.length === 0;
+		bulk.draw();
+		everyOne.checked = fit.length > 0 && fit.every((r) =>
+		    bulk.has(r.id) || r.kind !== "crawl");
+		for (const h of heads)
+			set(h, "aria-sort", h.key !== sort.replace("-", "") ?
+			    null : sort.startsWith("-") ? "descending" :
+			    h.key === "name" ? "ascending" : "descending");
+		order.value = sort;
 		drawTags(all);
 		drawTiles(all);
-		if (shown.length > 0)
+		if (fit.length > 0)
 			none.replaceChildren();
 		else if (!app.crawls.known)
 			none.replaceChildren(el("p.loading", null,
@@ -179,6 +230,43 @@ export function dashboard(root, params, app) {
 			    } }, "Show all"));
 	}
 
+	const rowHeight = () => PHONE.matches ? CARD_PX : ROW_PX;
+
+	function gap(node, rows, where) {
+		node.firstChild.firstChild.style.height = rows * rowHeight() +
+		    "px";
+		if (rows > 0 && node.parentNode === null)
+			body[where](node);
+		else if (rows === 0)
+			node.remove();
+	}
+
+	function drawRows() {
+		const head = table.tHead.offsetHeight;
+		const top = -table.getBoundingClientRect().top - head;
+		const from = Math.max(0, Math.floor(top / rowHeight()) - SPARE);
+		const to = Math.min(fit.length, Math.ceil((top + innerHeight) /
+		    rowHeight()) + SPARE);
+
+		first = Math.min(from, Math.max(0, fit.length - 1));
+		const view = fit.slice(first, Math.max(to, first));
+		gap(above, first, "before");
+		gap(below, fit.length - first - view.length, "after");
+		each(body, view, (r) => r.id, make, update);
+		for (const [i, r] of view.entries())
+			body.children[i].setAttribute("aria-rowindex",
+			    first + i + 2);
+		table.setAttribute("aria-rowcount", fit.length + 1);
+		app.crawls.watched = new Set(view.map((r) => r.id));
+	}
+
+	function sortBy(key) {
+		sort = sort === key && key !== "state" ? "-" + key :
+		    sort === "-" + key ? "state" : ["pages", "rate", "errors",
+		    "queued"].includes(key) ? "-" + key : key;
+		filter();
+	}
+
 	function drawTags(all) {
 		const list = [...new Set(all.flatMap((r) => r.tags ?? []))]
 		    .sort();
@@ -196,12 +284,14 @@ export function dashboard(root, params, app) {
 		const all = rows.filter((r) => r.kind === "crawl");
 		const run = all.filter((r) => r.status === "running");
 		const sum = (k) => run.reduce((n, r) => n + r[k], 0);
+		const speed = !app.gone();
 
 		tiles.crawls.show(count(run.length) + " of " +
 		    count(all.length), "running, of all");
-		tiles.pages.show(rate(sum("perSecond")), "over the last 5 s");
-		tiles.bytes.show(bytes(sum("bytesPerSecond")) + "/s",
+		tiles.pages.show(speed ? rate(sum("perSecond")) : "–",
 		    "over the last 5 s");
+		tiles.bytes.show(speed ? bytes(sum("bytesPerSecond")) + "/s" :
+		    "–", "over the last 5 s");
 		if (seen === null)
 			return;
 		const h = seen.hosts ?? {};
@@ -215,9 +305,8 @@ export function dashboard(root, params, app) {
 	}
 
 	function filter() {
-		most = ROWS_MAX;
 		app.query({ find: find.value.trim(), state: state.value,
-		    tag: wanted });
+		    tag: wanted, sort: sort === "state" ? "" : sort });
 		draw();
 	}
 
@@ -233,15 +322,17 @@ export function dashboard(root, params, app) {
 	function key(e) {
 		const by = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[e.key];
 
-		if (by !== undefined && shown.length > 0) {
-			mark = Math.max(0, Math.min(shown.length - 1,
+		if (by !== undefined && fit.length > 0) {
+			mark = Math.max(0, Math.min(fit.length - 1,
 			    mark + by));
-			body.children[mark].scrollIntoView({ block: "nearest" });
+			toMark();
 		} else if (e.key === "Enter" && mark >= 0 &&
-		    e.target.closest("a, button") === null)
-			app.go("/crawls/" + shown[mark].id);
+		    e.target.closest("a, button, input") === null)
+			app.go("/crawls/" + fit[mark].id);
 		else if (e.key === "p" && mark >= 0)
-			body.children[mark].parts.steer.flip();
+			body.children[mark - first]?.parts.steer.flip();
+		else if (e.key === "x" && mark >= 0 && may)
+			bulk.toggle(fit[mark].id, !bulk.has(fit[mark].id));
 		else
 			return false;
 		e.preventDefault();
@@ -249,35 +340,46 @@ export function dashboard(root, params, app) {
 		return true;
 	}
 
+	/* The marked row may not be there yet: bring its place into view. */
+	function toMark() {
+		const top = table.getBoundingClientRect().top +
+		    table.tHead.offsetHeight + mark * rowHeight();
+
+		if (top < 60)
+			scrollBy(0, top - 60);
+		else if (top + rowHeight() > innerHeight)
+			scrollBy(0, top + rowHeight() - innerHeight);
+		drawRows();
+	}
+
 	/* --- what the statistics do not tell: why ---- */
 
 	let seconds = 0;
-	async function askWhy() {
-		const still = shown.filter((r) => !ENDED.has(r.status) &&
-		    r.kind === "crawl" &&
+	function askWhy() {
+		const waits = fit.slice(first, first + body.childElementCount)
+		    .filter((r) => !ENDED.has(r.status) && r.kind === "crawl" &&
 		    (r.status !== "running" || Date.now() - r.still >
 		    WHY_STILL_MS)).slice(0, WHY_MAX);
 
-		for (const row of still)
-			try {
-				row.why = (await app.door.ask("why",
-				    { crawl_id: row.id })).why;
-			} catch {
-				row.why = "";
-			}
-		if (still.length > 0)
-			draw();
+		for (const row of waits)
+			app.crawls.askWhy(row);
 	}
 
 	const sub = app.door.subscribe("subscribe_monitor", {}, (data) => {
 		seen = data;
 	});
+	const scrolled = () => soon(drawRows);
+	addEventListener("scroll", scrolled, { passive: true });
+	addEventListener("resize", scrolled);
 	app.crawls.addEventListener("change", draw);
 	draw();
 	set(find, "value", q.get("find"));
 	return {
 		close() {
 			sub.close();
+			removeEventListener("scroll", scrolled);
+			removeEventListener("resize", scrolled);
+			app.crawls.watched = new Set();
 			app.crawls.removeEventListener("change", draw);
 		},
 		tick() {

@@ -12,6 +12,10 @@
 
 const RETRY_MS = [300, 1000, 2000, 3000, 5000];
 const ANSWER_MS = 60000;
+const SILENT_MS = 8000;                // then it is asked whether it lives
+const GONE_MS = 16000;                 // then the connection counts as lost
+/* What changes something is not kept for a later connection. */
+const CHANGES = /^(start_crawl|job\.|policy\.(put|delete)|schedule\.(put|delete))/;
 
 export class DoorError extends Error {
 	constructor(text, code) {
@@ -26,6 +30,7 @@ export class Door extends EventTarget {
 		this.url = url;
 		this.state = "asleep";
 		this.since = Date.now();
+		this.heard = 0;                // when a message came last
 		this.socket = null;
 		this.failures = 0;
 		this.nextId = 1;
@@ -65,6 +70,20 @@ export class Door extends EventTarget {
 		this.drop("asleep");
 	}
 
+	/* Close the connection once what was asked is answered, until wake(). */
+	rest() {
+		return new Promise((done) => {
+			const look = () => {
+				if (this.state === "asleep" || this.wanted)
+					done();
+				else
+					setTimeout(look, 20);
+			};
+			this.sleep();
+			look();
+		});
+	}
+
 	connect() {
 		clearTimeout(this.timer);
 		if (this.state !== "lost")
@@ -76,13 +95,17 @@ export class Door extends EventTarget {
 		socket.onopen = () => {
 			opened = true;
 			this.failures = 0;
+			this.heard = Date.now();
 			this.become("open");
 			for (const sub of this.subs)
 				this.begin(sub);
 			for (const frame of this.waiting.splice(0))
 				socket.send(frame);
 		};
-		socket.onmessage = (e) => this.take(JSON.parse(e.data));
+		socket.onmessage = (e) => {
+			this.heard = Date.now();
+			this.take(JSON.parse(e.data));
+		};
 		socket.onclose = () => {
 			if (this.socket !== socket)
 				return;
@@ -92,6 +115,23 @@ export class Door extends EventTarget {
 			if (this.wanted)
 				this.retry();
 		};
+	}
+
+	/* Once a second: a server that hangs closes no connection. */
+	tick() {
+		const silent = Date.now() - this.heard;
+
+		if (this.state !== "open" || silent < SILENT_MS)
+			this.asking = false;
+		else if (silent > GONE_MS) {
+			const socket = this.socket;
+			this.drop("lost");
+			socket.close();
+			this.retry();
+		} else if (!this.asking) {
+			this.asking = true;
+			this.ask("ping").catch(() => {});
+		}
 	}
 
 	retry() {
@@ -121,6 +161,9 @@ export class Door extends EventTarget {
 	 * that has the door's own sentence.
 	 */
 	ask(command, args = {}) {
+		if (this.state === "lost" && CHANGES.test(command))
+			return Promise.reject(new DoorError("The server does " +
+			    "not answer: nothing was changed.", "lost"));
 		return new Promise((done, fail) => {
 			const id = this.nextId++;
 			const frame = JSON.stringify({ command, command_id: id,

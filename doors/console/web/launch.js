@@ -7,6 +7,7 @@ import { act } from "./say.js";
 import { scheduleFields } from "./schedule.js";
 
 const SEEDS_MAX = 10000;
+const OWN = "\0own";                   // no name that a policy can have
 
 /*
  * One a line: a URL, and perhaps the seconds between two fetches of its host.
@@ -64,6 +65,7 @@ export function launch(root, params, app) {
 	    planName, "The name of the schedule itself."), plan.node);
 	const start = el("button.primary", null, icon("play"), " Start the crawl");
 	let form = null, all = { seeds: [], wrong: [] };
+	let given = null;              // the policy of the crawl to be run again
 
 	if (!app.may("realtime")) {
 		root.append(el("section.empty", null, el("h1", null,
@@ -132,7 +134,7 @@ export function launch(root, params, app) {
 	/* --- the policy ---- */
 
 	function policyValue() {
-		return form === null ? policy.value : form.value();
+		return form === null ? given ?? policy.value : form.value();
 	}
 
 	async function drawForm() {
@@ -143,7 +145,8 @@ export function launch(root, params, app) {
 		}
 		try {
 			const [fields, chosen, preset] = await Promise.all([
-			    policyFields(app), getPolicy(app, policy.value),
+			    policyFields(app), given ?? getPolicy(app,
+			    policy.value),
 			    getPolicy(app, "default")]);
 			form = policyEditor(fields, chosen, preset);
 			clear(editor, el("section.card", null, form.node));
@@ -158,15 +161,29 @@ export function launch(root, params, app) {
 	async function readNames() {
 		try {
 			const data = await app.door.ask("policy.list");
-			const now = q.get("policy") ?? "default";
-			clear(policy, data.policies.map((p) => el("option",
-			    { value: p, selected: p === now }, p)));
+			const now = given !== null ? OWN :
+			    policy.dataset.names ? policy.value :
+			    q.get("policy") ?? "default";
+			const names = [...(given === null ? [] : [[OWN,
+			    "its own"]]), ...data.policies.map((p) => [p, p])];
+			const text = JSON.stringify(names);
+			if (policy.dataset.names === text)
+				return;
+			policy.dataset.names = text;
+			clear(policy, names.map(([v, p]) => el("option",
+			    { value: v, selected: v === now }, p)));
 		} catch {
 			// Then `default` is what there is to choose.
 		}
 	}
 
-	policy.onchange = edit.onchange = drawForm;
+	edit.onchange = drawForm;
+	policy.onchange = () => {
+		if (policy.value !== OWN)
+			given = null;
+		drawForm();
+	};
+	policy.onfocus = readNames;
 	repeat.onchange = () => {
 		planBox.hidden = !repeat.checked;
 		name.parentNode.hidden = repeat.checked;
@@ -174,6 +191,31 @@ export function launch(root, params, app) {
 		    repeat.checked ? " Save the schedule" : " Start the crawl");
 		planName.required = repeat.checked;
 	};
+
+	/* --- a crawl to be edited and run again ---- */
+
+	async function fill(id) {
+		const lines = [];
+		let c;
+
+		do {
+			c = await app.door.ask("get_crawl", { crawl_id: id,
+			    start: lines.length });
+			for (const [i, url] of c.seeds.entries()) {
+				const delay = c.rate_limits[i];
+				lines.push(url + (delay === null ? "" : " " +
+				    delay));
+			}
+		} while (c.seeds.length > 0 && lines.length < c.seeds_total);
+		seeds.value = lines.join("\n") + "\n";
+		name.value = c.name ?? "";
+		tags.value = (c.tags ?? []).join(", ");
+		given = c.policy_json;
+		edit.checked = true;
+		tellSeeds();
+		await readNames();
+		await drawForm();
+	}
 
 	/* --- sending ---- */
 
@@ -212,7 +254,11 @@ export function launch(root, params, app) {
 		}
 	}
 
-	readNames();
+	if (q.has("from"))
+		fill(Number(q.get("from"))).catch((e) => app.toast("Crawl " +
+		    q.get("from") + " could not be read: " + e.message, "bad"));
+	else
+		readNames();
 	if (matchMedia("(min-width: 701px)").matches)
 		seeds.focus();
 	return {};

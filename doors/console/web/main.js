@@ -3,9 +3,9 @@
  * says how it goes, keys, theme.
  */
 import { clear, el, put, set } from "./dom.js";
-import { Crawls } from "./crawls.js";
+import { Crawls, frozen } from "./crawls.js";
 import { Door } from "./door.js";
-import { many, rate } from "./format.js";
+import { many, rate, timeOfDay } from "./format.js";
 import { icon } from "./icons.js";
 import { ask, closeDialogs, showKeys, toast } from "./say.js";
 import { nextTheme, themeName } from "./theme.js";
@@ -36,8 +36,10 @@ const crawls = new Crawls(door);
 
 /* What every view gets. */
 const app = {
-	door, crawls, web, ask, toast, go,
+	door, crawls, web, ask, toast, go, entered,
 	session: {},
+	/* The server was there and does not answer now. */
+	gone: () => document.body.classList.contains("gone"),
 	/* May this session change that ("realtime", "console")? */
 	may: (which) => (app.session.rights?.[which] ?? "write") === "write",
 	title(text) {
@@ -168,6 +170,56 @@ function tellState() {
 	    c.perSecond, 0)) + " pages/s");
 }
 
+/* --- a server that is gone ----------------------------------------------- */
+
+/* What works without the server: looking at what is there. */
+const LOCAL = "[role=tab], .ranges button, .copy, .sort, [data-local]";
+const watchButtons = new MutationObserver(disableButtons);
+
+/* Buttons that come, or are enabled, while it is gone are disabled as well. */
+function disableButtons() {
+	for (const b of document.querySelectorAll("main button:enabled, " +
+	    "dialog:not([data-keep]) .danger:enabled"))
+		if (!b.matches(LOCAL)) {
+			b.disabled = true;
+			b.dataset.gone = "";
+		}
+}
+
+function enableButtons() {
+	for (const b of document.querySelectorAll("button[data-gone]")) {
+		b.disabled = false;
+		delete b.dataset.gone;
+	}
+}
+
+/* Figures say of when they are; there is no speed, and nothing to press. */
+function tellGone() {
+	const lost = door.state === "lost" && door.heard > 0;
+	const note = document.getElementById("asof");
+
+	if (lost === app.gone() || (!lost && door.state !== "open"))
+		return;
+	document.body.classList.toggle("gone", lost);
+	note.hidden = !lost;
+	frozen.at = lost ? door.heard : 0;
+	put(note, lost ? "The server does not answer. All figures are as of " +
+	    timeOfDay(door.heard / 1000) + "." : "");
+	document.body.style.setProperty("--asof", lost ? '"as of ' +
+	    timeOfDay(door.heard / 1000) + '"' : '""');
+	if (lost) {
+		crawls.freeze();
+		disableButtons();
+		watchButtons.observe(document.body, { subtree: true,
+		    childList: true, attributes: true,
+		    attributeFilter: ["disabled"] });
+	} else {
+		watchButtons.disconnect();
+		enableButtons();
+	}
+	view?.tick?.();
+}
+
 /* --- keys --------------------------------------------------------------- */
 
 function key(e) {
@@ -209,6 +261,7 @@ function key(e) {
 function tick() {
 	if (document.hidden)
 		return;
+	door.tick();
 	if (door.state === "open")
 		crawls.tick();
 	view?.tick?.();
@@ -223,20 +276,30 @@ function visibility() {
 		door.wake();
 }
 
+/* This browser has a session, or none is wanted. */
+function entered(session) {
+	app.session = session;
+	document.getElementById("leave").hidden = !session.valid;
+	document.body.classList.toggle("reads-only", !app.may("realtime"));
+}
+
 /* Refused before it was open: perhaps a token is wanted, or was revoked. */
 async function refused() {
 	try {
 		const s = await web.session();
 		if (s.wanted && !s.valid)
 			location.reload();
+		else
+			// Another tab of this browser has signed in.
+			entered(s);
 	} catch {
 		// The server is away: the door goes on trying.
 	}
 }
 
 function begin() {
-	document.getElementById("leave").hidden = !app.session.valid;
-	document.body.classList.toggle("reads-only", !app.may("realtime"));
+	entered(app.session);
+	door.addEventListener("state", tellGone);
 	door.addEventListener("state", tellState);
 	door.addEventListener("refused", refused);
 	crawls.addEventListener("change", tellState);

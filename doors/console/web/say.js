@@ -20,7 +20,8 @@ export function toast(text, kind = "") {
 }
 
 export function closeDialogs() {
-	for (const d of document.querySelectorAll("dialog[open]"))
+	for (const d of document.querySelectorAll(
+	    "dialog[open]:not([data-keep])"))
 		d.close("");
 }
 

@@ -1,23 +1,24 @@
 /* settings.js -- policies, schedules, tokens, and the configuration. */
-import { clear, el, field, later, put, select } from "./dom.js";
+import { clear, each, el, field, later, put, select } from "./dom.js";
 import { moment } from "./bits.js";
 import { count, quoted } from "./format.js";
 import { icon } from "./icons.js";
 import { getPolicy, policyEditor, policyFields, ruleRows } from "./policy.js";
-import { act, copyButton, dialog, empty } from "./say.js";
+import { act, dialog, empty } from "./say.js";
 import { scheduleFields, scheduleText } from "./schedule.js";
 import { readSeeds } from "./launch.js";
+import { tokens } from "./tokens.js";
 
 const PARTS = [["policies", "Policies", policies],
 	["schedules", "Schedules", schedules], ["tokens", "Tokens", tokens],
 	["configuration", "Configuration", configuration]];
-const DOORS = ["*", "console", "realtime", "urlfrontier", "items", "harvest",
-	"external"];
+const READ_S = 3;                      // lists are read again
 
 export function settings(root, params, app) {
 	const tabs = el("div.tabs", { role: "tablist", "aria-label":
 	    "Settings" });
 	const panel = el("div.panel", { role: "tabpanel", id: "panel" });
+	let part = null;
 
 	root.append(el("h1", null, "Settings"), tabs, panel);
 	for (const [key, name] of PARTS)
@@ -40,20 +41,23 @@ export function settings(root, params, app) {
 
 	function open() {
 		const key = location.hash.slice(1);
-		const part = PARTS.find(([k]) => k === key) ?? PARTS[0];
+		const found = PARTS.find(([k]) => k === key) ?? PARTS[0];
 
 		for (const b of tabs.children) {
-			const on = b.id === "tab-" + part[0];
+			const on = b.id === "tab-" + found[0];
 			b.setAttribute("aria-selected", String(on));
 			b.tabIndex = on ? 0 : -1;
 		}
-		panel.setAttribute("aria-labelledby", "tab-" + part[0]);
-		part[2](clear(panel), app);
+		panel.setAttribute("aria-labelledby", "tab-" + found[0]);
+		part = found[2](clear(panel), app);
 	}
 
 	addEventListener("hashchange", open);
 	open();
-	return { close: () => removeEventListener("hashchange", open) };
+	return {
+		close: () => removeEventListener("hashchange", open),
+		tick: () => part?.tick?.(),
+	};
 }
 
 function table(label, heads, rows) {
@@ -63,9 +67,34 @@ function table(label, heads, rows) {
 	    el("span.unseen", null, "Actions"))))), el("tbody", null, rows)));
 }
 
+/*
+ * A table in `box` that follows its items: a row whose item has not changed
+ * keeps its node, and so its focus.
+ */
+function liveTable(box, label, heads, rowOf) {
+	const node = table(label, heads, []), body = node.querySelector("tbody");
+
+	return (items) => {
+		if (node.parentNode !== box)
+			clear(box, node);
+		each(body, items, (x) => JSON.stringify(x), rowOf);
+	};
+}
+
+/* Read again every few seconds, since others may change the list, too. */
+function follow(app, read) {
+	let seconds = 0;
+
+	read();
+	return { tick() {
+		if (++seconds % READ_S === 0 && app.door.state === "open")
+			read();
+	    } };
+}
+
 /* --- policies ----------------------------------------------------------- */
 
-async function policies(root, app) {
+function policies(root, app) {
 	const may = app.may("realtime"), box = el("div", null);
 	const editing = el("div", null);
 
@@ -76,31 +105,37 @@ async function policies(root, app) {
 	    onclick: () => edit("", "default") }, icon("plus"),
 	    " New policy")), editing, box);
 
+	const show = liveTable(box, "Policies", ["Name", ""], rowOf);
+
 	async function list() {
 		let names;
 		try {
 			names = (await app.door.ask("policy.list")).policies;
 		} catch (e) {
-			empty(box, "The policies could not be listed", e.message);
+			if (e.code !== "lost")
+				empty(box, "The policies could not be listed",
+				    e.message);
 			return;
 		}
-		clear(box, table("Policies", ["Name", ""], names.map((n) => {
-			const drop = el("button.quiet", { type: "button",
-			    title: "Delete", "aria-label": "Delete " + n,
-			    onclick: () => remove(n, drop) }, icon("trash"));
-			return el("tr", null, el("th", { scope: "row" }, n,
-			    n === "default" && el("span.tag", null,
-			    "what is taken when none is named")),
-			    el("td.acts", null, el("button", { type: "button",
-			    onclick: () => show(n) }, "Show"), may && [
-			    el("button", { type: "button", onclick: () =>
-			    edit(n, n) }, "Edit"), el("button", { type:
-			    "button", onclick: () => edit("", n) }, "Copy"),
-			    n !== "default" && drop]));
-		})));
+		show(names);
 	}
 
-	async function show(name) {
+	function rowOf(n) {
+		const drop = el("button.quiet", { type: "button",
+		    title: "Delete", "aria-label": "Delete " + n,
+		    onclick: () => remove(n, drop) }, icon("trash"));
+
+		return el("tr", null, el("th", { scope: "row" }, n,
+		    n === "default" && el("span.tag", null,
+		    "used when none is named")), el("td.acts", null,
+		    el("button", { type: "button", onclick: () => look(n) },
+		    "Show"), may && [el("button", { type: "button",
+		    onclick: () => edit(n, n) }, "Edit"), el("button", { type:
+		    "button", onclick: () => edit("", n) }, "Copy"),
+		    n !== "default" && drop]));
+	}
+
+	async function look(name) {
 		try {
 			const p = await getPolicy(app, name);
 			dialog("Policy " + name, el("div", null,
@@ -163,12 +198,12 @@ async function policies(root, app) {
 		list();
 	}
 
-	list();
+	return follow(app, list);
 }
 
 /* --- schedules ---------------------------------------------------------- */
 
-async function schedules(root, app) {
+function schedules(root, app) {
 	const may = app.may("realtime"), box = el("div", null);
 	const editing = el("div", null);
 
@@ -178,13 +213,17 @@ async function schedules(root, app) {
 	    el("button.primary", { type: "button", onclick: () => edit(null) },
 	    icon("plus"), " New schedule")), editing, box);
 
+	const show = liveTable(box, "Schedules", ["Name", "When", "Next",
+	    "Runs", "Last", "Tags", ""], rowOf);
+
 	async function list() {
 		let all;
 		try {
 			all = (await app.door.ask("schedule.list")).schedules;
 		} catch (e) {
-			empty(box, "The schedules could not be listed",
-			    e.message);
+			if (e.code !== "lost")
+				empty(box, "The schedules could not be listed",
+				    e.message);
 			return;
 		}
 		if (all.length === 0) {
@@ -192,8 +231,7 @@ async function schedules(root, app) {
 			    "you start a crawl.");
 			return;
 		}
-		clear(box, table("Schedules", ["Name", "When", "Next", "Runs",
-		    "Last", "Tags", ""], all.map(rowOf)));
+		show(all);
 	}
 
 	function rowOf(s) {
@@ -278,95 +316,7 @@ async function schedules(root, app) {
 		list();
 	}
 
-	list();
-}
-
-/* --- tokens ------------------------------------------------------------- */
-
-async function tokens(root, app) {
-	const may = app.may("console"), box = el("div", null);
-	const made = el("div", { "aria-live": "polite" });
-	const name = el("input", { required: true, maxlength: "64",
-	    pattern: "[A-Za-z0-9._@][A-Za-z0-9._@\\-]*", spellcheck: "false" });
-	const scopes = DOORS.map((d) => [d, select([["", "–"], "read", "write"],
-	    "", { id: "scope-" + d })]);
-	const save = el("button.primary", null, icon("plus"), " Make a token");
-
-	root.append(el("p.help", null, "A token opens doors for programs and " +
-	    "people. It is shown once, when it is made; a hash of it is kept. " +
-	    "As soon as one token names a door, nobody enters it without " +
-	    "one: make your own first, for console and realtime."), made, !may ?
-	    "" : el("form.card", {
-	    onsubmit: (e) => {
-		e.preventDefault();
-		act(save, make);
-	    } }, field("Name", name, "Letters, digits and ._@-"),
-	    el("fieldset.field", null, el("legend", null, "What it opens"),
-	    el("div.scopes", null, scopes.map(([d, s]) => el("label", { for:
-	    s.id }, d === "*" ? "every door" : d, s))), el("p.help", null,
-	    "write includes read. This console wants console, and realtime " +
-	    "for crawls.")), el("div.buttons.left", null, save)), box);
-
-	async function make() {
-		const list = scopes.filter(([, s]) => s.value !== "").map(
-		    ([d, s]) => d + ":" + s.value);
-
-		if (list.length === 0) {
-			app.toast("Choose what it opens.", "bad");
-			return;
-		}
-		const data = await app.web.post("/tokens", {
-		    name: name.value.trim(), scopes: list });
-		clear(made, el("section.card.once", null, el("h3", null,
-		    "The token “" + data.name + "”"), el("p", null, "Copy it " +
-		    "now. It is not shown again."), el("p.line", null,
-		    el("code.url", null, data.token), copyButton(() =>
-		    data.token, "the token")), el("button", { type: "button",
-		    onclick: () => clear(made) }, "I have it")));
-		name.value = "";
-		for (const [, s] of scopes)
-			s.value = "";
-		again();
-	}
-
-	async function again() {
-		let all;
-		try {
-			all = (await app.web.get("/tokens")).tokens;
-		} catch (e) {
-			empty(box, "The tokens could not be listed", e.message);
-			return;
-		}
-		if (all.length === 0) {
-			empty(box, "No token yet", "Without one, who reaches " +
-			    "the loopback address may do everything.");
-			return;
-		}
-		clear(box, table("Tokens", ["Name", "Opens", "Made",
-		    "Last used", ""], all.map((t) => {
-			const drop = el("button", { type: "button",
-			    onclick: () => remove(t, drop) }, icon("ban"),
-			    " Revoke");
-			return el("tr", null, el("th", { scope: "row" }, t.name),
-			    el("td", null, t.scopes.map((s) => el("span.tag",
-			    null, s))), el("td", null, moment(t.created)),
-			    el("td", null, t.used ? moment(t.used) : "never"),
-			    el("td.acts", null, may && drop));
-		})));
-	}
-
-	async function remove(t, button) {
-		if (!await app.ask(`Revoke token “${t.name}”?`, "Who uses it is " +
-		    "refused within two seconds, for good" + (app.session
-		    .valid ? "; you too, if you came in by it." : "."),
-		    "Revoke the token"))
-			return;
-		await act(button, () => app.web.remove("/tokens/" +
-		    encodeURIComponent(t.name)));
-		again();
-	}
-
-	again();
+	return follow(app, list);
 }
 
 /* --- configuration ------------------------------------------------------ */
