@@ -4,6 +4,7 @@
  */
 "use strict";
 
+const fs = require("fs");
 const { options, base, check, same, askOutside, open, until, run, WIDE } =
     require("./console_page.js");
 
@@ -225,6 +226,28 @@ async function rerun() {
 	await context.close();
 }
 
+/* --- a package --------------------------------------------------------------- */
+
+async function wacz() {
+	const { context, page, wrong } = await open(WIDE);
+	const id = await begin(page, "http://site.test/plain\n" +
+	    "http://site.test/day/1\n", { delay: "0", depth: "0" }, "Packed");
+
+	await until(page, "it ends", () => document.querySelector(
+	    ".state-complete"));
+	await page.click("#tab-files");
+	await until(page, "a package is offered under Files", (name) => document
+	    .querySelector(".wacz a")?.download === name, `crawl-${id}.wacz`);
+	const wait = page.waitForEvent("download");
+	await page.click(".wacz a");
+	await (await wait).saveAs(options.place);
+	await page.screenshot({ path: options.shots + "/files.png" });
+	check("it is downloaded whole", fs.statSync(options.place).size > 5000,
+	    fs.statSync(options.place).size);
+	same("no error", wrong, []);
+	await context.close();
+}
+
 /* --- a thousand crawls ------------------------------------------------------ */
 
 /* Runs in the page: start n crawls by the WebSocket; the last one's number. */
@@ -339,4 +362,4 @@ async function thousand() {
 	await context.close();
 }
 
-run({ first, gone, rerun, thousand });
+run({ first, gone, rerun, wacz, thousand });

@@ -1,6 +1,7 @@
 """The console in a real browser, part two: the owner's first token, a server
 that is killed and comes back, why a crawl waits, an ended crawl run again,
-edited, and its failures retried, and 1,000 crawls at once.
+edited, and its failures retried, its package opened in ReplayWeb.page, and
+1,000 crawls at once.
 
 CONSOLE_SHOTS=FOLDER keeps the screenshots.
 """
@@ -74,6 +75,31 @@ try:
 except urllib.error.HTTPError as e:
     same("what is missing is said without internals",
          json.loads(e.read())["error"], "crawl 0 has no page 99999")
+
+# ---- A crawl's package, opened by somebody else's replay ----------------------
+
+os.makedirs("served")
+place = os.path.join(PLACE, "served", "site.wacz")
+browser.drive("wacz", server, place=place)
+viewer = npm_package("replaywebpage", "2.5.3")
+if viewer is None or not shutil.which("nginx"):
+    skip("console_more", "ReplayWeb.page cannot be had from npm, or no nginx")
+else:
+    for part in ("index.html", "ui.js", "sw.js", "adblock"):
+        if os.path.exists(os.path.join(viewer, part)):
+            os.symlink(os.path.join(viewer, part), "served/" + part)
+    web = Nginx("nginx-replay", PLACE + "/served")
+    code, out, err = run(
+        "node", HERE + "/replay.js", browser.tools, shutil.which("chromium"),
+        web.url, web.url + "site.wacz", "http://site.test/plain", "absent",
+        seconds=120, env=dict(os.environ, HOME=PLACE))
+    if check("ReplayWeb.page opens the downloaded package", code == 0,
+             err[-500:]):
+        told = json.loads(out)
+        same("... and shows the page", (told["pages"][0]["text"].strip(),
+                                       told["pages"][0]["title"]),
+             ("A plain page", "plain"))
+        same("... without an error", told["said"], [])
 server.stop()
 
 

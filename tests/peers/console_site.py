@@ -57,6 +57,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.say(200, page(int(rest or 0)))
         elif kind == "day":
             self.say(200, b"<title>day %d</title>" % int(rest))
+        elif kind == "plain":
+            self.say(200, b"<title>plain</title><h1>A plain page</h1>")
         elif kind == "robots.txt":
             self.say(200, b"User-agent: *\nDisallow: /private/\n",
                      "text/plain")

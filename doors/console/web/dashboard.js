@@ -20,7 +20,7 @@ const TAGS_MAX = 3;                    // shown of one crawl
 const RANK = { running: 3, paused: 2, pending: 1 };
 const SORTS = { state: (r) => RANK[r.status] ?? 0, pages: (r) => r.pages,
 	rate: (r) => r.perSecond ?? 0, errors: (r) => r.errors,
-	queued: (r) => r.queued ?? 0, age: (r) => -(r.created_at ?? 0) };
+	queued: (r) => r.queued ?? 0, age: (r) => r.id };
 const COLUMNS = [["State", "state"], ["Crawl", "name"], ["Pages", "pages"],
 	["Pages/s", "rate"], ["Errors", "errors"], ["Queued", "queued"],
 	["Age", "age"], ["Why, if it waits"], [""]];
@@ -192,10 +192,11 @@ export function dashboard(root, params, app) {
 	/* Nodes for the rows in the window alone; gaps stand for the others. */
 	function draw() {
 		const all = app.crawls.newest(), marked = fit[mark];
+		const by = sort.replace("-", "");
 
-		fit = all.filter(fits).sort(compare(sort.replace("-", ""),
-		    sort.startsWith("-") || sort === "state" ||
-		    sort === "age"));
+		// By age, the youngest has the greatest number.
+		fit = all.filter(fits).sort(compare(by, by === "age" ? sort ===
+		    "age" : by === "state" || sort.startsWith("-")));
 		mark = fit.indexOf(marked);
 		drawRows();
 		table.hidden = fit.length === 0;
@@ -203,9 +204,9 @@ export function dashboard(root, params, app) {
 		everyOne.checked = fit.length > 0 && fit.every((r) =>
 		    bulk.has(r.id) || r.kind !== "crawl");
 		for (const h of heads)
-			set(h, "aria-sort", h.key !== sort.replace("-", "") ?
-			    null : sort.startsWith("-") ? "descending" :
-			    h.key === "name" ? "ascending" : "descending");
+			set(h, "aria-sort", h.key !== by ? null :
+			    by === "state" || sort.startsWith("-") ?
+			    "descending" : "ascending");
 		order.value = sort;
 		drawTags(all);
 		drawTiles(all);

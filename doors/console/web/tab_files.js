@@ -8,18 +8,24 @@ const KINDS = { warc: "WARC: every request and answer, as sent and received",
 	cdxj: "CDXJ: an index of the captures",
 	wacz: "WACZ: a package for ReplayWeb.page" };
 
+const READ_S = 3;                      // the list is read again
+
 export function filesTab(root, { id, app }) {
 	const box = el("div", null, el("p.loading", null, "Asking…"));
+	let shown = "", seconds = 0;
 
 	root.append(box);
 
 	async function read() {
-		let files;
+		let files, wacz;
 
 		try {
 			const data = await app.web.get(`/crawls/${id}/files/`);
 			files = data.files ?? [];
+			wacz = data.wacz ?? null;
 		} catch (e) {
+			if (shown !== "")
+				return;
 			empty(box, "The files could not be listed", e.message,
 			    el("button", { type: "button", onclick: read },
 			    "Try again"));
@@ -30,8 +36,19 @@ export function filesTab(root, { id, app }) {
 			    "when the first page is archived.");
 			return;
 		}
+		const text = JSON.stringify([files, wacz]);
+		if (text === shown)
+			return;
+		shown = text;
 		clear(box, el("p.help", null, Object.values(KINDS).join(". ") +
-		    "."), el("div.scroll", { tabindex: "0", role: "region",
+		    ". "), el("p.card.wacz", null, wacz === null ?
+		    "The WACZ of this crawl can be downloaded once it has " +
+		    "ended." : [el("a.button.primary", { href:
+		    `/crawls/${id}/files/${wacz}`, download: wacz },
+		    icon("save"), " Download " + wacz), el("span.help", null,
+		    " The whole crawl in one file, made as it is sent: some " +
+		    bytes(files.filter((f) => f.type === "warc").reduce((n, f) =>
+		    n + f.size, 0)) + ". Open it at replayweb.page.")]), el("div.scroll", { tabindex: "0", role: "region",
 		    "aria-label": "Files" }, el("table",
 		    { "aria-label": "Files" }, el("thead", null, el("tr", null,
 		    ["Name", "Kind", "Size", ""].map((h, i) =>
@@ -54,5 +71,11 @@ export function filesTab(root, { id, app }) {
 	}
 
 	read();
-	return {};
+	return {
+		tick() {
+			if (++seconds % READ_S === 0 &&
+			    app.door.state === "open")
+				read();
+		},
+	};
 }
