@@ -171,7 +171,7 @@ async function whyAfter(page, press) {
 async function rerun() {
 	const { context, page, wrong } = await open(WIDE);
 	const id = await begin(page, "http://site.test/day/1\n" +
-	    "http://closed.test/x 0.25\n", { delay: "3" }, "again & again");
+	    "http://closed.test/x 0.25\n", { delay: "7" }, "again & again");
 
 	await until(page, "it runs", () => document.querySelector(
 	    ".state-running"));
@@ -215,7 +215,7 @@ async function rerun() {
 	await until(page, "... its name, and its policy", () => document
 	    .querySelector(".launch input[maxlength='200']").value ===
 	    "again & again" && [...document.querySelectorAll(
-	    ".launch input")].some((i) => i.value === "3"));
+	    ".launch input")].some((i) => i.value === "7"));
 	await page.screenshot({ path: options.shots + "/edit-and-run.png" });
 	await page.fill("#seeds", "http://site.test/day/2\n");
 	await page.click("button:has-text('Start the crawl')");
