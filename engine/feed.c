@@ -656,6 +656,7 @@ feed_new(const struct feed_options *o)
 {
 	struct feed *f = mem_new(sizeof(*f));
 
+	feed_links_open();
 	f->options = *o;
 	if (f->options.cache_bytes == 0)
 		f->options.cache_bytes = FEED_CACHE_BYTES;

@@ -61,6 +61,8 @@ struct feed_options {
 	const char *mark;            /* engine_mark() */
 	feed_render_fn *render;
 	size_t cache_bytes;          /* 0: 32 MiB */
+	struct frontier *frontier;   /* for crawls' policies; or NULL */
+	uint64_t links_pages_max;    /* read for one links_to; 0: no limit */
 };
 struct feed *feed_new(const struct feed_options *);
 /* Answer nobody any more; `closed` is called when nothing is being read, which
@@ -143,6 +145,7 @@ struct pages_ask {
 	struct str status;           /* "404", "4xx", empty: all */
 	struct str type, host;       /* "text/html"; empty: all */
 	struct digest digest;        /* of the body; NONE: any */
+	struct str links_to;         /* a URL that they link to; empty: any */
 	enum pages_order order;
 	unsigned wait_ms;            /* then an answer so far; 0: until all */
 	const atomic_bool *left;     /* nobody wants it any more; or NULL */
@@ -151,6 +154,8 @@ struct pages_ask {
 	uint64_t total;              /* that match */
 	bool so_far;                 /* it is about the first `looked` pages: */
 	uint64_t looked;             /* ask again, and it goes on there */
+	bool limited;                /* links_to: feed.links_pages_max ended
+	                              * it behind `looked` pages */
 	struct journal_entry *pages;
 	size_t n;
 	struct why why;

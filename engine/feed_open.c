@@ -52,6 +52,9 @@ feed_open(struct engine *e, struct why *w)
 		.ledger = frontier_ledger(e->frontier), .board = e->board,
 		.mark = e->mark, .fresh = &e->fresh,
 		.cache_bytes = conf_size(e->options.conf, CONF_FEED_CACHE),
+		.frontier = e->frontier,
+		.links_pages_max = (uint64_t)conf_int(e->options.conf,
+		    CONF_FEED_LINKS_PAGES_MAX),
 	};
 
 	enum err err = read_mark(e, w);

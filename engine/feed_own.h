@@ -189,6 +189,7 @@ struct feed_filter {
 	struct str text, type, host;
 	uint16_t status_from, status_to;
 	struct digest digest;
+	struct str links_to;
 	enum pages_order order;      /* SLOWEST, LARGEST; else OLDEST */
 };
 struct listing {
@@ -217,6 +218,21 @@ void feed_walk_put(struct feed *, struct listing *);
 bool feed_walk_rest(struct feed *, struct mono since);
 void feed_walk_close(struct feed *);     /* all that wait are answered */
 void feed_walk_free(struct feed *);
+
+/* --- pages that link to a URL (feed_links.c) ---------------------------- */
+
+struct feed_links;
+void feed_links_open(void);
+/* `frontier` may be NULL: then the default policy says which URLs are one. */
+struct feed_links *feed_links_new(struct frontier *, uint32_t crawl,
+    struct str url);
+void feed_links_free(struct feed_links **);
+/*
+ * Whether the page links to it, but for the page itself; `*pages` grows when
+ * it was read to see.  On the pool.
+ */
+bool feed_links_takes(struct feed_links *, struct feed_reader *,
+    const struct journal_entry *, uint64_t *pages);
 
 /* --- the others' -------------------------------------------------------- */
 

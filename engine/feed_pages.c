@@ -83,7 +83,8 @@ is_any(const struct feed_filter *f)
 {
 	return f->text.n + f->type.n + f->host.n == 0 &&
 	    f->status_from == 0 && f->status_to == UINT16_MAX &&
-	    f->digest.kind == DIGEST_NONE && f->order == PAGES_OLDEST;
+	    f->digest.kind == DIGEST_NONE && f->links_to.n == 0 &&
+	    f->order == PAGES_OLDEST;
 }
 
 bool
@@ -92,6 +93,7 @@ feed_filter_eq(const struct feed_filter *a, const struct feed_filter *b)
 	return str_eq(a->text, b->text) && str_eq(a->type, b->type) &&
 	    str_eq(a->host, b->host) && a->status_from == b->status_from &&
 	    a->status_to == b->status_to && a->order == b->order &&
+	    str_eq(a->links_to, b->links_to) &&
 	    digest_eq(&a->digest, &b->digest);
 }
 
@@ -222,6 +224,7 @@ prepare(struct listing *l, const struct board_row *row, struct why *w)
 	f->text = arena_copy(&l->arena, q->text);
 	f->type = arena_copy(&l->arena, q->type);
 	f->host = arena_copy(&l->arena, q->host);
+	f->links_to = arena_copy(&l->arena, q->links_to);
 	f->digest = q->digest;
 	f->order = by_number ? PAGES_OLDEST : q->order;
 	l->upto = row->view.item_last;
@@ -242,7 +245,7 @@ feed_pages(struct feed *f, struct pages_ask *q)
 	l->task.done = listing_came;
 	q->arena = ARENA_INIT;
 	q->total = q->looked = 0;
-	q->so_far = false;
+	q->so_far = q->limited = false;
 	q->n = 0;
 	q->why = WHY_INIT;
 	enum err e = prepare(l, row, &q->why);

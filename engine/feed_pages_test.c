@@ -725,6 +725,98 @@ test_first_of_file(void **state)
 	rig_end(r);
 }
 
+/* --- pages that link to a URL --------------------------------------------- */
+
+static uint64_t
+put_page(struct rig *r, const char *url, const char *type, const char *body)
+{
+	return rig_page(r, &(struct rig_page){ .url = url, .type = type,
+	    .head = arena_printf(&r->arena, "HTTP/1.1 200 OK\r\n"
+	    "Content-Type: %s\r\n\r\n", type), .body = str_of(body) });
+}
+
+static void
+put_linking_pages(struct rig *r)
+{
+	put_page(r, "http://a.example/", "text/html",
+	    "<a href='http://A.example:80/x/../t#part'>absolute</a>");
+	put_page(r, "http://a.example/dir/p", "text/html",
+	    "<a href='/other'>no</a><a href='../t?sid=5'>relative</a>");
+	put_page(r, "http://a.example/t", "text/html",
+	    "<a href='t'>itself</a>");
+	put_page(r, "http://a.example/no", "text/html",
+	    "http://a.example/t <a href='/t2'>no</a>");
+	put_page(r, "http://a.example/pic", "image/png",
+	    "<a href='/t'>no page</a>");
+	rig_show(r);
+	rig_page(r, &(struct rig_page){ .url = "http://a.example/same",
+	    .type = "text/html", .head = HEADS("Content-Type: text/html\r\n"),
+	    .same_as = 1 });
+	put_page(r, "http://a.example/last", "text/html",
+	    "<img src='/t'>");
+	rig_show(r);
+}
+
+static void
+numbers_are(const struct pages_ask *q, const char *want)
+{
+	char got[200] = "";
+
+	for (size_t i = 0; i < q->n; i++)
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%llu ",
+		    (unsigned long long)q->pages[i].seq);
+	assert_string_equal(got, want);
+}
+
+static void
+pages_that_link(void **state)
+{
+	struct rig *r = open_rig();
+	struct pages_ask q = { .links_to = STR("http://a.example/t"),
+	    .size = 10 };
+
+	(void)state;
+	put_linking_pages(r);
+	list(r, &q);
+	numbers_are(&q, "1 2 6 7 ");
+	assert_true(q.total == 4 && q.looked == 7);
+	assert_false(q.so_far || q.limited);
+	arena_free(&q.arena);
+	/* With another filter. */
+	q = (struct pages_ask){ .links_to = STR("http://a.example/t"),
+	    .text = STR("dir"), .size = 10 };
+	list(r, &q);
+	numbers_are(&q, "2 ");
+	arena_free(&q.arena);
+	q = (struct pages_ask){ .links_to = STR("no URL"), .size = 10 };
+	list(r, &q);
+	assert_true(q.why.err == OK && q.n == 0);
+	arena_free(&q.arena);
+	rig_end(r);
+}
+
+static void
+links_pages_max(void **state)
+{
+	struct pages_ask q = { .links_to = STR("http://a.example/t"),
+	    .size = 10 };
+
+	(void)state;
+	/* Five of the pages are read: not itself, and no picture. */
+	for (unsigned max = 4; max <= 6; max++) {
+		rig_init(&rig);
+		rig.links_pages_max = max;
+		rig_open(&rig);
+		put_linking_pages(&rig);
+		list(&rig, &q);
+		numbers_are(&q, max < 5 ? "1 2 6 " : "1 2 6 7 ");
+		assert_int_equal(q.limited, max < 5);
+		assert_false(q.so_far);
+		arena_free(&q.arena);
+		rig_end(&rig);
+	}
+}
+
 int
 main(void)
 {
@@ -740,6 +832,8 @@ main(void)
 		cmocka_unit_test(test_duplicates),
 		cmocka_unit_test(test_record),
 		cmocka_unit_test(test_first_of_file),
+		cmocka_unit_test(pages_that_link),
+		cmocka_unit_test(links_pages_max),
 	};
 
 	return cmocka_run_group_tests(tests, world_setup, world_teardown);

@@ -108,7 +108,8 @@ rig_open(struct rig *r)
 	    .pool = r->pool, .ledger = r->ledger, .board = r->board,
 	    .fresh = &r->pot,
 	    .mark = RIG_MARK, .render = r->render,
-	    .cache_bytes = r->cache_bytes });
+	    .cache_bytes = r->cache_bytes,
+	    .links_pages_max = r->links_pages_max });
 }
 
 void

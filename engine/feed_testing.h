@@ -22,6 +22,7 @@ struct rig {
 	unsigned threads;            /* of the pool */
 	size_t cache_bytes;
 	uint64_t rollover_bytes;
+	uint64_t links_pages_max;
 	feed_render_fn *render;
 
 	struct loop *loop;

@@ -19,6 +19,7 @@
 #include "engine/feed_own.h"
 
 #define PIECE_ENTRIES 10000u
+#define PIECE_PAGES 200u         /* that are read for their links */
 #define RANKED_MIN ((size_t)1024)
 /* Of those that are idle. */
 #define IDLE_BYTES_MAX ((size_t)16 << 20)
@@ -48,6 +49,9 @@ struct walk {
 	size_t words_n, words_cap;
 	struct ranked *heap;         /* the least of them on top */
 	size_t heap_n, heap_max;
+	struct feed_links *links;    /* NULL: no page need be read */
+	uint64_t pages, pages_max;   /* read for them, in all; 0: no limit */
+	bool limited;                /* as many as may be: it ends here */
 };
 
 static void walk_run(struct feed_task *);
@@ -129,7 +133,9 @@ see(struct walk *w, struct str key, struct str value)
 	struct journal_entry e;
 
 	w->looked++;
-	if (!feed_filter_takes(&w->filter, key, value, &e))
+	if (!feed_filter_takes(&w->filter, key, value, &e) ||
+	    (w->links != NULL && !feed_links_takes(w->links, w->task.reader,
+	    &e, &w->pages)))
 		return;
 	w->total++;
 	if (w->heap_max > 0)
@@ -145,7 +151,7 @@ walk_piece(struct walk *w)
 	    INDEX_JOURNAL);
 	struct buf from = BUF_INIT;
 	struct str key, value;
-	uint64_t number = 0;
+	uint64_t number = 0, before = w->pages;
 
 	journal_key(w->crawl, w->upto + 1, &from);
 	index_iter_seek(i, buf_str(&from));
@@ -159,6 +165,9 @@ walk_piece(struct walk *w)
 		}
 		see(w, key, value);
 		w->upto = number;
+		w->limited = w->pages_max != 0 && w->pages >= w->pages_max;
+		if (w->limited || w->pages - before >= PIECE_PAGES)
+			break;
 	}
 	/* The answer is in w->why. */
 	(void)!index_iter_error(i, &w->why);
@@ -260,6 +269,7 @@ walk_free(struct walk *w)
 {
 	list_take(&w->node);
 	arena_free(&w->arena);
+	feed_links_free(&w->links);
 	mem_free(&w->words);
 	mem_free(&w->heap);
 	mem_free(&w);
@@ -283,7 +293,7 @@ find_in(const struct list *walks, const struct listing *l)
 }
 
 static struct walk *
-walk_new(const struct listing *l)
+walk_new(const struct feed *f, const struct listing *l)
 {
 	const struct feed_filter *from = &l->filter;
 	struct walk *w = mem_new(sizeof(*w));
@@ -298,6 +308,11 @@ walk_new(const struct listing *l)
 	w->filter.text = arena_copy(&w->arena, from->text);
 	w->filter.type = arena_copy(&w->arena, from->type);
 	w->filter.host = arena_copy(&w->arena, from->host);
+	w->filter.links_to = arena_copy(&w->arena, from->links_to);
+	if (from->links_to.n != 0)
+		w->links = feed_links_new(f->options.frontier, w->crawl,
+		    from->links_to);
+	w->pages_max = f->options.links_pages_max;
 	/* Whoever turns a page needs no other walk. */
 	if (from->order != PAGES_OLDEST)
 		w->heap_max = MAX(2 * ((size_t)l->ask->start + l->ask->size),
@@ -351,7 +366,7 @@ aim(struct feed *f, struct walk *w)
 		if (l->ask->left != NULL && atomic_load(l->ask->left)) {
 			list_take(n);
 			feed_listing_fail(f, l, &nobody);
-		} else if (w->upto >= l->upto ||
+		} else if (w->limited || w->upto >= l->upto ||
 		    (w->looked > 0 && !mono_before(now, l->until))) {
 			w->answering = l;
 			return;
@@ -433,7 +448,8 @@ take_answered(struct walk *w)
 		return NULL;
 	l->ask->total = w->total;
 	l->ask->looked = w->looked;
-	l->ask->so_far = w->upto < l->upto;
+	l->ask->limited = w->limited && w->upto < l->upto;
+	l->ask->so_far = !w->limited && w->upto < l->upto;
 	list_take(&l->node);
 	return l;
 }
@@ -474,7 +490,7 @@ feed_walk_put(struct feed *f, struct listing *l)
 	}
 	w = find_in(&f->walks_idle, l);
 	if (w == NULL) {
-		w = walk_new(l);
+		w = walk_new(f, l);
 		list_put(&w->asks, &l->node);
 		list_put(&f->walks_wanted, &w->node);
 	} else {

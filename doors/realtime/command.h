@@ -85,6 +85,7 @@ const char *code_text(enum code);   /* "bad_json" */
 	X(HOST, "host", TEXT, host, "a host")                                \
 	X(ORDER, "order", TEXT, order, "oldest, newest, slowest, largest")   \
 	X(DIGEST, "digest", TEXT, digest, "of the body, as get_page says it") \
+	X(LINKS_TO, "links_to", TEXT, links_to, "a URL that pages link to")  \
 	X(PARTIAL, "partial", BOOL, partial,                                 \
 	    "answer soon, if need be with what is known so far")             \
 	X(DUPLICATES, "duplicates", BOOL, duplicates,                        \
@@ -173,7 +174,7 @@ enum arg {
 	    "forget an ended crawl")                                         \
 	X(LIST_PAGES, "list_pages", READ, OF1(CRAWL_ID),                     \
 	    OF7(START, SIZE, TEXT, STATUS, TYPE, HOST, ORDER) |              \
-	    OF2(DIGEST, PARTIAL),                                            \
+	    OF3(DIGEST, LINKS_TO, PARTIAL),                                  \
 	    "stored pages, without bodies")                                  \
 	X(GET_PAGE, "get_page", READ, OF2(CRAWL_ID, NUMBER),                 \
 	    OF2(BODY, DUPLICATES), "all about one page")                     \
@@ -210,7 +211,8 @@ struct command {
 	double min_interval, parent_cost, start_at;
 	bool closed_event, body, preview, partial, duplicates, failures;
 	struct str tag, kind, name, headers, status, pattern, reason, text_arg,
-	    type, host, order, digest, url, unit, timing, name_template;
+	    type, host, order, digest, links_to, url, unit, timing,
+	    name_template;
 	struct command_texts {
 		struct str *p;
 		size_t n;

@@ -61,8 +61,10 @@ listed(struct pages_ask *a)
 		return;
 	}
 	out_u64(b, "total", a->total);
-	if (a->so_far)
+	if (a->so_far || a->limited)
 		out_u64(b, "looked", a->looked);
+	if (a->limited)
+		out_bool(b, "limited", true);
 	out_name(b, "pages");
 	buf_put_char(b, '[');
 	for (size_t i = 0; i < a->n && b->n < REALTIME_ANSWER_BYTES_MAX;
@@ -114,7 +116,8 @@ verb_LIST_PAGES(struct task *t)
 	*a = (struct pages_ask){ .crawl = row->id, .start = c->start,
 	    .size = command_has(c, ARG_BIT(SIZE)) ? c->size : SIZE_DEFAULT,
 	    .text = c->text_arg, .status = c->status, .type = c->type,
-	    .host = c->host, .digest = digest, .order = order,
+	    .host = c->host, .digest = digest, .links_to = c->links_to,
+	    .order = order,
 	    .wait_ms = c->partial ? PARTIAL_MS : 0, .left = &t->left,
 	    .done = listed, .arg = t };
 	realtime_out(t->door);

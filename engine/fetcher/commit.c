@@ -218,7 +218,10 @@ journal_build(struct page *p)
 		    h->url.href : STR_NONE, .via = s->lease.via,
 	};
 
-	e.digest = p->digest;
+	struct warc_revisit older;
+	/* As its record: an answer of 304 stands for the payload of before. */
+	e.digest = recall_unchanged(p, NULL, &older) ? *older.payload :
+	    p->digest;
 	journal_put_rest(&e, &s->journal_rest);
 }
 

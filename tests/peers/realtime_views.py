@@ -550,6 +550,60 @@ def found_on(t):
 
 
 @case
+def pages_that_link_here(t):
+    """Read from the archive on request: after answers of 304 too."""
+    s = Server("links", "feed.links_pages_max=40",
+               hosts={"links.test": t.web.port})
+    pages = {f"/{i}": html(f"/{i + 1}", *(["/gone?sid=1"] if i % 7 == 3 else
+                                          [])) for i in range(30)}
+
+    def unchanged(handler):
+        tag = f'"{handler.path}"'
+        if handler.headers["If-None-Match"] == tag:
+            return ok("", ("ETag", tag), status=304)
+        return ok(pages[handler.path], ("ETag", tag))
+
+    for path in pages:
+        t.web.put("links.test", path, unchanged)
+    c = s.client()
+    n, more = c.stats(tag="l"), {}
+    for run in (1, 2):
+        more["schedule_id"] = c.good(
+            "schedule.put", name="l", every=1, unit="days", seeds=[
+                {"url": "http://links.test/0", "rate_limit": 0}],
+            start_at=time.time() + 0.3, policy={"limits": {
+                "max_depth": 99}}, tags=["l"], **more)["schedule_id"]
+        t.check(f"run {run}", c.until(lambda: [
+            m["status"] for m in c.sub(n).merged.values()] ==
+            ["complete"] * run, 10))
+
+    def ask(crawl, url="http://links.test/gone", **args):
+        got = c.good("list_pages", crawl_id=crawl, links_to=url, **args)
+        return got, [p["url"].rsplit("/", 1)[1] for p in got["pages"]]
+
+    crawl, again = sorted(int(i) for i in c.sub(n).merged)
+    got, who = ask(crawl)
+    t.same("pages that link to a 404", (got["total"], who),
+           (4, ["3", "10", "17", "24"]))
+    t.check("... all were read", "looked" not in got and
+            "limited" not in got, got)
+    t.same("... in a crawl that got 304 for all of them",
+           (ask(again)[1], c.good("list_pages", crawl_id=again,
+                                  status="304")["total"]), (who, 30))
+    t.same("pages that link to another", ask(
+        crawl, "http://links.test/5")[1], ["4"])
+    while (part := ask(crawl, size=2, order="newest", partial=True)
+           [0]).get("looked"):
+        pass
+    t.same("... in parts, the newest first", [
+        p["url"] for p in part["pages"]],
+        ["http://links.test/24", "http://links.test/17"])
+    t.same("no URL", ask(crawl, "nonsense")[1], [])
+    c.close()
+    s.stop()
+
+
+@case
 def runs_of_a_schedule(t):
     """Their records refer to each other's; deleting one run hurts none."""
     host = t.host()

@@ -83,7 +83,9 @@ function show(root, p, id, number, app) {
 	    download: `crawl-${id}-page-${number}.warc.gz` }, icon("save"),
 	    " WARC record")), el("div.page-top", null, el("section.card", null,
 	    facts), timing(p)), bodyPart(p, base, app), heads(p),
-	    links(p), duplicates(p, app));
+	    links(p), el("section", null, el("h2", null,
+	    "Links to this page"), linksHere(p.crawl_id, p.url, app)),
+	    duplicates(p, app));
 }
 
 /* --- timing ------------------------------------------------------------- */
@@ -289,6 +291,57 @@ function links(p) {
 	return el("section", null, el("h2", null, many(p.links_total ??
 	    all.length, "link") + " found"), all.length === 0 ? null :
 	    [all.length > 20 && el("div.filters", null, find), list, told]);
+}
+
+/*
+ * A button, and behind it the pages that link to `url`: the archive is read for
+ * them, some of the crawl at a time, while the answer is on the screen.
+ */
+export function linksHere(crawl, url, app) {
+	const told = el("p.help", { "aria-live": "polite" });
+	const list = el("ul.samples.tall", { hidden: true, tabindex: "0",
+	    "aria-label": "Pages that link here" });
+	const go = el("button", { type: "button", onclick: () => {
+		go.disabled = true;
+		put(told, "Reading the archived pages…");
+		look().catch((e) => {
+			go.disabled = false;
+			put(told, e.message);
+		});
+	} }, "Which pages link here?");
+	const box = el("div.links-here", null, go, told, list);
+
+	function tell(data) {
+		const so_far = data.looked === undefined ? "" :
+		    ` among the first ${many(data.looked, "page")}`;
+
+		put(told, data.limited ? many(data.total, "page") +
+		    ` found${so_far}; no more are read ` +
+		    "(feed.links_pages_max)." : data.looked !== undefined ?
+		    `So far ${many(data.total, "page")}${so_far}…` :
+		    data.total === 0 ? "No archived page links here." :
+		    many(data.total, "page") + " found" + (data.total >
+		    data.pages.length ? `, the first ${LINKS_MAX} shown.` :
+		    "."));
+	}
+
+	async function look() {
+		const data = await app.door.ask("list_pages", { crawl_id: crawl,
+		    links_to: url, size: LINKS_MAX, partial: true });
+		const more = data.looked !== undefined && !data.limited;
+
+		list.hidden = data.pages.length === 0;
+		clear(list, data.pages.map((d) => el("li", null, el("a",
+		    { href: `/crawls/${crawl}/pages/${d.number}` },
+		    el("span.url", null, d.url)), " ", d.title ?? "")));
+		tell(data);
+		if (more && box.isConnected)
+			await look();
+		else
+			go.disabled = false;
+	}
+
+	return box;
 }
 
 /* Looked for while the page is open, some of the crawl at a time. */

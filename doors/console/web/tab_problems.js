@@ -8,6 +8,7 @@ import { count, hostOf, many } from "./format.js";
 import { icon } from "./icons.js";
 import { act, copyButton, empty } from "./say.js";
 import { ENDED } from "./crawls.js";
+import { linksHere } from "./page.js";
 
 const KINDS = [["", "All kinds"], ["exception", "Exceptions"],
 	["status", "Error answers"], ["skipped", "Skipped"]];
@@ -90,7 +91,8 @@ export function problemsTab(root, { id, row, app, open }) {
 		each(n.samples, [...new Set(p.urls ?? [])], (u) => u, (u) =>
 		    el("li", null, el("span.url", null, u), copyButton(() => u,
 		    "this URL"), el("button.quiet", { type: "button",
-		    onclick: () => open("frontier", { find: u }) }, "why?")));
+		    onclick: () => open("frontier", { find: u }) }, "why?"),
+		    p.kind !== "skipped" && linksHere(id, u, app)));
 	}
 
 	/* The hosts of its samples: a proposal, to be edited. */
