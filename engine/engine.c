@@ -333,20 +333,6 @@ fetched(void *arg, const struct fetch_event *ev)
 
 /* --- opening ------------------------------------------------------------ */
 
-static struct transport *
-make_transport(struct engine *e, struct loop *l)
-{
-	struct transport_options o = {
-		.connections_max = e->settings->connections_max,
-		.host_connections_max = e->settings->host_connections_max,
-		.idle_s_max = 60,
-	};
-
-	if (e->options.transport != NULL)
-		return e->options.transport(e->options.arg, l);
-	return transport_curl_new(l, &o);
-}
-
 static void
 make_loops(struct engine *e)
 {
@@ -361,7 +347,7 @@ make_loops(struct engine *e)
 		    loop_new("fetch");
 		struct fetcher_options fo = {
 			.loop = l->loop, .frontier = e->frontier,
-			.transport = make_transport(e, l->loop),
+			.transport = engine_transport(e, l->loop),
 			.resolver = resolver_new(l->loop, &ro),
 			.settings = e->settings, .seen = e->seen,
 			.fresh = &e->fresh,
@@ -504,7 +490,9 @@ engine_lock(const struct engine_options *o, struct engine **out,
 	e->ports = mem_array(e->loops_n, sizeof(*e->ports));
 	read_settings(e);
 	make_token(e);
-	enum err err = file_make_dir(e->data_dir, w);
+	enum err err = engine_check_ca_file(e, w);
+	if (err == OK)
+		err = file_make_dir(e->data_dir, w);
 	if (err == OK && !o->no_threads)
 		err = file_lock_dir(e->data_dir, &e->lock_fd, &holder, w);
 	if (err == OK && o->doors)

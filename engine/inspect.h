@@ -87,6 +87,7 @@ struct problem {
 	uint64_t count;
 	struct wall first, last;     /* 0: an older store does not say */
 	const struct str *samples;   /* at most 5 URLs, the newest */
+	const struct str *causes;    /* of each, one sentence; or empty */
 	size_t samples_n;
 };
 struct problems_ask {

@@ -33,16 +33,20 @@ add(struct problems_asking *g, const char *kind, const char *reason,
 	struct problem *p = &q->problems[q->n++];
 	struct str *samples = ARENA_ARRAY(&q->arena, struct str,
 	    PROBLEM_SAMPLES);
+	struct str *causes = ARENA_ARRAY(&q->arena, struct str,
+	    PROBLEM_SAMPLES);
 
 	*p = (struct problem){ .kind = kind, .reason = reason,
-		.count = count, .samples = samples };
+		.count = count, .samples = samples, .causes = causes };
 	if (r == NULL)
 		return;
 	p->first = r->first;
 	p->last = r->last;
-	for (; p->samples_n < r->samples_n; p->samples_n++)
-		samples[p->samples_n] = arena_copy(&q->arena,
-		    r->samples[p->samples_n]);
+	for (; p->samples_n < r->samples_n; p->samples_n++) {
+		size_t i = p->samples_n;
+		samples[i] = arena_copy(&q->arena, r->samples[i]);
+		causes[i] = arena_copy(&q->arena, r->causes[i]);
+	}
 }
 
 static const struct problem_record *

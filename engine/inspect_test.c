@@ -267,7 +267,8 @@ robots_txt_is_unreachable(void **state)
 	assert_int_equal(crawl_skips(n) + n->items, 0);
 	struct log_ask q = ask_log(id, 1, 100);
 	is_text(entry_of(&q, "exception", "reset")->text,
-	    "robots.txt could not be reached");
+	    "robots.txt could not be reached: "
+	    "Empty reply from server");
 	assert_true(str_starts(entry_of(&q, "robots", "reset")->text,
 	    STR("robots.txt cannot be reached: ")));
 	arena_free(&q.arena);
@@ -292,6 +293,8 @@ robots_txt_fails(void **state)
 	    "robots.txt: status 500, nothing may be fetched; asked again in "
 	    "60 s");
 	is_text(entry_of(&q, "skipped", "robots")->url, "http://a.test/");
+	is_text(entry_of(&q, "skipped", "robots")->text,
+	    "robots.txt answered with status 500");
 	arena_free(&q.arena);
 }
 
@@ -533,6 +536,22 @@ assert_problem(const struct problems_ask *q, const char *kind,
 	fail_msg("%s %s is missing", kind, reason);
 }
 
+/* Of its newest sample; NULL: any but none. */
+static void
+assert_cause(const struct problems_ask *q, const char *reason,
+    const char *cause)
+{
+	for (size_t i = 0; i < q->n; i++)
+		if (strcmp(q->problems[i].reason, reason) == 0) {
+			if (cause != NULL)
+				is_text(q->problems[i].causes[0], cause);
+			else
+				assert_true(q->problems[i].causes[0].n > 0);
+			return;
+		}
+	fail_msg("%s is missing", reason);
+}
+
 static void
 assert_all_problems(uint32_t id)
 {
@@ -545,6 +564,9 @@ assert_all_problems(uint32_t id)
 	assert_problem(&q, "exception", "reset", 1, "http://d.test/drop");
 	assert_problem(&q, "skipped", "robots", 1, "http://a.test/no/1");
 	assert_problem(&q, "skipped", "scope", 1, "http://elsewhere.test/");
+	assert_cause(&q, "robots", "robots.txt line 2: Disallow: /no");
+	assert_cause(&q, "reset", NULL);
+	assert_cause(&q, "404", "");
 	/* The most frequent first. */
 	assert_string_equal(q.problems[0].reason, "404");
 	arena_free(&q.arena);

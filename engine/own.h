@@ -66,6 +66,10 @@ struct engine {
 /* What the configuration says of fetching; texts are the configuration's. */
 void engine_settings(const struct engine *, const struct conf *,
     struct fetch_settings *);
+/* transport.c: CONFIG when fetch.ca_file is of no use. */
+MUST_USE enum err engine_check_ca_file(struct engine *, struct why *);
+/* A loop's transport. */
+struct transport *engine_transport(struct engine *, struct loop *);
 /* On the ledger's loop: the loops do what the crawl's state says. */
 void engine_order_loops(struct engine *, uint32_t crawl);
 /* Verbs of revise.h; close behind the frontier. */

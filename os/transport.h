@@ -140,7 +140,8 @@ struct transport {
 struct transport_options {
 	size_t connections_max;            /* kept and in use, all hosts */
 	size_t host_connections_max;
-	const char *ca_file;               /* NULL: the system's */
+	const char *ca_file;               /* PEM; NULL: SSL_CERT_FILE's, */
+	                                   /* else the system's */
 	int64_t idle_s_max;                /* kept connections close after it */
 };
 struct transport *transport_curl_new(struct loop *,

@@ -509,8 +509,11 @@ transport_curl_new(struct loop *loop, const struct transport_options *options)
 	t->base.table = &table;
 	t->loop = loop;
 	t->options = *options;
-	if (options->ca_file != NULL)
-		t->ca_file = mem_copy_text(options->ca_file);
+	/* As every program with OpenSSL; only curl's command looks there. */
+	const char *ca_file = options->ca_file != NULL ? options->ca_file :
+	    getenv("SSL_CERT_FILE");
+	if (ca_file != NULL && ca_file[0] != '\0')
+		t->ca_file = mem_copy_text(ca_file);
 	list_init(&t->active);
 	list_init(&t->dying);
 	list_init(&t->spare);

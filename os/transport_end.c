@@ -1,3 +1,8 @@
+/* OpenSSL has a type of the name that base/err.h gives an error. */
+#define ERR_STATE openssl_err_state
+#include <openssl/x509_vfy.h>
+#undef ERR_STATE
+
 #include "os/transport_transfer.h"
 
 static enum transport_end
@@ -89,6 +94,90 @@ connect_detail(struct transfer *tr)
 	return tr->reason;
 }
 
+/* Why the certificate was refused, in few words; NULL: it was not. */
+static const char *
+certificate_cause(const struct transfer *tr, CURLcode code)
+{
+	long verify = X509_V_OK;
+
+	if (code != CURLE_PEER_FAILED_VERIFICATION)
+		return NULL;
+	curl_easy_getinfo(tr->easy, CURLINFO_SSL_VERIFYRESULT, &verify);
+	switch (verify) {
+	case X509_V_OK:
+	case X509_V_ERR_UNSPECIFIED:
+		/* OpenSSL had nothing against it; libcurl compares the name. */
+		return strstr(tr->error, "subject name") == NULL ? NULL :
+		    "the certificate is for another name";
+	case X509_V_ERR_HOSTNAME_MISMATCH:
+	case X509_V_ERR_IP_ADDRESS_MISMATCH:
+		return "the certificate is for another name";
+	case X509_V_ERR_CERT_HAS_EXPIRED:
+		return "the certificate has expired";
+	case X509_V_ERR_CERT_NOT_YET_VALID:
+		return "the certificate is not valid yet";
+	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+		return "the certificate is self-signed";
+	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+		return "the certificate's root is not trusted";
+	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+		return "the certificate's issuer is unknown";
+	case X509_V_ERR_CERT_REVOKED:
+		return "the certificate is revoked";
+	case X509_V_ERR_EE_KEY_TOO_SMALL:
+	case X509_V_ERR_CA_KEY_TOO_SMALL:
+	case X509_V_ERR_CA_MD_TOO_WEAK:
+		return "the certificate is too weak";
+	default:
+		return X509_verify_cert_error_string(verify);
+	}
+}
+
+/* Why the handshake failed; libcurl passes on OpenSSL's words only. */
+static const char *
+handshake_cause(const struct transfer *tr)
+{
+	static const struct {
+		const char *words, *cause;
+	} causes[] = {
+		{ "unsupported protocol", "no common version of TLS" },
+		{ "protocol version", "no common version of TLS" },
+		{ "no protocols available", "no common version of TLS" },
+		{ "legacy sigalg", "no common version of TLS" },
+		{ "wrong version number", "the server does not speak TLS" },
+		{ "packet length too long", "the server does not speak TLS" },
+		{ "http request", "the server does not speak TLS" },
+		{ "handshake failure", "the server refused the handshake" },
+		{ "unexpected eof", "cut during the TLS handshake" },
+		{ "SSL_ERROR_SYSCALL", "cut during the TLS handshake" },
+		{ "Connection reset", "cut during the TLS handshake" },
+		{ "dh key too small", "the server's key is too weak" },
+		{ "ee key too small", "the server's key is too weak" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(causes); i++)
+		if (strstr(tr->error, causes[i].words) != NULL)
+			return causes[i].cause;
+	return NULL;
+}
+
+/* The cause, or libcurl's words where it is none of those. */
+static const char *
+tls_detail(struct transfer *tr, CURLcode code)
+{
+	const char *cause = certificate_cause(tr, code);
+
+	if (code == CURLE_SSL_CACERT_BADFILE)
+		return "the file of trusted certificates cannot be read";
+	if (cause == NULL)
+		cause = handshake_cause(tr);
+	if (cause != NULL)
+		return cause;
+	return tr->error[0] != '\0' ? tr->error : curl_easy_strerror(code);
+}
+
 const char *
 transport_end_detail(struct transfer *tr, enum transport_end end,
     CURLcode code)
@@ -99,6 +188,8 @@ transport_end_detail(struct transfer *tr, enum transport_end end,
 		return connect_detail(tr);
 	if (code == CURLE_OUT_OF_MEMORY && end == TRANSPORT_PROTOCOL)
 		return "a header line is too long";
+	if (end == TRANSPORT_TLS)
+		return tls_detail(tr, code);
 	if (code == CURLE_OK)
 		return tr->phase == PHASE_BODY ? "cut before the last chunk" :
 		    "cut before the end of the head";

@@ -390,6 +390,117 @@ test_handshake_hangs(void **state)
 	end(&f);
 }
 
+/* ---- why a certificate is refused ---- */
+
+enum flaw { EXPIRED, EARLY, UNKNOWN, OTHER_NAME, SELF_SIGNED, OLD_TLS };
+
+/* Signed by an authority that is nowhere, or by itself. */
+static X509 *
+make_flawed(EVP_PKEY *key, enum flaw flaw)
+{
+	X509 *cert = make_certificate(key);
+
+	if (flaw == EXPIRED)
+		X509_gmtime_adj(X509_getm_notAfter(cert), -60);
+	if (flaw == EARLY)
+		X509_gmtime_adj(X509_getm_notBefore(cert), 3600);
+	if (flaw == UNKNOWN) {
+		X509_NAME *name = X509_NAME_new();
+		X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+		    (const unsigned char *)"nobody", -1, -1, 0);
+		X509_set_issuer_name(cert, name);
+		X509_NAME_free(name);
+	}
+	assert_true(X509_sign(cert, key, EVP_sha256()) > 0);
+	return cert;
+}
+
+/* The server's context with that flaw; what the client trusts, in a file. */
+static SSL_CTX *
+open_flawed(enum flaw flaw, char path[static 64])
+{
+	SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+	EVP_PKEY *key = EVP_EC_gen("P-256");
+	X509 *cert = make_flawed(key, flaw);
+
+	assert_int_equal(SSL_CTX_use_certificate(ctx, cert), 1);
+	assert_int_equal(SSL_CTX_use_PrivateKey(ctx, key), 1);
+	if (flaw == OLD_TLS) {
+		SSL_CTX_set_security_level(ctx, 0);
+		SSL_CTX_set_max_proto_version(ctx, TLS1_VERSION);
+		SSL_CTX_set_min_proto_version(ctx, TLS1_VERSION);
+	}
+	snprintf(path, 64, "/tmp/transport-test-XXXXXX");
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	FILE *f = fdopen(fd, "w");
+	assert_int_equal(PEM_write_X509(f, cert), 1);
+	fclose(f);
+	X509_free(cert);
+	EVP_PKEY_free(key);
+	return ctx;
+}
+
+static void
+test_causes(void **state)
+{
+	static const struct {
+		enum flaw flaw;
+		const char *host, *detail;
+		bool trusted;
+	} cases[] = {
+		{ EXPIRED, "name.test", "the certificate has expired", true },
+		{ EARLY, "name.test", "the certificate is not valid yet",
+		    true },
+		{ UNKNOWN, "name.test", "the certificate's issuer is unknown",
+		    false },
+		{ OTHER_NAME, "other.test",
+		    "the certificate is for another name", true },
+		{ SELF_SIGNED, "name.test", "the certificate is self-signed",
+		    false },
+		{ OLD_TLS, "name.test", "no common version of TLS", true },
+	};
+	SSL_CTX *fine = tls;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char path[64];
+		struct test_run r;
+		tls = open_flawed(cases[i].flaw, path);
+		struct fixture f = begin(cases[i].trusted ? path : ca_path);
+		open_server(serve_tls);
+		test_run_open(&r, f.t, true, cases[i].host, server.port, "/");
+		test_run_whole(f.loop, &r);
+		assert_end(&r, TLS);
+		assert_string_equal(r.detail, cases[i].detail);
+		test_run_free(&r);
+		end(&f);
+		SSL_CTX_free(tls);
+		unlink(path);
+	}
+	tls = fine;
+}
+
+/* SSL_CERT_FILE names the file where no setting does. */
+static void
+test_environment(void **state)
+{
+	struct test_run r;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		setenv("SSL_CERT_FILE", i == 0 ? ca_path : "/dev/null", 1);
+		struct fixture f = begin(i == 0 ? NULL : ca_path);
+		unsetenv("SSL_CERT_FILE");
+		open_server(serve_tls);
+		test_run_open(&r, f.t, true, "name.test", server.port, "/");
+		test_run_whole(f.loop, &r);
+		assert_end(&r, DONE);
+		test_run_free(&r);
+		end(&f);
+	}
+}
+
 /* What came after an answer, unasked, is not the next one. */
 static void
 test_unread(void **state)
@@ -797,6 +908,8 @@ main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_handshake_hangs),
 		cmocka_unit_test(test_unread),
+		cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_blocked),
 		cmocka_unit_test(test_resumption),
 		cmocka_unit_test(test_http2),

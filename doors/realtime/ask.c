@@ -39,6 +39,7 @@ put_problem(struct buf *b, const struct problem *p)
 	out_time(b, "first_at", p->first);
 	out_time(b, "last_at", p->last);
 	out_texts(b, "urls", p->samples, p->samples_n);
+	out_texts(b, "causes", p->causes, p->samples_n);
 	buf_put_char(b, '}');
 }
 

@@ -509,8 +509,10 @@ host_is_dead(struct host *h, bool unreached)
 }
 
 void
-host_down(struct host *h, struct origin *o, enum exception reason)
+host_down(struct host *h, struct origin *o, enum exception reason,
+    struct str detail)
 {
+	snprintf(o->detail, sizeof(o->detail), "%.*s", STR_FMT(detail));
 	o->down_reason = reason;
 	o->down_until = h->down_until =
 	    mono_add_ms(loop_now(h->fetcher->loop), HOST_DOWN_MS);

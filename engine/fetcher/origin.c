@@ -115,6 +115,7 @@ settle(struct origin *o, int status, struct str body, int64_t age_s)
 {
 	const struct fetch_settings *s = o->host->fetcher->settings;
 
+	o->status = status;
 	robots_free(&o->robots);
 	o->copied = robots_from_status(status) != ROBOTS_FORBID_ALL;
 	switch (robots_from_status(status)) {
@@ -295,6 +296,9 @@ origin_fetched(struct origin *o, struct page *p)
 
 	o->unreachable = status == 0;
 	o->reason = page_exception(p);
+	if (status == 0)
+		snprintf(o->detail, sizeof(o->detail), "%.*s",
+		    STR_FMT(p->end_text));
 	/* A copy that was read within a day serves while the site fails. */
 	bool stale_serves = robots_from_status(status) == ROBOTS_FORBID_ALL &&
 	    o->copied;

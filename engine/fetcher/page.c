@@ -134,6 +134,26 @@ sitemaps_are_over(const struct page *p)
 	    atomic_load(&p->crawl->shared->sitemap_bytes) >= max;
 }
 
+static struct str
+with_detail(struct page *p, const char *text, const struct origin *o)
+{
+	return o->detail[0] == '\0' ? str_of(text) :
+	    arena_printf(&p->submission.arena, "%s: %s", text, o->detail);
+}
+
+/* No line of it decided where it could not be had (RFC 9309 §2.3.1.4). */
+static struct str
+forbidden_text(struct page *p, const struct origin *o,
+    const struct robots_match *match)
+{
+	struct arena *a = &p->submission.arena;
+
+	return match->line == 0 ?
+	    arena_printf(a, "robots.txt answered with status %d", o->status) :
+	    arena_printf(a, "robots.txt line %u: %.*s", match->line,
+	    STR_FMT(match->text));
+}
+
 static void
 step_robots(struct page *p)
 {
@@ -176,14 +196,13 @@ step_robots(struct page *p)
 		return;
 	if (o->unreachable) {
 		page_finish(p, OUTCOME_EXCEPTION, (uint8_t)o->reason,
-		    STR("robots.txt could not be reached"));
+		    with_detail(p, "robots.txt could not be reached", o));
 		return;
 	}
 	struct robots_match match;
 	if (!robots_allows(o->robots, url_target(u), &match)) {
-		page_finish(p, OUTCOME_SKIPPED, SKIP_ROBOTS, arena_printf(
-		    &p->submission.arena, "robots.txt line %u: %.*s",
-		    match.line, STR_FMT(match.text)));
+		page_finish(p, OUTCOME_SKIPPED, SKIP_ROBOTS,
+		    forbidden_text(p, o, &match));
 		return;
 	}
 	links_from_robots(p, o);
@@ -211,7 +230,7 @@ step_turn(struct page *p)
 
 	if (down != NULL) {
 		page_finish(p, OUTCOME_EXCEPTION, (uint8_t)down->down_reason,
-		    STR("the host failed a moment ago"));
+		    with_detail(p, "the host failed a moment ago", down));
 		return;
 	}
 	host_join(h, p->crawl);
@@ -526,7 +545,7 @@ try_again(struct page *p)
 		if (page_hop(p)->status == 0 && p->end != TRANSPORT_DNS &&
 		    host_is_dead(host, unreached))
 			host_down(host, origin_get(host, p),
-			    page_exception(p));
+			    page_exception(p), p->end_text);
 		return false;
 	}
 	if (p->end != TRANSPORT_DNS) {

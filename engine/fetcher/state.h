@@ -67,6 +67,7 @@ struct host {
  * scheme://host:port, and what its robots.txt says to the crawls of one product
  * token.
  */
+#define ORIGIN_DETAIL_MAX 160
 enum origin_state { ORIGIN_NEW, ORIGIN_LOADING, ORIGIN_FETCHING, ORIGIN_KNOWN };
 struct origin {
 	struct list node;                /* in host.origins */
@@ -79,6 +80,8 @@ struct origin {
 	bool unreachable;                /* by network: reason below */
 	bool stale;                      /* an older copy serves */
 	enum exception reason;
+	int status;                      /* of robots.txt; 0: no answer */
+	char detail[ORIGIN_DETAIL_MAX];  /* why it is unreachable, or down */
 	uint32_t sitemaps_told;          /* id + 1 of the crawl told last */
 	struct mono down_until;          /* fail without asking */
 	enum exception down_reason;
@@ -237,7 +240,8 @@ void host_fine(struct host *);
  */
 bool host_is_dead(struct host *, bool unreached);
 /* No more tries for a while, without asking; other ports may be up. */
-void host_down(struct host *, struct origin *, enum exception);
+void host_down(struct host *, struct origin *, enum exception,
+    struct str detail);
 int64_t host_delay_ms(struct host *, struct local_crawl *, struct origin *);
 /* Start what is due; false when there is nothing. */
 bool host_start_one(struct host *);

@@ -5,10 +5,13 @@
 
 #define STATUS_MIN 400u
 #define STATUS_MAX 599u
+/* No URL has it. */
+#define CAUSE '\x01'
 #define SLOTS (EXCEPTION_COUNT + SKIP_COUNT + STATUS_MAX - STATUS_MIN + 1)
 
 struct problem {
-	struct problem_record record;    /* samples: own memory */
+	struct problem_record record;    /* samples: own memory, each with
+	                                  * its cause behind CAUSE */
 	struct mono sampled;
 	bool dirty;
 };
@@ -51,8 +54,12 @@ problem_parse(struct str key, struct str value, struct problem_record *r)
 	r->count = read_varint(&v);
 	r->first.us = (int64_t)read_be64(&v);
 	r->last.us = (int64_t)read_be64(&v);
-	while (v.n > 0 && !v.bad && r->samples_n < PROBLEM_SAMPLES)
-		r->samples[r->samples_n++] = read_field(&v);
+	while (v.n > 0 && !v.bad && r->samples_n < PROBLEM_SAMPLES) {
+		struct str sample = read_field(&v);
+		size_t at = str_find_char(sample, CAUSE);
+		r->samples[r->samples_n] = str_cut(sample, 0, at);
+		r->causes[r->samples_n++] = str_from(sample, at + 1);
+	}
 	return !k.bad && !v.bad;
 }
 
@@ -118,12 +125,19 @@ problem_of(struct crawl *c, enum problem_kind kind, unsigned code)
 }
 
 static struct str
-own_copy(struct str s)
+own_sample(struct str url, struct str cause)
 {
-	char *p = mem_array(s.n + 1, 1);
+	struct buf b = BUF_INIT;
 
-	memcpy(p, s.p, s.n);
-	return (struct str){ p, s.n };
+	cause = str_cut(cause, 0, PROBLEM_CAUSE_MAX);
+	buf_reserve(&b, url.n + 1 + cause.n);
+	buf_put_str(&b, url);
+	if (cause.n > 0) {
+		buf_put_char(&b, CAUSE);
+		buf_put_str(&b, cause);
+	}
+	/* The buffer's memory is the sample's now. */
+	return buf_str(&b);
 }
 
 static void
@@ -136,19 +150,19 @@ free_sample(struct str *s)
 }
 
 static void
-push_sample(struct problem_record *r, struct str url)
+push_sample(struct problem_record *r, struct str url, struct str cause)
 {
 	if (r->samples_n == PROBLEM_SAMPLES)
 		free_sample(&r->samples[--r->samples_n]);
 	memmove(&r->samples[1], &r->samples[0],
 	    r->samples_n * sizeof(r->samples[0]));
-	r->samples[0] = own_copy(url);
+	r->samples[0] = own_sample(url, cause);
 	r->samples_n++;
 }
 
 void
 problem_note(struct crawl *c, enum problem_kind kind, unsigned code,
-    struct str url)
+    struct str url, struct str cause)
 {
 	struct problem *p = problem_of(c, kind, code);
 	struct mono now = loop_now(c->frontier->loop);
@@ -167,7 +181,7 @@ problem_note(struct crawl *c, enum problem_kind kind, unsigned code,
 	if (p->record.first.us == 0)
 		p->record.first = p->record.last;
 	if (url.n <= PROBLEM_URL_MAX)
-		push_sample(&p->record, url);
+		push_sample(&p->record, url, cause);
 	p->dirty = c->problems->dirty = true;
 	crawl_touch(c);
 }
@@ -211,7 +225,8 @@ problem_load(struct crawl *c, struct index *x, struct why *w)
 			continue;
 		p->record = r[i];
 		for (size_t k = 0; k < r[i].samples_n; k++)
-			p->record.samples[k] = own_copy(r[i].samples[k]);
+			p->record.samples[k] = own_sample(r[i].samples[k],
+			    r[i].causes[k]);
 	}
 	arena_free(&a);
 	return e;

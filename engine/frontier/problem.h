@@ -3,7 +3,9 @@
  * the newest URLs as samples.
  *
  *     key    crawl4 'P' kind1 code2           (family crawl)
- *     value  count first8 last8 URL...        (newest first)
+ *     value  count first8 last8 sample...     (newest first)
+ *
+ * A sample is a URL, and 0x01 and the cause behind it where there is one.
  *
  * Exceptions and skips are counted in the crawl's counters, to the unit; their
  * record is renewed with a new sample only, at most each PROBLEM_MS.  Answers
@@ -19,6 +21,7 @@
 #define PROBLEM_SAMPLES 5u
 #define PROBLEM_MS 100
 #define PROBLEM_URL_MAX 2000u    /* longer ones are no samples */
+#define PROBLEM_CAUSE_MAX 200u   /* cut behind it */
 
 /* code: enum exception, enum skip_reason, an HTTP status. */
 enum problem_kind { PROBLEM_EXCEPTION = 1, PROBLEM_SKIPPED = 2,
@@ -30,6 +33,7 @@ struct problem_record {
 	uint64_t count;              /* of STATUS */
 	struct wall first, last;
 	struct str samples[PROBLEM_SAMPLES];
+	struct str causes[PROBLEM_SAMPLES];   /* of each; may be empty */
 	size_t samples_n;
 };
 /* Borrows from `value`. */

@@ -250,7 +250,7 @@ void crawl_log_shown(struct crawl *);     /* in its view */
 /* problem.c */
 struct problems;
 void problem_note(struct crawl *, enum problem_kind, unsigned code,
-    struct str url);
+    struct str url, struct str cause);
 void problem_put(struct crawl *);         /* into the gathering group */
 MUST_USE enum err problem_load(struct crawl *, struct index *, struct why *);
 void problem_free(struct problems **);

@@ -51,7 +51,7 @@ skip(struct crawl *c, const struct found *u, uint64_t via)
 	v.why = u->skip;
 	known_set(c->frontier->known, u->hash, u->skip, MARK_SKIPPED);
 	c->view.counts.skips[u->skip]++;
-	problem_note(c, PROBLEM_SKIPPED, u->skip, u->url);
+	problem_note(c, PROBLEM_SKIPPED, u->skip, u->url, STR_NONE);
 	if (u->flags & FOUND_SEED)
 		crawl_log(c, &(struct crawl_line){ .kind = CRAWL_LOG_SKIPPED,
 		    .text = str_of(skip_text(u->skip)), .host = u->key,
@@ -173,7 +173,8 @@ count_item(struct crawl *c, const struct submission *s)
 
 	n->items++;
 	if (s->status >= 400)
-		problem_note(c, PROBLEM_STATUS, s->status, s->lease.url);
+		problem_note(c, PROBLEM_STATUS, s->status, s->lease.url,
+		    STR_NONE);
 	n->status[s->status >= 100 && s->status < 600 ? s->status / 100 : 0]++;
 	n->not_found += s->status >= 400 && s->status < 500;
 	n->body_bytes += s->body_bytes;
@@ -241,6 +242,13 @@ archive(struct crawl *c, struct submission *s, struct archive_place *p)
 	    s->parts, s->parts_n, s->seq, p, NULL);
 }
 
+/* As the crawl's log has it. */
+static struct str
+cause_of(const struct submission *s)
+{
+	return s->lines_n > 0 ? s->lines[0].text : STR_NONE;
+}
+
 void
 submission_settle(struct crawl *c, struct submission *s)
 {
@@ -279,10 +287,12 @@ submission_settle(struct crawl *c, struct submission *s)
 		count_item(c, s);
 	} else if (s->outcome == OUTCOME_EXCEPTION) {
 		c->view.counts.exceptions[s->reason]++;
-		problem_note(c, PROBLEM_EXCEPTION, s->reason, s->lease.url);
+		problem_note(c, PROBLEM_EXCEPTION, s->reason, s->lease.url,
+		    cause_of(s));
 	} else if (s->outcome == OUTCOME_SKIPPED) {
 		c->view.counts.skips[s->reason]++;
-		problem_note(c, PROBLEM_SKIPPED, s->reason, s->lease.url);
+		problem_note(c, PROBLEM_SKIPPED, s->reason, s->lease.url,
+		    cause_of(s));
 	} else {
 		c->view.counts.aux++;
 		sitemap_read(c, s->body_bytes);
