@@ -77,7 +77,7 @@ parse_warc_head(struct str record, struct arena *a, struct capture *c,
 	uint64_t major, minor;
 	struct str version = str_trim(str_cut(record, 0, lf));
 
-	if (!str_starts(version, STR("WARC/")))
+	if (!str_starts_nocase(version, STR("WARC/")))
 		return why(w, ERR_CORRUPT, "no WARC record begins here");
 	version = str_from(version, 5);
 	size_t dot = str_find_char(version, '.');

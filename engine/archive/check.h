@@ -29,6 +29,7 @@
 	X(REQUEST_PAYLOAD, "a request has a payload digest", W, E)            \
 	X(ID,              "WARC-Record-ID is missing or malformed", E, E)    \
 	X(ID_REPEATED,     "a WARC-Record-ID is there twice", E, E)           \
+	X(FIELD_REPEATED,  "a field that may occur once is there twice", E, E) \
 	X(DATE,            "WARC-Date is missing or malformed", E, E)         \
 	X(TYPE,            "WARC-Type is missing or not known", W, E)         \
 	X(URI,             "WARC-Target-URI is missing", E, E)                \
