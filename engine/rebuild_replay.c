@@ -182,6 +182,8 @@ compile(struct told_crawl *t, struct why *w)
 	t->shared.operator_seeds = true;
 	t->spec.max_items = t->policy->limits.max_items == POLICY_NONE ? 0 :
 	    (uint64_t)t->policy->limits.max_items;
+	t->spec.warc_bytes_max = t->policy->limits.max_bytes == POLICY_NONE ?
+	    0 : (uint64_t)t->policy->limits.max_bytes;
 	t->spec.host_urls_max = t->policy->traps.host_urls_max == TRAP_NONE ?
 	    0 : (uint64_t)t->policy->traps.host_urls_max;
 	if (t->policy->traps.stale_max != TRAP_NONE)

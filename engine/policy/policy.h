@@ -66,6 +66,7 @@ struct policy {
 		double max_cost;
 		int64_t max_depth, max_items;
 		double max_duration;         /* s */
+		int64_t max_bytes;           /* of WARC files */
 		int64_t max_body_bytes;
 		double timeout;              /* s */
 	} limits;

@@ -703,6 +703,9 @@ policy_to_sentence(const struct policy *p, struct buf *out)
 	if (p->limits.max_items != POLICY_NONE)
 		buf_printf(out, ", at most %lld pages",
 		    (long long)p->limits.max_items);
+	if (p->limits.max_bytes != POLICY_NONE)
+		buf_printf(out, ", at most %lld bytes of WARC files",
+		    (long long)p->limits.max_bytes);
 	if (p->limits.max_duration < 1e9)
 		buf_printf(out, ", at most %.6g s", p->limits.max_duration);
 }

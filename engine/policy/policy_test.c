@@ -579,7 +579,7 @@ the_table(void **state)
 			    f->nullable : f->preset >= f->min &&
 			    f->preset <= f->max));
 	}
-	assert_int_equal(policy_fields_n, 26);
+	assert_int_equal(policy_fields_n, 27);
 }
 
 static void
