@@ -197,7 +197,8 @@ verb_RERUN(struct task *t)
 	*r = (struct rerun){ .of = row->id, .name = c->name,
 	    .failures = c->failures, .done = ran_again, .arg = t };
 	/* Events that may name the new crawl wait for the response. */
-	t->client->beginning = true;
+	if (t->client != NULL)
+		t->client->beginning = true;
 	realtime_out(t->door);
 	engine_rerun(t->door->engine, r);
 }
