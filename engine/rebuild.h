@@ -1,7 +1,7 @@
 /*
  * rebuild -- makes a data directory anew from the WARC files of its crawls:
  * names, seeds, policies, captures under their own numbers, counters, and which
- * URLs are known (contracts/warc.md section 2).
+ * URLs are known (docs/protocols/warc.md section 2).
  *
  *     warcinfo ─► crawl      captures, in their order ─► journal, URL done
  *                            the pages' links, read again ─► known, waiting

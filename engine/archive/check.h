@@ -1,6 +1,6 @@
 /*
- * check -- looks at WARC files with every rule of contracts/warc.md: digests
- * recomputed, lengths, references between records, numbers of a crawl.
+ * check -- tests WARC files against every rule of docs/protocols/warc.md:
+ * digests recomputed, lengths, references between records, a crawl's numbers.
  *
  * Two measures: a file of ours must keep the whole contract; a file of others
  * only what WARC itself wants, the rest are warnings.  A file is ours when its

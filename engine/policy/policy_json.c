@@ -1,4 +1,4 @@
-/* The JSON side of a policy: contracts/realtime.md sections 2 and 8. */
+/* The JSON side of a policy: docs/protocols/realtime.md sections 2 and 8. */
 #include "engine/policy/policy.h"
 
 #include <math.h>
@@ -125,7 +125,7 @@ refusal_of_header(struct str name)
 	static const struct {
 		const char *name, *why;
 	} rows[] = {
-		/* contracts/warc.md section 6 */
+		/* docs/protocols/warc.md section 6 */
 		{ "Authorization", secret }, { "Proxy-Authorization", secret },
 		{ "Cookie", secret }, { "X-Api-Key", secret },
 		{ "Host", ours }, { "Connection", ours },
