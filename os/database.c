@@ -513,3 +513,48 @@ database_check(struct database *d, struct why *w)
 		e = why(w, found.err, "%s", found.text);
 	return e;
 }
+
+/* -- Copying -- */
+
+static enum err
+open_plain(const char *path, int flags, sqlite3 **db, struct why *w)
+{
+	if (sqlite3_open_v2(path, db, flags | SQLITE_OPEN_NOFOLLOW, NULL) ==
+	    SQLITE_OK)
+		return OK;
+	return why(w, err_of(*db, sqlite3_errcode(*db)), "cannot open %s: %s",
+	    path, sqlite3_errmsg(*db));
+}
+
+enum err
+database_copy(const char *path, const char *to, struct why *w)
+{
+	sqlite3 *from = NULL, *into = NULL;
+	int fd = -1;
+
+	/* Made here, so that nobody else can ever read it. */
+	enum err e = file_open(path, FILE_READ, &fd, w);
+	file_close(&fd);
+	if (e == OK)
+		e = file_open(to, FILE_NEW, &fd, w);
+	file_close(&fd);
+	if (e == OK)
+		e = open_plain(path, SQLITE_OPEN_READWRITE, &from, w);
+	if (e == OK)
+		e = open_plain(to, SQLITE_OPEN_READWRITE, &into, w);
+	if (e == OK) {
+		sqlite3_busy_timeout(from, DATABASE_BUSY_MS_MAX);
+		sqlite3_backup *b = sqlite3_backup_init(into, "main", from,
+		    "main");
+		if (b != NULL)
+			(void)sqlite3_backup_step(b, -1);
+		int r = b != NULL ? sqlite3_backup_finish(b) :
+		    sqlite3_errcode(into);
+		if (r != SQLITE_OK)
+			e = why(w, err_of(into, r), "cannot copy %s: %s",
+			    path, sqlite3_errstr(r));
+	}
+	sqlite3_close(into);
+	sqlite3_close(from);
+	return e;
+}

@@ -47,6 +47,12 @@ MUST_USE enum err database_open(const char *path,
     const struct database_options *, struct database **, struct why *);
 void database_close(struct database **);
 /*
+ * Copy the database at `path` to `to`, which must not be there, as it is at one
+ * moment, also while others write to it.  ABSENT when there is none.
+ */
+MUST_USE enum err database_copy(const char *path, const char *to,
+    struct why *);
+/*
  * Bring the schema to version n: steps[v] makes version v + 1 of v, in one
  * transaction each.  STATE when the file is newer than n.
  */

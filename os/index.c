@@ -420,6 +420,22 @@ index_flush(struct index *x, struct str key, struct str value, struct why *w)
 }
 
 enum err
+index_checkpoint(struct index *x, const char *dir, struct why *w)
+{
+	char *text = NULL;
+	rocksdb_checkpoint_t *c = rocksdb_checkpoint_object_create(x->db,
+	    &text);
+	enum err e = tell(w, "begin a checkpoint", text);
+
+	if (e != OK)
+		return e;
+	text = NULL;
+	rocksdb_checkpoint_create(c, dir, 0, &text);
+	rocksdb_checkpoint_object_destroy(c);
+	return tell(w, "write a checkpoint", text);
+}
+
+enum err
 index_get(struct index *x, enum index_family f, struct str key,
     struct arena *a, struct str *value, struct why *w)
 {

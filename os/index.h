@@ -59,6 +59,14 @@ MUST_USE enum err index_flush(struct index *, struct str key,
     struct str value, struct why *);
 
 /*
+ * A second index in `dir`, which must not be there: all that was written so
+ * far.  Files that never change are linked where that is possible.  It may run
+ * beside reads and the thread that writes.
+ */
+MUST_USE enum err index_checkpoint(struct index *, const char *dir,
+    struct why *);
+
+/*
  * The value is copied into `a`.  ABSENT when there is none: the caller, who
  * knows what the key stands for, says what is missing.
  */

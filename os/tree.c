@@ -1,0 +1,226 @@
+#include "os/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/file.h"
+
+#define PIECE_BYTES ((size_t)1 << 20)
+
+static enum err
+fail(struct why *w, const char *what, const char *path)
+{
+	return why_errno(w, err_from_errno(errno), "%s %s", what, path);
+}
+
+/* --- one file ----------------------------------------------------------- */
+
+static enum err
+copy_by_hand(int in, int out, uint64_t left)
+{
+	char *piece = mem_new(PIECE_BYTES);
+	enum err e = OK;
+
+	while (left > 0) {
+		ssize_t n = read(in, piece, MIN(left, PIECE_BYTES));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			e = n < 0 ? err_from_errno(errno) : OK;
+			break;
+		}
+		for (ssize_t at = 0, put; at < n; at += put) {
+			put = write(out, piece + at, (size_t)(n - at));
+			if (put < 0 && errno != EINTR) {
+				e = err_from_errno(errno);
+				left = (uint64_t)n;
+				break;
+			}
+			put = MAX(put, 0);
+		}
+		left -= (uint64_t)n;
+	}
+	mem_free(&piece);
+	return e;
+}
+
+/* Blocks are shared where the file system can do that. */
+static enum err
+copy_bytes(int in, int out, uint64_t left)
+{
+	bool any = false;
+
+	while (left > 0) {
+		ssize_t n = copy_file_range(in, NULL, out, NULL,
+		    MIN(left, (uint64_t)1 << 30), 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && !any && errno != ENOSPC && errno != EIO)
+			return copy_by_hand(in, out, left);
+		if (n < 0)
+			return err_from_errno(errno);
+		if (n == 0)
+			break;
+		any = true;
+		left -= (uint64_t)n;
+	}
+	return OK;
+}
+
+enum err
+tree_copy(const char *from, const char *to, uint64_t bytes_max, struct why *w)
+{
+	int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (in < 0)
+		return fail(w, "cannot open", from);
+	int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	enum err e = out < 0 ? fail(w, "cannot make", to) : OK;
+	if (e == OK) {
+		e = copy_bytes(in, out, bytes_max);
+		if (e != OK)
+			why(w, e, "cannot copy %s to %s: %s", from, to,
+			    err_text(e));
+	}
+	if (out >= 0 && close(out) != 0 && e == OK)
+		e = fail(w, "cannot write", to);
+	close(in);
+	return e;
+}
+
+enum err
+tree_link(const char *from, const char *to, struct why *w)
+{
+	if (linkat(AT_FDCWD, from, AT_FDCWD, to, 0) == 0)
+		return OK;
+	if (errno == EXDEV || errno == EPERM || errno == EMLINK ||
+	    errno == EOPNOTSUPP)
+		return why(w, ERR_STATE, "%s cannot be linked to %s", from, to);
+	return fail(w, "cannot link", from);
+}
+
+enum tree_kind
+tree_kind(const char *path, uint64_t *bytes)
+{
+	struct stat s;
+
+	if (lstat(path, &s) != 0)
+		return TREE_ABSENT;
+	if (bytes != NULL)
+		*bytes = (uint64_t)s.st_size;
+	return S_ISREG(s.st_mode) ? TREE_FILE : S_ISDIR(s.st_mode) ? TREE_DIR :
+	    TREE_OTHER;
+}
+
+bool
+tree_is_same(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+	    x.st_ino == y.st_ino;
+}
+
+/* --- directories -------------------------------------------------------- */
+
+struct walk {
+	struct str root;
+	enum err (*each)(void *, const char *, uint64_t, struct why *);
+	void *arg;
+	struct why *why;
+};
+
+static enum err walk_dir(const struct walk *, struct str below);
+
+/* In two rounds: files that are being written get their names elsewhere. */
+static enum err
+walk_names(const struct walk *k, struct str below, const struct str *names,
+    size_t n, bool dotted, struct arena *a)
+{
+	enum err e = OK;
+
+	for (size_t i = 0; e == OK && i < n; i++) {
+		uint64_t bytes = 0;
+		struct str path = arena_printf(a, "%.*s%s%.*s", STR_FMT(below),
+		    below.n > 0 ? "/" : "", STR_FMT(names[i]));
+		struct str whole = arena_printf(a, "%.*s/%.*s",
+		    STR_FMT(k->root), STR_FMT(path));
+		if ((names[i].p[0] == '.') != dotted)
+			continue;
+		enum tree_kind kind = tree_kind(whole.p, &bytes);
+		if (kind == TREE_DIR)
+			e = walk_dir(k, path);
+		else if (kind == TREE_FILE)
+			e = k->each(k->arg, path.p, bytes, k->why);
+	}
+	return e;
+}
+
+static enum err
+walk_dir(const struct walk *k, struct str below)
+{
+	struct arena a = ARENA_INIT;
+	struct str *names;
+	size_t n = 0;
+	struct str dir = arena_printf(&a, "%.*s%s%.*s", STR_FMT(k->root),
+	    below.n > 0 ? "/" : "", STR_FMT(below));
+
+	enum err e = file_list(dir.p, &a, &names, &n, NULL);
+	if (e == ERR_ABSENT)
+		e = OK;
+	else if (e != OK)
+		why(k->why, e, "cannot read %s: %s", dir.p, err_text(e));
+	if (e == OK)
+		e = walk_names(k, below, names, n, true, &a);
+	if (e == OK)
+		e = walk_names(k, below, names, n, false, &a);
+	arena_free(&a);
+	return e;
+}
+
+enum err
+tree_walk(const char *dir, enum err (*each)(void *, const char *, uint64_t,
+    struct why *), void *arg, struct why *w)
+{
+	const struct walk k = { str_of(dir), each, arg, w };
+
+	return walk_dir(&k, STR(""));
+}
+
+enum err
+tree_remove(const char *dir, struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct str *names;
+	size_t n = 0;
+
+	enum err e = file_list(dir, &a, &names, &n, NULL);
+	for (size_t i = 0; e == OK && i < n; i++) {
+		struct str path = arena_printf(&a, "%s/%.*s", dir,
+		    STR_FMT(names[i]));
+		if (tree_kind(path.p, NULL) == TREE_DIR)
+			e = tree_remove(path.p, w);
+		else if (unlink(path.p) != 0 && errno != ENOENT)
+			e = fail(w, "cannot remove", path.p);
+	}
+	arena_free(&a);
+	if (e == ERR_ABSENT)
+		return OK;
+	if (e == OK && rmdir(dir) != 0 && errno != ENOENT)
+		e = fail(w, "cannot remove", dir);
+	return e;
+}
+
+enum err
+tree_sync(const char *dir, struct why *w)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return fail(w, "cannot open", dir);
+	enum err e = syncfs(fd) == 0 ? OK : fail(w, "cannot sync", dir);
+	close(fd);
+	return e;
+}

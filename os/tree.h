@@ -1,0 +1,42 @@
+/*
+ * tree -- whole files and directories: copied, linked, walked, removed.  For
+ * backups and what is like them; the hot paths use os/file.h.
+ *
+ * Symbolic links are not followed and not copied.  Nothing is synced but by
+ * tree_sync().  Thread: any.  Errors: those of os/file.h.
+ */
+#ifndef OS_TREE_H
+#define OS_TREE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+/* Copy at most `bytes_max` of `from` to `to`, which must not exist. */
+MUST_USE enum err tree_copy(const char *from, const char *to,
+    uint64_t bytes_max, struct why *);
+/*
+ * Make `to` a second name of the file.  STATE where the file systems allow no
+ * link: then it has to be copied.
+ */
+MUST_USE enum err tree_link(const char *from, const char *to, struct why *);
+
+enum tree_kind { TREE_ABSENT, TREE_FILE, TREE_DIR, TREE_OTHER };
+/* What stands at the path itself; `*bytes` of a file, or NULL. */
+enum tree_kind tree_kind(const char *path, uint64_t *bytes);
+/* Two names of one file. */
+bool tree_is_same(const char *a, const char *b);
+
+/*
+ * Call each() for all regular files below `dir`, directories whose name begins
+ * with a dot before the others; `path` is relative to `dir`.  It ends with the
+ * first error.  An absent `dir` is an empty one.
+ */
+MUST_USE enum err tree_walk(const char *dir, enum err (*each)(void *arg,
+    const char *path, uint64_t bytes, struct why *), void *arg, struct why *);
+
+/* Remove the directory with all that is in it; an absent one is fine. */
+MUST_USE enum err tree_remove(const char *dir, struct why *);
+/* All that was written on the file system of `dir` reaches the disk. */
+MUST_USE enum err tree_sync(const char *dir, struct why *);
+
+#endif

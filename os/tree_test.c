@@ -1,0 +1,96 @@
+/* tree_test -- whole files and directories. */
+#include "os/tree.h"
+
+#include "base/bytes.h"
+#include "os/file.h"
+#include "os/world_testing.h"
+
+static void
+put(const char *path, const char *text)
+{
+	int fd = -1;
+
+	assert_int_equal(file_open(path, FILE_NEW, &fd, NULL), OK);
+	assert_int_equal(file_write(fd, 0, text, strlen(text), NULL), OK);
+	file_close(&fd);
+}
+
+static void
+expect(const char *path, const char *text)
+{
+	struct buf b = BUF_INIT;
+
+	assert_int_equal(file_load(path, 1000, &b, NULL), OK);
+	assert_string_equal(buf_text(&b), text);
+	buf_free(&b);
+}
+
+static enum err
+note(void *arg, const char *path, uint64_t bytes, struct why *w)
+{
+	(void)w;
+	buf_printf(arg, "%s:%llu ", path, (unsigned long long)bytes);
+	return OK;
+}
+
+static enum err
+stop(void *arg, const char *path, uint64_t bytes, struct why *w)
+{
+	(void)path;
+	(void)bytes;
+	++*(int *)arg;
+	return why(w, ERR_FULL, "enough");
+}
+
+static void
+test_tree(void **state)
+{
+	struct why w = WHY_INIT;
+	struct buf b = BUF_INIT;
+	uint64_t bytes = 0;
+	int calls = 0;
+
+	(void)state;
+	assert_int_equal(tree_remove("tree.tmp", NULL), OK);
+	assert_int_equal(file_make_dir("tree.tmp/a/.b", NULL), OK);
+	put("tree.tmp/a/one", "123456");
+	put("tree.tmp/a/.b/two", "12");
+	assert_int_equal(tree_copy("tree.tmp/a/one", "tree.tmp/cut", 4, NULL),
+	    OK);
+	expect("tree.tmp/cut", "1234");
+	assert_int_equal(tree_copy("tree.tmp/a/one", "tree.tmp/whole",
+	    UINT64_MAX, NULL), OK);
+	expect("tree.tmp/whole", "123456");
+	assert_int_equal(tree_copy("tree.tmp/a/one", "tree.tmp/cut", 4, NULL),
+	    ERR_EXISTS);
+	assert_int_equal(tree_copy("tree.tmp/none", "tree.tmp/x", 4, NULL),
+	    ERR_ABSENT);
+	assert_int_equal(tree_kind("tree.tmp/x", NULL), TREE_ABSENT);
+	assert_int_equal(tree_link("tree.tmp/a/one", "tree.tmp/link", NULL),
+	    OK);
+	assert_true(tree_is_same("tree.tmp/a/one", "tree.tmp/link"));
+	assert_false(tree_is_same("tree.tmp/whole", "tree.tmp/link"));
+	assert_int_equal(tree_kind("tree.tmp/link", &bytes), TREE_FILE);
+	assert_int_equal(bytes, 6);
+	assert_int_equal(tree_kind("tree.tmp/a", NULL), TREE_DIR);
+
+	/* What begins with a dot is seen first. */
+	assert_int_equal(tree_walk("tree.tmp/a", note, &b, NULL), OK);
+	assert_string_equal(buf_text(&b), ".b/two:2 one:6 ");
+	assert_int_equal(tree_walk("tree.tmp/none", note, &b, NULL), OK);
+	assert_int_equal(tree_walk("tree.tmp", stop, &calls, &w), ERR_FULL);
+	assert_int_equal(calls, 1);
+
+	assert_int_equal(tree_sync("tree.tmp", NULL), OK);
+	assert_int_equal(tree_remove("tree.tmp", NULL), OK);
+	assert_int_equal(tree_kind("tree.tmp", NULL), TREE_ABSENT);
+	buf_free(&b);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_tree) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
