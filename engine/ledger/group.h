@@ -183,6 +183,22 @@ void closing_run(struct closing *);    /* the work; the pool's */
 void closing_name(struct closing *);
 void closing_free(struct closing **);
 
+/* hold -- no group is sealed (ledger_hold()); the owner's loop's. */
+struct hold {
+	struct ledger *ledger;
+	struct ledger_hold *asked;   /* NULL: it is not held */
+	bool told;                   /* held() was called, or will be */
+	struct sync_ask ask;
+};
+/* Whether no group may be sealed; tells that nothing moves any more. */
+bool hold_stops(struct ledger *);
+/* Files that the next group closes: they wait with it. */
+unsigned hold_gathered_closings(struct ledger *);
+struct hold *ledger_hold_of(struct ledger *);
+bool ledger_is_quiet(struct ledger *);
+bool ledger_is_closing(const struct ledger *);
+void ledger_go_on(struct ledger *);
+
 /* What the ledger's parts ask of it, each on the thread named. */
 struct syncer *ledger_syncer(const struct ledger *);
 struct indexer *ledger_indexer(const struct ledger *);
@@ -203,6 +219,9 @@ void ledger_closing_start(struct ledger *, struct closing *); /* any */
 void ledger_closing_later(struct ledger *, struct closing *);
 void ledger_tell_health(struct ledger *, enum ledger_health,
     const char *text);                                         /* owner */
+/* A number in `meta`; 0 when there is none.  Errors: CORRUPT; IO. */
+MUST_USE enum err ledger_load_number(struct index *, struct str name,
+    uint64_t *, struct why *);
 /* Recovery of files that were being written; before any thread runs. */
 MUST_USE enum err ledger_recover_warcs(struct ledger *, struct index *,
     uint64_t last_group, struct why *);

@@ -58,6 +58,7 @@ struct ledger {
 	struct ledger_stats stats;
 	size_t bytes_in_flight, bytes_unapplied;
 	uint64_t applied;           /* the last group */
+	struct hold hold;
 };
 
 #define META_NEXT_WARC STR("next-warc")
@@ -433,6 +434,31 @@ index_is_behind(const struct ledger *l)
 	    l->bytes_unapplied >= UNAPPLIED_BYTES_MAX);
 }
 
+/* --- holding: hold.c ---------------------------------------------------- */
+
+struct hold *
+ledger_hold_of(struct ledger *l)
+{
+	return &l->hold;
+}
+
+/* A flush of the index ends with a release of the log. */
+bool
+ledger_is_quiet(struct ledger *l)
+{
+	bool flushing = l->checkpointing && l->checkpoint == 0;
+
+	return l->started && l->syncing == NULL && !flushing &&
+	    l->closings <= hold_gathered_closings(l) &&
+	    l->stats.groups_unapplied == 0;
+}
+
+bool
+ledger_is_closing(const struct ledger *l)
+{
+	return l->closing;
+}
+
 /*
  * Seal when the sync thread is free: at once for a few promises (someone is
  * waiting), a little later when many gather (one sync serves them all).
@@ -442,6 +468,8 @@ consider_sealing(struct ledger *l)
 {
 	struct group *g = l->gathering;
 
+	if (hold_stops(l))
+		return;
 	if (!l->started || l->syncing != NULL || l->health == LEDGER_FAILED ||
 	    index_is_behind(l))
 		return;
@@ -457,6 +485,12 @@ consider_sealing(struct ledger *l)
 		return;
 	}
 	seal(l);
+}
+
+void
+ledger_go_on(struct ledger *l)
+{
+	consider_sealing(l);
 }
 
 static void
@@ -674,29 +708,6 @@ ledger_closing_expected(struct ledger *l)
 
 /* --- opening and closing ------------------------------------------------ */
 
-static enum err
-load_number(struct index *x, struct str name, uint64_t *out, struct why *w)
-{
-	struct arena a = ARENA_INIT;
-	struct str value;
-
-	enum err e = index_get(x, INDEX_META, name, &a, &value, NULL);
-	*out = 0;
-	if (e == OK) {
-		struct reader in = reader_of(value);
-		*out = value.n == 8 ? read_be64(&in) : read_be32(&in);
-		if (in.bad)
-			e = why(w, ERR_CORRUPT, "the index's %.*s is damaged; "
-			    "run `" IDENTITY_REBUILD "`", STR_FMT(name));
-	} else if (e == ERR_ABSENT) {
-		e = OK;
-	} else {
-		e = why(w, e, "cannot read the index: %s", err_text(e));
-	}
-	arena_free(&a);
-	return e;
-}
-
 static void
 rollover_tick(struct timer *t)
 {
@@ -826,14 +837,14 @@ ledger_recover(struct ledger *l, struct why *w)
 	uint64_t next_warc, checkpoint = 0;
 	uint32_t chain = 0;
 
-	enum err e = load_number(l->index, META_CHECKPOINT, &r.last, w);
+	enum err e = ledger_load_number(l->index, META_CHECKPOINT, &r.last, w);
 	checkpoint = r.last;
 	if (e == OK)
 		e = load_chain(l, checkpoint, &chain, w);
 	if (e == OK)
 		e = open_log(l, &r, chain, w);
 	if (e == OK)
-		e = load_number(l->index, META_NEXT_WARC, &next_warc, w);
+		e = ledger_load_number(l->index, META_NEXT_WARC, &next_warc, w);
 	if (e == OK) {
 		commitlog_stats(l->log, &stats);
 		l->next_number = r.last + 1;

@@ -113,6 +113,22 @@ const struct stored_paths *ledger_paths(const struct ledger *);
 MUST_USE enum err ledger_may_archive(struct ledger *, struct str warc_dir,
     struct why *);
 
+/*
+ * Hold the ledger between two groups: held() is called on the ledger's loop
+ * once every group so far is on the disk and in the index, no file is on its
+ * way to its name, and no segment of the log is recycled; until
+ * ledger_unhold() nothing below the data directory is written by the ledger.
+ * What is put meanwhile gathers, and promises wait.  One hold at a time.
+ * Errors, in `why`: CLOSED while it closes; BROKEN; DISK_FULL.
+ */
+struct ledger_hold {
+	void (*held)(struct ledger_hold *);
+	struct why why;
+	uint64_t group;              /* the last one */
+};
+void ledger_hold(struct ledger *, struct ledger_hold *);
+void ledger_unhold(struct ledger *);
+
 /* The index, for reading on this loop before ledger_start(). */
 struct index *ledger_index(struct ledger *);
 

@@ -61,6 +61,83 @@ test_nothing_before_the_sync(void **state)
 	rig_end(&r);
 }
 
+/* --- held between two groups --------------------------------------------- */
+
+struct holding {
+	struct ledger_hold hold;
+	unsigned calls;
+};
+
+static void
+note_held(struct ledger_hold *h)
+{
+	CONTAINER(h, struct holding, hold)->calls++;
+}
+
+/* Nothing is promised while it is held; behind it all goes on. */
+static void
+test_hold(void **state)
+{
+	struct holding h = { .hold.held = note_held };
+	struct rig r;
+
+	(void)state;
+	rig_init(&r);
+	r.rollover_bytes = 3000;
+	rig_open_ok(&r);
+	rig_items(&r, 20);
+	uint64_t groups = rig_groups(&r), kept = r.kept;
+	rig_put(&r);
+	ledger_hold(r.ledger, &h.hold);
+	rig_pass(&r, 3000);
+	assert_int_equal(h.calls, 1);
+	assert_int_equal(h.hold.why.err, OK);
+	assert_int_equal(h.hold.group, ledger_applied(r.ledger));
+	rig_items(&r, 3);
+	rig_pass(&r, 3000);
+	assert_int_equal(r.kept, kept);
+	assert_int_equal(rig_groups(&r), groups);
+	assert_int_equal(h.calls, 1);
+	ledger_unhold(r.ledger);
+	rig_pass(&r, 3000);
+	assert_int_equal(r.kept, kept + 4);
+	/* What is as it is in a hold recovers. */
+	ledger_hold(r.ledger, &h.hold);
+	rig_pass(&r, 10);
+	assert_int_equal(h.calls, 2);
+	rig_put(&r);
+	rig_crash(&r, false);
+	rig_open_ok(&r);
+	rig_verify(&r);
+	assert_int_equal(r.seq, 24);
+	rig_close(&r);
+	rig_verify_files(&r);
+	rig_end(&r);
+}
+
+/* Who waits for a ledger that cannot write is told so. */
+static void
+test_hold_failed(void **state)
+{
+	struct holding h = { .hold.held = note_held };
+	struct rig r;
+
+	(void)state;
+	rig_init(&r);
+	rig_open_ok(&r);
+	rig_put(&r);
+	file_fault(FILE_CALL_SYNC, 2, FOREVER, ERR_IO);
+	rig_pass(&r, 10);
+	assert_int_equal(r.health, LEDGER_FAILED);
+	ledger_hold(r.ledger, &h.hold);
+	rig_pass(&r, 10);
+	assert_int_equal(h.calls, 1);
+	assert_int_equal(h.hold.why.err, ERR_BROKEN);
+	ledger_unhold(r.ledger);
+	rig_crash(&r, true);
+	rig_end(&r);
+}
+
 /* --- when a group is sealed ---------------------------------------------- */
 
 /* Many promises gather; one less than the limit waits for its time. */
@@ -848,6 +925,8 @@ test_late_sync_fails(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_promised_is_durable),
 	cmocka_unit_test(test_nothing_before_the_sync),
+	cmocka_unit_test(test_hold),
+	cmocka_unit_test(test_hold_failed),
 	cmocka_unit_test(test_group_at_its_limits),
 	cmocka_unit_test(test_checkpoint_at_a_segment),
 	cmocka_unit_test(test_power_cut_at_every_change),
