@@ -229,7 +229,8 @@ read_server(const struct ask_target *t, struct asking *q, struct arena *a,
 }
 
 static void
-exchange(struct asking *q, const char *path, struct arena *a)
+exchange(struct asking *q, const char *path, int64_t total_ms,
+    struct arena *a)
 {
 	struct transport_options o = { .connections_max = 1,
 	    .host_connections_max = 1 };
@@ -247,7 +248,7 @@ exchange(struct asking *q, const char *path, struct arena *a)
 	x->addresses = &q->ip;
 	x->addresses_n = 1;
 	x->connect_ms = ASK_MS;
-	x->total_ms = ASK_TOTAL_MS;
+	x->total_ms = total_ms > 0 ? total_ms : ASK_TOTAL_MS;
 	x->head_bytes_max = 65536;
 	transport_start(q->transport, x);
 	loop_run(q->loop);
@@ -268,7 +269,7 @@ ask(const struct ask_target *t, const char *path, const struct str *post,
 		return e;
 	q.exchange.method = post == NULL ? STR("GET") : STR("POST");
 	q.exchange.body = post == NULL ? STR_NONE : *post;
-	exchange(&q, path, a);
+	exchange(&q, path, t->total_ms, a);
 	*status = q.status;
 	*out = arena_copy(a, buf_str(&q.body));
 	buf_free(&q.body);

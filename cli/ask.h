@@ -41,6 +41,7 @@ struct ask_target {
 	const char *data_dir;
 	const char *server;          /* "https://a.example:8001/", or NULL */
 	struct str token;            /* empty: the key of serve.json */
+	int64_t total_ms;            /* until it has answered; 0: a minute */
 };
 /*
  * POST `body` to `path`; the answer of any status.  Memory: `a`.  Errors:

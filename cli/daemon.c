@@ -5,11 +5,13 @@
 #include "cli/format.h"
 
 #define COMMAND_PATH "/realtime/command"
+#define ANSWER_MS_MAX 3600000        /* a snapshot on a slow disk */
 
 static enum err
 read_target(struct cli *c, struct ask_target *t, struct why *w)
 {
-	const char *file = cli_text(c, "token-file", NULL);
+	const char *file = cli_has(c, "token-file") ?
+	    cli_text(c, "token-file", NULL) : NULL;
 	struct str token = STR_NONE;
 
 	enum err e = cli_log(c, true, w);
@@ -26,7 +28,8 @@ read_target(struct cli *c, struct ask_target *t, struct why *w)
 			e = why(w, ERR_CONFIG, "--token-file %s: a token is "
 			    "one word of ASCII", file);
 	*t = (struct ask_target){ .data_dir = c->data_dir,
-	    .server = cli_text(c, "server", NULL), .token = token };
+	    .server = cli_has(c, "server") ? cli_text(c, "server", NULL) :
+	    NULL, .token = token, .total_ms = ANSWER_MS_MAX };
 	return e;
 }
 

@@ -18,6 +18,7 @@
 	X(resume)                                                            \
 	X(cancel)                                                            \
 	X(status)                                                            \
+	X(backup)                                                            \
 	X(archive_ls)                                                        \
 	X(archive_cat)                                                       \
 	X(archive_check)                                                     \

@@ -8,6 +8,7 @@
 #include "engine/policy/address.h"
 #include "engine/rebuild.h"
 #include "engine/shelf.h"
+#include "engine/snapshot.h"
 #include "engine/tell.h"
 #include "engine/timetable.h"
 #include "os/clock.h"
@@ -440,7 +441,6 @@ open_frontier(struct engine *e, struct why *w)
 		.sitemap_files_max =
 		    (uint64_t)conf_int(c, CONF_SITEMAP_FILES_MAX),
 		.sitemap_bytes_max = conf_size(c, CONF_SITEMAP_BYTES_MAX),
-		.archive_bytes_max = conf_size(c, CONF_ARCHIVE_BYTES_MAX),
 	};
 
 	return frontier_open(e->ledger_loop, &o, &e->frontier, w);
@@ -496,8 +496,12 @@ engine_lock(const struct engine_options *o, struct engine **out,
 		err = file_make_dir(e->data_dir, w);
 	if (err == OK && !o->no_threads)
 		err = file_lock_dir(e->data_dir, &e->lock_fd, &holder, w);
-	if (err == OK && o->doors)
+	if (err == OK)
+		err = snapshot_check(e->data_dir, w);
+	if (err == OK && o->doors) {
+		snapshot_clean(e->data_dir);
 		err = shelf_open(e, &e->shelf, w);
+	}
 	if (err != OK)
 		engine_free(&e);
 	*out = e;

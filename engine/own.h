@@ -49,6 +49,7 @@ struct engine {
 	struct feed *feed;
 	struct fresh_pot fresh;
 	char mark[9];
+	struct snapshot *snapshot;       /* the ledger's loop's: one is made */
 	/* Closing. */
 	size_t asked;                    /* verbs without their answer yet */
 	struct timer farewell_timer;     /* the ledger's loop's: ended crawls */

@@ -2,6 +2,7 @@
 
 #include "engine/launch.h"
 #include "engine/own.h"
+#include "engine/snapshot.h"
 
 struct shelf {
 	struct store *store;
@@ -50,7 +51,9 @@ engine_open_store(const char *dir, struct store **out, struct why *w)
 
 	policy_to_json(p, &json);
 	struct store_options o = { .policy_default = buf_text(&json) };
-	enum err e = store_open(dir, &o, out, w);
+	enum err e = snapshot_check(dir, w);
+	if (e == OK)
+		e = store_open(dir, &o, out, w);
 	buf_free(&json);
 	policy_free(&p);
 	return e;

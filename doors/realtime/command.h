@@ -4,8 +4,8 @@
  *
  *     {"command":"start_crawl","command_id":1,"args":{"seeds":[...]}}
  *
- * Numbers are lenient (docs/protocols/realtime.md section 2): a number, or a
- * numeric string; "" and null are absent.  An error is a code and a sentence.
+ * Numbers are lenient (contracts/realtime.md section 2): a number, a numeric
+ * string; "" and null are absent.  What is wrong is a code and a sentence.
  *
  * Thread: any; pure.
  * Limits: COMMAND_DEPTH_MAX, COMMAND_ECHO_BYTES_MAX, LAUNCH_SEEDS_MAX, STORE_*
@@ -182,6 +182,8 @@ enum arg {
 	    "what went wrong, in groups")                                    \
 	X(FIND_URL, "find_url", READ, OF2(CRAWL_ID, URL), 0,                 \
 	    "what became of a URL")                                          \
+	X(SNAPSHOT, "snapshot", WRITE, 0, 0,                                 \
+	    "copy the data directory into itself, for argiope backup")       \
 	X(EXPLAIN, "explain", READ, OF1(URL),                                \
 	    OF4(POLICY, PARENT_COST, SEEDS, DEPTH), "which rule decides")
 enum verb {

@@ -197,8 +197,7 @@ verb_RERUN(struct task *t)
 	*r = (struct rerun){ .of = row->id, .name = c->name,
 	    .failures = c->failures, .done = ran_again, .arg = t };
 	/* Events that may name the new crawl wait for the response. */
-	if (t->client != NULL)
-		t->client->beginning = true;
+	t->client->beginning = true;
 	realtime_out(t->door);
 	engine_rerun(t->door->engine, r);
 }
@@ -347,4 +346,32 @@ verb_GET_CRAWL(struct task *t)
 	    .arg = t };
 	realtime_out(t->door);
 	engine_spec(t->door->engine, s);
+}
+
+/* --- a snapshot of everything ------------------------------------------- */
+
+static void
+snapshot_made(struct snapshot_ask *a)
+{
+	struct task *t = a->arg;
+
+	realtime_back(t->door);
+	if (a->why.err != OK) {
+		task_fail_why(t, &a->why, CODE_INTERNAL);
+		return;
+	}
+	out_text(task_data(t), "directory", STR(SNAPSHOT_DIR));
+	out_u64(task_data(t), "group", a->group);
+	out_u64(task_data(t), "warcs_outside", a->outside);
+	task_answer(t);
+}
+
+void
+verb_SNAPSHOT(struct task *t)
+{
+	struct snapshot_ask *a = task_own(t, sizeof(*a));
+
+	*a = (struct snapshot_ask){ .done = snapshot_made, .arg = t };
+	realtime_out(t->door);
+	engine_snapshot(t->door->engine, a);
 }

@@ -27,6 +27,7 @@
 #include "engine/launch.h"
 #include "engine/package.h"
 #include "engine/revise.h"
+#include "engine/snapshot.h"
 #include "os/pool.h"
 #include "os/system.h"
 

@@ -60,7 +60,6 @@ const app = {
 };
 
 let view = null, pressedG = 0;
-let starting = "";                     // what the server does at its start
 const main = document.getElementById("main");
 const state = document.getElementById("state");
 
@@ -155,11 +154,8 @@ function commonWhy(running) {
 function tellState() {
 	const running = crawls.newest().filter((c) => c.status === "running" &&
 	    c.kind === "crawl");
-	if (door.state === "open")
-		starting = "";
-	const words = { connecting: "Connecting…", lost: starting !== "" ?
-	    "The server is not ready yet: " + starting : "Connection lost; trying again…",
-	    asleep: "Resting while hidden" };
+	const words = { connecting: "Connecting…", lost: "Connection lost; " +
+	    "trying again…", asleep: "Resting while hidden" };
 	const why = commonWhy(running);
 	const text = words[door.state] ?? (running.length === 0 ?
 	    "Connected, no crawl is running" : many(running.length, "crawl") +
@@ -202,15 +198,13 @@ function tellGone() {
 	const lost = door.state === "lost" && door.heard > 0;
 	const note = document.getElementById("asof");
 
-	if (lost)
-		put(note, (starting !== "" ? `The server is not ready yet: ${starting}.` :
-		    "The server does not answer.") + " All figures are as of " +
-		    timeOfDay(door.heard / 1000) + ".");
 	if (lost === app.gone() || (!lost && door.state !== "open"))
 		return;
 	document.body.classList.toggle("gone", lost);
 	note.hidden = !lost;
 	frozen.at = lost ? door.heard : 0;
+	put(note, lost ? "The server does not answer. All figures are as of " +
+	    timeOfDay(door.heard / 1000) + "." : "");
 	document.body.style.setProperty("--asof", lost ? '"as of ' +
 	    timeOfDay(door.heard / 1000) + '"' : '""');
 	if (lost) {
@@ -293,23 +287,12 @@ function entered(session) {
 async function refused() {
 	try {
 		const s = await web.session();
-		if (s.wanted && !s.valid) {
+		if (s.wanted && !s.valid)
 			location.reload();
-			return;
-		}
-		// Another tab of this browser has signed in; or it starts.
-		entered(s);
-		if ((s.rights?.console ?? "none") === "none")
-			return;
-		const status = await web.get("/status");
-		if (status.ready === false && door.state !== "open") {
-			starting = status.why;
-			door.failures = 0;
-			tellState();
-			tellGone();
-		}
+		else
+			// Another tab of this browser has signed in.
+			entered(s);
 	} catch {
-		starting = "";
 		// The server is away: the door goes on trying.
 	}
 }
