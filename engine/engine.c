@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "engine/board.h"
 #include "engine/feed.h"
+#include "engine/fetcher/address_clock.h"
 #include "engine/outsiders.h"
 #include "engine/own.h"
 #include "engine/policy/address.h"
@@ -52,6 +53,7 @@ engine_settings(const struct engine *e, const struct conf *c,
 	    (unsigned)conf_int(c, CONF_FETCH_HOST_CONNECTIONS_MAX);
 	s->address_connections_max =
 	    (unsigned)conf_int(c, CONF_FETCH_ADDRESS_CONNECTIONS_MAX);
+	s->address_delay_ms = conf_ms(c, CONF_FETCH_ADDRESS_DELAY_MS);
 	s->connections_max = (size_t)conf_int(c, CONF_FETCH_CONNECTIONS_MAX);
 	s->connect_ms = conf_ms(c, CONF_FETCH_CONNECT_MS);
 	s->total_ms = conf_ms(c, CONF_FETCH_TIMEOUT_MS);
@@ -354,6 +356,7 @@ make_loops(struct engine *e)
 			.fresh = &e->fresh,
 			.all = e->fetchers,
 			.all_n = e->loops_n, .spread = &e->spread,
+			.address_clock = e->address_clock,
 			.event = fetched, .arg = l,
 			.events_waiting = &e->events_waiting,
 			.events_waiting_max = EVENTS_WAITING_MAX,
@@ -486,6 +489,7 @@ engine_lock(const struct engine_options *o, struct engine **out,
 	e->data_dir = mem_copy_text(o->data_dir);
 	e->loops_n = o->loops != 0 ? o->loops : system_cores();
 	e->spread.ports_n = e->loops_n;
+	e->address_clock = address_clock_new();
 	e->loops = mem_array(e->loops_n, sizeof(*e->loops));
 	e->fetchers = mem_array(e->loops_n, sizeof(struct fetcher *));
 	e->ports = mem_array(e->loops_n, sizeof(*e->ports));
@@ -927,6 +931,7 @@ engine_free(struct engine **ep)
 		loop_free(&e->ledger_loop);
 	crawls_free(&e->crawls);
 	seen_free(&e->seen);
+	address_clock_free(&e->address_clock);
 	file_close(&e->lock_fd);
 	fresh_rest(&e->fresh);
 	arena_free(&e->arena);

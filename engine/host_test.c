@@ -67,6 +67,48 @@ a_host_that_falls_silent_is_given_up(void **state)
 	rig_close(&rig);
 }
 
+/* How long four names at one address take; each has robots.txt and a page. */
+static int64_t
+ms_of_four_names(const char *address_delay, double delay_s)
+{
+	struct launch_seed seeds[4] = { { STR("http://a.test/19"), delay_s },
+	    { STR("http://b.test/19"), delay_s }, { STR("http://c.test/19"),
+	    delay_s }, { STR("http://d.test/19"), delay_s } };
+	struct launch l = { .seeds = seeds, .seeds_n = 4 };
+	char resolve[80];
+
+	rig_open(&rig, site, (const char *const[]){ address_delay, NULL });
+	snprintf(resolve, sizeof(resolve),
+	    "fetch.resolve=*:80:127.0.0.1:%u", rig.port);
+	assert_int_equal(conf_flag(&rig.conf, str_of(resolve), NULL), OK);
+	rig_start(&rig);
+	struct mono begun = clock_mono();
+	rig_say_launch(&rig, &l);
+	assert_int_equal(l.why.err, OK);
+	rig_until_state(&rig, l.crawl, CRAWL_COMPLETE);
+	int64_t ms = mono_ns_between(begun, clock_mono()) / NS_PER_MS;
+	assert_int_equal(board_row(engine_board(rig.engine),
+	    l.crawl)->view.counts.items, 4);
+	rig_close(&rig);
+	return ms;
+}
+
+/* Eight requests, so seven pauses. */
+static void
+requests_to_one_address_are_spaced(void **state)
+{
+	(void)state;
+	assert_true(ms_of_four_names("fetch.address_delay_ms=200ms", 0.5) >=
+	    7 * 200);
+	/* Never more than the host's own delay; and hosts without one. */
+	assert_in_range(ms_of_four_names("fetch.address_delay_ms=60s", 0.1),
+	    7 * 100, 20000);
+	assert_in_range(ms_of_four_names("fetch.address_delay_ms=60s", 0), 0,
+	    20000);
+	assert_in_range(ms_of_four_names("fetch.address_delay_ms=0", 0.3),
+	    300, 7 * 300 - 1);
+}
+
 static void
 listed(struct pages_ask *q)
 {
@@ -151,6 +193,7 @@ main(void)
 		cmocka_unit_test(broken_pages_do_not_cost_the_others),
 		cmocka_unit_test(a_host_that_falls_silent_is_given_up),
 		cmocka_unit_test(the_wait_for_a_turn_is_not_a_pages_time),
+		cmocka_unit_test(requests_to_one_address_are_spaced),
 		cmocka_unit_test(a_host_that_nobody_wants_is_forgotten),
 	};
 

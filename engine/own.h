@@ -30,6 +30,7 @@ struct engine {
 	struct fetcher **fetchers;
 	unsigned loops_n;
 	struct spread spread;
+	struct address_clock *address_clock;
 	/* Immutable; engine_reload() sets others. */
 	_Atomic(const struct fetch_settings *) settings;
 	struct settings_kept *settings_kept;  /* all that ever were */

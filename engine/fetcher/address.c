@@ -1,7 +1,78 @@
 /*
- * Addresses: how many connections go to one, whatever the names of its hosts.
+ * Addresses: how many connections go to one and how soon one request follows
+ * another, whatever the names of its hosts.
  */
+#include "base/metric.h"
+#include "engine/fetcher/address_clock.h"
 #include "engine/fetcher/state.h"
+#include "os/clock.h"
+
+#define ADDRESS_METRICS(X)                                                   \
+	X(ADDRESS_WAITS, COUNTER, "argiope_address_waits_total",             \
+	    "Requests that waited for fetch.address_delay_ms.")
+enum { ADDRESS_METRICS(METRIC_ENUM) };
+static struct metric metrics[] = { ADDRESS_METRICS(METRIC_ROW) };
+
+void
+addresses_open(void)
+{
+	metric_register(metrics, ARRAY_LEN(metrics));
+}
+
+/*
+ * Back to its host, which sleeps until then: it holds neither a connection nor
+ * one of the crawl's downloads meanwhile.
+ */
+static void
+wait_until(struct page *p, struct mono at)
+{
+	struct host *h = p->host;
+
+	metric_add(&metrics[METRIC_ADDRESS_WAITS], 1);
+	if (p->counted)
+		atomic_fetch_sub_explicit(&p->crawl->shared->downloads, 1,
+		    memory_order_relaxed);
+	p->counted = p->holds_slot = false;
+	p->step = PAGE_TURN;
+	/* Before those that came after it. */
+	list_put(h->waiting.next, &p->node);
+	if (mono_before(h->next_at, at))
+		h->next_at = at;
+	host_end(h, 0);
+}
+
+/*
+ * False: the address was asked a moment ago, and the page waits.  Hosts without
+ * a delay are not held back; others never by more than their own delay, so that
+ * one host alone at its address keeps its pace.
+ */
+static bool
+is_due(struct page *p)
+{
+	struct fetcher *f = p->fetcher;
+	int64_t spacing = f->settings->address_delay_ms;
+	struct mono now = clock_mono();
+
+	if (spacing > 0 && f->options.address_clock != NULL)
+		spacing = MIN(spacing, host_delay_ms(p->host, p->crawl, NULL));
+	else
+		spacing = 0;
+	if (spacing == 0 || !p->holds_slot)
+		return true;
+	if (p->address_due.ns == 0) {
+		struct mono at;
+		if (!address_clock_reserve(f->options.address_clock,
+		    &p->addresses[0], now, spacing, &at)) {
+			wait_until(p, at);
+			return false;
+		}
+		p->address_due = at;
+	}
+	if (!mono_before(now, p->address_due))
+		return true;
+	wait_until(p, p->address_due);
+	return false;
+}
 
 static struct address *
 address_get(struct fetcher *f, const struct ip *ip)
@@ -26,6 +97,8 @@ page_take_address(struct page *p)
 
 	if (p->addresses_n == 0)
 		return true;
+	if (!is_due(p))
+		return false;
 	struct address *a = address_get(f, &p->addresses[0]);
 	if (a->in_flight >= f->settings->address_connections_max) {
 		list_put(&a->waiting, &p->node);
@@ -33,6 +106,7 @@ page_take_address(struct page *p)
 	}
 	a->in_flight++;
 	p->address = a;
+	p->address_due = (struct mono){ 0 };
 	return true;
 }
 

@@ -30,11 +30,13 @@
 #include "wire/redact.h"
 
 struct fetcher;
+struct address_clock;
 
 /* Read from the configuration; immutable, shared by all loops. */
 struct fetch_settings {
 	unsigned tries_max;
 	unsigned host_connections_max, address_connections_max;
+	int64_t address_delay_ms;        /* at hosts with a delay; 0: none */
 	size_t connections_max;          /* of this loop */
 	int64_t connect_ms, total_ms;
 	int64_t speed_bytes_min, speed_s;
@@ -167,6 +169,7 @@ struct fetcher_options {
 	struct fetcher **all;            /* every loop's, to find a host's */
 	size_t all_n;
 	struct spread *spread;           /* which loop's a host is */
+	struct address_clock *address_clock;
 	void (*event)(void *arg, const struct fetch_event *);  /* or NULL */
 	void *arg;
 	/* Events on their way to their reader; so many hold the loop back. */

@@ -127,6 +127,7 @@ void
 hosts_open(struct fetcher *f)
 {
 	metric_register(metrics, ARRAY_LEN(metrics));
+	addresses_open();
 	list_init(&f->idle);
 	f->idle_timer.fire = idle_due;
 }

@@ -148,6 +148,7 @@ struct page {
 	enum page_kind kind;
 	enum page_step step;
 	bool holds_slot, dead, counted;
+	struct mono address_due;         /* reserved; 0: not yet */
 	struct fetcher *lender;          /* whose host it is of, when lent */
 	size_t bytes_counted;            /* in uncommitted_bytes */
 	unsigned tries;
@@ -270,8 +271,9 @@ void origin_fetched(struct origin *, struct page *robots_page);
 void origin_release(struct origin *);
 
 /* address.c */
-/* False: the page waits there, and comes back to its step FETCH. */
+/* False: the page waits, and comes back to its step FETCH or RESOLVE. */
 bool page_take_address(struct page *);
+void addresses_open(void);
 /* The request is over: the host's clock starts, others may go. */
 void page_release_slot(struct page *);
 
