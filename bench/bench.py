@@ -29,7 +29,7 @@ CPUS = sorted(os.sched_getaffinity(0))
 
 # The order of the sections in RESULTS.md.
 SECTIONS = ("crawl", "kill9", "kills", "polite", "frontier_fill",
-            "urlfrontier", "urlfrontier_large", "realtime", "steps")
+            "start", "urlfrontier", "urlfrontier_large", "realtime", "steps")
 
 
 def say(text):
