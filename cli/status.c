@@ -98,7 +98,11 @@ print_answer(struct cli *c, struct str body)
 	} else {
 		yyjson_arr_foreach(crawls, at, n, o)
 			read_figure(o, &f[at]);
-		print(c, f, yyjson_arr_size(crawls));
+		bool starts = yyjson_is_false(yyjson_obj_get(root, "ready"));
+		if (starts && yyjson_arr_size(crawls) == 0)
+			printf("The daemon is starting.\n");
+		else
+			print(c, f, yyjson_arr_size(crawls));
 		if (text.n > 0)
 			printf("\n%.*s\n", STR_FMT(text));
 	}

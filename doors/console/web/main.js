@@ -59,6 +59,7 @@ const app = {
 	},
 };
 
+let starting = "";                     // what the server says of its start
 let view = null, pressedG = 0;
 const main = document.getElementById("main");
 const state = document.getElementById("state");
@@ -157,7 +158,8 @@ function tellState() {
 	const words = { connecting: "Connecting…", lost: "Connection lost; " +
 	    "trying again…", asleep: "Resting while hidden" };
 	const why = commonWhy(running);
-	const text = words[door.state] ?? (running.length === 0 ?
+	const text = starting !== "" ? "The server is starting: " + starting :
+	    words[door.state] ?? (running.length === 0 ?
 	    "Connected, no crawl is running" : many(running.length, "crawl") +
 	    (why === "" ? " running" : running.length === 1 ? " waits: " +
 	    why : " wait: " + why));
@@ -168,6 +170,26 @@ function tellState() {
 	put(document.getElementById("speed"), door.state !== "open" ||
 	    running.length === 0 ? "" : rate(running.reduce((n, c) => n +
 	    c.perSecond, 0)) + " pages/s");
+}
+
+/* --- a server that starts ------------------------------------------------ */
+
+/*
+ * The server answers before its data are read; until all is served, it says how
+ * far it is.
+ */
+async function askStart() {
+	const was = starting;
+
+	try {
+		const answer = await fetch("/readyz");
+		const text = answer.ok ? "" : (await answer.json()).state;
+		starting = text.startsWith("loading") ? text : "";
+	} catch {
+		starting = "";
+	}
+	if (starting !== was)
+		tellState();
 }
 
 /* --- a server that is gone ----------------------------------------------- */
@@ -262,6 +284,8 @@ function tick() {
 	if (document.hidden)
 		return;
 	door.tick();
+	if (starting !== "")
+		askStart();
 	if (door.state === "open")
 		crawls.tick();
 	view?.tick?.();
@@ -285,6 +309,7 @@ function entered(session) {
 
 /* Refused before it was open: perhaps a token is wanted, or was revoked. */
 async function refused() {
+	askStart();
 	try {
 		const s = await web.session();
 		if (s.wanted && !s.valid)
@@ -301,6 +326,10 @@ function begin() {
 	entered(app.session);
 	door.addEventListener("state", tellGone);
 	door.addEventListener("state", tellState);
+	door.addEventListener("state", () => {
+		if (door.state === "open")
+			askStart();
+	});
 	door.addEventListener("refused", refused);
 	crawls.addEventListener("change", tellState);
 	door.wake();
