@@ -1,5 +1,5 @@
 /*
- * argiope pause|resume|cancel CRAWL -- orders to a running daemon about
+ * argiope pause|resume|cancel|rerun CRAWL -- orders to a running daemon about
  * one of its crawls.
  */
 #include "base/text.h"
@@ -43,6 +43,15 @@ const struct option_verb cancel_verb = {
 	EXIT_HELP EXIT_DENIED,
 	rows, ARRAY_LEN(rows)
 };
+const struct option_verb rerun_verb = {
+	"rerun", "CRAWL", 1, 1,
+	"Have the daemon run an ended crawl again, as a new crawl",
+	CRAWL_HELP "The new crawl has the old one's seeds, policy, name and "
+	"tags.\n"
+	EXIT_HELP ", or the crawl has not ended" EXIT_DENIED,
+	rows, ARRAY_LEN(rows)
+};
+
 /* --- which crawl -------------------------------------------------------- */
 
 /* Look through one answer of list_crawls, the newest first. */
@@ -130,6 +139,19 @@ say_state(uint64_t crawl, yyjson_val *data)
 	    state == NULL ? "told" : state);
 }
 
+static void
+say_rerun(uint64_t crawl, yyjson_val *data)
+{
+	const char *in_force = yyjson_get_str(yyjson_obj_get(data,
+	    "in_force"));
+
+	printf("crawl %llu runs crawl %llu again%s%s\n",
+	    (unsigned long long)yyjson_get_uint(yyjson_obj_get(data,
+	    "crawl_id")), (unsigned long long)crawl,
+	    in_force == NULL ? "" : "; in force: ",
+	    in_force == NULL ? "" : in_force);
+}
+
 int
 pause_run(struct cli *c)
 {
@@ -146,4 +168,10 @@ int
 cancel_run(struct cli *c)
 {
 	return order(c, "job.cancel", say_state);
+}
+
+int
+rerun_run(struct cli *c)
+{
+	return order(c, "job.rerun", say_rerun);
 }

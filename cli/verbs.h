@@ -17,6 +17,7 @@
 	X(pause)                                                             \
 	X(resume)                                                            \
 	X(cancel)                                                            \
+	X(rerun)                                                             \
 	X(status)                                                            \
 	X(backup)                                                            \
 	X(archive_ls)                                                        \

@@ -68,6 +68,7 @@ struct rerun {
 	bool failures;
 	/* Out. */
 	uint32_t crawl;              /* the new one */
+	char in_force[POLICY_SENTENCE_BYTES_MAX + 1];
 	size_t seeds_n;
 	uint64_t failed;             /* `failures`: all of them; the first
 	                              * LAUNCH_SEEDS_MAX are seeds */

@@ -47,6 +47,7 @@ launched(struct launch *l)
 	struct rerunning *g = l->arg;
 
 	g->rerun->crawl = l->crawl;
+	memcpy(g->rerun->in_force, l->in_force, sizeof(l->in_force));
 	g->why = l->why;
 	finish(g);
 }

@@ -73,8 +73,7 @@ verb_START_CRAWL(struct task *t)
 	    .policy_name = name, .policy_json = buf_str(&json),
 	    .done = began, .arg = t };
 	/* Events that may name it wait for the response. */
-	if (t->client != NULL)
-		t->client->beginning = true;
+	task_begins(t);
 	realtime_out(t->door);
 	engine_launch(t->door->engine, &b->launch);
 }
@@ -180,6 +179,7 @@ ran_again(struct rerun *r)
 	out_u64(task_data(t), "crawl_id", r->crawl);
 	out_u64(task_data(t), "job_id", r->crawl);
 	out_u64(task_data(t), "seeds", r->seeds_n);
+	out_text(task_data(t), "in_force", str_of(r->in_force));
 	if (r->failures)
 		out_u64(task_data(t), "failed", r->failed);
 	task_answer(t);
@@ -197,7 +197,7 @@ verb_RERUN(struct task *t)
 	*r = (struct rerun){ .of = row->id, .name = c->name,
 	    .failures = c->failures, .done = ran_again, .arg = t };
 	/* Events that may name the new crawl wait for the response. */
-	t->client->beginning = true;
+	task_begins(t);
 	realtime_out(t->door);
 	engine_rerun(t->door->engine, r);
 }

@@ -218,6 +218,8 @@ struct task {
 void task_run(struct client *, struct str message);
 /* The same for a request, which it answers; subscriptions are refused. */
 void task_post(struct realtime *, struct web_request *);
+/* A crawl begins: events that may name it wait for the response. */
+void task_begins(struct task *);
 /* The object `data` is begun; handlers add members. */
 struct buf *task_data(struct task *);
 /* Answer, and the task is gone. */

@@ -230,6 +230,13 @@ task_run(struct client *c, struct str message)
 		handlers[k->verb](t);
 }
 
+void
+task_begins(struct task *t)
+{
+	if (t->client != NULL)
+		t->client->beginning = true;
+}
+
 /* It goes on after its answer. */
 static bool
 needs_socket(enum verb verb)

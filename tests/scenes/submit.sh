@@ -54,6 +54,11 @@ code "a crawl that is not there" 66 "$A" pause nobody --data d2
 has "... is named" "nobody" code.err
 code "no crawl is named" 64 "$A" pause --data d2
 
+code "rerun" 0 "$A" rerun one --data d2
+has "... is a new crawl" "crawl 1 runs crawl 0 again" code.out
+code "cancel the newest of that name" 0 "$A" cancel one --data d2
+has "... is the new one" "crawl 1 is cancelled" code.out
+
 # --- what cannot be handed over ---------------------------------------------
 echo u:p >auth
 code "secrets stay here" 64 "$A" crawl "$WEB/" --data d2 --submit \
@@ -98,6 +103,15 @@ has "... and says so" "WebSocket" post.json
 same "no such crawl" "$(post \
 	'{"command":"job.pause","command_id":7,"args":{"crawl_id":99}}')" 404
 same "no JSON" "$(post 'x')" 400
+curl -s "${port}realtime/commands" -H "Authorization: Bearer $key" |
+	grep -o '"[a-z_.]*"' | tr -d '"' | sort -u >words
+while read -r word; do
+	[ "$word" = snapshot ] || post "{\"command\":\"$word\",\"command_id\":1,
+		\"args\":{\"crawl_id\":0,\"seeds\":[],\"name\":\"n\"}}" >/dev/null
+	post "{\"command\":\"$word\",\"command_id\":1,
+		\"args\":{\"crawl_id\":0}}" >/dev/null
+done <words
+check "no command of the table ends the daemon" curl -sf "${port}healthz"
 
 # --- schedules --------------------------------------------------------------
 code "a schedule says it too" 0 "$A" schedule put s "$WEB/" --data d2
