@@ -141,6 +141,8 @@ const struct setting *conf_setting(enum conf_id);
 bool conf_find(struct str name, enum conf_id *);
 /* The name most like this one, or NULL when none is near. */
 const char *conf_nearest(struct str name);
+/* "64KiB", "2GiB", or plain bytes; false when it is none of these. */
+bool conf_read_size(struct str, int64_t *bytes);
 /* "default", "argiope.conf:12", "ARGIOPE_LOOPS" or "--set". */
 const char *conf_place(const struct conf *, enum conf_id);
 

@@ -45,8 +45,8 @@ find_unit(const struct unit *units, size_t n, struct str name, int64_t *times)
 	return false;
 }
 
-static bool
-read_size(struct str s, int64_t *out)
+bool
+conf_read_size(struct str s, int64_t *out)
 {
 	int64_t number, times;
 	struct str unit;
@@ -187,7 +187,7 @@ read_value(const struct setting *row, struct str s, struct conf_value *v)
 	case CONF_DOUBLE:
 		return str_to_double(s, &v->real) && within(row, v->real);
 	case CONF_SIZE:
-		return read_size(s, &v->number) &&
+		return conf_read_size(s, &v->number) &&
 		    within(row, (double)v->number);
 	case CONF_DURATION:
 		return read_duration(s, row->unit, &v->number) &&

@@ -76,7 +76,8 @@ wall_from_iso(struct str s, struct wall *out)
 	memset(&tm, 0, sizeof(tm));
 	if (!str_take_digits(&s, 4, &tm.tm_year) || !str_take_char(&s, '-') ||
 	    !str_take_digits(&s, 2, &tm.tm_mon) || !str_take_char(&s, '-') ||
-	    !str_take_digits(&s, 2, &tm.tm_mday) || !str_take_char(&s, 'T') ||
+	    !str_take_digits(&s, 2, &tm.tm_mday) ||
+	    (!str_take_char(&s, 'T') && !str_take_char(&s, 't')) ||
 	    !str_take_digits(&s, 2, &tm.tm_hour) || !str_take_char(&s, ':') ||
 	    !str_take_digits(&s, 2, &tm.tm_min) || !str_take_char(&s, ':') ||
 	    !str_take_digits(&s, 2, &tm.tm_sec))
@@ -92,7 +93,7 @@ wall_from_iso(struct str s, struct wall *out)
 			us *= 10;
 		s = str_from(s, i);
 	}
-	if (!str_take_char(&s, 'Z') || s.n != 0)
+	if ((!str_take_char(&s, 'Z') && !str_take_char(&s, 'z')) || s.n != 0)
 		return false;
 	tm.tm_year -= 1900;
 	tm.tm_mon -= 1;

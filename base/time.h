@@ -60,7 +60,8 @@ void wall_to_iso(struct wall, char out[static WALL_ISO_MAX]);
 void wall_to_digits(struct wall, int digits, char out[static 18]);
 /*
  * ISO 8601 as WARC-Date has it (WARC 1.1 §5.4): date and time in UTC with "Z",
- * a fraction of up to nine digits optional.  False on anything else.
+ * a fraction of up to nine digits optional; "t" and "z" too (RFC 3339 §5.6).
+ * False on anything else.
  */
 bool wall_from_iso(struct str, struct wall *out);
 /*

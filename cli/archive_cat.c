@@ -1,5 +1,6 @@
 /* argiope archive cat -- what a capture holds. */
 #include "cli/archive_files.h"
+#include "cli/format.h"
 #include "cli/verbs.h"
 #include "engine/archive/list.h"
 
@@ -20,7 +21,10 @@ const struct option_verb archive_cat_verb = {
 	"WHAT is a URL as ls shows it (the newest answer is taken), or "
 	"CRAWL:NUMBER for a numbered capture; with --offset it is a WARC file. "
 	ARCHIVE_FILES_ABOUT "\n"
-	"Exit code: 0; 66 there is no such capture; 70 it is damaged.",
+	"At most archive.cat_bytes_max bytes are printed.\n"
+	"Exit code: 0; 66 there is no such capture; 70 it is damaged; 75 it is "
+	"longer than the limit, or unpacks beyond fetch.decode_ratio_max, and "
+	"was printed up to there.",
 	rows, ARRAY_LEN(rows)
 };
 
@@ -53,6 +57,33 @@ find(struct cli *c, struct archive_found *at, struct why *w)
 	return archive_find_url(&files, what, at, w);
 }
 
+/* What was printed is not all. */
+static enum err
+report_damage(struct cli *c, enum http_damage damage, struct why *w)
+{
+	char limit[FORMAT_MAX];
+
+	switch (damage) {
+	case HTTP_FINE:
+		return OK;
+	case HTTP_TOO_LONG:
+		return why(w, ERR_FULL, "the record is longer than "
+		    "archive.cat_bytes_max (%s) and was printed up to there; "
+		    "--set archive.cat_bytes_max=SIZE raises the limit",
+		    format_bytes(conf_size(&c->conf,
+		    CONF_ARCHIVE_CAT_BYTES_MAX), limit));
+	case HTTP_TOO_DENSE:
+		return why(w, ERR_FULL, "the body unpacks to more than %.0f "
+		    "times its size (fetch.decode_ratio_max) and was printed "
+		    "up to there; --part payload prints it as received",
+		    conf_double(&c->conf, CONF_FETCH_DECODE_RATIO_MAX));
+	default:
+		return why(w, ERR_CORRUPT, "the body is damaged and was "
+		    "printed up to there; --part payload prints it as "
+		    "received");
+	}
+}
+
 int
 archive_cat_run(struct cli *c)
 {
@@ -74,12 +105,14 @@ archive_cat_run(struct cli *c)
 			offset = at.offset;
 		}
 	}
+	struct http_decode_limits limits = {
+		conf_size(&c->conf, CONF_ARCHIVE_CAT_BYTES_MAX),
+		(uint32_t)conf_double(&c->conf, CONF_FETCH_DECODE_RATIO_MAX) };
 	if (e == OK)
-		e = archive_cat(path, offset, part, stdout, &damage, &w);
+		e = archive_cat(path, offset, part, limits, stdout, &damage,
+		    &w);
 	if (e != OK)
 		return ferror(stdout) ? cli_end(0) : cli_fail(&w);
-	if (damage != HTTP_FINE)
-		e = why(&w, ERR_CORRUPT, "the body is damaged and was printed "
-		    "up to there; --part payload prints it as received");
+	e = report_damage(c, damage, &w);
 	return e == OK ? 0 : cli_fail(&w);
 }

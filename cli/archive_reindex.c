@@ -41,9 +41,11 @@ const struct option_verb archive_reindex_verb = {
 	"that failed or were left for their media type (they wait again), of "
 	"tags and logs, and that a crawl was paused or cancelled (it can go "
 	"on).  No other process may be crawling into the directory.\n"
+	"Damage costs the records that it hit: each gap is printed with its "
+	"file and offset, and the rest of the file is kept.\n"
 	"Example: argiope archive reindex --rebuild --data DIR /srv/warcs\n"
-	"Exit code: 0; 65 numbers are missing or there twice (--rebuild has "
-	"done its work all the same); 70 a record is damaged; 66 there is no "
+	"Exit code: 0; 65 numbers are missing or there twice; 70 records are "
+	"damaged (after both --rebuild has done its work); 66 there is no "
 	"WARC file; with --rebuild also 75 a process has "
 	"DATA or writes a file; 74 reading or writing failed.",
 	rows, ARRAY_LEN(rows)
@@ -123,8 +125,9 @@ verdict(uint64_t damaged, uint64_t missing, uint64_t repeated)
 	struct why w = WHY_INIT;
 
 	if (damaged > 0)
-		why(&w, ERR_CORRUPT, "%llu records are damaged; argiope "
-		    "archive check tells which", (unsigned long long)damaged);
+		why(&w, ERR_CORRUPT, "%llu records are damaged, and %llu "
+		    "numbers are missing; argiope archive check shows where",
+		    (unsigned long long)damaged, (unsigned long long)missing);
 	else if (missing + repeated > 0)
 		why(&w, ERR_INPUT, "%llu numbers are missing and %llu are "
 		    "there twice; are all WARC files of the crawl here?",
@@ -163,7 +166,10 @@ struct rebuilding {
 	struct buf line;
 	bool json;
 	uint64_t waiting;            /* URLs of crawls that can go on */
+	uint64_t gaps;
 };
+
+#define GAPS_SHOWN 100
 
 static void
 told_progress(void *arg, const char *what, uint64_t done, uint64_t total)
@@ -179,6 +185,20 @@ told_progress(void *arg, const char *what, uint64_t done, uint64_t total)
 	else
 		progress_text(&r->progress, "reading: %s of %s %s",
 		    format_count(done, one), format_count(total, two), what);
+}
+
+static void
+told_gap(void *arg, const char *path, uint64_t offset, const char *cause)
+{
+	struct rebuilding *r = arg;
+	struct buf name = BUF_INIT;
+
+	if (r->gaps++ >= GAPS_SHOWN)
+		return;
+	format_safe(&name, str_of(path), 1000);
+	progress_say(&r->progress, "gap: %s at byte %llu: %s", buf_text(&name),
+	    (unsigned long long)offset, cause);
+	buf_free(&name);
 }
 
 static void
@@ -263,6 +283,15 @@ tell_rest(struct rebuilding *r, const struct rebuild_counts *n,
 		    "%llu; cut behind their last whole capture: %llu bytes",
 		    (unsigned long long)n->finished,
 		    (unsigned long long)n->cut_bytes);
+	if (n->damaged > GAPS_SHOWN)
+		progress_say(&r->progress, "further gaps: %llu; argiope "
+		    "archive check shows all of them",
+		    (unsigned long long)(n->damaged - GAPS_SHOWN));
+	if (n->seedless > 0)
+		progress_say(&r->progress, "crawls whose seeds and policy were "
+		    "lost, since no warcinfo of theirs is sound: %llu; their "
+		    "captures are kept, but they cannot go on",
+		    (unsigned long long)n->seedless);
 	if (n->foreign > 0)
 		progress_say(&r->progress, "files left out, since they name no "
 		    "crawl of argiope's: %llu",
@@ -292,7 +321,7 @@ rebuild(struct cli *c)
 	struct rebuild_counts counts;
 	struct rebuild_options o = { .conf = &c->conf, .dirs = dirs,
 	    .scratch = archive_scratch(c), .progress = told_progress,
-	    .crawl = told_crawl, .arg = &r };
+	    .gap = told_gap, .crawl = told_crawl, .arg = &r };
 	struct why w = WHY_INIT;
 
 	progress_open(&r.progress, false);
@@ -310,8 +339,8 @@ rebuild(struct cli *c)
 	if (e == OK)
 		tell_rest(&r, &counts, c->data_dir);
 	buf_free(&r.line);
-	return e == OK ? verdict(0, counts.missing, counts.repeated) :
-	    cli_fail(&w);
+	return e == OK ? verdict(counts.damaged, counts.missing,
+	    counts.repeated) : cli_fail(&w);
 }
 
 int

@@ -20,6 +20,7 @@
 #include "os/log.h"
 #include "os/system.h"
 
+#define PAUSED_LOOKS 3
 #define CRAWL_OPTIONS(X)                                                     \
 	X(WARC_DIR, "warc-dir", 'o', "DIR", PATH, 0, 0,                      \
 	    "where WARC files go (DATA/archive)")                            \
@@ -95,7 +96,7 @@ struct crawl_run {
 	struct progress progress;
 	struct turn_hook flush;
 	struct timer look_timer, time_timer;
-	struct engine_order time_order;
+	struct engine_order time_order, resume_order;
 	struct mono began;
 
 	struct policy *policy;
@@ -111,6 +112,7 @@ struct crawl_run {
 	struct crawl_view view;      /* the newest */
 	bool durable;                /* it can be gone on with */
 	bool looking;                /* an engine_look() is under way */
+	unsigned paused_looks;           /* in a row */
 	bool closing, closed, interrupted, failed;
 	bool waits;                  /* for room on the disk */
 };
@@ -167,6 +169,23 @@ viewed(void *arg, const struct crawl_view *v)
 		close_engine(r);
 }
 
+/*
+ * archive.bytes_max has paused it, and nobody is there to resume it.  A crawl
+ * that goes on here may show its earlier state for a moment.
+ */
+static void
+stop_if_paused(struct crawl_run *r)
+{
+	r->paused_looks = r->view.state == CRAWL_PAUSED ?
+	    r->paused_looks + 1 : 0;
+	if (r->paused_looks < PAUSED_LOOKS || r->interrupted)
+		return;
+	r->interrupted = true;
+	progress_say(&r->progress, "the crawl stops: it is paused (%s)",
+	    r->view.reason);
+	close_engine(r);
+}
+
 static void
 happened(void *arg, const struct fetch_event *e)
 {
@@ -206,6 +225,7 @@ seen(void *arg, const struct engine_look *k)
 		return;
 	}
 	progress_show(&r->progress, &r->view, k, r->closing);
+	stop_if_paused(r);
 	loop_timer_set(r->home, &r->look_timer, mono_add_ms(clock_mono(),
 	    PROGRESS_LOOK_MS));
 }
@@ -562,6 +582,11 @@ run(struct crawl_run *r)
 		loop_timer_set(r->home, &r->time_timer, mono_add_ms(r->began,
 		    (int64_t)(s * 1000)));
 	r->look_timer.fire = look;
+	if (r->view.state == CRAWL_PAUSED) {
+		r->resume_order = (struct engine_order){ .crawl = r->id,
+		    .state = CRAWL_RUNNING, .reason = "by --resume" };
+		engine_set_state(r->engine, &r->resume_order);
+	}
 	engine_start(r->engine);
 	look(&r->look_timer);
 	loop_run(r->home);

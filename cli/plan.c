@@ -154,6 +154,21 @@ set_max_time(struct cli *c, struct policy *p, struct why *w)
 }
 
 static enum err
+set_max_bytes(struct cli *c, struct policy *p, struct why *w)
+{
+	const char *text = cli_text(c, "max-bytes", NULL);
+	int64_t bytes;
+
+	if (text == NULL)
+		return OK;
+	if (!conf_read_size(str_of(text), &bytes))
+		return why(w, ERR_USAGE, "--max-bytes %.60s: must be a size "
+		    "like 500MiB, 2GiB, or a number of bytes", text);
+	return set_number(p, "max-bytes", "limits.max_bytes", (double)bytes,
+	    w);
+}
+
+static enum err
 set_delay(struct cli *c, struct policy *p, struct why *w)
 {
 	const char *delay = cli_text(c, "delay", NULL);
@@ -356,8 +371,8 @@ plan_policy(struct cli *c, const struct str *seeds, size_t seeds_n,
     struct policy **out, struct why *w)
 {
 	static enum err (*const steps[])(struct cli *, struct policy *,
-	    struct why *) = { set_plain, set_depth, set_max_time, set_delay,
-	    set_scope, set_headers, set_proxy };
+	    struct why *) = { set_plain, set_depth, set_max_time,
+	    set_max_bytes, set_delay, set_scope, set_headers, set_proxy };
 
 	*out = NULL;
 	enum err e = begin_with(c, seeds, seeds_n, out, w);

@@ -29,6 +29,8 @@
 	    "default)")                                                      \
 	X(MAX_PAGES, "max-pages", 'n', "N", TEXT, 0, 0,                      \
 	    "complete the crawl after N captures")                           \
+	X(MAX_BYTES, "max-bytes", 0, "SIZE", TEXT, 0, 0,                      \
+	    "complete the crawl after so much in WARC files: 500MiB, 2GiB")  \
 	X(MAX_TIME, "max-time", 0, "TIME", TEXT, 0, 0,                       \
 	    "complete the crawl after 90s, 10min, 2h")                       \
 	X(DELAY, "delay", 0, "TIME", TEXT, 0, 0,                             \

@@ -328,6 +328,8 @@ reason_text(const char *reason)
 {
 	if (strcmp(reason, "max_items") == 0)
 		return "the limit of captures is reached";
+	if (strcmp(reason, "max_bytes") == 0)
+		return "the limit of bytes in WARC files is reached";
 	if (strcmp(reason, "max_time") == 0)
 		return "its time is over";
 	return reason[0] != '\0' ? reason : "nothing is left";

@@ -467,6 +467,8 @@ crawls_plan(const struct crawl_request *q, const struct fetch_settings *s,
 		.duration_ms_max = !q->ends_by_duration ||
 		    p->limits.max_duration >= DURATION_S_MAX ? 0 :
 		    MAX(1, (int64_t)(p->limits.max_duration * 1000)),
+		.warc_bytes_max = p->limits.max_bytes == POLICY_NONE ? 0 :
+		    (uint64_t)p->limits.max_bytes,
 	};
 	write_options(r, q);
 	find_seeds(r);

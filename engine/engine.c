@@ -444,6 +444,7 @@ open_frontier(struct engine *e, struct why *w)
 		.sitemap_files_max =
 		    (uint64_t)conf_int(c, CONF_SITEMAP_FILES_MAX),
 		.sitemap_bytes_max = conf_size(c, CONF_SITEMAP_BYTES_MAX),
+		.archive_bytes_max = conf_size(c, CONF_ARCHIVE_BYTES_MAX),
 	};
 
 	return frontier_open(e->ledger_loop, &o, &e->frontier, w);

@@ -82,9 +82,9 @@ struct rerun {
 void engine_rerun(struct engine *, struct rerun *);
 
 /*
- * Pause, resume, cancel, as contracts/realtime.md section 3 has them: repeating
- * one, or cancelling an ended crawl, changes nothing; STATE when an ended one
- * is paused or resumed; ABSENT.  `state` is the crawl's afterwards.
+ * Pause, resume, cancel (docs/protocols/realtime.md section 3).  Repeating one,
+ * or cancelling an ended crawl, changes nothing.  Errors: STATE when an ended
+ * one is paused or resumed; ABSENT.  `state` is the crawl's afterwards.
  */
 struct launch_order {
 	uint32_t crawl;

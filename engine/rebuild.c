@@ -28,6 +28,7 @@ struct source {
 	struct str name;             /* the final one */
 	struct tail tail;            /* of one that is open */
 	bool open;
+	bool other;                  /* its warcinfo names no crawl of ours */
 	uint32_t id;                 /* the ledger's; 0: it tells no crawl */
 };
 
@@ -514,6 +515,20 @@ source_of(const struct rebuild *b, const struct archive_file *f)
 	return &b->sources[f - b->files.files];
 }
 
+/* From now on the ledger knows the file as one of this crawl's. */
+static void
+adopt_file(struct rebuild *b, const struct archive_file *file, uint32_t crawl,
+    struct wall created)
+{
+	struct source *s = source_of(b, file);
+	struct ledger_file f = { .crawl = crawl, .created = created,
+	    .first = s->tail.first, .end = file->size, .dir = s->dir,
+	    .work_dir = s->work_dir, .name = s->name, .open = s->open };
+
+	s->id = ledger_adopt(frontier_ledger(b->frontier), &f);
+	b->counts->finished += s->open;
+}
+
 static enum err
 tell_crawl(void *arg, const struct archive_crawl *c, struct why *w)
 {
@@ -521,14 +536,34 @@ tell_crawl(void *arg, const struct archive_crawl *c, struct why *w)
 	struct source *s = source_of(b, c->file);
 
 	/* Connectors' harvests are begun again by those who ordered them. */
-	if (s->id != 0 || !str_eq(c->kind, STR("crawl")))
+	s->other = s->id == 0 && !str_eq(c->kind, STR("crawl"));
+	if (s->id != 0 || s->other)
 		return OK;
-	struct ledger_file f = { .crawl = c->crawl, .created = c->date,
-	    .first = s->tail.first, .end = c->file->size, .dir = s->dir,
-	    .work_dir = s->work_dir, .name = s->name, .open = s->open };
-	s->id = ledger_adopt(frontier_ledger(b->frontier), &f);
-	b->counts->finished += s->open;
+	adopt_file(b, c->file, c->crawl, c->date);
 	return replay_file(b->replay, c, s->warc_dir,
+	    is_crawls_own(last_part(s->warc_dir)), c->file->size, w);
+}
+
+/*
+ * The file's warcinfo is damaged: its captures name the crawl.  Every sound
+ * warcinfo was read before the first capture is told, so a crawl that is still
+ * unknown has lost its seeds and its policy.
+ */
+static enum err
+adopt_by_capture(struct rebuild *b, const struct archive_capture *c,
+    struct why *w)
+{
+	struct source *s = source_of(b, c->file);
+	struct archive_crawl crawl = { .file = c->file, .crawl = c->crawl,
+	    .date = c->began, .kind = STR("crawl"), .policy = STR("{}") };
+
+	if (s->id != 0 || s->other)
+		return OK;
+	adopt_file(b, c->file, c->crawl, c->began);
+	if (replay_add_file(b->replay, c->crawl, c->file->size))
+		return OK;
+	b->counts->seedless++;
+	return replay_file(b->replay, &crawl, s->warc_dir,
 	    is_crawls_own(last_part(s->warc_dir)), c->file->size, w);
 }
 
@@ -540,7 +575,9 @@ tell_capture(void *arg, const struct archive_capture *c, struct why *w)
 
 	if (++b->told % PROGRESS_EVERY == 0)
 		progress(b, "captures", b->told, 0);
-	return s->id == 0 ? OK : replay_capture(b->replay, c, s->id, w);
+	enum err e = adopt_by_capture(b, c, w);
+	return e != OK || s->id == 0 ? e :
+	    replay_capture(b->replay, c, s->id, w);
 }
 
 static enum err
@@ -549,18 +586,25 @@ tell_aux(void *arg, const struct archive_capture *c, struct why *w)
 	struct rebuild *b = arg;
 	const struct source *s = source_of(b, c->file);
 
-	return s->id == 0 ? OK : replay_aux(b->replay, c, s->id, w);
+	enum err e = adopt_by_capture(b, c, w);
+	return e != OK || s->id == 0 ? e : replay_aux(b->replay, c, s->id, w);
 }
 
+/* The damage costs what it hit; the rest of the file is read. */
 static enum err
 tell_damage(void *arg, const struct archive_file *f,
     const struct warc_damage *d, struct why *w)
 {
-	(void)arg;
-	return why(w, ERR_CORRUPT, "%s is damaged at byte %llu: %s; argiope "
-	    "archive check tells more; move the file away to rebuild without "
-	    "it", f->path, (unsigned long long)d->offset,
-	    warc_damage_text(d->cause));
+	struct rebuild *b = arg;
+
+	(void)w;
+	b->counts->damaged++;
+	log_warn("rebuild.gap", "file=%s offset=%llu cause=\"%s\"", f->path,
+	    (unsigned long long)d->offset, warc_damage_text(d->cause));
+	if (b->options->gap != NULL)
+		b->options->gap(b->options->arg, f->path, d->offset,
+		    warc_damage_text(d->cause));
+	return OK;
 }
 
 static void

@@ -1,7 +1,7 @@
 /*
  * rebuild -- makes a data directory anew from the WARC files of its crawls:
  * names, seeds, policies, captures under their own numbers, counters, and which
- * URLs are known (contracts/warc.md section 2).
+ * URLs are known (docs/protocols/warc.md section 2).
  *
  *     warcinfo ─► crawl      captures, in their order ─► journal, URL done
  *                            the pages' links, read again ─► known, waiting
@@ -19,6 +19,10 @@
  * (engine/ledger/identity.h).  Files that were being written when the
  * data directory was lost are cut behind their last whole capture and get their
  * names; no other WARC file is changed.
+ *
+ * Damage costs the records that it hit: reading goes on at the next one, and
+ * each gap is reported with its offset.  A file whose warcinfo is damaged
+ * belongs to the crawl that its captures name.
  *
  * Memory: sort.bytes_max, and 12 to 18 bytes for each known URL of one crawl;
  * frontier.known_mem is no limit here.
@@ -45,6 +49,8 @@ struct rebuild_counts {
 	uint64_t foreign;            /* files that name no crawl of ours */
 	uint64_t finished;           /* files that were being written */
 	uint64_t cut_bytes;          /* of these, behind the last capture */
+	uint64_t damaged;            /* places where records are lost */
+	uint64_t seedless;           /* crawls without any sound warcinfo */
 };
 
 struct rebuild_options {
@@ -57,17 +63,19 @@ struct rebuild_options {
 	/* What it is doing; often.  `total` 0: not known. */
 	void (*progress)(void *arg, const char *what, uint64_t done,
 	    uint64_t total);
+	/* Reading went on behind damage to the record at `offset`; or NULL. */
+	void (*gap)(void *arg, const char *path, uint64_t offset,
+	    const char *cause);
 	/* A crawl as it stands at the end, by id. */
 	void (*crawl)(void *arg, const struct crawl_view *, struct str name);
 	void *arg;
 };
 
 /*
- * Errors: BUSY when a process has it, or
- * writes to one of the files; CORRUPT with file and offset at a damaged record;
- * INPUT when two files tell two crawls of one number; ABSENT when no file tells
- * of a crawl; those of reading and writing.  After an error the
- * data directory is as it was, or rebuild_unfinished().
+ * Errors: BUSY when a process has it, or writes to one of the files; INPUT when
+ * two files tell two crawls of one number; ABSENT when no file tells of a
+ * crawl; those of reading and writing.  After an error the data directory is as
+ * it was, or rebuild_unfinished().
  */
 MUST_USE enum err rebuild_run(const struct rebuild_options *,
     struct rebuild_counts *, struct why *);

@@ -23,6 +23,11 @@ void replay_free(struct replay **);
 MUST_USE enum err replay_file(struct replay *, const struct archive_crawl *,
     struct str warc_dir, bool by_door, uint64_t bytes, struct why *);
 /*
+ * A further file of `bytes` of a crawl, with no warcinfo to be read.  False: no
+ * file has told that crawl.
+ */
+bool replay_add_file(struct replay *, uint32_t crawl, uint64_t bytes);
+/*
  * A capture, or what has no number, in the order of archive_reindex(); `file`
  * is the ledger's id of its WARC.
  */
@@ -36,7 +41,8 @@ MUST_USE enum err replay_end(struct replay *, struct why *);
 /*
  * Where the last whole capture of a file ends that nobody finished; behind it a
  * torn record may stand, or a redirect whose target is missing.  `first`: the
- * end of its warcinfo.  Errors: CORRUPT when whole records stand behind damage.
+ * end of its warcinfo, 0 when that is damaged.  Damage before the last whole
+ * capture changes nothing.
  */
 struct tail {
 	uint64_t first, end, size;

@@ -182,6 +182,8 @@ compile(struct told_crawl *t, struct why *w)
 	t->shared.operator_seeds = true;
 	t->spec.max_items = t->policy->limits.max_items == POLICY_NONE ? 0 :
 	    (uint64_t)t->policy->limits.max_items;
+	t->spec.warc_bytes_max = t->policy->limits.max_bytes == POLICY_NONE ?
+	    0 : (uint64_t)t->policy->limits.max_bytes;
 	t->spec.host_urls_max = t->policy->traps.host_urls_max == TRAP_NONE ?
 	    0 : (uint64_t)t->policy->traps.host_urls_max;
 	if (t->policy->traps.stale_max != TRAP_NONE)
@@ -247,6 +249,16 @@ replay_file(struct replay *x, const struct archive_crawl *c,
 		t->created = c->date;
 	t->warc_bytes += bytes - c->bytes;
 	return OK;
+}
+
+bool
+replay_add_file(struct replay *x, uint32_t crawl, uint64_t bytes)
+{
+	struct told_crawl *t = map_get_id(&x->crawls, crawl);
+
+	if (t != NULL)
+		t->warc_bytes += bytes;
+	return t != NULL;
 }
 
 /* --- robots.txt, as it was read ----------------------------------------- */
@@ -748,6 +760,14 @@ replay_robots(struct replay *x, const struct archive_capture *c,
 	return frontier_restore_settle(x->frontier, &s, w);
 }
 
+/* The answers behind it were damaged: nobody knows what it was asked for. */
+static bool
+is_lost_redirect(int status)
+{
+	return status == 301 || status == 302 || status == 303 ||
+	    status == 307 || status == 308;
+}
+
 static enum err
 replay_sitemap(struct replay *x, const struct archive_capture *c,
     uint32_t file, struct why *w)
@@ -780,6 +800,8 @@ replay_aux(struct replay *x, const struct archive_capture *c, uint32_t file,
 		x->counts->refused++;
 		return OK;
 	}
+	if (is_lost_redirect(c->status))
+		return OK;
 	return str_eq(url_target(&u), STR("/robots.txt")) ?
 	    replay_robots(x, c, file, &u, w) : replay_sitemap(x, c, file, w);
 }

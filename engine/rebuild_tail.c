@@ -9,8 +9,6 @@
 
 struct tail_walk {
 	struct tail *tail;
-	bool damaged;
-	struct warc_damage damage;
 	struct buf head;
 	struct arena arena;
 	bool redirected;             /* by the newest response */
@@ -43,11 +41,7 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 	const struct warc_entry *e = v->entry;
 	struct warc_capture facts;
 
-	if (x->damaged)
-		return why(w, ERR_CORRUPT, "%s is damaged at byte %llu: %s; "
-		    "argiope archive check tells more", v->file->path,
-		    (unsigned long long)x->damage.offset,
-		    warc_damage_text(x->damage.cause));
+	(void)w;
 	if (e->type != WARC_RESPONSE && e->type != WARC_REVISIT)
 		return OK;
 	/* A first hop begins: all before it is whole. */
@@ -78,14 +72,9 @@ static enum err
 on_damage(void *arg, const struct archive_file *file,
     const struct warc_damage *d, struct why *w)
 {
-	struct tail_walk *x = arg;
-
-	if (d->cause == WARC_DAMAGE_IO)
-		return why(w, ERR_IO, "cannot read %s", file->path);
-	if (!x->damaged)
-		x->damage = *d;
-	x->damaged = true;
-	return OK;
+	(void)arg;
+	return d->cause != WARC_DAMAGE_IO ? OK : why(w, ERR_IO,
+	    "cannot read %s", file->path);
 }
 
 enum err

@@ -104,7 +104,7 @@ row(uint32_t crawl)
 
 /* --- policies ------------------------------------------------------------- */
 
-/* Section 8 of contracts/realtime.md. */
+/* Section 8 of docs/protocols/realtime.md. */
 static const char contract_default[] =
     "{\"url_rules\":[{\"pattern\":\"^https?://{SEED_DOMAINS}(:\\\\d+)?/\","
     "\"action\":\"add\",\"amount\":1},{\"action\":\"multiply\",\"amount\":0}],"

@@ -1,5 +1,5 @@
 /*
- * cdxj -- lines of a CDXJ index (contracts/warc.md section 9):
+ * cdxj -- lines of a CDXJ index (docs/protocols/warc.md section 9):
  *
  *     SURT 14-digits {"url":"..","mime":"..","status":"200","digest":"sha1:..",
  *     "length":"123","offset":"456","filename":".."}

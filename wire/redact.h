@@ -1,6 +1,6 @@
 /*
  * redact -- takes credentials out of what is about to be archived
- * (contracts/warc.md section 6).  The word "REDACTED" stands in their place.
+ * (docs/protocols/warc.md section 6).  "REDACTED" replaces them.
  *
  * Three rules, in this order:
  *   headers   the values of Authorization, Proxy-Authorization, Cookie and

@@ -223,7 +223,7 @@ unpack_begin(struct unpack *u)
 		u->kind = UNPACK_GZIP;
 	} else if (s.n >= 4 && memcmp(s.p, ZSTD_MAGIC, 4) == 0) {
 		u->kind = zstd_start(u) ? UNPACK_ZSTD : UNPACK_STRANGE;
-	} else if (str_starts(s, STR("WARC/"))) {
+	} else if (str_starts_nocase(s, STR("WARC/"))) {
 		u->kind = UNPACK_PLAIN;
 	} else {
 		u->kind = UNPACK_STRANGE;
@@ -335,6 +335,12 @@ unpack_take(struct unpack *u, size_t n)
 	}
 }
 
+static bool
+is_warc(const char first[5])
+{
+	return str_eq_nocase((struct str){ first, 5 }, STR("WARC/"));
+}
+
 /* Does the member at the start of `s` unpack to "WARC/"? */
 static bool
 probe_gzip(struct unpack *u, struct str s)
@@ -348,7 +354,7 @@ probe_gzip(struct unpack *u, struct str s)
 	u->probe.avail_out = sizeof(first);
 	int r = inflate(&u->probe, Z_SYNC_FLUSH);
 	return (r == Z_OK || r == Z_STREAM_END) && u->probe.avail_out == 0 &&
-	    memcmp(first, "WARC/", 5) == 0;
+	    is_warc(first);
 }
 
 static bool
@@ -363,14 +369,14 @@ probe_zstd(struct unpack *u, struct str s)
 	while (to.pos < to.size && from.pos < from.size)
 		if (ZSTD_isError(ZSTD_decompressStream(u->zstd, &to, &from)))
 			return false;
-	return to.pos == to.size && memcmp(first, "WARC/", 5) == 0;
+	return to.pos == to.size && is_warc(first);
 }
 
 /* "WARC/1.1" and a line end, so that prose about WARC does not match. */
 static bool
 probe_plain(struct str s)
 {
-	return s.n >= 9 && str_starts(s, STR("WARC/")) &&
+	return s.n >= 9 && str_starts_nocase(s, STR("WARC/")) &&
 	    ascii_is_digit(s.p[5]) && s.p[6] == '.' &&
 	    ascii_is_digit(s.p[7]) &&
 	    (s.p[8] == '\r' || s.p[8] == '\n' || ascii_is_digit(s.p[8]));

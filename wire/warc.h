@@ -1,6 +1,6 @@
 /*
- * warc -- builds WARC 1.1 records as gzip members (contracts/warc.md).  Bytes
- * only: files are engine/archive's and the ledger's.
+ * warc -- builds WARC 1.1 records as gzip members (docs/protocols/warc.md).
+ * Bytes only: files are engine/archive's and the ledger's.
  *
  * One writer per event loop; it holds the hashing context, the compressor and
  * the buffers, so that a page costs no allocation.  Each record is one member

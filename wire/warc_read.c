@@ -163,7 +163,7 @@ record_peek(struct warc_reader *r, struct str *s)
 		if (kind != UNPACK_GZIP && kind != UNPACK_ZSTD)
 			return UNPACK_CUT;
 		f = unpack_peek(r->unpack, s);
-		if (f == UNPACK_BYTES && str_starts(*s, STR("WARC/"))) {
+		if (f == UNPACK_BYTES && str_starts_nocase(*s, STR("WARC/"))) {
 			unpack_seek(r->unpack, at);
 			return UNPACK_CUT;
 		}
@@ -217,7 +217,7 @@ parse_version(struct str line)
 	struct str rest = str_from(line, 5);
 	size_t dot = str_find_char(rest, '.');
 
-	if (!str_starts(line, STR("WARC/")) ||
+	if (!str_starts_nocase(line, STR("WARC/")) ||
 	    !str_to_u64(str_cut(rest, 0, dot), &major) ||
 	    !str_to_u64(str_from(rest, dot + 1), &minor) ||
 	    major > 9 || minor > 99)
@@ -320,7 +320,7 @@ check_boundary(struct warc_reader *r, uint64_t length)
 	struct str rest = { p + i, n - i };
 	struct str warc = STR("WARC/");
 	bool good = rest.n == 0 || gzip_starts(rest) ||
-	    str_starts(rest, str_cut(warc, 0, MIN(5, rest.n)));
+	    str_starts_nocase(rest, str_cut(warc, 0, MIN(5, rest.n)));
 	return good ? WARC_DAMAGE_NONE : WARC_DAMAGE_BOUNDARY;
 }
 
@@ -416,7 +416,7 @@ next_in_member(struct warc_reader *r)
 		if (s.n == 0)
 			continue;
 		struct str warc = STR("WARC/");
-		if (str_starts(s, str_cut(warc, 0, MIN(5, s.n))))
+		if (str_starts_nocase(s, str_cut(warc, 0, MIN(5, s.n))))
 			return WARC_FOUND_RECORD;
 		damage(r, is_arc(r, s) ? WARC_DAMAGE_ARC :
 		    r->member_records > 0 ? WARC_DAMAGE_BOUNDARY :
@@ -465,7 +465,7 @@ warc_read_at(struct warc_reader *r, uint64_t offset, struct warc_entry *e,
 	unpack_seek(r->unpack, offset);
 	size_t n = unpack_raw(r->unpack, offset, first, sizeof(first));
 	struct str s = { first, n };
-	if (!gzip_starts(s) && !str_starts(s, STR("WARC/")) &&
+	if (!gzip_starts(s) && !str_starts_nocase(s, STR("WARC/")) &&
 	    !str_starts(s, STR("\x28\xb5\x2f\xfd"))) {
 		*d = (struct warc_damage){ WARC_DAMAGE_STRANGE, offset };
 		return WARC_FOUND_DAMAGE;

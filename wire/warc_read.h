@@ -1,7 +1,8 @@
 /*
- * warc_read -- reads WARC 0.17 to 1.1 (contracts/warc.md section 8): plain,
- * gzip per record or per file, zstd.  Tolerant: what can be understood is
- * read and its oddity noted; damage costs one record and names its offset.
+ * warc_read -- reads WARC 0.17 to 1.1 (docs/protocols/warc.md section 8):
+ * plain, gzip per record or per file, zstd; "WARC/" in any case.  It is
+ * tolerant: what can be understood is read and its oddity noted; damage costs
+ * one record and names its offset.
  *
  *     next ─► RECORD ─► block ... ─► finish ─► next ...
  *          ─► DAMAGE (offset, cause) ─► next, at the next gzip magic or "WARC/"

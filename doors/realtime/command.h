@@ -4,8 +4,8 @@
  *
  *     {"command":"start_crawl","command_id":1,"args":{"seeds":[...]}}
  *
- * Numbers are lenient (contracts/realtime.md section 2): a number, a numeric
- * string; "" and null are absent.  What is wrong is a code and a sentence.
+ * Numbers are lenient (docs/protocols/realtime.md section 2): a number, or a
+ * numeric string; "" and null are absent.  An error is a code and a sentence.
  *
  * Thread: any; pure.
  * Limits: COMMAND_DEPTH_MAX, COMMAND_ECHO_BYTES_MAX, LAUNCH_SEEDS_MAX, STORE_*

@@ -1,5 +1,5 @@
 /*
- * item -- a capture as the realtime door tells it: contracts/realtime.md
+ * item -- a capture as the realtime door tells it: docs/protocols/realtime.md
  * section 5.
  *
  *     {"url":"http://a.org/","final_url":...,"status_code":200,"depth":0,

@@ -1,5 +1,5 @@
 /*
- * meter -- the door's figures: contracts/realtime.md section 12.
+ * meter -- the door's figures: docs/protocols/realtime.md section 12.
  *
  * Thread: any.
  */

@@ -1,6 +1,6 @@
 /*
  * realtime -- the door for programs that want to know at once: crawls begun,
- * watched and read over a WebSocket, as JSON (contracts/realtime.md).
+ * watched and read over a WebSocket, as JSON (docs/protocols/realtime.md).
  *
  *     message ──► command ──► verb of the engine ──► response
  *     board changed ──► subscription due ──► room() ──► event

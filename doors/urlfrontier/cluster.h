@@ -1,6 +1,6 @@
 /*
  * cluster -- the nodes that share the queues: who owns which, and calls to the
- * others (contracts/urlfrontier.md, section 8).
+ * others (docs/protocols/urlfrontier.md, section 8).
  *
  *     crawl, key ─► owner ─┬─ this node: the frontier
  *                          └─ another: cluster_call() ─► its door

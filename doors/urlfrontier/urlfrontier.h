@@ -1,6 +1,6 @@
 /*
  * urlfrontier -- the door for crawlers that borrow the queue: the service
- * urlfrontier.URLFrontier over gRPC (contracts/urlfrontier.md).
+ * urlfrontier.URLFrontier over gRPC (docs/protocols/urlfrontier.md).
  *
  *     open ──► recovering ──ready──► serving ──drain──► draining ──► drained
  *                  │ calls wait         │ all 19 calls      │ no new calls

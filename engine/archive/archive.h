@@ -3,7 +3,7 @@
  *
  *     <prefix>-<17 digits of UTC time>-<serial>-<token>.warc.gz
  *
- * (contracts/warc.md section 1.)  Writing them is the ledger's; everything
+ * (docs/protocols/warc.md section 1.)  Writing them is the ledger's; everything
  * here reads.  Thread: any, one object one thread.
  */
 #ifndef ENGINE_ARCHIVE_ARCHIVE_H

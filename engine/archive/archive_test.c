@@ -253,8 +253,8 @@ cat(const char *path, uint64_t offset, enum archive_part part,
 	enum http_damage damage;
 	FILE *f = open_memstream(&text, &n);
 
-	assert_int_equal(archive_cat(path, offset, part, f, &damage, NULL),
-	    OK);
+	assert_int_equal(archive_cat(path, offset, part,
+	    HTTP_DECODE_LIMITS_DEFAULT, f, &damage, NULL), OK);
 	assert_int_equal(damage, HTTP_FINE);
 	fclose(f);
 	buf_clear(out);
@@ -293,9 +293,78 @@ test_cat(void **state)
 	assert_true(str_starts(buf_str(&out), STR("WARC/1.1\r\nWARC-Type: ")));
 	assert_true(str_ends(buf_str(&out), STR("0\r\n\r\n\r\n\r\n")));
 	assert_int_equal(out.n, f.last[0].ulen);
-	assert_int_equal(archive_cat(path, at + 1, ARCHIVE_BODY, stdout,
-	    &damage, NULL), ERR_CORRUPT);
+	assert_int_equal(archive_cat(path, at + 1, ARCHIVE_BODY,
+	    HTTP_DECODE_LIMITS_DEFAULT, stdout, &damage, NULL), ERR_CORRUPT);
 	buf_free(&out);
+	sample_dir_remove(&d);
+}
+
+static size_t
+cat_limited(const char *path, uint64_t at, enum archive_part part,
+    struct http_decode_limits limits, enum http_damage *damage)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+
+	assert_int_equal(archive_cat(path, at, part, limits, f, damage,
+	    NULL), OK);
+	fclose(f);
+	free(text);
+	return n;
+}
+
+/* Every part stops at the limit, and is whole up to it. */
+static void
+test_cat_limit(void **state)
+{
+	struct sample_dir d;
+	struct sample_file f;
+	struct buf zeros = BUF_INIT, bomb = BUF_INIT;
+	size_t plain_n = (size_t)40 << 20;
+	enum http_damage damage;
+
+	(void)state;
+	buf_reserve(&zeros, plain_n);
+	memset(zeros.p, 'x', plain_n);
+	zeros.n = plain_n;
+	struct gzip_writer *packer = gzip_writer_new(6);
+	struct str parts[] = { buf_str(&zeros) };
+	struct gzip_lengths lengths;
+	assert_int_equal(gzip_put(packer, parts, 1, &bomb, &lengths, NULL),
+	    OK);
+	gzip_writer_free(&packer);
+	struct str body = buf_str(&bomb);
+	sample_dir_make(&d);
+	sample_file_begin(&f, SAMPLE_NAME_1);
+	struct warc_exchange x = sample_exchange(&body, NULL);
+	x.response_head = STR("HTTP/1.1 200 OK\r\nContent-Encoding: gzip"
+	    "\r\n\r\n");
+	assert_int_equal(warc_put_exchange(f.writer, &x, &f.bytes, f.last,
+	    NULL), OK);
+	uint64_t at = f.last[0].at;
+	sample_file_end(&f, &d, SAMPLE_NAME_1);
+	const char *path = sample_path(&d, SAMPLE_NAME_1);
+	for (int part = ARCHIVE_RECORD; part <= ARCHIVE_BODY; part++) {
+		enum archive_part p = (enum archive_part)part;
+		struct http_decode_limits l = { UINT64_MAX, 2000 };
+		size_t all = cat_limited(path, at, p, l, &damage);
+		assert_int_equal(damage, HTTP_FINE);
+		assert_true(p != ARCHIVE_BODY || all == plain_n);
+		l.bytes_max = all;
+		assert_int_equal(cat_limited(path, at, p, l, &damage), all);
+		assert_int_equal(damage, HTTP_FINE);
+		l.bytes_max = all - 1;
+		assert_int_equal(cat_limited(path, at, p, l, &damage),
+		    all - 1);
+		assert_int_equal(damage, HTTP_TOO_LONG);
+	}
+	size_t n = cat_limited(path, at, ARCHIVE_BODY,
+	    (struct http_decode_limits){ UINT64_MAX, 20 }, &damage);
+	assert_int_equal(damage, HTTP_TOO_DENSE);
+	assert_true(n < plain_n);
+	buf_free(&zeros);
+	buf_free(&bomb);
 	sample_dir_remove(&d);
 }
 
@@ -310,6 +379,7 @@ main(void)
 		cmocka_unit_test(test_stream),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_cat),
+		cmocka_unit_test(test_cat_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,7 +77,7 @@ parse_warc_head(struct str record, struct arena *a, struct capture *c,
 	uint64_t major, minor;
 	struct str version = str_trim(str_cut(record, 0, lf));
 
-	if (!str_starts(version, STR("WARC/")))
+	if (!str_starts_nocase(version, STR("WARC/")))
 		return why(w, ERR_CORRUPT, "no WARC record begins here");
 	version = str_from(version, 5);
 	size_t dot = str_find_char(version, '.');
@@ -361,6 +361,9 @@ capture_decode(const struct capture *c, struct http_decode_limits limits,
 
 /* --- in pieces ---------------------------------------------------------- */
 
+/* One call decodes at most so many received bytes. */
+#define FEED_BYTES ((size_t)16 << 10)
+
 struct capture_stream {
 	struct archive_source source;
 	struct warc_reader *reader;
@@ -369,6 +372,8 @@ struct capture_stream {
 	struct capture heads;
 	struct http_decoder *decoder;  /* NULL: the block is no HTTP message */
 	struct buf first;              /* the block up to its HTTP body */
+	bool begun;                    /* its part of the body is in `rest` */
+	struct str rest;               /* read and not yet decoded */
 	struct http_decode_limits limits;
 	uint64_t given;
 	bool ended;
@@ -461,6 +466,22 @@ stream_put(struct capture_stream *s, struct str piece, struct buf *out)
 	return n < piece.n ? HTTP_TOO_LONG : HTTP_FINE;
 }
 
+/* More of the body as received; false at its end. */
+static bool
+stream_take(struct capture_stream *s, struct str *piece)
+{
+	if (!s->begun)
+		s->rest = s->heads.has_http ?
+		    str_from(buf_str(&s->first), s->heads.http.n) :
+		    buf_str(&s->first);
+	s->begun = true;
+	if (s->rest.n == 0 && !warc_read_block(s->reader, &s->rest))
+		return false;
+	*piece = str_cut(s->rest, 0, FEED_BYTES);
+	s->rest = str_from(s->rest, piece->n);
+	return true;
+}
+
 bool
 capture_stream_next(struct capture_stream *s, struct buf *out,
     enum http_damage *damage)
@@ -471,16 +492,7 @@ capture_stream_next(struct capture_stream *s, struct buf *out,
 	*damage = HTTP_FINE;
 	if (s->ended)
 		return false;
-	if (s->first.n > 0) {
-		piece = s->heads.has_http ?
-		    str_from(buf_str(&s->first), s->heads.http.n) :
-		    buf_str(&s->first);
-		*damage = stream_put(s, piece, out);
-		/* The head's slices borrow from it: forgotten, not freed. */
-		s->first.n = 0;
-		return true;
-	}
-	if (warc_read_block(s->reader, &piece)) {
+	if (stream_take(s, &piece)) {
 		*damage = stream_put(s, piece, out);
 		if (*damage != HTTP_TOO_LONG && *damage != HTTP_TOO_DENSE)
 			return true;

@@ -85,7 +85,8 @@ MUST_USE enum err capture_stream_open(const char *path, uint64_t offset,
 const struct capture *capture_stream_heads(const struct capture_stream *);
 /*
  * Append the next piece of the decoded body to `out`.  False at its end; then
- * `*damage` says whether it is whole.
+ * `*damage` says whether it is whole.  A piece comes from at most 16 KB as
+ * received, so a bomb's is bounded by the ratio, too.
  */
 bool capture_stream_next(struct capture_stream *, struct buf *out,
     enum http_damage *damage);

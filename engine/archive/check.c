@@ -89,6 +89,22 @@ id_hash(struct str id)
 	return hash_bytes(id, 0x5741524349445321);
 }
 
+/*
+ * The named fields of WARC 1.1 section 5, each of which may occur once, and
+ * our own.  WARC-Concurrent-To alone may be repeated; so may extensions of
+ * others.
+ */
+static const char *const single_fields[] = {
+	"WARC-Record-ID", "Content-Length", "WARC-Date", "WARC-Type",
+	"Content-Type", "WARC-Block-Digest", "WARC-Payload-Digest",
+	"WARC-IP-Address", "WARC-Refers-To", "WARC-Refers-To-Target-URI",
+	"WARC-Refers-To-Date", "WARC-Target-URI", "WARC-Truncated",
+	"WARC-Warcinfo-ID", "WARC-Filename", "WARC-Profile",
+	"WARC-Identified-Payload-Type", "WARC-Segment-Number",
+	"WARC-Segment-Origin-ID", "WARC-Segment-Total-Length",
+	"Argiope-Capture", "Argiope-Via", "Argiope-Redacted",
+};
+
 /* --- the head ----------------------------------------------------------- */
 
 static void
@@ -103,6 +119,29 @@ check_id(struct checker *k, const struct warc_entry *e)
 		    STR_FMT(e->id));
 	if (e->type == WARC_WARCINFO)
 		id_set_put(&k->infos, id_hash(e->id));
+}
+
+/* Each repeated name is one finding. */
+static void
+check_repeats(struct checker *k, const struct warc_entry *e)
+{
+	uint32_t seen = 0, found = 0;
+
+	for (size_t i = 0; i < e->head.fields_n; i++) {
+		struct str name = e->head.fields[i].name;
+		size_t f = 0;
+		while (f < ARRAY_LEN(single_fields) &&
+		    !str_eq_nocase(name, str_of(single_fields[f])))
+			f++;
+		if (f == ARRAY_LEN(single_fields))
+			continue;
+		if ((seen & ~found & 1u << f) != 0) {
+			found |= 1u << f;
+			find(k, ARCHIVE_RULE_FIELD_REPEATED, e->offset, "%s",
+			    single_fields[f]);
+		}
+		seen |= 1u << f;
+	}
 }
 
 static void
@@ -274,7 +313,9 @@ compute_start(struct checker *k, const struct warc_entry *e)
 	    ARCHIVE_RULE_BLOCK_DIGEST, &c->block_is);
 	state_digest(k, e, STR("WARC-Payload-Digest"),
 	    ARCHIVE_RULE_PAYLOAD_DIGEST, &c->payload_is);
-	if (e->type == WARC_REVISIT)
+	/* It is of the payload of another record, or of all segments. */
+	if (e->type == WARC_REVISIT || e->type == WARC_CONTINUATION ||
+	    warc_entry_field(e, STR("WARC-Segment-Number")).p != NULL)
 		c->payload_is.kind = DIGEST_NONE;
 	c->http = is_http(e);
 	c->in_payload = !c->http;
@@ -437,6 +478,7 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 	k->counts->records++;
 	k->counts->types[e->type]++;
 	check_id(k, e);
+	check_repeats(k, e);
 	check_references(k, e);
 	check_type_fields(k, e);
 	check_numbers(k, e);

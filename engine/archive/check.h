@@ -1,6 +1,6 @@
 /*
- * check -- looks at WARC files with every rule of contracts/warc.md: digests
- * recomputed, lengths, references between records, numbers of a crawl.
+ * check -- tests WARC files against every rule of docs/protocols/warc.md:
+ * digests recomputed, lengths, references between records, a crawl's numbers.
  *
  * Two measures: a file of ours must keep the whole contract; a file of others
  * only what WARC itself wants, the rest are warnings.  A file is ours when its
@@ -29,6 +29,7 @@
 	X(REQUEST_PAYLOAD, "a request has a payload digest", W, E)            \
 	X(ID,              "WARC-Record-ID is missing or malformed", E, E)    \
 	X(ID_REPEATED,     "a WARC-Record-ID is there twice", E, E)           \
+	X(FIELD_REPEATED,  "a field that may occur once is there twice", E, E) \
 	X(DATE,            "WARC-Date is missing or malformed", E, E)         \
 	X(TYPE,            "WARC-Type is missing or not known", W, E)         \
 	X(URI,             "WARC-Target-URI is missing", E, E)                \

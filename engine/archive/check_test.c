@@ -226,6 +226,68 @@ test_foreign(void **state)
 	buf_free(&r.text);
 }
 
+/* Cases like those of JWAT's own tests. */
+static void
+test_jwat_cases(void **state)
+{
+	static const char *const single[] = { "WARC-Date: "
+	    "2020-01-02T03:04:05Z", "warc-type: resource", "Content-Length: 5",
+	    "WARC-Record-ID: <urn:uuid:2>", "WARC-Target-URI: http://a/" };
+	struct result r = { .text = BUF_INIT };
+	struct buf b = BUF_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(single); i++) {
+		buf_clear(&b);
+		buf_printf(&b, INFO HEAD("resource", "2") "%s\r\n%s"
+		    "\r\n\r\nhello\r\n\r\n", single[i], i == 2 ? single[2] :
+		    "Content-Length: 5");
+		check_text(buf_str(&b), &r);
+		assert_rules(&r, 1, ARCHIVE_RULE_FIELD_REPEATED);
+		assert_int_equal(r.n.errors, 1);
+	}
+	/* Three of a kind are one finding; two kinds are two. */
+	check_text(STR(INFO RESOURCE("2", "WARC-Filename: a\r\n"
+	    "WARC-Filename: a\r\nwarc-filename: b\r\n")), &r);
+	assert_rules(&r, 1, ARCHIVE_RULE_FIELD_REPEATED);
+	check_text(STR(INFO RESOURCE("2", "WARC-Filename: a\r\n"
+	    "WARC-Filename: a\r\nWARC-Truncated: length\r\n"
+	    "WARC-Truncated: length\r\n")), &r);
+	assert_int_equal(r.n.rules[ARCHIVE_RULE_FIELD_REPEATED], 2);
+	/* What may be repeated. */
+	check_text(STR(INFO RESOURCE("2", "WARC-Concurrent-To: <urn:uuid:1>"
+	    "\r\nWARC-Concurrent-To: <urn:uuid:3>\r\nX-Own: 1\r\n"
+	    "X-Own: 2\r\n") RESOURCE("3", "")), &r);
+	assert_rules(&r, 0);
+	/* The digest is of the whole payload, of which these are parts. */
+	check_text(STR(INFO RESOURCE("2", "WARC-Segment-Number: 1\r\n"
+	    "WARC-Payload-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ\r\n")
+	    HEAD("continuation", "3") "WARC-Segment-Number: 2\r\n"
+	    "WARC-Segment-Origin-ID: <urn:uuid:2>\r\n"
+	    "WARC-Payload-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ\r\n"
+	    "WARC-Block-Digest: " HELLO "\r\n"
+	    "Content-Length: 5\r\n\r\nhello\r\n\r\n"), &r);
+	assert_rules(&r, 0);
+	assert_int_equal(r.n.digests, 1);
+	/* Its block digest is its own all the same. */
+	check_text(STR(INFO HEAD("continuation", "3") "WARC-Block-Digest: "
+	    "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ\r\n"
+	    "Content-Length: 5\r\n\r\nhello\r\n\r\n"), &r);
+	assert_rules(&r, 1, ARCHIVE_RULE_BLOCK_DIGEST);
+	/* Version, date, names and type in lower case. */
+	check_text(STR("warc/1.0\r\nwarc-type: warcinfo\r\n"
+	    "warc-record-id: <urn:uuid:1>\r\nwarc-date: "
+	    "2020-01-02t03:04:05z\r\ncontent-length: 0\r\n\r\n\r\n\r\n"
+	    "warc/1.0\r\nwarc-type: resource\r\n"
+	    "warc-record-id: <urn:uuid:2>\r\nwarc-date: "
+	    "2020-01-02t03:04:05.25z\r\nwarc-target-uri: http://a/\r\n"
+	    "content-length: 5\r\n\r\nhello\r\n\r\n"), &r);
+	assert_rules(&r, 0);
+	assert_int_equal(r.n.records, 2);
+	buf_free(&b);
+	buf_free(&r.text);
+}
+
 /* A file that follows another may name that one's warcinfo. */
 static void
 test_warcinfo_before(void **state)
@@ -359,6 +421,7 @@ main(void)
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_ids),
 		cmocka_unit_test(test_foreign),
+		cmocka_unit_test(test_jwat_cases),
 		cmocka_unit_test(test_warcinfo_before),
 		cmocka_unit_test(test_other_payloads),
 		cmocka_unit_test(test_suite),

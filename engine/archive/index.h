@@ -1,6 +1,6 @@
 /*
- * index -- CDXJ from WARC files (contracts/warc.md section 9): one line for
- * each response, revisit and resource, sorted by its bytes.
+ * index -- CDXJ from WARC files (docs/protocols/warc.md section 9): one line
+ * for each response, revisit and resource, sorted by its bytes.
  *
  * Records that share a compressed member have no offset of their own and get
  * no line.  The request of an exchange, before or after its answer, gives the

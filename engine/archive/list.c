@@ -192,10 +192,21 @@ archive_row_json(const struct archive_row *r, struct buf *b)
 
 /* --- cat ---------------------------------------------------------------- */
 
+/* Where `cat` writes, and how much more it may. */
+struct cat_output {
+	FILE *file;
+	uint64_t left;
+	bool full;                /* something was left out */
+};
+
 static enum err
-write_out(FILE *out, struct str s, struct why *w)
+write_out(struct cat_output *o, struct str s, struct why *w)
 {
-	if (s.n > 0 && fwrite(s.p, 1, s.n, out) != s.n)
+	size_t n = (size_t)MIN(s.n, o->left);
+
+	o->full |= n < s.n;
+	o->left -= n;
+	if (n > 0 && fwrite(s.p, 1, n, o->file) != n)
 		return why_errno(w, ERR_IO, "cannot write");
 	return OK;
 }
@@ -214,10 +225,9 @@ put_warc_head(const struct capture *c, struct buf *b)
 }
 
 static enum err
-cat_body(const char *path, uint64_t offset, FILE *out,
-    enum http_damage *damage, struct why *w)
+cat_body(const char *path, uint64_t offset, struct http_decode_limits limits,
+    struct cat_output *out, enum http_damage *damage, struct why *w)
 {
-	struct http_decode_limits limits = { UINT64_MAX, UINT32_MAX };
 	struct capture_stream *s = NULL;
 	struct buf piece = BUF_INIT;
 	enum err err = capture_stream_open(path, offset, limits, &s, w);
@@ -236,7 +246,7 @@ cat_body(const char *path, uint64_t offset, FILE *out,
 /* What comes before the block bytes wanted, and how many of these to drop. */
 static enum err
 cat_heads(const char *path, uint64_t offset, enum archive_part part,
-    FILE *out, size_t *skip, struct why *w)
+    struct cat_output *out, size_t *skip, struct why *w)
 {
 	struct capture_stream *s = NULL;
 	struct buf head = BUF_INIT;
@@ -258,7 +268,7 @@ cat_heads(const char *path, uint64_t offset, enum archive_part part,
 }
 
 static enum err
-cat_block(struct warc_reader *r, size_t skip, FILE *out,
+cat_block(struct warc_reader *r, size_t skip, struct cat_output *out,
     enum http_damage *damage, struct why *w)
 {
 	struct warc_entry e = { .odd = 0 };
@@ -266,28 +276,25 @@ cat_block(struct warc_reader *r, size_t skip, FILE *out,
 	struct str piece;
 	enum err err = OK;
 
-	while (err == OK && warc_read_block(r, &piece)) {
+	while (err == OK && !out->full && warc_read_block(r, &piece)) {
 		size_t n = MIN(skip, piece.n);
 		skip -= n;
 		err = write_out(out, str_from(piece, n), w);
 	}
-	if (err == OK && !warc_read_finish(r, &e, &d))
+	if (err == OK && !out->full && !warc_read_finish(r, &e, &d))
 		*damage = HTTP_CUT;
 	return err;
 }
 
-enum err
-archive_cat(const char *path, uint64_t offset, enum archive_part part,
-    FILE *out, enum http_damage *damage, struct why *w)
+static enum err
+cat_raw(const char *path, uint64_t offset, enum archive_part part,
+    struct cat_output *out, enum http_damage *damage, struct why *w)
 {
 	struct archive_source source;
 	struct warc_entry e;
 	struct warc_damage d;
 	size_t skip;
 
-	*damage = HTTP_FINE;
-	if (part == ARCHIVE_BODY)
-		return cat_body(path, offset, out, damage, w);
 	enum err err = cat_heads(path, offset, part, out, &skip, w);
 	if (err == OK)
 		err = archive_source_open(path, &source, w);
@@ -304,6 +311,22 @@ archive_cat(const char *path, uint64_t offset, enum archive_part part,
 		err = write_out(out, STR("\r\n\r\n"), w);
 	warc_reader_free(&r);
 	archive_source_close(&source);
+	return err;
+}
+
+enum err
+archive_cat(const char *path, uint64_t offset, enum archive_part part,
+    struct http_decode_limits limits, FILE *out, enum http_damage *damage,
+    struct why *w)
+{
+	struct cat_output o = { .file = out, .left = limits.bytes_max };
+
+	*damage = HTTP_FINE;
+	enum err err = part == ARCHIVE_BODY ?
+	    cat_body(path, offset, limits, &o, damage, w) :
+	    cat_raw(path, offset, part, &o, damage, w);
+	if (o.full)
+		*damage = HTTP_TOO_LONG;
 	return err;
 }
 

@@ -40,12 +40,15 @@ enum archive_part {
 	ARCHIVE_BODY,             /* the body decoded */
 };
 /*
- * Write a part of the record at `offset` to `out`; constant memory.  A body
- * that is damaged is written up to there; `*damage` says so.
+ * Write a part of the record at `offset` to `out`.  What is damaged or goes
+ * beyond `limits` is written up to there; `*damage` says so (TOO_LONG: exactly
+ * limits.bytes_max were written).  limits.ratio_max counts for BODY alone.
+ * Memory: as capture_stream_next().
  * Errors: CORRUPT, IO, ABSENT.
  */
 MUST_USE enum err archive_cat(const char *path, uint64_t offset,
-    enum archive_part, FILE *out, enum http_damage *damage, struct why *);
+    enum archive_part, struct http_decode_limits limits, FILE *out,
+    enum http_damage *damage, struct why *);
 
 /* Where a capture stands. */
 struct archive_found {

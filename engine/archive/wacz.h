@@ -1,5 +1,6 @@
 /*
- * wacz -- packs WARC files into a WACZ 1.1.1 (contracts/warc.md section 9):
+ * wacz -- packs WARC files into a WACZ 1.1.1 (docs/protocols/warc.md,
+ * section 9):
  *
  *     archive/<name>.warc.gz      stored as they are
  *     indexes/index.cdx.gz        CDXJ in gzip blocks of 1,024 lines

@@ -111,6 +111,7 @@ leave(struct frontier *f, struct crawl *c)
 	void *v;
 
 	map_take_id(&f->crawls, c->id);
+	bytes_limit_set(c, 0);
 	give_name_on(f, c);
 	list_take(&c->dirty_node);
 	list_take(&c->changed_node);

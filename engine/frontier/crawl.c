@@ -91,6 +91,7 @@ crawl_spec_put(const struct crawl_spec *s, struct buf *out)
 	buf_put_varint(out, s->max_items);
 	buf_put_varint(out, s->host_urls_max);
 	buf_put_varint(out, (uint64_t)s->duration_ms_max);
+	buf_put_varint(out, s->warc_bytes_max);
 }
 
 bool
@@ -109,6 +110,7 @@ crawl_spec_parse(struct str value, struct arena *a, struct crawl_spec *s)
 	s->host_urls_max = read_varint(&in);
 	/* Records of earlier versions end here. */
 	s->duration_ms_max = in.n == 0 ? 0 : (int64_t)read_varint(&in);
+	s->warc_bytes_max = in.n == 0 ? 0 : read_varint(&in);
 	return !in.bad;
 }
 
@@ -196,6 +198,7 @@ crawl_note_bytes(const struct crawl *c, struct buf *out)
 	buf_put_varint(out, (uint64_t)c->duration_ms_max);
 	buf_put_varint(out, c->sitemaps);
 	buf_put_varint(out, c->view.sitemap_bytes);
+	buf_put_varint(out, c->warc_bytes_max);
 }
 
 bool
@@ -228,9 +231,13 @@ crawl_from_note(struct frontier *f, struct str note)
 	if (!str_eq(dir, c->warc_dir))
 		c->warc_dir = arena_copy(&c->arena, dir);
 	arena_free(&a);
+	uint64_t before = c->view.counts.warc_bytes;
 	uint64_t *words = (uint64_t *)(void *)&c->view.counts;
 	for (size_t i = 0; i < sizeof(c->view.counts) / sizeof(*words); i++)
 		words[i] = read_varint(&in);
+	uint64_t written = c->view.counts.warc_bytes;
+	c->view.counts.warc_bytes = before;
+	bytes_limit_set(c, written);
 	c->view.started = c->view.created;
 	/* Notes of earlier versions end here. */
 	if (in.n > 0) {
@@ -241,6 +248,8 @@ crawl_from_note(struct frontier *f, struct str note)
 		c->sitemaps = read_varint(&in);
 		c->view.sitemap_bytes = read_varint(&in);
 	}
+	if (in.n > 0)
+		c->warc_bytes_max = read_varint(&in);
 	crawl_log_shown(c);
 	c->view.counts.leased = 0;
 	/* What only the log holds must reach the index before the log goes. */
@@ -360,6 +369,24 @@ end(struct crawl *c, enum crawl_state state, const char *reason)
 	crawl_start_pending(c->frontier);
 }
 
+/* --- bytes that crawls may write ----------------------------------------- */
+
+/*
+ * archive.bytes_max is the operator's: the crawl waits until there is room, or
+ * the limit is raised, and somebody resumes it.
+ */
+static void
+pause_for_room(struct crawl *c)
+{
+	crawl_log(c, &(struct crawl_line){ .kind = CRAWL_LOG_LIMIT,
+	    .text = STR("all crawls have written archive.bytes_max bytes"),
+	    .reason = STR("archive.bytes_max") });
+	if (frontier_set_state(c->frontier, c->view.id, CRAWL_PAUSED,
+	    "archive.bytes_max", NULL) != OK)
+		log_warn("frontier.pause", "crawl=%u", c->view.id);
+	crawl_touch(c);
+}
+
 void
 crawl_consider_end(struct crawl *c)
 {
@@ -367,6 +394,19 @@ crawl_consider_end(struct crawl *c)
 
 	if (c->view.state != CRAWL_RUNNING && c->view.state != CRAWL_PAUSED)
 		return;
+	if (c->view.state == CRAWL_RUNNING && n->queued != 0 &&
+	    bytes_limit_of_crawl(c)) {
+		crawl_log(c, &(struct crawl_line){ .kind = CRAWL_LOG_LIMIT,
+		    .text = STR("the crawl has written max_bytes"),
+		    .reason = STR("max_bytes") });
+		end(c, CRAWL_COMPLETE, "max_bytes");
+		return;
+	}
+	if (n->queued != 0 && c->view.state == CRAWL_RUNNING &&
+	    bytes_limit_of_all(c->frontier)) {
+		pause_for_room(c);
+		return;
+	}
 	if (n->queued == 0)
 		end(c, CRAWL_COMPLETE, n->items == 0 &&
 		    crawl_exceptions(n) > 0 ? "every fetch failed" :

@@ -239,6 +239,7 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 	f->known = known_new();
 	memory_open(f);
 	queues_open();
+	bytes_limit_open(f);
 	active_open(f);
 	outside_open(f);
 	f->options.ledger.dir = f->data_dir;
@@ -326,6 +327,7 @@ crawl_begin(struct frontier *f, uint32_t id, const struct crawl_spec *spec,
 	c->view.state = CRAWL_PENDING;
 	c->view.created = created;
 	c->max_items = spec->max_items;
+	c->warc_bytes_max = spec->warc_bytes_max;
 	c->host_urls_max = spec->host_urls_max;
 	c->duration_ms_max = spec->duration_ms_max;
 	arena_room(&c->arena, spec->name.n + 1 + spec->warc_dir.n + 1);

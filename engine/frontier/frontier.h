@@ -278,6 +278,7 @@ struct crawl_spec {
 	uint64_t max_items;                 /* 0: no limit */
 	uint64_t host_urls_max;             /* traps.host_urls_max; 0: none */
 	int64_t duration_ms_max;            /* from its start; 0: no limit */
+	uint64_t warc_bytes_max;            /* 0: no limit */
 };
 void crawl_spec_put(const struct crawl_spec *, struct buf *);
 /* Borrows from `value`; the arrays are the arena's. */
@@ -325,6 +326,8 @@ struct frontier_options {
 	unsigned log_max;                   /* of a crawl; 0: CRAWL_LOG_KEPT */
 	/* Of a crawl: sitemaps, and their bytes unpacked; 0: no limit. */
 	uint64_t sitemap_files_max, sitemap_bytes_max;
+	/* Crawls are paused when all of them have written so much; 0: never. */
+	uint64_t archive_bytes_max;
 };
 
 /*

@@ -1,7 +1,7 @@
 /*
  * outside -- queues for crawlers outside: they put URLs, lease them, and say
  * what became of them.  Everything that the urlfrontier door needs of the
- * engine (contracts/urlfrontier.md, sections 2 to 5, 7 and 10).
+ * engine (docs/protocols/urlfrontier.md, sections 2 to 5, 7 and 10).
  *
  *               put ──► active ──get──► leased ──put, end of the lease──┐
  *                         ▲  │                                          │

@@ -191,7 +191,7 @@ frontier_restore_end(struct frontier *f, uint32_t crawl, struct wall last,
 	enum err e = find_crawl(f, crawl, &c, w);
 	if (e != OK)
 		return e;
-	c->view.counts.warc_bytes = warc_bytes;
+	bytes_limit_set(c, warc_bytes);
 	crawl_consider_end(c);
 	if (crawl_ended(c->view.state))
 		c->view.ended = last;

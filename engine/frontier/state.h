@@ -81,6 +81,7 @@ struct crawl {
 	uint64_t next_seq, next_log;
 	struct log_burst bursts[CRAWL_LOG_KIND_COUNT];
 	uint64_t max_items, host_urls_max;   /* 0: no limit */
+	uint64_t warc_bytes_max;             /* 0: no limit */
 	uint64_t sitemaps;           /* queued ever */
 	bool sitemap_limit_logged;
 	int64_t duration_ms_max;     /* likewise */
@@ -129,6 +130,7 @@ struct frontier {
 	struct map names;
 	struct outside *outside;     /* outsiders' crawls; outside_own.h */
 	uint32_t next_crawl;
+	uint64_t archive_bytes;      /* in WARC files, of all crawls */
 	struct list dirty_queues, dirty_crawls;
 	struct list changed_queues, changed_crawls;
 	/* Of these, what the checkpoint under way has still to write. */
@@ -304,6 +306,13 @@ bool crawl_deleted_note(struct frontier *, struct str note);
 /* Of any other part of a crawl's records: is it a tombstone? */
 void crawl_tomb_record(struct frontier *, struct str key);
 void burial_forget(struct frontier *);
+
+/* bytes_limit.c: limits of bytes in WARC files. */
+void bytes_limit_open(const struct frontier *);
+/* What the crawl has written by now; the total follows. */
+void bytes_limit_set(struct crawl *, uint64_t warc_bytes);
+bool bytes_limit_of_crawl(const struct crawl *);   /* it is reached */
+bool bytes_limit_of_all(const struct frontier *);
 
 /* sitemaps.c */
 void sitemaps_open(void);

@@ -237,7 +237,7 @@ archive(struct crawl *c, struct submission *s, struct archive_place *p)
 		o.prefix = prefix;
 		c->series = ledger_series_open(f->ledger, &o);
 	}
-	c->view.counts.warc_bytes += s->members.n;
+	bytes_limit_set(c, c->view.counts.warc_bytes + s->members.n);
 	return ledger_archive(f->ledger, c->series, buf_str(&s->members),
 	    s->parts, s->parts_n, s->seq, p, NULL);
 }

@@ -3,7 +3,8 @@
  *
  * A `struct url` holds the serialised form and where its parts stand in it; it
  * borrows from the arena that it was parsed into.
- * Source: https://url.spec.whatwg.org/ ; contracts/realtime.md section 3 and 8.
+ * Source: https://url.spec.whatwg.org/ ; docs/protocols/realtime.md sections 3
+ * and 8.
  */
 #ifndef ENGINE_PARSER_URL_H
 #define ENGINE_PARSER_URL_H

@@ -1,8 +1,8 @@
 /*
  * policy -- what a crawl may fetch, how fast, and how much.
  *
- * A `struct policy` is the JSON object of contracts/realtime.md section 8 and a
- * few fields more (docs: policy_fields, the one table).  A `struct
+ * A `struct policy` is the JSON object of docs/protocols/realtime.md section 8
+ * and a few fields more (all are in the table policy_fields).  A `struct
  * policy_compiled` is a policy together with a crawl's seeds, ready to judge.
  *
  * Owns:    a policy its strings and lists; a compiled policy a copy of both.
@@ -66,6 +66,7 @@ struct policy {
 		double max_cost;
 		int64_t max_depth, max_items;
 		double max_duration;         /* s */
+		int64_t max_bytes;           /* of WARC files */
 		int64_t max_body_bytes;
 		double timeout;              /* s */
 	} limits;

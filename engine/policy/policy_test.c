@@ -4,7 +4,7 @@
 
 #include "engine/policy/policy.h"
 
-/* contracts/realtime.md section 8, to the byte. */
+/* docs/protocols/realtime.md section 8, to the byte. */
 static const char contract_default[] =
     "{\"url_rules\":[{\"pattern\":\"^https?://{SEED_DOMAINS}(:\\\\d+)?/\","
     "\"action\":\"add\",\"amount\":1},{\"action\":\"multiply\",\"amount\":0}],"
@@ -579,7 +579,7 @@ the_table(void **state)
 			    f->nullable : f->preset >= f->min &&
 			    f->preset <= f->max));
 	}
-	assert_int_equal(policy_fields_n, 26);
+	assert_int_equal(policy_fields_n, 27);
 }
 
 static void

@@ -1,5 +1,5 @@
 /*
- * skip -- why a URL is not fetched: the reasons of contracts/realtime.md
+ * skip -- why a URL is not fetched: the reasons of docs/protocols/realtime.md
  * section 4, in one table for enum, names and metrics.
  */
 #ifndef ENGINE_POLICY_SKIP_H

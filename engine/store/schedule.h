@@ -7,7 +7,7 @@
  * 31 January meets 28 February and then 31 March again.  Runs that were missed
  * collapse into one: what is due runs once, and the next lies after now.
  *
- * contracts/realtime.md section 8.
+ * docs/protocols/realtime.md section 8.
  */
 #ifndef ENGINE_STORE_SCHEDULE_H
 #define ENGINE_STORE_SCHEDULE_H

@@ -7,7 +7,7 @@
 const fs = require("fs");
 const zlib = require("zlib");
 const { options, base, axe, say, check, same, askOutside, open, until, tile,
-	rows, tab, run, WIDE, PHONE } = require("./console_page.js");
+	rows, tab, run, WIDE, PHONE, WAIT_MS } = require("./console_page.js");
 
 const WIRE_BYTES_MAX = 150000, PAINT_MS_MAX = 200;
 

@@ -69,6 +69,13 @@ def again():
 
 browser.drive("gone", server, {"kill": kill, "start": again})
 browser.drive("rerun", server)
+command = urllib.request.Request(
+    server.url + "/realtime/command", method="POST", data=json.dumps(
+        {"command": "job.rerun", "command_id": 1,
+         "args": {"crawl_id": 2}}).encode())
+with urllib.request.urlopen(command, timeout=10) as a:
+    check("a program runs a crawl again by HTTP", json.loads(a.read())[
+        "success"])
 missing = urllib.request.Request(server.url + "/crawls/0/pages/99999/record")
 try:
     urllib.request.urlopen(missing)

@@ -1,4 +1,4 @@
-"""The examples of README.md, run as they stand there but for address and site."""
+"""The examples of docs/realtime.md, unchanged but for address and site."""
 from realtime_peer import *
 
 begin("realtime_examples")
@@ -7,10 +7,9 @@ WSCAT = {"wscat": "6.1.0"}
 
 
 def examples():
-    """{language: text} of the section on this door."""
-    with open(os.path.join(SOURCE, "README.md")) as f:
-        section = f.read().split("## The realtime door\n")[1].split("\n## ")[0]
-    return dict(re.findall(r"```(\w+)\n(.*?)```", section, re.S))
+    """{language: text} of the door's page."""
+    with open(os.path.join(SOURCE, "docs", "realtime.md")) as f:
+        return dict(re.findall(r"```(\w+)\n(.*?)```", f.read(), re.S))
 
 
 def told(name, output, site, sizes=True):

@@ -28,6 +28,15 @@ has "cat with its head" "HTTP/1.1 200" page
 has "cat the record" "WARC/1.1" page
 code "cat of what is not there" 66 "$A" archive cat "$WEB/never" --data d1
 
+"$A" archive cat "$WEB/page/3" --data d1 >page
+limited() { "$A" archive cat "$WEB/page/3" --data d1 \
+	--set "archive.cat_bytes_max=$1"; }
+code "cat up to the limit" 0 limited "$(wc -c <page)"
+check "... prints all" cmp code.out page
+code "cat beyond the limit" 75 limited $(($(wc -c <page) - 1))
+same "... prints what it allows" "$(wc -c <code.out)" $(($(wc -c <page) - 1))
+has "... and names it" "archive.cat_bytes_max" code.err
+
 code "check" 0 "$A" archive check --data d1 --strict
 has "... counts" "0 errors" code.out
 "$A" archive check --data d1 --json | tail -n 1 >counts

@@ -161,12 +161,38 @@ has "... each is counted once" '"items":69' status.json
 
 cp -r killed3/archive damaged
 file=$(ls damaged/*.warc.gz | head -n 1)
-head -c 64 /dev/zero | dd of="$file" bs=1 seek=3000 conv=notrunc status=none
-code "a damaged record" 70 "$A" archive reindex --rebuild --data d.damaged \
-	damaged
-has "... its file" "$file is damaged at byte" code.err
+"$A" archive ls "$file" --json >ls.json
+at=$(json '[e["offset"] for e in events if e.get("seq")][2]' ls.json)
+head -c 64 /dev/zero |
+	dd of="$file" bs=1 seek=$((at + 80)) conv=notrunc status=none
+cp -r damaged as-it-was
+code "a damaged record: done, and said" 70 "$A" archive reindex --rebuild \
+	--data d.damaged damaged
+has "... its file and offset" "gap: $PWD/$file at byte $at: " code.err
 has "... what helps" "argiope archive check" code.err
-check "... nothing is made" test ! -e d.damaged/index -a ! -e d.damaged/.rebuild
+check "... no WARC was touched" diff -r -x .argiope as-it-was damaged
+"$A" status --data d.damaged --json >status.json
+has "... the captures before and behind it are kept" '"items":68' status.json
+code "... it goes on" 0 "$A" crawl --resume --data d.damaged --quiet
+"$A" archive reindex damaged --json >journal
+same "... fetches what was lost" "$(json 'sorted(set(e["url"] for e in events
+	)) == sorted(open("want").read().split())' journal)" True
+same "... and nothing else" "$(json 'len(events)' journal)" 69
+same "... under a new number" "$(json 'max(e["seq"] for e in events)' \
+	journal)" 70
+
+# The first member of each file is its warcinfo.
+cp -r killed3/archive headless
+for file in headless/*.warc.gz; do
+	head -c 64 /dev/zero |
+		dd of="$file" bs=1 seek=100 conv=notrunc status=none
+	code "a damaged warcinfo: done, and said" 70 "$A" archive reindex \
+		--rebuild --data "d.$file" headless
+	"$A" status --data "d.$file" --json >status.json
+	has "... no capture is lost" '"items":69' status.json
+done
+has "... of the last one: that seeds are lost is said" "seeds and policy were" \
+	code.err
 
 cp -r killed3/archive mixed
 cp d/archive/crawl-0-*.warc.gz mixed

@@ -10,7 +10,7 @@
  * token that it got, or from a full first event.
  */
 
-const RETRY_MS = [300, 1000, 2000, 3000, 5000];
+const RETRY_MS = [300, 500, 700, 1000, 1500, 2000, 3000, 5000];
 const ANSWER_MS = 60000;
 const SILENT_MS = 8000;                // then it is asked whether it lives
 const GONE_MS = 16000;                 // then the connection counts as lost

@@ -188,8 +188,10 @@ async function askStart() {
 	} catch {
 		starting = "";
 	}
-	if (starting !== was)
+	if (starting !== was) {
 		tellState();
+		tellGone();
+	}
 }
 
 /* --- a server that is gone ----------------------------------------------- */
@@ -220,13 +222,15 @@ function tellGone() {
 	const lost = door.state === "lost" && door.heard > 0;
 	const note = document.getElementById("asof");
 
+	if (lost)
+		put(note, (starting !== "" ? "The server is starting." :
+		    "The server does not answer.") + " All figures are as of " +
+		    timeOfDay(door.heard / 1000) + ".");
 	if (lost === app.gone() || (!lost && door.state !== "open"))
 		return;
 	document.body.classList.toggle("gone", lost);
 	note.hidden = !lost;
 	frozen.at = lost ? door.heard : 0;
-	put(note, lost ? "The server does not answer. All figures are as of " +
-	    timeOfDay(door.heard / 1000) + "." : "");
 	document.body.style.setProperty("--asof", lost ? '"as of ' +
 	    timeOfDay(door.heard / 1000) + '"' : '""');
 	if (lost) {
