@@ -288,6 +288,19 @@ async function onePage(page, context) {
 	await page.keyboard.press("]");
 	await page.waitForURL("**/pages/2");
 	check("a key leads to its neighbour", true);
+	await page.goto(base + "/crawls/0?find=%2Fmissing%2F&status=404");
+	await page.click(".list-row .what a");
+	await until(page, "a 404 says on which page it was found", () =>
+	    /Found on/.test(document.querySelector(".facts")?.innerText) &&
+	    document.querySelector("h1")?.textContent.includes("/missing/"));
+	await page.click("button:has-text('Which pages link here?')");
+	await until(page, "... and which pages link to it", () =>
+	    document.querySelector(".links-here li a") !== null &&
+	    /page.? found/.test(document.querySelector(".links-here p")
+	    ?.textContent));
+	if (process.env.LINKS_SHOT)
+		await page.screenshot({ path: process.env.LINKS_SHOT,
+		    fullPage: true });
 	await page.goto(base + "/crawls/0?find=%2Fbig");
 	await page.click(".list-row .what a");
 	await until(page, "a body of megabytes is shown", () =>
