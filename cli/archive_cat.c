@@ -20,7 +20,8 @@ const struct option_verb archive_cat_verb = {
 	"Print a capture from WARC files",
 	"WHAT is a URL as ls shows it (the newest answer is taken), or "
 	"CRAWL:NUMBER for a numbered capture; with --offset it is a WARC file. "
-	ARCHIVE_FILES_ABOUT "\n"
+	ARCHIVE_FILES_ABOUT "  "
+	ARCHIVE_OPEN_ABOUT "\n"
 	"At most archive.cat_bytes_max bytes are printed.\n"
 	"Exit code: 0; 66 there is no such capture; 70 it is damaged; 75 it is "
 	"longer than the limit, or unpacks beyond fetch.decode_ratio_max, and "
@@ -49,7 +50,7 @@ find(struct cli *c, struct archive_found *at, struct why *w)
 	uint32_t crawl;
 	uint64_t seq;
 
-	enum err e = archive_files(c, 1, &files, w);
+	enum err e = archive_files(c, 1, true, &files, w);
 	if (e != OK)
 		return e;
 	if (is_number(what, &crawl, &seq))
@@ -84,11 +85,25 @@ report_damage(struct cli *c, enum http_damage damage, struct why *w)
 	}
 }
 
-int
-archive_cat_run(struct cli *c)
+/* `file`: where it was found; it may have got its name meanwhile. */
+static enum err
+print_part(struct cli *c, const struct archive_file *file, const char *path,
+    uint64_t offset, enum http_damage *damage, struct why *w)
 {
 	enum archive_part part = (enum archive_part)cli_number(c, "part",
 	    ARCHIVE_BODY);
+	struct http_decode_limits limits = {
+		conf_size(&c->conf, CONF_ARCHIVE_CAT_BYTES_MAX),
+		(uint32_t)conf_double(&c->conf, CONF_FETCH_DECODE_RATIO_MAX) };
+
+	if (file != NULL && file->open && !cli_is_there(path))
+		path = archive_named_path(file, &c->arena);
+	return archive_cat(path, offset, part, limits, stdout, damage, w);
+}
+
+int
+archive_cat_run(struct cli *c)
+{
 	enum http_damage damage = HTTP_FINE;
 	struct archive_found at = { 0 };
 	struct why w = WHY_INIT;
@@ -105,12 +120,8 @@ archive_cat_run(struct cli *c)
 			offset = at.offset;
 		}
 	}
-	struct http_decode_limits limits = {
-		conf_size(&c->conf, CONF_ARCHIVE_CAT_BYTES_MAX),
-		(uint32_t)conf_double(&c->conf, CONF_FETCH_DECODE_RATIO_MAX) };
 	if (e == OK)
-		e = archive_cat(path, offset, part, limits, stdout, &damage,
-		    &w);
+		e = print_part(c, at.file, path, offset, &damage, &w);
 	if (e != OK)
 		return ferror(stdout) ? cli_end(0) : cli_fail(&w);
 	e = report_damage(c, damage, &w);

@@ -18,7 +18,8 @@ const struct option_verb archive_check_verb = {
 	"archive check", "[FILE...]", 0, OPERANDS_ANY,
 	"Check WARC files: digests, lengths, references, numbers",
 	"Every record is read and every digest computed again. "
-	ARCHIVE_FILES_ABOUT "\n"
+	ARCHIVE_FILES_ABOUT "  "
+	ARCHIVE_OPEN_ABOUT "\n"
 	"With --json each finding is one object per line, and the counts are "
 	"the last line.\n"
 	"Exit code: 0 the files are sound; 65 with --strict there were "
@@ -59,7 +60,7 @@ archive_check_run(struct cli *c)
 	struct archive_catalogue files;
 	struct why w = WHY_INIT;
 
-	enum err e = archive_files(c, 0, &files, &w);
+	enum err e = archive_files(c, 0, true, &files, &w);
 	if (e == OK)
 		e = archive_check(&files, &o, &counts, &w);
 	if (e == OK && k.json) {

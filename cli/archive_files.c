@@ -1,29 +1,50 @@
 #include "cli/archive_files.h"
 
+#include "engine/ledger/identity.h"
 #include "os/system.h"
 
+/* DATA/archive and the WARC directories outside, as far as they are there. */
+static enum err
+data_dirs(struct cli *c, const char *const **out, size_t *n, struct why *w)
+{
+	struct identity x = { .archives_n = 0 };
+	enum err e = cli_data_dir(c, w);
+
+	*n = 0;
+	if (e != OK)
+		return e;
+	const char *own = arena_printf(&c->arena, "%s/archive",
+	    c->data_dir).p;
+	if (identity_read(c->data_dir, &c->arena, &x, NULL) != OK)
+		x.archives_n = 0;
+	const char **dirs = ARENA_ARRAY(&c->arena, const char *,
+	    x.archives_n + 1);
+	if (cli_is_there(own))
+		dirs[(*n)++] = own;
+	for (size_t i = 0; i < x.archives_n; i++)
+		if (cli_is_there(x.archives[i].p))
+			dirs[(*n)++] = x.archives[i].p;
+		else
+			fprintf(stderr, CLI_PROGRAM ": %s, to which crawls "
+			    "have written, is not there\n", x.archives[i].p);
+	*out = dirs;
+	return *n > 0 ? OK : why(w, ERR_ABSENT, "%s is not there; name WARC "
+	    "files or a directory of them", own);
+}
+
 enum err
-archive_files(struct cli *c, size_t first, struct archive_catalogue *out,
-    struct why *w)
+archive_files(struct cli *c, size_t first, bool with_open,
+    struct archive_catalogue *out, struct why *w)
 {
 	const struct options *o = &c->options;
 	const char *const *paths = o->operands + first;
 	size_t n = o->operands_n - first;
-	const char *own;
-	enum err e = OK;
+	enum err e = n > 0 ? OK : data_dirs(c, &paths, &n, w);
 
-	if (n == 0) {
-		e = cli_data_dir(c, w);
-		if (e != OK)
-			return e;
-		own = arena_printf(&c->arena, "%s/archive", c->data_dir).p;
-		if (!cli_is_there(own))
-			return why(w, ERR_ABSENT, "%s is not there; name WARC "
-			    "files or a directory of them", own);
-		paths = &own;
-		n = 1;
-	}
-	e = archive_list(paths, n, &c->arena, out, w);
+	if (e == OK)
+		e = with_open ?
+		    archive_list_all(paths, n, &c->arena, out, w) :
+		    archive_list(paths, n, &c->arena, out, w);
 	if (e == OK && out->n == 0)
 		e = why(w, ERR_ABSENT, "there is no WARC file in %s", paths[0]);
 	return e;

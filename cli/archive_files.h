@@ -2,8 +2,7 @@
  * archive_files -- which WARC files a verb of `argiope archive` reads: those
  * that its operands name, else those of the data directory.
  *
- * Files that are still being written are hidden and left out; no verb needs the
- * data directory's lock.
+ * No verb needs the data directory's lock.
  */
 #ifndef CLI_ARCHIVE_FILES_H
 #define CLI_ARCHIVE_FILES_H
@@ -12,14 +11,20 @@
 #include "engine/archive/archive.h"
 
 #define ARCHIVE_FILES_ABOUT                                                  \
-	"FILE is a WARC file or a directory of them; without one it is "     \
-	"DATA/archive."
+	"FILE is a WARC file or a directory of them; without one, all "       \
+	"directories that crawls of DATA have written to are read: "           \
+	"DATA/archive, and those named by --warc-dir."
+#define ARCHIVE_OPEN_ABOUT                                                   \
+	"Files that a crawl is writing are read too, up to their last whole "  \
+	"record."
 
 /*
- * The files that the operands from `first` on name.  Memory: the cli's.
+ * The files that the operands from `first` on name; `with_open`: as
+ * archive_list_all().  A directory of the data directory that is gone is named
+ * on stderr.  Memory: the cli's.
  * Errors: ABSENT, also when there is no WARC file at all; those of reading.
  */
-MUST_USE enum err archive_files(struct cli *, size_t first,
+MUST_USE enum err archive_files(struct cli *, size_t first, bool with_open,
     struct archive_catalogue *, struct why *);
 
 /*

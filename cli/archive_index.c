@@ -37,7 +37,7 @@ archive_index_run(struct cli *c)
 	struct archive_catalogue files;
 	struct why w = WHY_INIT;
 
-	enum err e = archive_files(c, 0, &files, &w);
+	enum err e = archive_files(c, 0, false, &files, &w);
 	if (e == OK && path != NULL)
 		e = archive_index_file(&files, path, &counts, &w);
 	else if (e == OK)

@@ -15,7 +15,8 @@ static const struct option_row rows[] = {
 const struct option_verb archive_ls_verb = {
 	"archive ls", "[FILE...]", 0, OPERANDS_ANY,
 	"List the captures in WARC files",
-	ARCHIVE_FILES_ABOUT "\n"
+	ARCHIVE_FILES_ABOUT "  "
+	ARCHIVE_OPEN_ABOUT "\n"
 	"With --json one object per line.\n"
 	"Exit code: 0; 66 there is no WARC file; 70 a file is damaged.",
 	rows, ARRAY_LEN(rows)
@@ -61,7 +62,7 @@ archive_ls_run(struct cli *c)
 	struct archive_catalogue files;
 	struct why w = WHY_INIT;
 
-	enum err e = archive_files(c, 0, &files, &w);
+	enum err e = archive_files(c, 0, true, &files, &w);
 	if (e == OK)
 		e = archive_rows(&files, print, &ls, &w);
 	buf_free(&ls.line);

@@ -146,7 +146,7 @@ list(struct cli *c)
 	struct archive_catalogue files;
 	struct why w = WHY_INIT;
 
-	enum err e = archive_files(c, 0, &files, &w);
+	enum err e = archive_files(c, 0, false, &files, &w);
 	if (e == OK)
 		e = archive_reindex(&files, archive_scratch(c),
 		    SORT_BYTES_MAX_DEFAULT, &events, &r, &counts, &w);

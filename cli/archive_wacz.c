@@ -146,7 +146,7 @@ archive_wacz_run(struct cli *c)
 	struct archive_catalogue files;
 	struct why w = WHY_INIT;
 
-	enum err e = archive_files(c, 1, &files, &w);
+	enum err e = archive_files(c, 1, false, &files, &w);
 	if (e == OK)
 		e = pack(c, &files, path, &o, false, &w);
 	return e == OK ? 0 : cli_fail(&w);

@@ -44,6 +44,13 @@ put_time(struct buf *b, const char *name, struct wall t)
 	json_str(b, name, str_of(iso));
 }
 
+static const char *
+state_word(const struct figure *f)
+{
+	return f->interrupted ? "interrupted" :
+	    crawl_state_name(f->view.state);
+}
+
 void
 figures_json(const struct figure *f, struct buf *b)
 {
@@ -52,7 +59,7 @@ figures_json(const struct figure *f, struct buf *b)
 	buf_put_char(b, '{');
 	json_u64(b, "id", v->id);
 	json_str(b, "name", f->name);
-	json_str(b, "state", str_of(crawl_state_name(v->state)));
+	json_str(b, "state", str_of(state_word(f)));
 	json_str(b, "reason", str_of(v->reason));
 	put_time(b, "created", v->created);
 	put_time(b, "ended", v->ended);
@@ -73,7 +80,7 @@ put_figure(const struct figure *f, struct buf *b)
 	format_safe(&name, f->name.n > 0 ? f->name : STR("-"), 20);
 	wall_to_iso(f->view.created, iso);
 	buf_printf(b, "%4u  %-16s %-10s %10s %10s", f->view.id,
-	    buf_text(&name), crawl_state_name(f->view.state),
+	    buf_text(&name), state_word(f),
 	    format_count(n->items, one), format_count(n->queued, two));
 	buf_printf(b, " %9s  %.10s %.5s\n", format_bytes(n->body_bytes, one),
 	    iso, iso + 11);

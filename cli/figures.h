@@ -11,6 +11,7 @@
 struct figure {
 	struct crawl_view view;
 	struct str name, warc_dir;
+	bool interrupted;            /* it runs, but no process does it */
 };
 
 /* All crawls of an engine that is not started.  Memory: `a`. */

@@ -17,7 +17,8 @@ const struct option_verb status_verb = {
 	"status", NULL, 0, 0,
 	"List the crawls of the data directory: state, counts, WARC files",
 	"Where argiope serve holds the data, it is asked; where argiope crawl "
-	"does, its process is named.\n"
+	"does, its process is named.  A crawl whose process is gone is "
+	"interrupted: argiope crawl --resume goes on with it.\n"
 	"Exit code: 0; 75 another process holds the data and answers no "
 	"questions.",
 	rows, ARRAY_LEN(rows)
@@ -125,6 +126,9 @@ from_data(struct cli *c, struct why *w)
 	enum err err = engines_open(&o, &e, w);
 	if (err == OK) {
 		size_t n = figures_read(e, &c->arena, &f);
+		/* No process has the directory, so none crawls. */
+		for (size_t i = 0; i < n; i++)
+			f[i].interrupted = f[i].view.state == CRAWL_RUNNING;
 		print(c, f, n);
 		engine_free(&e);
 	}

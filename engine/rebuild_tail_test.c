@@ -62,7 +62,7 @@ find(struct sample *s, size_t bytes, struct tail *t, struct why *w)
 	sample_write(&s->dir, NAME, str_cut(buf_str(&s->file.bytes), 0,
 	    bytes));
 	struct archive_file f = { sample_path(&s->dir, NAME), STR(NAME),
-		bytes };
+		bytes, false };
 	return tail_find(&f, t, w);
 }
 

@@ -1,6 +1,10 @@
 #include "engine/archive/archive.h"
 
 #include "os/file.h"
+#include "wire/gzip.h"
+
+#define OPEN_SUFFIX STR(".open")
+#define WORK_DIR ".argiope"
 
 struct str
 archive_name_make(struct str prefix, struct wall t, uint32_t serial,
@@ -84,6 +88,7 @@ struct listing {
 	struct arena *arena;
 	struct archive_file *files;
 	size_t n, cap;
+	bool with_open;
 };
 
 static enum err
@@ -107,9 +112,51 @@ add_file(struct listing *l, const char *path, struct why *w)
 		l->files = mem_resize(l->files, l->cap, sizeof(*l->files));
 	}
 	struct str kept = arena_copy(l->arena, str_of(path));
-	l->files[l->n++] = (struct archive_file){ kept.p,
-		archive_base_name(kept), size };
+	struct str name = archive_base_name(kept);
+	bool is_open = str_ends(name, OPEN_SUFFIX);
+	if (is_open)
+		name = str_cut(name, 0, name.n - OPEN_SUFFIX.n);
+	l->files[l->n++] = (struct archive_file){ kept.p, name, size,
+		is_open };
 	return OK;
+}
+
+static bool
+is_open_name(struct str name)
+{
+	return str_ends(name, OPEN_SUFFIX) && archive_name_is_warc(str_cut(
+	    name, 0, name.n - OPEN_SUFFIX.n));
+}
+
+/* DIR/.argiope/CRAWL/NAME.open; files come and go meanwhile. */
+static enum err
+add_open_files(struct listing *l, const char *dir, struct why *w)
+{
+	struct arena *a = l->arena;
+	struct str *crawls, *names;
+	size_t crawls_n = 0, n;
+	const char *top = arena_printf(a, "%s/" WORK_DIR, dir).p;
+	enum err err = file_list(top, a, &crawls, &crawls_n, NULL);
+
+	if (err != OK)
+		crawls_n = 0;
+	err = OK;
+	for (size_t i = 0; i < crawls_n && err == OK; i++) {
+		const char *work = arena_printf(a, "%s/%.*s", top,
+		    STR_FMT(crawls[i])).p;
+		if (str_eq(crawls[i], STR("quarantine")) ||
+		    file_list(work, a, &names, &n, NULL) != OK)
+			continue;
+		for (size_t k = 0; k < n && err == OK; k++) {
+			if (!is_open_name(names[k]))
+				continue;
+			err = add_file(l, arena_printf(a, "%s/%.*s", work,
+			    STR_FMT(names[k])).p, w);
+			if (err == ERR_ABSENT)
+				err = OK;
+		}
+	}
+	return err;
 }
 
 /* ABSENT: `path` is no directory. */
@@ -123,6 +170,8 @@ add_dir(struct listing *l, const char *path, int depth, struct why *w)
 	if (err != OK)
 		return err == ERR_ABSENT ? err : why(w, err,
 		    "cannot list %s: %s", path, err_text(err));
+	if (l->with_open)
+		err = add_open_files(l, path, w);
 	for (size_t i = 0; i < n && err == OK; i++) {
 		if (names[i].p[0] == '.')
 			continue;
@@ -148,11 +197,27 @@ by_name(const void *a, const void *b)
 	return c != 0 ? c : strcmp(x->path, y->path);
 }
 
-enum err
-archive_list(const char *const *paths, size_t n, struct arena *a,
-    struct archive_catalogue *out, struct why *w)
+/* Listed as open, and again when it had got its name. */
+static size_t
+drop_named_twice(struct archive_file *files, size_t n)
 {
-	struct listing l = { .arena = a };
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool twice = files[i].open && ((i > 0 &&
+		    str_eq(files[i - 1].name, files[i].name)) || (i + 1 < n &&
+		    str_eq(files[i + 1].name, files[i].name)));
+		if (!twice)
+			files[kept++] = files[i];
+	}
+	return kept;
+}
+
+static enum err
+list_files(const char *const *paths, size_t n, bool with_open,
+    struct arena *a, struct archive_catalogue *out, struct why *w)
+{
+	struct listing l = { .arena = a, .with_open = with_open };
 	enum err err = OK;
 
 	for (size_t i = 0; i < n && err == OK; i++) {
@@ -166,8 +231,24 @@ archive_list(const char *const *paths, size_t n, struct arena *a,
 		qsort(l.files, l.n, sizeof(*l.files), by_name);
 		memcpy(out->files, l.files, l.n * sizeof(*l.files));
 	}
+	if (with_open)
+		out->n = drop_named_twice(out->files, out->n);
 	mem_free(&l.files);
 	return err;
+}
+
+enum err
+archive_list(const char *const *paths, size_t n, struct arena *a,
+    struct archive_catalogue *out, struct why *w)
+{
+	return list_files(paths, n, false, a, out, w);
+}
+
+enum err
+archive_list_all(const char *const *paths, size_t n, struct arena *a,
+    struct archive_catalogue *out, struct why *w)
+{
+	return list_files(paths, n, true, a, out, w);
 }
 
 static enum err
@@ -195,6 +276,72 @@ archive_source_open(const char *path, struct archive_source *s,
 	if (err != OK)
 		file_close(&s->fd);
 	return err;
+}
+
+/*
+ * Where the last whole member of a file ends, by the lengths that our members
+ * state.  At what states none the file is believed to its end: damage.
+ */
+static uint64_t
+whole_members_end(const struct archive_source *s)
+{
+	char bytes[GZIP_HEAD_BYTES];
+	struct gzip_head h;
+	uint64_t at = 0;
+	size_t got;
+
+	while (at < s->size) {
+		if (file_read(s->fd, at, bytes, sizeof(bytes), &got, NULL) !=
+		    OK)
+			return s->size;
+		if (got < sizeof(bytes))
+			return at;
+		if (gzip_head_parse((struct str){ bytes, got }, &h) !=
+		    GZIP_HEAD_OK || !h.has_lengths || h.lengths.clen == 0)
+			return s->size;
+		if (at + h.lengths.clen > s->size)
+			return at;
+		at += h.lengths.clen;
+	}
+	return at;
+}
+
+/* DIR/.argiope/CRAWL/NAME.open becomes DIR/NAME. */
+const char *
+archive_named_path(const struct archive_file *f, struct arena *a)
+{
+	struct str path = str_of(f->path);
+	size_t at = str_find(path, STR("/" WORK_DIR "/"));
+
+	return at == path.n ? f->path : arena_printf(a, "%.*s/%.*s",
+	    STR_FMT(str_cut(path, 0, at)), STR_FMT(f->name)).p;
+}
+
+static enum err
+open_named(const struct archive_file *f, struct archive_source *s,
+    struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	enum err err = archive_source_open(archive_named_path(f, &a), s, w);
+
+	arena_free(&a);
+	return err;
+}
+
+enum err
+archive_source_open_file(const struct archive_file *f,
+    struct archive_source *s, struct why *w)
+{
+	if (!f->open)
+		return archive_source_open(f->path, s, w);
+	enum err err = archive_source_open(f->path, s, NULL);
+	if (err == ERR_ABSENT)
+		return open_named(f, s, w);
+	if (err != OK)
+		return why(w, err, "cannot open %s: %s", f->path,
+		    err_text(err));
+	s->size = whole_members_end(s);
+	return OK;
 }
 
 void

@@ -35,8 +35,9 @@ struct str archive_base_name(struct str path);
 
 struct archive_file {
 	const char *path;
-	struct str name;        /* the last part of the path */
+	struct str name;        /* the last part of the path, without .open */
 	uint64_t size;
+	bool open;              /* it was being written when it was listed */
 };
 struct archive_catalogue {
 	struct archive_file *files;   /* sorted by name, then path */
@@ -50,6 +51,16 @@ struct archive_catalogue {
 #define ARCHIVE_FILES_MAX ((size_t)1 << 20)
 MUST_USE enum err archive_list(const char *const *paths, size_t n,
     struct arena *a, struct archive_catalogue *, struct why *);
+/*
+ * The same, and files that are being written, of contracts/warc.md section 7:
+ * `<dir>/.argiope/<crawl>/NAME.open`.  A file that gets its name meanwhile is
+ * listed once.
+ */
+MUST_USE enum err archive_list_all(const char *const *paths, size_t n,
+    struct arena *a, struct archive_catalogue *, struct why *);
+
+/* Where an open file goes when it gets its name.  Memory: `a`. */
+const char *archive_named_path(const struct archive_file *, struct arena *a);
 
 /*
  * A file for wire/warc_read.h to read from.  Not to be moved while it is open;
@@ -61,6 +72,14 @@ struct archive_source {
 	struct unpack_source source;   /* its `arg` is this struct */
 };
 MUST_USE enum err archive_source_open(const char *path,
+    struct archive_source *, struct why *);
+/*
+ * The same for a listed file.  One that is being written ends behind its last
+ * whole member, so that what a process is just writing is no damage; one that
+ * got its name since is found there.  ABSENT: an open file was dropped, since
+ * it held no record.
+ */
+MUST_USE enum err archive_source_open_file(const struct archive_file *,
     struct archive_source *, struct why *);
 void archive_source_close(struct archive_source *);
 

@@ -368,6 +368,88 @@ test_cat_limit(void **state)
 	sample_dir_remove(&d);
 }
 
+static enum err
+count_row(void *arg, const struct archive_row *r, struct why *w)
+{
+	struct row_counts {
+		size_t whole, damaged;
+	} *n = arg;
+
+	(void)w;
+	n->damaged += r->damage != NULL;
+	n->whole += r->damage == NULL;
+	return OK;
+}
+
+/* A file that is being written is whole up to its last whole member. */
+static void
+test_open_file(void **state)
+{
+	struct {
+		size_t whole, damaged;
+	} n;
+	struct sample_dir d;
+	struct sample_file f;
+	struct archive_catalogue c;
+	const char *paths[1];
+
+	(void)state;
+	sample_dir_make(&d);
+	paths[0] = d.path;
+	assert_int_equal(file_make_dir(sample_path(&d, ".argiope"), NULL),
+	    OK);
+	assert_int_equal(file_make_dir(sample_path(&d, ".argiope/7"), NULL),
+	    OK);
+	const char *path = sample_path(&d, ".argiope/7/" SAMPLE_NAME_1
+	    ".open");
+	sample_file_begin(&f, SAMPLE_NAME_1);
+	size_t begun = f.bytes.n;
+	sample_page(&f, "http://example.org/", "x", 1, 0);
+	for (size_t cut = begun; cut <= f.bytes.n; cut++) {
+		sample_write(&d, ".argiope/7/" SAMPLE_NAME_1 ".open",
+		    str_cut(buf_str(&f.bytes), 0, cut));
+		assert_int_equal(archive_list(paths, 1, &d.arena, &c, NULL),
+		    OK);
+		assert_int_equal(c.n, 0);
+		assert_int_equal(archive_list_all(paths, 1, &d.arena, &c,
+		    NULL), OK);
+		assert_int_equal(c.n, 1);
+		assert_true(c.files[0].open);
+		assert_true(str_eq(c.files[0].name, STR(SAMPLE_NAME_1)));
+		memset(&n, 0, sizeof(n));
+		assert_int_equal(archive_rows(&c, count_row, &n, NULL), OK);
+		assert_int_equal(n.damaged, 0);
+		assert_int_equal(n.whole, 1 + (cut >= f.last[1].at) +
+		    (cut == f.bytes.n));
+	}
+	/* Damage in its middle is damage. */
+	f.bytes.p[f.last[0].at + 80] ^= 0x40;
+	sample_write(&d, ".argiope/7/" SAMPLE_NAME_1 ".open",
+	    buf_str(&f.bytes));
+	memset(&n, 0, sizeof(n));
+	assert_int_equal(archive_rows(&c, count_row, &n, NULL), OK);
+	assert_int_equal(n.damaged, 1);
+	f.bytes.p[f.last[0].at + 80] ^= 0x40;
+	/* It got its name after it was listed; then it is gone. */
+	unlink(path);
+	sample_file_end(&f, &d, SAMPLE_NAME_1);
+	memset(&n, 0, sizeof(n));
+	assert_int_equal(archive_rows(&c, count_row, &n, NULL), OK);
+	assert_int_equal(n.whole, 3);
+	unlink(sample_path(&d, SAMPLE_NAME_1));
+	assert_int_equal(archive_rows(&c, count_row, &n, NULL), OK);
+	/* Under both names it is one. */
+	sample_write(&d, SAMPLE_NAME_1, STR("x"));
+	sample_write(&d, ".argiope/7/" SAMPLE_NAME_1 ".open", STR("x"));
+	assert_int_equal(archive_list_all(paths, 1, &d.arena, &c, NULL), OK);
+	assert_int_equal(c.n, 1);
+	assert_false(c.files[0].open);
+	unlink(path);
+	rmdir(sample_path(&d, ".argiope/7"));
+	rmdir(sample_path(&d, ".argiope"));
+	sample_dir_remove(&d);
+}
+
 int
 main(void)
 {
@@ -380,6 +462,7 @@ main(void)
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_cat),
 		cmocka_unit_test(test_cat_limit),
+		cmocka_unit_test(test_open_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -561,7 +561,7 @@ on_file(void *arg, const struct archive_file *file, bool begins,
 		    !id_set_has(&k->ids, k->waiting.refs[i].hash))
 			find(k, ARCHIVE_RULE_CONCURRENT,
 			    k->waiting.refs[i].offset, "%s", "");
-	if (k->file_records == 0)
+	if (k->file_records == 0 && !file->open)
 		find(k, ARCHIVE_RULE_EMPTY, 0, "%s", "");
 	return OK;
 }

@@ -476,7 +476,8 @@ archive_cdxj_finish(const char *warc_path, const char *lines_path,
 	if (err != OK)
 		return err;
 	j.warc = (struct archive_file){ warc_path,
-		archive_base_name(str_of(warc_path)), source.size };
+		archive_base_name(str_of(warc_path)), source.size,
+		false };
 	archive_source_close(&source);
 	/* Without lines the index is made from the WARC itself. */
 	if (file_load(lines_path, LINES_BYTES_MAX, &lines, NULL) != OK)

@@ -170,6 +170,8 @@ archive_row_json(const struct archive_row *r, struct buf *b)
 	buf_put_text(b, "{\"file\":");
 	cdxj_put_json(b, r->file->name);
 	put_number(b, "offset", r->offset);
+	if (r->file->open)
+		buf_put_text(b, ",\"open\":true");
 	if (r->damage != NULL) {
 		put_text(b, "damage", str_of(r->damage));
 		buf_put_char(b, '}');

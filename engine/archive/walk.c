@@ -52,10 +52,13 @@ walk_file(const struct archive_file *f, struct warc_read_limits limits,
     const struct walk_events *ev, void *arg, struct why *w)
 {
 	struct archive_source source;
-	enum err err = archive_source_open(f->path, &source, w);
+	struct why own = WHY_INIT;
+	enum err err = archive_source_open_file(f, &source, &own);
 
+	if (f->open && err == ERR_ABSENT)
+		return OK;
 	if (err != OK)
-		return err;
+		return why(w, err, "%s", own.text);
 	struct warc_reader *r = warc_reader_new(source.source, limits);
 	if (ev->file != NULL)
 		err = ev->file(arg, f, true, w);

@@ -111,3 +111,34 @@ has "... what goes on, packs" "--wacz late.wacz" out
 eval "$command --quiet"
 same "... it goes on" $? 0
 check "... and then it is there" python3 -m zipfile -t late.wacz
+
+# --- while it runs, and elsewhere ----------------------------------------------
+: >"$WEB_LOG"
+behind "$A" crawl "$WEB/" --data d5 --delay 30ms --warc-dir aside --quiet
+crawler=$pid
+asked 20
+captured() { "$A" archive ls --data d5 2>/dev/null | grep -q "$WEB/page/3$"; }
+check "a running crawl's captures are listed" soon captured
+code "... ls" 0 "$A" archive ls --data d5 --json
+has "... from the file that is being written" '"open":true' code.out
+"$A" archive cat "$WEB/page/3" --data d5 >page
+has "... cat prints one" "<title>Page 3</title>" page
+for _ in 1 2 3 4 5 6 7 8; do
+	code "... check finds no fault" 0 "$A" archive check --data d5 --strict
+done
+code "... also by the directory" 0 "$A" archive check aside
+kill -9 "$crawler"
+wait "$crawler" 2>/dev/null
+open=$(echo aside/.argiope/*/*.open)
+head -c 700 "$open" >begun && cat begun >>"$open" && truncate -s -40 "$open"
+code "after a kill: check" 0 "$A" archive check --data d5 --strict
+"$A" status --data d5 >status.out
+has "... status says that the crawl is interrupted" interrupted status.out
+code "--resume" 0 "$A" crawl --resume --data d5 --quiet
+code "afterwards: check" 0 "$A" archive check --data d5 --strict
+has "... of all captures" "69  numbered captures" code.out
+"$A" status --data d5 >status.out
+check "... and it is complete" grep -q complete status.out
+mv aside moved
+code "its directory is gone" 66 "$A" archive ls --data d5
+has "... which is named" "/aside, to which crawls have written, is not" code.err
