@@ -57,6 +57,7 @@ COMMANDS = {
     "job.exclude": {"crawl_id": "crawl!", "pattern": "text!",
                     "preview": "bool", "partial": "bool"},
     "job.retry": {"crawl_id": "crawl!", "reason": "word", "urls": "texts"},
+    "job.rerun": {"crawl_id": "crawl!", "name": "text", "failures": "bool"},
     "job.delete": {"crawl_id": "crawl!"},
     "list_pages": {"crawl_id": "crawl!", "start": "id", "size": "id",
                    "text": "text", "status": "word", "type": "text",
@@ -570,7 +571,7 @@ def large_answers(t):
     t.c.good("policy.put", name="large", policy=policy(1))
     m = t.c.ask("policy.get", name="large")
     start = m["raw"].index(b'"policy":') + 9
-    room = 256 * KIB - (m["raw"].index(b',"created_at"') - start) + 1
+    room = 256 * KIB - (m["raw"].index(b',"in_force"') - start) + 1
     one = ["http://closed.test/"]
     t.check("a policy of 256 KiB", t.c.ask(
         "policy.put", name="large", policy=policy(room))["success"])
