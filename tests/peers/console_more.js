@@ -171,7 +171,8 @@ async function whyAfter(page, press) {
 async function rerun() {
 	const { context, page, wrong } = await open(WIDE);
 	const id = await begin(page, "http://site.test/day/1\n" +
-	    "http://closed.test/x 0.25\n", { delay: "7" }, "again & again");
+	    "http://site.test/day/3\nhttp://site.test/day/4\n" +
+	    "http://closed.test/x 0.25\n", { delay: "5" }, "again & again");
 
 	await until(page, "it runs", () => document.querySelector(
 	    ".state-running"));
@@ -205,17 +206,18 @@ async function rerun() {
 	    document.querySelector("h1")?.textContent === "again & again" &&
 	    document.querySelector(".state-complete"));
 	same("... as it was", Object.values(await tiles(page)).slice(0, 1),
-	    ["1"]);
+	    ["3"]);
 
 	await page.click("a:has-text('Edit and run')");
 	await page.waitForURL("**/new?from=*");
 	await until(page, "it can be edited: its seeds and delays", () =>
 	    document.getElementById("seeds").value ===
-	    "http://site.test/day/1\nhttp://closed.test/x 0.25\n");
+	    "http://site.test/day/1\nhttp://site.test/day/3\n" +
+	    "http://site.test/day/4\nhttp://closed.test/x 0.25\n");
 	await until(page, "... its name, and its policy", () => document
 	    .querySelector(".launch input[maxlength='200']").value ===
 	    "again & again" && [...document.querySelectorAll(
-	    ".launch input")].some((i) => i.value === "7"));
+	    ".launch input")].some((i) => i.value === "5"));
 	await page.screenshot({ path: options.shots + "/edit-and-run.png" });
 	await page.fill("#seeds", "http://site.test/day/2\n");
 	await page.click("button:has-text('Start the crawl')");
