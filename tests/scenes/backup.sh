@@ -103,6 +103,9 @@ all=$(crawl_of d3 "['counts']['items']")
 mv d3 gone3
 for i in 1 2 3; do
 	code "backup $i is restored" 0 "$A" backup --restore "b3-$i" --data d3
+	"$A" status --data d3 --set log.level=info >/dev/null 2>first.log
+	same "... not a byte is behind what is committed" \
+		"$(grep -c ledger.cut first.log)" 0
 	n=$(crawl_of d3 "['counts']['items']")
 	check "... with captures, fewer than at the end" \
 		test "$n" -gt 0 -a "$n" -lt "$all"
