@@ -39,8 +39,10 @@ const struct option_verb archive_reindex_verb = {
 	"index and log that DATA has are kept, in DATA/replaced-N.  No WARC "
 	"tells of URLs "
 	"that failed or were left for their media type (they wait again), of "
-	"tags and logs, and that a crawl was paused or cancelled (it can go "
-	"on).  No other process may be crawling into the directory.\n"
+	"logs, and that a crawl was paused (it can go on).  Where the old "
+	"index can be read, queues of the urlfrontier door, crawls without a "
+	"capture, and how crawls ended, are taken over from it.  No other "
+	"process may be crawling into the directory.\n"
 	"Damage costs the records that it hit: each gap is printed with its "
 	"file and offset, and the rest of the file is kept.\n"
 	"Example: argiope archive reindex --rebuild --data DIR /srv/warcs\n"
@@ -267,7 +269,11 @@ find_dirs(struct cli *c, const char **dirs, size_t *n, struct why *w)
 		return e;
 	if (identity_read(c->data_dir, &c->arena, &x, NULL) != OK)
 		x.archives_n = 0;
-	if (x.archives_n == 0 || cli_is_there(own))
+	/* Where nothing was archived yet the old index is read alone. */
+	if (cli_is_there(arena_printf(&c->arena, "%s/index",
+	    c->data_dir).p))
+		e = cli_dir(c, own, &own, w);
+	if (e == OK && (x.archives_n == 0 || cli_is_there(own)))
 		e = add_dir(c, own, dirs, n, w);
 	for (size_t i = 0; e == OK && i < x.archives_n; i++)
 		e = add_dir(c, x.archives[i].p, dirs, n, w);
@@ -296,6 +302,15 @@ tell_rest(struct rebuilding *r, const struct rebuild_counts *n,
 		progress_say(&r->progress, "files left out, since they name no "
 		    "crawl of argiope's: %llu",
 		    (unsigned long long)n->foreign);
+	if (n->door_crawls > 0 || n->index_crawls > 0)
+		progress_say(&r->progress, "taken over from the old index: "
+		    "%llu crawls without a capture, %llu of the urlfrontier "
+		    "door", (unsigned long long)n->index_crawls,
+		    (unsigned long long)n->door_crawls);
+	if (n->old_unread)
+		progress_say(&r->progress, "the old index cannot be read; "
+		    "queues of the urlfrontier door, and what else WARC files "
+		    "do not tell, are not restored");
 	if (n->refused > 0)
 		progress_say(&r->progress, "captures left out, since their URL "
 		    "has one already: %llu", (unsigned long long)n->refused);

@@ -43,6 +43,7 @@ struct rebuild {
 	struct loop *loop;
 	struct pool *pool;
 	struct frontier *frontier;
+	struct frontier *old;        /* what is replaced; NULL: unreadable */
 	struct replay *replay;
 	uint64_t told;
 };
@@ -397,7 +398,8 @@ list_files(struct rebuild *b, struct why *w)
 		if (e == OK)
 			e = add_open_of_each(b, &l, dir, w);
 	}
-	if (e == OK && l.n == 0)
+	/* The old index may tell of queues that no WARC file knows. */
+	if (e == OK && l.n == 0 && !is_there(b, in_data(b, "index").p))
 		e = why(w, ERR_ABSENT, "there is no WARC file in %s",
 		    b->options->dirs[0]);
 	b->files = (struct archive_catalogue){ l.files, l.n };
@@ -455,11 +457,11 @@ health_changed(void *arg, enum ledger_health h, const char *text)
 
 static enum err
 open_frontier(struct rebuild *b, const char *dir, enum ledger_claims claims,
-    struct why *w)
+    struct frontier **out, struct why *w)
 {
 	const struct conf *c = b->options->conf;
 	struct frontier_options o = {
-		.data_dir = dir,
+		.data_dir = dir, .old = out == &b->old,
 		.ledger = {
 			.home = b->options->data_dir,
 			.claims = claims,
@@ -484,7 +486,7 @@ open_frontier(struct rebuild *b, const char *dir, enum ledger_claims claims,
 		.sitemap_bytes_max = conf_size(c, CONF_SITEMAP_BYTES_MAX),
 	};
 
-	return frontier_open(b->loop, &o, &b->frontier, w);
+	return frontier_open(b->loop, &o, out, w);
 }
 
 static void
@@ -623,10 +625,11 @@ replay_all(struct rebuild *b, struct why *w)
 		tell_capture, tell_aux, tell_damage, tell_progress };
 	struct archive_reindex_counts n = { 0 };
 
-	b->replay = replay_new(b->options->conf, b->frontier, b->counts);
+	b->replay = replay_new(b->options->conf, b->frontier, b->old,
+	    b->counts);
 	enum err e = archive_reindex(&b->files, b->options->scratch,
 	    SORT_BYTES_MAX_DEFAULT, &events, b, &n, w);
-	if (e == OK && b->counts->crawls == 0)
+	if (e == OK && b->counts->crawls == 0 && b->old == NULL)
 		e = why(w, ERR_ABSENT, "no file in %s tells of a crawl of "
 		    "Argiope's", b->options->dirs[0]);
 	if (e == OK)
@@ -640,17 +643,39 @@ replay_all(struct rebuild *b, struct why *w)
 	return e;
 }
 
+/* What cannot be read is lost; the WARC files tell the rest. */
+static void
+open_old(struct rebuild *b)
+{
+	struct why w = WHY_INIT;
+	struct log_text quoted;
+
+	if (!is_there(b, in_data(b, "index").p))
+		return;
+	if (open_frontier(b, b->options->data_dir, LEDGER_CLAIMS_NONE,
+	    &b->old, &w) == OK)
+		return;
+	b->old = NULL;
+	b->counts->old_unread = true;
+	log_warn("rebuild.old_index", "why=%s", log_quote(&quoted,
+	    str_of(w.text)));
+}
+
 static enum err
 build(struct rebuild *b, struct why *w)
 {
+	open_old(b);
 	enum err e = open_frontier(b, b->build_dir.p,
-	    LEDGER_CLAIMS_NONE, w);
+	    LEDGER_CLAIMS_NONE, &b->frontier, w);
 
 	if (e == OK)
 		e = replay_all(b, w);
+	if (e == OK && b->old != NULL)
+		e = carry_records(b->old, b->frontier, b->counts, w);
 	if (e == OK)
 		e = close_frontier(b, w);
 	frontier_free(&b->frontier);
+	frontier_free(&b->old);
 	return e;
 }
 
@@ -677,7 +702,7 @@ static enum err
 open_once(struct rebuild *b, struct why *w)
 {
 	enum err e = open_frontier(b, b->options->data_dir,
-	    LEDGER_CLAIMS_TAKE, w);
+	    LEDGER_CLAIMS_TAKE, &b->frontier, w);
 
 	if (e == OK)
 		e = tell_crawls(b, w);

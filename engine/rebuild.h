@@ -11,7 +11,9 @@
  * finding page is missing (the first two wait again and are asked again; what a
  * failed one answered stays in its WARC file, marked Argiope-Outcome), the
  * phases of a capture's time, a crawl's log and tags, its state where it was
- * paused or cancelled (it can go on), crawls without any record.
+ * paused (it can go on).  From the index that is
+ * replaced, as far as it can be read: crawls without any record, the ends of
+ * crawls, numbers that were given, the urlfrontier door's queues.
  *
  * Nothing is there before all is there: index and log are built in
  * DATA/.rebuild and moved into place; old ones are kept as DATA/replaced-N.
@@ -48,6 +50,9 @@ struct rebuild_counts {
 	uint64_t refused;            /* captures of a URL that has one, ... */
 	uint64_t foreign;            /* files that name no crawl of ours */
 	uint64_t finished;           /* files that were being written */
+	uint64_t door_crawls;        /* urlfrontier's, from the old index */
+	uint64_t index_crawls;       /* only the old index knew them */
+	bool old_unread;             /* there is one, and it cannot be read */
 	uint64_t cut_bytes;          /* of these, behind the last capture */
 	uint64_t damaged;            /* places where records are lost */
 	uint64_t seedless;           /* crawls without any sound warcinfo */

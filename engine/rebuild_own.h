@@ -12,8 +12,9 @@
 #include "engine/rebuild.h"
 
 struct replay;
+/* `old`: the frontier that is replaced, as far as it can be read; or NULL. */
 struct replay *replay_new(const struct conf *, struct frontier *,
-    struct rebuild_counts *);
+    struct frontier *old, struct rebuild_counts *);
 void replay_free(struct replay **);
 /*
  * A file of a crawl; `by_door`: it began that crawl, which may not reach what
@@ -37,6 +38,10 @@ MUST_USE enum err replay_aux(struct replay *, const struct archive_capture *,
     uint32_t file, struct why *);
 /* All was told: the crawls end, or wait to be gone on with. */
 MUST_USE enum err replay_end(struct replay *, struct why *);
+
+/* See rebuild_carry.c.  Errors: of reading one index, of writing the other. */
+MUST_USE enum err carry_records(struct frontier *old, struct frontier *rebuilt,
+    struct rebuild_counts *, struct why *);
 
 /*
  * Where the last whole capture of a file ends that nobody finished; behind it a

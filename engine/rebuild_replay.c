@@ -13,6 +13,7 @@
 #include "engine/policy/robots.h"
 #include "engine/rebuild_own.h"
 #include "os/file.h"
+#include "os/log.h"
 
 /* A crawl, from its first warcinfo to its last capture. */
 struct told_crawl {
@@ -39,7 +40,7 @@ struct record {
 
 struct replay {
 	const struct conf *conf;
-	struct frontier *frontier;
+	struct frontier *frontier, *old;
 	struct rebuild_counts *counts;
 	struct map crawls;               /* id -> struct told_crawl */
 	struct told_crawl *now;          /* whose captures are being told */
@@ -55,7 +56,7 @@ struct replay {
 };
 
 struct replay *
-replay_new(const struct conf *conf, struct frontier *f,
+replay_new(const struct conf *conf, struct frontier *f, struct frontier *old,
     struct rebuild_counts *counts)
 {
 	struct replay *x = mem_new(sizeof(*x));
@@ -63,6 +64,7 @@ replay_new(const struct conf *conf, struct frontier *f,
 
 	x->conf = conf;
 	x->frontier = f;
+	x->old = old;
 	x->counts = counts;
 	x->parser = parser_new();
 	x->own.reader = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
@@ -313,6 +315,39 @@ forbidden(void *arg, struct str text, uint8_t flags)
 	return !robots_allows(x->robots, url_target(&u), NULL);
 }
 
+/* The same crawl in the old index: name and seeds are never changed. */
+static bool
+was_before(struct replay *x, const struct told_crawl *t,
+    struct crawl_view *was)
+{
+	struct arena a = ARENA_INIT;
+	struct crawl_spec spec;
+
+	bool same = x->old != NULL &&
+	    frontier_view(x->old, t->shared.id, was) == OK &&
+	    was->kind == CRAWL_CRAWL &&
+	    frontier_spec(x->old, t->shared.id, &a, &spec, NULL) == OK &&
+	    str_eq(spec.name, t->spec.name) &&
+	    spec.seeds_n == t->spec.seeds_n;
+	for (size_t i = 0; same && i < spec.seeds_n; i++)
+		same = str_eq(spec.seeds[i], t->spec.seeds[i]);
+	arena_free(&a);
+	return same;
+}
+
+/* Numbers that another crawl of this id was given are given again no more. */
+static void
+restore_view(struct replay *x, const struct told_crawl *t)
+{
+	struct crawl_view was = { .id = t->shared.id };
+
+	if (x->old == NULL)
+		return;
+	if (!was_before(x, t, &was) && was.item_last > 0)
+		was.state = CRAWL_RUNNING;
+	frontier_restore_view(x->frontier, &was);
+}
+
 static enum err
 end_crawl(struct replay *x, struct told_crawl *t, struct why *w)
 {
@@ -326,8 +361,12 @@ end_crawl(struct replay *x, struct told_crawl *t, struct why *w)
 	    (max == 0 || v.counts.items < max))
 		e = frontier_restore_skip(x->frontier, t->shared.id,
 		    SKIP_ROBOTS, forbidden, x, w);
-	return e == OK ? frontier_restore_end(x->frontier, t->shared.id,
-	    t->last, t->warc_bytes, w) : e;
+	if (e == OK)
+		e = frontier_restore_end(x->frontier, t->shared.id, t->last,
+		    t->warc_bytes, w);
+	if (e == OK)
+		restore_view(x, t);
+	return e;
 }
 
 /* Captures of the next crawl come: those of the last one are through. */
@@ -352,6 +391,48 @@ turn_to(struct replay *x, const struct archive_capture *c, struct why *w)
 	return e;
 }
 
+/* A crawl that no file tells of: it began, and archived nothing. */
+static enum err
+tell_old(struct replay *x, const struct crawl_view *v, struct why *w)
+{
+	struct told_crawl *t = mem_new(sizeof(*t));
+	struct why inner = WHY_INIT;
+
+	t->shared.id = v->id;
+	t->created = t->last = v->created;
+	t->path = "";
+	enum err e = frontier_spec(x->old, v->id, &t->arena, &t->spec, &inner);
+	if (e == OK)
+		e = compile(t, &inner);
+	if (e != OK) {
+		log_warn("rebuild.old_crawl", "crawl=%u why=\"%s\"", v->id,
+		    inner.text);
+		told_free(&t);
+		return e == ERR_IO ? why(w, e, "%s", inner.text) : OK;
+	}
+	t->shared.collection = paths_collection(ledger_paths(frontier_ledger(
+	    x->frontier)), t->spec.warc_dir, &t->arena);
+	map_put_id(&x->crawls, v->id, t);
+	x->counts->crawls++;
+	x->counts->index_crawls++;
+	return OK;
+}
+
+static enum err
+tell_all_old(struct replay *x, struct why *w)
+{
+	struct crawl_view v;
+	size_t at = 0;
+	enum err e = OK;
+
+	while (e == OK && x->old != NULL &&
+	    frontier_next_view(x->old, &at, &v))
+		if (v.kind == CRAWL_CRAWL &&
+		    map_get_id(&x->crawls, v.id) == NULL)
+			e = tell_old(x, &v, w);
+	return e;
+}
+
 enum err
 replay_end(struct replay *x, struct why *w)
 {
@@ -359,6 +440,9 @@ replay_end(struct replay *x, struct why *w)
 	size_t at = 0;
 	void *value;
 	enum err e = x->now == NULL ? OK : end_crawl(x, x->now, w);
+
+	if (e == OK)
+		e = tell_all_old(x, w);
 
 	/* Of these not one capture is there: their seeds wait. */
 	while (e == OK && map_next(&x->crawls, &at, &value)) {

@@ -107,6 +107,8 @@ err_of(struct str text)
 		{ { "Corruption", 10 }, ERR_CORRUPT },
 		{ { "NotFound", 8 }, ERR_ABSENT },
 		{ { "IO error: No space", 18 }, ERR_DISK_FULL },
+		/* One of its files is gone. */
+		{ { "IO error: No such file", 22 }, ERR_CORRUPT },
 		{ { "IO error: While lock file", 25 }, ERR_BUSY },
 		{ { "IO error: lock ", 15 }, ERR_BUSY },
 		{ { "IO error", 8 }, ERR_IO },
@@ -252,6 +254,11 @@ open_database(struct index *x, const char *dir, rocksdb_options_t *base,
 	if (text == NULL)
 		return OK;
 	x->db = NULL;
+	if (strstr(text, "Column families not opened") != NULL) {
+		rocksdb_free(text);
+		return why(w, ERR_CORRUPT, "%s was written by a newer version "
+		    "of argiope; use that version", dir);
+	}
 	return tell(w, dir, text);
 }
 

@@ -143,9 +143,8 @@ load_family(struct frontier *f, enum index_family family, struct why *w)
 	enum err e = index_iter_error(i, w);
 	index_iter_free(&i);
 	if (e == OK && !fine)
-		e = why(w, ERR_CORRUPT, "a %s's record in the index is "
-		    "damaged; run `" IDENTITY_REBUILD "`", family ==
-		    INDEX_QUEUE ? "queue" : "crawl");
+		e = why(w, ERR_CORRUPT, "a %s's record in the index is damaged",
+		    family == INDEX_QUEUE ? "queue" : "crawl");
 	return e;
 }
 
@@ -184,8 +183,7 @@ recover(struct frontier *f, struct why *w)
 	if (e == OK)
 		e = memory_clear(f, w);
 	if (e == OK && f->damaged)
-		e = why(w, ERR_CORRUPT, "a note in the commit log is damaged; "
-		    "run `" IDENTITY_REBUILD "`");
+		e = why(w, ERR_CORRUPT, "a note in the commit log is damaged");
 	if (e == OK)
 		e = retire_load(f, w);
 	if (e == OK && !f->options.load_later)
@@ -213,6 +211,28 @@ frontier_load_urls(const struct frontier *f)
 	const struct outside_stats *s = &f->outside->stats;
 
 	return s->active + s->completed;
+}
+
+/* All that can be read of the log is in the index's memory after this. */
+static enum err
+recover_old(struct frontier *f, struct why *w)
+{
+	f->loading = true;
+	enum err e = load_family(f, INDEX_CRAWL, w);
+
+	if (e == OK)
+		e = load_family(f, INDEX_QUEUE, w);
+	if (e == OK)
+		e = outside_load_control(f, w);
+	f->loading = false;
+	if (e == OK)
+		e = ledger_recover_old(f->ledger, w);
+	if (e != OK)
+		return e;
+	begin_checkpoint(f);
+	while (put_checkpoint(f, 1024))
+		;
+	return ledger_apply_unlogged(f->ledger, w);
 }
 
 enum err
@@ -249,15 +269,19 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 	f->options.ledger.before_seal = before_seal;
 	f->options.ledger.health = health_changed;
 	f->options.ledger.arg = f;
-	enum err e = ledger_open(loop, &f->options.ledger, &f->ledger, w);
+	struct why own = WHY_INIT;
+	enum err e = ledger_open(loop, &f->options.ledger, &f->ledger, &own);
 	if (e == OK)
-		e = recover(f, w);
+		e = o->old ? recover_old(f, &own) : recover(f, &own);
 	if (e != OK) {
 		frontier_free(&f);
-		return e;
+		return identity_advise(o->ledger.home != NULL ?
+		    o->ledger.home : o->data_dir, &own, e, w);
 	}
-	ledger_start(f->ledger);
-	retire_opened(f);
+	if (!o->old) {
+		ledger_start(f->ledger);
+		retire_opened(f);
+	}
 	*out = f;
 	return OK;
 }

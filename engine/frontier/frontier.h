@@ -293,6 +293,12 @@ struct frontier_loading {
 };
 
 struct frontier_options {
+	/*
+	 * It is to be replaced: read what can be read, write nothing.  Only
+	 * views, specs and ledger_index() can be had of it, and it is ended by
+	 * frontier_free() alone.
+	 */
+	bool old;
 	const char *data_dir;
 	bool load_later;                    /* frontier_load() is to come */
 	struct frontier_loading *loading;   /* counted there; NULL: nowhere */
@@ -454,6 +460,12 @@ MUST_USE enum err frontier_restore_skip(struct frontier *, uint32_t crawl,
 /* All is told: it has ended if nothing waits, at `last`, else it can go on. */
 MUST_USE enum err frontier_restore_end(struct frontier *, uint32_t crawl,
     struct wall last, uint64_t warc_bytes, struct why *);
+
+/*
+ * What the replaced index knew of the crawl as it was then: numbers that were
+ * given are given to no other, and one that had ended has ended.
+ */
+void frontier_restore_view(struct frontier *, const struct crawl_view *was);
 
 void frontier_check(const struct frontier *);  /* every invariant; aborts */
 

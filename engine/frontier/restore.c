@@ -202,3 +202,20 @@ frontier_restore_end(struct frontier *f, uint32_t crawl, struct wall last,
 	near_free(&c->near);
 	return OK;
 }
+
+void
+frontier_restore_view(struct frontier *f, const struct crawl_view *was)
+{
+	struct crawl *c = crawl_get(f, was->id);
+
+	if (c == NULL)
+		return;
+	c->next_seq = MAX(c->next_seq, was->item_last + 1);
+	c->view.item_last = c->next_seq - 1;
+	if (crawl_ended(was->state) && !crawl_ended(c->view.state)) {
+		c->view.state = was->state;
+		memcpy(c->view.reason, was->reason, sizeof(was->reason));
+		c->view.ended = was->ended;
+	}
+	crawl_touch(c);
+}

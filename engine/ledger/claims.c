@@ -109,42 +109,36 @@ load_marks(struct claims *c, struct why *w)
 
 /* --- comparing ---------------------------------------------------- */
 
-#define BRING_FORWARD "run `" IDENTITY_REBUILD " --data %s`, which makes it " \
-	"anew from the WARC files and loses none of them"
-
+/* The reasons; identity_advise() says what to do. */
 static enum err
-is_foreign(const struct claims *c, const char *root, const struct owner *o,
-    struct why *w)
+is_foreign(const char *root, const struct owner *o, struct why *w)
 {
 	return why(w, ERR_CORRUPT, "%s belongs to another data directory, "
-	    "%.*s; write to another WARC directory, or " BRING_FORWARD, root,
-	    STR_FMT(o->place), c->paths.home);
+	    "%.*s", root, STR_FMT(o->place));
 }
 
 static enum err
-is_newer(const struct claims *c, const char *root, const struct owner *o,
-    uint64_t last, struct why *w)
+is_newer(const char *root, const struct owner *o, uint64_t last,
+    struct why *w)
 {
-	return why(w, ERR_CORRUPT, "%s is older than its archive %s: it ends "
-	    "with commit group %llu, and the archive has a file of group "
-	    "%llu; " BRING_FORWARD, c->paths.home, root,
-	    (unsigned long long)last, (unsigned long long)o->now.group,
-	    c->paths.home);
+	return why(w, ERR_CORRUPT, "it ends with commit group %llu and is "
+	    "older than its archive %s, which has a file of group %llu",
+	    (unsigned long long)last, root, (unsigned long long)o->now.group);
 }
 
 static enum err
-is_older(const struct claims *c, const char *root, struct why *w)
+is_older(const char *root, struct why *w)
 {
-	return why(w, ERR_CORRUPT, "the archive %s is older than %s, which "
-	    "has written newer files to it; restore the archive, or "
-	    BRING_FORWARD, root, c->paths.home, c->paths.home);
+	return why(w, ERR_CORRUPT, "the archive %s is older than the data "
+	    "directory, which began newer files there; restore it first if "
+	    "there is a newer one", root);
 }
 
 static enum err
-is_diverged(const struct claims *c, const char *root, struct why *w)
+is_diverged(const char *root, struct why *w)
 {
-	return why(w, ERR_CORRUPT, "a copy of %s has written to its archive "
-	    "%s; " BRING_FORWARD, c->paths.home, root, c->paths.home);
+	return why(w, ERR_CORRUPT, "a copy of the data directory has written "
+	    "to its archive %s", root);
 }
 
 static bool
@@ -194,18 +188,18 @@ judge(struct claims *c, const struct claim *x, uint64_t last, bool strict,
 	else if (e != OK)
 		e = why(w, e, "%s", own.text);
 	else if (strcmp(o.id, c->identity.id) != 0)
-		e = is_foreign(c, root, &o, w);
+		e = is_foreign(root, &o, w);
 	else if (same_position(o.now, p))
 		e = OK;
 	else if (!strict && o.now.group == last + 1 &&
 	    same_position(o.before, p))
 		e = take_back(root, &o, w);
 	else if (o.now.group > last)
-		e = is_newer(c, root, &o, last, w);
+		e = is_newer(root, &o, last, w);
 	else if (o.now.group < p.group)
-		e = is_older(c, root, w);
+		e = is_older(root, w);
 	else
-		e = is_diverged(c, root, w);
+		e = is_diverged(root, w);
 	arena_free(&a);
 	return e;
 }
@@ -213,12 +207,11 @@ judge(struct claims *c, const struct claim *x, uint64_t last, bool strict,
 /* --- the data directory's own file --------------------------------- */
 
 static enum err
-is_copy(const struct claims *c, struct str place, struct why *w)
+is_copy(struct str place, struct why *w)
 {
-	return why(w, ERR_CORRUPT, "%s is a copy of %.*s, which is still "
-	    "there; use that one, or make this a data directory of its own by "
-	    "`" IDENTITY_REBUILD " --data %s`", c->paths.home, STR_FMT(place),
-	    c->paths.home);
+	return why(w, ERR_CORRUPT, "it is a copy of %.*s, which is still "
+	    "there; the command makes it a data directory of its own",
+	    STR_FMT(place));
 }
 
 /* The index's id, else the file's, else a new one. */
@@ -277,7 +270,7 @@ check_place(struct claims *c, bool has_place, struct why *w)
 	    place_by_archive(c);
 
 	if (identity_is_at(place, c->identity.id, c->paths.home))
-		return is_copy(c, place, w);
+		return is_copy(place, w);
 	if (has_place && str_eq(place, home))
 		return OK;
 	if (place.n > 0 && !str_eq(place, home))
@@ -313,8 +306,7 @@ claims_check(struct claims *c, const struct claims_facts *facts,
 	while (e == OK && map_next(&c->roots, &at, &v))
 		e = judge(c, v, facts->last, facts->log_lost, w);
 	if (e == OK && facts->log_lost)
-		e = why(w, ERR_CORRUPT, "the commit log of %s is missing; "
-		    BRING_FORWARD, c->paths.home, c->paths.home);
+		e = why(w, ERR_CORRUPT, "the commit log is missing");
 	return e == OK ? check_place(c, has_place, w) : e;
 }
 

@@ -71,6 +71,14 @@ MUST_USE enum err commitlog_open(const char *dir,
     enum err (*replay)(void *arg, uint64_t group, struct str body,
     struct why *), void *arg, struct commitlog **, struct why *);
 void commitlog_close(struct commitlog **);      /* syncs nothing */
+/*
+ * Replay as commitlog_open() does, up to the first damage, and change nothing.
+ * Errors: CORRUPT at damage, behind what was replayed; IO.
+ */
+MUST_USE enum err commitlog_read(const char *dir, uint64_t from_group,
+    uint32_t from_chain,
+    enum err (*replay)(void *arg, uint64_t group, struct str body,
+    struct why *), void *arg, struct why *);
 
 /*
  * What was meant to be of size `first` when the log had few bytes, now that

@@ -24,6 +24,7 @@ struct opening {
 	uint32_t from_chain;         /* commitlog_options */
 	uint64_t sound_from;         /* nothing is damaged from here to `end` */
 	bool newer;                  /* damage by name only */
+	bool reads;                  /* commitlog_read() */
 	/* Not 0: segments up to it are damaged, and given up if they may be. */
 	uint64_t given_up;
 };
@@ -98,7 +99,7 @@ list_numbers(struct opening *o, struct arena *a, uint64_t **out, size_t *n)
 	for (size_t i = 0; i < names_n && e == OK; i++) {
 		struct str name = names[i];
 		if (str_starts(name, STR("log-")) &&
-		    str_ends(name, STR(".new")))
+		    str_ends(name, STR(".new")) && !o->reads)
 			e = remove_half_made(o, name);
 		else if (number_of(name, &(*out)[*n]))
 			++*n;
@@ -293,7 +294,7 @@ open_segments(struct opening *o)
 		e = ERR_CORRUPT;
 	if (e != OK)
 		e = why(w, e, "%s", first.text);
-	else if (o->given_up != 0) {
+	else if (o->given_up != 0 && !o->reads) {
 		log_warn("ledger.log", "text=\"%s; what it held is in the "
 		    "index\"", first.text);
 		e = set_aside(o, numbers, n);
@@ -661,5 +662,50 @@ commitlog_open(const char *dir, const struct commitlog_options *options,
 		*out = o.log;
 	else
 		commitlog_close(&o.log);
+	return e;
+}
+
+/* Segments one after the other, while each goes on where the last one ends. */
+static enum err
+replay_segments(struct opening *o)
+{
+	struct commitlog *l = o->log;
+	enum err e = OK;
+
+	if (l->begun == 0 || l->segments[0].first > o->from + 1)
+		return damaged(o, "group %llu is not there",
+		    (unsigned long long)o->from + 1);
+	for (size_t i = 0; i < l->begun && e == OK; i++) {
+		struct segment *s = &l->segments[i];
+		if (i + 1 < l->begun &&
+		    l->segments[i + 1].first <= o->from + 1)
+			continue;
+		e = load_segment(o, s);
+		l->chain = s->chain;
+		if (e == OK)
+			e = replay_records(o, s);
+		if (e == OK && i + 1 < l->begun &&
+		    l->segments[i + 1].first != s->last + 1)
+			e = damaged(o, "it has a gap behind group %llu",
+			    (unsigned long long)s->last);
+	}
+	return e;
+}
+
+enum err
+commitlog_read(const char *dir, uint64_t from_group, uint32_t from_chain,
+    enum err (*replay)(void *, uint64_t, struct str, struct why *), void *arg,
+    struct why *w)
+{
+	struct opening o = { .log = new_log(dir, NULL), .from = from_group,
+	    .replay = replay, .arg = arg, .w = w, .from_chain = from_chain,
+	    .reads = true };
+
+	enum err e = open_segments(&o);
+	if (e == OK)
+		e = replay_segments(&o);
+	buf_free(&o.bytes);
+	buf_free(&o.path);
+	commitlog_close(&o.log);
 	return e;
 }

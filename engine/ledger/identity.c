@@ -217,6 +217,19 @@ identity_is_newer(const struct why *w)
 	    strstr(w->text, "newer version of argiope") != NULL;
 }
 
+enum err
+identity_advise(const char *home, const struct why *own, enum err e,
+    struct why *w)
+{
+	if (e != ERR_CORRUPT || identity_is_newer(own) ||
+	    strstr(own->text, IDENTITY_REBUILD) != NULL)
+		return e == OK ? OK : why(w, e, "%s", own->text);
+	/* The command first: what is too long is cut at its end. */
+	return why(w, e, "the data directory cannot be used as it is; run `"
+	    IDENTITY_REBUILD " --data %s`, which loses no capture: %s", home,
+	    own->text);
+}
+
 void
 identity_make_id(char id[IDENTITY_ID_MAX])
 {

@@ -37,6 +37,12 @@ MUST_USE enum err identity_read(const char *data_dir, struct arena *,
     struct identity *, struct why *);
 MUST_USE enum err identity_write(const char *data_dir,
     const struct identity *, struct why *);
+/*
+ * `own` as the caller's reason, and its error; where stored data is damaged,
+ * and it does not say so itself, with the command that makes it anew.
+ */
+enum err identity_advise(const char *home, const struct why *own, enum err,
+    struct why *);
 /* CORRUPT, since a newer version wrote it; it is not damaged. */
 bool identity_is_newer(const struct why *);
 void identity_make_id(char id[IDENTITY_ID_MAX]);

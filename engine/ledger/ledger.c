@@ -96,7 +96,11 @@ ledger_paths(const struct ledger *l)
 enum err
 ledger_may_archive(struct ledger *l, struct str warc_dir, struct why *w)
 {
-	return claims_may_use(l->claims, l->next_number - 1, warc_dir, w);
+	struct why own = WHY_INIT;
+	enum err e = claims_may_use(l->claims, l->next_number - 1, warc_dir,
+	    &own);
+
+	return ledger_advise(l, &own, e, w);
 }
 
 struct loop *
@@ -803,11 +807,7 @@ enum err
 ledger_advise(const struct ledger *l, const struct why *own, enum err e,
     struct why *w)
 {
-	if (e != ERR_CORRUPT || identity_is_newer(own))
-		return e == OK ? OK : why(w, e, "%s", own->text);
-	return why(w, e, "%s; run `" IDENTITY_REBUILD " --data %s`, which "
-	    "makes the data directory anew from the WARC files and loses none "
-	    "of them", own->text, ledger_paths(l)->home);
+	return identity_advise(ledger_paths(l)->home, own, e, w);
 }
 
 static enum err
@@ -859,6 +859,42 @@ ledger_recover(struct ledger *l, struct why *w)
 		e = ledger_advise(l, &own, e, w);
 	}
 	index_batch_free(&r.batch);
+	return e;
+}
+
+enum err
+ledger_recover_old(struct ledger *l, struct why *w)
+{
+	struct replaying r = { l, index_batch_new(), 0 };
+	struct arena a = ARENA_INIT;
+	struct why own = WHY_INIT;
+	struct log_text quoted;
+	uint32_t chain = 0;
+
+	enum err e = ledger_load_number(l->index, META_CHECKPOINT, &r.last, w);
+	if (e == OK)
+		e = load_chain(l, r.last, &chain, w);
+	if (e == OK && commitlog_read(arena_printf(&a, "%s/log", l->dir).p,
+	    r.last, chain, replay_group, &r, &own) != OK)
+		log_warn("ledger.old_log", "why=%s", log_quote(&quoted,
+		    str_of(own.text)));
+	l->next_number = r.last + 1;
+	if (e == OK)
+		l->gathering = take_group(l);
+	index_batch_free(&r.batch);
+	arena_free(&a);
+	return e;
+}
+
+enum err
+ledger_apply_unlogged(struct ledger *l, struct why *w)
+{
+	struct index_batch *b = index_batch_new();
+
+	enum err e = indexer_replay(l->index, b,
+	    buf_str(&l->gathering->unlogged), NULL, NULL, w);
+	buf_clear(&l->gathering->unlogged);
+	index_batch_free(&b);
 	return e;
 }
 

@@ -83,6 +83,15 @@ MUST_USE enum err ledger_open(struct loop *, const struct ledger_options *,
     struct ledger **, struct why *);
 MUST_USE enum err ledger_recover(struct ledger *, struct why *);
 /*
+ * In place of ledger_recover(), for a directory that is to be replaced: replay
+ * what can be read of the log, into memory only, and look at no WARC file.
+ * Then ledger_put_unlogged() works, and ledger_free() ends it; there is no
+ * ledger_start().  Errors: those of the index.
+ */
+MUST_USE enum err ledger_recover_old(struct ledger *, struct why *);
+/* What was put unlogged can be read in the index, which is not written. */
+MUST_USE enum err ledger_apply_unlogged(struct ledger *, struct why *);
+/*
  * Move what a group that was lost left in a series' work directory to
  * <dir>/.argiope/quarantine, and log it.  After ledger_recover(), which does it
  * for the directories that the records of WARCs name, before ledger_start().
