@@ -776,27 +776,6 @@ replay_group(void *arg, uint64_t group, struct str body_bytes, struct why *w)
 	    l->options.replay, l->options.arg, w);
 }
 
-/* ABSENT in directories of earlier versions: then nothing is compared. */
-static enum err
-load_chain(struct ledger *l, uint64_t checkpoint, uint32_t *chain,
-    struct why *w)
-{
-	struct arena a = ARENA_INIT;
-	struct str value;
-
-	*chain = 0;
-	enum err e = index_get(l->index, INDEX_META, META_CHAIN, &a, &value,
-	    NULL);
-	if (e == OK) {
-		struct reader in = reader_of(value);
-		if (read_be64(&in) == checkpoint)
-			*chain = read_be32(&in);
-	}
-	arena_free(&a);
-	return e == OK || e == ERR_ABSENT ? OK : why(w, e, "cannot read the "
-	    "index: %s", err_text(e));
-}
-
 uint64_t
 ledger_last_group(const struct ledger *l)
 {
@@ -840,7 +819,7 @@ ledger_recover(struct ledger *l, struct why *w)
 	enum err e = ledger_load_number(l->index, META_CHECKPOINT, &r.last, w);
 	checkpoint = r.last;
 	if (e == OK)
-		e = load_chain(l, checkpoint, &chain, w);
+		e = ledger_load_chain(l->index, checkpoint, &chain, w);
 	if (e == OK)
 		e = open_log(l, &r, chain, w);
 	if (e == OK)
@@ -873,7 +852,7 @@ ledger_recover_old(struct ledger *l, struct why *w)
 
 	enum err e = ledger_load_number(l->index, META_CHECKPOINT, &r.last, w);
 	if (e == OK)
-		e = load_chain(l, r.last, &chain, w);
+		e = ledger_load_chain(l->index, r.last, &chain, w);
 	if (e == OK && commitlog_read(arena_printf(&a, "%s/log", l->dir).p,
 	    r.last, chain, replay_group, &r, &own) != OK)
 		log_warn("ledger.old_log", "why=%s", log_quote(&quoted,

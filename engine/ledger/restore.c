@@ -1,6 +1,7 @@
 /*
  * A ledger that is made anew from WARC files: these are taken over as they
- * are, and what is gathered goes straight into the index.
+ * are, and what is gathered goes straight into the index.  Numbers of META, for
+ * any start.
  */
 #include "engine/ledger/series.h"
 
@@ -36,4 +37,51 @@ ledger_apply(struct ledger *l, struct why *w)
 	g->fixups_n = 0;
 	index_batch_free(&b);
 	return e;
+}
+
+/* --- what META says -------------------------------------------------- */
+
+enum err
+ledger_load_number(struct index *x, struct str name, uint64_t *out,
+    struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct str value;
+
+	enum err e = index_get(x, INDEX_META, name, &a, &value, NULL);
+	*out = 0;
+	if (e == OK) {
+		struct reader in = reader_of(value);
+		*out = value.n == 8 ? read_be64(&in) : read_be32(&in);
+		if (in.bad)
+			e = why(w, ERR_CORRUPT, "the index's %.*s is damaged",
+			    STR_FMT(name));
+	} else if (e == ERR_ABSENT) {
+		e = OK;
+	} else {
+		e = why(w, e, "cannot read the index: %s", err_text(e));
+	}
+	arena_free(&a);
+	return e;
+}
+
+/* ABSENT in directories of earlier versions: then nothing is compared. */
+enum err
+ledger_load_chain(struct index *x, uint64_t checkpoint, uint32_t *chain,
+    struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct str value;
+
+	*chain = 0;
+	enum err e = index_get(x, INDEX_META, META_CHAIN, &a, &value,
+	    NULL);
+	if (e == OK) {
+		struct reader in = reader_of(value);
+		if (read_be64(&in) == checkpoint)
+			*chain = read_be32(&in);
+	}
+	arena_free(&a);
+	return e == OK || e == ERR_ABSENT ? OK : why(w, e, "cannot read the "
+	    "index: %s", err_text(e));
 }
