@@ -205,9 +205,6 @@ struct indexer *ledger_indexer(const struct ledger *);
 const struct ledger_options *ledger_options(const struct ledger *);
 struct loop *ledger_loop(const struct ledger *);
 struct claims *ledger_claims(const struct ledger *);
-/* Of META; 0 where it is absent. */
-MUST_USE enum err ledger_load_number(struct index *, struct str name,
-    uint64_t *out, struct why *);
 MUST_USE enum err ledger_load_chain(struct index *, uint64_t checkpoint,
     uint32_t *chain, struct why *);
 uint64_t ledger_last_group(const struct ledger *);

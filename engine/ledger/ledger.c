@@ -865,18 +865,6 @@ ledger_recover_old(struct ledger *l, struct why *w)
 	return e;
 }
 
-enum err
-ledger_apply_unlogged(struct ledger *l, struct why *w)
-{
-	struct index_batch *b = index_batch_new();
-
-	enum err e = indexer_replay(l->index, b,
-	    buf_str(&l->gathering->unlogged), NULL, NULL, w);
-	buf_clear(&l->gathering->unlogged);
-	index_batch_free(&b);
-	return e;
-}
-
 void
 ledger_warc_seen(struct ledger *l, uint32_t id)
 {

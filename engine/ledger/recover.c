@@ -372,27 +372,3 @@ ledger_warc_path(struct index *x, uint32_t file, struct arena *a,
 		*path = warc_record_path(&r, PATH_DONE, a);
 	return OK;
 }
-
-enum err
-ledger_load_number(struct index *x, struct str name, uint64_t *out,
-    struct why *w)
-{
-	struct arena a = ARENA_INIT;
-	struct str value;
-
-	enum err e = index_get(x, INDEX_META, name, &a, &value, NULL);
-	*out = 0;
-	if (e == OK) {
-		struct reader in = reader_of(value);
-		*out = value.n == 8 ? read_be64(&in) : read_be32(&in);
-		if (in.bad)
-			e = why(w, ERR_CORRUPT, "the index's %.*s is damaged; "
-			    "run `" IDENTITY_REBUILD "`", STR_FMT(name));
-	} else if (e == ERR_ABSENT) {
-		e = OK;
-	} else {
-		e = why(w, e, "cannot read the index: %s", err_text(e));
-	}
-	arena_free(&a);
-	return e;
-}

@@ -39,6 +39,18 @@ ledger_apply(struct ledger *l, struct why *w)
 	return e;
 }
 
+enum err
+ledger_apply_unlogged(struct ledger *l, struct why *w)
+{
+	struct index_batch *b = index_batch_new();
+
+	enum err e = indexer_replay(ledger_index(l), b,
+	    buf_str(&ledger_gathering(l)->unlogged), NULL, NULL, w);
+	buf_clear(&ledger_gathering(l)->unlogged);
+	index_batch_free(&b);
+	return e;
+}
+
 /* --- what META says -------------------------------------------------- */
 
 enum err
