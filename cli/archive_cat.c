@@ -58,7 +58,7 @@ find(struct cli *c, struct archive_found *at, struct why *w)
 	return archive_find_url(&files, what, at, w);
 }
 
-/* What was printed is not all. */
+/* The output was cut at the limit. */
 static enum err
 report_damage(struct cli *c, enum http_damage damage, struct why *w)
 {

@@ -61,7 +61,7 @@ text_of(yyjson_val *o, const char *name)
 	return str_of(yyjson_get_str(yyjson_obj_get(o, name)));
 }
 
-/* What the port or the door refuses, in its own words. */
+/* Reports the refusal of the port or the door. */
 static enum err
 refusal(int status, yyjson_val *root, struct why *w)
 {

@@ -1,6 +1,6 @@
 #include "cli/engines.h"
 
-/* Of the data directory's lock, with what to do about it. */
+/* The lock of the data directory, and what to do when it is held. */
 static enum err
 say_busy(enum err e, const struct why *lock, struct why *w)
 {

@@ -227,7 +227,7 @@ look(struct timer *t)
 
 /* --- /status ------------------------------------------------------------ */
 
-/* What the start is doing; false once everything is served. */
+/* Describes the step of the start; false once everything is served. */
 static bool
 put_loading(void *arg, struct buf *b)
 {

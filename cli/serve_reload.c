@@ -19,7 +19,7 @@ log_setting(const char *event, const struct conf *c, enum conf_id id)
 	    log_quote(&value, conf_str(c, id)));
 }
 
-/* What differs and may change goes over into the configuration in force. */
+/* Copy into the configuration in force the settings that may change. */
 static unsigned
 take_over(struct conf *now, struct conf *next)
 {

@@ -176,7 +176,7 @@ take_frames(struct web_socket *s, struct str bytes)
 	return n;
 }
 
-/* What a client's frames brought about, beside the messages. */
+/* Handles the effects of a client's frames other than messages. */
 static void
 judge(struct web_socket *s)
 {

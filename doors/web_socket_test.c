@@ -170,7 +170,7 @@ announced(void **state)
 	answer_free(&a);
 }
 
-/* So many of a kind that carries nothing, then a message and a close. */
+/* Sends n empty frames of one kind, then a message and a close. */
 static int
 idle(int kind, int n)
 {

@@ -355,7 +355,7 @@ load_seen(struct crawls *c, struct str collection)
 	buf_free(&prefix);
 }
 
-/* Crawls begun by versions up to 0.3 did not: collection.h. */
+/* Crawls begun by earlier versions did not: collection.h. */
 static bool
 notes_validators(struct crawls *c, uint32_t id)
 {

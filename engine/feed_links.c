@@ -167,7 +167,7 @@ read_page(struct feed_links *l, struct feed_reader *r,
 	    &l->page, &own, NULL) != OK)
 		return false;
 	buf_clear(&r->body);
-	/* What came before damage is read, as when it was fetched. */
+	/* The part before the damage is read, as when it was fetched. */
 	(void)capture_decode(&c, limits, &r->body);
 	in.body = str_cut(buf_str(&r->body), 0, BODY_BYTES_MAX);
 	in.content_type = http_find(&c.http, STR("Content-Type"));

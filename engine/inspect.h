@@ -104,7 +104,7 @@ void engine_problems(struct engine *, struct problems_ask *);
 
 /* -- One URL. -- */
 
-/* What the robots.txt that was fetched last says of a URL. */
+/* The verdict on a URL of the robots.txt that was fetched last. */
 struct robots_verdict {
 	bool ignored;                /* the policy does not ask it */
 	bool known;                  /* else it was not fetched yet */

@@ -663,7 +663,7 @@ urls_are_found(void **state)
 	arena_free(&q->arena);
 }
 
-/* What it answered before it failed is archived, and where is known. */
+/* Its answer before the failure is archived, at a known place. */
 static void
 answers_of_failed_urls_are_found(void **state)
 {

@@ -65,7 +65,7 @@ struct engine {
 	size_t types_n;
 };
 
-/* What the configuration says of fetching; texts are the configuration's. */
+/* The settings of fetching; the texts belong to the configuration. */
 void engine_settings(const struct engine *, const struct conf *,
     struct fetch_settings *);
 /* transport.c: CONFIG when fetch.ca_file is of no use. */

@@ -517,7 +517,7 @@ source_of(const struct rebuild *b, const struct archive_file *f)
 	return &b->sources[f - b->files.files];
 }
 
-/* From now on the ledger knows the file as one of this crawl's. */
+/* Register the file in the ledger as one of this crawl's. */
 static void
 adopt_file(struct rebuild *b, const struct archive_file *file, uint32_t crawl,
     struct wall created)
@@ -643,7 +643,7 @@ replay_all(struct rebuild *b, struct why *w)
 	return e;
 }
 
-/* What cannot be read is lost; the WARC files tell the rest. */
+/* Unreadable entries are lost; the WARC files have the rest. */
 static void
 open_old(struct rebuild *b)
 {
@@ -735,7 +735,7 @@ rebuild_run(const struct rebuild_options *o, struct rebuild_counts *counts,
 		e = move_into_place(&b, w);
 	if (e == OK)
 		e = open_once(&b, w);
-	/* What is ready stays for the next attempt. */
+	/* The finished work stays for the next attempt. */
 	if (placed && (e == OK || !rebuild_unfinished(o->data_dir))) {
 		enum err removed = remove_build(&b, e == OK ? w : NULL);
 		e = e == OK ? removed : e;

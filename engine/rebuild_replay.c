@@ -265,7 +265,7 @@ replay_add_file(struct replay *x, uint32_t crawl, uint64_t bytes)
 
 /* --- robots.txt, as it was read ----------------------------------------- */
 
-/* Of the crawl whose captures are being told, or the configuration's. */
+/* That of the crawl under replay, or the configuration's. */
 static struct str
 product_token(const struct replay *x)
 {
@@ -704,7 +704,7 @@ put_digest(struct replay *x, const struct archive_capture *c,
 	s->digest_rest = arena_copy(&x->page, buf_str(&x->key));
 }
 
-/* What later crawls of the collection may ask with, as recall_note() has it. */
+/* Validators for later crawls of the collection, as in recall_note(). */
 static void
 put_validator(struct replay *x, const struct archive_capture *c,
     struct submission *s)

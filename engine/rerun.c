@@ -52,7 +52,7 @@ launched(struct launch *l)
 	finish(g);
 }
 
-/* What failed is fetched again, and no link of it followed. */
+/* The failed URLs are the seeds, and no link is followed. */
 static enum err
 set_depth(struct rerunning *g, struct str json)
 {

@@ -23,7 +23,7 @@ struct making {
 	struct map open;             /* name of an open WARC -> its end */
 	struct deferred *deferred;
 	uint64_t outside;
-	/* Of the part under way. */
+	/* The part under way. */
 	struct str from_dir, to_dir;
 };
 
@@ -54,7 +54,7 @@ copy_to(struct making *m, struct str from, struct str to, uint64_t bytes_max,
 	return e == OK ? tree_copy(from.p, to.p, bytes_max, w) : e;
 }
 
-/* What never changes any more has two names from now on. */
+/* Files that never change again get a second name. */
 static enum err
 link_to(struct making *m, struct str from, struct str to, struct why *w)
 {
@@ -132,7 +132,7 @@ is_inside(const struct making *m, struct str dir)
 	    dir.p[home.n] == '/';
 }
 
-/* What is committed of the files that are being written, by their names. */
+/* The committed lengths of open files, by name. */
 static enum err
 read_open_files(struct making *m, struct why *w)
 {
@@ -289,7 +289,7 @@ has_row(struct str name)
 	for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
 		if (str_eq(name, str_of(left_out[i])))
 			return true;
-	/* What a rebuild took the place of. */
+	/* Set aside by a rebuild. */
 	return str_starts(name, STR("replaced-"));
 }
 

@@ -34,7 +34,7 @@
 	X("archive", ARCHIVE)                                                \
 	X("store.db", DATABASE)
 
-/* What else may stand in a data directory, and is not copied. */
+/* Other files of a data directory, which are not copied. */
 #define SNAPSHOT_LEFT_OUT(X)                                                 \
 	X("lock") X("serve.json") X("serve.json.new") X("backup")            \
 	X("restoring") X("store.db-wal") X("store.db-shm") X(".rebuild")

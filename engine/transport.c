@@ -1,4 +1,4 @@
-/* What the loops fetch with: one transport each. */
+/* Makes the transports of the fetching loops, one for each. */
 #include "engine/own.h"
 #include "os/file.h"
 

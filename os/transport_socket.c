@@ -201,7 +201,7 @@ transport_socket_is_clean(const struct transport_sockets *ss, int fd)
 		return false;
 	if (count_received(fd, &received))
 		return received == s->answered;
-	/* What libcurl has read and dropped cannot be seen here. */
+	/* Bytes that libcurl has read and dropped cannot be seen here. */
 	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
 }
 

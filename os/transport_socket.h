@@ -62,7 +62,7 @@ void transport_socket_connected(struct transport_sockets *, int fd,
 /* The descriptor of a kept connection, or -1. */
 int transport_socket_find(const struct transport_sockets *,
     const struct transport_socket_ends *);
-/* So many bytes that arrived belong to an answer: heads, framing, body. */
+/* Count bytes that belong to an answer: heads, framing, body. */
 void transport_socket_answered(struct transport_sockets *, int fd, uint64_t n);
 /*
  * True when every byte that arrived on the plain connection belonged to an

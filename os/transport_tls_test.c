@@ -501,7 +501,7 @@ test_environment(void **state)
 	}
 }
 
-/* What came after an answer, unasked, is not the next one. */
+/* Bytes after an answer are not taken for the next one. */
 static void
 test_unread(void **state)
 {

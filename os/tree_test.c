@@ -74,7 +74,7 @@ test_tree(void **state)
 	assert_int_equal(bytes, 6);
 	assert_int_equal(tree_kind("tree.tmp/a", NULL), TREE_DIR);
 
-	/* What begins with a dot is seen first. */
+	/* Names that begin with a dot come first. */
 	assert_int_equal(tree_walk("tree.tmp/a", note, &b, NULL), OK);
 	assert_string_equal(buf_text(&b), ".b/two:2 one:6 ");
 	assert_int_equal(tree_walk("tree.tmp/none", note, &b, NULL), OK);

@@ -7,7 +7,7 @@
 #define ROW(method, path, handle, door, access, early, help) { method, path, \
 	WEB_EXACT, handle, NULL, help, WEB_TO_NOBODY, TOKEN_DOOR_##door,      \
 	TOKEN_##access, early }
-/* Who may make a token may do everything: no page of another origin may. */
+/* A token gives every right, so no page of another origin may make one. */
 #define TOKEN_ROW(method, path, handle, help) { method, path, WEB_EXACT,      \
 	handle, NULL, help, WEB_TO_OWN_PAGES, TOKEN_DOOR_CONSOLE, TOKEN_WRITE, \
 	false }

@@ -133,7 +133,7 @@ put_verdict(struct buf *b, const struct find_ask *a)
 	buf_put_char(b, '}');
 }
 
-/* What robots.txt says; nothing, where it is ignored or not known. */
+/* The verdict of robots.txt; nothing where it is ignored or not known. */
 static void
 put_robots(struct buf *b, const struct robots_verdict *v, struct arena *a)
 {

@@ -138,7 +138,7 @@ pull_bytes(struct web_pull *pull, struct buf *out, size_t room)
 	return true;
 }
 
-/* Nobody reads any more: the thread's next write fails. */
+/* The client is gone: the thread's next write fails. */
 static void
 close_read_end(struct package *p)
 {
@@ -252,7 +252,7 @@ packages_sweep(const char *data_dir)
 		n = 0;
 	for (size_t i = 0; i < n; i++)
 		if (str_starts(names[i], STR(PACKAGE_SCRATCH)))
-			/* What stays is swept at the next start. */
+			/* The next start removes what stays. */
 			(void)!file_remove(arena_printf(&a, "%s/%.*s", data_dir,
 			    STR_FMT(names[i])).p, NULL);
 	arena_free(&a);

@@ -1,5 +1,5 @@
 /*
- * Rows of the board as clients are told of them: docs/protocols/realtime.md
+ * Rows of the board as clients receive them: docs/protocols/realtime.md
  * section 4.
  */
 #include "doors/realtime/own.h"

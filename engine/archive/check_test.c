@@ -254,7 +254,7 @@ test_jwat_cases(void **state)
 	    "WARC-Filename: a\r\nWARC-Truncated: length\r\n"
 	    "WARC-Truncated: length\r\n")), &r);
 	assert_int_equal(r.n.rules[ARCHIVE_RULE_FIELD_REPEATED], 2);
-	/* What may be repeated. */
+	/* Fields that may be repeated. */
 	check_text(STR(INFO RESOURCE("2", "WARC-Concurrent-To: <urn:uuid:1>"
 	    "\r\nWARC-Concurrent-To: <urn:uuid:3>\r\nX-Own: 1\r\n"
 	    "X-Own: 2\r\n") RESOURCE("3", "")), &r);

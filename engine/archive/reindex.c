@@ -163,7 +163,7 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 		read_info(x, v->reader);
 	if (e->type != WARC_RESPONSE && e->type != WARC_REVISIT)
 		return OK;
-	/* What a failed URL answered is no capture. */
+	/* The answer of a failed URL is no capture. */
 	if (warc_entry_field(e, STR("Argiope-Outcome")).p != NULL) {
 		x->counts->failed++;
 		return OK;

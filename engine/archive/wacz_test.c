@@ -275,7 +275,7 @@ put_bytes(void *arg, struct str bytes, struct why *w)
 	return OK;
 }
 
-/* What is sent has the same entries as a file that is written. */
+/* A package that is sent has the same entries as one that is written. */
 static void
 sent_as_written(void **state)
 {

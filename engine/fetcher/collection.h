@@ -21,7 +21,7 @@
 #include "wire/digest.h"
 #include "wire/http.h"
 
-/* What all digest keys of the collection begin with; appended to `out`. */
+/* The prefix of all digest keys of the collection; appended to `out`. */
 void collection_prefix(struct str collection, struct buf *out);
 /* The key of a payload; appended to `out`. */
 void collection_digest_key(struct str collection, const struct digest *,

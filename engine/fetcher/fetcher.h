@@ -94,7 +94,7 @@ struct crawl_shared {
 	const struct str *seed_hosts;
 	size_t seed_hosts_n;
 	bool revalidates;                /* the collection has older crawls */
-	/* The newest of them, if it noted no validators (up to 0.3); or -1. */
+	/* The newest of them, if it noted no validators; -1: none. */
 	uint32_t previous;
 	bool continued;                  /* an earlier process began it */
 	bool operator_seeds;             /* their hosts may be private */

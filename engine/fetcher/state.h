@@ -253,7 +253,7 @@ void window_refill(struct window *);
 void window_drop(struct window **);       /* gives its leases back */
 
 /* origin.c */
-/* Of the page's last hop, for the product token of its crawl. */
+/* The last hop's robots.txt, for the product token of the page's crawl. */
 struct origin *origin_get(struct host *, struct page *);
 /* The name by which robots.txt knows the page's crawl. */
 struct str page_token(const struct page *);
@@ -301,7 +301,7 @@ size_t recall_headers(const struct page *, struct transport_header *out);
 /* The answer says 304: what the page is, and how its record refers to it. */
 bool recall_unchanged(struct page *, struct parse_input *,
     struct warc_revisit *);
-/* What later crawls of the collection ask with goes into the submission. */
+/* Put the validators for later crawls of the collection into the submission. */
 void recall_note(struct page *);
 
 /* request.c */
@@ -336,7 +336,7 @@ void lone_lines_free(struct fetcher *);
 
 /* commit.c */
 bool members_build(struct page *, struct why *);
-/* What a page that is no capture was answered, if anything; see page_finish. */
+/* The answer of a page that is no capture, if any came; see page_finish. */
 void answers_build(struct page *);
 void journal_build(struct page *);
 void page_event(struct page *, struct fetch_event *);

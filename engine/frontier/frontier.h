@@ -330,7 +330,7 @@ struct frontier_options {
 	unsigned running_max;               /* 0: no limit */
 	unsigned pending_max;               /* 0: no limit */
 	unsigned log_max;                   /* of a crawl; 0: CRAWL_LOG_KEPT */
-	/* Of a crawl: sitemaps, and their bytes unpacked; 0: no limit. */
+	/* A crawl's sitemaps, and their unpacked bytes; 0: no limit. */
 	uint64_t sitemap_files_max, sitemap_bytes_max;
 	/* Crawls are paused when all of them have written so much; 0: never. */
 	uint64_t archive_bytes_max;
@@ -422,7 +422,7 @@ struct url_fact {
 enum url_state frontier_find_url(struct frontier *, uint32_t crawl,
     struct str url, struct str queue, struct url_fact *);
 
-/* What a URL that failed has answered, as it was archived. */
+/* The archived answer of a URL that failed. */
 struct url_answer {
 	uint16_t status;             /* 0: nothing is archived */
 	struct str file;             /* the WARC file's name, without .open */

@@ -382,7 +382,7 @@ void outside_scan_next(struct outside *);
 void outside_free_walks(struct frontier *);
 /* Begin to read a piece; false: there is none, and that was answered. */
 bool outside_list_piece(struct outside_list *);
-/* Nobody wants more of it: end the walk and answer. */
+/* Its caller has left: end the walk and answer. */
 void outside_list_end(struct outside_list *);
 /* Delete a record at its present place, if it is known; false: it is not. */
 bool outside_purge(struct outside_queue *, uint64_t hash, struct str url,

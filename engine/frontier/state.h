@@ -309,7 +309,7 @@ void burial_forget(struct frontier *);
 
 /* bytes_limit.c: limits of bytes in WARC files. */
 void bytes_limit_open(const struct frontier *);
-/* What the crawl has written by now; the total follows. */
+/* Set the bytes that the crawl has written; the total follows. */
 void bytes_limit_set(struct crawl *, uint64_t warc_bytes);
 bool bytes_limit_of_crawl(const struct crawl *);   /* it is reached */
 bool bytes_limit_of_all(const struct frontier *);

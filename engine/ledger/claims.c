@@ -10,7 +10,7 @@
 #define META_ORIGIN STR("origin")
 #define META_MARK STR("mark/")
 
-/* What the index knows of one root. */
+/* The entries of the index for one root. */
 struct claim {
 	struct str root;
 	struct position now;

@@ -26,7 +26,7 @@
  * The chain is a checksum over all records since a segment that had none before
  * it; a head holds, behind its crc, "CHN1" 4, the chain up to its first group
  * 4, crc32c of all that 4.  Two copies of a log that went different ways differ
- * in it.  Heads of versions up to 0.3 hold zeros there: the chain is not known.
+ * in it.  Heads of earlier versions have zeros there: the chain is not known.
  *
  * Thread: one at a time; the sync thread's.
  * Errors: DISK_FULL changes nothing and may be tried again; CORRUPT at opening;

@@ -259,7 +259,7 @@ test_missing_segments(void **state)
 	assert_int_equal(file_remove(DIR "/log-00000001", &w), OK);
 	refused(0, "begins with group");
 	assert_int_equal(last_group(99), 100);
-	/* What it held is in the index. */
+	/* Its content is in the index. */
 	assert_int_equal(file_remove(DIR "/log-00000003", &w), OK);
 	assert_int_equal(last_group(99), 100);
 	assert_false(there(DIR "/log-00000002"));

@@ -66,7 +66,7 @@ struct warc_write {
 	struct warc_record record;           /* with `close`; in the arena */
 };
 
-/* What the sync thread writes before the members of a new file: claims.h. */
+/* Written by the sync thread before the members of a new file: claims.h. */
 struct mark {
 	struct mark *next;
 	struct str root;

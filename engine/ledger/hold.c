@@ -55,7 +55,7 @@ consider_hold(struct ledger *l)
 	if (!ledger_is_quiet(l))
 		return;
 	k->told = true;
-	/* What was sent to it before, a release of the log too, is done. */
+	/* All that was sent to it before is done, releases of the log too. */
 	k->ask = (struct sync_ask){ .home = ledger_loop(l),
 	    .done = sync_thread_through };
 	syncer_ask(ledger_syncer(l), &k->ask);

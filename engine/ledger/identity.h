@@ -86,7 +86,7 @@ struct stored_paths {
 	const char *home;            /* DATA, absolute */
 	/*
 	 * Where DATA was when this version first opened it, "" when it made it:
-	 * versions up to 0.3 stored absolute paths.
+	 * earlier versions stored absolute paths.
 	 */
 	const char *origin;
 };
@@ -98,7 +98,7 @@ struct str paths_store(const struct stored_paths *, struct str path,
     struct arena *);
 struct str paths_resolve(const struct stored_paths *, struct str stored,
     struct arena *);
-/* What names the WARC directory in index keys, wherever DATA is moved to. */
+/* The name of the WARC directory in index keys; it survives a move of DATA. */
 struct str paths_collection(const struct stored_paths *, struct str warc_dir,
     struct arena *);
 /* The ROOT of a WARC directory. */

@@ -34,7 +34,7 @@ enum ledger_health {
 	LEDGER_FAILED,       /* until restart: a sync failed */
 };
 
-/* What a start does about the archive's owner; see claims.h. */
+/* How a start treats the archive's owner; see claims.h. */
 enum ledger_claims {
 	LEDGER_CLAIMS_CHECK,     /* refuse an archive that does not fit */
 	LEDGER_CLAIMS_TAKE,      /* it is this directory's from now on */
@@ -89,7 +89,7 @@ MUST_USE enum err ledger_recover(struct ledger *, struct why *);
  * ledger_start().  Errors: those of the index.
  */
 MUST_USE enum err ledger_recover_old(struct ledger *, struct why *);
-/* What was put unlogged can be read in the index, which is not written. */
+/* Unlogged puts can be read from the index, whose files are not written. */
 MUST_USE enum err ledger_apply_unlogged(struct ledger *, struct why *);
 /*
  * Move what a group that was lost left in a series' work directory to

@@ -101,7 +101,7 @@ test_hold(void **state)
 	ledger_unhold(r.ledger);
 	rig_pass(&r, 3000);
 	assert_int_equal(r.kept, kept + 4);
-	/* What is as it is in a hold recovers. */
+	/* The state during a hold can be recovered from. */
 	ledger_hold(r.ledger, &h.hold);
 	rig_pass(&r, 10);
 	assert_int_equal(h.calls, 2);
@@ -115,7 +115,7 @@ test_hold(void **state)
 	rig_end(&r);
 }
 
-/* Who waits for a ledger that cannot write is told so. */
+/* A waiter hears that the ledger cannot write. */
 static void
 test_hold_failed(void **state)
 {

@@ -218,7 +218,7 @@ def look(parts, name):
     for c, seq, u in reported(got.stdout):
         if (c, seq) in before and before[c, seq] != u:
             twice.append((c, seq))
-    # What the data directory knows, not only the files.
+    # The data directory's knowledge, not only the files.
     status = run("status", "--data", HOME, "--json")
     lost = [k for k, u in before.items() if u not in after.get(k, ())]
     known = {(c["id"], c["counts"]["items"])

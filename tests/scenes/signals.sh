@@ -80,7 +80,7 @@ hup
 has "a log that cannot be opened is reported" "nowhere/a.log" a.log
 check "the daemon lives on" curl -sf "${port}healthz"
 
-# What was read again is in force for the crawls that run.
+# The new settings are in force for the running crawls.
 printf '%s\n' 'log.file = a.log' 'fetch.user_agent = Fourth/1.0' \
 	'fetch.allow_private = on' >a.conf
 hup

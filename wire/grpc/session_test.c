@@ -865,7 +865,7 @@ test_held_at_gate(void **state)
 	assert_int_equal(late.code, GRPC_DEADLINE_EXCEEDED);
 	assert_int_equal(door.ends, 2);
 	assert_int_equal(door.code, GRPC_DEADLINE_EXCEEDED);
-	/* What came meanwhile is handed out, and what comes later. */
+	/* Bytes that came meanwhile are delivered, and later ones too. */
 	door.open = true;
 	grpc_admit(door.calls[0]);
 	grpc_admit(door.calls[2]);

@@ -318,7 +318,7 @@ function view(root, id, first, app) {
 	};
 	app.crawls.addEventListener("change", change);
 	app.crawls.watched.add(id);
-	// Its state is told sooner than the list's once a second.
+	// Its state arrives sooner than the list's, which comes once a second.
 	const soonest = app.door.subscribe("subscribe_crawl_stats", {
 	    min_interval: 0.1, crawl_id: id }, (data) => {
 		for (const [k, part] of Object.entries(data))

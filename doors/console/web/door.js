@@ -14,7 +14,7 @@ const RETRY_MS = [300, 500, 700, 1000, 1500, 2000, 3000, 5000];
 const ANSWER_MS = 60000;
 const SILENT_MS = 8000;                // then it is asked whether it lives
 const GONE_MS = 16000;                 // then the connection counts as lost
-/* What changes something is not kept for a later connection. */
+/* A command that changes something is never kept for a later connection. */
 const CHANGES = /^(start_crawl|job\.|policy\.(put|delete)|schedule\.(put|delete))/;
 
 export class DoorError extends Error {

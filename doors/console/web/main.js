@@ -196,7 +196,7 @@ async function askStart() {
 
 /* --- a server that is gone ----------------------------------------------- */
 
-/* What works without the server: looking at what is there. */
+/* Works without the server: it only shows what the page has. */
 const LOCAL = "[role=tab], .ranges button, .copy, .sort, [data-local]";
 const watchButtons = new MutationObserver(disableButtons);
 
