@@ -2,6 +2,7 @@
 #include "cli/archive_files.h"
 #include "cli/verbs.h"
 #include "engine/archive/check.h"
+#include "engine/ledger/audit.h"
 
 #define CHECK_OPTIONS(X)                                                     \
 	X(STRICT, "strict", 0, NULL, FLAG, 0, 0,                             \
@@ -20,6 +21,8 @@ const struct option_verb archive_check_verb = {
 	"Every record is read and every digest computed again. "
 	ARCHIVE_FILES_ABOUT "  "
 	ARCHIVE_OPEN_ABOUT "\n"
+	"Without FILE, finished files that DATA recorded and that are missing "
+	"or shorter are errors too.\n"
 	"With --json each finding is one object per line, and the counts are "
 	"the last line.\n"
 	"Exit code: 0 the files are sound; 65 with --strict there were "
@@ -30,6 +33,7 @@ const struct option_verb archive_check_verb = {
 
 struct checking {
 	bool json, quiet;
+	struct archive_check_counts *counts;
 	struct buf line;
 };
 
@@ -49,6 +53,28 @@ found(void *arg, const struct archive_finding *f)
 	cli_put(&k->line);
 }
 
+/* A finished file is not as the data directory recorded it. */
+static void
+lost_file(void *arg, const struct audit_finding *f)
+{
+	struct checking *k = arg;
+	char detail[80];
+	struct archive_finding finding = { .rule = ARCHIVE_RULE_LOST,
+		.error = true, .path = f->path, .offset = f->bytes,
+		.detail = detail };
+
+	if (f->missing)
+		snprintf(detail, sizeof(detail), "missing; it had %llu bytes",
+		    (unsigned long long)f->recorded);
+	else
+		snprintf(detail, sizeof(detail), "%llu bytes of %llu",
+		    (unsigned long long)f->bytes,
+		    (unsigned long long)f->recorded);
+	k->counts->rules[ARCHIVE_RULE_LOST]++;
+	k->counts->errors++;
+	found(k, &finding);
+}
+
 int
 archive_check_run(struct cli *c)
 {
@@ -56,13 +82,20 @@ archive_check_run(struct cli *c)
 	    .quiet = cli_count(c, "quiet") > 0 };
 	struct archive_check_options o = { .strict = cli_count(c, "strict") >
 	    0, .finding = found, .arg = &k };
-	struct archive_check_counts counts;
+	struct archive_check_counts counts = { 0 };
 	struct archive_catalogue files;
 	struct why w = WHY_INIT;
 
 	enum err e = archive_files(c, 0, true, &files, &w);
 	if (e == OK)
 		e = archive_check(&files, &o, &counts, &w);
+	k.counts = &counts;
+	if (e == OK && c->options.operands_n == 0)
+		e = audit_archive(c->data_dir, lost_file, &k, &w);
+	if (e == ERR_ABSENT && k.counts->files > 0) {
+		w = (struct why)WHY_INIT;
+		e = OK;
+	}
 	if (e == OK && k.json) {
 		archive_check_json(&counts, &k.line);
 		buf_put_char(&k.line, '\n');

@@ -240,7 +240,7 @@ set_family(struct index *x, enum index_family f, rocksdb_options_t *base)
 
 static enum err
 open_database(struct index *x, const char *dir, rocksdb_options_t *base,
-    struct why *w)
+    bool read_only, struct why *w)
 {
 	const char *names[INDEX_FAMILIES];
 	char *text = NULL;
@@ -249,8 +249,13 @@ open_database(struct index *x, const char *dir, rocksdb_options_t *base,
 		names[f] = families[f].name;
 		set_family(x, (enum index_family)f, base);
 	}
-	x->db = rocksdb_open_column_families(base, dir, INDEX_FAMILIES, names,
-	    (const rocksdb_options_t *const *)x->options, x->handles, &text);
+	const rocksdb_options_t *const *options =
+	    (const rocksdb_options_t *const *)x->options;
+	x->db = read_only ?
+	    rocksdb_open_for_read_only_column_families(base, dir,
+	    INDEX_FAMILIES, names, options, x->handles, 0, &text) :
+	    rocksdb_open_column_families(base, dir, INDEX_FAMILIES, names,
+	    options, x->handles, &text);
 	if (text == NULL)
 		return OK;
 	x->db = NULL;
@@ -289,7 +294,7 @@ index_open(const char *dir, const struct index_options *given,
 	set_database(base, &in);
 	enum err e = dont_flush_at_close(&base, w);
 	if (e == OK)
-		e = open_database(x, dir, base, w);
+		e = open_database(x, dir, base, in.read_only, w);
 	rocksdb_options_destroy(base);
 	if (e == OK)
 		*out = x;

@@ -25,6 +25,11 @@ struct index_options {
 	size_t write_buffer_bytes, write_buffers;
 	size_t block_cache_bytes;
 	bool in_memory;              /* the simulator's */
+	/*
+	 * Takes no lock and sees what was flushed; nothing may be written.
+	 * Files that another process removes meanwhile make reading fail.
+	 */
+	bool read_only;
 };
 
 MUST_USE enum err index_open(const char *dir, const struct index_options *,

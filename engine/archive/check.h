@@ -20,6 +20,7 @@
 #define ARCHIVE_RULES(X)                                                      \
 	X(DAMAGE,          "a record is damaged", E, E)                       \
 	X(EMPTY,           "the file holds no record", W, W)                  \
+	X(LOST,            "a finished file is not as recorded", E, E)        \
 	X(BLOCK_DIGEST,    "the block digest does not match", E, E)           \
 	X(PAYLOAD_DIGEST,  "the payload digest does not match", E, E)         \
 	X(ENTITY_DIGEST,   "the payload digest is of the entity", W, E) \

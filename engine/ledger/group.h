@@ -52,6 +52,14 @@ enum warc_path { PATH_OPEN, PATH_DONE, PATH_OPEN_CDXJ, PATH_DONE_CDXJ };
 struct str warc_record_path(const struct warc_record *, enum warc_path,
     struct arena *);
 
+struct audit_finding;
+/*
+ * False when it is a finished file's and the file is not as recorded: then
+ * `*f` says how, its path in `a`.
+ */
+bool audit_record(const struct warc_record *, struct arena *a,
+    struct audit_finding *f);
+
 /* What the sync thread does to one file for one group. */
 struct warc_write {
 	uint32_t file;

@@ -4,6 +4,7 @@
  */
 #include "base/map.h"
 #include "engine/archive/capture.h"
+#include "engine/ledger/audit.h"
 #include "engine/ledger/series.h"
 #include "os/file.h"
 #include "os/log.h"
@@ -287,6 +288,31 @@ recover_file(struct ledger *l, struct index *x, struct index_batch *b,
 	return e == OK ? finish_file(l, x, b, r, w) : e;
 }
 
+/* Warnings of single files at one start. */
+#define LOST_SHOWN 10
+
+/* The crawl can go on without it; whoever keeps the archive must know. */
+static void
+report_lost(const struct warc_record *r, struct arena *a, uint64_t *lost)
+{
+	struct audit_finding f;
+	struct log_text quoted;
+
+	if (audit_record(r, a, &f) || ++*lost > LOST_SHOWN)
+		return;
+	const char *path = log_quote(&quoted, str_of(f.path));
+	if (f.missing)
+		log_warn("ledger.archive", "text=\"a finished WARC file is "
+		    "missing; its captures cannot be read until it is "
+		    "restored\" file=%s bytes=%llu", path,
+		    (unsigned long long)f.recorded);
+	else
+		log_warn("ledger.archive", "text=\"a finished WARC file is "
+		    "shorter than recorded; restore it\" file=%s bytes=%llu "
+		    "recorded=%llu", path, (unsigned long long)f.bytes,
+		    (unsigned long long)f.recorded);
+}
+
 /*
  * The records written here are only in the index's memory; if they are lost
  * too, the next start does the same work again and finds it done.
@@ -301,6 +327,7 @@ ledger_recover_warcs(struct ledger *l, struct index *x, uint64_t last_group,
 	struct index_batch *b = index_batch_new();
 	struct str key, value;
 	enum err e = OK;
+	uint64_t lost = 0;
 	size_t at = 0;
 	void *v;
 
@@ -316,6 +343,7 @@ ledger_recover_warcs(struct ledger *l, struct index *x, uint64_t last_group,
 		}
 		r.id = read_be32(&in);
 		ledger_warc_seen(l, r.id);
+		report_lost(&r, &one, &lost);
 		if (r.state != WARC_OPEN && r.state != WARC_CLOSING)
 			continue;
 		remember_dir(&dirs, &a, &r);
@@ -323,6 +351,10 @@ ledger_recover_warcs(struct ledger *l, struct index *x, uint64_t last_group,
 	}
 	if (e == OK)
 		e = index_iter_error(i, w);
+	if (lost > LOST_SHOWN)
+		log_warn("ledger.archive", "text=\"%llu finished WARC "
+		    "files are missing or shorter than recorded; argiope "
+		    "archive check names them\"", (unsigned long long)lost);
 	while (e == OK && map_next(&dirs, &at, &v)) {
 		const struct work_dir *d = v;
 		e = quarantine_files(d->dir, d->path, last_group, w);

@@ -142,3 +142,19 @@ check "... and it is complete" grep -q complete status.out
 mv aside moved
 code "its directory is gone" 66 "$A" archive ls --data d5
 has "... which is named" "/aside, to which crawls have written, is not" code.err
+
+# --- finished files that were lost ----------------------------------------------
+"$A" crawl "$WEB/" --data d6 --quiet
+"$A" crawl "$WEB/page/1" --data d6 --quiet
+code "all files are as recorded" 0 "$A" archive check --data d6
+first=$(ls d6/archive/*.warc.gz | head -n 1)
+last=$(ls d6/archive/*.warc.gz | tail -n 1)
+truncate -s -1 "$last"
+mv "$first" first.warc.gz
+code "a lost file and a shorter one" 70 "$A" archive check --data d6
+has "... check names the lost one" "$first at 0: error: a finished file is not" \
+	code.out
+has "... and the other" "$(($(stat -c %s "$last"))) bytes of" code.out
+"$A" crawl --resume --data d6 >code.out 2>code.err
+has "--resume says so" "a finished WARC file is missing" code.err
+has "... of both" "is shorter than recorded" code.err

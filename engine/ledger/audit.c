@@ -1,0 +1,77 @@
+#include "engine/ledger/audit.h"
+
+#include "engine/ledger/claims.h"
+#include "engine/ledger/group.h"
+#include "os/file.h"
+
+static bool
+is_as_recorded(const struct warc_record *r, const char *path,
+    struct audit_finding *f)
+{
+	int fd = -1;
+
+	*f = (struct audit_finding){ .path = path, .recorded = r->end };
+	enum err e = file_open(path, FILE_READ, &fd, NULL);
+	f->missing = e == ERR_ABSENT;
+	if (e == OK)
+		e = file_size(fd, &f->bytes, NULL);
+	file_close(&fd);
+	/* What cannot be opened for another reason shows when it is read. */
+	return !f->missing && (e != OK || f->bytes >= r->end);
+}
+
+bool
+audit_record(const struct warc_record *r, struct arena *a,
+    struct audit_finding *f)
+{
+	return r->state != WARC_CLOSED || is_as_recorded(r,
+	    warc_record_path(r, PATH_DONE, a).p, f);
+}
+
+static enum err
+walk_records(struct index *x, audit_event *event, void *arg, struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct index_iter *i = index_iter_new(x, INDEX_WARC);
+	struct audit_finding f;
+	struct str key, value;
+	struct warc_record r;
+
+	for (index_iter_seek(i, STR("")); index_iter_valid(i, &key, &value);
+	    index_iter_next(i)) {
+		arena_reset(&a);
+		if (warc_record_parse(value, index_context(x), &a, &r) &&
+		    !audit_record(&r, &a, &f))
+			event(arg, &f);
+	}
+	enum err e = index_iter_error(i, w);
+	index_iter_free(&i);
+	arena_free(&a);
+	return e;
+}
+
+enum err
+audit_archive(const char *data_dir, audit_event *event, void *arg,
+    struct why *w)
+{
+	struct index_options o = { .read_only = true };
+	struct arena a = ARENA_INIT;
+	struct claims *c = NULL;
+	struct index *x = NULL;
+
+	const char *dir = arena_printf(&a, "%s/index", data_dir).p;
+	struct str *names;
+	size_t n;
+	enum err e = file_list(dir, &a, &names, &n, w);
+	if (e == OK)
+		e = index_open(dir, &o, &x, w);
+	/* Paths are resolved by what the index says of its origin. */
+	if (e == OK)
+		e = claims_new(data_dir, LEDGER_CLAIMS_NONE, x, &c, w);
+	if (e == OK)
+		e = walk_records(x, event, arg, w);
+	index_close(&x);
+	claims_free(&c);
+	arena_free(&a);
+	return e;
+}
