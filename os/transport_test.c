@@ -747,7 +747,8 @@ test_answers(void **state)
 	check_answer(ON_TOP CHUNKS, TRANSPORT_DONE, CHUNKS);
 	check_answer(ON_TOP CHUNKS "more", TRANSPORT_DONE, CHUNKS);
 	check_answer(ON_TOP "5\r\nhel", TRANSPORT_RESET, "5\r\nhel");
-	check_answer(ON_TOP "x\r\nhel", TRANSPORT_PROTOCOL, "");
+	/* Broken framing: all that came is the body, to be archived. */
+	check_answer(ON_TOP "x\r\nhel", TRANSPORT_PROTOCOL, "x\r\nhel");
 	check_answer(CHUNKED "5\r\nhel", TRANSPORT_RESET, "5\r\nhel");
 	check_answer(CHUNKED, TRANSPORT_RESET, "");
 	check_answer("HTTP/1.1 304 Not Modified\r\n"
@@ -755,7 +756,7 @@ test_answers(void **state)
 	check_answer(CHUNKED "5\r\nhello\r\n0\r\n", TRANSPORT_RESET,
 	    "5\r\nhello\r\n0\r\n");
 	check_answer(CHUNKED "5\r\nhello!\r\n", TRANSPORT_PROTOCOL,
-	    "5\r\nhello");
+	    "5\r\nhello!\r\n");
 	check_answer("HTTP/1.1 200 O", TRANSPORT_RESET, "");
 	check_answer("HTTP/1.1 100 Continue\r\n\r\n", TRANSPORT_RESET, "");
 	check_answer("", TRANSPORT_RESET, "");

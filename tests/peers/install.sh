@@ -80,7 +80,7 @@ fi
 
 # nobody has a home of its own here, and no way into the builder's.
 if [ "$(id -u)" = 0 ]; then
-	home=$(mktemp -d)
+	home=$(mktemp -d -p /tmp)
 	trap 'rm -rf "$home"' EXIT
 	cp "$program" "$home/"
 	chown -R 65534:65534 "$home"

@@ -23,7 +23,7 @@ wait "$pid"
 same "Ctrl-C has its exit code" $? 75
 has "it can go on" "was interrupted and can go on" out
 "$A" status --data broken >status
-has "status: it is still running" "running" status
+has "status: nobody runs it any more" "interrupted" status
 command=$(sed -n 's/^To go on: //p' out)
 has "the command is printed" "--resume --name 'a b'" out
 eval "$command --json" >events

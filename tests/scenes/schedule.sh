@@ -140,7 +140,7 @@ code "... killed, and rebuilt" 0 "$A" archive reindex --rebuild --data d3
 same "... it is not over" "$(json \
 	'(events[0]["crawls"][0]["state"],
 	events[0]["crawls"][0]["counts"]["queued"] > 0)' status.json)" \
-	"('running', True)"
+	"('interrupted', True)"
 : >"$WEB_LOG"
 daemon d3
 status() {
