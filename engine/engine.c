@@ -7,7 +7,6 @@
 #include "engine/outsiders.h"
 #include "engine/own.h"
 #include "engine/policy/address.h"
-#include "engine/rebuild.h"
 #include "engine/shelf.h"
 #include "engine/snapshot.h"
 #include "engine/tell.h"
@@ -501,6 +500,8 @@ engine_lock(const struct engine_options *o, struct engine **out,
 		err = file_make_dir(e->data_dir, w);
 	if (err == OK && !o->no_threads)
 		err = file_lock_dir(e->data_dir, &e->lock_fd, &holder, w);
+	if (err == OK)
+		err = engine_check_place(e, w);
 	if (err == OK)
 		err = snapshot_check(e->data_dir, w);
 	if (err == OK && o->doors) {

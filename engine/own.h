@@ -72,6 +72,11 @@ void engine_settings(const struct engine *, const struct conf *,
 MUST_USE enum err engine_check_ca_file(struct engine *, struct why *);
 /* A loop's transport. */
 struct transport *engine_transport(struct engine *, struct loop *);
+/*
+ * Makes `data_dir`, which exists, absolute.  Errors: CORRUPT, with what to do,
+ * when a rebuild of it was killed while it moved its work into place.
+ */
+MUST_USE enum err engine_check_place(struct engine *, struct why *);
 /* On the ledger's loop: the loops do what the crawl's state says. */
 void engine_order_loops(struct engine *, uint32_t crawl);
 /* Verbs of revise.h; close behind the frontier. */

@@ -29,6 +29,21 @@ has "... in its own archive" "\"warc_dir\":\"$PWD/moved/archive\"" events
 has "... where its duplicates are found" '"duplicates":' events
 check "... and nothing is where it was" test ! -e own
 
+# Commands name it by relative paths too.
+"$A" status --data moved --json >status.json
+has "a relative name changes no path" "\"warc_dir\":\"$PWD/moved/archive\"" \
+	status.json
+has "... nor its place" "place $PWD/moved" moved/identity
+
+# --- a rebuild that was killed while it moved its work into place -----------------
+mkdir -p moved/.rebuild/index
+echo -n replaced-9 >moved/.rebuild/ready
+code "a start refuses" 70 "$A" crawl "$WEB/" --data moved --quiet
+has "... with what to do" "archive reindex --rebuild --data $PWD/moved" code.err
+rm -r moved/.rebuild/index
+code "... which goes on" 0 "$A" archive reindex --rebuild --data moved
+code "... and it works" 0 "$A" crawl "$WEB/" --data moved --quiet --max-pages 2
+
 # --- one WARC directory, two data directories ------------------------------------
 "$A" crawl "$WEB/" --data one --warc-dir "$PWD/w" --quiet --max-pages 5
 code "a WARC directory has one data directory" 70 "$A" crawl "$WEB/" \
