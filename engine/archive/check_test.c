@@ -230,9 +230,10 @@ test_foreign(void **state)
 static void
 test_jwat_cases(void **state)
 {
-	static const char *const single[] = { "WARC-Date: "
-	    "2020-01-02T03:04:05Z", "warc-type: resource", "Content-Length: 5",
-	    "WARC-Record-ID: <urn:uuid:2>", "WARC-Target-URI: http://a/" };
+	static const char *const single[] = {
+		"WARC-Date: 2020-01-02T03:04:05Z", "warc-type: resource",
+		"Content-Length: 5", "WARC-Record-ID: <urn:uuid:2>",
+		"WARC-Target-URI: http://a/" };
 	struct result r = { .text = BUF_INIT };
 	struct buf b = BUF_INIT;
 
