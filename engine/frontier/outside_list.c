@@ -498,13 +498,15 @@ static void
 run_list(struct outside_call *c)
 {
 	struct outside_list *l = CONTAINER(c, struct outside_list, call);
+	struct outside *o = c->frontier->outside;
 
 	arena_free(&l->arena);
 	l->n = 0;
 	l->more = false;
 	if (l->stop || outside_is_cancelled(c)) {
+		/* The caller may free the call as soon as it is answered. */
 		outside_list_end(l);
-		outside_scan_next(c->frontier->outside);
+		outside_scan_next(o);
 	} else if (l->kind == OUTSIDE_LIST_CRAWLS) {
 		list_crawls(l);
 	} else {

@@ -116,8 +116,8 @@ async function watch(page) {
 		return all.length > 0 && all.every((u) => u.textContent
 		    .includes("/day/"));
 	});
-	check("the address has the filter", page.url().includes("find=%2FDAY"),
-	    page.url());
+	await until(page, "the address has the filter", () =>
+	    location.href.includes("find=%2FDAY"));
 	await page.fill("[data-find]", "");
 	await page.selectOption("[aria-label='Filter pages by status']", "4xx");
 	await until(page, "... and by status", () => {
@@ -522,7 +522,9 @@ async function wire() {
 
 async function lost() {
 	const { context, page, wrong } = await open(WIDE, {},
-	    ["ERR_CONNECTION_REFUSED", "WebSocket connection", "failed: "]);
+	    ["ERR_CONNECTION_REFUSED", "WebSocket connection", "failed: ",
+	    // The page asks for it while the server starts.
+	    "/readyz"]);
 
 	await page.goto(base + "/");
 	await until(page, "the list is there", () => document.querySelector(
