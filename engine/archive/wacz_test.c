@@ -279,7 +279,7 @@ put_bytes(void *arg, struct str bytes, struct why *w)
 static void
 sent_as_written(void **state)
 {
-	static const char *const names[] = { "archive/" SAMPLE_NAME_1,
+	static const char *const names[] = { ("archive/" SAMPLE_NAME_1),
 	    "indexes/index.cdx.gz", "indexes/index.idx", "pages/pages.jsonl",
 	    "datapackage.json", "datapackage-digest.json" };
 	struct sample_dir d;
