@@ -4,6 +4,7 @@
 #include "engine/board.h"
 #include "engine/feed.h"
 #include "engine/fetcher/address_clock.h"
+#include "engine/hook.h"
 #include "engine/outsiders.h"
 #include "engine/own.h"
 #include "engine/policy/address.h"
@@ -446,6 +447,7 @@ open_frontier(struct engine *e, struct why *w)
 		.archive_bytes_max = conf_size(c, CONF_ARCHIVE_BYTES_MAX),
 	};
 
+	engine_hooks_options(e, &o);
 	return frontier_open(e->ledger_loop, &o, &e->frontier, w);
 }
 
@@ -524,6 +526,8 @@ engine_read(struct engine *e, struct why *w)
 	e->pool = pool_new(o->no_threads ? 0 : pool != 0 ? pool :
 	    MAX(2, system_cores()));
 	enum err err = open_frontier(e, w);
+	if (err == OK)
+		err = engine_hooks_open(e, w);
 	if (err != OK)
 		return err;
 	e->seen = seen_new(SEEN_BYTES);
@@ -568,6 +572,7 @@ engine_start(struct engine *e)
 		timetable_start(e->timetable);
 	if (e->options.no_threads)
 		return;
+	hooks_start(e->hooks);
 	loop_start(e->ledger_loop);
 	if (e->outsiders != NULL)
 		outsiders_start(e->outsiders);
@@ -794,7 +799,7 @@ all_told(void *arg)
 }
 
 static void
-ledger_closed(void *arg)
+hooks_closed(void *arg)
 {
 	struct engine *e = arg;
 
@@ -806,7 +811,7 @@ run_close(struct loop_call *c)
 {
 	struct engine *e = CONTAINER(c, struct engine, close_call);
 
-	frontier_close(e->frontier, ledger_closed, e);
+	engine_hooks_close(e, hooks_closed);
 }
 
 static void
@@ -924,6 +929,7 @@ engine_free(struct engine **ep)
 	outsiders_free(&e->outsiders);
 	board_free(&e->board);
 	pool_free(&e->pool);
+	hooks_free(&e->hooks);
 	for (unsigned i = 0; i < e->loops_n; i++) {
 		free_types(&e->loops[i]);
 		if (e->loops[i].loop != e->ledger_loop)

@@ -50,6 +50,8 @@ struct engine {
 	struct feed *feed;
 	struct fresh_pot fresh;
 	char mark[9];
+	struct hooks *hooks;             /* NULL: none is configured */
+	void (*hooks_closed)(void *arg);
 	struct snapshot *snapshot;       /* the ledger's loop's: one is made */
 	/* Closing. */
 	size_t asked;                    /* verbs without their answer yet */
@@ -70,6 +72,11 @@ void engine_settings(const struct engine *, const struct conf *,
     struct fetch_settings *);
 /* transport.c: CONFIG when fetch.ca_file is of no use. */
 MUST_USE enum err engine_check_ca_file(struct engine *, struct why *);
+/* hook_engine.c: before the frontier is opened; after it. */
+void engine_hooks_options(struct engine *, struct frontier_options *);
+MUST_USE enum err engine_hooks_open(struct engine *, struct why *);
+/* Close the frontier, then the hooks; `closed` on the ledger's loop. */
+void engine_hooks_close(struct engine *, void (*closed)(void *arg));
 /* A loop's transport. */
 struct transport *engine_transport(struct engine *, struct loop *);
 /*

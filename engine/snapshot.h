@@ -32,7 +32,8 @@
 	X("index", INDEX)                                                    \
 	X("log", FILES)                                                      \
 	X("archive", ARCHIVE)                                                \
-	X("store.db", DATABASE)
+	X("store.db", DATABASE)                                              \
+	X("hooks", FILES)
 
 /* Other files of a data directory, which are not copied. */
 #define SNAPSHOT_LEFT_OUT(X)                                                 \

@@ -355,6 +355,8 @@ crawl_ended(enum crawl_state s)
 static void
 end(struct crawl *c, enum crawl_state state, const char *reason)
 {
+	const struct frontier_options *o = &c->frontier->options;
+
 	c->view.state = state;
 	c->view.ended = clock_wall();
 	snprintf(c->view.reason, sizeof(c->view.reason), "%s", reason);
@@ -365,6 +367,8 @@ end(struct crawl *c, enum crawl_state state, const char *reason)
 	near_free(&c->near);
 	crawl_touch(c);
 	crawl_settle(c);
+	if (o->ending != NULL && c->view.kind == CRAWL_CRAWL)
+		o->ending(o->arg, c->view.id);
 	crawl_retire(c);
 	crawl_start_pending(c->frontier);
 }

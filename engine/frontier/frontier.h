@@ -321,6 +321,8 @@ struct frontier_options {
 	/* The crawl's WARC got a new warcinfo: loops are to refer to it. */
 	void (*warcinfo)(void *arg, uint32_t crawl, const char *filename,
 	    struct buf *out);
+	/* A crawl ends with the group that is gathering. */
+	void (*ending)(void *arg, uint32_t crawl);
 	void (*health)(void *arg, enum ledger_health, const char *text);
 	void *arg;
 	const char *token;                  /* 8 of [a-z0-9] */

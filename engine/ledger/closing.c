@@ -3,7 +3,7 @@
  * is idempotent: a crash in its middle is finished by the next start.
  */
 #include "engine/archive/index.h"
-#include "engine/ledger/group.h"
+#include "engine/ledger/series.h"
 #include "os/file.h"
 #include "os/log.h"
 
@@ -187,4 +187,47 @@ closing_run(struct closing *c)
 	struct str path = warc_record_path(&c->record, PATH_DONE, &c->arena);
 	write_cdxj(c, path.p);
 	c->record.state = WARC_CLOSED;
+	const struct ledger_options *o = ledger_options(c->ledger);
+	if (!c->no_cdxj && o->warc_finishing != NULL &&
+	    o->warc_finishing(o->warc_arg, c->record.id, path,
+	    &c->result) != OK)
+		c->record.state = WARC_CLOSING;
+}
+
+/* The record of a finished file is on its way to the disk. */
+struct finish {
+	struct promise promise;
+	struct ledger *ledger;
+	uint32_t file;
+};
+
+static void
+finish_kept(struct promise *p, enum err e)
+{
+	struct finish *f = CONTAINER(p, struct finish, promise);
+	const struct ledger_options *o = ledger_options(f->ledger);
+
+	if (e == OK)
+		o->warc_finished(o->warc_arg, f->file);
+	mem_free(&f);
+}
+
+static void
+promise_finish(struct ledger *l, uint32_t file)
+{
+	if (ledger_options(l)->warc_finished == NULL)
+		return;
+	struct finish *f = mem_new(sizeof(*f));
+	f->promise.kept = finish_kept;
+	f->ledger = l;
+	f->file = file;
+	ledger_promise(l, &f->promise);
+}
+
+void
+closing_put(struct closing *c)
+{
+	series_file_closed(c->ledger, &c->record);
+	if (c->record.state == WARC_CLOSED)
+		promise_finish(c->ledger, c->record.id);
 }

@@ -189,6 +189,8 @@ void closing_run(struct closing *);    /* the work; the pool's */
  * whole file, is left to closing_run().  `result` says how it went.
  */
 void closing_name(struct closing *);
+/* The record of what it did, into the gathering group; owner. */
+void closing_put(struct closing *);
 void closing_free(struct closing **);
 
 /* hold -- no group is sealed (ledger_hold()); the owner's loop's. */

@@ -670,7 +670,7 @@ closing_came_back(struct closing *c)
 		/* It stays "closing", as without a CDXJ: the next start
 		 * finishes it. */
 	} else if (!c->no_cdxj) {
-		series_file_closed(l, &c->record);
+		closing_put(c);
 	}
 	closing_free(&c);
 	consider_sealing(l);

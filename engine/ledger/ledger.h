@@ -72,6 +72,15 @@ struct ledger_options {
 	/* Health changed; `text` says why in one sentence. */
 	void (*health)(void *arg, enum ledger_health, const char *text);
 	void *arg;
+	/*
+	 * A WARC got its final name and its CDXJ: before that is committed, on
+	 * the pool's thread, and after it, on the ledger's loop.  After an
+	 * error of the first the next start finishes the file again.
+	 */
+	enum err (*warc_finishing)(void *arg, uint32_t file, struct str path,
+	    struct why *);
+	void (*warc_finished)(void *arg, uint32_t file);
+	void *warc_arg;
 };
 
 /*
@@ -233,6 +242,10 @@ MUST_USE enum err ledger_archive(struct ledger *, struct warc_series *,
  * Thread: the index thread's (from a ledger_query). */
 MUST_USE enum err ledger_warc_path(struct index *, uint32_t file,
     struct arena *a, struct str *path, struct why *);
+
+/* Whether the index knows the file as one that is not finished yet.  The same
+ * threads, and any before ledger_start(). */
+bool ledger_warc_is_unfinished(struct index *, uint32_t file);
 
 /* --- made anew from WARC files ------------------------------------------- */
 

@@ -404,3 +404,20 @@ ledger_warc_path(struct index *x, uint32_t file, struct arena *a,
 		*path = warc_record_path(&r, PATH_DONE, a);
 	return OK;
 }
+
+bool
+ledger_warc_is_unfinished(struct index *x, uint32_t file)
+{
+	struct arena a = ARENA_INIT;
+	struct buf key = BUF_INIT;
+	struct warc_record r;
+	struct str value;
+
+	buf_put_be32(&key, file);
+	bool unfinished = index_get(x, INDEX_WARC, buf_str(&key), &a, &value,
+	    NULL) == OK && warc_record_parse(value, index_context(x), &a, &r) &&
+	    (r.state == WARC_OPEN || r.state == WARC_CLOSING);
+	buf_free(&key);
+	arena_free(&a);
+	return unfinished;
+}

@@ -1,0 +1,116 @@
+/*
+ * What the engine tells its hooks, and when: hook.h.
+ */
+#include "engine/hook.h"
+#include "engine/own.h"
+#include "os/log.h"
+
+/* On the pool. */
+static enum err
+warc_finishing(void *arg, uint32_t file, struct str path, struct why *w)
+{
+	struct engine *e = arg;
+
+	return hooks_put(e->hooks, HOOK_WARC_FINISHED, file, path, w);
+}
+
+static void
+warc_finished(void *arg, uint32_t file)
+{
+	struct engine *e = arg;
+
+	hooks_ready(e->hooks, HOOK_WARC_FINISHED, file);
+}
+
+struct crawl_end {
+	struct promise promise;
+	struct engine *engine;
+	uint32_t crawl;
+};
+
+static void
+crawl_end_kept(struct promise *p, enum err err)
+{
+	struct crawl_end *c = CONTAINER(p, struct crawl_end, promise);
+
+	if (err == OK)
+		hooks_ready(c->engine->hooks, HOOK_CRAWL_ENDED, c->crawl);
+	mem_free(&c);
+}
+
+static void
+crawl_ending(void *arg, uint32_t crawl)
+{
+	struct engine *e = arg;
+	struct why w = WHY_INIT;
+	struct log_text quoted;
+	char text[16];
+
+	if (e->hooks == NULL)
+		return;
+	snprintf(text, sizeof(text), "%u", (unsigned)crawl);
+	if (hooks_put(e->hooks, HOOK_CRAWL_ENDED, crawl, str_of(text), &w) !=
+	    OK) {
+		log_error("hook.lost", "crawl=%u why=%s", (unsigned)crawl,
+		    log_quote(&quoted, str_of(w.text)));
+		return;
+	}
+	struct crawl_end *c = mem_new(sizeof(*c));
+	c->promise.kept = crawl_end_kept;
+	c->engine = e;
+	c->crawl = crawl;
+	ledger_promise(frontier_ledger(e->frontier), &c->promise);
+}
+
+/* A crash may have come between hooks_put() and the commit. */
+static bool
+was_committed(void *arg, enum hook hook, uint32_t id)
+{
+	struct engine *e = arg;
+	struct crawl_view v;
+
+	if (hook == HOOK_WARC_FINISHED)
+		return !ledger_warc_is_unfinished(
+		    ledger_index(frontier_ledger(e->frontier)), id);
+	return frontier_view(e->frontier, id, &v) != OK ||
+	    (v.state != CRAWL_RUNNING && v.state != CRAWL_PAUSED &&
+	    v.state != CRAWL_PENDING);
+}
+
+void
+engine_hooks_options(struct engine *e, struct frontier_options *o)
+{
+	o->ending = crawl_ending;
+	o->ledger.warc_finishing = warc_finishing;
+	o->ledger.warc_finished = warc_finished;
+	o->ledger.warc_arg = e;
+}
+
+enum err
+engine_hooks_open(struct engine *e, struct why *w)
+{
+	struct ledger *l = frontier_ledger(e->frontier);
+
+	return e->options.no_threads ? OK : hooks_open(e->options.conf,
+	    ledger_paths(l)->home, was_committed, e, &e->hooks, w);
+}
+
+/* No process that would run the hooks follows a foreground crawl. */
+static void
+ledger_closed(void *arg)
+{
+	struct engine *e = arg;
+
+	if (e->hooks != NULL)
+		hooks_close(e->hooks, e->options.small, e->ledger_loop,
+		    e->hooks_closed, e);
+	else
+		e->hooks_closed(e);
+}
+
+void
+engine_hooks_close(struct engine *e, void (*closed)(void *arg))
+{
+	e->hooks_closed = closed;
+	frontier_close(e->frontier, ledger_closed, e);
+}

@@ -1,0 +1,71 @@
+#!/bin/bash
+#
+# The operator's commands hook.warc_finished and hook.crawl_ended: both are
+# called, again after a failure, and again after a daemon was killed.
+. "$(dirname "$0")/scene.bash"
+
+web pages=8 links=3
+
+# The command: appends its arguments to DIR/calls; fails while DIR/broken is
+# there.
+cat >hook.sh <<'END'
+#!/bin/sh
+printf '%s\n' "$*" >>"$1/calls"
+if [ -e "$1/broken" ]; then
+	echo "cannot reach the shelf" >&2
+	exit 7
+fi
+END
+chmod +x hook.sh
+pending() { find "$1/hooks" -type f | wc -l; }
+called() { grep -c "$1" calls 2>/dev/null; }
+called_twice() { [ -e calls ] && [ "$(called "$1")" -ge 2 ]; }
+
+# --- a foreground crawl waits for its hooks
+code "a crawl with hooks" 0 "$A" crawl "$WEB/" --data d1 --quiet \
+	--set hook.warc_finished="$PWD/hook.sh $PWD ;touch warc" \
+	--set hook.crawl_ended="$PWD/hook.sh $PWD ended"
+file=$(ls "$PWD"/d1/archive/*.warc.gz)
+same "... calls the one for its WARC file" \
+	"$(grep -cxF "$PWD ;touch warc $file" calls)" 1
+same "... and the one for its end" "$(grep -cx "$PWD ended 0" calls)" 1
+same "... without a shell" "$(ls warc 2>/dev/null)" ""
+same "... and nothing is pending" "$(pending d1)" 0
+
+# --- a failure is repeated by the next process
+rm calls
+: >broken
+code "a hook's failure is not the crawl's" 0 "$A" crawl "$WEB/" --data d2 \
+	--quiet --set hook.crawl_ended="$PWD/hook.sh $PWD ended"
+has "... and is logged" "exit code 7: cannot reach the shelf" code.err
+same "... the call stays pending" "$(pending d2)" 1
+rm calls
+daemon d2 --set hook.crawl_ended="$PWD/hook.sh $PWD ended"
+check "a daemon repeats it" soon called_twice ended
+rm broken
+none_pending() { [ "$(pending d2)" = 0 ]; }
+check "... until it succeeds" soon none_pending
+port=$(sed -n 's/^argiope serves http/http/p' out | head -n 1)
+curl -s "${port}metrics" >metrics
+has "... counts the success" \
+	'argiope_hook_runs_total{hook="crawl_ended",outcome="ok"} 1' metrics
+has "... and what is pending" \
+	'argiope_hook_pending{hook="crawl_ended"} 0' metrics
+kill "$pid"
+wait "$pid"
+
+# --- a kill before a hook succeeded
+rm -f calls
+: >broken
+daemon d3 --set fetch.allow_private=on --set hook.warc_finished="$PWD/hook.sh $PWD warc"
+code "a crawl in a daemon" 0 "$A" crawl "$WEB/" --data d3 --submit
+check "... its hook fails" soon called_twice warc
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+rm calls broken
+daemon d3 --set fetch.allow_private=on --set hook.warc_finished="$PWD/hook.sh $PWD warc"
+none_pending() { [ "$(pending d3)" = 0 ]; }
+check "after a kill it is called again" soon none_pending
+same "... once, as it succeeded" \
+	"$(called "$(find "$PWD/d3" -name '*.warc.gz')")" 1
+check "... and the archive is sound" "$A" archive check --data d3
