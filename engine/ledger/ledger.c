@@ -48,6 +48,7 @@ struct ledger {
 	bool started, stopped, closing, final_checkpoint;
 	unsigned closings;          /* WARCs on their way to their names */
 	struct closing *later;      /* ... to their CDXJ, from the start on */
+	bool recovered;             /* ledger_recover() was fine */
 	struct timer later_timer;
 	void (*closed)(void *);
 	void *closed_arg;
@@ -837,6 +838,7 @@ ledger_recover(struct ledger *l, struct why *w)
 		e = ledger_recover_warcs(l, l->index, r.last, &own);
 		e = ledger_advise(l, &own, e, w);
 	}
+	l->recovered = e == OK;
 	index_batch_free(&r.batch);
 	return e;
 }
@@ -944,9 +946,13 @@ ledger_free(struct ledger **lp)
 	loop_timer_stop(l->loop, &l->seal_timer);
 	loop_timer_stop(l->loop, &l->rollover_timer);
 	loop_timer_stop(l->loop, &l->later_timer);
+	/* A command that only reads never starts the ledger, and may be the
+	 * last that opens it: it writes the CDXJ too. */
 	while (l->later != NULL) {
 		struct closing *c = l->later;
 		l->later = c->next;
+		if (l->recovered)
+			closing_run(c);
 		closing_free(&c);
 	}
 	if (l->started)

@@ -66,6 +66,17 @@ code "... does not go on without it" 69 "$A" crawl --resume --data proxied
 has "... and says so" "--resume --proxy-file FILE" code.err
 same "... nothing was asked" "$(wc -l <"$WEB_LOG")" 0
 
+# --- what a reader finds after a kill ---------------------------------------------
+behind "$A" crawl "$WEB/" --data killed --json >events
+check "a crawl has captures" soon grep -q '"seq":5,' events
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+code "status recovers it" 0 "$A" status --data killed
+same "... with the CDXJ of the file that was open" \
+	"$(find killed/archive -maxdepth 1 -name '*.cdxj' | wc -l)" 1
+same "... and nothing half done" \
+	"$(find killed/archive -name '*.open')" ""
+
 # --- while a server is silent ----------------------------------------------------
 : >"$WEB_LOG"
 behind "$A" crawl "$WEB/slow" --data silent >out 2>err
