@@ -261,8 +261,10 @@ def compare(server, books, driver):
         for crawl, want in stored.items():
             got = b.items.get(crawl, [])
             if got != want:
+                first = next(((i, g, w) for i, (g, w) in enumerate(
+                    zip(got, want)) if g != w), None)
                 fault(f"{b.name}: crawl {crawl}: {len(got)} items, the "
-                      f"store has {len(want)}")
+                      f"store has {len(want)}; first difference: {first}")
     c.close()
     return stored
 
