@@ -316,7 +316,7 @@ make(const struct crawl_request *q, const struct str *seeds,
 	s->cookies = arena_copy(&r->arena, q->cookies);
 	s->operator_seeds = q->operator_seeds;
 	s->delay_s = policy->rate_limit;
-	s->previous = UINT32_MAX;
+	s->others.newest = s->others.oldest = UINT32_MAX;
 	copy_headers(r, policy);
 	make_redactor(r, settings);
 	*out = r;
@@ -355,30 +355,14 @@ load_seen(struct crawls *c, struct str collection)
 	buf_free(&prefix);
 }
 
-/* Crawls begun by earlier versions did not: collection.h. */
-static bool
-notes_validators(struct crawls *c, uint32_t id)
-{
-	struct arena a = ARENA_INIT;
-	struct crawl_options o;
-	struct crawl_spec spec;
-	bool notes = frontier_spec(c->frontier, id, &a, &spec, NULL) == OK &&
-	    crawl_options_parse(spec.options, &a, &o) && o.validators;
-
-	arena_free(&a);
-	return notes;
-}
-
 /* Others may have written there, or this is the crawl that goes on. */
 static void
 join_collection(struct crawls *c, struct running *r, struct str warc_dir)
 {
-	uint32_t previous = frontier_previous(c->frontier, warc_dir);
-
 	load_seen(c, r->shared.collection);
-	r->shared.revalidates = previous != UINT32_MAX;
-	if (r->shared.revalidates && !notes_validators(c, previous))
-		r->shared.previous = previous;
+	r->shared.others = frontier_collection(c->frontier, warc_dir,
+	    r->shared.id);
+	r->shared.notes_validators = !r->shared.others.first;
 }
 
 static void
@@ -425,7 +409,7 @@ write_options(struct running *r, const struct crawl_request *q)
 	struct crawl_options o = { .operator_seeds = q->operator_seeds,
 	    .secret_proxy = q->proxy.n != 0,
 	    .policy = q->policy_name, .key = q->key,
-	    .schedule = q->schedule, .validators = true };
+	    .schedule = q->schedule };
 
 	read_delays(r, q, &o);
 	crawl_options_put(&o, &json);

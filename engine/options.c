@@ -23,8 +23,6 @@ crawl_options_put(const struct crawl_options *o, struct buf *b)
 	if (o->schedule != 0)
 		buf_printf(b, ",\"schedule\":%llu",
 		    (unsigned long long)o->schedule);
-	if (o->validators)
-		buf_put_text(b, ",\"validators\":true");
 	if (o->delays_n != 0)
 		buf_put_text(b, ",\"delays\":{");
 	for (size_t i = 0; i < o->delays_n; i++) {
@@ -89,8 +87,6 @@ crawl_options_parse(struct str text, struct arena *a, struct crawl_options *o)
 		o->key = text_of(root, "key", a);
 		o->schedule = yyjson_get_uint(yyjson_obj_get(root,
 		    "schedule"));
-		o->validators = yyjson_get_bool(yyjson_obj_get(root,
-		    "validators"));
 		read_delays(yyjson_obj_get(root, "delays"), a, o);
 	}
 	yyjson_doc_free(doc);

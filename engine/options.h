@@ -21,7 +21,6 @@ struct crawl_options {
 	struct str policy;           /* its name; empty: one of its own */
 	struct str key;              /* of that key there is one crawl only */
 	uint64_t schedule;           /* that started it; 0: none */
-	bool validators;             /* it notes them: collection.h */
 	struct seed_delay *delays;   /* each host once; parsed: by host */
 	size_t delays_n;
 };

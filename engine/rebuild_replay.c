@@ -148,8 +148,7 @@ copy_texts(struct told_crawl *t, const struct archive_crawl *c)
 static struct str
 options_of(bool by_door, struct arena *a)
 {
-	struct crawl_options o = { .operator_seeds = !by_door,
-	    .validators = true };
+	struct crawl_options o = { .operator_seeds = !by_door };
 	struct buf b = BUF_INIT;
 
 	crawl_options_put(&o, &b);

@@ -10,6 +10,11 @@
  * to the newest capture of a URL that has an ETag or a Last-Modified; its hash
  * is of collection and URL, so the URL must be compared with the journal's.
  *
+ * The first crawl of a collection puts no validator keys, since most
+ * collections never get a second crawl and a key costs 2 % of a page's CPU.
+ * Its captures are found by their URL rows, as are those of older versions;
+ * a later crawl that is answered 304 puts the key for them.
+ *
  * Thread: any.
  */
 #ifndef ENGINE_FETCHER_COLLECTION_H

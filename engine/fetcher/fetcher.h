@@ -93,9 +93,8 @@ struct crawl_shared {
 	struct str proxy;
 	const struct str *seed_hosts;
 	size_t seed_hosts_n;
-	bool revalidates;                /* the collection has older crawls */
-	/* The newest of them, if it noted no validators; -1: none. */
-	uint32_t previous;
+	struct collection_crawls others; /* of its collection */
+	bool notes_validators;           /* see collection.h */
 	bool continued;                  /* an earlier process began it */
 	bool operator_seeds;             /* their hosts may be private */
 	double delay_s;                  /* the policy's or the command's */

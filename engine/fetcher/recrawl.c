@@ -23,7 +23,7 @@ struct recall {
 	struct str key;                  /* of the collection's validator */
 	uint32_t crawl;
 	uint64_t seq;
-	bool unlisted;                   /* a crawl without such keys has it */
+	bool by_row;                     /* found without a validator key */
 	struct str etag, last_modified;
 	struct str uri;                  /* of the record with the body */
 	struct wall date;                /* likewise */
@@ -81,6 +81,15 @@ take_capture(struct recall *r, const struct capture *own,
 	buf_free(&out);
 }
 
+static bool
+find_row(struct index *x, uint32_t crawl, struct page *p,
+    struct journal_entry *e)
+{
+	return frontier_old_capture(x, crawl, page_hop(p)->url.host,
+	    p->submission.lease.url, &p->submission.arena, e) == OK &&
+	    (e->status == 200 || e->status == 304);
+}
+
 /* The newest capture of the page's URL that a later one may build on. */
 static bool
 find_entry(struct recall *r, struct index *x, struct journal_entry *e)
@@ -91,10 +100,11 @@ find_entry(struct recall *r, struct index *x, struct journal_entry *e)
 	struct arena *a = &p->submission.arena;
 
 	bool found = collection_validator_get(x, r->key, url, a, e) == OK;
-	if (!found && s->previous != UINT32_MAX) {
-		found = frontier_old_capture(x, s->previous,
-		    page_hop(p)->url.host, url, a, e) == OK;
-		r->unlisted = found;
+	if (!found) {
+		found = find_row(x, s->others.newest, p, e) ||
+		    (s->others.oldest != s->others.newest &&
+		    find_row(x, s->others.oldest, p, e));
+		r->by_row = found;
 	}
 	return found && e->crawl != s->id && e->hops == 0 &&
 	    !(e->flags & JOURNAL_TRUNCATED) &&
@@ -144,14 +154,15 @@ done(struct ledger_query *q)
 bool
 recall_begin(struct page *p)
 {
-	if (!p->crawl->shared->revalidates || p->recall != NULL ||
+	const struct crawl_shared *s = p->crawl->shared;
+
+	if (s->others.newest == UINT32_MAX || p->recall != NULL ||
 	    p->kind != PAGE_URL || p->hops_n > 1)
 		return false;
 	p->recall = ARENA_NEW(&p->submission.arena, struct recall);
 	p->recall->page = p;
-	p->recall->key = collection_validator_key(
-	    p->crawl->shared->collection, p->submission.lease.url,
-	    &p->submission.arena);
+	p->recall->key = collection_validator_key(s->collection,
+	    p->submission.lease.url, &p->submission.arena);
 	p->recall->query.home = p->fetcher->loop;
 	p->recall->query.run = run;
 	p->recall->query.done = done;
@@ -209,10 +220,13 @@ recall_note(struct page *p)
 		return;
 	if (collection_has_validator(h->status, h->truncated != NULL,
 	    &h->parsed)) {
-		s->validator_key = r != NULL ? r->key :
-		    collection_validator_key(p->crawl->shared->collection,
-		    s->lease.url, &s->arena);
-	} else if (recall_unchanged(p, NULL, NULL) && r->unlisted) {
+		if (r != NULL)
+			s->validator_key = r->key;
+		else if (p->crawl->shared->notes_validators)
+			s->validator_key = collection_validator_key(
+			    p->crawl->shared->collection, s->lease.url,
+			    &s->arena);
+	} else if (recall_unchanged(p, NULL, NULL) && r->by_row) {
 		s->validator_key = r->key;
 		s->validator_crawl = r->crawl;
 		s->validator_seq = r->seq;

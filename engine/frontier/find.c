@@ -84,17 +84,21 @@ frontier_old_capture(struct index *x, uint32_t crawl, struct str name,
 	return e;
 }
 
-uint32_t
-frontier_previous(struct frontier *f, struct str warc_dir)
+struct collection_crawls
+frontier_collection(struct frontier *f, struct str warc_dir, uint32_t id)
 {
-	uint32_t found = UINT32_MAX;
+	struct collection_crawls found = { UINT32_MAX, UINT32_MAX, true };
 
-	for (uint32_t id = 0; id < f->next_crawl; id++) {
-		const struct crawl *c = crawl_get(f, id);
-		if (c != NULL && c->view.counts.items > 0 &&
-		    c->view.state != CRAWL_RUNNING &&
-		    str_eq(c->warc_dir, warc_dir))
-			found = id;
+	for (uint32_t i = 0; i < f->next_crawl; i++) {
+		const struct crawl *c = i == id ? NULL : crawl_get(f, i);
+		if (c == NULL || !str_eq(c->warc_dir, warc_dir))
+			continue;
+		found.first &= i > id;
+		if (c->view.counts.items == 0 ||
+		    c->view.state == CRAWL_RUNNING)
+			continue;
+		found.newest = i;
+		found.oldest = MIN(found.oldest, i);
 	}
 	return found;
 }

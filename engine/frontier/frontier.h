@@ -395,8 +395,18 @@ bool frontier_next_view(struct frontier *, size_t *at, struct crawl_view *);
 struct journal_entry;
 MUST_USE enum err frontier_old_capture(struct index *, uint32_t crawl,
     struct str key, struct str url, struct arena *a, struct journal_entry *);
-/* The newest ended crawl that wrote to this directory; UINT32_MAX: none. */
-uint32_t frontier_previous(struct frontier *, struct str warc_dir);
+/*
+ * The other crawls of a collection, which is one WARC directory.  Ids; newest
+ * and oldest are of those that have stopped and captured something, UINT32_MAX:
+ * none has.
+ */
+struct collection_crawls {
+	uint32_t newest, oldest;
+	bool first;                      /* no other crawl began before it */
+};
+/* Seen from crawl `id`, which may not have begun.  Thread: the ledger's. */
+struct collection_crawls frontier_collection(struct frontier *,
+    struct str warc_dir, uint32_t id);
 /* The newest crawl of that name; UINT32_MAX when there is none. */
 uint32_t frontier_find_name(struct frontier *, struct str name);
 

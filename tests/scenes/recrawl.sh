@@ -38,6 +38,12 @@ code "rebuilt" 0 "$A" archive reindex --rebuild --data d
 same "... nothing has changed still" "$(statuses d "${seeds[@]}")" 304
 same "... the same pages are found" "$(found)" "$pages"
 
+# What the first crawl captured is known, though the last one did not ask.
+web pages=5 etag=1
+statuses f "$WEB/" >/dev/null
+same "a second crawl, of one page" "$(statuses f "$WEB/same/9")" 200
+same "... and all that the first had" "$(statuses f "$WEB/")" 304
+
 # --- one body, read in two ways: packed, and as what it is ---------------------
 web pages=5 etag=1
 seeds=("$WEB/plain.gz" "$WEB/packed")
