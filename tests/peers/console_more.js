@@ -5,8 +5,8 @@
 "use strict";
 
 const fs = require("fs");
-const { options, base, check, same, askOutside, open, until, run, WIDE } =
-    require("./console_page.js");
+const { options, base, check, same, askOutside, open, until, shoot, run,
+    WIDE } = require("./console_page.js");
 
 /* --- the owner's first token ---------------------------------------------- */
 
@@ -19,7 +19,7 @@ async function first() {
 	await page.evaluate(() => {
 		window.stayed = true;
 	});
-	await page.screenshot({ path: options.shots + "/first-token-form.png" });
+	await shoot(page, "first-token-form");
 	await page.click("button:has-text('Make my token')");
 	await until(page, "it is shown, with its name", () =>
 	    /^argiope_[0-9a-f]{64}$/.test(document.querySelector(".once code")
@@ -34,7 +34,7 @@ async function first() {
 	await page.waitForTimeout(2500);
 	check("it is shown until it is confirmed", await page.isVisible(
 	    "dialog[open] code"));
-	await page.screenshot({ path: options.shots + "/first-token.png" });
+	await shoot(page, "first-token");
 	await page.click("button:has-text('I have kept it')");
 	await until(page, "then the list has it", () => document.querySelector(
 	    "[aria-label=Tokens] tbody")?.innerText.includes("owner"));
@@ -115,7 +115,12 @@ async function gone() {
 	    await page.innerText(".why-line")), await page.innerText(
 	    ".why-line"));
 	same("no button can be pressed", await pressable(page), []);
-	await page.screenshot({ path: options.shots + "/gone-crawl.png" });
+	check("no chart ends now", await page.$$eval(".chart", (all) =>
+	    all.length > 0 && all.every((c) => /as of \d\d:\d\d:\d\d/.test(
+	    getComputedStyle(c.querySelector(".chart-from"), "::after")
+	    .content) && !c.querySelector(".chart-until")?.checkVisibility({
+	    visibilityProperty: true }))));
+	await shoot(page, "gone-crawl");
 	await page.waitForTimeout(2500);
 	same("no figure moves", await tiles(page), then);
 	await page.click("#brand");
@@ -124,7 +129,7 @@ async function gone() {
 	same("nor on the list: no button, no speed", [await pressable(page),
 	    (await tiles(page))["Pages/s"], await page.innerText(
 	    ".crawls .speed")], [[], "–", "–"]);
-	await page.screenshot({ path: options.shots + "/gone-list.png" });
+	await shoot(page, "gone-list");
 	await askOutside("start");
 	await until(page, "it comes back by itself", () =>
 	    document.body.dataset.door === "open" &&
@@ -187,7 +192,7 @@ async function rerun() {
 	    (ms) => ms < 100), slow.map(Math.round));
 	await until(page, "it ends", () => document.querySelector(
 	    ".state-complete"));
-	await page.screenshot({ path: options.shots + "/ended.png" });
+	await shoot(page, "ended");
 
 	await page.click("button:has-text('Retry failures')");
 	await page.waitForURL("**/crawls/" + (id + 1));
@@ -218,7 +223,7 @@ async function rerun() {
 	    .querySelector(".launch input[maxlength='200']").value ===
 	    "again & again" && [...document.querySelectorAll(
 	    ".launch input")].some((i) => i.value === "5"));
-	await page.screenshot({ path: options.shots + "/edit-and-run.png" });
+	await shoot(page, "edit-and-run");
 	await page.fill("#seeds", "http://site.test/day/2\n");
 	await page.click("button:has-text('Start the crawl')");
 	await page.waitForURL("**/crawls/" + (id + 3));
@@ -243,9 +248,58 @@ async function wacz() {
 	const wait = page.waitForEvent("download");
 	await page.click(".wacz a");
 	await (await wait).saveAs(options.place);
-	await page.screenshot({ path: options.shots + "/files.png" });
+	await shoot(page, "files");
 	check("it is downloaded whole", fs.statSync(options.place).size > 5000,
 	    fs.statSync(options.place).size);
+	same("no error", wrong, []);
+	await context.close();
+}
+
+/* --- causes ----------------------------------------------------------------- */
+
+/* The samples of the tab Problems that have a cause: URL, cause. */
+const causes = (page) => page.$$eval(".samples > li", (all) =>
+    Object.fromEntries(all.filter((li) => li.querySelector(".cause")
+    ?.checkVisibility()).map((li) => [li.querySelector(".url").textContent,
+    li.querySelector(".cause").textContent])));
+
+async function causesShown() {
+	const { context, page, wrong } = await open(WIDE);
+
+	await begin(page, "https://expired.test/\n" +
+	    "https://other.test/\nhttps://self.test/\nhttps://plain.test/\n" +
+	    "http://closed.test/x\nhttp://nowhere.invalid/\n" +
+	    "http://site.test/missing/1\n" +
+	    "http://site.test/private/1\n", { delay: "0", depth: "0" }, "Causes");
+
+	await until(page, "it ends, and says how many failed", () =>
+	    /^It ended (now|\d+ s ago): every URL was tried, 6 failed\.$/.test(
+	    document.querySelector(".why-line").textContent));
+	await page.click("#tab-problems");
+	await until(page, "the problems are listed", () => document
+	    .querySelectorAll(".samples > li").length === 8);
+	const shown = await causes(page);
+	same("each TLS failure says its cause", ["expired", "other", "self",
+	    "plain"].map((host) => shown[`https://${host}.test/`]), [
+	    "the certificate has expired", "the certificate is for another name",
+	    "the certificate is self-signed", "the server does not speak TLS"]
+	    .map((s) => "robots.txt could not be reached: " + s));
+	check("a refused connection names address and error",
+	    /: 127\.0\.0\.1 port \d+: Connection refused$/.test(
+	    shown["http://closed.test/x"]), shown["http://closed.test/x"]);
+	check("a name without an address says so too",
+	    shown["http://nowhere.invalid/"]?.length > 10,
+	    shown["http://nowhere.invalid/"]);
+	same("robots.txt: the line", shown["http://site.test/private/1"],
+	    "robots.txt line 2: Disallow: /private/");
+	same("an answer has none", shown["http://site.test/missing/1"],
+	    undefined);
+	await page.fill("[data-find]", "self-signed");
+	await until(page, "a cause is found by the filter", () => document
+	    .querySelectorAll(".group").length === 1);
+	await page.fill("[data-find]", "");
+	await page.waitForTimeout(300);
+	await shoot(page, "causes");
 	same("no error", wrong, []);
 	await context.close();
 }
@@ -305,7 +359,7 @@ async function thousand() {
 	    ([, s]) => s), Array(options.running).fill("running"));
 	const nodes = rows.length;
 	check("only rows in view are nodes", nodes < 60 && nodes > 10, nodes);
-	await page.screenshot({ path: options.shots + "/thousand.png" });
+	await shoot(page, "thousand");
 	await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
 	await until(page, "the last is at the end", () => [...document
 	    .querySelectorAll(".crawls .name")].at(-1)?.textContent ===
@@ -331,7 +385,7 @@ async function thousand() {
 	await until(page, "many are selected", (k) => document.querySelector(
 	    ".bulk b")?.textContent === k + " crawls selected",
 	    options.running);
-	await page.screenshot({ path: options.shots + "/bulk.png" });
+	await shoot(page, "bulk");
 	await page.click(".bulk button:has-text('Pause')");
 	await page.selectOption("[aria-label='Filter crawls by state']",
 	    "paused");
@@ -364,4 +418,4 @@ async function thousand() {
 	await context.close();
 }
 
-run({ first, gone, rerun, wacz, thousand });
+run({ first, gone, rerun, wacz, causes: causesShown, thousand });

@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 
 from console_server import *
+from console_site import TlsSite, signed
 
 browser = Browser("console_more")
 site = Site()
@@ -108,6 +109,23 @@ else:
              ("A plain page", "plain"))
         same("... without an error", told["said"], [])
 server.stop()
+
+
+# ---- What went wrong, and its causes -----------------------------------------
+
+if not shutil.which("openssl"):
+    skip("console_more", "openssl is not there for the causes of failures")
+else:
+    signed("ca", 2, None)
+    hosts = {"expired.test": TlsSite("expired", -1, "expired.test"),
+             "other.test": TlsSite("other", 2, "name.test"),
+             "self.test": TlsSite("self", 2, None), "plain.test": site}
+    server = Server(
+        site, "causes", names="".join(f",{host}:443:127.0.0.1:{of.port}"
+                                      for host, of in hosts.items()),
+        more=["--set", "fetch.tries_max=1", "--set", f"fetch.ca_file={PLACE}/ca.pem"])
+    browser.drive("causes", server)
+    server.stop()
 
 
 # ---- A thousand crawls -------------------------------------------------------

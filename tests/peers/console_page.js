@@ -103,6 +103,24 @@ async function until(page, what, test, arg, ms = WAIT_MS) {
 	}
 }
 
+/* Screenshots of a view: NAME-{wide,phone}-{light,dark}.png. */
+async function shoot(page, name) {
+	for (const [form, size] of [["wide", WIDE], ["phone", PHONE]])
+		for (const theme of ["light", "dark"]) {
+			await page.setViewportSize(size);
+			await page.emulateMedia({ colorScheme: theme });
+			await page.waitForTimeout(300);
+			await page.screenshot({ path:
+			    `${options.shots}/${name}-${form}-${theme}.png` });
+			check(`${name} does not scroll sideways (${form})`,
+			    await page.evaluate(() => document.documentElement
+			    .scrollWidth <= innerWidth));
+		}
+	await page.setViewportSize(WIDE);
+	await page.emulateMedia({ colorScheme: "light" });
+	await page.waitForTimeout(300);
+}
+
 /* The figure of a tile. */
 function tile(page, name) {
 	return page.evaluate((n) => {
@@ -146,4 +164,4 @@ function run(parts) {
 }
 
 module.exports = { options, base, axe, say, check, same, askOutside, open,
-	until, tile, rows, tab, run, WIDE, PHONE, WAIT_MS };
+	until, shoot, tile, rows, tab, run, WIDE, PHONE, WAIT_MS };

@@ -46,9 +46,10 @@ class Browser:
 
 
 class Server:
-    def __init__(self, site, data, port=0, more=()):
+    def __init__(self, site, data, port=0, more=(), names=""):
+        """names: further entries of fetch.resolve, each with a comma first."""
         self.site, self.data = site, os.path.join(PLACE, data)
-        self.more, self.port = list(more), port
+        self.more, self.port, self.names = list(more), port, names
         self.start()
 
     def start(self):
@@ -61,7 +62,8 @@ class Server:
             "--set", "urlfrontier.listen=127.0.0.1:0",
             "--set", "fetch.allow_private=on", "--set", "fetch.backoff_ms=50",
             "--set", "fetch.resolve=site.test:80:127.0.0.1:%d,"
-            "closed.test:80:127.0.0.1:%d" % (self.site.port, CLOSED)] + self.more,
+            "closed.test:80:127.0.0.1:%d%s" % (self.site.port, CLOSED,
+                                               self.names)] + self.more,
             stdout=out, stderr=err)
         found = wait_until(self.where, 20)
         if not found:

@@ -2,6 +2,8 @@
 that fail, and a calendar that one wants to leave out.
 """
 import http.server
+import ssl
+import subprocess
 import threading
 
 # Days enough that a crawl outlasts what is done to it.
@@ -70,6 +72,43 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.say(500, b"<title>it broke</title>")
         else:
             self.say(404, b"<title>not here</title>")
+
+
+def openssl(*words):
+    subprocess.run(["openssl", *words], check=True, capture_output=True)
+
+
+def signed(name, days, host):
+    """NAME.pem and NAME.key in this folder, for a host, signed by ca.pem."""
+    ec = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    if name == "ca" or host is None:
+        openssl("req", "-x509", *ec, "-keyout", name + ".key", "-out",
+                name + ".pem", "-days", str(days), "-subj", "/CN=" + name)
+        return
+    openssl("req", "-new", *ec, "-keyout", name + ".key", "-out",
+            name + ".csr", "-subj", "/CN=" + name, "-addext",
+            "subjectAltName=DNS:" + host)
+    openssl("x509", "-req", "-in", name + ".csr", "-CA", "ca.pem", "-CAkey",
+            "ca.key", "-days", str(days), "-copy_extensions", "copy", "-out",
+            name + ".pem")
+
+
+class TlsSite(http.server.ThreadingHTTPServer):
+    """A site of https with one certificate; of it, only failures are wanted."""
+    daemon_threads = True
+
+    def __init__(self, name, days, host):
+        super().__init__(("127.0.0.1", 0), Handler)
+        signed(name, days, host)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(name + ".pem", name + ".key")
+        self.socket = context.wrap_socket(self.socket, server_side=True,
+                                          do_handshake_on_connect=False)
+        self.port = self.server_address[1]
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, request, address):
+        """A client that refuses the certificate breaks off: no trace of it."""
 
 
 class Site(http.server.ThreadingHTTPServer):

@@ -1,7 +1,7 @@
 /* bits.js -- what several views show in the same way. */
 import { el, put } from "./dom.js";
 import { ENDED, nameOf, now } from "./crawls.js";
-import { ago, exact, quoted, span, statusWord } from "./format.js";
+import { ago, count, exact, quoted, span, statusWord } from "./format.js";
 import { icon } from "./icons.js";
 
 /* A crawl's state: shape, colour and word. */
@@ -51,13 +51,20 @@ export function showMoment(node, t) {
 const LIMITS = { max_items: "its limit of pages was reached",
 	max_duration: "its limit of time was reached" };
 
+/* How a crawl ended: "everything was fetched", "cancelled by a client". */
+export function endReason(row) {
+	const reason = LIMITS[row.reason] ?? row.reason;
+
+	if (row.status === "cancelled")
+		return "cancelled " + (reason ?? "");
+	if (row.reason === "everything was fetched" && row.exception > 0)
+		return `every URL was tried, ${count(row.exception)} failed`;
+	return reason || row.status;
+}
+
 /* How it ended, and when: "everything was fetched, 3 h ago". */
 export function endOf(row) {
-	const reason = LIMITS[row.reason] ?? row.reason;
-	const text = row.status === "cancelled" ? "cancelled " +
-	    (reason ?? "") : reason || row.status;
-
-	return text + (row.ended_at ? ", " + ago(row.ended_at) : "");
+	return endReason(row) + (row.ended_at ? ", " + ago(row.ended_at) : "");
 }
 
 /* How old a crawl is, or how long it took. */

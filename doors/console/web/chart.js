@@ -38,7 +38,7 @@ export class Chart {
 		this.o = o;
 		this.points = [];
 		this.most = el("span.chart-most", { "aria-hidden": "true" });
-		this.from = el("span", null);
+		this.from = el("span.chart-from", null);
 		this.read = el("span.chart-read", null);
 		this.now = el("span.chart-now", null);
 		this.paths = o.series.map((s) => svg(
@@ -67,7 +67,8 @@ export class Chart {
 
 	legend() {
 		if (this.o.series.length < 2)
-			return this.until = el("span", null, "now");
+			return this.until = el("span.chart-until", null,
+			    "now");
 		this.values = this.o.series.map(() => el("span", null));
 		return el("span.legend", null, this.o.series.map((s, i) =>
 		    el("span", null, el(`span.swatch.${s.class}`), s.name,

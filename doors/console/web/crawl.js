@@ -4,11 +4,11 @@
  * the files.
  */
 import { clear, el, PHONE, put, set } from "./dom.js";
-import { ageOf, endOf, moment, stateBadge, steering, tile } from "./bits.js";
+import { ageOf, endReason, moment, stateBadge, steering, tile } from
+    "./bits.js";
 import { Chart } from "./chart.js";
 import { ENDED, nameOf } from "./crawls.js";
-import { timeOfDay } from "./format.js";
-import { bytes, count, exact, many, quoted, rate, span } from
+import { ago, bytes, count, exact, many, quoted, rate, span, timeOfDay } from
     "./format.js";
 import { icon } from "./icons.js";
 import { act, copyButton } from "./say.js";
@@ -263,7 +263,8 @@ function view(root, id, first, app) {
 			why.className = "why-line";
 			return;
 		}
-		put(why, over ? `It ended: ${endOf(r)}.` : works ?
+		put(why, over ? "It ended" + (r.ended_at ? " " +
+		    ago(r.ended_at) : "") + `: ${endReason(r)}.` : works ?
 		    "It is working: pages come in." : r.why || "…");
 		why.className = "why-line" + (works ? " works" :
 		    // It only takes its time: requests are under way, or the

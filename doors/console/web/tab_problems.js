@@ -19,31 +19,50 @@ const FOR_GOOD = new Set(["scope", "depth", "cost", "mime", "url"]);
 
 /* What a reason means, and what to try. */
 const MEANS = {
-	// Of exceptions.
-	dns: "The host's name has no address.",
-	connect: "The host took no connection.",
-	tls: "No secure connection came about; the certificate may be wrong.",
+	// Exceptions.
+	dns: "The host's name could not be resolved.",
+	connect: "No connection to the host could be made.",
+	tls: "No secure connection could be made: the certificate was not " +
+	    "accepted, or the TLS handshake failed.",
 	timeout: "No answer came in time.",
-	reset: "The connection broke.",
-	protocol: "The answer is no HTTP.",
-	redirects: "Too many redirects, or a circle of them.",
-	decode: "The body could not be unpacked.",
+	reset: "The connection broke off.",
+	protocol: "The answer is not valid HTTP.",
+	redirects: "Too many redirects, or a loop of them.",
+	decode: "The body could not be decoded.",
+	// Skips.
 	robots: "robots.txt forbids it.",
 	scope: "A rule leaves it out.",
-	depth: "It is further from the seeds than the policy goes.",
+	depth: "It is further from the seeds than the policy allows.",
 	cost: "It costs more than the policy allows.",
 	mime: "Its media type is not kept.",
 	limit: "A limit of the crawl was reached.",
-	url: "It is no URL that can be fetched, or looks like a trap.",
+	url: "It cannot be fetched, or it looks like a trap.",
 	blocked: "It leads to a private or local address " +
 	    "(fetch.allow_private permits them).",
 };
 
+/*
+ * The sample URLs of a group, each with the cause of its newest failure; ""
+ * where the server says no more than the reason.  A URL may be listed twice.
+ */
+function samplesOf(p) {
+	const causes = new Map();
+
+	(p.urls ?? []).forEach((url, i) => {
+		const cause = p.causes?.[i] ?? "";
+
+		if (!causes.has(url))
+			causes.set(url, cause === p.reason ? "" : cause);
+	});
+	return [...causes].map(([url, cause]) => ({ url, cause }));
+}
+
 export function problemsTab(root, { id, row, app, open }) {
 	const q = new URLSearchParams(location.search);
 	const find = el("input", { type: "search", "data-find": true,
-	    placeholder: "Filter by reason or URL", value: q.get("find"),
-	    "aria-label": "Filter problems by reason or URL" });
+	    placeholder: "Filter by reason, cause or URL",
+	    value: q.get("find"),
+	    "aria-label": "Filter problems by reason, cause or URL" });
 	const kind = select(KINDS, q.get("kind") ?? "",
 	    { "aria-label": "Filter problems by kind" });
 	const groups = el("div.groups", null), none = el("div", null);
@@ -88,11 +107,21 @@ export function problemsTab(root, { id, row, app, open }) {
 		showMoment(n.last, p.last_at);
 		if (node.retry)
 			node.retry.hidden = ENDED.has(row().status);
-		each(n.samples, [...new Set(p.urls ?? [])], (u) => u, (u) =>
-		    el("li", null, el("span.url", null, u), copyButton(() => u,
-		    "this URL"), el("button.quiet", { type: "button",
-		    onclick: () => open("frontier", { find: u }) }, "why?"),
-		    p.kind !== "skipped" && linksHere(id, u, app)));
+		each(n.samples, samplesOf(p), (s) => s.url, ({ url }) => {
+			const cause = el("span.cause", null);
+			const li = el("li", null, el("span.url", null, url),
+			    copyButton(() => url, "this URL"),
+			    el("button.quiet", { type: "button", onclick: () =>
+			    open("frontier", { find: url }) }, "why?"),
+			    p.kind !== "skipped" && linksHere(id, url, app),
+			    cause);
+
+			li.cause = cause;
+			return li;
+		}, (li, s) => {
+			put(li.cause, s.cause);
+			li.cause.hidden = s.cause === "";
+		});
 	}
 
 	/* The hosts of its samples: a proposal, to be edited. */
@@ -119,9 +148,8 @@ export function problemsTab(root, { id, row, app, open }) {
 		const text = find.value.trim().toLowerCase();
 		const fit = (problems ?? []).filter((p) => (kind.value === "" ||
 		    p.kind === kind.value) && (text === "" ||
-		    p.reason.toLowerCase().includes(text) ||
-		    (p.urls ?? []).some((s) => s.toLowerCase()
-		    .includes(text)))).sort((a, b) => RANK[a.kind] -
+		    [p.reason, ...p.urls ?? [], ...p.causes ?? []].some((s) =>
+		    s.toLowerCase().includes(text)))).sort((a, b) => RANK[a.kind] -
 		    RANK[b.kind] || b.count - a.count);
 
 		each(groups, fit, (p) => p.kind + " " + p.reason, make, update);
