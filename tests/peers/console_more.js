@@ -275,6 +275,11 @@ async function causesShown() {
 	await until(page, "it ends, and says how many failed", () =>
 	    /^It ended (now|\d+ s ago): every URL was tried, 6 failed\.$/.test(
 	    document.querySelector(".why-line").textContent));
+	await until(page, "its charts end with its last figures", () =>
+	    [...document.querySelectorAll(".chart")].some((c) => c.querySelector(
+	    ".chart-title").textContent === "Queued and done" &&
+	    c.querySelector(".legend").textContent === "queued 0done 1"), null,
+	    5000);
 	await page.click("#tab-problems");
 	await until(page, "the problems are listed", () => document
 	    .querySelectorAll(".samples > li").length === 8);

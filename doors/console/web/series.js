@@ -96,16 +96,20 @@ export class Series {
 
 	/*
 	 * What the statistics said last; the same again only when they have been
-	 * silent, which says that nothing happened.
+	 * silent, which says that nothing happened.  The totals at a crawl's end
+	 * replace a point that came shortly before them.
 	 */
 	add(row) {
 		const last = this.live[this.live.length - 1];
 		const silent = Date.now() - row.at > 2500;
 		const t = row.ended_at ?? (silent ? Date.now() : row.at) / 1000;
 
-		if (last && t - last.t < 0.5)
-			return;
-		this.live.push(pointOf(row, t));
+		if (last && t - last.t < 0.5) {
+			if (!row.ended_at)
+				return;
+			this.live.pop();
+		}
+		this.live.push(pointOf(row, Math.max(t, last?.t ?? t)));
 		if (this.live.length > 2 * POINTS_MAX)
 			this.live = thin(this.live);
 	}
