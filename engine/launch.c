@@ -420,6 +420,7 @@ launch_open(struct engine *e, struct why *w)
 	size_t at = 0;
 
 	e->board = board_new(e->options.home);
+	rerun_open(e);
 	while (err == OK && frontier_next_view(e->frontier, &at, &v))
 		if (v.kind == CRAWL_CRAWL)
 			err = add_known(e, &v, w);

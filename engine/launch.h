@@ -17,6 +17,10 @@
 #include "engine/engine.h"
 #include "engine/store/store.h"
 
+/*
+ * A crawl's seeds are one record of the log, and the board keeps them in
+ * memory; crawl.retry_max cannot be larger.
+ */
 #define LAUNCH_SEEDS_MAX 10000u
 
 /* A seed with the delay of its host; rate_limit < 0: the policy's. */
@@ -58,23 +62,26 @@ void engine_launch(struct engine *, struct launch *);
  * Run an ended crawl again: a new crawl with its seeds, their delays, its tags
  * and the policy that it had at its end, exclusions included.  With `failures`
  * its seeds are the URLs of the old one that ended in an exception, and no link
- * is followed (max_depth 0).  Secrets that the old crawl had are not kept.
- * done() may be called before engine_rerun() returns.
+ * is followed (max_depth 0).  One crawl takes at most crawl.retry_max of them,
+ * after the first `start`; their order never changes, so start + seeds_n of one
+ * answer is the `start` of the next, until `left` is 0.  Secrets that the old
+ * crawl had are not kept.  done() may be called before engine_rerun() returns.
  */
 struct rerun {
 	/* In. */
 	uint32_t of;
 	struct str name;             /* copied; empty: as the old one */
 	bool failures;
+	uint64_t start;              /* failures to leave out, from the first */
 	/* Out. */
 	uint32_t crawl;              /* the new one */
 	char in_force[POLICY_SENTENCE_BYTES_MAX + 1];
 	size_t seeds_n;
-	uint64_t failed;             /* `failures`: all of them; the first
-	                              * LAUNCH_SEEDS_MAX are seeds */
-	struct why why;   /* ABSENT; STATE: it has not ended, nothing failed,
-	                   * its proxy is not known, outsiders fetch it; those
-	                   * of engine_launch() */
+	uint64_t failed;             /* `failures`: all of them */
+	uint64_t left;               /* `failures`: those after the seeds */
+	struct why why;   /* ABSENT; STATE: it has not ended, nothing failed
+	                   * (after `start`), its proxy is not known,
+	                   * outsiders fetch it; those of engine_launch() */
 	void (*done)(struct rerun *);
 	void *arg;
 	void *own;

@@ -152,6 +152,90 @@ an_ended_crawl_is_run_again(void **state)
 	rig_close(&rig);
 }
 
+struct wanted_metric {
+	const char *name;
+	int64_t value;
+};
+
+static void
+find_metric(const struct metric *m, void *arg)
+{
+	struct wanted_metric *w = arg;
+
+	if (strcmp(m->name, w->name) == 0)
+		w->value = metric_value(m, 0);
+}
+
+static int64_t
+metric_named(const char *name)
+{
+	struct wanted_metric w = { name, -1 };
+
+	metric_each(find_metric, &w);
+	assert_true(w.value >= 0);
+	return w.value;
+}
+
+/* A site whose connections all end early. */
+static void
+broken_site(struct str path, struct rig_page *p)
+{
+	p->drop = !str_eq(path, STR("/robots.txt"));
+}
+
+static void
+assert_retry(struct rerun r, uint64_t failed, size_t seeds, uint64_t left)
+{
+	assert_int_equal(r.why.err, OK);
+	assert_int_equal(r.failed, failed);
+	assert_int_equal(r.seeds_n, seeds);
+	assert_int_equal(r.left, left);
+	rig_until_state(&rig, r.crawl, CRAWL_COMPLETE);
+	assert_int_equal(crawl_exceptions(&row(r.crawl)->view.counts), seeds);
+}
+
+/* crawl.retry_max failures make a crawl; `start` reaches the others. */
+static void
+failures_above_the_limit_are_retried_in_turn(void **state)
+{
+	const char *const set[] = { "fetch.tries_max=1", "crawl.retry_max=2",
+		"fetch.backoff_ms=0", NULL };
+	struct launch_seed seeds[5];
+	char path[8];
+
+	(void)state;
+	rig_open(&rig, broken_site, set);
+	rig_start(&rig);
+	for (int i = 0; i < 5; i++) {
+		snprintf(path, sizeof(path), "/%d", i);
+		seeds[i] = (struct launch_seed){ rig_url(&rig, path), 0 };
+	}
+	struct launch l = { .seeds = seeds, .seeds_n = 5,
+	    .policy_json = STR("{\"rate_limit\":0}") };
+	rig_say_launch(&rig, &l);
+	rig_until_state(&rig, 0, CRAWL_COMPLETE);
+	int64_t left = metric_named("argiope_retry_urls_left_total");
+	assert_retry(run_again((struct rerun){ .failures = true }), 5, 2, 3);
+	assert_retry(run_again((struct rerun){ .failures = true, .start = 2 }),
+	    5, 2, 1);
+	assert_retry(run_again((struct rerun){ .failures = true, .start = 4 }),
+	    5, 1, 0);
+	assert_int_equal(metric_named("argiope_retry_urls_left_total") - left,
+	    4);
+	/* Five URLs in three crawls, none of them twice. */
+	assert_false(str_eq(row(1)->seed, row(2)->seed));
+	assert_false(str_eq(row(2)->seed, row(3)->seed));
+	/* As many as the limit: none is left. */
+	assert_retry(run_again((struct rerun){ .of = 1, .failures = true }), 2,
+	    2, 0);
+	struct rerun r = run_again((struct rerun){ .failures = true,
+	    .start = 5 });
+	assert_int_equal(r.why.err, ERR_STATE);
+	assert_string_equal(r.why.text, "5 URLs failed in crawl 0: there is "
+	    "none left after the first 5");
+	rig_close(&rig);
+}
+
 /* --- the answer comes before the news ------------------------------------ */
 
 struct watching {
@@ -532,21 +616,11 @@ hosts_are_shared(void **state)
 
 /* --- memory --------------------------------------------------------------- */
 
-static void
-find_held(const struct metric *m, void *arg)
-{
-	if (strcmp(m->name, "argiope_crawls_held") == 0)
-		*(int64_t *)arg = metric_value(m, 0);
-}
-
 static bool
 holds(struct rig *r, void *arg)
 {
-	int64_t n = -1;
-
 	(void)r;
-	metric_each(find_held, &n);
-	return n == *(int64_t *)arg;
+	return metric_named("argiope_crawls_held") == *(int64_t *)arg;
 }
 
 static void
@@ -622,6 +696,7 @@ main(void)
 		cmocka_unit_test(faults_are_named),
 		cmocka_unit_test(crawls_are_steered),
 		cmocka_unit_test(an_ended_crawl_is_run_again),
+		cmocka_unit_test(failures_above_the_limit_are_retried_in_turn),
 		cmocka_unit_test(limits_end_crawls_and_say_so),
 		cmocka_unit_test(crawls_wait_for_others),
 		cmocka_unit_test(a_key_has_one_crawl),

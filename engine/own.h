@@ -49,6 +49,7 @@ struct engine {
 	struct outsiders *outsiders;
 	struct feed *feed;
 	struct fresh_pot fresh;
+	size_t retry_max;                /* crawl.retry_max */
 	char mark[9];
 	struct hooks *hooks;             /* NULL: none is configured */
 	void (*hooks_closed)(void *arg);
@@ -95,6 +96,8 @@ bool revise_busy(const struct engine *, uint32_t crawl);
 void revise_resume(struct engine *);
 /* Before the loops run: the board, the store, what earlier processes left. */
 MUST_USE enum err launch_open(struct engine *, struct why *);
+/* Before the doors open: retries of failures. */
+void rerun_open(struct engine *);
 /* Behind that: the feed, and the directory's mark.  Errors: CORRUPT. */
 MUST_USE enum err feed_open(struct engine *, struct why *);
 

@@ -6,11 +6,21 @@
  */
 #include <yyjson.h>
 
+#include "base/metric.h"
 #include "engine/board.h"
 #include "engine/frontier/failures.h"
 #include "engine/launch.h"
 #include "engine/options.h"
 #include "engine/own.h"
+
+#define RERUN_METRICS(X)                                                     \
+	X(URLS, COUNTER, "argiope_retry_urls_total",                         \
+	    "Failed URLs that a new crawl retries.")                         \
+	X(LEFT, COUNTER, "argiope_retry_urls_left_total",                    \
+	    "Failed URLs that a retry left for a further crawl, "            \
+	    "since it had crawl.retry_max already.")
+enum { RERUN_METRICS(METRIC_ENUM) };
+static struct metric metrics[] = { RERUN_METRICS(METRIC_ROW) };
 
 struct rerunning {
 	struct engine *engine;
@@ -46,6 +56,10 @@ launched(struct launch *l)
 {
 	struct rerunning *g = l->arg;
 
+	if (l->why.err == OK && g->rerun->failures) {
+		metric_add(&metrics[METRIC_URLS], (int64_t)g->rerun->seeds_n);
+		metric_add(&metrics[METRIC_LEFT], (int64_t)g->rerun->left);
+	}
 	g->rerun->crawl = l->crawl;
 	memcpy(g->rerun->in_force, l->in_force, sizeof(l->in_force));
 	g->why = l->why;
@@ -136,7 +150,14 @@ failures_came(struct ledger_query *q)
 	else if (f->all == 0)
 		why(&g->why, ERR_STATE, "nothing failed in crawl %u: there is "
 		    "nothing to try again", g->rerun->of);
+	else if (f->urls_n == 0)
+		why(&g->why, ERR_STATE, "%llu URLs failed in crawl %u: there "
+		    "is none left after the first %llu",
+		    (unsigned long long)f->all, g->rerun->of,
+		    (unsigned long long)f->start);
 	g->rerun->failed = f->all;
+	if (g->why.err == OK)
+		g->rerun->left = f->all - f->start - f->urls_n;
 	if (g->why.err != OK || set_depth(g, g->spec.spec.policy) != OK)
 		finish(g);
 	else
@@ -146,9 +167,11 @@ failures_came(struct ledger_query *q)
 static void
 find_failures(struct rerunning *g)
 {
+	size_t max = g->engine->retry_max;
+
 	g->failures = (struct failures){ .crawl = g->rerun->of,
-	    .urls_max = LAUNCH_SEEDS_MAX, .arena = &g->arena,
-	    .urls = ARENA_ARRAY(&g->arena, struct str, LAUNCH_SEEDS_MAX) };
+	    .start = g->rerun->start, .urls_max = max, .arena = &g->arena,
+	    .urls = ARENA_ARRAY(&g->arena, struct str, max) };
 	g->query = (struct ledger_query){ .home = g->engine->options.home,
 	    .run = read_failures, .done = failures_came };
 	g->engine->asked++;
@@ -200,6 +223,13 @@ check_row(const struct engine *e, const struct rerun *r, struct why *w)
 }
 
 void
+rerun_open(struct engine *e)
+{
+	metric_register(metrics, ARRAY_LEN(metrics));
+	e->retry_max = (size_t)conf_int(e->options.conf, CONF_CRAWL_RETRY_MAX);
+}
+
+void
 engine_rerun(struct engine *e, struct rerun *r)
 {
 	struct rerunning *g = mem_new(sizeof(*g));
@@ -209,7 +239,7 @@ engine_rerun(struct engine *e, struct rerun *r)
 	r->own = g;
 	r->why = g->why = WHY_INIT;
 	r->seeds_n = 0;
-	r->failed = 0;
+	r->failed = r->left = 0;
 	if (check_row(e, r, &g->why) != OK) {
 		finish(g);
 		return;

@@ -168,7 +168,8 @@ enum arg {
 	    OF2(PREVIEW, PARTIAL), "leave out URLs from now on")             \
 	X(RETRY, "job.retry", WRITE, OF1(CRAWL_ID), OF2(REASON, URLS),       \
 	    "try what failed again")                                         \
-	X(RERUN, "job.rerun", WRITE, OF1(CRAWL_ID), OF2(NAME, FAILURES),     \
+	X(RERUN, "job.rerun", WRITE, OF1(CRAWL_ID),                          \
+	    OF3(NAME, FAILURES, START),                                      \
 	    "run an ended crawl again, as a new one")                        \
 	X(DELETE, "job.delete", WRITE, OF1(CRAWL_ID), 0,                     \
 	    "forget an ended crawl")                                         \

@@ -180,8 +180,10 @@ ran_again(struct rerun *r)
 	out_u64(task_data(t), "job_id", r->crawl);
 	out_u64(task_data(t), "seeds", r->seeds_n);
 	out_text(task_data(t), "in_force", str_of(r->in_force));
-	if (r->failures)
+	if (r->failures) {
 		out_u64(task_data(t), "failed", r->failed);
+		out_u64(task_data(t), "left", r->left);
+	}
 	task_answer(t);
 }
 
@@ -195,7 +197,8 @@ verb_RERUN(struct task *t)
 		return;
 	struct rerun *r = task_own(t, sizeof(*r));
 	*r = (struct rerun){ .of = row->id, .name = c->name,
-	    .failures = c->failures, .done = ran_again, .arg = t };
+	    .failures = c->failures, .start = c->start,
+	    .done = ran_again, .arg = t };
 	/* Events that may name the new crawl wait for the response. */
 	task_begins(t);
 	realtime_out(t->door);

@@ -11,8 +11,7 @@ consider(struct failures *f, struct str url, struct str value)
 	if (!url_value_parse(value, &v) ||
 	    (enum outcome)(v.why >> 4) != OUTCOME_EXCEPTION)
 		return;
-	f->all++;
-	if (f->urls_n < f->urls_max)
+	if (f->all++ >= f->start && f->urls_n < f->urls_max)
 		f->urls[f->urls_n++] = arena_copy(f->arena, url);
 }
 

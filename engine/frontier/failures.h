@@ -16,12 +16,13 @@
 
 struct failures {
 	uint32_t crawl;
-	size_t urls_max;             /* so many are kept; all are counted */
+	uint64_t start;              /* the first ones, which are not kept */
+	size_t urls_max;             /* at most so many are kept */
 	struct arena *arena;         /* of the URLs */
 	/* Out. */
 	struct str *urls;            /* room for urls_max; the caller's */
 	size_t urls_n;
-	uint64_t all;
+	uint64_t all;                /* counted, kept or not */
 	bool ended;                  /* there is no further piece */
 	struct buf from;             /* where it begins; freed at the end */
 };
