@@ -305,6 +305,23 @@ async function causesShown() {
 	await page.fill("[data-find]", "");
 	await page.waitForTimeout(300);
 	await shoot(page, "causes");
+	// The server's crawl.retry_max is 4.
+	await page.click("button:has-text('Retry failures')");
+	await page.waitForSelector("dialog[open]");
+	same("retrying says how many failures are left", await page.innerText(
+	    "dialog p"), "Crawl 1 retries 4 of 6 URLs: one crawl takes no more " +
+	    "(crawl.retry_max). 1 further crawl would retry the rest.");
+	await shoot(page, "retry");
+	await page.click("button:has-text('Start 1 more crawl')");
+	await page.waitForURL("**/crawls/1");
+	await page.goto(base + "/");
+	await until(page, "every failure is retried, in two crawls", () =>
+	    document.querySelectorAll(".crawls tbody .state-complete").length ===
+	    3);
+	const failed = await page.$$eval(".crawls tbody:not([aria-hidden]) tr",
+	    (all) => all.map((tr) => tr.querySelector(
+	    "[data-label=Errors]")?.textContent));
+	same("... of four and of two URLs", failed, ["2", "4", "6"]);
 	same("no error", wrong, []);
 	await context.close();
 }

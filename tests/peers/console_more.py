@@ -123,7 +123,8 @@ else:
     server = Server(
         site, "causes", names="".join(f",{host}:443:127.0.0.1:{of.port}"
                                       for host, of in hosts.items()),
-        more=["--set", "fetch.tries_max=1", "--set", f"fetch.ca_file={PLACE}/ca.pem"])
+        more=["--set", "fetch.tries_max=1", "--set", f"fetch.ca_file={PLACE}/ca.pem",
+              "--set", "crawl.retry_max=4"])
     browser.drive("causes", server)
     server.stop()
 

@@ -11,7 +11,7 @@ import { ENDED, nameOf } from "./crawls.js";
 import { ago, bytes, count, exact, many, quoted, rate, span, timeOfDay } from
     "./format.js";
 import { icon } from "./icons.js";
-import { act, copyButton } from "./say.js";
+import { act, copyButton, dialog } from "./say.js";
 import { perSecond, Series } from "./series.js";
 import { pagesTab } from "./tab_pages.js";
 import { problemsTab } from "./tab_problems.js";
@@ -84,10 +84,10 @@ function view(root, id, first, app) {
 	    icon("trash"), " Delete");
 	const again = app.may("realtime") && el("span.steering", { hidden: true },
 	    el("button", { type: "button", onclick: (e) => runAgain(
-	    e.currentTarget, false) }, icon("play"), " Run again"),
+	    e.currentTarget) }, icon("play"), " Run again"),
 	    el("a.button", { href: "/new?from=" + id }, "Edit and run"));
 	const retry = app.may("realtime") && el("button", { type: "button",
-	    hidden: true, onclick: () => runAgain(retry, true) },
+	    hidden: true, onclick: () => act(retry, retryFailures) },
 	    icon("retry"), " Retry failures");
 	const charts = chartsOf(app, id, row);
 	const tabs = el("div.tabs", { role: "tablist",
@@ -283,17 +283,57 @@ function view(root, id, first, app) {
 	}
 
 	/* The old crawl stays as it ended; a new one begins. */
-	function runAgain(button, failures) {
+	function runAgain(button) {
 		act(button, async () => {
 			const data = await app.door.ask("job.rerun",
-			    { crawl_id: id, failures });
-			app.toast(failures ? `Crawl ${data.crawl_id} tries ` +
-			    `${many(data.seeds, "URL")} again` +
-			    (data.failed > data.seeds ? ` of ` +
-			    `${count(data.failed)}, the most at once` : "") +
-			    "." : `Crawl ${data.crawl_id} began.`, "good");
+			    { crawl_id: id });
+			app.toast(`Crawl ${data.crawl_id} began.`, "good");
 			app.go("/crawls/" + data.crawl_id);
 		});
+	}
+
+	/* A crawl takes crawl.retry_max failures; more take further crawls. */
+	async function retryFailures() {
+		const first = await app.door.ask("job.rerun",
+		    { crawl_id: id, failures: true });
+		const more = Math.ceil(first.left / first.seeds);
+
+		if (more > 0 && await dialog(`${many(first.left, "failed URL")} ` +
+		    "left", el("p", null, `Crawl ${first.crawl_id} retries ` +
+		    `${count(first.seeds)} of ${count(first.failed)} URLs: one ` +
+		    "crawl takes no more (crawl.retry_max). " +
+		    `${many(more, "further crawl")} would retry the rest.`),
+		    [["", "Not now", ""], ["yes", `Start ${many(more,
+		    "more crawl")}`, "primary"]]) === "yes")
+			await retryRest(first);
+		else
+			app.toast(`Crawl ${first.crawl_id} retries ` +
+			    many(first.seeds, "URL") + (first.left > 0 ? `, ${
+			    count(first.left)} are left` : "") + ".", "good");
+		app.go("/crawls/" + first.crawl_id);
+	}
+
+	/* One crawl after another; the button says how far it is. */
+	async function retryRest(first) {
+		const text = retry.lastChild.data;
+		let start = first.seeds, { left } = first;
+
+		try {
+			while (left > 0) {
+				retry.lastChild.data = ` ${count(start)} of ` +
+				    count(first.failed) + "…";
+				const data = await app.door.ask("job.rerun",
+				    { crawl_id: id, failures: true, start });
+				start += data.seeds;
+				left = data.left;
+			}
+			app.toast(`${many(start, "URL")} are retried.`, "good");
+		} catch (e) {
+			throw new Error(`${e.message} ${many(left, "failed " +
+			    "URL")} were not retried.`);
+		} finally {
+			retry.lastChild.data = text;
+		}
 	}
 
 	async function removeIt() {
