@@ -5,6 +5,10 @@ served meanwhile, and the memory comes back.
 What is checked is how many records were read and how many calls went through;
 times depend on the machine and are told, not judged.
 """
+import json
+import select
+import subprocess
+
 from urlfrontier_nodes import *
 
 begin("urlfrontier_cancel")
@@ -22,39 +26,44 @@ def call(path, stream, body, timeout=None):
         frame(DATA, END_STREAM, stream, message(body))
 
 
+def ask_and_get(port):
+    """Ask, get and put until the standard input ends; what that took."""
+    client, ms, wrong, n = Client(port), [], [], 0
+    print("ready", flush=True)
+    while not select.select([sys.stdin], [], [], 0.005)[0]:
+        n += 1
+        for f in (lambda: client.stats(), lambda: client.get(1, 1, 1),
+                  lambda: client.put(D(f"http://o/{n}", "", "o"))):
+            began = time.monotonic()
+            try:
+                f()
+            except grpc.RpcError as e:
+                wrong.append(e.code().name)
+            ms.append((time.monotonic() - began) * 1000)
+    print(json.dumps({"ms": sorted(ms), "wrong": wrong}))
+
+
 class Others:
-    """A client that asks and gets all the time, and how long that took."""
+    """
+    A client that asks and gets all the time.  It has a process of its own, so
+    that it waits for the server alone, not for this script's interpreter.
+    """
 
     def __init__(self, server):
-        self.client = Client(server.port)
-        self.ms, self.wrong, self.over = [], [], False
-        self.thread = threading.Thread(target=self.run)
-        self.thread.start()
-
-    def run(self):
-        n = 0
-        while not self.over:
-            n += 1
-            for f in (lambda: self.client.stats(),
-                      lambda: self.client.get(1, 1, 1),
-                      lambda: self.client.put(D(f"http://o/{n}", "", "o"))):
-                began = time.monotonic()
-                try:
-                    f()
-                except grpc.RpcError as e:
-                    self.wrong.append(e.code().name)
-                self.ms.append((time.monotonic() - began) * 1000)
-            time.sleep(0.005)
+        self.process = subprocess.Popen(
+            [sys.executable, os.path.abspath(__file__), "others",
+             str(server.port)], text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE)
+        while self.process.stdout.readline() not in ("ready\n", ""):
+            pass
 
     def stop(self, what):
-        self.over = True
-        self.thread.join()
-        self.client.close()
-        ms = sorted(self.ms)
+        told = json.loads(self.process.communicate(timeout=30)[0])
+        ms = told["ms"]
         note(f"{what}: others' {len(ms)} calls took "
              f"{ms[len(ms) // 2]:.1f} ms in the median, "
              f"{ms[len(ms) * 95 // 100]:.1f} at p95, {ms[-1]:.1f} at most")
-        same(f"{what}: no other call failed", self.wrong, [])
+        same(f"{what}: no other call failed", told["wrong"], [])
 
 
 def metric_at_rest(server, name):
@@ -167,6 +176,9 @@ def peers_of_a_node():
     nodes.stop()
 
 
+if sys.argv[1:2] == ["others"]:
+    ask_and_get(int(sys.argv[2]))
+    sys.exit(0)
 server = Server("cancel", "urlfrontier.durability=relaxed")
 for q in range(0, QUEUES, 10):
     server.client.many([f"http://q{k}/{i}" for k in range(q, q + 10)
