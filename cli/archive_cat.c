@@ -2,6 +2,7 @@
 #include "cli/archive_files.h"
 #include "cli/format.h"
 #include "cli/verbs.h"
+#include "engine/archive/moved.h"
 #include "engine/archive/list.h"
 
 #define CAT_OPTIONS(X)                                                       \
@@ -53,9 +54,12 @@ find(struct cli *c, struct archive_found *at, struct why *w)
 	enum err e = archive_files(c, 1, true, &files, w);
 	if (e != OK)
 		return e;
-	if (is_number(what, &crawl, &seq))
-		return archive_find_number(&files, crawl, seq, at, w);
-	return archive_find_url(&files, what, at, w);
+	e = is_number(what, &crawl, &seq) ?
+	    archive_find_number(&files, crawl, seq, at, w) :
+	    archive_find_url(&files, what, at, w);
+	if (e == ERR_ABSENT)
+		archive_files_gone(&files);
+	return e;
 }
 
 /* The output was cut at the limit. */
@@ -96,8 +100,14 @@ print_part(struct cli *c, const struct archive_file *file, const char *path,
 		conf_size(&c->conf, CONF_ARCHIVE_CAT_BYTES_MAX),
 		(uint32_t)conf_double(&c->conf, CONF_FETCH_DECODE_RATIO_MAX) };
 
+	struct str place = str_of(path);
+
 	if (file != NULL && file->open && !cli_is_there(path))
 		path = archive_named_path(file, &c->arena);
+	else if (moved_resolve(place, &c->arena, &place, w) != OK)
+		return w->err;
+	else
+		path = place.p;
 	return archive_cat(path, offset, part, limits, stdout, damage, w);
 }
 

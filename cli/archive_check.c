@@ -22,7 +22,8 @@ const struct option_verb archive_check_verb = {
 	ARCHIVE_FILES_ABOUT "  "
 	ARCHIVE_OPEN_ABOUT "\n"
 	"Without FILE, finished files that DATA recorded and that are missing "
-	"or shorter are errors too.\n"
+	"or shorter are errors too.  A file that a hook has moved is checked "
+	"at its new place; it is a warning when it cannot be read there.\n"
 	"With --json each finding is one object per line, and the counts are "
 	"the last line.\n"
 	"Exit code: 0 the files are sound; 65 with --strict there were "
@@ -63,6 +64,8 @@ lost_file(void *arg, const struct audit_finding *f)
 		.error = true, .path = f->path, .offset = f->bytes,
 		.detail = detail };
 
+	if (f->moved != NULL)
+		return;         /* as its note in the archive says */
 	if (f->missing)
 		snprintf(detail, sizeof(detail), "missing; it had %llu bytes",
 		    (unsigned long long)f->recorded);
@@ -75,6 +78,30 @@ lost_file(void *arg, const struct audit_finding *f)
 	found(k, &finding);
 }
 
+/* It was read at its new place; or it is a warning, as it was not checked. */
+static void
+moved_file(struct checking *k, const char *path, const char *place,
+    bool readable)
+{
+	struct archive_finding finding = { .rule = ARCHIVE_RULE_MOVED,
+		.path = path, .detail = place, .note = readable };
+
+	k->counts->rules[ARCHIVE_RULE_MOVED]++;
+	k->counts->warnings += !readable;
+	found(k, &finding);
+}
+
+static void
+report_moved(struct checking *k, const struct archive_catalogue *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->files[i].moved_from != NULL)
+			moved_file(k, c->files[i].moved_from,
+			    c->files[i].path, true);
+	for (size_t i = 0; i < c->gone_n; i++)
+		moved_file(k, c->gone[i].path, c->gone[i].place, false);
+}
+
 int
 archive_check_run(struct cli *c)
 {
@@ -83,16 +110,18 @@ archive_check_run(struct cli *c)
 	struct archive_check_options o = { .strict = cli_count(c, "strict") >
 	    0, .finding = found, .arg = &k };
 	struct archive_check_counts counts = { 0 };
-	struct archive_catalogue files;
+	struct archive_catalogue files = { .n = 0 };
 	struct why w = WHY_INIT;
 
 	enum err e = archive_files(c, 0, true, &files, &w);
 	if (e == OK)
 		e = archive_check(&files, &o, &counts, &w);
 	k.counts = &counts;
+	if (e == OK)
+		report_moved(&k, &files);
 	if (e == OK && c->options.operands_n == 0)
 		e = audit_archive(c->data_dir, lost_file, &k, &w);
-	if (e == ERR_ABSENT && k.counts->files > 0) {
+	if (e == ERR_ABSENT && files.n + files.gone_n > 0) {
 		w = (struct why)WHY_INIT;
 		e = OK;
 	}

@@ -1,5 +1,6 @@
 #include "cli/archive_files.h"
 
+#include "cli/format.h"
 #include "engine/ledger/identity.h"
 #include "os/system.h"
 
@@ -45,9 +46,32 @@ archive_files(struct cli *c, size_t first, bool with_open,
 		e = with_open ?
 		    archive_list_all(paths, n, &c->arena, out, w) :
 		    archive_list(paths, n, &c->arena, out, w);
-	if (e == OK && out->n == 0)
+	if (e == OK && out->n + out->gone_n == 0)
 		e = why(w, ERR_ABSENT, "there is no WARC file in %s", paths[0]);
 	return e;
+}
+
+#define GONE_SHOWN 100
+
+bool
+archive_files_gone(const struct archive_catalogue *c)
+{
+	struct buf path = BUF_INIT, place = BUF_INIT;
+
+	for (size_t i = 0; i < MIN(c->gone_n, GONE_SHOWN); i++) {
+		buf_clear(&path);
+		buf_clear(&place);
+		format_safe(&path, str_of(c->gone[i].path), 4096);
+		format_safe(&place, str_of(c->gone[i].place), 4096);
+		fprintf(stderr, CLI_PROGRAM ": %s was moved to %s, where it "
+		    "cannot be read\n", buf_text(&path), buf_text(&place));
+	}
+	if (c->gone_n > GONE_SHOWN)
+		fprintf(stderr, CLI_PROGRAM ": %zu more files were moved to "
+		    "where they cannot be read\n", c->gone_n - GONE_SHOWN);
+	buf_free(&path);
+	buf_free(&place);
+	return c->gone_n > 0;
 }
 
 const char *

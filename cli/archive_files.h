@@ -28,6 +28,12 @@ MUST_USE enum err archive_files(struct cli *, size_t first, bool with_open,
     struct archive_catalogue *, struct why *);
 
 /*
+ * Name on stderr the files that a hook has moved to where they cannot be read.
+ * False when there is none.
+ */
+bool archive_files_gone(const struct archive_catalogue *);
+
+/*
  * Of cli/archive_wacz.c, for a crawl.  Whether a WACZ can be put there, asked
  * before anything else: EXISTS; ABSENT when there is no such directory.
  */

@@ -38,6 +38,8 @@ archive_index_run(struct cli *c)
 	struct why w = WHY_INIT;
 
 	enum err e = archive_files(c, 0, false, &files, &w);
+	if (e == OK)
+		archive_files_gone(&files);
 	if (e == OK && path != NULL)
 		e = archive_index_file(&files, path, &counts, &w);
 	else if (e == OK)

@@ -1,5 +1,6 @@
 /* argiope archive ls -- the records of WARC files, one a line. */
 #include "cli/archive_files.h"
+#include "cli/format.h"
 #include "cli/verbs.h"
 #include "engine/archive/list.h"
 
@@ -17,7 +18,9 @@ const struct option_verb archive_ls_verb = {
 	"List the captures in WARC files",
 	ARCHIVE_FILES_ABOUT "  "
 	ARCHIVE_OPEN_ABOUT "\n"
-	"With --json one object per line.\n"
+	"With --json one object per line.  Files that a hook has moved are "
+	"named at the end, with their new places, where they are read if "
+	"possible.\n"
 	"Exit code: 0; 66 there is no WARC file; 70 a file is damaged.",
 	rows, ARRAY_LEN(rows)
 };
@@ -55,6 +58,40 @@ print(void *arg, const struct archive_row *r, struct why *w)
 	return ferror(stdout) ? why(w, ERR_CLOSED, "nobody reads") : OK;
 }
 
+static void
+print_moved(struct ls *ls, const char *path, const char *place,
+    bool readable)
+{
+	struct str name = archive_base_name(str_of(path));
+	struct buf *b = &ls->line;
+
+	if (ls->json) {
+		buf_put_char(b, '{');
+		json_str(b, "file", name);
+		json_str(b, "moved_to", str_of(place));
+		json_bool(b, "readable", readable);
+		buf_put_text(b, "}\n");
+	} else {
+		format_safe(b, name, 1000);
+		buf_put_text(b, " moved to ");
+		format_safe(b, str_of(place), 4096);
+		buf_put_text(b, readable ? "\n" : ", where it cannot be "
+		    "read\n");
+	}
+	cli_put(b);
+}
+
+static void
+print_all_moved(struct ls *ls, const struct archive_catalogue *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->files[i].moved_from != NULL)
+			print_moved(ls, c->files[i].moved_from,
+			    c->files[i].path, true);
+	for (size_t i = 0; i < c->gone_n; i++)
+		print_moved(ls, c->gone[i].path, c->gone[i].place, false);
+}
+
 int
 archive_ls_run(struct cli *c)
 {
@@ -65,6 +102,8 @@ archive_ls_run(struct cli *c)
 	enum err e = archive_files(c, 0, true, &files, &w);
 	if (e == OK)
 		e = archive_rows(&files, print, &ls, &w);
+	if (e == OK)
+		print_all_moved(&ls, &files);
 	buf_free(&ls.line);
 	if (e == ERR_CLOSED)
 		return 0;

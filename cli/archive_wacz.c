@@ -127,6 +127,8 @@ archive_wacz_crawl(struct cli *c, const char *warc_dir, const char *path,
 		o.main_url = u.href;
 	enum err e = archive_list(&warc_dir, 1, &c->arena, &files, w);
 	/* A crawl that captured nothing has said so. */
+	if (e == OK)
+		archive_files_gone(&files);
 	if (e != OK || files.n == 0)
 		return e;
 	return pack(c, &files, path, &o, true, w);
@@ -147,6 +149,8 @@ archive_wacz_run(struct cli *c)
 	struct why w = WHY_INIT;
 
 	enum err e = archive_files(c, 1, false, &files, &w);
+	if (e == OK)
+		archive_files_gone(&files);
 	if (e == OK)
 		e = pack(c, &files, path, &o, false, &w);
 	return e == OK ? 0 : cli_fail(&w);

@@ -65,30 +65,6 @@ feed_reader_rest(struct feed_reader *r)
 
 /* --- files -------------------------------------------------------------- */
 
-/* The file may get its other name between the two calls. */
-static enum err
-open_warc(struct feed_reader *r, uint32_t id, int *fd, struct why *w)
-{
-	struct arena a = ARENA_INIT;
-	struct str path;
-	enum err e = OK;
-
-	for (int tries = 0; tries < 3; tries++) {
-		struct why inner = WHY_INIT;
-		e = ledger_warc_path(r->index, id, &a, &path, &inner);
-		if (e == OK)
-			e = file_open(path.p, FILE_READ, fd, &inner);
-		if (e != ERR_ABSENT) {
-			e = e == OK ? OK : why(w, e, "%s", inner.text);
-			break;
-		}
-		if (tries == 2)
-			why(w, e, "%s", inner.text);
-	}
-	arena_free(&a);
-	return e;
-}
-
 enum err
 feed_reader_file(struct feed_reader *r, uint32_t id, int *fd, struct why *w)
 {
@@ -105,11 +81,9 @@ feed_reader_file(struct feed_reader *r, uint32_t id, int *fd, struct why *w)
 			oldest = f;
 	}
 	close_file(oldest);
-	enum err e = open_warc(r, id, &oldest->fd, w);
-	if (e != OK) {
-		oldest->fd = -1;
+	enum err e = ledger_warc_open(r->index, id, &oldest->fd, w);
+	if (e != OK)
 		return e;
-	}
 	oldest->id = id;
 	oldest->used = ++r->tick;
 	*fd = oldest->fd;

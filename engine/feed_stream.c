@@ -54,7 +54,7 @@ open_records(struct feed_stream *s, const struct journal_entry *e,
 
 	for (int tries = 0; tries < 3; tries++) {
 		s->why = WHY_INIT;
-		err = ledger_warc_path(s->feed->index, sourced ?
+		err = ledger_warc_readable(s->feed->index, sourced ?
 		    e->source.file : e->file, a, &path, &s->why);
 		if (err == OK)
 			err = capture_stream_open(path.p, sourced ?

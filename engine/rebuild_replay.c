@@ -461,17 +461,12 @@ static bool
 read_record(struct replay *x, struct record *r, uint32_t file,
     uint64_t offset, uint32_t clen, uint32_t ulen)
 {
-	struct str path;
-
 	if (r->fd < 0 || r->file != file) {
 		file_close(&r->fd);
 		r->file = file;
-		if (ledger_warc_path(ledger_index(frontier_ledger(
-		    x->frontier)), file, &x->page, &path, NULL) != OK ||
-		    file_open(path.p, FILE_READ, &r->fd, NULL) != OK) {
-			r->fd = -1;
+		if (ledger_warc_open(ledger_index(frontier_ledger(
+		    x->frontier)), file, &r->fd, NULL) != OK)
 			return false;
-		}
 	}
 	return capture_read(r->reader, r->fd, offset, clen, ulen, &r->capture,
 	    NULL) == OK;

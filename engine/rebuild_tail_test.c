@@ -61,8 +61,8 @@ find(struct sample *s, size_t bytes, struct tail *t, struct why *w)
 {
 	sample_write(&s->dir, NAME, str_cut(buf_str(&s->file.bytes), 0,
 	    bytes));
-	struct archive_file f = { sample_path(&s->dir, NAME), STR(NAME),
-		bytes, false };
+	struct archive_file f = { .path = sample_path(&s->dir, NAME),
+		.name = STR(NAME), .size = bytes };
 	return tail_find(&f, t, w);
 }
 

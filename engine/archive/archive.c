@@ -1,5 +1,6 @@
 #include "engine/archive/archive.h"
 
+#include "engine/archive/moved.h"
 #include "os/file.h"
 #include "wire/gzip.h"
 
@@ -88,18 +89,28 @@ struct listing {
 	struct arena *arena;
 	struct archive_file *files;
 	size_t n, cap;
+	struct archive_gone *gone;
+	size_t gone_n, gone_cap;
 	bool with_open;
 };
 
 static enum err
-add_file(struct listing *l, const char *path, struct why *w)
+check_room(const struct listing *l, struct why *w)
+{
+	return l->n + l->gone_n < ARCHIVE_FILES_MAX ? OK : why(w, ERR_FULL,
+	    "more than %zu WARC files", ARCHIVE_FILES_MAX);
+}
+
+/* `moved_from`: as in struct archive_file; in the arena. */
+static enum err
+add_file(struct listing *l, const char *path, const char *moved_from,
+    struct why *w)
 {
 	int fd;
 	uint64_t size;
 
-	if (l->n == ARCHIVE_FILES_MAX)
-		return why(w, ERR_FULL, "more than %zu WARC files",
-		    ARCHIVE_FILES_MAX);
+	if (check_room(l, w) != OK)
+		return ERR_FULL;
 	enum err err = file_open(path, FILE_READ, &fd, w);
 	if (err != OK)
 		return err;
@@ -112,13 +123,71 @@ add_file(struct listing *l, const char *path, struct why *w)
 		l->files = mem_resize(l->files, l->cap, sizeof(*l->files));
 	}
 	struct str kept = arena_copy(l->arena, str_of(path));
-	struct str name = archive_base_name(kept);
+	struct str name = archive_base_name(moved_from == NULL ? kept :
+	    str_of(moved_from));
 	bool is_open = str_ends(name, OPEN_SUFFIX);
 	if (is_open)
 		name = str_cut(name, 0, name.n - OPEN_SUFFIX.n);
 	l->files[l->n++] = (struct archive_file){ kept.p, name, size,
-		is_open };
+		is_open, moved_from };
 	return OK;
+}
+
+/* ABSENT: `path`, which is not there, has no note of where it is. */
+static enum err
+add_moved(struct listing *l, const char *path, struct why *w)
+{
+	struct moved m;
+	enum err err = moved_read(path, l->arena, &m, NULL);
+
+	if (err == ERR_CORRUPT || err == ERR_FULL)
+		m = (struct moved){ .place = STR("a place that its damaged "
+		    "note does not tell") };
+	else if (err != OK)
+		return err;
+	const char *from = arena_copy(l->arena, str_of(path)).p;
+	if (m.readable)
+		return add_file(l, m.place.p, from, w);
+	if (check_room(l, w) != OK)
+		return ERR_FULL;
+	if (l->gone_n == l->gone_cap) {
+		l->gone_cap = l->gone_cap == 0 ? 64 : 2 * l->gone_cap;
+		l->gone = mem_resize(l->gone, l->gone_cap, sizeof(*l->gone));
+	}
+	l->gone[l->gone_n++] = (struct archive_gone){ from, m.place.p };
+	return OK;
+}
+
+/* The file as it is, or where a hook has moved it. */
+static enum err
+add_path(struct listing *l, const char *path, struct why *w)
+{
+	struct why own = WHY_INIT;
+	enum err err = add_file(l, path, NULL, &own);
+
+	if (err == ERR_ABSENT && add_moved(l, path, NULL) == OK)
+		return OK;
+	return err == OK ? OK : why(w, err, "%s", own.text);
+}
+
+/* "NAME.warc.gz.moved": its file, when that is not there any more. */
+static enum err
+add_noted(struct listing *l, const char *dir, struct str note, struct why *w)
+{
+	struct str path = arena_printf(l->arena, "%s/%.*s", dir,
+	    STR_FMT(str_cut(note, 0, note.n - STR(MOVED_SUFFIX).n)));
+	int fd = -1;
+	enum err err = file_open(path.p, FILE_READ, &fd, NULL);
+
+	file_close(&fd);
+	return err == ERR_ABSENT ? add_moved(l, path.p, w) : OK;
+}
+
+static bool
+is_note(struct str name)
+{
+	return str_ends(name, STR(MOVED_SUFFIX)) && archive_name_is_warc(
+	    str_cut(name, 0, name.n - STR(MOVED_SUFFIX).n));
 }
 
 static bool
@@ -151,7 +220,7 @@ add_open_files(struct listing *l, const char *dir, struct why *w)
 			if (!is_open_name(names[k]))
 				continue;
 			err = add_file(l, arena_printf(a, "%s/%.*s", work,
-			    STR_FMT(names[k])).p, w);
+			    STR_FMT(names[k])).p, NULL, w);
 			if (err == ERR_ABSENT)
 				err = OK;
 		}
@@ -178,7 +247,9 @@ add_dir(struct listing *l, const char *path, int depth, struct why *w)
 		struct str full = arena_printf(l->arena, "%s/%.*s", path,
 		    STR_FMT(names[i]));
 		if (archive_name_is_warc(names[i]))
-			err = add_file(l, full.p, w);
+			err = add_path(l, full.p, w);
+		else if (is_note(names[i]))
+			err = add_noted(l, path, names[i], w);
 		else if (depth < ARCHIVE_DEPTH_MAX)
 			err = add_dir(l, full.p, depth + 1, w);
 		/* Other files, and what was renamed meanwhile. */
@@ -197,16 +268,28 @@ by_name(const void *a, const void *b)
 	return c != 0 ? c : strcmp(x->path, y->path);
 }
 
-/* Listed as open, and again when it had got its name. */
+/*
+ * One file listed as `a` and as `b`, where `a` gives way: it was open and has
+ * got its name since, or a hook moved it, meanwhile or to a directory that is
+ * listed too.
+ */
+static bool
+gives_way(const struct archive_file *a, const struct archive_file *b)
+{
+	return str_eq(a->name, b->name) && (a->open ||
+	    (b->moved_from != NULL && a->size == b->size &&
+	    (a->moved_from == NULL || strcmp(a->path, b->path) == 0)));
+}
+
 static size_t
-drop_named_twice(struct archive_file *files, size_t n)
+drop_listed_twice(struct archive_file *files, size_t n)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		bool twice = files[i].open && ((i > 0 &&
-		    str_eq(files[i - 1].name, files[i].name)) || (i + 1 < n &&
-		    str_eq(files[i + 1].name, files[i].name)));
+		bool twice =
+		    (kept > 0 && gives_way(&files[i], &files[kept - 1])) ||
+		    (i + 1 < n && gives_way(&files[i], &files[i + 1]));
 		if (!twice)
 			files[kept++] = files[i];
 	}
@@ -223,7 +306,7 @@ list_files(const char *const *paths, size_t n, bool with_open,
 	for (size_t i = 0; i < n && err == OK; i++) {
 		err = add_dir(&l, paths[i], 0, w);
 		if (err == ERR_ABSENT)
-			err = add_file(&l, paths[i], w);
+			err = add_path(&l, paths[i], w);
 	}
 	out->n = l.n;
 	out->files = ARENA_ARRAY(a, struct archive_file, l.n);
@@ -231,9 +314,13 @@ list_files(const char *const *paths, size_t n, bool with_open,
 		qsort(l.files, l.n, sizeof(*l.files), by_name);
 		memcpy(out->files, l.files, l.n * sizeof(*l.files));
 	}
-	if (with_open)
-		out->n = drop_named_twice(out->files, out->n);
+	out->n = drop_listed_twice(out->files, out->n);
+	out->gone_n = l.gone_n;
+	out->gone = ARENA_ARRAY(a, struct archive_gone, l.gone_n);
+	if (l.gone_n > 0)
+		memcpy(out->gone, l.gone, l.gone_n * sizeof(*l.gone));
 	mem_free(&l.files);
+	mem_free(&l.gone);
 	return err;
 }
 

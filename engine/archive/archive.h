@@ -38,14 +38,23 @@ struct archive_file {
 	struct str name;        /* the last part of the path, without .open */
 	uint64_t size;
 	bool open;              /* it was being written when it was listed */
+	/* Where a hook moved it from, to `path`; NULL: it was not moved. */
+	const char *moved_from;
+};
+/* A finished file that was moved to where it cannot be read (moved.h). */
+struct archive_gone {
+	const char *path, *place;     /* in the archive; where it is now */
 };
 struct archive_catalogue {
 	struct archive_file *files;   /* sorted by name, then path */
 	size_t n;
+	struct archive_gone *gone;
+	size_t gone_n;
 };
 /*
  * The WARC files that `paths` name: a file as it is, a directory with all WARC
- * files below it.  Hidden names (.argiope: files still open) are left out.
+ * files below it.  Hidden names (.argiope: files still open) are left out.  A
+ * file that a hook has moved is listed at its new place, or as gone.
  * Memory: `a`.  Errors: ABSENT, DENIED, IO; FULL beyond files_max.
  */
 #define ARCHIVE_FILES_MAX ((size_t)1 << 20)

@@ -78,7 +78,7 @@ find(struct checker *k, enum archive_rule rule, uint64_t offset,
 	else
 		k->counts->warnings++;
 	struct archive_finding f = { rule, level == E, k->file->path, offset,
-		detail };
+		detail, false };
 	if (k->options->finding != NULL)
 		k->options->finding(k->options->arg, &f);
 }

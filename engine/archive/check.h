@@ -21,6 +21,7 @@
 	X(DAMAGE,          "a record is damaged", E, E)                       \
 	X(EMPTY,           "the file holds no record", W, W)                  \
 	X(LOST,            "a finished file is not as recorded", E, E)        \
+	X(MOVED,           "a hook has moved the file", W, W)                 \
 	X(BLOCK_DIGEST,    "the block digest does not match", E, E)           \
 	X(PAYLOAD_DIGEST,  "the payload digest does not match", E, E)         \
 	X(ENTITY_DIGEST,   "the payload digest is of the entity", W, E) \
@@ -67,6 +68,7 @@ struct archive_finding {
 	const char *path;
 	uint64_t offset;
 	const char *detail;       /* one line; may be empty */
+	bool note;                /* no fault: not even a warning */
 };
 
 #define ARCHIVE_IDS_MAX_DEFAULT ((size_t)16 << 20)

@@ -2,13 +2,19 @@
 
 #include "wire/cdxj.h"
 
+static const char *
+level_of(const struct archive_finding *f)
+{
+	return f->note ? "note" : f->error ? "error" : "warning";
+}
+
 void
 archive_finding_text(const struct archive_finding *f, struct buf *b)
 {
 	size_t start = b->n;
 
 	buf_printf(b, "%s at %llu: %s: %s", f->path,
-	    (unsigned long long)f->offset, f->error ? "error" : "warning",
+	    (unsigned long long)f->offset, level_of(f),
 	    archive_rule_text(f->rule));
 	if (f->detail[0] != '\0')
 		buf_printf(b, " (%s)", f->detail);
@@ -24,8 +30,7 @@ archive_finding_json(const struct archive_finding *f, struct buf *b)
 {
 	buf_put_text(b, "{\"rule\":\"");
 	archive_rule_put_name(f->rule, b);
-	buf_printf(b, "\",\"level\":\"%s\",\"file\":",
-	    f->error ? "error" : "warning");
+	buf_printf(b, "\",\"level\":\"%s\",\"file\":", level_of(f));
 	cdxj_put_json(b, str_of(f->path));
 	buf_printf(b, ",\"offset\":%llu,\"text\":",
 	    (unsigned long long)f->offset);

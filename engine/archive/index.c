@@ -444,7 +444,7 @@ static enum err
 fill_finish(void *arg, struct line_file *o, struct why *w)
 {
 	struct finish_job *j = arg;
-	struct archive_catalogue c = { &j->warc, 1 };
+	struct archive_catalogue c = { .files = &j->warc, .n = 1 };
 	struct archive_index_counts counts;
 	struct str rest = j->lines, line;
 	enum err err = OK;
@@ -475,9 +475,9 @@ archive_cdxj_finish(const char *warc_path, const char *lines_path,
 	enum err err = archive_source_open(warc_path, &source, w);
 	if (err != OK)
 		return err;
-	j.warc = (struct archive_file){ warc_path,
-		archive_base_name(str_of(warc_path)), source.size,
-		false };
+	j.warc = (struct archive_file){ .path = warc_path,
+		.name = archive_base_name(str_of(warc_path)),
+		.size = source.size };
 	archive_source_close(&source);
 	/* Without lines the index is made from the WARC itself. */
 	if (file_load(lines_path, LINES_BYTES_MAX, &lines, NULL) != OK)

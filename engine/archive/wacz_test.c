@@ -208,7 +208,7 @@ test_refusals(void **state)
 	struct sample_dir d;
 	struct wacz_options o = { .titles = false };
 	struct wacz_counts n;
-	struct archive_catalogue none = { NULL, 0 };
+	struct archive_catalogue none = { .n = 0 };
 	struct why w = WHY_INIT;
 	struct buf out = BUF_INIT;
 	struct str *names;
@@ -224,7 +224,7 @@ test_refusals(void **state)
 	assert_int_equal(wacz_write(&c, sample_path(&d, "a.wacz"), &o, &n,
 	    &w), ERR_EXISTS);
 	struct archive_file twice[2] = { c.files[0], c.files[0] };
-	struct archive_catalogue same = { twice, 2 };
+	struct archive_catalogue same = { .files = twice, .n = 2 };
 	assert_int_equal(wacz_write(&same, sample_path(&d, "b.wacz"), &o, &n,
 	    NULL), ERR_INPUT);
 	/* Nothing is left over. */

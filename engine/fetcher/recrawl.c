@@ -35,14 +35,11 @@ struct recall {
 
 static bool
 read_record(struct index *x, struct capture_reader *reader, uint32_t file,
-    uint64_t offset, uint32_t clen, uint32_t ulen, struct arena *a,
-    struct capture *out)
+    uint64_t offset, uint32_t clen, uint32_t ulen, struct capture *out)
 {
-	struct str path;
-	int fd = -1;
+	int fd;
 
-	if (ledger_warc_path(x, file, a, &path, NULL) != OK ||
-	    file_open(path.p, FILE_READ, &fd, NULL) != OK)
+	if (ledger_warc_open(x, file, &fd, NULL) != OK)
 		return false;
 	bool read = capture_read(reader, fd, offset, clen, ulen, out, NULL) ==
 	    OK && out->has_http;
@@ -116,7 +113,6 @@ static void
 run(struct ledger_query *q, struct index *x)
 {
 	struct recall *r = CONTAINER(q, struct recall, query);
-	struct arena *a = &r->page->submission.arena;
 	struct capture_reader *readers[2] = { NULL, NULL };
 	struct capture own, body;
 	struct journal_entry e;
@@ -127,14 +123,14 @@ run(struct ledger_query *q, struct index *x)
 	r->seq = e.seq;
 	r->payload = e.digest;
 	readers[0] = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
-	if (!read_record(x, readers[0], e.file, e.offset, e.clen, e.ulen, a,
+	if (!read_record(x, readers[0], e.file, e.offset, e.clen, e.ulen,
 	    &own))
 		goto out;
 	body = own;
 	if (e.flags & JOURNAL_REVISIT) {
 		readers[1] = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
 		if (!read_record(x, readers[1], e.source.file,
-		    e.source.offset, e.source.clen, e.source.ulen, a, &body))
+		    e.source.offset, e.source.clen, e.source.ulen, &body))
 			goto out;
 	}
 	take_capture(r, &own, &body);

@@ -1,23 +1,41 @@
 #include "engine/ledger/audit.h"
 
+#include "engine/archive/moved.h"
 #include "engine/ledger/claims.h"
 #include "engine/ledger/group.h"
 #include "os/file.h"
 
+/* It is not where it was; its note may say where it is. */
+static void
+look_for_note(struct audit_finding *f, struct arena *a)
+{
+	struct moved m;
+
+	f->missing = moved_read(f->path, a, &m, NULL) != OK;
+	if (f->missing)
+		return;
+	f->moved = m.place.p;
+	f->readable = m.readable;
+}
+
 static bool
 is_as_recorded(const struct warc_record *r, const char *path,
-    struct audit_finding *f)
+    struct arena *a, struct audit_finding *f)
 {
 	int fd = -1;
 
-	*f = (struct audit_finding){ .path = path, .recorded = r->end };
+	*f = (struct audit_finding){ .path = path, .recorded = r->end,
+		.name = arena_copy(a, r->name).p };
 	enum err e = file_open(path, FILE_READ, &fd, NULL);
-	f->missing = e == ERR_ABSENT;
+	if (e == ERR_ABSENT) {
+		look_for_note(f, a);
+		return false;
+	}
 	if (e == OK)
 		e = file_size(fd, &f->bytes, NULL);
 	file_close(&fd);
 	/* What cannot be opened for another reason shows when it is read. */
-	return !f->missing && (e != OK || f->bytes >= r->end);
+	return e != OK || f->bytes >= r->end;
 }
 
 bool
@@ -25,11 +43,11 @@ audit_record(const struct warc_record *r, struct arena *a,
     struct audit_finding *f)
 {
 	return r->state != WARC_CLOSED || is_as_recorded(r,
-	    warc_record_path(r, PATH_DONE, a).p, f);
+	    warc_record_path(r, PATH_DONE, a).p, a, f);
 }
 
-static enum err
-walk_records(struct index *x, audit_event *event, void *arg, struct why *w)
+enum err
+audit_index(struct index *x, audit_event *event, void *arg, struct why *w)
 {
 	struct arena a = ARENA_INIT;
 	struct index_iter *i = index_iter_new(x, INDEX_WARC);
@@ -69,7 +87,7 @@ audit_archive(const char *data_dir, audit_event *event, void *arg,
 	if (e == OK)
 		e = claims_new(data_dir, LEDGER_CLAIMS_NONE, x, &c, w);
 	if (e == OK)
-		e = walk_records(x, event, arg, w);
+		e = audit_index(x, event, arg, w);
 	index_close(&x);
 	claims_free(&c);
 	arena_free(&a);

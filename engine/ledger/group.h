@@ -54,8 +54,8 @@ struct str warc_record_path(const struct warc_record *, enum warc_path,
 
 struct audit_finding;
 /*
- * False when it is a finished file's and the file is not as recorded: then
- * `*f` says how, its path in `a`.
+ * False when it is a finished file's and the file is not as recorded, or was
+ * moved: then `*f` says how, its strings in `a`.
  */
 bool audit_record(const struct warc_record *, struct arena *a,
     struct audit_finding *f);

@@ -243,6 +243,20 @@ MUST_USE enum err ledger_archive(struct ledger *, struct warc_series *,
 MUST_USE enum err ledger_warc_path(struct index *, uint32_t file,
     struct arena *a, struct str *path, struct why *);
 
+/*
+ * The path at which to read it: as ledger_warc_path(), or the new place of a
+ * file that a hook has moved.  ABSENT, with the place in the reason, when it
+ * cannot be read there.  The same thread.
+ */
+MUST_USE enum err ledger_warc_readable(struct index *, uint32_t file,
+    struct arena *a, struct str *path, struct why *);
+/*
+ * Open it for reading there, also while it gets its other name.  `*fd` is -1
+ * after an error.  The same thread.
+ */
+MUST_USE enum err ledger_warc_open(struct index *, uint32_t file, int *fd,
+    struct why *);
+
 /* Whether the index knows the file as one that is not finished yet.  The same
  * threads, and any before ledger_start(). */
 bool ledger_warc_is_unfinished(struct index *, uint32_t file);

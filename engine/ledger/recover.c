@@ -4,6 +4,7 @@
  */
 #include "base/map.h"
 #include "engine/archive/capture.h"
+#include "engine/archive/moved.h"
 #include "engine/ledger/audit.h"
 #include "engine/ledger/series.h"
 #include "os/file.h"
@@ -288,17 +289,43 @@ recover_file(struct ledger *l, struct index *x, struct index_batch *b,
 	return e == OK ? finish_file(l, x, b, r, w) : e;
 }
 
-/* Warnings of single files at one start. */
+/* Lines about single files at one start. */
 #define LOST_SHOWN 10
+
+struct lost_files {
+	uint64_t lost, moved, unreadable;
+};
+
+/* The first one is enough to show that a hook moves files. */
+static void
+report_moved(const struct audit_finding *f, struct lost_files *n)
+{
+	struct log_text quoted, place;
+
+	n->unreadable += !f->readable;
+	if (n->moved++ == 0)
+		log_warn("ledger.archive", "text=\"a finished WARC file was "
+		    "moved; %s\" file=%s moved_to=%s", f->readable ?
+		    "it is read there" : "its captures cannot be read there",
+		    log_quote(&quoted, str_of(f->path)),
+		    log_quote(&place, str_of(f->moved)));
+}
 
 /* The crawl can go on without it; whoever keeps the archive must know. */
 static void
-report_lost(const struct warc_record *r, struct arena *a, uint64_t *lost)
+report_lost(const struct warc_record *r, struct arena *a,
+    struct lost_files *n)
 {
 	struct audit_finding f;
 	struct log_text quoted;
 
-	if (audit_record(r, a, &f) || ++*lost > LOST_SHOWN)
+	if (audit_record(r, a, &f))
+		return;
+	if (f.moved != NULL) {
+		report_moved(&f, n);
+		return;
+	}
+	if (++n->lost > LOST_SHOWN)
 		return;
 	const char *path = log_quote(&quoted, str_of(f.path));
 	if (f.missing)
@@ -311,6 +338,22 @@ report_lost(const struct warc_record *r, struct arena *a, uint64_t *lost)
 		    "shorter than recorded; restore it\" file=%s bytes=%llu "
 		    "recorded=%llu", path, (unsigned long long)f.bytes,
 		    (unsigned long long)f.recorded);
+}
+
+static void
+report_more(const struct lost_files *n)
+{
+	if (n->lost > LOST_SHOWN)
+		log_warn("ledger.archive", "text=\"%llu finished WARC "
+		    "files are missing or shorter than recorded; argiope "
+		    "archive check names them\"",
+		    (unsigned long long)n->lost);
+	if (n->moved > 1)
+		log_warn("ledger.archive", "text=\"%llu finished WARC files "
+		    "were moved, and %llu of them cannot be read there; "
+		    "argiope archive check names them\"",
+		    (unsigned long long)n->moved,
+		    (unsigned long long)n->unreadable);
 }
 
 /*
@@ -327,7 +370,7 @@ ledger_recover_warcs(struct ledger *l, struct index *x, uint64_t last_group,
 	struct index_batch *b = index_batch_new();
 	struct str key, value;
 	enum err e = OK;
-	uint64_t lost = 0;
+	struct lost_files lost = { 0 };
 	size_t at = 0;
 	void *v;
 
@@ -351,10 +394,7 @@ ledger_recover_warcs(struct ledger *l, struct index *x, uint64_t last_group,
 	}
 	if (e == OK)
 		e = index_iter_error(i, w);
-	if (lost > LOST_SHOWN)
-		log_warn("ledger.archive", "text=\"%llu finished WARC "
-		    "files are missing or shorter than recorded; argiope "
-		    "archive check names them\"", (unsigned long long)lost);
+	report_more(&lost);
 	while (e == OK && map_next(&dirs, &at, &v)) {
 		const struct work_dir *d = v;
 		e = quarantine_files(d->dir, d->path, last_group, w);
@@ -403,6 +443,43 @@ ledger_warc_path(struct index *x, uint32_t file, struct arena *a,
 	    !is_there(path->p)))
 		*path = warc_record_path(&r, PATH_DONE, a);
 	return OK;
+}
+
+enum err
+ledger_warc_readable(struct index *x, uint32_t file, struct arena *a,
+    struct str *path, struct why *w)
+{
+	enum err e = ledger_warc_path(x, file, a, path, w);
+
+	return e == OK ? moved_resolve(*path, a, path, w) : e;
+}
+
+enum err
+ledger_warc_open(struct index *x, uint32_t file, int *fd, struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct why own;
+	struct str path, place;
+	enum err e = OK;
+
+	*fd = -1;
+	for (int tries = 0; tries < 3; tries++) {
+		own = (struct why)WHY_INIT;
+		e = ledger_warc_path(x, file, &a, &path, &own);
+		if (e == OK)
+			e = file_open(path.p, FILE_READ, fd, NULL);
+		else
+			break;
+		if (e == ERR_ABSENT && moved_resolve(path, &a, &place, &own)
+		    == OK)
+			e = file_open(place.p, FILE_READ, fd, &own);
+		if (e != ERR_ABSENT)
+			break;
+	}
+	if (e != OK)
+		why(w, e, "%s", own.err != OK ? own.text : err_text(e));
+	arena_free(&a);
+	return e;
 }
 
 bool
