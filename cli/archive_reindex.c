@@ -44,12 +44,15 @@ const struct option_verb archive_reindex_verb = {
 	"capture, and how crawls ended, are taken over from it.  No other "
 	"process may be crawling into the directory.\n"
 	"Damage costs the records that it hit: each gap is printed with its "
-	"file and offset, and the rest of the file is kept.\n"
+	"file and offset, and the rest of the file is kept.  A file that a "
+	"hook has moved is read at its new place; a finished file that cannot "
+	"be read there, or is missing without a note, is named, as far as the "
+	"old index or the file's CDXJ tells of it.\n"
 	"Example: argiope archive reindex --rebuild --data DIR /srv/warcs\n"
-	"Exit code: 0; 65 numbers are missing or there twice; 70 records are "
-	"damaged (after both --rebuild has done its work); 66 there is no "
-	"WARC file; with --rebuild also 75 a process has "
-	"DATA or writes a file; 74 reading or writing failed.",
+	"Exit code: 0; 65 numbers are missing or there twice, or finished "
+	"files are missing; 70 records are damaged (after both --rebuild has "
+	"done its work); 66 there is no WARC file; with --rebuild also 75 a "
+	"process has DATA or writes a file; 74 reading or writing failed.",
 	rows, ARRAY_LEN(rows)
 };
 
@@ -138,6 +141,21 @@ verdict(uint64_t damaged, uint64_t missing, uint64_t repeated)
 	return w.err == OK ? 0 : cli_fail(&w);
 }
 
+/* The exit code is that of missing numbers: there may be none. */
+static int
+files_lost(int code, uint64_t lost, uint64_t gone)
+{
+	struct why w = WHY_INIT;
+
+	if (code != 0 || lost + gone == 0)
+		return code;
+	why(&w, ERR_INPUT, "%llu finished WARC files are missing or shorter "
+	    "than recorded, and %llu were moved to where they cannot be read; "
+	    "put them back and run it again", (unsigned long long)lost,
+	    (unsigned long long)gone);
+	return cli_fail(&w);
+}
+
 static int
 list(struct cli *c)
 {
@@ -157,8 +175,11 @@ list(struct cli *c)
 	buf_free(&r.line);
 	if (e == ERR_CLOSED)
 		return 0;
-	return e == OK ? verdict(counts.damaged, counts.missing,
-	    counts.repeated) : cli_fail(&w);
+	if (e != OK)
+		return cli_fail(&w);
+	archive_files_gone(&files);
+	return files_lost(verdict(counts.damaged, counts.missing,
+	    counts.repeated), 0, files.gone_n);
 }
 
 /* --- --rebuild ---------------------------------------------------------- */
@@ -168,7 +189,7 @@ struct rebuilding {
 	struct buf line;
 	bool json;
 	uint64_t waiting;            /* URLs of crawls that can go on */
-	uint64_t gaps;
+	uint64_t gaps, lost;
 };
 
 #define GAPS_SHOWN 100
@@ -201,6 +222,30 @@ told_gap(void *arg, const char *path, uint64_t offset, const char *cause)
 	progress_say(&r->progress, "gap: %s at byte %llu: %s", buf_text(&name),
 	    (unsigned long long)offset, cause);
 	buf_free(&name);
+}
+
+static void
+told_lost(void *arg, const char *path, enum rebuild_loss loss,
+    const char *place)
+{
+	struct rebuilding *r = arg;
+	struct buf name = BUF_INIT, to = BUF_INIT;
+
+	if (r->lost++ >= GAPS_SHOWN)
+		return;
+	format_safe(&name, str_of(path), 4096);
+	if (loss == REBUILD_MOVED)
+		format_safe(&to, str_of(place), 4096);
+	if (loss == REBUILD_MOVED)
+		progress_say(&r->progress, "moved: %s to %s, where it cannot "
+		    "be read", buf_text(&name), buf_text(&to));
+	else if (loss == REBUILD_SHORTER)
+		progress_say(&r->progress, "shorter than recorded: %s",
+		    buf_text(&name));
+	else
+		progress_say(&r->progress, "missing: %s", buf_text(&name));
+	buf_free(&name);
+	buf_free(&to);
 }
 
 static void
@@ -293,6 +338,13 @@ tell_rest(struct rebuilding *r, const struct rebuild_counts *n,
 		progress_say(&r->progress, "further gaps: %llu; argiope "
 		    "archive check shows all of them",
 		    (unsigned long long)(n->damaged - GAPS_SHOWN));
+	if (n->lost + n->gone > GAPS_SHOWN)
+		progress_say(&r->progress, "further files that were not read: "
+		    "%llu", (unsigned long long)(n->lost + n->gone -
+		    GAPS_SHOWN));
+	if (n->moved > 0)
+		progress_say(&r->progress, "files read where a hook had moved "
+		    "them: %llu", (unsigned long long)n->moved);
 	if (n->seedless > 0)
 		progress_say(&r->progress, "crawls whose seeds and policy were "
 		    "lost, since no warcinfo of theirs is sound: %llu; their "
@@ -336,7 +388,8 @@ rebuild(struct cli *c)
 	struct rebuild_counts counts;
 	struct rebuild_options o = { .conf = &c->conf, .dirs = dirs,
 	    .scratch = archive_scratch(c), .progress = told_progress,
-	    .gap = told_gap, .crawl = told_crawl, .arg = &r };
+	    .gap = told_gap, .lost = told_lost, .crawl = told_crawl,
+	    .arg = &r };
 	struct why w = WHY_INIT;
 
 	progress_open(&r.progress, false);
@@ -354,8 +407,8 @@ rebuild(struct cli *c)
 	if (e == OK)
 		tell_rest(&r, &counts, c->data_dir);
 	buf_free(&r.line);
-	return e == OK ? verdict(counts.damaged, counts.missing,
-	    counts.repeated) : cli_fail(&w);
+	return e != OK ? cli_fail(&w) : files_lost(verdict(counts.damaged,
+	    counts.missing, counts.repeated), counts.lost, counts.gone);
 }
 
 int

@@ -234,6 +234,8 @@ struct file_list {
 	struct archive_file *files;
 	struct source *sources;
 	size_t n, cap;
+	struct archive_gone *gone;
+	size_t gone_n;
 };
 
 static void
@@ -285,11 +287,29 @@ last_part(struct str path)
 }
 
 static void
+add_gone(struct rebuild *b, struct file_list *l,
+    const struct archive_catalogue *c)
+{
+	struct archive_gone *gone = ARENA_ARRAY(&b->arena,
+	    struct archive_gone, l->gone_n + c->gone_n + 1);
+
+	if (l->gone_n > 0)
+		memcpy(gone, l->gone, l->gone_n * sizeof(*gone));
+	if (c->gone_n > 0)
+		memcpy(gone + l->gone_n, c->gone, c->gone_n * sizeof(*gone));
+	l->gone = gone;
+	l->gone_n += c->gone_n;
+}
+
+/* A moved file belongs to the directory where it was, and its note is. */
+static void
 add_finished(struct rebuild *b, struct file_list *l, const char *dir,
     const struct archive_catalogue *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
-		struct str path = str_of(c->files[i].path);
+		const char *from = c->files[i].moved_from;
+		struct str path = str_of(from != NULL ? from :
+		    c->files[i].path);
 		struct source s = { .warc_dir = str_of(dir),
 		    .name = c->files[i].name };
 		s.dir = arena_copy(&b->arena, str_cut(path, 0,
@@ -396,13 +416,21 @@ list_files(struct rebuild *b, struct why *w)
 		if (e == OK)
 			add_finished(b, &l, dir, &c);
 		if (e == OK)
+			add_gone(b, &l, &c);
+		if (e == OK)
 			e = add_open_of_each(b, &l, dir, w);
 	}
 	/* The old index may tell of queues that no WARC file knows. */
-	if (e == OK && l.n == 0 && !is_there(b, in_data(b, "index").p))
+	if (e == OK && l.n == 0 && l.gone_n > 0 &&
+	    !is_there(b, in_data(b, "index").p))
+		e = why(w, ERR_ABSENT, "all WARC files were moved to where "
+		    "they cannot be read, such as %s to %s", l.gone[0].path,
+		    l.gone[0].place);
+	else if (e == OK && l.n == 0 && !is_there(b, in_data(b, "index").p))
 		e = why(w, ERR_ABSENT, "there is no WARC file in %s",
 		    b->options->dirs[0]);
-	b->files = (struct archive_catalogue){ l.files, l.n };
+	b->files = (struct archive_catalogue){ l.files, l.n, l.gone,
+		l.gone_n };
 	b->sources = l.sources;
 	b->counts->files = l.n;
 	return e;
@@ -670,6 +698,8 @@ build(struct rebuild *b, struct why *w)
 
 	if (e == OK)
 		e = replay_all(b, w);
+	if (e == OK)
+		e = rebuild_lost(b->options, b->counts, b->old, &b->files, w);
 	if (e == OK && b->old != NULL)
 		e = carry_records(b->old, b->frontier, b->counts, w);
 	if (e == OK)

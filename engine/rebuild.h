@@ -24,7 +24,9 @@
  *
  * Damage costs the records that it hit: reading goes on at the next one, and
  * each gap is reported with its offset.  A file whose warcinfo is damaged
- * belongs to the crawl that its captures name.
+ * belongs to the crawl that its captures name.  A file that a hook has moved is
+ * read at its new place.  Finished files that are missing are reported as far
+ * as the old index, a CDXJ or a note of a move tells of them.
  *
  * Memory: sort.bytes_max, and 12 to 18 bytes for each known URL of one crawl;
  * frontier.known_mem is no limit here.
@@ -56,7 +58,13 @@ struct rebuild_counts {
 	uint64_t cut_bytes;          /* of these, behind the last capture */
 	uint64_t damaged;            /* places where records are lost */
 	uint64_t seedless;           /* crawls without any sound warcinfo */
+	uint64_t lost;               /* finished files, missing or shorter */
+	uint64_t gone;               /* ... moved to where none can read them */
+	uint64_t moved;              /* ... read where a hook moved them */
 };
+
+/* What keeps a finished file, or its end, from being read. */
+enum rebuild_loss { REBUILD_MISSING, REBUILD_SHORTER, REBUILD_MOVED };
 
 struct rebuild_options {
 	const struct conf *conf;
@@ -71,6 +79,9 @@ struct rebuild_options {
 	/* Reading went on behind damage to the record at `offset`; or NULL. */
 	void (*gap)(void *arg, const char *path, uint64_t offset,
 	    const char *cause);
+	/* A finished file; `place`: where it was moved, else NULL; or NULL. */
+	void (*lost)(void *arg, const char *path, enum rebuild_loss,
+	    const char *place);
 	/* A crawl as it stands at the end, by id. */
 	void (*crawl)(void *arg, const struct crawl_view *, struct str name);
 	void *arg;

@@ -39,6 +39,14 @@ MUST_USE enum err replay_aux(struct replay *, const struct archive_capture *,
 /* All was told: the crawls end, or wait to be gone on with. */
 MUST_USE enum err replay_end(struct replay *, struct why *);
 
+/*
+ * Report finished files that are not in the catalogue, and those that are
+ * shorter than recorded; `old` may be NULL.  Errors: CORRUPT, IO.
+ */
+MUST_USE enum err rebuild_lost(const struct rebuild_options *,
+    struct rebuild_counts *, struct frontier *old,
+    const struct archive_catalogue *, struct why *);
+
 /* See rebuild_carry.c.  Errors: of reading one index, of writing the other. */
 MUST_USE enum err carry_records(struct frontier *old, struct frontier *rebuilt,
     struct rebuild_counts *, struct why *);

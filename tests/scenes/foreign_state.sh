@@ -83,7 +83,7 @@ wait "$pid" 2>/dev/null
 "$A" crawl http://127.0.0.1:9/ --data numbers --name unreached --quiet 2>/dev/null
 rm numbers/archive/*.warc.gz
 "$A" crawl "$WEB/page/1" --data numbers --quiet --max-pages 1 2>/dev/null
-code "rebuild where captures are gone" 0 "$A" archive reindex --rebuild \
+code "rebuild where captures are gone" 65 "$A" archive reindex --rebuild \
 	--data numbers
 "$A" crawl "$WEB/" --data numbers --json --max-pages 2 >events
 same "... ids of crawls that began are kept" "$(json 'events[0]["crawl"] > 1' \
