@@ -2,18 +2,19 @@
 
 #include "base/arena.h"
 #include "base/metric.h"
+#include "engine/archive/moved.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/log.h"
 #include "os/process.h"
 
 #define ARGUMENT_MAX 8192u
-#define WORDS_MAX 64u
 
 static const char *const hook_names[HOOKS] = { "warc_finished",
 	"crawl_ended" };
 static const char *const outcomes[] = { "ok", "failed" };
-enum { METRIC_RUNS, METRIC_PENDING };
+static const char *const place_outcomes[] = { "recorded", "refused" };
+enum { METRIC_RUNS, METRIC_PENDING, METRIC_PLACES };
 static struct metric metrics[] = {
 	METRIC_BY2(COUNTER, "argiope_hook_runs_total",
 	    "Runs of a hook's command.", "hook", hook_names, HOOKS,
@@ -21,6 +22,9 @@ static struct metric metrics[] = {
 	METRIC_BY(GAUGE, "argiope_hook_pending",
 	    "Calls of a hook that have not succeeded yet.", "hook",
 	    hook_names, HOOKS),
+	METRIC_BY(COUNTER, "argiope_hook_places_total",
+	    "New places of moved files that hook.warc_finished printed.",
+	    "outcome", place_outcomes, ARRAY_LEN(place_outcomes)),
 };
 
 /* One call that has not succeeded yet. */
@@ -77,11 +81,40 @@ parse_name(struct str name, enum hook *hook, uint32_t *id)
 	return false;
 }
 
+/* "PATH LF BYTES": the length is for the note of a file that is moved. */
+static void
+put_length(struct buf *b, const char *path)
+{
+	uint64_t bytes;
+	int fd = -1;
+
+	if (file_open(path, FILE_READ, &fd, NULL) == OK &&
+	    file_size(fd, &bytes, NULL) == OK)
+		buf_printf(b, "\n%llu", (unsigned long long)bytes);
+	file_close(&fd);
+}
+
+/* Cuts it off; a call that an older version wrote has none. */
+static uint64_t
+take_length(struct str *text)
+{
+	size_t at = text->n;
+	uint64_t bytes;
+
+	while (at > 0 && text->p[at - 1] != '\n')
+		at--;
+	if (at == 0 || !str_to_u64(str_from(*text, at), &bytes))
+		return MOVED_BYTES_UNKNOWN;
+	*text = str_cut(*text, 0, at - 1);
+	return bytes;
+}
+
 enum err
 hooks_put(struct hooks *h, enum hook hook, uint32_t id, struct str argument,
     struct why *w)
 {
 	struct arena a = ARENA_INIT;
+	struct buf text = BUF_INIT;
 	int fd = -1;
 
 	if (h == NULL || h->words[hook] == NULL)
@@ -89,17 +122,21 @@ hooks_put(struct hooks *h, enum hook hook, uint32_t id, struct str argument,
 	struct str path = file_of(h, hook, id, &a);
 	struct str part = arena_printf(&a, "%.*s.new", STR_FMT(path));
 	struct str home = str_of(h->data_dir);
+	const char *whole = arena_copy(&a, argument).p;
 	/* Relative inside of the data directory, which may move. */
 	if (str_starts(argument, home) && argument.n > home.n &&
 	    argument.p[home.n] == '/')
 		argument = str_from(argument, home.n + 1);
+	buf_put_str(&text, argument);
+	if (hook == HOOK_WARC_FINISHED)
+		put_length(&text, whole);
 	enum err e = file_open(part.p, FILE_CREATE, &fd, w);
 	if (e == ERR_EXISTS)
 		e = file_open(part.p, FILE_WRITE, &fd, w);
 	if (e == OK)
 		e = file_cut(fd, 0, w);
 	if (e == OK)
-		e = file_write(fd, 0, argument.p, argument.n, w);
+		e = file_write(fd, 0, text.p, text.n, w);
 	if (e == OK)
 		e = file_sync(fd, w);
 	file_close(&fd);
@@ -107,6 +144,7 @@ hooks_put(struct hooks *h, enum hook hook, uint32_t id, struct str argument,
 		e = file_replace(part.p, path.p, w);
 	if (e == OK)
 		e = file_sync_dir(h->dir, w);
+	buf_free(&text);
 	arena_free(&a);
 	return e;
 }
@@ -131,9 +169,59 @@ log_failure(const struct call *c, struct str argument, const struct why *w)
 	    log_quote(&reason, str_of(w->text)));
 }
 
-/* True when it is done for good. */
+/*
+ * The first line that hook.warc_finished printed is the file's new place.  It
+ * is recorded before the call is forgotten.  Output that is no place is not a
+ * failure: running the command again would print it again.
+ */
+static enum err
+record_place(const struct call *c, struct str argument, uint64_t bytes,
+    struct str out, struct why *w)
+{
+	struct log_text quoted, line;
+	struct why refused = WHY_INIT;
+	struct str place = str_cut(out, 0, str_find_char(out, '\n'));
+
+	if (c->hook != HOOK_WARC_FINISHED || place.n == 0 ||
+	    str_eq(place, argument))
+		return OK;
+	if (moved_place_check(place, &refused) != OK) {
+		metric_add_by(&metrics[METRIC_PLACES], 1, 1);
+		log_error("hook.place_refused", "hook=%s argument=%s "
+		    "bytes=%zu why=%s", hook_names[c->hook],
+		    log_quote(&quoted, argument), place.n,
+		    log_quote(&line, str_of(refused.text)));
+		return OK;
+	}
+	enum err e = moved_write(argument.p, place, bytes, w);
+	if (e == OK) {
+		metric_add_by(&metrics[METRIC_PLACES], 0, 1);
+		log_info("hook.moved", "argument=%s place=%s",
+		    log_quote(&quoted, argument), log_quote(&line, place));
+	}
+	return e;
+}
+
+/* An earlier run moved it, and said so; only that it was called is left. */
 static bool
-run_command(struct call *c, struct str argument, int64_t ms_max)
+was_moved(const struct call *c, struct str argument)
+{
+	struct arena a = ARENA_INIT;
+	struct moved m;
+	int fd = -1;
+	bool moved = c->hook == HOOK_WARC_FINISHED &&
+	    file_open(argument.p, FILE_READ, &fd, NULL) == ERR_ABSENT &&
+	    moved_read(argument.p, &a, &m, NULL) == OK;
+
+	file_close(&fd);
+	arena_free(&a);
+	return moved;
+}
+
+/* True when it is done for good.  `bytes`: the length of a WARC file. */
+static bool
+run_command(struct call *c, struct str argument, uint64_t bytes,
+    int64_t ms_max)
 {
 	struct hooks *h = c->hooks;
 	struct why w = WHY_INIT;
@@ -143,6 +231,8 @@ run_command(struct call *c, struct str argument, int64_t ms_max)
 
 	h->words[c->hook][h->words_n[c->hook]] = argument.p;
 	enum err e = process_run(&p, &w);
+	if (e == OK)
+		e = record_place(c, argument, bytes, buf_str(&p.out), &w);
 	buf_free(&p.out);
 	if (e != OK && p.stopped)
 		return false;
@@ -169,7 +259,10 @@ run_call(struct call *c, int64_t ms_max)
 	struct str path = file_of(h, c->hook, c->id, &a);
 
 	enum err e = file_load(path.p, ARGUMENT_MAX, &b, &w);
-	struct str argument = arena_copy(&a, buf_str(&b));
+	struct str text = buf_str(&b);
+	uint64_t bytes = c->hook == HOOK_WARC_FINISHED ? take_length(&text) :
+	    MOVED_BYTES_UNKNOWN;
+	struct str argument = arena_copy(&a, text);
 	if (e == OK && c->hook == HOOK_WARC_FINISHED &&
 	    !str_starts(argument, STR("/")))
 		argument = arena_printf(&a, "%s/%.*s", h->data_dir,
@@ -178,7 +271,8 @@ run_call(struct call *c, int64_t ms_max)
 	if (e != OK && !done) {
 		c->failures++;
 		log_failure(c, path, &w);
-	} else if (!done && run_command(c, argument, ms_max)) {
+	} else if (!done && (was_moved(c, argument) ||
+	    run_command(c, argument, bytes, ms_max))) {
 		done = true;
 		if (file_remove(path.p, &w) != OK)
 			log_failure(c, path, &w);
@@ -256,21 +350,28 @@ hooks_ready(struct hooks *h, enum hook hook, uint32_t id)
 
 /* --- opening and closing ------------------------------------------------ */
 
-static void
-read_words(struct hooks *h, enum hook hook, struct str command)
+static enum err
+read_words(struct hooks *h, enum hook hook, struct str command,
+    struct why *w)
 {
 	struct str rest = command, word;
 	size_t n = 0;
 
 	const char **words = ARENA_ARRAY(&h->arena, const char *,
-	    WORDS_MAX + 2);
-	while (n < WORDS_MAX && str_split(&rest, ' ', &word)) {
+	    HOOK_WORDS_MAX + 2);
+	while (str_split(&rest, ' ', &word)) {
 		word = str_trim(word);
-		if (word.n > 0)
-			words[n++] = arena_copy(&h->arena, word).p;
+		if (word.n == 0)
+			continue;
+		if (n == HOOK_WORDS_MAX)
+			return why(w, ERR_CONFIG, "hook.%s has more than %u "
+			    "words; put them into a script",
+			    hook_names[hook], HOOK_WORDS_MAX);
+		words[n++] = arena_copy(&h->arena, word).p;
 	}
 	h->words_n[hook] = n;
 	h->words[hook] = n > 0 ? words : NULL;
+	return OK;
 }
 
 enum err
@@ -295,9 +396,11 @@ hooks_open(const struct conf *conf, const char *data_dir,
 	h->timer.fire = run_due;
 	h->ms_max = conf_ms(conf, CONF_HOOK_TIMEOUT_S);
 	list_init(&h->calls);
-	read_words(h, HOOK_WARC_FINISHED, warc);
-	read_words(h, HOOK_CRAWL_ENDED, crawl);
-	enum err e = file_make_dir(h->dir, w);
+	enum err e = read_words(h, HOOK_WARC_FINISHED, warc, w);
+	if (e == OK)
+		e = read_words(h, HOOK_CRAWL_ENDED, crawl, w);
+	if (e == OK)
+		e = file_make_dir(h->dir, w);
 	if (e == OK)
 		e = file_list(h->dir, &h->arena, &names, &n, w);
 	for (size_t i = 0; e == OK && i < n; i++) {

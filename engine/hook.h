@@ -10,6 +10,9 @@
  * committed, so that each command runs at least once.  The command runs only
  * after that commit.
  *
+ * A command hook.warc_finished that moves the file prints its new place, an
+ * absolute path or a URL, as its first line; engine/archive/moved.h keeps it.
+ *
  * Story: engine/DESIGN.md, "Hooks".
  */
 #ifndef ENGINE_HOOK_H
@@ -22,6 +25,8 @@
 /* Between two tries, doubled each time. */
 #define HOOK_RETRY_MS 1000
 #define HOOK_RETRY_MS_MAX (10 * 60 * 1000)
+/* Of a command, as configured. */
+#define HOOK_WORDS_MAX 64u
 
 enum hook { HOOK_WARC_FINISHED, HOOK_CRAWL_ENDED, HOOKS };
 
@@ -29,7 +34,8 @@ struct hooks;
 /*
  * `*out` is NULL when no command is configured; `data_dir` is absolute.
  * `ready` says whether what an earlier process left in DATA/hooks is
- * committed.  Errors: IO, DENIED.
+ * committed.  Errors: CONFIG for a command of more than HOOK_WORDS_MAX words;
+ * IO, DENIED.
  */
 MUST_USE enum err hooks_open(const struct conf *, const char *data_dir,
     bool (*ready)(void *arg, enum hook, uint32_t id), void *arg,

@@ -26,14 +26,17 @@
  *   DATABASE  SQLite's online backup
  *   FILE      one file
  *
+ * "hooks" comes before "archive": a file that a hook moves meanwhile has its
+ * note there, or its call is pending in the copy.
+ *
  *        name         how */
 #define SNAPSHOT_PARTS(X)                                                    \
 	X("identity", FILE)                                                  \
 	X("index", INDEX)                                                    \
 	X("log", FILES)                                                      \
+	X("hooks", FILES)                                                    \
 	X("archive", ARCHIVE)                                                \
-	X("store.db", DATABASE)                                              \
-	X("hooks", FILES)
+	X("store.db", DATABASE)
 
 /* Other files of a data directory, which are not copied. */
 #define SNAPSHOT_LEFT_OUT(X)                                                 \

@@ -69,3 +69,12 @@ check "after a kill it is called again" soon none_pending
 same "... once, as it succeeded" \
 	"$(called "$(find "$PWD/d3" -name '*.warc.gz')")" 1
 check "... and the archive is sound" "$A" archive check --data d3
+
+# --- a command's words: 64 run, 65 are refused by the setting's name
+words=$(printf 'w%.0s ' $(seq 63))
+code "a command of 64 words" 0 "$A" crawl "$WEB/" --data d4 --quiet \
+	--max-pages 1 --set hook.crawl_ended="echo $words"
+code "... of 65 is refused" 78 "$A" crawl "$WEB/" --data d5 --quiet \
+	--max-pages 1 --set hook.crawl_ended="echo $words more"
+has "... with the setting's name" "hook.crawl_ended has more than 64 words" \
+	code.err
