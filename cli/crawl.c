@@ -601,6 +601,21 @@ run(struct crawl_run *r)
 	report_close(&r->report);
 }
 
+/*
+ * There is nothing to crawl, but an earlier process may have been killed before
+ * it called its hooks, or named its last WARC file.
+ */
+static void
+finish_hooks(struct crawl_run *r)
+{
+	if (!engine_has_hooks(r->engine))
+		return;
+	r->id = UINT32_MAX;
+	engine_start(r->engine);
+	close_engine(r);
+	loop_run(r->home);
+}
+
 /* The files have their names only when the engine is gone. */
 static int
 pack(struct crawl_run *r, int code)
@@ -651,6 +666,8 @@ crawl_run(struct cli *c)
 		(void)!frontier_view(engine_frontier(r.engine), r.id, &r.view);
 		run(&r);
 		code = exit_code(&r);
+	} else if (r.engine != NULL) {
+		finish_hooks(&r);
 	}
 	engine_free(&r.engine);
 	if (e == OK)

@@ -68,6 +68,8 @@ MUST_USE enum err engine_lock(const struct engine_options *, struct engine **,
 MUST_USE enum err engine_read(struct engine *, struct why *);
 MUST_USE enum err engine_load(struct engine *, struct why *);
 void engine_start(struct engine *);
+/* Whether a command hook.warc_finished or hook.crawl_ended is configured. */
+bool engine_has_hooks(const struct engine *);
 /*
  * Stop fetching, make everything durable, close the files; then `closed` at
  * home.  Crawls that were running go on at the next engine_continue().

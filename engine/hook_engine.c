@@ -95,6 +95,12 @@ engine_hooks_open(struct engine *e, struct why *w)
 	    ledger_paths(l)->home, was_committed, e, &e->hooks, w);
 }
 
+bool
+engine_has_hooks(const struct engine *e)
+{
+	return e->hooks != NULL;
+}
+
 /* No process that would run the hooks follows a foreground crawl. */
 static void
 ledger_closed(void *arg)
