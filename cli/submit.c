@@ -15,6 +15,13 @@ submit_check(const struct cli *c, struct why *w)
 		if (cli_count(c, here[i]) > 0)
 			return why(w, ERR_USAGE, "--%s cannot be handed to a "
 			    "daemon; leave it or --submit away", here[i]);
+	/* The daemon's operator alone says what it runs. */
+	for (enum conf_id id = CONF_HOOK_WARC_FINISHED;
+	    id <= CONF_HOOK_TIMEOUT_S; id++)
+		if (c->conf.values[id].origin == CONF_FROM_FLAG)
+			return why(w, ERR_USAGE, "%s cannot be handed to a "
+			    "daemon; it belongs into the daemon's own "
+			    "configuration", conf_setting(id)->name);
 	return OK;
 }
 

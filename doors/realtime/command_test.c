@@ -290,6 +290,26 @@ test_rights(void **state)
 	}
 }
 
+/* No command takes a setting, least of all what the operator's hooks run. */
+static void
+test_hooks(void **state)
+{
+	static const char *const names[] = { "hook.warc_finished",
+	    "hook.crawl_ended", "hook.timeout_s", "hook", "settings", "set",
+	    "config" };
+
+	(void)state;
+	for (int verb = 0; verb < VERB_COUNT; verb++)
+		for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+			struct buf b = BUF_INIT;
+			buf_printf(&b, WITH("%s", "{\"%s\":\"touch x\"}"),
+			    command_rows[verb].name, names[i]);
+			refused(buf_text(&b), CODE_BAD_ARGS,
+			    "takes no argument");
+			buf_free(&b);
+		}
+}
+
 static void
 test_help(void **state)
 {
@@ -326,6 +346,7 @@ main(void)
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_urls),
 		cmocka_unit_test(test_rights),
+		cmocka_unit_test(test_hooks),
 		cmocka_unit_test(test_help),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

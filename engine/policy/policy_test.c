@@ -168,6 +168,13 @@ faults(void **state)
 		{ "{\"traps\":{\"x\":1}}", "traps.x: unknown field" },
 		{ "{\"normalize\":{\"drop\":[]}}",
 		    "normalize.drop: unknown field" },
+		/* A crawl's policy sets nothing of the operator's. */
+		{ "{\"hook.warc_finished\":\"x\"}",
+		    "hook.warc_finished: unknown field" },
+		{ "{\"hook\":{\"crawl_ended\":\"x\"}}",
+		    "hook: unknown field" },
+		{ "{\"limits\":{\"hook.timeout_s\":1}}",
+		    "limits.hook.timeout_s: unknown field" },
 		{ "{\"limits.max_depth\":1}",
 		    "limits.max_depth: unknown field" },
 		{ "{\"\":1}", ": unknown field" },

@@ -78,3 +78,40 @@ code "... of 65 is refused" 78 "$A" crawl "$WEB/" --data d5 --quiet \
 	--max-pages 1 --set hook.crawl_ended="echo $words more"
 has "... with the setting's name" "hook.crawl_ended has more than 64 words" \
 	code.err
+
+# --- only the operator's configuration names a command
+cat >touch.sh <<END
+#!/bin/sh
+touch "$PWD/evil"
+END
+chmod +x touch.sh
+daemon d6 --set fetch.allow_private=on
+code "a crawl for a daemon cannot set a hook" 64 "$A" crawl "$WEB/" \
+	--data d6 --submit --set hook.crawl_ended="$PWD/touch.sh"
+has "... and says whose it is" "the daemon's own configuration" code.err
+# What a client can send by hand, as the daemon's own commands do.
+address=$(sed -n 's/^argiope serves http/http/p' out | head -n 1)
+key=$(python3 -c 'import json; print(json.load(open("d6/serve.json"))["key"])')
+start() { # ARGS
+	curl -s -w '%{http_code}' -H "Authorization: Bearer $key" \
+		-H "Content-Type: application/json" -d '{"command":
+		"start_crawl","command_id":1,"args":{"seeds":["'"$WEB"'/"]'"$1"'}}' \
+		"${address}realtime/command" >answer
+}
+start ''
+has "a client begins a crawl" 200 answer
+for field in '"hook.crawl_ended":"TOUCH"' '"policy":{"hook":{"crawl_ended":"TOUCH"}}' \
+	'"settings":{"hook.crawl_ended":"TOUCH"}' \
+	'"policy":{"hook.crawl_ended":"TOUCH"}'; do
+	start ",${field//TOUCH/$PWD/touch.sh}"
+	has "... but not with ${field%%TOUCH*}" "400" answer
+done
+code "another crawl" 0 "$A" crawl "$WEB/" --data d6 --submit --max-pages 1
+ended() { "$A" status --data d6 --json | grep -q '"state":"complete"'; }
+check "... ends" soon ended
+kill "$pid"
+wait "$pid"
+same "no hook was called" "$(find . -name evil)" ""
+same "no door writes the configuration" "$(grep -rnE \
+	'conf_(put|swap|file|env|flag)\(' "$HERE/../../doors" |
+	grep -v _testing.c)" ""
