@@ -44,6 +44,25 @@ conf_heading(enum conf_id id)
 	return NULL;
 }
 
+const char *
+conf_absent_door(enum conf_id id)
+{
+	static const struct {
+		const char *name;
+		bool built;
+	} doors[] = {
+		{ "urlfrontier", DOOR_URLFRONTIER },
+		{ "realtime", DOOR_REALTIME },
+	};
+	struct str setting = str_of(conf_setting(id)->name);
+	struct str group = str_cut(setting, 0, str_find_char(setting, '.'));
+
+	for (size_t i = 0; i < ARRAY_LEN(doors); i++)
+		if (!doors[i].built && str_eq(group, str_of(doors[i].name)))
+			return doors[i].name;
+	return NULL;
+}
+
 bool
 conf_find(struct str name, enum conf_id *id)
 {
@@ -61,7 +80,8 @@ conf_nearest(struct str name)
 	struct guess near = { name, NULL, 0 };
 
 	for (size_t i = 0; i < CONF_COUNT; i++)
-		guess_look(&near, table[i].name);
+		if (conf_absent_door((enum conf_id)i) == NULL)
+			guess_look(&near, table[i].name);
 	return near.best;
 }
 

@@ -26,6 +26,14 @@
 #define ARGIOPE_VERSION "0"
 #endif
 
+/* Whether this build has a door: 1 or 0, by meson's option `doors`. */
+#ifndef DOOR_URLFRONTIER
+#define DOOR_URLFRONTIER 1
+#endif
+#ifndef DOOR_REALTIME
+#define DOOR_REALTIME 1
+#endif
+
 #define CONF_FILE_BYTES_MAX ((size_t)1 << 20)
 
 enum conf_id {
@@ -151,6 +159,13 @@ bool conf_differs(const struct conf *, const struct conf *, enum conf_id);
 /* Exchange one value, with its origin and place; the texts stay where they
  * are in memory. */
 void conf_swap(struct conf *, struct conf *, enum conf_id);
+
+/*
+ * The name of the door that a setting belongs to, when this build lacks that
+ * door; else NULL.  Such a setting keeps its default: conf_put() refuses any
+ * other origin with CONFIG, and the texts below leave it out.
+ */
+const char *conf_absent_door(enum conf_id);
 
 /* Texts made from the table; all are appended to the buffer. */
 /* "name = value    # where from", one per line; secrets are not shown. */

@@ -284,8 +284,13 @@ conf_put(struct conf *c, enum conf_id id, struct str value,
 	struct conf_value v = { NULL, 0, 0, CONF_FROM_DEFAULT, NULL };
 	struct buf joined = BUF_INIT;
 	struct str whole = value = str_trim(value);
+	const char *absent = conf_absent_door(id);
 	enum err e = OK;
 
+	if (absent != NULL && origin != CONF_FROM_DEFAULT)
+		return why(w, ERR_CONFIG, "%s: %s cannot be set, because this "
+		    "argiope was built without the %s door; remove the setting",
+		    place == NULL ? "--set" : place, row->name, absent);
 	if (row->type == CONF_LIST && value.n > 0) {
 		if (at->origin == origin && at->text != NULL)
 			buf_put_text(&joined, at->text);

@@ -138,6 +138,8 @@ conf_print(const struct conf *c, struct buf *b)
 	for (size_t i = 0; i < CONF_COUNT; i++) {
 		enum conf_id id = (enum conf_id)i;
 		size_t start = b->n;
+		if (conf_absent_door(id) != NULL)
+			continue;
 		buf_printf(b, "%s = ", conf_setting(id)->name);
 		put_value(b, printable(c, id));
 		while (b->n - start < 44)
@@ -151,6 +153,8 @@ conf_print_json(const struct conf *c, struct buf *b)
 {
 	for (size_t i = 0; i < CONF_COUNT; i++) {
 		enum conf_id id = (enum conf_id)i;
+		if (conf_absent_door(id) != NULL)
+			continue;
 		buf_put_text(b, i == 0 ? "[\n" : ",\n");
 		buf_put_text(b, "{\"name\":");
 		text_json(b, str_of(conf_setting(id)->name));
@@ -178,6 +182,8 @@ conf_example(struct buf *b)
 		const struct setting *row = conf_setting((enum conf_id)i);
 		const char *heading = conf_heading((enum conf_id)i);
 		struct buf note = BUF_INIT;
+		if (conf_absent_door((enum conf_id)i) != NULL)
+			continue;
 		if (heading != NULL)
 			buf_printf(b, "\n\n# ---- %s\n", heading);
 		buf_printf(&note, "%s  (", row->help);
@@ -201,6 +207,8 @@ conf_man(struct buf *b)
 		const struct setting *row = conf_setting((enum conf_id)i);
 		const char *heading = conf_heading((enum conf_id)i);
 		struct buf accepts = BUF_INIT;
+		if (conf_absent_door((enum conf_id)i) != NULL)
+			continue;
 		if (heading != NULL) {
 			buf_put_text(b, ".SS \"");
 			text_troff(b, str_of(heading));
@@ -230,6 +238,8 @@ conf_help(struct buf *b)
 		const struct setting *row = conf_setting((enum conf_id)i);
 		const char *heading = conf_heading((enum conf_id)i);
 		struct buf left = BUF_INIT;
+		if (conf_absent_door((enum conf_id)i) != NULL)
+			continue;
 		if (heading != NULL)
 			buf_printf(b, "%s%s\n", i == 0 ? "" : "\n", heading);
 		buf_printf(&left, "%s = %s", row->name,

@@ -36,9 +36,18 @@ static const struct option_row rows[] = {
 	OPTION_COMMON(OPTION_ROW)
 };
 
+/* A running daemon is asked by its realtime door. */
+#if DOOR_REALTIME
+#define BACKUP_SUMMARY "Copy the data directory to DIR, also while a daemon " \
+	"runs; restore it"
+#else
+#define BACKUP_SUMMARY "Copy the data directory to DIR, while no process " \
+	"uses it; restore it"
+#endif
+
 const struct option_verb backup_verb = {
 	"backup", "DIR", 1, 1,
-	"Copy the data directory to DIR, also while a daemon runs; restore it",
+	BACKUP_SUMMARY,
 	"DIR must be empty or new.  The copy is that of one moment, between "
 	"two commit groups: crawls, queues, WARC files below DATA/archive, "
 	"policies, schedules and tokens.  Finished WARC files and the index's "
@@ -133,6 +142,8 @@ make_parent(struct backup *b, struct str path, struct why *w)
 	    str_cut(path, 0, n - 1)).p, w);
 }
 
+#if DOOR_REALTIME
+
 /* The snapshot is nobody else's: each file of it may have a second name. */
 static enum err
 move_one(void *arg, const char *path, uint64_t bytes, struct why *w)
@@ -166,6 +177,17 @@ copy_running(struct backup *b, struct why *w)
 	b->from = arena_printf(&c->arena, "%s/" SNAPSHOT_DIR, c->data_dir);
 	return tree_walk(b->from.p, move_one, b, w);
 }
+
+#else
+
+static enum err
+copy_running(struct backup *b, struct why *w)
+{
+	(void)b;
+	return why(w, ERR_UNREACHED, "the daemon takes no commands");
+}
+
+#endif
 
 static enum err
 copy_data(struct backup *b, struct why *w)

@@ -32,10 +32,22 @@
 	X(SEEDS, "seeds", 0, "FILE", PATH, 0, 0,                             \
 	    "read seeds from FILE, one a line; - is standard input")
 
+/* A daemon takes a crawl by its realtime door. */
+#if DOOR_REALTIME
 #define CRAWL_SUBMIT(X)                                                      \
 	X(SUBMIT, "submit", 0, NULL, FLAG, 0, 0,                             \
 	    "hand the crawl to the daemon that serves the data directory, "  \
-	    "print its number, and be done")
+	    "print its number, and be done")                                 \
+	DAEMON_OPTIONS(X)
+#define SUBMIT_HELP                                                          \
+	"--submit needs a running argiope serve; --server and --token-file " \
+	"say which, and are of use with it only.  Secrets, --warc-dir and "  \
+	"--wacz cannot be handed over.  argiope pause, resume, cancel and "  \
+	"rerun order it about.\n"
+#else
+#define CRAWL_SUBMIT(X)
+#define SUBMIT_HELP ""
+#endif
 
 #define CRAWL_OUTPUT(X)                                                      \
 	X(WACZ, "wacz", 0, "FILE", PATH, 0, 0,                               \
@@ -48,7 +60,7 @@
 static const struct option_row rows[] = {
 	CRAWL_OPTIONS(OPTION_ROW) PLAN_OPTIONS(OPTION_ROW)
 	PLAN_SECRETS(OPTION_ROW) CRAWL_SUBMIT(OPTION_ROW)
-	DAEMON_OPTIONS(OPTION_ROW) CRAWL_OUTPUT(OPTION_ROW)
+	CRAWL_OUTPUT(OPTION_ROW)
 	OPTION_COMMON(OPTION_ROW)
 };
 
@@ -70,10 +82,7 @@ const struct option_verb crawl_verb = {
 	"in common with earlier crawls can be shown; a crawl that is broken "
 	"off is packed by the command that ends it.\n"
 	"Example: argiope crawl http://www.example.org/ --wacz example.wacz\n"
-	"--submit needs a running argiope serve; --server and --token-file say "
-	"which, and are of use with it only.  Secrets, --warc-dir and --wacz "
-	"cannot be handed over.  argiope pause, resume, cancel and rerun "
-	"order it about.\n"
+	SUBMIT_HELP
 	"What is in force (depth, embedded resources, delay) is printed at "
 	"the start.  A progress line is drawn on a terminal, and printed every "
 	"30 seconds in a pipe.  The summary goes to standard output.\n"
@@ -342,8 +351,8 @@ check_words(struct cli *c, struct why *w)
 	const char *edits = plan_edits(c);
 	bool resume = cli_count(c, "resume") > 0;
 
-	if (cli_count(c, "submit") == 0 && (cli_count(c, "server") > 0 ||
-	    cli_count(c, "token-file") > 0))
+	if (cli_has(c, "submit") && cli_count(c, "submit") == 0 &&
+	    (cli_count(c, "server") > 0 || cli_count(c, "token-file") > 0))
 		return why(w, ERR_USAGE, "--server and --token-file are of use "
 		    "with --submit only");
 	if (!resume && c->options.operands_n == 0 &&
@@ -534,6 +543,8 @@ exit_code(const struct crawl_run *r)
 
 /* --- handed to a daemon ------------------------------------------------- */
 
+#if DOOR_REALTIME
+
 static int
 submit(struct cli *c)
 {
@@ -554,6 +565,8 @@ submit(struct cli *c)
 	policy_free(&r.policy);
 	return e == OK ? 0 : cli_fail(&w);
 }
+
+#endif
 
 /* --- the whole ---------------------------------------------------------- */
 
@@ -638,8 +651,10 @@ crawl_run(struct cli *c)
 	struct why w = WHY_INIT;
 	int code = 0;
 
+#if DOOR_REALTIME
 	if (cli_count(c, "submit") > 0)
 		return submit(c);
+#endif
 	enum err e = check_words(c, &w);
 	if (e == OK && cli_count(c, "wacz") > 0)
 		e = archive_wacz_place(cli_text(c, "wacz", ""), &w);

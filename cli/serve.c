@@ -9,7 +9,7 @@
  * The main thread runs "home": views and looks come there, metrics are set
  * there, /status is answered from what it holds.  Until the engine is open the
  * HTTP port answers its `early` routes (doors/web.h), and the urlfrontier door
- * holds its calls.
+ * holds its calls.  Which doors there are: cli/serve_doors.h.
  */
 #include "base/metric.h"
 #include "cli/ask.h"
@@ -18,12 +18,10 @@
 #include "cli/format.h"
 #include "cli/opening.h"
 #include "cli/report.h"
+#include "cli/serve_doors.h"
 #include "cli/serve_reload.h"
 #include "cli/serve_routes.h"
 #include "cli/verbs.h"
-#include "doors/console/console.h"
-#include "doors/realtime/realtime.h"
-#include "doors/urlfrontier/urlfrontier.h"
 #include "engine/board.h"
 #include "engine/launch.h"
 #include "os/clock.h"
@@ -35,6 +33,13 @@
 /* A choice of realtime.token. */
 #define TOKEN_REQUIRED 1
 
+#if DOOR_URLFRONTIER
+#define URLFRONTIER_HELP "The door for crawlers that speak URL Frontier is " \
+	"at urlfrontier.listen.  "
+#else
+#define URLFRONTIER_HELP ""
+#endif
+
 static const struct option_row rows[] = { OPTION_COMMON(OPTION_ROW) };
 
 const struct option_verb serve_verb = {
@@ -44,12 +49,12 @@ const struct option_verb serve_verb = {
 	"port answers /metrics for Prometheus, /healthz, /readyz and /status; "
 	"once a token exists, /metrics and /status ask for one of scope "
 	"console:read, as \"Authorization: Bearer TOKEN\".  Its "
-	"address is printed, and written to DATA/serve.json.  The door for "
-	"crawlers that speak URL Frontier is at urlfrontier.listen.  SIGTERM "
-	"and SIGINT stop in order; a second one leaves at once.  SIGHUP opens "
-	"the log anew and reads certificates and configuration again; the log "
-	"says what changed, and what waits for a restart.  A file that is "
-	"wrong is reported, and nothing of it is taken.\n"
+	"address is printed, and written to DATA/serve.json.  "
+	URLFRONTIER_HELP
+	"SIGTERM and SIGINT stop in order; a second one leaves at once.  "
+	"SIGHUP opens the log anew and reads certificates and configuration "
+	"again; the log says what changed, and what waits for a restart.  A "
+	"file that is wrong is reported, and nothing of it is taken.\n"
 	"Exit code: 0 after SIGTERM; 75 another process holds the data or the "
 	"port; 78 the configuration is wrong; 74 reading or writing failed; 70 "
 	"stored data is damaged.",
@@ -90,13 +95,10 @@ struct daemon {
 	struct web *figures_web;       /* of urlfrontier.metrics_port */
 	struct token_set *tokens;
 	char key[TOKEN_TEXT_BYTES + 1];  /* the operator's, in serve.json */
-	struct urlfrontier *urlfrontier;
+	struct serve_doors doors;
 	struct served served;
 	struct opening opening;
-	struct console *console;
-	struct realtime *realtime;
-	struct web_route routes[SERVE_ROUTES_MAX + CONSOLE_ROUTES +
-	    REALTIME_ROUTES];
+	struct web_route routes[SERVE_ROUTES_MAX + SERVE_DOORS_ROUTES_MAX];
 	struct web_route figures_route;
 	char http_address[80];         /* "" while it is closed */
 	struct map crawls;             /* id -> struct crawl_held */
@@ -298,55 +300,6 @@ put_status(void *arg, struct buf *b)
 	buf_put_text(b, "]}\n");
 }
 
-/* --- the console's list of doors ---------------------------------------- */
-
-/* Calls of the urlfrontier door, to their end. */
-static void
-add_calls(const struct metric *m, void *arg)
-{
-	uint64_t *n = arg;
-
-	if (strcmp(m->name, "frontier_rpc_seconds") == 0)
-		for (size_t i = 0; i < m->labels_n; i++)
-			*n += (uint64_t)metric_value(m, i);
-}
-
-static bool
-tell_door(void *arg, size_t i, struct console_door *d)
-{
-	struct daemon *s = arg;
-	bool open = i == 0 ? s->web != NULL : s->urlfrontier != NULL;
-	struct web_counts n = { 0 };
-
-	if (i > 1)
-		return false;
-	*d = (struct console_door){
-		.name = i == 0 ? "console and realtime" : "urlfrontier",
-		.module = i == 0 ? "web" : "urlfrontier",
-		.state = !open ? "closed" : s->stopping ? "draining" : "open",
-		.counted = open,
-	};
-	if (i == 0) {
-		d->address = s->http_address;
-		if (open)
-			web_counts(s->web, &n);
-		d->requests = n.requests;
-	} else {
-		d->address = open ? urlfrontier_address(s->urlfrontier) : "";
-		metric_each(add_calls, &d->requests);
-	}
-	return true;
-}
-
-static void
-open_console(struct daemon *s)
-{
-	struct console_options o = { .conf = &s->cli->conf,
-	    .door = tell_door, .arg = s };
-
-	s->console = console_open(&o);
-}
-
 /* --- starting ----------------------------------------------------------- */
 
 static enum err
@@ -383,19 +336,6 @@ take_up(struct daemon *s)
 }
 
 static void
-open_realtime(struct daemon *s, struct web_route at[REALTIME_ROUTES],
-    struct web_options *web)
-{
-	struct realtime_options o = { .conf = &s->cli->conf, .home = s->home,
-	    .data_dir = s->cli->data_dir };
-
-	s->realtime = realtime_open(&o);
-	realtime_routes(s->realtime, at);
-	web->socket = &realtime_socket;
-	web->socket_arg = s->realtime;
-}
-
-static void
 set_port(const struct conf *c, struct web_options *o, struct web_limits *l)
 {
 	*l = WEB_LIMITS_DEFAULT;
@@ -429,10 +369,7 @@ open_port(struct daemon *s, struct why *w)
 	const char *host = arena_copy(&s->cli->arena, at.host).p;
 	o.address = str_eq(at.host, STR("localhost")) ? "127.0.0.1" : host;
 	size_t n = serve_routes(&s->served, s->routes);
-	console_routes(s->console, s->routes + n);
-	n += CONSOLE_ROUTES;
-	open_realtime(s, s->routes + n, &o);
-	n += REALTIME_ROUTES;
+	n += serve_doors_routes(&s->doors, s->routes + n, &o);
 	enum err e = web_open(&o, s->routes, n, &s->web, w);
 	if (e == OK)
 		e = ask_write(s->cli->data_dir, o.address, web_port(s->web),
@@ -440,9 +377,9 @@ open_port(struct daemon *s, struct why *w)
 	if (e != OK)
 		return e;
 	web_tokens(s->web, s->tokens, false);
-	realtime_port(s->realtime, s->web);
 	snprintf(s->http_address, sizeof(s->http_address), six ? "[%s]:%u" :
 	    "%s:%u", o.address, web_port(s->web));
+	serve_doors_port(&s->doors, s->web, s->http_address);
 	printf(six ? "argiope serves %s://[%s]:%u/\n" :
 	    "argiope serves %s://%s:%u/\n", o.tls_chain != NULL ? "https" :
 	    "http", o.address, web_port(s->web));
@@ -470,15 +407,6 @@ open_figures(struct daemon *s, struct why *w)
 }
 
 static enum err
-open_door(struct daemon *s, struct why *w)
-{
-	struct urlfrontier_options o = { .conf = &s->cli->conf,
-	    .home = s->home, .tokens = s->tokens };
-
-	return urlfrontier_open(&o, &s->urlfrontier, w);
-}
-
-static enum err
 open_tokens(struct daemon *s, struct why *w)
 {
 	token_make(s->key);
@@ -486,20 +414,6 @@ open_tokens(struct daemon *s, struct why *w)
 	    .home = s->home, .operator_key = str_of(s->key) };
 
 	return token_set_open(&o, &s->tokens, w);
-}
-
-static void
-ready_door(struct daemon *s)
-{
-	if (s->urlfrontier == NULL)
-		return;
-	urlfrontier_ready(s->urlfrontier, engine_frontier(s->engine),
-	    s->tokens);
-	printf("argiope serves urlfrontier %s\n",
-	    urlfrontier_address(s->urlfrontier));
-	fflush(stdout);
-	log_info("serve.door", "door=urlfrontier address=%s",
-	    urlfrontier_address(s->urlfrontier));
 }
 
 /* --- ending ------------------------------------------------------------- */
@@ -529,21 +443,21 @@ port_drained(void *arg)
 {
 	struct daemon *s = arg;
 
-	console_drain(s->console, drained, s);
-	realtime_drain(s->realtime, drained, s);
+	s->draining += serve_doors_count();
+	serve_doors_drain_port(&s->doors, drained, s);
+	drained(s);
 }
 
 static void
 drain(struct daemon *s)
 {
-	s->draining = 1 + 2 * (s->web != NULL) + (s->figures_web != NULL) +
-	    (s->urlfrontier != NULL);
+	s->draining = 1 + (s->web != NULL) + (s->figures_web != NULL) +
+	    serve_doors_count();
 	if (s->web != NULL)
 		web_drain(s->web, port_drained, s);
 	if (s->figures_web != NULL)
 		web_drain(s->figures_web, drained, s);
-	if (s->urlfrontier != NULL)
-		urlfrontier_drain(s->urlfrontier, drained, s);
+	serve_doors_drain(&s->doors, drained, s);
 	drained(s);
 }
 
@@ -563,7 +477,7 @@ got_signal(void *arg, int signal)
 		log_warn("serve.left", "signal=%d", signal);
 		_Exit(75);
 	}
-	s->stopping = true;
+	s->stopping = s->doors.stopping = true;
 	log_info("serve.stopping", "signal=%d in_flight=%u", signal,
 	    s->look.loops.in_flight);
 	if (s->started)
@@ -581,11 +495,9 @@ data_read(void *arg)
 	struct daemon *s = arg;
 
 	take_up(s);
-	console_ready(s->console, s->engine);
-	if (s->web == NULL)
-		return;
-	realtime_ready(s->realtime, s->engine);
-	web_ready(s->web);
+	serve_doors_read(&s->doors, s->engine);
+	if (s->web != NULL)
+		web_ready(s->web);
 }
 
 static void
@@ -608,7 +520,7 @@ engine_opened(void *arg)
 	s->reload.engine = s->engine;
 	if (s->hangup)
 		serve_reload(&s->reload);
-	ready_door(s);
+	serve_doors_ready(&s->doors, s->engine);
 	look(&s->look_timer);
 	log_info("serve.ready", "pid=%lld", (long long)system_pid());
 	if (s->stopping)
@@ -620,13 +532,16 @@ open_ports(struct daemon *s, struct why *w)
 {
 	enum err e = open_tokens(s, w);
 
+	s->doors.conf = &s->cli->conf;
+	s->doors.home = s->home;
+	s->doors.data_dir = s->cli->data_dir;
+	s->doors.tokens = s->tokens;
 	if (e == OK)
-		e = open_door(s, w);
+		e = serve_doors_open(&s->doors, w);
 	if (e != OK)
 		return e;
 	figures_register();
 	metric_register(metrics, ARRAY_LEN(metrics));
-	open_console(s);
 	e = open_port(s, w);
 	return e == OK ? open_figures(s, w) : e;
 }
@@ -644,7 +559,7 @@ serve(struct daemon *s, struct why *w)
 	    ARGIOPE_VERSION, (long long)system_pid(), s->cli->data_dir);
 	s->look_timer.fire = look;
 	s->reload.web = s->web;
-	s->reload.urlfrontier = s->urlfrontier;
+	s->reload.doors = &s->doors;
 	s->opening.engine = s->engine;
 	s->opening.home = s->home;
 	s->opening.read = data_read;
@@ -682,9 +597,7 @@ serve_run(struct cli *c)
 		web_close(&s.web);
 	if (s.figures_web != NULL)
 		web_close(&s.figures_web);
-	console_free(&s.console);
-	realtime_free(&s.realtime);
-	urlfrontier_free(&s.urlfrontier);
+	serve_doors_free(&s.doors);
 	opening_free(&s.opening);
 	if (s.tokens != NULL)
 		token_set_close(&s.tokens);

@@ -53,9 +53,7 @@ reload_certificates(struct serve_reload *r, struct why *w)
 {
 	enum err e = r->web == NULL ? OK : web_reload(r->web, w);
 
-	if (e == OK && r->urlfrontier != NULL)
-		e = urlfrontier_reload(r->urlfrontier, w);
-	return e;
+	return e == OK ? serve_doors_reload(r->doors, w) : e;
 }
 
 void

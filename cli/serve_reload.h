@@ -12,7 +12,7 @@
 #define CLI_SERVE_RELOAD_H
 
 #include "cli/cli.h"
-#include "doors/urlfrontier/urlfrontier.h"
+#include "cli/serve_doors.h"
 #include "doors/web.h"
 #include "engine/engine.h"
 
@@ -20,7 +20,7 @@ struct serve_reload {
 	struct cli *cli;
 	struct engine *engine;           /* NULL: not open yet */
 	struct web *web;                 /* NULL: no port */
-	struct urlfrontier *urlfrontier; /* NULL: no door */
+	struct serve_doors *doors;
 	struct serve_reload_kept *kept;  /* values no longer in force */
 };
 

@@ -45,13 +45,21 @@ const struct option_verb token_list_verb = {
 	"The tokens themselves are not kept and cannot be listed.",
 	list_rows, ARRAY_LEN(list_rows)
 };
+#if DOOR_URLFRONTIER
+#define TOKEN_SETTING_HELP ", unless a setting such as " \
+	"urlfrontier.token = required says otherwise"
+#elif DOOR_REALTIME
+#define TOKEN_SETTING_HELP ", unless realtime.token = required"
+#else
+#define TOKEN_SETTING_HELP ""
+#endif
 const struct option_verb token_revoke_verb = {
 	"token revoke", "NAME", 1, 1,
 	"Revoke a token, at once and for good",
 	"A daemon that runs refuses it within two seconds.  A door that tokens "
 	"named wants one as long as that daemon runs, even when none is left; "
-	"one that is started without any asks for none on loopback, unless a "
-	"setting such as urlfrontier.token = required says otherwise.\n"
+	"one that is started without any asks for none on loopback"
+	TOKEN_SETTING_HELP ".\n"
 	"Exit code: 0; 66 there is no such token.",
 	revoke_rows, ARRAY_LEN(revoke_rows)
 };

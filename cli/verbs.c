@@ -129,6 +129,8 @@ run(const char *program, int argc, const char *const *argv,
 	return code;
 }
 
+#if DOOR_URLFRONTIER
+
 /* Its options stand before its verbs too, and its exit codes are its own. */
 static int
 run_frontier(const char *program, int argc, const char *const *argv,
@@ -143,11 +145,15 @@ run_frontier(const char *program, int argc, const char *const *argv,
 	return frontier_exit(code);
 }
 
+#endif
+
 int
 verbs_run(const char *program, int argc, const char *const *argv,
     const char *const *environment)
 {
+#if DOOR_URLFRONTIER
 	if (argc > 0 && strcmp(argv[0], "frontier") == 0)
 		return run_frontier(program, argc, argv, environment);
+#endif
 	return run(program, argc, argv, environment);
 }

@@ -10,22 +10,14 @@
 
 #include "cli/cli.h"
 
-/* In the order of --help. */
-#define VERBS(X)                                                             \
-	X(crawl)                                                             \
-	X(explain)                                                           \
-	X(pause)                                                             \
-	X(resume)                                                            \
-	X(cancel)                                                            \
-	X(rerun)                                                             \
-	X(status)                                                            \
-	X(backup)                                                            \
-	X(archive_ls)                                                        \
-	X(archive_cat)                                                       \
-	X(archive_check)                                                     \
-	X(archive_index)                                                     \
-	X(archive_reindex)                                                   \
-	X(archive_wacz)                                                      \
+/* Clients of the doors come and go with them. */
+#if DOOR_REALTIME
+#define VERBS_REALTIME(X) X(pause) X(resume) X(cancel) X(rerun)
+#else
+#define VERBS_REALTIME(X)
+#endif
+#if DOOR_URLFRONTIER
+#define VERBS_URLFRONTIER(X)                                                 \
 	X(frontier_puturls)                                                  \
 	X(frontier_dumpurls)                                                 \
 	X(frontier_geturls)                                                  \
@@ -44,7 +36,25 @@
 	X(frontier_listnodes)                                                \
 	X(frontier_getactive)                                                \
 	X(frontier_setactive)                                                \
-	X(frontier_setloglevel)                                              \
+	X(frontier_setloglevel)
+#else
+#define VERBS_URLFRONTIER(X)
+#endif
+
+/* In the order of --help. */
+#define VERBS(X)                                                             \
+	X(crawl)                                                             \
+	X(explain)                                                           \
+	VERBS_REALTIME(X)                                                    \
+	X(status)                                                            \
+	X(backup)                                                            \
+	X(archive_ls)                                                        \
+	X(archive_cat)                                                       \
+	X(archive_check)                                                     \
+	X(archive_index)                                                     \
+	X(archive_reindex)                                                   \
+	X(archive_wacz)                                                      \
+	VERBS_URLFRONTIER(X)                                                 \
 	X(serve)                                                             \
 	X(policy_list)                                                       \
 	X(policy_get)                                                        \

@@ -46,6 +46,8 @@ console_get_config(struct web_request *r)
 
 	buf_put_text(&b, "{\"settings\":[");
 	for (size_t i = 0; i < CONF_COUNT; i++) {
+		if (conf_absent_door((enum conf_id)i) != NULL)
+			continue;
 		buf_put_text(&b, i > 0 ? "," : "");
 		put_setting(&b, c->options.conf, (enum conf_id)i);
 	}
