@@ -7,10 +7,10 @@
 #include "base/text.h"
 #include "os/clock.h"
 
-/* A preview begins anew whenever it is asked for: it may take a while. */
+/* Each request computes the preview from the start, so allow it some time. */
 #define PARTIAL_MS 1500u
 
-/* The answer came back: false when the task has failed. */
+/* Takes back the engine's answer.  False: the task has failed. */
 static bool
 answered(struct task *t, const struct why *w, struct arena *arena,
     enum code absent)
@@ -133,7 +133,7 @@ put_verdict(struct buf *b, const struct find_ask *a)
 	buf_put_char(b, '}');
 }
 
-/* The verdict of robots.txt; nothing where it is ignored or not known. */
+/* Puts the verdict of robots.txt, unless it is ignored or not known. */
 static void
 put_robots(struct buf *b, const struct robots_verdict *v, struct arena *a)
 {
@@ -236,7 +236,7 @@ put_explanation(struct buf *b, const struct policy_explanation *x)
 		out_u64(b, "rule", (uint64_t)v->rule);
 	else
 		out_null(b, "rule");
-	/* Without a text only where no rule was asked. */
+	/* It has no text only where no rule was consulted. */
 	out_text(b, "text", str_of(v->text != NULL ? v->text : v->take ?
 	    "it is taken" : skip_text(v->reason)));
 	out_name(b, "rules");
@@ -260,7 +260,7 @@ robots_came(struct robots_ask *q)
 	task_answer(t);
 }
 
-/* The last of an explanation; then it is answered. */
+/* Puts the last part of an explanation and answers the task. */
 static void
 explain_robots(struct task *t, const struct policy *p, struct str url)
 {
@@ -268,7 +268,7 @@ explain_robots(struct task *t, const struct policy *p, struct str url)
 		task_answer(t);
 		return;
 	}
-	/* The answer about a named policy has been used. */
+	/* The answer about the named policy is no longer needed. */
 	mem_free(&t->own);
 	struct robots_ask *q = task_own(t, sizeof(*q));
 	*q = (struct robots_ask){ .url = url,

@@ -1,8 +1,9 @@
 /*
- * Clients: what a socket is told, in which order, and how much at once.
+ * Clients: what is sent to a socket, in which order, and how much at once.
  *
- * A response goes before any event; a big item that has been begun goes on to
- * its end; else senders take turns, one message each, while there is room.
+ * A response is sent before any event.  A big item that has been begun is sent
+ * to its end.  Otherwise senders take turns, one message each, while the socket
+ * has room.
  */
 #include "doors/realtime/own.h"
 #include "doors/realtime/stream.h"
@@ -44,7 +45,7 @@ client_event_head(struct buf *b, const struct sub *sub, const char *event)
 	    (unsigned long long)sub->id);
 }
 
-/* Those who waited for the number of a crawl that was begun. */
+/* Wakes the senders that waited for the number of a crawl just begun. */
 static void
 release_behind(struct client *c)
 {
@@ -57,8 +58,9 @@ release_behind(struct client *c)
 }
 
 /*
- * What does not fit now does when less is held.  The socket calls when it was
- * full; one that was not is looked at again, as long as it gets emptier.
+ * Output that does not fit now is sent once the socket holds less.  The socket
+ * calls back if it was full; if it was not, it is checked again for as long as
+ * it keeps draining.
  */
 static void
 look_again(struct client *c)
@@ -70,7 +72,7 @@ look_again(struct client *c)
 	c->held_then = held;
 }
 
-/* False while it has to wait. */
+/* False: it has to wait. */
 static bool
 put_response(struct client *c)
 {
@@ -89,7 +91,7 @@ put_response(struct client *c)
 	return true;
 }
 
-/* The last thing one does: the next command may come at once. */
+/* Call this last: the next command may arrive at once. */
 static void
 let_commands_in(struct client *c)
 {
@@ -163,7 +165,7 @@ client_read_done(struct client *c)
 	sender_ready(LIST_ITEM(c->crowded.next, struct sender, node));
 }
 
-/* One message of the first that is ready.  False when nobody can go on. */
+/* Sends one message of the first ready sender.  False: no sender can go on. */
 static bool
 send_one(struct client *c)
 {
@@ -176,7 +178,7 @@ send_one(struct client *c)
 		sender_wait(s, &c->behind);
 		return true;
 	}
-	/* It may end its subscription, and be gone. */
+	/* The sender may end its subscription and be freed. */
 	list_take(node);
 	list_put(&c->ready, node);
 	switch (s->send(s)) {
@@ -206,7 +208,7 @@ room(struct web_socket *socket)
 
 /* --- subscriptions ------------------------------------------------------ */
 
-/* Numbers of one connection stand mostly side by side. */
+/* The numbers of one connection are mostly consecutive. */
 static void
 own(struct client *c, uint64_t id)
 {

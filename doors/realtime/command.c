@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "doors/realtime/out.h"
 
-/* Of an unknown name, in an error. */
+/* Bytes of an unknown name that an error quotes. */
 #define SHOWN_MAX 100
 
 static const char *const codes[] = {
@@ -28,7 +28,7 @@ const struct command_row command_rows[] = {
 #undef ROW
 };
 
-/* Second names. */
+/* Aliases of commands. */
 static const struct {
 	const char *name;
 	enum verb verb;
@@ -74,7 +74,7 @@ text_of(yyjson_val *v)
 
 /* --- values ------------------------------------------------------------- */
 
-/* "" and null are absent. */
+/* "" and null count as absent. */
 static bool
 is_absent(yyjson_val *v)
 {
@@ -82,7 +82,7 @@ is_absent(yyjson_val *v)
 	    (yyjson_is_str(v) && yyjson_get_len(v) == 0);
 }
 
-/* As JSON writes numbers, or nearly: no hexadecimal, no words. */
+/* Numbers nearly as JSON has them: no hexadecimal, no "inf" or "nan". */
 static bool
 read_decimal(struct str s, double *out)
 {
@@ -263,7 +263,7 @@ read_arg(struct command *c, const struct arg_row *a, yyjson_val *v)
 	return true;
 }
 
-/* The argument of that name which the command takes; ARG_COUNT: none. */
+/* Finds the command's argument of that name.  ARG_COUNT: it has none. */
 static enum arg
 find_arg(uint64_t may, struct str name)
 {
@@ -292,7 +292,7 @@ read_given(struct command *c, yyjson_val *args)
 			    STR_FMT(str_cut(text_of(key), 0, SHOWN_MAX)));
 		if (is_absent(v))
 			continue;
-		/* Of two crawls none is meant. */
+		/* It was given already, maybe by another name. */
 		if (c->given >> a & 1)
 			return command_refuse(c, CODE_BAD_ARGS,
 			    "%s: it is given twice.", arg_rows[a].name);
@@ -340,7 +340,7 @@ check_limits(struct command *c)
 
 /* --- the envelope ------------------------------------------------------- */
 
-/* How deep brackets stand in one another, strings left out. */
+/* The nesting depth of brackets outside of strings. */
 static unsigned
 depth_of(struct str s)
 {
@@ -368,13 +368,13 @@ depth_of(struct str s)
 static yyjson_doc *
 read_json(struct str s, yyjson_read_flag flags)
 {
-	/* It does not write into it without YYJSON_READ_INSITU. */
+	/* yyjson does not write to it without YYJSON_READ_INSITU. */
 	return yyjson_read_opts((char *)(uintptr_t)s.p, s.n, flags, NULL, NULL);
 }
 
 /*
- * The number as it was written: numbers are read once more, as texts.  (Other
- * values come out as they are.)  False: it is longer than an echo may be.
+ * Echoes a value.  Numbers are read again as texts, so that they come back as
+ * they were written.  False: it is longer than an echo may be.
  */
 static bool
 echo_id(struct command *c, struct str message, yyjson_val *id)
@@ -457,7 +457,7 @@ command_read(struct str message, bool may_write, struct command *c)
 	*c = (struct command){ .verb = VERB_COUNT, .id = BUF_INIT };
 
 	buf_put_str(&c->id, STR("null"));
-	/* Its reader takes no more memory for depth than for length. */
+	/* The memory of yyjson's reader grows with length, not depth. */
 	c->doc = read_json(message, YYJSON_READ_BIGNUM_AS_RAW);
 	if (c->doc == NULL)
 		(void)command_refuse(c, CODE_BAD_JSON,

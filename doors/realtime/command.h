@@ -1,6 +1,6 @@
 /*
- * command -- a message of a client, read: its envelope, and its arguments by
- * one table that says which command takes which, of what type.
+ * command -- reads a client's message: its envelope, and its arguments by a
+ * table of which command takes which arguments, of which types.
  *
  *     {"command":"start_crawl","command_id":1,"args":{"seeds":[...]}}
  *
@@ -43,8 +43,8 @@ enum code {
 const char *code_text(enum code);   /* "bad_json" */
 
 /*
- * Arguments.  Type: ID and COUNT whole numbers, NUMBER, BOOL, TEXT; TEXTS a
- * list of them; SEEDS; VALUE any JSON, for the one who knows it.
+ * Arguments.  Types: ID and COUNT (whole numbers), NUMBER, BOOL, TEXT, TEXTS
+ * (a list of texts), SEEDS, and VALUE (any JSON, which the command parses).
  *
  *        id  name  type  member of struct command  help
  */
@@ -120,7 +120,7 @@ enum arg {
 #define OF5(a, b, c, d, e) (OF4(a, b, c, d) | OF1(e))
 #define OF7(a, b, c, d, e, f, g) (OF5(a, b, c, d, e) | OF2(f, g))
 
-/*      id  name  right  must have  may have  help */
+/*      id  name  right  required  optional  help */
 #define REALTIME_COMMANDS(X)                                                 \
 	X(START_CRAWL, "start_crawl", WRITE, OF1(SEEDS),                     \
 	    OF3(NAME, TAGS, POLICY), "begin a crawl")                        \
@@ -202,7 +202,7 @@ struct command_row {
 };
 extern const struct command_row command_rows[];   /* by enum verb */
 
-/* A command, or why it is none. */
+/* A command, or the reason why the message is not one. */
 struct command {
 	enum verb verb;
 	enum code code;              /* OK: `verb` and arguments are there */
@@ -233,15 +233,16 @@ command_has(const struct command *c, uint64_t bits)
 }
 
 /*
- * Always fills `c`; command_free() it.  `may_write`: who sends it has the right
- * to; else what writes is CODE_FORBIDDEN.
+ * Always fills `c`, which the caller frees by command_free().  `may_write`: the
+ * sender has the right to write; without it, commands that write are
+ * CODE_FORBIDDEN.
  */
 void command_read(struct str message, bool may_write, struct command *c);
 void command_free(struct command *);
-/* Note what is wrong; the first fault counts.  Returns false. */
+/* Record what is wrong, unless a fault is recorded already.  Returns false. */
 bool command_refuse(struct command *, enum code, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
-/* All commands with their arguments, as JSON; for people who look. */
+/* Append all commands and their arguments as JSON, as documentation. */
 void command_help(struct buf *);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Crawls: begin, pause, resume, cancel, delete, list.
+ * Commands about crawls: start, pause, resume, cancel, delete, run again, list.
  */
 #include "doors/realtime/own.h"
 
@@ -72,7 +72,7 @@ verb_START_CRAWL(struct task *t)
 	    .tags_n = c->tags.n, .seeds = c->seeds, .seeds_n = c->seeds_n,
 	    .policy_name = name, .policy_json = buf_str(&json),
 	    .done = began, .arg = t };
-	/* Events that may name it wait for the response. */
+	/* Events that may name the crawl wait for the response. */
 	task_begins(t);
 	realtime_out(t->door);
 	engine_launch(t->door->engine, &b->launch);
@@ -297,7 +297,7 @@ put_spec(struct buf *b, const struct spec_ask *a, uint64_t start)
 		text_json(b, s->seeds[end]);
 	}
 	buf_put_char(b, ']');
-	/* Of each of these; null: the policy's. */
+	/* One for each of these seeds; null: the policy's. */
 	out_name(b, "rate_limits");
 	buf_put_char(b, '[');
 	for (size_t i = start; i < end; i++) {
@@ -309,7 +309,7 @@ put_spec(struct buf *b, const struct spec_ask *a, uint64_t start)
 	}
 	buf_put_char(b, ']');
 	out_u64(b, "seeds_total", s->seeds_n);
-	/* As it was written, by the engine. */
+	/* Copied as the engine wrote it. */
 	out_name(b, "policy_json");
 	buf_put_str(b, s->policy.n <= POLICY_JSON_BYTES_MAX &&
 	    s->policy.n > 0 ? s->policy : STR("null"));

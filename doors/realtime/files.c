@@ -1,14 +1,14 @@
 /*
  * The files of a crawl: /crawls/N/files/ lists them, /crawls/N/files/NAME is
- * one of them; crawl-N.wacz is made of the others when it is asked for
- * (package.c).  The directory is read on a thread of the door's own.
+ * one of them; crawl-N.wacz is made from the others on request (package.c).
+ * Directories are read on a thread of the door.
  */
 #include "doors/realtime/own.h"
 
 #include "os/file.h"
 
 #define JSON_TYPE "application/json"
-/* Of a file that is being written; people see the name it will have. */
+/* The suffix of a file being written; clients see its final name. */
 #define OPEN_SUFFIX STR(".open")
 
 struct file_type {
@@ -52,7 +52,7 @@ type_of(struct str name)
 	return NULL;
 }
 
-/* In a directory that others share it begins with the crawl's prefix. */
+/* In a shared directory, a crawl's files begin with the crawl's prefix. */
 static bool
 is_of_crawl(const struct listing *l, const char *dir, struct str name)
 {
@@ -64,7 +64,7 @@ is_of_crawl(const struct listing *l, const char *dir, struct str name)
 	    str_of(own)) || str_starts(name, str_of(prefix)));
 }
 
-/* A file that was closed meanwhile is known already, as an open one. */
+/* A file that was closed in the meantime is already listed as open. */
 static struct listed *
 place_of(struct listing *l, struct str name)
 {
@@ -125,7 +125,7 @@ read_files(struct job *j)
 {
 	struct listing *l = CONTAINER(j, struct listing, job);
 
-	/* What is closed moves from the first to the second. */
+	/* A closed file moves from the first directory to the second. */
 	read_dir(l, arena_printf(&l->arena, "%s/.argiope/crawl-%u", l->dir,
 	    l->crawl).p, true);
 	read_dir(l, l->dir, false);
@@ -146,7 +146,7 @@ free_listing(struct listing *l)
 	realtime_back(d);
 }
 
-/* NULL: a package can be made. */
+/* Why no package can be made; NULL: it can. */
 static const char *
 why_no_package(const struct listing *l)
 {
@@ -261,7 +261,7 @@ got_spec(struct spec_ask *s)
 	pool_submit(l->door->pool, &l->job);
 }
 
-/* The number behind "/crawls/". */
+/* Parses the number after "/crawls/". */
 static struct board_row *
 row_of(struct realtime *d, struct str path)
 {

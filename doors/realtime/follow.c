@@ -71,7 +71,7 @@ free_cursor(struct cursor *c)
 
 static void next_past(struct follow *);
 
-/* The crawl has told all that it will. */
+/* Ends a cursor whose crawl has nothing more to send. */
 static enum sent
 finish(struct cursor *c, const char *reason)
 {
@@ -120,7 +120,7 @@ stirs(const struct sender *s, const struct board_row *row)
 	return row_end(row) != NULL || c->next <= c->follow->kind->last(row);
 }
 
-/* Where to begin; `*resumed`: a token said so. */
+/* The number to begin with; `*resumed`: a token gave it. */
 static uint64_t
 next_of(const struct follow *f, const struct board_row *row, bool *resumed)
 {
@@ -158,7 +158,7 @@ add_cursor(struct follow *f, const struct board_row *row, bool past)
 
 /* --- several crawls ----------------------------------------------------- */
 
-/* It had ended when the subscription began, and has what was not told. */
+/* The crawl had ended before the subscription began, with entries unsent. */
 static bool
 is_past(const struct follow *f, const struct board_row *row)
 {
@@ -170,7 +170,7 @@ is_past(const struct follow *f, const struct board_row *row)
 	    next_of(f, row, &resumed) <= f->kind->last(row);
 }
 
-/* The next one of those that had ended. */
+/* Opens a cursor for the next of the crawls that had ended. */
 static void
 next_past(struct follow *f)
 {
@@ -218,7 +218,7 @@ follow_join(struct realtime *d, const struct board_row *row)
 
 /* --- tokens ------------------------------------------------------------- */
 
-/* A number stands for a text: 0 for none.  False: it is neither. */
+/* A number is taken as text, 0 as no text.  False: it is neither. */
 static bool
 token_text(yyjson_val *v, struct str *out)
 {

@@ -1,7 +1,7 @@
 /*
- * follow -- subscriptions to what crawls number 1, 2, 3...: items and log
- * entries.  One cursor for each crawl knows the next number; items.c and log.c
- * read from there on and send.
+ * follow -- subscriptions to the numbered streams of crawls: items and log
+ * entries.  A cursor per crawl has the next number; items.c and log.c read from
+ * there on and send.
  *
  *     one crawl:  one cursor, to its end and beyond
  *     by tag:     a cursor for each crawl that lives, or comes; those that had
@@ -17,12 +17,12 @@
 struct cursor;
 struct log_read;
 
-/* What items and logs do differently. */
+/* The differences between items and logs. */
 struct follow_kind {
 	enum sub_kind kind;
 	enum sync_kind sync;
 	uint64_t (*last)(const struct board_row *);
-	/* There is something behind the board's word: read, or send. */
+	/* The board says that there is more: read it, or send it. */
 	enum sent (*send)(struct cursor *);
 	void (*drop)(struct cursor *);   /* forget what is read */
 	void (*token)(const struct cursor *, struct buf *);
@@ -63,15 +63,14 @@ struct cursor {
 	struct feed_want want;
 	struct log_read *log;
 };
-/* Reading is under way: it stands in no list. */
+/* A read is under way: the sender is in no list. */
 void cursor_begin_read(struct cursor *);
 void cursor_end_read(struct cursor *);
-/* It could not be read: try again, in a second. */
+/* Reading failed: try again in a second. */
 void cursor_retry(struct cursor *, const struct why *);
 
 /*
- * Subscribe: the arguments of the task, which is answered.  `form` is for
- * items.
+ * Subscribe by the task's arguments, and answer the task.  `form` is for items.
  */
 void follow_subscribe(struct task *, const struct follow_kind *,
     unsigned form);

@@ -1,9 +1,9 @@
 /*
- * How a crawl went: its counters over time, as a table.
+ * get_history: a crawl's counters over time, as a table.
  */
 #include "doors/realtime/own.h"
 
-/* Counters as the statistics name them; `at` in Unix seconds. */
+/* Counters have the names of the statistics; `at` is in Unix seconds. */
 static const char *const fields[] = { "at", "queued", "items", "bytes",
 	"success", "redirect", "not_found", "error", "exception" };
 

@@ -11,7 +11,7 @@ item_token(uint64_t number, uint32_t crawl, const char *mark, struct buf *out)
 	char plain[PLAIN_TOKEN_MAX];
 	size_t at = out->n;
 
-	/* First where there is room already. */
+	/* The plain text is built in `out` first. */
 	buf_put_decimal(out, number, 1);
 	buf_put_char(out, '.');
 	buf_put_decimal(out, crawl, 1);
@@ -26,7 +26,7 @@ item_token(uint64_t number, uint32_t crawl, const char *mark, struct buf *out)
 
 #define NAME(text) STR("\"" text "\":")
 
-/* Seconds with all their microseconds, none lost to a double. */
+/* Seconds to the microsecond; a double would lose some of them. */
 static void
 put_seconds(struct buf *out, struct str name, int64_t us)
 {
@@ -79,7 +79,7 @@ came_before(const struct http_head *h, size_t i)
 	return false;
 }
 
-/* The value of field i and, joined, of those of its name behind it. */
+/* The value of field i, joined with later fields of the same name. */
 static void
 put_joined(const struct http_head *h, size_t i, struct buf *out)
 {

@@ -1,5 +1,5 @@
 /*
- * item -- a capture as the realtime door tells it: docs/protocols/realtime.md
+ * item -- a capture as the realtime door sends it: docs/protocols/realtime.md
  * section 5.
  *
  *     {"url":"http://a.org/","final_url":...,"status_code":200,"depth":0,
@@ -20,7 +20,7 @@
 
 /* Append the object; a feed_render_fn. */
 void item_render(const struct feed_capture *, struct buf *);
-/* Append the token of an item: base64 of "N.C.S". */
+/* Append an item's token: base64 of "N.C.S". */
 void item_token(uint64_t number, uint32_t crawl, const char *mark,
     struct buf *);
 

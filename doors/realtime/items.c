@@ -1,6 +1,6 @@
 /*
- * Items: read by number from the engine's feed, in batches that all readers of
- * a crawl share.  A batch is given back at once when the socket has no room.
+ * Items are read by number from the engine's feed, in batches that all readers
+ * of a crawl share.  A batch is given back at once if the socket has no room.
  */
 #include "doors/realtime/follow.h"
 #include "doors/realtime/item.h"
@@ -52,7 +52,7 @@ streamed(void *arg, bool failed)
 	sender_ready(&c->sender);
 }
 
-/* Its body is put piece by piece. */
+/* Sends an item whose body is put piece by piece. */
 static enum sent
 send_big(struct cursor *c, const struct feed_item *i)
 {
@@ -104,7 +104,7 @@ send_batch(struct cursor *c, const struct feed_batch *batch, size_t at)
 	return result;
 }
 
-/* It is in the cache now, and taken from there when there is room. */
+/* The batch is in the cache now and is taken from there once there is room. */
 static void
 ready(struct feed_want *w)
 {
@@ -122,7 +122,7 @@ ready(struct feed_want *w)
 	sender_ready(&c->sender);
 }
 
-/* True when the answer is there at once. */
+/* True: the answer is there already. */
 static bool
 want(struct cursor *c)
 {
@@ -134,7 +134,7 @@ want(struct cursor *c)
 	if (!feed_want(c->follow->sub.client->door->feed, w))
 		return false;
 	cursor_end_read(c);
-	/* It was the last in there. */
+	/* Back to the ready senders, as the last. */
 	list_put(&c->follow->sub.client->ready, &c->sender.node);
 	return true;
 }
