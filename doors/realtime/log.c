@@ -1,16 +1,16 @@
 /*
- * The log of crawls, entry by entry.
+ * Subscriptions to the logs of crawls.
  */
 #include "doors/realtime/follow.h"
 
-#define ENTRIES_MAX 64u              /* read at once */
+#define ENTRIES_MAX 64u              /* in one read */
 #define EVENT_BYTES_MAX ((size_t)16 << 10)
 
-/* A reading; it outlives its cursor while the engine has it. */
+/* A read of the engine; it may outlive its cursor. */
 struct log_read {
 	struct log_ask ask;
 	struct realtime *door;
-	struct cursor *cursor;       /* NULL: gone */
+	struct cursor *cursor;       /* NULL: it has been freed */
 	size_t at;                   /* entries that were sent */
 };
 
@@ -64,7 +64,7 @@ put_entry(struct cursor *c, const struct log_entry *e, struct buf *b)
 	buf_put_text(b, "}}");
 }
 
-/* What was read, as far as it fits. */
+/* Sends the entries that were read, as far as they fit. */
 static enum sent
 send_read(struct cursor *c)
 {

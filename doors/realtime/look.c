@@ -1,6 +1,6 @@
 /*
- * What is fetched next, and why nothing is: get_frontier, subscribe_frontier,
- * why.
+ * get_frontier, subscribe_frontier, why: what is fetched next, and why nothing
+ * is fetched.
  */
 #include "doors/realtime/own.h"
 
@@ -14,8 +14,8 @@
 
 /* --- texts -------------------------------------------------------------- */
 
-/* Unix seconds to a tenth, so that the same moment reads the same; null: now,
- * or nobody knows. */
+/* Unix seconds to a tenth, so that one moment always gives the same text; null:
+ * now, or unknown. */
 static void
 put_next(struct buf *b, double next_s, struct wall now)
 {
@@ -103,7 +103,7 @@ count_of(const struct command *c, uint64_t bit, uint64_t given, size_t preset)
 	return command_has(c, bit) ? (size_t)given : preset;
 }
 
-/* Ask for the task; false when it has failed. */
+/* Asks the engine for the task.  False: the task has failed. */
 static bool
 ask(struct task *t, size_t hosts, size_t urls,
     void (*done)(struct queue_ask *))
@@ -123,7 +123,7 @@ ask(struct task *t, size_t hosts, size_t urls,
 	return true;
 }
 
-/* The answer is there, or the task has failed. */
+/* Answers the task, or fails it. */
 static bool
 answered(struct task *t, struct queue_ask *q)
 {
@@ -179,11 +179,11 @@ verb_GET_FRONTIER(struct task *t)
 /* --- again and again ---------------------------------------------------- */
 
 struct view;
-/* A question; it outlives its subscription while the engine has it. */
+/* A question to the engine; it may outlive its subscription. */
 struct view_ask {
 	struct queue_ask ask;
 	struct realtime *door;
-	struct view *view;           /* NULL: gone */
+	struct view *view;           /* NULL: it has been freed */
 };
 
 struct view {
@@ -196,7 +196,7 @@ struct view {
 	struct view_ask *ask;        /* under way */
 	struct buf text;             /* the answer, not sent yet */
 	uint64_t told;               /* hash of what was sent last */
-	bool ended;                  /* the crawl had, when it was asked */
+	bool ended;                  /* the crawl had ended when asked */
 };
 
 static void
@@ -235,7 +235,7 @@ ask_view(struct view *v)
 {
 	struct realtime *d = v->sub.client->door;
 
-	/* It ended, and that was told: nothing will change. */
+	/* The client knows that the crawl ended: nothing will change. */
 	if (v->told != 0 && row_end(board_row(d->board, v->crawl)) != NULL &&
 	    v->ended) {
 		list_take(&v->sender.node);
@@ -269,7 +269,7 @@ send_view(struct sender *sender)
 	uint64_t hash = hash_bytes(buf_str(&v->text), 0);
 	if (hash != v->told) {
 		if (!client_fits(v->sub.client, v->text.n + 100)) {
-			/* There will be a newer one. */
+			/* A newer view will follow. */
 			buf_free(&v->text);
 			return SENT_FULL;
 		}

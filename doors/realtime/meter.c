@@ -3,7 +3,7 @@
 #include "base/metric.h"
 #include "doors/realtime/own.h"
 
-/* "other" stands last. */
+/* "other" is the last. */
 static const char *const closes[] = { "1000", "1001", "1002", "1003", "1005",
     "1006", "1007", "1008", "1009", "1011", "1013", "other" };
 
@@ -12,7 +12,7 @@ static const char *const kinds[] = {
 	SUB_KINDS(KIND_TEXT)
 #undef KIND_TEXT
 };
-/* The last is what was no command. */
+/* The last one counts messages that were no command. */
 static const char *const verbs[] = {
 #define VERB_TEXT(id, name, ...) name,
 	REALTIME_COMMANDS(VERB_TEXT)

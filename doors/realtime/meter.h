@@ -1,5 +1,5 @@
 /*
- * meter -- the door's figures: docs/protocols/realtime.md section 12.
+ * meter -- the door's metrics: docs/protocols/realtime.md section 12.
  *
  * Thread: any.
  */
@@ -15,11 +15,11 @@ void meter_subscription(unsigned kind, int64_t more);  /* enum sub_kind */
 void meter_command(enum verb, enum code);
 void meter_event(unsigned kind, size_t bytes);
 void meter_bytes(size_t);
-/* An item left so long after it could be read. */
+/* The time from an item's commit to its sending. */
 void meter_latency(int64_t ns);
 void meter_frames_dropped(uint64_t);
 void meter_packages(int64_t more);
-/* Now: sockets of which nothing is taken, items of the one furthest behind. */
+/* Current values: stalled sockets, and the lag of the slowest reader. */
 void meter_now(uint64_t stalled, uint64_t lag);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The monitor: once a second a frame of what the crawler does, kept for those
- * who subscribe later; and what the door itself looks after once a second.
+ * The monitor makes a frame of the crawler's figures each second and keeps it
+ * for later subscribers.  The door's own checks run each second, too.
  */
 #include "doors/realtime/own.h"
 
@@ -35,7 +35,7 @@ lag_keep(struct lag *out, size_t n, size_t max, struct lag one)
 	return MIN(n + 1, max);
 }
 
-/* Those furthest behind; returns how far behind the worst is with items. */
+/* The slowest subscribers; returns how many items the slowest is behind. */
 static uint64_t
 put_subscribers(struct realtime *d, struct buf *b)
 {
@@ -79,7 +79,7 @@ totals_of(struct board *b)
 		const struct crawl_counts *n = &row->view.counts;
 		if (row->view.kind == CRAWL_FRONTIER)
 			continue;
-		/* What is deleted was fetched all the same. */
+		/* Deleted crawls count: their pages were fetched. */
 		sum.items += n->items;
 		sum.bytes += n->body_bytes;
 		sum.queued += row->view.state == CRAWL_RUNNING ? n->queued : 0;
@@ -96,7 +96,7 @@ cpu_then(const struct frame_past *was, int64_t thread)
 	return 0;
 }
 
-/* What part of the time each had a processor: which stage is slow. */
+/* The CPU share of each thread, which shows the slow stage. */
 static void
 put_loops(const struct frame_past *was, const struct frame_past *now,
     double s, struct buf *b)
@@ -204,7 +204,7 @@ tell_frame(struct realtime *d)
 
 /* --- once a second ------------------------------------------------------ */
 
-/* A client whose token was revoked has to leave. */
+/* Disconnects clients whose token was revoked. */
 static void
 check_tokens(struct realtime *d)
 {

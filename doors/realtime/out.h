@@ -1,6 +1,6 @@
 /*
- * out -- members of JSON objects that are being written: `,"name":value`; the
- * comma only behind another member.
+ * out -- writes members of JSON objects: `,"name":value`, with the comma only
+ * after another member.
  *
  * Thread: any.
  */
@@ -13,14 +13,14 @@
 void out_name(struct buf *, const char *name);
 void out_text(struct buf *, const char *name, struct str);
 void out_u64(struct buf *, const char *name, uint64_t);
-/* With 6 digits behind the point, without those that are 0. */
+/* With up to 6 decimals; trailing zeros are left out. */
 void out_real(struct buf *, const char *name, double);
 void out_bool(struct buf *, const char *name, bool);
 void out_null(struct buf *, const char *name);
 void out_texts(struct buf *, const char *name, const struct str *, size_t n);
 /* Unix seconds with microseconds; null when it is 0. */
 void out_time(struct buf *, const char *name, struct wall);
-/* What an element of an array needs before it. */
+/* The comma before an element of an array, if it needs one. */
 void out_comma(struct buf *);
 
 #endif

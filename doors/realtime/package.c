@@ -25,7 +25,7 @@ struct package {
 	uint32_t crawl;
 	int write_end;
 	bool ended;                  /* end() was called */
-	bool done;                   /* the job is back */
+	bool done;                   /* the job has returned */
 	bool back;                   /* realtime_back() was called */
 	struct why why;
 	struct package_request request;
@@ -45,7 +45,7 @@ pack(struct job *j)
 {
 	struct package *p = CONTAINER(j, struct package, job);
 
-	/* The error is in `why`. */
+	/* The error is reported in `why`. */
 	(void)!engine_package(&p->request, &p->why);
 	file_close(&p->write_end);
 }
@@ -73,9 +73,10 @@ free_later(struct mail *m)
 }
 
 /*
- * Let go of what is over.  An event of the watch may be under way in this turn,
- * so it is freed in a later one; while the door drains the watch is long
- * closed, and the port may end the answer after the loop's last turn.
+ * Frees a package that has ended.  An event of its watch may be pending in this
+ * turn of the loop, so it is freed in a later one.  While the door drains it is
+ * freed at once: the watch was closed long ago, and the port may end the answer
+ * after the loop's last turn.
  */
 static void
 leave(struct package *p)
@@ -129,7 +130,7 @@ pull_bytes(struct web_pull *pull, struct buf *out, size_t room)
 	size_t before = out->n;
 
 	if (p->watch.fd < 0 || !pipe_read(p->watch.fd, room, out)) {
-		/* Whether it is whole is known when the job is back. */
+		/* The job's result says whether the package is complete. */
 		p->pull.broken = p->why.err != OK || p->watch.fd < 0;
 		return !p->done;
 	}
@@ -138,7 +139,7 @@ pull_bytes(struct web_pull *pull, struct buf *out, size_t room)
 	return true;
 }
 
-/* The client is gone: the thread's next write fails. */
+/* The client has disconnected: the thread's next write fails. */
 static void
 close_read_end(struct package *p)
 {
@@ -252,7 +253,7 @@ packages_sweep(const char *data_dir)
 		n = 0;
 	for (size_t i = 0; i < n; i++)
 		if (str_starts(names[i], STR(PACKAGE_SCRATCH)))
-			/* The next start removes what stays. */
+			/* The next start removes files that remain. */
 			(void)!file_remove(arena_printf(&a, "%s/%.*s", data_dir,
 			    STR_FMT(names[i])).p, NULL);
 	arena_free(&a);

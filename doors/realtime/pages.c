@@ -1,5 +1,5 @@
 /*
- * Stored pages: lists of them, and one with all that is known.
+ * Stored pages: list_pages, and get_page with all details of one page.
  */
 #include "doors/realtime/own.h"
 
@@ -12,7 +12,7 @@
 #define BODY_BYTES_MAX ((size_t)48 << 10)
 #define LINKS_BYTES_MAX ((size_t)16 << 10)
 #define HOPS_BYTES_MAX ((size_t)24 << 10)
-#define HEAD_BYTES_MAX ((size_t)8 << 10)    /* of one, as it is shown */
+#define HEAD_BYTES_MAX ((size_t)8 << 10)    /* of a head that is shown */
 /* Before the body, when lists end; a URL more still fits. */
 #define REST_BYTES_MAX ((size_t)352 << 10)
 

@@ -59,7 +59,7 @@ watch_put(struct realtime *d, struct crawl_watch **wp)
 	mem_free(&w);
 }
 
-/* Those in the list that the change concerns; all of them without a row. */
+/* Wakes the senders of the list that the change concerns; no row: all. */
 static void
 wake(struct list *waiting, const struct board_row *row)
 {
@@ -73,7 +73,7 @@ wake(struct list *waiting, const struct board_row *row)
 	}
 }
 
-/* The board has other rows. */
+/* The board has changed. */
 static void
 changed(struct board_watch *watch)
 {

@@ -18,7 +18,7 @@ skip_word(unsigned i)
 	return skip_name((enum skip_reason)i);
 }
 
-/* Those that are not 0. */
+/* Counters by reason, without those that are 0. */
 static void
 put_counts(struct buf *b, const char *name, const uint64_t *n, unsigned all,
     name_fn *word)

@@ -1,5 +1,5 @@
 /*
- * Policies and schedules: what is kept in the engine's store.
+ * Commands about policies and schedules, which the engine's store keeps.
  */
 #include "doors/realtime/own.h"
 
@@ -7,17 +7,17 @@
 
 struct shelving {
 	struct shelf_ask ask;
-	struct buf json, seeds;      /* what is put */
+	struct buf json, seeds;      /* the object to store */
 	void (*got)(struct task *, const struct shelf_ask *);
 };
 
-/* What it means that something is not there. */
+/* Maps "not found" to the error code that the protocol expects. */
 static enum code
 absent(const struct shelf_ask *a)
 {
 	struct str text = str_of(a->why.text);
 
-	/* A schedule that is put may name a policy, and itself. */
+	/* schedule.put can name a missing policy or a missing schedule. */
 	if (a->verb == SHELF_SCHEDULE_PUT)
 		return str_find(text, STR("schedule")) < text.n ?
 		    CODE_BAD_ARGS : CODE_UNKNOWN_POLICY;
@@ -209,7 +209,7 @@ got_schedules(struct task *t, const struct shelf_ask *a)
 	buf_put_char(b, ']');
 }
 
-/* Seeds as JSON, in the one form. */
+/* Seeds as JSON, in their canonical form. */
 static void
 put_seeds(struct buf *b, const struct command *c)
 {

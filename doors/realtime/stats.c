@@ -1,9 +1,9 @@
 /*
- * Statistics: a subscription knows one version of the board, and is told what
- * changed since.
+ * Statistics: a subscription remembers a version of the board and is sent the
+ * changes since then.
  *
- * At first it walks down all rows, some at a time; what changes meanwhile comes
- * behind, since all values are absolute.
+ * It begins with a walk over all rows, some at a time.  Changes in the meantime
+ * are sent after the walk, which is correct because all values are absolute.
  */
 #include "doors/realtime/own.h"
 
@@ -11,11 +11,11 @@
 
 #include "os/clock.h"
 
-#define CRAWLS_MAX 500u              /* of one event */
+#define CRAWLS_MAX 500u              /* in one event */
 #define EVENT_BYTES_MAX ((size_t)200 << 10)
 #define INTERVAL_S_MIN 0.05
 #define INTERVAL_S_MAX 1e6
-/* Nothing of a change concerned it: it looks no sooner than after this. */
+/* The wait before looking again, after a change that did not concern it. */
 #define MISS_MS 20
 
 struct stats {
@@ -27,11 +27,11 @@ struct stats {
 	uint32_t below;              /* the first walk: rows that remain */
 	bool walking;
 	int64_t interval_ns;
-	struct mono next;            /* the next event may leave */
+	struct mono next;            /* when the next event may be sent */
 	struct timer timer;
 };
 
-/* One event that is being made. */
+/* An event that is being written. */
 struct making {
 	struct buf text;
 	unsigned crawls;
@@ -103,12 +103,12 @@ put_change(struct stats *s, struct making *m, const struct board_row *row)
 		buf_put_char(&m->text, '}');
 		return;
 	}
-	/* What changed is not told. */
+	/* The change is in nothing that clients are sent. */
 	m->text.n = before;
 	m->crawls = crawls;
 }
 
-/* The oldest change behind the version. */
+/* The oldest change after the version. */
 static struct board_row *
 oldest(struct stats *s, size_t *n)
 {
@@ -125,8 +125,8 @@ oldest(struct stats *s, size_t *n)
 }
 
 /*
- * Oldest changes first, so that an event that is full leaves a version behind
- * at which to go on.
+ * Puts the oldest changes first, so that a full event ends at a version from
+ * which the next one continues.
  */
 static void
 gather(struct stats *s, struct making *m)
@@ -174,7 +174,7 @@ fire(struct timer *t)
 		rest(s);
 }
 
-/* All was told.  It waits for time, then for a change. */
+/* Everything was sent.  Wait for min_interval, then for a change. */
 static enum sent
 told_all(struct stats *s)
 {
@@ -234,7 +234,7 @@ free_stats(struct sub *sub)
 	mem_free(&s);
 }
 
-/* Seconds as asked for, or 1; in nanoseconds, within bounds. */
+/* The requested seconds, or 1, within bounds; in nanoseconds. */
 int64_t
 realtime_interval(const struct command *c, double least_s)
 {

@@ -5,12 +5,12 @@
 struct stream {
 	struct client *client;
 	struct feed_stream *feed;
-	void (*done)(void *, bool failed);   /* NULL: forgotten */
+	void (*done)(void *, bool failed);   /* NULL: the caller no longer wants it */
 	void *arg;
-	struct buf head;             /* until it is put */
+	struct buf head;             /* empty once it is put */
 	struct buf piece;            /* base64, not put yet */
 	bool begun, last, asked;
-	bool broken;                 /* there is more, but not to be had */
+	bool broken;                 /* the rest cannot be read */
 };
 
 static void
@@ -43,7 +43,7 @@ stream_drop(struct stream **sp)
 	mem_free(&s);
 }
 
-/* Put what there is, and ask for more. */
+/* Puts what has been read, and asks for more. */
 static void
 go_on(struct stream *s)
 {
@@ -51,7 +51,7 @@ go_on(struct stream *s)
 	struct str piece = buf_str(&s->piece);
 
 	if (s->asked || !client_fits(s->client, s->head.n + piece.n))
-		return;              /* room() comes */
+		return;              /* room() will be called */
 	if (!s->begun) {
 		s->begun = true;
 		web_socket_begin(socket, buf_str(&s->head));
@@ -72,7 +72,7 @@ go_on(struct stream *s)
 	feed_stream_next(s->feed);
 }
 
-/* What cannot be read now may be later; what is damaged or gone never. */
+/* Most read errors are temporary; damaged or missing data is not. */
 static bool
 may_come(enum err e)
 {
@@ -89,7 +89,7 @@ ready(void *arg, struct str piece, bool last, const struct why *w)
 		end(s, true);
 		return;
 	}
-	/* One that breaks off is told as far as it came. */
+	/* An item that breaks off is sent as far as it was read. */
 	s->broken = w->err != OK;
 	s->last = last || s->broken;
 	base64_put(&s->piece, piece);

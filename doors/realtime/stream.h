@@ -1,8 +1,8 @@
 /*
- * stream -- a big item on its way: its body is read and put in pieces, as one
- * message of the client's.  Until the first piece is there nothing is put.
+ * stream -- sends a big item: its body is read and put in pieces, as one
+ * message to the client.  Nothing is put before the first piece has been read.
  *
- * A client has one at a time.
+ * A client has one stream at a time.
  *
  * Thread: home's.
  */
@@ -14,18 +14,19 @@
 struct stream;
 
 /*
- * Begin to read the body; `head` is the event up to the last brace of the item,
- * copied.  done() is called when all was put, or `failed`: nothing was.
+ * Begin to read the body.  `head` is the event up to the last brace of the
+ * item; it is copied.  done() is called once everything was put; `failed`:
+ * nothing was.
  */
 void stream_open(struct client *, uint32_t crawl, uint64_t number,
     struct str head, void (*done)(void *arg, bool failed), void *arg);
-/* Nobody wants to hear of it any more; what was begun is put to its end. */
+/* done() is not called any more; a message that was begun is finished. */
 void stream_forget(struct client *);
-/* Nothing else may be put: the message is being written.  NULL: false. */
+/* A message is being written: nothing else may be put.  NULL: false. */
 bool stream_begun(const struct stream *);
-/* There is room.  NULL: nothing. */
+/* The socket has room again.  NULL: does nothing. */
 void stream_go_on(struct stream *);
-/* The client has left. */
+/* The client has disconnected. */
 void stream_drop(struct stream **);
 
 #endif

@@ -16,7 +16,7 @@ sync_put_log(struct buf *out, uint64_t number, uint32_t crawl,
 
 #define LOG_SUFFIX STR(".log")
 
-/* What stands behind the number: crawl, mark, kind. */
+/* Checks what follows the number: crawl, mark, kind. */
 static enum sync_fault
 read_rest(struct str rest, enum sync_kind kind, uint32_t crawl,
     struct str mark)
@@ -48,7 +48,7 @@ read_text(struct str text, enum sync_kind kind, uint32_t crawl,
 		return SYNC_MALFORMED;
 	if (dotted)
 		return read_rest(text, kind, crawl, mark);
-	/* The bare form is of items. */
+	/* The bare form is for items only. */
 	return kind == SYNC_ITEM ? SYNC_FINE : SYNC_OTHER_KIND;
 }
 

@@ -1,5 +1,5 @@
 /*
- * sync -- the tokens by which a subscriber goes on where it was: base64 of
+ * sync -- the tokens with which a subscription resumes: base64 of
  *
  *     N.C.S      number of the item, crawl, mark of the store
  *     N.C.S.log  the same of a log entry
@@ -25,7 +25,7 @@ void sync_put_log(struct buf *, uint64_t number, uint32_t crawl,
 enum sync_fault { SYNC_FINE, SYNC_MALFORMED, SYNC_OTHER_KIND,
     SYNC_OTHER_CRAWL, SYNC_OTHER_STORE, SYNC_PAST_END };
 /*
- * The number in a token for that crawl, of which there are `last`; 0 of an
+ * The number in a token for that crawl, which has `last` of them; 0 for an
  * empty text.
  */
 enum sync_fault sync_read(struct str token, enum sync_kind, uint32_t crawl,

@@ -1,6 +1,6 @@
 /*
- * Tasks: a command, from its message to its response.  It outlives a client
- * that leaves while the engine has it.
+ * Tasks: a task carries a command from its message to its response.  It
+ * outlives a client that disconnects while the engine works on it.
  */
 #include "doors/realtime/own.h"
 
@@ -17,7 +17,7 @@ static void (*const handlers[])(struct task *) = {
 #undef HANDLER
 };
 
-/* What POST /realtime/command answers with. */
+/* The HTTP statuses that POST /realtime/command answers with. */
 static int
 http_status(enum code code)
 {
@@ -42,7 +42,7 @@ http_status(enum code code)
 	}
 }
 
-/* The response, and the end of it. */
+/* Sends the response and ends the task. */
 static void
 finish(struct task *t, enum code code, struct buf *response)
 {
@@ -139,13 +139,13 @@ code_of(enum err e, enum code absent)
 	}
 }
 
-/* The text of a storage error names files: it goes to the log. */
+/* The text of a storage error names files, so it goes to the log only. */
 static void
 fail_storage(struct task *t, enum code code, const struct why *w)
 {
 	struct log_text quoted;
 
-	/* What was given up, since nobody waits for it, is no error. */
+	/* A task that was given up because its client left is no error. */
 	if (t->client != NULL || t->request != NULL || w->err != ERR_CLOSED)
 		log_error("realtime.failed", "command=%s code=%s why=%s",
 		    command_rows[t->command.verb].name, code_text(code),
@@ -157,8 +157,8 @@ fail_storage(struct task *t, enum code code, const struct why *w)
 }
 
 /*
- * A sentence, whoever wrote it: "url: it is none" begins with a name, "crawl 0
- * has ended" with a word.
+ * Makes a sentence of any error text.  "url: it is none" begins with a name,
+ * which stays as it is; "crawl 0 has ended" begins with a word.
  */
 static void
 fail_sentence(struct task *t, enum code code, struct str text)
@@ -237,7 +237,7 @@ task_begins(struct task *t)
 		t->client->beginning = true;
 }
 
-/* It goes on after its answer. */
+/* The command continues after its answer. */
 static bool
 needs_socket(enum verb verb)
 {
