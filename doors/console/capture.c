@@ -12,7 +12,7 @@ struct capture_ask {
 	struct page_ask page;
 };
 
-/* "/crawls/N/pages/M/..."; the route has seen to the rest. */
+/* Parses "/crawls/N/pages/M/..."; the route has checked the rest. */
 static bool
 read_path(struct str path, uint32_t *crawl, uint64_t *number)
 {
@@ -59,7 +59,7 @@ end(struct capture_ask *k)
 	console_back(c);
 }
 
-/* What is downloaded is data, whatever it says of itself. */
+/* Downloads are sent as plain data, whatever type they claim. */
 static void
 answer(struct capture_ask *k, const char *name_end, const char *type,
     struct str bytes)

@@ -1,6 +1,6 @@
 /*
- * console -- the page that a person keeps open: static files, and what the
- * realtime door's WebSocket does not have, as JSON.
+ * console -- the web page for people: static files, and as JSON what the
+ * realtime door's WebSocket does not provide.
  *
  *     /, /new, /crawls/N, /crawls/N/pages/M, /system, /settings
  *                        the one page; its views are doors/console/web
@@ -24,19 +24,19 @@
 
 #define CONSOLE_BODY_BYTES_MAX ((size_t)8 << 20)   /* shown; more is cut */
 
-/* A door as GET /doors tells of it; the texts live until the next look. */
+/* A door as GET /doors lists it; the texts are valid until the next call. */
 struct console_door {
 	const char *name;
 	const char *address;         /* "" when it is closed */
 	const char *state;           /* "open", "closed", "draining" */
 	bool tls, counted;           /* counted: `requests` is known */
 	uint64_t requests;           /* answered, in all */
-	const char *module;          /* whose lines of the log are its own */
+	const char *module;          /* the door's module in the log */
 };
 
 struct console_options {
 	const struct conf *conf;
-	/* The i-th door; false behind the last. */
+	/* The i-th door; false after the last. */
 	bool (*door)(void *arg, size_t i, struct console_door *);
 	void *arg;
 };
@@ -44,16 +44,16 @@ struct console_options {
 struct console;
 /* The configuration outlives it. */
 struct console *console_open(const struct console_options *);
-/* The engine can be asked (see engine_read()); it outlives the console.  Only
- * routes that are `early` may be called before. */
+/* The engine can answer questions (see engine_read()); it outlives the console.
+ * Before this call only `early` routes may be used. */
 void console_ready(struct console *, struct engine *);
-/* Rows for the port's table, which are the caller's. */
+/* Rows for the port's table; the caller owns them. */
 #define CONSOLE_ROUTES 16
 void console_routes(struct console *,
     struct web_route rows[static CONSOLE_ROUTES]);
 /*
- * The port is drained: call `drained` when the engine holds nothing of the
- * console any more.
+ * The port is drained: `drained` is called once the engine has answered every
+ * question of the console.
  */
 void console_drain(struct console *, void (*drained)(void *arg), void *arg);
 void console_free(struct console **);    /* after `drained` */

@@ -57,7 +57,7 @@ console_get_config(struct web_request *r)
 
 /* --- the doors ----------------------------------------------------------- */
 
-/* The newest warning or error of a module that the log still has. */
+/* The newest warning or error of a module in the kept part of the log. */
 static void
 put_last_error(struct buf *b, struct str module)
 {
@@ -137,7 +137,7 @@ console_get_log(struct web_request *r)
 		web_fail(r, 400, "bad_args", "after: a number is wanted");
 		return;
 	}
-	/* A number that this process has not reached is another's. */
+	/* A number above the newest is from an earlier process. */
 	if (number > 0 && !log_after(number - 1, &k))
 		number = 0;
 	buf_put_text(&b, "{\"lines\":[");

@@ -1,6 +1,6 @@
 #include "doors/console/own.h"
 
-/* The page's own policy: nothing but what comes from here, nothing inline. */
+/* The page's security policy: only files of this server, nothing inline. */
 #define POLICY "default-src 'none'; script-src 'self'; style-src 'self'; "   \
 	"img-src 'self' data:; connect-src 'self'; base-uri 'none'; "         \
 	"form-action 'none'; frame-ancestors 'none'"
@@ -29,7 +29,7 @@
 	X(theme, "js", SCRIPT) X(tokens, "js", SCRIPT)                       \
 	X(web, "js", SCRIPT)
 
-/* Each made of its file by tools/embed.py, with "file_<name>" as the array. */
+/* tools/embed.py makes an array "file_<name>" of each file. */
 #include "doors/console/web.inc"
 
 static const struct {

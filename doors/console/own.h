@@ -1,5 +1,5 @@
 /*
- * own -- what the files of doors/console/ share.  Nobody else includes it.
+ * own -- private to doors/console/: what its files share.
  *
  *     console.c   life, and the table of routes
  *     files.c     the page and its files
@@ -20,17 +20,17 @@ struct console {
 	struct console_options options;
 	struct engine *engine;       /* NULL before console_ready() */
 	struct console_file *files;
-	unsigned out;                /* asks that the engine has */
+	unsigned out;                /* questions that the engine has */
 	bool draining;
 	void (*drained)(void *arg);
 	void *drained_arg;
 };
 
-/* An ask was given to the engine, or came back. */
+/* Count a question to the engine, or its return. */
 void console_out(struct console *);
 void console_back(struct console *);
 
-/* The texts; made once. */
+/* Make the texts, once. */
 void console_files_open(struct console *);
 void console_files_close(struct console *);
 
@@ -47,7 +47,7 @@ void console_delete_token(struct web_request *);
 void console_get_record(struct web_request *);
 void console_get_body(struct web_request *);
 
-/* `"name":"value"` behind what stands there already. */
+/* Append `"name":"value"`, after a comma unless it is the first member. */
 void console_put_text(struct buf *, const char *name, struct str value);
 
 #endif

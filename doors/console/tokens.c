@@ -42,7 +42,7 @@ end(struct token_ask *t)
 	console_back(c);
 }
 
-/* False: it was answered with the error. */
+/* False: the request was answered with an error. */
 static bool
 fine(struct token_ask *t)
 {

@@ -1,11 +1,11 @@
 /*
- * own -- the door's memory, for the files of doors/realtime/ alone.
+ * own -- private to doors/realtime/: what its files share.
  *
  *     client ── one socket; one command at a time; its subscriptions
- *       └─ sub ── what it subscribed to
- *            └─ senders ── what has, or waits for, something to send: one of
- *                          statistics, the monitor, a frontier; of items and
- *                          logs a cursor for each crawl
+ *       └─ sub ── one subscription
+ *            └─ senders ── send its events: one for statistics, the monitor
+ *                          or a frontier; for items and logs one, called a
+ *                          cursor, for each crawl
  *
  *     sender:  waiting ──change──► ready ──room──► sends ──► ready | waiting
  *                                    ▲               │
@@ -31,11 +31,11 @@
 #include "os/pool.h"
 #include "os/system.h"
 
-/* A response on top of what events may hold. */
+/* Bytes of a response, in addition to those of events. */
 #define RESPONSE_HELD_MAX ((size_t)512 << 10)
 #define RANGES_MAX 4096u
 
-/* Those who wait for a change of one crawl. */
+/* The senders that wait for a change of one crawl. */
 struct crawl_watch {
 	uint32_t id;
 	unsigned users;
@@ -58,12 +58,12 @@ struct realtime {
 	struct list packages;        /* under way */
 	unsigned packages_n;
 	uint64_t packages_made;
-	const struct web *web;       /* NULL: not yet, or not any more */
+	const struct web *web;       /* NULL: the port is closed */
 	struct list clients, tasks;
 	uint64_t next_sub;
 	/* Changes of the board. */
 	struct board_watch watch;
-	uint64_t version;            /* what was told of */
+	uint64_t version;            /* that was handled last */
 	struct map watches;          /* crawl -> struct crawl_watch */
 	struct list broad;           /* senders that wait for any change */
 	struct list follows;         /* of items and logs */
@@ -83,18 +83,18 @@ struct realtime {
 		size_t threads_n;
 	} past;
 	/* The end. */
-	unsigned out;                /* the engine has something of ours */
+	unsigned out;                /* questions that the engine has */
 	bool draining;
 	void (*drained)(void *arg);
 	void *drained_arg;
 };
-/* Something is given to the engine, or came back: see realtime_drain(). */
+/* Count a question to the engine, or its return: see realtime_drain(). */
 void realtime_out(struct realtime *);
 void realtime_back(struct realtime *);
 
 /* --- clients ------------------------------------------------------------ */
 
-/* Numbers that were given out: from..to, rising. */
+/* Subscription numbers from..to, in ascending order. */
 struct range {
 	uint64_t from, to;
 };
@@ -110,50 +110,50 @@ struct client {
 	unsigned subs_n;
 	size_t tokens_n;             /* of all sync_tokens */
 	struct list ready;           /* senders */
-	struct list crowded;         /* senders: READS_MAX are out */
-	struct list streaming;       /* senders: another has the stream */
-	struct list behind;          /* broad ones: a crawl is being begun */
+	struct list crowded;         /* senders that wait for READS_MAX */
+	struct list streaming;       /* senders that wait for the stream */
+	struct list behind;          /* broad senders, while a crawl begins */
 	unsigned reads;              /* of the engine, under way */
 	struct task *task;           /* the command under way */
-	struct buf response;         /* made, and not put yet */
-	bool beginning;              /* it is start_crawl's */
+	struct buf response;         /* written, but not put yet */
+	bool beginning;              /* the task starts a crawl */
 	bool holding;                /* no message is delivered */
-	size_t held_then;            /* bytes, when something did not fit */
-	struct stream *stream;       /* a big item, read or written */
-	struct range *ranges;        /* ids of its subscriptions, also past */
+	size_t held_then;            /* bytes held when output did not fit */
+	struct stream *stream;       /* a big item that is being sent */
+	struct range *ranges;        /* its subscriptions' ids, past ones too */
 	size_t ranges_n;
 };
-/* Whether a message of n bytes may be put now; else room() comes later. */
+/* Whether n bytes may be put now; if not, room() is called later. */
 bool client_fits(struct client *, size_t n);
 void client_put(struct client *, const struct str *parts, size_t n);
 /* {"type":"event","subscription_id":N,"event":E,"data":  E may be NULL */
 void client_event_head(struct buf *, const struct sub *, const char *event);
-/* The response to its command, whole; `response` is emptied. */
+/* Put the whole response to its command; `response` is emptied. */
 void client_respond(struct client *, struct buf *response);
-/* Let go of all that the engine has of it; it is sent nothing more. */
+/* Give up its questions to the engine; it is sent nothing more. */
 void client_quiet(struct client *);
 bool client_owned(const struct client *, uint64_t sub);
 
 /* --- senders and subscriptions ------------------------------------------ */
 
 enum sent {
-	SENT_MORE,       /* and there may be more */
-	SENT_FULL,       /* nothing: it does not fit; it stays the first */
-	SENT_IDLE,       /* it has put itself elsewhere */
+	SENT_MORE,       /* a message; there may be more */
+	SENT_FULL,       /* nothing, for lack of room; it stays the first */
+	SENT_IDLE,       /* nothing; it waits in another list now */
 };
 struct sender {
-	struct list node;            /* of the list in which it stands */
+	struct list node;            /* of the list that it is in */
 	struct sub *sub;
 	enum sent (*send)(struct sender *);
-	/* Of one that waits: does this change concern it?  NULL: every. */
+	/* Whether a change concerns a waiting sender; NULL: every one does. */
 	bool (*stirs)(const struct sender *, const struct board_row *);
-	bool broad;                  /* it may name a crawl that is new */
+	bool broad;                  /* its events may name a new crawl */
 };
 void sender_init(struct sender *, struct sub *, enum sent (*)(struct sender *));
 void sender_ready(struct sender *);
-/* Wait in one of: watch->waiting, door->broad, door->monitors, crowded. */
+/* Wait in watch->waiting, door->broad, door->monitors or crowded. */
 void sender_wait(struct sender *, struct list *);
-/* May it read the engine?  If not, it waits until another has read. */
+/* Whether it may read the engine now; if not, it waits for its turn. */
 bool sender_may_read(struct sender *);
 void client_read_done(struct client *);
 
@@ -173,17 +173,17 @@ struct sub {
 	bool closed_event;
 	void (*free)(struct sub *);  /* takes its senders out of all lists */
 };
-/* Give it its number, or fail the task (`limit`); false then. */
+/* Number the subscription.  False: the task has failed (`limit`). */
 bool sub_begin(struct sub *, struct task *, enum sub_kind,
     void (*free)(struct sub *));
 void sub_end(struct sub *);
-/* subscription_closed, and it is ended.  `token` may be empty. */
+/* End it with subscription_closed.  `token` may be empty. */
 void sub_close(struct sub *, uint32_t crawl, const char *reason,
     struct str token);
-/* Room for that message; see sender.send. */
+/* Whether that message fits now; see sender.send. */
 bool sub_close_fits(struct sub *);
 
-/* One of those who wait for changes of a crawl; put it back in the end. */
+/* Get the watch of a crawl, to wait for its changes; put it back. */
 struct crawl_watch *watch_take(struct realtime *, uint32_t crawl);
 void watch_put(struct realtime *, struct crawl_watch **);
 
@@ -199,7 +199,7 @@ struct filter {
 bool filter_takes(const struct filter *, const struct board_row *);
 /* min_interval of a subscription, 1 s where it is absent; ns. */
 int64_t realtime_interval(const struct command *, double least_s);
-/* From crawl_id, tag and kind; a task that fails has answered: false. */
+/* Fill it from crawl_id, tag and kind.  False: the task has failed. */
 bool filter_read(struct filter *, struct task *);
 
 /* --- tasks: a command under way ----------------------------------------- */
@@ -207,28 +207,28 @@ bool filter_read(struct filter *, struct task *);
 struct task {
 	struct list node;            /* realtime.tasks */
 	struct realtime *door;
-	struct client *client;       /* NULL: it has left, or none was there */
+	struct client *client;       /* NULL: it has left, or there was none */
 	struct web_request *request; /* of POST /realtime/command, or NULL */
-	atomic_bool left;            /* the same, for all threads */
+	atomic_bool left;            /* the client has left; for all threads */
 	struct command command;
 	struct buf data;             /* of the response */
 	void *own;                   /* the handler's; freed with the task */
 };
-/* Read the message, and do what it says. */
+/* Read the message and carry out its command. */
 void task_run(struct client *, struct str message);
-/* The same for a request, which it answers; subscriptions are refused. */
+/* The same for an HTTP request; subscriptions are refused. */
 void task_post(struct realtime *, struct web_request *);
-/* A crawl begins: events that may name it wait for the response. */
+/* A crawl starts: events that may name it wait for the response. */
 void task_begins(struct task *);
-/* The object `data` is begun; handlers add members. */
+/* The object `data`, begun; handlers add members. */
 struct buf *task_data(struct task *);
-/* Answer, and the task is gone. */
+/* Answer the task and free it. */
 void task_answer(struct task *);
 void task_fail(struct task *, enum code, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
-/* The same from an engine's error; `absent` is what ABSENT means here. */
+/* The same for an error of the engine; `absent` is the code for ABSENT. */
 void task_fail_why(struct task *, const struct why *, enum code absent);
-/* Memory for a question to the engine; it goes with the task. */
+/* Memory for a question to the engine; freed with the task. */
 void *task_own(struct task *, size_t);
 /* The row of crawl_id; NULL: the task has failed. */
 struct board_row *task_row(struct task *);
@@ -248,39 +248,39 @@ REALTIME_COMMANDS(VERB_HANDLER)
 
 /* --- texts -------------------------------------------------------------- */
 
-/* Members of section 4: all of them; those that changed since. */
+/* Put the members of section 4: all; those changed since a version. */
 void row_put_all(struct buf *, const struct board_row *);
 void row_put_since(struct buf *, const struct board_row *, uint64_t version);
-/* "complete", "cancelled", "deleted": it has ended; NULL: it has not. */
+/* "complete", "cancelled" or "deleted"; NULL: it has not ended. */
 const char *row_end(const struct board_row *);
-/* A host as an object. */
+/* Put a host as an object. */
 void look_put_host(struct buf *, const struct host_view *, struct wall now);
 
 /* --- packages: package.c ------------------------------------------------- */
 
-/* Files of these names in the data directory are a package's, being made. */
+/* Files of these names in the data directory belong to packages. */
 #define PACKAGE_SCRATCH "wacz-"
 struct str package_name(uint32_t crawl, struct arena *);
 /* Answer with the package of these files, which are sorted by name. */
 void package_send(struct realtime *, struct web_request *,
     const struct board_row *, const struct package_file *, size_t n);
-/* The door drains: what is under way is cut. */
+/* The door drains: packages under way are cut. */
 void packages_stop(struct realtime *);
-/* Remove what a process that was killed left. */
+/* Remove the files that a killed process left. */
 void packages_sweep(const char *data_dir);
 
 /* --- items and logs, by number: follow.h -------------------------------- */
 
-/* How far behind a subscription is with one crawl; for the monitor. */
+/* How many items a subscription is behind on a crawl; for the monitor. */
 struct lag {
 	uint64_t sub, lag;
 	uint32_t crawl;
 	enum sub_kind kind;
 };
-/* Keep it among the `max` largest, the largest first; the new n. */
+/* Keep the `max` largest, in descending order; returns the new n. */
 size_t lag_keep(struct lag *, size_t n, size_t max, struct lag);
 size_t follow_lags(struct realtime *, struct lag *, size_t max);
-/* A crawl is new on the board. */
+/* A new crawl is on the board. */
 void follow_join(struct realtime *, const struct board_row *);
 
 /* --- the monitor -------------------------------------------------------- */

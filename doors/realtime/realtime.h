@@ -1,6 +1,6 @@
 /*
- * realtime -- the door for programs that want to know at once: crawls begun,
- * watched and read over a WebSocket, as JSON (docs/protocols/realtime.md).
+ * realtime -- the door for programs that follow crawls live: they start, watch
+ * and read crawls over a WebSocket, as JSON (docs/protocols/realtime.md).
  *
  *     message ──► command ──► verb of the engine ──► response
  *     board changed ──► subscription due ──► room() ──► event
@@ -22,7 +22,7 @@
 
 struct realtime;
 
-/*  name                   value        what it bounds */
+/*  name                   value        limit of */
 #define REALTIME_LIMITS(X)                                                   \
 	X(SUBSCRIPTIONS_MAX,   256,         "of a connection")               \
 	X(HELD_BYTES_MAX,      384 << 10,   "waiting in a socket, for events") \
@@ -44,24 +44,24 @@ struct realtime_options {
 
 struct realtime *realtime_open(const struct realtime_options *);
 /*
- * The engine can be asked (see engine_read()); it outlives the door.  Before
- * any client or request comes.
+ * The engine can answer questions (see engine_read()); it outlives the door.
+ * Call this before any client or request arrives.
  */
 void realtime_ready(struct realtime *, struct engine *);
 /* For web_options: `socket_arg` is the door. */
 extern const struct web_socket_events realtime_socket;
-/* The port whose sockets these are; for the metrics.  It may close first. */
+/* The port of the door's sockets, for the metrics.  It may close first. */
 void realtime_port(struct realtime *, const struct web *);
 /*
- * Rows for the port's table: the files of crawls, the list of commands, and one
- * command by POST.  They are the caller's.
+ * Rows for the port's table: the files of crawls, the list of commands, and a
+ * single command by POST.  The caller owns them.
  */
 #define REALTIME_ROUTES 3
 void realtime_routes(struct realtime *,
     struct web_route rows[static REALTIME_ROUTES]);
 /*
- * The port is drained: no request comes any more, and sockets that are left are
- * sent nothing.  `drained` is called when the engine holds nothing of the door.
+ * The port is drained: no more requests arrive, and remaining sockets are sent
+ * nothing.  `drained` is called once the engine has returned every question.
  */
 void realtime_drain(struct realtime *, void (*drained)(void *arg), void *arg);
 /* After `drained`, and after web_close(). */

@@ -5,7 +5,7 @@
 struct stream {
 	struct client *client;
 	struct feed_stream *feed;
-	void (*done)(void *, bool failed);   /* NULL: the caller no longer wants it */
+	void (*done)(void *, bool failed);   /* NULL: not wanted */
 	void *arg;
 	struct buf head;             /* empty once it is put */
 	struct buf piece;            /* base64, not put yet */
