@@ -326,6 +326,42 @@ async function causesShown() {
 	await context.close();
 }
 
+/* --- the pictures of the documentation -------------------------------------- */
+
+async function docs() {
+	const { context, page, wrong } = await open({ width: 1440, height: 640 });
+	const { crawl, folder } = options;
+
+	async function picture(name, path, theme, down = 0) {
+		if (name.endsWith("phone"))
+			await page.setViewportSize({ width: 390, height: 780 });
+		else
+			await page.setViewportSize({ width: 1440, height: 640 });
+		await page.emulateMedia({ colorScheme: theme });
+		await page.goto(base + path);
+		// The rates of a few seconds.
+		await page.waitForTimeout(12000);
+		await page.evaluate((y) => scrollTo(0, y), down);
+		await page.waitForTimeout(300);
+		const file = `${folder}/console-${name}.png`;
+		await page.screenshot({ path: file });
+		check(`${name} is below 150 kB`, fs.statSync(file).size < 150000,
+		    fs.statSync(file).size);
+	}
+
+	await page.goto(base + "/");
+	await page.waitForTimeout(60000);
+	await picture("dashboard-light", "/", "light");
+	await picture("dashboard-phone", "/", "light");
+	await picture("crawl-dark", "/crawls/" + crawl, "dark");
+	await picture("crawl-phone", "/crawls/" + crawl, "dark");
+	await picture("problems-light", `/crawls/${crawl}?tab=problems`, "light",
+	    400);
+	await picture("page-light", "/crawls/0/pages/1", "light");
+	same("no error", wrong, []);
+	await context.close();
+}
+
 /* --- a thousand crawls ------------------------------------------------------ */
 
 /* Runs in the page: start n crawls by the WebSocket; the last one's number. */
@@ -440,4 +476,4 @@ async function thousand() {
 	await context.close();
 }
 
-run({ first, gone, rerun, wacz, causes: causesShown, thousand });
+run({ first, gone, rerun, wacz, causes: causesShown, docs, thousand });

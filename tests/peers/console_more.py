@@ -3,7 +3,8 @@ that is killed and comes back, why a crawl waits, an ended crawl run again,
 edited, and its failures retried, its package opened in ReplayWeb.page, and
 1,000 crawls at once.
 
-CONSOLE_SHOTS=FOLDER keeps the screenshots.
+CONSOLE_SHOTS=FOLDER keeps the screenshots; CONSOLE_DOCS=docs also makes those of
+the documentation anew, which takes two minutes.
 """
 import urllib.error
 import urllib.request
@@ -126,6 +127,55 @@ else:
         more=["--set", "fetch.tries_max=1", "--set", f"fetch.ca_file={PLACE}/ca.pem",
               "--set", "crawl.retry_max=4"])
     browser.drive("causes", server)
+    server.stop()
+
+
+# ---- The pictures of the documentation ----------------------------------------
+
+def command(verb, **args):
+    r = urllib.request.Request(
+        server.url + "/realtime/command", method="POST", data=json.dumps(
+            {"command": verb, "command_id": 1, "args": args}).encode())
+    with urllib.request.urlopen(r, timeout=10) as a:
+        return json.loads(a.read())["data"]
+
+
+def ready():
+    try:
+        with urllib.request.urlopen(server.url + "/readyz", timeout=5) as a:
+            return a.status == 200
+    except urllib.error.HTTPError:
+        return False
+
+
+def begin(name, tags, seeds, delay, depth=9):
+    return command("start_crawl", name=name, tags=tags, seeds=seeds,
+                   policy={"rate_limit": delay, "limits": {"max_depth": depth}}
+                   )["crawl_id"]
+
+
+if "CONSOLE_DOCS" in os.environ and shutil.which("openssl"):
+    server = Server(
+        site, "docs", names="".join(
+            f",{host}:80:127.0.0.1:{site.port}" for host in
+            ("www.meadow.test", "pond.test", "attic.test", "garden.test")) +
+        f",old.meadow.test:443:127.0.0.1:{hosts['expired.test'].port}" +
+        f",shop.meadow.test:443:127.0.0.1:{hosts['self.test'].port}",
+        more=["--set", "fetch.tries_max=1",
+              "--set", f"fetch.ca_file={PLACE}/ca.pem"])
+    wait_until(ready)
+    begin("The garden, once", ["garden"], ["http://garden.test/meadow/8"], 0, 0)
+    begin("A cellar that is shut", ["house"], ["http://closed.test/"], 0)
+    crawl = begin("Meadow, weekly", ["weekly", "news"],
+                  ["http://www.meadow.test/meadow/0", "https://old.meadow.test/",
+                   "https://shop.meadow.test/"], 0.05)
+    begin("The pond and its shore", ["weekly"],
+          ["http://pond.test/meadow/0"], 6)
+    attic = begin("Attic", ["house"], ["http://attic.test/meadow/0"], 1)
+    time.sleep(6)
+    command("job.pause", crawl_id=attic)
+    browser.drive("docs", server, crawl=crawl, folder=os.path.join(
+        SOURCE, os.environ["CONSOLE_DOCS"]))
     server.stop()
 
 

@@ -22,6 +22,23 @@ BODY = """<!DOCTYPE html><html><head><title>%s</title>
 <p title="a > b">%s</p><!-- <b>comment</b> -->%s</body></html>"""
 
 
+FLOWERS = ("Yarrow", "Ox-eye daisy", "Cornflower", "Meadow sage", "Clover",
+           "Bird's-foot trefoil", "Cuckooflower", "Field scabious")
+FLOWER = """<!DOCTYPE html><html lang=en><title>%s, no. %d</title>
+<ul><li><a href=/meadow/0>Home</a><li><a href=/meadow/1>Flowers</a></ul>
+<h1>%s</h1><p>Specimen <b>%d</b> of the meadow: it was seen in <em>June</em>
+beside <a href=/meadow/%d>another one</a>.</p><h2>Nearby</h2><p>%s</p></html>"""
+
+
+def flower(n):
+    """A friendly page, for pictures."""
+    name = FLOWERS[n % len(FLOWERS)]
+    near = [(n * 7 + k) % 6000 for k in range(1, 13)]
+    return (FLOWER % (name, n, name, n, (n + 1) % 6000, ", ".join(
+        f'<a href=/meadow/{m}>{FLOWERS[m % len(FLOWERS)]} {m}</a>'
+        for m in near))).encode()
+
+
 def escaped(text):
     return text.replace("&", "&amp;").replace("<", "&lt;")
 
@@ -59,6 +76,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.say(200, page(int(rest or 0)))
         elif kind == "day":
             self.say(200, b"<title>day %d</title>" % int(rest))
+        elif kind == "meadow" and int(rest) % 43 != 7:
+            self.say(200, flower(int(rest)))
         elif kind == "plain":
             self.say(200, b"<title>plain</title><h1>A plain page</h1>")
         elif kind == "robots.txt":
