@@ -6,7 +6,7 @@ import { el, put, svg } from "./dom.js";
 import { brief, exact } from "./format.js";
 
 const WIDTH = 300, HEIGHT = 64;
-const TOP = 11;                        // above it stands what it is worth
+const TOP = 11;                        // room above the line for its value
 
 /* A line of the last rates, for a table's cell. */
 export function sparkline(label) {

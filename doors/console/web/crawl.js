@@ -462,7 +462,7 @@ function chartsOf(app, id, row) {
 	        class: "c-3xx" }, { name: "4xx", class: "c-4xx" },
 	        { name: "5xx", class: "c-5xx" }, { name: "none",
 	        class: "c-none" }], true) };
-	// What outsiders have done is not told.
+	// The server does not report what outside crawlers have done.
 	const c = outside ? { queue: one("Queued", count, [{ name: "queued",
 	    class: "c-main" }]) } : all;
 	let range = ENDED.has(row().status) ? "0" : "300";
@@ -494,7 +494,7 @@ function chartsOf(app, id, row) {
 		c.status?.show(perSecond(points, (p) => p.s, over));
 	}
 
-	/* After a lost connection too: what was missed is told. */
+	/* After a lost connection too: the server has the missed points. */
 	let asking = false;
 	async function begin() {
 		if (asking)

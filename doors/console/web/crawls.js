@@ -1,5 +1,5 @@
 /*
- * crawls.js -- every crawl as the statistics tell it, merged; and the rates
+ * crawls.js -- every crawl's statistics, merged; and the rates
  * that follow from two looks.
  */
 import { soon } from "./dom.js";
@@ -20,11 +20,11 @@ export class Crawls extends EventTarget {
 		this.door = door;
 		this.rows = new Map();         // id -> row
 		this.known = false;            // the first event has come
-		this.old = {};                 // by kind: ids not told of again
+		this.old = {};                 // by kind: ids not in an event since
 		this.watched = new Set();      // ids that are on the screen
 	}
 
-	/* Those of kind `frontier` are queues that outsiders fetch. */
+	/* Rows of kind `frontier` are queues that outside crawlers fetch. */
 	open() {
 		for (const kind of ["crawl", "frontier"])
 			this.door.subscribe("subscribe_crawl_stats",
@@ -47,7 +47,7 @@ export class Crawls extends EventTarget {
 		}).catch(() => {});
 	}
 
-	/* What a full event does not name any more was deleted meanwhile. */
+	/* A crawl that a full event no longer names has been deleted. */
 	renew(kind) {
 		const old = new Set(this.newest().filter((r) => r.kind === kind)
 		    .map((r) => r.id));
@@ -82,7 +82,7 @@ export class Crawls extends EventTarget {
 		    (row.not_found ?? 0) + (row.error ?? 0);
 		row.errors = (row.exception ?? 0) + (row.error ?? 0);
 		row.at = Date.now();
-		// Of the first look nobody knows whether it moves.
+		// After one look it is not known whether the figure moves.
 		if (row.pages !== before && before !== undefined)
 			row.still = row.at;
 		this.rows.set(id, row);
@@ -169,7 +169,7 @@ export class Crawls extends EventTarget {
 	}
 }
 
-/* What to call it. */
+/* The name that the console shows. */
 export function nameOf(row) {
 	return row?.name || row?.seed || "crawl " + row?.id;
 }

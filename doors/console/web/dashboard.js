@@ -189,7 +189,7 @@ export function dashboard(root, params, app) {
 		    .includes(text)));
 	}
 
-	/* Nodes for the rows in the window alone; gaps stand for the others. */
+	/* Only rows in the window have nodes; gaps take the others' place. */
 	function draw() {
 		const all = app.crawls.newest(), marked = fit[mark];
 		const by = sort.replace("-", "");
@@ -353,7 +353,7 @@ export function dashboard(root, params, app) {
 		drawRows();
 	}
 
-	/* --- what the statistics do not tell: why ---- */
+	/* --- why, which is not in the statistics ----- */
 
 	let seconds = 0;
 	function askWhy() {

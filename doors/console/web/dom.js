@@ -1,5 +1,5 @@
 /*
- * dom.js -- making and changing nodes.  What comes from outside is text only:
+ * dom.js -- makes and changes nodes.  Content from outside is text only:
  * nothing here, or anywhere in the console, reads markup.
  */
 

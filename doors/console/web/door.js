@@ -6,7 +6,7 @@
  *        ▲                       │
  *        └────────hidden─────────┘
  *
- * A subscription goes on behind a lost connection by itself: with the last
+ * A subscription resumes by itself after a lost connection: with the last
  * token that it got, or from a full first event.
  */
 
@@ -57,7 +57,7 @@ export class Door extends EventTarget {
 			this.connect();
 	}
 
-	/* A tab that nobody sees costs nothing. */
+	/* A hidden tab closes its connection. */
 	sleep() {
 		this.wanted = false;
 		clearTimeout(this.timer);
@@ -236,7 +236,7 @@ export class Door extends EventTarget {
 		if (e.code === "lost" || sub.ended)
 			return;
 		if (e.code === "bad_token" && sub.args.sync_token) {
-			// Another store lies behind this address: from the start.
+			// The address has another store now: start again.
 			delete sub.args.sync_token;
 			this.begin(sub);
 			return;

@@ -115,7 +115,7 @@ export function brief(seconds) {
 	return Math.floor(s / 86400) + " d";
 }
 
-/* The word behind an HTTP status. */
+/* The words for an HTTP status. */
 const STATUS_WORDS = { 200: "OK", 201: "Created", 202: "Accepted",
 	203: "Not authoritative", 204: "No content", 206: "Partial",
 	300: "Choices", 301: "Moved", 302: "Found", 303: "See other",

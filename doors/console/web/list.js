@@ -38,7 +38,7 @@ export class List {
 		this.watch.disconnect();
 	}
 
-	/* The height of all rows, and of what stands for them. */
+	/* The height of all rows, and of the element in their place. */
 	sizes() {
 		const row = this.o.rowHeight(), all = row * this.count;
 
@@ -74,7 +74,7 @@ export class List {
 		return this.node.scrollTop < this.o.rowHeight();
 	}
 
-	/* The pixel of all rows that stands at the list's top. */
+	/* The offset into all rows, in pixels, at the top of the list. */
 	offset({ all, shown }) {
 		const view = this.view();
 

@@ -34,7 +34,7 @@ const NAV = [["/", "Crawls"], ["/new", "New crawl"], ["/system", "System"],
 const door = new Door(location.origin.replace(/^http/, "ws") + "/");
 const crawls = new Crawls(door);
 
-/* What every view gets. */
+/* The object that every view gets. */
 const app = {
 	door, crawls, web, ask, toast, go, entered,
 	session: {},
@@ -143,7 +143,7 @@ function frame() {
 	leave.onclick = () => web.logOut().then(() => location.reload());
 }
 
-/* What holds all of them up, as a full disk does; "" for none such. */
+/* The reason that stops all crawls, such as a full disk; "": none. */
 function commonWhy(running) {
 	const why = running[0]?.why ?? "";
 

@@ -127,7 +127,7 @@ function bar(a, b, total) {
 
 /* --- body --------------------------------------------------------------- */
 
-/* Of a body that is not whole. */
+/* Notes about a body that is shown in part. */
 const SIZES = { cut: (size) => `The first ${size} are shown; the WARC record ` +
 	"has all of it.", damaged: (size) => `${size} decoded, then it is ` +
 	"damaged; the WARC record has it as it came." };
@@ -294,7 +294,7 @@ function links(p) {
 }
 
 /*
- * A button, and behind it the pages that link to `url`: the archive is read for
+ * A button that lists the pages that link to `url`: the archive is read for
  * them, some of the crawl at a time, while the answer is on the screen.
  */
 export function linksHere(crawl, url, app) {

@@ -40,7 +40,7 @@ const ELEMENTS = new Set(("abbr address article aside b bdi bdo blockquote " +
 /* Elements whose content is left out too. */
 const DROPPED = new Set(("script style template noscript iframe object svg " +
 	"math title textarea select head video audio canvas").split(" "));
-/* What has a size stands as a box with a word in it. */
+/* Elements with a size are shown as a box with a word in it. */
 const BOXES = { img: "picture", iframe: "frame", object: "object",
 	embed: "object", video: "video", audio: "sound", canvas: "drawing",
 	svg: "", input: "", textarea: "", select: "" };

@@ -65,7 +65,7 @@ export async function ask(title, text, yes) {
 	return await chosen === "yes";
 }
 
-/* Between backticks stand keys. */
+/* Keys are between backticks. */
 const KEYS = [
 	["`g` then `c` `n` `s` `t`", "Crawls, New crawl, System, Settings"],
 	["`n`", "New crawl"],
@@ -102,13 +102,13 @@ export function copyButton(text, label) {
 	    } }, icon("copy"));
 }
 
-/* What an empty place says: what is so, and what to do next. */
+/* The text of an empty view: the state, and what to do next. */
 export function empty(node, title, text, ...more) {
 	return clear(node, el("div.empty", null, el("h3", null, title),
 	    el("p", null, text), more));
 }
 
-/* Call a verb for a button: it waits, and failures are told. */
+/* Call a verb for a button, which is busy until then; report failures. */
 export async function act(button, call) {
 	button.disabled = true;
 	button.classList.add("busy");

@@ -1,9 +1,9 @@
 /*
- * series.js -- a crawl's story as points over time.  What was before this page
- * was opened the server has noted, exactly, since it began.  What was before
- * that is read from a sample of the crawl's pages: a page's number is how many
- * were done by then, so the sample's times give the speed; sizes and statuses
- * are estimated from it, and the queue is not known.
+ * series.js -- a crawl's figures as points over time.  The server has exact
+ * points since it started.  Earlier ones are estimated from a sample of the
+ * crawl's pages: a page's number is how many were done by then, so the times of
+ * the sample give the speed.  Sizes and statuses are estimated in the same way;
+ * the queue is not known.
  */
 
 const POINTS_MAX = 240;
@@ -23,7 +23,7 @@ export class Series {
 		this.live = [];
 	}
 
-	/* Read the past; what is told live meanwhile is kept. */
+	/* Read the past; live points that arrive meanwhile are kept. */
 	async past(row) {
 		const told = await this.noted();
 		const first = told[0] ?? pointOf(row, row.at / 1000);
@@ -34,7 +34,7 @@ export class Series {
 		this.live = this.live.filter((p) => p.t > (told.at(-1)?.t ?? 0));
 	}
 
-	/* What the server noted. */
+	/* The server's own points. */
 	async noted() {
 		const h = await this.door.ask("get_history",
 		    { crawl_id: this.id });
@@ -48,14 +48,14 @@ export class Series {
 		});
 	}
 
-	/* What was before the point `end`, from pages that are spread evenly. */
+	/* Estimated points before `end`, from evenly spread pages. */
 	async sampled(end, created) {
 		const total = { bytes: 0, s: [0, 0, 0, 0, 0] };
 		const points = [];
 		let before = 0;
 
 		for (const pages of await this.sample(end.done)) {
-			// Each stands for as many of those since the last sample.
+			// Each counts for its share since the last sample.
 			const share = (pages.at(-1).number - before) /
 			    pages.length;
 			for (const p of pages) {
@@ -95,9 +95,9 @@ export class Series {
 	}
 
 	/*
-	 * What the statistics said last; the same again only when they have been
-	 * silent, which says that nothing happened.  The totals at a crawl's end
-	 * replace a point that came shortly before them.
+	 * Adds a point of the newest statistics.  The same figures again make a
+	 * point only after silence, which means that nothing happened.  The totals
+	 * at a crawl's end replace a point that came shortly before them.
 	 */
 	add(row) {
 		const last = this.live[this.live.length - 1];
@@ -120,7 +120,7 @@ export class Series {
 		return [...this.points.filter((p) => p.t < first), ...this.live];
 	}
 
-	/* The last so many seconds, or all. */
+	/* The points of the last `seconds`, or all points. */
 	range(seconds) {
 		const all = this.all(), last = all[all.length - 1]?.t ?? 0;
 

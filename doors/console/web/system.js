@@ -1,6 +1,6 @@
 /*
- * system.js -- the machine behind the crawls: which stage is slow, who consumes
- * and how far behind, which doors are open, what the log says.
+ * system.js -- the machine: which stage is slow, how far behind the consumers
+ * are, which doors are open, what the log says.
  */
 import { each, el, PHONE, put, select } from "./dom.js";
 import { tile } from "./bits.js";
@@ -10,7 +10,7 @@ import { icon } from "./icons.js";
 import { empty } from "./say.js";
 
 const FRAMES = 600, LINES_MAX = 500, LOG_S = 2, DOORS_S = 2, LIMITS_S = 5;
-/* What has a limit: its figure of /metrics, the setting that bounds it. */
+/* Limits: the figure in /metrics, and the setting that bounds it. */
 const LIMITS = [
 	["Known URLs in memory", "argiope_known_bytes", "frontier.known_mem",
 	    bytes],

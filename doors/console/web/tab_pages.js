@@ -215,7 +215,7 @@ export function pagesTab(root, { id, row, app }) {
 		tellHeld();
 	}
 
-	/* While a search goes on its first rows stand still. */
+	/* During a search its first rows keep their place. */
 	function follows() {
 		return !held && list.atTop() && (looked === null ||
 		    shown < CHUNK);

@@ -17,7 +17,7 @@ const RANK = { exception: 0, status: 1, skipped: 2 };
 /* The rules would leave these out again. */
 const FOR_GOOD = new Set(["scope", "depth", "cost", "mime", "url"]);
 
-/* What a reason means, and what to try. */
+/* The meaning of each reason. */
 const MEANS = {
 	// Exceptions.
 	dns: "The host's name could not be resolved.",
