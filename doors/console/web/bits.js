@@ -1,4 +1,4 @@
-/* bits.js -- what several views show in the same way. */
+/* bits.js -- parts that several views share. */
 import { el, put } from "./dom.js";
 import { ENDED, nameOf, now } from "./crawls.js";
 import { ago, count, exact, quoted, span, statusWord } from "./format.js";
@@ -157,7 +157,7 @@ export function unbase64(text) {
 	return out;
 }
 
-/* Text for a regular expression, as it is. */
+/* Escape a text for use in a regular expression. */
 export function literal(text) {
 	return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }

@@ -1,4 +1,4 @@
-/* bulk.js -- what is done to many crawls at once. */
+/* bulk.js -- orders to many crawls at once. */
 import { el, put } from "./dom.js";
 import { ENDED, nameOf } from "./crawls.js";
 import { count, many, quoted } from "./format.js";
@@ -7,7 +7,7 @@ import { icon } from "./icons.js";
 const NAMED_MAX = 3;                   // crawls that a question names
 
 const ALIVE = (r) => !ENDED.has(r.status);
-/* [verb, icon, command, whose turn it is, what was done, question] */
+/* [verb, icon, command, which crawls it applies to, past tense, question] */
 const VERBS = [
 	["Pause", "pause", "job.pause", (r) => ALIVE(r) && r.status !==
 	    "paused", "paused"],
@@ -22,8 +22,8 @@ const VERBS = [
 ];
 
 /*
- * A bar for the crawls that are selected of rows(); changed() when they are
- * others.  {node, has(id), toggle(id, on), pick(ids), draw()}
+ * A bar for the selected crawls among rows(); changed() is called when the
+ * selection changes.  {node, has(id), toggle(id, on), pick(ids), draw()}
  */
 export function bulkBar(app, rows, changed) {
 	const picked = new Set(), text = el("b", null);

@@ -31,7 +31,7 @@ export function crawl(root, [id], app) {
 	    `Asking for crawl ${id}…`));
 	let inner = null, closed = false;
 
-	/* Its row may not have come yet; then the list is asked for it. */
+	/* If its row has not arrived yet, ask the list for it. */
 	const begin = () => {
 		const row = app.crawls.rows.get(id);
 		if (inner !== null || closed || row === undefined)
@@ -221,7 +221,7 @@ function view(root, id, first, app) {
 	}
 
 	/*
-	 * Honest: only while the queue has been falling for a while; and not
+	 * Shown only while the queue has been falling for a while, and never
 	 * sooner than the longest host's queue allows.
 	 */
 	function drawEta(r, over) {
@@ -267,8 +267,8 @@ function view(root, id, first, app) {
 		    ago(r.ended_at) : "") + `: ${endReason(r)}.` : works ?
 		    "It is working: pages come in." : r.why || "…");
 		why.className = "why-line" + (works ? " works" :
-		    // It only takes its time: requests are under way, or the
-		    // sentence says when it goes on.
+		    // Not a problem: requests are under way, or the sentence
+		    // says when it continues.
 		    over || r.underWay > 0 || !r.why ||
 		    /\d (s|min|h)\b/.test(r.why) ? " over" : "");
 	}
@@ -503,7 +503,7 @@ function chartsOf(app, id, row) {
 		try {
 			await series.past(row());
 		} catch {
-			// Then the charts begin now.
+			// Without the past, the charts begin now.
 		}
 		asking = false;
 		series.add(row());

@@ -10,7 +10,7 @@ const TRACE_MAX = 60;          // rates kept for a sparkline
 
 export const ENDED = new Set(["complete", "cancelled", "failed"]);
 
-/* While the server is gone, what was shown is as of then; ms, 0: it is now. */
+/* The time of the figures while the server is gone, in ms; 0: it is there. */
 export const frozen = { at: 0 };
 export const now = () => frozen.at || Date.now();
 
@@ -35,7 +35,7 @@ export class Crawls extends EventTarget {
 					this.merge(Number(id), part, kind);
 				this.tell();
 			});
-		// The first event comes only when there is a crawl.
+		// There is no first event while there is no crawl.
 		this.door.ask("list_crawls", { size: 100 }).then((data) => {
 			for (const part of data.crawls) {
 				const row = this.merge(part.crawl_id, part);
@@ -117,7 +117,7 @@ export class Crawls extends EventTarget {
 		this.tell();
 	}
 
-	/* The server is gone: what moved has no speed that is known. */
+	/* The server is gone: no speed is known. */
 	freeze() {
 		for (const row of this.rows.values()) {
 			row.marks.length = 0;
@@ -133,7 +133,7 @@ export class Crawls extends EventTarget {
 		this.tell();
 	}
 
-	/* Once a second: rates of what runs. */
+	/* Once a second: the rates of running crawls. */
 	tick() {
 		const at = performance.now() / 1000;
 		let moved = false;

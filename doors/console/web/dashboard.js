@@ -16,7 +16,7 @@ const ROW_PX = 49, CARD_PX = 150;      // a row; on a phone
 const WHY_MAX = 12, WHY_STILL_MS = 2500, WHY_S = 3;
 const TAGS_MAX = 3;                    // shown of one crawl
 
-/* Columns to sort by, with what they sort: greater comes first. */
+/* Columns to sort by, and their values: the greatest comes first. */
 const RANK = { running: 3, paused: 2, pending: 1 };
 const SORTS = { state: (r) => RANK[r.status] ?? 0, pages: (r) => r.pages,
 	rate: (r) => r.perSecond ?? 0, errors: (r) => r.errors,
@@ -25,7 +25,7 @@ const COLUMNS = [["State", "state"], ["Crawl", "name"], ["Pages", "pages"],
 	["Pages/s", "rate"], ["Errors", "errors"], ["Queued", "queued"],
 	["Age", "age"], ["Why, if it waits"], [""]];
 
-/* Equal ones: the newest first. */
+/* Equal rows: the newest first. */
 function compare(key, down) {
 	const turn = down ? 1 : -1;
 
@@ -341,7 +341,7 @@ export function dashboard(root, params, app) {
 		return true;
 	}
 
-	/* The marked row may not be there yet: bring its place into view. */
+	/* The marked row may have no node yet: scroll its place into view. */
 	function toMark() {
 		const top = table.getBoundingClientRect().top +
 		    table.tHead.offsetHeight + mark * rowHeight();

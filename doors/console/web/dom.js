@@ -32,7 +32,7 @@ function fill(node, name, props, children) {
 	return node;
 }
 
-/* A property of el(), on a node that is there. */
+/* Set a property as el() does, on an existing node. */
 export function set(node, key, value) {
 	if (typeof value === "function")
 		node.addEventListener(key.slice(2), value);
@@ -52,7 +52,7 @@ export function add(node, ...children) {
 	return node;
 }
 
-/* The text of a node, written only where it changed. */
+/* Set the text of a node, if it changed. */
 export function put(node, text) {
 	const now = String(text ?? "");
 
@@ -100,7 +100,7 @@ export function each(parent, items, key, make, update) {
 /* A phone's width: some lists have other rows, some rows scroll. */
 export const PHONE = matchMedia("(max-width: 700px)");
 
-/* Call each of these once in the next frame, however often they are asked. */
+/* Call each function once in the next frame, however often it is asked for. */
 const waiting = new Set();
 let frame = 0;
 
@@ -116,7 +116,7 @@ export function soon(draw) {
 		});
 }
 
-/* Call it when nothing came for so long. */
+/* Call a function once it was not asked for during `ms`. */
 export function later(call, ms) {
 	let timer = 0;
 

@@ -12,7 +12,7 @@
 
 const RETRY_MS = [300, 500, 700, 1000, 1500, 2000, 3000, 5000];
 const ANSWER_MS = 60000;
-const SILENT_MS = 8000;                // then it is asked whether it lives
+const SILENT_MS = 8000;                // then a ping is sent
 const GONE_MS = 16000;                 // then the connection counts as lost
 /* A command that changes something is never kept for a later connection. */
 const CHANGES = /^(start_crawl|job\.|policy\.(put|delete)|schedule\.(put|delete))/;
@@ -30,7 +30,7 @@ export class Door extends EventTarget {
 		this.url = url;
 		this.state = "asleep";
 		this.since = Date.now();
-		this.heard = 0;                // when a message came last
+		this.heard = 0;                // time of the last message
 		this.socket = null;
 		this.failures = 0;
 		this.nextId = 1;
@@ -62,7 +62,7 @@ export class Door extends EventTarget {
 		this.wanted = false;
 		clearTimeout(this.timer);
 		if (this.asked.size > 0) {
-			// Not before what was asked is answered.
+			// Commands under way are answered first.
 			this.timer = setTimeout(() => this.sleep(), 500);
 			return;
 		}
@@ -70,7 +70,7 @@ export class Door extends EventTarget {
 		this.drop("asleep");
 	}
 
-	/* Close the connection once what was asked is answered, until wake(). */
+	/* Close the connection after pending answers, until wake(). */
 	rest() {
 		return new Promise((done) => {
 			const look = () => {
@@ -117,7 +117,7 @@ export class Door extends EventTarget {
 		};
 	}
 
-	/* Once a second: a server that hangs closes no connection. */
+	/* Once a second: detects a server that hangs. */
 	tick() {
 		const silent = Date.now() - this.heard;
 
@@ -157,7 +157,7 @@ export class Door extends EventTarget {
 	}
 
 	/*
-	 * Say a command; the promise holds its `data`, or fails with a DoorError
+	 * Send a command.  The promise holds its `data`, or fails with a DoorError
 	 * that has the door's own sentence.
 	 */
 	ask(command, args = {}) {

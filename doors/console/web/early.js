@@ -1,4 +1,4 @@
-/* early.js -- before the first paint: the theme that was chosen. */
+/* early.js -- sets the chosen theme before the first paint. */
 try {
 	document.documentElement.dataset.theme =
 	    localStorage.getItem("argiope.theme") || "auto";

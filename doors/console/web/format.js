@@ -134,7 +134,7 @@ export function statusWord(status) {
 	    "";
 }
 
-/* A name within a sentence; its direction of writing ends with it. */
+/* A name within a sentence; its writing direction affects nothing else. */
 export function quoted(name) {
 	return "“\u2068" + name + "\u2069”";
 }
@@ -153,7 +153,7 @@ export function hostOf(url) {
 	}
 }
 
-/* A URL without what all in its crawl have: "/path?query". */
+/* A URL without the part that all URLs of its crawl share: "/path?query". */
 export function pathOf(url) {
 	try {
 		const u = new URL(url);

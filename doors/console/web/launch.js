@@ -7,7 +7,7 @@ import { act } from "./say.js";
 import { scheduleFields } from "./schedule.js";
 
 const SEEDS_MAX = 10000;
-const OWN = "\0own";                   // no name that a policy can have
+const OWN = "\0own";                   // not a possible name of a policy
 
 /*
  * One a line: a URL, and perhaps the seconds between two fetches of its host.
@@ -116,7 +116,7 @@ export function launch(root, params, app) {
 		    many(hosts.size, "host") + ".");
 	}
 
-	/* Mark a line of the seeds, and bring it into view. */
+	/* Mark a line of the seeds and scroll it into view. */
 	function toLine(n) {
 		const lines = seeds.value.split("\n");
 		const from = lines.slice(0, n - 1).join("\n").length +
@@ -173,7 +173,7 @@ export function launch(root, params, app) {
 			clear(policy, names.map(([v, p]) => el("option",
 			    { value: v, selected: v === now }, p)));
 		} catch {
-			// Then `default` is what there is to choose.
+			// Then `default` is the only choice.
 		}
 	}
 

@@ -1,14 +1,14 @@
 /*
- * list.js -- a list of any length of which only the rows in view are there.
+ * list.js -- a list of any length in which only rows in view have nodes.
  *
- * Rows have one height.  The list asks `draw(node, index)` to fill a row's node
- * again and again; nodes are few and are used anew.  Arrow keys move a mark,
- * Enter opens what it is on.
+ * All rows have the same height.  The list calls `draw(node, index)` to fill a
+ * row's node; nodes are few and are reused.  Arrow keys move a mark, and Enter
+ * opens the marked row.
  */
 import { el, soon } from "./dom.js";
 
 const SPARE = 6;                       // rows beyond the edges
-const HEIGHT_MAX = 16000000;           // what browsers draw without fault
+const HEIGHT_MAX = 16000000;           // that browsers draw correctly
 
 let lists = 0;
 

@@ -1,4 +1,4 @@
-/* login.js -- asks for a token once; a session of this browser comes of it. */
+/* login.js -- asks for a token once and starts a session of this browser. */
 import { el, field } from "./dom.js";
 import { act } from "./say.js";
 

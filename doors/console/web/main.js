@@ -1,6 +1,6 @@
 /*
- * main.js -- the frame around the views: who may, which view, the line that
- * says how it goes, keys, theme.
+ * main.js -- the frame around the views: rights, routes, the line of state,
+ * keys, theme.
  */
 import { clear, el, put, set } from "./dom.js";
 import { Crawls, frozen } from "./crawls.js";
@@ -18,7 +18,7 @@ import { system } from "./system.js";
 import { settings } from "./settings.js";
 import { login } from "./login.js";
 
-const HIDDEN_MS = 5000;                // then a hidden tab lets go
+const HIDDEN_MS = 5000;                // then a hidden tab disconnects
 
 const ROUTES = [
 	[/^\/$/, dashboard, "Crawls"],
@@ -45,7 +45,7 @@ const app = {
 	title(text) {
 		document.title = text + " · Argiope";
 	},
-	/* Change the query without a new view: what is shown can be linked. */
+	/* Change the query of the address but not the view, so links keep it. */
 	query(changes) {
 		const q = new URLSearchParams(location.search);
 		for (const [k, v] of Object.entries(changes))
@@ -151,7 +151,7 @@ function commonWhy(running) {
 	    Date.now() - c.still > 5000) && !/\d/.test(why) ? why : "";
 }
 
-/* The line that is read aloud when it changes: states, not figures. */
+/* Screen readers read this line when it changes: states, no figures. */
 function tellState() {
 	const running = crawls.newest().filter((c) => c.status === "running" &&
 	    c.kind === "crawl");
@@ -175,8 +175,8 @@ function tellState() {
 /* --- a server that starts ------------------------------------------------ */
 
 /*
- * The server answers before its data are read; until all is served, it says how
- * far it is.
+ * The server answers before it has read its data, and reports its progress until
+ * it serves everything.
  */
 async function askStart() {
 	const was = starting;
@@ -196,11 +196,11 @@ async function askStart() {
 
 /* --- a server that is gone ----------------------------------------------- */
 
-/* Works without the server: it only shows what the page has. */
+/* Buttons that work without the server. */
 const LOCAL = "[role=tab], .ranges button, .copy, .sort, [data-local]";
 const watchButtons = new MutationObserver(disableButtons);
 
-/* Buttons that come, or are enabled, while it is gone are disabled as well. */
+/* Also disables buttons that are added or enabled while it is gone. */
 function disableButtons() {
 	for (const b of document.querySelectorAll("main button:enabled, " +
 	    "dialog:not([data-keep]) .danger:enabled"))
@@ -217,7 +217,7 @@ function enableButtons() {
 	}
 }
 
-/* Figures say of when they are; there is no speed, and nothing to press. */
+/* Figures show their time, speeds go away, and buttons are disabled. */
 function tellGone() {
 	const lost = door.state === "lost" && door.heard > 0;
 	const note = document.getElementById("asof");
@@ -304,14 +304,14 @@ function visibility() {
 		door.wake();
 }
 
-/* This browser has a session, or none is wanted. */
+/* This browser has a session, or needs none. */
 function entered(session) {
 	app.session = session;
 	document.getElementById("leave").hidden = !session.valid;
 	document.body.classList.toggle("reads-only", !app.may("realtime"));
 }
 
-/* Refused before it was open: perhaps a token is wanted, or was revoked. */
+/* Refused on opening: maybe a token is needed, or was revoked. */
 async function refused() {
 	askStart();
 	try {
@@ -322,7 +322,7 @@ async function refused() {
 			// Another tab of this browser has signed in.
 			entered(s);
 	} catch {
-		// The server is away: the door goes on trying.
+		// The server does not answer: the door keeps trying.
 	}
 }
 
