@@ -93,7 +93,7 @@ function show(root, p, id, number, app) {
 const PHASES = [["dns", "DNS"], ["connect", "Connect"], ["tls", "TLS"],
 	["first_byte", "Wait"], ["total", "Receive"]];
 
-/* The times are since the start; a phase lasts from the one before it. */
+/* Times are since the start; a phase begins where the one before it ends. */
 function timing(p) {
 	const t = p.timing ?? {}, total = t.total ?? p.duration ?? 0;
 	const rows = [];
@@ -221,7 +221,7 @@ function bodyPart(p, base, app) {
 	    `${p.number}.body` }, icon("save"), " Body")), tabs, panel);
 }
 
-/* Offset, bytes, and what of them is ASCII. */
+/* Offset, bytes, and the bytes that are ASCII. */
 function hex(body) {
 	const box = el("div", null), pre = el("pre.body.hex", null);
 	let at = 0;
@@ -344,7 +344,7 @@ export function linksHere(crawl, url, app) {
 	return box;
 }
 
-/* Looked for while the page is open, some of the crawl at a time. */
+/* The search goes on while the page is open, part of the crawl at a time. */
 function duplicates(p, app) {
 	const title = el("h2", null), list = el("ul.samples", null);
 	const told = el("p.help", null);
@@ -368,7 +368,7 @@ function duplicates(p, app) {
 			await look();
 	}
 
-	/* The page is whole without them. */
+	/* The page is complete without them. */
 	if (p.digest && p.body_length > 0)
 		look().catch(() => {});
 	return box;

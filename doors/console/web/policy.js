@@ -1,6 +1,6 @@
 /*
  * policy.js -- a policy as a form: every field with its default and a line of
- * help, both from the server's one table of fields; and what a policy says of
+ * help, both from the server's table of fields; and how a policy decides about
  * one URL, rule by rule.
  */
 import { add, clear, el, field, put, select } from "./dom.js";
@@ -43,7 +43,7 @@ function place(o, name, value) {
 
 const SAYS = { yes: "matches", no: "", gave_up: "gave up" };
 
-/* `matches`: what explain said of each, `decides`: the one that decides. */
+/* `matches`: explain's result for each rule; `decides`: the deciding rule. */
 export function ruleRows(rules, matches, decides) {
 	return el("ol.rules", null, rules.map((r, i) => el("li" +
 	    (i === decides ? ".decides" : ""), null,
@@ -189,7 +189,7 @@ export function policyForm(fields, policy, preset) {
 		    labelOf(f)), input, el("p.help", null, help));
 	}
 
-	/* To the field that a sentence of the server names. */
+	/* Go to the field that an error of the server names. */
 	function point(text) {
 		const [, name, i] =
 		    /([a-z_]+(?:\.[a-z_]+)*)(?:\[(\d+)\])?(?=[.:])/
@@ -288,7 +288,7 @@ function headers(f, now) {
 	}];
 }
 
-/* Rows that can be added, moved and taken away; the last has no pattern. */
+/* Rows that can be added, moved and removed; the last has no pattern. */
 function ruleTable(rules, make, read, fresh) {
 	const list = el("ol.rule-edit", null);
 
@@ -366,7 +366,7 @@ function mimeRules(f, now) {
 	    }, { pattern: "", keep: false });
 }
 
-/* The form and the same as JSON, to choose from. */
+/* A choice between the form and the policy as JSON. */
 export function policyEditor(fields, policy, preset) {
 	const box = el("div", null), text = el("textarea.mono.tall", {
 	    spellcheck: "false", rows: "20", "aria-label": "The policy as JSON" });

@@ -1,17 +1,17 @@
 /*
- * preview.js -- a foreign page to look at, that can do nothing.
+ * preview.js -- shows a captured page without letting it do anything.
  *
- * Three walls: the markup is read here, not by the browser, and only elements
+ * Three defences: the markup is read here, not by the browser, and only elements
  * and attributes of the lists below are written again, with all else escaped;
  * the frame is sandboxed without any right; and it inherits this page's policy,
- * which knows no foreign place and nothing inline.
+ * which allows no other origin and nothing inline.
  */
 import { el } from "./dom.js";
 import { count } from "./format.js";
 
 const CHARSETS = /charset\s*=\s*["']?\s*([\w.:-]+)/i;
 
-/* The body as text: by its header, its own word, or a guess. */
+/* The body as text: charset by its header, its markup, or a guess. */
 export function decodeText(body, p) {
 	const head = p.hops?.at(-1)?.response ?? "";
 	const type = /^content-type:(.*)$/im.exec(head)?.[1] ?? p.type ?? "";
@@ -30,7 +30,7 @@ export function decodeText(body, p) {
 	return new TextDecoder("windows-1252").decode(body);
 }
 
-/* Elements that are written again; of others the content alone. */
+/* Elements that are kept; for others, only their content is. */
 const ELEMENTS = new Set(("abbr address article aside b bdi bdo blockquote " +
 	"body br caption center cite code col colgroup dd del details dfn div " +
 	"dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr " +
@@ -76,15 +76,15 @@ function attributes(text) {
 	    ` ${name}="${escape(value)}"`).join("");
 }
 
-/* A size in pixels, or 0: it has none, or one of another kind. */
+/* A size in pixels; 0: it has none, or one in another unit. */
 function pixels(text, most) {
 	return /^\s*\d+(px)?\s*$/.test(text ?? "") ? Math.min(most,
 	    parseInt(text, 10)) : 0;
 }
 
 /*
- * A picture that lies in the page itself; of others, and of what else has a
- * size, a box.  The box is drawn by a picture of our own.
+ * A picture that is in the page itself.  Other pictures, and other elements with
+ * a size, become a box, which is a picture of our own.
  */
 function boxOf(name, text) {
 	const by = readAttributes(text);
@@ -113,14 +113,14 @@ function boxOf(name, text) {
 	    encodeURIComponent(drawing) + '">';
 }
 
-/* Text for a drawing, which knows no names of characters. */
+/* Text for an SVG, which has no named characters. */
 function plain(text) {
 	return text.replace(/&(#?\w+);?/g, (all, name) => ({ amp: "&", lt: "<",
 	    gt: ">", quot: '"', nbsp: " ", "#39": "'" })[name] ?? all)
 	    .replace(/[\ud800-\udfff\0-\x1f]/g, " ").slice(0, 200);
 }
 
-/* The page written again: text and structure. */
+/* The page rewritten: text and structure. */
 export function harmless(html) {
 	let out = "", at = 0, dropped = "", link = "";
 
@@ -167,7 +167,7 @@ export function previewOf(body, p) {
 	    count(CHARACTERS_MAX) + " characters are shown." : "")), frame);
 }
 
-/* Kinds of pictures that browsers draw, and that can do nothing. */
+/* Types of pictures that browsers draw and that cannot run code. */
 export const PICTURE = /^image\/(png|jpeg|gif|webp|avif|bmp|x-icon)\b/i;
 
 export function pictureOf(body, p) {

@@ -72,7 +72,7 @@ export class Series {
 		}
 		if (created)
 			points.unshift({ t: created, ...NOTHING, queued: null });
-		// Pages are numbered when they are stored: a slow one is late.
+		// Pages are numbered when stored, so a slow one is out of order.
 		for (let i = 1; i < points.length; i++)
 			points[i].t = Math.max(points[i].t, points[i - 1].t);
 		return fit(points, end).filter((p) => p.t < end.t);
@@ -134,7 +134,7 @@ function pointOf(row, t) {
 	    null, s: STATUSES.map((k) => row[k] ?? 0) };
 }
 
-/* Scale what was estimated so that its end is what the counters say. */
+/* Scale the estimate so that it ends at the counters' values. */
 function fit(points, end) {
 	const last = points.at(-1) ?? NOTHING;
 	const by = (have, want) => have > 0 && want > 0 ? want / have : 1;
@@ -163,7 +163,7 @@ export function thin(points) {
 	return out;
 }
 
-/* Totals to what came per second: [{t, v: [...]}], over at least `over` s. */
+/* Rates per second from totals, over at least `over` s: [{t, v: [...]}]. */
 export function perSecond(points, take, over) {
 	const out = [];
 	let from = 0;
@@ -176,7 +176,7 @@ export function perSecond(points, take, over) {
 			continue;
 		const a = take(points[from]), b = take(points[i]);
 		const v = b.map((n, k) => Math.max(0, n - a[k]) / s);
-		// A pause begins where the last point was, not as a slope.
+		// A pause begins at the last point, without a slope.
 		if (points[i].t - points[i - 1].t > 2 * over)
 			out.push({ t: points[i - 1].t, v });
 		out.push({ t: points[i].t, v });

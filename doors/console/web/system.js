@@ -92,14 +92,14 @@ export function system(root, params, app) {
 			frames = frames.filter((x) => x.at < f.at);
 		frames.push(f);
 		traffic(f, frames[frames.length - 2]);
-		/* Shown of the last one alone. */
+		/* Shown for the last one only. */
 		delete frames[frames.length - 2]?.loops;
 		if (frames.length > FRAMES)
 			frames.shift();
 		draw();
 	}, (e) => app.toast(e.message, "bad"));
 
-	/* The frame has what went in and out since the start. */
+	/* The frame has the bytes in and out since the start. */
 	function traffic(f, b) {
 		const s = b ? f.at - b.at : 0;
 		const rate = (k) => s > 0 && f[k] >= b[k] ? (f[k] - b[k]) / s :

@@ -1,10 +1,10 @@
 /*
- * tab_pages.js -- what came in: pages, newest first, as many as there are.
+ * tab_pages.js -- the captured pages, newest first, however many there are.
  *
- * Pages are read in chunks by their place from the oldest on, which stays what
- * it is while the crawl grows; so a chunk is read once, and only the last one
- * again.  While the list is scrolled away from its top it holds still, and says
- * how many came meanwhile.
+ * Pages are read in chunks by their place, counted from the oldest.  The place
+ * does not change while the crawl grows, so each chunk is read once, and only
+ * the last one again.  While the list is scrolled away from its top it does not
+ * move, and shows how many pages came in the meantime.
  */
 import { el, later, PHONE, put, select } from "./dom.js";
 import { showStatus } from "./bits.js";
@@ -124,7 +124,7 @@ export function pagesTab(root, { id, row, app }) {
 
 	/* --- chunks ---- */
 
-	/* By place from the server's first on. */
+	/* By place, counted from the server's first. */
 	function placeOf(i) {
 		return order.value === "" ? shown - 1 - i : i;
 	}
@@ -183,7 +183,7 @@ export function pagesTab(root, { id, row, app }) {
 		tell();
 	}
 
-	/* A long search goes on where it stopped, as often as it is asked. */
+	/* A long search continues where it stopped, each time it is asked. */
 	function goOn(c, so_far) {
 		const ranked = order.value !== "" && order.value !== "oldest";
 		const mine = version;
@@ -221,7 +221,7 @@ export function pagesTab(root, { id, row, app }) {
 		    shown < CHUNK);
 	}
 
-	/* Show what came. */
+	/* Show new pages. */
 	function follow() {
 		if (shown === all)
 			return;
@@ -246,7 +246,7 @@ export function pagesTab(root, { id, row, app }) {
 		look();
 	}
 
-	/* The last chunk, in which what is new appears. */
+	/* The last chunk, in which new pages appear. */
 	function look() {
 		askedAt = Date.now();
 		askedFor = row().pages;

@@ -1,6 +1,6 @@
 /*
- * tab_problems.js -- what went wrong, in groups, while the crawl still runs;
- * with what can be done about it.
+ * tab_problems.js -- failures, error answers and skipped URLs, grouped by reason
+ * while the crawl still runs, and what can be done about them.
  */
 import { each, el, later, put, select } from "./dom.js";
 import { literal, showMoment } from "./bits.js";
@@ -124,7 +124,7 @@ export function problemsTab(root, { id, row, app, open }) {
 		});
 	}
 
-	/* The hosts of its samples: a proposal, to be edited. */
+	/* A pattern of the samples' hosts, which the user edits. */
 	function patternFor(p) {
 		const hosts = [...new Set((p.urls ?? []).map(hostOf))]
 		    .filter((h) => h !== "");

@@ -1,7 +1,7 @@
 /*
  * tab_rules.js -- which URLs the crawl takes: the rules in force, and
- * exclusions that apply at once.  What a rule would take from the queue is
- * shown first, then asked.
+ * exclusions that apply at once.  The URLs that a new rule would remove from the
+ * queue are shown before it is confirmed.
  */
 import { clear, el } from "./dom.js";
 import { ENDED } from "./crawls.js";

@@ -1,4 +1,4 @@
-/* theme.js -- light or dark: as the system wishes, or as the switch says. */
+/* theme.js -- light or dark, by the system's setting or by the switch. */
 
 const NAMES = ["auto", "light", "dark"];
 const KEPT = "argiope.theme";

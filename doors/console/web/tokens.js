@@ -1,7 +1,7 @@
 /*
- * tokens.js -- tokens: list, make, revoke.  The first one is the owner's own:
- * from it on nobody enters without a token, so it opens every door, and this
- * browser is signed in with it before anything else is asked.
+ * tokens.js -- tokens: list, make, revoke.  The first one is the owner's: once it
+ * exists, access needs a token, so it opens every door, and this browser signs
+ * in with it before it asks for anything else.
  */
 import { clear, each, el, field, put, select } from "./dom.js";
 import { moment } from "./bits.js";
@@ -86,7 +86,7 @@ export function tokens(root, app) {
 		    OWNER)), el("div.buttons.left", null, save)));
 	}
 
-	/* The server takes a token up within about a second. */
+	/* The server accepts a new token within about a second. */
 	async function untilWanted() {
 		const end = Date.now() + KNOWN_MS;
 
@@ -100,8 +100,8 @@ export function tokens(root, app) {
 	}
 
 	/*
-	 * Nothing is asked between the moment when the server begins to want a
-	 * token and the moment when this browser has a session.
+	 * Send no requests from the moment when the server requires a token
+	 * until this browser has a session.
 	 */
 	async function makeFirst(name) {
 		await app.door.rest();

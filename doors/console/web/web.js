@@ -1,7 +1,7 @@
 /*
- * web.js -- what is asked by HTTP: the session, and what the WebSocket does not
- * have.  A session is a cookie that this code cannot read, and a word that goes
- * with every change.
+ * web.js -- requests by HTTP: the session, and what the WebSocket does not
+ * provide.  A session is a cookie that this code cannot read, and a CSRF token
+ * that is sent with every change.
  */
 
 export class WebError extends Error {
@@ -13,7 +13,7 @@ export class WebError extends Error {
 
 let csrf = "";
 
-/* `as`: what the answer is, "json" or "text". */
+/* `as`: the type of the answer, "json" or "text". */
 async function ask(method, path, body, as = "json") {
 	const headers = {};
 	let answer;
