@@ -53,7 +53,7 @@ static void
 test_texts(void **state)
 {
 	static const char *const absent[] = { "urlfrontier", "realtime",
-	    "console" };
+	    "Port 8001: console" };
 	struct conf c;
 	struct buf b = BUF_INIT;
 
