@@ -264,6 +264,7 @@ warcinfo(void *arg, uint32_t crawl, const char *filename, struct buf *out)
 	struct engine *e = arg;
 
 	crawls_warcinfo(e->crawls, crawl, filename, out);
+	engine_hooks_expect(e, crawl);
 }
 
 /* --- what the fetchers tell, on their loops ----------------------------- */
@@ -929,7 +930,7 @@ engine_free(struct engine **ep)
 	outsiders_free(&e->outsiders);
 	board_free(&e->board);
 	pool_free(&e->pool);
-	hooks_free(&e->hooks);
+	engine_hooks_free(e);
 	for (unsigned i = 0; i < e->loops_n; i++) {
 		free_types(&e->loops[i]);
 		if (e->loops[i].loop != e->ledger_loop)

@@ -149,6 +149,19 @@ hooks_put(struct hooks *h, enum hook hook, uint32_t id, struct str argument,
 	return e;
 }
 
+bool
+hooks_has(const struct hooks *h, enum hook hook, uint32_t id)
+{
+	struct arena a = ARENA_INIT;
+	int fd = -1;
+	bool has = h != NULL && h->words[hook] != NULL &&
+	    file_open(file_of(h, hook, id, &a).p, FILE_READ, &fd, NULL) == OK;
+
+	file_close(&fd);
+	arena_free(&a);
+	return has;
+}
+
 /* --- calls, on the hook thread ------------------------------------------ */
 
 static void

@@ -14,12 +14,54 @@ warc_finishing(void *arg, uint32_t file, struct str path, struct why *w)
 	return hooks_put(e->hooks, HOOK_WARC_FINISHED, file, path, w);
 }
 
+/*
+ * hook.crawl_ended is called when the crawl's end is committed and its last
+ * WARC file has its name, and after the call for that file was made ready.
+ */
+struct crawl_files {
+	unsigned closing;
+	bool ended;
+};
+
 static void
-warc_finished(void *arg, uint32_t file)
+warc_closing(void *arg, uint32_t crawl)
 {
 	struct engine *e = arg;
+	struct crawl_files *f = map_get_id(&e->naming, crawl);
 
-	hooks_ready(e->hooks, HOOK_WARC_FINISHED, file);
+	if (f == NULL) {
+		f = mem_new(sizeof(*f));
+		map_put_id(&e->naming, crawl, f);
+	}
+	f->closing++;
+}
+
+static void
+warc_finished(void *arg, uint32_t crawl, uint32_t file)
+{
+	struct engine *e = arg;
+	struct crawl_files *f = map_get_id(&e->naming, crawl);
+
+	if (file != 0)
+		hooks_ready(e->hooks, HOOK_WARC_FINISHED, file);
+	CHECK(f != NULL && f->closing > 0);
+	if (--f->closing > 0)
+		return;
+	if (f->ended)
+		hooks_ready(e->hooks, HOOK_CRAWL_ENDED, crawl);
+	map_take_id(&e->naming, crawl);
+	mem_free(&f);
+}
+
+/* False: it waits for its files. */
+static bool
+crawl_is_whole(struct engine *e, uint32_t crawl)
+{
+	struct crawl_files *f = map_get_id(&e->naming, crawl);
+
+	if (f != NULL)
+		f->ended = true;
+	return f == NULL;
 }
 
 struct crawl_end {
@@ -33,9 +75,29 @@ crawl_end_kept(struct promise *p, enum err err)
 {
 	struct crawl_end *c = CONTAINER(p, struct crawl_end, promise);
 
-	if (err == OK)
+	if (err == OK && crawl_is_whole(c->engine, c->crawl))
 		hooks_ready(c->engine->hooks, HOOK_CRAWL_ENDED, c->crawl);
 	mem_free(&c);
+}
+
+static enum err
+put_end(struct engine *e, uint32_t crawl, struct why *w)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", (unsigned)crawl);
+	return hooks_put(e->hooks, HOOK_CRAWL_ENDED, crawl, str_of(text), w);
+}
+
+/*
+ * The call is remembered as soon as the crawl writes: at its end the disk may
+ * be full.  A start ignores it while the crawl has not ended.
+ */
+void
+engine_hooks_expect(struct engine *e, uint32_t crawl)
+{
+	if (e->hooks != NULL && !hooks_has(e->hooks, HOOK_CRAWL_ENDED, crawl))
+		(void)!put_end(e, crawl, NULL);
 }
 
 static void
@@ -44,13 +106,11 @@ crawl_ending(void *arg, uint32_t crawl)
 	struct engine *e = arg;
 	struct why w = WHY_INIT;
 	struct log_text quoted;
-	char text[16];
 
 	if (e->hooks == NULL)
 		return;
-	snprintf(text, sizeof(text), "%u", (unsigned)crawl);
-	if (hooks_put(e->hooks, HOOK_CRAWL_ENDED, crawl, str_of(text), &w) !=
-	    OK) {
+	if (!hooks_has(e->hooks, HOOK_CRAWL_ENDED, crawl) &&
+	    put_end(e, crawl, &w) != OK) {
 		log_error("hook.lost", "crawl=%u why=%s", (unsigned)crawl,
 		    log_quote(&quoted, str_of(w.text)));
 		return;
@@ -72,9 +132,11 @@ was_committed(void *arg, enum hook hook, uint32_t id)
 	if (hook == HOOK_WARC_FINISHED)
 		return !ledger_warc_is_unfinished(
 		    ledger_index(frontier_ledger(e->frontier)), id);
-	return frontier_view(e->frontier, id, &v) != OK ||
-	    (v.state != CRAWL_RUNNING && v.state != CRAWL_PAUSED &&
-	    v.state != CRAWL_PENDING);
+	if (frontier_view(e->frontier, id, &v) == OK &&
+	    (v.state == CRAWL_RUNNING || v.state == CRAWL_PAUSED ||
+	    v.state == CRAWL_PENDING))
+		return false;
+	return crawl_is_whole(e, id);
 }
 
 void
@@ -83,6 +145,7 @@ engine_hooks_options(struct engine *e, struct frontier_options *o)
 	o->ending = crawl_ending;
 	o->ledger.warc_finishing = warc_finishing;
 	o->ledger.warc_finished = warc_finished;
+	o->ledger.warc_closing = warc_closing;
 	o->ledger.warc_arg = e;
 }
 
@@ -99,6 +162,18 @@ bool
 engine_has_hooks(const struct engine *e)
 {
 	return e->hooks != NULL;
+}
+
+void
+engine_hooks_free(struct engine *e)
+{
+	size_t at = 0;
+	void *v;
+
+	hooks_free(&e->hooks);
+	while (map_next(&e->naming, &at, &v))
+		mem_free(&v);
+	map_free(&e->naming);
 }
 
 /* No process that would run the hooks follows a foreground crawl. */

@@ -53,6 +53,7 @@ struct engine {
 	char mark[9];
 	struct hooks *hooks;             /* NULL: none is configured */
 	void (*hooks_closed)(void *arg);
+	struct map naming;               /* crawls whose WARCs get names */
 	struct snapshot *snapshot;       /* the ledger's loop's: one is made */
 	/* Closing. */
 	size_t asked;                    /* verbs without their answer yet */
@@ -76,6 +77,9 @@ MUST_USE enum err engine_check_ca_file(struct engine *, struct why *);
 /* hook_engine.c: before the frontier is opened; after it. */
 void engine_hooks_options(struct engine *, struct frontier_options *);
 MUST_USE enum err engine_hooks_open(struct engine *, struct why *);
+void engine_hooks_free(struct engine *);
+/* The crawl writes: its hook will have to be called when it ends. */
+void engine_hooks_expect(struct engine *, uint32_t crawl);
 /* Close the frontier, then the hooks; `closed` on the ledger's loop. */
 void engine_hooks_close(struct engine *, void (*closed)(void *arg));
 /* A loop's transport. */

@@ -198,7 +198,7 @@ closing_run(struct closing *c)
 struct finish {
 	struct promise promise;
 	struct ledger *ledger;
-	uint32_t file;
+	uint32_t crawl, file;
 };
 
 static void
@@ -208,19 +208,20 @@ finish_kept(struct promise *p, enum err e)
 	const struct ledger_options *o = ledger_options(f->ledger);
 
 	if (e == OK)
-		o->warc_finished(o->warc_arg, f->file);
+		o->warc_finished(o->warc_arg, f->crawl, f->file);
 	mem_free(&f);
 }
 
 static void
-promise_finish(struct ledger *l, uint32_t file)
+promise_finish(struct ledger *l, const struct warc_record *r)
 {
 	if (ledger_options(l)->warc_finished == NULL)
 		return;
 	struct finish *f = mem_new(sizeof(*f));
 	f->promise.kept = finish_kept;
 	f->ledger = l;
-	f->file = file;
+	f->crawl = r->crawl;
+	f->file = r->state == WARC_CLOSED ? r->id : 0;
 	ledger_promise(l, &f->promise);
 }
 
@@ -228,6 +229,15 @@ void
 closing_put(struct closing *c)
 {
 	series_file_closed(c->ledger, &c->record);
-	if (c->record.state == WARC_CLOSED)
-		promise_finish(c->ledger, c->record.id);
+	if (c->record.state != WARC_CLOSING)
+		promise_finish(c->ledger, &c->record);
+}
+
+void
+closing_announce(struct ledger *l, uint32_t crawl)
+{
+	const struct ledger_options *o = ledger_options(l);
+
+	if (o->warc_closing != NULL)
+		o->warc_closing(o->warc_arg, crawl);
 }

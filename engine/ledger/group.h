@@ -226,6 +226,8 @@ void ledger_group_applied(struct ledger *, struct group *);   /* owner */
 void ledger_flushed(struct ledger *, uint64_t group, enum err); /* owner */
 /* A sync that nobody waited for failed. */
 void ledger_log_failed(struct ledger *, const char *text);    /* owner */
+/* Tells the ledger's owner, by its option warc_closing. */
+void closing_announce(struct ledger *, uint32_t crawl);
 void ledger_closing_start(struct ledger *, struct closing *); /* any */
 /* Behind the start; the closing is the ledger's.  Before ledger_start(). */
 void ledger_closing_later(struct ledger *, struct closing *);

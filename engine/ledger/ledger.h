@@ -79,7 +79,14 @@ struct ledger_options {
 	 */
 	enum err (*warc_finishing)(void *arg, uint32_t file, struct str path,
 	    struct why *);
-	void (*warc_finished)(void *arg, uint32_t file);
+	void (*warc_finished)(void *arg, uint32_t crawl, uint32_t file);
+	/*
+	 * A WARC of the crawl is to get its final name: on the ledger's loop,
+	 * with the group that says so, or during recovery.  warc_finished()
+	 * follows, with file 0 when the WARC held nothing and was removed; not
+	 * when that failed: the next start does it again.
+	 */
+	void (*warc_closing)(void *arg, uint32_t crawl);
 	void *warc_arg;
 };
 

@@ -150,10 +150,12 @@ finish_file(struct ledger *l, struct index *x, struct index_batch *b,
 	}
 	buf_free(&key);
 	buf_free(&value);
-	if (e == OK && c->named)
+	if (e == OK && c->named) {
+		closing_announce(l, c->record.crawl);
 		ledger_closing_later(l, c);
-	else
+	} else {
 		closing_free(&c);
+	}
 	return e;
 }
 

@@ -142,6 +142,7 @@ end_file(struct ledger *l, struct warc_series *s)
 	w->record = lasting(&s->file, &g->arena);
 	put_record(l, &s->file);
 	s->open = false;
+	closing_announce(l, s->file.crawl);
 	ledger_closing_expected(l);
 }
 
@@ -405,6 +406,7 @@ series_move(struct ledger *l, struct group *g, uint32_t file)
 		s->file = now;
 		s->no_lines = true;
 	}
+	closing_announce(l, now.crawl);
 	ledger_closing_expected(l);
 	return true;
 }

@@ -115,3 +115,31 @@ same "no hook was called" "$(find . -name evil)" ""
 same "no door writes the configuration" "$(grep -rnE \
 	'conf_(put|swap|file|env|flag)\(' "$HERE/../../doors" |
 	grep -v _testing.c)" ""
+
+# --- a crawl's end is called after its last file, and with a full disk
+cat >order.sh <<'END'
+#!/bin/sh
+echo "$2 $3 $(find "$1/archive" -name '*.open' | wc -l)" >>order
+END
+chmod +x order.sh
+rm -f order
+for i in 1 2 3 4 5 6; do
+	rm -rf d7
+	"$A" crawl "$WEB/" --data d7 --quiet \
+		--set hook.warc_finished="$PWD/order.sh $PWD/d7 warc" \
+		--set hook.crawl_ended="$PWD/order.sh $PWD/d7 ended"
+done
+same "the end comes after the last file, which has its name" \
+	"$(sed 's/^warc .* /warc /' order | tr '\n' ',')" \
+	"$(for i in 1 2 3 4 5 6; do printf 'warc 0,ended 0 0,'; done)"
+rm -rf d8 order
+mkdir -p d8/hooks
+"$A" crawl "$WEB/" --data d8 --quiet --delay 200ms \
+	--set hook.crawl_ended="$PWD/order.sh $PWD/d8 ended" 2>err &
+pid=$!
+check "the end is remembered when a crawl begins" \
+	soon test -e d8/hooks/crawl_ended-0
+# From now on nothing can be written there.
+mkdir d8/hooks/crawl_ended-0.new
+check "... ends" wait "$pid"
+same "... and called" "$(cut -d ' ' -f 1,2 order)" "ended 0"
