@@ -5,6 +5,7 @@
 #include "engine/parser/parse.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/log.h"
 
 #define LINKS_MAX 10000u
 #define DUPLICATES_MAX 100u
@@ -99,7 +100,7 @@ read_links(struct page_ask *q, const struct capture *c, struct str body)
 	arena_free(&a);
 }
 
-/* What cannot be read leaves the body empty, and `damaged`. */
+/* What cannot be read leaves the body empty, and `damaged`; it is logged. */
 static void
 read_body(struct feed_reader *r, struct page_ask *q)
 {
@@ -108,11 +109,16 @@ read_body(struct feed_reader *r, struct page_ask *q)
 	bool sized = q->entry.flags & JOURNAL_SIZED;
 	struct http_decode_limits limits = { MAX(wanted, PARSE_BYTES_MAX),
 	    sized ? UINT32_MAX : HTTP_DECODE_LIMITS_DEFAULT.ratio_max };
+	struct why unread = WHY_INIT;
+	struct log_text quoted;
 	struct capture c;
 
 	if (sized)
 		limits.bytes_max = MIN(limits.bytes_max, length);
-	if (feed_read_record(r, &q->entry, &c, NULL) != OK) {
+	if (feed_read_record(r, &q->entry, &c, &unread) != OK) {
+		log_warn("feed.unreadable", "crawl=%u item=%llu error=%s",
+		    q->entry.crawl, (unsigned long long)q->entry.seq,
+		    log_quote(&quoted, str_of(unread.text)));
 		q->damaged = true;
 		return;
 	}

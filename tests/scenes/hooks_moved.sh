@@ -145,3 +145,28 @@ truncate -s -300 "d5/archive/${file##*/}"
 code "a rebuild of a cut file fails" 70 "$A" archive reindex --rebuild \
 	--data d5
 has "... and names it" "shorter than recorded: $PWD/d5/archive" code.err
+
+# --- a daemon reads a moved file at its new place, and says where it is
+daemon d1
+address=$(sed -n 's/^argiope serves http/http/p' out | head -n 1)
+key=$(python3 -c 'import json; print(json.load(open("d1/serve.json"))["key"])')
+page() {
+	curl -s -H "Authorization: Bearer $key" -d '{"command":"get_page",
+		"command_id":1,"args":{"crawl_id":0,"number":1}}' \
+		-H "Content-Type: application/json" "${address}realtime/command"
+}
+page >answer
+has "a page of a moved file has its body" '"body_damaged":false' answer
+kill "$pid"
+wait "$pid"
+has "... the daemon's start reported the move" 'moved_to="' log
+mv "tape/$name" away
+daemon d1
+address=$(sed -n 's/^argiope serves http/http/p' out | head -n 1)
+key=$(python3 -c 'import json; print(json.load(open("d1/serve.json"))["key"])')
+page >answer
+has "when it is gone the page has no body" '"body_damaged":true' answer
+has "... and the log says where the file was moved" \
+	"was moved to $PWD/tape/$name" log
+kill "$pid"
+wait "$pid"
