@@ -74,7 +74,7 @@ without_urlfrontier() {
 without_realtime() {
 	everything_said said
 	lacks "... no text promises it" \
-		"realtime\.[a-z]|the console|submit|argiope.{0,3}(pause|rerun)" said
+		"realtime\.[a-z]|Port 8001: console|submit|argiope.{0,3}(pause|rerun)" said
 	code "... its commands are unknown" 64 "$A" pause 1
 	code "... --submit too" 64 "$A" crawl "$WEB/" --submit
 	refused realtime realtime.token=required
