@@ -446,13 +446,14 @@ fill_finish(void *arg, struct line_file *o, struct why *w)
 	struct finish_job *j = arg;
 	struct archive_catalogue c = { .files = &j->warc, .n = 1 };
 	struct archive_index_counts counts;
-	struct str rest = j->lines, line;
+	struct str rest, line;
 	enum err err = OK;
 
 	if (!lines_are_sound(j))
 		return archive_index(&c, j->sorted_path,
 		    SORT_BYTES_MAX_DEFAULT, line_file_put, o, &counts, w);
 	struct sorter *s = sorter_new(j->sorted_path, SORT_BYTES_MAX_DEFAULT);
+	rest = j->lines;          /* without those that were left out */
 	while (err == OK && rest.n > 0 && str_split(&rest, '\n', &line))
 		err = sorter_put(s, line, w);
 	if (err == OK)

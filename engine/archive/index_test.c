@@ -282,6 +282,47 @@ test_finish(void **state)
 	sample_dir_remove(&d);
 }
 
+/* A crash cuts the WARC file's tail, but not the lines of what was there. */
+static void
+test_finish_beyond(void **state)
+{
+	struct sample_dir d;
+	struct archive_index_counts n;
+	struct buf want = BUF_INIT, got = BUF_INIT, lines = BUF_INIT;
+	struct why w = WHY_INIT;
+
+	(void)state;
+	sample_dir_make(&d);
+	sample_crawl(&d);
+	const char *paths[] = { sample_path(&d, SAMPLE_NAME_1) };
+	struct archive_catalogue c;
+	assert_int_equal(archive_list(paths, 1, &d.arena, &c, &w), OK);
+	assert_int_equal(archive_index_file(&c, sample_path(&d, "w.cdxj"), &n,
+	    &w), OK);
+	load(&d, "w.cdxj", &want);
+	assert_int_equal(archive_index_lines(&c, collect, &lines, &n, &w),
+	    OK);
+	size_t whole = lines.n;
+	/* A record that began exactly at the end, and half a line. */
+	buf_printf(&lines, "org,example)/z 20261028083816 {\"url\":"
+	    "\"http://example.org/z\",\"mime\":\"text/html\",\"status\":"
+	    "\"200\",\"length\":\"700\",\"offset\":\"%llu\",\"filename\":"
+	    "\"%s\"}\n", (unsigned long long)c.files[0].size,
+	    SAMPLE_NAME_1);
+	size_t beyond = lines.n;
+	buf_put_text(&lines, "org,example)/zz 2026");
+	size_t ends[] = { whole, beyond, lines.n };
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		finish(&d, str_cut(buf_str(&lines), 0, ends[i]), &got);
+		if (!str_eq(buf_str(&got), buf_str(&want)))
+			fail_msg("case %zu:\n%s", i, buf_text(&got));
+	}
+	buf_free(&want);
+	buf_free(&got);
+	buf_free(&lines);
+	sample_dir_remove(&d);
+}
+
 int
 main(void)
 {
@@ -292,6 +333,7 @@ main(void)
 		cmocka_unit_test(test_post),
 		cmocka_unit_test(test_pairing),
 		cmocka_unit_test(test_finish),
+		cmocka_unit_test(test_finish_beyond),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
