@@ -17,13 +17,15 @@ static const struct option_row rows[] = {
 
 const struct option_verb archive_check_verb = {
 	"archive check", "[FILE...]", 0, OPERANDS_ANY,
-	"Check WARC files: digests, lengths, references, numbers",
+	"Check WARC files: digests, references, numbers, CDXJ lines",
 	"Every record is read and every digest computed again. "
 	ARCHIVE_FILES_ABOUT "  "
 	ARCHIVE_OPEN_ABOUT "\n"
 	"Without FILE, finished files that DATA recorded and that are missing "
 	"or shorter are errors too.  A file that a hook has moved is checked "
 	"at its new place; it is a warning when it cannot be read there.\n"
+	"The lines of FILE.cdxj must be those of FILE's captures; argiope "
+	"archive index FILE --output FILE.cdxj writes them again.\n"
 	"With --json each finding is one object per line, and the counts are "
 	"the last line.\n"
 	"Exit code: 0 the files are sound; 65 with --strict there were "

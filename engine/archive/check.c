@@ -3,6 +3,7 @@
 #include <stdarg.h>
 
 #include "base/hash.h"
+#include "engine/archive/check_cdxj.h"
 #include "engine/archive/check_state.h"
 #include "engine/archive/walk.h"
 
@@ -540,13 +541,44 @@ on_damage(void *arg, const struct archive_file *file,
 	return OK;
 }
 
+static void
+on_cdxj_fault(void *arg, uint64_t at, const char *detail)
+{
+	struct checker *k = arg;
+
+	find(k, ARCHIVE_RULE_CDXJ, at, "%s; argiope archive index FILE "
+	    "--output FILE.cdxj writes it again", detail);
+}
+
+/*
+ * The CDXJ file of a finished file of ours.  It may be missing: replay does
+ * not need it, and the ledger writes it after the file has got its name.
+ */
+static enum err
+check_lines(struct checker *k, const struct archive_file *file,
+    struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct archive_file cdxj = *file;
+	enum err err = OK;
+
+	if (!k->ours || file->open)
+		return OK;
+	cdxj.path = arena_printf(&a, "%s.cdxj", file->moved_from != NULL ?
+	    file->moved_from : file->path).p;
+	k->file = &cdxj;          /* what the findings name */
+	err = check_cdxj(file, cdxj.path, on_cdxj_fault, k, w);
+	k->file = file;
+	arena_free(&a);
+	return err;
+}
+
 static enum err
 on_file(void *arg, const struct archive_file *file, bool begins,
     struct why *w)
 {
 	struct checker *k = arg;
 
-	(void)w;
 	k->file = file;
 	if (begins) {
 		k->counts->files++;
@@ -563,7 +595,7 @@ on_file(void *arg, const struct archive_file *file, bool begins,
 			    k->waiting.refs[i].offset, "%s", "");
 	if (k->file_records == 0 && !file->open)
 		find(k, ARCHIVE_RULE_EMPTY, 0, "%s", "");
-	return OK;
+	return check_lines(k, file, w);
 }
 
 static void

@@ -1,6 +1,7 @@
 /*
  * check -- tests WARC files against every rule of docs/protocols/warc.md:
- * digests recomputed, lengths, references between records, a crawl's numbers.
+ * digests recomputed, lengths, references between records, a crawl's numbers,
+ * and the lines of the CDXJ file beside it.
  *
  * Two measures: a file of ours must keep the whole contract; a file of others
  * only what WARC itself wants, the rest are warnings.  A file is ours when its
@@ -52,7 +53,8 @@
 	X(CAPTURE,         "Argiope-Capture is missing or malformed", N, E)   \
 	X(SEQUENCE,        "numbers of a crawl are out of order", E, E)       \
 	X(REPEATED,        "a number of a crawl is there twice", E, E)        \
-	X(GAP,             "numbers of a crawl are missing", W, W)
+	X(GAP,             "numbers of a crawl are missing", W, W)            \
+	X(CDXJ,            "the CDXJ file beside it is wrong", N, E)
 enum archive_rule {
 #define ARCHIVE_RULE_ENUM(id, text, others, ours) ARCHIVE_RULE_##id,
 	ARCHIVE_RULES(ARCHIVE_RULE_ENUM)

@@ -39,6 +39,35 @@ has "... and names it" "archive.cat_bytes_max" code.err
 
 code "check" 0 "$A" archive check --data d1 --strict
 has "... counts" "0 errors" code.out
+cdxj=$warc.cdxj
+cp "$cdxj" sound.cdxj
+wrong() { # NAME TEXT: check names the fault of what stdin makes of the CDXJ
+	cat >"$cdxj"
+	code "check of a CDXJ with $1" 70 "$A" archive check --data d1
+	has "... names it" "$cdxj at " code.out
+	has "... and the fault" "$2" code.out
+}
+wrong "a wrong offset" "line 2: no capture has the offset 9" \
+	< <(sed '2s/"offset": *"/&9/' sound.cdxj)
+has "... and the capture without a line" "no line has the offset" code.out
+wrong "a line removed" "no line has the offset" < <(sed 2d sound.cdxj)
+has "... once" "1 errors" code.out
+wrong "a line added" "line 3: another line has the offset" \
+	< <(sed 2p sound.cdxj)
+wrong "two lines swapped" "line 3 is out of order" \
+	< <(sed '2{h;d};3G' sound.cdxj)
+has "... once" "1 errors" code.out
+wrong "a wrong status" "line 2: the status is not that of" \
+	< <(sed '2s/"status": *"[0-9]*"/"status":"599"/' sound.cdxj)
+wrong "a wrong digest" "line 2: the digest is not that of" \
+	< <(sed '2s/"digest": *"sha1:/&A/' sound.cdxj)
+wrong "no line end" "has no line end" < <(head -c -1 sound.cdxj)
+"$A" archive check --data d1 --json >json.out
+has "... in JSON" '"rule":"cdxj","level":"error"' json.out
+code "archive index mends it" 0 "$A" archive index "$warc" --output "$cdxj"
+check "... as it was" cmp sound.cdxj "$cdxj"
+code "... check" 0 "$A" archive check --data d1 --strict
+
 "$A" archive check --data d1 --json | tail -n 1 >counts
 check "check --json is JSON" python3 -m json.tool counts
 cp "$warc" broken.warc.gz
