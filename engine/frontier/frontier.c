@@ -257,6 +257,7 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 	list_init(&f->burials);
 	list_init(&f->retirements);
 	f->known = known_new();
+	f->via = mem_new(sizeof(*f->via));
 	memory_open(f);
 	queues_open();
 	bytes_limit_open(f);
@@ -319,6 +320,8 @@ frontier_free(struct frontier **fp)
 	map_free(&f->crawls);
 	map_free(&f->names);
 	known_free(&f->known);
+	via_free(f->via);
+	mem_free(&f->via);
 	buf_free(&f->key);
 	buf_free(&f->value);
 	mem_free(&f->data_dir);

@@ -247,37 +247,6 @@ queue_starves(struct queue *q)
 		list_put(&q->crawl->starved, &q->starved_node);
 }
 
-/*
- * The URL of the capture that found what is leased.  Links of one page wait
- * side by side, so that most leases share their neighbour's.
- */
-struct via {
-	uint64_t seq;
-	struct str url;              /* the serve's arena */
-	struct buf key;
-	struct arena value;
-};
-
-static struct str
-read_via(struct via *v, const struct serve *s, struct arena *a,
-    struct index *x, uint64_t seq)
-{
-	struct journal_entry e;
-	struct str value;
-
-	if (seq == v->seq)
-		return v->url;
-	v->seq = seq;
-	v->url = STR_NONE;
-	buf_clear(&v->key);
-	journal_key(s->crawl, seq, &v->key);
-	arena_reset(&v->value);
-	if (index_get(x, INDEX_JOURNAL, buf_str(&v->key), &v->value, &value,
-	    NULL) == OK && journal_parse(buf_str(&v->key), value, &e))
-		v->url = arena_copy(a, seq < JOURNAL_FAILED ? e.url : e.via);
-	return v->url;
-}
-
 /* On the index thread: up to `scan` URLs from the cursor on. */
 static void
 walk(struct ledger_query *query, struct index *x)
@@ -285,7 +254,6 @@ walk(struct ledger_query *query, struct index *x)
 	struct serve *s = CONTAINER(query, struct serve, query);
 	struct index_iter *i = index_iter_new(x, INDEX_URL);
 	struct str key, value, prefix = str_cut(buf_str(&s->from), 0, 8);
-	struct via via = { 0 };
 
 	s->leases = ARENA_ARRAY(&s->arena, struct lease, s->scan);
 	for (index_iter_seek(i, buf_str(&s->from)); s->n < s->scan &&
@@ -312,13 +280,38 @@ walk(struct ledger_query *query, struct index *x)
 		l->flags = v.flags;
 		l->queue = s->queue;
 		l->via_seq = v.seq;
-		l->via = read_via(&via, s, &s->arena, x, v.seq);
 	}
 	if (index_iter_error(i, &s->result) != OK)
 		s->n = 0;
 	index_iter_free(&i);
-	buf_free(&via.key);
-	arena_free(&via.value);
+}
+
+static void
+run_via_read(struct ledger_query *query, struct index *x)
+{
+	via_read(CONTAINER(query, struct serve, query), x);
+}
+
+static void
+via_was_read(struct ledger_query *query)
+{
+	struct serve *s = CONTAINER(query, struct serve, query);
+
+	via_learn(s->frontier->via, s);
+	answer(s);
+}
+
+/* Answer, as soon as each lease has the URL on which it was found. */
+static void
+find_via(struct serve *s)
+{
+	if (via_find(s->frontier->via, s)) {
+		answer(s);
+		return;
+	}
+	s->query.run = run_via_read;
+	s->query.done = via_was_read;
+	ledger_read(s->frontier->ledger, &s->query);
 }
 
 /* Back on the ledger's loop: lease what still waits. */
@@ -377,7 +370,7 @@ walked(struct ledger_query *query)
 		queue_settle(q);
 		crawl_consider_end(c);
 	}
-	answer(s);
+	find_via(s);
 	memory_read_back(f);
 }
 

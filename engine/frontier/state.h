@@ -18,6 +18,7 @@
 #include "engine/frontier/near.h"
 #include "engine/frontier/problem.h"
 #include "engine/frontier/spread.h"
+#include "engine/frontier/via.h"
 #include "engine/ledger/known.h"
 
 #define QUEUE_SKIPPED 0u
@@ -124,6 +125,7 @@ struct frontier {
 	struct frontier_options options;
 	struct ledger *ledger;
 	struct known *known;
+	struct via_memory *via;
 	struct memory memory;
 	struct places *places;       /* by port; one at least */
 	struct map crawls;           /* id -> struct crawl */

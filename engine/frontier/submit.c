@@ -353,6 +353,8 @@ submission_admit(struct frontier *f, struct submission *s)
 	/* What comes in after a crawl's end is dropped, but not robots.txt. */
 	if (running) {
 		submission_settle(c, s);
+		if (s->found_n > 0 && found_on(s) != 0)
+			via_put(f->via, c->id, s->seq, s->lease.url);
 		for (size_t i = 0; i < s->found_n; i++) {
 			struct found *u = &s->found[i];
 			if (u->skip == SKIP_NONE && crawl_excludes_now(c,
