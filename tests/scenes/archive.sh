@@ -158,7 +158,7 @@ done
 code "... also by the directory" 0 "$A" archive check aside
 kill -9 "$crawler"
 wait "$crawler" 2>/dev/null
-open=$(echo aside/.argiope/*/*.open)
+open=$(echo aside/.argiope/*/*.warc.gz.open)
 head -c 700 "$open" >begun && cat begun >>"$open" && truncate -s -40 "$open"
 code "after a kill: check" 0 "$A" archive check --data d5 --strict
 "$A" status --data d5 >status.out
