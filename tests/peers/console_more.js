@@ -92,8 +92,9 @@ const pressable = (page) => page.$$eval("main button:enabled", (all) => all
     b.ariaLabel));
 
 async function gone() {
+	/* A daemon that has just begun answers 503 until its data is read. */
 	const { context, page, wrong } = await open(WIDE, {},
-	    ["ERR_CONNECTION", "WebSocket connection", "failed: "]);
+	    ["ERR_CONNECTION", "WebSocket connection", "failed: ", "/readyz"]);
 
 	await begin(page, "http://site.test/");
 	await until(page, "it works, with a speed", () => [...document
