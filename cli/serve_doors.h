@@ -25,7 +25,7 @@ struct console_door;
 struct realtime;
 struct urlfrontier;
 
-/* What the doors work with, and what they hold. */
+/* The objects that doors share, and the open doors themselves. */
 struct serve_doors {
 	/* The caller's; what they point to outlives the doors. */
 	const struct conf *conf;
@@ -80,8 +80,7 @@ extern const struct serve_door serve_realtime, serve_urlfrontier;
 /* The i-th door of this build; NULL behind the last. */
 const struct serve_door *serve_doors_nth(size_t i);
 
-/* The same for every door; those of a table's function that is NULL count as
- * done. */
+/* Call that function of every door; a door that has none is skipped. */
 MUST_USE enum err serve_doors_open(struct serve_doors *, struct why *);
 size_t serve_doors_routes(struct serve_doors *,
     struct web_route rows[static SERVE_DOORS_ROUTES_MAX],

@@ -100,7 +100,7 @@ read_links(struct page_ask *q, const struct capture *c, struct str body)
 	arena_free(&a);
 }
 
-/* What cannot be read leaves the body empty, and `damaged`; it is logged. */
+/* If the record cannot be read: logs why, sets `damaged`, leaves no body. */
 static void
 read_body(struct feed_reader *r, struct page_ask *q)
 {

@@ -25,7 +25,7 @@
 /* Between two tries, doubled each time. */
 #define HOOK_RETRY_MS 1000
 #define HOOK_RETRY_MS_MAX (10 * 60 * 1000)
-/* Of a command, as configured. */
+/* The most words that a configured command may have. */
 #define HOOK_WORDS_MAX 64u
 
 enum hook { HOOK_WARC_FINISHED, HOOK_CRAWL_ENDED, HOOKS };

@@ -63,7 +63,7 @@ struct rebuild_counts {
 	uint64_t moved;              /* ... read where a hook moved them */
 };
 
-/* What keeps a finished file, or its end, from being read. */
+/* Why a rebuild could not read all of a finished WARC file. */
 enum rebuild_loss { REBUILD_MISSING, REBUILD_SHORTER, REBUILD_MOVED };
 
 struct rebuild_options {

@@ -32,7 +32,7 @@ set_known(struct lost *l, struct str name)
 }
 
 static void
-report(struct lost *l, const char *path, enum rebuild_loss loss,
+report_loss(struct lost *l, const char *path, enum rebuild_loss loss,
     const char *place)
 {
 	struct log_text quoted, to;
@@ -57,9 +57,9 @@ found_by_index(void *arg, const struct audit_finding *f)
 	struct lost *l = arg;
 
 	if (f->missing && !is_known(l, str_of(f->name)))
-		report(l, f->path, REBUILD_MISSING, NULL);
+		report_loss(l, f->path, REBUILD_MISSING, NULL);
 	else if (!f->missing && f->moved == NULL)
-		report(l, f->path, REBUILD_SHORTER, NULL);
+		report_loss(l, f->path, REBUILD_SHORTER, NULL);
 }
 
 static bool
@@ -83,7 +83,7 @@ look_at_cdxj(void *arg, const char *path, uint64_t bytes, struct why *w)
 	warc = str_cut(warc, 0, warc.n - STR(".cdxj").n);
 	struct str name = archive_base_name(warc);
 	if (archive_name_is_warc(name) && !is_known(l, name))
-		report(l, arena_printf(&l->arena, "%s/%.*s", l->dir,
+		report_loss(l, arena_printf(&l->arena, "%s/%.*s", l->dir,
 		    STR_FMT(warc)).p, REBUILD_MISSING, NULL);
 	return OK;
 }
@@ -100,7 +100,8 @@ rebuild_lost(const struct rebuild_options *o, struct rebuild_counts *counts,
 		counts->moved += c->files[i].moved_from != NULL;
 	}
 	for (size_t i = 0; i < c->gone_n; i++)
-		report(&l, c->gone[i].path, REBUILD_MOVED, c->gone[i].place);
+		report_loss(&l, c->gone[i].path, REBUILD_MOVED,
+		    c->gone[i].place);
 	if (old != NULL)
 		e = audit_index(ledger_index(frontier_ledger(old)),
 		    found_by_index, &l, w);

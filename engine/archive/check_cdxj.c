@@ -26,11 +26,11 @@ struct comparison {
 	struct arena arena;
 };
 
-static void report(struct comparison *, uint64_t at, const char *fmt, ...)
+static void report_fault(struct comparison *, uint64_t at, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
 static void
-report(struct comparison *c, uint64_t at, const char *fmt, ...)
+report_fault(struct comparison *c, uint64_t at, const char *fmt, ...)
 {
 	char detail[240];
 	va_list ap;
@@ -65,7 +65,7 @@ add_line(struct comparison *c, struct str line, size_t number)
 	arena_reset(&c->arena);
 	if (line.n == 0 || memchr(line.p, 0, line.n) != NULL ||
 	    cdxj_parse(line, &c->arena, &parsed, NULL) != OK) {
-		report(c, line_start(c, line), "line %zu is malformed",
+		report_fault(c, line_start(c, line), "line %zu is malformed",
 		    number);
 		return;
 	}
@@ -87,11 +87,11 @@ read_lines(struct comparison *c)
 		struct str line = str_cut(rest, 0, end);
 		number++;
 		if (end == rest.n)
-			report(c, line_start(c, line),
+			report_fault(c, line_start(c, line),
 			    "line %zu has no line end", number);
 		add_line(c, line, number);
 		if (number > 1 && str_cmp(before, line) > 0)
-			report(c, line_start(c, line),
+			report_fault(c, line_start(c, line),
 			    "line %zu is out of order", number);
 		before = line;
 		rest = str_from(rest, MIN(end + 1, rest.n));
@@ -145,7 +145,7 @@ compare_line(void *arg, struct str expected, struct why *w)
 		return err;
 	struct written_line *line = find_line(c, want.offset);
 	if (line == NULL) {
-		report(c, c->bytes.n,
+		report_fault(c, c->bytes.n,
 		    "no line has the offset %llu of the capture of %.*s",
 		    (unsigned long long)want.offset,
 		    (int)MIN(want.url.n, 100), want.url.p);
@@ -154,7 +154,7 @@ compare_line(void *arg, struct str expected, struct why *w)
 	line->matched = true;
 	if (!str_eq(line->text, expected) &&
 	    cdxj_parse(line->text, &c->arena, &have, NULL) == OK)
-		report(c, line_start(c, line->text),
+		report_fault(c, line_start(c, line->text),
 		    "line %zu: the %s is not that of the capture at %llu",
 		    line->number, differing_member(&have, &want),
 		    (unsigned long long)want.offset);
@@ -169,7 +169,7 @@ report_unmatched(struct comparison *c)
 		if (l->matched)
 			continue;
 		bool repeated = i > 0 && l[-1].offset == l->offset;
-		report(c, line_start(c, l->text), repeated ?
+		report_fault(c, line_start(c, l->text), repeated ?
 		    "line %zu: another line has the offset %llu" :
 		    "line %zu: no capture has the offset %llu", l->number,
 		    (unsigned long long)l->offset);
@@ -195,7 +195,7 @@ check_cdxj(const struct archive_file *file, const char *cdxj_path,
 			report_unmatched(&c);
 	} else {
 		if (err != ERR_ABSENT)
-			report(&c, 0, "%s", own.text);
+			report_fault(&c, 0, "%s", own.text);
 		err = OK;
 	}
 	mem_free(&c.lines);

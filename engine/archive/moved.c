@@ -7,7 +7,7 @@
 
 /* --- places -------------------------------------------------------------- */
 
-/* What follows "scheme://" (RFC 3986 section 3.1); empty: it is no URL. */
+/* The part of a URL after "scheme://" (RFC 3986 section 3.1); "" if none. */
 static struct str
 after_scheme(struct str place)
 {

@@ -7,7 +7,7 @@
 #include "engine/frontier/frontier.h"
 
 static void
-put(struct via_memory *m, uint32_t crawl, uint64_t seq)
+put_capture(struct via_memory *m, uint32_t crawl, uint64_t seq)
 {
 	char url[64];
 
@@ -18,7 +18,7 @@ put(struct via_memory *m, uint32_t crawl, uint64_t seq)
 
 /* Whether a lease found by that capture gets its URL, and no other one. */
 static bool
-has(struct via_memory *m, uint32_t crawl, uint64_t seq)
+is_known(struct via_memory *m, uint32_t crawl, uint64_t seq)
 {
 	char url[64];
 	struct lease l = { .via_seq = seq };
@@ -41,19 +41,19 @@ test_newest_are_kept(void **state)
 	struct via_memory *m = mem_new(sizeof(*m));
 
 	(void)state;
-	assert_false(has(m, 0, 1));
+	assert_false(is_known(m, 0, 1));
 	for (uint64_t seq = 1; seq <= VIA_SLOTS; seq++)
-		put(m, 0, seq);
-	assert_true(has(m, 0, 1));
-	assert_true(has(m, 0, VIA_SLOTS));
-	put(m, 0, VIA_SLOTS + 1);
-	assert_false(has(m, 0, 1));
-	assert_true(has(m, 0, 2));
+		put_capture(m, 0, seq);
+	assert_true(is_known(m, 0, 1));
+	assert_true(is_known(m, 0, VIA_SLOTS));
+	put_capture(m, 0, VIA_SLOTS + 1);
+	assert_false(is_known(m, 0, 1));
+	assert_true(is_known(m, 0, 2));
 	/* The same slot, of another crawl. */
-	assert_false(has(m, 1, 1));
-	put(m, 1, 1);
-	assert_true(has(m, 1, 1));
-	assert_false(has(m, 0, 2));
+	assert_false(is_known(m, 1, 1));
+	put_capture(m, 1, 1);
+	assert_true(is_known(m, 1, 1));
+	assert_false(is_known(m, 0, 2));
 	via_free(m);
 	mem_free(&m);
 }
@@ -87,14 +87,14 @@ test_neighbours_and_seeds(void **state)
 	struct serve s = { .leases = l, .n = ARRAY_LEN(l) };
 
 	(void)state;
-	put(m, 0, 3);
+	put_capture(m, 0, 3);
 	assert_false(via_find(m, &s));
 	assert_true(str_eq(l[0].via, l[1].via) && l[0].via.n > 0);
 	assert_int_equal(l[2].via.n, 0);
 	assert_int_equal(l[3].via.n, 0);
 	l[3].via = STR("http://a.example/0/4");
 	via_learn(m, &s);
-	assert_true(has(m, 0, 4));
+	assert_true(is_known(m, 0, 4));
 	arena_free(&s.arena);
 	via_free(m);
 	mem_free(&m);

@@ -89,7 +89,7 @@ daemon d6 --set fetch.allow_private=on
 code "a crawl for a daemon cannot set a hook" 64 "$A" crawl "$WEB/" \
 	--data d6 --submit --set hook.crawl_ended="$PWD/touch.sh"
 has "... and says whose it is" "the daemon's own configuration" code.err
-# What a client can send by hand, as the daemon's own commands do.
+# Raw HTTP requests, like those of argiope's own commands.
 address=$(sed -n 's/^argiope serves http/http/p' out | head -n 1)
 key=$(python3 -c 'import json; print(json.load(open("d6/serve.json"))["key"])')
 start() { # ARGS
@@ -139,7 +139,7 @@ mkdir -p d8/hooks
 pid=$!
 check "the end is remembered when a crawl begins" \
 	soon test -e d8/hooks/crawl_ended-0
-# From now on nothing can be written there.
+# A directory with the temporary name makes writing this call fail.
 mkdir d8/hooks/crawl_ended-0.new
 check "... ends" wait "$pid"
 same "... and called" "$(cut -d ' ' -f 1,2 order)" "ended 0"

@@ -38,7 +38,7 @@ code "rebuilt" 0 "$A" archive reindex --rebuild --data d
 same "... nothing has changed still" "$(statuses d "${seeds[@]}")" 304
 same "... the same pages are found" "$(found)" "$pages"
 
-# What the first crawl captured is known, though the last one did not ask.
+# The first crawl's captures are found even if the latest crawl skipped them.
 web pages=5 etag=1
 statuses f "$WEB/" >/dev/null
 same "a second crawl, of one page" "$(statuses f "$WEB/same/9")" 200
