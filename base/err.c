@@ -58,6 +58,7 @@ err_is_internal(enum err e)
 	case ERR_DISK_FULL:
 	case ERR_IO:
 	case ERR_CORRUPT:
+	case ERR_NEWER:
 	case ERR_BROKEN:
 		return true;
 	default:

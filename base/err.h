@@ -27,6 +27,7 @@
 	ERR(DISK_FULL, "the disk is full",                    507,   8,  74)  \
 	ERR(IO,        "reading or writing failed",           500,  13,  74)  \
 	ERR(CORRUPT,   "stored data is damaged",              500,  15,  70)  \
+	ERR(NEWER,     "a newer version wrote it",            500,  15,  70)  \
 	ERR(BROKEN,    "the store failed, restart is needed", 500,  13,  70)
 
 enum err {

@@ -261,7 +261,7 @@ open_database(struct index *x, const char *dir, rocksdb_options_t *base,
 	x->db = NULL;
 	if (strstr(text, "Column families not opened") != NULL) {
 		rocksdb_free(text);
-		return why(w, ERR_CORRUPT, "%s was written by a newer version "
+		return why(w, ERR_NEWER, "%s was written by a newer version "
 		    "of argiope; use that version", dir);
 	}
 	return tell(w, dir, text);

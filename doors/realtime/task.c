@@ -131,6 +131,7 @@ code_of(enum err e, enum code absent)
 	case ERR_DISK_FULL:
 	case ERR_IO:
 	case ERR_CORRUPT:
+	case ERR_NEWER:
 	case ERR_BROKEN:
 	case ERR_BUSY:
 		return CODE_STORAGE;

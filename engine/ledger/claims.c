@@ -179,7 +179,7 @@ judge(struct claims *c, const struct claim *x, uint64_t last, bool strict,
 	struct position p = x->now;
 
 	enum err e = owner_read(root, &a, &o, &own);
-	if (e == ERR_CORRUPT && !identity_is_newer(&own)) {
+	if (e == ERR_CORRUPT) {
 		log_warn("ledger.owner", "why=\"%s\"", own.text);
 		e = ERR_ABSENT;
 	}
@@ -226,7 +226,7 @@ find_id(struct claims *c, uint64_t last, bool *has_place, struct why *w)
 	if (e != OK)
 		return e;
 	e = identity_read(c->paths.home, &c->arena, &c->identity, &own);
-	if (e == ERR_CORRUPT && identity_is_newer(&own))
+	if (e == ERR_NEWER)
 		return why(w, e, "%s", own.text);
 	if (e != OK && e != ERR_ABSENT)
 		log_warn("ledger.identity", "why=\"%s\"", own.text);

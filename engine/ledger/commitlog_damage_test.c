@@ -346,7 +346,7 @@ test_newer_version(void **state)
 	memcpy(b.p + 40, crc.p, 4);
 	store(DIR "/log-00000001", buf_str(&b));
 	assert_int_equal(commitlog_open(DIR, &tiny, 0, replay, &r, &l, &w),
-	    ERR_CORRUPT);
+	    ERR_NEWER);
 	assert_non_null(strstr(w.text, "a newer version of argiope"));
 	buf_free(&crc);
 	buf_free(&b);

@@ -23,7 +23,6 @@ struct opening {
 	uint32_t lag;                /* of the last record */
 	uint32_t from_chain;         /* commitlog_options */
 	uint64_t sound_from;         /* nothing is damaged from here to `end` */
-	bool newer;                  /* damage by name only */
 	bool reads;                  /* commitlog_read() */
 	/* Not 0: segments up to it are damaged, and given up if they may be. */
 	uint64_t given_up;
@@ -164,9 +163,8 @@ judge_head(struct opening *o, struct segment *s, const char *p)
 	buf_free(&again);
 	if (good && on_disk.number < s->number)
 		return OK;
-	o->newer = !good && is_newer_head(p);
-	if (o->newer)
-		return why(o->w, ERR_CORRUPT, "%s/%s was written by a newer "
+	if (!good && is_newer_head(p))
+		return why(o->w, ERR_NEWER, "%s/%s was written by a newer "
 		    "version of argiope; use that version", o->log->dir,
 		    name_of(o, s->number));
 	if (!good || on_disk.number != s->number)
@@ -282,7 +280,7 @@ open_segments(struct opening *o)
 			forget_segments(l);
 		}
 		e = open_segment(o, numbers[i]);
-		if (e == ERR_CORRUPT && !o->newer) {
+		if (e == ERR_CORRUPT) {
 			o->given_up = numbers[i];
 			forget_segments(l);
 			e = OK;

@@ -218,9 +218,6 @@ struct claims *ledger_claims(const struct ledger *);
 MUST_USE enum err ledger_load_chain(struct index *, uint64_t checkpoint,
     uint32_t *chain, struct why *);
 uint64_t ledger_last_group(const struct ledger *);
-/* `own` as the caller's reason; damage comes with what to do about it. */
-enum err ledger_advise(const struct ledger *, const struct why *own, enum err,
-    struct why *);
 void ledger_group_synced(struct ledger *, struct group *);    /* owner */
 void ledger_group_applied(struct ledger *, struct group *);   /* owner */
 void ledger_flushed(struct ledger *, uint64_t group, enum err); /* owner */

@@ -120,7 +120,7 @@ load(const char *path, const char *kind, struct arena *a, struct str *lines,
 	    !str_eq(head, str_of(kind)) || !str_to_u64(version, &number))
 		return why(w, ERR_CORRUPT, "%s is damaged", path);
 	if (number > VERSION)
-		return why(w, ERR_CORRUPT, "%s was written by a newer version "
+		return why(w, ERR_NEWER, "%s was written by a newer version "
 		    "of argiope; use that version", path);
 	size_t end = all.n < 16 ? 0 : all.n - 16;
 	struct str last = str_from(all, end);
@@ -210,19 +210,11 @@ identity_write(const char *data_dir, const struct identity *in, struct why *w)
 	return e;
 }
 
-bool
-identity_is_newer(const struct why *w)
-{
-	return w->err == ERR_CORRUPT &&
-	    strstr(w->text, "newer version of argiope") != NULL;
-}
-
 enum err
 identity_advise(const char *home, const struct why *own, enum err e,
     struct why *w)
 {
-	if (e != ERR_CORRUPT || identity_is_newer(own) ||
-	    strstr(own->text, IDENTITY_REBUILD) != NULL)
+	if (e != ERR_CORRUPT)
 		return e == OK ? OK : why(w, e, "%s", own->text);
 	/* The command first: what is too long is cut at its end. */
 	return why(w, e, "the data directory cannot be used as it is; run `"

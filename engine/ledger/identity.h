@@ -32,19 +32,18 @@ struct identity {
 	size_t archives_n;
 };
 
-/* Errors: ABSENT; CORRUPT when it is damaged or of a newer version; IO. */
+/* Errors: ABSENT; CORRUPT; NEWER; IO. */
 MUST_USE enum err identity_read(const char *data_dir, struct arena *,
     struct identity *, struct why *);
 MUST_USE enum err identity_write(const char *data_dir,
     const struct identity *, struct why *);
 /*
- * `own` as the caller's reason, and its error; where stored data is damaged,
- * and it does not say so itself, with the command that makes it anew.
+ * Notes the cause `own` in the caller's struct and returns its error.  Where
+ * stored data is damaged the command that rebuilds it is put before the cause;
+ * so call it once, in the outermost function.
  */
 enum err identity_advise(const char *home, const struct why *own, enum err,
     struct why *);
-/* CORRUPT, since a newer version wrote it; it is not damaged. */
-bool identity_is_newer(const struct why *);
 void identity_make_id(char id[IDENTITY_ID_MAX]);
 
 /*

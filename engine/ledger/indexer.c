@@ -61,7 +61,7 @@ indexer_replay(struct index *x, struct index_batch *b, struct str body,
 			break;
 	}
 	if (in.n > 0 || in.bad)
-		return why(w, ERR_CORRUPT, "a group of the commit log was "
+		return why(w, ERR_NEWER, "a group of the commit log was "
 		    "written by a newer version of argiope; use that version");
 	return index_write(x, b, w);
 }

@@ -101,7 +101,7 @@ ledger_may_archive(struct ledger *l, struct str warc_dir, struct why *w)
 	enum err e = claims_may_use(l->claims, l->next_number - 1, warc_dir,
 	    &own);
 
-	return ledger_advise(l, &own, e, w);
+	return identity_advise(ledger_paths(l)->home, &own, e, w);
 }
 
 struct loop *
@@ -783,19 +783,11 @@ ledger_last_group(const struct ledger *l)
 	return l->next_number - 1;
 }
 
-enum err
-ledger_advise(const struct ledger *l, const struct why *own, enum err e,
-    struct why *w)
-{
-	return identity_advise(ledger_paths(l)->home, own, e, w);
-}
-
 static enum err
 open_log(struct ledger *l, struct replaying *r, uint32_t chain,
     struct why *w)
 {
 	struct arena a = ARENA_INIT;
-	struct why own = WHY_INIT;
 	struct str dir = arena_printf(&a, "%s/log", l->dir);
 	struct commitlog_options lo = {
 		.segment_bytes = l->options.segment_bytes,
@@ -804,9 +796,9 @@ open_log(struct ledger *l, struct replaying *r, uint32_t chain,
 	};
 
 	enum err e = commitlog_open(dir.p, &lo, r->last, replay_group, r,
-	    &l->log, &own);
+	    &l->log, w);
 	arena_free(&a);
-	return ledger_advise(l, &own, e, w);
+	return e;
 }
 
 enum err
@@ -833,11 +825,8 @@ ledger_recover(struct ledger *l, struct why *w)
 		    .last = r.last, .log_lost = stats.fresh && checkpoint > 0,
 		    }, w);
 	}
-	if (e == OK) {
-		struct why own = WHY_INIT;
-		e = ledger_recover_warcs(l, l->index, r.last, &own);
-		e = ledger_advise(l, &own, e, w);
-	}
+	if (e == OK)
+		e = ledger_recover_warcs(l, l->index, r.last, w);
 	l->recovered = e == OK;
 	index_batch_free(&r.batch);
 	return e;

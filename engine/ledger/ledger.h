@@ -93,7 +93,7 @@ struct ledger_options {
 /*
  * Open the index and the log's directory.  The index shows the last checkpoint
  * until ledger_recover() has replayed the log; then ledger_start() lets groups
- * flow.  Errors: CORRUPT with what to do about it; DISK_FULL; IO.
+ * flow.  Errors: CORRUPT; NEWER; DISK_FULL; IO.
  */
 MUST_USE enum err ledger_open(struct loop *, const struct ledger_options *,
     struct ledger **, struct why *);

@@ -256,12 +256,11 @@ ledger_quarantine(struct ledger *l, const char *dir, const char *prefix,
     struct why *w)
 {
 	struct arena a = ARENA_INIT;
-	struct why own = WHY_INIT;
 
 	enum err e = quarantine_files(str_of(dir), arena_printf(&a,
-	    "%s/.argiope/%s", dir, prefix), ledger_last_group(l), &own);
+	    "%s/.argiope/%s", dir, prefix), ledger_last_group(l), w);
 	arena_free(&a);
-	return ledger_advise(l, &own, e, w);
+	return e;
 }
 
 /* --- all files ----------------------------------------------------------- */
