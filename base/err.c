@@ -72,6 +72,8 @@ note(struct why *w, enum err e, const char *fmt, va_list ap, const char *tail)
 	if (w == NULL || w->err != OK)
 		return e;
 	w->err = e;
+	w->field[0] = w->text[0] = '\0';
+	w->sentence = 0;
 	int n = vsnprintf(w->text, sizeof(w->text), fmt, ap);
 	if (tail != NULL && n >= 0 && (size_t)n < sizeof(w->text))
 		snprintf(w->text + n, sizeof(w->text) - (size_t)n, ": %s",
@@ -86,6 +88,24 @@ why(struct why *w, enum err e, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	note(w, e, fmt, ap, NULL);
+	va_end(ap);
+	return e;
+}
+
+enum err
+why_field(struct why *w, enum err e, const char *field, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (w == NULL || w->err != OK)
+		return e;
+	w->err = e;
+	snprintf(w->field, sizeof(w->field), "%s", field);
+	w->sentence = (unsigned)snprintf(w->text, sizeof(w->text), "%s: ",
+	    w->field);
+	va_start(ap, fmt);
+	vsnprintf(w->text + w->sentence, sizeof(w->text) - w->sentence, fmt,
+	    ap);
 	va_end(ap);
 	return e;
 }

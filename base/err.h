@@ -50,12 +50,17 @@ int err_exit(enum err);          /* exit code after sysexits */
  */
 bool err_is_internal(enum err);
 
-/* A cause in words, for the one who asked.  Start with WHY_INIT. */
+/*
+ * The cause of a failure: a code and a field for programs, a sentence for
+ * people.  Nothing decides by the words of the text.  Start with WHY_INIT.
+ */
 struct why {
 	enum err err;
+	char field[32];          /* that is wrong or missing; "": none named */
+	unsigned sentence;       /* its offset in `text`, after "FIELD: " */
 	char text[400];
 };
-#define WHY_INIT ((struct why){ OK, "" })
+#define WHY_INIT ((struct why){ .err = OK })
 
 /*
  * Note the cause of a failure and return `err`, so that one can write
@@ -63,6 +68,13 @@ struct why {
  * kept; a NULL `w` is allowed.
  */
 enum err why(struct why *, enum err, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/*
+ * As why(), about one field of the request: the text is "FIELD: " and the
+ * sentence.  Callers may decide by the field's name.
+ */
+enum err why_field(struct why *, enum err, const char *field, const char *fmt,
+    ...) PRINTF_LIKE(4, 5);
 
 /* As why(), followed by ": " and the text of errno. */
 enum err why_errno(struct why *, enum err, const char *fmt, ...)

@@ -597,7 +597,7 @@ run(struct crawl_run *r)
 	r->look_timer.fire = look;
 	if (r->view.state == CRAWL_PAUSED) {
 		r->resume_order = (struct engine_order){ .crawl = r->id,
-		    .state = CRAWL_RUNNING, .reason = "by --resume" };
+		    .state = CRAWL_RUNNING, .reason = CRAWL_BY_RESUME };
 		engine_set_state(r->engine, &r->resume_order);
 	}
 	engine_start(r->engine);

@@ -354,7 +354,8 @@ fail_all(struct feed *f, struct walk *w)
 static void
 aim(struct feed *f, struct walk *w)
 {
-	static const struct why nobody = { ERR_CLOSED, "nobody waits" };
+	static const struct why nobody = { .err = ERR_CLOSED,
+	    .text = "nobody waits" };
 	struct mono now = loop_now(f->options.home);
 	struct list *next;
 

@@ -74,7 +74,9 @@ engine_explain(struct str text, const struct policy *policy,
 		return why(w, ERR_INPUT, "url: %s", inner.text);
 	e = read_seeds(text, seeds, seeds_n, a, &list, &n, w);
 	if (e == OK)
-		e = policy_compile(policy, list, n, &compiled, w);
+		e = policy_compile(policy, list, n, &compiled, &inner);
+	if (inner.err != OK)
+		why_field(w, e, "policy", "%s", inner.text);
 	if (e == OK)
 		e = policy_canonical(compiled, &plain, a, &u, w);
 	if (e == OK) {

@@ -13,14 +13,12 @@ static void
 say_state(struct buf *b, const struct why_facts *f)
 {
 	const struct crawl_view *v = f->view;
-	bool by = strncmp(v->reason, "by ", 3) == 0;
 
 	if (v->state == CRAWL_PAUSED)
 		buf_put_text(b, "paused");
 	else
 		buf_printf(b, "the crawl is %s", crawl_state_name(v->state));
-	if (v->reason[0] != '\0')
-		buf_printf(b, "%s%s", by ? " " : ": ", v->reason);
+	crawl_reason_put(str_of(v->reason), b);
 	if (v->state == CRAWL_PAUSED)
 		say(b, f->in_flight, "; %u request is still under way",
 		    "; %u requests are still under way");

@@ -80,12 +80,13 @@ check_policy(struct launching *g, struct why *w)
 	if (g->request.operator_seeds || g->engine->settings->allow_private)
 		return OK;
 	if (p->allow_private)
-		return why(w, ERR_INPUT, "policy: allow_private: a crawl that "
-		    "is started at a door cannot reach private addresses; the "
-		    "setting fetch.allow_private permits it");
+		return why_field(w, ERR_INPUT, "policy", "allow_private: a "
+		    "crawl that is started at a door cannot reach private "
+		    "addresses; the setting fetch.allow_private permits it");
 	if (is_private_proxy(p->proxy, &g->arena))
-		return why(w, ERR_INPUT, "policy: proxy: it is at a private "
-		    "address; the setting fetch.allow_private permits it");
+		return why_field(w, ERR_INPUT, "policy", "proxy: it is at a "
+		    "private address; the setting fetch.allow_private permits "
+		    "it");
 	return OK;
 }
 
@@ -112,8 +113,8 @@ find_policy(struct launching *g, struct store *st, struct why *w)
 		e = policy_check_agent(g->policy, &inner);
 	if (e == OK)
 		e = policy_fits(g->policy, &inner);
-	return e == OK ? check_policy(g, w) : why(w, e, "policy: %s",
-	    inner.text);
+	return e == OK ? check_policy(g, w) : why_field(w, e, "policy",
+	    "%s", inner.text);
 }
 
 static void
@@ -134,7 +135,7 @@ plan(struct shelf_job *job, struct store *st)
 	say_in_force(g);
 	e = crawls_plan(q, g->engine->settings, &g->plan, &inner);
 	if (e != OK)
-		why(w, e, "policy: %s", inner.text);
+		why_field(w, e, "policy", "%s", inner.text);
 }
 
 /* --- back at home -------------------------------------------------------- */

@@ -75,7 +75,8 @@ check_policy(struct store *st, struct schedule *s, struct arena *a,
 	if (s->policy_json.n == 0)
 		return store_policy_get(st, s->policy, a, &p, w);
 	enum err e = canonical(s->policy_json, a, &s->policy_json, &inner);
-	return e == OK ? OK : why(w, e, "policy: %s", inner.text);
+	return e == OK ? OK : why_field(w, e, "policy", "%s",
+	    inner.text);
 }
 
 enum err

@@ -35,6 +35,8 @@ FAULTS = [
     ("base/a.c", "return n;", "return atoi(n);", "atoi() is banned"),
     ("base/a.c", "int\na_one", "int a_one", "begin a line"),
     ("base/a.c", "\treturn n;", "\tn++;\n" * 101, "lines in one function"),
+    ("base/a.c", "return n;", 'return strstr(w->text, "disk") != NULL;',
+     "words of a message"),
     ("base/a.h", "BASE_A_H", "A_H", "include guard should be BASE_A_H"),
     ("base/a.h", "a -- an", "an", "begins without"),
     ("base/a.h", "/* One. */\n", "", "a_one() has no comment"),

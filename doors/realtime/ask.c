@@ -302,9 +302,6 @@ explain(struct task *t, struct str json)
 		    FOUND_DEPTH_MAX) : 1, &a, &x, &canonical, &w);
 	if (pw.err != OK) {
 		task_fail(t, CODE_BAD_POLICY, "%s.", pw.text);
-	} else if (e != OK && w.err == ERR_INPUT &&
-	    str_starts(str_of(w.text), STR("url_rules"))) {
-		task_fail(t, CODE_BAD_POLICY, "%s.", w.text);
 	} else if (e != OK) {
 		task_fail_why(t, &w, CODE_UNKNOWN_POLICY);
 	} else {

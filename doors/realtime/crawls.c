@@ -111,7 +111,7 @@ steer(struct task *t, enum crawl_state want)
 		return;
 	struct launch_order *o = task_own(t, sizeof(*o));
 	*o = (struct launch_order){ .crawl = row->id, .want = want,
-	    .reason = "by a client", .done = steered, .arg = t };
+	    .reason = CRAWL_BY_CLIENT, .done = steered, .arg = t };
 	realtime_out(t->door);
 	engine_steer(t->door->engine, o);
 }

@@ -15,11 +15,9 @@ struct shelving {
 static enum code
 absent(const struct shelf_ask *a)
 {
-	struct str text = str_of(a->why.text);
-
 	/* schedule.put can name a missing policy or a missing schedule. */
 	if (a->verb == SHELF_SCHEDULE_PUT)
-		return str_find(text, STR("schedule")) < text.n ?
+		return strcmp(a->why.field, "schedule") == 0 ?
 		    CODE_BAD_ARGS : CODE_UNKNOWN_POLICY;
 	return a->verb <= SHELF_POLICY_LIST ? CODE_UNKNOWN_POLICY :
 	    CODE_BAD_ARGS;

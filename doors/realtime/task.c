@@ -187,9 +187,9 @@ task_fail_why(struct task *t, const struct why *w, enum code absent)
 		fail_storage(t, code, w);
 		return;
 	}
-	if (code == CODE_BAD_ARGS && str_starts(text, STR("policy: "))) {
+	if (code == CODE_BAD_ARGS && strcmp(w->field, "policy") == 0) {
 		code = CODE_BAD_POLICY;
-		text = str_from(text, 8);
+		text = str_of(w->text + w->sentence);
 	}
 	fail_sentence(t, code, text);
 }

@@ -120,7 +120,7 @@ static bool
 has_answer(const struct hop *h)
 {
 	return h->head.n > 0 && h->parsed.status != 0 &&
-	    (h->stop_reason == NULL || strcmp(h->stop_reason, "mime") != 0);
+	    h->stop != HOP_STOP_MIME;
 }
 
 /* WARC's word for how the last answer ended; NULL: it is whole. */

@@ -348,7 +348,8 @@ step_fetch(struct page *p)
 	}
 	p->exchange.events = &events;
 	buf_clear(&h->body);
-	h->truncated = h->stop_reason = NULL;
+	h->truncated = NULL;
+	h->stop = HOP_STOP_NONE;
 	h->head = STR_NONE;
 	h->parsed = (struct http_head){ 0 };
 	h->too_large = false;
@@ -395,14 +396,14 @@ on_head(struct exchange *x, struct str bytes, int status)
 	p->fetcher->bytes_in += bytes.n;
 	if (http_parse_head(h->head, false, HTTP_LIMITS_DEFAULT, a, &h->parsed,
 	    NULL) != OK) {
-		h->stop_reason = "the answer's head is not HTTP";
+		h->stop = HOP_STOP_HEAD;
 		return false;
 	}
 	if (p->kind == PAGE_URL && status >= 200 && status < 300) {
 		policy_judge_mime(crawl_policy(p->crawl->shared),
 		    http_find(&h->parsed, STR("Content-Type")), &v);
 		if (!v.take) {
-			h->stop_reason = "mime";
+			h->stop = HOP_STOP_MIME;
 			return false;
 		}
 	}
@@ -672,7 +673,7 @@ step_judge(struct page *p)
 		block(p);
 		return;
 	}
-	if (h->stop_reason != NULL && strcmp(h->stop_reason, "mime") == 0) {
+	if (h->stop == HOP_STOP_MIME) {
 		page_finish(p, OUTCOME_SKIPPED, SKIP_MIME, http_find(
 		    &h->parsed, STR("Content-Type")));
 		return;
@@ -683,7 +684,8 @@ step_judge(struct page *p)
 	    (p->end == TRANSPORT_STOPPED && h->truncated != NULL);
 	if (!answered) {
 		fail(p, page_exception(p), p->end_text.n != 0 ? p->end_text :
-		    str_of(h->stop_reason));
+		    h->stop == HOP_STOP_HEAD ?
+		    STR("the answer's head is not HTTP") : STR_NONE);
 		return;
 	}
 	store_cookies(p);

@@ -97,6 +97,9 @@ struct address {
 	struct list waiting;             /* pages */
 };
 
+/* Why we stop reading an answer: its head, or its media type. */
+enum hop_stop { HOP_STOP_NONE, HOP_STOP_HEAD, HOP_STOP_MIME };
+
 /* One request and its answer. */
 struct hop {
 	struct url url;
@@ -110,7 +113,7 @@ struct hop {
 	struct transport_times times;
 	int status;
 	const char *truncated;           /* WARC's word, or NULL */
-	const char *stop_reason;         /* why we ended it ourselves */
+	enum hop_stop stop;              /* why we ended it ourselves */
 	bool too_large;                  /* its head or trailers were */
 };
 

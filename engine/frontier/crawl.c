@@ -25,6 +25,16 @@ crawl_state_name(enum crawl_state s)
 	return state_names[s];
 }
 
+void
+crawl_reason_put(struct str reason, struct buf *b)
+{
+	bool actor = str_eq(reason, STR(CRAWL_BY_CLIENT)) ||
+	    str_eq(reason, STR(CRAWL_BY_RESUME));
+
+	if (reason.n > 0)
+		buf_printf(b, "%s%.*s", actor ? " " : ": ", STR_FMT(reason));
+}
+
 const char *
 exception_name(enum exception e)
 {
@@ -360,8 +370,8 @@ end(struct crawl *c, enum crawl_state state, const char *reason)
 	c->view.state = state;
 	c->view.ended = clock_wall();
 	snprintf(c->view.reason, sizeof(c->view.reason), "%s", reason);
-	crawl_log_put(c, state == CRAWL_CANCELLED ? "cancelled" : "completed",
-	    str_of(reason));
+	crawl_log_put(c, state == CRAWL_CANCELLED ? CRAWL_LOG_CANCELLED :
+	    CRAWL_LOG_COMPLETED, str_of(reason));
 	ledger_series_close(c->frontier->ledger, &c->series);
 	loop_timer_stop(c->frontier->loop, &c->deadline);
 	near_free(&c->near);
@@ -507,7 +517,7 @@ start(struct crawl *c)
 	if (first)
 		c->view.started = clock_wall();
 	if (first)
-		crawl_log_put(c, "started", c->name);
+		crawl_log_put(c, CRAWL_LOG_STARTED, c->name);
 	crawl_touch(c);
 	set_deadline(c);
 }
@@ -543,7 +553,7 @@ static void
 resume(struct crawl *c, const char *reason)
 {
 	c->view.state = CRAWL_PENDING;
-	crawl_log_put(c, "resumed", str_of(reason));
+	crawl_log_put(c, CRAWL_LOG_RESUMED, str_of(reason));
 	snprintf(c->view.reason, sizeof(c->view.reason),
 	    "other crawls run first");
 	crawl_touch(c);
@@ -575,7 +585,7 @@ frontier_set_state(struct frontier *f, uint32_t id, enum crawl_state s,
 	}
 	c->view.state = s;
 	snprintf(c->view.reason, sizeof(c->view.reason), "%s", reason);
-	crawl_log_put(c, "paused", str_of(reason));
+	crawl_log_put(c, CRAWL_LOG_PAUSED, str_of(reason));
 	crawl_settle(c);
 	crawl_consider_end(c);
 	crawl_start_pending(f);
@@ -680,7 +690,7 @@ frontier_continue(struct frontier *f, uint32_t id, struct why *w)
 	if (e != OK)
 		return e;
 	crawl_log_trim(c);
-	crawl_log_put(c, "restarted", STR(""));
+	crawl_log_put(c, CRAWL_LOG_RESTARTED, STR(""));
 	set_deadline(c);
 	if (c->view.state == CRAWL_RUNNING)
 		wake_all(c);

@@ -48,6 +48,11 @@ enum crawl_state {
 };
 /* "running" ... */
 const char *crawl_state_name(enum crawl_state);
+/* Reasons of a state that name who asked for it; the others name a cause. */
+#define CRAWL_BY_CLIENT "by a client"
+#define CRAWL_BY_RESUME "by --resume"
+/* Append to a state's name: " by a client", ": max_items", or nothing. */
+void crawl_reason_put(struct str reason, struct buf *);
 
 /* Why a URL has no answer (realtime.md section 4). */
 #define EXCEPTIONS(X)                                                       \

@@ -190,30 +190,15 @@ end_bursts(struct crawl *c)
 
 /* --- states -------------------------------------------------------------- */
 
-static enum crawl_log_kind
-kind_of(const char *word)
-{
-	int k = 0;
-
-	while (k < CRAWL_LOG_KIND_COUNT && strcmp(kind_names[k], word) != 0)
-		k++;
-	CHECK(k < CRAWL_LOG_KIND_COUNT);
-	return (enum crawl_log_kind)k;
-}
-
 /* "paused by a client", "completed: max_items", "started: name". */
 void
-crawl_log_put(struct crawl *c, const char *kind, struct str reason)
+crawl_log_put(struct crawl *c, enum crawl_log_kind kind, struct str reason)
 {
-	struct crawl_line l = { .kind = kind_of(kind) };
+	struct crawl_line l = { .kind = kind };
 	struct buf text = BUF_INIT;
 
-	buf_put_text(&text, kind);
-	if (reason.n > 0) {
-		buf_put_text(&text, str_starts(reason, STR("by ")) ? " " :
-		    ": ");
-		buf_put_str(&text, reason);
-	}
+	buf_put_text(&text, kind_names[kind]);
+	crawl_reason_put(reason, &text);
 	l.text = buf_str(&text);
 	if (l.kind == CRAWL_LOG_COMPLETED || l.kind == CRAWL_LOG_CANCELLED)
 		end_bursts(c);

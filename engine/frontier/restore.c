@@ -22,7 +22,8 @@ frontier_restore(struct frontier *f, uint32_t id,
 	struct crawl *c = crawl_begin(f, id, spec, created);
 	c->view.state = CRAWL_RUNNING;
 	c->view.started = created;
-	crawl_log_put(c, "restarted", STR("rebuilt from its WARC files"));
+	crawl_log_put(c, CRAWL_LOG_RESTARTED,
+	    STR("rebuilt from its WARC files"));
 	return ledger_apply(f->ledger, w);
 }
 

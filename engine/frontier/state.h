@@ -247,7 +247,7 @@ MUST_USE enum err queue_record_each(struct index *, uint32_t crawl,
 /* log.c */
 void crawl_log(struct crawl *, const struct crawl_line *);
 /* A change of its state, by the kind's name; `reason` may be empty. */
-void crawl_log_put(struct crawl *, const char *kind, struct str reason);
+void crawl_log_put(struct crawl *, enum crawl_log_kind, struct str reason);
 void crawl_log_trim(struct crawl *);      /* what earlier versions kept */
 void crawl_log_shown(struct crawl *);     /* in its view */
 

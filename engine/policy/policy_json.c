@@ -441,7 +441,8 @@ take_policy(struct parse *x, yyjson_val *object)
 	size_t groups_n = 0;
 
 	if (!yyjson_is_obj(object))
-		return why(x->w, ERR_INPUT, "policy: expected an object");
+		return why_field(x->w, ERR_INPUT, "policy",
+		    "expected an object");
 	yyjson_obj_foreach(object, i, n, key, v) {
 		struct str name = text_of(key);
 		const struct policy_field *f =
@@ -490,8 +491,8 @@ policy_parse(struct str json, struct policy **out, struct why *w)
 
 	*out = NULL;
 	if (doc == NULL)
-		return why(w, ERR_INPUT, "policy: not JSON: %s at byte %zu",
-		    fault.msg, fault.pos);
+		return why_field(w, ERR_INPUT, "policy",
+		    "not JSON: %s at byte %zu", fault.msg, fault.pos);
 	enum err e = policy_from_json(yyjson_doc_get_root(doc), out, w);
 	yyjson_doc_free(doc);
 	return e;

@@ -100,16 +100,16 @@ static enum err
 check_text(const char *field, struct str s, size_t bytes_max, struct why *w)
 {
 	if (s.n == 0)
-		return why(w, ERR_INPUT, "%s: it is empty", field);
+		return why_field(w, ERR_INPUT, field, "it is empty");
 	if (s.n > bytes_max)
-		return why(w, ERR_FULL, "%s: %zu bytes; at most %zu are "
-		    "allowed", field, s.n, bytes_max);
+		return why_field(w, ERR_FULL, field, "%zu bytes; at most %zu "
+		    "are allowed", s.n, bytes_max);
 	for (size_t i = 0; i < s.n; i++)
 		if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
-			return why(w, ERR_INPUT, "%s: a control character",
-			    field);
+			return why_field(w, ERR_INPUT, field,
+			    "a control character");
 	if (!text_is_utf8(s))
-		return why(w, ERR_INPUT, "%s: it is not UTF-8", field);
+		return why_field(w, ERR_INPUT, field, "it is not UTF-8");
 	return OK;
 }
 
@@ -123,12 +123,12 @@ static enum err
 check_json(const char *field, struct str s, struct why *w)
 {
 	if (s.n == 0)
-		return why(w, ERR_INPUT, "%s: it is empty", field);
+		return why_field(w, ERR_INPUT, field, "it is empty");
 	if (s.n > STORE_JSON_BYTES_MAX)
-		return why(w, ERR_FULL, "%s: %zu bytes; at most %u are "
-		    "allowed", field, s.n, STORE_JSON_BYTES_MAX);
+		return why_field(w, ERR_FULL, field, "%zu bytes; at most %u "
+		    "are allowed", s.n, STORE_JSON_BYTES_MAX);
 	if (memchr(s.p, '\0', s.n) != NULL || !text_is_utf8(s))
-		return why(w, ERR_INPUT, "%s: it is not UTF-8", field);
+		return why_field(w, ERR_INPUT, field, "it is not UTF-8");
 	return OK;
 }
 
@@ -137,8 +137,8 @@ static enum err
 check_policy(const struct schedule *s, struct why *w)
 {
 	if ((s->policy.n == 0) == (s->policy_json.n == 0))
-		return why(w, ERR_INPUT, "policy: a name or an object is "
-		    "needed");
+		return why_field(w, ERR_INPUT, "policy", "a name or an object "
+		    "is needed");
 	return s->policy.n != 0 ?
 	    check_text("policy", s->policy, STORE_NAME_BYTES_MAX, w) :
 	    check_json("policy", s->policy_json, w);
@@ -343,8 +343,8 @@ store_policy_list(struct store *st, struct arena *a, struct store_policy **list,
 static enum err
 no_schedule(uint64_t id, struct why *w)
 {
-	return why(w, ERR_ABSENT, "there is no schedule %llu",
-	    (unsigned long long)id);
+	return why_field(w, ERR_ABSENT, "schedule", "there is none with the "
+	    "id %llu", (unsigned long long)id);
 }
 
 enum err
