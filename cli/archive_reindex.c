@@ -9,7 +9,7 @@
 #include "engine/archive/reindex.h"
 #include "engine/archive/sort.h"
 #include "engine/ledger/identity.h"
-#include "engine/rebuild.h"
+#include "engine/rebuild/rebuild.h"
 
 #define REINDEX_OPTIONS(X)                                                   \
 	X(REBUILD, "rebuild", 0, NULL, FLAG, 0, 0,                           \

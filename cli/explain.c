@@ -7,7 +7,7 @@
 #include "cli/format.h"
 #include "cli/plan.h"
 #include "cli/verbs.h"
-#include "engine/inspect.h"
+#include "engine/catalog/catalog.h"
 #include "engine/policy/address.h"
 #include "engine/policy/robots.h"
 #include "os/clock.h"

@@ -6,7 +6,7 @@
 #include "cli/format.h"
 #include "cli/stores.h"
 #include "cli/verbs.h"
-#include "engine/launch.h"
+#include "engine/control/control.h"
 
 static const struct option_row plain_rows[] = { OPTION_COMMON(OPTION_ROW) };
 static const struct option_row list_rows[] = {

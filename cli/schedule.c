@@ -9,7 +9,7 @@
 #include "cli/plan.h"
 #include "cli/stores.h"
 #include "cli/verbs.h"
-#include "engine/launch.h"
+#include "engine/control/control.h"
 
 #define PUT_OPTIONS(X)                                                       \
 	X(SEEDS, "seeds", 0, "FILE", PATH, 0, 0,                             \

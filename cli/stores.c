@@ -1,7 +1,7 @@
 #include "cli/stores.h"
 
 #include "cli/format.h"
-#include "engine/launch.h"
+#include "engine/control/control.h"
 
 enum err
 stores_open(struct cli *c, struct store **st, struct why *w)

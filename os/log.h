@@ -9,8 +9,8 @@
 #ifndef OS_LOG_H
 #define OS_LOG_H
 
-#include "base/err.h"
 #include "base/bytes.h"
+#include "base/err.h"
 #include "base/time.h"
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_OFF };

@@ -1,5 +1,5 @@
-#include "wire/warc_sample_test.h"
 #include "wire/warc_read.h"
+#include "wire/warc_sample_test.h"
 
 static const struct str page = STR("<html><title>x</title>page</html>");
 

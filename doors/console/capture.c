@@ -1,7 +1,7 @@
 #include "doors/console/own.h"
 
-#include "engine/feed.h"
-#include "engine/launch.h"
+#include "engine/control/control.h"
+#include "engine/stream/stream.h"
 
 struct capture_ask {
 	struct console *console;

@@ -3,7 +3,7 @@
 #include "doors/console/own.h"
 
 #include "base/text.h"
-#include "engine/launch.h"
+#include "engine/control/control.h"
 
 struct token_ask {
 	struct console *console;

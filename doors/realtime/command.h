@@ -16,7 +16,7 @@
 
 #include <yyjson.h>
 
-#include "engine/launch.h"
+#include "engine/control/control.h"
 
 #define COMMAND_DEPTH_MAX 32u
 #define COMMAND_ECHO_BYTES_MAX 4096u  /* of a command_id */

@@ -16,7 +16,7 @@
 #ifndef DOORS_REALTIME_ITEM_H
 #define DOORS_REALTIME_ITEM_H
 
-#include "engine/feed.h"
+#include "engine/stream/stream.h"
 
 /* Append the object; a feed_render_fn. */
 void item_render(const struct feed_capture *, struct buf *);

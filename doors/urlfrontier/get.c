@@ -12,8 +12,8 @@
  * with what is left of max_queues.  Their URLs are passed on as they come; what
  * came here and did not leave stays leased at its node until the lease ends.
  */
-#include "doors/urlfrontier/source.h"
 #include "doors/urlfrontier/engine.h"
+#include "doors/urlfrontier/source.h"
 #include "os/clock.h"
 #include "wire/grpc/pb.h"
 #include "wire/urlfrontier/urlfrontier.pb-c.h"

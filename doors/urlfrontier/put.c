@@ -14,8 +14,8 @@
  * frontier, the rest to the others, and it is done when all parts are.  What
  * nobody could own, for want of a key, is judged here.
  */
-#include "doors/urlfrontier/forward.h"
 #include "doors/urlfrontier/engine.h"
+#include "doors/urlfrontier/forward.h"
 #include "os/clock.h"
 
 #define UNIT_ITEMS 256u          /* and messages */

@@ -7,8 +7,8 @@
  *              ─► beside the groups: by key, a piece at a time ─► home ...
  *     queues:  ledger's loop: the crawl's queues ─► beside: by key ─► home ...
  */
-#include "engine/frontier/peek.h"
 #include "engine/frontier/outside_own.h"
+#include "engine/frontier/peek.h"
 
 /* One piece: so many entries, bytes of them, or records looked at. */
 #define PIECE_ENTRIES 1024u

@@ -7,8 +7,8 @@
 #ifndef ENGINE_POLICY_POLICY_REGEX_H
 #define ENGINE_POLICY_POLICY_REGEX_H
 
-#include "base/err.h"
 #include "base/bytes.h"
+#include "base/err.h"
 #include "engine/policy/policy.h"
 
 enum {

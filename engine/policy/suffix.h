@@ -7,8 +7,8 @@
 #ifndef ENGINE_POLICY_SUFFIX_H
 #define ENGINE_POLICY_SUFFIX_H
 
-#include "base/err.h"
 #include "base/bytes.h"
+#include "base/err.h"
 
 /*
  * The registrable domain of `host`, a tail of it: "example.co.uk" of

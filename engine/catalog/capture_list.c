@@ -1,0 +1,265 @@
+/*
+ * Lists of pages: what is asked for, and what fits it.
+ *
+ *     no filter, by number    one seek
+ *     else                    a walk (feed_walk.c)
+ */
+#include "engine/stream/cache.h"
+
+#include "os/clock.h"
+
+#define SIZE_MAX_PAGES 1000u
+/* With an order that is not the journal's. */
+#define RANKED_MAX 100000u
+
+/* --- what matches ------------------------------------------------------- */
+
+static bool
+holds(struct str s, struct str needle)
+{
+	char first;
+
+	if (needle.n == 0)
+		return true;
+	first = ascii_lower(needle.p[0]);
+	for (size_t i = 0; i + needle.n <= s.n; i++)
+		if (ascii_lower(s.p[i]) == first &&
+		    str_eq_nocase(str_cut(s, i, i + needle.n), needle))
+			return true;
+	return false;
+}
+
+/* Of "http://user@host:80/path" the host. */
+static struct str
+host_of(struct str url)
+{
+	struct str s = str_from(url, str_find(url, STR("://")) + 3);
+	size_t n = 0;
+
+	while (n < s.n && s.p[n] != '/' && s.p[n] != '?' && s.p[n] != '#')
+		n++;
+	s.n = n;
+	size_t at = str_find_char(s, '@');
+	if (at < s.n)
+		s = str_from(s, at + 1);
+	if (s.n > 0 && s.p[0] == '[')
+		return str_cut(s, 0, str_find_char(s, ']') + 1);
+	return str_cut(s, 0, str_find_char(s, ':'));
+}
+
+/* "text/html", or "image/" for all of a kind. */
+static bool
+type_matches(struct str wanted, struct str type)
+{
+	return wanted.n == 0 || (str_ends(wanted, STR("/")) ?
+	    str_starts_nocase(type, wanted) : str_eq_nocase(type, wanted));
+}
+
+/* "404", "4xx", or none. */
+static bool
+parse_status(struct str s, struct feed_filter *f)
+{
+	uint64_t n;
+
+	f->status_from = 0;
+	f->status_to = UINT16_MAX;
+	if (s.n == 0)
+		return true;
+	if (s.n != 3 || !ascii_is_digit(s.p[0]))
+		return false;
+	if (str_eq_nocase(str_from(s, 1), STR("xx"))) {
+		f->status_from = (uint16_t)((s.p[0] - '0') * 100);
+		f->status_to = (uint16_t)(f->status_from + 99);
+		return true;
+	}
+	if (!str_to_u64(s, &n))
+		return false;
+	f->status_from = f->status_to = (uint16_t)n;
+	return true;
+}
+
+static bool
+is_any(const struct feed_filter *f)
+{
+	return f->text.n + f->type.n + f->host.n == 0 &&
+	    f->status_from == 0 && f->status_to == UINT16_MAX &&
+	    f->digest.kind == DIGEST_NONE && f->links_to.n == 0 &&
+	    f->order == PAGES_OLDEST;
+}
+
+bool
+feed_filter_eq(const struct feed_filter *a, const struct feed_filter *b)
+{
+	return str_eq(a->text, b->text) && str_eq(a->type, b->type) &&
+	    str_eq(a->host, b->host) && a->status_from == b->status_from &&
+	    a->status_to == b->status_to && a->order == b->order &&
+	    str_eq(a->links_to, b->links_to) &&
+	    digest_eq(&a->digest, &b->digest);
+}
+
+bool
+feed_filter_takes(const struct feed_filter *f, struct str key,
+    struct str value, struct journal_entry *e)
+{
+	return (f->digest.kind == DIGEST_NONE ||
+	    journal_has_digest(value, &f->digest)) &&
+	    journal_parse(key, value, e) &&
+	    e->status >= f->status_from && e->status <= f->status_to &&
+	    type_matches(f->type, e->type) &&
+	    (f->host.n == 0 || str_eq_nocase(host_of(e->url), f->host)) &&
+	    (holds(e->url, f->text) || holds(e->title, f->text));
+}
+
+/* --- the answer --------------------------------------------------------- */
+
+static void
+copy_entry(struct arena *a, const struct journal_entry *from,
+    struct journal_entry *to)
+{
+	*to = *from;
+	to->type = arena_copy(a, from->type);
+	to->title = arena_copy(a, from->title);
+	to->url = arena_copy(a, from->url);
+	to->final_url = arena_copy(a, from->final_url);
+	to->via = arena_copy(a, from->via);
+}
+
+void
+feed_listing_keep(struct listing *l, const struct journal_entry *e)
+{
+	struct pages_ask *q = l->ask;
+
+	if (q->n < q->size)
+		copy_entry(&q->arena, e, &q->pages[q->n++]);
+}
+
+void
+feed_listing_end(struct listing *l)
+{
+	struct pages_ask *q = l->ask;
+
+	arena_free(&l->arena);
+	mem_free(&l);
+	q->done(q);
+}
+
+void
+feed_listing_fail(struct feed *f, struct listing *l, const struct why *w)
+{
+	l->ask->why = *w;
+	l->ask->n = 0;
+	l->ended = true;
+	feed_task_put(f, &l->task);
+}
+
+/* --- one seek, on the pool ---------------------------------------------- */
+
+/* Numbers have no gaps then: what is passed over need not be seen. */
+static void
+read_run(struct listing *l)
+{
+	struct pages_ask *q = l->ask;
+	bool newest = q->order == PAGES_NEWEST;
+	struct index_iter *i = index_iter_new(l->task.reader->index,
+	    INDEX_JOURNAL);
+	struct buf from = BUF_INIT;
+	struct journal_entry e;
+	struct str key, value;
+
+	journal_key(q->crawl, newest ? q->total - q->start : q->start + 1,
+	    &from);
+	if (newest)
+		index_iter_seek_last(i, buf_str(&from));
+	else
+		index_iter_seek(i, buf_str(&from));
+	for (size_t n = 0; n < q->size && index_iter_valid(i, &key, &value) &&
+	    journal_parse(key, value, &e) && e.crawl == q->crawl &&
+	    e.seq < JOURNAL_FAILED; n++) {
+		feed_listing_keep(l, &e);
+		if (newest)
+			index_iter_prev(i);
+		else
+			index_iter_next(i);
+	}
+	/* The answer is in q->why. */
+	(void)!index_iter_error(i, &q->why);
+	index_iter_free(&i);
+	buf_free(&from);
+}
+
+static void
+listing_run(struct feed_task *task)
+{
+	struct listing *l = CONTAINER(task, struct listing, task);
+
+	if (!l->ended)
+		read_run(l);
+}
+
+static void
+listing_came(struct feed_task *task)
+{
+	feed_listing_end(CONTAINER(task, struct listing, task));
+}
+
+/* --- asking ------------------------------------------------------------- */
+
+static enum err
+prepare(struct listing *l, const struct board_row *row, struct why *w)
+{
+	struct pages_ask *q = l->ask;
+	struct feed_filter *f = &l->filter;
+	bool by_number = q->order == PAGES_OLDEST || q->order == PAGES_NEWEST;
+
+	if (row == NULL || row->deleted)
+		return why(w, ERR_ABSENT, "crawl %u is gone", q->crawl);
+	if (!parse_status(q->status, f))
+		return why(w, ERR_INPUT, "status: neither \"404\" nor "
+		    "\"4xx\"");
+	if (q->size > SIZE_MAX_PAGES)
+		return why(w, ERR_INPUT, "size: at most %u", SIZE_MAX_PAGES);
+	if (!by_number && q->start > RANKED_MAX)
+		return why(w, ERR_INPUT, "start: at most %u in this order",
+		    RANKED_MAX);
+	f->text = arena_copy(&l->arena, q->text);
+	f->type = arena_copy(&l->arena, q->type);
+	f->host = arena_copy(&l->arena, q->host);
+	f->links_to = arena_copy(&l->arena, q->links_to);
+	f->digest = q->digest;
+	f->order = by_number ? PAGES_OLDEST : q->order;
+	l->upto = row->view.item_last;
+	l->until = q->wait_ms == 0 ? MONO_NEVER :
+	    mono_add_ms(clock_mono(), q->wait_ms);
+	return OK;
+}
+
+void
+feed_pages(struct feed *f, struct pages_ask *q)
+{
+	const struct board_row *row = board_row(f->options.board, q->crawl);
+	struct listing *l = mem_new(sizeof(*l));
+
+	list_init(&l->node);
+	l->ask = q;
+	l->task.run = listing_run;
+	l->task.done = listing_came;
+	q->arena = ARENA_INIT;
+	q->total = q->looked = 0;
+	q->so_far = q->limited = false;
+	q->n = 0;
+	q->why = WHY_INIT;
+	enum err e = prepare(l, row, &q->why);
+	q->pages = ARENA_ARRAY(&q->arena, struct journal_entry, MIN(q->size,
+	    SIZE_MAX_PAGES));
+	if (e != OK) {
+		l->ended = true;
+		feed_task_put(f, &l->task);
+	} else if (!is_any(&l->filter) ||
+	    row->view.item_last != row->view.counts.items) {
+		feed_walk_put(f, l);
+	} else {
+		q->total = q->looked = row->view.counts.items;
+		l->ended = q->start >= q->total;
+		feed_task_put(f, &l->task);
+	}
+}

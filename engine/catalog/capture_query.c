@@ -1,0 +1,319 @@
+/*
+ * One page with all that is known of it, and its records as bytes.
+ */
+#include "engine/parser/parse.h"
+#include "engine/stream/cache.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/log.h"
+
+#define LINKS_MAX 10000u
+#define DUPLICATES_MAX 100u
+/* Decoded for its links, whatever of it is asked for. */
+#define PARSE_BYTES_MAX ((size_t)16 << 20)
+/* So long others with its body are looked for. */
+#define SAME_MS 2000u
+
+struct reading {
+	struct feed_task task;
+	struct page_ask *ask;
+	struct pages_ask same;
+};
+
+/* --- hops --------------------------------------------------------------- */
+
+static void
+put_hop(struct page_ask *q, const struct capture *c, struct str file,
+    const struct feed_member *m)
+{
+	struct arena *a = &q->arena;
+	struct str head = arena_copy(a, c->http_bytes);
+
+	if (c->type == WARC_REQUEST) {
+		if (q->hops_n > 0)
+			q->hops[q->hops_n - 1].request = head;
+		return;
+	}
+	if (c->type != WARC_RESPONSE && c->type != WARC_REVISIT)
+		return;
+	q->hops[q->hops_n++] = (struct page_hop){
+		.url = arena_copy(a, c->uri), .response = head,
+		.at = c->date, .record_id = arena_copy(a, c->id),
+		.file = file, .offset = m->offset, .length = m->clen,
+	};
+}
+
+static enum err
+read_hops(struct feed_reader *r, struct page_ask *q)
+{
+	struct feed_member members[FEED_MEMBERS_MAX];
+	struct str file = STR_NONE;
+	struct capture c;
+	size_t n;
+	int fd;
+
+	enum err e = feed_members(r, &q->entry, members, &n, &q->why);
+	if (e == OK)
+		e = feed_file_name(r, q->entry.file, &q->arena, &file,
+		    &q->why);
+	if (e == OK)
+		e = feed_reader_file(r, q->entry.file, &fd, &q->why);
+	q->hops = ARENA_ARRAY(&q->arena, struct page_hop, n);
+	for (size_t i = 0; e == OK && i < n; i++)
+		/* A record that cannot be read is left out. */
+		if (capture_read(r->own, fd, members[i].offset,
+		    members[i].clen, 0, &c, NULL) == OK)
+			put_hop(q, &c, file, &members[i]);
+	return e;
+}
+
+/* --- body and links ----------------------------------------------------- */
+
+static void
+read_links(struct page_ask *q, const struct capture *c, struct str body)
+{
+	struct str own = q->entry.final_url.n != 0 ? q->entry.final_url :
+	    q->entry.url;
+	struct arena a = ARENA_INIT;
+	struct parse_output found;
+	struct url url;
+	struct parse_input in = {
+		.body = body, .url = &url,
+		.content_type = http_find(&c->http, STR("Content-Type")),
+		.nosniff = str_eq_nocase(http_find(&c->http,
+		    STR("X-Content-Type-Options")), STR("nosniff")),
+		.links_max = LINKS_MAX, .cpu_ns = clock_thread_cpu_ns,
+	};
+	struct parser *p = parser_new();
+
+	if (body.n > 0 && url_parse(own, NULL, &a, &url, NULL) == OK &&
+	    parse_document(p, &in, &a, &found, NULL) == OK) {
+		struct str *links = ARENA_ARRAY(&q->arena, struct str,
+		    found.links_n);
+		for (size_t i = 0; i < found.links_n; i++)
+			links[i] = arena_copy(&q->arena,
+			    found.links[i].url.href);
+		q->links = links;
+		q->links_n = found.links_n;
+	}
+	parser_free(&p);
+	arena_free(&a);
+}
+
+/* If the record cannot be read: logs why, sets `damaged`, leaves no body. */
+static void
+read_body(struct feed_reader *r, struct page_ask *q)
+{
+	size_t wanted = q->body ? q->body_bytes_max : 0;
+	uint64_t length = journal_body_length(&q->entry);
+	bool sized = q->entry.flags & JOURNAL_SIZED;
+	struct http_decode_limits limits = { MAX(wanted, PARSE_BYTES_MAX),
+	    sized ? UINT32_MAX : HTTP_DECODE_LIMITS_DEFAULT.ratio_max };
+	struct why unread = WHY_INIT;
+	struct log_text quoted;
+	struct capture c;
+
+	if (sized)
+		limits.bytes_max = MIN(limits.bytes_max, length);
+	if (feed_read_record(r, &q->entry, &c, &unread) != OK) {
+		log_warn("feed.unreadable", "crawl=%u item=%llu error=%s",
+		    q->entry.crawl, (unsigned long long)q->entry.seq,
+		    log_quote(&quoted, str_of(unread.text)));
+		q->damaged = true;
+		return;
+	}
+	buf_clear(&r->body);
+	enum http_damage d = capture_decode(&c, limits, &r->body);
+	struct str body = str_cut(buf_str(&r->body), 0,
+	    (size_t)limits.bytes_max);
+	q->damaged = (q->entry.flags & JOURNAL_DAMAGED) ||
+	    (http_damage_cuts(d) && d != HTTP_TOO_LONG);
+	q->cut = q->body && (body.n > wanted || (sized && length > wanted) ||
+	    d == HTTP_TOO_LONG);
+	if (q->body)
+		q->body_bytes = arena_copy(&q->arena, str_cut(body, 0,
+		    wanted));
+	read_links(q, &c, body);
+}
+
+/* --- the page ----------------------------------------------------------- */
+
+static enum err
+read_page(struct feed_reader *r, struct page_ask *q)
+{
+	enum err e = feed_read_entry(r, q->crawl, q->number, &q->arena,
+	    &q->entry, &q->why);
+
+	if (e != OK || q->entry.file == 0)
+		return e;
+	/* Whatever of the records is gone, the entry is worth an answer. */
+	if (read_hops(r, q) != OK)
+		q->why = WHY_INIT;
+	read_body(r, q);
+	return OK;
+}
+
+static void
+reading_run(struct feed_task *task)
+{
+	struct reading *g = CONTAINER(task, struct reading, task);
+	struct page_ask *q = g->ask;
+
+	/* The answer is in q->why. */
+	(void)!read_page(task->reader, q);
+}
+
+static void
+answer(struct reading *g)
+{
+	struct page_ask *q = g->ask;
+
+	arena_free(&g->same.arena);
+	mem_free(&g);
+	q->done(q);
+}
+
+/* Itself is among them. */
+static void
+same_came(struct pages_ask *same)
+{
+	struct reading *g = same->arg;
+	struct page_ask *q = g->ask;
+	struct journal_entry *all = ARENA_ARRAY(&q->arena,
+	    struct journal_entry, DUPLICATES_MAX);
+
+	for (size_t i = 0; i < same->n && q->duplicates_n < DUPLICATES_MAX;
+	    i++) {
+		if (same->pages[i].seq == q->number)
+			continue;
+		all[q->duplicates_n] = same->pages[i];
+		all[q->duplicates_n++].url = arena_copy(&q->arena,
+		    same->pages[i].url);
+	}
+	q->duplicates = all;
+	q->so_far = same->so_far;
+	q->looked = same->looked;
+	answer(g);
+}
+
+static void
+reading_came(struct feed_task *task)
+{
+	struct reading *g = CONTAINER(task, struct reading, task);
+	struct page_ask *q = g->ask;
+
+	if (!q->same || q->why.err != OK || q->entry.body_bytes == 0 ||
+	    q->entry.digest.kind == DIGEST_NONE || task->feed->closing) {
+		answer(g);
+		return;
+	}
+	g->same = (struct pages_ask){ .crawl = q->crawl,
+	    .size = DUPLICATES_MAX + 1, .digest = q->entry.digest,
+	    .wait_ms = SAME_MS, .left = q->left, .done = same_came,
+	    .arg = g };
+	feed_pages(task->feed, &g->same);
+}
+
+void
+feed_page(struct feed *f, struct page_ask *q)
+{
+	struct reading *g = mem_new(sizeof(*g));
+
+	g->ask = q;
+	g->task.run = reading_run;
+	g->task.done = reading_came;
+	q->arena = ARENA_INIT;
+	q->hops_n = q->links_n = q->duplicates_n = 0;
+	q->hops = NULL;
+	q->links = NULL;
+	q->duplicates = NULL;
+	q->body_bytes = STR_NONE;
+	q->cut = q->damaged = q->so_far = false;
+	q->looked = 0;
+	q->why = WHY_INIT;
+	feed_task_put(f, &g->task);
+}
+
+/* --- its records -------------------------------------------------------- */
+
+struct copying {
+	struct feed_task task;
+	struct record_ask *ask;
+};
+
+static enum err
+copy_member(int fd, const struct feed_member *m, struct buf *out,
+    struct why *w)
+{
+	size_t got;
+
+	if (out->n + m->clen > FEED_RECORD_BYTES_MAX)
+		return why(w, ERR_FULL, "the records are more than %zu MiB",
+		    FEED_RECORD_BYTES_MAX >> 20);
+	buf_reserve(out, m->clen);
+	enum err e = file_read(fd, m->offset, out->p + out->n, m->clen, &got,
+	    w);
+	if (e == OK && got < m->clen)
+		e = why(w, ERR_CORRUPT, "the file ends within the record");
+	if (e == OK)
+		out->n += got;
+	return e;
+}
+
+static enum err
+copy_records(struct feed_reader *r, struct record_ask *q)
+{
+	struct feed_member members[FEED_MEMBERS_MAX];
+	struct journal_entry entry;
+	size_t n = 0;
+	int fd;
+
+	enum err e = feed_read_entry(r, q->crawl, q->number, &q->arena,
+	    &entry, &q->why);
+	if (e == OK && entry.file == 0)
+		e = why(&q->why, ERR_ABSENT, "the page is not archived");
+	if (e == OK)
+		e = feed_members(r, &entry, members, &n, &q->why);
+	if (e == OK)
+		e = feed_file_name(r, entry.file, &q->arena, &q->file,
+		    &q->why);
+	if (e == OK)
+		e = feed_reader_file(r, entry.file, &fd, &q->why);
+	for (size_t i = 0; e == OK && i < n; i++)
+		e = copy_member(fd, &members[i], &q->bytes, &q->why);
+	return e;
+}
+
+static void
+copying_run(struct feed_task *task)
+{
+	struct copying *g = CONTAINER(task, struct copying, task);
+
+	if (copy_records(task->reader, g->ask) != OK)
+		buf_free(&g->ask->bytes);
+}
+
+static void
+copying_came(struct feed_task *task)
+{
+	struct copying *g = CONTAINER(task, struct copying, task);
+	struct record_ask *q = g->ask;
+
+	mem_free(&g);
+	q->done(q);
+}
+
+void
+feed_record(struct feed *f, struct record_ask *q)
+{
+	struct copying *g = mem_new(sizeof(*g));
+
+	g->ask = q;
+	g->task.run = copying_run;
+	g->task.done = copying_came;
+	q->arena = ARENA_INIT;
+	q->bytes = BUF_INIT;
+	q->file = STR_NONE;
+	q->why = WHY_INIT;
+	feed_task_put(f, &g->task);
+}

@@ -1,0 +1,103 @@
+/*
+ * All records of one capture.  The journal knows where the final answer's
+ * stands; those of redirects stand before it, behind what was written earlier.
+ *
+ *     ... [capture 6] [7: hop 0, request, hop 1, request] [capture 8] ...
+ *          ▲ journal                        ▲ journal
+ */
+#include "engine/stream/cache.h"
+#include "os/file.h"
+
+/* Entries looked back at for one in the same file. */
+#define BACK_MAX 100u
+/* Members walked over before the capture's own. */
+#define WALK_MAX 200000u
+
+enum err
+feed_file_name(struct feed_reader *r, uint32_t file, struct arena *a,
+    struct str *name, struct why *w)
+{
+	struct str path;
+
+	enum err e = ledger_warc_path(r->index, file, a, &path, w);
+	if (e != OK)
+		return e;
+	*name = path;
+	for (size_t i = path.n; i > 0; i--)
+		if (path.p[i - 1] == '/') {
+			*name = str_from(path, i);
+			break;
+		}
+	if (str_ends(*name, STR(".open")))
+		name->n -= STR(".open").n;
+	return OK;
+}
+
+/* Where to begin walking: at an earlier capture's record in that file. */
+static uint64_t
+place_before(struct feed_reader *r, const struct journal_entry *e)
+{
+	struct buf at = BUF_INIT;
+	struct journal_entry other;
+	struct str key, value;
+	uint64_t place = 0;
+
+	journal_key(e->crawl, e->seq, &at);
+	struct index_iter *i = index_iter_new(r->index, INDEX_JOURNAL);
+	index_iter_seek_last(i, buf_str(&at));
+	for (unsigned n = 0; n < BACK_MAX && index_iter_valid(i, &key,
+	    &value); n++, index_iter_prev(i)) {
+		if (!journal_parse(key, value, &other) ||
+		    other.crawl != e->crawl)
+			break;
+		if (other.seq != e->seq && other.file == e->file &&
+		    other.offset < e->offset) {
+			place = other.offset;
+			break;
+		}
+	}
+	index_iter_free(&i);
+	buf_free(&at);
+	return place;
+}
+
+/* The head of the member at `at`; false when none of ours begins there. */
+static bool
+read_head(int fd, uint64_t at, struct gzip_head *head)
+{
+	char bytes[GZIP_HEAD_BYTES];
+	size_t got;
+
+	return file_read(fd, at, bytes, sizeof(bytes), &got, NULL) == OK &&
+	    gzip_head_parse((struct str){ bytes, got }, head) ==
+	    GZIP_HEAD_OK && head->has_lengths && head->lengths.clen > 0;
+}
+
+enum err
+feed_members(struct feed_reader *r, const struct journal_entry *e,
+    struct feed_member out[FEED_MEMBERS_MAX], size_t *n, struct why *w)
+{
+	uint64_t at = e->hops == 0 ? e->offset : place_before(r, e);
+	struct gzip_head head;
+	bool final = false;
+	int fd;
+
+	*n = 0;
+	enum err err = feed_reader_file(r, e->file, &fd, w);
+	for (unsigned i = 0; err == OK && i < WALK_MAX &&
+	    *n < FEED_MEMBERS_MAX - 1 && read_head(fd, at, &head); i++) {
+		bool ours = head.has_numbers && head.seq == e->seq;
+		if (ours)
+			out[(*n)++] = (struct feed_member){ at,
+			    head.lengths.clen };
+		else if (at > e->offset)
+			break;
+		final |= ours && at == e->offset;
+		at += head.lengths.clen;
+	}
+	if (!final) {
+		*n = 1;
+		out[0] = (struct feed_member){ e->offset, e->clen };
+	}
+	return err;
+}

@@ -1,0 +1,59 @@
+/*
+ * crawl_history -- how crawls went: samples of their counters over time, so
+ * that who looks in the morning sees the night.
+ *
+ *     the whole way   240 points at most; when full, every second one goes, and
+ *                     from then on the points stand twice as far apart
+ *     the last 5 min  60 points, 5 s apart
+ *
+ * A silence costs nothing: a point is put when counters change, and one before
+ * it with what was so until then.  A crawl that has ended keeps 60 points; of
+ * more than HISTORY_CRAWLS_MAX crawls those that were silent longest have none.
+ * So all of it takes at most some 22 MB, and with ended crawls 5 MB.
+ *
+ * It is in memory only: it begins with the process, or with the crawl.
+ *
+ * Owns:    the points.
+ * Thread:  home's; it is the board's.
+ * Limits:  the numbers below.
+ */
+#ifndef ENGINE_CATALOG_CRAWL_HISTORY_H
+#define ENGINE_CATALOG_CRAWL_HISTORY_H
+
+#include "base/list.h"
+#include "engine/frontier/frontier.h"
+
+#define HISTORY_WHOLE_MAX 240u        /* points of the whole way */
+#define HISTORY_RECENT_MAX 60u        /* points of the last while */
+#define HISTORY_ENDED_MAX 60u         /* points of a crawl that has ended */
+#define HISTORY_POINTS_MAX (HISTORY_WHOLE_MAX + HISTORY_RECENT_MAX)
+#define HISTORY_CRAWLS_MAX 1000u
+
+/* Counters as they stood at that time. */
+struct history_point {
+	struct wall at;
+	uint64_t queued, items, bytes;
+	uint64_t status[4];          /* 2xx to 5xx; all 4xx are one */
+	uint64_t exceptions;
+};
+
+struct history;                      /* of one crawl */
+struct histories;
+
+struct histories *histories_new(void);
+/* Those of all crawls go with it. */
+void histories_free(struct histories **);
+/*
+ * The crawl stands so at `now`.  `*h` is its history, made here, and set to
+ * NULL when it has to make room for others; it stays where it is.
+ */
+void history_note(struct histories *, struct history **h,
+    const struct crawl_view *, struct wall now);
+/* Nothing more will come. */
+void history_ended(struct history *);
+void history_drop(struct histories *, struct history **h);
+/* Oldest first; the number of points.  `h` may be NULL. */
+size_t history_read(const struct history *h,
+    struct history_point out[static HISTORY_POINTS_MAX]);
+
+#endif

@@ -1,0 +1,349 @@
+/*
+ * Watchers who remember one version find all that changed, and nothing else.
+ */
+#include "base/hash.h"
+#include "engine/catalog/crawl_registry.h"
+#include "engine/control/crawl_options.h"
+#include "os/world_testing.h"
+
+#define CRAWLS 12
+#define ROUNDS 3000
+
+static uint64_t seed;
+
+static uint64_t
+random_below(uint64_t n)
+{
+	seed += UINT64_C(0x9e3779b97f4a7c15);
+	return hash_u64(seed) % n;
+}
+
+/* What one client has, merged from what it was told. */
+struct merged {
+	bool known, deleted;
+	uint64_t parts[BOARD_PARTS];   /* a number for each part's value */
+};
+
+/* A number that stands for the part's whole value. */
+static uint64_t
+value_of(const struct board_row *r, unsigned part)
+{
+	const struct crawl_view *v = &r->view;
+	const struct crawl_counts *n = &v->counts;
+
+	switch (part) {
+	case BOARD_STATE:
+		return (uint64_t)v->state * 1000 + (uint64_t)v->ended.us +
+		    hash_bytes(str_of(v->reason), 1);
+	case BOARD_NOT_FOUND:
+		return n->not_found;
+	case BOARD_EXCEPTIONS:
+		return crawl_exceptions(n);
+	case BOARD_SKIPS:
+		return crawl_skips(n);
+	case BOARD_ITEMS:
+		return n->items;
+	case BOARD_QUEUED:
+		return n->queued * 1000 + n->leased;
+	case BOARD_BYTES:
+		return n->body_bytes * 1000 + n->warc_bytes;
+	case BOARD_LOG:
+		return v->log_last;
+	default:
+		return n->status[part - BOARD_STATUS];
+	}
+}
+
+/* As a door does it: from the newest change back. */
+static unsigned
+merge(const struct board *b, struct merged *m, uint64_t *version)
+{
+	unsigned told = 0;
+
+	for (struct board_row *r = board_before(b, NULL); r != NULL &&
+	    r->changed > *version; r = board_before(b, r)) {
+		struct merged *x = &m[r->id];
+		if (!x->known)
+			assert_true(r->born > *version);
+		for (unsigned i = 0; i < BOARD_PARTS; i++)
+			if (r->part[i] > *version) {
+				x->parts[i] = value_of(r, i);
+				told++;
+			}
+		x->known = true;
+		x->deleted = r->deleted;
+	}
+	*version = board_version(b);
+	return told;
+}
+
+static void
+same_as_board(const struct board *b, const struct merged *m)
+{
+	for (uint32_t id = 0; id < CRAWLS; id++) {
+		const struct board_row *r = board_row(b, id);
+		assert_int_equal(r != NULL, m[id].known);
+		if (r == NULL)
+			continue;
+		assert_int_equal(r->deleted, m[id].deleted);
+		for (unsigned i = 0; i < BOARD_PARTS; i++)
+			assert_int_equal(value_of(r, i), m[id].parts[i]);
+	}
+}
+
+static void
+change(struct crawl_view *v)
+{
+	struct crawl_counts *n = &v->counts;
+
+	switch (random_below(9)) {
+	case 0:
+		v->state = (enum crawl_state)random_below(CRAWL_STATE_COUNT);
+		break;
+	case 1:
+		n->items++;
+		n->status[random_below(6)]++;
+		n->body_bytes += random_below(500);
+		break;
+	case 2:
+		n->not_found++;
+		break;
+	case 3:
+		n->exceptions[random_below(EXCEPTION_COUNT)]++;
+		break;
+	case 4:
+		n->skips[random_below(SKIP_COUNT)]++;
+		break;
+	case 5:
+		n->queued = random_below(4);
+		n->leased = random_below(4);
+		break;
+	case 6:
+		v->log_last++;
+		break;
+	case 7:
+		snprintf(v->reason, sizeof(v->reason), "%llu",
+		    (unsigned long long)random_below(4));
+		break;
+	default:
+		break;
+	}
+}
+
+static void
+deltas_merge_to_a_snapshot(void **state)
+{
+	struct loop *home = loop_new("home");
+	struct board *b = board_new(home);
+	struct crawl_view views[CRAWLS] = { 0 };
+	struct merged often[CRAWLS] = { 0 }, seldom[CRAWLS] = { 0 };
+	uint64_t often_version = 0, seldom_version = 0;
+	struct crawl_spec spec = { .name = STR("x") };
+
+	(void)state;
+	for (int i = 0; i < ROUNDS; i++) {
+		uint32_t id = (uint32_t)random_below(CRAWLS);
+		struct crawl_view *v = &views[id];
+		v->id = id;
+		for (uint64_t n = random_below(4); n > 0; n--)
+			change(v);
+		if (random_below(3) == 0)
+			board_add(b, v, &spec);
+		if (random_below(400) == 0)
+			board_delete(b, id);
+		else if (board_row(b, id) == NULL ||
+		    !board_row(b, id)->deleted)
+			board_show(b, v);
+		merge(b, often, &often_version);
+		same_as_board(b, often);
+		/* Nothing changed since: nothing is told. */
+		assert_int_equal(merge(b, often, &often_version), 0);
+		if (random_below(50) == 0) {
+			merge(b, seldom, &seldom_version);
+			same_as_board(b, seldom);
+		}
+	}
+	board_free(&b);
+	loop_free(&home);
+}
+
+static void
+rows_are_found_by_number(void **state)
+{
+	struct loop *home = loop_new("home");
+	struct board *b = board_new(home);
+	struct crawl_view v = { 0 };
+	struct str seeds[] = { STR("http://a.org/"), STR("http://b.org/") };
+	struct str tags[] = { STR("one"), STR("two words") };
+	struct crawl_spec spec = { .name = STR("n"), .seeds = seeds,
+	    .seeds_n = 2, .tags = tags, .tags_n = 2, .options =
+	    STR("{\"operator\":false,\"policy\":\"p\",\"schedule\":7}") };
+
+	(void)state;
+	assert_null(board_before(b, NULL));
+	assert_null(board_below(b, UINT32_MAX));
+	for (uint32_t id = 3; id < 3000; id *= 7) {
+		v.id = id;
+		board_add(b, &v, &spec);
+	}
+	assert_null(board_row(b, 0));
+	assert_null(board_row(b, 1000000));
+	assert_int_equal(board_below(b, UINT32_MAX)->id, 1029);
+	assert_int_equal(board_below(b, 1029)->id, 147);
+	assert_int_equal(board_below(b, 4)->id, 3);
+	assert_null(board_below(b, 3));
+	const struct board_row *r = board_row(b, 147);
+	assert_true(str_eq(r->seed, STR("http://a.org/")));
+	assert_true(str_eq(r->policy, STR("p")));
+	assert_int_equal(r->schedule, 7);
+	assert_true(board_has_tag(r, STR("two words")));
+	assert_false(board_has_tag(r, STR("two")));
+	/* It was there already: nothing is told of it again. */
+	uint64_t version = board_version(b);
+	board_add(b, &v, &spec);
+	v.id = 5;
+	board_show(b, &v);
+	assert_int_equal(board_version(b), version);
+	board_free(&b);
+	loop_free(&home);
+}
+
+/* --- watchers that come and go while they are told ------------------------ */
+
+struct watcher {
+	struct board_watch watch;
+	struct board *board;
+	struct watcher *other;       /* goes, when this one is told */
+	unsigned told;
+};
+
+static void
+told(struct board_watch *w)
+{
+	struct watcher *x = CONTAINER(w, struct watcher, watch);
+
+	x->told++;
+	if (x->other != NULL)
+		board_unwatch(&x->other->watch);
+}
+
+static void
+watchers_come_and_go(void **state)
+{
+	struct loop *home = loop_new("home");
+	struct board *b = board_new(home);
+	struct watcher w[3] = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		w[i].watch.changed = told;
+		board_watch(b, &w[i].watch);
+	}
+	board_tell(b);
+	/* The second takes out the third, then itself. */
+	w[1].other = &w[2];
+	board_tell(b);
+	assert_int_equal(w[2].told, 1);
+	w[1].other = &w[1];
+	board_tell(b);
+	board_tell(b);
+	assert_int_equal(w[0].told, 4);
+	assert_int_equal(w[1].told, 3);
+	board_unwatch(&w[0].watch);
+	board_tell(b);
+	assert_int_equal(w[0].told, 4);
+	board_free(&b);
+	loop_free(&home);
+}
+
+/* --- rates ---------------------------------------------------------------- */
+
+static void
+pass_second(struct loop *home)
+{
+	world.mono.ns += NS_PER_S;
+	loop_step(home);
+}
+
+static void
+rates_rise_and_fall(void **state)
+{
+	struct crawl_view v = { .id = 0 };
+	struct crawl_spec spec = { .name = STR("x") };
+
+	(void)state;
+	struct loop *home = loop_new("home");
+	struct board *b = board_new(home);
+	board_add(b, &v, &spec);
+	const struct board_row *r = board_row(b, 0);
+	for (int i = 0; i < 8; i++) {
+		v.counts.items += 10;
+		v.counts.body_bytes += 500;
+		board_show(b, &v);
+		pass_second(home);
+	}
+	assert_true(r->pages_per_s > 9.9 && r->pages_per_s < 10.1);
+	assert_true(r->bytes_per_s > 499 && r->bytes_per_s < 501);
+	uint64_t version = board_version(b);
+	for (int i = 0; i < 8; i++)
+		pass_second(home);
+	/* Nothing goes on, and nothing ticks any more. */
+	assert_true(r->pages_per_s == 0 && r->bytes_per_s == 0);
+	assert_int_equal(loop_next_timer(home).ns, MONO_NEVER.ns);
+	assert_int_equal(board_version(b), version);
+	board_free(&b);
+	loop_free(&home);
+}
+
+/* --- what the engine notes of a crawl ------------------------------------- */
+
+static void
+options_are_read_back(void **state)
+{
+	struct seed_delay delays[] = { { STR("a.org"), 0 },
+	    { STR("b\"c.org"), 0.1 } };
+	struct crawl_options o = { .policy = STR("p\"\\"), .key = STR("3/1"),
+	    .schedule = 3, .delays = delays, .delays_n = 2 }, p;
+	struct arena a = ARENA_INIT;
+	struct buf b = BUF_INIT;
+
+	(void)state;
+	crawl_options_put(&o, &b);
+	assert_true(crawl_options_parse(buf_str(&b), &a, &p));
+	assert_false(p.operator_seeds);
+	assert_true(str_eq(p.policy, o.policy));
+	assert_true(str_eq(p.key, o.key));
+	assert_int_equal(p.schedule, 3);
+	assert_int_equal(p.delays_n, 2);
+	assert_true(str_eq(p.delays[1].host, delays[1].host));
+	assert_true(p.delays[0].s == 0 && p.delays[1].s == 0.1);
+	buf_clear(&b);
+	o = (struct crawl_options){ .operator_seeds = true };
+	crawl_options_put(&o, &b);
+	assert_true(crawl_options_parse(buf_str(&b), &a, &p));
+	assert_true(p.operator_seeds);
+	/* The command line's, of earlier versions; and what is damaged. */
+	assert_true(crawl_options_parse(STR(""), &a, &p));
+	assert_true(p.operator_seeds);
+	assert_false(crawl_options_parse(STR("{\"operator\":true"), &a, &p));
+	assert_false(p.operator_seeds);
+	assert_false(crawl_options_parse(STR("[true]"), &a, &p));
+	assert_false(p.operator_seeds);
+	buf_free(&b);
+	arena_free(&a);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(deltas_merge_to_a_snapshot),
+		cmocka_unit_test(rows_are_found_by_number),
+		cmocka_unit_test(watchers_come_and_go),
+		cmocka_unit_test_setup_teardown(rates_rise_and_fall,
+		    world_setup, world_teardown),
+		cmocka_unit_test(options_are_read_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

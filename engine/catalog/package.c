@@ -1,0 +1,25 @@
+#include "engine/catalog/package.h"
+
+#include "engine/archive/wacz.h"
+#include "engine/engine.h"
+
+enum err
+engine_package(const struct package_request *q, struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct wacz_options o = { .titles = true, .title = q->title,
+	    .software = STR("argiope " ARGIOPE_VERSION) };
+	struct archive_catalogue c = { .n = q->files_n,
+	    .files = ARENA_ARRAY(&a, struct archive_file, q->files_n + 1) };
+	struct wacz_counts counts;
+	struct url u;
+
+	for (size_t i = 0; i < q->files_n; i++)
+		c.files[i] = (struct archive_file){ .path = q->files[i].path,
+		    .name = q->files[i].name, .size = q->files[i].size };
+	if (engine_seed(q->seed, &a, &u, NULL) == OK)
+		o.main_url = u.href;
+	enum err e = wacz_send(&c, q->scratch, &o, q->put, q->arg, &counts, w);
+	arena_free(&a);
+	return e;
+}

@@ -1,0 +1,599 @@
+#include "engine/control/revise.h"
+
+#include "engine/catalog/crawl_registry.h"
+#include "engine/control/engine_own.h"
+#include "engine/frontier/amend.h"
+#include "engine/stream/event_publisher.h"
+
+#define RETRY_URLS_MAX 10000u
+
+/*
+ * home ─► ledger's loop, one verb at a time for each crawl
+ *
+ *     exclude:  pool: the rules ─► the crawl's record ─► loops see them, and
+ *               give back what they exclude ─► a walk over what waits
+ *     preview:  pool: the rules ─► a walk
+ *     retry:    pool: the URLs ─► loops forget hosts' trouble ─► a walk
+ *     delete:   the frontier's
+ *
+ *      ─► behind what became durable by it, home (tell.h)
+ */
+struct task {
+	struct mail mail;
+	struct list node;            /* in revise.tasks */
+	struct revise *revise;
+	uint32_t crawl;
+	bool going;
+	void (*begin)(struct task *);
+	struct job job;
+	struct amend amend;
+	struct visit *visits;        /* one for each loop */
+	unsigned visits_out;
+	void (*visited)(struct task *);
+	const struct rules *now;     /* the crawl's */
+	struct rules *rules;         /* those to come, or of the preview */
+	struct why why;
+	struct tell_answer answer;
+	/* Copies of what was asked for. */
+	struct arena arena;
+	struct str pattern, reason;
+	struct str *urls;
+	size_t urls_n;
+	bool preview;
+	/* Who asked; none of them: the engine itself. */
+	struct exclude_ask *exclude;
+	struct retry_ask *retry;
+	struct delete_ask *delete;
+};
+
+/* A call on one fetching loop. */
+struct visit {
+	struct loop_call call;
+	struct task *task;
+	struct fetcher *fetcher;
+};
+
+/* The ledger's loop's. */
+struct revise {
+	struct engine *engine;
+	struct list tasks;           /* as they came */
+};
+
+static struct ledger *
+ledger_of(const struct task *t)
+{
+	return frontier_ledger(t->revise->engine->frontier);
+}
+
+/* --- answers, at home ---------------------------------------------------- */
+
+static void
+task_free(struct task *t)
+{
+	list_take(&t->node);
+	rules_free(&t->rules);
+	arena_free(&t->arena);
+	arena_free(&t->amend.arena);
+	mem_free(&t->visits);
+	mem_free(&t);
+}
+
+static void
+answer_exclude(struct task *t)
+{
+	struct exclude_ask *a = t->exclude;
+
+	a->why = t->why;
+	a->own = NULL;
+	a->removed = t->amend.n;
+	a->so_far = t->amend.so_far;
+	a->looked = t->amend.looked;
+	if (t->why.err == OK && t->amend.sample_n > 0) {
+		a->arena = t->amend.arena;
+		t->amend.arena = ARENA_INIT;
+		struct str *sample = ARENA_ARRAY(&a->arena, struct str,
+		    t->amend.sample_n);
+		memcpy(sample, t->amend.sample,
+		    t->amend.sample_n * sizeof(*sample));
+		a->sample = sample;
+		a->sample_n = t->amend.sample_n;
+	}
+	task_free(t);
+	a->done(a);
+}
+
+static void
+answer_retry(struct task *t)
+{
+	struct retry_ask *a = t->retry;
+
+	a->why = t->why;
+	a->own = NULL;
+	a->requeued = t->amend.n;
+	task_free(t);
+	a->done(a);
+}
+
+static void
+answer_delete(struct task *t)
+{
+	struct delete_ask *a = t->delete;
+	struct board *board = t->revise->engine->board;
+
+	a->why = t->why;
+	a->own = NULL;
+	if (t->why.err == OK && board != NULL) {
+		board_delete(board, t->crawl);
+		board_tell(board);
+	}
+	task_free(t);
+	a->done(a);
+}
+
+static void
+told(struct tell_answer *answer)
+{
+	struct task *t = CONTAINER(answer, struct task, answer);
+
+	t->revise->engine->asked--;
+	if (t->exclude != NULL)
+		answer_exclude(t);
+	else if (t->retry != NULL)
+		answer_retry(t);
+	else if (t->delete != NULL)
+		answer_delete(t);
+	else
+		task_free(t);
+}
+
+/* --- one after the other ------------------------------------------------- */
+
+static void
+refuse_full_disk(struct task *t)
+{
+	if (!t->preview && ledger_health(ledger_of(t)) == LEDGER_DISK_FULL)
+		why(&t->why, ERR_DISK_FULL, "the disk is full");
+}
+
+static void finish(struct task *);
+
+static void
+begin(struct task *t)
+{
+	t->going = true;
+	t->now = crawls_rules(t->revise->engine->crawls, t->crawl);
+	refuse_full_disk(t);
+	if (t->why.err != OK)
+		finish(t);
+	else
+		t->begin(t);
+}
+
+static bool
+must_wait(const struct revise *r, const struct task *t)
+{
+	for (const struct list *n = r->tasks.next; n != &t->node; n = n->next)
+		if (LIST_ITEM(n, struct task, node)->crawl == t->crawl)
+			return true;
+	return false;
+}
+
+/* The first that waits for it: the others wait for that one. */
+static void
+begin_next(struct revise *r, uint32_t crawl)
+{
+	for (struct list *n = r->tasks.next; n != &r->tasks; n = n->next) {
+		struct task *t = LIST_ITEM(n, struct task, node);
+		if (t->crawl != crawl)
+			continue;
+		if (!t->going)
+			begin(t);
+		return;
+	}
+}
+
+static void
+finish(struct task *t)
+{
+	struct revise *r = t->revise;
+	uint32_t crawl = t->crawl;
+
+	list_take(&t->node);
+	t->answer.told = told;
+	tell_now(r->engine->tell, &t->answer);
+	begin_next(r, crawl);
+}
+
+static void
+deliver_task(struct mail *m)
+{
+	struct task *t = CONTAINER(m, struct task, mail);
+	struct revise *r = t->revise;
+
+	list_put(&r->tasks, &t->node);
+	if (!must_wait(r, t))
+		begin(t);
+}
+
+static struct task *
+task_new(struct engine *e, uint32_t crawl, void (*begin_fn)(struct task *))
+{
+	struct task *t = mem_new(sizeof(*t));
+
+	list_init(&t->node);
+	t->revise = e->revise;
+	t->crawl = crawl;
+	t->begin = begin_fn;
+	t->why = WHY_INIT;
+	t->amend.stop = &e->ending;
+	return t;
+}
+
+static void
+post(struct task *t)
+{
+	struct engine *e = t->revise->engine;
+
+	e->asked++;
+	t->mail.deliver = deliver_task;
+	loop_post(e->ledger_loop, &t->mail);
+}
+
+/* --- steps --------------------------------------------------------------- */
+
+static void
+amend(struct task *t, enum amend_verb verb, void (*done)(struct amend *))
+{
+	struct amend *a = &t->amend;
+
+	a->verb = verb;
+	a->crawl = t->crawl;
+	a->excludes = crawl_excludes;
+	a->done = done;
+	amend_run(t->revise->engine->frontier, a);
+}
+
+static void
+amended(struct amend *a)
+{
+	struct task *t = CONTAINER(a, struct task, amend);
+
+	t->why = a->why;
+	finish(t);
+}
+
+static void
+visit_done(struct loop_call *c)
+{
+	struct task *t = CONTAINER(c, struct visit, call)->task;
+
+	if (--t->visits_out == 0)
+		t->visited(t);
+}
+
+/* run() on each fetching loop, then visited() here. */
+static void
+visit_loops(struct task *t, void (*run)(struct loop_call *),
+    void (*visited)(struct task *))
+{
+	struct engine *e = t->revise->engine;
+
+	t->visits = mem_array(e->loops_n, sizeof(*t->visits));
+	t->visits_out = e->loops_n;
+	t->visited = visited;
+	for (unsigned i = 0; i < e->loops_n; i++) {
+		struct visit *v = &t->visits[i];
+		v->task = t;
+		v->fetcher = e->loops[i].fetcher;
+		v->call = (struct loop_call){ .home = e->ledger_loop,
+		    .run = run, .done = visit_done };
+		loop_ask(e->loops[i].loop, &v->call);
+	}
+}
+
+static void
+pool_run(struct task *t, void (*run)(struct job *),
+    void (*done)(struct mail *))
+{
+	struct engine *e = t->revise->engine;
+
+	t->job = (struct job){ .mail.deliver = done, .home = e->ledger_loop,
+	    .run = run };
+	pool_submit(e->pool, &t->job);
+}
+
+static struct task *
+task_of_job(struct mail *m)
+{
+	return CONTAINER(CONTAINER(m, struct job, mail), struct task, job);
+}
+
+/* --- exclusions ---------------------------------------------------------- */
+
+/* On the pool: a thousand patterns take a while to compile. */
+static void
+make_rules(struct job *j)
+{
+	struct task *t = CONTAINER(j, struct task, job);
+
+	/* The answer is in `why`. */
+	(void)!rules_excluding(t->now, t->pattern, t->preview, &t->rules,
+	    &t->why);
+}
+
+static void
+sweep(struct task *t)
+{
+	amend(t, AMEND_SKIP, amended);
+}
+
+static void
+return_excluded(struct loop_call *c)
+{
+	struct visit *v = CONTAINER(c, struct visit, call);
+
+	fetcher_return_excluded(v->fetcher, v->task->crawl);
+}
+
+static void
+rules_taken(struct amend *a)
+{
+	struct task *t = CONTAINER(a, struct task, amend);
+
+	if (a->taken)
+		crawls_change_rules(t->revise->engine->crawls, t->crawl,
+		    &t->rules);
+	t->why = a->why;
+	if (t->why.err != OK)
+		finish(t);
+	else
+		visit_loops(t, return_excluded, sweep);
+}
+
+static void
+rules_made(struct mail *m)
+{
+	struct task *t = task_of_job(m);
+	struct amend *a = &t->amend;
+
+	if (t->why.err != OK) {
+		finish(t);
+		return;
+	}
+	a->rules = &t->rules->is;
+	a->policy = t->rules->is.json;
+	a->excluded = t->rules->is.excluded;
+	if (t->preview)
+		amend(t, AMEND_COUNT, amended);
+	else
+		amend(t, AMEND_RULES, rules_taken);
+}
+
+static void
+begin_exclude(struct task *t)
+{
+	/* The frontier says what it is, if it does not run. */
+	if (t->now == NULL)
+		amend(t, t->preview ? AMEND_COUNT : AMEND_RULES, amended);
+	else
+		pool_run(t, make_rules, rules_made);
+}
+
+void
+engine_exclude(struct engine *e, struct exclude_ask *ask)
+{
+	struct task *t = task_new(e, ask->crawl, begin_exclude);
+
+	t->exclude = ask;
+	t->preview = ask->preview;
+	t->amend.wait_ms = ask->wait_ms;
+	t->amend.left = ask->left;
+	t->pattern = arena_copy(&t->arena, ask->pattern);
+	ask->own = t;
+	ask->arena = ARENA_INIT;
+	ask->removed = ask->sample_n = 0;
+	post(t);
+}
+
+/* --- another try --------------------------------------------------------- */
+
+static bool
+again(const void *rules, struct str url, unsigned depth, double *cost)
+{
+	const struct crawl_rules *r = rules;
+	struct arena a = ARENA_INIT;
+	struct policy_verdict v = { .take = false };
+	struct url u;
+
+	if (url_parse(url, NULL, &a, &u, NULL) == OK)
+		policy_judge_url(r->policy, &u, *cost, depth, false, &v);
+	arena_free(&a);
+	/* Whether it may be reached is for the loop that asks. */
+	if (!v.take && v.reason != SKIP_BLOCKED)
+		return false;
+	*cost = v.cost;
+	return true;
+}
+
+/* "dns", "robots": into amend.which and .reason. */
+static bool
+find_reason(struct amend *a, struct str word)
+{
+	for (int i = 0; i < EXCEPTION_COUNT; i++)
+		if (str_eq(word, str_of(exception_name(i)))) {
+			a->which = AMEND_EXCEPTION;
+			a->reason = (uint8_t)i;
+			return true;
+		}
+	for (int i = 1; i < SKIP_COUNT; i++)
+		if (str_eq(word, str_of(skip_name(i)))) {
+			a->which = AMEND_SKIPPED;
+			a->reason = (uint8_t)i;
+			return true;
+		}
+	return false;
+}
+
+static enum err
+read_url(struct task *t, size_t i, struct amend_name *out)
+{
+	struct why inner = WHY_INIT;
+	struct url u, canonical;
+
+	enum err e = engine_seed(t->urls[i], &t->arena, &u, &inner);
+	if (e == OK)
+		e = policy_canonical(t->now->is.policy, &u, &t->arena,
+		    &canonical, &inner);
+	if (e != OK)
+		return why(&t->why, ERR_INPUT, "urls[%zu]: %s", i, inner.text);
+	*out = (struct amend_name){ .url = canonical.href,
+	    .key = canonical.host };
+	return OK;
+}
+
+/* On the pool. */
+static void
+read_names(struct job *j)
+{
+	struct task *t = CONTAINER(j, struct task, job);
+	struct amend *a = &t->amend;
+
+	a->names = ARENA_ARRAY(&t->arena, struct amend_name, t->urls_n);
+	while (a->names_n < t->urls_n && read_url(t, a->names_n,
+	    &a->names[a->names_n]) == OK)
+		a->names_n++;
+}
+
+static void
+forget_trouble(struct loop_call *c)
+{
+	struct visit *v = CONTAINER(c, struct visit, call);
+	const struct amend *a = &v->task->amend;
+
+	fetcher_forget_trouble(v->fetcher, v->task->crawl,
+	    a->which == AMEND_NAMED || (a->which == AMEND_SKIPPED &&
+	    a->reason == SKIP_ROBOTS));
+}
+
+static void
+wait_again(struct task *t)
+{
+	t->amend.rules = &t->now->is;
+	t->amend.again = again;
+	amend(t, AMEND_RETRY, amended);
+}
+
+static void
+names_read(struct mail *m)
+{
+	struct task *t = task_of_job(m);
+
+	if (t->why.err != OK)
+		finish(t);
+	else
+		visit_loops(t, forget_trouble, wait_again);
+}
+
+static enum err
+check_retry(struct task *t)
+{
+	struct why *w = &t->why;
+
+	if (t->reason.n == 0 && t->urls_n == 0)
+		return why(w, ERR_INPUT, "reason: it is missing, and there "
+		    "are no urls");
+	if (t->reason.n != 0 && t->urls_n != 0)
+		return why(w, ERR_INPUT, "reason: it cannot stand beside "
+		    "urls");
+	if (t->urls_n > RETRY_URLS_MAX)
+		return why(w, ERR_FULL, "urls: %zu; at most %u are allowed",
+		    t->urls_n, RETRY_URLS_MAX);
+	if (t->reason.n != 0 && !find_reason(&t->amend, t->reason))
+		return why(w, ERR_INPUT, "reason: \"%.*s\" is none",
+		    STR_FMT(str_cut(t->reason, 0, 100)));
+	return OK;
+}
+
+static void
+begin_retry(struct task *t)
+{
+	if (check_retry(t) != OK)
+		finish(t);
+	else if (t->now == NULL)
+		amend(t, AMEND_RETRY, amended);
+	else
+		pool_run(t, read_names, names_read);
+}
+
+void
+engine_retry(struct engine *e, struct retry_ask *ask)
+{
+	struct task *t = task_new(e, ask->crawl, begin_retry);
+
+	t->retry = ask;
+	t->reason = arena_copy(&t->arena, ask->reason);
+	t->urls_n = ask->urls_n;
+	t->urls = arena_copy_list(&t->arena, ask->urls,
+	    MIN(ask->urls_n, RETRY_URLS_MAX));
+	ask->own = t;
+	post(t);
+}
+
+/* --- deletion ------------------------------------------------------------ */
+
+static void
+begin_delete(struct task *t)
+{
+	amend(t, AMEND_DELETE, amended);
+}
+
+void
+engine_delete(struct engine *e, struct delete_ask *ask)
+{
+	struct task *t = task_new(e, ask->crawl, begin_delete);
+
+	t->delete = ask;
+	ask->own = t;
+	post(t);
+}
+
+/* --- life ---------------------------------------------------------------- */
+
+void
+revise_resume(struct engine *e)
+{
+	size_t at = 0;
+	uint32_t crawl;
+
+	while (crawls_next_interrupted(e->crawls, &at, &crawl))
+		post(task_new(e, crawl, sweep));
+}
+
+void
+revise_open(struct engine *e)
+{
+	e->revise = mem_new(sizeof(*e->revise));
+	e->revise->engine = e;
+	list_init(&e->revise->tasks);
+}
+
+bool
+revise_busy(const struct engine *e, uint32_t crawl)
+{
+	const struct list *tasks = &e->revise->tasks;
+
+	for (const struct list *n = tasks->next; n != tasks; n = n->next)
+		if (LIST_ITEM(n, struct task, node)->crawl == crawl)
+			return true;
+	return false;
+}
+
+void
+revise_close(struct engine *e)
+{
+	if (e->revise == NULL)
+		return;
+	while (!list_empty(&e->revise->tasks))
+		task_free(LIST_ITEM(e->revise->tasks.next, struct task, node));
+	mem_free(&e->revise);
+}

@@ -1,0 +1,184 @@
+/*
+ * control -- what a door asks of crawls while the engine runs: start, pause,
+ * resume, cancel; named policies; schedules.  Every verb is a struct of the
+ * caller's: fill it, say it, and find the answer in it when done() is called.
+ *
+ * An answer comes after the commit of what it says: the ledger's for crawls,
+ * the store's for policies and schedules.
+ *
+ * Thread: home's.  The struct is the engine's until done().
+ * Limits: crawls_max (crawls running at once; more are `pending`),
+ *         launch.seeds_max, tags and names as in engine/store/store.h.
+ * Story:  engine/DESIGN.md
+ */
+#ifndef ENGINE_CONTROL_CONTROL_H
+#define ENGINE_CONTROL_CONTROL_H
+
+#include "engine/engine.h"
+#include "engine/store/store.h"
+
+/*
+ * A crawl's seeds are one record of the log, and the board keeps them in
+ * memory; crawl.retry_max cannot be larger.
+ */
+#define LAUNCH_SEEDS_MAX 10000u
+
+/* A seed with the delay of its host; rate_limit < 0: the policy's. */
+struct launch_seed {
+	struct str url;
+	double rate_limit;           /* s */
+};
+
+struct launch {
+	/* In.  All is copied before engine_launch() returns. */
+	struct str name;
+	const struct str *tags;
+	size_t tags_n;
+	const struct launch_seed *seeds;
+	size_t seeds_n;
+	struct str policy_name;      /* empty: `default`, or policy_json */
+	struct str policy_json;      /* an object of its own; empty: none */
+	struct str key;              /* of that key none is begun again */
+	uint64_t schedule;           /* 0: none */
+	bool operator_seeds;         /* false for what comes through doors */
+	/* Out. */
+	uint32_t crawl;
+	char in_force[POLICY_SENTENCE_BYTES_MAX + 1];  /* once it has begun */
+	struct why why;   /* INPUT naming the field ("policy: " before faults
+	                   * of a policy), ABSENT: no such policy, FULL,
+	                   * DISK_FULL, BROKEN, CLOSED: the engine stops */
+	void (*done)(struct launch *);
+	void *arg;
+	void *own;                   /* the engine's */
+};
+/*
+ * The board has the crawl when done() is called, and nobody was told of it
+ * before.  Its WARCs go to DATA/archive/crawl-ID, those of
+ * a schedule's runs to DATA/archive/schedule-ID.
+ */
+void engine_launch(struct engine *, struct launch *);
+
+/*
+ * Run an ended crawl again: a new crawl with its seeds, their delays, its tags
+ * and the policy that it had at its end, exclusions included.  With `failures`
+ * its seeds are the URLs of the old one that ended in an exception, and no link
+ * is followed (max_depth 0).  One crawl takes at most crawl.retry_max of them,
+ * after the first `start`; their order never changes, so start + seeds_n of one
+ * answer is the `start` of the next, until `left` is 0.  Secrets that the old
+ * crawl had are not kept.  done() may be called before engine_rerun() returns.
+ */
+struct rerun {
+	/* In. */
+	uint32_t of;
+	struct str name;             /* copied; empty: as the old one */
+	bool failures;
+	uint64_t start;              /* failures to leave out, from the first */
+	/* Out. */
+	uint32_t crawl;              /* the new one */
+	char in_force[POLICY_SENTENCE_BYTES_MAX + 1];
+	size_t seeds_n;
+	uint64_t failed;             /* `failures`: all of them */
+	uint64_t left;               /* `failures`: those after the seeds */
+	struct why why;   /* ABSENT; STATE: it has not ended, nothing failed
+	                   * (after `start`), its proxy is not known,
+	                   * outsiders fetch it; those of engine_launch() */
+	void (*done)(struct rerun *);
+	void *arg;
+	void *own;
+};
+void engine_rerun(struct engine *, struct rerun *);
+
+/*
+ * Pause, resume, cancel (docs/protocols/realtime.md section 3).  Repeating one,
+ * or cancelling an ended crawl, changes nothing.  Errors: STATE when an ended
+ * one is paused or resumed; ABSENT.  `state` is the crawl's afterwards.
+ */
+struct launch_order {
+	uint32_t crawl;
+	enum crawl_state want;       /* PAUSED, RUNNING, CANCELLED */
+	const char *reason;          /* "by a client" */
+	enum crawl_state state;
+	struct why why;
+	void (*done)(struct launch_order *);
+	void *arg;
+	void *own;
+};
+void engine_steer(struct engine *, struct launch_order *);
+
+/* What a crawl began with, or an exclusion made of it; from the index. */
+struct spec_ask {
+	uint32_t crawl;
+	struct arena arena;          /* the caller frees it after done() */
+	struct crawl_spec spec;
+	const double *delays;        /* s, of each seed; < 0: the policy's */
+	bool secret_proxy;           /* it had one that is not in the policy */
+	struct why why;              /* ABSENT, CORRUPT */
+	void (*done)(struct spec_ask *);
+	void *arg;
+	void *own;
+};
+void engine_spec(struct engine *, struct spec_ask *);
+
+/* -- Policies and schedules, in the store. -- */
+
+enum shelf_verb {
+	SHELF_POLICY_PUT, SHELF_POLICY_GET, SHELF_POLICY_DELETE,
+	SHELF_POLICY_LIST, SHELF_SCHEDULE_PUT, SHELF_SCHEDULE_GET,
+	SHELF_SCHEDULE_DELETE, SHELF_SCHEDULE_LIST, SHELF_TOKEN_ADD,
+	SHELF_TOKEN_LIST, SHELF_TOKEN_REVOKE
+};
+struct shelf_ask {
+	enum shelf_verb verb;
+	/* In; copied before engine_shelf() returns. */
+	struct str name;             /* a policy's, a token's */
+	struct str json;             /* a policy; a schedule has its own */
+	struct schedule schedule;    /* PUT: id 0 is a new one */
+	struct token_scopes scopes;
+	/* Out; memory: `arena`, freed by the caller after done(). */
+	struct arena arena;
+	struct store_policy policy, *policies;
+	struct schedule *schedules;
+	struct token *tokens;
+	size_t n;
+	char token_text[TOKEN_TEXT_BYTES + 1];   /* shown once */
+	struct why why;   /* ABSENT, STATE, FULL, EXISTS, INPUT with the place
+	                   * first: "url_rules[1].pattern: ...", "seeds[2].url:
+	                   * ...", of a schedule's own "policy: ..." too */
+	void (*done)(struct shelf_ask *);
+	void *arg;
+	void *own;
+};
+/*
+ * A policy is kept in its canonical form.  PUT and GET answer with what is kept
+ * (a schedule in `schedules`, which has its id), lists with theirs.
+ */
+void engine_shelf(struct engine *, struct shelf_ask *);
+
+/*
+ * Seeds as JSON: a list of texts and of objects {"url", "rate_limit"}, where
+ * the latter is a number, a numeric text, or absent as "" and null.  Memory:
+ * `a`.  Errors: INPUT and FULL, naming the seed.
+ */
+MUST_USE enum err engine_read_seeds(struct str json, struct arena *a,
+    struct launch_seed **, size_t *n, struct why *);
+/* Whether each can be a seed; one that holds a password cannot. */
+MUST_USE enum err engine_check_seeds(const struct launch_seed *, size_t n,
+    struct why *);
+
+/*
+ * The same for who has the store at hand, as a command beside a daemon has it;
+ * the daemon sees what was put in about a second.  Thread: any; one at a time.
+ * Memory: `a`.
+ */
+MUST_USE enum err engine_open_store(const char *dir, struct store **,
+    struct why *);
+MUST_USE enum err engine_put_policy(struct store *, struct str name,
+    struct str json, struct arena *a, struct store_policy *, struct why *);
+MUST_USE enum err engine_put_schedule(struct store *, const struct schedule *,
+    struct arena *a, struct schedule *, struct why *);
+
+/* Every crawl, with what can be read of it: board.h. */
+struct board *engine_board(struct engine *);
+struct feed *engine_feed(struct engine *);
+
+#endif

@@ -1,0 +1,781 @@
+#include "engine/control/crawl_runtime.h"
+
+#include "base/map.h"
+#include "base/metric.h"
+#include "base/text.h"
+#include "engine/control/crawl_options.h"
+#include "engine/fetcher/collection.h"
+#include "engine/frontier/amend.h"
+#include "os/clock.h"
+#include "os/system.h"
+#include "wire/warc.h"
+
+#ifndef ARGIOPE_VERSION
+#define ARGIOPE_VERSION "0"
+#endif
+
+#define CRAWLS_METRICS(X)                                                    \
+	X(CRAWLS_HELD, GAUGE, "argiope_crawls_held",                         \
+	    "Crawls in memory with their policy: those that run, and for a " \
+	    "moment those that have ended.")
+enum { CRAWLS_METRICS(METRIC_ENUM) };
+static struct metric metrics[] = { CRAWLS_METRICS(METRIC_ROW) };
+
+/* Longer than a thousand years is no limit. */
+#define DURATION_S_MAX 3.2e10
+
+/* One crawl here; everything lives until the engine goes. */
+struct running {
+	struct crawl_shared shared;
+	struct list rules;               /* struct rules, the newest last */
+	struct redactor *redactor;
+	struct arena arena;
+	struct url *seeds;
+	struct str *seed_texts;
+	size_t seeds_n;
+	struct str key;
+	struct str warc_parent;          /* of a directory of its own, or "" */
+	uint64_t schedule;               /* whose run it is; 0: none */
+	struct str started_by;           /* for its log; empty: a person */
+	struct crawl_spec spec;          /* until it has begun */
+	struct found *found;             /* as many as spec.seeds_n */
+	struct arena ids;                /* of warcinfo records */
+	bool first_file_named;
+	enum fetch_order order;          /* the last */
+	/* How it goes, when it has ended. */
+	enum { STAYS, IS_OVER, ASKS_LOOPS, LOOPS_KNOW, LEAVES } leaving;
+	struct farewell *farewells;      /* one for each loop */
+	unsigned answers_left;
+};
+
+/* A call on a fetching loop, on the way to a crawl's end. */
+struct farewell {
+	struct loop_call call;
+	struct crawls *crawls;
+	struct running *running;
+	struct fetcher *fetcher;
+};
+
+struct known_key {
+	struct str key;
+	uint32_t id;
+};
+
+struct crawls {
+	struct frontier *frontier;
+	struct loop *loop;               /* the ledger's */
+	struct fetcher **fetchers;
+	struct loop **loops;             /* theirs */
+	unsigned fetchers_n;
+	_Atomic(const struct fetch_settings *) settings;
+	struct seen *seen;
+	struct map running;              /* id -> struct running */
+	struct map keys;                 /* text -> struct known_key */
+	struct arena arena;              /* of the keys */
+	struct warc_writer *writer;      /* of warcinfo records */
+};
+
+struct crawls *
+crawls_new(struct frontier *f, struct loop *loop, struct fetcher **fetchers,
+    struct loop **loops, unsigned n, const struct fetch_settings *settings,
+    struct seen *seen)
+{
+	struct crawls *c = mem_new(sizeof(*c));
+	struct warc_options wo = { .level = settings->compression_level,
+	    .digest = settings->digest, .random = clock_random };
+
+	metric_register(metrics, ARRAY_LEN(metrics));
+	c->frontier = f;
+	c->loop = loop;
+	c->fetchers = fetchers;
+	c->loops = mem_array(n, sizeof(struct loop *));
+	memcpy(c->loops, loops, n * sizeof(struct loop *));
+	c->fetchers_n = n;
+	c->settings = settings;
+	c->seen = seen;
+	c->writer = warc_writer_new(&wo);
+	return c;
+}
+
+void
+crawls_set(struct crawls *c, const struct fetch_settings *settings)
+{
+	c->settings = settings;
+}
+
+void
+running_free(struct running **rp)
+{
+	struct running *r = *rp;
+
+	if (r == NULL)
+		return;
+	map_free(&r->shared.delays);
+	while (!list_empty(&r->rules)) {
+		struct rules *x = LIST_ITEM(r->rules.next, struct rules, node);
+		rules_free(&x);
+	}
+	redact_free(&r->redactor);
+	arena_free(&r->arena);
+	arena_free(&r->ids);
+	mem_free(&r->farewells);
+	mem_free(rp);
+}
+
+void
+crawls_free(struct crawls **cp)
+{
+	struct crawls *c = *cp;
+	size_t at = 0;
+	void *v;
+
+	if (c == NULL)
+		return;
+	while (map_next(&c->running, &at, &v)) {
+		struct running *r = v;
+		running_free(&r);
+	}
+	map_free(&c->running);
+	mem_free(&c->loops);
+	map_free(&c->keys);
+	arena_free(&c->arena);
+	warc_writer_free(&c->writer);
+	mem_free(cp);
+}
+
+/* --- seeds -------------------------------------------------------------- */
+
+/* "mailto:x" has a scheme, "localhost:8000" a port. */
+static bool
+has_other_scheme(struct str s)
+{
+	size_t colon = str_find_char(s, ':');
+
+	if (colon == 0 || colon + 1 >= s.n || ascii_is_digit(s.p[colon + 1]))
+		return false;
+	for (size_t i = 0; i < colon; i++)
+		if (!ascii_is_alpha(s.p[i]))
+			return false;
+	return true;
+}
+
+enum err
+engine_seed(struct str typed, struct arena *a, struct url *out,
+    struct why *w)
+{
+	struct str seed = str_trim(typed);
+	struct url plain;
+
+	if (seed.n == 0)
+		return why(w, ERR_INPUT, "it is empty");
+	if (str_find(seed, STR("://")) == seed.n) {
+		if (has_other_scheme(seed))
+			return why(w, ERR_INPUT, "it does not begin with "
+			    "http:// or https://");
+		seed = arena_printf(a, "http://%.*s", STR_FMT(seed));
+	}
+	enum err e = url_parse(seed, NULL, a, &plain, w);
+	if (e != OK)
+		return e;
+	if ((plain.scheme != URL_HTTP && plain.scheme != URL_HTTPS) ||
+	    plain.host.n == 0)
+		return why(w, ERR_INPUT, "only http and https are fetched");
+	return url_canonical(&plain, NULL, 0, a, out, w);
+}
+
+static void
+read_seeds(struct running *r, const struct str *texts, size_t n)
+{
+	struct str *hosts = ARENA_ARRAY(&r->arena, struct str, n);
+
+	r->seeds = ARENA_ARRAY(&r->arena, struct url, n);
+	r->seed_texts = ARENA_ARRAY(&r->arena, struct str, n);
+	for (size_t i = 0; i < n; i++) {
+		struct url u;
+		if (engine_seed(texts[i], &r->arena, &u, NULL) != OK)
+			continue;
+		hosts[r->seeds_n] = u.host;
+		r->seed_texts[r->seeds_n] = u.href;
+		r->seeds[r->seeds_n++] = u;
+	}
+	r->shared.seed_hosts = hosts;
+	r->shared.seed_hosts_n = r->seeds_n;
+}
+
+/* --- making ------------------------------------------------------------- */
+
+static void
+copy_headers(struct running *r, const struct policy *p)
+{
+	struct transport_header *h = ARENA_ARRAY(&r->arena,
+	    struct transport_header, p->headers_n);
+
+	for (size_t i = 0; i < p->headers_n; i++) {
+		h[i].name = arena_copy(&r->arena, p->headers[i].name);
+		h[i].value = arena_copy(&r->arena, p->headers[i].value);
+	}
+	r->shared.headers = h;
+	r->shared.headers_n = p->headers_n;
+}
+
+/* What must never be written: the whole value, and a token behind "Bearer ". */
+static void
+make_redactor(struct running *r, const struct fetch_settings *settings)
+{
+	struct str values[4];
+	size_t n = 0;
+	struct str auth = r->shared.authorization;
+
+	if (auth.n != 0) {
+		values[n++] = auth;
+		values[n++] = str_from(auth, str_find_char(auth, ' ') + 1);
+	}
+	if (!settings->redact)
+		return;
+	struct redact_rules rules = { .values = values, .values_n = n };
+	r->redactor = redact_new(&rules);
+	r->shared.redactor = r->redactor;
+}
+
+static void
+adopt(struct running *r, struct rules *rules)
+{
+	list_put(&r->rules, &rules->node);
+	atomic_store_explicit(&r->shared.rules, &rules->is,
+	    memory_order_release);
+}
+
+/* The largest of a host's seeds counts. */
+static void
+add_delay(struct running *r, struct crawl_options *o, struct str host,
+    double s)
+{
+	double *own = map_get(&r->shared.delays, host);
+
+	if (own == NULL) {
+		struct seed_delay *d = &o->delays[o->delays_n++];
+		*d = (struct seed_delay){ arena_copy(&r->arena, host), s };
+		map_put(&r->shared.delays, d->host, &d->s);
+	} else {
+		*own = MAX(*own, s);
+	}
+}
+
+static void
+read_delays(struct running *r, const struct crawl_request *q,
+    struct crawl_options *o)
+{
+	struct url u;
+
+	if (q->seed_delays == NULL)
+		return;
+	o->delays = ARENA_ARRAY(&r->arena, struct seed_delay, q->seeds_n);
+	for (size_t i = 0; i < q->seeds_n; i++)
+		if (q->seed_delays[i] >= 0 && engine_seed(q->seeds[i],
+		    &r->arena, &u, NULL) == OK)
+			add_delay(r, o, u.host, q->seed_delays[i]);
+}
+
+static void
+use_delays(struct running *r, const struct crawl_options *o)
+{
+	struct crawl_options again = { .delays = ARENA_ARRAY(&r->arena,
+	    struct seed_delay, o->delays_n) };
+
+	for (size_t i = 0; i < o->delays_n; i++)
+		add_delay(r, &again, o->delays[i].host, o->delays[i].s);
+}
+
+static enum err
+make(const struct crawl_request *q, const struct str *seeds,
+    size_t seeds_n, const struct policy *policy, unsigned excluded,
+    const struct fetch_settings *settings, struct running **out,
+    struct why *w)
+{
+	struct running *r = mem_new(sizeof(*r));
+	struct crawl_shared *s = &r->shared;
+	struct rules *rules;
+
+	list_init(&r->rules);
+	read_seeds(r, seeds, seeds_n);
+	enum err e = r->seeds_n == 0 ? why(w, ERR_INPUT, "seeds: none of the "
+	    "%zu is an http or https URL (\"%.*s\")", seeds_n,
+	    STR_FMT(seeds_n == 0 ? STR("") : str_cut(seeds[0], 0, 100))) :
+	    rules_new(policy, r->seeds, r->seeds_n, excluded, &rules, w);
+	if (e != OK) {
+		running_free(&r);
+		return e;
+	}
+	adopt(r, rules);
+	s->user_agent = arena_copy(&r->arena, policy->user_agent);
+	s->product_token = arena_copy(&r->arena, text_product_token(
+	    policy_user_agent(policy)));
+	s->authorization = arena_copy(&r->arena, q->authorization);
+	s->proxy = arena_copy(&r->arena, q->proxy.n != 0 ? q->proxy :
+	    policy->proxy);
+	s->cookies = arena_copy(&r->arena, q->cookies);
+	s->operator_seeds = q->operator_seeds;
+	s->delay_s = policy->rate_limit;
+	s->others.newest = s->others.oldest = UINT32_MAX;
+	copy_headers(r, policy);
+	make_redactor(r, settings);
+	*out = r;
+	return OK;
+}
+
+/*
+ * Records are built before it is known into which file they go; they refer to
+ * the newest file's warcinfo, the first file's from the beginning.
+ */
+static void
+publish_warcinfo(struct running *r, const char *id)
+{
+	char *text = arena_bytes(&r->ids, WARC_ID_MAX);
+
+	memcpy(text, id, WARC_ID_MAX);
+	atomic_store_explicit(&r->shared.warcinfo_id, text,
+	    memory_order_release);
+}
+
+/* The filter of the payloads that the collection has already. */
+static void
+load_seen(struct crawls *c, struct str collection)
+{
+	struct index_iter *i = index_iter_new(ledger_index(
+	    frontier_ledger(c->frontier)), INDEX_DIGEST);
+	struct buf prefix = BUF_INIT;
+	struct str key, value;
+
+	collection_prefix(collection, &prefix);
+	for (index_iter_seek(i, buf_str(&prefix));
+	    index_iter_valid(i, &key, &value) &&
+	    str_starts(key, buf_str(&prefix)); index_iter_next(i))
+		seen_add(c->seen, key);
+	index_iter_free(&i);
+	buf_free(&prefix);
+}
+
+/* Others may have written there, or this is the crawl that goes on. */
+static void
+join_collection(struct crawls *c, struct running *r, struct str warc_dir)
+{
+	load_seen(c, r->shared.collection);
+	r->shared.others = frontier_collection(c->frontier, warc_dir,
+	    r->shared.id);
+	r->shared.notes_validators = !r->shared.others.first;
+}
+
+static void
+tell_loops(struct crawls *c, struct running *r)
+{
+	char id[WARC_ID_MAX];
+
+	warc_new_id(c->writer, id);
+	publish_warcinfo(r, id);
+	map_put_id(&c->running, r->shared.id, r);
+	metric_set(&metrics[METRIC_CRAWLS_HELD], (int64_t)c->running.n);
+	r->order = FETCH_RUN;
+	for (unsigned i = 0; i < c->fetchers_n; i++)
+		fetcher_order(c->fetchers[i], &r->shared, FETCH_RUN);
+}
+
+/* Every seed is found; one that is no URL is skipped with that reason. */
+static void
+find_seeds(struct running *r)
+{
+	const struct crawl_spec *s = &r->spec;
+
+	r->found = ARENA_ARRAY(&r->arena, struct found, s->seeds_n);
+	for (size_t i = 0; i < s->seeds_n; i++) {
+		struct found *x = &r->found[i];
+		struct url u, canonical;
+		*x = (struct found){ .cost = 1, .flags = FOUND_SEED };
+		if (engine_seed(s->seeds[i], &r->arena, &u, NULL) == OK &&
+		    policy_canonical(crawl_policy(&r->shared), &u,
+		    &r->arena, &canonical, NULL) == OK) {
+			x->url = canonical.href;
+			x->key = canonical.host;
+		} else {
+			x->url = s->seeds[i];
+			x->skip = SKIP_URL;
+		}
+	}
+}
+
+static void
+write_options(struct running *r, const struct crawl_request *q)
+{
+	struct buf json = BUF_INIT;
+	struct crawl_options o = { .operator_seeds = q->operator_seeds,
+	    .secret_proxy = q->proxy.n != 0,
+	    .policy = q->policy_name, .key = q->key,
+	    .schedule = q->schedule };
+
+	read_delays(r, q, &o);
+	crawl_options_put(&o, &json);
+	r->spec.options = arena_copy(&r->arena, buf_str(&json));
+	r->key = arena_copy(&r->arena, q->key);
+	r->schedule = q->schedule;
+	if (q->schedule != 0)
+		r->started_by = arena_printf(&r->arena, "schedule %llu has "
+		    "started it (%.*s)", (unsigned long long)q->schedule,
+		    STR_FMT(q->key));
+	buf_free(&json);
+}
+
+enum err
+crawls_plan(const struct crawl_request *q, const struct fetch_settings *s,
+    struct running **out, struct why *w)
+{
+	const struct policy *p = q->policy;
+	struct running *r;
+
+	enum err e = make(q, q->seeds, q->seeds_n, p, 0, s, &r, w);
+	if (e != OK)
+		return e;
+	struct arena *a = &r->arena;
+	r->shared.name = arena_copy(a, q->name);
+	r->warc_parent = arena_copy(a, q->warc_parent);
+	r->spec = (struct crawl_spec){
+		.kind = CRAWL_CRAWL, .name = r->shared.name,
+		.tags = arena_copy_list(a, q->tags, q->tags_n),
+		.tags_n = q->tags_n,
+		.seeds = arena_copy_list(a, q->seeds, q->seeds_n),
+		.seeds_n = q->seeds_n,
+		.policy = crawl_rules(&r->shared)->json,
+		.warc_dir = arena_copy(a, q->warc_dir),
+		.max_items = p->limits.max_items == POLICY_NONE ? 0 :
+		    (uint64_t)p->limits.max_items,
+		.host_urls_max = p->traps.host_urls_max == TRAP_NONE ? 0 :
+		    (uint64_t)p->traps.host_urls_max,
+		.duration_ms_max = !q->ends_by_duration ||
+		    p->limits.max_duration >= DURATION_S_MAX ? 0 :
+		    MAX(1, (int64_t)(p->limits.max_duration * 1000)),
+		.warc_bytes_max = p->limits.max_bytes == POLICY_NONE ? 0 :
+		    (uint64_t)p->limits.max_bytes,
+	};
+	write_options(r, q);
+	find_seeds(r);
+	*out = r;
+	return OK;
+}
+
+void
+crawls_know_key(struct crawls *c, struct str key, uint32_t id)
+{
+	if (key.n == 0)
+		return;
+	struct known_key *k = ARENA_NEW(&c->arena, struct known_key);
+	k->id = id;
+	k->key = arena_copy(&c->arena, key);
+	map_put(&c->keys, k->key, k);
+}
+
+/* A door's crawl is a collection of its own; so are a schedule's runs. */
+static struct str
+own_warc_dir(struct running *r)
+{
+	return r->schedule != 0 ? arena_printf(&r->arena, "%.*s/schedule-%llu",
+	    STR_FMT(r->warc_parent), (unsigned long long)r->schedule) :
+	    arena_printf(&r->arena, "%.*s/crawl-%u", STR_FMT(r->warc_parent),
+	    r->shared.id);
+}
+
+enum err
+crawls_begin(struct crawls *c, struct running **rp, struct promise *p,
+    uint32_t *id, struct why *w)
+{
+	const struct known_key *known = map_get(&c->keys, (*rp)->key);
+	struct running *r = *rp;
+
+	*rp = NULL;
+	if (known != NULL) {
+		*id = known->id;
+		running_free(&r);
+		if (p != NULL)
+			ledger_promise(frontier_ledger(c->frontier), p);
+		return OK;
+	}
+	r->shared.id = frontier_next_crawl(c->frontier);
+	if (r->warc_parent.n != 0)
+		r->spec.warc_dir = own_warc_dir(r);
+	r->shared.collection = paths_collection(ledger_paths(
+	    frontier_ledger(c->frontier)), r->spec.warc_dir, &r->arena);
+	for (size_t i = 0; i < r->spec.seeds_n; i++)
+		r->found[i].hash = frontier_hash(r->shared.id,
+		    r->found[i].url);
+	enum err e = frontier_may_begin(c->frontier, w);
+	if (e == OK)
+		e = ledger_may_archive(frontier_ledger(c->frontier),
+		    r->spec.warc_dir, w);
+	if (e != OK) {
+		running_free(&r);
+		return e;
+	}
+	/* A directory of its own has nothing yet. */
+	if (r->warc_parent.n == 0 || r->schedule != 0)
+		join_collection(c, r, r->spec.warc_dir);
+	tell_loops(c, r);
+	crawls_know_key(c, r->key, r->shared.id);
+	e = frontier_begin(c->frontier, &r->spec, r->found, r->spec.seeds_n,
+	    p, id, w);
+	if (e == OK && r->started_by.n != 0)
+		frontier_log(c->frontier, *id, &(struct crawl_line){
+		    .kind = CRAWL_LOG_SCHEDULE, .text = r->started_by });
+	return e;
+}
+
+static enum err
+make_again(struct crawls *c, const struct crawl_spec *spec,
+    const struct crawl_request *q, const struct policy *policy,
+    unsigned excluded, struct running **out, struct why *w)
+{
+	struct crawl_request request = *q;
+	struct crawl_options o;
+	struct arena a = ARENA_INIT;
+
+	/* Damaged options allow nothing. */
+	bool fine = crawl_options_parse(spec->options, &a, &o);
+	request.operator_seeds &= fine && o.operator_seeds;
+	enum err e = o.secret_proxy && q->proxy.n == 0 ? why(w, ERR_STATE,
+	    "it began with a proxy that only --proxy-file names, and goes on "
+	    "with that alone: argiope crawl --resume --proxy-file FILE") :
+	    make(&request, spec->seeds, spec->seeds_n, policy,
+	    excluded, c->settings, out, w);
+	if (e == OK) {
+		use_delays(*out, &o);
+		(*out)->shared.name = arena_copy(&(*out)->arena, spec->name);
+		struct str collection = paths_collection(ledger_paths(
+		    frontier_ledger(c->frontier)), spec->warc_dir, &a);
+		(*out)->shared.collection = arena_copy(&(*out)->arena,
+		    collection);
+	}
+	arena_free(&a);
+	return e;
+}
+
+enum err
+crawls_continue(struct crawls *c, uint32_t id, const struct crawl_request *q,
+    struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct crawl_spec spec;
+	struct policy *policy = NULL;
+	struct running *r;
+
+	enum err e = frontier_spec(c->frontier, id, &a, &spec, w);
+	if (e == OK)
+		e = policy_parse(spec.policy, &policy, w);
+	if (e == OK)
+		e = make_again(c, &spec, q, policy,
+		    amend_interrupted(c->frontier, id), &r, w);
+	if (e == OK) {
+		r->shared.id = id;
+		r->shared.continued = true;
+		struct crawl_view v;
+		if (frontier_view(c->frontier, id, &v) == OK)
+			atomic_store(&r->shared.sitemap_bytes,
+			    v.sitemap_bytes);
+		join_collection(c, r, spec.warc_dir);
+		tell_loops(c, r);
+		if (crawl_rules(&r->shared)->excluded > 0)
+			amend_resume(c->frontier, id,
+			    crawl_rules(&r->shared), crawl_excludes);
+		e = frontier_continue(c->frontier, id, w);
+	}
+	policy_free(&policy);
+	arena_free(&a);
+	return e;
+}
+
+const struct rules *
+crawls_rules(const struct crawls *c, uint32_t id)
+{
+	const struct running *r = map_get_id(&c->running, id);
+
+	return r == NULL ? NULL : LIST_ITEM(r->rules.prev, struct rules, node);
+}
+
+void
+crawls_change_rules(struct crawls *c, uint32_t id, struct rules **rules)
+{
+	struct running *r = map_get_id(&c->running, id);
+
+	CHECK(r != NULL);
+	adopt(r, *rules);
+	*rules = NULL;
+}
+
+bool
+crawls_next_interrupted(const struct crawls *c, size_t *at, uint32_t *id)
+{
+	void *v;
+
+	while (map_next(&c->running, at, &v)) {
+		const struct running *r = v;
+		*id = r->shared.id;
+		if (r->shared.continued &&
+		    crawl_rules(&r->shared)->excluded > 0)
+			return true;
+	}
+	return false;
+}
+
+void
+crawls_order(struct crawls *c, uint32_t id, enum fetch_order order)
+{
+	struct running *r = map_get_id(&c->running, id);
+
+	if (r == NULL || r->order == order)
+		return;
+	r->order = order;
+	for (unsigned i = 0; i < c->fetchers_n; i++)
+		fetcher_order(c->fetchers[i], &r->shared, order);
+}
+
+void
+crawls_order_all(struct crawls *c, enum fetch_order order)
+{
+	size_t at = 0;
+	void *v;
+
+	while (map_next(&c->running, &at, &v)) {
+		struct running *r = v;
+		crawls_order(c, r->shared.id, order);
+	}
+}
+
+/* --- crawls that have ended ---------------------------------------------- */
+
+/*
+ * The loops are asked in two rounds.  Behind the first all of them have seen
+ * the end, so that no page of the crawl can come to be where there is none; in
+ * the second, when there is none, they forget it.
+ */
+static void
+ask_loops(struct crawls *c, struct running *r,
+    void (*run)(struct loop_call *), void (*done)(struct loop_call *))
+{
+	if (r->farewells == NULL)
+		r->farewells = mem_array(c->fetchers_n,
+		    sizeof(*r->farewells));
+	r->answers_left = c->fetchers_n;
+	for (unsigned i = 0; i < c->fetchers_n; i++) {
+		struct farewell *f = &r->farewells[i];
+		*f = (struct farewell){ .crawls = c, .running = r,
+		    .fetcher = c->fetchers[i], .call = { .home = c->loop,
+		    .run = run, .done = done } };
+		loop_ask(c->loops[i], &f->call);
+	}
+}
+
+static void
+pass_by(struct loop_call *call)
+{
+	(void)call;
+}
+
+static void
+passed_by(struct loop_call *call)
+{
+	struct running *r = CONTAINER(call, struct farewell, call)->running;
+
+	if (--r->answers_left == 0)
+		r->leaving = LOOPS_KNOW;
+}
+
+static void
+run_forget(struct loop_call *call)
+{
+	struct farewell *f = CONTAINER(call, struct farewell, call);
+
+	fetcher_forget(f->fetcher, f->running->shared.id);
+}
+
+static void
+forgotten(struct loop_call *call)
+{
+	struct farewell *f = CONTAINER(call, struct farewell, call);
+	struct crawls *c = f->crawls;
+	struct running *r = f->running;
+
+	if (--r->answers_left > 0)
+		return;
+	frontier_forget_rules(c->frontier, r->shared.id);
+	map_take_id(&c->running, r->shared.id);
+	metric_set(&metrics[METRIC_CRAWLS_HELD], (int64_t)c->running.n);
+	running_free(&r);
+}
+
+void
+crawls_over(struct crawls *c, uint32_t id)
+{
+	struct running *r = map_get_id(&c->running, id);
+
+	if (r != NULL && r->leaving == STAYS && r->order == FETCH_END)
+		r->leaving = IS_OVER;
+}
+
+bool
+crawls_next_over(const struct crawls *c, size_t *at, uint32_t *id)
+{
+	void *v;
+
+	while (map_next(&c->running, at, &v)) {
+		const struct running *r = v;
+		if (r->leaving == STAYS)
+			continue;
+		*id = r->shared.id;
+		return true;
+	}
+	return false;
+}
+
+void
+crawls_let_go(struct crawls *c, uint32_t id)
+{
+	struct running *r = map_get_id(&c->running, id);
+
+	if (r->leaving == IS_OVER) {
+		r->leaving = ASKS_LOOPS;
+		ask_loops(c, r, pass_by, passed_by);
+	} else if (r->leaving == LOOPS_KNOW &&
+	    atomic_load(&r->shared.users) == 0) {
+		r->leaving = LEAVES;
+		ask_loops(c, r, run_forget, forgotten);
+	}
+}
+
+void
+crawls_warcinfo(struct crawls *c, uint32_t id, const char *filename,
+    struct buf *out)
+{
+	struct running *r = map_get_id(&c->running, id);
+	char host[256];
+	struct warc_member m;
+
+	CHECK(r != NULL);
+	const struct crawl_rules *rules = crawl_rules(&r->shared);
+	system_hostname(host, sizeof(host));
+	struct warc_info info = {
+		.id = r->first_file_named ? STR_NONE :
+		    str_of(atomic_load(&r->shared.warcinfo_id)),
+		.filename = str_of(filename), .date = clock_wall(),
+		.software = STR("Argiope/" ARGIOPE_VERSION),
+		.hostname = str_of(host), .is_part_of = r->shared.name,
+		.robots = policy_of(rules->policy)->robots == POLICY_OBEY ?
+		    STR("obey") : STR("ignore"),
+		.user_agent = r->shared.user_agent.n != 0 ?
+		    r->shared.user_agent : c->settings->user_agent,
+		.crawl = id, .crawl_name = r->shared.name,
+		.crawl_kind = STR("crawl"), .seeds = r->seed_texts,
+		.seeds_n = r->seeds_n,
+		.policy = rules->json,
+		.redaction = r->redactor == NULL ? STR("none") : STR_NONE,
+	};
+	/* Its parts are bounded by the policy's own limits. */
+	CHECK(warc_put_info(c->writer, &info, out, &m, NULL) == OK);
+	if (r->first_file_named)
+		publish_warcinfo(r, m.id);
+	r->first_file_named = true;
+}

@@ -1,0 +1,69 @@
+/*
+ * crawl_runtime -- the crawls that run in this process: policy compiled, seeds
+ * read, secrets held.  Private to engine/.
+ *
+ *     any thread: crawls_plan() ──► ledger's loop: crawls_begin()
+ *
+ * Thread: the ledger's loop, or any before it runs and after it has stopped.
+ */
+#ifndef ENGINE_CONTROL_CRAWL_RUNTIME_H
+#define ENGINE_CONTROL_CRAWL_RUNTIME_H
+
+#include "engine/control/crawl_rules.h"
+#include "engine/engine.h"
+
+struct crawls;
+struct running;
+struct crawls *crawls_new(struct frontier *, struct loop *ledgers,
+    struct fetcher **, struct loop **, unsigned n,
+    const struct fetch_settings *, struct seen *);
+void crawls_free(struct crawls **);   /* after the loops stopped */
+/* Other settings from now on; they stay until crawls_free().  Thread: any. */
+void crawls_set(struct crawls *, const struct fetch_settings *);
+/*
+ * What can be made of a crawl before it has a number; all is copied.
+ * Thread: any.  Errors: INPUT naming the field.
+ */
+MUST_USE enum err crawls_plan(const struct crawl_request *,
+    const struct fetch_settings *, struct running **, struct why *);
+void running_free(struct running **);
+/*
+ * Begin it; the plan is taken, whatever happens.  Where there is a crawl of
+ * that key already, it is that one's id and nothing begins.  The promise, which
+ * may be NULL, is kept when the crawl is durable; after an error never.
+ * Errors: those of frontier_begin().
+ */
+MUST_USE enum err crawls_begin(struct crawls *, struct running **,
+    struct promise *, uint32_t *id, struct why *);
+/* A key that an earlier process used. */
+void crawls_know_key(struct crawls *, struct str key, uint32_t id);
+MUST_USE enum err crawls_continue(struct crawls *, uint32_t id,
+    const struct crawl_request *, struct why *);
+/* The rules of a crawl that runs here, or NULL; as long as it runs. */
+const struct rules *crawls_rules(const struct crawls *, uint32_t id);
+/* Takes them; the loops see them from now on.  It runs here. */
+void crawls_change_rules(struct crawls *, uint32_t id, struct rules **);
+/*
+ * Before the loops run: crawls whose exclusion an earlier process began.  Start
+ * with *at = 0; false at the end.
+ */
+bool crawls_next_interrupted(const struct crawls *, size_t *at, uint32_t *id);
+/* Nothing, when that was the last order. */
+void crawls_order(struct crawls *, uint32_t id, enum fetch_order);
+void crawls_order_all(struct crawls *, enum fetch_order);
+/*
+ * Its end is durable.  Those that are over and not let go yet: start with
+ * *at = 0; false at the end.
+ */
+void crawls_over(struct crawls *, uint32_t id);
+bool crawls_next_over(const struct crawls *, size_t *at, uint32_t *id);
+/*
+ * Nobody here looks at its rules any more: it goes, when nothing of it is left
+ * on the loops; until then this is to be said again.
+ */
+void crawls_let_go(struct crawls *, uint32_t id);
+/* The gzip member of the warcinfo of `filename`. */
+void crawls_warcinfo(struct crawls *, uint32_t id, const char *filename,
+    struct buf *out);
+
+#endif

@@ -1,0 +1,108 @@
+/*
+ * engine_own -- the engine's memory, for the files of engine/ alone.
+ */
+#ifndef ENGINE_CONTROL_ENGINE_OWN_H
+#define ENGINE_CONTROL_ENGINE_OWN_H
+
+#include "base/map.h"
+#include "engine/control/crawl_runtime.h"
+#include "engine/engine.h"
+#include "engine/fetcher/fresh.h"
+#include "engine/frontier/spread.h"
+#include "os/pool.h"
+
+struct engine_loop {
+	struct engine *engine;
+	struct loop *loop;
+	struct fetcher *fetcher;
+	struct map types;                /* text -> struct type_count */
+};
+
+struct engine {
+	struct engine_options options;
+	char *data_dir;
+	int lock_fd;
+	struct loop *ledger_loop;
+	struct pool *pool;
+	struct frontier *frontier;
+	struct frontier_port *ports;
+	struct engine_loop *loops;
+	struct fetcher **fetchers;
+	unsigned loops_n;
+	struct spread spread;
+	struct address_clock *address_clock;
+	/* Immutable; engine_reload() sets others. */
+	_Atomic(const struct fetch_settings *) settings;
+	struct settings_kept *settings_kept;  /* all that ever were */
+	struct arena arena;              /* texts of settings and crawls */
+	struct crawls *crawls;
+	struct seen *seen;
+	atomic_size_t events_waiting;
+	char token[9];
+	bool started;
+	struct tell *tell;
+	struct revise *revise;           /* the ledger's loop's */
+	/* Of a daemon's engine (options.doors); else NULL. */
+	struct board *board;
+	struct shelf *shelf;
+	struct timetable *timetable;
+	struct outsiders *outsiders;
+	struct feed *feed;
+	struct fresh_pot fresh;
+	size_t retry_max;                /* crawl.retry_max */
+	char mark[9];
+	struct hooks *hooks;             /* NULL: none is configured */
+	void (*hooks_closed)(void *arg);
+	struct map naming;               /* crawls whose WARCs get names */
+	struct snapshot *snapshot;       /* the ledger's loop's: one is made */
+	/* Closing. */
+	size_t asked;                    /* verbs without their answer yet */
+	struct timer farewell_timer;     /* the ledger's loop's: ended crawls */
+	bool farewell_set;
+	bool closing;
+	bool ending;                     /* the ledger's loop's word for it */
+	struct timer idle_timer;
+	void (*closed)(void *);
+	void *closed_arg;
+	struct loop_call close_call, closed_call;
+	struct type_count *types;
+	size_t types_n;
+};
+
+/* The settings of fetching; the texts belong to the configuration. */
+void engine_settings(const struct engine *, const struct conf *,
+    struct fetch_settings *);
+/* transport.c: CONFIG when fetch.ca_file is of no use. */
+MUST_USE enum err engine_check_ca_file(struct engine *, struct why *);
+/* hook_engine.c: before the frontier is opened; after it. */
+void engine_hooks_options(struct engine *, struct frontier_options *);
+MUST_USE enum err engine_hooks_open(struct engine *, struct why *);
+void engine_hooks_free(struct engine *);
+/* The crawl writes: its hook will have to be called when it ends. */
+void engine_hooks_expect(struct engine *, uint32_t crawl);
+/* Close the frontier, then the hooks; `closed` on the ledger's loop. */
+void engine_hooks_close(struct engine *, void (*closed)(void *arg));
+/* A loop's transport. */
+struct transport *engine_transport(struct engine *, struct loop *);
+/*
+ * Makes `data_dir`, which exists, absolute.  Errors: CORRUPT, with what to do,
+ * when a rebuild of it was killed while it moved its work into place.
+ */
+MUST_USE enum err engine_check_place(struct engine *, struct why *);
+/* On the ledger's loop: the loops do what the crawl's state says. */
+void engine_order_loops(struct engine *, uint32_t crawl);
+/* Verbs of revise.h; close behind the frontier. */
+void revise_open(struct engine *);
+void revise_close(struct engine *);
+/* On the ledger's loop: a verb about the crawl is under way. */
+bool revise_busy(const struct engine *, uint32_t crawl);
+/* Before the loops run: what an earlier process began goes on. */
+void revise_resume(struct engine *);
+/* Before the loops run: the board, the store, what earlier processes left. */
+MUST_USE enum err launch_open(struct engine *, struct why *);
+/* Before the doors open: retries of failures. */
+void rerun_open(struct engine *);
+/* Behind that: the feed, and the directory's mark.  Errors: CORRUPT. */
+MUST_USE enum err feed_open(struct engine *, struct why *);
+
+#endif

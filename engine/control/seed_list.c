@@ -1,0 +1,123 @@
+/* Seeds as people and programs write them. */
+#include <math.h>
+#include <yyjson.h>
+
+#include "engine/control/control.h"
+#include "engine/policy/address.h"
+
+static struct str
+text_of(yyjson_val *v)
+{
+	return (struct str){ yyjson_get_str(v), yyjson_get_len(v) };
+}
+
+static enum err
+read_delay(yyjson_val *v, size_t at, double *out, struct why *w)
+{
+	*out = -1;
+	if (v == NULL || yyjson_is_null(v) ||
+	    (yyjson_is_str(v) && yyjson_get_len(v) == 0))
+		return OK;
+	if (yyjson_is_num(v))
+		*out = yyjson_get_num(v);
+	else if (!yyjson_is_str(v) || !str_to_double(text_of(v), out))
+		return why(w, ERR_INPUT, "seeds[%zu].rate_limit: expected a "
+		    "number", at);
+	return isfinite(*out) && *out >= 0 ? OK : why(w, ERR_INPUT,
+	    "seeds[%zu].rate_limit: it must be 0 or more", at);
+}
+
+static enum err
+read_seed(yyjson_val *v, size_t at, struct arena *a, struct launch_seed *out,
+    struct why *w)
+{
+	yyjson_val *url = yyjson_is_obj(v) ? yyjson_obj_get(v, "url") : v;
+
+	if (!yyjson_is_str(url) || yyjson_get_len(url) == 0)
+		return why(w, ERR_INPUT, "seeds[%zu].url: there is none", at);
+	out->url = arena_copy(a, text_of(url));
+	return read_delay(yyjson_is_obj(v) ? yyjson_obj_get(v, "rate_limit") :
+	    NULL, at, &out->rate_limit, w);
+}
+
+static enum err
+read_list(yyjson_val *list, struct arena *a, struct launch_seed **out,
+    size_t *n, struct why *w)
+{
+	yyjson_arr_iter i = yyjson_arr_iter_with(list);
+	enum err e = OK;
+	yyjson_val *v;
+
+	*n = 0;
+	if (!yyjson_is_arr(list))
+		return why(w, ERR_INPUT, "seeds: expected a list");
+	if (yyjson_arr_size(list) == 0)
+		return why(w, ERR_INPUT, "seeds: there is none");
+	if (yyjson_arr_size(list) > LAUNCH_SEEDS_MAX)
+		return why(w, ERR_FULL, "seeds: %zu; at most %u are allowed",
+		    yyjson_arr_size(list), LAUNCH_SEEDS_MAX);
+	*out = ARENA_ARRAY(a, struct launch_seed, yyjson_arr_size(list));
+	for (; e == OK && (v = yyjson_arr_iter_next(&i)) != NULL; (*n)++)
+		e = read_seed(v, *n, a, &(*out)[*n], w);
+	return e;
+}
+
+enum err
+engine_read_seeds(struct str json, struct arena *a, struct launch_seed **out,
+    size_t *n, struct why *w)
+{
+	yyjson_doc *doc = yyjson_read(json.p, json.n, 0);
+	enum err e = doc == NULL ? why(w, ERR_INPUT, "seeds: it is not JSON") :
+	    read_list(yyjson_doc_get_root(doc), a, out, n, w);
+
+	yyjson_doc_free(doc);
+	return e;
+}
+
+bool
+engine_seed_has_password(struct str seed)
+{
+	size_t scheme = str_find(seed, STR("://"));
+	struct str rest = str_from(seed, scheme == seed.n ? 0 : scheme + 3);
+	size_t end = 0;
+
+	/* "http:///u:p@host/" is read as if two stood there. */
+	while (rest.n > 0 && memchr("/\\", rest.p[0], 2) != NULL)
+		rest = str_from(rest, 1);
+	while (end < rest.n && memchr("/?#\\", rest.p[end], 4) == NULL)
+		end++;
+	rest = str_cut(rest, 0, end);
+	return str_find_char(rest, '@') < rest.n &&
+	    (scheme < seed.n || str_find_char(rest, ':') < rest.n) &&
+	    !str_starts_nocase(rest, STR("mailto:"));
+}
+
+enum err
+engine_check_seeds(const struct launch_seed *seeds, size_t n, struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct why inner = WHY_INIT;
+	enum err e = OK;
+	struct url u;
+
+	if (n == 0)
+		return why(w, ERR_INPUT, "seeds: there is none");
+	if (n > LAUNCH_SEEDS_MAX)
+		return why(w, ERR_FULL, "seeds: %zu; at most %u are allowed",
+		    n, LAUNCH_SEEDS_MAX);
+	for (size_t i = 0; i < n && e == OK; i++) {
+		if (engine_seed(seeds[i].url, &a, &u, &inner) != OK)
+			e = why(w, ERR_INPUT, "seeds[%zu].url: %s", i,
+			    inner.text);
+		else if (address_url_is_ambiguous(seeds[i].url))
+			e = why(w, ERR_INPUT, "seeds[%zu].url: a backslash "
+			    "stands where others read another host", i);
+		else if (engine_seed_has_password(seeds[i].url))
+			e = why(w, ERR_INPUT, "seeds[%zu].url: it holds a "
+			    "user or a password, which would be archived", i);
+		if (i % 64 == 0)
+			arena_reset(&a);
+	}
+	arena_free(&a);
+	return e;
+}

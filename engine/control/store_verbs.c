@@ -1,0 +1,197 @@
+/* What doors and commands say to the store: policies, schedules, tokens. */
+#include "engine/control/control.h"
+
+#include "engine/control/engine_own.h"
+#include "engine/control/store_async.h"
+#include "engine/schedule/scheduler.h"
+#include "os/clock.h"
+
+struct asking {
+	struct shelf_job job;
+	struct shelf_ask *ask;
+	struct arena arena;          /* of what was asked for */
+	struct str name, json;
+	struct schedule schedule;
+};
+
+/* --- on the shelf's thread ----------------------------------------------- */
+
+static enum err
+canonical(struct str json, struct arena *a, struct str *out, struct why *w)
+{
+	struct policy *p;
+	struct buf b = BUF_INIT;
+
+	enum err e = policy_parse(json, &p, w);
+	if (e != OK)
+		return e;
+	e = policy_check_agent(p, w);
+	if (e == OK)
+		e = policy_fits(p, w);
+	if (e == OK)
+		policy_to_json(p, &b);
+	*out = arena_copy(a, buf_str(&b));
+	buf_free(&b);
+	policy_free(&p);
+	return e;
+}
+
+enum err
+engine_put_policy(struct store *st, struct str name, struct str json,
+    struct arena *a, struct store_policy *out, struct why *w)
+{
+	struct str canon;
+
+	enum err e = canonical(json, a, &canon, w);
+	if (e == OK)
+		e = store_policy_put(st, name, canon, clock_wall(), w);
+	return e == OK ? store_policy_get(st, name, a, out, w) : e;
+}
+
+static enum err
+check_seeds(struct str json, struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct launch_seed *seeds;
+	size_t n;
+
+	enum err e = engine_read_seeds(json, &a, &seeds, &n, w);
+	if (e == OK)
+		e = engine_check_seeds(seeds, n, w);
+	arena_free(&a);
+	return e;
+}
+
+/* A policy of its own is judged, one that is named must be there. */
+static enum err
+check_policy(struct store *st, struct schedule *s, struct arena *a,
+    struct why *w)
+{
+	struct why inner = WHY_INIT;
+	struct store_policy p;
+
+	if (s->policy.n == 0 && s->policy_json.n == 0)
+		s->policy = STR(STORE_POLICY_DEFAULT);
+	if (s->policy_json.n == 0)
+		return store_policy_get(st, s->policy, a, &p, w);
+	enum err e = canonical(s->policy_json, a, &s->policy_json, &inner);
+	return e == OK ? OK : why_field(w, e, "policy", "%s",
+	    inner.text);
+}
+
+enum err
+engine_put_schedule(struct store *st, const struct schedule *schedule,
+    struct arena *a, struct schedule *out, struct why *w)
+{
+	struct schedule s = *schedule;
+
+	enum err e = check_seeds(s.seeds, w);
+	if (e == OK)
+		e = check_policy(st, &s, a, w);
+	if (e == OK)
+		e = store_schedule_put(st, &s, clock_wall(), w);
+	return e == OK ? store_schedule_get(st, s.id, a, out, w) : e;
+}
+
+/* The answer's one. */
+static struct schedule *
+one_schedule(struct shelf_ask *s)
+{
+	s->n = 1;
+	return s->schedules = ARENA_NEW(&s->arena, struct schedule);
+}
+
+static enum err
+say(struct asking *g, struct store *st, struct why *w)
+{
+	struct shelf_ask *s = g->ask;
+	struct arena *a = &s->arena;
+	struct wall now = clock_wall();
+
+	switch (s->verb) {
+	case SHELF_POLICY_PUT:
+		return engine_put_policy(st, g->name, g->json, a, &s->policy,
+		    w);
+	case SHELF_POLICY_GET:
+		return store_policy_get(st, g->name, a, &s->policy, w);
+	case SHELF_POLICY_DELETE:
+		return store_policy_delete(st, g->name, w);
+	case SHELF_POLICY_LIST:
+		return store_policy_list(st, a, &s->policies, &s->n, w);
+	case SHELF_SCHEDULE_PUT:
+		return engine_put_schedule(st, &g->schedule, a,
+		    one_schedule(s), w);
+	case SHELF_SCHEDULE_GET:
+		return store_schedule_get(st, g->schedule.id, a,
+		    one_schedule(s), w);
+	case SHELF_SCHEDULE_DELETE:
+		return store_schedule_delete(st, g->schedule.id, w);
+	case SHELF_SCHEDULE_LIST:
+		return store_schedule_list(st, a, &s->schedules, &s->n, w);
+	case SHELF_TOKEN_ADD:
+		return store_token_add(st, g->name, s->scopes, now,
+		    s->token_text, w);
+	case SHELF_TOKEN_LIST:
+		return store_token_list(st, a, &s->tokens, &s->n, w);
+	case SHELF_TOKEN_REVOKE:
+		return store_token_revoke(st, g->name, w);
+	}
+	return why(w, ERR_INPUT, "there is no such verb");
+}
+
+static void
+run(struct shelf_job *job, struct store *st)
+{
+	struct asking *g = CONTAINER(job, struct asking, job);
+	struct why w = WHY_INIT;
+
+	enum err e = say(g, st, &w);
+	if (e == OK)
+		return;
+	g->ask->n = 0;
+	why(&g->ask->why, e, "%s", w.text[0] != '\0' ? w.text : err_text(e));
+}
+
+/* --- at home ------------------------------------------------------------- */
+
+static void
+said(struct shelf_job *job)
+{
+	struct asking *g = CONTAINER(job, struct asking, job);
+	struct shelf_ask *s = g->ask;
+
+	if (s->why.err == OK && s->verb == SHELF_SCHEDULE_PUT)
+		timetable_look(job->engine);
+	s->own = NULL;
+	arena_free(&g->arena);
+	mem_free(&g);
+	s->done(s);
+}
+
+static void
+copy_schedule(struct asking *g, const struct schedule *s)
+{
+	g->schedule = *s;
+	g->schedule.name = arena_copy(&g->arena, s->name);
+	g->schedule.seeds = arena_copy(&g->arena, s->seeds);
+	g->schedule.policy = arena_copy(&g->arena, s->policy);
+	g->schedule.policy_json = arena_copy(&g->arena, s->policy_json);
+	g->schedule.name_template = arena_copy(&g->arena, s->name_template);
+	g->schedule.tags = arena_copy_list(&g->arena, s->tags, s->tags_n);
+}
+
+void
+engine_shelf(struct engine *e, struct shelf_ask *s)
+{
+	struct asking *g = mem_new(sizeof(*g));
+
+	g->ask = s;
+	s->own = g;
+	s->why = WHY_INIT;
+	g->name = arena_copy(&g->arena, s->name);
+	g->json = arena_copy(&g->arena, s->json);
+	copy_schedule(g, &s->schedule);
+	g->job.run = run;
+	g->job.done = said;
+	shelf_put(e, &g->job);
+}

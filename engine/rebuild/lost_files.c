@@ -1,0 +1,115 @@
+/*
+ * Which finished WARC files a rebuild could not read: the old index recorded
+ * them, or their CDXJ is left, or a note says that a hook moved them to where
+ * they cannot be read.
+ */
+#include "base/map.h"
+#include "engine/ledger/audit.h"
+#include "engine/rebuild/rebuild_own.h"
+#include "os/log.h"
+#include "os/tree.h"
+
+struct lost {
+	const struct rebuild_options *options;
+	struct rebuild_counts *counts;
+	struct arena arena;
+	struct map known;            /* names that are read or reported */
+	const char *dir;
+};
+
+static bool
+is_known(const struct lost *l, struct str name)
+{
+	return map_get(&l->known, name) != NULL;
+}
+
+static void
+set_known(struct lost *l, struct str name)
+{
+	struct str kept = arena_copy(&l->arena, name);
+
+	map_put(&l->known, kept, l);
+}
+
+static void
+report_loss(struct lost *l, const char *path, enum rebuild_loss loss,
+    const char *place)
+{
+	struct log_text quoted, to;
+
+	set_known(l, archive_base_name(str_of(path)));
+	if (loss == REBUILD_MOVED)
+		l->counts->gone++;
+	else
+		l->counts->lost++;
+	log_warn("rebuild.lost", "file=%s %s=%s", log_quote(&quoted,
+	    str_of(path)), loss == REBUILD_MOVED ? "moved_to" : "state",
+	    loss == REBUILD_MOVED ? log_quote(&to, str_of(place)) :
+	    loss == REBUILD_SHORTER ? "shorter" : "missing");
+	if (l->options->lost != NULL)
+		l->options->lost(l->options->arg, path, loss, place);
+}
+
+/* As the old index recorded it; it may have been found in another directory. */
+static void
+found_by_index(void *arg, const struct audit_finding *f)
+{
+	struct lost *l = arg;
+
+	if (f->missing && !is_known(l, str_of(f->name)))
+		report_loss(l, f->path, REBUILD_MISSING, NULL);
+	else if (!f->missing && f->moved == NULL)
+		report_loss(l, f->path, REBUILD_SHORTER, NULL);
+}
+
+static bool
+is_hidden(struct str path)
+{
+	return path.n > 0 && (path.p[0] == '.' ||
+	    str_find(path, STR("/.")) < path.n);
+}
+
+/* "NAME.warc.gz.cdxj" without its file. */
+static enum err
+look_at_cdxj(void *arg, const char *path, uint64_t bytes, struct why *w)
+{
+	struct lost *l = arg;
+	struct str warc = str_of(path);
+
+	(void)bytes;
+	(void)w;
+	if (!str_ends(warc, STR(".cdxj")) || is_hidden(warc))
+		return OK;
+	warc = str_cut(warc, 0, warc.n - STR(".cdxj").n);
+	struct str name = archive_base_name(warc);
+	if (archive_name_is_warc(name) && !is_known(l, name))
+		report_loss(l, arena_printf(&l->arena, "%s/%.*s", l->dir,
+		    STR_FMT(warc)).p, REBUILD_MISSING, NULL);
+	return OK;
+}
+
+enum err
+rebuild_lost(const struct rebuild_options *o, struct rebuild_counts *counts,
+    struct frontier *old, const struct archive_catalogue *c, struct why *w)
+{
+	struct lost l = { .options = o, .counts = counts };
+	enum err e = OK;
+
+	for (size_t i = 0; i < c->n; i++) {
+		set_known(&l, c->files[i].name);
+		counts->moved += c->files[i].moved_from != NULL;
+	}
+	for (size_t i = 0; i < c->gone_n; i++)
+		report_loss(&l, c->gone[i].path, REBUILD_MOVED,
+		    c->gone[i].place);
+	if (old != NULL)
+		e = audit_index(ledger_index(frontier_ledger(old)),
+		    found_by_index, &l, w);
+	for (size_t i = 0; e == OK && i < o->dirs_n; i++) {
+		l.dir = o->dirs[i];
+		e = tree_walk(l.dir, look_at_cdxj, &l, w);
+	}
+	map_free(&l.known);
+	arena_free(&l.arena);
+	return e;
+}

@@ -1,0 +1,475 @@
+#include "engine/rebuild/snapshot.h"
+
+#include "base/map.h"
+#include "engine/control/engine_own.h"
+#include "engine/ledger/group.h"
+#include "os/database.h"
+#include "os/file.h"
+#include "os/log.h"
+#include "os/tree.h"
+
+struct deferred {
+	struct deferred *next;
+	struct str link, to;
+	uint64_t bytes;
+};
+
+/* One snapshot while it is made. */
+struct making {
+	const char *data_dir, *to;
+	struct index *index;         /* NULL: the directory is at rest */
+	const struct stored_paths *paths;
+	struct arena arena;
+	struct map open;             /* name of an open WARC -> its end */
+	struct deferred *deferred;
+	uint64_t outside;
+	/* The part under way. */
+	struct str from_dir, to_dir;
+};
+
+static struct str
+join(struct making *m, struct str dir, const char *path)
+{
+	return arena_printf(&m->arena, "%.*s/%s", STR_FMT(dir), path);
+}
+
+/* The directory of a file that is about to be made. */
+static enum err
+make_parent(struct making *m, struct str path, struct why *w)
+{
+	size_t n = path.n;
+
+	while (n > 0 && path.p[n - 1] != '/')
+		n--;
+	return file_make_dir(arena_copy(&m->arena,
+	    str_cut(path, 0, n - 1)).p, w);
+}
+
+static enum err
+copy_to(struct making *m, struct str from, struct str to, uint64_t bytes_max,
+    struct why *w)
+{
+	enum err e = make_parent(m, to, w);
+
+	return e == OK ? tree_copy(from.p, to.p, bytes_max, w) : e;
+}
+
+/* Files that never change again get a second name. */
+static enum err
+link_to(struct making *m, struct str from, struct str to, struct why *w)
+{
+	enum err e = make_parent(m, to, w);
+
+	if (e == OK)
+		e = tree_link(from.p, to.p, NULL);
+	return e == OK ? OK : copy_to(m, from, to, UINT64_MAX, w);
+}
+
+/* --- files -------------------------------------------------------------- */
+
+static enum err
+copy_one(void *arg, const char *path, uint64_t bytes, struct why *w)
+{
+	struct making *m = arg;
+
+	(void)bytes;
+	return copy_to(m, join(m, m->from_dir, path), join(m, m->to_dir, path),
+	    UINT64_MAX, w);
+}
+
+static enum err
+copy_FILES(struct making *m, const char *name, struct why *w)
+{
+	(void)name;
+	return tree_walk(m->from_dir.p, copy_one, m, w);
+}
+
+static enum err
+copy_FILE(struct making *m, const char *name, struct why *w)
+{
+	(void)name;
+	return tree_kind(m->from_dir.p, NULL) == TREE_FILE ?
+	    tree_copy(m->from_dir.p, m->to_dir.p, UINT64_MAX, w) : OK;
+}
+
+static enum err
+copy_DATABASE(struct making *m, const char *name, struct why *w)
+{
+	(void)name;
+	return tree_kind(m->from_dir.p, NULL) == TREE_FILE ?
+	    database_copy(m->from_dir.p, m->to_dir.p, w) : OK;
+}
+
+/* --- the index ---------------------------------------------------------- */
+
+static enum err
+copy_table(void *arg, const char *path, uint64_t bytes, struct why *w)
+{
+	struct making *m = arg;
+
+	if (str_ends(str_of(path), STR(".sst")))
+		return link_to(m, join(m, m->from_dir, path),
+		    join(m, m->to_dir, path), w);
+	return copy_one(arg, path, bytes, w);
+}
+
+static enum err
+copy_INDEX(struct making *m, const char *name, struct why *w)
+{
+	(void)name;
+	return m->index != NULL ? index_checkpoint(m->index, m->to_dir.p, w) :
+	    tree_walk(m->from_dir.p, copy_table, m, w);
+}
+
+/* --- the archive -------------------------------------------------------- */
+
+static bool
+is_inside(const struct making *m, struct str dir)
+{
+	struct str home = str_of(m->data_dir);
+
+	return str_starts(dir, home) && dir.n > home.n &&
+	    dir.p[home.n] == '/';
+}
+
+/* The committed lengths of open files, by name. */
+static enum err
+read_open_files(struct making *m, struct why *w)
+{
+	struct index_iter *i = index_iter_new(m->index, INDEX_WARC);
+	struct str key, value;
+	enum err e = OK;
+
+	for (index_iter_seek(i, STR("")); e == OK &&
+	    index_iter_valid(i, &key, &value); index_iter_next(i)) {
+		struct warc_record r;
+		if (!warc_record_parse(value, m->paths, &m->arena, &r)) {
+			e = why(w, ERR_CORRUPT, "a WARC's record in the index "
+			    "is damaged");
+			break;
+		}
+		if (r.state != WARC_REMOVED && !is_inside(m, r.dir))
+			m->outside++;
+		if (r.state != WARC_OPEN && r.state != WARC_CLOSING)
+			continue;
+		uint64_t *end = ARENA_NEW(&m->arena, uint64_t);
+		*end = r.end;
+		map_put(&m->open, arena_copy(&m->arena, r.name), end);
+	}
+	if (e == OK)
+		e = index_iter_error(i, w);
+	index_iter_free(&i);
+	return e;
+}
+
+/*
+ * The file grows as soon as the ledger goes on: a second name keeps it, and its
+ * beginning, which does not change, is copied then.  One that the index does
+ * not know belongs to no group so far.
+ */
+static enum err
+copy_open(struct making *m, const char *path, struct why *w)
+{
+	struct str file = str_cut(str_of(path), 0, strlen(path) - 5);
+	size_t n = file.n;
+
+	while (n > 0 && file.p[n - 1] != '/')
+		n--;
+	const uint64_t *end = map_get(&m->open, str_from(file, n));
+	if (end == NULL)
+		return OK;
+	struct deferred *d = ARENA_NEW(&m->arena, struct deferred);
+	d->to = join(m, m->to_dir, path);
+	d->link = arena_printf(&m->arena, "%.*s.linked", STR_FMT(d->to));
+	d->bytes = *end;
+	struct str from = join(m, m->from_dir, path);
+	enum err e = make_parent(m, d->to, w);
+	if (e != OK)
+		return e;
+	if (tree_link(from.p, d->link.p, NULL) != OK)
+		return tree_copy(from.p, d->to.p, d->bytes, w);
+	d->next = m->deferred;
+	m->deferred = d;
+	return OK;
+}
+
+static enum err
+copy_archived(void *arg, const char *path, uint64_t bytes, struct why *w)
+{
+	struct str p = str_of(path);
+	struct making *m = arg;
+
+	if (m->index != NULL && str_ends(p, STR(".warc.gz.open")))
+		return copy_open(m, path, w);
+	if (!str_ends(p, STR(".warc.gz")) &&
+	    str_find(p, STR("/quarantine/")) == p.n)
+		return copy_one(arg, path, bytes, w);
+	struct str from = join(m, m->from_dir, path);
+	enum err e = link_to(m, from, join(m, m->to_dir, path), w);
+	/* A crawl is being deleted: the ledger knows that it goes. */
+	return e != OK && tree_kind(from.p, NULL) == TREE_ABSENT ? OK : e;
+}
+
+static enum err
+copy_ARCHIVE(struct making *m, const char *name, struct why *w)
+{
+	enum err e = m->index == NULL ? OK : read_open_files(m, w);
+
+	(void)name;
+	return e == OK ? tree_walk(m->from_dir.p, copy_archived, m, w) : e;
+}
+
+static enum err
+finish_open_files(struct making *m, struct why *w)
+{
+	enum err e = OK;
+
+	for (struct deferred *d = m->deferred; e == OK && d != NULL;
+	    d = d->next) {
+		e = tree_copy(d->link.p, d->to.p, d->bytes, w);
+		if (e == OK)
+			e = file_remove(d->link.p, w);
+	}
+	return e;
+}
+
+/* --- all of it ---------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	enum err (*copy)(struct making *, const char *name, struct why *);
+} parts[] = {
+#define PART_ROW(name, how) { name, copy_##how },
+	SNAPSHOT_PARTS(PART_ROW)
+#undef PART_ROW
+};
+
+static enum err
+copy_parts(struct making *m, struct why *w)
+{
+	enum err e = OK;
+
+	for (size_t i = 0; e == OK && i < ARRAY_LEN(parts); i++) {
+		m->from_dir = join(m, str_of(m->data_dir), parts[i].name);
+		m->to_dir = join(m, str_of(m->to), parts[i].name);
+		e = parts[i].copy(m, parts[i].name, w);
+	}
+	return e;
+}
+
+static void
+making_free(struct making *m)
+{
+	map_free(&m->open);
+	arena_free(&m->arena);
+}
+
+enum err
+snapshot_at_rest(const char *data_dir, const char *to, struct why *w)
+{
+	struct making m = { .data_dir = data_dir, .to = to };
+	enum err e = copy_parts(&m, w);
+
+	making_free(&m);
+	return e;
+}
+
+static bool
+has_row(struct str name)
+{
+	static const char *const left_out[] = {
+#define LEFT_OUT_ROW(name) name,
+		SNAPSHOT_LEFT_OUT(LEFT_OUT_ROW)
+#undef LEFT_OUT_ROW
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (str_eq(name, str_of(parts[i].name)))
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
+		if (str_eq(name, str_of(left_out[i])))
+			return true;
+	/* Set aside by a rebuild. */
+	return str_starts(name, STR("replaced-"));
+}
+
+enum err
+snapshot_strangers(const char *data_dir, struct arena *a, struct str **names,
+    size_t *n, struct why *w)
+{
+	size_t all = 0;
+	enum err e = file_list(data_dir, a, names, &all, w);
+
+	*n = 0;
+	for (size_t i = 0; e == OK && i < all; i++)
+		if (!has_row((*names)[i]))
+			(*names)[(*n)++] = (*names)[i];
+	return e;
+}
+
+enum err
+snapshot_check(const char *data_dir, struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	bool half = tree_kind(arena_printf(&a, "%s/" SNAPSHOT_RESTORING,
+	    data_dir).p, NULL) != TREE_ABSENT;
+
+	arena_free(&a);
+	return !half ? OK : why(w, ERR_CORRUPT, "a restore into %s was broken "
+	    "off; empty it and run argiope backup --restore again", data_dir);
+}
+
+void
+snapshot_clean(const char *data_dir)
+{
+	struct arena a = ARENA_INIT;
+	struct str work = arena_printf(&a, "%s/" SNAPSHOT_WORK, data_dir);
+	struct str dir = arena_printf(&a, "%s/" SNAPSHOT_DIR, data_dir);
+	int64_t holder;
+	int fd = -1;
+
+	if (tree_kind(dir.p, NULL) == TREE_DIR &&
+	    file_lock_dir(work.p, &fd, &holder, NULL) == OK) {
+		(void)!tree_remove(dir.p, NULL);
+		file_close(&fd);
+	}
+	arena_free(&a);
+}
+
+/* --- of a running engine ------------------------------------------------ */
+
+struct snapshot {
+	struct making making;
+	struct engine *engine;
+	struct snapshot_ask *ask;
+	struct ledger_hold hold;
+	struct job held_job, rest_job;
+	struct mail begin, refuse;
+	struct why why;
+};
+
+static void
+finish(struct snapshot *s)
+{
+	struct snapshot_ask *ask = s->ask;
+
+	s->engine->asked--;
+	if (s->why.err == OK)
+		log_info("ledger.snapshot", "group=%llu",
+		    (unsigned long long)s->hold.group);
+	ask->why = s->why;
+	ask->group = s->hold.group;
+	ask->outside = s->making.outside;
+	ask->own = NULL;
+	making_free(&s->making);
+	mem_free(&s);
+	ask->done(ask);
+}
+
+static void
+deliver_refusal(struct mail *m)
+{
+	finish(CONTAINER(m, struct snapshot, refuse));
+}
+
+static void
+deliver_made(struct mail *m)
+{
+	finish(CONTAINER(CONTAINER(m, struct job, mail), struct snapshot,
+	    rest_job));
+}
+
+static void
+let_go_on(struct snapshot *s)
+{
+	s->engine->snapshot = NULL;
+	ledger_unhold(frontier_ledger(s->engine->frontier));
+}
+
+/* On a thread of the pool, while the ledger is held. */
+static void
+make_held(struct job *j)
+{
+	struct snapshot *s = CONTAINER(j, struct snapshot, held_job);
+
+	enum err e = tree_remove(s->making.to, &s->why);
+	if (e == OK)
+		e = file_make_dir(s->making.to, &s->why);
+	if (e == OK)
+		e = copy_parts(&s->making, &s->why);
+}
+
+/* Beside it. */
+static void
+make_rest(struct job *j)
+{
+	struct snapshot *s = CONTAINER(j, struct snapshot, rest_job);
+
+	if (s->why.err != OK || finish_open_files(&s->making, &s->why) != OK)
+		(void)!tree_remove(s->making.to, NULL);
+}
+
+static void
+deliver_held(struct mail *m)
+{
+	struct snapshot *s = CONTAINER(CONTAINER(m, struct job, mail),
+	    struct snapshot, held_job);
+
+	let_go_on(s);
+	pool_submit(s->engine->pool, &s->rest_job);
+}
+
+static void
+held(struct ledger_hold *h)
+{
+	struct snapshot *s = CONTAINER(h, struct snapshot, hold);
+
+	if (h->why.err == OK) {
+		pool_submit(s->engine->pool, &s->held_job);
+		return;
+	}
+	s->why = h->why;
+	let_go_on(s);
+	loop_post(s->engine->options.home, &s->refuse);
+}
+
+/* On the ledger's loop. */
+static void
+deliver_begin(struct mail *m)
+{
+	struct snapshot *s = CONTAINER(m, struct snapshot, begin);
+	struct engine *e = s->engine;
+
+	if (e->snapshot != NULL) {
+		(void)why(&s->why, ERR_FULL, "another backup is being made");
+		loop_post(e->options.home, &s->refuse);
+		return;
+	}
+	e->snapshot = s;
+	ledger_hold(frontier_ledger(e->frontier), &s->hold);
+}
+
+void
+engine_snapshot(struct engine *e, struct snapshot_ask *ask)
+{
+	struct snapshot *s = mem_new(sizeof(*s));
+	struct making *m = &s->making;
+
+	s->engine = e;
+	s->ask = ask;
+	s->why = ask->why = WHY_INIT;
+	ask->own = s;
+	m->data_dir = e->data_dir;
+	m->to = arena_printf(&m->arena, "%s/" SNAPSHOT_DIR, e->data_dir).p;
+	m->index = ledger_index(frontier_ledger(e->frontier));
+	m->paths = ledger_paths(frontier_ledger(e->frontier));
+	s->hold.held = held;
+	s->begin.deliver = deliver_begin;
+	s->refuse.deliver = deliver_refusal;
+	s->held_job = (struct job){ .mail.deliver = deliver_held,
+	    .home = e->ledger_loop, .run = make_held };
+	s->rest_job = (struct job){ .mail.deliver = deliver_made,
+	    .home = e->options.home, .run = make_rest };
+	e->asked++;
+	loop_post(e->ledger_loop, &s->begin);
+}

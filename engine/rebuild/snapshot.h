@@ -1,0 +1,84 @@
+/*
+ * snapshot -- a copy of a data directory as it is between two commit groups,
+ * for argiope backup.
+ *
+ *     home ─► ledger's loop: hold ─► pool: parts ─► unhold ─► files that are
+ *          ◄──────────────── done() ◄─ being written, up to their end ◄─┘
+ *
+ * What a data directory consists of is one table, SNAPSHOT_PARTS: a new store
+ * or spool adds its row there.  What has no row is never copied; so neither a
+ * key file nor a lock ever gets into a backup.
+ *
+ * Story: engine/DESIGN.md, "Backups".
+ */
+#ifndef ENGINE_REBUILD_SNAPSHOT_H
+#define ENGINE_REBUILD_SNAPSHOT_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+/*
+ * How each is copied:
+ *   INDEX     RocksDB's checkpoint; of a directory at rest its files
+ *   FILES     all its files, byte by byte
+ *   ARCHIVE   WARC files that are finished are linked, those being written
+ *             copied up to what is committed, everything else is copied
+ *   DATABASE  SQLite's online backup
+ *   FILE      one file
+ *
+ * "hooks" comes before "archive": a file that a hook moves meanwhile has its
+ * note there, or its call is pending in the copy.
+ *
+ *        name         how */
+#define SNAPSHOT_PARTS(X)                                                    \
+	X("identity", FILE)                                                  \
+	X("index", INDEX)                                                    \
+	X("log", FILES)                                                      \
+	X("hooks", FILES)                                                    \
+	X("archive", ARCHIVE)                                                \
+	X("store.db", DATABASE)
+
+/* Other files of a data directory, which are not copied. */
+#define SNAPSHOT_LEFT_OUT(X)                                                 \
+	X("lock") X("serve.json") X("serve.json.new") X("backup")            \
+	X("restoring") X("store.db-wal") X("store.db-shm") X(".rebuild")
+
+/* Where a running daemon puts its snapshot, below the data directory. */
+#define SNAPSHOT_WORK "backup"
+#define SNAPSHOT_DIR SNAPSHOT_WORK "/snapshot"
+
+/* Ask a running engine.  It is in DATA/backup/snapshot when done() says so. */
+struct engine;
+struct snapshot_ask {
+	uint64_t group;              /* the last one in it */
+	uint64_t outside;            /* WARC files elsewhere; not in it */
+	struct why why;              /* FULL: another is being made; others */
+	void (*done)(struct snapshot_ask *);
+	void *arg;
+	void *own;
+};
+/* One at a time; an older one is replaced.  Thread: home's. */
+void engine_snapshot(struct engine *, struct snapshot_ask *);
+
+/*
+ * Copy a data directory that no process holds; the caller has its lock.  `to`
+ * must be there, and empty.
+ */
+MUST_USE enum err snapshot_at_rest(const char *data_dir, const char *to,
+    struct why *);
+/*
+ * Names in the data directory that neither list has: a store that forgot its
+ * row.  Memory: `a`.
+ */
+MUST_USE enum err snapshot_strangers(const char *data_dir, struct arena *a,
+    struct str **names, size_t *n, struct why *);
+/*
+ * OK unless a restore into the directory was broken off: CORRUPT, with what to
+ * do.  Whoever opens a data directory asks this first.
+ */
+#define SNAPSHOT_RESTORING "restoring"
+MUST_USE enum err snapshot_check(const char *data_dir, struct why *);
+/* Remove what a backup that was killed has left, unless one is under way. */
+void snapshot_clean(const char *data_dir);
+
+#endif

@@ -1,0 +1,92 @@
+/*
+ * The end of a file that nobody finished.  The members of one capture stand
+ * together: response and request of each hop, the last hop no redirect.
+ */
+#include "engine/archive/walk.h"
+#include "engine/rebuild/rebuild_own.h"
+
+#define HEAD_MAX ((size_t)1 << 20)
+
+struct tail_walk {
+	struct tail *tail;
+	struct buf head;
+	struct arena arena;
+	bool redirected;             /* by the newest response */
+};
+
+static bool
+is_redirect(struct tail_walk *x, struct walk_visit *v)
+{
+	struct http_head h;
+	struct str piece;
+	int s;
+
+	arena_reset(&x->arena);
+	buf_clear(&x->head);
+	while (http_head_end(buf_str(&x->head)) == 0 && x->head.n < HEAD_MAX &&
+	    warc_read_block(v->reader, &piece))
+		buf_put_str(&x->head, piece);
+	if (http_parse_head(buf_str(&x->head), false, HTTP_LIMITS_DEFAULT,
+	    &x->arena, &h, NULL) != OK)
+		return false;
+	s = h.status;
+	return (s == 301 || s == 302 || s == 303 || s == 307 || s == 308) &&
+	    http_find(&h, STR("Location")).n != 0;
+}
+
+static enum err
+on_record(void *arg, struct walk_visit *v, struct why *w)
+{
+	struct tail_walk *x = arg;
+	const struct warc_entry *e = v->entry;
+	struct warc_capture facts;
+
+	(void)w;
+	if (e->type != WARC_RESPONSE && e->type != WARC_REVISIT)
+		return OK;
+	/* A first hop begins: all before it is whole. */
+	if (warc_capture_parse(warc_entry_field(e, STR("Argiope-Capture")),
+	    &facts) && facts.hop == 0)
+		x->tail->end = e->offset;
+	x->redirected = is_redirect(x, v);
+	return OK;
+}
+
+static enum err
+on_record_end(void *arg, struct walk_visit *v, bool whole, struct why *w)
+{
+	struct tail_walk *x = arg;
+	const struct warc_entry *e = v->entry;
+
+	(void)w;
+	if (!whole)
+		return OK;
+	if (e->type == WARC_WARCINFO && x->tail->first == 0)
+		x->tail->first = x->tail->end = e->offset + e->clen;
+	else if (e->type == WARC_REQUEST && !x->redirected)
+		x->tail->end = e->offset + e->clen;
+	return OK;
+}
+
+static enum err
+on_damage(void *arg, const struct archive_file *file,
+    const struct warc_damage *d, struct why *w)
+{
+	(void)arg;
+	return d->cause != WARC_DAMAGE_IO ? OK : why(w, ERR_IO,
+	    "cannot read %s", file->path);
+}
+
+enum err
+tail_find(const struct archive_file *file, struct tail *tail, struct why *w)
+{
+	static const struct walk_events events = { NULL, on_record,
+		on_record_end, on_damage };
+	struct tail_walk x = { .tail = tail };
+
+	*tail = (struct tail){ .size = file->size };
+	enum err e = walk_file(file, WARC_READ_LIMITS_DEFAULT, &events, &x, w);
+	buf_free(&x.head);
+	arena_free(&x.arena);
+	return e;
+}

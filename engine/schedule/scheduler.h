@@ -1,0 +1,32 @@
+/*
+ * scheduler -- starts the crawls of schedules.  Private to engine/.
+ *
+ *     due ─► launch under the key "ID/RUN" ─► store: it ran
+ *         ─► the crawl ends ─► store: it has ended
+ *
+ * Each second, and when one is put, the store is asked what is due.  A crash
+ * anywhere between these steps is made good by the next look: the key finds the
+ * crawl that was begun, and both things may be said to the store twice.
+ *
+ * One that cannot be started (its policy is gone, the disk is full) is put
+ * behind the others, to be tried again each minute; the log says so once for
+ * each reason.
+ *
+ * Thread: home's.
+ */
+#ifndef ENGINE_SCHEDULE_SCHEDULER_H
+#define ENGINE_SCHEDULE_SCHEDULER_H
+
+#include "base/base.h"
+
+struct engine;
+struct timetable;
+struct timetable *timetable_new(struct engine *);
+/* When the engine runs. */
+void timetable_start(struct timetable *);
+void timetable_stop(struct timetable *);
+void timetable_free(struct timetable **);
+/* Something may be due; nothing, when there is no timetable. */
+void timetable_look(struct engine *);
+
+#endif

@@ -1,0 +1,738 @@
+#include "engine/stream/cache.h"
+
+#include "base/metric.h"
+#include "os/clock.h"
+
+#define REST_MS 10000
+#define WALK_REST_MS 60000           /* while somebody looks at a list */
+
+enum feed_source { FROM_FETCH, FROM_ARCHIVE, FROM_COUNT };
+static const char *const sources[] = { "fetch", "archive" };
+enum { METRIC_ITEMS, METRIC_FRESH };
+static struct metric metrics[] = {
+	[METRIC_FRESH] = METRIC(GAUGE, "argiope_feed_fresh_bytes",
+	    "Of captures that are kept for who reads a crawl as it runs."),
+	[METRIC_ITEMS] = METRIC_BY(COUNTER, "argiope_feed_items_total",
+	    "Items made into texts for readers, by where they were had from.",
+	    "source", sources, FROM_COUNT),
+};
+
+/* --- tasks -------------------------------------------------------------- */
+
+static void pump(struct feed *);
+
+static void
+run_task(struct job *j)
+{
+	struct feed_task *t = CONTAINER(j, struct feed_task, job);
+
+	t->run(t);
+}
+
+/* Some time after the last reading nothing is held any more. */
+static void
+rest_later(struct feed *f)
+{
+	if (!f->resting)
+		loop_timer_set(f->options.home, &f->rest, mono_add_ms(
+		    loop_now(f->options.home), REST_MS));
+	f->resting = true;
+}
+
+void
+feed_fresh_weigh(const struct feed *f)
+{
+	metric_set(&metrics[METRIC_FRESH], (int64_t)f->fresh_bytes);
+}
+
+static void
+rest(struct timer *t)
+{
+	struct feed *f = CONTAINER(t, struct feed, rest);
+	bool any = f->running > 0;
+
+	for (struct feed_reader *r = f->readers; r != NULL; r = r->next)
+		any |= feed_reader_rest(r);
+	any |= feed_fresh_rest(f, mono_add_ms(loop_now(f->options.home),
+	    -REST_MS));
+	any |= feed_walk_rest(f, mono_add_ms(loop_now(f->options.home),
+	    -WALK_REST_MS));
+	f->resting = false;
+	if (any)
+		rest_later(f);
+}
+
+static void
+take_reader(struct feed *f, struct feed_task *t)
+{
+	t->reader = f->readers;
+	if (t->reader == NULL) {
+		t->reader = feed_reader_new(f->index);
+		f->readers_n++;
+	} else {
+		f->readers = t->reader->next;
+	}
+	rest_later(f);
+}
+
+static void
+leave_reader(struct feed *f, struct feed_task *t)
+{
+	t->reader->next = f->readers;
+	f->readers = t->reader;
+	t->reader = NULL;
+}
+
+static void
+task_came(struct mail *m)
+{
+	struct feed_task *t = CONTAINER(m, struct feed_task, job.mail);
+	struct feed *f = t->feed;
+
+	leave_reader(f, t);
+	f->running--;
+	t->done(t);
+	pump(f);
+}
+
+static bool
+memory_for_one(const struct feed *f)
+{
+	size_t used = f->held + f->reserved;
+
+	return used == 0 ||
+	    used + FEED_BATCH_BYTES <= f->options.cache_bytes;
+}
+
+/* Batches that waited for memory have it now. */
+static void
+feed_starved(struct feed *f)
+{
+	while (!list_empty(&f->starved) && memory_for_one(f)) {
+		struct batch_task *t = LIST_ITEM(f->starved.next,
+		    struct batch_task, task.node);
+		list_take(&t->task.node);
+		f->reserved += FEED_BATCH_BYTES;
+		list_put(&f->tasks, &t->task.node);
+	}
+}
+
+static void
+pump(struct feed *f)
+{
+	feed_starved(f);
+	while (!list_empty(&f->tasks) && f->running < FEED_TASKS_MAX) {
+		struct feed_task *t = LIST_ITEM(f->tasks.next,
+		    struct feed_task, node);
+		list_take(&t->node);
+		take_reader(f, t);
+		f->running++;
+		pool_submit(f->options.pool, &t->job);
+	}
+	if (f->closing && f->running == 0 && list_empty(&f->tasks) &&
+	    f->closed != NULL) {
+		void (*closed)(void *) = f->closed;
+		f->closed = NULL;
+		closed(f->closed_arg);
+	}
+}
+
+static void
+prepare_task(struct feed *f, struct feed_task *t)
+{
+	t->feed = f;
+	t->job = (struct job){ .home = f->options.home, .run = run_task,
+	    .mail.deliver = task_came };
+}
+
+void
+feed_task_put(struct feed *f, struct feed_task *t)
+{
+	prepare_task(f, t);
+	list_put(&f->tasks, &t->node);
+	pump(f);
+}
+
+/* --- racks ------------------------------------------------------------ */
+
+static struct rack *
+rack_of(struct feed *f, uint32_t crawl, const struct board_row *row)
+{
+	struct rack *s = map_get_id(&f->racks, crawl);
+
+	if (s != NULL)
+		return s;
+	s = mem_new(sizeof(*s));
+	s->crawl = crawl;
+	s->items = s->before = row->view.item_last;
+	for (unsigned i = 0; i < FEED_FORMS; i++)
+		s->rows[i].typical = 1;
+	list_init(&s->wants);
+	list_init(&s->tasks);
+	list_init(&s->fresh);
+	map_put_id(&f->racks, crawl, s);
+	return s;
+}
+
+/* Where a batch that begins at `from` would stand. */
+static size_t
+row_place(const struct rack_row *r, uint64_t from)
+{
+	size_t low = 0, high = r->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		if (r->at[mid]->first < from)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static struct batch *
+row_find(const struct rack_row *r, uint64_t number)
+{
+	size_t i = row_place(r, number + 1);
+
+	return i > 0 && r->at[i - 1]->last >= number ? r->at[i - 1] : NULL;
+}
+
+static void
+row_put(struct rack_row *r, struct batch *b)
+{
+	size_t i = row_place(r, b->first);
+
+	if (r->n == r->cap) {
+		r->cap = MAX(2 * r->cap, 8);
+		r->at = mem_resize(r->at, r->cap, sizeof(struct batch *));
+	}
+	memmove(&r->at[i + 1], &r->at[i], (r->n - i) * sizeof(r->at[0]));
+	r->at[i] = b;
+	r->n++;
+}
+
+/* Off the rack; gone, if nobody holds it. */
+static void
+batch_drop(struct feed *f, struct batch *b)
+{
+	if (b->rack != NULL) {
+		struct rack_row *r = &b->rack->rows[b->form];
+		size_t i = row_place(r, b->first);
+		CHECK(i < r->n && r->at[i] == b);
+		r->n--;
+		memmove(&r->at[i], &r->at[i + 1], (r->n - i) *
+		    sizeof(r->at[0]));
+		b->rack = NULL;
+	}
+	if (b->shown.users > 0)
+		return;
+	list_take(&b->node);
+	f->bytes -= b->bytes;
+	batch_free(&b);
+}
+
+static bool
+rack_is_bare(const struct rack *s)
+{
+	bool bare = list_empty(&s->wants) && list_empty(&s->tasks);
+
+	for (unsigned i = 0; i < FEED_FORMS; i++)
+		bare = bare && s->rows[i].n == 0;
+	return bare;
+}
+
+static void
+rack_free(struct feed *f, struct rack *s)
+{
+	feed_fresh_forget(f, s);
+	map_take_id(&f->racks, s->crawl);
+	for (unsigned i = 0; i < FEED_FORMS; i++)
+		mem_free(&s->rows[i].at);
+	mem_free(&s);
+}
+
+/* What nobody holds goes, the longest unused first, while there is too much. */
+static void
+shrink(struct feed *f, size_t bytes_max)
+{
+	while (f->bytes > bytes_max && !list_empty(&f->idle)) {
+		struct batch *b = LIST_ITEM(f->idle.next, struct batch, node);
+		struct rack *s = b->rack;
+		batch_drop(f, b);
+		if (s != NULL && rack_is_bare(s))
+			rack_free(f, s);
+	}
+}
+
+/* --- what the board showed when ----------------------------------------- */
+
+static void
+mark(struct rack *s, uint64_t items)
+{
+	if (items <= s->items)
+		return;
+	struct rack_mark *m = &s->marks[s->marks_n++ % RACK_MARKS];
+	if (s->marks_n > RACK_MARKS)
+		s->before = m->items;
+	*m = (struct rack_mark){ items, clock_wall() };
+	s->items = items;
+}
+
+/* Both rise: numbers from item to item, and marks. */
+static void
+date_items(const struct rack *s, struct batch *b)
+{
+	uint64_t n = s->marks_n, m = n > RACK_MARKS ? n - RACK_MARKS : 0;
+
+	for (size_t i = 0; i < b->shown.n; i++) {
+		if (b->items[i].number <= s->before)
+			continue;
+		while (m < n &&
+		    s->marks[m % RACK_MARKS].items < b->items[i].number)
+			m++;
+		if (m < n)
+			b->items[i].committed = s->marks[m % RACK_MARKS].at;
+	}
+}
+
+/* --- wants -------------------------------------------------------------- */
+
+static size_t
+place_in(const struct batch *b, uint64_t number)
+{
+	size_t low = 0, high = b->shown.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		if (b->items[mid].number < number)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static void
+hand_out(struct feed *f, struct batch *b, struct feed_want *w)
+{
+	if (b->shown.users++ == 0) {
+		list_take(&b->node);
+		f->held += b->bytes;
+	}
+	w->batch = &b->shown;
+	w->at = place_in(b, w->from);
+}
+
+/* A task that will have the item, most likely. */
+static bool
+is_coming(const struct rack *s, unsigned form, uint64_t number)
+{
+	const struct list *n;
+
+	for (n = s->tasks.next; n != &s->tasks; n = n->next) {
+		const struct batch_task *t = LIST_ITEM(n, struct batch_task,
+		    node);
+		if (t->form == form && number >= t->from && number <= t->to &&
+		    number - t->from < s->rows[form].typical)
+			return true;
+	}
+	return false;
+}
+
+static void batch_came(struct feed_task *);
+
+/* From `from` on, up to what is there or will be. */
+static void
+aim(const struct feed *f, struct rack *s, unsigned form, uint64_t from,
+    struct batch_task *t)
+{
+	struct rack_row *r = &s->rows[form];
+	size_t next = row_place(r, from);
+	struct list *n;
+
+	t->rack = s;
+	t->crawl = s->crawl;
+	t->form = form;
+	t->from = from;
+	t->to = next < r->n ? r->at[next]->first - 1 : s->items;
+	for (n = s->tasks.next; n != &s->tasks; n = n->next) {
+		struct batch_task *o = LIST_ITEM(n, struct batch_task, node);
+		if (o->form == form && o->from > from)
+			t->to = MIN(t->to, o->from - 1);
+	}
+	t->render = f->options.render;
+	t->mark = f->options.mark;
+	feed_fresh_lend(s, t);
+}
+
+static void
+begin(struct feed *f, struct rack *s, unsigned form, uint64_t from)
+{
+	struct batch_task *t = mem_new(sizeof(*t));
+
+	aim(f, s, form, from, t);
+	t->task.run = batch_task_run;
+	t->task.done = batch_came;
+	prepare_task(f, &t->task);
+	list_put(&s->tasks, &t->node);
+	list_put(&f->starved, &t->task.node);
+	pump(f);
+}
+
+/* Somebody reads on: have the next batch before he asks. */
+static void
+read_ahead(struct feed *f, const struct batch *b)
+{
+	struct rack *s = b->rack;
+
+	if (s == NULL || !b->more || f->closing || b->last >= s->items ||
+	    feed_fresh_from(s) <= b->last + 1 ||
+	    f->running >= FEED_TASKS_MAX || !list_empty(&f->starved) ||
+	    !memory_for_one(f) ||
+	    row_find(&s->rows[b->form], b->last + 1) != NULL ||
+	    is_coming(s, b->form, b->last + 1))
+		return;
+	begin(f, s, b->form, b->last + 1);
+}
+
+static bool
+find_batch(struct feed *f, struct rack *s, struct feed_want *w)
+{
+	struct batch *b = row_find(&s->rows[w->form], w->from);
+
+	if (b == NULL)
+		return false;
+	hand_out(f, b, w);
+	if (b->last >= s->items)
+		feed_follow(f, s, w->form);
+	read_ahead(f, b);
+	return true;
+}
+
+static void
+keep(struct feed *f, struct rack *s, struct batch *b)
+{
+	struct rack_row *r = &s->rows[b->form];
+
+	f->bytes += b->bytes;
+	list_put(&f->idle, &b->node);
+	/* Two tasks may have read the same. */
+	if (row_find(r, b->first) != NULL) {
+		batch_drop(f, b);
+		return;
+	}
+	b->rack = s;
+	date_items(s, b);
+	row_put(r, b);
+	if (b->more)
+		r->typical = b->shown.n;
+}
+
+static void
+count(const struct batch_task *t)
+{
+	metric_add_by(&metrics[METRIC_ITEMS], FROM_FETCH, t->fresh_used);
+	metric_add_by(&metrics[METRIC_ITEMS], FROM_ARCHIVE,
+	    t->n - t->fresh_used);
+}
+
+/* Of fresh ones that begin there.  Nothing is read: no thread need wake. */
+static bool
+make_now(struct feed *f, struct rack *s, unsigned form, uint64_t from)
+{
+	struct batch_task t = { .batch = NULL };
+	size_t n = 0;
+
+	aim(f, s, form, from, &t);
+	while (n < t.fresh_n && t.fresh[n]->number == from + n)
+		n++;
+	if (n > 0 && memory_for_one(f)) {
+		t.to = from + n - 1;
+		take_reader(f, &t.task);
+		batch_task_run(&t.task);
+		leave_reader(f, &t.task);
+		count(&t);
+		keep(f, s, t.batch);
+	}
+	feed_fresh_back(&t);
+	return t.batch != NULL;
+}
+
+/* What there is by now, or is made at once. */
+static bool
+have_batch(struct feed *f, struct rack *s, struct feed_want *w)
+{
+	if (find_batch(f, s, w))
+		return true;
+	if (is_coming(s, w->form, w->from) ||
+	    !make_now(f, s, w->form, w->from) || !find_batch(f, s, w))
+		return false;
+	shrink(f, f->options.cache_bytes);
+	return true;
+}
+
+bool
+feed_want(struct feed *f, struct feed_want *w)
+{
+	const struct board_row *row = board_row(f->options.board, w->crawl);
+
+	CHECK(!w->out && w->form < FEED_FORMS);
+	w->batch = NULL;
+	w->at = 0;
+	w->why = WHY_INIT;
+	w->from = MAX(w->from, 1);
+	if (row == NULL || row->deleted || f->closing) {
+		why(&w->why, ERR_ABSENT, "crawl %u is gone", w->crawl);
+		return true;
+	}
+	struct rack *s = rack_of(f, w->crawl, row);
+	mark(s, row->view.item_last);
+	if (w->from > s->items) {
+		feed_follow(f, s, w->form);
+		return true;
+	}
+	if (have_batch(f, s, w))
+		return true;
+	w->out = true;
+	list_put(&s->wants, &w->node);
+	if (!is_coming(s, w->form, w->from))
+		begin(f, s, w->form, w->from);
+	return false;
+}
+
+/* Those who were found a batch, or an end, are told; they may ask again. */
+static void
+tell(struct feed *f)
+{
+	while (!list_empty(&f->ready)) {
+		struct feed_want *w = LIST_ITEM(f->ready.next,
+		    struct feed_want, node);
+		list_take(&w->node);
+		w->out = false;
+		w->ready(w);
+	}
+}
+
+static void
+answer(struct feed *f, struct feed_want *w)
+{
+	list_take(&w->node);
+	list_put(&f->ready, &w->node);
+}
+
+/* What the task has read, or not, for one who waits. */
+static void
+settle(struct feed *f, struct rack *s, struct feed_want *w,
+    const struct batch_task *t)
+{
+	bool empty = t->batch == NULL && w->from >= t->from &&
+	    w->from <= t->to;
+
+	if (have_batch(f, s, w)) {
+		answer(f, w);
+	} else if (empty) {
+		/* Gone meanwhile, or not to be read. */
+		w->why = t->why;
+		answer(f, w);
+	} else if (!is_coming(s, w->form, w->from)) {
+		begin(f, s, w->form, w->from);
+	}
+}
+
+static void
+batch_came(struct feed_task *task)
+{
+	struct batch_task *t = CONTAINER(task, struct batch_task, task);
+	struct feed *f = task->feed;
+	struct rack *s = t->rack;
+
+	list_take(&t->node);
+	feed_fresh_back(t);
+	count(t);
+	f->reserved -= FEED_BATCH_BYTES;
+	if (s == NULL) {
+		/* The crawl went meanwhile. */
+		batch_free(&t->batch);
+		mem_free(&t);
+		return;
+	}
+	if (t->batch != NULL)
+		keep(f, s, t->batch);
+	struct list wants, *n;
+	list_init(&wants);
+	while ((n = s->wants.next) != &s->wants) {
+		list_take(n);
+		list_put(&wants, n);
+	}
+	while ((n = wants.next) != &wants) {
+		struct feed_want *w = LIST_ITEM(n, struct feed_want, node);
+		list_take(n);
+		list_put(&s->wants, n);
+		if (w->form == t->form)
+			settle(f, s, w, t);
+	}
+	mem_free(&t);
+	shrink(f, f->options.cache_bytes);
+	tell(f);
+}
+
+void
+feed_cancel(struct feed *f, struct feed_want *w)
+{
+	if (!w->out)
+		return;
+	list_take(&w->node);
+	w->out = false;
+	feed_give_back(f, &w->batch);
+}
+
+void
+feed_give_back(struct feed *f, struct feed_batch **bp)
+{
+	if (*bp == NULL)
+		return;
+	struct batch *b = (*bp)->own;
+	*bp = NULL;
+	if (--b->shown.users > 0)
+		return;
+	f->held -= b->bytes;
+	if (b->rack == NULL) {
+		f->bytes -= b->bytes;
+		batch_free(&b);
+	} else {
+		list_put(&f->idle, &b->node);
+		shrink(f, f->options.cache_bytes);
+	}
+	pump(f);
+}
+
+/* --- the board ---------------------------------------------------------- */
+
+/* Its texts go; who waits is told. */
+static void
+forget(struct feed *f, struct rack *s)
+{
+	struct list *n;
+
+	while ((n = s->wants.next) != &s->wants) {
+		struct feed_want *w = LIST_ITEM(n, struct feed_want, node);
+		why(&w->why, ERR_ABSENT, "crawl %u is gone", s->crawl);
+		answer(f, w);
+	}
+	while ((n = s->tasks.next) != &s->tasks) {
+		LIST_ITEM(n, struct batch_task, node)->rack = NULL;
+		list_take(n);
+	}
+	for (unsigned i = 0; i < FEED_FORMS; i++)
+		while (s->rows[i].n > 0)
+			batch_drop(f, s->rows[i].at[s->rows[i].n - 1]);
+	rack_free(f, s);
+}
+
+static void
+board_changed(struct board_watch *w)
+{
+	struct feed *f = CONTAINER(w, struct feed, watch);
+	struct board_row *row = NULL;
+
+	while (f->racks.n > 0 &&
+	    (row = board_before(f->options.board, row)) != NULL &&
+	    row->changed > f->version) {
+		struct rack *s = map_get_id(&f->racks, row->id);
+		if (s != NULL && row->deleted)
+			forget(f, s);
+		else if (s != NULL)
+			mark(s, row->view.item_last);
+	}
+	f->version = board_version(f->options.board);
+	tell(f);
+}
+
+/* --- the whole ---------------------------------------------------------- */
+
+struct feed *
+feed_new(const struct feed_options *o)
+{
+	struct feed *f = mem_new(sizeof(*f));
+
+	feed_links_open();
+	f->options = *o;
+	if (f->options.cache_bytes == 0)
+		f->options.cache_bytes = FEED_CACHE_BYTES;
+	f->index = ledger_index(o->ledger);
+	list_init(&f->tasks);
+	list_init(&f->starved);
+	list_init(&f->idle);
+	list_init(&f->fresh);
+	list_init(&f->ready);
+	list_init(&f->streams_waiting);
+	list_init(&f->streams_open);
+	list_init(&f->walks_due);
+	list_init(&f->walks_wanted);
+	list_init(&f->walks_idle);
+	f->streams_timer.fire = feed_streams_look;
+	f->watch.changed = board_changed;
+	f->version = board_version(o->board);
+	board_watch(o->board, &f->watch);
+	f->rest.fire = rest;
+	metric_register(metrics, ARRAY_LEN(metrics));
+	return f;
+}
+
+void
+feed_use(struct feed *f, feed_render_fn *render)
+{
+	f->options.render = render;
+}
+
+void
+feed_close(struct feed *f, void (*closed)(void *), void *arg)
+{
+	f->closing = true;
+	f->closed = closed;
+	f->closed_arg = arg;
+	while (!list_empty(&f->starved)) {
+		struct batch_task *t = LIST_ITEM(f->starved.next,
+		    struct batch_task, task.node);
+		list_take(&t->task.node);
+		list_take(&t->node);
+		feed_fresh_back(t);
+		mem_free(&t);
+	}
+	feed_walk_close(f);
+	pump(f);
+}
+
+void
+feed_free(struct feed **fp)
+{
+	struct feed *f = *fp;
+	struct feed_reader *r;
+	size_t at = 0;
+	void *v;
+
+	if (f == NULL)
+		return;
+	CHECK(f->running == 0 && f->held == 0 && f->streams == 0);
+	loop_timer_stop(f->options.home, &f->rest);
+	loop_timer_stop(f->options.home, &f->streams_timer);
+	board_unwatch(&f->watch);
+	while (!list_empty(&f->starved)) {
+		struct batch_task *t = LIST_ITEM(f->starved.next,
+		    struct batch_task, task.node);
+		list_take(&t->task.node);
+		feed_fresh_back(t);
+		mem_free(&t);
+	}
+	feed_walk_free(f);
+	shrink(f, 0);
+	for (at = 0; map_next(&f->racks, &at, &v); at = 0)
+		rack_free(f, v);
+	map_free(&f->racks);
+	while ((r = f->readers) != NULL) {
+		f->readers = r->next;
+		feed_reader_free(&r);
+	}
+	mem_free(fp);
+}

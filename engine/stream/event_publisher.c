@@ -1,0 +1,277 @@
+#include "engine/stream/event_publisher.h"
+
+#include "base/map.h"
+#include "os/clock.h"
+
+struct told_view {
+	struct list node;
+	struct crawl_view view;
+};
+
+struct batch {
+	struct ledger_query query;
+	struct mail mail;
+	struct tell *tell;
+	struct list first, fresh, views, answers;
+};
+
+struct tell {
+	struct tell_options options;
+	struct turn_hook turn;
+	struct timer timer;
+	struct batch *gathering;
+	struct map views;            /* id -> told_view, of `gathering` */
+	bool hurry;                  /* not only counters have changed */
+	bool out;                    /* a batch is under way */
+	struct mono told_at;         /* when the last left */
+	struct map states;           /* id -> state + 1, as told last */
+	void (*gone)(void *);        /* closing, or NULL */
+	void *gone_arg;
+};
+
+/* --- at home ------------------------------------------------------------- */
+
+static void
+give_answers(struct list *answers)
+{
+	while (!list_empty(answers)) {
+		struct tell_answer *a = LIST_ITEM(answers->next,
+		    struct tell_answer, node);
+		list_take(&a->node);
+		a->told(a);
+	}
+}
+
+/* Who launches a crawl is answered before anybody hears of it. */
+static void
+tell_home(struct batch *b)
+{
+	const struct tell_options *o = &b->tell->options;
+	bool any = !list_empty(&b->views);
+
+	give_answers(&b->first);
+	if (!list_empty(&b->fresh))
+		o->fresh(o->arg, &b->fresh);
+	while (!list_empty(&b->views)) {
+		struct told_view *v = LIST_ITEM(b->views.next,
+		    struct told_view, node);
+		list_take(&v->node);
+		o->view(o->arg, &v->view);
+		mem_free(&v);
+	}
+	give_answers(&b->answers);
+	if (any && o->end != NULL)
+		o->end(o->arg);
+}
+
+static void consider(struct tell *);
+static void send_rest(struct tell *);
+
+/* Back on the ledger's loop. */
+static void
+came_back(struct mail *m)
+{
+	struct batch *b = CONTAINER(m, struct batch, mail);
+	struct tell *t = b->tell;
+
+	mem_free(&b);
+	t->out = false;
+	if (t->gone != NULL)
+		send_rest(t);
+	else
+		consider(t);
+}
+
+static void
+arrived(struct ledger_query *q)
+{
+	struct batch *b = CONTAINER(q, struct batch, query);
+
+	tell_home(b);
+	b->mail.deliver = came_back;
+	loop_post(b->tell->options.loop, &b->mail);
+}
+
+static void
+rest_arrived(struct mail *m)
+{
+	struct batch *b = CONTAINER(m, struct batch, mail);
+
+	tell_home(b);
+	mem_free(&b);
+}
+
+/* --- on the ledger's loop ------------------------------------------------ */
+
+static struct batch *
+gathering(struct tell *t)
+{
+	struct batch *b = t->gathering;
+
+	if (b != NULL)
+		return b;
+	b = t->gathering = mem_new(sizeof(*b));
+	b->tell = t;
+	list_init(&b->first);
+	list_init(&b->fresh);
+	list_init(&b->views);
+	list_init(&b->answers);
+	return b;
+}
+
+static struct batch *
+take_gathered(struct tell *t)
+{
+	struct batch *b = t->gathering;
+
+	t->gathering = NULL;
+	map_free(&t->views);
+	t->hurry = false;
+	t->told_at = clock_mono();
+	return b;
+}
+
+/* Nothing: the position in the order of groups is all that is wanted. */
+static void
+read_nothing(struct ledger_query *q, struct index *x)
+{
+	(void)q, (void)x;
+}
+
+static void
+consider(struct tell *t)
+{
+	struct mono due = mono_add_ms(t->told_at, t->options.every_ms);
+
+	if (t->gathering == NULL || t->out || t->gone != NULL)
+		return;
+	if (!t->hurry && t->options.every_ms != 0 &&
+	    mono_before(clock_mono(), due)) {
+		loop_timer_set(t->options.loop, &t->timer, due);
+		return;
+	}
+	struct batch *b = take_gathered(t);
+	t->out = true;
+	b->query = (struct ledger_query){ .home = t->options.home,
+	    .run = read_nothing, .done = arrived };
+	ledger_read(t->options.ledger, &b->query);
+}
+
+static void
+turn_end(struct turn_hook *h)
+{
+	consider(CONTAINER(h, struct tell, turn));
+}
+
+static void
+due(struct timer *timer)
+{
+	consider(CONTAINER(timer, struct tell, timer));
+}
+
+void
+tell_view(struct tell *t, const struct crawl_view *view)
+{
+	struct batch *b = gathering(t);
+	struct told_view *v = map_get_id(&t->views, view->id);
+	void *state = (void *)((uintptr_t)view->state + 1);
+
+	if (v == NULL) {
+		v = mem_new(sizeof(*v));
+		map_put_id(&t->views, view->id, v);
+		list_put(&b->views, &v->node);
+	}
+	v->view = *view;
+	t->hurry |= map_put_id(&t->states, view->id, state) != state;
+}
+
+void
+tell_fresh(struct tell *t, struct fresh *x)
+{
+	list_put(&gathering(t)->fresh, &x->node);
+}
+
+void
+tell_now(struct tell *t, struct tell_answer *a)
+{
+	struct batch *b = gathering(t);
+
+	a->tell = t;
+	list_put(a->before_views ? &b->first : &b->answers, &a->node);
+	t->hurry = true;
+}
+
+static void
+kept(struct promise *p, enum err e)
+{
+	struct tell_answer *a = CONTAINER(p, struct tell_answer, promise);
+
+	a->err = e;
+	tell_now(a->tell, a);
+}
+
+struct promise *
+tell_promise(struct tell *t, struct tell_answer *a)
+{
+	a->tell = t;
+	a->promise.kept = kept;
+	return &a->promise;
+}
+
+static void
+send_rest(struct tell *t)
+{
+	if (t->gathering != NULL) {
+		struct batch *b = take_gathered(t);
+		b->mail.deliver = rest_arrived;
+		loop_post(t->options.home, &b->mail);
+	}
+	t->gone(t->gone_arg);
+}
+
+void
+tell_rest(struct tell *t, void (*gone)(void *), void *arg)
+{
+	loop_timer_stop(t->options.loop, &t->timer);
+	t->gone = gone;
+	t->gone_arg = arg;
+	/* Of a ledger that failed nothing may come back. */
+	if (!t->out || ledger_health(t->options.ledger) == LEDGER_FAILED)
+		send_rest(t);
+}
+
+struct tell *
+tell_new(const struct tell_options *o)
+{
+	struct tell *t = mem_new(sizeof(*t));
+
+	t->options = *o;
+	t->turn.run = turn_end;
+	t->timer.fire = due;
+	t->told_at = (struct mono){ INT64_MIN / 2 };
+	loop_hook(o->loop, &t->turn);
+	return t;
+}
+
+void
+tell_free(struct tell **tp)
+{
+	struct tell *t = *tp;
+
+	if (t == NULL)
+		return;
+	loop_timer_stop(t->options.loop, &t->timer);
+	list_take(&t->turn.node);
+	while (t->gathering != NULL && !list_empty(&t->gathering->views)) {
+		struct told_view *v = LIST_ITEM(t->gathering->views.next,
+		    struct told_view, node);
+		list_take(&v->node);
+		mem_free(&v);
+	}
+	if (t->gathering != NULL)
+		fresh_free_list(&t->gathering->fresh);
+	mem_free(&t->gathering);
+	map_free(&t->views);
+	map_free(&t->states);
+	mem_free(tp);
+}

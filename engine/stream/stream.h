@@ -1,0 +1,223 @@
+/*
+ * stream -- the items of a crawl by number, made into texts once for all who
+ * read them.
+ *
+ *     reader: items of crawl C from number N on, in form F
+ *       in the cache, or fresh from its fetch? ──► a batch, at once
+ *       else a job on the pool: journal, WARC record, body decoded, rendered
+ *         ──► into the cache ──► ready()
+ *
+ * A batch is a run of consecutive items as finished texts.  It is shared: a
+ * hundred readers of one crawl cost one reading.  The feed keeps nothing of a
+ * reader: who cannot send gives the batch back, and asks again by number.
+ *
+ * How an item reads is the door's business: `render`.
+ *
+ * Thread: home's; render() runs on the pool, too.
+ * Limits: feed.cache (32 MiB; batches in readers' hands count too),
+ *         FEED_BATCH_BYTES, FEED_BIG_BYTES, FEED_HEAD_BYTES,
+ *         FEED_STREAMS_MAX.
+ * Story:  engine/DESIGN.md
+ */
+#ifndef ENGINE_STREAM_STREAM_H
+#define ENGINE_STREAM_STREAM_H
+
+#include <stdatomic.h>
+
+#include "engine/archive/capture.h"
+#include "engine/catalog/crawl_registry.h"
+#include "engine/fetcher/fresh.h"
+#include "engine/frontier/journal.h"
+#include "os/pool.h"
+
+#define FEED_BATCH_BYTES ((size_t)256 << 10)   /* of texts, about */
+#define FEED_BIG_BYTES FRESH_BODY_BYTES        /* decoded; above: streamed */
+#define FEED_HEAD_BYTES ((size_t)24 << 10)     /* and URLs; above: streamed */
+#define FEED_STREAMS_MAX 64u
+
+struct feed;
+
+/* What an item's text is made of.  Memory: for the call. */
+struct feed_capture {
+	const struct journal_entry *entry;   /* but for file and offset */
+	bool has_record;             /* false: not archived, or damaged */
+	const struct capture *record;   /* heads, as received */
+	struct str body;             /* decoded; empty when big or not wanted */
+	uint64_t body_length;        /* decoded, whatever is wanted */
+	bool big;                    /* the text must leave the body out */
+	bool body_damaged;           /* it could not be read whole */
+	unsigned form;
+	const char *mark;            /* engine_mark() */
+};
+enum feed_form { FEED_BODY = 1, FEED_LIST_HEADERS = 2, FEED_FORMS = 4 };
+typedef void feed_render_fn(const struct feed_capture *, struct buf *out);
+
+struct feed_options {
+	struct loop *home;
+	struct pool *pool;
+	struct ledger *ledger;
+	struct board *board;
+	struct fresh_pot *fresh;     /* what the fetchers look at; or NULL */
+	const char *mark;            /* engine_mark() */
+	feed_render_fn *render;
+	size_t cache_bytes;          /* 0: 32 MiB */
+	struct frontier *frontier;   /* for crawls' policies; or NULL */
+	uint64_t links_pages_max;    /* read for one links_to; 0: no limit */
+};
+struct feed *feed_new(const struct feed_options *);
+/* Answer nobody any more; `closed` is called when nothing is being read, which
+ * may be at once.  Then feed_free(): no reader holds a batch. */
+void feed_close(struct feed *, void (*closed)(void *arg), void *arg);
+void feed_free(struct feed **);
+/*
+ * Captures that became durable, in the order of their numbers within a crawl;
+ * before the board shows them.  What nobody reads stays in the list.
+ */
+void feed_fresh(struct feed *, struct list *);
+/* The door that reads says how; before any want. */
+void feed_use(struct feed *, feed_render_fn *);
+
+struct feed_item {
+	uint64_t number;
+	struct str text;
+	bool big;                    /* its body is to be had by a stream */
+	struct wall committed;       /* when the board showed it; 0: before */
+};
+struct feed_batch {
+	const struct feed_item *items;   /* consecutive numbers */
+	size_t n;
+	/* the feed's */
+	unsigned users;
+	void *own;
+};
+/*
+ * One reader's wish.  feed_want() calls ready() later, or returns true with the
+ * batch at once.  The batch holds item `from` at items[at]; NULL with `why` OK:
+ * there is none yet (ask again when the board's count of items has grown past
+ * it), or ABSENT: the crawl was deleted.
+ */
+struct feed_want {
+	uint32_t crawl;
+	uint64_t from;
+	unsigned form;
+	struct feed_batch *batch;
+	size_t at;
+	struct why why;
+	void (*ready)(struct feed_want *);
+	void *arg;
+	struct list node;            /* the feed's */
+	bool out;                    /* ready() will be called */
+};
+bool feed_want(struct feed *, struct feed_want *);
+void feed_cancel(struct feed *, struct feed_want *);   /* no ready() any more */
+void feed_give_back(struct feed *, struct feed_batch **);
+
+/*
+ * The decoded body of one item in pieces, for big ones.  After each next()
+ * ready() is called with `piece`, which lives until the next call for this
+ * stream; its length is divisible by three, but for that of the last one, which
+ * comes with `end` and may be empty.  An error ends it: `why` is not OK.  At
+ * most FEED_STREAMS_MAX are read at once; others wait for their turn.
+ */
+struct feed_stream;
+struct feed_stream *feed_stream_open(struct feed *, uint32_t crawl,
+    uint64_t number, void (*ready)(void *arg, struct str piece, bool end,
+    const struct why *), void *arg);
+void feed_stream_next(struct feed_stream *);
+void feed_stream_close(struct feed_stream **);
+
+/*
+ * -- Lists and single pages. --
+ *
+ * A list by number alone is one seek.  Others look through the journal, in
+ * pieces between which everybody has his turn; what was seen is remembered for
+ * a while (feed_walk.c).
+ */
+
+enum pages_order { PAGES_OLDEST, PAGES_NEWEST, PAGES_SLOWEST, PAGES_LARGEST,
+    PAGES_ORDERS };
+struct pages_ask {
+	uint32_t crawl;
+	/* In; copied. */
+	uint64_t start;              /* so many that match are passed over */
+	size_t size;                 /* at most 1,000 */
+	struct str text;             /* in URL or title, without case */
+	struct str status;           /* "404", "4xx", empty: all */
+	struct str type, host;       /* "text/html"; empty: all */
+	struct digest digest;        /* of the body; NONE: any */
+	struct str links_to;         /* a URL that they link to; empty: any */
+	enum pages_order order;
+	unsigned wait_ms;            /* then an answer so far; 0: until all */
+	const atomic_bool *left;     /* nobody wants it any more; or NULL */
+	/* Out. */
+	struct arena arena;          /* the caller frees it */
+	uint64_t total;              /* that match */
+	bool so_far;                 /* it is about the first `looked` pages: */
+	uint64_t looked;             /* ask again, and it goes on there */
+	bool limited;                /* links_to: feed.links_pages_max ended
+	                              * it behind `looked` pages */
+	struct journal_entry *pages;
+	size_t n;
+	struct why why;
+	void (*done)(struct pages_ask *);
+	void *arg;
+	void *own;
+};
+void feed_pages(struct feed *, struct pages_ask *);
+
+struct page_hop {
+	struct str url, request, response;   /* heads, as sent and received */
+	struct wall at;
+	struct str record_id;
+	struct str file;             /* the WARC's name */
+	uint64_t offset;             /* of the response's record */
+	uint32_t length;
+};
+struct page_ask {
+	uint32_t crawl;
+	uint64_t number;
+	bool body;
+	size_t body_bytes_max;       /* more is cut: `cut` */
+	bool same;                   /* with `duplicates` */
+	const atomic_bool *left;     /* as above */
+	/* Out. */
+	struct arena arena;          /* the caller frees it */
+	struct journal_entry entry;
+	struct page_hop *hops;       /* redirects, then the final answer */
+	size_t hops_n;
+	struct str body_bytes;       /* decoded */
+	bool cut, damaged;
+	const struct str *links;     /* found in it, absolute; at most 10,000 */
+	size_t links_n;
+	const struct journal_entry *duplicates;   /* same digest, at most 100 */
+	size_t duplicates_n;
+	bool so_far;                 /* there may be more of them: */
+	uint64_t looked;             /* so many pages were looked at */
+	struct why why;              /* ABSENT */
+	void (*done)(struct page_ask *);
+	void *arg;
+	void *own;
+};
+void feed_page(struct feed *, struct page_ask *);
+
+/*
+ * The records of one capture as they lie in the WARC file, all hops, answers
+ * and requests: gzip members, one behind the other.
+ * Errors: ABSENT (or not archived); FULL beyond FEED_RECORD_BYTES_MAX.
+ */
+#define FEED_RECORD_BYTES_MAX ((size_t)64 << 20)
+struct record_ask {
+	uint32_t crawl;
+	uint64_t number;
+	/* Out; the caller frees both. */
+	struct arena arena;
+	struct buf bytes;
+	struct str file;             /* the WARC's name */
+	struct why why;
+	void (*done)(struct record_ask *);
+	void *arg;
+	void *own;
+};
+void feed_record(struct feed *, struct record_ask *);
+
+#endif

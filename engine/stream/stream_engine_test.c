@@ -1,0 +1,451 @@
+/* The feed of a real engine: what a crawl captured is what readers get. */
+#include "engine/control/engine_testing.h"
+
+#include <zlib.h>
+
+#include "base/metric.h"
+#include "engine/stream/stream.h"
+
+#define PAGES 60
+#define POLICY "{\"rate_limit\":0,\"downloads\":4}"
+
+static struct rig rig;
+
+/* --- the site ------------------------------------------------------------ */
+
+/* Of five pages one is like another's, one is packed, one is a redirect's. */
+static void
+body_of(unsigned n, struct buf *out)
+{
+	unsigned same = n % 5 == 4 ? 4 : n;
+
+	buf_printf(out, "<title>Page %u</title>", same);
+	if (n == 0)
+		buf_put_text(out, "<img src=/pic.png>");
+	for (unsigned i = 1; n == 0 && i < PAGES; i++)
+		buf_printf(out, "<a href=/%u>x</a>", i);
+	for (unsigned i = 0; n > 0 && i < 100 + same; i++)
+		buf_printf(out, "<p>%u of %u, and more text", i, same);
+}
+
+static void
+pack(struct buf *b)
+{
+	z_stream z = { .next_in = (Bytef *)b->p, .avail_in = (uInt)b->n };
+	struct buf out = BUF_INIT;
+	size_t room = b->n + 1000;
+
+	CHECK(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8,
+	    Z_DEFAULT_STRATEGY) == Z_OK);
+	z.next_out = buf_grow(&out, room);
+	z.avail_out = (uInt)room;
+	CHECK(deflate(&z, Z_FINISH) == Z_STREAM_END);
+	out.n -= z.avail_out;
+	deflateEnd(&z);
+	buf_free(b);
+	*b = out;
+}
+
+static void
+site(struct str path, struct rig_page *p)
+{
+	uint64_t n = 0;
+
+	if (str_starts(path, STR("/to/"))) {
+		str_to_u64(str_from(path, 4), &n);
+	} else if (!str_to_u64(str_from(path, 1), &n)) {
+		p->status = 404;
+		return;
+	} else if (n % 5 == 3) {
+		p->status = 302;
+		buf_printf(&p->head, "Location: /to/%u\r\n", (unsigned)n);
+		return;
+	}
+	body_of((unsigned)n, &p->body);
+	if (n % 5 == 2) {
+		pack(&p->body);
+		buf_put_text(&p->head, "Content-Encoding: gzip\r\n");
+	}
+	buf_printf(&p->head, "X-Number: %u\r\n", (unsigned)n);
+}
+
+/* --- a reader ------------------------------------------------------------ */
+
+/* All that an entry has, but for gaps. */
+static void
+put_entry(const struct journal_entry *e, struct buf *out)
+{
+	char digest[DIGEST_TEXT_MAX];
+
+	digest_to_text(&e->digest, digest);
+	buf_printf(out, "%u/%llu@%u+%llu(%u,%u,%u)", e->crawl,
+	    (unsigned long long)e->seq, e->file,
+	    (unsigned long long)e->offset, e->clen, e->ulen, e->body_at);
+	buf_printf(out, "%u,%u,%u,%u;%lld,%u;%d,%d,%d,%d,%d;%llu,%llu,%llu;",
+	    e->hops, e->status, e->depth, e->flags, (long long)e->start.us,
+	    e->duration_us, e->dns_us, e->connect_us, e->tls_us,
+	    e->first_byte_us, e->total_us, (unsigned long long)e->body_bytes,
+	    (unsigned long long)e->decoded, (unsigned long long)e->simhash);
+	buf_printf(out, "%s,%.*s,", digest, STR_FMT(e->type));
+	for (size_t i = 0; i < e->title.n; i++)
+		buf_put_char(out, e->title.p[i] == ' ' ? '_' : e->title.p[i]);
+	buf_printf(out, ",%.*s,%.*s", STR_FMT(e->final_url), STR_FMT(e->via));
+}
+
+static void
+render(const struct feed_capture *c, struct buf *out)
+{
+	struct str number = c->has_record ? http_find(&c->record->http,
+	    STR("X-Number")) : STR("-");
+
+	buf_printf(out, "%s %.*s %.*s ", c->mark, STR_FMT(c->entry->url),
+	    STR_FMT(number));
+	put_entry(c->entry, out);
+	for (size_t i = 0; c->has_record && i < c->record->http.fields_n; i++)
+		buf_printf(out, "%.*s:%.*s,",
+		    STR_FMT(c->record->http.fields[i].name),
+		    STR_FMT(c->record->http.fields[i].value));
+	buf_printf(out, " %.*s %llu %s ", STR_FMT(number),
+	    (unsigned long long)c->body_length,
+	    c->body_damaged ? "damaged" : "whole");
+	if (c->form & FEED_BODY)
+		buf_put_str(out, c->body);
+}
+
+struct follower {
+	struct feed_want want;
+	uint64_t next;
+	size_t dated;
+	bool seen[PAGES];
+	bool asked;
+	struct arena *keep;          /* the texts are kept in it; or NULL */
+	struct str texts[PAGES + 1];
+};
+
+static unsigned
+number_of(struct str text)
+{
+	struct str part;
+	uint64_t n;
+
+	str_split(&text, ' ', &part);
+	assert_true(str_eq(part, str_of(engine_mark(rig.engine))));
+	str_split(&text, ' ', &part);
+	str_split(&text, ' ', &part);
+	if (!str_to_u64(part, &n) || n >= PAGES)
+		fail_msg("no number: %.*s", STR_FMT(part));
+	return (unsigned)n;
+}
+
+static void
+take(struct follower *x, const struct feed_item *i)
+{
+	struct buf want = BUF_INIT, end = BUF_INIT;
+	unsigned n = number_of(i->text);
+
+	assert_int_equal(i->number, x->next++);
+	assert_false(x->seen[n]);
+	x->seen[n] = true;
+	x->dated += i->committed.us != 0;
+	if (x->keep != NULL)
+		x->texts[i->number] = arena_copy(x->keep, i->text);
+	else if (x->texts[i->number].n > 0)
+		assert_true(str_eq(x->texts[i->number], i->text));
+	body_of(n, &want);
+	buf_printf(&end, " %u %zu whole ", n, want.n);
+	if (x->want.form & FEED_BODY)
+		buf_put_str(&end, buf_str(&want));
+	if (!str_ends(i->text, buf_str(&end)))
+		fail_msg("page %u is %.*s", n, STR_FMT(i->text));
+	buf_free(&want);
+	buf_free(&end);
+}
+
+static void
+came(struct feed_want *w)
+{
+	((struct follower *)w->arg)->asked = false;
+}
+
+/* True when all pages were taken. */
+static bool
+read_on(struct rig *r, void *arg)
+{
+	struct follower *x = arg;
+	struct feed *f = engine_feed(r->engine);
+	struct feed_batch *b = x->want.batch;
+
+	if (x->asked)
+		return false;
+	if (b != NULL)
+		for (size_t i = x->want.at; i < b->n; i++)
+			take(x, &b->items[i]);
+	feed_give_back(f, &x->want.batch);
+	assert_int_equal(x->want.why.err, OK);
+	x->want.from = x->next;
+	x->want.ready = came;
+	x->want.arg = x;
+	x->asked = !feed_want(f, &x->want);
+	return x->next > PAGES;
+}
+
+static void
+read_again(struct follower *x)
+{
+	x->next = 1;
+	memset(x->seen, 0, sizeof(x->seen));
+	rig_until(&rig, read_on, x);
+	for (unsigned i = 0; i < PAGES; i++)
+		assert_true(x->seen[i]);
+}
+
+static void
+read_all(uint32_t crawl, unsigned form, struct follower *x)
+{
+	*x = (struct follower){ .want = { .crawl = crawl, .form = form } };
+	read_again(x);
+}
+
+/* --- the tests ----------------------------------------------------------- */
+
+static uint32_t
+crawl_all(struct follower *live)
+{
+	feed_use(engine_feed(rig.engine), render);
+	uint32_t crawl = rig_launch(&rig, "/0", POLICY);
+	read_all(crawl, FEED_BODY, live);
+	rig_until_state(&rig, crawl, CRAWL_COMPLETE);
+	return crawl;
+}
+
+static const struct crawl_counts *
+counts(uint32_t crawl)
+{
+	return &board_row(engine_board(rig.engine), crawl)->view.counts;
+}
+
+/* A picture is found by a crawl that takes embeds, and by no other. */
+static void
+embeds(void **state)
+{
+	struct follower x;
+
+	(void)state;
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	uint32_t crawl = crawl_all(&x);
+	assert_int_equal(counts(crawl)->items, PAGES);
+	assert_int_equal(crawl_skips(counts(crawl)), 0);
+	crawl = rig_launch(&rig, "/0", "{\"rate_limit\":0,\"embeds\":true}");
+	rig_until_state(&rig, crawl, CRAWL_COMPLETE);
+	assert_int_equal(counts(crawl)->items, PAGES + 1);
+	assert_int_equal(crawl_skips(counts(crawl)), 0);
+	rig_close(&rig);
+}
+
+/* Whoever reads while it runs, and whoever comes later, has the same. */
+static void
+live_and_stored(void **state)
+{
+	struct follower x;
+
+	(void)state;
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	uint32_t crawl = crawl_all(&x);
+	assert_true(x.dated > PAGES / 2);
+	for (unsigned form = 0; form < FEED_FORMS; form++)
+		read_all(crawl, form, &x);
+	rig_close(&rig);
+}
+
+struct source_count {
+	const char *source;
+	int64_t n;
+};
+
+static void
+count_source(const struct metric *m, void *arg)
+{
+	struct source_count *c = arg;
+
+	if (strcmp(m->name, "argiope_feed_items_total") != 0)
+		return;
+	for (size_t i = 0; i < m->labels_n; i++)
+		if (strcmp(m->label_texts[i], c->source) == 0)
+			c->n = metric_value(m, i);
+}
+
+static int64_t
+items_from(const char *source)
+{
+	struct source_count c = { source, -1 };
+
+	metric_each(count_source, &c);
+	assert_true(c.n >= 0);
+	return c.n;
+}
+
+/*
+ * Who reads along has most items from their fetch, not from the archive; every
+ * octet is as the archive has it.  A slow crawl, so that he keeps up.
+ */
+static void
+fresh(void **state)
+{
+	struct follower x = { .want = { .form = *(const unsigned *)*state } };
+	struct arena texts = ARENA_INIT;
+
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	feed_use(engine_feed(rig.engine), render);
+	int64_t before = items_from("fetch"), archive = items_from("archive");
+	uint32_t crawl = rig_launch(&rig, "/0",
+	    "{\"rate_limit\":0.01,\"downloads\":1}");
+	x.want.crawl = crawl;
+	x.keep = &texts;
+	read_again(&x);
+	before = items_from("fetch") - before;
+	/* Of the others are the revisits, a fifth. */
+	assert_true(before > PAGES / 2);
+	assert_int_equal(before + items_from("archive") - archive, PAGES);
+	rig_until_state(&rig, crawl, CRAWL_COMPLETE);
+	rig_stop(&rig);
+	rig_start(&rig);
+	feed_use(engine_feed(rig.engine), render);
+	x.keep = NULL;
+	before = items_from("fetch");
+	read_again(&x);
+	assert_int_equal(items_from("fetch"), before);
+	rig_close(&rig);
+	arena_free(&texts);
+}
+
+/* The same numbers, texts and mark after a kill. */
+static void
+after_a_crash(void **state)
+{
+	struct follower x;
+	char mark[16], other[16];
+
+	(void)state;
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	uint32_t crawl = crawl_all(&x);
+	snprintf(mark, sizeof(mark), "%s", engine_mark(rig.engine));
+	assert_int_equal(strlen(mark), 8);
+	rig_crash(&rig);
+	rig_start(&rig);
+	assert_string_equal(engine_mark(rig.engine), mark);
+	feed_use(engine_feed(rig.engine), render);
+	read_all(crawl, FEED_BODY, &x);
+	rig_stop(&rig);
+	rig_start(&rig);
+	assert_string_equal(engine_mark(rig.engine), mark);
+	rig_close(&rig);
+	/* Of another directory it is another. */
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	snprintf(other, sizeof(other), "%s", engine_mark(rig.engine));
+	assert_string_not_equal(other, mark);
+	rig_close(&rig);
+}
+
+static void
+paged(struct page_ask *q)
+{
+	*(bool *)q->arg = true;
+}
+
+/* A redirect's page has two hops, a duplicate its original among its like. */
+static void
+pages_of_a_crawl(void **state)
+{
+	unsigned redirects = 0, duplicates = 0;
+	struct follower x;
+
+	(void)state;
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	uint32_t crawl = crawl_all(&x);
+	for (uint64_t i = 1; i <= PAGES; i++) {
+		bool done = false;
+		struct page_ask q = { .crawl = crawl, .number = i,
+		    .body = true, .body_bytes_max = 1 << 20, .same = true,
+		    .done = paged, .arg = &done };
+		struct buf want = BUF_INIT;
+		feed_page(engine_feed(rig.engine), &q);
+		RIG_UNTIL_DONE(&rig, done);
+		assert_int_equal(q.why.err, OK);
+		assert_int_equal(q.hops_n, q.entry.hops + 1);
+		for (size_t h = 0; h < q.hops_n; h++)
+			assert_true(str_starts(q.hops[h].request,
+			    STR("GET /")));
+		redirects += q.hops_n == 2;
+		duplicates += q.duplicates_n > 0;
+		uint64_t n = 0;
+		struct str end = str_from(q.entry.url,
+		    rig_url(&rig, "/").n);
+		assert_true(str_to_u64(end, &n));
+		body_of((unsigned)n, &want);
+		assert_true(str_eq(q.body_bytes, buf_str(&want)));
+		assert_false(q.cut || q.damaged);
+		assert_int_equal(q.links_n, n == 0 ? PAGES : 0);
+		buf_free(&want);
+		arena_free(&q.arena);
+	}
+	assert_int_equal(redirects, PAGES / 5);
+	assert_int_equal(duplicates, PAGES / 5);
+	rig_close(&rig);
+}
+
+static void
+nobody(struct feed_want *w)
+{
+	(void)w;
+	fail_msg("it was taken back");
+}
+
+/* The engine ends while pages are being read for somebody. */
+static void
+closing(void **state)
+{
+	struct feed_want wants[40];
+	struct follower x;
+
+	(void)state;
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	uint32_t crawl = crawl_all(&x);
+	rig_stop(&rig);
+	rig_start(&rig);
+	struct feed *f = engine_feed(rig.engine);
+	feed_use(f, render);
+	for (unsigned i = 0; i < ARRAY_LEN(wants); i++) {
+		wants[i] = (struct feed_want){ .crawl = crawl, .from = 1 + i,
+		    .form = i % FEED_FORMS, .ready = nobody };
+		assert_false(feed_want(f, &wants[i]));
+	}
+	for (unsigned i = 0; i < ARRAY_LEN(wants); i++)
+		feed_cancel(f, &wants[i]);
+	rig_close(&rig);
+}
+
+int
+main(void)
+{
+	static unsigned forms[] = { 0, FEED_BODY, FEED_BODY |
+		FEED_LIST_HEADERS };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(live_and_stored),
+		cmocka_unit_test_prestate(fresh, &forms[0]),
+		cmocka_unit_test_prestate(fresh, &forms[1]),
+		cmocka_unit_test_prestate(fresh, &forms[2]),
+		cmocka_unit_test(after_a_crash),
+		cmocka_unit_test(pages_of_a_crawl),
+		cmocka_unit_test(closing),
+		cmocka_unit_test(embeds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
