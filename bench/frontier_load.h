@@ -13,7 +13,7 @@
 #ifndef BENCH_FRONTIER_LOAD_H
 #define BENCH_FRONTIER_LOAD_H
 
-#include "doors/grpc_port.h"
+#include "server/grpc_port.h"
 #include "wire/urlfrontier/urlfrontier.pb-c.h"
 
 /*  name       default    what it is */

@@ -12,7 +12,7 @@
 #define CLI_REMOTE_H
 
 #include "cli/cli.h"
-#include "doors/grpc_port.h"
+#include "server/grpc_port.h"
 #include "wire/urlfrontier/urlfrontier.pb-c.h"
 
 /* ---- A server ------------------------------------------------------------ */

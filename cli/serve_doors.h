@@ -13,9 +13,9 @@
 #define CLI_SERVE_DOORS_H
 
 #include "base/conf.h"
-#include "doors/token.h"
-#include "doors/web.h"
 #include "engine/engine.h"
+#include "server/token_set.h"
+#include "server/web.h"
 
 /* Room for the doors' rows of the HTTP port. */
 #define SERVE_DOORS_ROUTES_MAX 24

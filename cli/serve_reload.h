@@ -13,8 +13,8 @@
 
 #include "cli/cli.h"
 #include "cli/serve_doors.h"
-#include "doors/web.h"
 #include "engine/engine.h"
+#include "server/web.h"
 
 struct serve_reload {
 	struct cli *cli;

@@ -7,8 +7,8 @@
 #ifndef CLI_SERVE_ROUTES_H
 #define CLI_SERVE_ROUTES_H
 
-#include "doors/web.h"
 #include "engine/engine.h"
+#include "server/web.h"
 
 struct served {
 	/* Append the JSON object of /status. */

@@ -19,8 +19,8 @@
 #define DOORS_CONSOLE_CONSOLE_H
 
 #include "base/conf.h"
-#include "doors/web.h"
 #include "engine/engine.h"
+#include "server/web.h"
 
 #define CONSOLE_BODY_BYTES_MAX ((size_t)8 << 20)   /* shown; more is cut */
 

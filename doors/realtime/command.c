@@ -4,7 +4,7 @@
 #include <stdarg.h>
 
 #include "base/text.h"
-#include "doors/realtime/out.h"
+#include "server/json_writer.h"
 
 /* Bytes of an unknown name that an error quotes. */
 #define SHOWN_MAX 100

@@ -18,7 +18,6 @@
 #include "base/map.h"
 #include "doors/realtime/command.h"
 #include "doors/realtime/meter.h"
-#include "doors/realtime/out.h"
 #include "doors/realtime/realtime.h"
 #include "doors/realtime/sync.h"
 #include "engine/catalog/catalog.h"
@@ -30,6 +29,7 @@
 #include "engine/stream/stream.h"
 #include "os/pool.h"
 #include "os/system.h"
+#include "server/json_writer.h"
 
 /* Bytes of a response, in addition to those of events. */
 #define RESPONSE_HELD_MAX ((size_t)512 << 10)

@@ -17,8 +17,8 @@
 #ifndef DOORS_REALTIME_REALTIME_H
 #define DOORS_REALTIME_REALTIME_H
 
-#include "doors/web.h"
 #include "engine/engine.h"
+#include "server/web.h"
 
 struct realtime;
 

@@ -20,7 +20,7 @@
 #define DOORS_URLFRONTIER_CLUSTER_H
 
 #include "base/conf.h"
-#include "doors/grpc_port.h"
+#include "server/grpc_port.h"
 
 struct cluster;
 

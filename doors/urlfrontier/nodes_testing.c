@@ -4,7 +4,7 @@
 #include <protobuf-c/protobuf-c.h>
 
 #include "base/metric.h"
-#include "doors/grpc_port.h"
+#include "server/grpc_port.h"
 
 struct nodes t;
 

@@ -14,8 +14,8 @@
 #define DOORS_URLFRONTIER_URLFRONTIER_H
 
 #include "base/conf.h"
-#include "doors/token.h"
 #include "engine/frontier/outside.h"
+#include "server/token_set.h"
 
 struct urlfrontier;
 

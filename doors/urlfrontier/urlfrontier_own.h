@@ -8,10 +8,10 @@
 
 #include <protobuf-c/protobuf-c.h>
 
-#include "doors/grpc_port.h"
 #include "doors/urlfrontier/cluster.h"
 #include "doors/urlfrontier/item.h"
 #include "doors/urlfrontier/urlfrontier.h"
+#include "server/grpc_port.h"
 #include "wire/grpc/health.h"
 #include "wire/grpc/reflection.h"
 

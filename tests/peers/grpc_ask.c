@@ -4,8 +4,8 @@
  *
  *     grpc_ask ADDRESS PORT [CA NAME]
  */
-#include "doors/grpc_port.h"
 #include "os/system.h"
+#include "server/grpc_port.h"
 
 static struct {
 	struct loop *loop;

@@ -9,8 +9,8 @@
  */
 #include <time.h>
 
-#include "doors/grpc_port.h"
 #include "os/system.h"
+#include "server/grpc_port.h"
 #include "wire/grpc/health.h"
 #include "wire/grpc/reflection.h"
 

@@ -1,4 +1,4 @@
-"""The HTTP port (doors/web) and foreign clients: curl over HTTP/1.1 and HTTP/2,
+"""The HTTP port (server/web) and foreign clients: curl over HTTP/1.1 and HTTP/2,
 TLS with and without ALPN, a certificate that changes, h2spec, and clients of
 HTTP/2 that make it work for nothing.  The server is web_echo.
 """

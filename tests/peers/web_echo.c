@@ -8,8 +8,8 @@
  * MS is how long whatever is slow or idle may be so.
  */
 #include "base/arena.h"
-#include "doors/web.h"
 #include "os/system.h"
+#include "server/web.h"
 
 #include <time.h>
 

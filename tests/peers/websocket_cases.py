@@ -1,4 +1,4 @@
-"""Autobahn's WebSocket cases (1 to 7 and 10) against doors/web.
+"""Autobahn's WebSocket cases (1 to 7 and 10) against server/web.
 
 A client of our own that knows frames and no more plays each case against
 web_echo, many at once.  The port sends text frames only, so that what comes

@@ -1,4 +1,4 @@
-#include "doors/web_own.h"
+#include "server/web_own.h"
 
 #define SHOWN_BYTES 200u             /* of a client's words, in an answer */
 

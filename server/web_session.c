@@ -3,7 +3,7 @@
  * token once and answers with a cookie that scripts cannot read, and a text
  * that every change must carry, which the pages of strangers cannot know.
  */
-#include "doors/web_own.h"
+#include "server/web_own.h"
 
 #include <yyjson.h>
 

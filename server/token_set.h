@@ -1,5 +1,6 @@
 /*
- * token -- who may enter: the store's tokens in memory, one set for all doors.
+ * token_set -- who may enter: the store's tokens in memory, one set for all
+ * doors.
  *
  *     if (token_wanted(set, TOKEN_DOOR_ITEMS)) {
  *         a = token_check(set, token_of_header(authorization),
@@ -34,8 +35,8 @@
  * Limits: store.tokens_max (STORE_TOKENS_MAX).
  * Story:  doors/DESIGN.md
  */
-#ifndef DOORS_TOKEN_H
-#define DOORS_TOKEN_H
+#ifndef SERVER_TOKEN_SET_H
+#define SERVER_TOKEN_SET_H
 
 #include "engine/store/token.h"
 #include "os/loop.h"

@@ -1,4 +1,4 @@
-#include "doors/web_own.h"
+#include "server/web_own.h"
 
 /* Messages kept while they are held; above it nothing is read. */
 #define WAITING_BYTES_MAX ((size_t)64 << 10)

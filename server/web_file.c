@@ -2,7 +2,7 @@
  * Files: opened and read by threads of the port's own, a piece ahead of what
  * the client takes.
  */
-#include "doors/web_own.h"
+#include "server/web_own.h"
 
 #include "os/file.h"
 #include "os/log.h"

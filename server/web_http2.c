@@ -1,7 +1,7 @@
 /*
  * A connection that speaks HTTP/2: its streams are requests like any other.
  */
-#include "doors/web_own.h"
+#include "server/web_own.h"
 
 #define TICK_MS 1000                 /* at most, between looks at the time */
 

@@ -3,7 +3,7 @@
  * protocol itself is held against Autobahn's cases in
  * tests/peers/websocket_cases.sh.
  */
-#include "doors/web_testing.h"
+#include "server/web_testing.h"
 
 #include <linux/filter.h>
 

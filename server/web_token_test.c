@@ -1,7 +1,7 @@
 /*
  * Who may enter the port: tokens, sessions, and the pages of strangers.
  */
-#include "doors/web_testing.h"
+#include "server/web_testing.h"
 
 #include "engine/store/store.h"
 #include "os/file.h"

@@ -1,11 +1,11 @@
 /*
- * out -- writes members of JSON objects: `,"name":value`, with the comma only
- * after another member.
+ * json_writer -- writes members of JSON objects: `,"name":value`, with the
+ * comma only after another member.
  *
  * Thread: any.
  */
-#ifndef DOORS_REALTIME_OUT_H
-#define DOORS_REALTIME_OUT_H
+#ifndef SERVER_JSON_WRITER_H
+#define SERVER_JSON_WRITER_H
 
 #include "base/bytes.h"
 #include "base/time.h"

@@ -4,8 +4,8 @@
  *
  * Thread: the loop's.
  */
-#ifndef DOORS_GRPC_PORT_H
-#define DOORS_GRPC_PORT_H
+#ifndef SERVER_GRPC_PORT_H
+#define SERVER_GRPC_PORT_H
 
 #include "os/net.h"
 #include "wire/grpc/grpc.h"

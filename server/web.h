@@ -36,13 +36,13 @@
  * Limits: WEB_LIMITS.
  * Story:  doors/DESIGN.md
  */
-#ifndef DOORS_WEB_H
-#define DOORS_WEB_H
+#ifndef SERVER_WEB_H
+#define SERVER_WEB_H
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "doors/token.h"
 #include "os/loop.h"
+#include "server/token_set.h"
 
 struct web;
 struct web_request;

@@ -1,4 +1,4 @@
-#include "doors/realtime/out.h"
+#include "server/json_writer.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "doors/web_own.h"
+#include "server/web_own.h"
 
 #define CONTINUE "HTTP/1.1 100 Continue\r\n\r\n"
 #define CHUNK_HEAD_BYTES 10u         /* "0001f3a0", CR, LF */

@@ -22,12 +22,12 @@
  * In ASKED the handler has it.  What the client sends early is kept, at most
  * head_bytes_max of it; then nothing is read.
  */
-#ifndef DOORS_WEB_OWN_H
-#define DOORS_WEB_OWN_H
+#ifndef SERVER_WEB_OWN_H
+#define SERVER_WEB_OWN_H
 
-#include "doors/web.h"
 #include "os/net.h"
 #include "os/pool.h"
+#include "server/web.h"
 #include "wire/web/head.h"
 #include "wire/web/http2.h"
 #include "wire/web/ws.h"

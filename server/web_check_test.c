@@ -1,4 +1,4 @@
-#include "doors/web_own.h"
+#include "server/web_own.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

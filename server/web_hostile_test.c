@@ -1,7 +1,7 @@
 /*
  * Clients that are wrong, slow, gone, too many or malicious.
  */
-#include "doors/web_testing.h"
+#include "server/web_testing.h"
 
 static void
 refusals(void **state)

@@ -1,4 +1,4 @@
-#include "doors/grpc_port.h"
+#include "server/grpc_port.h"
 
 static struct mono
 now(const struct grpc_port *p)

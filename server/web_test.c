@@ -1,4 +1,4 @@
-#include "doors/web_testing.h"
+#include "server/web_testing.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

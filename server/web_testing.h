@@ -2,10 +2,10 @@
  * web_testing -- for tests: a port with a few doors on a loop of its own
  * thread, and a client of raw sockets.
  */
-#ifndef DOORS_WEB_TESTING_H
-#define DOORS_WEB_TESTING_H
+#ifndef SERVER_WEB_TESTING_H
+#define SERVER_WEB_TESTING_H
 
-#include "doors/web_own.h"
+#include "server/web_own.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "doors/token.h"
+#include "server/token_set.h"
 
 #include <stdatomic.h>
 
