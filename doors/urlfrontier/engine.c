@@ -1,6 +1,6 @@
 #include "doors/urlfrontier/engine.h"
 
-#include "engine/frontier/peek.h"
+#include "engine/frontier/lease_view.h"
 
 enum { ENGINE_CRAWLS_OFF, ENGINE_CRAWLS_READ };
 

@@ -22,7 +22,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/time.h"
-#include "engine/frontier/outside.h"
+#include "engine/frontier/lease_service.h"
 
 struct forward;
 struct forward_lane;

@@ -17,7 +17,7 @@
 #define DOORS_URLFRONTIER_ITEM_H
 
 #include "base/arena.h"
-#include "engine/frontier/outside.h"
+#include "engine/frontier/lease_service.h"
 
 /*
  * Read one message into `*out`, all of which is set, and its ID.  Both borrow

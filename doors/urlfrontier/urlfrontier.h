@@ -14,7 +14,7 @@
 #define DOORS_URLFRONTIER_URLFRONTIER_H
 
 #include "base/conf.h"
-#include "engine/frontier/outside.h"
+#include "engine/frontier/lease_service.h"
 #include "server/token_set.h"
 
 struct urlfrontier;

@@ -1,4 +1,4 @@
-#include "engine/archive/archive_sample_test.h"
+#include "engine/archive/archive_sample_testing.h"
 #include "engine/archive/capture.h"
 #include "engine/archive/list.h"
 

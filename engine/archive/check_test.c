@@ -1,6 +1,6 @@
 #include "engine/archive/check.h"
 
-#include "engine/archive/archive_sample_test.h"
+#include "engine/archive/archive_sample_testing.h"
 
 struct result {
 	struct archive_check_counts n;

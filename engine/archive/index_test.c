@@ -1,6 +1,6 @@
 #include "engine/archive/index.h"
 
-#include "engine/archive/archive_sample_test.h"
+#include "engine/archive/archive_sample_testing.h"
 
 /* --- sorting ------------------------------------------------------------ */
 

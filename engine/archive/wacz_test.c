@@ -2,7 +2,7 @@
 
 #include <zlib.h>
 
-#include "engine/archive/archive_sample_test.h"
+#include "engine/archive/archive_sample_testing.h"
 #include "engine/archive/zip.h"
 
 static uint64_t

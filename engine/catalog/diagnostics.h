@@ -6,8 +6,8 @@
 
 #include "engine/catalog/catalog.h"
 #include "engine/control/engine_own.h"
-#include "engine/fetcher/look.h"
-#include "engine/frontier/look.h"
+#include "engine/fetcher/loop_query.h"
+#include "engine/frontier/query.h"
 
 /* What a crawl is doing, summed over all loops. */
 struct why_facts {

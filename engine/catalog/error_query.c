@@ -1,6 +1,6 @@
 /* What went wrong, by reason: counters of the crawl, samples of the index. */
 #include "engine/catalog/diagnostics.h"
-#include "engine/frontier/problem.h"
+#include "engine/frontier/error_summary.h"
 
 struct problems_asking {
 	struct engine *engine;

@@ -2,7 +2,7 @@
 #include "engine/catalog/catalog.h"
 
 #include "engine/control/engine_own.h"
-#include "engine/frontier/look.h"
+#include "engine/frontier/query.h"
 
 #define LOG_ENTRIES_MAX 1000u
 

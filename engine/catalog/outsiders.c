@@ -2,7 +2,7 @@
 
 #include "engine/catalog/crawl_registry.h"
 #include "engine/control/engine_own.h"
-#include "engine/frontier/outside.h"
+#include "engine/frontier/lease_service.h"
 #include "os/clock.h"
 
 #define LOOK_MS 1000

@@ -2,7 +2,7 @@
 
 #include "engine/catalog/crawl_registry.h"
 #include "engine/control/engine_own.h"
-#include "engine/frontier/amend.h"
+#include "engine/frontier/change.h"
 #include "engine/stream/event_publisher.h"
 
 #define RETRY_URLS_MAX 10000u

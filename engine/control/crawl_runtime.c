@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "engine/control/crawl_options.h"
 #include "engine/fetcher/collection.h"
-#include "engine/frontier/amend.h"
+#include "engine/frontier/change.h"
 #include "os/clock.h"
 #include "os/system.h"
 #include "wire/warc.h"

@@ -7,8 +7,8 @@
 #include "base/map.h"
 #include "engine/control/crawl_runtime.h"
 #include "engine/engine.h"
-#include "engine/fetcher/fresh.h"
-#include "engine/frontier/spread.h"
+#include "engine/fetcher/handoff.h"
+#include "engine/frontier/host_shard.h"
 #include "os/pool.h"
 
 struct engine_loop {

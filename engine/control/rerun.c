@@ -11,7 +11,7 @@
 #include "engine/control/control.h"
 #include "engine/control/crawl_options.h"
 #include "engine/control/engine_own.h"
-#include "engine/frontier/failures.h"
+#include "engine/frontier/failed_urls.h"
 
 #define RERUN_METRICS(X)                                                     \
 	X(URLS, COUNTER, "argiope_retry_urls_total",                         \

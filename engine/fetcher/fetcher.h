@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 
 #include "base/map.h"
-#include "engine/fetcher/seen.h"
+#include "engine/fetcher/digest_filter.h"
 #include "engine/frontier/frontier.h"
 #include "engine/parser/parse.h"
 #include "engine/policy/policy.h"

@@ -21,9 +21,9 @@
 
 #include "base/arena.h"
 #include "base/time.h"
-#include "engine/frontier/log.h"
+#include "engine/frontier/crawl_log.h"
 #include "engine/ledger/ledger.h"
-#include "engine/policy/skip.h"
+#include "engine/policy/skip_reason.h"
 #include "os/transport.h"
 
 struct frontier;

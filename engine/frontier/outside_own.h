@@ -14,7 +14,7 @@
 #ifndef ENGINE_FRONTIER_OUTSIDE_OWN_H
 #define ENGINE_FRONTIER_OUTSIDE_OWN_H
 
-#include "engine/frontier/outside.h"
+#include "engine/frontier/lease_service.h"
 #include "engine/frontier/state.h"
 
 /* In the known table: neither loaded nor forgotten with crawls of ours. */

@@ -14,12 +14,12 @@
 #define ENGINE_FRONTIER_STATE_H
 
 #include "base/map.h"
+#include "engine/frontier/error_summary.h"
 #include "engine/frontier/frontier.h"
-#include "engine/frontier/near.h"
-#include "engine/frontier/problem.h"
-#include "engine/frontier/spread.h"
+#include "engine/frontier/host_shard.h"
+#include "engine/frontier/near_dup.h"
 #include "engine/frontier/via.h"
-#include "engine/ledger/known.h"
+#include "engine/ledger/url_table.h"
 
 #define QUEUE_SKIPPED 0u
 

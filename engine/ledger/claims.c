@@ -1,7 +1,7 @@
 #include "engine/ledger/claims.h"
 
 #include "base/map.h"
-#include "engine/ledger/series.h"
+#include "engine/ledger/warc_set.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/log.h"

@@ -3,7 +3,7 @@
 #include "base/map.h"
 #include "engine/ledger/claims.h"
 #include "engine/ledger/group.h"
-#include "engine/ledger/series.h"
+#include "engine/ledger/warc_set.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/log.h"

@@ -6,7 +6,7 @@
 #include "engine/archive/capture.h"
 #include "engine/archive/moved.h"
 #include "engine/ledger/audit.h"
-#include "engine/ledger/series.h"
+#include "engine/ledger/warc_set.h"
 #include "os/file.h"
 #include "os/log.h"
 #include "wire/gzip.h"

@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 #include "engine/parser/url.h"
-#include "engine/policy/skip.h"
+#include "engine/policy/skip_reason.h"
 #include "engine/policy/trap.h"
 
 #define POLICY_RULES_MAX 1000            /* of each kind */

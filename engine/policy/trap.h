@@ -12,7 +12,7 @@
 #define ENGINE_POLICY_TRAP_H
 
 #include "engine/parser/url.h"
-#include "engine/policy/skip.h"
+#include "engine/policy/skip_reason.h"
 
 /* In every field INT64_MAX is "no limit". */
 #define TRAP_NONE INT64_MAX

@@ -13,7 +13,7 @@
 #ifndef ENGINE_STREAM_EVENT_PUBLISHER_H
 #define ENGINE_STREAM_EVENT_PUBLISHER_H
 
-#include "engine/fetcher/fresh.h"
+#include "engine/fetcher/handoff.h"
 #include "engine/frontier/frontier.h"
 
 /* Lies in what it answers; at home told() gives it back. */

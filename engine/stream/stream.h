@@ -26,7 +26,7 @@
 
 #include "engine/archive/capture.h"
 #include "engine/catalog/crawl_registry.h"
-#include "engine/fetcher/fresh.h"
+#include "engine/fetcher/handoff.h"
 #include "engine/frontier/journal.h"
 #include "os/pool.h"
 

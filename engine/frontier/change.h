@@ -1,0 +1,102 @@
+/*
+ * change -- what people change of a crawl that has URLs already: rules that
+ * leave some of them out, another try for what failed, its deletion.
+ *
+ *     RULES    the crawl's record with its new policy; from that group on
+ *              nothing is queued or leased that the rules exclude
+ *     SKIP     a walk over what waits: what they exclude is skipped (scope)
+ *     COUNT    the same walk; nothing changes
+ *     RETRY    a walk over what is done, or named URLs: they wait again
+ *     DELETE   the crawl loses its records; a sweep takes its URLs behind that
+ *
+ * A walk runs beside the crawl, a piece at a time.  SKIP that a crash cuts off
+ * begins anew, and one that met URLs being fetched is due again at the next
+ * start: see amend_interrupted().
+ *
+ * Thread: the ledger's loop.
+ * Story:  engine/frontier/DESIGN.md
+ */
+#ifndef ENGINE_FRONTIER_CHANGE_H
+#define ENGINE_FRONTIER_CHANGE_H
+
+#include <stdatomic.h>
+
+#include "engine/frontier/frontier.h"
+
+#define AMEND_SAMPLE_MAX 100u
+
+enum amend_verb { AMEND_RULES, AMEND_SKIP, AMEND_COUNT, AMEND_RETRY,
+    AMEND_DELETE };
+
+/* RETRY: what ended so; or those that are named. */
+enum amend_which { AMEND_NAMED, AMEND_EXCEPTION, AMEND_SKIPPED };
+struct amend_name {
+	struct str url, key;         /* canonical; of its queue */
+	uint32_t queue;              /* amend's own */
+};
+
+struct amend_match;
+struct amend {
+	enum amend_verb verb;
+	uint32_t crawl;
+	void (*done)(struct amend *);
+	const bool *stop;            /* becomes true: CLOSED, soon; or NULL */
+	/* COUNT: after so long, or when nobody waits (or NULL), it is answered
+	 * as far as it came; 0: when it is whole. */
+	unsigned wait_ms;
+	const atomic_bool *left;
+	/*
+	 * RULES, COUNT, RETRY: live as long as the frontier.  Both functions
+	 * are called on any thread.  again() says whether a URL that the rules
+	 * left out when it was found may wait now, and for what cost.
+	 */
+	const void *rules;
+	bool (*excludes)(const void *rules, struct str url);
+	bool (*again)(const void *rules, struct str url, unsigned depth,
+	    double *cost);
+	struct str policy;           /* RULES: what the record says, JSON */
+	unsigned excluded;           /* RULES: what amend_interrupted() says */
+	enum amend_which which;
+	uint8_t reason;              /* enum exception, enum skip_reason */
+	struct amend_name *names;
+	size_t names_n;
+
+	/* Answers.  ABSENT; STATE: it has ended (DELETE: it has not), or does
+	 * not run here; BROKEN; CORRUPT; CLOSED. */
+	struct why why;
+	bool taken;                  /* RULES: the crawl has them */
+	uint64_t n;                  /* skipped, counted, waiting again */
+	bool so_far;                 /* COUNT: there are more than those */
+	uint64_t looked;             /* COUNT: that wait; RETRY: done */
+	struct str sample[AMEND_SAMPLE_MAX];
+	size_t sample_n;
+	struct arena arena;          /* of the sample; the asker frees it */
+
+	/* The frontier's own. */
+	struct frontier *frontier;
+	struct list node;
+	struct promise promise;
+	struct ledger_query query;
+	struct gate_wait gate;
+	struct buf from;
+	struct mono until;
+	uint64_t seen;               /* RETRY: exceptions of its reason */
+	size_t at;
+	bool ended, leased;
+	struct arena piece;
+	struct amend_match *matches;
+	size_t matches_n;
+};
+/* done() is called later, when what it says is durable, or at once. */
+void amend_run(struct frontier *, struct amend *);
+
+/*
+ * A SKIP that an earlier process did not end: so many rules, the first ones,
+ * exclude; 0: none.  The crawl has gone on; before the loops start.
+ */
+unsigned amend_interrupted(struct frontier *, uint32_t crawl);
+/* Then these are its rules, and SKIP is due. */
+void amend_resume(struct frontier *, uint32_t crawl, const void *rules,
+    bool (*excludes)(const void *rules, struct str url));
+
+#endif

@@ -1,0 +1,245 @@
+#include "engine/frontier/error_summary.h"
+
+#include "engine/frontier/state.h"
+#include "os/clock.h"
+
+#define STATUS_MIN 400u
+#define STATUS_MAX 599u
+/* No URL has it. */
+#define CAUSE '\x01'
+#define SLOTS (EXCEPTION_COUNT + SKIP_COUNT + STATUS_MAX - STATUS_MIN + 1)
+
+struct problem {
+	struct problem_record record;    /* samples: own memory, each with
+	                                  * its cause behind CAUSE */
+	struct mono sampled;
+	bool dirty;
+};
+struct problems {
+	struct problem *slots[SLOTS];
+	bool dirty;
+};
+
+/* --- records ------------------------------------------------------------- */
+
+static void
+put_key(uint32_t crawl, enum problem_kind kind, uint16_t code,
+    struct buf *out)
+{
+	crawl_key(crawl, 'P', out);
+	buf_put_char(out, (char)kind);
+	buf_put_be16(out, code);
+}
+
+static void
+put_value(const struct problem_record *r, struct buf *out)
+{
+	buf_put_varint(out, r->count);
+	buf_put_be64(out, (uint64_t)r->first.us);
+	buf_put_be64(out, (uint64_t)r->last.us);
+	for (size_t i = 0; i < r->samples_n; i++)
+		buf_put_field(out, r->samples[i]);
+}
+
+bool
+problem_parse(struct str key, struct str value, struct problem_record *r)
+{
+	struct reader k = reader_of(key), v = reader_of(value);
+
+	*r = (struct problem_record){ 0 };
+	read_be32(&k);
+	read_u8(&k);
+	r->kind = (enum problem_kind)read_u8(&k);
+	r->code = read_be16(&k);
+	r->count = read_varint(&v);
+	r->first.us = (int64_t)read_be64(&v);
+	r->last.us = (int64_t)read_be64(&v);
+	while (v.n > 0 && !v.bad && r->samples_n < PROBLEM_SAMPLES) {
+		struct str sample = read_field(&v);
+		size_t at = str_find_char(sample, CAUSE);
+		r->samples[r->samples_n] = str_cut(sample, 0, at);
+		r->causes[r->samples_n++] = str_from(sample, at + 1);
+	}
+	return !k.bad && !v.bad;
+}
+
+enum err
+problem_read(struct index *x, uint32_t crawl, struct arena *a,
+    struct problem_record **out, size_t *n, struct why *w)
+{
+	struct index_iter *i = index_iter_new(x, INDEX_CRAWL);
+	struct buf from = BUF_INIT;
+	struct str key, value;
+	enum err e = OK;
+
+	*n = 0;
+	*out = ARENA_ARRAY(a, struct problem_record, SLOTS);
+	crawl_key(crawl, 'P', &from);
+	for (index_iter_seek(i, buf_str(&from)); e == OK && *n < SLOTS &&
+	    index_iter_valid(i, &key, &value) &&
+	    str_starts(key, buf_str(&from)); index_iter_next(i))
+		if (!problem_parse(key, arena_copy(a, value), &(*out)[(*n)++]))
+			e = why(w, ERR_CORRUPT, "a record of crawl %u is "
+			    "damaged", crawl);
+	if (e == OK)
+		e = index_iter_error(i, w);
+	index_iter_free(&i);
+	buf_free(&from);
+	return e;
+}
+
+/* --- memory -------------------------------------------------------------- */
+
+static size_t
+slot_of(enum problem_kind kind, unsigned code)
+{
+	switch (kind) {
+	case PROBLEM_EXCEPTION:
+		return code < EXCEPTION_COUNT ? code : SLOTS;
+	case PROBLEM_SKIPPED:
+		return code < SKIP_COUNT ? EXCEPTION_COUNT + code : SLOTS;
+	case PROBLEM_STATUS:
+		return code < STATUS_MIN || code > STATUS_MAX ? SLOTS :
+		    EXCEPTION_COUNT + SKIP_COUNT + code - STATUS_MIN;
+	}
+	return SLOTS;
+}
+
+static struct problem *
+problem_of(struct crawl *c, enum problem_kind kind, unsigned code)
+{
+	size_t at = slot_of(kind, code);
+
+	if (at == SLOTS)
+		return NULL;
+	if (c->problems == NULL)
+		c->problems = mem_new(sizeof(*c->problems));
+	struct problem **p = &c->problems->slots[at];
+	if (*p == NULL) {
+		*p = mem_new(sizeof(**p));
+		(*p)->record.kind = kind;
+		(*p)->record.code = (uint16_t)code;
+		(*p)->sampled.ns = INT64_MIN / 2;
+	}
+	return *p;
+}
+
+static struct str
+own_sample(struct str url, struct str cause)
+{
+	struct buf b = BUF_INIT;
+
+	cause = str_cut(cause, 0, PROBLEM_CAUSE_MAX);
+	buf_reserve(&b, url.n + 1 + cause.n);
+	buf_put_str(&b, url);
+	if (cause.n > 0) {
+		buf_put_char(&b, CAUSE);
+		buf_put_str(&b, cause);
+	}
+	/* The buffer's memory is the sample's now. */
+	return buf_str(&b);
+}
+
+static void
+free_sample(struct str *s)
+{
+	char *p = (char *)(uintptr_t)s->p;
+
+	mem_free(&p);
+	*s = STR_NONE;
+}
+
+static void
+push_sample(struct problem_record *r, struct str url, struct str cause)
+{
+	if (r->samples_n == PROBLEM_SAMPLES)
+		free_sample(&r->samples[--r->samples_n]);
+	memmove(&r->samples[1], &r->samples[0],
+	    r->samples_n * sizeof(r->samples[0]));
+	r->samples[0] = own_sample(url, cause);
+	r->samples_n++;
+}
+
+void
+problem_note(struct crawl *c, enum problem_kind kind, unsigned code,
+    struct str url, struct str cause)
+{
+	struct problem *p = problem_of(c, kind, code);
+	struct mono now = loop_now(c->frontier->loop);
+
+	if (p == NULL)
+		return;
+	if (kind == PROBLEM_STATUS) {
+		p->record.count++;
+		p->dirty = c->problems->dirty = true;
+	}
+	if (p->record.samples_n == PROBLEM_SAMPLES &&
+	    mono_ns_between(p->sampled, now) < PROBLEM_MS * NS_PER_MS)
+		return;
+	p->sampled = now;
+	p->record.last = clock_wall();
+	if (p->record.first.us == 0)
+		p->record.first = p->record.last;
+	if (url.n <= PROBLEM_URL_MAX)
+		push_sample(&p->record, url, cause);
+	p->dirty = c->problems->dirty = true;
+	crawl_touch(c);
+}
+
+void
+problem_put(struct crawl *c)
+{
+	struct frontier *f = c->frontier;
+
+	if (c->problems == NULL || !c->problems->dirty)
+		return;
+	c->problems->dirty = false;
+	for (size_t i = 0; i < SLOTS; i++) {
+		struct problem *p = c->problems->slots[i];
+		if (p == NULL || !p->dirty)
+			continue;
+		p->dirty = false;
+		buf_clear(&f->key);
+		buf_clear(&f->value);
+		put_key(c->id, p->record.kind, p->record.code, &f->key);
+		put_value(&p->record, &f->value);
+		ledger_put(f->ledger, INDEX_CRAWL, buf_str(&f->key),
+		    buf_str(&f->value));
+	}
+	/* The last ones: nothing comes to a crawl that has ended. */
+	if (crawl_ended(c->view.state))
+		problem_free(&c->problems);
+}
+
+enum err
+problem_load(struct crawl *c, struct index *x, struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct problem_record *r;
+	size_t n;
+
+	enum err e = problem_read(x, c->id, &a, &r, &n, w);
+	for (size_t i = 0; e == OK && i < n; i++) {
+		struct problem *p = problem_of(c, r[i].kind, r[i].code);
+		if (p == NULL)
+			continue;
+		p->record = r[i];
+		for (size_t k = 0; k < r[i].samples_n; k++)
+			p->record.samples[k] = own_sample(r[i].samples[k],
+			    r[i].causes[k]);
+	}
+	arena_free(&a);
+	return e;
+}
+
+void
+problem_free(struct problems **ps)
+{
+	for (size_t i = 0; *ps != NULL && i < SLOTS; i++) {
+		struct problem *p = (*ps)->slots[i];
+		for (size_t k = 0; p != NULL && k < p->record.samples_n; k++)
+			free_sample(&p->record.samples[k]);
+		mem_free(&p);
+	}
+	mem_free(ps);
+}

@@ -1,0 +1,29 @@
+/*
+ * host_shard -- which fetching loop a host belongs to: the same one for all
+ * crawls, as its pauses and connections are kept there.
+ *
+ * By a host's hash alone, four hosts would often stand three to one, and one
+ * loop would idle.  So the hash leads to one of SPREAD_SLOTS slots, and a slot
+ * is given to the loops in turn when its first host comes.
+ *
+ * Thread: any.
+ */
+#ifndef ENGINE_FRONTIER_HOST_SHARD_H
+#define ENGINE_FRONTIER_HOST_SHARD_H
+
+#include <stdatomic.h>
+
+#include "base/bytes.h"
+
+#define SPREAD_SLOTS 4096
+
+struct spread {
+	unsigned ports_n;
+	atomic_uint given;
+	_Atomic uint32_t slots[SPREAD_SLOTS];   /* port + 1; 0: not given yet */
+};
+
+/* All else in `*s` is 0. */
+unsigned spread_port(struct spread *s, struct str host);
+
+#endif

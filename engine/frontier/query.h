@@ -1,0 +1,115 @@
+/*
+ * query -- a crawl of ours, for the people who run it: which of its queues are
+ * long, what of them is next, what became of one URL.  Nothing is changed.
+ *
+ *     queues:  ledger's loop, some thousand at a time ─► home
+ *     URLs:    index thread: a snapshot ─► beside the groups: a few of each
+ *              queue ─► ledger's loop: those that wait still ─► home
+ *     one URL: ledger's loop: the known table ─► index ─► home
+ *
+ * Every question is a struct of the caller's: it is the frontier's until done()
+ * is called on `home`.  `arena` holds the answer and is freed by the caller.
+ *
+ * Thread: any.
+ */
+#ifndef ENGINE_FRONTIER_QUERY_H
+#define ENGINE_FRONTIER_QUERY_H
+
+#include "engine/frontier/frontier.h"
+
+/* --- queues ------------------------------------------------------------- */
+
+struct look_queue {
+	struct str host;
+	uint32_t id;
+	uint64_t queued;             /* waiting or leased */
+	bool waits;                  /* some are not leased */
+	struct str from;             /* the cursor: a key of the index */
+};
+struct look_queues {
+	uint32_t crawl;
+	size_t max;
+	struct arena arena;
+	struct look_queue *queues;   /* the longest first */
+	size_t n;
+	uint64_t left;               /* queues with URLs; */
+	uint64_t resting;            /* of these, without a place (active.c) */
+	struct crawl_view view;
+	bool loaded;                 /* it runs, or will, in this process */
+	uint64_t tickets;            /* URLs that max_items leaves */
+	enum ledger_health health;
+	struct why why;              /* ABSENT */
+	struct loop *home;
+	void (*done)(struct look_queues *);
+	/* the frontier's */
+	struct mail mail;
+	struct ledger_query query;
+	struct frontier *frontier;
+	uint32_t next;
+};
+void look_queues(struct frontier *, struct look_queues *);
+
+/* --- what is next in them ----------------------------------------------- */
+
+struct look_url {
+	struct str url;
+	size_t queue;                /* in `queues` */
+	uint32_t rank;               /* its place in its queue */
+	double cost;
+	uint16_t depth;
+};
+/* URLs that wait and are not leased, by queue and rank. */
+struct look_urls {
+	uint32_t crawl;
+	const struct look_queue *queues;
+	size_t queues_n;
+	size_t each;                 /* at most so many of a queue */
+	struct arena arena;
+	struct look_url *urls;
+	size_t n;
+	struct why why;
+	struct loop *home;
+	void (*done)(struct look_urls *);
+	/* the frontier's */
+	struct ledger_query query;
+	struct mail mail;
+	struct frontier *frontier;
+	struct index_iter *iter;
+};
+void look_urls(struct frontier *, struct look_urls *);
+
+/* --- one URL ------------------------------------------------------------ */
+
+struct look_one {
+	uint32_t crawl;
+	struct str url, host;        /* canonical; the caller keeps them */
+	struct arena arena;
+	enum url_state state;
+	struct url_fact fact;        /* but of UNKNOWN */
+	uint64_t number;             /* of its item; 0: none */
+	struct url_answer answer;    /* of a URL that failed */
+	uint64_t queued;             /* in its host's queue */
+	bool host_known;
+	struct why why;              /* ABSENT: no such crawl */
+	struct loop *home;
+	void (*done)(struct look_one *);
+	/* the frontier's */
+	struct ledger_query query;
+	struct promise promise;
+	struct mail mail;
+	struct frontier *frontier;
+	uint32_t queue, rank;
+	uint8_t mark;
+	bool retired, waited, found;
+	bool all;                    /* the known table has all its URLs */
+	struct index_iter *iter;
+};
+void look_one(struct frontier *, struct look_one *);
+
+/*
+ * Is there such a crawl?  Thread: the index thread's, in a query.
+ * Errors: ABSENT, IO.
+ */
+MUST_USE enum err look_is_there(struct index *, uint32_t crawl, struct why *);
+
+#endif

@@ -1,0 +1,208 @@
+/*
+ * Another try: URLs that ended in an exception, or were skipped, wait again.
+ *
+ * A URL that was skipped when it was found stands in queue 0; its queue is made
+ * from its host.  What the rules left out by its text (scope, depth, cost, url)
+ * or by a host's budget (limit) is judged again, unless it is named.
+ */
+#include "engine/frontier/url_scan.h"
+#include "engine/parser/url.h"
+#include "os/clock.h"
+
+/* --- on the index thread -------------------------------------------------- */
+
+static bool
+judged_again(uint8_t reason)
+{
+	return reason == SKIP_SCOPE || reason == SKIP_DEPTH ||
+	    reason == SKIP_COST || reason == SKIP_URL || reason == SKIP_LIMIT;
+}
+
+/* Its queue's name; empty: it is no URL that can be fetched. */
+static struct str
+host_of(struct amend *a, struct str url)
+{
+	struct url u;
+
+	if (url_parse(url, NULL, &a->piece, &u, NULL) != OK ||
+	    (u.scheme != URL_HTTP && u.scheme != URL_HTTPS))
+		return STR_NONE;
+	return u.host;
+}
+
+/* The record of a URL that is done or was never queued. */
+static void
+consider(struct amend *a, uint32_t queue, struct str url, struct str value)
+{
+	struct url_value v;
+	struct str key = STR_NONE;
+
+	if (!url_value_parse(value, &v))
+		return;
+	uint8_t reason = v.why & 15;
+	enum outcome o = queue == QUEUE_SKIPPED ? OUTCOME_SKIPPED :
+	    (enum outcome)(v.why >> 4);
+	enum amend_which which = o == OUTCOME_EXCEPTION ? AMEND_EXCEPTION :
+	    AMEND_SKIPPED;
+	if (o != OUTCOME_EXCEPTION && o != OUTCOME_SKIPPED)
+		return;
+	if (a->which != AMEND_NAMED &&
+	    (a->which != which || a->reason != reason))
+		return;
+	a->seen++;
+	if (a->excludes(a->rules, url) || (queue == QUEUE_SKIPPED &&
+	    (key = host_of(a, url)).n == 0))
+		return;
+	if (a->which == AMEND_SKIPPED && judged_again(reason) &&
+	    !a->again(a->rules, url, v.depth, &v.cost))
+		return;
+	struct amend_match *m = amend_add(a, url, &v);
+	m->lease.queue = queue;
+	m->reason = reason;
+	m->exception = o == OUTCOME_EXCEPTION;
+	m->key = key;
+}
+
+/* All that is done; of each queue, what waits is passed over. */
+static void
+visit_done(struct amend *a, uint32_t queue, uint32_t rank, struct str url,
+    struct str value)
+{
+	a->looked += rank == 0;
+	if (rank != 0)
+		url_key(a->crawl, queue + 1, 0, STR(""), &a->from);
+	else
+		consider(a, queue, url, value);
+}
+
+/* A walk would pass over all that has just left its place. */
+static void
+find_at(struct amend *a, struct index *x, uint32_t queue, struct str url)
+{
+	struct why w = WHY_INIT;
+	struct str value;
+
+	buf_clear(&a->from);
+	url_key(a->crawl, queue, 0, url, &a->from);
+	enum err e = index_get(x, INDEX_URL, buf_str(&a->from), &a->piece,
+	    &value, &w);
+	if (e == OK)
+		consider(a, queue, url, value);
+	else if (e != ERR_ABSENT)
+		(void)why(&a->why, e, "%s", w.text);
+}
+
+void
+amend_find_named(struct amend *a, struct index *x)
+{
+	for (unsigned n = 0; a->at < a->names_n && n < AMEND_LOOKS_MAX / 4 &&
+	    a->matches_n + 2 <= AMEND_MATCHES_MAX; n++, a->at++) {
+		const struct amend_name *name = &a->names[a->at];
+		find_at(a, x, QUEUE_SKIPPED, name->url);
+		if (name->queue != QUEUE_SKIPPED)
+			find_at(a, x, name->queue, name->url);
+	}
+	a->ended = a->at == a->names_n;
+}
+
+void
+amend_find_done(struct amend *a, struct index_iter *i)
+{
+	amend_look(a, i, visit_done);
+}
+
+/* --- on the ledger's loop ------------------------------------------------- */
+
+/* The index had it so; has it waited since? */
+static bool
+still_done(const struct frontier *f, const struct amend_match *m)
+{
+	uint32_t date;
+	uint8_t mark;
+
+	if (!known_get(f->known, m->lease.hash, &date, &mark))
+		return f->memory.partial;
+	return m->lease.queue == QUEUE_SKIPPED ? mark == MARK_SKIPPED :
+	    mark == MARK_DONE;
+}
+
+/* It leaves what it was counted in.  False: its host has had its share. */
+static bool
+take_back(struct amend *a, struct crawl *c, struct queue *q,
+    const struct amend_match *m)
+{
+	struct crawl_counts *n = &c->view.counts;
+
+	if (a->which == AMEND_SKIPPED && m->reason == SKIP_LIMIT &&
+	    c->host_urls_max != 0 && q->ordered >= c->host_urls_max)
+		return false;
+	if (m->exception)
+		n->exceptions[m->reason]--;
+	else
+		n->skips[m->reason]--;
+	url_drop(c, m->lease.queue, 0, m->lease.url);
+	if (m->lease.queue != QUEUE_SKIPPED)
+		q->done--;
+	return true;
+}
+
+static void
+wait_again(struct crawl *c, struct queue *q, const struct amend_match *m)
+{
+	const struct lease *l = &m->lease;
+	struct url_value v = {
+		.created_s = (uint32_t)wall_s(clock_wall()),
+		.flags = l->flags, .depth = l->depth, .cost = l->cost,
+		.seq = l->via_seq,
+	};
+	/* As old as what is found next; what was queued once counts once. */
+	uint32_t rank = rank_of(l->cost, q->ordered);
+
+	q->ordered += l->queue == QUEUE_SKIPPED;
+	known_set(c->frontier->known, l->hash, rank, MARK_WAITING);
+	url_put(c, q->id, rank, l->url, &v);
+	q->waiting++;
+	c->view.counts.queued++;
+	queue_touch(q);
+	queue_rewind(q, rank);
+	queue_fresh(q, rank);
+}
+
+void
+amend_wait_again(struct amend *a, struct crawl *c)
+{
+	for (size_t i = 0; i < a->matches_n; i++) {
+		const struct amend_match *m = &a->matches[i];
+		if (!still_done(a->frontier, m))
+			continue;
+		struct queue *q = m->lease.queue == QUEUE_SKIPPED ?
+		    queue_get(c, m->key, true) :
+		    map_get_id(&c->queues_by_id, m->lease.queue);
+		if (q == NULL || !take_back(a, c, q, m))
+			continue;
+		wait_again(c, q, m);
+		crawl_touch(c);
+		a->n++;
+	}
+	/* Nothing else takes one back: no more of them are to be found. */
+	a->ended |= a->which == AMEND_EXCEPTION && a->seen >= a->n +
+	    c->view.counts.exceptions[a->reason];
+}
+
+void
+amend_retry(struct amend *a)
+{
+	const struct crawl *c = amend_crawl(a);
+
+	if (c == NULL) {
+		amend_answer(a);
+		return;
+	}
+	for (size_t i = 0; i < a->names_n; i++) {
+		const struct queue *q = map_get(&c->queues, a->names[i].key);
+		a->names[i].queue = q == NULL ? QUEUE_SKIPPED : q->id;
+	}
+	a->at = 0;
+	buf_put_be32(&a->from, a->crawl);
+	amend_walk(a);
+}

@@ -1,0 +1,243 @@
+/*
+ * A WARC that is full, old or done gets its final name and its CDXJ.  The work
+ * is idempotent: a crash in its middle is finished by the next start.
+ */
+#include "engine/archive/index.h"
+#include "engine/ledger/warc_set.h"
+#include "os/file.h"
+#include "os/log.h"
+
+static void
+deliver_closing(struct mail *m)
+{
+	struct closing *c = CONTAINER(CONTAINER(m, struct job, mail),
+	    struct closing, job);
+
+	c->done(c);
+}
+
+static void
+run_job(struct job *j)
+{
+	closing_run(CONTAINER(j, struct closing, job));
+}
+
+struct closing *
+closing_new(struct ledger *l, const struct warc_record *r, int fd)
+{
+	struct closing *c = mem_new(sizeof(*c));
+
+	c->ledger = l;
+	c->fd = fd;
+	c->record = *r;
+	c->record.dir = arena_copy(&c->arena, r->dir);
+	c->record.work_dir = arena_copy(&c->arena, r->work_dir);
+	c->record.name = arena_copy(&c->arena, r->name);
+	c->job = (struct job){ .mail.deliver = deliver_closing,
+	    .home = ledger_loop(l), .run = run_job };
+	return c;
+}
+
+void
+closing_free(struct closing **cp)
+{
+	struct closing *c = *cp;
+
+	file_close(&c->fd);
+	arena_free(&c->arena);
+	mem_free(cp);
+}
+
+static bool
+has_size(const char *path, uint64_t size)
+{
+	int fd;
+	uint64_t found = 0;
+
+	if (file_open(path, FILE_READ, &fd, NULL) != OK)
+		return false;
+	bool same = file_size(fd, &found, NULL) == OK && found == size;
+	file_close(&fd);
+	return same;
+}
+
+/* Nothing but the warcinfo: the file goes (warc.md section 7). */
+static enum err
+drop_file(struct closing *c, const char *open_path)
+{
+	struct str cdxj = warc_record_path(&c->record, PATH_OPEN_CDXJ,
+	    &c->arena);
+
+	enum err e = file_remove(open_path, NULL);
+	if (file_remove(cdxj.p, NULL) != OK)
+		log_debug("ledger.cdxj", "text=\"there was none\"");
+	c->record.state = WARC_REMOVED;
+	return e == ERR_ABSENT ? OK : e;
+}
+
+/* The name may be recorded only when no power cut can take it back. */
+static enum err
+sync_names(struct closing *c, struct why *w)
+{
+	enum err e = file_sync_dir(c->record.dir.p, w);
+
+	return e == OK ? file_sync_dir(c->record.work_dir.p, w) : e;
+}
+
+static enum err
+name_file(struct closing *c, const char *open_path, const char *path,
+    struct why *w)
+{
+	enum err e = file_cut(c->fd, c->record.end, w);
+
+	if (e == OK)
+		e = file_sync(c->fd, w);
+	if (e == OK)
+		e = file_make_dir(c->record.dir.p, w);
+	if (e == OK)
+		e = file_rename_new(open_path, path, w);
+	return e == OK ? sync_names(c, w) : e;
+}
+
+/*
+ * Recovery leaves nothing in the work directory, which is then looked through
+ * for files that no record names; the lines wait in the directory above it.
+ */
+static struct str
+lines_aside(struct closing *c)
+{
+	struct str dir = c->record.work_dir;
+	size_t n = dir.n;
+
+	while (n > 0 && dir.p[n - 1] != '/')
+		n--;
+	return arena_printf(&c->arena, "%.*s%.*s.cdxj.open", (int)n, dir.p,
+	    STR_FMT(c->record.name));
+}
+
+/* The index is a convenience: without it `argiope archive index` helps. */
+static void
+write_cdxj(struct closing *c, const char *path)
+{
+	struct why w = WHY_INIT;
+	struct log_text quoted;
+	struct str lines = c->named ? lines_aside(c) :
+	    warc_record_path(&c->record, PATH_OPEN_CDXJ, &c->arena);
+	struct str sorted = warc_record_path(&c->record, PATH_DONE_CDXJ,
+	    &c->arena);
+
+	enum err e = archive_cdxj_finish(path, lines.p, sorted.p, &w);
+	if (e == OK)
+		e = file_sync_dir(c->record.dir.p, &w);
+	c->no_cdxj = e != OK;
+	if (e != OK)
+		log_warn("ledger.cdxj", "why=%s", log_quote(&quoted,
+		    str_of(w.text)));
+}
+
+static void
+name_or_drop(struct closing *c)
+{
+	struct why *w = &c->result;
+	struct str open_path = warc_record_path(&c->record, PATH_OPEN,
+	    &c->arena);
+	struct str path = warc_record_path(&c->record, PATH_DONE, &c->arena);
+
+	if (c->record.end <= c->record.first) {
+		why(w, drop_file(c, open_path.p), "cannot remove %s",
+		    open_path.p);
+		return;
+	}
+	enum err e = OK;
+	if (c->fd < 0)
+		e = file_open(open_path.p, FILE_WRITE, &c->fd, NULL);
+	if (e == OK)
+		e = name_file(c, open_path.p, path.p, w);
+	/* Renamed before a crash: a target of that size is our own file. */
+	else if (has_size(path.p, c->record.end))
+		e = sync_names(c, w);
+	if (e != OK) {
+		why(w, e, "cannot finish %s: %s", open_path.p, err_text(e));
+		return;
+	}
+}
+
+void
+closing_name(struct closing *c)
+{
+	name_or_drop(c);
+	if (c->result.err != OK || c->record.state == WARC_REMOVED)
+		return;
+	struct str lines = warc_record_path(&c->record, PATH_OPEN_CDXJ,
+	    &c->arena);
+	/* Without them the index is made from the file. */
+	if (file_rename_new(lines.p, lines_aside(c).p, NULL) != OK)
+		log_debug("ledger.cdxj", "text=\"no lines were kept\"");
+	c->named = true;
+	c->record.state = WARC_CLOSING;
+}
+
+void
+closing_run(struct closing *c)
+{
+	if (!c->named)
+		name_or_drop(c);
+	if (c->result.err != OK || c->record.state == WARC_REMOVED)
+		return;
+	struct str path = warc_record_path(&c->record, PATH_DONE, &c->arena);
+	write_cdxj(c, path.p);
+	c->record.state = WARC_CLOSED;
+	const struct ledger_options *o = ledger_options(c->ledger);
+	if (!c->no_cdxj && o->warc_finishing != NULL &&
+	    o->warc_finishing(o->warc_arg, c->record.id, path,
+	    &c->result) != OK)
+		c->record.state = WARC_CLOSING;
+}
+
+/* The record of a finished file is on its way to the disk. */
+struct finish {
+	struct promise promise;
+	struct ledger *ledger;
+	uint32_t crawl, file;
+};
+
+static void
+finish_kept(struct promise *p, enum err e)
+{
+	struct finish *f = CONTAINER(p, struct finish, promise);
+	const struct ledger_options *o = ledger_options(f->ledger);
+
+	if (e == OK)
+		o->warc_finished(o->warc_arg, f->crawl, f->file);
+	mem_free(&f);
+}
+
+static void
+promise_finish(struct ledger *l, const struct warc_record *r)
+{
+	if (ledger_options(l)->warc_finished == NULL)
+		return;
+	struct finish *f = mem_new(sizeof(*f));
+	f->promise.kept = finish_kept;
+	f->ledger = l;
+	f->crawl = r->crawl;
+	f->file = r->state == WARC_CLOSED ? r->id : 0;
+	ledger_promise(l, &f->promise);
+}
+
+void
+closing_put(struct closing *c)
+{
+	series_file_closed(c->ledger, &c->record);
+	if (c->record.state != WARC_CLOSING)
+		promise_finish(c->ledger, &c->record);
+}
+
+void
+closing_announce(struct ledger *l, uint32_t crawl)
+{
+	const struct ledger_options *o = ledger_options(l);
+
+	if (o->warc_closing != NULL)
+		o->warc_closing(o->warc_arg, crawl);
+}
