@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "cli/frontier_lines.h"
+#include "cli/verbs.h"
 
 /* ---- words --------------------------------------------------------------- */
 
@@ -304,6 +305,11 @@ test_dates(void **state)
 int
 main(void)
 {
+	static const struct verb verbs[] = {
+#define VERB_ROW(name) { &name##_verb, name##_run },
+		VERBS_URLFRONTIER(VERB_ROW)
+#undef VERB_ROW
+	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_wrong_words),
@@ -315,5 +321,6 @@ main(void)
 		cmocka_unit_test(test_dates),
 	};
 
+	verbs_use(verbs, ARRAY_LEN(verbs));
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -2,23 +2,27 @@
 
 #include "cli/frontier.h"
 
-static const struct {
-	const struct option_verb *row;
-	int (*run)(struct cli *);
-} verbs[] = {
-#define VERB_ROW(name) { &name##_verb, name##_run },
-	VERBS(VERB_ROW)
-#undef VERB_ROW
-};
+#define VERBS_MAX 64
+
+static const struct verb *verbs;
+static size_t verbs_n;
+
+void
+verbs_use(const struct verb *all, size_t n)
+{
+	CHECK(n <= VERBS_MAX);
+	verbs = all;
+	verbs_n = n;
+}
 
 const struct option_verb *
 verbs_all(size_t *n)
 {
-	static struct option_verb rows[ARRAY_LEN(verbs)];
+	static struct option_verb rows[VERBS_MAX];
 
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+	for (size_t i = 0; i < verbs_n; i++)
 		rows[i] = *verbs[i].row;
-	*n = ARRAY_LEN(verbs);
+	*n = verbs_n;
 	return rows;
 }
 
@@ -26,7 +30,7 @@ verbs_all(size_t *n)
 static int
 help(const char *family)
 {
-	struct option_verb some[ARRAY_LEN(verbs)];
+	struct option_verb some[VERBS_MAX];
 	struct buf b = BUF_INIT;
 	size_t n, some_n = 0;
 	const struct option_verb *rows = verbs_all(&n);
@@ -60,7 +64,7 @@ is_family(const char *word)
 {
 	struct str first = str_of(word);
 
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+	for (size_t i = 0; i < verbs_n; i++) {
 		struct str name = str_of(verbs[i].row->name);
 		if (str_starts(name, first) && name.n > first.n &&
 		    name.p[first.n] == ' ')

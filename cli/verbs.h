@@ -2,8 +2,9 @@
  * verbs -- the one table of what `argiope` can do: parser, --help, the manual
  * and the shell's completion come from it.
  *
- * Each verb has a file of its own, with its rows `<name>_verb` and what it
- * does, `<name>_run`; that returns the exit code.
+ * Each verb has a file of its own, with its row `<name>_verb` and its function
+ * `<name>_run`, which returns the exit code.  `serve` is in daemon/, above this
+ * folder, so the program gives the table to verbs_use().
  */
 #ifndef CLI_VERBS_H
 #define CLI_VERBS_H
@@ -77,7 +78,14 @@
 VERBS(VERB_DECLARE)
 #undef VERB_DECLARE
 
-/* All rows, for help and manual.  Static. */
+struct verb {
+	const struct option_verb *row;
+	int (*run)(struct cli *);
+};
+
+/* The program's verbs, up to the process's end; before any other call. */
+void verbs_use(const struct verb *, size_t n);
+/* The rows of all verbs, for help and manual.  Static. */
 const struct option_verb *verbs_all(size_t *n);
 /*
  * Do what the words say; `program` is the word before them, as it was called.

@@ -1,9 +1,10 @@
 /*
- * The program's first breath: limits, locale, signals; then the verb.
+ * The process begins here: limits, locale, signals; then the verb.
  */
 #include <locale.h>
 
 #include "cli/verbs.h"
+#include "daemon/verb_table.h"
 #include "os/system.h"
 
 extern char **environ;
@@ -15,6 +16,7 @@ main(int argc, char **argv)
 	setlocale(LC_ALL, "C");
 	system_ignore_sigpipe();
 	system_open_files();
+	verb_table_use();
 	if (argc < 1)
 		return verbs_run(CLI_PROGRAM, 0, NULL,
 		    (const char *const *)environ);

@@ -1,5 +1,5 @@
 /*
- * serve_reload -- what a daemon does at SIGHUP: it opens its log anew, and
+ * reload -- what a daemon does at SIGHUP: it opens its log anew, and
  * reads the configuration and the certificates again.
  *
  * Settings without the flag RESTART are taken over; for the others the log says
@@ -8,11 +8,11 @@
  *
  * Thread: home's.
  */
-#ifndef CLI_SERVE_RELOAD_H
-#define CLI_SERVE_RELOAD_H
+#ifndef DAEMON_RELOAD_H
+#define DAEMON_RELOAD_H
 
 #include "cli/cli.h"
-#include "cli/serve_doors.h"
+#include "daemon/door_rows.h"
 #include "engine/engine.h"
 #include "server/web.h"
 

@@ -1,5 +1,5 @@
 /*
- * serve_doors -- the doors that this build has (meson's option `doors`), as a
+ * door_rows -- the doors that this build has (meson's option `doors`), as a
  * table of what `argiope serve` does with each.
  *
  *     open ─► routes ─► port ─► read ─► ready ─► drain, drain_port ─► free
@@ -9,8 +9,8 @@
  *
  * Thread: home's.
  */
-#ifndef CLI_SERVE_DOORS_H
-#define CLI_SERVE_DOORS_H
+#ifndef DAEMON_DOOR_ROWS_H
+#define DAEMON_DOOR_ROWS_H
 
 #include "base/conf.h"
 #include "engine/engine.h"

@@ -1,4 +1,4 @@
-#include "cli/opening.h"
+#include "daemon/boot.h"
 
 #include "engine/frontier/frontier.h"
 #include "os/log.h"

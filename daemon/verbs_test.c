@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "daemon/verb_table.h"
+
 static void
 test_rows(void **state)
 {
@@ -95,5 +97,6 @@ main(void)
 		cmocka_unit_test(test_find),
 	};
 
+	verb_table_use();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * The realtime door and the console, which speaks its protocol, as a row of the
  * daemon's table.
  */
-#include "cli/serve_doors.h"
+#include "daemon/door_rows.h"
 #include "doors/console/console.h"
 #include "doors/realtime/realtime.h"
 

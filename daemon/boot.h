@@ -1,5 +1,5 @@
 /*
- * opening -- a daemon's engine is opened on a thread of its own, while home
+ * boot -- a daemon's engine is opened on a thread of its own, while home
  * answers at its ports.
  *
  *     opening_start ─► engine_read()  ─► read() at home: lists and captures
@@ -9,8 +9,8 @@
  *
  * Thread: home's.
  */
-#ifndef CLI_OPENING_H
-#define CLI_OPENING_H
+#ifndef DAEMON_BOOT_H
+#define DAEMON_BOOT_H
 
 #include "engine/engine.h"
 #include "os/pool.h"

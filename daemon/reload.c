@@ -1,4 +1,4 @@
-#include "cli/serve_reload.h"
+#include "daemon/reload.h"
 
 #include "os/log.h"
 

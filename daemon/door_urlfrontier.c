@@ -1,6 +1,6 @@
 /* The urlfrontier door as a row of the daemon's table. */
 #include "base/metric.h"
-#include "cli/serve_doors.h"
+#include "daemon/door_rows.h"
 #include "doors/console/console.h"
 #include "doors/urlfrontier/urlfrontier.h"
 #include "os/log.h"

@@ -1,4 +1,4 @@
-#include "cli/serve_doors.h"
+#include "daemon/door_rows.h"
 
 /* In the order of the console's list. */
 static const struct serve_door *const doors[] = {

@@ -1,4 +1,4 @@
-#include "cli/serve_routes.h"
+#include "daemon/routes.h"
 
 #include "base/metric.h"
 #include "cli/cli.h"

@@ -1,11 +1,11 @@
 /*
- * serve_routes -- the one table of what port 8001 answers.  A door registers
+ * routes -- the one table of what port 8001 answers.  A door registers
  * its routes by a row here.
  *
  * Thread: home's.
  */
-#ifndef CLI_SERVE_ROUTES_H
-#define CLI_SERVE_ROUTES_H
+#ifndef DAEMON_ROUTES_H
+#define DAEMON_ROUTES_H
 
 #include "engine/engine.h"
 #include "server/web.h"

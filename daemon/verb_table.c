@@ -1,0 +1,15 @@
+#include "daemon/verb_table.h"
+
+#include "cli/verbs.h"
+
+static const struct verb verbs[] = {
+#define VERB_ROW(name) { &name##_verb, name##_run },
+	VERBS(VERB_ROW)
+#undef VERB_ROW
+};
+
+void
+verb_table_use(void)
+{
+	verbs_use(verbs, ARRAY_LEN(verbs));
+}
