@@ -49,7 +49,7 @@ progress_line(const struct progress *p, const struct crawl_view *v,
 	unsigned waiting = k->loops.hosts_delayed + k->loops.hosts_backoff;
 	size_t from = b->n;
 
-	engine_why(k, v, why_text, sizeof(why_text));
+	catalog_diagnose(k, v, why_text, sizeof(why_text));
 	buf_printf(b, "%s page%s  %s/s  ", format_count(n->items, one),
 	    n->items == 1 ? "" : "s", format_rate(rate(p), two));
 	buf_printf(b, "%s  %s queued", format_bytes(n->body_bytes, one),

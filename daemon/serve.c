@@ -129,7 +129,7 @@ held(struct daemon *s, uint32_t id)
 static void
 name_figure(struct daemon *s, struct figure *f, uint32_t id)
 {
-	const struct board_row *r = board_row(engine_board(s->engine), id);
+	const struct crawl_row *r = crawl_row(engine_registry(s->engine), id);
 
 	if (r == NULL || f->warc_dir.n != 0)
 		return;
@@ -264,7 +264,7 @@ put_why(struct daemon *s, struct buf *b)
 			busiest = view;
 	}
 	if (busiest != NULL)
-		engine_why(&s->look, busiest, text, sizeof(text));
+		catalog_diagnose(&s->look, busiest, text, sizeof(text));
 	json_str(b, "why", str_of(text));
 }
 

@@ -28,7 +28,7 @@ struct engine_options {
 	unsigned loops;              /* 0: one per core */
 	bool small;                  /* memory for one crawl, not a daemon's */
 	bool archive;                /* false: no WARC (benches only) */
-	bool doors;                  /* launch.h, board.h; opens the store */
+	bool doors;                  /* launch.h, registry.h; opens the store */
 	bool every_event;            /* else exceptions, skipped seeds */
 	engine_event_fn *event;
 	engine_view_fn *view;
@@ -54,7 +54,7 @@ MUST_USE enum err engine_open(const struct engine_options *, struct engine **,
  *
  *     engine_lock()   short: the directory, its lock, the store
  *     engine_read()   the index, the log, WARC files after a crash; from here
- *                     on home may use the views, the board and the feed, and
+ *                     on home may use the views, the registry and the feed, and
  *                     what asks the ledger's loop waits for engine_start()
  *     engine_load()   the known URLs of outsiders' crawls
  *
@@ -155,7 +155,7 @@ struct engine_look {
 void engine_look(struct engine *, void (*seen)(void *arg,
     const struct engine_look *), void *arg);
 /* One true sentence; never empty while nothing is fetched. */
-void engine_why(const struct engine_look *, const struct crawl_view *,
+void catalog_diagnose(const struct engine_look *, const struct crawl_view *,
     char *out, size_t size);
 
 /* Counts by media type, of the whole run.  After `closed`, before free. */

@@ -316,7 +316,7 @@ refused(struct token_set *s, enum token_answer a, enum token_door d,
 
 /* Those that no other refusal has told of. */
 static void
-tell_rest(struct token_set *s)
+event_publisher_rest(struct token_set *s)
 {
 	if (atomic_load(&s->untold) == 0 || !may_tell(s))
 		return;
@@ -331,7 +331,7 @@ tick(struct timer *t)
 {
 	struct token_set *s = CONTAINER(t, struct token_set, timer);
 
-	tell_rest(s);
+	event_publisher_rest(s);
 	if (!atomic_exchange(&s->busy, true))
 		pool_submit(s->pool, &s->job);
 	loop_timer_set(s->home, t, mono_add_ms(clock_mono(), s->poll_ms));

@@ -8,8 +8,8 @@ struct capture_ask {
 	struct web_request *request;
 	uint32_t crawl;
 	uint64_t number;
-	struct record_ask record;
-	struct page_ask page;
+	struct records_query record;
+	struct capture_query page;
 };
 
 /* Parses "/crawls/N/pages/M/..."; the route has checked the rest. */
@@ -76,7 +76,7 @@ answer(struct capture_ask *k, const char *name_end, const char *type,
 }
 
 static void
-got_record(struct record_ask *a)
+got_record(struct records_query *a)
 {
 	struct capture_ask *k = a->arg;
 
@@ -104,7 +104,7 @@ console_get_record(struct web_request *r)
 }
 
 static void
-got_page(struct page_ask *a)
+got_page(struct capture_query *a)
 {
 	struct capture_ask *k = a->arg;
 

@@ -8,11 +8,11 @@
 struct token_ask {
 	struct console *console;
 	struct web_request *request;
-	struct shelf_ask ask;
+	struct store_request ask;
 };
 
 static struct token_ask *
-begin(struct web_request *r, enum shelf_verb verb)
+begin(struct web_request *r, enum store_verb verb)
 {
 	struct token_ask *t = mem_new(sizeof(*t));
 
@@ -24,11 +24,11 @@ begin(struct web_request *r, enum shelf_verb verb)
 }
 
 static void
-say(struct token_ask *t, void (*done)(struct shelf_ask *))
+say(struct token_ask *t, void (*done)(struct store_request *))
 {
 	t->ask.done = done;
 	console_out(t->console);
-	engine_shelf(t->console->engine, &t->ask);
+	engine_store(t->console->engine, &t->ask);
 }
 
 static void
@@ -86,7 +86,7 @@ put_token(struct buf *b, const struct token *t)
 }
 
 static void
-listed(struct shelf_ask *a)
+listed(struct store_request *a)
 {
 	struct token_ask *t = a->arg;
 	struct buf b = BUF_INIT;
@@ -107,13 +107,13 @@ listed(struct shelf_ask *a)
 void
 console_get_tokens(struct web_request *r)
 {
-	say(begin(r, SHELF_TOKEN_LIST), listed);
+	say(begin(r, STORE_TOKEN_LIST), listed);
 }
 
 /* --- making -------------------------------------------------------------- */
 
 static void
-added(struct shelf_ask *a)
+added(struct store_request *a)
 {
 	struct token_ask *t = a->arg;
 	struct buf b = BUF_INIT;
@@ -174,7 +174,7 @@ console_post_token(struct web_request *r)
 	if (read_new(yyjson_doc_get_root(doc), &name, &scopes, &w) != OK) {
 		web_fail_why(r, w.err, &w);
 	} else {
-		struct token_ask *t = begin(r, SHELF_TOKEN_ADD);
+		struct token_ask *t = begin(r, STORE_TOKEN_ADD);
 		t->ask.name = name;
 		t->ask.scopes = scopes;
 		say(t, added);
@@ -185,7 +185,7 @@ console_post_token(struct web_request *r)
 /* --- revoking ------------------------------------------------------------ */
 
 static void
-revoked(struct shelf_ask *a)
+revoked(struct store_request *a)
 {
 	struct token_ask *t = a->arg;
 
@@ -197,7 +197,7 @@ revoked(struct shelf_ask *a)
 void
 console_delete_token(struct web_request *r)
 {
-	struct token_ask *t = begin(r, SHELF_TOKEN_REVOKE);
+	struct token_ask *t = begin(r, STORE_TOKEN_REVOKE);
 
 	t->ask.name = str_from(web_path(r), sizeof("/tokens/") - 1);
 	say(t, revoked);

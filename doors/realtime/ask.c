@@ -29,7 +29,7 @@ answered(struct task *t, const struct why *w, struct arena *arena,
 /* --- problems ----------------------------------------------------------- */
 
 static void
-put_problem(struct buf *b, const struct problem *p)
+put_problem(struct buf *b, const struct error_group *p)
 {
 	out_comma(b);
 	buf_put_char(b, '{');
@@ -44,7 +44,7 @@ put_problem(struct buf *b, const struct problem *p)
 }
 
 static void
-got_problems(struct problems_ask *a)
+got_problems(struct errors_query *a)
 {
 	struct task *t = a->arg;
 
@@ -63,15 +63,15 @@ got_problems(struct problems_ask *a)
 void
 verb_LIST_PROBLEMS(struct task *t)
 {
-	struct board_row *row = task_row(t);
+	struct crawl_row *row = task_row(t);
 
 	if (row == NULL)
 		return;
-	struct problems_ask *a = task_own(t, sizeof(*a));
-	*a = (struct problems_ask){ .crawl = row->id, .done = got_problems,
+	struct errors_query *a = task_own(t, sizeof(*a));
+	*a = (struct errors_query){ .crawl = row->id, .done = got_problems,
 	    .arg = t };
 	realtime_out(t->door);
-	engine_problems(t->door->engine, a);
+	catalog_errors(t->door->engine, a);
 }
 
 /* --- one URL ------------------------------------------------------------ */
@@ -82,7 +82,7 @@ static const char *const outcomes[] = { "none", "item", "exception",
     "skipped", "sitemap", "returned" };
 
 static void
-put_reason(struct buf *b, const struct find_ask *a)
+put_reason(struct buf *b, const struct url_query *a)
 {
 	const struct url_fact *f = &a->fact;
 
@@ -95,7 +95,7 @@ put_reason(struct buf *b, const struct find_ask *a)
 }
 
 static void
-put_fact(struct buf *b, const struct find_ask *a)
+put_fact(struct buf *b, const struct url_query *a)
 {
 	const struct url_fact *f = &a->fact;
 
@@ -120,7 +120,7 @@ put_fact(struct buf *b, const struct find_ask *a)
 }
 
 static void
-put_verdict(struct buf *b, const struct find_ask *a)
+put_verdict(struct buf *b, const struct url_query *a)
 {
 	out_name(b, "verdict");
 	buf_put_char(b, '{');
@@ -156,7 +156,7 @@ put_robots(struct buf *b, const struct robots_verdict *v, struct arena *a)
 }
 
 static void
-found(struct find_ask *a)
+found(struct url_query *a)
 {
 	struct task *t = a->arg;
 	struct wall now = clock_wall();
@@ -189,15 +189,15 @@ found(struct find_ask *a)
 void
 verb_FIND_URL(struct task *t)
 {
-	struct board_row *row = task_row(t);
+	struct crawl_row *row = task_row(t);
 
 	if (row == NULL)
 		return;
-	struct find_ask *a = task_own(t, sizeof(*a));
-	*a = (struct find_ask){ .crawl = row->id, .url = t->command.url,
+	struct url_query *a = task_own(t, sizeof(*a));
+	*a = (struct url_query){ .crawl = row->id, .url = t->command.url,
 	    .done = found, .arg = t };
 	realtime_out(t->door);
-	engine_find_url(t->door->engine, a);
+	catalog_url(t->door->engine, a);
 }
 
 /* --- explain ------------------------------------------------------------ */
@@ -248,7 +248,7 @@ put_explanation(struct buf *b, const struct policy_explanation *x)
 }
 
 static void
-robots_came(struct robots_ask *q)
+robots_came(struct robots_query *q)
 {
 	struct task *t = q->arg;
 	struct why w = WHY_INIT;
@@ -270,12 +270,12 @@ explain_robots(struct task *t, const struct policy *p, struct str url)
 	}
 	/* The answer about the named policy is no longer needed. */
 	mem_free(&t->own);
-	struct robots_ask *q = task_own(t, sizeof(*q));
-	*q = (struct robots_ask){ .url = url,
+	struct robots_query *q = task_own(t, sizeof(*q));
+	*q = (struct robots_query){ .url = url,
 	    .user_agent = policy_user_agent(p), .done = robots_came,
 	    .arg = t };
 	realtime_out(t->door);
-	engine_robots(t->door->engine, q);
+	catalog_robots(t->door->engine, q);
 }
 
 static void
@@ -296,7 +296,7 @@ explain(struct task *t, struct str json)
 	    CONF_FETCH_ALLOW_PRIVATE))
 		policy->allow_private = true;
 	if (e == OK)
-		e = engine_explain(c->url, policy, seeds, c->seeds_n,
+		e = catalog_explain(c->url, policy, seeds, c->seeds_n,
 		    command_has(c, ARG_BIT(PARENT_COST)) ? c->parent_cost : 1,
 		    command_has(c, ARG_BIT(DEPTH)) ? (unsigned)MIN(c->depth,
 		    FOUND_DEPTH_MAX) : 1, &a, &x, &canonical, &w);
@@ -314,7 +314,7 @@ explain(struct task *t, struct str json)
 }
 
 static void
-got_policy(struct shelf_ask *s)
+got_policy(struct store_request *s)
 {
 	struct task *t = s->arg;
 
@@ -338,18 +338,18 @@ verb_EXPLAIN(struct task *t)
 		buf_free(&json);
 		return;
 	}
-	struct shelf_ask *s = task_own(t, sizeof(*s));
-	*s = (struct shelf_ask){ .verb = SHELF_POLICY_GET, .name =
+	struct store_request *s = task_own(t, sizeof(*s));
+	*s = (struct store_request){ .verb = STORE_POLICY_GET, .name =
 	    name.n > 0 ? name : STR(STORE_POLICY_DEFAULT),
 	    .done = got_policy, .arg = t };
 	realtime_out(t->door);
-	engine_shelf(t->door->engine, s);
+	engine_store(t->door->engine, s);
 }
 
 /* --- exclude, retry ----------------------------------------------------- */
 
 static void
-excluded(struct exclude_ask *a)
+excluded(struct exclude_request *a)
 {
 	struct task *t = a->arg;
 
@@ -375,21 +375,21 @@ excluded(struct exclude_ask *a)
 void
 verb_EXCLUDE(struct task *t)
 {
-	struct board_row *row = task_row(t);
+	struct crawl_row *row = task_row(t);
 
 	if (row == NULL)
 		return;
-	struct exclude_ask *a = task_own(t, sizeof(*a));
-	*a = (struct exclude_ask){ .crawl = row->id,
+	struct exclude_request *a = task_own(t, sizeof(*a));
+	*a = (struct exclude_request){ .crawl = row->id,
 	    .pattern = t->command.pattern, .preview = t->command.preview,
 	    .wait_ms = t->command.partial ? PARTIAL_MS : 0,
 	    .left = &t->left, .done = excluded, .arg = t };
 	realtime_out(t->door);
-	engine_exclude(t->door->engine, a);
+	crawl_exclude(t->door->engine, a);
 }
 
 static void
-retried(struct retry_ask *a)
+retried(struct retry_request *a)
 {
 	struct task *t = a->arg;
 
@@ -405,7 +405,7 @@ verb_RETRY(struct task *t)
 {
 	const struct command *c = &t->command;
 	bool reason = command_has(c, ARG_BIT(REASON));
-	struct board_row *row;
+	struct crawl_row *row;
 
 	if ((row = task_row(t)) == NULL)
 		return;
@@ -414,10 +414,10 @@ verb_RETRY(struct task *t)
 		    "reason: either a reason or urls are expected.");
 		return;
 	}
-	struct retry_ask *a = task_own(t, sizeof(*a));
-	*a = (struct retry_ask){ .crawl = row->id, .reason = c->reason,
+	struct retry_request *a = task_own(t, sizeof(*a));
+	*a = (struct retry_request){ .crawl = row->id, .reason = c->reason,
 	    .urls = c->urls.p, .urls_n = c->urls.n, .done = retried,
 	    .arg = t };
 	realtime_out(t->door);
-	engine_retry(t->door->engine, a);
+	crawl_retry(t->door->engine, a);
 }

@@ -75,7 +75,7 @@ verb_START_CRAWL(struct task *t)
 	/* Events that may name the crawl wait for the response. */
 	task_begins(t);
 	realtime_out(t->door);
-	engine_launch(t->door->engine, &b->launch);
+	crawl_launch(t->door->engine, &b->launch);
 }
 
 /* --- pause, resume, cancel ---------------------------------------------- */
@@ -88,7 +88,7 @@ realtime_job(struct task *t)
 }
 
 static void
-steered(struct launch_order *o)
+steered(struct crawl_order *o)
 {
 	struct task *t = o->arg;
 
@@ -105,15 +105,15 @@ steered(struct launch_order *o)
 static void
 steer(struct task *t, enum crawl_state want)
 {
-	struct board_row *row = task_row(t);
+	struct crawl_row *row = task_row(t);
 
 	if (row == NULL)
 		return;
-	struct launch_order *o = task_own(t, sizeof(*o));
-	*o = (struct launch_order){ .crawl = row->id, .want = want,
+	struct crawl_order *o = task_own(t, sizeof(*o));
+	*o = (struct crawl_order){ .crawl = row->id, .want = want,
 	    .reason = CRAWL_BY_CLIENT, .done = steered, .arg = t };
 	realtime_out(t->door);
-	engine_steer(t->door->engine, o);
+	crawl_set_state(t->door->engine, o);
 }
 
 void
@@ -137,7 +137,7 @@ verb_CANCEL(struct task *t)
 /* --- delete ------------------------------------------------------------- */
 
 static void
-deleted(struct delete_ask *a)
+deleted(struct delete_request *a)
 {
 	struct task *t = a->arg;
 
@@ -153,15 +153,15 @@ deleted(struct delete_ask *a)
 void
 verb_DELETE(struct task *t)
 {
-	struct board_row *row = task_row(t);
+	struct crawl_row *row = task_row(t);
 
 	if (row == NULL)
 		return;
-	struct delete_ask *a = task_own(t, sizeof(*a));
-	*a = (struct delete_ask){ .crawl = row->id, .done = deleted,
+	struct delete_request *a = task_own(t, sizeof(*a));
+	*a = (struct delete_request){ .crawl = row->id, .done = deleted,
 	    .arg = t };
 	realtime_out(t->door);
-	engine_delete(t->door->engine, a);
+	crawl_delete(t->door->engine, a);
 }
 
 /* --- run again ----------------------------------------------------------- */
@@ -191,7 +191,7 @@ void
 verb_RERUN(struct task *t)
 {
 	const struct command *c = &t->command;
-	struct board_row *row = task_row(t);
+	struct crawl_row *row = task_row(t);
 
 	if (row == NULL)
 		return;
@@ -202,7 +202,7 @@ verb_RERUN(struct task *t)
 	/* Events that may name the new crawl wait for the response. */
 	task_begins(t);
 	realtime_out(t->door);
-	engine_rerun(t->door->engine, r);
+	crawl_rerun(t->door->engine, r);
 }
 
 /* --- list --------------------------------------------------------------- */
@@ -210,7 +210,7 @@ verb_RERUN(struct task *t)
 static const char *const crawl_kinds[] = { "crawl", "frontier", "harvest" };
 
 static void
-put_row(struct buf *b, const struct board_row *row)
+put_row(struct buf *b, const struct crawl_row *row)
 {
 	out_u64(b, "crawl_id", row->id);
 	out_text(b, "policy", row->policy);
@@ -226,7 +226,7 @@ put_row(struct buf *b, const struct board_row *row)
 
 static bool
 is_listed(const struct command *c, const struct filter *f,
-    const struct board_row *row)
+    const struct crawl_row *row)
 {
 	return !row->deleted && filter_takes(f, row) && (c->status.n == 0 ||
 	    str_eq(c->status, str_of(crawl_state_name(row->view.state))));
@@ -253,14 +253,14 @@ verb_LIST_CRAWLS(struct task *t)
 	const struct command *c = &t->command;
 	uint64_t size = command_has(c, ARG_BIT(SIZE)) ? c->size : SIZE_DEFAULT;
 	struct buf rows = BUF_INIT;
-	struct board_row *row;
+	struct crawl_row *row;
 	uint32_t below = UINT32_MAX;
 	uint64_t total = 0, put = 0;
 	struct filter f;
 
 	if (!filter_read(&f, t) || !status_known(t))
 		return;
-	while ((row = board_below(t->door->board, below)) != NULL) {
+	while ((row = crawl_registry_below(t->door->registry, below)) != NULL) {
 		below = row->id;
 		if (!is_listed(c, &f, row))
 			continue;
@@ -285,7 +285,7 @@ verb_LIST_CRAWLS(struct task *t)
 /* --- one ---------------------------------------------------------------- */
 
 static void
-put_spec(struct buf *b, const struct spec_ask *a, uint64_t start)
+put_spec(struct buf *b, const struct spec_query *a, uint64_t start)
 {
 	const struct crawl_spec *s = &a->spec;
 	size_t most = b->n + SEEDS_BYTES_MAX, end = start;
@@ -316,11 +316,11 @@ put_spec(struct buf *b, const struct spec_ask *a, uint64_t start)
 }
 
 static void
-got_spec(struct spec_ask *s)
+got_spec(struct spec_query *s)
 {
 	struct task *t = s->arg;
 	struct why w = s->why;
-	struct board_row *row;
+	struct crawl_row *row;
 
 	realtime_back(t->door);
 	if (w.err == OK && (row = realtime_row(t->door, s->crawl)) != NULL) {
@@ -340,15 +340,15 @@ got_spec(struct spec_ask *s)
 void
 verb_GET_CRAWL(struct task *t)
 {
-	struct board_row *row = task_row(t);
+	struct crawl_row *row = task_row(t);
 
 	if (row == NULL)
 		return;
-	struct spec_ask *s = task_own(t, sizeof(*s));
-	*s = (struct spec_ask){ .crawl = row->id, .done = got_spec,
+	struct spec_query *s = task_own(t, sizeof(*s));
+	*s = (struct spec_query){ .crawl = row->id, .done = got_spec,
 	    .arg = t };
 	realtime_out(t->door);
-	engine_spec(t->door->engine, s);
+	catalog_spec(t->door->engine, s);
 }
 
 /* --- a snapshot of everything ------------------------------------------- */

@@ -22,9 +22,9 @@ static const struct file_type types[] = {
 	{ ".wacz", "wacz", "application/wacz" },
 };
 
-struct listing {
+struct capture_list {
 	struct job job;
-	struct spec_ask spec;
+	struct spec_query spec;
 	struct realtime *door;
 	struct web_request *request;
 	uint32_t crawl;
@@ -54,7 +54,7 @@ type_of(struct str name)
 
 /* In a shared directory, a crawl's files begin with the crawl's prefix. */
 static bool
-is_of_crawl(const struct listing *l, const char *dir, struct str name)
+is_of_crawl(const struct capture_list *l, const char *dir, struct str name)
 {
 	char prefix[32], own[32];
 
@@ -66,7 +66,7 @@ is_of_crawl(const struct listing *l, const char *dir, struct str name)
 
 /* A file that was closed in the meantime is already listed as open. */
 static struct listed *
-place_of(struct listing *l, struct str name)
+place_of(struct capture_list *l, struct str name)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (str_eq(l->files[i].name, name))
@@ -75,7 +75,7 @@ place_of(struct listing *l, struct str name)
 }
 
 static void
-add_file(struct listing *l, const char *dir, struct str file, bool open)
+add_file(struct capture_list *l, const char *dir, struct str file, bool open)
 {
 	struct str name = file;
 	int fd = -1;
@@ -98,7 +98,7 @@ add_file(struct listing *l, const char *dir, struct str file, bool open)
 }
 
 static void
-read_dir(struct listing *l, const char *dir, bool open)
+read_dir(struct capture_list *l, const char *dir, bool open)
 {
 	struct str *names;
 	size_t n;
@@ -123,7 +123,7 @@ by_name(const void *a, const void *b)
 static void
 read_files(struct job *j)
 {
-	struct listing *l = CONTAINER(j, struct listing, job);
+	struct capture_list *l = CONTAINER(j, struct capture_list, job);
 
 	/* A closed file moves from the first directory to the second. */
 	read_dir(l, arena_printf(&l->arena, "%s/.argiope/crawl-%u", l->dir,
@@ -136,7 +136,7 @@ read_files(struct job *j)
 /* --- answering ---------------------------------------------------------- */
 
 static void
-free_listing(struct listing *l)
+free_listing(struct capture_list *l)
 {
 	struct realtime *d = l->door;
 
@@ -148,9 +148,9 @@ free_listing(struct listing *l)
 
 /* Why no package can be made; NULL: it can. */
 static const char *
-why_no_package(const struct listing *l)
+why_no_package(const struct capture_list *l)
 {
-	const struct board_row *row = realtime_row(l->door, l->crawl);
+	const struct crawl_row *row = realtime_row(l->door, l->crawl);
 	bool warcs = false;
 
 	if (row_end(row) == NULL)
@@ -165,9 +165,9 @@ why_no_package(const struct listing *l)
 }
 
 static void
-answer_package(struct listing *l)
+answer_package(struct capture_list *l)
 {
-	struct board_row *row = realtime_row(l->door, l->crawl);
+	struct crawl_row *row = realtime_row(l->door, l->crawl);
 	const char *no = why_no_package(l);
 	struct package_file *files = ARENA_ARRAY(&l->arena,
 	    struct package_file, l->n + 1);
@@ -186,7 +186,7 @@ answer_package(struct listing *l)
 }
 
 static void
-answer_list(struct listing *l)
+answer_list(struct capture_list *l)
 {
 	struct buf b = BUF_INIT;
 
@@ -214,7 +214,7 @@ answer_list(struct listing *l)
 }
 
 static void
-answer_file(struct listing *l)
+answer_file(struct capture_list *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		struct listed *f = &l->files[i];
@@ -235,7 +235,7 @@ static void
 was_read(struct mail *m)
 {
 	struct job *j = CONTAINER(m, struct job, mail);
-	struct listing *l = CONTAINER(j, struct listing, job);
+	struct capture_list *l = CONTAINER(j, struct capture_list, job);
 
 	if (l->wanted.n == 0)
 		answer_list(l);
@@ -245,9 +245,9 @@ was_read(struct mail *m)
 }
 
 static void
-got_spec(struct spec_ask *s)
+got_spec(struct spec_query *s)
 {
-	struct listing *l = s->arg;
+	struct capture_list *l = s->arg;
 
 	if (s->why.err != OK) {
 		web_fail_why(l->request, s->why.err, &s->why);
@@ -262,7 +262,7 @@ got_spec(struct spec_ask *s)
 }
 
 /* Parses the number after "/crawls/". */
-static struct board_row *
+static struct crawl_row *
 row_of(struct realtime *d, struct str path)
 {
 	struct str part;
@@ -277,21 +277,21 @@ static void
 get_files(struct web_request *r)
 {
 	struct realtime *d = web_arg(r);
-	struct board_row *row = row_of(d, web_path(r));
+	struct crawl_row *row = row_of(d, web_path(r));
 
 	if (row == NULL) {
 		web_fail(r, 404, "unknown_crawl", "There is no such crawl.");
 		return;
 	}
-	struct listing *l = mem_new(sizeof(*l));
+	struct capture_list *l = mem_new(sizeof(*l));
 	l->door = d;
 	l->request = r;
 	l->crawl = row->id;
 	l->wanted = arena_copy(&l->arena, web_rest(r));
-	l->spec = (struct spec_ask){ .crawl = row->id, .done = got_spec,
+	l->spec = (struct spec_query){ .crawl = row->id, .done = got_spec,
 	    .arg = l };
 	realtime_out(d);
-	engine_spec(d->engine, &l->spec);
+	catalog_spec(d->engine, &l->spec);
 }
 
 /* --- what commands there are -------------------------------------------- */

@@ -102,7 +102,7 @@ send(struct sender *s)
 {
 	struct cursor *c = CONTAINER(s, struct cursor, sender);
 	struct follow *f = c->follow;
-	const struct board_row *row = board_row(door_of(f)->board, c->crawl);
+	const struct crawl_row *row = crawl_row(door_of(f)->registry, c->crawl);
 
 	if (row != NULL && !row->deleted && c->next <= f->kind->last(row))
 		return f->kind->send(c);
@@ -113,7 +113,7 @@ send(struct sender *s)
 }
 
 static bool
-stirs(const struct sender *s, const struct board_row *row)
+stirs(const struct sender *s, const struct crawl_row *row)
 {
 	const struct cursor *c = CONTAINER(s, struct cursor, sender);
 
@@ -122,7 +122,7 @@ stirs(const struct sender *s, const struct board_row *row)
 
 /* The number to begin with; `*resumed`: a token gave it. */
 static uint64_t
-next_of(const struct follow *f, const struct board_row *row, bool *resumed)
+next_of(const struct follow *f, const struct crawl_row *row, bool *resumed)
 {
 	uint64_t last = f->kind->last(row);
 	size_t low = 0, high = f->from_n;
@@ -139,7 +139,7 @@ next_of(const struct follow *f, const struct board_row *row, bool *resumed)
 }
 
 static void
-add_cursor(struct follow *f, const struct board_row *row, bool past)
+add_cursor(struct follow *f, const struct crawl_row *row, bool past)
 {
 	struct cursor *c = mem_new(sizeof(*c));
 
@@ -160,12 +160,12 @@ add_cursor(struct follow *f, const struct board_row *row, bool past)
 
 /* The crawl had ended before the subscription began, with entries unsent. */
 static bool
-is_past(const struct follow *f, const struct board_row *row)
+is_past(const struct follow *f, const struct crawl_row *row)
 {
 	bool resumed;
 
 	return !row->deleted && row->born <= f->version &&
-	    row->part[BOARD_STATE] <= f->version && row_end(row) != NULL &&
+	    row->part[REGISTRY_STATE] <= f->version && row_end(row) != NULL &&
 	    filter_takes(&f->filter, row) &&
 	    next_of(f, row, &resumed) <= f->kind->last(row);
 }
@@ -174,10 +174,10 @@ is_past(const struct follow *f, const struct board_row *row)
 static void
 next_past(struct follow *f)
 {
-	struct board *b = door_of(f)->board;
-	struct board_row *row;
+	struct crawl_registry *b = door_of(f)->registry;
+	struct crawl_row *row;
 
-	while ((row = board_below(b, f->below)) != NULL) {
+	while ((row = crawl_registry_below(b, f->below)) != NULL) {
 		f->below = row->id;
 		if (is_past(f, row)) {
 			add_cursor(f, row, true);
@@ -190,11 +190,11 @@ next_past(struct follow *f)
 static void
 begin_many(struct follow *f)
 {
-	struct board *b = door_of(f)->board;
-	struct board_row *row = NULL;
+	struct crawl_registry *b = door_of(f)->registry;
+	struct crawl_row *row = NULL;
 	uint32_t below = UINT32_MAX;
 
-	while ((row = board_below(b, below)) != NULL) {
+	while ((row = crawl_registry_below(b, below)) != NULL) {
 		below = row->id;
 		if (row_end(row) == NULL && filter_takes(&f->filter, row))
 			add_cursor(f, row, false);
@@ -205,7 +205,7 @@ begin_many(struct follow *f)
 }
 
 void
-follow_join(struct realtime *d, const struct board_row *row)
+follow_join(struct realtime *d, const struct crawl_row *row)
 {
 	for (struct list *l = d->follows.next; l != &d->follows;
 	    l = l->next) {
@@ -238,7 +238,7 @@ token_text(yyjson_val *v, struct str *out)
 /* False: the task has failed. */
 static bool
 read_token(struct follow *f, struct task *t, yyjson_val *v,
-    const struct board_row *row)
+    const struct crawl_row *row)
 {
 	enum sync_fault fault = SYNC_MALFORMED;
 	uint64_t number = 0;
@@ -277,7 +277,7 @@ read_tokens(struct follow *f, struct task *t)
 	yyjson_obj_foreach(tokens, i, n, key, v) {
 		struct str name = { yyjson_get_str(key), yyjson_get_len(key) };
 		uint64_t id;
-		struct board_row *row = str_to_u64(name, &id) ?
+		struct crawl_row *row = str_to_u64(name, &id) ?
 		    realtime_row(t->door, id) : NULL;
 		if (row == NULL) {
 			task_fail(t, CODE_UNKNOWN_CRAWL, "sync_tokens: Crawl "
@@ -355,7 +355,7 @@ follow_subscribe(struct task *t, const struct follow_kind *kind,
 	f->form = form;
 	f->tail = command_has(&t->command, ARG_BIT(TAIL)) ?
 	    t->command.tail : UINT64_MAX;
-	f->version = board_version(t->door->board);
+	f->version = crawl_registry_version(t->door->registry);
 	list_init(&f->cursors);
 	list_init(&f->node);
 	if (!filter_read(&f->filter, t) || !check_tokens(f, t) ||
@@ -385,7 +385,7 @@ follow_lags(struct realtime *d, struct lag *out, size_t max)
 		for (struct list *k = f->cursors.next; k != &f->cursors;
 		    k = k->next) {
 			struct cursor *c = LIST_ITEM(k, struct cursor, node);
-			const struct board_row *row = board_row(d->board,
+			const struct crawl_row *row = crawl_row(d->registry,
 			    c->crawl);
 			uint64_t last = row == NULL ? 0 : f->kind->last(row);
 			struct lag lag = { f->sub.id, last - MIN(last,

@@ -21,8 +21,8 @@ struct log_read;
 struct follow_kind {
 	enum sub_kind kind;
 	enum sync_kind sync;
-	uint64_t (*last)(const struct board_row *);
-	/* The board says that there is more: read it, or send it. */
+	uint64_t (*last)(const struct crawl_row *);
+	/* The registry says that there is more: read it, or send it. */
 	enum sent (*send)(struct cursor *);
 	void (*drop)(struct cursor *);   /* forget what is read */
 	void (*token)(const struct cursor *, struct buf *);
@@ -37,7 +37,7 @@ struct follow {
 	unsigned form;               /* enum feed_form */
 	uint64_t tail;               /* without a token; UINT64_MAX: all */
 	struct list cursors;
-	uint64_t version;            /* of the board, at its birth */
+	uint64_t version;            /* of the registry, at its birth */
 	uint32_t below;              /* crawls that remain to be gone through */
 	struct follow_from {
 		uint32_t crawl;

@@ -21,12 +21,12 @@ put_point(struct buf *b, const struct history_point *p)
 void
 verb_GET_HISTORY(struct task *t)
 {
-	struct board_row *row = task_row(t);
+	struct crawl_row *row = task_row(t);
 	struct history_point points[HISTORY_POINTS_MAX];
 
 	if (row == NULL)
 		return;
-	size_t n = board_history(row, points);
+	size_t n = crawl_registry_history(row, points);
 	struct buf *b = task_data(t);
 	out_u64(b, "crawl_id", row->id);
 	out_name(b, "fields");

@@ -10,7 +10,7 @@
 #define TURN_BYTES ((size_t)64 << 10)   /* then others are sent something */
 
 static uint64_t
-last(const struct board_row *row)
+last(const struct crawl_row *row)
 {
 	return row->view.item_last;
 }

@@ -8,14 +8,14 @@
 
 /* A read of the engine; it may outlive its cursor. */
 struct log_read {
-	struct log_ask ask;
+	struct log_query ask;
 	struct realtime *door;
 	struct cursor *cursor;       /* NULL: it has been freed */
 	size_t at;                   /* entries that were sent */
 };
 
 static uint64_t
-last(const struct board_row *row)
+last(const struct crawl_row *row)
 {
 	return row->view.log_last;
 }
@@ -91,7 +91,7 @@ send_read(struct cursor *c)
 /* --- reading ------------------------------------------------------------ */
 
 static void
-done(struct log_ask *a)
+done(struct log_query *a)
 {
 	struct log_read *r = a->arg;
 	struct cursor *c = r->cursor;
@@ -115,12 +115,12 @@ read_some(struct cursor *c)
 	struct log_read *r = mem_new(sizeof(*r));
 	r->door = d;
 	r->cursor = c;
-	r->ask = (struct log_ask){ .crawl = c->crawl, .from = c->next,
+	r->ask = (struct log_query){ .crawl = c->crawl, .from = c->next,
 	    .max = ENTRIES_MAX, .done = done, .arg = r };
 	c->log = r;
 	cursor_begin_read(c);
 	realtime_out(d);
-	engine_log(d->engine, &r->ask);
+	catalog_log(d->engine, &r->ask);
 	return SENT_IDLE;
 }
 

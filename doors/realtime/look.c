@@ -52,7 +52,7 @@ put_url(struct buf *b, const struct queued_url *u)
 }
 
 static void
-put_facts(struct buf *b, const struct queue_ask *q, struct wall now)
+put_facts(struct buf *b, const struct queue_query *q, struct wall now)
 {
 	out_name(b, "facts");
 	buf_put_char(b, '{');
@@ -70,7 +70,7 @@ put_facts(struct buf *b, const struct queue_ask *q, struct wall now)
 }
 
 static void
-put_queue(struct buf *b, const struct queue_ask *q, struct wall now)
+put_queue(struct buf *b, const struct queue_query *q, struct wall now)
 {
 	out_u64(b, "crawl_id", q->crawl);
 	out_u64(b, "queued", q->queued);
@@ -106,26 +106,26 @@ count_of(const struct command *c, uint64_t bit, uint64_t given, size_t preset)
 /* Asks the engine for the task.  False: the task has failed. */
 static bool
 ask(struct task *t, size_t hosts, size_t urls,
-    void (*done)(struct queue_ask *))
+    void (*done)(struct queue_query *))
 {
-	struct board_row *row = task_row(t);
+	struct crawl_row *row = task_row(t);
 
 	if (row == NULL)
 		return false;
-	struct queue_ask *q = task_own(t, sizeof(*q));
+	struct queue_query *q = task_own(t, sizeof(*q));
 	q->crawl = row->id;
 	q->hosts_max = hosts;
 	q->urls_max = urls;
 	q->done = done;
 	q->arg = t;
 	realtime_out(t->door);
-	engine_queue(t->door->engine, q);
+	catalog_queue(t->door->engine, q);
 	return true;
 }
 
 /* Answers the task, or fails it. */
 static bool
-answered(struct task *t, struct queue_ask *q)
+answered(struct task *t, struct queue_query *q)
 {
 	realtime_back(t->door);
 	if (q->why.err == OK)
@@ -136,7 +136,7 @@ answered(struct task *t, struct queue_ask *q)
 }
 
 static void
-got_why(struct queue_ask *q)
+got_why(struct queue_query *q)
 {
 	struct task *t = q->arg;
 
@@ -155,7 +155,7 @@ verb_WHY(struct task *t)
 }
 
 static void
-got_frontier(struct queue_ask *q)
+got_frontier(struct queue_query *q)
 {
 	struct task *t = q->arg;
 
@@ -181,7 +181,7 @@ verb_GET_FRONTIER(struct task *t)
 struct view;
 /* A question to the engine; it may outlive its subscription. */
 struct view_ask {
-	struct queue_ask ask;
+	struct queue_query ask;
 	struct realtime *door;
 	struct view *view;           /* NULL: it has been freed */
 };
@@ -208,7 +208,7 @@ rest(struct view *v)
 }
 
 static void
-got_view(struct queue_ask *q)
+got_view(struct queue_query *q)
 {
 	struct view_ask *a = CONTAINER(q, struct view_ask, ask);
 	struct view *v = a->view;
@@ -236,12 +236,12 @@ ask_view(struct view *v)
 	struct realtime *d = v->sub.client->door;
 
 	/* The client knows that the crawl ended: nothing will change. */
-	if (v->told != 0 && row_end(board_row(d->board, v->crawl)) != NULL &&
+	if (v->told != 0 && row_end(crawl_row(d->registry, v->crawl)) != NULL &&
 	    v->ended) {
 		list_take(&v->sender.node);
 		return SENT_IDLE;
 	}
-	v->ended = row_end(board_row(d->board, v->crawl)) != NULL;
+	v->ended = row_end(crawl_row(d->registry, v->crawl)) != NULL;
 	if (!sender_may_read(&v->sender))
 		return SENT_IDLE;
 	list_take(&v->sender.node);
@@ -254,7 +254,7 @@ ask_view(struct view *v)
 	a->ask.done = got_view;
 	v->ask = a;
 	realtime_out(d);
-	engine_queue(d->engine, &a->ask);
+	catalog_queue(d->engine, &a->ask);
 	return SENT_IDLE;
 }
 
@@ -310,7 +310,7 @@ void
 verb_SUBSCRIBE_FRONTIER(struct task *t)
 {
 	const struct command *c = &t->command;
-	struct board_row *row = task_row(t);
+	struct crawl_row *row = task_row(t);
 
 	if (row == NULL)
 		return;

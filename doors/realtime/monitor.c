@@ -69,13 +69,13 @@ struct totals {
 };
 
 static struct totals
-totals_of(struct board *b)
+totals_of(struct crawl_registry *b)
 {
 	struct totals sum = { 0 };
-	struct board_row *row = NULL;
+	struct crawl_row *row = NULL;
 
-	for (uint32_t id = UINT32_MAX; (row = board_below(b, id)) != NULL;
-	    id = row->id) {
+	for (uint32_t id = UINT32_MAX;
+	     (row = crawl_registry_below(b, id)) != NULL; id = row->id) {
 		const struct crawl_counts *n = &row->view.counts;
 		if (row->view.kind == CRAWL_FRONTIER)
 			continue;
@@ -179,7 +179,7 @@ static void
 make_frame(struct realtime *d, const struct engine_look *k)
 {
 	struct buf *b = &d->frames[d->frames_n % d->frames_max].text;
-	struct totals t = totals_of(d->board);
+	struct totals t = totals_of(d->registry);
 	struct web_counts web = { 0 };
 
 	if (d->web != NULL)

@@ -24,7 +24,7 @@
 #include "engine/catalog/crawl_registry.h"
 #include "engine/catalog/package.h"
 #include "engine/control/control.h"
-#include "engine/control/revise.h"
+#include "engine/control/change.h"
 #include "engine/rebuild/snapshot.h"
 #include "engine/stream/stream.h"
 #include "os/pool.h"
@@ -50,7 +50,7 @@ struct realtime {
 	struct realtime_options options;
 	struct loop *home;
 	struct engine *engine;
-	struct board *board;
+	struct crawl_registry *registry;
 	struct feed *feed;
 	const char *mark;
 	struct pool *pool;           /* one thread, for directories */
@@ -61,8 +61,8 @@ struct realtime {
 	const struct web *web;       /* NULL: the port is closed */
 	struct list clients, tasks;
 	uint64_t next_sub;
-	/* Changes of the board. */
-	struct board_watch watch;
+	/* Changes of the registry. */
+	struct registry_watch watch;
 	uint64_t version;            /* that was handled last */
 	struct map watches;          /* crawl -> struct crawl_watch */
 	struct list broad;           /* senders that wait for any change */
@@ -146,7 +146,7 @@ struct sender {
 	struct sub *sub;
 	enum sent (*send)(struct sender *);
 	/* Whether a change concerns a waiting sender; NULL: every one does. */
-	bool (*stirs)(const struct sender *, const struct board_row *);
+	bool (*stirs)(const struct sender *, const struct crawl_row *);
 	bool broad;                  /* its events may name a new crawl */
 };
 void sender_init(struct sender *, struct sub *, enum sent (*)(struct sender *));
@@ -196,7 +196,7 @@ struct filter {
 	size_t tag_n;
 	bool outsiders;              /* kind "frontier" */
 };
-bool filter_takes(const struct filter *, const struct board_row *);
+bool filter_takes(const struct filter *, const struct crawl_row *);
 /* min_interval of a subscription, 1 s where it is absent; ns. */
 int64_t realtime_interval(const struct command *, double least_s);
 /* Fill it from crawl_id, tag and kind.  False: the task has failed. */
@@ -231,8 +231,8 @@ void task_fail_why(struct task *, const struct why *, enum code absent);
 /* Memory for a question to the engine; freed with the task. */
 void *task_own(struct task *, size_t);
 /* The row of crawl_id; NULL: the task has failed. */
-struct board_row *task_row(struct task *);
-struct board_row *realtime_row(struct realtime *, uint64_t crawl);
+struct crawl_row *task_row(struct task *);
+struct crawl_row *realtime_row(struct realtime *, uint64_t crawl);
 
 /* crawl_id and job_id. */
 void realtime_job(struct task *);
@@ -249,10 +249,10 @@ REALTIME_COMMANDS(VERB_HANDLER)
 /* --- texts -------------------------------------------------------------- */
 
 /* Put the members of section 4: all; those changed since a version. */
-void row_put_all(struct buf *, const struct board_row *);
-void row_put_since(struct buf *, const struct board_row *, uint64_t version);
+void row_put_all(struct buf *, const struct crawl_row *);
+void row_put_since(struct buf *, const struct crawl_row *, uint64_t version);
 /* "complete", "cancelled" or "deleted"; NULL: it has not ended. */
-const char *row_end(const struct board_row *);
+const char *row_end(const struct crawl_row *);
 /* Put a host as an object. */
 void look_put_host(struct buf *, const struct host_view *, struct wall now);
 
@@ -263,7 +263,7 @@ void look_put_host(struct buf *, const struct host_view *, struct wall now);
 struct str package_name(uint32_t crawl, struct arena *);
 /* Answer with the package of these files, which are sorted by name. */
 void package_send(struct realtime *, struct web_request *,
-    const struct board_row *, const struct package_file *, size_t n);
+    const struct crawl_row *, const struct package_file *, size_t n);
 /* The door drains: packages under way are cut. */
 void packages_stop(struct realtime *);
 /* Remove the files that a killed process left. */
@@ -280,8 +280,8 @@ struct lag {
 /* Keep the `max` largest, in descending order; returns the new n. */
 size_t lag_keep(struct lag *, size_t n, size_t max, struct lag);
 size_t follow_lags(struct realtime *, struct lag *, size_t max);
-/* A new crawl is on the board. */
-void follow_join(struct realtime *, const struct board_row *);
+/* A new crawl is on the registry. */
+void follow_join(struct realtime *, const struct crawl_row *);
 
 /* --- the monitor -------------------------------------------------------- */
 

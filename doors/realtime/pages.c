@@ -48,7 +48,7 @@ put_page(struct buf *b, const struct journal_entry *e)
 /* --- lists -------------------------------------------------------------- */
 
 static void
-listed(struct pages_ask *a)
+listed(struct captures_query *a)
 {
 	struct task *t = a->arg;
 	struct buf *b = task_data(t);
@@ -104,7 +104,7 @@ verb_LIST_PAGES(struct task *t)
 	const struct command *c = &t->command;
 	struct digest digest = { .kind = DIGEST_NONE };
 	enum pages_order order;
-	struct board_row *row;
+	struct crawl_row *row;
 
 	if (!read_order(t, &order) || (row = task_row(t)) == NULL)
 		return;
@@ -112,8 +112,8 @@ verb_LIST_PAGES(struct task *t)
 		task_fail(t, CODE_BAD_ARGS, "digest: it is none.");
 		return;
 	}
-	struct pages_ask *a = task_own(t, sizeof(*a));
-	*a = (struct pages_ask){ .crawl = row->id, .start = c->start,
+	struct captures_query *a = task_own(t, sizeof(*a));
+	*a = (struct captures_query){ .crawl = row->id, .start = c->start,
 	    .size = command_has(c, ARG_BIT(SIZE)) ? c->size : SIZE_DEFAULT,
 	    .text = c->text_arg, .status = c->status, .type = c->type,
 	    .host = c->host, .digest = digest, .links_to = c->links_to,
@@ -150,7 +150,7 @@ put_hop(struct buf *b, const struct page_hop *h)
 }
 
 static void
-put_hops(struct buf *b, const struct page_ask *a)
+put_hops(struct buf *b, const struct capture_query *a)
 {
 	out_name(b, "hops");
 	buf_put_char(b, '[');
@@ -174,7 +174,7 @@ put_timing(struct buf *b, const struct journal_entry *e)
 }
 
 static void
-put_links(struct buf *b, const struct page_ask *a)
+put_links(struct buf *b, const struct capture_query *a)
 {
 	out_u64(b, "links_total", a->links_n);
 	out_name(b, "links");
@@ -188,7 +188,7 @@ put_links(struct buf *b, const struct page_ask *a)
 }
 
 static void
-put_duplicates(struct buf *b, const struct page_ask *a)
+put_duplicates(struct buf *b, const struct capture_query *a)
 {
 	out_name(b, "duplicates");
 	buf_put_char(b, '[');
@@ -221,7 +221,7 @@ put_digest(struct buf *b, const struct digest *d)
 }
 
 static void
-put_body(struct buf *b, const struct page_ask *a)
+put_body(struct buf *b, const struct capture_query *a)
 {
 	out_name(b, "body");
 	buf_put_char(b, '"');
@@ -232,7 +232,7 @@ put_body(struct buf *b, const struct page_ask *a)
 }
 
 static void
-got_page(struct page_ask *a)
+got_page(struct capture_query *a)
 {
 	struct task *t = a->arg;
 	struct buf *b = task_data(t);
@@ -267,12 +267,12 @@ void
 verb_GET_PAGE(struct task *t)
 {
 	const struct command *c = &t->command;
-	struct board_row *row = task_row(t);
+	struct crawl_row *row = task_row(t);
 
 	if (row == NULL)
 		return;
-	struct page_ask *a = task_own(t, sizeof(*a));
-	*a = (struct page_ask){ .crawl = row->id, .number = c->number,
+	struct capture_query *a = task_own(t, sizeof(*a));
+	*a = (struct capture_query){ .crawl = row->id, .number = c->number,
 	    .body = !command_has(c, ARG_BIT(BODY)) || c->body,
 	    .body_bytes_max = BODY_BYTES_MAX, .left = &t->left,
 	    .same = !command_has(c, ARG_BIT(DUPLICATES)) || c->duplicates,

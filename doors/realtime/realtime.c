@@ -20,11 +20,11 @@ realtime_back(struct realtime *d)
 	drained(d->drained_arg);
 }
 
-struct board_row *
+struct crawl_row *
 realtime_row(struct realtime *d, uint64_t crawl)
 {
-	struct board_row *row = crawl > UINT32_MAX ? NULL :
-	    board_row(d->board, (uint32_t)crawl);
+	struct crawl_row *row = crawl > UINT32_MAX ? NULL :
+	    crawl_row(d->registry, (uint32_t)crawl);
 
 	return row == NULL || row->deleted ? NULL : row;
 }
@@ -61,7 +61,7 @@ watch_put(struct realtime *d, struct crawl_watch **wp)
 
 /* Wakes the senders of the list that the change concerns; no row: all. */
 static void
-wake(struct list *waiting, const struct board_row *row)
+wake(struct list *waiting, const struct crawl_row *row)
 {
 	struct list *next;
 
@@ -73,14 +73,14 @@ wake(struct list *waiting, const struct board_row *row)
 	}
 }
 
-/* The board has changed. */
+/* The registry has changed. */
 static void
-changed(struct board_watch *watch)
+changed(struct registry_watch *watch)
 {
 	struct realtime *d = CONTAINER(watch, struct realtime, watch);
-	struct board_row *row = NULL;
+	struct crawl_row *row = NULL;
 
-	while ((row = board_before(d->board, row)) != NULL &&
+	while ((row = crawl_registry_before(d->registry, row)) != NULL &&
 	    row->changed > d->version) {
 		struct crawl_watch *w = map_get_id(&d->watches, row->id);
 		if (row->born > d->version)
@@ -88,19 +88,19 @@ changed(struct board_watch *watch)
 		if (w != NULL)
 			wake(&w->waiting, row);
 	}
-	d->version = board_version(d->board);
+	d->version = crawl_registry_version(d->registry);
 	wake(&d->broad, NULL);
 }
 
 /* --- filters ------------------------------------------------------------ */
 
 bool
-filter_takes(const struct filter *f, const struct board_row *row)
+filter_takes(const struct filter *f, const struct crawl_row *row)
 {
 	if (f->one)
 		return row->id == f->crawl;
 	return (row->view.kind == CRAWL_FRONTIER) == f->outsiders &&
-	    (f->tag_n == 0 || board_has_tag(row,
+	    (f->tag_n == 0 || crawl_registry_has_tag(row,
 	    (struct str){ f->tag, f->tag_n }));
 }
 
@@ -133,7 +133,7 @@ filter_read(struct filter *f, struct task *t)
 	f->one = command_has(c, ARG_BIT(CRAWL_ID));
 	if (!f->one)
 		return true;
-	struct board_row *row = task_row(t);
+	struct crawl_row *row = task_row(t);
 	f->crawl = row == NULL ? 0 : row->id;
 	return row != NULL;
 }
@@ -162,14 +162,14 @@ void
 realtime_ready(struct realtime *d, struct engine *e)
 {
 	d->engine = e;
-	d->board = engine_board(e);
+	d->registry = engine_registry(e);
 	d->feed = engine_feed(e);
 	d->mark = engine_mark(e);
 	feed_use(d->feed, item_render);
 	packages_sweep(d->options.data_dir);
-	d->version = board_version(d->board);
+	d->version = crawl_registry_version(d->registry);
 	d->watch.changed = changed;
-	board_watch(d->board, &d->watch);
+	crawl_registry_watch(d->registry, &d->watch);
 	monitor_start(d);
 }
 
@@ -187,7 +187,7 @@ realtime_drain(struct realtime *d, void (*drained)(void *), void *arg)
 	d->draining = true;
 	d->web = NULL;
 	monitor_stop(d);
-	board_unwatch(&d->watch);
+	crawl_registry_unwatch(&d->watch);
 	d->drained = drained;
 	d->drained_arg = arg;
 	realtime_out(d);
@@ -206,7 +206,7 @@ realtime_free(struct realtime **dp)
 	CHECK(list_empty(&d->clients));
 	if (!d->draining && d->engine != NULL) {
 		monitor_stop(d);
-		board_unwatch(&d->watch);
+		crawl_registry_unwatch(&d->watch);
 	}
 	for (size_t i = 0; i < d->frames_max; i++)
 		buf_free(&d->frames[i].text);

@@ -3,11 +3,11 @@
  * and read crawls over a WebSocket, as JSON (docs/protocols/realtime.md).
  *
  *     message ──► command ──► verb of the engine ──► response
- *     board changed ──► subscription due ──► room() ──► event
+ *     registry changed ──► subscription due ──► room() ──► event
  *
  * The door keeps no truth.  A subscription is what a client has already: a
- * version of the board, a number of an item.  Nothing is queued for a client:
- * what it is sent is looked up when its socket has room.
+ * version of the registry, a number of an item.  Nothing is queued for a
+ * client: what it is sent is looked up when its socket has room.
  *
  * Owns:    the clients, one for each socket, and what they subscribed to.
  * Thread:  home's.

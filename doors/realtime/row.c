@@ -1,5 +1,5 @@
 /*
- * Rows of the board as clients receive them: docs/protocols/realtime.md
+ * Rows of the registry as clients receive them: docs/protocols/realtime.md
  * section 4.
  */
 #include "doors/realtime/own.h"
@@ -47,7 +47,7 @@ put_skips(struct buf *b, const struct crawl_counts *n)
 }
 
 void
-row_put_all(struct buf *b, const struct board_row *row)
+row_put_all(struct buf *b, const struct crawl_row *row)
 {
 	const struct crawl_view *v = &row->view;
 	const struct crawl_counts *n = &v->counts;
@@ -73,7 +73,7 @@ row_put_all(struct buf *b, const struct board_row *row)
 
 /* The reason is that of the state: one that has none had none, mostly. */
 static void
-put_state(struct buf *b, const struct board_row *row)
+put_state(struct buf *b, const struct crawl_row *row)
 {
 	const struct crawl_view *v = &row->view;
 
@@ -84,33 +84,34 @@ put_state(struct buf *b, const struct board_row *row)
 }
 
 void
-row_put_since(struct buf *b, const struct board_row *row, uint64_t version)
+row_put_since(struct buf *b, const struct crawl_row *row, uint64_t version)
 {
 	static const char *const names[] = { NULL, "information", "success",
 	    "redirect", NULL, "error" };
 	const struct crawl_counts *n = &row->view.counts;
 
-	if (row->part[BOARD_STATE] > version)
+	if (row->part[REGISTRY_STATE] > version)
 		put_state(b, row);
 	for (unsigned i = 0; i < ARRAY_LEN(names); i++)
-		if (names[i] != NULL && row->part[BOARD_STATUS + i] > version)
+		if (names[i] != NULL &&
+		    row->part[REGISTRY_STATUS + i] > version)
 			out_u64(b, names[i], n->status[i]);
-	if (row->part[BOARD_NOT_FOUND] > version)
+	if (row->part[REGISTRY_NOT_FOUND] > version)
 		out_u64(b, "not_found", n->not_found);
-	if (row->part[BOARD_EXCEPTIONS] > version)
+	if (row->part[REGISTRY_EXCEPTIONS] > version)
 		put_exceptions(b, n);
-	if (row->part[BOARD_SKIPS] > version)
+	if (row->part[REGISTRY_SKIPS] > version)
 		put_skips(b, n);
-	if (row->part[BOARD_ITEMS] > version)
+	if (row->part[REGISTRY_ITEMS] > version)
 		out_u64(b, "items", n->items);
-	if (row->part[BOARD_QUEUED] > version)
+	if (row->part[REGISTRY_QUEUED] > version)
 		out_u64(b, "queued", n->queued);
-	if (row->part[BOARD_BYTES] > version)
+	if (row->part[REGISTRY_BYTES] > version)
 		out_u64(b, "bytes", n->body_bytes);
 }
 
 const char *
-row_end(const struct board_row *row)
+row_end(const struct crawl_row *row)
 {
 	if (row == NULL || row->deleted)
 		return "deleted";

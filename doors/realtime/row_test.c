@@ -13,7 +13,7 @@
 #define READERS 5
 
 static const struct str tags[] = { { "a", 1 }, { "b\"c", 3 } };
-static struct board_row row;
+static struct crawl_row row;
 static uint64_t version, seed;
 
 static uint64_t
@@ -40,12 +40,12 @@ born(void)
 	row.tags_n = ARRAY_LEN(tags);
 	row.view.state = CRAWL_RUNNING;
 	row.view.created.us = 1;
-	for (unsigned i = 0; i < BOARD_PARTS; i++)
+	for (unsigned i = 0; i < REGISTRY_PARTS; i++)
 		note(i);
 	row.born = version;
 }
 
-/* As the board does it: a part is noted when its value differs. */
+/* As the registry does it: a part is noted when its value differs. */
 static void
 change(void)
 {
@@ -55,37 +55,37 @@ change(void)
 	switch (next_random(7)) {
 	case 0:
 		n->status[i]++;
-		note(BOARD_STATUS + i);
+		note(REGISTRY_STATUS + i);
 		if (i == 4) {
 			n->not_found++;
-			note(BOARD_NOT_FOUND);
+			note(REGISTRY_NOT_FOUND);
 		}
 		break;
 	case 1:
 		n->exceptions[next_random(EXCEPTION_COUNT)]++;
-		note(BOARD_EXCEPTIONS);
+		note(REGISTRY_EXCEPTIONS);
 		break;
 	case 2:
 		n->skips[1 + next_random(SKIP_COUNT - 1)]++;
-		note(BOARD_SKIPS);
+		note(REGISTRY_SKIPS);
 		break;
 	case 3:
 		n->items++;
-		note(BOARD_ITEMS);
+		note(REGISTRY_ITEMS);
 		break;
 	case 4:
 		n->queued = next_random(1000);
-		note(BOARD_QUEUED);
+		note(REGISTRY_QUEUED);
 		break;
 	case 5:
 		n->body_bytes += 1 + next_random(1000);
-		note(BOARD_BYTES);
+		note(REGISTRY_BYTES);
 		break;
 	default:
 		row.view.state = next_random(2) ? CRAWL_PAUSED :
 		    CRAWL_RUNNING;
 		snprintf(row.view.reason, sizeof(row.view.reason), "%u", i);
-		note(BOARD_STATE);
+		note(REGISTRY_STATE);
 		break;
 	}
 }
@@ -169,7 +169,7 @@ test_merged(void **state)
 	}
 	row.view.state = CRAWL_COMPLETE;
 	row.view.ended.us = 99;
-	note(BOARD_STATE);
+	note(REGISTRY_STATE);
 	for (unsigned i = 0; i < READERS; i++) {
 		merge(&readers[i]);
 		check_merged(&readers[i]);
@@ -188,7 +188,7 @@ test_silent(void **state)
 	row_put_since(&b, &row, version);
 	assert_int_equal(b.n, 0);
 	row.view.counts.status[2] = 3;
-	note(BOARD_STATUS + 2);
+	note(REGISTRY_STATUS + 2);
 	row_put_since(&b, &row, version - 1);
 	assert_string_equal(buf_text(&b), "\"success\":3");
 	buf_free(&b);

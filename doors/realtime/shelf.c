@@ -6,25 +6,25 @@
 #include "base/text.h"
 
 struct shelving {
-	struct shelf_ask ask;
+	struct store_request ask;
 	struct buf json, seeds;      /* the object to store */
-	void (*got)(struct task *, const struct shelf_ask *);
+	void (*got)(struct task *, const struct store_request *);
 };
 
 /* Maps "not found" to the error code that the protocol expects. */
 static enum code
-absent(const struct shelf_ask *a)
+absent(const struct store_request *a)
 {
 	/* schedule.put can name a missing policy or a missing schedule. */
-	if (a->verb == SHELF_SCHEDULE_PUT)
+	if (a->verb == STORE_SCHEDULE_PUT)
 		return strcmp(a->why.field, "schedule") == 0 ?
 		    CODE_BAD_ARGS : CODE_UNKNOWN_POLICY;
-	return a->verb <= SHELF_POLICY_LIST ? CODE_UNKNOWN_POLICY :
+	return a->verb <= STORE_POLICY_LIST ? CODE_UNKNOWN_POLICY :
 	    CODE_BAD_ARGS;
 }
 
 static void
-done(struct shelf_ask *a)
+done(struct store_request *a)
 {
 	struct shelving *s = CONTAINER(a, struct shelving, ask);
 	struct task *t = a->arg;
@@ -39,15 +39,15 @@ done(struct shelf_ask *a)
 	buf_free(&s->seeds);
 	if (w.err == OK)
 		task_answer(t);
-	else if (a->verb == SHELF_POLICY_PUT && w.err == ERR_INPUT)
+	else if (a->verb == STORE_POLICY_PUT && w.err == ERR_INPUT)
 		task_fail(t, CODE_BAD_POLICY, "%s.", w.text);
 	else
 		task_fail_why(t, &w, code);
 }
 
 static struct shelving *
-shelving(struct task *t, enum shelf_verb verb,
-    void (*got)(struct task *, const struct shelf_ask *))
+shelving(struct task *t, enum store_verb verb,
+    void (*got)(struct task *, const struct store_request *))
 {
 	struct shelving *s = task_own(t, sizeof(*s));
 
@@ -62,7 +62,7 @@ static void
 ask(struct task *t, struct shelving *s)
 {
 	realtime_out(t->door);
-	engine_shelf(t->door->engine, &s->ask);
+	engine_store(t->door->engine, &s->ask);
 }
 
 /* --- policies ----------------------------------------------------------- */
@@ -82,7 +82,7 @@ put_in_force(struct buf *b, struct str json)
 }
 
 static void
-got_policy(struct task *t, const struct shelf_ask *a)
+got_policy(struct task *t, const struct store_request *a)
 {
 	struct buf *b = task_data(t);
 
@@ -96,14 +96,14 @@ got_policy(struct task *t, const struct shelf_ask *a)
 }
 
 static void
-got_name(struct task *t, const struct shelf_ask *a)
+got_name(struct task *t, const struct store_request *a)
 {
 	(void)a;
 	out_text(task_data(t), "name", t->command.name);
 }
 
 static void
-got_policies(struct task *t, const struct shelf_ask *a)
+got_policies(struct task *t, const struct store_request *a)
 {
 	struct buf *b = task_data(t);
 
@@ -129,7 +129,7 @@ verb_POLICY_PUT(struct task *t)
 		task_fail(t, CODE_BAD_ARGS, "policy: an object is expected.");
 		return;
 	}
-	struct shelving *s = shelving(t, SHELF_POLICY_PUT, got_policy);
+	struct shelving *s = shelving(t, STORE_POLICY_PUT, got_policy);
 	s->json = json;
 	s->ask.name = t->command.name;
 	s->ask.json = buf_str(&s->json);
@@ -139,7 +139,7 @@ verb_POLICY_PUT(struct task *t)
 void
 verb_POLICY_GET(struct task *t)
 {
-	struct shelving *s = shelving(t, SHELF_POLICY_GET, got_policy);
+	struct shelving *s = shelving(t, STORE_POLICY_GET, got_policy);
 
 	s->ask.name = t->command.name;
 	ask(t, s);
@@ -148,7 +148,7 @@ verb_POLICY_GET(struct task *t)
 void
 verb_POLICY_DELETE(struct task *t)
 {
-	struct shelving *s = shelving(t, SHELF_POLICY_DELETE, got_name);
+	struct shelving *s = shelving(t, STORE_POLICY_DELETE, got_name);
 
 	s->ask.name = t->command.name;
 	ask(t, s);
@@ -157,13 +157,13 @@ verb_POLICY_DELETE(struct task *t)
 void
 verb_POLICY_LIST(struct task *t)
 {
-	ask(t, shelving(t, SHELF_POLICY_LIST, got_policies));
+	ask(t, shelving(t, STORE_POLICY_LIST, got_policies));
 }
 
 /* --- schedules ---------------------------------------------------------- */
 
 static void
-got_schedule(struct task *t, const struct shelf_ask *a)
+got_schedule(struct task *t, const struct store_request *a)
 {
 	out_u64(task_data(t), "schedule_id", a->schedules[0].id);
 }
@@ -195,7 +195,7 @@ put_schedule(struct buf *b, const struct schedule *s)
 }
 
 static void
-got_schedules(struct task *t, const struct shelf_ask *a)
+got_schedules(struct task *t, const struct store_request *a)
 {
 	struct buf *b = task_data(t);
 
@@ -267,7 +267,7 @@ verb_SCHEDULE_PUT(struct task *t)
 		return;
 	if (s.policy.n == 0 && json.n == 0)
 		s.policy = STR(STORE_POLICY_DEFAULT);
-	struct shelving *h = shelving(t, SHELF_SCHEDULE_PUT, got_schedule);
+	struct shelving *h = shelving(t, STORE_SCHEDULE_PUT, got_schedule);
 	h->json = json;
 	put_seeds(&h->seeds, c);
 	s.policy_json = buf_str(&h->json);
@@ -277,7 +277,7 @@ verb_SCHEDULE_PUT(struct task *t)
 }
 
 static void
-got_id(struct task *t, const struct shelf_ask *a)
+got_id(struct task *t, const struct store_request *a)
 {
 	(void)a;
 	out_u64(task_data(t), "schedule_id", t->command.schedule_id);
@@ -286,7 +286,7 @@ got_id(struct task *t, const struct shelf_ask *a)
 void
 verb_SCHEDULE_DELETE(struct task *t)
 {
-	struct shelving *s = shelving(t, SHELF_SCHEDULE_DELETE, got_id);
+	struct shelving *s = shelving(t, STORE_SCHEDULE_DELETE, got_id);
 
 	s->ask.schedule.id = t->command.schedule_id;
 	ask(t, s);
@@ -295,5 +295,5 @@ verb_SCHEDULE_DELETE(struct task *t)
 void
 verb_SCHEDULE_LIST(struct task *t)
 {
-	ask(t, shelving(t, SHELF_SCHEDULE_LIST, got_schedules));
+	ask(t, shelving(t, STORE_SCHEDULE_LIST, got_schedules));
 }

@@ -1,6 +1,6 @@
 /*
- * Statistics: a subscription remembers a version of the board and is sent the
- * changes since then.
+ * Statistics: a subscription remembers a version of the registry and is sent
+ * the changes since then.
  *
  * It begins with a walk over all rows, some at a time.  Changes in the meantime
  * are sent after the walk, which is correct because all values are absolute.
@@ -44,7 +44,7 @@ is_large(const struct making *m)
 }
 
 static void
-begin_row(struct making *m, struct stats *s, const struct board_row *row)
+begin_row(struct making *m, struct stats *s, const struct crawl_row *row)
 {
 	char id[16];
 
@@ -63,12 +63,12 @@ static void
 walk(struct stats *s, struct making *m)
 {
 	struct realtime *d = s->sub.client->door;
-	struct board_row *row;
+	struct crawl_row *row;
 
 	if (s->below == UINT32_MAX)
-		s->version = board_version(d->board);
-	while (!is_large(m) && (row = board_below(d->board, s->below)) !=
-	    NULL) {
+		s->version = crawl_registry_version(d->registry);
+	while (!is_large(m) &&
+	    (row = crawl_registry_below(d->registry, s->below)) != NULL) {
 		s->below = row->id;
 		if (row->deleted || row->born > s->version ||
 		    !filter_takes(&s->filter, row))
@@ -83,7 +83,7 @@ walk(struct stats *s, struct making *m)
 /* --- changes ------------------------------------------------------------ */
 
 static void
-put_change(struct stats *s, struct making *m, const struct board_row *row)
+put_change(struct stats *s, struct making *m, const struct crawl_row *row)
 {
 	bool new = row->born > s->version;
 	size_t before = m->text.n, begun;
@@ -109,14 +109,14 @@ put_change(struct stats *s, struct making *m, const struct board_row *row)
 }
 
 /* The oldest change after the version. */
-static struct board_row *
+static struct crawl_row *
 oldest(struct stats *s, size_t *n)
 {
-	struct board *b = s->sub.client->door->board;
-	struct board_row *row = NULL, *last = NULL;
+	struct crawl_registry *b = s->sub.client->door->registry;
+	struct crawl_row *row = NULL, *last = NULL;
 
 	*n = 0;
-	while ((row = board_before(b, row)) != NULL &&
+	while ((row = crawl_registry_before(b, row)) != NULL &&
 	    row->changed > s->version) {
 		last = row;
 		++*n;
@@ -135,14 +135,14 @@ gather(struct stats *s, struct making *m)
 	uint64_t version = s->version;
 	size_t n;
 
-	for (struct board_row *row = oldest(s, &n); n > 0 && !is_large(m);
+	for (struct crawl_row *row = oldest(s, &n); n > 0 && !is_large(m);
 	    n--) {
 		if (filter_takes(&s->filter, row))
 			put_change(s, m, row);
 		version = row->changed;
-		row = LIST_ITEM(row->node.next, struct board_row, node);
+		row = LIST_ITEM(row->node.next, struct crawl_row, node);
 	}
-	s->version = n == 0 ? board_version(d->board) : version;
+	s->version = n == 0 ? crawl_registry_version(d->registry) : version;
 }
 
 /* --- sending ------------------------------------------------------------ */
@@ -168,7 +168,7 @@ fire(struct timer *t)
 {
 	struct stats *s = CONTAINER(t, struct stats, timer);
 
-	if (board_version(s->sub.client->door->board) > s->version)
+	if (crawl_registry_version(s->sub.client->door->registry) > s->version)
 		sender_ready(&s->sender);
 	else
 		rest(s);
@@ -179,8 +179,8 @@ static enum sent
 told_all(struct stats *s)
 {
 	struct mono now = clock_mono();
-	const struct board_row *row = s->filter.one ?
-	    board_row(s->sub.client->door->board, s->filter.crawl) : NULL;
+	const struct crawl_row *row = s->filter.one ?
+	    crawl_row(s->sub.client->door->registry, s->filter.crawl) : NULL;
 
 	if (s->sub.closed_event && s->filter.one && row_end(row) != NULL) {
 		sub_close(&s->sub, s->filter.crawl, row_end(row), STR_NONE);

@@ -201,11 +201,11 @@ task_own(struct task *t, size_t size)
 	return t->own = mem_new(size);
 }
 
-struct board_row *
+struct crawl_row *
 task_row(struct task *t)
 {
 	uint64_t id = t->command.crawl_id;
-	struct board_row *row = realtime_row(t->door, id);
+	struct crawl_row *row = realtime_row(t->door, id);
 
 	if (row == NULL)
 		task_fail(t, CODE_UNKNOWN_CRAWL,

@@ -85,7 +85,7 @@ archive_base_name(struct str path)
 	return str_from(path, at);
 }
 
-struct listing {
+struct capture_list {
 	struct arena *arena;
 	struct archive_file *files;
 	size_t n, cap;
@@ -95,7 +95,7 @@ struct listing {
 };
 
 static enum err
-check_room(const struct listing *l, struct why *w)
+check_room(const struct capture_list *l, struct why *w)
 {
 	return l->n + l->gone_n < ARCHIVE_FILES_MAX ? OK : why(w, ERR_FULL,
 	    "more than %zu WARC files", ARCHIVE_FILES_MAX);
@@ -103,7 +103,7 @@ check_room(const struct listing *l, struct why *w)
 
 /* `moved_from`: as in struct archive_file; in the arena. */
 static enum err
-add_file(struct listing *l, const char *path, const char *moved_from,
+add_file(struct capture_list *l, const char *path, const char *moved_from,
     struct why *w)
 {
 	int fd;
@@ -135,7 +135,7 @@ add_file(struct listing *l, const char *path, const char *moved_from,
 
 /* ABSENT: `path`, which is not there, has no note of where it is. */
 static enum err
-add_moved(struct listing *l, const char *path, struct why *w)
+add_moved(struct capture_list *l, const char *path, struct why *w)
 {
 	struct moved m;
 	enum err err = moved_read(path, l->arena, &m, NULL);
@@ -160,7 +160,7 @@ add_moved(struct listing *l, const char *path, struct why *w)
 
 /* The file as it is, or where a hook has moved it. */
 static enum err
-add_path(struct listing *l, const char *path, struct why *w)
+add_path(struct capture_list *l, const char *path, struct why *w)
 {
 	struct why own = WHY_INIT;
 	enum err err = add_file(l, path, NULL, &own);
@@ -172,7 +172,8 @@ add_path(struct listing *l, const char *path, struct why *w)
 
 /* "NAME.warc.gz.moved": its file, when that is not there any more. */
 static enum err
-add_noted(struct listing *l, const char *dir, struct str note, struct why *w)
+add_noted(
+    struct capture_list *l, const char *dir, struct str note, struct why *w)
 {
 	struct str path = arena_printf(l->arena, "%s/%.*s", dir,
 	    STR_FMT(str_cut(note, 0, note.n - STR(MOVED_SUFFIX).n)));
@@ -199,7 +200,7 @@ is_open_name(struct str name)
 
 /* DIR/.argiope/CRAWL/NAME.open; files come and go meanwhile. */
 static enum err
-add_open_files(struct listing *l, const char *dir, struct why *w)
+add_open_files(struct capture_list *l, const char *dir, struct why *w)
 {
 	struct arena *a = l->arena;
 	struct str *crawls, *names;
@@ -230,7 +231,7 @@ add_open_files(struct listing *l, const char *dir, struct why *w)
 
 /* ABSENT: `path` is no directory. */
 static enum err
-add_dir(struct listing *l, const char *path, int depth, struct why *w)
+add_dir(struct capture_list *l, const char *path, int depth, struct why *w)
 {
 	struct str *names;
 	size_t n;
@@ -300,7 +301,7 @@ static enum err
 list_files(const char *const *paths, size_t n, bool with_open,
     struct arena *a, struct archive_catalogue *out, struct why *w)
 {
-	struct listing l = { .arena = a, .with_open = with_open };
+	struct capture_list l = { .arena = a, .with_open = with_open };
 	enum err err = OK;
 
 	for (size_t i = 0; i < n && err == OK; i++) {

@@ -125,18 +125,18 @@ copy_entry(struct arena *a, const struct journal_entry *from,
 }
 
 void
-feed_listing_keep(struct listing *l, const struct journal_entry *e)
+feed_listing_keep(struct capture_list *l, const struct journal_entry *e)
 {
-	struct pages_ask *q = l->ask;
+	struct captures_query *q = l->ask;
 
 	if (q->n < q->size)
 		copy_entry(&q->arena, e, &q->pages[q->n++]);
 }
 
 void
-feed_listing_end(struct listing *l)
+feed_listing_end(struct capture_list *l)
 {
-	struct pages_ask *q = l->ask;
+	struct captures_query *q = l->ask;
 
 	arena_free(&l->arena);
 	mem_free(&l);
@@ -144,7 +144,7 @@ feed_listing_end(struct listing *l)
 }
 
 void
-feed_listing_fail(struct feed *f, struct listing *l, const struct why *w)
+feed_listing_fail(struct feed *f, struct capture_list *l, const struct why *w)
 {
 	l->ask->why = *w;
 	l->ask->n = 0;
@@ -156,9 +156,9 @@ feed_listing_fail(struct feed *f, struct listing *l, const struct why *w)
 
 /* Numbers have no gaps then: what is passed over need not be seen. */
 static void
-read_run(struct listing *l)
+read_run(struct capture_list *l)
 {
-	struct pages_ask *q = l->ask;
+	struct captures_query *q = l->ask;
 	bool newest = q->order == PAGES_NEWEST;
 	struct index_iter *i = index_iter_new(l->task.reader->index,
 	    INDEX_JOURNAL);
@@ -190,7 +190,7 @@ read_run(struct listing *l)
 static void
 listing_run(struct feed_task *task)
 {
-	struct listing *l = CONTAINER(task, struct listing, task);
+	struct capture_list *l = CONTAINER(task, struct capture_list, task);
 
 	if (!l->ended)
 		read_run(l);
@@ -199,15 +199,15 @@ listing_run(struct feed_task *task)
 static void
 listing_came(struct feed_task *task)
 {
-	feed_listing_end(CONTAINER(task, struct listing, task));
+	feed_listing_end(CONTAINER(task, struct capture_list, task));
 }
 
 /* --- asking ------------------------------------------------------------- */
 
 static enum err
-prepare(struct listing *l, const struct board_row *row, struct why *w)
+prepare(struct capture_list *l, const struct crawl_row *row, struct why *w)
 {
-	struct pages_ask *q = l->ask;
+	struct captures_query *q = l->ask;
 	struct feed_filter *f = &l->filter;
 	bool by_number = q->order == PAGES_OLDEST || q->order == PAGES_NEWEST;
 
@@ -234,10 +234,10 @@ prepare(struct listing *l, const struct board_row *row, struct why *w)
 }
 
 void
-feed_pages(struct feed *f, struct pages_ask *q)
+feed_pages(struct feed *f, struct captures_query *q)
 {
-	const struct board_row *row = board_row(f->options.board, q->crawl);
-	struct listing *l = mem_new(sizeof(*l));
+	const struct crawl_row *row = crawl_row(f->options.registry, q->crawl);
+	struct capture_list *l = mem_new(sizeof(*l));
 
 	list_init(&l->node);
 	l->ask = q;

@@ -17,25 +17,25 @@ open_rig(void)
 }
 
 static void
-listed(struct pages_ask *q)
+listed(struct captures_query *q)
 {
 	++*(unsigned *)q->arg;
 }
 
 static void
-paged(struct page_ask *q)
+paged(struct capture_query *q)
 {
 	++*(unsigned *)q->arg;
 }
 
 static void
-copied(struct record_ask *q)
+copied(struct records_query *q)
 {
 	++*(unsigned *)q->arg;
 }
 
 static void
-list(struct rig *r, struct pages_ask *q)
+list(struct rig *r, struct captures_query *q)
 {
 	unsigned told = 0;
 
@@ -124,7 +124,7 @@ put_entries(struct rig *r, uint64_t n)
 }
 
 static bool
-wanted(const struct pages_ask *q, uint64_t n)
+wanted(const struct captures_query *q, uint64_t n)
 {
 	char url[64], title[64], both[130];
 
@@ -154,7 +154,7 @@ greatest_first(const void *a, const void *b)
 
 /* The same list, made by looking at every number. */
 static size_t
-model(const struct rig *r, const struct pages_ask *q, struct ranked *out)
+model(const struct rig *r, const struct captures_query *q, struct ranked *out)
 {
 	size_t n = 0;
 
@@ -169,7 +169,7 @@ model(const struct rig *r, const struct pages_ask *q, struct ranked *out)
 }
 
 static void
-check_list(struct rig *r, struct pages_ask *q, struct ranked *scratch)
+check_list(struct rig *r, struct captures_query *q, struct ranked *scratch)
 {
 	size_t n = model(r, q, scratch);
 
@@ -187,7 +187,7 @@ check_list(struct rig *r, struct pages_ask *q, struct ranked *scratch)
 static void
 test_lists(void **state)
 {
-	static const struct pages_ask filters[] = { { .size = 0 },
+	static const struct captures_query filters[] = { { .size = 0 },
 	    { .text = STR("story") }, { .text = STR("PAGE-12") },
 	    { .status = STR("404") }, { .status = STR("5xx") },
 	    { .type = STR("image/") }, { .type = STR("image/gif") },
@@ -204,7 +204,7 @@ test_lists(void **state)
 	put_entries(r, PAGES);
 	for (size_t i = 0; i < 120; i++) {
 		uint64_t dice = hash_u64(i + 1);
-		struct pages_ask q = filters[i < 40 ? i / 4 % 10 :
+		struct captures_query q = filters[i < 40 ? i / 4 % 10 :
 		    dice % 10];
 		q.order = (enum pages_order)(i % PAGES_ORDERS);
 		q.start = starts[dice / 100 % ARRAY_LEN(starts)];
@@ -216,7 +216,7 @@ test_lists(void **state)
 	/* What is remembered of them goes on with what comes. */
 	put_entries(r, MORE);
 	for (size_t i = 0; i < 40; i++) {
-		struct pages_ask q = filters[i / 4];
+		struct captures_query q = filters[i / 4];
 		q.order = (enum pages_order)(i % PAGES_ORDERS);
 		q.start = hash_u64(i) % 3 * 500;
 		q.size = 300;
@@ -229,7 +229,7 @@ test_lists(void **state)
 /* --- lists that take their time ----------------------------------------- */
 
 static void
-ask_list(struct rig *r, struct pages_ask *q, unsigned *told)
+ask_list(struct rig *r, struct captures_query *q, unsigned *told)
 {
 	*told = 0;
 	q->crawl = RIG_CRAWL;
@@ -250,7 +250,7 @@ turn(struct rig *r, const unsigned *told, unsigned turns)
 static void
 check_so_far(struct rig *r)
 {
-	struct pages_ask q = { .text = STR("story"), .size = 10,
+	struct captures_query q = { .text = STR("story"), .size = 10,
 	    .wait_ms = 100 };
 	uint64_t looked = 0;
 	unsigned told, asks = 0;
@@ -287,9 +287,9 @@ static void
 check_left(struct rig *r)
 {
 	atomic_bool left = false;
-	struct pages_ask q = { .text = STR("report"), .size = 10,
+	struct captures_query q = { .text = STR("report"), .size = 10,
 	    .left = &left };
-	struct pages_ask other = { .text = STR("page-59"), .size = 1000 };
+	struct captures_query other = { .text = STR("page-59"), .size = 1000 };
 	unsigned told, other_told;
 
 	ask_list(r, &q, &told);
@@ -311,7 +311,7 @@ check_left(struct rig *r)
 #define ASKERS 30u
 
 struct asker {
-	struct pages_ask ask;
+	struct captures_query ask;
 	char text[16];
 	unsigned told;
 };
@@ -323,7 +323,7 @@ ask_many(struct rig *r, struct asker *all)
 	for (unsigned i = 0; i < ASKERS; i++) {
 		snprintf(all[i].text, sizeof(all[i].text), "page-%u",
 		    10 + i % 20);
-		all[i].ask = (struct pages_ask){ .size = 3,
+		all[i].ask = (struct captures_query){ .size = 3,
 		    .text = str_of(all[i].text) };
 		ask_list(r, &all[i].ask, &all[i].told);
 	}
@@ -339,7 +339,7 @@ check_many(struct rig *r)
 	ask_many(r, all);
 	turn(r, &none, UINT_MAX);
 	for (unsigned i = 0; i < ASKERS; i++) {
-		const struct pages_ask *q = &all[i].ask;
+		const struct captures_query *q = &all[i].ask;
 		assert_int_equal(all[i].told, 1);
 		assert_int_equal(q->total, model(r, q, scratch));
 		assert_int_equal(q->n, 3);
@@ -380,8 +380,8 @@ end_in_the_middle(bool delete, enum err err)
 	ask_many(r, all);
 	turn(r, &none, 5);
 	if (delete) {
-		board_delete(r->board, RIG_CRAWL);
-		board_tell(r->board);
+		crawl_registry_delete(r->registry, RIG_CRAWL);
+		crawl_registry_notify(r->registry);
 		rig_run(r);
 		assert_int_equal(r->feed->walks, 0);
 	}
@@ -407,7 +407,7 @@ static void
 test_lists_with_gaps(void **state)
 {
 	struct rig *r = open_rig();
-	struct pages_ask q = { .start = 4, .size = 10 };
+	struct captures_query q = { .start = 4, .size = 10 };
 
 	(void)state;
 	put_entries(r, 3);
@@ -419,7 +419,7 @@ test_lists_with_gaps(void **state)
 	assert_int_equal(q.n, 3);
 	assert_int_equal(q.pages[0].seq, 15);
 	arena_free(&q.arena);
-	q = (struct pages_ask){ .start = 4, .size = 2,
+	q = (struct captures_query){ .start = 4, .size = 2,
 	    .order = PAGES_NEWEST };
 	list(r, &q);
 	assert_int_equal(q.n, 2);
@@ -432,7 +432,7 @@ static void
 test_list_refused(void **state)
 {
 	static const struct {
-		struct pages_ask ask;
+		struct captures_query ask;
 		enum err err;
 	} rows[] = {
 		{ { .crawl = 99, .size = 1 }, ERR_ABSENT },
@@ -448,7 +448,7 @@ test_list_refused(void **state)
 	(void)state;
 	put_entries(r, 3);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct pages_ask q = rows[i].ask;
+		struct captures_query q = rows[i].ask;
 		list(r, &q);
 		assert_int_equal(q.why.err, rows[i].err);
 		assert_int_equal(q.n, 0);
@@ -460,7 +460,7 @@ test_list_refused(void **state)
 /* --- one page ----------------------------------------------------------- */
 
 static void
-page(struct rig *r, struct page_ask *q)
+page(struct rig *r, struct capture_query *q)
 {
 	unsigned told = 0;
 
@@ -515,7 +515,7 @@ test_page(void **state)
 {
 	static const char *const links[] = { "http://a.example/one",
 	    "http://a.example/to/two.png", "http://b.example/three#x" };
-	struct page_ask q = { .number = 2, .body = true,
+	struct capture_query q = { .number = 2, .body = true,
 	    .body_bytes_max = 1000 };
 	struct rig *r = open_rig();
 
@@ -554,7 +554,7 @@ static void
 test_page_bodies(void **state)
 {
 	struct rig *r = open_rig();
-	struct page_ask q = { .number = 3, .body = true,
+	struct capture_query q = { .number = 3, .body = true,
 	    .body_bytes_max = 10 };
 
 	(void)state;
@@ -566,14 +566,14 @@ test_page_bodies(void **state)
 	assert_int_equal(q.hops_n, 1);
 	arena_free(&q.arena);
 	/* Without the body its links are told all the same. */
-	q = (struct page_ask){ .number = 3 };
+	q = (struct capture_query){ .number = 3 };
 	page(r, &q);
 	assert_int_equal(q.body_bytes.n, 0);
 	assert_false(q.cut);
 	assert_int_equal(q.links_n, 3);
 	arena_free(&q.arena);
 	/* A revisit's body is its original's. */
-	q = (struct page_ask){ .number = 4, .body = true,
+	q = (struct capture_query){ .number = 4, .body = true,
 	    .body_bytes_max = 5 };
 	page(r, &q);
 	expect(q.body_bytes, "first");
@@ -595,13 +595,13 @@ test_page_absent(void **state)
 	(void)state;
 	put_some(r);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-		struct page_ask q = { .number = numbers[i], .body = true };
+		struct capture_query q = { .number = numbers[i], .body = true };
 		page(r, &q);
 		assert_int_equal(q.why.err, ERR_ABSENT);
 		arena_free(&q.arena);
 	}
 	/* Not archived: what the journal knows. */
-	struct page_ask q = { .number = 5, .body = true,
+	struct capture_query q = { .number = 5, .body = true,
 	    .body_bytes_max = 100 };
 	page(r, &q);
 	assert_int_equal(q.why.err, OK);
@@ -616,7 +616,7 @@ static void
 test_duplicates(void **state)
 {
 	struct rig *r = open_rig();
-	struct page_ask q = { .number = 1 };
+	struct capture_query q = { .number = 1 };
 
 	(void)state;
 	rig_page(r, &(struct rig_page){ .url = "http://a.example/1",
@@ -638,7 +638,7 @@ test_duplicates(void **state)
 /* --- its records -------------------------------------------------------- */
 
 static void
-record(struct rig *r, struct record_ask *q)
+record(struct rig *r, struct records_query *q)
 {
 	unsigned told = 0;
 
@@ -672,12 +672,12 @@ test_record(void **state)
 {
 	static const size_t members[] = { 2, 6, 2, 2 };
 	struct rig *r = open_rig();
-	struct record_ask q;
+	struct records_query q;
 
 	(void)state;
 	put_some(r);
 	for (uint64_t i = 1; i <= 4; i++) {
-		q = (struct record_ask){ .number = i };
+		q = (struct records_query){ .number = i };
 		record(r, &q);
 		assert_int_equal(q.why.err, OK);
 		assert_int_equal(members_of(buf_str(&q.bytes), i),
@@ -688,7 +688,7 @@ test_record(void **state)
 		arena_free(&q.arena);
 	}
 	for (uint64_t i = 5; i <= 6; i++) {
-		q = (struct record_ask){ .number = i };
+		q = (struct records_query){ .number = i };
 		record(r, &q);
 		assert_int_equal(q.why.err, ERR_ABSENT);
 		assert_int_equal(q.bytes.n, 0);
@@ -702,7 +702,7 @@ static void
 test_first_of_file(void **state)
 {
 	struct rig *r = &rig;
-	struct page_ask q;
+	struct capture_query q;
 	char url[64];
 
 	(void)state;
@@ -716,7 +716,7 @@ test_first_of_file(void **state)
 		rig_show(r);
 	}
 	for (unsigned i = 1; i < 6; i++) {
-		q = (struct page_ask){ .number = i };
+		q = (struct capture_query){ .number = i };
 		page(r, &q);
 		assert_int_equal(q.hops_n, 3);
 		expect(q.hops[0].url, two_hops[0].url);
@@ -758,7 +758,7 @@ put_linking_pages(struct rig *r)
 }
 
 static void
-numbers_are(const struct pages_ask *q, const char *want)
+numbers_are(const struct captures_query *q, const char *want)
 {
 	char got[200] = "";
 
@@ -772,7 +772,7 @@ static void
 pages_that_link(void **state)
 {
 	struct rig *r = open_rig();
-	struct pages_ask q = { .links_to = STR("http://a.example/t"),
+	struct captures_query q = { .links_to = STR("http://a.example/t"),
 	    .size = 10 };
 
 	(void)state;
@@ -783,12 +783,12 @@ pages_that_link(void **state)
 	assert_false(q.so_far || q.limited);
 	arena_free(&q.arena);
 	/* With another filter. */
-	q = (struct pages_ask){ .links_to = STR("http://a.example/t"),
+	q = (struct captures_query){ .links_to = STR("http://a.example/t"),
 	    .text = STR("dir"), .size = 10 };
 	list(r, &q);
 	numbers_are(&q, "2 ");
 	arena_free(&q.arena);
-	q = (struct pages_ask){ .links_to = STR("no URL"), .size = 10 };
+	q = (struct captures_query){ .links_to = STR("no URL"), .size = 10 };
 	list(r, &q);
 	assert_true(q.why.err == OK && q.n == 0);
 	arena_free(&q.arena);
@@ -798,7 +798,7 @@ pages_that_link(void **state)
 static void
 links_pages_max(void **state)
 {
-	struct pages_ask q = { .links_to = STR("http://a.example/t"),
+	struct captures_query q = { .links_to = STR("http://a.example/t"),
 	    .size = 10 };
 
 	(void)state;

@@ -16,14 +16,14 @@
 
 struct reading {
 	struct feed_task task;
-	struct page_ask *ask;
-	struct pages_ask same;
+	struct capture_query *ask;
+	struct captures_query same;
 };
 
 /* --- hops --------------------------------------------------------------- */
 
 static void
-put_hop(struct page_ask *q, const struct capture *c, struct str file,
+put_hop(struct capture_query *q, const struct capture *c, struct str file,
     const struct feed_member *m)
 {
 	struct arena *a = &q->arena;
@@ -44,7 +44,7 @@ put_hop(struct page_ask *q, const struct capture *c, struct str file,
 }
 
 static enum err
-read_hops(struct feed_reader *r, struct page_ask *q)
+read_hops(struct feed_reader *r, struct capture_query *q)
 {
 	struct feed_member members[FEED_MEMBERS_MAX];
 	struct str file = STR_NONE;
@@ -70,7 +70,7 @@ read_hops(struct feed_reader *r, struct page_ask *q)
 /* --- body and links ----------------------------------------------------- */
 
 static void
-read_links(struct page_ask *q, const struct capture *c, struct str body)
+read_links(struct capture_query *q, const struct capture *c, struct str body)
 {
 	struct str own = q->entry.final_url.n != 0 ? q->entry.final_url :
 	    q->entry.url;
@@ -102,7 +102,7 @@ read_links(struct page_ask *q, const struct capture *c, struct str body)
 
 /* If the record cannot be read: logs why, sets `damaged`, leaves no body. */
 static void
-read_body(struct feed_reader *r, struct page_ask *q)
+read_body(struct feed_reader *r, struct capture_query *q)
 {
 	size_t wanted = q->body ? q->body_bytes_max : 0;
 	uint64_t length = journal_body_length(&q->entry);
@@ -139,7 +139,7 @@ read_body(struct feed_reader *r, struct page_ask *q)
 /* --- the page ----------------------------------------------------------- */
 
 static enum err
-read_page(struct feed_reader *r, struct page_ask *q)
+read_page(struct feed_reader *r, struct capture_query *q)
 {
 	enum err e = feed_read_entry(r, q->crawl, q->number, &q->arena,
 	    &q->entry, &q->why);
@@ -157,7 +157,7 @@ static void
 reading_run(struct feed_task *task)
 {
 	struct reading *g = CONTAINER(task, struct reading, task);
-	struct page_ask *q = g->ask;
+	struct capture_query *q = g->ask;
 
 	/* The answer is in q->why. */
 	(void)!read_page(task->reader, q);
@@ -166,7 +166,7 @@ reading_run(struct feed_task *task)
 static void
 answer(struct reading *g)
 {
-	struct page_ask *q = g->ask;
+	struct capture_query *q = g->ask;
 
 	arena_free(&g->same.arena);
 	mem_free(&g);
@@ -175,10 +175,10 @@ answer(struct reading *g)
 
 /* Itself is among them. */
 static void
-same_came(struct pages_ask *same)
+same_came(struct captures_query *same)
 {
 	struct reading *g = same->arg;
-	struct page_ask *q = g->ask;
+	struct capture_query *q = g->ask;
 	struct journal_entry *all = ARENA_ARRAY(&q->arena,
 	    struct journal_entry, DUPLICATES_MAX);
 
@@ -200,14 +200,14 @@ static void
 reading_came(struct feed_task *task)
 {
 	struct reading *g = CONTAINER(task, struct reading, task);
-	struct page_ask *q = g->ask;
+	struct capture_query *q = g->ask;
 
 	if (!q->same || q->why.err != OK || q->entry.body_bytes == 0 ||
 	    q->entry.digest.kind == DIGEST_NONE || task->feed->closing) {
 		answer(g);
 		return;
 	}
-	g->same = (struct pages_ask){ .crawl = q->crawl,
+	g->same = (struct captures_query){ .crawl = q->crawl,
 	    .size = DUPLICATES_MAX + 1, .digest = q->entry.digest,
 	    .wait_ms = SAME_MS, .left = q->left, .done = same_came,
 	    .arg = g };
@@ -215,7 +215,7 @@ reading_came(struct feed_task *task)
 }
 
 void
-feed_page(struct feed *f, struct page_ask *q)
+feed_page(struct feed *f, struct capture_query *q)
 {
 	struct reading *g = mem_new(sizeof(*g));
 
@@ -238,7 +238,7 @@ feed_page(struct feed *f, struct page_ask *q)
 
 struct copying {
 	struct feed_task task;
-	struct record_ask *ask;
+	struct records_query *ask;
 };
 
 static enum err
@@ -261,7 +261,7 @@ copy_member(int fd, const struct feed_member *m, struct buf *out,
 }
 
 static enum err
-copy_records(struct feed_reader *r, struct record_ask *q)
+copy_records(struct feed_reader *r, struct records_query *q)
 {
 	struct feed_member members[FEED_MEMBERS_MAX];
 	struct journal_entry entry;
@@ -297,14 +297,14 @@ static void
 copying_came(struct feed_task *task)
 {
 	struct copying *g = CONTAINER(task, struct copying, task);
-	struct record_ask *q = g->ask;
+	struct records_query *q = g->ask;
 
 	mem_free(&g);
 	q->done(q);
 }
 
 void
-feed_record(struct feed *f, struct record_ask *q)
+feed_record(struct feed *f, struct records_query *q)
 {
 	struct copying *g = mem_new(sizeof(*g));
 

@@ -24,7 +24,7 @@ struct log_entry {
 	const char *kind;
 	struct str text, host, url, reason;     /* empty: not known */
 };
-struct log_ask {
+struct log_query {
 	uint32_t crawl;
 	uint64_t from;               /* the first number wanted */
 	size_t max;                  /* at most 1,000 */
@@ -32,11 +32,11 @@ struct log_ask {
 	struct log_entry *entries;   /* from `from` or later: gap if later */
 	size_t n;
 	struct why why;
-	void (*done)(struct log_ask *);
+	void (*done)(struct log_query *);
 	void *arg;
 	void *own;
 };
-void engine_log(struct engine *, struct log_ask *);
+void catalog_log(struct engine *, struct log_query *);
 
 /* -- The queue, and why nothing is fetched. -- */
 
@@ -56,7 +56,7 @@ struct queued_url {
 	unsigned depth;
 	double cost;
 };
-struct queue_ask {
+struct queue_query {
 	uint32_t crawl;
 	size_t hosts_max, urls_max;  /* at most 1,000 each */
 	struct arena arena;
@@ -73,15 +73,15 @@ struct queue_ask {
 	char reason[400];            /* one true sentence, never empty */
 	unsigned downloads, downloads_max;
 	struct why why;              /* ABSENT */
-	void (*done)(struct queue_ask *);
+	void (*done)(struct queue_query *);
 	void *arg;
 	void *own;
 };
-void engine_queue(struct engine *, struct queue_ask *);
+void catalog_queue(struct engine *, struct queue_query *);
 
 /* -- What went wrong: exceptions and skips, grouped by reason. -- */
 
-struct problem {
+struct error_group {
 	const char *kind;            /* "exception", "skipped", "status" */
 	const char *reason;          /* "dns", "robots"; "404", "503" */
 	uint64_t count;
@@ -90,17 +90,17 @@ struct problem {
 	const struct str *causes;    /* of each, one sentence; or empty */
 	size_t samples_n;
 };
-struct problems_ask {
+struct errors_query {
 	uint32_t crawl;
 	struct arena arena;
-	struct problem *problems;    /* the most frequent first */
+	struct error_group *problems;    /* the most frequent first */
 	size_t n;
 	struct why why;
-	void (*done)(struct problems_ask *);
+	void (*done)(struct errors_query *);
 	void *arg;
 	void *own;
 };
-void engine_problems(struct engine *, struct problems_ask *);
+void catalog_errors(struct engine *, struct errors_query *);
 
 /* -- One URL. -- */
 
@@ -118,18 +118,18 @@ struct robots_verdict {
 struct str robots_verdict_text(const struct robots_verdict *, struct arena *);
 
 /* Nothing is fetched.  It is asked for the policy's product token. */
-struct robots_ask {
+struct robots_query {
 	struct str url;              /* canonical; copied */
 	struct str user_agent;       /* the policy's; empty: the settings' */
 	struct arena arena;
 	struct robots_verdict verdict;
-	void (*done)(struct robots_ask *);
+	void (*done)(struct robots_query *);
 	void *arg;
 	void *own;
 };
-void engine_robots(struct engine *, struct robots_ask *);
+void catalog_robots(struct engine *, struct robots_query *);
 
-struct find_ask {
+struct url_query {
 	uint32_t crawl;
 	struct str url;              /* as typed; copied */
 	struct arena arena;
@@ -146,18 +146,18 @@ struct find_ask {
 	struct robots_verdict robots;
 	struct str reason_text;      /* skipped: the rule that decided */
 	struct why why;              /* ABSENT, INPUT: url: ... */
-	void (*done)(struct find_ask *);
+	void (*done)(struct url_query *);
 	void *arg;
 	void *own;
 };
-void engine_find_url(struct engine *, struct find_ask *);
+void catalog_url(struct engine *, struct url_query *);
 
 /*
  * What a policy says of a URL, rule by rule; pure, and at once.  `seeds` may be
  * empty: then the URL itself is the seed.  Memory: `a`.
  * Errors: INPUT (url: ..., policy's own places).
  */
-MUST_USE enum err engine_explain(struct str url, const struct policy *,
+MUST_USE enum err catalog_explain(struct str url, const struct policy *,
     const struct str *seeds, size_t seeds_n, double parent_cost,
     unsigned depth, struct arena *a, struct policy_explanation *,
     struct str *canonical, struct why *);

@@ -108,26 +108,26 @@ launch(const char *policy, double delay_s, const char *seed, ...)
 /* --- the log ------------------------------------------------------------- */
 
 static void
-log_came(struct log_ask *q)
+log_came(struct log_query *q)
 {
 	*(bool *)q->arg = true;
 }
 
-static struct log_ask
+static struct log_query
 ask_log(uint32_t crawl, uint64_t from, size_t max)
 {
-	static struct log_ask q;
+	static struct log_query q;
 	bool done = false;
 
-	q = (struct log_ask){ .crawl = crawl, .from = from, .max = max,
+	q = (struct log_query){ .crawl = crawl, .from = from, .max = max,
 		.done = log_came, .arg = &done };
-	engine_log(rig.engine, &q);
+	catalog_log(rig.engine, &q);
 	RIG_UNTIL_DONE(&rig, done);
 	return q;
 }
 
 static const struct log_entry *
-entry_of(const struct log_ask *q, const char *kind, const char *reason)
+entry_of(const struct log_query *q, const char *kind, const char *reason)
 {
 	for (size_t i = 0; i < q->n; i++)
 		if (strcmp(q->entries[i].kind, kind) == 0 &&
@@ -144,7 +144,7 @@ everything_is_told(void **state)
 	uint32_t id = launch("{\"limits\":{\"max_depth\":1}}", 0,
 	    "http://a.test/bad", "http://d.test/drop", NULL);
 	rig_until_state(&rig, id, CRAWL_COMPLETE);
-	struct log_ask q = ask_log(id, 1, 100);
+	struct log_query q = ask_log(id, 1, 100);
 	assert_int_equal(q.why.err, OK);
 	for (size_t i = 0; i < q.n; i++) {
 		assert_int_equal(q.entries[i].number, i + 1);
@@ -169,7 +169,8 @@ everything_is_told(void **state)
 	e = entry_of(&q, "completed", "everything was fetched");
 	assert_int_equal(e->number, q.n);
 	is_text(e->text, "completed: everything was fetched");
-	const struct board_row *row = board_row(engine_board(rig.engine), id);
+	const struct crawl_row *row =
+	    crawl_row(engine_registry(rig.engine), id);
 	assert_int_equal(row->view.log_first, 1);
 	assert_int_equal(row->view.log_last, q.n);
 	size_t n = q.n;
@@ -192,13 +193,13 @@ everything_is_told(void **state)
 static void
 a_log_is_readable_when_it_is_told(void **state)
 {
-	struct launch_order o;
+	struct crawl_order o;
 
 	(void)state;
 	uint32_t id = launch("{}", 60, "http://a.test/", "http://b.test/",
 	    NULL);
 	rig_steer(&rig, id, CRAWL_PAUSED, &o);
-	struct log_ask q = ask_log(id, 1, 100);
+	struct log_query q = ask_log(id, 1, 100);
 	assert_true(q.n >= 2);
 	const struct log_entry *e = entry_of(&q, "paused", "by a client");
 	is_text(e->text, "paused by a client");
@@ -219,7 +220,7 @@ a_limit_is_told(void **state)
 	uint32_t id = launch("{\"limits\":{\"max_items\":3}}", 0,
 	    "http://a.test/", NULL);
 	rig_until_state(&rig, id, CRAWL_COMPLETE);
-	struct log_ask q = ask_log(id, 1, 100);
+	struct log_query q = ask_log(id, 1, 100);
 	is_text(entry_of(&q, "limit", "max_items")->text,
 	    "max_items is reached");
 	is_text(q.entries[q.n - 1].text, "completed: max_items");
@@ -238,7 +239,7 @@ exceptions_have_their_reason(void **state)
 	    "http://slow.test/slow", "http://127.0.0.1:1/",
 	    "http://drop.test/drop", NULL);
 	rig_until_state(&rig, id, CRAWL_COMPLETE);
-	const struct crawl_counts *n = &board_row(engine_board(rig.engine),
+	const struct crawl_counts *n = &crawl_row(engine_registry(rig.engine),
 	    id)->view.counts;
 	assert_int_equal(n->items, 0);
 	assert_int_equal(n->exceptions[EXCEPTION_REDIRECTS], 1);
@@ -246,7 +247,7 @@ exceptions_have_their_reason(void **state)
 	assert_int_equal(n->exceptions[EXCEPTION_TIMEOUT], 1);
 	assert_int_equal(n->exceptions[EXCEPTION_CONNECT], 1);
 	assert_int_equal(n->exceptions[EXCEPTION_RESET], 1);
-	struct log_ask q = ask_log(id, 1, 100);
+	struct log_query q = ask_log(id, 1, 100);
 	is_text(entry_of(&q, "exception", "decode")->text,
 	    "nothing of the body can be decoded");
 	is_text(entry_of(&q, "exception", "connect")->host, "127.0.0.1");
@@ -261,11 +262,11 @@ robots_txt_is_unreachable(void **state)
 	atomic_store(&robots_status, 0);
 	uint32_t id = launch("{}", 0, "http://a.test/", NULL);
 	rig_until_state(&rig, id, CRAWL_COMPLETE);
-	const struct crawl_counts *n = &board_row(engine_board(rig.engine),
+	const struct crawl_counts *n = &crawl_row(engine_registry(rig.engine),
 	    id)->view.counts;
 	assert_int_equal(n->exceptions[EXCEPTION_RESET], 1);
 	assert_int_equal(crawl_skips(n) + n->items, 0);
-	struct log_ask q = ask_log(id, 1, 100);
+	struct log_query q = ask_log(id, 1, 100);
 	is_text(entry_of(&q, "exception", "reset")->text,
 	    "robots.txt could not be reached: "
 	    "Empty reply from server");
@@ -282,13 +283,13 @@ robots_txt_fails(void **state)
 	atomic_store(&robots_status, 500);
 	uint32_t id = launch("{}", 0, "http://a.test/", NULL);
 	rig_until_state(&rig, id, CRAWL_COMPLETE);
-	const struct crawl_counts *n = &board_row(engine_board(rig.engine),
+	const struct crawl_counts *n = &crawl_row(engine_registry(rig.engine),
 	    id)->view.counts;
 	assert_int_equal(n->skips[SKIP_ROBOTS], 1);
 	assert_int_equal(crawl_exceptions(n) + n->items, 0);
 	assert_int_equal(rig_requests(&rig, "/robots.txt"), 2);
 	assert_int_equal(rig_requests(&rig, "/"), 0);
-	struct log_ask q = ask_log(id, 1, 100);
+	struct log_query q = ask_log(id, 1, 100);
 	is_text(entry_of(&q, "robots", "500")->text,
 	    "robots.txt: status 500, nothing may be fetched; asked again in "
 	    "60 s");
@@ -301,21 +302,21 @@ robots_txt_fails(void **state)
 /* --- the queue ----------------------------------------------------------- */
 
 static void
-queue_came(struct queue_ask *q)
+queue_came(struct queue_query *q)
 {
 	*(bool *)q->arg = true;
 }
 
-static struct queue_ask *
+static struct queue_query *
 ask_queue(uint32_t crawl, size_t hosts, size_t urls)
 {
-	static struct queue_ask q;
+	static struct queue_query q;
 	bool done = false;
 
 	arena_free(&q.arena);
-	q = (struct queue_ask){ .crawl = crawl, .hosts_max = hosts,
+	q = (struct queue_query){ .crawl = crawl, .hosts_max = hosts,
 		.urls_max = urls, .done = queue_came, .arg = &done };
-	engine_queue(rig.engine, &q);
+	catalog_queue(rig.engine, &q);
 	RIG_UNTIL_DONE(&rig, done);
 	assert_true(q.reason[0] != '\0');
 	return &q;
@@ -330,7 +331,7 @@ static bool
 has_counts(struct rig *r, void *arg)
 {
 	const struct counts_wanted *c = arg;
-	const struct board_row *row = board_row(engine_board(r->engine),
+	const struct crawl_row *row = crawl_row(engine_registry(r->engine),
 	    c->crawl);
 
 	return row != NULL && row->view.counts.items == c->items &&
@@ -355,7 +356,7 @@ delayed_hosts(void **state)
 	uint32_t id = launch(policy, 60, "http://a.test/", "http://b.test/",
 	    NULL);
 	until_counts(id, 2, 18);
-	struct queue_ask *q = ask_queue(id, 10, 100);
+	struct queue_query *q = ask_queue(id, 10, 100);
 	assert_int_equal(q->why.err, OK);
 	assert_int_equal(q->queued, 18);
 	assert_int_equal(q->in_flight, 0);
@@ -394,7 +395,7 @@ delayed_hosts(void **state)
 	assert_int_equal(q->urls_n, 3);
 	assert_int_equal(q->hosts_all, 2);
 	/* Paused: the same, and the reason is another. */
-	struct launch_order o;
+	struct crawl_order o;
 	rig_steer(&rig, id, CRAWL_PAUSED, &o);
 	q = ask_queue(id, 10, 100);
 	assert_string_equal(q->reason, "paused by a client");
@@ -420,7 +421,7 @@ back_off(void **state)
 	uint32_t id = launch("{\"robots\":\"ignore\"}", 0,
 	    "http://a.test/later", NULL);
 	bool waits = false;
-	struct queue_ask *q = NULL;
+	struct queue_query *q = NULL;
 	for (int i = 0; i < 2000 && !waits; i++) {
 		q = ask_queue(id, 10, 10);
 		waits = q->backoff == 1;
@@ -440,7 +441,7 @@ what_is_under_way(void **state)
 	(void)state;
 	uint32_t id = launch("{\"robots\":\"ignore\",\"downloads\":1}", 0,
 	    "http://a.test/slow", "http://b.test/1", NULL);
-	struct queue_ask *q = NULL;
+	struct queue_query *q = NULL;
 	bool slow = false;
 	for (int i = 0; i < 2000 && !slow; i++) {
 		q = ask_queue(id, 10, 10);
@@ -484,7 +485,7 @@ reasons_are_true_all_along(void **state)
 	    "http://a.test/", "http://b.test/", "http://c.test/bad", NULL);
 	bool over = false;
 	for (unsigned n = 0; !over; n++) {
-		struct queue_ask *q = ask_queue(id, 10, 100);
+		struct queue_query *q = ask_queue(id, 10, 100);
 		over = strcmp(q->reason, "the crawl is complete: everything "
 		    "was fetched") == 0;
 		assert_true(over || q->queued > 0);
@@ -500,30 +501,30 @@ reasons_are_true_all_along(void **state)
 /* --- problems ------------------------------------------------------------ */
 
 static void
-problems_came(struct problems_ask *q)
+problems_came(struct errors_query *q)
 {
 	*(bool *)q->arg = true;
 }
 
-static struct problems_ask
+static struct errors_query
 ask_problems(uint32_t crawl)
 {
-	static struct problems_ask q;
+	static struct errors_query q;
 	bool done = false;
 
-	q = (struct problems_ask){ .crawl = crawl, .done = problems_came,
+	q = (struct errors_query){ .crawl = crawl, .done = problems_came,
 		.arg = &done };
-	engine_problems(rig.engine, &q);
+	catalog_errors(rig.engine, &q);
 	RIG_UNTIL_DONE(&rig, done);
 	return q;
 }
 
 static void
-assert_problem(const struct problems_ask *q, const char *kind,
+assert_problem(const struct errors_query *q, const char *kind,
     const char *reason, uint64_t count, const char *newest)
 {
 	for (size_t i = 0; i < q->n; i++) {
-		const struct problem *p = &q->problems[i];
+		const struct error_group *p = &q->problems[i];
 		if (strcmp(p->kind, kind) != 0 ||
 		    strcmp(p->reason, reason) != 0)
 			continue;
@@ -538,7 +539,7 @@ assert_problem(const struct problems_ask *q, const char *kind,
 
 /* Of its newest sample; NULL: any but none. */
 static void
-assert_cause(const struct problems_ask *q, const char *reason,
+assert_cause(const struct errors_query *q, const char *reason,
     const char *cause)
 {
 	for (size_t i = 0; i < q->n; i++)
@@ -555,7 +556,7 @@ assert_cause(const struct problems_ask *q, const char *reason,
 static void
 assert_all_problems(uint32_t id)
 {
-	struct problems_ask q = ask_problems(id);
+	struct errors_query q = ask_problems(id);
 
 	assert_int_equal(q.why.err, OK);
 	assert_int_equal(q.n, 5);
@@ -583,13 +584,13 @@ problems_by_reason(void **state)
 	rig_stop(&rig);
 	rig_start(&rig);
 	assert_all_problems(id);
-	struct problems_ask q = ask_problems(id + 1);
+	struct errors_query q = ask_problems(id + 1);
 	assert_int_equal(q.why.err, ERR_ABSENT);
 	arena_free(&q.arena);
 }
 
 static void
-listed(struct pages_ask *q)
+listed(struct captures_query *q)
 {
 	*(bool *)q->arg = true;
 }
@@ -597,21 +598,21 @@ listed(struct pages_ask *q)
 /* --- one URL ------------------------------------------------------------- */
 
 static void
-url_came(struct find_ask *q)
+url_came(struct url_query *q)
 {
 	*(bool *)q->arg = true;
 }
 
-static struct find_ask *
+static struct url_query *
 find(uint32_t crawl, const char *url)
 {
-	static struct find_ask q;
+	static struct url_query q;
 	bool done = false;
 
 	arena_free(&q.arena);
-	q = (struct find_ask){ .crawl = crawl, .url = str_of(url),
+	q = (struct url_query){ .crawl = crawl, .url = str_of(url),
 		.done = url_came, .arg = &done };
-	engine_find_url(rig.engine, &q);
+	catalog_url(rig.engine, &q);
 	RIG_UNTIL_DONE(&rig, done);
 	return &q;
 }
@@ -619,7 +620,7 @@ find(uint32_t crawl, const char *url)
 static void
 urls_are_found(void **state)
 {
-	struct find_ask *q;
+	struct url_query *q;
 
 	(void)state;
 	uint32_t id = launch("{\"robots\":\"ignore\",\"limits\":"
@@ -667,7 +668,7 @@ urls_are_found(void **state)
 static void
 answers_of_failed_urls_are_found(void **state)
 {
-	struct find_ask *q;
+	struct url_query *q;
 
 	(void)state;
 	uint32_t id = launch("{\"robots\":\"ignore\"}", 0,
@@ -692,7 +693,7 @@ answers_of_failed_urls_are_found(void **state)
 	arena_free(&q->arena);
 	/* It is no capture for lists, which end before it. */
 	bool done = false;
-	struct pages_ask all = { .crawl = id, .size = 10, .done = listed,
+	struct captures_query all = { .crawl = id, .size = 10, .done = listed,
 	    .arg = &done };
 	feed_pages(engine_feed(rig.engine), &all);
 	RIG_UNTIL_DONE(&rig, done);
@@ -715,7 +716,7 @@ full_disk(void **state)
 	assert_int_equal(conf_flag(&rig.conf,
 	    STR("data.free_bytes_min=1000TiB"), NULL), OK);
 	rig_start(&rig);
-	struct queue_ask *q = NULL;
+	struct queue_query *q = NULL;
 	bool full = false;
 	for (int i = 0; i < 1000 && !full; i++) {
 		q = ask_queue(id, 10, 10);
@@ -724,11 +725,11 @@ full_disk(void **state)
 	}
 	assert_true(full);
 	assert_int_equal(q->queued, 9);
-	struct log_ask log = ask_log(id, 1, 10);
+	struct log_query log = ask_log(id, 1, 10);
 	assert_true(log.n > 0);
 	arena_free(&log.arena);
 	assert_int_equal(find(id, "http://a.test/9")->state, URL_WAITING);
-	struct problems_ask p = ask_problems(id);
+	struct errors_query p = ask_problems(id);
 	assert_int_equal(p.why.err, OK);
 	arena_free(&p.arena);
 	/* It would wait for room for ever. */
@@ -745,7 +746,7 @@ a_crawl_that_waits_for_another(void **state)
 	rig_start(&rig);
 	launch("{}", 60, "http://a.test/", NULL);
 	uint32_t id = launch("{}", 60, "http://b.test/", NULL);
-	struct queue_ask *q = ask_queue(id, 10, 10);
+	struct queue_query *q = ask_queue(id, 10, 10);
 	assert_string_equal(q->reason, "the crawl is pending: other crawls "
 	    "run first");
 	assert_int_equal(q->urls_n, 1);
@@ -762,7 +763,7 @@ a_policy_explains(void **state)
 	struct str canonical, seeds[] = { STR("a.test"), STR("b.test/x") };
 
 	(void)state;
-	assert_int_equal(engine_explain(STR("b.test/y#z"), p, seeds, 2, 1, 3,
+	assert_int_equal(catalog_explain(STR("b.test/y#z"), p, seeds, 2, 1, 3,
 	    &a, &x, &canonical, &w), OK);
 	is_text(canonical, "http://b.test/y");
 	assert_int_equal(x.rules_n, 2);
@@ -772,20 +773,20 @@ a_policy_explains(void **state)
 	assert_int_equal(x.verdict.rule, 0);
 	assert_true(x.verdict.cost == 2);
 	/* Too deep; another host; a trap; alone it is its own seed. */
-	assert_int_equal(engine_explain(STR("b.test/y"), p, seeds, 2, 1, 4,
+	assert_int_equal(catalog_explain(STR("b.test/y"), p, seeds, 2, 1, 4,
 	    &a, &x, &canonical, &w), OK);
 	assert_int_equal(x.verdict.reason, SKIP_DEPTH);
-	assert_int_equal(engine_explain(STR("c.test/"), p, seeds, 2, 1, 1,
+	assert_int_equal(catalog_explain(STR("c.test/"), p, seeds, 2, 1, 1,
 	    &a, &x, &canonical, &w), OK);
 	assert_int_equal(x.verdict.reason, SKIP_SCOPE);
 	assert_int_equal(x.matches[0], POLICY_NO_MATCH);
-	assert_int_equal(engine_explain(STR("a.test/x/x/x/x/x/x/x/x/x"), p,
+	assert_int_equal(catalog_explain(STR("a.test/x/x/x/x/x/x/x/x/x"), p,
 	    seeds, 2, 1, 1, &a, &x, &canonical, &w), OK);
 	assert_int_equal(x.verdict.reason, SKIP_URL);
-	assert_int_equal(engine_explain(STR("c.test/"), p, NULL, 0, 1, 1,
+	assert_int_equal(catalog_explain(STR("c.test/"), p, NULL, 0, 1, 1,
 	    &a, &x, &canonical, &w), OK);
 	assert_true(x.verdict.take);
-	assert_int_equal(engine_explain(STR("ftp://c.test/"), p, NULL, 0, 1,
+	assert_int_equal(catalog_explain(STR("ftp://c.test/"), p, NULL, 0, 1,
 	    1, &a, &x, &canonical, &w), ERR_INPUT);
 	assert_string_equal(w.text, "url: only http and https are fetched");
 	policy_free(&p);

@@ -21,9 +21,9 @@ struct track {
 	int64_t apart_us;
 };
 
-struct history {
+struct crawl_history {
 	struct list node;            /* histories.all */
-	struct history **own;        /* where its owner keeps it */
+	struct crawl_history **own;        /* where its owner keeps it */
 	struct track whole, recent;
 };
 
@@ -104,14 +104,14 @@ point_of(const struct crawl_view *v, struct wall now)
 	    n->status[5] }, .exceptions = crawl_exceptions(n) };
 }
 
-static struct history *
-make(struct histories *all, struct history **own)
+static struct crawl_history *
+make(struct histories *all, struct crawl_history **own)
 {
-	struct history *h = mem_new(sizeof(*h));
+	struct crawl_history *h = mem_new(sizeof(*h));
 
 	if (all->n == HISTORY_CRAWLS_MAX)
-		history_drop(all, LIST_ITEM(all->all.next, struct history,
-		    node)->own);
+		crawl_history_drop(all,
+		    LIST_ITEM(all->all.next, struct crawl_history, node)->own);
 	list_init(&h->node);
 	h->own = own;
 	h->whole.apart_us = WHOLE_US;
@@ -122,12 +122,12 @@ make(struct histories *all, struct history **own)
 }
 
 void
-history_note(struct histories *all, struct history **hp,
+crawl_history_note(struct histories *all, struct crawl_history **hp,
     const struct crawl_view *v, struct wall now)
 {
 	if (*hp == NULL)
 		*hp = make(all, hp);
-	struct history *h = *hp;
+	struct crawl_history *h = *hp;
 	struct history_point p = point_of(v, now);
 	const struct track *t = &h->whole;
 	/* A clock that was set back. */
@@ -140,7 +140,7 @@ history_note(struct histories *all, struct history **hp,
 }
 
 void
-history_ended(struct history *h)
+crawl_history_ended(struct crawl_history *h)
 {
 	if (h == NULL)
 		return;
@@ -155,9 +155,9 @@ history_ended(struct history *h)
 }
 
 void
-history_drop(struct histories *all, struct history **hp)
+crawl_history_drop(struct histories *all, struct crawl_history **hp)
 {
-	struct history *h = *hp;
+	struct crawl_history *h = *hp;
 
 	if (h == NULL)
 		return;
@@ -171,7 +171,7 @@ history_drop(struct histories *all, struct history **hp)
 }
 
 size_t
-history_read(const struct history *h,
+crawl_history_read(const struct crawl_history *h,
     struct history_point out[static HISTORY_POINTS_MAX])
 {
 	size_t n = 0;
@@ -209,7 +209,7 @@ histories_free(struct histories **ap)
 	if (all == NULL)
 		return;
 	while (!list_empty(&all->all))
-		history_drop(all, LIST_ITEM(all->all.next, struct history,
-		    node)->own);
+		crawl_history_drop(all,
+		    LIST_ITEM(all->all.next, struct crawl_history, node)->own);
 	mem_free(ap);
 }

@@ -14,7 +14,7 @@
  * It is in memory only: it begins with the process, or with the crawl.
  *
  * Owns:    the points.
- * Thread:  home's; it is the board's.
+ * Thread:  home's; it is the registry's.
  * Limits:  the numbers below.
  */
 #ifndef ENGINE_CATALOG_CRAWL_HISTORY_H
@@ -37,7 +37,7 @@ struct history_point {
 	uint64_t exceptions;
 };
 
-struct history;                      /* of one crawl */
+struct crawl_history;                      /* of one crawl */
 struct histories;
 
 struct histories *histories_new(void);
@@ -47,13 +47,13 @@ void histories_free(struct histories **);
  * The crawl stands so at `now`.  `*h` is its history, made here, and set to
  * NULL when it has to make room for others; it stays where it is.
  */
-void history_note(struct histories *, struct history **h,
+void crawl_history_note(struct histories *, struct crawl_history **h,
     const struct crawl_view *, struct wall now);
 /* Nothing more will come. */
-void history_ended(struct history *);
-void history_drop(struct histories *, struct history **h);
+void crawl_history_ended(struct crawl_history *);
+void crawl_history_drop(struct histories *, struct crawl_history **h);
 /* Oldest first; the number of points.  `h` may be NULL. */
-size_t history_read(const struct history *h,
+size_t crawl_history_read(const struct crawl_history *h,
     struct history_point out[static HISTORY_POINTS_MAX]);
 
 #endif

@@ -16,7 +16,7 @@
 static struct history_point points[HISTORY_POINTS_MAX];
 
 static void
-note(struct histories *all, struct history **h, int64_t second,
+note(struct histories *all, struct crawl_history **h, int64_t second,
     uint64_t items)
 {
 	struct crawl_view v = { .counts = { .items = items,
@@ -24,7 +24,7 @@ note(struct histories *all, struct history **h, int64_t second,
 	    .status = { 0, 0, items - items / 4, 0, items / 4, 0 },
 	    .not_found = items / 4, .exceptions = { 1, items } } };
 
-	history_note(all, h, &v, (struct wall){ BEGIN + second * S });
+	crawl_history_note(all, h, &v, (struct wall){ BEGIN + second * S });
 }
 
 /* Each is one that was noted, with all of it; none twice. */
@@ -47,27 +47,27 @@ static void
 test_a_night(void **state)
 {
 	struct histories *all = histories_new();
-	struct history *h = NULL;
+	struct crawl_history *h = NULL;
 	int64_t second = 0, gap = 0;
 
 	(void)state;
-	assert_int_equal(history_read(h, points), 0);
+	assert_int_equal(crawl_history_read(h, points), 0);
 	for (; second < 10; second++)
 		note(all, &h, second, 7 * (uint64_t)second);
-	assert_int_equal(history_read(h, points), 10);
+	assert_int_equal(crawl_history_read(h, points), 10);
 	check_points(10, 7);
 	for (; second < 8 * 3600; second++) {
 		note(all, &h, second, 7 * (uint64_t)second);
 		if (second % 997 != 0)
 			continue;
-		size_t n = history_read(h, points);
+		size_t n = crawl_history_read(h, points);
 		assert_in_range(n, 10, HISTORY_POINTS_MAX);
 		check_points(n, 7);
 		assert_int_equal(points[0].items, 0);
 		assert_int_equal(points[n - 1].items, 7 * second);
 	}
 	/* Some 2 minutes apart, and of the last 5 minutes 5 s. */
-	size_t n = history_read(h, points);
+	size_t n = crawl_history_read(h, points);
 	assert_in_range(n, 150, HISTORY_POINTS_MAX);
 	for (size_t i = 1; i < n; i++)
 		gap = MAX(gap, points[i].at.us - points[i - 1].at.us);
@@ -75,8 +75,8 @@ test_a_night(void **state)
 	for (size_t i = n - 50; i < n; i++)
 		assert_in_range(points[i].at.us - points[i - 1].at.us, 1,
 		    5 * S);
-	history_ended(h);
-	n = history_read(h, points);
+	crawl_history_ended(h);
+	n = crawl_history_read(h, points);
 	assert_in_range(n, HISTORY_ENDED_MAX / 2, HISTORY_ENDED_MAX);
 	assert_int_equal(points[n - 1].items, 7 * (second - 1));
 	check_points(n, 7);
@@ -90,25 +90,25 @@ static void
 test_silence(void **state)
 {
 	struct histories *all = histories_new();
-	struct history *h = NULL;
+	struct crawl_history *h = NULL;
 
 	(void)state;
 	note(all, &h, 0, 0);
 	note(all, &h, 1, 10);
 	note(all, &h, 5000, 10);
 	note(all, &h, 5001, 30);
-	assert_int_equal(history_read(h, points), 4);
+	assert_int_equal(crawl_history_read(h, points), 4);
 	assert_int_equal(points[2].at.us, BEGIN + 5000 * S);
 	assert_int_equal(points[2].items, 10);
 	/* The clock is set back: no point is before another. */
 	note(all, &h, 3000, 40);
-	size_t n = history_read(h, points);
+	size_t n = crawl_history_read(h, points);
 	assert_int_equal(points[n - 1].items, 40);
 	assert_int_equal(points[n - 1].at.us, BEGIN + 5001 * S);
-	history_drop(all, &h);
+	crawl_history_drop(all, &h);
 	assert_null(h);
-	history_drop(all, &h);
-	history_ended(h);
+	crawl_history_drop(all, &h);
+	crawl_history_ended(h);
 	histories_free(&all);
 }
 
@@ -117,7 +117,7 @@ test_many_crawls(void **state)
 {
 	enum { MORE = 10, ALL = HISTORY_CRAWLS_MAX + MORE };
 	struct histories *all = histories_new();
-	static struct history *h[ALL];
+	static struct crawl_history *h[ALL];
 
 	(void)state;
 	for (int i = 0; i < ALL; i++) {

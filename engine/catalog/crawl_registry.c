@@ -15,15 +15,15 @@ struct sample {
 };
 
 struct held {
-	struct board_row row;
+	struct crawl_row row;
 	struct arena arena;
 	struct sample samples[RATE_SAMPLES];   /* the oldest first */
 	size_t samples_n;
-	struct list busy_node;       /* in board.busy: it has a rate */
-	struct history *history;     /* NULL: nothing of it is known */
+	struct list busy_node;       /* in registry.busy: it has a rate */
+	struct crawl_history *history;     /* NULL: nothing of it is known */
 };
 
-struct board {
+struct crawl_registry {
 	struct loop *home;
 	uint64_t version;
 	struct held **rows;          /* by id; NULL: no such crawl */
@@ -37,7 +37,7 @@ struct board {
 };
 
 static struct held *
-held_of(struct board_row *r)
+held_of(struct crawl_row *r)
 {
 	return CONTAINER(r, struct held, row);
 }
@@ -45,29 +45,29 @@ held_of(struct board_row *r)
 /* --- reading ------------------------------------------------------------- */
 
 uint64_t
-board_version(const struct board *b)
+crawl_registry_version(const struct crawl_registry *b)
 {
 	return b->version;
 }
 
-struct board_row *
-board_row(const struct board *b, uint32_t crawl)
+struct crawl_row *
+crawl_row(const struct crawl_registry *b, uint32_t crawl)
 {
 	return crawl < b->rows_n && b->rows[crawl] != NULL ?
 	    &b->rows[crawl]->row : NULL;
 }
 
-struct board_row *
-board_before(const struct board *b, struct board_row *r)
+struct crawl_row *
+crawl_registry_before(const struct crawl_registry *b, struct crawl_row *r)
 {
 	const struct list *n = r == NULL ? b->changed.prev : r->node.prev;
 
 	return n == &b->changed ? NULL :
-	    LIST_ITEM((struct list *)(uintptr_t)n, struct board_row, node);
+	    LIST_ITEM((struct list *)(uintptr_t)n, struct crawl_row, node);
 }
 
-struct board_row *
-board_below(const struct board *b, uint32_t id)
+struct crawl_row *
+crawl_registry_below(const struct crawl_registry *b, uint32_t id)
 {
 	for (size_t i = MIN(id, b->rows_n); i > 0; i--)
 		if (b->rows[i - 1] != NULL)
@@ -76,15 +76,15 @@ board_below(const struct board *b, uint32_t id)
 }
 
 size_t
-board_history(const struct board_row *r,
+crawl_registry_history(const struct crawl_row *r,
     struct history_point out[static HISTORY_POINTS_MAX])
 {
-	return history_read(CONTAINER(r, const struct held, row)->history,
+	return crawl_history_read(CONTAINER(r, const struct held, row)->history,
 	    out);
 }
 
 bool
-board_has_tag(const struct board_row *r, struct str tag)
+crawl_registry_has_tag(const struct crawl_row *r, struct str tag)
 {
 	for (size_t i = 0; i < r->tags_n; i++)
 		if (str_eq(r->tags[i], tag))
@@ -95,27 +95,27 @@ board_has_tag(const struct board_row *r, struct str tag)
 /* --- who is told --------------------------------------------------------- */
 
 void
-board_watch(struct board *b, struct board_watch *w)
+crawl_registry_watch(struct crawl_registry *b, struct registry_watch *w)
 {
 	list_put(&b->watches, &w->node);
 }
 
 void
-board_unwatch(struct board_watch *w)
+crawl_registry_unwatch(struct registry_watch *w)
 {
 	list_take(&w->node);
 }
 
 /* Any of them may go, or come, while one is told. */
 void
-board_tell(struct board *b)
+crawl_registry_notify(struct crawl_registry *b)
 {
 	struct list told;
 
 	list_init(&told);
 	while (!list_empty(&b->watches)) {
-		struct board_watch *w = LIST_ITEM(b->watches.next,
-		    struct board_watch, node);
+		struct registry_watch *w = LIST_ITEM(b->watches.next,
+		    struct registry_watch, node);
 		list_take(&w->node);
 		list_put(&told, &w->node);
 		w->changed(w);
@@ -130,11 +130,12 @@ board_tell(struct board *b)
 /* --- rates --------------------------------------------------------------- */
 
 static void
-take_sample(struct board *b, struct held *h, struct mono now)
+take_sample(struct crawl_registry *b, struct held *h, struct mono now)
 {
 	const struct crawl_counts *n = &h->row.view.counts;
 
-	history_note(b->histories, &h->history, &h->row.view, clock_wall());
+	crawl_history_note(
+	    b->histories, &h->history, &h->row.view, clock_wall());
 	if (h->samples_n == RATE_SAMPLES)
 		memmove(&h->samples[0], &h->samples[1],
 		    --h->samples_n * sizeof(h->samples[0]));
@@ -160,7 +161,8 @@ set_rates(struct held *h)
 static void
 sample_all(struct timer *t)
 {
-	struct board *b = CONTAINER(t, struct board, sample_timer);
+	struct crawl_registry *b =
+	    CONTAINER(t, struct crawl_registry, sample_timer);
 	struct mono now = clock_mono();
 	struct list *next;
 
@@ -173,7 +175,7 @@ sample_all(struct timer *t)
 			list_take(n);
 			h->samples_n = 0;
 			if (h->row.view.ended.us > 0)
-				history_ended(h->history);
+				crawl_history_ended(h->history);
 		}
 	}
 	b->sampling = !list_empty(&b->busy);
@@ -183,7 +185,7 @@ sample_all(struct timer *t)
 
 /* Before its counters change. */
 static void
-is_busy(struct board *b, struct held *h)
+is_busy(struct crawl_registry *b, struct held *h)
 {
 	struct mono now;
 
@@ -201,7 +203,7 @@ is_busy(struct board *b, struct held *h)
 /* --- changing ------------------------------------------------------------ */
 
 static void
-note(struct board *b, struct board_row *r, unsigned part)
+note(struct crawl_registry *b, struct crawl_row *r, unsigned part)
 {
 	r->part[part] = r->changed = b->version + 1;
 }
@@ -213,36 +215,37 @@ same(const uint64_t *a, const uint64_t *b, size_t n)
 }
 
 static void
-compare(struct board *b, struct board_row *r, const struct crawl_view *v)
+compare(
+    struct crawl_registry *b, struct crawl_row *r, const struct crawl_view *v)
 {
 	const struct crawl_view *was = &r->view;
 	const struct crawl_counts *n = &v->counts, *m = &was->counts;
 
 	if (v->state != was->state || strcmp(v->reason, was->reason) != 0 ||
 	    v->started.us != was->started.us || v->ended.us != was->ended.us)
-		note(b, r, BOARD_STATE);
+		note(b, r, REGISTRY_STATE);
 	for (unsigned i = 0; i < ARRAY_LEN(n->status); i++)
 		if (n->status[i] != m->status[i])
-			note(b, r, BOARD_STATUS + i);
+			note(b, r, REGISTRY_STATUS + i);
 	if (n->not_found != m->not_found)
-		note(b, r, BOARD_NOT_FOUND);
+		note(b, r, REGISTRY_NOT_FOUND);
 	if (!same(n->exceptions, m->exceptions, ARRAY_LEN(n->exceptions)))
-		note(b, r, BOARD_EXCEPTIONS);
+		note(b, r, REGISTRY_EXCEPTIONS);
 	if (!same(n->skips, m->skips, ARRAY_LEN(n->skips)))
-		note(b, r, BOARD_SKIPS);
+		note(b, r, REGISTRY_SKIPS);
 	if (n->items != m->items)
-		note(b, r, BOARD_ITEMS);
+		note(b, r, REGISTRY_ITEMS);
 	if (n->queued != m->queued || n->leased != m->leased)
-		note(b, r, BOARD_QUEUED);
+		note(b, r, REGISTRY_QUEUED);
 	if (n->body_bytes != m->body_bytes || n->warc_bytes != m->warc_bytes)
-		note(b, r, BOARD_BYTES);
+		note(b, r, REGISTRY_BYTES);
 	if (v->log_last != was->log_last)
-		note(b, r, BOARD_LOG);
+		note(b, r, REGISTRY_LOG);
 }
 
 /* It has the newest change of all. */
 static void
-moved(struct board *b, struct board_row *r)
+moved(struct crawl_registry *b, struct crawl_row *r)
 {
 	b->version++;
 	list_take(&r->node);
@@ -250,9 +253,9 @@ moved(struct board *b, struct board_row *r)
 }
 
 void
-board_show(struct board *b, const struct crawl_view *v)
+crawl_registry_show(struct crawl_registry *b, const struct crawl_view *v)
 {
-	struct board_row *r = board_row(b, v->id);
+	struct crawl_row *r = crawl_row(b, v->id);
 
 	if (r == NULL || r->deleted)
 		return;
@@ -269,11 +272,11 @@ static void
 copy_spec(struct held *h, const struct crawl_spec *s)
 {
 	struct str seed = s->seeds_n == 0 ? STR("") : s->seeds[0];
-	struct board_row *r = &h->row;
+	struct crawl_row *r = &h->row;
 	struct arena a = ARENA_INIT;
 	struct crawl_options o;
 
-	/* Damaged ones tell nothing. */
+	/* Damaged ones publisher nothing. */
 	(void)crawl_options_parse(s->options, &a, &o);
 	size_t bytes = s->tags_n * sizeof(struct str) + s->name.n + 1 +
 	    seed.n + 1 + o.policy.n + 1;
@@ -291,7 +294,7 @@ copy_spec(struct held *h, const struct crawl_spec *s)
 }
 
 static void
-make_room(struct board *b, uint32_t id)
+make_room(struct crawl_registry *b, uint32_t id)
 {
 	size_t n = MAX(b->rows_n, 64);
 
@@ -306,13 +309,13 @@ make_room(struct board *b, uint32_t id)
 }
 
 void
-board_add(struct board *b, const struct crawl_view *v,
+crawl_registry_add(struct crawl_registry *b, const struct crawl_view *v,
     const struct crawl_spec *s)
 {
-	if (board_row(b, v->id) != NULL)
+	if (crawl_row(b, v->id) != NULL)
 		return;
 	struct held *h = mem_new(sizeof(*h));
-	struct board_row *r = &h->row;
+	struct crawl_row *r = &h->row;
 	make_room(b, v->id);
 	b->rows[v->id] = h;
 	list_init(&r->node);
@@ -320,31 +323,31 @@ board_add(struct board *b, const struct crawl_view *v,
 	r->id = v->id;
 	r->view = *v;
 	copy_spec(h, s);
-	for (unsigned i = 0; i < BOARD_PARTS; i++)
+	for (unsigned i = 0; i < REGISTRY_PARTS; i++)
 		note(b, r, i);
 	r->born = r->changed;
 	moved(b, r);
 }
 
 void
-board_delete(struct board *b, uint32_t crawl)
+crawl_registry_delete(struct crawl_registry *b, uint32_t crawl)
 {
-	struct board_row *r = board_row(b, crawl);
+	struct crawl_row *r = crawl_row(b, crawl);
 
 	if (r == NULL || r->deleted)
 		return;
 	r->deleted = true;
-	history_drop(b->histories, &held_of(r)->history);
-	note(b, r, BOARD_STATE);
+	crawl_history_drop(b->histories, &held_of(r)->history);
+	note(b, r, REGISTRY_STATE);
 	moved(b, r);
 }
 
 /* --- life ---------------------------------------------------------------- */
 
-struct board *
-board_new(struct loop *home)
+struct crawl_registry *
+crawl_registry_new(struct loop *home)
 {
-	struct board *b = mem_new(sizeof(*b));
+	struct crawl_registry *b = mem_new(sizeof(*b));
 
 	b->home = home;
 	b->histories = histories_new();
@@ -356,9 +359,9 @@ board_new(struct loop *home)
 }
 
 void
-board_free(struct board **bp)
+crawl_registry_free(struct crawl_registry **bp)
 {
-	struct board *b = *bp;
+	struct crawl_registry *b = *bp;
 
 	if (b == NULL)
 		return;

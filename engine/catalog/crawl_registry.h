@@ -5,9 +5,9 @@
  *
  *     ledger's loop: group durable ──► index thread: group applied ──► home
  *
- * So a number that the board shows can be read from the index.  Each change has
- * a version, which only grows; who remembers a version finds what changed since
- * by walking from the newest row back.
+ * So a number that the registry shows can be read from the index.  Each change
+ * has a version, which only grows; who remembers a version finds what changed
+ * since by walking from the newest row back.
  *
  * Owns:    the rows; one is in memory for each crawl, ended ones too.
  * Thread:  home's.
@@ -21,25 +21,25 @@
 #include "engine/catalog/crawl_history.h"
 #include "engine/frontier/frontier.h"
 
-struct board;
+struct crawl_registry;
 
 /* What changes of a row, each with the version of its last change. */
-enum board_part {
-	BOARD_STATE,                 /* and reason, ended */
-	BOARD_STATUS,                /* + 0..5: counts.status by class */
-	BOARD_STATUS_LAST = BOARD_STATUS + 5,
-	BOARD_NOT_FOUND,
-	BOARD_EXCEPTIONS,
-	BOARD_SKIPS,
-	BOARD_ITEMS,
-	BOARD_QUEUED,
-	BOARD_BYTES,                 /* body_bytes, warc_bytes */
-	BOARD_LOG,                   /* view.log_last */
-	BOARD_PARTS
+enum registry_part {
+	REGISTRY_STATE,                 /* and reason, ended */
+	REGISTRY_STATUS,                /* + 0..5: counts.status by class */
+	REGISTRY_STATUS_LAST = REGISTRY_STATUS + 5,
+	REGISTRY_NOT_FOUND,
+	REGISTRY_EXCEPTIONS,
+	REGISTRY_SKIPS,
+	REGISTRY_ITEMS,
+	REGISTRY_QUEUED,
+	REGISTRY_BYTES,                 /* body_bytes, warc_bytes */
+	REGISTRY_LOG,                   /* view.log_last */
+	REGISTRY_PARTS
 };
 
-struct board_row {
-	struct list node;            /* in board.rows, newest change last */
+struct crawl_row {
+	struct list node;            /* in registry.rows, newest change last */
 	uint32_t id;
 	struct crawl_view view;
 	struct str name, seed;       /* seed: the first, as given */
@@ -48,48 +48,50 @@ struct board_row {
 	size_t tags_n;
 	uint64_t schedule;           /* its id; 0: none */
 	uint64_t born, changed;      /* versions */
-	uint64_t part[BOARD_PARTS];  /* versions */
+	uint64_t part[REGISTRY_PARTS];  /* versions */
 	bool deleted;                /* it stays as a tombstone for watchers */
 	/* Pages and bytes of the last seconds, for rates. */
 	double pages_per_s, bytes_per_s;
 };
 
 /* Called on home after a batch of changes was put in, once for all of them. */
-struct board_watch {
-	struct list node;            /* the board's */
-	void (*changed)(struct board_watch *);
+struct registry_watch {
+	struct list node;            /* the registry's */
+	void (*changed)(struct registry_watch *);
 };
-void board_watch(struct board *, struct board_watch *);
-void board_unwatch(struct board_watch *);
+void crawl_registry_watch(struct crawl_registry *, struct registry_watch *);
+void crawl_registry_unwatch(struct registry_watch *);
 
-uint64_t board_version(const struct board *);
-struct board_row *board_row(const struct board *, uint32_t crawl);
+uint64_t crawl_registry_version(const struct crawl_registry *);
+struct crawl_row *crawl_row(const struct crawl_registry *, uint32_t crawl);
 /*
  * From the newest change back: start with NULL; NULL at the end.  Stop at the
  * first row whose `changed` is not above what you know.
  */
-struct board_row *board_before(const struct board *, struct board_row *);
+struct crawl_row *crawl_registry_before(
+    const struct crawl_registry *, struct crawl_row *);
 /* By id, the newest crawl first: start with UINT32_MAX; NULL at the end. */
-struct board_row *board_below(const struct board *, uint32_t id);
-bool board_has_tag(const struct board_row *, struct str tag);
+struct crawl_row *crawl_registry_below(
+    const struct crawl_registry *, uint32_t id);
+bool crawl_registry_has_tag(const struct crawl_row *, struct str tag);
 /* How it went so far, oldest first; the number of points. */
-size_t board_history(const struct board_row *,
+size_t crawl_registry_history(const struct crawl_row *,
     struct history_point out[static HISTORY_POINTS_MAX]);
 
 /* -- For the engine alone. -- */
 
-struct board *board_new(struct loop *home);
-void board_free(struct board **);
+struct crawl_registry *crawl_registry_new(struct loop *home);
+void crawl_registry_free(struct crawl_registry **);
 /*
  * A crawl as it stands, with the spec that it began with; what is there already
  * is not told of again.  The texts are copied.
  */
-void board_add(struct board *, const struct crawl_view *,
+void crawl_registry_add(struct crawl_registry *, const struct crawl_view *,
     const struct crawl_spec *);
 /* It changed; nothing, when it was never added. */
-void board_show(struct board *, const struct crawl_view *);
-void board_delete(struct board *, uint32_t crawl);
+void crawl_registry_show(struct crawl_registry *, const struct crawl_view *);
+void crawl_registry_delete(struct crawl_registry *, uint32_t crawl);
 /* The batch is in: the watchers are called. */
-void board_tell(struct board *);
+void crawl_registry_notify(struct crawl_registry *);
 
 #endif

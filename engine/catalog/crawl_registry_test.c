@@ -21,51 +21,51 @@ random_below(uint64_t n)
 /* What one client has, merged from what it was told. */
 struct merged {
 	bool known, deleted;
-	uint64_t parts[BOARD_PARTS];   /* a number for each part's value */
+	uint64_t parts[REGISTRY_PARTS];   /* a number for each part's value */
 };
 
 /* A number that stands for the part's whole value. */
 static uint64_t
-value_of(const struct board_row *r, unsigned part)
+value_of(const struct crawl_row *r, unsigned part)
 {
 	const struct crawl_view *v = &r->view;
 	const struct crawl_counts *n = &v->counts;
 
 	switch (part) {
-	case BOARD_STATE:
+	case REGISTRY_STATE:
 		return (uint64_t)v->state * 1000 + (uint64_t)v->ended.us +
 		    hash_bytes(str_of(v->reason), 1);
-	case BOARD_NOT_FOUND:
+	case REGISTRY_NOT_FOUND:
 		return n->not_found;
-	case BOARD_EXCEPTIONS:
+	case REGISTRY_EXCEPTIONS:
 		return crawl_exceptions(n);
-	case BOARD_SKIPS:
+	case REGISTRY_SKIPS:
 		return crawl_skips(n);
-	case BOARD_ITEMS:
+	case REGISTRY_ITEMS:
 		return n->items;
-	case BOARD_QUEUED:
+	case REGISTRY_QUEUED:
 		return n->queued * 1000 + n->leased;
-	case BOARD_BYTES:
+	case REGISTRY_BYTES:
 		return n->body_bytes * 1000 + n->warc_bytes;
-	case BOARD_LOG:
+	case REGISTRY_LOG:
 		return v->log_last;
 	default:
-		return n->status[part - BOARD_STATUS];
+		return n->status[part - REGISTRY_STATUS];
 	}
 }
 
 /* As a door does it: from the newest change back. */
 static unsigned
-merge(const struct board *b, struct merged *m, uint64_t *version)
+merge(const struct crawl_registry *b, struct merged *m, uint64_t *version)
 {
 	unsigned told = 0;
 
-	for (struct board_row *r = board_before(b, NULL); r != NULL &&
-	    r->changed > *version; r = board_before(b, r)) {
+	for (struct crawl_row *r = crawl_registry_before(b, NULL); r != NULL &&
+	    r->changed > *version; r = crawl_registry_before(b, r)) {
 		struct merged *x = &m[r->id];
 		if (!x->known)
 			assert_true(r->born > *version);
-		for (unsigned i = 0; i < BOARD_PARTS; i++)
+		for (unsigned i = 0; i < REGISTRY_PARTS; i++)
 			if (r->part[i] > *version) {
 				x->parts[i] = value_of(r, i);
 				told++;
@@ -73,20 +73,20 @@ merge(const struct board *b, struct merged *m, uint64_t *version)
 		x->known = true;
 		x->deleted = r->deleted;
 	}
-	*version = board_version(b);
+	*version = crawl_registry_version(b);
 	return told;
 }
 
 static void
-same_as_board(const struct board *b, const struct merged *m)
+same_as_board(const struct crawl_registry *b, const struct merged *m)
 {
 	for (uint32_t id = 0; id < CRAWLS; id++) {
-		const struct board_row *r = board_row(b, id);
+		const struct crawl_row *r = crawl_row(b, id);
 		assert_int_equal(r != NULL, m[id].known);
 		if (r == NULL)
 			continue;
 		assert_int_equal(r->deleted, m[id].deleted);
-		for (unsigned i = 0; i < BOARD_PARTS; i++)
+		for (unsigned i = 0; i < REGISTRY_PARTS; i++)
 			assert_int_equal(value_of(r, i), m[id].parts[i]);
 	}
 }
@@ -134,7 +134,7 @@ static void
 deltas_merge_to_a_snapshot(void **state)
 {
 	struct loop *home = loop_new("home");
-	struct board *b = board_new(home);
+	struct crawl_registry *b = crawl_registry_new(home);
 	struct crawl_view views[CRAWLS] = { 0 };
 	struct merged often[CRAWLS] = { 0 }, seldom[CRAWLS] = { 0 };
 	uint64_t often_version = 0, seldom_version = 0;
@@ -148,12 +148,12 @@ deltas_merge_to_a_snapshot(void **state)
 		for (uint64_t n = random_below(4); n > 0; n--)
 			change(v);
 		if (random_below(3) == 0)
-			board_add(b, v, &spec);
+			crawl_registry_add(b, v, &spec);
 		if (random_below(400) == 0)
-			board_delete(b, id);
-		else if (board_row(b, id) == NULL ||
-		    !board_row(b, id)->deleted)
-			board_show(b, v);
+			crawl_registry_delete(b, id);
+		else if (crawl_row(b, id) == NULL ||
+		    !crawl_row(b, id)->deleted)
+			crawl_registry_show(b, v);
 		merge(b, often, &often_version);
 		same_as_board(b, often);
 		/* Nothing changed since: nothing is told. */
@@ -163,7 +163,7 @@ deltas_merge_to_a_snapshot(void **state)
 			same_as_board(b, seldom);
 		}
 	}
-	board_free(&b);
+	crawl_registry_free(&b);
 	loop_free(&home);
 }
 
@@ -171,7 +171,7 @@ static void
 rows_are_found_by_number(void **state)
 {
 	struct loop *home = loop_new("home");
-	struct board *b = board_new(home);
+	struct crawl_registry *b = crawl_registry_new(home);
 	struct crawl_view v = { 0 };
 	struct str seeds[] = { STR("http://a.org/"), STR("http://b.org/") };
 	struct str tags[] = { STR("one"), STR("two words") };
@@ -180,79 +180,79 @@ rows_are_found_by_number(void **state)
 	    STR("{\"operator\":false,\"policy\":\"p\",\"schedule\":7}") };
 
 	(void)state;
-	assert_null(board_before(b, NULL));
-	assert_null(board_below(b, UINT32_MAX));
+	assert_null(crawl_registry_before(b, NULL));
+	assert_null(crawl_registry_below(b, UINT32_MAX));
 	for (uint32_t id = 3; id < 3000; id *= 7) {
 		v.id = id;
-		board_add(b, &v, &spec);
+		crawl_registry_add(b, &v, &spec);
 	}
-	assert_null(board_row(b, 0));
-	assert_null(board_row(b, 1000000));
-	assert_int_equal(board_below(b, UINT32_MAX)->id, 1029);
-	assert_int_equal(board_below(b, 1029)->id, 147);
-	assert_int_equal(board_below(b, 4)->id, 3);
-	assert_null(board_below(b, 3));
-	const struct board_row *r = board_row(b, 147);
+	assert_null(crawl_row(b, 0));
+	assert_null(crawl_row(b, 1000000));
+	assert_int_equal(crawl_registry_below(b, UINT32_MAX)->id, 1029);
+	assert_int_equal(crawl_registry_below(b, 1029)->id, 147);
+	assert_int_equal(crawl_registry_below(b, 4)->id, 3);
+	assert_null(crawl_registry_below(b, 3));
+	const struct crawl_row *r = crawl_row(b, 147);
 	assert_true(str_eq(r->seed, STR("http://a.org/")));
 	assert_true(str_eq(r->policy, STR("p")));
 	assert_int_equal(r->schedule, 7);
-	assert_true(board_has_tag(r, STR("two words")));
-	assert_false(board_has_tag(r, STR("two")));
+	assert_true(crawl_registry_has_tag(r, STR("two words")));
+	assert_false(crawl_registry_has_tag(r, STR("two")));
 	/* It was there already: nothing is told of it again. */
-	uint64_t version = board_version(b);
-	board_add(b, &v, &spec);
+	uint64_t version = crawl_registry_version(b);
+	crawl_registry_add(b, &v, &spec);
 	v.id = 5;
-	board_show(b, &v);
-	assert_int_equal(board_version(b), version);
-	board_free(&b);
+	crawl_registry_show(b, &v);
+	assert_int_equal(crawl_registry_version(b), version);
+	crawl_registry_free(&b);
 	loop_free(&home);
 }
 
 /* --- watchers that come and go while they are told ------------------------ */
 
 struct watcher {
-	struct board_watch watch;
-	struct board *board;
+	struct registry_watch watch;
+	struct crawl_registry *registry;
 	struct watcher *other;       /* goes, when this one is told */
 	unsigned told;
 };
 
 static void
-told(struct board_watch *w)
+told(struct registry_watch *w)
 {
 	struct watcher *x = CONTAINER(w, struct watcher, watch);
 
 	x->told++;
 	if (x->other != NULL)
-		board_unwatch(&x->other->watch);
+		crawl_registry_unwatch(&x->other->watch);
 }
 
 static void
 watchers_come_and_go(void **state)
 {
 	struct loop *home = loop_new("home");
-	struct board *b = board_new(home);
+	struct crawl_registry *b = crawl_registry_new(home);
 	struct watcher w[3] = { 0 };
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
 		w[i].watch.changed = told;
-		board_watch(b, &w[i].watch);
+		crawl_registry_watch(b, &w[i].watch);
 	}
-	board_tell(b);
+	crawl_registry_notify(b);
 	/* The second takes out the third, then itself. */
 	w[1].other = &w[2];
-	board_tell(b);
+	crawl_registry_notify(b);
 	assert_int_equal(w[2].told, 1);
 	w[1].other = &w[1];
-	board_tell(b);
-	board_tell(b);
+	crawl_registry_notify(b);
+	crawl_registry_notify(b);
 	assert_int_equal(w[0].told, 4);
 	assert_int_equal(w[1].told, 3);
-	board_unwatch(&w[0].watch);
-	board_tell(b);
+	crawl_registry_unwatch(&w[0].watch);
+	crawl_registry_notify(b);
 	assert_int_equal(w[0].told, 4);
-	board_free(&b);
+	crawl_registry_free(&b);
 	loop_free(&home);
 }
 
@@ -273,25 +273,25 @@ rates_rise_and_fall(void **state)
 
 	(void)state;
 	struct loop *home = loop_new("home");
-	struct board *b = board_new(home);
-	board_add(b, &v, &spec);
-	const struct board_row *r = board_row(b, 0);
+	struct crawl_registry *b = crawl_registry_new(home);
+	crawl_registry_add(b, &v, &spec);
+	const struct crawl_row *r = crawl_row(b, 0);
 	for (int i = 0; i < 8; i++) {
 		v.counts.items += 10;
 		v.counts.body_bytes += 500;
-		board_show(b, &v);
+		crawl_registry_show(b, &v);
 		pass_second(home);
 	}
 	assert_true(r->pages_per_s > 9.9 && r->pages_per_s < 10.1);
 	assert_true(r->bytes_per_s > 499 && r->bytes_per_s < 501);
-	uint64_t version = board_version(b);
+	uint64_t version = crawl_registry_version(b);
 	for (int i = 0; i < 8; i++)
 		pass_second(home);
 	/* Nothing goes on, and nothing ticks any more. */
 	assert_true(r->pages_per_s == 0 && r->bytes_per_s == 0);
 	assert_int_equal(loop_next_timer(home).ns, MONO_NEVER.ns);
-	assert_int_equal(board_version(b), version);
-	board_free(&b);
+	assert_int_equal(crawl_registry_version(b), version);
+	crawl_registry_free(&b);
 	loop_free(&home);
 }
 

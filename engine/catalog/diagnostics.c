@@ -126,8 +126,8 @@ why_sentence(const struct why_facts *f, char *out, size_t size)
 }
 
 void
-engine_why(const struct engine_look *k, const struct crawl_view *v, char *out,
-    size_t size)
+catalog_diagnose(const struct engine_look *k, const struct crawl_view *v,
+    char *out, size_t size)
 {
 	const struct fetcher_view *l = &k->loops;
 	bool waits = l->hosts_delayed + l->hosts_backoff > 0;

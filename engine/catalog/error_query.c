@@ -4,7 +4,7 @@
 
 struct problems_asking {
 	struct engine *engine;
-	struct problems_ask *ask;
+	struct errors_query *ask;
 	struct loop_call call;
 	struct ledger_query query;
 	struct crawl_view view;
@@ -16,7 +16,7 @@ struct problems_asking {
 static void
 finish(struct problems_asking *g)
 {
-	struct problems_ask *q = g->ask;
+	struct errors_query *q = g->ask;
 
 	g->engine->asked--;
 	arena_free(&g->arena);
@@ -29,14 +29,14 @@ static void
 add(struct problems_asking *g, const char *kind, const char *reason,
     uint64_t count, const struct problem_record *r)
 {
-	struct problems_ask *q = g->ask;
-	struct problem *p = &q->problems[q->n++];
+	struct errors_query *q = g->ask;
+	struct error_group *p = &q->problems[q->n++];
 	struct str *samples = ARENA_ARRAY(&q->arena, struct str,
 	    PROBLEM_SAMPLES);
 	struct str *causes = ARENA_ARRAY(&q->arena, struct str,
 	    PROBLEM_SAMPLES);
 
-	*p = (struct problem){ .kind = kind, .reason = reason,
+	*p = (struct error_group){ .kind = kind, .reason = reason,
 		.count = count, .samples = samples, .causes = causes };
 	if (r == NULL)
 		return;
@@ -62,7 +62,7 @@ record_of(const struct problems_asking *g, enum problem_kind kind,
 static int
 more_first(const void *a, const void *b)
 {
-	const struct problem *x = a, *y = b;
+	const struct error_group *x = a, *y = b;
 
 	return (x->count < y->count) - (x->count > y->count);
 }
@@ -71,9 +71,9 @@ static void
 give_all(struct problems_asking *g)
 {
 	const struct crawl_counts *n = &g->view.counts;
-	struct problems_ask *q = g->ask;
+	struct errors_query *q = g->ask;
 
-	q->problems = ARENA_ARRAY(&q->arena, struct problem,
+	q->problems = ARENA_ARRAY(&q->arena, struct error_group,
 	    EXCEPTION_COUNT + SKIP_COUNT + g->records_n);
 	for (int i = 0; i < EXCEPTION_COUNT; i++)
 		if (n->exceptions[i] > 0)
@@ -146,7 +146,7 @@ counts_came(struct loop_call *c)
 }
 
 void
-engine_problems(struct engine *e, struct problems_ask *q)
+catalog_errors(struct engine *e, struct errors_query *q)
 {
 	struct problems_asking *g = mem_new(sizeof(*g));
 

@@ -36,7 +36,7 @@ struct walk {
 	struct feed_task task;
 	struct list node;            /* feed.walks_due, _wanted or _idle */
 	struct list asks;            /* listings, as they came */
-	struct listing *answering;   /* the task's; NULL: it is a piece */
+	struct capture_list *answering;   /* the task's; NULL: it is a piece */
 	struct mono used;
 	uint32_t crawl;
 	struct arena arena;
@@ -178,7 +178,7 @@ walk_piece(struct walk *w)
 /* --- an answer, on the pool --------------------------------------------- */
 
 static void
-read_one(struct walk *w, struct listing *l, uint64_t number)
+read_one(struct walk *w, struct capture_list *l, uint64_t number)
 {
 	struct arena a = ARENA_INIT;
 	struct journal_entry e;
@@ -197,9 +197,9 @@ least_first(const void *a, const void *b)
 
 /* Sorted so, it is a heap still. */
 static void
-read_ranked(struct walk *w, struct listing *l)
+read_ranked(struct walk *w, struct capture_list *l)
 {
-	const struct pages_ask *q = l->ask;
+	const struct captures_query *q = l->ask;
 	size_t end = w->heap_n - MIN(w->heap_n, (size_t)q->start);
 
 	if (w->heap_n > 1)
@@ -228,9 +228,9 @@ find_numbers(const struct walk *w, uint64_t place, size_t n, uint64_t *out)
 }
 
 static void
-read_by_number(struct walk *w, struct listing *l)
+read_by_number(struct walk *w, struct capture_list *l)
 {
-	const struct pages_ask *q = l->ask;
+	const struct captures_query *q = l->ask;
 	uint64_t left = w->total - MIN(w->total, q->start);
 	size_t n = (size_t)MIN(left, q->size);
 	bool newest = q->order == PAGES_NEWEST;
@@ -276,7 +276,7 @@ walk_free(struct walk *w)
 }
 
 static bool
-serves(const struct walk *w, const struct listing *l)
+serves(const struct walk *w, const struct capture_list *l)
 {
 	return w->crawl == l->ask->crawl &&
 	    feed_filter_eq(&w->filter, &l->filter) && (w->heap_max == 0 ||
@@ -284,7 +284,7 @@ serves(const struct walk *w, const struct listing *l)
 }
 
 static struct walk *
-find_in(const struct list *walks, const struct listing *l)
+find_in(const struct list *walks, const struct capture_list *l)
 {
 	for (struct list *n = walks->next; n != walks; n = n->next)
 		if (serves(LIST_ITEM(n, struct walk, node), l))
@@ -293,7 +293,7 @@ find_in(const struct list *walks, const struct listing *l)
 }
 
 static struct walk *
-walk_new(const struct feed *f, const struct listing *l)
+walk_new(const struct feed *f, const struct capture_list *l)
 {
 	const struct feed_filter *from = &l->filter;
 	struct walk *w = mem_new(sizeof(*w));
@@ -343,8 +343,8 @@ static void
 fail_all(struct feed *f, struct walk *w)
 {
 	while (!list_empty(&w->asks)) {
-		struct listing *l = LIST_ITEM(w->asks.next, struct listing,
-		    node);
+		struct capture_list *l =
+		    LIST_ITEM(w->asks.next, struct capture_list, node);
 		list_take(&l->node);
 		feed_listing_fail(f, l, &w->why);
 	}
@@ -362,7 +362,8 @@ aim(struct feed *f, struct walk *w)
 	w->answering = NULL;
 	w->to = w->upto;
 	for (struct list *n = w->asks.next; n != &w->asks; n = next) {
-		struct listing *l = LIST_ITEM(n, struct listing, node);
+		struct capture_list *l =
+		    LIST_ITEM(n, struct capture_list, node);
 		next = n->next;
 		if (l->ask->left != NULL && atomic_load(l->ask->left)) {
 			list_take(n);
@@ -431,7 +432,7 @@ go_on(struct feed *f)
 static enum err
 fault(struct feed *f, struct walk *w)
 {
-	const struct board_row *row = board_row(f->options.board, w->crawl);
+	const struct crawl_row *row = crawl_row(f->options.registry, w->crawl);
 
 	if (f->closing)
 		return why(&w->why, ERR_CLOSED, "the engine is ending");
@@ -440,10 +441,10 @@ fault(struct feed *f, struct walk *w)
 	return w->why.err;
 }
 
-static struct listing *
+static struct capture_list *
 take_answered(struct walk *w)
 {
-	struct listing *l = w->answering;
+	struct capture_list *l = w->answering;
 
 	if (l == NULL)
 		return NULL;
@@ -468,7 +469,7 @@ walk_came(struct feed_task *task)
 		walk_free(w);
 	} else {
 		/* Who is told may ask the same again. */
-		struct listing *l = take_answered(w);
+		struct capture_list *l = take_answered(w);
 		queue(f, w);
 		if (l != NULL)
 			feed_listing_end(l);
@@ -477,7 +478,7 @@ walk_came(struct feed_task *task)
 }
 
 void
-feed_walk_put(struct feed *f, struct listing *l)
+feed_walk_put(struct feed *f, struct capture_list *l)
 {
 	struct walk *w = f->walking;
 

@@ -11,7 +11,7 @@
 struct log_reading {
 	struct ledger_query query;
 	struct engine *engine;
-	struct log_ask *ask;
+	struct log_query *ask;
 };
 
 static struct log_entry
@@ -28,7 +28,7 @@ entry_of(const struct crawl_log_record *r, struct arena *a)
 }
 
 static void
-read_entries(struct log_ask *q, struct index *x)
+read_entries(struct log_query *q, struct index *x)
 {
 	struct index_iter *i = index_iter_new(x, INDEX_LOG);
 	struct buf from = BUF_INIT;
@@ -56,7 +56,7 @@ read_entries(struct log_ask *q, struct index *x)
 static void
 read_log(struct ledger_query *query, struct index *x)
 {
-	struct log_ask *q = CONTAINER(query, struct log_reading, query)->ask;
+	struct log_query *q = CONTAINER(query, struct log_reading, query)->ask;
 
 	q->entries = ARENA_ARRAY(&q->arena, struct log_entry, q->max);
 	if (look_is_there(x, q->crawl, &q->why) == OK)
@@ -67,7 +67,7 @@ static void
 log_read(struct ledger_query *query)
 {
 	struct log_reading *g = CONTAINER(query, struct log_reading, query);
-	struct log_ask *q = g->ask;
+	struct log_query *q = g->ask;
 
 	g->engine->asked--;
 	mem_free(&g);
@@ -76,7 +76,7 @@ log_read(struct ledger_query *query)
 }
 
 void
-engine_log(struct engine *e, struct log_ask *q)
+catalog_log(struct engine *e, struct log_query *q)
 {
 	struct log_reading *g = mem_new(sizeof(*g));
 

@@ -64,7 +64,7 @@ is_as_shown(const struct shown *s, const struct outside_crawl_look *l)
 	    s->stats.queues == l->stats.queues;
 }
 
-/* True when the board has changed. */
+/* True when the registry has changed. */
 static bool
 show(struct outsiders *o, const struct outside_crawl_look *l)
 {
@@ -80,9 +80,9 @@ show(struct outsiders *o, const struct outside_crawl_look *l)
 		s = mem_new(sizeof(*s));
 		s->id = l->id;
 		map_put_id(&o->shown, l->id, s);
-		board_add(o->engine->board, &v, &spec);
+		crawl_registry_add(o->engine->registry, &v, &spec);
 	}
-	board_show(o->engine->board, &v);
+	crawl_registry_show(o->engine->registry, &v);
 	s->stats = l->stats;
 	s->round = o->round;
 	return true;
@@ -103,7 +103,7 @@ drop_gone(struct outsiders *o)
 			map_put_id(&left, s->id, s);
 			continue;
 		}
-		board_delete(o->engine->board, s->id);
+		crawl_registry_delete(o->engine->registry, s->id);
 		mem_free(&s);
 		any = true;
 	}
@@ -135,7 +135,7 @@ seen(struct loop_call *c)
 		if (k->n < o->shown.n)
 			any |= drop_gone(o);
 		if (any)
-			board_tell(o->engine->board);
+			crawl_registry_notify(o->engine->registry);
 		look_later(o);
 	}
 	arena_free(&k->arena);

@@ -1,5 +1,5 @@
 /*
- * outsiders -- crawls of the urlfrontier door on the board: looked at once a
+ * outsiders -- crawls of the urlfrontier door on the registry: looked at once a
  * second, told of when they changed.  Private to engine/.
  *
  * Of a row `queued` are URLs that wait or are leased, `items` those that the

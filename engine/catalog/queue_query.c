@@ -97,7 +97,7 @@ loops_look_free(struct loops_look *all)
 
 struct queue_asking {
 	struct engine *engine;
-	struct queue_ask *ask;
+	struct queue_query *ask;
 	struct look_queues queues;
 	struct loops_look loops;
 	struct look_urls urls;
@@ -106,7 +106,7 @@ struct queue_asking {
 static void
 finish(struct queue_asking *g)
 {
-	struct queue_ask *q = g->ask;
+	struct queue_query *q = g->ask;
 
 	g->engine->asked--;
 	arena_free(&g->queues.arena);
@@ -148,7 +148,7 @@ sum_up(struct why_facts *f, const struct fetcher_crawl *v)
 static void
 give_figures(struct queue_asking *g)
 {
-	struct queue_ask *q = g->ask;
+	struct queue_query *q = g->ask;
 	const struct look_queues *l = &g->queues;
 	struct why_facts f = { .view = &l->view, .health = l->health,
 		.resting = l->resting, .starved = l->tickets == 0,
@@ -175,7 +175,7 @@ give_figures(struct queue_asking *g)
 static void
 give_hosts(struct queue_asking *g)
 {
-	struct queue_ask *q = g->ask;
+	struct queue_query *q = g->ask;
 
 	q->hosts_n = MIN(q->hosts_max, g->queues.n);
 	q->hosts = ARENA_ARRAY(&q->arena, struct host_view, q->hosts_n + 1);
@@ -271,7 +271,7 @@ time_urls(struct queue_asking *g, struct timing *t)
 static void
 give_urls(struct queue_asking *g)
 {
-	struct queue_ask *q = g->ask;
+	struct queue_query *q = g->ask;
 	struct timing t = { .urls = NULL };
 	size_t n = g->urls.n;
 
@@ -358,7 +358,7 @@ queues_came(struct look_queues *l)
 }
 
 void
-engine_queue(struct engine *e, struct queue_ask *q)
+catalog_queue(struct engine *e, struct queue_query *q)
 {
 	struct queue_asking *g = mem_new(sizeof(*g));
 

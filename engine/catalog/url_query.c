@@ -59,7 +59,7 @@ mind_traps(const struct policy *p, const struct url *u,
 }
 
 enum err
-engine_explain(struct str text, const struct policy *policy,
+catalog_explain(struct str text, const struct policy *policy,
     const struct str *seeds, size_t seeds_n, double parent_cost,
     unsigned depth, struct arena *a, struct policy_explanation *out,
     struct str *canonical, struct why *w)
@@ -129,7 +129,7 @@ robots_verdict_text(const struct robots_verdict *v, struct arena *a)
 struct robots_asking {
 	struct job job;
 	struct engine *engine;
-	struct robots_ask *ask;
+	struct robots_query *ask;
 };
 
 /* On the pool: a robots.txt may be long. */
@@ -137,7 +137,7 @@ static void
 run_robots(struct job *job)
 {
 	struct robots_asking *g = CONTAINER(job, struct robots_asking, job);
-	struct robots_ask *q = g->ask;
+	struct robots_query *q = g->ask;
 
 	look_at_robots(g->engine, q->url, q->user_agent, &q->arena,
 	    &q->verdict);
@@ -147,7 +147,7 @@ static void
 robots_came(struct mail *m)
 {
 	struct robots_asking *g = CONTAINER(m, struct robots_asking, job.mail);
-	struct robots_ask *q = g->ask;
+	struct robots_query *q = g->ask;
 
 	g->engine->asked--;
 	mem_free(&g);
@@ -156,7 +156,7 @@ robots_came(struct mail *m)
 }
 
 void
-engine_robots(struct engine *e, struct robots_ask *q)
+catalog_robots(struct engine *e, struct robots_query *q)
 {
 	struct robots_asking *g = mem_new(sizeof(*g));
 
@@ -178,7 +178,7 @@ engine_robots(struct engine *e, struct robots_ask *q)
 
 struct find_asking {
 	struct engine *engine;
-	struct find_ask *ask;
+	struct url_query *ask;
 	struct ledger_query query;
 	struct job job;
 	struct arena arena;
@@ -191,7 +191,7 @@ struct find_asking {
 static void
 finish(struct find_asking *g)
 {
-	struct find_ask *q = g->ask;
+	struct url_query *q = g->ask;
 
 	g->engine->asked--;
 	arena_free(&g->arena);
@@ -215,7 +215,7 @@ permit(struct find_asking *g, struct policy_verdict *v)
 }
 
 static void
-mind_robots(struct find_ask *q)
+mind_robots(struct url_query *q)
 {
 	if (!q->verdict.take || q->robots.ignored || !q->robots.known ||
 	    q->robots.allowed)
@@ -227,7 +227,7 @@ mind_robots(struct find_ask *q)
 
 /* Why it was skipped, as far as today's rules and robots.txt still say so. */
 static void
-name_reason(struct find_ask *q)
+name_reason(struct url_query *q)
 {
 	bool skipped = q->state == URL_SKIPPED || (q->state == URL_DONE &&
 	    q->fact.outcome == OUTCOME_SKIPPED);
@@ -246,7 +246,7 @@ static void
 loops_came(struct loops_look *all)
 {
 	struct find_asking *g = CONTAINER(all, struct find_asking, loops);
-	struct find_ask *q = g->ask;
+	struct url_query *q = g->ask;
 
 	q->host_known = g->one.host_known;
 	if (q->host_known)
@@ -293,14 +293,14 @@ static void
 judge(struct job *job)
 {
 	struct find_asking *g = CONTAINER(job, struct find_asking, job);
-	struct find_ask *q = g->ask;
+	struct url_query *q = g->ask;
 	struct policy_explanation x;
 	struct policy *policy = NULL;
 	struct url u;
 
 	enum err e = policy_parse(g->spec.policy, &policy, &q->why);
 	if (e == OK)
-		e = engine_explain(q->url, policy, g->spec.seeds,
+		e = catalog_explain(q->url, policy, g->spec.seeds,
 		    g->spec.seeds_n, 1, 1, &q->arena, &x, &q->canonical,
 		    &q->why);
 	if (e == OK)
@@ -320,7 +320,7 @@ static void
 judged(struct mail *m)
 {
 	struct find_asking *g = CONTAINER(m, struct find_asking, job.mail);
-	struct find_ask *q = g->ask;
+	struct url_query *q = g->ask;
 
 	if (q->why.err != OK) {
 		finish(g);
@@ -361,7 +361,7 @@ spec_read(struct ledger_query *query)
 }
 
 void
-engine_find_url(struct engine *e, struct find_ask *q)
+catalog_url(struct engine *e, struct url_query *q)
 {
 	struct find_asking *g = mem_new(sizeof(*g));
 

@@ -7,7 +7,7 @@
 
 static struct rig rig;
 /* A name that /etc/hosts has for a private address, and its letters do not
- * tell it; empty: there is none. */
+ * publisher it; empty: there is none. */
 static char hosts_name[256];
 
 static void
@@ -38,7 +38,7 @@ find_hosts_name(void)
 static const struct crawl_counts *
 counts(uint32_t crawl)
 {
-	return &board_row(engine_board(rig.engine), crawl)->view.counts;
+	return &crawl_row(engine_registry(rig.engine), crawl)->view.counts;
 }
 
 static void
@@ -236,7 +236,7 @@ has_items(struct rig *r, void *arg)
 static void
 private_stays_private_over_restarts(void **state)
 {
-	struct launch_order o;
+	struct crawl_order o;
 	struct why w = WHY_INIT;
 
 	(void)state;
@@ -249,7 +249,7 @@ private_stays_private_over_restarts(void **state)
 	uint64_t some = 2;
 	rig_until(&rig, has_items, &some);
 	assert_int_equal(rig_launch(&rig, "/secret", "{}"), 1);
-	assert_int_equal(board_row(engine_board(rig.engine), 1)->view.state,
+	assert_int_equal(crawl_row(engine_registry(rig.engine), 1)->view.state,
 	    CRAWL_PENDING);
 	rig_stop(&rig);
 	/* For a while more is allowed. */

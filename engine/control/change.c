@@ -1,4 +1,4 @@
-#include "engine/control/revise.h"
+#include "engine/control/change.h"
 
 #include "engine/catalog/crawl_registry.h"
 #include "engine/control/engine_own.h"
@@ -16,12 +16,12 @@
  *     retry:    pool: the URLs ─► loops forget hosts' trouble ─► a walk
  *     delete:   the frontier's
  *
- *      ─► behind what became durable by it, home (tell.h)
+ *      ─► behind what became durable by it, home (event_publisher.h)
  */
 struct task {
 	struct mail mail;
-	struct list node;            /* in revise.tasks */
-	struct revise *revise;
+	struct list node;            /* in changes.tasks */
+	struct changes *changes;
 	uint32_t crawl;
 	bool going;
 	void (*begin)(struct task *);
@@ -33,7 +33,7 @@ struct task {
 	const struct rules *now;     /* the crawl's */
 	struct rules *rules;         /* those to come, or of the preview */
 	struct why why;
-	struct tell_answer answer;
+	struct published_answer answer;
 	/* Copies of what was asked for. */
 	struct arena arena;
 	struct str pattern, reason;
@@ -41,9 +41,9 @@ struct task {
 	size_t urls_n;
 	bool preview;
 	/* Who asked; none of them: the engine itself. */
-	struct exclude_ask *exclude;
-	struct retry_ask *retry;
-	struct delete_ask *delete;
+	struct exclude_request *exclude;
+	struct retry_request *retry;
+	struct delete_request *delete;
 };
 
 /* A call on one fetching loop. */
@@ -54,7 +54,7 @@ struct visit {
 };
 
 /* The ledger's loop's. */
-struct revise {
+struct changes {
 	struct engine *engine;
 	struct list tasks;           /* as they came */
 };
@@ -62,7 +62,7 @@ struct revise {
 static struct ledger *
 ledger_of(const struct task *t)
 {
-	return frontier_ledger(t->revise->engine->frontier);
+	return frontier_ledger(t->changes->engine->frontier);
 }
 
 /* --- answers, at home ---------------------------------------------------- */
@@ -81,7 +81,7 @@ task_free(struct task *t)
 static void
 answer_exclude(struct task *t)
 {
-	struct exclude_ask *a = t->exclude;
+	struct exclude_request *a = t->exclude;
 
 	a->why = t->why;
 	a->own = NULL;
@@ -105,7 +105,7 @@ answer_exclude(struct task *t)
 static void
 answer_retry(struct task *t)
 {
-	struct retry_ask *a = t->retry;
+	struct retry_request *a = t->retry;
 
 	a->why = t->why;
 	a->own = NULL;
@@ -117,25 +117,25 @@ answer_retry(struct task *t)
 static void
 answer_delete(struct task *t)
 {
-	struct delete_ask *a = t->delete;
-	struct board *board = t->revise->engine->board;
+	struct delete_request *a = t->delete;
+	struct crawl_registry *registry = t->changes->engine->registry;
 
 	a->why = t->why;
 	a->own = NULL;
-	if (t->why.err == OK && board != NULL) {
-		board_delete(board, t->crawl);
-		board_tell(board);
+	if (t->why.err == OK && registry != NULL) {
+		crawl_registry_delete(registry, t->crawl);
+		crawl_registry_notify(registry);
 	}
 	task_free(t);
 	a->done(a);
 }
 
 static void
-told(struct tell_answer *answer)
+told(struct published_answer *answer)
 {
 	struct task *t = CONTAINER(answer, struct task, answer);
 
-	t->revise->engine->asked--;
+	t->changes->engine->asked--;
 	if (t->exclude != NULL)
 		answer_exclude(t);
 	else if (t->retry != NULL)
@@ -161,7 +161,7 @@ static void
 begin(struct task *t)
 {
 	t->going = true;
-	t->now = crawls_rules(t->revise->engine->crawls, t->crawl);
+	t->now = crawl_runtime_rules(t->changes->engine->crawls, t->crawl);
 	refuse_full_disk(t);
 	if (t->why.err != OK)
 		finish(t);
@@ -170,7 +170,7 @@ begin(struct task *t)
 }
 
 static bool
-must_wait(const struct revise *r, const struct task *t)
+must_wait(const struct changes *r, const struct task *t)
 {
 	for (const struct list *n = r->tasks.next; n != &t->node; n = n->next)
 		if (LIST_ITEM(n, struct task, node)->crawl == t->crawl)
@@ -180,7 +180,7 @@ must_wait(const struct revise *r, const struct task *t)
 
 /* The first that waits for it: the others wait for that one. */
 static void
-begin_next(struct revise *r, uint32_t crawl)
+begin_next(struct changes *r, uint32_t crawl)
 {
 	for (struct list *n = r->tasks.next; n != &r->tasks; n = n->next) {
 		struct task *t = LIST_ITEM(n, struct task, node);
@@ -195,12 +195,12 @@ begin_next(struct revise *r, uint32_t crawl)
 static void
 finish(struct task *t)
 {
-	struct revise *r = t->revise;
+	struct changes *r = t->changes;
 	uint32_t crawl = t->crawl;
 
 	list_take(&t->node);
 	t->answer.told = told;
-	tell_now(r->engine->tell, &t->answer);
+	event_publisher_now(r->engine->publisher, &t->answer);
 	begin_next(r, crawl);
 }
 
@@ -208,7 +208,7 @@ static void
 deliver_task(struct mail *m)
 {
 	struct task *t = CONTAINER(m, struct task, mail);
-	struct revise *r = t->revise;
+	struct changes *r = t->changes;
 
 	list_put(&r->tasks, &t->node);
 	if (!must_wait(r, t))
@@ -221,7 +221,7 @@ task_new(struct engine *e, uint32_t crawl, void (*begin_fn)(struct task *))
 	struct task *t = mem_new(sizeof(*t));
 
 	list_init(&t->node);
-	t->revise = e->revise;
+	t->changes = e->changes;
 	t->crawl = crawl;
 	t->begin = begin_fn;
 	t->why = WHY_INIT;
@@ -232,7 +232,7 @@ task_new(struct engine *e, uint32_t crawl, void (*begin_fn)(struct task *))
 static void
 post(struct task *t)
 {
-	struct engine *e = t->revise->engine;
+	struct engine *e = t->changes->engine;
 
 	e->asked++;
 	t->mail.deliver = deliver_task;
@@ -250,7 +250,7 @@ amend(struct task *t, enum amend_verb verb, void (*done)(struct amend *))
 	a->crawl = t->crawl;
 	a->excludes = crawl_excludes;
 	a->done = done;
-	amend_run(t->revise->engine->frontier, a);
+	amend_run(t->changes->engine->frontier, a);
 }
 
 static void
@@ -276,7 +276,7 @@ static void
 visit_loops(struct task *t, void (*run)(struct loop_call *),
     void (*visited)(struct task *))
 {
-	struct engine *e = t->revise->engine;
+	struct engine *e = t->changes->engine;
 
 	t->visits = mem_array(e->loops_n, sizeof(*t->visits));
 	t->visits_out = e->loops_n;
@@ -295,7 +295,7 @@ static void
 pool_run(struct task *t, void (*run)(struct job *),
     void (*done)(struct mail *))
 {
-	struct engine *e = t->revise->engine;
+	struct engine *e = t->changes->engine;
 
 	t->job = (struct job){ .mail.deliver = done, .home = e->ledger_loop,
 	    .run = run };
@@ -341,7 +341,7 @@ rules_taken(struct amend *a)
 	struct task *t = CONTAINER(a, struct task, amend);
 
 	if (a->taken)
-		crawls_change_rules(t->revise->engine->crawls, t->crawl,
+		crawl_runtime_change_rules(t->changes->engine->crawls, t->crawl,
 		    &t->rules);
 	t->why = a->why;
 	if (t->why.err != OK)
@@ -380,7 +380,7 @@ begin_exclude(struct task *t)
 }
 
 void
-engine_exclude(struct engine *e, struct exclude_ask *ask)
+crawl_exclude(struct engine *e, struct exclude_request *ask)
 {
 	struct task *t = task_new(e, ask->crawl, begin_exclude);
 
@@ -526,7 +526,7 @@ begin_retry(struct task *t)
 }
 
 void
-engine_retry(struct engine *e, struct retry_ask *ask)
+crawl_retry(struct engine *e, struct retry_request *ask)
 {
 	struct task *t = task_new(e, ask->crawl, begin_retry);
 
@@ -548,7 +548,7 @@ begin_delete(struct task *t)
 }
 
 void
-engine_delete(struct engine *e, struct delete_ask *ask)
+crawl_delete(struct engine *e, struct delete_request *ask)
 {
 	struct task *t = task_new(e, ask->crawl, begin_delete);
 
@@ -560,27 +560,27 @@ engine_delete(struct engine *e, struct delete_ask *ask)
 /* --- life ---------------------------------------------------------------- */
 
 void
-revise_resume(struct engine *e)
+changes_resume(struct engine *e)
 {
 	size_t at = 0;
 	uint32_t crawl;
 
-	while (crawls_next_interrupted(e->crawls, &at, &crawl))
+	while (crawl_runtime_next_interrupted(e->crawls, &at, &crawl))
 		post(task_new(e, crawl, sweep));
 }
 
 void
-revise_open(struct engine *e)
+changes_open(struct engine *e)
 {
-	e->revise = mem_new(sizeof(*e->revise));
-	e->revise->engine = e;
-	list_init(&e->revise->tasks);
+	e->changes = mem_new(sizeof(*e->changes));
+	e->changes->engine = e;
+	list_init(&e->changes->tasks);
 }
 
 bool
-revise_busy(const struct engine *e, uint32_t crawl)
+changes_busy(const struct engine *e, uint32_t crawl)
 {
-	const struct list *tasks = &e->revise->tasks;
+	const struct list *tasks = &e->changes->tasks;
 
 	for (const struct list *n = tasks->next; n != tasks; n = n->next)
 		if (LIST_ITEM(n, struct task, node)->crawl == crawl)
@@ -589,11 +589,11 @@ revise_busy(const struct engine *e, uint32_t crawl)
 }
 
 void
-revise_close(struct engine *e)
+changes_close(struct engine *e)
 {
-	if (e->revise == NULL)
+	if (e->changes == NULL)
 		return;
-	while (!list_empty(&e->revise->tasks))
-		task_free(LIST_ITEM(e->revise->tasks.next, struct task, node));
-	mem_free(&e->revise);
+	while (!list_empty(&e->changes->tasks))
+		task_free(LIST_ITEM(e->changes->tasks.next, struct task, node));
+	mem_free(&e->changes);
 }

@@ -1,6 +1,6 @@
 /* Exclusions, retries and deletions, while loops run. */
 #include "engine/control/engine_testing.h"
-#include "engine/control/revise.h"
+#include "engine/control/change.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -48,10 +48,11 @@ site(struct str path, struct rig_page *p)
 	}
 }
 
-static const struct board_row *
+static const struct crawl_row *
 row(uint32_t crawl)
 {
-	const struct board_row *r = board_row(engine_board(rig.engine), crawl);
+	const struct crawl_row *r =
+	    crawl_row(engine_registry(rig.engine), crawl);
 
 	assert_non_null(r);
 	return r;
@@ -60,43 +61,46 @@ row(uint32_t crawl)
 /* --- verbs that are waited for ------------------------------------------- */
 
 static void
-excluded(struct exclude_ask *a)
+excluded(struct exclude_request *a)
 {
 	*(bool *)a->arg = true;
 }
 
 static void
-exclude(struct exclude_ask *a, uint32_t crawl, const char *pattern,
+exclude(struct exclude_request *a, uint32_t crawl, const char *pattern,
     bool preview)
 {
 	bool done = false;
 
-	*a = (struct exclude_ask){ .crawl = crawl, .pattern = str_of(pattern),
-	    .preview = preview, .done = excluded, .arg = &done };
-	engine_exclude(rig.engine, a);
+	*a = (struct exclude_request){ .crawl = crawl,
+		.pattern = str_of(pattern),
+		.preview = preview,
+		.done = excluded,
+		.arg = &done };
+	crawl_exclude(rig.engine, a);
 	RIG_UNTIL_DONE(&rig, done);
 }
 
 static void
-retried(struct retry_ask *a)
+retried(struct retry_request *a)
 {
 	*(bool *)a->arg = true;
 }
 
 static void
-retry(struct retry_ask *a, uint32_t crawl, const char *reason,
+retry(struct retry_request *a, uint32_t crawl, const char *reason,
     const struct str *urls, size_t n)
 {
 	bool done = false;
 
-	*a = (struct retry_ask){ .crawl = crawl, .reason = str_of(reason),
+	*a = (struct retry_request){ .crawl = crawl, .reason = str_of(reason),
 	    .urls = urls, .urls_n = n, .done = retried, .arg = &done };
-	engine_retry(rig.engine, a);
+	crawl_retry(rig.engine, a);
 	RIG_UNTIL_DONE(&rig, done);
 }
 
 static void
-deleted(struct delete_ask *a)
+deleted(struct delete_request *a)
 {
 	*(bool *)a->arg = true;
 }
@@ -105,10 +109,10 @@ static enum err
 delete(uint32_t crawl)
 {
 	bool done = false;
-	struct delete_ask a = { .crawl = crawl, .done = deleted,
+	struct delete_request a = { .crawl = crawl, .done = deleted,
 	    .arg = &done };
 
-	engine_delete(rig.engine, &a);
+	crawl_delete(rig.engine, &a);
 	RIG_UNTIL_DONE(&rig, done);
 	return a.why.err;
 }
@@ -116,7 +120,7 @@ delete(uint32_t crawl)
 static void
 steer(uint32_t crawl, enum crawl_state want)
 {
-	struct launch_order o = { 0 };
+	struct crawl_order o = { 0 };
 
 	rig_steer(&rig, crawl, want, &o);
 	assert_int_equal(o.why.err, OK);
@@ -182,7 +186,7 @@ asked_b(void)
 static void
 check_refusals(uint32_t crawl)
 {
-	struct exclude_ask a;
+	struct exclude_request a;
 
 	exclude(&a, crawl, "(", false);
 	assert_int_equal(a.why.err, ERR_INPUT);
@@ -198,7 +202,7 @@ check_refusals(uint32_t crawl)
 static void
 excluded_while_it_is_paused(void **state)
 {
-	struct exclude_ask a;
+	struct exclude_request a;
 
 	(void)state;
 	rig_open(&rig, site, NULL);
@@ -214,7 +218,7 @@ excluded_while_it_is_paused(void **state)
 	assert_int_equal(a.why.err, OK);
 	uint64_t previewed = a.removed;
 	assert_true(previewed > 0);
-	assert_int_equal(a.sample_n, MIN(previewed, REVISE_SAMPLE_MAX));
+	assert_int_equal(a.sample_n, MIN(previewed, CHANGES_SAMPLE_MAX));
 	for (size_t i = 0; i < a.sample_n; i++)
 		assert_true(str_find(a.sample[i], STR("/b/")) <
 		    a.sample[i].n);
@@ -260,7 +264,7 @@ excluded_while_it_is_paused(void **state)
 static void
 excluded_while_it_runs(void **state)
 {
-	struct exclude_ask a;
+	struct exclude_request a;
 
 	(void)state;
 	for (unsigned items = 1; items < 12; items += 5) {
@@ -287,7 +291,7 @@ excluded_while_it_runs(void **state)
 static void
 excluded_before_it_was_asked_for(void **state)
 {
-	struct exclude_ask a;
+	struct exclude_request a;
 
 	(void)state;
 	atomic_store(&slow_robots, true);
@@ -310,7 +314,7 @@ static void
 too_many_rules(void **state)
 {
 	struct buf json = BUF_INIT;
-	struct exclude_ask a;
+	struct exclude_request a;
 
 	(void)state;
 	rig_open(&rig, site, NULL);
@@ -336,7 +340,7 @@ too_many_rules(void **state)
 static void
 many_at_once(void **state)
 {
-	struct exclude_ask a[8];
+	struct exclude_request a[8];
 	bool done[8] = { false };
 	char pattern[8][20];
 
@@ -347,10 +351,13 @@ many_at_once(void **state)
 	uint32_t second = rig_launch(&rig, "/", SLOW);
 	for (unsigned i = 0; i < 8; i++) {
 		snprintf(pattern[i], sizeof(pattern[i]), "/[ab]/.*%u$", i);
-		a[i] = (struct exclude_ask){ .crawl = i % 3 ? first : second,
-		    .pattern = str_of(pattern[i]), .preview = i == 4,
-		    .done = excluded, .arg = &done[i] };
-		engine_exclude(rig.engine, &a[i]);
+		a[i] =
+		    (struct exclude_request){ .crawl = i % 3 ? first : second,
+			    .pattern = str_of(pattern[i]),
+			    .preview = i == 4,
+			    .done = excluded,
+			    .arg = &done[i] };
+		crawl_exclude(rig.engine, &a[i]);
 	}
 	for (unsigned i = 0; i < 8; i++) {
 		RIG_UNTIL_DONE(&rig, done[i]);
@@ -360,7 +367,7 @@ many_at_once(void **state)
 	/* The program ends in the midst of others. */
 	for (unsigned i = 0; i < 8; i++) {
 		done[i] = false;
-		engine_exclude(rig.engine, &a[i]);
+		crawl_exclude(rig.engine, &a[i]);
 	}
 	rig_stop(&rig);
 	for (unsigned i = 0; i < 8; i++) {
@@ -402,7 +409,7 @@ reason_of(const struct crawl_counts *n)
 static void
 tried_again(void **state)
 {
-	struct retry_ask a;
+	struct retry_request a;
 
 	(void)state;
 	atomic_store(&broken, true);
@@ -466,7 +473,7 @@ tried_again(void **state)
 /* --- deletion ------------------------------------------------------------- */
 
 static void
-spec_known(struct spec_ask *a)
+spec_known(struct spec_query *a)
 {
 	*(bool *)a->arg = true;
 }
@@ -475,10 +482,10 @@ static enum err
 ask_spec(uint32_t crawl)
 {
 	bool done = false;
-	struct spec_ask a = { .crawl = crawl, .done = spec_known,
+	struct spec_query a = { .crawl = crawl, .done = spec_known,
 	    .arg = &done };
 
-	engine_spec(rig.engine, &a);
+	catalog_spec(rig.engine, &a);
 	RIG_UNTIL_DONE(&rig, done);
 	arena_free(&a.arena);
 	return a.why.err;
@@ -524,8 +531,8 @@ a_crawl_is_deleted(void **state)
 	rig_stop(&rig);
 	assert_true(count_files("*") >= files);
 	rig_start(&rig);
-	assert_null(board_row(engine_board(rig.engine), crawl));
-	assert_non_null(board_row(engine_board(rig.engine), kept));
+	assert_null(crawl_row(engine_registry(rig.engine), crawl));
+	assert_non_null(crawl_row(engine_registry(rig.engine), kept));
 	uint32_t next = rig_launch(&rig, "/a/2", SLOW);
 	assert_int_equal(next, crawl + 1);
 	rig_until_state(&rig, next, CRAWL_COMPLETE);

@@ -18,7 +18,7 @@
 #include "engine/store/store.h"
 
 /*
- * A crawl's seeds are one record of the log, and the board keeps them in
+ * A crawl's seeds are one record of the log, and the registry keeps them in
  * memory; crawl.retry_max cannot be larger.
  */
 #define LAUNCH_SEEDS_MAX 10000u
@@ -30,7 +30,7 @@ struct launch_seed {
 };
 
 struct launch {
-	/* In.  All is copied before engine_launch() returns. */
+	/* In.  All is copied before crawl_launch() returns. */
 	struct str name;
 	const struct str *tags;
 	size_t tags_n;
@@ -52,11 +52,11 @@ struct launch {
 	void *own;                   /* the engine's */
 };
 /*
- * The board has the crawl when done() is called, and nobody was told of it
+ * The registry has the crawl when done() is called, and nobody was told of it
  * before.  Its WARCs go to DATA/archive/crawl-ID, those of
  * a schedule's runs to DATA/archive/schedule-ID.
  */
-void engine_launch(struct engine *, struct launch *);
+void crawl_launch(struct engine *, struct launch *);
 
 /*
  * Run an ended crawl again: a new crawl with its seeds, their delays, its tags
@@ -65,7 +65,7 @@ void engine_launch(struct engine *, struct launch *);
  * is followed (max_depth 0).  One crawl takes at most crawl.retry_max of them,
  * after the first `start`; their order never changes, so start + seeds_n of one
  * answer is the `start` of the next, until `left` is 0.  Secrets that the old
- * crawl had are not kept.  done() may be called before engine_rerun() returns.
+ * crawl had are not kept.  done() may be called before crawl_rerun() returns.
  */
 struct rerun {
 	/* In. */
@@ -81,55 +81,55 @@ struct rerun {
 	uint64_t left;               /* `failures`: those after the seeds */
 	struct why why;   /* ABSENT; STATE: it has not ended, nothing failed
 	                   * (after `start`), its proxy is not known,
-	                   * outsiders fetch it; those of engine_launch() */
+	                   * outsiders fetch it; those of crawl_launch() */
 	void (*done)(struct rerun *);
 	void *arg;
 	void *own;
 };
-void engine_rerun(struct engine *, struct rerun *);
+void crawl_rerun(struct engine *, struct rerun *);
 
 /*
  * Pause, resume, cancel (docs/protocols/realtime.md section 3).  Repeating one,
  * or cancelling an ended crawl, changes nothing.  Errors: STATE when an ended
  * one is paused or resumed; ABSENT.  `state` is the crawl's afterwards.
  */
-struct launch_order {
+struct crawl_order {
 	uint32_t crawl;
 	enum crawl_state want;       /* PAUSED, RUNNING, CANCELLED */
 	const char *reason;          /* "by a client" */
 	enum crawl_state state;
 	struct why why;
-	void (*done)(struct launch_order *);
+	void (*done)(struct crawl_order *);
 	void *arg;
 	void *own;
 };
-void engine_steer(struct engine *, struct launch_order *);
+void crawl_set_state(struct engine *, struct crawl_order *);
 
 /* What a crawl began with, or an exclusion made of it; from the index. */
-struct spec_ask {
+struct spec_query {
 	uint32_t crawl;
 	struct arena arena;          /* the caller frees it after done() */
 	struct crawl_spec spec;
 	const double *delays;        /* s, of each seed; < 0: the policy's */
 	bool secret_proxy;           /* it had one that is not in the policy */
 	struct why why;              /* ABSENT, CORRUPT */
-	void (*done)(struct spec_ask *);
+	void (*done)(struct spec_query *);
 	void *arg;
 	void *own;
 };
-void engine_spec(struct engine *, struct spec_ask *);
+void catalog_spec(struct engine *, struct spec_query *);
 
 /* -- Policies and schedules, in the store. -- */
 
-enum shelf_verb {
-	SHELF_POLICY_PUT, SHELF_POLICY_GET, SHELF_POLICY_DELETE,
-	SHELF_POLICY_LIST, SHELF_SCHEDULE_PUT, SHELF_SCHEDULE_GET,
-	SHELF_SCHEDULE_DELETE, SHELF_SCHEDULE_LIST, SHELF_TOKEN_ADD,
-	SHELF_TOKEN_LIST, SHELF_TOKEN_REVOKE
+enum store_verb {
+	STORE_POLICY_PUT, STORE_POLICY_GET, STORE_POLICY_DELETE,
+	STORE_POLICY_LIST, STORE_SCHEDULE_PUT, STORE_SCHEDULE_GET,
+	STORE_SCHEDULE_DELETE, STORE_SCHEDULE_LIST, STORE_TOKEN_ADD,
+	STORE_TOKEN_LIST, STORE_TOKEN_REVOKE
 };
-struct shelf_ask {
-	enum shelf_verb verb;
-	/* In; copied before engine_shelf() returns. */
+struct store_request {
+	enum store_verb verb;
+	/* In; copied before engine_store() returns. */
 	struct str name;             /* a policy's, a token's */
 	struct str json;             /* a policy; a schedule has its own */
 	struct schedule schedule;    /* PUT: id 0 is a new one */
@@ -144,7 +144,7 @@ struct shelf_ask {
 	struct why why;   /* ABSENT, STATE, FULL, EXISTS, INPUT with the place
 	                   * first: "url_rules[1].pattern: ...", "seeds[2].url:
 	                   * ...", of a schedule's own "policy: ..." too */
-	void (*done)(struct shelf_ask *);
+	void (*done)(struct store_request *);
 	void *arg;
 	void *own;
 };
@@ -152,7 +152,7 @@ struct shelf_ask {
  * A policy is kept in its canonical form.  PUT and GET answer with what is kept
  * (a schedule in `schedules`, which has its id), lists with theirs.
  */
-void engine_shelf(struct engine *, struct shelf_ask *);
+void engine_store(struct engine *, struct store_request *);
 
 /*
  * Seeds as JSON: a list of texts and of objects {"url", "rate_limit"}, where
@@ -177,8 +177,8 @@ MUST_USE enum err engine_put_policy(struct store *, struct str name,
 MUST_USE enum err engine_put_schedule(struct store *, const struct schedule *,
     struct arena *a, struct schedule *, struct why *);
 
-/* Every crawl, with what can be read of it: board.h. */
-struct board *engine_board(struct engine *);
+/* Every crawl, with what can be read of it: registry.h. */
+struct crawl_registry *engine_registry(struct engine *);
 struct feed *engine_feed(struct engine *);
 
 #endif

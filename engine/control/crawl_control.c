@@ -10,13 +10,13 @@
 #include "engine/stream/event_publisher.h"
 
 /*
- * home ─► shelf's thread: policy, seeds, plan ─► ledger's loop: begin
+ * home ─► store_async's thread: policy, seeds, plan ─► ledger's loop: begin
  *      ◄──────────────── durable, in the index ──┘
  */
 struct launching {
-	struct shelf_job job;
+	struct store_async_job job;
 	struct mail mail;
-	struct tell_answer answer;
+	struct published_answer answer;
 	struct engine *engine;
 	struct launch *launch;
 	/* Copies of what was asked for. */
@@ -27,7 +27,7 @@ struct launching {
 	struct policy *policy;
 	/* What comes of it. */
 	struct running *plan;
-	struct crawl_spec spec;      /* what the board shows of it */
+	struct crawl_spec spec;      /* what the registry shows of it */
 	struct crawl_view view;
 	struct why why;
 };
@@ -49,7 +49,8 @@ copy_seeds(struct launching *g, const struct launch *l)
 	g->request.seeds_n = l->seeds_n;
 }
 
-/* --- on the shelf's thread ----------------------------------------------- */
+/* --- on the store_async's thread
+ * ----------------------------------------------- */
 
 static void
 say_in_force(struct launching *g)
@@ -118,7 +119,7 @@ find_policy(struct launching *g, struct store *st, struct why *w)
 }
 
 static void
-plan(struct shelf_job *job, struct store *st)
+plan(struct store_async_job *job, struct store *st)
 {
 	struct launching *g = CONTAINER(job, struct launching, job);
 	struct crawl_request *q = &g->request;
@@ -133,7 +134,7 @@ plan(struct shelf_job *job, struct store *st)
 		return;
 	q->policy = g->policy;
 	say_in_force(g);
-	e = crawls_plan(q, g->engine->settings, &g->plan, &inner);
+	e = crawl_runtime_plan(q, g->engine->settings, &g->plan, &inner);
 	if (e != OK)
 		why_field(w, e, "policy", "%s", inner.text);
 }
@@ -164,7 +165,7 @@ deliver_refusal(struct mail *m)
 }
 
 static void
-begun(struct tell_answer *a)
+begun(struct published_answer *a)
 {
 	struct launching *g = CONTAINER(a, struct launching, answer);
 
@@ -172,7 +173,7 @@ begun(struct tell_answer *a)
 	if (a->err != OK)
 		why(&g->why, a->err, "%s", err_text(a->err));
 	else
-		board_add(g->engine->board, &g->view, &g->spec);
+		crawl_registry_add(g->engine->registry, &g->view, &g->spec);
 	finish(g);
 }
 
@@ -185,8 +186,9 @@ deliver_begin(struct mail *m)
 
 	g->answer.told = begun;
 	g->answer.before_views = true;
-	if (crawls_begin(e->crawls, &g->plan, tell_promise(e->tell,
-	    &g->answer), &g->launch->crawl, &g->why) == OK) {
+	if (crawl_runtime_begin(e->crawls, &g->plan,
+	        event_publisher_promise(e->publisher, &g->answer),
+	        &g->launch->crawl, &g->why) == OK) {
 		/* It is there: it has just begun. */
 		(void)!frontier_view(e->frontier, g->launch->crawl, &g->view);
 		return;
@@ -195,7 +197,7 @@ deliver_begin(struct mail *m)
 	loop_post(e->options.home, &g->mail);
 }
 
-/* What the board shows is the crawl's own: the plan goes to the loops. */
+/* What the registry shows is the crawl's own: the plan goes to the loops. */
 static void
 describe(struct launching *g)
 {
@@ -213,7 +215,7 @@ describe(struct launching *g)
 }
 
 static void
-planned(struct shelf_job *job)
+planned(struct store_async_job *job)
 {
 	struct launching *g = CONTAINER(job, struct launching, job);
 	struct engine *e = g->engine;
@@ -231,7 +233,7 @@ planned(struct shelf_job *job)
 }
 
 void
-engine_launch(struct engine *e, struct launch *l)
+crawl_launch(struct engine *e, struct launch *l)
 {
 	struct launching *g = mem_new(sizeof(*g));
 	struct arena *a = &g->arena;
@@ -253,25 +255,25 @@ engine_launch(struct engine *e, struct launch *l)
 	g->policy_json = arena_copy(a, l->policy_json);
 	g->job.run = plan;
 	g->job.done = planned;
-	shelf_put(e, &g->job);
+	store_async_put(e, &g->job);
 }
 
 /* --- pause, resume, cancel ----------------------------------------------- */
 
 struct steering {
 	struct mail mail;
-	struct tell_answer answer;
+	struct published_answer answer;
 	struct engine *engine;
-	struct launch_order *order;
+	struct crawl_order *order;
 	enum crawl_state state;
 	struct why why;
 };
 
 static void
-steered(struct tell_answer *a)
+steered(struct published_answer *a)
 {
 	struct steering *s = CONTAINER(a, struct steering, answer);
-	struct launch_order *o = s->order;
+	struct crawl_order *o = s->order;
 
 	s->engine->asked--;
 	if (a->err != OK)
@@ -286,7 +288,7 @@ steered(struct tell_answer *a)
 static enum err
 steer(struct steering *s)
 {
-	const struct launch_order *o = s->order;
+	const struct crawl_order *o = s->order;
 	struct engine *e = s->engine;
 	struct crawl_view v;
 
@@ -321,13 +323,13 @@ deliver_steer(struct mail *m)
 	if (steer(s) == OK)
 		/* What was done by an earlier one may not be durable yet. */
 		ledger_promise(frontier_ledger(e->frontier),
-		    tell_promise(e->tell, &s->answer));
+		    event_publisher_promise(e->publisher, &s->answer));
 	else
-		tell_now(e->tell, &s->answer);
+		event_publisher_now(e->publisher, &s->answer);
 }
 
 void
-engine_steer(struct engine *e, struct launch_order *o)
+crawl_set_state(struct engine *e, struct crawl_order *o)
 {
 	struct steering *s = mem_new(sizeof(*s));
 
@@ -342,19 +344,18 @@ engine_steer(struct engine *e, struct launch_order *o)
 
 /* --- specs --------------------------------------------------------------- */
 
-struct spec_query {
+struct spec_read {
 	struct ledger_query query;
 	struct engine *engine;
-	struct spec_ask *ask;
+	struct spec_query *ask;
 };
 
 /* On the index thread; the frontier's index may be read by any. */
 static void
 read_spec(struct ledger_query *query, struct index *x)
 {
-	struct spec_query *q = CONTAINER(query, struct spec_query, query);
-	struct spec_ask *a = q->ask;
-
+	struct spec_read *q = CONTAINER(query, struct spec_read, query);
+	struct spec_query *a = q->ask;
 	struct crawl_options o;
 
 	(void)x;
@@ -372,8 +373,8 @@ read_spec(struct ledger_query *query, struct index *x)
 static void
 spec_read(struct ledger_query *query)
 {
-	struct spec_query *q = CONTAINER(query, struct spec_query, query);
-	struct spec_ask *a = q->ask;
+	struct spec_read *q = CONTAINER(query, struct spec_read, query);
+	struct spec_query *a = q->ask;
 
 	q->engine->asked--;
 	mem_free(&q);
@@ -381,9 +382,9 @@ spec_read(struct ledger_query *query)
 }
 
 void
-engine_spec(struct engine *e, struct spec_ask *a)
+catalog_spec(struct engine *e, struct spec_query *a)
 {
-	struct spec_query *q = mem_new(sizeof(*q));
+	struct spec_read *q = mem_new(sizeof(*q));
 
 	q->engine = e;
 	q->ask = a;
@@ -405,9 +406,9 @@ add_known(struct engine *e, const struct crawl_view *v, struct why *w)
 
 	enum err err = frontier_spec(e->frontier, v->id, &a, &spec, w);
 	if (err == OK) {
-		board_add(e->board, v, &spec);
+		crawl_registry_add(e->registry, v, &spec);
 		if (crawl_options_parse(spec.options, &a, &o))
-			crawls_know_key(e->crawls, o.key, v->id);
+			crawl_runtime_know_key(e->crawls, o.key, v->id);
 	}
 	arena_free(&a);
 	return err;
@@ -420,20 +421,20 @@ launch_open(struct engine *e, struct why *w)
 	enum err err = OK;
 	size_t at = 0;
 
-	e->board = board_new(e->options.home);
+	e->registry = crawl_registry_new(e->options.home);
 	rerun_open(e);
 	while (err == OK && frontier_next_view(e->frontier, &at, &v))
 		if (v.kind == CRAWL_CRAWL)
 			err = add_known(e, &v, w);
 	if (err == OK)
-		e->timetable = timetable_new(e);
+		e->scheduler = scheduler_new(e);
 	if (err == OK)
 		e->outsiders = outsiders_new(e);
 	return err;
 }
 
-struct board *
-engine_board(struct engine *e)
+struct crawl_registry *
+engine_registry(struct engine *e)
 {
-	return e->board;
+	return e->registry;
 }

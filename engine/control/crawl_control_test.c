@@ -30,10 +30,11 @@ site(struct str path, struct rig_page *p)
 	}
 }
 
-static const struct board_row *
+static const struct crawl_row *
 row(uint32_t crawl)
 {
-	const struct board_row *r = board_row(engine_board(rig.engine), crawl);
+	const struct crawl_row *r =
+	    crawl_row(engine_registry(rig.engine), crawl);
 
 	assert_non_null(r);
 	return r;
@@ -66,25 +67,25 @@ run_again(struct rerun r)
 
 	r.done = ran_again;
 	r.arg = &done;
-	engine_rerun(rig.engine, &r);
+	crawl_rerun(rig.engine, &r);
 	RIG_UNTIL_DONE(&rig, done);
 	return r;
 }
 
 static void
-spec_came(struct spec_ask *a)
+spec_came(struct spec_query *a)
 {
 	*(bool *)a->arg = true;
 }
 
 static void
-read_spec(uint32_t crawl, struct spec_ask *a)
+read_spec(uint32_t crawl, struct spec_query *a)
 {
 	bool done = false;
 
-	*a = (struct spec_ask){ .crawl = crawl, .done = spec_came,
+	*a = (struct spec_query){ .crawl = crawl, .done = spec_came,
 	    .arg = &done };
-	engine_spec(rig.engine, a);
+	catalog_spec(rig.engine, a);
 	RIG_UNTIL_DONE(&rig, done);
 	assert_int_equal(a->why.err, OK);
 }
@@ -94,7 +95,7 @@ static void
 an_ended_crawl_is_run_again(void **state)
 {
 	const char *const set[] = { "fetch.tries_max=1", NULL };
-	struct spec_ask s;
+	struct spec_query s;
 
 	(void)state;
 	atomic_store(&broken, true);
@@ -122,7 +123,7 @@ an_ended_crawl_is_run_again(void **state)
 	assert_int_equal(row(1)->view.counts.exceptions[EXCEPTION_RESET] +
 	    row(1)->view.counts.exceptions[EXCEPTION_PROTOCOL], 1);
 	assert_true(str_eq(row(1)->name, STR("second")));
-	assert_true(board_has_tag(row(1), STR("a")));
+	assert_true(crawl_registry_has_tag(row(1), STR("a")));
 	read_spec(1, &s);
 	assert_true(s.delays[0] > 0.009 && s.delays[0] < 0.011);
 	assert_true(str_find(s.spec.policy, STR("\"max_items\":50")) <
@@ -239,7 +240,7 @@ failures_above_the_limit_are_retried_in_turn(void **state)
 /* --- the answer comes before the news ------------------------------------ */
 
 struct watching {
-	struct board_watch watch;
+	struct registry_watch watch;
 	struct launch *launch;
 	bool answered;
 	unsigned changes;
@@ -247,15 +248,15 @@ struct watching {
 };
 
 static void
-changed(struct board_watch *w)
+changed(struct registry_watch *w)
 {
 	struct watching *x = CONTAINER(w, struct watching, watch);
-	struct board *b = engine_board(rig.engine);
+	struct crawl_registry *b = engine_registry(rig.engine);
 
 	/* Nobody is told of a crawl that its maker does not know yet. */
 	assert_true(x->answered);
-	assert_true(board_version(b) > x->version);
-	x->version = board_version(b);
+	assert_true(crawl_registry_version(b) > x->version);
+	x->version = crawl_registry_version(b);
 	x->changes++;
 }
 
@@ -265,7 +266,7 @@ answered(struct launch *l)
 	struct watching *x = l->arg;
 
 	assert_int_equal(l->why.err, OK);
-	assert_non_null(board_row(engine_board(rig.engine), l->crawl));
+	assert_non_null(crawl_row(engine_registry(rig.engine), l->crawl));
 	assert_int_equal(x->changes, 0);
 	x->answered = true;
 }
@@ -281,26 +282,27 @@ crawls_are_launched_and_watched(void **state)
 	struct watching x = { .watch.changed = changed };
 	struct launch l = { .name = STR("first"), .tags = tags, .tags_n = 2,
 	    .seeds = &seed, .seeds_n = 1, .done = answered, .arg = &x };
-	board_watch(engine_board(rig.engine), &x.watch);
-	engine_launch(rig.engine, &l);
+	crawl_registry_watch(engine_registry(rig.engine), &x.watch);
+	crawl_launch(rig.engine, &l);
 	/* All was copied. */
 	tags[0] = tags[1] = STR("changed");
 	seed.url = STR("changed");
 	RIG_UNTIL_DONE(&rig, x.answered);
 	assert_int_equal(l.crawl, 0);
 	rig_until_state(&rig, 0, CRAWL_COMPLETE);
-	const struct board_row *r = row(0);
+	const struct crawl_row *r = row(0);
 	assert_int_equal(r->view.counts.items, 21);
 	assert_int_equal(r->view.counts.status[2], 21);
 	assert_int_equal(r->view.counts.queued, 0);
 	assert_true(str_eq(r->name, STR("first")));
 	assert_true(str_eq(r->policy, STR("default")));
 	assert_true(str_eq(r->seed, rig_url(&rig, "/")));
-	assert_true(board_has_tag(r, STR("news")));
-	assert_false(board_has_tag(r, STR("new")));
+	assert_true(crawl_registry_has_tag(r, STR("news")));
+	assert_false(crawl_registry_has_tag(r, STR("new")));
 	assert_true(x.changes > 0);
-	assert_true(r->changed == board_version(engine_board(rig.engine)));
-	board_unwatch(&x.watch);
+	assert_true(
+	    r->changed == crawl_registry_version(engine_registry(rig.engine)));
+	crawl_registry_unwatch(&x.watch);
 	/* The same seed again: it is another crawl, and fetches anew. */
 	uint32_t id = rig_launch(&rig, "/", "{}");
 	assert_int_equal(id, 1);
@@ -310,11 +312,14 @@ crawls_are_launched_and_watched(void **state)
 	assert_int_equal(row(1)->view.counts.duplicates, 20);
 	assert_int_equal(row(1)->policy.n, 0);
 	assert_int_equal(rig_requests(&rig, "/page3"), 2);
-	assert_ptr_equal(board_before(engine_board(rig.engine), NULL), row(1));
-	assert_ptr_equal(board_below(engine_board(rig.engine), UINT32_MAX),
+	assert_ptr_equal(
+	    crawl_registry_before(engine_registry(rig.engine), NULL), row(1));
+	assert_ptr_equal(
+	    crawl_registry_below(engine_registry(rig.engine), UINT32_MAX),
 	    row(1));
-	assert_ptr_equal(board_below(engine_board(rig.engine), 1), row(0));
-	assert_null(board_below(engine_board(rig.engine), 0));
+	assert_ptr_equal(
+	    crawl_registry_below(engine_registry(rig.engine), 1), row(0));
+	assert_null(crawl_registry_below(engine_registry(rig.engine), 0));
 	rig_close(&rig);
 }
 
@@ -375,7 +380,8 @@ faults_are_named(void **state)
 	m.name = STR("a\nb");
 	refused(m, ERR_INPUT, "name");
 	/* Nothing of all that was begun; a private seed is, and is skipped. */
-	assert_null(board_below(engine_board(rig.engine), UINT32_MAX));
+	assert_null(
+	    crawl_registry_below(engine_registry(rig.engine), UINT32_MAX));
 	uint32_t id = rig_launch(&rig, "/", "{}");
 	rig_until_state(&rig, id, CRAWL_COMPLETE);
 	assert_int_equal(row(id)->view.counts.skips[SKIP_BLOCKED], 1);
@@ -388,7 +394,7 @@ faults_are_named(void **state)
 static void
 steer(uint32_t crawl, enum crawl_state want, enum err e, enum crawl_state is)
 {
-	struct launch_order o;
+	struct crawl_order o;
 
 	rig_steer(&rig, crawl, want, &o);
 	assert_int_equal(o.why.err, e);
@@ -481,7 +487,7 @@ crawls_wait_for_others(void **state)
 {
 	static const char *const set[] = { "crawl.running_max=2",
 	    "crawl.pending_max=2", NULL };
-	struct launch_order o;
+	struct crawl_order o;
 
 	(void)state;
 	rig_open(&rig, site, set);
@@ -628,7 +634,7 @@ ended_crawls_leave_the_memory(void **state)
 {
 	int64_t wanted = 1;
 	uint64_t some = 1;
-	struct launch_order o;
+	struct crawl_order o;
 
 	(void)state;
 	rig_open(&rig, site, NULL);
@@ -665,13 +671,13 @@ static void
 specs_can_be_read(void **state)
 {
 	bool done = false;
-	struct spec_ask a = { .done = spec_came, .arg = &done };
+	struct spec_query a = { .done = spec_came, .arg = &done };
 
 	(void)state;
 	rig_open(&rig, site, NULL);
 	rig_start(&rig);
 	rig_launch(&rig, "/", "{\"downloads\":3}");
-	engine_spec(rig.engine, &a);
+	catalog_spec(rig.engine, &a);
 	RIG_UNTIL_DONE(&rig, done);
 	assert_int_equal(a.why.err, OK);
 	assert_int_equal(a.spec.seeds_n, 1);
@@ -679,9 +685,9 @@ specs_can_be_read(void **state)
 	    a.spec.policy.n);
 	assert_true(str_ends(a.spec.warc_dir, STR("/archive/crawl-0")));
 	arena_free(&a.arena);
-	a = (struct spec_ask){ .crawl = 9, .done = spec_came, .arg = &done };
+	a = (struct spec_query){ .crawl = 9, .done = spec_came, .arg = &done };
 	done = false;
-	engine_spec(rig.engine, &a);
+	catalog_spec(rig.engine, &a);
 	RIG_UNTIL_DONE(&rig, done);
 	assert_int_equal(a.why.err, ERR_ABSENT);
 	arena_free(&a.arena);

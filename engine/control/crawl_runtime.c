@@ -51,7 +51,7 @@ struct running {
 /* A call on a fetching loop, on the way to a crawl's end. */
 struct farewell {
 	struct loop_call call;
-	struct crawls *crawls;
+	struct crawl_runtime *crawls;
 	struct running *running;
 	struct fetcher *fetcher;
 };
@@ -61,7 +61,7 @@ struct known_key {
 	uint32_t id;
 };
 
-struct crawls {
+struct crawl_runtime {
 	struct frontier *frontier;
 	struct loop *loop;               /* the ledger's */
 	struct fetcher **fetchers;
@@ -75,12 +75,12 @@ struct crawls {
 	struct warc_writer *writer;      /* of warcinfo records */
 };
 
-struct crawls *
-crawls_new(struct frontier *f, struct loop *loop, struct fetcher **fetchers,
-    struct loop **loops, unsigned n, const struct fetch_settings *settings,
-    struct seen *seen)
+struct crawl_runtime *
+crawl_runtime_new(struct frontier *f, struct loop *loop,
+    struct fetcher **fetchers, struct loop **loops, unsigned n,
+    const struct fetch_settings *settings, struct seen *seen)
 {
-	struct crawls *c = mem_new(sizeof(*c));
+	struct crawl_runtime *c = mem_new(sizeof(*c));
 	struct warc_options wo = { .level = settings->compression_level,
 	    .digest = settings->digest, .random = clock_random };
 
@@ -98,7 +98,8 @@ crawls_new(struct frontier *f, struct loop *loop, struct fetcher **fetchers,
 }
 
 void
-crawls_set(struct crawls *c, const struct fetch_settings *settings)
+crawl_runtime_set(
+    struct crawl_runtime *c, const struct fetch_settings *settings)
 {
 	c->settings = settings;
 }
@@ -123,9 +124,9 @@ running_free(struct running **rp)
 }
 
 void
-crawls_free(struct crawls **cp)
+crawl_runtime_free(struct crawl_runtime **cp)
 {
-	struct crawls *c = *cp;
+	struct crawl_runtime *c = *cp;
 	size_t at = 0;
 	void *v;
 
@@ -339,7 +340,7 @@ publish_warcinfo(struct running *r, const char *id)
 
 /* The filter of the payloads that the collection has already. */
 static void
-load_seen(struct crawls *c, struct str collection)
+load_seen(struct crawl_runtime *c, struct str collection)
 {
 	struct index_iter *i = index_iter_new(ledger_index(
 	    frontier_ledger(c->frontier)), INDEX_DIGEST);
@@ -357,7 +358,7 @@ load_seen(struct crawls *c, struct str collection)
 
 /* Others may have written there, or this is the crawl that goes on. */
 static void
-join_collection(struct crawls *c, struct running *r, struct str warc_dir)
+join_collection(struct crawl_runtime *c, struct running *r, struct str warc_dir)
 {
 	load_seen(c, r->shared.collection);
 	r->shared.others = frontier_collection(c->frontier, warc_dir,
@@ -366,7 +367,7 @@ join_collection(struct crawls *c, struct running *r, struct str warc_dir)
 }
 
 static void
-tell_loops(struct crawls *c, struct running *r)
+tell_loops(struct crawl_runtime *c, struct running *r)
 {
 	char id[WARC_ID_MAX];
 
@@ -424,8 +425,8 @@ write_options(struct running *r, const struct crawl_request *q)
 }
 
 enum err
-crawls_plan(const struct crawl_request *q, const struct fetch_settings *s,
-    struct running **out, struct why *w)
+crawl_runtime_plan(const struct crawl_request *q,
+    const struct fetch_settings *s, struct running **out, struct why *w)
 {
 	const struct policy *p = q->policy;
 	struct running *r;
@@ -461,7 +462,7 @@ crawls_plan(const struct crawl_request *q, const struct fetch_settings *s,
 }
 
 void
-crawls_know_key(struct crawls *c, struct str key, uint32_t id)
+crawl_runtime_know_key(struct crawl_runtime *c, struct str key, uint32_t id)
 {
 	if (key.n == 0)
 		return;
@@ -482,8 +483,8 @@ own_warc_dir(struct running *r)
 }
 
 enum err
-crawls_begin(struct crawls *c, struct running **rp, struct promise *p,
-    uint32_t *id, struct why *w)
+crawl_runtime_begin(struct crawl_runtime *c, struct running **rp,
+    struct promise *p, uint32_t *id, struct why *w)
 {
 	const struct known_key *known = map_get(&c->keys, (*rp)->key);
 	struct running *r = *rp;
@@ -516,7 +517,7 @@ crawls_begin(struct crawls *c, struct running **rp, struct promise *p,
 	if (r->warc_parent.n == 0 || r->schedule != 0)
 		join_collection(c, r, r->spec.warc_dir);
 	tell_loops(c, r);
-	crawls_know_key(c, r->key, r->shared.id);
+	crawl_runtime_know_key(c, r->key, r->shared.id);
 	e = frontier_begin(c->frontier, &r->spec, r->found, r->spec.seeds_n,
 	    p, id, w);
 	if (e == OK && r->started_by.n != 0)
@@ -526,7 +527,7 @@ crawls_begin(struct crawls *c, struct running **rp, struct promise *p,
 }
 
 static enum err
-make_again(struct crawls *c, const struct crawl_spec *spec,
+make_again(struct crawl_runtime *c, const struct crawl_spec *spec,
     const struct crawl_request *q, const struct policy *policy,
     unsigned excluded, struct running **out, struct why *w)
 {
@@ -555,8 +556,8 @@ make_again(struct crawls *c, const struct crawl_spec *spec,
 }
 
 enum err
-crawls_continue(struct crawls *c, uint32_t id, const struct crawl_request *q,
-    struct why *w)
+crawl_runtime_continue(struct crawl_runtime *c, uint32_t id,
+    const struct crawl_request *q, struct why *w)
 {
 	struct arena a = ARENA_INIT;
 	struct crawl_spec spec;
@@ -589,7 +590,7 @@ crawls_continue(struct crawls *c, uint32_t id, const struct crawl_request *q,
 }
 
 const struct rules *
-crawls_rules(const struct crawls *c, uint32_t id)
+crawl_runtime_rules(const struct crawl_runtime *c, uint32_t id)
 {
 	const struct running *r = map_get_id(&c->running, id);
 
@@ -597,7 +598,8 @@ crawls_rules(const struct crawls *c, uint32_t id)
 }
 
 void
-crawls_change_rules(struct crawls *c, uint32_t id, struct rules **rules)
+crawl_runtime_change_rules(
+    struct crawl_runtime *c, uint32_t id, struct rules **rules)
 {
 	struct running *r = map_get_id(&c->running, id);
 
@@ -607,7 +609,8 @@ crawls_change_rules(struct crawls *c, uint32_t id, struct rules **rules)
 }
 
 bool
-crawls_next_interrupted(const struct crawls *c, size_t *at, uint32_t *id)
+crawl_runtime_next_interrupted(
+    const struct crawl_runtime *c, size_t *at, uint32_t *id)
 {
 	void *v;
 
@@ -622,7 +625,8 @@ crawls_next_interrupted(const struct crawls *c, size_t *at, uint32_t *id)
 }
 
 void
-crawls_order(struct crawls *c, uint32_t id, enum fetch_order order)
+crawl_runtime_order(
+    struct crawl_runtime *c, uint32_t id, enum fetch_order order)
 {
 	struct running *r = map_get_id(&c->running, id);
 
@@ -634,14 +638,14 @@ crawls_order(struct crawls *c, uint32_t id, enum fetch_order order)
 }
 
 void
-crawls_order_all(struct crawls *c, enum fetch_order order)
+crawl_runtime_order_all(struct crawl_runtime *c, enum fetch_order order)
 {
 	size_t at = 0;
 	void *v;
 
 	while (map_next(&c->running, &at, &v)) {
 		struct running *r = v;
-		crawls_order(c, r->shared.id, order);
+		crawl_runtime_order(c, r->shared.id, order);
 	}
 }
 
@@ -653,7 +657,7 @@ crawls_order_all(struct crawls *c, enum fetch_order order)
  * the second, when there is none, they forget it.
  */
 static void
-ask_loops(struct crawls *c, struct running *r,
+ask_loops(struct crawl_runtime *c, struct running *r,
     void (*run)(struct loop_call *), void (*done)(struct loop_call *))
 {
 	if (r->farewells == NULL)
@@ -696,7 +700,7 @@ static void
 forgotten(struct loop_call *call)
 {
 	struct farewell *f = CONTAINER(call, struct farewell, call);
-	struct crawls *c = f->crawls;
+	struct crawl_runtime *c = f->crawls;
 	struct running *r = f->running;
 
 	if (--r->answers_left > 0)
@@ -708,7 +712,7 @@ forgotten(struct loop_call *call)
 }
 
 void
-crawls_over(struct crawls *c, uint32_t id)
+crawl_runtime_over(struct crawl_runtime *c, uint32_t id)
 {
 	struct running *r = map_get_id(&c->running, id);
 
@@ -717,7 +721,7 @@ crawls_over(struct crawls *c, uint32_t id)
 }
 
 bool
-crawls_next_over(const struct crawls *c, size_t *at, uint32_t *id)
+crawl_runtime_next_over(const struct crawl_runtime *c, size_t *at, uint32_t *id)
 {
 	void *v;
 
@@ -732,7 +736,7 @@ crawls_next_over(const struct crawls *c, size_t *at, uint32_t *id)
 }
 
 void
-crawls_let_go(struct crawls *c, uint32_t id)
+crawl_runtime_let_go(struct crawl_runtime *c, uint32_t id)
 {
 	struct running *r = map_get_id(&c->running, id);
 
@@ -747,8 +751,8 @@ crawls_let_go(struct crawls *c, uint32_t id)
 }
 
 void
-crawls_warcinfo(struct crawls *c, uint32_t id, const char *filename,
-    struct buf *out)
+crawl_runtime_warcinfo(
+    struct crawl_runtime *c, uint32_t id, const char *filename, struct buf *out)
 {
 	struct running *r = map_get_id(&c->running, id);
 	char host[256];

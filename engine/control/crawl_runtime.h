@@ -2,7 +2,7 @@
  * crawl_runtime -- the crawls that run in this process: policy compiled, seeds
  * read, secrets held.  Private to engine/.
  *
- *     any thread: crawls_plan() ──► ledger's loop: crawls_begin()
+ *     any thread: crawl_runtime_plan() ──► ledger's loop: crawl_runtime_begin()
  *
  * Thread: the ledger's loop, or any before it runs and after it has stopped.
  */
@@ -12,19 +12,20 @@
 #include "engine/control/crawl_rules.h"
 #include "engine/engine.h"
 
-struct crawls;
+struct crawl_runtime;
 struct running;
-struct crawls *crawls_new(struct frontier *, struct loop *ledgers,
+struct crawl_runtime *crawl_runtime_new(struct frontier *, struct loop *ledgers,
     struct fetcher **, struct loop **, unsigned n,
     const struct fetch_settings *, struct seen *);
-void crawls_free(struct crawls **);   /* after the loops stopped */
-/* Other settings from now on; they stay until crawls_free().  Thread: any. */
-void crawls_set(struct crawls *, const struct fetch_settings *);
+void crawl_runtime_free(struct crawl_runtime **); /* after the loops stopped */
+/* Other settings from now on; they stay until crawl_runtime_free().  Thread:
+ * any. */
+void crawl_runtime_set(struct crawl_runtime *, const struct fetch_settings *);
 /*
  * What can be made of a crawl before it has a number; all is copied.
  * Thread: any.  Errors: INPUT naming the field.
  */
-MUST_USE enum err crawls_plan(const struct crawl_request *,
+MUST_USE enum err crawl_runtime_plan(const struct crawl_request *,
     const struct fetch_settings *, struct running **, struct why *);
 void running_free(struct running **);
 /*
@@ -33,37 +34,42 @@ void running_free(struct running **);
  * may be NULL, is kept when the crawl is durable; after an error never.
  * Errors: those of frontier_begin().
  */
-MUST_USE enum err crawls_begin(struct crawls *, struct running **,
+MUST_USE enum err crawl_runtime_begin(struct crawl_runtime *, struct running **,
     struct promise *, uint32_t *id, struct why *);
 /* A key that an earlier process used. */
-void crawls_know_key(struct crawls *, struct str key, uint32_t id);
-MUST_USE enum err crawls_continue(struct crawls *, uint32_t id,
+void crawl_runtime_know_key(
+    struct crawl_runtime *, struct str key, uint32_t id);
+MUST_USE enum err crawl_runtime_continue(struct crawl_runtime *, uint32_t id,
     const struct crawl_request *, struct why *);
 /* The rules of a crawl that runs here, or NULL; as long as it runs. */
-const struct rules *crawls_rules(const struct crawls *, uint32_t id);
+const struct rules *crawl_runtime_rules(
+    const struct crawl_runtime *, uint32_t id);
 /* Takes them; the loops see them from now on.  It runs here. */
-void crawls_change_rules(struct crawls *, uint32_t id, struct rules **);
+void crawl_runtime_change_rules(
+    struct crawl_runtime *, uint32_t id, struct rules **);
 /*
  * Before the loops run: crawls whose exclusion an earlier process began.  Start
  * with *at = 0; false at the end.
  */
-bool crawls_next_interrupted(const struct crawls *, size_t *at, uint32_t *id);
+bool crawl_runtime_next_interrupted(
+    const struct crawl_runtime *, size_t *at, uint32_t *id);
 /* Nothing, when that was the last order. */
-void crawls_order(struct crawls *, uint32_t id, enum fetch_order);
-void crawls_order_all(struct crawls *, enum fetch_order);
+void crawl_runtime_order(struct crawl_runtime *, uint32_t id, enum fetch_order);
+void crawl_runtime_order_all(struct crawl_runtime *, enum fetch_order);
 /*
  * Its end is durable.  Those that are over and not let go yet: start with
  * *at = 0; false at the end.
  */
-void crawls_over(struct crawls *, uint32_t id);
-bool crawls_next_over(const struct crawls *, size_t *at, uint32_t *id);
+void crawl_runtime_over(struct crawl_runtime *, uint32_t id);
+bool crawl_runtime_next_over(
+    const struct crawl_runtime *, size_t *at, uint32_t *id);
 /*
  * Nobody here looks at its rules any more: it goes, when nothing of it is left
  * on the loops; until then this is to be said again.
  */
-void crawls_let_go(struct crawls *, uint32_t id);
+void crawl_runtime_let_go(struct crawl_runtime *, uint32_t id);
 /* The gzip member of the warcinfo of `filename`. */
-void crawls_warcinfo(struct crawls *, uint32_t id, const char *filename,
-    struct buf *out);
+void crawl_runtime_warcinfo(
+    struct crawl_runtime *, uint32_t id, const char *filename, struct buf *out);
 
 #endif

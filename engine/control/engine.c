@@ -120,7 +120,7 @@ engine_reload(struct engine *e)
 	read_settings(e);
 	for (unsigned i = 0; i < e->loops_n; i++)
 		fetcher_set(e->fetchers[i], e->settings);
-	crawls_set(e->crawls, e->settings);
+	crawl_runtime_set(e->crawls, e->settings);
 }
 
 /* --- what the frontier tells, on the ledger's loop ---------------------- */
@@ -133,9 +133,11 @@ engine_order_loops(struct engine *e, uint32_t crawl)
 
 	if (e->ending || frontier_view(e->frontier, crawl, &v) != OK)
 		return;
-	crawls_order(e->crawls, crawl, v.state == CRAWL_RUNNING ? FETCH_RUN :
-	    v.state == CRAWL_PAUSED || v.state == CRAWL_PENDING ?
-	    FETCH_PAUSE : FETCH_END);
+	crawl_runtime_order(e->crawls, crawl,
+	    v.state == CRAWL_RUNNING ? FETCH_RUN
+	        : v.state == CRAWL_PAUSED || v.state == CRAWL_PENDING
+	        ? FETCH_PAUSE
+	        : FETCH_END);
 }
 
 /* A crawl that has ended leaves the memory, a step at a time. */
@@ -147,9 +149,9 @@ say_farewell(struct timer *t)
 	size_t at = 0;
 
 	e->farewell_set = false;
-	while (!e->ending && crawls_next_over(e->crawls, &at, &crawl)) {
-		if (!revise_busy(e, crawl))
-			crawls_let_go(e->crawls, crawl);
+	while (!e->ending && crawl_runtime_next_over(e->crawls, &at, &crawl)) {
+		if (!changes_busy(e, crawl))
+			crawl_runtime_let_go(e->crawls, crawl);
 		e->farewell_set = true;
 	}
 	if (e->farewell_set)
@@ -160,7 +162,7 @@ say_farewell(struct timer *t)
 static void
 is_over(struct engine *e, uint32_t crawl)
 {
-	crawls_over(e->crawls, crawl);
+	crawl_runtime_over(e->crawls, crawl);
 	e->farewell_timer.fire = say_farewell;
 	if (!e->farewell_set && !e->ending)
 		loop_timer_set(e->ledger_loop, &e->farewell_timer,
@@ -176,7 +178,7 @@ viewed(void *arg, const struct crawl_view *view)
 	engine_order_loops(e, view->id);
 	if (view->ended.us != 0)
 		is_over(e, view->id);
-	tell_view(e->tell, view);
+	event_publisher_view(e->publisher, view);
 }
 
 /* What the feed will want of it, before its fetching loop has it again. */
@@ -193,7 +195,7 @@ item_kept(void *arg, struct submission *s)
 	x->file = s->place.file;
 	x->offset = s->place.offset + s->parts[s->final_part].at;
 	x->near_duplicate = s->near_duplicate;
-	tell_fresh(e->tell, x);
+	event_publisher_handoff(e->publisher, x);
 }
 
 /* At home. */
@@ -212,8 +214,8 @@ show_view(void *arg, const struct crawl_view *view)
 {
 	struct engine *e = arg;
 
-	if (e->board != NULL)
-		board_show(e->board, view);
+	if (e->registry != NULL)
+		crawl_registry_show(e->registry, view);
 	if (e->options.view != NULL)
 		e->options.view(e->options.arg, view);
 }
@@ -223,8 +225,8 @@ views_shown(void *arg)
 {
 	struct engine *e = arg;
 
-	if (e->board != NULL)
-		board_tell(e->board);
+	if (e->registry != NULL)
+		crawl_registry_notify(e->registry);
 }
 
 struct health_mail {
@@ -263,11 +265,12 @@ warcinfo(void *arg, uint32_t crawl, const char *filename, struct buf *out)
 {
 	struct engine *e = arg;
 
-	crawls_warcinfo(e->crawls, crawl, filename, out);
+	crawl_runtime_warcinfo(e->crawls, crawl, filename, out);
 	engine_hooks_expect(e, crawl);
 }
 
-/* --- what the fetchers tell, on their loops ----------------------------- */
+/* --- what the fetchers publisher, on their loops -----------------------------
+ */
 
 struct event_mail {
 	struct mail mail;
@@ -460,14 +463,14 @@ make_crawls(struct engine *e)
 
 	for (unsigned i = 0; i < e->loops_n; i++)
 		loops[i] = e->loops[i].loop;
-	e->crawls = crawls_new(e->frontier, e->ledger_loop, e->fetchers,
+	e->crawls = crawl_runtime_new(e->frontier, e->ledger_loop, e->fetchers,
 	    loops, e->loops_n, e->settings, e->seen);
 }
 
 static void
 make_tell(struct engine *e)
 {
-	struct tell_options o = {
+	struct event_publisher_options o = {
 		.loop = e->ledger_loop, .home = e->options.home,
 		.ledger = frontier_ledger(e->frontier),
 		.every_ms = e->options.small ? SMALL_VIEW_MS : 0,
@@ -475,7 +478,7 @@ make_tell(struct engine *e)
 		.arg = e,
 	};
 
-	e->tell = tell_new(&o);
+	e->publisher = event_publisher_new(&o);
 }
 
 enum err
@@ -509,7 +512,7 @@ engine_lock(const struct engine_options *o, struct engine **out,
 		err = snapshot_check(e->data_dir, w);
 	if (err == OK && o->doors) {
 		snapshot_clean(e->data_dir);
-		err = shelf_open(e, &e->shelf, w);
+		err = store_async_open(e, &e->store_async, w);
 	}
 	if (err != OK)
 		engine_free(&e);
@@ -534,7 +537,7 @@ engine_read(struct engine *e, struct why *w)
 	e->seen = seen_new(SEEN_BYTES);
 	make_loops(e);
 	make_tell(e);
-	revise_open(e);
+	changes_open(e);
 	make_crawls(e);
 	if (o->doors)
 		err = launch_open(e, w);
@@ -568,9 +571,9 @@ void
 engine_start(struct engine *e)
 {
 	e->started = true;
-	revise_resume(e);
-	if (e->timetable != NULL)
-		timetable_start(e->timetable);
+	changes_resume(e);
+	if (e->scheduler != NULL)
+		scheduler_start(e->scheduler);
 	if (e->options.no_threads)
 		return;
 	hooks_start(e->hooks);
@@ -593,15 +596,16 @@ engine_begin(struct engine *e, const struct crawl_request *r, uint32_t *id,
 {
 	struct running *plan;
 
-	enum err err = crawls_plan(r, e->settings, &plan, w);
-	return err != OK ? err : crawls_begin(e->crawls, &plan, NULL, id, w);
+	enum err err = crawl_runtime_plan(r, e->settings, &plan, w);
+	return err != OK ? err
+	                 : crawl_runtime_begin(e->crawls, &plan, NULL, id, w);
 }
 
 enum err
 engine_continue(struct engine *e, uint32_t id, const struct crawl_request *r,
     struct why *w)
 {
-	return crawls_continue(e->crawls, id, r, w);
+	return crawl_runtime_continue(e->crawls, id, r, w);
 }
 
 uint32_t
@@ -804,7 +808,7 @@ hooks_closed(void *arg)
 {
 	struct engine *e = arg;
 
-	tell_rest(e->tell, all_told, e);
+	event_publisher_rest(e->publisher, all_told, e);
 }
 
 static void
@@ -854,7 +858,7 @@ run_end(struct loop_call *c)
 
 	e->ending = true;
 	loop_timer_stop(e->ledger_loop, &e->farewell_timer);
-	crawls_order_all(e->crawls, FETCH_END);
+	crawl_runtime_order_all(e->crawls, FETCH_END);
 }
 
 static void
@@ -869,8 +873,8 @@ void
 engine_close(struct engine *e, void (*closed)(void *), void *arg)
 {
 	e->closing = true;
-	if (e->timetable != NULL)
-		timetable_stop(e->timetable);
+	if (e->scheduler != NULL)
+		scheduler_stop(e->scheduler);
 	if (e->outsiders != NULL)
 		outsiders_stop(e->outsiders);
 	e->closed = closed;
@@ -919,16 +923,16 @@ engine_free(struct engine **ep)
 		ledger_stop(frontier_ledger(e->frontier));
 	if (e->ledger_loop != NULL)
 		loop_timer_stop(e->ledger_loop, &e->farewell_timer);
-	shelf_close(&e->shelf);
+	store_async_close(&e->store_async);
 	feed_free(&e->feed);
 	for (unsigned i = 0; i < e->loops_n; i++)
 		fetcher_free(&e->loops[i].fetcher);
 	frontier_free(&e->frontier);
-	revise_close(e);
-	tell_free(&e->tell);
-	timetable_free(&e->timetable);
+	changes_close(e);
+	event_publisher_free(&e->publisher);
+	scheduler_free(&e->scheduler);
 	outsiders_free(&e->outsiders);
-	board_free(&e->board);
+	crawl_registry_free(&e->registry);
 	pool_free(&e->pool);
 	engine_hooks_free(e);
 	for (unsigned i = 0; i < e->loops_n; i++) {
@@ -938,7 +942,7 @@ engine_free(struct engine **ep)
 	}
 	if (e->ledger_loop != e->options.home)
 		loop_free(&e->ledger_loop);
-	crawls_free(&e->crawls);
+	crawl_runtime_free(&e->crawls);
 	seen_free(&e->seen);
 	address_clock_free(&e->address_clock);
 	file_close(&e->lock_fd);

@@ -35,17 +35,17 @@ struct engine {
 	_Atomic(const struct fetch_settings *) settings;
 	struct settings_kept *settings_kept;  /* all that ever were */
 	struct arena arena;              /* texts of settings and crawls */
-	struct crawls *crawls;
+	struct crawl_runtime *crawls;
 	struct seen *seen;
 	atomic_size_t events_waiting;
 	char token[9];
 	bool started;
-	struct tell *tell;
-	struct revise *revise;           /* the ledger's loop's */
+	struct event_publisher *publisher;
+	struct changes *changes;           /* the ledger's loop's */
 	/* Of a daemon's engine (options.doors); else NULL. */
-	struct board *board;
-	struct shelf *shelf;
-	struct timetable *timetable;
+	struct crawl_registry *registry;
+	struct store_async *store_async;
+	struct scheduler *scheduler;
 	struct outsiders *outsiders;
 	struct feed *feed;
 	struct fresh_pot fresh;
@@ -91,14 +91,15 @@ struct transport *engine_transport(struct engine *, struct loop *);
 MUST_USE enum err engine_check_place(struct engine *, struct why *);
 /* On the ledger's loop: the loops do what the crawl's state says. */
 void engine_order_loops(struct engine *, uint32_t crawl);
-/* Verbs of revise.h; close behind the frontier. */
-void revise_open(struct engine *);
-void revise_close(struct engine *);
+/* Verbs of changes.h; close behind the frontier. */
+void changes_open(struct engine *);
+void changes_close(struct engine *);
 /* On the ledger's loop: a verb about the crawl is under way. */
-bool revise_busy(const struct engine *, uint32_t crawl);
+bool changes_busy(const struct engine *, uint32_t crawl);
 /* Before the loops run: what an earlier process began goes on. */
-void revise_resume(struct engine *);
-/* Before the loops run: the board, the store, what earlier processes left. */
+void changes_resume(struct engine *);
+/* Before the loops run: the registry, the store, what earlier processes left.
+ */
 MUST_USE enum err launch_open(struct engine *, struct why *);
 /* Before the doors open: retries of failures. */
 void rerun_open(struct engine *);

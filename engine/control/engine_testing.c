@@ -375,7 +375,7 @@ static bool
 is_in_state(struct rig *r, void *arg)
 {
 	const struct state_wanted *s = arg;
-	const struct board_row *row = board_row(engine_board(r->engine),
+	const struct crawl_row *row = crawl_row(engine_registry(r->engine),
 	    s->crawl);
 
 	return row != NULL && row->view.state == s->state;
@@ -404,7 +404,7 @@ rig_say_launch(struct rig *r, struct launch *l)
 
 	l->arg = &done;
 	l->done = launched;
-	engine_launch(r->engine, l);
+	crawl_launch(r->engine, l);
 	RIG_UNTIL_DONE(r, done);
 }
 
@@ -421,19 +421,19 @@ rig_launch(struct rig *r, const char *path, const char *policy_json)
 }
 
 static void
-ordered(struct launch_order *o)
+ordered(struct crawl_order *o)
 {
 	*(bool *)o->arg = true;
 }
 
 void
 rig_steer(struct rig *r, uint32_t crawl, enum crawl_state want,
-    struct launch_order *o)
+    struct crawl_order *o)
 {
 	bool done = false;
 
-	*o = (struct launch_order){ .crawl = crawl, .want = want,
+	*o = (struct crawl_order){ .crawl = crawl, .want = want,
 	    .reason = "by a client", .done = ordered, .arg = &done };
-	engine_steer(r->engine, o);
+	crawl_set_state(r->engine, o);
 	RIG_UNTIL_DONE(r, done);
 }

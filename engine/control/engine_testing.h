@@ -60,7 +60,7 @@ uint64_t rig_requests(struct rig *, const char *path);   /* NULL: all */
 void rig_until(struct rig *, bool (*is)(struct rig *, void *), void *arg);
 #define RIG_UNTIL_DONE(r, flag) rig_until((r), rig_is_set, &(flag))
 bool rig_is_set(struct rig *, void *flag);
-/* Until the board shows the crawl in that state. */
+/* Until the registry shows the crawl in that state. */
 void rig_until_state(struct rig *, uint32_t crawl, enum crawl_state);
 
 /* Launch with a delay of 0; the crawl's number.  It must go well. */
@@ -68,6 +68,6 @@ uint32_t rig_launch(struct rig *, const char *path, const char *policy_json);
 /* Any launch; blocks until done. */
 void rig_say_launch(struct rig *, struct launch *);
 void rig_steer(struct rig *, uint32_t crawl, enum crawl_state,
-    struct launch_order *);
+    struct crawl_order *);
 
 #endif

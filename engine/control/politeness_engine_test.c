@@ -35,7 +35,7 @@ crawled(rig_site_fn *is, uint32_t *crawl)
 	rig_start(&rig);
 	*crawl = rig_launch(&rig, "/", "{\"rate_limit\":0,\"downloads\":1}");
 	rig_until_state(&rig, *crawl, CRAWL_COMPLETE);
-	return board_row(engine_board(rig.engine), *crawl)->view.counts;
+	return crawl_row(engine_registry(rig.engine), *crawl)->view.counts;
 }
 
 static void
@@ -87,7 +87,7 @@ ms_of_four_names(const char *address_delay, double delay_s)
 	assert_int_equal(l.why.err, OK);
 	rig_until_state(&rig, l.crawl, CRAWL_COMPLETE);
 	int64_t ms = mono_ns_between(begun, clock_mono()) / NS_PER_MS;
-	assert_int_equal(board_row(engine_board(rig.engine),
+	assert_int_equal(crawl_row(engine_registry(rig.engine),
 	    l.crawl)->view.counts.items, 4);
 	rig_close(&rig);
 	return ms;
@@ -110,7 +110,7 @@ requests_to_one_address_are_spaced(void **state)
 }
 
 static void
-listed(struct pages_ask *q)
+listed(struct captures_query *q)
 {
 	*(bool *)q->arg = true;
 }
@@ -120,7 +120,7 @@ static void
 the_wait_for_a_turn_is_not_a_pages_time(void **state)
 {
 	bool done = false;
-	struct pages_ask q = { .size = 1, .done = listed, .arg = &done };
+	struct captures_query q = { .size = 1, .done = listed, .arg = &done };
 
 	(void)state;
 	rig_open(&rig, site, NULL);

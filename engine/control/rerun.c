@@ -2,7 +2,7 @@
  * An ended crawl is run again, or its failures are:
  *
  *     home ─► index: the crawl's spec ─► home ─► beside the groups, a piece at
- *     a time: the URLs that failed ─► home ─► engine_launch()
+ *     a time: the URLs that failed ─► home ─► crawl_launch()
  */
 #include <yyjson.h>
 
@@ -25,7 +25,7 @@ static struct metric metrics[] = { RERUN_METRICS(METRIC_ROW) };
 struct rerunning {
 	struct engine *engine;
 	struct rerun *rerun;
-	struct spec_ask spec;
+	struct spec_query spec;
 	struct failures failures;
 	struct ledger_query query;
 	struct launch launch;
@@ -110,7 +110,7 @@ launch_it(struct rerunning *g, const struct str *urls, const double *delays,
 		.tags = s->tags, .tags_n = s->tags_n, .seeds = seeds,
 		.seeds_n = n, .policy_json = g->policy.n > 0 ?
 		buf_str(&g->policy) : s->policy, .done = launched, .arg = g };
-	engine_launch(g->engine, &g->launch);
+	crawl_launch(g->engine, &g->launch);
 }
 
 /* --- what failed --------------------------------------------------------- */
@@ -191,7 +191,7 @@ check_spec(struct rerunning *g)
 }
 
 static void
-spec_came(struct spec_ask *a)
+spec_came(struct spec_query *a)
 {
 	struct rerunning *g = a->arg;
 
@@ -206,7 +206,7 @@ spec_came(struct spec_ask *a)
 static enum err
 check_row(const struct engine *e, const struct rerun *r, struct why *w)
 {
-	const struct board_row *row = board_row(e->board, r->of);
+	const struct crawl_row *row = crawl_row(e->registry, r->of);
 
 	if (row == NULL || row->deleted)
 		return why(w, ERR_ABSENT, "there is no crawl %u", r->of);
@@ -230,7 +230,7 @@ rerun_open(struct engine *e)
 }
 
 void
-engine_rerun(struct engine *e, struct rerun *r)
+crawl_rerun(struct engine *e, struct rerun *r)
 {
 	struct rerunning *g = mem_new(sizeof(*g));
 
@@ -245,7 +245,7 @@ engine_rerun(struct engine *e, struct rerun *r)
 		return;
 	}
 	r->name = arena_copy(&g->arena, r->name);
-	g->spec = (struct spec_ask){ .crawl = r->of, .done = spec_came,
+	g->spec = (struct spec_query){ .crawl = r->of, .done = spec_came,
 	    .arg = g };
-	engine_spec(e, &g->spec);
+	catalog_spec(e, &g->spec);
 }

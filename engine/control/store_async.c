@@ -4,7 +4,7 @@
 #include "engine/control/engine_own.h"
 #include "engine/rebuild/snapshot.h"
 
-struct shelf {
+struct store_async {
 	struct store *store;
 	struct pool *pool;
 };
@@ -12,33 +12,33 @@ struct shelf {
 static void
 run(struct job *j)
 {
-	struct shelf_job *s = CONTAINER(j, struct shelf_job, job);
+	struct store_async_job *s = CONTAINER(j, struct store_async_job, job);
 
-	s->run(s, s->engine->shelf->store);
+	s->run(s, s->engine->store_async->store);
 }
 
 static void
 deliver(struct mail *m)
 {
-	struct shelf_job *s = CONTAINER(CONTAINER(m, struct job, mail),
-	    struct shelf_job, job);
+	struct store_async_job *s = CONTAINER(CONTAINER(m, struct job, mail),
+	    struct store_async_job, job);
 
 	s->engine->asked--;
 	s->done(s);
 }
 
 void
-shelf_put(struct engine *e, struct shelf_job *s)
+store_async_put(struct engine *e, struct store_async_job *s)
 {
 	e->asked++;
 	s->engine = e;
 	s->job = (struct job){ .mail.deliver = deliver,
 	    .home = e->options.home, .run = run };
-	pool_submit(e->shelf->pool, &s->job);
+	pool_submit(e->store_async->pool, &s->job);
 }
 
 struct store *
-shelf_store(struct shelf *s)
+store_async_store(struct store_async *s)
 {
 	return s->store;
 }
@@ -60,9 +60,9 @@ engine_open_store(const char *dir, struct store **out, struct why *w)
 }
 
 enum err
-shelf_open(struct engine *e, struct shelf **out, struct why *w)
+store_async_open(struct engine *e, struct store_async **out, struct why *w)
 {
-	struct shelf *s = mem_new(sizeof(*s));
+	struct store_async *s = mem_new(sizeof(*s));
 
 	enum err err = engine_open_store(e->data_dir, &s->store, w);
 	if (err != OK) {
@@ -75,9 +75,9 @@ shelf_open(struct engine *e, struct shelf **out, struct why *w)
 }
 
 void
-shelf_close(struct shelf **sp)
+store_async_close(struct store_async **sp)
 {
-	struct shelf *s = *sp;
+	struct store_async *s = *sp;
 
 	if (s == NULL)
 		return;

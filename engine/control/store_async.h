@@ -13,20 +13,21 @@
 
 struct engine;
 
-struct shelf_job {
+struct store_async_job {
 	struct job job;
 	struct engine *engine;
-	/* On the shelf's thread; of the engine it reads only settings. */
-	void (*run)(struct shelf_job *, struct store *);
-	void (*done)(struct shelf_job *);    /* at home */
+	/* On the store_async's thread; of the engine it reads only settings. */
+	void (*run)(struct store_async_job *, struct store *);
+	void (*done)(struct store_async_job *);    /* at home */
 };
-struct shelf;
+struct store_async;
 /* Errors: those of store_open(). */
-MUST_USE enum err shelf_open(struct engine *, struct shelf **, struct why *);
-void shelf_close(struct shelf **);
+MUST_USE enum err store_async_open(
+    struct engine *, struct store_async **, struct why *);
+void store_async_close(struct store_async **);
 /* The engine is busy until done(). */
-void shelf_put(struct engine *, struct shelf_job *);
+void store_async_put(struct engine *, struct store_async_job *);
 /* Before anything was put. */
-struct store *shelf_store(struct shelf *);
+struct store *store_async_store(struct store_async *);
 
 #endif

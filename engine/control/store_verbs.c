@@ -7,14 +7,15 @@
 #include "os/clock.h"
 
 struct asking {
-	struct shelf_job job;
-	struct shelf_ask *ask;
+	struct store_async_job job;
+	struct store_request *ask;
 	struct arena arena;          /* of what was asked for */
 	struct str name, json;
 	struct schedule schedule;
 };
 
-/* --- on the shelf's thread ----------------------------------------------- */
+/* --- on the store_async's thread
+ * ----------------------------------------------- */
 
 static enum err
 canonical(struct str json, struct arena *a, struct str *out, struct why *w)
@@ -95,7 +96,7 @@ engine_put_schedule(struct store *st, const struct schedule *schedule,
 
 /* The answer's one. */
 static struct schedule *
-one_schedule(struct shelf_ask *s)
+one_schedule(struct store_request *s)
 {
 	s->n = 1;
 	return s->schedules = ARENA_NEW(&s->arena, struct schedule);
@@ -104,43 +105,43 @@ one_schedule(struct shelf_ask *s)
 static enum err
 say(struct asking *g, struct store *st, struct why *w)
 {
-	struct shelf_ask *s = g->ask;
+	struct store_request *s = g->ask;
 	struct arena *a = &s->arena;
 	struct wall now = clock_wall();
 
 	switch (s->verb) {
-	case SHELF_POLICY_PUT:
+	case STORE_POLICY_PUT:
 		return engine_put_policy(st, g->name, g->json, a, &s->policy,
 		    w);
-	case SHELF_POLICY_GET:
+	case STORE_POLICY_GET:
 		return store_policy_get(st, g->name, a, &s->policy, w);
-	case SHELF_POLICY_DELETE:
+	case STORE_POLICY_DELETE:
 		return store_policy_delete(st, g->name, w);
-	case SHELF_POLICY_LIST:
+	case STORE_POLICY_LIST:
 		return store_policy_list(st, a, &s->policies, &s->n, w);
-	case SHELF_SCHEDULE_PUT:
+	case STORE_SCHEDULE_PUT:
 		return engine_put_schedule(st, &g->schedule, a,
 		    one_schedule(s), w);
-	case SHELF_SCHEDULE_GET:
+	case STORE_SCHEDULE_GET:
 		return store_schedule_get(st, g->schedule.id, a,
 		    one_schedule(s), w);
-	case SHELF_SCHEDULE_DELETE:
+	case STORE_SCHEDULE_DELETE:
 		return store_schedule_delete(st, g->schedule.id, w);
-	case SHELF_SCHEDULE_LIST:
+	case STORE_SCHEDULE_LIST:
 		return store_schedule_list(st, a, &s->schedules, &s->n, w);
-	case SHELF_TOKEN_ADD:
+	case STORE_TOKEN_ADD:
 		return store_token_add(st, g->name, s->scopes, now,
 		    s->token_text, w);
-	case SHELF_TOKEN_LIST:
+	case STORE_TOKEN_LIST:
 		return store_token_list(st, a, &s->tokens, &s->n, w);
-	case SHELF_TOKEN_REVOKE:
+	case STORE_TOKEN_REVOKE:
 		return store_token_revoke(st, g->name, w);
 	}
 	return why(w, ERR_INPUT, "there is no such verb");
 }
 
 static void
-run(struct shelf_job *job, struct store *st)
+run(struct store_async_job *job, struct store *st)
 {
 	struct asking *g = CONTAINER(job, struct asking, job);
 	struct why w = WHY_INIT;
@@ -155,13 +156,13 @@ run(struct shelf_job *job, struct store *st)
 /* --- at home ------------------------------------------------------------- */
 
 static void
-said(struct shelf_job *job)
+said(struct store_async_job *job)
 {
 	struct asking *g = CONTAINER(job, struct asking, job);
-	struct shelf_ask *s = g->ask;
+	struct store_request *s = g->ask;
 
-	if (s->why.err == OK && s->verb == SHELF_SCHEDULE_PUT)
-		timetable_look(job->engine);
+	if (s->why.err == OK && s->verb == STORE_SCHEDULE_PUT)
+		scheduler_check(job->engine);
 	s->own = NULL;
 	arena_free(&g->arena);
 	mem_free(&g);
@@ -181,7 +182,7 @@ copy_schedule(struct asking *g, const struct schedule *s)
 }
 
 void
-engine_shelf(struct engine *e, struct shelf_ask *s)
+engine_store(struct engine *e, struct store_request *s)
 {
 	struct asking *g = mem_new(sizeof(*g));
 
@@ -193,5 +194,5 @@ engine_shelf(struct engine *e, struct shelf_ask *s)
 	copy_schedule(g, &s->schedule);
 	g->job.run = run;
 	g->job.done = said;
-	shelf_put(e, &g->job);
+	store_async_put(e, &g->job);
 }

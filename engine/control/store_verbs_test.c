@@ -58,26 +58,26 @@ teardown(void **state)
 }
 
 static void
-came(struct shelf_ask *s)
+came(struct store_request *s)
 {
 	*(bool *)s->arg = true;
 }
 
 /* The answer; its arena is the caller's to free. */
 static enum err
-say(struct shelf_ask *s)
+say(struct store_request *s)
 {
 	bool done = false;
 
 	s->done = came;
 	s->arg = &done;
-	engine_shelf(rig.engine, s);
+	engine_store(rig.engine, s);
 	RIG_UNTIL_DONE(&rig, done);
 	return s->why.err;
 }
 
 static void
-refused(struct shelf_ask s, enum err e, const char *text)
+refused(struct store_request s, enum err e, const char *text)
 {
 	assert_int_equal(say(&s), e);
 	if (strncmp(s.why.text, text, strlen(text)) != 0)
@@ -87,7 +87,7 @@ refused(struct shelf_ask s, enum err e, const char *text)
 }
 
 static void
-fine(struct shelf_ask s)
+fine(struct store_request s)
 {
 	enum err e = say(&s);
 
@@ -96,10 +96,10 @@ fine(struct shelf_ask s)
 	arena_free(&s.arena);
 }
 
-static const struct board_row *
+static const struct crawl_row *
 row(uint32_t crawl)
 {
-	return board_row(engine_board(rig.engine), crawl);
+	return crawl_row(engine_registry(rig.engine), crawl);
 }
 
 /* --- policies ------------------------------------------------------------- */
@@ -118,37 +118,38 @@ static const char contract_default[] =
 static void
 the_default_policy_is_the_contracts(void **state)
 {
-	struct shelf_ask s = { .verb = SHELF_POLICY_GET,
+	struct store_request s = { .verb = STORE_POLICY_GET,
 	    .name = STR("default") };
 
 	(void)state;
 	assert_int_equal(say(&s), OK);
 	assert_true(str_eq(s.policy.json, str_of(contract_default)));
 	arena_free(&s.arena);
-	refused((struct shelf_ask){ .verb = SHELF_POLICY_DELETE,
+	refused((struct store_request){ .verb = STORE_POLICY_DELETE,
 	    .name = STR("default") }, ERR_STATE, "");
 }
 
 static void
 policies_are_kept(void **state)
 {
-	struct shelf_ask s = { .verb = SHELF_POLICY_PUT, .name = STR("quick"),
-	    .json = STR("{\"rate_limit\":\"0\",\"limits\":"
-	    "{\"max_depth\":1}}") };
+	struct store_request s = { .verb = STORE_POLICY_PUT,
+		.name = STR("quick"),
+		.json = STR("{\"rate_limit\":\"0\",\"limits\":"
+		            "{\"max_depth\":1}}") };
 
 	(void)state;
 	assert_int_equal(say(&s), OK);
 	assert_true(str_find(s.policy.json, STR("\"rate_limit\":0,")) <
 	    s.policy.json.n);
 	arena_free(&s.arena);
-	refused((struct shelf_ask){ .verb = SHELF_POLICY_PUT,
+	refused((struct store_request){ .verb = STORE_POLICY_PUT,
 	    .name = STR("x"), .json = STR("{\"url_rules\":[{\"pattern\":"
 	    "\"a\"},{\"pattern\":\"(\"},{}]}") }, ERR_INPUT, "url_rules[");
-	refused((struct shelf_ask){ .verb = SHELF_POLICY_PUT,
+	refused((struct store_request){ .verb = STORE_POLICY_PUT,
 	    .name = STR(""), .json = STR("{}") }, ERR_INPUT, "name");
-	refused((struct shelf_ask){ .verb = SHELF_POLICY_GET,
+	refused((struct store_request){ .verb = STORE_POLICY_GET,
 	    .name = STR("x") }, ERR_ABSENT, "");
-	s = (struct shelf_ask){ .verb = SHELF_POLICY_LIST };
+	s = (struct store_request){ .verb = STORE_POLICY_LIST };
 	assert_int_equal(say(&s), OK);
 	assert_int_equal(s.n, 2);
 	assert_true(str_eq(s.policies[1].name, STR("quick")));
@@ -159,28 +160,29 @@ policies_are_kept(void **state)
 	    .policy_name = STR("quick") };
 	rig_say_launch(&rig, &l);
 	assert_int_equal(l.why.err, OK);
-	fine((struct shelf_ask){ .verb = SHELF_POLICY_PUT,
+	fine((struct store_request){ .verb = STORE_POLICY_PUT,
 	    .name = STR("quick"), .json = STR("{}") });
 	rig_until_state(&rig, l.crawl, CRAWL_COMPLETE);
 	assert_true(str_eq(row(l.crawl)->policy, STR("quick")));
 	assert_int_equal(row(l.crawl)->view.counts.items, 6);
 	/* `default` can be replaced: it is what a launch without one takes. */
-	fine((struct shelf_ask){ .verb = SHELF_POLICY_PUT,
+	fine((struct store_request){ .verb = STORE_POLICY_PUT,
 	    .name = STR("default"), .json = STR("{\"rate_limit\":0,"
 	    "\"limits\":{\"max_depth\":0}}") });
 	l.policy_name = STR("");
 	rig_say_launch(&rig, &l);
 	rig_until_state(&rig, l.crawl, CRAWL_COMPLETE);
 	assert_int_equal(row(l.crawl)->view.counts.items, 1);
-	fine((struct shelf_ask){ .verb = SHELF_POLICY_DELETE,
+	fine((struct store_request){ .verb = STORE_POLICY_DELETE,
 	    .name = STR("quick") });
 }
 
 static void
 tokens_are_kept(void **state)
 {
-	struct shelf_ask s = { .verb = SHELF_TOKEN_ADD, .name = STR("ann") };
-	struct shelf_ask t = { .verb = SHELF_TOKEN_LIST };
+	struct store_request s = { .verb = STORE_TOKEN_ADD,
+		.name = STR("ann") };
+	struct store_request t = { .verb = STORE_TOKEN_LIST };
 	struct why w = WHY_INIT;
 
 	(void)state;
@@ -193,9 +195,9 @@ tokens_are_kept(void **state)
 	assert_true(str_eq(t.tokens[0].name, STR("ann")));
 	arena_free(&t.arena);
 	refused(s, ERR_EXISTS, "");
-	fine((struct shelf_ask){ .verb = SHELF_TOKEN_REVOKE,
+	fine((struct store_request){ .verb = STORE_TOKEN_REVOKE,
 	    .name = STR("ann") });
-	refused((struct shelf_ask){ .verb = SHELF_TOKEN_REVOKE,
+	refused((struct store_request){ .verb = STORE_TOKEN_REVOKE,
 	    .name = STR("ann") }, ERR_ABSENT, "");
 }
 
@@ -215,7 +217,7 @@ each_minute(const char *path)
 static uint64_t
 put(struct schedule schedule)
 {
-	struct shelf_ask s = { .verb = SHELF_SCHEDULE_PUT,
+	struct store_request s = { .verb = STORE_SCHEDULE_PUT,
 	    .schedule = schedule };
 	enum err e = say(&s);
 
@@ -230,7 +232,7 @@ put(struct schedule schedule)
 static struct schedule
 get(uint64_t id)
 {
-	struct shelf_ask s = { .verb = SHELF_SCHEDULE_GET,
+	struct store_request s = { .verb = STORE_SCHEDULE_GET,
 	    .schedule.id = id };
 
 	assert_int_equal(say(&s), OK);
@@ -255,11 +257,11 @@ until_crawl(uint32_t id)
 struct runs_wanted {
 	uint64_t id, runs;
 	bool asked, done;
-	struct shelf_ask ask;
+	struct store_request ask;
 };
 
 static void
-got(struct shelf_ask *s)
+got(struct store_request *s)
 {
 	struct runs_wanted *x = s->arg;
 
@@ -276,10 +278,10 @@ ran(struct rig *r, void *arg)
 
 	if (x->asked || x->done)
 		return x->done && !x->asked;
-	x->ask = (struct shelf_ask){ .verb = SHELF_SCHEDULE_GET,
+	x->ask = (struct store_request){ .verb = STORE_SCHEDULE_GET,
 	    .schedule.id = x->id, .done = got, .arg = x };
 	x->asked = true;
-	engine_shelf(r->engine, &x->ask);
+	engine_store(r->engine, &x->ask);
 	return false;
 }
 
@@ -322,7 +324,7 @@ rest_ms(int ms)
 static void
 schedules_are_judged(void **state)
 {
-	struct shelf_ask s = { .verb = SHELF_SCHEDULE_PUT };
+	struct store_request s = { .verb = STORE_SCHEDULE_PUT };
 
 	(void)state;
 	s.schedule = each_minute("/");
@@ -343,13 +345,13 @@ schedules_are_judged(void **state)
 	s.schedule = each_minute("/");
 	s.schedule.every = 0;
 	refused(s, ERR_INPUT, "every");
-	refused((struct shelf_ask){ .verb = SHELF_SCHEDULE_GET,
+	refused((struct store_request){ .verb = STORE_SCHEDULE_GET,
 	    .schedule.id = 9 }, ERR_ABSENT, "");
 	assert_null(row(0));
 }
 
 static void
-log_came(struct log_ask *a)
+log_came(struct log_query *a)
 {
 	*(bool *)a->arg = true;
 }
@@ -358,10 +360,10 @@ static void
 log_says_schedule(uint32_t crawl)
 {
 	bool done = false, found = false;
-	struct log_ask a = { .crawl = crawl, .from = 1, .max = 100,
+	struct log_query a = { .crawl = crawl, .from = 1, .max = 100,
 	    .done = log_came, .arg = &done };
 
-	engine_log(rig.engine, &a);
+	catalog_log(rig.engine, &a);
 	RIG_UNTIL_DONE(&rig, done);
 	for (size_t i = 0; i < a.n; i++)
 		found |= strcmp(a.entries[i].kind, "schedule") == 0;
@@ -382,7 +384,7 @@ a_schedule_starts_crawls(void **state)
 	uint64_t id = put(s);
 	until_crawl(0);
 	assert_true(str_eq(row(0)->name, STR("run 1")));
-	assert_true(board_has_tag(row(0), STR("t")));
+	assert_true(crawl_registry_has_tag(row(0), STR("t")));
 	assert_int_equal(row(0)->schedule, id);
 	rig_until_state(&rig, 0, CRAWL_COMPLETE);
 	assert_int_equal(row(0)->view.counts.items, 6);
@@ -405,7 +407,7 @@ a_schedule_starts_crawls(void **state)
 	until_ran(id, 3);
 	rest_ms(1500);
 	assert_null(row(3));
-	fine((struct shelf_ask){ .verb = SHELF_SCHEDULE_DELETE,
+	fine((struct store_request){ .verb = STORE_SCHEDULE_DELETE,
 	    .schedule.id = id });
 	pass(5);
 	rest_ms(1500);
@@ -416,7 +418,7 @@ static void
 one_waits_for_its_crawl(void **state)
 {
 	struct schedule s = each_minute("/slow");
-	struct launch_order o;
+	struct crawl_order o;
 
 	(void)state;
 	s.timing = SCHEDULE_AFTER;
@@ -489,9 +491,9 @@ those_that_fail_delay_no_other(void **state)
 	/* They are tried again, until what is missing is there. */
 	assert_int_equal(get(first).runs, 0);
 	assert_true(get(first).next_at.us > clock_wall().us);
-	fine((struct shelf_ask){ .verb = SHELF_SCHEDULE_DELETE,
+	fine((struct store_request){ .verb = STORE_SCHEDULE_DELETE,
 	    .schedule.id = good });
-	fine((struct shelf_ask){ .verb = SHELF_POLICY_PUT,
+	fine((struct store_request){ .verb = STORE_POLICY_PUT,
 	    .name = s.policy, .json = STR("{\"rate_limit\":0}") });
 	pass(1);
 	until_ran(first, 1);

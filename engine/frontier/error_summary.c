@@ -9,14 +9,14 @@
 #define CAUSE '\x01'
 #define SLOTS (EXCEPTION_COUNT + SKIP_COUNT + STATUS_MAX - STATUS_MIN + 1)
 
-struct problem {
+struct error_group {
 	struct problem_record record;    /* samples: own memory, each with
 	                                  * its cause behind CAUSE */
 	struct mono sampled;
 	bool dirty;
 };
 struct problems {
-	struct problem *slots[SLOTS];
+	struct error_group *slots[SLOTS];
 	bool dirty;
 };
 
@@ -105,7 +105,7 @@ slot_of(enum problem_kind kind, unsigned code)
 	return SLOTS;
 }
 
-static struct problem *
+static struct error_group *
 problem_of(struct crawl *c, enum problem_kind kind, unsigned code)
 {
 	size_t at = slot_of(kind, code);
@@ -114,7 +114,7 @@ problem_of(struct crawl *c, enum problem_kind kind, unsigned code)
 		return NULL;
 	if (c->problems == NULL)
 		c->problems = mem_new(sizeof(*c->problems));
-	struct problem **p = &c->problems->slots[at];
+	struct error_group **p = &c->problems->slots[at];
 	if (*p == NULL) {
 		*p = mem_new(sizeof(**p));
 		(*p)->record.kind = kind;
@@ -164,7 +164,7 @@ void
 problem_note(struct crawl *c, enum problem_kind kind, unsigned code,
     struct str url, struct str cause)
 {
-	struct problem *p = problem_of(c, kind, code);
+	struct error_group *p = problem_of(c, kind, code);
 	struct mono now = loop_now(c->frontier->loop);
 
 	if (p == NULL)
@@ -195,7 +195,7 @@ problem_put(struct crawl *c)
 		return;
 	c->problems->dirty = false;
 	for (size_t i = 0; i < SLOTS; i++) {
-		struct problem *p = c->problems->slots[i];
+		struct error_group *p = c->problems->slots[i];
 		if (p == NULL || !p->dirty)
 			continue;
 		p->dirty = false;
@@ -220,7 +220,7 @@ problem_load(struct crawl *c, struct index *x, struct why *w)
 
 	enum err e = problem_read(x, c->id, &a, &r, &n, w);
 	for (size_t i = 0; e == OK && i < n; i++) {
-		struct problem *p = problem_of(c, r[i].kind, r[i].code);
+		struct error_group *p = problem_of(c, r[i].kind, r[i].code);
 		if (p == NULL)
 			continue;
 		p->record = r[i];
@@ -236,7 +236,7 @@ void
 problem_free(struct problems **ps)
 {
 	for (size_t i = 0; *ps != NULL && i < SLOTS; i++) {
-		struct problem *p = (*ps)->slots[i];
+		struct error_group *p = (*ps)->slots[i];
 		for (size_t k = 0; p != NULL && k < p->record.samples_n; k++)
 			free_sample(&p->record.samples[k]);
 		mem_free(&p);

@@ -14,7 +14,7 @@
 /* One run of a schedule. */
 struct due {
 	struct launch launch;
-	struct timetable *timetable;
+	struct scheduler *scheduler;
 	const struct schedule *schedule;
 	struct launch_seed *seeds;
 	bool ran, failed;
@@ -23,8 +23,8 @@ struct due {
 
 /* A look into the store, and what came of it; then what is to be put. */
 struct look {
-	struct shelf_job job;
-	struct timetable *timetable;
+	struct store_async_job job;
+	struct scheduler *scheduler;
 	bool forced;                 /* what the version says does not count */
 	struct wall now;             /* of the look */
 	struct arena arena;
@@ -40,15 +40,15 @@ struct failure {
 	uint64_t said;               /* hash of the text */
 };
 
-struct timetable {
+struct scheduler {
 	struct engine *engine;
 	struct timer timer;
-	struct board_watch watch;
-	uint64_t version;            /* of the board, that was looked at */
+	struct registry_watch watch;
+	uint64_t version;            /* of the registry, that was looked at */
 	bool looking, look_again, forced, running;
 	struct map failures;         /* id -> struct failure */
 	struct mono quiet_until;     /* about the store */
-	/* The shelf's thread. */
+	/* The store_async's thread. */
 	uint64_t store_version;
 	struct wall next_at;
 	bool read_once;
@@ -56,7 +56,7 @@ struct timetable {
 
 /* Each second may fail alike. */
 static void
-store_failed(struct timetable *t, const struct why *w)
+store_failed(struct scheduler *t, const struct why *w)
 {
 	struct mono now = clock_mono();
 	struct log_text quoted;
@@ -71,13 +71,13 @@ store_failed(struct timetable *t, const struct why *w)
 /* --- crawls that ended ---------------------------------------------------- */
 
 struct ending {
-	struct shelf_job job;
+	struct store_async_job job;
 	uint64_t schedule, crawl;
 	struct wall ended;
 };
 
 static void
-put_ended(struct shelf_job *job, struct store *st)
+put_ended(struct store_async_job *job, struct store *st)
 {
 	struct ending *x = CONTAINER(job, struct ending, job);
 	struct why w = WHY_INIT;
@@ -93,17 +93,17 @@ put_ended(struct shelf_job *job, struct store *st)
 }
 
 static void
-ended_put(struct shelf_job *job)
+ended_put(struct store_async_job *job)
 {
 	struct ending *x = CONTAINER(job, struct ending, job);
 	struct engine *e = job->engine;
 
 	mem_free(&x);
-	timetable_look(e);
+	scheduler_check(e);
 }
 
 static bool
-has_ended(const struct board_row *r)
+has_ended(const struct crawl_row *r)
 {
 	enum crawl_state s = r->view.state;
 
@@ -112,10 +112,10 @@ has_ended(const struct board_row *r)
 }
 
 static void
-tell_end(struct timetable *t, uint64_t schedule, uint64_t crawl)
+tell_end(struct scheduler *t, uint64_t schedule, uint64_t crawl)
 {
-	const struct board_row *r = crawl >= UINT32_MAX ? NULL :
-	    board_row(t->engine->board, (uint32_t)crawl);
+	const struct crawl_row *r = crawl >= UINT32_MAX ? NULL :
+	    crawl_row(t->engine->registry, (uint32_t)crawl);
 
 	/* One that is not there any more ends nothing later. */
 	if (r != NULL && !has_ended(r))
@@ -127,29 +127,30 @@ tell_end(struct timetable *t, uint64_t schedule, uint64_t crawl)
 	    r->view.ended;
 	x->job.run = put_ended;
 	x->job.done = ended_put;
-	shelf_put(t->engine, &x->job);
+	store_async_put(t->engine, &x->job);
 }
 
 static void
-board_changed(struct board_watch *w)
+crawl_registry_changed(struct registry_watch *w)
 {
-	struct timetable *t = CONTAINER(w, struct timetable, watch);
-	struct board *b = t->engine->board;
+	struct scheduler *t = CONTAINER(w, struct scheduler, watch);
+	struct crawl_registry *b = t->engine->registry;
 
-	for (struct board_row *r = board_before(b, NULL); r != NULL &&
-	    r->changed > t->version; r = board_before(b, r))
-		if (r->schedule != 0 && r->part[BOARD_STATE] > t->version &&
+	for (struct crawl_row *r = crawl_registry_before(b, NULL); r != NULL &&
+	    r->changed > t->version; r = crawl_registry_before(b, r))
+		if (r->schedule != 0 && r->part[REGISTRY_STATE] > t->version &&
 		    has_ended(r))
 			tell_end(t, r->schedule, r->id);
-	t->version = board_version(b);
+	t->version = crawl_registry_version(b);
 }
 
-/* --- what is due, on the shelf's thread ----------------------------------- */
+/* --- what is due, on the store_async's thread
+ * ----------------------------------- */
 
 static enum err
 read_due(struct look *k, struct store *st, struct why *w)
 {
-	struct timetable *t = k->timetable;
+	struct scheduler *t = k->scheduler;
 	struct wall now = k->now = clock_wall();
 	uint64_t version;
 
@@ -169,7 +170,7 @@ read_due(struct look *k, struct store *st, struct why *w)
 }
 
 static void
-run_look(struct shelf_job *job, struct store *st)
+run_look(struct store_async_job *job, struct store *st)
 {
 	struct look *k = CONTAINER(job, struct look, job);
 
@@ -195,7 +196,7 @@ put_one(struct look *k, size_t i, struct store *st, struct why *w)
 }
 
 static void
-put_ran(struct shelf_job *job, struct store *st)
+put_ran(struct store_async_job *job, struct store *st)
 {
 	struct look *k = CONTAINER(job, struct look, job);
 	enum err e = store_begin(st, &k->why);
@@ -210,18 +211,18 @@ put_ran(struct shelf_job *job, struct store *st)
 	if (begun)
 		e = store_end(st, e, &k->why);
 	k->why.err = e;
-	k->timetable->read_once = false;
+	k->scheduler->read_once = false;
 }
 
 /* --- at home -------------------------------------------------------------- */
 
-static void look(struct timetable *);
-static void forget_failure(struct timetable *, uint64_t id);
+static void look(struct scheduler *);
+static void forget_failure(struct scheduler *, uint64_t id);
 
 static void
 look_over(struct look *k)
 {
-	struct timetable *t = k->timetable;
+	struct scheduler *t = k->scheduler;
 
 	arena_free(&k->arena);
 	mem_free(&k->due);
@@ -232,10 +233,10 @@ look_over(struct look *k)
 }
 
 static void
-ran_put(struct shelf_job *job)
+ran_put(struct store_async_job *job)
 {
 	struct look *k = CONTAINER(job, struct look, job);
-	struct timetable *t = k->timetable;
+	struct scheduler *t = k->scheduler;
 
 	/* A crawl that ended before the store knew of it. */
 	for (size_t i = 0; i < k->n; i++)
@@ -257,13 +258,13 @@ all_launched(struct look *k)
 {
 	k->job.run = put_ran;
 	k->job.done = ran_put;
-	shelf_put(k->timetable->engine, &k->job);
+	store_async_put(k->scheduler->engine, &k->job);
 }
 
 static void
 failed(struct look *k, size_t i, const struct why *w)
 {
-	struct timetable *t = k->timetable;
+	struct scheduler *t = k->scheduler;
 	const struct schedule *s = &k->schedules[i];
 	struct failure *f = map_get_id(&t->failures, s->id);
 	uint64_t text = hash_bytes(str_of(w->text), 0);
@@ -283,7 +284,7 @@ failed(struct look *k, size_t i, const struct why *w)
 }
 
 static void
-forget_failure(struct timetable *t, uint64_t id)
+forget_failure(struct scheduler *t, uint64_t id)
 {
 	struct failure *f = map_take_id(&t->failures, id);
 
@@ -294,7 +295,7 @@ static void
 launched(struct launch *l)
 {
 	struct due *d = CONTAINER(l, struct due, launch);
-	struct timetable *t = d->timetable;
+	struct scheduler *t = d->scheduler;
 	struct look *k = l->arg;
 
 	d->ran = l->why.err == OK;
@@ -322,7 +323,7 @@ launch(struct look *k, size_t i)
 		failed(k, i, &w);
 		return;
 	}
-	d->timetable = k->timetable;
+	d->scheduler = k->scheduler;
 	l->name = schedule_name(s, clock_wall(), &k->arena);
 	l->tags = s->tags;
 	l->tags_n = s->tags_n;
@@ -335,14 +336,14 @@ launch(struct look *k, size_t i)
 	l->done = launched;
 	l->arg = k;
 	k->launching++;
-	engine_launch(k->timetable->engine, l);
+	crawl_launch(k->scheduler->engine, l);
 }
 
 static void
-looked(struct shelf_job *job)
+looked(struct store_async_job *job)
 {
 	struct look *k = CONTAINER(job, struct look, job);
-	struct timetable *t = k->timetable;
+	struct scheduler *t = k->scheduler;
 
 	if (k->why.err != OK)
 		store_failed(t, &k->why);
@@ -360,25 +361,25 @@ looked(struct shelf_job *job)
 }
 
 static void
-look(struct timetable *t)
+look(struct scheduler *t)
 {
 	t->look_again = t->looking;
 	if (t->looking || !t->running)
 		return;
 	t->looking = true;
 	struct look *k = mem_new(sizeof(*k));
-	k->timetable = t;
+	k->scheduler = t;
 	k->forced = t->forced;
 	t->forced = false;
 	k->job.run = run_look;
 	k->job.done = looked;
-	shelf_put(t->engine, &k->job);
+	store_async_put(t->engine, &k->job);
 }
 
 void
-timetable_look(struct engine *e)
+scheduler_check(struct engine *e)
 {
-	struct timetable *t = e->timetable;
+	struct scheduler *t = e->scheduler;
 
 	if (t == NULL)
 		return;
@@ -389,7 +390,7 @@ timetable_look(struct engine *e)
 static void
 tick(struct timer *timer)
 {
-	struct timetable *t = CONTAINER(timer, struct timetable, timer);
+	struct scheduler *t = CONTAINER(timer, struct scheduler, timer);
 
 	look(t);
 	loop_timer_set(t->engine->options.home, timer,
@@ -400,9 +401,9 @@ tick(struct timer *timer)
 
 /* What ended, or went, while the store was not told. */
 static void
-tell_ends(struct timetable *t)
+tell_ends(struct scheduler *t)
 {
-	struct store *st = shelf_store(t->engine->shelf);
+	struct store *st = store_async_store(t->engine->store_async);
 	struct arena a = ARENA_INIT;
 	struct schedule *list;
 	struct why w = WHY_INIT;
@@ -418,46 +419,46 @@ tell_ends(struct timetable *t)
 	arena_free(&a);
 }
 
-struct timetable *
-timetable_new(struct engine *e)
+struct scheduler *
+scheduler_new(struct engine *e)
 {
-	struct timetable *t = mem_new(sizeof(*t));
+	struct scheduler *t = mem_new(sizeof(*t));
 
 	t->engine = e;
 	t->timer.fire = tick;
-	t->watch.changed = board_changed;
-	t->version = board_version(e->board);
+	t->watch.changed = crawl_registry_changed;
+	t->version = crawl_registry_version(e->registry);
 	list_init(&t->watch.node);
 	return t;
 }
 
 void
-timetable_start(struct timetable *t)
+scheduler_start(struct scheduler *t)
 {
 	t->running = true;
 	tell_ends(t);
-	board_watch(t->engine->board, &t->watch);
+	crawl_registry_watch(t->engine->registry, &t->watch);
 	tick(&t->timer);
 }
 
 void
-timetable_stop(struct timetable *t)
+scheduler_stop(struct scheduler *t)
 {
 	t->running = false;
-	board_unwatch(&t->watch);
+	crawl_registry_unwatch(&t->watch);
 	loop_timer_stop(t->engine->options.home, &t->timer);
 }
 
 void
-timetable_free(struct timetable **tp)
+scheduler_free(struct scheduler **tp)
 {
-	struct timetable *t = *tp;
+	struct scheduler *t = *tp;
 	size_t at = 0;
 	void *v;
 
 	if (t == NULL)
 		return;
-	timetable_stop(t);
+	scheduler_stop(t);
 	while (map_next(&t->failures, &at, &v))
 		free(v);
 	map_free(&t->failures);

@@ -20,13 +20,13 @@
 #include "base/base.h"
 
 struct engine;
-struct timetable;
-struct timetable *timetable_new(struct engine *);
+struct scheduler;
+struct scheduler *scheduler_new(struct engine *);
 /* When the engine runs. */
-void timetable_start(struct timetable *);
-void timetable_stop(struct timetable *);
-void timetable_free(struct timetable **);
-/* Something may be due; nothing, when there is no timetable. */
-void timetable_look(struct engine *);
+void scheduler_start(struct scheduler *);
+void scheduler_stop(struct scheduler *);
+void scheduler_free(struct scheduler **);
+/* Something may be due; nothing, when there is no scheduler. */
+void scheduler_check(struct engine *);
 
 #endif

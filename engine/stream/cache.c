@@ -155,10 +155,10 @@ feed_task_put(struct feed *f, struct feed_task *t)
 
 /* --- racks ------------------------------------------------------------ */
 
-static struct rack *
-rack_of(struct feed *f, uint32_t crawl, const struct board_row *row)
+static struct crawl_cache *
+rack_of(struct feed *f, uint32_t crawl, const struct crawl_row *row)
 {
-	struct rack *s = map_get_id(&f->racks, crawl);
+	struct crawl_cache *s = map_get_id(&f->racks, crawl);
 
 	if (s != NULL)
 		return s;
@@ -233,7 +233,7 @@ batch_drop(struct feed *f, struct batch *b)
 }
 
 static bool
-rack_is_bare(const struct rack *s)
+rack_is_bare(const struct crawl_cache *s)
 {
 	bool bare = list_empty(&s->wants) && list_empty(&s->tasks);
 
@@ -243,7 +243,7 @@ rack_is_bare(const struct rack *s)
 }
 
 static void
-rack_free(struct feed *f, struct rack *s)
+rack_free(struct feed *f, struct crawl_cache *s)
 {
 	feed_fresh_forget(f, s);
 	map_take_id(&f->racks, s->crawl);
@@ -258,17 +258,18 @@ shrink(struct feed *f, size_t bytes_max)
 {
 	while (f->bytes > bytes_max && !list_empty(&f->idle)) {
 		struct batch *b = LIST_ITEM(f->idle.next, struct batch, node);
-		struct rack *s = b->rack;
+		struct crawl_cache *s = b->rack;
 		batch_drop(f, b);
 		if (s != NULL && rack_is_bare(s))
 			rack_free(f, s);
 	}
 }
 
-/* --- what the board showed when ----------------------------------------- */
+/* --- what the registry showed when -----------------------------------------
+ */
 
 static void
-mark(struct rack *s, uint64_t items)
+mark(struct crawl_cache *s, uint64_t items)
 {
 	if (items <= s->items)
 		return;
@@ -281,7 +282,7 @@ mark(struct rack *s, uint64_t items)
 
 /* Both rise: numbers from item to item, and marks. */
 static void
-date_items(const struct rack *s, struct batch *b)
+date_items(const struct crawl_cache *s, struct batch *b)
 {
 	uint64_t n = s->marks_n, m = n > RACK_MARKS ? n - RACK_MARKS : 0;
 
@@ -326,7 +327,7 @@ hand_out(struct feed *f, struct batch *b, struct feed_want *w)
 
 /* A task that will have the item, most likely. */
 static bool
-is_coming(const struct rack *s, unsigned form, uint64_t number)
+is_coming(const struct crawl_cache *s, unsigned form, uint64_t number)
 {
 	const struct list *n;
 
@@ -344,7 +345,7 @@ static void batch_came(struct feed_task *);
 
 /* From `from` on, up to what is there or will be. */
 static void
-aim(const struct feed *f, struct rack *s, unsigned form, uint64_t from,
+aim(const struct feed *f, struct crawl_cache *s, unsigned form, uint64_t from,
     struct batch_task *t)
 {
 	struct rack_row *r = &s->rows[form];
@@ -367,7 +368,7 @@ aim(const struct feed *f, struct rack *s, unsigned form, uint64_t from,
 }
 
 static void
-begin(struct feed *f, struct rack *s, unsigned form, uint64_t from)
+begin(struct feed *f, struct crawl_cache *s, unsigned form, uint64_t from)
 {
 	struct batch_task *t = mem_new(sizeof(*t));
 
@@ -384,7 +385,7 @@ begin(struct feed *f, struct rack *s, unsigned form, uint64_t from)
 static void
 read_ahead(struct feed *f, const struct batch *b)
 {
-	struct rack *s = b->rack;
+	struct crawl_cache *s = b->rack;
 
 	if (s == NULL || !b->more || f->closing || b->last >= s->items ||
 	    feed_fresh_from(s) <= b->last + 1 ||
@@ -397,7 +398,7 @@ read_ahead(struct feed *f, const struct batch *b)
 }
 
 static bool
-find_batch(struct feed *f, struct rack *s, struct feed_want *w)
+find_batch(struct feed *f, struct crawl_cache *s, struct feed_want *w)
 {
 	struct batch *b = row_find(&s->rows[w->form], w->from);
 
@@ -411,7 +412,7 @@ find_batch(struct feed *f, struct rack *s, struct feed_want *w)
 }
 
 static void
-keep(struct feed *f, struct rack *s, struct batch *b)
+keep(struct feed *f, struct crawl_cache *s, struct batch *b)
 {
 	struct rack_row *r = &s->rows[b->form];
 
@@ -439,7 +440,7 @@ count(const struct batch_task *t)
 
 /* Of fresh ones that begin there.  Nothing is read: no thread need wake. */
 static bool
-make_now(struct feed *f, struct rack *s, unsigned form, uint64_t from)
+make_now(struct feed *f, struct crawl_cache *s, unsigned form, uint64_t from)
 {
 	struct batch_task t = { .batch = NULL };
 	size_t n = 0;
@@ -461,7 +462,7 @@ make_now(struct feed *f, struct rack *s, unsigned form, uint64_t from)
 
 /* What there is by now, or is made at once. */
 static bool
-have_batch(struct feed *f, struct rack *s, struct feed_want *w)
+have_batch(struct feed *f, struct crawl_cache *s, struct feed_want *w)
 {
 	if (find_batch(f, s, w))
 		return true;
@@ -475,7 +476,7 @@ have_batch(struct feed *f, struct rack *s, struct feed_want *w)
 bool
 feed_want(struct feed *f, struct feed_want *w)
 {
-	const struct board_row *row = board_row(f->options.board, w->crawl);
+	const struct crawl_row *row = crawl_row(f->options.registry, w->crawl);
 
 	CHECK(!w->out && w->form < FEED_FORMS);
 	w->batch = NULL;
@@ -486,7 +487,7 @@ feed_want(struct feed *f, struct feed_want *w)
 		why(&w->why, ERR_ABSENT, "crawl %u is gone", w->crawl);
 		return true;
 	}
-	struct rack *s = rack_of(f, w->crawl, row);
+	struct crawl_cache *s = rack_of(f, w->crawl, row);
 	mark(s, row->view.item_last);
 	if (w->from > s->items) {
 		feed_follow(f, s, w->form);
@@ -503,7 +504,7 @@ feed_want(struct feed *f, struct feed_want *w)
 
 /* Those who were found a batch, or an end, are told; they may ask again. */
 static void
-tell(struct feed *f)
+publisher(struct feed *f)
 {
 	while (!list_empty(&f->ready)) {
 		struct feed_want *w = LIST_ITEM(f->ready.next,
@@ -523,7 +524,7 @@ answer(struct feed *f, struct feed_want *w)
 
 /* What the task has read, or not, for one who waits. */
 static void
-settle(struct feed *f, struct rack *s, struct feed_want *w,
+settle(struct feed *f, struct crawl_cache *s, struct feed_want *w,
     const struct batch_task *t)
 {
 	bool empty = t->batch == NULL && w->from >= t->from &&
@@ -545,7 +546,7 @@ batch_came(struct feed_task *task)
 {
 	struct batch_task *t = CONTAINER(task, struct batch_task, task);
 	struct feed *f = task->feed;
-	struct rack *s = t->rack;
+	struct crawl_cache *s = t->rack;
 
 	list_take(&t->node);
 	feed_fresh_back(t);
@@ -574,7 +575,7 @@ batch_came(struct feed_task *task)
 	}
 	mem_free(&t);
 	shrink(f, f->options.cache_bytes);
-	tell(f);
+	publisher(f);
 }
 
 void
@@ -607,11 +608,12 @@ feed_give_back(struct feed *f, struct feed_batch **bp)
 	pump(f);
 }
 
-/* --- the board ---------------------------------------------------------- */
+/* --- the registry ----------------------------------------------------------
+ */
 
 /* Its texts go; who waits is told. */
 static void
-forget(struct feed *f, struct rack *s)
+forget(struct feed *f, struct crawl_cache *s)
 {
 	struct list *n;
 
@@ -631,22 +633,22 @@ forget(struct feed *f, struct rack *s)
 }
 
 static void
-board_changed(struct board_watch *w)
+crawl_registry_changed(struct registry_watch *w)
 {
 	struct feed *f = CONTAINER(w, struct feed, watch);
-	struct board_row *row = NULL;
+	struct crawl_row *row = NULL;
 
 	while (f->racks.n > 0 &&
-	    (row = board_before(f->options.board, row)) != NULL &&
+	    (row = crawl_registry_before(f->options.registry, row)) != NULL &&
 	    row->changed > f->version) {
-		struct rack *s = map_get_id(&f->racks, row->id);
+		struct crawl_cache *s = map_get_id(&f->racks, row->id);
 		if (s != NULL && row->deleted)
 			forget(f, s);
 		else if (s != NULL)
 			mark(s, row->view.item_last);
 	}
-	f->version = board_version(f->options.board);
-	tell(f);
+	f->version = crawl_registry_version(f->options.registry);
+	publisher(f);
 }
 
 /* --- the whole ---------------------------------------------------------- */
@@ -672,9 +674,9 @@ feed_new(const struct feed_options *o)
 	list_init(&f->walks_wanted);
 	list_init(&f->walks_idle);
 	f->streams_timer.fire = feed_streams_look;
-	f->watch.changed = board_changed;
-	f->version = board_version(o->board);
-	board_watch(o->board, &f->watch);
+	f->watch.changed = crawl_registry_changed;
+	f->version = crawl_registry_version(o->registry);
+	crawl_registry_watch(o->registry, &f->watch);
 	f->rest.fire = rest;
 	metric_register(metrics, ARRAY_LEN(metrics));
 	return f;
@@ -717,7 +719,7 @@ feed_free(struct feed **fp)
 	CHECK(f->running == 0 && f->held == 0 && f->streams == 0);
 	loop_timer_stop(f->options.home, &f->rest);
 	loop_timer_stop(f->options.home, &f->streams_timer);
-	board_unwatch(&f->watch);
+	crawl_registry_unwatch(&f->watch);
 	while (!list_empty(&f->starved)) {
 		struct batch_task *t = LIST_ITEM(f->starved.next,
 		    struct batch_task, task.node);

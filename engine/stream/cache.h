@@ -76,10 +76,10 @@ void feed_task_put(struct feed *, struct feed_task *);
 
 /* --- batches ------------------------------------------------------------ */
 
-struct rack;
+struct crawl_cache;
 struct batch {
 	struct feed_batch shown;     /* its `own` is this */
-	struct rack *rack;         /* NULL: it was taken off */
+	struct crawl_cache *rack;         /* NULL: it was taken off */
 	unsigned form;
 	uint64_t first, last;
 	size_t bytes;
@@ -92,7 +92,7 @@ void batch_free(struct batch **);    /* feed_read.c */
 
 struct batch_task {
 	struct feed_task task;
-	struct rack *rack;
+	struct crawl_cache *rack;
 	struct list node;            /* in the rack's, while it is out */
 	uint32_t crawl;
 	unsigned form;
@@ -108,7 +108,7 @@ struct batch_task {
 };
 void batch_task_run(struct feed_task *);     /* feed_read.c */
 
-/* The board showed `items` at that time. */
+/* The registry showed `items` at that time. */
 struct rack_mark {
 	uint64_t items;
 	struct wall at;
@@ -121,9 +121,9 @@ struct rack_row {
 	size_t n, cap;
 	uint64_t typical;            /* items in a batch that ended for size */
 };
-struct rack {
+struct crawl_cache {
 	uint32_t crawl;
-	uint64_t items;              /* as the board showed last */
+	uint64_t items;              /* as the registry showed last */
 	struct rack_row rows[FEED_FORMS];
 	struct list wants, tasks;
 	struct list fresh;           /* by number */
@@ -142,7 +142,7 @@ struct feed {
 	unsigned running;
 	struct feed_reader *readers; /* free */
 	unsigned readers_n;          /* made */
-	struct map racks;          /* crawl -> struct rack */
+	struct map racks;          /* crawl -> struct crawl_cache */
 	struct list idle;            /* batches of no reader, oldest first */
 	size_t bytes;                /* of all batches */
 	size_t held;                 /* of those in readers' hands */
@@ -150,8 +150,8 @@ struct feed {
 	struct list fresh;           /* of all racks by age */
 	size_t fresh_bytes;
 	struct list ready;           /* wants with a batch, to be told */
-	struct board_watch watch;
-	uint64_t version;            /* of the board, up to which is known */
+	struct registry_watch watch;
+	uint64_t version;            /* of the registry, up to which is known */
 	struct timer rest;
 	bool resting;                /* the timer runs */
 	unsigned streams;            /* that have their turn */
@@ -171,13 +171,13 @@ struct feed {
 #define FEED_UNREAD_MAX 1024u                /* then nobody reads along */
 
 /* A reader has all there is: the next item he wants at once. */
-void feed_follow(struct feed *, struct rack *, unsigned form);
+void feed_follow(struct feed *, struct crawl_cache *, unsigned form);
 /* The number of the oldest; UINT64_MAX: there is none. */
-uint64_t feed_fresh_from(const struct rack *);
+uint64_t feed_fresh_from(const struct crawl_cache *);
 /* Lend the task what there is; it is given back when the task is done. */
-void feed_fresh_lend(struct rack *, struct batch_task *);
+void feed_fresh_lend(struct crawl_cache *, struct batch_task *);
 void feed_fresh_back(struct batch_task *);
-void feed_fresh_forget(struct feed *, struct rack *);
+void feed_fresh_forget(struct feed *, struct crawl_cache *);
 void feed_fresh_weigh(const struct feed *);  /* for the metrics; in feed.c */
 /* What came before that moment goes.  True: there is more. */
 bool feed_fresh_rest(struct feed *, struct mono before);
@@ -192,10 +192,10 @@ struct feed_filter {
 	struct str links_to;
 	enum pages_order order;      /* SLOWEST, LARGEST; else OLDEST */
 };
-struct listing {
+struct capture_list {
 	struct feed_task task;       /* of one that needs no walk */
 	struct list node;            /* among those of its walk */
-	struct pages_ask *ask;
+	struct captures_query *ask;
 	struct arena arena;          /* of the filter */
 	struct feed_filter filter;
 	uint64_t upto;               /* the last number that it is about */
@@ -206,14 +206,15 @@ bool feed_filter_eq(const struct feed_filter *, const struct feed_filter *);
 bool feed_filter_takes(const struct feed_filter *, struct str key,
     struct str value, struct journal_entry *);
 /* One more page of the answer; no more than were asked for. */
-void feed_listing_keep(struct listing *, const struct journal_entry *);
+void feed_listing_keep(struct capture_list *, const struct journal_entry *);
 /* Answer it as it stands; it is gone. */
-void feed_listing_end(struct listing *);
+void feed_listing_end(struct capture_list *);
 /* Later, with that error. */
-void feed_listing_fail(struct feed *, struct listing *, const struct why *);
+void feed_listing_fail(
+    struct feed *, struct capture_list *, const struct why *);
 
 #define FEED_WALKS_MAX 8u        /* begun or remembered */
-void feed_walk_put(struct feed *, struct listing *);
+void feed_walk_put(struct feed *, struct capture_list *);
 /* What was not used since goes.  True: there is more. */
 bool feed_walk_rest(struct feed *, struct mono since);
 void feed_walk_close(struct feed *);     /* all that wait are answered */

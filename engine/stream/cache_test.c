@@ -507,8 +507,8 @@ test_deleted(void **state)
 	rig_run(r);
 	rig_want(r, &waits, RIG_CRAWL, 90, 0);
 	assert_int_equal(waits.told, 0);
-	board_delete(r->board, RIG_CRAWL);
-	board_tell(r->board);
+	crawl_registry_delete(r->registry, RIG_CRAWL);
+	crawl_registry_notify(r->registry);
 	assert_int_equal(waits.told, 1);
 	assert_null(waits.want.batch);
 	assert_int_equal(waits.want.why.err, ERR_ABSENT);
@@ -521,7 +521,7 @@ test_deleted(void **state)
 	rig_end(r);
 }
 
-/* When the board showed it: of what was there before, nothing is known. */
+/* When the registry showed it: of what was there before, nothing is known. */
 static void
 test_dates(void **state)
 {

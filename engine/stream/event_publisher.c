@@ -11,12 +11,12 @@ struct told_view {
 struct batch {
 	struct ledger_query query;
 	struct mail mail;
-	struct tell *tell;
+	struct event_publisher *publisher;
 	struct list first, fresh, views, answers;
 };
 
-struct tell {
-	struct tell_options options;
+struct event_publisher {
+	struct event_publisher_options options;
 	struct turn_hook turn;
 	struct timer timer;
 	struct batch *gathering;
@@ -35,8 +35,8 @@ static void
 give_answers(struct list *answers)
 {
 	while (!list_empty(answers)) {
-		struct tell_answer *a = LIST_ITEM(answers->next,
-		    struct tell_answer, node);
+		struct published_answer *a = LIST_ITEM(answers->next,
+		    struct published_answer, node);
 		list_take(&a->node);
 		a->told(a);
 	}
@@ -46,7 +46,7 @@ give_answers(struct list *answers)
 static void
 tell_home(struct batch *b)
 {
-	const struct tell_options *o = &b->tell->options;
+	const struct event_publisher_options *o = &b->publisher->options;
 	bool any = !list_empty(&b->views);
 
 	give_answers(&b->first);
@@ -64,15 +64,15 @@ tell_home(struct batch *b)
 		o->end(o->arg);
 }
 
-static void consider(struct tell *);
-static void send_rest(struct tell *);
+static void consider(struct event_publisher *);
+static void send_rest(struct event_publisher *);
 
 /* Back on the ledger's loop. */
 static void
 came_back(struct mail *m)
 {
 	struct batch *b = CONTAINER(m, struct batch, mail);
-	struct tell *t = b->tell;
+	struct event_publisher *t = b->publisher;
 
 	mem_free(&b);
 	t->out = false;
@@ -89,7 +89,7 @@ arrived(struct ledger_query *q)
 
 	tell_home(b);
 	b->mail.deliver = came_back;
-	loop_post(b->tell->options.loop, &b->mail);
+	loop_post(b->publisher->options.loop, &b->mail);
 }
 
 static void
@@ -104,14 +104,14 @@ rest_arrived(struct mail *m)
 /* --- on the ledger's loop ------------------------------------------------ */
 
 static struct batch *
-gathering(struct tell *t)
+gathering(struct event_publisher *t)
 {
 	struct batch *b = t->gathering;
 
 	if (b != NULL)
 		return b;
 	b = t->gathering = mem_new(sizeof(*b));
-	b->tell = t;
+	b->publisher = t;
 	list_init(&b->first);
 	list_init(&b->fresh);
 	list_init(&b->views);
@@ -120,7 +120,7 @@ gathering(struct tell *t)
 }
 
 static struct batch *
-take_gathered(struct tell *t)
+take_gathered(struct event_publisher *t)
 {
 	struct batch *b = t->gathering;
 
@@ -139,7 +139,7 @@ read_nothing(struct ledger_query *q, struct index *x)
 }
 
 static void
-consider(struct tell *t)
+consider(struct event_publisher *t)
 {
 	struct mono due = mono_add_ms(t->told_at, t->options.every_ms);
 
@@ -160,17 +160,17 @@ consider(struct tell *t)
 static void
 turn_end(struct turn_hook *h)
 {
-	consider(CONTAINER(h, struct tell, turn));
+	consider(CONTAINER(h, struct event_publisher, turn));
 }
 
 static void
 due(struct timer *timer)
 {
-	consider(CONTAINER(timer, struct tell, timer));
+	consider(CONTAINER(timer, struct event_publisher, timer));
 }
 
 void
-tell_view(struct tell *t, const struct crawl_view *view)
+event_publisher_view(struct event_publisher *t, const struct crawl_view *view)
 {
 	struct batch *b = gathering(t);
 	struct told_view *v = map_get_id(&t->views, view->id);
@@ -186,17 +186,17 @@ tell_view(struct tell *t, const struct crawl_view *view)
 }
 
 void
-tell_fresh(struct tell *t, struct fresh *x)
+event_publisher_handoff(struct event_publisher *t, struct fresh *x)
 {
 	list_put(&gathering(t)->fresh, &x->node);
 }
 
 void
-tell_now(struct tell *t, struct tell_answer *a)
+event_publisher_now(struct event_publisher *t, struct published_answer *a)
 {
 	struct batch *b = gathering(t);
 
-	a->tell = t;
+	a->publisher = t;
 	list_put(a->before_views ? &b->first : &b->answers, &a->node);
 	t->hurry = true;
 }
@@ -204,22 +204,23 @@ tell_now(struct tell *t, struct tell_answer *a)
 static void
 kept(struct promise *p, enum err e)
 {
-	struct tell_answer *a = CONTAINER(p, struct tell_answer, promise);
+	struct published_answer *a =
+	    CONTAINER(p, struct published_answer, promise);
 
 	a->err = e;
-	tell_now(a->tell, a);
+	event_publisher_now(a->publisher, a);
 }
 
 struct promise *
-tell_promise(struct tell *t, struct tell_answer *a)
+event_publisher_promise(struct event_publisher *t, struct published_answer *a)
 {
-	a->tell = t;
+	a->publisher = t;
 	a->promise.kept = kept;
 	return &a->promise;
 }
 
 static void
-send_rest(struct tell *t)
+send_rest(struct event_publisher *t)
 {
 	if (t->gathering != NULL) {
 		struct batch *b = take_gathered(t);
@@ -230,7 +231,7 @@ send_rest(struct tell *t)
 }
 
 void
-tell_rest(struct tell *t, void (*gone)(void *), void *arg)
+event_publisher_rest(struct event_publisher *t, void (*gone)(void *), void *arg)
 {
 	loop_timer_stop(t->options.loop, &t->timer);
 	t->gone = gone;
@@ -240,10 +241,10 @@ tell_rest(struct tell *t, void (*gone)(void *), void *arg)
 		send_rest(t);
 }
 
-struct tell *
-tell_new(const struct tell_options *o)
+struct event_publisher *
+event_publisher_new(const struct event_publisher_options *o)
 {
-	struct tell *t = mem_new(sizeof(*t));
+	struct event_publisher *t = mem_new(sizeof(*t));
 
 	t->options = *o;
 	t->turn.run = turn_end;
@@ -254,9 +255,9 @@ tell_new(const struct tell_options *o)
 }
 
 void
-tell_free(struct tell **tp)
+event_publisher_free(struct event_publisher **tp)
 {
-	struct tell *t = *tp;
+	struct event_publisher *t = *tp;
 
 	if (t == NULL)
 		return;

@@ -17,16 +17,16 @@
 #include "engine/frontier/frontier.h"
 
 /* Lies in what it answers; at home told() gives it back. */
-struct tell_answer {
+struct published_answer {
 	struct promise promise;
 	struct list node;
-	struct tell *tell;
+	struct event_publisher *publisher;
 	enum err err;                /* of the promise */
 	bool before_views;           /* it introduces a crawl */
-	void (*told)(struct tell_answer *);
+	void (*told)(struct published_answer *);
 };
 
-struct tell_options {
+struct event_publisher_options {
 	struct loop *loop, *home;
 	struct ledger *ledger;
 	int64_t every_ms;            /* views of one state; 0: at once */
@@ -36,20 +36,23 @@ struct tell_options {
 	void (*end)(void *arg);      /* of a batch with views */
 	void *arg;
 };
-struct tell;
-struct tell *tell_new(const struct tell_options *);
-void tell_free(struct tell **);      /* after the ledger */
-void tell_view(struct tell *, const struct crawl_view *);
+struct event_publisher;
+struct event_publisher *event_publisher_new(
+    const struct event_publisher_options *);
+void event_publisher_free(struct event_publisher **); /* after the ledger */
+void event_publisher_view(struct event_publisher *, const struct crawl_view *);
 /* A promise to be put into the ledger, for its answer. */
-struct promise *tell_promise(struct tell *, struct tell_answer *);
+struct promise *event_publisher_promise(
+    struct event_publisher *, struct published_answer *);
 /* A durable item's capture, on its way to the feed. */
-void tell_fresh(struct tell *, struct fresh *);
+void event_publisher_handoff(struct event_publisher *, struct fresh *);
 /* Nothing is to become durable for it: it leaves with the next batch. */
-void tell_now(struct tell *, struct tell_answer *);
+void event_publisher_now(struct event_publisher *, struct published_answer *);
 /*
  * The ledger is closed: what is left goes home at once, behind the batch that
  * is under way; then `gone`, on the ledger's loop.
  */
-void tell_rest(struct tell *, void (*gone)(void *arg), void *arg);
+void event_publisher_rest(
+    struct event_publisher *, void (*gone)(void *arg), void *arg);
 
 #endif

@@ -19,7 +19,7 @@ drop(struct feed *f, struct fresh *x)
 }
 
 static void
-unfollow(struct feed *f, struct rack *s)
+unfollow(struct feed *f, struct crawl_cache *s)
 {
 	if (s->follows == FRESH_NONE)
 		return;
@@ -28,7 +28,7 @@ unfollow(struct feed *f, struct rack *s)
 }
 
 void
-feed_fresh_forget(struct feed *f, struct rack *s)
+feed_fresh_forget(struct feed *f, struct crawl_cache *s)
 {
 	unfollow(f, s);
 	while (!list_empty(&s->fresh))
@@ -42,7 +42,7 @@ feed_fresh(struct feed *f, struct list *l)
 
 	for (n = l->next; n != l; n = next) {
 		struct fresh *x = LIST_ITEM(n, struct fresh, node);
-		struct rack *s = map_get_id(&f->racks, x->crawl);
+		struct crawl_cache *s = map_get_id(&f->racks, x->crawl);
 		next = n->next;
 		if (s == NULL || s->follows == FRESH_NONE)
 			continue;
@@ -75,7 +75,7 @@ feed_fresh_rest(struct feed *f, struct mono before)
 }
 
 void
-feed_follow(struct feed *f, struct rack *s, unsigned form)
+feed_follow(struct feed *f, struct crawl_cache *s, unsigned form)
 {
 	enum fresh_want want = form & FEED_BODY ? FRESH_BODIES : FRESH_HEADS;
 
@@ -87,7 +87,7 @@ feed_follow(struct feed *f, struct rack *s, unsigned form)
 }
 
 uint64_t
-feed_fresh_from(const struct rack *s)
+feed_fresh_from(const struct crawl_cache *s)
 {
 	return list_empty(&s->fresh) ? UINT64_MAX :
 	    LIST_ITEM(s->fresh.next, struct fresh, node)->number;
@@ -101,7 +101,7 @@ serves(const struct fresh *x, const struct batch_task *t)
 }
 
 void
-feed_fresh_lend(struct rack *s, struct batch_task *t)
+feed_fresh_lend(struct crawl_cache *s, struct batch_task *t)
 {
 	struct list *n = s->fresh.prev;
 	size_t most = 0;

@@ -152,7 +152,8 @@ test_at_once(void **state)
 	rig_end(r);
 }
 
-/* They come before the board shows them; those of others stay in the list. */
+/* They come before the registry shows them; those of others stay in the list.
+ */
 static void
 test_not_followed(void **state)
 {

@@ -49,7 +49,7 @@ feed_open(struct engine *e, struct why *w)
 {
 	struct feed_options o = {
 		.home = e->options.home, .pool = e->pool,
-		.ledger = frontier_ledger(e->frontier), .board = e->board,
+		.ledger = frontier_ledger(e->frontier), .registry = e->registry,
 		.mark = e->mark, .fresh = &e->fresh,
 		.cache_bytes = conf_size(e->options.conf, CONF_FEED_CACHE),
 		.frontier = e->frontier,

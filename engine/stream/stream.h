@@ -56,7 +56,7 @@ struct feed_options {
 	struct loop *home;
 	struct pool *pool;
 	struct ledger *ledger;
-	struct board *board;
+	struct crawl_registry *registry;
 	struct fresh_pot *fresh;     /* what the fetchers look at; or NULL */
 	const char *mark;            /* engine_mark() */
 	feed_render_fn *render;
@@ -71,7 +71,7 @@ void feed_close(struct feed *, void (*closed)(void *arg), void *arg);
 void feed_free(struct feed **);
 /*
  * Captures that became durable, in the order of their numbers within a crawl;
- * before the board shows them.  What nobody reads stays in the list.
+ * before the registry shows them.  What nobody reads stays in the list.
  */
 void feed_fresh(struct feed *, struct list *);
 /* The door that reads says how; before any want. */
@@ -81,7 +81,7 @@ struct feed_item {
 	uint64_t number;
 	struct str text;
 	bool big;                    /* its body is to be had by a stream */
-	struct wall committed;       /* when the board showed it; 0: before */
+	struct wall committed; /* when the registry showed it; 0: before */
 };
 struct feed_batch {
 	const struct feed_item *items;   /* consecutive numbers */
@@ -93,8 +93,8 @@ struct feed_batch {
 /*
  * One reader's wish.  feed_want() calls ready() later, or returns true with the
  * batch at once.  The batch holds item `from` at items[at]; NULL with `why` OK:
- * there is none yet (ask again when the board's count of items has grown past
- * it), or ABSENT: the crawl was deleted.
+ * there is none yet (ask again when the registry's count of items has grown
+ * past it), or ABSENT: the crawl was deleted.
  */
 struct feed_want {
 	uint32_t crawl;
@@ -136,7 +136,7 @@ void feed_stream_close(struct feed_stream **);
 
 enum pages_order { PAGES_OLDEST, PAGES_NEWEST, PAGES_SLOWEST, PAGES_LARGEST,
     PAGES_ORDERS };
-struct pages_ask {
+struct captures_query {
 	uint32_t crawl;
 	/* In; copied. */
 	uint64_t start;              /* so many that match are passed over */
@@ -159,11 +159,11 @@ struct pages_ask {
 	struct journal_entry *pages;
 	size_t n;
 	struct why why;
-	void (*done)(struct pages_ask *);
+	void (*done)(struct captures_query *);
 	void *arg;
 	void *own;
 };
-void feed_pages(struct feed *, struct pages_ask *);
+void feed_pages(struct feed *, struct captures_query *);
 
 struct page_hop {
 	struct str url, request, response;   /* heads, as sent and received */
@@ -173,7 +173,7 @@ struct page_hop {
 	uint64_t offset;             /* of the response's record */
 	uint32_t length;
 };
-struct page_ask {
+struct capture_query {
 	uint32_t crawl;
 	uint64_t number;
 	bool body;
@@ -194,11 +194,11 @@ struct page_ask {
 	bool so_far;                 /* there may be more of them: */
 	uint64_t looked;             /* so many pages were looked at */
 	struct why why;              /* ABSENT */
-	void (*done)(struct page_ask *);
+	void (*done)(struct capture_query *);
 	void *arg;
 	void *own;
 };
-void feed_page(struct feed *, struct page_ask *);
+void feed_page(struct feed *, struct capture_query *);
 
 /*
  * The records of one capture as they lie in the WARC file, all hops, answers
@@ -206,7 +206,7 @@ void feed_page(struct feed *, struct page_ask *);
  * Errors: ABSENT (or not archived); FULL beyond FEED_RECORD_BYTES_MAX.
  */
 #define FEED_RECORD_BYTES_MAX ((size_t)64 << 20)
-struct record_ask {
+struct records_query {
 	uint32_t crawl;
 	uint64_t number;
 	/* Out; the caller frees both. */
@@ -214,10 +214,10 @@ struct record_ask {
 	struct buf bytes;
 	struct str file;             /* the WARC's name */
 	struct why why;
-	void (*done)(struct record_ask *);
+	void (*done)(struct records_query *);
 	void *arg;
 	void *own;
 };
-void feed_record(struct feed *, struct record_ask *);
+void feed_record(struct feed *, struct records_query *);
 
 #endif

@@ -221,7 +221,7 @@ crawl_all(struct follower *live)
 static const struct crawl_counts *
 counts(uint32_t crawl)
 {
-	return &board_row(engine_board(rig.engine), crawl)->view.counts;
+	return &crawl_row(engine_registry(rig.engine), crawl)->view.counts;
 }
 
 /* A picture is found by a crawl that takes embeds, and by no other. */
@@ -352,7 +352,7 @@ after_a_crash(void **state)
 }
 
 static void
-paged(struct page_ask *q)
+paged(struct capture_query *q)
 {
 	*(bool *)q->arg = true;
 }
@@ -370,7 +370,7 @@ pages_of_a_crawl(void **state)
 	uint32_t crawl = crawl_all(&x);
 	for (uint64_t i = 1; i <= PAGES; i++) {
 		bool done = false;
-		struct page_ask q = { .crawl = crawl, .number = i,
+		struct capture_query q = { .crawl = crawl, .number = i,
 		    .body = true, .body_bytes_max = 1 << 20, .same = true,
 		    .done = paged, .arg = &done };
 		struct buf want = BUF_INIT;

@@ -100,12 +100,12 @@ rig_open(struct rig *r)
 	r->pool = pool_new(r->threads);
 	r->writer = warc_writer_new(&o);
 	open_ledger(r);
-	r->board = board_new(r->loop);
+	r->registry = crawl_registry_new(r->loop);
 	r->view = (struct crawl_view){ .id = RIG_CRAWL,
 	    .state = CRAWL_RUNNING };
-	board_add(r->board, &r->view, &spec);
+	crawl_registry_add(r->registry, &r->view, &spec);
 	r->feed = feed_new(&(struct feed_options){ .home = r->loop,
-	    .pool = r->pool, .ledger = r->ledger, .board = r->board,
+	    .pool = r->pool, .ledger = r->ledger, .registry = r->registry,
 	    .fresh = &r->pot,
 	    .mark = RIG_MARK, .render = r->render,
 	    .cache_bytes = r->cache_bytes,
@@ -141,7 +141,7 @@ rig_end(struct rig *r)
 	assert_true(r->closed);
 	feed_free(&r->feed);
 	fresh_rest(&r->pot);
-	board_free(&r->board);
+	crawl_registry_free(&r->registry);
 	ledger_free(&r->ledger);
 	pool_free(&r->pool);
 	loop_free(&r->loop);
@@ -306,8 +306,8 @@ rig_show(struct rig *r)
 	ledger_promise(r->ledger, &p);
 	rig_pass(r, 10);
 	r->view.item_last = r->seq;
-	board_show(r->board, &r->view);
-	board_tell(r->board);
+	crawl_registry_show(r->registry, &r->view);
+	crawl_registry_notify(r->registry);
 }
 
 struct journal_entry

@@ -3,7 +3,7 @@
  * fetcher would: in the world of os/world_testing.h, or on a real disk with
  * threads (for the bench).
  *
- *     rig_page() ... rig_show() ─► the board shows them ─► the feed has them
+ *     rig_page() ... rig_show() ─► the registry shows them ─► the feed has them
  */
 #ifndef ENGINE_STREAM_STREAM_TESTING_H
 #define ENGINE_STREAM_STREAM_TESTING_H
@@ -30,7 +30,7 @@ struct rig {
 	struct ledger *ledger;
 	struct warc_series *series;
 	struct warc_writer *writer;
-	struct board *board;
+	struct crawl_registry *registry;
 	struct feed *feed;
 	struct fresh_pot pot;
 	struct crawl_view view;
@@ -68,7 +68,7 @@ struct rig_page {
 uint64_t rig_page(struct rig *, const struct rig_page *);
 /* A number is left out, as in a crawl rebuilt from damaged files. */
 void rig_gap(struct rig *);
-/* Make all of it durable and have the board show it. */
+/* Make all of it durable and have the registry show it. */
 void rig_show(struct rig *);
 /* The journal's entry.  Memory: the rig's arena. */
 struct journal_entry rig_entry(struct rig *, uint64_t number);

@@ -12,7 +12,7 @@
 #include "base/map.h"
 #include "base/metric.h"
 #include "engine/archive/capture.h"
-#include "engine/control/revise.h"
+#include "engine/control/change.h"
 #include "engine/engine.h"
 #include "engine/frontier/journal.h"
 #include "os/clock.h"
@@ -38,8 +38,8 @@ static struct {
 	bool asking;
 	unsigned asks;               /* in this life */
 	uint64_t revised, tried_again;
-	struct exclude_ask exclude;
-	struct retry_ask retry;
+	struct exclude_request exclude;
+	struct retry_request retry;
 } sim;
 
 /*
@@ -199,7 +199,7 @@ may_be(enum err e)
 }
 
 static void
-excluded(struct exclude_ask *a)
+excluded(struct exclude_request *a)
 {
 	CHECK(may_be(a->why.err) && a->removed == 0);
 	sim.revised += a->why.err == OK;
@@ -208,7 +208,7 @@ excluded(struct exclude_ask *a)
 }
 
 static void
-retried(struct retry_ask *a)
+retried(struct retry_request *a)
 {
 	CHECK(may_be(a->why.err));
 	sim.revised += a->why.err == OK;
@@ -218,7 +218,7 @@ retried(struct retry_ask *a)
 
 /* A rule that matches no page; another try for what fails again. */
 static void
-revise_something(void)
+changes_something(void)
 {
 	static const char *const reasons[] = { "dns", "connect", "timeout",
 	    "reset", "protocol", "redirects", "robots" };
@@ -228,15 +228,15 @@ revise_something(void)
 	sim.asking = true;
 	sim.asks++;
 	if (next_random() % 2 == 0) {
-		sim.exclude = (struct exclude_ask){ .crawl = sim.crawl,
+		sim.exclude = (struct exclude_request){ .crawl = sim.crawl,
 		    .pattern = STR("no-such-page"), .done = excluded,
 		    .preview = next_random() % 4 == 0 };
-		engine_exclude(sim.engine, &sim.exclude);
+		crawl_exclude(sim.engine, &sim.exclude);
 	} else {
-		sim.retry = (struct retry_ask){ .crawl = sim.crawl,
+		sim.retry = (struct retry_request){ .crawl = sim.crawl,
 		    .reason = str_of(reasons[next_random() %
 		    ARRAY_LEN(reasons)]), .done = retried };
-		engine_retry(sim.engine, &sim.retry);
+		crawl_retry(sim.engine, &sim.retry);
 	}
 }
 
@@ -348,7 +348,7 @@ crawl(const struct web_plan *plan, const struct conf *c, unsigned crashes)
 		for (uint64_t i = 0; i < until && !sim.ended && !sim.failed;
 		    i++) {
 			if (next_random() % 500 == 0)
-				revise_something();
+				changes_something();
 			step();
 		}
 		sim.full_disks += sim.full;

@@ -1,5 +1,5 @@
 /*
- * revise -- what people change of a crawl that is under way or has ended:
+ * change -- what people change of a crawl that is under way or has ended:
  * exclusions that apply at once, another try for what failed, deletion.
  *
  * Every verb is a struct of the caller's: fill it, say it, and find the answer
@@ -8,14 +8,14 @@
  * Thread: home's.  The struct is the engine's until done().
  * Story:  engine/DESIGN.md
  */
-#ifndef ENGINE_CONTROL_REVISE_H
-#define ENGINE_CONTROL_REVISE_H
+#ifndef ENGINE_CONTROL_CHANGE_H
+#define ENGINE_CONTROL_CHANGE_H
 
 #include <stdatomic.h>
 
 #include "engine/engine.h"
 
-#define REVISE_SAMPLE_MAX 100u
+#define CHANGES_SAMPLE_MAX 100u
 
 /*
  * A rule that leaves out what matches `pattern`, before all others, from now on
@@ -27,7 +27,7 @@
  * BROKEN, and CLOSED when the program ends first; the next start goes on with
  * an exclusion.
  */
-struct exclude_ask {
+struct exclude_request {
 	uint32_t crawl;
 	struct str pattern;          /* copied */
 	bool preview;
@@ -38,14 +38,14 @@ struct exclude_ask {
 	uint64_t removed;
 	bool so_far;                 /* it is about the first `looked` URLs */
 	uint64_t looked;             /* that wait */
-	const struct str *sample;    /* at most REVISE_SAMPLE_MAX URLs */
+	const struct str *sample;    /* at most CHANGES_SAMPLE_MAX URLs */
 	size_t sample_n;
 	struct why why;
-	void (*done)(struct exclude_ask *);
+	void (*done)(struct exclude_request *);
 	void *arg;
 	void *own;
 };
-void engine_exclude(struct engine *, struct exclude_ask *);
+void crawl_exclude(struct engine *, struct exclude_request *);
 
 /*
  * URLs that ended in an exception, or were skipped, wait again: those of a
@@ -57,31 +57,31 @@ void engine_exclude(struct engine *, struct exclude_ask *);
  * Errors: ABSENT; STATE (the crawl has ended); INPUT: reason: ..., urls[3]: ...
  * FULL: too many URLs.
  */
-struct retry_ask {
+struct retry_request {
 	uint32_t crawl;
 	struct str reason;           /* empty: `urls` */
 	const struct str *urls;      /* copied */
 	size_t urls_n;               /* at most 10,000 */
 	uint64_t requeued;
 	struct why why;
-	void (*done)(struct retry_ask *);
+	void (*done)(struct retry_request *);
 	void *arg;
 	void *own;
 };
-void engine_retry(struct engine *, struct retry_ask *);
+void crawl_retry(struct engine *, struct retry_request *);
 
 /*
  * Its record, journal, log, URLs and counters go; WARC files stay; its number
- * is not used again.  The board's row becomes a tombstone.
+ * is not used again.  The registry's row becomes a tombstone.
  * Errors: ABSENT; STATE (it has not ended).
  */
-struct delete_ask {
+struct delete_request {
 	uint32_t crawl;
 	struct why why;
-	void (*done)(struct delete_ask *);
+	void (*done)(struct delete_request *);
 	void *arg;
 	void *own;
 };
-void engine_delete(struct engine *, struct delete_ask *);
+void crawl_delete(struct engine *, struct delete_request *);
 
 #endif
