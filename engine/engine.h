@@ -28,7 +28,7 @@ struct engine_options {
 	unsigned loops;              /* 0: one per core */
 	bool small;                  /* memory for one crawl, not a daemon's */
 	bool archive;                /* false: no WARC (benches only) */
-	bool doors;                  /* launch.h, registry.h; opens the store */
+	bool doors; /* control.h, crawl_registry.h; opens the store */
 	bool every_event;            /* else exceptions, skipped seeds */
 	engine_event_fn *event;
 	engine_view_fn *view;
@@ -54,7 +54,7 @@ MUST_USE enum err engine_open(const struct engine_options *, struct engine **,
  *
  *     engine_lock()   short: the directory, its lock, the store
  *     engine_read()   the index, the log, WARC files after a crash; from here
- *                     on home may use the views, the registry and the feed, and
+ * on home may use the views, the registry and the stream, and
  *                     what asks the ledger's loop waits for engine_start()
  *     engine_load()   the known URLs of outsiders' crawls
  *

@@ -6,7 +6,7 @@
  * has room.
  */
 #include "doors/realtime/own.h"
-#include "doors/realtime/stream.h"
+#include "doors/realtime/item_stream.h"
 
 /* --- putting ------------------------------------------------------------ */
 
@@ -78,7 +78,7 @@ put_response(struct client *c)
 {
 	if (c->response.n == 0)
 		return true;
-	if (stream_begun(c->stream))
+	if (item_stream_begun(c->stream))
 		return false;
 	if (!fits(c, c->response.n, RESPONSE_HELD_MAX)) {
 		look_again(c);
@@ -171,7 +171,7 @@ send_one(struct client *c)
 {
 	struct list *node = c->ready.next;
 
-	if (node == &c->ready || stream_begun(c->stream))
+	if (node == &c->ready || item_stream_begun(c->stream))
 		return false;
 	struct sender *s = LIST_ITEM(node, struct sender, node);
 	if (s->broad && c->beginning) {
@@ -199,7 +199,7 @@ room(struct web_socket *socket)
 {
 	struct client *c = web_socket_arg(socket);
 
-	stream_go_on(c->stream);
+	item_stream_go_on(c->stream);
 	if (put_response(c))
 		while (web_socket_room(socket) > 0 && send_one(c))
 			;
@@ -364,7 +364,7 @@ client_quiet(struct client *c)
 	c->task = NULL;
 	while (!list_empty(&c->subs))
 		sub_end(LIST_ITEM(c->subs.next, struct sub, node));
-	stream_drop(&c->stream);
+	item_stream_drop(&c->stream);
 }
 
 static void

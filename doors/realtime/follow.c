@@ -1,6 +1,6 @@
 #include "doors/realtime/follow.h"
 
-#include "doors/realtime/stream.h"
+#include "doors/realtime/item_stream.h"
 #include "os/clock.h"
 #include "os/log.h"
 
@@ -61,7 +61,7 @@ free_cursor(struct cursor *c)
 	if (c->reading)
 		cursor_end_read(c);
 	if (c->streaming)
-		stream_forget(f->sub.client);
+		item_stream_forget(f->sub.client);
 	loop_timer_stop(d->home, &c->again);
 	list_take(&c->sender.node);
 	list_take(&c->node);

@@ -34,7 +34,7 @@ struct follow {
 	const struct follow_kind *kind;
 	struct list node;            /* realtime.follows */
 	struct filter filter;
-	unsigned form;               /* enum feed_form */
+	unsigned form;               /* enum stream_form */
 	uint64_t tail;               /* without a token; UINT64_MAX: all */
 	struct list cursors;
 	uint64_t version;            /* of the registry, at its birth */
@@ -60,7 +60,7 @@ struct cursor {
 	bool streaming;              /* client.stream is of it: item `big` */
 	uint64_t big;
 	struct timer again;          /* it could not be read: once more */
-	struct feed_want want;
+	struct stream_request want;
 	struct log_read *log;
 };
 /* A read is under way: the sender is in no list. */

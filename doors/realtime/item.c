@@ -120,14 +120,14 @@ put_object(const struct http_head *h, struct buf *out)
 }
 
 static void
-put_headers(const struct feed_capture *c, struct buf *out)
+put_headers(const struct stream_capture *c, struct buf *out)
 {
 	static const struct http_head none = { .fields_n = 0 };
 	const struct http_head *h = c->has_record && c->record->has_http ?
 	    &c->record->http : &none;
 
 	buf_put_text(out, "\"headers\":");
-	if (c->form & FEED_LIST_HEADERS)
+	if (c->form & STREAM_LIST_HEADERS)
 		put_list(h, out);
 	else
 		put_object(h, out);
@@ -136,7 +136,7 @@ put_headers(const struct feed_capture *c, struct buf *out)
 /* --- the item ----------------------------------------------------------- */
 
 static void
-put_body(const struct feed_capture *c, struct buf *out)
+put_body(const struct stream_capture *c, struct buf *out)
 {
 	buf_put_text(out, ",\"body\":\"");
 	base64_put(out, c->body);
@@ -144,7 +144,7 @@ put_body(const struct feed_capture *c, struct buf *out)
 }
 
 void
-item_render(const struct feed_capture *c, struct buf *out)
+item_render(const struct stream_capture *c, struct buf *out)
 {
 	const struct journal_entry *e = c->entry;
 	bool cut = e->flags & (JOURNAL_TRUNCATED | JOURNAL_DAMAGED);
@@ -166,7 +166,7 @@ item_render(const struct feed_capture *c, struct buf *out)
 	item_token(e->seq, e->crawl, c->mark, out);
 	buf_put_text(out, "\",");
 	put_headers(c, out);
-	if ((c->form & FEED_BODY) && !c->big)
+	if ((c->form & STREAM_BODY) && !c->big)
 		put_body(c, out);
 	buf_put_char(out, '}');
 }

@@ -13,7 +13,7 @@
 struct made {
 	struct journal_entry entry;
 	struct capture record;
-	struct feed_capture capture;
+	struct stream_capture capture;
 	struct arena arena;
 	struct buf out;
 	yyjson_doc *doc;
@@ -35,7 +35,7 @@ make(struct made *m, const char *fields, struct str body, unsigned form)
 	m->entry = (struct journal_entry){ .crawl = 7, .seq = 12,
 	    .status = 200, .depth = 2, .url = STR("http://a.example/"),
 	    .start = { INT64_C(1795159500321846) }, .duration_us = 1721 };
-	m->capture = (struct feed_capture){ .entry = &m->entry,
+	m->capture = (struct stream_capture){ .entry = &m->entry,
 	    .has_record = true, .record = &m->record, .body = body,
 	    .body_length = body.n, .form = form, .mark = "abcd1234" };
 }
@@ -72,7 +72,7 @@ test_text(void **state)
 
 	(void)state;
 	make(&m, "Server: test\r\nContent-Length: 5\r\n", STR("hello"),
-	    FEED_BODY);
+	    STREAM_BODY);
 	render(&m);
 	assert_string_equal(buf_text(&m.out), "{\"url\":\"http://a.example/\","
 	    "\"status_code\":200,\"depth\":2,\"crawl_id\":7,"
@@ -92,7 +92,7 @@ test_types(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, "A: 1\r\n", STR(""), FEED_BODY);
+	make(&m, "A: 1\r\n", STR(""), STREAM_BODY);
 	m.entry.start.us = 1795159500000000;
 	m.entry.duration_us = 2000000;
 	render(&m);
@@ -137,7 +137,7 @@ test_headers_list(void **state)
 
 	(void)state;
 	make(&m, "Set-Cookie: a=1\r\nVary: x\r\nset-cookie: b=2\r\n"
-	    "VARY: y\r\n", STR_NONE, FEED_LIST_HEADERS);
+	    "VARY: y\r\n", STR_NONE, STREAM_LIST_HEADERS);
 	render(&m);
 	yyjson_val *h = yyjson_obj_get(m.root, "headers");
 	assert_int_equal(yyjson_arr_size(h), ARRAY_LEN(want));
@@ -152,7 +152,7 @@ test_headers_list(void **state)
 static void
 test_bytes(void **state)
 {
-	static const unsigned forms[] = { 0, FEED_LIST_HEADERS };
+	static const unsigned forms[] = { 0, STREAM_LIST_HEADERS };
 	struct made m;
 
 	(void)state;
@@ -184,7 +184,7 @@ test_bodies(void **state)
 		bytes[i] = (char)(i * 13);
 	for (size_t n = 0; n < sizeof(bytes); n += 37) {
 		struct buf back = BUF_INIT;
-		make(&m, "", (struct str){ bytes, n }, FEED_BODY);
+		make(&m, "", (struct str){ bytes, n }, STREAM_BODY);
 		render(&m);
 		yyjson_val *b = yyjson_obj_get(m.root, "body");
 		assert_true(base64_read(&back, (struct str){
@@ -203,7 +203,7 @@ test_big(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, "A: 1\r\n", STR_NONE, FEED_BODY);
+	make(&m, "A: 1\r\n", STR_NONE, STREAM_BODY);
 	m.capture.big = true;
 	m.capture.body_length = 1000000;
 	item_render(&m.capture, &m.out);
@@ -225,7 +225,7 @@ test_truncated(void **state)
 
 	(void)state;
 	for (int i = 0; i < 5; i++) {
-		make(&m, "A: 1\r\n", STR("x"), FEED_BODY);
+		make(&m, "A: 1\r\n", STR("x"), STREAM_BODY);
 		m.entry.flags = i == 1 ? JOURNAL_TRUNCATED : i == 2 ?
 		    JOURNAL_DAMAGED : JOURNAL_REVISIT;
 		m.capture.body_damaged = i == 3;

@@ -4,7 +4,7 @@
  */
 #include "doors/realtime/follow.h"
 #include "doors/realtime/item.h"
-#include "doors/realtime/stream.h"
+#include "doors/realtime/item_stream.h"
 #include "os/clock.h"
 
 #define TURN_BYTES ((size_t)64 << 10)   /* then others are sent something */
@@ -25,7 +25,7 @@ token(const struct cursor *c, struct buf *out)
 /* --- one item ----------------------------------------------------------- */
 
 static void
-sent_one(struct cursor *c, const struct feed_item *i, struct wall now)
+sent_one(struct cursor *c, const struct stream_item *i, struct wall now)
 {
 	c->next = i->number + 1;
 	c->resumed = false;
@@ -54,7 +54,7 @@ streamed(void *arg, bool failed)
 
 /* Sends an item whose body is put piece by piece. */
 static enum sent
-send_big(struct cursor *c, const struct feed_item *i)
+send_big(struct cursor *c, const struct stream_item *i)
 {
 	struct client *client = c->follow->sub.client;
 	struct buf head = BUF_INIT;
@@ -68,7 +68,8 @@ send_big(struct cursor *c, const struct feed_item *i)
 	c->big = i->number;
 	client_event_head(&head, &c->follow->sub, NULL);
 	buf_put_str(&head, str_cut(i->text, 0, i->text.n - 1));
-	stream_open(client, c->crawl, i->number, buf_str(&head), streamed, c);
+	item_stream_open(
+	    client, c->crawl, i->number, buf_str(&head), streamed, c);
 	buf_free(&head);
 	return SENT_IDLE;
 }
@@ -76,7 +77,7 @@ send_big(struct cursor *c, const struct feed_item *i)
 /* --- a batch ------------------------------------------------------------ */
 
 static enum sent
-send_batch(struct cursor *c, const struct feed_batch *batch, size_t at)
+send_batch(struct cursor *c, const struct stream_batch *batch, size_t at)
 {
 	struct client *client = c->follow->sub.client;
 	struct buf head = BUF_INIT;
@@ -86,7 +87,7 @@ send_batch(struct cursor *c, const struct feed_batch *batch, size_t at)
 
 	client_event_head(&head, &c->follow->sub, NULL);
 	for (; at < batch->n && bytes < TURN_BYTES; at++) {
-		const struct feed_item *i = &batch->items[at];
+		const struct stream_item *i = &batch->items[at];
 		struct str parts[] = { buf_str(&head), i->text, STR("}") };
 		if (i->big) {
 			result = bytes > 0 ? SENT_MORE : send_big(c, i);
@@ -106,10 +107,10 @@ send_batch(struct cursor *c, const struct feed_batch *batch, size_t at)
 
 /* The batch is in the cache now and is taken from there once there is room. */
 static void
-ready(struct feed_want *w)
+ready(struct stream_request *w)
 {
 	struct cursor *c = w->arg;
-	struct feed *feed = c->follow->sub.client->door->feed;
+	struct stream *feed = c->follow->sub.client->door->feed;
 
 	cursor_end_read(c);
 	if (w->batch == NULL && w->why.err != OK &&
@@ -118,7 +119,7 @@ ready(struct feed_want *w)
 		return;
 	}
 	if (w->batch != NULL)
-		feed_give_back(feed, &w->batch);
+		stream_give_back(feed, &w->batch);
 	sender_ready(&c->sender);
 }
 
@@ -126,12 +127,12 @@ ready(struct feed_want *w)
 static bool
 want(struct cursor *c)
 {
-	struct feed_want *w = &c->want;
+	struct stream_request *w = &c->want;
 
-	*w = (struct feed_want){ .crawl = c->crawl, .from = c->next,
+	*w = (struct stream_request){ .crawl = c->crawl, .from = c->next,
 	    .form = c->follow->form, .ready = ready, .arg = c };
 	cursor_begin_read(c);
-	if (!feed_want(c->follow->sub.client->door->feed, w))
+	if (!stream_request(c->follow->sub.client->door->feed, w))
 		return false;
 	cursor_end_read(c);
 	/* Back to the ready senders, as the last. */
@@ -142,8 +143,8 @@ want(struct cursor *c)
 static enum sent
 send(struct cursor *c)
 {
-	struct feed *feed = c->follow->sub.client->door->feed;
-	struct feed_want *w = &c->want;
+	struct stream *feed = c->follow->sub.client->door->feed;
+	struct stream_request *w = &c->want;
 
 	if (!sender_may_read(&c->sender) || !want(c))
 		return SENT_IDLE;
@@ -157,17 +158,17 @@ send(struct cursor *c)
 		return SENT_IDLE;
 	}
 	enum sent result = send_batch(c, w->batch, w->at);
-	feed_give_back(feed, &w->batch);
+	stream_give_back(feed, &w->batch);
 	return result;
 }
 
 static void
 drop(struct cursor *c)
 {
-	struct feed *feed = c->follow->sub.client->door->feed;
+	struct stream *feed = c->follow->sub.client->door->feed;
 
 	if (c->reading)
-		feed_cancel(feed, &c->want);
+		stream_cancel(feed, &c->want);
 }
 
 const struct follow_kind follow_items = {
@@ -179,12 +180,12 @@ void
 verb_SUBSCRIBE_ITEMS(struct task *t)
 {
 	const struct command *c = &t->command;
-	unsigned form = FEED_BODY;
+	unsigned form = STREAM_BODY;
 
 	if (command_has(c, ARG_BIT(BODY)) && !c->body)
 		form = 0;
 	if (str_eq(c->headers, STR("list"))) {
-		form |= FEED_LIST_HEADERS;
+		form |= STREAM_LIST_HEADERS;
 	} else if (c->headers.n > 0 && !str_eq(c->headers, STR("object"))) {
 		task_fail(t, CODE_BAD_ARGS,
 		    "headers: \"object\" or \"list\" is expected.");

@@ -51,7 +51,7 @@ struct realtime {
 	struct loop *home;
 	struct engine *engine;
 	struct crawl_registry *registry;
-	struct feed *feed;
+	struct stream *feed;
 	const char *mark;
 	struct pool *pool;           /* one thread, for directories */
 	struct pool *packers;        /* NULL until the first package */
@@ -101,7 +101,7 @@ struct range {
 
 struct sub;
 struct task;
-struct stream;
+struct item_stream;
 struct client {
 	struct realtime *door;
 	struct web_socket *socket;
@@ -119,7 +119,7 @@ struct client {
 	bool beginning;              /* the task starts a crawl */
 	bool holding;                /* no message is delivered */
 	size_t held_then;            /* bytes held when output did not fit */
-	struct stream *stream;       /* a big item that is being sent */
+	struct item_stream *stream;       /* a big item that is being sent */
 	struct range *ranges;        /* its subscriptions' ids, past ones too */
 	size_t ranges_n;
 };

@@ -121,7 +121,7 @@ verb_LIST_PAGES(struct task *t)
 	    .wait_ms = c->partial ? PARTIAL_MS : 0, .left = &t->left,
 	    .done = listed, .arg = t };
 	realtime_out(t->door);
-	feed_pages(t->door->feed, a);
+	catalog_captures(t->door->feed, a);
 }
 
 /* --- one page ----------------------------------------------------------- */
@@ -278,5 +278,5 @@ verb_GET_PAGE(struct task *t)
 	    .same = !command_has(c, ARG_BIT(DUPLICATES)) || c->duplicates,
 	    .done = got_page, .arg = t };
 	realtime_out(t->door);
-	feed_page(t->door->feed, a);
+	catalog_capture(t->door->feed, a);
 }

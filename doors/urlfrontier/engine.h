@@ -21,7 +21,7 @@ MUST_USE enum err engine_crawls_open(struct urlfrontier *, const struct conf *,
 bool engine_crawls_have(const struct urlfrontier *, struct str name);
 /* True: the call would change one, and has been told that it may not. */
 bool engine_crawls_refuse(struct door_call *, struct str crawl);
-/* As in outside.h. */
+/* As in lease_service.h. */
 void engine_crawls_list(struct urlfrontier *, struct outside_list *);
 void engine_crawls_control(struct urlfrontier *, struct outside_control *);
 void engine_crawls_status_of(struct urlfrontier *,

@@ -362,7 +362,7 @@ capture_decode(const struct capture *c, struct http_decode_limits limits,
 /* --- in pieces ---------------------------------------------------------- */
 
 /* One call decodes at most so many received bytes. */
-#define FEED_BYTES ((size_t)16 << 10)
+#define STREAM_BYTES ((size_t)16 << 10)
 
 struct capture_stream {
 	struct archive_source source;
@@ -477,7 +477,7 @@ stream_take(struct capture_stream *s, struct str *piece)
 	s->begun = true;
 	if (s->rest.n == 0 && !warc_read_block(s->reader, &s->rest))
 		return false;
-	*piece = str_cut(s->rest, 0, FEED_BYTES);
+	*piece = str_cut(s->rest, 0, STREAM_BYTES);
 	s->rest = str_from(s->rest, piece->n);
 	return true;
 }

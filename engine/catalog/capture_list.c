@@ -2,7 +2,7 @@
  * Lists of pages: what is asked for, and what fits it.
  *
  *     no filter, by number    one seek
- *     else                    a walk (feed_walk.c)
+ *     else                    a walk (journal_scan.c)
  */
 #include "engine/stream/cache.h"
 
@@ -57,7 +57,7 @@ type_matches(struct str wanted, struct str type)
 
 /* "404", "4xx", or none. */
 static bool
-parse_status(struct str s, struct feed_filter *f)
+parse_status(struct str s, struct capture_filter *f)
 {
 	uint64_t n;
 
@@ -79,7 +79,7 @@ parse_status(struct str s, struct feed_filter *f)
 }
 
 static bool
-is_any(const struct feed_filter *f)
+is_any(const struct capture_filter *f)
 {
 	return f->text.n + f->type.n + f->host.n == 0 &&
 	    f->status_from == 0 && f->status_to == UINT16_MAX &&
@@ -88,7 +88,8 @@ is_any(const struct feed_filter *f)
 }
 
 bool
-feed_filter_eq(const struct feed_filter *a, const struct feed_filter *b)
+capture_filter_eq(
+    const struct capture_filter *a, const struct capture_filter *b)
 {
 	return str_eq(a->text, b->text) && str_eq(a->type, b->type) &&
 	    str_eq(a->host, b->host) && a->status_from == b->status_from &&
@@ -98,7 +99,7 @@ feed_filter_eq(const struct feed_filter *a, const struct feed_filter *b)
 }
 
 bool
-feed_filter_takes(const struct feed_filter *f, struct str key,
+capture_filter_takes(const struct capture_filter *f, struct str key,
     struct str value, struct journal_entry *e)
 {
 	return (f->digest.kind == DIGEST_NONE ||
@@ -125,7 +126,7 @@ copy_entry(struct arena *a, const struct journal_entry *from,
 }
 
 void
-feed_listing_keep(struct capture_list *l, const struct journal_entry *e)
+capture_list_keep(struct capture_list *l, const struct journal_entry *e)
 {
 	struct captures_query *q = l->ask;
 
@@ -134,7 +135,7 @@ feed_listing_keep(struct capture_list *l, const struct journal_entry *e)
 }
 
 void
-feed_listing_end(struct capture_list *l)
+capture_list_end(struct capture_list *l)
 {
 	struct captures_query *q = l->ask;
 
@@ -144,12 +145,12 @@ feed_listing_end(struct capture_list *l)
 }
 
 void
-feed_listing_fail(struct feed *f, struct capture_list *l, const struct why *w)
+capture_list_fail(struct stream *f, struct capture_list *l, const struct why *w)
 {
 	l->ask->why = *w;
 	l->ask->n = 0;
 	l->ended = true;
-	feed_task_put(f, &l->task);
+	read_task_put(f, &l->task);
 }
 
 /* --- one seek, on the pool ---------------------------------------------- */
@@ -175,7 +176,7 @@ read_run(struct capture_list *l)
 	for (size_t n = 0; n < q->size && index_iter_valid(i, &key, &value) &&
 	    journal_parse(key, value, &e) && e.crawl == q->crawl &&
 	    e.seq < JOURNAL_FAILED; n++) {
-		feed_listing_keep(l, &e);
+		capture_list_keep(l, &e);
 		if (newest)
 			index_iter_prev(i);
 		else
@@ -188,7 +189,7 @@ read_run(struct capture_list *l)
 }
 
 static void
-listing_run(struct feed_task *task)
+listing_run(struct read_task *task)
 {
 	struct capture_list *l = CONTAINER(task, struct capture_list, task);
 
@@ -197,9 +198,9 @@ listing_run(struct feed_task *task)
 }
 
 static void
-listing_came(struct feed_task *task)
+listing_came(struct read_task *task)
 {
-	feed_listing_end(CONTAINER(task, struct capture_list, task));
+	capture_list_end(CONTAINER(task, struct capture_list, task));
 }
 
 /* --- asking ------------------------------------------------------------- */
@@ -208,7 +209,7 @@ static enum err
 prepare(struct capture_list *l, const struct crawl_row *row, struct why *w)
 {
 	struct captures_query *q = l->ask;
-	struct feed_filter *f = &l->filter;
+	struct capture_filter *f = &l->filter;
 	bool by_number = q->order == PAGES_OLDEST || q->order == PAGES_NEWEST;
 
 	if (row == NULL || row->deleted)
@@ -234,7 +235,7 @@ prepare(struct capture_list *l, const struct crawl_row *row, struct why *w)
 }
 
 void
-feed_pages(struct feed *f, struct captures_query *q)
+catalog_captures(struct stream *f, struct captures_query *q)
 {
 	const struct crawl_row *row = crawl_row(f->options.registry, q->crawl);
 	struct capture_list *l = mem_new(sizeof(*l));
@@ -253,13 +254,13 @@ feed_pages(struct feed *f, struct captures_query *q)
 	    SIZE_MAX_PAGES));
 	if (e != OK) {
 		l->ended = true;
-		feed_task_put(f, &l->task);
+		read_task_put(f, &l->task);
 	} else if (!is_any(&l->filter) ||
 	    row->view.item_last != row->view.counts.items) {
-		feed_walk_put(f, l);
+		journal_scan_put(f, l);
 	} else {
 		q->total = q->looked = row->view.counts.items;
 		l->ended = q->start >= q->total;
-		feed_task_put(f, &l->task);
+		read_task_put(f, &l->task);
 	}
 }

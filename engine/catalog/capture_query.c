@@ -15,7 +15,7 @@
 #define SAME_MS 2000u
 
 struct reading {
-	struct feed_task task;
+	struct read_task task;
 	struct capture_query *ask;
 	struct captures_query same;
 };
@@ -24,7 +24,7 @@ struct reading {
 
 static void
 put_hop(struct capture_query *q, const struct capture *c, struct str file,
-    const struct feed_member *m)
+    const struct capture_member *m)
 {
 	struct arena *a = &q->arena;
 	struct str head = arena_copy(a, c->http_bytes);
@@ -44,20 +44,20 @@ put_hop(struct capture_query *q, const struct capture *c, struct str file,
 }
 
 static enum err
-read_hops(struct feed_reader *r, struct capture_query *q)
+read_hops(struct record_reader *r, struct capture_query *q)
 {
-	struct feed_member members[FEED_MEMBERS_MAX];
+	struct capture_member members[STREAM_MEMBERS_MAX];
 	struct str file = STR_NONE;
 	struct capture c;
 	size_t n;
 	int fd;
 
-	enum err e = feed_members(r, &q->entry, members, &n, &q->why);
+	enum err e = capture_records(r, &q->entry, members, &n, &q->why);
 	if (e == OK)
-		e = feed_file_name(r, q->entry.file, &q->arena, &file,
+		e = stream_file_name(r, q->entry.file, &q->arena, &file,
 		    &q->why);
 	if (e == OK)
-		e = feed_reader_file(r, q->entry.file, &fd, &q->why);
+		e = record_reader_file(r, q->entry.file, &fd, &q->why);
 	q->hops = ARENA_ARRAY(&q->arena, struct page_hop, n);
 	for (size_t i = 0; e == OK && i < n; i++)
 		/* A record that cannot be read is left out. */
@@ -102,7 +102,7 @@ read_links(struct capture_query *q, const struct capture *c, struct str body)
 
 /* If the record cannot be read: logs why, sets `damaged`, leaves no body. */
 static void
-read_body(struct feed_reader *r, struct capture_query *q)
+read_body(struct record_reader *r, struct capture_query *q)
 {
 	size_t wanted = q->body ? q->body_bytes_max : 0;
 	uint64_t length = journal_body_length(&q->entry);
@@ -115,7 +115,7 @@ read_body(struct feed_reader *r, struct capture_query *q)
 
 	if (sized)
 		limits.bytes_max = MIN(limits.bytes_max, length);
-	if (feed_read_record(r, &q->entry, &c, &unread) != OK) {
+	if (record_reader_read(r, &q->entry, &c, &unread) != OK) {
 		log_warn("feed.unreadable", "crawl=%u item=%llu error=%s",
 		    q->entry.crawl, (unsigned long long)q->entry.seq,
 		    log_quote(&quoted, str_of(unread.text)));
@@ -139,9 +139,9 @@ read_body(struct feed_reader *r, struct capture_query *q)
 /* --- the page ----------------------------------------------------------- */
 
 static enum err
-read_page(struct feed_reader *r, struct capture_query *q)
+read_page(struct record_reader *r, struct capture_query *q)
 {
-	enum err e = feed_read_entry(r, q->crawl, q->number, &q->arena,
+	enum err e = record_reader_entry(r, q->crawl, q->number, &q->arena,
 	    &q->entry, &q->why);
 
 	if (e != OK || q->entry.file == 0)
@@ -154,7 +154,7 @@ read_page(struct feed_reader *r, struct capture_query *q)
 }
 
 static void
-reading_run(struct feed_task *task)
+reading_run(struct read_task *task)
 {
 	struct reading *g = CONTAINER(task, struct reading, task);
 	struct capture_query *q = g->ask;
@@ -197,13 +197,13 @@ same_came(struct captures_query *same)
 }
 
 static void
-reading_came(struct feed_task *task)
+reading_came(struct read_task *task)
 {
 	struct reading *g = CONTAINER(task, struct reading, task);
 	struct capture_query *q = g->ask;
 
 	if (!q->same || q->why.err != OK || q->entry.body_bytes == 0 ||
-	    q->entry.digest.kind == DIGEST_NONE || task->feed->closing) {
+	    q->entry.digest.kind == DIGEST_NONE || task->stream->closing) {
 		answer(g);
 		return;
 	}
@@ -211,11 +211,11 @@ reading_came(struct feed_task *task)
 	    .size = DUPLICATES_MAX + 1, .digest = q->entry.digest,
 	    .wait_ms = SAME_MS, .left = q->left, .done = same_came,
 	    .arg = g };
-	feed_pages(task->feed, &g->same);
+	catalog_captures(task->stream, &g->same);
 }
 
 void
-feed_page(struct feed *f, struct capture_query *q)
+catalog_capture(struct stream *f, struct capture_query *q)
 {
 	struct reading *g = mem_new(sizeof(*g));
 
@@ -231,25 +231,25 @@ feed_page(struct feed *f, struct capture_query *q)
 	q->cut = q->damaged = q->so_far = false;
 	q->looked = 0;
 	q->why = WHY_INIT;
-	feed_task_put(f, &g->task);
+	read_task_put(f, &g->task);
 }
 
 /* --- its records -------------------------------------------------------- */
 
 struct copying {
-	struct feed_task task;
+	struct read_task task;
 	struct records_query *ask;
 };
 
 static enum err
-copy_member(int fd, const struct feed_member *m, struct buf *out,
+copy_member(int fd, const struct capture_member *m, struct buf *out,
     struct why *w)
 {
 	size_t got;
 
-	if (out->n + m->clen > FEED_RECORD_BYTES_MAX)
+	if (out->n + m->clen > STREAM_RECORD_BYTES_MAX)
 		return why(w, ERR_FULL, "the records are more than %zu MiB",
-		    FEED_RECORD_BYTES_MAX >> 20);
+		    STREAM_RECORD_BYTES_MAX >> 20);
 	buf_reserve(out, m->clen);
 	enum err e = file_read(fd, m->offset, out->p + out->n, m->clen, &got,
 	    w);
@@ -261,31 +261,31 @@ copy_member(int fd, const struct feed_member *m, struct buf *out,
 }
 
 static enum err
-copy_records(struct feed_reader *r, struct records_query *q)
+copy_records(struct record_reader *r, struct records_query *q)
 {
-	struct feed_member members[FEED_MEMBERS_MAX];
+	struct capture_member members[STREAM_MEMBERS_MAX];
 	struct journal_entry entry;
 	size_t n = 0;
 	int fd;
 
-	enum err e = feed_read_entry(r, q->crawl, q->number, &q->arena,
+	enum err e = record_reader_entry(r, q->crawl, q->number, &q->arena,
 	    &entry, &q->why);
 	if (e == OK && entry.file == 0)
 		e = why(&q->why, ERR_ABSENT, "the page is not archived");
 	if (e == OK)
-		e = feed_members(r, &entry, members, &n, &q->why);
+		e = capture_records(r, &entry, members, &n, &q->why);
 	if (e == OK)
-		e = feed_file_name(r, entry.file, &q->arena, &q->file,
+		e = stream_file_name(r, entry.file, &q->arena, &q->file,
 		    &q->why);
 	if (e == OK)
-		e = feed_reader_file(r, entry.file, &fd, &q->why);
+		e = record_reader_file(r, entry.file, &fd, &q->why);
 	for (size_t i = 0; e == OK && i < n; i++)
 		e = copy_member(fd, &members[i], &q->bytes, &q->why);
 	return e;
 }
 
 static void
-copying_run(struct feed_task *task)
+copying_run(struct read_task *task)
 {
 	struct copying *g = CONTAINER(task, struct copying, task);
 
@@ -294,7 +294,7 @@ copying_run(struct feed_task *task)
 }
 
 static void
-copying_came(struct feed_task *task)
+copying_came(struct read_task *task)
 {
 	struct copying *g = CONTAINER(task, struct copying, task);
 	struct records_query *q = g->ask;
@@ -304,7 +304,7 @@ copying_came(struct feed_task *task)
 }
 
 void
-feed_record(struct feed *f, struct records_query *q)
+catalog_records(struct stream *f, struct records_query *q)
 {
 	struct copying *g = mem_new(sizeof(*g));
 
@@ -315,5 +315,5 @@ feed_record(struct feed *f, struct records_query *q)
 	q->bytes = BUF_INIT;
 	q->file = STR_NONE;
 	q->why = WHY_INIT;
-	feed_task_put(f, &g->task);
+	read_task_put(f, &g->task);
 }

@@ -14,7 +14,7 @@
 #define WALK_MAX 200000u
 
 enum err
-feed_file_name(struct feed_reader *r, uint32_t file, struct arena *a,
+stream_file_name(struct record_reader *r, uint32_t file, struct arena *a,
     struct str *name, struct why *w)
 {
 	struct str path;
@@ -35,7 +35,7 @@ feed_file_name(struct feed_reader *r, uint32_t file, struct arena *a,
 
 /* Where to begin walking: at an earlier capture's record in that file. */
 static uint64_t
-place_before(struct feed_reader *r, const struct journal_entry *e)
+place_before(struct record_reader *r, const struct journal_entry *e)
 {
 	struct buf at = BUF_INIT;
 	struct journal_entry other;
@@ -74,8 +74,8 @@ read_head(int fd, uint64_t at, struct gzip_head *head)
 }
 
 enum err
-feed_members(struct feed_reader *r, const struct journal_entry *e,
-    struct feed_member out[FEED_MEMBERS_MAX], size_t *n, struct why *w)
+capture_records(struct record_reader *r, const struct journal_entry *e,
+    struct capture_member out[STREAM_MEMBERS_MAX], size_t *n, struct why *w)
 {
 	uint64_t at = e->hops == 0 ? e->offset : place_before(r, e);
 	struct gzip_head head;
@@ -83,12 +83,12 @@ feed_members(struct feed_reader *r, const struct journal_entry *e,
 	int fd;
 
 	*n = 0;
-	enum err err = feed_reader_file(r, e->file, &fd, w);
+	enum err err = record_reader_file(r, e->file, &fd, w);
 	for (unsigned i = 0; err == OK && i < WALK_MAX &&
-	    *n < FEED_MEMBERS_MAX - 1 && read_head(fd, at, &head); i++) {
+	    *n < STREAM_MEMBERS_MAX - 1 && read_head(fd, at, &head); i++) {
 		bool ours = head.has_numbers && head.seq == e->seq;
 		if (ours)
-			out[(*n)++] = (struct feed_member){ at,
+			out[(*n)++] = (struct capture_member){ at,
 			    head.lengths.clen };
 		else if (at > e->offset)
 			break;
@@ -97,7 +97,7 @@ feed_members(struct feed_reader *r, const struct journal_entry *e,
 	}
 	if (!final) {
 		*n = 1;
-		out[0] = (struct feed_member){ e->offset, e->clen };
+		out[0] = (struct capture_member){ e->offset, e->clen };
 	}
 	return err;
 }

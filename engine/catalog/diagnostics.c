@@ -86,10 +86,10 @@ say_rest(struct buf *b, const struct why_facts *f)
 		    f->robots_host);
 	else if (f->starved && n->queued > 0)
 		buf_put_text(b, "max_items leaves no more URLs");
-	else if (f->resting > 0)
+	else if (f->waiting_for_slot > 0)
 		buf_printf(b, "%llu hosts wait for a place "
 		    "(frontier.hosts_active_max)",
-		    (unsigned long long)f->resting);
+		    (unsigned long long)f->waiting_for_slot);
 	else if (!f->here)
 		buf_put_text(b, "this process does not run the crawl");
 	else if (n->queued > 0)

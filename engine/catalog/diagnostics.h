@@ -17,7 +17,7 @@ struct why_facts {
 	unsigned in_flight, finishing;
 	bool held_back, full;        /* as in fetcher/look.h */
 	unsigned ready, for_others, delayed, backoff, robots;
-	uint64_t resting;            /* hosts without a place */
+	uint64_t waiting_for_slot;   /* hosts without a place */
 	bool starved;                /* max_items leaves nothing */
 	unsigned downloads, downloads_max;
 	double next_s;               /* -1: none */

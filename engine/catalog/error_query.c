@@ -9,7 +9,7 @@ struct problems_asking {
 	struct ledger_query query;
 	struct crawl_view view;
 	struct arena arena;
-	struct problem_record *records;
+	struct error_summary_record *records;
 	size_t records_n;
 };
 
@@ -27,14 +27,14 @@ finish(struct problems_asking *g)
 
 static void
 add(struct problems_asking *g, const char *kind, const char *reason,
-    uint64_t count, const struct problem_record *r)
+    uint64_t count, const struct error_summary_record *r)
 {
 	struct errors_query *q = g->ask;
 	struct error_group *p = &q->problems[q->n++];
 	struct str *samples = ARENA_ARRAY(&q->arena, struct str,
-	    PROBLEM_SAMPLES);
+	    ERROR_SUMMARY_SAMPLES);
 	struct str *causes = ARENA_ARRAY(&q->arena, struct str,
-	    PROBLEM_SAMPLES);
+	    ERROR_SUMMARY_SAMPLES);
 
 	*p = (struct error_group){ .kind = kind, .reason = reason,
 		.count = count, .samples = samples, .causes = causes };
@@ -49,8 +49,8 @@ add(struct problems_asking *g, const char *kind, const char *reason,
 	}
 }
 
-static const struct problem_record *
-record_of(const struct problems_asking *g, enum problem_kind kind,
+static const struct error_summary_record *
+record_of(const struct problems_asking *g, enum error_summary_kind kind,
     unsigned code)
 {
 	for (size_t i = 0; i < g->records_n; i++)
@@ -79,14 +79,14 @@ give_all(struct problems_asking *g)
 		if (n->exceptions[i] > 0)
 			add(g, "exception", exception_name(
 			    (enum exception)i), n->exceptions[i],
-			    record_of(g, PROBLEM_EXCEPTION, (unsigned)i));
+			    record_of(g, ERROR_SUMMARY_EXCEPTION, (unsigned)i));
 	for (int i = SKIP_NONE + 1; i < SKIP_COUNT; i++)
 		if (n->skips[i] > 0)
 			add(g, "skipped", skip_name((enum skip_reason)i),
 			    n->skips[i],
-			    record_of(g, PROBLEM_SKIPPED, (unsigned)i));
+			    record_of(g, ERROR_SUMMARY_SKIPPED, (unsigned)i));
 	for (size_t i = 0; i < g->records_n; i++)
-		if (g->records[i].kind == PROBLEM_STATUS)
+		if (g->records[i].kind == ERROR_SUMMARY_STATUS)
 			add(g, "status", arena_printf(&q->arena, "%u",
 			    g->records[i].code).p, g->records[i].count,
 			    &g->records[i]);
@@ -102,7 +102,7 @@ read_records(struct ledger_query *query, struct index *x)
 	    query);
 
 	/* The answer is in the ask's why. */
-	(void)!problem_read(x, g->ask->crawl, &g->arena, &g->records,
+	(void)!error_summary_read(x, g->ask->crawl, &g->arena, &g->records,
 	    &g->records_n, &g->ask->why);
 }
 

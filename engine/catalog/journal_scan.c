@@ -33,14 +33,14 @@ struct word {
 };
 
 struct walk {
-	struct feed_task task;
-	struct list node;            /* feed.walks_due, _wanted or _idle */
+	struct read_task task;
+	struct list node;            /* stream.walks_due, _wanted or _idle */
 	struct list asks;            /* listings, as they came */
 	struct capture_list *answering;   /* the task's; NULL: it is a piece */
 	struct mono used;
 	uint32_t crawl;
 	struct arena arena;
-	struct feed_filter filter;
+	struct capture_filter filter;
 	uint64_t upto;               /* seen up to that number */
 	uint64_t to;                 /* the piece's end */
 	uint64_t looked, total;      /* entries seen; those that fit */
@@ -49,13 +49,13 @@ struct walk {
 	size_t words_n, words_cap;
 	struct ranked *heap;         /* the least of them on top */
 	size_t heap_n, heap_max;
-	struct feed_links *links;    /* NULL: no page need be read */
+	struct link_scan *links;    /* NULL: no page need be read */
 	uint64_t pages, pages_max;   /* read for them, in all; 0: no limit */
 	bool limited;                /* as many as may be: it ends here */
 };
 
-static void walk_run(struct feed_task *);
-static void walk_came(struct feed_task *);
+static void walk_run(struct read_task *);
+static void walk_came(struct read_task *);
 
 /* --- what is kept, on the pool ------------------------------------------ */
 
@@ -133,8 +133,8 @@ see(struct walk *w, struct str key, struct str value)
 	struct journal_entry e;
 
 	w->looked++;
-	if (!feed_filter_takes(&w->filter, key, value, &e) ||
-	    (w->links != NULL && !feed_links_takes(w->links, w->task.reader,
+	if (!capture_filter_takes(&w->filter, key, value, &e) ||
+	    (w->links != NULL && !link_scan_takes(w->links, w->task.reader,
 	    &e, &w->pages)))
 		return;
 	w->total++;
@@ -183,9 +183,9 @@ read_one(struct walk *w, struct capture_list *l, uint64_t number)
 	struct arena a = ARENA_INIT;
 	struct journal_entry e;
 
-	if (feed_read_entry(w->task.reader, w->crawl, number, &a, &e, NULL) ==
-	    OK)
-		feed_listing_keep(l, &e);
+	if (record_reader_entry(
+	        w->task.reader, w->crawl, number, &a, &e, NULL) == OK)
+		capture_list_keep(l, &e);
 	arena_free(&a);
 }
 
@@ -243,7 +243,7 @@ read_by_number(struct walk *w, struct capture_list *l)
 }
 
 static void
-walk_run(struct feed_task *task)
+walk_run(struct read_task *task)
 {
 	struct walk *w = CONTAINER(task, struct walk, task);
 
@@ -269,7 +269,7 @@ walk_free(struct walk *w)
 {
 	list_take(&w->node);
 	arena_free(&w->arena);
-	feed_links_free(&w->links);
+	link_scan_free(&w->links);
 	mem_free(&w->words);
 	mem_free(&w->heap);
 	mem_free(&w);
@@ -279,7 +279,7 @@ static bool
 serves(const struct walk *w, const struct capture_list *l)
 {
 	return w->crawl == l->ask->crawl &&
-	    feed_filter_eq(&w->filter, &l->filter) && (w->heap_max == 0 ||
+	    capture_filter_eq(&w->filter, &l->filter) && (w->heap_max == 0 ||
 	    w->heap_max >= l->ask->start + l->ask->size);
 }
 
@@ -293,9 +293,9 @@ find_in(const struct list *walks, const struct capture_list *l)
 }
 
 static struct walk *
-walk_new(const struct feed *f, const struct capture_list *l)
+walk_new(const struct stream *f, const struct capture_list *l)
 {
-	const struct feed_filter *from = &l->filter;
+	const struct capture_filter *from = &l->filter;
 	struct walk *w = mem_new(sizeof(*w));
 
 	list_init(&w->node);
@@ -310,7 +310,7 @@ walk_new(const struct feed *f, const struct capture_list *l)
 	w->filter.host = arena_copy(&w->arena, from->host);
 	w->filter.links_to = arena_copy(&w->arena, from->links_to);
 	if (from->links_to.n != 0)
-		w->links = feed_links_new(f->options.frontier, w->crawl,
+		w->links = link_scan_new(f->options.frontier, w->crawl,
 		    from->links_to);
 	w->pages_max = f->options.links_pages_max;
 	/* Whoever turns a page needs no other walk. */
@@ -322,7 +322,7 @@ walk_new(const struct feed *f, const struct capture_list *l)
 
 /* The longest unused go, while there is too much. */
 static void
-forget_idle(struct feed *f, unsigned walks_max)
+forget_idle(struct stream *f, unsigned walks_max)
 {
 	size_t bytes = 0;
 
@@ -340,19 +340,19 @@ forget_idle(struct feed *f, unsigned walks_max)
 }
 
 static void
-fail_all(struct feed *f, struct walk *w)
+fail_all(struct stream *f, struct walk *w)
 {
 	while (!list_empty(&w->asks)) {
 		struct capture_list *l =
 		    LIST_ITEM(w->asks.next, struct capture_list, node);
 		list_take(&l->node);
-		feed_listing_fail(f, l, &w->why);
+		capture_list_fail(f, l, &w->why);
 	}
 }
 
 /* Whom it answers next, if anybody; and how far it goes for the others. */
 static void
-aim(struct feed *f, struct walk *w)
+aim(struct stream *f, struct walk *w)
 {
 	static const struct why nobody = { .err = ERR_CLOSED,
 	    .text = "nobody waits" };
@@ -367,7 +367,7 @@ aim(struct feed *f, struct walk *w)
 		next = n->next;
 		if (l->ask->left != NULL && atomic_load(l->ask->left)) {
 			list_take(n);
-			feed_listing_fail(f, l, &nobody);
+			capture_list_fail(f, l, &nobody);
 		} else if (w->limited || w->upto >= l->upto ||
 		    (w->looked > 0 && !mono_before(now, l->until))) {
 			w->answering = l;
@@ -379,26 +379,26 @@ aim(struct feed *f, struct walk *w)
 
 /* Its turn comes again, if anybody waits for it. */
 static void
-queue(struct feed *f, struct walk *w)
+queue(struct stream *f, struct walk *w)
 {
 	if (!list_empty(&w->asks)) {
 		list_put(&f->walks_due, &w->node);
 	} else {
 		w->used = loop_now(f->options.home);
 		list_put(&f->walks_idle, &w->node);
-		forget_idle(f, FEED_WALKS_MAX);
+		forget_idle(f, STREAM_WALKS_MAX);
 	}
 }
 
 /* As many as may be. */
 static void
-begin_wanted(struct feed *f)
+begin_wanted(struct stream *f)
 {
 	while (!list_empty(&f->walks_wanted)) {
 		struct walk *w = LIST_ITEM(f->walks_wanted.next, struct walk,
 		    node);
-		forget_idle(f, FEED_WALKS_MAX - 1);
-		if (f->walks >= FEED_WALKS_MAX)
+		forget_idle(f, STREAM_WALKS_MAX - 1);
+		if (f->walks >= STREAM_WALKS_MAX)
 			return;
 		f->walks++;
 		w->heap = w->heap_max == 0 ? NULL :
@@ -410,7 +410,7 @@ begin_wanted(struct feed *f)
 
 /* The next piece, or answer, of whose turn it is. */
 static void
-go_on(struct feed *f)
+go_on(struct stream *f)
 {
 	begin_wanted(f);
 	while (f->walking == NULL && !list_empty(&f->walks_due)) {
@@ -424,13 +424,13 @@ go_on(struct feed *f)
 			continue;
 		}
 		f->walking = w;
-		feed_task_put(f, &w->task);
+		read_task_put(f, &w->task);
 	}
 }
 
 /* Why nobody is answered by it any more; OK: all is well. */
 static enum err
-fault(struct feed *f, struct walk *w)
+fault(struct stream *f, struct walk *w)
 {
 	const struct crawl_row *row = crawl_row(f->options.registry, w->crawl);
 
@@ -457,10 +457,10 @@ take_answered(struct walk *w)
 }
 
 static void
-walk_came(struct feed_task *task)
+walk_came(struct read_task *task)
 {
 	struct walk *w = CONTAINER(task, struct walk, task);
-	struct feed *f = task->feed;
+	struct stream *f = task->stream;
 
 	f->walking = NULL;
 	if (fault(f, w) != OK) {
@@ -472,13 +472,13 @@ walk_came(struct feed_task *task)
 		struct capture_list *l = take_answered(w);
 		queue(f, w);
 		if (l != NULL)
-			feed_listing_end(l);
+			capture_list_end(l);
 	}
 	go_on(f);
 }
 
 void
-feed_walk_put(struct feed *f, struct capture_list *l)
+journal_scan_put(struct stream *f, struct capture_list *l)
 {
 	struct walk *w = f->walking;
 
@@ -504,7 +504,7 @@ feed_walk_put(struct feed *f, struct capture_list *l)
 }
 
 bool
-feed_walk_rest(struct feed *f, struct mono since)
+journal_scan_rest(struct stream *f, struct mono since)
 {
 	while (!list_empty(&f->walks_idle)) {
 		struct walk *w = LIST_ITEM(f->walks_idle.next, struct walk,
@@ -518,7 +518,7 @@ feed_walk_rest(struct feed *f, struct mono since)
 }
 
 void
-feed_walk_close(struct feed *f)
+journal_scan_close(struct stream *f)
 {
 	struct list *lists[] = { &f->walks_due, &f->walks_wanted };
 
@@ -534,7 +534,7 @@ feed_walk_close(struct feed *f)
 }
 
 void
-feed_walk_free(struct feed *f)
+journal_scan_free(struct stream *f)
 {
 	forget_idle(f, 0);
 	CHECK(f->walks == 0);

@@ -23,7 +23,7 @@
 enum { LINKS_METRICS(METRIC_ENUM) };
 static struct metric metrics[] = { LINKS_METRICS(METRIC_ROW) };
 
-struct feed_links {
+struct link_scan {
 	struct frontier *frontier;   /* or NULL: no crawl's policy */
 	uint32_t crawl;
 	struct str typed;            /* what is looked for, as it was given */
@@ -36,15 +36,15 @@ struct feed_links {
 };
 
 void
-feed_links_open(void)
+link_scan_open(void)
 {
 	metric_register(metrics, ARRAY_LEN(metrics));
 }
 
-struct feed_links *
-feed_links_new(struct frontier *f, uint32_t crawl, struct str url)
+struct link_scan *
+link_scan_new(struct frontier *f, uint32_t crawl, struct str url)
 {
-	struct feed_links *l = mem_new(sizeof(*l));
+	struct link_scan *l = mem_new(sizeof(*l));
 
 	l->frontier = f;
 	l->crawl = crawl;
@@ -53,9 +53,9 @@ feed_links_new(struct frontier *f, uint32_t crawl, struct str url)
 }
 
 void
-feed_links_free(struct feed_links **lp)
+link_scan_free(struct link_scan **lp)
 {
-	struct feed_links *l = *lp;
+	struct link_scan *l = *lp;
 
 	if (l == NULL)
 		return;
@@ -68,7 +68,7 @@ feed_links_free(struct feed_links **lp)
 
 /* On the pool: which URLs are one, by the crawl's policy. */
 static void
-begin(struct feed_links *l)
+begin(struct link_scan *l)
 {
 	struct crawl_spec spec;
 	struct url plain, u;
@@ -90,7 +90,7 @@ begin(struct feed_links *l)
 }
 
 static bool
-find_digest(struct feed_links *l, struct feed_reader *r,
+find_digest(struct link_scan *l, struct record_reader *r,
     const struct journal_entry *e, struct journal_entry *out)
 {
 	struct str value;
@@ -105,7 +105,7 @@ find_digest(struct feed_links *l, struct feed_reader *r,
 	struct reader in = reader_of(value);
 	uint32_t crawl = read_be32(&in);
 	uint64_t seq = read_be64(&in);
-	return !in.bad && feed_read_entry(r, crawl, seq, &l->page, out,
+	return !in.bad && record_reader_entry(r, crawl, seq, &l->page, out,
 	    NULL) == OK;
 }
 
@@ -114,7 +114,7 @@ find_digest(struct feed_links *l, struct feed_reader *r,
  * not say which that is, as those of earlier versions, the newest of its URL.
  */
 static bool
-find_payload(struct feed_links *l, struct feed_reader *r,
+find_payload(struct link_scan *l, struct record_reader *r,
     const struct journal_entry *e, struct journal_entry *out)
 {
 	return find_digest(l, r, e, out) || collection_validator_get(r->index,
@@ -136,7 +136,7 @@ can_have_links(const struct journal_entry *e)
 }
 
 static bool
-names_it(struct feed_links *l, const struct parse_output *found)
+names_it(struct link_scan *l, const struct parse_output *found)
 {
 	struct url u;
 
@@ -149,7 +149,7 @@ names_it(struct feed_links *l, const struct parse_output *found)
 }
 
 static bool
-read_page(struct feed_links *l, struct feed_reader *r,
+read_page(struct link_scan *l, struct record_reader *r,
     const struct journal_entry *e, struct journal_entry *payload)
 {
 	struct http_decode_limits limits = { BODY_BYTES_MAX,
@@ -162,7 +162,7 @@ read_page(struct feed_links *l, struct feed_reader *r,
 
 	if (e->status == 304 && !find_payload(l, r, e, payload))
 		return false;
-	if (feed_read_record(r, e->status == 304 ? payload : e, &c, NULL) !=
+	if (record_reader_read(r, e->status == 304 ? payload : e, &c, NULL) !=
 	    OK || url_parse(e->final_url.n != 0 ? e->final_url : e->url, NULL,
 	    &l->page, &own, NULL) != OK)
 		return false;
@@ -178,7 +178,7 @@ read_page(struct feed_links *l, struct feed_reader *r,
 }
 
 bool
-feed_links_takes(struct feed_links *l, struct feed_reader *r,
+link_scan_takes(struct link_scan *l, struct record_reader *r,
     const struct journal_entry *e, uint64_t *pages)
 {
 	struct journal_entry payload;

@@ -98,9 +98,9 @@ loops_look_free(struct loops_look *all)
 struct queue_asking {
 	struct engine *engine;
 	struct queue_query *ask;
-	struct look_queues queues;
+	struct frontier_queues_query queues;
 	struct loops_look loops;
-	struct look_urls urls;
+	struct frontier_next_query urls;
 };
 
 static void
@@ -149,9 +149,10 @@ static void
 give_figures(struct queue_asking *g)
 {
 	struct queue_query *q = g->ask;
-	const struct look_queues *l = &g->queues;
+	const struct frontier_queues_query *l = &g->queues;
 	struct why_facts f = { .view = &l->view, .health = l->health,
-		.resting = l->resting, .starved = l->tickets == 0,
+		.waiting_for_slot = l->waiting_for_slot,
+		.starved = l->tickets == 0,
 		.next_s = -1, .next_host = "", .robots_host = "" };
 
 	for (unsigned i = 0; i < g->engine->loops_n; i++)
@@ -257,7 +258,7 @@ time_urls(struct queue_asking *g, struct timing *t)
 		}
 	}
 	for (size_t i = 0; i < g->urls.n; i++) {
-		const struct look_url *u = &g->urls.urls[i];
+		const struct queried_url *u = &g->urls.urls[i];
 		const struct fetcher_host *h = &g->loops.hosts[u->queue];
 		if (map_get_id(&t->taken, frontier_hash(g->ask->crawl,
 		    u->url)) != NULL)
@@ -313,7 +314,7 @@ loops_came(struct loops_look *all)
 static void
 ask_loops(struct queue_asking *g)
 {
-	const struct look_queues *l = &g->queues;
+	const struct frontier_queues_query *l = &g->queues;
 
 	g->loops.hosts_n = l->n;
 	g->loops.hosts = mem_array(l->n + 1, sizeof(*g->loops.hosts));
@@ -325,7 +326,7 @@ ask_loops(struct queue_asking *g)
 }
 
 static void
-urls_came(struct look_urls *l)
+urls_came(struct frontier_next_query *l)
 {
 	struct queue_asking *g = CONTAINER(l, struct queue_asking, urls);
 
@@ -335,7 +336,7 @@ urls_came(struct look_urls *l)
 }
 
 static void
-queues_came(struct look_queues *l)
+queues_came(struct frontier_queues_query *l)
 {
 	struct queue_asking *g = CONTAINER(l, struct queue_asking, queues);
 	size_t n = MIN(l->n, URL_QUEUES);
@@ -349,12 +350,12 @@ queues_came(struct look_queues *l)
 		ask_loops(g);
 		return;
 	}
-	g->urls = (struct look_urls){ .crawl = g->ask->crawl,
+	g->urls = (struct frontier_next_query){ .crawl = g->ask->crawl,
 		.queues = l->queues, .queues_n = n,
 		.each = MIN(g->ask->urls_max, MAX(URLS_OF_QUEUE_MIN,
 		4 * g->ask->urls_max / n)),
 		.home = g->engine->options.home, .done = urls_came };
-	look_urls(g->engine->frontier, &g->urls);
+	frontier_next_query(g->engine->frontier, &g->urls);
 }
 
 void
@@ -378,9 +379,9 @@ catalog_queue(struct engine *e, struct queue_query *q)
 	q->own = g;
 	g->engine = e;
 	g->ask = q;
-	g->queues = (struct look_queues){ .crawl = q->crawl,
+	g->queues = (struct frontier_queues_query){ .crawl = q->crawl,
 		.max = MAX(q->hosts_max, q->urls_max > 0 ? URL_QUEUES : 0),
 		.home = e->options.home, .done = queues_came };
 	e->asked++;
-	look_queues(e->frontier, &g->queues);
+	frontier_queues_query(e->frontier, &g->queues);
 }

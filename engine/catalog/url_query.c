@@ -183,7 +183,7 @@ struct find_asking {
 	struct job job;
 	struct arena arena;
 	struct crawl_spec spec;
-	struct look_one one;
+	struct frontier_url_query one;
 	struct loops_look loops;
 	struct fetcher_host host;
 };
@@ -267,7 +267,7 @@ loops_came(struct loops_look *all)
 }
 
 static void
-one_came(struct look_one *l)
+one_came(struct frontier_url_query *l)
 {
 	struct find_asking *g = CONTAINER(l, struct find_asking, one);
 
@@ -326,10 +326,12 @@ judged(struct mail *m)
 		finish(g);
 		return;
 	}
-	g->one = (struct look_one){ .crawl = q->crawl, .url = q->canonical,
-		.host = q->host, .home = g->engine->options.home,
+	g->one = (struct frontier_url_query){ .crawl = q->crawl,
+		.url = q->canonical,
+		.host = q->host,
+		.home = g->engine->options.home,
 		.done = one_came };
-	look_one(g->engine->frontier, &g->one);
+	frontier_url_query(g->engine->frontier, &g->one);
 }
 
 /* On the index thread. */

@@ -26,7 +26,7 @@ struct task {
 	bool going;
 	void (*begin)(struct task *);
 	struct job job;
-	struct amend amend;
+	struct crawl_change change;
 	struct visit *visits;        /* one for each loop */
 	unsigned visits_out;
 	void (*visited)(struct task *);
@@ -73,7 +73,7 @@ task_free(struct task *t)
 	list_take(&t->node);
 	rules_free(&t->rules);
 	arena_free(&t->arena);
-	arena_free(&t->amend.arena);
+	arena_free(&t->change.arena);
 	mem_free(&t->visits);
 	mem_free(&t);
 }
@@ -85,18 +85,18 @@ answer_exclude(struct task *t)
 
 	a->why = t->why;
 	a->own = NULL;
-	a->removed = t->amend.n;
-	a->so_far = t->amend.so_far;
-	a->looked = t->amend.looked;
-	if (t->why.err == OK && t->amend.sample_n > 0) {
-		a->arena = t->amend.arena;
-		t->amend.arena = ARENA_INIT;
+	a->removed = t->change.n;
+	a->so_far = t->change.so_far;
+	a->looked = t->change.looked;
+	if (t->why.err == OK && t->change.sample_n > 0) {
+		a->arena = t->change.arena;
+		t->change.arena = ARENA_INIT;
 		struct str *sample = ARENA_ARRAY(&a->arena, struct str,
-		    t->amend.sample_n);
-		memcpy(sample, t->amend.sample,
-		    t->amend.sample_n * sizeof(*sample));
+		    t->change.sample_n);
+		memcpy(sample, t->change.sample,
+		    t->change.sample_n * sizeof(*sample));
 		a->sample = sample;
-		a->sample_n = t->amend.sample_n;
+		a->sample_n = t->change.sample_n;
 	}
 	task_free(t);
 	a->done(a);
@@ -109,7 +109,7 @@ answer_retry(struct task *t)
 
 	a->why = t->why;
 	a->own = NULL;
-	a->requeued = t->amend.n;
+	a->requeued = t->change.n;
 	task_free(t);
 	a->done(a);
 }
@@ -225,7 +225,7 @@ task_new(struct engine *e, uint32_t crawl, void (*begin_fn)(struct task *))
 	t->crawl = crawl;
 	t->begin = begin_fn;
 	t->why = WHY_INIT;
-	t->amend.stop = &e->ending;
+	t->change.stop = &e->ending;
 	return t;
 }
 
@@ -242,21 +242,22 @@ post(struct task *t)
 /* --- steps --------------------------------------------------------------- */
 
 static void
-amend(struct task *t, enum amend_verb verb, void (*done)(struct amend *))
+change(
+    struct task *t, enum change_verb verb, void (*done)(struct crawl_change *))
 {
-	struct amend *a = &t->amend;
+	struct crawl_change *a = &t->change;
 
 	a->verb = verb;
 	a->crawl = t->crawl;
 	a->excludes = crawl_excludes;
 	a->done = done;
-	amend_run(t->changes->engine->frontier, a);
+	change_run(t->changes->engine->frontier, a);
 }
 
 static void
-amended(struct amend *a)
+amended(struct crawl_change *a)
 {
-	struct task *t = CONTAINER(a, struct task, amend);
+	struct task *t = CONTAINER(a, struct task, change);
 
 	t->why = a->why;
 	finish(t);
@@ -324,7 +325,7 @@ make_rules(struct job *j)
 static void
 sweep(struct task *t)
 {
-	amend(t, AMEND_SKIP, amended);
+	change(t, CHANGE_SKIP, amended);
 }
 
 static void
@@ -336,9 +337,9 @@ return_excluded(struct loop_call *c)
 }
 
 static void
-rules_taken(struct amend *a)
+rules_taken(struct crawl_change *a)
 {
-	struct task *t = CONTAINER(a, struct task, amend);
+	struct task *t = CONTAINER(a, struct task, change);
 
 	if (a->taken)
 		crawl_runtime_change_rules(t->changes->engine->crawls, t->crawl,
@@ -354,7 +355,7 @@ static void
 rules_made(struct mail *m)
 {
 	struct task *t = task_of_job(m);
-	struct amend *a = &t->amend;
+	struct crawl_change *a = &t->change;
 
 	if (t->why.err != OK) {
 		finish(t);
@@ -364,9 +365,9 @@ rules_made(struct mail *m)
 	a->policy = t->rules->is.json;
 	a->excluded = t->rules->is.excluded;
 	if (t->preview)
-		amend(t, AMEND_COUNT, amended);
+		change(t, CHANGE_COUNT, amended);
 	else
-		amend(t, AMEND_RULES, rules_taken);
+		change(t, CHANGE_RULES, rules_taken);
 }
 
 static void
@@ -374,7 +375,7 @@ begin_exclude(struct task *t)
 {
 	/* The frontier says what it is, if it does not run. */
 	if (t->now == NULL)
-		amend(t, t->preview ? AMEND_COUNT : AMEND_RULES, amended);
+		change(t, t->preview ? CHANGE_COUNT : CHANGE_RULES, amended);
 	else
 		pool_run(t, make_rules, rules_made);
 }
@@ -386,8 +387,8 @@ crawl_exclude(struct engine *e, struct exclude_request *ask)
 
 	t->exclude = ask;
 	t->preview = ask->preview;
-	t->amend.wait_ms = ask->wait_ms;
-	t->amend.left = ask->left;
+	t->change.wait_ms = ask->wait_ms;
+	t->change.left = ask->left;
 	t->pattern = arena_copy(&t->arena, ask->pattern);
 	ask->own = t;
 	ask->arena = ARENA_INIT;
@@ -415,19 +416,19 @@ again(const void *rules, struct str url, unsigned depth, double *cost)
 	return true;
 }
 
-/* "dns", "robots": into amend.which and .reason. */
+/* "dns", "robots": into change.which and .reason. */
 static bool
-find_reason(struct amend *a, struct str word)
+find_reason(struct crawl_change *a, struct str word)
 {
 	for (int i = 0; i < EXCEPTION_COUNT; i++)
 		if (str_eq(word, str_of(exception_name(i)))) {
-			a->which = AMEND_EXCEPTION;
+			a->which = CHANGE_EXCEPTION;
 			a->reason = (uint8_t)i;
 			return true;
 		}
 	for (int i = 1; i < SKIP_COUNT; i++)
 		if (str_eq(word, str_of(skip_name(i)))) {
-			a->which = AMEND_SKIPPED;
+			a->which = CHANGE_SKIPPED;
 			a->reason = (uint8_t)i;
 			return true;
 		}
@@ -435,7 +436,7 @@ find_reason(struct amend *a, struct str word)
 }
 
 static enum err
-read_url(struct task *t, size_t i, struct amend_name *out)
+read_url(struct task *t, size_t i, struct change_name *out)
 {
 	struct why inner = WHY_INIT;
 	struct url u, canonical;
@@ -446,7 +447,7 @@ read_url(struct task *t, size_t i, struct amend_name *out)
 		    &canonical, &inner);
 	if (e != OK)
 		return why(&t->why, ERR_INPUT, "urls[%zu]: %s", i, inner.text);
-	*out = (struct amend_name){ .url = canonical.href,
+	*out = (struct change_name){ .url = canonical.href,
 	    .key = canonical.host };
 	return OK;
 }
@@ -456,9 +457,9 @@ static void
 read_names(struct job *j)
 {
 	struct task *t = CONTAINER(j, struct task, job);
-	struct amend *a = &t->amend;
+	struct crawl_change *a = &t->change;
 
-	a->names = ARENA_ARRAY(&t->arena, struct amend_name, t->urls_n);
+	a->names = ARENA_ARRAY(&t->arena, struct change_name, t->urls_n);
 	while (a->names_n < t->urls_n && read_url(t, a->names_n,
 	    &a->names[a->names_n]) == OK)
 		a->names_n++;
@@ -468,19 +469,19 @@ static void
 forget_trouble(struct loop_call *c)
 {
 	struct visit *v = CONTAINER(c, struct visit, call);
-	const struct amend *a = &v->task->amend;
+	const struct crawl_change *a = &v->task->change;
 
 	fetcher_forget_trouble(v->fetcher, v->task->crawl,
-	    a->which == AMEND_NAMED || (a->which == AMEND_SKIPPED &&
+	    a->which == CHANGE_NAMED || (a->which == CHANGE_SKIPPED &&
 	    a->reason == SKIP_ROBOTS));
 }
 
 static void
 wait_again(struct task *t)
 {
-	t->amend.rules = &t->now->is;
-	t->amend.again = again;
-	amend(t, AMEND_RETRY, amended);
+	t->change.rules = &t->now->is;
+	t->change.again = again;
+	change(t, CHANGE_RETRY, amended);
 }
 
 static void
@@ -508,7 +509,7 @@ check_retry(struct task *t)
 	if (t->urls_n > RETRY_URLS_MAX)
 		return why(w, ERR_FULL, "urls: %zu; at most %u are allowed",
 		    t->urls_n, RETRY_URLS_MAX);
-	if (t->reason.n != 0 && !find_reason(&t->amend, t->reason))
+	if (t->reason.n != 0 && !find_reason(&t->change, t->reason))
 		return why(w, ERR_INPUT, "reason: \"%.*s\" is none",
 		    STR_FMT(str_cut(t->reason, 0, 100)));
 	return OK;
@@ -520,7 +521,7 @@ begin_retry(struct task *t)
 	if (check_retry(t) != OK)
 		finish(t);
 	else if (t->now == NULL)
-		amend(t, AMEND_RETRY, amended);
+		change(t, CHANGE_RETRY, amended);
 	else
 		pool_run(t, read_names, names_read);
 }
@@ -544,7 +545,7 @@ crawl_retry(struct engine *e, struct retry_request *ask)
 static void
 begin_delete(struct task *t)
 {
-	amend(t, AMEND_DELETE, amended);
+	change(t, CHANGE_DELETE, amended);
 }
 
 void

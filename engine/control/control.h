@@ -177,8 +177,8 @@ MUST_USE enum err engine_put_policy(struct store *, struct str name,
 MUST_USE enum err engine_put_schedule(struct store *, const struct schedule *,
     struct arena *a, struct schedule *, struct why *);
 
-/* Every crawl, with what can be read of it: registry.h. */
+/* Every crawl, with what can be read of it: crawl_registry.h. */
 struct crawl_registry *engine_registry(struct engine *);
-struct feed *engine_feed(struct engine *);
+struct stream *engine_stream(struct engine *);
 
 #endif

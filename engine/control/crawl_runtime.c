@@ -68,7 +68,7 @@ struct crawl_runtime {
 	struct loop **loops;             /* theirs */
 	unsigned fetchers_n;
 	_Atomic(const struct fetch_settings *) settings;
-	struct seen *seen;
+	struct digest_filter *seen;
 	struct map running;              /* id -> struct running */
 	struct map keys;                 /* text -> struct known_key */
 	struct arena arena;              /* of the keys */
@@ -78,7 +78,7 @@ struct crawl_runtime {
 struct crawl_runtime *
 crawl_runtime_new(struct frontier *f, struct loop *loop,
     struct fetcher **fetchers, struct loop **loops, unsigned n,
-    const struct fetch_settings *settings, struct seen *seen)
+    const struct fetch_settings *settings, struct digest_filter *seen)
 {
 	struct crawl_runtime *c = mem_new(sizeof(*c));
 	struct warc_options wo = { .level = settings->compression_level,
@@ -351,7 +351,7 @@ load_seen(struct crawl_runtime *c, struct str collection)
 	for (index_iter_seek(i, buf_str(&prefix));
 	    index_iter_valid(i, &key, &value) &&
 	    str_starts(key, buf_str(&prefix)); index_iter_next(i))
-		seen_add(c->seen, key);
+		digest_filter_add(c->seen, key);
 	index_iter_free(&i);
 	buf_free(&prefix);
 }
@@ -569,7 +569,7 @@ crawl_runtime_continue(struct crawl_runtime *c, uint32_t id,
 		e = policy_parse(spec.policy, &policy, w);
 	if (e == OK)
 		e = make_again(c, &spec, q, policy,
-		    amend_interrupted(c->frontier, id), &r, w);
+		    change_interrupted(c->frontier, id), &r, w);
 	if (e == OK) {
 		r->shared.id = id;
 		r->shared.continued = true;
@@ -580,7 +580,7 @@ crawl_runtime_continue(struct crawl_runtime *c, uint32_t id,
 		join_collection(c, r, spec.warc_dir);
 		tell_loops(c, r);
 		if (crawl_rules(&r->shared)->excluded > 0)
-			amend_resume(c->frontier, id,
+			change_resume(c->frontier, id,
 			    crawl_rules(&r->shared), crawl_excludes);
 		e = frontier_continue(c->frontier, id, w);
 	}

@@ -16,7 +16,7 @@ struct crawl_runtime;
 struct running;
 struct crawl_runtime *crawl_runtime_new(struct frontier *, struct loop *ledgers,
     struct fetcher **, struct loop **, unsigned n,
-    const struct fetch_settings *, struct seen *);
+    const struct fetch_settings *, struct digest_filter *);
 void crawl_runtime_free(struct crawl_runtime **); /* after the loops stopped */
 /* Other settings from now on; they stay until crawl_runtime_free().  Thread:
  * any. */

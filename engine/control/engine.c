@@ -181,12 +181,12 @@ viewed(void *arg, const struct crawl_view *view)
 	event_publisher_view(e->publisher, view);
 }
 
-/* What the feed will want of it, before its fetching loop has it again. */
+/* What the stream will want of it, before its fetching loop has it again. */
 static void
 item_kept(void *arg, struct submission *s)
 {
 	struct engine *e = arg;
-	struct fresh *x = s->fresh;
+	struct handoff *x = s->fresh;
 
 	if (s->place.file == 0)
 		return;
@@ -200,13 +200,13 @@ item_kept(void *arg, struct submission *s)
 
 /* At home. */
 static void
-fresh_came(void *arg, struct list *l)
+handoff_came(void *arg, struct list *l)
 {
 	struct engine *e = arg;
 
-	if (e->feed != NULL)
-		feed_fresh(e->feed, l);
-	fresh_free_list(l);
+	if (e->stream != NULL)
+		stream_handoff(e->stream, l);
+	handoff_free_list(l);
 }
 
 static void
@@ -359,7 +359,7 @@ make_loops(struct engine *e)
 			.settings = e->settings, .seen = e->seen,
 			.fresh = &e->fresh,
 			.all = e->fetchers,
-			.all_n = e->loops_n, .spread = &e->spread,
+			.all_n = e->loops_n, .host_shard = &e->host_shard,
 			.address_clock = e->address_clock,
 			.event = fetched, .arg = l,
 			.events_waiting = &e->events_waiting,
@@ -427,7 +427,7 @@ open_frontier(struct engine *e, struct why *w)
 		.known_bytes_max = conf_size(c, CONF_FRONTIER_KNOWN_MEM),
 		.ledger = ledger_settings(e),
 		.ports = e->ports, .ports_n = e->loops_n,
-		.spread = &e->spread,
+		.host_shard = &e->host_shard,
 		.hosts_active_max =
 		    (unsigned)conf_int(c, CONF_FRONTIER_HOSTS_ACTIVE_MAX),
 		.viewed = viewed, .kept = item_kept, .warcinfo = warcinfo,
@@ -474,7 +474,7 @@ make_tell(struct engine *e)
 		.loop = e->ledger_loop, .home = e->options.home,
 		.ledger = frontier_ledger(e->frontier),
 		.every_ms = e->options.small ? SMALL_VIEW_MS : 0,
-		.fresh = fresh_came, .view = show_view, .end = views_shown,
+		.fresh = handoff_came, .view = show_view, .end = views_shown,
 		.arg = e,
 	};
 
@@ -494,7 +494,7 @@ engine_lock(const struct engine_options *o, struct engine **out,
 		system_malloc_arenas(SMALL_MALLOC_ARENAS);
 	e->data_dir = mem_copy_text(o->data_dir);
 	e->loops_n = o->loops != 0 ? o->loops : system_cores();
-	e->spread.ports_n = e->loops_n;
+	e->host_shard.ports_n = e->loops_n;
 	e->address_clock = address_clock_new();
 	e->loops = mem_array(e->loops_n, sizeof(*e->loops));
 	e->fetchers = mem_array(e->loops_n, sizeof(struct fetcher *));
@@ -534,7 +534,7 @@ engine_read(struct engine *e, struct why *w)
 		err = engine_hooks_open(e, w);
 	if (err != OK)
 		return err;
-	e->seen = seen_new(SEEN_BYTES);
+	e->seen = digest_filter_new(DIGEST_FILTER_BYTES);
 	make_loops(e);
 	make_tell(e);
 	changes_open(e);
@@ -542,7 +542,7 @@ engine_read(struct engine *e, struct why *w)
 	if (o->doors)
 		err = launch_open(e, w);
 	if (o->doors && err == OK)
-		err = feed_open(e, w);
+		err = stream_open(e, w);
 	return err;
 }
 
@@ -780,10 +780,10 @@ home_closed(struct loop_call *c)
 {
 	struct engine *e = CONTAINER(c, struct engine, closed_call);
 
-	if (e->feed == NULL)
+	if (e->stream == NULL)
 		feed_closed(e);
 	else
-		feed_close(e->feed, feed_closed, e);
+		stream_close(e->stream, feed_closed, e);
 }
 
 static void
@@ -924,7 +924,7 @@ engine_free(struct engine **ep)
 	if (e->ledger_loop != NULL)
 		loop_timer_stop(e->ledger_loop, &e->farewell_timer);
 	store_async_close(&e->store_async);
-	feed_free(&e->feed);
+	stream_free(&e->stream);
 	for (unsigned i = 0; i < e->loops_n; i++)
 		fetcher_free(&e->loops[i].fetcher);
 	frontier_free(&e->frontier);
@@ -943,10 +943,10 @@ engine_free(struct engine **ep)
 	if (e->ledger_loop != e->options.home)
 		loop_free(&e->ledger_loop);
 	crawl_runtime_free(&e->crawls);
-	seen_free(&e->seen);
+	digest_filter_free(&e->seen);
 	address_clock_free(&e->address_clock);
 	file_close(&e->lock_fd);
-	fresh_rest(&e->fresh);
+	handoff_rest(&e->fresh);
 	arena_free(&e->arena);
 	free_settings(e);
 	mem_free(&e->types);

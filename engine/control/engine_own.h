@@ -29,14 +29,14 @@ struct engine {
 	struct engine_loop *loops;
 	struct fetcher **fetchers;
 	unsigned loops_n;
-	struct spread spread;
+	struct host_shard host_shard;
 	struct address_clock *address_clock;
 	/* Immutable; engine_reload() sets others. */
 	_Atomic(const struct fetch_settings *) settings;
 	struct settings_kept *settings_kept;  /* all that ever were */
 	struct arena arena;              /* texts of settings and crawls */
 	struct crawl_runtime *crawls;
-	struct seen *seen;
+	struct digest_filter *seen;
 	atomic_size_t events_waiting;
 	char token[9];
 	bool started;
@@ -47,8 +47,8 @@ struct engine {
 	struct store_async *store_async;
 	struct scheduler *scheduler;
 	struct outsiders *outsiders;
-	struct feed *feed;
-	struct fresh_pot fresh;
+	struct stream *stream;
+	struct handoff_pool fresh;
 	size_t retry_max;                /* crawl.retry_max */
 	char mark[9];
 	struct hooks *hooks;             /* NULL: none is configured */
@@ -72,9 +72,9 @@ struct engine {
 /* The settings of fetching; the texts belong to the configuration. */
 void engine_settings(const struct engine *, const struct conf *,
     struct fetch_settings *);
-/* transport.c: CONFIG when fetch.ca_file is of no use. */
+/* fetch_loops.c: CONFIG when fetch.ca_file is of no use. */
 MUST_USE enum err engine_check_ca_file(struct engine *, struct why *);
-/* hook_engine.c: before the frontier is opened; after it. */
+/* hook_calls.c: before the frontier is opened; after it. */
 void engine_hooks_options(struct engine *, struct frontier_options *);
 MUST_USE enum err engine_hooks_open(struct engine *, struct why *);
 void engine_hooks_free(struct engine *);
@@ -103,7 +103,7 @@ void changes_resume(struct engine *);
 MUST_USE enum err launch_open(struct engine *, struct why *);
 /* Before the doors open: retries of failures. */
 void rerun_open(struct engine *);
-/* Behind that: the feed, and the directory's mark.  Errors: CORRUPT. */
-MUST_USE enum err feed_open(struct engine *, struct why *);
+/* Behind that: the stream, and the directory's mark.  Errors: CORRUPT. */
+MUST_USE enum err stream_open(struct engine *, struct why *);
 
 #endif

@@ -131,7 +131,7 @@ the_wait_for_a_turn_is_not_a_pages_time(void **state)
 	assert_int_equal(l.why.err, OK);
 	rig_until_state(&rig, l.crawl, CRAWL_COMPLETE);
 	q.crawl = l.crawl;
-	feed_pages(engine_feed(rig.engine), &q);
+	catalog_captures(engine_stream(rig.engine), &q);
 	RIG_UNTIL_DONE(&rig, done);
 	assert_int_equal(q.n, 1);
 	assert_in_range(q.pages[0].duration_us, 0, 400000);

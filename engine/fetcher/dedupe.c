@@ -57,7 +57,7 @@ page_dedupe(struct page *p)
 	struct arena *a = &p->submission.arena;
 
 	warc_digest_payload(p->fetcher->writer, &body, 1, &p->digest);
-	recall_note(p);
+	revalidate_note(p);
 	if (h->status < 200 || h->status > 299 || body.n == 0 ||
 	    h->truncated != NULL) {
 		page_go(p, PAGE_ARCHIVE);
@@ -71,7 +71,8 @@ page_dedupe(struct page *p)
 	buf_free(&key);
 	buf_free(&rest);
 	/* Nearly all payloads are new: then the index has nothing to say. */
-	if (!seen_add(p->fetcher->options.seen, p->submission.digest_key)) {
+	if (!digest_filter_add(
+	        p->fetcher->options.seen, p->submission.digest_key)) {
 		page_go(p, PAGE_ARCHIVE);
 		return;
 	}

@@ -6,29 +6,29 @@
 
 #define LINE_WORDS 8              /* of 64 bits: one cache line */
 
-struct seen {
+struct digest_filter {
 	size_t lines;
 	_Atomic uint64_t words[];
 };
 
-struct seen *
-seen_new(size_t bytes)
+struct digest_filter *
+digest_filter_new(size_t bytes)
 {
 	CHECK(bytes >= 64 && (bytes & (bytes - 1)) == 0);
-	struct seen *s = mem_new(sizeof(*s) + bytes);
+	struct digest_filter *s = mem_new(sizeof(*s) + bytes);
 
 	s->lines = bytes / (LINE_WORDS * sizeof(uint64_t));
 	return s;
 }
 
 void
-seen_free(struct seen **sp)
+digest_filter_free(struct digest_filter **sp)
 {
 	mem_free(sp);
 }
 
 bool
-seen_add(struct seen *s, struct str key)
+digest_filter_add(struct digest_filter *s, struct str key)
 {
 	uint64_t h = hash_bytes(key, 0x5ee4);
 	_Atomic uint64_t *line = &s->words[(h >> 40) % s->lines * LINE_WORDS];

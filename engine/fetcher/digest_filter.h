@@ -14,12 +14,13 @@
 #include "base/bytes.h"
 
 /* 2 MiB: one false answer in 100 at 1.5 million payloads. */
-#define SEEN_BYTES ((size_t)2 << 20)
+#define DIGEST_FILTER_BYTES ((size_t)2 << 20)
 
-struct seen;
-struct seen *seen_new(size_t bytes);      /* a power of two, at least 64 */
-void seen_free(struct seen **);
+struct digest_filter;
+struct digest_filter *digest_filter_new(
+    size_t bytes); /* a power of two, at least 64 */
+void digest_filter_free(struct digest_filter **);
 /* Add the key; true when it may have been there. */
-bool seen_add(struct seen *, struct str key);
+bool digest_filter_add(struct digest_filter *, struct str key);
 
 #endif

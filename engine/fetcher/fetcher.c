@@ -17,7 +17,7 @@
 struct fetcher *
 fetcher_of(struct fetcher *f, struct str host)
 {
-	return f->options.all[spread_port(f->options.spread, host)];
+	return f->options.all[host_shard_port(f->options.host_shard, host)];
 }
 
 struct local_crawl *

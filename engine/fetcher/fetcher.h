@@ -163,11 +163,11 @@ struct fetcher_options {
 	struct transport *transport;     /* the fetcher's from now on */
 	struct resolver *resolver;       /* likewise */
 	const struct fetch_settings *settings;
-	struct seen *seen;               /* shared by all loops */
-	struct fresh_pot *fresh;         /* likewise; what readers wait for */
+	struct digest_filter *seen;               /* shared by all loops */
+	struct handoff_pool *fresh; /* likewise; what readers wait for */
 	struct fetcher **all;            /* every loop's, to find a host's */
 	size_t all_n;
-	struct spread *spread;           /* which loop's a host is */
+	struct host_shard *host_shard;           /* which loop's a host is */
 	struct address_clock *address_clock;
 	void (*event)(void *arg, const struct fetch_event *);  /* or NULL */
 	void *arg;

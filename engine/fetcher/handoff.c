@@ -1,43 +1,43 @@
 #include "engine/fetcher/handoff.h"
 
 static _Atomic uint64_t *
-place_of(struct fresh_pot *pot, uint32_t crawl)
+place_of(struct handoff_pool *pot, uint32_t crawl)
 {
-	return &pot->followed[crawl % FRESH_CRAWLS];
+	return &pot->followed[crawl % HANDOFF_CRAWLS];
 }
 
 void
-fresh_follow(struct fresh_pot *pot, uint32_t crawl, enum fresh_want want)
+handoff_follow(struct handoff_pool *pot, uint32_t crawl, enum handoff_want want)
 {
 	atomic_store_explicit(place_of(pot, crawl),
 	    (uint64_t)crawl << 32 | want, memory_order_relaxed);
 }
 
 void
-fresh_unfollow(struct fresh_pot *pot, uint32_t crawl)
+handoff_unfollow(struct handoff_pool *pot, uint32_t crawl)
 {
-	if (fresh_wanted(pot, crawl) != FRESH_NONE)
+	if (handoff_wanted(pot, crawl) != HANDOFF_NONE)
 		atomic_store_explicit(place_of(pot, crawl), 0,
 		    memory_order_relaxed);
 }
 
-enum fresh_want
-fresh_wanted(const struct fresh_pot *pot, uint32_t crawl)
+enum handoff_want
+handoff_wanted(const struct handoff_pool *pot, uint32_t crawl)
 {
-	uint64_t v = atomic_load_explicit(&pot->followed[crawl % FRESH_CRAWLS],
-	    memory_order_relaxed);
+	uint64_t v = atomic_load_explicit(
+	    &pot->followed[crawl % HANDOFF_CRAWLS], memory_order_relaxed);
 
-	return v >> 32 == crawl ? (enum fresh_want)(uint32_t)v : FRESH_NONE;
+	return v >> 32 == crawl ? (enum handoff_want)(uint32_t)v : HANDOFF_NONE;
 }
 
 /* --- spares ------------------------------------------------------------- */
 
-static struct fresh *
-take_spare(struct fresh_pot *pot)
+static struct handoff *
+take_spare(struct handoff_pool *pot)
 {
-	struct fresh *x = NULL;
+	struct handoff *x = NULL;
 
-	for (size_t i = 0; i < FRESH_SPARES && x == NULL; i++)
+	for (size_t i = 0; i < HANDOFF_SPARES && x == NULL; i++)
 		if (atomic_load_explicit(&pot->spares[i],
 		    memory_order_relaxed) != NULL)
 			x = atomic_exchange_explicit(&pot->spares[i], NULL,
@@ -46,12 +46,12 @@ take_spare(struct fresh_pot *pot)
 }
 
 static bool
-keep_spare(struct fresh_pot *pot, struct fresh *x)
+keep_spare(struct handoff_pool *pot, struct handoff *x)
 {
-	if (x->text.cap + x->bodys.cap > FRESH_SPARE_BYTES)
+	if (x->text.cap + x->bodys.cap > HANDOFF_SPARE_BYTES)
 		return false;
-	for (size_t i = 0; i < FRESH_SPARES; i++) {
-		struct fresh *none = NULL;
+	for (size_t i = 0; i < HANDOFF_SPARES; i++) {
+		struct handoff *none = NULL;
 		if (atomic_load_explicit(&pot->spares[i],
 		    memory_order_relaxed) == NULL &&
 		    atomic_compare_exchange_strong_explicit(&pot->spares[i],
@@ -62,7 +62,7 @@ keep_spare(struct fresh_pot *pot, struct fresh *x)
 }
 
 static void
-free_memory(struct fresh *x)
+free_memory(struct handoff *x)
 {
 	buf_free(&x->text);
 	buf_free(&x->bodys);
@@ -70,9 +70,9 @@ free_memory(struct fresh *x)
 }
 
 void
-fresh_rest(struct fresh_pot *pot)
+handoff_rest(struct handoff_pool *pot)
 {
-	struct fresh *x;
+	struct handoff *x;
 
 	while ((x = take_spare(pot)) != NULL)
 		free_memory(x);
@@ -80,22 +80,22 @@ fresh_rest(struct fresh_pot *pot)
 
 /* --- captures ----------------------------------------------------------- */
 
-struct fresh *
-fresh_new(struct fresh_pot *pot, uint32_t crawl, enum fresh_want want,
+struct handoff *
+handoff_new(struct handoff_pool *pot, uint32_t crawl, enum handoff_want want,
     struct str rest, struct str head, struct buf *body, struct str content)
 {
-	bool big = content.n > FRESH_BODY_BYTES;
-	bool has_body = want == FRESH_BODIES && !big;
-	size_t bytes = sizeof(struct fresh) + rest.n + head.n +
+	bool big = content.n > HANDOFF_BODY_BYTES;
+	bool has_body = want == HANDOFF_BODIES && !big;
+	size_t bytes = sizeof(struct handoff) + rest.n + head.n +
 	    (has_body ? body->cap : 0);
 
 	if (atomic_fetch_add_explicit(&pot->bytes, bytes,
-	    memory_order_relaxed) + bytes > FRESH_BYTES_MAX) {
+	    memory_order_relaxed) + bytes > HANDOFF_BYTES_MAX) {
 		atomic_fetch_sub_explicit(&pot->bytes, bytes,
 		    memory_order_relaxed);
 		return NULL;
 	}
-	struct fresh *x = take_spare(pot);
+	struct handoff *x = take_spare(pot);
 	if (x == NULL)
 		x = mem_new(sizeof(*x));
 	struct buf text = x->text, spare = x->bodys;
@@ -103,7 +103,7 @@ fresh_new(struct fresh_pot *pot, uint32_t crawl, enum fresh_want want,
 	buf_clear(&spare);
 	buf_put_str(&text, rest);
 	buf_put_str(&text, head);
-	*x = (struct fresh){ .pot = pot, .bytes = bytes, .crawl = crawl,
+	*x = (struct handoff){ .pot = pot, .bytes = bytes, .crawl = crawl,
 	    .text = text, .rest = { text.p, rest.n },
 	    .head = { text.p + rest.n, head.n }, .big = big,
 	    .has_body = has_body, .bodys = spare };
@@ -118,9 +118,9 @@ fresh_new(struct fresh_pot *pot, uint32_t crawl, enum fresh_want want,
 }
 
 void
-fresh_free(struct fresh **xp)
+handoff_free(struct handoff **xp)
 {
-	struct fresh *x = *xp;
+	struct handoff *x = *xp;
 
 	if (x == NULL)
 		return;
@@ -134,10 +134,10 @@ fresh_free(struct fresh **xp)
 }
 
 void
-fresh_free_list(struct list *l)
+handoff_free_list(struct list *l)
 {
 	while (!list_empty(l)) {
-		struct fresh *x = LIST_ITEM(l->next, struct fresh, node);
-		fresh_free(&x);
+		struct handoff *x = LIST_ITEM(l->next, struct handoff, node);
+		handoff_free(&x);
 	}
 }

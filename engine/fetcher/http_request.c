@@ -69,7 +69,7 @@ request_build(struct page *p)
 	/* Secrets go to the hosts that the operator named, nowhere else. */
 	if (seed_host(s, h->url.host))
 		add(own, &n, STR("Authorization"), s->authorization);
-	n += recall_headers(p, own + n);
+	n += revalidate_headers(p, own + n);
 	if (p->crawl->cookies != NULL)
 		add(own, &n, STR("Cookie"), cookie_header(p->crawl->cookies,
 		    &h->url, clock_wall(), a));

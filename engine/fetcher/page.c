@@ -48,7 +48,7 @@ page_free(struct page **pp)
 	buf_free(&p->decoded);
 	buf_free(&p->submission.members);
 	buf_free(&p->submission.journal_rest);
-	fresh_free(&p->submission.fresh);
+	handoff_free(&p->submission.fresh);
 	arena_free(&p->submission.arena);
 	mem_free(pp);
 	/* The crawl may be gone then. */
@@ -206,7 +206,7 @@ step_robots(struct page *p)
 		return;
 	}
 	links_from_robots(p, o);
-	if (!recall_begin(p))
+	if (!revalidate_begin(p))
 		page_go(p, PAGE_TURN);
 }
 
@@ -775,7 +775,7 @@ step_parse(struct page *p)
 	in.nosniff = str_eq_nocase(http_find(&h->parsed,
 	    STR("X-Content-Type-Options")), STR("nosniff"));
 	p->sitemap_bytes = in.body.n;
-	bool unchanged = recall_unchanged(p, &in, NULL);
+	bool unchanged = revalidate_unchanged(p, &in, NULL);
 	if ((unchanged || (h->status >= 200 && h->status < 300)) &&
 	    in.body.n > 0 && parse_document(p->fetcher->parser, &in,
 	    &p->submission.arena, &p->parsed, NULL) == OK) {

@@ -76,7 +76,7 @@ put_hop(struct page *p, unsigned i, struct str outcome, struct why *w)
 		.payload = last && p->digest.kind != DIGEST_NONE ?
 		    &p->digest : NULL,
 		.revisit = last && !failed && (p->dup_uri.n != 0 ||
-		    recall_unchanged(p, NULL, &revisit)) ? &revisit : NULL,
+		    revalidate_unchanged(p, NULL, &revisit)) ? &revisit : NULL,
 	};
 	/* The record of a 304 states the original's payload, not its own. */
 	if (x.revisit != NULL)
@@ -220,7 +220,7 @@ journal_build(struct page *p)
 
 	struct warc_revisit older;
 	/* As its record: an answer of 304 stands for the payload of before. */
-	e.digest = recall_unchanged(p, NULL, &older) ? *older.payload :
+	e.digest = revalidate_unchanged(p, NULL, &older) ? *older.payload :
 	    p->digest;
 	journal_put_rest(&e, &s->journal_rest);
 }
@@ -231,16 +231,16 @@ page_fresh(struct page *p)
 {
 	struct submission *s = &p->submission;
 	struct hop *h = page_hop(p);
-	struct fresh_pot *pot = p->fetcher->options.fresh;
-	enum fresh_want want = pot == NULL ? FRESH_NONE :
-	    fresh_wanted(pot, s->crawl);
+	struct handoff_pool *pot = p->fetcher->options.fresh;
+	enum handoff_want want = pot == NULL ? HANDOFF_NONE :
+	    handoff_wanted(pot, s->crawl);
 
-	if (want == FRESH_NONE || s->outcome != OUTCOME_ITEM ||
+	if (want == HANDOFF_NONE || s->outcome != OUTCOME_ITEM ||
 	    p->kind != PAGE_URL || p->final.type != WARC_RESPONSE ||
 	    p->final.head_redacted)
 		return;
 	struct buf *body = p->decoded.n > 0 ? &p->decoded : &h->body;
-	s->fresh = fresh_new(pot, s->crawl, want, buf_str(&s->journal_rest),
+	s->fresh = handoff_new(pot, s->crawl, want, buf_str(&s->journal_rest),
 	    h->head, body, p->content);
 }
 

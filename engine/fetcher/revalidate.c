@@ -17,7 +17,7 @@
 #include "os/file.h"
 
 /* The old capture and what was taken from it; in the page's arena. */
-struct recall {
+struct revalidation {
 	struct ledger_query query;
 	struct page *page;
 	struct str key;                  /* of the collection's validator */
@@ -49,7 +49,7 @@ read_record(struct index *x, struct capture_reader *reader, uint32_t file,
 
 /* `body` is of the record that has it, which may be `own` itself. */
 static void
-take_capture(struct recall *r, const struct capture *own,
+take_capture(struct revalidation *r, const struct capture *own,
     const struct capture *body)
 {
 	struct arena *a = &r->page->submission.arena;
@@ -89,7 +89,7 @@ find_row(struct index *x, uint32_t crawl, struct page *p,
 
 /* The newest capture of the page's URL that a later one may build on. */
 static bool
-find_entry(struct recall *r, struct index *x, struct journal_entry *e)
+find_entry(struct revalidation *r, struct index *x, struct journal_entry *e)
 {
 	struct page *p = r->page;
 	const struct crawl_shared *s = p->crawl->shared;
@@ -112,7 +112,7 @@ find_entry(struct recall *r, struct index *x, struct journal_entry *e)
 static void
 run(struct ledger_query *q, struct index *x)
 {
-	struct recall *r = CONTAINER(q, struct recall, query);
+	struct revalidation *r = CONTAINER(q, struct revalidation, query);
 	struct capture_reader *readers[2] = { NULL, NULL };
 	struct capture own, body;
 	struct journal_entry e;
@@ -142,20 +142,20 @@ out:
 static void
 done(struct ledger_query *q)
 {
-	struct recall *r = CONTAINER(q, struct recall, query);
+	struct revalidation *r = CONTAINER(q, struct revalidation, query);
 
 	page_go(r->page, PAGE_TURN);
 }
 
 bool
-recall_begin(struct page *p)
+revalidate_begin(struct page *p)
 {
 	const struct crawl_shared *s = p->crawl->shared;
 
 	if (s->others.newest == UINT32_MAX || p->recall != NULL ||
 	    p->kind != PAGE_URL || p->hops_n > 1)
 		return false;
-	p->recall = ARENA_NEW(&p->submission.arena, struct recall);
+	p->recall = ARENA_NEW(&p->submission.arena, struct revalidation);
 	p->recall->page = p;
 	p->recall->key = collection_validator_key(s->collection,
 	    p->submission.lease.url, &p->submission.arena);
@@ -168,9 +168,9 @@ recall_begin(struct page *p)
 }
 
 size_t
-recall_headers(const struct page *p, struct transport_header *out)
+revalidate_headers(const struct page *p, struct transport_header *out)
 {
-	const struct recall *r = p->recall;
+	const struct revalidation *r = p->recall;
 	size_t n = 0;
 
 	if (r == NULL || !r->found || p->hops_n > 1)
@@ -185,10 +185,10 @@ recall_headers(const struct page *p, struct transport_header *out)
 }
 
 bool
-recall_unchanged(struct page *p, struct parse_input *in,
+revalidate_unchanged(struct page *p, struct parse_input *in,
     struct warc_revisit *revisit)
 {
-	const struct recall *r = p->recall;
+	const struct revalidation *r = p->recall;
 
 	if (r == NULL || !r->found || page_hop(p)->status != 304)
 		return false;
@@ -206,11 +206,11 @@ recall_unchanged(struct page *p, struct parse_input *in,
 }
 
 void
-recall_note(struct page *p)
+revalidate_note(struct page *p)
 {
 	struct submission *s = &p->submission;
 	const struct hop *h = page_hop(p);
-	const struct recall *r = p->recall;
+	const struct revalidation *r = p->recall;
 
 	if (p->kind != PAGE_URL || p->hops_n > 1)
 		return;
@@ -222,7 +222,7 @@ recall_note(struct page *p)
 			s->validator_key = collection_validator_key(
 			    p->crawl->shared->collection, s->lease.url,
 			    &s->arena);
-	} else if (recall_unchanged(p, NULL, NULL) && r->by_row) {
+	} else if (revalidate_unchanged(p, NULL, NULL) && r->by_row) {
 		s->validator_key = r->key;
 		s->validator_crawl = r->crawl;
 		s->validator_seq = r->seq;

@@ -169,7 +169,7 @@ struct page {
 	uint64_t sitemap_bytes;          /* unpacked, when it is one */
 	struct digest digest;
 	struct ledger_query lookup;      /* of the digest */
-	struct recall *recall;           /* an earlier crawl's capture */
+	struct revalidation *recall;           /* an earlier crawl's capture */
 	bool damaged;                    /* `content` is not all there was */
 	struct str dup_uri;              /* the original's; empty: none */
 	struct journal_source dup_source;
@@ -193,7 +193,7 @@ struct fetcher {
 	struct list idle;                /* hosts by idle_since */
 	struct timer idle_timer;         /* the first of them may go */
 	struct list pages;               /* all of this loop */
-	struct list lone_lines;          /* lines.c: on their way */
+	struct list lone_lines;          /* page_log.c: on their way */
 	struct parser *parser;
 	struct warc_writer *writer;
 	uint64_t *recent;                /* hashes handed over lately */
@@ -273,7 +273,7 @@ void origin_blocked(struct origin *, const struct local_crawl *,
 void origin_fetched(struct origin *, struct page *robots_page);
 void origin_release(struct origin *);
 
-/* address.c */
+/* address_slots.c */
 /* False: the page waits, and comes back to its step FETCH or RESOLVE. */
 bool page_take_address(struct page *);
 void addresses_open(void);
@@ -296,21 +296,21 @@ page_hop(struct page *p)
 	return p->hops[p->hops_n - 1];
 }
 
-/* recrawl.c */
+/* revalidate.c */
 /* True: the page goes on to its turn when the old capture was looked up. */
-bool recall_begin(struct page *);
+bool revalidate_begin(struct page *);
 /* The validators, at most two headers. */
-size_t recall_headers(const struct page *, struct transport_header *out);
+size_t revalidate_headers(const struct page *, struct transport_header *out);
 /* The answer says 304: what the page is, and how its record refers to it. */
-bool recall_unchanged(struct page *, struct parse_input *,
+bool revalidate_unchanged(struct page *, struct parse_input *,
     struct warc_revisit *);
 /* Put the validators for later crawls of the collection into the submission. */
-void recall_note(struct page *);
+void revalidate_note(struct page *);
 
 /* request.c */
 bool request_build(struct page *);        /* the exchange of the last hop */
 
-/* reach.c */
+/* address_guard.c */
 /* The URL's host, if its letters tell its address; then its port. */
 bool name_allowed(const struct page *, const struct url *);
 bool port_allowed(const struct page *, const struct url *);
@@ -327,7 +327,7 @@ void links_from_robots(struct page *, struct origin *);
 /* dedupe.c */
 void page_dedupe(struct page *);          /* then it goes on to ARCHIVE */
 
-/* lines.c */
+/* page_log.c */
 void lines_open(void);
 /* What became of the page, an exception or a skip; `text` may be empty. */
 void page_line(struct page *, struct str text);
@@ -337,7 +337,7 @@ void sitemap_depth_line(struct page *);
 void backoff_line(struct page *, const struct host *);
 void lone_lines_free(struct fetcher *);
 
-/* commit.c */
+/* page_archive.c */
 bool members_build(struct page *, struct why *);
 /* The answer of a page that is no capture, if any came; see page_finish. */
 void answers_build(struct page *);

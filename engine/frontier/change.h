@@ -11,7 +11,7 @@
  *
  * A walk runs beside the crawl, a piece at a time.  SKIP that a crash cuts off
  * begins anew, and one that met URLs being fetched is due again at the next
- * start: see amend_interrupted().
+ * start: see change_interrupted().
  *
  * Thread: the ledger's loop.
  * Story:  engine/frontier/DESIGN.md
@@ -23,23 +23,23 @@
 
 #include "engine/frontier/frontier.h"
 
-#define AMEND_SAMPLE_MAX 100u
+#define CHANGE_SAMPLE_MAX 100u
 
-enum amend_verb { AMEND_RULES, AMEND_SKIP, AMEND_COUNT, AMEND_RETRY,
-    AMEND_DELETE };
+enum change_verb { CHANGE_RULES, CHANGE_SKIP, CHANGE_COUNT, CHANGE_RETRY,
+    CHANGE_DELETE };
 
 /* RETRY: what ended so; or those that are named. */
-enum amend_which { AMEND_NAMED, AMEND_EXCEPTION, AMEND_SKIPPED };
-struct amend_name {
+enum change_which { CHANGE_NAMED, CHANGE_EXCEPTION, CHANGE_SKIPPED };
+struct change_name {
 	struct str url, key;         /* canonical; of its queue */
-	uint32_t queue;              /* amend's own */
+	uint32_t queue;              /* change's own */
 };
 
-struct amend_match;
-struct amend {
-	enum amend_verb verb;
+struct change_match;
+struct crawl_change {
+	enum change_verb verb;
 	uint32_t crawl;
-	void (*done)(struct amend *);
+	void (*done)(struct crawl_change *);
 	const bool *stop;            /* becomes true: CLOSED, soon; or NULL */
 	/* COUNT: after so long, or when nobody waits (or NULL), it is answered
 	 * as far as it came; 0: when it is whole. */
@@ -55,10 +55,10 @@ struct amend {
 	bool (*again)(const void *rules, struct str url, unsigned depth,
 	    double *cost);
 	struct str policy;           /* RULES: what the record says, JSON */
-	unsigned excluded;           /* RULES: what amend_interrupted() says */
-	enum amend_which which;
+	unsigned excluded;           /* RULES: what change_interrupted() says */
+	enum change_which which;
 	uint8_t reason;              /* enum exception, enum skip_reason */
-	struct amend_name *names;
+	struct change_name *names;
 	size_t names_n;
 
 	/* Answers.  ABSENT; STATE: it has ended (DELETE: it has not), or does
@@ -68,7 +68,7 @@ struct amend {
 	uint64_t n;                  /* skipped, counted, waiting again */
 	bool so_far;                 /* COUNT: there are more than those */
 	uint64_t looked;             /* COUNT: that wait; RETRY: done */
-	struct str sample[AMEND_SAMPLE_MAX];
+	struct str sample[CHANGE_SAMPLE_MAX];
 	size_t sample_n;
 	struct arena arena;          /* of the sample; the asker frees it */
 
@@ -77,26 +77,26 @@ struct amend {
 	struct list node;
 	struct promise promise;
 	struct ledger_query query;
-	struct gate_wait gate;
+	struct eviction_wait gate;
 	struct buf from;
 	struct mono until;
 	uint64_t seen;               /* RETRY: exceptions of its reason */
 	size_t at;
 	bool ended, leased;
 	struct arena piece;
-	struct amend_match *matches;
+	struct change_match *matches;
 	size_t matches_n;
 };
 /* done() is called later, when what it says is durable, or at once. */
-void amend_run(struct frontier *, struct amend *);
+void change_run(struct frontier *, struct crawl_change *);
 
 /*
  * A SKIP that an earlier process did not end: so many rules, the first ones,
  * exclude; 0: none.  The crawl has gone on; before the loops start.
  */
-unsigned amend_interrupted(struct frontier *, uint32_t crawl);
+unsigned change_interrupted(struct frontier *, uint32_t crawl);
 /* Then these are its rules, and SKIP is due. */
-void amend_resume(struct frontier *, uint32_t crawl, const void *rules,
+void change_resume(struct frontier *, uint32_t crawl, const void *rules,
     bool (*excludes)(const void *rules, struct str url));
 
 #endif

@@ -45,16 +45,16 @@ again(const void *rules, struct str url, unsigned depth, double *cost)
 /* --- one at a time -------------------------------------------------------- */
 
 struct verb {
-	struct amend amend;
+	struct crawl_change change;
 	struct mail mail;            /* a turn begins with it */
 	struct frontier *frontier;
 	bool done;
 };
 
 static void
-verb_done(struct amend *a)
+verb_done(struct crawl_change *a)
 {
-	CONTAINER(a, struct verb, amend)->done = true;
+	CONTAINER(a, struct verb, change)->done = true;
 }
 
 static void
@@ -62,23 +62,23 @@ deliver_verb(struct mail *m)
 {
 	struct verb *v = CONTAINER(m, struct verb, mail);
 
-	amend_run(v->frontier, &v->amend);
+	change_run(v->frontier, &v->change);
 }
 
 static void
-begin(struct rig *r, struct verb *v, enum amend_verb what,
+begin(struct rig *r, struct verb *v, enum change_verb what,
     const struct digits *rules)
 {
 	v->done = false;
-	v->amend.verb = what;
-	v->amend.crawl = r->crawl;
-	v->amend.done = verb_done;
-	v->amend.rules = rules;
-	v->amend.excludes = excludes;
-	v->amend.again = again;
-	if (what == AMEND_RULES) {
-		v->amend.policy = str_of(rules->text);
-		v->amend.excluded = rules->n;
+	v->change.verb = what;
+	v->change.crawl = r->crawl;
+	v->change.done = verb_done;
+	v->change.rules = rules;
+	v->change.excludes = excludes;
+	v->change.again = again;
+	if (what == CHANGE_RULES) {
+		v->change.policy = str_of(rules->text);
+		v->change.excluded = rules->n;
 	}
 	v->frontier = r->frontier;
 	v->mail.deliver = deliver_verb;
@@ -86,14 +86,14 @@ begin(struct rig *r, struct verb *v, enum amend_verb what,
 }
 
 static enum err
-run(struct rig *r, struct verb *v, enum amend_verb what,
+run(struct rig *r, struct verb *v, enum change_verb what,
     const struct digits *rules)
 {
 	begin(r, v, what, rules);
 	rig_pass(r, 50);
 	assert_true(v->done);
 	frontier_check(r->frontier);
-	return v->amend.why.err;
+	return v->change.why.err;
 }
 
 /* --- what the index holds ------------------------------------------------- */
@@ -123,8 +123,8 @@ tally_url(struct rig *r, uint32_t queue, uint32_t rank, struct str url,
 	else
 		t->counts.items++;
 	t->excluded += rank != 0 && d != NULL && excludes(d, url);
-	if (!known_get(r->frontier->known, frontier_hash(r->crawl, url), &date,
-	    &mark)) {
+	if (!url_table_get(r->frontier->known, frontier_hash(r->crawl, url),
+	        &date, &mark)) {
 		assert_true(r->frontier->memory.partial ||
 		    !crawl_get(r->frontier, r->crawl)->loaded);
 		return;
@@ -229,20 +229,20 @@ test_excluded_where_they_wait(void **state)
 	struct lease a = rig_next(&r, "a", "http://a/0");
 	/* One is leased: it was asked for, and counts when it comes back. */
 	struct lease a1 = rig_next(&r, "a", "http://a/1");
-	assert_int_equal(run(&r, &v, AMEND_COUNT, &one), OK);
-	assert_int_equal(v.amend.n, 3);
-	assert_int_equal(v.amend.sample_n, 3);
+	assert_int_equal(run(&r, &v, CHANGE_COUNT, &one), OK);
+	assert_int_equal(v.change.n, 3);
+	assert_int_equal(v.change.sample_n, 3);
 	assert_int_equal(rig_view(&r).counts.queued, 4);
-	arena_free(&v.amend.arena);
-	assert_int_equal(run(&r, &v, AMEND_RULES, &one), OK);
+	arena_free(&v.change.arena);
+	assert_int_equal(run(&r, &v, CHANGE_RULES, &one), OK);
 	rig_hand_in(&r, rig_page(&r, &a1, OUTCOME_RETURNED));
 	/* It would be the next. */
 	rig_none(&r, "a");
-	assert_int_equal(run(&r, &v, AMEND_SKIP, NULL), OK);
-	assert_int_equal(v.amend.n, 3);
+	assert_int_equal(run(&r, &v, CHANGE_SKIP, NULL), OK);
+	assert_int_equal(v.change.n, 3);
 	assert_int_equal(r.told.counts.skips[SKIP_SCOPE], 3);
 	assert_int_equal(r.told.counts.queued, 1);
-	arena_free(&v.amend.arena);
+	arena_free(&v.change.arena);
 	/* Links that were judged by other rules, and by these. */
 	struct submission *s = rig_page(&r, &a, OUTCOME_ITEM);
 	rig_add(&r, s, "http://a/21", 1, SKIP_NONE);
@@ -271,21 +271,21 @@ test_excluded_to_the_last(void **state)
 	rig_init(&r);
 	rig_open(&r);
 	rig_begin(&r, "http://a/1", "http://b/1", NULL);
-	assert_int_equal(run(&r, &v, AMEND_RULES, &one), OK);
+	assert_int_equal(run(&r, &v, CHANGE_RULES, &one), OK);
 	/* By the loop that asks, or by the walk. */
 	rig_none(&r, "a");
-	assert_int_equal(run(&r, &v, AMEND_SKIP, NULL), OK);
-	assert_int_equal(v.amend.n, 2);
+	assert_int_equal(run(&r, &v, CHANGE_SKIP, NULL), OK);
+	assert_int_equal(v.change.n, 2);
 	assert_int_equal(r.told.state, CRAWL_COMPLETE);
-	arena_free(&v.amend.arena);
-	assert_int_equal(run(&r, &v, AMEND_RULES, &one), ERR_STATE);
-	assert_int_equal(run(&r, &v, AMEND_SKIP, NULL), ERR_STATE);
-	assert_int_equal(run(&r, &v, AMEND_RETRY, &one), ERR_STATE);
-	assert_int_equal(run(&r, &v, AMEND_COUNT, &one), OK);
-	assert_int_equal(v.amend.n, 0);
+	arena_free(&v.change.arena);
+	assert_int_equal(run(&r, &v, CHANGE_RULES, &one), ERR_STATE);
+	assert_int_equal(run(&r, &v, CHANGE_SKIP, NULL), ERR_STATE);
+	assert_int_equal(run(&r, &v, CHANGE_RETRY, &one), ERR_STATE);
+	assert_int_equal(run(&r, &v, CHANGE_COUNT, &one), OK);
+	assert_int_equal(v.change.n, 0);
 	r.crawl++;
-	assert_int_equal(run(&r, &v, AMEND_COUNT, &one), ERR_ABSENT);
-	assert_int_equal(run(&r, &v, AMEND_DELETE, NULL), ERR_ABSENT);
+	assert_int_equal(run(&r, &v, CHANGE_COUNT, &one), ERR_ABSENT);
+	assert_int_equal(run(&r, &v, CHANGE_DELETE, NULL), ERR_ABSENT);
 	rig_close(&r);
 	rig_end(&r);
 }
@@ -312,40 +312,40 @@ test_tried_again(void **state)
 	rig_add(&r, s, "http://a/4", 1, SKIP_NONE);      /* one too many */
 	rig_hand_in(&r, s);
 	assert_int_equal(r.told.counts.skips[SKIP_LIMIT], 1);
-	v.amend.which = AMEND_EXCEPTION;
-	v.amend.reason = EXCEPTION_TIMEOUT;
+	v.change.which = CHANGE_EXCEPTION;
+	v.change.reason = EXCEPTION_TIMEOUT;
 	/* What is excluded stays. */
-	assert_int_equal(run(&r, &v, AMEND_RETRY, &one), OK);
-	assert_int_equal(v.amend.n, 1);
+	assert_int_equal(run(&r, &v, CHANGE_RETRY, &one), OK);
+	assert_int_equal(v.change.n, 1);
 	assert_int_equal(r.told.counts.exceptions[EXCEPTION_TIMEOUT], 1);
 	check(&r, NULL);
 	/* Its host has its share, retried or not. */
-	v.amend.which = AMEND_SKIPPED;
-	v.amend.reason = SKIP_LIMIT;
-	assert_int_equal(run(&r, &v, AMEND_RETRY, &one), OK);
-	assert_int_equal(v.amend.n, 0);
+	v.change.which = CHANGE_SKIPPED;
+	v.change.reason = SKIP_LIMIT;
+	assert_int_equal(run(&r, &v, CHANGE_RETRY, &one), OK);
+	assert_int_equal(v.change.n, 0);
 	/* Skipped when it was found: it gets a queue. */
-	v.amend.reason = SKIP_DEPTH;
-	assert_int_equal(run(&r, &v, AMEND_RETRY, &one), OK);
-	assert_int_equal(v.amend.n, 1);
+	v.change.reason = SKIP_DEPTH;
+	assert_int_equal(run(&r, &v, CHANGE_RETRY, &one), OK);
+	assert_int_equal(v.change.n, 1);
 	check(&r, NULL);
 	struct lease c = rig_next(&r, "c", "http://c/5");
 	assert_true(c.cost == 8);
 	rig_done(&r, &c, OUTCOME_ITEM);
 	/* Named, some twice: an item is none of them, nor is what nobody
 	 * found. */
-	struct amend_name names[] = { { STR("http://c/5"), STR("c"), 0 },
+	struct change_name names[] = { { STR("http://c/5"), STR("c"), 0 },
 	    { STR("http://a/1"), STR("a"), 0 },
 	    { STR("http://a/4"), STR("a"), 0 },
 	    { STR("http://a/1"), STR("a"), 0 },
 	    { STR("http://a/4"), STR("a"), 0 },
 	    { STR("http://z/1"), STR("z"), 0 } };
-	v.amend.which = AMEND_NAMED;
-	v.amend.names = names;
-	v.amend.names_n = 6;
+	v.change.which = CHANGE_NAMED;
+	v.change.names = names;
+	v.change.names_n = 6;
 	struct digits none = { "", 0 };
-	assert_int_equal(run(&r, &v, AMEND_RETRY, &none), OK);
-	assert_int_equal(v.amend.n, 2);
+	assert_int_equal(run(&r, &v, CHANGE_RETRY, &none), OK);
+	assert_int_equal(v.change.n, 2);
 	check(&r, NULL);
 	rig_restart(&r, true);
 	check(&r, NULL);
@@ -379,43 +379,43 @@ test_walks_cut_short(void **state)
 		} while (i++ % 10 > 0);
 		rig_hand_in(&r, s);
 	}
-	assert_int_equal(run(&r, &v, AMEND_COUNT, &one), OK);
-	assert_int_equal(v.amend.n, 300);
-	assert_int_equal(v.amend.looked, 3002);
-	assert_int_equal(v.amend.sample_n, AMEND_SAMPLE_MAX);
-	assert_false(v.amend.so_far);
-	arena_free(&v.amend.arena);
-	v.amend.looked = 0;
+	assert_int_equal(run(&r, &v, CHANGE_COUNT, &one), OK);
+	assert_int_equal(v.change.n, 300);
+	assert_int_equal(v.change.looked, 3002);
+	assert_int_equal(v.change.sample_n, CHANGE_SAMPLE_MAX);
+	assert_false(v.change.so_far);
+	arena_free(&v.change.arena);
+	v.change.looked = 0;
 	/* Who asked has left, or has waited long enough. */
 	for (int i = 0; i < 2; i++) {
-		v.amend.left = i == 0 ? &left : NULL;
-		v.amend.wait_ms = i == 0 ? 0 : 10;
-		begin(&r, &v, AMEND_COUNT, &one);
-		while (v.amend.looked < 500 && loop_step(r.loop))
+		v.change.left = i == 0 ? &left : NULL;
+		v.change.wait_ms = i == 0 ? 0 : 10;
+		begin(&r, &v, CHANGE_COUNT, &one);
+		while (v.change.looked < 500 && loop_step(r.loop))
 			;
 		world.mono = mono_add_ms(world.mono, 10);
 		rig_run(&r);
-		assert_true(v.done && v.amend.so_far);
-		assert_true(v.amend.looked > 500 && v.amend.looked < 2500);
-		assert_true(v.amend.n > 50 && v.amend.n < 250);
-		arena_free(&v.amend.arena);
-		v.amend.looked = 0;
+		assert_true(v.done && v.change.so_far);
+		assert_true(v.change.looked > 500 && v.change.looked < 2500);
+		assert_true(v.change.n > 50 && v.change.n < 250);
+		arena_free(&v.change.arena);
+		v.change.looked = 0;
 	}
-	v.amend.wait_ms = 0;
+	v.change.wait_ms = 0;
 	/* Nothing ended so; then one did, which stands behind all others. */
-	v.amend.which = AMEND_EXCEPTION;
-	v.amend.reason = EXCEPTION_TIMEOUT;
-	assert_int_equal(run(&r, &v, AMEND_RETRY, &one), OK);
-	assert_int_equal(v.amend.n, 0);
-	assert_true(v.amend.looked < 2000);
+	v.change.which = CHANGE_EXCEPTION;
+	v.change.reason = EXCEPTION_TIMEOUT;
+	assert_int_equal(run(&r, &v, CHANGE_RETRY, &one), OK);
+	assert_int_equal(v.change.n, 0);
+	assert_true(v.change.looked < 2000);
 	rig_done(&r, &b, OUTCOME_EXCEPTION);
-	assert_int_equal(run(&r, &v, AMEND_RETRY, &one), OK);
-	assert_int_equal(v.amend.n, 1);
-	assert_int_equal(v.amend.looked, 3001);
-	v.amend.which = AMEND_SKIPPED;
-	v.amend.reason = SKIP_DEPTH;
-	assert_int_equal(run(&r, &v, AMEND_RETRY, &one), OK);
-	assert_int_equal(v.amend.n, 2700);
+	assert_int_equal(run(&r, &v, CHANGE_RETRY, &one), OK);
+	assert_int_equal(v.change.n, 1);
+	assert_int_equal(v.change.looked, 3001);
+	v.change.which = CHANGE_SKIPPED;
+	v.change.reason = SKIP_DEPTH;
+	assert_int_equal(run(&r, &v, CHANGE_RETRY, &one), OK);
+	assert_int_equal(v.change.n, 2700);
 	check(&r, NULL);
 	rig_close(&r);
 	rig_end(&r);
@@ -433,12 +433,12 @@ test_deleted_under_the_eyes_of_others(void **state)
 	r.away = loop_new("away");
 	rig_open(&r);
 	rig_begin(&r, "http://a/0", "http://b/1", NULL);
-	assert_int_equal(run(&r, &v, AMEND_DELETE, NULL), ERR_STATE);
+	assert_int_equal(run(&r, &v, CHANGE_DELETE, NULL), ERR_STATE);
 	struct crawl *c = crawl_get(r.frontier, r.crawl);
-	crawl_hold(c);
+	crawl_ref(c);
 	rig_state(&r, CRAWL_CANCELLED, OK);
-	assert_int_equal(run(&r, &v, AMEND_DELETE, NULL), OK);
-	assert_int_equal(run(&r, &v, AMEND_DELETE, NULL), ERR_ABSENT);
+	assert_int_equal(run(&r, &v, CHANGE_DELETE, NULL), OK);
+	assert_int_equal(run(&r, &v, CHANGE_DELETE, NULL), ERR_ABSENT);
 	assert_null(crawl_get(r.frontier, r.crawl));
 	/* The notes are delivered behind that. */
 	for (int i = 0; i < 10; i++) {
@@ -448,7 +448,7 @@ test_deleted_under_the_eyes_of_others(void **state)
 	assert_int_equal(r.notes_n, 2);
 	assert_false(list_empty(&r.frontier->burials));
 	assert_int_equal(map_get_id(&c->queues_by_id, 1) != NULL, 1);
-	crawl_release(c);
+	crawl_unref(c);
 	rig_pass(&r, 10);
 	check_gone(&r, r.crawl);
 	uint32_t next = frontier_next_crawl(r.frontier);
@@ -476,13 +476,13 @@ test_name_of_one_that_is_deleted(void **state)
 	}
 	assert_int_equal(frontier_find_name(r.frontier, STR("test")), 2);
 	r.crawl = 1;
-	assert_int_equal(run(&r, &v, AMEND_DELETE, NULL), OK);
+	assert_int_equal(run(&r, &v, CHANGE_DELETE, NULL), OK);
 	assert_int_equal(frontier_find_name(r.frontier, STR("test")), 2);
 	r.crawl = 2;
-	assert_int_equal(run(&r, &v, AMEND_DELETE, NULL), OK);
+	assert_int_equal(run(&r, &v, CHANGE_DELETE, NULL), OK);
 	assert_int_equal(frontier_find_name(r.frontier, STR("test")), 0);
 	r.crawl = 0;
-	assert_int_equal(run(&r, &v, AMEND_DELETE, NULL), OK);
+	assert_int_equal(run(&r, &v, CHANGE_DELETE, NULL), OK);
 	assert_int_equal(frontier_find_name(r.frontier, STR("test")),
 	    UINT32_MAX);
 	rig_close(&r);
@@ -509,7 +509,7 @@ test_deleted_up_to_any_moment(void **state)
 		struct lease l = rig_next(&r, "a", "http://a/0");
 		rig_done(&r, &l, OUTCOME_ITEM);
 		rig_state(&r, CRAWL_CANCELLED, OK);
-		begin(&r, &v, AMEND_DELETE, NULL);
+		begin(&r, &v, CHANGE_DELETE, NULL);
 		for (unsigned i = 0; i < steps; i++)
 			loop_step(r.loop);
 		bool said = v.done;
@@ -583,14 +583,14 @@ go_on(struct play *p)
 	rig_open(r);
 	assert_int_equal(frontier_continue(r->frontier, r->crawl, &w), OK);
 	read_rules(p);
-	p->came = p->now.n = amend_interrupted(r->frontier, r->crawl);
+	p->came = p->now.n = change_interrupted(r->frontier, r->crawl);
 	if (p->now.n > 0) {
 		struct digits *d = &p->rules[p->rules_n++];
 		*d = p->now;
 		p->partial++;
-		amend_resume(r->frontier, r->crawl, d, excludes);
-		assert_int_equal(run(r, &p->verb, AMEND_SKIP, NULL), OK);
-		arena_free(&p->verb.amend.arena);
+		change_resume(r->frontier, r->crawl, d, excludes);
+		assert_int_equal(run(r, &p->verb, CHANGE_SKIP, NULL), OK);
+		arena_free(&p->verb.change.arena);
 	}
 	rig_pass(r, 10);
 	p->now.n = (unsigned)strlen(p->now.text);
@@ -603,13 +603,13 @@ crash(struct play *p)
 {
 	p->crashes++;
 	rig_crash(&p->rig, next(p, 2) == 0);
-	arena_free(&p->verb.amend.arena);
+	arena_free(&p->verb.change.arena);
 	go_on(p);
 }
 
 /* False: a crash came first. */
 static bool
-go(struct play *p, enum amend_verb what, const struct digits *rules)
+go(struct play *p, enum change_verb what, const struct digits *rules)
 {
 	struct verb *v = &p->verb;
 
@@ -617,8 +617,8 @@ go(struct play *p, enum amend_verb what, const struct digits *rules)
 	if (next(p, 4) != 0) {
 		rig_pass(&p->rig, 50);
 		assert_true(v->done);
-		assert_int_equal(v->amend.why.err, OK);
-		arena_free(&v->amend.arena);
+		assert_int_equal(v->change.why.err, OK);
+		arena_free(&v->change.arena);
 		return true;
 	}
 	for (uint64_t n = next(p, 30); n > 0; n--)
@@ -640,7 +640,7 @@ play_exclude(struct play *p)
 	snprintf(d->text, sizeof(d->text), "%c%s", digit, p->now.text);
 	d->n = p->came + 1;
 	p->rules_n++;
-	if (!go(p, AMEND_RULES, d))
+	if (!go(p, CHANGE_RULES, d))
 		return;
 	p->came = d->n;
 	p->now = *d;
@@ -649,8 +649,8 @@ play_exclude(struct play *p)
 		crash(p);
 		return;
 	}
-	if (go(p, AMEND_SKIP, NULL)) {
-		p->skipped += p->verb.amend.n;
+	if (go(p, CHANGE_SKIP, NULL)) {
+		p->skipped += p->verb.change.n;
 		for (unsigned i = 0; i < p->out_n; i++)
 			out += excludes(d, p->out[i].url);
 		assert_int_equal(tally(&p->rig, d).excluded, out);
@@ -660,25 +660,25 @@ play_exclude(struct play *p)
 static void
 play_retry(struct play *p)
 {
-	struct amend *a = &p->verb.amend;
-	struct amend_name names[3];
+	struct crawl_change *a = &p->verb.change;
+	struct change_name names[3];
 	char urls[3][40], keys[3][8];
 
-	a->which = (enum amend_which)next(p, 3);
-	a->reason = a->which == AMEND_EXCEPTION ? EXCEPTION_TIMEOUT :
+	a->which = (enum change_which)next(p, 3);
+	a->reason = a->which == CHANGE_EXCEPTION ? EXCEPTION_TIMEOUT :
 	    next(p, 2) ? SKIP_ROBOTS : SKIP_DEPTH;
 	for (unsigned i = 0; i < 3; i++) {
 		unsigned host = (unsigned)next(p, HOSTS);
 		snprintf(keys[i], sizeof(keys[i]), "h%u", host);
 		snprintf(urls[i], sizeof(urls[i]), "http://h%u/%u", host,
 		    (unsigned)next(p, p->urls));
-		names[i] = (struct amend_name){ str_of(urls[i]),
+		names[i] = (struct change_name){ str_of(urls[i]),
 		    str_of(keys[i]), 0 };
 	}
 	a->names = names;
 	a->names_n = 3;
-	if (go(p, AMEND_RETRY, &p->now))
-		p->requeued += p->verb.amend.n;
+	if (go(p, CHANGE_RETRY, &p->now))
+		p->requeued += p->verb.change.n;
 }
 
 static void
@@ -745,7 +745,7 @@ play_end(struct play *p)
 		rig_close(r);
 		rig_open(r);
 	}
-	begin(r, v, AMEND_DELETE, NULL);
+	begin(r, v, CHANGE_DELETE, NULL);
 	for (uint64_t n = next(p, 40); n > 0; n--)
 		loop_step(r->loop);
 	if (next(p, 2) == 0) {
@@ -759,12 +759,12 @@ play_end(struct play *p)
 		assert_false(v->done);
 		assert_int_equal(keys_of(r, INDEX_JOURNAL, r->crawl),
 		    view.counts.items);
-		assert_int_equal(run(r, v, AMEND_DELETE, NULL), OK);
+		assert_int_equal(run(r, v, CHANGE_DELETE, NULL), OK);
 		rig_pass(r, 10);
 	}
 	check_gone(r, r->crawl);
-	struct known_stats known;
-	known_stats(r->frontier->known, &known);
+	struct url_table_stats known;
+	url_table_stats(r->frontier->known, &known);
 	assert_int_equal(known.count, 0);
 	if (next(p, 2) == 0)
 		rig_crash(r, true);

@@ -167,8 +167,8 @@ crawl_free(struct crawl **cp)
 	}
 	map_free(&c->queues);
 	map_free(&c->queues_by_id);
-	near_free(&c->near);
-	problem_free(&c->problems);
+	near_dup_free(&c->near);
+	error_summary_free(&c->problems);
 	loop_timer_stop(c->frontier->loop, &c->deadline);
 	arena_free(&c->keys);
 	arena_free(&c->arena);
@@ -374,12 +374,12 @@ end(struct crawl *c, enum crawl_state state, const char *reason)
 	    CRAWL_LOG_COMPLETED, str_of(reason));
 	ledger_series_close(c->frontier->ledger, &c->series);
 	loop_timer_stop(c->frontier->loop, &c->deadline);
-	near_free(&c->near);
+	near_dup_free(&c->near);
 	crawl_touch(c);
 	crawl_settle(c);
 	if (o->ending != NULL && c->view.kind == CRAWL_CRAWL)
 		o->ending(o->arg, c->view.id);
-	crawl_retire(c);
+	crawl_teardown(c);
 	crawl_start_pending(c->frontier);
 }
 
@@ -595,7 +595,7 @@ frontier_set_state(struct frontier *f, uint32_t id, enum crawl_state s,
 /* --- continuing after a restart ----------------------------------------- */
 
 static enum err
-load_url(struct crawl *c, struct memory_load *load, struct str key,
+load_url(struct crawl *c, struct known_evict_load *load, struct str key,
     struct str value, struct why *w)
 {
 	struct reader in = reader_of(key);
@@ -609,7 +609,7 @@ load_url(struct crawl *c, struct memory_load *load, struct str key,
 		mark = MARK_SKIPPED;
 		date = v.why & 15;
 	}
-	return memory_load_put(load, hash, date, mark, w);
+	return known_evict_load_put(load, hash, date, mark, w);
 }
 
 static uint64_t
@@ -623,7 +623,7 @@ load_known(struct crawl *c, struct index *x, struct why *w)
 {
 	struct index_iter *i = index_iter_new(x, INDEX_URL);
 	struct buf from = BUF_INIT;
-	struct memory_load *load = memory_load_begin(c->frontier,
+	struct known_evict_load *load = known_evict_load_begin(c->frontier,
 	    urls_of(&c->view.counts));
 	struct str key, value;
 	enum err e = OK;
@@ -637,7 +637,7 @@ load_known(struct crawl *c, struct index *x, struct why *w)
 		e = index_iter_error(i, w);
 	index_iter_free(&i);
 	buf_free(&from);
-	return memory_load_end(&load, e, w);
+	return known_evict_load_end(&load, e, w);
 }
 
 static enum err
@@ -647,14 +647,14 @@ load_near(struct crawl *c, struct index *x, struct why *w)
 	struct buf from = BUF_INIT;
 	struct str key, value;
 
-	c->near = near_new(NEAR_MAX);
+	c->near = near_dup_new(NEAR_DUP_MAX);
 	buf_put_be32(&from, c->id);
 	for (index_iter_seek(i, buf_str(&from));
 	    index_iter_valid(i, &key, &value) &&
 	    str_starts(key, buf_str(&from)); index_iter_next(i)) {
 		struct journal_entry entry;
 		if (journal_parse(key, value, &entry))
-			near_add(c->near, entry.simhash);
+			near_dup_add(c->near, entry.simhash);
 	}
 	enum err e = index_iter_error(i, w);
 	index_iter_free(&i);
@@ -672,7 +672,7 @@ crawl_load(struct crawl *c, struct why *w)
 	c->loaded = true;
 	enum err e = load_known(c, x, w);
 	if (e == OK)
-		e = problem_load(c, x, w);
+		e = error_summary_load(c, x, w);
 	return e == OK ? load_near(c, x, w) : e;
 }
 

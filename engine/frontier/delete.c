@@ -4,11 +4,11 @@
  *     one group: its records, journal and log go; a tombstone comes, which
  *                keeps its number from being given again
  *     ─► durable: nobody is told of it any more
- *     ─► let go by those who look at it, and by what retires it (retire.c):
+ *     ─► let go by those who look at it, and by what retires it (teardown.c):
  *        its URLs leave the index, and it the memory
  *
  * A start loads no URLs of such a crawl, and drops what is left of them
- * (outside_record.c).
+ * (lease_record.c).
  */
 #include "engine/frontier/url_scan.h"
 
@@ -69,13 +69,13 @@ bury_if_let_go(struct burial *b)
 }
 
 void
-crawl_hold(struct crawl *c)
+crawl_ref(struct crawl *c)
 {
 	c->holds++;
 }
 
 void
-crawl_release(struct crawl *c)
+crawl_unref(struct crawl *c)
 {
 	CHECK(c->holds > 0);
 	c->holds--;
@@ -144,7 +144,7 @@ crawl_deleted_note(struct frontier *f, struct str note)
 static void
 deleted(struct promise *p, enum err e)
 {
-	struct amend *a = CONTAINER(p, struct amend, promise);
+	struct crawl_change *a = CONTAINER(p, struct crawl_change, promise);
 	struct frontier *f = a->frontier;
 	struct burial *b = NULL;
 
@@ -159,11 +159,11 @@ deleted(struct promise *p, enum err e)
 		b->durable = true;
 		bury_if_let_go(b);
 	}
-	amend_answer(a);
+	change_answer(a);
 }
 
 void
-amend_delete(struct amend *a)
+change_delete(struct crawl_change *a)
 {
 	struct frontier *f = a->frontier;
 	struct crawl *c = crawl_get(f, a->crawl);
@@ -174,7 +174,7 @@ amend_delete(struct amend *a)
 		why(&a->why, ERR_STATE, "crawl %u is %s", a->crawl,
 		    crawl_state_name(c->view.state));
 	if (a->why.err != OK) {
-		amend_answer(a);
+		change_answer(a);
 		return;
 	}
 	struct burial *b = mem_new(sizeof(*b));

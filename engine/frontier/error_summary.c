@@ -10,7 +10,7 @@
 #define SLOTS (EXCEPTION_COUNT + SKIP_COUNT + STATUS_MAX - STATUS_MIN + 1)
 
 struct error_group {
-	struct problem_record record;    /* samples: own memory, each with
+	struct error_summary_record record;    /* samples: own memory, each with
 	                                  * its cause behind CAUSE */
 	struct mono sampled;
 	bool dirty;
@@ -23,7 +23,7 @@ struct problems {
 /* --- records ------------------------------------------------------------- */
 
 static void
-put_key(uint32_t crawl, enum problem_kind kind, uint16_t code,
+put_key(uint32_t crawl, enum error_summary_kind kind, uint16_t code,
     struct buf *out)
 {
 	crawl_key(crawl, 'P', out);
@@ -32,7 +32,7 @@ put_key(uint32_t crawl, enum problem_kind kind, uint16_t code,
 }
 
 static void
-put_value(const struct problem_record *r, struct buf *out)
+put_value(const struct error_summary_record *r, struct buf *out)
 {
 	buf_put_varint(out, r->count);
 	buf_put_be64(out, (uint64_t)r->first.us);
@@ -42,19 +42,20 @@ put_value(const struct problem_record *r, struct buf *out)
 }
 
 bool
-problem_parse(struct str key, struct str value, struct problem_record *r)
+error_summary_parse(
+    struct str key, struct str value, struct error_summary_record *r)
 {
 	struct reader k = reader_of(key), v = reader_of(value);
 
-	*r = (struct problem_record){ 0 };
+	*r = (struct error_summary_record){ 0 };
 	read_be32(&k);
 	read_u8(&k);
-	r->kind = (enum problem_kind)read_u8(&k);
+	r->kind = (enum error_summary_kind)read_u8(&k);
 	r->code = read_be16(&k);
 	r->count = read_varint(&v);
 	r->first.us = (int64_t)read_be64(&v);
 	r->last.us = (int64_t)read_be64(&v);
-	while (v.n > 0 && !v.bad && r->samples_n < PROBLEM_SAMPLES) {
+	while (v.n > 0 && !v.bad && r->samples_n < ERROR_SUMMARY_SAMPLES) {
 		struct str sample = read_field(&v);
 		size_t at = str_find_char(sample, CAUSE);
 		r->samples[r->samples_n] = str_cut(sample, 0, at);
@@ -64,8 +65,8 @@ problem_parse(struct str key, struct str value, struct problem_record *r)
 }
 
 enum err
-problem_read(struct index *x, uint32_t crawl, struct arena *a,
-    struct problem_record **out, size_t *n, struct why *w)
+error_summary_read(struct index *x, uint32_t crawl, struct arena *a,
+    struct error_summary_record **out, size_t *n, struct why *w)
 {
 	struct index_iter *i = index_iter_new(x, INDEX_CRAWL);
 	struct buf from = BUF_INIT;
@@ -73,12 +74,13 @@ problem_read(struct index *x, uint32_t crawl, struct arena *a,
 	enum err e = OK;
 
 	*n = 0;
-	*out = ARENA_ARRAY(a, struct problem_record, SLOTS);
+	*out = ARENA_ARRAY(a, struct error_summary_record, SLOTS);
 	crawl_key(crawl, 'P', &from);
 	for (index_iter_seek(i, buf_str(&from)); e == OK && *n < SLOTS &&
 	    index_iter_valid(i, &key, &value) &&
 	    str_starts(key, buf_str(&from)); index_iter_next(i))
-		if (!problem_parse(key, arena_copy(a, value), &(*out)[(*n)++]))
+		if (!error_summary_parse(
+		        key, arena_copy(a, value), &(*out)[(*n)++]))
 			e = why(w, ERR_CORRUPT, "a record of crawl %u is "
 			    "damaged", crawl);
 	if (e == OK)
@@ -91,14 +93,14 @@ problem_read(struct index *x, uint32_t crawl, struct arena *a,
 /* --- memory -------------------------------------------------------------- */
 
 static size_t
-slot_of(enum problem_kind kind, unsigned code)
+slot_of(enum error_summary_kind kind, unsigned code)
 {
 	switch (kind) {
-	case PROBLEM_EXCEPTION:
+	case ERROR_SUMMARY_EXCEPTION:
 		return code < EXCEPTION_COUNT ? code : SLOTS;
-	case PROBLEM_SKIPPED:
+	case ERROR_SUMMARY_SKIPPED:
 		return code < SKIP_COUNT ? EXCEPTION_COUNT + code : SLOTS;
-	case PROBLEM_STATUS:
+	case ERROR_SUMMARY_STATUS:
 		return code < STATUS_MIN || code > STATUS_MAX ? SLOTS :
 		    EXCEPTION_COUNT + SKIP_COUNT + code - STATUS_MIN;
 	}
@@ -106,7 +108,7 @@ slot_of(enum problem_kind kind, unsigned code)
 }
 
 static struct error_group *
-problem_of(struct crawl *c, enum problem_kind kind, unsigned code)
+error_summary_of(struct crawl *c, enum error_summary_kind kind, unsigned code)
 {
 	size_t at = slot_of(kind, code);
 
@@ -129,7 +131,7 @@ own_sample(struct str url, struct str cause)
 {
 	struct buf b = BUF_INIT;
 
-	cause = str_cut(cause, 0, PROBLEM_CAUSE_MAX);
+	cause = str_cut(cause, 0, ERROR_SUMMARY_CAUSE_MAX);
 	buf_reserve(&b, url.n + 1 + cause.n);
 	buf_put_str(&b, url);
 	if (cause.n > 0) {
@@ -150,9 +152,9 @@ free_sample(struct str *s)
 }
 
 static void
-push_sample(struct problem_record *r, struct str url, struct str cause)
+push_sample(struct error_summary_record *r, struct str url, struct str cause)
 {
-	if (r->samples_n == PROBLEM_SAMPLES)
+	if (r->samples_n == ERROR_SUMMARY_SAMPLES)
 		free_sample(&r->samples[--r->samples_n]);
 	memmove(&r->samples[1], &r->samples[0],
 	    r->samples_n * sizeof(r->samples[0]));
@@ -161,33 +163,33 @@ push_sample(struct problem_record *r, struct str url, struct str cause)
 }
 
 void
-problem_note(struct crawl *c, enum problem_kind kind, unsigned code,
+error_summary_note(struct crawl *c, enum error_summary_kind kind, unsigned code,
     struct str url, struct str cause)
 {
-	struct error_group *p = problem_of(c, kind, code);
+	struct error_group *p = error_summary_of(c, kind, code);
 	struct mono now = loop_now(c->frontier->loop);
 
 	if (p == NULL)
 		return;
-	if (kind == PROBLEM_STATUS) {
+	if (kind == ERROR_SUMMARY_STATUS) {
 		p->record.count++;
 		p->dirty = c->problems->dirty = true;
 	}
-	if (p->record.samples_n == PROBLEM_SAMPLES &&
-	    mono_ns_between(p->sampled, now) < PROBLEM_MS * NS_PER_MS)
+	if (p->record.samples_n == ERROR_SUMMARY_SAMPLES &&
+	    mono_ns_between(p->sampled, now) < ERROR_SUMMARY_MS * NS_PER_MS)
 		return;
 	p->sampled = now;
 	p->record.last = clock_wall();
 	if (p->record.first.us == 0)
 		p->record.first = p->record.last;
-	if (url.n <= PROBLEM_URL_MAX)
+	if (url.n <= ERROR_SUMMARY_URL_MAX)
 		push_sample(&p->record, url, cause);
 	p->dirty = c->problems->dirty = true;
 	crawl_touch(c);
 }
 
 void
-problem_put(struct crawl *c)
+error_summary_put(struct crawl *c)
 {
 	struct frontier *f = c->frontier;
 
@@ -208,19 +210,20 @@ problem_put(struct crawl *c)
 	}
 	/* The last ones: nothing comes to a crawl that has ended. */
 	if (crawl_ended(c->view.state))
-		problem_free(&c->problems);
+		error_summary_free(&c->problems);
 }
 
 enum err
-problem_load(struct crawl *c, struct index *x, struct why *w)
+error_summary_load(struct crawl *c, struct index *x, struct why *w)
 {
 	struct arena a = ARENA_INIT;
-	struct problem_record *r;
+	struct error_summary_record *r;
 	size_t n;
 
-	enum err e = problem_read(x, c->id, &a, &r, &n, w);
+	enum err e = error_summary_read(x, c->id, &a, &r, &n, w);
 	for (size_t i = 0; e == OK && i < n; i++) {
-		struct error_group *p = problem_of(c, r[i].kind, r[i].code);
+		struct error_group *p =
+		    error_summary_of(c, r[i].kind, r[i].code);
 		if (p == NULL)
 			continue;
 		p->record = r[i];
@@ -233,7 +236,7 @@ problem_load(struct crawl *c, struct index *x, struct why *w)
 }
 
 void
-problem_free(struct problems **ps)
+error_summary_free(struct problems **ps)
 {
 	for (size_t i = 0; *ps != NULL && i < SLOTS; i++) {
 		struct error_group *p = (*ps)->slots[i];

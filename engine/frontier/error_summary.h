@@ -8,8 +8,8 @@
  * A sample is a URL, and 0x01 and the cause behind it where there is one.
  *
  * Exceptions and skips are counted in the crawl's counters, to the unit; their
- * record is renewed with a new sample only, at most each PROBLEM_MS.  Answers
- * of 400 and more are counted here, by their status.
+ * record is renewed with a new sample only, at most each ERROR_SUMMARY_MS.
+ * Answers of 400 and more are counted here, by their status.
  */
 #ifndef ENGINE_FRONTIER_ERROR_SUMMARY_H
 #define ENGINE_FRONTIER_ERROR_SUMMARY_H
@@ -18,31 +18,36 @@
 #include "base/time.h"
 #include "os/index.h"
 
-#define PROBLEM_SAMPLES 5u
-#define PROBLEM_MS 100
-#define PROBLEM_URL_MAX 2000u    /* longer ones are no samples */
-#define PROBLEM_CAUSE_MAX 200u   /* cut behind it */
+#define ERROR_SUMMARY_SAMPLES 5u
+#define ERROR_SUMMARY_MS 100
+#define ERROR_SUMMARY_URL_MAX 2000u    /* longer ones are no samples */
+#define ERROR_SUMMARY_CAUSE_MAX 200u   /* cut behind it */
 
 /* code: enum exception, enum skip_reason, an HTTP status. */
-enum problem_kind { PROBLEM_EXCEPTION = 1, PROBLEM_SKIPPED = 2,
-	PROBLEM_STATUS = 3 };
+enum error_summary_kind {
+	ERROR_SUMMARY_EXCEPTION = 1,
+	ERROR_SUMMARY_SKIPPED = 2,
+	ERROR_SUMMARY_STATUS = 3
+};
 
-struct problem_record {
-	enum problem_kind kind;
+struct error_summary_record {
+	enum error_summary_kind kind;
 	uint16_t code;
 	uint64_t count;              /* of STATUS */
 	struct wall first, last;
-	struct str samples[PROBLEM_SAMPLES];
-	struct str causes[PROBLEM_SAMPLES];   /* of each; may be empty */
+	struct str samples[ERROR_SUMMARY_SAMPLES];
+	struct str causes[ERROR_SUMMARY_SAMPLES];   /* of each; may be empty */
 	size_t samples_n;
 };
 /* Borrows from `value`. */
-bool problem_parse(struct str key, struct str value, struct problem_record *);
+bool error_summary_parse(
+    struct str key, struct str value, struct error_summary_record *);
 /*
  * All records of a crawl.  Memory: `a`.  Thread: the index thread's, in a
  * query.  Errors: CORRUPT, IO.
  */
-MUST_USE enum err problem_read(struct index *, uint32_t crawl, struct arena *a,
-    struct problem_record **out, size_t *n, struct why *);
+MUST_USE enum err error_summary_read(struct index *, uint32_t crawl,
+    struct arena *a, struct error_summary_record **out, size_t *n,
+    struct why *);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * Rules that come while a crawl runs, and the walks of all that is amended.
  *
- *     a piece:  ledger's loop: may reads begin? (memory.c)
+ *     a piece:  ledger's loop: may reads begin? (url_table_evict.c)
  *               ─► index thread: some records from `from` on
  *               ─► ledger's loop: what they are by now; changes
  *               ─► durable ─► the next piece
@@ -14,7 +14,7 @@
 /* --- answers -------------------------------------------------------------- */
 
 static void
-forget(struct amend *a)
+forget(struct crawl_change *a)
 {
 	list_take(&a->node);
 	list_take(&a->gate.node);
@@ -23,39 +23,39 @@ forget(struct amend *a)
 }
 
 void
-amend_answer(struct amend *a)
+change_answer(struct crawl_change *a)
 {
 	forget(a);
 	a->done(a);
 }
 
 void
-amend_forget(struct frontier *f)
+change_forget(struct frontier *f)
 {
 	while (!list_empty(&f->amends))
-		forget(LIST_ITEM(f->amends.next, struct amend, node));
+		forget(LIST_ITEM(f->amends.next, struct crawl_change, node));
 }
 
 static void
 answer_kept(struct promise *p, enum err e)
 {
-	struct amend *a = CONTAINER(p, struct amend, promise);
+	struct crawl_change *a = CONTAINER(p, struct crawl_change, promise);
 
 	if (e != OK)
 		why(&a->why, ERR_BROKEN, "a write failed; the program must be "
 		    "started again");
-	amend_answer(a);
+	change_answer(a);
 }
 
 void
-amend_answer_durable(struct amend *a)
+change_answer_durable(struct crawl_change *a)
 {
 	a->promise.kept = answer_kept;
 	ledger_promise(a->frontier->ledger, &a->promise);
 }
 
 struct crawl *
-amend_crawl(struct amend *a)
+change_crawl(struct crawl_change *a)
 {
 	struct crawl *c = crawl_get(a->frontier, a->crawl);
 
@@ -64,7 +64,7 @@ amend_crawl(struct amend *a)
 	else if (crawl_ended(c->view.state))
 		why(&a->why, ERR_STATE, "crawl %u is %s", a->crawl,
 		    crawl_state_name(c->view.state));
-	else if (!c->loaded || (a->rules == NULL && a->verb != AMEND_SKIP))
+	else if (!c->loaded || (a->rules == NULL && a->verb != CHANGE_SKIP))
 		why(&a->why, ERR_STATE, "crawl %u does not run here",
 		    a->crawl);
 	return a->why.err == OK ? c : NULL;
@@ -81,7 +81,7 @@ crawl_excludes_now(const struct crawl *c, const void *judged_by,
 }
 
 static void
-put_spec(struct amend *a, const struct crawl_spec *spec)
+put_spec(struct crawl_change *a, const struct crawl_spec *spec)
 {
 	struct frontier *f = a->frontier;
 
@@ -95,7 +95,7 @@ put_spec(struct amend *a, const struct crawl_spec *spec)
 
 /* Until a walk has met none that is excluded and leased. */
 static void
-put_excluded(struct amend *a)
+put_excluded(struct crawl_change *a)
 {
 	struct frontier *f = a->frontier;
 
@@ -110,7 +110,7 @@ put_excluded(struct amend *a)
 static void
 read_spec(struct ledger_query *q, struct index *x)
 {
-	struct amend *a = CONTAINER(q, struct amend, query);
+	struct crawl_change *a = CONTAINER(q, struct crawl_change, query);
 	struct buf key = BUF_INIT;
 	struct str value;
 
@@ -124,8 +124,8 @@ read_spec(struct ledger_query *q, struct index *x)
 static void
 spec_read(struct ledger_query *q)
 {
-	struct amend *a = CONTAINER(q, struct amend, query);
-	struct crawl *c = amend_crawl(a);
+	struct crawl_change *a = CONTAINER(q, struct crawl_change, query);
+	struct crawl *c = change_crawl(a);
 	struct crawl_spec spec;
 
 	if (c != NULL && !crawl_spec_parse(buf_str(&a->from), &a->piece,
@@ -133,7 +133,7 @@ spec_read(struct ledger_query *q)
 		why(&a->why, ERR_CORRUPT, "the record of crawl %u is damaged",
 		    a->crawl);
 	if (a->why.err != OK) {
-		amend_answer(a);
+		change_answer(a);
 		return;
 	}
 	spec.policy = a->policy;
@@ -143,14 +143,14 @@ spec_read(struct ledger_query *q)
 	c->excludes = a->excludes;
 	c->excluded = 0;
 	a->taken = true;
-	amend_answer_durable(a);
+	change_answer_durable(a);
 }
 
 /* The record of a crawl that just began can be read. */
 static void
 may_read_spec(struct promise *p, enum err e)
 {
-	struct amend *a = CONTAINER(p, struct amend, promise);
+	struct crawl_change *a = CONTAINER(p, struct crawl_change, promise);
 
 	if (e != OK) {
 		answer_kept(p, e);
@@ -163,10 +163,10 @@ may_read_spec(struct promise *p, enum err e)
 }
 
 static void
-take_rules(struct amend *a)
+take_rules(struct crawl_change *a)
 {
-	if (amend_crawl(a) == NULL) {
-		amend_answer(a);
+	if (change_crawl(a) == NULL) {
+		change_answer(a);
 		return;
 	}
 	a->promise.kept = may_read_spec;
@@ -174,7 +174,7 @@ take_rules(struct amend *a)
 }
 
 unsigned
-amend_interrupted(struct frontier *f, uint32_t crawl)
+change_interrupted(struct frontier *f, uint32_t crawl)
 {
 	struct arena a = ARENA_INIT;
 	struct buf key = BUF_INIT;
@@ -193,7 +193,7 @@ amend_interrupted(struct frontier *f, uint32_t crawl)
 }
 
 void
-amend_resume(struct frontier *f, uint32_t crawl, const void *rules,
+change_resume(struct frontier *f, uint32_t crawl, const void *rules,
     bool (*excludes)(const void *, struct str))
 {
 	struct crawl *c = crawl_get(f, crawl);
@@ -206,13 +206,13 @@ amend_resume(struct frontier *f, uint32_t crawl, const void *rules,
 
 /* --- walks ---------------------------------------------------------------- */
 
-struct amend_match *
-amend_add(struct amend *a, struct str url, const struct url_value *v)
+struct change_match *
+url_scan_add(struct crawl_change *a, struct str url, const struct url_value *v)
 {
 	if (a->matches == NULL)
-		a->matches = ARENA_ARRAY(&a->piece, struct amend_match,
-		    AMEND_MATCHES_MAX);
-	struct amend_match *m = &a->matches[a->matches_n++];
+		a->matches = ARENA_ARRAY(&a->piece, struct change_match,
+		    URL_SCAN_MATCHES_MAX);
+	struct change_match *m = &a->matches[a->matches_n++];
 	m->lease = (struct lease){ .url = arena_copy(&a->piece, url),
 	    .cost = v->cost, .depth = v->depth, .flags = v->flags,
 	    .via_seq = v->seq };
@@ -221,7 +221,8 @@ amend_add(struct amend *a, struct str url, const struct url_value *v)
 }
 
 void
-amend_look(struct amend *a, struct index_iter *i, amend_visit_fn *visit)
+url_scan_piece(
+    struct crawl_change *a, struct index_iter *i, url_scan_visit_fn *visit)
 {
 	struct str key, value, crawl;
 	unsigned looks = 0;
@@ -231,8 +232,8 @@ amend_look(struct amend *a, struct index_iter *i, amend_visit_fn *visit)
 	for (;;) {
 		a->ended = !index_iter_valid(i, &key, &value) ||
 		    !str_starts(key, crawl);
-		if (a->ended || looks++ == AMEND_LOOKS_MAX ||
-		    a->matches_n == AMEND_MATCHES_MAX)
+		if (a->ended || looks++ == URL_SCAN_PIECE_MAX ||
+		    a->matches_n == URL_SCAN_MATCHES_MAX)
 			break;
 		struct reader in = reader_of(key);
 		read_be32(&in);
@@ -252,8 +253,8 @@ amend_look(struct amend *a, struct index_iter *i, amend_visit_fn *visit)
 
 /* What waits and is excluded; of each queue, what is done is passed over. */
 static void
-visit_waiting(struct amend *a, uint32_t queue, uint32_t rank, struct str url,
-    struct str value)
+visit_waiting(struct crawl_change *a, uint32_t queue, uint32_t rank,
+    struct str url, struct str value)
 {
 	struct url_value v;
 
@@ -261,16 +262,16 @@ visit_waiting(struct amend *a, uint32_t queue, uint32_t rank, struct str url,
 	if (rank == 0) {
 		url_key(a->crawl, queue, 1, STR(""), &a->from);
 	} else if (a->excludes(a->rules, url) && url_value_parse(value, &v)) {
-		struct amend_match *m = amend_add(a, url, &v);
+		struct change_match *m = url_scan_add(a, url, &v);
 		m->lease.queue = queue;
 		m->lease.rank = rank;
 	}
 }
 
 static void
-add_sample(struct amend *a, struct str url)
+add_sample(struct crawl_change *a, struct str url)
 {
-	if (a->sample_n < AMEND_SAMPLE_MAX)
+	if (a->sample_n < CHANGE_SAMPLE_MAX)
 		a->sample[a->sample_n++] = arena_copy(&a->arena, url);
 }
 
@@ -282,7 +283,7 @@ mark_of(const struct frontier *f, const struct lease *l)
 	uint8_t mark;
 
 	/* What the table has forgotten is as the index says. */
-	if (!known_get(f->known, l->hash, &date, &mark))
+	if (!url_table_get(f->known, l->hash, &date, &mark))
 		return f->memory.partial ? MARK_WAITING : MARK_DONE;
 	return date == l->rank ? mark : MARK_DONE;
 }
@@ -294,7 +295,7 @@ crawl_skip_waiting(struct crawl *c, struct queue *q, const struct lease *l,
 	struct submission s = { .crawl = c->id, .outcome = OUTCOME_SKIPPED,
 	    .reason = (uint8_t)reason, .lease = *l };
 
-	known_set(c->frontier->known, l->hash, l->rank, MARK_LEASED);
+	url_table_set(c->frontier->known, l->hash, l->rank, MARK_LEASED);
 	q->waiting--;
 	q->leased++;
 	c->view.counts.leased++;
@@ -304,7 +305,7 @@ crawl_skip_waiting(struct crawl *c, struct queue *q, const struct lease *l,
 }
 
 static void
-skip_or_count(struct amend *a, struct crawl *c)
+skip_or_count(struct crawl_change *a, struct crawl *c)
 {
 	for (size_t i = 0; i < a->matches_n; i++) {
 		const struct lease *l = &a->matches[i].lease;
@@ -312,9 +313,9 @@ skip_or_count(struct amend *a, struct crawl *c)
 		uint8_t mark = mark_of(a->frontier, l);
 		a->leased |= mark == MARK_LEASED;
 		if (q == NULL || (mark != MARK_WAITING &&
-		    (mark != MARK_LEASED || a->verb == AMEND_SKIP)))
+		    (mark != MARK_LEASED || a->verb == CHANGE_SKIP)))
 			continue;
-		if (a->verb == AMEND_SKIP)
+		if (a->verb == CHANGE_SKIP)
 			crawl_skip_waiting(c, q, l, SKIP_SCOPE);
 		else
 			a->n++;
@@ -323,12 +324,12 @@ skip_or_count(struct amend *a, struct crawl *c)
 }
 
 static void
-finish(struct amend *a, struct crawl *c)
+finish(struct crawl_change *a, struct crawl *c)
 {
 	struct frontier *f = a->frontier;
 
-	if (a->verb != AMEND_SKIP || a->why.err != OK) {
-		amend_answer_durable(a);
+	if (a->verb != CHANGE_SKIP || a->why.err != OK) {
+		change_answer_durable(a);
 		return;
 	}
 	a->n = c->excluded;
@@ -340,10 +341,10 @@ finish(struct amend *a, struct crawl *c)
 		crawl_key(a->crawl, PART_EXCLUDED, &f->key);
 		ledger_delete(f->ledger, INDEX_CRAWL, buf_str(&f->key));
 	}
-	amend_answer_durable(a);
+	change_answer_durable(a);
 }
 
-static void read_piece(struct amend *);
+static void read_piece(struct crawl_change *);
 
 static void
 piece_kept(struct promise *p, enum err e)
@@ -351,30 +352,30 @@ piece_kept(struct promise *p, enum err e)
 	if (e != OK)
 		answer_kept(p, e);
 	else
-		read_piece(CONTAINER(p, struct amend, promise));
+		read_piece(CONTAINER(p, struct crawl_change, promise));
 }
 
 /* Who asked has waited long enough, or has left. */
 static bool
-is_late(const struct amend *a)
+is_late(const struct crawl_change *a)
 {
-	return a->verb == AMEND_COUNT &&
+	return a->verb == CHANGE_COUNT &&
 	    (!mono_before(loop_now(a->frontier->loop), a->until) ||
 	    (a->left != NULL && atomic_load(a->left)));
 }
 
 static void
-settle(struct amend *a)
+settle(struct crawl_change *a)
 {
 	struct crawl *c = crawl_get(a->frontier, a->crawl);
 	bool over = c == NULL || crawl_ended(c->view.state);
 
-	if (!over && a->why.err == OK && a->verb == AMEND_RETRY)
-		amend_wait_again(a, c);
+	if (!over && a->why.err == OK && a->verb == CHANGE_RETRY)
+		change_wait_again(a, c);
 	else if (!over && a->why.err == OK)
 		skip_or_count(a, c);
 	if (c == NULL) {
-		amend_answer(a);
+		change_answer(a);
 		return;
 	}
 	crawl_consider_end(c);
@@ -394,20 +395,20 @@ settle(struct amend *a)
 static void
 run_piece(struct ledger_query *q, struct index *x)
 {
-	struct amend *a = CONTAINER(q, struct amend, query);
+	struct crawl_change *a = CONTAINER(q, struct crawl_change, query);
 
 	arena_reset(&a->piece);
 	a->matches = NULL;
 	a->matches_n = 0;
-	if (a->verb == AMEND_RETRY && a->which == AMEND_NAMED) {
-		amend_find_named(a, x);
+	if (a->verb == CHANGE_RETRY && a->which == CHANGE_NAMED) {
+		change_find_named(a, x);
 		return;
 	}
 	struct index_iter *i = index_iter_new(x, INDEX_URL);
-	if (a->verb == AMEND_RETRY)
-		amend_find_done(a, i);
+	if (a->verb == CHANGE_RETRY)
+		change_find_done(a, i);
 	else
-		amend_look(a, i, visit_waiting);
+		url_scan_piece(a, i, visit_waiting);
 	/* Its first error stays. */
 	(void)!index_iter_error(i, &a->why);
 	index_iter_free(&i);
@@ -416,27 +417,27 @@ run_piece(struct ledger_query *q, struct index *x)
 static void
 piece_read(struct ledger_query *q)
 {
-	struct amend *a = CONTAINER(q, struct amend, query);
+	struct crawl_change *a = CONTAINER(q, struct crawl_change, query);
 	struct frontier *f = a->frontier;
 
 	settle(a);
-	memory_read_back(f);
+	known_evict_read_back(f);
 }
 
 static void
-gate_opened(struct frontier *f, struct gate_wait *g)
+gate_opened(struct frontier *f, struct eviction_wait *g)
 {
 	(void)f;
-	read_piece(CONTAINER(g, struct amend, gate));
+	read_piece(CONTAINER(g, struct crawl_change, gate));
 }
 
 static void
-read_piece(struct amend *a)
+read_piece(struct crawl_change *a)
 {
 	struct frontier *f = a->frontier;
 
 	a->gate.open = gate_opened;
-	if (!memory_may_read(f, &a->gate))
+	if (!known_evict_may_read(f, &a->gate))
 		return;
 	a->query.home = f->loop;
 	a->query.run = run_piece;
@@ -446,37 +447,37 @@ read_piece(struct amend *a)
 
 /* Behind what is being gathered now. */
 void
-amend_walk(struct amend *a)
+url_scan_start(struct crawl_change *a)
 {
 	a->promise.kept = piece_kept;
 	ledger_promise(a->frontier->ledger, &a->promise);
 }
 
 static void
-skip_waiting(struct amend *a)
+skip_waiting(struct crawl_change *a)
 {
-	const struct crawl *c = amend_crawl(a);
+	const struct crawl *c = change_crawl(a);
 
 	/* Of a crawl that has ended nothing is left to be skipped. */
-	if (a->verb == AMEND_COUNT && a->why.err == ERR_STATE)
+	if (a->verb == CHANGE_COUNT && a->why.err == ERR_STATE)
 		a->why = WHY_INIT;
-	if (c != NULL && a->verb == AMEND_SKIP) {
+	if (c != NULL && a->verb == CHANGE_SKIP) {
 		a->rules = c->rules;
 		a->excludes = c->excludes;
 	}
 	/* Without rules nothing is excluded. */
 	if (c == NULL || a->rules == NULL) {
-		amend_answer(a);
+		change_answer(a);
 		return;
 	}
 	buf_put_be32(&a->from, a->crawl);
-	amend_walk(a);
+	url_scan_start(a);
 }
 
 /* --- coming in ------------------------------------------------------------ */
 
 void
-amend_run(struct frontier *f, struct amend *a)
+change_run(struct frontier *f, struct crawl_change *a)
 {
 	a->frontier = f;
 	a->why = WHY_INIT;
@@ -489,18 +490,18 @@ amend_run(struct frontier *f, struct amend *a)
 	list_put(&f->amends, &a->node);
 	list_init(&a->gate.node);
 	switch (a->verb) {
-	case AMEND_RULES:
+	case CHANGE_RULES:
 		take_rules(a);
 		break;
-	case AMEND_SKIP:
-	case AMEND_COUNT:
+	case CHANGE_SKIP:
+	case CHANGE_COUNT:
 		skip_waiting(a);
 		break;
-	case AMEND_RETRY:
-		amend_retry(a);
+	case CHANGE_RETRY:
+		change_retry(a);
 		break;
-	case AMEND_DELETE:
-		amend_delete(a);
+	case CHANGE_DELETE:
+		change_delete(a);
 		break;
 	}
 }

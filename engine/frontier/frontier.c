@@ -86,7 +86,7 @@ frontier_put_notes(struct frontier *f)
 		c->dirty = false;
 		if (list_empty(&c->changed_node))
 			list_put(&f->changed_crawls, &c->changed_node);
-		problem_put(c);
+		error_summary_put(c);
 		crawl_note_bytes(c, (buf_clear(&f->value), &f->value));
 		ledger_note(f->ledger, NOTE_CRAWL, buf_str(&f->value));
 		crawl_promise_view(c);
@@ -256,12 +256,12 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 	list_init(&f->amends);
 	list_init(&f->burials);
 	list_init(&f->retirements);
-	f->known = known_new();
+	f->known = url_table_new();
 	f->via = mem_new(sizeof(*f->via));
-	memory_open(f);
+	known_evict_open(f);
 	queues_open();
 	bytes_limit_open(f);
-	active_open(f);
+	host_slots_open(f);
 	outside_open(f);
 	f->options.ledger.dir = f->data_dir;
 	f->options.ledger.replay = replay_note;
@@ -308,10 +308,10 @@ frontier_free(struct frontier **fp)
 	ledger_free(&f->ledger);
 	queue_forget_fresh(f);
 	crawl_forget_views(f);
-	amend_forget(f);
+	change_forget(f);
 	retire_forget(f);
 	burial_forget(f);
-	active_close(f);
+	host_slots_close(f);
 	outside_close(f);
 	while (map_next(&f->crawls, &at, &v)) {
 		struct crawl *c = v;
@@ -319,7 +319,7 @@ frontier_free(struct frontier **fp)
 	}
 	map_free(&f->crawls);
 	map_free(&f->names);
-	known_free(&f->known);
+	url_table_free(&f->known);
 	via_free(f->via);
 	mem_free(&f->via);
 	buf_free(&f->key);
@@ -499,7 +499,7 @@ frontier_url_state(struct frontier *f, uint32_t crawl, struct str url)
 	uint32_t date;
 	uint8_t mark;
 
-	if (!known_get(f->known, frontier_hash(crawl, url), &date, &mark) ||
+	if (!url_table_get(f->known, frontier_hash(crawl, url), &date, &mark) ||
 	    mark >= ARRAY_LEN(states))
 		return URL_UNKNOWN;
 	return states[mark];
@@ -534,8 +534,8 @@ frontier_check(const struct frontier *f)
 	size_t at = 0;
 	void *v;
 
-	memory_check(f);
-	active_check(f);
+	known_evict_check(f);
+	host_slots_check(f);
 	while (map_next(&f->crawls, &at, &v))
 		check_crawl(v);
 }

@@ -181,7 +181,7 @@ struct submission {
 	size_t puts_n;
 	const struct crawl_line *lines;     /* for the crawl's log */
 	size_t lines_n;
-	struct fresh *fresh;                /* of an item: see options.kept */
+	struct handoff *fresh;                /* of an item: see options.kept */
 
 	/* Answers. */
 	enum err result;
@@ -192,7 +192,7 @@ struct submission {
 	/* The frontier's own: links that its table has forgotten. */
 	struct list held_node;
 	struct ledger_query lookup;
-	struct known_entry *missing;
+	struct url_entry *missing;
 	size_t missing_n;
 	bool answered;
 };
@@ -200,9 +200,9 @@ struct submission {
 void frontier_submit(struct frontier *, struct submission *);
 
 /* A read of the index that waits until it may begin; the frontier's. */
-struct gate_wait {
+struct eviction_wait {
 	struct list node;
-	void (*open)(struct frontier *, struct gate_wait *);
+	void (*open)(struct frontier *, struct eviction_wait *);
 };
 
 /*
@@ -223,7 +223,7 @@ struct serve {
 	size_t n;
 	struct buf from;                    /* the frontier's cursor, private */
 	size_t scan;
-	struct gate_wait gate;
+	struct eviction_wait gate;
 	struct why result;
 	/* The asker's own. */
 	void *owner;
@@ -311,12 +311,13 @@ struct frontier_options {
 	struct ledger_options ledger;       /* but dir, arg, callbacks */
 	const struct frontier_port *ports;  /* the fetching loops */
 	size_t ports_n;
-	struct spread *spread;              /* hosts to ports; NULL: to 0 */
+	struct host_shard *host_shard; /* hosts to ports; NULL: to 0 */
 	unsigned hosts_active_max;          /* queues a port holds; 0: all */
 	/* Outsiders' answers leave when the log is written, which is synced
 	 * each second (urlfrontier.durability). */
 	bool outside_relaxed;
-	/* Outsiders' listings, and counts, at once; 0: as in outside.h. */
+	/* Outsiders' listings, and counts, at once; 0: as in lease_service.h.
+	 */
 	unsigned outside_listings_max, outside_counts_max;
 	/* A crawl's view changed and is durable; coalesced, on this loop. */
 	void (*viewed)(void *arg, const struct crawl_view *);

@@ -94,9 +94,9 @@ rig_pass(struct rig *r, int64_t ms)
 size_t
 rig_known_bytes(struct rig *r)
 {
-	struct known_stats s;
+	struct url_table_stats s;
 
-	known_stats(r->frontier->known, &s);
+	url_table_stats(r->frontier->known, &s);
 	return s.bytes;
 }
 

@@ -3,10 +3,10 @@
 #include "base/hash.h"
 
 unsigned
-spread_port(struct spread *s, struct str host)
+host_shard_port(struct host_shard *s, struct str host)
 {
 	_Atomic uint32_t *slot =
-	    &s->slots[hash_bytes(host, 0) % SPREAD_SLOTS];
+	    &s->slots[hash_bytes(host, 0) % HOST_SHARD_SLOTS];
 	uint32_t port = atomic_load_explicit(slot, memory_order_relaxed);
 
 	if (port != 0)

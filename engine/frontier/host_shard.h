@@ -3,8 +3,8 @@
  * crawls, as its pauses and connections are kept there.
  *
  * By a host's hash alone, four hosts would often stand three to one, and one
- * loop would idle.  So the hash leads to one of SPREAD_SLOTS slots, and a slot
- * is given to the loops in turn when its first host comes.
+ * loop would idle.  So the hash leads to one of HOST_SHARD_SLOTS slots, and a
+ * slot is given to the loops in turn when its first host comes.
  *
  * Thread: any.
  */
@@ -15,15 +15,16 @@
 
 #include "base/bytes.h"
 
-#define SPREAD_SLOTS 4096
+#define HOST_SHARD_SLOTS 4096
 
-struct spread {
+struct host_shard {
 	unsigned ports_n;
 	atomic_uint given;
-	_Atomic uint32_t slots[SPREAD_SLOTS];   /* port + 1; 0: not given yet */
+	_Atomic uint32_t
+	    slots[HOST_SHARD_SLOTS]; /* port + 1; 0: not given yet */
 };
 
 /* All else in `*s` is 0. */
-unsigned spread_port(struct spread *s, struct str host);
+unsigned host_shard_port(struct host_shard *s, struct str host);
 
 #endif

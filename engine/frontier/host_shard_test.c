@@ -26,11 +26,11 @@ few_tests(void **state)
 	(void)state;
 	for (unsigned ports = 1; ports <= 8; ports++)
 		for (unsigned from = 0; from < 400; from += 8) {
-			struct spread *s = mem_new(sizeof(*s));
+			struct host_shard *s = mem_new(sizeof(*s));
 			unsigned got[8] = { 0 };
 			s->ports_n = ports;
 			for (unsigned i = 0; i < 8; i++)
-				got[spread_port(s, host(from + i, text))]++;
+				got[host_shard_port(s, host(from + i, text))]++;
 			for (unsigned p = 0; p < ports; p++)
 				/* Two of eight may share a slot: 1 in 150. */
 				assert_in_range(got[p], 8 / ports - 1,
@@ -41,7 +41,7 @@ few_tests(void **state)
 
 struct asking {
 	pthread_t thread;
-	struct spread *spread;
+	struct host_shard *host_shard;
 	unsigned answers[HOSTS];
 };
 
@@ -52,7 +52,7 @@ ask(void *arg)
 	char text[24];
 
 	for (unsigned i = 0; i < HOSTS; i++)
-		a->answers[i] = spread_port(a->spread, host(i, text));
+		a->answers[i] = host_shard_port(a->host_shard, host(i, text));
 	return NULL;
 }
 
@@ -60,14 +60,14 @@ ask(void *arg)
 static void
 threads_tests(void **state)
 {
-	struct spread *s = mem_new(sizeof(*s));
+	struct host_shard *s = mem_new(sizeof(*s));
 	struct asking *a = mem_array(THREADS, sizeof(*a));
 	unsigned got[3] = { 0 };
 
 	(void)state;
 	s->ports_n = 3;
 	for (int i = 0; i < THREADS; i++) {
-		a[i].spread = s;
+		a[i].host_shard = s;
 		assert_int_equal(pthread_create(&a[i].thread, NULL, ask, &a[i]),
 		    0);
 	}

@@ -3,7 +3,7 @@
  * active from the moment its loop is told of it until nothing of it is out
  * there; then the one that has rested longest follows.
  *
- *     resting ──place──► active: noted, walked for, or leased
+ *     waiting_for_slot ──place──► active: noted, walked for, or leased
  *        ▲                  │
  *        └──── told, ◄──────┘ nothing is out
  *              and no place
@@ -22,45 +22,45 @@
 enum { ACTIVE_METRICS(METRIC_ENUM) };
 static struct metric metrics[] = { ACTIVE_METRICS(METRIC_ROW) };
 
-static struct places *
+static struct host_slots *
 places_of(const struct queue *q)
 {
 	return &q->crawl->frontier->places[q->port];
 }
 
 void
-active_open(struct frontier *f)
+host_slots_open(struct frontier *f)
 {
 	size_t n = MAX(f->options.ports_n, 1);
 
 	metric_register(metrics, ARRAY_LEN(metrics));
 	f->places = mem_array(n, sizeof(*f->places));
 	for (size_t i = 0; i < n; i++)
-		list_init(&f->places[i].resting);
+		list_init(&f->places[i].waiting_for_slot);
 }
 
 static void
 rest(struct queue *q)
 {
-	if (!list_empty(&q->resting_node))
+	if (!list_empty(&q->slot_node))
 		return;
-	list_put(&places_of(q)->resting, &q->resting_node);
+	list_put(&places_of(q)->waiting_for_slot, &q->slot_node);
 	metric_add(&metrics[METRIC_QUEUES_RESTING], 1);
 }
 
 static void
 rest_no_more(struct queue *q)
 {
-	if (list_empty(&q->resting_node))
+	if (list_empty(&q->slot_node))
 		return;
-	list_take(&q->resting_node);
+	list_take(&q->slot_node);
 	metric_add(&metrics[METRIC_QUEUES_RESTING], -1);
 }
 
 bool
 queue_activate(struct queue *q)
 {
-	struct places *p = places_of(q);
+	struct host_slots *p = places_of(q);
 	unsigned max = q->crawl->frontier->options.hosts_active_max;
 
 	if (q->active)
@@ -79,7 +79,7 @@ queue_activate(struct queue *q)
 static void
 leave(struct queue *q)
 {
-	struct places *p = places_of(q);
+	struct host_slots *p = places_of(q);
 
 	if (!q->active)
 		return;
@@ -87,9 +87,9 @@ leave(struct queue *q)
 	p->active--;
 	metric_add(&metrics[METRIC_QUEUES_ACTIVE], -1);
 	/* The next that has work; one that is drained gives the place on. */
-	while (!list_empty(&p->resting)) {
-		struct queue *next = LIST_ITEM(p->resting.next, struct queue,
-		    resting_node);
+	while (!list_empty(&p->waiting_for_slot)) {
+		struct queue *next = LIST_ITEM(
+		    p->waiting_for_slot.next, struct queue, slot_node);
 		rest_no_more(next);
 		if (next->waiting > 0)
 			queue_tell(next);
@@ -123,7 +123,7 @@ crawl_settle(struct crawl *c)
 }
 
 void
-active_check(const struct frontier *f)
+host_slots_check(const struct frontier *f)
 {
 	size_t at = 0;
 	void *v;
@@ -135,7 +135,7 @@ active_check(const struct frontier *f)
 		while (map_next(&c->queues, &inner, &v)) {
 			const struct queue *q = v;
 			n += q->active;
-			CHECK(!q->active || list_empty(&q->resting_node));
+			CHECK(!q->active || list_empty(&q->slot_node));
 			/* What is out there has its place. */
 			CHECK(q->active || crawl_ended(c->view.state) ||
 			    (q->leased == 0 && q->walks == 0));
@@ -151,7 +151,7 @@ active_check(const struct frontier *f)
 }
 
 void
-active_close(struct frontier *f)
+host_slots_close(struct frontier *f)
 {
 	size_t at = 0;
 	void *v;

@@ -58,9 +58,9 @@ static bool
 full(const struct frontier *f)
 {
 	const struct memory *m = &f->memory;
-	struct known_stats s;
+	struct url_table_stats s;
 
-	known_stats(f->known, &s);
+	url_table_stats(f->known, &s);
 	return m->bytes_max != 0 && s.bytes > m->bytes_max - margin(m);
 }
 
@@ -83,7 +83,7 @@ record_put(uint32_t date, uint8_t mark, struct buf *out)
 }
 
 static bool
-record_parse(struct str value, struct known_entry *e)
+record_parse(struct str value, struct url_entry *e)
 {
 	struct reader in = reader_of(value);
 
@@ -95,7 +95,7 @@ record_parse(struct str value, struct known_entry *e)
 /* --- forgetting ---------------------------------------------------------- */
 
 static void
-gone(void *arg, const struct known_entry *e)
+gone(void *arg, const struct url_entry *e)
 {
 	struct frontier *f = arg;
 	char key[HASH_BYTES];
@@ -108,15 +108,15 @@ gone(void *arg, const struct known_entry *e)
 static void
 count(struct frontier *f)
 {
-	struct known_stats s;
+	struct url_table_stats s;
 
-	known_stats(f->known, &s);
+	url_table_stats(f->known, &s);
 	metric_set(&metrics[METRIC_KNOWN_URLS], (int64_t)s.count);
 	metric_set(&metrics[METRIC_KNOWN_BYTES], (int64_t)s.bytes);
 }
 
 void
-memory_swept(struct frontier *f)
+known_evict_swept(struct frontier *f)
 {
 	count(f);
 }
@@ -142,13 +142,13 @@ static bool
 forget(struct frontier *f)
 {
 	struct memory *m = &f->memory;
-	struct known_stats s;
+	struct url_table_stats s;
 	size_t n = 0, went;
 
 	do {
-		known_stats(f->known, &s);
-		went = known_evict(f->known, MIN(s.count / 8 + 1, FORGET_MAX),
-		    FORGETTABLE, gone, f);
+		url_table_stats(f->known, &s);
+		went = url_table_evict(f->known,
+		    MIN(s.count / 8 + 1, FORGET_MAX), FORGETTABLE, gone, f);
 		n += went;
 	} while (went > 0 && n < FORGET_MAX && full(f));
 	if (n == 0)
@@ -192,7 +192,7 @@ look_up(struct ledger_query *query, struct index *x)
 	struct arena a = ARENA_INIT;
 
 	for (size_t i = 0; i < s->missing_n && s->result == OK; i++) {
-		struct known_entry *e = &s->missing[i];
+		struct url_entry *e = &s->missing[i];
 		char key[HASH_BYTES];
 		struct str value;
 		enum err err = index_get(x, INDEX_KNOWN, hash_key(e->hash,
@@ -214,12 +214,12 @@ recall(struct frontier *f, const struct submission *s)
 	uint8_t mark;
 
 	for (size_t i = 0; i < s->missing_n; i++) {
-		const struct known_entry *e = &s->missing[i];
+		const struct url_entry *e = &s->missing[i];
 		/* Another submission may have brought it meanwhile. */
 		if (e->state == KNOWN_NONE ||
-		    known_get(f->known, e->hash, &date, &mark))
+		    url_table_get(f->known, e->hash, &date, &mark))
 			continue;
-		known_set(f->known, e->hash, e->date, e->state);
+		url_table_set(f->known, e->hash, e->date, e->state);
 		metric_add(&metrics[METRIC_KNOWN_RECALLED], 1);
 	}
 }
@@ -270,11 +270,11 @@ find_missing(struct frontier *f, struct submission *s)
 	s->missing_n = 0;
 	for (size_t i = 0; i < s->found_n && f->memory.partial; i++) {
 		uint64_t hash = s->found[i].hash;
-		if (known_get(f->known, hash, &date, &mark))
+		if (url_table_get(f->known, hash, &date, &mark))
 			continue;
 		if (s->missing_n == 0)
 			s->missing = ARENA_ARRAY(&s->arena,
-			    struct known_entry, s->found_n - i);
+			    struct url_entry, s->found_n - i);
 		s->missing[s->missing_n++].hash = hash;
 	}
 }
@@ -302,9 +302,9 @@ static bool
 may_ask(const struct frontier *f, const struct submission *s)
 {
 	const struct memory *m = &f->memory;
-	struct known_stats k;
+	struct url_table_stats k;
 
-	known_stats(f->known, &k);
+	url_table_stats(f->known, &k);
 	size_t each = k.count < KNOWN_PARTS ? ENTRY_BYTES_FIRST : ENTRY_BYTES;
 	return !m->closed && (m->links == 0 ||
 	    m->links + s->found_n <= margin(m) / each);
@@ -341,8 +341,8 @@ gate_open(struct frontier *f)
 		list_put(&waits, n);
 	}
 	while (!list_empty(&waits)) {
-		struct gate_wait *g = LIST_ITEM(waits.next, struct gate_wait,
-		    node);
+		struct eviction_wait *g =
+		    LIST_ITEM(waits.next, struct eviction_wait, node);
 		list_take(&g->node);
 		g->open(f, g);
 	}
@@ -352,7 +352,7 @@ gate_open(struct frontier *f)
 /* --- for the rest of the frontier ---------------------------------------- */
 
 void
-memory_open(struct frontier *f)
+known_evict_open(struct frontier *f)
 {
 	struct memory *m = &f->memory;
 
@@ -384,7 +384,7 @@ memory_clear(struct frontier *f, struct why *w)
 }
 
 void
-memory_submit(struct frontier *f, struct submission *s)
+known_evict_submit(struct frontier *f, struct submission *s)
 {
 	struct memory *m = &f->memory;
 
@@ -396,7 +396,7 @@ memory_submit(struct frontier *f, struct submission *s)
 }
 
 bool
-memory_may_read(struct frontier *f, struct gate_wait *g)
+known_evict_may_read(struct frontier *f, struct eviction_wait *g)
 {
 	struct memory *m = &f->memory;
 
@@ -409,7 +409,7 @@ memory_may_read(struct frontier *f, struct gate_wait *g)
 }
 
 void
-memory_read_back(struct frontier *f)
+known_evict_read_back(struct frontier *f)
 {
 	CHECK(f->memory.reads > 0);
 	f->memory.reads--;
@@ -425,12 +425,12 @@ memory_read_back(struct frontier *f)
  * The index thread has nothing to write before the loops run, and RocksDB takes
  * batches from any thread.
  */
-struct memory_load {
+struct known_evict_load {
 	struct frontier *frontier;
 	struct index_batch *batch;
 	struct buf value;
 	unsigned n;                  /* put into `known` */
-	struct known_entry entries[LOAD_ENTRIES];
+	struct url_entry entries[LOAD_ENTRIES];
 	size_t entries_n;
 };
 
@@ -439,18 +439,18 @@ static void
 expect(struct frontier *f, uint64_t urls)
 {
 	const struct memory *m = &f->memory;
-	struct known_stats s;
+	struct url_table_stats s;
 
-	known_stats(f->known, &s);
+	url_table_stats(f->known, &s);
 	if (s.count == 0 && (m->bytes_max == 0 ||
 	    urls <= m->bytes_max / ENTRY_BYTES))
-		known_expect(f->known, urls);
+		url_table_expect(f->known, urls);
 }
 
-struct memory_load *
-memory_load_begin(struct frontier *f, uint64_t urls)
+struct known_evict_load *
+known_evict_load_begin(struct frontier *f, uint64_t urls)
 {
-	struct memory_load *l = mem_new(sizeof(*l));
+	struct known_evict_load *l = mem_new(sizeof(*l));
 
 	l->frontier = f;
 	l->batch = index_batch_new();
@@ -459,14 +459,14 @@ memory_load_begin(struct frontier *f, uint64_t urls)
 }
 
 static enum err
-load_entry(struct memory_load *l, const struct known_entry *e, struct why *w)
+load_entry(struct known_evict_load *l, const struct url_entry *e, struct why *w)
 {
 	struct frontier *f = l->frontier;
 	struct index *x = ledger_index(f->ledger);
 	char key[HASH_BYTES];
 
 	if (!full(f)) {
-		known_set(f->known, e->hash, e->date, e->state);
+		url_table_set(f->known, e->hash, e->date, e->state);
 		return OK;
 	}
 	f->memory.partial = true;
@@ -477,12 +477,12 @@ load_entry(struct memory_load *l, const struct known_entry *e, struct why *w)
 }
 
 static enum err
-load_entries(struct memory_load *l, struct why *w)
+load_entries(struct known_evict_load *l, struct why *w)
 {
 	enum err e = OK;
 
 	for (size_t i = 0; i < l->entries_n; i++)
-		known_prefetch(l->frontier->known, l->entries[i].hash);
+		url_table_prefetch(l->frontier->known, l->entries[i].hash);
 	for (size_t i = 0; i < l->entries_n && e == OK; i++)
 		e = load_entry(l, &l->entries[i], w);
 	frontier_loaded(l->frontier, l->entries_n);
@@ -491,17 +491,17 @@ load_entries(struct memory_load *l, struct why *w)
 }
 
 enum err
-memory_load_put(struct memory_load *l, uint64_t hash, uint32_t date,
+known_evict_load_put(struct known_evict_load *l, uint64_t hash, uint32_t date,
     uint8_t mark, struct why *w)
 {
-	l->entries[l->entries_n++] = (struct known_entry){ hash, date, mark };
+	l->entries[l->entries_n++] = (struct url_entry){ hash, date, mark };
 	return l->entries_n == LOAD_ENTRIES ? load_entries(l, w) : OK;
 }
 
 enum err
-memory_load_end(struct memory_load **lp, enum err e, struct why *w)
+known_evict_load_end(struct known_evict_load **lp, enum err e, struct why *w)
 {
-	struct memory_load *l = *lp;
+	struct known_evict_load *l = *lp;
 
 	if (e == OK)
 		e = load_entries(l, w);
@@ -516,7 +516,7 @@ memory_load_end(struct memory_load **lp, enum err e, struct why *w)
 }
 
 void
-memory_check(const struct frontier *f)
+known_evict_check(const struct frontier *f)
 {
 	const struct memory *m = &f->memory;
 	size_t links = 0;

@@ -149,14 +149,14 @@ expire(struct frontier *f, struct outside_batch *b)
 
 	for (const struct list *n = b->leases.next; n != &b->leases;
 	    n = n->next)
-		known_prefetch(f->known, LIST_ITEM(n, struct outside_lease,
+		url_table_prefetch(f->known, LIST_ITEM(n, struct outside_lease,
 		    node)->hash);
 	do {
 		struct outside_lease *l = LIST_ITEM(b->leases.next,
 		    struct outside_lease, node);
 		last = b->n == 1;
 		if (!q->crawl->dead) {
-			known_set(f->known, l->hash, l->date, MARK_OUTSIDE);
+			url_table_set(f->known, l->hash, l->date, MARK_OUTSIDE);
 			turn_available(q, l->date, STR_NONE);
 		}
 		lease_drop(f, l);
@@ -191,7 +191,7 @@ run_release(struct outside_call *c)
 		    l->batch->start_us != u->leased_us)
 			continue;
 		uint32_t date = l->date;
-		known_set(f->known, u->hash, date, MARK_OUTSIDE);
+		url_table_set(f->known, u->hash, date, MARK_OUTSIDE);
 		lease_end(f, l);
 		turn_available(q, date, u->url);
 		turn_place(q);

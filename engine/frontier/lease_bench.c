@@ -495,7 +495,7 @@ static void
 print_memory(const char *when, uint64_t urls)
 {
 	const struct outside *o = b.frontier->outside;
-	struct known_stats k;
+	struct url_table_stats k;
 	size_t at = 0, slots = 0, names = 0, sets = 0, heaps = 0;
 	void *v;
 
@@ -513,7 +513,7 @@ print_memory(const char *when, uint64_t urls)
 			heaps += c->levels[i].queues.cap *
 			    sizeof(struct outside_turn);
 	}
-	known_stats(b.frontier->known, &k);
+	url_table_stats(b.frontier->known, &k);
 	double q = (double)MAX(o->stats.queues, 1);
 	printf("%s: %.0f B per queue (slot %.0f, name %.0f, sets %.0f, heaps "
 	    "%.0f), %.1f B per URL; process %llu MB\n", when,

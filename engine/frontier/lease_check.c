@@ -17,7 +17,7 @@ check_url(struct frontier *f, struct sums *s, uint32_t date, struct str url)
 	uint32_t known;
 	uint8_t mark;
 
-	CHECK(known_get(f->known, hash, &known, &mark));
+	CHECK(url_table_get(f->known, hash, &known, &mark));
 	CHECK(known == date);
 	CHECK((l != NULL) == (mark == MARK_OUTSIDE_LEASED));
 	CHECK(l == NULL || (l->batch->queue == q && l->date == date &&

@@ -207,7 +207,7 @@ swept(struct ledger_query *query)
 	struct frontier *f = s->frontier;
 
 	for (size_t i = 0; i < s->n; i++)
-		known_remove(f->known, s->hashes[i]);
+		url_table_remove(f->known, s->hashes[i]);
 	if (!s->ended) {
 		ledger_read(f->ledger, query);
 		return;

@@ -251,7 +251,7 @@ still_waits(const struct frontier *f, const struct met *m)
 	uint32_t date;
 	uint8_t mark;
 
-	return known_get(f->known, m->hash, &date, &mark) &&
+	return url_table_get(f->known, m->hash, &date, &mark) &&
 	    mark == MARK_OUTSIDE && date == m->date;
 }
 
@@ -297,14 +297,14 @@ lease_met(struct outside_get *g, struct outside_pick *p,
 	size_t at = 0, kept = 0;
 
 	for (size_t i = 0; i < p->met_n; i++)
-		known_prefetch(f->known, p->met[i].hash);
+		url_table_prefetch(f->known, p->met[i].hash);
 	for (; at < p->met_n && kept < p->want; at++) {
 		const struct met *m = &p->met[at];
 		if (!still_waits(f, m))
 			continue;
 		if (b == NULL)
 			b = lease_batch(q, outside_steady_us(o), g->lease_s);
-		known_set(f->known, m->hash, m->date, MARK_OUTSIDE_LEASED);
+		url_table_set(f->known, m->hash, m->date, MARK_OUTSIDE_LEASED);
 		lease_add(b, m->hash, m->date, m->created);
 		add_url(g, p, q, m);
 		kept++;

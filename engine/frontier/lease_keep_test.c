@@ -91,16 +91,16 @@ a_record_survives_an_older_deletion(void **state)
 static void
 deletion_leaves_nothing(void **state)
 {
-	struct known_stats before, after;
+	struct url_table_stats before, after;
 
 	(void)state;
-	known_stats(rig.frontier->known, &before);
+	url_table_stats(rig.frontier->known, &before);
 	for (unsigned i = 0; i < 100; i++)
 		out_put(R, "c", out_text("k%u", i % 7), out_text("u%u", i), 5);
 	out_gone(OUTSIDE_DELETE_QUEUE, "c", "k1");
 	out_gone(OUTSIDE_DELETE_CRAWL, "c", "");
 	rig_pass(R, 100);
-	known_stats(rig.frontier->known, &after);
+	url_table_stats(rig.frontier->known, &after);
 	assert_int_equal(after.count, before.count);
 	struct index_iter *i = index_iter_new(ledger_index(frontier_ledger(
 	    rig.frontier)), INDEX_URL);
@@ -401,8 +401,8 @@ orphans_go_at_a_start(void **state)
 		loop_step(rig.loop);
 	rig_crash(R, false);
 	rig_open(R);
-	struct known_stats s;
-	known_stats(rig.frontier->known, &s);
+	struct url_table_stats s;
+	url_table_stats(rig.frontier->known, &s);
 	assert_int_equal(s.count, 9);
 	out_assert_stats(R, "", "", 0, 0, 0, 0);
 	out_assert_stats(R, "c", "", 9, 0, 0, 1);

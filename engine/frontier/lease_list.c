@@ -588,7 +588,7 @@ run_status(struct outside_call *c)
 	uint64_t hash = q == NULL ? 0 : outside_hash(f, crawl->id, q->id,
 	    s->url);
 	if (name.n == 0 || q == NULL ||
-	    !known_get(f->known, hash, &s->date_s, &mark)) {
+	    !url_table_get(f->known, hash, &s->date_s, &mark)) {
 		c->result = name.n == 0 ? ERR_INPUT : ERR_ABSENT;
 		outside_answer_durable(c);
 		return;

@@ -105,7 +105,7 @@ move_to(struct target *t, uint32_t date)
 		outside_count(q, 1, 0);
 	}
 	outside_count(q, active, completed);
-	known_set(t->frontier->known, t->hash, date, MARK_OUTSIDE);
+	url_table_set(t->frontier->known, t->hash, date, MARK_OUTSIDE);
 	if (date != 0)
 		arrived(t, date);
 	outside_see(q);
@@ -173,7 +173,7 @@ apply_item(struct frontier *f, struct outside_item *i, bool only_ask)
 	bool there = false;
 	if (t.queue != NULL) {
 		t.hash = outside_hash(f, c->id, t.queue->id, t.url);
-		there = known_get(f->known, t.hash, &t.date, &mark);
+		there = url_table_get(f->known, t.hash, &t.date, &mark);
 	}
 	if (there && !i->known)
 		return true;
@@ -369,7 +369,7 @@ outside_purge(struct outside_queue *q, uint64_t hash, struct str url,
 	    .hash = hash };
 	uint8_t mark;
 
-	if (!known_get(f->known, hash, &t.date, &mark))
+	if (!url_table_get(f->known, hash, &t.date, &mark))
 		return false;
 	/* It went and was created anew since the walk began. */
 	if (outside_news_get(&f->outside->fresh, hash, &t.created) &&
@@ -382,7 +382,7 @@ outside_purge(struct outside_queue *q, uint64_t hash, struct str url,
 	outside_count(q, -(t.date != 0), -(t.date == 0));
 	if (t.date != 0 && t.lease == NULL)
 		left(&t);
-	known_remove(f->known, hash);
+	url_table_remove(f->known, hash);
 	outside_news_take(&f->outside->fresh, hash, 0);
 	outside_touch(q);
 	turn_place(q);

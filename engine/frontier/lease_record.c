@@ -466,7 +466,7 @@ struct recount {
 #define LOAD_RECORDS 1024
 struct load {
 	struct recount at;
-	struct known_entry entries[LOAD_BATCH];
+	struct url_entry entries[LOAD_BATCH];
 	size_t n;
 };
 
@@ -474,9 +474,9 @@ static void
 load_entries(struct frontier *f, struct load *load)
 {
 	for (size_t i = 0; i < load->n; i++)
-		known_prefetch(f->known, load->entries[i].hash);
+		url_table_prefetch(f->known, load->entries[i].hash);
 	for (size_t i = 0; i < load->n; i++)
-		known_set(f->known, load->entries[i].hash,
+		url_table_set(f->known, load->entries[i].hash,
 		    load->entries[i].date, load->entries[i].state);
 	frontier_loaded(f, load->n);
 	load->n = 0;
@@ -501,7 +501,7 @@ load_url(struct frontier *f, struct load *load, uint32_t date, struct str url,
 	} else if (date != 0) {
 		r->next_due = MIN(r->next_due, date);
 	}
-	load->entries[load->n++] = (struct known_entry){ hash, date,
+	load->entries[load->n++] = (struct url_entry){ hash, date,
 	    l != NULL && date != 0 ? MARK_OUTSIDE_LEASED : MARK_OUTSIDE };
 	if (load->n == LOAD_BATCH)
 		load_entries(f, load);
@@ -583,7 +583,7 @@ load_urls(struct frontier *f, struct index_batch *b, struct why *w)
 	struct str key, value;
 	bool more = true;
 
-	known_expect(f->known, f->outside->stats.active +
+	url_table_expect(f->known, f->outside->stats.active +
 	    f->outside->stats.completed);
 	index_iter_seek(i, STR(""));
 	while (more && index_iter_valid(i, &key, &value)) {

@@ -5,7 +5,7 @@
 
 #define URLS 20000u
 #define CALLS 200u
-/* One piece reads so many records at most; see outside_list.c. */
+/* One piece reads so many records at most; see lease_list.c. */
 #define PIECE 8192u
 
 static struct outside_list calls[CALLS];

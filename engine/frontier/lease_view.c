@@ -137,7 +137,7 @@ walk_free(struct outside_list *l)
 		return;
 	l->walk = NULL;
 	if (w->held != NULL)
-		crawl_release(w->held);
+		crawl_unref(w->held);
 	index_iter_free(&w->urls);
 	buf_free(&w->prefix);
 	arena_free(&w->keys);
@@ -437,7 +437,7 @@ begin_list(struct outside_list *l, struct crawl *c)
 	}
 	w->crawl = c->id;
 	w->held = c;
-	crawl_hold(c);
+	crawl_ref(c);
 	if (l->kind == OUTSIDE_LIST_QUEUES) {
 		collect(l, c);
 		read_piece(l);
@@ -759,7 +759,7 @@ look(struct finding *g)
 	struct frontier *f = g->asked->call.frontier;
 	uint8_t mark;
 
-	g->listed = known_get(f->known, frontier_hash(g->crawl,
+	g->listed = url_table_get(f->known, frontier_hash(g->crawl,
 	    g->asked->url), &g->date, &mark);
 	/* It was never queued. */
 	if (g->listed && mark == MARK_SKIPPED) {

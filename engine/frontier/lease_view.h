@@ -1,7 +1,7 @@
 /*
  * lease_view -- crawls of ours, for outsiders who may look at them: queues,
- * URLs and figures, in the words of outside.h.  Nothing is changed and nothing
- * leased.
+ * URLs and figures, in the words of lease_service.h.  Nothing is changed and
+ * nothing leased.
  *
  *     waits, leased     active; its date is when it was found
  *     done              completed; when it was found is not kept any more
@@ -14,7 +14,7 @@
  * URLs and their states are those that are durable, of one moment; figures may
  * run ahead of that by what is being gathered, for which they wait.
  *
- * Results: as in outside.h.  Thread: any.
+ * Results: as in lease_service.h.  Thread: any.
  * Memory:  a listing of queues, or of URLs of a whole crawl, takes 24 bytes for
  *          each queue of the crawl while it is under way.
  */

@@ -15,17 +15,17 @@ struct bucket {
 	uint8_t first, n, cap;
 };
 
-struct near {
+struct near_dup {
 	uint64_t *all;              /* a ring, to know whose time is over */
 	size_t n, cap, max;
 	uint64_t added;
 	struct bucket *buckets;     /* QUARTERS x BUCKETS */
 };
 
-struct near *
-near_new(size_t near_max)
+struct near_dup *
+near_dup_new(size_t near_max)
 {
-	struct near *x = mem_new(sizeof(*x));
+	struct near_dup *x = mem_new(sizeof(*x));
 
 	CHECK(near_max > 0 && near_max < UINT32_MAX);
 	x->max = near_max;
@@ -35,7 +35,7 @@ near_new(size_t near_max)
 }
 
 void
-near_free(struct near **xp)
+near_dup_free(struct near_dup **xp)
 {
 	if (*xp == NULL)
 		return;
@@ -47,7 +47,7 @@ near_free(struct near **xp)
 }
 
 static struct bucket *
-bucket_of(struct near *x, unsigned quarter, uint64_t hash)
+bucket_of(struct near_dup *x, unsigned quarter, uint64_t hash)
 {
 	return &x->buckets[quarter * BUCKETS +
 	    (hash >> (16 * quarter) & (BUCKETS - 1))];
@@ -59,7 +59,7 @@ is_near(uint64_t a, uint64_t b)
 {
 	uint64_t differ = a ^ b;
 
-	for (int i = 0; i < NEAR_DISTANCE; i++)
+	for (int i = 0; i < NEAR_DUP_DISTANCE; i++)
 		differ &= differ - 1;   /* the lowest bit goes; 0 stays 0 */
 	return differ == 0;
 }
@@ -103,7 +103,7 @@ bucket_grow(struct bucket *b)
 static void
 bucket_put(struct bucket *b, uint64_t hash)
 {
-	if (b->n == NEAR_BUCKET_MAX) {
+	if (b->n == NEAR_DUP_BUCKET_MAX) {
 		bucket_drop_oldest(b);
 		b->evicted++;
 	}
@@ -115,7 +115,7 @@ bucket_put(struct bucket *b, uint64_t hash)
 
 /* The oldest of all: in each of its buckets it is the oldest, too. */
 static void
-forget(struct near *x, uint64_t hash)
+forget(struct near_dup *x, uint64_t hash)
 {
 	for (unsigned q = 0; q < QUARTERS; q++) {
 		struct bucket *b = bucket_of(x, q, hash);
@@ -127,7 +127,7 @@ forget(struct near *x, uint64_t hash)
 }
 
 static void
-remember(struct near *x, uint64_t hash)
+remember(struct near_dup *x, uint64_t hash)
 {
 	if (x->n == x->cap && x->cap < x->max) {
 		x->cap = x->cap == 0 ? 256 : MIN(x->cap * 2, x->max);
@@ -144,7 +144,7 @@ remember(struct near *x, uint64_t hash)
 }
 
 bool
-near_add(struct near *x, uint64_t hash)
+near_dup_add(struct near_dup *x, uint64_t hash)
 {
 	bool found = false;
 

@@ -25,13 +25,13 @@ quarter_of(uint64_t hash, unsigned q)
 
 /* Every hash that differs from `base` in `bits` bits, all above bit `from`. */
 static void
-every_flip(struct near *x, uint64_t base, uint64_t probe, int from, int bits,
-    bool wanted, size_t *n)
+every_flip(struct near_dup *x, uint64_t base, uint64_t probe, int from,
+    int bits, bool wanted, size_t *n)
 {
 	if (bits == 0) {
 		/* One place only: each hash is asked about the one before. */
-		near_add(x, base);
-		if (near_add(x, probe) != wanted)
+		near_dup_add(x, base);
+		if (near_dup_add(x, probe) != wanted)
 			fail_msg("%016llx, %016llx", (unsigned long long)base,
 			    (unsigned long long)probe);
 		++*n;
@@ -47,32 +47,33 @@ distance_tests(void **state)
 {
 	static const size_t ways[] = { 1, 64, 2016, 41664, 635376 };
 	const uint64_t base = UINT64_C(0x8a5b12ef90c3d774);
-	struct near *x = near_new(1);
+	struct near_dup *x = near_dup_new(1);
 
 	(void)state;
-	for (int bits = 0; bits <= NEAR_DISTANCE + 1; bits++) {
+	for (int bits = 0; bits <= NEAR_DUP_DISTANCE + 1; bits++) {
 		size_t n = 0;
-		every_flip(x, base, base, 0, bits, bits <= NEAR_DISTANCE, &n);
+		every_flip(
+		    x, base, base, 0, bits, bits <= NEAR_DUP_DISTANCE, &n);
 		assert_int_equal(n, ways[bits]);
 	}
-	near_free(&x);
+	near_dup_free(&x);
 	assert_null(x);
-	near_free(&x);
+	near_dup_free(&x);
 }
 
 static void
 zero_tests(void **state)
 {
-	struct near *x = near_new(1);
+	struct near_dup *x = near_dup_new(1);
 
 	(void)state;
-	assert_false(near_add(x, 0));
-	assert_false(near_add(x, 0));
-	assert_false(near_add(x, 1));
+	assert_false(near_dup_add(x, 0));
+	assert_false(near_dup_add(x, 0));
+	assert_false(near_dup_add(x, 1));
 	/* It takes no place either. */
-	assert_false(near_add(x, 0));
-	assert_true(near_add(x, 1));
-	near_free(&x);
+	assert_false(near_dup_add(x, 0));
+	assert_true(near_dup_add(x, 1));
+	near_dup_free(&x);
 }
 
 /* A hash that has nothing in common with others made from other numbers. */
@@ -93,26 +94,26 @@ ring_tests(void **state)
 	(void)state;
 	for (size_t k = 0; k < ARRAY_LEN(sizes); k++)
 		for (size_t before = 0; before < 3; before++) {
-			struct near *x = near_new(sizes[k]);
+			struct near_dup *x = near_dup_new(sizes[k]);
 			uint64_t i = 0;
 			while (i < before * sizes[k] * 2 / 3)
-				assert_false(near_add(x, lone(i++)));
+				assert_false(near_dup_add(x, lone(i++)));
 			uint64_t first = i;
 			while (i < first + sizes[k])
-				assert_false(near_add(x, lone(i++)));
+				assert_false(near_dup_add(x, lone(i++)));
 			/* Found, and by that added: `first` is young again. */
-			assert_true(near_add(x, lone(first)));
-			assert_false(near_add(x, lone(i + 1000000)));
+			assert_true(near_dup_add(x, lone(first)));
+			assert_false(near_dup_add(x, lone(i + 1000000)));
 			if (sizes[k] > 1)
-				assert_true(near_add(x, lone(first)));
-			assert_false(near_add(x, lone(first + 1)));
-			near_free(&x);
+				assert_true(near_dup_add(x, lone(first)));
+			assert_false(near_dup_add(x, lone(first + 1)));
+			near_dup_free(&x);
 		}
 }
 
 /*
  * Against a search from end to end: of the hashes still remembered, each
- * quarter's newest NEAR_BUCKET_MAX that are equal in its lower 12 bits.
+ * quarter's newest NEAR_DUP_BUCKET_MAX that are equal in its lower 12 bits.
  */
 static bool
 naive_find(const uint64_t *all, size_t n, size_t near_max, uint64_t hash)
@@ -123,9 +124,10 @@ naive_find(const uint64_t *all, size_t n, size_t near_max, uint64_t hash)
 		uint64_t other = all[n - back];
 		for (unsigned q = 0; q < QUARTERS; q++)
 			if ((quarter_of(other, q) & 0xfff) ==
-			    (quarter_of(hash, q) & 0xfff) &&
-			    seen[q]++ < NEAR_BUCKET_MAX &&
-			    __builtin_popcountll(other ^ hash) <= NEAR_DISTANCE)
+			        (quarter_of(hash, q) & 0xfff) &&
+			    seen[q]++ < NEAR_DUP_BUCKET_MAX &&
+			    __builtin_popcountll(other ^ hash) <=
+			        NEAR_DUP_DISTANCE)
 				return true;
 	}
 	return false;
@@ -153,13 +155,13 @@ static void
 compare(size_t near_max, unsigned values, size_t n_max, uint64_t seed)
 {
 	uint64_t *all = mem_array(n_max, sizeof(*all)), at = seed;
-	struct near *x = near_new(near_max);
+	struct near_dup *x = near_dup_new(near_max);
 	size_t found = 0;
 
 	for (size_t n = 0; n < n_max; n++) {
 		uint64_t hash = next_hash(all, n, near_max, values, &at);
 		bool wanted = naive_find(all, n, near_max, hash);
-		if (near_add(x, hash) != wanted)
+		if (near_dup_add(x, hash) != wanted)
 			fail_msg("seed %llu, near_max %zu, %u values: number "
 			    "%zu is%s found", (unsigned long long)seed,
 			    near_max, values, n, wanted ? " not" : "");
@@ -168,7 +170,7 @@ compare(size_t near_max, unsigned values, size_t n_max, uint64_t seed)
 	}
 	/* A sixth of all is planted within the distance. */
 	assert_in_range(found, n_max / 20, n_max / 4);
-	near_free(&x);
+	near_dup_free(&x);
 	mem_free(&all);
 }
 
@@ -193,20 +195,20 @@ found_behind(size_t fillers, size_t near_max)
 {
 	const uint64_t base = UINT64_C(0x1111222233334444);
 	const uint64_t probe = base ^ UINT64_C(0x0001000100010000);
-	struct near *x = near_new(near_max);
+	struct near_dup *x = near_dup_new(near_max);
 	uint64_t seed = 99;
 
-	near_add(x, base);
+	near_dup_add(x, base);
 	for (size_t i = 0; i < fillers; ) {
 		uint64_t hash = (draw(&seed) & ~UINT64_C(0xffff)) |
 		    (base & 0xffff);
 		if (__builtin_popcountll(hash ^ probe) < 12)
 			continue;
-		near_add(x, hash);
+		near_dup_add(x, hash);
 		i++;
 	}
-	bool found = near_add(x, probe);
-	near_free(&x);
+	bool found = near_dup_add(x, probe);
+	near_dup_free(&x);
 	return found;
 }
 
@@ -215,9 +217,9 @@ bucket_tests(void **state)
 {
 	(void)state;
 	assert_true(found_behind(0, 4096));
-	assert_true(found_behind(NEAR_BUCKET_MAX - 1, 4096));
-	assert_false(found_behind(NEAR_BUCKET_MAX, 4096));
-	assert_false(found_behind(NEAR_BUCKET_MAX + 1, 4096));
+	assert_true(found_behind(NEAR_DUP_BUCKET_MAX - 1, 4096));
+	assert_false(found_behind(NEAR_DUP_BUCKET_MAX, 4096));
+	assert_false(found_behind(NEAR_DUP_BUCKET_MAX + 1, 4096));
 	/* There is room, but the ring has gone round. */
 	assert_true(found_behind(99, 100));
 	assert_false(found_behind(100, 100));
@@ -233,24 +235,25 @@ cpu_ns(void)
 }
 
 /*
- * A flood of hashes of one quarter costs each of them NEAR_BUCKET_MAX steps,
- * not a walk over all.  The bound is wide: 30,000 x 30,000 steps would pass it.
+ * A flood of hashes of one quarter costs each of them NEAR_DUP_BUCKET_MAX
+ * steps, not a walk over all.  The bound is wide: 30,000 x 30,000 steps would
+ * pass it.
  */
 static void
 flood_tests(void **state)
 {
-	struct near *x = near_new(NEAR_MAX);
+	struct near_dup *x = near_dup_new(NEAR_DUP_MAX);
 	uint64_t seed = 7;
 	size_t n = 30000;
 
 	(void)state;
 	double from = cpu_ns();
 	for (size_t i = 0; i < n; i++)
-		near_add(x, (draw(&seed) & ~UINT64_C(0xffff)) | 0x7777);
+		near_dup_add(x, (draw(&seed) & ~UINT64_C(0xffff)) | 0x7777);
 	double ns = (cpu_ns() - from) / (double)n;
 	print_message("near: %.0f ns for each of a flood\n", ns);
 	assert_true(ns < 20000);
-	near_free(&x);
+	near_dup_free(&x);
 }
 
 int

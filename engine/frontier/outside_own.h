@@ -1,6 +1,6 @@
 /*
- * outside_own -- the memory behind outside.h.  Private to engine/frontier.
- * Thread: the ledger's loop.
+ * outside_own -- the memory behind lease_service.h.  Private to
+ * engine/frontier. Thread: the ledger's loop.
  *
  *     url    crawl4 queue4 date4 URL -> created4 flags1 metadata
  *     queue  crawl4 key              -> the queue's note, then its leases
@@ -235,7 +235,7 @@ enum outside_note {
 	NOTE_OUTSIDE_END, NOTE_OUTSIDE_GONE, NOTE_OUTSIDE_CONTROL,
 };
 
-/* outside.c */
+/* lease_service.c */
 /* Post the call to the ledger's loop. */
 void outside_post(struct frontier *, struct outside_call *,
     void (*run)(struct outside_call *));
@@ -278,7 +278,7 @@ void outside_control_touch(struct frontier *);
 /* `active` and `completed` of the queue changed by so much. */
 void outside_count(struct outside_queue *, int64_t active, int64_t completed);
 
-/* outside_memory.c: slots, names, sets, heaps */
+/* lease_memory.c: slots, names, sets, heaps */
 static inline struct outside_queue *
 outside_at(const struct outside *o, uint32_t slot)
 {
@@ -314,13 +314,13 @@ void outside_turns_take(struct outside *, struct outside_turns *,
     struct outside_queue *);
 void outside_turns_free(struct outside_turns *);
 
-/* outside_record.c */
+/* lease_record.c */
 void outside_crawl_bytes(const struct outside_crawl *, struct buf *);
 void outside_queue_bytes(const struct outside_queue *, struct buf *);
 void outside_leases_bytes(const struct outside_queue *, struct buf *);
 void outside_control_bytes(const struct frontier *, struct buf *);
 
-/* outside_turn.c: where a queue waits for what */
+/* lease_turn.c: where a queue waits for what */
 void turn_place(struct outside_queue *);
 void turn_take(struct outside_queue *);
 /* An unleased URL of that date is there. */
@@ -344,7 +344,7 @@ bool turn_put_lately(const struct outside_queue *);
 struct str turn_cursor_url(const struct outside_queue *);
 void turn_forget_levels(struct outside_crawl *);
 
-/* outside_lease.c */
+/* lease_batch.c */
 struct outside_batch *lease_batch(struct outside_queue *, int64_t start_us,
     uint32_t lease_s);
 void lease_add(struct outside_batch *, uint64_t hash, uint32_t date,
@@ -360,7 +360,7 @@ void lease_expire(struct frontier *);
 /* Its end by the monotonic clock. */
 void lease_set_end(struct outside_batch *);
 
-/* outside_control.c */
+/* lease_control.c */
 /* Nobody finds it any more, and totals are without it. */
 void outside_forget_crawl(struct outside_crawl *);
 void outside_bury_crawl(struct outside_crawl *);    /* free it whole */
@@ -369,7 +369,7 @@ void outside_free_sweeps(struct frontier *);
 /* Whether nobody waits for the answer.  Any thread. */
 bool outside_is_cancelled(const struct outside_call *);
 
-/* outside_scan.c */
+/* lease_scan.c */
 void outside_scan_open(struct outside *);
 /* The listing wants a piece: outside_list_piece() when it is its turn. */
 void outside_scan(struct outside_list *);
@@ -378,7 +378,7 @@ void outside_scan_done(struct outside *);
 /* A walk has ended between two pieces: another may begin. */
 void outside_scan_next(struct outside *);
 
-/* outside_list.c */
+/* lease_list.c */
 void outside_free_walks(struct frontier *);
 /* Begin to read a piece; false: there is none, and that was answered. */
 bool outside_list_piece(struct outside_list *);
@@ -388,7 +388,7 @@ void outside_list_end(struct outside_list *);
 bool outside_purge(struct outside_queue *, uint64_t hash, struct str url,
     uint32_t before_s);
 
-/* The frontier's life; outside_record.c. */
+/* The frontier's life; lease_record.c. */
 void outside_open(struct frontier *);
 void outside_tick(struct frontier *);    /* from now on, each second */
 bool outside_record(struct frontier *, enum index_family, struct str key,

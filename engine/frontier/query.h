@@ -19,39 +19,40 @@
 
 /* --- queues ------------------------------------------------------------- */
 
-struct look_queue {
+struct queried_queue {
 	struct str host;
 	uint32_t id;
 	uint64_t queued;             /* waiting or leased */
 	bool waits;                  /* some are not leased */
 	struct str from;             /* the cursor: a key of the index */
 };
-struct look_queues {
+struct frontier_queues_query {
 	uint32_t crawl;
 	size_t max;
 	struct arena arena;
-	struct look_queue *queues;   /* the longest first */
+	struct queried_queue *queues;   /* the longest first */
 	size_t n;
 	uint64_t left;               /* queues with URLs; */
-	uint64_t resting;            /* of these, without a place (active.c) */
+	uint64_t
+	    waiting_for_slot; /* of these, without a place (host_slots.c) */
 	struct crawl_view view;
 	bool loaded;                 /* it runs, or will, in this process */
 	uint64_t tickets;            /* URLs that max_items leaves */
 	enum ledger_health health;
 	struct why why;              /* ABSENT */
 	struct loop *home;
-	void (*done)(struct look_queues *);
+	void (*done)(struct frontier_queues_query *);
 	/* the frontier's */
 	struct mail mail;
 	struct ledger_query query;
 	struct frontier *frontier;
 	uint32_t next;
 };
-void look_queues(struct frontier *, struct look_queues *);
+void frontier_queues_query(struct frontier *, struct frontier_queues_query *);
 
 /* --- what is next in them ----------------------------------------------- */
 
-struct look_url {
+struct queried_url {
 	struct str url;
 	size_t queue;                /* in `queues` */
 	uint32_t rank;               /* its place in its queue */
@@ -59,28 +60,28 @@ struct look_url {
 	uint16_t depth;
 };
 /* URLs that wait and are not leased, by queue and rank. */
-struct look_urls {
+struct frontier_next_query {
 	uint32_t crawl;
-	const struct look_queue *queues;
+	const struct queried_queue *queues;
 	size_t queues_n;
 	size_t each;                 /* at most so many of a queue */
 	struct arena arena;
-	struct look_url *urls;
+	struct queried_url *urls;
 	size_t n;
 	struct why why;
 	struct loop *home;
-	void (*done)(struct look_urls *);
+	void (*done)(struct frontier_next_query *);
 	/* the frontier's */
 	struct ledger_query query;
 	struct mail mail;
 	struct frontier *frontier;
 	struct index_iter *iter;
 };
-void look_urls(struct frontier *, struct look_urls *);
+void frontier_next_query(struct frontier *, struct frontier_next_query *);
 
 /* --- one URL ------------------------------------------------------------ */
 
-struct look_one {
+struct frontier_url_query {
 	uint32_t crawl;
 	struct str url, host;        /* canonical; the caller keeps them */
 	struct arena arena;
@@ -92,7 +93,7 @@ struct look_one {
 	bool host_known;
 	struct why why;              /* ABSENT: no such crawl */
 	struct loop *home;
-	void (*done)(struct look_one *);
+	void (*done)(struct frontier_url_query *);
 	/* the frontier's */
 	struct ledger_query query;
 	struct promise promise;
@@ -104,7 +105,7 @@ struct look_one {
 	bool all;                    /* the known table has all its URLs */
 	struct index_iter *iter;
 };
-void look_one(struct frontier *, struct look_one *);
+void frontier_url_query(struct frontier *, struct frontier_url_query *);
 
 /*
  * Is there such a crawl?  Thread: the index thread's, in a query.

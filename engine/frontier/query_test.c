@@ -272,12 +272,13 @@ bursts_are_cut(void **state)
 /* --- problems ------------------------------------------------------------ */
 
 static size_t
-problems(struct problem_record **out)
+problems(struct error_summary_record **out)
 {
 	size_t n;
 
-	assert_int_equal(problem_read(the_index(), rig.crawl, &rig.arena, out,
-	    &n, NULL), OK);
+	assert_int_equal(error_summary_read(
+	                     the_index(), rig.crawl, &rig.arena, out, &n, NULL),
+	    OK);
 	return n;
 }
 
@@ -312,17 +313,17 @@ begin_many(unsigned n)
 static void
 assert_problems(void)
 {
-	struct problem_record *p;
+	struct error_summary_record *p;
 
 	assert_int_equal(problems(&p), 2);
-	assert_int_equal(p[0].kind, PROBLEM_EXCEPTION);
+	assert_int_equal(p[0].kind, ERROR_SUMMARY_EXCEPTION);
 	assert_int_equal(p[0].code, EXCEPTION_TIMEOUT);
 	/* The newest first, and no more than are kept. */
-	assert_int_equal(p[0].samples_n, PROBLEM_SAMPLES);
+	assert_int_equal(p[0].samples_n, ERROR_SUMMARY_SAMPLES);
 	is_text(p[0].samples[0], "http://a/06");
 	is_text(p[0].samples[4], "http://a/02");
 	assert_true(p[0].first.us > 0 && p[0].last.us > p[0].first.us);
-	assert_int_equal(p[1].kind, PROBLEM_STATUS);
+	assert_int_equal(p[1].kind, ERROR_SUMMARY_STATUS);
 	assert_int_equal(p[1].code, 404);
 	assert_int_equal(p[1].count, 3);
 	assert_int_equal(p[1].samples_n, 3);
@@ -332,7 +333,7 @@ assert_problems(void)
 static void
 problems_have_samples(void **state)
 {
-	struct problem_record *p;
+	struct error_summary_record *p;
 
 	(void)state;
 	begin_many(20);
@@ -356,7 +357,7 @@ problems_have_samples(void **state)
 static void
 many_at_once_are_counted(void **state)
 {
-	struct problem_record *p;
+	struct error_summary_record *p;
 
 	(void)state;
 	begin_many(30);
@@ -382,7 +383,7 @@ many_at_once_are_counted(void **state)
 static void
 links_that_are_skipped(void **state)
 {
-	struct problem_record *p;
+	struct error_summary_record *p;
 
 	(void)state;
 	rig_begin(R, "http://a/0", "http://a/1", NULL);
@@ -392,7 +393,7 @@ links_that_are_skipped(void **state)
 	rig_add(R, s, "http://b/1", 1, SKIP_SCOPE);
 	rig_hand_in(R, s);
 	assert_int_equal(problems(&p), 1);
-	assert_int_equal(p[0].kind, PROBLEM_SKIPPED);
+	assert_int_equal(p[0].kind, ERROR_SUMMARY_SKIPPED);
 	assert_int_equal(p[0].code, SKIP_SCOPE);
 	assert_int_equal(p[0].samples_n, 2);
 	is_text(p[0].samples[0], "http://b/1");
@@ -403,38 +404,42 @@ links_that_are_skipped(void **state)
 static bool back;
 
 static void
-queues_back(struct look_queues *l)
+queues_back(struct frontier_queues_query *l)
 {
 	(void)l;
 	back = true;
 }
 
 static void
-ask_queues(struct look_queues *l, size_t max)
+ask_queues(struct frontier_queues_query *l, size_t max)
 {
-	*l = (struct look_queues){ .crawl = rig.crawl, .max = max,
+	*l = (struct frontier_queues_query){ .crawl = rig.crawl, .max = max,
 		.home = rig.loop, .done = queues_back };
 	back = false;
-	look_queues(rig.frontier, l);
+	frontier_queues_query(rig.frontier, l);
 	rig_pass(R, 10);
 	assert_true(back);
 }
 
 static void
-urls_back(struct look_urls *l)
+urls_back(struct frontier_next_query *l)
 {
 	(void)l;
 	back = true;
 }
 
 static void
-ask_urls(struct look_urls *u, const struct look_queues *l, size_t each)
+ask_urls(struct frontier_next_query *u, const struct frontier_queues_query *l,
+    size_t each)
 {
-	*u = (struct look_urls){ .crawl = rig.crawl, .queues = l->queues,
-		.queues_n = l->n, .each = each, .home = rig.loop,
+	*u = (struct frontier_next_query){ .crawl = rig.crawl,
+		.queues = l->queues,
+		.queues_n = l->n,
+		.each = each,
+		.home = rig.loop,
 		.done = urls_back };
 	back = false;
-	look_urls(rig.frontier, u);
+	frontier_next_query(rig.frontier, u);
 	rig_pass(R, 10);
 	assert_true(back);
 	assert_int_equal(u->why.err, OK);
@@ -443,7 +448,7 @@ ask_urls(struct look_urls *u, const struct look_queues *l, size_t each)
 static void
 the_longest_come_first(void **state)
 {
-	struct look_queues l;
+	struct frontier_queues_query l;
 	char url[32];
 
 	(void)state;
@@ -492,7 +497,7 @@ the_longest_come_first(void **state)
 static void
 many_queues(void **state)
 {
-	struct look_queues l;
+	struct frontier_queues_query l;
 	struct submission *s = NULL;
 	struct lease none = { 0 };
 	char url[32];
@@ -522,8 +527,8 @@ many_queues(void **state)
 static void
 what_is_next_in_them(void **state)
 {
-	struct look_queues l;
-	struct look_urls u;
+	struct frontier_queues_query l;
+	struct frontier_next_query u;
 
 	(void)state;
 	begin_many(9);
@@ -553,21 +558,21 @@ what_is_next_in_them(void **state)
 /* --- one URL ------------------------------------------------------------- */
 
 static void
-one_back(struct look_one *l)
+one_back(struct frontier_url_query *l)
 {
 	(void)l;
 	back = true;
 }
 
-static struct look_one
+static struct frontier_url_query
 ask_one(const char *url)
 {
-	static struct look_one l;
+	static struct frontier_url_query l;
 
-	l = (struct look_one){ .crawl = rig.crawl, .url = str_of(url),
+	l = (struct frontier_url_query){ .crawl = rig.crawl, .url = str_of(url),
 		.host = STR("a"), .home = rig.loop, .done = one_back };
 	back = false;
-	look_one(rig.frontier, &l);
+	frontier_url_query(rig.frontier, &l);
 	rig_pass(R, 10);
 	assert_true(back);
 	assert_int_equal(l.why.err, OK);
@@ -578,7 +583,7 @@ ask_one(const char *url)
 static void
 assert_states(bool loaded)
 {
-	struct look_one l = ask_one("http://a/first");
+	struct frontier_url_query l = ask_one("http://a/first");
 
 	assert_int_equal(l.state, URL_DONE);
 	assert_int_equal(l.fact.outcome, OUTCOME_ITEM);
@@ -616,8 +621,10 @@ begin_with_each_state(void)
 static void
 every_state_is_found(void **state)
 {
-	struct look_one l = { .url = STR("http://a/0"), .host = STR("a"),
-		.crawl = 99, .done = one_back };
+	struct frontier_url_query l = { .url = STR("http://a/0"),
+		.host = STR("a"),
+		.crawl = 99,
+		.done = one_back };
 
 	(void)state;
 	begin_with_each_state();
@@ -628,7 +635,7 @@ every_state_is_found(void **state)
 	assert_states(false);
 	l.home = rig.loop;
 	back = false;
-	look_one(rig.frontier, &l);
+	frontier_url_query(rig.frontier, &l);
 	rig_pass(R, 10);
 	assert_true(back);
 	assert_int_equal(l.why.err, ERR_ABSENT);
@@ -637,8 +644,8 @@ every_state_is_found(void **state)
 static void
 assert_retired(void)
 {
-	struct look_queues l;
-	struct look_urls u;
+	struct frontier_queues_query l;
+	struct frontier_next_query u;
 
 	assert_true(the_crawl()->retired);
 	assert_int_equal(the_crawl()->queues.n, 0);
@@ -665,11 +672,11 @@ what_has_ended_is_read(void **state)
 	(void)state;
 	begin_with_each_state();
 	/* Not while somebody looks at it. */
-	crawl_hold(the_crawl());
+	crawl_ref(the_crawl());
 	rig_state(R, CRAWL_CANCELLED, OK);
 	assert_false(the_crawl()->retired);
 	assert_int_equal(the_crawl()->queues.n, 1);
-	crawl_release(the_crawl());
+	crawl_unref(the_crawl());
 	rig_pass(R, 1);
 	assert_retired();
 	for (int i = 0; i < 2; i++) {

@@ -36,9 +36,9 @@ queue_get(struct crawl *c, struct str key, bool make)
 	list_init(&q->dirty_node);
 	list_init(&q->changed_node);
 	list_init(&q->starved_node);
-	list_init(&q->resting_node);
-	struct spread *spread = c->frontier->options.spread;
-	q->port = spread == NULL ? 0 : spread_port(spread, key);
+	list_init(&q->slot_node);
+	struct host_shard *host_shard = c->frontier->options.host_shard;
+	q->port = host_shard == NULL ? 0 : host_shard_port(host_shard, key);
 	map_put(&c->queues, q->key, q);
 	map_put_id(&c->queues_by_id, q->id, q);
 	/* Ids are given one by one. */
@@ -154,7 +154,7 @@ struct fresh_batch {
 };
 
 static void
-fresh_kept(struct promise *p, enum err e)
+handoff_kept(struct promise *p, enum err e)
 {
 	struct fresh_batch *b = CONTAINER(p, struct fresh_batch, promise);
 	struct queue *q = b->first;
@@ -203,7 +203,7 @@ queue_fresh(struct queue *q, uint32_t rank)
 		f->batch = mem_new(sizeof(*f->batch));
 		f->batch->frontier = f;
 		f->batch->group = q->fresh_group;
-		f->batch->promise.kept = fresh_kept;
+		f->batch->promise.kept = handoff_kept;
 		list_put(&f->batches, &f->batch->node);
 		f->batch->last = &f->batch->first;
 		ledger_promise(f->ledger, &f->batch->promise);
@@ -339,7 +339,7 @@ walked(struct ledger_query *query)
 		buf_put_str(&q->cursor_url, l->url);
 		/* Done meanwhile, or leased before the cursor went back.  What
 		 * the table has forgotten is as the index says: waiting. */
-		if (known_get(f->known, l->hash, &date, &mark) ?
+		if (url_table_get(f->known, l->hash, &date, &mark) ?
 		    mark != MARK_WAITING || date != l->rank :
 		    !f->memory.partial)
 			continue;
@@ -347,7 +347,7 @@ walked(struct ledger_query *query)
 			crawl_skip_waiting(c, q, l, SKIP_SCOPE);
 			continue;
 		}
-		known_set(f->known, l->hash, l->rank, MARK_LEASED);
+		url_table_set(f->known, l->hash, l->rank, MARK_LEASED);
 		s->leases[kept++] = *l;
 	}
 	if (kept > 0) {
@@ -371,7 +371,7 @@ walked(struct ledger_query *query)
 		crawl_consider_end(c);
 	}
 	find_via(s);
-	memory_read_back(f);
+	known_evict_read_back(f);
 }
 
 static void
@@ -394,7 +394,7 @@ start_walk(struct queue *q, struct serve *s)
 }
 
 static void
-gate_opened(struct frontier *f, struct gate_wait *g)
+gate_opened(struct frontier *f, struct eviction_wait *g)
 {
 	serve_arrived(f, CONTAINER(g, struct serve, gate));
 }
@@ -426,7 +426,7 @@ serve_arrived(struct frontier *f, struct serve *s)
 		return;
 	}
 	s->gate.open = gate_opened;
-	if (memory_may_read(f, &s->gate))
+	if (known_evict_may_read(f, &s->gate))
 		start_walk(q, s);
 }
 

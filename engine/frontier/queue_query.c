@@ -36,21 +36,22 @@ look_is_there(struct index *x, uint32_t crawl, struct why *w)
 static void
 queues_delivered(struct mail *m)
 {
-	struct look_queues *l = CONTAINER(m, struct look_queues, mail);
+	struct frontier_queues_query *l =
+	    CONTAINER(m, struct frontier_queues_query, mail);
 
 	l->done(l);
 }
 
 static bool
-shorter(const struct look_queue *a, const struct look_queue *b)
+shorter(const struct queried_queue *a, const struct queried_queue *b)
 {
 	return a->queued != b->queued ? a->queued < b->queued : a->id > b->id;
 }
 
 static void
-swap(struct look_queue *a, struct look_queue *b)
+swap(struct queried_queue *a, struct queried_queue *b)
 {
-	struct look_queue t = *a;
+	struct queried_queue t = *a;
 
 	*a = *b;
 	*b = t;
@@ -58,7 +59,7 @@ swap(struct look_queue *a, struct look_queue *b)
 
 /* The shortest is the first: its place goes to whoever is longer. */
 static void
-sink(struct look_queue *q, size_t n)
+sink(struct queried_queue *q, size_t n)
 {
 	for (size_t at = 0, low; (low = 2 * at + 1) < n; at = low) {
 		if (low + 1 < n && shorter(&q[low + 1], &q[low]))
@@ -70,7 +71,7 @@ sink(struct look_queue *q, size_t n)
 }
 
 static void
-rise(struct look_queue *q, size_t at)
+rise(struct queried_queue *q, size_t at)
 {
 	for (; at > 0 && shorter(&q[at], &q[(at - 1) / 2]);
 	    at = (at - 1) / 2)
@@ -78,14 +79,14 @@ rise(struct look_queue *q, size_t at)
 }
 
 static bool
-weighs(const struct look_queues *l, const struct look_queue *x)
+weighs(const struct frontier_queues_query *l, const struct queried_queue *x)
 {
 	return x->queued > 0 && (l->n < l->max ||
 	    (l->n > 0 && shorter(&l->queues[0], x)));
 }
 
 static void
-weigh(struct look_queues *l, struct look_queue x)
+weigh(struct frontier_queues_query *l, struct queried_queue x)
 {
 	l->left += x.queued > 0;
 	if (!weighs(l, &x))
@@ -106,12 +107,12 @@ longer_first(const void *a, const void *b)
 }
 
 static void
-name_queues(struct look_queues *l, const struct crawl *c)
+name_queues(struct frontier_queues_query *l, const struct crawl *c)
 {
 	struct buf key = BUF_INIT;
 
 	for (size_t i = 0; i < l->n; i++) {
-		struct look_queue *x = &l->queues[i];
+		struct queried_queue *x = &l->queues[i];
 		const struct queue *q = map_get_id(&c->queues_by_id, x->id);
 		x->host = arena_copy(&l->arena, q->key);
 		x->waits = q->waiting > 0;
@@ -124,7 +125,7 @@ name_queues(struct look_queues *l, const struct crawl *c)
 }
 
 static void
-answer_queues(struct look_queues *l, const struct crawl *c)
+answer_queues(struct frontier_queues_query *l, const struct crawl *c)
 {
 	if (c == NULL) {
 		l->n = 0;
@@ -146,8 +147,8 @@ answer_queues(struct look_queues *l, const struct crawl *c)
 static void
 weigh_record(void *arg, const struct queue_record *r)
 {
-	struct look_queues *l = arg;
-	struct look_queue x = { .id = r->id, .queued = r->waiting,
+	struct frontier_queues_query *l = arg;
+	struct queried_queue x = { .id = r->id, .queued = r->waiting,
 	    .waits = r->waiting > 0 };
 	struct buf key = BUF_INIT;
 
@@ -164,7 +165,8 @@ weigh_record(void *arg, const struct queue_record *r)
 static void
 read_queues(struct ledger_query *q, struct index *x)
 {
-	struct look_queues *l = CONTAINER(q, struct look_queues, query);
+	struct frontier_queues_query *l =
+	    CONTAINER(q, struct frontier_queues_query, query);
 
 	if (queue_record_each(x, l->crawl, weigh_record, l) != OK)
 		why(&l->why, ERR_CORRUPT, "the queues of crawl %u cannot be "
@@ -174,16 +176,17 @@ read_queues(struct ledger_query *q, struct index *x)
 static void
 queues_read(struct ledger_query *q)
 {
-	struct look_queues *l = CONTAINER(q, struct look_queues, query);
+	struct frontier_queues_query *l =
+	    CONTAINER(q, struct frontier_queues_query, query);
 
 	answer_queues(l, crawl_get(l->frontier, l->crawl));
 }
 
 static void
-look_retired(struct look_queues *l, const struct crawl *c)
+look_retired(struct frontier_queues_query *l, const struct crawl *c)
 {
 	l->n = 0;
-	l->left = l->resting = 0;
+	l->left = l->waiting_for_slot = 0;
 	if (c->view.counts.queued == 0) {
 		answer_queues(l, c);
 		return;
@@ -197,7 +200,8 @@ look_retired(struct look_queues *l, const struct crawl *c)
 static void
 some_queues(struct mail *m)
 {
-	struct look_queues *l = CONTAINER(m, struct look_queues, mail);
+	struct frontier_queues_query *l =
+	    CONTAINER(m, struct frontier_queues_query, mail);
 	const struct crawl *c = crawl_get(l->frontier, l->crawl);
 
 	if (c != NULL && c->retired) {
@@ -209,8 +213,8 @@ some_queues(struct mail *m)
 		const struct queue *q = map_get_id(&c->queues_by_id, l->next);
 		if (q == NULL)
 			continue;
-		l->resting += !list_empty(&q->resting_node);
-		weigh(l, (struct look_queue){ .id = q->id,
+		l->waiting_for_slot += !list_empty(&q->slot_node);
+		weigh(l, (struct queried_queue){ .id = q->id,
 		    .queued = q->waiting + q->leased });
 	}
 	if (c != NULL && l->next < c->next_queue)
@@ -220,13 +224,13 @@ some_queues(struct mail *m)
 }
 
 void
-look_queues(struct frontier *f, struct look_queues *l)
+frontier_queues_query(struct frontier *f, struct frontier_queues_query *l)
 {
 	l->frontier = f;
 	l->n = 0;
-	l->left = l->resting = 0;
+	l->left = l->waiting_for_slot = 0;
 	l->next = QUEUE_SKIPPED + 1;
-	l->queues = ARENA_ARRAY(&l->arena, struct look_queue, l->max + 1);
+	l->queues = ARENA_ARRAY(&l->arena, struct queried_queue, l->max + 1);
 	l->why = WHY_INIT;
 	l->mail.deliver = some_queues;
 	loop_post(f->loop, &l->mail);
@@ -237,21 +241,23 @@ look_queues(struct frontier *f, struct look_queues *l)
 static void
 urls_delivered(struct mail *m)
 {
-	struct look_urls *l = CONTAINER(m, struct look_urls, mail);
+	struct frontier_next_query *l =
+	    CONTAINER(m, struct frontier_next_query, mail);
 
 	l->done(l);
 }
 
 /* Has it been leased since, or before the cursor went back? */
 static bool
-waits(const struct look_urls *l, const struct crawl *c,
-    const struct look_url *u)
+waits(const struct frontier_next_query *l, const struct crawl *c,
+    const struct queried_url *u)
 {
 	const struct frontier *f = l->frontier;
 	uint32_t date;
 	uint8_t mark;
 
-	if (known_get(f->known, frontier_hash(l->crawl, u->url), &date, &mark))
+	if (url_table_get(
+	        f->known, frontier_hash(l->crawl, u->url), &date, &mark))
 		return mark == MARK_WAITING && date == u->rank;
 	return f->memory.partial || !c->loaded;
 }
@@ -259,7 +265,8 @@ waits(const struct look_urls *l, const struct crawl *c,
 static void
 urls_read(struct ledger_query *q)
 {
-	struct look_urls *l = CONTAINER(q, struct look_urls, query);
+	struct frontier_next_query *l =
+	    CONTAINER(q, struct frontier_next_query, query);
 	const struct crawl *c = crawl_get(l->frontier, l->crawl);
 	size_t kept = 0, of_queue = 0, queue = SIZE_MAX;
 
@@ -278,7 +285,7 @@ urls_read(struct ledger_query *q)
 
 /* So many more as may be leased are read. */
 static void
-read_queue(struct look_urls *l, size_t queue, size_t max)
+read_queue(struct frontier_next_query *l, size_t queue, size_t max)
 {
 	struct str key, value, from = l->queues[queue].from;
 	size_t n = 0;
@@ -293,7 +300,7 @@ read_queue(struct look_urls *l, size_t queue, size_t max)
 		uint32_t rank = read_be32(&in);
 		if (rank > RANK_MAX || !url_value_parse(value, &v))
 			return;
-		l->urls[l->n++] = (struct look_url){
+		l->urls[l->n++] = (struct queried_url){
 			.url = arena_copy(&l->arena, (struct str){ in.p,
 			in.n }), .queue = queue, .rank = rank,
 			.cost = v.cost, .depth = v.depth };
@@ -304,11 +311,12 @@ read_queue(struct look_urls *l, size_t queue, size_t max)
 static void
 read_urls(struct ledger_query *q, struct index *x)
 {
-	struct look_urls *l = CONTAINER(q, struct look_urls, query);
+	struct frontier_next_query *l =
+	    CONTAINER(q, struct frontier_next_query, query);
 	size_t each = l->each + MIN(l->each, LOOKS_PER_QUEUE) + 8;
 
 	(void)x;
-	l->urls = ARENA_ARRAY(&l->arena, struct look_url,
+	l->urls = ARENA_ARRAY(&l->arena, struct queried_url,
 	    l->queues_n * each + 1);
 	for (size_t i = 0; i < l->queues_n; i++)
 		read_queue(l, i, each);
@@ -321,14 +329,15 @@ read_urls(struct ledger_query *q, struct index *x)
 static void
 open_urls(struct ledger_query *q, struct index *x)
 {
-	CONTAINER(q, struct look_urls, query)->iter =
+	CONTAINER(q, struct frontier_next_query, query)->iter =
 	    index_iter_new(x, INDEX_URL);
 }
 
 static void
 urls_opened(struct ledger_query *q)
 {
-	struct look_urls *l = CONTAINER(q, struct look_urls, query);
+	struct frontier_next_query *l =
+	    CONTAINER(q, struct frontier_next_query, query);
 
 	q->run = read_urls;
 	q->done = urls_read;
@@ -336,7 +345,7 @@ urls_opened(struct ledger_query *q)
 }
 
 void
-look_urls(struct frontier *f, struct look_urls *l)
+frontier_next_query(struct frontier *f, struct frontier_next_query *l)
 {
 	l->frontier = f;
 	l->n = 0;
@@ -352,13 +361,14 @@ look_urls(struct frontier *f, struct look_urls *l)
 static void
 one_delivered(struct mail *m)
 {
-	struct look_one *l = CONTAINER(m, struct look_one, mail);
+	struct frontier_url_query *l =
+	    CONTAINER(m, struct frontier_url_query, mail);
 
 	l->done(l);
 }
 
 static void
-answer_one(struct look_one *l)
+answer_one(struct frontier_url_query *l)
 {
 	index_iter_free(&l->iter);
 	l->mail.deliver = one_delivered;
@@ -380,7 +390,7 @@ name_of(struct str path)
 
 /* Nothing, when the entry or its file is gone. */
 static void
-read_answer(struct look_one *l, struct index *x, uint64_t seq)
+read_answer(struct frontier_url_query *l, struct index *x, uint64_t seq)
 {
 	struct buf key = BUF_INIT;
 	struct journal_entry e;
@@ -396,7 +406,7 @@ read_answer(struct look_one *l, struct index *x, uint64_t seq)
 }
 
 static bool
-take_fact(struct look_one *l, struct index *x, enum url_state state,
+take_fact(struct frontier_url_query *l, struct index *x, enum url_state state,
     struct str value)
 {
 	struct url_value v;
@@ -421,8 +431,8 @@ take_fact(struct look_one *l, struct index *x, enum url_state state,
 }
 
 static void
-get_at(struct look_one *l, struct index *x, uint32_t queue, uint32_t date,
-    enum url_state state)
+get_at(struct frontier_url_query *l, struct index *x, uint32_t queue,
+    uint32_t date, enum url_state state)
 {
 	struct arena a = ARENA_INIT;
 	struct buf key = BUF_INIT;
@@ -443,7 +453,7 @@ get_at(struct look_one *l, struct index *x, uint32_t queue, uint32_t date,
 
 /* Of a crawl that has ended. */
 static void
-read_record(struct look_one *l, struct index *x)
+read_record(struct frontier_url_query *l, struct index *x)
 {
 	struct queue_record r;
 
@@ -461,7 +471,8 @@ read_record(struct look_one *l, struct index *x)
 static void
 read_places(struct ledger_query *q, struct index *x)
 {
-	struct look_one *l = CONTAINER(q, struct look_one, query);
+	struct frontier_url_query *l =
+	    CONTAINER(q, struct frontier_url_query, query);
 	bool listed = l->mark == MARK_WAITING || l->mark == MARK_LEASED;
 
 	if (l->retired)
@@ -487,7 +498,8 @@ read_places(struct ledger_query *q, struct index *x)
 static void
 walk_queue(struct ledger_query *q, struct index *x)
 {
-	struct look_one *l = CONTAINER(q, struct look_one, query);
+	struct frontier_url_query *l =
+	    CONTAINER(q, struct frontier_url_query, query);
 	struct str key, value;
 
 	for (unsigned n = 0; n < LOOKS_PER_TURN; n++) {
@@ -509,7 +521,8 @@ walk_queue(struct ledger_query *q, struct index *x)
 static void
 queue_walked(struct ledger_query *q)
 {
-	struct look_one *l = CONTAINER(q, struct look_one, query);
+	struct frontier_url_query *l =
+	    CONTAINER(q, struct frontier_url_query, query);
 
 	if (l->iter != NULL)
 		ledger_read_beside(l->frontier->ledger, q);
@@ -517,12 +530,13 @@ queue_walked(struct ledger_query *q)
 		answer_one(l);
 }
 
-static void look(struct look_one *);
+static void look(struct frontier_url_query *);
 
 static void
 gathered(struct promise *p, enum err e)
 {
-	struct look_one *l = CONTAINER(p, struct look_one, promise);
+	struct frontier_url_query *l =
+	    CONTAINER(p, struct frontier_url_query, promise);
 
 	if (e == OK)
 		look(l);
@@ -533,7 +547,8 @@ gathered(struct promise *p, enum err e)
 static void
 places_read(struct ledger_query *q)
 {
-	struct look_one *l = CONTAINER(q, struct look_one, query);
+	struct frontier_url_query *l =
+	    CONTAINER(q, struct frontier_url_query, query);
 	struct ledger *ledger = l->frontier->ledger;
 
 	if (l->iter != NULL) {
@@ -552,7 +567,7 @@ places_read(struct ledger_query *q)
 }
 
 static void
-look(struct look_one *l)
+look(struct frontier_url_query *l)
 {
 	struct frontier *f = l->frontier;
 	const struct crawl *c = crawl_get(f, l->crawl);
@@ -570,7 +585,7 @@ look(struct look_one *l)
 	l->queued = q == NULL ? 0 : q->waiting + q->leased;
 	l->all = c->loaded && !c->retired && !f->memory.partial;
 	l->mark = 0;
-	if (!known_get(f->known, frontier_hash(l->crawl, l->url), &l->rank,
+	if (!url_table_get(f->known, frontier_hash(l->crawl, l->url), &l->rank,
 	    &l->mark))
 		l->mark = 0;
 	l->query.home = f->loop;
@@ -582,11 +597,11 @@ look(struct look_one *l)
 static void
 one_arrived(struct mail *m)
 {
-	look(CONTAINER(m, struct look_one, mail));
+	look(CONTAINER(m, struct frontier_url_query, mail));
 }
 
 void
-look_one(struct frontier *f, struct look_one *l)
+frontier_url_query(struct frontier *f, struct frontier_url_query *l)
 {
 	l->frontier = f;
 	l->state = URL_UNKNOWN;

@@ -85,7 +85,7 @@ frontier_restore_lease(struct frontier *f, uint32_t crawl,
 		return e;
 	find_again(c, u);
 	struct queue *q = queue_get(c, u->key, false);
-	if (q == NULL || !known_get(f->known, u->hash, &l->rank, &mark) ||
+	if (q == NULL || !url_table_get(f->known, u->hash, &l->rank, &mark) ||
 	    mark != MARK_WAITING)
 		return why(w, ERR_STATE, "%.*s is done already",
 		    STR_FMT(str_cut(u->url, 0, 200)));
@@ -98,7 +98,7 @@ frontier_restore_lease(struct frontier *f, uint32_t crawl,
 		e = read_lease(c, q, l, w);
 	if (e != OK)
 		return e;
-	known_set(f->known, l->hash, l->rank, MARK_LEASED);
+	url_table_set(f->known, l->hash, l->rank, MARK_LEASED);
 	q->waiting--;
 	q->leased++;
 	c->view.counts.leased++;
@@ -132,7 +132,7 @@ skip_waiting(struct crawl *c, struct queue *q, struct lease *l,
 	struct submission s = { .crawl = c->id, .outcome = OUTCOME_SKIPPED,
 	    .reason = (uint8_t)reason, .lease = *l };
 
-	known_set(c->frontier->known, l->hash, l->rank, MARK_LEASED);
+	url_table_set(c->frontier->known, l->hash, l->rank, MARK_LEASED);
 	q->waiting--;
 	q->leased++;
 	c->view.counts.leased++;
@@ -198,9 +198,9 @@ frontier_restore_end(struct frontier *f, uint32_t crawl, struct wall last,
 		c->view.ended = last;
 	crawl_touch(c);
 	/* Crawls are told one after the other: nobody asks for this one's. */
-	known_free(&f->known);
-	f->known = known_new();
-	near_free(&c->near);
+	url_table_free(&f->known);
+	f->known = url_table_new();
+	near_dup_free(&c->near);
 	return OK;
 }
 

@@ -20,7 +20,7 @@ judged_again(uint8_t reason)
 
 /* Its queue's name; empty: it is no URL that can be fetched. */
 static struct str
-host_of(struct amend *a, struct str url)
+host_of(struct crawl_change *a, struct str url)
 {
 	struct url u;
 
@@ -32,7 +32,8 @@ host_of(struct amend *a, struct str url)
 
 /* The record of a URL that is done or was never queued. */
 static void
-consider(struct amend *a, uint32_t queue, struct str url, struct str value)
+consider(
+    struct crawl_change *a, uint32_t queue, struct str url, struct str value)
 {
 	struct url_value v;
 	struct str key = STR_NONE;
@@ -42,21 +43,21 @@ consider(struct amend *a, uint32_t queue, struct str url, struct str value)
 	uint8_t reason = v.why & 15;
 	enum outcome o = queue == QUEUE_SKIPPED ? OUTCOME_SKIPPED :
 	    (enum outcome)(v.why >> 4);
-	enum amend_which which = o == OUTCOME_EXCEPTION ? AMEND_EXCEPTION :
-	    AMEND_SKIPPED;
+	enum change_which which = o == OUTCOME_EXCEPTION ? CHANGE_EXCEPTION :
+	    CHANGE_SKIPPED;
 	if (o != OUTCOME_EXCEPTION && o != OUTCOME_SKIPPED)
 		return;
-	if (a->which != AMEND_NAMED &&
+	if (a->which != CHANGE_NAMED &&
 	    (a->which != which || a->reason != reason))
 		return;
 	a->seen++;
 	if (a->excludes(a->rules, url) || (queue == QUEUE_SKIPPED &&
 	    (key = host_of(a, url)).n == 0))
 		return;
-	if (a->which == AMEND_SKIPPED && judged_again(reason) &&
+	if (a->which == CHANGE_SKIPPED && judged_again(reason) &&
 	    !a->again(a->rules, url, v.depth, &v.cost))
 		return;
-	struct amend_match *m = amend_add(a, url, &v);
+	struct change_match *m = url_scan_add(a, url, &v);
 	m->lease.queue = queue;
 	m->reason = reason;
 	m->exception = o == OUTCOME_EXCEPTION;
@@ -65,8 +66,8 @@ consider(struct amend *a, uint32_t queue, struct str url, struct str value)
 
 /* All that is done; of each queue, what waits is passed over. */
 static void
-visit_done(struct amend *a, uint32_t queue, uint32_t rank, struct str url,
-    struct str value)
+visit_done(struct crawl_change *a, uint32_t queue, uint32_t rank,
+    struct str url, struct str value)
 {
 	a->looked += rank == 0;
 	if (rank != 0)
@@ -77,7 +78,7 @@ visit_done(struct amend *a, uint32_t queue, uint32_t rank, struct str url,
 
 /* A walk would pass over all that has just left its place. */
 static void
-find_at(struct amend *a, struct index *x, uint32_t queue, struct str url)
+find_at(struct crawl_change *a, struct index *x, uint32_t queue, struct str url)
 {
 	struct why w = WHY_INIT;
 	struct str value;
@@ -93,11 +94,11 @@ find_at(struct amend *a, struct index *x, uint32_t queue, struct str url)
 }
 
 void
-amend_find_named(struct amend *a, struct index *x)
+change_find_named(struct crawl_change *a, struct index *x)
 {
-	for (unsigned n = 0; a->at < a->names_n && n < AMEND_LOOKS_MAX / 4 &&
-	    a->matches_n + 2 <= AMEND_MATCHES_MAX; n++, a->at++) {
-		const struct amend_name *name = &a->names[a->at];
+	for (unsigned n = 0; a->at < a->names_n && n < URL_SCAN_PIECE_MAX / 4 &&
+	    a->matches_n + 2 <= URL_SCAN_MATCHES_MAX; n++, a->at++) {
+		const struct change_name *name = &a->names[a->at];
 		find_at(a, x, QUEUE_SKIPPED, name->url);
 		if (name->queue != QUEUE_SKIPPED)
 			find_at(a, x, name->queue, name->url);
@@ -106,21 +107,21 @@ amend_find_named(struct amend *a, struct index *x)
 }
 
 void
-amend_find_done(struct amend *a, struct index_iter *i)
+change_find_done(struct crawl_change *a, struct index_iter *i)
 {
-	amend_look(a, i, visit_done);
+	url_scan_piece(a, i, visit_done);
 }
 
 /* --- on the ledger's loop ------------------------------------------------- */
 
 /* The index had it so; has it waited since? */
 static bool
-still_done(const struct frontier *f, const struct amend_match *m)
+still_done(const struct frontier *f, const struct change_match *m)
 {
 	uint32_t date;
 	uint8_t mark;
 
-	if (!known_get(f->known, m->lease.hash, &date, &mark))
+	if (!url_table_get(f->known, m->lease.hash, &date, &mark))
 		return f->memory.partial;
 	return m->lease.queue == QUEUE_SKIPPED ? mark == MARK_SKIPPED :
 	    mark == MARK_DONE;
@@ -128,12 +129,12 @@ still_done(const struct frontier *f, const struct amend_match *m)
 
 /* It leaves what it was counted in.  False: its host has had its share. */
 static bool
-take_back(struct amend *a, struct crawl *c, struct queue *q,
-    const struct amend_match *m)
+take_back(struct crawl_change *a, struct crawl *c, struct queue *q,
+    const struct change_match *m)
 {
 	struct crawl_counts *n = &c->view.counts;
 
-	if (a->which == AMEND_SKIPPED && m->reason == SKIP_LIMIT &&
+	if (a->which == CHANGE_SKIPPED && m->reason == SKIP_LIMIT &&
 	    c->host_urls_max != 0 && q->ordered >= c->host_urls_max)
 		return false;
 	if (m->exception)
@@ -147,7 +148,7 @@ take_back(struct amend *a, struct crawl *c, struct queue *q,
 }
 
 static void
-wait_again(struct crawl *c, struct queue *q, const struct amend_match *m)
+wait_again(struct crawl *c, struct queue *q, const struct change_match *m)
 {
 	const struct lease *l = &m->lease;
 	struct url_value v = {
@@ -159,7 +160,7 @@ wait_again(struct crawl *c, struct queue *q, const struct amend_match *m)
 	uint32_t rank = rank_of(l->cost, q->ordered);
 
 	q->ordered += l->queue == QUEUE_SKIPPED;
-	known_set(c->frontier->known, l->hash, rank, MARK_WAITING);
+	url_table_set(c->frontier->known, l->hash, rank, MARK_WAITING);
 	url_put(c, q->id, rank, l->url, &v);
 	q->waiting++;
 	c->view.counts.queued++;
@@ -169,10 +170,10 @@ wait_again(struct crawl *c, struct queue *q, const struct amend_match *m)
 }
 
 void
-amend_wait_again(struct amend *a, struct crawl *c)
+change_wait_again(struct crawl_change *a, struct crawl *c)
 {
 	for (size_t i = 0; i < a->matches_n; i++) {
-		const struct amend_match *m = &a->matches[i];
+		const struct change_match *m = &a->matches[i];
 		if (!still_done(a->frontier, m))
 			continue;
 		struct queue *q = m->lease.queue == QUEUE_SKIPPED ?
@@ -185,17 +186,17 @@ amend_wait_again(struct amend *a, struct crawl *c)
 		a->n++;
 	}
 	/* Nothing else takes one back: no more of them are to be found. */
-	a->ended |= a->which == AMEND_EXCEPTION && a->seen >= a->n +
+	a->ended |= a->which == CHANGE_EXCEPTION && a->seen >= a->n +
 	    c->view.counts.exceptions[a->reason];
 }
 
 void
-amend_retry(struct amend *a)
+change_retry(struct crawl_change *a)
 {
-	const struct crawl *c = amend_crawl(a);
+	const struct crawl *c = change_crawl(a);
 
 	if (c == NULL) {
-		amend_answer(a);
+		change_answer(a);
 		return;
 	}
 	for (size_t i = 0; i < a->names_n; i++) {
@@ -204,5 +205,5 @@ amend_retry(struct amend *a)
 	}
 	a->at = 0;
 	buf_put_be32(&a->from, a->crawl);
-	amend_walk(a);
+	url_scan_start(a);
 }

@@ -53,14 +53,14 @@ struct queue {
 	struct list changed_node;    /* since the last checkpoint */
 	struct list starved_node;    /* max_items left no ticket for it */
 	size_t port;                 /* the loop of its host */
-	bool active;                 /* it has a place in that loop; active.c */
-	struct list resting_node;    /* it waits for one */
+	bool active; /* it has a place in that loop; host_slots.c */
+	struct list slot_node;    /* it waits for one */
 };
 
 /* Of one loop. */
-struct places {
+struct host_slots {
 	unsigned active;
-	struct list resting;         /* queues, the longest first */
+	struct list waiting_for_slot;         /* queues, the longest first */
 };
 
 /* Lines of one kind in the log, this minute; see log.h. */
@@ -93,25 +93,25 @@ struct crawl {
 	struct arena keys;
 	struct arena arena;          /* name, directory */
 	struct str name, warc_dir;
-	struct warc_series *series;
-	struct near *near;           /* simhashes; NULL until needed */
+	struct warc_set *series;
+	struct near_dup *near;           /* simhashes; NULL until needed */
 	struct problems *problems;   /* NULL: none */
-	/* Rules that came while it runs; amend.h.  NULL: none did. */
+	/* Rules that came while it runs; change.h.  NULL: none did. */
 	const void *rules;
 	bool (*excludes)(const void *rules, struct str url);
 	uint64_t excluded;           /* waiting URLs that left by them */
 	/* Who looks at it over mail; a deleted one is freed behind them. */
 	unsigned holds;
-	struct retirement *retirement;       /* it has ended; retire.c */
+	struct retirement *retirement;       /* it has ended; teardown.c */
 	struct burial *burial;       /* it was deleted */
 };
 
-/* What keeps the known table within its limit; see memory.c. */
+/* What keeps the known table within its limit; see url_table_evict.c. */
 struct memory {
 	size_t bytes_max;            /* of the table; 0: no limit */
 	struct list held;            /* submissions that have not asked yet, */
 	struct list asked;           /* and those that have, in their order */
-	struct list waits;           /* gate_wait: reads that have not begun */
+	struct list waits; /* eviction_wait: reads that have not begun */
 	unsigned reads;              /* of the index, that are out */
 	size_t links;                /* asked for, of those in `asked` */
 	bool closed;                 /* no read begins */
@@ -124,10 +124,10 @@ struct frontier {
 	struct loop *loop;
 	struct frontier_options options;
 	struct ledger *ledger;
-	struct known *known;
+	struct url_table *known;
 	struct via_memory *via;
 	struct memory memory;
-	struct places *places;       /* by port; one at least */
+	struct host_slots *places;       /* by port; one at least */
 	struct map crawls;           /* id -> struct crawl */
 	struct map names;
 	struct outside *outside;     /* outsiders' crawls; outside_own.h */
@@ -143,8 +143,8 @@ struct frontier {
 	struct queue *fresh;         /* got URLs in the gathering group */
 	struct fresh_batch *batch;   /* of the gathering group, or NULL */
 	struct list batches, views;  /* promised and not yet kept */
-	struct list amends, burials; /* under way; amend.c, amend_delete.c */
-	struct list retirements;     /* likewise; retire.c */
+	struct list amends, burials; /* under way; exclude.c, delete.c */
+	struct list retirements;     /* likewise; teardown.c */
 	struct buf key, value;       /* scratch */
 	char *data_dir, *token;
 };
@@ -216,9 +216,9 @@ uint64_t crawl_tickets(const struct crawl *);
 void crawl_wake_starved(struct crawl *);
 MUST_USE enum err crawl_load(struct crawl *, struct why *);
 
-/* retire.c */
+/* teardown.c */
 /* It has ended: what only one that runs needs leaves the memory. */
-void crawl_retire(struct crawl *);
+void crawl_teardown(struct crawl *);
 void retire_go_on(struct retirement *);   /* others have let it go */
 void retire_put(struct frontier *);       /* some records, into this group */
 void retire_forget(struct frontier *);
@@ -251,59 +251,61 @@ void crawl_log_put(struct crawl *, enum crawl_log_kind, struct str reason);
 void crawl_log_trim(struct crawl *);      /* what earlier versions kept */
 void crawl_log_shown(struct crawl *);     /* in its view */
 
-/* problem.c */
+/* error_summary.c */
 struct problems;
-void problem_note(struct crawl *, enum problem_kind, unsigned code,
+void error_summary_note(struct crawl *, enum error_summary_kind, unsigned code,
     struct str url, struct str cause);
-void problem_put(struct crawl *);         /* into the gathering group */
-MUST_USE enum err problem_load(struct crawl *, struct index *, struct why *);
-void problem_free(struct problems **);
+void error_summary_put(struct crawl *);         /* into the gathering group */
+MUST_USE enum err error_summary_load(
+    struct crawl *, struct index *, struct why *);
+void error_summary_free(struct problems **);
 
-/* active.c */
-void active_open(struct frontier *);
-void active_close(struct frontier *);
-void active_check(const struct frontier *);
+/* host_slots.c */
+void host_slots_open(struct frontier *);
+void host_slots_close(struct frontier *);
+void host_slots_check(const struct frontier *);
 /* False: there is no place; it is told of again when there is one. */
 bool queue_activate(struct queue *);
 /* Something of it came back: does it keep its place? */
 void queue_settle(struct queue *);
 void crawl_settle(struct crawl *);
 
-/* memory.c */
-void memory_open(struct frontier *);
+/* url_table_evict.c */
+void known_evict_open(struct frontier *);
 /* What an earlier process forgot: its crawls are loaded anew. */
 MUST_USE enum err memory_clear(struct frontier *, struct why *);
 /* Admit it, at once or when the index has told what the table forgot. */
-void memory_submit(struct frontier *, struct submission *);
+void known_evict_submit(struct frontier *, struct submission *);
 /* False: not now; open() is called when it may. */
-bool memory_may_read(struct frontier *, struct gate_wait *);
-void memory_read_back(struct frontier *);
-void memory_swept(struct frontier *);     /* URLs left for good */
-void memory_check(const struct frontier *);
+bool known_evict_may_read(struct frontier *, struct eviction_wait *);
+void known_evict_read_back(struct frontier *);
+void known_evict_swept(struct frontier *);     /* URLs left for good */
+void known_evict_check(const struct frontier *);
 /*
  * URLs of a crawl that goes on, some `urls` of them: into the table, or into
  * `known`.
  */
-struct memory_load;
-struct memory_load *memory_load_begin(struct frontier *, uint64_t urls);
-MUST_USE enum err memory_load_put(struct memory_load *, uint64_t hash,
+struct known_evict_load;
+struct known_evict_load *known_evict_load_begin(
+    struct frontier *, uint64_t urls);
+MUST_USE enum err known_evict_load_put(struct known_evict_load *, uint64_t hash,
     uint32_t date, uint8_t mark, struct why *);
 /* Returns `e`, or why the rest could not be written. */
-MUST_USE enum err memory_load_end(struct memory_load **, enum err e,
+MUST_USE enum err known_evict_load_end(struct known_evict_load **, enum err e,
     struct why *);
 
-/* amend.c */
+/* exclude.c */
 /* Its rules leave it out, and what is at hand was judged by others. */
 bool crawl_excludes_now(const struct crawl *, const void *judged_by,
     struct str url);
 /* A waiting URL is not going to be fetched. */
 void crawl_skip_waiting(struct crawl *, struct queue *, const struct lease *,
     enum skip_reason);
-void amend_forget(struct frontier *);     /* what is under way: free */
+void change_forget(struct frontier *);     /* what is under way: free */
 
-/* amend_delete.c */
-void crawl_hold(struct crawl *);
-void crawl_release(struct crawl *);       /* it may be gone then */
+/* delete.c */
+void crawl_ref(struct crawl *);
+void crawl_unref(struct crawl *);       /* it may be gone then */
 bool crawl_deleted_note(struct frontier *, struct str note);
 /* Of any other part of a crawl's records: is it a tombstone? */
 void crawl_tomb_record(struct frontier *, struct str key);
@@ -316,7 +318,7 @@ void bytes_limit_set(struct crawl *, uint64_t warc_bytes);
 bool bytes_limit_of_crawl(const struct crawl *);   /* it is reached */
 bool bytes_limit_of_all(const struct frontier *);
 
-/* sitemaps.c */
+/* sitemap_limit.c */
 void sitemaps_open(void);
 /* One more is queued; false: a limit leaves it out, which the log says. */
 bool sitemap_admit(struct crawl *);

@@ -49,9 +49,9 @@ skip(struct crawl *c, const struct found *u, uint64_t via)
 	struct url_value v = value_of(u, via);
 
 	v.why = u->skip;
-	known_set(c->frontier->known, u->hash, u->skip, MARK_SKIPPED);
+	url_table_set(c->frontier->known, u->hash, u->skip, MARK_SKIPPED);
 	c->view.counts.skips[u->skip]++;
-	problem_note(c, PROBLEM_SKIPPED, u->skip, u->url, STR_NONE);
+	error_summary_note(c, ERROR_SUMMARY_SKIPPED, u->skip, u->url, STR_NONE);
 	if (u->flags & FOUND_SEED)
 		crawl_log(c, &(struct crawl_line){ .kind = CRAWL_LOG_SKIPPED,
 		    .text = str_of(skip_text(u->skip)), .host = u->key,
@@ -91,7 +91,7 @@ enqueue(struct crawl *c, const struct found *u, uint64_t via)
 	}
 	uint32_t rank = rank_of(u->cost, q->ordered++);
 
-	known_set(c->frontier->known, u->hash, rank, MARK_WAITING);
+	url_table_set(c->frontier->known, u->hash, rank, MARK_WAITING);
 	url_put(c, q->id, rank, u->url, &v);
 	q->waiting++;
 	c->view.counts.queued++;
@@ -106,7 +106,7 @@ frontier_discover(struct crawl *c, const struct found *u, uint64_t via)
 	uint32_t date;
 	uint8_t mark;
 
-	if (!known_get(c->frontier->known, u->hash, &date, &mark)) {
+	if (!url_table_get(c->frontier->known, u->hash, &date, &mark)) {
 		if (u->skip != SKIP_NONE)
 			skip(c, u, via);
 		else if (!(u->flags & FOUND_SITEMAP) || sitemap_admit(c))
@@ -173,8 +173,8 @@ count_item(struct crawl *c, const struct submission *s)
 
 	n->items++;
 	if (s->status >= 400)
-		problem_note(c, PROBLEM_STATUS, s->status, s->lease.url,
-		    STR_NONE);
+		error_summary_note(
+		    c, ERROR_SUMMARY_STATUS, s->status, s->lease.url, STR_NONE);
 	n->status[s->status >= 100 && s->status < 600 ? s->status / 100 : 0]++;
 	n->not_found += s->status >= 400 && s->status < 500;
 	n->body_bytes += s->body_bytes;
@@ -196,7 +196,7 @@ complete(struct crawl *c, struct queue *q, const struct submission *s)
 
 	url_drop(c, q->id, s->lease.rank, s->lease.url);
 	url_put(c, q->id, 0, s->lease.url, &v);
-	known_set(c->frontier->known, s->lease.hash, 0, MARK_DONE);
+	url_table_set(c->frontier->known, s->lease.hash, 0, MARK_DONE);
 	q->leased--;
 	q->done++;
 	c->view.counts.leased--;
@@ -208,7 +208,7 @@ complete(struct crawl *c, struct queue *q, const struct submission *s)
 static void
 give_back(struct crawl *c, struct queue *q, const struct submission *s)
 {
-	known_set(c->frontier->known, s->lease.hash, s->lease.rank,
+	url_table_set(c->frontier->known, s->lease.hash, s->lease.rank,
 	    MARK_WAITING);
 	q->leased--;
 	q->waiting++;
@@ -222,7 +222,7 @@ static enum err
 archive(struct crawl *c, struct submission *s, struct archive_place *p)
 {
 	struct frontier *f = c->frontier;
-	struct warc_series_options o = {
+	struct warc_set_options o = {
 		.dir = c->warc_dir.p, .token = f->token, .crawl = c->id,
 		.rollover_bytes = f->options.rollover_bytes,
 		.rollover_s = f->options.rollover_s,
@@ -258,7 +258,7 @@ submission_settle(struct crawl *c, struct submission *s)
 
 	/* A lease that was given up (by a cancelled crawl) counts no more. */
 	if (s->outcome != OUTCOME_NONE && (q == NULL ||
-	    !known_get(c->frontier->known, s->lease.hash, &date, &mark) ||
+	    !url_table_get(c->frontier->known, s->lease.hash, &date, &mark) ||
 	    mark != MARK_LEASED))
 		return;
 	if (s->outcome == OUTCOME_RETURNED) {
@@ -271,8 +271,8 @@ submission_settle(struct crawl *c, struct submission *s)
 		c->next_seq = s->seq + 1;
 		c->view.item_last = s->seq;
 		if (c->near == NULL)
-			c->near = near_new(NEAR_MAX);
-		s->near_duplicate = near_add(c->near, s->simhash) &&
+			c->near = near_dup_new(NEAR_DUP_MAX);
+		s->near_duplicate = near_dup_add(c->near, s->simhash) &&
 		    !s->duplicate;
 	}
 	for (size_t i = 0; i < s->lines_n; i++)
@@ -287,12 +287,12 @@ submission_settle(struct crawl *c, struct submission *s)
 		count_item(c, s);
 	} else if (s->outcome == OUTCOME_EXCEPTION) {
 		c->view.counts.exceptions[s->reason]++;
-		problem_note(c, PROBLEM_EXCEPTION, s->reason, s->lease.url,
-		    cause_of(s));
+		error_summary_note(c, ERROR_SUMMARY_EXCEPTION, s->reason,
+		    s->lease.url, cause_of(s));
 	} else if (s->outcome == OUTCOME_SKIPPED) {
 		c->view.counts.skips[s->reason]++;
-		problem_note(c, PROBLEM_SKIPPED, s->reason, s->lease.url,
-		    cause_of(s));
+		error_summary_note(c, ERROR_SUMMARY_SKIPPED, s->reason,
+		    s->lease.url, cause_of(s));
 	} else {
 		c->view.counts.aux++;
 		sitemap_read(c, s->body_bytes);
@@ -334,8 +334,9 @@ end_lease(struct frontier *f, const struct lease *l)
 	uint32_t date;
 	uint8_t mark;
 
-	if (known_get(f->known, l->hash, &date, &mark) && mark == MARK_LEASED)
-		known_set(f->known, l->hash, l->rank, MARK_WAITING);
+	if (url_table_get(f->known, l->hash, &date, &mark) &&
+	    mark == MARK_LEASED)
+		url_table_set(f->known, l->hash, l->rank, MARK_WAITING);
 }
 
 void
@@ -380,7 +381,7 @@ deliver_submission(struct mail *m)
 {
 	struct submission *s = CONTAINER(m, struct submission, mail);
 
-	memory_submit(s->frontier, s);
+	known_evict_submit(s->frontier, s);
 }
 
 void

@@ -51,7 +51,7 @@ end(struct retirement *r)
 	buf_free(&r->from);
 	mem_free(&r);
 	c->retirement = NULL;
-	crawl_release(c);
+	crawl_unref(c);
 }
 
 static void
@@ -68,7 +68,7 @@ free_some(struct mail *m)
 		struct queue *q = v;
 		CHECK(!q->fresh && !q->dirty && !q->active &&
 		    list_empty(&q->changed_node) &&
-		    list_empty(&q->resting_node));
+		    list_empty(&q->slot_node));
 		list_take(&q->starved_node);
 		queue_free(&q);
 	}
@@ -155,8 +155,8 @@ some_read(struct ledger_query *query)
 	struct frontier *f = r->frontier;
 
 	for (size_t i = 0; i < r->n; i++)
-		known_remove(f->known, r->hashes[i]);
-	memory_swept(f);
+		url_table_remove(f->known, r->hashes[i]);
+	known_evict_swept(f);
 	if (r->swept)
 		ask_ports(&r->call);
 	else
@@ -228,7 +228,7 @@ some_put(struct promise *p, enum err e)
 }
 
 void
-crawl_retire(struct crawl *c)
+crawl_teardown(struct crawl *c)
 {
 	struct frontier *f = c->frontier;
 
@@ -240,7 +240,7 @@ crawl_retire(struct crawl *c)
 	r->frontier = f;
 	r->crawl = c;
 	c->retirement = r;
-	crawl_hold(c);
+	crawl_ref(c);
 	list_put(&f->retirements, &r->node);
 	r->promise.kept = some_put;
 	ledger_promise(f->ledger, &r->promise);
@@ -312,7 +312,7 @@ retire_opened(struct frontier *f)
 	while (map_next(&f->crawls, &at, &v)) {
 		struct crawl *c = v;
 		if (crawl_ended(c->view.state))
-			crawl_retire(c);
+			crawl_teardown(c);
 	}
 }
 

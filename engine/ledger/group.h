@@ -67,7 +67,7 @@ struct warc_write {
 	bool moved;                /* takes the place of a file that failed */
 	size_t moved_n;            /* the bytes that it took over */
 	bool no_lines;             /* write no CDXJ: it would have gaps */
-	struct warc_series *series;          /* the owner's */
+	struct warc_set *series;          /* the owner's */
 	uint64_t offset;           /* of `bytes` */
 	struct buf bytes, cdxj;
 	struct str open_path, open_cdxj;     /* with `create`; in the arena */
@@ -168,30 +168,30 @@ MUST_USE enum err indexer_replay(struct index *, struct index_batch *,
     struct why *);
 
 /* closing -- a finished WARC gets its name and its CDXJ, on the pool. */
-struct closing {
+struct warc_finish {
 	struct job job;
 	struct ledger *ledger;
 	struct arena arena;
 	struct warc_record record;
 	int fd;                    /* the file's, or -1: open it again */
-	bool named;                /* by closing_name() */
+	bool named;                /* by warc_finish_name() */
 	bool no_cdxj;              /* it has its name, but no index */
-	struct closing *next;      /* of ledger_closing_later() */
+	struct warc_finish *next;      /* of ledger_closing_later() */
 	struct why result;
-	void (*done)(struct closing *);  /* on the ledger's loop */
+	void (*done)(struct warc_finish *);  /* on the ledger's loop */
 };
-struct closing *closing_new(struct ledger *, const struct warc_record *,
+struct warc_finish *warc_finish_new(struct ledger *, const struct warc_record *,
     int fd);
-void closing_run(struct closing *);    /* the work; the pool's */
+void warc_finish_run(struct warc_finish *);    /* the work; the pool's */
 /*
  * The part of it that a start does before anything is served: the file gets its
  * name, or goes when it is empty; its CDXJ, which may take a reading of the
- * whole file, is left to closing_run().  `result` says how it went.
+ * whole file, is left to warc_finish_run().  `result` says how it went.
  */
-void closing_name(struct closing *);
+void warc_finish_name(struct warc_finish *);
 /* The record of what it did, into the gathering group; owner. */
-void closing_put(struct closing *);
-void closing_free(struct closing **);
+void warc_finish_put(struct warc_finish *);
+void warc_finish_free(struct warc_finish **);
 
 /* hold -- no group is sealed (ledger_hold()); the owner's loop's. */
 struct hold {
@@ -224,10 +224,10 @@ void ledger_flushed(struct ledger *, uint64_t group, enum err); /* owner */
 /* A sync that nobody waited for failed. */
 void ledger_log_failed(struct ledger *, const char *text);    /* owner */
 /* Tells the ledger's owner, by its option warc_closing. */
-void closing_announce(struct ledger *, uint32_t crawl);
-void ledger_closing_start(struct ledger *, struct closing *); /* any */
+void warc_finish_announce(struct ledger *, uint32_t crawl);
+void ledger_closing_start(struct ledger *, struct warc_finish *); /* any */
 /* Behind the start; the closing is the ledger's.  Before ledger_start(). */
-void ledger_closing_later(struct ledger *, struct closing *);
+void ledger_closing_later(struct ledger *, struct warc_finish *);
 void ledger_tell_health(struct ledger *, enum ledger_health,
     const char *text);                                         /* owner */
 /* A number in `meta`; 0 when there is none.  Errors: CORRUPT; IO. */

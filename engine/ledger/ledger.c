@@ -47,7 +47,7 @@ struct ledger {
 	bool checkpointing;         /* until the index is flushed behind it */
 	bool started, stopped, closing, final_checkpoint;
 	unsigned closings;          /* WARCs on their way to their names */
-	struct closing *later;      /* ... to their CDXJ, from the start on */
+	struct warc_finish *later; /* ... to their CDXJ, from the start on */
 	bool recovered;             /* ledger_recover() was fine */
 	struct timer later_timer;
 	void (*closed)(void *);
@@ -253,7 +253,7 @@ void
 ledger_stats(const struct ledger *l, struct ledger_stats *out)
 {
 	*out = l->stats;
-	out->warcs_open = series_open_files(l);
+	out->warcs_open = warc_set_open_files(l);
 }
 
 struct ledger_stats *
@@ -406,7 +406,7 @@ seal(struct ledger *l)
 	struct group *g = l->gathering;
 
 	l->options.before_seal(l->options.arg);
-	series_before_seal(l);
+	warc_set_before_seal(l);
 	consider_checkpoint(l);
 	g->lazy = g->promises_n > 0 && g->durable_n == 0 &&
 	    g->writes_n == 0 && g->marks == NULL && g->checkpoint == 0 &&
@@ -439,7 +439,8 @@ index_is_behind(const struct ledger *l)
 	    l->bytes_unapplied >= UNAPPLIED_BYTES_MAX);
 }
 
-/* --- holding: hold.c ---------------------------------------------------- */
+/* --- holding: barrier.c ----------------------------------------------------
+ */
 
 struct hold *
 ledger_hold_of(struct ledger *l)
@@ -596,7 +597,7 @@ ledger_group_synced(struct ledger *l, struct group *g)
 	l->stats.sync_ns_sum += g->sync_ns;
 	l->stats.sync_ns_max = MAX(l->stats.sync_ns_max, g->sync_ns);
 	l->bytes_in_flight -= g->bytes;
-	if (g->failed_file != 0 && series_move(l, g, g->failed_file)) {
+	if (g->failed_file != 0 && warc_set_move(l, g, g->failed_file)) {
 		write_again(l, g);
 		return;
 	}
@@ -605,7 +606,7 @@ ledger_group_synced(struct ledger *l, struct group *g)
 		fail(l, g);
 		return;
 	}
-	series_synced(l, g->number);
+	warc_set_synced(l, g->number);
 	note_chain(l, g);
 	struct promise *first = g->first, **last = g->last;
 	g->first = NULL;
@@ -659,7 +660,7 @@ ledger_flushed(struct ledger *l, uint64_t group, enum err e)
 /* --- closing of WARC files ---------------------------------------------- */
 
 static void
-closing_came_back(struct closing *c)
+warc_finish_came_back(struct warc_finish *c)
 {
 	struct ledger *l = c->ledger;
 
@@ -671,22 +672,22 @@ closing_came_back(struct closing *c)
 		/* It stays "closing", as without a CDXJ: the next start
 		 * finishes it. */
 	} else if (!c->no_cdxj) {
-		closing_put(c);
+		warc_finish_put(c);
 	}
-	closing_free(&c);
+	warc_finish_free(&c);
 	consider_sealing(l);
 	finish_closing(l);
 }
 
 void
-ledger_closing_start(struct ledger *l, struct closing *c)
+ledger_closing_start(struct ledger *l, struct warc_finish *c)
 {
-	c->done = closing_came_back;
+	c->done = warc_finish_came_back;
 	pool_submit(l->options.pool, &c->job);
 }
 
 void
-ledger_closing_later(struct ledger *l, struct closing *c)
+ledger_closing_later(struct ledger *l, struct warc_finish *c)
 {
 	c->next = l->later;
 	l->later = c;
@@ -698,7 +699,7 @@ start_those_later(struct timer *t)
 	struct ledger *l = CONTAINER(t, struct ledger, later_timer);
 
 	while (l->later != NULL) {
-		struct closing *c = l->later;
+		struct warc_finish *c = l->later;
 		l->later = c->next;
 		l->closings++;
 		ledger_closing_start(l, c);
@@ -718,7 +719,7 @@ rollover_tick(struct timer *t)
 {
 	struct ledger *l = CONTAINER(t, struct ledger, rollover_timer);
 
-	series_roll_over(l);
+	warc_set_roll_over(l);
 	loop_timer_set(l->loop, t, mono_add_ms(loop_now(l->loop), 1000));
 	consider_sealing(l);
 }
@@ -900,7 +901,7 @@ ledger_close(struct ledger *l, void (*closed)(void *), void *arg)
 		closed(arg);
 		return;
 	}
-	series_close_all(l);
+	warc_set_close_all(l);
 	l->closing = l->final_checkpoint = true;
 	if (l->health == LEDGER_DISK_FULL)
 		close_unwritten(l);
@@ -938,11 +939,11 @@ ledger_free(struct ledger **lp)
 	/* A command that only reads never starts the ledger, and may be the
 	 * last that opens it: it writes the CDXJ too. */
 	while (l->later != NULL) {
-		struct closing *c = l->later;
+		struct warc_finish *c = l->later;
 		l->later = c->next;
 		if (l->recovered)
-			closing_run(c);
-		closing_free(&c);
+			warc_finish_run(c);
+		warc_finish_free(&c);
 	}
 	if (l->started)
 		list_take(&l->turn.node);
@@ -957,7 +958,7 @@ ledger_free(struct ledger **lp)
 	commitlog_close(&l->log);
 	index_close(&l->index);
 	claims_free(&l->claims);
-	series_free_all(l);
+	warc_set_free_all(l);
 	/* Also those that a failure left with one of the threads. */
 	while (l->groups != NULL) {
 		struct group *g = l->groups;

@@ -209,8 +209,8 @@ size_t ledger_bytes_waiting(const struct ledger *);
  * A series is the WARC files of one crawl, one open at a time.  Files are made,
  * rolled over, closed, renamed and indexed by the ledger.
  */
-struct warc_series;
-struct warc_series_options {
+struct warc_set;
+struct warc_set_options {
 	const char *dir;             /* where finished files go */
 	const char *prefix;          /* of the names: the crawl's id */
 	const char *token;           /* 8 of [a-z0-9]: the instance */
@@ -221,10 +221,10 @@ struct warc_series_options {
 	void (*warcinfo)(void *arg, const char *filename, struct buf *out);
 	void *arg;
 };
-struct warc_series *ledger_series_open(struct ledger *,
-    const struct warc_series_options *);
+struct warc_set *ledger_series_open(struct ledger *,
+    const struct warc_set_options *);
 /* Close its file; `*sp` is gone once the group is durable. */
-void ledger_series_close(struct ledger *, struct warc_series **sp);
+void ledger_series_close(struct ledger *, struct warc_set **sp);
 
 /* One gzip member in the bytes handed to ledger_archive(). */
 struct archive_member {
@@ -240,7 +240,7 @@ struct archive_place {
  * number and group are patched into each member (seq 0: it has none).  The
  * bytes are copied.  Errors: as warc creation.
  */
-MUST_USE enum err ledger_archive(struct ledger *, struct warc_series *,
+MUST_USE enum err ledger_archive(struct ledger *, struct warc_set *,
     struct str bytes, const struct archive_member *, size_t n, uint64_t seq,
     struct archive_place *, struct why *);
 

@@ -168,7 +168,7 @@ open_series(struct rig *r)
 		    (unsigned)hash_u64(++world.random), s);
 		r->infos[s][39] = 0;
 		r->series[s] = ledger_series_open(r->ledger,
-		    &(struct warc_series_options){ .dir = RIG_DIR,
+		    &(struct warc_set_options){ .dir = RIG_DIR,
 		    .prefix = prefix, .token = "abcdefgh", .crawl = s,
 		    .rollover_bytes = r->rollover_bytes,
 		    .rollover_s = r->rollover_s, .warcinfo = warcinfo,

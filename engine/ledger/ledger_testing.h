@@ -31,7 +31,7 @@ struct rig {
 	struct loop *loop;
 	struct pool *pool;
 	struct ledger *ledger;
-	struct warc_series *series[RIG_SERIES_MAX];
+	struct warc_set *series[RIG_SERIES_MAX];
 	struct warc_writer *writer;
 	char infos[RIG_SERIES_MAX][40];      /* ids of the warcinfos */
 	unsigned infos_n[RIG_SERIES_MAX];

@@ -46,7 +46,7 @@ check_tail(const struct warc_record *r, int fd, const char *path,
 		    h.lengths.clen == 0)
 			return OK;      /* torn: no whole member */
 		/* What a file that was given up holds in vain was committed in
-		 * another one: series_move(). */
+		 * another one: warc_set_move(). */
 		if (h.group != last_group + 1 &&
 		    (r->state != WARC_CLOSING || h.group > last_group))
 			return is_torn(fd, at, &h) ? OK :
@@ -136,10 +136,10 @@ static enum err
 finish_file(struct ledger *l, struct index *x, struct index_batch *b,
     const struct warc_record *r, struct why *w)
 {
-	struct closing *c = closing_new(l, r, -1);
+	struct warc_finish *c = warc_finish_new(l, r, -1);
 	struct buf key = BUF_INIT, value = BUF_INIT;
 
-	closing_name(c);
+	warc_finish_name(c);
 	enum err e = c->result.err == OK ? OK : why(w, c->result.err, "%s",
 	    c->result.text);
 	if (e == OK) {
@@ -151,10 +151,10 @@ finish_file(struct ledger *l, struct index *x, struct index_batch *b,
 	buf_free(&key);
 	buf_free(&value);
 	if (e == OK && c->named) {
-		closing_announce(l, c->record.crawl);
+		warc_finish_announce(l, c->record.crawl);
 		ledger_closing_later(l, c);
 	} else {
-		closing_free(&c);
+		warc_finish_free(&c);
 	}
 	return e;
 }

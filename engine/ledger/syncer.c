@@ -279,7 +279,7 @@ close_warcs(struct syncer *s, struct group *g)
 		struct open_warc *o = map_take_id(&s->warcs,
 		    g->writes[i].file);
 		CHECK(o != NULL);
-		ledger_closing_start(s->ledger, closing_new(s->ledger,
+		ledger_closing_start(s->ledger, warc_finish_new(s->ledger,
 		    &g->writes[i].record, o->fd));
 		open_warc_free(&o);
 	}

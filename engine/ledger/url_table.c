@@ -36,10 +36,10 @@
 #define PART_ENTRIES_MAX (UINT32_C(1) << 26)
 
 /*
- * An entry's home is where its hash would stand if all homes were spread evenly
- * over the hashes; it stands there or behind it, in the order of the hashes,
- * without a free slot in between.  Behind the last home is a pad; its last slot
- * stays free, so that every search ends.
+ * An entry's home is where its hash would stand if all homes were host_shard
+ * evenly over the hashes; it stands there or behind it, in the order of the
+ * hashes, without a free slot in between.  Behind the last home is a pad; its
+ * last slot stays free, so that every search ends.
  */
 struct part {
 	uint32_t *slots;
@@ -47,7 +47,7 @@ struct part {
 	uint32_t n;          /* at most 7/8 of homes */
 };
 
-struct known {
+struct url_table {
 	struct part parts[KNOWN_PARTS];
 	uint64_t count, bytes, growths;
 	int64_t growth_ns_max;
@@ -137,7 +137,7 @@ fold(uint64_t hash)
 }
 
 static struct part *
-part_of(const struct known *k, uint64_t hash)
+part_of(const struct url_table *k, uint64_t hash)
 {
 	return (struct part *)&k->parts[hash >> (64 - PART_BITS)];
 }
@@ -151,21 +151,21 @@ fill(uint32_t *slot, uint64_t rest, uint32_t date, uint8_t state)
 }
 
 static void
-entry_of(const uint32_t *slot, size_t part, struct known_entry *out)
+entry_of(const uint32_t *slot, size_t part, struct url_entry *out)
 {
 	out->hash = (uint64_t)part << (64 - PART_BITS) | rest_of(slot);
 	out->date = slot[2];
 	out->state = (uint8_t)((slot[1] & STATE_MASK) >> STATE_SHIFT);
 }
 
-struct known *
-known_new(void)
+struct url_table *
+url_table_new(void)
 {
-	return mem_new(sizeof(struct known));
+	return mem_new(sizeof(struct url_table));
 }
 
 void
-known_free(struct known **kp)
+url_table_free(struct url_table **kp)
 {
 	if (*kp == NULL)
 		return;
@@ -186,7 +186,7 @@ find(const struct part *p, uint64_t rest)
 }
 
 static uint32_t *
-lookup(const struct known *k, uint64_t hash)
+lookup(const struct url_table *k, uint64_t hash)
 {
 	const struct part *p = part_of(k, hash);
 	uint64_t rest = hash & REST_MASK;
@@ -208,7 +208,7 @@ read_slot(uint32_t *slot, uint32_t *date, uint8_t *state)
 }
 
 bool
-known_get(const struct known *k, uint64_t hash, uint32_t *date,
+url_table_get(const struct url_table *k, uint64_t hash, uint32_t *date,
     uint8_t *state)
 {
 	uint32_t *slot = lookup(k, fold(hash));
@@ -223,7 +223,7 @@ known_get(const struct known *k, uint64_t hash, uint32_t *date,
 
 /* Copy all slots of `from` in their order; false when the pad is too small. */
 static bool
-spread(const struct part *from, struct part *to)
+host_shard(const struct part *from, struct part *to)
 {
 	size_t next = 0, end = slots_of(to) - 1;
 
@@ -242,14 +242,14 @@ spread(const struct part *from, struct part *to)
 }
 
 static void
-resize(struct known *k, struct part *p, uint32_t homes)
+resize(struct url_table *k, struct part *p, uint32_t homes)
 {
 	struct mono began = clock_mono();
 	struct part bigger;
 
 	for (;;) {
 		bigger = part_new(homes);
-		if (spread(p, &bigger))
+		if (host_shard(p, &bigger))
 			break;
 		/* A crowd at the very end: rare, and a little room helps. */
 		part_free(&bigger);
@@ -264,7 +264,7 @@ resize(struct known *k, struct part *p, uint32_t homes)
 }
 
 static void
-grow(struct known *k, struct part *p)
+grow(struct url_table *k, struct part *p)
 {
 	uint32_t i = (uint32_t)(p - k->parts);
 	uint32_t spread_by = (uint32_t)(hash_u64(i + p->homes) % GROW_SPREAD);
@@ -277,7 +277,7 @@ grow(struct known *k, struct part *p)
 
 /* Give back what a part has not needed for long, and all when it is empty. */
 static void
-shrink(struct known *k, struct part *p)
+shrink(struct url_table *k, struct part *p)
 {
 	if (p->n == 0) {
 		k->bytes -= bytes_of(p);
@@ -310,7 +310,7 @@ put_at(struct part *p, size_t at, uint64_t rest, uint32_t date, uint8_t state)
 }
 
 static void
-put_absent(struct known *k, uint64_t hash, uint32_t date, uint8_t state)
+put_absent(struct url_table *k, uint64_t hash, uint32_t date, uint8_t state)
 {
 	struct part *p = part_of(k, hash);
 	uint64_t rest = hash & REST_MASK;
@@ -324,7 +324,8 @@ put_absent(struct known *k, uint64_t hash, uint32_t date, uint8_t state)
 }
 
 bool
-known_put_new(struct known *k, uint64_t hash, uint32_t *date, uint8_t *state)
+url_table_put_new(
+    struct url_table *k, uint64_t hash, uint32_t *date, uint8_t *state)
 {
 	hash = fold(hash);
 	uint32_t *slot = lookup(k, hash);
@@ -338,7 +339,7 @@ known_put_new(struct known *k, uint64_t hash, uint32_t *date, uint8_t *state)
 }
 
 void
-known_set(struct known *k, uint64_t hash, uint32_t date, uint8_t state)
+url_table_set(struct url_table *k, uint64_t hash, uint32_t date, uint8_t state)
 {
 	hash = fold(hash);
 	uint32_t *slot = lookup(k, hash);
@@ -351,7 +352,7 @@ known_set(struct known *k, uint64_t hash, uint32_t date, uint8_t state)
 }
 
 bool
-known_remove(struct known *k, uint64_t hash)
+url_table_remove(struct url_table *k, uint64_t hash)
 {
 	hash = fold(hash);
 	struct part *p = part_of(k, hash);
@@ -373,7 +374,7 @@ known_remove(struct known *k, uint64_t hash)
 }
 
 void
-known_prefetch(const struct known *k, uint64_t hash)
+url_table_prefetch(const struct url_table *k, uint64_t hash)
 {
 	const struct part *p = part_of(k, hash);
 
@@ -396,7 +397,7 @@ next_used(const struct part *p, size_t i)
 }
 
 static uint32_t *
-next_slot(const struct known *k, uint64_t from, size_t *part)
+next_slot(const struct url_table *k, uint64_t from, size_t *part)
 {
 	uint64_t rest = from & REST_MASK;
 
@@ -412,7 +413,7 @@ next_slot(const struct known *k, uint64_t from, size_t *part)
 }
 
 bool
-known_next(const struct known *k, uint64_t *from, struct known_entry *out)
+url_table_next(const struct url_table *k, uint64_t *from, struct url_entry *out)
 {
 	size_t part;
 	const uint32_t *slot = next_slot(k, *from, &part);
@@ -425,11 +426,11 @@ known_next(const struct known *k, uint64_t *from, struct known_entry *out)
 }
 
 size_t
-known_evict(struct known *k, size_t n, uint16_t states,
-    void (*gone)(void *, const struct known_entry *), void *arg)
+url_table_evict(struct url_table *k, size_t n, uint16_t states,
+    void (*gone)(void *, const struct url_entry *), void *arg)
 {
 	size_t done = 0, part;
-	struct known_entry entry;
+	struct url_entry entry;
 
 	for (size_t looks = n * EVICT_LOOKS; looks > 0 && done < n &&
 	    k->count > 0; looks--) {
@@ -446,7 +447,7 @@ known_evict(struct known *k, size_t n, uint16_t states,
 			slot[1] &= ~ASKED;
 			continue;
 		}
-		known_remove(k, entry.hash);
+		url_table_remove(k, entry.hash);
 		done++;
 		if (gone != NULL)
 			gone(arg, &entry);
@@ -464,7 +465,7 @@ homes_for(uint32_t n, uint32_t part)
 }
 
 void
-known_expect(struct known *k, uint64_t entries)
+url_table_expect(struct url_table *k, uint64_t entries)
 {
 	uint64_t each = entries / KNOWN_PARTS;
 
@@ -479,9 +480,9 @@ known_expect(struct known *k, uint64_t entries)
 }
 
 void
-known_stats(const struct known *k, struct known_stats *out)
+url_table_stats(const struct url_table *k, struct url_table_stats *out)
 {
-	*out = (struct known_stats){ k->count, k->bytes, k->growths,
+	*out = (struct url_table_stats){ k->count, k->bytes, k->growths,
 	    k->growth_ns_max };
 }
 
@@ -511,7 +512,7 @@ check_part(const struct part *p)
 }
 
 void
-known_check(const struct known *k)
+url_table_check(const struct url_table *k)
 {
 	uint64_t count = 0, bytes = 0;
 

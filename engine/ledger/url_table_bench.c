@@ -52,7 +52,7 @@ asked(uint64_t i, uint64_t n)
 }
 
 static void
-test_one_by_one(const struct known *k, uint64_t n)
+test_one_by_one(const struct url_table *k, uint64_t n)
 {
 	uint64_t hits = 0;
 	uint32_t date;
@@ -60,13 +60,13 @@ test_one_by_one(const struct known *k, uint64_t n)
 	int64_t t = clock_thread_cpu_ns();
 
 	for (uint64_t i = 0; i < TESTS; i++)
-		hits += known_get(k, asked(i, n), &date, &state);
+		hits += url_table_get(k, asked(i, n), &date, &state);
 	printf("  test one by one    %6.1f ns (%.3f there)\n",
 	    ns_each(t, TESTS), (double)hits / TESTS);
 }
 
 static void
-test_in_batches(const struct known *k, uint64_t n)
+test_in_batches(const struct url_table *k, uint64_t n)
 {
 	uint64_t hashes[BATCH], hits = 0;
 	uint32_t date;
@@ -76,28 +76,28 @@ test_in_batches(const struct known *k, uint64_t n)
 	for (uint64_t i = 0; i < TESTS; i += BATCH) {
 		for (size_t j = 0; j < BATCH; j++) {
 			hashes[j] = asked(i + j, n);
-			known_prefetch(k, hashes[j]);
+			url_table_prefetch(k, hashes[j]);
 		}
 		for (size_t j = 0; j < BATCH; j++)
-			hits += known_get(k, hashes[j], &date, &state);
+			hits += url_table_get(k, hashes[j], &date, &state);
 	}
 	printf("  test in batches    %6.1f ns (%.3f there)\n",
 	    ns_each(t, TESTS), (double)hits / TESTS);
 }
 
 static void
-insert_all(struct known *k, uint64_t n, bool batches)
+insert_all(struct url_table *k, uint64_t n, bool batches)
 {
 	int64_t t = clock_thread_cpu_ns();
 
 	for (uint64_t i = 0; i < n; i += BATCH) {
 		uint64_t end = MIN(n, i + BATCH);
 		for (uint64_t j = i; batches && j < end; j++)
-			known_prefetch(k, nth(j));
+			url_table_prefetch(k, nth(j));
 		for (uint64_t j = i; j < end; j++) {
 			uint32_t date = (uint32_t)j;
 			uint8_t state = KNOWN_WAITING;
-			known_put_new(k, nth(j), &date, &state);
+			url_table_put_new(k, nth(j), &date, &state);
 		}
 	}
 	printf("  insert %-11s %6.1f ns\n", batches ? "in batches" : "",
@@ -107,20 +107,20 @@ insert_all(struct known *k, uint64_t n, bool batches)
 static void
 bench(uint64_t n, bool batches)
 {
-	struct known_stats s;
+	struct url_table_stats s;
 	double before = rss_bytes();
-	struct known *k = known_new();
+	struct url_table *k = url_table_new();
 
 	printf("%llu entries:\n", (unsigned long long)n);
 	insert_all(k, n, batches);
-	known_stats(k, &s);
+	url_table_stats(k, &s);
 	printf("  bytes per entry    %6.2f of slots, %.2f of the process\n",
 	    (double)s.bytes / (double)n, (rss_bytes() - before) / (double)n);
 	printf("  longest growth     %6.1f us\n",
 	    (double)s.growth_ns_max / 1000);
 	test_one_by_one(k, n);
 	test_in_batches(k, n);
-	known_free(&k);
+	url_table_free(&k);
 }
 
 int

@@ -10,8 +10,8 @@
 static void
 deliver_closing(struct mail *m)
 {
-	struct closing *c = CONTAINER(CONTAINER(m, struct job, mail),
-	    struct closing, job);
+	struct warc_finish *c = CONTAINER(CONTAINER(m, struct job, mail),
+	    struct warc_finish, job);
 
 	c->done(c);
 }
@@ -19,13 +19,13 @@ deliver_closing(struct mail *m)
 static void
 run_job(struct job *j)
 {
-	closing_run(CONTAINER(j, struct closing, job));
+	warc_finish_run(CONTAINER(j, struct warc_finish, job));
 }
 
-struct closing *
-closing_new(struct ledger *l, const struct warc_record *r, int fd)
+struct warc_finish *
+warc_finish_new(struct ledger *l, const struct warc_record *r, int fd)
 {
-	struct closing *c = mem_new(sizeof(*c));
+	struct warc_finish *c = mem_new(sizeof(*c));
 
 	c->ledger = l;
 	c->fd = fd;
@@ -39,9 +39,9 @@ closing_new(struct ledger *l, const struct warc_record *r, int fd)
 }
 
 void
-closing_free(struct closing **cp)
+warc_finish_free(struct warc_finish **cp)
 {
-	struct closing *c = *cp;
+	struct warc_finish *c = *cp;
 
 	file_close(&c->fd);
 	arena_free(&c->arena);
@@ -63,7 +63,7 @@ has_size(const char *path, uint64_t size)
 
 /* Nothing but the warcinfo: the file goes (warc.md section 7). */
 static enum err
-drop_file(struct closing *c, const char *open_path)
+drop_file(struct warc_finish *c, const char *open_path)
 {
 	struct str cdxj = warc_record_path(&c->record, PATH_OPEN_CDXJ,
 	    &c->arena);
@@ -77,7 +77,7 @@ drop_file(struct closing *c, const char *open_path)
 
 /* The name may be recorded only when no power cut can take it back. */
 static enum err
-sync_names(struct closing *c, struct why *w)
+sync_names(struct warc_finish *c, struct why *w)
 {
 	enum err e = file_sync_dir(c->record.dir.p, w);
 
@@ -85,7 +85,7 @@ sync_names(struct closing *c, struct why *w)
 }
 
 static enum err
-name_file(struct closing *c, const char *open_path, const char *path,
+name_file(struct warc_finish *c, const char *open_path, const char *path,
     struct why *w)
 {
 	enum err e = file_cut(c->fd, c->record.end, w);
@@ -104,7 +104,7 @@ name_file(struct closing *c, const char *open_path, const char *path,
  * for files that no record names; the lines wait in the directory above it.
  */
 static struct str
-lines_aside(struct closing *c)
+lines_aside(struct warc_finish *c)
 {
 	struct str dir = c->record.work_dir;
 	size_t n = dir.n;
@@ -117,7 +117,7 @@ lines_aside(struct closing *c)
 
 /* The index is a convenience: without it `argiope archive index` helps. */
 static void
-write_cdxj(struct closing *c, const char *path)
+write_cdxj(struct warc_finish *c, const char *path)
 {
 	struct why w = WHY_INIT;
 	struct log_text quoted;
@@ -136,7 +136,7 @@ write_cdxj(struct closing *c, const char *path)
 }
 
 static void
-name_or_drop(struct closing *c)
+name_or_drop(struct warc_finish *c)
 {
 	struct why *w = &c->result;
 	struct str open_path = warc_record_path(&c->record, PATH_OPEN,
@@ -163,7 +163,7 @@ name_or_drop(struct closing *c)
 }
 
 void
-closing_name(struct closing *c)
+warc_finish_name(struct warc_finish *c)
 {
 	name_or_drop(c);
 	if (c->result.err != OK || c->record.state == WARC_REMOVED)
@@ -178,7 +178,7 @@ closing_name(struct closing *c)
 }
 
 void
-closing_run(struct closing *c)
+warc_finish_run(struct warc_finish *c)
 {
 	if (!c->named)
 		name_or_drop(c);
@@ -226,15 +226,15 @@ promise_finish(struct ledger *l, const struct warc_record *r)
 }
 
 void
-closing_put(struct closing *c)
+warc_finish_put(struct warc_finish *c)
 {
-	series_file_closed(c->ledger, &c->record);
+	warc_set_file_closed(c->ledger, &c->record);
 	if (c->record.state != WARC_CLOSING)
 		promise_finish(c->ledger, &c->record);
 }
 
 void
-closing_announce(struct ledger *l, uint32_t crawl)
+warc_finish_announce(struct ledger *l, uint32_t crawl)
 {
 	const struct ledger_options *o = ledger_options(l);
 

@@ -9,9 +9,9 @@
 /* Without options: archive.open_files as base/settings.def has it. */
 #define OPEN_FILES_MAX 256
 
-struct warc_series {
+struct warc_set {
 	struct list node;
-	struct warc_series_options options;
+	struct warc_set_options options;
 	struct arena strings;       /* the options' texts */
 	struct arena file_strings;  /* the current file's */
 	bool open;                  /* there is a current file */
@@ -21,10 +21,10 @@ struct warc_series {
 	struct mono opened;
 };
 
-struct warc_series *
-ledger_series_open(struct ledger *l, const struct warc_series_options *o)
+struct warc_set *
+ledger_series_open(struct ledger *l, const struct warc_set_options *o)
 {
-	struct warc_series *s = mem_new(sizeof(*s));
+	struct warc_set *s = mem_new(sizeof(*s));
 
 	s->options = *o;
 	s->options.dir = arena_copy(&s->strings, str_of(o->dir)).p;
@@ -35,7 +35,7 @@ ledger_series_open(struct ledger *l, const struct warc_series_options *o)
 }
 
 static void
-free_series(struct warc_series **sp)
+free_series(struct warc_set **sp)
 {
 	list_take(&(*sp)->node);
 	arena_free(&(*sp)->strings);
@@ -71,10 +71,10 @@ put_record(struct ledger *l, const struct warc_record *r)
 
 /* A record for the series' next file; nothing is in it yet.  Memory: `a`. */
 static struct warc_record
-next_record(struct ledger *l, const struct warc_series *s,
+next_record(struct ledger *l, const struct warc_set *s,
     struct wall created, struct arena *a)
 {
-	const struct warc_series_options *o = &s->options;
+	const struct warc_set_options *o = &s->options;
 	struct warc_record r = { .id = ledger_new_warc(l), .state = WARC_OPEN,
 	    .crawl = o->crawl, .created = created };
 
@@ -86,7 +86,7 @@ next_record(struct ledger *l, const struct warc_series *s,
 }
 
 static void
-create_with(struct group *g, struct warc_write *w, struct warc_series *s,
+create_with(struct group *g, struct warc_write *w, struct warc_set *s,
     const struct warc_record *r)
 {
 	w->create = true;
@@ -97,7 +97,7 @@ create_with(struct group *g, struct warc_write *w, struct warc_series *s,
 
 /* Name the next file; its warcinfo is the first thing written to it. */
 static struct warc_write *
-begin_file(struct ledger *l, struct warc_series *s, struct group *g)
+begin_file(struct ledger *l, struct warc_set *s, struct group *g)
 {
 	arena_reset(&s->file_strings);
 	s->opened = loop_now(ledger_loop(l));
@@ -127,7 +127,7 @@ lasting(const struct warc_record *r, struct arena *a)
 }
 
 static void
-end_file(struct ledger *l, struct warc_series *s)
+end_file(struct ledger *l, struct warc_set *s)
 {
 	struct group *g = ledger_gathering(l);
 
@@ -142,29 +142,29 @@ end_file(struct ledger *l, struct warc_series *s)
 	w->record = lasting(&s->file, &g->arena);
 	put_record(l, &s->file);
 	s->open = false;
-	closing_announce(l, s->file.crawl);
+	warc_finish_announce(l, s->file.crawl);
 	ledger_closing_expected(l);
 }
 
 void
-ledger_series_close(struct ledger *l, struct warc_series **sp)
+ledger_series_close(struct ledger *l, struct warc_set **sp)
 {
 	if (*sp == NULL)
 		return;
 	end_file(l, *sp);
-	/* Its file may still have to move: series_move(). */
+	/* Its file may still have to move: warc_set_move(). */
 	(*sp)->ended_group = ledger_gathering(l)->number;
 	*sp = NULL;
 }
 
 size_t
-series_open_files(const struct ledger *l)
+warc_set_open_files(const struct ledger *l)
 {
 	const struct list *head = ledger_series_seen(l);
 	size_t open = 0;
 
 	for (const struct list *n = head->next; n != head; n = n->next)
-		open += LIST_ITEM(n, const struct warc_series, node)->open;
+		open += LIST_ITEM(n, const struct warc_set, node)->open;
 	return open;
 }
 
@@ -175,11 +175,11 @@ keep_limit(struct ledger *l)
 	unsigned max = ledger_options(l)->open_files_max;
 	struct list *n = ledger_series_list(l)->next;
 
-	if (series_open_files(l) < (max == 0 ? OPEN_FILES_MAX : max))
+	if (warc_set_open_files(l) < (max == 0 ? OPEN_FILES_MAX : max))
 		return;
-	while (!LIST_ITEM(n, struct warc_series, node)->open)
+	while (!LIST_ITEM(n, struct warc_set, node)->open)
 		n = n->next;
-	struct warc_series *idle = LIST_ITEM(n, struct warc_series, node);
+	struct warc_set *idle = LIST_ITEM(n, struct warc_set, node);
 	log_info("ledger.open_files", "closed=%s text=\"archive.open_files "
 	    "is reached\"", idle->file.name.p);
 	ledger_counts(l)->warcs_squeezed++;
@@ -188,7 +188,7 @@ keep_limit(struct ledger *l)
 
 /* The member's CDXJ line, now that file and offset are known. */
 static void
-put_cdxj(const struct warc_series *s, const struct archive_member *m,
+put_cdxj(const struct warc_set *s, const struct archive_member *m,
     uint64_t offset, struct buf *out)
 {
 	if (m->cdxj.n == 0 || s->no_lines)
@@ -199,7 +199,7 @@ put_cdxj(const struct warc_series *s, const struct archive_member *m,
 }
 
 enum err
-ledger_archive(struct ledger *l, struct warc_series *s, struct str bytes,
+ledger_archive(struct ledger *l, struct warc_set *s, struct str bytes,
     const struct archive_member *members, size_t n, uint64_t seq,
     struct archive_place *place, struct why *why_)
 {
@@ -236,13 +236,13 @@ ledger_archive(struct ledger *l, struct warc_series *s, struct str bytes,
 }
 
 void
-series_before_seal(struct ledger *l)
+warc_set_before_seal(struct ledger *l)
 {
 	struct list *head = ledger_series_list(l);
 	struct group *g = ledger_gathering(l);
 
 	for (struct list *n = head->next; n != head; n = n->next) {
-		struct warc_series *s = LIST_ITEM(n, struct warc_series, node);
+		struct warc_set *s = LIST_ITEM(n, struct warc_set, node);
 		if (!s->open)
 			continue;
 		for (size_t i = 0; i < g->writes_n; i++)
@@ -252,13 +252,13 @@ series_before_seal(struct ledger *l)
 }
 
 void
-series_roll_over(struct ledger *l)
+warc_set_roll_over(struct ledger *l)
 {
 	struct list *head = ledger_series_list(l);
 	struct mono now = loop_now(ledger_loop(l));
 
 	for (struct list *n = head->next; n != head; n = n->next) {
-		struct warc_series *s = LIST_ITEM(n, struct warc_series, node);
+		struct warc_set *s = LIST_ITEM(n, struct warc_set, node);
 		if (s->open && mono_ns_between(s->opened, now) >=
 		    s->options.rollover_s * NS_PER_S)
 			end_file(l, s);
@@ -266,21 +266,21 @@ series_roll_over(struct ledger *l)
 }
 
 void
-series_close_all(struct ledger *l)
+warc_set_close_all(struct ledger *l)
 {
 	struct list *head = ledger_series_list(l);
 
 	for (struct list *n = head->next; n != head; n = n->next)
-		end_file(l, LIST_ITEM(n, struct warc_series, node));
+		end_file(l, LIST_ITEM(n, struct warc_set, node));
 }
 
 void
-series_synced(struct ledger *l, uint64_t group)
+warc_set_synced(struct ledger *l, uint64_t group)
 {
 	struct list *head = ledger_series_list(l);
 
 	for (struct list *n = head->next, *next; n != head; n = next) {
-		struct warc_series *s = LIST_ITEM(n, struct warc_series, node);
+		struct warc_set *s = LIST_ITEM(n, struct warc_set, node);
 		next = n->next;
 		if (s->ended_group != 0 && s->ended_group <= group)
 			free_series(&s);
@@ -288,19 +288,19 @@ series_synced(struct ledger *l, uint64_t group)
 }
 
 void
-series_free_all(struct ledger *l)
+warc_set_free_all(struct ledger *l)
 {
 	struct list *head = ledger_series_list(l);
 
 	while (!list_empty(head)) {
-		struct warc_series *s = LIST_ITEM(head->next,
-		    struct warc_series, node);
+		struct warc_set *s = LIST_ITEM(head->next,
+		    struct warc_set, node);
 		free_series(&s);
 	}
 }
 
 void
-series_file_closed(struct ledger *l, const struct warc_record *r)
+warc_set_file_closed(struct ledger *l, const struct warc_record *r)
 {
 	put_record(l, r);
 }
@@ -322,7 +322,7 @@ replace_write(struct group *g, uint32_t file, const struct warc_record *r)
 {
 	struct warc_write *to = group_write(g, r->id);
 	struct warc_write *from = group_find(g, file);
-	const struct warc_series_options *o = &from->series->options;
+	const struct warc_set_options *o = &from->series->options;
 
 	create_with(g, to, from->series, r);
 	o->warcinfo(o->arg, r->name.p, &to->bytes);
@@ -366,7 +366,7 @@ follow(struct ledger *l, struct warc_write *w, const struct warc_record *old,
  * refer to it.
  */
 bool
-series_move(struct ledger *l, struct group *g, uint32_t file)
+warc_set_move(struct ledger *l, struct group *g, uint32_t file)
 {
 	struct warc_write *w = group_find(g, file);
 	struct warc_write *next = group_find(ledger_gathering(l), file);
@@ -374,7 +374,7 @@ series_move(struct ledger *l, struct group *g, uint32_t file)
 	CHECK(w != NULL);
 	if (w->moved)
 		return false;
-	struct warc_series *s = w->series;
+	struct warc_set *s = w->series;
 	bool current = s->open && s->file.id == file, created = w->create;
 	struct warc_record old = lasting(record_of(w, next), &g->arena);
 	/* Its name has the old one's time: so it stands between that one and
@@ -406,7 +406,7 @@ series_move(struct ledger *l, struct group *g, uint32_t file)
 		s->file = now;
 		s->no_lines = true;
 	}
-	closing_announce(l, now.crawl);
+	warc_finish_announce(l, now.crawl);
 	ledger_closing_expected(l);
 	return true;
 }

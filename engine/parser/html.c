@@ -712,7 +712,7 @@ limit_met(struct page *g, size_t chunk, int64_t started)
 }
 
 static lxb_status_t
-feed(struct page *g, struct str text)
+stream(struct page *g, struct str text)
 {
 	int64_t started = 0;
 	size_t chunks = 0;
@@ -761,7 +761,7 @@ html_parse(struct html *h, const struct parse_input *in, struct str text,
 
 	link_set_init(&g.links, in->url, links_max, a);
 	lxb_html_tokenizer_callback_token_done_set(h->tkz, take_token, &g);
-	lxb_status_t s = feed(&g, text);
+	lxb_status_t s = stream(&g, text);
 	reset(h);
 
 	out->links = g.links.at;

@@ -25,7 +25,7 @@ lowered(struct str s, struct arena *a)
 	return copy;
 }
 
-/* HTTP white space: without the form feed of HTML. */
+/* HTTP white space: without the form stream of HTML. */
 static bool
 is_http_space(char c)
 {

@@ -2,8 +2,8 @@
  * parse -- what a document links to and says about itself.
  *
  * The one call for the rest of the engine: it decides what the bytes are (HTML,
- * CSS, feed, sitemap, plain text, or nothing that carries links) and reads them
- * accordingly.
+ * CSS, stream, sitemap, plain text, or nothing that carries links) and reads
+ * them accordingly.
  *
  * Thread: a `struct parser` belongs to one thread; everything else is in the
  *         arena given.

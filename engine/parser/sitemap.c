@@ -9,7 +9,7 @@
 #include "engine/parser/date.h"
 
 #define TEXT_MAX 8192u          /* bytes of one element's text */
-#define FEED_BYTES 65536u       /* given to expat at a time */
+#define STREAM_BYTES 65536u       /* given to expat at a time */
 #define AMPLIFICATION_MAX 10.0f
 #define AMPLIFICATION_FROM (1u << 20)
 
@@ -351,7 +351,7 @@ on_end(void *ctx, const char *name)
 
 /*
  * Nothing is read from outside.  An empty DTD is, however: then the entities of
- * HTML in a feed (&nbsp;) are unknown and passed over, not an error.
+ * HTML in a stream (&nbsp;) are unknown and passed over, not an error.
  */
 static int XMLCALL
 on_external(XML_Parser p, const char *context, const char *base,
@@ -393,7 +393,7 @@ read_xml(struct reading *r, struct str text)
 {
 	r->xml = new_parser(r);
 	for (bool last = false; !last; ) {
-		size_t n = MIN(text.n, FEED_BYTES);
+		size_t n = MIN(text.n, STREAM_BYTES);
 		last = n == text.n;
 		if (XML_Parse(r->xml, n == 0 ? "" : text.p, (int)n, last) !=
 		    XML_STATUS_OK)

@@ -39,7 +39,7 @@ struct sitemap {
 	struct link *links;       /* PAGE; SITEMAP of an index; EMBED images */
 	struct sitemap_note *notes;
 	size_t n;
-	struct str title;         /* of a feed */
+	struct str title;         /* of a stream */
 	uint32_t bad_urls;
 	uint32_t schemes_dropped;
 	const char *cut_reason;   /* a limit, or "malformed"; or NULL */

@@ -5,7 +5,7 @@
  *     crawls that no WARC file names         seeds, policy, tags
  *     numbers that were given, ends           frontier_restore_view()
  *     queues and URLs of the urlfrontier door their records, as they are
- *     ids of deleted crawls, the feed's mark  their records, as they are
+ *     ids of deleted crawls, the stream's mark  their records, as they are
  */
 #include "engine/rebuild/rebuild_own.h"
 

@@ -47,7 +47,7 @@ MUST_USE enum err rebuild_lost(const struct rebuild_options *,
     struct rebuild_counts *, struct frontier *old,
     const struct archive_catalogue *, struct why *);
 
-/* See rebuild_carry.c.  Errors: of reading one index, of writing the other. */
+/* See carry_over.c.  Errors: of reading one index, of writing the other. */
 MUST_USE enum err carry_records(struct frontier *old, struct frontier *rebuilt,
     struct rebuild_counts *, struct why *);
 

@@ -698,7 +698,7 @@ put_digest(struct replay *x, const struct archive_capture *c,
 	s->digest_rest = arena_copy(&x->page, buf_str(&x->key));
 }
 
-/* Validators for later crawls of the collection, as in recall_note(). */
+/* Validators for later crawls of the collection, as in revalidate_note(). */
 static void
 put_validator(struct replay *x, const struct archive_capture *c,
     struct submission *s)

@@ -1,25 +1,25 @@
 /*
- * Reading for the feed, on the pool's threads: journal, WARC record, body.
+ * Reading for the stream, on the pool's threads: journal, WARC record, body.
  */
 #include "engine/stream/cache.h"
 #include "os/file.h"
 #include "os/log.h"
 
-struct feed_reader *
-feed_reader_new(struct index *index)
+struct record_reader *
+record_reader_new(struct index *index)
 {
-	struct feed_reader *r = mem_new(sizeof(*r));
+	struct record_reader *r = mem_new(sizeof(*r));
 
 	r->index = index;
 	r->own = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
 	r->source = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
-	for (size_t i = 0; i < FEED_READER_FILES; i++)
+	for (size_t i = 0; i < STREAM_READER_FILES; i++)
 		r->files[i].fd = -1;
 	return r;
 }
 
 static void
-close_file(struct feed_file *f)
+close_file(struct stream_file *f)
 {
 	if (f->fd >= 0)
 		file_close(&f->fd);
@@ -27,15 +27,15 @@ close_file(struct feed_file *f)
 }
 
 void
-feed_reader_free(struct feed_reader **rp)
+record_reader_free(struct record_reader **rp)
 {
-	struct feed_reader *r = *rp;
+	struct record_reader *r = *rp;
 
 	if (r == NULL)
 		return;
 	capture_reader_free(&r->own);
 	capture_reader_free(&r->source);
-	for (size_t i = 0; i < FEED_READER_FILES; i++)
+	for (size_t i = 0; i < STREAM_READER_FILES; i++)
 		close_file(&r->files[i]);
 	buf_free(&r->body);
 	buf_free(&r->text);
@@ -45,11 +45,11 @@ feed_reader_free(struct feed_reader **rp)
 }
 
 bool
-feed_reader_rest(struct feed_reader *r)
+record_reader_rest(struct record_reader *r)
 {
 	bool any = r->body.cap + r->text.cap + r->key.cap > 0;
 
-	for (size_t i = 0; i < FEED_READER_FILES; i++) {
+	for (size_t i = 0; i < STREAM_READER_FILES; i++) {
 		any |= r->files[i].fd >= 0;
 		if (r->files[i].used == 0)
 			close_file(&r->files[i]);
@@ -66,12 +66,12 @@ feed_reader_rest(struct feed_reader *r)
 /* --- files -------------------------------------------------------------- */
 
 enum err
-feed_reader_file(struct feed_reader *r, uint32_t id, int *fd, struct why *w)
+record_reader_file(struct record_reader *r, uint32_t id, int *fd, struct why *w)
 {
-	struct feed_file *oldest = &r->files[0];
+	struct stream_file *oldest = &r->files[0];
 
-	for (size_t i = 0; i < FEED_READER_FILES; i++) {
-		struct feed_file *f = &r->files[i];
+	for (size_t i = 0; i < STREAM_READER_FILES; i++) {
+		struct stream_file *f = &r->files[i];
 		if (f->fd >= 0 && f->id == id) {
 			f->used = ++r->tick;
 			*fd = f->fd;
@@ -93,23 +93,23 @@ feed_reader_file(struct feed_reader *r, uint32_t id, int *fd, struct why *w)
 /* --- one capture -------------------------------------------------------- */
 
 static enum err
-read_at(struct feed_reader *r, struct capture_reader *c, uint32_t file,
+read_at(struct record_reader *r, struct capture_reader *c, uint32_t file,
     uint64_t offset, uint32_t clen, uint32_t ulen, struct capture *out,
     struct why *w)
 {
 	int fd;
-	enum err e = feed_reader_file(r, file, &fd, w);
+	enum err e = record_reader_file(r, file, &fd, w);
 
 	return e != OK ? e :
 	    capture_read(c, fd, offset, clen, ulen, out, w);
 }
 
 static enum err
-read_heads(struct feed_reader *r, const struct journal_entry *e,
+read_heads(struct record_reader *r, const struct journal_entry *e,
     struct capture *out, struct why *w)
 {
 	int fd;
-	enum err err = feed_reader_file(r, e->file, &fd, w);
+	enum err err = record_reader_file(r, e->file, &fd, w);
 
 	/* Some entries do not know where their body begins. */
 	if (err == OK && e->body_at != 0)
@@ -121,7 +121,7 @@ read_heads(struct feed_reader *r, const struct journal_entry *e,
 
 /* A revisit for an answer of 304 has no body; others have their original's. */
 enum err
-feed_read_record(struct feed_reader *r, const struct journal_entry *e,
+record_reader_read(struct record_reader *r, const struct journal_entry *e,
     struct capture *c, struct why *w)
 {
 	struct capture source;
@@ -144,12 +144,12 @@ is_coded(const struct http_head *h)
 }
 
 static void
-decode(struct feed_reader *r, const struct journal_entry *e,
-    struct feed_capture *c)
+decode(struct record_reader *r, const struct journal_entry *e,
+    struct stream_capture *c)
 {
 	const struct capture *record = c->record;
 	struct http_decode_limits limits = { e->flags & JOURNAL_SIZED ?
-	    e->decoded : FEED_BIG_BYTES, UINT32_MAX };
+	    e->decoded : STREAM_BIG_BYTES, UINT32_MAX };
 	enum http_damage d = HTTP_FINE;
 
 	if (!record->has_http || !is_coded(&record->http)) {
@@ -175,21 +175,21 @@ decode(struct feed_reader *r, const struct journal_entry *e,
 
 /* Its text would be larger than that of the largest body may make one. */
 static bool
-has_large_head(const struct feed_capture *c)
+has_large_head(const struct stream_capture *c)
 {
 	const struct http_head *h = &c->record->http;
 
 	return (c->record->has_http ? h->n : 0) + c->entry->url.n +
-	    c->entry->final_url.n > FEED_HEAD_BYTES;
+	    c->entry->final_url.n > STREAM_HEAD_BYTES;
 }
 
 void
-feed_read_capture(struct feed_reader *r, const struct journal_entry *e,
-    unsigned form, struct feed_capture *c)
+record_reader_capture(struct record_reader *r, const struct journal_entry *e,
+    unsigned form, struct stream_capture *c)
 {
 	struct capture *record = &r->record;
 	struct why w = WHY_INIT;
-	bool wanted = form & FEED_BODY;
+	bool wanted = form & STREAM_BODY;
 	enum err err;
 
 	c->entry = e;
@@ -198,12 +198,12 @@ feed_read_capture(struct feed_reader *r, const struct journal_entry *e,
 	c->body_length = journal_body_length(e);
 	c->body = STR_NONE;
 	c->big = wanted && (e->flags & JOURNAL_SIZED) &&
-	    e->decoded > FEED_BIG_BYTES;
+	    e->decoded > STREAM_BIG_BYTES;
 	c->has_record = c->body_damaged = false;
 	if (e->file == 0)
 		return;
 	if (wanted && !c->big)
-		err = feed_read_record(r, e, record, &w);
+		err = record_reader_read(r, e, record, &w);
 	else
 		err = read_heads(r, e, record, &w);
 	c->has_record = err == OK;
@@ -218,7 +218,7 @@ feed_read_capture(struct feed_reader *r, const struct journal_entry *e,
 }
 
 enum err
-feed_read_entry(struct feed_reader *r, uint32_t crawl, uint64_t number,
+record_reader_entry(struct record_reader *r, uint32_t crawl, uint64_t number,
     struct arena *a, struct journal_entry *out, struct why *w)
 {
 	struct buf key = BUF_INIT;
@@ -245,30 +245,30 @@ feed_read_entry(struct feed_reader *r, uint32_t crawl, uint64_t number,
 /* The reader's `items` have the lengths of the texts, which stand in its `text`
  * one behind the other. */
 static void
-gather(struct batch_task *t, const struct feed_capture *c)
+gather(struct batch_task *t, const struct stream_capture *c)
 {
-	struct feed_reader *r = t->task.reader;
+	struct record_reader *r = t->task.reader;
 	size_t before = r->text.n;
 
 	t->render(c, &r->text);
-	r->items[t->n++] = (struct feed_item){ .number = c->entry->seq,
+	r->items[t->n++] = (struct stream_item){ .number = c->entry->seq,
 	    .text = { NULL, r->text.n - before }, .big = c->big };
 }
 
 static void
 gather_stored(struct batch_task *t, const struct journal_entry *e)
 {
-	struct feed_capture c = { .mark = t->mark };
+	struct stream_capture c = { .mark = t->mark };
 
-	feed_read_capture(t->task.reader, e, t->form, &c);
+	record_reader_capture(t->task.reader, e, t->form, &c);
 	gather(t, &c);
 }
 
 /* As the journal and the record will have it. */
 static void
-gather_fresh(struct batch_task *t, const struct fresh *x)
+gather_fresh(struct batch_task *t, const struct handoff *x)
 {
-	struct feed_reader *r = t->task.reader;
+	struct record_reader *r = t->task.reader;
 	struct journal_entry e;
 
 	buf_clear(&r->key);
@@ -281,15 +281,15 @@ gather_fresh(struct batch_task *t, const struct fresh *x)
 	    str_from(buf_str(&r->key), key), &e));
 	arena_reset(&r->heads);
 	capture_of_answer(x->head, x->body, &r->heads, &r->record);
-	struct feed_capture c = {
+	struct stream_capture c = {
 		.entry = &e, .has_record = true, .record = &r->record,
 		.body_length = journal_body_length(&e), .form = t->form,
-		.big = (t->form & FEED_BODY) && e.decoded > FEED_BIG_BYTES,
+		.big = (t->form & STREAM_BODY) && e.decoded > STREAM_BIG_BYTES,
 		.mark = t->mark,
 	};
-	if (t->form & FEED_BODY)
+	if (t->form & STREAM_BODY)
 		c.big |= has_large_head(&c);
-	if ((t->form & FEED_BODY) && !c.big)
+	if ((t->form & STREAM_BODY) && !c.big)
 		c.body = x->body;
 	gather(t, &c);
 	t->fresh_used++;
@@ -298,15 +298,15 @@ gather_fresh(struct batch_task *t, const struct fresh *x)
 static bool
 is_full(const struct batch_task *t)
 {
-	return t->task.reader->text.n >= FEED_BATCH_BYTES ||
-	    t->n == FEED_BATCH_ITEMS;
+	return t->task.reader->text.n >= STREAM_BATCH_BYTES ||
+	    t->n == STREAM_BATCH_ITEMS;
 }
 
 /* It takes the reader's text. */
 static struct batch *
 make_batch(const struct batch_task *t)
 {
-	struct feed_reader *r = t->task.reader;
+	struct record_reader *r = t->task.reader;
 	size_t items = t->n * sizeof(r->items[0]);
 	struct batch *b = mem_resize(NULL, 1, sizeof(*b) + items);
 
@@ -319,7 +319,7 @@ make_batch(const struct batch_task *t)
 		b->items[i].text.p = at;
 		at += b->items[i].text.n;
 	}
-	b->shown = (struct feed_batch){ .items = b->items, .n = t->n,
+	b->shown = (struct stream_batch){ .items = b->items, .n = t->n,
 	    .own = b };
 	b->form = t->form;
 	b->first = t->from;
@@ -341,7 +341,7 @@ batch_free(struct batch **bp)
 static enum err
 walk(struct batch_task *t, struct index_iter *i, uint64_t from, uint64_t to)
 {
-	struct feed_reader *r = t->task.reader;
+	struct record_reader *r = t->task.reader;
 	struct journal_entry e;
 	struct str key, value;
 
@@ -372,7 +372,7 @@ collect(struct batch_task *t)
 	enum err e = OK;
 
 	for (size_t k = 0; e == OK && at <= t->to && !is_full(t);) {
-		struct fresh *x = k < t->fresh_n ? t->fresh[k] : NULL;
+		struct handoff *x = k < t->fresh_n ? t->fresh[k] : NULL;
 		if (x != NULL && x->number == at) {
 			gather_fresh(t, x);
 			at++, k++;
@@ -395,16 +395,16 @@ room_for(const struct batch_task *t)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < t->fresh_n && n < FEED_BATCH_BYTES; i++) {
-		const struct fresh *x = t->fresh[i];
+	for (size_t i = 0; i < t->fresh_n && n < STREAM_BATCH_BYTES; i++) {
+		const struct handoff *x = t->fresh[i];
 		n += 2 * (x->rest.n + x->head.n) +
-		    (t->form & FEED_BODY ? x->body.n * 3 / 2 : 0);
+		    (t->form & STREAM_BODY ? x->body.n * 3 / 2 : 0);
 	}
-	return MIN(n, FEED_BATCH_BYTES);
+	return MIN(n, STREAM_BATCH_BYTES);
 }
 
 void
-batch_task_run(struct feed_task *task)
+batch_task_run(struct read_task *task)
 {
 	struct batch_task *t = CONTAINER(task, struct batch_task, task);
 

@@ -17,10 +17,10 @@
 /* Of entries that do not say how long their body is. */
 #define LIMITS HTTP_DECODE_LIMITS_DEFAULT
 
-struct feed_stream {
-	struct feed_task task;
-	struct list node;            /* in feed.streams_waiting or _open */
-	struct feed *feed;
+struct body_stream {
+	struct read_task task;
+	struct list node;            /* in stream.streams_waiting or _open */
+	struct stream *stream;
 	uint32_t crawl;
 	uint64_t number;
 	void (*ready)(void *, struct str, bool, const struct why *);
@@ -43,7 +43,7 @@ struct feed_stream {
 
 /* The file may get its other name between the two calls. */
 static enum err
-open_records(struct feed_stream *s, const struct journal_entry *e,
+open_records(struct body_stream *s, const struct journal_entry *e,
     struct arena *a)
 {
 	bool sourced = e->flags & JOURNAL_SOURCED;
@@ -54,7 +54,7 @@ open_records(struct feed_stream *s, const struct journal_entry *e,
 
 	for (int tries = 0; tries < 3; tries++) {
 		s->why = WHY_INIT;
-		err = ledger_warc_readable(s->feed->index, sourced ?
+		err = ledger_warc_readable(s->stream->index, sourced ?
 		    e->source.file : e->file, a, &path, &s->why);
 		if (err == OK)
 			err = capture_stream_open(path.p, sourced ?
@@ -68,7 +68,7 @@ open_records(struct feed_stream *s, const struct journal_entry *e,
 
 /* Up to the place where the stream stood when it lost its turn. */
 static void
-skip_given(struct feed_stream *s)
+skip_given(struct body_stream *s)
 {
 	enum http_damage d;
 	uint64_t left = s->given;
@@ -88,12 +88,12 @@ skip_given(struct feed_stream *s)
 }
 
 static enum err
-begin(struct feed_stream *s)
+begin(struct body_stream *s)
 {
 	struct arena a = ARENA_INIT;
 	struct journal_entry e;
 
-	enum err err = feed_read_entry(s->task.reader, s->crawl, s->number,
+	enum err err = record_reader_entry(s->task.reader, s->crawl, s->number,
 	    &a, &e, &s->why);
 	if (err == OK && e.file == 0)
 		err = why(&s->why, ERR_ABSENT, "the page is not archived");
@@ -106,9 +106,9 @@ begin(struct feed_stream *s)
 }
 
 static void
-stream_run(struct feed_task *task)
+stream_run(struct read_task *task)
 {
-	struct feed_stream *s = CONTAINER(task, struct feed_stream, task);
+	struct body_stream *s = CONTAINER(task, struct body_stream, task);
 	enum http_damage d;
 
 	buf_clear(&s->piece);
@@ -129,51 +129,51 @@ stream_run(struct feed_task *task)
 /* --- turns, at home ----------------------------------------------------- */
 
 static void
-drop_records(struct feed_stream *s)
+drop_records(struct body_stream *s)
 {
 	capture_stream_close(&s->records);
 	s->carry_n = 0;
 }
 
 static void
-take_turn(struct feed_stream *s)
+take_turn(struct body_stream *s)
 {
-	struct feed *f = s->feed;
+	struct stream *f = s->stream;
 
 	s->turn = true;
 	s->waiting = false;
 	f->streams++;
 	list_put(&f->streams_open, &s->node);
 	s->busy = true;
-	feed_task_put(f, &s->task);
+	read_task_put(f, &s->task);
 }
 
 static void
-give_turns(struct feed *f)
+give_turns(struct stream *f)
 {
-	while (f->streams < FEED_STREAMS_MAX &&
+	while (f->streams < STREAM_STREAMS_MAX &&
 	    !list_empty(&f->streams_waiting)) {
-		struct feed_stream *s = LIST_ITEM(f->streams_waiting.next,
-		    struct feed_stream, node);
+		struct body_stream *s = LIST_ITEM(f->streams_waiting.next,
+		    struct body_stream, node);
 		list_take(&s->node);
 		take_turn(s);
 	}
 }
 
 static void
-lose_turn(struct feed_stream *s)
+lose_turn(struct body_stream *s)
 {
 	list_take(&s->node);
 	if (s->turn)
-		s->feed->streams--;
+		s->stream->streams--;
 	s->turn = s->waiting = false;
 }
 
 /* Those whose reader has stopped go, one for each that waits. */
 void
-feed_streams_look(struct timer *t)
+body_streams_check(struct timer *t)
 {
-	struct feed *f = CONTAINER(t, struct feed, streams_timer);
+	struct stream *f = CONTAINER(t, struct stream, streams_timer);
 	struct mono now = loop_now(f->options.home);
 	struct list *n, *next;
 	size_t want = 0;
@@ -183,7 +183,7 @@ feed_streams_look(struct timer *t)
 		want++;
 	for (n = f->streams_open.next; want > 0 && n != &f->streams_open;
 	    n = next) {
-		struct feed_stream *s = LIST_ITEM(n, struct feed_stream, node);
+		struct body_stream *s = LIST_ITEM(n, struct body_stream, node);
 		next = n->next;
 		if (s->busy || mono_ns_between(s->told, now) <
 		    IDLE_MS * NS_PER_MS)
@@ -198,11 +198,11 @@ feed_streams_look(struct timer *t)
 }
 
 static void
-wait_for_turn(struct feed_stream *s)
+wait_for_turn(struct body_stream *s)
 {
-	struct feed *f = s->feed;
+	struct stream *f = s->stream;
 
-	if (f->streams < FEED_STREAMS_MAX) {
+	if (f->streams < STREAM_STREAMS_MAX) {
 		take_turn(s);
 		return;
 	}
@@ -216,9 +216,9 @@ wait_for_turn(struct feed_stream *s)
 /* --- the reader's ------------------------------------------------------- */
 
 static void
-stream_free(struct feed_stream *s)
+free_stream(struct body_stream *s)
 {
-	struct feed *f = s->feed;
+	struct stream *f = s->stream;
 
 	lose_turn(s);
 	drop_records(s);
@@ -228,27 +228,27 @@ stream_free(struct feed_stream *s)
 }
 
 static void
-stream_came(struct feed_task *task)
+stream_came(struct read_task *task)
 {
-	struct feed_stream *s = CONTAINER(task, struct feed_stream, task);
+	struct body_stream *s = CONTAINER(task, struct body_stream, task);
 
 	s->busy = false;
 	if (s->closed) {
-		stream_free(s);
+		free_stream(s);
 		return;
 	}
 	s->given += s->piece.n;
-	s->told = loop_now(s->feed->options.home);
+	s->told = loop_now(s->stream->options.home);
 	s->ready(s->arg, buf_str(&s->piece), s->end, &s->why);
 }
 
-struct feed_stream *
-feed_stream_open(struct feed *f, uint32_t crawl, uint64_t number,
+struct body_stream *
+body_stream_open(struct stream *f, uint32_t crawl, uint64_t number,
     void (*ready)(void *, struct str, bool, const struct why *), void *arg)
 {
-	struct feed_stream *s = mem_new(sizeof(*s));
+	struct body_stream *s = mem_new(sizeof(*s));
 
-	s->feed = f;
+	s->stream = f;
 	s->crawl = crawl;
 	s->number = number;
 	s->ready = ready;
@@ -260,7 +260,7 @@ feed_stream_open(struct feed *f, uint32_t crawl, uint64_t number,
 }
 
 void
-feed_stream_next(struct feed_stream *s)
+body_stream_next(struct body_stream *s)
 {
 	CHECK(!s->busy && !s->waiting && !s->end);
 	if (!s->turn) {
@@ -268,13 +268,13 @@ feed_stream_next(struct feed_stream *s)
 		return;
 	}
 	s->busy = true;
-	feed_task_put(s->feed, &s->task);
+	read_task_put(s->stream, &s->task);
 }
 
 void
-feed_stream_close(struct feed_stream **sp)
+body_stream_close(struct body_stream **sp)
 {
-	struct feed_stream *s = *sp;
+	struct body_stream *s = *sp;
 
 	if (s == NULL)
 		return;
@@ -282,5 +282,5 @@ feed_stream_close(struct feed_stream **sp)
 	if (s->busy)
 		s->closed = true;
 	else
-		stream_free(s);
+		free_stream(s);
 }

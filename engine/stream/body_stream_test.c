@@ -15,7 +15,7 @@ open_rig(void)
 
 /* A reader of one stream, and what it has of it. */
 struct taker {
-	struct feed_stream *stream;
+	struct body_stream *stream;
 	struct buf got;
 	unsigned told;
 	bool asked, end;
@@ -39,7 +39,7 @@ ready(void *arg, struct str piece, bool end, const struct why *w)
 static void
 take_begin(struct rig *r, struct taker *t, uint64_t number)
 {
-	*t = (struct taker){ .stream = feed_stream_open(r->feed, RIG_CRAWL,
+	*t = (struct taker){ .stream = body_stream_open(r->stream, RIG_CRAWL,
 	    number, ready, t) };
 }
 
@@ -47,13 +47,13 @@ static void
 take_next(struct taker *t)
 {
 	t->asked = true;
-	feed_stream_next(t->stream);
+	body_stream_next(t->stream);
 }
 
 static void
 take_end(struct taker *t)
 {
-	feed_stream_close(&t->stream);
+	body_stream_close(&t->stream);
 	assert_null(t->stream);
 	buf_free(&t->got);
 }
@@ -153,7 +153,7 @@ static void
 test_close(void **state)
 {
 	struct rig *r = open_rig();
-	struct taker t[FEED_STREAMS_MAX + 6];
+	struct taker t[STREAM_STREAMS_MAX + 6];
 
 	(void)state;
 	rig_page(r, &(struct rig_page){ .url = "http://a.example/1",
@@ -176,7 +176,7 @@ test_close(void **state)
 	}
 	rig_run(r);
 	for (size_t i = ARRAY_LEN(t); i > 0; i--) {
-		assert_int_equal(t[i - 1].told, i <= FEED_STREAMS_MAX);
+		assert_int_equal(t[i - 1].told, i <= STREAM_STREAMS_MAX);
 		take_end(&t[i - 1]);
 	}
 	rig_end(r);
@@ -189,7 +189,7 @@ static void
 test_stopped(void **state)
 {
 	struct rig *r = open_rig();
-	struct taker t[FEED_STREAMS_MAX + 3];
+	struct taker t[STREAM_STREAMS_MAX + 3];
 	struct str plain = rig_bytes(r, 400001, 3);
 
 	(void)state;
@@ -203,7 +203,7 @@ test_stopped(void **state)
 	}
 	rig_pass(r, 500);
 	for (size_t i = 0; i < ARRAY_LEN(t); i++)
-		assert_int_equal(t[i].told, i < FEED_STREAMS_MAX);
+		assert_int_equal(t[i].told, i < STREAM_STREAMS_MAX);
 	rig_pass(r, 2000);
 	for (size_t i = 0; i < ARRAY_LEN(t); i++)
 		assert_int_equal(t[i].told, 1);
@@ -253,7 +253,7 @@ test_many(void **state)
 		if (!one->asked && !one->end)
 			take_next(one);
 		else if (one->end && one->stream != NULL)
-			feed_stream_close(&one->stream);
+			body_stream_close(&one->stream);
 		if (dice / 1000 % 50 == 0)
 			rig_pass(r, (int64_t)(dice >> 40) % 700);
 		ended = 0;

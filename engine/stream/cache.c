@@ -19,19 +19,19 @@ static struct metric metrics[] = {
 
 /* --- tasks -------------------------------------------------------------- */
 
-static void pump(struct feed *);
+static void pump(struct stream *);
 
 static void
 run_task(struct job *j)
 {
-	struct feed_task *t = CONTAINER(j, struct feed_task, job);
+	struct read_task *t = CONTAINER(j, struct read_task, job);
 
 	t->run(t);
 }
 
 /* Some time after the last reading nothing is held any more. */
 static void
-rest_later(struct feed *f)
+rest_later(struct stream *f)
 {
 	if (!f->resting)
 		loop_timer_set(f->options.home, &f->rest, mono_add_ms(
@@ -40,7 +40,7 @@ rest_later(struct feed *f)
 }
 
 void
-feed_fresh_weigh(const struct feed *f)
+handoff_cache_weigh(const struct stream *f)
 {
 	metric_set(&metrics[METRIC_FRESH], (int64_t)f->fresh_bytes);
 }
@@ -48,14 +48,14 @@ feed_fresh_weigh(const struct feed *f)
 static void
 rest(struct timer *t)
 {
-	struct feed *f = CONTAINER(t, struct feed, rest);
+	struct stream *f = CONTAINER(t, struct stream, rest);
 	bool any = f->running > 0;
 
-	for (struct feed_reader *r = f->readers; r != NULL; r = r->next)
-		any |= feed_reader_rest(r);
-	any |= feed_fresh_rest(f, mono_add_ms(loop_now(f->options.home),
+	for (struct record_reader *r = f->readers; r != NULL; r = r->next)
+		any |= record_reader_rest(r);
+	any |= handoff_cache_rest(f, mono_add_ms(loop_now(f->options.home),
 	    -REST_MS));
-	any |= feed_walk_rest(f, mono_add_ms(loop_now(f->options.home),
+	any |= journal_scan_rest(f, mono_add_ms(loop_now(f->options.home),
 	    -WALK_REST_MS));
 	f->resting = false;
 	if (any)
@@ -63,11 +63,11 @@ rest(struct timer *t)
 }
 
 static void
-take_reader(struct feed *f, struct feed_task *t)
+take_reader(struct stream *f, struct read_task *t)
 {
 	t->reader = f->readers;
 	if (t->reader == NULL) {
-		t->reader = feed_reader_new(f->index);
+		t->reader = record_reader_new(f->index);
 		f->readers_n++;
 	} else {
 		f->readers = t->reader->next;
@@ -76,7 +76,7 @@ take_reader(struct feed *f, struct feed_task *t)
 }
 
 static void
-leave_reader(struct feed *f, struct feed_task *t)
+leave_reader(struct stream *f, struct read_task *t)
 {
 	t->reader->next = f->readers;
 	f->readers = t->reader;
@@ -86,8 +86,8 @@ leave_reader(struct feed *f, struct feed_task *t)
 static void
 task_came(struct mail *m)
 {
-	struct feed_task *t = CONTAINER(m, struct feed_task, job.mail);
-	struct feed *f = t->feed;
+	struct read_task *t = CONTAINER(m, struct read_task, job.mail);
+	struct stream *f = t->stream;
 
 	leave_reader(f, t);
 	f->running--;
@@ -96,34 +96,34 @@ task_came(struct mail *m)
 }
 
 static bool
-memory_for_one(const struct feed *f)
+memory_for_one(const struct stream *f)
 {
 	size_t used = f->held + f->reserved;
 
 	return used == 0 ||
-	    used + FEED_BATCH_BYTES <= f->options.cache_bytes;
+	    used + STREAM_BATCH_BYTES <= f->options.cache_bytes;
 }
 
 /* Batches that waited for memory have it now. */
 static void
-feed_starved(struct feed *f)
+feed_starved(struct stream *f)
 {
 	while (!list_empty(&f->starved) && memory_for_one(f)) {
 		struct batch_task *t = LIST_ITEM(f->starved.next,
 		    struct batch_task, task.node);
 		list_take(&t->task.node);
-		f->reserved += FEED_BATCH_BYTES;
+		f->reserved += STREAM_BATCH_BYTES;
 		list_put(&f->tasks, &t->task.node);
 	}
 }
 
 static void
-pump(struct feed *f)
+pump(struct stream *f)
 {
 	feed_starved(f);
-	while (!list_empty(&f->tasks) && f->running < FEED_TASKS_MAX) {
-		struct feed_task *t = LIST_ITEM(f->tasks.next,
-		    struct feed_task, node);
+	while (!list_empty(&f->tasks) && f->running < STREAM_TASKS_MAX) {
+		struct read_task *t = LIST_ITEM(f->tasks.next,
+		    struct read_task, node);
 		list_take(&t->node);
 		take_reader(f, t);
 		f->running++;
@@ -138,45 +138,45 @@ pump(struct feed *f)
 }
 
 static void
-prepare_task(struct feed *f, struct feed_task *t)
+prepare_task(struct stream *f, struct read_task *t)
 {
-	t->feed = f;
+	t->stream = f;
 	t->job = (struct job){ .home = f->options.home, .run = run_task,
 	    .mail.deliver = task_came };
 }
 
 void
-feed_task_put(struct feed *f, struct feed_task *t)
+read_task_put(struct stream *f, struct read_task *t)
 {
 	prepare_task(f, t);
 	list_put(&f->tasks, &t->node);
 	pump(f);
 }
 
-/* --- racks ------------------------------------------------------------ */
+/* --- caches ------------------------------------------------------------ */
 
 static struct crawl_cache *
-rack_of(struct feed *f, uint32_t crawl, const struct crawl_row *row)
+crawl_cache_of(struct stream *f, uint32_t crawl, const struct crawl_row *row)
 {
-	struct crawl_cache *s = map_get_id(&f->racks, crawl);
+	struct crawl_cache *s = map_get_id(&f->caches, crawl);
 
 	if (s != NULL)
 		return s;
 	s = mem_new(sizeof(*s));
 	s->crawl = crawl;
 	s->items = s->before = row->view.item_last;
-	for (unsigned i = 0; i < FEED_FORMS; i++)
+	for (unsigned i = 0; i < STREAM_FORMS; i++)
 		s->rows[i].typical = 1;
 	list_init(&s->wants);
 	list_init(&s->tasks);
 	list_init(&s->fresh);
-	map_put_id(&f->racks, crawl, s);
+	map_put_id(&f->caches, crawl, s);
 	return s;
 }
 
 /* Where a batch that begins at `from` would stand. */
 static size_t
-row_place(const struct rack_row *r, uint64_t from)
+row_place(const struct cache_row *r, uint64_t from)
 {
 	size_t low = 0, high = r->n;
 
@@ -191,7 +191,7 @@ row_place(const struct rack_row *r, uint64_t from)
 }
 
 static struct batch *
-row_find(const struct rack_row *r, uint64_t number)
+row_find(const struct cache_row *r, uint64_t number)
 {
 	size_t i = row_place(r, number + 1);
 
@@ -199,7 +199,7 @@ row_find(const struct rack_row *r, uint64_t number)
 }
 
 static void
-row_put(struct rack_row *r, struct batch *b)
+row_put(struct cache_row *r, struct batch *b)
 {
 	size_t i = row_place(r, b->first);
 
@@ -212,18 +212,18 @@ row_put(struct rack_row *r, struct batch *b)
 	r->n++;
 }
 
-/* Off the rack; gone, if nobody holds it. */
+/* Off the cache; gone, if nobody holds it. */
 static void
-batch_drop(struct feed *f, struct batch *b)
+batch_drop(struct stream *f, struct batch *b)
 {
-	if (b->rack != NULL) {
-		struct rack_row *r = &b->rack->rows[b->form];
+	if (b->cache != NULL) {
+		struct cache_row *r = &b->cache->rows[b->form];
 		size_t i = row_place(r, b->first);
 		CHECK(i < r->n && r->at[i] == b);
 		r->n--;
 		memmove(&r->at[i], &r->at[i + 1], (r->n - i) *
 		    sizeof(r->at[0]));
-		b->rack = NULL;
+		b->cache = NULL;
 	}
 	if (b->shown.users > 0)
 		return;
@@ -233,35 +233,35 @@ batch_drop(struct feed *f, struct batch *b)
 }
 
 static bool
-rack_is_bare(const struct crawl_cache *s)
+crawl_cache_is_bare(const struct crawl_cache *s)
 {
 	bool bare = list_empty(&s->wants) && list_empty(&s->tasks);
 
-	for (unsigned i = 0; i < FEED_FORMS; i++)
+	for (unsigned i = 0; i < STREAM_FORMS; i++)
 		bare = bare && s->rows[i].n == 0;
 	return bare;
 }
 
 static void
-rack_free(struct feed *f, struct crawl_cache *s)
+crawl_cache_free(struct stream *f, struct crawl_cache *s)
 {
-	feed_fresh_forget(f, s);
-	map_take_id(&f->racks, s->crawl);
-	for (unsigned i = 0; i < FEED_FORMS; i++)
+	handoff_cache_forget(f, s);
+	map_take_id(&f->caches, s->crawl);
+	for (unsigned i = 0; i < STREAM_FORMS; i++)
 		mem_free(&s->rows[i].at);
 	mem_free(&s);
 }
 
 /* What nobody holds goes, the longest unused first, while there is too much. */
 static void
-shrink(struct feed *f, size_t bytes_max)
+shrink(struct stream *f, size_t bytes_max)
 {
 	while (f->bytes > bytes_max && !list_empty(&f->idle)) {
 		struct batch *b = LIST_ITEM(f->idle.next, struct batch, node);
-		struct crawl_cache *s = b->rack;
+		struct crawl_cache *s = b->cache;
 		batch_drop(f, b);
-		if (s != NULL && rack_is_bare(s))
-			rack_free(f, s);
+		if (s != NULL && crawl_cache_is_bare(s))
+			crawl_cache_free(f, s);
 	}
 }
 
@@ -273,10 +273,10 @@ mark(struct crawl_cache *s, uint64_t items)
 {
 	if (items <= s->items)
 		return;
-	struct rack_mark *m = &s->marks[s->marks_n++ % RACK_MARKS];
-	if (s->marks_n > RACK_MARKS)
+	struct cache_mark *m = &s->marks[s->marks_n++ % CACHE_MARKS];
+	if (s->marks_n > CACHE_MARKS)
 		s->before = m->items;
-	*m = (struct rack_mark){ items, clock_wall() };
+	*m = (struct cache_mark){ items, clock_wall() };
 	s->items = items;
 }
 
@@ -284,16 +284,16 @@ mark(struct crawl_cache *s, uint64_t items)
 static void
 date_items(const struct crawl_cache *s, struct batch *b)
 {
-	uint64_t n = s->marks_n, m = n > RACK_MARKS ? n - RACK_MARKS : 0;
+	uint64_t n = s->marks_n, m = n > CACHE_MARKS ? n - CACHE_MARKS : 0;
 
 	for (size_t i = 0; i < b->shown.n; i++) {
 		if (b->items[i].number <= s->before)
 			continue;
 		while (m < n &&
-		    s->marks[m % RACK_MARKS].items < b->items[i].number)
+		    s->marks[m % CACHE_MARKS].items < b->items[i].number)
 			m++;
 		if (m < n)
-			b->items[i].committed = s->marks[m % RACK_MARKS].at;
+			b->items[i].committed = s->marks[m % CACHE_MARKS].at;
 	}
 }
 
@@ -315,7 +315,7 @@ place_in(const struct batch *b, uint64_t number)
 }
 
 static void
-hand_out(struct feed *f, struct batch *b, struct feed_want *w)
+hand_out(struct stream *f, struct batch *b, struct stream_request *w)
 {
 	if (b->shown.users++ == 0) {
 		list_take(&b->node);
@@ -341,18 +341,18 @@ is_coming(const struct crawl_cache *s, unsigned form, uint64_t number)
 	return false;
 }
 
-static void batch_came(struct feed_task *);
+static void batch_came(struct read_task *);
 
 /* From `from` on, up to what is there or will be. */
 static void
-aim(const struct feed *f, struct crawl_cache *s, unsigned form, uint64_t from,
+aim(const struct stream *f, struct crawl_cache *s, unsigned form, uint64_t from,
     struct batch_task *t)
 {
-	struct rack_row *r = &s->rows[form];
+	struct cache_row *r = &s->rows[form];
 	size_t next = row_place(r, from);
 	struct list *n;
 
-	t->rack = s;
+	t->cache = s;
 	t->crawl = s->crawl;
 	t->form = form;
 	t->from = from;
@@ -364,11 +364,11 @@ aim(const struct feed *f, struct crawl_cache *s, unsigned form, uint64_t from,
 	}
 	t->render = f->options.render;
 	t->mark = f->options.mark;
-	feed_fresh_lend(s, t);
+	handoff_cache_lend(s, t);
 }
 
 static void
-begin(struct feed *f, struct crawl_cache *s, unsigned form, uint64_t from)
+begin(struct stream *f, struct crawl_cache *s, unsigned form, uint64_t from)
 {
 	struct batch_task *t = mem_new(sizeof(*t));
 
@@ -383,13 +383,13 @@ begin(struct feed *f, struct crawl_cache *s, unsigned form, uint64_t from)
 
 /* Somebody reads on: have the next batch before he asks. */
 static void
-read_ahead(struct feed *f, const struct batch *b)
+read_ahead(struct stream *f, const struct batch *b)
 {
-	struct crawl_cache *s = b->rack;
+	struct crawl_cache *s = b->cache;
 
 	if (s == NULL || !b->more || f->closing || b->last >= s->items ||
-	    feed_fresh_from(s) <= b->last + 1 ||
-	    f->running >= FEED_TASKS_MAX || !list_empty(&f->starved) ||
+	    handoff_cache_from(s) <= b->last + 1 ||
+	    f->running >= STREAM_TASKS_MAX || !list_empty(&f->starved) ||
 	    !memory_for_one(f) ||
 	    row_find(&s->rows[b->form], b->last + 1) != NULL ||
 	    is_coming(s, b->form, b->last + 1))
@@ -398,7 +398,7 @@ read_ahead(struct feed *f, const struct batch *b)
 }
 
 static bool
-find_batch(struct feed *f, struct crawl_cache *s, struct feed_want *w)
+find_batch(struct stream *f, struct crawl_cache *s, struct stream_request *w)
 {
 	struct batch *b = row_find(&s->rows[w->form], w->from);
 
@@ -406,15 +406,15 @@ find_batch(struct feed *f, struct crawl_cache *s, struct feed_want *w)
 		return false;
 	hand_out(f, b, w);
 	if (b->last >= s->items)
-		feed_follow(f, s, w->form);
+		stream_follow(f, s, w->form);
 	read_ahead(f, b);
 	return true;
 }
 
 static void
-keep(struct feed *f, struct crawl_cache *s, struct batch *b)
+keep(struct stream *f, struct crawl_cache *s, struct batch *b)
 {
-	struct rack_row *r = &s->rows[b->form];
+	struct cache_row *r = &s->rows[b->form];
 
 	f->bytes += b->bytes;
 	list_put(&f->idle, &b->node);
@@ -423,7 +423,7 @@ keep(struct feed *f, struct crawl_cache *s, struct batch *b)
 		batch_drop(f, b);
 		return;
 	}
-	b->rack = s;
+	b->cache = s;
 	date_items(s, b);
 	row_put(r, b);
 	if (b->more)
@@ -440,7 +440,7 @@ count(const struct batch_task *t)
 
 /* Of fresh ones that begin there.  Nothing is read: no thread need wake. */
 static bool
-make_now(struct feed *f, struct crawl_cache *s, unsigned form, uint64_t from)
+make_now(struct stream *f, struct crawl_cache *s, unsigned form, uint64_t from)
 {
 	struct batch_task t = { .batch = NULL };
 	size_t n = 0;
@@ -456,13 +456,13 @@ make_now(struct feed *f, struct crawl_cache *s, unsigned form, uint64_t from)
 		count(&t);
 		keep(f, s, t.batch);
 	}
-	feed_fresh_back(&t);
+	handoff_cache_back(&t);
 	return t.batch != NULL;
 }
 
 /* What there is by now, or is made at once. */
 static bool
-have_batch(struct feed *f, struct crawl_cache *s, struct feed_want *w)
+have_batch(struct stream *f, struct crawl_cache *s, struct stream_request *w)
 {
 	if (find_batch(f, s, w))
 		return true;
@@ -474,11 +474,11 @@ have_batch(struct feed *f, struct crawl_cache *s, struct feed_want *w)
 }
 
 bool
-feed_want(struct feed *f, struct feed_want *w)
+stream_request(struct stream *f, struct stream_request *w)
 {
 	const struct crawl_row *row = crawl_row(f->options.registry, w->crawl);
 
-	CHECK(!w->out && w->form < FEED_FORMS);
+	CHECK(!w->out && w->form < STREAM_FORMS);
 	w->batch = NULL;
 	w->at = 0;
 	w->why = WHY_INIT;
@@ -487,10 +487,10 @@ feed_want(struct feed *f, struct feed_want *w)
 		why(&w->why, ERR_ABSENT, "crawl %u is gone", w->crawl);
 		return true;
 	}
-	struct crawl_cache *s = rack_of(f, w->crawl, row);
+	struct crawl_cache *s = crawl_cache_of(f, w->crawl, row);
 	mark(s, row->view.item_last);
 	if (w->from > s->items) {
-		feed_follow(f, s, w->form);
+		stream_follow(f, s, w->form);
 		return true;
 	}
 	if (have_batch(f, s, w))
@@ -504,11 +504,11 @@ feed_want(struct feed *f, struct feed_want *w)
 
 /* Those who were found a batch, or an end, are told; they may ask again. */
 static void
-publisher(struct feed *f)
+publisher(struct stream *f)
 {
 	while (!list_empty(&f->ready)) {
-		struct feed_want *w = LIST_ITEM(f->ready.next,
-		    struct feed_want, node);
+		struct stream_request *w = LIST_ITEM(f->ready.next,
+		    struct stream_request, node);
 		list_take(&w->node);
 		w->out = false;
 		w->ready(w);
@@ -516,7 +516,7 @@ publisher(struct feed *f)
 }
 
 static void
-answer(struct feed *f, struct feed_want *w)
+answer(struct stream *f, struct stream_request *w)
 {
 	list_take(&w->node);
 	list_put(&f->ready, &w->node);
@@ -524,7 +524,7 @@ answer(struct feed *f, struct feed_want *w)
 
 /* What the task has read, or not, for one who waits. */
 static void
-settle(struct feed *f, struct crawl_cache *s, struct feed_want *w,
+settle(struct stream *f, struct crawl_cache *s, struct stream_request *w,
     const struct batch_task *t)
 {
 	bool empty = t->batch == NULL && w->from >= t->from &&
@@ -542,16 +542,16 @@ settle(struct feed *f, struct crawl_cache *s, struct feed_want *w,
 }
 
 static void
-batch_came(struct feed_task *task)
+batch_came(struct read_task *task)
 {
 	struct batch_task *t = CONTAINER(task, struct batch_task, task);
-	struct feed *f = task->feed;
-	struct crawl_cache *s = t->rack;
+	struct stream *f = task->stream;
+	struct crawl_cache *s = t->cache;
 
 	list_take(&t->node);
-	feed_fresh_back(t);
+	handoff_cache_back(t);
 	count(t);
-	f->reserved -= FEED_BATCH_BYTES;
+	f->reserved -= STREAM_BATCH_BYTES;
 	if (s == NULL) {
 		/* The crawl went meanwhile. */
 		batch_free(&t->batch);
@@ -567,7 +567,8 @@ batch_came(struct feed_task *task)
 		list_put(&wants, n);
 	}
 	while ((n = wants.next) != &wants) {
-		struct feed_want *w = LIST_ITEM(n, struct feed_want, node);
+		struct stream_request *w =
+		    LIST_ITEM(n, struct stream_request, node);
 		list_take(n);
 		list_put(&s->wants, n);
 		if (w->form == t->form)
@@ -579,17 +580,17 @@ batch_came(struct feed_task *task)
 }
 
 void
-feed_cancel(struct feed *f, struct feed_want *w)
+stream_cancel(struct stream *f, struct stream_request *w)
 {
 	if (!w->out)
 		return;
 	list_take(&w->node);
 	w->out = false;
-	feed_give_back(f, &w->batch);
+	stream_give_back(f, &w->batch);
 }
 
 void
-feed_give_back(struct feed *f, struct feed_batch **bp)
+stream_give_back(struct stream *f, struct stream_batch **bp)
 {
 	if (*bp == NULL)
 		return;
@@ -598,7 +599,7 @@ feed_give_back(struct feed *f, struct feed_batch **bp)
 	if (--b->shown.users > 0)
 		return;
 	f->held -= b->bytes;
-	if (b->rack == NULL) {
+	if (b->cache == NULL) {
 		f->bytes -= b->bytes;
 		batch_free(&b);
 	} else {
@@ -613,35 +614,36 @@ feed_give_back(struct feed *f, struct feed_batch **bp)
 
 /* Its texts go; who waits is told. */
 static void
-forget(struct feed *f, struct crawl_cache *s)
+forget(struct stream *f, struct crawl_cache *s)
 {
 	struct list *n;
 
 	while ((n = s->wants.next) != &s->wants) {
-		struct feed_want *w = LIST_ITEM(n, struct feed_want, node);
+		struct stream_request *w =
+		    LIST_ITEM(n, struct stream_request, node);
 		why(&w->why, ERR_ABSENT, "crawl %u is gone", s->crawl);
 		answer(f, w);
 	}
 	while ((n = s->tasks.next) != &s->tasks) {
-		LIST_ITEM(n, struct batch_task, node)->rack = NULL;
+		LIST_ITEM(n, struct batch_task, node)->cache = NULL;
 		list_take(n);
 	}
-	for (unsigned i = 0; i < FEED_FORMS; i++)
+	for (unsigned i = 0; i < STREAM_FORMS; i++)
 		while (s->rows[i].n > 0)
 			batch_drop(f, s->rows[i].at[s->rows[i].n - 1]);
-	rack_free(f, s);
+	crawl_cache_free(f, s);
 }
 
 static void
 crawl_registry_changed(struct registry_watch *w)
 {
-	struct feed *f = CONTAINER(w, struct feed, watch);
+	struct stream *f = CONTAINER(w, struct stream, watch);
 	struct crawl_row *row = NULL;
 
-	while (f->racks.n > 0 &&
+	while (f->caches.n > 0 &&
 	    (row = crawl_registry_before(f->options.registry, row)) != NULL &&
 	    row->changed > f->version) {
-		struct crawl_cache *s = map_get_id(&f->racks, row->id);
+		struct crawl_cache *s = map_get_id(&f->caches, row->id);
 		if (s != NULL && row->deleted)
 			forget(f, s);
 		else if (s != NULL)
@@ -653,15 +655,15 @@ crawl_registry_changed(struct registry_watch *w)
 
 /* --- the whole ---------------------------------------------------------- */
 
-struct feed *
-feed_new(const struct feed_options *o)
+struct stream *
+stream_new(const struct stream_options *o)
 {
-	struct feed *f = mem_new(sizeof(*f));
+	struct stream *f = mem_new(sizeof(*f));
 
-	feed_links_open();
+	link_scan_open();
 	f->options = *o;
 	if (f->options.cache_bytes == 0)
-		f->options.cache_bytes = FEED_CACHE_BYTES;
+		f->options.cache_bytes = STREAM_CACHE_BYTES;
 	f->index = ledger_index(o->ledger);
 	list_init(&f->tasks);
 	list_init(&f->starved);
@@ -673,7 +675,7 @@ feed_new(const struct feed_options *o)
 	list_init(&f->walks_due);
 	list_init(&f->walks_wanted);
 	list_init(&f->walks_idle);
-	f->streams_timer.fire = feed_streams_look;
+	f->streams_timer.fire = body_streams_check;
 	f->watch.changed = crawl_registry_changed;
 	f->version = crawl_registry_version(o->registry);
 	crawl_registry_watch(o->registry, &f->watch);
@@ -683,13 +685,13 @@ feed_new(const struct feed_options *o)
 }
 
 void
-feed_use(struct feed *f, feed_render_fn *render)
+stream_use(struct stream *f, stream_render_fn *render)
 {
 	f->options.render = render;
 }
 
 void
-feed_close(struct feed *f, void (*closed)(void *), void *arg)
+stream_close(struct stream *f, void (*closed)(void *), void *arg)
 {
 	f->closing = true;
 	f->closed = closed;
@@ -699,18 +701,18 @@ feed_close(struct feed *f, void (*closed)(void *), void *arg)
 		    struct batch_task, task.node);
 		list_take(&t->task.node);
 		list_take(&t->node);
-		feed_fresh_back(t);
+		handoff_cache_back(t);
 		mem_free(&t);
 	}
-	feed_walk_close(f);
+	journal_scan_close(f);
 	pump(f);
 }
 
 void
-feed_free(struct feed **fp)
+stream_free(struct stream **fp)
 {
-	struct feed *f = *fp;
-	struct feed_reader *r;
+	struct stream *f = *fp;
+	struct record_reader *r;
 	size_t at = 0;
 	void *v;
 
@@ -724,17 +726,17 @@ feed_free(struct feed **fp)
 		struct batch_task *t = LIST_ITEM(f->starved.next,
 		    struct batch_task, task.node);
 		list_take(&t->task.node);
-		feed_fresh_back(t);
+		handoff_cache_back(t);
 		mem_free(&t);
 	}
-	feed_walk_free(f);
+	journal_scan_free(f);
 	shrink(f, 0);
-	for (at = 0; map_next(&f->racks, &at, &v); at = 0)
-		rack_free(f, v);
-	map_free(&f->racks);
+	for (at = 0; map_next(&f->caches, &at, &v); at = 0)
+		crawl_cache_free(f, v);
+	map_free(&f->caches);
 	while ((r = f->readers) != NULL) {
 		f->readers = r->next;
-		feed_reader_free(&r);
+		record_reader_free(&r);
 	}
 	mem_free(fp);
 }

@@ -7,7 +7,7 @@
 
 /* "7 200 len=5 [a: 1|b: 2] hello", with what is odd behind the length. */
 static void
-render(const struct feed_capture *c, struct buf *out)
+render(const struct stream_capture *c, struct buf *out)
 {
 	buf_printf(out, "%llu %u len=%llu%s%s%s [",
 	    (unsigned long long)c->entry->seq, c->entry->status,
@@ -19,7 +19,7 @@ render(const struct feed_capture *c, struct buf *out)
 		    STR_FMT(c->record->http.fields[i].name),
 		    STR_FMT(c->record->http.fields[i].value));
 	buf_printf(out, "]");
-	if ((c->form & FEED_BODY) && !c->big) {
+	if ((c->form & STREAM_BODY) && !c->big) {
 		buf_put_text(out, " ");
 		buf_put_str(out, c->body);
 	}
@@ -48,10 +48,10 @@ test_forms(void **state)
 	rig_page(r, &(struct rig_page){ .url = "http://a.example/",
 	    .head = HEADS("A: 1\r\nB: two\r\n"), .body = STR("hello") });
 	rig_show(r);
-	rig_expect(r, 1, FEED_BODY, "1 200 len=5 [A: 1|B: two] hello");
+	rig_expect(r, 1, STREAM_BODY, "1 200 len=5 [A: 1|B: two] hello");
 	rig_expect(r, 1, 0, "1 200 len=5 [A: 1|B: two]");
-	rig_expect(r, 1, FEED_LIST_HEADERS, "1 200 len=5 [A: 1|B: two]");
-	rig_expect(r, 1, FEED_BODY | FEED_LIST_HEADERS,
+	rig_expect(r, 1, STREAM_LIST_HEADERS, "1 200 len=5 [A: 1|B: two]");
+	rig_expect(r, 1, STREAM_BODY | STREAM_LIST_HEADERS,
 	    "1 200 len=5 [A: 1|B: two] hello");
 	rig_end(r);
 }
@@ -79,17 +79,17 @@ test_codings(void **state)
 	    .head = HEADS("Content-Encoding: gzip\r\n"),
 	    .body = STR("plain") });
 	rig_show(r);
-	rig_expect(r, 1, FEED_BODY, "1 200 len=22 [Content-Encoding: gzip] "
+	rig_expect(r, 1, STREAM_BODY, "1 200 len=22 [Content-Encoding: gzip] "
 	    "a body that was packed");
 	rig_expect(r, 1, 0, "1 200 len=22 [Content-Encoding: gzip]");
-	rig_expect(r, 2, FEED_BODY,
+	rig_expect(r, 2, STREAM_BODY,
 	    "2 200 len=5 [Transfer-Encoding: chunked] abcde");
 	rig_expect(r, 2, 0, "2 200 len=5 [Transfer-Encoding: chunked]");
-	rig_expect(r, 3, FEED_BODY,
+	rig_expect(r, 3, STREAM_BODY,
 	    "3 200 len=5 [Transfer-Encoding: chunked] abcde");
 	assert_true(rig_entry(r, 3).flags & JOURNAL_DAMAGED);
-	rig_expect(r, 4, FEED_BODY, "4 200 len=0 [Content-Type: text/html] ");
-	rig_expect(r, 5, FEED_BODY,
+	rig_expect(r, 4, STREAM_BODY, "4 200 len=0 [Content-Type: text/html] ");
+	rig_expect(r, 5, STREAM_BODY,
 	    "5 200 len=5 [Content-Encoding: gzip] plain");
 	rig_end(r);
 }
@@ -112,9 +112,9 @@ test_revisits(void **state)
 	    .head = STR("HTTP/1.1 304 Not Modified\r\nX: 304\r\n\r\n"),
 	    .status = 304, .flags = JOURNAL_REVISIT });
 	rig_show(r);
-	rig_expect(r, 2, FEED_BODY, "2 200 len=8 [X: second] the same");
+	rig_expect(r, 2, STREAM_BODY, "2 200 len=8 [X: second] the same");
 	rig_expect(r, 2, 0, "2 200 len=8 [X: second]");
-	rig_expect(r, 3, FEED_BODY, "3 304 len=0 [X: 304] ");
+	rig_expect(r, 3, STREAM_BODY, "3 304 len=0 [X: 304] ");
 	rig_end(r);
 }
 
@@ -123,7 +123,7 @@ static void
 test_old_entries(void **state)
 {
 	struct rig *r = open_rig();
-	struct str big = rig_bytes(r, FEED_BIG_BYTES + 1, 1);
+	struct str big = rig_bytes(r, STREAM_BIG_BYTES + 1, 1);
 	struct str packed = rig_gzip(r, STR("a body that was packed"));
 
 	(void)state;
@@ -135,11 +135,11 @@ test_old_entries(void **state)
 	rig_page(r, &(struct rig_page){ .url = "http://a.example/3",
 	    .head = HEADS("A: 3\r\n"), .body = big, .old = true });
 	rig_show(r);
-	rig_expect(r, 1, FEED_BODY, "1 200 len=5 [A: 1] hello");
+	rig_expect(r, 1, STREAM_BODY, "1 200 len=5 [A: 1] hello");
 	rig_expect(r, 1, 0, "1 200 len=5 [A: 1]");
-	rig_expect(r, 2, FEED_BODY, "2 200 len=22 [Content-Encoding: gzip] "
+	rig_expect(r, 2, STREAM_BODY, "2 200 len=22 [Content-Encoding: gzip] "
 	    "a body that was packed");
-	rig_expect(r, 3, FEED_BODY, "3 200 len=262145 big [A: 3]");
+	rig_expect(r, 3, STREAM_BODY, "3 200 len=262145 big [A: 3]");
 	rig_end(r);
 }
 
@@ -152,21 +152,21 @@ test_big(void **state)
 	(void)state;
 	rig_page(r, &(struct rig_page){ .url = "http://a.example/1",
 	    .head = HEADS("A: 1\r\n"),
-	    .body = rig_bytes(r, FEED_BIG_BYTES + 1, 1) });
+	    .body = rig_bytes(r, STREAM_BIG_BYTES + 1, 1) });
 	rig_page(r, &(struct rig_page){ .url = "http://a.example/2",
 	    .head = HEADS("A: 2\r\n"),
-	    .body = rig_bytes(r, FEED_BIG_BYTES, 2) });
+	    .body = rig_bytes(r, STREAM_BIG_BYTES, 2) });
 	rig_show(r);
-	rig_expect(r, 1, FEED_BODY, "1 200 len=262145 big [A: 1]");
+	rig_expect(r, 1, STREAM_BODY, "1 200 len=262145 big [A: 1]");
 	/* Without bodies no item is big: there is nothing to stream. */
 	rig_expect(r, 1, 0, "1 200 len=262145 [A: 1]");
-	rig_want(r, &w, RIG_CRAWL, 1, FEED_BODY);
+	rig_want(r, &w, RIG_CRAWL, 1, STREAM_BODY);
 	rig_run(r);
 	assert_true(w.want.batch->items[0].big);
-	feed_give_back(r->feed, &w.want.batch);
-	struct str s = rig_text(r, 2, FEED_BODY);
+	stream_give_back(r->stream, &w.want.batch);
+	struct str s = rig_text(r, 2, STREAM_BODY);
 	assert_true(str_starts(s, STR("2 200 len=262144 [A: 2] ")));
-	assert_true(str_ends(s, rig_bytes(r, FEED_BIG_BYTES, 2)));
+	assert_true(str_ends(s, rig_bytes(r, STREAM_BIG_BYTES, 2)));
 	rig_end(r);
 }
 
@@ -181,7 +181,7 @@ test_large_heads(void **state)
 	for (size_t more = 0; more < 2; more++) {
 		buf_clear(&head);
 		buf_put_text(&head, "HTTP/1.1 200 OK\r\nX: ");
-		while (head.n < FEED_HEAD_BYTES - 4 - 18 + more)
+		while (head.n < STREAM_HEAD_BYTES - 4 - 18 + more)
 			buf_put_char(&head, 'x');
 		buf_put_text(&head, "\r\n\r\n");
 		rig_page(r, &(struct rig_page){ .url = "http://a.example/1",
@@ -191,7 +191,7 @@ test_large_heads(void **state)
 		buf_printf(&want, "%zu 200 len=5%s [%.*s]%s", more + 1,
 		    more > 0 ? " big" : "", (int)head.n - 21, head.p + 17,
 		    more > 0 ? "" : " hello");
-		rig_expect(r, more + 1, FEED_BODY, buf_text(&want));
+		rig_expect(r, more + 1, STREAM_BODY, buf_text(&want));
 	}
 	buf_free(&head);
 	buf_free(&want);
@@ -222,10 +222,10 @@ test_missing(void **state)
 	assert_int_equal(file_write(fd, e.offset + 60, "damage damage", 13,
 	    &w), OK);
 	file_close(&fd);
-	rig_expect(r, 1, FEED_BODY, "1 200 len=7 none [] ");
-	rig_expect(r, 2, FEED_BODY, "2 200 len=7 damaged none [] ");
+	rig_expect(r, 1, STREAM_BODY, "1 200 len=7 none [] ");
+	rig_expect(r, 2, STREAM_BODY, "2 200 len=7 damaged none [] ");
 	rig_expect(r, 2, 0, "2 200 len=7 none []");
-	rig_expect(r, 3, FEED_BODY, "3 200 len=5 [A: 3] whole");
+	rig_expect(r, 3, STREAM_BODY, "3 200 len=5 [A: 3] whole");
 	rig_end(r);
 }
 
@@ -247,12 +247,13 @@ test_many_files(void **state)
 		rig_page(r, &(struct rig_page){ .url = url,
 		    .body = rig_bytes(r, 500, (uint64_t)i) });
 		rig_show(r);
-		struct str s = rig_text(r, (uint64_t)i, FEED_BODY);
+		struct str s = rig_text(r, (uint64_t)i, STREAM_BODY);
 		assert_true(str_ends(s, rig_bytes(r, 500, (uint64_t)i)));
 	}
 	assert_true(rig_entry(r, 200).file > 20);
 	for (uint64_t i = 1; i <= 200; i += 7) {
-		struct str s = rig_text(r, i, FEED_BODY | FEED_LIST_HEADERS);
+		struct str s =
+		    rig_text(r, i, STREAM_BODY | STREAM_LIST_HEADERS);
 		assert_true(str_ends(s, rig_bytes(r, 500, i)));
 	}
 	rig_pass(r, 60000);
@@ -283,25 +284,25 @@ test_ends(void **state)
 	struct rig_want w;
 
 	(void)state;
-	rig_want(r, &w, RIG_CRAWL, 0, FEED_BODY);
+	rig_want(r, &w, RIG_CRAWL, 0, STREAM_BODY);
 	assert_int_equal(w.told, 1);
 	assert_null(w.want.batch);
 	assert_int_equal(w.want.why.err, OK);
 	put_pages(r, 2, 10);
 	/* Written, and not shown: not yet there. */
-	rig_want(r, &w, RIG_CRAWL, 1, FEED_BODY);
+	rig_want(r, &w, RIG_CRAWL, 1, STREAM_BODY);
 	assert_null(w.want.batch);
 	rig_show(r);
-	rig_want(r, &w, RIG_CRAWL, 0, FEED_BODY);
+	rig_want(r, &w, RIG_CRAWL, 0, STREAM_BODY);
 	rig_run(r);
 	assert_int_equal(w.want.batch->n, 2);
 	assert_int_equal(w.want.at, 0);
-	feed_give_back(r->feed, &w.want.batch);
-	rig_want(r, &w, RIG_CRAWL, 3, FEED_BODY);
+	stream_give_back(r->stream, &w.want.batch);
+	rig_want(r, &w, RIG_CRAWL, 3, STREAM_BODY);
 	assert_int_equal(w.told, 1);
 	assert_null(w.want.batch);
 	assert_int_equal(w.want.why.err, OK);
-	rig_want(r, &w, 99, 1, FEED_BODY);
+	rig_want(r, &w, 99, 1, STREAM_BODY);
 	assert_int_equal(w.told, 1);
 	assert_int_equal(w.want.why.err, ERR_ABSENT);
 	rig_end(r);
@@ -318,7 +319,7 @@ test_sharing(void **state)
 	put_pages(r, 20, 100);
 	rig_show(r);
 	for (int i = 0; i < 100; i++)
-		rig_want(r, &w[i], RIG_CRAWL, 5, FEED_BODY);
+		rig_want(r, &w[i], RIG_CRAWL, 5, STREAM_BODY);
 	rig_run(r);
 	for (int i = 0; i < 100; i++) {
 		assert_int_equal(w[i].told, 1);
@@ -327,13 +328,13 @@ test_sharing(void **state)
 	assert_int_equal(w[0].want.batch->users, 100);
 	/* Who comes later has it at once, from wherever in it. */
 	struct rig_want late;
-	rig_want(r, &late, RIG_CRAWL, 9, FEED_BODY);
+	rig_want(r, &late, RIG_CRAWL, 9, STREAM_BODY);
 	assert_int_equal(late.told, 1);
 	assert_ptr_equal(late.want.batch, w[0].want.batch);
 	assert_int_equal(late.want.at, 4);
-	feed_give_back(r->feed, &late.want.batch);
+	stream_give_back(r->stream, &late.want.batch);
 	for (int i = 0; i < 100; i++)
-		feed_give_back(r->feed, &w[i].want.batch);
+		stream_give_back(r->stream, &w[i].want.batch);
 	mem_free(&w);
 	rig_end(r);
 }
@@ -342,7 +343,7 @@ test_sharing(void **state)
 static void
 test_walks(void **state)
 {
-	static const unsigned forms[] = { FEED_BODY, 0, FEED_LIST_HEADERS };
+	static const unsigned forms[] = { STREAM_BODY, 0, STREAM_LIST_HEADERS };
 	struct rig *r = open_rig();
 
 	(void)state;
@@ -355,12 +356,12 @@ test_walks(void **state)
 				struct rig_want w;
 				rig_want(r, &w, RIG_CRAWL, next, forms[f]);
 				rig_run(r);
-				struct feed_batch *b = w.want.batch;
+				struct stream_batch *b = w.want.batch;
 				assert_non_null(b);
 				for (size_t i = w.want.at; i < b->n; i++)
 					assert_int_equal(b->items[i].number,
 					    next++);
-				feed_give_back(r->feed, &w.want.batch);
+				stream_give_back(r->stream, &w.want.batch);
 			}
 			assert_int_equal(next, 401);
 		}
@@ -380,10 +381,10 @@ test_gaps(void **state)
 	put_pages(r, 2, 10);
 	rig_show(r);
 	for (uint64_t from = 3; from <= 8; from++) {
-		rig_want(r, &w, RIG_CRAWL, from, FEED_BODY);
+		rig_want(r, &w, RIG_CRAWL, from, STREAM_BODY);
 		rig_run(r);
 		assert_int_equal(w.want.batch->items[w.want.at].number, 8);
-		feed_give_back(r->feed, &w.want.batch);
+		stream_give_back(r->stream, &w.want.batch);
 	}
 	rig_expect(r, 9, 0, "9 200 len=10 [Content-Type: text/html]");
 	rig_end(r);
@@ -405,7 +406,7 @@ test_memory(void **state)
 	put_pages(r, 1200, 8000);
 	rig_show(r);
 	for (unsigned i = 0; i < ARRAY_LEN(w); i++)
-		rig_want(r, &w[i], RIG_CRAWL, 1 + 50 * i, FEED_BODY);
+		rig_want(r, &w[i], RIG_CRAWL, 1 + 50 * i, STREAM_BODY);
 	rig_run(r);
 	for (unsigned i = 0; i < ARRAY_LEN(w); i++)
 		had += w[i].told;
@@ -415,7 +416,7 @@ test_memory(void **state)
 		assert_true(rounds < 100);
 		for (unsigned i = 0; i < ARRAY_LEN(w); i++)
 			if (w[i].want.batch != NULL) {
-				feed_give_back(r->feed, &w[i].want.batch);
+				stream_give_back(r->stream, &w[i].want.batch);
 				break;
 			}
 		rig_run(r);
@@ -425,7 +426,7 @@ test_memory(void **state)
 	}
 	for (unsigned i = 0; i < ARRAY_LEN(w); i++) {
 		assert_int_equal(w[i].told, 1);
-		feed_give_back(r->feed, &w[i].want.batch);
+		stream_give_back(r->stream, &w[i].want.batch);
 	}
 	rig_end(r);
 }
@@ -447,25 +448,25 @@ test_cancel(void **state)
 		for (int i = 0; i < steps; i++)
 			loop_step(r->loop);
 		unsigned told = w.told;
-		feed_cancel(r->feed, &w.want);
-		feed_cancel(r->feed, &w.want);
+		stream_cancel(r->stream, &w.want);
+		stream_cancel(r->stream, &w.want);
 		rig_run(r);
 		assert_int_equal(w.told, told);
 		assert_int_equal(other.told, 1);
-		feed_give_back(r->feed, &w.want.batch);
-		feed_give_back(r->feed, &other.want.batch);
+		stream_give_back(r->stream, &w.want.batch);
+		stream_give_back(r->stream, &other.want.batch);
 	}
 	rig_end(r);
 }
 
 static void
-cancel_other(struct feed_want *w)
+cancel_other(struct stream_request *w)
 {
-	feed_cancel(rig.feed, w->arg);
+	stream_cancel(rig.stream, w->arg);
 }
 
 static void
-never(struct feed_want *w)
+never(struct stream_request *w)
 {
 	(void)w;
 	fail_msg("it was taken back");
@@ -476,20 +477,22 @@ static void
 test_cancel_another(void **state)
 {
 	struct rig *r = open_rig();
-	struct feed_want b = { .crawl = RIG_CRAWL, .from = 2, .ready = never };
-	struct feed_want a = { .crawl = RIG_CRAWL, .from = 1,
+	struct stream_request b = {
+		.crawl = RIG_CRAWL, .from = 2, .ready = never
+	};
+	struct stream_request a = { .crawl = RIG_CRAWL, .from = 1,
 	    .ready = cancel_other, .arg = &b };
 
 	(void)state;
 	put_pages(r, 10, 10);
 	rig_show(r);
-	assert_false(feed_want(r->feed, &a));
-	assert_false(feed_want(r->feed, &b));
+	assert_false(stream_request(r->stream, &a));
+	assert_false(stream_request(r->stream, &b));
 	rig_run(r);
 	assert_non_null(a.batch);
 	assert_int_equal(a.batch->users, 1);
 	assert_false(b.out);
-	feed_give_back(r->feed, &a.batch);
+	stream_give_back(r->stream, &a.batch);
 	rig_end(r);
 }
 
@@ -503,7 +506,7 @@ test_deleted(void **state)
 	(void)state;
 	put_pages(r, 100, 6000);
 	rig_show(r);
-	rig_want(r, &held, RIG_CRAWL, 1, FEED_BODY);
+	rig_want(r, &held, RIG_CRAWL, 1, STREAM_BODY);
 	rig_run(r);
 	rig_want(r, &waits, RIG_CRAWL, 90, 0);
 	assert_int_equal(waits.told, 0);
@@ -515,8 +518,8 @@ test_deleted(void **state)
 	rig_run(r);
 	assert_true(str_starts(held.want.batch->items[0].text,
 	    STR("1 200 ")));
-	feed_give_back(r->feed, &held.want.batch);
-	rig_want(r, &late, RIG_CRAWL, 1, FEED_BODY);
+	stream_give_back(r->stream, &held.want.batch);
+	rig_want(r, &late, RIG_CRAWL, 1, STREAM_BODY);
 	assert_int_equal(late.want.why.err, ERR_ABSENT);
 	rig_end(r);
 }
@@ -538,13 +541,13 @@ test_dates(void **state)
 	rig_show(r);
 	rig_want(r, &w, RIG_CRAWL, 2, 0);
 	rig_run(r);
-	const struct feed_item *i = w.want.batch->items;
+	const struct stream_item *i = w.want.batch->items;
 	assert_int_equal(w.want.batch->n, 5);
 	assert_true(i[0].committed.us == 0 && i[1].committed.us == 0);
 	assert_true(i[2].committed.us > 0);
 	assert_true(i[2].committed.us == i[3].committed.us);
 	assert_true(i[3].committed.us < i[4].committed.us);
-	feed_give_back(r->feed, &w.want.batch);
+	stream_give_back(r->stream, &w.want.batch);
 	/* So many changes that the first is forgotten. */
 	for (int k = 0; k < 100; k++) {
 		put_pages(r, 1, 10);
@@ -554,7 +557,7 @@ test_dates(void **state)
 	rig_run(r);
 	assert_true(w.want.batch->items[0].committed.us == 0);
 	assert_true(w.want.batch->items[w.want.batch->n - 1].committed.us > 0);
-	feed_give_back(r->feed, &w.want.batch);
+	stream_give_back(r->stream, &w.want.batch);
 	rig_end(r);
 }
 
@@ -572,7 +575,7 @@ struct reader_model {
 static void
 check_batch(struct reader_model *m)
 {
-	struct feed_batch *b = m->w.want.batch;
+	struct stream_batch *b = m->w.want.batch;
 
 	for (size_t i = m->w.want.at; i < b->n; i++) {
 		char text[64];
@@ -593,10 +596,10 @@ step_reader(struct rig *r, struct reader_model *m, uint64_t dice)
 		else
 			assert_true(m->w.want.why.err == OK);
 	} else if (m->waits && dice % 11 == 0) {
-		feed_cancel(r->feed, &m->w.want);
+		stream_cancel(r->stream, &m->w.want);
 		m->waits = false;
 	} else if (m->w.want.batch != NULL) {
-		feed_give_back(r->feed, &m->w.want.batch);
+		stream_give_back(r->stream, &m->w.want.batch);
 	} else if (!m->waits) {
 		if (dice % 13 == 0)
 			m->next = 1 + dice / 64 % (r->view.item_last + 1);
@@ -632,8 +635,8 @@ test_anything(void **state)
 			loop_step(r->loop);
 	}
 	for (unsigned i = 0; i < READERS; i++) {
-		feed_cancel(r->feed, &m[i].w.want);
-		feed_give_back(r->feed, &m[i].w.want.batch);
+		stream_cancel(r->stream, &m[i].w.want);
+		stream_give_back(r->stream, &m[i].w.want.batch);
 	}
 	print_message("feed: %llu pages\n",
 	    (unsigned long long)r->view.item_last);

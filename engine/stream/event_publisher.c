@@ -186,7 +186,7 @@ event_publisher_view(struct event_publisher *t, const struct crawl_view *view)
 }
 
 void
-event_publisher_handoff(struct event_publisher *t, struct fresh *x)
+event_publisher_handoff(struct event_publisher *t, struct handoff *x)
 {
 	list_put(&gathering(t)->fresh, &x->node);
 }
@@ -270,7 +270,7 @@ event_publisher_free(struct event_publisher **tp)
 		mem_free(&v);
 	}
 	if (t->gathering != NULL)
-		fresh_free_list(&t->gathering->fresh);
+		handoff_free_list(&t->gathering->fresh);
 	mem_free(&t->gathering);
 	map_free(&t->views);
 	map_free(&t->states);

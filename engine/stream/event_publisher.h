@@ -44,8 +44,8 @@ void event_publisher_view(struct event_publisher *, const struct crawl_view *);
 /* A promise to be put into the ledger, for its answer. */
 struct promise *event_publisher_promise(
     struct event_publisher *, struct published_answer *);
-/* A durable item's capture, on its way to the feed. */
-void event_publisher_handoff(struct event_publisher *, struct fresh *);
+/* A durable item's capture, on its way to the stream. */
+void event_publisher_handoff(struct event_publisher *, struct handoff *);
 /* Nothing is to become durable for it: it leaves with the next batch. */
 void event_publisher_now(struct event_publisher *, struct published_answer *);
 /*

@@ -9,14 +9,14 @@
 
 /* "7 body", "7 big", "7": heads alone. */
 static void
-render(const struct feed_capture *c, struct buf *out)
+render(const struct stream_capture *c, struct buf *out)
 {
 	assert_true(c->has_record && c->record->has_http);
 	assert_false(c->body_damaged);
 	buf_printf(out, "%llu", (unsigned long long)c->entry->seq);
 	if (c->big) {
 		buf_put_text(out, " big");
-	} else if (c->form & FEED_BODY) {
+	} else if (c->form & STREAM_BODY) {
 		buf_put_char(out, ' ');
 		buf_put_str(out, c->body);
 	}
@@ -53,7 +53,7 @@ follow(struct rig *r, unsigned form)
 
 /* Of a page that may be put later; `content` is `decoded` octets long. */
 static void
-make(struct rig *r, uint64_t number, enum fresh_want want, struct str content)
+make(struct rig *r, uint64_t number, enum handoff_want want, struct str content)
 {
 	struct journal_entry e = { .flags = JOURNAL_SIZED,
 		.url = STR("http://a.example/"), .decoded = content.n };
@@ -61,8 +61,8 @@ make(struct rig *r, uint64_t number, enum fresh_want want, struct str content)
 
 	journal_put_rest(&e, &rest);
 	buf_put_str(&body, content);
-	struct fresh *x = fresh_new(&r->pot, RIG_CRAWL, want, buf_str(&rest),
-	    HEAD, &body, buf_str(&body));
+	struct handoff *x = handoff_new(&r->pot, RIG_CRAWL, want,
+	    buf_str(&rest), HEAD, &body, buf_str(&body));
 	assert_non_null(x);
 	x->number = number;
 	list_put(&came, &x->node);
@@ -73,8 +73,8 @@ make(struct rig *r, uint64_t number, enum fresh_want want, struct str content)
 static void
 bring(struct rig *r)
 {
-	feed_fresh(r->feed, &came);
-	fresh_free_list(&came);
+	stream_handoff(r->stream, &came);
+	handoff_free_list(&came);
 }
 
 static size_t
@@ -83,10 +83,10 @@ bytes(const struct rig *r)
 	return atomic_load(&r->pot.bytes);
 }
 
-static enum fresh_want
+static enum handoff_want
 wanted(const struct rig *r)
 {
-	return fresh_wanted(&r->pot, RIG_CRAWL);
+	return handoff_wanted(&r->pot, RIG_CRAWL);
 }
 
 /* --- what is read ------------------------------------------------------- */
@@ -98,24 +98,24 @@ test_mixed(void **state)
 	struct rig *r = open_rig();
 
 	(void)state;
-	assert_int_equal(wanted(r), FRESH_NONE);
-	follow(r, FEED_BODY);
-	assert_int_equal(wanted(r), FRESH_BODIES);
+	assert_int_equal(wanted(r), HANDOFF_NONE);
+	follow(r, STREAM_BODY);
+	assert_int_equal(wanted(r), HANDOFF_BODIES);
 	for (int i = 0; i < 7; i++)
 		page(r);
-	make(r, 3, FRESH_BODIES, STR("three"));
-	make(r, 4, FRESH_BODIES, STR("four"));
-	make(r, 6, FRESH_BODIES, STR("six"));
-	make(r, 8, FRESH_HEADS, STR("eight"));
+	make(r, 3, HANDOFF_BODIES, STR("three"));
+	make(r, 4, HANDOFF_BODIES, STR("four"));
+	make(r, 6, HANDOFF_BODIES, STR("six"));
+	make(r, 8, HANDOFF_HEADS, STR("eight"));
 	bring(r);
 	rig_show(r);
-	rig_expect(r, 2, FEED_BODY, "2 stored");
-	rig_expect(r, 3, FEED_BODY, "3 three");
-	rig_expect(r, 4, FEED_BODY, "4 four");
-	rig_expect(r, 5, FEED_BODY, "5 stored");
-	rig_expect(r, 6, FEED_BODY, "6 six");
-	rig_expect(r, 7, FEED_BODY, "7 stored");
-	rig_expect(r, 8, FEED_BODY, "8 stored");
+	rig_expect(r, 2, STREAM_BODY, "2 stored");
+	rig_expect(r, 3, STREAM_BODY, "3 three");
+	rig_expect(r, 4, STREAM_BODY, "4 four");
+	rig_expect(r, 5, STREAM_BODY, "5 stored");
+	rig_expect(r, 6, STREAM_BODY, "6 six");
+	rig_expect(r, 7, STREAM_BODY, "7 stored");
+	rig_expect(r, 8, STREAM_BODY, "8 stored");
 	for (uint64_t i = 1; i <= 8; i++) {
 		char text[8];
 		snprintf(text, sizeof(text), "%u", (unsigned)i);
@@ -129,25 +129,25 @@ static void
 test_at_once(void **state)
 {
 	struct rig *r = open_rig();
-	struct feed_want w = { .crawl = RIG_CRAWL, .from = 2 };
+	struct stream_request w = { .crawl = RIG_CRAWL, .from = 2 };
 
 	(void)state;
 	follow(r, 0);
 	for (int i = 0; i < 4; i++)
 		page(r);
-	make(r, 2, FRESH_HEADS, STR("two"));
-	make(r, 3, FRESH_HEADS, STR("three"));
-	make(r, 5, FRESH_HEADS, STR("five"));
+	make(r, 2, HANDOFF_HEADS, STR("two"));
+	make(r, 3, HANDOFF_HEADS, STR("three"));
+	make(r, 5, HANDOFF_HEADS, STR("five"));
 	bring(r);
 	rig_show(r);
-	assert_true(feed_want(r->feed, &w));
+	assert_true(stream_request(r->stream, &w));
 	assert_int_equal(w.batch->n, 2);
 	assert_int_equal(w.batch->items[1].number, 3);
-	feed_give_back(r->feed, &w.batch);
+	stream_give_back(r->stream, &w.batch);
 	w.from = 5;
-	assert_true(feed_want(r->feed, &w));
+	assert_true(stream_request(r->stream, &w));
 	assert_int_equal(w.batch->n, 1);
-	feed_give_back(r->feed, &w.batch);
+	stream_give_back(r->stream, &w.batch);
 	rig_expect(r, 4, 0, "4");
 	rig_end(r);
 }
@@ -160,41 +160,41 @@ test_not_followed(void **state)
 	struct rig *r = open_rig();
 
 	(void)state;
-	make(r, 1, FRESH_BODIES, STR("one"));
-	feed_fresh(r->feed, &came);
+	make(r, 1, HANDOFF_BODIES, STR("one"));
+	stream_handoff(r->stream, &came);
 	assert_false(list_empty(&came));
-	fresh_free_list(&came);
+	handoff_free_list(&came);
 	assert_int_equal(bytes(r), 0);
 	follow(r, 0);
-	assert_int_equal(wanted(r), FRESH_HEADS);
-	rig_text(r, 1, FEED_BODY);
-	assert_int_equal(wanted(r), FRESH_BODIES);
-	rig_text(r, 1, FEED_LIST_HEADERS);
-	assert_int_equal(wanted(r), FRESH_BODIES);
+	assert_int_equal(wanted(r), HANDOFF_HEADS);
+	rig_text(r, 1, STREAM_BODY);
+	assert_int_equal(wanted(r), HANDOFF_BODIES);
+	rig_text(r, 1, STREAM_LIST_HEADERS);
+	assert_int_equal(wanted(r), HANDOFF_BODIES);
 	rig_end(r);
 	assert_int_equal(bytes(r), 0);
-	assert_int_equal(wanted(r), FRESH_NONE);
+	assert_int_equal(wanted(r), HANDOFF_NONE);
 }
 
-/* One octet more than FRESH_BODY_BYTES is a stream's. */
+/* One octet more than HANDOFF_BODY_BYTES is a stream's. */
 static void
 test_big(void **state)
 {
 	struct rig *r = open_rig();
 
 	(void)state;
-	follow(r, FEED_BODY);
+	follow(r, STREAM_BODY);
 	page(r);
 	page(r);
-	struct str body = rig_bytes(r, FRESH_BODY_BYTES, 1);
-	make(r, 2, FRESH_BODIES, body);
-	make(r, 3, FRESH_BODIES, rig_bytes(r, FRESH_BODY_BYTES + 1, 1));
-	assert_true(bytes(r) > FRESH_BODY_BYTES &&
-	    bytes(r) < 2 * FRESH_BODY_BYTES);
+	struct str body = rig_bytes(r, HANDOFF_BODY_BYTES, 1);
+	make(r, 2, HANDOFF_BODIES, body);
+	make(r, 3, HANDOFF_BODIES, rig_bytes(r, HANDOFF_BODY_BYTES + 1, 1));
+	assert_true(bytes(r) > HANDOFF_BODY_BYTES &&
+	    bytes(r) < 2 * HANDOFF_BODY_BYTES);
 	bring(r);
 	rig_show(r);
-	assert_true(str_ends(rig_text(r, 2, FEED_BODY), body));
-	rig_expect(r, 3, FEED_BODY, "3 big");
+	assert_true(str_ends(rig_text(r, 2, STREAM_BODY), body));
+	rig_expect(r, 3, STREAM_BODY, "3 big");
 	rig_end(r);
 }
 
@@ -207,18 +207,18 @@ test_unread(void **state)
 
 	(void)state;
 	follow(r, 0);
-	for (unsigned i = 0; i < FEED_UNREAD_MAX; i++)
-		make(r, 2 + i, FRESH_HEADS, STR_NONE);
+	for (unsigned i = 0; i < STREAM_UNREAD_MAX; i++)
+		make(r, 2 + i, HANDOFF_HEADS, STR_NONE);
 	bring(r);
-	assert_int_equal(wanted(r), FRESH_HEADS);
+	assert_int_equal(wanted(r), HANDOFF_HEADS);
 	assert_true(bytes(r) > 0);
-	make(r, 2 + FEED_UNREAD_MAX, FRESH_HEADS, STR_NONE);
+	make(r, 2 + STREAM_UNREAD_MAX, HANDOFF_HEADS, STR_NONE);
 	bring(r);
-	assert_int_equal(wanted(r), FRESH_NONE);
+	assert_int_equal(wanted(r), HANDOFF_NONE);
 	assert_int_equal(bytes(r), 0);
 	/* Who has caught up follows again. */
 	follow(r, 0);
-	assert_int_equal(wanted(r), FRESH_HEADS);
+	assert_int_equal(wanted(r), HANDOFF_HEADS);
 	rig_end(r);
 }
 
@@ -228,33 +228,33 @@ test_bytes(void **state)
 {
 	struct rig *r = open_rig();
 	struct rig_want w;
-	unsigned n = 2 * FEED_FRESH_BYTES / FRESH_BODY_BYTES;
+	unsigned n = 2 * STREAM_FRESH_BYTES / HANDOFF_BODY_BYTES;
 
 	(void)state;
-	follow(r, FEED_BODY);
+	follow(r, STREAM_BODY);
 	page(r);
 	page(r);
-	make(r, 3, FRESH_BODIES, STR("three"));
+	make(r, 3, HANDOFF_BODIES, STR("three"));
 	bring(r);
 	rig_show(r);
-	rig_want(r, &w, RIG_CRAWL, 2, FEED_BODY);
+	rig_want(r, &w, RIG_CRAWL, 2, STREAM_BODY);
 	assert_int_equal(w.told, 0);
 	for (unsigned i = 0; i < n; i++) {
-		make(r, 4 + i, FRESH_BODIES, rig_bytes(r, FRESH_BODY_BYTES,
+		make(r, 4 + i, HANDOFF_BODIES, rig_bytes(r, HANDOFF_BODY_BYTES,
 		    i));
 		bring(r);
 	}
-	assert_in_range(bytes(r), FEED_FRESH_BYTES - 2 * FRESH_BODY_BYTES,
-	    FEED_FRESH_BYTES + FRESH_BODY_BYTES);
+	assert_in_range(bytes(r), STREAM_FRESH_BYTES - 2 * HANDOFF_BODY_BYTES,
+	    STREAM_FRESH_BYTES + HANDOFF_BODY_BYTES);
 	rig_run(r);
 	assert_true(str_eq(w.want.batch->items[w.want.at].text,
 	    STR("2 stored")));
 	assert_true(str_eq(w.want.batch->items[w.want.at + 1].text,
 	    STR("3 three")));
-	feed_give_back(r->feed, &w.want.batch);
+	stream_give_back(r->stream, &w.want.batch);
 	page(r);
 	rig_show(r);
-	rig_expect(r, 4, FEED_BODY, "4 stored");
+	rig_expect(r, 4, STREAM_BODY, "4 stored");
 	/* Some time after the last one came nothing is held any more. */
 	rig_pass(r, 30000);
 	assert_int_equal(bytes(r), 0);
@@ -265,27 +265,27 @@ static void
 test_pot(void **state)
 {
 	struct rig *r = open_rig();
-	struct str rest = rig_bytes(r, FRESH_BYTES_MAX - sizeof(struct fresh) -
-	    HEAD.n, 1);
+	struct str rest = rig_bytes(
+	    r, HANDOFF_BYTES_MAX - sizeof(struct handoff) - HEAD.n, 1);
 	struct buf body = BUF_INIT;
 
 	(void)state;
-	struct fresh *all = fresh_new(&r->pot, 1, FRESH_HEADS, rest, HEAD,
+	struct handoff *all = handoff_new(&r->pot, 1, HANDOFF_HEADS, rest, HEAD,
 	    &body, STR_NONE);
 	assert_non_null(all);
-	assert_int_equal(bytes(r), FRESH_BYTES_MAX);
-	assert_null(fresh_new(&r->pot, 1, FRESH_HEADS, STR_NONE, STR_NONE,
+	assert_int_equal(bytes(r), HANDOFF_BYTES_MAX);
+	assert_null(handoff_new(&r->pot, 1, HANDOFF_HEADS, STR_NONE, STR_NONE,
 	    &body, STR_NONE));
-	fresh_free(&all);
+	handoff_free(&all);
 	assert_int_equal(bytes(r), 0);
 	rig_end(r);
 }
 
-static struct fresh *
-one(struct fresh_pot *pot, struct buf *body)
+static struct handoff *
+one(struct handoff_pool *pot, struct buf *body)
 {
-	struct fresh *x = fresh_new(pot, 1, body->n > 0 ? FRESH_BODIES :
-	    FRESH_HEADS, STR("rest"), HEAD, body, buf_str(body));
+	struct handoff *x = handoff_new(pot, 1, body->n > 0 ? HANDOFF_BODIES :
+	    HANDOFF_HEADS, STR("rest"), HEAD, body, buf_str(body));
 
 	assert_non_null(x);
 	assert_true(str_eq(x->rest, STR("rest")) && str_eq(x->head, HEAD));
@@ -293,11 +293,11 @@ one(struct fresh_pot *pot, struct buf *body)
 }
 
 static size_t
-spares(const struct fresh_pot *pot)
+spares(const struct handoff_pool *pot)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < FRESH_SPARES; i++)
+	for (size_t i = 0; i < HANDOFF_SPARES; i++)
 		n += atomic_load(&pot->spares[i]) != NULL;
 	return n;
 }
@@ -306,8 +306,8 @@ spares(const struct fresh_pot *pot)
 static void
 test_spares(void **state)
 {
-	struct fresh_pot pot = { .bytes = 0 };
-	struct fresh *all[FRESH_SPARES + 1], *x;
+	struct handoff_pool pot = { .bytes = 0 };
+	struct handoff *all[HANDOFF_SPARES + 1], *x;
 	struct buf body = BUF_INIT;
 
 	(void)state;
@@ -315,44 +315,44 @@ test_spares(void **state)
 		all[i] = one(&pot, &body);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		assert_int_equal(spares(&pot), i);
-		fresh_free(&all[i]);
+		handoff_free(&all[i]);
 	}
-	assert_int_equal(spares(&pot), FRESH_SPARES);
+	assert_int_equal(spares(&pot), HANDOFF_SPARES);
 	x = one(&pot, &body);
-	assert_int_equal(spares(&pot), FRESH_SPARES - 1);
-	fresh_free(&x);
-	fresh_rest(&pot);
+	assert_int_equal(spares(&pot), HANDOFF_SPARES - 1);
+	handoff_free(&x);
+	handoff_rest(&pot);
 	assert_int_equal(spares(&pot), 0);
 	buf_put_text(&body, "of a page");
 	char *memory = body.p;
 	x = one(&pot, &body);
 	assert_true(str_eq(x->body, STR("of a page")));
 	assert_null(body.p);
-	fresh_free(&x);
+	handoff_free(&x);
 	buf_put_text(&body, "of another");
 	x = one(&pot, &body);
 	assert_true(str_eq(x->body, STR("of another")));
 	assert_ptr_equal(body.p, memory);
 	assert_int_equal(body.n, 0);
-	fresh_free(&x);
+	handoff_free(&x);
 	buf_free(&body);
-	fresh_rest(&pot);
+	handoff_rest(&pot);
 }
 
 static void
 test_spare_bytes(void **state)
 {
-	struct fresh_pot pot = { .bytes = 0 };
+	struct handoff_pool pot = { .bytes = 0 };
 	struct buf body = BUF_INIT;
 
 	(void)state;
 	for (size_t over = 0; over < 2; over++) {
-		struct fresh *x = one(&pot, &body);
-		size_t n = FRESH_SPARE_BYTES + over - x->text.cap;
+		struct handoff *x = one(&pot, &body);
+		size_t n = HANDOFF_SPARE_BYTES + over - x->text.cap;
 		x->bodys = (struct buf){ mem_array(n, 1), 0, n };
-		fresh_free(&x);
+		handoff_free(&x);
 		assert_int_equal(spares(&pot), 1 - over);
-		fresh_rest(&pot);
+		handoff_rest(&pot);
 	}
 }
 
@@ -360,19 +360,19 @@ test_spare_bytes(void **state)
 static void
 test_places(void **state)
 {
-	struct fresh_pot pot = { 0 };
+	struct handoff_pool pot = { 0 };
 
 	(void)state;
-	fresh_follow(&pot, 0, FRESH_HEADS);
-	assert_int_equal(fresh_wanted(&pot, 0), FRESH_HEADS);
-	for (uint32_t i = 1; i < FRESH_CRAWLS; i++)
-		assert_int_equal(fresh_wanted(&pot, i), FRESH_NONE);
-	fresh_follow(&pot, FRESH_CRAWLS, FRESH_BODIES);
-	assert_int_equal(fresh_wanted(&pot, 0), FRESH_NONE);
-	fresh_unfollow(&pot, 0);
-	assert_int_equal(fresh_wanted(&pot, FRESH_CRAWLS), FRESH_BODIES);
-	fresh_unfollow(&pot, FRESH_CRAWLS);
-	assert_int_equal(fresh_wanted(&pot, FRESH_CRAWLS), FRESH_NONE);
+	handoff_follow(&pot, 0, HANDOFF_HEADS);
+	assert_int_equal(handoff_wanted(&pot, 0), HANDOFF_HEADS);
+	for (uint32_t i = 1; i < HANDOFF_CRAWLS; i++)
+		assert_int_equal(handoff_wanted(&pot, i), HANDOFF_NONE);
+	handoff_follow(&pot, HANDOFF_CRAWLS, HANDOFF_BODIES);
+	assert_int_equal(handoff_wanted(&pot, 0), HANDOFF_NONE);
+	handoff_unfollow(&pot, 0);
+	assert_int_equal(handoff_wanted(&pot, HANDOFF_CRAWLS), HANDOFF_BODIES);
+	handoff_unfollow(&pot, HANDOFF_CRAWLS);
+	assert_int_equal(handoff_wanted(&pot, HANDOFF_CRAWLS), HANDOFF_NONE);
 }
 
 int

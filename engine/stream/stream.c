@@ -1,6 +1,6 @@
 /*
- * The engine's feed, and the mark by which tokens are known to be of this data
- * directory: made once, kept in the index's meta records.
+ * The engine's stream, and the mark by which tokens are known to be of this
+ * data directory: made once, kept in the index's meta records.
  */
 #include "engine/control/control.h"
 #include "engine/control/engine_own.h"
@@ -45,9 +45,9 @@ read_mark(struct engine *e, struct why *w)
 }
 
 enum err
-feed_open(struct engine *e, struct why *w)
+stream_open(struct engine *e, struct why *w)
 {
-	struct feed_options o = {
+	struct stream_options o = {
 		.home = e->options.home, .pool = e->pool,
 		.ledger = frontier_ledger(e->frontier), .registry = e->registry,
 		.mark = e->mark, .fresh = &e->fresh,
@@ -59,14 +59,14 @@ feed_open(struct engine *e, struct why *w)
 
 	enum err err = read_mark(e, w);
 	if (err == OK)
-		e->feed = feed_new(&o);
+		e->stream = stream_new(&o);
 	return err;
 }
 
-struct feed *
-engine_feed(struct engine *e)
+struct stream *
+engine_stream(struct engine *e)
 {
-	return e->feed;
+	return e->stream;
 }
 
 const char *

@@ -8,15 +8,15 @@
  *         ──► into the cache ──► ready()
  *
  * A batch is a run of consecutive items as finished texts.  It is shared: a
- * hundred readers of one crawl cost one reading.  The feed keeps nothing of a
+ * hundred readers of one crawl cost one reading.  The stream keeps nothing of a
  * reader: who cannot send gives the batch back, and asks again by number.
  *
  * How an item reads is the door's business: `render`.
  *
  * Thread: home's; render() runs on the pool, too.
- * Limits: feed.cache (32 MiB; batches in readers' hands count too),
- *         FEED_BATCH_BYTES, FEED_BIG_BYTES, FEED_HEAD_BYTES,
- *         FEED_STREAMS_MAX.
+ * Limits: stream.cache (32 MiB; batches in readers' hands count too),
+ *         STREAM_BATCH_BYTES, STREAM_BIG_BYTES, STREAM_HEAD_BYTES,
+ *         STREAM_STREAMS_MAX.
  * Story:  engine/DESIGN.md
  */
 #ifndef ENGINE_STREAM_STREAM_H
@@ -30,15 +30,15 @@
 #include "engine/frontier/journal.h"
 #include "os/pool.h"
 
-#define FEED_BATCH_BYTES ((size_t)256 << 10)   /* of texts, about */
-#define FEED_BIG_BYTES FRESH_BODY_BYTES        /* decoded; above: streamed */
-#define FEED_HEAD_BYTES ((size_t)24 << 10)     /* and URLs; above: streamed */
-#define FEED_STREAMS_MAX 64u
+#define STREAM_BATCH_BYTES ((size_t)256 << 10)   /* of texts, about */
+#define STREAM_BIG_BYTES HANDOFF_BODY_BYTES /* decoded; above: streamed */
+#define STREAM_HEAD_BYTES ((size_t)24 << 10)     /* and URLs; above: streamed */
+#define STREAM_STREAMS_MAX 64u
 
-struct feed;
+struct stream;
 
 /* What an item's text is made of.  Memory: for the call. */
-struct feed_capture {
+struct stream_capture {
 	const struct journal_entry *entry;   /* but for file and offset */
 	bool has_record;             /* false: not archived, or damaged */
 	const struct capture *record;   /* heads, as received */
@@ -49,89 +49,90 @@ struct feed_capture {
 	unsigned form;
 	const char *mark;            /* engine_mark() */
 };
-enum feed_form { FEED_BODY = 1, FEED_LIST_HEADERS = 2, FEED_FORMS = 4 };
-typedef void feed_render_fn(const struct feed_capture *, struct buf *out);
+enum stream_form { STREAM_BODY = 1, STREAM_LIST_HEADERS = 2, STREAM_FORMS = 4 };
+typedef void stream_render_fn(const struct stream_capture *, struct buf *out);
 
-struct feed_options {
+struct stream_options {
 	struct loop *home;
 	struct pool *pool;
 	struct ledger *ledger;
 	struct crawl_registry *registry;
-	struct fresh_pot *fresh;     /* what the fetchers look at; or NULL */
+	struct handoff_pool *fresh;     /* what the fetchers look at; or NULL */
 	const char *mark;            /* engine_mark() */
-	feed_render_fn *render;
+	stream_render_fn *render;
 	size_t cache_bytes;          /* 0: 32 MiB */
 	struct frontier *frontier;   /* for crawls' policies; or NULL */
 	uint64_t links_pages_max;    /* read for one links_to; 0: no limit */
 };
-struct feed *feed_new(const struct feed_options *);
+struct stream *stream_new(const struct stream_options *);
 /* Answer nobody any more; `closed` is called when nothing is being read, which
- * may be at once.  Then feed_free(): no reader holds a batch. */
-void feed_close(struct feed *, void (*closed)(void *arg), void *arg);
-void feed_free(struct feed **);
+ * may be at once.  Then stream_free(): no reader holds a batch. */
+void stream_close(struct stream *, void (*closed)(void *arg), void *arg);
+void stream_free(struct stream **);
 /*
  * Captures that became durable, in the order of their numbers within a crawl;
  * before the registry shows them.  What nobody reads stays in the list.
  */
-void feed_fresh(struct feed *, struct list *);
+void stream_handoff(struct stream *, struct list *);
 /* The door that reads says how; before any want. */
-void feed_use(struct feed *, feed_render_fn *);
+void stream_use(struct stream *, stream_render_fn *);
 
-struct feed_item {
+struct stream_item {
 	uint64_t number;
 	struct str text;
 	bool big;                    /* its body is to be had by a stream */
 	struct wall committed; /* when the registry showed it; 0: before */
 };
-struct feed_batch {
-	const struct feed_item *items;   /* consecutive numbers */
+struct stream_batch {
+	const struct stream_item *items;   /* consecutive numbers */
 	size_t n;
-	/* the feed's */
+	/* the stream's */
 	unsigned users;
 	void *own;
 };
 /*
- * One reader's wish.  feed_want() calls ready() later, or returns true with the
- * batch at once.  The batch holds item `from` at items[at]; NULL with `why` OK:
- * there is none yet (ask again when the registry's count of items has grown
- * past it), or ABSENT: the crawl was deleted.
+ * One reader's wish.  stream_request() calls ready() later, or returns true
+ * with the batch at once.  The batch holds item `from` at items[at]; NULL with
+ * `why` OK: there is none yet (ask again when the registry's count of items has
+ * grown past it), or ABSENT: the crawl was deleted.
  */
-struct feed_want {
+struct stream_request {
 	uint32_t crawl;
 	uint64_t from;
 	unsigned form;
-	struct feed_batch *batch;
+	struct stream_batch *batch;
 	size_t at;
 	struct why why;
-	void (*ready)(struct feed_want *);
+	void (*ready)(struct stream_request *);
 	void *arg;
-	struct list node;            /* the feed's */
+	struct list node;            /* the stream's */
 	bool out;                    /* ready() will be called */
 };
-bool feed_want(struct feed *, struct feed_want *);
-void feed_cancel(struct feed *, struct feed_want *);   /* no ready() any more */
-void feed_give_back(struct feed *, struct feed_batch **);
+bool stream_request(struct stream *, struct stream_request *);
+void stream_cancel(
+    struct stream *, struct stream_request *); /* no ready() any more */
+void stream_give_back(struct stream *, struct stream_batch **);
 
 /*
  * The decoded body of one item in pieces, for big ones.  After each next()
  * ready() is called with `piece`, which lives until the next call for this
  * stream; its length is divisible by three, but for that of the last one, which
  * comes with `end` and may be empty.  An error ends it: `why` is not OK.  At
- * most FEED_STREAMS_MAX are read at once; others wait for their turn.
+ * most STREAM_STREAMS_MAX are read at once; others wait for their turn.
  */
-struct feed_stream;
-struct feed_stream *feed_stream_open(struct feed *, uint32_t crawl,
+struct body_stream;
+struct body_stream *body_stream_open(struct stream *, uint32_t crawl,
     uint64_t number, void (*ready)(void *arg, struct str piece, bool end,
     const struct why *), void *arg);
-void feed_stream_next(struct feed_stream *);
-void feed_stream_close(struct feed_stream **);
+void body_stream_next(struct body_stream *);
+void body_stream_close(struct body_stream **);
 
 /*
  * -- Lists and single pages. --
  *
  * A list by number alone is one seek.  Others look through the journal, in
  * pieces between which everybody has his turn; what was seen is remembered for
- * a while (feed_walk.c).
+ * a while (journal_scan.c).
  */
 
 enum pages_order { PAGES_OLDEST, PAGES_NEWEST, PAGES_SLOWEST, PAGES_LARGEST,
@@ -154,7 +155,7 @@ struct captures_query {
 	uint64_t total;              /* that match */
 	bool so_far;                 /* it is about the first `looked` pages: */
 	uint64_t looked;             /* ask again, and it goes on there */
-	bool limited;                /* links_to: feed.links_pages_max ended
+	bool limited;                /* links_to: stream.links_pages_max ended
 	                              * it behind `looked` pages */
 	struct journal_entry *pages;
 	size_t n;
@@ -163,7 +164,7 @@ struct captures_query {
 	void *arg;
 	void *own;
 };
-void feed_pages(struct feed *, struct captures_query *);
+void catalog_captures(struct stream *, struct captures_query *);
 
 struct page_hop {
 	struct str url, request, response;   /* heads, as sent and received */
@@ -198,14 +199,14 @@ struct capture_query {
 	void *arg;
 	void *own;
 };
-void feed_page(struct feed *, struct capture_query *);
+void catalog_capture(struct stream *, struct capture_query *);
 
 /*
  * The records of one capture as they lie in the WARC file, all hops, answers
  * and requests: gzip members, one behind the other.
- * Errors: ABSENT (or not archived); FULL beyond FEED_RECORD_BYTES_MAX.
+ * Errors: ABSENT (or not archived); FULL beyond STREAM_RECORD_BYTES_MAX.
  */
-#define FEED_RECORD_BYTES_MAX ((size_t)64 << 20)
+#define STREAM_RECORD_BYTES_MAX ((size_t)64 << 20)
 struct records_query {
 	uint32_t crawl;
 	uint64_t number;
@@ -218,6 +219,6 @@ struct records_query {
 	void *arg;
 	void *own;
 };
-void feed_record(struct feed *, struct records_query *);
+void catalog_records(struct stream *, struct records_query *);
 
 #endif

@@ -4,7 +4,7 @@
  *
  *     feed_bench [DIRECTORY [PAGES]]      default: . 20000
  *
- * It writes into DIRECTORY/feed-bench, which is to be removed afterwards.
+ * It writes into DIRECTORY/stream-bench, which is to be removed afterwards.
  */
 #include "base/hash.h"
 #include "doors/realtime/item.h"
@@ -100,27 +100,27 @@ fill(struct rig *r, unsigned pages, size_t bytes)
 
 /* One after the other, each asks when it has its answer. */
 struct reader_of {
-	struct feed_want want;
-	struct feed *feed;
+	struct stream_request want;
+	struct stream *stream;
 	uint64_t last;
 	bool *done;
 };
 
 static void
-read_on(struct feed_want *w)
+read_on(struct stream_request *w)
 {
 	struct reader_of *x = w->arg;
 
 	for (;;) {
 		if (w->batch != NULL) {
 			w->from = w->batch->items[w->batch->n - 1].number + 1;
-			feed_give_back(x->feed, &w->batch);
+			stream_give_back(x->stream, &w->batch);
 		}
 		if (w->from > x->last) {
 			*x->done = true;
 			return;
 		}
-		if (!feed_want(x->feed, w))
+		if (!stream_request(x->stream, w))
 			return;
 	}
 }
@@ -135,7 +135,7 @@ walk(struct rig *r, const char *what, size_t bytes, unsigned form,
 	int64_t cpu = cpu_ns();
 
 	for (unsigned i = 0; i < readers; i++) {
-		x[i] = (struct reader_of){ .feed = r->feed, .last = r->seq,
+		x[i] = (struct reader_of){ .stream = r->stream, .last = r->seq,
 		    .done = &done, .want = { .crawl = RIG_CRAWL, .from = 1,
 		    .form = form, .ready = read_on, .arg = &x[i] } };
 		read_on(&x[i].want);
@@ -166,8 +166,8 @@ measure(const char *dir, unsigned pages, size_t bytes, unsigned threads)
 	rig_open(&r);
 	fill(&r, pages, bytes);
 	printf("pool of %u, %u pages\n", threads, pages);
-	walk(&r, "read, one reader", bytes, FEED_BODY, 1);
-	walk(&r, "read, 100 readers", bytes, FEED_BODY, READERS);
+	walk(&r, "read, one reader", bytes, STREAM_BODY, 1);
+	walk(&r, "read, 100 readers", bytes, STREAM_BODY, READERS);
 	walk(&r, "heads alone, one reader", bytes, 0, 1);
 	rig_end(&r);
 	arena_free(&a);

@@ -1,4 +1,4 @@
-/* The feed of a real engine: what a crawl captured is what readers get. */
+/* The stream of a real engine: what a crawl captured is what readers get. */
 #include "engine/control/engine_testing.h"
 
 #include <zlib.h>
@@ -93,7 +93,7 @@ put_entry(const struct journal_entry *e, struct buf *out)
 }
 
 static void
-render(const struct feed_capture *c, struct buf *out)
+render(const struct stream_capture *c, struct buf *out)
 {
 	struct str number = c->has_record ? http_find(&c->record->http,
 	    STR("X-Number")) : STR("-");
@@ -108,12 +108,12 @@ render(const struct feed_capture *c, struct buf *out)
 	buf_printf(out, " %.*s %llu %s ", STR_FMT(number),
 	    (unsigned long long)c->body_length,
 	    c->body_damaged ? "damaged" : "whole");
-	if (c->form & FEED_BODY)
+	if (c->form & STREAM_BODY)
 		buf_put_str(out, c->body);
 }
 
 struct follower {
-	struct feed_want want;
+	struct stream_request want;
 	uint64_t next;
 	size_t dated;
 	bool seen[PAGES];
@@ -138,7 +138,7 @@ number_of(struct str text)
 }
 
 static void
-take(struct follower *x, const struct feed_item *i)
+take(struct follower *x, const struct stream_item *i)
 {
 	struct buf want = BUF_INIT, end = BUF_INIT;
 	unsigned n = number_of(i->text);
@@ -153,7 +153,7 @@ take(struct follower *x, const struct feed_item *i)
 		assert_true(str_eq(x->texts[i->number], i->text));
 	body_of(n, &want);
 	buf_printf(&end, " %u %zu whole ", n, want.n);
-	if (x->want.form & FEED_BODY)
+	if (x->want.form & STREAM_BODY)
 		buf_put_str(&end, buf_str(&want));
 	if (!str_ends(i->text, buf_str(&end)))
 		fail_msg("page %u is %.*s", n, STR_FMT(i->text));
@@ -162,7 +162,7 @@ take(struct follower *x, const struct feed_item *i)
 }
 
 static void
-came(struct feed_want *w)
+came(struct stream_request *w)
 {
 	((struct follower *)w->arg)->asked = false;
 }
@@ -172,20 +172,20 @@ static bool
 read_on(struct rig *r, void *arg)
 {
 	struct follower *x = arg;
-	struct feed *f = engine_feed(r->engine);
-	struct feed_batch *b = x->want.batch;
+	struct stream *f = engine_stream(r->engine);
+	struct stream_batch *b = x->want.batch;
 
 	if (x->asked)
 		return false;
 	if (b != NULL)
 		for (size_t i = x->want.at; i < b->n; i++)
 			take(x, &b->items[i]);
-	feed_give_back(f, &x->want.batch);
+	stream_give_back(f, &x->want.batch);
 	assert_int_equal(x->want.why.err, OK);
 	x->want.from = x->next;
 	x->want.ready = came;
 	x->want.arg = x;
-	x->asked = !feed_want(f, &x->want);
+	x->asked = !stream_request(f, &x->want);
 	return x->next > PAGES;
 }
 
@@ -211,9 +211,9 @@ read_all(uint32_t crawl, unsigned form, struct follower *x)
 static uint32_t
 crawl_all(struct follower *live)
 {
-	feed_use(engine_feed(rig.engine), render);
+	stream_use(engine_stream(rig.engine), render);
 	uint32_t crawl = rig_launch(&rig, "/0", POLICY);
-	read_all(crawl, FEED_BODY, live);
+	read_all(crawl, STREAM_BODY, live);
 	rig_until_state(&rig, crawl, CRAWL_COMPLETE);
 	return crawl;
 }
@@ -254,7 +254,7 @@ live_and_stored(void **state)
 	rig_start(&rig);
 	uint32_t crawl = crawl_all(&x);
 	assert_true(x.dated > PAGES / 2);
-	for (unsigned form = 0; form < FEED_FORMS; form++)
+	for (unsigned form = 0; form < STREAM_FORMS; form++)
 		read_all(crawl, form, &x);
 	rig_close(&rig);
 }
@@ -298,7 +298,7 @@ fresh(void **state)
 
 	rig_open(&rig, site, NULL);
 	rig_start(&rig);
-	feed_use(engine_feed(rig.engine), render);
+	stream_use(engine_stream(rig.engine), render);
 	int64_t before = items_from("fetch"), archive = items_from("archive");
 	uint32_t crawl = rig_launch(&rig, "/0",
 	    "{\"rate_limit\":0.01,\"downloads\":1}");
@@ -312,7 +312,7 @@ fresh(void **state)
 	rig_until_state(&rig, crawl, CRAWL_COMPLETE);
 	rig_stop(&rig);
 	rig_start(&rig);
-	feed_use(engine_feed(rig.engine), render);
+	stream_use(engine_stream(rig.engine), render);
 	x.keep = NULL;
 	before = items_from("fetch");
 	read_again(&x);
@@ -337,8 +337,8 @@ after_a_crash(void **state)
 	rig_crash(&rig);
 	rig_start(&rig);
 	assert_string_equal(engine_mark(rig.engine), mark);
-	feed_use(engine_feed(rig.engine), render);
-	read_all(crawl, FEED_BODY, &x);
+	stream_use(engine_stream(rig.engine), render);
+	read_all(crawl, STREAM_BODY, &x);
 	rig_stop(&rig);
 	rig_start(&rig);
 	assert_string_equal(engine_mark(rig.engine), mark);
@@ -374,7 +374,7 @@ pages_of_a_crawl(void **state)
 		    .body = true, .body_bytes_max = 1 << 20, .same = true,
 		    .done = paged, .arg = &done };
 		struct buf want = BUF_INIT;
-		feed_page(engine_feed(rig.engine), &q);
+		catalog_capture(engine_stream(rig.engine), &q);
 		RIG_UNTIL_DONE(&rig, done);
 		assert_int_equal(q.why.err, OK);
 		assert_int_equal(q.hops_n, q.entry.hops + 1);
@@ -400,7 +400,7 @@ pages_of_a_crawl(void **state)
 }
 
 static void
-nobody(struct feed_want *w)
+nobody(struct stream_request *w)
 {
 	(void)w;
 	fail_msg("it was taken back");
@@ -410,7 +410,7 @@ nobody(struct feed_want *w)
 static void
 closing(void **state)
 {
-	struct feed_want wants[40];
+	struct stream_request wants[40];
 	struct follower x;
 
 	(void)state;
@@ -419,23 +419,25 @@ closing(void **state)
 	uint32_t crawl = crawl_all(&x);
 	rig_stop(&rig);
 	rig_start(&rig);
-	struct feed *f = engine_feed(rig.engine);
-	feed_use(f, render);
+	struct stream *f = engine_stream(rig.engine);
+	stream_use(f, render);
 	for (unsigned i = 0; i < ARRAY_LEN(wants); i++) {
-		wants[i] = (struct feed_want){ .crawl = crawl, .from = 1 + i,
-		    .form = i % FEED_FORMS, .ready = nobody };
-		assert_false(feed_want(f, &wants[i]));
+		wants[i] = (struct stream_request){ .crawl = crawl,
+			.from = 1 + i,
+			.form = i % STREAM_FORMS,
+			.ready = nobody };
+		assert_false(stream_request(f, &wants[i]));
 	}
 	for (unsigned i = 0; i < ARRAY_LEN(wants); i++)
-		feed_cancel(f, &wants[i]);
+		stream_cancel(f, &wants[i]);
 	rig_close(&rig);
 }
 
 int
 main(void)
 {
-	static unsigned forms[] = { 0, FEED_BODY, FEED_BODY |
-		FEED_LIST_HEADERS };
+	static unsigned forms[] = { 0, STREAM_BODY, STREAM_BODY |
+		STREAM_LIST_HEADERS };
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(live_and_stored),
 		cmocka_unit_test_prestate(fresh, &forms[0]),

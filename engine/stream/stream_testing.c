@@ -84,7 +84,7 @@ open_ledger(struct rig *r)
 		fail_msg("open: %s", w.text);
 	ledger_start(r->ledger);
 	r->series = ledger_series_open(r->ledger,
-	    &(struct warc_series_options){ .dir = path_of(r, "warc").p,
+	    &(struct warc_set_options){ .dir = path_of(r, "warc").p,
 	    .prefix = "crawl-3", .token = "abcdefgh", .crawl = RIG_CRAWL,
 	    .rollover_bytes = r->rollover_bytes, .rollover_s = 3600,
 	    .warcinfo = warcinfo, .arg = r });
@@ -104,7 +104,7 @@ rig_open(struct rig *r)
 	r->view = (struct crawl_view){ .id = RIG_CRAWL,
 	    .state = CRAWL_RUNNING };
 	crawl_registry_add(r->registry, &r->view, &spec);
-	r->feed = feed_new(&(struct feed_options){ .home = r->loop,
+	r->stream = stream_new(&(struct stream_options){ .home = r->loop,
 	    .pool = r->pool, .ledger = r->ledger, .registry = r->registry,
 	    .fresh = &r->pot,
 	    .mark = RIG_MARK, .render = r->render,
@@ -136,11 +136,11 @@ void
 rig_end(struct rig *r)
 {
 	r->closed = false;
-	feed_close(r->feed, closed, r);
+	stream_close(r->stream, closed, r);
 	rig_run(r);
 	assert_true(r->closed);
-	feed_free(&r->feed);
-	fresh_rest(&r->pot);
+	stream_free(&r->stream);
+	handoff_rest(&r->pot);
 	crawl_registry_free(&r->registry);
 	ledger_free(&r->ledger);
 	pool_free(&r->pool);
@@ -356,7 +356,7 @@ rig_gzip(struct rig *r, struct str s)
 /* --- wants -------------------------------------------------------------- */
 
 static void
-ready(struct feed_want *w)
+ready(struct stream_request *w)
 {
 	CONTAINER(w, struct rig_want, want)->told++;
 }
@@ -367,7 +367,7 @@ rig_want(struct rig *r, struct rig_want *w, uint32_t crawl, uint64_t from,
 {
 	*w = (struct rig_want){ .want = { .crawl = crawl, .from = from,
 	    .form = form, .ready = ready } };
-	w->told = feed_want(r->feed, &w->want);
+	w->told = stream_request(r->stream, &w->want);
 }
 
 struct str
@@ -379,10 +379,10 @@ rig_text(struct rig *r, uint64_t number, unsigned form)
 	rig_run(r);
 	assert_int_equal(w.told, 1);
 	assert_non_null(w.want.batch);
-	const struct feed_item *i = &w.want.batch->items[w.want.at];
+	const struct stream_item *i = &w.want.batch->items[w.want.at];
 	assert_int_equal(i->number, number);
 	struct str text = arena_copy(&r->arena, i->text);
-	feed_give_back(r->feed, &w.want.batch);
+	stream_give_back(r->stream, &w.want.batch);
 	assert_null(w.want.batch);
 	return text;
 }

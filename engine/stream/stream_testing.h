@@ -1,9 +1,9 @@
 /*
- * stream_testing -- a feed over a real ledger, and pages put into it as a
+ * stream_testing -- a stream over a real ledger, and pages put into it as a
  * fetcher would: in the world of os/world_testing.h, or on a real disk with
  * threads (for the bench).
  *
- *     rig_page() ... rig_show() ─► the registry shows them ─► the feed has them
+ * rig_page() ... rig_show() ─► the registry shows them ─► the stream has them
  */
 #ifndef ENGINE_STREAM_STREAM_TESTING_H
 #define ENGINE_STREAM_STREAM_TESTING_H
@@ -23,16 +23,16 @@ struct rig {
 	size_t cache_bytes;
 	uint64_t rollover_bytes;
 	uint64_t links_pages_max;
-	feed_render_fn *render;
+	stream_render_fn *render;
 
 	struct loop *loop;
 	struct pool *pool;
 	struct ledger *ledger;
-	struct warc_series *series;
+	struct warc_set *series;
 	struct warc_writer *writer;
 	struct crawl_registry *registry;
-	struct feed *feed;
-	struct fresh_pot pot;
+	struct stream *stream;
+	struct handoff_pool pot;
 	struct crawl_view view;
 	uint64_t seq;                /* of the newest page */
 	struct arena arena;
@@ -78,7 +78,7 @@ struct str rig_gzip(struct rig *, struct str);
 
 /* A want whose answer is waited for; the batch is the caller's. */
 struct rig_want {
-	struct feed_want want;
+	struct stream_request want;
 	unsigned told;
 };
 void rig_want(struct rig *, struct rig_want *, uint32_t crawl, uint64_t from,

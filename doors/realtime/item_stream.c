@@ -1,10 +1,10 @@
-#include "doors/realtime/stream.h"
+#include "doors/realtime/item_stream.h"
 
 #include "wire/base64.h"
 
-struct stream {
+struct item_stream {
 	struct client *client;
-	struct feed_stream *feed;
+	struct body_stream *feed;
 	void (*done)(void *, bool failed);   /* NULL: not wanted */
 	void *arg;
 	struct buf head;             /* empty once it is put */
@@ -14,13 +14,13 @@ struct stream {
 };
 
 static void
-end(struct stream *s, bool failed)
+end(struct item_stream *s, bool failed)
 {
 	void (*done)(void *, bool) = s->done;
 	struct client *c = s->client;
 	void *arg = s->arg;
 
-	stream_drop(&c->stream);
+	item_stream_drop(&c->stream);
 	if (done != NULL)
 		done(arg, failed);
 	if (!list_empty(&c->streaming))
@@ -30,14 +30,14 @@ end(struct stream *s, bool failed)
 }
 
 void
-stream_drop(struct stream **sp)
+item_stream_drop(struct item_stream **sp)
 {
-	struct stream *s = *sp;
+	struct item_stream *s = *sp;
 
 	if (s == NULL)
 		return;
 	*sp = NULL;
-	feed_stream_close(&s->feed);
+	body_stream_close(&s->feed);
 	buf_free(&s->head);
 	buf_free(&s->piece);
 	mem_free(&s);
@@ -45,7 +45,7 @@ stream_drop(struct stream **sp)
 
 /* Puts what has been read, and asks for more. */
 static void
-go_on(struct stream *s)
+go_on(struct item_stream *s)
 {
 	struct web_socket *socket = s->client->socket;
 	struct str piece = buf_str(&s->piece);
@@ -69,7 +69,7 @@ go_on(struct stream *s)
 	web_socket_piece(socket, piece);
 	buf_clear(&s->piece);
 	s->asked = true;
-	feed_stream_next(s->feed);
+	body_stream_next(s->feed);
 }
 
 /* Most read errors are temporary; damaged or missing data is not. */
@@ -82,7 +82,7 @@ may_come(enum err e)
 static void
 ready(void *arg, struct str piece, bool last, const struct why *w)
 {
-	struct stream *s = arg;
+	struct item_stream *s = arg;
 
 	s->asked = false;
 	if (w->err != OK && !s->begun && may_come(w->err)) {
@@ -97,10 +97,10 @@ ready(void *arg, struct str piece, bool last, const struct why *w)
 }
 
 void
-stream_open(struct client *c, uint32_t crawl, uint64_t number,
+item_stream_open(struct client *c, uint32_t crawl, uint64_t number,
     struct str head, void (*done)(void *, bool), void *arg)
 {
-	struct stream *s = mem_new(sizeof(*s));
+	struct item_stream *s = mem_new(sizeof(*s));
 
 	CHECK(c->stream == NULL);
 	c->stream = s;
@@ -110,12 +110,12 @@ stream_open(struct client *c, uint32_t crawl, uint64_t number,
 	buf_put_str(&s->head, head);
 	buf_put_text(&s->head, ",\"body\":\"");
 	s->asked = true;
-	s->feed = feed_stream_open(c->door->feed, crawl, number, ready, s);
-	feed_stream_next(s->feed);
+	s->feed = body_stream_open(c->door->feed, crawl, number, ready, s);
+	body_stream_next(s->feed);
 }
 
 void
-stream_forget(struct client *c)
+item_stream_forget(struct client *c)
 {
 	if (c->stream == NULL)
 		return;
@@ -125,13 +125,13 @@ stream_forget(struct client *c)
 }
 
 bool
-stream_begun(const struct stream *s)
+item_stream_begun(const struct item_stream *s)
 {
 	return s != NULL && s->begun;
 }
 
 void
-stream_go_on(struct stream *s)
+item_stream_go_on(struct item_stream *s)
 {
 	if (s != NULL)
 		go_on(s);
