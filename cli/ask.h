@@ -4,8 +4,8 @@
  *
  * The file is readable by the daemon's own user alone (mode 0600) and contains
  * a key that this daemon accepts as a token of scope "*:write" until it ends
- * (doors/token.h).  So commands of that user need no token: whoever can read
- * the file can write the store of tokens beside it, too.
+ * (server/token_set.h).  So commands of that user need no token: a user who can
+ * read the file can also write the store of tokens beside it.
  */
 #ifndef CLI_ASK_H
 #define CLI_ASK_H

@@ -8,8 +8,8 @@
  *
  * The main thread runs "home": views and looks come there, metrics are set
  * there, /status is answered from what it holds.  Until the engine is open the
- * HTTP port answers its `early` routes (doors/web.h), and the urlfrontier door
- * holds its calls.  Which doors there are: cli/serve_doors.h.
+ * HTTP port answers its `early` routes (server/web.h), and the urlfrontier door
+ * holds its calls.  Which doors there are: daemon/door_rows.h.
  */
 #include "base/metric.h"
 #include "cli/ask.h"

@@ -47,8 +47,8 @@ LONG = {"console": 200, "urlfrontier_java": 90, "ledger": 60, "sim": 60,
         "urlfrontier_streams": 50, "urlfrontier_cluster": 40,
         "urlfrontier": 40, "realtime_kills": 35, "grpc_clients": 70,
         "urlfrontier_cancel": 30,
-        "realtime_flow": 30, "shelf": 28, "urlfrontier_node": 27,
-        "urlfrontier_power": 25, "amend": 24, "urlfrontier_forward": 23}
+        "realtime_flow": 30, "store_verbs": 28, "urlfrontier_node": 27,
+        "urlfrontier_power": 25, "change": 24, "urlfrontier_forward": 23}
 # Whole crawls that sanitizers see: threads, memory, recovery.
 WATCHED = ("crawl_small", "crawl_resume", "crawl_seeds")
 # Scripts that set the program under ASan before bad clients and servers.
@@ -540,7 +540,7 @@ STAGES = {
 QUICK = ("tidy", "unit", "scenes")
 # --quick has two minutes: it leaves out what takes half a minute by itself,
 # and gives the simulator some of its seeds.
-NOT_QUICK = ("ledger", "shelf", "urlfrontier_forward", "kills", "reindex",
+NOT_QUICK = ("ledger", "store_verbs", "urlfrontier_forward", "kills", "reindex",
              "signals", "recrawl", "schedule")
 QUICK_ARGS = {"sim": ["--seeds", "20"]}
 # In this order; the name is that of the first of the stages that is wanted.

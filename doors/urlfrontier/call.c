@@ -150,8 +150,8 @@ call_time_left_ns(const struct door_call *k)
 }
 
 void
-call_ask(struct door_call *k, struct outside_call *c,
-    void (*done)(struct outside_call *))
+call_ask(struct door_call *k, struct lease_call *c,
+    void (*done)(struct lease_call *))
 {
 	k->out++;
 	c->home = k->door->loop;

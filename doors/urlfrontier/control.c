@@ -22,8 +22,8 @@ struct count {
 
 struct control {
 	struct door_call call;
-	struct outside_control control;      /* the sum, when others answer */
-	struct outside_status_of status;     /* GetURLStatus */
+	struct lease_control control;      /* the sum, when others answer */
+	struct lease_status_of status;     /* GetURLStatus */
 	struct count counts[COUNTS_MAX];     /* GetStats */
 	size_t counts_n;
 	struct fan fan;
@@ -42,7 +42,7 @@ text_of(struct str s)
 static void
 reply_stats(struct control *k)
 {
-	const struct outside_stats *s = &k->control.stats;
+	const struct lease_stats *s = &k->control.stats;
 	Urlfrontier__Stats m = URLFRONTIER__STATS__INIT;
 	Urlfrontier__Stats__CountsEntry entries[COUNTS_MAX];
 	Urlfrontier__Stats__CountsEntry *counts[COUNTS_MAX];
@@ -127,7 +127,7 @@ add_count(struct control *k, const char *name, uint64_t n)
 static bool
 add_stats(struct control *k, struct str message)
 {
-	struct outside_stats *s = &k->control.stats;
+	struct lease_stats *s = &k->control.stats;
 	const Urlfrontier__Stats *m = call_unpack(&k->call,
 	    &urlfrontier__stats__descriptor, message);
 
@@ -286,10 +286,10 @@ is_elsewhere(struct control *k, struct str crawl, struct str key, bool local)
 /* ---- This node ----------------------------------------------------------- */
 
 static void
-done(struct outside_call *c)
+done(struct lease_call *c)
 {
 	struct control *k = CONTAINER(c, struct control, control.call);
-	const struct outside_stats *s = &k->control.stats;
+	const struct lease_stats *s = &k->control.stats;
 
 	k->call.out--;
 	if (k->call.grpc == NULL) {
@@ -309,7 +309,7 @@ done(struct outside_call *c)
 }
 
 static void
-ask(struct control *k, enum outside_verb verb, struct str crawl,
+ask(struct control *k, enum lease_verb verb, struct str crawl,
     struct str key, uint64_t value)
 {
 	k->control.verb = verb;
@@ -322,11 +322,11 @@ ask(struct control *k, enum outside_verb verb, struct str crawl,
 
 /* What concerns one queue. */
 static void
-ask_owner(struct control *k, enum outside_verb verb, struct str crawl,
+ask_owner(struct control *k, enum lease_verb verb, struct str crawl,
     struct str key, uint64_t value, bool local)
 {
 	crawl = call_crawl(crawl);
-	if (verb != OUTSIDE_STATS &&
+	if (verb != LEASE_STATS &&
 	    engine_crawls_refuse(&k->call, crawl))
 		return;
 	if (!is_elsewhere(k, crawl, key, local))
@@ -335,7 +335,7 @@ ask_owner(struct control *k, enum outside_verb verb, struct str crawl,
 
 /* What concerns all nodes, unless there is a key. */
 static void
-ask_all(struct control *k, enum outside_verb verb, struct str crawl,
+ask_all(struct control *k, enum lease_verb verb, struct str crawl,
     struct str key, uint64_t value, bool local)
 {
 	k->spread = key.n == 0 && !call_is_local(&k->call, local);
@@ -374,8 +374,8 @@ on_end(struct grpc_call *c, enum grpc_code code, struct str text)
 		control_free(k);
 		return;
 	}
-	outside_cancel(&k->control.call);
-	outside_cancel(&k->status.call);
+	lease_cancel(&k->control.call);
+	lease_cancel(&k->status.call);
 }
 
 #define EVENTS(handler) \
@@ -392,7 +392,7 @@ get_stats(struct grpc_call *c, struct str message)
 	    &urlfrontier__queue_within_crawl_params__descriptor, message);
 
 	if (m != NULL)
-		ask_all(k, OUTSIDE_STATS, crawl_of(k), key_of(k), 0, m->local);
+		ask_all(k, LEASE_STATS, crawl_of(k), key_of(k), 0, m->local);
 }
 EVENTS(get_stats);
 
@@ -425,7 +425,7 @@ set_active(struct grpc_call *c, struct str message)
 	    &urlfrontier__active__descriptor, message);
 
 	if (m != NULL)
-		ask_all(k, OUTSIDE_SET_ACTIVE, STR_NONE, STR_NONE, m->state,
+		ask_all(k, LEASE_SET_ACTIVE, STR_NONE, STR_NONE, m->state,
 		    m->local);
 }
 EVENTS(set_active);
@@ -438,7 +438,7 @@ get_active(struct grpc_call *c, struct str message)
 	    &urlfrontier__local__descriptor, message);
 
 	if (m != NULL)
-		ask_all(k, OUTSIDE_GET_ACTIVE, STR_NONE, STR_NONE, 0,
+		ask_all(k, LEASE_GET_ACTIVE, STR_NONE, STR_NONE, 0,
 		    m->local);
 }
 EVENTS(get_active);
@@ -451,7 +451,7 @@ set_delay(struct grpc_call *c, struct str message)
 	    &urlfrontier__queue_delay_params__descriptor, message);
 
 	if (m != NULL)
-		ask_all(k, OUTSIDE_SET_DELAY, crawl_of(k), key_of(k),
+		ask_all(k, LEASE_SET_DELAY, crawl_of(k), key_of(k),
 		    m->delay_requestable, m->local);
 }
 EVENTS(set_delay);
@@ -464,7 +464,7 @@ block_queue(struct grpc_call *c, struct str message)
 	    &urlfrontier__block_queue_params__descriptor, message);
 
 	if (m != NULL)
-		ask_owner(k, OUTSIDE_BLOCK_UNTIL, crawl_of(k), key_of(k),
+		ask_owner(k, LEASE_BLOCK_UNTIL, crawl_of(k), key_of(k),
 		    m->time, m->local);
 }
 EVENTS(block_queue);
@@ -477,7 +477,7 @@ set_limit(struct grpc_call *c, struct str message)
 	    &urlfrontier__crawl_limit_params__descriptor, message);
 
 	if (m != NULL)
-		ask_owner(k, OUTSIDE_SET_LIMIT, crawl_of(k), key_of(k),
+		ask_owner(k, LEASE_SET_LIMIT, crawl_of(k), key_of(k),
 		    m->limit, m->local);
 }
 EVENTS(set_limit);
@@ -490,7 +490,7 @@ delete_queue(struct grpc_call *c, struct str message)
 	    &urlfrontier__queue_within_crawl_params__descriptor, message);
 
 	if (m != NULL)
-		ask_owner(k, OUTSIDE_DELETE_QUEUE, crawl_of(k), key_of(k), 0,
+		ask_owner(k, LEASE_DELETE_QUEUE, crawl_of(k), key_of(k), 0,
 		    m->local);
 }
 EVENTS(delete_queue);
@@ -503,7 +503,7 @@ delete_crawl(struct grpc_call *c, struct str message)
 	    &urlfrontier__delete_crawl_message__descriptor, message);
 
 	if (m != NULL)
-		ask_all(k, OUTSIDE_DELETE_CRAWL, call_text(&k->call, "value"),
+		ask_all(k, LEASE_DELETE_CRAWL, call_text(&k->call, "value"),
 		    STR_NONE, 0, m->local);
 }
 EVENTS(delete_crawl);
@@ -550,7 +550,7 @@ EVENTS(set_level);
 static void
 reply_status(struct control *k)
 {
-	const struct outside_entry *e = &k->status.entry;
+	const struct lease_entry *e = &k->status.entry;
 	struct item_info i = { e->url, e->key, e->metadata, k->status.crawl };
 	size_t n = item_known_size(&i, e->date_s, e->created_s);
 	char *p = arena_bytes(&k->call.arena, n);
@@ -560,7 +560,7 @@ reply_status(struct control *k)
 }
 
 static void
-status_came(struct outside_call *c)
+status_came(struct lease_call *c)
 {
 	struct control *k = CONTAINER(c, struct control, status.call);
 
@@ -590,7 +590,7 @@ url_status(struct grpc_call *c, struct str message)
 	k->status.key = key_of(k);
 	k->status.url = call_text(&k->call, "url");
 	if (k->status.key.n == 0)
-		k->status.key = outside_key(k->status.url);
+		k->status.key = lease_key(k->status.url);
 	if (is_elsewhere(k, k->status.crawl, k->status.key, false))
 		return;
 	call_ask(&k->call, &k->status.call, status_came);

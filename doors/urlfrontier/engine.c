@@ -21,7 +21,7 @@ engine_crawls_have(const struct urlfrontier *d, struct str name)
 {
 	uint32_t id;
 
-	return d->engine_crawls && peek_name(name, &id);
+	return d->engine_crawls && lease_view_name(name, &id);
 }
 
 bool
@@ -35,30 +35,30 @@ engine_crawls_refuse(struct door_call *k, struct str crawl)
 }
 
 void
-engine_crawls_list(struct urlfrontier *d, struct outside_list *l)
+engine_crawls_list(struct urlfrontier *d, struct lease_list *l)
 {
 	if (engine_crawls_have(d, l->crawl) || (d->engine_crawls &&
-	    l->kind == OUTSIDE_LIST_CRAWLS))
-		peek_list(d->frontier, l);
+	    l->kind == LEASE_LIST_CRAWLS))
+		lease_view_list(d->frontier, l);
 	else
-		outside_list(d->frontier, l);
+		lease_list(d->frontier, l);
 }
 
 void
-engine_crawls_control(struct urlfrontier *d, struct outside_control *k)
+engine_crawls_control(struct urlfrontier *d, struct lease_control *k)
 {
 	if (engine_crawls_have(d, k->crawl))
-		peek_stats(d->frontier, k);
+		lease_view_stats(d->frontier, k);
 	else
-		outside_control(d->frontier, k);
+		lease_control(d->frontier, k);
 }
 
 void
 engine_crawls_status_of(struct urlfrontier *d,
-    struct outside_status_of *s)
+    struct lease_status_of *s)
 {
 	if (engine_crawls_have(d, s->crawl))
-		peek_status(d->frontier, s);
+		lease_view_status(d->frontier, s);
 	else
-		outside_status_of(d->frontier, s);
+		lease_status_of(d->frontier, s);
 }

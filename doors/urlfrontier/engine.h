@@ -22,9 +22,9 @@ bool engine_crawls_have(const struct urlfrontier *, struct str name);
 /* True: the call would change one, and has been told that it may not. */
 bool engine_crawls_refuse(struct door_call *, struct str crawl);
 /* As in lease_service.h. */
-void engine_crawls_list(struct urlfrontier *, struct outside_list *);
-void engine_crawls_control(struct urlfrontier *, struct outside_control *);
+void engine_crawls_list(struct urlfrontier *, struct lease_list *);
+void engine_crawls_control(struct urlfrontier *, struct lease_control *);
 void engine_crawls_status_of(struct urlfrontier *,
-    struct outside_status_of *);
+    struct lease_status_of *);
 
 #endif

@@ -191,7 +191,7 @@ is_ready(const struct forward_lane *l)
 static void
 send_item(struct forward_lane *l, struct forward_part *p)
 {
-	const struct outside_item *i = &p->items[p->which[p->sent]];
+	const struct lease_item *i = &p->items[p->which[p->sent]];
 	char text[ID_BYTES];
 	struct str id = { text, ID_BYTES };
 	size_t n = item_put_size(i, id);
@@ -229,7 +229,7 @@ on_ack(struct grpc_call *c, struct str message)
 {
 	struct forward_lane *l = grpc_arg(c);
 	struct forward_part *p = NULL;
-	enum outside_status status;
+	enum lease_status status;
 	struct str text;
 	uint64_t id;
 
@@ -355,7 +355,7 @@ forward_put(struct forward *f, struct forward_part *p, bool keep_dates)
 	struct forward_lane *l = &f->lanes[2 * p->peer + keep_dates];
 
 	for (size_t i = 0; i < p->n; i++)
-		p->items[p->which[i]].status = OUTSIDE_FAIL;
+		p->items[p->which[i]].status = LEASE_FAIL;
 	p->lane = NULL;
 	if (!has_call(l)) {
 		meter_count(METER_NOTREADY, p->n);

@@ -39,7 +39,7 @@ void forward_free(struct forward **);
 struct forward_part {
 	/* The asker's, until done() is called. */
 	size_t peer;
-	struct outside_item *items;      /* all of the unit */
+	struct lease_item *items;      /* all of the unit */
 	uint16_t *which;                 /* n of them, in order */
 	size_t n;
 	struct mono began;               /* its deadline counts from here */

@@ -333,7 +333,7 @@ test_order(void **state)
 			step();
 	}
 	finish(&s, GRPC_OK);
-	assert_int_equal(s.statuses[OUTSIDE_OK], 4000);
+	assert_int_equal(s.statuses[LEASE_OK], 4000);
 	assert_string_equal(buf_text(&s.ids), buf_text(&want));
 	uint64_t active[2] = { 0 }, done[2] = { 0 };
 	for (unsigned url = 0; url < 1000; url++)
@@ -427,7 +427,7 @@ test_largest(void **state)
 	begin(&s, "PutURLs", false);
 	grpc_send(s.call, packed(&m.base));
 	finish(&s, GRPC_OK);
-	assert_int_equal(s.statuses[OUTSIDE_OK], 1);
+	assert_int_equal(s.statuses[LEASE_OK], 1);
 	heard_free(&s);
 	url[4 * MIB - more] = 'u';
 	url[4 * MIB - more + 1] = '\0';
@@ -435,7 +435,7 @@ test_largest(void **state)
 	put_some(&s, 1, 0, 10);
 	grpc_send(s.call, packed(&m.base));
 	finish(&s, GRPC_RESOURCE_EXHAUSTED);
-	assert_int_equal(s.statuses[OUTSIDE_OK], 10);
+	assert_int_equal(s.statuses[LEASE_OK], 10);
 	heard_free(&s);
 	mem_free(&url);
 }
@@ -461,8 +461,8 @@ test_gone(void **state)
 		finish(&s, GRPC_OK);
 		for (unsigned i = 0; i < 100; i++)
 			assert_int_equal(s.order.p[i], i % 2 == 1 ?
-			    OUTSIDE_FAIL : round == 0 ? OUTSIDE_OK :
-			    OUTSIDE_SKIPPED);
+			    LEASE_FAIL : round == 0 ? LEASE_OK :
+			    LEASE_SKIPPED);
 		heard_free(&s);
 	}
 	assert_true(value_of(NOTREADY) >= before + 50);
@@ -485,13 +485,13 @@ test_silent(void **state)
 	wait_acks(&s, 110);
 	assert_true(mono_ns_between(began, clock_mono()) > 2 * NS_PER_S);
 	assert_true(mono_ns_between(began, clock_mono()) < 10 * NS_PER_S);
-	assert_int_equal(s.statuses[OUTSIDE_FAIL], 100);
-	assert_int_equal(s.statuses[OUTSIDE_OK], 10);
+	assert_int_equal(s.statuses[LEASE_FAIL], 100);
+	assert_int_equal(s.statuses[LEASE_OK], 10);
 	/* Under way again, when the late ones come. */
 	put_some(&s, 1, 100, 50);
 	wait_given(150);
 	for (size_t i = 0; i < 100; i++)
-		peer_answer(peer.calls[0], &peer.given[i], OUTSIDE_OK);
+		peer_answer(peer.calls[0], &peer.given[i], LEASE_OK);
 	run_ms(200);
 	assert_int_equal(s.messages, 110);
 	/* Last first; every second one is skipped. */
@@ -528,7 +528,7 @@ test_stalled(void **state)
 		most = MAX(most, value_of(PUT_BYTES));
 	}
 	assert_int_equal(s.code, GRPC_OK);
-	assert_int_equal(s.statuses[OUTSIDE_FAIL], 3000);
+	assert_int_equal(s.statuses[LEASE_FAIL], 3000);
 	/* 1,024 items; their IDs do not go on. */
 	assert_true(most > 1024 * 9000 / 2);
 	assert_true(most < 12 * (int64_t)MIB);
@@ -566,7 +566,7 @@ test_full(void **state)
 	assert_true(waits > 340);
 	assert_true(waits <= 500 - 29);
 	wait_acks(&s, 500);
-	assert_int_equal(s.statuses[OUTSIDE_FAIL], 500);
+	assert_int_equal(s.statuses[LEASE_FAIL], 500);
 	/* What stands in the stream counts as long as it stands there. */
 	wait_bytes(120 << 10, 300 << 10);
 	/* It wakes up: what waited was given up, what was sent comes. */
@@ -575,7 +575,7 @@ test_full(void **state)
 	grpc_resume(peer.calls[0]);
 	put_some(&s, 1, 0, 50);
 	wait_acks(&s, 550);
-	assert_int_equal(s.statuses[OUTSIDE_OK], 50);
+	assert_int_equal(s.statuses[LEASE_OK], 50);
 	wait_bytes(0, 0);
 	finish(&s, GRPC_OK);
 	heard_free(&s);
@@ -594,16 +594,16 @@ test_lost(void **state)
 	put_some(&s, 1, 0, 20);
 	wait_given(20);
 	for (size_t i = 0; i < 5; i++)
-		peer_answer(peer.calls[0], &peer.given[i], OUTSIDE_OK);
+		peer_answer(peer.calls[0], &peer.given[i], LEASE_OK);
 	run_ms(100);
 	grpc_finish(peer.calls[0], GRPC_UNAVAILABLE, "bye");
 	wait_acks(&s, 20);
-	assert_int_equal(s.statuses[OUTSIDE_FAIL], 15);
+	assert_int_equal(s.statuses[LEASE_FAIL], 15);
 	/* The next ones take another stream. */
 	peer.answers = true;
 	put_some(&s, 1, 20, 10);
 	wait_acks(&s, 30);
-	assert_int_equal(s.statuses[OUTSIDE_OK], 15);
+	assert_int_equal(s.statuses[LEASE_OK], 15);
 	assert_int_equal(peer.opened, 2);
 	/* And one after an answer that is none. */
 	peer.answers = false;
@@ -612,7 +612,7 @@ test_lost(void **state)
 	wait_given(10);
 	grpc_send(peer.calls[0], STR("\x0a\x7f"));
 	wait_acks(&s, 40);
-	assert_int_equal(s.statuses[OUTSIDE_FAIL], 25);
+	assert_int_equal(s.statuses[LEASE_FAIL], 25);
 	/* And when the connection is lost. */
 	peer.n = 0;
 	put_some(&s, 1, 40, 10);
@@ -620,7 +620,7 @@ test_lost(void **state)
 	net_abort(LIST_ITEM(peer.ports.next, struct grpc_port, node)->conn,
 	    ERR_CLOSED, "gone");
 	wait_acks(&s, 50);
-	assert_int_equal(s.statuses[OUTSIDE_FAIL], 35);
+	assert_int_equal(s.statuses[LEASE_FAIL], 35);
 	finish(&s, GRPC_OK);
 	heard_free(&s);
 }
@@ -645,9 +645,9 @@ test_leave(void **state)
 	wait_bytes(10 * 100, 310 * 100);
 	for (size_t i = 0; i < 310; i++)
 		peer_answer(peer.calls[0], &peer.given[i],
-		    i < 300 ? OUTSIDE_FAIL : OUTSIDE_SKIPPED);
+		    i < 300 ? LEASE_FAIL : LEASE_SKIPPED);
 	wait_acks(&other, 10);
-	assert_int_equal(other.statuses[OUTSIDE_SKIPPED], 10);
+	assert_int_equal(other.statuses[LEASE_SKIPPED], 10);
 	finish(&other, GRPC_OK);
 	wait_bytes(0, 0);
 	heard_free(&s);
@@ -670,12 +670,12 @@ test_dates(void **state)
 	wait_given(6);
 	for (size_t i = 0; i < 6; i++) {
 		assert_int_equal(peer.given[i].created, i < 3 ? 0 : 77);
-		peer_answer(peer.calls[i / 3], &peer.given[i], OUTSIDE_OK);
+		peer_answer(peer.calls[i / 3], &peer.given[i], LEASE_OK);
 	}
 	finish(&s, GRPC_OK);
 	finish(&keeps, GRPC_OK);
-	assert_int_equal(s.statuses[OUTSIDE_OK], 3);
-	assert_int_equal(keeps.statuses[OUTSIDE_OK], 3);
+	assert_int_equal(s.statuses[LEASE_OK], 3);
+	assert_int_equal(keeps.statuses[LEASE_OK], 3);
 	heard_free(&s);
 	heard_free(&keeps);
 }
@@ -693,18 +693,18 @@ test_drain(void **state)
 	put_some(&s, 1, 0, 20);
 	wait_given(20);
 	for (size_t i = 0; i < 5; i++)
-		peer_answer(peer.calls[0], &peer.given[i], OUTSIDE_OK);
+		peer_answer(peer.calls[0], &peer.given[i], LEASE_OK);
 	run_ms(100);
 	began = clock_mono();
 	node_drain(0);
 	run_ms(300);
 	/* It is still waited for. */
 	for (size_t i = 5; i < 10; i++)
-		peer_answer(peer.calls[0], &peer.given[i], OUTSIDE_OK);
+		peer_answer(peer.calls[0], &peer.given[i], LEASE_OK);
 	wait_for(&s.over);
 	assert_int_equal(s.code, GRPC_UNAVAILABLE);
-	assert_int_equal(s.statuses[OUTSIDE_OK], 10);
-	assert_int_equal(s.statuses[OUTSIDE_FAIL], 10);
+	assert_int_equal(s.statuses[LEASE_OK], 10);
+	assert_int_equal(s.statuses[LEASE_FAIL], 10);
 	wait_for(&t.nodes[0].drained);
 	assert_true(mono_ns_between(began, clock_mono()) < 12 * NS_PER_S);
 	heard_free(&s);

@@ -73,7 +73,7 @@ next_local(struct merge_source *head)
 	if (l->call.out > 0)
 		return MERGE_WAITS;
 	if (l->at < l->list.n) {
-		const struct outside_entry *e = &l->list.entries[l->at++];
+		const struct lease_entry *e = &l->list.entries[l->at++];
 		head->key = e->key;
 		head->url = e->url;
 		head->date = e->date_s;
@@ -116,7 +116,7 @@ static enum merge_state
 next_url(struct merge_source *head)
 {
 	struct feed *f = CONTAINER(head, struct feed, head);
-	struct outside_item item;
+	struct lease_item item;
 	struct str id;
 
 	take(f);
@@ -237,7 +237,7 @@ pump(struct capture_list *l)
 	while (g->code == GRPC_OK && !g->full &&
 	    (head = merge_first(&g->merge)) != NULL) {
 		bool wanted = merge_wants(&g->merge, head);
-		if (wanted && l->list.kind == OUTSIDE_LIST_QUEUES)
+		if (wanted && l->list.kind == LEASE_LIST_QUEUES)
 			put_name(l, head->key);
 		else if (wanted)
 			g->full = send_url(l, head) != GRPC_ROOM;
@@ -245,7 +245,7 @@ pump(struct capture_list *l)
 	}
 	if (g->code == GRPC_OK && !g->merge.over)
 		return;
-	if (g->code == GRPC_OK && l->list.kind == OUTSIDE_LIST_QUEUES)
+	if (g->code == GRPC_OK && l->list.kind == LEASE_LIST_QUEUES)
 		reply_queues(l);
 	list_end(l, g->code, g->why.text);
 }
@@ -272,7 +272,7 @@ add_feed(struct gather *g, size_t node)
 	f->source.loop = k->door->loop;
 	f->source.node = node;
 	f->source.came = source_came;
-	f->head.next = g->listing->list.kind == OUTSIDE_LIST_QUEUES ?
+	f->head.next = g->listing->list.kind == LEASE_LIST_QUEUES ?
 	    next_queue : next_url;
 	merge_add(&g->merge, &f->head);
 }
@@ -292,10 +292,10 @@ add_feeds(struct gather *g, size_t owner)
 static uint64_t
 cut_here(struct gather *g)
 {
-	struct outside_list *o = &g->listing->list;
+	struct lease_list *o = &g->listing->list;
 
 	g->start = g->merge.skip = o->start;
-	g->merge.size = o->size == 0 ? OUTSIDE_LIST_SIZE : o->size;
+	g->merge.size = o->size == 0 ? LEASE_LIST_SIZE : o->size;
 	o->size = g->start + g->merge.size;
 	o->start = 0;
 	g->local.next = next_local;
@@ -354,7 +354,7 @@ static void
 answered(struct fan *fan, size_t node, struct str message)
 {
 	struct gather *g = CONTAINER(fan, struct gather, fan);
-	bool crawls = g->listing->list.kind == OUTSIDE_LIST_CRAWLS;
+	bool crawls = g->listing->list.kind == LEASE_LIST_CRAWLS;
 	struct reader r = reader_of(message);
 	struct why w = WHY_INIT;
 	struct pb_field f;
@@ -419,7 +419,7 @@ settle(struct gather *g)
 
 	if (!g->walked || !g->asked || l->over || l->call.grpc == NULL)
 		return;
-	if (g->code == GRPC_OK && l->list.kind == OUTSIDE_LIST_CRAWLS)
+	if (g->code == GRPC_OK && l->list.kind == LEASE_LIST_CRAWLS)
 		reply_names(l);
 	else if (g->code == GRPC_OK)
 		reply_sum(l);
@@ -486,15 +486,15 @@ gather_begin(struct capture_list *l)
 	l->gather->listing = l;
 	l->gather->why = WHY_INIT;
 	switch (l->list.kind) {
-	case OUTSIDE_LIST_URLS:
+	case LEASE_LIST_URLS:
 		gather_urls(l->gather, owner);
 		break;
-	case OUTSIDE_LIST_QUEUES:
+	case LEASE_LIST_QUEUES:
 		gather_queues(l->gather);
 		break;
-	case OUTSIDE_LIST_CRAWLS:
-	case OUTSIDE_COUNT_URLS:
-	case OUTSIDE_PURGE_URLS:
+	case LEASE_LIST_CRAWLS:
+	case LEASE_COUNT_URLS:
+	case LEASE_PURGE_URLS:
 		gather_sum(l->gather, owner);
 		break;
 	}
@@ -503,8 +503,8 @@ gather_begin(struct capture_list *l)
 void
 gather_came(struct capture_list *l)
 {
-	if (l->list.kind == OUTSIDE_LIST_URLS ||
-	    l->list.kind == OUTSIDE_LIST_QUEUES)
+	if (l->list.kind == LEASE_LIST_URLS ||
+	    l->list.kind == LEASE_LIST_QUEUES)
 		pump(l);
 	else
 		walk_came(l->gather);

@@ -33,8 +33,8 @@ struct others {
 
 struct get {
 	struct door_call call;
-	struct outside_get get;
-	struct outside_release release;
+	struct lease_get get;
+	struct lease_release release;
 	struct list leaving;         /* in the door's, or in none */
 	size_t at;                   /* URLs of the piece given to the stream */
 	uint64_t before;             /* URLs of earlier pieces */
@@ -43,20 +43,20 @@ struct get {
 	struct others *others;       /* NULL: this node alone */
 };
 
-static void came(struct outside_call *);
+static void came(struct lease_call *);
 
 static void
 ask(struct get *g)
 {
 	call_ask(&g->call, &g->get.call, came);
-	outside_get(g->call.door->frontier, &g->get);
+	lease_get(g->call.door->frontier, &g->get);
 }
 
 static void
 get_free(struct get *g)
 {
 	list_take(&g->leaving);
-	outside_get_free(&g->get);
+	lease_get_free(&g->get);
 	if (g->others != NULL) {
 		source_free(&g->others->source);
 		buf_free(&g->others->crawl);
@@ -78,7 +78,7 @@ stop_others(struct get *g)
 static void let_go(struct get *);
 
 static void
-released(struct outside_call *c)
+released(struct lease_call *c)
 {
 	struct get *g = CONTAINER(c, struct get, release.call);
 
@@ -97,7 +97,7 @@ let_go(struct get *g)
 		g->release.urls = g->get.urls + g->at;
 		g->release.n = g->get.n - g->at;
 		call_ask(&g->call, &g->release.call, released);
-		outside_release(g->call.door->frontier, &g->release);
+		lease_release(g->call.door->frontier, &g->release);
 	} else if (g->get.more) {
 		g->get.stop = true;
 		g->get.n = g->at = 0;
@@ -131,7 +131,7 @@ fail_with(struct get *g, const struct source *s)
 static bool
 count_queue(struct others *o, struct str message)
 {
-	struct outside_item item;
+	struct lease_item item;
 
 	if (!item_read_info(message, NULL, &item))
 		return false;
@@ -237,7 +237,7 @@ send_some(struct get *g)
 	void *p;
 
 	while (room == GRPC_ROOM && g->at < g->get.n) {
-		const struct outside_url *u = &g->get.urls[g->at];
+		const struct lease_url *u = &g->get.urls[g->at];
 		struct item_info i = { u->url, u->key, u->metadata, u->crawl };
 		room = grpc_send_room(g->call.grpc, item_info_size(&i), &p);
 		if (room == GRPC_GONE)
@@ -261,7 +261,7 @@ go_on(struct get *g)
 }
 
 static void
-came(struct outside_call *c)
+came(struct lease_call *c)
 {
 	struct get *g = CONTAINER(c, struct get, get.call);
 
@@ -389,7 +389,7 @@ on_end(struct grpc_call *c, enum grpc_code code, struct str text)
 		keep_what_left(g);
 	stop_others(g);
 	if (g->call.out > 0)
-		outside_cancel(&g->get.call);
+		lease_cancel(&g->get.call);
 	call_end(&g->call, code);
 	let_go(g);
 }

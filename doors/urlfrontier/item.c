@@ -68,7 +68,7 @@ is_entry(struct str message)
 
 /* Entries stand together, but need not. */
 static void
-add_metadata(struct outside_item *out, struct str entry, struct arena *a)
+add_metadata(struct lease_item *out, struct str entry, struct arena *a)
 {
 	struct str *all = &out->metadata;
 
@@ -86,7 +86,7 @@ add_metadata(struct outside_item *out, struct str entry, struct arena *a)
 
 /* What stands in `out` already is overruled field by field, as merging is. */
 static bool
-read_info(struct str message, struct arena *a, struct outside_item *out)
+read_info(struct str message, struct arena *a, struct lease_item *out)
 {
 	struct reader r = reader_of(message);
 	struct pb_field f;
@@ -121,15 +121,15 @@ read_info(struct str message, struct arena *a, struct outside_item *out)
 }
 
 bool
-item_read_info(struct str info, struct arena *a, struct outside_item *out)
+item_read_info(struct str info, struct arena *a, struct lease_item *out)
 {
-	*out = (struct outside_item){ .known = false };
+	*out = (struct lease_item){ .known = false };
 	return read_info(info, a, out);
 }
 
 /* KnownURLItem, DiscoveredURLItem */
 static bool
-read_kind(struct str message, struct arena *a, struct outside_item *out)
+read_kind(struct str message, struct arena *a, struct lease_item *out)
 {
 	struct reader r = reader_of(message);
 	struct pb_field f;
@@ -147,7 +147,7 @@ read_kind(struct str message, struct arena *a, struct outside_item *out)
 }
 
 bool
-item_read(struct str message, struct arena *a, struct outside_item *out,
+item_read(struct str message, struct arena *a, struct lease_item *out,
     struct str *id)
 {
 	struct reader r = reader_of(message);
@@ -156,7 +156,7 @@ item_read(struct str message, struct arena *a, struct outside_item *out,
 	bool fine = true;
 
 	/* An item of neither kind is a known one without a URL. */
-	*out = (struct outside_item){ .known = true };
+	*out = (struct lease_item){ .known = true };
 	*id = STR("");
 	while (fine && pb_next(&r, &f)) {
 		if (f.number == ITEM_CREATED && f.type == PB_VARINT)
@@ -167,7 +167,7 @@ item_read(struct str message, struct arena *a, struct outside_item *out,
 			bool known = f.number == ITEM_KNOWN;
 			/* Of two kinds the last one counts. */
 			if (out->known != known)
-				*out = (struct outside_item){ .known = known };
+				*out = (struct lease_item){ .known = known };
 			fine = read_kind(f.bytes, a, out);
 		} else if (f.number == ITEM_ID) {
 			*id = f.bytes;
@@ -182,7 +182,7 @@ bool
 item_check_batch(struct str message, struct str *id)
 {
 	struct reader r = reader_of(message);
-	struct outside_item item;
+	struct lease_item item;
 	struct pb_field f;
 
 	*id = STR("");
@@ -218,19 +218,19 @@ item_next(struct str *rest, struct str *info)
 }
 
 bool
-item_read_ack(struct str message, struct str *id, enum outside_status *out)
+item_read_ack(struct str message, struct str *id, enum lease_status *out)
 {
 	struct reader r = reader_of(message);
 	struct pb_field f;
 
 	*id = STR("");
-	*out = OUTSIDE_OK;
+	*out = LEASE_OK;
 	while (pb_next(&r, &f)) {
 		if (f.number == ACK_ID && f.type == PB_BYTES)
 			*id = f.bytes;
 		else if (f.number == ACK_STATUS && f.type == PB_VARINT)
-			*out = f.value < OUTSIDE_FAIL ?
-			    (enum outside_status)f.value : OUTSIDE_FAIL;
+			*out = f.value < LEASE_FAIL ?
+			    (enum lease_status)f.value : LEASE_FAIL;
 	}
 	return !r.bad;
 }
@@ -353,7 +353,7 @@ item_known_write(char *p, const struct item_info *i, uint64_t date_s,
 }
 
 static struct item_info
-info_of(const struct outside_item *i)
+info_of(const struct lease_item *i)
 {
 	return (struct item_info){ .url = i->url, .key = i->key,
 	    .metadata = i->metadata, .crawl = i->crawl };
@@ -361,13 +361,13 @@ info_of(const struct outside_item *i)
 
 /* Who does not keep it would not look at it. */
 static uint64_t
-created_of(const struct outside_item *i)
+created_of(const struct lease_item *i)
 {
 	return i->keep_created ? i->created_s : 0;
 }
 
 size_t
-item_put_size(const struct outside_item *i, struct str id)
+item_put_size(const struct lease_item *i, struct str id)
 {
 	struct item_info info = info_of(i);
 
@@ -376,7 +376,7 @@ item_put_size(const struct outside_item *i, struct str id)
 }
 
 char *
-item_put_write(char *p, const struct outside_item *i, struct str id)
+item_put_write(char *p, const struct lease_item *i, struct str id)
 {
 	struct item_info info = info_of(i);
 
@@ -387,13 +387,13 @@ item_put_write(char *p, const struct outside_item *i, struct str id)
 }
 
 size_t
-item_ack_size(struct str id, enum outside_status s)
+item_ack_size(struct str id, enum lease_status s)
 {
 	return bytes_size(id.n) + number_size(s);
 }
 
 char *
-item_ack_write(char *p, struct str id, enum outside_status s)
+item_ack_write(char *p, struct str id, enum lease_status s)
 {
 	return write_number(write_bytes(p, ACK_ID, id), ACK_STATUS, s);
 }

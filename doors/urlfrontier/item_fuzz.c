@@ -10,12 +10,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static void
-check_known(const struct outside_item *i, struct arena *a)
+check_known(const struct lease_item *i, struct arena *a)
 {
 	struct item_info x = { i->url, i->key, i->metadata, i->crawl };
 	size_t n = item_known_size(&x, i->date_s, i->created_s);
 	char *p = arena_bytes(a, n + 1);
-	struct outside_item back;
+	struct lease_item back;
 	struct str id;
 
 	CHECK(item_known_write(p, &x, i->date_s, i->created_s) == p + n);
@@ -36,11 +36,11 @@ check_known(const struct outside_item *i, struct arena *a)
 
 /* On to another node, which must read the same, and not much more. */
 static void
-check_put(const struct outside_item *i, struct str from, struct arena *a)
+check_put(const struct lease_item *i, struct str from, struct arena *a)
 {
 	size_t n = item_put_size(i, STR("ours"));
 	char *p = arena_bytes(a, n + 1);
-	struct outside_item back;
+	struct lease_item back;
 	struct str id;
 
 	CHECK(n <= from.n + FORWARD_MORE_BYTES);
@@ -57,9 +57,9 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct str s = { (const char *)data, n }, id, info;
-	enum outside_status status;
+	enum lease_status status;
 	struct arena a = ARENA_INIT;
-	struct outside_item item;
+	struct lease_item item;
 
 	if (item_read_ack(s, &id, &status))
 		CHECK(id.n < n || n == 0);

@@ -90,7 +90,7 @@ test_read(void **state)
 	    "h", "c"), 77);
 	Urlfrontier__DiscoveredURLItem d =
 	    URLFRONTIER__DISCOVERED_URLITEM__INIT;
-	struct outside_item i;
+	struct lease_item i;
 	struct str id;
 
 	(void)state;
@@ -125,7 +125,7 @@ static void
 test_round(void **state)
 {
 	Urlfrontier__URLItem m = known_of(info_new("http://h/", "h", "c"), 9);
-	struct outside_item i;
+	struct lease_item i;
 	struct str id;
 
 	(void)state;
@@ -149,7 +149,7 @@ test_round(void **state)
 }
 
 static void
-check_put(const struct outside_item *i, const Urlfrontier__URLItem *m)
+check_put(const struct lease_item *i, const Urlfrontier__URLItem *m)
 {
 	struct str want = packed(&m->base), id = str_of(m->id);
 	size_t n = item_put_size(i, id);
@@ -167,7 +167,7 @@ test_put(void **state)
 	Urlfrontier__URLItem m = known_of(info_new("http://h/", "h", "c"), 9);
 	Urlfrontier__DiscoveredURLItem d =
 	    URLFRONTIER__DISCOVERED_URLITEM__INIT;
-	struct outside_item i;
+	struct lease_item i;
 	struct str id;
 
 	(void)state;
@@ -201,7 +201,7 @@ test_scattered(void **state)
 	    "\x1a\x03\x0a\x01" "b"
 	    "\x0a\x01" "y";                 /* url again: the last counts */
 	struct str m = { info, sizeof(info) - 1 };
-	struct outside_item i;
+	struct lease_item i;
 
 	(void)state;
 	assert_true(item_read_info(m, &arena, &i));
@@ -218,7 +218,7 @@ test_two_kinds(void **state)
 	    "\x1a\x01" "i"
 	    "\x12\x07\x0a\x03\x0a\x01" "k\x10\x05"
 	    "\x0a\x05\x0a\x03\x0a\x01" "d";
-	struct outside_item i;
+	struct lease_item i;
 	struct str id;
 
 	(void)state;
@@ -235,7 +235,7 @@ static void
 test_nul(void **state)
 {
 	static const char item[] = "\x0a\x07\x0a\x05\x0a\x03" "a\0b";
-	struct outside_item i;
+	struct lease_item i;
 	struct str id;
 
 	(void)state;
@@ -263,7 +263,7 @@ test_refused(void **state)
 		STR("\x0a\x06\x0a\x04\x1a\x02\x0a\x05"),
 		STR("\x20\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
 	};
-	struct outside_item i;
+	struct lease_item i;
 	struct str id;
 
 	(void)state;
@@ -279,7 +279,7 @@ test_batch(void **state)
 	Urlfrontier__DiscoveredBatch b = URLFRONTIER__DISCOVERED_BATCH__INIT;
 	Urlfrontier__URLInfo *all[] = { info_new("u1", "k", ""),
 	    info_new("", "", ""), info_new("u3", "", "c") };
-	struct outside_item i;
+	struct lease_item i;
 	struct str id, rest, info;
 
 	(void)state;
@@ -311,19 +311,19 @@ test_acks(void **state)
 	Urlfrontier__AckMessage a = URLFRONTIER__ACK_MESSAGE__INIT;
 	Urlfrontier__BatchAck b = URLFRONTIER__BATCH_ACK__INIT;
 	Urlfrontier__AckMessage__Status statuses[300];
-	enum outside_status status;
+	enum lease_status status;
 	char bytes[300];
 	struct str id;
 
 	(void)state;
-	for (int s = OUTSIDE_OK; s <= OUTSIDE_FAIL; s++) {
+	for (int s = LEASE_OK; s <= LEASE_FAIL; s++) {
 		a.id = text(s == 1 ? "" : "http://h/");
 		a.status = (Urlfrontier__AckMessage__Status)s;
 		struct str want = packed(&a.base), got = { NULL, 0 };
-		got.n = item_ack_size(str_of(a.id), (enum outside_status)s);
+		got.n = item_ack_size(str_of(a.id), (enum lease_status)s);
 		got.p = arena_bytes(&arena, got.n);
 		item_ack_write((char *)(uintptr_t)got.p, str_of(a.id),
-		    (enum outside_status)s);
+		    (enum lease_status)s);
 		assert_int_equal(got.n, want.n);
 		assert_memory_equal(got.p, want.p, want.n);
 		assert_true(item_read_ack(got, &id, &status));
@@ -331,7 +331,7 @@ test_acks(void **state)
 		assert_int_equal(status, s);
 	}
 	assert_true(item_read_ack(STR("\x10\x03"), &id, &status));
-	assert_int_equal(status, OUTSIDE_FAIL);
+	assert_int_equal(status, LEASE_FAIL);
 	assert_false(item_read_ack(STR("\x0a\x02" "a"), &id, &status));
 	for (size_t k = 0; k < ARRAY_LEN(bytes); k++) {
 		bytes[k] = (char)(k % 3);

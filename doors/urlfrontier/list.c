@@ -11,7 +11,7 @@
 
 #define S_PER_DAY UINT64_C(86400)
 
-static void came(struct outside_call *);
+static void came(struct lease_call *);
 
 void
 list_ask(struct capture_list *l)
@@ -25,7 +25,7 @@ static void
 let_go(struct capture_list *l)
 {
 	if (l->call.out > 0) {
-		outside_cancel(&l->list.call);
+		lease_cancel(&l->list.call);
 		return;
 	}
 	if (l->list.more) {
@@ -61,7 +61,7 @@ list_cut(struct door_call *k)
 /* ---- Pieces -------------------------------------------------------------- */
 
 enum grpc_room
-list_send(struct capture_list *l, const struct outside_entry *e)
+list_send(struct capture_list *l, const struct lease_entry *e)
 {
 	struct item_info i = { e->url, e->key, e->metadata, l->list.crawl };
 	void *p;
@@ -130,7 +130,7 @@ reply_queues(struct capture_list *l)
 }
 
 static void
-came(struct outside_call *c)
+came(struct lease_call *c)
 {
 	struct capture_list *l = CONTAINER(c, struct capture_list, list.call);
 
@@ -154,18 +154,18 @@ came(struct outside_call *c)
 		return;
 	}
 	switch (l->list.kind) {
-	case OUTSIDE_LIST_URLS:
+	case LEASE_LIST_URLS:
 		send_urls(l);
 		break;
-	case OUTSIDE_LIST_QUEUES:
+	case LEASE_LIST_QUEUES:
 		reply_queues(l);
 		break;
-	case OUTSIDE_LIST_CRAWLS:
+	case LEASE_LIST_CRAWLS:
 		collect(l);
 		call_reply_bytes(&l->call, buf_str(&l->reply));
 		break;
-	case OUTSIDE_COUNT_URLS:
-	case OUTSIDE_PURGE_URLS:
+	case LEASE_COUNT_URLS:
+	case LEASE_PURGE_URLS:
 		reply_count(l);
 		break;
 	}
@@ -230,7 +230,7 @@ list_urls(struct grpc_call *c, struct str message)
 
 	if (m == NULL)
 		return;
-	l->list.kind = OUTSIDE_LIST_URLS;
+	l->list.kind = LEASE_LIST_URLS;
 	l->list.crawl = call_crawl(call_text(&l->call, "crawlID"));
 	l->list.key = call_text(&l->call, "key");
 	l->list.start = m->start;
@@ -251,7 +251,7 @@ count_urls(struct grpc_call *c, struct str message)
 
 	if (m == NULL)
 		return;
-	l->list.kind = OUTSIDE_COUNT_URLS;
+	l->list.kind = LEASE_COUNT_URLS;
 	l->list.crawl = call_crawl(call_text(&l->call, "crawlID"));
 	l->list.key = call_text(&l->call, "key");
 	l->list.filter = filter_of(l);
@@ -272,7 +272,7 @@ purge_urls(struct grpc_call *c, struct str message)
 
 	if (m == NULL)
 		return;
-	l->list.kind = OUTSIDE_PURGE_URLS;
+	l->list.kind = LEASE_PURGE_URLS;
 	l->list.crawl = call_crawl(call_text(&l->call, "crawlID"));
 	l->list.key = call_text(&l->call, "key");
 	l->list.before_s = (uint64_t)now > m->days * S_PER_DAY ?
@@ -290,7 +290,7 @@ list_queues(struct grpc_call *c, struct str message)
 
 	if (m == NULL)
 		return;
-	l->list.kind = OUTSIDE_LIST_QUEUES;
+	l->list.kind = LEASE_LIST_QUEUES;
 	l->list.crawl = call_crawl(call_text(&l->call, "crawlID"));
 	l->list.start = m->start;
 	l->list.size = m->size;
@@ -310,7 +310,7 @@ list_crawls(struct grpc_call *c, struct str message)
 
 	if (m == NULL)
 		return;
-	l->list.kind = OUTSIDE_LIST_CRAWLS;
+	l->list.kind = LEASE_LIST_CRAWLS;
 	begin(l, m->local);
 }
 

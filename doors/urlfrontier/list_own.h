@@ -26,7 +26,7 @@ struct gather;
 
 struct capture_list {
 	struct door_call call;
-	struct outside_list list;
+	struct lease_list list;
 	size_t at;                   /* entries of the piece that were sent */
 	struct buf reply;
 	uint64_t listed;
@@ -41,7 +41,7 @@ void list_ask(struct capture_list *);
 /* No more of it: the answer's end, also when that is OK. */
 void list_end(struct capture_list *, enum grpc_code, const char *text);
 /* Put an entry into the stream. */
-enum grpc_room list_send(struct capture_list *, const struct outside_entry *);
+enum grpc_room list_send(struct capture_list *, const struct lease_entry *);
 
 /* ---- gather.c: all nodes ------------------------------------------------- */
 

@@ -198,10 +198,10 @@ trim(struct urlfrontier *d)
 }
 
 static void
-seen(struct outside_call *c)
+seen(struct lease_call *c)
 {
 	struct urlfrontier *d = CONTAINER(c, struct urlfrontier, totals.call);
-	const struct outside_stats *s = &d->totals.stats;
+	const struct lease_stats *s = &d->totals.stats;
 
 	d->looking = false;
 	if (c->result == OK) {
@@ -231,10 +231,10 @@ look(struct timer *t)
 	struct urlfrontier *d = CONTAINER(t, struct urlfrontier, look);
 
 	d->looking = true;
-	d->totals.verb = OUTSIDE_TOTALS;
+	d->totals.verb = LEASE_TOTALS;
 	d->totals.call.home = d->loop;
 	d->totals.call.done = seen;
-	outside_control(d->frontier, &d->totals);
+	lease_control(d->frontier, &d->totals);
 }
 
 void

@@ -36,7 +36,7 @@ struct ack {
 };
 
 struct put_unit {
-	struct outside_put put;
+	struct lease_put put;
 	struct list node;            /* in a stream's units, or spare */
 	struct stream *stream;
 	struct mono began;           /* when its first item was read */
@@ -44,7 +44,7 @@ struct put_unit {
 	unsigned out;                /* parts under way: here, and at peers */
 	size_t bytes;
 	struct arena arena;          /* items' texts, parts */
-	struct outside_item *items;
+	struct lease_item *items;
 	struct ack *acks;
 	size_t cap, items_n, acks_n;
 	size_t acked, item_at;       /* given to the stream */
@@ -56,7 +56,7 @@ struct put_unit {
 
 struct stream {
 	struct door_call call;
-	struct outside_stream order;
+	struct lease_stream order;
 	struct list units;           /* oldest first */
 	size_t units_n;
 	struct put_unit *filling;
@@ -183,7 +183,7 @@ unit_keep(struct put_unit *u, struct str bytes)
 
 	if (bytes.n > 0)
 		memcpy(p, bytes.p, bytes.n);
-	unit_grows(u, bytes.n + sizeof(struct outside_item) +
+	unit_grows(u, bytes.n + sizeof(struct lease_item) +
 	    sizeof(struct ack));
 	return (struct str){ p, bytes.n };
 }
@@ -237,7 +237,7 @@ is_deaf(const struct stream *s)
 /* ---- Acknowledgements ---------------------------------------------------- */
 
 static enum grpc_room
-send_ack(struct stream *s, struct str id, enum outside_status status)
+send_ack(struct stream *s, struct str id, enum lease_status status)
 {
 	void *p;
 	enum grpc_room room = grpc_send_room(s->call.grpc,
@@ -293,12 +293,12 @@ count(const struct put_unit *u)
 	uint64_t discovered = 0, ignored = 0, completed = 0;
 
 	for (size_t i = 0; i < u->items_n; i++) {
-		const struct outside_item *x = &u->items[i];
+		const struct lease_item *x = &u->items[i];
 		statuses[x->status]++;
 		discovered += !x->known;
-		ignored += !x->known && x->status == OUTSIDE_SKIPPED;
+		ignored += !x->known && x->status == LEASE_SKIPPED;
 		completed += x->known && x->date_s == 0 &&
-		    x->status == OUTSIDE_OK;
+		    x->status == LEASE_OK;
 	}
 	meter_count(METER_ITEMS, u->items_n);
 	meter_count(METER_IGNORED, ignored);
@@ -365,7 +365,7 @@ part_done(struct put_unit *u)
 }
 
 static void
-put_done(struct outside_call *c)
+put_done(struct lease_call *c)
 {
 	struct put_unit *u = CONTAINER(c, struct put_unit, put.call);
 	const struct forward_part *own = u->own;
@@ -382,7 +382,7 @@ peer_done(struct forward_part *p)
 }
 
 static void
-put_here(struct put_unit *u, struct outside_item *items, size_t n)
+put_here(struct put_unit *u, struct lease_item *items, size_t n)
 {
 	struct stream *s = u->stream;
 
@@ -391,18 +391,18 @@ put_here(struct put_unit *u, struct outside_item *items, size_t n)
 	u->put.items_n = n;
 	u->out++;
 	call_ask(&s->call, &u->put.call, put_done);
-	outside_put(s->call.door->frontier, &u->put);
+	lease_put(s->call.door->frontier, &u->put);
 }
 
 /* ---- In a cluster -------------------------------------------------------- */
 
 static size_t
-owner_of(const struct cluster *c, const struct outside_item *i)
+owner_of(const struct cluster *c, const struct lease_item *i)
 {
-	struct str key = i->key.n != 0 ? i->key : outside_key(i->url);
+	struct str key = i->key.n != 0 ? i->key : lease_key(i->url);
 
 	if (i->url.n == 0 || key.n == 0 ||
-	    outside_key_units(key) > OUTSIDE_KEY_UNITS_MAX)
+	    lease_key_units(key) > LEASE_KEY_UNITS_MAX)
 		return cluster_self(c);
 	return cluster_owner(c, i->crawl, key);
 }
@@ -453,10 +453,10 @@ split(struct put_unit *u)
 static void
 put_own(struct put_unit *u, struct forward_part *p)
 {
-	struct outside_item *items = u->items;
+	struct lease_item *items = u->items;
 
 	if (u->parts_n > 1) {
-		items = ARENA_ARRAY(&u->arena, struct outside_item, p->n);
+		items = ARENA_ARRAY(&u->arena, struct lease_item, p->n);
 		unit_grows(u, p->n * sizeof(*items));
 		for (size_t i = 0; i < p->n; i++)
 			items[i] = u->items[p->which[i]];
@@ -506,7 +506,7 @@ static void
 refuse(struct put_unit *u)
 {
 	for (size_t i = 0; i < u->items_n; i++)
-		u->items[i].status = OUTSIDE_FAIL;
+		u->items[i].status = LEASE_FAIL;
 	answered(u);
 }
 
@@ -630,7 +630,7 @@ is_unwanted(struct stream *s, struct str message)
 }
 
 static void
-set_item(const struct stream *s, struct outside_item *i)
+set_item(const struct stream *s, struct lease_item *i)
 {
 	i->crawl = call_crawl(i->crawl);
 	i->keep_created = s->keep_dates;
@@ -650,7 +650,7 @@ on_item(struct grpc_call *c, struct str message)
 		return;
 	u = unit_for(s);
 	CHECK(u != NULL);
-	struct outside_item *i = &u->items[u->items_n];
+	struct lease_item *i = &u->items[u->items_n];
 	if (!item_read(unit_keep(u, message), &u->arena, i, &id)) {
 		malformed(s);
 		return;
@@ -676,7 +676,7 @@ take_batch(struct stream *s)
 		while (u->items_n < UNIT_ITEMS && item_next(&s->rest, &info)) {
 			unit_room(u);
 			a = &u->acks[u->acks_n];
-			struct outside_item *i = &u->items[u->items_n++];
+			struct lease_item *i = &u->items[u->items_n++];
 			/* It was looked at before. */
 			CHECK(item_read_info(unit_keep(u, info), &u->arena,
 			    i));
@@ -769,7 +769,7 @@ open_stream(struct grpc_call *c)
 	struct stream *s = call_open(c, sizeof(*s));
 	struct str keep = grpc_metadata(c, STR("argiope-keep-dates"));
 
-	outside_stream_init(&s->order);
+	lease_stream_init(&s->order);
 	list_init(&s->units);
 	list_init(&s->fill_node);
 	list_init(&s->pause_node);

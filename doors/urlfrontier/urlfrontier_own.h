@@ -100,7 +100,7 @@ struct urlfrontier {
 
 	/* meter.c */
 	struct timer look;
-	struct outside_control totals;
+	struct lease_control totals;
 	uint64_t scanned;                /* of it, told to the figures */
 	bool looking;
 
@@ -160,8 +160,8 @@ void call_fail(struct door_call *, enum grpc_code, const char *text);
 void call_fail_err(struct door_call *, enum err);
 #define CALL_MALFORMED "the message cannot be decoded"
 /* A verb goes to the frontier: where it comes back to. */
-void call_ask(struct door_call *, struct outside_call *,
-    void (*done)(struct outside_call *));
+void call_ask(struct door_call *, struct lease_call *,
+    void (*done)(struct lease_call *));
 
 /* "DEFAULT" for a blank name. */
 struct str call_crawl(struct str name);

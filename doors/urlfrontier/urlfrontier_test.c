@@ -101,12 +101,12 @@ put_all(uint64_t statuses[static 3], const char *key, uint64_t n, size_t pad,
 	heard_free(&p.seen);
 }
 
-static struct outside_stats
+static struct lease_stats
 stats_of(const char *key)
 {
 	Urlfrontier__QueueWithinCrawlParams q =
 	    URLFRONTIER__QUEUE_WITHIN_CRAWL_PARAMS__INIT;
-	struct outside_stats n = { .active = 0 };
+	struct lease_stats n = { .active = 0 };
 	struct heard s;
 
 	q.key = (char *)(uintptr_t)key;
@@ -196,7 +196,7 @@ test_not_ready(void **state)
 	assert_int_equal(again.code, GRPC_OK);
 	wait_for(&p.seen.over);
 	assert_int_equal(p.seen.code, GRPC_OK);
-	assert_int_equal(p.seen.statuses[OUTSIDE_OK], 200);
+	assert_int_equal(p.seen.statuses[LEASE_OK], 200);
 	heard_free(&left);
 	heard_free(&waits);
 	heard_free(&more);
@@ -212,12 +212,12 @@ test_put(void **state)
 	(void)state;
 	node_open_engine(0);
 	put_all(statuses, "h", 5000, 0, false);
-	assert_int_equal(statuses[OUTSIDE_OK], 5000);
+	assert_int_equal(statuses[LEASE_OK], 5000);
 	put_all(statuses, "h", 5000, 0, false);
-	assert_int_equal(statuses[OUTSIDE_SKIPPED], 5000);
+	assert_int_equal(statuses[LEASE_SKIPPED], 5000);
 	put_all(statuses, "h", 2000, 0, true);
-	assert_int_equal(statuses[OUTSIDE_OK], 2000);
-	struct outside_stats n = stats_of("h");
+	assert_int_equal(statuses[LEASE_OK], 2000);
+	struct lease_stats n = stats_of("h");
 	assert_int_equal(n.active, 3000);
 	assert_int_equal(n.completed, 2000);
 	assert_int_equal(n.queues, 1);
@@ -246,7 +246,7 @@ test_unread(void **state)
 	grpc_resume(s.seen.call);
 	wait_for(&s.seen.over);
 	assert_int_equal(s.seen.code, GRPC_OK);
-	assert_int_equal(s.seen.statuses[OUTSIDE_OK], 60000);
+	assert_int_equal(s.seen.statuses[LEASE_OK], 60000);
 	heard_free(&s.seen);
 }
 
@@ -307,7 +307,7 @@ test_garbage(void **state)
 	put_one(&s);
 	wait_for(&s.seen.over);
 	assert_int_equal(s.seen.code, GRPC_INTERNAL);
-	assert_int_equal(s.seen.statuses[OUTSIDE_OK], 10);
+	assert_int_equal(s.seen.statuses[LEASE_OK], 10);
 	heard_free(&s.seen);
 	assert_int_equal(stats_of("g").active, 10);
 }
@@ -324,7 +324,7 @@ test_cancel(void **state)
 	(void)state;
 	node_open_engine(0);
 	put_all(statuses, "c", 4000, 900, false);
-	assert_int_equal(statuses[OUTSIDE_OK], 4000);
+	assert_int_equal(statuses[LEASE_OK], 4000);
 	g.delay_requestable = 600;
 	g.item_case = URLFRONTIER__GET_PARAMS__ITEM_ANY_CRAWL_ID;
 	g.anycrawlid = &any;
@@ -337,7 +337,7 @@ test_cancel(void **state)
 	assert_true(s.over);
 	run_ms(500);
 	/* A window of 1 MiB holds about 1,100 of them. */
-	struct outside_stats n = stats_of("c");
+	struct lease_stats n = stats_of("c");
 	assert_int_equal(n.active, 4000);
 	assert_true(n.leased > 900);
 	assert_true(n.leased < 1300);
@@ -388,7 +388,7 @@ test_drain(void **state)
 	for (int i = 0; i < 100; i++)
 		put_one(&s);
 	run_ms(200);
-	assert_int_equal(s.seen.statuses[OUTSIDE_OK], 100);
+	assert_int_equal(s.seen.statuses[LEASE_OK], 100);
 	for (int i = 0; i < 100; i++)
 		put_one(&s);
 	node_drain(0);

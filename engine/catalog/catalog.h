@@ -16,7 +16,7 @@
 
 /* -- The log: numbered 1, 2, 3... per crawl; the newest are kept. -- */
 
-/* Kinds: CRAWL_LOG_KINDS in engine/frontier/log.h. */
+/* Kinds: CRAWL_LOG_KINDS in engine/frontier/crawl_log.h. */
 struct log_entry {
 	uint32_t crawl;
 	uint64_t number;

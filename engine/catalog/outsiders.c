@@ -11,7 +11,7 @@
 struct shown {
 	uint32_t id;
 	uint64_t round;              /* in which it was there */
-	struct outside_stats stats;
+	struct lease_stats stats;
 };
 
 struct outsiders {
@@ -28,7 +28,7 @@ struct look {
 	struct frontier *frontier;
 	struct outsiders *outsiders; /* NULL: gone meanwhile */
 	struct arena arena;
-	struct outside_crawl_look *found;
+	struct lease_crawl_look *found;
 	size_t n;
 };
 
@@ -39,13 +39,13 @@ run(struct loop_call *c)
 {
 	struct look *k = CONTAINER(c, struct look, call);
 
-	k->found = outside_look(k->frontier, &k->arena, OUTSIDERS_MAX, &k->n);
+	k->found = lease_look(k->frontier, &k->arena, OUTSIDERS_MAX, &k->n);
 }
 
 /* --- at home ------------------------------------------------------------- */
 
 static struct crawl_view
-view_of(const struct outside_crawl_look *l)
+view_of(const struct lease_crawl_look *l)
 {
 	return (struct crawl_view){
 		.id = l->id, .kind = CRAWL_FRONTIER, .state = CRAWL_RUNNING,
@@ -56,7 +56,7 @@ view_of(const struct outside_crawl_look *l)
 }
 
 static bool
-is_as_shown(const struct shown *s, const struct outside_crawl_look *l)
+is_as_shown(const struct shown *s, const struct lease_crawl_look *l)
 {
 	return s->stats.active == l->stats.active &&
 	    s->stats.leased == l->stats.leased &&
@@ -66,7 +66,7 @@ is_as_shown(const struct shown *s, const struct outside_crawl_look *l)
 
 /* True when the registry has changed. */
 static bool
-show(struct outsiders *o, const struct outside_crawl_look *l)
+show(struct outsiders *o, const struct lease_crawl_look *l)
 {
 	struct shown *s = map_get_id(&o->shown, l->id);
 	struct crawl_view v = view_of(l);

@@ -432,11 +432,11 @@ open_frontier(struct engine *e, struct why *w)
 		    (unsigned)conf_int(c, CONF_FRONTIER_HOSTS_ACTIVE_MAX),
 		.viewed = viewed, .kept = item_kept, .warcinfo = warcinfo,
 		.health = health_changed, .arg = e, .token = e->token,
-		.outside_relaxed =
+		.lease_relaxed =
 		    conf_choice(c, CONF_URLFRONTIER_DURABILITY) == 1,
-		.outside_listings_max = (unsigned)conf_int(c,
+		.lease_listings_max = (unsigned)conf_int(c,
 		    CONF_URLFRONTIER_LISTINGS_MAX),
-		.outside_counts_max = (unsigned)conf_int(c,
+		.lease_counts_max = (unsigned)conf_int(c,
 		    CONF_URLFRONTIER_COUNTS_MAX),
 		.rollover_bytes = conf_size(c, CONF_WARC_ROLLOVER_BYTES),
 		.rollover_s = conf_ms(c, CONF_WARC_ROLLOVER_S) / 1000,

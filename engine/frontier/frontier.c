@@ -1,6 +1,6 @@
 #include "engine/frontier/frontier.h"
 
-#include "engine/frontier/outside_own.h"
+#include "engine/frontier/lease_own.h"
 #include "os/clock.h"
 #include "os/log.h"
 
@@ -13,7 +13,7 @@ replay_note(void *arg, uint8_t kind, struct str note)
 	bool fine = kind == NOTE_CRAWL ? crawl_from_note(f, note) :
 	    kind == NOTE_QUEUE ? queue_from_note(f, note) :
 	    kind == NOTE_DELETED ? crawl_deleted_note(f, note) :
-	    outside_replay(f, kind, note);
+	    lease_replay(f, kind, note);
 
 	if (!fine)
 		f->damaged = true;
@@ -31,7 +31,7 @@ begin_checkpoint(void *arg)
 
 	list_move_all(&f->leaving_queues, &f->changed_queues);
 	list_move_all(&f->leaving_crawls, &f->changed_crawls);
-	outside_begin_checkpoint(f);
+	lease_begin_checkpoint(f);
 }
 
 static void
@@ -61,7 +61,7 @@ put_checkpoint(void *arg, size_t n)
 		list_take(node);
 		put_crawl(f, LIST_ITEM(node, struct crawl, changed_node));
 	}
-	return outside_put_checkpoint(f, &n) ||
+	return lease_put_checkpoint(f, &n) ||
 	    !list_empty(&f->leaving_queues) ||
 	    !list_empty(&f->leaving_crawls);
 }
@@ -98,7 +98,7 @@ before_seal(void *arg)
 {
 	frontier_put_notes(arg);
 	retire_put(arg);
-	outside_put_notes(arg);
+	lease_put_notes(arg);
 }
 
 static void
@@ -130,7 +130,7 @@ load_family(struct frontier *f, enum index_family family, struct why *w)
 
 	for (index_iter_seek(i, STR("")); fine &&
 	    index_iter_valid(i, &key, &value); index_iter_next(i)) {
-		if (outside_record(f, family, key, value, &fine))
+		if (lease_record(f, family, key, value, &fine))
 			continue;
 		if (family == INDEX_QUEUE)
 			fine = retired_record(f, key) ||
@@ -176,7 +176,7 @@ recover(struct frontier *f, struct why *w)
 	if (e == OK)
 		e = load_family(f, INDEX_QUEUE, w);
 	if (e == OK)
-		e = outside_load_control(f, w);
+		e = lease_load_control(f, w);
 	f->loading = false;
 	if (e == OK)
 		e = ledger_recover(f->ledger, w);
@@ -187,7 +187,7 @@ recover(struct frontier *f, struct why *w)
 	if (e == OK)
 		e = retire_load(f, w);
 	if (e == OK && !f->options.load_later)
-		e = outside_load(f, w);
+		e = lease_load(f, w);
 	return e == OK ? quarantine(f, w) : e;
 }
 
@@ -202,13 +202,13 @@ frontier_loaded(struct frontier *f, uint64_t urls)
 enum err
 frontier_load(struct frontier *f, struct why *w)
 {
-	return outside_load(f, w);
+	return lease_load(f, w);
 }
 
 uint64_t
 frontier_load_urls(const struct frontier *f)
 {
-	const struct outside_stats *s = &f->outside->stats;
+	const struct lease_stats *s = &f->leases->stats;
 
 	return s->active + s->completed;
 }
@@ -223,7 +223,7 @@ recover_old(struct frontier *f, struct why *w)
 	if (e == OK)
 		e = load_family(f, INDEX_QUEUE, w);
 	if (e == OK)
-		e = outside_load_control(f, w);
+		e = lease_load_control(f, w);
 	f->loading = false;
 	if (e == OK)
 		e = ledger_recover_old(f->ledger, w);
@@ -262,7 +262,7 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 	queues_open();
 	bytes_limit_open(f);
 	host_slots_open(f);
-	outside_open(f);
+	lease_open(f);
 	f->options.ledger.dir = f->data_dir;
 	f->options.ledger.replay = replay_note;
 	f->options.ledger.checkpoint_begin = begin_checkpoint;
@@ -290,7 +290,7 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 void
 frontier_close(struct frontier *f, void (*closed)(void *), void *arg)
 {
-	loop_timer_stop(f->loop, &f->outside->tick);
+	loop_timer_stop(f->loop, &f->leases->tick);
 	crawl_stop_deadlines(f);
 	ledger_close(f->ledger, closed, arg);
 }
@@ -304,7 +304,7 @@ frontier_free(struct frontier **fp)
 
 	if (f == NULL)
 		return;
-	outside_free_walks(f);
+	lease_free_walks(f);
 	ledger_free(&f->ledger);
 	queue_forget_fresh(f);
 	crawl_forget_views(f);
@@ -312,7 +312,7 @@ frontier_free(struct frontier **fp)
 	retire_forget(f);
 	burial_forget(f);
 	host_slots_close(f);
-	outside_close(f);
+	lease_close(f);
 	while (map_next(&f->crawls, &at, &v)) {
 		struct crawl *c = v;
 		crawl_free(&c);

@@ -315,10 +315,10 @@ struct frontier_options {
 	unsigned hosts_active_max;          /* queues a port holds; 0: all */
 	/* Outsiders' answers leave when the log is written, which is synced
 	 * each second (urlfrontier.durability). */
-	bool outside_relaxed;
+	bool lease_relaxed;
 	/* Outsiders' listings, and counts, at once; 0: as in lease_service.h.
 	 */
-	unsigned outside_listings_max, outside_counts_max;
+	unsigned lease_listings_max, lease_counts_max;
 	/* A crawl's view changed and is durable; coalesced, on this loop. */
 	void (*viewed)(void *arg, const struct crawl_view *);
 	/* An item with `fresh` is durable; on this loop, before its view.  It

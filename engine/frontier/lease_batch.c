@@ -2,12 +2,12 @@
  * Outsiders' leases: one note in the log per queue served; in memory a mark in
  * the known table, and one end for all URLs that a queue gave at a time.
  */
-#include "engine/frontier/outside_own.h"
+#include "engine/frontier/lease_own.h"
 
-struct outside_batch *
-lease_batch(struct outside_queue *q, int64_t start_us, uint32_t lease_s)
+struct lease_batch *
+lease_batch_get(struct lease_queue *q, int64_t start_us, uint32_t lease_s)
 {
-	struct outside_batch *b = mem_new(sizeof(*b));
+	struct lease_batch *b = mem_new(sizeof(*b));
 
 	b->queue = q;
 	b->start_us = start_us;
@@ -22,21 +22,21 @@ lease_batch(struct outside_queue *q, int64_t start_us, uint32_t lease_s)
 }
 
 void
-lease_set_end(struct outside_batch *b)
+lease_batch_set_end(struct lease_batch *b)
 {
-	struct outside *o = b->queue->crawl->frontier->outside;
+	struct lease_service *o = b->queue->crawl->frontier->leases;
 	int64_t whole = (int64_t)b->lease_s * US_PER_S;
-	int64_t left = b->start_us + whole - outside_steady_us(o);
+	int64_t left = b->start_us + whole - lease_steady_us(o);
 
 	heap_put(&o->ends, &b->node, o->now_ns + left * 1000, 0);
 }
 
 static void
-batch_free(struct outside_batch **bp)
+batch_free(struct lease_batch **bp)
 {
-	struct outside_batch *b = *bp;
+	struct lease_batch *b = *bp;
 
-	heap_take(&b->queue->crawl->frontier->outside->ends, &b->node);
+	heap_take(&b->queue->crawl->frontier->leases->ends, &b->node);
 	*b->link = b->next;
 	if (b->next != NULL)
 		b->next->link = b->link;
@@ -44,20 +44,20 @@ batch_free(struct outside_batch **bp)
 }
 
 static void
-count(struct outside_queue *q, int64_t n)
+count(struct lease_queue *q, int64_t n)
 {
 	q->leased = (uint32_t)(q->leased + n);
 	q->crawl->stats.leased += (uint64_t)n;
 	if (!q->crawl->dead)
-		q->crawl->frontier->outside->stats.leased += (uint64_t)n;
+		q->crawl->frontier->leases->stats.leased += (uint64_t)n;
 }
 
 void
-lease_add(struct outside_batch *b, uint64_t hash, uint32_t date,
+lease_batch_add(struct lease_batch *b, uint64_t hash, uint32_t date,
     uint32_t created)
 {
-	struct outside *o = b->queue->crawl->frontier->outside;
-	struct outside_lease *l = mem_new(sizeof(*l));
+	struct lease_service *o = b->queue->crawl->frontier->leases;
+	struct lease_out *l = mem_new(sizeof(*l));
 
 	l->batch = b;
 	l->hash = hash;
@@ -69,18 +69,18 @@ lease_add(struct outside_batch *b, uint64_t hash, uint32_t date,
 	count(b->queue, 1);
 }
 
-struct outside_lease *
-lease_find(const struct outside *o, uint64_t hash)
+struct lease_out *
+lease_out_find(const struct lease_service *o, uint64_t hash)
 {
 	return map_get_id(&o->leases, hash);
 }
 
 void
-lease_drop(struct frontier *f, struct outside_lease *l)
+lease_out_drop(struct frontier *f, struct lease_out *l)
 {
-	struct outside_batch *b = l->batch;
+	struct lease_batch *b = l->batch;
 
-	map_take_id(&f->outside->leases, l->hash);
+	map_take_id(&f->leases->leases, l->hash);
 	list_take(&l->node);
 	count(b->queue, -1);
 	if (--b->n == 0)
@@ -89,43 +89,43 @@ lease_drop(struct frontier *f, struct outside_lease *l)
 }
 
 void
-lease_drop_all(struct outside_queue *q)
+lease_out_drop_all(struct lease_queue *q)
 {
 	while (q->batches != NULL) {
-		struct outside_batch *b = q->batches;
+		struct lease_batch *b = q->batches;
 		if (b->n == 0) {
 			batch_free(&b);
 			continue;
 		}
-		lease_drop(q->crawl->frontier, LIST_ITEM(b->leases.next,
-		    struct outside_lease, node));
+		lease_out_drop(q->crawl->frontier, LIST_ITEM(b->leases.next,
+		    struct lease_out, node));
 	}
 }
 
 void
-lease_end(struct frontier *f, struct outside_lease *l)
+lease_out_end(struct frontier *f, struct lease_out *l)
 {
-	struct outside *o = f->outside;
-	struct outside_queue *q = l->batch->queue;
+	struct lease_service *o = f->leases;
+	struct lease_queue *q = l->batch->queue;
 
-	outside_changes(f);
+	lease_changes(f);
 	buf_clear(&o->value);
 	buf_put_be32(&o->value, q->crawl->id);
 	buf_put_be32(&o->value, q->id);
 	buf_put_be64(&o->value, l->hash);
 	ledger_note(f->ledger, NOTE_OUTSIDE_END, buf_str(&o->value));
-	outside_keep(q);
-	lease_drop(f, l);
+	lease_keep(q);
+	lease_out_drop(f, l);
 }
 
 void
-lease_note(struct outside_batch *b)
+lease_batch_note(struct lease_batch *b)
 {
-	struct outside_queue *q = b->queue;
+	struct lease_queue *q = b->queue;
 	struct frontier *f = q->crawl->frontier;
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 
-	outside_changes(f);
+	lease_changes(f);
 	buf_clear(&o->value);
 	buf_put_be32(&o->value, q->crawl->id);
 	buf_put_be32(&o->value, q->id);
@@ -135,73 +135,73 @@ lease_note(struct outside_batch *b)
 	buf_put_varint(&o->value, b->n);
 	for (const struct list *n = b->leases.next; n != &b->leases;
 	    n = n->next)
-		buf_put_be64(&o->value, LIST_ITEM(n, struct outside_lease,
+		buf_put_be64(&o->value, LIST_ITEM(n, struct lease_out,
 		    node)->hash);
 	ledger_note(f->ledger, NOTE_OUTSIDE_LEASES, buf_str(&o->value));
-	outside_keep(q);
+	lease_keep(q);
 }
 
 static void
-expire(struct frontier *f, struct outside_batch *b)
+expire(struct frontier *f, struct lease_batch *b)
 {
-	struct outside_queue *q = b->queue;
+	struct lease_queue *q = b->queue;
 	bool last;
 
 	for (const struct list *n = b->leases.next; n != &b->leases;
 	    n = n->next)
-		url_table_prefetch(f->known, LIST_ITEM(n, struct outside_lease,
+		url_table_prefetch(f->known, LIST_ITEM(n, struct lease_out,
 		    node)->hash);
 	do {
-		struct outside_lease *l = LIST_ITEM(b->leases.next,
-		    struct outside_lease, node);
+		struct lease_out *l = LIST_ITEM(b->leases.next,
+		    struct lease_out, node);
 		last = b->n == 1;
 		if (!q->crawl->dead) {
 			url_table_set(f->known, l->hash, l->date, MARK_OUTSIDE);
 			turn_available(q, l->date, STR_NONE);
 		}
-		lease_drop(f, l);
+		lease_out_drop(f, l);
 	} while (!last);
 	turn_place(q);
 }
 
 void
-lease_expire(struct frontier *f)
+lease_out_expire(struct frontier *f)
 {
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 	struct heap_node *n;
 
 	while ((n = heap_first(&o->ends)) != NULL && n->key <= o->now_ns)
-		expire(f, CONTAINER(n, struct outside_batch, node));
+		expire(f, CONTAINER(n, struct lease_batch, node));
 }
 
 /* --- given back ----------------------------------------------------------- */
 
 static void
-run_release(struct outside_call *c)
+run_release(struct lease_call *c)
 {
-	struct outside_release *r = CONTAINER(c, struct outside_release, call);
+	struct lease_release *r = CONTAINER(c, struct lease_release, call);
 	struct frontier *f = c->frontier;
 
 	for (size_t i = 0; i < r->n; i++) {
-		const struct outside_url *u = &r->urls[i];
-		struct outside_lease *l = lease_find(f->outside, u->hash);
-		struct outside_queue *q = outside_queue_of(f, u->crawl_id,
+		const struct lease_url *u = &r->urls[i];
+		struct lease_out *l = lease_out_find(f->leases, u->hash);
+		struct lease_queue *q = lease_queue_of(f, u->crawl_id,
 		    u->queue_id);
 		if (l == NULL || q == NULL || l->batch->queue != q ||
 		    l->batch->start_us != u->leased_us)
 			continue;
 		uint32_t date = l->date;
 		url_table_set(f->known, u->hash, date, MARK_OUTSIDE);
-		lease_end(f, l);
+		lease_out_end(f, l);
 		turn_available(q, date, u->url);
 		turn_place(q);
 	}
-	outside_answer_durable(c);
+	lease_answer_durable(c);
 }
 
 void
-outside_release(struct frontier *f, struct outside_release *r)
+lease_release(struct frontier *f, struct lease_release *r)
 {
 	r->call.writes = true;
-	outside_post(f, &r->call, run_release);
+	lease_post(f, &r->call, run_release);
 }

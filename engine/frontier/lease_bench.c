@@ -1,9 +1,9 @@
 /*
- * outside_bench -- what outsiders' queues cost: URLs per second and CPU per
+ * lease_bench -- what lease queues cost: URLs per second and CPU per
  * URL by thread, bytes per queue and URL, GetURLs and GetStats under load, a
  * start after a good end and after kill -9.
  *
- *     outside_bench [-krs] [-q QUEUES] [-u URLS] DIR   default 20000, 1000000
+ *     lease_bench [-krs] [-q QUEUES] [-u URLS] DIR   default 20000, 1000000
  *
  * -r: relaxed durability.  DIR, on the disk that is meant, is made and emptied;
  * with -k it stays filled, and -s does no more than start what a -k left.
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "engine/frontier/outside_own.h"
+#include "engine/frontier/lease_own.h"
 #include "os/clock.h"
 #include "os/file.h"
 
@@ -121,7 +121,7 @@ print_cpu(const struct cpu *before, size_t n, const char *what, uint64_t urls)
 		if (s < 0.005)
 			continue;
 		printf(" %s %.2f", now[i].name, s * 1e6 / (double)urls);
-		if (strcmp(now[i].name, "outside_bench") != 0)
+		if (strcmp(now[i].name, "lease_bench") != 0)
 			sum += s;
 	}
 	printf("; without the asker %.2f\n", sum * 1e6 / (double)urls);
@@ -158,7 +158,7 @@ seconds_since(int64_t ns)
 static void
 fatal(const char *text)
 {
-	fprintf(stderr, "outside_bench: %s\n", text);
+	fprintf(stderr, "lease_bench: %s\n", text);
 	exit(1);
 }
 
@@ -169,7 +169,7 @@ open_it(const char *what)
 		.data_dir = b.dir, .token = "abcdefgh",
 		.known_bytes_max = (size_t)1 << 40,
 		.rollover_bytes = 1 << 30, .rollover_s = 3600,
-		.outside_relaxed = b.relaxed,
+		.lease_relaxed = b.relaxed,
 		.ledger = {
 			.group_bytes_max = 8 << 20, .group_records_max = 2000,
 			.group_promises_few = 16, .group_ms_max = 2,
@@ -247,14 +247,14 @@ empty_dir(void)
 struct putting {
 	uint64_t next, end, from;
 	unsigned batch, out;
-	struct outside_stream stream;
+	struct lease_stream stream;
 };
 
 struct parcel {
-	struct outside_put put;
+	struct lease_put put;
 	struct putting *of;
 	int64_t sent;
-	struct outside_item items[BATCH_MAX];
+	struct lease_item items[BATCH_MAX];
 	char keys[BATCH_MAX][32], urls[BATCH_MAX][TEXT_MAX];
 };
 
@@ -277,7 +277,7 @@ send_next(struct parcel *p)
 
 	for (; n < t->batch && t->next < t->end; n++, t->next++) {
 		nth(t->next, p->keys[n], p->urls[n]);
-		p->items[n] = (struct outside_item){
+		p->items[n] = (struct lease_item){
 		    .key = str_of(p->keys[n]), .url = str_of(p->urls[n]),
 		    .metadata = STR("\x0a\x0a\x05\x64\x65\x70\x74\x68") };
 	}
@@ -286,7 +286,7 @@ send_next(struct parcel *p)
 	p->put.items = p->items;
 	p->put.items_n = n;
 	p->sent = clock_mono().ns;
-	outside_put(b.frontier, &p->put);
+	lease_put(b.frontier, &p->put);
 	return true;
 }
 
@@ -294,14 +294,14 @@ static int64_t *times;
 static size_t times_n;
 
 static void
-put_done(struct outside_call *c)
+put_done(struct lease_call *c)
 {
 	struct parcel *p = CONTAINER(c, struct parcel, put.call);
 
 	if (times_n < CALLS_MAX)
 		times[times_n++] = clock_mono().ns - p->sent;
 	for (size_t i = 0; i < p->put.items_n; i++)
-		if (p->items[i].status == OUTSIDE_FAIL)
+		if (p->items[i].status == LEASE_FAIL)
 			fatal("a put failed");
 	if (!send_next(p) && --p->of->out == 0)
 		loop_stop(b.door);
@@ -320,7 +320,7 @@ put_range(const char *what, uint64_t from, uint64_t end, unsigned batch,
 
 	times_n = 0;
 	b.door = loop_new("door");
-	outside_stream_init(&t.stream);
+	lease_stream_init(&t.stream);
 	int64_t began = clock_mono().ns;
 	for (unsigned i = 0; i < window; i++) {
 		struct parcel *p = &parcels[i];
@@ -345,9 +345,9 @@ put_range(const char *what, uint64_t from, uint64_t end, unsigned batch,
 /* --- getting -------------------------------------------------------------- */
 
 struct worker {
-	struct outside_get get;
-	struct outside_put put;
-	struct outside_item items[1024];
+	struct lease_get get;
+	struct lease_put put;
+	struct lease_item items[1024];
 	int64_t sent;
 	uint32_t queues_max, urls_max;
 };
@@ -366,15 +366,15 @@ next_get(struct worker *w)
 			loop_stop(b.door);
 		return;
 	}
-	w->get = (struct outside_get){ .arena = w->get.arena,
+	w->get = (struct lease_get){ .arena = w->get.arena,
 	    .call = w->get.call, .any_crawl = true,
 	    .urls_max = w->urls_max, .queues_max = w->queues_max };
 	w->sent = clock_mono().ns;
-	outside_get(b.frontier, &w->get);
+	lease_get(b.frontier, &w->get);
 }
 
 static void
-get_done(struct outside_call *c)
+get_done(struct lease_call *c)
 {
 	struct worker *w = CONTAINER(c, struct worker, get.call);
 	uint64_t later = (uint64_t)wall_s(clock_wall()) + getting.later_s;
@@ -385,16 +385,16 @@ get_done(struct outside_call *c)
 		times[times_n++] = clock_mono().ns - w->sent;
 	getting.urls += w->get.n;
 	for (size_t i = 0; i < w->get.n; i++)
-		w->items[i] = (struct outside_item){ .known = true,
+		w->items[i] = (struct lease_item){ .known = true,
 		    .key = w->get.urls[i].key, .url = w->get.urls[i].url,
 		    .metadata = w->get.urls[i].metadata, .date_s = later };
 	w->put.items = w->items;
 	w->put.items_n = w->get.n;
-	outside_put(b.frontier, &w->put);
+	lease_put(b.frontier, &w->put);
 }
 
 static void
-answered(struct outside_call *c)
+answered(struct lease_call *c)
 {
 	next_get(CONTAINER(c, struct worker, put.call));
 }
@@ -428,7 +428,7 @@ get_some(unsigned workers, uint32_t queues_max, uint64_t later_s)
 	for (size_t i = 0; i < times_n; i++)
 		sum += (double)times[i] / 1e9;
 	for (unsigned i = 0; i < workers; i++)
-		outside_get_free(&all[i].get);
+		lease_get_free(&all[i].get);
 	snprintf(name, sizeof(name), "get %ux10, %u workers", queues_max,
 	    workers);
 	/* Puts are not counted in: the workers' time in gets only. */
@@ -441,7 +441,7 @@ get_some(unsigned workers, uint32_t queues_max, uint64_t later_s)
 /* --- control -------------------------------------------------------------- */
 
 static struct {
-	struct outside_control control;
+	struct lease_control control;
 	int64_t sent;
 	char key[32], url[TEXT_MAX];
 	unsigned n;
@@ -454,14 +454,14 @@ ask_stats(void)
 	asking.control.key = asking.n % 2 == 0 ? STR("") :
 	    str_of(asking.key);
 	asking.sent = clock_mono().ns;
-	outside_control(b.frontier, &asking.control);
+	lease_control(b.frontier, &asking.control);
 }
 
 static void
-control_done(struct outside_call *c)
+control_done(struct lease_call *c)
 {
 	(void)c;
-	if (asking.control.verb == OUTSIDE_STATS) {
+	if (asking.control.verb == LEASE_STATS) {
 		times[times_n++] = clock_mono().ns - asking.sent;
 		if (++asking.n < STATS_N) {
 			ask_stats();
@@ -472,18 +472,18 @@ control_done(struct outside_call *c)
 }
 
 static void
-control(enum outside_verb verb)
+control(enum lease_verb verb)
 {
 	times_n = 0;
 	b.door = loop_new("door");
-	asking.control = (struct outside_control){ .verb = verb,
+	asking.control = (struct lease_control){ .verb = verb,
 	    .call = { .home = b.door, .done = control_done } };
 	asking.n = 0;
 	int64_t began = clock_mono().ns;
-	if (verb == OUTSIDE_STATS)
+	if (verb == LEASE_STATS)
 		ask_stats();
 	else
-		outside_control(b.frontier, &asking.control);
+		lease_control(b.frontier, &asking.control);
 	loop_run(b.door);
 	print_times("stats", times, times_n, seconds_since(began));
 	loop_free(&b.door);
@@ -494,24 +494,24 @@ control(enum outside_verb verb)
 static void
 print_memory(const char *when, uint64_t urls)
 {
-	const struct outside *o = b.frontier->outside;
+	const struct lease_service *o = b.frontier->leases;
 	struct url_table_stats k;
 	size_t at = 0, slots = 0, names = 0, sets = 0, heaps = 0;
 	void *v;
 
-	slots = (o->slots_n + OUTSIDE_CHUNK - 1) / OUTSIDE_CHUNK *
-	    OUTSIDE_CHUNK * sizeof(struct outside_queue);
+	slots = (o->slots_n + LEASE_CHUNK - 1) / LEASE_CHUNK *
+	    LEASE_CHUNK * sizeof(struct lease_queue);
 	heaps = (o->by_date.cap + o->delays.cap + o->own_delays.cap) *
-	    sizeof(struct outside_turn) +
+	    sizeof(struct lease_turn) +
 	    (o->changed.cap + o->leaving.cap + o->dirty.cap) * 4;
 	while (map_next(&o->ids, &at, &v)) {
-		const struct outside_crawl *c = v;
+		const struct lease_crawl *c = v;
 		names += c->names.total;
 		sets += (c->keys.cap + c->ids.cap) *
-		    sizeof(struct outside_place);
+		    sizeof(struct lease_place);
 		for (unsigned i = 0; c->levels != NULL && i < LEVELS; i++)
 			heaps += c->levels[i].queues.cap *
-			    sizeof(struct outside_turn);
+			    sizeof(struct lease_turn);
 	}
 	url_table_stats(b.frontier->known, &k);
 	double q = (double)MAX(o->stats.queues, 1);
@@ -579,8 +579,8 @@ run(void)
 		put_range("256, all known", at, b.urls, 256, WINDOW_BATCHES);
 	}
 	print_memory("filled", b.urls);
-	control(OUTSIDE_STATS);
-	control(OUTSIDE_SET_DELAY);
+	control(LEASE_STATS);
+	control(LEASE_SET_DELAY);
 	get_some(1, 10, 3600);
 	get_some(8, 10, 0);
 	get_some(8, 100, 0);
@@ -605,7 +605,7 @@ main(int argc, char **argv)
 		b.keep |= c == 'k';
 		b.start |= c == 's';
 		if (!fine)
-			fatal("usage: outside_bench [-krs] [-q QUEUES] "
+			fatal("usage: lease_bench [-krs] [-q QUEUES] "
 			    "[-u URLS] DIR");
 	}
 	if (optind + 1 != argc)

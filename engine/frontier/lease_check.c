@@ -1,19 +1,19 @@
 /*
  * Every invariant of outsiders' queues, against a full walk of the index.
  */
-#include "engine/frontier/outside_own.h"
+#include "engine/frontier/lease_own.h"
 
 struct sums {
-	struct outside_queue *queue;
+	struct lease_queue *queue;
 	uint64_t active, completed, leased;
 };
 
 static void
 check_url(struct frontier *f, struct sums *s, uint32_t date, struct str url)
 {
-	const struct outside_queue *q = s->queue;
-	uint64_t hash = outside_hash(f, q->crawl->id, q->id, url);
-	const struct outside_lease *l = lease_find(f->outside, hash);
+	const struct lease_queue *q = s->queue;
+	uint64_t hash = lease_hash(f, q->crawl->id, q->id, url);
+	const struct lease_out *l = lease_out_find(f->leases, hash);
 	uint32_t known;
 	uint8_t mark;
 
@@ -43,7 +43,7 @@ check_sums(const struct sums *s)
 
 /* Its records are in the index, and no others. */
 static void
-check_queue(struct frontier *f, struct index *x, struct outside_queue *q)
+check_queue(struct frontier *f, struct index *x, struct lease_queue *q)
 {
 	struct index_iter *i = index_iter_new(x, INDEX_URL);
 	struct sums s = { .queue = q };
@@ -61,7 +61,7 @@ check_queue(struct frontier *f, struct index *x, struct outside_queue *q)
 		check_url(f, &s, date, (struct str){ in.p, in.n });
 	}
 	check_sums(&s);
-	queue_key(q->crawl->id, outside_queue_key(q), &name);
+	queue_key(q->crawl->id, lease_queue_key(q), &name);
 	CHECK(index_get(x, INDEX_QUEUE, buf_str(&name), &a, &value, NULL) ==
 	    OK);
 	CHECK(!q->unseen || q->active + q->completed == 0);
@@ -72,7 +72,7 @@ check_queue(struct frontier *f, struct index *x, struct outside_queue *q)
 }
 
 static void
-add(struct outside_stats *to, const struct outside_stats *s)
+add(struct lease_stats *to, const struct lease_stats *s)
 {
 	to->active += s->active;
 	to->leased += s->leased;
@@ -82,7 +82,7 @@ add(struct outside_stats *to, const struct outside_stats *s)
 }
 
 static void
-check_equal(const struct outside_stats *a, const struct outside_stats *b)
+check_equal(const struct lease_stats *a, const struct lease_stats *b)
 {
 	CHECK(a->active == b->active);
 	CHECK(a->leased == b->leased);
@@ -93,19 +93,19 @@ check_equal(const struct outside_stats *a, const struct outside_stats *b)
 
 /* Returns how many of its queues are remembered only. */
 static uint64_t
-check_crawl(struct frontier *f, struct index *x, struct outside_crawl *c)
+check_crawl(struct frontier *f, struct index *x, struct lease_crawl *c)
 {
-	struct outside_stats s = { .queues = 0 };
+	struct lease_stats s = { .queues = 0 };
 	uint64_t unseen = 0;
 	size_t at = 0;
 	uint32_t slot;
 
-	while (outside_set_next(&c->keys, &at, &slot)) {
-		struct outside_queue *q = outside_at(f->outside, slot);
-		CHECK(outside_find_queue(c, outside_queue_key(q)) == q);
-		CHECK(outside_queue_of(f, c->id, q->id) == q);
+	while (lease_set_next(&c->keys, &at, &slot)) {
+		struct lease_queue *q = lease_at(f->leases, slot);
+		CHECK(lease_find_queue(c, lease_queue_key(q)) == q);
+		CHECK(lease_queue_of(f, c->id, q->id) == q);
 		check_queue(f, x, q);
-		struct outside_stats one = { .active = q->active,
+		struct lease_stats one = { .active = q->active,
 		    .leased = q->leased, .completed = q->completed,
 		    .queues = !q->unseen, .active_queues = q->active > 0 };
 		add(&s, &one);
@@ -117,16 +117,16 @@ check_crawl(struct frontier *f, struct index *x, struct outside_crawl *c)
 }
 
 void
-outside_check(struct frontier *f)
+lease_check(struct frontier *f)
 {
-	struct outside *o = f->outside;
-	struct outside_stats s = { .queues = 0 };
+	struct lease_service *o = f->leases;
+	struct lease_stats s = { .queues = 0 };
 	uint64_t unseen = 0;
 	size_t at = 0;
 	void *v;
 
 	while (map_next(&o->ids, &at, &v)) {
-		struct outside_crawl *c = v;
+		struct lease_crawl *c = v;
 		unseen += check_crawl(f, ledger_index(f->ledger), c);
 		add(&s, &c->stats);
 	}

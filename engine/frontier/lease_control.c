@@ -3,7 +3,7 @@
  * loses its name at once; its memory is freed a part at a time, its URLs leave
  * the known table and then the index behind it.
  */
-#include "engine/frontier/outside_own.h"
+#include "engine/frontier/lease_own.h"
 
 /* Freed, or swept, in one step. */
 #define BURY_PART 1024u
@@ -15,7 +15,7 @@
 
 /* A block whose end has come is none. */
 static void
-count_blocked(struct outside *o)
+count_blocked(struct lease_service *o)
 {
 	void *v;
 
@@ -25,12 +25,12 @@ count_blocked(struct outside *o)
 			o->blocking = o->blocked_at = 0;
 			return;
 		}
-		o->blocking += ((struct outside_rare *)v)->block_s >= o->now_s;
+		o->blocking += ((struct lease_rare *)v)->block_s >= o->now_s;
 	}
 }
 
 static void
-totals(struct outside *o, struct outside_stats *s)
+totals(struct lease_service *o, struct lease_stats *s)
 {
 	count_blocked(o);
 	*s = o->stats;
@@ -44,18 +44,18 @@ totals(struct outside *o, struct outside_stats *s)
 }
 
 static void
-stats(struct frontier *f, struct outside_control *k)
+stats(struct frontier *f, struct lease_control *k)
 {
-	struct outside_crawl *c = outside_find_crawl(f, k->crawl);
-	const struct outside_queue *q;
+	struct lease_crawl *c = lease_find_crawl(f, k->crawl);
+	const struct lease_queue *q;
 
-	k->stats = (struct outside_stats){ .queues = 0 };
-	if (k->verb == OUTSIDE_TOTALS) {
-		totals(f->outside, &k->stats);
+	k->stats = (struct lease_stats){ .queues = 0 };
+	if (k->verb == LEASE_TOTALS) {
+		totals(f->leases, &k->stats);
 	} else if (c != NULL && k->key.n == 0) {
 		k->stats = c->stats;
-	} else if ((q = outside_find_queue(c, k->key)) != NULL && !q->unseen) {
-		k->stats = (struct outside_stats){ .active = q->active,
+	} else if ((q = lease_find_queue(c, k->key)) != NULL && !q->unseen) {
+		k->stats = (struct lease_stats){ .active = q->active,
 		    .leased = q->leased, .completed = q->completed,
 		    .queues = 1, .active_queues = q->active > 0 };
 	}
@@ -64,71 +64,71 @@ stats(struct frontier *f, struct outside_control *k)
 /* --- what binds later gets ------------------------------------------------ */
 
 /* The queue, remembered if nobody has seen it yet. */
-static struct outside_queue *
-queue_for(struct frontier *f, struct outside_control *k)
+static struct lease_queue *
+queue_for(struct frontier *f, struct lease_control *k)
 {
-	struct outside_crawl *c = outside_find_crawl(f, k->crawl);
-	struct outside_queue *q = outside_find_queue(c, k->key);
+	struct lease_crawl *c = lease_find_crawl(f, k->crawl);
+	struct lease_queue *q = lease_find_queue(c, k->key);
 
 	if (q != NULL)
 		return q;
-	if (f->outside->unseen >= OUTSIDE_UNSEEN_MAX) {
+	if (f->leases->unseen >= LEASE_UNSEEN_MAX) {
 		k->call.result = ERR_FULL;
 		return NULL;
 	}
-	return outside_make_queue(outside_make_crawl(f, k->crawl), k->key);
+	return lease_make_queue(lease_make_crawl(f, k->crawl), k->key);
 }
 
 static void
-set_delay(struct frontier *f, struct outside_control *k)
+set_delay(struct frontier *f, struct lease_control *k)
 {
 	uint32_t delay = (uint32_t)MIN(k->value, UINT32_MAX);
-	struct outside_queue *q;
+	struct lease_queue *q;
 
 	if (k->key.n == 0) {
-		f->outside->delay_s = delay;
-		outside_control_touch(f);
+		f->leases->delay_s = delay;
+		lease_control_touch(f);
 		return;
 	}
 	q = queue_for(f, k);
 	if (q == NULL)
 		return;
-	outside_make_rare(q)->has_delay = true;
-	outside_make_rare(q)->delay_s = delay;
-	outside_touch(q);
+	lease_make_rare(q)->has_delay = true;
+	lease_make_rare(q)->delay_s = delay;
+	lease_touch(q);
 	turn_place(q);
 }
 
 static void
-block(struct frontier *f, struct outside_control *k)
+block(struct frontier *f, struct lease_control *k)
 {
-	struct outside_crawl *c = outside_find_crawl(f, k->crawl);
-	struct outside_queue *q = outside_find_queue(c, k->key);
+	struct lease_crawl *c = lease_find_crawl(f, k->crawl);
+	struct lease_queue *q = lease_find_queue(c, k->key);
 
 	/* What blocks nobody is not remembered. */
-	if (k->key.n == 0 || (q == NULL && k->value < f->outside->now_s))
+	if (k->key.n == 0 || (q == NULL && k->value < f->leases->now_s))
 		return;
 	q = queue_for(f, k);
 	if (q == NULL)
 		return;
-	outside_make_rare(q)->block_s = MIN(k->value,
+	lease_make_rare(q)->block_s = MIN(k->value,
 	    (uint64_t)INT32_MAX << 8);
-	outside_touch(q);
+	lease_touch(q);
 	turn_place(q);
 }
 
 static void
-set_limit(struct frontier *f, struct outside_control *k)
+set_limit(struct frontier *f, struct lease_control *k)
 {
-	struct outside_crawl *c = outside_find_crawl(f, k->crawl);
-	struct outside_queue *q = outside_find_queue(c, k->key);
+	struct lease_crawl *c = lease_find_crawl(f, k->crawl);
+	struct lease_queue *q = lease_find_queue(c, k->key);
 
 	if (q == NULL || q->unseen) {
 		k->call.result = ERR_ABSENT;
 		return;
 	}
-	outside_make_rare(q)->limit = k->value;
-	outside_touch(q);
+	lease_make_rare(q)->limit = k->value;
+	lease_touch(q);
 	turn_place(q);
 }
 
@@ -138,7 +138,7 @@ set_limit(struct frontier *f, struct outside_control *k)
 struct sweep {
 	struct promise promise;
 	struct ledger_query query;
-	struct list node;            /* in outside.sweeps */
+	struct list node;            /* in leases.sweeps */
 	struct frontier *frontier;
 	uint32_t crawl, queue;
 	struct buf prefix, from;
@@ -178,7 +178,7 @@ sweep_some(struct ledger_query *query, struct index *x)
 			break;
 		}
 		read_be32(&in);
-		s->hashes[s->n++] = outside_hash(s->frontier, crawl, queue,
+		s->hashes[s->n++] = lease_hash(s->frontier, crawl, queue,
 		    (struct str){ in.p, in.n });
 	}
 	index_iter_free(&i);
@@ -194,7 +194,7 @@ delete_urls(const struct sweep *s)
 	buf_put_be32(&to, s->queue == 0 ? s->crawl + 1 : s->crawl);
 	if (s->queue != 0)
 		buf_put_be32(&to, s->queue + 1);
-	outside_changes(f);
+	lease_changes(f);
 	ledger_delete_range(f->ledger, INDEX_URL, buf_str(&s->prefix),
 	    buf_str(&to));
 	buf_free(&to);
@@ -244,16 +244,16 @@ sweep(struct frontier *f, uint32_t crawl, uint32_t queue)
 	if (queue != 0)
 		buf_put_be32(&s->prefix, queue);
 	buf_put_str(&s->from, buf_str(&s->prefix));
-	list_put(&f->outside->sweeps, &s->node);
+	list_put(&f->leases->sweeps, &s->node);
 	s->promise.kept = sweep_kept;
-	outside_promise(f, &s->promise);
+	lease_promise(f, &s->promise);
 }
 
 void
-outside_free_sweeps(struct frontier *f)
+lease_free_sweeps(struct frontier *f)
 {
-	while (!list_empty(&f->outside->sweeps)) {
-		struct sweep *s = LIST_ITEM(f->outside->sweeps.next,
+	while (!list_empty(&f->leases->sweeps)) {
+		struct sweep *s = LIST_ITEM(f->leases->sweeps.next,
 		    struct sweep, node);
 		sweep_free(&s);
 	}
@@ -264,9 +264,9 @@ outside_free_sweeps(struct frontier *f)
 static void
 note_gone(struct frontier *f, uint32_t crawl, uint32_t queue)
 {
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 
-	outside_changes(f);
+	lease_changes(f);
 	buf_clear(&o->value);
 	buf_put_be32(&o->value, crawl);
 	buf_put_be32(&o->value, queue);
@@ -274,27 +274,27 @@ note_gone(struct frontier *f, uint32_t crawl, uint32_t queue)
 }
 
 static void
-delete_queue(struct frontier *f, struct outside_control *k)
+delete_queue(struct frontier *f, struct lease_control *k)
 {
-	struct outside *o = f->outside;
-	struct outside_crawl *c = outside_find_crawl(f, k->crawl);
-	struct outside_queue *q = outside_find_queue(c, k->key);
+	struct lease_service *o = f->leases;
+	struct lease_crawl *c = lease_find_crawl(f, k->crawl);
+	struct lease_queue *q = lease_find_queue(c, k->key);
 
 	k->value = 0;
 	if (q == NULL)
 		return;
 	k->value = (uint64_t)q->active + q->completed;
 	note_gone(f, c->id, q->id);
-	queue_key(c->id, outside_queue_key(q), (buf_clear(&o->key), &o->key));
+	queue_key(c->id, lease_queue_key(q), (buf_clear(&o->key), &o->key));
 	ledger_delete(f->ledger, INDEX_QUEUE, buf_str(&o->key));
 	sweep(f, c->id, q->id);
-	outside_drop_queue(&q);
+	lease_drop_queue(&q);
 }
 
 void
-outside_forget_crawl(struct outside_crawl *c)
+lease_forget_crawl(struct lease_crawl *c)
 {
-	struct outside *o = c->frontier->outside;
+	struct lease_service *o = c->frontier->leases;
 
 	o->stats.active -= c->stats.active;
 	o->stats.leased -= c->stats.leased;
@@ -311,24 +311,24 @@ outside_forget_crawl(struct outside_crawl *c)
 
 /* Free up to n of its queues; true when it is gone. */
 static bool
-bury_some(struct outside_crawl *c, unsigned n)
+bury_some(struct lease_crawl *c, unsigned n)
 {
 	uint32_t slot;
 
 	for (; n > 0; n--) {
-		if (!outside_set_next(&c->keys, &c->dying_at, &slot)) {
-			outside_free_crawl(&c);
+		if (!lease_set_next(&c->keys, &c->dying_at, &slot)) {
+			lease_free_crawl(&c);
 			return true;
 		}
-		struct outside_queue *q = outside_at(c->frontier->outside,
+		struct lease_queue *q = lease_at(c->frontier->leases,
 		    slot);
-		outside_drop_queue(&q);
+		lease_drop_queue(&q);
 	}
 	return false;
 }
 
 void
-outside_bury_crawl(struct outside_crawl *c)
+lease_bury_crawl(struct lease_crawl *c)
 {
 	while (!bury_some(c, BURY_PART))
 		;
@@ -337,10 +337,10 @@ outside_bury_crawl(struct outside_crawl *c)
 static void
 bury(struct mail *m)
 {
-	struct outside *o = CONTAINER(m, struct outside, bury);
+	struct lease_service *o = CONTAINER(m, struct lease_service, bury);
 	struct frontier *f = o->frontier;
 
-	bury_some(LIST_ITEM(o->dying.next, struct outside_crawl, dying_node),
+	bury_some(LIST_ITEM(o->dying.next, struct lease_crawl, dying_node),
 	    BURY_PART);
 	o->burying = !list_empty(&o->dying);
 	if (o->burying)
@@ -348,10 +348,10 @@ bury(struct mail *m)
 }
 
 static void
-delete_crawl(struct frontier *f, struct outside_control *k)
+delete_crawl(struct frontier *f, struct lease_control *k)
 {
-	struct outside *o = f->outside;
-	struct outside_crawl *c = outside_find_crawl(f, k->crawl);
+	struct lease_service *o = f->leases;
+	struct lease_crawl *c = lease_find_crawl(f, k->crawl);
 	struct buf to = BUF_INIT;
 
 	k->value = 0;
@@ -367,7 +367,7 @@ delete_crawl(struct frontier *f, struct outside_control *k)
 	    buf_str(&to));
 	buf_free(&to);
 	sweep(f, c->id, 0);
-	outside_forget_crawl(c);
+	lease_forget_crawl(c);
 	list_put(&o->dying, &c->dying_node);
 	if (!o->burying) {
 		o->burying = true;
@@ -379,16 +379,16 @@ delete_crawl(struct frontier *f, struct outside_control *k)
 /* --- the verb ------------------------------------------------------------- */
 
 static bool
-reads_only(enum outside_verb v)
+reads_only(enum lease_verb v)
 {
-	return v == OUTSIDE_STATS || v == OUTSIDE_GET_ACTIVE ||
-	    v == OUTSIDE_TOTALS;
+	return v == LEASE_STATS || v == LEASE_GET_ACTIVE ||
+	    v == LEASE_TOTALS;
 }
 
 static void
-run_control(struct outside_call *call)
+run_control(struct lease_call *call)
 {
-	struct outside_control *k = CONTAINER(call, struct outside_control,
+	struct lease_control *k = CONTAINER(call, struct lease_control,
 	    call);
 	struct frontier *f = call->frontier;
 	enum ledger_health h = ledger_health(f->ledger);
@@ -397,42 +397,42 @@ run_control(struct outside_call *call)
 	if (call->writes && h != LEDGER_FINE) {
 		call->result = h == LEDGER_FAILED ? ERR_BROKEN :
 		    ERR_DISK_FULL;
-		outside_answer(call);
+		lease_answer(call);
 		return;
 	}
 	switch (k->verb) {
-	case OUTSIDE_STATS:
-	case OUTSIDE_TOTALS:
+	case LEASE_STATS:
+	case LEASE_TOTALS:
 		stats(f, k);
 		break;
-	case OUTSIDE_SET_ACTIVE:
-		f->outside->inactive = k->value == 0;
-		outside_control_touch(f);
+	case LEASE_SET_ACTIVE:
+		f->leases->inactive = k->value == 0;
+		lease_control_touch(f);
 		break;
-	case OUTSIDE_GET_ACTIVE:
-		k->value = !f->outside->inactive;
+	case LEASE_GET_ACTIVE:
+		k->value = !f->leases->inactive;
 		break;
-	case OUTSIDE_SET_DELAY:
+	case LEASE_SET_DELAY:
 		set_delay(f, k);
 		break;
-	case OUTSIDE_BLOCK_UNTIL:
+	case LEASE_BLOCK_UNTIL:
 		block(f, k);
 		break;
-	case OUTSIDE_SET_LIMIT:
+	case LEASE_SET_LIMIT:
 		set_limit(f, k);
 		break;
-	case OUTSIDE_DELETE_QUEUE:
+	case LEASE_DELETE_QUEUE:
 		delete_queue(f, k);
 		break;
-	case OUTSIDE_DELETE_CRAWL:
+	case LEASE_DELETE_CRAWL:
 		delete_crawl(f, k);
 		break;
 	}
-	outside_answer_durable(call);
+	lease_answer_durable(call);
 }
 
 void
-outside_control(struct frontier *f, struct outside_control *k)
+lease_control(struct frontier *f, struct lease_control *k)
 {
-	outside_post(f, &k->call, run_control);
+	lease_post(f, &k->call, run_control);
 }

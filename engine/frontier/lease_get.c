@@ -9,7 +9,7 @@
  * what was met is leased) is gone on with before any other: URLs of a queue
  * stand together.
  */
-#include "engine/frontier/outside_own.h"
+#include "engine/frontier/lease_own.h"
 
 /* One answer: so many URLs, or bytes of them; and queues in a round. */
 #define PIECE_URLS 1024u
@@ -28,7 +28,7 @@ struct met {
 };
 
 /* A queue that this call looks at; it is marked as being served. */
-struct outside_pick {
+struct lease_pick {
 	uint32_t crawl, queue, slot;
 	struct buf from;             /* the key at which the walk begins */
 	size_t want, scan;
@@ -46,7 +46,7 @@ struct outside_pick {
 /* --- the walk ------------------------------------------------------------- */
 
 static bool
-read_met(const struct outside_get *g, struct outside_pick *p, struct str key,
+read_met(const struct lease_get *g, struct lease_pick *p, struct str key,
     struct str value)
 {
 	struct reader in = reader_of(key), v = reader_of(value);
@@ -60,13 +60,13 @@ read_met(const struct outside_get *g, struct outside_pick *p, struct str key,
 		return false;
 	m->url = arena_copy(&p->arena, (struct str){ in.p, in.n });
 	m->metadata = arena_copy(&p->arena, (struct str){ v.p, v.n });
-	m->hash = outside_hash(g->call.frontier, p->crawl, p->queue, m->url);
+	m->hash = lease_hash(g->call.frontier, p->crawl, p->queue, m->url);
 	p->met_n++;
 	return true;
 }
 
 static enum err
-walk_queue(const struct outside_get *g, struct outside_pick *p,
+walk_queue(const struct lease_get *g, struct lease_pick *p,
     struct index_iter *i)
 {
 	struct str key, value, prefix = str_cut(buf_str(&p->from), 0, 8);
@@ -101,13 +101,13 @@ walk_queue(const struct outside_get *g, struct outside_pick *p,
 static void
 walk(struct ledger_query *q, struct index *x)
 {
-	struct outside_get *g = CONTAINER(q, struct outside_get, call.query);
+	struct lease_get *g = CONTAINER(q, struct lease_get, call.query);
 	struct index_iter *i = index_iter_new(x, INDEX_URL);
 	size_t bytes = g->bytes, urls = g->n;
 
 	for (size_t k = 0; k < g->picks_n && bytes < PIECE_BYTES &&
-	    urls < PIECE_URLS && !outside_is_cancelled(&g->call); k++) {
-		struct outside_pick *p = &g->picks[k];
+	    urls < PIECE_URLS && !lease_is_cancelled(&g->call); k++) {
+		struct lease_pick *p = &g->picks[k];
 		if (p->over)
 			continue;
 		g->call.result = walk_queue(g, p, i);
@@ -122,10 +122,10 @@ walk(struct ledger_query *q, struct index *x)
 /* --- picking -------------------------------------------------------------- */
 
 /* NULL: it was deleted. */
-static struct outside_queue *
-queue_of(const struct outside_get *g, const struct outside_pick *p)
+static struct lease_queue *
+queue_of(const struct lease_get *g, const struct lease_pick *p)
 {
-	struct outside_queue *q = outside_at(g->call.frontier->outside,
+	struct lease_queue *q = lease_at(g->call.frontier->leases,
 	    p->slot);
 
 	return q->crawl != NULL && !q->crawl->dead && q->id == p->queue &&
@@ -133,15 +133,15 @@ queue_of(const struct outside_get *g, const struct outside_pick *p)
 }
 
 static size_t
-room(const struct outside_get *g)
+room(const struct lease_get *g)
 {
 	return g->n >= PIECE_URLS || g->bytes >= PIECE_BYTES ? 0 :
 	    PIECE_URLS - g->n;
 }
 
 static void
-set_walk(const struct outside_get *g, struct outside_pick *p,
-    const struct outside_queue *q)
+set_walk(const struct lease_get *g, struct lease_pick *p,
+    const struct lease_queue *q)
 {
 	uint64_t left = g->urls_max == 0 ? UINT64_MAX :
 	    g->urls_max - p->leased;
@@ -152,9 +152,9 @@ set_walk(const struct outside_get *g, struct outside_pick *p,
 }
 
 static void
-add_pick(struct outside_get *g, struct outside_queue *q)
+add_pick(struct lease_get *g, struct lease_queue *q)
 {
-	struct outside_pick *p = &g->picks[g->picks_n++];
+	struct lease_pick *p = &g->picks[g->picks_n++];
 
 	memset(p, 0, sizeof(*p));
 	p->crawl = q->crawl->id;
@@ -168,18 +168,18 @@ add_pick(struct outside_get *g, struct outside_queue *q)
 	g->examined++;
 }
 
-static struct outside_queue *
-next_queue(struct outside_get *g)
+static struct lease_queue *
+next_queue(struct lease_get *g)
 {
 	struct frontier *f = g->call.frontier;
-	struct outside_crawl *c = g->any_crawl ? NULL :
-	    outside_find_crawl(f, g->crawl);
+	struct lease_crawl *c = g->any_crawl ? NULL :
+	    lease_find_crawl(f, g->crawl);
 
 	if (g->key.n == 0 && (c != NULL || g->any_crawl))
 		return turn_pick(f, c, g->urls_max, g->ticket_end);
 	if (c == NULL)
 		return NULL;
-	struct outside_queue *q = outside_find_queue(c, g->key);
+	struct lease_queue *q = lease_find_queue(c, g->key);
 	if (q == NULL || q->ticket >= g->ticket_end ||
 	    !turn_may(q, g->urls_max))
 		return NULL;
@@ -189,21 +189,21 @@ next_queue(struct outside_get *g)
 
 /* May turn out to have nothing. */
 static bool
-doubtful(const struct outside_queue *q)
+doubtful(const struct lease_queue *q)
 {
 	return q->stale || turn_put_lately(q);
 }
 
 /* Queues for this round, behind those that are held. */
 static void
-pick(struct outside_get *g)
+pick(struct lease_get *g)
 {
 	size_t hits = 0, doubts = 0;
 
 	while (g->picks_n < g->picks_cap && hits < ROUND_QUEUES &&
 	    g->misses + doubts < MISSES_MAX && hits < room(g) &&
 	    (g->queues_max == 0 || g->served + hits < g->queues_max)) {
-		struct outside_queue *q = next_queue(g);
+		struct lease_queue *q = next_queue(g);
 		if (q == NULL)
 			return;
 		doubts += doubtful(q);
@@ -215,22 +215,22 @@ pick(struct outside_get *g)
 /* --- leasing -------------------------------------------------------------- */
 
 static void
-add_url(struct outside_get *g, struct outside_pick *p,
-    const struct outside_queue *q, const struct met *m)
+add_url(struct lease_get *g, struct lease_pick *p,
+    const struct lease_queue *q, const struct met *m)
 {
-	struct outside_url *u;
+	struct lease_url *u;
 
 	if (g->n == g->urls_cap) {
-		const struct outside_url *old = g->urls;
+		const struct lease_url *old = g->urls;
 		g->urls_cap = MAX(64, 2 * g->urls_cap);
-		g->urls = ARENA_ARRAY(&g->arena, struct outside_url,
+		g->urls = ARENA_ARRAY(&g->arena, struct lease_url,
 		    g->urls_cap);
 		if (g->n > 0)
 			memcpy(g->urls, old, g->n * sizeof(*old));
 	}
 	if (p->crawl_copy.p == NULL) {
 		p->crawl_copy = arena_copy(&g->arena, q->crawl->name);
-		p->key_copy = arena_copy(&g->arena, outside_queue_key(q));
+		p->key_copy = arena_copy(&g->arena, lease_queue_key(q));
 	}
 	u = &g->urls[g->n++];
 	u->crawl = p->crawl_copy;
@@ -240,7 +240,7 @@ add_url(struct outside_get *g, struct outside_pick *p,
 	u->crawl_id = p->crawl;
 	u->queue_id = p->queue;
 	u->hash = m->hash;
-	u->leased_us = outside_steady_us(g->call.frontier->outside);
+	u->leased_us = lease_steady_us(g->call.frontier->leases);
 	g->bytes += m->url.n + m->metadata.n + sizeof(*u);
 }
 
@@ -257,8 +257,8 @@ still_waits(const struct frontier *f, const struct met *m)
 
 /* The walk of a queue is at its end: where does the next begin? */
 static void
-settle_cursor(struct outside_get *g, struct outside_pick *p,
-    struct outside_queue *q, size_t at)
+settle_cursor(struct lease_get *g, struct lease_pick *p,
+    struct lease_queue *q, size_t at)
 {
 	struct frontier *f = g->call.frontier;
 
@@ -288,12 +288,12 @@ settle_cursor(struct outside_get *g, struct outside_pick *p,
 
 /* Lease what the walk met; returns how much of it was looked at. */
 static size_t
-lease_met(struct outside_get *g, struct outside_pick *p,
-    struct outside_queue *q)
+lease_met(struct lease_get *g, struct lease_pick *p,
+    struct lease_queue *q)
 {
 	struct frontier *f = g->call.frontier;
-	struct outside *o = f->outside;
-	struct outside_batch *b = NULL;
+	struct lease_service *o = f->leases;
+	struct lease_batch *b = NULL;
 	size_t at = 0, kept = 0;
 
 	for (size_t i = 0; i < p->met_n; i++)
@@ -303,9 +303,9 @@ lease_met(struct outside_get *g, struct outside_pick *p,
 		if (!still_waits(f, m))
 			continue;
 		if (b == NULL)
-			b = lease_batch(q, outside_steady_us(o), g->lease_s);
+			b = lease_batch_get(q, lease_steady_us(o), g->lease_s);
 		url_table_set(f->known, m->hash, m->date, MARK_OUTSIDE_LEASED);
-		lease_add(b, m->hash, m->date, m->created);
+		lease_batch_add(b, m->hash, m->date, m->created);
 		add_url(g, p, q, m);
 		kept++;
 	}
@@ -319,15 +319,15 @@ lease_met(struct outside_get *g, struct outside_pick *p,
 		q->served = o->now_ns;
 	}
 	p->leased += kept;
-	lease_note(b);
-	lease_set_end(b);
+	lease_batch_note(b);
+	lease_batch_set_end(b);
 	return at;
 }
 
 /* --- rounds --------------------------------------------------------------- */
 
 static void
-free_pick(struct outside_pick *p)
+free_pick(struct lease_pick *p)
 {
 	arena_free(&p->arena);
 	buf_free(&p->from);
@@ -335,9 +335,9 @@ free_pick(struct outside_pick *p)
 
 /* It keeps its place, as if nobody had looked. */
 static void
-put_back(struct outside_get *g, struct outside_pick *p)
+put_back(struct lease_get *g, struct lease_pick *p)
 {
-	struct outside_queue *q = queue_of(g, p);
+	struct lease_queue *q = queue_of(g, p);
 
 	free_pick(p);
 	if (q == NULL)
@@ -350,8 +350,8 @@ put_back(struct outside_get *g, struct outside_pick *p)
 
 /* What was met is all dealt with: walk on behind it. */
 static void
-walk_on(struct outside_get *g, struct outside_pick *p,
-    struct outside_queue *q, size_t at)
+walk_on(struct lease_get *g, struct lease_pick *p,
+    struct lease_queue *q, size_t at)
 {
 	if (at > 0) {
 		const struct met *m = &p->met[at - 1];
@@ -367,9 +367,9 @@ walk_on(struct outside_get *g, struct outside_pick *p,
 
 /* True when this pick has come to its end. */
 static bool
-take(struct outside_get *g, struct outside_pick *p)
+take(struct lease_get *g, struct lease_pick *p)
 {
-	struct outside_queue *q = queue_of(g, p);
+	struct lease_queue *q = queue_of(g, p);
 
 	/* Deleted, blocked or slowed down since it was picked. */
 	if (q == NULL || !turn_still(q, p->served ? p->served_before :
@@ -394,18 +394,18 @@ take(struct outside_get *g, struct outside_pick *p)
 	return true;
 }
 
-static void round_begin(struct outside_get *);
+static void round_begin(struct lease_get *);
 
 /* Delays begin when the answer leaves, so that they are never too short. */
 static void
-let_go(struct outside_get *g)
+let_go(struct lease_get *g)
 {
-	const struct outside *o = g->call.frontier->outside;
+	const struct lease_service *o = g->call.frontier->leases;
 	size_t kept = 0;
 
 	for (size_t k = 0; k < g->picks_n; k++) {
-		struct outside_pick *p = &g->picks[k];
-		struct outside_queue *q = queue_of(g, p);
+		struct lease_pick *p = &g->picks[k];
+		struct lease_queue *q = queue_of(g, p);
 		if (g->more && (!p->over || !p->served)) {
 			/* It goes on, or is not to be looked at again. */
 			p->crawl_copy = p->key_copy = STR_NONE;
@@ -422,21 +422,21 @@ let_go(struct outside_get *g)
 }
 
 static void
-answer_get(struct outside_get *g)
+answer_get(struct lease_get *g)
 {
 	if (g->call.result != OK) {
 		g->n = 0;
 		g->more = false;
 	}
-	outside_now(g->call.frontier);
+	lease_now(g->call.frontier);
 	let_go(g);
-	outside_answer(&g->call);
+	lease_answer(&g->call);
 }
 
 static void
 get_kept(struct promise *p, enum err e)
 {
-	struct outside_get *g = CONTAINER(p, struct outside_get, call.promise);
+	struct lease_get *g = CONTAINER(p, struct lease_get, call.promise);
 
 	if (e != OK)
 		g->call.result = e;
@@ -444,7 +444,7 @@ get_kept(struct promise *p, enum err e)
 }
 
 static void
-answer_when_durable(struct outside_get *g)
+answer_when_durable(struct lease_get *g)
 {
 	struct frontier *f = g->call.frontier;
 
@@ -456,13 +456,13 @@ answer_when_durable(struct outside_get *g)
 		return;
 	}
 	g->call.promise.kept = get_kept;
-	outside_promise(f, &g->call.promise);
+	lease_promise(f, &g->call.promise);
 	/* The crawler has nothing to do until then. */
 	ledger_hurry(f->ledger);
 }
 
 static bool
-complete(const struct outside_get *g)
+complete(const struct lease_get *g)
 {
 	return (g->queues_max != 0 && g->served >= g->queues_max) ||
 	    g->misses >= MISSES_MAX;
@@ -471,16 +471,16 @@ complete(const struct outside_get *g)
 static void
 walked(struct ledger_query *query)
 {
-	struct outside_get *g = CONTAINER(query, struct outside_get,
+	struct lease_get *g = CONTAINER(query, struct lease_get,
 	    call.query);
 	struct frontier *f = g->call.frontier;
 	size_t k = 0;
 
-	outside_now(f);
-	lease_expire(f);
-	if (f->outside->inactive && g->call.result == OK)
+	lease_now(f);
+	lease_out_expire(f);
+	if (f->leases->inactive && g->call.result == OK)
 		g->stop = true;
-	g->stop |= outside_is_cancelled(&g->call);
+	g->stop |= lease_is_cancelled(&g->call);
 	g->cut = false;
 	if (g->call.result != OK || g->stop) {
 		g->more = false;
@@ -488,7 +488,7 @@ walked(struct ledger_query *query)
 		return;
 	}
 	for (; k < g->picks_n && !g->cut; k++) {
-		struct outside_pick *p = &g->picks[k];
+		struct lease_pick *p = &g->picks[k];
 		if (p->over)
 			continue;
 		if (!p->walked)
@@ -510,7 +510,7 @@ walked(struct ledger_query *query)
 }
 
 static void
-round_begin(struct outside_get *g)
+round_begin(struct lease_get *g)
 {
 	struct frontier *f = g->call.frontier;
 
@@ -518,7 +518,7 @@ round_begin(struct outside_get *g)
 		pick(g);
 	bool any = false, beside = true;
 	for (size_t k = 0; k < g->picks_n; k++) {
-		const struct outside_queue *q = queue_of(g, &g->picks[k]);
+		const struct lease_queue *q = queue_of(g, &g->picks[k]);
 		if (g->picks[k].over)
 			continue;
 		any = true;
@@ -530,7 +530,7 @@ round_begin(struct outside_get *g)
 		answer_when_durable(g);
 		return;
 	}
-	g->now_s = f->outside->now_s;
+	g->now_s = f->leases->now_s;
 	g->call.query.home = f->loop;
 	g->call.query.run = walk;
 	g->call.query.done = walked;
@@ -542,11 +542,11 @@ round_begin(struct outside_get *g)
 }
 
 static void
-run_get(struct outside_call *c)
+run_get(struct lease_call *c)
 {
-	struct outside_get *g = CONTAINER(c, struct outside_get, call);
+	struct lease_get *g = CONTAINER(c, struct lease_get, call);
 	struct frontier *f = c->frontier;
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 
 	arena_reset(&g->arena);
 	g->n = g->bytes = g->urls_cap = 0;
@@ -555,18 +555,18 @@ run_get(struct outside_call *c)
 	if (!g->begun) {
 		g->begun = true;
 		g->ticket_end = o->next_ticket;
-		g->lease_s = g->lease_s == 0 ? OUTSIDE_LEASE_S : g->lease_s;
+		g->lease_s = g->lease_s == 0 ? LEASE_LEASE_S : g->lease_s;
 		g->picks_cap = g->queues_max == 0 ? PICKS_MAX :
 		    MIN(PICKS_MAX, (size_t)g->queues_max + MISSES_MAX);
 		g->picks = mem_array(g->picks_cap, sizeof(*g->picks));
 	} else {
 		for (size_t k = 0; k < g->picks_n; k++) {
-			struct outside_queue *q = queue_of(g, &g->picks[k]);
+			struct lease_queue *q = queue_of(g, &g->picks[k]);
 			if (!g->picks[k].over && q != NULL)
 				set_walk(g, &g->picks[k], q);
 		}
 	}
-	g->stop |= outside_is_cancelled(c);
+	g->stop |= lease_is_cancelled(c);
 	if (ledger_health(f->ledger) == LEDGER_DISK_FULL)
 		c->result = ERR_DISK_FULL;
 	else if (ledger_health(f->ledger) == LEDGER_FAILED)
@@ -578,7 +578,7 @@ run_get(struct outside_call *c)
 }
 
 void
-outside_get_free(struct outside_get *g)
+lease_get_free(struct lease_get *g)
 {
 	for (size_t k = 0; k < g->picks_n; k++)
 		free_pick(&g->picks[k]);
@@ -588,8 +588,8 @@ outside_get_free(struct outside_get *g)
 }
 
 void
-outside_get(struct frontier *f, struct outside_get *g)
+lease_get(struct frontier *f, struct lease_get *g)
 {
 	g->call.ends_itself = true;
-	outside_post(f, &g->call, run_get);
+	lease_post(f, &g->call, run_get);
 }

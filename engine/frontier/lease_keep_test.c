@@ -9,7 +9,7 @@ static void
 fixture(void)
 {
 	int64_t later = out_now_s() + 3600;
-	struct outside_item all[] = {
+	struct lease_item all[] = {
 		out_item("c", "my", "https://m/discovered", DISCOVERED, "md1"),
 		out_item("c", "my", "https://m/completed", DISCOVERED, "md2"),
 		out_item("c", "my", "https://m/completed", 0, "md2"),
@@ -20,7 +20,7 @@ fixture(void)
 
 	out_put_all(R, all, ARRAY_LEN(all));
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		assert_int_equal(all[i].status, OUTSIDE_OK);
+		assert_int_equal(all[i].status, LEASE_OK);
 }
 
 /* --- deleting and listing ------------------------------------------------- */
@@ -28,20 +28,20 @@ fixture(void)
 static void
 what_is_deleted_starts_afresh(void **state)
 {
-	struct outside_entry e;
+	struct lease_entry e;
 	uint32_t then = out_now_s();
 
 	(void)state;
 	fixture();
 	out_put(R, "", "my", "https://m/discovered", DISCOVERED);
 	assert_int_equal(out_get(R, "c", "my", 1, 1, 500), 1);
-	out_set(OUTSIDE_SET_DELAY, "my", 500);
-	assert_int_equal(out_gone(OUTSIDE_DELETE_QUEUE, "c", "none"), 0);
-	assert_int_equal(out_gone(OUTSIDE_DELETE_QUEUE, "c", "my"), 3);
+	out_set(LEASE_SET_DELAY, "my", 500);
+	assert_int_equal(out_gone(LEASE_DELETE_QUEUE, "c", "none"), 0);
+	assert_int_equal(out_gone(LEASE_DELETE_QUEUE, "c", "my"), 3);
 	out_assert_stats(R, "c", "", 2, 0, 0, 2);
 	rig_pass(R, 5000);
 	assert_int_equal(out_put(R, "c", "my", "https://m/completed",
-	    DISCOVERED), OUTSIDE_OK);
+	    DISCOVERED), LEASE_OK);
 	assert_int_equal(out_status(R, "c", "my", "https://m/completed", &e),
 	    OK);
 	assert_int_equal(e.created_s, then + 5);
@@ -51,17 +51,17 @@ what_is_deleted_starts_afresh(void **state)
 		out_assert_stats(R, "c", "my", 1, 1 - (uint64_t)i, 0, 1);
 		rig_pass(R, 1000);
 	}
-	assert_int_equal(out_gone(OUTSIDE_DELETE_CRAWL, "none", ""), 0);
-	assert_int_equal(out_gone(OUTSIDE_DELETE_CRAWL, "c", ""), 3);
+	assert_int_equal(out_gone(LEASE_DELETE_CRAWL, "none", ""), 0);
+	assert_int_equal(out_gone(LEASE_DELETE_CRAWL, "c", ""), 3);
 	out_assert_stats(R, "c", "", 0, 0, 0, 0);
 	out_assert_stats(R, "", "", 1, 0, 0, 1);
 	assert_int_equal(out_put(R, "c", "my", "https://m/later", DISCOVERED),
-	    OUTSIDE_OK);
+	    LEASE_OK);
 	for (int i = 0; i < 2; i++) {
 		out_restart(R, i == 0);
 		out_assert_stats(R, "c", "", 1, 0, 0, 1);
 	}
-	assert_int_equal(out_gone(OUTSIDE_DELETE_CRAWL, "", ""), 1);
+	assert_int_equal(out_gone(LEASE_DELETE_CRAWL, "", ""), 1);
 	assert_int_equal(out_get(R, NULL, "", 0, 0, 1), 1);
 }
 
@@ -75,9 +75,9 @@ a_record_survives_an_older_deletion(void **state)
 	(void)state;
 	fixture();
 	out_restart(R, false);
-	assert_int_equal(out_gone(OUTSIDE_DELETE_QUEUE, "c", "my"), 3);
+	assert_int_equal(out_gone(LEASE_DELETE_QUEUE, "c", "my"), 3);
 	assert_int_equal(out_put(R, "c", "my", "https://m/again", DISCOVERED),
-	    OUTSIDE_OK);
+	    LEASE_OK);
 	rig_run(R);
 	assert_int_equal(index_flush(ledger_index(rig.frontier->ledger),
 	    STR_NONE, STR_NONE, NULL), OK);
@@ -97,8 +97,8 @@ deletion_leaves_nothing(void **state)
 	url_table_stats(rig.frontier->known, &before);
 	for (unsigned i = 0; i < 100; i++)
 		out_put(R, "c", out_text("k%u", i % 7), out_text("u%u", i), 5);
-	out_gone(OUTSIDE_DELETE_QUEUE, "c", "k1");
-	out_gone(OUTSIDE_DELETE_CRAWL, "c", "");
+	out_gone(LEASE_DELETE_QUEUE, "c", "k1");
+	out_gone(LEASE_DELETE_CRAWL, "c", "");
 	rig_pass(R, 100);
 	url_table_stats(rig.frontier->known, &after);
 	assert_int_equal(after.count, before.count);
@@ -113,14 +113,14 @@ deletion_leaves_nothing(void **state)
 	assert_int_equal(frontier_next_crawl(rig.frontier), next);
 	out_put(R, "d", "first", "u", 5);
 	out_put(R, "d", "last", "u", 5);
-	out_gone(OUTSIDE_DELETE_QUEUE, "d", "last");
+	out_gone(LEASE_DELETE_QUEUE, "d", "last");
 	out_restart(R, true);
 	out_restart(R, false);
 	out_restart(R, false);
 	out_put(R, "d", "new", "u", 5);
-	const struct outside_crawl *c = outside_find_crawl(rig.frontier,
+	const struct lease_crawl *c = lease_find_crawl(rig.frontier,
 	    STR("d"));
-	const struct outside_queue *q = outside_find_queue(c, STR("new"));
+	const struct lease_queue *q = lease_find_queue(c, STR("new"));
 	assert_int_equal(q->id, 3);
 }
 
@@ -128,7 +128,7 @@ static size_t
 list_urls(const char *crawl, const char *key, uint64_t start, uint64_t size,
     const char *filter, bool ignore_case)
 {
-	struct outside_list l = { .kind = OUTSIDE_LIST_URLS,
+	struct lease_list l = { .kind = LEASE_LIST_URLS,
 	    .crawl = str_of(crawl), .key = str_of(key), .start = start,
 	    .size = size, .filter = str_of(filter),
 	    .ignore_case = ignore_case };
@@ -140,7 +140,7 @@ static uint64_t
 count_urls(const char *crawl, const char *key, const char *filter,
     bool ignore_case)
 {
-	struct outside_list l = { .kind = OUTSIDE_COUNT_URLS,
+	struct lease_list l = { .kind = LEASE_COUNT_URLS,
 	    .crawl = str_of(crawl), .key = str_of(key),
 	    .filter = str_of(filter), .ignore_case = ignore_case };
 
@@ -177,8 +177,8 @@ urls_are_listed(void **state)
 static void
 long_lists_are_of_one_moment(void **state)
 {
-	struct outside_item *items = mem_array(20000, sizeof(*items));
-	struct outside_list l = { .kind = OUTSIDE_LIST_URLS, .size = 1 << 20,
+	struct lease_item *items = mem_array(20000, sizeof(*items));
+	struct lease_list l = { .kind = LEASE_LIST_URLS, .size = 1 << 20,
 	    .call = { .home = rig.loop, .done = out_done } };
 	size_t n = 0;
 
@@ -193,7 +193,7 @@ long_lists_are_of_one_moment(void **state)
 	assert_int_equal(list_urls("", "", 0, 0, "", false), 100);
 	do {
 		out_back = false;
-		outside_list(rig.frontier, &l);
+		lease_list(rig.frontier, &l);
 		out_wait(R, &out_back);
 		n += l.n;
 		out_put(R, "", "k", arena_printf(&rig.arena, "http://u/%05u",
@@ -208,7 +208,7 @@ long_lists_are_of_one_moment(void **state)
 static void
 queues_are_listed(void **state)
 {
-	struct outside_list l;
+	struct lease_list l;
 
 	(void)state;
 	for (unsigned i = 0; i < 12; i++) {
@@ -217,22 +217,22 @@ queues_are_listed(void **state)
 		    i % 2 == 0 ? 5 : 0);
 		out_put(R, "other", key, "v", 5);
 	}
-	l = (struct outside_list){ .kind = OUTSIDE_LIST_QUEUES,
+	l = (struct lease_list){ .kind = LEASE_LIST_QUEUES,
 	    .crawl = STR("c"), .include_inactive = true };
 	assert_int_equal(out_list(R, &l), 8);
-	l = (struct outside_list){ .kind = OUTSIDE_LIST_QUEUES,
+	l = (struct lease_list){ .kind = LEASE_LIST_QUEUES,
 	    .crawl = STR("c") };
 	assert_int_equal(out_list(R, &l), 4);
 	assert_string_equal(got.entries[0].key.p, "k02");
 	assert_string_equal(got.entries[3].key.p, "k10");
-	assert_int_equal(out_control(R, OUTSIDE_BLOCK_UNTIL, "c", "k04",
+	assert_int_equal(out_control(R, LEASE_BLOCK_UNTIL, "c", "k04",
 	    out_now_s() + 9, NULL), OK);
-	l = (struct outside_list){ .kind = OUTSIDE_LIST_QUEUES,
+	l = (struct lease_list){ .kind = LEASE_LIST_QUEUES,
 	    .crawl = STR("c"), .start = 1, .size = 2 };
 	assert_int_equal(out_list(R, &l), 2);
 	assert_string_equal(got.entries[0].key.p, "k08");
 	assert_string_equal(got.entries[1].key.p, "k10");
-	l = (struct outside_list){ .kind = OUTSIDE_LIST_CRAWLS };
+	l = (struct lease_list){ .kind = LEASE_LIST_CRAWLS };
 	assert_int_equal(out_list(R, &l), 2);
 	assert_string_equal(got.entries[0].key.p, "c");
 }
@@ -240,7 +240,7 @@ queues_are_listed(void **state)
 static uint64_t
 purge(const char *key, uint64_t before_s)
 {
-	struct outside_list l = { .kind = OUTSIDE_PURGE_URLS,
+	struct lease_list l = { .kind = LEASE_PURGE_URLS,
 	    .key = str_of(key), .before_s = before_s };
 
 	out_list(R, &l);
@@ -267,7 +267,7 @@ old_urls_are_purged(void **state)
 	assert_int_equal(purge("", then + 5), 20);
 	assert_int_equal(purge("", then + 5), 0);
 	out_assert_stats(R, "", "", 1, 0, 0, 3);
-	assert_int_equal(out_put(R, "", "k0", "u0", DISCOVERED), OUTSIDE_OK);
+	assert_int_equal(out_put(R, "", "k0", "u0", DISCOVERED), LEASE_OK);
 	out_restart(R, true);
 	out_assert_stats(R, "", "", 2, 0, 0, 3);
 	assert_int_equal(out_get(R, "", "", 9, 0, 500), 2);
@@ -281,11 +281,11 @@ unusual_values_survive(void **state)
 {
 	static const struct str url = { "http://h/a\0b", 12 };
 	char *name = mem_new(65536 + 1);
-	struct outside_entry e;
+	struct lease_entry e;
 
 	(void)state;
 	memset(name, 'c', 65536);
-	struct outside_item items[] = { out_item(name, "k", "u", DISCOVERED,
+	struct lease_item items[] = { out_item(name, "k", "u", DISCOVERED,
 	    "m"), out_item("c", "", "not a url", DISCOVERED, "m"),
 	    out_item("c", "k", "far", 1, "m"), out_item("c", "k", "", 5, "m") };
 	items[2].date_s = UINT64_MAX;
@@ -296,12 +296,12 @@ unusual_values_survive(void **state)
 		assert_int_equal(out_status(R, "c", "not a url", "not a url",
 		    &e), OK);
 		assert_int_equal(out_status(R, "c", "k", "far", &e), OK);
-		assert_int_equal(e.date_s, OUTSIDE_DATE_MAX);
+		assert_int_equal(e.date_s, LEASE_DATE_MAX);
 		assert_int_equal(list_urls("c", "k", 0, 9, "", false), 2);
 		assert_true(str_eq(got.entries[0].url, url));
 		out_restart(R, true);
 	}
-	assert_int_equal(out_gone(OUTSIDE_DELETE_CRAWL, name, ""), 1);
+	assert_int_equal(out_gone(LEASE_DELETE_CRAWL, name, ""), 1);
 	mem_free(&name);
 }
 
@@ -311,7 +311,7 @@ leases_and_delays_survive(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 6; i++)
 		out_put(R, "", "k", out_text("u%u", i), 5);
-	out_set(OUTSIDE_SET_DELAY, "k", 10);
+	out_set(LEASE_SET_DELAY, "k", 10);
 	assert_int_equal(out_get(R, "", "", 2, 0, 60), 2);
 	for (int i = 0; i < 4; i++) {
 		out_restart(R, i % 2 == 0);
@@ -343,7 +343,7 @@ a_clock_that_jumps_frees_nothing(void **state)
 		const char *key = out_text("k%u", (unsigned)i);
 		out_put(R, "", key, "a", 5);
 		out_put(R, "", key, "b", 5);
-		out_control(R, OUTSIDE_SET_DELAY, "", key, 20, NULL);
+		out_control(R, LEASE_SET_DELAY, "", key, 20, NULL);
 		assert_int_equal(out_get(R, "", key, 1, 0, 60), 1);
 		world.ahead_us += US_PER_S * jumps[i / 2];
 		rig_pass(R, 1100);
@@ -368,7 +368,7 @@ what_is_left_is_capped_at_a_start(void **state)
 	(void)state;
 	out_put(R, "", "k", "a", 5);
 	out_put(R, "", "k", "b", 5);
-	out_set(OUTSIDE_SET_DELAY, "k", 20);
+	out_set(LEASE_SET_DELAY, "k", 20);
 	assert_int_equal(out_get(R, "", "k", 1, 0, 60), 1);
 	rig_crash(R, true);
 	world.ahead_us -= 86400 * US_PER_S;
@@ -387,7 +387,7 @@ what_is_left_is_capped_at_a_start(void **state)
 static void
 orphans_go_at_a_start(void **state)
 {
-	struct outside_control k = { .verb = OUTSIDE_DELETE_QUEUE,
+	struct lease_control k = { .verb = LEASE_DELETE_QUEUE,
 	    .key = STR("k"), .call = { .home = rig.loop, .done = out_done } };
 
 	(void)state;
@@ -396,7 +396,7 @@ orphans_go_at_a_start(void **state)
 		out_put(R, "c", "k", out_text("u%u", i), 5);
 	}
 	out_back = false;
-	outside_control(rig.frontier, &k);
+	lease_control(rig.frontier, &k);
 	while (!out_back)
 		loop_step(rig.loop);
 	rig_crash(R, false);
@@ -440,7 +440,7 @@ close_at_once(unsigned *cut)
 		if (!loop_step(rig.loop))
 			rig_pass(R, 1);
 	assert_true(closed);
-	*cut += !list_empty(&rig.frontier->outside->sweeps);
+	*cut += !list_empty(&rig.frontier->leases->sweeps);
 	/* Word to the log that is of no use any more: it is freed here. */
 	(void)loop_step(rig.loop);
 	rig_crash(R, false);
@@ -463,10 +463,10 @@ count_records(void)
 
 /* Found from `from` on; all of them are new, or none. */
 static void
-put_many(unsigned from, unsigned n, enum outside_status want)
+put_many(unsigned from, unsigned n, enum lease_status want)
 {
-	struct outside_item *items = ARENA_ARRAY(&rig.arena,
-	    struct outside_item, n);
+	struct lease_item *items = ARENA_ARRAY(&rig.arena,
+	    struct lease_item, n);
 
 	for (unsigned i = 0; i < n; i++)
 		items[i] = out_item("c", "k", arena_printf(&rig.arena, "u%u",
@@ -489,13 +489,13 @@ a_sweep_that_the_end_cuts_short(void **state)
 	(void)state;
 	out_put(R, "d", "k", "u1", 5);
 	for (unsigned round = 0; round < 4; round++) {
-		struct outside_control k = { .verb = round % 2 ?
-		    OUTSIDE_DELETE_CRAWL : OUTSIDE_DELETE_QUEUE,
+		struct lease_control k = { .verb = round % 2 ?
+		    LEASE_DELETE_CRAWL : LEASE_DELETE_QUEUE,
 		    .crawl = STR("c"), .key = str_of(round % 2 ? "" : "k"),
 		    .call = { .home = rig.loop, .done = out_done } };
-		put_many(0, n, OUTSIDE_OK);
+		put_many(0, n, LEASE_OK);
 		out_back = false;
-		outside_control(rig.frontier, &k);
+		lease_control(rig.frontier, &k);
 		while (!out_back)
 			loop_step(rig.loop);
 		assert_int_equal(k.value, n);
@@ -504,11 +504,11 @@ a_sweep_that_the_end_cuts_short(void **state)
 		assert_int_equal(count_records(), 1);
 		if (round < 2)
 			out_restart(R, true);
-		put_many(0, 20, OUTSIDE_OK);
+		put_many(0, 20, LEASE_OK);
 		out_restart(R, round % 3 != 2);
 		assert_int_equal(count_records(), 21);
-		put_many(0, 20, OUTSIDE_SKIPPED);
-		put_many(20, 20, OUTSIDE_OK);
+		put_many(0, 20, LEASE_SKIPPED);
+		put_many(20, 20, LEASE_OK);
 		out_control(R, k.verb, "c", round % 2 ? "" : "k", 0, NULL);
 		out_restart(R, false);
 	}
@@ -520,22 +520,22 @@ static void
 nothing_is_promised_without_a_sync(void **state)
 {
 	static const struct {
-		enum outside_verb verb;
+		enum lease_verb verb;
 		const char *key;
 	} rows[] = {
-		{ OUTSIDE_SET_DELAY, "k" }, { OUTSIDE_SET_DELAY, "" },
-		{ OUTSIDE_BLOCK_UNTIL, "k" }, { OUTSIDE_SET_LIMIT, "k" },
-		{ OUTSIDE_SET_ACTIVE, "" }, { OUTSIDE_DELETE_QUEUE, "k" },
-		{ OUTSIDE_DELETE_CRAWL, "" },
+		{ LEASE_SET_DELAY, "k" }, { LEASE_SET_DELAY, "" },
+		{ LEASE_BLOCK_UNTIL, "k" }, { LEASE_SET_LIMIT, "k" },
+		{ LEASE_SET_ACTIVE, "" }, { LEASE_DELETE_QUEUE, "k" },
+		{ LEASE_DELETE_CRAWL, "" },
 	};
 
 	(void)state;
 	out_put(R, "", "k", "u", 5);
 	for (size_t i = 0; i < ARRAY_LEN(rows) + 2; i++) {
-		struct outside_item item = out_item("", "k", "v", 5, "");
-		struct outside_put p = { .items = &item, .items_n = 1,
+		struct lease_item item = out_item("", "k", "v", 5, "");
+		struct lease_put p = { .items = &item, .items_n = 1,
 		    .call = { .home = rig.loop, .done = out_done } };
-		struct outside_get g = { .call = { .home = rig.loop,
+		struct lease_get g = { .call = { .home = rig.loop,
 		    .done = out_done } };
 		file_fault(FILE_CALL_SYNC, 1, FILE_FAULT_FOREVER, ERR_IO);
 		out_back = false;
@@ -543,17 +543,17 @@ nothing_is_promised_without_a_sync(void **state)
 			assert_int_equal(out_control(R, rows[i].verb, "",
 			    rows[i].key, 9, NULL), ERR_BROKEN);
 		} else if (i == ARRAY_LEN(rows)) {
-			outside_put(rig.frontier, &p);
+			lease_put(rig.frontier, &p);
 			out_wait(R, &out_back);
-			assert_int_equal(item.status, OUTSIDE_FAIL);
+			assert_int_equal(item.status, LEASE_FAIL);
 		} else {
-			outside_get(rig.frontier, &g);
+			lease_get(rig.frontier, &g);
 			out_wait(R, &out_back);
 			assert_int_equal(g.call.result, ERR_BROKEN);
 			assert_int_equal(g.n, 0);
-			outside_get_free(&g);
+			lease_get_free(&g);
 		}
-		assert_int_equal(out_put(R, "", "k", "w", 5), OUTSIDE_FAIL);
+		assert_int_equal(out_put(R, "", "k", "w", 5), LEASE_FAIL);
 		/* What was to be deleted may be out of sight. */
 		assert_true(count_urls("", "k", "", false) == 1 || i == 5 ||
 		    i == 6);
@@ -570,52 +570,52 @@ static void
 what_is_answered_is_durable(void **state)
 {
 	static const struct {
-		enum outside_verb verb;
+		enum lease_verb verb;
 		const char *key;
 		uint64_t value;
 	} rows[] = {
-		{ OUTSIDE_SET_DELAY, "k", 9 }, { OUTSIDE_SET_DELAY, "", 8 },
-		{ OUTSIDE_BLOCK_UNTIL, "k", 7 }, { OUTSIDE_SET_LIMIT, "k", 6 },
-		{ OUTSIDE_SET_ACTIVE, "", 0 }, { OUTSIDE_DELETE_QUEUE, "k", 0 },
+		{ LEASE_SET_DELAY, "k", 9 }, { LEASE_SET_DELAY, "", 8 },
+		{ LEASE_BLOCK_UNTIL, "k", 7 }, { LEASE_SET_LIMIT, "k", 6 },
+		{ LEASE_SET_ACTIVE, "", 0 }, { LEASE_DELETE_QUEUE, "k", 0 },
 	};
 
 	(void)state;
 	out_put(R, "", "k", "u", 5);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct outside_control k = { .verb = rows[i].verb,
+		struct lease_control k = { .verb = rows[i].verb,
 		    .key = str_of(rows[i].key), .value = rows[i].value,
 		    .call = { .home = rig.loop, .done = out_done } };
 		out_back = false;
-		outside_control(rig.frontier, &k);
+		lease_control(rig.frontier, &k);
 		while (!out_back)
 			loop_step(rig.loop);
 		out_restart(R, true);
-		const struct outside_crawl *c = outside_find_crawl(
+		const struct lease_crawl *c = lease_find_crawl(
 		    rig.frontier, STR(""));
-		const struct outside_queue *q = outside_find_queue(c,
+		const struct lease_queue *q = lease_find_queue(c,
 		    STR("k"));
 		assert_true((q == NULL) == (i == 5));
-		const struct outside_rare *s = q == NULL ? NULL :
-		    outside_rare(q);
+		const struct lease_rare *s = q == NULL ? NULL :
+		    lease_rare(q);
 		assert_true(s == NULL || s->delay_s == 9);
 		assert_true(s == NULL || s->block_s == (i < 2 ? 0 : 7));
 		assert_true(s == NULL || s->limit == (i < 3 ? 0 : 6));
-		assert_true(rig.frontier->outside->inactive == (i >= 4));
-		assert_int_equal(rig.frontier->outside->delay_s,
-		    i == 0 ? OUTSIDE_DELAY_S : 8);
+		assert_true(rig.frontier->leases->inactive == (i >= 4));
+		assert_int_equal(rig.frontier->leases->delay_s,
+		    i == 0 ? LEASE_DELAY_S : 8);
 	}
 	/* SKIPPED depends on what was put just before. */
-	struct outside_item same[2];
-	struct outside_put puts[2];
+	struct lease_item same[2];
+	struct lease_put puts[2];
 	for (size_t i = 0; i < 2; i++) {
 		same[i] = out_item("", "l", "v", DISCOVERED, "");
-		puts[i] = (struct outside_put){ .items = &same[i],
+		puts[i] = (struct lease_put){ .items = &same[i],
 		    .items_n = 1, .call = { .home = rig.loop,
 		    .done = out_done } };
-		outside_put(rig.frontier, &puts[i]);
+		lease_put(rig.frontier, &puts[i]);
 	}
 	out_back = false;
-	while (!out_back || same[1].status != OUTSIDE_SKIPPED)
+	while (!out_back || same[1].status != LEASE_SKIPPED)
 		loop_step(rig.loop);
 	out_restart(R, true);
 	out_assert_stats(R, "", "l", 1, 0, 0, 1);
@@ -626,7 +626,7 @@ what_is_answered_is_durable(void **state)
 static uint64_t
 seed(void)
 {
-	return rig.frontier->outside->seed;
+	return rig.frontier->leases->seed;
 }
 
 static void
@@ -653,7 +653,7 @@ leases_are_found_again(void)
 		out_assert_stats(R, "", "k", 2, 1, 0, 1);
 	}
 	assert_int_equal(out_put(R, "", "k", "u", DISCOVERED),
-	    OUTSIDE_SKIPPED);
+	    LEASE_SKIPPED);
 }
 
 static void
@@ -670,7 +670,7 @@ each_store_has_its_own_seed(void **state)
 	new_store();
 	assert_true(seed() != before);
 	/* Recorded before there is a crawl. */
-	out_set(OUTSIDE_SET_DELAY, "", 3);
+	out_set(LEASE_SET_DELAY, "", 3);
 	before = seed();
 	out_restart(R, true);
 	assert_true(seed() == before);
@@ -687,7 +687,7 @@ a_store_without_a_seed_keeps_the_old_one(void **state)
 
 	(void)state;
 	buf_put_char(&b, 1);
-	buf_put_be32(&b, OUTSIDE_DELAY_S);
+	buf_put_be32(&b, LEASE_DELAY_S);
 	buf_put_be64(&b, 0);
 	buf_put_be32(&b, 1);
 	for (int in_index = 0; in_index < 2; in_index++) {
@@ -699,10 +699,10 @@ a_store_without_a_seed_keeps_the_old_one(void **state)
 			ledger_note(l, NOTE_OUTSIDE_CONTROL, buf_str(&b));
 		rig_run(R);
 		out_restart(R, !in_index);
-		assert_true(outside_hash(rig.frontier, 1, 2, STR("u")) ==
+		assert_true(lease_hash(rig.frontier, 1, 2, STR("u")) ==
 		    old);
 		leases_are_found_again();
-		assert_true(outside_hash(rig.frontier, 1, 2, STR("u")) ==
+		assert_true(lease_hash(rig.frontier, 1, 2, STR("u")) ==
 		    old);
 		new_store();
 	}
@@ -722,13 +722,13 @@ crawls_of_ours_are_left_alone(void **state)
 	assert_int_equal(rig_lease(R, "h", 2), 2);
 	out_put(R, "more", "h", "http://h/1", DISCOVERED);
 	rig_restart(R, true);
-	outside_check(rig.frontier);
+	lease_check(rig.frontier);
 	assert_int_equal(rig_lease(R, "h", 2), 2);
 	assert_true(frontier_next_view(rig.frontier, &at, &v));
 	assert_int_equal(v.id, rig.crawl);
 	assert_false(frontier_next_view(rig.frontier, &at, &v));
 	out_assert_stats(R, "test", "", 1, 0, 0, 1);
-	assert_int_equal(out_gone(OUTSIDE_DELETE_CRAWL, "test", ""), 1);
+	assert_int_equal(out_gone(LEASE_DELETE_CRAWL, "test", ""), 1);
 	rig_restart(R, true);
 	assert_int_equal(rig_lease(R, "h", 2), 2);
 	assert_int_equal(count_urls("more", "", "", false), 1);

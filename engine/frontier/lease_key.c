@@ -24,7 +24,7 @@ behind_last(struct str s, char c)
 }
 
 struct str
-outside_key(struct str url)
+lease_key(struct str url)
 {
 	size_t scheme = str_find(url, STR("://"));
 	bool host = scheme < url.n;
@@ -39,7 +39,7 @@ outside_key(struct str url)
 }
 
 size_t
-outside_key_units(struct str key)
+lease_key_units(struct str key)
 {
 	size_t units = 0;
 

@@ -41,21 +41,21 @@ a_missing_key_is_derived(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct str key = outside_key(str_of(rows[i].url));
+		struct str key = lease_key(str_of(rows[i].url));
 		if (!str_eq(key, str_of(rows[i].key)))
 			fail_msg("%s: %.*s", rows[i].url, STR_FMT(key));
 	}
-	assert_true(str_eq(outside_key(STR("a\0b:")), STR("a\0b")));
+	assert_true(str_eq(lease_key(STR("a\0b:")), STR("a\0b")));
 }
 
 static void
 units_are_those_of_utf16(void **state)
 {
 	(void)state;
-	assert_int_equal(outside_key_units(STR("")), 0);
-	assert_int_equal(outside_key_units(STR("a.b")), 3);
-	assert_int_equal(outside_key_units(STR("\xc3\xa4\xe2\x82\xac")), 2);
-	assert_int_equal(outside_key_units(STR("\xf0\x9f\x95\xb7")), 2);
+	assert_int_equal(lease_key_units(STR("")), 0);
+	assert_int_equal(lease_key_units(STR("a.b")), 3);
+	assert_int_equal(lease_key_units(STR("\xc3\xa4\xe2\x82\xac")), 2);
+	assert_int_equal(lease_key_units(STR("\xf0\x9f\x95\xb7")), 2);
 }
 
 int

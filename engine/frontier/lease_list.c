@@ -6,7 +6,7 @@
  * is asked of memory.  URLs come from one snapshot: queue by queue in the order
  * of keys, each in the order of its dates.
  */
-#include "engine/frontier/outside_own.h"
+#include "engine/frontier/lease_own.h"
 
 /*
  * One piece: so many entries, bytes of them, records looked at, and bytes of
@@ -19,8 +19,8 @@
 /* How often a walk sees that nobody waits for it any more, in looks. */
 #define CANCEL_LOOKS 256u
 
-struct outside_walk {
-	struct list node;                    /* in outside.walks */
+struct lease_walk {
+	struct list node;                    /* in leases.walks */
 	uint64_t *open;                      /* where it counts, or NULL */
 	uint64_t looks;                      /* of this piece */
 	struct buf lower, filter;            /* ignoring case: in lower case */
@@ -32,13 +32,13 @@ struct outside_walk {
 	bool in_queue, ended;
 	uint64_t seen;                       /* matches, skipped ones too */
 	uint32_t *ids;                       /* purge: the entries' queues */
-	struct outside_crawl **crawls;
+	struct lease_crawl **crawls;
 };
 
 static void
-walk_free(struct outside_walk **wp)
+walk_free(struct lease_walk **wp)
 {
-	struct outside_walk *w = *wp;
+	struct lease_walk *w = *wp;
 
 	if (w == NULL)
 		return;
@@ -56,26 +56,26 @@ walk_free(struct outside_walk **wp)
 }
 
 void
-outside_free_walks(struct frontier *f)
+lease_free_walks(struct frontier *f)
 {
-	while (!list_empty(&f->outside->walks)) {
-		struct outside_walk *w = LIST_ITEM(f->outside->walks.next,
-		    struct outside_walk, node);
+	while (!list_empty(&f->leases->walks)) {
+		struct lease_walk *w = LIST_ITEM(f->leases->walks.next,
+		    struct lease_walk, node);
 		walk_free(&w);
 	}
 }
 
 static bool
-complete(const struct outside_list *l)
+complete(const struct lease_list *l)
 {
-	return l->kind != OUTSIDE_COUNT_URLS &&
-	    l->kind != OUTSIDE_PURGE_URLS &&
+	return l->kind != LEASE_COUNT_URLS &&
+	    l->kind != LEASE_PURGE_URLS &&
 	    l->walk->seen >= l->start && l->walk->seen - l->start >= l->size;
 }
 
 /* A match: true when it is neither before the first nor behind the last. */
 static bool
-wanted(struct outside_list *l)
+wanted(struct lease_list *l)
 {
 	if (complete(l))
 		return false;
@@ -83,27 +83,27 @@ wanted(struct outside_list *l)
 }
 
 void
-outside_list_end(struct outside_list *l)
+lease_list_end(struct lease_list *l)
 {
 	walk_free(&l->walk);
 	l->n = 0;
 	l->more = false;
-	outside_answer(&l->call);
+	lease_answer(&l->call);
 }
 
 /* An answer that depends on nothing but what is in the index. */
 static void
-answer_list(struct outside_list *l)
+answer_list(struct lease_list *l)
 {
-	struct outside *o = l->call.frontier->outside;
+	struct lease_service *o = l->call.frontier->leases;
 
-	l->stop |= outside_is_cancelled(&l->call);
+	l->stop |= lease_is_cancelled(&l->call);
 	l->more = l->call.result == OK && !l->walk->ended && !complete(l) &&
 	    !l->stop;
 	if (!l->more)
 		walk_free(&l->walk);
-	outside_answer_durable(&l->call);
-	outside_scan_done(o);
+	lease_answer_durable(&l->call);
+	lease_scan_done(o);
 }
 
 /* --- URLs ----------------------------------------------------------------- */
@@ -120,9 +120,9 @@ lower_in(struct buf *b, struct str s)
 
 /* In time that is linear in the URL, whatever is looked for. */
 static bool
-matches(const struct outside_list *l, struct str url)
+matches(const struct lease_list *l, struct str url)
 {
-	struct outside_walk *w = l->walk;
+	struct lease_walk *w = l->walk;
 	struct str filter = l->filter;
 
 	if (filter.n == 0)
@@ -137,7 +137,7 @@ matches(const struct outside_list *l, struct str url)
 
 /* Move to the first URL of the next queue; false: there is none. */
 static enum err
-enter_queue(struct outside_walk *w)
+enter_queue(struct lease_walk *w)
 {
 	struct buf from = BUF_INIT;
 	struct str key, value;
@@ -167,10 +167,10 @@ enter_queue(struct outside_walk *w)
 }
 
 static enum err
-add_entry(struct outside_list *l, struct str key, struct str value)
+add_entry(struct lease_list *l, struct str key, struct str value)
 {
-	struct outside_walk *w = l->walk;
-	struct outside_entry *e = &l->entries[l->n];
+	struct lease_walk *w = l->walk;
+	struct lease_entry *e = &l->entries[l->n];
 	struct reader in = reader_of(key), v = reader_of(value);
 
 	read_be32(&in);
@@ -181,26 +181,26 @@ add_entry(struct outside_list *l, struct str key, struct str value)
 	if (in.bad || v.bad)
 		return ERR_CORRUPT;
 	struct str url = { in.p, in.n };
-	if (l->kind == OUTSIDE_PURGE_URLS) {
+	if (l->kind == LEASE_PURGE_URLS) {
 		if (e->created_s >= l->before_s)
 			return OK;
-	} else if (!matches(l, url) || (l->kind == OUTSIDE_LIST_URLS &&
+	} else if (!matches(l, url) || (l->kind == LEASE_LIST_URLS &&
 	    !wanted(l))) {
 		return OK;
 	}
 	l->count++;
-	if (l->kind == OUTSIDE_COUNT_URLS)
+	if (l->kind == LEASE_COUNT_URLS)
 		return OK;
 	e->key = arena_copy(&l->arena, buf_str(&w->key));
 	e->url = arena_copy(&l->arena, url);
-	if (l->kind == OUTSIDE_LIST_URLS)
+	if (l->kind == LEASE_LIST_URLS)
 		e->metadata = arena_copy(&l->arena, (struct str){ v.p, v.n });
 	l->n++;
 	return OK;
 }
 
 static void
-open_urls(struct outside_walk *w, struct index *x)
+open_urls(struct lease_walk *w, struct index *x)
 {
 	struct buf from = BUF_INIT;
 
@@ -213,11 +213,11 @@ open_urls(struct outside_walk *w, struct index *x)
 
 /* There is more of it, and room for it in this piece. */
 static bool
-goes_on(const struct outside_list *l, size_t bytes)
+goes_on(const struct lease_list *l, size_t bytes)
 {
-	const struct outside_walk *w = l->walk;
+	const struct lease_walk *w = l->walk;
 
-	if (w->looks % CANCEL_LOOKS == 0 && outside_is_cancelled(&l->call))
+	if (w->looks % CANCEL_LOOKS == 0 && lease_is_cancelled(&l->call))
 		return false;
 	return !w->ended && !complete(l) && w->looks < PIECE_LOOKS &&
 	    bytes < PIECE_LOOK_BYTES && l->n < PIECE_ENTRIES &&
@@ -228,8 +228,8 @@ goes_on(const struct outside_list *l, size_t bytes)
 static void
 walk_urls(struct ledger_query *q, struct index *x)
 {
-	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
-	struct outside_walk *w = l->walk;
+	struct lease_list *l = CONTAINER(q, struct lease_list, call.query);
+	struct lease_walk *w = l->walk;
 	struct str key, value;
 	size_t bytes = 0;
 	enum err e = OK;
@@ -256,18 +256,18 @@ walk_urls(struct ledger_query *q, struct index *x)
 }
 
 static void
-purge(struct outside_list *l)
+purge(struct lease_list *l)
 {
 	struct frontier *f = l->call.frontier;
-	struct outside_walk *w = l->walk;
+	struct lease_walk *w = l->walk;
 	uint32_t before = (uint32_t)MIN(l->before_s, UINT32_MAX);
 
 	l->count -= l->n;
 	for (size_t i = 0; i < l->n; i++) {
-		struct outside_queue *q = outside_queue_of(f, w->crawl,
+		struct lease_queue *q = lease_queue_of(f, w->crawl,
 		    w->ids[i]);
 		struct str url = l->entries[i].url;
-		if (q != NULL && outside_purge(q, outside_hash(f, w->crawl,
+		if (q != NULL && lease_purge(q, lease_hash(f, w->crawl,
 		    q->id, url), url, before))
 			l->count++;
 	}
@@ -277,19 +277,19 @@ purge(struct outside_list *l)
 static void
 urls_walked(struct ledger_query *q)
 {
-	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
+	struct lease_list *l = CONTAINER(q, struct lease_list, call.query);
 	struct frontier *f = l->call.frontier;
 
-	outside_now(f);
-	lease_expire(f);
-	f->outside->scanned += l->walk->looks;
-	if (outside_is_cancelled(&l->call))
+	lease_now(f);
+	lease_out_expire(f);
+	f->leases->scanned += l->walk->looks;
+	if (lease_is_cancelled(&l->call))
 		l->n = 0;
-	if (l->kind == OUTSIDE_PURGE_URLS && l->call.result == OK &&
+	if (l->kind == LEASE_PURGE_URLS && l->call.result == OK &&
 	    ledger_health(f->ledger) != LEDGER_FINE)
 		l->call.result = ledger_health(f->ledger) == LEDGER_FAILED ?
 		    ERR_BROKEN : ERR_DISK_FULL;
-	else if (l->kind == OUTSIDE_PURGE_URLS && l->call.result == OK)
+	else if (l->kind == LEASE_PURGE_URLS && l->call.result == OK)
 		purge(l);
 	/* A piece without entries is none, but for its turn of the loop. */
 	answer_list(l);
@@ -301,8 +301,8 @@ urls_walked(struct ledger_query *q)
 static void
 walk_queues(struct ledger_query *q, struct index *x)
 {
-	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
-	struct outside_walk *w = l->walk;
+	struct lease_list *l = CONTAINER(q, struct lease_list, call.query);
+	struct lease_walk *w = l->walk;
 	struct index_iter *i = index_iter_new(x, INDEX_QUEUE);
 	struct str key, value;
 
@@ -327,13 +327,13 @@ walk_queues(struct ledger_query *q, struct index *x)
 }
 
 static bool
-shown(const struct outside_list *l, const struct outside_queue *q)
+shown(const struct lease_list *l, const struct lease_queue *q)
 {
-	const struct outside *o = l->call.frontier->outside;
+	const struct lease_service *o = l->call.frontier->leases;
 
 	if (q == NULL || q->unseen)
 		return false;
-	uint64_t block_s = outside_rare(q)->block_s;
+	uint64_t block_s = lease_rare(q)->block_s;
 	return l->include_inactive || (q->active > 0 &&
 	    (block_s == 0 || block_s < o->now_s));
 }
@@ -341,15 +341,15 @@ shown(const struct outside_list *l, const struct outside_queue *q)
 static void
 queues_walked(struct ledger_query *q)
 {
-	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
+	struct lease_list *l = CONTAINER(q, struct lease_list, call.query);
 	struct frontier *f = l->call.frontier;
-	const struct outside_crawl *c = outside_crawl_of(f, l->walk->crawl);
+	const struct lease_crawl *c = lease_crawl_of(f, l->walk->crawl);
 	size_t n = 0;
 
-	outside_now(f);
-	f->outside->scanned += l->walk->looks;
+	lease_now(f);
+	f->leases->scanned += l->walk->looks;
 	for (size_t i = 0; i < l->n && c != NULL; i++)
-		if (shown(l, outside_find_queue(c, l->entries[i].key)) &&
+		if (shown(l, lease_find_queue(c, l->entries[i].key)) &&
 		    wanted(l))
 			l->entries[n++] = l->entries[i];
 	l->n = n;
@@ -360,7 +360,7 @@ queues_walked(struct ledger_query *q)
 static int
 by_name(const void *a, const void *b)
 {
-	const struct outside_entry *x = a, *y = b;
+	const struct lease_entry *x = a, *y = b;
 
 	return str_cmp(x->key, y->key);
 }
@@ -369,7 +369,7 @@ by_name(const void *a, const void *b)
 static void
 sort_crawls(struct ledger_query *q, struct index *x)
 {
-	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
+	struct lease_list *l = CONTAINER(q, struct lease_list, call.query);
 
 	(void)x;
 	qsort(l->entries, l->n, sizeof(*l->entries), by_name);
@@ -378,22 +378,22 @@ sort_crawls(struct ledger_query *q, struct index *x)
 static void
 crawls_sorted(struct ledger_query *q)
 {
-	outside_answer_durable(CONTAINER(q, struct outside_call, query));
+	lease_answer_durable(CONTAINER(q, struct lease_call, query));
 }
 
 /* Few, and in memory only: all at once. */
 static void
-list_crawls(struct outside_list *l)
+list_crawls(struct lease_list *l)
 {
 	struct frontier *f = l->call.frontier;
-	const struct outside *o = f->outside;
+	const struct lease_service *o = f->leases;
 	size_t at = 0;
 	void *v;
 
-	l->entries = ARENA_ARRAY(&l->arena, struct outside_entry,
+	l->entries = ARENA_ARRAY(&l->arena, struct lease_entry,
 	    o->crawls.n + 1);
 	while (map_next(&o->crawls, &at, &v)) {
-		const struct outside_crawl *c = v;
+		const struct lease_crawl *c = v;
 		if (c->stats.queues > 0)
 			l->entries[l->n++].key = arena_copy(&l->arena,
 			    c->name);
@@ -408,9 +408,9 @@ list_crawls(struct outside_list *l)
 static uint64_t
 listings_max(const struct frontier *f)
 {
-	unsigned n = f->options.outside_listings_max;
+	unsigned n = f->options.lease_listings_max;
 
-	return n == 0 ? OUTSIDE_LISTINGS_MAX : n;
+	return n == 0 ? LEASE_LISTINGS_MAX : n;
 }
 
 /*
@@ -418,13 +418,13 @@ listings_max(const struct frontier *f)
  * long as its caller reads, and a count or a purge.  FULL.
  */
 static enum err
-count_open(struct outside_list *l)
+count_open(struct lease_list *l)
 {
-	struct outside *o = l->call.frontier->outside;
+	struct lease_service *o = l->call.frontier->leases;
 
-	if (l->kind == OUTSIDE_LIST_QUEUES || l->walk->ended)
+	if (l->kind == LEASE_LIST_QUEUES || l->walk->ended)
 		return OK;
-	bool urls = l->kind == OUTSIDE_LIST_URLS;
+	bool urls = l->kind == LEASE_LIST_URLS;
 	if (urls && o->listings >= listings_max(l->call.frontier))
 		return ERR_FULL;
 	l->walk->open = urls ? &o->listings : &o->counts;
@@ -433,18 +433,18 @@ count_open(struct outside_list *l)
 }
 
 static enum err
-begin_walk(struct outside_list *l)
+begin_walk(struct lease_list *l)
 {
 	struct frontier *f = l->call.frontier;
-	struct outside_crawl *c = outside_find_crawl(f, l->crawl);
-	struct outside_queue *q = outside_find_queue(c, l->key);
-	struct outside_walk *w = l->walk = mem_new(sizeof(*w));
+	struct lease_crawl *c = lease_find_crawl(f, l->crawl);
+	struct lease_queue *q = lease_find_queue(c, l->key);
+	struct lease_walk *w = l->walk = mem_new(sizeof(*w));
 
 	l->count = 0;
-	l->size = l->size == 0 ? OUTSIDE_LIST_SIZE : l->size;
-	list_put(&f->outside->walks, &w->node);
+	l->size = l->size == 0 ? LEASE_LIST_SIZE : l->size;
+	list_put(&f->leases->walks, &w->node);
 	w->ended = c == NULL || (q == NULL && l->key.n != 0 &&
-	    l->kind != OUTSIDE_LIST_QUEUES);
+	    l->kind != LEASE_LIST_QUEUES);
 	if (w->ended)
 		return OK;
 	w->crawl = c->id;
@@ -453,21 +453,21 @@ begin_walk(struct outside_list *l)
 		buf_put_str(&w->from, l->after);
 		buf_put_char(&w->from, '\0');
 	}
-	if (l->key.n != 0 && l->kind != OUTSIDE_LIST_QUEUES) {
+	if (l->key.n != 0 && l->kind != LEASE_LIST_QUEUES) {
 		w->queue = q->id;
-		buf_put_str(&w->key, outside_queue_key(q));
+		buf_put_str(&w->key, lease_queue_key(q));
 	}
 	return count_open(l);
 }
 
 static void
-read_piece(struct outside_list *l)
+read_piece(struct lease_list *l)
 {
-	struct outside_call *c = &l->call;
+	struct lease_call *c = &l->call;
 	struct frontier *f = c->frontier;
-	bool queues = l->kind == OUTSIDE_LIST_QUEUES;
+	bool queues = l->kind == LEASE_LIST_QUEUES;
 
-	l->entries = ARENA_ARRAY(&l->arena, struct outside_entry,
+	l->entries = ARENA_ARRAY(&l->arena, struct lease_entry,
 	    PIECE_ENTRIES);
 	l->walk->ids = ARENA_ARRAY(&l->arena, uint32_t, PIECE_ENTRIES);
 	c->query.home = f->loop;
@@ -481,7 +481,7 @@ read_piece(struct outside_list *l)
 }
 
 bool
-outside_list_piece(struct outside_list *l)
+lease_list_piece(struct lease_list *l)
 {
 	if (l->walk == NULL)
 		l->call.result = begin_walk(l);
@@ -490,49 +490,49 @@ outside_list_piece(struct outside_list *l)
 		return true;
 	}
 	walk_free(&l->walk);
-	outside_answer_durable(&l->call);
+	lease_answer_durable(&l->call);
 	return false;
 }
 
 static void
-run_list(struct outside_call *c)
+run_list(struct lease_call *c)
 {
-	struct outside_list *l = CONTAINER(c, struct outside_list, call);
-	struct outside *o = c->frontier->outside;
+	struct lease_list *l = CONTAINER(c, struct lease_list, call);
+	struct lease_service *o = c->frontier->leases;
 
 	arena_free(&l->arena);
 	l->n = 0;
 	l->more = false;
-	if (l->stop || outside_is_cancelled(c)) {
+	if (l->stop || lease_is_cancelled(c)) {
 		/* The caller may free the call as soon as it is answered. */
-		outside_list_end(l);
-		outside_scan_next(o);
-	} else if (l->kind == OUTSIDE_LIST_CRAWLS) {
+		lease_list_end(l);
+		lease_scan_next(o);
+	} else if (l->kind == LEASE_LIST_CRAWLS) {
 		list_crawls(l);
 	} else {
-		outside_scan(l);
+		lease_scan(l);
 	}
 }
 
 void
-outside_list(struct frontier *f, struct outside_list *l)
+lease_list(struct frontier *f, struct lease_list *l)
 {
-	l->call.writes = l->kind == OUTSIDE_PURGE_URLS;
+	l->call.writes = l->kind == LEASE_PURGE_URLS;
 	l->call.ends_itself = true;
 	list_init(&l->scan_node);
-	outside_post(f, &l->call, run_list);
+	lease_post(f, &l->call, run_list);
 }
 
 /* --- one URL -------------------------------------------------------------- */
 
-static void run_status(struct outside_call *);
+static void run_status(struct lease_call *);
 
 /* On the index thread. */
 static void
 read_status(struct ledger_query *query, struct index *x)
 {
-	struct outside_status_of *s = CONTAINER(query,
-	    struct outside_status_of, call.query);
+	struct lease_status_of *s = CONTAINER(query,
+	    struct lease_status_of, call.query);
 	struct buf key = BUF_INIT;
 	struct str value;
 
@@ -551,53 +551,53 @@ read_status(struct ledger_query *query, struct index *x)
 static void
 status_read(struct ledger_query *query)
 {
-	struct outside_status_of *s = CONTAINER(query,
-	    struct outside_status_of, call.query);
+	struct lease_status_of *s = CONTAINER(query,
+	    struct lease_status_of, call.query);
 
-	outside_answer(&s->call);
+	lease_answer(&s->call);
 }
 
 static void
 status_kept(struct promise *p, enum err e)
 {
-	struct outside_call *c = CONTAINER(p, struct outside_call, promise);
+	struct lease_call *c = CONTAINER(p, struct lease_call, promise);
 
 	c->result = e;
 	if (e == OK)
 		run_status(c);
 	else
-		outside_answer(c);
+		lease_answer(c);
 }
 
 static void
-run_status(struct outside_call *c)
+run_status(struct lease_call *c)
 {
-	struct outside_status_of *s = CONTAINER(c, struct outside_status_of,
+	struct lease_status_of *s = CONTAINER(c, struct lease_status_of,
 	    call);
 	struct frontier *f = c->frontier;
-	struct outside *o = f->outside;
-	struct str name = s->key.n != 0 ? s->key : outside_key(s->url);
-	struct outside_crawl *crawl = outside_find_crawl(f, s->crawl);
-	struct outside_queue *q = name.n == 0 ? NULL :
-	    outside_find_queue(crawl, name);
+	struct lease_service *o = f->leases;
+	struct str name = s->key.n != 0 ? s->key : lease_key(s->url);
+	struct lease_crawl *crawl = lease_find_crawl(f, s->crawl);
+	struct lease_queue *q = name.n == 0 ? NULL :
+	    lease_find_queue(crawl, name);
 	uint32_t created;
 	uint8_t mark;
 
 	s->entry.url = s->url;
 	s->entry.key = name;
-	uint64_t hash = q == NULL ? 0 : outside_hash(f, crawl->id, q->id,
+	uint64_t hash = q == NULL ? 0 : lease_hash(f, crawl->id, q->id,
 	    s->url);
 	if (name.n == 0 || q == NULL ||
 	    !url_table_get(f->known, hash, &s->date_s, &mark)) {
 		c->result = name.n == 0 ? ERR_INPUT : ERR_ABSENT;
-		outside_answer_durable(c);
+		lease_answer_durable(c);
 		return;
 	}
 	/* The index does not have it yet, or not as it is now. */
-	if (outside_news_get(&o->fresh, hash, &created) &&
+	if (lease_news_get(&o->fresh, hash, &created) &&
 	    ledger_health(f->ledger) != LEDGER_FAILED) {
 		c->promise.kept = status_kept;
-		outside_promise(f, &c->promise);
+		lease_promise(f, &c->promise);
 		return;
 	}
 	s->crawl_id = crawl->id;
@@ -609,7 +609,7 @@ run_status(struct outside_call *c)
 }
 
 void
-outside_status_of(struct frontier *f, struct outside_status_of *s)
+lease_status_of(struct frontier *f, struct lease_status_of *s)
 {
-	outside_post(f, &s->call, run_status);
+	lease_post(f, &s->call, run_status);
 }

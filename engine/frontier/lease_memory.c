@@ -3,7 +3,7 @@
  * in one arena per crawl, sets and heaps that hold slots by number.
  */
 #include "base/hash.h"
-#include "engine/frontier/outside_own.h"
+#include "engine/frontier/lease_own.h"
 
 /* Names of queues that are gone are swept out at half of so much and more. */
 #define NAMES_SWEPT_BYTES ((size_t)64 << 10)
@@ -13,26 +13,26 @@
 /* --- sets ----------------------------------------------------------------- */
 
 static size_t
-home_of(const struct outside_set *s, uint32_t tag)
+home_of(const struct lease_set *s, uint32_t tag)
 {
 	return s->ids ? tag % s->cap : (size_t)((uint64_t)tag * s->cap >> 32);
 }
 
 static size_t
-behind(const struct outside_set *s, size_t i)
+behind(const struct lease_set *s, size_t i)
 {
 	return i + 1 == s->cap ? 0 : i + 1;
 }
 
 /* How far it is from one place up to another, round the end. */
 static size_t
-distance(const struct outside_set *s, size_t from, size_t to)
+distance(const struct lease_set *s, size_t from, size_t to)
 {
 	return to >= from ? to - from : to + s->cap - from;
 }
 
 static void
-set_place(struct outside_set *s, struct outside_place p)
+set_place(struct lease_set *s, struct lease_place p)
 {
 	size_t i = home_of(s, p.tag);
 
@@ -42,9 +42,9 @@ set_place(struct outside_set *s, struct outside_place p)
 }
 
 static void
-set_grow(struct outside_set *s)
+set_grow(struct lease_set *s)
 {
-	struct outside_set old = *s;
+	struct lease_set old = *s;
 
 	s->cap = old.cap == 0 ? PLACES_FIRST : old.cap + old.cap / 2;
 	s->places = mem_array(s->cap, sizeof(*s->places));
@@ -55,17 +55,17 @@ set_grow(struct outside_set *s)
 }
 
 static void
-set_put(struct outside_set *s, uint32_t tag, uint32_t slot)
+set_put(struct lease_set *s, uint32_t tag, uint32_t slot)
 {
 	if (s->n * 8 >= s->cap * 7)
 		set_grow(s);
-	set_place(s, (struct outside_place){ tag, slot });
+	set_place(s, (struct lease_place){ tag, slot });
 	s->n++;
 }
 
 /* The next place with this tag from `i` on; its slot is 0 when none is left. */
 static size_t
-set_seek(const struct outside_set *s, size_t i, uint32_t tag)
+set_seek(const struct lease_set *s, size_t i, uint32_t tag)
 {
 	while (s->places[i].slot != 0 && s->places[i].tag != tag)
 		i = behind(s, i);
@@ -73,7 +73,7 @@ set_seek(const struct outside_set *s, size_t i, uint32_t tag)
 }
 
 static void
-set_take(struct outside_set *s, uint32_t tag, uint32_t slot)
+set_take(struct lease_set *s, uint32_t tag, uint32_t slot)
 {
 	size_t hole = set_seek(s, home_of(s, tag), tag);
 
@@ -95,7 +95,7 @@ set_take(struct outside_set *s, uint32_t tag, uint32_t slot)
 }
 
 bool
-outside_set_next(const struct outside_set *s, size_t *at, uint32_t *slot)
+lease_set_next(const struct lease_set *s, size_t *at, uint32_t *slot)
 {
 	for (; *at < s->cap; (*at)++)
 		if (s->places[*at].slot != 0) {
@@ -106,7 +106,7 @@ outside_set_next(const struct outside_set *s, size_t *at, uint32_t *slot)
 }
 
 void
-outside_set_free(struct outside_set *s)
+lease_set_free(struct lease_set *s)
 {
 	mem_free(&s->places);
 	s->n = s->cap = 0;
@@ -147,25 +147,25 @@ name_of(const char *name)
 }
 
 struct str
-outside_queue_key(const struct outside_queue *q)
+lease_queue_key(const struct lease_queue *q)
 {
 	return name_of(q->name);
 }
 
 /* Of those that are left, when most are gone. */
 static void
-names_sweep(struct outside_crawl *c)
+names_sweep(struct lease_crawl *c)
 {
-	const struct outside *o = c->frontier->outside;
+	const struct lease_service *o = c->frontier->leases;
 	struct arena names = ARENA_INIT;
 	uint32_t slot;
 
 	if (c->names_gone < NAMES_SWEPT_BYTES ||
 	    c->names_gone < c->names.total / 2)
 		return;
-	for (size_t at = 0; outside_set_next(&c->keys, &at, &slot);) {
-		struct outside_queue *q = outside_at(o, slot);
-		q->name = name_put(&names, outside_queue_key(q));
+	for (size_t at = 0; lease_set_next(&c->keys, &at, &slot);) {
+		struct lease_queue *q = lease_at(o, slot);
+		q->name = name_put(&names, lease_queue_key(q));
 	}
 	arena_free(&c->names);
 	c->names = names;
@@ -173,74 +173,74 @@ names_sweep(struct outside_crawl *c)
 }
 
 static uint32_t
-key_tag(const struct outside_crawl *c, struct str key)
+key_tag(const struct lease_crawl *c, struct str key)
 {
 	return (uint32_t)(hash_bytes(key, c->id) >> 32);
 }
 
-struct outside_queue *
-outside_find_queue(const struct outside_crawl *c, struct str key)
+struct lease_queue *
+lease_find_queue(const struct lease_crawl *c, struct str key)
 {
 	if (c == NULL || c->keys.cap == 0)
 		return NULL;
-	const struct outside *o = c->frontier->outside;
-	const struct outside_set *s = &c->keys;
+	const struct lease_service *o = c->frontier->leases;
+	const struct lease_set *s = &c->keys;
 	uint32_t tag = key_tag(c, key);
 	size_t i = set_seek(s, home_of(s, tag), tag);
 
 	for (; s->places[i].slot != 0; i = set_seek(s, behind(s, i), tag)) {
-		struct outside_queue *q = outside_at(o, s->places[i].slot);
-		if (str_eq(outside_queue_key(q), key))
+		struct lease_queue *q = lease_at(o, s->places[i].slot);
+		if (str_eq(lease_queue_key(q), key))
 			return q;
 	}
 	return NULL;
 }
 
-struct outside_queue *
-outside_queue_of(struct frontier *f, uint32_t crawl, uint32_t id)
+struct lease_queue *
+lease_queue_of(struct frontier *f, uint32_t crawl, uint32_t id)
 {
-	const struct outside_crawl *c = outside_crawl_of(f, crawl);
+	const struct lease_crawl *c = lease_crawl_of(f, crawl);
 
 	if (c == NULL || c->ids.cap == 0)
 		return NULL;
 	size_t i = set_seek(&c->ids, home_of(&c->ids, id), id);
 	uint32_t slot = c->ids.places[i].slot;
-	return slot == 0 ? NULL : outside_at(f->outside, slot);
+	return slot == 0 ? NULL : lease_at(f->leases, slot);
 }
 
 /* --- slots ---------------------------------------------------------------- */
 
 static uint32_t
-slot_take(struct outside *o)
+slot_take(struct lease_service *o)
 {
 	uint32_t slot = o->slot_free;
 
 	if (slot != 0) {
-		o->slot_free = outside_at(o, slot)->id;
+		o->slot_free = lease_at(o, slot)->id;
 		return slot;
 	}
 	/* The first one is nobody's. */
 	slot = o->slots_n = MAX(o->slots_n, 1u);
 	CHECK(slot < UINT32_MAX);
-	size_t chunk = slot / OUTSIDE_CHUNK;
-	if (slot == 1 || slot % OUTSIDE_CHUNK == 0) {
+	size_t chunk = slot / LEASE_CHUNK;
+	if (slot == 1 || slot % LEASE_CHUNK == 0) {
 		o->chunks = mem_resize(o->chunks, chunk + 1,
-		    sizeof(struct outside_queue *));
-		o->chunks[chunk] = mem_array(OUTSIDE_CHUNK,
-		    sizeof(struct outside_queue));
+		    sizeof(struct lease_queue *));
+		o->chunks[chunk] = mem_array(LEASE_CHUNK,
+		    sizeof(struct lease_queue));
 	}
 	o->slots_n++;
 	return slot;
 }
 
-struct outside_queue *
-outside_take_slot(struct outside_crawl *c, uint32_t id, struct str key)
+struct lease_queue *
+lease_take_slot(struct lease_crawl *c, uint32_t id, struct str key)
 {
-	struct outside *o = c->frontier->outside;
+	struct lease_service *o = c->frontier->leases;
 	uint32_t slot = slot_take(o);
-	struct outside_queue *q = outside_at(o, slot);
+	struct lease_queue *q = lease_at(o, slot);
 
-	*q = (struct outside_queue){ .crawl = c, .slot = slot, .id = id };
+	*q = (struct lease_queue){ .crawl = c, .slot = slot, .id = id };
 	q->name = name_put(&c->names, key);
 	set_put(&c->keys, key_tag(c, key), slot);
 	c->ids.ids = true;
@@ -249,14 +249,14 @@ outside_take_slot(struct outside_crawl *c, uint32_t id, struct str key)
 }
 
 void
-outside_give_slot(struct outside_queue *q)
+lease_give_slot(struct lease_queue *q)
 {
-	struct outside_crawl *c = q->crawl;
-	struct outside *o = c->frontier->outside;
-	struct str key = outside_queue_key(q);
+	struct lease_crawl *c = q->crawl;
+	struct lease_service *o = c->frontier->leases;
+	struct str key = lease_queue_key(q);
 
 	if (q->rare) {
-		struct outside_rare *r = map_take_id(&o->rares, q->slot);
+		struct lease_rare *r = map_take_id(&o->rares, q->slot);
 		mem_free(&r);
 	}
 	mem_free(&q->cursor);
@@ -266,16 +266,16 @@ outside_give_slot(struct outside_queue *q)
 		set_take(&c->ids, q->id, q->slot);
 		c->names_gone += key.n + 1;
 	}
-	*q = (struct outside_queue){ .slot = q->slot, .id = o->slot_free };
+	*q = (struct lease_queue){ .slot = q->slot, .id = o->slot_free };
 	o->slot_free = q->slot;
 	if (!c->dead)
 		names_sweep(c);
 }
 
 void
-outside_free_slots(struct outside *o)
+lease_free_slots(struct lease_service *o)
 {
-	size_t chunks = (o->slots_n + OUTSIDE_CHUNK - 1) / OUTSIDE_CHUNK;
+	size_t chunks = (o->slots_n + LEASE_CHUNK - 1) / LEASE_CHUNK;
 
 	for (size_t i = 0; i < chunks; i++)
 		mem_free(&o->chunks[i]);
@@ -285,22 +285,22 @@ outside_free_slots(struct outside *o)
 
 /* --- what few queues have ------------------------------------------------- */
 
-const struct outside_rare *
-outside_rare(const struct outside_queue *q)
+const struct lease_rare *
+lease_rare(const struct lease_queue *q)
 {
-	static const struct outside_rare none;
+	static const struct lease_rare none;
 
-	return q->rare ? map_get_id(&q->crawl->frontier->outside->rares,
+	return q->rare ? map_get_id(&q->crawl->frontier->leases->rares,
 	    q->slot) : &none;
 }
 
-struct outside_rare *
-outside_make_rare(struct outside_queue *q)
+struct lease_rare *
+lease_make_rare(struct lease_queue *q)
 {
-	struct outside *o = q->crawl->frontier->outside;
+	struct lease_service *o = q->crawl->frontier->leases;
 
 	if (!q->rare) {
-		struct outside_rare *r = mem_new(sizeof(*r));
+		struct lease_rare *r = mem_new(sizeof(*r));
 		map_put_id(&o->rares, q->slot, r);
 		q->rare = true;
 	}
@@ -320,7 +320,7 @@ group_mark(uint64_t group)
 }
 
 static size_t
-news_seek(const struct outside_news *s, uint64_t hash)
+news_seek(const struct lease_news *s, uint64_t hash)
 {
 	size_t i = hash & (s->cap - 1);
 
@@ -330,9 +330,9 @@ news_seek(const struct outside_news *s, uint64_t hash)
 }
 
 static void
-news_grow(struct outside_news *s)
+news_grow(struct lease_news *s)
 {
-	struct outside_news old = *s;
+	struct lease_news old = *s;
 
 	s->cap = MAX(NEWS_FIRST, 2 * old.cap);
 	s->news = mem_array(s->cap, sizeof(*s->news));
@@ -343,12 +343,12 @@ news_grow(struct outside_news *s)
 }
 
 bool
-outside_news_get(const struct outside_news *s, uint64_t hash,
+lease_news_get(const struct lease_news *s, uint64_t hash,
     uint32_t *created)
 {
 	if (s->n == 0)
 		return false;
-	const struct outside_new *n = &s->news[news_seek(s, hash)];
+	const struct lease_new *n = &s->news[news_seek(s, hash)];
 	if (n->group == 0)
 		return false;
 	*created = n->created;
@@ -356,18 +356,18 @@ outside_news_get(const struct outside_news *s, uint64_t hash,
 }
 
 void
-outside_news_put(struct outside_news *s, uint64_t hash, uint32_t created,
+lease_news_put(struct lease_news *s, uint64_t hash, uint32_t created,
     uint64_t group)
 {
 	if (s->n * 4 >= s->cap * 3)
 		news_grow(s);
-	struct outside_new *n = &s->news[news_seek(s, hash)];
+	struct lease_new *n = &s->news[news_seek(s, hash)];
 	s->n += n->group == 0;
-	*n = (struct outside_new){ hash, created, group_mark(group) };
+	*n = (struct lease_new){ hash, created, group_mark(group) };
 }
 
 void
-outside_news_take(struct outside_news *s, uint64_t hash, uint64_t group)
+lease_news_take(struct lease_news *s, uint64_t hash, uint64_t group)
 {
 	if (s->n == 0)
 		return;
@@ -386,11 +386,11 @@ outside_news_take(struct outside_news *s, uint64_t hash, uint64_t group)
 	}
 	s->news[hole].group = 0;
 	if (--s->n == 0 && s->cap > NEWS_KEPT)
-		outside_news_free(s);
+		lease_news_free(s);
 }
 
 void
-outside_news_free(struct outside_news *s)
+lease_news_free(struct lease_news *s)
 {
 	mem_free(&s->news);
 	s->n = s->cap = 0;
@@ -399,7 +399,7 @@ outside_news_free(struct outside_news *s)
 /* --- slots that are marked ------------------------------------------------ */
 
 void
-outside_slots_put(struct outside_slots *s, uint32_t slot)
+lease_slots_put(struct lease_slots *s, uint32_t slot)
 {
 	if (s->n == s->cap) {
 		s->cap = MAX(64, s->cap + s->cap / 2);
@@ -409,7 +409,7 @@ outside_slots_put(struct outside_slots *s, uint32_t slot)
 }
 
 void
-outside_slots_free(struct outside_slots *s)
+lease_slots_free(struct lease_slots *s)
 {
 	mem_free(&s->slots);
 	s->n = s->cap = 0;
@@ -418,16 +418,16 @@ outside_slots_free(struct outside_slots *s)
 /* --- heaps ---------------------------------------------------------------- */
 
 static void
-set_turn(struct outside *o, struct outside_turns *h, size_t i,
-    struct outside_turn t)
+set_turn(struct lease_service *o, struct lease_turns *h, size_t i,
+    struct lease_turn t)
 {
 	h->turns[i] = t;
-	outside_at(o, t.slot)->at = (uint32_t)i + 1;
+	lease_at(o, t.slot)->at = (uint32_t)i + 1;
 }
 
 static void
-turn_up(struct outside *o, struct outside_turns *h, size_t i,
-    struct outside_turn t)
+turn_up(struct lease_service *o, struct lease_turns *h, size_t i,
+    struct lease_turn t)
 {
 	for (; i > 0 && t.key < h->turns[(i - 1) / 4].key; i = (i - 1) / 4)
 		set_turn(o, h, i, h->turns[(i - 1) / 4]);
@@ -435,8 +435,8 @@ turn_up(struct outside *o, struct outside_turns *h, size_t i,
 }
 
 static void
-turn_down(struct outside *o, struct outside_turns *h, size_t i,
-    struct outside_turn t)
+turn_down(struct lease_service *o, struct lease_turns *h, size_t i,
+    struct lease_turn t)
 {
 	for (;;) {
 		size_t first = 4 * i + 1, least = first;
@@ -454,32 +454,32 @@ turn_down(struct outside *o, struct outside_turns *h, size_t i,
 }
 
 static void
-turns_resize(struct outside_turns *h, size_t cap)
+turns_resize(struct lease_turns *h, size_t cap)
 {
 	h->turns = mem_resize(h->turns, cap, sizeof(*h->turns));
 	h->cap = cap;
 }
 
 void
-outside_turns_put(struct outside *o, struct outside_turns *h,
-    struct outside_queue *q, int64_t key)
+lease_turns_put(struct lease_service *o, struct lease_turns *h,
+    struct lease_queue *q, int64_t key)
 {
 	CHECK(q->at == 0);
 	if (h->n == h->cap)
 		turns_resize(h, MAX(TURNS_FIRST, h->cap + h->cap / 4));
 	h->n++;
-	turn_up(o, h, h->n - 1, (struct outside_turn){ key, q->slot });
+	turn_up(o, h, h->n - 1, (struct lease_turn){ key, q->slot });
 }
 
 void
-outside_turns_take(struct outside *o, struct outside_turns *h,
-    struct outside_queue *q)
+lease_turns_take(struct lease_service *o, struct lease_turns *h,
+    struct lease_queue *q)
 {
 	size_t i = q->at - 1;
 
 	CHECK(q->at != 0 && i < h->n && h->turns[i].slot == q->slot);
 	q->at = 0;
-	struct outside_turn last = h->turns[--h->n];
+	struct lease_turn last = h->turns[--h->n];
 	if (i < h->n) {
 		if (i > 0 && last.key < h->turns[(i - 1) / 4].key)
 			turn_up(o, h, i, last);
@@ -487,13 +487,13 @@ outside_turns_take(struct outside *o, struct outside_turns *h,
 			turn_down(o, h, i, last);
 	}
 	if (h->n == 0)
-		outside_turns_free(h);
+		lease_turns_free(h);
 	else if (h->cap > TURNS_FIRST && h->n < h->cap / 4)
 		turns_resize(h, h->cap / 2);
 }
 
 void
-outside_turns_free(struct outside_turns *h)
+lease_turns_free(struct lease_turns *h)
 {
 	mem_free(&h->turns);
 	h->n = h->cap = 0;

@@ -23,7 +23,7 @@ struct m_url {
 	bool there;
 	uint32_t date, created;
 	unsigned meta;
-	int64_t lease_end;           /* ns; 0: none */
+	int64_t lease_out_end;           /* ns; 0: none */
 };
 
 struct m_queue {
@@ -92,7 +92,7 @@ active(const struct m_queue *q)
 static bool
 leased(const struct m_url *u)
 {
-	return u->there && u->lease_end > now_ns();
+	return u->there && u->lease_out_end > now_ns();
 }
 
 static uint64_t
@@ -138,7 +138,7 @@ static void
 compare_queue(struct model *m, unsigned c, unsigned k)
 {
 	struct m_queue *q = &m->queues[c][k];
-	struct outside_entry e;
+	struct lease_entry e;
 
 	out_assert_stats(&m->rig, crawl_names[c], key_names[k], active(q),
 	    leased_n(q), completed(q), q->there);
@@ -163,21 +163,21 @@ compare(struct model *m)
 	for (unsigned c = 0; c < CRAWLS; c++)
 		for (unsigned k = 0; k < KEYS; k++)
 			compare_queue(m, c, k);
-	assert_int_equal(out_control(&m->rig, OUTSIDE_GET_ACTIVE, "", "", 0,
+	assert_int_equal(out_control(&m->rig, LEASE_GET_ACTIVE, "", "", 0,
 	    &value), OK);
 	assert_int_equal(value, !m->inactive);
-	assert_int_equal(m->rig.frontier->outside->delay_s, m->delay);
+	assert_int_equal(m->rig.frontier->leases->delay_s, m->delay);
 	rig_run(&m->rig);
-	outside_check(m->rig.frontier);
+	lease_check(m->rig.frontier);
 }
 
-static struct outside_queue *
+static struct lease_queue *
 queue_in(struct model *m, unsigned c, unsigned k)
 {
-	struct outside_crawl *crawl = outside_find_crawl(m->rig.frontier,
+	struct lease_crawl *crawl = lease_find_crawl(m->rig.frontier,
 	    str_of(crawl_names[c]));
 
-	return outside_find_queue(crawl, str_of(key_names[k]));
+	return lease_find_queue(crawl, str_of(key_names[k]));
 }
 
 /* --- verbs ---------------------------------------------------------------- */
@@ -222,7 +222,7 @@ struct put_plan {
 };
 
 static struct put_plan
-random_put(struct model *m, struct outside_item *i)
+random_put(struct model *m, struct lease_item *i)
 {
 	struct put_plan p;
 
@@ -236,14 +236,14 @@ random_put(struct model *m, struct outside_item *i)
 	return p;
 }
 
-static enum outside_status
+static enum lease_status
 model_put(struct model *m, const struct put_plan *p)
 {
 	struct m_queue *q = &m->queues[p->c][p->k];
 	struct m_url *u = &q->urls[p->u];
 
 	if (u->there && !p->known)
-		return OUTSIDE_SKIPPED;
+		return LEASE_SKIPPED;
 	remember(m, q);
 	q->there = true;
 	if (!u->there)
@@ -251,14 +251,14 @@ model_put(struct model *m, const struct put_plan *p)
 	u->there = true;
 	u->date = p->known ? (uint32_t)p->date : out_now_s();
 	u->meta = p->meta;
-	u->lease_end = 0;
-	return OUTSIDE_OK;
+	u->lease_out_end = 0;
+	return LEASE_OK;
 }
 
 static void
 do_put(struct model *m)
 {
-	struct outside_item items[6];
+	struct lease_item items[6];
 	struct put_plan plans[6];
 	size_t n = 1 + dice(m, ARRAY_LEN(items));
 
@@ -312,12 +312,12 @@ do_get(struct model *m)
 		for (unsigned i = 0; (urls_max == 0 || i < urls_max) &&
 		    (u = first_due(q)) != NULL; i++) {
 			assert_true(at < got.n);
-			const struct outside_url *g = &got.urls[at++];
+			const struct lease_url *g = &got.urls[at++];
 			assert_string_equal(g->crawl.p, crawl_names[c]);
 			assert_string_equal(g->key.p, key_names[k]);
 			assert_string_equal(g->url.p,
 			    url_names[u - q->urls]);
-			u->lease_end = now_ns() + (lease_s == 0 ? 30 :
+			u->lease_out_end = now_ns() + (lease_s == 0 ? 30 :
 			    lease_s) * NS_PER_S;
 		}
 		q->ticket = m->next_ticket++;
@@ -336,7 +336,7 @@ do_get(struct model *m)
 				    crawl_names[c])) && str_eq(got.urls[i].key,
 				    str_of(key_names[k])))
 					m->queues[c][k].urls[got.urls[i]
-					    .url.p[1] - '0'].lease_end = 0;
+					    .url.p[1] - '0'].lease_out_end = 0;
 }
 
 static void
@@ -357,38 +357,38 @@ do_control(struct model *m)
 
 	switch (dice(m, 9)) {
 	case 0:
-		assert_int_equal(out_control(r, OUTSIDE_SET_DELAY, crawl, key,
+		assert_int_equal(out_control(r, LEASE_SET_DELAY, crawl, key,
 		    v, NULL), OK);
 		remember(m, q);
 		q->has_delay = true;
 		q->delay = v;
 		break;
 	case 1:
-		assert_int_equal(out_control(r, OUTSIDE_SET_DELAY, "", "", v,
+		assert_int_equal(out_control(r, LEASE_SET_DELAY, "", "", v,
 		    NULL), OK);
 		m->delay = v;
 		break;
 	case 2:
 		v = v == 0 ? 0 : out_now_s() + v;
-		assert_int_equal(out_control(r, OUTSIDE_BLOCK_UNTIL, crawl,
+		assert_int_equal(out_control(r, LEASE_BLOCK_UNTIL, crawl,
 		    key, v, NULL), OK);
 		if (v != 0)
 			remember(m, q);
 		q->block = v;
 		break;
 	case 3:
-		assert_int_equal(out_control(r, OUTSIDE_SET_LIMIT, crawl, key,
+		assert_int_equal(out_control(r, LEASE_SET_LIMIT, crawl, key,
 		    2 * v, NULL), q->there ? OK : ERR_ABSENT);
 		q->limit = q->there ? 2 * v : q->limit;
 		break;
 	case 4:
 		v = dice(m, 3) > 0;
-		assert_int_equal(out_control(r, OUTSIDE_SET_ACTIVE, "", "", v,
+		assert_int_equal(out_control(r, LEASE_SET_ACTIVE, "", "", v,
 		    NULL), OK);
 		m->inactive = v == 0;
 		break;
 	case 5:
-		assert_int_equal(out_control(r, OUTSIDE_DELETE_QUEUE, crawl,
+		assert_int_equal(out_control(r, LEASE_DELETE_QUEUE, crawl,
 		    key, 0, &n), OK);
 		assert_int_equal(n, active(q) + completed(q));
 		clear_queue(q);
@@ -396,7 +396,7 @@ do_control(struct model *m)
 	case 6:
 		if (dice(m, 3) != 0)
 			break;
-		assert_int_equal(out_control(r, OUTSIDE_DELETE_CRAWL, crawl,
+		assert_int_equal(out_control(r, LEASE_DELETE_CRAWL, crawl,
 		    "", 0, &n), OK);
 		for (k = 0; k < KEYS; k++) {
 			q = &m->queues[c][k];
@@ -415,7 +415,7 @@ do_list(struct model *m)
 {
 	unsigned c, k;
 	struct m_queue *q = any_queue(m, &c, &k);
-	struct outside_list l = { .kind = OUTSIDE_COUNT_URLS,
+	struct lease_list l = { .kind = LEASE_COUNT_URLS,
 	    .crawl = str_of(crawl_names[c]), .key = str_of(key_names[k]) };
 
 	out_list(&m->rig, &l);
@@ -429,7 +429,7 @@ do_list(struct model *m)
 			n++;
 			q->urls[i] = (struct m_url){ .there = false };
 		}
-	l.kind = OUTSIDE_PURGE_URLS;
+	l.kind = LEASE_PURGE_URLS;
 	l.before_s = before;
 	out_list(&m->rig, &l);
 	assert_int_equal(got.count, n);
@@ -441,11 +441,11 @@ do_list(struct model *m)
 static void
 adopt(struct model *m, bool jumped)
 {
-	struct outside *o = m->rig.frontier->outside;
+	struct lease_service *o = m->rig.frontier->leases;
 
 	for (unsigned i = 0; i < CRAWLS * KEYS; i++) {
 		struct m_queue *q = &m->queues[i / KEYS][i % KEYS];
-		struct outside_queue *real = queue_in(m, i / KEYS, i % KEYS);
+		struct lease_queue *real = queue_in(m, i / KEYS, i % KEYS);
 		assert_true((real != NULL) == q->remembered || m->doubt);
 		if (real == NULL)
 			continue;
@@ -455,20 +455,22 @@ adopt(struct model *m, bool jumped)
 		q->served = real->served;
 		for (unsigned k = 0; k < URLS; k++) {
 			struct m_url *u = &q->urls[k];
-			struct outside_lease *l = lease_find(o, outside_hash(
+			struct lease_out *l = lease_out_find(o, lease_hash(
 			    m->rig.frontier, real->crawl->id, real->id,
 			    str_of(url_names[k])));
 			int64_t end = l == NULL ? 0 : l->batch->node.key;
 			if (now_ns() > m->set_back && !m->doubt)
-				assert_true(end == (leased(u) ? u->lease_end :
-				    end <= now_ns() ? end : 0));
+				assert_true(end ==
+				    (leased(u)                ? u->lease_out_end
+				            : end <= now_ns() ? end
+				                              : 0));
 			if (leased(u))
-				assert_true(end >= u->lease_end);
-			u->lease_end = end;
+				assert_true(end >= u->lease_out_end);
+			u->lease_out_end = end;
 		}
 		if (m->doubt || jumped)
 			q->ticket = real->ticket;
-		const struct outside_rare *r = outside_rare(real);
+		const struct lease_rare *r = lease_rare(real);
 		assert_true(r->has_delay == q->has_delay);
 		assert_int_equal(r->block_s, q->block);
 		assert_int_equal(r->limit, q->limit);
@@ -483,27 +485,27 @@ static void
 die(struct model *m)
 {
 	struct rig *r = &m->rig;
-	struct outside_item item;
+	struct lease_item item;
 	struct put_plan plan = random_put(m, &item);
-	struct outside_put p = { .items = &item, .items_n = 1,
+	struct lease_put p = { .items = &item, .items_n = 1,
 	    .call = { .home = r->loop, .done = out_done } };
-	struct outside_get g = { .any_crawl = true, .lease_s = 20,
+	struct lease_get g = { .any_crawl = true, .lease_s = 20,
 	    .urls_max = 2, .call = { .home = r->loop, .done = out_done } };
 	struct m_url *u = &m->queues[plan.c][plan.k].urls[plan.u];
-	struct outside_entry e;
+	struct lease_entry e;
 	unsigned what = (unsigned)dice(m, 3);
 	bool power = dice(m, 2) == 0 && !m->relaxed, jump = dice(m, 4) == 0;
 
 	out_back = false;
 	if (what == 1)
-		outside_put(r->frontier, &p);
+		lease_put(r->frontier, &p);
 	else if (what == 2)
-		outside_get(r->frontier, &g);
+		lease_get(r->frontier, &g);
 	for (uint64_t n = dice(m, 12); what != 0 && n > 0 && !out_back; n--)
 		loop_step(r->loop);
 	bool acked = out_back;
 	rig_crash(r, power);
-	outside_get_free(&g);
+	lease_get_free(&g);
 	if (jump) {
 		world.ahead_us -= US_PER_S * (int64_t)dice(m, 90000);
 		m->set_back = now_ns() + 60 * NS_PER_S;
@@ -517,9 +519,9 @@ die(struct model *m)
 		bool applied = err == OK && (!u->there || (plan.known &&
 		    (e.date_s != u->date || !str_eq(e.metadata, str_of(
 		    meta_names[u->meta])))));
-		struct outside_queue *q = queue_in(m, plan.c, plan.k);
-		struct outside_lease *l = q == NULL ? NULL : lease_find(
-		    r->frontier->outside, outside_hash(r->frontier,
+		struct lease_queue *q = queue_in(m, plan.c, plan.k);
+		struct lease_out *l = q == NULL ? NULL : lease_out_find(
+		    r->frontier->leases, lease_hash(r->frontier,
 		    q->crawl->id, q->id, str_of(url_names[plan.u])));
 		/* Put as it was before: the end of its lease tells. */
 		applied |= plan.known && leased(u) && l == NULL;
@@ -582,7 +584,7 @@ nothing_acknowledged_is_lost(void **state)
 		memset(&m, 0, sizeof(m));
 		m.random = seed;
 		m.relaxed = seed > SEEDS;
-		m.delay = OUTSIDE_DELAY_S;
+		m.delay = LEASE_DELAY_S;
 		for (unsigned i = 0; i < CRAWLS * KEYS; i++)
 			clear_queue(&m.queues[i / KEYS][i % KEYS]);
 		rig_init(&m.rig);
@@ -597,7 +599,7 @@ nothing_acknowledged_is_lost(void **state)
 			m.rig.options.ledger.index.write_buffer_bytes =
 			    64 << 20;
 		}
-		m.rig.options.outside_relaxed = m.relaxed;
+		m.rig.options.lease_relaxed = m.relaxed;
 		rig_open(&m.rig);
 		for (unsigned i = 0; i < STEPS; i++)
 			step(&m);
@@ -618,9 +620,9 @@ nothing_acknowledged_is_lost(void **state)
 static void
 storm(struct model *m)
 {
-	struct outside_item items[STORM_VERBS][STORM_ITEMS];
-	struct outside_put puts[STORM_VERBS];
-	struct outside_get gets[STORM_VERBS];
+	struct lease_item items[STORM_VERBS][STORM_ITEMS];
+	struct lease_put puts[STORM_VERBS];
+	struct lease_get gets[STORM_VERBS];
 	struct rig *r = &m->rig;
 
 	for (size_t i = 0; i < STORM_VERBS; i++) {
@@ -628,18 +630,18 @@ storm(struct model *m)
 			random_put(m, &items[i][k]);
 			items[i][k].key = str_of(key_names[0]);
 		}
-		puts[i] = (struct outside_put){ .items = items[i],
+		puts[i] = (struct lease_put){ .items = items[i],
 		    .items_n = 1 + dice(m, STORM_ITEMS),
 		    .call = { .home = r->loop, .done = out_done } };
-		gets[i] = (struct outside_get){ .any_crawl = true,
+		gets[i] = (struct lease_get){ .any_crawl = true,
 		    .urls_max = (uint32_t)dice(m, 3), .lease_s =
 		    1 + (uint32_t)dice(m, 3), .queues_max =
 		    (uint32_t)dice(m, 3), .call = { .home = r->loop,
 		    .done = out_done } };
-		outside_put(r->frontier, &puts[i]);
+		lease_put(r->frontier, &puts[i]);
 		for (uint64_t n = dice(m, 5); n > 0; n--)
 			loop_step(r->loop);
-		outside_get(r->frontier, &gets[i]);
+		lease_get(r->frontier, &gets[i]);
 		for (uint64_t n = dice(m, 5); n > 0; n--)
 			loop_step(r->loop);
 		if (dice(m, 4) == 0)
@@ -649,11 +651,11 @@ storm(struct model *m)
 	for (size_t i = 0; i < STORM_VERBS; i++) {
 		for (size_t k = 0; k < puts[i].items_n; k++)
 			assert_int_not_equal(items[i][k].status,
-			    OUTSIDE_FAIL);
+			    LEASE_FAIL);
 		assert_false(gets[i].more);
-		outside_get_free(&gets[i]);
+		lease_get_free(&gets[i]);
 	}
-	outside_check(r->frontier);
+	lease_check(r->frontier);
 }
 
 static void
@@ -665,7 +667,7 @@ verbs_that_overlap_agree(void **state)
 	m = (struct model){ .random = 77 };
 	rig_init(&m.rig);
 	rig_open(&m.rig);
-	out_control(&m.rig, OUTSIDE_SET_DELAY, "", "", 0, NULL);
+	out_control(&m.rig, LEASE_SET_DELAY, "", "", 0, NULL);
 	for (unsigned i = 0; i < 400; i++) {
 		storm(&m);
 		if (i % 50 == 49)

@@ -5,12 +5,12 @@
  * its stream behind it wait.  A new URL, and one that is known already, cost no
  * read.
  */
-#include "engine/frontier/outside_own.h"
+#include "engine/frontier/lease_own.h"
 
 enum asking { ASK_NOT, ASK_NOW, ASK_ANSWERED, ASK_FAILED };
 
 void
-outside_stream_init(struct outside_stream *s)
+lease_stream_init(struct lease_stream *s)
 {
 	list_init(&s->held);
 	s->waiting = NULL;
@@ -21,19 +21,19 @@ outside_stream_init(struct outside_stream *s)
 /* The URL, and what stands in memory of it. */
 struct target {
 	struct frontier *frontier;
-	struct outside_queue *queue;
+	struct lease_queue *queue;
 	struct str url;
 	uint64_t hash;
 	uint32_t date;               /* as it stands, or DATE_NEVER */
 	uint32_t created;
-	struct outside_lease *lease;
+	struct lease_out *lease;
 };
 
 static void
-put_record(const struct target *t, uint32_t date, const struct outside_item *i)
+put_record(const struct target *t, uint32_t date, const struct lease_item *i)
 {
 	struct frontier *f = t->frontier;
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 
 	url_key(t->queue->crawl->id, t->queue->id, date, t->url,
 	    (buf_clear(&o->key), &o->key));
@@ -43,18 +43,18 @@ put_record(const struct target *t, uint32_t date, const struct outside_item *i)
 	buf_put_str(&o->value, i->metadata);
 	ledger_put(f->ledger, INDEX_URL, buf_str(&o->key),
 	    buf_str(&o->value));
-	outside_fresh(f, t->hash, t->created);
+	lease_fresh(f, t->hash, t->created);
 }
 
 static void
 drop_record(const struct target *t)
 {
 	struct frontier *f = t->frontier;
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 
 	url_key(t->queue->crawl->id, t->queue->id, t->date, t->url,
 	    (buf_clear(&o->key), &o->key));
-	outside_changes(f);
+	lease_changes(f);
 	ledger_delete(f->ledger, INDEX_URL, buf_str(&o->key));
 }
 
@@ -62,8 +62,8 @@ drop_record(const struct target *t)
 static void
 arrived(const struct target *t, uint32_t date)
 {
-	struct outside_queue *q = t->queue;
-	const struct outside *o = t->frontier->outside;
+	struct lease_queue *q = t->queue;
+	const struct lease_service *o = t->frontier->leases;
 
 	q->put_due = turn_put_lately(q) ? MIN(q->put_due, date) : date;
 	q->put_group = (uint32_t)o->changed_group;
@@ -75,7 +75,7 @@ arrived(const struct target *t, uint32_t date)
 static void
 left(const struct target *t)
 {
-	struct outside_queue *q = t->queue;
+	struct lease_queue *q = t->queue;
 
 	if (q->active == q->leased)
 		q->next_due = DATE_NEVER;
@@ -87,7 +87,7 @@ left(const struct target *t)
 static void
 move_to(struct target *t, uint32_t date)
 {
-	struct outside_queue *q = t->queue;
+	struct lease_queue *q = t->queue;
 	int active = (date != 0), completed = (date == 0);
 
 	if (t->date != DATE_NEVER) {
@@ -97,19 +97,19 @@ move_to(struct target *t, uint32_t date)
 	bool waited = t->date != DATE_NEVER && t->date != 0 &&
 	    t->lease == NULL;
 	if (t->lease != NULL)
-		lease_end(t->frontier, t->lease);
+		lease_out_end(t->frontier, t->lease);
 	if (waited) {
 		/* Out of the counts while its place is looked at. */
-		outside_count(q, -1, 0);
+		lease_count(q, -1, 0);
 		left(t);
-		outside_count(q, 1, 0);
+		lease_count(q, 1, 0);
 	}
-	outside_count(q, active, completed);
+	lease_count(q, active, completed);
 	url_table_set(t->frontier->known, t->hash, date, MARK_OUTSIDE);
 	if (date != 0)
 		arrived(t, date);
-	outside_see(q);
-	outside_touch(q);
+	lease_see(q);
+	lease_touch(q);
 	turn_place(q);
 }
 
@@ -117,12 +117,12 @@ move_to(struct target *t, uint32_t date)
 
 /* Where the creation date of a known record stands; false: ask the index. */
 static bool
-find_created(struct target *t, struct outside_item *i)
+find_created(struct target *t, struct lease_item *i)
 {
-	const struct outside *o = t->frontier->outside;
+	const struct lease_service *o = t->frontier->leases;
 
-	t->lease = lease_find(o, t->hash);
-	if (outside_news_get(&o->fresh, t->hash, &t->created))
+	t->lease = lease_out_find(o, t->hash);
+	if (lease_news_get(&o->fresh, t->hash, &t->created))
 		return true;
 	if (t->lease != NULL) {
 		t->created = t->lease->created;
@@ -142,53 +142,53 @@ find_created(struct target *t, struct outside_item *i)
 static uint32_t
 seconds(uint64_t s)
 {
-	return (uint32_t)MIN(s, OUTSIDE_DATE_MAX);
+	return (uint32_t)MIN(s, LEASE_DATE_MAX);
 }
 
 /* The item's URL is fine; false: `key` or `url` is not. */
 static bool
-well_formed(const struct outside_item *i, struct str *key)
+well_formed(const struct lease_item *i, struct str *key)
 {
 	if (i->url.n == 0)
 		return false;
-	*key = i->key.n != 0 ? i->key : outside_key(i->url);
-	return key->n != 0 && (key->n <= OUTSIDE_KEY_UNITS_MAX ||
-	    outside_key_units(*key) <= OUTSIDE_KEY_UNITS_MAX);
+	*key = i->key.n != 0 ? i->key : lease_key(i->url);
+	return key->n != 0 && (key->n <= LEASE_KEY_UNITS_MAX ||
+	    lease_key_units(*key) <= LEASE_KEY_UNITS_MAX);
 }
 
 /* False: the put waits until the index has answered. */
 static bool
-apply_item(struct frontier *f, struct outside_item *i, bool only_ask)
+apply_item(struct frontier *f, struct lease_item *i, bool only_ask)
 {
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 	struct target t = { .frontier = f, .url = i->url };
-	struct outside_crawl *c = outside_find_crawl(f, i->crawl);
+	struct lease_crawl *c = lease_find_crawl(f, i->crawl);
 	struct str key;
 	uint8_t mark;
 
-	i->status = OUTSIDE_SKIPPED;
+	i->status = LEASE_SKIPPED;
 	if (!well_formed(i, &key))
 		return true;
-	t.queue = outside_find_queue(c, key);
+	t.queue = lease_find_queue(c, key);
 	bool there = false;
 	if (t.queue != NULL) {
-		t.hash = outside_hash(f, c->id, t.queue->id, t.url);
+		t.hash = lease_hash(f, c->id, t.queue->id, t.url);
 		there = url_table_get(f->known, t.hash, &t.date, &mark);
 	}
 	if (there && !i->known)
 		return true;
 	if (there && !find_created(&t, i)) {
-		i->status = OUTSIDE_FAIL;
+		i->status = LEASE_FAIL;
 		return i->asking == ASK_FAILED;
 	}
 	if (only_ask)
 		return true;
-	i->status = OUTSIDE_OK;
+	i->status = LEASE_OK;
 	if (!there) {
 		if (t.queue == NULL)
-			t.queue = outside_make_queue(outside_make_crawl(f,
+			t.queue = lease_make_queue(lease_make_crawl(f,
 			    i->crawl), key);
-		t.hash = outside_hash(f, t.queue->crawl->id, t.queue->id,
+		t.hash = lease_hash(f, t.queue->crawl->id, t.queue->id,
 		    t.url);
 		t.date = DATE_NEVER;
 		t.created = i->keep_created && i->created_s != 0 ?
@@ -205,24 +205,24 @@ apply_item(struct frontier *f, struct outside_item *i, bool only_ask)
 /* --- a put ---------------------------------------------------------------- */
 
 static void
-answered(struct outside_call *c)
+answered(struct lease_call *c)
 {
-	struct outside_put *p = CONTAINER(c, struct outside_put, call);
+	struct lease_put *p = CONTAINER(c, struct lease_put, call);
 
 	for (size_t i = 0; c->result != OK && i < p->items_n; i++)
-		if (p->items[i].status == OUTSIDE_OK)
-			p->items[i].status = OUTSIDE_FAIL;
+		if (p->items[i].status == LEASE_OK)
+			p->items[i].status = LEASE_FAIL;
 	c->result = OK;
 }
 
 static void
 put_kept(struct promise *p, enum err e)
 {
-	struct outside_call *c = CONTAINER(p, struct outside_call, promise);
+	struct lease_call *c = CONTAINER(p, struct lease_call, promise);
 
 	c->result = e;
 	answered(c);
-	outside_answer(c);
+	lease_answer(c);
 }
 
 /*
@@ -230,11 +230,11 @@ put_kept(struct promise *p, enum err e)
  * as soon as the answer is on its way.
  */
 static bool
-finish(struct outside_put *p)
+finish(struct lease_put *p)
 {
 	struct frontier *f = p->call.frontier;
-	const struct outside *o = f->outside;
-	struct outside_stream *s = p->stream;
+	const struct lease_service *o = f->leases;
+	struct lease_stream *s = p->stream;
 	bool more = s != NULL && !list_empty(&s->held);
 
 	if (s != NULL)
@@ -242,12 +242,12 @@ finish(struct outside_put *p)
 	if (ledger_health(f->ledger) == LEDGER_FAILED) {
 		p->call.result = ERR_BROKEN;
 		answered(&p->call);
-		outside_answer(&p->call);
+		lease_answer(&p->call);
 	} else if (p->refused || o->changed_group <= o->durable) {
-		outside_answer(&p->call);
+		lease_answer(&p->call);
 	} else {
 		p->call.promise.kept = put_kept;
-		outside_promise(f, &p->call.promise);
+		lease_promise(f, &p->call.promise);
 	}
 	return more;
 }
@@ -256,12 +256,12 @@ finish(struct outside_put *p)
 static void
 look_up(struct ledger_query *q, struct index *x)
 {
-	struct outside_put *p = CONTAINER(q, struct outside_put, call.query);
+	struct lease_put *p = CONTAINER(q, struct lease_put, call.query);
 	struct arena a = ARENA_INIT;
 	struct buf key = BUF_INIT;
 
 	for (size_t k = p->at; k < p->items_n; k++) {
-		struct outside_item *i = &p->items[k];
+		struct lease_item *i = &p->items[k];
 		struct str value;
 		if (i->asking != ASK_NOW)
 			continue;
@@ -278,20 +278,20 @@ look_up(struct ledger_query *q, struct index *x)
 	buf_free(&key);
 }
 
-static void run_stream(struct outside_put *);
+static void run_stream(struct lease_put *);
 
 static void
 looked_up(struct ledger_query *q)
 {
-	struct outside_put *p = CONTAINER(q, struct outside_put, call.query);
+	struct lease_put *p = CONTAINER(q, struct lease_put, call.query);
 
-	outside_now(p->call.frontier);
-	lease_expire(p->call.frontier);
+	lease_now(p->call.frontier);
+	lease_out_expire(p->call.frontier);
 	run_stream(p);
 }
 
 static void
-ask(struct outside_put *p)
+ask(struct lease_put *p)
 {
 	struct frontier *f = p->call.frontier;
 
@@ -308,7 +308,7 @@ ask(struct outside_put *p)
 
 /* True when it is finished and others of its stream are held. */
 static bool
-run_put(struct outside_put *p)
+run_put(struct lease_put *p)
 {
 	struct frontier *f = p->call.frontier;
 	bool refused = ledger_health(f->ledger) != LEDGER_FINE;
@@ -316,8 +316,8 @@ run_put(struct outside_put *p)
 	/* Nothing of it is applied: nothing is waited for. */
 	p->refused = refused && p->at == 0;
 	for (; p->at < p->items_n; p->at++) {
-		struct outside_item *i = &p->items[p->at];
-		i->status = OUTSIDE_FAIL;
+		struct lease_item *i = &p->items[p->at];
+		i->status = LEASE_FAIL;
 		if (!refused && !apply_item(f, i, false)) {
 			ask(p);
 			return false;
@@ -327,20 +327,20 @@ run_put(struct outside_put *p)
 }
 
 static void
-run_stream(struct outside_put *p)
+run_stream(struct lease_put *p)
 {
-	struct outside_stream *s = p->stream;
+	struct lease_stream *s = p->stream;
 
 	while (run_put(p)) {
-		p = LIST_ITEM(s->held.next, struct outside_put, held_node);
+		p = LIST_ITEM(s->held.next, struct lease_put, held_node);
 		list_take(&p->held_node);
 	}
 }
 
 static void
-put_arrived(struct outside_call *c)
+put_arrived(struct lease_call *c)
 {
-	struct outside_put *p = CONTAINER(c, struct outside_put, call);
+	struct lease_put *p = CONTAINER(c, struct lease_put, call);
 
 	p->at = 0;
 	for (size_t i = 0; i < p->items_n; i++)
@@ -353,15 +353,15 @@ put_arrived(struct outside_call *c)
 }
 
 void
-outside_put(struct frontier *f, struct outside_put *p)
+lease_put(struct frontier *f, struct lease_put *p)
 {
-	outside_post(f, &p->call, put_arrived);
+	lease_post(f, &p->call, put_arrived);
 }
 
 /* --- purging: a record goes ----------------------------------------------- */
 
 bool
-outside_purge(struct outside_queue *q, uint64_t hash, struct str url,
+lease_purge(struct lease_queue *q, uint64_t hash, struct str url,
     uint32_t before_s)
 {
 	struct frontier *f = q->crawl->frontier;
@@ -372,19 +372,19 @@ outside_purge(struct outside_queue *q, uint64_t hash, struct str url,
 	if (!url_table_get(f->known, hash, &t.date, &mark))
 		return false;
 	/* It went and was created anew since the walk began. */
-	if (outside_news_get(&f->outside->fresh, hash, &t.created) &&
+	if (lease_news_get(&f->leases->fresh, hash, &t.created) &&
 	    t.created >= before_s)
 		return false;
-	t.lease = lease_find(f->outside, hash);
+	t.lease = lease_out_find(f->leases, hash);
 	drop_record(&t);
 	if (t.lease != NULL)
-		lease_end(f, t.lease);
-	outside_count(q, -(t.date != 0), -(t.date == 0));
+		lease_out_end(f, t.lease);
+	lease_count(q, -(t.date != 0), -(t.date == 0));
 	if (t.date != 0 && t.lease == NULL)
 		left(&t);
 	url_table_remove(f->known, hash);
-	outside_news_take(&f->outside->fresh, hash, 0);
-	outside_touch(q);
+	lease_news_take(&f->leases->fresh, hash, 0);
+	lease_touch(q);
 	turn_place(q);
 	return true;
 }

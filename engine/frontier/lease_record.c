@@ -8,7 +8,7 @@
  * harmless: of each lease the last word stands in the log behind the checkpoint
  * or in the record.
  */
-#include "engine/frontier/outside_own.h"
+#include "engine/frontier/lease_own.h"
 #include "os/clock.h"
 #include "os/log.h"
 
@@ -19,7 +19,7 @@
 /* --- bytes ---------------------------------------------------------------- */
 
 void
-outside_crawl_bytes(const struct outside_crawl *c, struct buf *out)
+lease_crawl_bytes(const struct lease_crawl *c, struct buf *out)
 {
 	buf_put_be32(out, c->id);
 	buf_put_be32(out, c->next_queue);
@@ -30,18 +30,18 @@ enum { QUEUE_UNSEEN = 1, QUEUE_HAS_DELAY = 2 };
 
 /* In steady time; a lease begins and its queue is served at one moment. */
 static int64_t
-served_us(const struct outside_queue *q)
+served_us(const struct lease_queue *q)
 {
-	const struct outside *o = q->crawl->frontier->outside;
+	const struct lease_service *o = q->crawl->frontier->leases;
 
 	return q->served == NEVER_SERVED ? NEVER_SERVED :
 	    o->base_us + (q->served - o->base_ns) / 1000;
 }
 
 void
-outside_queue_bytes(const struct outside_queue *q, struct buf *out)
+lease_queue_bytes(const struct lease_queue *q, struct buf *out)
 {
-	const struct outside_rare *r = outside_rare(q);
+	const struct lease_rare *r = lease_rare(q);
 
 	buf_put_be32(out, q->crawl->id);
 	buf_put_be32(out, q->id);
@@ -54,13 +54,13 @@ outside_queue_bytes(const struct outside_queue *q, struct buf *out)
 	buf_put_varint(out, q->active);
 	buf_put_varint(out, q->completed);
 	buf_put_varint(out, q->ticket);
-	buf_put_field(out, outside_queue_key(q));
+	buf_put_field(out, lease_queue_key(q));
 }
 
 void
-outside_leases_bytes(const struct outside_queue *q, struct buf *out)
+lease_leases_bytes(const struct lease_queue *q, struct buf *out)
 {
-	const struct outside_batch *b;
+	const struct lease_batch *b;
 	const struct list *k;
 
 	for (b = q->batches; b != NULL; b = b->next) {
@@ -68,15 +68,15 @@ outside_leases_bytes(const struct outside_queue *q, struct buf *out)
 		buf_put_be32(out, b->lease_s);
 		buf_put_varint(out, b->n);
 		for (k = b->leases.next; k != &b->leases; k = k->next)
-			buf_put_be64(out, LIST_ITEM(k, struct outside_lease,
+			buf_put_be64(out, LIST_ITEM(k, struct lease_out,
 			    node)->hash);
 	}
 }
 
 void
-outside_control_bytes(const struct frontier *f, struct buf *out)
+lease_control_bytes(const struct frontier *f, struct buf *out)
 {
-	const struct outside *o = f->outside;
+	const struct lease_service *o = f->leases;
 
 	buf_put_char(out, o->inactive ? 0 : 1);
 	buf_put_be32(out, o->delay_s);
@@ -88,7 +88,7 @@ outside_control_bytes(const struct frontier *f, struct buf *out)
 static bool
 control_from(struct frontier *f, struct str note)
 {
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 	struct reader in = reader_of(note);
 
 	o->inactive = read_u8(&in) == 0;
@@ -103,24 +103,24 @@ control_from(struct frontier *f, struct str note)
 	return !in.bad;
 }
 
-static struct outside_crawl *
+static struct lease_crawl *
 crawl_from(struct frontier *f, struct str bytes, uint32_t id)
 {
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 	struct reader in = reader_of(bytes);
 	uint32_t next = read_be32(&in);
 	struct str name = read_field(&in);
-	struct outside_crawl *c = outside_crawl_of(f, id);
+	struct lease_crawl *c = lease_crawl_of(f, id);
 
 	if (in.bad)
 		return NULL;
 	if (c == NULL)
-		c = outside_new_crawl(f, id, name);
+		c = lease_new_crawl(f, id, name);
 	/* One that was deleted may have had the name meanwhile. */
 	map_put(&o->crawls, c->name, c);
 	c->next_queue = MAX(c->next_queue, next);
 	if (!f->loading)
-		outside_keep_crawl(c);
+		lease_keep_crawl(c);
 	return c;
 }
 
@@ -128,25 +128,25 @@ crawl_from(struct frontier *f, struct str bytes, uint32_t id)
 
 /* They are set right when all is loaded: dates, marks, ends. */
 static void
-leases_from(struct outside_queue *q, struct reader *in)
+leases_from(struct lease_queue *q, struct reader *in)
 {
 	struct frontier *f = q->crawl->frontier;
 	int64_t start = (int64_t)read_be64(in);
 	uint32_t lease_s = read_be32(in);
 	uint64_t n = read_varint(in);
-	struct outside_batch *b;
+	struct lease_batch *b;
 
 	if (n > in->n / 8) {
 		in->bad = true;
 		return;
 	}
-	b = lease_batch(q, start, lease_s);
+	b = lease_batch_get(q, start, lease_s);
 	for (; n > 0; n--) {
 		uint64_t hash = read_be64(in);
-		struct outside_lease *old = lease_find(f->outside, hash);
+		struct lease_out *old = lease_out_find(f->leases, hash);
 		if (old != NULL)
-			lease_drop(f, old);
-		lease_add(b, hash, DATE_NEVER, 0);
+			lease_out_drop(f, old);
+		lease_batch_add(b, hash, DATE_NEVER, 0);
 	}
 }
 
@@ -154,7 +154,7 @@ static bool
 replay_leases(struct frontier *f, struct reader *in)
 {
 	uint32_t crawl = read_be32(in);
-	struct outside_queue *q = outside_queue_of(f, crawl, read_be32(in));
+	struct lease_queue *q = lease_queue_of(f, crawl, read_be32(in));
 	struct reader start = *in;
 	uint64_t at = read_be64(&start);
 	uint32_t lease_s = read_be32(&start);
@@ -175,9 +175,9 @@ replay_leases(struct frontier *f, struct reader *in)
 	buf_free(&rest);
 	q->ticket = ticket;
 	q->served = (int64_t)at;
-	f->outside->next_ticket = MAX(f->outside->next_ticket, ticket + 1);
-	f->outside->recorded_us = MAX(f->outside->recorded_us, q->served);
-	outside_keep(q);
+	f->leases->next_ticket = MAX(f->leases->next_ticket, ticket + 1);
+	f->leases->recorded_us = MAX(f->leases->recorded_us, q->served);
+	lease_keep(q);
 	return !leases.bad;
 }
 
@@ -185,24 +185,24 @@ static bool
 replay_end(struct frontier *f, struct reader *in)
 {
 	uint32_t crawl = read_be32(in);
-	struct outside_queue *q = outside_queue_of(f, crawl, read_be32(in));
-	struct outside_lease *l = lease_find(f->outside, read_be64(in));
+	struct lease_queue *q = lease_queue_of(f, crawl, read_be32(in));
+	struct lease_out *l = lease_out_find(f->leases, read_be64(in));
 
 	if (q != NULL && l != NULL && l->batch->queue == q) {
-		lease_drop(f, l);
-		outside_keep(q);
+		lease_out_drop(f, l);
+		lease_keep(q);
 	}
 	return !in->bad;
 }
 
 /* --- queues --------------------------------------------------------------- */
 
-static struct outside_queue *
+static struct lease_queue *
 queue_from(struct frontier *f, struct reader *in)
 {
 	uint32_t crawl = read_be32(in), id = read_be32(in);
 	uint8_t flags = read_u8(in);
-	struct outside_rare rare = { .delay_s = read_be32(in),
+	struct lease_rare rare = { .delay_s = read_be32(in),
 	    .has_delay = (flags & QUEUE_HAS_DELAY) != 0 };
 	int64_t served = (int64_t)read_be64(in);
 
@@ -212,28 +212,28 @@ queue_from(struct frontier *f, struct reader *in)
 	uint64_t completed = read_varint(in);
 	uint64_t ticket = read_varint(in);
 	struct str key = read_field(in);
-	struct outside_crawl *c = outside_crawl_of(f, crawl);
+	struct lease_crawl *c = lease_crawl_of(f, crawl);
 	if (in->bad || c == NULL)
 		return NULL;
 	/* In the index a key stands once. */
-	struct outside_queue *q = f->loading ? NULL :
-	    outside_find_queue(c, key);
+	struct lease_queue *q = f->loading ? NULL :
+	    lease_find_queue(c, key);
 	/* The index knows a later one of that key; its notes will follow. */
 	if (q != NULL && q->id != id)
-		outside_drop_queue(&q);
+		lease_drop_queue(&q);
 	bool made = q == NULL;
 	if (made)
-		q = outside_new_queue(c, id, key);
-	q->fresh |= !f->loading && (made || f->outside->deleted);
+		q = lease_new_queue(c, id, key);
+	q->fresh |= !f->loading && (made || f->leases->deleted);
 	if ((flags & QUEUE_UNSEEN) == 0)
-		outside_see(q);
+		lease_see(q);
 	if (q->rare || rare.has_delay || rare.block_s != 0 || rare.limit != 0)
-		*outside_make_rare(q) = rare;
+		*lease_make_rare(q) = rare;
 	q->served = served;
 	q->ticket = ticket;
-	f->outside->next_ticket = MAX(f->outside->next_ticket, q->ticket + 1);
-	f->outside->recorded_us = MAX(f->outside->recorded_us, q->served);
-	outside_count(q, (int64_t)(active - q->active),
+	f->leases->next_ticket = MAX(f->leases->next_ticket, q->ticket + 1);
+	f->leases->recorded_us = MAX(f->leases->recorded_us, q->served);
+	lease_count(q, (int64_t)(active - q->active),
 	    (int64_t)(completed - q->completed));
 	return q;
 }
@@ -242,45 +242,45 @@ static bool
 replay_queue(struct frontier *f, struct reader *in)
 {
 	struct reader crawl = *in;
-	struct outside_queue *q = queue_from(f, in);
+	struct lease_queue *q = queue_from(f, in);
 
 	if (q != NULL) {
-		outside_keep(q);
-		outside_keep_crawl(q->crawl);
+		lease_keep(q);
+		lease_keep_crawl(q->crawl);
 	}
 	/* Its crawl was deleted, and the index is ahead of this note. */
 	return q != NULL || (!in->bad &&
-	    outside_crawl_of(f, read_be32(&crawl)) == NULL);
+	    lease_crawl_of(f, read_be32(&crawl)) == NULL);
 }
 
 static bool
 replay_gone(struct frontier *f, struct reader *in)
 {
 	uint32_t crawl = read_be32(in), id = read_be32(in);
-	struct outside_crawl *c = outside_crawl_of(f, crawl);
-	struct outside_queue *q;
+	struct lease_crawl *c = lease_crawl_of(f, crawl);
+	struct lease_queue *q;
 
 	f->next_crawl = MAX(f->next_crawl, crawl + 1);
 	if (id != 0) {
-		f->outside->deleted = true;
-		q = outside_queue_of(f, crawl, id);
+		f->leases->deleted = true;
+		q = lease_queue_of(f, crawl, id);
 		if (q != NULL)
-			outside_drop_queue(&q);
+			lease_drop_queue(&q);
 		if (c != NULL) {
 			c->next_queue = MAX(c->next_queue, id + 1);
-			outside_keep_crawl(c);
+			lease_keep_crawl(c);
 		}
 		return !in->bad;
 	}
 	if (c != NULL) {
-		outside_forget_crawl(c);
-		outside_bury_crawl(c);
+		lease_forget_crawl(c);
+		lease_bury_crawl(c);
 	}
 	return !in->bad;
 }
 
 bool
-outside_replay(struct frontier *f, uint8_t kind, struct str note)
+lease_replay(struct frontier *f, uint8_t kind, struct str note)
 {
 	struct reader in = reader_of(note);
 
@@ -305,12 +305,12 @@ outside_replay(struct frontier *f, uint8_t kind, struct str note)
 
 /* True when the record is ours; *fine says whether it could be read. */
 bool
-outside_record(struct frontier *f, enum index_family family, struct str key,
+lease_record(struct frontier *f, enum index_family family, struct str key,
     struct str value, bool *fine)
 {
 	struct reader in = reader_of(key), v = reader_of(value);
 	uint32_t crawl = read_be32(&in);
-	struct outside_queue *q;
+	struct lease_queue *q;
 
 	if (in.bad)
 		return false;
@@ -320,7 +320,7 @@ outside_record(struct frontier *f, enum index_family family, struct str key,
 		*fine = crawl_from(f, value, crawl) != NULL;
 		return true;
 	}
-	if (outside_crawl_of(f, crawl) == NULL)
+	if (lease_crawl_of(f, crawl) == NULL)
 		return false;
 	q = queue_from(f, &v);
 	while (q != NULL && v.n > 0 && !v.bad)
@@ -333,18 +333,18 @@ outside_record(struct frontier *f, enum index_family family, struct str key,
 
 /* Into o->key and o->value. */
 static void
-queue_record(struct outside *o, const struct outside_queue *q)
+queue_record(struct lease_service *o, const struct lease_queue *q)
 {
-	queue_key(q->crawl->id, outside_queue_key(q),
+	queue_key(q->crawl->id, lease_queue_key(q),
 	    (buf_clear(&o->key), &o->key));
-	outside_queue_bytes(q, (buf_clear(&o->value), &o->value));
-	outside_leases_bytes(q, &o->value);
+	lease_queue_bytes(q, (buf_clear(&o->value), &o->value));
+	lease_leases_bytes(q, &o->value);
 }
 
 static void
-put_queue_record(struct frontier *f, struct outside_queue *q)
+put_queue_record(struct frontier *f, struct lease_queue *q)
 {
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 
 	if (q->crawl->dead)
 		return;
@@ -360,54 +360,54 @@ put_queue_record(struct frontier *f, struct outside_queue *q)
  * checkpoint has nothing to add.
  */
 void
-outside_put_notes(struct frontier *f)
+lease_put_notes(struct frontier *f)
 {
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 
 	for (size_t i = 0; i < o->dirty.n; i++) {
-		struct outside_queue *q = outside_at(o, o->dirty.slots[i]);
+		struct lease_queue *q = lease_at(o, o->dirty.slots[i]);
 		/* Gone, or it stood here twice, in one slot. */
 		if (!q->dirty)
 			continue;
 		q->dirty = false;
 		if (q->crawl->dead)
 			continue;
-		outside_queue_bytes(q, (buf_clear(&o->value), &o->value));
+		lease_queue_bytes(q, (buf_clear(&o->value), &o->value));
 		ledger_note(f->ledger, NOTE_OUTSIDE_QUEUE,
 		    buf_str(&o->value));
 		if (q->fresh)
 			put_queue_record(f, q);
 		else
-			outside_keep(q);
+			lease_keep(q);
 	}
 	o->dirty.n = 0;
 }
 
 void
-outside_begin_checkpoint(struct frontier *f)
+lease_begin_checkpoint(struct frontier *f)
 {
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 
 	/* The checkpoint before this one is through. */
 	CHECK(o->leaving_at == o->leaving.n);
-	outside_slots_free(&o->leaving);
+	lease_slots_free(&o->leaving);
 	o->leaving = o->changed;
 	o->leaving_at = 0;
-	o->changed = (struct outside_slots){ NULL, 0, 0 };
+	o->changed = (struct lease_slots){ NULL, 0, 0 };
 	list_move_all(&o->leaving_crawls, &o->changed_crawls);
 	o->control_leaving |= o->control_changed;
 	o->control_changed = false;
 }
 
 static void
-put_crawl_record(struct frontier *f, struct outside_crawl *c)
+put_crawl_record(struct frontier *f, struct lease_crawl *c)
 {
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 
 	if (c->dead)
 		return;
 	crawl_key(c->id, 'O', (buf_clear(&o->key), &o->key));
-	outside_crawl_bytes(c, (buf_clear(&o->value), &o->value));
+	lease_crawl_bytes(c, (buf_clear(&o->value), &o->value));
 	ledger_put_unlogged(f->ledger, INDEX_CRAWL, buf_str(&o->key),
 	    str_from(buf_str(&o->value), 4));
 }
@@ -415,17 +415,17 @@ put_crawl_record(struct frontier *f, struct outside_crawl *c)
 static void
 put_control_record(struct frontier *f)
 {
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 
-	outside_control_bytes(f, (buf_clear(&o->value), &o->value));
+	lease_control_bytes(f, (buf_clear(&o->value), &o->value));
 	ledger_put_unlogged(f->ledger, INDEX_CONTROL, CONTROL_KEY,
 	    buf_str(&o->value));
 }
 
 bool
-outside_put_checkpoint(struct frontier *f, size_t *n)
+lease_put_checkpoint(struct frontier *f, size_t *n)
 {
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 
 	if (o->control_leaving)
 		put_control_record(f);
@@ -433,11 +433,11 @@ outside_put_checkpoint(struct frontier *f, size_t *n)
 	for (; *n > 0 && !list_empty(&o->leaving_crawls); --*n) {
 		struct list *node = o->leaving_crawls.next;
 		list_take(node);
-		put_crawl_record(f, LIST_ITEM(node, struct outside_crawl,
+		put_crawl_record(f, LIST_ITEM(node, struct lease_crawl,
 		    changed_node));
 	}
 	for (; *n > 0 && o->leaving_at < o->leaving.n; --*n) {
-		struct outside_queue *q = outside_at(o,
+		struct lease_queue *q = lease_at(o,
 		    o->leaving.slots[o->leaving_at++]);
 		if (!q->changed)
 			continue;
@@ -446,7 +446,7 @@ outside_put_checkpoint(struct frontier *f, size_t *n)
 	}
 	if (o->leaving_at < o->leaving.n || !list_empty(&o->leaving_crawls))
 		return true;
-	outside_slots_free(&o->leaving);
+	lease_slots_free(&o->leaving);
 	o->leaving_at = 0;
 	return false;
 }
@@ -455,7 +455,7 @@ outside_put_checkpoint(struct frontier *f, size_t *n)
 
 /* URLs of a queue, as its part of the index tells them. */
 struct recount {
-	struct outside_queue *queue;
+	struct lease_queue *queue;
 	uint64_t active, completed;
 	uint32_t next_due;
 };
@@ -487,10 +487,10 @@ load_url(struct frontier *f, struct load *load, uint32_t date, struct str url,
     struct str value)
 {
 	struct recount *r = &load->at;
-	struct outside_queue *q = r->queue;
-	uint64_t hash = outside_hash(f, q->crawl->id, q->id, url);
-	struct outside_lease *l = q->batches == NULL ? NULL :
-	    lease_find(f->outside, hash);
+	struct lease_queue *q = r->queue;
+	uint64_t hash = lease_hash(f, q->crawl->id, q->id, url);
+	struct lease_out *l = q->batches == NULL ? NULL :
+	    lease_out_find(f->leases, hash);
 	struct reader in = reader_of(value);
 
 	r->active += date != 0;
@@ -510,20 +510,20 @@ load_url(struct frontier *f, struct load *load, uint32_t date, struct str url,
 static void
 settle(struct frontier *f, const struct recount *r)
 {
-	struct outside_queue *q = r->queue;
+	struct lease_queue *q = r->queue;
 
 	if (q == NULL)
 		return;
 	q->next_due = r->next_due;
 	if (q->active == r->active && q->completed == r->completed)
 		return;
-	f->outside->recounted++;
+	f->leases->recounted++;
 	log_error("frontier.recounted", "crawl=%u queue=%u active=%llu/%llu "
 	    "completed=%llu/%llu", q->crawl->id, q->id,
 	    (unsigned long long)q->active, (unsigned long long)r->active,
 	    (unsigned long long)q->completed,
 	    (unsigned long long)r->completed);
-	outside_count(q, (int64_t)(r->active - q->active),
+	lease_count(q, (int64_t)(r->active - q->active),
 	    (int64_t)(r->completed - q->completed));
 }
 
@@ -583,8 +583,8 @@ load_urls(struct frontier *f, struct index_batch *b, struct why *w)
 	struct str key, value;
 	bool more = true;
 
-	url_table_expect(f->known, f->outside->stats.active +
-	    f->outside->stats.completed);
+	url_table_expect(f->known, f->leases->stats.active +
+	    f->leases->stats.completed);
 	index_iter_seek(i, STR(""));
 	while (more && index_iter_valid(i, &key, &value)) {
 		struct reader in = reader_of(key);
@@ -598,10 +598,10 @@ load_urls(struct frontier *f, struct index_batch *b, struct why *w)
 		}
 		settle(f, &load.at);
 		load.at = (struct recount){ .next_due = DATE_NEVER, .queue =
-		    outside_queue_of(f, crawl, (uint32_t)id) };
+		    lease_queue_of(f, crawl, (uint32_t)id) };
 		if (load.at.queue != NULL) {
 			at = id;
-		} else if (outside_crawl_of(f, crawl) != NULL) {
+		} else if (lease_crawl_of(f, crawl) != NULL) {
 			drop_orphans(x, b, id, 8);
 			more = next_group(i, id, 8);
 		} else {
@@ -622,35 +622,35 @@ load_urls(struct frontier *f, struct index_batch *b, struct why *w)
  * what was recorded, so none of them is longer than its full length.
  */
 static void
-wake_queue(struct outside_queue *q)
+wake_queue(struct lease_queue *q)
 {
-	const struct outside *o = q->crawl->frontier->outside;
+	const struct lease_service *o = q->crawl->frontier->leases;
 	struct list *k;
 
 	if (q->served != NEVER_SERVED) {
-		int64_t ago = outside_steady_us(o) - q->served;
+		int64_t ago = lease_steady_us(o) - q->served;
 		q->served = o->now_ns - ago * 1000;
 	}
-	for (struct outside_batch *b = q->batches, *next; b != NULL;
+	for (struct lease_batch *b = q->batches, *next; b != NULL;
 	    b = next) {
 		next = b->next;
-		lease_set_end(b);
+		lease_batch_set_end(b);
 		/* Of URLs that are there no more; the batch goes with the
 		 * last. */
 		unsigned n = b->n;
 		for (k = b->leases.next; n > 0; n--) {
-			struct outside_lease *l = LIST_ITEM(k,
-			    struct outside_lease, node);
+			struct lease_out *l = LIST_ITEM(k,
+			    struct lease_out, node);
 			k = k->next;
 			if (l->date == DATE_NEVER)
-				lease_drop(q->crawl->frontier, l);
+				lease_out_drop(q->crawl->frontier, l);
 		}
 	}
 	turn_place(q);
 }
 
 enum err
-outside_load_control(struct frontier *f, struct why *w)
+lease_load_control(struct frontier *f, struct why *w)
 {
 	struct arena a = ARENA_INIT;
 	struct str value;
@@ -667,19 +667,19 @@ outside_load_control(struct frontier *f, struct why *w)
 static void
 tick(struct timer *t)
 {
-	struct outside *o = CONTAINER(t, struct outside, tick);
+	struct lease_service *o = CONTAINER(t, struct lease_service, tick);
 	struct frontier *f = o->frontier;
 
-	outside_now(f);
-	lease_expire(f);
+	lease_now(f);
+	lease_out_expire(f);
 	if (o->ids.n > 0)
-		outside_tick(f);
+		lease_tick(f);
 }
 
 void
-outside_tick(struct frontier *f)
+lease_tick(struct frontier *f)
 {
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 
 	o->tick.fire = tick;
 	loop_timer_set(f->loop, &o->tick, mono_add_ms(clock_mono(), 1000));
@@ -690,21 +690,21 @@ outside_tick(struct frontier *f)
  * what was recorded last.  The next verb notices the jump and records it.
  */
 static void
-load_clock(struct outside *o)
+load_clock(struct lease_service *o)
 {
 	o->now_ns = o->base_ns = clock_mono().ns;
 	o->now_us = clock_wall().us;
 	o->now_s = (uint32_t)MIN(MAX(o->now_us / US_PER_S, 1),
-	    OUTSIDE_DATE_MAX);
+	    LEASE_DATE_MAX);
 	o->base_us = MAX(o->now_us - o->jump_us, o->recorded_us);
 }
 
 /* Of queues that only the log has; `b` is written now and then. */
 static enum err
 load_record(struct frontier *f, struct index_batch *b, size_t *n,
-    struct outside_queue *q, struct why *w)
+    struct lease_queue *q, struct why *w)
 {
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 	struct index *x = ledger_index(f->ledger);
 
 	queue_record(o, q);
@@ -716,12 +716,12 @@ load_record(struct frontier *f, struct index_batch *b, size_t *n,
 static enum err
 load_queues(struct frontier *f, struct index_batch *b, struct why *w)
 {
-	const struct outside *o = f->outside;
+	const struct lease_service *o = f->leases;
 	enum err e = OK;
 	size_t n = 0;
 
 	for (uint32_t slot = 1; slot < o->slots_n && e == OK; slot++) {
-		struct outside_queue *q = outside_at(o, slot);
+		struct lease_queue *q = lease_at(o, slot);
 		if (q->crawl == NULL)
 			continue;
 		wake_queue(q);
@@ -732,9 +732,9 @@ load_queues(struct frontier *f, struct index_batch *b, struct why *w)
 }
 
 enum err
-outside_load(struct frontier *f, struct why *w)
+lease_load(struct frontier *f, struct why *w)
 {
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 	struct index_batch *b = index_batch_new();
 
 	load_clock(o);
@@ -746,17 +746,17 @@ outside_load(struct frontier *f, struct why *w)
 		e = load_queues(f, b, w);
 	index_batch_free(&b);
 	if (o->ids.n > 0)
-		outside_tick(f);
+		lease_tick(f);
 	return e;
 }
 
 void
-outside_open(struct frontier *f)
+lease_open(struct frontier *f)
 {
-	struct outside *o = f->outside = mem_new(sizeof(*o));
+	struct lease_service *o = f->leases = mem_new(sizeof(*o));
 
 	o->frontier = f;
-	o->delay_s = OUTSIDE_DELAY_S;
+	o->delay_s = LEASE_DELAY_S;
 	o->base_ns = clock_mono().ns;
 	o->base_us = clock_wall().us;
 	o->recorded_us = INT64_MIN;
@@ -766,29 +766,29 @@ outside_open(struct frontier *f)
 	list_init(&o->dying);
 	list_init(&o->sweeps);
 	list_init(&o->walks);
-	outside_scan_open(o);
+	lease_scan_open(o);
 }
 
 void
-outside_close(struct frontier *f)
+lease_close(struct frontier *f)
 {
-	struct outside *o = f->outside;
+	struct lease_service *o = f->leases;
 	size_t at = 0;
 	void *v;
 
 	if (o == NULL)
 		return;
 	loop_timer_stop(f->loop, &o->tick);
-	outside_free_groups(f);
-	outside_free_sweeps(f);
-	outside_free_walks(f);
+	lease_free_groups(f);
+	lease_free_sweeps(f);
+	lease_free_walks(f);
 	while (!list_empty(&o->dying))
-		outside_bury_crawl(LIST_ITEM(o->dying.next,
-		    struct outside_crawl, dying_node));
+		lease_bury_crawl(LIST_ITEM(o->dying.next,
+		    struct lease_crawl, dying_node));
 	while (map_next(&o->ids, &at, &v)) {
-		struct outside_crawl *c = v;
+		struct lease_crawl *c = v;
 		c->dead = true;
-		outside_bury_crawl(c);
+		lease_bury_crawl(c);
 	}
 	map_free(&o->crawls);
 	map_free(&o->ids);
@@ -796,15 +796,15 @@ outside_close(struct frontier *f)
 	heap_free(&o->ends);
 	for (size_t i = 0; i < LEVELS; i++)
 		heap_free(&o->ready[i]);
-	outside_turns_free(&o->by_date);
-	outside_turns_free(&o->own_delays);
-	outside_turns_free(&o->delays);
-	outside_slots_free(&o->dirty);
-	outside_slots_free(&o->changed);
-	outside_slots_free(&o->leaving);
-	outside_free_slots(o);
-	outside_news_free(&o->fresh);
+	lease_turns_free(&o->by_date);
+	lease_turns_free(&o->own_delays);
+	lease_turns_free(&o->delays);
+	lease_slots_free(&o->dirty);
+	lease_slots_free(&o->changed);
+	lease_slots_free(&o->leaving);
+	lease_free_slots(o);
+	lease_news_free(&o->fresh);
 	buf_free(&o->key);
 	buf_free(&o->value);
-	mem_free(&f->outside);
+	mem_free(&f->leases);
 }

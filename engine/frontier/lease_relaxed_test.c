@@ -14,7 +14,7 @@ setup(void **state)
 {
 	world_setup(state);
 	rig_init(R);
-	rig.options.outside_relaxed = true;
+	rig.options.lease_relaxed = true;
 	rig.options.ledger.index.write_buffer_bytes = 32 << 20;
 	rig.options.ledger.index.write_buffers = 4;
 	rig_open(R);
@@ -27,7 +27,7 @@ setup_small(void **state)
 {
 	world_setup(state);
 	rig_init(R);
-	rig.options.outside_relaxed = true;
+	rig.options.lease_relaxed = true;
 	rig.options.ledger.segment_bytes = 1 << 20;
 	rig.options.ledger.index.write_buffer_bytes = 1;
 	rig_open(R);
@@ -40,7 +40,7 @@ die(bool power)
 	rig_crash(R, power);
 	rig_open(R);
 	rig_run(R);
-	outside_check(rig.frontier);
+	lease_check(rig.frontier);
 }
 
 static const char *
@@ -53,7 +53,7 @@ nth(unsigned i)
 static unsigned
 first_ones(void)
 {
-	struct outside_list l = { .kind = OUTSIDE_LIST_URLS,
+	struct lease_list l = { .kind = LEASE_LIST_URLS,
 	    .size = INT32_MAX };
 	unsigned n = (unsigned)out_list(R, &l);
 
@@ -70,7 +70,7 @@ no_answer_waits_for_a_sync(void **state)
 	uint64_t syncs = file_calls(FILE_CALL_SYNC);
 	out_put(R, "", "k", nth(1), 5);
 	assert_int_equal(out_get(R, "", "", 1, 1, 60), 1);
-	assert_int_equal(out_control(R, OUTSIDE_SET_DELAY, "", "", 0, NULL),
+	assert_int_equal(out_control(R, LEASE_SET_DELAY, "", "", 0, NULL),
 	    OK);
 	out_put(R, "", "k", nth(0), 0);
 	assert_int_equal(file_calls(FILE_CALL_SYNC), syncs);
@@ -82,28 +82,28 @@ no_answer_waits_for_a_sync(void **state)
 static void
 a_kill_takes_nothing(void **state)
 {
-	struct outside_entry e;
+	struct lease_entry e;
 
 	(void)state;
 	for (unsigned i = 0; i < URLS; i++) {
 		assert_int_equal(out_put(R, "", "k", nth(i), 5 + i),
-		    OUTSIDE_OK);
+		    LEASE_OK);
 		if (i % 7 == 0)
 			die(false);
 		assert_int_equal(first_ones(), i + 1);
 	}
-	assert_int_equal(out_control(R, OUTSIDE_SET_DELAY, "", "", 0, NULL),
+	assert_int_equal(out_control(R, LEASE_SET_DELAY, "", "", 0, NULL),
 	    OK);
 	assert_int_equal(out_get(R, "", "", 3, 1, 60), 3);
 	die(false);
 	out_assert_stats(R, "", "k", URLS, 3, 0, 1);
-	assert_int_equal(rig.frontier->outside->delay_s, 0);
+	assert_int_equal(rig.frontier->leases->delay_s, 0);
 	out_put(R, "", "k", nth(0), 0);
 	die(false);
 	out_assert_stats(R, "", "k", URLS - 1, 2, 1, 1);
 	assert_int_equal(out_status(R, "", "k", nth(0), &e), OK);
 	assert_int_equal(e.date_s, 0);
-	assert_int_equal(out_control(R, OUTSIDE_DELETE_QUEUE, "", "k", 0,
+	assert_int_equal(out_control(R, LEASE_DELETE_QUEUE, "", "k", 0,
 	    NULL), OK);
 	die(false);
 	out_assert_stats(R, "", "", 0, 0, 0, 0);
@@ -124,7 +124,7 @@ a_power_cut_takes_the_end(void **state)
 		unsigned n = first_ones(), safe = n;
 		for (unsigned i = 0; i < 20 + life % 30; i++, n++) {
 			assert_int_equal(out_put(R, "", "k", nth(n), 5 + n),
-			    OUTSIDE_OK);
+			    LEASE_OK);
 			if (i % 9 != life % 9)
 				continue;
 			rig_pass(R, i % 2 == 0 ? 150 : LEDGER_LATE_MS);
@@ -151,10 +151,10 @@ the_index_is_never_ahead(void **state)
 	memset(metadata, 'm', sizeof(metadata) - 1);
 	for (unsigned life = 0; life < 30; life++) {
 		for (unsigned i = 0; i < 40 + life; i++, n++) {
-			struct outside_item item = out_item("", "k", nth(n),
+			struct lease_item item = out_item("", "k", nth(n),
 			    5 + n, metadata);
 			out_put_all(R, &item, 1);
-			assert_int_equal(item.status, OUTSIDE_OK);
+			assert_int_equal(item.status, LEASE_OK);
 		}
 		/* What is flushed is written by another thread. */
 		usleep(5000);
@@ -191,7 +191,7 @@ a_failed_sync_is_the_end(void **state)
 	file_fault(FILE_CALL_SYNC, 1, FILE_FAULT_FOREVER, ERR_IO);
 	rig_pass(R, LEDGER_LATE_MS);
 	assert_true(rig.failed);
-	assert_int_equal(out_put(R, "", "k", nth(1), 5), OUTSIDE_FAIL);
+	assert_int_equal(out_put(R, "", "k", nth(1), 5), LEASE_FAIL);
 	assert_int_equal(first_ones(), 1);
 	file_faults_end();
 	die(false);

@@ -1,7 +1,7 @@
 /*
  * Scans: whose piece of a listing, a count or a purge is read next.
  *
- *     outside_scan() ─► waits ─► turn ─► outside_list_piece() ─► answer
+ *     lease_scan() ─► waits ─► turn ─► lease_list_piece() ─► answer
  *                         │
  *                         └─ cancelled: answered without a look
  *
@@ -13,28 +13,28 @@
  * Three lists take turns: pieces of what is open, listings that are new, and
  * counts that are new.  None of them waits for all of another.
  */
-#include "engine/frontier/outside_own.h"
+#include "engine/frontier/lease_own.h"
 
 void
-outside_scan_open(struct outside *o)
+lease_scan_open(struct lease_service *o)
 {
 	for (size_t i = 0; i < SCAN_WAITS; i++)
 		list_init(&o->scans[i]);
 }
 
 static uint64_t
-counts_max(const struct outside *o)
+counts_max(const struct lease_service *o)
 {
-	unsigned n = o->frontier->options.outside_counts_max;
+	unsigned n = o->frontier->options.lease_counts_max;
 
-	return n == 0 ? OUTSIDE_COUNTS_MAX : n;
+	return n == 0 ? LEASE_COUNTS_MAX : n;
 }
 
-static struct outside_list *
-take_first(struct outside *o, unsigned which)
+static struct lease_list *
+take_first(struct lease_service *o, unsigned which)
 {
-	struct outside_list *l = LIST_ITEM(o->scans[which].next,
-	    struct outside_list, scan_node);
+	struct lease_list *l = LIST_ITEM(o->scans[which].next,
+	    struct lease_list, scan_node);
 
 	list_take(&l->scan_node);
 	o->scans_new -= which != SCAN_NEXT;
@@ -42,28 +42,28 @@ take_first(struct outside *o, unsigned which)
 }
 
 /* The first that somebody waits for, if it may begin; NULL: there is none. */
-static struct outside_list *
-next_of(struct outside *o, unsigned which)
+static struct lease_list *
+next_of(struct lease_service *o, unsigned which)
 {
 	while (!list_empty(&o->scans[which])) {
-		struct outside_list *l = LIST_ITEM(o->scans[which].next,
-		    struct outside_list, scan_node);
-		bool cancelled = outside_is_cancelled(&l->call);
+		struct lease_list *l = LIST_ITEM(o->scans[which].next,
+		    struct lease_list, scan_node);
+		bool cancelled = lease_is_cancelled(&l->call);
 		if (!cancelled && which == SCAN_COUNT &&
 		    o->counts >= counts_max(o))
 			return NULL;
 		take_first(o, which);
 		if (!cancelled)
 			return l;
-		outside_list_end(l);
+		lease_list_end(l);
 	}
 	return NULL;
 }
 
-static struct outside_list *
-next_scan(struct outside *o)
+static struct lease_list *
+next_scan(struct lease_service *o)
 {
-	struct outside_list *l = NULL;
+	struct lease_list *l = NULL;
 
 	for (unsigned i = 0; i < SCAN_WAITS && l == NULL; i++) {
 		l = next_of(o, o->scan_turn);
@@ -73,31 +73,31 @@ next_scan(struct outside *o)
 }
 
 void
-outside_scan_next(struct outside *o)
+lease_scan_next(struct lease_service *o)
 {
-	struct outside_list *l;
+	struct lease_list *l;
 
 	while (!o->scanning && (l = next_scan(o)) != NULL)
-		o->scanning = outside_list_piece(l);
+		o->scanning = lease_list_piece(l);
 }
 
 void
-outside_scan(struct outside_list *l)
+lease_scan(struct lease_list *l)
 {
-	struct outside *o = l->call.frontier->outside;
-	bool count = l->kind == OUTSIDE_COUNT_URLS ||
-	    l->kind == OUTSIDE_PURGE_URLS;
+	struct lease_service *o = l->call.frontier->leases;
+	bool count = l->kind == LEASE_COUNT_URLS ||
+	    l->kind == LEASE_PURGE_URLS;
 	unsigned which = l->walk != NULL ? SCAN_NEXT :
 	    count ? SCAN_COUNT : SCAN_LISTING;
 
 	list_put(&o->scans[which], &l->scan_node);
 	o->scans_new += which != SCAN_NEXT;
-	outside_scan_next(o);
+	lease_scan_next(o);
 }
 
 void
-outside_scan_done(struct outside *o)
+lease_scan_done(struct lease_service *o)
 {
 	o->scanning = false;
-	outside_scan_next(o);
+	lease_scan_next(o);
 }

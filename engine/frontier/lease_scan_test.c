@@ -8,26 +8,26 @@
 /* One piece reads so many records at most; see lease_list.c. */
 #define PIECE 8192u
 
-static struct outside_list calls[CALLS];
+static struct lease_list calls[CALLS];
 static unsigned ended;
 
 static void
-call_ended(struct outside_call *c)
+call_ended(struct lease_call *c)
 {
 	(void)c;
 	ended++;
 }
 
-static struct outside *
-outside(void)
+static struct lease_service *
+leases(void)
 {
-	return rig.frontier->outside;
+	return rig.frontier->leases;
 }
 
 static void
 fill(void)
 {
-	struct outside_item *items = mem_array(URLS, sizeof(*items));
+	struct lease_item *items = mem_array(URLS, sizeof(*items));
 
 	for (unsigned i = 0; i < URLS; i++)
 		items[i] = out_item("", "k", out_text("http://U/%05u", i), 5,
@@ -38,18 +38,18 @@ fill(void)
 }
 
 static void
-ask(struct outside_list *l)
+ask(struct lease_list *l)
 {
 	l->call.home = rig.loop;
 	l->call.done = call_ended;
-	outside_list(rig.frontier, l);
+	lease_list(rig.frontier, l);
 }
 
 static void
-begin(enum outside_listing kind, unsigned from, unsigned n)
+begin(enum lease_listing kind, unsigned from, unsigned n)
 {
 	for (unsigned i = from; i < from + n; i++) {
-		calls[i] = (struct outside_list){ .kind = kind,
+		calls[i] = (struct lease_list){ .kind = kind,
 		    .size = URLS };
 		ask(&calls[i]);
 	}
@@ -69,14 +69,14 @@ run_to_end(unsigned n)
 			if (!calls[k].more)
 				continue;
 			left++;
-			assert_true(outside()->counts <= OUTSIDE_COUNTS_MAX);
+			assert_true(leases()->counts <= LEASE_COUNTS_MAX);
 			ask(&calls[k]);
 		}
 	}
 	assert_int_equal(left, 0);
-	assert_int_equal(outside()->counts, 0);
-	assert_int_equal(outside()->listings, 0);
-	assert_int_equal(outside()->scans_new, 0);
+	assert_int_equal(leases()->counts, 0);
+	assert_int_equal(leases()->listings, 0);
+	assert_int_equal(leases()->scans_new, 0);
 	for (unsigned k = 0; k < n; k++)
 		arena_free(&calls[k].arena);
 }
@@ -86,12 +86,12 @@ cancelled_counts_read_nothing(void **state)
 {
 	(void)state;
 	fill();
-	begin(OUTSIDE_COUNT_URLS, 0, CALLS);
+	begin(LEASE_COUNT_URLS, 0, CALLS);
 	for (unsigned i = 0; i < CALLS; i++)
-		outside_cancel(&calls[i].call);
+		lease_cancel(&calls[i].call);
 	rig_run(R);
 	assert_int_equal(ended, CALLS);
-	assert_int_equal(outside()->scanned, 0);
+	assert_int_equal(leases()->scanned, 0);
 	run_to_end(CALLS);
 }
 
@@ -101,21 +101,21 @@ few_counts_read_at_once(void **state)
 {
 	(void)state;
 	fill();
-	begin(OUTSIDE_COUNT_URLS, 0, CALLS);
+	begin(LEASE_COUNT_URLS, 0, CALLS);
 	rig_run(R);
-	assert_int_equal(outside()->counts, OUTSIDE_COUNTS_MAX);
-	assert_int_equal(outside()->scans_new, CALLS - OUTSIDE_COUNTS_MAX);
-	for (unsigned i = OUTSIDE_COUNTS_MAX; i < CALLS; i++) {
+	assert_int_equal(leases()->counts, LEASE_COUNTS_MAX);
+	assert_int_equal(leases()->scans_new, CALLS - LEASE_COUNTS_MAX);
+	for (unsigned i = LEASE_COUNTS_MAX; i < CALLS; i++) {
 		assert_int_equal(calls[i].arena.total, 0);
-		if (i > OUTSIDE_COUNTS_MAX)
-			outside_cancel(&calls[i].call);
+		if (i > LEASE_COUNTS_MAX)
+			lease_cancel(&calls[i].call);
 	}
 	run_to_end(CALLS);
-	for (unsigned i = 0; i <= OUTSIDE_COUNTS_MAX; i++)
+	for (unsigned i = 0; i <= LEASE_COUNTS_MAX; i++)
 		assert_int_equal(calls[i].count, URLS);
-	for (unsigned i = OUTSIDE_COUNTS_MAX + 1; i < CALLS; i++)
+	for (unsigned i = LEASE_COUNTS_MAX + 1; i < CALLS; i++)
 		assert_int_equal(calls[i].count, 0);
-	assert_in_range(outside()->scanned, 9 * URLS, 9 * (URLS + 8));
+	assert_in_range(leases()->scanned, 9 * URLS, 9 * (URLS + 8));
 }
 
 /* A walk that is cancelled between two pieces, or while one is read. */
@@ -124,38 +124,38 @@ open_walks_are_cancelled(void **state)
 {
 	(void)state;
 	fill();
-	begin(OUTSIDE_LIST_URLS, 0, 4);
+	begin(LEASE_LIST_URLS, 0, 4);
 	rig_run(R);
 	assert_int_equal(ended, 4);
-	assert_int_equal(outside()->listings, 4);
-	uint64_t scanned = outside()->scanned;
+	assert_int_equal(leases()->listings, 4);
+	uint64_t scanned = leases()->scanned;
 	for (unsigned i = 0; i < 4; i++) {
 		assert_true(calls[i].more);
 		ask(&calls[i]);
-		outside_cancel(&calls[i].call);
+		lease_cancel(&calls[i].call);
 	}
 	rig_run(R);
-	assert_int_equal(outside()->listings, 0);
-	assert_int_equal(outside()->scanned, scanned);
+	assert_int_equal(leases()->listings, 0);
+	assert_int_equal(leases()->scanned, scanned);
 	run_to_end(4);
 }
 
 static void
 other_reads_wait_for_few_pieces(void **state)
 {
-	struct outside_entry e;
+	struct lease_entry e;
 
 	(void)state;
 	fill();
-	begin(OUTSIDE_COUNT_URLS, 0, CALLS);
+	begin(LEASE_COUNT_URLS, 0, CALLS);
 	assert_int_equal(out_status(R, "", "k", "http://U/00007", &e), OK);
-	assert_in_range(outside()->scanned, 0, OUTSIDE_COUNTS_MAX * PIECE);
+	assert_in_range(leases()->scanned, 0, LEASE_COUNTS_MAX * PIECE);
 	/* New listings do not wait for counts that go on. */
-	struct outside_list l = { .kind = OUTSIDE_LIST_QUEUES };
+	struct lease_list l = { .kind = LEASE_LIST_QUEUES };
 	assert_int_equal(out_list(R, &l), 1);
-	assert_in_range(outside()->scanned, 0, OUTSIDE_COUNTS_MAX * PIECE + 1);
+	assert_in_range(leases()->scanned, 0, LEASE_COUNTS_MAX * PIECE + 1);
 	for (unsigned i = 0; i < CALLS; i++)
-		outside_cancel(&calls[i].call);
+		lease_cancel(&calls[i].call);
 	run_to_end(CALLS);
 }
 
@@ -164,21 +164,21 @@ listings_have_a_limit(void **state)
 {
 	(void)state;
 	fill();
-	rig.frontier->options.outside_listings_max = 3;
-	begin(OUTSIDE_LIST_URLS, 0, 4);
+	rig.frontier->options.lease_listings_max = 3;
+	begin(LEASE_LIST_URLS, 0, 4);
 	rig_run(R);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(calls[i].call.result, OK);
 	assert_int_equal(calls[3].call.result, ERR_FULL);
 	assert_false(calls[3].more);
 	/* Neither counts nor queues are listings of URLs. */
-	struct outside_list l = { .kind = OUTSIDE_LIST_QUEUES };
+	struct lease_list l = { .kind = LEASE_LIST_QUEUES };
 	assert_int_equal(out_list(R, &l), 1);
 	calls[1].stop = true;
 	ask(&calls[1]);
 	rig_run(R);
-	assert_int_equal(outside()->listings, 2);
-	begin(OUTSIDE_LIST_URLS, 3, 1);
+	assert_int_equal(leases()->listings, 2);
+	begin(LEASE_LIST_URLS, 3, 1);
 	rig_run(R);
 	assert_int_equal(calls[3].call.result, OK);
 	run_to_end(4);
@@ -187,18 +187,18 @@ listings_have_a_limit(void **state)
 static void
 a_cancelled_get_leases_nothing(void **state)
 {
-	struct outside_get g = { .any_crawl = true };
+	struct lease_get g = { .any_crawl = true };
 
 	(void)state;
 	for (unsigned i = 0; i < 10; i++)
 		out_put(R, "", out_text("k%u", i), "u", 5);
 	out_prepare(R, &g.call);
-	outside_get(rig.frontier, &g);
-	outside_cancel(&g.call);
+	lease_get(rig.frontier, &g);
+	lease_cancel(&g.call);
 	out_wait(R, &out_back);
 	assert_int_equal(g.n, 0);
 	assert_false(g.more);
-	outside_get_free(&g);
+	lease_get_free(&g);
 	out_assert_stats(R, "", "", 10, 0, 0, 10);
 	assert_int_equal(out_get(R, "", "", 1, 0, 30), 10);
 }
@@ -206,13 +206,13 @@ a_cancelled_get_leases_nothing(void **state)
 static void
 a_cancelled_verb_does_nothing(void **state)
 {
-	struct outside_control k = { .verb = OUTSIDE_DELETE_CRAWL };
+	struct lease_control k = { .verb = LEASE_DELETE_CRAWL };
 
 	(void)state;
 	out_put(R, "", "k", "u", 5);
 	out_prepare(R, &k.call);
-	outside_control(rig.frontier, &k);
-	outside_cancel(&k.call);
+	lease_control(rig.frontier, &k);
+	lease_cancel(&k.call);
 	out_wait(R, &out_back);
 	assert_int_equal(k.call.result, ERR_CLOSED);
 	out_assert_stats(R, "", "", 1, 0, 0, 1);

@@ -9,31 +9,31 @@ static void
 what_is_put_is_acknowledged(void **state)
 {
 	char key[300];
-	struct outside_entry e;
+	struct lease_entry e;
 
 	(void)state;
-	assert_int_equal(out_put(R, "", "k", "http://a/", 0), OUTSIDE_OK);
+	assert_int_equal(out_put(R, "", "k", "http://a/", 0), LEASE_OK);
 	out_assert_stats(R, "DEFAULT", "k", 0, 0, 1, 1);
 	assert_int_equal(out_put(R, "", "k", "http://b/", DISCOVERED),
-	    OUTSIDE_OK);
+	    LEASE_OK);
 	assert_int_equal(out_put(R, "DEFAULT", "k", "http://b/", DISCOVERED),
-	    OUTSIDE_SKIPPED);
+	    LEASE_SKIPPED);
 	assert_int_equal(out_put(R, "", "k", "http://a/", DISCOVERED),
-	    OUTSIDE_SKIPPED);
+	    LEASE_SKIPPED);
 	assert_int_equal(out_put(R, "", "k", "", DISCOVERED),
-	    OUTSIDE_SKIPPED);
+	    LEASE_SKIPPED);
 	assert_int_equal(out_put(R, "", "", "http:///x", 0),
-	    OUTSIDE_SKIPPED);
+	    LEASE_SKIPPED);
 	assert_int_equal(out_put(R, "", "", "http://u@h.org:1/x", DISCOVERED),
-	    OUTSIDE_OK);
+	    LEASE_OK);
 	out_assert_stats(R, "", "h.org", 1, 0, 0, 1);
 	memset(key, 'k', sizeof(key));
 	key[255] = '\0';
-	assert_int_equal(out_put(R, "", key, "u", DISCOVERED), OUTSIDE_OK);
+	assert_int_equal(out_put(R, "", key, "u", DISCOVERED), LEASE_OK);
 	key[255] = 'k';
 	key[256] = '\0';
 	assert_int_equal(out_put(R, "", key, "u", DISCOVERED),
-	    OUTSIDE_SKIPPED);
+	    LEASE_SKIPPED);
 	assert_int_equal(out_status(R, "", "k", "http://a/", &e), OK);
 	assert_int_equal(e.date_s, 0);
 }
@@ -41,7 +41,7 @@ what_is_put_is_acknowledged(void **state)
 static void
 a_batch_is_applied_in_order(void **state)
 {
-	struct outside_item a[] = {
+	struct lease_item a[] = {
 		out_item("", "", "http://a/1", DISCOVERED, ""),
 		out_item("", "", "http://a/1", DISCOVERED, ""),
 		out_item("", "", "", DISCOVERED, ""),
@@ -49,15 +49,15 @@ a_batch_is_applied_in_order(void **state)
 		out_item("", "", "http://b/1", 0, ""),
 		out_item("", "", "http://b/1", 77, "last"),
 	};
-	struct outside_entry e;
+	struct lease_entry e;
 
 	(void)state;
 	out_put_all(R, a, ARRAY_LEN(a));
-	assert_int_equal(a[0].status, OUTSIDE_OK);
-	assert_int_equal(a[1].status, OUTSIDE_SKIPPED);
-	assert_int_equal(a[2].status, OUTSIDE_SKIPPED);
-	assert_int_equal(a[3].status, OUTSIDE_OK);
-	assert_int_equal(a[5].status, OUTSIDE_OK);
+	assert_int_equal(a[0].status, LEASE_OK);
+	assert_int_equal(a[1].status, LEASE_SKIPPED);
+	assert_int_equal(a[2].status, LEASE_SKIPPED);
+	assert_int_equal(a[3].status, LEASE_OK);
+	assert_int_equal(a[5].status, LEASE_OK);
 	out_assert_stats(R, "", "", 2, 0, 0, 2);
 	assert_int_equal(out_status(R, "", "b", "http://b/1", &e), OK);
 	assert_int_equal(e.date_s, 77);
@@ -69,14 +69,14 @@ static void
 a_stream_keeps_its_order(void **state)
 {
 	enum { N = 40 };
-	struct outside_stream s;
-	struct outside_item items[4][N];
-	struct outside_put puts[4];
-	struct outside_entry e;
+	struct lease_stream s;
+	struct lease_item items[4][N];
+	struct lease_put puts[4];
+	struct lease_entry e;
 	uint32_t created = out_now_s();
 
 	(void)state;
-	outside_stream_init(&s);
+	lease_stream_init(&s);
 	for (unsigned i = 0; i < N; i++)
 		out_put(R, "", "k", out_text("u%u", i), i % 2 == 0 ? 5 : 0);
 	rig_pass(R, 5000);
@@ -86,10 +86,10 @@ a_stream_keeps_its_order(void **state)
 			    arena_copy(&rig.arena, str_of(out_text("u%u",
 			    (i * 7 + k) % N))).p, k == 3 ? 900 + i % 2 * 50 :
 			    100 * k, "m");
-		puts[k] = (struct outside_put){ .stream = &s,
+		puts[k] = (struct lease_put){ .stream = &s,
 		    .items = items[k], .items_n = N,
 		    .call = { .home = rig.loop, .done = out_done } };
-		outside_put(rig.frontier, &puts[k]);
+		lease_put(rig.frontier, &puts[k]);
 	}
 	rig_pass(R, 10);
 	for (unsigned i = 0; i < N; i++) {
@@ -105,25 +105,25 @@ a_stream_keeps_its_order(void **state)
 static void
 no_put_overtakes_another(void **state)
 {
-	struct outside_stream s;
-	struct outside_item first[] = {
+	struct lease_stream s;
+	struct lease_item first[] = {
 		out_item("", "k", "old", 6, ""),
 		out_item("", "k", "new", 0, ""),
 	};
-	struct outside_item second = out_item("", "k", "new", 7, "");
-	struct outside_put puts[] = {
+	struct lease_item second = out_item("", "k", "new", 7, "");
+	struct lease_put puts[] = {
 		{ .stream = &s, .items = first, .items_n = 2 },
 		{ .stream = &s, .items = &second, .items_n = 1 },
 	};
-	struct outside_entry e;
+	struct lease_entry e;
 
 	(void)state;
 	out_put(R, "", "k", "old", 5);
-	outside_stream_init(&s);
+	lease_stream_init(&s);
 	for (size_t i = 0; i < ARRAY_LEN(puts); i++) {
 		puts[i].call.home = rig.loop;
 		puts[i].call.done = out_done;
-		outside_put(rig.frontier, &puts[i]);
+		lease_put(rig.frontier, &puts[i]);
 	}
 	rig_pass(R, 10);
 	assert_int_equal(out_status(R, "", "k", "new", &e), OK);
@@ -133,8 +133,8 @@ no_put_overtakes_another(void **state)
 static void
 a_known_put_replaces_all_but_the_creation_date(void **state)
 {
-	struct outside_item i = out_item("", "k", "u", DISCOVERED, "old=1");
-	struct outside_entry e;
+	struct lease_item i = out_item("", "k", "u", DISCOVERED, "old=1");
+	struct lease_entry e;
 	uint32_t created = out_now_s();
 
 	(void)state;
@@ -166,7 +166,7 @@ completing_twice_counts_once(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(out_put(R, "", "k", "u", 0), OUTSIDE_OK);
+		assert_int_equal(out_put(R, "", "k", "u", 0), LEASE_OK);
 	out_assert_stats(R, "", "k", 0, 0, 1, 1);
 	out_put(R, "", "k", "u", 9);
 	out_assert_stats(R, "", "k", 1, 0, 0, 1);
@@ -179,7 +179,7 @@ completing_twice_counts_once(void **state)
 static void
 one_url_in_two_places_is_two(void **state)
 {
-	struct outside_entry e;
+	struct lease_entry e;
 	uint32_t then = out_now_s();
 	char *big = mem_new(70001);
 
@@ -204,20 +204,20 @@ static void
 a_full_disk_refuses(void **state)
 {
 	(void)state;
-	assert_int_equal(out_put(R, "", "k", "u", DISCOVERED), OUTSIDE_OK);
+	assert_int_equal(out_put(R, "", "k", "u", DISCOVERED), LEASE_OK);
 	file_fault(FILE_CALL_WRITE, 1, FILE_FAULT_FOREVER, ERR_DISK_FULL);
-	struct outside_item i = out_item("", "k", "w", DISCOVERED, "");
-	struct outside_put p = { .items = &i, .items_n = 1,
+	struct lease_item i = out_item("", "k", "w", DISCOVERED, "");
+	struct lease_put p = { .items = &i, .items_n = 1,
 	    .call = { .home = rig.loop, .done = out_done } };
-	outside_put(rig.frontier, &p);
+	lease_put(rig.frontier, &p);
 	rig_pass(R, 10);
-	assert_int_equal(out_put(R, "", "k", "v", DISCOVERED), OUTSIDE_FAIL);
-	assert_int_equal(out_control(R, OUTSIDE_SET_DELAY, "", "k", 9, NULL),
+	assert_int_equal(out_put(R, "", "k", "v", DISCOVERED), LEASE_FAIL);
+	assert_int_equal(out_control(R, LEASE_SET_DELAY, "", "k", 9, NULL),
 	    ERR_DISK_FULL);
 	file_faults_end();
 	rig_pass(R, 20000);
-	assert_int_equal(i.status, OUTSIDE_OK);
-	assert_int_equal(out_put(R, "", "k", "v", DISCOVERED), OUTSIDE_OK);
+	assert_int_equal(i.status, LEASE_OK);
+	assert_int_equal(out_put(R, "", "k", "v", DISCOVERED), LEASE_OK);
 	out_assert_stats(R, "", "k", 3, 0, 0, 1);
 }
 
@@ -285,7 +285,7 @@ a_known_put_ends_a_lease(void **state)
 	assert_int_equal(out_get(R, "", "k", 1, 0, 2), 1);
 	assert_int_equal(out_get(R, "", "k", 1, 0, 2), 0);
 	assert_int_equal(out_put(R, "", "k", "u", DISCOVERED),
-	    OUTSIDE_SKIPPED);
+	    LEASE_SKIPPED);
 	out_assert_stats(R, "", "k", 1, 1, 0, 1);
 	out_put(R, "", "k", "u", now - 9);
 	out_assert_stats(R, "", "k", 1, 0, 0, 1);
@@ -327,12 +327,12 @@ delays_are_kept_to_the_millisecond(void **state)
 	rig_pass(R, 1);
 	assert_int_equal(out_get(R, "", "", 5, 1, 0), 5);
 	assert_string_equal(got.urls[0].key.p, "k");
-	out_set(OUTSIDE_SET_DELAY, "k", 3);
-	out_set(OUTSIDE_SET_DELAY, "", 0);
+	out_set(LEASE_SET_DELAY, "k", 3);
+	out_set(LEASE_SET_DELAY, "", 0);
 	assert_int_equal(out_get(R, "", "", 2, 0, 0), 2);
 	assert_string_equal(got.urls[0].key.p, "l");
 	assert_int_equal(out_get(R, "", "l", 9, 0, 0), 6);
-	out_set(OUTSIDE_SET_DELAY, "", 100);
+	out_set(LEASE_SET_DELAY, "", 100);
 	rig_pass(R, 2999);
 	assert_int_equal(out_get(R, "", "k", 9, 0, 0), 0);
 	rig_pass(R, 1);
@@ -377,7 +377,7 @@ static void
 gates_and_crawls_are_told_apart(void **state)
 {
 	(void)state;
-	out_set(OUTSIDE_SET_DELAY, "", 0);
+	out_set(LEASE_SET_DELAY, "", 0);
 	for (unsigned i = 0; i < 50; i++) {
 		out_put(R, "a", "x", out_text("u%u", i), 5);
 		out_put(R, "b", "y", out_text("u%u", i), 5);
@@ -401,7 +401,7 @@ static void
 gates_are_no_search(void **state)
 {
 	(void)state;
-	out_set(OUTSIDE_SET_DELAY, "", 0);
+	out_set(LEASE_SET_DELAY, "", 0);
 	for (unsigned i = 0; i < 60; i++)
 		for (unsigned k = 0; k < 4; k++)
 			out_put(R, "", out_text("k%u", i),
@@ -417,7 +417,7 @@ static void
 a_call_serves_a_queue_once(void **state)
 {
 	(void)state;
-	out_set(OUTSIDE_SET_DELAY, "", 0);
+	out_set(LEASE_SET_DELAY, "", 0);
 	for (unsigned i = 0; i < 300; i++)
 		for (unsigned k = 0; k < 8; k++)
 			out_put(R, "", out_text("k%u", i),
@@ -426,19 +426,19 @@ a_call_serves_a_queue_once(void **state)
 	assert_true(got.pieces > 1);
 	assert_int_equal(got.served, 300);
 	/* Not even when it gets more between two pieces. */
-	struct outside_get g = { .urls_max = 9, .call = { .home = rig.loop,
+	struct lease_get g = { .urls_max = 9, .call = { .home = rig.loop,
 	    .done = out_done } };
 	unsigned pieces = 0;
 	do {
 		out_back = false;
-		outside_get(rig.frontier, &g);
+		lease_get(rig.frontier, &g);
 		out_wait(R, &out_back);
 		if (pieces++ == 0)
 			out_put(R, "", g.urls[0].key.p, "more", 5);
 	} while (g.more);
 	assert_true(pieces > 1);
 	assert_int_equal(g.served, 300);
-	outside_get_free(&g);
+	lease_get_free(&g);
 	assert_int_equal(out_get(R, "", "", 9, 0, 0), 1);
 }
 
@@ -446,11 +446,11 @@ a_call_serves_a_queue_once(void **state)
 static void
 what_is_put_meanwhile_counts(void **state)
 {
-	struct outside_item i = out_item("", "k", "moved",
+	struct lease_item i = out_item("", "k", "moved",
 	    out_now_s() + 500, "");
-	struct outside_put p = { .items = &i, .items_n = 1,
+	struct lease_put p = { .items = &i, .items_n = 1,
 	    .call = { .home = rig.loop, .done = out_done } };
-	struct outside_get g = { .call = { .home = rig.loop,
+	struct lease_get g = { .call = { .home = rig.loop,
 	    .done = out_done } };
 
 	(void)state;
@@ -458,20 +458,20 @@ what_is_put_meanwhile_counts(void **state)
 	out_put(R, "", "k", "stays", 5);
 	assert_int_equal(out_get(R, "", "k", 1, 1, 5), 1);
 	rig_pass(R, 5000);
-	outside_put(rig.frontier, &p);
-	outside_get(rig.frontier, &g);
+	lease_put(rig.frontier, &p);
+	lease_get(rig.frontier, &g);
 	rig_pass(R, 10);
-	assert_int_equal(i.status, OUTSIDE_OK);
+	assert_int_equal(i.status, LEASE_OK);
 	assert_int_equal(g.n, 1);
 	assert_string_equal(g.urls[0].url.p, "stays");
-	outside_get_free(&g);
+	lease_get_free(&g);
 }
 
 static void
 without_limits_all_comes_in_pieces(void **state)
 {
-	struct outside_item *items = mem_array(3000, sizeof(*items));
-	struct outside_get g = { .any_crawl = true,
+	struct lease_item *items = mem_array(3000, sizeof(*items));
+	struct lease_get g = { .any_crawl = true,
 	    .call = { .home = rig.loop, .done = out_done } };
 
 	(void)state;
@@ -488,16 +488,16 @@ without_limits_all_comes_in_pieces(void **state)
 		assert_string_equal(got.urls[i].key.p, "big");
 	rig_pass(R, 1000);
 	/* Stopped after the first piece: the rest may be had at once. */
-	outside_get(rig.frontier, &g);
+	lease_get(rig.frontier, &g);
 	out_wait(R, &out_back);
 	assert_true(g.more);
 	size_t first = g.n;
 	g.stop = true;
 	out_back = false;
-	outside_get(rig.frontier, &g);
+	lease_get(rig.frontier, &g);
 	out_wait(R, &out_back);
 	assert_false(g.more);
-	outside_get_free(&g);
+	lease_get_free(&g);
 	rig_run(R);
 	assert_int_equal(out_stats(R, "", "").leased, first);
 	rig_pass(R, 1000);
@@ -523,8 +523,8 @@ what_was_not_delivered_is_released(void **state)
 static void
 a_late_release_ends_nothing(void **state)
 {
-	struct outside_url first;
-	struct outside_release e = { .urls = &first, .n = 1,
+	struct lease_url first;
+	struct lease_release e = { .urls = &first, .n = 1,
 	    .call = { .home = rig.loop, .done = out_done } };
 
 	(void)state;
@@ -533,7 +533,7 @@ a_late_release_ends_nothing(void **state)
 	first = got.urls[0];
 	rig_pass(R, 1000);
 	assert_int_equal(out_get(R, "", "", 1, 1, 60), 1);
-	outside_release(rig.frontier, &e);
+	lease_release(rig.frontier, &e);
 	rig_pass(R, 10);
 	out_assert_stats(R, "", "k", 1, 1, 0, 1);
 }
@@ -542,24 +542,24 @@ static void
 gets_at_once_serve_a_queue_once(void **state)
 {
 	enum { N = 20 };
-	struct outside_get g[N];
+	struct lease_get g[N];
 	size_t n = 0;
 
 	(void)state;
-	out_set(OUTSIDE_SET_DELAY, "k", 300);
+	out_set(LEASE_SET_DELAY, "k", 300);
 	out_put(R, "", "k", "a", 5);
 	out_put(R, "", "k", "b", 5);
 	for (unsigned i = 0; i < N; i++) {
-		g[i] = (struct outside_get){ .urls_max = 1, .key =
+		g[i] = (struct lease_get){ .urls_max = 1, .key =
 		    i % 2 ? STR("k") : STR(""), .call = { .home = rig.loop,
 		    .done = out_done } };
-		outside_get(rig.frontier, &g[i]);
+		lease_get(rig.frontier, &g[i]);
 	}
 	rig_pass(R, 10);
 	for (unsigned i = 0; i < N; i++) {
 		n += g[i].n;
 		assert_false(g[i].more);
-		outside_get_free(&g[i]);
+		lease_get_free(&g[i]);
 	}
 	assert_int_equal(n, 1);
 }
@@ -569,36 +569,36 @@ static void
 control_binds_what_is_under_way(void **state)
 {
 	static const struct {
-		enum outside_verb verb;
+		enum lease_verb verb;
 		const char *key;
 		uint64_t value;
 	} rows[] = {
-		{ OUTSIDE_BLOCK_UNTIL, "k", UINT64_MAX },
-		{ OUTSIDE_SET_ACTIVE, "", 0 },
-		{ OUTSIDE_SET_LIMIT, "k", 1 },
-		{ OUTSIDE_DELETE_QUEUE, "k", 0 },
-		{ OUTSIDE_DELETE_CRAWL, "", 0 },
+		{ LEASE_BLOCK_UNTIL, "k", UINT64_MAX },
+		{ LEASE_SET_ACTIVE, "", 0 },
+		{ LEASE_SET_LIMIT, "k", 1 },
+		{ LEASE_DELETE_QUEUE, "k", 0 },
+		{ LEASE_DELETE_CRAWL, "", 0 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		out_put(R, "", "k", "done", 0);
 		out_put(R, "", "k", "a", 5);
-		struct outside_get g = { .call = { .home = rig.loop,
+		struct lease_get g = { .call = { .home = rig.loop,
 		    .done = out_done } };
-		struct outside_control k = { .verb = rows[i].verb,
+		struct lease_control k = { .verb = rows[i].verb,
 		    .key = str_of(rows[i].key), .value = rows[i].value,
 		    .call = { .home = rig.loop, .done = out_done } };
-		outside_get(rig.frontier, &g);
-		outside_control(rig.frontier, &k);
+		lease_get(rig.frontier, &g);
+		lease_control(rig.frontier, &k);
 		rig_pass(R, 10);
 		assert_int_equal(k.call.result, OK);
 		assert_int_equal(g.n, 0);
 		assert_false(g.more);
-		outside_get_free(&g);
+		lease_get_free(&g);
 		assert_int_equal(out_stats(R, "", "").leased, 0);
-		out_set(OUTSIDE_SET_ACTIVE, "", 1);
-		out_gone(OUTSIDE_DELETE_QUEUE, "", "k");
+		out_set(LEASE_SET_ACTIVE, "", 1);
+		out_gone(LEASE_DELETE_QUEUE, "", "k");
 	}
 }
 
@@ -611,21 +611,21 @@ blocks_end_with_their_second(void **state)
 
 	(void)state;
 	out_put(R, "", "k", "a", 5);
-	out_set(OUTSIDE_BLOCK_UNTIL, "k", now + 2);
-	out_set(OUTSIDE_BLOCK_UNTIL, "", now + 2000);
+	out_set(LEASE_BLOCK_UNTIL, "k", now + 2);
+	out_set(LEASE_BLOCK_UNTIL, "", now + 2000);
 	assert_int_equal(out_get(R, "", "", 1, 0, 0), 0);
 	rig_pass(R, 2999);
 	assert_int_equal(out_get(R, "", "k", 1, 0, 0), 0);
 	rig_pass(R, 1);
 	assert_int_equal(out_get(R, "", "", 1, 0, 1), 1);
 	rig_pass(R, 1000);
-	out_set(OUTSIDE_BLOCK_UNTIL, "k", UINT64_MAX);
+	out_set(LEASE_BLOCK_UNTIL, "k", UINT64_MAX);
 	assert_int_equal(out_get(R, "", "", 1, 0, 1), 0);
-	out_set(OUTSIDE_BLOCK_UNTIL, "k", now);
+	out_set(LEASE_BLOCK_UNTIL, "k", now);
 	assert_int_equal(out_get(R, "", "", 1, 0, 1), 1);
 	rig_pass(R, 1000);
-	out_set(OUTSIDE_BLOCK_UNTIL, "k", UINT64_MAX);
-	out_set(OUTSIDE_BLOCK_UNTIL, "k", 0);
+	out_set(LEASE_BLOCK_UNTIL, "k", UINT64_MAX);
+	out_set(LEASE_BLOCK_UNTIL, "k", 0);
 	assert_int_equal(out_get(R, "", "", 1, 0, 1), 1);
 }
 
@@ -633,19 +633,19 @@ static void
 limits_count_completed_urls(void **state)
 {
 	(void)state;
-	assert_int_equal(out_control(R, OUTSIDE_SET_LIMIT, "", "k", 1, NULL),
+	assert_int_equal(out_control(R, LEASE_SET_LIMIT, "", "k", 1, NULL),
 	    ERR_ABSENT);
-	out_set(OUTSIDE_SET_DELAY, "k", 0);
-	assert_int_equal(out_control(R, OUTSIDE_SET_LIMIT, "", "k", 1, NULL),
+	out_set(LEASE_SET_DELAY, "k", 0);
+	assert_int_equal(out_control(R, LEASE_SET_LIMIT, "", "k", 1, NULL),
 	    ERR_ABSENT);
 	out_put(R, "", "k", "a", 5);
-	out_set(OUTSIDE_SET_LIMIT, "k", 1);
+	out_set(LEASE_SET_LIMIT, "k", 1);
 	assert_int_equal(out_get(R, "", "k", 1, 0, 1), 1);
 	out_put(R, "", "k", "b", 0);
 	rig_pass(R, 1000);
 	assert_int_equal(out_get(R, "", "k", 1, 0, 1), 0);
 	assert_int_equal(out_get(R, "", "", 1, 0, 1), 0);
-	out_set(OUTSIDE_SET_LIMIT, "k", 0);
+	out_set(LEASE_SET_LIMIT, "k", 0);
 	assert_int_equal(out_get(R, "", "", 1, 0, 1), 1);
 }
 
@@ -653,28 +653,28 @@ static void
 unseen_queues_are_remembered(void **state)
 {
 	(void)state;
-	out_set(OUTSIDE_SET_DELAY, "k", 50);
-	out_set(OUTSIDE_BLOCK_UNTIL, "l", out_now_s() + 10);
-	out_set(OUTSIDE_BLOCK_UNTIL, "m", out_now_s() - 10);
-	assert_int_equal(rig.frontier->outside->unseen, 2);
-	rig.frontier->outside->unseen += OUTSIDE_UNSEEN_MAX - 2;
-	assert_int_equal(out_control(R, OUTSIDE_SET_DELAY, "", "n", 1, NULL),
+	out_set(LEASE_SET_DELAY, "k", 50);
+	out_set(LEASE_BLOCK_UNTIL, "l", out_now_s() + 10);
+	out_set(LEASE_BLOCK_UNTIL, "m", out_now_s() - 10);
+	assert_int_equal(rig.frontier->leases->unseen, 2);
+	rig.frontier->leases->unseen += LEASE_UNSEEN_MAX - 2;
+	assert_int_equal(out_control(R, LEASE_SET_DELAY, "", "n", 1, NULL),
 	    ERR_FULL);
-	out_set(OUTSIDE_SET_DELAY, "k", 50);
-	rig.frontier->outside->unseen -= OUTSIDE_UNSEEN_MAX - 2;
+	out_set(LEASE_SET_DELAY, "k", 50);
+	rig.frontier->leases->unseen -= LEASE_UNSEEN_MAX - 2;
 	out_assert_stats(R, "", "", 0, 0, 0, 0);
 	out_assert_stats(R, "", "k", 0, 0, 0, 0);
-	struct outside_list l = { .kind = OUTSIDE_LIST_QUEUES,
+	struct lease_list l = { .kind = LEASE_LIST_QUEUES,
 	    .include_inactive = true };
 	assert_int_equal(out_list(R, &l), 0);
-	l = (struct outside_list){ .kind = OUTSIDE_LIST_CRAWLS };
+	l = (struct lease_list){ .kind = LEASE_LIST_CRAWLS };
 	assert_int_equal(out_list(R, &l), 0);
 	out_restart(R, true);
 	for (unsigned i = 0; i < 2; i++) {
 		out_put(R, "", "k", out_text("u%u", i), 5);
 		out_put(R, "", "l", out_text("u%u", i), 5);
 	}
-	assert_int_equal(rig.frontier->outside->unseen, 0);
+	assert_int_equal(rig.frontier->leases->unseen, 0);
 	assert_int_equal(out_get(R, "", "", 1, 0, 1), 1);
 	rig_pass(R, 11000);
 	assert_int_equal(out_get(R, "", "", 1, 0, 1), 1);
@@ -689,15 +689,15 @@ inactive_stops_gets_only(void **state)
 	uint64_t active;
 
 	(void)state;
-	assert_int_equal(out_control(R, OUTSIDE_GET_ACTIVE, "", "", 0,
+	assert_int_equal(out_control(R, LEASE_GET_ACTIVE, "", "", 0,
 	    &active), OK);
 	assert_int_equal(active, 1);
-	out_set(OUTSIDE_SET_ACTIVE, "", 0);
-	assert_int_equal(out_put(R, "", "k", "u", 5), OUTSIDE_OK);
+	out_set(LEASE_SET_ACTIVE, "", 0);
+	assert_int_equal(out_put(R, "", "k", "u", 5), LEASE_OK);
 	assert_int_equal(out_get(R, "", "", 1, 0, 0), 0);
 	out_restart(R, true);
 	assert_int_equal(out_get(R, "", "", 1, 0, 0), 0);
-	out_set(OUTSIDE_SET_ACTIVE, "", 1);
+	out_set(LEASE_SET_ACTIVE, "", 1);
 	assert_int_equal(out_get(R, "", "", 1, 0, 0), 1);
 }
 

@@ -19,7 +19,7 @@ int
 out_teardown(void **state)
 {
 	rig_run(R);
-	outside_check(rig.frontier);
+	lease_check(rig.frontier);
 	frontier_check(rig.frontier);
 	rig_close(R);
 	arena_free(&rig.arena);
@@ -27,7 +27,7 @@ out_teardown(void **state)
 }
 
 void
-out_done(struct outside_call *c)
+out_done(struct lease_call *c)
 {
 	(void)c;
 	out_back = true;
@@ -43,39 +43,39 @@ out_wait(struct rig *r, const bool *back)
 }
 
 void
-out_prepare(struct rig *r, struct outside_call *c)
+out_prepare(struct rig *r, struct lease_call *c)
 {
 	out_back = false;
 	c->home = r->loop;
 	c->done = out_done;
 }
 
-struct outside_item
+struct lease_item
 out_item(const char *crawl, const char *key, const char *url, int64_t date,
     const char *metadata)
 {
-	return (struct outside_item){ .crawl = str_of(crawl),
+	return (struct lease_item){ .crawl = str_of(crawl),
 	    .key = str_of(key), .url = str_of(url),
 	    .metadata = str_of(metadata), .known = date != DISCOVERED,
 	    .date_s = date == DISCOVERED ? 0 : (uint64_t)date };
 }
 
 void
-out_put_all(struct rig *r, struct outside_item *items, size_t n)
+out_put_all(struct rig *r, struct lease_item *items, size_t n)
 {
-	struct outside_put p = { .items = items, .items_n = n };
+	struct lease_put p = { .items = items, .items_n = n };
 
 	out_prepare(r, &p.call);
-	outside_put(r->frontier, &p);
+	lease_put(r->frontier, &p);
 	out_wait(r, &out_back);
 	assert_int_equal(p.call.result, OK);
 }
 
-enum outside_status
+enum lease_status
 out_put(struct rig *r, const char *crawl, const char *key, const char *url,
     int64_t date)
 {
-	struct outside_item i = out_item(crawl, key, url, date, "m");
+	struct lease_item i = out_item(crawl, key, url, date, "m");
 
 	out_put_all(r, &i, 1);
 	return i.status;
@@ -91,19 +91,19 @@ size_t
 out_get(struct rig *r, const char *crawl, const char *key, uint32_t urls_max,
     uint32_t queues_max, uint32_t lease_s)
 {
-	struct outside_get g = { .crawl = str_of(crawl), .key = str_of(key),
+	struct lease_get g = { .crawl = str_of(crawl), .key = str_of(key),
 	    .any_crawl = crawl == NULL, .urls_max = urls_max,
 	    .queues_max = queues_max, .lease_s = lease_s };
 
 	got.n = got.pieces = 0;
 	do {
 		out_prepare(r, &g.call);
-		outside_get(r->frontier, &g);
+		lease_get(r->frontier, &g);
 		out_wait(r, &out_back);
 		got.pieces++;
 		assert_int_equal(g.call.result, OK);
 		for (size_t i = 0; i < g.n; i++) {
-			struct outside_url *u = &got.urls[got.n++];
+			struct lease_url *u = &got.urls[got.n++];
 			assert_true(got.n <= GOT_MAX);
 			*u = g.urls[i];
 			u->crawl = kept(r, u->crawl);
@@ -114,7 +114,7 @@ out_get(struct rig *r, const char *crawl, const char *key, uint32_t urls_max,
 	} while (g.more);
 	got.examined = g.examined;
 	got.served = g.served;
-	outside_get_free(&g);
+	lease_get_free(&g);
 	return got.n;
 }
 
@@ -136,32 +136,32 @@ out_urls(struct rig *r)
 void
 out_release(struct rig *r, size_t from, size_t n)
 {
-	struct outside_release e = { .urls = &got.urls[from], .n = n };
+	struct lease_release e = { .urls = &got.urls[from], .n = n };
 
 	out_prepare(r, &e.call);
-	outside_release(r->frontier, &e);
+	lease_release(r->frontier, &e);
 	out_wait(r, &out_back);
 	assert_int_equal(e.call.result, OK);
 }
 
-static struct outside_control
-control(struct rig *r, enum outside_verb v, const char *crawl,
+static struct lease_control
+control(struct rig *r, enum lease_verb v, const char *crawl,
     const char *key, uint64_t value)
 {
-	struct outside_control k = { .verb = v, .crawl = str_of(crawl),
+	struct lease_control k = { .verb = v, .crawl = str_of(crawl),
 	    .key = str_of(key), .value = value };
 
 	out_prepare(r, &k.call);
-	outside_control(r->frontier, &k);
+	lease_control(r->frontier, &k);
 	out_wait(r, &out_back);
 	return k;
 }
 
 enum err
-out_control(struct rig *r, enum outside_verb v, const char *crawl,
+out_control(struct rig *r, enum lease_verb v, const char *crawl,
     const char *key, uint64_t value, uint64_t *answer)
 {
-	struct outside_control k = control(r, v, crawl, key, value);
+	struct lease_control k = control(r, v, crawl, key, value);
 
 	if (answer != NULL)
 		*answer = k.value;
@@ -169,13 +169,13 @@ out_control(struct rig *r, enum outside_verb v, const char *crawl,
 }
 
 void
-out_set(enum outside_verb v, const char *key, uint64_t value)
+out_set(enum lease_verb v, const char *key, uint64_t value)
 {
 	assert_int_equal(out_control(R, v, "", key, value, NULL), OK);
 }
 
 uint64_t
-out_gone(enum outside_verb v, const char *crawl, const char *key)
+out_gone(enum lease_verb v, const char *crawl, const char *key)
 {
 	uint64_t n;
 
@@ -183,17 +183,17 @@ out_gone(enum outside_verb v, const char *crawl, const char *key)
 	return n;
 }
 
-struct outside_stats
+struct lease_stats
 out_stats(struct rig *r, const char *crawl, const char *key)
 {
-	return control(r, OUTSIDE_STATS, crawl, key, 0).stats;
+	return control(r, LEASE_STATS, crawl, key, 0).stats;
 }
 
 void
 out_assert_stats(struct rig *r, const char *crawl, const char *key,
     uint64_t active, uint64_t leased, uint64_t completed, uint64_t queues)
 {
-	struct outside_stats s = out_stats(r, crawl, key);
+	struct lease_stats s = out_stats(r, crawl, key);
 
 	assert_int_equal(s.active, active);
 	assert_int_equal(s.leased, leased);
@@ -203,13 +203,13 @@ out_assert_stats(struct rig *r, const char *crawl, const char *key,
 
 enum err
 out_status(struct rig *r, const char *crawl, const char *key, const char *url,
-    struct outside_entry *out)
+    struct lease_entry *out)
 {
-	struct outside_status_of s = { .crawl = str_of(crawl),
+	struct lease_status_of s = { .crawl = str_of(crawl),
 	    .key = str_of(key), .url = str_of(url) };
 
 	out_prepare(r, &s.call);
-	outside_status_of(r->frontier, &s);
+	lease_status_of(r->frontier, &s);
 	out_wait(r, &out_back);
 	if (s.call.result == OK) {
 		*out = s.entry;
@@ -222,16 +222,16 @@ out_status(struct rig *r, const char *crawl, const char *key, const char *url,
 }
 
 size_t
-out_list(struct rig *r, struct outside_list *l)
+out_list(struct rig *r, struct lease_list *l)
 {
 	got.entries_n = 0;
 	do {
 		out_prepare(r, &l->call);
-		outside_list(r->frontier, l);
+		lease_list(r->frontier, l);
 		out_wait(r, &out_back);
 		assert_int_equal(l->call.result, OK);
 		for (size_t i = 0; i < l->n; i++) {
-			struct outside_entry *e =
+			struct lease_entry *e =
 			    &got.entries[got.entries_n++];
 			assert_true(got.entries_n <= GOT_MAX);
 			*e = l->entries[i];
@@ -260,5 +260,5 @@ out_restart(struct rig *r, bool crash)
 		rig_close(r);
 	rig_open(r);
 	rig_run(r);
-	outside_check(r->frontier);
+	lease_check(r->frontier);
 }

@@ -24,12 +24,12 @@ struct client {
 	struct loop *loop, *ledger;
 	struct pool *pool;
 	struct frontier *frontier;
-	struct outside_stream stream;
-	struct outside_put put;
-	struct outside_get get;
-	struct outside_list list;
-	struct outside_control control;
-	struct outside_item items[ITEMS];
+	struct lease_stream stream;
+	struct lease_put put;
+	struct lease_get get;
+	struct lease_list list;
+	struct lease_control control;
+	struct lease_item items[ITEMS];
 	char texts[ITEMS][32], keys[ITEMS][8];
 	unsigned rounds;
 	uint64_t leased, completed, listed;
@@ -44,34 +44,34 @@ send_put(struct client *c)
 		snprintf(c->keys[i], sizeof(c->keys[i]), "k%u", i % 7);
 		snprintf(c->texts[i], sizeof(c->texts[i]), "http://u/%u-%u",
 		    c->rounds, i);
-		c->items[i] = (struct outside_item){
+		c->items[i] = (struct lease_item){
 		    .key = str_of(c->keys[i]), .url = str_of(c->texts[i]) };
 	}
 	c->put.items = c->items;
 	c->put.items_n = ITEMS;
-	outside_put(c->frontier, &c->put);
+	lease_put(c->frontier, &c->put);
 }
 
 static void
-put_done(struct outside_call *call)
+put_done(struct lease_call *call)
 {
 	struct client *c = CONTAINER(call, struct client, put.call);
 
 	for (size_t i = 0; i < c->put.items_n; i++) {
 		c->completed += c->put.items[i].known;
-		assert_int_equal(c->put.items[i].status, OUTSIDE_OK);
+		assert_int_equal(c->put.items[i].status, LEASE_OK);
 	}
 	if (c->put.items_n != 0 && c->put.items[0].known) {
-		outside_list(c->frontier, &c->list);
+		lease_list(c->frontier, &c->list);
 		return;
 	}
 	c->get.begun = false;
-	outside_get(c->frontier, &c->get);
+	lease_get(c->frontier, &c->get);
 }
 
 /* What was leased is completed. */
 static void
-get_done(struct outside_call *call)
+get_done(struct lease_call *call)
 {
 	struct client *c = CONTAINER(call, struct client, get.call);
 
@@ -80,37 +80,37 @@ get_done(struct outside_call *call)
 	assert_true(c->get.n <= ITEMS);
 	c->leased += c->get.n;
 	for (size_t i = 0; i < c->get.n; i++)
-		c->items[i] = (struct outside_item){ .known = true,
+		c->items[i] = (struct lease_item){ .known = true,
 		    .crawl = c->get.urls[i].crawl, .key = c->get.urls[i].key,
 		    .url = c->get.urls[i].url };
 	c->put.items_n = c->get.n;
 	if (c->get.n > 0)
-		outside_put(c->frontier, &c->put);
+		lease_put(c->frontier, &c->put);
 	else
-		outside_list(c->frontier, &c->list);
+		lease_list(c->frontier, &c->list);
 }
 
 static void
-list_done(struct outside_call *call)
+list_done(struct lease_call *call)
 {
 	struct client *c = CONTAINER(call, struct client, list.call);
 
 	assert_int_equal(call->result, OK);
 	c->listed = c->list.count;
 	if (c->list.more)
-		outside_list(c->frontier, &c->list);
+		lease_list(c->frontier, &c->list);
 	else
-		outside_control(c->frontier, &c->control);
+		lease_control(c->frontier, &c->control);
 }
 
 static void
-control_done(struct outside_call *call)
+control_done(struct lease_call *call)
 {
 	struct client *c = CONTAINER(call, struct client, control.call);
-	const struct outside_stats *s = &c->control.stats;
+	const struct lease_stats *s = &c->control.stats;
 
-	if (c->control.verb == OUTSIDE_SET_DELAY) {
-		c->control.verb = OUTSIDE_STATS;
+	if (c->control.verb == LEASE_SET_DELAY) {
+		c->control.verb = LEASE_STATS;
 		send_put(c);
 		return;
 	}
@@ -122,7 +122,7 @@ control_done(struct outside_call *call)
 		loop_stop(c->loop);
 		return;
 	}
-	c->get = (struct outside_get){ .arena = c->get.arena,
+	c->get = (struct lease_get){ .arena = c->get.arena,
 	    .call = c->get.call, .urls_max = 3, .queues_max = 5 };
 	send_put(c);
 }
@@ -193,12 +193,12 @@ a_door_on_a_thread_of_its_own(void **state)
 	c.ledger = loop_new("ledger");
 	c.pool = pool_new(1);
 	open_it(&c);
-	outside_stream_init(&c.stream);
+	lease_stream_init(&c.stream);
 	c.put.stream = &c.stream;
 	c.get.urls_max = 3;
 	c.get.queues_max = 5;
-	c.list.kind = OUTSIDE_COUNT_URLS;
-	c.control.verb = OUTSIDE_SET_DELAY;
+	c.list.kind = LEASE_COUNT_URLS;
+	c.control.verb = LEASE_SET_DELAY;
 	c.put.call.home = c.get.call.home = c.loop;
 	c.list.call.home = c.control.call.home = c.loop;
 	c.put.call.done = put_done;
@@ -206,7 +206,7 @@ a_door_on_a_thread_of_its_own(void **state)
 	c.list.call.done = list_done;
 	c.control.call.done = control_done;
 	loop_start(c.ledger);
-	outside_control(c.frontier, &c.control);
+	lease_control(c.frontier, &c.control);
 	loop_run(c.loop);
 	assert_int_equal(c.leased, c.completed);
 	assert_true(c.leased > 10 * ROUNDS);
@@ -215,7 +215,7 @@ a_door_on_a_thread_of_its_own(void **state)
 	loop_ask(c.ledger, &c.close);
 	loop_join(c.ledger);
 	frontier_free(&c.frontier);
-	outside_get_free(&c.get);
+	lease_get_free(&c.get);
 	arena_free(&c.list.arena);
 	pool_free(&c.pool);
 	loop_free(&c.ledger);

@@ -11,7 +11,7 @@
  * A queue stands in one place at most.  What made it wait is looked at again
  * when its time comes and when its turn comes: a clock may have been set.
  */
-#include "engine/frontier/outside_own.h"
+#include "engine/frontier/lease_own.h"
 
 /* Queues woken for one call, when there is enough without more of them. */
 #define WAKE_MAX 1024
@@ -22,36 +22,36 @@
 #define GROUP_BITS 40
 
 static int64_t
-delay_ns(const struct outside_queue *q)
+delay_ns(const struct lease_queue *q)
 {
-	const struct outside *o = q->crawl->frontier->outside;
-	const struct outside_rare *r = outside_rare(q);
+	const struct lease_service *o = q->crawl->frontier->leases;
+	const struct lease_rare *r = lease_rare(q);
 
 	return (r->has_delay ? r->delay_s : o->delay_s) * NS_PER_S;
 }
 
 static int64_t
-wall_due(const struct outside_queue *q)
+wall_due(const struct lease_queue *q)
 {
 	int64_t due = q->next_due;
-	uint64_t block_s = outside_rare(q)->block_s;
+	uint64_t block_s = lease_rare(q)->block_s;
 
 	return block_s == 0 ? due : MAX(due, (int64_t)block_s + 1);
 }
 
 static bool
-limited(const struct outside_queue *q)
+limited(const struct lease_queue *q)
 {
-	uint64_t limit = outside_rare(q)->limit;
+	uint64_t limit = lease_rare(q)->limit;
 
 	return limit != 0 && q->completed >= limit;
 }
 
 /* Where it belongs now, and its key there. */
 static enum place
-place_of(const struct outside_queue *q, int64_t *key)
+place_of(const struct lease_queue *q, int64_t *key)
 {
-	const struct outside *o = q->crawl->frontier->outside;
+	const struct lease_service *o = q->crawl->frontier->leases;
 
 	*key = 0;
 	if (q->serving || q->crawl->dead || q->active <= q->leased ||
@@ -63,7 +63,7 @@ place_of(const struct outside_queue *q, int64_t *key)
 	}
 	if (q->served != NEVER_SERVED &&
 	    o->now_ns < q->served + delay_ns(q)) {
-		bool own = outside_rare(q)->has_delay;
+		bool own = lease_rare(q)->has_delay;
 		*key = q->served + (own ? delay_ns(q) : 0);
 		return own ? PLACE_OWN_DELAY : PLACE_DELAY;
 	}
@@ -74,17 +74,17 @@ place_of(const struct outside_queue *q, int64_t *key)
 /* --- levels --------------------------------------------------------------- */
 
 static uint8_t
-level_of(const struct outside_queue *q)
+level_of(const struct lease_queue *q)
 {
 	return (uint8_t)MIN(q->leased, LEVELS - 1);
 }
 
 /* The first turn of this level of a crawl may have changed. */
 static void
-level_changed(struct outside_crawl *c, unsigned level)
+level_changed(struct lease_crawl *c, unsigned level)
 {
-	struct heap *ready = &c->frontier->outside->ready[level];
-	struct outside_level *l = &c->levels[level];
+	struct heap *ready = &c->frontier->leases->ready[level];
+	struct lease_level *l = &c->levels[level];
 
 	if (l->queues.n == 0)
 		heap_take(ready, &l->node);
@@ -94,7 +94,7 @@ level_changed(struct outside_crawl *c, unsigned level)
 }
 
 static void
-levels_make(struct outside_crawl *c)
+levels_make(struct lease_crawl *c)
 {
 	if (c->levels != NULL)
 		return;
@@ -104,14 +104,14 @@ levels_make(struct outside_crawl *c)
 }
 
 void
-turn_forget_levels(struct outside_crawl *c)
+turn_forget_levels(struct lease_crawl *c)
 {
-	struct outside *o = c->frontier->outside;
+	struct lease_service *o = c->frontier->leases;
 
 	for (size_t i = 0; c->levels != NULL && i < LEVELS; i++) {
 		o->ready_n -= c->levels[i].queues.n;
 		heap_take(&o->ready[i], &c->levels[i].node);
-		outside_turns_free(&c->levels[i].queues);
+		lease_turns_free(&c->levels[i].queues);
 	}
 	mem_free(&c->levels);
 }
@@ -119,10 +119,10 @@ turn_forget_levels(struct outside_crawl *c)
 /* --- places --------------------------------------------------------------- */
 
 /* Where it stands, or would stand, which is not PLACE_NONE. */
-static struct outside_turns *
-heap_of(const struct outside_queue *q, enum place p)
+static struct lease_turns *
+heap_of(const struct lease_queue *q, enum place p)
 {
-	struct outside *o = q->crawl->frontier->outside;
+	struct lease_service *o = q->crawl->frontier->leases;
 
 	return p == PLACE_READY ? &q->crawl->levels[q->level].queues :
 	    p == PLACE_WALL ? &o->by_date :
@@ -130,37 +130,37 @@ heap_of(const struct outside_queue *q, enum place p)
 }
 
 void
-turn_take(struct outside_queue *q)
+turn_take(struct lease_queue *q)
 {
-	struct outside_crawl *c = q->crawl;
-	struct outside *o = c->frontier->outside;
+	struct lease_crawl *c = q->crawl;
+	struct lease_service *o = c->frontier->leases;
 
 	if (q->place == PLACE_READY && c->levels != NULL) {
-		outside_turns_take(o, heap_of(q, q->place), q);
+		lease_turns_take(o, heap_of(q, q->place), q);
 		level_changed(c, q->level);
 		o->ready_n--;
 	} else if (q->place != PLACE_NONE && q->place != PLACE_READY) {
-		outside_turns_take(o, heap_of(q, q->place), q);
+		lease_turns_take(o, heap_of(q, q->place), q);
 	}
 	q->place = PLACE_NONE;
 	q->at = 0;
 }
 
 static void
-put_ready(struct outside_queue *q, int64_t ticket)
+put_ready(struct lease_queue *q, int64_t ticket)
 {
-	struct outside_crawl *c = q->crawl;
+	struct lease_crawl *c = q->crawl;
 
 	levels_make(c);
 	q->level = level_of(q);
-	outside_turns_put(c->frontier->outside, heap_of(q, PLACE_READY), q,
+	lease_turns_put(c->frontier->leases, heap_of(q, PLACE_READY), q,
 	    ticket);
 	level_changed(c, q->level);
-	c->frontier->outside->ready_n++;
+	c->frontier->leases->ready_n++;
 }
 
 void
-turn_place(struct outside_queue *q)
+turn_place(struct lease_queue *q)
 {
 	int64_t key;
 	enum place p = place_of(q, &key);
@@ -173,7 +173,7 @@ turn_place(struct outside_queue *q)
 	if (p == PLACE_READY)
 		put_ready(q, key);
 	else if (p != PLACE_NONE)
-		outside_turns_put(q->crawl->frontier->outside, heap_of(q, p),
+		lease_turns_put(q->crawl->frontier->leases, heap_of(q, p),
 		    q, key);
 	q->place = (uint8_t)p;
 }
@@ -181,7 +181,7 @@ turn_place(struct outside_queue *q)
 /* --- where walks begin ---------------------------------------------------- */
 
 bool
-turn_put_since(const struct outside_queue *q, uint64_t group)
+turn_put_since(const struct lease_queue *q, uint64_t group)
 {
 	uint64_t put = (uint64_t)q->put_group_high << 32 | q->put_group;
 	uint64_t since = (group - put) & (UINT64_MAX >> (64 - GROUP_BITS));
@@ -191,13 +191,13 @@ turn_put_since(const struct outside_queue *q, uint64_t group)
 }
 
 bool
-turn_put_lately(const struct outside_queue *q)
+turn_put_lately(const struct lease_queue *q)
 {
-	return turn_put_since(q, q->crawl->frontier->outside->durable);
+	return turn_put_since(q, q->crawl->frontier->leases->durable);
 }
 
 struct str
-turn_cursor_url(const struct outside_queue *q)
+turn_cursor_url(const struct lease_queue *q)
 {
 	uint16_t n;
 
@@ -209,7 +209,7 @@ turn_cursor_url(const struct outside_queue *q)
 
 /* A short queue is walked over from its date's start, which costs no more. */
 void
-turn_cursor(struct outside_queue *q, uint32_t date, struct str url)
+turn_cursor(struct lease_queue *q, uint32_t date, struct str url)
 {
 	uint16_t n = (uint16_t)MIN(url.n, CURSOR_BYTES_MAX);
 
@@ -224,7 +224,7 @@ turn_cursor(struct outside_queue *q, uint32_t date, struct str url)
 }
 
 void
-turn_available(struct outside_queue *q, uint32_t date, struct str url)
+turn_available(struct lease_queue *q, uint32_t date, struct str url)
 {
 	q->walk_rewind = MIN(q->walk_rewind, date);
 	q->next_due = MIN(q->next_due, date);
@@ -236,18 +236,18 @@ turn_available(struct outside_queue *q, uint32_t date, struct str url)
 /* --- whose turn it is ----------------------------------------------------- */
 
 static bool
-wake_first(const struct outside *o, const struct outside_turns *h,
+wake_first(const struct lease_service *o, const struct lease_turns *h,
     int64_t upto)
 {
 	if (h->n == 0 || h->turns[0].key > upto)
 		return false;
-	turn_place(outside_at(o, h->turns[0].slot));
+	turn_place(lease_at(o, h->turns[0].slot));
 	return true;
 }
 
 /* True when somebody woke: there may be more. */
 static bool
-wake(struct outside *o, unsigned n)
+wake(struct lease_service *o, unsigned n)
 {
 	bool more = true;
 
@@ -261,7 +261,7 @@ wake(struct outside *o, unsigned n)
 }
 
 bool
-turn_may(struct outside_queue *q, uint32_t urls_max)
+turn_may(struct lease_queue *q, uint32_t urls_max)
 {
 	turn_place(q);
 	return q->place == PLACE_READY &&
@@ -269,9 +269,9 @@ turn_may(struct outside_queue *q, uint32_t urls_max)
 }
 
 bool
-turn_still(const struct outside_queue *q, int64_t served)
+turn_still(const struct lease_queue *q, int64_t served)
 {
-	struct outside_queue as_if = *q;
+	struct lease_queue as_if = *q;
 	int64_t key;
 
 	as_if.serving = false;
@@ -280,11 +280,11 @@ turn_still(const struct outside_queue *q, int64_t served)
 }
 
 /* The first queue in turn among the levels that the gate lets through. */
-static struct outside_queue *
-first_ready(struct outside *o, struct outside_crawl *c, uint32_t urls_max)
+static struct lease_queue *
+first_ready(struct lease_service *o, struct lease_crawl *c, uint32_t urls_max)
 {
 	unsigned levels = urls_max == 0 ? LEVELS : MIN(urls_max, LEVELS);
-	const struct outside_turns *best = NULL;
+	const struct lease_turns *best = NULL;
 
 	if (c != NULL && c->levels == NULL)
 		return NULL;
@@ -292,25 +292,25 @@ first_ready(struct outside *o, struct outside_crawl *c, uint32_t urls_max)
 		struct heap_node *n = heap_first(&o->ready[i]);
 		if (n == NULL)
 			continue;
-		const struct outside_turns *l = c != NULL ?
+		const struct lease_turns *l = c != NULL ?
 		    &c->levels[i].queues :
-		    &CONTAINER(n, struct outside_level, node)->queues;
+		    &CONTAINER(n, struct lease_level, node)->queues;
 		if (l->n > 0 && (best == NULL ||
 		    l->turns[0].key < best->turns[0].key))
 			best = l;
 	}
-	return best == NULL ? NULL : outside_at(o, best->turns[0].slot);
+	return best == NULL ? NULL : lease_at(o, best->turns[0].slot);
 }
 
 /* In the last level the gate cannot tell; such queues step aside. */
 #define ASIDE_MAX 16
 
-struct outside_queue *
-turn_pick(struct frontier *f, struct outside_crawl *c, uint32_t urls_max,
+struct lease_queue *
+turn_pick(struct frontier *f, struct lease_crawl *c, uint32_t urls_max,
     uint64_t end)
 {
-	struct outside *o = f->outside;
-	struct outside_queue *aside[ASIDE_MAX], *q;
+	struct lease_service *o = f->leases;
+	struct lease_queue *aside[ASIDE_MAX], *q;
 	unsigned n = 0, stale = 0;
 	bool more = wake(o, WAKE_MAX);
 
@@ -344,7 +344,7 @@ turn_pick(struct frontier *f, struct outside_crawl *c, uint32_t urls_max,
 }
 
 uint64_t
-turn_lag_s(struct outside *o)
+turn_lag_s(struct lease_service *o)
 {
 	int64_t lag = 0;
 
@@ -353,8 +353,8 @@ turn_lag_s(struct outside *o)
 		struct heap_node *n = heap_first(&o->ready[i]);
 		if (n == NULL)
 			continue;
-		const struct outside_queue *q = outside_at(o, CONTAINER(n,
-		    struct outside_level, node)->queues.turns[0].slot);
+		const struct lease_queue *q = lease_at(o, CONTAINER(n,
+		    struct lease_level, node)->queues.turns[0].slot);
 		int64_t late = o->now_s - wall_due(q);
 		if (q->served != NEVER_SERVED)
 			late = MIN(late, (o->now_ns - q->served -

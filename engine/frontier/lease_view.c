@@ -8,7 +8,7 @@
  *     queues:  ledger's loop: the crawl's queues ─► beside: by key ─► home ...
  */
 #include "engine/frontier/lease_view.h"
-#include "engine/frontier/outside_own.h"
+#include "engine/frontier/lease_own.h"
 
 /* One piece: so many entries, bytes of them, or records looked at. */
 #define PIECE_ENTRIES 1024u
@@ -21,15 +21,15 @@
 #define NAME_HEAD STR("crawl/")
 
 /* A queue of the crawl, which is held; the key is in its arena, or in ours. */
-struct peek_queue {
+struct lease_view_queue {
 	struct str key;
 	uint32_t id;
 };
 
-struct peek_walk {
+struct lease_view_walk {
 	uint32_t crawl;
 	struct crawl *held;                  /* or NULL; it may be deleted */
-	struct peek_queue *queues;           /* in the end by key */
+	struct lease_view_queue *queues;           /* in the end by key */
 	size_t n, at;                        /* the next one */
 	size_t cap;
 	struct arena keys;                   /* of a retired crawl's */
@@ -41,19 +41,19 @@ struct peek_walk {
 };
 
 bool
-peek_name(struct str crawl, uint32_t *id)
+lease_view_name(struct str crawl, uint32_t *id)
 {
 	struct str digits = str_from(crawl, NAME_HEAD.n);
 	uint64_t n;
 
-	*id = PEEK_NO_CRAWL;
+	*id = LEASE_VIEW_NO_CRAWL;
 	if (!str_starts(crawl, NAME_HEAD) || digits.n == 0)
 		return false;
 	for (size_t i = 0; i < digits.n; i++)
 		if (digits.p[i] < '0' || digits.p[i] > '9')
 			return false;
 	if ((digits.n == 1 || digits.p[0] != '0') && str_to_u64(digits, &n) &&
-	    n < PEEK_NO_CRAWL)
+	    n < LEASE_VIEW_NO_CRAWL)
 		*id = (uint32_t)n;
 	return true;
 }
@@ -63,7 +63,7 @@ find_crawl(const struct frontier *f, struct str name)
 {
 	uint32_t id;
 
-	return peek_name(name, &id) && id != PEEK_NO_CRAWL ?
+	return lease_view_name(name, &id) && id != LEASE_VIEW_NO_CRAWL ?
 	    crawl_get(f, id) : NULL;
 }
 
@@ -78,7 +78,7 @@ find_queue(const struct crawl *c, struct str key)
 static int
 by_name(const void *a, const void *b)
 {
-	const struct outside_entry *x = a, *y = b;
+	const struct lease_entry *x = a, *y = b;
 
 	return str_cmp(x->key, y->key);
 }
@@ -94,17 +94,17 @@ name_of(struct arena *a, uint32_t id)
 
 /* In memory, and not many: all at once. */
 static void
-list_crawls(struct outside_list *l)
+list_crawls(struct lease_list *l)
 {
 	struct frontier *f = l->call.frontier;
-	size_t at = 0, n = f->outside->crawls.n + f->crawls.n;
+	size_t at = 0, n = f->leases->crawls.n + f->crawls.n;
 	uint32_t id;
 	void *v;
 
-	l->entries = ARENA_ARRAY(&l->arena, struct outside_entry, n + 1);
-	while (map_next(&f->outside->crawls, &at, &v)) {
-		const struct outside_crawl *c = v;
-		if (c->stats.queues > 0 && !peek_name(c->name, &id))
+	l->entries = ARENA_ARRAY(&l->arena, struct lease_entry, n + 1);
+	while (map_next(&f->leases->crawls, &at, &v)) {
+		const struct lease_crawl *c = v;
+		if (c->stats.queues > 0 && !lease_view_name(c->name, &id))
 			l->entries[l->n++].key = arena_copy(&l->arena,
 			    c->name);
 	}
@@ -116,22 +116,22 @@ list_crawls(struct outside_list *l)
 	}
 	qsort(l->entries, l->n, sizeof(*l->entries), by_name);
 	l->count = l->n;
-	outside_answer_durable(&l->call);
+	lease_answer_durable(&l->call);
 }
 
 /* --- a listing ------------------------------------------------------------ */
 
 /* The verb's handle is opaque to all others; here it is ours. */
-static struct peek_walk *
-walk_of(const struct outside_list *l)
+static struct lease_view_walk *
+walk_of(const struct lease_list *l)
 {
-	return (struct peek_walk *)(void *)l->walk;
+	return (struct lease_view_walk *)(void *)l->walk;
 }
 
 static void
-walk_free(struct outside_list *l)
+walk_free(struct lease_list *l)
 {
-	struct peek_walk *w = walk_of(l);
+	struct lease_view_walk *w = walk_of(l);
 
 	if (w == NULL)
 		return;
@@ -146,41 +146,41 @@ walk_free(struct outside_list *l)
 }
 
 static bool
-complete(const struct outside_list *l)
+complete(const struct lease_list *l)
 {
-	const struct peek_walk *w = walk_of(l);
+	const struct lease_view_walk *w = walk_of(l);
 
-	return l->kind != OUTSIDE_COUNT_URLS && w->seen >= l->start &&
+	return l->kind != LEASE_COUNT_URLS && w->seen >= l->start &&
 	    w->seen - l->start >= l->size;
 }
 
 /* A match: true when it is neither before the first nor behind the last. */
 static bool
-wanted(struct outside_list *l)
+wanted(struct lease_list *l)
 {
 	return !complete(l) && walk_of(l)->seen++ >= l->start;
 }
 
 static void
-answer_list(struct outside_list *l)
+answer_list(struct lease_list *l)
 {
 	l->more = l->call.result == OK && !walk_of(l)->ended &&
-	    !complete(l) && !l->stop && !outside_is_cancelled(&l->call);
+	    !complete(l) && !l->stop && !lease_is_cancelled(&l->call);
 	if (!l->more)
 		walk_free(l);
-	outside_answer(&l->call);
+	lease_answer(&l->call);
 }
 
 static void
 piece_came(struct ledger_query *q)
 {
-	answer_list(CONTAINER(q, struct outside_list, call.query));
+	answer_list(CONTAINER(q, struct lease_list, call.query));
 }
 
 static bool
-is_listed(const struct outside_list *l, struct str key, uint64_t active)
+is_listed(const struct lease_list *l, struct str key, uint64_t active)
 {
-	if (l->kind != OUTSIDE_LIST_QUEUES)
+	if (l->kind != LEASE_LIST_QUEUES)
 		return true;
 	return (l->include_inactive || active > 0) &&
 	    (l->after.n == 0 || str_cmp(key, l->after) > 0);
@@ -189,8 +189,8 @@ is_listed(const struct outside_list *l, struct str key, uint64_t active)
 static void
 collect_record(void *arg, const struct queue_record *r)
 {
-	struct outside_list *l = arg;
-	struct peek_walk *w = walk_of(l);
+	struct lease_list *l = arg;
+	struct lease_view_walk *w = walk_of(l);
 
 	if (!is_listed(l, r->key, r->waiting))
 		return;
@@ -199,22 +199,22 @@ collect_record(void *arg, const struct queue_record *r)
 		w->queues = mem_resize(w->queues, w->cap,
 		    sizeof(*w->queues));
 	}
-	w->queues[w->n++] = (struct peek_queue){ arena_copy(&w->keys, r->key),
-	    r->id };
+	w->queues[w->n++] =
+	    (struct lease_view_queue){ arena_copy(&w->keys, r->key), r->id };
 }
 
 /* Beside the groups: nothing of a crawl that has ended changes any more. */
 static enum err
-collect_retired(struct outside_list *l, struct index *x)
+collect_retired(struct lease_list *l, struct index *x)
 {
-	struct peek_walk *w = walk_of(l);
+	struct lease_view_walk *w = walk_of(l);
 	struct queue_record r;
 
 	if (!w->retired)
 		return OK;
 	w->retired = false;
 	w->sorted = true;
-	if (l->key.n == 0 || l->kind == OUTSIDE_LIST_QUEUES)
+	if (l->key.n == 0 || l->kind == LEASE_LIST_QUEUES)
 		return queue_record_each(x, w->crawl, collect_record, l);
 	enum err e = queue_record_get(x, w->crawl, l->key, &w->keys, &r);
 	if (e == OK)
@@ -223,9 +223,9 @@ collect_retired(struct outside_list *l, struct index *x)
 }
 
 static void
-collect(struct outside_list *l, const struct crawl *c)
+collect(struct lease_list *l, const struct crawl *c)
 {
-	struct peek_walk *w = walk_of(l);
+	struct lease_view_walk *w = walk_of(l);
 	struct queue *one = find_queue(c, l->key);
 	size_t at = 0;
 	void *v;
@@ -233,10 +233,10 @@ collect(struct outside_list *l, const struct crawl *c)
 	w->retired = c->retired;
 	if (w->retired)
 		return;
-	if (l->key.n != 0 && l->kind != OUTSIDE_LIST_QUEUES) {
+	if (l->key.n != 0 && l->kind != LEASE_LIST_QUEUES) {
 		w->queues = mem_array(1, sizeof(*w->queues));
 		if (one != NULL)
-			w->queues[w->n++] = (struct peek_queue){ one->key,
+			w->queues[w->n++] = (struct lease_view_queue){ one->key,
 			    one->id };
 		return;
 	}
@@ -244,7 +244,7 @@ collect(struct outside_list *l, const struct crawl *c)
 	while (map_next(&c->queues, &at, &v)) {
 		const struct queue *q = v;
 		if (is_listed(l, q->key, q->waiting + q->leased))
-			w->queues[w->n++] = (struct peek_queue){ q->key,
+			w->queues[w->n++] = (struct lease_view_queue){ q->key,
 			    q->id };
 	}
 }
@@ -252,13 +252,13 @@ collect(struct outside_list *l, const struct crawl *c)
 static int
 by_key(const void *a, const void *b)
 {
-	const struct peek_queue *x = a, *y = b;
+	const struct lease_view_queue *x = a, *y = b;
 
 	return str_cmp(x->key, y->key);
 }
 
 static void
-sort(struct peek_walk *w)
+sort(struct lease_view_walk *w)
 {
 	if (!w->sorted)
 		qsort(w->queues, w->n, sizeof(*w->queues), by_key);
@@ -271,8 +271,8 @@ sort(struct peek_walk *w)
 static void
 walk_queues(struct ledger_query *q, struct index *x)
 {
-	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
-	struct peek_walk *w = walk_of(l);
+	struct lease_list *l = CONTAINER(q, struct lease_list, call.query);
+	struct lease_view_walk *w = walk_of(l);
 
 	l->call.result = collect_retired(l, x);
 	sort(w);
@@ -287,7 +287,7 @@ walk_queues(struct ledger_query *q, struct index *x)
 /* --- URLs ----------------------------------------------------------------- */
 
 static bool
-matches(const struct outside_list *l, struct str url)
+matches(const struct lease_list *l, struct str url)
 {
 	if (l->filter.n == 0 || !l->ignore_case)
 		return l->filter.n == 0 || str_find(url, l->filter) < url.n;
@@ -300,7 +300,7 @@ matches(const struct outside_list *l, struct str url)
 
 /* False: the record is damaged. */
 static bool
-read_url(uint32_t date, struct str value, struct outside_entry *e)
+read_url(uint32_t date, struct str value, struct lease_entry *e)
 {
 	struct url_value v;
 
@@ -315,9 +315,9 @@ read_url(uint32_t date, struct str value, struct outside_entry *e)
 
 /* In the answer's memory: the walk, and its crawl, may be gone before it. */
 static struct str
-key_of_entry(struct outside_list *l)
+key_of_entry(struct lease_list *l)
 {
-	const struct peek_walk *w = walk_of(l);
+	const struct lease_view_walk *w = walk_of(l);
 	struct str key = w->queues[w->at].key;
 
 	if (l->n > 0 && str_eq(l->entries[l->n - 1].key, key))
@@ -326,9 +326,9 @@ key_of_entry(struct outside_list *l)
 }
 
 static enum err
-add_url(struct outside_list *l, struct str key, struct str value)
+add_url(struct lease_list *l, struct str key, struct str value)
 {
-	struct outside_entry *e = &l->entries[l->n];
+	struct lease_entry *e = &l->entries[l->n];
 	struct reader in = reader_of(key);
 
 	read_be64(&in);
@@ -336,10 +336,10 @@ add_url(struct outside_list *l, struct str key, struct str value)
 	if (in.bad || !read_url(date, value, e))
 		return ERR_CORRUPT;
 	struct str url = { in.p, in.n };
-	if (!matches(l, url) || (l->kind == OUTSIDE_LIST_URLS && !wanted(l)))
+	if (!matches(l, url) || (l->kind == LEASE_LIST_URLS && !wanted(l)))
 		return OK;
 	l->count++;
-	if (l->kind == OUTSIDE_COUNT_URLS)
+	if (l->kind == LEASE_COUNT_URLS)
 		return OK;
 	e->key = key_of_entry(l);
 	e->url = arena_copy(&l->arena, url);
@@ -348,7 +348,7 @@ add_url(struct outside_list *l, struct str key, struct str value)
 }
 
 static void
-enter_queue(struct peek_walk *w)
+enter_queue(struct lease_view_walk *w)
 {
 	w->ended = w->at == w->n;
 	if (w->ended)
@@ -364,8 +364,8 @@ enter_queue(struct peek_walk *w)
 static void
 walk_urls(struct ledger_query *q, struct index *x)
 {
-	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
-	struct peek_walk *w = walk_of(l);
+	struct lease_list *l = CONTAINER(q, struct lease_list, call.query);
+	struct lease_view_walk *w = walk_of(l);
 	struct str key, value;
 
 	enum err e = collect_retired(l, x);
@@ -373,7 +373,7 @@ walk_urls(struct ledger_query *q, struct index *x)
 	for (unsigned looks = 0; e == OK && !w->ended && !complete(l) &&
 	    looks < PIECE_LOOKS && l->n < PIECE_ENTRIES &&
 	    l->arena.total < PIECE_BYTES &&
-	    !outside_is_cancelled(&l->call); looks++) {
+	    !lease_is_cancelled(&l->call); looks++) {
 		if (!w->in_queue) {
 			enter_queue(w);
 		} else if (index_iter_valid(w->urls, &key, &value) &&
@@ -390,14 +390,14 @@ walk_urls(struct ledger_query *q, struct index *x)
 }
 
 static void
-read_piece(struct outside_list *l)
+read_piece(struct lease_list *l)
 {
 	struct frontier *f = l->call.frontier;
 
-	l->entries = ARENA_ARRAY(&l->arena, struct outside_entry,
+	l->entries = ARENA_ARRAY(&l->arena, struct lease_entry,
 	    PIECE_ENTRIES);
 	l->call.query.home = f->loop;
-	l->call.query.run = l->kind == OUTSIDE_LIST_QUEUES ? walk_queues :
+	l->call.query.run = l->kind == LEASE_LIST_QUEUES ? walk_queues :
 	    walk_urls;
 	l->call.query.done = piece_came;
 	ledger_read_beside(f->ledger, &l->call.query);
@@ -407,7 +407,7 @@ read_piece(struct outside_list *l)
 static void
 open_urls(struct ledger_query *q, struct index *x)
 {
-	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
+	struct lease_list *l = CONTAINER(q, struct lease_list, call.query);
 
 	walk_of(l)->urls = index_iter_new(x, INDEX_URL);
 }
@@ -415,21 +415,21 @@ open_urls(struct ledger_query *q, struct index *x)
 static void
 urls_opened(struct ledger_query *q)
 {
-	struct outside_list *l = CONTAINER(q, struct outside_list, call.query);
+	struct lease_list *l = CONTAINER(q, struct lease_list, call.query);
 
 	collect(l, walk_of(l)->held);
 	read_piece(l);
 }
 
 static void
-begin_list(struct outside_list *l, struct crawl *c)
+begin_list(struct lease_list *l, struct crawl *c)
 {
 	struct frontier *f = l->call.frontier;
-	struct peek_walk *w = mem_new(sizeof(*w));
+	struct lease_view_walk *w = mem_new(sizeof(*w));
 
-	l->walk = (struct outside_walk *)(void *)w;
+	l->walk = (struct lease_walk *)(void *)w;
 	l->count = 0;
-	l->size = l->size == 0 ? OUTSIDE_LIST_SIZE : l->size;
+	l->size = l->size == 0 ? LEASE_LIST_SIZE : l->size;
 	if (c == NULL) {
 		w->ended = true;
 		answer_list(l);
@@ -438,7 +438,7 @@ begin_list(struct outside_list *l, struct crawl *c)
 	w->crawl = c->id;
 	w->held = c;
 	crawl_ref(c);
-	if (l->kind == OUTSIDE_LIST_QUEUES) {
+	if (l->kind == LEASE_LIST_QUEUES) {
 		collect(l, c);
 		read_piece(l);
 		return;
@@ -450,17 +450,17 @@ begin_list(struct outside_list *l, struct crawl *c)
 }
 
 static void
-run_list(struct outside_call *call)
+run_list(struct lease_call *call)
 {
-	struct outside_list *l = CONTAINER(call, struct outside_list, call);
+	struct lease_list *l = CONTAINER(call, struct lease_list, call);
 
 	arena_free(&l->arena);
 	l->n = 0;
 	l->more = false;
-	if (l->stop || outside_is_cancelled(call)) {
+	if (l->stop || lease_is_cancelled(call)) {
 		walk_free(l);
-		outside_answer(call);
-	} else if (l->kind == OUTSIDE_LIST_CRAWLS) {
+		lease_answer(call);
+	} else if (l->kind == LEASE_LIST_CRAWLS) {
 		list_crawls(l);
 	} else if (l->walk == NULL) {
 		begin_list(l, find_crawl(call->frontier, l->crawl));
@@ -470,17 +470,17 @@ run_list(struct outside_call *call)
 }
 
 void
-peek_list(struct frontier *f, struct outside_list *l)
+lease_view_list(struct frontier *f, struct lease_list *l)
 {
-	CHECK(l->kind != OUTSIDE_PURGE_URLS);
+	CHECK(l->kind != LEASE_PURGE_URLS);
 	l->call.ends_itself = true;
-	outside_post(f, &l->call, run_list);
+	lease_post(f, &l->call, run_list);
 }
 
 /* --- figures -------------------------------------------------------------- */
 
 static void
-add_queue(struct outside_stats *s, const struct queue *q)
+add_queue(struct lease_stats *s, const struct queue *q)
 {
 	uint64_t active = q->waiting + q->leased;
 
@@ -494,7 +494,7 @@ add_queue(struct outside_stats *s, const struct queue *q)
 static void
 add_record(void *arg, const struct queue_record *r)
 {
-	struct outside_control *k = arg;
+	struct lease_control *k = arg;
 
 	add_queue(&k->stats, &(struct queue){ .waiting = r->waiting,
 	    .done = r->done });
@@ -504,14 +504,14 @@ add_record(void *arg, const struct queue_record *r)
 static void
 read_stats(struct ledger_query *q, struct index *x)
 {
-	struct outside_control *k = CONTAINER(q, struct outside_control,
+	struct lease_control *k = CONTAINER(q, struct lease_control,
 	    call.query);
 	struct arena a = ARENA_INIT;
 	struct queue_record r;
 	uint32_t id;
 	enum err e;
 
-	CHECK(peek_name(k->crawl, &id));
+	CHECK(lease_view_name(k->crawl, &id));
 	if (k->key.n == 0) {
 		e = queue_record_each(x, id, add_record, k);
 	} else {
@@ -526,7 +526,7 @@ read_stats(struct ledger_query *q, struct index *x)
 static void
 stats_read(struct ledger_query *q)
 {
-	outside_answer(CONTAINER(q, struct outside_call, query));
+	lease_answer(CONTAINER(q, struct lease_call, query));
 }
 
 /* Whether or not it became durable: reads go on. */
@@ -534,18 +534,18 @@ static void
 stats_kept(struct promise *p, enum err e)
 {
 	(void)e;
-	outside_answer(CONTAINER(p, struct outside_call, promise));
+	lease_answer(CONTAINER(p, struct lease_call, promise));
 }
 
 /* A part of them; true: those were the last. */
 static bool
-add_queues(struct outside_control *k, const struct crawl *c)
+add_queues(struct lease_control *k, const struct crawl *c)
 {
 	void *v;
 
 	/* The table has grown meanwhile: its queues have moved. */
 	if (k->cap != c->queues.cap) {
-		k->stats = (struct outside_stats){ 0 };
+		k->stats = (struct lease_stats){ 0 };
 		k->at = 0;
 		k->cap = c->queues.cap;
 	}
@@ -558,16 +558,16 @@ add_queues(struct outside_control *k, const struct crawl *c)
 }
 
 static void
-run_stats(struct outside_call *call)
+run_stats(struct lease_call *call)
 {
-	struct outside_control *k = CONTAINER(call, struct outside_control,
+	struct lease_control *k = CONTAINER(call, struct lease_control,
 	    call);
 	struct frontier *f = call->frontier;
 	const struct crawl *c = find_crawl(f, k->crawl);
 	const struct queue *one = find_queue(c, k->key);
 
 	if (c == NULL || c->retired || k->key.n > 0)
-		k->stats = (struct outside_stats){ 0 };
+		k->stats = (struct lease_stats){ 0 };
 	if (c != NULL && c->retired) {
 		call->query.home = f->loop;
 		call->query.run = read_stats;
@@ -582,25 +582,25 @@ run_stats(struct outside_call *call)
 		return;
 	}
 	if (c == NULL || ledger_health(f->ledger) != LEDGER_FINE) {
-		outside_answer(call);
+		lease_answer(call);
 		return;
 	}
 	call->promise.kept = stats_kept;
-	outside_promise(f, &call->promise);
+	lease_promise(f, &call->promise);
 }
 
 void
-peek_stats(struct frontier *f, struct outside_control *k)
+lease_view_stats(struct frontier *f, struct lease_control *k)
 {
-	CHECK(k->verb == OUTSIDE_STATS);
-	outside_post(f, &k->call, run_stats);
+	CHECK(k->verb == LEASE_STATS);
+	lease_post(f, &k->call, run_stats);
 }
 
 /* --- one URL -------------------------------------------------------------- */
 
 struct finding {
 	struct ledger_query query;
-	struct outside_status_of *asked;
+	struct lease_status_of *asked;
 	uint32_t crawl, queue;
 	bool retired;                /* `queue` is to be read */
 	bool listed;                 /* the table has it, under `date` */
@@ -616,20 +616,20 @@ struct finding {
 static void
 tell(struct finding *g)
 {
-	struct outside_status_of *s = g->asked;
+	struct lease_status_of *s = g->asked;
 
 	s->call.result = g->result != OK ? g->result :
 	    g->found ? OK : ERR_ABSENT;
 	index_iter_free(&g->urls);
 	buf_free(&g->prefix);
 	mem_free(&g);
-	outside_answer(&s->call);
+	lease_answer(&s->call);
 }
 
 static void
 get_at(struct finding *g, struct index *x, uint32_t date)
 {
-	struct outside_status_of *s = g->asked;
+	struct lease_status_of *s = g->asked;
 	struct buf key = BUF_INIT;
 	struct str value;
 
@@ -648,7 +648,7 @@ get_at(struct finding *g, struct index *x, uint32_t date)
 static void
 read_record(struct finding *g, struct index *x)
 {
-	struct outside_status_of *s = g->asked;
+	struct lease_status_of *s = g->asked;
 	struct queue_record r;
 
 	g->result = queue_record_get(x, g->crawl, s->entry.key, &s->arena,
@@ -683,7 +683,7 @@ static void
 read_queue(struct ledger_query *q, struct index *x)
 {
 	struct finding *g = CONTAINER(q, struct finding, query);
-	struct outside_status_of *s = g->asked;
+	struct lease_status_of *s = g->asked;
 	struct str key, value;
 
 	(void)x;
@@ -747,7 +747,7 @@ places_read(struct ledger_query *q)
 		/* The index does not have it yet. */
 		g->waited = true;
 		g->promise.kept = gathered;
-		outside_promise(f, &g->promise);
+		lease_promise(f, &g->promise);
 	} else {
 		tell(g);
 	}
@@ -773,20 +773,20 @@ look(struct finding *g)
 }
 
 static void
-run_status(struct outside_call *call)
+run_status(struct lease_call *call)
 {
-	struct outside_status_of *s = CONTAINER(call,
-	    struct outside_status_of, call);
-	struct str key = s->key.n != 0 ? s->key : outside_key(s->url);
+	struct lease_status_of *s = CONTAINER(call,
+	    struct lease_status_of, call);
+	struct str key = s->key.n != 0 ? s->key : lease_key(s->url);
 	const struct crawl *c = find_crawl(call->frontier, s->crawl);
 	const struct queue *q = find_queue(c, key);
 
 	if (key.n == 0 || c == NULL || (q == NULL && !c->retired)) {
 		call->result = key.n == 0 ? ERR_INPUT : ERR_ABSENT;
-		outside_answer(call);
+		lease_answer(call);
 		return;
 	}
-	s->entry = (struct outside_entry){ .key = key, .url = s->url };
+	s->entry = (struct lease_entry){ .key = key, .url = s->url };
 	struct finding *g = mem_new(sizeof(*g));
 	g->asked = s;
 	g->crawl = c->id;
@@ -796,7 +796,7 @@ run_status(struct outside_call *call)
 }
 
 void
-peek_status(struct frontier *f, struct outside_status_of *s)
+lease_view_status(struct frontier *f, struct lease_status_of *s)
 {
-	outside_post(f, &s->call, run_status);
+	lease_post(f, &s->call, run_status);
 }

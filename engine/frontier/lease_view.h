@@ -23,25 +23,25 @@
 
 #include "engine/frontier/lease_service.h"
 
-#define PEEK_NO_CRAWL UINT32_MAX
+#define LEASE_VIEW_NO_CRAWL UINT32_MAX
 
 /*
  * Is this the name of a crawl of ours, or one that a crawl of ours may get?
- * `*id` is its number; PEEK_NO_CRAWL when no crawl will ever have it.
+ * `*id` is its number; LEASE_VIEW_NO_CRAWL when no crawl will ever have it.
  */
-bool peek_name(struct str crawl, uint32_t *id);
+bool lease_view_name(struct str crawl, uint32_t *id);
 
 /*
  * All but PURGE_URLS, of a crawl with such a name.  LIST_CRAWLS: all of them,
  * outsiders' too; one of outsiders' that has such a name is left out.
  */
-void peek_list(struct frontier *, struct outside_list *);
+void lease_view_list(struct frontier *, struct lease_list *);
 /* STATS alone.  It goes through all queues, if no key is given. */
-void peek_stats(struct frontier *, struct outside_control *);
+void lease_view_stats(struct frontier *, struct lease_control *);
 /*
  * A URL of which the known table says nothing (the crawl has ended, or
  * frontier.known_mem) costs a walk over its queue.
  */
-void peek_status(struct frontier *, struct outside_status_of *);
+void lease_view_status(struct frontier *, struct lease_status_of *);
 
 #endif

@@ -16,10 +16,10 @@ name(void)
 }
 
 static void
-keep(const struct outside_list *l)
+keep(const struct lease_list *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		struct outside_entry *e = &got.entries[got.entries_n++];
+		struct lease_entry *e = &got.entries[got.entries_n++];
 		assert_true(got.entries_n <= GOT_MAX);
 		*e = l->entries[i];
 		e->key = arena_copy(&rig.arena, e->key);
@@ -29,10 +29,10 @@ keep(const struct outside_list *l)
 }
 
 static void
-piece(struct outside_list *l)
+piece(struct lease_list *l)
 {
 	out_prepare(R, &l->call);
-	peek_list(rig.frontier, l);
+	lease_view_list(rig.frontier, l);
 	out_wait(R, &out_back);
 	assert_int_equal(l->call.result, OK);
 	keep(l);
@@ -40,7 +40,7 @@ piece(struct outside_list *l)
 
 /* All pieces; keys, or URLs with their state: '!' is completed. */
 static const char *
-list(struct outside_list l)
+list(struct lease_list l)
 {
 	struct buf b = BUF_INIT;
 
@@ -50,7 +50,7 @@ list(struct outside_list l)
 	} while (l.more);
 	arena_free(&l.arena);
 	for (size_t i = 0; i < got.entries_n; i++) {
-		const struct outside_entry *e = &got.entries[i];
+		const struct lease_entry *e = &got.entries[i];
 		buf_printf(&b, "%s%.*s", i > 0 ? " " : "",
 		    STR_FMT(e->url.n > 0 ? str_from(e->url, 7) : e->key));
 		if (e->url.n > 0 && e->date_s == 0)
@@ -64,13 +64,13 @@ list(struct outside_list l)
 }
 
 #define LIST(what, ...) \
-	list((struct outside_list){ .kind = OUTSIDE_LIST_##what,             \
+	list((struct lease_list){ .kind = LEASE_LIST_##what,             \
 	    .crawl = str_of(name()), __VA_ARGS__ })
 
 static uint64_t
 count(const char *key, const char *filter)
 {
-	(void)list((struct outside_list){ .kind = OUTSIDE_COUNT_URLS,
+	(void)list((struct lease_list){ .kind = LEASE_COUNT_URLS,
 	    .crawl = str_of(name()), .key = str_of(key),
 	    .filter = str_of(filter) });
 	assert_int_equal(got.entries_n, 0);
@@ -81,11 +81,11 @@ static void
 stats(const char *crawl, const char *key, uint64_t active, uint64_t leased,
     uint64_t completed, uint64_t queues, uint64_t active_queues)
 {
-	struct outside_control k = { .verb = OUTSIDE_STATS,
+	struct lease_control k = { .verb = LEASE_STATS,
 	    .crawl = str_of(crawl), .key = str_of(key) };
 
 	out_prepare(R, &k.call);
-	peek_stats(rig.frontier, &k);
+	lease_view_stats(rig.frontier, &k);
 	out_wait(R, &out_back);
 	assert_int_equal(k.call.result, OK);
 	assert_int_equal(k.stats.active, active);
@@ -95,15 +95,15 @@ stats(const char *crawl, const char *key, uint64_t active, uint64_t leased,
 	assert_int_equal(k.stats.active_queues, active_queues);
 }
 
-static struct outside_status_of asked;
+static struct lease_status_of asked;
 
 static void
 ask(const char *key, const char *url)
 {
-	asked = (struct outside_status_of){ .crawl = str_of(name()),
+	asked = (struct lease_status_of){ .crawl = str_of(name()),
 	    .key = str_of(key), .url = str_of(url) };
 	out_prepare(R, &asked.call);
-	peek_status(rig.frontier, &asked);
+	lease_view_status(rig.frontier, &asked);
 }
 
 /* -1: absent, 0: completed, 1: active. */
@@ -152,22 +152,22 @@ names_are_numbers(void **state)
 	uint32_t id;
 
 	(void)state;
-	assert_true(peek_name(STR("crawl/0"), &id));
+	assert_true(lease_view_name(STR("crawl/0"), &id));
 	assert_int_equal(id, 0);
-	assert_true(peek_name(STR("crawl/4294967294"), &id));
+	assert_true(lease_view_name(STR("crawl/4294967294"), &id));
 	assert_int_equal(id, 4294967294);
-	assert_true(peek_name(STR("crawl/4294967295"), &id));
-	assert_int_equal(id, PEEK_NO_CRAWL);
-	assert_true(peek_name(STR("crawl/99999999999999999999999"), &id));
-	assert_int_equal(id, PEEK_NO_CRAWL);
-	assert_true(peek_name(STR("crawl/07"), &id));
-	assert_int_equal(id, PEEK_NO_CRAWL);
-	assert_false(peek_name(STR("crawl/"), &id));
-	assert_false(peek_name(STR("crawl/7a"), &id));
-	assert_false(peek_name(STR("crawl/-7"), &id));
-	assert_false(peek_name(STR("Crawl/7"), &id));
-	assert_false(peek_name(STR("crawl"), &id));
-	assert_false(peek_name(STR(""), &id));
+	assert_true(lease_view_name(STR("crawl/4294967295"), &id));
+	assert_int_equal(id, LEASE_VIEW_NO_CRAWL);
+	assert_true(lease_view_name(STR("crawl/99999999999999999999999"), &id));
+	assert_int_equal(id, LEASE_VIEW_NO_CRAWL);
+	assert_true(lease_view_name(STR("crawl/07"), &id));
+	assert_int_equal(id, LEASE_VIEW_NO_CRAWL);
+	assert_false(lease_view_name(STR("crawl/"), &id));
+	assert_false(lease_view_name(STR("crawl/7a"), &id));
+	assert_false(lease_view_name(STR("crawl/-7"), &id));
+	assert_false(lease_view_name(STR("Crawl/7"), &id));
+	assert_false(lease_view_name(STR("crawl"), &id));
+	assert_false(lease_view_name(STR(""), &id));
 }
 
 static void
@@ -239,7 +239,7 @@ what_has_ended_is_shown(void **state)
 static void
 what_is_no_crawl_is_empty(void **state)
 {
-	struct outside_list l = { .kind = OUTSIDE_LIST_URLS,
+	struct lease_list l = { .kind = LEASE_LIST_URLS,
 	    .crawl = STR("crawl/12") };
 
 	(void)state;
@@ -247,7 +247,7 @@ what_is_no_crawl_is_empty(void **state)
 	stats("crawl/12", "", 0, 0, 0, 0, 0);
 	stats("crawl/00", "a", 0, 0, 0, 0, 0);
 	assert_string_equal(list(l), "");
-	l.kind = OUTSIDE_LIST_QUEUES;
+	l.kind = LEASE_LIST_QUEUES;
 	assert_string_equal(list(l), "");
 }
 
@@ -323,11 +323,11 @@ assert_order(void)
 		    got.entries[i].key) <= 0);
 }
 
-static struct outside_control sum;
+static struct lease_control sum;
 static bool sum_goes_on;
 
 static void
-other_came(struct outside_call *c)
+other_came(struct lease_call *c)
 {
 	(void)c;
 	sum_goes_on = sum.at < sum.cap;
@@ -337,17 +337,17 @@ other_came(struct outside_call *c)
 static void
 sums_let_others_go_first(void **state)
 {
-	struct outside_control other = { .verb = OUTSIDE_GET_ACTIVE };
+	struct lease_control other = { .verb = LEASE_GET_ACTIVE };
 
 	(void)state;
 	find_many();
 	out_prepare(R, &other.call);
 	other.call.done = other_came;
-	sum = (struct outside_control){ .verb = OUTSIDE_STATS,
+	sum = (struct lease_control){ .verb = LEASE_STATS,
 	    .crawl = str_of(name()) };
 	out_prepare(R, &sum.call);
-	peek_stats(rig.frontier, &sum);
-	outside_control(rig.frontier, &other);
+	lease_view_stats(rig.frontier, &sum);
+	lease_control(rig.frontier, &other);
 	out_wait(R, &out_back);
 	assert_true(sum_goes_on);
 	assert_int_equal(sum.stats.active, MANY);
@@ -375,7 +375,7 @@ pieces_make_a_whole(void **state)
 static void
 a_listing_is_of_one_moment(void **state)
 {
-	struct outside_list l = { .kind = OUTSIDE_LIST_URLS,
+	struct lease_list l = { .kind = LEASE_LIST_URLS,
 	    .crawl = str_of(name()), .size = 10000 };
 
 	(void)state;
@@ -402,7 +402,7 @@ a_listing_is_of_one_moment(void **state)
 	assert_int_equal(status("", "http://d1498/2996"), 0);
 	assert_int_equal(count("", ""), MANY + 3);
 
-	l = (struct outside_list){ .kind = OUTSIDE_LIST_URLS,
+	l = (struct lease_list){ .kind = LEASE_LIST_URLS,
 	    .crawl = str_of(name()), .size = 10000 };
 	got.entries_n = 0;
 	piece(&l);

@@ -130,7 +130,7 @@ struct frontier {
 	struct host_slots *places;       /* by port; one at least */
 	struct map crawls;           /* id -> struct crawl */
 	struct map names;
-	struct outside *outside;     /* outsiders' crawls; outside_own.h */
+	struct lease_service *leases;     /* outsiders' crawls; lease_own.h */
 	uint32_t next_crawl;
 	uint64_t archive_bytes;      /* in WARC files, of all crawls */
 	struct list dirty_queues, dirty_crawls;

@@ -1,9 +1,9 @@
 /*
- * known_bench -- what the known table costs: CPU ns per insertion and test,
+ * url_table_bench -- what the known table costs: CPU ns per insertion and test,
  * bytes per URL (of slots, and of the process), the longest growth (of the
  * clock).
  *
- *     known_bench [ENTRIES...]        default 1000000 10000000
+ *     url_table_bench [ENTRIES...]        default 1000000 10000000
  *
  * With KNOWN_BENCH_PLAIN in the environment it inserts without prefetching.
  */

@@ -445,7 +445,7 @@ store_schedule_next(struct store *st, struct wall *next, struct why *w)
 
 /* Get one, let `change` look at it, and put it when that says so. */
 static enum err
-change(struct store *st, uint64_t id, uint64_t crawl, struct wall now,
+change_schedule(struct store *st, uint64_t id, uint64_t crawl, struct wall now,
     bool (*change)(struct schedule *, uint64_t crawl, struct wall now),
     struct why *w)
 {
@@ -480,7 +480,7 @@ store_schedule_ran(struct store *st, uint64_t id, uint64_t crawl,
     struct wall now, struct why *w)
 {
 	CHECK(crawl <= INT64_MAX);
-	return change(st, id, crawl, now, note_run, w);
+	return change_schedule(st, id, crawl, now, note_run, w);
 }
 
 static bool
@@ -498,7 +498,7 @@ enum err
 store_schedule_late(struct store *st, uint64_t id, struct wall again,
     struct why *w)
 {
-	return change(st, id, 0, again, note_late, w);
+	return change_schedule(st, id, 0, again, note_late, w);
 }
 
 static bool
@@ -515,7 +515,7 @@ enum err
 store_schedule_ended(struct store *st, uint64_t id, uint64_t crawl,
     struct wall ended, struct why *w)
 {
-	return change(st, id, crawl, ended, note_end, w);
+	return change_schedule(st, id, crawl, ended, note_end, w);
 }
 
 /* -- Settings -- */

@@ -1,8 +1,8 @@
 /*
- * feed_bench -- what an item costs: read from the archive and rendered, and
+ * stream_bench -- what an item costs: read from the archive and rendered, and
  * handed out again to the next reader.
  *
- *     feed_bench [DIRECTORY [PAGES]]      default: . 20000
+ *     stream_bench [DIRECTORY [PAGES]]      default: . 20000
  *
  * It writes into DIRECTORY/stream-bench, which is to be removed afterwards.
  */

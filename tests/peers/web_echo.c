@@ -1,7 +1,7 @@
 /*
- * web_echo -- a server on doors/web for foreign clients: a WebSocket that sends
- * back what it gets (as text, for the port sends nothing else), and a few
- * routes of every kind of answer.
+ * web_echo -- a server on server/web for foreign clients: a WebSocket that
+ * sends back what it gets (as text, for the port sends nothing else), and a
+ * few routes of every kind of answer.
  *
  *     web_echo [FOLDER [CHAIN KEY [MS]]]     prints "port N"; SIGTERM drains it
  *

@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
-struct digest_filter {
+struct seen {
 	int open;
 	size_t body;
 };
@@ -19,7 +19,7 @@ head(void *arg, struct http2_stream *s, struct head *h, struct arena *a,
     const struct head_refusal *r, bool ended)
 {
 	static const struct head_field field = { { "a", 1 }, { "b", 1 } };
-	struct digest_filter *seen = arg;
+	struct seen *seen = arg;
 
 	CHECK(r->status >= 400 || (h->path.n > 0 && h->path.p[0] == '/'));
 	seen->open++;
@@ -47,7 +47,7 @@ end(void *arg, struct http2_stream *s)
 static void
 closed(void *arg, struct http2_stream *s)
 {
-	struct digest_filter *seen = arg;
+	struct seen *seen = arg;
 
 	CHECK(http2_data(s) == arg && seen->open > 0);
 	seen->open--;
@@ -56,7 +56,7 @@ closed(void *arg, struct http2_stream *s)
 static enum http2_taken
 take(void *arg, struct http2_stream *s, struct buf *out, size_t room)
 {
-	struct digest_filter *seen = arg;
+	struct seen *seen = arg;
 
 	(void)s;
 	if (++seen->body % 5 == 0)
@@ -83,7 +83,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	static const struct http2_limits limits = HTTP2_LIMITS_DEFAULT;
 	struct str in = { (const char *)p, n };
 	struct mono now = { 0 };
-	struct digest_filter seen = { 0, 0 };
+	struct seen seen = { 0, 0 };
 	struct http2 *h = http2_new(&limits, &events, &seen, now);
 	struct buf out = BUF_INIT;
 
