@@ -1,6 +1,7 @@
 #include "wire/web/ws.h"
 
 #include <openssl/evp.h>
+#include <openssl/rand.h>
 #include <wslay/wslay.h>
 
 #include "base/text.h"
@@ -8,6 +9,8 @@
 #define KEY_BYTES 24u
 #define SPARE_BYTES_MAX 4096u        /* kept for the next message */
 #define FRAME_FIN 0x80u
+#define FRAME_MASKED 0x80u
+#define CONTROL_BYTES_MAX 125u
 #define HEAD_BYTES_MAX 10u           /* with the length, without the mask */
 #define MASK_BYTES 4u
 #define LENGTH_BITS 0x7fu
@@ -29,6 +32,7 @@ struct ws {
 		size_t message;          /* announced so far of a message */
 	} scan;
 	uint64_t idle_frames;
+	bool client;                 /* it masks what it sends */
 	bool taking;                 /* data frame, no control frame */
 	bool bad_close;              /* half a code came in one */
 	bool over, stopped;
@@ -53,6 +57,106 @@ ws_accept(struct str key, char out[static WS_ACCEPT_BYTES])
 		return false;
 	EVP_EncodeBlock((unsigned char *)out, hash, sizeof(hash));
 	return true;
+}
+
+void
+ws_key(char out[static WS_KEY_BYTES])
+{
+	unsigned char nonce[16];
+
+	CHECK(RAND_bytes(nonce, sizeof(nonce)) == 1);
+	EVP_EncodeBlock((unsigned char *)out, nonce, sizeof(nonce));
+}
+
+/* --- frames of our own --------------------------------------------------- */
+
+static void
+put_frame_head(struct buf *out, uint8_t first, bool masked, uint64_t bytes)
+{
+	uint8_t mask = masked ? FRAME_MASKED : 0;
+
+	buf_put_char(out, (char)first);
+	if (bytes <= CONTROL_BYTES_MAX) {
+		buf_put_char(out, (char)(mask | bytes));
+	} else if (bytes <= UINT16_MAX) {
+		buf_put_char(out, (char)(mask | 126));
+		buf_put_be16(out, (uint16_t)bytes);
+	} else {
+		buf_put_char(out, (char)(mask | 127));
+		buf_put_be64(out, bytes);
+	}
+}
+
+/* A client's mask is new for each frame, and not foreseeable (section 5.3). */
+static void
+put_frame(struct buf *out, bool masked, unsigned opcode, struct str payload)
+{
+	uint8_t mask[MASK_BYTES];
+
+	put_frame_head(out, (uint8_t)(FRAME_FIN | opcode), masked, payload.n);
+	if (!masked) {
+		buf_put_str(out, payload);
+		return;
+	}
+	CHECK(RAND_bytes(mask, sizeof(mask)) == 1);
+	buf_put(out, mask, sizeof(mask));
+	char *to = buf_grow(out, payload.n);
+	for (size_t i = 0; i < payload.n; i++)
+		to[i] = (char)((uint8_t)payload.p[i] ^ mask[i % MASK_BYTES]);
+}
+
+static void
+put_close(struct buf *out, bool masked, int code, struct str text)
+{
+	char payload[CONTROL_BYTES_MAX] = { (char)(code >> 8), (char)code };
+
+	text = str_cut(text, 0, sizeof(payload) - 2);
+	while (text.n > 0 && !text_is_utf8(text))
+		text.n--;
+	if (text.n > 0)
+		memcpy(payload + 2, text.p, text.n);
+	put_frame(out, masked, WSLAY_CONNECTION_CLOSE,
+	    (struct str){ payload, 2 + text.n });
+}
+
+void
+ws_put_head(struct buf *out, bool first, bool last, uint64_t bytes)
+{
+	put_frame_head(out, (uint8_t)((last ? FRAME_FIN : 0) |
+	    (first ? WSLAY_TEXT_FRAME : WSLAY_CONTINUATION_FRAME)), false,
+	    bytes);
+}
+
+void
+ws_put_ping(struct buf *out, struct str payload)
+{
+	CHECK(payload.n <= CONTROL_BYTES_MAX);
+	put_frame(out, false, WSLAY_PING, payload);
+}
+
+void
+ws_put_close(struct buf *out, int code, struct str text)
+{
+	put_close(out, false, code, text);
+}
+
+void
+ws_client_put_text(struct buf *out, struct str text)
+{
+	put_frame(out, true, WSLAY_TEXT_FRAME, text);
+}
+
+void
+ws_client_put_ping(struct buf *out, struct str payload)
+{
+	CHECK(payload.n <= CONTROL_BYTES_MAX);
+	put_frame(out, true, WSLAY_PING, payload);
+}
+
+void
+ws_client_put_close(struct buf *out, int code, struct str text)
+{
+	put_close(out, true, code, text);
 }
 
 /* --- wslay's callbacks --------------------------------------------------- */
@@ -83,6 +187,13 @@ take(wslay_event_context_ptr context, const uint8_t *p, size_t n, int flags,
 	(void)context, (void)flags;
 	buf_put(s->out, p, n);
 	return (ssize_t)n;
+}
+
+static int
+make_mask(wslay_event_context_ptr context, uint8_t *p, size_t n, void *user)
+{
+	(void)context, (void)user;
+	return RAND_bytes(p, (int)n) == 1 ? 0 : -1;
 }
 
 static void
@@ -131,7 +242,7 @@ message_ends(wslay_event_context_ptr context,
 		/* wslay misses some: our own answer instead of its. */
 		s->over = s->stopped = true;
 		s->code = WSLAY_CODE_INVALID_FRAME_PAYLOAD_DATA;
-		ws_put_close(s->out, s->code, STR(""));
+		put_close(s->out, s->client, s->code, STR(""));
 	} else if (m->opcode == WSLAY_CONNECTION_CLOSE) {
 		s->over = true;
 		s->code = m->status_code != 0 ? m->status_code :
@@ -171,7 +282,7 @@ static bool
 count_frame(struct ws *s)
 {
 	const uint8_t *head = s->scan.bytes;
-	bool last = head[0] & FRAME_FIN, masked = head[1] & 0x80u;
+	bool last = head[0] & FRAME_FIN, masked = head[1] & FRAME_MASKED;
 	uint8_t opcode = head[0] & 0xfu;
 	uint64_t n = head_length(head);
 
@@ -226,28 +337,45 @@ scan_frames(struct ws *s, struct str bytes, size_t frames_max, bool *too_long)
 
 /* --- a session ----------------------------------------------------------- */
 
-struct ws *
-ws_new(size_t message_bytes_max, void (*message)(void *, struct str),
-    void *arg)
+static struct ws *
+session_new(bool client, size_t message_bytes_max,
+    void (*message)(void *, struct str), void *arg)
 {
 	static const struct wslay_event_callbacks callbacks = {
 		.recv_callback = give,
 		.send_callback = take,
+		.genmask_callback = make_mask,
 		.on_frame_recv_start_callback = frame_begins,
 		.on_frame_recv_chunk_callback = frame_goes_on,
 		.on_msg_recv_callback = message_ends,
 	};
 	struct ws *s = mem_new(sizeof(*s));
 
+	s->client = client;
 	s->bytes_max = message_bytes_max;
 	s->message = message;
 	s->arg = arg;
-	CHECK(wslay_event_context_server_init(&s->wslay, &callbacks, s) == 0);
+	CHECK((client ? wslay_event_context_client_init :
+	    wslay_event_context_server_init)(&s->wslay, &callbacks, s) == 0);
 	/* It would keep each fragment apart, however small. */
 	wslay_event_config_set_no_buffering(s->wslay, 1);
 	wslay_event_config_set_max_recv_msg_length(s->wslay,
 	    message_bytes_max);
 	return s;
+}
+
+struct ws *
+ws_new(size_t message_bytes_max, void (*message)(void *, struct str),
+    void *arg)
+{
+	return session_new(false, message_bytes_max, message, arg);
+}
+
+struct ws *
+ws_client_new(size_t message_bytes_max, void (*message)(void *, struct str),
+    void *arg)
+{
+	return session_new(true, message_bytes_max, message, arg);
 }
 
 void
@@ -266,13 +394,17 @@ ws_free(struct ws **sp)
 static void
 name_fault(struct ws *s, struct buf *out, size_t before)
 {
-	if (out->n < before + 2 || out->p[out->n - 1] != 0 ||
-	    (uint8_t)out->p[out->n - 2] != (FRAME_FIN |
-	    WSLAY_CONNECTION_CLOSE))
+	size_t n = s->client ? 2 + MASK_BYTES : 2;
+
+	if (out->n < before + n)
 		return;
-	out->n -= 2;
-	ws_put_close(out, WSLAY_CODE_PROTOCOL_ERROR, STR(""));
+	const uint8_t *frame = (const uint8_t *)out->p + out->n - n;
+	if (frame[0] != (FRAME_FIN | WSLAY_CONNECTION_CLOSE) ||
+	    (frame[1] & LENGTH_BITS) != 0)
+		return;
+	out->n -= n;
 	s->code = WSLAY_CODE_PROTOCOL_ERROR;
+	put_close(out, s->client, s->code, STR(""));
 }
 
 static void
@@ -300,7 +432,7 @@ refuse_message(struct ws *s, struct buf *out)
 {
 	ws_stop(s);
 	s->code = WSLAY_CODE_MESSAGE_TOO_BIG;
-	ws_put_close(out, s->code, STR(TOO_LONG));
+	put_close(out, s->client, s->code, STR(TOO_LONG));
 }
 
 size_t
@@ -346,47 +478,4 @@ size_t
 ws_partial(const struct ws *s)
 {
 	return s->data.n;
-}
-
-/* --- frames of our own --------------------------------------------------- */
-
-static void
-put_frame_head(struct buf *out, uint8_t first, uint64_t bytes)
-{
-	buf_put_char(out, (char)first);
-	if (bytes < 126) {
-		buf_put_char(out, (char)bytes);
-	} else if (bytes <= UINT16_MAX) {
-		buf_put_char(out, 126);
-		buf_put_be16(out, (uint16_t)bytes);
-	} else {
-		buf_put_char(out, 127);
-		buf_put_be64(out, bytes);
-	}
-}
-
-void
-ws_put_head(struct buf *out, bool first, bool last, uint64_t bytes)
-{
-	put_frame_head(out, (uint8_t)((last ? FRAME_FIN : 0) |
-	    (first ? WSLAY_TEXT_FRAME : WSLAY_CONTINUATION_FRAME)), bytes);
-}
-
-void
-ws_put_ping(struct buf *out, struct str payload)
-{
-	CHECK(payload.n <= 125);
-	put_frame_head(out, FRAME_FIN | WSLAY_PING, payload.n);
-	buf_put_str(out, payload);
-}
-
-void
-ws_put_close(struct buf *out, int code, struct str text)
-{
-	text = str_cut(text, 0, 123);
-	while (text.n > 0 && !text_is_utf8(text))
-		text.n--;
-	put_frame_head(out, FRAME_FIN | WSLAY_CONNECTION_CLOSE, 2 + text.n);
-	buf_put_be16(out, (uint16_t)code);
-	buf_put_str(out, text);
 }

@@ -196,6 +196,174 @@ test_frames_that_carry_nothing(void **state)
 	assert_string_equal(buf_text(&t.messages), "x\n\nxxx\n");
 }
 
+/* --- a client ------------------------------------------------------------ */
+
+static struct {
+	struct ws *ws;
+	struct buf in, out, messages;
+} client;
+
+static void
+client_message(void *arg, struct str m)
+{
+	(void)arg;
+	buf_put_str(&client.messages, m);
+	buf_put_char(&client.messages, '\n');
+}
+
+static int
+setup_client(void **state)
+{
+	client.ws = ws_client_new(BYTES_MAX, client_message, NULL);
+	return setup(state);
+}
+
+static int
+teardown_client(void **state)
+{
+	ws_free(&client.ws);
+	buf_free(&client.in);
+	buf_free(&client.out);
+	buf_free(&client.messages);
+	return teardown(state);
+}
+
+/* What one side has put goes to the other, until both are silent. */
+static void
+exchange(void)
+{
+	while (t.out.n > 0 || client.out.n > 0) {
+		struct buf to_server = client.out, to_client = t.out;
+		client.out = t.out = BUF_INIT;
+		ws_recv(t.ws, buf_str(&to_server), SIZE_MAX, &t.out);
+		ws_recv(client.ws, buf_str(&to_client), SIZE_MAX, &client.out);
+		buf_free(&to_server);
+		buf_free(&to_client);
+	}
+}
+
+static void
+give_client(const char *bytes, size_t n)
+{
+	ws_recv(client.ws, (struct str){ bytes, n }, SIZE_MAX, &client.out);
+}
+
+/* RFC 6455 section 4.2.2's example; keys differ and are accepted. */
+static void
+test_keys(void **state)
+{
+	char accept[WS_ACCEPT_BYTES], key[WS_KEY_BYTES], other[WS_KEY_BYTES];
+
+	(void)state;
+	assert_true(ws_accept(STR("dGhlIHNhbXBsZSBub25jZQ=="), accept));
+	assert_string_equal(accept, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+	ws_key(key);
+	ws_key(other);
+	assert_int_equal(strlen(key), WS_KEY_BYTES - 1);
+	assert_string_not_equal(key, other);
+	assert_true(ws_accept(str_of(key), accept));
+}
+
+/* A server refuses frames without a mask, so these have one. */
+static void
+test_client_talks(void **state)
+{
+	static const size_t lengths[] = { 0, 1, 125, 126, 65535, 65536,
+	    BYTES_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+		struct buf text = BUF_INIT;
+		memset(buf_grow(&text, lengths[i]), 'y', lengths[i]);
+		ws_client_put_text(&client.out, buf_str(&text));
+		exchange();
+		buf_put_char(&text, '\n');
+		assert_true(str_eq(buf_str(&t.messages), buf_str(&text)));
+		buf_clear(&t.messages);
+		buf_free(&text);
+	}
+	ws_client_put_ping(&client.out, STR("p"));
+	exchange();
+	assert_int_equal(ws_idle_frames(client.ws), 1);
+	ws_put_head(&t.out, true, false, 2);
+	buf_put_text(&t.out, "an");
+	ws_put_head(&t.out, false, true, 4);
+	buf_put_text(&t.out, "swer");
+	ws_put_ping(&t.out, STR("p"));
+	exchange();
+	assert_string_equal(buf_text(&client.messages), "answer\n");
+	assert_int_equal(ws_idle_frames(t.ws), 2);
+	assert_false(ws_is_over(t.ws));
+	assert_false(ws_is_over(client.ws));
+}
+
+/* Two frames of one text: masked, and by two masks. */
+static void
+test_client_masks(void **state)
+{
+	struct buf one = BUF_INIT, two = BUF_INIT;
+
+	(void)state;
+	ws_client_put_text(&one, STR("secret text"));
+	ws_client_put_text(&two, STR("secret text"));
+	assert_int_equal(one.n, 2 + 4 + 11);
+	assert_int_equal((uint8_t)one.p[1], 0x80 | 11);
+	assert_int_equal(one.n, two.n);
+	assert_memory_not_equal(one.p + 2, two.p + 2, 15);
+	assert_int_equal(str_find(buf_str(&one), STR("secret")), one.n);
+	buf_free(&one);
+	buf_free(&two);
+}
+
+static void
+test_closes(void **state)
+{
+	(void)state;
+	ws_client_put_close(&client.out, 1000, STR("done"));
+	exchange();
+	assert_int_equal(ws_code(t.ws), 1000);
+	assert_int_equal(ws_code(client.ws), 1000);
+	teardown_client(state);
+	setup_client(state);
+	ws_put_close(&t.out, 1001, STR("going away"));
+	exchange();
+	assert_int_equal(ws_code(client.ws), 1001);
+	assert_int_equal(ws_code(t.ws), 1001);
+}
+
+/* RFC 6455 section 5.1: a client closes when a masked frame comes. */
+static void
+test_server_faults(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+		int code;
+	} faults[] = {
+		{ "\x81\x81\0\0\0\0x", 7, 1002 },
+		{ "\xc1\x01x", 3, 1002 },
+		{ "\x83\x01x", 3, 1002 },
+		{ "\x80\x01x", 3, 1002 },
+		{ "\x88\x01x", 3, 1002 },
+		{ "\x81\x02\xff\xff", 4, 1007 },
+		{ "\x81\x7f\0\0\0\0\0\x01\x11\x71", 10, 1009 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
+		give_client(faults[i].bytes, faults[i].n);
+		assert_true(ws_is_over(client.ws));
+		assert_int_equal(ws_code(client.ws), faults[i].code);
+		assert_int_equal(client.messages.n, 0);
+		/* The server reads the close, so it is masked. */
+		exchange();
+		assert_int_equal(ws_code(t.ws), faults[i].code);
+		teardown_client(state);
+		setup_client(state);
+	}
+}
+
+#define TEST_CLIENT(f) cmocka_unit_test_setup_teardown(f, setup_client, \
+    teardown_client)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -208,6 +376,11 @@ main(void)
 		TEST(test_no_length),
 		TEST(test_frames_at_once),
 		TEST(test_frames_that_carry_nothing),
+		TEST_CLIENT(test_keys),
+		TEST_CLIENT(test_client_talks),
+		TEST_CLIENT(test_client_masks),
+		TEST_CLIENT(test_closes),
+		TEST_CLIENT(test_server_faults),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
