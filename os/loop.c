@@ -128,6 +128,49 @@ loop_ask(struct loop *l, struct loop_call *c)
 	loop_post(l, &c->mail);
 }
 
+struct loop_barrier_call {
+	struct loop_call call;
+	struct loop_barrier *barrier;
+};
+
+static void
+run_barrier(struct loop_call *call)
+{
+	struct loop_barrier_call *c = CONTAINER(call, struct loop_barrier_call,
+	    call);
+	struct loop_barrier *b = c->barrier;
+
+	if (b->run != NULL)
+		b->run(b, (size_t)(c - b->calls));
+}
+
+static void
+passed_barrier(struct loop_call *call)
+{
+	struct loop_barrier *b = CONTAINER(call, struct loop_barrier_call,
+	    call)->barrier;
+
+	if (--b->left > 0)
+		return;
+	mem_free(&b->calls);
+	b->done(b);
+}
+
+void
+loop_barrier(struct loop_barrier *b, struct loop *home,
+    struct loop *const *loops, size_t n)
+{
+	CHECK(n > 0);
+	b->calls = mem_array(n, sizeof(*b->calls));
+	b->left = n;
+	for (size_t i = 0; i < n; i++) {
+		b->calls[i] = (struct loop_barrier_call){ .barrier = b,
+		    .call = { .home = home, .run = run_barrier,
+		    .done = passed_barrier } };
+		loop_ask(loops[i], &b->calls[i].call);
+	}
+}
+
 void
 loop_stop(struct loop *l)
 {

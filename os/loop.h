@@ -64,6 +64,19 @@ struct loop_call {
 	void (*done)(struct loop_call *);
 };
 void loop_ask(struct loop *, struct loop_call *);
+/*
+ * Have run() called on each of `n` loops, which may be NULL, then done() on
+ * `home`.  Whatever was posted to one of these loops before has been delivered
+ * by then.  The barrier is the caller's again in done().
+ */
+struct loop_barrier {
+	struct loop_barrier_call *calls;     /* the barrier's own */
+	size_t left;                         /* likewise; home's */
+	void (*run)(struct loop_barrier *, size_t loop);
+	void (*done)(struct loop_barrier *);
+};
+void loop_barrier(struct loop_barrier *, struct loop *home,
+    struct loop *const *loops, size_t n);
 /* Run until loop_stop(); mail that is there by then is delivered first. */
 void loop_run(struct loop *);
 void loop_stop(struct loop *);

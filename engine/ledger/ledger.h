@@ -307,6 +307,11 @@ void ledger_read(struct ledger *, struct ledger_query *);
  * ledger_applied() may be seen or not.
  */
 void ledger_read_beside(struct ledger *, struct ledger_query *);
+/*
+ * As ledger_read(), but nothing is read: done() is called once all groups that
+ * are durable now are in the index.  The query's run() is not used.
+ */
+void ledger_barrier(struct ledger *, struct ledger_query *);
 uint64_t ledger_applied(const struct ledger *);
 
 /* Figures for the metrics; read on the ledger's loop. */

@@ -131,13 +131,6 @@ take_gathered(struct event_publisher *t)
 	return b;
 }
 
-/* Nothing: the position in the order of groups is all that is wanted. */
-static void
-read_nothing(struct ledger_query *q, struct index *x)
-{
-	(void)q, (void)x;
-}
-
 static void
 consider(struct event_publisher *t)
 {
@@ -153,8 +146,8 @@ consider(struct event_publisher *t)
 	struct batch *b = take_gathered(t);
 	t->out = true;
 	b->query = (struct ledger_query){ .home = t->options.home,
-	    .run = read_nothing, .done = arrived };
-	ledger_read(t->options.ledger, &b->query);
+	    .done = arrived };
+	ledger_barrier(t->options.ledger, &b->query);
 }
 
 static void

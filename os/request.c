@@ -1,0 +1,141 @@
+#include "os/request.h"
+
+static bool
+is_cancelled(const struct request *r)
+{
+	return r->cancelled != NULL && atomic_load(r->cancelled);
+}
+
+/* Go to the place of `step`.  True when the caller is there already. */
+static bool
+is_at_step(struct request *r, int step)
+{
+	enum request_at from = r->at;
+
+	if (step != REQUEST_DONE && is_cancelled(r)) {
+		why(&r->why, ERR_CLOSED, "it was cancelled");
+		step = REQUEST_DONE;
+	}
+	r->step = step;
+	r->at = step == REQUEST_DONE ? AT_MAIN : r->steps[step].at;
+	const struct request_place *p = &r->places->at[r->at];
+	/* At other places each step has its turn, behind what waits there. */
+	if (r->at == from && p->enter == request_enter_loop)
+		return true;
+	p->enter(r, p->arg);
+	return false;
+}
+
+static void
+finish(struct request *r)
+{
+	if (r->places->busy != NULL)
+		(*r->places->busy)--;
+	r->done(r);
+}
+
+int
+request_step(struct request *r)
+{
+	return r->steps[r->step].run(r);
+}
+
+void
+request_run(struct request *r)
+{
+	int successor;
+
+	/* One that waits, or has left, may be gone already. */
+	do {
+		if (r->step == REQUEST_DONE) {
+			finish(r);
+			return;
+		}
+		successor = request_step(r);
+	} while (successor != REQUEST_WAIT && is_at_step(r, successor));
+}
+
+void
+request_leave(struct request *r, enum request_at at, int successor)
+{
+	CHECK(successor != REQUEST_WAIT);
+	r->at = at;
+	request_resume(r, successor);
+}
+
+void
+request_resume(struct request *r, int step)
+{
+	if (is_at_step(r, step))
+		request_run(r);
+}
+
+void
+request_start(struct request *r, const struct request_places *places,
+    const struct request_step *steps, int first)
+{
+	r->places = places;
+	r->steps = steps;
+	r->at = AT_MAIN;
+	r->why = WHY_INIT;
+	if (places->busy != NULL)
+		(*places->busy)++;
+	request_resume(r, first);
+}
+
+/* --- places -------------------------------------------------------------- */
+
+static void
+deliver(struct mail *m)
+{
+	request_run(CONTAINER(m, struct request, hop.mail));
+}
+
+void
+request_enter_loop(struct request *r, void *arg)
+{
+	r->hop.mail.deliver = deliver;
+	loop_post(arg, &r->hop.mail);
+}
+
+static void
+run_job(struct job *j)
+{
+	request_run(CONTAINER(j, struct request, hop.job));
+}
+
+/* No loop waits for the job: the request leaves from the pool's thread. */
+void
+request_enter_pool(struct request *r, void *arg)
+{
+	r->hop.job = (struct job){ .run = run_job };
+	pool_submit(arg, &r->hop.job);
+}
+
+static void
+visit(struct loop_barrier *b, size_t loop)
+{
+	struct request *r = CONTAINER(b, struct request, hop.barrier);
+
+	r->steps[r->step].each(r, loop);
+}
+
+static void
+all_visited(struct loop_barrier *b)
+{
+	struct request *r = CONTAINER(b, struct request, hop.barrier);
+
+	r->at = AT_LEDGER;
+	request_run(r);
+}
+
+void
+request_enter_loops(struct request *r, void *arg)
+{
+	const struct request_loops *l = arg;
+
+	r->hop.barrier = (struct loop_barrier){
+		.run = r->steps[r->step].each == NULL ? NULL : visit,
+		.done = all_visited };
+	loop_barrier(&r->hop.barrier, l->home, l->loops, l->n);
+}
