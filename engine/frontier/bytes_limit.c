@@ -5,7 +5,8 @@
  * that it is passed by less than one capture.
  */
 #include "base/metric.h"
-#include "engine/frontier/state.h"
+#include "engine/frontier/bytes_limit.h"
+#include "engine/frontier/crawl.h"
 
 #define BYTES_METRICS(X)                                                     \
 	X(ARCHIVE_BYTES, GAUGE, "argiope_archive_bytes",                     \

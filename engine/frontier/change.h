@@ -89,6 +89,7 @@ struct crawl_change {
 };
 /* done() is called later, when what it says is durable, or at once. */
 void change_run(struct frontier *, struct crawl_change *);
+void change_forget(struct frontier *);      /* what is under way: free */
 
 /*
  * A SKIP that an earlier process did not end: so many rules, the first ones,

@@ -5,11 +5,12 @@
  * The crawl's policy is a text of digits, the newest first; they exclude the
  * URLs that end in them.
  */
+#include "base/hash.h"
 #include "engine/frontier/change.h"
 #include "engine/frontier/frontier_testing.h"
-#include "engine/frontier/state.h"
-
-#include "base/hash.h"
+#include "engine/frontier/known_evict.h"
+#include "engine/frontier/queue.h"
+#include "engine/frontier/url_key.h"
 
 /* A sanitizer makes each of these lives ten times as long. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -125,7 +126,7 @@ tally_url(struct rig *r, uint32_t queue, uint32_t rank, struct str url,
 	t->excluded += rank != 0 && d != NULL && excludes(d, url);
 	if (!url_table_get(r->frontier->known, frontier_hash(r->crawl, url),
 	        &date, &mark)) {
-		assert_true(r->frontier->memory.partial ||
+		assert_true(known_evict_is_partial(r->frontier) ||
 		    !crawl_get(r->frontier, r->crawl)->loaded);
 		return;
 	}
@@ -790,7 +791,8 @@ play(struct play *p, uint64_t seed)
 	rig_open(r);
 	rig_begin(r, "http://h0/0", "http://h1/1", "http://h2/2",
 	    "http://h3/3", NULL);
-	for (int i = 0; i < 300 && !crawl_ended(rig_view(r).state); i++) {
+	for (int i = 0; i < 300 &&
+	    !crawl_state_is_ended(rig_view(r).state); i++) {
 		uint64_t what = next(p, 100);
 		if (what < 45)
 			play_page(p);

@@ -1,6 +1,5 @@
+#include "engine/frontier/crawl.h"
 #include "engine/frontier/crawl_log.h"
-
-#include "engine/frontier/state.h"
 #include "os/clock.h"
 
 #define MINUTE_NS (60 * NS_PER_S)

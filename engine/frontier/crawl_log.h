@@ -54,4 +54,12 @@ bool crawl_log_parse(struct str key, struct str value,
     struct crawl_log_record *);
 void crawl_log_key(uint32_t crawl, uint64_t number, struct buf *);
 
+/* For the frontier alone, on the ledger's loop: add a line. */
+struct crawl;
+void crawl_log(struct crawl *, const struct crawl_line *);
+/* A change of its state, by the kind's name; `reason` may be empty. */
+void crawl_log_put(struct crawl *, enum crawl_log_kind, struct str reason);
+void crawl_log_trim(struct crawl *);      /* what earlier versions kept */
+void crawl_log_shown(struct crawl *);     /* in its view */
+
 #endif

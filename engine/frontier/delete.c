@@ -10,6 +10,13 @@
  * A start loads no URLs of such a crawl, and drops what is left of them
  * (lease_record.c).
  */
+#include "engine/frontier/bytes_limit.h"
+#include "engine/frontier/change.h"
+#include "engine/frontier/delete.h"
+#include "engine/frontier/host_slots.h"
+#include "engine/frontier/queue.h"
+#include "engine/frontier/teardown.h"
+#include "engine/frontier/url_key.h"
 #include "engine/frontier/url_scan.h"
 
 /* In INDEX_CRAWL, without a value. */
@@ -170,7 +177,7 @@ change_delete(struct crawl_change *a)
 
 	if (c == NULL)
 		why(&a->why, ERR_ABSENT, "there is no crawl %u", a->crawl);
-	else if (!crawl_ended(c->view.state))
+	else if (!crawl_state_is_ended(c->view.state))
 		why(&a->why, ERR_STATE, "crawl %u is %s", a->crawl,
 		    crawl_state_name(c->view.state));
 	if (a->why.err != OK) {

@@ -1,6 +1,6 @@
+#include "engine/frontier/crawl.h"
 #include "engine/frontier/error_summary.h"
-
-#include "engine/frontier/state.h"
+#include "engine/frontier/url_key.h"
 #include "os/clock.h"
 
 #define STATUS_MIN 400u
@@ -209,7 +209,7 @@ error_summary_put(struct crawl *c)
 		    buf_str(&f->value));
 	}
 	/* The last ones: nothing comes to a crawl that has ended. */
-	if (crawl_ended(c->view.state))
+	if (crawl_state_is_ended(c->view.state))
 		error_summary_free(&c->problems);
 }
 

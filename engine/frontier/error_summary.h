@@ -50,4 +50,14 @@ MUST_USE enum err error_summary_read(struct index *, uint32_t crawl,
     struct arena *a, struct error_summary_record **out, size_t *n,
     struct why *);
 
+/* For the frontier alone, on the ledger's loop: one more of its kind. */
+struct crawl;
+struct problems;
+void error_summary_note(struct crawl *, enum error_summary_kind, unsigned code,
+    struct str url, struct str cause);
+void error_summary_put(struct crawl *);         /* into the gathering group */
+MUST_USE enum err error_summary_load(
+    struct crawl *, struct index *, struct why *);
+void error_summary_free(struct problems **);
+
 #endif

@@ -6,6 +6,13 @@
  *               ─► ledger's loop: what they are by now; changes
  *               ─► durable ─► the next piece
  */
+#include "engine/frontier/change.h"
+#include "engine/frontier/crawl_state.h"
+#include "engine/frontier/exclude.h"
+#include "engine/frontier/known_evict.h"
+#include "engine/frontier/queue.h"
+#include "engine/frontier/submit.h"
+#include "engine/frontier/url_key.h"
 #include "engine/frontier/url_scan.h"
 
 #define PART_SPEC 'S'
@@ -32,8 +39,8 @@ change_answer(struct crawl_change *a)
 void
 change_forget(struct frontier *f)
 {
-	while (!list_empty(&f->amends))
-		forget(LIST_ITEM(f->amends.next, struct crawl_change, node));
+	while (!list_empty(&f->changes))
+		forget(LIST_ITEM(f->changes.next, struct crawl_change, node));
 }
 
 static void
@@ -61,7 +68,7 @@ change_crawl(struct crawl_change *a)
 
 	if (c == NULL)
 		why(&a->why, ERR_ABSENT, "there is no crawl %u", a->crawl);
-	else if (crawl_ended(c->view.state))
+	else if (crawl_state_is_ended(c->view.state))
 		why(&a->why, ERR_STATE, "crawl %u is %s", a->crawl,
 		    crawl_state_name(c->view.state));
 	else if (!c->loaded || (a->rules == NULL && a->verb != CHANGE_SKIP))
@@ -284,7 +291,7 @@ mark_of(const struct frontier *f, const struct lease *l)
 
 	/* What the table has forgotten is as the index says. */
 	if (!url_table_get(f->known, l->hash, &date, &mark))
-		return f->memory.partial ? MARK_WAITING : MARK_DONE;
+		return known_evict_is_partial(f) ? MARK_WAITING : MARK_DONE;
 	return date == l->rank ? mark : MARK_DONE;
 }
 
@@ -368,7 +375,7 @@ static void
 settle(struct crawl_change *a)
 {
 	struct crawl *c = crawl_get(a->frontier, a->crawl);
-	bool over = c == NULL || crawl_ended(c->view.state);
+	bool over = c == NULL || crawl_state_is_ended(c->view.state);
 
 	if (!over && a->why.err == OK && a->verb == CHANGE_RETRY)
 		change_wait_again(a, c);
@@ -487,7 +494,7 @@ change_run(struct frontier *f, struct crawl_change *a)
 	a->looked = a->seen = 0;
 	a->until = a->wait_ms == 0 ? MONO_NEVER :
 	    mono_add_ms(loop_now(f->loop), a->wait_ms);
-	list_put(&f->amends, &a->node);
+	list_put(&f->changes, &a->node);
 	list_init(&a->gate.node);
 	switch (a->verb) {
 	case CHANGE_RULES:

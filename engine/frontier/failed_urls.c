@@ -1,6 +1,6 @@
 #include "engine/frontier/failed_urls.h"
-
-#include "engine/frontier/state.h"
+#include "engine/frontier/submission.h"
+#include "engine/frontier/url_key.h"
 
 /* The record of a URL that is done. */
 static void

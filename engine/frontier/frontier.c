@@ -1,6 +1,18 @@
+#include "engine/frontier/bytes_limit.h"
+#include "engine/frontier/change.h"
+#include "engine/frontier/crawl_state.h"
+#include "engine/frontier/delete.h"
+#include "engine/frontier/error_summary.h"
 #include "engine/frontier/frontier.h"
-
-#include "engine/frontier/lease_own.h"
+#include "engine/frontier/host_slots.h"
+#include "engine/frontier/known_evict.h"
+#include "engine/frontier/lease_list.h"
+#include "engine/frontier/lease_record.h"
+#include "engine/frontier/queue.h"
+#include "engine/frontier/submit.h"
+#include "engine/frontier/teardown.h"
+#include "engine/frontier/url_key.h"
+#include "engine/frontier/via.h"
 #include "os/clock.h"
 #include "os/log.h"
 
@@ -159,7 +171,7 @@ quarantine(struct frontier *f, struct why *w)
 
 	while (e == OK && map_next(&f->crawls, &at, &v)) {
 		const struct crawl *c = v;
-		if (crawl_ended(c->view.state) || c->warc_dir.n == 0)
+		if (crawl_state_is_ended(c->view.state) || c->warc_dir.n == 0)
 			continue;
 		crawl_prefix(c, prefix, sizeof(prefix));
 		e = ledger_quarantine(f->ledger, c->warc_dir.p, prefix, w);
@@ -181,7 +193,7 @@ recover(struct frontier *f, struct why *w)
 	if (e == OK)
 		e = ledger_recover(f->ledger, w);
 	if (e == OK)
-		e = memory_clear(f, w);
+		e = known_evict_clear(f, w);
 	if (e == OK && f->damaged)
 		e = why(w, ERR_CORRUPT, "a note in the commit log is damaged");
 	if (e == OK)
@@ -253,7 +265,7 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 	list_init(&f->leaving_crawls);
 	list_init(&f->batches);
 	list_init(&f->views);
-	list_init(&f->amends);
+	list_init(&f->changes);
 	list_init(&f->burials);
 	list_init(&f->retirements);
 	f->known = url_table_new();
@@ -322,6 +334,7 @@ frontier_free(struct frontier **fp)
 	url_table_free(&f->known);
 	via_free(f->via);
 	mem_free(&f->via);
+	mem_free(&f->evict);
 	buf_free(&f->key);
 	buf_free(&f->value);
 	mem_free(&f->data_dir);
@@ -341,39 +354,6 @@ uint32_t
 frontier_next_crawl(const struct frontier *f)
 {
 	return f->next_crawl;
-}
-
-struct crawl *
-crawl_begin(struct frontier *f, uint32_t id, const struct crawl_spec *spec,
-    struct wall created)
-{
-	struct crawl *c = crawl_make(f, id);
-
-	c->loaded = true;
-	c->view.kind = spec->kind;
-	c->view.state = CRAWL_PENDING;
-	c->view.created = created;
-	c->max_items = spec->max_items;
-	c->warc_bytes_max = spec->warc_bytes_max;
-	c->host_urls_max = spec->host_urls_max;
-	c->duration_ms_max = spec->duration_ms_max;
-	arena_room(&c->arena, spec->name.n + 1 + spec->warc_dir.n + 1);
-	c->name = arena_copy(&c->arena, spec->name);
-	c->warc_dir = arena_copy(&c->arena, spec->warc_dir);
-	if (c->name.n != 0)
-		map_put(&f->names, c->name, c);
-	buf_clear(&f->key);
-	buf_clear(&f->value);
-	crawl_key(c->id, 'S', &f->key);
-	struct crawl_spec stored = *spec;
-	struct arena a = ARENA_INIT;
-	stored.warc_dir = paths_store(ledger_paths(f->ledger),
-	    spec->warc_dir, &a);
-	crawl_spec_put(&stored, &f->value);
-	arena_free(&a);
-	ledger_put(f->ledger, INDEX_CRAWL, buf_str(&f->key),
-	    buf_str(&f->value));
-	return c;
 }
 
 enum err

@@ -1,6 +1,5 @@
 /* The frontier's verbs on a real ledger, and its promises through crashes. */
 #include "engine/frontier/frontier_testing.h"
-#include "engine/frontier/state.h"
 
 /* A sanitizer makes each of these lives ten times as long. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -1,9 +1,9 @@
-#include "engine/frontier/frontier_testing.h"
-
 #include "base/hash.h"
 #include "base/metric.h"
+#include "engine/frontier/frontier_testing.h"
 #include "engine/frontier/journal.h"
-#include "engine/frontier/state.h"
+#include "engine/frontier/queue.h"
+#include "engine/frontier/queue_record.h"
 #include "engine/ledger/small_testing.h"
 
 #define FOUND_MAX 64
@@ -150,7 +150,7 @@ rig_restart(struct rig *r, bool crash)
 	else
 		rig_close(r);
 	rig_open(r);
-	if (!crawl_ended(rig_view(r).state) &&
+	if (!crawl_state_is_ended(rig_view(r).state) &&
 	    frontier_continue(r->frontier, r->crawl, &w) != OK)
 		fail_msg("continue: %s", w.text);
 	rig_run(r);
@@ -683,7 +683,7 @@ crash_and_go_on(struct walker *w)
 	rig_open(r);
 	assert_true(rig_captures(r) == rig_view(r).counts.items);
 	assert_true(rig_view(r).counts.items >= w->counts.items);
-	w->ended = crawl_ended(rig_view(r).state);
+	w->ended = crawl_state_is_ended(rig_view(r).state);
 	if (!w->ended &&
 	    frontier_continue(r->frontier, r->crawl, &why) != OK)
 		fail_msg("continue: %s", why.text);

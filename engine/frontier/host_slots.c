@@ -11,7 +11,8 @@
  * A paused crawl's queues keep their place only while URLs are leased.
  */
 #include "base/metric.h"
-#include "engine/frontier/state.h"
+#include "engine/frontier/host_slots.h"
+#include "engine/frontier/queue.h"
 
 #define ACTIVE_METRICS(X)                                                    \
 	X(QUEUES_ACTIVE, GAUGE, "argiope_queues_active",                     \
@@ -22,10 +23,16 @@
 enum { ACTIVE_METRICS(METRIC_ENUM) };
 static struct metric metrics[] = { ACTIVE_METRICS(METRIC_ROW) };
 
+/* Of one loop. */
+struct host_slots {
+	unsigned active;
+	struct list waiting_for_slot;        /* queues, the longest first */
+};
+
 static struct host_slots *
 places_of(const struct queue *q)
 {
-	return &q->crawl->frontier->places[q->port];
+	return &q->crawl->frontier->slots[q->port];
 }
 
 void
@@ -34,9 +41,9 @@ host_slots_open(struct frontier *f)
 	size_t n = MAX(f->options.ports_n, 1);
 
 	metric_register(metrics, ARRAY_LEN(metrics));
-	f->places = mem_array(n, sizeof(*f->places));
+	f->slots = mem_array(n, sizeof(*f->slots));
 	for (size_t i = 0; i < n; i++)
-		list_init(&f->places[i].waiting_for_slot);
+		list_init(&f->slots[i].waiting_for_slot);
 }
 
 static void
@@ -103,7 +110,7 @@ queue_settle(struct queue *q)
 {
 	enum crawl_state s = q->crawl->view.state;
 
-	if (crawl_ended(s)) {
+	if (crawl_state_is_ended(s)) {
 		rest_no_more(q);
 		leave(q);
 	} else if (q->leased == 0 && q->walks == 0 &&
@@ -137,13 +144,13 @@ host_slots_check(const struct frontier *f)
 			n += q->active;
 			CHECK(!q->active || list_empty(&q->slot_node));
 			/* What is out there has its place. */
-			CHECK(q->active || crawl_ended(c->view.state) ||
-			    (q->leased == 0 && q->walks == 0));
+			CHECK(q->active || (q->leased == 0 && q->walks == 0) ||
+			    crawl_state_is_ended(c->view.state));
 		}
 	}
 	for (size_t i = 0; i < MAX(f->options.ports_n, 1); i++) {
-		most = MAX(most, f->places[i].active);
-		n -= f->places[i].active;
+		most = MAX(most, f->slots[i].active);
+		n -= f->slots[i].active;
 	}
 	CHECK(n == 0);
 	CHECK(f->options.hosts_active_max == 0 ||
@@ -166,5 +173,5 @@ host_slots_close(struct frontier *f)
 			    -(int64_t)q->active);
 		}
 	}
-	mem_free(&f->places);
+	mem_free(&f->slots);
 }

@@ -20,7 +20,9 @@
  * URLs that are leased are never forgotten.
  */
 #include "base/metric.h"
-#include "engine/frontier/state.h"
+#include "engine/frontier/known_evict.h"
+#include "engine/frontier/submit.h"
+#include "engine/frontier/url_key.h"
 #include "os/log.h"
 
 /* Entries forgotten at a time: under a millisecond. */
@@ -48,8 +50,23 @@
 enum { MEMORY_METRICS(METRIC_ENUM) };
 static struct metric metrics[] = { MEMORY_METRICS(METRIC_ROW) };
 
+/* Which reads and submissions wait for the gate. */
+struct known_evict {
+	struct frontier *frontier;
+	size_t bytes_max;            /* of the table; 0: no limit */
+	struct list held;            /* submissions that have not asked yet, */
+	struct list asked;           /* and those that have, in their order */
+	struct list waits;           /* eviction_wait: reads to begin */
+	unsigned reads;              /* of the index, that are out */
+	size_t links;                /* asked for, of those in `asked` */
+	bool closed;                 /* no read begins */
+	bool waiting;                /* until what was forgotten is durable */
+	bool partial;                /* the table does not have all URLs */
+	struct promise promise;
+};
+
 static size_t
-margin(const struct memory *m)
+margin(const struct known_evict *m)
 {
 	return MIN(m->bytes_max / 4, MARGIN_BYTES_MAX);
 }
@@ -57,7 +74,7 @@ margin(const struct memory *m)
 static bool
 full(const struct frontier *f)
 {
-	const struct memory *m = &f->memory;
+	const struct known_evict *m = f->evict;
 	struct url_table_stats s;
 
 	url_table_stats(f->known, &s);
@@ -127,8 +144,8 @@ static void consider(struct frontier *);
 static void
 forgotten(struct promise *p, enum err e)
 {
-	struct memory *m = CONTAINER(p, struct memory, promise);
-	struct frontier *f = CONTAINER(m, struct frontier, memory);
+	struct known_evict *m = CONTAINER(p, struct known_evict, promise);
+	struct frontier *f = m->frontier;
 
 	m->waiting = false;
 	/* Failed: whoever goes on finds out himself. */
@@ -141,7 +158,7 @@ forgotten(struct promise *p, enum err e)
 static bool
 forget(struct frontier *f)
 {
-	struct memory *m = &f->memory;
+	struct known_evict *m = f->evict;
 	struct url_table_stats s;
 	size_t n = 0, went;
 
@@ -164,7 +181,7 @@ forget(struct frontier *f)
 static void
 consider(struct frontier *f)
 {
-	struct memory *m = &f->memory;
+	struct known_evict *m = f->evict;
 
 	count(f);
 	for (;;) {
@@ -227,7 +244,7 @@ recall(struct frontier *f, const struct submission *s)
 static void
 admit_those_answered(struct frontier *f)
 {
-	struct memory *m = &f->memory;
+	struct known_evict *m = f->evict;
 
 	while (!list_empty(&m->asked)) {
 		struct submission *s = LIST_ITEM(m->asked.next,
@@ -254,7 +271,7 @@ looked_up(struct ledger_query *query)
 		log_error("frontier.known", "why=\"the index cannot be read: "
 		    "%s\"", err_text(s->result));
 	s->answered = true;
-	f->memory.reads--;
+	f->evict->reads--;
 	admit_those_answered(f);
 	ask_those_held(f);
 	consider(f);
@@ -268,7 +285,7 @@ find_missing(struct frontier *f, struct submission *s)
 	uint8_t mark;
 
 	s->missing_n = 0;
-	for (size_t i = 0; i < s->found_n && f->memory.partial; i++) {
+	for (size_t i = 0; i < s->found_n && f->evict->partial; i++) {
 		uint64_t hash = s->found[i].hash;
 		if (url_table_get(f->known, hash, &date, &mark))
 			continue;
@@ -282,7 +299,7 @@ find_missing(struct frontier *f, struct submission *s)
 static void
 ask(struct frontier *f, struct submission *s)
 {
-	struct memory *m = &f->memory;
+	struct known_evict *m = f->evict;
 
 	find_missing(f, s);
 	list_put(&m->asked, &s->held_node);
@@ -301,7 +318,7 @@ ask(struct frontier *f, struct submission *s)
 static bool
 may_ask(const struct frontier *f, const struct submission *s)
 {
-	const struct memory *m = &f->memory;
+	const struct known_evict *m = f->evict;
 	struct url_table_stats k;
 
 	url_table_stats(f->known, &k);
@@ -313,7 +330,7 @@ may_ask(const struct frontier *f, const struct submission *s)
 static void
 ask_those_held(struct frontier *f)
 {
-	struct memory *m = &f->memory;
+	struct known_evict *m = f->evict;
 
 	while (!list_empty(&m->held)) {
 		struct submission *s = LIST_ITEM(m->held.next,
@@ -330,7 +347,7 @@ ask_those_held(struct frontier *f)
 static void
 gate_open(struct frontier *f)
 {
-	struct memory *m = &f->memory;
+	struct known_evict *m = f->evict;
 	struct list waits;
 
 	m->closed = false;
@@ -354,9 +371,11 @@ gate_open(struct frontier *f)
 void
 known_evict_open(struct frontier *f)
 {
-	struct memory *m = &f->memory;
+	struct known_evict *m = mem_new(sizeof(*m));
 
 	metric_register(metrics, ARRAY_LEN(metrics));
+	f->evict = m;
+	m->frontier = f;
 	m->bytes_max = f->options.known_bytes_max;
 	list_init(&m->held);
 	list_init(&m->asked);
@@ -364,7 +383,7 @@ known_evict_open(struct frontier *f)
 }
 
 enum err
-memory_clear(struct frontier *f, struct why *w)
+known_evict_clear(struct frontier *f, struct why *w)
 {
 	struct index *x = ledger_index(f->ledger);
 	struct index_iter *i = index_iter_new(x, INDEX_KNOWN);
@@ -386,7 +405,7 @@ memory_clear(struct frontier *f, struct why *w)
 void
 known_evict_submit(struct frontier *f, struct submission *s)
 {
-	struct memory *m = &f->memory;
+	struct known_evict *m = f->evict;
 
 	list_init(&s->held_node);
 	s->result = OK;
@@ -396,9 +415,15 @@ known_evict_submit(struct frontier *f, struct submission *s)
 }
 
 bool
+known_evict_is_partial(const struct frontier *f)
+{
+	return f->evict->partial;
+}
+
+bool
 known_evict_may_read(struct frontier *f, struct eviction_wait *g)
 {
-	struct memory *m = &f->memory;
+	struct known_evict *m = f->evict;
 
 	if (m->closed) {
 		list_put(&m->waits, &g->node);
@@ -411,8 +436,8 @@ known_evict_may_read(struct frontier *f, struct eviction_wait *g)
 void
 known_evict_read_back(struct frontier *f)
 {
-	CHECK(f->memory.reads > 0);
-	f->memory.reads--;
+	CHECK(f->evict->reads > 0);
+	f->evict->reads--;
 	consider(f);
 }
 
@@ -438,7 +463,7 @@ struct known_evict_load {
 static void
 expect(struct frontier *f, uint64_t urls)
 {
-	const struct memory *m = &f->memory;
+	const struct known_evict *m = f->evict;
 	struct url_table_stats s;
 
 	url_table_stats(f->known, &s);
@@ -469,7 +494,7 @@ load_entry(struct known_evict_load *l, const struct url_entry *e, struct why *w)
 		url_table_set(f->known, e->hash, e->date, e->state);
 		return OK;
 	}
-	f->memory.partial = true;
+	f->evict->partial = true;
 	record_put(e->date, e->state, &l->value);
 	index_put(x, l->batch, INDEX_KNOWN, hash_key(e->hash, key),
 	    buf_str(&l->value));
@@ -518,7 +543,7 @@ known_evict_load_end(struct known_evict_load **lp, enum err e, struct why *w)
 void
 known_evict_check(const struct frontier *f)
 {
-	const struct memory *m = &f->memory;
+	const struct known_evict *m = f->evict;
 	size_t links = 0;
 
 	for (const struct list *n = m->asked.next; n != &m->asked;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "engine/frontier/lease_own.h"
+#include "engine/frontier/lease_crawl.h"
 #include "os/clock.h"
 #include "os/file.h"
 

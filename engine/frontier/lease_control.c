@@ -3,7 +3,11 @@
  * loses its name at once; its memory is freed a part at a time, its URLs leave
  * the known table and then the index behind it.
  */
-#include "engine/frontier/lease_own.h"
+#include "engine/frontier/lease_control.h"
+#include "engine/frontier/lease_crawl.h"
+#include "engine/frontier/lease_record.h"
+#include "engine/frontier/lease_turn.h"
+#include "engine/frontier/url_key.h"
 
 /* Freed, or swept, in one step. */
 #define BURY_PART 1024u

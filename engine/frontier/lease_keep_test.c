@@ -3,6 +3,9 @@
  * sections 5 and 7.
  */
 #include "base/hash.h"
+#include "engine/frontier/frontier_testing.h"
+#include "engine/frontier/lease_crawl.h"
+#include "engine/frontier/lease_record.h"
 #include "engine/frontier/lease_testing.h"
 
 static void

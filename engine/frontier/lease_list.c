@@ -6,7 +6,11 @@
  * is asked of memory.  URLs come from one snapshot: queue by queue in the order
  * of keys, each in the order of its dates.
  */
-#include "engine/frontier/lease_own.h"
+#include "engine/frontier/lease_batch.h"
+#include "engine/frontier/lease_crawl.h"
+#include "engine/frontier/lease_list.h"
+#include "engine/frontier/lease_scan.h"
+#include "engine/frontier/url_key.h"
 
 /*
  * One piece: so many entries, bytes of them, records looked at, and bytes of

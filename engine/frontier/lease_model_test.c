@@ -4,6 +4,9 @@
  * acknowledged is there, and what was under way is there wholly or not at all.
  */
 #include "base/hash.h"
+#include "engine/frontier/frontier_testing.h"
+#include "engine/frontier/lease_batch.h"
+#include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/lease_testing.h"
 #include "os/clock.h"
 

@@ -8,7 +8,15 @@
  * harmless: of each lease the last word stands in the log behind the checkpoint
  * or in the record.
  */
-#include "engine/frontier/lease_own.h"
+#include "engine/frontier/crawl.h"
+#include "engine/frontier/lease_batch.h"
+#include "engine/frontier/lease_control.h"
+#include "engine/frontier/lease_crawl.h"
+#include "engine/frontier/lease_list.h"
+#include "engine/frontier/lease_record.h"
+#include "engine/frontier/lease_scan.h"
+#include "engine/frontier/lease_turn.h"
+#include "engine/frontier/url_key.h"
 #include "os/clock.h"
 #include "os/log.h"
 

@@ -2,6 +2,8 @@
  * urlfrontier.durability = relaxed: what a kill must leave, and what a power
  * cut may take (urlfrontier.md, section 7).
  */
+#include "engine/frontier/frontier_testing.h"
+#include "engine/frontier/lease_core.h"
 #include "engine/frontier/lease_testing.h"
 
 #include <unistd.h>

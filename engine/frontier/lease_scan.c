@@ -13,7 +13,8 @@
  * Three lists take turns: pieces of what is open, listings that are new, and
  * counts that are new.  None of them waits for all of another.
  */
-#include "engine/frontier/lease_own.h"
+#include "engine/frontier/lease_list.h"
+#include "engine/frontier/lease_scan.h"
 
 void
 lease_scan_open(struct lease_service *o)

@@ -1,6 +1,8 @@
 /*
  * Listings and counts beside each other, and calls that are cancelled.
  */
+#include "engine/frontier/frontier_testing.h"
+#include "engine/frontier/lease_core.h"
 #include "engine/frontier/lease_testing.h"
 
 #define URLS 20000u

@@ -1,6 +1,8 @@
 /*
  * The rules of urlfrontier.md, as far as the engine sees them.
  */
+#include "engine/frontier/frontier_testing.h"
+#include "engine/frontier/lease_core.h"
 #include "engine/frontier/lease_testing.h"
 
 /* --- writing -------------------------------------------------------------- */

@@ -1,5 +1,5 @@
+#include "engine/frontier/frontier_testing.h"
 #include "engine/frontier/lease_testing.h"
-
 #include "os/clock.h"
 
 struct rig rig;

@@ -6,7 +6,7 @@
 #define ENGINE_FRONTIER_LEASE_TESTING_H
 
 #include "engine/frontier/frontier_testing.h"
-#include "engine/frontier/lease_own.h"
+#include "engine/frontier/lease_service.h"
 
 #define GOT_MAX 4096
 #define DISCOVERED (-1)

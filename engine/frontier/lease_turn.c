@@ -11,7 +11,8 @@
  * A queue stands in one place at most.  What made it wait is looked at again
  * when its time comes and when its turn comes: a clock may have been set.
  */
-#include "engine/frontier/lease_own.h"
+#include "engine/frontier/lease_crawl.h"
+#include "engine/frontier/lease_turn.h"
 
 /* Queues woken for one call, when there is enough without more of them. */
 #define WAKE_MAX 1024

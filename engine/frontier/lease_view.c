@@ -7,8 +7,11 @@
  *              ─► beside the groups: by key, a piece at a time ─► home ...
  *     queues:  ledger's loop: the crawl's queues ─► beside: by key ─► home ...
  */
+#include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/lease_view.h"
-#include "engine/frontier/lease_own.h"
+#include "engine/frontier/queue.h"
+#include "engine/frontier/queue_record.h"
+#include "engine/frontier/url_key.h"
 
 /* One piece: so many entries, bytes of them, or records looked at. */
 #define PIECE_ENTRIES 1024u

@@ -1,8 +1,8 @@
 /* A crawl's log, its problems, and what is seen of its queues. */
+#include "engine/frontier/crawl.h"
 #include "engine/frontier/error_summary.h"
 #include "engine/frontier/frontier_testing.h"
 #include "engine/frontier/query.h"
-#include "engine/frontier/state.h"
 
 static struct rig rig;
 #define R (&rig)

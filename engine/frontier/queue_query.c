@@ -1,7 +1,10 @@
-#include "engine/frontier/query.h"
-
+#include "engine/frontier/crawl_state.h"
 #include "engine/frontier/journal.h"
-#include "engine/frontier/state.h"
+#include "engine/frontier/known_evict.h"
+#include "engine/frontier/query.h"
+#include "engine/frontier/queue.h"
+#include "engine/frontier/queue_record.h"
+#include "engine/frontier/url_key.h"
 
 /* Queues looked at in one go: about half a millisecond. */
 #define QUEUES_PER_TURN 4096u
@@ -259,7 +262,7 @@ waits(const struct frontier_next_query *l, const struct crawl *c,
 	if (url_table_get(
 	        f->known, frontier_hash(l->crawl, u->url), &date, &mark))
 		return mark == MARK_WAITING && date == u->rank;
-	return f->memory.partial || !c->loaded;
+	return known_evict_is_partial(f) || !c->loaded;
 }
 
 static void
@@ -583,7 +586,7 @@ look(struct frontier_url_query *l)
 	l->host_known = q != NULL;
 	l->queue = q == NULL ? QUEUE_SKIPPED : q->id;
 	l->queued = q == NULL ? 0 : q->waiting + q->leased;
-	l->all = c->loaded && !c->retired && !f->memory.partial;
+	l->all = c->loaded && !c->retired && !known_evict_is_partial(f);
 	l->mark = 0;
 	if (!url_table_get(f->known, frontier_hash(l->crawl, l->url), &l->rank,
 	    &l->mark))

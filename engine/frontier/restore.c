@@ -2,7 +2,13 @@
  * Crawls made anew from their WARC files: the same transitions as when they
  * ran, in the order of the captures, without anyone who asks for URLs.
  */
-#include "engine/frontier/state.h"
+#include "engine/frontier/bytes_limit.h"
+#include "engine/frontier/crawl_state.h"
+#include "engine/frontier/near_dup.h"
+#include "engine/frontier/queue.h"
+#include "engine/frontier/restore.h"
+#include "engine/frontier/submit.h"
+#include "engine/frontier/url_key.h"
 
 static enum err
 find_crawl(const struct frontier *f, uint32_t id, struct crawl **out,
@@ -194,7 +200,7 @@ frontier_restore_end(struct frontier *f, uint32_t crawl, struct wall last,
 		return e;
 	bytes_limit_set(c, warc_bytes);
 	crawl_consider_end(c);
-	if (crawl_ended(c->view.state))
+	if (crawl_state_is_ended(c->view.state))
 		c->view.ended = last;
 	crawl_touch(c);
 	/* Crawls are told one after the other: nobody asks for this one's. */
@@ -213,7 +219,8 @@ frontier_restore_view(struct frontier *f, const struct crawl_view *was)
 		return;
 	c->next_seq = MAX(c->next_seq, was->item_last + 1);
 	c->view.item_last = c->next_seq - 1;
-	if (crawl_ended(was->state) && !crawl_ended(c->view.state)) {
+	if (crawl_state_is_ended(was->state) &&
+	    !crawl_state_is_ended(c->view.state)) {
 		c->view.state = was->state;
 		memcpy(c->view.reason, was->reason, sizeof(was->reason));
 		c->view.ended = was->ended;

@@ -5,6 +5,11 @@
  * from its host.  What the rules left out by its text (scope, depth, cost, url)
  * or by a host's budget (limit) is judged again, unless it is named.
  */
+#include "engine/frontier/change.h"
+#include "engine/frontier/known_evict.h"
+#include "engine/frontier/queue.h"
+#include "engine/frontier/submit.h"
+#include "engine/frontier/url_key.h"
 #include "engine/frontier/url_scan.h"
 #include "engine/parser/url.h"
 #include "os/clock.h"
@@ -122,7 +127,7 @@ still_done(const struct frontier *f, const struct change_match *m)
 	uint8_t mark;
 
 	if (!url_table_get(f->known, m->lease.hash, &date, &mark))
-		return f->memory.partial;
+		return known_evict_is_partial(f);
 	return m->lease.queue == QUEUE_SKIPPED ? mark == MARK_SKIPPED :
 	    mark == MARK_DONE;
 }

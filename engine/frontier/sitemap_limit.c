@@ -3,7 +3,8 @@
  * crawl: an index that never ends would fill the table with them.
  */
 #include "base/metric.h"
-#include "engine/frontier/state.h"
+#include "engine/frontier/crawl.h"
+#include "engine/frontier/sitemap_limit.h"
 
 #define SITEMAP_METRICS(X)                                                   \
 	X(SITEMAPS_QUEUED, COUNTER, "argiope_sitemaps_queued_total",         \

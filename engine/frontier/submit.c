@@ -2,8 +2,19 @@
  * Submissions: what became of a URL, and what was found.  Everything that one
  * page changes is put into one group.
  */
+#include "engine/frontier/bytes_limit.h"
+#include "engine/frontier/crawl_state.h"
+#include "engine/frontier/error_summary.h"
+#include "engine/frontier/exclude.h"
+#include "engine/frontier/host_slots.h"
 #include "engine/frontier/journal.h"
-#include "engine/frontier/state.h"
+#include "engine/frontier/known_evict.h"
+#include "engine/frontier/near_dup.h"
+#include "engine/frontier/queue.h"
+#include "engine/frontier/sitemap_limit.h"
+#include "engine/frontier/submit.h"
+#include "engine/frontier/url_key.h"
+#include "engine/frontier/via.h"
 #include "os/clock.h"
 
 static struct buf *
@@ -344,7 +355,7 @@ submission_admit(struct frontier *f, struct submission *s)
 {
 	struct crawl *c = crawl_get(f, s->crawl);
 	bool running = c != NULL && c->loaded &&
-	    !crawl_ended(c->view.state);
+	    !crawl_state_is_ended(c->view.state);
 
 	s->group = ledger_group(f->ledger);
 	if (s->result != OK || ledger_health(f->ledger) == LEDGER_FAILED) {

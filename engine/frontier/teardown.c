@@ -10,7 +10,10 @@
  *
  * A start loads no queues of such a crawl.  Who asks for one reads its record.
  */
-#include "engine/frontier/state.h"
+#include "engine/frontier/known_evict.h"
+#include "engine/frontier/queue.h"
+#include "engine/frontier/teardown.h"
+#include "engine/frontier/url_key.h"
 
 #define PUT_PART 1024u
 #define SWEEP_PART 4096u
@@ -254,7 +257,7 @@ retired_record(struct frontier *f, struct str key)
 	struct reader in = reader_of(key);
 	struct crawl *c = crawl_get(f, read_be32(&in));
 
-	if (c == NULL || !crawl_ended(c->view.state))
+	if (c == NULL || !crawl_state_is_ended(c->view.state))
 		return false;
 	c->retired = true;
 	return true;
@@ -297,7 +300,7 @@ retire_load(struct frontier *f, struct why *w)
 	while (e == OK && map_next(&f->crawls, &at, &v)) {
 		struct crawl *c = v;
 		if (c->retired && (c->queues.n > 0 ||
-		    !crawl_ended(c->view.state)))
+		    !crawl_state_is_ended(c->view.state)))
 			e = load_rest(c, w);
 	}
 	return e;
@@ -311,7 +314,7 @@ retire_opened(struct frontier *f)
 
 	while (map_next(&f->crawls, &at, &v)) {
 		struct crawl *c = v;
-		if (crawl_ended(c->view.state))
+		if (crawl_state_is_ended(c->view.state))
 			crawl_teardown(c);
 	}
 }
@@ -334,57 +337,4 @@ retire_forget(struct frontier *f)
 		buf_free(&r->from);
 		mem_free(&r);
 	}
-}
-
-/* --- its queues, read ----------------------------------------------------- */
-
-bool
-queue_record_parse(struct str value, struct queue_record *r)
-{
-	struct reader in = reader_of(value);
-
-	r->crawl = read_be32(&in);
-	r->id = read_be32(&in);
-	r->ordered = (uint32_t)read_varint(&in);
-	r->waiting = read_varint(&in);
-	r->done = read_varint(&in);
-	r->key = read_field(&in);
-	return !in.bad;
-}
-
-enum err
-queue_record_get(struct index *x, uint32_t crawl, struct str key,
-    struct arena *a, struct queue_record *r)
-{
-	struct buf at = BUF_INIT;
-	struct str value;
-
-	queue_key(crawl, key, &at);
-	enum err e = index_get(x, INDEX_QUEUE, buf_str(&at), a, &value, NULL);
-	buf_free(&at);
-	return e == OK && !queue_record_parse(value, r) ? ERR_CORRUPT : e;
-}
-
-enum err
-queue_record_each(struct index *x, uint32_t crawl,
-    void (*visit)(void *arg, const struct queue_record *), void *arg)
-{
-	struct index_iter *i = index_iter_new(x, INDEX_QUEUE);
-	struct buf from = BUF_INIT;
-	struct str key, value;
-	struct queue_record r;
-	bool fine = true;
-
-	queue_key(crawl, STR(""), &from);
-	for (index_iter_seek(i, buf_str(&from)); fine &&
-	    index_iter_valid(i, &key, &value) &&
-	    str_starts(key, buf_str(&from)); index_iter_next(i)) {
-		fine = queue_record_parse(value, &r);
-		if (fine)
-			visit(arg, &r);
-	}
-	enum err e = index_iter_error(i, NULL);
-	index_iter_free(&i);
-	buf_free(&from);
-	return e == OK && !fine ? ERR_CORRUPT : e;
 }

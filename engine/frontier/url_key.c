@@ -1,5 +1,6 @@
 #include "base/hash.h"
-#include "engine/frontier/state.h"
+#include "engine/frontier/submission.h"
+#include "engine/frontier/url_key.h"
 
 uint64_t
 frontier_hash(uint32_t crawl, struct str url)

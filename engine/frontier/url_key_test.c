@@ -1,4 +1,5 @@
-#include "engine/frontier/state.h"
+#include "engine/frontier/submission.h"
+#include "engine/frontier/url_key.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

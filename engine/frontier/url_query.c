@@ -1,6 +1,8 @@
 /* What the index holds of one URL: for people who ask, not for the crawl. */
 #include "engine/frontier/journal.h"
-#include "engine/frontier/state.h"
+#include "engine/frontier/queue.h"
+#include "engine/frontier/queue_record.h"
+#include "engine/frontier/url_key.h"
 
 static bool
 read_fact(struct index *x, const struct buf *key, struct url_value *v)

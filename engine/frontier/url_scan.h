@@ -5,7 +5,7 @@
 #define ENGINE_FRONTIER_URL_SCAN_H
 
 #include "engine/frontier/change.h"
-#include "engine/frontier/state.h"
+#include "engine/frontier/core.h"
 
 /* One piece of a walk: so many records looked at, URLs that match. */
 #define URL_SCAN_PIECE_MAX 1024u

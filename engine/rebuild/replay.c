@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "engine/fetcher/collection.h"
 #include "engine/frontier/journal.h"
+#include "engine/frontier/restore.h"
 #include "engine/parser/sitemap.h"
 #include "engine/policy/robots.h"
 #include "engine/rebuild/rebuild_own.h"

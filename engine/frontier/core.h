@@ -1,0 +1,61 @@
+/*
+ * core -- what all files of engine/frontier share: the loop, the ledger, the
+ * known table, and the frontier's parts.
+ *
+ * A part's state belongs to the file that its header names; other files call
+ * that file's functions.
+ *
+ * Thread: the ledger's loop.
+ */
+#ifndef ENGINE_FRONTIER_CORE_H
+#define ENGINE_FRONTIER_CORE_H
+
+#include "base/map.h"
+#include "engine/frontier/frontier.h"
+#include "engine/ledger/url_table.h"
+
+struct known_evict;
+struct host_slots;
+struct lease_service;
+struct via_memory;
+struct fresh_batch;
+
+/* Kinds of notes in the commit log; see lease_record.h for the others. */
+enum note_kind { NOTE_CRAWL = 1, NOTE_QUEUE = 2, NOTE_DELETED = 3 };
+
+struct frontier {
+	struct loop *loop;
+	struct frontier_options options;
+	struct ledger *ledger;
+	struct url_table *known;
+	struct via_memory *via;
+	struct known_evict *evict;
+	struct host_slots *slots;    /* by port; one at least */
+	struct lease_service *leases;
+	struct map crawls;           /* id -> struct crawl */
+	struct map names;
+	uint32_t next_crawl;
+	uint64_t archive_bytes;      /* in WARC files; bytes_limit.c */
+	struct list dirty_queues, dirty_crawls;
+	struct list changed_queues, changed_crawls;
+	/* Of these, what the checkpoint under way has still to write. */
+	struct list leaving_queues, leaving_crawls;
+	bool loading;                /* the index's records, not the log's */
+	bool starting;               /* crawl_start_pending() runs */
+	bool damaged;                /* a note could not be read */
+	struct fresh_batch *batch;   /* of the gathering group; queue.c */
+	struct list batches, views;  /* promised; queue.c, crawl_view.c */
+	struct list changes;         /* under way; change.c */
+	struct list burials, retirements;    /* delete.c, teardown.c */
+	struct buf key, value;       /* scratch */
+	char *data_dir, *token;
+};
+
+/* Put the dirty queues and crawls as notes into the gathering group. */
+void frontier_put_notes(struct frontier *);
+/* Count URLs that were put into the known table, at a start. */
+void frontier_loaded(struct frontier *, uint64_t urls);
+/* The ledger's warcinfo callback; `arg` is the crawl. */
+void frontier_warcinfo(void *arg, const char *filename, struct buf *out);
+
+#endif

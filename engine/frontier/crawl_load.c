@@ -1,0 +1,113 @@
+/* Continues a crawl after a restart: loads what it knows from the index. */
+#include "engine/frontier/crawl.h"
+#include "engine/frontier/crawl_state.h"
+#include "engine/frontier/error_summary.h"
+#include "engine/frontier/journal.h"
+#include "engine/frontier/known_evict.h"
+#include "engine/frontier/near_dup.h"
+#include "engine/frontier/url_key.h"
+
+static enum err
+load_url(struct crawl *c, struct known_evict_load *load, struct str key,
+    struct str value, struct why *w)
+{
+	struct reader in = reader_of(key);
+	struct url_value v = { 0 };
+
+	read_be32(&in);
+	uint32_t queue = read_be32(&in), date = read_be32(&in);
+	uint64_t hash = frontier_hash(c->id, (struct str){ in.p, in.n });
+	uint8_t mark = date != 0 ? MARK_WAITING : MARK_DONE;
+	if (queue == QUEUE_SKIPPED && url_value_parse(value, &v)) {
+		mark = MARK_SKIPPED;
+		date = v.why & 15;
+	}
+	return known_evict_load_put(load, hash, date, mark, w);
+}
+
+static uint64_t
+urls_of(const struct crawl_counts *n)
+{
+	return n->queued + n->items + crawl_exceptions(n) + crawl_skips(n);
+}
+
+static enum err
+load_known(struct crawl *c, struct index *x, struct why *w)
+{
+	struct index_iter *i = index_iter_new(x, INDEX_URL);
+	struct buf from = BUF_INIT;
+	struct known_evict_load *load = known_evict_load_begin(c->frontier,
+	    urls_of(&c->view.counts));
+	struct str key, value;
+	enum err e = OK;
+
+	buf_put_be32(&from, c->id);
+	for (index_iter_seek(i, buf_str(&from)); e == OK &&
+	    index_iter_valid(i, &key, &value) &&
+	    str_starts(key, buf_str(&from)); index_iter_next(i))
+		e = load_url(c, load, key, value, w);
+	if (e == OK)
+		e = index_iter_error(i, w);
+	index_iter_free(&i);
+	buf_free(&from);
+	return known_evict_load_end(&load, e, w);
+}
+
+static enum err
+load_near(struct crawl *c, struct index *x, struct why *w)
+{
+	struct index_iter *i = index_iter_new(x, INDEX_JOURNAL);
+	struct buf from = BUF_INIT;
+	struct str key, value;
+
+	c->near = near_dup_new(NEAR_DUP_MAX);
+	buf_put_be32(&from, c->id);
+	for (index_iter_seek(i, buf_str(&from));
+	    index_iter_valid(i, &key, &value) &&
+	    str_starts(key, buf_str(&from)); index_iter_next(i)) {
+		struct journal_entry entry;
+		if (journal_parse(key, value, &entry))
+			near_dup_add(c->near, entry.simhash);
+	}
+	enum err e = index_iter_error(i, w);
+	index_iter_free(&i);
+	buf_free(&from);
+	return e;
+}
+
+static enum err
+load_crawl(struct crawl *c, struct why *w)
+{
+	struct index *x = ledger_index(c->frontier->ledger);
+
+	if (c->loaded)
+		return OK;
+	c->loaded = true;
+	enum err e = load_known(c, x, w);
+	if (e == OK)
+		e = error_summary_load(c, x, w);
+	return e == OK ? load_near(c, x, w) : e;
+}
+
+enum err
+frontier_continue(struct frontier *f, uint32_t id, struct why *w)
+{
+	struct crawl *c = crawl_get(f, id);
+
+	if (c == NULL)
+		return why(w, ERR_ABSENT, "there is no crawl %u", id);
+	if (crawl_state_is_ended(c->view.state))
+		return why(w, ERR_STATE, "crawl %u is %s: %s", id,
+		    crawl_state_name(c->view.state), c->view.reason);
+	enum err e = load_crawl(c, w);
+	if (e != OK)
+		return e;
+	crawl_log_trim(c);
+	crawl_log_put(c, CRAWL_LOG_RESTARTED, STR(""));
+	crawl_set_deadline(c);
+	if (c->view.state == CRAWL_RUNNING)
+		crawl_wake_all(c);
+	crawl_consider_end(c);
+	crawl_start_pending(c->frontier);
+	return OK;
+}

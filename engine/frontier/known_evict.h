@@ -1,0 +1,37 @@
+/*
+ * known_evict -- keeps the known table within frontier.known_mem.
+ *
+ * Thread: the ledger's loop.
+ */
+#ifndef ENGINE_FRONTIER_KNOWN_EVICT_H
+#define ENGINE_FRONTIER_KNOWN_EVICT_H
+
+#include "engine/frontier/core.h"
+
+void known_evict_open(struct frontier *);
+/* What an earlier process forgot: its crawls are loaded anew. */
+MUST_USE enum err known_evict_clear(struct frontier *, struct why *);
+/* Admit it, at once or when the index has told what the table forgot. */
+void known_evict_submit(struct frontier *, struct submission *);
+/* False: not now; open() is called when it may. */
+bool known_evict_may_read(struct frontier *, struct eviction_wait *);
+void known_evict_read_back(struct frontier *);
+/* Some URLs are in the index only: what the table lacks may be known. */
+bool known_evict_is_partial(const struct frontier *);
+void known_evict_swept(struct frontier *);     /* URLs left for good */
+void known_evict_check(const struct frontier *);
+
+/*
+ * URLs of a crawl that goes on, some `urls` of them: into the table, or into
+ * `known`.
+ */
+struct known_evict_load;
+struct known_evict_load *known_evict_load_begin(
+    struct frontier *, uint64_t urls);
+MUST_USE enum err known_evict_load_put(struct known_evict_load *, uint64_t hash,
+    uint32_t date, uint8_t mark, struct why *);
+/* Returns `e`, or why the rest could not be written. */
+MUST_USE enum err known_evict_load_end(struct known_evict_load **, enum err e,
+    struct why *);
+
+#endif

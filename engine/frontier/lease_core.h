@@ -1,0 +1,125 @@
+/*
+ * lease_core -- what all files of the lease service share.
+ *
+ *     url    crawl4 queue4 date4 URL -> created4 flags1 metadata
+ *     queue  crawl4 key              -> the queue's note, then its leases
+ *     crawl  crawl4 'O'              -> next queue4, name
+ *     control "outside"              -> active, default delay, clock, seed
+ *
+ * Dates, blocks and creation are wall time in seconds.  Leases and delays are
+ * measured by the monotonic clock; records have them by the *steady* clock,
+ * which is wall time without the jumps that were seen.
+ *
+ * Thread: the ledger's loop.
+ */
+#ifndef ENGINE_FRONTIER_LEASE_CORE_H
+#define ENGINE_FRONTIER_LEASE_CORE_H
+
+#include "base/heap.h"
+#include "engine/frontier/core.h"
+#include "engine/frontier/lease_memory.h"
+#include "engine/frontier/lease_service.h"
+
+/* In the known table: neither loaded nor forgotten with crawls of ours. */
+enum { MARK_OUTSIDE = 5, MARK_OUTSIDE_LEASED = 6 };  /* date 0: completed */
+
+#define DATE_NEVER UINT32_MAX
+/* Ready queues stand apart by the number of leased URLs: 0 to 31, more. */
+#define LEVELS 33
+
+/* Listings that wait for a piece, by what they wait for. */
+enum scan_wait {
+	SCAN_NEXT,           /* another piece */
+	SCAN_LISTING,        /* the first one */
+	SCAN_COUNT,          /* the same, of a count or a purge */
+	SCAN_WAITS,
+};
+
+struct lease_service {
+	struct frontier *frontier;
+	struct map crawls, ids;              /* by name; by id */
+	struct map leases;                   /* by hash */
+	struct heap ends;                    /* struct lease_batch */
+	struct heap ready[LEVELS];           /* crawls' levels, by first turn */
+	struct lease_turns by_date, own_delays, delays;
+	/* Queues by slot; free ones by `id`.  A queue stays where it is. */
+	struct lease_queue **chunks;
+	uint32_t slots_n, slot_free;
+	struct map rares;                    /* slot -> struct lease_rare */
+	/* Blocked queues are counted in rounds, a part of `rares` at a time. */
+	size_t blocked_at;
+	uint64_t blocking, blocked;
+	uint64_t ready_n;
+	uint64_t next_ticket;
+	struct lease_stats stats;          /* of all crawls */
+	uint64_t unseen;                     /* queues remembered only */
+	bool inactive;
+	uint32_t delay_s;
+	/* Creation dates of records that an index read may not see yet, by
+	 * the last group that put them: an older one leaves them alone. */
+	struct lease_news fresh;
+	struct lease_group *group;         /* the gathering one, or NULL */
+	struct list groups;
+	uint64_t changed_group, durable;     /* the last ones */
+	/* Slots; those whose queue has not the mark any more are passed by. */
+	struct lease_slots dirty, changed, leaving;
+	size_t leaving_at;
+	struct list changed_crawls, leaving_crawls;
+	bool control_changed, control_leaving;
+	struct list dying, sweeps, walks;
+	struct list scans[SCAN_WAITS];       /* struct lease_list */
+	unsigned scan_turn;                  /* whose turn it is among them */
+	bool scanning;                       /* a piece is being read */
+	uint64_t scans_new;                  /* that wait for a first piece */
+	uint64_t listings, counts;           /* walks that are open */
+	uint64_t scanned;                    /* records read by all */
+	struct mail bury;
+	bool burying;
+	struct timer tick;                   /* each second, with crawls */
+	/* Steady time is base_us at base_ns; the wall is jump_us ahead. */
+	int64_t base_us, base_ns, jump_us;
+	int64_t recorded_us;                 /* at a start: the last serve */
+	/* Of lease_hash(): recorded with the first crawl, then for good. */
+	uint64_t seed;
+	bool recorded;                       /* at a start: control is */
+	/*
+	 * At a start: the log deleted a record by its key; it may have been
+	 * that of a later queue, which the index had already.
+	 */
+	bool deleted;
+	/* The present, read when a verb arrives. */
+	int64_t now_ns, now_us;
+	uint32_t now_s;
+	uint64_t recounted;                  /* queues that were miscounted */
+	struct buf key, value;               /* scratch */
+};
+
+/* The queue of a slot. */
+static inline struct lease_queue *
+lease_at(const struct lease_service *o, uint32_t slot)
+{
+	return &o->chunks[slot / LEASE_CHUNK][slot % LEASE_CHUNK];
+}
+
+/* Post the call to the ledger's loop. */
+void lease_post(struct frontier *, struct lease_call *,
+    void (*run)(struct lease_call *));
+void lease_answer(struct lease_call *);
+/* ... when what it depends on is durable. */
+void lease_answer_durable(struct lease_call *);
+void lease_promise(struct frontier *, struct promise *);
+/* Something of the gathering group is ours. */
+void lease_changes(struct frontier *);
+/* This record was put now, and what its creation date is. */
+void lease_fresh(struct frontier *, uint64_t hash, uint32_t created);
+void lease_free_groups(struct frontier *);
+void lease_now(struct frontier *);
+void lease_control_touch(struct frontier *);   /* its record is due */
+int64_t lease_steady_us(const struct lease_service *);
+/* By the store's seed, which stands from lease_load() on.  Any thread. */
+uint64_t lease_hash(const struct frontier *, uint32_t crawl, uint32_t queue,
+    struct str url);
+/* Whether nobody waits for the answer.  Any thread. */
+bool lease_is_cancelled(const struct lease_call *);
+
+#endif

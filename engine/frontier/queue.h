@@ -1,0 +1,52 @@
+/*
+ * queue -- the URLs of one host in one crawl: how many wait, are leased and
+ * done, and where the next walk begins.
+ *
+ * Thread: the ledger's loop.
+ */
+#ifndef ENGINE_FRONTIER_QUEUE_H
+#define ENGINE_FRONTIER_QUEUE_H
+
+#include "engine/frontier/crawl.h"
+
+struct queue {
+	struct queue_note note;      /* to the loop that owns the host */
+	struct crawl *crawl;
+	struct queue *next_fresh;
+	uint64_t fresh_group;        /* the last group that brought URLs */
+	struct str key;              /* in crawl.keys */
+	uint32_t id;
+	uint32_t ordered;            /* URLs queued ever: the age in a rank */
+	uint64_t waiting, leased, done;
+	/* The last key handed out: what sorts before it needs no look. */
+	uint32_t cursor_rank;
+	struct buf cursor_url;
+	uint32_t fresh_rank;         /* least of the gathering group's URLs */
+	uint32_t walk_rewind;        /* least rank that came during a walk */
+	unsigned walks;              /* that are out */
+	bool limit_told;             /* host_urls_max, in the log */
+	bool noted;                  /* the loop was told and has not served */
+	bool fresh, dirty;
+	struct list dirty_node;      /* changed in the gathering group */
+	struct list changed_node;    /* since the last checkpoint */
+	struct list starved_node;    /* max_items left no ticket for it */
+	size_t port;                 /* the loop of its host */
+	bool active; /* it has a place in that loop; host_slots.c */
+	struct list slot_node;    /* it waits for one */
+};
+
+void queues_open(void);           /* metrics */
+/* NULL when there is none and `make` is false. */
+struct queue *queue_get(struct crawl *, struct str key, bool make);
+void queue_touch(struct queue *);         /* its state goes into this group */
+void queue_note_bytes(const struct queue *, struct buf *);
+void queue_put_record(const struct queue *); /* into the gathering group */
+bool queue_from_note(struct frontier *, struct str note);
+/* It got a URL of that rank: tell its loop when that is durable. */
+void queue_fresh(struct queue *, uint32_t rank);
+void queue_tell(struct queue *);          /* tell it now */
+void queue_free(struct queue **);
+void queue_forget_fresh(struct frontier *);  /* promises not kept: free */
+void queue_rewind(struct queue *, uint32_t rank);
+
+#endif
