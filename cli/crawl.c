@@ -16,6 +16,7 @@
 #include "cli/report.h"
 #include "cli/submit.h"
 #include "cli/verbs.h"
+#include "engine/control/control.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/system.h"
@@ -105,7 +106,7 @@ struct crawl_run {
 	struct progress progress;
 	struct turn_hook flush;
 	struct timer look_timer, time_timer;
-	struct engine_order time_order, resume_order;
+	struct crawl_order time_order, resume_order;
 	struct mono began;
 
 	struct policy *policy;
@@ -255,9 +256,9 @@ time_is_over(struct timer *t)
 {
 	struct crawl_run *r = CONTAINER(t, struct crawl_run, time_timer);
 
-	r->time_order = (struct engine_order){ .crawl = r->id,
-	    .state = CRAWL_COMPLETE, .reason = "max_time" };
-	engine_set_state(r->engine, &r->time_order);
+	r->time_order = (struct crawl_order){ .crawl = r->id,
+	    .want = CRAWL_COMPLETE, .reason = "max_time" };
+	crawl_set_state(r->engine, &r->time_order);
 }
 
 static void
@@ -596,9 +597,9 @@ run(struct crawl_run *r)
 		    (int64_t)(s * 1000)));
 	r->look_timer.fire = look;
 	if (r->view.state == CRAWL_PAUSED) {
-		r->resume_order = (struct engine_order){ .crawl = r->id,
-		    .state = CRAWL_RUNNING, .reason = CRAWL_BY_RESUME };
-		engine_set_state(r->engine, &r->resume_order);
+		r->resume_order = (struct crawl_order){ .crawl = r->id,
+		    .want = CRAWL_RUNNING, .reason = CRAWL_BY_RESUME };
+		crawl_set_state(r->engine, &r->resume_order);
 	}
 	engine_start(r->engine);
 	look(&r->look_timer);

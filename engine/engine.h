@@ -124,18 +124,6 @@ MUST_USE enum err engine_continue(struct engine *, uint32_t id,
  * go on.  UINT32_MAX: none. */
 uint32_t engine_find(struct engine *, struct str name);
 
-/* Pause, resume, cancel, or complete by a limit; `done` may be NULL. */
-struct engine_order {
-	struct loop_call call;
-	struct engine *engine;
-	uint32_t crawl;
-	enum crawl_state state;
-	const char *reason;
-	struct why why;
-	void (*done)(struct engine_order *);
-};
-void engine_set_state(struct engine *, struct engine_order *);
-
 /*
  * The configuration was read again: the settings of fetching that do not wait
  * for a restart are in force for every request that begins from now on, and

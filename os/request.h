@@ -45,7 +45,8 @@ enum request_at {
 	AT_READ,                     /* the index thread, in groups' order */
 	AT_BESIDE,                   /* beside it; AT_MAIN afterwards */
 	AT_DURABLE,                  /* the ledger's loop, once committed */
-	AT_PUBLISHED,                /* AT_MAIN, with the next events */
+	AT_PUBLISHED,                /* AT_MAIN, behind the events so far */
+	AT_INTRODUCED,               /* AT_MAIN, before any of these */
 	AT_STORE,                    /* the store's thread */
 	REQUEST_PLACES
 };

@@ -16,6 +16,7 @@
 
 #include "engine/engine.h"
 #include "engine/store/store.h"
+#include "os/request.h"
 
 /*
  * A crawl's seeds are one record of the log, and the registry keeps them in
@@ -49,7 +50,6 @@ struct launch {
 	                   * DISK_FULL, BROKEN, CLOSED: the engine stops */
 	void (*done)(struct launch *);
 	void *arg;
-	void *own;                   /* the engine's */
 };
 /*
  * The registry has the crawl when done() is called, and nobody was told of it
@@ -84,7 +84,6 @@ struct rerun {
 	                   * outsiders fetch it; those of crawl_launch() */
 	void (*done)(struct rerun *);
 	void *arg;
-	void *own;
 };
 void crawl_rerun(struct engine *, struct rerun *);
 
@@ -95,13 +94,13 @@ void crawl_rerun(struct engine *, struct rerun *);
  */
 struct crawl_order {
 	uint32_t crawl;
-	enum crawl_state want;       /* PAUSED, RUNNING, CANCELLED */
+	enum crawl_state want;       /* PAUSED, RUNNING, CANCELLED; COMPLETE
+	                              * is a foreground crawl's */
 	const char *reason;          /* "by a client" */
 	enum crawl_state state;
 	struct why why;
-	void (*done)(struct crawl_order *);
+	void (*done)(struct crawl_order *);  /* or NULL */
 	void *arg;
-	void *own;
 };
 void crawl_set_state(struct engine *, struct crawl_order *);
 
@@ -115,7 +114,9 @@ struct spec_query {
 	struct why why;              /* ABSENT, CORRUPT */
 	void (*done)(struct spec_query *);
 	void *arg;
-	void *own;
+	/* The engine's. */
+	struct request request;
+	struct engine *engine;
 };
 void catalog_spec(struct engine *, struct spec_query *);
 

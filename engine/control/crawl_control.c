@@ -9,19 +9,20 @@
 #include "engine/schedule/scheduler.h"
 #include "engine/stream/event_publisher.h"
 
-/*
- * home ─► store_async's thread: policy, seeds, plan ─► ledger's loop: begin
- *      ◄──────────────── durable, in the index ──┘
- */
+#define LAUNCH_STEPS(X)                                                      \
+	X(COMPILE, AT_STORE, compile, "policy, seeds and rules")             \
+	X(BEGIN, AT_LEDGER, begin_crawl, "a number, a record, the seeds")    \
+	X(DURABLE, AT_DURABLE, begun_durable, "its group is on the disk")    \
+	X(SHOW, AT_INTRODUCED, show_crawl, "the registry has it; answer")
+enum { LAUNCH_STEPS(REQUEST_ENUM) };
+
 struct launching {
-	struct store_async_job job;
-	struct mail mail;
-	struct published_answer answer;
+	struct request request;
 	struct engine *engine;
 	struct launch *launch;
 	/* Copies of what was asked for. */
 	struct arena arena;
-	struct crawl_request request;
+	struct crawl_request crawl;
 	struct launch_seed *seeds;
 	struct str policy_json;
 	struct policy *policy;
@@ -29,8 +30,13 @@ struct launching {
 	struct running *plan;
 	struct crawl_spec spec;      /* what the registry shows of it */
 	struct crawl_view view;
-	struct why why;
 };
+
+static struct launching *
+launching_of(struct request *r)
+{
+	return CONTAINER(r, struct launching, request);
+}
 
 static void
 copy_seeds(struct launching *g, const struct launch *l)
@@ -44,13 +50,12 @@ copy_seeds(struct launching *g, const struct launch *l)
 		    l->seeds[i].url);
 		delays[i] = l->seeds[i].rate_limit;
 	}
-	g->request.seeds = urls;
-	g->request.seed_delays = delays;
-	g->request.seeds_n = l->seeds_n;
+	g->crawl.seeds = urls;
+	g->crawl.seed_delays = delays;
+	g->crawl.seeds_n = l->seeds_n;
 }
 
-/* --- on the store_async's thread
- * ----------------------------------------------- */
+/* --- on the store's thread ------------------------------------------------ */
 
 static void
 say_in_force(struct launching *g)
@@ -78,7 +83,7 @@ check_policy(struct launching *g, struct why *w)
 {
 	const struct policy *p = g->policy;
 
-	if (g->request.operator_seeds || g->engine->settings->allow_private)
+	if (g->crawl.operator_seeds || g->engine->settings->allow_private)
 		return OK;
 	if (p->allow_private)
 		return why_field(w, ERR_INPUT, "policy", "allow_private: a "
@@ -94,7 +99,7 @@ check_policy(struct launching *g, struct why *w)
 static enum err
 find_policy(struct launching *g, struct store *st, struct why *w)
 {
-	struct crawl_request *q = &g->request;
+	struct crawl_request *q = &g->crawl;
 	struct why inner = WHY_INIT;
 	struct store_policy p;
 
@@ -118,90 +123,11 @@ find_policy(struct launching *g, struct store *st, struct why *w)
 	    "%s", inner.text);
 }
 
-static void
-plan(struct store_async_job *job, struct store *st)
-{
-	struct launching *g = CONTAINER(job, struct launching, job);
-	struct crawl_request *q = &g->request;
-	struct why *w = &g->why, inner = WHY_INIT;
-
-	enum err e = store_check_labels(q->name, q->tags, q->tags_n, w);
-	if (e == OK)
-		e = engine_check_seeds(g->seeds, q->seeds_n, w);
-	if (e == OK)
-		e = find_policy(g, st, w);
-	if (e != OK)
-		return;
-	q->policy = g->policy;
-	say_in_force(g);
-	e = crawl_runtime_plan(q, g->engine->settings, &g->plan, &inner);
-	if (e != OK)
-		why_field(w, e, "policy", "%s", inner.text);
-}
-
-/* --- back at home -------------------------------------------------------- */
-
-static void
-finish(struct launching *g)
-{
-	struct launch *l = g->launch;
-
-	l->why = g->why;
-	l->own = NULL;
-	running_free(&g->plan);
-	policy_free(&g->policy);
-	arena_free(&g->arena);
-	mem_free(&g);
-	l->done(l);
-}
-
-static void
-deliver_refusal(struct mail *m)
-{
-	struct launching *g = CONTAINER(m, struct launching, mail);
-
-	g->engine->asked--;
-	finish(g);
-}
-
-static void
-begun(struct published_answer *a)
-{
-	struct launching *g = CONTAINER(a, struct launching, answer);
-
-	g->engine->asked--;
-	if (a->err != OK)
-		why(&g->why, a->err, "%s", err_text(a->err));
-	else
-		crawl_registry_add(g->engine->registry, &g->view, &g->spec);
-	finish(g);
-}
-
-/* On the ledger's loop. */
-static void
-deliver_begin(struct mail *m)
-{
-	struct launching *g = CONTAINER(m, struct launching, mail);
-	struct engine *e = g->engine;
-
-	g->answer.told = begun;
-	g->answer.before_views = true;
-	if (crawl_runtime_begin(e->crawls, &g->plan,
-	        event_publisher_promise(e->publisher, &g->answer),
-	        &g->launch->crawl, &g->why) == OK) {
-		/* It is there: it has just begun. */
-		(void)!frontier_view(e->frontier, g->launch->crawl, &g->view);
-		return;
-	}
-	g->mail.deliver = deliver_refusal;
-	loop_post(e->options.home, &g->mail);
-}
-
 /* What the registry shows is the crawl's own: the plan goes to the loops. */
 static void
 describe(struct launching *g)
 {
-	const struct crawl_request *q = &g->request;
+	const struct crawl_request *q = &g->crawl;
 	struct crawl_options o = { .policy = q->policy_name,
 	    .schedule = q->schedule };
 	struct buf json = BUF_INIT;
@@ -214,23 +140,87 @@ describe(struct launching *g)
 	buf_free(&json);
 }
 
-static void
-planned(struct store_async_job *job)
+static int
+compile(struct request *r)
 {
-	struct launching *g = CONTAINER(job, struct launching, job);
-	struct engine *e = g->engine;
+	struct launching *g = launching_of(r);
+	struct store *st = store_async_store(g->engine->store_async);
+	struct crawl_request *q = &g->crawl;
+	struct why inner = WHY_INIT;
 
-	if (g->why.err == OK && e->closing)
-		why(&g->why, ERR_CLOSED, "the program stops");
-	if (g->why.err != OK) {
-		finish(g);
-		return;
-	}
+	enum err e = store_check_labels(q->name, q->tags, q->tags_n, &r->why);
+	if (e == OK)
+		e = engine_check_seeds(g->seeds, q->seeds_n, &r->why);
+	if (e == OK)
+		e = find_policy(g, st, &r->why);
+	if (e != OK)
+		return REQUEST_DONE;
+	q->policy = g->policy;
+	say_in_force(g);
 	describe(g);
-	e->asked++;
-	g->mail.deliver = deliver_begin;
-	loop_post(e->ledger_loop, &g->mail);
+	e = crawl_runtime_plan(q, g->engine->settings, &g->plan, &inner);
+	if (e == OK)
+		return BEGIN;
+	why_field(&r->why, e, "policy", "%s", inner.text);
+	return REQUEST_DONE;
 }
+
+/* --- on the ledger's loop -----------------------------------------------*/
+
+static int
+begin_crawl(struct request *r)
+{
+	struct launching *g = launching_of(r);
+	struct engine *e = g->engine;
+	uint32_t *id = &g->launch->crawl;
+
+	if (e->ending) {
+		why(&r->why, ERR_CLOSED, "the program stops");
+		return REQUEST_DONE;
+	}
+	if (crawl_runtime_begin(e->crawls, &g->plan, id, &r->why) != OK)
+		return REQUEST_DONE;
+	/* It is there: it has just begun. */
+	(void)!frontier_view(e->frontier, *id, &g->view);
+	return DURABLE;
+}
+
+static int
+begun_durable(struct request *r)
+{
+	(void)r;
+	return SHOW;
+}
+
+/* --- on the main loop ---------------------------------------------------*/
+
+static int
+show_crawl(struct request *r)
+{
+	struct launching *g = launching_of(r);
+
+	if (r->why.err == OK)
+		crawl_registry_add(g->engine->registry, &g->view, &g->spec);
+	return REQUEST_DONE;
+}
+
+static void
+launch_done(struct request *r)
+{
+	struct launching *g = launching_of(r);
+	struct launch *l = g->launch;
+
+	l->why = r->why;
+	running_free(&g->plan);
+	policy_free(&g->policy);
+	arena_free(&g->arena);
+	mem_free(&g);
+	l->done(l);
+}
+
+static const struct request_step launch_steps[] = {
+	LAUNCH_STEPS(REQUEST_ROW)
+};
 
 void
 crawl_launch(struct engine *e, struct launch *l)
@@ -238,11 +228,10 @@ crawl_launch(struct engine *e, struct launch *l)
 	struct launching *g = mem_new(sizeof(*g));
 	struct arena *a = &g->arena;
 
+	g->request.done = launch_done;
 	g->engine = e;
 	g->launch = l;
-	l->own = g;
-	g->why = l->why = WHY_INIT;
-	g->request = (struct crawl_request){
+	g->crawl = (struct crawl_request){
 		.name = arena_copy(a, l->name),
 		.tags = arena_copy_list(a, l->tags, l->tags_n),
 		.tags_n = l->tags_n,
@@ -253,146 +242,152 @@ crawl_launch(struct engine *e, struct launch *l)
 	};
 	copy_seeds(g, l);
 	g->policy_json = arena_copy(a, l->policy_json);
-	g->job.run = plan;
-	g->job.done = planned;
-	store_async_put(e, &g->job);
+	request_start(&g->request, &e->places, launch_steps, COMPILE);
 }
 
-/* --- pause, resume, cancel ----------------------------------------------- */
+/* --- pause, resume, cancel, complete ------------------------------------*/
 
-struct steering {
-	struct mail mail;
-	struct published_answer answer;
+#define SET_STATE_STEPS(X)                                                   \
+	X(SET_STATE, AT_LEDGER, set_state, "the loops follow the new state") \
+	X(SET_DURABLE, AT_DURABLE, set_durable, "its group is on the disk")  \
+	X(SET_TOLD, AT_PUBLISHED, set_told, "answer, behind its events")
+enum { SET_STATE_STEPS(REQUEST_ENUM) };
+
+struct state_change {
+	struct request request;
 	struct engine *engine;
 	struct crawl_order *order;
 	enum crawl_state state;
-	struct why why;
 };
 
-static void
-steered(struct published_answer *a)
+static enum err
+check_health(const struct engine *e, struct why *w)
 {
-	struct steering *s = CONTAINER(a, struct steering, answer);
-	struct crawl_order *o = s->order;
-
-	s->engine->asked--;
-	if (a->err != OK)
-		why(&s->why, a->err, "%s", err_text(a->err));
-	o->state = s->state;
-	o->why = s->why;
-	o->own = NULL;
-	mem_free(&s);
-	o->done(o);
+	switch (ledger_health(frontier_ledger(e->frontier))) {
+	case LEDGER_FAILED:
+		return why(w, ERR_BROKEN, "a write failed; the program must be "
+		    "started again");
+	case LEDGER_DISK_FULL:
+		return why(w, ERR_DISK_FULL, "the disk is full");
+	case LEDGER_FINE:
+		break;
+	}
+	return OK;
 }
 
-static enum err
-steer(struct steering *s)
+static int
+set_state(struct request *r)
 {
+	struct state_change *s = CONTAINER(r, struct state_change, request);
 	const struct crawl_order *o = s->order;
 	struct engine *e = s->engine;
 	struct crawl_view v;
 
-	switch (ledger_health(frontier_ledger(e->frontier))) {
-	case LEDGER_FAILED:
-		return why(&s->why, ERR_BROKEN, "a write failed; the program "
-		    "must be started again");
-	case LEDGER_DISK_FULL:
-		return why(&s->why, ERR_DISK_FULL, "the disk is full");
-	case LEDGER_FINE:
-		break;
+	/* A foreground crawl ends by its limits on a full disk, too. */
+	if ((!e->options.doors || check_health(e, &r->why) == OK) &&
+	    frontier_set_state(e->frontier, o->crawl, o->want, o->reason,
+	    &r->why) == OK) {
+		/* It is there: its state was set. */
+		(void)!frontier_view(e->frontier, o->crawl, &v);
+		s->state = v.state;
+		engine_order_loops(e, o->crawl);
 	}
-	enum err err = frontier_set_state(e->frontier, o->crawl, o->want,
-	    o->reason, &s->why);
-	if (err != OK)
-		return err;
-	/* It is there: its state was set. */
-	(void)!frontier_view(e->frontier, o->crawl, &v);
-	s->state = v.state;
-	engine_order_loops(e, o->crawl);
-	return OK;
+	/* What an earlier order did may not be durable yet. */
+	return r->why.err == OK ? SET_DURABLE : SET_TOLD;
 }
 
-/* On the ledger's loop. */
-static void
-deliver_steer(struct mail *m)
+static int
+set_durable(struct request *r)
 {
-	struct steering *s = CONTAINER(m, struct steering, mail);
-	struct engine *e = s->engine;
-
-	s->answer.told = steered;
-	if (steer(s) == OK)
-		/* What was done by an earlier one may not be durable yet. */
-		ledger_promise(frontier_ledger(e->frontier),
-		    event_publisher_promise(e->publisher, &s->answer));
-	else
-		event_publisher_now(e->publisher, &s->answer);
+	(void)r;
+	return SET_TOLD;
 }
+
+static int
+set_told(struct request *r)
+{
+	(void)r;
+	return REQUEST_DONE;
+}
+
+static void
+set_state_done(struct request *r)
+{
+	struct state_change *s = CONTAINER(r, struct state_change, request);
+	struct crawl_order *o = s->order;
+
+	o->state = s->state;
+	o->why = r->why;
+	mem_free(&s);
+	if (o->done != NULL)
+		o->done(o);
+}
+
+static const struct request_step set_state_steps[] = {
+	SET_STATE_STEPS(REQUEST_ROW)
+};
 
 void
 crawl_set_state(struct engine *e, struct crawl_order *o)
 {
-	struct steering *s = mem_new(sizeof(*s));
+	struct state_change *s = mem_new(sizeof(*s));
 
-	o->own = s;
-	o->why = s->why = WHY_INIT;
+	s->request.done = set_state_done;
 	s->engine = e;
 	s->order = o;
-	e->asked++;
-	s->mail.deliver = deliver_steer;
-	loop_post(e->ledger_loop, &s->mail);
+	request_start(&s->request, &e->places, set_state_steps, SET_STATE);
 }
 
 /* --- specs --------------------------------------------------------------- */
 
-struct spec_read {
-	struct ledger_query query;
-	struct engine *engine;
-	struct spec_query *ask;
-};
+#define SPEC_STEPS(X)                                                        \
+	X(READ_SPEC, AT_READ, read_spec, "the crawl's record, with its options")
+enum { SPEC_STEPS(REQUEST_ENUM) };
 
-/* On the index thread; the frontier's index may be read by any. */
-static void
-read_spec(struct ledger_query *query, struct index *x)
+enum err
+spec_query_read(struct engine *e, struct spec_query *q, struct why *w)
 {
-	struct spec_read *q = CONTAINER(query, struct spec_read, query);
-	struct spec_query *a = q->ask;
 	struct crawl_options o;
 
-	(void)x;
-	if (frontier_spec(q->engine->frontier, a->crawl, &a->arena, &a->spec,
-	    &a->why) != OK)
-		return;
-	if (!crawl_options_parse(a->spec.options, &a->arena, &o))
-		why(&a->why, ERR_CORRUPT, "the record of crawl %u is damaged",
-		    a->crawl);
-	a->secret_proxy = o.secret_proxy;
-	a->delays = crawl_options_delays(&o, a->spec.seeds, a->spec.seeds_n,
-	    &a->arena);
+	enum err err = frontier_spec(e->frontier, q->crawl, &q->arena,
+	    &q->spec, w);
+	if (err != OK)
+		return err;
+	if (!crawl_options_parse(q->spec.options, &q->arena, &o))
+		err = why(w, ERR_CORRUPT, "the record of crawl %u is damaged",
+		    q->crawl);
+	q->secret_proxy = o.secret_proxy;
+	q->delays = crawl_options_delays(&o, q->spec.seeds, q->spec.seeds_n,
+	    &q->arena);
+	return err;
+}
+
+static int
+read_spec(struct request *r)
+{
+	struct spec_query *q = CONTAINER(r, struct spec_query, request);
+
+	(void)!spec_query_read(q->engine, q, &r->why);
+	return REQUEST_DONE;
 }
 
 static void
-spec_read(struct ledger_query *query)
+spec_done(struct request *r)
 {
-	struct spec_read *q = CONTAINER(query, struct spec_read, query);
-	struct spec_query *a = q->ask;
+	struct spec_query *q = CONTAINER(r, struct spec_query, request);
 
-	q->engine->asked--;
-	mem_free(&q);
-	a->done(a);
+	q->why = r->why;
+	q->done(q);
 }
 
-void
-catalog_spec(struct engine *e, struct spec_query *a)
-{
-	struct spec_read *q = mem_new(sizeof(*q));
+static const struct request_step spec_steps[] = { SPEC_STEPS(REQUEST_ROW) };
 
+void
+catalog_spec(struct engine *e, struct spec_query *q)
+{
 	q->engine = e;
-	q->ask = a;
-	a->why = WHY_INIT;
-	q->query = (struct ledger_query){ .home = e->options.home,
-	    .run = read_spec, .done = spec_read };
-	e->asked++;
-	ledger_read(frontier_ledger(e->frontier), &q->query);
+	q->request.done = spec_done;
+	request_start(&q->request, &e->places, spec_steps, READ_SPEC);
 }
 
 /* --- what an earlier process left ---------------------------------------- */

@@ -484,7 +484,7 @@ own_warc_dir(struct running *r)
 
 enum err
 crawl_runtime_begin(struct crawl_runtime *c, struct running **rp,
-    struct promise *p, uint32_t *id, struct why *w)
+    uint32_t *id, struct why *w)
 {
 	const struct known_key *known = map_get(&c->keys, (*rp)->key);
 	struct running *r = *rp;
@@ -493,8 +493,6 @@ crawl_runtime_begin(struct crawl_runtime *c, struct running **rp,
 	if (known != NULL) {
 		*id = known->id;
 		running_free(&r);
-		if (p != NULL)
-			ledger_promise(frontier_ledger(c->frontier), p);
 		return OK;
 	}
 	r->shared.id = frontier_next_crawl(c->frontier);
@@ -519,7 +517,7 @@ crawl_runtime_begin(struct crawl_runtime *c, struct running **rp,
 	tell_loops(c, r);
 	crawl_runtime_know_key(c, r->key, r->shared.id);
 	e = frontier_begin(c->frontier, &r->spec, r->found, r->spec.seeds_n,
-	    p, id, w);
+	    NULL, id, w);
 	if (e == OK && r->started_by.n != 0)
 		frontier_log(c->frontier, *id, &(struct crawl_line){
 		    .kind = CRAWL_LOG_SCHEDULE, .text = r->started_by });

@@ -30,12 +30,11 @@ MUST_USE enum err crawl_runtime_plan(const struct crawl_request *,
 void running_free(struct running **);
 /*
  * Begin it; the plan is taken, whatever happens.  Where there is a crawl of
- * that key already, it is that one's id and nothing begins.  The promise, which
- * may be NULL, is kept when the crawl is durable; after an error never.
- * Errors: those of frontier_begin().
+ * that key already, it is that one's id and nothing begins.  Errors: those of
+ * frontier_begin().
  */
 MUST_USE enum err crawl_runtime_begin(struct crawl_runtime *, struct running **,
-    struct promise *, uint32_t *id, struct why *);
+    uint32_t *id, struct why *);
 /* A key that an earlier process used. */
 void crawl_runtime_know_key(
     struct crawl_runtime *, struct str key, uint32_t id);

@@ -7,6 +7,7 @@
 #include "engine/control/hook.h"
 #include "engine/control/store_async.h"
 #include "engine/fetcher/address_clock.h"
+#include "engine/ledger/ledger_places.h"
 #include "engine/policy/address.h"
 #include "engine/rebuild/snapshot.h"
 #include "engine/schedule/scheduler.h"
@@ -463,6 +464,8 @@ make_crawls(struct engine *e)
 
 	for (unsigned i = 0; i < e->loops_n; i++)
 		loops[i] = e->loops[i].loop;
+	e->each_loop = (struct request_loops){ e->ledger_loop, loops,
+	    e->loops_n };
 	e->crawls = crawl_runtime_new(e->frontier, e->ledger_loop, e->fetchers,
 	    loops, e->loops_n, e->settings, e->seen);
 }
@@ -479,6 +482,28 @@ make_tell(struct engine *e)
 	};
 
 	e->publisher = event_publisher_new(&o);
+}
+
+static void
+make_places(struct engine *e)
+{
+	struct ledger *l = frontier_ledger(e->frontier);
+	const struct request_places p = { .busy = &e->asked, .at = {
+		[AT_MAIN] = { request_enter_loop, e->options.home },
+		[AT_LEDGER] = { request_enter_loop, e->ledger_loop },
+		[AT_EACH_LOOP] = { request_enter_loops, &e->each_loop },
+		[AT_POOL] = { request_enter_pool, e->pool },
+		[AT_READ] = { ledger_enter_read, l },
+		[AT_BESIDE] = { ledger_enter_beside, l },
+		[AT_DURABLE] = { ledger_enter_durable, l },
+		[AT_PUBLISHED] = { event_publisher_enter, e->publisher },
+		[AT_INTRODUCED] = { event_publisher_introduce, e->publisher },
+	} };
+
+	e->places = p;
+	if (e->store_async != NULL)
+		e->places.at[AT_STORE] = (struct request_place){
+		    request_enter_pool, store_async_pool(e->store_async) };
 }
 
 enum err
@@ -539,6 +564,7 @@ engine_read(struct engine *e, struct why *w)
 	make_tell(e);
 	changes_open(e);
 	make_crawls(e);
+	make_places(e);
 	if (o->doors)
 		err = launch_open(e, w);
 	if (o->doors && err == OK)
@@ -597,8 +623,7 @@ engine_begin(struct engine *e, const struct crawl_request *r, uint32_t *id,
 	struct running *plan;
 
 	enum err err = crawl_runtime_plan(r, e->settings, &plan, w);
-	return err != OK ? err
-	                 : crawl_runtime_begin(e->crawls, &plan, NULL, id, w);
+	return err != OK ? err : crawl_runtime_begin(e->crawls, &plan, id, w);
 }
 
 enum err
@@ -634,36 +659,6 @@ struct frontier *
 engine_frontier(struct engine *e)
 {
 	return e->frontier;
-}
-
-static void
-run_order(struct loop_call *c)
-{
-	struct engine_order *o = CONTAINER(c, struct engine_order, call);
-
-	o->why = WHY_INIT;
-	if (frontier_set_state(o->engine->frontier, o->crawl, o->state,
-	    o->reason, &o->why) == OK)
-		engine_order_loops(o->engine, o->crawl);
-}
-
-static void
-order_done(struct loop_call *c)
-{
-	struct engine_order *o = CONTAINER(c, struct engine_order, call);
-
-	if (o->done != NULL)
-		o->done(o);
-}
-
-void
-engine_set_state(struct engine *e, struct engine_order *o)
-{
-	o->engine = e;
-	o->call.home = e->options.home;
-	o->call.run = run_order;
-	o->call.done = order_done;
-	loop_ask(e->ledger_loop, &o->call);
 }
 
 /* --- looking ------------------------------------------------------------ */

@@ -9,7 +9,7 @@
 #include "engine/engine.h"
 #include "engine/fetcher/handoff.h"
 #include "engine/frontier/host_shard.h"
-#include "os/pool.h"
+#include "os/request.h"
 
 struct engine_loop {
 	struct engine *engine;
@@ -55,6 +55,8 @@ struct engine {
 	void (*hooks_closed)(void *arg);
 	struct map naming;               /* crawls whose WARCs get names */
 	struct snapshot *snapshot;       /* the ledger's loop's: one is made */
+	struct request_places places;
+	struct request_loops each_loop;
 	/* Closing. */
 	size_t asked;                    /* verbs without their answer yet */
 	struct timer farewell_timer;     /* the ledger's loop's: ended crawls */
@@ -101,6 +103,10 @@ void changes_resume(struct engine *);
 /* Before the loops run: the registry, the store, what earlier processes left.
  */
 MUST_USE enum err launch_open(struct engine *, struct why *);
+/* The answer of catalog_spec(), in place.  Thread: any. */
+struct spec_query;
+MUST_USE enum err spec_query_read(struct engine *, struct spec_query *,
+    struct why *);
 /* Before the doors open: retries of failures. */
 void rerun_open(struct engine *);
 /* Behind that: the stream, and the directory's mark.  Errors: CORRUPT. */

@@ -1,9 +1,4 @@
-/*
- * An ended crawl is run again, or its failures are:
- *
- *     home ─► index: the crawl's spec ─► home ─► beside the groups, a piece at
- *     a time: the URLs that failed ─► home ─► crawl_launch()
- */
+/* An ended crawl is run again, or its failures are: RERUN_STEPS. */
 #include <yyjson.h>
 
 #include "base/metric.h"
@@ -12,6 +7,7 @@
 #include "engine/control/crawl_options.h"
 #include "engine/control/engine_own.h"
 #include "engine/frontier/failed_urls.h"
+#include "engine/ledger/ledger_places.h"
 
 #define RERUN_METRICS(X)                                                     \
 	X(URLS, COUNTER, "argiope_retry_urls_total",                         \
@@ -22,54 +18,99 @@
 enum { RERUN_METRICS(METRIC_ENUM) };
 static struct metric metrics[] = { RERUN_METRICS(METRIC_ROW) };
 
+#define RERUN_STEPS(X)                                                       \
+	X(ROW, AT_MAIN, check_row, "there is such a crawl, and it has ended") \
+	X(SPEC, AT_READ, read_spec, "what it began with")                    \
+	X(FAILED, AT_BESIDE, read_failed, "some of the URLs that failed")    \
+	X(MORE, AT_MAIN, look_for_more, "those that follow, unless it stops") \
+	X(LAUNCH, AT_MAIN, launch_again, "a new crawl of these seeds")       \
+	X(LAUNCHED, AT_MAIN, take_answer, "its number, its policy")
+enum { RERUN_STEPS(REQUEST_ENUM) };
+
 struct rerunning {
+	struct request request;
 	struct engine *engine;
 	struct rerun *rerun;
 	struct spec_query spec;
 	struct failures failures;
-	struct ledger_query query;
 	struct launch launch;
 	struct buf policy;           /* with a depth of 0 */
 	struct arena arena;
-	struct why why;
 };
 
-static void
-finish(struct rerunning *g)
+static struct rerunning *
+rerunning_of(struct request *r)
 {
-	struct rerun *r = g->rerun;
-
-	r->why = g->why;
-	r->own = NULL;
-	arena_free(&g->spec.arena);
-	arena_free(&g->arena);
-	buf_free(&g->failures.from);
-	buf_free(&g->policy);
-	mem_free(&g);
-	r->done(r);
+	return CONTAINER(r, struct rerunning, request);
 }
 
-/* --- launching ----------------------------------------------------------- */
+/* --- what it began with -------------------------------------------------- */
 
-static void
-launched(struct launch *l)
+static enum err
+find_row(const struct engine *e, uint32_t crawl, struct why *w)
 {
-	struct rerunning *g = l->arg;
+	const struct crawl_row *row = crawl_row(e->registry, crawl);
 
-	if (l->why.err == OK && g->rerun->failures) {
-		metric_add(&metrics[METRIC_URLS], (int64_t)g->rerun->seeds_n);
-		metric_add(&metrics[METRIC_LEFT], (int64_t)g->rerun->left);
+	if (row == NULL || row->deleted)
+		return why(w, ERR_ABSENT, "there is no crawl %u", crawl);
+	if (row->view.kind != CRAWL_CRAWL)
+		return why(w, ERR_STATE, "crawl %u belongs to crawlers from "
+		    "outside, which fetch it", crawl);
+	if (row->view.state == CRAWL_PENDING ||
+	    row->view.state == CRAWL_RUNNING ||
+	    row->view.state == CRAWL_PAUSED)
+		return why(w, ERR_STATE, "crawl %u is %s: it can be run again "
+		    "once it has ended", crawl,
+		    crawl_state_name(row->view.state));
+	return OK;
+}
+
+static int
+check_row(struct request *r)
+{
+	struct rerunning *g = rerunning_of(r);
+
+	return find_row(g->engine, g->rerun->of, &r->why) == OK ? SPEC :
+	    REQUEST_DONE;
+}
+
+static int
+read_spec(struct request *r)
+{
+	struct rerunning *g = rerunning_of(r);
+	size_t max = g->engine->retry_max;
+
+	g->spec.crawl = g->rerun->of;
+	if (spec_query_read(g->engine, &g->spec, &r->why) != OK)
+		return REQUEST_DONE;
+	if (g->spec.secret_proxy) {
+		why(&r->why, ERR_STATE, "crawl %u used a proxy whose address "
+		    "is not kept: start a new crawl with its proxy",
+		    g->rerun->of);
+		return REQUEST_DONE;
 	}
-	g->rerun->crawl = l->crawl;
-	memcpy(g->rerun->in_force, l->in_force, sizeof(l->in_force));
-	g->why = l->why;
-	finish(g);
+	if (!g->rerun->failures)
+		return LAUNCH;
+	g->failures = (struct failures){ .crawl = g->rerun->of,
+	    .start = g->rerun->start, .urls_max = max, .arena = &g->arena,
+	    .urls = ARENA_ARRAY(&g->arena, struct str, max) };
+	return FAILED;
+}
+
+/* --- what failed --------------------------------------------------------- */
+
+static int
+read_failed(struct request *r)
+{
+	failures_read(&rerunning_of(r)->failures, request_index(r));
+	return MORE;
 }
 
 /* The failed URLs are the seeds, and no link is followed. */
 static enum err
-set_depth(struct rerunning *g, struct str json)
+set_depth(struct rerunning *g, struct why *w)
 {
+	struct str json = g->spec.spec.policy;
 	yyjson_doc *doc = yyjson_read(json.p, json.n, 0);
 	yyjson_mut_doc *d = doc == NULL ? NULL : yyjson_doc_mut_copy(doc, NULL);
 	yyjson_mut_val *root = yyjson_mut_doc_get_root(d);
@@ -90,15 +131,74 @@ set_depth(struct rerunning *g, struct str json)
 	free(text);
 	yyjson_mut_doc_free(d);
 	yyjson_doc_free(doc);
-	return g->policy.n > 0 ? OK : why(&g->why, ERR_CORRUPT,
+	return g->policy.n > 0 ? OK : why(w, ERR_CORRUPT,
 	    "the record of crawl %u is damaged", g->rerun->of);
 }
 
-static void
-launch_it(struct rerunning *g, const struct str *urls, const double *delays,
-    size_t n)
+static enum err
+check_failures(const struct rerunning *g, struct why *w)
 {
+	const struct failures *f = &g->failures;
+
+	if (!f->ended)
+		return why(w, ERR_CLOSED, "the program stops");
+	if (f->all == 0)
+		return why(w, ERR_STATE, "nothing failed in crawl %u: there is "
+		    "nothing to try again", g->rerun->of);
+	if (f->urls_n == 0)
+		return why(w, ERR_STATE, "%llu URLs failed in crawl %u: there "
+		    "is none left after the first %llu",
+		    (unsigned long long)f->all, g->rerun->of,
+		    (unsigned long long)f->start);
+	return OK;
+}
+
+static int
+look_for_more(struct request *r)
+{
+	struct rerunning *g = rerunning_of(r);
+	struct failures *f = &g->failures;
+
+	if (!f->ended && !g->engine->closing)
+		return FAILED;
+	g->rerun->failed = f->all;
+	if (check_failures(g, &r->why) != OK)
+		return REQUEST_DONE;
+	g->rerun->left = f->all - f->start - f->urls_n;
+	return set_depth(g, &r->why) == OK ? LAUNCH : REQUEST_DONE;
+}
+
+/* --- launching ----------------------------------------------------------- */
+
+static void
+launched(struct launch *l)
+{
+	struct rerunning *g = l->arg;
+
+	request_resume(&g->request, LAUNCHED);
+}
+
+/* The delays of the seeds' hosts hold for other URLs of these hosts, too. */
+static const double *
+delays_of(struct rerunning *g, const struct str *urls, size_t n)
+{
+	struct crawl_options o;
+
+	/* It was parsed before. */
+	(void)crawl_options_parse(g->spec.spec.options, &g->arena, &o);
+	return crawl_options_delays(&o, urls, n, &g->arena);
+}
+
+static int
+launch_again(struct request *r)
+{
+	struct rerunning *g = rerunning_of(r);
 	const struct crawl_spec *s = &g->spec.spec;
+	bool failures = g->rerun->failures;
+	const struct str *urls = failures ? g->failures.urls : s->seeds;
+	size_t n = failures ? g->failures.urls_n : s->seeds_n;
+	const double *delays = failures ? delays_of(g, urls, n) :
+	    g->spec.delays;
 	struct launch_seed *seeds = ARENA_ARRAY(&g->arena, struct launch_seed,
 	    n);
 
@@ -108,118 +208,45 @@ launch_it(struct rerunning *g, const struct str *urls, const double *delays,
 	g->launch = (struct launch){
 		.name = g->rerun->name.n > 0 ? g->rerun->name : s->name,
 		.tags = s->tags, .tags_n = s->tags_n, .seeds = seeds,
-		.seeds_n = n, .policy_json = g->policy.n > 0 ?
-		buf_str(&g->policy) : s->policy, .done = launched, .arg = g };
+		.seeds_n = n, .policy_json = failures ? buf_str(&g->policy) :
+		s->policy, .done = launched, .arg = g };
 	crawl_launch(g->engine, &g->launch);
+	return REQUEST_WAIT;
 }
 
-/* --- what failed --------------------------------------------------------- */
-
-/* The delays of the seeds' hosts hold for other URLs of these hosts, too. */
-static void
-launch_failures(struct rerunning *g)
+static int
+take_answer(struct request *r)
 {
-	const struct failures *f = &g->failures;
-	struct crawl_options o;
+	struct rerunning *g = rerunning_of(r);
+	const struct launch *l = &g->launch;
 
-	/* It was parsed before. */
-	(void)crawl_options_parse(g->spec.spec.options, &g->arena, &o);
-	launch_it(g, f->urls, crawl_options_delays(&o, f->urls, f->urls_n,
-	    &g->arena), f->urls_n);
-}
-
-static void
-read_failures(struct ledger_query *q, struct index *x)
-{
-	failures_read(&CONTAINER(q, struct rerunning, query)->failures, x);
-}
-
-static void
-failures_came(struct ledger_query *q)
-{
-	struct rerunning *g = CONTAINER(q, struct rerunning, query);
-	struct failures *f = &g->failures;
-
-	if (!f->ended && !g->engine->closing) {
-		ledger_read_beside(frontier_ledger(g->engine->frontier), q);
-		return;
+	if (l->why.err == OK && g->rerun->failures) {
+		metric_add(&metrics[METRIC_URLS], (int64_t)g->rerun->seeds_n);
+		metric_add(&metrics[METRIC_LEFT], (int64_t)g->rerun->left);
 	}
-	g->engine->asked--;
-	if (!f->ended)
-		why(&g->why, ERR_CLOSED, "the program stops");
-	else if (f->all == 0)
-		why(&g->why, ERR_STATE, "nothing failed in crawl %u: there is "
-		    "nothing to try again", g->rerun->of);
-	else if (f->urls_n == 0)
-		why(&g->why, ERR_STATE, "%llu URLs failed in crawl %u: there "
-		    "is none left after the first %llu",
-		    (unsigned long long)f->all, g->rerun->of,
-		    (unsigned long long)f->start);
-	g->rerun->failed = f->all;
-	if (g->why.err == OK)
-		g->rerun->left = f->all - f->start - f->urls_n;
-	if (g->why.err != OK || set_depth(g, g->spec.spec.policy) != OK)
-		finish(g);
-	else
-		launch_failures(g);
+	g->rerun->crawl = l->crawl;
+	memcpy(g->rerun->in_force, l->in_force, sizeof(l->in_force));
+	r->why = l->why;
+	return REQUEST_DONE;
 }
+
+/* --- the verb ------------------------------------------------------------ */
+
+static const struct request_step rerun_steps[] = { RERUN_STEPS(REQUEST_ROW) };
 
 static void
-find_failures(struct rerunning *g)
+rerun_done(struct request *r)
 {
-	size_t max = g->engine->retry_max;
+	struct rerunning *g = rerunning_of(r);
+	struct rerun *a = g->rerun;
 
-	g->failures = (struct failures){ .crawl = g->rerun->of,
-	    .start = g->rerun->start, .urls_max = max, .arena = &g->arena,
-	    .urls = ARENA_ARRAY(&g->arena, struct str, max) };
-	g->query = (struct ledger_query){ .home = g->engine->options.home,
-	    .run = read_failures, .done = failures_came };
-	g->engine->asked++;
-	ledger_read_beside(frontier_ledger(g->engine->frontier), &g->query);
-}
-
-/* --- what it began with -------------------------------------------------- */
-
-static enum err
-check_spec(struct rerunning *g)
-{
-	if (g->spec.why.err != OK)
-		return why(&g->why, g->spec.why.err, "%s", g->spec.why.text);
-	return !g->spec.secret_proxy ? OK : why(&g->why, ERR_STATE, "crawl %u "
-	    "used a proxy whose address is not kept: start a new crawl with "
-	    "its proxy", g->rerun->of);
-}
-
-static void
-spec_came(struct spec_query *a)
-{
-	struct rerunning *g = a->arg;
-
-	if (check_spec(g) != OK)
-		finish(g);
-	else if (g->rerun->failures)
-		find_failures(g);
-	else
-		launch_it(g, a->spec.seeds, a->delays, a->spec.seeds_n);
-}
-
-static enum err
-check_row(const struct engine *e, const struct rerun *r, struct why *w)
-{
-	const struct crawl_row *row = crawl_row(e->registry, r->of);
-
-	if (row == NULL || row->deleted)
-		return why(w, ERR_ABSENT, "there is no crawl %u", r->of);
-	if (row->view.kind != CRAWL_CRAWL)
-		return why(w, ERR_STATE, "crawl %u belongs to crawlers from "
-		    "outside, which fetch it", r->of);
-	if (row->view.state == CRAWL_PENDING ||
-	    row->view.state == CRAWL_RUNNING ||
-	    row->view.state == CRAWL_PAUSED)
-		return why(w, ERR_STATE, "crawl %u is %s: it can be run again "
-		    "once it has ended", r->of,
-		    crawl_state_name(row->view.state));
-	return OK;
+	a->why = r->why;
+	arena_free(&g->spec.arena);
+	arena_free(&g->arena);
+	buf_free(&g->failures.from);
+	buf_free(&g->policy);
+	mem_free(&g);
+	a->done(a);
 }
 
 void
@@ -234,18 +261,11 @@ crawl_rerun(struct engine *e, struct rerun *r)
 {
 	struct rerunning *g = mem_new(sizeof(*g));
 
+	g->request.done = rerun_done;
 	g->engine = e;
 	g->rerun = r;
-	r->own = g;
-	r->why = g->why = WHY_INIT;
 	r->seeds_n = 0;
 	r->failed = r->left = 0;
-	if (check_row(e, r, &g->why) != OK) {
-		finish(g);
-		return;
-	}
 	r->name = arena_copy(&g->arena, r->name);
-	g->spec = (struct spec_query){ .crawl = r->of, .done = spec_came,
-	    .arg = g };
-	catalog_spec(e, &g->spec);
+	request_start(&g->request, &e->places, rerun_steps, ROW);
 }

@@ -43,6 +43,12 @@ store_async_store(struct store_async *s)
 	return s->store;
 }
 
+struct pool *
+store_async_pool(struct store_async *s)
+{
+	return s->pool;
+}
+
 enum err
 engine_open_store(const char *dir, struct store **out, struct why *w)
 {

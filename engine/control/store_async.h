@@ -27,7 +27,9 @@ MUST_USE enum err store_async_open(
 void store_async_close(struct store_async **);
 /* The engine is busy until done(). */
 void store_async_put(struct engine *, struct store_async_job *);
-/* Before anything was put. */
+/* For its thread, and before anything was put. */
 struct store *store_async_store(struct store_async *);
+/* The one thread, for steps of requests (AT_STORE). */
+struct pool *store_async_pool(struct store_async *);
 
 #endif

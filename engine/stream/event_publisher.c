@@ -213,6 +213,38 @@ event_publisher_promise(struct event_publisher *t, struct published_answer *a)
 }
 
 static void
+run_published(struct published_answer *a)
+{
+	struct request *r = CONTAINER(a, struct request, hop);
+
+	r->at = AT_MAIN;
+	request_run(r);
+}
+
+static void
+enter(struct event_publisher *t, struct request *r, bool before_views)
+{
+	struct published_answer *a = (void *)&r->hop;
+
+	_Static_assert(sizeof(*a) <= sizeof(r->hop), "it lies in a request");
+	*a = (struct published_answer){ .before_views = before_views,
+	    .told = run_published };
+	event_publisher_now(t, a);
+}
+
+void
+event_publisher_enter(struct request *r, void *publisher)
+{
+	enter(publisher, r, false);
+}
+
+void
+event_publisher_introduce(struct request *r, void *publisher)
+{
+	enter(publisher, r, true);
+}
+
+static void
 send_rest(struct event_publisher *t)
 {
 	if (t->gathering != NULL) {

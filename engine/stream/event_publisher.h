@@ -15,6 +15,7 @@
 
 #include "engine/fetcher/handoff.h"
 #include "engine/frontier/frontier.h"
+#include "os/request.h"
 
 /* Lies in what it answers; at home told() gives it back. */
 struct published_answer {
@@ -44,6 +45,13 @@ void event_publisher_view(struct event_publisher *, const struct crawl_view *);
 /* A promise to be put into the ledger, for its answer. */
 struct promise *event_publisher_promise(
     struct event_publisher *, struct published_answer *);
+/*
+ * enter() of AT_PUBLISHED and of AT_INTRODUCED (os/request.h): the step runs on
+ * the main loop with the next batch, behind its views or, since it introduces
+ * a crawl, before them.
+ */
+void event_publisher_enter(struct request *, void *publisher);
+void event_publisher_introduce(struct request *, void *publisher);
 /* A durable item's capture, on its way to the stream. */
 void event_publisher_handoff(struct event_publisher *, struct handoff *);
 /* Nothing is to become durable for it: it leaves with the next batch. */
