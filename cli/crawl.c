@@ -155,13 +155,6 @@ close_engine(struct crawl_run *r)
 	engine_close(r->engine, engine_closed, r);
 }
 
-static bool
-has_ended(const struct crawl_view *v)
-{
-	return v->state == CRAWL_COMPLETE || v->state == CRAWL_CANCELLED ||
-	    v->state == CRAWL_FAILED;
-}
-
 static void
 viewed(void *arg, const struct crawl_view *v)
 {
@@ -175,7 +168,7 @@ viewed(void *arg, const struct crawl_view *v)
 		report_started(&r->report, v, r->name, str_of(r->warc_dir),
 		    r->cli->data_dir, r->resumed);
 	r->durable = true;
-	if (has_ended(v))
+	if (crawl_state_is_ended(v->state))
 		close_engine(r);
 }
 
@@ -501,7 +494,7 @@ go_on(struct crawl_run *r, struct why *w)
 	if (e == OK)
 		e = read_spec(r, w);
 	if (e == OK && frontier_view(engine_frontier(r->engine), r->id,
-	    &r->view) == OK && has_ended(&r->view))
+	    &r->view) == OK && crawl_state_is_ended(r->view.state))
 		e = why(w, ERR_STATE, "crawl %u has ended (%s%s%s) and cannot "
 		    "go on", r->id, crawl_state_name(r->view.state),
 		    r->view.reason[0] != '\0' ? ": " : "", r->view.reason);
@@ -521,7 +514,7 @@ summary(struct crawl_run *r)
 
 	end.types = engine_types(r->engine, &end.types_n);
 	end.seconds = (double)mono_ns_between(r->began, clock_mono()) / 1e9;
-	if (!has_ended(&r->view))
+	if (!crawl_state_is_ended(r->view.state))
 		end.resume = resume_command(r, true);
 	if (cli_json(r->cli) || cli_count(r->cli, "quiet") == 0)
 		report_end(&r->report, &end);
@@ -534,7 +527,7 @@ exit_code(const struct crawl_run *r)
 {
 	if (r->failed)
 		return err_exit(ERR_IO);
-	if (!has_ended(&r->view))
+	if (!crawl_state_is_ended(r->view.state))
 		return err_exit(ERR_FULL);
 	if (r->view.counts.items == 0 && (crawl_exceptions(&r->view.counts) >
 	    0 || crawl_skips(&r->view.counts) > 0))
@@ -637,7 +630,7 @@ pack(struct crawl_run *r, int code)
 	const char *path = cli_text(r->cli, "wacz", NULL);
 	struct why w = WHY_INIT;
 
-	if (path == NULL || r->failed || !has_ended(&r->view))
+	if (path == NULL || r->failed || !crawl_state_is_ended(r->view.state))
 		return code;
 	return archive_wacz_crawl(r->cli, r->warc_dir, path, r->name,
 	    r->seeds_n > 0 ? r->seeds[0] : STR_NONE, &w) == OK ? code :

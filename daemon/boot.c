@@ -6,8 +6,7 @@
 static bool
 goes_on(const struct crawl_view *v)
 {
-	return v->kind == CRAWL_CRAWL && (v->state == CRAWL_RUNNING ||
-	    v->state == CRAWL_PAUSED || v->state == CRAWL_PENDING);
+	return v->kind == CRAWL_CRAWL && !crawl_state_is_ended(v->state);
 }
 
 /* --- on the pool's thread ------------------------------------------------ */

@@ -115,12 +115,6 @@ row_end(const struct crawl_row *row)
 {
 	if (row == NULL || row->deleted)
 		return "deleted";
-	switch (row->view.state) {
-	case CRAWL_COMPLETE:
-	case CRAWL_CANCELLED:
-	case CRAWL_FAILED:
-		return crawl_state_name(row->view.state);
-	default:
-		return NULL;
-	}
+	return crawl_state_is_ended(row->view.state) ?
+	    crawl_state_name(row->view.state) : NULL;
 }

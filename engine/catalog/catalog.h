@@ -13,6 +13,7 @@
 #define ENGINE_CATALOG_CATALOG_H
 
 #include "engine/engine.h"
+#include "engine/frontier/url_query.h"
 
 /* -- The log: numbered 1, 2, 3... per crawl; the newest are kept. -- */
 

@@ -135,10 +135,8 @@ engine_order_loops(struct engine *e, uint32_t crawl)
 	if (e->ending || frontier_view(e->frontier, crawl, &v) != OK)
 		return;
 	crawl_runtime_order(e->crawls, crawl,
-	    v.state == CRAWL_RUNNING ? FETCH_RUN
-	        : v.state == CRAWL_PAUSED || v.state == CRAWL_PENDING
-	        ? FETCH_PAUSE
-	        : FETCH_END);
+	    v.state == CRAWL_RUNNING ? FETCH_RUN :
+	    crawl_state_is_ended(v.state) ? FETCH_END : FETCH_PAUSE);
 }
 
 /* A crawl that has ended leaves the memory, a step at a time. */
@@ -643,8 +641,7 @@ engine_find(struct engine *e, struct str name)
 	if (name.n != 0)
 		return frontier_find_name(e->frontier, name);
 	while (frontier_next_view(e->frontier, &at, &v))
-		if (v.kind == CRAWL_CRAWL && (v.state == CRAWL_RUNNING ||
-		    v.state == CRAWL_PAUSED || v.state == CRAWL_PENDING))
+		if (v.kind == CRAWL_CRAWL && !crawl_state_is_ended(v.state))
 			found = v.id;
 	return found;
 }

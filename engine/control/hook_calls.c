@@ -133,8 +133,7 @@ was_committed(void *arg, enum hook hook, uint32_t id)
 		return !ledger_warc_is_unfinished(
 		    ledger_index(frontier_ledger(e->frontier)), id);
 	if (frontier_view(e->frontier, id, &v) == OK &&
-	    (v.state == CRAWL_RUNNING || v.state == CRAWL_PAUSED ||
-	    v.state == CRAWL_PENDING))
+	    !crawl_state_is_ended(v.state))
 		return false;
 	return crawl_is_whole(e, id);
 }

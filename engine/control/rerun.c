@@ -56,9 +56,7 @@ find_row(const struct engine *e, uint32_t crawl, struct why *w)
 	if (row->view.kind != CRAWL_CRAWL)
 		return why(w, ERR_STATE, "crawl %u belongs to crawlers from "
 		    "outside, which fetch it", crawl);
-	if (row->view.state == CRAWL_PENDING ||
-	    row->view.state == CRAWL_RUNNING ||
-	    row->view.state == CRAWL_PAUSED)
+	if (!crawl_state_is_ended(row->view.state))
 		return why(w, ERR_STATE, "crawl %u is %s: it can be run again "
 		    "once it has ended", crawl,
 		    crawl_state_name(row->view.state));

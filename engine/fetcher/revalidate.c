@@ -14,6 +14,7 @@
 #include "engine/fetcher/collection.h"
 #include "engine/fetcher/state.h"
 #include "engine/frontier/journal.h"
+#include "engine/frontier/url_query.h"
 #include "os/file.h"
 
 /* The old capture and what was taken from it; in the page's arena. */

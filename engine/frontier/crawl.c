@@ -202,3 +202,22 @@ crawl_begin(struct frontier *f, uint32_t id, const struct crawl_spec *spec,
 	    buf_str(&f->value));
 	return c;
 }
+
+struct collection_crawls
+frontier_collection(struct frontier *f, struct str warc_dir, uint32_t id)
+{
+	struct collection_crawls found = { UINT32_MAX, UINT32_MAX, true };
+
+	for (uint32_t i = 0; i < f->next_crawl; i++) {
+		const struct crawl *c = i == id ? NULL : crawl_get(f, i);
+		if (c == NULL || !str_eq(c->warc_dir, warc_dir))
+			continue;
+		found.first &= i > id;
+		if (c->view.counts.items == 0 ||
+		    c->view.state == CRAWL_RUNNING)
+			continue;
+		found.newest = i;
+		found.oldest = MIN(found.oldest, i);
+	}
+	return found;
+}

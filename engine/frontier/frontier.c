@@ -469,22 +469,6 @@ frontier_find_name(struct frontier *f, struct str name)
 	return c == NULL ? UINT32_MAX : c->id;
 }
 
-enum url_state
-frontier_url_state(struct frontier *f, uint32_t crawl, struct str url)
-{
-	static const enum url_state states[] = {
-		[MARK_WAITING] = URL_WAITING, [MARK_LEASED] = URL_LEASED,
-		[MARK_DONE] = URL_DONE, [MARK_SKIPPED] = URL_SKIPPED,
-	};
-	uint32_t date;
-	uint8_t mark;
-
-	if (!url_table_get(f->known, frontier_hash(crawl, url), &date, &mark) ||
-	    mark >= ARRAY_LEN(states))
-		return URL_UNKNOWN;
-	return states[mark];
-}
-
 static void
 check_crawl(const struct crawl *c)
 {

@@ -131,13 +131,6 @@ void frontier_log(struct frontier *, uint32_t id, const struct crawl_line *);
 /* All crawls by id: start with *at = 0; false at the end. */
 bool frontier_next_view(struct frontier *, size_t *at, struct crawl_view *);
 /*
- * The capture of a URL by an ended crawl, from the index alone; ABSENT when
- * there is none.  Memory: `a`.  Thread: the index thread's, in a query.
- */
-struct journal_entry;
-MUST_USE enum err frontier_old_capture(struct index *, uint32_t crawl,
-    struct str key, struct str url, struct arena *a, struct journal_entry *);
-/*
  * The other crawls of a collection, which is one WARC directory.  Ids; newest
  * and oldest are of those that have stopped and captured something, UINT32_MAX:
  * none has.
@@ -151,37 +144,6 @@ struct collection_crawls frontier_collection(struct frontier *,
     struct str warc_dir, uint32_t id);
 /* The newest crawl of that name; UINT32_MAX when there is none. */
 uint32_t frontier_find_name(struct frontier *, struct str name);
-
-enum url_state { URL_UNKNOWN, URL_WAITING, URL_LEASED, URL_DONE, URL_SKIPPED };
-/*
- * Known?  From memory; only of crawls that run here.  UNKNOWN also when the
- * table had to forget it (frontier.known_mem).
- */
-enum url_state frontier_url_state(struct frontier *, uint32_t crawl,
-    struct str url);
-
-/*
- * The same from the index, for a crawl that need not run, and what is written
- * of the URL; `queue` is its host.  A URL that is leased or waits costs a walk
- * over its queue.  Before the loops start.
- */
-struct url_fact {
-	enum outcome outcome;     /* of DONE */
-	uint8_t reason;           /* enum exception or enum skip_reason */
-	uint8_t flags;            /* enum found_flag */
-	uint16_t depth;
-	double cost;
-	struct wall found;
-};
-enum url_state frontier_find_url(struct frontier *, uint32_t crawl,
-    struct str url, struct str queue, struct url_fact *);
-
-/* The archived answer of a URL that failed. */
-struct url_answer {
-	uint16_t status;             /* 0: nothing is archived */
-	struct str file;             /* the WARC file's name, without .open */
-	uint64_t offset;             /* of the last answer's record */
-};
 
 void frontier_check(const struct frontier *);  /* every invariant; aborts */
 

@@ -1,5 +1,6 @@
 /* The frontier's verbs on a real ledger, and its promises through crashes. */
 #include "engine/frontier/frontier_testing.h"
+#include "engine/frontier/url_query.h"
 
 /* A sanitizer makes each of these lives ten times as long. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -157,11 +158,9 @@ test_each_url_once(void **state)
 	rig_open(&r);
 	rig_begin(&r, "http://a/0", "http://a/0", "http://a/1", NULL);
 	assert_int_equal(rig_view(&r).counts.queued, 2);
-	assert_int_equal(frontier_url_state(r.frontier, r.crawl,
-	    STR("http://a/2")), URL_UNKNOWN);
+	assert_int_equal(rig_url_state(&r, "http://a/2"), URL_UNKNOWN);
 	struct lease l = rig_next(&r, "a", "http://a/0");
-	assert_int_equal(frontier_url_state(r.frontier, r.crawl,
-	    STR("http://a/0")), URL_LEASED);
+	assert_int_equal(rig_url_state(&r, "http://a/0"), URL_LEASED);
 	struct submission *s = rig_page(&r, &l, OUTCOME_ITEM);
 	rig_add(&r, s, "http://a/0", 1, SKIP_NONE);  /* itself */
 	rig_add(&r, s, "http://a/1", 0, SKIP_NONE);  /* waiting */
@@ -171,8 +170,7 @@ test_each_url_once(void **state)
 	rig_hand_in(&r, s);
 	assert_int_equal(rig_view(&r).counts.queued, 2);
 	assert_int_equal(rig_view(&r).counts.skips[SKIP_SCOPE], 0);
-	assert_int_equal(frontier_url_state(r.frontier, r.crawl,
-	    STR("http://a/0")), URL_DONE);
+	assert_int_equal(rig_url_state(&r, "http://a/0"), URL_DONE);
 	assert_int_equal(rig_lease(&r, "a", 10), 2);
 	s = rig_page(&r, NULL, OUTCOME_NONE);
 	rig_add(&r, s, "http://a/0", 0, SKIP_NONE);  /* done */
@@ -203,8 +201,7 @@ test_skipped_and_found_again(void **state)
 	assert_int_equal(n->skips[SKIP_COST], 0);
 	assert_int_equal(n->skips[SKIP_SCOPE], 1);
 	assert_int_equal(n->queued, 1);
-	assert_int_equal(frontier_url_state(r.frontier, r.crawl,
-	    STR("http://a/1")), URL_SKIPPED);
+	assert_int_equal(rig_url_state(&r, "http://a/1"), URL_SKIPPED);
 	/* The same after a restart: the reason is not forgotten. */
 	rig_restart(&r, true);
 	s = rig_page(&r, NULL, OUTCOME_NONE);
@@ -389,8 +386,7 @@ test_cancelled(void **state)
 	assert_int_equal(rig_view(&r).counts.items, 0);
 	assert_int_equal(rig_captures(&r), 0);
 	/* Nor does it keep a place in the table. */
-	assert_int_equal(frontier_url_state(r.frontier, r.crawl,
-	    STR("http://a/0")), URL_UNKNOWN);
+	assert_int_equal(rig_url_state(&r, "http://a/0"), URL_UNKNOWN);
 	rig_state(&r, CRAWL_CANCELLED, OK);
 	rig_state(&r, CRAWL_COMPLETE, OK);           /* it has ended */
 	assert_int_equal(rig_view(&r).state, CRAWL_CANCELLED);

@@ -4,6 +4,7 @@
 #include "engine/frontier/journal.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/queue_record.h"
+#include "engine/frontier/url_key.h"
 #include "engine/ledger/small_testing.h"
 
 #define FOUND_MAX 64
@@ -225,6 +226,20 @@ rig_view(struct rig *r)
 
 	assert_int_equal(frontier_view(r->frontier, r->crawl, &v), OK);
 	return v;
+}
+
+enum url_state
+rig_url_state(struct rig *r, const char *url)
+{
+	static const enum url_state states[] = {
+		[MARK_WAITING] = URL_WAITING, [MARK_LEASED] = URL_LEASED,
+		[MARK_DONE] = URL_DONE, [MARK_SKIPPED] = URL_SKIPPED,
+	};
+	uint32_t date;
+	uint8_t mark;
+
+	return url_table_get(r->frontier->known, frontier_hash(r->crawl,
+	    str_of(url)), &date, &mark) ? states[mark] : URL_UNKNOWN;
 }
 
 uint32_t

@@ -11,7 +11,7 @@
 #ifndef ENGINE_FRONTIER_FRONTIER_TESTING_H
 #define ENGINE_FRONTIER_FRONTIER_TESTING_H
 
-#include "engine/frontier/frontier.h"
+#include "engine/frontier/url_query.h"
 #include "os/world_testing.h"
 
 #define RIG_NOTES_MAX 64
@@ -61,6 +61,8 @@ struct found rig_found(struct rig *, const char *url, double cost,
 void rig_begin(struct rig *, const char *seed, ...);
 void rig_state(struct rig *, enum crawl_state, enum err want);
 struct crawl_view rig_view(struct rig *);    /* as admitted */
+/* As the known table has it. */
+enum url_state rig_url_state(struct rig *, const char *url);
 uint32_t rig_queue(struct rig *, const char *host);
 /* Lease up to `want` of a queue into rig.leases; returns how many came. */
 size_t rig_lease(struct rig *, const char *host, size_t want);

@@ -12,6 +12,7 @@
 #include "engine/frontier/queue.h"
 #include "engine/frontier/queue_record.h"
 #include "engine/frontier/url_key.h"
+#include "engine/frontier/url_query.h"
 
 /* One piece: so many entries, bytes of them, or records looked at. */
 #define PIECE_ENTRIES 1024u
@@ -301,19 +302,12 @@ matches(const struct lease_list *l, struct str url)
 	return false;
 }
 
-/* False: the record is damaged. */
-static bool
-read_url(uint32_t date, struct str value, struct lease_entry *e)
+/* With its end a URL's record is made anew: its creation date is lost. */
+static void
+set_dates(struct lease_entry *e, bool done, uint32_t created_s)
 {
-	struct url_value v;
-
-	if (!url_value_parse(value, &v))
-		return false;
-	/* With its end a URL's record is made anew. */
-	e->date_s = date == 0 ? 0 : MAX(v.created_s, 1);
-	e->created_s = date == 0 ? 0 : v.created_s;
-	e->metadata = STR_NONE;
-	return true;
+	e->date_s = done ? 0 : MAX(created_s, 1);
+	e->created_s = done ? 0 : created_s;
 }
 
 /* In the answer's memory: the walk, and its crawl, may be gone before it. */
@@ -333,11 +327,14 @@ add_url(struct lease_list *l, struct str key, struct str value)
 {
 	struct lease_entry *e = &l->entries[l->n];
 	struct reader in = reader_of(key);
+	struct url_value v;
 
 	read_be64(&in);
 	uint32_t date = read_be32(&in);
-	if (in.bad || !read_url(date, value, e))
+	if (in.bad || !url_value_parse(value, &v))
 		return ERR_CORRUPT;
+	set_dates(e, date == 0, v.created_s);
+	e->metadata = STR_NONE;
 	struct str url = { in.p, in.n };
 	if (!matches(l, url) || (l->kind == LEASE_LIST_URLS && !wanted(l)))
 		return OK;
@@ -601,178 +598,26 @@ lease_view_stats(struct frontier *f, struct lease_control *k)
 
 /* --- one URL -------------------------------------------------------------- */
 
-struct finding {
-	struct ledger_query query;
+struct status_query {
+	struct frontier_url_query url;
 	struct lease_status_of *asked;
-	uint32_t crawl, queue;
-	bool retired;                /* `queue` is to be read */
-	bool listed;                 /* the table has it, under `date` */
-	uint32_t date;
-	bool waited;                 /* for what was being gathered */
-	bool found;
-	enum err result;
-	struct promise promise;
-	struct index_iter *urls;     /* a walk over the queue */
-	struct buf prefix;
 };
 
 static void
-tell(struct finding *g)
+tell_status(struct frontier_url_query *u)
 {
+	struct status_query *g = CONTAINER(u, struct status_query, url);
 	struct lease_status_of *s = g->asked;
+	bool queued = u->state != URL_UNKNOWN && u->state != URL_SKIPPED;
 
-	s->call.result = g->result != OK ? g->result :
-	    g->found ? OK : ERR_ABSENT;
-	index_iter_free(&g->urls);
-	buf_free(&g->prefix);
+	s->call.result = u->why.err != OK ? u->why.err :
+	    queued ? OK : ERR_ABSENT;
+	if (queued)
+		set_dates(&s->entry, u->state == URL_DONE,
+		    (uint32_t)wall_s(u->fact.found));
+	arena_free(&u->arena);
 	mem_free(&g);
 	lease_answer(&s->call);
-}
-
-static void
-get_at(struct finding *g, struct index *x, uint32_t date)
-{
-	struct lease_status_of *s = g->asked;
-	struct buf key = BUF_INIT;
-	struct str value;
-
-	if (g->found || g->result != OK)
-		return;
-	url_key(g->crawl, g->queue, date, s->url, &key);
-	enum err e = index_get(x, INDEX_URL, buf_str(&key), &s->arena, &value,
-	    NULL);
-	buf_free(&key);
-	g->found = e == OK;
-	if (e == OK && !read_url(date, value, &s->entry))
-		e = ERR_CORRUPT;
-	g->result = e == ERR_ABSENT ? OK : e;
-}
-
-static void
-read_record(struct finding *g, struct index *x)
-{
-	struct lease_status_of *s = g->asked;
-	struct queue_record r;
-
-	g->result = queue_record_get(x, g->crawl, s->entry.key, &s->arena,
-	    &r);
-	if (g->result == OK)
-		g->queue = r.id;
-}
-
-/* On the index thread. */
-static void
-read_places(struct ledger_query *q, struct index *x)
-{
-	struct finding *g = CONTAINER(q, struct finding, query);
-
-	if (g->retired)
-		read_record(g, x);
-	if (g->result != OK)
-		return;
-	if (g->listed)
-		get_at(g, x, g->date);
-	get_at(g, x, 0);
-	if (g->found || g->listed)
-		return;
-	g->urls = index_iter_new(x, INDEX_URL);
-	buf_put_be32(&g->prefix, g->crawl);
-	buf_put_be32(&g->prefix, g->queue);
-	index_iter_seek(g->urls, buf_str(&g->prefix));
-}
-
-/* Beside the groups. */
-static void
-read_queue(struct ledger_query *q, struct index *x)
-{
-	struct finding *g = CONTAINER(q, struct finding, query);
-	struct lease_status_of *s = g->asked;
-	struct str key, value;
-
-	(void)x;
-	for (unsigned looks = 0; looks < PIECE_LOOKS; looks++) {
-		if (!index_iter_valid(g->urls, &key, &value) ||
-		    !str_starts(key, buf_str(&g->prefix))) {
-			g->result = index_iter_error(g->urls, NULL);
-			index_iter_free(&g->urls);
-			return;
-		}
-		struct reader in = reader_of(key);
-		read_be64(&in);
-		uint32_t date = read_be32(&in);
-		if (str_eq((struct str){ in.p, in.n }, s->url)) {
-			g->found = read_url(date, value, &s->entry);
-			g->result = g->found ? OK : ERR_CORRUPT;
-			index_iter_free(&g->urls);
-			return;
-		}
-		index_iter_next(g->urls);
-	}
-}
-
-static void
-queue_read(struct ledger_query *q)
-{
-	struct finding *g = CONTAINER(q, struct finding, query);
-	struct frontier *f = g->asked->call.frontier;
-
-	if (g->urls != NULL)
-		ledger_read_beside(f->ledger, &g->query);
-	else
-		tell(g);
-}
-
-static void look(struct finding *);
-
-static void
-gathered(struct promise *p, enum err e)
-{
-	struct finding *g = CONTAINER(p, struct finding, promise);
-
-	if (e == OK)
-		look(g);
-	else
-		tell(g);
-}
-
-static void
-places_read(struct ledger_query *q)
-{
-	struct finding *g = CONTAINER(q, struct finding, query);
-	struct frontier *f = g->asked->call.frontier;
-
-	if (g->urls != NULL) {
-		g->query.run = read_queue;
-		g->query.done = queue_read;
-		ledger_read_beside(f->ledger, &g->query);
-	} else if (g->listed && !g->found && g->result == OK && !g->waited &&
-	    ledger_health(f->ledger) == LEDGER_FINE) {
-		/* The index does not have it yet. */
-		g->waited = true;
-		g->promise.kept = gathered;
-		lease_promise(f, &g->promise);
-	} else {
-		tell(g);
-	}
-}
-
-static void
-look(struct finding *g)
-{
-	struct frontier *f = g->asked->call.frontier;
-	uint8_t mark;
-
-	g->listed = url_table_get(f->known, frontier_hash(g->crawl,
-	    g->asked->url), &g->date, &mark);
-	/* It was never queued. */
-	if (g->listed && mark == MARK_SKIPPED) {
-		tell(g);
-		return;
-	}
-	g->query.home = f->loop;
-	g->query.run = read_places;
-	g->query.done = places_read;
-	ledger_read(f->ledger, &g->query);
 }
 
 static void
@@ -780,22 +625,21 @@ run_status(struct lease_call *call)
 {
 	struct lease_status_of *s = CONTAINER(call,
 	    struct lease_status_of, call);
+	struct frontier *f = call->frontier;
 	struct str key = s->key.n != 0 ? s->key : lease_key(s->url);
-	const struct crawl *c = find_crawl(call->frontier, s->crawl);
-	const struct queue *q = find_queue(c, key);
+	const struct crawl *c = find_crawl(f, s->crawl);
 
-	if (key.n == 0 || c == NULL || (q == NULL && !c->retired)) {
+	if (key.n == 0 || c == NULL) {
 		call->result = key.n == 0 ? ERR_INPUT : ERR_ABSENT;
 		lease_answer(call);
 		return;
 	}
 	s->entry = (struct lease_entry){ .key = key, .url = s->url };
-	struct finding *g = mem_new(sizeof(*g));
+	struct status_query *g = mem_new(sizeof(*g));
 	g->asked = s;
-	g->crawl = c->id;
-	g->retired = c->retired;
-	g->queue = q == NULL ? QUEUE_SKIPPED : q->id;
-	look(g);
+	g->url = (struct frontier_url_query){ .crawl = c->id, .url = s->url,
+		.host = key, .home = f->loop, .done = tell_status };
+	frontier_url_query(f, &g->url);
 }
 
 void

@@ -1,11 +1,10 @@
 /*
- * query -- a crawl of ours, for the people who run it: which of its queues are
- * long, what of them is next, what became of one URL.  Nothing is changed.
+ * query -- read-only questions about a crawl: which of its queues are the
+ * longest, and which URLs are next in them.  For one URL, see url_query.h.
  *
  *     queues:  ledger's loop, some thousand at a time ─► home
  *     URLs:    index thread: a snapshot ─► beside the groups: a few of each
  *              queue ─► ledger's loop: those that wait still ─► home
- *     one URL: ledger's loop: the known table ─► index ─► home
  *
  * Every question is a struct of the caller's: it is the frontier's until done()
  * is called on `home`.  `arena` holds the answer and is freed by the caller.
@@ -78,34 +77,6 @@ struct frontier_next_query {
 	struct index_iter *iter;
 };
 void frontier_next_query(struct frontier *, struct frontier_next_query *);
-
-/* --- one URL ------------------------------------------------------------ */
-
-struct frontier_url_query {
-	uint32_t crawl;
-	struct str url, host;        /* canonical; the caller keeps them */
-	struct arena arena;
-	enum url_state state;
-	struct url_fact fact;        /* but of UNKNOWN */
-	uint64_t number;             /* of its item; 0: none */
-	struct url_answer answer;    /* of a URL that failed */
-	uint64_t queued;             /* in its host's queue */
-	bool host_known;
-	struct why why;              /* ABSENT: no such crawl */
-	struct loop *home;
-	void (*done)(struct frontier_url_query *);
-	/* the frontier's */
-	struct ledger_query query;
-	struct promise promise;
-	struct mail mail;
-	struct frontier *frontier;
-	uint32_t queue, rank;
-	uint8_t mark;
-	bool retired, waited, found;
-	bool all;                    /* the known table has all its URLs */
-	struct index_iter *iter;
-};
-void frontier_url_query(struct frontier *, struct frontier_url_query *);
 
 /*
  * Is there such a crawl?  Thread: the index thread's, in a query.

@@ -3,6 +3,7 @@
 #include "engine/frontier/error_summary.h"
 #include "engine/frontier/frontier_testing.h"
 #include "engine/frontier/query.h"
+#include "engine/frontier/url_query.h"
 
 static struct rig rig;
 #define R (&rig)

@@ -9,6 +9,7 @@
 #include "engine/frontier/restore.h"
 #include "engine/frontier/submit.h"
 #include "engine/frontier/url_key.h"
+#include "engine/frontier/url_query.h"
 
 static enum err
 find_crawl(const struct frontier *f, uint32_t id, struct crawl **out,
@@ -56,33 +57,11 @@ find_again(struct crawl *c, const struct found *u)
 	c->host_urls_max = urls_max;
 }
 
-static enum err
-read_lease(struct crawl *c, const struct queue *q, struct lease *l,
-    struct why *w)
-{
-	struct frontier *f = c->frontier;
-	struct arena a = ARENA_INIT;
-	struct url_value v;
-	struct str value;
-
-	buf_clear(&f->key);
-	url_key(c->id, q->id, l->rank, l->url, &f->key);
-	enum err e = index_get(ledger_index(f->ledger), INDEX_URL,
-	    buf_str(&f->key), &a, &value, w);
-	if (e == OK && !url_value_parse(value, &v))
-		e = why(w, ERR_CORRUPT, "a URL's record is damaged");
-	if (e == OK) {
-		l->cost = v.cost;
-		l->flags = v.flags;
-	}
-	arena_free(&a);
-	return e;
-}
-
 enum err
 frontier_restore_lease(struct frontier *f, uint32_t crawl,
     const struct found *u, struct lease *l, struct why *w)
 {
+	struct url_value v;
 	struct crawl *c;
 	uint8_t mark = 0;
 
@@ -100,10 +79,14 @@ frontier_restore_lease(struct frontier *f, uint32_t crawl,
 	l->depth = u->depth;
 	l->queue = q->id;
 	e = ledger_apply(f->ledger, w);
-	if (e == OK)
-		e = read_lease(c, q, l, w);
 	if (e != OK)
 		return e;
+	e = url_record_get(ledger_index(f->ledger), c->id, q->id, l->rank,
+	    l->url, &v);
+	if (e != OK)
+		return why(w, e, "a URL's record in the index is damaged");
+	l->cost = v.cost;
+	l->flags = v.flags;
 	url_table_set(f->known, l->hash, l->rank, MARK_LEASED);
 	q->waiting--;
 	q->leased++;

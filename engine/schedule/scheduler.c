@@ -105,10 +105,7 @@ ended_put(struct store_async_job *job)
 static bool
 has_ended(const struct crawl_row *r)
 {
-	enum crawl_state s = r->view.state;
-
-	return r->deleted || s == CRAWL_COMPLETE || s == CRAWL_CANCELLED ||
-	    s == CRAWL_FAILED;
+	return r->deleted || crawl_state_is_ended(r->view.state);
 }
 
 static void
