@@ -1,13 +1,12 @@
 /*
  * store -- what people and programs have put down to be kept: policies,
- * schedules, settings, tokens.  (Items, tasks, harvests and the outbox follow.)
+ * schedules, tokens.  (Items, tasks, harvests and the outbox follow.)
  *
  * The store judges no policy and no seed: engine/policy does.  It holds to the
  * limits below, and knows its keys.  Every verb that writes has committed when
  * it returns OK; several may be grouped into one commit.
  *
- * Which database lies underneath is one table of functions (store_table.h);
- * SQLite is the embedded one.
+ * The database underneath is os/database.h's; SQLite is the embedded one.
  *
  * Owns:    DIR/store.db.
  * Thread:  one at a time.
@@ -25,23 +24,20 @@
 #define STORE_TAGS_MAX 16u
 #define STORE_TAG_BYTES_MAX 64u
 #define STORE_JSON_BYTES_MAX (1u << 20)       /* a policy, a list of seeds */
-#define STORE_SETTING_BYTES_MAX 65536u
 #define STORE_DUE_MAX 16u                     /* schedules told at once */
-/* The four that are options; 0 stands for these. */
+/* The three that are options; 0 stands for these. */
 #define STORE_POLICIES_MAX 1000u
 #define STORE_SCHEDULES_MAX 1000u
-#define STORE_SETTINGS_MAX 1000u
 #define STORE_TOKENS_MAX 1000u
 
 #define STORE_POLICY_DEFAULT "default"
 
 struct store;
-struct store_table;
 
 struct store_options {
 	/* The built-in policy `default`, as JSON; NULL: there is none. */
 	const char *policy_default;
-	size_t policies_max, schedules_max, settings_max, tokens_max;
+	size_t policies_max, schedules_max, tokens_max;
 };
 
 struct store_policy {
@@ -52,13 +48,7 @@ struct store_policy {
 /* Open, or make, the store in `dir`, which must be there.  Options or NULL. */
 MUST_USE enum err store_open(const char *dir, const struct store_options *,
     struct store **, struct why *);
-/* The same with another table; `where` is that table's own. */
-MUST_USE enum err store_open_with(const struct store_table *,
-    const char *where, const struct store_options *, struct store **,
-    struct why *);
 void store_close(struct store **);
-/* Every invariant of the stored data; reads all of it. */
-MUST_USE enum err store_check(struct store *, struct why *);
 
 /*
  * One commit for several verbs.  store_end() takes the first error among them
@@ -128,12 +118,6 @@ MUST_USE enum err store_schedule_late(struct store *, uint64_t id,
  */
 MUST_USE enum err store_schedule_ended(struct store *, uint64_t id,
     uint64_t crawl, struct wall ended, struct why *);
-
-/* A name and a UTF-8 text, which may be empty. */
-MUST_USE enum err store_setting_put(struct store *, struct str name,
-    struct str value, struct why *);
-MUST_USE enum err store_setting_get(struct store *, struct str name,
-    struct arena *a, struct str *value, struct why *);
 
 /*
  * Make a token and put its hash; `text` is the only copy of it.  EXISTS when

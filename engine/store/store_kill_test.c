@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "engine/store/store_testing.h"
 #include "os/clock.h"
 #include "os/file.h"
 
@@ -20,7 +21,7 @@
 
 static char dir[64];
 static const struct store_options options = {
-	.settings_max = 1000000, .schedules_max = 1000000,
+	.policies_max = 1000000, .schedules_max = 1000000,
 };
 
 /* What was acknowledged: the numbers of puts are 1, 2, 3 ... */
@@ -45,7 +46,8 @@ put(struct store *st, uint64_t i)
 		e = store_schedule_put(st, &s, now, &w);
 	else {
 		snprintf(name, sizeof(name), "s%llu", (unsigned long long)i);
-		e = store_setting_put(st, str_of(name), str_of(value), &w);
+		e = store_policy_put(st, str_of(name), str_of(value), now,
+		    &w);
 	}
 	if (e != OK) {
 		fprintf(stderr, "put %llu: %s\n", (unsigned long long)i,
@@ -106,11 +108,10 @@ round_of_killing(unsigned us)
  * there twice: at least once is what the store promises.
  */
 static void
-check_settings_and_policies(struct store *st, struct arena *a)
+check_policies(struct store *st, struct arena *a)
 {
 	char name[32], value[64];
 	struct store_policy p;
-	struct str v;
 
 	for (uint64_t i = 1; i <= told; i++) {
 		if (i % 3 != 2)
@@ -118,9 +119,9 @@ check_settings_and_policies(struct store *st, struct arena *a)
 		snprintf(name, sizeof(name), "s%llu", (unsigned long long)i);
 		snprintf(value, sizeof(value), "{\"i\":%llu}",
 		    (unsigned long long)i);
-		if (store_setting_get(st, str_of(name), a, &v, NULL) != OK ||
-		    !str_eq(v, str_of(value)))
-			fail_msg("setting %s is lost", name);
+		if (store_policy_get(st, str_of(name), a, &p, NULL) != OK ||
+		    !str_eq(p.json, str_of(value)))
+			fail_msg("policy %s is lost", name);
 	}
 	for (uint64_t i = told; i > 0 && i + 3 * POLICIES > told; i--) {
 		if (i % 3 != 0)
@@ -161,9 +162,9 @@ check_all(void)
 	struct arena a = ARENA_INIT;
 
 	if (store_open(dir, &options, &st, &w) != OK ||
-	    store_check(st, &w) != OK)
+	    store_test_check(dir, st, &w) != OK)
 		fail_msg("%s", w.text);
-	check_settings_and_policies(st, &a);
+	check_policies(st, &a);
 	check_schedules(st, &a);
 	store_close(&st);
 	arena_free(&a);

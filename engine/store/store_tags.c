@@ -1,7 +1,7 @@
 #include <yyjson.h>
 
 #include "base/text.h"
-#include "engine/store/store_table.h"
+#include "engine/store/store_own.h"
 
 void
 store_tags_put(struct buf *b, const struct str *tags, size_t n)

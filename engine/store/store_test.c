@@ -1,4 +1,4 @@
-#include "engine/store/store_table.h"
+#include "engine/store/store_own.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "engine/store/store_testing.h"
 #include "os/clock.h"
 #include "os/file.h"
 
@@ -28,7 +29,7 @@ setup(void **state)
 {
 	static const struct store_options o = {
 		.policy_default = "{\"built\":\"in\"}",
-		.policies_max = 3, .schedules_max = 3, .settings_max = 3,
+		.policies_max = 3, .schedules_max = 3,
 	};
 
 	(void)state;
@@ -48,7 +49,8 @@ teardown(void **state)
 
 	(void)state;
 	if (store != NULL)
-		assert_int_equal(store_check(store, NULL), OK);
+		assert_int_equal(store_test_check(dir, store, NULL),
+		    OK);
 	store_close(&store);
 	assert_int_equal(file_list(dir, &arena, &names, &n, NULL), OK);
 	for (size_t i = 0; i < n; i++) {
@@ -429,65 +431,31 @@ policy_in_use(void **state)
 	assert_int_equal(store_policy_delete(store, STR("p"), NULL), OK);
 }
 
-/* -- Settings, groups, files -- */
-
-static void
-settings(void **state)
-{
-	static char text[STORE_SETTING_BYTES_MAX + 1];
-	struct str v;
-
-	(void)state;
-	memset(text, 'v', sizeof(text));
-	assert_int_equal(store_setting_put(store, STR("a"), STR("1"), NULL),
-	    OK);
-	assert_int_equal(store_setting_put(store, STR("a"), STR("2"), NULL),
-	    OK);
-	assert_int_equal(store_setting_put(store, STR("b"), STR_NONE, NULL),
-	    OK);
-	assert_int_equal(store_setting_get(store, STR("a"), &arena, &v, NULL),
-	    OK);
-	assert_string_equal(v.p, "2");
-	assert_int_equal(store_setting_get(store, STR("b"), &arena, &v, NULL),
-	    OK);
-	assert_int_equal(v.n, 0);
-	assert_int_equal(store_setting_get(store, STR("c"), &arena, &v, NULL),
-	    ERR_ABSENT);
-	assert_int_equal(store_setting_put(store, STR("a"), (struct str){ text,
-	    STORE_SETTING_BYTES_MAX }, NULL), OK);
-	assert_int_equal(store_setting_put(store, STR("a"), (struct str){ text,
-	    STORE_SETTING_BYTES_MAX + 1 }, NULL), ERR_FULL);
-	assert_int_equal(store_setting_put(store, STR("a"), STR("\xff"), NULL),
-	    ERR_INPUT);
-	assert_int_equal(store_setting_put(store, STR("c"), STR(""), NULL),
-	    OK);
-	assert_int_equal(store_setting_put(store, STR("d"), STR(""), NULL),
-	    ERR_FULL);
-}
+/* -- Groups, files -- */
 
 static void
 groups(void **state)
 {
-	struct str v;
+	struct store_policy p;
 	struct schedule s = daily("s");
 
 	(void)state;
 	assert_int_equal(store_begin(store, NULL), OK);
-	assert_int_equal(store_setting_put(store, STR("a"), STR("1"), NULL),
-	    OK);
+	assert_int_equal(store_policy_put(store, STR("a"), STR("1"), t0,
+	    NULL), OK);
 	assert_int_equal(store_schedule_put(store, &s, t0, NULL), OK);
 	enum err e = store_policy_delete(store, STR("none"), NULL);
 	assert_int_equal(e, ERR_ABSENT);
 	assert_int_equal(store_end(store, e, NULL), ERR_ABSENT);
-	assert_int_equal(store_setting_get(store, STR("a"), &arena, &v, NULL),
+	assert_int_equal(store_policy_get(store, STR("a"), &arena, &p, NULL),
 	    ERR_ABSENT);
 	assert_int_equal(store_begin(store, NULL), OK);
-	assert_int_equal(store_setting_put(store, STR("a"), STR("1"), NULL),
-	    OK);
-	assert_int_equal(store_setting_put(store, STR("b"), STR("2"), NULL),
-	    OK);
+	assert_int_equal(store_policy_put(store, STR("a"), STR("1"), t0,
+	    NULL), OK);
+	assert_int_equal(store_policy_put(store, STR("b"), STR("2"), t0,
+	    NULL), OK);
 	assert_int_equal(store_end(store, OK, NULL), OK);
-	assert_int_equal(store_setting_get(store, STR("b"), &arena, &v, NULL),
+	assert_int_equal(store_policy_get(store, STR("b"), &arena, &p, NULL),
 	    OK);
 }
 
@@ -528,8 +496,8 @@ main(void)
 		WITH(policies), WITH(the_default), WITH(names),
 		WITH(schedules), WITH(regular_runs),
 		WITH(runs_after_previous), WITH(schedule_limits),
-		WITH(due_in_portions), WITH(policy_in_use), WITH(settings),
-		WITH(groups), WITH(damaged_rows), WITH(no_directory),
+		WITH(due_in_portions), WITH(policy_in_use), WITH(groups),
+		WITH(damaged_rows), WITH(no_directory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

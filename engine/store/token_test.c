@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "engine/store/store_table.h"
+#include "engine/store/store_testing.h"
 #include "os/clock.h"
 #include "os/database.h"
 #include "os/file.h"
@@ -284,7 +284,7 @@ rows(void **state)
 	assert_int_equal(list[0].id, 3);
 	assert_int_equal(list[0].used.us, 0);
 	assert_int_equal(list[1].used.us, t0.us);
-	assert_int_equal(store_check(store, NULL), OK);
+	assert_int_equal(store_test_check(dir, store, NULL), OK);
 }
 
 static void
@@ -386,11 +386,12 @@ damaged(void **state)
 		assert_int_equal(database_do(d, "DELETE FROM token", NULL),
 		    OK);
 		add(store, "a", "*:read", text);
-		assert_int_equal(store_check(store, NULL), OK);
+		assert_int_equal(store_test_check(dir, store, NULL), OK);
 		assert_int_equal(database_do(d, harm[i], NULL), OK);
 		assert_int_equal(store_token_list(store, &arena, &list, &n,
 		    NULL), ERR_CORRUPT);
-		assert_int_equal(store_check(store, NULL), ERR_CORRUPT);
+		assert_int_equal(store_test_check(dir, store, NULL),
+		    ERR_CORRUPT);
 	}
 	database_close(&d);
 }
@@ -403,10 +404,10 @@ older_store(void **state)
 	    .application = 0x41726769u };
 	char text[TOKEN_TEXT_BYTES + 1], path[96];
 	struct database *d;
-	struct str v;
+	struct store_policy p;
 
 	(void)state;
-	assert_int_equal(store_setting_put(store, STR("k"), STR("v"), NULL),
+	assert_int_equal(store_policy_put(store, STR("k"), STR("v"), t0, NULL),
 	    OK);
 	store_close(&store);
 	snprintf(path, sizeof(path), "%s/store.db", dir);
@@ -416,9 +417,9 @@ older_store(void **state)
 	database_close(&d);
 	open_store(NULL, &store);
 	add(store, "a", "*:read", text);
-	assert_int_equal(store_setting_get(store, STR("k"), &arena, &v,
+	assert_int_equal(store_policy_get(store, STR("k"), &arena, &p,
 	    NULL), OK);
-	assert_string_equal(v.p, "v");
+	assert_string_equal(p.json.p, "v");
 }
 
 int

@@ -1,0 +1,348 @@
+/*
+ * Schedules as rows: when they run is schedule.c's.
+ */
+#include "engine/store/store.h"
+
+#include "engine/store/store_own.h"
+
+/* The two long ones last: lists go without them. */
+#define SHORT_COLUMNS "id, name, policy, tags, every, unit, timing," \
+	" name_template, start_at, next_at, runs, last_crawl"
+#define ALL_COLUMNS SHORT_COLUMNS ", seeds, policy_json"
+
+/* A name, or an object: one of them. */
+static enum err
+check_policy(const struct schedule *s, struct why *w)
+{
+	if ((s->policy.n == 0) == (s->policy_json.n == 0))
+		return why_field(w, ERR_INPUT, "policy", "a name or an object "
+		    "is needed");
+	return s->policy.n != 0 ?
+	    store_check_text("policy", s->policy, STORE_NAME_BYTES_MAX, w) :
+	    store_check_json("policy", s->policy_json, w);
+}
+
+static enum err
+check_schedule(const struct schedule *s, struct why *w)
+{
+	enum err e = store_check_text("name", s->name, STORE_NAME_BYTES_MAX,
+	    w);
+
+	if (e == OK)
+		e = store_check_json("seeds", s->seeds, w);
+	if (e == OK)
+		e = check_policy(s, w);
+	if (e == OK)
+		e = store_check_labels(STR(""), s->tags, s->tags_n, w);
+	if (e == OK && s->name_template.n != 0)
+		e = store_check_text("name_template", s->name_template,
+		    STORE_NAME_BYTES_MAX, w);
+	if (e == OK)
+		e = schedule_check(s, w);
+	return e;
+}
+
+static void
+bind_time(struct query *q, int at, struct wall t)
+{
+	if (t.us == SCHEDULE_NEVER.us)
+		query_null(q, at);
+	else
+		query_i64(q, at, t.us);
+}
+
+static void
+bind_schedule(struct query *q, const struct schedule *s, struct str tags)
+{
+	if (s->id == 0)
+		query_null(q, 1);
+	else
+		query_i64(q, 1, (int64_t)s->id);
+	query_str(q, 2, s->name);
+	query_str(q, 3, store_text(s->policy));
+	query_str(q, 4, tags);
+	query_i64(q, 5, s->every);
+	query_str(q, 6, str_of(schedule_unit_text(s->unit)));
+	query_str(q, 7, str_of(schedule_timing_text(s->timing)));
+	query_str(q, 8, store_text(s->name_template));
+	query_i64(q, 9, s->start_at.us);
+	bind_time(q, 10, s->next_at);
+	query_i64(q, 11, (int64_t)s->runs);
+	if (s->last_crawl == SCHEDULE_NO_CRAWL)
+		query_null(q, 12);
+	else
+		query_i64(q, 12, (int64_t)s->last_crawl);
+	query_str(q, 13, s->seeds);
+	query_str(q, 14, store_text(s->policy_json));
+}
+
+/* id 0: a new row, whose id is set. */
+static enum err
+write_schedule(struct store *st, struct schedule *s, struct why *w)
+{
+	struct buf tags = BUF_INIT;
+	struct query *q = database_query(st->db, "INSERT INTO schedule ("
+	    ALL_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+	    " ?11, ?12, ?13, ?14) ON CONFLICT (id) DO UPDATE SET"
+	    " name = excluded.name, seeds = excluded.seeds,"
+	    " policy = excluded.policy, policy_json = excluded.policy_json,"
+	    " tags = excluded.tags, every = excluded.every,"
+	    " unit = excluded.unit, timing = excluded.timing,"
+	    " name_template = excluded.name_template,"
+	    " start_at = excluded.start_at, next_at = excluded.next_at,"
+	    " runs = excluded.runs, last_crawl = excluded.last_crawl");
+
+	store_tags_put(&tags, s->tags, s->tags_n);
+	bind_schedule(q, s, buf_str(&tags));
+	query_step(q);
+	int64_t id = query_last_id(q);
+	enum err e = query_end(&q, w);
+	if (e == OK && s->id == 0)
+		s->id = (uint64_t)id;
+	buf_free(&tags);
+	return e;
+}
+
+static enum err
+read_schedule(struct query *q, bool whole, struct arena *a, struct schedule *s,
+    struct why *w)
+{
+	*s = (struct schedule){
+		.id = (uint64_t)query_get_i64(q, 0),
+		.name = arena_copy(a, query_get_str(q, 1)),
+		.policy = arena_copy(a, query_get_str(q, 2)),
+		.every = (unsigned)query_get_i64(q, 4),
+		.name_template = arena_copy(a, query_get_str(q, 7)),
+		.start_at = { query_get_i64(q, 8) },
+		.next_at = query_is_null(q, 9) ? SCHEDULE_NEVER :
+		    (struct wall){ query_get_i64(q, 9) },
+		.runs = (uint64_t)query_get_i64(q, 10),
+		.last_crawl = query_is_null(q, 11) ? SCHEDULE_NO_CRAWL :
+		    (uint64_t)query_get_i64(q, 11),
+	};
+	if (whole) {
+		s->seeds = arena_copy(a, query_get_str(q, 12));
+		s->policy_json = arena_copy(a, query_get_str(q, 13));
+	}
+	if (!schedule_unit_of(query_get_str(q, 5), &s->unit) ||
+	    !schedule_timing_of(query_get_str(q, 6), &s->timing))
+		return why(w, ERR_CORRUPT, "schedule %llu has no unit or "
+		    "timing", (unsigned long long)s->id);
+	return store_tags_get(query_get_str(q, 3), a, &s->tags, &s->tags_n, w);
+}
+
+static enum err
+no_schedule(uint64_t id, struct why *w)
+{
+	return why_field(w, ERR_ABSENT, "schedule", "there is none with the "
+	    "id %llu", (unsigned long long)id);
+}
+
+enum err
+store_schedule_get(struct store *st, uint64_t id, struct arena *a,
+    struct schedule *out, struct why *w)
+{
+	struct query *q = database_query(st->db, "SELECT " ALL_COLUMNS
+	    " FROM schedule WHERE id = ?1");
+	enum err read = OK;
+
+	store_bind_id(q, 1, id);
+	bool found = query_step(q);
+	if (found)
+		read = read_schedule(q, true, a, out, w);
+	enum err e = query_end(&q, w);
+	if (e == OK && !found)
+		e = no_schedule(id, w);
+	return e == OK ? read : e;
+}
+
+static enum err
+plan(struct store *st, struct schedule *s, struct wall now, struct arena *a,
+    struct why *w)
+{
+	struct schedule old;
+	enum err e;
+
+	s->next_at = schedule_first(s, now);
+	if (s->id == 0) {
+		s->runs = 0;
+		s->last_crawl = SCHEDULE_NO_CRAWL;
+		return store_check_room(st, "SELECT count(*) FROM schedule",
+		    st->schedules_max, "schedules", w);
+	}
+	e = store_schedule_get(st, s->id, a, &old, w);
+	if (e != OK)
+		return e;
+	s->runs = old.runs;
+	s->last_crawl = old.last_crawl;
+	if (s->timing == SCHEDULE_AFTER && old.timing == SCHEDULE_AFTER &&
+	    old.next_at.us == SCHEDULE_NEVER.us)
+		s->next_at = old.next_at;
+	return OK;
+}
+
+enum err
+store_schedule_put(struct store *st, struct schedule *s, struct wall now,
+    struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct schedule put = *s;
+	bool mine;
+
+	if (put.start_at.us == 0)
+		put.start_at = now;
+	enum err e = check_schedule(&put, w);
+	if (e == OK)
+		e = store_enter(st, &mine, w);
+	if (e != OK)
+		return e;
+	e = plan(st, &put, now, &a, w);
+	if (e == OK)
+		e = write_schedule(st, &put, w);
+	e = store_leave(st, mine, e, w);
+	if (e == OK)
+		*s = put;
+	arena_free(&a);
+	return e;
+}
+
+enum err
+store_schedule_delete(struct store *st, uint64_t id, struct why *w)
+{
+	bool mine, was = false;
+
+	enum err e = store_enter(st, &mine, w);
+	if (e != OK)
+		return e;
+	struct query *q = database_query(st->db, "DELETE FROM schedule"
+	    " WHERE id = ?1");
+	store_bind_id(q, 1, id);
+	e = store_run(q, &was, w);
+	if (e == OK && !was)
+		e = no_schedule(id, w);
+	return store_leave(st, mine, e, w);
+}
+
+/* All rows of a query, which is ended. */
+static enum err
+read_schedules(struct query *q, bool whole, struct arena *a,
+    struct schedule **out, size_t *n, struct why *w)
+{
+	struct store_rows r = { .bytes_each = sizeof(**out) };
+	enum err e = OK;
+
+	while (e == OK && query_step(q))
+		e = read_schedule(q, whole, a, store_rows_add(&r), w);
+	e = store_rows_end(&r, &q, e, a, w);
+	*out = r.rows;
+	*n = r.n;
+	return e;
+}
+
+enum err
+store_schedule_list(struct store *st, struct arena *a, struct schedule **list,
+    size_t *n, struct why *w)
+{
+	return read_schedules(database_query(st->db, "SELECT " SHORT_COLUMNS
+	    " FROM schedule ORDER BY id"), false, a, list, n, w);
+}
+
+enum err
+store_schedule_due(struct store *st, struct wall now, struct arena *a,
+    struct schedule **list, size_t *n, struct why *w)
+{
+	struct query *q = database_query(st->db, "SELECT " ALL_COLUMNS
+	    " FROM schedule WHERE next_at IS NOT NULL AND next_at <= ?1"
+	    " ORDER BY next_at, id LIMIT ?2");
+
+	query_i64(q, 1, now.us);
+	query_i64(q, 2, STORE_DUE_MAX);
+	return read_schedules(q, true, a, list, n, w);
+}
+
+enum err
+store_schedule_next(struct store *st, struct wall *next, struct why *w)
+{
+	struct query *q = database_query(st->db, "SELECT min(next_at)"
+	    " FROM schedule WHERE next_at IS NOT NULL");
+
+	*next = SCHEDULE_NEVER;
+	if (query_step(q) && !query_is_null(q, 0))
+		next->us = query_get_i64(q, 0);
+	return query_end(&q, w);
+}
+
+/* Get one, let `change` look at it, and put it when that says so. */
+static enum err
+change_schedule(struct store *st, uint64_t id, uint64_t crawl, struct wall now,
+    bool (*change)(struct schedule *, uint64_t crawl, struct wall now),
+    struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	struct schedule s;
+	bool mine;
+
+	enum err e = store_enter(st, &mine, w);
+	if (e != OK)
+		return e;
+	e = store_schedule_get(st, id, &a, &s, w);
+	if (e == OK && change(&s, crawl, now))
+		e = write_schedule(st, &s, w);
+	e = store_leave(st, mine, e, w);
+	arena_free(&a);
+	return e;
+}
+
+static bool
+note_run(struct schedule *s, uint64_t crawl, struct wall now)
+{
+	if (s->last_crawl == crawl)
+		return false;
+	s->last_crawl = crawl;
+	s->runs++;
+	s->next_at = schedule_next(s, now);
+	return true;
+}
+
+enum err
+store_schedule_ran(struct store *st, uint64_t id, uint64_t crawl,
+    struct wall now, struct why *w)
+{
+	CHECK(crawl <= INT64_MAX);
+	return change_schedule(st, id, crawl, now, note_run, w);
+}
+
+static bool
+note_late(struct schedule *s, uint64_t unused, struct wall again)
+{
+	(void)unused;
+	/* Unless somebody has put it anew meanwhile, for a later time. */
+	if (s->next_at.us >= again.us)
+		return false;
+	s->next_at = again;
+	return true;
+}
+
+enum err
+store_schedule_late(struct store *st, uint64_t id, struct wall again,
+    struct why *w)
+{
+	return change_schedule(st, id, 0, again, note_late, w);
+}
+
+static bool
+note_end(struct schedule *s, uint64_t crawl, struct wall ended)
+{
+	if (s->last_crawl != crawl || s->timing != SCHEDULE_AFTER ||
+	    s->next_at.us != SCHEDULE_NEVER.us)
+		return false;
+	s->next_at = schedule_after(s, ended);
+	return true;
+}
+
+enum err
+store_schedule_ended(struct store *st, uint64_t id, uint64_t crawl,
+    struct wall ended, struct why *w)
+{
+	return change_schedule(st, id, crawl, ended, note_end, w);
+}
