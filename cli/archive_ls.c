@@ -3,6 +3,7 @@
 #include "cli/format.h"
 #include "cli/verbs.h"
 #include "engine/archive/list.h"
+#include "server/json_writer.h"
 
 #define LS_OPTIONS(X)                                                        \
 	X(ALL, "all", 'a', NULL, FLAG, 0, 0,                                 \

@@ -10,6 +10,7 @@
 #include "engine/archive/sort.h"
 #include "engine/ledger/identity.h"
 #include "engine/rebuild/rebuild.h"
+#include "server/json_writer.h"
 
 #define REINDEX_OPTIONS(X)                                                   \
 	X(REBUILD, "rebuild", 0, NULL, FLAG, 0, 0,                           \

@@ -5,6 +5,7 @@
 #include "engine/archive/wacz.h"
 #include "engine/engine.h"
 #include "os/file.h"
+#include "server/json_writer.h"
 
 #define WACZ_OPTIONS(X)                                                      \
 	X(TITLE, "title", 0, "TEXT", TEXT, 0, 0, "the collection's title")   \

@@ -2,12 +2,12 @@
 
 #include <yyjson.h>
 
-#include "cli/format.h"
 #include "engine/parser/url.h"
 #include "os/file.h"
 #include "os/resolve.h"
 #include "os/system.h"
 #include "os/transport.h"
+#include "server/json_writer.h"
 
 #define FILE_NAME "serve.json"
 #define ASK_MS 5000
@@ -33,8 +33,7 @@ ask_write(const char *data_dir, const char *address, uint16_t port, bool tls,
 	json_u64(&b, "pid", (uint64_t)system_pid());
 	json_str(&b, "address", str_of(address));
 	json_u64(&b, "port", port);
-	json_name(&b, "tls");
-	buf_put_text(&b, tls ? "true" : "false");
+	json_bool(&b, "tls", tls);
 	json_str(&b, "key", str_of(key));
 	buf_put_text(&b, "}\n");
 	enum err e = file_open(next.p, FILE_CREATE, &fd, w);

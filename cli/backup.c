@@ -21,6 +21,7 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/tree.h"
+#include "server/json_writer.h"
 
 #define MANIFEST "backup.json"
 #define MANIFEST_FORMAT 1
@@ -246,11 +247,10 @@ write_manifest(struct backup *b, struct why *w)
 	json_str(&out, "version", STR(ARGIOPE_VERSION));
 	json_str(&out, "created", str_of(iso));
 	json_str(&out, "data_dir", str_of(b->cli->data_dir));
-	json_name(&out, "group");
 	if (b->running)
-		buf_printf(&out, "%llu", (unsigned long long)b->group);
+		json_u64(&out, "group", b->group);
 	else
-		buf_put_text(&out, "null");
+		json_null(&out, "group");
 	json_name(&out, "files");
 	buf_printf(&out, "[%.*s\n]}\n", STR_FMT(buf_str(&b->list)));
 	enum err e = file_open(next.p, FILE_NEW, &fd, w);

@@ -11,6 +11,7 @@
 #include "engine/policy/address.h"
 #include "engine/policy/robots.h"
 #include "os/clock.h"
+#include "server/json_writer.h"
 
 #define EXPLAIN_OPTIONS(X)                                                   \
 	X(CRAWL, "crawl", 0, "NAME|ID", TEXT, 0, 0,                          \
@@ -388,15 +389,14 @@ put_rules_json(const struct explained *x, struct buf *b)
 {
 	static const char *const matches[] = { "no", "yes", "gave_up" };
 
-	json_name(b, "rules");
-	buf_put_char(b, '[');
+	json_array(b, "rules");
 	for (size_t i = 0; i < x->rules.rules_n; i++) {
 		const struct policy_url_rule *r = &x->rules.rules[i];
-		buf_put_text(b, i > 0 ? ",{" : "{");
+		json_object(b, NULL);
 		json_str(b, "pattern", r->pattern);
 		json_str(b, "action", r->action == POLICY_ADD ? STR("add") :
 		    STR("multiply"));
-		json_real(b, "amount", r->amount);
+		json_decimals(b, "amount", r->amount, 3);
 		json_str(b, "match", str_of(matches[x->rules.matches[i]]));
 		buf_put_char(b, '}');
 	}
@@ -417,8 +417,8 @@ put_json(const struct explained *x, struct buf *b)
 	json_bool(b, "take", reason == SKIP_NONE);
 	json_str(b, "reason", str_of(skip_name(reason)));
 	json_str(b, "text", str_of(text));
-	json_real(b, "cost", x->rules.verdict.cost);
-	json_real(b, "delay_s", x->policy->rate_limit);
+	json_decimals(b, "cost", x->rules.verdict.cost, 3);
+	json_decimals(b, "delay_s", x->policy->rate_limit, 3);
 	json_name(b, "rule");
 	buf_printf(b, "%d", x->rules.verdict.rule);
 	put_rules_json(x, b);

@@ -5,6 +5,7 @@
 #include "cli/report.h"
 #include "os/clock.h"
 #include "os/system.h"
+#include "server/json_writer.h"
 
 size_t
 figures_read(struct engine *e, struct arena *a, struct figure **out)

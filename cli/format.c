@@ -95,39 +95,3 @@ format_shell(struct buf *b, const char *word)
 	}
 	buf_put_char(b, '\'');
 }
-
-void
-json_name(struct buf *b, const char *name)
-{
-	if (b->n > 0 && b->p[b->n - 1] != '{' && b->p[b->n - 1] != '[')
-		buf_put_char(b, ',');
-	buf_printf(b, "\"%s\":", name);
-}
-
-void
-json_str(struct buf *b, const char *name, struct str s)
-{
-	json_name(b, name);
-	text_json(b, s);
-}
-
-void
-json_u64(struct buf *b, const char *name, uint64_t n)
-{
-	json_name(b, name);
-	buf_printf(b, "%llu", (unsigned long long)n);
-}
-
-void
-json_real(struct buf *b, const char *name, double v)
-{
-	json_name(b, name);
-	buf_printf(b, "%.3f", v);
-}
-
-void
-json_bool(struct buf *b, const char *name, bool v)
-{
-	json_name(b, name);
-	buf_put_text(b, v ? "true" : "false");
-}

@@ -23,12 +23,4 @@ void format_lines(struct buf *, struct str, const char *indent);
 /* A word for a shell: quoted where it must be. */
 void format_shell(struct buf *, const char *word);
 
-/* JSON members: `,"name":value`; the comma only behind another member. */
-void json_str(struct buf *, const char *name, struct str);
-void json_u64(struct buf *, const char *name, uint64_t);
-void json_real(struct buf *, const char *name, double);  /* 3 decimals */
-void json_bool(struct buf *, const char *name, bool);
-/* `,"name":` for what follows, such as `[` or `{`. */
-void json_name(struct buf *, const char *name);
-
 #endif

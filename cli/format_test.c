@@ -80,26 +80,6 @@ test_shell(void **state)
 	buf_free(&b);
 }
 
-static void
-test_json(void **state)
-{
-	struct buf b = BUF_INIT;
-
-	(void)state;
-	buf_put_char(&b, '{');
-	json_str(&b, "a", STR("x\"{"));
-	json_u64(&b, "b", UINT64_MAX);
-	json_name(&b, "c");
-	buf_put_char(&b, '{');
-	json_bool(&b, "d", true);
-	buf_put_char(&b, '}');
-	json_real(&b, "e", 1.5);
-	buf_put_char(&b, '}');
-	assert_string_equal(buf_text(&b), "{\"a\":\"x\\\"{\","
-	    "\"b\":18446744073709551615,\"c\":{\"d\":true},\"e\":1.500}");
-	buf_free(&b);
-}
-
 int
 main(void)
 {
@@ -109,7 +89,6 @@ main(void)
 		cmocka_unit_test(test_rates),
 		cmocka_unit_test(test_safe),
 		cmocka_unit_test(test_shell),
-		cmocka_unit_test(test_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

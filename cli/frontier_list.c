@@ -1,8 +1,8 @@
 /* argiope frontier ListQueues, ListURLs, GetURLs -- what comes as a list. */
-#include "cli/format.h"
 #include "cli/frontier.h"
 #include "cli/remote.h"
 #include "cli/verbs.h"
+#include "server/json_writer.h"
 #include "wire/urlfrontier/interchange.h"
 
 /* A list on its way from a server to a file. */

@@ -18,6 +18,7 @@
 #include "cli/remote.h"
 #include "cli/verbs.h"
 #include "os/clock.h"
+#include "server/json_writer.h"
 #include "wire/urlfrontier/interchange.h"
 
 #define BATCH_BYTES_MAX ((size_t)1 << 20)
@@ -465,7 +466,7 @@ print_counts(const struct put *p)
 		json_u64(&b, "skipped", p->skipped);
 		json_u64(&b, "failed", p->failed);
 		json_u64(&b, "bad_lines", p->bad_lines);
-		json_real(&b, "seconds", s);
+		json_decimals(&b, "seconds", s, 3);
 		buf_put_text(&b, "}\n");
 	} else {
 		buf_printf(&b, "Sent: %" PRIu64 "\nAcked: %" PRIu64 "\nOK: %"

@@ -2,10 +2,10 @@
  * argiope frontier GetStats, GetActive, GetURLStatus, CountURLs, ListNodes,
  * ListCrawls -- one question, one answer.
  */
-#include "cli/format.h"
 #include "cli/frontier.h"
 #include "cli/remote.h"
 #include "cli/verbs.h"
+#include "server/json_writer.h"
 #include "wire/urlfrontier/interchange.h"
 
 struct show {
@@ -60,8 +60,7 @@ stats_json(struct buf *b, const Urlfrontier__Stats *s)
 	buf_put_char(b, '{');
 	json_u64(b, "size", s->size);
 	json_u64(b, "inProcess", s->inprocess);
-	json_name(b, "counts");
-	buf_put_char(b, '{');
+	json_object(b, "counts");
 	for (size_t i = 0; i < s->n_counts; i++) {
 		buf_put_text(b, i > 0 ? "," : "");
 		interchange_put_text(b, s->counts[i]->key);

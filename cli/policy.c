@@ -7,6 +7,7 @@
 #include "cli/stores.h"
 #include "cli/verbs.h"
 #include "engine/control/control.h"
+#include "server/json_writer.h"
 
 static const struct option_row plain_rows[] = { OPTION_COMMON(OPTION_ROW) };
 static const struct option_row list_rows[] = {

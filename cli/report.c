@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "os/clock.h"
+#include "server/json_writer.h"
 
 /* --- seeds -------------------------------------------------------------- */
 
@@ -133,10 +134,9 @@ report_started(struct report *r, const struct crawl_view *v, struct str name,
 	put_time(r, clock_wall());
 	json_str(&r->out, "name", name);
 	json_bool(&r->out, "resumed", resumed);
-	json_name(&r->out, "seeds");
-	buf_put_char(&r->out, '[');
+	json_array(&r->out, "seeds");
 	for (size_t i = 0; i < r->seeds_n; i++) {
-		buf_put_text(&r->out, i > 0 ? ",{" : "{");
+		json_object(&r->out, NULL);
 		json_str(&r->out, "typed", r->seeds[i].typed);
 		json_str(&r->out, "url", r->seeds[i].url);
 		buf_put_char(&r->out, '}');
@@ -244,20 +244,17 @@ report_counts_json(const struct crawl_counts *n, struct buf *b)
 	buf_put_char(b, '{');
 	json_u64(b, "items", n->items);
 	json_u64(b, "queued", n->queued);
-	json_name(b, "status");
-	buf_put_char(b, '{');
+	json_object(b, "status");
 	for (size_t i = 1; i < ARRAY_LEN(classes); i++)
 		json_u64(b, classes[i], n->status[i]);
 	buf_put_char(b, '}');
 	json_u64(b, "not_found", n->not_found);
-	json_name(b, "exceptions");
-	buf_put_char(b, '{');
+	json_object(b, "exceptions");
 	for (int i = 0; i < EXCEPTION_COUNT; i++)
 		json_u64(b, exception_name((enum exception)i),
 		    n->exceptions[i]);
 	buf_put_char(b, '}');
-	json_name(b, "skipped");
-	buf_put_char(b, '{');
+	json_object(b, "skipped");
 	for (int i = SKIP_NONE + 1; i < SKIP_COUNT; i++)
 		json_u64(b, skip_name((enum skip_reason)i), n->skips[i]);
 	buf_put_char(b, '}');
@@ -291,10 +288,9 @@ end_json(struct report *r, const struct report_end *e)
 	json_str(&r->out, "reason", str_of(v->reason));
 	json_name(&r->out, "counts");
 	report_counts_json(&v->counts, &r->out);
-	json_name(&r->out, "types");
-	buf_put_char(&r->out, '[');
+	json_array(&r->out, "types");
 	for (size_t i = 0; i < e->types_n; i++) {
-		buf_put_text(&r->out, i > 0 ? ",{" : "{");
+		json_object(&r->out, NULL);
 		json_str(&r->out, "type", e->types[i].type);
 		json_u64(&r->out, "items", e->types[i].n);
 		json_u64(&r->out, "body_bytes", e->types[i].bytes);
@@ -302,8 +298,8 @@ end_json(struct report *r, const struct report_end *e)
 	}
 	buf_put_char(&r->out, ']');
 	clock_process_use(&cpu_ns, &rss);
-	json_real(&r->out, "seconds", e->seconds);
-	json_real(&r->out, "cpu_seconds", (double)cpu_ns / 1e9);
+	json_decimals(&r->out, "seconds", e->seconds, 3);
+	json_decimals(&r->out, "cpu_seconds", (double)cpu_ns / 1e9, 3);
 	json_u64(&r->out, "rss_bytes_max", (uint64_t)rss);
 	json_str(&r->out, "warc_dir", e->warc_dir);
 	if (e->resume != NULL)

@@ -10,6 +10,7 @@
 #include "cli/stores.h"
 #include "cli/verbs.h"
 #include "engine/control/control.h"
+#include "server/json_writer.h"
 
 #define PUT_OPTIONS(X)                                                       \
 	X(SEEDS, "seeds", 0, "FILE", PATH, 0, 0,                             \
@@ -234,8 +235,7 @@ put_text(const struct schedule *list, size_t n, struct buf *b)
 static void
 put_tags(const struct schedule *s, struct buf *b)
 {
-	json_name(b, "tags");
-	buf_put_char(b, '[');
+	json_array(b, "tags");
 	for (size_t i = 0; i < s->tags_n; i++) {
 		buf_put_text(b, i > 0 ? "," : "");
 		text_json(b, s->tags[i]);

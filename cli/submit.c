@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "cli/daemon.h"
-#include "cli/format.h"
+#include "server/json_writer.h"
 
 enum err
 submit_check(const struct cli *c, struct why *w)
@@ -31,12 +31,8 @@ put_args(struct cli *c, const struct str *seeds, size_t seeds_n,
 {
 	const char *name = cli_text(c, "name", NULL);
 
-	buf_put_text(b, "{\"seeds\":[");
-	for (size_t i = 0; i < seeds_n; i++) {
-		buf_put_text(b, i > 0 ? "," : "");
-		text_json(b, seeds[i]);
-	}
-	buf_put_char(b, ']');
+	json_object(b, NULL);
+	json_strs(b, "seeds", seeds, seeds_n);
 	if (name != NULL)
 		json_str(b, "name", str_of(name));
 	json_name(b, "policy");

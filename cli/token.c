@@ -6,11 +6,11 @@
  */
 #include <errno.h>
 
-#include "cli/format.h"
 #include "cli/stores.h"
 #include "cli/verbs.h"
 #include "os/clock.h"
 #include "os/system.h"
+#include "server/json_writer.h"
 
 #define ADD_OPTIONS(X)                                                       \
 	X(SCOPE, "scope", 's', "DOOR:ACCESS[,...]", TEXT, 0, 0,              \

@@ -2,8 +2,8 @@
 
 #include "base/metric.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "cli/report.h"
+#include "server/json_writer.h"
 
 #define JSON_TYPE "application/json"
 

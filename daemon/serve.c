@@ -15,7 +15,6 @@
 #include "cli/ask.h"
 #include "cli/engines.h"
 #include "cli/figures.h"
-#include "cli/format.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
 #include "daemon/boot.h"
@@ -27,6 +26,7 @@
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/system.h"
+#include "server/json_writer.h"
 
 #define LOOK_MS 1000
 #define REQUESTS_CONNECTIONS 240   /* beside the WebSockets' */
@@ -290,8 +290,7 @@ put_status(void *arg, struct buf *b)
 	json_u64(b, "hosts_ready", f->hosts_ready);
 	json_u64(b, "hosts_delayed", f->hosts_delayed);
 	json_u64(b, "hosts_backoff", f->hosts_backoff);
-	json_name(b, "crawls");
-	buf_put_char(b, '[');
+	json_array(b, "crawls");
 	while (map_next(&s->crawls, &at, &v)) {
 		buf_put_text(b, first ? "" : ",");
 		first = false;

@@ -5,39 +5,61 @@
 #include "base/text.h"
 
 void
-out_comma(struct buf *b)
+json_comma(struct buf *b)
 {
-	if (b->n > 0 && strchr("{[:,", b->p[b->n - 1]) == NULL)
+	if (b->n > 0 && strchr("{[:,\n", b->p[b->n - 1]) == NULL)
 		buf_put_char(b, ',');
 }
 
 void
-out_name(struct buf *b, const char *name)
+json_name(struct buf *b, const char *name)
 {
-	out_comma(b);
+	json_comma(b);
 	buf_put_char(b, '"');
 	buf_put_text(b, name);
 	buf_put_str(b, STR("\":"));
 }
 
-void
-out_text(struct buf *b, const char *name, struct str s)
+static void
+begin(struct buf *b, const char *name, char bracket)
 {
-	out_name(b, name);
+	if (name != NULL)
+		json_name(b, name);
+	else
+		json_comma(b);
+	buf_put_char(b, bracket);
+}
+
+void
+json_object(struct buf *b, const char *name)
+{
+	begin(b, name, '{');
+}
+
+void
+json_array(struct buf *b, const char *name)
+{
+	begin(b, name, '[');
+}
+
+void
+json_str(struct buf *b, const char *name, struct str s)
+{
+	json_name(b, name);
 	text_json(b, s);
 }
 
 void
-out_u64(struct buf *b, const char *name, uint64_t v)
+json_u64(struct buf *b, const char *name, uint64_t v)
 {
-	out_name(b, name);
+	json_name(b, name);
 	buf_printf(b, "%llu", (unsigned long long)v);
 }
 
 void
-out_real(struct buf *b, const char *name, double v)
+json_real(struct buf *b, const char *name, double v)
 {
-	out_name(b, name);
+	json_name(b, name);
 	if (!isfinite(v)) {
 		buf_put_str(b, STR("null"));
 		return;
@@ -50,39 +72,55 @@ out_real(struct buf *b, const char *name, double v)
 }
 
 void
-out_bool(struct buf *b, const char *name, bool v)
+json_decimals(struct buf *b, const char *name, double v, int decimals)
 {
-	out_name(b, name);
-	buf_put_text(b, v ? "true" : "false");
+	json_name(b, name);
+	buf_printf(b, "%.*f", decimals, v);
 }
 
 void
-out_null(struct buf *b, const char *name)
+json_bool(struct buf *b, const char *name, bool v)
 {
-	out_name(b, name);
-	buf_put_str(b, STR("null"));
+	json_raw(b, name, v ? STR("true") : STR("false"));
 }
 
 void
-out_texts(struct buf *b, const char *name, const struct str *s, size_t n)
+json_null(struct buf *b, const char *name)
 {
-	out_name(b, name);
-	buf_put_char(b, '[');
-	for (size_t i = 0; i < n; i++) {
-		out_comma(b);
-		text_json(b, s[i]);
-	}
+	json_raw(b, name, STR("null"));
+}
+
+void
+json_raw(struct buf *b, const char *name, struct str json)
+{
+	json_name(b, name);
+	buf_put_str(b, json);
+}
+
+void
+json_strs(struct buf *b, const char *name, const struct str *s, size_t n)
+{
+	json_array(b, name);
+	for (size_t i = 0; i < n; i++)
+		json_item(b, s[i]);
 	buf_put_char(b, ']');
 }
 
 void
-out_time(struct buf *b, const char *name, struct wall t)
+json_item(struct buf *b, struct str s)
+{
+	json_comma(b);
+	text_json(b, s);
+}
+
+void
+json_time(struct buf *b, const char *name, struct wall t)
 {
 	if (t.us <= 0 || t.us == INT64_MAX) {
-		out_null(b, name);
+		json_null(b, name);
 		return;
 	}
-	out_name(b, name);
+	json_name(b, name);
 	buf_printf(b, "%lld.%06lld", (long long)(t.us / US_PER_S),
 	    (long long)(t.us % US_PER_S));
 }

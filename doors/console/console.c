@@ -107,10 +107,3 @@ console_free(struct console **cp)
 	console_files_close(c);
 	mem_free(cp);
 }
-
-void
-console_put_text(struct buf *b, const char *name, struct str value)
-{
-	buf_printf(b, "%s\"%s\":", b->p[b->n - 1] == '{' ? "" : ",", name);
-	text_json(b, value);
-}

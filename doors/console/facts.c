@@ -1,8 +1,8 @@
 #include "doors/console/own.h"
 
-#include "base/text.h"
 #include "engine/policy/policy.h"
 #include "os/log.h"
+#include "server/json_writer.h"
 
 static void
 answer(struct web_request *r, struct buf *b)
@@ -25,15 +25,15 @@ put_setting(struct buf *b, const struct conf *conf, enum conf_id id)
 	struct buf accepts = BUF_INIT;
 
 	conf_accepts(row, &accepts);
-	buf_put_char(b, '{');
-	console_put_text(b, "name", str_of(row->name));
-	console_put_text(b, "value", secret && conf_str(conf, id).n > 0 ?
+	json_object(b, NULL);
+	json_str(b, "name", str_of(row->name));
+	json_str(b, "value", secret && conf_str(conf, id).n > 0 ?
 	    STR("(secret)") : conf_str(conf, id));
-	console_put_text(b, "origin", str_of(origins[from]));
-	console_put_text(b, "place", str_of(conf_place(conf, id)));
-	console_put_text(b, "default", str_of(row->text));
-	console_put_text(b, "help", str_of(row->help));
-	console_put_text(b, "accepts", buf_str(&accepts));
+	json_str(b, "origin", str_of(origins[from]));
+	json_str(b, "place", str_of(conf_place(conf, id)));
+	json_str(b, "default", str_of(row->text));
+	json_str(b, "help", str_of(row->help));
+	json_str(b, "accepts", buf_str(&accepts));
 	buf_put_char(b, '}');
 	buf_free(&accepts);
 }
@@ -48,7 +48,6 @@ console_get_config(struct web_request *r)
 	for (size_t i = 0; i < CONF_COUNT; i++) {
 		if (conf_absent_door((enum conf_id)i) != NULL)
 			continue;
-		buf_put_text(&b, i > 0 ? "," : "");
 		put_setting(&b, c->options.conf, (enum conf_id)i);
 	}
 	buf_put_text(&b, "]}\n");
@@ -72,25 +71,24 @@ put_last_error(struct buf *b, struct str module)
 	struct buf text = BUF_INIT;
 	if (last.number > 0)
 		buf_printf(&text, "%s %s", last.event, last.text);
-	console_put_text(b, "last_error", buf_str(&text));
+	json_str(b, "last_error", buf_str(&text));
 	if (last.number > 0)
-		buf_printf(b, ",\"last_error_at\":%.3f",
-		    (double)last.at.us / 1e6);
+		json_decimals(b, "last_error_at", (double)last.at.us / 1e6, 3);
 	buf_free(&text);
 }
 
 static void
 put_door(struct buf *b, const struct console_door *d)
 {
-	buf_put_char(b, '{');
-	console_put_text(b, "name", str_of(d->name));
-	console_put_text(b, "address", str_of(d->address));
-	console_put_text(b, "state", str_of(d->state));
-	buf_printf(b, ",\"tls\":%s,\"requests\":", d->tls ? "true" : "false");
+	json_object(b, NULL);
+	json_str(b, "name", str_of(d->name));
+	json_str(b, "address", str_of(d->address));
+	json_str(b, "state", str_of(d->state));
+	json_bool(b, "tls", d->tls);
 	if (d->counted)
-		buf_printf(b, "%llu", (unsigned long long)d->requests);
+		json_u64(b, "requests", d->requests);
 	else
-		buf_put_text(b, "null");
+		json_null(b, "requests");
 	put_last_error(b, str_of(d->module));
 	buf_put_char(b, '}');
 }
@@ -103,10 +101,8 @@ console_get_doors(struct web_request *r)
 	struct buf b = BUF_INIT;
 
 	buf_put_text(&b, "{\"doors\":[");
-	for (size_t i = 0; c->options.door(c->options.arg, i, &d); i++) {
-		buf_put_text(&b, i > 0 ? "," : "");
+	for (size_t i = 0; c->options.door(c->options.arg, i, &d); i++)
 		put_door(&b, &d);
-	}
 	buf_put_text(&b, "]}\n");
 	answer(r, &b);
 }
@@ -116,11 +112,12 @@ console_get_doors(struct web_request *r)
 static void
 put_line(struct buf *b, const struct log_kept *k)
 {
-	buf_printf(b, "{\"number\":%llu,\"at\":%.6f",
-	    (unsigned long long)k->number, (double)k->at.us / 1e6);
-	console_put_text(b, "level", str_of(log_level_name(k->level)));
-	console_put_text(b, "event", str_of(k->event));
-	console_put_text(b, "text", str_of(k->text));
+	json_object(b, NULL);
+	json_u64(b, "number", k->number);
+	json_decimals(b, "at", (double)k->at.us / 1e6, 6);
+	json_str(b, "level", str_of(log_level_name(k->level)));
+	json_str(b, "event", str_of(k->event));
+	json_str(b, "text", str_of(k->text));
 	buf_put_char(b, '}');
 }
 
@@ -141,12 +138,11 @@ console_get_log(struct web_request *r)
 	if (number > 0 && !log_after(number - 1, &k))
 		number = 0;
 	buf_put_text(&b, "{\"lines\":[");
-	for (bool first = true; log_after(number, &k); first = false) {
-		buf_put_text(&b, first ? "" : ",");
+	for (; log_after(number, &k); number = k.number)
 		put_line(&b, &k);
-		number = k.number;
-	}
-	buf_printf(&b, "],\"last\":%llu}\n", (unsigned long long)number);
+	buf_put_char(&b, ']');
+	json_u64(&b, "last", number);
+	buf_put_text(&b, "}\n");
 	answer(r, &b);
 }
 
@@ -163,21 +159,19 @@ static const char *const kinds[] = {
 static void
 put_field(struct buf *b, const struct policy_field *f)
 {
-	buf_put_char(b, '{');
-	console_put_text(b, "name", str_of(f->name));
-	console_put_text(b, "kind", str_of(kinds[f->kind]));
-	console_put_text(b, "unit", str_of(f->unit));
-	console_put_text(b, "help", str_of(f->help));
-	buf_printf(b, ",\"nullable\":%s,\"extra\":%s,\"min\":%.17g,"
-	    "\"max\":%.17g", f->nullable ? "true" : "false",
-	    f->extra ? "true" : "false", f->min, f->max);
+	json_object(b, NULL);
+	json_str(b, "name", str_of(f->name));
+	json_str(b, "kind", str_of(kinds[f->kind]));
+	json_str(b, "unit", str_of(f->unit));
+	json_str(b, "help", str_of(f->help));
+	json_bool(b, "nullable", f->nullable);
+	json_bool(b, "extra", f->extra);
+	buf_printf(b, ",\"min\":%.17g,\"max\":%.17g", f->min, f->max);
 	if (f->kind == POLICY_CHOICE) {
 		const char *const *word = policy_field_words(f);
-		buf_put_text(b, ",\"words\":[");
-		for (size_t i = 0; word[i] != NULL; i++) {
-			buf_put_text(b, i > 0 ? "," : "");
-			text_json(b, str_of(word[i]));
-		}
+		json_array(b, "words");
+		for (size_t i = 0; word[i] != NULL; i++)
+			json_item(b, str_of(word[i]));
 		buf_put_char(b, ']');
 	}
 	buf_put_char(b, '}');
@@ -189,10 +183,8 @@ console_get_fields(struct web_request *r)
 	struct buf b = BUF_INIT;
 
 	buf_put_text(&b, "{\"fields\":[");
-	for (size_t i = 0; i < policy_fields_n; i++) {
-		buf_put_text(&b, i > 0 ? "," : "");
+	for (size_t i = 0; i < policy_fields_n; i++)
 		put_field(&b, &policy_fields[i]);
-	}
 	buf_put_text(&b, "]}\n");
 	answer(r, &b);
 }

@@ -47,7 +47,4 @@ void console_delete_token(struct web_request *);
 void console_get_record(struct web_request *);
 void console_get_body(struct web_request *);
 
-/* Append `"name":"value"`, after a comma unless it is the first member. */
-void console_put_text(struct buf *, const char *name, struct str value);
-
 #endif

@@ -2,8 +2,8 @@
 
 #include "doors/console/own.h"
 
-#include "base/text.h"
 #include "engine/control/control.h"
+#include "server/json_writer.h"
 
 struct token_ask {
 	struct console *console;
@@ -62,11 +62,9 @@ put_scopes(struct buf *b, struct token_scopes s)
 
 	token_scopes_write(s, &text);
 	rest = buf_str(&text);
-	buf_put_text(b, ",\"scopes\":");
-	for (char before = '['; str_split(&rest, ',', &scope); before = ',') {
-		buf_put_char(b, before);
-		text_json(b, scope);
-	}
+	json_array(b, "scopes");
+	while (str_split(&rest, ',', &scope))
+		json_item(b, scope);
 	buf_put_char(b, ']');
 	buf_free(&text);
 }
@@ -74,15 +72,15 @@ put_scopes(struct buf *b, struct token_scopes s)
 static void
 put_token(struct buf *b, const struct token *t)
 {
-	buf_put_char(b, '{');
-	console_put_text(b, "name", t->name);
+	json_object(b, NULL);
+	json_str(b, "name", t->name);
 	put_scopes(b, t->scopes);
-	buf_printf(b, ",\"created\":%.3f,\"used\":", (double)t->created.us /
-	    1e6);
+	json_decimals(b, "created", (double)t->created.us / 1e6, 3);
 	if (t->used.us == 0)
-		buf_put_text(b, "null}");
+		json_null(b, "used");
 	else
-		buf_printf(b, "%.3f}", (double)t->used.us / 1e6);
+		json_decimals(b, "used", (double)t->used.us / 1e6, 3);
+	buf_put_char(b, '}');
 }
 
 static void
@@ -93,10 +91,8 @@ listed(struct store_request *a)
 
 	if (fine(t)) {
 		buf_put_text(&b, "{\"tokens\":[");
-		for (size_t i = 0; i < a->n; i++) {
-			buf_put_text(&b, i > 0 ? "," : "");
+		for (size_t i = 0; i < a->n; i++)
 			put_token(&b, &a->tokens[i]);
-		}
 		buf_put_text(&b, "]}\n");
 		web_answer(t->request, 200, CONSOLE_JSON, buf_str(&b));
 	}
@@ -119,8 +115,8 @@ added(struct store_request *a)
 	struct buf b = BUF_INIT;
 
 	if (fine(t)) {
-		buf_put_char(&b, '{');
-		console_put_text(&b, "token", str_of(a->token_text));
+		json_object(&b, NULL);
+		json_str(&b, "token", str_of(a->token_text));
 		buf_put_text(&b, "}\n");
 		web_answer(t->request, 201, CONSOLE_JSON, buf_str(&b));
 		explicit_bzero(b.p, b.n);

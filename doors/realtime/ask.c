@@ -31,15 +31,14 @@ answered(struct task *t, const struct why *w, struct arena *arena,
 static void
 put_problem(struct buf *b, const struct error_group *p)
 {
-	out_comma(b);
-	buf_put_char(b, '{');
-	out_text(b, "kind", str_of(p->kind));
-	out_text(b, "reason", str_of(p->reason));
-	out_u64(b, "count", p->count);
-	out_time(b, "first_at", p->first);
-	out_time(b, "last_at", p->last);
-	out_texts(b, "urls", p->samples, p->samples_n);
-	out_texts(b, "causes", p->causes, p->samples_n);
+	json_object(b, NULL);
+	json_str(b, "kind", str_of(p->kind));
+	json_str(b, "reason", str_of(p->reason));
+	json_u64(b, "count", p->count);
+	json_time(b, "first_at", p->first);
+	json_time(b, "last_at", p->last);
+	json_strs(b, "urls", p->samples, p->samples_n);
+	json_strs(b, "causes", p->causes, p->samples_n);
 	buf_put_char(b, '}');
 }
 
@@ -51,8 +50,7 @@ got_problems(struct errors_query *a)
 	if (!answered(t, &a->why, &a->arena, CODE_UNKNOWN_CRAWL))
 		return;
 	struct buf *b = task_data(t);
-	out_name(b, "groups");
-	buf_put_char(b, '[');
+	json_array(b, "groups");
 	for (size_t i = 0; i < a->n && b->n < REALTIME_ANSWER_BYTES_MAX; i++)
 		put_problem(b, &a->problems[i]);
 	buf_put_char(b, ']');
@@ -87,10 +85,10 @@ put_reason(struct buf *b, const struct url_query *a)
 	const struct url_fact *f = &a->fact;
 
 	if (a->state == URL_SKIPPED || f->outcome == OUTCOME_SKIPPED)
-		out_text(b, "reason", str_of(skip_name(
+		json_str(b, "reason", str_of(skip_name(
 		    (enum skip_reason)f->reason)));
 	else if (f->outcome == OUTCOME_EXCEPTION)
-		out_text(b, "reason", str_of(exception_name(
+		json_str(b, "reason", str_of(exception_name(
 		    (enum exception)f->reason)));
 }
 
@@ -100,36 +98,34 @@ put_fact(struct buf *b, const struct url_query *a)
 	const struct url_fact *f = &a->fact;
 
 	if (a->state == URL_DONE)
-		out_text(b, "outcome", str_of(outcomes[MIN(f->outcome,
+		json_str(b, "outcome", str_of(outcomes[MIN(f->outcome,
 		    ARRAY_LEN(outcomes) - 1)]));
 	if (a->state != URL_WAITING && a->state != URL_LEASED)
 		put_reason(b, a);
-	out_u64(b, "depth", f->depth);
-	out_real(b, "cost", f->cost);
-	out_time(b, "found_at", f->found);
+	json_u64(b, "depth", f->depth);
+	json_real(b, "cost", f->cost);
+	json_time(b, "found_at", f->found);
 	if (a->number > 0)
-		out_u64(b, "number", a->number);
+		json_u64(b, "number", a->number);
 	if (a->answer.status == 0)
 		return;
-	out_name(b, "answer");
-	buf_put_char(b, '{');
-	out_u64(b, "status_code", a->answer.status);
-	out_text(b, "file", a->answer.file);
-	out_u64(b, "offset", a->answer.offset);
+	json_object(b, "answer");
+	json_u64(b, "status_code", a->answer.status);
+	json_str(b, "file", a->answer.file);
+	json_u64(b, "offset", a->answer.offset);
 	buf_put_char(b, '}');
 }
 
 static void
 put_verdict(struct buf *b, const struct url_query *a)
 {
-	out_name(b, "verdict");
-	buf_put_char(b, '{');
-	out_bool(b, "take", a->verdict.take);
+	json_object(b, "verdict");
+	json_bool(b, "take", a->verdict.take);
 	if (a->verdict.take)
-		out_null(b, "reason");
+		json_null(b, "reason");
 	else
-		out_text(b, "reason", str_of(skip_name(a->verdict.reason)));
-	out_text(b, "text", a->verdict_text);
+		json_str(b, "reason", str_of(skip_name(a->verdict.reason)));
+	json_str(b, "text", a->verdict_text);
 	buf_put_char(b, '}');
 }
 
@@ -139,19 +135,18 @@ put_robots(struct buf *b, const struct robots_verdict *v, struct arena *a)
 {
 	if (v->ignored || !v->known)
 		return;
-	out_name(b, "robots");
-	buf_put_char(b, '{');
-	out_bool(b, "allow", v->allowed);
+	json_object(b, "robots");
+	json_bool(b, "allow", v->allowed);
 	if (v->line > 0)
-		out_u64(b, "line", v->line);
+		json_u64(b, "line", v->line);
 	else
-		out_null(b, "line");
+		json_null(b, "line");
 	if (v->line > 0)
-		out_text(b, "rule", v->text);
+		json_str(b, "rule", v->text);
 	else
-		out_null(b, "rule");
-	out_text(b, "text", robots_verdict_text(v, a));
-	out_time(b, "fetched_at", v->fetched);
+		json_null(b, "rule");
+	json_str(b, "text", robots_verdict_text(v, a));
+	json_time(b, "fetched_at", v->fetched);
 	buf_put_char(b, '}');
 }
 
@@ -164,22 +159,22 @@ found(struct url_query *a)
 	if (!answered(t, &a->why, &a->arena, CODE_UNKNOWN_CRAWL))
 		return;
 	struct buf *b = task_data(t);
-	out_text(b, "url", a->canonical);
-	out_bool(b, "known", a->state != URL_UNKNOWN);
-	out_text(b, "state", str_of(url_states[a->state]));
+	json_str(b, "url", a->canonical);
+	json_bool(b, "known", a->state != URL_UNKNOWN);
+	json_str(b, "state", str_of(url_states[a->state]));
 	if (a->state != URL_UNKNOWN)
 		put_fact(b, a);
 	else
 		put_verdict(b, a);
 	if (a->reason_text.n != 0)
-		out_text(b, "text", a->reason_text);
+		json_str(b, "text", a->reason_text);
 	put_robots(b, &a->robots, &a->arena);
 	if (a->host_known) {
 		struct wall due = { now.us + (int64_t)(1e6 *
 		    (a->host_view.next_s > 0 ? a->host_view.next_s : 0)) };
 		if (a->state == URL_WAITING)
-			out_time(b, "due", due);
-		out_name(b, "host");
+			json_time(b, "due", due);
+		json_name(b, "host");
 		look_put_host(b, &a->host_view, now);
 	}
 	arena_free(&a->arena);
@@ -208,16 +203,15 @@ static void
 put_rule(struct buf *b, const struct policy_url_rule *r,
     enum policy_match match)
 {
-	out_comma(b);
-	buf_put_char(b, '{');
+	json_object(b, NULL);
 	if (r->pattern.p == NULL)
-		out_null(b, "pattern");
+		json_null(b, "pattern");
 	else
-		out_text(b, "pattern", r->pattern);
-	out_text(b, "action", r->action == POLICY_ADD ? STR("add") :
+		json_str(b, "pattern", r->pattern);
+	json_str(b, "action", r->action == POLICY_ADD ? STR("add") :
 	    STR("multiply"));
-	out_real(b, "amount", r->amount);
-	out_text(b, "match", str_of(matches[match]));
+	json_real(b, "amount", r->amount);
+	json_str(b, "match", str_of(matches[match]));
 	buf_put_char(b, '}');
 }
 
@@ -226,21 +220,20 @@ put_explanation(struct buf *b, const struct policy_explanation *x)
 {
 	const struct policy_verdict *v = &x->verdict;
 
-	out_bool(b, "take", v->take);
+	json_bool(b, "take", v->take);
 	if (v->take)
-		out_null(b, "reason");
+		json_null(b, "reason");
 	else
-		out_text(b, "reason", str_of(skip_name(v->reason)));
-	out_real(b, "cost", v->cost);
+		json_str(b, "reason", str_of(skip_name(v->reason)));
+	json_real(b, "cost", v->cost);
 	if (v->rule >= 0)
-		out_u64(b, "rule", (uint64_t)v->rule);
+		json_u64(b, "rule", (uint64_t)v->rule);
 	else
-		out_null(b, "rule");
+		json_null(b, "rule");
 	/* It has no text only where no rule was consulted. */
-	out_text(b, "text", str_of(v->text != NULL ? v->text : v->take ?
+	json_str(b, "text", str_of(v->text != NULL ? v->text : v->take ?
 	    "it is taken" : skip_text(v->reason)));
-	out_name(b, "rules");
-	buf_put_char(b, '[');
+	json_array(b, "rules");
 	for (size_t i = 0; i < x->rules_n &&
 	    b->n < REALTIME_ANSWER_BYTES_MAX; i++)
 		put_rule(b, &x->rules[i], x->matches[i]);
@@ -305,7 +298,7 @@ explain(struct task *t, struct str json)
 	} else if (e != OK) {
 		task_fail_why(t, &w, CODE_UNKNOWN_POLICY);
 	} else {
-		out_text(task_data(t), "url", canonical);
+		json_str(task_data(t), "url", canonical);
 		put_explanation(task_data(t), &x);
 		explain_robots(t, policy, canonical);
 	}
@@ -357,15 +350,13 @@ excluded(struct exclude_request *a)
 		return;
 	struct buf *b = task_data(t);
 	realtime_job(t);
-	out_u64(b, "removed", a->removed);
+	json_u64(b, "removed", a->removed);
 	if (a->so_far)
-		out_u64(b, "looked", a->looked);
-	out_name(b, "sample");
-	buf_put_char(b, '[');
+		json_u64(b, "looked", a->looked);
+	json_array(b, "sample");
 	for (size_t i = 0; i < a->sample_n &&
 	    b->n < REALTIME_ANSWER_BYTES_MAX; i++) {
-		out_comma(b);
-		text_json(b, a->sample[i]);
+		json_item(b, a->sample[i]);
 	}
 	buf_put_char(b, ']');
 	arena_free(&a->arena);
@@ -396,7 +387,7 @@ retried(struct retry_request *a)
 	if (!answered(t, &a->why, NULL, CODE_UNKNOWN_CRAWL))
 		return;
 	realtime_job(t);
-	out_u64(task_data(t), "requeued", a->requeued);
+	json_u64(task_data(t), "requeued", a->requeued);
 	task_answer(t);
 }
 

@@ -38,11 +38,12 @@ client_put(struct client *c, const struct str *parts, size_t n)
 void
 client_event_head(struct buf *b, const struct sub *sub, const char *event)
 {
-	buf_put_str(b, STR("{\"type\":\"event\","));
+	json_object(b, NULL);
+	json_str(b, "type", STR("event"));
 	if (event != NULL)
-		buf_printf(b, "\"event\":\"%s\",", event);
-	buf_printf(b, "\"subscription_id\":%llu,\"data\":",
-	    (unsigned long long)sub->id);
+		json_str(b, "event", str_of(event));
+	json_u64(b, "subscription_id", sub->id);
+	json_name(b, "data");
 }
 
 /* Wakes the senders that waited for the number of a crawl just begun. */
@@ -283,10 +284,10 @@ sub_close(struct sub *sub, uint32_t crawl, const char *reason,
 
 	client_event_head(&b, sub, "subscription_closed");
 	buf_put_char(&b, '{');
-	out_u64(&b, "crawl_id", crawl);
-	out_text(&b, "reason", str_of(reason));
+	json_u64(&b, "crawl_id", crawl);
+	json_str(&b, "reason", str_of(reason));
 	if (token.n > 0)
-		out_text(&b, "sync_token", token);
+		json_str(&b, "sync_token", token);
 	buf_put_text(&b, "}}");
 	struct str whole = buf_str(&b);
 	client_put(sub->client, &whole, 1);
@@ -314,7 +315,7 @@ verb_UNSUBSCRIBE(struct task *t)
 			break;
 		}
 	}
-	out_u64(task_data(t), "subscription_id", id);
+	json_u64(task_data(t), "subscription_id", id);
 	task_answer(t);
 }
 

@@ -480,19 +480,17 @@ command_free(struct command *c)
 static void
 help_of(const struct command_row *row, struct buf *out)
 {
-	buf_put_char(out, '{');
-	out_text(out, "command", str_of(row->name));
-	out_text(out, "help", str_of(row->help));
-	out_text(out, "right", str_of(token_access_text(row->right)));
-	out_name(out, "args");
-	buf_put_char(out, '{');
+	json_object(out, NULL);
+	json_str(out, "command", str_of(row->name));
+	json_str(out, "help", str_of(row->help));
+	json_str(out, "right", str_of(token_access_text(row->right)));
+	json_object(out, "args");
 	for (size_t i = 0; i < ARG_COUNT; i++) {
 		if ((row->may >> i & 1) == 0)
 			continue;
-		out_name(out, arg_rows[i].name);
-		buf_put_char(out, '{');
-		out_text(out, "help", str_of(arg_rows[i].help));
-		out_bool(out, "required", row->must >> i & 1);
+		json_object(out, arg_rows[i].name);
+		json_str(out, "help", str_of(arg_rows[i].help));
+		json_bool(out, "required", row->must >> i & 1);
 		buf_put_char(out, '}');
 	}
 	buf_put_text(out, "}}");
@@ -502,9 +500,7 @@ void
 command_help(struct buf *out)
 {
 	buf_put_char(out, '[');
-	for (size_t i = 0; i < VERB_COUNT; i++) {
-		out_comma(out);
+	for (size_t i = 0; i < VERB_COUNT; i++)
 		help_of(&command_rows[i], out);
-	}
 	buf_put_char(out, ']');
 }

@@ -27,9 +27,9 @@ began(struct launch *l)
 		task_fail_why(t, &l->why, CODE_UNKNOWN_POLICY);
 		return;
 	}
-	out_u64(task_data(t), "crawl_id", l->crawl);
-	out_u64(task_data(t), "job_id", l->crawl);
-	out_text(task_data(t), "in_force", str_of(l->in_force));
+	json_u64(task_data(t), "crawl_id", l->crawl);
+	json_u64(task_data(t), "job_id", l->crawl);
+	json_str(task_data(t), "in_force", str_of(l->in_force));
 	task_answer(t);
 }
 
@@ -83,8 +83,8 @@ verb_START_CRAWL(struct task *t)
 void
 realtime_job(struct task *t)
 {
-	out_u64(task_data(t), "crawl_id", t->command.crawl_id);
-	out_u64(task_data(t), "job_id", t->command.crawl_id);
+	json_u64(task_data(t), "crawl_id", t->command.crawl_id);
+	json_u64(task_data(t), "job_id", t->command.crawl_id);
 }
 
 static void
@@ -98,7 +98,7 @@ steered(struct crawl_order *o)
 		return;
 	}
 	realtime_job(t);
-	out_text(task_data(t), "status", str_of(crawl_state_name(o->state)));
+	json_str(task_data(t), "status", str_of(crawl_state_name(o->state)));
 	task_answer(t);
 }
 
@@ -176,13 +176,13 @@ ran_again(struct rerun *r)
 		task_fail_why(t, &r->why, CODE_UNKNOWN_CRAWL);
 		return;
 	}
-	out_u64(task_data(t), "crawl_id", r->crawl);
-	out_u64(task_data(t), "job_id", r->crawl);
-	out_u64(task_data(t), "seeds", r->seeds_n);
-	out_text(task_data(t), "in_force", str_of(r->in_force));
+	json_u64(task_data(t), "crawl_id", r->crawl);
+	json_u64(task_data(t), "job_id", r->crawl);
+	json_u64(task_data(t), "seeds", r->seeds_n);
+	json_str(task_data(t), "in_force", str_of(r->in_force));
 	if (r->failures) {
-		out_u64(task_data(t), "failed", r->failed);
-		out_u64(task_data(t), "left", r->left);
+		json_u64(task_data(t), "failed", r->failed);
+		json_u64(task_data(t), "left", r->left);
 	}
 	task_answer(t);
 }
@@ -212,16 +212,16 @@ static const char *const crawl_kinds[] = { "crawl", "frontier", "harvest" };
 static void
 put_row(struct buf *b, const struct crawl_row *row)
 {
-	out_u64(b, "crawl_id", row->id);
-	out_text(b, "policy", row->policy);
-	out_text(b, "kind", str_of(crawl_kinds[MIN(row->view.kind,
+	json_u64(b, "crawl_id", row->id);
+	json_str(b, "policy", row->policy);
+	json_str(b, "kind", str_of(crawl_kinds[MIN(row->view.kind,
 	    ARRAY_LEN(crawl_kinds) - 1)]));
 	row_put_all(b, row);
-	out_u64(b, "in_flight", row->view.counts.leased);
-	out_real(b, "pages_per_s", row->pages_per_s);
-	out_real(b, "bytes_per_s", row->bytes_per_s);
+	json_u64(b, "in_flight", row->view.counts.leased);
+	json_real(b, "pages_per_s", row->pages_per_s);
+	json_real(b, "bytes_per_s", row->bytes_per_s);
 	if (row->schedule != 0)
-		out_u64(b, "schedule_id", row->schedule);
+		json_u64(b, "schedule_id", row->schedule);
 }
 
 static bool
@@ -266,16 +266,14 @@ verb_LIST_CRAWLS(struct task *t)
 			continue;
 		if (total++ >= c->start && put < size &&
 		    rows.n < REALTIME_ANSWER_BYTES_MAX) {
-			out_comma(&rows);
-			buf_put_char(&rows, '{');
+			json_object(&rows, NULL);
 			put_row(&rows, row);
 			buf_put_char(&rows, '}');
 			put++;
 		}
 	}
-	out_u64(task_data(t), "total", total);
-	out_name(task_data(t), "crawls");
-	buf_put_char(&t->data, '[');
+	json_u64(task_data(t), "total", total);
+	json_array(task_data(t), "crawls");
 	buf_put_str(&t->data, buf_str(&rows));
 	buf_put_char(&t->data, ']');
 	buf_free(&rows);
@@ -290,27 +288,24 @@ put_spec(struct buf *b, const struct spec_query *a, uint64_t start)
 	const struct crawl_spec *s = &a->spec;
 	size_t most = b->n + SEEDS_BYTES_MAX, end = start;
 
-	out_name(b, "seeds");
-	buf_put_char(b, '[');
+	json_array(b, "seeds");
 	for (; end < s->seeds_n && b->n < most; end++) {
-		out_comma(b);
-		text_json(b, s->seeds[end]);
+		json_item(b, s->seeds[end]);
 	}
 	buf_put_char(b, ']');
 	/* One for each of these seeds; null: the policy's. */
-	out_name(b, "rate_limits");
-	buf_put_char(b, '[');
+	json_array(b, "rate_limits");
 	for (size_t i = start; i < end; i++) {
-		out_comma(b);
+		json_comma(b);
 		if (a->delays[i] < 0)
 			buf_put_text(b, "null");
 		else
 			buf_printf(b, "%.17g", a->delays[i]);
 	}
 	buf_put_char(b, ']');
-	out_u64(b, "seeds_total", s->seeds_n);
+	json_u64(b, "seeds_total", s->seeds_n);
 	/* Copied as the engine wrote it. */
-	out_name(b, "policy_json");
+	json_name(b, "policy_json");
 	buf_put_str(b, s->policy.n <= POLICY_JSON_BYTES_MAX &&
 	    s->policy.n > 0 ? s->policy : STR("null"));
 }
@@ -363,9 +358,9 @@ snapshot_made(struct snapshot_ask *a)
 		task_fail_why(t, &a->why, CODE_INTERNAL);
 		return;
 	}
-	out_text(task_data(t), "directory", STR(SNAPSHOT_DIR));
-	out_u64(task_data(t), "group", a->group);
-	out_u64(task_data(t), "warcs_outside", a->outside);
+	json_str(task_data(t), "directory", STR(SNAPSHOT_DIR));
+	json_u64(task_data(t), "group", a->group);
+	json_u64(task_data(t), "warcs_outside", a->outside);
 	task_answer(t);
 }
 

@@ -191,23 +191,21 @@ answer_list(struct capture_list *l)
 	struct buf b = BUF_INIT;
 
 	buf_put_char(&b, '{');
-	out_u64(&b, "crawl_id", l->crawl);
-	out_name(&b, "files");
-	buf_put_char(&b, '[');
+	json_u64(&b, "crawl_id", l->crawl);
+	json_array(&b, "files");
 	for (size_t i = 0; i < l->n; i++) {
-		out_comma(&b);
-		buf_put_char(&b, '{');
-		out_text(&b, "name", l->files[i].name);
-		out_u64(&b, "size", l->files[i].size);
-		out_text(&b, "type", str_of(l->files[i].type->word));
-		out_bool(&b, "open", l->files[i].open);
+		json_object(&b, NULL);
+		json_str(&b, "name", l->files[i].name);
+		json_u64(&b, "size", l->files[i].size);
+		json_str(&b, "type", str_of(l->files[i].type->word));
+		json_bool(&b, "open", l->files[i].open);
 		buf_put_char(&b, '}');
 	}
 	buf_put_char(&b, ']');
 	if (why_no_package(l) == NULL)
-		out_text(&b, "wacz", package_name(l->crawl, &l->arena));
+		json_str(&b, "wacz", package_name(l->crawl, &l->arena));
 	else
-		out_null(&b, "wacz");
+		json_null(&b, "wacz");
 	buf_put_text(&b, "}\n");
 	web_answer(l->request, 200, JSON_TYPE, buf_str(&b));
 	buf_free(&b);

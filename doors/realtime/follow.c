@@ -370,7 +370,7 @@ follow_subscribe(struct task *t, const struct follow_kind *kind,
 		add_cursor(f, realtime_row(t->door, f->filter.crawl), false);
 	else
 		begin_many(f);
-	out_u64(task_data(t), "subscription_id", f->sub.id);
+	json_u64(task_data(t), "subscription_id", f->sub.id);
 	task_answer(t);
 }
 

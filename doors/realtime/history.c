@@ -28,18 +28,14 @@ verb_GET_HISTORY(struct task *t)
 		return;
 	size_t n = crawl_registry_history(row, points);
 	struct buf *b = task_data(t);
-	out_u64(b, "crawl_id", row->id);
-	out_name(b, "fields");
-	buf_put_char(b, '[');
-	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-		out_comma(b);
-		buf_printf(b, "\"%s\"", fields[i]);
-	}
+	json_u64(b, "crawl_id", row->id);
+	json_array(b, "fields");
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+		json_item(b, str_of(fields[i]));
 	buf_put_char(b, ']');
-	out_name(b, "points");
-	buf_put_char(b, '[');
+	json_array(b, "points");
 	for (size_t i = 0; i < n; i++) {
-		out_comma(b);
+		json_comma(b);
 		put_point(b, &points[i]);
 	}
 	buf_put_char(b, ']');

@@ -40,7 +40,7 @@ static void
 put_known(struct buf *b, const char *name, struct str s)
 {
 	if (s.n > 0)
-		out_text(b, name, s);
+		json_str(b, name, s);
 }
 
 static void
@@ -48,19 +48,19 @@ put_entry(struct cursor *c, const struct log_entry *e, struct buf *b)
 {
 	client_event_head(b, &c->follow->sub, "log");
 	buf_put_char(b, '{');
-	out_u64(b, "crawl_id", e->crawl);
-	out_time(b, "at", e->at);
-	out_text(b, "kind", str_of(e->kind));
-	out_text(b, "text", e->text);
+	json_u64(b, "crawl_id", e->crawl);
+	json_time(b, "at", e->at);
+	json_str(b, "kind", str_of(e->kind));
+	json_str(b, "text", e->text);
 	put_known(b, "host", e->host);
 	put_known(b, "url", e->url);
 	put_known(b, "reason", e->reason);
-	out_name(b, "sync_token");
+	json_name(b, "sync_token");
 	buf_put_char(b, '"');
 	sync_put_log(b, e->number, e->crawl, c->follow->sub.client->door->mark);
 	buf_put_char(b, '"');
 	if (c->resumed && e->number > c->next)
-		out_bool(b, "gap", true);
+		json_bool(b, "gap", true);
 	buf_put_text(b, "}}");
 }
 

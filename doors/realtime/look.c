@@ -20,78 +20,71 @@ static void
 put_next(struct buf *b, double next_s, struct wall now)
 {
 	if (next_s <= 0) {
-		out_null(b, "next_at");
+		json_null(b, "next_at");
 		return;
 	}
-	out_name(b, "next_at");
+	json_name(b, "next_at");
 	buf_printf(b, "%.1f", (double)now.us / 1e6 + next_s);
 }
 
 void
 look_put_host(struct buf *b, const struct host_view *h, struct wall now)
 {
-	buf_put_char(b, '{');
-	out_text(b, "host", h->host);
-	out_u64(b, "queued", h->queued);
-	out_text(b, "state", str_of(host_state_name(h->state)));
-	out_real(b, "delay", h->delay_s);
+	json_object(b, NULL);
+	json_str(b, "host", h->host);
+	json_u64(b, "queued", h->queued);
+	json_str(b, "state", str_of(host_state_name(h->state)));
+	json_real(b, "delay", h->delay_s);
 	put_next(b, h->next_s, now);
-	out_u64(b, "in_flight", h->in_flight);
+	json_u64(b, "in_flight", h->in_flight);
 	buf_put_char(b, '}');
 }
 
 static void
 put_url(struct buf *b, const struct queued_url *u)
 {
-	buf_put_char(b, '{');
-	out_text(b, "url", u->url);
-	out_u64(b, "depth", u->depth);
-	out_real(b, "cost", u->cost);
-	out_text(b, "host", u->host);
+	json_object(b, NULL);
+	json_str(b, "url", u->url);
+	json_u64(b, "depth", u->depth);
+	json_real(b, "cost", u->cost);
+	json_str(b, "host", u->host);
 	buf_put_char(b, '}');
 }
 
 static void
 put_facts(struct buf *b, const struct queue_query *q, struct wall now)
 {
-	out_name(b, "facts");
-	buf_put_char(b, '{');
-	out_u64(b, "hosts", q->hosts_all);
-	out_u64(b, "ready", q->ready);
-	out_u64(b, "delayed", q->delayed);
-	out_u64(b, "backoff", q->backoff);
+	json_object(b, "facts");
+	json_u64(b, "hosts", q->hosts_all);
+	json_u64(b, "ready", q->ready);
+	json_u64(b, "delayed", q->delayed);
+	json_u64(b, "backoff", q->backoff);
 	put_next(b, q->next_s, now);
-	out_text(b, "next_host", str_of(q->next_host));
-	out_u64(b, "queued", q->queued);
-	out_u64(b, "in_flight", q->in_flight);
-	out_u64(b, "downloads", q->downloads);
-	out_u64(b, "downloads_max", q->downloads_max);
+	json_str(b, "next_host", str_of(q->next_host));
+	json_u64(b, "queued", q->queued);
+	json_u64(b, "in_flight", q->in_flight);
+	json_u64(b, "downloads", q->downloads);
+	json_u64(b, "downloads_max", q->downloads_max);
 	buf_put_char(b, '}');
 }
 
 static void
 put_queue(struct buf *b, const struct queue_query *q, struct wall now)
 {
-	out_u64(b, "crawl_id", q->crawl);
-	out_u64(b, "queued", q->queued);
-	out_u64(b, "in_flight", q->in_flight);
-	out_name(b, "hosts");
-	buf_put_char(b, '[');
+	json_u64(b, "crawl_id", q->crawl);
+	json_u64(b, "queued", q->queued);
+	json_u64(b, "in_flight", q->in_flight);
+	json_array(b, "hosts");
 	size_t most = b->n + PART_BYTES_MAX;
-	for (size_t i = 0; i < q->hosts_n && b->n < most; i++) {
-		out_comma(b);
+	for (size_t i = 0; i < q->hosts_n && b->n < most; i++)
 		look_put_host(b, &q->hosts[i], now);
-	}
 	buf_put_char(b, ']');
-	out_name(b, "urls");
-	buf_put_char(b, '[');
+	json_array(b, "urls");
 	most = b->n + PART_BYTES_MAX;
-	for (size_t i = 0; i < q->urls_n && b->n < most; i++) {
-		out_comma(b);
+	for (size_t i = 0; i < q->urls_n && b->n < most; i++)
 		put_url(b, &q->urls[i]);
-	}
 	buf_put_char(b, ']');
-	out_text(b, "why", str_of(q->reason));
+	json_str(b, "why", str_of(q->reason));
 	put_facts(b, q, now);
 }
 
@@ -142,7 +135,7 @@ got_why(struct queue_query *q)
 
 	if (!answered(t, q))
 		return;
-	out_text(task_data(t), "why", str_of(q->reason));
+	json_str(task_data(t), "why", str_of(q->reason));
 	put_facts(task_data(t), q, clock_wall());
 	arena_free(&q->arena);
 	task_answer(t);
@@ -326,6 +319,6 @@ verb_SUBSCRIBE_FRONTIER(struct task *t)
 	}
 	sender_init(&v->sender, &v->sub, send_view);
 	sender_ready(&v->sender);
-	out_u64(task_data(t), "subscription_id", v->sub.id);
+	json_u64(task_data(t), "subscription_id", v->sub.id);
 	task_answer(t);
 }

@@ -43,18 +43,16 @@ put_subscribers(struct realtime *d, struct buf *b)
 	size_t n = follow_lags(d, lags, ARRAY_LEN(lags));
 	uint64_t worst = 0;
 
-	out_name(b, "subscribers");
-	buf_put_char(b, '[');
+	json_array(b, "subscribers");
 	for (size_t i = 0; i < n; i++) {
 		if (lags[i].kind == SUB_ITEMS)
 			worst = MAX(worst, lags[i].lag);
-		out_comma(b);
-		buf_put_char(b, '{');
-		out_u64(b, "subscription_id", lags[i].sub);
-		out_u64(b, "crawl_id", lags[i].crawl);
-		out_text(b, "kind", lags[i].kind == SUB_LOG ? STR("log") :
+		json_object(b, NULL);
+		json_u64(b, "subscription_id", lags[i].sub);
+		json_u64(b, "crawl_id", lags[i].crawl);
+		json_str(b, "kind", lags[i].kind == SUB_LOG ? STR("log") :
 		    STR("items"));
-		out_u64(b, "lag", lags[i].lag);
+		json_u64(b, "lag", lags[i].lag);
 		buf_put_char(b, '}');
 	}
 	buf_put_char(b, ']');
@@ -101,15 +99,13 @@ static void
 put_loops(const struct frame_past *was, const struct frame_past *now,
     double s, struct buf *b)
 {
-	out_name(b, "loops");
-	buf_put_char(b, '[');
+	json_array(b, "loops");
 	for (size_t i = 0; i < now->threads_n; i++) {
 		const struct system_thread *t = &now->threads[i];
-		out_comma(b);
-		buf_put_char(b, '{');
-		out_text(b, "name", t->id == system_pid() ? STR("home") :
+		json_object(b, NULL);
+		json_str(b, "name", t->id == system_pid() ? STR("home") :
 		    str_of(t->name));
-		out_real(b, "load", (double)(t->cpu_ns -
+		json_real(b, "load", (double)(t->cpu_ns -
 		    cpu_then(was, t->id)) / 1e9 / s);
 		buf_put_char(b, '}');
 	}
@@ -129,10 +125,10 @@ put_rates(struct realtime *d, const struct totals *t, struct buf *b)
 	if (was.at.ns == 0 || s <= 0)
 		was = *now;
 	s = s <= 0 ? 1 : s;
-	out_real(b, "cpu", (double)(now->cpu_ns - was.cpu_ns) / 1e9 / s);
-	out_real(b, "pages_per_s",
+	json_real(b, "cpu", (double)(now->cpu_ns - was.cpu_ns) / 1e9 / s);
+	json_real(b, "pages_per_s",
 	    (double)(now->items - MIN(now->items, was.items)) / s);
-	out_real(b, "bytes_per_s",
+	json_real(b, "bytes_per_s",
 	    (double)(now->bytes - MIN(now->bytes, was.bytes)) / s);
 	put_loops(&was, now, s, b);
 }
@@ -143,35 +139,33 @@ put_machine(struct realtime *d, const struct web_counts *web,
 {
 	uint64_t disk;
 
-	out_u64(b, "rss", system_rss_bytes());
+	json_u64(b, "rss", system_rss_bytes());
 	if (file_free_bytes(d->options.data_dir, &disk, NULL) == OK)
-		out_u64(b, "disk_free", disk);
+		json_u64(b, "disk_free", disk);
 	else
-		out_null(b, "disk_free");
-	out_u64(b, "bytes_in", k->loops.bytes_in + web->bytes_in);
-	out_u64(b, "bytes_out", web->bytes_out);
-	out_u64(b, "connections", web->connections);
-	out_u64(b, "downloads", k->loops.in_flight);
-	out_u64(b, "downloads_max", d->downloads_max);
+		json_null(b, "disk_free");
+	json_u64(b, "bytes_in", k->loops.bytes_in + web->bytes_in);
+	json_u64(b, "bytes_out", web->bytes_out);
+	json_u64(b, "connections", web->connections);
+	json_u64(b, "downloads", k->loops.in_flight);
+	json_u64(b, "downloads_max", d->downloads_max);
 }
 
 static void
 put_stages(const struct engine_look *k, const struct totals *t,
     struct buf *b)
 {
-	out_name(b, "stages");
-	buf_put_char(b, '{');
-	out_u64(b, "frontier", t->queued);
-	out_u64(b, "fetcher", k->loops.in_flight);
-	out_u64(b, "parser", k->jobs_waiting);
-	out_u64(b, "store", k->loops.uncommitted);
-	out_u64(b, "archive", k->ledger.groups_unapplied);
+	json_object(b, "stages");
+	json_u64(b, "frontier", t->queued);
+	json_u64(b, "fetcher", k->loops.in_flight);
+	json_u64(b, "parser", k->jobs_waiting);
+	json_u64(b, "store", k->loops.uncommitted);
+	json_u64(b, "archive", k->ledger.groups_unapplied);
 	buf_put_char(b, '}');
-	out_name(b, "hosts");
-	buf_put_char(b, '{');
-	out_u64(b, "ready", k->loops.hosts_ready);
-	out_u64(b, "delayed", k->loops.hosts_delayed);
-	out_u64(b, "backoff", k->loops.hosts_backoff);
+	json_object(b, "hosts");
+	json_u64(b, "ready", k->loops.hosts_ready);
+	json_u64(b, "delayed", k->loops.hosts_delayed);
+	json_u64(b, "backoff", k->loops.hosts_backoff);
 	buf_put_char(b, '}');
 }
 
@@ -186,7 +180,7 @@ make_frame(struct realtime *d, const struct engine_look *k)
 		web_counts(d->web, &web);
 	buf_clear(b);
 	buf_put_char(b, '{');
-	out_time(b, "at", clock_wall());
+	json_time(b, "at", clock_wall());
 	put_rates(d, &t, b);
 	put_machine(d, &web, k, b);
 	put_stages(k, &t, b);
@@ -291,7 +285,7 @@ send(struct sender *sender)
 	struct buf b = BUF_INIT;
 	client_event_head(&b, &m->sub, "monitor");
 	buf_put_str(&b, buf_str(&d->frames[m->next++ % d->frames_max].text));
-	out_u64(&b, "dropped", m->dropped);
+	json_u64(&b, "dropped", m->dropped);
 	buf_put_text(&b, "}}");
 	struct str whole = buf_str(&b);
 	client_put(c, &whole, 1);
@@ -322,6 +316,6 @@ verb_SUBSCRIBE_MONITOR(struct task *t)
 	m->next = d->frames_n - MIN(d->frames_n, d->frames_max);
 	sender_init(&m->sender, &m->sub, send);
 	sender_ready(&m->sender);
-	out_u64(task_data(t), "subscription_id", m->sub.id);
+	json_u64(task_data(t), "subscription_id", m->sub.id);
 	task_answer(t);
 }

@@ -20,29 +20,29 @@ static void
 put_duration(struct buf *b, const char *name, int64_t us)
 {
 	if (us < 0)
-		out_null(b, name);
+		json_null(b, name);
 	else
-		out_real(b, name, (double)us / 1e6);
+		json_real(b, name, (double)us / 1e6);
 }
 
 static void
 put_page(struct buf *b, const struct journal_entry *e)
 {
-	out_u64(b, "number", e->seq);
-	out_text(b, "url", e->url);
+	json_u64(b, "number", e->seq);
+	json_str(b, "url", e->url);
 	if (e->final_url.n > 0)
-		out_text(b, "final_url", e->final_url);
-	out_u64(b, "status_code", e->status);
-	out_text(b, "type", e->type);
-	out_text(b, "title", e->title);
-	out_u64(b, "depth", e->depth);
-	out_time(b, "started_at", e->start);
+		json_str(b, "final_url", e->final_url);
+	json_u64(b, "status_code", e->status);
+	json_str(b, "type", e->type);
+	json_str(b, "title", e->title);
+	json_u64(b, "depth", e->depth);
+	json_time(b, "started_at", e->start);
 	put_duration(b, "duration", e->duration_us);
-	out_u64(b, "body_length", e->body_bytes);
-	out_bool(b, "truncated", e->flags & JOURNAL_TRUNCATED);
-	out_bool(b, "duplicate", e->flags & JOURNAL_REVISIT);
-	out_bool(b, "near_duplicate", e->flags & JOURNAL_NEAR_DUPLICATE);
-	out_bool(b, "embed", e->flags & JOURNAL_EMBED);
+	json_u64(b, "body_length", e->body_bytes);
+	json_bool(b, "truncated", e->flags & JOURNAL_TRUNCATED);
+	json_bool(b, "duplicate", e->flags & JOURNAL_REVISIT);
+	json_bool(b, "near_duplicate", e->flags & JOURNAL_NEAR_DUPLICATE);
+	json_bool(b, "embed", e->flags & JOURNAL_EMBED);
 }
 
 /* --- lists -------------------------------------------------------------- */
@@ -60,17 +60,15 @@ listed(struct captures_query *a)
 		task_fail_why(t, &w, CODE_UNKNOWN_CRAWL);
 		return;
 	}
-	out_u64(b, "total", a->total);
+	json_u64(b, "total", a->total);
 	if (a->so_far || a->limited)
-		out_u64(b, "looked", a->looked);
+		json_u64(b, "looked", a->looked);
 	if (a->limited)
-		out_bool(b, "limited", true);
-	out_name(b, "pages");
-	buf_put_char(b, '[');
+		json_bool(b, "limited", true);
+	json_array(b, "pages");
 	for (size_t i = 0; i < a->n && b->n < REALTIME_ANSWER_BYTES_MAX;
 	    i++) {
-		out_comma(b);
-		buf_put_char(b, '{');
+		json_object(b, NULL);
 		put_page(b, &a->pages[i]);
 		buf_put_char(b, '}');
 	}
@@ -129,31 +127,29 @@ verb_LIST_PAGES(struct task *t)
 static void
 put_latin(struct buf *b, const char *name, struct str s)
 {
-	out_name(b, name);
+	json_name(b, name);
 	text_json_latin1(b, str_cut(s, 0, HEAD_BYTES_MAX));
 }
 
 static void
 put_hop(struct buf *b, const struct page_hop *h)
 {
-	out_comma(b);
-	buf_put_char(b, '{');
-	out_text(b, "url", h->url);
-	out_time(b, "at", h->at);
+	json_object(b, NULL);
+	json_str(b, "url", h->url);
+	json_time(b, "at", h->at);
 	put_latin(b, "request", h->request);
 	put_latin(b, "response", h->response);
-	out_text(b, "record_id", h->record_id);
-	out_text(b, "file", h->file);
-	out_u64(b, "offset", h->offset);
-	out_u64(b, "length", h->length);
+	json_str(b, "record_id", h->record_id);
+	json_str(b, "file", h->file);
+	json_u64(b, "offset", h->offset);
+	json_u64(b, "length", h->length);
 	buf_put_char(b, '}');
 }
 
 static void
 put_hops(struct buf *b, const struct capture_query *a)
 {
-	out_name(b, "hops");
-	buf_put_char(b, '[');
+	json_array(b, "hops");
 	size_t most = b->n + HOPS_BYTES_MAX;
 	for (size_t i = 0; i < a->hops_n && b->n < most; i++)
 		put_hop(b, &a->hops[i]);
@@ -163,8 +159,7 @@ put_hops(struct buf *b, const struct capture_query *a)
 static void
 put_timing(struct buf *b, const struct journal_entry *e)
 {
-	out_name(b, "timing");
-	buf_put_char(b, '{');
+	json_object(b, "timing");
 	put_duration(b, "dns", e->dns_us);
 	put_duration(b, "connect", e->connect_us);
 	put_duration(b, "tls", e->tls_us);
@@ -176,13 +171,11 @@ put_timing(struct buf *b, const struct journal_entry *e)
 static void
 put_links(struct buf *b, const struct capture_query *a)
 {
-	out_u64(b, "links_total", a->links_n);
-	out_name(b, "links");
-	buf_put_char(b, '[');
+	json_u64(b, "links_total", a->links_n);
+	json_array(b, "links");
 	size_t most = MIN(b->n + LINKS_BYTES_MAX, REST_BYTES_MAX);
 	for (size_t i = 0; i < a->links_n && b->n < most; i++) {
-		out_comma(b);
-		text_json(b, a->links[i]);
+		json_item(b, a->links[i]);
 	}
 	buf_put_char(b, ']');
 }
@@ -190,22 +183,20 @@ put_links(struct buf *b, const struct capture_query *a)
 static void
 put_duplicates(struct buf *b, const struct capture_query *a)
 {
-	out_name(b, "duplicates");
-	buf_put_char(b, '[');
+	json_array(b, "duplicates");
 	size_t most = MIN(b->n + LINKS_BYTES_MAX, REST_BYTES_MAX);
 	for (size_t i = 0; i < a->duplicates_n && b->n < most; i++) {
 		const struct journal_entry *e = &a->duplicates[i];
-		out_comma(b);
-		buf_put_char(b, '{');
-		out_u64(b, "crawl_id", e->crawl);
-		out_u64(b, "number", e->seq);
-		out_text(b, "url", e->url);
-		out_time(b, "started_at", e->start);
+		json_object(b, NULL);
+		json_u64(b, "crawl_id", e->crawl);
+		json_u64(b, "number", e->seq);
+		json_str(b, "url", e->url);
+		json_time(b, "started_at", e->start);
 		buf_put_char(b, '}');
 	}
 	buf_put_char(b, ']');
 	if (a->so_far)
-		out_u64(b, "duplicates_looked", a->looked);
+		json_u64(b, "duplicates_looked", a->looked);
 }
 
 static void
@@ -214,21 +205,21 @@ put_digest(struct buf *b, const struct digest *d)
 	char text[DIGEST_TEXT_MAX];
 
 	if (d->kind == DIGEST_NONE) {
-		out_null(b, "digest");
+		json_null(b, "digest");
 		return;
 	}
-	out_text(b, "digest", (struct str){ text, digest_to_text(d, text) });
+	json_str(b, "digest", (struct str){ text, digest_to_text(d, text) });
 }
 
 static void
 put_body(struct buf *b, const struct capture_query *a)
 {
-	out_name(b, "body");
+	json_name(b, "body");
 	buf_put_char(b, '"');
 	base64_put(b, a->body_bytes);
 	buf_put_char(b, '"');
-	out_bool(b, "body_cut", a->cut);
-	out_bool(b, "body_damaged", a->damaged);
+	json_bool(b, "body_cut", a->cut);
+	json_bool(b, "body_damaged", a->damaged);
 }
 
 static void
@@ -240,9 +231,9 @@ got_page(struct capture_query *a)
 
 	realtime_back(t->door);
 	if (w.err == OK) {
-		out_u64(b, "crawl_id", a->entry.crawl);
+		json_u64(b, "crawl_id", a->entry.crawl);
 		put_page(b, &a->entry);
-		out_text(b, "via", a->entry.via);
+		json_str(b, "via", a->entry.via);
 		put_hops(b, a);
 		put_timing(b, &a->entry);
 		put_digest(b, &a->entry.digest);

@@ -23,18 +23,17 @@ static void
 put_counts(struct buf *b, const char *name, const uint64_t *n, unsigned all,
     name_fn *word)
 {
-	out_name(b, name);
-	buf_put_char(b, '{');
+	json_object(b, name);
 	for (unsigned i = 0; i < all; i++)
 		if (n[i] > 0)
-			out_u64(b, word(i), n[i]);
+			json_u64(b, word(i), n[i]);
 	buf_put_char(b, '}');
 }
 
 static void
 put_exceptions(struct buf *b, const struct crawl_counts *n)
 {
-	out_u64(b, "exception", crawl_exceptions(n));
+	json_u64(b, "exception", crawl_exceptions(n));
 	put_counts(b, "exceptions", n->exceptions, EXCEPTION_COUNT,
 	    exception_word);
 }
@@ -42,7 +41,7 @@ put_exceptions(struct buf *b, const struct crawl_counts *n)
 static void
 put_skips(struct buf *b, const struct crawl_counts *n)
 {
-	out_u64(b, "skipped", crawl_skips(n));
+	json_u64(b, "skipped", crawl_skips(n));
 	put_counts(b, "skips", n->skips, SKIP_COUNT, skip_word);
 }
 
@@ -52,23 +51,23 @@ row_put_all(struct buf *b, const struct crawl_row *row)
 	const struct crawl_view *v = &row->view;
 	const struct crawl_counts *n = &v->counts;
 
-	out_text(b, "seed", row->seed);
-	out_text(b, "status", str_of(crawl_state_name(v->state)));
-	out_u64(b, "information", n->status[1]);
-	out_u64(b, "success", n->status[2]);
-	out_u64(b, "redirect", n->status[3]);
-	out_u64(b, "not_found", n->not_found);
-	out_u64(b, "error", n->status[5]);
+	json_str(b, "seed", row->seed);
+	json_str(b, "status", str_of(crawl_state_name(v->state)));
+	json_u64(b, "information", n->status[1]);
+	json_u64(b, "success", n->status[2]);
+	json_u64(b, "redirect", n->status[3]);
+	json_u64(b, "not_found", n->not_found);
+	json_u64(b, "error", n->status[5]);
 	put_exceptions(b, n);
 	put_skips(b, n);
-	out_text(b, "reason", str_of(v->reason));
-	out_text(b, "name", row->name);
-	out_texts(b, "tags", row->tags, row->tags_n);
-	out_u64(b, "items", n->items);
-	out_u64(b, "queued", n->queued);
-	out_u64(b, "bytes", n->body_bytes);
-	out_time(b, "created_at", v->created);
-	out_time(b, "ended_at", v->ended);
+	json_str(b, "reason", str_of(v->reason));
+	json_str(b, "name", row->name);
+	json_strs(b, "tags", row->tags, row->tags_n);
+	json_u64(b, "items", n->items);
+	json_u64(b, "queued", n->queued);
+	json_u64(b, "bytes", n->body_bytes);
+	json_time(b, "created_at", v->created);
+	json_time(b, "ended_at", v->ended);
 }
 
 /* The reason is that of the state: one that has none had none, mostly. */
@@ -77,10 +76,10 @@ put_state(struct buf *b, const struct crawl_row *row)
 {
 	const struct crawl_view *v = &row->view;
 
-	out_text(b, "status", str_of(crawl_state_name(v->state)));
-	out_text(b, "reason", str_of(v->reason));
+	json_str(b, "status", str_of(crawl_state_name(v->state)));
+	json_str(b, "reason", str_of(v->reason));
 	if (v->ended.us > 0)
-		out_time(b, "ended_at", v->ended);
+		json_time(b, "ended_at", v->ended);
 }
 
 void
@@ -95,19 +94,19 @@ row_put_since(struct buf *b, const struct crawl_row *row, uint64_t version)
 	for (unsigned i = 0; i < ARRAY_LEN(names); i++)
 		if (names[i] != NULL &&
 		    row->part[REGISTRY_STATUS + i] > version)
-			out_u64(b, names[i], n->status[i]);
+			json_u64(b, names[i], n->status[i]);
 	if (row->part[REGISTRY_NOT_FOUND] > version)
-		out_u64(b, "not_found", n->not_found);
+		json_u64(b, "not_found", n->not_found);
 	if (row->part[REGISTRY_EXCEPTIONS] > version)
 		put_exceptions(b, n);
 	if (row->part[REGISTRY_SKIPS] > version)
 		put_skips(b, n);
 	if (row->part[REGISTRY_ITEMS] > version)
-		out_u64(b, "items", n->items);
+		json_u64(b, "items", n->items);
 	if (row->part[REGISTRY_QUEUED] > version)
-		out_u64(b, "queued", n->queued);
+		json_u64(b, "queued", n->queued);
 	if (row->part[REGISTRY_BYTES] > version)
-		out_u64(b, "bytes", n->body_bytes);
+		json_u64(b, "bytes", n->body_bytes);
 }
 
 const char *

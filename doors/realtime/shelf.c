@@ -76,7 +76,7 @@ put_in_force(struct buf *b, struct str json)
 	if (policy_parse(json, &p, NULL) != OK)
 		return;
 	policy_to_sentence(p, &text);
-	out_text(b, "in_force", buf_str(&text));
+	json_str(b, "in_force", buf_str(&text));
 	buf_free(&text);
 	policy_free(&p);
 }
@@ -86,20 +86,19 @@ got_policy(struct task *t, const struct store_request *a)
 {
 	struct buf *b = task_data(t);
 
-	out_text(b, "name", a->policy.name.n > 0 ? a->policy.name :
+	json_str(b, "name", a->policy.name.n > 0 ? a->policy.name :
 	    t->command.name);
-	out_name(b, "policy");
-	buf_put_str(b, a->policy.json);
+	json_raw(b, "policy", a->policy.json);
 	put_in_force(b, a->policy.json);
-	out_time(b, "created_at", a->policy.created);
-	out_time(b, "changed_at", a->policy.changed);
+	json_time(b, "created_at", a->policy.created);
+	json_time(b, "changed_at", a->policy.changed);
 }
 
 static void
 got_name(struct task *t, const struct store_request *a)
 {
 	(void)a;
-	out_text(task_data(t), "name", t->command.name);
+	json_str(task_data(t), "name", t->command.name);
 }
 
 static void
@@ -107,12 +106,10 @@ got_policies(struct task *t, const struct store_request *a)
 {
 	struct buf *b = task_data(t);
 
-	out_name(b, "policies");
-	buf_put_char(b, '[');
+	json_array(b, "policies");
 	for (size_t i = 0; i < a->n && b->n < REALTIME_ANSWER_BYTES_MAX;
 	    i++) {
-		out_comma(b);
-		text_json(b, a->policies[i].name);
+		json_item(b, a->policies[i].name);
 	}
 	buf_put_char(b, ']');
 }
@@ -165,32 +162,31 @@ verb_POLICY_LIST(struct task *t)
 static void
 got_schedule(struct task *t, const struct store_request *a)
 {
-	out_u64(task_data(t), "schedule_id", a->schedules[0].id);
+	json_u64(task_data(t), "schedule_id", a->schedules[0].id);
 }
 
 static void
 put_schedule(struct buf *b, const struct schedule *s)
 {
-	out_comma(b);
-	buf_put_char(b, '{');
-	out_u64(b, "schedule_id", s->id);
-	out_text(b, "name", s->name);
+	json_object(b, NULL);
+	json_u64(b, "schedule_id", s->id);
+	json_str(b, "name", s->name);
 	if (s->policy.n > 0)
-		out_text(b, "policy", s->policy);
+		json_str(b, "policy", s->policy);
 	else
-		out_null(b, "policy");
-	out_texts(b, "tags", s->tags, s->tags_n);
-	out_u64(b, "every", s->every);
-	out_text(b, "unit", str_of(schedule_unit_text(s->unit)));
-	out_text(b, "timing", str_of(schedule_timing_text(s->timing)));
-	out_text(b, "name_template", s->name_template);
-	out_time(b, "start_at", s->start_at);
-	out_time(b, "next_at", s->next_at);
-	out_u64(b, "runs", s->runs);
+		json_null(b, "policy");
+	json_strs(b, "tags", s->tags, s->tags_n);
+	json_u64(b, "every", s->every);
+	json_str(b, "unit", str_of(schedule_unit_text(s->unit)));
+	json_str(b, "timing", str_of(schedule_timing_text(s->timing)));
+	json_str(b, "name_template", s->name_template);
+	json_time(b, "start_at", s->start_at);
+	json_time(b, "next_at", s->next_at);
+	json_u64(b, "runs", s->runs);
 	if (s->last_crawl == SCHEDULE_NO_CRAWL)
-		out_null(b, "last_crawl");
+		json_null(b, "last_crawl");
 	else
-		out_u64(b, "last_crawl", s->last_crawl);
+		json_u64(b, "last_crawl", s->last_crawl);
 	buf_put_char(b, '}');
 }
 
@@ -199,9 +195,8 @@ got_schedules(struct task *t, const struct store_request *a)
 {
 	struct buf *b = task_data(t);
 
-	out_u64(b, "total", a->n);
-	out_name(b, "schedules");
-	buf_put_char(b, '[');
+	json_u64(b, "total", a->n);
+	json_array(b, "schedules");
 	for (size_t i = 0; i < a->n && b->n < REALTIME_ANSWER_BYTES_MAX; i++)
 		put_schedule(b, &a->schedules[i]);
 	buf_put_char(b, ']');
@@ -213,11 +208,10 @@ put_seeds(struct buf *b, const struct command *c)
 {
 	buf_put_char(b, '[');
 	for (size_t i = 0; i < c->seeds_n; i++) {
-		out_comma(b);
-		buf_put_char(b, '{');
-		out_text(b, "url", c->seeds[i].url);
+		json_object(b, NULL);
+		json_str(b, "url", c->seeds[i].url);
 		if (c->seeds[i].rate_limit >= 0)
-			out_real(b, "rate_limit", c->seeds[i].rate_limit);
+			json_real(b, "rate_limit", c->seeds[i].rate_limit);
 		buf_put_char(b, '}');
 	}
 	buf_put_char(b, ']');
@@ -280,7 +274,7 @@ static void
 got_id(struct task *t, const struct store_request *a)
 {
 	(void)a;
-	out_u64(task_data(t), "schedule_id", t->command.schedule_id);
+	json_u64(task_data(t), "schedule_id", t->command.schedule_id);
 }
 
 void

@@ -53,8 +53,7 @@ begin_row(struct making *m, struct stats *s, const struct crawl_row *row)
 		buf_put_char(&m->text, '{');
 	}
 	(void)snprintf(id, sizeof(id), "%u", row->id);
-	out_name(&m->text, id);
-	buf_put_char(&m->text, '{');
+	json_object(&m->text, id);
 }
 
 /* --- the first walk ----------------------------------------------------- */
@@ -94,7 +93,7 @@ put_change(struct stats *s, struct making *m, const struct crawl_row *row)
 	begin_row(m, s, row);
 	begun = m->text.n;
 	if (row->deleted)
-		out_text(&m->text, "status", STR("deleted"));
+		json_str(&m->text, "status", STR("deleted"));
 	else if (new)
 		row_put_all(&m->text, row);
 	else
@@ -265,6 +264,6 @@ verb_SUBSCRIBE_STATS(struct task *t)
 	if (filter.one)
 		s->watch = watch_take(t->door, filter.crawl);
 	sender_ready(&s->sender);
-	out_u64(task_data(t), "subscription_id", s->sub.id);
+	json_u64(task_data(t), "subscription_id", s->sub.id);
 	task_answer(t);
 }

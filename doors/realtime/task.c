@@ -67,11 +67,10 @@ finish(struct task *t, enum code code, struct buf *response)
 static void
 begin_response(struct task *t, struct buf *b, bool success)
 {
-	buf_put_str(b, STR("{\"command_id\":"));
-	buf_put_str(b, buf_str(&t->command.id));
-	buf_put_text(b, success ?
-	    ",\"type\":\"response\",\"success\":true,\"data\":" :
-	    ",\"type\":\"response\",\"success\":false");
+	json_object(b, NULL);
+	json_raw(b, "command_id", buf_str(&t->command.id));
+	json_str(b, "type", STR("response"));
+	json_bool(b, "success", success);
 }
 
 struct buf *
@@ -89,7 +88,7 @@ task_answer(struct task *t)
 
 	buf_put_char(task_data(t), '}');
 	begin_response(t, &b, true);
-	buf_put_str(&b, buf_str(&t->data));
+	json_raw(&b, "data", buf_str(&t->data));
 	buf_put_char(&b, '}');
 	finish(t, CODE_OK, &b);
 }
@@ -105,9 +104,9 @@ task_fail(struct task *t, enum code code, const char *fmt, ...)
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	begin_response(t, &b, false);
-	out_text(&b, "error", str_of(text));
-	out_text(&b, "data", str_of(text));
-	out_text(&b, "code", str_of(code_text(code)));
+	json_str(&b, "error", str_of(text));
+	json_str(&b, "data", str_of(text));
+	json_str(&b, "code", str_of(code_text(code)));
 	buf_put_char(&b, '}');
 	finish(t, code, &b);
 }
