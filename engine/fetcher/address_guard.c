@@ -1,8 +1,6 @@
-/*
- * Where a page may go: what strangers say must not lead to what only this
- * machine can reach, nor to other protocols.
- */
-#include "engine/fetcher/state.h"
+#include "engine/fetcher/address_guard.h"
+
+#include "engine/fetcher/fetch_crawl.h"
 #include "engine/policy/address.h"
 
 /* What the operator typed he may reach; its links stay on its host. */
@@ -20,7 +18,7 @@ static bool
 is_trusted(const struct page *p)
 {
 	const struct crawl_shared *s = p->crawl->shared;
-	struct str host = page_hop((struct page *)(uintptr_t)p)->url.host;
+	struct str host = page_hop(p)->url.host;
 
 	/* A door's crawl may have such a policy from when that was allowed. */
 	return p->fetcher->settings->allow_private ||
@@ -29,13 +27,13 @@ is_trusted(const struct page *p)
 }
 
 bool
-address_allowed(const struct page *p, const struct ip *ip)
+address_guard_found(const struct page *p, const struct ip *ip)
 {
 	return address_is_public(ip->b) || is_trusted(p);
 }
 
 bool
-name_allowed(const struct page *p, const struct url *u)
+address_guard_name(const struct page *p, const struct url *u)
 {
 	struct ip ip;
 
@@ -46,17 +44,17 @@ name_allowed(const struct page *p, const struct url *u)
 		host = str_cut(host, 1, host.n - 1);
 	if (!ip_from_text(host, &ip))
 		ip_from_text(STR("127.0.0.1"), &ip);
-	return address_allowed(p, &ip);
+	return address_guard_found(p, &ip);
 }
 
 bool
-port_allowed(const struct page *p, const struct url *u)
+address_guard_port(const struct page *p, const struct url *u)
 {
 	return !address_port_is_bad(u->port) || is_trusted(p);
 }
 
 bool
-connection_allowed(const struct page *p, const struct ip *ip)
+address_guard_connection(const struct page *p, const struct ip *ip)
 {
 	const struct crawl_shared *s = p->crawl->shared;
 	const struct fetch_settings *set = p->fetcher->settings;
@@ -65,5 +63,5 @@ connection_allowed(const struct page *p, const struct ip *ip)
 	if (s->proxy.n != 0)
 		return address_is_public(ip->b) || s->operator_seeds ||
 		    set->allow_private;
-	return set->resolve != NULL || address_allowed(p, ip);
+	return set->resolve != NULL || address_guard_found(p, ip);
 }

@@ -1,10 +1,9 @@
-/*
- * Addresses: how many connections go to one and how soon one request follows
- * another, whatever the names of its hosts.
- */
+#include "engine/fetcher/address_slots.h"
+
 #include "base/metric.h"
 #include "engine/fetcher/address_clock.h"
-#include "engine/fetcher/state.h"
+#include "engine/fetcher/fetch_crawl.h"
+#include "engine/fetcher/host.h"
 #include "os/clock.h"
 
 #define ADDRESS_METRICS(X)                                                   \
@@ -13,10 +12,30 @@
 enum { ADDRESS_METRICS(METRIC_ENUM) };
 static struct metric metrics[] = { ADDRESS_METRICS(METRIC_ROW) };
 
+/* An address and how many connections are open to it. */
+struct address {
+	struct ip ip;
+	unsigned in_flight;
+	struct list waiting;             /* pages */
+};
+
 void
-addresses_open(void)
+address_slots_open(struct fetcher *f)
 {
 	metric_register(metrics, ARRAY_LEN(metrics));
+	f->addresses = mem_new(sizeof(*f->addresses));
+}
+
+void
+address_slots_close(struct fetcher *f)
+{
+	size_t at = 0;
+	void *v;
+
+	while (map_next(f->addresses, &at, &v))
+		mem_free(&v);
+	map_free(f->addresses);
+	mem_free(&f->addresses);
 }
 
 /*
@@ -26,8 +45,6 @@ addresses_open(void)
 static void
 wait_until(struct page *p, struct mono at)
 {
-	struct host *h = p->host;
-
 	metric_add(&metrics[METRIC_ADDRESS_WAITS], 1);
 	if (p->counted)
 		atomic_fetch_sub_explicit(&p->crawl->shared->downloads, 1,
@@ -35,10 +52,7 @@ wait_until(struct page *p, struct mono at)
 	p->counted = p->holds_slot = false;
 	p->step = PAGE_TURN;
 	/* Before those that came after it. */
-	list_put(h->waiting.next, &p->node);
-	if (mono_before(h->next_at, at))
-		h->next_at = at;
-	host_end(h, 0);
+	host_wait_until(p->host, p, at);
 }
 
 /*
@@ -54,7 +68,7 @@ is_due(struct page *p)
 	struct mono now = clock_mono();
 
 	if (spacing > 0 && f->options.address_clock != NULL)
-		spacing = MIN(spacing, host_delay_ms(p->host, p->crawl, NULL));
+		spacing = MIN(spacing, host_delay_ms(p->host, p->crawl));
 	else
 		spacing = 0;
 	if (spacing == 0 || !p->holds_slot)
@@ -78,7 +92,7 @@ static struct address *
 address_get(struct fetcher *f, const struct ip *ip)
 {
 	struct str key = { (const char *)ip->b, sizeof(ip->b) };
-	struct address *a = map_get(&f->addresses, key);
+	struct address *a = map_get(f->addresses, key);
 
 	if (a != NULL)
 		return a;
@@ -86,12 +100,12 @@ address_get(struct fetcher *f, const struct ip *ip)
 	a->ip = *ip;
 	list_init(&a->waiting);
 	key.p = (const char *)a->ip.b;
-	map_put(&f->addresses, key, a);
+	map_put(f->addresses, key, a);
 	return a;
 }
 
 bool
-page_take_address(struct page *p)
+address_slots_take(struct page *p)
 {
 	struct fetcher *f = p->fetcher;
 
@@ -126,13 +140,12 @@ release_address(struct page *p)
 		list_take(&next->node);
 		page_go(next, PAGE_FETCH);
 	} else if (a->in_flight == 0) {
-		map_take(&f->addresses, (struct str){
+		map_take(f->addresses, (struct str){
 		    (const char *)a->ip.b, sizeof(a->ip.b) });
 		free(a);
 	}
 }
 
-/* The request is over: the host's clock starts, others may go. */
 void
 page_release_slot(struct page *p)
 {
@@ -145,5 +158,5 @@ page_release_slot(struct page *p)
 	if (!p->holds_slot)
 		return;
 	p->holds_slot = false;
-	host_end(p->host, host_delay_ms(p->host, p->crawl, NULL));
+	host_end(p->host, host_delay_ms(p->host, p->crawl));
 }

@@ -1,7 +1,8 @@
 /* Is the same payload in the collection already? */
 #include "engine/fetcher/collection.h"
-#include "engine/fetcher/state.h"
-#include "engine/frontier/journal.h"
+#include "engine/fetcher/fetch_crawl.h"
+#include "engine/fetcher/lend.h"
+#include "engine/fetcher/revalidate.h"
 
 /* Where the original stands; false when its crawl is gone. */
 static bool
@@ -51,6 +52,8 @@ digest_looked_up(struct ledger_query *q)
 void
 page_dedupe(struct page *p)
 {
+	if (page_lend(p))
+		return;
 	struct hop *h = page_hop(p);
 	struct str body = buf_str(&h->body);
 	struct buf key = BUF_INIT, rest = BUF_INIT;

@@ -1,7 +1,10 @@
 /*
  * The request of a hop: its headers in the order in which they go out.
  */
-#include "engine/fetcher/state.h"
+#include "engine/fetcher/http_request.h"
+
+#include "engine/fetcher/fetch_crawl.h"
+#include "engine/fetcher/revalidate.h"
 #include "os/clock.h"
 
 #define HEADERS_OWN_MAX 10
@@ -42,7 +45,7 @@ host_value(const struct url *u, struct arena *a)
 }
 
 bool
-request_build(struct page *p)
+http_request_build(struct page *p)
 {
 	const struct crawl_shared *s = p->crawl->shared;
 	const struct fetch_settings *set = p->fetcher->settings;

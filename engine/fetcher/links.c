@@ -1,10 +1,23 @@
-/*
- * Links become what the frontier wants: canonical, judged, hashed.
- */
-#include "engine/fetcher/state.h"
+#include "engine/fetcher/links.h"
+
+#include "engine/fetcher/fetch_crawl.h"
+#include "engine/fetcher/origin.h"
+#include "engine/fetcher/page_log.h"
 
 /* Hashes handed over lately: most links of a site point to the same pages. */
 #define RECENT_SLOTS (1u << 16)
+
+void
+links_open(struct fetcher *f)
+{
+	f->recent = mem_array(RECENT_SLOTS, sizeof(*f->recent));
+}
+
+void
+links_close(struct fetcher *f)
+{
+	mem_free(&f->recent);
+}
 
 /*
  * True when this very finding was handed over before: URL, and that it was
@@ -166,7 +179,7 @@ links_find(struct page *p)
 	    &s->found);
 
 	if (too_deep)
-		sitemap_depth_line(p);
+		page_log_sitemap_depth(p);
 	s->found_n = 0;
 	for (size_t i = 0; i < n; i++)
 		if (!told(p->fetcher, s->found[i].hash, s->found[i].skip))
@@ -204,10 +217,9 @@ links_from_robots(struct page *p, struct origin *o)
 	struct finder x = { .at = NULL };
 	struct url robots, u;
 
-	if (!policy->sitemaps || o->sitemaps_told ==
-	    p->crawl->shared->id + 1)
+	if (!policy->sitemaps || !origin_tells_sitemaps(o,
+	    p->crawl->shared->id))
 		return;
-	o->sitemaps_told = p->crawl->shared->id + 1;
 	/* They go out with a submission of their own: this page may fail. */
 	struct page *carrier = page_new(p->fetcher, p->crawl, PAGE_OF_ROBOTS);
 	struct submission *s = &carrier->submission;

@@ -1,6 +1,11 @@
 #include "engine/fetcher/loop_query.h"
 
-#include "engine/fetcher/state.h"
+#include "engine/fetcher/fetch_crawl.h"
+#include "engine/fetcher/host.h"
+#include "engine/fetcher/origin.h"
+#include "engine/fetcher/outbox.h"
+#include "engine/fetcher/page.h"
+#include "engine/fetcher/window.h"
 #include "os/clock.h"
 
 /* --- the whole loop ----------------------------------------------------- */
@@ -14,29 +19,30 @@ note_next(const struct host *h, struct mono *at, char *name, size_t size)
 	snprintf(name, size, "%.*s", STR_FMT(h->name));
 }
 
-static const struct host *
-sleeper(const struct fetcher *f, size_t i)
+static struct host *
+sleeper(const struct host_table *t, size_t i)
 {
-	return CONTAINER(f->sleeping.nodes[i], struct host, sleep_node);
+	return CONTAINER(t->sleeping.nodes[i], struct host, sleep_node);
 }
 
 void
 fetcher_look(struct fetcher *f, struct fetcher_view *out)
 {
+	const struct host_table *t = f->hosts;
 	struct mono now = loop_now(f->loop);
 
 	memset(out, 0, sizeof(*out));
-	out->in_flight = f->in_flight;
-	out->uncommitted = (unsigned)f->uncommitted;
-	out->requests = f->requests;
-	out->bytes_in = f->bytes_in;
-	out->held_back = fetcher_held_back(f);
+	out->in_flight = f->hosts->in_flight;
+	out->uncommitted = (unsigned)f->outbox->uncommitted;
+	out->requests = f->pages->requests;
+	out->bytes_in = f->pages->bytes_in;
+	out->held_back = outbox_is_full(f);
 	out->next_at = MONO_NEVER;
-	out->hosts = (unsigned)f->hosts.n;
-	for (struct list *n = f->ready.next; n != &f->ready; n = n->next)
+	out->hosts = (unsigned)f->hosts->by_name.n;
+	for (struct list *n = t->ready.next; n != &t->ready; n = n->next)
 		out->hosts_ready++;
-	for (size_t i = 0; i < f->sleeping.n; i++) {
-		const struct host *h = sleeper(f, i);
+	for (size_t i = 0; i < t->sleeping.n; i++) {
+		struct host *h = sleeper(t, i);
 		if (!mono_before(now, h->next_at))
 			continue;
 		out->hosts_delayed += h->backoff_ms == 0;
@@ -53,7 +59,7 @@ fetcher_look(struct fetcher *f, struct fetcher_view *out)
 
 struct looking {
 	struct fetcher *f;
-	struct local_crawl *crawl;
+	struct fetch_crawl *crawl;
 	struct fetcher_crawl *out;
 	struct mono now, next_at;
 	const struct host **hosts;       /* with work of the crawl */
@@ -87,7 +93,7 @@ wait_of(const struct host *h, struct mono now)
 
 /* Leases of the crawl, or a serve out for some. */
 static bool
-has_work(const struct host *h, const struct local_crawl *c)
+has_work(const struct host *h, const struct fetch_crawl *c)
 {
 	for (struct list *n = h->waiting.next; n != &h->waiting; n = n->next)
 		if (LIST_ITEM(n, struct page, node)->crawl == c)
@@ -106,9 +112,10 @@ add_host(struct looking *k, struct host *h, bool works)
 	struct fetcher_crawl *out = k->out;
 	bool later = mono_before(k->now, h->next_at);
 
-	if (h->looked == k->f->looks || (!works && !has_work(h, k->crawl)))
+	if (h->looked == k->f->hosts->looks ||
+	    (!works && !has_work(h, k->crawl)))
 		return;
-	h->looked = k->f->looks;
+	h->looked = k->f->hosts->looks;
 	out->ready += !later;
 	out->delayed += later && h->backoff_ms == 0;
 	out->backoff += later && h->backoff_ms != 0;
@@ -140,19 +147,19 @@ rests(const struct looking *k)
 static void
 find_hosts(struct looking *k)
 {
-	struct fetcher *f = k->f;
+	struct host_table *t = k->f->hosts;
+	struct list *pages = &k->f->pages->all;
 	size_t at = 0;
 	void *v;
 
-	f->looks++;
-	while (rests(k) && map_next(&f->hosts, &at, &v))
+	t->looks++;
+	while (rests(k) && map_next(&t->by_name, &at, &v))
 		add_host(k, v, false);
-	for (struct list *n = f->ready.next; n != &f->ready; n = n->next)
+	for (struct list *n = t->ready.next; n != &t->ready; n = n->next)
 		add_host(k, LIST_ITEM(n, struct host, ready_node), false);
-	for (size_t i = 0; i < f->sleeping.n; i++)
-		add_host(k, CONTAINER(f->sleeping.nodes[i], struct host,
-		    sleep_node), false);
-	for (struct list *n = f->pages.next; n != &f->pages; n = n->next) {
+	for (size_t i = 0; i < t->sleeping.n; i++)
+		add_host(k, sleeper(t, i), false);
+	for (struct list *n = pages->next; n != pages; n = n->next) {
 		struct page *p = LIST_ITEM(n, struct page, all_node);
 		if (p->holds_slot)
 			add_host(k, p->host, false);
@@ -173,8 +180,7 @@ add_url(struct looking *k, const struct host *h, const struct lease *l)
 		.host = arena_copy(&out->arena, h->name),
 		.hash = l->hash, .cost = l->cost, .depth = l->depth,
 		.next_s = seconds(k->now, h->next_at),
-		.delay_s = (double)host_delay_ms((struct host *)(uintptr_t)h,
-		    NULL, NULL) / 1000,
+		.delay_s = (double)host_delay_ms(h, NULL) / 1000,
 	};
 	return true;
 }
@@ -195,10 +201,11 @@ static void
 add_pages(struct looking *k)
 {
 	struct fetcher *f = k->f;
+	struct list *pages = &f->pages->all;
 
-	for (struct list *n = f->pages.next; n != &f->pages; n = n->next) {
+	for (struct list *n = pages->next; n != pages; n = n->next) {
 		struct page *p = LIST_ITEM(n, struct page, all_node);
-		const struct host *h = map_get(&f->hosts,
+		const struct host *h = map_get(&f->hosts->by_name,
 		    page_hop(p)->url.host);
 		if (p->crawl != k->crawl || p->kind != PAGE_URL)
 			continue;
@@ -248,10 +255,10 @@ find_urls(struct looking *k)
 static void
 count_pages(struct looking *k)
 {
+	struct list *pages = &k->f->pages->all;
 	struct fetcher_crawl *out = k->out;
 
-	for (struct list *n = k->f->pages.next; n != &k->f->pages;
-	    n = n->next) {
+	for (struct list *n = pages->next; n != pages; n = n->next) {
 		const struct page *p = LIST_ITEM(n, struct page, all_node);
 		if (p->crawl != k->crawl)
 			continue;
@@ -261,7 +268,7 @@ count_pages(struct looking *k)
 			continue;
 		out->robots++;
 		snprintf(out->robots_host, sizeof(out->robots_host), "%.*s",
-		    STR_FMT(page_hop((struct page *)(uintptr_t)p)->url.host));
+		    STR_FMT(page_hop(p)->url.host));
 	}
 }
 
@@ -271,7 +278,7 @@ find_asked_hosts(struct looking *k)
 {
 	for (size_t i = 0; i < k->out->hosts_n; i++) {
 		const struct fetcher_host *x = &k->out->hosts[i];
-		struct host *h = map_get(&k->f->hosts, x->host);
+		struct host *h = map_get(&k->f->hosts->by_name, x->host);
 		if (h != NULL)
 			add_host(k, h, x->waits);
 	}
@@ -280,7 +287,7 @@ find_asked_hosts(struct looking *k)
 static void
 fill_host(struct looking *k, struct fetcher_host *x)
 {
-	struct host *h = map_get(&k->f->hosts, x->host);
+	struct host *h = map_get(&k->f->hosts->by_name, x->host);
 
 	if (fetcher_of(k->f, x->host) != k->f)
 		return;
@@ -294,7 +301,7 @@ fill_host(struct looking *k, struct fetcher_host *x)
 	x->wait = wait_of(h, k->now);
 	x->next_s = seconds(k->now, h->next_at);
 	x->in_flight = h->in_flight;
-	x->delay_s = (double)host_delay_ms(h, k->crawl, NULL) / 1000;
+	x->delay_s = (double)host_delay_ms(h, k->crawl) / 1000;
 }
 
 void
@@ -302,11 +309,11 @@ fetcher_look_crawl(struct fetcher *f, struct fetcher_crawl *out)
 {
 	struct looking k = { .f = f, .out = out, .now = clock_mono(),
 		.next_at = MONO_NEVER,
-		.crawl = map_get_id(&f->crawls, out->crawl) };
+		.crawl = fetch_crawl_find(f, out->crawl) };
 
 	out->next_s = -1;
-	out->held_back = fetcher_held_back(f);
-	out->full = f->in_flight >= f->settings->connections_max;
+	out->held_back = outbox_is_full(f);
+	out->full = f->hosts->in_flight >= f->settings->connections_max;
 	for (size_t i = 0; i < out->hosts_n; i++)
 		fill_host(&k, &out->hosts[i]);
 	if (k.crawl == NULL)

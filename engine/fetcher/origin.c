@@ -4,7 +4,12 @@
  *     NEW ─► LOADING (what an earlier run stored) ─► KNOWN
  *                        └► FETCHING ─► KNOWN (until its time is over)
  */
-#include "engine/fetcher/state.h"
+#include "engine/fetcher/origin.h"
+
+#include "engine/fetcher/fetch_crawl.h"
+#include "engine/fetcher/host.h"
+#include "engine/fetcher/page.h"
+#include "engine/fetcher/page_log.h"
 #include "os/clock.h"
 
 /* The stored form: fetched8 status2 body.  Status 0: no answer. */
@@ -23,14 +28,6 @@ robots_key(struct str text, struct buf *out)
 	buf_put_str(out, text);
 }
 
-struct str
-page_token(const struct page *p)
-{
-	struct str own = p->crawl->shared->product_token;
-
-	return own.n != 0 ? own : p->fetcher->settings->product_token;
-}
-
 static struct origin *
 find_origin(struct host *h, struct str text, struct str token)
 {
@@ -42,49 +39,109 @@ find_origin(struct host *h, struct str text, struct str token)
 	return NULL;
 }
 
-static struct str
-own_copy(struct str s)
-{
-	char *copy = mem_array(s.n + 1, 1);
-
-	memcpy(copy, s.p, s.n);
-	return (struct str){ copy, s.n };
-}
-
 struct origin *
 origin_get(struct host *h, struct page *p)
 {
 	struct str text = url_origin(&page_hop(p)->url, &p->submission.arena);
-	struct origin *o = find_origin(h, text, page_token(p));
+	struct str token = page_token(p);
+	struct origin *o = find_origin(h, text, token);
 
 	if (o != NULL)
 		return o;
-	o = mem_new(sizeof(*o));
+	o = mem_new(sizeof(*o) + text.n + token.n);
 	o->host = h;
-	o->text = own_copy(text);
-	o->token = own_copy(page_token(p));
+	memcpy(o->texts, text.p, text.n);
+	memcpy(o->texts + text.n, token.p, token.n);
+	o->text = (struct str){ o->texts, text.n };
+	o->token = (struct str){ o->texts + text.n, token.n };
 	list_init(&o->waiting);
 	list_put(&h->origins, &o->node);
 	return o;
 }
 
 void
-origin_free(struct origin **op)
+origins_free(struct host *h)
 {
-	struct origin *o = *op;
-	char *text = (char *)(uintptr_t)o->text.p;
-	char *token = (char *)(uintptr_t)o->token.p;
+	while (!list_empty(&h->origins)) {
+		struct origin *o = LIST_ITEM(h->origins.next, struct origin,
+		    node);
+		list_take(&o->node);
+		robots_free(&o->robots);
+		mem_free(&o);
+	}
+}
 
-	list_take(&o->node);
-	robots_free(&o->robots);
-	mem_free(&text);
-	mem_free(&token);
-	mem_free(op);
+/* Pages wait for its robots.txt, or that could not be read a moment ago. */
+static bool
+holds_host(const struct origin *o, struct mono now, int64_t idle_ms)
+{
+	return o->state == ORIGIN_LOADING || o->state == ORIGIN_FETCHING ||
+	    !list_empty(&o->waiting) || ((o->unreachable || o->stale) &&
+	    mono_before(now, mono_add_ms(o->fetched_at, o->ttl_s * 1000 +
+	    idle_ms)));
+}
+
+bool
+origins_hold_host(const struct host *h, struct mono now, int64_t idle_ms)
+{
+	for (struct list *n = h->origins.next; n != &h->origins; n = n->next)
+		if (holds_host(LIST_ITEM(n, struct origin, node), now,
+		    idle_ms))
+			return true;
+	return false;
+}
+
+int64_t
+origins_delay_ms(const struct host *h)
+{
+	int64_t ms = 0;
+
+	for (struct list *n = h->origins.next; n != &h->origins; n = n->next) {
+		const struct origin *o = LIST_ITEM(n, struct origin, node);
+		if (o->robots != NULL)
+			ms = MAX(ms, robots_delay_ms(o->robots));
+	}
+	return ms;
+}
+
+void
+origins_retry(struct host *h, bool robots)
+{
+	for (struct list *n = h->origins.next; n != &h->origins; n = n->next) {
+		struct origin *o = LIST_ITEM(n, struct origin, node);
+		origin_up(o);
+		if (robots || o->unreachable)
+			o->ttl_s = 0;
+	}
+}
+
+void
+origin_down(struct origin *o, enum exception reason, struct str detail,
+    struct mono until)
+{
+	snprintf(o->detail, sizeof(o->detail), "%.*s", STR_FMT(detail));
+	o->down_reason = reason;
+	o->down_until = until;
+}
+
+void
+origin_up(struct origin *o)
+{
+	o->down_until = (struct mono){ 0 };
+}
+
+bool
+origin_tells_sitemaps(struct origin *o, uint32_t crawl)
+{
+	bool told = o->sitemaps_told == crawl + 1;
+
+	o->sitemaps_told = crawl + 1;
+	return !told;
 }
 
 /* Pages of `blocked` are skipped with the text, the others go on. */
 static void
-release(struct origin *o, const struct local_crawl *blocked, struct str text)
+release(struct origin *o, const struct fetch_crawl *blocked, struct str text)
 {
 	struct list waiting;
 
@@ -199,7 +256,7 @@ looked_up(struct ledger_query *q)
 	int status = read_be16(&in);
 	int64_t age_s = wall_s(clock_wall()) - wall_s(fetched);
 	if (!in.bad && age_s >= 0 &&
-	    fetched.us >= h->fetcher->robots_since.us &&
+	    fetched.us >= h->fetcher->hosts->robots_since.us &&
 	    age_s < h->fetcher->settings->robots_ttl_s) {
 		settle(o, status, (struct str){ in.p, in.n }, age_s);
 		origin_release(o);
@@ -254,7 +311,7 @@ origin_abandoned(struct origin *o)
 }
 
 void
-origin_blocked(struct origin *o, const struct local_crawl *c, struct str text)
+origin_blocked(struct origin *o, const struct fetch_crawl *c, struct str text)
 {
 	o->state = ORIGIN_NEW;
 	release(o, c, text);
@@ -308,11 +365,11 @@ origin_fetched(struct origin *o, struct page *p)
 		o->fetched_at = loop_now(o->host->fetcher->loop);
 		o->ttl_s = o->host->fetcher->settings->robots_retry_s;
 		o->state = ORIGIN_KNOWN;
-		robots_line(p, o, status);
+		page_log_robots(p, o, status);
 		return;
 	}
 	if (status != 0)
 		remember(p, o, status, p->content);
 	settle(o, status, p->content, 0);
-	robots_line(p, o, status);
+	page_log_robots(p, o, status);
 }

@@ -1,8 +1,8 @@
-/*
- * What a finished page leaves: WARC members, CDXJ lines, a journal entry.
- */
-#include "engine/fetcher/state.h"
-#include "engine/frontier/journal.h"
+#include "engine/fetcher/page_archive.h"
+
+#include "engine/fetcher/fetch_crawl.h"
+#include "engine/fetcher/handoff.h"
+#include "engine/fetcher/revalidate.h"
 #include "wire/cdxj.h"
 
 static struct str
@@ -97,7 +97,7 @@ put_hop(struct page *p, unsigned i, struct str outcome, struct why *w)
 }
 
 bool
-members_build(struct page *p, struct why *w)
+page_archive_members(struct page *p, struct why *w)
 {
 	struct submission *s = &p->submission;
 	enum err e = OK;
@@ -149,7 +149,7 @@ outcome_words(struct page *p)
 }
 
 void
-answers_build(struct page *p)
+page_archive_answers(struct page *p)
 {
 	struct submission *s = &p->submission;
 	unsigned n = p->hops_n, tried = p->hops_n - 1;
@@ -172,7 +172,7 @@ answers_build(struct page *p)
 	for (unsigned i = 0; i < n && e == OK; i++)
 		e = put_hop(p, i, words, NULL);
 	if (e == OK && p->kind == PAGE_URL)
-		journal_build(p);
+		page_archive_journal(p);
 	p->hops_n = tried + 1;
 	if (e == OK)
 		return;
@@ -187,7 +187,7 @@ us32(int64_t us)
 }
 
 void
-journal_build(struct page *p)
+page_archive_journal(struct page *p)
 {
 	struct submission *s = &p->submission;
 	struct hop *h = page_hop(p);
@@ -227,7 +227,7 @@ journal_build(struct page *p)
 
 /* For who reads along.  Before the bodies go: it takes one of them. */
 void
-page_fresh(struct page *p)
+page_archive_handoff(struct page *p)
 {
 	struct submission *s = &p->submission;
 	struct hop *h = page_hop(p);
@@ -245,7 +245,7 @@ page_fresh(struct page *p)
 }
 
 void
-page_event(struct page *p, struct fetch_event *e)
+page_archive_event(struct page *p, struct fetch_event *e)
 {
 	const struct submission *s = &p->submission;
 	struct hop *h = page_hop(p);

@@ -1,6 +1,10 @@
-/* What pages tell the crawl's log. */
+#include "engine/fetcher/page_log.h"
+
 #include "base/metric.h"
-#include "engine/fetcher/state.h"
+#include "engine/fetcher/fetch_crawl.h"
+#include "engine/fetcher/host.h"
+#include "engine/fetcher/origin.h"
+#include "engine/fetcher/outbox.h"
 #include "os/clock.h"
 
 #define LINE_METRICS(X)                                                      \
@@ -10,13 +14,15 @@ enum { LINE_METRICS(METRIC_ENUM) };
 static struct metric metrics[] = { LINE_METRICS(METRIC_ROW) };
 
 void
-lines_open(void)
+page_log_open(struct fetcher *f)
 {
+	f->lone_lines = mem_new(sizeof(*f->lone_lines));
+	list_init(f->lone_lines);
 	metric_register(metrics, ARRAY_LEN(metrics));
 }
 
 void
-page_line(struct page *p, struct str text)
+page_log_outcome(struct page *p, struct str text)
 {
 	struct submission *s = &p->submission;
 	bool failed = s->outcome == OUTCOME_EXCEPTION;
@@ -38,7 +44,7 @@ page_line(struct page *p, struct str text)
 }
 
 void
-sitemap_depth_line(struct page *p)
+page_log_sitemap_depth(struct page *p)
 {
 	struct submission *s = &p->submission;
 
@@ -88,7 +94,7 @@ robots_text(struct page *p, const struct origin *o, int status)
 }
 
 void
-robots_line(struct page *p, const struct origin *o, int status)
+page_log_robots(struct page *p, const struct origin *o, int status)
 {
 	struct arena *a = &p->submission.arena;
 	struct crawl_line *l = ARENA_NEW(a, struct crawl_line);
@@ -118,16 +124,17 @@ lone_free(struct lone_line *x)
 {
 	list_take(&x->node);
 	arena_free(&x->submission.arena);
-	free(x);
+	mem_free(&x);
 }
 
-/* Killed or failed. */
 void
-lone_lines_free(struct fetcher *f)
+page_log_close(struct fetcher *f)
 {
-	while (!list_empty(&f->lone_lines))
-		lone_free(LIST_ITEM(f->lone_lines.next, struct lone_line,
+	/* Killed or failed: they were on their way. */
+	while (!list_empty(f->lone_lines))
+		lone_free(LIST_ITEM(f->lone_lines->next, struct lone_line,
 		    node));
+	mem_free(&f->lone_lines);
 }
 
 static void
@@ -136,13 +143,12 @@ lone_durable(struct submission *s, enum err e)
 	struct lone_line *x = CONTAINER(s, struct lone_line, submission);
 
 	(void)e;
-	x->fetcher->uncommitted--;
-	fetcher_pump_soon(x->fetcher);
+	outbox_uncount(x->fetcher, 0);
 	lone_free(x);
 }
 
 void
-backoff_line(struct page *p, const struct host *h)
+page_log_backoff(struct page *p, const struct host *h)
 {
 	struct lone_line *x = mem_new(sizeof(*x));
 	struct submission *s = &x->submission;
@@ -168,7 +174,7 @@ backoff_line(struct page *p, const struct host *h)
 	s->home = p->fetcher->loop;
 	s->durable = lone_durable;
 	/* Whoever closes the engine waits for it. */
-	p->fetcher->uncommitted++;
-	list_put(&p->fetcher->lone_lines, &x->node);
+	outbox_count(p->fetcher, 0);
+	list_put(p->fetcher->lone_lines, &x->node);
 	frontier_submit(p->fetcher->options.frontier, s);
 }

@@ -10,9 +10,11 @@
  * under another URL: then its own head has validators, framing and codings, and
  * the record that it refers to has the body.
  */
+#include "engine/fetcher/revalidate.h"
+
 #include "engine/archive/capture.h"
 #include "engine/fetcher/collection.h"
-#include "engine/fetcher/state.h"
+#include "engine/fetcher/fetch_crawl.h"
 #include "engine/frontier/journal.h"
 #include "engine/frontier/url_query.h"
 #include "os/file.h"

@@ -1,0 +1,146 @@
+/*
+ * page -- one URL on its way from a lease to a durable capture: the table of
+ * its steps, and its memory.
+ *
+ * A page belongs to the fetcher of its current hop's host.  It travels when a
+ * redirect leads to another loop's host, and it is lent to an idle loop for its
+ * last steps (lend.h).
+ *
+ * Thread: the loop's of the fetcher that has the page.
+ * Story:  engine/fetcher/DESIGN.md
+ */
+#ifndef ENGINE_FETCHER_PAGE_H
+#define ENGINE_FETCHER_PAGE_H
+
+#include "engine/fetcher/core.h"
+#include "engine/fetcher/hop.h"
+#include "engine/frontier/journal.h"
+#include "wire/warc.h"
+
+/*
+ * A page's story.  RESOLVE and FETCH are in page_fetch.c, JUDGE and PARSE in
+ * page_judge.c, DEDUPE in dedupe.c, the others in page.c.
+ */
+#define PAGE_STEPS(X)                                                       \
+	X(ROBOTS,  robots,  "ask robots.txt")                                 \
+	X(TURN,    turn,    "wait for the host's turn")                       \
+	X(RESOLVE, resolve, "find the host's addresses")                      \
+	X(FETCH,   fetch,   "send the request, take the answer")              \
+	X(JUDGE,   judge,   "follow a redirect, try again, or go on")         \
+	X(PARSE,   parse,   "decode, find links")                             \
+	X(DEDUPE,  dedupe,  "look for the same payload in the collection")    \
+	X(ARCHIVE, archive, "build the WARC members")                         \
+	X(COMMIT,  commit,  "hand everything to the frontier")                \
+	X(REPORT,  report,  "it is durable: tell")
+enum page_step {
+#define PAGE_STEP_ENUM(name, fn, text) PAGE_##name,
+	PAGE_STEPS(PAGE_STEP_ENUM)
+#undef PAGE_STEP_ENUM
+	PAGE_STEP_COUNT
+};
+
+/*
+ * A URL of the crawl; or robots.txt, whose answer goes to its origin and which
+ * has neither a lease nor a number.
+ */
+enum page_kind { PAGE_URL, PAGE_OF_ROBOTS };
+
+struct page {
+	struct submission submission;    /* its arena is the page's */
+	struct mail mail;                /* between loops */
+	struct list node;                /* in whatever it waits in */
+	struct list all_node;            /* in page_table.all */
+	struct fetcher *fetcher, *home;
+	struct fetch_crawl *crawl;
+	struct host *host;               /* whose slot it holds, if it does */
+	struct address *address;         /* counted there */
+	struct origin *origin;           /* PAGE_OF_ROBOTS: for whom */
+	enum page_kind kind;
+	enum page_step step;
+	bool holds_slot, counted;
+	struct mono address_due;         /* reserved; 0: not yet */
+	struct fetcher *lender;          /* whose host it is of, when lent */
+	size_t bytes_counted;            /* in outbox.uncommitted_bytes */
+	unsigned tries;
+	struct hop **hops;               /* redirects_max + 1 places */
+	unsigned hops_n;
+	struct exchange exchange;
+	struct resolve_query query;
+	struct ip addresses[RESOLVE_ADDRESSES_MAX];
+	size_t addresses_n;
+	enum transport_end end;
+	struct str end_text;
+	struct buf decoded;
+	struct str content;              /* decoded, or the body itself */
+	struct parse_output parsed;
+	uint64_t sitemap_bytes;          /* unpacked, when it is one */
+	struct digest digest;
+	struct ledger_query lookup;      /* of the digest */
+	struct revalidation *recall;     /* an earlier crawl's capture */
+	bool damaged;                    /* `content` is not all there was */
+	struct str dup_uri;              /* the original's; empty: none */
+	struct journal_source dup_source;
+	struct wall dup_date;
+	struct warc_member final;        /* the final answer's */
+	struct wall start;
+	struct mono began;
+};
+
+/* All pages of one loop. */
+struct page_table {
+	struct list all;
+	uint64_t requests, bytes_in;     /* since the start */
+};
+void pages_open(struct fetcher *);
+/* Free the table and all pages: what was under way is only memory. */
+void pages_close(struct fetcher *);
+
+/* A page of the crawl, with one empty hop; its first step comes next. */
+struct page *page_new(struct fetcher *, struct fetch_crawl *, enum page_kind);
+void page_free(struct page **);
+/* Run the step; it goes on to others, or leaves the page where it waits. */
+void page_go(struct page *, enum page_step);
+#define PAGE_STEP_DECLARE(name, fn, text) void page_##fn(struct page *);
+PAGE_STEPS(PAGE_STEP_DECLARE)
+#undef PAGE_STEP_DECLARE
+
+/*
+ * Its outcome is known; `reason` is an exception or a skip_reason, `text` says
+ * more in the crawl's log.  It goes to COMMIT.
+ */
+void page_finish(struct page *, enum outcome outcome, uint8_t reason,
+    struct str text);
+/* The URL waits in its queue again, as if it had not been leased. */
+void page_give_back(struct page *);
+/* The page goes on at the other loop, with its step; true: it has left. */
+bool page_travel(struct page *, struct fetcher *to);
+/*
+ * What robots.txt says is for the loop whose origin asked.  True: the page is
+ * robots.txt and has left for that loop, where it goes on with the step.
+ */
+bool page_goes_home(struct page *, enum page_step);
+/* Count the page at the loop that has it now, or not any more. */
+void page_join(struct page *);
+void page_leave(struct page *);
+
+/* End the crawl's exchanges; pages that wait find out in their step. */
+void pages_stop(struct fetcher *, const struct fetch_crawl *);
+
+/* Its crawl excludes it since it was leased, and it was not asked for yet. */
+bool page_excluded(const struct page *);
+/* The name by which robots.txt knows the page's crawl. */
+struct str page_token(const struct page *);
+/* The page's origin, when its host failed a moment ago; else NULL. */
+struct origin *page_down_origin(struct page *, struct host *);
+/* The exception that stands for how its last exchange ended. */
+enum exception page_exception(const struct page *);
+/* How many bytes of a body are read, before and after decoding. */
+uint64_t page_body_max(const struct page *);
+/* The current hop. */
+static inline struct hop *
+page_hop(const struct page *p)
+{
+	return p->hops[p->hops_n - 1];
+}
+
+#endif

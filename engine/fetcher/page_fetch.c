@@ -1,0 +1,229 @@
+/*
+ * The steps RESOLVE and FETCH: a page's addresses, and one exchange with the
+ * host.
+ */
+#include "engine/fetcher/address_guard.h"
+#include "engine/fetcher/address_slots.h"
+#include "engine/fetcher/fetch_crawl.h"
+#include "engine/fetcher/http_request.h"
+#include "engine/policy/robots.h"
+#include "os/clock.h"
+
+/* --- RESOLVE ------------------------------------------------------------ */
+
+/* "HOST:PORT:ADDRESS:PORT,...": a test's own little DNS. */
+static bool
+fixed_address(const char *table, const struct url *u, struct ip *ip,
+    uint16_t *port)
+{
+	struct str rest = str_of(table), row;
+
+	while (str_split(&rest, ',', &row)) {
+		struct str host, from, address, to;
+		uint64_t from_port, to_port;
+		if (!str_split(&row, ':', &host) ||
+		    !str_split(&row, ':', &from) ||
+		    !str_split(&row, ':', &address) ||
+		    !str_split(&row, ':', &to))
+			continue;
+		bool any_port = str_eq(from, STR("*"));
+		if (!str_eq(host, STR("*")) && !str_eq_nocase(host, u->host))
+			continue;
+		if (!any_port && (!str_to_u64(from, &from_port) ||
+		    from_port != u->port))
+			continue;
+		if (str_to_u64(to, &to_port) && ip_from_text(address, ip)) {
+			*port = (uint16_t)to_port;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void
+resolved(struct page *p, const struct ip *found, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (address_guard_found(p, &found[i]))
+			p->addresses[p->addresses_n++] = found[i];
+	if (p->addresses_n == 0) {
+		p->tries++;
+		p->end = n == 0 ? TRANSPORT_DNS : TRANSPORT_BLOCKED;
+		page_release_slot(p);
+		page_go(p, PAGE_JUDGE);
+		return;
+	}
+	page_go(p, PAGE_FETCH);
+}
+
+static void
+query_found(struct resolve_query *q)
+{
+	struct page *p = CONTAINER(q, struct page, query);
+
+	if (q->n == 0)
+		p->end_text = arena_copy(&p->submission.arena,
+		    str_of(q->error));
+	resolved(p, q->addresses, q->n);
+}
+
+void
+page_resolve(struct page *p)
+{
+	const struct url *u = &page_hop(p)->url;
+	struct ip ip;
+
+	/* What it waited for robots.txt and its turn is not its time. */
+	if (p->hops_n == 1 && p->tries == 0) {
+		p->start = clock_wall();
+		p->began = loop_now(p->fetcher->loop);
+	}
+	p->addresses_n = 0;
+	p->end_text = STR_NONE;
+	atomic_fetch_add_explicit(&p->crawl->shared->downloads, 1,
+	    memory_order_relaxed);
+	p->counted = true;
+	p->exchange.port = u->port;
+	if (p->crawl->shared->proxy.n != 0) {
+		page_go(p, PAGE_FETCH);
+		return;
+	}
+	/* Who starts the program may map names as he likes. */
+	if (p->fetcher->settings->resolve != NULL && fixed_address(
+	    p->fetcher->settings->resolve, u, &ip, &p->exchange.port)) {
+		p->addresses[p->addresses_n++] = ip;
+		page_go(p, PAGE_FETCH);
+		return;
+	}
+	p->query.host = u->host;
+	p->query.found = query_found;
+	resolve_start(p->fetcher->options.resolver, &p->query);
+}
+
+/* --- FETCH -------------------------------------------------------------- */
+
+static struct page *
+page_of(struct exchange *x)
+{
+	return CONTAINER(x, struct page, exchange);
+}
+
+static bool
+on_connected(struct exchange *x, const struct ip *ip)
+{
+	struct page *p = page_of(x);
+
+	page_hop(p)->ip = *ip;
+	return address_guard_connection(p, ip);
+}
+
+static bool
+on_head(struct exchange *x, struct str bytes, int status)
+{
+	struct page *p = page_of(x);
+	struct hop *h = page_hop(p);
+	struct arena *a = &p->submission.arena;
+	struct policy_verdict v;
+
+	h->head = arena_copy(a, bytes);
+	h->status = status;
+	p->fetcher->pages->bytes_in += bytes.n;
+	if (http_parse_head(h->head, false, HTTP_LIMITS_DEFAULT, a, &h->parsed,
+	    NULL) != OK) {
+		h->stop = HOP_STOP_HEAD;
+		return false;
+	}
+	if (p->kind == PAGE_URL && status >= 200 && status < 300) {
+		policy_judge_mime(crawl_policy(p->crawl->shared),
+		    http_find(&h->parsed, STR("Content-Type")), &v);
+		if (!v.take) {
+			h->stop = HOP_STOP_MIME;
+			return false;
+		}
+	}
+	return true;
+}
+
+uint64_t
+page_body_max(const struct page *p)
+{
+	if (p->kind == PAGE_OF_ROBOTS)
+		return 2 * ROBOTS_BYTES_MAX;
+	return (uint64_t)MIN((int64_t)p->fetcher->settings->body_bytes_max,
+	    policy_of(crawl_policy(p->crawl->shared))->limits.max_body_bytes);
+}
+
+static bool
+on_body(struct exchange *x, struct str bytes)
+{
+	struct page *p = page_of(x);
+	struct hop *h = page_hop(p);
+	uint64_t room = page_body_max(p) - h->body.n;
+
+	p->fetcher->pages->bytes_in += bytes.n;
+	if (bytes.n > room) {
+		buf_put(&h->body, bytes.p, (size_t)room);
+		h->truncated = "length";
+		return false;
+	}
+	buf_put_str(&h->body, bytes);
+	return true;
+}
+
+static void
+on_done(struct exchange *x, enum transport_end end, struct str detail)
+{
+	struct page *p = page_of(x);
+	struct hop *h = page_hop(p);
+	struct arena *a = &p->submission.arena;
+
+	p->end = end;
+	if (p->fetcher->closing)
+		return;
+	p->end_text = arena_copy(a, detail);
+	h->request = arena_copy(a, x->request_sent);
+	h->times = x->times;
+	h->too_large = x->too_large;
+	/* For the archive only: such an answer has no status here. */
+	if (h->head.n == 0 && x->head_received.n > 0) {
+		h->head = arena_copy(a, x->head_received);
+		if (http_parse_head(h->head, false, HTTP_LIMITS_DEFAULT, a,
+		    &h->parsed, NULL) != OK)
+			h->parsed = (struct http_head){ 0 };
+	}
+	page_release_slot(p);
+	page_go(p, PAGE_JUDGE);
+}
+
+static const struct exchange_events events = {
+	on_connected, on_head, on_body, on_done,
+};
+
+void
+page_fetch(struct page *p)
+{
+	struct fetcher *f = p->fetcher;
+	struct hop *h = page_hop(p);
+
+	if (!address_slots_take(p))
+		return;
+	if (!http_request_build(p)) {
+		page_release_slot(p);
+		page_finish(p, OUTCOME_SKIPPED, SKIP_URL,
+		    STR("no request can be made of this URL"));
+		return;
+	}
+	p->exchange.events = &events;
+	buf_clear(&h->body);
+	h->truncated = NULL;
+	h->stop = HOP_STOP_NONE;
+	h->head = STR_NONE;
+	h->parsed = (struct http_head){ 0 };
+	h->too_large = false;
+	h->status = 0;
+	h->start = clock_wall();
+	h->began = clock_mono();
+	p->tries++;
+	f->pages->requests++;
+	transport_start(f->options.transport, &p->exchange);
+}
