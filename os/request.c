@@ -6,23 +6,37 @@ is_cancelled(const struct request *r)
 	return r->cancelled != NULL && atomic_load(r->cancelled);
 }
 
-/* Go to the place of `step`.  True when the caller is there already. */
-static bool
-is_at_step(struct request *r, int step)
+static void
+choose_step(struct request *r, int step)
 {
-	enum request_at from = r->at;
-
 	if (step != REQUEST_DONE && is_cancelled(r)) {
 		why(&r->why, ERR_CLOSED, "it was cancelled");
 		step = REQUEST_DONE;
 	}
 	r->step = step;
 	r->at = step == REQUEST_DONE ? AT_MAIN : r->steps[step].at;
+}
+
+/* Nobody may look at the request behind this. */
+static void
+enter_place(struct request *r)
+{
 	const struct request_place *p = &r->places->at[r->at];
-	/* At other places each step has its turn, behind what waits there. */
-	if (r->at == from && p->enter == request_enter_loop)
-		return true;
+
 	p->enter(r, p->arg);
+}
+
+/* True when `step` runs where the request is now. */
+static bool
+is_at_step(struct request *r, int step)
+{
+	enum request_at from = r->at;
+
+	choose_step(r, step);
+	/* At other places each step has its turn, behind what waits there. */
+	if (r->at == from && r->places->at[from].enter == request_enter_loop)
+		return true;
+	enter_place(r);
 	return false;
 }
 
@@ -60,14 +74,15 @@ request_leave(struct request *r, enum request_at at, int successor)
 {
 	CHECK(successor != REQUEST_WAIT);
 	r->at = at;
-	request_resume(r, successor);
+	if (is_at_step(r, successor))
+		request_run(r);
 }
 
 void
 request_resume(struct request *r, int step)
 {
-	if (is_at_step(r, step))
-		request_run(r);
+	choose_step(r, step);
+	enter_place(r);
 }
 
 void
@@ -80,7 +95,8 @@ request_start(struct request *r, const struct request_places *places,
 	r->why = WHY_INIT;
 	if (places->busy != NULL)
 		(*places->busy)++;
-	request_resume(r, first);
+	if (is_at_step(r, first))
+		request_run(r);
 }
 
 /* --- places -------------------------------------------------------------- */

@@ -19,8 +19,7 @@
  * place (the ledger, the store) supplies its enter() and fills a row of
  * `struct request_places`.
  *
- * Thread: request_start() AT_MAIN's; request_resume() the place's at which the
- * request waits.
+ * Thread: request_start() AT_MAIN's; request_resume() any.
  */
 #ifndef OS_REQUEST_H
 #define OS_REQUEST_H
@@ -100,8 +99,9 @@ struct request {
 void request_start(struct request *, const struct request_places *,
     const struct request_step *, int first);
 /*
- * Go on with a request that returned REQUEST_WAIT.  A step of the same loop
- * runs at once, so that the request may be gone when this returns.
+ * Go on with a request that returned REQUEST_WAIT.  The step runs later, never
+ * before this returns on the same loop: whoever resumes a request does not run
+ * it.  It may be called before the step that waits has returned.
  */
 void request_resume(struct request *, int step);
 

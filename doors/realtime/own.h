@@ -24,7 +24,6 @@
 #include "engine/catalog/crawl_registry.h"
 #include "engine/catalog/package.h"
 #include "engine/control/control.h"
-#include "engine/control/change.h"
 #include "engine/rebuild/snapshot.h"
 #include "engine/stream/stream.h"
 #include "os/pool.h"

@@ -1,87 +1,59 @@
 /*
- * change -- what people change of a crawl that is under way or has ended:
- * exclusions that apply at once, another try for what failed, deletion.
+ * change -- what exclude.c, retry.c and delete.c have in common: a crawl is
+ * changed by one of them at a time, in the order in which they were asked.
+ * Private to control/.
  *
- * Every verb is a struct of the caller's: fill it, say it, and find the answer
- * in it when done() is called on home, after the commit of what it says.
+ * Each has a table of steps that begins with change_turn() and ends with
+ * change_end() and an answer AT_PUBLISHED.
  *
- * Thread: home's.  The struct is the engine's until done().
- * Story:  engine/DESIGN.md
+ * Thread: the ledger's loop, but for change_start().
  */
 #ifndef ENGINE_CONTROL_CHANGE_H
 #define ENGINE_CONTROL_CHANGE_H
 
-#include <stdatomic.h>
+#include "engine/frontier/change.h"
+#include "os/request.h"
 
-#include "engine/engine.h"
+struct engine;
 
-#define CHANGES_SAMPLE_MAX 100u
-
-/*
- * A rule that leaves out what matches `pattern`, before all others, from now on
- * and after a restart; what waits and matches leaves the queue and is counted
- * as skipped (scope).  With `preview` nothing changes.  What is being fetched
- * is fetched to its end.
- * Errors: ABSENT, STATE (ended; its preview is empty), INPUT: pattern: ...,
- * FULL: 1,000 rules, POLICY_JSON_BYTES_MAX.  Those of all verbs: DISK_FULL,
- * BROKEN, and CLOSED when the program ends first; the next start goes on with
- * an exclusion.
- */
-struct exclude_request {
+/* Embedded in what a verb needs. */
+struct change {
+	struct request request;
+	struct engine *engine;
 	uint32_t crawl;
-	struct str pattern;          /* copied */
-	bool preview;
-	unsigned wait_ms;            /* of a preview: then it is answered so
-	                              * far; 0: when it is whole */
-	const atomic_bool *left;     /* nobody waits for it any more; or NULL */
-	struct arena arena;          /* the caller frees it after done() */
-	uint64_t removed;
-	bool so_far;                 /* it is about the first `looked` URLs */
-	uint64_t looked;             /* that wait */
-	const struct str *sample;    /* at most CHANGES_SAMPLE_MAX URLs */
-	size_t sample_n;
-	struct why why;
-	void (*done)(struct exclude_request *);
-	void *arg;
-	void *own;
+	bool preview;                /* it changes nothing */
+	/* Rows of the verb's table: behind change_turn(), change_end() and the
+	 * answer. */
+	int begin, end, answer;
+	int next;                    /* behind what the frontier does */
+	struct crawl_change in_frontier;
+	const struct rules *rules;   /* the crawl's, when its turn has come */
+	struct arena arena;          /* copies of what was asked for */
+	struct list node;            /* in changes.asked */
+	bool going;                  /* its turn has come */
+	void (*free)(struct change *);   /* what the verb added, and itself */
 };
-void crawl_exclude(struct engine *, struct exclude_request *);
 
-/*
- * URLs that ended in an exception, or were skipped, wait again: those of a
- * reason ("dns", "robots"), or those that are named.  Items are not fetched
- * again.  Their counts of exceptions and skips fall.  A URL that is not among
- * them is no error.  What the crawl excludes stays; so does, unless it is
- * named, what its rules leave out still (scope, depth, cost, url) or a host's
- * budget (limit).  robots.txt is asked anew.
- * Errors: ABSENT; STATE (the crawl has ended); INPUT: reason: ..., urls[3]: ...
- * FULL: too many URLs.
- */
-struct retry_request {
-	uint32_t crawl;
-	struct str reason;           /* empty: `urls` */
-	const struct str *urls;      /* copied */
-	size_t urls_n;               /* at most 10,000 */
-	uint64_t requeued;
-	struct why why;
-	void (*done)(struct retry_request *);
-	void *arg;
-	void *own;
-};
-void crawl_retry(struct engine *, struct retry_request *);
+/* `c` is zeroed but for its rows and free(). */
+void change_start(struct change *c, struct engine *, uint32_t crawl,
+    const struct request_step *, int first, void (*done)(struct request *));
+struct change *change_of(struct request *);
+/* Frees what is here, then calls free(). */
+void change_free(struct change *);
 
+/* The first step: wait until no other change of the crawl is under way. */
+int change_turn(struct request *);
+/* The last step but the answer: the next change of the crawl begins. */
+int change_end(struct request *);
+/* The answer's step. */
+int change_told(struct request *);
 /*
- * Its record, journal, log, URLs and counters go; WARC files stay; its number
- * is not used again.  The registry's row becomes a tombstone.
- * Errors: ABSENT; STATE (it has not ended).
+ * Have the frontier do its part.  The request waits; then step `next` runs,
+ * with the frontier's error in `why`.
  */
-struct delete_request {
-	uint32_t crawl;
-	struct why why;
-	void (*done)(struct delete_request *);
-	void *arg;
-	void *own;
-};
-void crawl_delete(struct engine *, struct delete_request *);
+int change_in_frontier(struct change *, enum change_verb, int next);
+
+/* Go on with an exclusion that an earlier process began (exclude.c). */
+void exclude_resume(struct engine *, uint32_t crawl);
 
 #endif

@@ -1,6 +1,6 @@
 /* Exclusions, retries and deletions, while loops run. */
 #include "engine/control/engine_testing.h"
-#include "engine/control/change.h"
+#include "engine/control/control.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

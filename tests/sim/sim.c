@@ -12,7 +12,7 @@
 #include "base/map.h"
 #include "base/metric.h"
 #include "engine/archive/capture.h"
-#include "engine/control/change.h"
+#include "engine/control/control.h"
 #include "engine/engine.h"
 #include "engine/frontier/journal.h"
 #include "os/clock.h"

@@ -1,0 +1,63 @@
+/* A crawl that has ended is deleted; its WARC files stay. */
+#include "engine/catalog/crawl_registry.h"
+#include "engine/control/change.h"
+#include "engine/control/control.h"
+#include "engine/control/engine_own.h"
+
+#define DELETE_STEPS(X)                                                      \
+	X(TURN, AT_LEDGER, change_turn, "one change of a crawl at a time")   \
+	X(DELETE, AT_LEDGER, delete_records, "its records, then its URLs")   \
+	X(END, AT_LEDGER, change_end, "the crawl's next change begins")      \
+	X(ANSWER, AT_PUBLISHED, change_told, "behind the events of it")
+enum { DELETE_STEPS(REQUEST_ENUM) };
+
+struct deletion {
+	struct change change;
+	struct delete_request *asked;
+};
+
+static int
+delete_records(struct request *r)
+{
+	return change_in_frontier(change_of(r), CHANGE_DELETE, END);
+}
+
+static void
+free_deletion(struct change *c)
+{
+	struct deletion *d = CONTAINER(c, struct deletion, change);
+
+	mem_free(&d);
+}
+
+static void
+delete_done(struct request *r)
+{
+	struct change *c = change_of(r);
+	struct delete_request *q = CONTAINER(c, struct deletion, change)->asked;
+	struct crawl_registry *registry = c->engine->registry;
+
+	q->why = r->why;
+	if (r->why.err == OK && registry != NULL) {
+		crawl_registry_delete(registry, c->crawl);
+		crawl_registry_notify(registry);
+	}
+	change_free(c);
+	q->done(q);
+}
+
+static const struct request_step delete_steps[] = { DELETE_STEPS(REQUEST_ROW) };
+
+void
+crawl_delete(struct engine *e, struct delete_request *q)
+{
+	struct deletion *d = mem_new(sizeof(*d));
+	struct change *c = &d->change;
+
+	d->asked = q;
+	c->begin = DELETE;
+	c->end = END;
+	c->answer = ANSWER;
+	c->free = free_deletion;
+	change_start(c, e, q->crawl, delete_steps, TURN, delete_done);
+}

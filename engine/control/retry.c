@@ -1,0 +1,207 @@
+/* URLs of a crawl that failed, or were skipped, wait again. */
+#include "engine/control/change.h"
+#include "engine/control/control.h"
+#include "engine/control/engine_own.h"
+
+#define RETRY_URLS_MAX 10000u
+
+#define RETRY_STEPS(X)                                                       \
+	X(TURN, AT_LEDGER, change_turn, "one change of a crawl at a time")   \
+	X(BEGIN, AT_LEDGER, begin_retry, "does the crawl run?")              \
+	X(READ_URLS, AT_POOL, read_urls, "the URLs that are named")          \
+	X(FORGET, AT_EACH_LOOP, forgotten, "hosts are tried at once again",  \
+	    .each = forget_trouble)                                          \
+	X(WAIT_AGAIN, AT_LEDGER, wait_again, "the URLs are queued")          \
+	X(END, AT_LEDGER, change_end, "the crawl's next change begins")      \
+	X(ANSWER, AT_PUBLISHED, change_told, "behind the events of it")
+enum { RETRY_STEPS(REQUEST_ENUM) };
+
+struct retry {
+	struct change change;
+	struct retry_request *asked;
+	struct str reason;
+	struct str *urls;
+	size_t urls_n;
+};
+
+static struct retry *
+retry_of(struct request *r)
+{
+	return CONTAINER(change_of(r), struct retry, change);
+}
+
+/* --- what is asked for ---------------------------------------------------- */
+
+/* "dns", "robots": into change.which and .reason. */
+static bool
+find_reason(struct crawl_change *a, struct str word)
+{
+	for (int i = 0; i < EXCEPTION_COUNT; i++)
+		if (str_eq(word, str_of(exception_name(i)))) {
+			a->which = CHANGE_EXCEPTION;
+			a->reason = (uint8_t)i;
+			return true;
+		}
+	for (int i = 1; i < SKIP_COUNT; i++)
+		if (str_eq(word, str_of(skip_name(i)))) {
+			a->which = CHANGE_SKIPPED;
+			a->reason = (uint8_t)i;
+			return true;
+		}
+	return false;
+}
+
+static enum err
+check_retry(struct retry *x, struct why *w)
+{
+	if (x->reason.n == 0 && x->urls_n == 0)
+		return why(w, ERR_INPUT, "reason: it is missing, and there "
+		    "are no urls");
+	if (x->reason.n != 0 && x->urls_n != 0)
+		return why(w, ERR_INPUT, "reason: it cannot stand beside "
+		    "urls");
+	if (x->urls_n > RETRY_URLS_MAX)
+		return why(w, ERR_FULL, "urls: %zu; at most %u are allowed",
+		    x->urls_n, RETRY_URLS_MAX);
+	if (x->reason.n != 0 && !find_reason(&x->change.in_frontier, x->reason))
+		return why(w, ERR_INPUT, "reason: \"%.*s\" is none",
+		    STR_FMT(str_cut(x->reason, 0, 100)));
+	return OK;
+}
+
+static int
+begin_retry(struct request *r)
+{
+	struct change *c = change_of(r);
+
+	if (check_retry(retry_of(r), &r->why) != OK)
+		return END;
+	if (c->rules != NULL)
+		return READ_URLS;
+	/* The frontier says why it does not run. */
+	return change_in_frontier(c, CHANGE_RETRY, END);
+}
+
+static enum err
+read_url(struct retry *x, size_t i, struct change_name *out, struct why *w)
+{
+	struct why inner = WHY_INIT;
+	struct arena *a = &x->change.arena;
+	struct url u, canonical;
+
+	enum err e = engine_seed(x->urls[i], a, &u, &inner);
+	if (e == OK)
+		e = policy_canonical(x->change.rules->is.policy, &u, a,
+		    &canonical, &inner);
+	if (e != OK)
+		return why(w, ERR_INPUT, "urls[%zu]: %s", i, inner.text);
+	*out = (struct change_name){ .url = canonical.href,
+	    .key = canonical.host };
+	return OK;
+}
+
+static int
+read_urls(struct request *r)
+{
+	struct retry *x = retry_of(r);
+	struct crawl_change *a = &x->change.in_frontier;
+
+	a->names = ARENA_ARRAY(&x->change.arena, struct change_name,
+	    x->urls_n);
+	while (a->names_n < x->urls_n) {
+		if (read_url(x, a->names_n, &a->names[a->names_n],
+		    &r->why) != OK)
+			return END;
+		a->names_n++;
+	}
+	return FORGET;
+}
+
+/* --- another try ---------------------------------------------------------- */
+
+static void
+forget_trouble(struct request *r, size_t loop)
+{
+	const struct change *c = change_of(r);
+	const struct crawl_change *a = &c->in_frontier;
+
+	fetcher_forget_trouble(c->engine->fetchers[loop], c->crawl,
+	    a->which == CHANGE_NAMED || (a->which == CHANGE_SKIPPED &&
+	    a->reason == SKIP_ROBOTS));
+}
+
+static int
+forgotten(struct request *r)
+{
+	(void)r;
+	return WAIT_AGAIN;
+}
+
+static bool
+again(const void *rules, struct str url, unsigned depth, double *cost)
+{
+	const struct crawl_rules *r = rules;
+	struct arena a = ARENA_INIT;
+	struct policy_verdict v = { .take = false };
+	struct url u;
+
+	if (url_parse(url, NULL, &a, &u, NULL) == OK)
+		policy_judge_url(r->policy, &u, *cost, depth, false, &v);
+	arena_free(&a);
+	/* Whether it may be reached is for the loop that asks. */
+	if (!v.take && v.reason != SKIP_BLOCKED)
+		return false;
+	*cost = v.cost;
+	return true;
+}
+
+static int
+wait_again(struct request *r)
+{
+	struct change *c = change_of(r);
+
+	c->in_frontier.rules = &c->rules->is;
+	c->in_frontier.again = again;
+	return change_in_frontier(c, CHANGE_RETRY, END);
+}
+
+/* --- the verb ------------------------------------------------------------- */
+
+static void
+free_retry(struct change *c)
+{
+	struct retry *x = CONTAINER(c, struct retry, change);
+
+	mem_free(&x);
+}
+
+static void
+retry_done(struct request *r)
+{
+	struct retry_request *q = retry_of(r)->asked;
+
+	q->why = r->why;
+	q->requeued = change_of(r)->in_frontier.n;
+	change_free(change_of(r));
+	q->done(q);
+}
+
+static const struct request_step retry_steps[] = { RETRY_STEPS(REQUEST_ROW) };
+
+void
+crawl_retry(struct engine *e, struct retry_request *q)
+{
+	struct retry *x = mem_new(sizeof(*x));
+	struct change *c = &x->change;
+
+	x->asked = q;
+	x->reason = arena_copy(&c->arena, q->reason);
+	x->urls_n = q->urls_n;
+	x->urls = arena_copy_list(&c->arena, q->urls,
+	    MIN(q->urls_n, RETRY_URLS_MAX));
+	c->begin = BEGIN;
+	c->end = END;
+	c->answer = ANSWER;
+	c->free = free_retry;
+	change_start(c, e, q->crawl, retry_steps, TURN, retry_done);
+}
