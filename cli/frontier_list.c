@@ -6,7 +6,7 @@
 #include "wire/urlfrontier/interchange.h"
 
 /* A list on its way from a server to a file. */
-struct capture_list {
+struct listing {
 	struct remote remote;
 	struct frontier_out out;
 	bool json, local_dates;
@@ -16,9 +16,9 @@ struct capture_list {
 };
 
 static enum err
-listing_open(struct capture_list *l, struct cli *c, const char *path)
+listing_open(struct listing *l, struct cli *c, const char *path)
 {
-	*l = (struct capture_list){ .json = cli_json(c), .line = BUF_INIT,
+	*l = (struct listing){ .json = cli_json(c), .line = BUF_INIT,
 	    .why = WHY_INIT };
 	enum err e = remote_open(c, &l->remote, &l->why);
 	return e == OK ? frontier_out_open(&l->out, path, &l->why) : e;
@@ -26,7 +26,7 @@ listing_open(struct capture_list *l, struct cli *c, const char *path)
 
 /* The exit code; who reads no more has seen enough. */
 static int
-listing_end(struct capture_list *l, enum err e)
+listing_end(struct listing *l, enum err e)
 {
 	enum err end = frontier_out_close(&l->out, &l->why);
 
@@ -38,7 +38,7 @@ listing_end(struct capture_list *l, enum err e)
 
 /* The line is complete; false when it cannot be written. */
 static bool
-put_line(struct capture_list *l)
+put_line(struct listing *l)
 {
 	buf_put_char(&l->line, '\n');
 	return frontier_out_put(&l->out, &l->line, &l->why) == OK;
@@ -90,7 +90,7 @@ static bool
 put_queues(void *arg, const void *message)
 {
 	const Urlfrontier__QueueList *q = message;
-	struct capture_list *l = arg;
+	struct listing *l = arg;
 
 	l->got = q->n_values;
 	if (l->json) {
@@ -110,7 +110,7 @@ frontier_listqueues_run(struct cli *c)
 {
 	Urlfrontier__Pagination p = URLFRONTIER__PAGINATION__INIT;
 	const char *path = cli_text(c, "output", NULL);
-	struct capture_list l;
+	struct listing l;
 
 	p.size = (uint32_t)cli_number(c, "number", 100);
 	p.start = (uint32_t)cli_number(c, "start", 0);
@@ -163,7 +163,7 @@ const struct option_verb frontier_listurls_verb = {
 static bool
 put_item(void *arg, const void *message)
 {
-	struct capture_list *l = arg;
+	struct listing *l = arg;
 	const Urlfrontier__URLItem *item = message;
 	bool known = item->item_case == URLFRONTIER__URLITEM__ITEM_KNOWN;
 
@@ -182,7 +182,7 @@ int
 frontier_listurls_run(struct cli *c)
 {
 	Urlfrontier__ListUrlParams p = URLFRONTIER__LIST_URL_PARAMS__INIT;
-	struct capture_list l;
+	struct listing l;
 
 	p.size = (uint32_t)cli_number(c, "number", 100);
 	p.start = (uint32_t)cli_number(c, "start", 0);
@@ -230,7 +230,7 @@ const struct option_verb frontier_geturls_verb = {
 static bool
 put_info(void *arg, const void *message)
 {
-	struct capture_list *l = arg;
+	struct listing *l = arg;
 	const Urlfrontier__URLInfo *info = message;
 
 	if (l->json)
@@ -245,7 +245,7 @@ frontier_geturls_run(struct cli *c)
 {
 	Urlfrontier__GetParams p = URLFRONTIER__GET_PARAMS__INIT;
 	Urlfrontier__AnyCrawlID any = URLFRONTIER__ANY_CRAWL_ID__INIT;
-	struct capture_list l;
+	struct listing l;
 
 	p.max_urls_per_queue = (uint32_t)cli_number(c, "max-urls", 1);
 	p.max_queues = (uint32_t)cli_number(c, "max-queues", 1);

@@ -783,14 +783,14 @@ fake_make_dir(const char *path)
 	return leave(e == OK ? make_clean(clean) : e);
 }
 
-struct capture_list {
+struct listing {
 	struct arena *a;
 	struct str dir, *names;
 	size_t n, cap;
 };
 
 static void
-add_listed(struct capture_list *l, const char *path)
+add_listed(struct listing *l, const char *path)
 {
 	if (!str_eq(parent_of(path), l->dir))
 		return;
@@ -820,7 +820,7 @@ fake_list(const char *path, struct arena *a, struct str **names, size_t *n)
 		e = ERR_ABSENT;
 	if (e != OK)
 		return leave(e);
-	struct capture_list l = { .a = a, .dir = str_of(clean) };
+	struct listing l = { .a = a, .dir = str_of(clean) };
 	while (map_next(&d.now, &at, &v))
 		add_listed(&l, ((struct name *)v)->path);
 	for (at = 0; map_next(&d.dirs, &at, &v);)

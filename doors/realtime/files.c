@@ -22,7 +22,7 @@ static const struct file_type types[] = {
 	{ ".wacz", "wacz", "application/wacz" },
 };
 
-struct capture_list {
+struct listing {
 	struct job job;
 	struct spec_query spec;
 	struct realtime *door;
@@ -54,7 +54,7 @@ type_of(struct str name)
 
 /* In a shared directory, a crawl's files begin with the crawl's prefix. */
 static bool
-is_of_crawl(const struct capture_list *l, const char *dir, struct str name)
+is_of_crawl(const struct listing *l, const char *dir, struct str name)
 {
 	char prefix[32], own[32];
 
@@ -66,7 +66,7 @@ is_of_crawl(const struct capture_list *l, const char *dir, struct str name)
 
 /* A file that was closed in the meantime is already listed as open. */
 static struct listed *
-place_of(struct capture_list *l, struct str name)
+place_of(struct listing *l, struct str name)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (str_eq(l->files[i].name, name))
@@ -75,7 +75,7 @@ place_of(struct capture_list *l, struct str name)
 }
 
 static void
-add_file(struct capture_list *l, const char *dir, struct str file, bool open)
+add_file(struct listing *l, const char *dir, struct str file, bool open)
 {
 	struct str name = file;
 	int fd = -1;
@@ -98,7 +98,7 @@ add_file(struct capture_list *l, const char *dir, struct str file, bool open)
 }
 
 static void
-read_dir(struct capture_list *l, const char *dir, bool open)
+read_dir(struct listing *l, const char *dir, bool open)
 {
 	struct str *names;
 	size_t n;
@@ -123,7 +123,7 @@ by_name(const void *a, const void *b)
 static void
 read_files(struct job *j)
 {
-	struct capture_list *l = CONTAINER(j, struct capture_list, job);
+	struct listing *l = CONTAINER(j, struct listing, job);
 
 	/* A closed file moves from the first directory to the second. */
 	read_dir(l, arena_printf(&l->arena, "%s/.argiope/crawl-%u", l->dir,
@@ -136,7 +136,7 @@ read_files(struct job *j)
 /* --- answering ---------------------------------------------------------- */
 
 static void
-free_listing(struct capture_list *l)
+free_listing(struct listing *l)
 {
 	struct realtime *d = l->door;
 
@@ -148,7 +148,7 @@ free_listing(struct capture_list *l)
 
 /* Why no package can be made; NULL: it can. */
 static const char *
-why_no_package(const struct capture_list *l)
+why_no_package(const struct listing *l)
 {
 	const struct crawl_row *row = realtime_row(l->door, l->crawl);
 	bool warcs = false;
@@ -165,7 +165,7 @@ why_no_package(const struct capture_list *l)
 }
 
 static void
-answer_package(struct capture_list *l)
+answer_package(struct listing *l)
 {
 	struct crawl_row *row = realtime_row(l->door, l->crawl);
 	const char *no = why_no_package(l);
@@ -186,7 +186,7 @@ answer_package(struct capture_list *l)
 }
 
 static void
-answer_list(struct capture_list *l)
+answer_list(struct listing *l)
 {
 	struct buf b = BUF_INIT;
 
@@ -212,7 +212,7 @@ answer_list(struct capture_list *l)
 }
 
 static void
-answer_file(struct capture_list *l)
+answer_file(struct listing *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		struct listed *f = &l->files[i];
@@ -233,7 +233,7 @@ static void
 was_read(struct mail *m)
 {
 	struct job *j = CONTAINER(m, struct job, mail);
-	struct capture_list *l = CONTAINER(j, struct capture_list, job);
+	struct listing *l = CONTAINER(j, struct listing, job);
 
 	if (l->wanted.n == 0)
 		answer_list(l);
@@ -245,7 +245,7 @@ was_read(struct mail *m)
 static void
 got_spec(struct spec_query *s)
 {
-	struct capture_list *l = s->arg;
+	struct listing *l = s->arg;
 
 	if (s->why.err != OK) {
 		web_fail_why(l->request, s->why.err, &s->why);
@@ -281,7 +281,7 @@ get_files(struct web_request *r)
 		web_fail(r, 404, "unknown_crawl", "There is no such crawl.");
 		return;
 	}
-	struct capture_list *l = mem_new(sizeof(*l));
+	struct listing *l = mem_new(sizeof(*l));
 	l->door = d;
 	l->request = r;
 	l->crawl = row->id;

@@ -34,7 +34,7 @@ struct feed {
 };
 
 struct gather {
-	struct capture_list *listing;
+	struct listing *listing;
 	struct merge merge;
 	struct merge_source local;
 	struct feed *feeds;
@@ -68,7 +68,7 @@ static enum merge_state
 next_local(struct merge_source *head)
 {
 	struct gather *g = CONTAINER(head, struct gather, local);
-	struct capture_list *l = g->listing;
+	struct listing *l = g->listing;
 
 	if (l->call.out > 0)
 		return MERGE_WAITS;
@@ -200,7 +200,7 @@ next_queue(struct merge_source *head)
 /* ---- The merge ----------------------------------------------------------- */
 
 static void
-put_name(struct capture_list *l, struct str name)
+put_name(struct listing *l, struct str name)
 {
 	pb_put_bytes(&l->reply, LIST_VALUES, name);
 	l->listed++;
@@ -209,7 +209,7 @@ put_name(struct capture_list *l, struct str name)
 }
 
 static enum grpc_room
-send_url(struct capture_list *l, struct merge_source *head)
+send_url(struct listing *l, struct merge_source *head)
 {
 	if (head == &l->gather->local)
 		return list_send(l, &l->list.entries[l->at - 1]);
@@ -218,7 +218,7 @@ send_url(struct capture_list *l, struct merge_source *head)
 }
 
 static void
-reply_queues(struct capture_list *l)
+reply_queues(struct listing *l)
 {
 	pb_put_varint(&l->reply, LIST_START, l->gather->start);
 	pb_put_varint(&l->reply, LIST_SIZE, l->listed);
@@ -227,7 +227,7 @@ reply_queues(struct capture_list *l)
 }
 
 static void
-pump(struct capture_list *l)
+pump(struct listing *l)
 {
 	struct gather *g = l->gather;
 	struct merge_source *head;
@@ -383,7 +383,7 @@ by_bytes(const void *a, const void *b)
 
 /* A crawl that several nodes have is listed once. */
 static void
-reply_names(struct capture_list *l)
+reply_names(struct listing *l)
 {
 	struct gather *g = l->gather;
 	size_t n = g->names.n / sizeof(struct str);
@@ -403,7 +403,7 @@ reply_names(struct capture_list *l)
 }
 
 static void
-reply_sum(struct capture_list *l)
+reply_sum(struct listing *l)
 {
 	Urlfrontier__Long m = URLFRONTIER__LONG__INIT;
 
@@ -415,7 +415,7 @@ reply_sum(struct capture_list *l)
 static void
 settle(struct gather *g)
 {
-	struct capture_list *l = g->listing;
+	struct listing *l = g->listing;
 
 	if (!g->walked || !g->asked || l->over || l->call.grpc == NULL)
 		return;
@@ -440,7 +440,7 @@ all_answered(struct fan *fan)
 static void
 walk_came(struct gather *g)
 {
-	struct capture_list *l = g->listing;
+	struct listing *l = g->listing;
 
 	if (l->list.more) {
 		list_ask(l);
@@ -472,7 +472,7 @@ gather_sum(struct gather *g, size_t owner)
 /* ---- Life ---------------------------------------------------------------- */
 
 void
-gather_begin(struct capture_list *l)
+gather_begin(struct listing *l)
 {
 	const struct cluster *c = l->call.door->cluster;
 	size_t owner = l->list.key.n == 0 ? FAN_ALL :
@@ -501,7 +501,7 @@ gather_begin(struct capture_list *l)
 }
 
 void
-gather_came(struct capture_list *l)
+gather_came(struct listing *l)
 {
 	if (l->list.kind == LEASE_LIST_URLS ||
 	    l->list.kind == LEASE_LIST_QUEUES)
@@ -511,7 +511,7 @@ gather_came(struct capture_list *l)
 }
 
 void
-gather_go_on(struct capture_list *l)
+gather_go_on(struct listing *l)
 {
 	l->gather->full = false;
 	pump(l);

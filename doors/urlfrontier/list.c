@@ -14,7 +14,7 @@
 static void came(struct lease_call *);
 
 void
-list_ask(struct capture_list *l)
+list_ask(struct listing *l)
 {
 	call_ask(&l->call, &l->list.call, came);
 	engine_crawls_list(l->call.door, &l->list);
@@ -22,7 +22,7 @@ list_ask(struct capture_list *l)
 
 /* The walk comes to its end, then all is freed. */
 static void
-let_go(struct capture_list *l)
+let_go(struct listing *l)
 {
 	if (l->call.out > 0) {
 		lease_cancel(&l->list.call);
@@ -40,7 +40,7 @@ let_go(struct capture_list *l)
 }
 
 void
-list_end(struct capture_list *l, enum grpc_code code, const char *text)
+list_end(struct listing *l, enum grpc_code code, const char *text)
 {
 	l->over = true;
 	call_fail(&l->call, code, text);
@@ -52,7 +52,7 @@ list_end(struct capture_list *l, enum grpc_code code, const char *text)
 void
 list_cut(struct door_call *k)
 {
-	struct capture_list *l = CONTAINER(k, struct capture_list, call);
+	struct listing *l = CONTAINER(k, struct listing, call);
 
 	if (k->grpc != NULL && !l->over)
 		list_end(l, GRPC_UNAVAILABLE, "the server is shutting down");
@@ -61,7 +61,7 @@ list_cut(struct door_call *k)
 /* ---- Pieces -------------------------------------------------------------- */
 
 enum grpc_room
-list_send(struct capture_list *l, const struct lease_entry *e)
+list_send(struct listing *l, const struct lease_entry *e)
 {
 	struct item_info i = { e->url, e->key, e->metadata, l->list.crawl };
 	void *p;
@@ -74,7 +74,7 @@ list_send(struct capture_list *l, const struct lease_entry *e)
 }
 
 static void
-send_urls(struct capture_list *l)
+send_urls(struct listing *l)
 {
 	enum grpc_room room = GRPC_ROOM;
 
@@ -91,7 +91,7 @@ send_urls(struct capture_list *l)
 }
 
 static void
-reply_count(struct capture_list *l)
+reply_count(struct listing *l)
 {
 	Urlfrontier__Long m = URLFRONTIER__LONG__INIT;
 
@@ -104,7 +104,7 @@ reply_count(struct capture_list *l)
 }
 
 static void
-collect(struct capture_list *l)
+collect(struct listing *l)
 {
 	for (size_t i = 0; i < l->list.n; i++)
 		pb_put_bytes(&l->reply, LIST_VALUES, l->list.entries[i].key);
@@ -112,7 +112,7 @@ collect(struct capture_list *l)
 }
 
 static void
-reply_queues(struct capture_list *l)
+reply_queues(struct listing *l)
 {
 	collect(l);
 	if (l->reply.n > LIST_REPLY_BYTES_MAX) {
@@ -132,7 +132,7 @@ reply_queues(struct capture_list *l)
 static void
 came(struct lease_call *c)
 {
-	struct capture_list *l = CONTAINER(c, struct capture_list, list.call);
+	struct listing *l = CONTAINER(c, struct listing, list.call);
 
 	l->call.out--;
 	l->at = 0;
@@ -176,13 +176,13 @@ came(struct lease_call *c)
 static void
 on_open(struct grpc_call *c)
 {
-	call_open(c, sizeof(struct capture_list));
+	call_open(c, sizeof(struct listing));
 }
 
 static void
 on_writable(struct grpc_call *c)
 {
-	struct capture_list *l = grpc_data(c);
+	struct listing *l = grpc_data(c);
 
 	if (l->gather != NULL)
 		gather_go_on(l);
@@ -193,7 +193,7 @@ on_writable(struct grpc_call *c)
 static void
 on_end(struct grpc_call *c, enum grpc_code code, struct str text)
 {
-	struct capture_list *l = grpc_data(c);
+	struct listing *l = grpc_data(c);
 
 	(void)text;
 	call_end(&l->call, code);
@@ -204,7 +204,7 @@ on_end(struct grpc_call *c, enum grpc_code code, struct str text)
 
 /* Of this node, or of all. */
 static void
-begin(struct capture_list *l, bool local)
+begin(struct listing *l, bool local)
 {
 	if (call_is_local(&l->call, local))
 		list_ask(l);
@@ -214,7 +214,7 @@ begin(struct capture_list *l, bool local)
 
 /* A blank filter is none. */
 static struct str
-filter_of(const struct capture_list *l)
+filter_of(const struct listing *l)
 {
 	struct str text = call_text(&l->call, "filter");
 
@@ -224,7 +224,7 @@ filter_of(const struct capture_list *l)
 static void
 list_urls(struct grpc_call *c, struct str message)
 {
-	struct capture_list *l = grpc_data(c);
+	struct listing *l = grpc_data(c);
 	const Urlfrontier__ListUrlParams *m = call_read(&l->call,
 	    &urlfrontier__list_url_params__descriptor, message);
 
@@ -245,7 +245,7 @@ list_urls(struct grpc_call *c, struct str message)
 static void
 count_urls(struct grpc_call *c, struct str message)
 {
-	struct capture_list *l = grpc_data(c);
+	struct listing *l = grpc_data(c);
 	const Urlfrontier__CountUrlParams *m = call_read(&l->call,
 	    &urlfrontier__count_url_params__descriptor, message);
 
@@ -265,7 +265,7 @@ count_urls(struct grpc_call *c, struct str message)
 static void
 purge_urls(struct grpc_call *c, struct str message)
 {
-	struct capture_list *l = grpc_data(c);
+	struct listing *l = grpc_data(c);
 	const Urlfrontier__PurgeUrlParams *m = call_read(&l->call,
 	    &urlfrontier__purge_url_params__descriptor, message);
 	int64_t now = wall_s(clock_wall());
@@ -284,7 +284,7 @@ purge_urls(struct grpc_call *c, struct str message)
 static void
 list_queues(struct grpc_call *c, struct str message)
 {
-	struct capture_list *l = grpc_data(c);
+	struct listing *l = grpc_data(c);
 	const Urlfrontier__Pagination *m = call_read(&l->call,
 	    &urlfrontier__pagination__descriptor, message);
 
@@ -304,7 +304,7 @@ list_queues(struct grpc_call *c, struct str message)
 static void
 list_crawls(struct grpc_call *c, struct str message)
 {
-	struct capture_list *l = grpc_data(c);
+	struct listing *l = grpc_data(c);
 	const Urlfrontier__Local *m = call_read(&l->call,
 	    &urlfrontier__local__descriptor, message);
 

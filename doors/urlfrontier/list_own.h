@@ -24,7 +24,7 @@ enum { LIST_ASK_START = 1, LIST_ASK_SIZE = 2 };
 
 struct gather;
 
-struct capture_list {
+struct listing {
 	struct door_call call;
 	struct lease_list list;
 	size_t at;                   /* entries of the piece that were sent */
@@ -37,20 +37,20 @@ struct capture_list {
 /* ---- list.c: this node's walk -------------------------------------------- */
 
 /* The next piece. */
-void list_ask(struct capture_list *);
+void list_ask(struct listing *);
 /* No more of it: the answer's end, also when that is OK. */
-void list_end(struct capture_list *, enum grpc_code, const char *text);
+void list_end(struct listing *, enum grpc_code, const char *text);
 /* Put an entry into the stream. */
-enum grpc_room list_send(struct capture_list *, const struct lease_entry *);
+enum grpc_room list_send(struct listing *, const struct lease_entry *);
 
 /* ---- gather.c: all nodes ------------------------------------------------- */
 
 /* What the call asks for is in `list`; from now on it is the gather's. */
-void gather_begin(struct capture_list *);
+void gather_begin(struct listing *);
 /* A piece of this node's came, without an error. */
-void gather_came(struct capture_list *);
+void gather_came(struct listing *);
 /* There is room again. */
-void gather_go_on(struct capture_list *);
+void gather_go_on(struct listing *);
 /* Nobody wants it any more: no call to another node is left. */
 void gather_stop(struct gather *);
 /* When it has been stopped.  NULL is none. */

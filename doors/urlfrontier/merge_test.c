@@ -19,7 +19,7 @@ struct entry {
 };
 
 /* A source of the test: it waits `slow` times in a hundred. */
-struct store_async {
+struct shelf {
 	struct merge_source head;
 	struct entry entries[ENTRIES_MAX];
 	size_t n, at, asked;
@@ -38,7 +38,7 @@ chance(uint64_t n)
 static enum merge_state
 next(struct merge_source *head)
 {
-	struct store_async *s = CONTAINER(head, struct store_async, head);
+	struct shelf *s = CONTAINER(head, struct shelf, head);
 
 	s->asked++;
 	/* What was lent is gone. */
@@ -66,7 +66,7 @@ by_order(const void *a, const void *b)
 }
 
 static void
-put(struct store_async *s, const char *key, uint64_t date, const char *url)
+put(struct shelf *s, const char *key, uint64_t date, const char *url)
 {
 	assert_true(s->n < ENTRIES_MAX);
 	s->entries[s->n++] = (struct entry){ key, url, date };
@@ -121,7 +121,7 @@ test_order(void **state)
 	    { "a", "c", 5 }, { "a", "a", UINT32_MAX }, { "ab", "a", 1 },
 	    { "b", "a", 0 }, { "\xc3\xa4", "a", 0 } };
 	struct merge m = { .size = UINT64_MAX };
-	struct store_async s[3] = { { .n = 0 } };
+	struct shelf s[3] = { { .n = 0 } };
 
 	(void)state;
 	put(&s[0], "a", 5, "c");
@@ -143,7 +143,7 @@ test_empty(void **state)
 	struct merge none = { .size = 1 };
 	struct merge empty = { .size = 1 };
 	struct merge behind = { .skip = 2, .size = 1 };
-	struct store_async s[3] = { { .slow = 50 }, { .slow = 0 },
+	struct shelf s[3] = { { .slow = 50 }, { .slow = 0 },
 		{ .slow = 0 } };
 
 	(void)state;
@@ -163,7 +163,7 @@ static void
 test_waiting(void **state)
 {
 	struct merge m = { .size = 10 };
-	struct store_async s[2] = { { .slow = 0 }, { .slow = 100 } };
+	struct shelf s[2] = { { .slow = 0 }, { .slow = 100 } };
 
 	(void)state;
 	put(&s[0], "a", 0, "a");
@@ -190,7 +190,7 @@ static void
 test_early_end(void **state)
 {
 	struct merge m = { .skip = 1, .size = 2 };
-	struct store_async s[2] = { { .slow = 0 }, { .slow = 0 } };
+	struct shelf s[2] = { { .slow = 0 }, { .slow = 0 } };
 
 	(void)state;
 	for (unsigned i = 0; i < 10; i++) {
@@ -210,7 +210,7 @@ test_once(void **state)
 {
 	static const struct entry want[] = { { "b", "", 0 }, { "c", "", 0 } };
 	struct merge m = { .skip = 1, .size = 2, .once = true };
-	struct store_async s[3] = { { .n = 0 } };
+	struct shelf s[3] = { { .n = 0 } };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(s); i++) {
@@ -238,7 +238,7 @@ any_entry(void)
 
 /* Sorted; with `once` each key stands once. */
 static size_t
-sort_all(struct store_async *s, size_t n, bool once, struct entry *all)
+sort_all(struct shelf *s, size_t n, bool once, struct entry *all)
 {
 	size_t total = 0, kept = 0;
 
@@ -262,7 +262,7 @@ test_model(void **state)
 
 	(void)state;
 	for (uint64_t round = 0; round < ROUNDS; round++) {
-		struct store_async s[SOURCES_MAX] = { { .n = 0 } };
+		struct shelf s[SOURCES_MAX] = { { .n = 0 } };
 		seed = round + 1;
 		size_t n = 1 + chance(SOURCES_MAX);
 		size_t most = chance(ENTRIES_MAX);
