@@ -13,7 +13,9 @@
 #include "base/conf.h"
 #include "engine/fetcher/fetcher.h"
 
+struct catalog;
 struct engine;
+struct stream;
 
 /* What is told of one URL; memory lasts for the call. */
 typedef void engine_event_fn(void *arg, const struct fetch_event *);
@@ -156,8 +158,8 @@ const struct type_count *engine_types(struct engine *, size_t *n);
 /* The views as they stand; before engine_start() or after `closed`. */
 bool engine_next_view(struct engine *, size_t *at, struct crawl_view *);
 struct frontier *engine_frontier(struct engine *);
-/* Eight letters and digits that tell this data directory from all others;
- * only with `doors`. */
-const char *engine_mark(const struct engine *);
+/* Rooms of an engine with `doors`; else NULL. */
+struct catalog *engine_catalog(struct engine *);
+struct stream *engine_stream(struct engine *);
 
 #endif

@@ -1,7 +1,7 @@
 #include "doors/console/own.h"
 
 #include "engine/control/control.h"
-#include "engine/stream/stream.h"
+#include "engine/catalog/catalog.h"
 
 struct capture_ask {
 	struct console *console;
@@ -100,7 +100,7 @@ console_get_record(struct web_request *r)
 	k->record.number = k->number;
 	k->record.done = got_record;
 	k->record.arg = k;
-	catalog_records(engine_stream(k->console->engine), &k->record);
+	catalog_records(engine_catalog(k->console->engine), &k->record);
 }
 
 static void
@@ -133,5 +133,5 @@ console_get_body(struct web_request *r)
 	k->page.body_bytes_max = CONSOLE_BODY_BYTES_MAX;
 	k->page.done = got_page;
 	k->page.arg = k;
-	catalog_capture(engine_stream(k->console->engine), &k->page);
+	catalog_capture(engine_catalog(k->console->engine), &k->page);
 }

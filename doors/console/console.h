@@ -12,7 +12,7 @@
  *
  * Owns:    the texts of its files.
  * Thread:  home's.
- * Limits:  CONSOLE_BODY_BYTES_MAX; STREAM_RECORD_BYTES_MAX.
+ * Limits:  CONSOLE_BODY_BYTES_MAX; CATALOG_RECORD_BYTES_MAX.
  * Story:   doors/console/DESIGN.md
  */
 #ifndef DOORS_CONSOLE_CONSOLE_H

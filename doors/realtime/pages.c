@@ -119,7 +119,7 @@ verb_LIST_PAGES(struct task *t)
 	    .wait_ms = c->partial ? PARTIAL_MS : 0, .left = &t->left,
 	    .done = listed, .arg = t };
 	realtime_out(t->door);
-	catalog_captures(t->door->feed, a);
+	catalog_captures(engine_catalog(t->door->engine), a);
 }
 
 /* --- one page ----------------------------------------------------------- */
@@ -269,5 +269,5 @@ verb_GET_PAGE(struct task *t)
 	    .same = !command_has(c, ARG_BIT(DUPLICATES)) || c->duplicates,
 	    .done = got_page, .arg = t };
 	realtime_out(t->door);
-	catalog_capture(t->door->feed, a);
+	catalog_capture(engine_catalog(t->door->engine), a);
 }

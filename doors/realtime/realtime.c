@@ -164,7 +164,7 @@ realtime_ready(struct realtime *d, struct engine *e)
 	d->engine = e;
 	d->registry = engine_registry(e);
 	d->feed = engine_stream(e);
-	d->mark = engine_mark(e);
+	d->mark = stream_mark(d->feed);
 	stream_use(d->feed, item_render);
 	packages_sweep(d->options.data_dir);
 	d->version = crawl_registry_version(d->registry);

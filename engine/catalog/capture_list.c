@@ -1,11 +1,8 @@
-/*
- * Lists of pages: what is asked for, and what fits it.
- *
- *     no filter, by number    one seek
- *     else                    a walk (journal_scan.c)
- */
-#include "engine/stream/cache.h"
+#include "engine/catalog/capture_list.h"
 
+#include "engine/catalog/core.h"
+#include "engine/catalog/journal_scan.h"
+#include "engine/ledger/ledger.h"
 #include "os/clock.h"
 
 #define SIZE_MAX_PAGES 1000u
@@ -145,12 +142,13 @@ capture_list_end(struct capture_list *l)
 }
 
 void
-capture_list_fail(struct stream *f, struct capture_list *l, const struct why *w)
+capture_list_fail(struct read_tasks *t, struct capture_list *l,
+    const struct why *w)
 {
 	l->ask->why = *w;
 	l->ask->n = 0;
 	l->ended = true;
-	read_task_put(f, &l->task);
+	read_task_put(t, &l->task);
 }
 
 /* --- one seek, on the pool ---------------------------------------------- */
@@ -235,9 +233,9 @@ prepare(struct capture_list *l, const struct crawl_row *row, struct why *w)
 }
 
 void
-catalog_captures(struct stream *f, struct captures_query *q)
+catalog_captures(struct catalog *c, struct captures_query *q)
 {
-	const struct crawl_row *row = crawl_row(f->options.registry, q->crawl);
+	const struct crawl_row *row = crawl_row(c->options.registry, q->crawl);
 	struct capture_list *l = mem_new(sizeof(*l));
 
 	list_init(&l->node);
@@ -254,13 +252,13 @@ catalog_captures(struct stream *f, struct captures_query *q)
 	    SIZE_MAX_PAGES));
 	if (e != OK) {
 		l->ended = true;
-		read_task_put(f, &l->task);
+		read_task_put(c->tasks, &l->task);
 	} else if (!is_any(&l->filter) ||
 	    row->view.item_last != row->view.counts.items) {
-		journal_scan_put(f, l);
+		journal_scan_put(c->scans, l);
 	} else {
 		q->total = q->looked = row->view.counts.items;
 		l->ended = q->start >= q->total;
-		read_task_put(f, &l->task);
+		read_task_put(c->tasks, &l->task);
 	}
 }

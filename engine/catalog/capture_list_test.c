@@ -1,8 +1,9 @@
 #include <limits.h>
 
 #include "base/hash.h"
-#include "engine/stream/cache.h"
-#include "engine/stream/stream_testing.h"
+#include "engine/catalog/catalog_testing.h"
+#include "engine/catalog/core.h"
+#include "engine/catalog/journal_scan.h"
 
 #define HEADS(lines) STR("HTTP/1.1 200 OK\r\n" lines "\r\n")
 
@@ -42,7 +43,7 @@ list(struct rig *r, struct captures_query *q)
 	q->crawl = q->crawl == 0 ? RIG_CRAWL : q->crawl;
 	q->done = listed;
 	q->arg = &told;
-	catalog_captures(r->stream, q);
+	catalog_captures(r->catalog, q);
 	assert_int_equal(told, 0);
 	rig_run(r);
 	assert_int_equal(told, 1);
@@ -235,7 +236,7 @@ ask_list(struct rig *r, struct captures_query *q, unsigned *told)
 	q->crawl = RIG_CRAWL;
 	q->done = listed;
 	q->arg = told;
-	catalog_captures(r->stream, q);
+	catalog_captures(r->catalog, q);
 }
 
 /* Until it was told, or so many turns are over. */
@@ -243,7 +244,8 @@ static void
 turn(struct rig *r, const unsigned *told, unsigned turns)
 {
 	while (turns-- > 0 && *told == 0 && loop_step(r->loop))
-		assert_true(r->stream->walks <= STREAM_WALKS_MAX);
+		assert_true(journal_scans_count(r->catalog->scans) <=
+		    JOURNAL_SCANS_MAX);
 }
 
 /* Each answer is true of what was looked at; asked again, it goes on. */
@@ -348,9 +350,9 @@ check_many(struct rig *r)
 		arena_free(&all[i].ask.arena);
 	}
 	/* What is remembered goes when nobody has asked for a while. */
-	assert_true(r->stream->walks > 0);
+	assert_true(journal_scans_count(r->catalog->scans) > 0);
 	rig_pass(r, 120000);
-	assert_int_equal(r->stream->walks, 0);
+	assert_int_equal(journal_scans_count(r->catalog->scans), 0);
 	mem_free(&scratch);
 	mem_free(&all);
 }
@@ -383,7 +385,7 @@ end_in_the_middle(bool delete, enum err err)
 		crawl_registry_delete(r->registry, RIG_CRAWL);
 		crawl_registry_notify(r->registry);
 		rig_run(r);
-		assert_int_equal(r->stream->walks, 0);
+		assert_int_equal(journal_scans_count(r->catalog->scans), 0);
 	}
 	rig_end(r);
 	for (unsigned i = 0; i < ASKERS; i++) {
@@ -468,7 +470,7 @@ page(struct rig *r, struct capture_query *q)
 	q->same = true;
 	q->done = paged;
 	q->arg = &told;
-	catalog_capture(r->stream, q);
+	catalog_capture(r->catalog, q);
 	rig_run(r);
 	assert_int_equal(told, 1);
 }
@@ -645,7 +647,7 @@ record(struct rig *r, struct records_query *q)
 	q->crawl = RIG_CRAWL;
 	q->done = copied;
 	q->arg = &told;
-	catalog_records(r->stream, q);
+	catalog_records(r->catalog, q);
 	rig_run(r);
 	assert_int_equal(told, 1);
 }

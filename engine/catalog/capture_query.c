@@ -1,8 +1,9 @@
 /*
  * One page with all that is known of it, and its records as bytes.
  */
+#include "engine/catalog/capture_records.h"
+#include "engine/catalog/core.h"
 #include "engine/parser/parse.h"
-#include "engine/stream/cache.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/log.h"
@@ -16,6 +17,7 @@
 
 struct reading {
 	struct read_task task;
+	struct catalog *catalog;
 	struct capture_query *ask;
 	struct captures_query same;
 };
@@ -46,7 +48,7 @@ put_hop(struct capture_query *q, const struct capture *c, struct str file,
 static enum err
 read_hops(struct record_reader *r, struct capture_query *q)
 {
-	struct capture_member members[STREAM_MEMBERS_MAX];
+	struct capture_member members[CAPTURE_MEMBERS_MAX];
 	struct str file = STR_NONE;
 	struct capture c;
 	size_t n;
@@ -54,7 +56,7 @@ read_hops(struct record_reader *r, struct capture_query *q)
 
 	enum err e = capture_records(r, &q->entry, members, &n, &q->why);
 	if (e == OK)
-		e = stream_file_name(r, q->entry.file, &q->arena, &file,
+		e = capture_file_name(r, q->entry.file, &q->arena, &file,
 		    &q->why);
 	if (e == OK)
 		e = record_reader_file(r, q->entry.file, &fd, &q->why);
@@ -203,7 +205,7 @@ reading_came(struct read_task *task)
 	struct capture_query *q = g->ask;
 
 	if (!q->same || q->why.err != OK || q->entry.body_bytes == 0 ||
-	    q->entry.digest.kind == DIGEST_NONE || task->stream->closing) {
+	    q->entry.digest.kind == DIGEST_NONE || g->catalog->closing) {
 		answer(g);
 		return;
 	}
@@ -211,14 +213,15 @@ reading_came(struct read_task *task)
 	    .size = DUPLICATES_MAX + 1, .digest = q->entry.digest,
 	    .wait_ms = SAME_MS, .left = q->left, .done = same_came,
 	    .arg = g };
-	catalog_captures(task->stream, &g->same);
+	catalog_captures(g->catalog, &g->same);
 }
 
 void
-catalog_capture(struct stream *f, struct capture_query *q)
+catalog_capture(struct catalog *c, struct capture_query *q)
 {
 	struct reading *g = mem_new(sizeof(*g));
 
+	g->catalog = c;
 	g->ask = q;
 	g->task.run = reading_run;
 	g->task.done = reading_came;
@@ -231,7 +234,7 @@ catalog_capture(struct stream *f, struct capture_query *q)
 	q->cut = q->damaged = q->so_far = false;
 	q->looked = 0;
 	q->why = WHY_INIT;
-	read_task_put(f, &g->task);
+	read_task_put(c->tasks, &g->task);
 }
 
 /* --- its records -------------------------------------------------------- */
@@ -247,9 +250,9 @@ copy_member(int fd, const struct capture_member *m, struct buf *out,
 {
 	size_t got;
 
-	if (out->n + m->clen > STREAM_RECORD_BYTES_MAX)
+	if (out->n + m->clen > CATALOG_RECORD_BYTES_MAX)
 		return why(w, ERR_FULL, "the records are more than %zu MiB",
-		    STREAM_RECORD_BYTES_MAX >> 20);
+		    CATALOG_RECORD_BYTES_MAX >> 20);
 	buf_reserve(out, m->clen);
 	enum err e = file_read(fd, m->offset, out->p + out->n, m->clen, &got,
 	    w);
@@ -263,7 +266,7 @@ copy_member(int fd, const struct capture_member *m, struct buf *out,
 static enum err
 copy_records(struct record_reader *r, struct records_query *q)
 {
-	struct capture_member members[STREAM_MEMBERS_MAX];
+	struct capture_member members[CAPTURE_MEMBERS_MAX];
 	struct journal_entry entry;
 	size_t n = 0;
 	int fd;
@@ -275,7 +278,7 @@ copy_records(struct record_reader *r, struct records_query *q)
 	if (e == OK)
 		e = capture_records(r, &entry, members, &n, &q->why);
 	if (e == OK)
-		e = stream_file_name(r, entry.file, &q->arena, &q->file,
+		e = capture_file_name(r, entry.file, &q->arena, &q->file,
 		    &q->why);
 	if (e == OK)
 		e = record_reader_file(r, entry.file, &fd, &q->why);
@@ -304,7 +307,7 @@ copying_came(struct read_task *task)
 }
 
 void
-catalog_records(struct stream *f, struct records_query *q)
+catalog_records(struct catalog *c, struct records_query *q)
 {
 	struct copying *g = mem_new(sizeof(*g));
 
@@ -315,5 +318,5 @@ catalog_records(struct stream *f, struct records_query *q)
 	q->bytes = BUF_INIT;
 	q->file = STR_NONE;
 	q->why = WHY_INIT;
-	read_task_put(f, &g->task);
+	read_task_put(c->tasks, &g->task);
 }

@@ -5,7 +5,9 @@
  *     ... [capture 6] [7: hop 0, request, hop 1, request] [capture 8] ...
  *          ▲ journal                        ▲ journal
  */
-#include "engine/stream/cache.h"
+#include "engine/catalog/capture_records.h"
+
+#include "engine/ledger/ledger.h"
 #include "os/file.h"
 
 /* Entries looked back at for one in the same file. */
@@ -14,7 +16,7 @@
 #define WALK_MAX 200000u
 
 enum err
-stream_file_name(struct record_reader *r, uint32_t file, struct arena *a,
+capture_file_name(struct record_reader *r, uint32_t file, struct arena *a,
     struct str *name, struct why *w)
 {
 	struct str path;
@@ -75,7 +77,7 @@ read_head(int fd, uint64_t at, struct gzip_head *head)
 
 enum err
 capture_records(struct record_reader *r, const struct journal_entry *e,
-    struct capture_member out[STREAM_MEMBERS_MAX], size_t *n, struct why *w)
+    struct capture_member out[CAPTURE_MEMBERS_MAX], size_t *n, struct why *w)
 {
 	uint64_t at = e->hops == 0 ? e->offset : place_before(r, e);
 	struct gzip_head head;
@@ -85,7 +87,7 @@ capture_records(struct record_reader *r, const struct journal_entry *e,
 	*n = 0;
 	enum err err = record_reader_file(r, e->file, &fd, w);
 	for (unsigned i = 0; err == OK && i < WALK_MAX &&
-	    *n < STREAM_MEMBERS_MAX - 1 && read_head(fd, at, &head); i++) {
+	    *n < CAPTURE_MEMBERS_MAX - 1 && read_head(fd, at, &head); i++) {
 		bool ours = head.has_numbers && head.seq == e->seq;
 		if (ours)
 			out[(*n)++] = (struct capture_member){ at,

@@ -12,8 +12,14 @@
 #ifndef ENGINE_CATALOG_CATALOG_H
 #define ENGINE_CATALOG_CATALOG_H
 
+#include <stdatomic.h>
+
+#include "engine/catalog/crawl_registry.h"
 #include "engine/engine.h"
+#include "engine/frontier/journal.h"
 #include "engine/frontier/url_query.h"
+
+struct catalog;
 
 /* -- The log: numbered 1, 2, 3... per crawl; the newest are kept. -- */
 
@@ -162,5 +168,99 @@ MUST_USE enum err catalog_explain(struct str url, const struct policy *,
     const struct str *seeds, size_t seeds_n, double parent_cost,
     unsigned depth, struct arena *a, struct policy_explanation *,
     struct str *canonical, struct why *);
+
+/*
+ * -- Lists and single pages. --
+ *
+ * A list by number alone is one seek.  Others look through the journal, in
+ * pieces between which everybody has his turn; what was seen is remembered for
+ * a while (journal_scan.c).
+ */
+
+enum pages_order { PAGES_OLDEST, PAGES_NEWEST, PAGES_SLOWEST, PAGES_LARGEST,
+    PAGES_ORDERS };
+struct captures_query {
+	uint32_t crawl;
+	/* In; copied. */
+	uint64_t start;              /* so many that match are passed over */
+	size_t size;                 /* at most 1,000 */
+	struct str text;             /* in URL or title, without case */
+	struct str status;           /* "404", "4xx", empty: all */
+	struct str type, host;       /* "text/html"; empty: all */
+	struct digest digest;        /* of the body; NONE: any */
+	struct str links_to;         /* a URL that they link to; empty: any */
+	enum pages_order order;
+	unsigned wait_ms;            /* then an answer so far; 0: until all */
+	const atomic_bool *left;     /* nobody wants it any more; or NULL */
+	/* Out. */
+	struct arena arena;          /* the caller frees it */
+	uint64_t total;              /* that match */
+	bool so_far;                 /* it is about the first `looked` pages: */
+	uint64_t looked;             /* ask again, and it goes on there */
+	bool limited;                /* links_to: stream.links_pages_max ended
+	                              * it behind `looked` pages */
+	struct journal_entry *pages;
+	size_t n;
+	struct why why;
+	void (*done)(struct captures_query *);
+	void *arg;
+	void *own;
+};
+void catalog_captures(struct catalog *, struct captures_query *);
+
+struct page_hop {
+	struct str url, request, response;   /* heads, as sent and received */
+	struct wall at;
+	struct str record_id;
+	struct str file;             /* the WARC's name */
+	uint64_t offset;             /* of the response's record */
+	uint32_t length;
+};
+struct capture_query {
+	uint32_t crawl;
+	uint64_t number;
+	bool body;
+	size_t body_bytes_max;       /* more is cut: `cut` */
+	bool same;                   /* with `duplicates` */
+	const atomic_bool *left;     /* as above */
+	/* Out. */
+	struct arena arena;          /* the caller frees it */
+	struct journal_entry entry;
+	struct page_hop *hops;       /* redirects, then the final answer */
+	size_t hops_n;
+	struct str body_bytes;       /* decoded */
+	bool cut, damaged;
+	const struct str *links;     /* found in it, absolute; at most 10,000 */
+	size_t links_n;
+	const struct journal_entry *duplicates;   /* same digest, at most 100 */
+	size_t duplicates_n;
+	bool so_far;                 /* there may be more of them: */
+	uint64_t looked;             /* so many pages were looked at */
+	struct why why;              /* ABSENT */
+	void (*done)(struct capture_query *);
+	void *arg;
+	void *own;
+};
+void catalog_capture(struct catalog *, struct capture_query *);
+
+/*
+ * The records of one capture as they lie in the WARC file, all hops, answers
+ * and requests: gzip members, one behind the other.
+ * Errors: ABSENT (or not archived); FULL beyond CATALOG_RECORD_BYTES_MAX.
+ */
+#define CATALOG_RECORD_BYTES_MAX ((size_t)64 << 20)
+struct records_query {
+	uint32_t crawl;
+	uint64_t number;
+	/* Out; the caller frees both. */
+	struct arena arena;
+	struct buf bytes;
+	struct str file;             /* the WARC's name */
+	struct why why;
+	void (*done)(struct records_query *);
+	void *arg;
+	void *own;
+};
+void catalog_records(struct catalog *, struct records_query *);
 
 #endif

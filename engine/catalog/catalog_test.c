@@ -695,7 +695,7 @@ answers_of_failed_urls_are_found(void **state)
 	bool done = false;
 	struct captures_query all = { .crawl = id, .size = 10, .done = listed,
 	    .arg = &done };
-	catalog_captures(engine_stream(rig.engine), &all);
+	catalog_captures(engine_catalog(rig.engine), &all);
 	RIG_UNTIL_DONE(&rig, done);
 	assert_int_equal(all.total, 1);
 	assert_int_equal(all.n, 1);

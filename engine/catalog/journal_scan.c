@@ -1,27 +1,30 @@
 /*
- * Walks: a journal looked through for what fits a filter, and remembered.
- *
- *     listing ─► a walk of the same filter: what it has seen, it has for good
+ *     list ─► a scan of the same filter: what it has seen, it has for good
  *                  │
  *        wanted ──►due──► a piece of the journal, on the pool ──┐
  *                  ▲ ▲──────────────────────────────────────────┤
- *         idle ────┘                 its listings are answered ◄┘
+ *         idle ────┘                 its lists are answered ◄┘
  *
- * One piece is under way at a time, of all walks together, so that they take
- * one thread of the pool and no more; they take turns.  A walk whose listings
- * were answered, or whose askers have left, is idle: it is remembered, and goes
- * on where it stopped when somebody asks the same of a journal that has grown.
+ * One piece is under way at a time, of all scans together, so that they take
+ * one thread of the pool and no more; they take turns.  A scan whose lists were
+ * answered, or whose clients have left, is idle: it is remembered, and goes on
+ * where it stopped when somebody asks the same of a journal that has grown.
  *
  * Which numbers fit is a set of bits, a word for each 64 numbers among which
  * one fits: at most a quarter of a byte for each page of the crawl.  With an
- * order of its own a walk keeps the greatest instead.
+ * order of its own a scan keeps the greatest instead.
  */
-#include "engine/stream/cache.h"
+#include "engine/catalog/journal_scan.h"
+
+#include "engine/catalog/core.h"
+#include "engine/catalog/link_scan.h"
+#include "engine/ledger/ledger.h"
 
 #define PIECE_ENTRIES 10000u
 #define PIECE_PAGES 200u         /* that are read for their links */
 #define RANKED_MIN ((size_t)1024)
-/* Of those that are idle. */
+/* Idle scans are forgotten after that time, or beyond that size. */
+#define IDLE_MS 60000
 #define IDLE_BYTES_MAX ((size_t)16 << 20)
 
 struct ranked {
@@ -32,10 +35,11 @@ struct word {
 	uint64_t at, bits;
 };
 
-struct walk {
+struct scan {
 	struct read_task task;
-	struct list node;            /* stream.walks_due, _wanted or _idle */
-	struct list asks;            /* listings, as they came */
+	struct journal_scans *scans;
+	struct list node;            /* scans.due, .wanted or .idle */
+	struct list asks;            /* lists, as they came */
 	struct capture_list *answering;   /* the task's; NULL: it is a piece */
 	struct mono used;
 	uint32_t crawl;
@@ -54,13 +58,21 @@ struct walk {
 	bool limited;                /* as many as may be: it ends here */
 };
 
-static void walk_run(struct read_task *);
-static void walk_came(struct read_task *);
+struct journal_scans {
+	struct catalog *catalog;
+	struct list due, wanted, idle;
+	unsigned count;              /* that have begun: all but wanted ones */
+	struct scan *running;        /* its task is out; NULL: none's */
+	struct trim trim;
+};
+
+static void scan_run(struct read_task *);
+static void scan_came(struct read_task *);
 
 /* --- what is kept, on the pool ------------------------------------------ */
 
 static void
-put_bit(struct walk *w, uint64_t number)
+put_bit(struct scan *w, uint64_t number)
 {
 	if (w->words_n == 0 || w->words[w->words_n - 1].at != number / 64) {
 		if (w->words_n == w->words_cap) {
@@ -74,7 +86,7 @@ put_bit(struct walk *w, uint64_t number)
 }
 
 static uint64_t
-value_of(const struct walk *w, const struct journal_entry *e)
+value_of(const struct scan *w, const struct journal_entry *e)
 {
 	return w->filter.order == PAGES_SLOWEST ? e->duration_us :
 	    journal_body_length(e);
@@ -107,7 +119,7 @@ sift_down(struct ranked *h, size_t n, size_t i)
 }
 
 static void
-rank(struct walk *w, struct ranked r)
+rank(struct scan *w, struct ranked r)
 {
 	struct ranked *h = w->heap;
 	size_t i;
@@ -128,7 +140,7 @@ rank(struct walk *w, struct ranked r)
 /* --- a piece, on the pool ----------------------------------------------- */
 
 static void
-see(struct walk *w, struct str key, struct str value)
+see(struct scan *w, struct str key, struct str value)
 {
 	struct journal_entry e;
 
@@ -145,7 +157,7 @@ see(struct walk *w, struct str key, struct str value)
 }
 
 static void
-walk_piece(struct walk *w)
+scan_piece(struct scan *w)
 {
 	struct index_iter *i = index_iter_new(w->task.reader->index,
 	    INDEX_JOURNAL);
@@ -178,7 +190,7 @@ walk_piece(struct walk *w)
 /* --- an answer, on the pool --------------------------------------------- */
 
 static void
-read_one(struct walk *w, struct capture_list *l, uint64_t number)
+read_one(struct scan *w, struct capture_list *l, uint64_t number)
 {
 	struct arena a = ARENA_INIT;
 	struct journal_entry e;
@@ -197,7 +209,7 @@ least_first(const void *a, const void *b)
 
 /* Sorted so, it is a heap still. */
 static void
-read_ranked(struct walk *w, struct capture_list *l)
+read_ranked(struct scan *w, struct capture_list *l)
 {
 	const struct captures_query *q = l->ask;
 	size_t end = w->heap_n - MIN(w->heap_n, (size_t)q->start);
@@ -210,7 +222,7 @@ read_ranked(struct walk *w, struct capture_list *l)
 
 /* The numbers at `n` places from `place` on, the least first. */
 static void
-find_numbers(const struct walk *w, uint64_t place, size_t n, uint64_t *out)
+find_numbers(const struct scan *w, uint64_t place, size_t n, uint64_t *out)
 {
 	for (size_t i = 0; i < w->words_n && n > 0; i++) {
 		uint64_t bits = w->words[i].bits;
@@ -228,7 +240,7 @@ find_numbers(const struct walk *w, uint64_t place, size_t n, uint64_t *out)
 }
 
 static void
-read_by_number(struct walk *w, struct capture_list *l)
+read_by_number(struct scan *w, struct capture_list *l)
 {
 	const struct captures_query *q = l->ask;
 	uint64_t left = w->total - MIN(w->total, q->start);
@@ -243,29 +255,29 @@ read_by_number(struct walk *w, struct capture_list *l)
 }
 
 static void
-walk_run(struct read_task *task)
+scan_run(struct read_task *task)
 {
-	struct walk *w = CONTAINER(task, struct walk, task);
+	struct scan *w = CONTAINER(task, struct scan, task);
 
 	if (w->answering == NULL)
-		walk_piece(w);
+		scan_piece(w);
 	else if (w->heap_max > 0)
 		read_ranked(w, w->answering);
 	else
 		read_by_number(w, w->answering);
 }
 
-/* --- walks, at home ----------------------------------------------------- */
+/* --- scans, on the main loop ------------------------------------------- */
 
 static size_t
-bytes_of(const struct walk *w)
+bytes_of(const struct scan *w)
 {
 	return w->words_cap * sizeof(*w->words) +
 	    w->heap_max * sizeof(*w->heap);
 }
 
 static void
-walk_free(struct walk *w)
+scan_free(struct scan *w)
 {
 	list_take(&w->node);
 	arena_free(&w->arena);
@@ -276,32 +288,33 @@ walk_free(struct walk *w)
 }
 
 static bool
-serves(const struct walk *w, const struct capture_list *l)
+serves(const struct scan *w, const struct capture_list *l)
 {
 	return w->crawl == l->ask->crawl &&
 	    capture_filter_eq(&w->filter, &l->filter) && (w->heap_max == 0 ||
 	    w->heap_max >= l->ask->start + l->ask->size);
 }
 
-static struct walk *
-find_in(const struct list *walks, const struct capture_list *l)
+static struct scan *
+find_in(const struct list *scans, const struct capture_list *l)
 {
-	for (struct list *n = walks->next; n != walks; n = n->next)
-		if (serves(LIST_ITEM(n, struct walk, node), l))
-			return LIST_ITEM(n, struct walk, node);
+	for (struct list *n = scans->next; n != scans; n = n->next)
+		if (serves(LIST_ITEM(n, struct scan, node), l))
+			return LIST_ITEM(n, struct scan, node);
 	return NULL;
 }
 
-static struct walk *
-walk_new(const struct stream *f, const struct capture_list *l)
+static struct scan *
+scan_new(struct journal_scans *f, const struct capture_list *l)
 {
 	const struct capture_filter *from = &l->filter;
-	struct walk *w = mem_new(sizeof(*w));
+	struct scan *w = mem_new(sizeof(*w));
 
+	w->scans = f;
 	list_init(&w->node);
 	list_init(&w->asks);
-	w->task.run = walk_run;
-	w->task.done = walk_came;
+	w->task.run = scan_run;
+	w->task.done = scan_came;
 	w->why = WHY_INIT;
 	w->crawl = l->ask->crawl;
 	w->filter = *from;
@@ -310,10 +323,10 @@ walk_new(const struct stream *f, const struct capture_list *l)
 	w->filter.host = arena_copy(&w->arena, from->host);
 	w->filter.links_to = arena_copy(&w->arena, from->links_to);
 	if (from->links_to.n != 0)
-		w->links = link_scan_new(f->options.frontier, w->crawl,
+		w->links = link_scan_new(f->catalog->options.frontier, w->crawl,
 		    from->links_to);
-	w->pages_max = f->options.links_pages_max;
-	/* Whoever turns a page needs no other walk. */
+	w->pages_max = f->catalog->options.links_pages_max;
+	/* Whoever turns a page needs no other scan. */
 	if (from->order != PAGES_OLDEST)
 		w->heap_max = MAX(2 * ((size_t)l->ask->start + l->ask->size),
 		    RANKED_MIN);
@@ -322,41 +335,41 @@ walk_new(const struct stream *f, const struct capture_list *l)
 
 /* The longest unused go, while there is too much. */
 static void
-forget_idle(struct stream *f, unsigned walks_max)
+forget_idle(struct journal_scans *f, unsigned count_max)
 {
 	size_t bytes = 0;
 
-	for (struct list *n = f->walks_idle.next; n != &f->walks_idle;
+	for (struct list *n = f->idle.next; n != &f->idle;
 	    n = n->next)
-		bytes += bytes_of(LIST_ITEM(n, struct walk, node));
-	while (!list_empty(&f->walks_idle) &&
-	    (f->walks > walks_max || bytes > IDLE_BYTES_MAX)) {
-		struct walk *w = LIST_ITEM(f->walks_idle.next, struct walk,
+		bytes += bytes_of(LIST_ITEM(n, struct scan, node));
+	while (!list_empty(&f->idle) &&
+	    (f->count > count_max || bytes > IDLE_BYTES_MAX)) {
+		struct scan *w = LIST_ITEM(f->idle.next, struct scan,
 		    node);
 		bytes -= bytes_of(w);
-		f->walks--;
-		walk_free(w);
+		f->count--;
+		scan_free(w);
 	}
 }
 
 static void
-fail_all(struct stream *f, struct walk *w)
+fail_all(struct journal_scans *f, struct scan *w)
 {
 	while (!list_empty(&w->asks)) {
 		struct capture_list *l =
 		    LIST_ITEM(w->asks.next, struct capture_list, node);
 		list_take(&l->node);
-		capture_list_fail(f, l, &w->why);
+		capture_list_fail(f->catalog->tasks, l, &w->why);
 	}
 }
 
 /* Whom it answers next, if anybody; and how far it goes for the others. */
 static void
-aim(struct stream *f, struct walk *w)
+aim(struct journal_scans *f, struct scan *w)
 {
 	static const struct why nobody = { .err = ERR_CLOSED,
 	    .text = "nobody waits" };
-	struct mono now = loop_now(f->options.home);
+	struct mono now = loop_now(f->catalog->options.home);
 	struct list *next;
 
 	w->answering = NULL;
@@ -367,7 +380,7 @@ aim(struct stream *f, struct walk *w)
 		next = n->next;
 		if (l->ask->left != NULL && atomic_load(l->ask->left)) {
 			list_take(n);
-			capture_list_fail(f, l, &nobody);
+			capture_list_fail(f->catalog->tasks, l, &nobody);
 		} else if (w->limited || w->upto >= l->upto ||
 		    (w->looked > 0 && !mono_before(now, l->until))) {
 			w->answering = l;
@@ -379,42 +392,42 @@ aim(struct stream *f, struct walk *w)
 
 /* Its turn comes again, if anybody waits for it. */
 static void
-queue(struct stream *f, struct walk *w)
+queue(struct journal_scans *f, struct scan *w)
 {
 	if (!list_empty(&w->asks)) {
-		list_put(&f->walks_due, &w->node);
+		list_put(&f->due, &w->node);
 	} else {
-		w->used = loop_now(f->options.home);
-		list_put(&f->walks_idle, &w->node);
-		forget_idle(f, STREAM_WALKS_MAX);
+		w->used = loop_now(f->catalog->options.home);
+		list_put(&f->idle, &w->node);
+		forget_idle(f, JOURNAL_SCANS_MAX);
 	}
 }
 
 /* As many as may be. */
 static void
-begin_wanted(struct stream *f)
+begin_wanted(struct journal_scans *f)
 {
-	while (!list_empty(&f->walks_wanted)) {
-		struct walk *w = LIST_ITEM(f->walks_wanted.next, struct walk,
+	while (!list_empty(&f->wanted)) {
+		struct scan *w = LIST_ITEM(f->wanted.next, struct scan,
 		    node);
-		forget_idle(f, STREAM_WALKS_MAX - 1);
-		if (f->walks >= STREAM_WALKS_MAX)
+		forget_idle(f, JOURNAL_SCANS_MAX - 1);
+		if (f->count >= JOURNAL_SCANS_MAX)
 			return;
-		f->walks++;
+		f->count++;
 		w->heap = w->heap_max == 0 ? NULL :
 		    mem_array(w->heap_max, sizeof(*w->heap));
 		list_take(&w->node);
-		list_put(&f->walks_due, &w->node);
+		list_put(&f->due, &w->node);
 	}
 }
 
 /* The next piece, or answer, of whose turn it is. */
 static void
-go_on(struct stream *f)
+go_on(struct journal_scans *f)
 {
 	begin_wanted(f);
-	while (f->walking == NULL && !list_empty(&f->walks_due)) {
-		struct walk *w = LIST_ITEM(f->walks_due.next, struct walk,
+	while (f->running == NULL && !list_empty(&f->due)) {
+		struct scan *w = LIST_ITEM(f->due.next, struct scan,
 		    node);
 		list_take(&w->node);
 		aim(f, w);
@@ -423,18 +436,19 @@ go_on(struct stream *f)
 			begin_wanted(f);
 			continue;
 		}
-		f->walking = w;
-		read_task_put(f, &w->task);
+		f->running = w;
+		read_task_put(f->catalog->tasks, &w->task);
 	}
 }
 
 /* Why nobody is answered by it any more; OK: all is well. */
 static enum err
-fault(struct stream *f, struct walk *w)
+fault(struct journal_scans *f, struct scan *w)
 {
-	const struct crawl_row *row = crawl_row(f->options.registry, w->crawl);
+	const struct crawl_row *row = crawl_row(f->catalog->options.registry,
+	    w->crawl);
 
-	if (f->closing)
+	if (f->catalog->closing)
 		return why(&w->why, ERR_CLOSED, "the engine is ending");
 	if (row == NULL || row->deleted)
 		return why(&w->why, ERR_ABSENT, "crawl %u is gone", w->crawl);
@@ -442,7 +456,7 @@ fault(struct stream *f, struct walk *w)
 }
 
 static struct capture_list *
-take_answered(struct walk *w)
+take_answered(struct scan *w)
 {
 	struct capture_list *l = w->answering;
 
@@ -457,16 +471,16 @@ take_answered(struct walk *w)
 }
 
 static void
-walk_came(struct read_task *task)
+scan_came(struct read_task *task)
 {
-	struct walk *w = CONTAINER(task, struct walk, task);
-	struct stream *f = task->stream;
+	struct scan *w = CONTAINER(task, struct scan, task);
+	struct journal_scans *f = w->scans;
 
-	f->walking = NULL;
+	f->running = NULL;
 	if (fault(f, w) != OK) {
 		fail_all(f, w);
-		f->walks--;
-		walk_free(w);
+		f->count--;
+		scan_free(w);
 	} else {
 		/* Who is told may ask the same again. */
 		struct capture_list *l = take_answered(w);
@@ -478,23 +492,23 @@ walk_came(struct read_task *task)
 }
 
 void
-journal_scan_put(struct stream *f, struct capture_list *l)
+journal_scan_put(struct journal_scans *f, struct capture_list *l)
 {
-	struct walk *w = f->walking;
+	struct scan *w = f->running;
 
 	if (w == NULL || !serves(w, l))
-		w = find_in(&f->walks_due, l);
+		w = find_in(&f->due, l);
 	if (w == NULL)
-		w = find_in(&f->walks_wanted, l);
+		w = find_in(&f->wanted, l);
 	if (w != NULL) {
 		list_put(&w->asks, &l->node);
 		return;
 	}
-	w = find_in(&f->walks_idle, l);
+	w = find_in(&f->idle, l);
 	if (w == NULL) {
-		w = walk_new(f, l);
+		w = scan_new(f, l);
 		list_put(&w->asks, &l->node);
-		list_put(&f->walks_wanted, &w->node);
+		list_put(&f->wanted, &w->node);
 	} else {
 		list_put(&w->asks, &l->node);
 		list_take(&w->node);
@@ -503,39 +517,66 @@ journal_scan_put(struct stream *f, struct capture_list *l)
 	go_on(f);
 }
 
-bool
-journal_scan_rest(struct stream *f, struct mono since)
+unsigned
+journal_scans_count(const struct journal_scans *f)
 {
-	while (!list_empty(&f->walks_idle)) {
-		struct walk *w = LIST_ITEM(f->walks_idle.next, struct walk,
-		    node);
+	return f->count;
+}
+
+static bool
+trim_scans(struct trim *t, struct mono now)
+{
+	struct journal_scans *f = CONTAINER(t, struct journal_scans, trim);
+	struct mono since = mono_add_ms(now, -IDLE_MS);
+
+	while (!list_empty(&f->idle)) {
+		struct scan *w = LIST_ITEM(f->idle.next, struct scan, node);
 		if (!mono_before(w->used, since))
 			return true;
-		f->walks--;
-		walk_free(w);
+		f->count--;
+		scan_free(w);
 	}
-	return f->walks > 0;
+	return f->count > 0;
+}
+
+struct journal_scans *
+journal_scans_new(struct catalog *c)
+{
+	struct journal_scans *f = mem_new(sizeof(*f));
+
+	f->catalog = c;
+	list_init(&f->due);
+	list_init(&f->wanted);
+	list_init(&f->idle);
+	f->trim.run = trim_scans;
+	read_tasks_trim(c->tasks, &f->trim);
+	return f;
 }
 
 void
-journal_scan_close(struct stream *f)
+journal_scans_close(struct journal_scans *f)
 {
-	struct list *lists[] = { &f->walks_due, &f->walks_wanted };
+	struct list *lists[] = { &f->due, &f->wanted };
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
 		while (!list_empty(lists[i])) {
-			struct walk *w = LIST_ITEM(lists[i]->next,
-			    struct walk, node);
-			f->walks -= i == 0;
+			struct scan *w = LIST_ITEM(lists[i]->next,
+			    struct scan, node);
+			f->count -= i == 0;
 			(void)!fault(f, w);
 			fail_all(f, w);
-			walk_free(w);
+			scan_free(w);
 		}
 }
 
 void
-journal_scan_free(struct stream *f)
+journal_scans_free(struct journal_scans **fp)
 {
+	struct journal_scans *f = *fp;
+
+	if (f == NULL)
+		return;
 	forget_idle(f, 0);
-	CHECK(f->walks == 0);
+	CHECK(f->count == 0);
+	mem_free(fp);
 }

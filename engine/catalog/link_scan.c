@@ -1,14 +1,9 @@
-/*
- * Which pages link to a URL: a walk's captures are read and parsed, one after
- * the other, and their links compared in the crawl's canonical form.  No link
- * graph is kept.
- *
- * What says how to read an answer of 304 is the capture that has its payload.
- */
-#include "engine/stream/cache.h"
+/* A 304 answer is read as the capture that has its payload. */
+#include "engine/catalog/link_scan.h"
 
 #include "base/metric.h"
 #include "engine/fetcher/collection.h"
+#include "engine/frontier/frontier.h"
 #include "engine/parser/parse.h"
 #include "engine/policy/policy.h"
 #include "os/clock.h"

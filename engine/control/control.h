@@ -251,6 +251,5 @@ MUST_USE enum err engine_put_schedule(struct store *, const struct schedule *,
 
 /* Every crawl, with what can be read of it: crawl_registry.h. */
 struct crawl_registry *engine_registry(struct engine *);
-struct stream *engine_stream(struct engine *);
 
 #endif

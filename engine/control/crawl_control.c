@@ -1,6 +1,6 @@
 #include "engine/control/control.h"
 
-#include "engine/catalog/crawl_registry.h"
+#include "engine/catalog/catalog_open.h"
 #include "engine/catalog/outsiders.h"
 #include "engine/control/crawl_options.h"
 #include "engine/control/engine_own.h"
@@ -8,6 +8,7 @@
 #include "engine/policy/address.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/stream/event_publisher.h"
+#include "engine/stream/stream_open.h"
 
 #define LAUNCH_STEPS(X)                                                      \
 	X(COMPILE, AT_STORE, compile, "policy, seeds and rules")             \
@@ -409,6 +410,23 @@ add_known(struct engine *e, const struct crawl_view *v, struct why *w)
 	return err;
 }
 
+static enum err
+open_stream(struct engine *e, struct why *w)
+{
+	const struct conf *c = e->options.conf;
+	struct ledger *l = frontier_ledger(e->frontier);
+
+	e->catalog = catalog_new(&(struct catalog_options){
+	    .home = e->options.home, .pool = e->pool, .ledger = l,
+	    .frontier = e->frontier, .registry = e->registry,
+	    .links_pages_max =
+		(uint64_t)conf_int(c, CONF_FEED_LINKS_PAGES_MAX) });
+	return stream_open(&(struct stream_options){ .home = e->options.home,
+	    .tasks = catalog_tasks(e->catalog), .registry = e->registry,
+	    .handoffs = &e->fresh,
+	    .cache_bytes = conf_size(c, CONF_FEED_CACHE) }, l, &e->stream, w);
+}
+
 enum err
 launch_open(struct engine *e, struct why *w)
 {
@@ -425,11 +443,23 @@ launch_open(struct engine *e, struct why *w)
 		e->scheduler = scheduler_new(e);
 	if (err == OK)
 		e->outsiders = outsiders_new(e);
-	return err;
+	return err != OK ? err : open_stream(e, w);
 }
 
 struct crawl_registry *
 engine_registry(struct engine *e)
 {
 	return e->registry;
+}
+
+struct catalog *
+engine_catalog(struct engine *e)
+{
+	return e->catalog;
+}
+
+struct stream *
+engine_stream(struct engine *e)
+{
+	return e->stream;
 }

@@ -1,7 +1,7 @@
 #include "engine/engine.h"
 
 #include "base/text.h"
-#include "engine/catalog/crawl_registry.h"
+#include "engine/catalog/catalog_open.h"
 #include "engine/catalog/outsiders.h"
 #include "engine/control/engine_own.h"
 #include "engine/control/hook.h"
@@ -12,7 +12,7 @@
 #include "engine/rebuild/snapshot.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/stream/event_publisher.h"
-#include "engine/stream/stream.h"
+#include "engine/stream/stream_open.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/log.h"
@@ -565,8 +565,6 @@ engine_read(struct engine *e, struct why *w)
 	make_places(e);
 	if (o->doors)
 		err = launch_open(e, w);
-	if (o->doors && err == OK)
-		err = stream_open(e, w);
 	return err;
 }
 
@@ -772,10 +770,12 @@ home_closed(struct loop_call *c)
 {
 	struct engine *e = CONTAINER(c, struct engine, closed_call);
 
-	if (e->stream == NULL)
+	if (e->stream != NULL)
+		stream_close(e->stream);
+	if (e->catalog == NULL)
 		feed_closed(e);
 	else
-		stream_close(e->stream, feed_closed, e);
+		catalog_close(e->catalog, feed_closed, e);
 }
 
 static void
@@ -917,6 +917,7 @@ engine_free(struct engine **ep)
 		loop_timer_stop(e->ledger_loop, &e->farewell_timer);
 	store_async_close(&e->store_async);
 	stream_free(&e->stream);
+	catalog_free(&e->catalog);
 	for (unsigned i = 0; i < e->loops_n; i++)
 		fetcher_free(&e->loops[i].fetcher);
 	frontier_free(&e->frontier);

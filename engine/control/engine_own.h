@@ -47,10 +47,10 @@ struct engine {
 	struct store_async *store_async;
 	struct scheduler *scheduler;
 	struct outsiders *outsiders;
+	struct catalog *catalog;
 	struct stream *stream;
 	struct handoff_pool fresh;
 	size_t retry_max;                /* crawl.retry_max */
-	char mark[9];
 	struct hooks *hooks;             /* NULL: none is configured */
 	void (*hooks_closed)(void *arg);
 	struct map naming;               /* crawls whose WARCs get names */
@@ -100,8 +100,8 @@ void changes_close(struct engine *);
 bool changes_busy(const struct engine *, uint32_t crawl);
 /* Before the loops run: what an earlier process began goes on. */
 void changes_resume(struct engine *);
-/* Before the loops run: the registry, the store, what earlier processes left.
- */
+/* Before the loops run: the registry with what earlier processes left, the
+ * scheduler, the catalog and the stream. */
 MUST_USE enum err launch_open(struct engine *, struct why *);
 /* The answer of catalog_spec(), in place.  Thread: any. */
 struct spec_query;
@@ -109,7 +109,5 @@ MUST_USE enum err spec_query_read(struct engine *, struct spec_query *,
     struct why *);
 /* Before the doors open: retries of failures. */
 void rerun_open(struct engine *);
-/* Behind that: the stream, and the directory's mark.  Errors: CORRUPT. */
-MUST_USE enum err stream_open(struct engine *, struct why *);
 
 #endif

@@ -1,7 +1,7 @@
 /* Hosts of which some pages never answer, and hosts that nobody wants. */
 #include "base/metric.h"
 #include "engine/control/engine_testing.h"
-#include "engine/stream/stream.h"
+#include "engine/catalog/catalog.h"
 #include "os/clock.h"
 
 static struct rig rig;
@@ -131,7 +131,7 @@ the_wait_for_a_turn_is_not_a_pages_time(void **state)
 	assert_int_equal(l.why.err, OK);
 	rig_until_state(&rig, l.crawl, CRAWL_COMPLETE);
 	q.crawl = l.crawl;
-	catalog_captures(engine_stream(rig.engine), &q);
+	catalog_captures(engine_catalog(rig.engine), &q);
 	RIG_UNTIL_DONE(&rig, done);
 	assert_int_equal(q.n, 1);
 	assert_in_range(q.pages[0].duration_us, 0, 400000);

@@ -1,140 +1,16 @@
 /*
- * Reading for the stream, on the pool's threads: journal, WARC record, body.
+ * Makes batches, on the pool's threads: the journal's entries and the records
+ * of captures become texts, one for each capture.
  */
-#include "engine/stream/cache.h"
-#include "os/file.h"
+#include "engine/stream/batch.h"
+
+#include "engine/ledger/ledger.h"
 #include "os/log.h"
 
-struct record_reader *
-record_reader_new(struct index *index)
-{
-	struct record_reader *r = mem_new(sizeof(*r));
-
-	r->index = index;
-	r->own = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
-	r->source = capture_reader_new(CAPTURE_BYTES_MAX_DEFAULT);
-	for (size_t i = 0; i < STREAM_READER_FILES; i++)
-		r->files[i].fd = -1;
-	return r;
-}
-
-static void
-close_file(struct stream_file *f)
-{
-	if (f->fd >= 0)
-		file_close(&f->fd);
-	f->fd = -1;
-}
-
-void
-record_reader_free(struct record_reader **rp)
-{
-	struct record_reader *r = *rp;
-
-	if (r == NULL)
-		return;
-	capture_reader_free(&r->own);
-	capture_reader_free(&r->source);
-	for (size_t i = 0; i < STREAM_READER_FILES; i++)
-		close_file(&r->files[i]);
-	buf_free(&r->body);
-	buf_free(&r->text);
-	buf_free(&r->key);
-	arena_free(&r->heads);
-	mem_free(rp);
-}
-
-bool
-record_reader_rest(struct record_reader *r)
-{
-	bool any = r->body.cap + r->text.cap + r->key.cap > 0;
-
-	for (size_t i = 0; i < STREAM_READER_FILES; i++) {
-		any |= r->files[i].fd >= 0;
-		if (r->files[i].used == 0)
-			close_file(&r->files[i]);
-		r->files[i].used = 0;
-	}
-	r->tick = 0;
-	buf_free(&r->body);
-	buf_free(&r->text);
-	buf_free(&r->key);
-	arena_free(&r->heads);
-	return any;
-}
-
-/* --- files -------------------------------------------------------------- */
-
-enum err
-record_reader_file(struct record_reader *r, uint32_t id, int *fd, struct why *w)
-{
-	struct stream_file *oldest = &r->files[0];
-
-	for (size_t i = 0; i < STREAM_READER_FILES; i++) {
-		struct stream_file *f = &r->files[i];
-		if (f->fd >= 0 && f->id == id) {
-			f->used = ++r->tick;
-			*fd = f->fd;
-			return OK;
-		}
-		if (oldest->fd >= 0 && (f->fd < 0 || f->used < oldest->used))
-			oldest = f;
-	}
-	close_file(oldest);
-	enum err e = ledger_warc_open(r->index, id, &oldest->fd, w);
-	if (e != OK)
-		return e;
-	oldest->id = id;
-	oldest->used = ++r->tick;
-	*fd = oldest->fd;
-	return OK;
-}
+/* A capture with a larger body is handed over without it. */
+_Static_assert(STREAM_BIG_BYTES == HANDOFF_BODY_BYTES, "big bodies");
 
 /* --- one capture -------------------------------------------------------- */
-
-static enum err
-read_at(struct record_reader *r, struct capture_reader *c, uint32_t file,
-    uint64_t offset, uint32_t clen, uint32_t ulen, struct capture *out,
-    struct why *w)
-{
-	int fd;
-	enum err e = record_reader_file(r, file, &fd, w);
-
-	return e != OK ? e :
-	    capture_read(c, fd, offset, clen, ulen, out, w);
-}
-
-static enum err
-read_heads(struct record_reader *r, const struct journal_entry *e,
-    struct capture *out, struct why *w)
-{
-	int fd;
-	enum err err = record_reader_file(r, e->file, &fd, w);
-
-	/* Some entries do not know where their body begins. */
-	if (err == OK && e->body_at != 0)
-		return capture_read_heads(r->own, fd, e->offset, e->clen,
-		    e->body_at, out, w);
-	return err != OK ? err : capture_read(r->own, fd, e->offset, e->clen,
-	    e->ulen, out, w);
-}
-
-/* A revisit for an answer of 304 has no body; others have their original's. */
-enum err
-record_reader_read(struct record_reader *r, const struct journal_entry *e,
-    struct capture *c, struct why *w)
-{
-	struct capture source;
-
-	enum err err = read_at(r, r->own, e->file, e->offset, e->clen,
-	    e->ulen, c, w);
-	if (err != OK || !(e->flags & JOURNAL_SOURCED))
-		return err;
-	err = read_at(r, r->source, e->source.file, e->source.offset,
-	    e->source.clen, e->source.ulen, &source, w);
-	c->body = err == OK ? source.body : STR_NONE;
-	return err;
-}
 
 static bool
 is_coded(const struct http_head *h)
@@ -183,11 +59,15 @@ has_large_head(const struct stream_capture *c)
 	    c->entry->final_url.n > STREAM_HEAD_BYTES;
 }
 
-void
-record_reader_capture(struct record_reader *r, const struct journal_entry *e,
-    unsigned form, struct stream_capture *c)
+/*
+ * Fill `c` for the entry; the body is read when the form has it.  What cannot
+ * be read is noted in `c`: it is an item all the same.  Memory: `record`, and
+ * the reader's until its next call.
+ */
+static void
+read_capture(struct record_reader *r, const struct journal_entry *e,
+    unsigned form, struct capture *record, struct stream_capture *c)
 {
-	struct capture *record = &r->record;
 	struct why w = WHY_INIT;
 	bool wanted = form & STREAM_BODY;
 	enum err err;
@@ -205,7 +85,7 @@ record_reader_capture(struct record_reader *r, const struct journal_entry *e,
 	if (wanted && !c->big)
 		err = record_reader_read(r, e, record, &w);
 	else
-		err = read_heads(r, e, record, &w);
+		err = record_reader_heads(r, e, record, &w);
 	c->has_record = err == OK;
 	c->body_damaged = err != OK && wanted;
 	if (err != OK)
@@ -217,33 +97,12 @@ record_reader_capture(struct record_reader *r, const struct journal_entry *e,
 		decode(r, e, c);
 }
 
-enum err
-record_reader_entry(struct record_reader *r, uint32_t crawl, uint64_t number,
-    struct arena *a, struct journal_entry *out, struct why *w)
-{
-	struct buf key = BUF_INIT;
-	struct why inner = WHY_INIT;
-	struct str value;
-
-	journal_key(crawl, number, &key);
-	enum err e = index_get(r->index, INDEX_JOURNAL, buf_str(&key), a,
-	    &value, &inner);
-	if (e == ERR_ABSENT)
-		why(w, e, "crawl %u has no page %llu", crawl,
-		    (unsigned long long)number);
-	else if (e != OK)
-		why(w, e, "%s", inner.text);
-	else if (!journal_parse(buf_str(&key), value, out))
-		e = why(w, ERR_CORRUPT, "the entry of page %llu is damaged",
-		    (unsigned long long)number);
-	buf_free(&key);
-	return e;
-}
-
 /* --- a batch ------------------------------------------------------------ */
 
-/* The reader's `items` have the lengths of the texts, which stand in its `text`
- * one behind the other. */
+/*
+ * The texts go into the reader's `text`, one after the other, and the items
+ * into its `rows`; an item has the length of its text until all are there.
+ */
 static void
 gather(struct batch_task *t, const struct stream_capture *c)
 {
@@ -251,24 +110,28 @@ gather(struct batch_task *t, const struct stream_capture *c)
 	size_t before = r->text.n;
 
 	t->render(c, &r->text);
-	r->items[t->n++] = (struct stream_item){ .number = c->entry->seq,
+	struct stream_item item = { .number = c->entry->seq,
 	    .text = { NULL, r->text.n - before }, .big = c->big };
+	buf_put(&r->rows, &item, sizeof(item));
+	t->n++;
 }
 
 static void
 gather_stored(struct batch_task *t, const struct journal_entry *e)
 {
 	struct stream_capture c = { .mark = t->mark };
+	struct capture record;
 
-	record_reader_capture(t->task.reader, e, t->form, &c);
+	read_capture(t->task.reader, e, t->form, &record, &c);
 	gather(t, &c);
 }
 
 /* As the journal and the record will have it. */
 static void
-gather_fresh(struct batch_task *t, const struct handoff *x)
+gather_handoff(struct batch_task *t, const struct handoff *x)
 {
 	struct record_reader *r = t->task.reader;
+	struct capture record;
 	struct journal_entry e;
 
 	buf_clear(&r->key);
@@ -280,9 +143,9 @@ gather_fresh(struct batch_task *t, const struct handoff *x)
 	CHECK(journal_parse(str_cut(buf_str(&r->key), 0, key),
 	    str_from(buf_str(&r->key), key), &e));
 	arena_reset(&r->heads);
-	capture_of_answer(x->head, x->body, &r->heads, &r->record);
+	capture_of_answer(x->head, x->body, &r->heads, &record);
 	struct stream_capture c = {
-		.entry = &e, .has_record = true, .record = &r->record,
+		.entry = &e, .has_record = true, .record = &record,
 		.body_length = journal_body_length(&e), .form = t->form,
 		.big = (t->form & STREAM_BODY) && e.decoded > STREAM_BIG_BYTES,
 		.mark = t->mark,
@@ -292,14 +155,14 @@ gather_fresh(struct batch_task *t, const struct handoff *x)
 	if ((t->form & STREAM_BODY) && !c.big)
 		c.body = x->body;
 	gather(t, &c);
-	t->fresh_used++;
+	t->handed_over++;
 }
 
 static bool
 is_full(const struct batch_task *t)
 {
 	return t->task.reader->text.n >= STREAM_BATCH_BYTES ||
-	    t->n == STREAM_BATCH_ITEMS;
+	    t->n == BATCH_ITEMS_MAX;
 }
 
 /* It takes the reader's text. */
@@ -307,11 +170,11 @@ static struct batch *
 make_batch(const struct batch_task *t)
 {
 	struct record_reader *r = t->task.reader;
-	size_t items = t->n * sizeof(r->items[0]);
+	size_t items = t->n * sizeof(struct stream_item);
 	struct batch *b = mem_resize(NULL, 1, sizeof(*b) + items);
 
 	memset(b, 0, sizeof(*b));
-	memcpy(b->items, r->items, items);
+	memcpy(b->items, r->rows.p, items);
 	b->bytes = sizeof(*b) + items + r->text.n;
 	char *at = b->texts = mem_resize(r->text.p, 1, MAX(r->text.n, 1));
 	r->text = BUF_INIT;
@@ -337,9 +200,10 @@ batch_free(struct batch **bp)
 	mem_free(bp);
 }
 
-/* The stored ones from `from` to `to`. */
+/* Those in the archive from number `from` to `to`. */
 static enum err
-walk(struct batch_task *t, struct index_iter *i, uint64_t from, uint64_t to)
+gather_range(struct batch_task *t, struct index_iter *i, uint64_t from,
+    uint64_t to)
 {
 	struct record_reader *r = t->task.reader;
 	struct journal_entry e;
@@ -363,7 +227,7 @@ walk(struct batch_task *t, struct index_iter *i, uint64_t from, uint64_t to)
 	return index_iter_error(i, &t->why);
 }
 
-/* Fresh ones, and what is between them. */
+/* Those that were handed over, and what is between them. */
 static enum err
 collect(struct batch_task *t)
 {
@@ -372,9 +236,10 @@ collect(struct batch_task *t)
 	enum err e = OK;
 
 	for (size_t k = 0; e == OK && at <= t->to && !is_full(t);) {
-		struct handoff *x = k < t->fresh_n ? t->fresh[k] : NULL;
+		struct handoff *x =
+		    k < t->handoffs.n ? t->handoffs.at[k] : NULL;
 		if (x != NULL && x->number == at) {
-			gather_fresh(t, x);
+			gather_handoff(t, x);
 			at++, k++;
 			continue;
 		}
@@ -382,21 +247,21 @@ collect(struct batch_task *t)
 		if (i == NULL)
 			i = index_iter_new(t->task.reader->index,
 			    INDEX_JOURNAL);
-		e = walk(t, i, at, to);
+		e = gather_range(t, i, at, to);
 		at = to + 1;
 	}
 	index_iter_free(&i);
 	return e;
 }
 
-/* For the texts of the fresh ones, about. */
+/* For the texts of those that were handed over, about. */
 static size_t
 room_for(const struct batch_task *t)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < t->fresh_n && n < STREAM_BATCH_BYTES; i++) {
-		const struct handoff *x = t->fresh[i];
+	for (size_t i = 0; i < t->handoffs.n && n < STREAM_BATCH_BYTES; i++) {
+		const struct handoff *x = t->handoffs.at[i];
 		n += 2 * (x->rest.n + x->head.n) +
 		    (t->form & STREAM_BODY ? x->body.n * 3 / 2 : 0);
 	}
@@ -408,8 +273,9 @@ batch_task_run(struct read_task *task)
 {
 	struct batch_task *t = CONTAINER(task, struct batch_task, task);
 
-	t->n = t->fresh_used = 0;
+	t->n = t->handed_over = 0;
 	buf_clear(&task->reader->text);
+	buf_clear(&task->reader->rows);
 	buf_reserve(&task->reader->text, room_for(t));
 	t->why.err = collect(t);
 	t->more = is_full(t);

@@ -8,8 +8,10 @@
  * A turn is what costs: an open decoder.  One whose reader has stopped gives
  * way to who waits, and goes on later from the beginning, up to its place.
  */
+#include "engine/stream/body_stream.h"
+
+#include "engine/ledger/ledger.h"
 #include "engine/stream/cache.h"
-#include "os/clock.h"
 
 #define PIECE_BYTES ((size_t)96 << 10)
 #define IDLE_MS 1000
@@ -19,8 +21,8 @@
 
 struct body_stream {
 	struct read_task task;
-	struct list node;            /* in stream.streams_waiting or _open */
-	struct stream *stream;
+	struct list node;            /* in streams.waiting or .open */
+	struct body_streams *streams;
 	uint32_t crawl;
 	uint64_t number;
 	void (*ready)(void *, struct str, bool, const struct why *);
@@ -54,7 +56,7 @@ open_records(struct body_stream *s, const struct journal_entry *e,
 
 	for (int tries = 0; tries < 3; tries++) {
 		s->why = WHY_INIT;
-		err = ledger_warc_readable(s->stream->index, sourced ?
+		err = ledger_warc_readable(s->task.reader->index, sourced ?
 		    e->source.file : e->file, a, &path, &s->why);
 		if (err == OK)
 			err = capture_stream_open(path.p, sourced ?
@@ -138,22 +140,21 @@ drop_records(struct body_stream *s)
 static void
 take_turn(struct body_stream *s)
 {
-	struct stream *f = s->stream;
+	struct body_streams *f = s->streams;
 
 	s->turn = true;
 	s->waiting = false;
-	f->streams++;
-	list_put(&f->streams_open, &s->node);
+	f->turns++;
+	list_put(&f->open, &s->node);
 	s->busy = true;
-	read_task_put(f, &s->task);
+	read_task_put(f->tasks, &s->task);
 }
 
 static void
-give_turns(struct stream *f)
+give_turns(struct body_streams *f)
 {
-	while (f->streams < STREAM_STREAMS_MAX &&
-	    !list_empty(&f->streams_waiting)) {
-		struct body_stream *s = LIST_ITEM(f->streams_waiting.next,
+	while (f->turns < STREAM_STREAMS_MAX && !list_empty(&f->waiting)) {
+		struct body_stream *s = LIST_ITEM(f->waiting.next,
 		    struct body_stream, node);
 		list_take(&s->node);
 		take_turn(s);
@@ -165,52 +166,68 @@ lose_turn(struct body_stream *s)
 {
 	list_take(&s->node);
 	if (s->turn)
-		s->stream->streams--;
+		s->streams->turns--;
 	s->turn = s->waiting = false;
 }
 
 /* Those whose reader has stopped go, one for each that waits. */
-void
-body_streams_check(struct timer *t)
+static void
+check_turns(struct timer *t)
 {
-	struct stream *f = CONTAINER(t, struct stream, streams_timer);
-	struct mono now = loop_now(f->options.home);
+	struct body_streams *f = CONTAINER(t, struct body_streams, timer);
+	struct mono now = loop_now(f->home);
 	struct list *n, *next;
 	size_t want = 0;
 
-	for (n = f->streams_waiting.next; n != &f->streams_waiting;
-	    n = n->next)
+	for (n = f->waiting.next; n != &f->waiting; n = n->next)
 		want++;
-	for (n = f->streams_open.next; want > 0 && n != &f->streams_open;
-	    n = next) {
+	for (n = f->open.next; want > 0 && n != &f->open; n = next) {
 		struct body_stream *s = LIST_ITEM(n, struct body_stream, node);
 		next = n->next;
-		if (s->busy || mono_ns_between(s->told, now) <
-		    IDLE_MS * NS_PER_MS)
+		if (s->busy ||
+		    mono_ns_between(s->told, now) < IDLE_MS * NS_PER_MS)
 			continue;
 		lose_turn(s);
 		drop_records(s);
 		want--;
 	}
 	give_turns(f);
-	if (!list_empty(&f->streams_waiting))
-		loop_timer_set(f->options.home, t, mono_add_ms(now, LOOK_MS));
+	if (!list_empty(&f->waiting))
+		loop_timer_set(f->home, t, mono_add_ms(now, LOOK_MS));
 }
 
 static void
 wait_for_turn(struct body_stream *s)
 {
-	struct stream *f = s->stream;
+	struct body_streams *f = s->streams;
 
-	if (f->streams < STREAM_STREAMS_MAX) {
+	if (f->turns < STREAM_STREAMS_MAX) {
 		take_turn(s);
 		return;
 	}
-	if (list_empty(&f->streams_waiting))
-		loop_timer_set(f->options.home, &f->streams_timer,
-		    mono_add_ms(loop_now(f->options.home), LOOK_MS));
+	if (list_empty(&f->waiting))
+		loop_timer_set(f->home, &f->timer,
+		    mono_add_ms(loop_now(f->home), LOOK_MS));
 	s->waiting = true;
-	list_put(&f->streams_waiting, &s->node);
+	list_put(&f->waiting, &s->node);
+}
+
+void
+body_streams_open(struct body_streams *f, struct loop *home,
+    struct read_tasks *tasks)
+{
+	f->home = home;
+	f->tasks = tasks;
+	list_init(&f->open);
+	list_init(&f->waiting);
+	f->timer.fire = check_turns;
+}
+
+void
+body_streams_close(struct body_streams *f)
+{
+	CHECK(f->turns == 0);
+	loop_timer_stop(f->home, &f->timer);
 }
 
 /* --- the reader's ------------------------------------------------------- */
@@ -218,7 +235,7 @@ wait_for_turn(struct body_stream *s)
 static void
 free_stream(struct body_stream *s)
 {
-	struct stream *f = s->stream;
+	struct body_streams *f = s->streams;
 
 	lose_turn(s);
 	drop_records(s);
@@ -238,7 +255,7 @@ stream_came(struct read_task *task)
 		return;
 	}
 	s->given += s->piece.n;
-	s->told = loop_now(s->stream->options.home);
+	s->told = loop_now(s->streams->home);
 	s->ready(s->arg, buf_str(&s->piece), s->end, &s->why);
 }
 
@@ -248,7 +265,7 @@ body_stream_open(struct stream *f, uint32_t crawl, uint64_t number,
 {
 	struct body_stream *s = mem_new(sizeof(*s));
 
-	s->stream = f;
+	s->streams = &f->bodies;
 	s->crawl = crawl;
 	s->number = number;
 	s->ready = ready;
@@ -268,7 +285,7 @@ body_stream_next(struct body_stream *s)
 		return;
 	}
 	s->busy = true;
-	read_task_put(s->stream, &s->task);
+	read_task_put(s->streams->tasks, &s->task);
 }
 
 void

@@ -8,7 +8,7 @@ static struct rig rig;
 static struct rig *
 open_rig(void)
 {
-	rig_init(&rig);
+	stream_rig_init(&rig, NULL, 0);
 	rig_open(&rig);
 	return &rig;
 }

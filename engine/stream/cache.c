@@ -3,97 +3,16 @@
 #include "base/metric.h"
 #include "os/clock.h"
 
-#define REST_MS 10000
-#define WALK_REST_MS 60000           /* while somebody looks at a list */
+#define CACHE_BYTES_DEFAULT ((size_t)32 << 20)
 
-enum feed_source { FROM_FETCH, FROM_ARCHIVE, FROM_COUNT };
+enum item_source { FROM_FETCH, FROM_ARCHIVE, FROM_COUNT };
 static const char *const sources[] = { "fetch", "archive" };
-enum { METRIC_ITEMS, METRIC_FRESH };
-static struct metric metrics[] = {
-	[METRIC_FRESH] = METRIC(GAUGE, "argiope_feed_fresh_bytes",
-	    "Of captures that are kept for who reads a crawl as it runs."),
-	[METRIC_ITEMS] = METRIC_BY(COUNTER, "argiope_feed_items_total",
-	    "Items made into texts for readers, by where they were had from.",
-	    "source", sources, FROM_COUNT),
-};
+static struct metric metrics[] = { METRIC_BY(COUNTER,
+    "argiope_feed_items_total",
+    "Items made into texts for readers, by where they were had from.",
+    "source", sources, FROM_COUNT) };
 
-/* --- tasks -------------------------------------------------------------- */
-
-static void pump(struct stream *);
-
-static void
-run_task(struct job *j)
-{
-	struct read_task *t = CONTAINER(j, struct read_task, job);
-
-	t->run(t);
-}
-
-/* Some time after the last reading nothing is held any more. */
-static void
-rest_later(struct stream *f)
-{
-	if (!f->resting)
-		loop_timer_set(f->options.home, &f->rest, mono_add_ms(
-		    loop_now(f->options.home), REST_MS));
-	f->resting = true;
-}
-
-void
-handoff_cache_weigh(const struct stream *f)
-{
-	metric_set(&metrics[METRIC_FRESH], (int64_t)f->fresh_bytes);
-}
-
-static void
-rest(struct timer *t)
-{
-	struct stream *f = CONTAINER(t, struct stream, rest);
-	bool any = f->running > 0;
-
-	for (struct record_reader *r = f->readers; r != NULL; r = r->next)
-		any |= record_reader_rest(r);
-	any |= handoff_cache_rest(f, mono_add_ms(loop_now(f->options.home),
-	    -REST_MS));
-	any |= journal_scan_rest(f, mono_add_ms(loop_now(f->options.home),
-	    -WALK_REST_MS));
-	f->resting = false;
-	if (any)
-		rest_later(f);
-}
-
-static void
-take_reader(struct stream *f, struct read_task *t)
-{
-	t->reader = f->readers;
-	if (t->reader == NULL) {
-		t->reader = record_reader_new(f->index);
-		f->readers_n++;
-	} else {
-		f->readers = t->reader->next;
-	}
-	rest_later(f);
-}
-
-static void
-leave_reader(struct stream *f, struct read_task *t)
-{
-	t->reader->next = f->readers;
-	f->readers = t->reader;
-	t->reader = NULL;
-}
-
-static void
-task_came(struct mail *m)
-{
-	struct read_task *t = CONTAINER(m, struct read_task, job.mail);
-	struct stream *f = t->stream;
-
-	leave_reader(f, t);
-	f->running--;
-	t->done(t);
-	pump(f);
-}
+/* --- memory ------------------------------------------------------------- */
 
 static bool
 memory_for_one(const struct stream *f)
@@ -104,53 +23,17 @@ memory_for_one(const struct stream *f)
 	    used + STREAM_BATCH_BYTES <= f->options.cache_bytes;
 }
 
-/* Batches that waited for memory have it now. */
+/* Batches that waited for memory may have it now. */
 static void
-feed_starved(struct stream *f)
+start_starved(struct stream *f)
 {
-	while (!list_empty(&f->starved) && memory_for_one(f)) {
+	while (!f->closing && !list_empty(&f->starved) && memory_for_one(f)) {
 		struct batch_task *t = LIST_ITEM(f->starved.next,
 		    struct batch_task, task.node);
 		list_take(&t->task.node);
 		f->reserved += STREAM_BATCH_BYTES;
-		list_put(&f->tasks, &t->task.node);
+		read_task_put(f->options.tasks, &t->task);
 	}
-}
-
-static void
-pump(struct stream *f)
-{
-	feed_starved(f);
-	while (!list_empty(&f->tasks) && f->running < STREAM_TASKS_MAX) {
-		struct read_task *t = LIST_ITEM(f->tasks.next,
-		    struct read_task, node);
-		list_take(&t->node);
-		take_reader(f, t);
-		f->running++;
-		pool_submit(f->options.pool, &t->job);
-	}
-	if (f->closing && f->running == 0 && list_empty(&f->tasks) &&
-	    f->closed != NULL) {
-		void (*closed)(void *) = f->closed;
-		f->closed = NULL;
-		closed(f->closed_arg);
-	}
-}
-
-static void
-prepare_task(struct stream *f, struct read_task *t)
-{
-	t->stream = f;
-	t->job = (struct job){ .home = f->options.home, .run = run_task,
-	    .mail.deliver = task_came };
-}
-
-void
-read_task_put(struct stream *f, struct read_task *t)
-{
-	prepare_task(f, t);
-	list_put(&f->tasks, &t->node);
-	pump(f);
 }
 
 /* --- caches ------------------------------------------------------------ */
@@ -167,9 +50,9 @@ crawl_cache_of(struct stream *f, uint32_t crawl, const struct crawl_row *row)
 	s->items = s->before = row->view.item_last;
 	for (unsigned i = 0; i < STREAM_FORMS; i++)
 		s->rows[i].typical = 1;
-	list_init(&s->wants);
+	list_init(&s->requests);
 	list_init(&s->tasks);
-	list_init(&s->fresh);
+	crawl_handoffs_init(&s->handoffs, crawl);
 	map_put_id(&f->caches, crawl, s);
 	return s;
 }
@@ -235,7 +118,7 @@ batch_drop(struct stream *f, struct batch *b)
 static bool
 crawl_cache_is_bare(const struct crawl_cache *s)
 {
-	bool bare = list_empty(&s->wants) && list_empty(&s->tasks);
+	bool bare = list_empty(&s->requests) && list_empty(&s->tasks);
 
 	for (unsigned i = 0; i < STREAM_FORMS; i++)
 		bare = bare && s->rows[i].n == 0;
@@ -245,7 +128,7 @@ crawl_cache_is_bare(const struct crawl_cache *s)
 static void
 crawl_cache_free(struct stream *f, struct crawl_cache *s)
 {
-	handoff_cache_forget(f, s);
+	handoff_cache_forget(&f->handoffs, &s->handoffs);
 	map_take_id(&f->caches, s->crawl);
 	for (unsigned i = 0; i < STREAM_FORMS; i++)
 		mem_free(&s->rows[i].at);
@@ -363,8 +246,9 @@ aim(const struct stream *f, struct crawl_cache *s, unsigned form, uint64_t from,
 			t->to = MIN(t->to, o->from - 1);
 	}
 	t->render = f->options.render;
-	t->mark = f->options.mark;
-	handoff_cache_lend(s, t);
+	t->mark = f->mark;
+	handoff_cache_lend(&s->handoffs, t->from, t->to, form & STREAM_BODY,
+	    BATCH_ITEMS_MAX, &t->handoffs);
 }
 
 static void
@@ -373,12 +257,12 @@ begin(struct stream *f, struct crawl_cache *s, unsigned form, uint64_t from)
 	struct batch_task *t = mem_new(sizeof(*t));
 
 	aim(f, s, form, from, t);
+	t->stream = f;
 	t->task.run = batch_task_run;
 	t->task.done = batch_came;
-	prepare_task(f, &t->task);
 	list_put(&s->tasks, &t->node);
 	list_put(&f->starved, &t->task.node);
-	pump(f);
+	start_starved(f);
 }
 
 /* Somebody reads on: have the next batch before he asks. */
@@ -388,8 +272,8 @@ read_ahead(struct stream *f, const struct batch *b)
 	struct crawl_cache *s = b->cache;
 
 	if (s == NULL || !b->more || f->closing || b->last >= s->items ||
-	    handoff_cache_from(s) <= b->last + 1 ||
-	    f->running >= STREAM_TASKS_MAX || !list_empty(&f->starved) ||
+	    handoff_cache_first(&s->handoffs) <= b->last + 1 ||
+	    read_tasks_full(f->options.tasks) || !list_empty(&f->starved) ||
 	    !memory_for_one(f) ||
 	    row_find(&s->rows[b->form], b->last + 1) != NULL ||
 	    is_coming(s, b->form, b->last + 1))
@@ -406,7 +290,8 @@ find_batch(struct stream *f, struct crawl_cache *s, struct stream_request *w)
 		return false;
 	hand_out(f, b, w);
 	if (b->last >= s->items)
-		stream_follow(f, s, w->form);
+		handoff_cache_follow(&f->handoffs, &s->handoffs,
+		    w->form & STREAM_BODY);
 	read_ahead(f, b);
 	return true;
 }
@@ -433,12 +318,12 @@ keep(struct stream *f, struct crawl_cache *s, struct batch *b)
 static void
 count(const struct batch_task *t)
 {
-	metric_add_by(&metrics[METRIC_ITEMS], FROM_FETCH, t->fresh_used);
-	metric_add_by(&metrics[METRIC_ITEMS], FROM_ARCHIVE,
-	    t->n - t->fresh_used);
+	metric_add_by(&metrics[0], FROM_FETCH, t->handed_over);
+	metric_add_by(&metrics[0], FROM_ARCHIVE, t->n - t->handed_over);
 }
 
-/* Of fresh ones that begin there.  Nothing is read: no thread need wake. */
+/* A batch of captures that were handed over.  Nothing is read, so no thread
+ * need wake. */
 static bool
 make_now(struct stream *f, struct crawl_cache *s, unsigned form, uint64_t from)
 {
@@ -446,17 +331,17 @@ make_now(struct stream *f, struct crawl_cache *s, unsigned form, uint64_t from)
 	size_t n = 0;
 
 	aim(f, s, form, from, &t);
-	while (n < t.fresh_n && t.fresh[n]->number == from + n)
+	while (n < t.handoffs.n && t.handoffs.at[n]->number == from + n)
 		n++;
 	if (n > 0 && memory_for_one(f)) {
 		t.to = from + n - 1;
-		take_reader(f, &t.task);
+		t.task.reader = read_tasks_lend(f->options.tasks);
 		batch_task_run(&t.task);
-		leave_reader(f, &t.task);
+		read_tasks_give_back(f->options.tasks, t.task.reader);
 		count(&t);
 		keep(f, s, t.batch);
 	}
-	handoff_cache_back(&t);
+	handoff_cache_give_back(&t.handoffs);
 	return t.batch != NULL;
 }
 
@@ -490,13 +375,14 @@ stream_request(struct stream *f, struct stream_request *w)
 	struct crawl_cache *s = crawl_cache_of(f, w->crawl, row);
 	mark(s, row->view.item_last);
 	if (w->from > s->items) {
-		stream_follow(f, s, w->form);
+		handoff_cache_follow(&f->handoffs, &s->handoffs,
+		    w->form & STREAM_BODY);
 		return true;
 	}
 	if (have_batch(f, s, w))
 		return true;
 	w->out = true;
-	list_put(&s->wants, &w->node);
+	list_put(&s->requests, &w->node);
 	if (!is_coming(s, w->form, w->from))
 		begin(f, s, w->form, w->from);
 	return false;
@@ -504,7 +390,7 @@ stream_request(struct stream *f, struct stream_request *w)
 
 /* Those who were found a batch, or an end, are told; they may ask again. */
 static void
-publisher(struct stream *f)
+answer_ready(struct stream *f)
 {
 	while (!list_empty(&f->ready)) {
 		struct stream_request *w = LIST_ITEM(f->ready.next,
@@ -545,24 +431,25 @@ static void
 batch_came(struct read_task *task)
 {
 	struct batch_task *t = CONTAINER(task, struct batch_task, task);
-	struct stream *f = task->stream;
+	struct stream *f = t->stream;
 	struct crawl_cache *s = t->cache;
 
 	list_take(&t->node);
-	handoff_cache_back(t);
+	handoff_cache_give_back(&t->handoffs);
 	count(t);
 	f->reserved -= STREAM_BATCH_BYTES;
 	if (s == NULL) {
-		/* The crawl went meanwhile. */
+		/* The crawl was deleted meanwhile. */
 		batch_free(&t->batch);
 		mem_free(&t);
+		start_starved(f);
 		return;
 	}
 	if (t->batch != NULL)
 		keep(f, s, t->batch);
 	struct list wants, *n;
 	list_init(&wants);
-	while ((n = s->wants.next) != &s->wants) {
+	while ((n = s->requests.next) != &s->requests) {
 		list_take(n);
 		list_put(&wants, n);
 	}
@@ -570,13 +457,14 @@ batch_came(struct read_task *task)
 		struct stream_request *w =
 		    LIST_ITEM(n, struct stream_request, node);
 		list_take(n);
-		list_put(&s->wants, n);
+		list_put(&s->requests, n);
 		if (w->form == t->form)
 			settle(f, s, w, t);
 	}
 	mem_free(&t);
 	shrink(f, f->options.cache_bytes);
-	publisher(f);
+	answer_ready(f);
+	start_starved(f);
 }
 
 void
@@ -606,7 +494,7 @@ stream_give_back(struct stream *f, struct stream_batch **bp)
 		list_put(&f->idle, &b->node);
 		shrink(f, f->options.cache_bytes);
 	}
-	pump(f);
+	start_starved(f);
 }
 
 /* --- the registry ----------------------------------------------------------
@@ -618,7 +506,7 @@ forget(struct stream *f, struct crawl_cache *s)
 {
 	struct list *n;
 
-	while ((n = s->wants.next) != &s->wants) {
+	while ((n = s->requests.next) != &s->requests) {
 		struct stream_request *w =
 		    LIST_ITEM(n, struct stream_request, node);
 		why(&w->why, ERR_ABSENT, "crawl %u is gone", s->crawl);
@@ -650,38 +538,51 @@ crawl_registry_changed(struct registry_watch *w)
 			mark(s, row->view.item_last);
 	}
 	f->version = crawl_registry_version(f->options.registry);
-	publisher(f);
+	answer_ready(f);
+}
+
+void
+stream_handoff(struct stream *f, struct list *l)
+{
+	struct list *n, *next;
+
+	for (n = l->next; n != l; n = next) {
+		struct handoff *x = LIST_ITEM(n, struct handoff, node);
+		struct crawl_cache *s = map_get_id(&f->caches, x->crawl);
+		next = n->next;
+		if (s != NULL && s->handoffs.follows != HANDOFF_NONE)
+			handoff_cache_put(&f->handoffs, &s->handoffs, x);
+	}
+	handoff_cache_shrink(&f->handoffs);
 }
 
 /* --- the whole ---------------------------------------------------------- */
 
 struct stream *
-stream_new(const struct stream_options *o)
+stream_new(const struct stream_options *o, const char *mark)
 {
 	struct stream *f = mem_new(sizeof(*f));
 
-	link_scan_open();
 	f->options = *o;
 	if (f->options.cache_bytes == 0)
-		f->options.cache_bytes = STREAM_CACHE_BYTES;
-	f->index = ledger_index(o->ledger);
-	list_init(&f->tasks);
+		f->options.cache_bytes = CACHE_BYTES_DEFAULT;
+	memcpy(f->mark, mark, STREAM_MARK_BYTES);
 	list_init(&f->starved);
 	list_init(&f->idle);
-	list_init(&f->fresh);
 	list_init(&f->ready);
-	list_init(&f->streams_waiting);
-	list_init(&f->streams_open);
-	list_init(&f->walks_due);
-	list_init(&f->walks_wanted);
-	list_init(&f->walks_idle);
-	f->streams_timer.fire = body_streams_check;
+	handoff_cache_open(&f->handoffs, o->home, o->handoffs, o->tasks);
+	body_streams_open(&f->bodies, o->home, o->tasks);
 	f->watch.changed = crawl_registry_changed;
 	f->version = crawl_registry_version(o->registry);
 	crawl_registry_watch(o->registry, &f->watch);
-	f->rest.fire = rest;
 	metric_register(metrics, ARRAY_LEN(metrics));
 	return f;
+}
+
+const char *
+stream_mark(const struct stream *f)
+{
+	return f->mark;
 }
 
 void
@@ -691,52 +592,35 @@ stream_use(struct stream *f, stream_render_fn *render)
 }
 
 void
-stream_close(struct stream *f, void (*closed)(void *), void *arg)
+stream_close(struct stream *f)
 {
 	f->closing = true;
-	f->closed = closed;
-	f->closed_arg = arg;
 	while (!list_empty(&f->starved)) {
 		struct batch_task *t = LIST_ITEM(f->starved.next,
 		    struct batch_task, task.node);
 		list_take(&t->task.node);
 		list_take(&t->node);
-		handoff_cache_back(t);
+		handoff_cache_give_back(&t->handoffs);
 		mem_free(&t);
 	}
-	journal_scan_close(f);
-	pump(f);
 }
 
 void
 stream_free(struct stream **fp)
 {
 	struct stream *f = *fp;
-	struct record_reader *r;
 	size_t at = 0;
 	void *v;
 
 	if (f == NULL)
 		return;
-	CHECK(f->running == 0 && f->held == 0 && f->streams == 0);
-	loop_timer_stop(f->options.home, &f->rest);
-	loop_timer_stop(f->options.home, &f->streams_timer);
+	stream_close(f);
+	CHECK(f->held == 0);
+	body_streams_close(&f->bodies);
 	crawl_registry_unwatch(&f->watch);
-	while (!list_empty(&f->starved)) {
-		struct batch_task *t = LIST_ITEM(f->starved.next,
-		    struct batch_task, task.node);
-		list_take(&t->task.node);
-		handoff_cache_back(t);
-		mem_free(&t);
-	}
-	journal_scan_free(f);
 	shrink(f, 0);
 	for (at = 0; map_next(&f->caches, &at, &v); at = 0)
 		crawl_cache_free(f, v);
 	map_free(&f->caches);
-	while ((r = f->readers) != NULL) {
-		f->readers = r->next;
-		record_reader_free(&r);
-	}
 	mem_free(fp);
 }

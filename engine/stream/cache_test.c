@@ -31,8 +31,7 @@ static struct rig rig;
 static struct rig *
 open_rig(void)
 {
-	rig_init(&rig);
-	rig.render = render;
+	stream_rig_init(&rig, render, 0);
 	rig_open(&rig);
 	return &rig;
 }
@@ -238,8 +237,7 @@ test_many_files(void **state)
 
 	(void)state;
 	rig_end(r);
-	rig_init(r);
-	r->render = render;
+	stream_rig_init(r, render, 0);
 	r->rollover_bytes = 4000;
 	rig_open(r);
 	for (int i = 1; i <= 200; i++) {
@@ -399,9 +397,7 @@ test_memory(void **state)
 	unsigned had = 0;
 
 	(void)state;
-	rig_init(r);
-	r->render = render;
-	r->cache_bytes = (size_t)2 << 20;
+	stream_rig_init(r, render, (size_t)2 << 20);
 	rig_open(r);
 	put_pages(r, 1200, 8000);
 	rig_show(r);
@@ -617,9 +613,7 @@ test_anything(void **state)
 	struct rig *r = &rig;
 
 	(void)state;
-	rig_init(r);
-	r->render = render;
-	r->cache_bytes = (size_t)1 << 20;
+	stream_rig_init(r, render, (size_t)1 << 20);
 	rig_open(r);
 	for (unsigned i = 0; i < READERS; i++)
 		m[i].next = 1;

@@ -1,15 +1,22 @@
-/*
- * Fresh captures of crawls that somebody reads as they run.
- *
- * The fetchers make them as long as they are read: a reader who has all there
- * is follows, and one who falls behind by STREAM_UNREAD_MAX reads the archive.
- */
-#include "engine/stream/cache.h"
+#include "engine/stream/handoff_cache.h"
+
+#include "base/metric.h"
+
+#define TRIM_MS 10000
+
+static struct metric metrics[] = { METRIC(GAUGE, "argiope_feed_fresh_bytes",
+    "Of captures that are kept for who reads a crawl as it runs.") };
 
 static void
-drop(struct stream *f, struct handoff *x)
+measure(const struct handoff_cache *h)
 {
-	f->fresh_bytes -= x->bytes;
+	metric_set(&metrics[0], (int64_t)h->bytes);
+}
+
+static void
+drop(struct handoff_cache *h, struct handoff *x)
+{
+	h->bytes -= x->bytes;
 	list_take(&x->age);
 	list_take(&x->node);
 	if (x->users == 0)
@@ -19,123 +26,137 @@ drop(struct stream *f, struct handoff *x)
 }
 
 static void
-unfollow(struct stream *f, struct crawl_cache *s)
+unfollow(struct handoff_cache *h, struct crawl_handoffs *c)
 {
-	if (s->follows == HANDOFF_NONE)
+	if (c->follows == HANDOFF_NONE)
 		return;
-	s->follows = HANDOFF_NONE;
-	handoff_unfollow(f->options.fresh, s->crawl);
+	c->follows = HANDOFF_NONE;
+	handoff_unfollow(h->pool, c->crawl);
 }
 
 void
-handoff_cache_forget(struct stream *f, struct crawl_cache *s)
+handoff_cache_forget(struct handoff_cache *h, struct crawl_handoffs *c)
 {
-	unfollow(f, s);
-	while (!list_empty(&s->fresh))
-		drop(f, LIST_ITEM(s->fresh.next, struct handoff, node));
+	unfollow(h, c);
+	while (!list_empty(&c->by_number))
+		drop(h, LIST_ITEM(c->by_number.next, struct handoff, node));
 }
 
 void
-stream_handoff(struct stream *f, struct list *l)
+handoff_cache_put(struct handoff_cache *h, struct crawl_handoffs *c,
+    struct handoff *x)
 {
-	struct list *n, *next;
-
-	for (n = l->next; n != l; n = next) {
-		struct handoff *x = LIST_ITEM(n, struct handoff, node);
-		struct crawl_cache *s = map_get_id(&f->caches, x->crawl);
-		next = n->next;
-		if (s == NULL || s->follows == HANDOFF_NONE)
-			continue;
-		list_take(&x->node);
-		list_put(&s->fresh, &x->node);
-		list_put(&f->fresh, &x->age);
-		f->fresh_bytes += x->bytes;
-		x->came = loop_now(f->options.home);
-		if (++s->unread > STREAM_UNREAD_MAX)
-			handoff_cache_forget(f, s);
-	}
-	while (f->fresh_bytes > STREAM_FRESH_BYTES)
-		drop(f, LIST_ITEM(f->fresh.next, struct handoff, age));
-	handoff_cache_weigh(f);
-}
-
-bool
-handoff_cache_rest(struct stream *f, struct mono before)
-{
-	while (!list_empty(&f->fresh)) {
-		struct handoff *x =
-		    LIST_ITEM(f->fresh.next, struct handoff, age);
-		if (!mono_before(x->came, before))
-			break;
-		drop(f, x);
-	}
-	if (list_empty(&f->fresh) && f->options.fresh != NULL)
-		handoff_rest(f->options.fresh);
-	handoff_cache_weigh(f);
-	return !list_empty(&f->fresh);
+	list_take(&x->node);
+	list_put(&c->by_number, &x->node);
+	list_put(&h->by_age, &x->age);
+	h->bytes += x->bytes;
+	x->came = loop_now(h->home);
+	if (++c->unread > HANDOFF_UNREAD_MAX)
+		handoff_cache_forget(h, c);
 }
 
 void
-stream_follow(struct stream *f, struct crawl_cache *s, unsigned form)
+handoff_cache_shrink(struct handoff_cache *h)
 {
-	enum handoff_want want =
-	    form & STREAM_BODY ? HANDOFF_BODIES : HANDOFF_HEADS;
-
-	s->unread = 0;
-	if (f->options.fresh == NULL || want <= s->follows)
-		return;
-	s->follows = want;
-	handoff_follow(f->options.fresh, s->crawl, want);
-}
-
-uint64_t
-handoff_cache_from(const struct crawl_cache *s)
-{
-	return list_empty(&s->fresh) ? UINT64_MAX :
-	    LIST_ITEM(s->fresh.next, struct handoff, node)->number;
+	while (h->bytes > HANDOFF_CACHE_BYTES)
+		drop(h, LIST_ITEM(h->by_age.next, struct handoff, age));
+	measure(h);
 }
 
 static bool
-serves(const struct handoff *x, const struct batch_task *t)
+trim_handoffs(struct trim *t, struct mono now)
 {
-	/* The body of a big one is streamed, whoever has it. */
-	return x->has_body || !(t->form & STREAM_BODY) || x->big;
+	struct handoff_cache *h = CONTAINER(t, struct handoff_cache, trim);
+	struct mono before = mono_add_ms(now, -TRIM_MS);
+
+	while (!list_empty(&h->by_age)) {
+		struct handoff *x =
+		    LIST_ITEM(h->by_age.next, struct handoff, age);
+		if (!mono_before(x->came, before))
+			break;
+		drop(h, x);
+	}
+	if (list_empty(&h->by_age) && h->pool != NULL)
+		handoff_rest(h->pool);
+	measure(h);
+	return !list_empty(&h->by_age);
 }
 
 void
-handoff_cache_lend(struct crawl_cache *s, struct batch_task *t)
+handoff_cache_open(struct handoff_cache *h, struct loop *home,
+    struct handoff_pool *pool, struct read_tasks *tasks)
 {
-	struct list *n = s->fresh.prev;
+	h->home = home;
+	h->pool = pool;
+	list_init(&h->by_age);
+	h->trim.run = trim_handoffs;
+	read_tasks_trim(tasks, &h->trim);
+	metric_register(metrics, ARRAY_LEN(metrics));
+}
+
+void
+crawl_handoffs_init(struct crawl_handoffs *c, uint32_t crawl)
+{
+	*c = (struct crawl_handoffs){ .crawl = crawl };
+	list_init(&c->by_number);
+}
+
+void
+handoff_cache_follow(struct handoff_cache *h, struct crawl_handoffs *c,
+    bool bodies)
+{
+	enum handoff_want want = bodies ? HANDOFF_BODIES : HANDOFF_HEADS;
+
+	c->unread = 0;
+	if (h->pool == NULL || want <= c->follows)
+		return;
+	c->follows = want;
+	handoff_follow(h->pool, c->crawl, want);
+}
+
+uint64_t
+handoff_cache_first(const struct crawl_handoffs *c)
+{
+	return list_empty(&c->by_number) ? UINT64_MAX :
+	    LIST_ITEM(c->by_number.next, struct handoff, node)->number;
+}
+
+void
+handoff_cache_lend(struct crawl_handoffs *c, uint64_t from, uint64_t to,
+    bool bodies, size_t max, struct handoff_loan *l)
+{
+	struct list *n = c->by_number.prev;
 	size_t most = 0;
 
-	/* The newest are read most. */
-	for (; n != &s->fresh; n = n->prev, most++)
-		if (LIST_ITEM(n, struct handoff, node)->number < t->from)
+	/* From the end: the newest are read most. */
+	for (; n != &c->by_number; n = n->prev, most++)
+		if (LIST_ITEM(n, struct handoff, node)->number < from)
 			break;
-	most = MIN(most, STREAM_BATCH_ITEMS);
+	most = MIN(most, max);
 	if (most == 0)
 		return;
-	s->unread = 0;
-	t->fresh = mem_array(most, sizeof(struct handoff *));
-	for (n = n->next; n != &s->fresh && t->fresh_n < most; n = n->next) {
+	c->unread = 0;
+	l->at = mem_array(most, sizeof(struct handoff *));
+	for (n = n->next; n != &c->by_number && l->n < most; n = n->next) {
 		struct handoff *x = LIST_ITEM(n, struct handoff, node);
-		if (x->number > t->to)
+		if (x->number > to)
 			break;
-		if (!serves(x, t))
+		/* A big body is streamed, whoever has it. */
+		if (!x->has_body && bodies && !x->big)
 			continue;
 		x->users++;
-		t->fresh[t->fresh_n++] = x;
+		l->at[l->n++] = x;
 	}
 }
 
 void
-handoff_cache_back(struct batch_task *t)
+handoff_cache_give_back(struct handoff_loan *l)
 {
-	for (size_t i = 0; i < t->fresh_n; i++) {
-		struct handoff *x = t->fresh[i];
+	for (size_t i = 0; i < l->n; i++) {
+		struct handoff *x = l->at[i];
 		if (--x->users == 0 && x->dropped)
 			handoff_free(&x);
 	}
-	mem_free(&t->fresh);
-	t->fresh_n = 0;
+	mem_free(&l->at);
+	l->n = 0;
 }

@@ -2,7 +2,7 @@
  * Fresh captures.  Their bodies are made unlike the stored ones, so that it
  * shows where an item is from.
  */
-#include "engine/stream/cache.h"
+#include "engine/stream/handoff_cache.h"
 #include "engine/stream/stream_testing.h"
 
 #define HEAD STR("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")
@@ -28,8 +28,7 @@ static struct list came;
 static struct rig *
 open_rig(void)
 {
-	rig_init(&rig);
-	rig.render = render;
+	stream_rig_init(&rig, render, 0);
 	rig_open(&rig);
 	list_init(&came);
 	return &rig;
@@ -53,7 +52,7 @@ follow(struct rig *r, unsigned form)
 
 /* Of a page that may be put later; `content` is `decoded` octets long. */
 static void
-make(struct rig *r, uint64_t number, enum handoff_want want, struct str content)
+make(uint64_t number, enum handoff_want want, struct str content)
 {
 	struct journal_entry e = { .flags = JOURNAL_SIZED,
 		.url = STR("http://a.example/"), .decoded = content.n };
@@ -61,7 +60,7 @@ make(struct rig *r, uint64_t number, enum handoff_want want, struct str content)
 
 	journal_put_rest(&e, &rest);
 	buf_put_str(&body, content);
-	struct handoff *x = handoff_new(&r->pot, RIG_CRAWL, want,
+	struct handoff *x = handoff_new(&rig_handoffs, RIG_CRAWL, want,
 	    buf_str(&rest), HEAD, &body, buf_str(&body));
 	assert_non_null(x);
 	x->number = number;
@@ -78,15 +77,15 @@ bring(struct rig *r)
 }
 
 static size_t
-bytes(const struct rig *r)
+bytes(void)
 {
-	return atomic_load(&r->pot.bytes);
+	return atomic_load(&rig_handoffs.bytes);
 }
 
 static enum handoff_want
-wanted(const struct rig *r)
+wanted(void)
 {
-	return handoff_wanted(&r->pot, RIG_CRAWL);
+	return handoff_wanted(&rig_handoffs, RIG_CRAWL);
 }
 
 /* --- what is read ------------------------------------------------------- */
@@ -98,15 +97,15 @@ test_mixed(void **state)
 	struct rig *r = open_rig();
 
 	(void)state;
-	assert_int_equal(wanted(r), HANDOFF_NONE);
+	assert_int_equal(wanted(), HANDOFF_NONE);
 	follow(r, STREAM_BODY);
-	assert_int_equal(wanted(r), HANDOFF_BODIES);
+	assert_int_equal(wanted(), HANDOFF_BODIES);
 	for (int i = 0; i < 7; i++)
 		page(r);
-	make(r, 3, HANDOFF_BODIES, STR("three"));
-	make(r, 4, HANDOFF_BODIES, STR("four"));
-	make(r, 6, HANDOFF_BODIES, STR("six"));
-	make(r, 8, HANDOFF_HEADS, STR("eight"));
+	make(3, HANDOFF_BODIES, STR("three"));
+	make(4, HANDOFF_BODIES, STR("four"));
+	make(6, HANDOFF_BODIES, STR("six"));
+	make(8, HANDOFF_HEADS, STR("eight"));
 	bring(r);
 	rig_show(r);
 	rig_expect(r, 2, STREAM_BODY, "2 stored");
@@ -135,9 +134,9 @@ test_at_once(void **state)
 	follow(r, 0);
 	for (int i = 0; i < 4; i++)
 		page(r);
-	make(r, 2, HANDOFF_HEADS, STR("two"));
-	make(r, 3, HANDOFF_HEADS, STR("three"));
-	make(r, 5, HANDOFF_HEADS, STR("five"));
+	make(2, HANDOFF_HEADS, STR("two"));
+	make(3, HANDOFF_HEADS, STR("three"));
+	make(5, HANDOFF_HEADS, STR("five"));
 	bring(r);
 	rig_show(r);
 	assert_true(stream_request(r->stream, &w));
@@ -160,20 +159,20 @@ test_not_followed(void **state)
 	struct rig *r = open_rig();
 
 	(void)state;
-	make(r, 1, HANDOFF_BODIES, STR("one"));
+	make(1, HANDOFF_BODIES, STR("one"));
 	stream_handoff(r->stream, &came);
 	assert_false(list_empty(&came));
 	handoff_free_list(&came);
-	assert_int_equal(bytes(r), 0);
+	assert_int_equal(bytes(), 0);
 	follow(r, 0);
-	assert_int_equal(wanted(r), HANDOFF_HEADS);
+	assert_int_equal(wanted(), HANDOFF_HEADS);
 	rig_text(r, 1, STREAM_BODY);
-	assert_int_equal(wanted(r), HANDOFF_BODIES);
+	assert_int_equal(wanted(), HANDOFF_BODIES);
 	rig_text(r, 1, STREAM_LIST_HEADERS);
-	assert_int_equal(wanted(r), HANDOFF_BODIES);
+	assert_int_equal(wanted(), HANDOFF_BODIES);
 	rig_end(r);
-	assert_int_equal(bytes(r), 0);
-	assert_int_equal(wanted(r), HANDOFF_NONE);
+	assert_int_equal(bytes(), 0);
+	assert_int_equal(wanted(), HANDOFF_NONE);
 }
 
 /* One octet more than HANDOFF_BODY_BYTES is a stream's. */
@@ -187,10 +186,10 @@ test_big(void **state)
 	page(r);
 	page(r);
 	struct str body = rig_bytes(r, HANDOFF_BODY_BYTES, 1);
-	make(r, 2, HANDOFF_BODIES, body);
-	make(r, 3, HANDOFF_BODIES, rig_bytes(r, HANDOFF_BODY_BYTES + 1, 1));
-	assert_true(bytes(r) > HANDOFF_BODY_BYTES &&
-	    bytes(r) < 2 * HANDOFF_BODY_BYTES);
+	make(2, HANDOFF_BODIES, body);
+	make(3, HANDOFF_BODIES, rig_bytes(r, HANDOFF_BODY_BYTES + 1, 1));
+	assert_true(bytes() > HANDOFF_BODY_BYTES &&
+	    bytes() < 2 * HANDOFF_BODY_BYTES);
 	bring(r);
 	rig_show(r);
 	assert_true(str_ends(rig_text(r, 2, STREAM_BODY), body));
@@ -207,18 +206,18 @@ test_unread(void **state)
 
 	(void)state;
 	follow(r, 0);
-	for (unsigned i = 0; i < STREAM_UNREAD_MAX; i++)
-		make(r, 2 + i, HANDOFF_HEADS, STR_NONE);
+	for (unsigned i = 0; i < HANDOFF_UNREAD_MAX; i++)
+		make(2 + i, HANDOFF_HEADS, STR_NONE);
 	bring(r);
-	assert_int_equal(wanted(r), HANDOFF_HEADS);
-	assert_true(bytes(r) > 0);
-	make(r, 2 + STREAM_UNREAD_MAX, HANDOFF_HEADS, STR_NONE);
+	assert_int_equal(wanted(), HANDOFF_HEADS);
+	assert_true(bytes() > 0);
+	make(2 + HANDOFF_UNREAD_MAX, HANDOFF_HEADS, STR_NONE);
 	bring(r);
-	assert_int_equal(wanted(r), HANDOFF_NONE);
-	assert_int_equal(bytes(r), 0);
+	assert_int_equal(wanted(), HANDOFF_NONE);
+	assert_int_equal(bytes(), 0);
 	/* Who has caught up follows again. */
 	follow(r, 0);
-	assert_int_equal(wanted(r), HANDOFF_HEADS);
+	assert_int_equal(wanted(), HANDOFF_HEADS);
 	rig_end(r);
 }
 
@@ -228,24 +227,24 @@ test_bytes(void **state)
 {
 	struct rig *r = open_rig();
 	struct rig_want w;
-	unsigned n = 2 * STREAM_FRESH_BYTES / HANDOFF_BODY_BYTES;
+	unsigned n = 2 * HANDOFF_CACHE_BYTES / HANDOFF_BODY_BYTES;
 
 	(void)state;
 	follow(r, STREAM_BODY);
 	page(r);
 	page(r);
-	make(r, 3, HANDOFF_BODIES, STR("three"));
+	make(3, HANDOFF_BODIES, STR("three"));
 	bring(r);
 	rig_show(r);
 	rig_want(r, &w, RIG_CRAWL, 2, STREAM_BODY);
 	assert_int_equal(w.told, 0);
 	for (unsigned i = 0; i < n; i++) {
-		make(r, 4 + i, HANDOFF_BODIES, rig_bytes(r, HANDOFF_BODY_BYTES,
+		make(4 + i, HANDOFF_BODIES, rig_bytes(r, HANDOFF_BODY_BYTES,
 		    i));
 		bring(r);
 	}
-	assert_in_range(bytes(r), STREAM_FRESH_BYTES - 2 * HANDOFF_BODY_BYTES,
-	    STREAM_FRESH_BYTES + HANDOFF_BODY_BYTES);
+	assert_in_range(bytes(), HANDOFF_CACHE_BYTES - 2 * HANDOFF_BODY_BYTES,
+	    HANDOFF_CACHE_BYTES + HANDOFF_BODY_BYTES);
 	rig_run(r);
 	assert_true(str_eq(w.want.batch->items[w.want.at].text,
 	    STR("2 stored")));
@@ -257,7 +256,7 @@ test_bytes(void **state)
 	rig_expect(r, 4, STREAM_BODY, "4 stored");
 	/* Some time after the last one came nothing is held any more. */
 	rig_pass(r, 30000);
-	assert_int_equal(bytes(r), 0);
+	assert_int_equal(bytes(), 0);
 	rig_end(r);
 }
 
@@ -270,14 +269,14 @@ test_pot(void **state)
 	struct buf body = BUF_INIT;
 
 	(void)state;
-	struct handoff *all = handoff_new(&r->pot, 1, HANDOFF_HEADS, rest, HEAD,
-	    &body, STR_NONE);
+	struct handoff *all = handoff_new(&rig_handoffs, 1, HANDOFF_HEADS, rest,
+	    HEAD, &body, STR_NONE);
 	assert_non_null(all);
-	assert_int_equal(bytes(r), HANDOFF_BYTES_MAX);
-	assert_null(handoff_new(&r->pot, 1, HANDOFF_HEADS, STR_NONE, STR_NONE,
-	    &body, STR_NONE));
+	assert_int_equal(bytes(), HANDOFF_BYTES_MAX);
+	assert_null(handoff_new(&rig_handoffs, 1, HANDOFF_HEADS, STR_NONE,
+	    STR_NONE, &body, STR_NONE));
 	handoff_free(&all);
-	assert_int_equal(bytes(r), 0);
+	assert_int_equal(bytes(), 0);
 	rig_end(r);
 }
 

@@ -1,76 +1,57 @@
 /*
- * The engine's stream, and the mark by which tokens are known to be of this
- * data directory: made once, kept in the index's meta records.
+ * A data directory's stream, and the mark by which tokens are known to be of
+ * this directory: made once, kept in the index's meta records.
  */
-#include "engine/control/control.h"
-#include "engine/control/engine_own.h"
-#include "engine/stream/stream.h"
+#include "engine/stream/stream_open.h"
+
+#include "engine/ledger/ledger.h"
 #include "os/clock.h"
 
 #define META_MARK STR("mark")
 
 static void
-make_mark(struct engine *e)
+make_mark(struct ledger *l, char mark[STREAM_MARK_BYTES])
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-	unsigned char random[sizeof(e->mark) - 1];
+	unsigned char random[STREAM_MARK_BYTES];
 
 	clock_random(random, sizeof(random));
 	for (size_t i = 0; i < sizeof(random); i++)
-		e->mark[i] = letters[random[i] % (sizeof(letters) - 1)];
+		mark[i] = letters[random[i] % (sizeof(letters) - 1)];
 	/* In the first group, and so before any item that a token names. */
-	ledger_put(frontier_ledger(e->frontier), INDEX_META, META_MARK,
-	    str_of(e->mark));
+	ledger_put(l, INDEX_META, META_MARK,
+	    (struct str){ mark, STREAM_MARK_BYTES });
 }
 
 static enum err
-read_mark(struct engine *e, struct why *w)
+read_mark(struct ledger *l, char mark[STREAM_MARK_BYTES], struct why *w)
 {
 	struct arena a = ARENA_INIT;
-	struct str mark;
+	struct str stored;
 
-	enum err err = index_get(ledger_index(frontier_ledger(e->frontier)),
-	    INDEX_META, META_MARK, &a, &mark, NULL);
-	if (err == OK && mark.n == sizeof(e->mark) - 1) {
-		memcpy(e->mark, mark.p, mark.n);
-	} else if (err == ERR_ABSENT) {
-		make_mark(e);
-		err = OK;
+	enum err e = index_get(ledger_index(l), INDEX_META, META_MARK, &a,
+	    &stored, NULL);
+	if (e == OK && stored.n == STREAM_MARK_BYTES) {
+		memcpy(mark, stored.p, stored.n);
+	} else if (e == ERR_ABSENT) {
+		make_mark(l, mark);
+		e = OK;
 	} else {
-		err = why(w, err == OK ? ERR_CORRUPT : err,
+		e = why(w, e == OK ? ERR_CORRUPT : e,
 		    "the mark of the data directory cannot be read");
 	}
 	arena_free(&a);
-	return err;
+	return e;
 }
 
 enum err
-stream_open(struct engine *e, struct why *w)
+stream_open(const struct stream_options *o, struct ledger *l,
+    struct stream **out, struct why *w)
 {
-	struct stream_options o = {
-		.home = e->options.home, .pool = e->pool,
-		.ledger = frontier_ledger(e->frontier), .registry = e->registry,
-		.mark = e->mark, .fresh = &e->fresh,
-		.cache_bytes = conf_size(e->options.conf, CONF_FEED_CACHE),
-		.frontier = e->frontier,
-		.links_pages_max = (uint64_t)conf_int(e->options.conf,
-		    CONF_FEED_LINKS_PAGES_MAX),
-	};
+	char mark[STREAM_MARK_BYTES];
 
-	enum err err = read_mark(e, w);
-	if (err == OK)
-		e->stream = stream_new(&o);
-	return err;
-}
-
-struct stream *
-engine_stream(struct engine *e)
-{
-	return e->stream;
-}
-
-const char *
-engine_mark(const struct engine *e)
-{
-	return e->mark;
+	enum err e = read_mark(l, mark, w);
+	if (e == OK)
+		*out = stream_new(o, mark);
+	return e;
 }

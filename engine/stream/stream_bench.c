@@ -7,7 +7,7 @@
  * It writes into DIRECTORY/stream-bench, which is to be removed afterwards.
  */
 #include "base/hash.h"
-#include "doors/realtime/item.h"
+#include "base/text.h"
 #include "engine/stream/stream_testing.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -98,6 +98,20 @@ fill(struct rig *r, unsigned pages, size_t bytes)
 	arena_free(&a);
 }
 
+/* As a door does it: URL, headers, and the body in base64. */
+static void
+render(const struct stream_capture *c, struct buf *out)
+{
+	const struct http_head *h = &c->record->http;
+
+	buf_put_str(out, c->entry->url);
+	for (size_t i = 0; i < h->fields_n; i++) {
+		text_json_latin1(out, h->fields[i].name);
+		text_json_latin1(out, h->fields[i].value);
+	}
+	base64_put(out, c->body);
+}
+
 /* One after the other, each asks when it has its answer. */
 struct reader_of {
 	struct stream_request want;
@@ -157,12 +171,11 @@ measure(const char *dir, unsigned pages, size_t bytes, unsigned threads)
 
 	file_use(&file_real);
 	clock_use(&clock_real);
-	rig_init(&r);
+	stream_rig_init(&r, render, 0);
 	struct arena a = ARENA_INIT;
 	r.dir = arena_printf(&a, "%s/feed-bench/%zu-%u", dir, bytes,
 	    threads).p;
 	r.threads = threads;
-	r.render = item_render;
 	rig_open(&r);
 	fill(&r, pages, bytes);
 	printf("pool of %u, %u pages\n", threads, pages);

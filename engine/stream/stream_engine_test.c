@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include "base/metric.h"
+#include "engine/catalog/catalog.h"
 #include "engine/stream/stream.h"
 
 #define PAGES 60
@@ -112,6 +113,12 @@ render(const struct stream_capture *c, struct buf *out)
 		buf_put_str(out, c->body);
 }
 
+static const char *
+directory_mark(void)
+{
+	return stream_mark(engine_stream(rig.engine));
+}
+
 struct follower {
 	struct stream_request want;
 	uint64_t next;
@@ -129,7 +136,7 @@ number_of(struct str text)
 	uint64_t n;
 
 	str_split(&text, ' ', &part);
-	assert_true(str_eq(part, str_of(engine_mark(rig.engine))));
+	assert_true(str_eq(part, str_of(directory_mark())));
 	str_split(&text, ' ', &part);
 	str_split(&text, ' ', &part);
 	if (!str_to_u64(part, &n) || n >= PAGES)
@@ -332,21 +339,21 @@ after_a_crash(void **state)
 	rig_open(&rig, site, NULL);
 	rig_start(&rig);
 	uint32_t crawl = crawl_all(&x);
-	snprintf(mark, sizeof(mark), "%s", engine_mark(rig.engine));
+	snprintf(mark, sizeof(mark), "%s", directory_mark());
 	assert_int_equal(strlen(mark), 8);
 	rig_crash(&rig);
 	rig_start(&rig);
-	assert_string_equal(engine_mark(rig.engine), mark);
+	assert_string_equal(directory_mark(), mark);
 	stream_use(engine_stream(rig.engine), render);
 	read_all(crawl, STREAM_BODY, &x);
 	rig_stop(&rig);
 	rig_start(&rig);
-	assert_string_equal(engine_mark(rig.engine), mark);
+	assert_string_equal(directory_mark(), mark);
 	rig_close(&rig);
 	/* Of another directory it is another. */
 	rig_open(&rig, site, NULL);
 	rig_start(&rig);
-	snprintf(other, sizeof(other), "%s", engine_mark(rig.engine));
+	snprintf(other, sizeof(other), "%s", directory_mark());
 	assert_string_not_equal(other, mark);
 	rig_close(&rig);
 }
@@ -374,7 +381,7 @@ pages_of_a_crawl(void **state)
 		    .body = true, .body_bytes_max = 1 << 20, .same = true,
 		    .done = paged, .arg = &done };
 		struct buf want = BUF_INIT;
-		catalog_capture(engine_stream(rig.engine), &q);
+		catalog_capture(engine_catalog(rig.engine), &q);
 		RIG_UNTIL_DONE(&rig, done);
 		assert_int_equal(q.why.err, OK);
 		assert_int_equal(q.hops_n, q.entry.hops + 1);

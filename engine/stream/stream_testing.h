@@ -1,80 +1,20 @@
 /*
- * stream_testing -- a stream over a real ledger, and pages put into it as a
- * fetcher would: in the world of os/world_testing.h, or on a real disk with
- * threads (for the bench).
- *
- * rig_page() ... rig_show() ─► the registry shows them ─► the stream has them
+ * stream_testing -- a stream over the rig of catalog_testing.h, and readers of
+ * it.
  */
 #ifndef ENGINE_STREAM_STREAM_TESTING_H
 #define ENGINE_STREAM_STREAM_TESTING_H
 
-#include "engine/ledger/ledger.h"
-#include "engine/stream/stream.h"
-#include "os/world_testing.h"
-#include "wire/warc.h"
+#include "engine/catalog/catalog_testing.h"
+#include "engine/fetcher/handoff.h"
+#include "engine/stream/stream_open.h"
 
-#define RIG_CRAWL 3u
 #define RIG_MARK "markmark"
 
-struct rig {
-	/* Set between rig_init() and rig_open(). */
-	const char *dir;             /* of a real disk; NULL: the fake one */
-	unsigned threads;            /* of the pool */
-	size_t cache_bytes;
-	uint64_t rollover_bytes;
-	uint64_t links_pages_max;
-	stream_render_fn *render;
-
-	struct loop *loop;
-	struct pool *pool;
-	struct ledger *ledger;
-	struct warc_set *series;
-	struct warc_writer *writer;
-	struct crawl_registry *registry;
-	struct stream *stream;
-	struct handoff_pool pot;
-	struct crawl_view view;
-	uint64_t seq;                /* of the newest page */
-	struct arena arena;
-	bool closed;
-};
-
-void rig_init(struct rig *);
-void rig_open(struct rig *);
-void rig_run(struct rig *);          /* until nothing moves */
-void rig_pass(struct rig *, int64_t ms);
-void rig_end(struct rig *);
-
-struct rig_hop {
-	const char *url, *head;      /* the answer's: "HTTP/1.1 302 ..." */
-};
-struct rig_page {
-	const char *url;
-	const char *final_url;       /* NULL: no redirects */
-	const struct rig_hop *hops;  /* those before the final answer */
-	size_t hops_n;
-	struct str head;             /* with its empty line; empty: 200 */
-	struct str body;             /* as received */
-	int status;                  /* 0: 200 */
-	unsigned depth;
-	const char *type, *title;
-	uint32_t duration_us;
-	uint8_t flags;               /* more of the journal's */
-	uint64_t same_as;            /* revisit of that page; 0: none */
-	bool unarchived;
-	bool old;                    /* without SIZED and SOURCED */
-};
-/* Put it; returns its number. */
-uint64_t rig_page(struct rig *, const struct rig_page *);
-/* A number is left out, as in a crawl rebuilt from damaged files. */
-void rig_gap(struct rig *);
-/* Make all of it durable and have the registry show it. */
-void rig_show(struct rig *);
-/* The journal's entry.  Memory: the rig's arena. */
-struct journal_entry rig_entry(struct rig *, uint64_t number);
-/* `n` bytes of no pattern, the same ones for the same seed. */
-struct str rig_bytes(struct rig *, size_t n, uint64_t seed);
-struct str rig_gzip(struct rig *, struct str);
+/* rig_init() of a rig with a stream; one at a time.  `cache_bytes` may be 0. */
+void stream_rig_init(struct rig *, stream_render_fn *, size_t cache_bytes);
+/* What the fetchers of its stream look at. */
+extern struct handoff_pool rig_handoffs;
 
 /* A want whose answer is waited for; the batch is the caller's. */
 struct rig_want {
