@@ -28,16 +28,55 @@ static const struct {
 #include "base/settings.def"
 };
 
+/* What conf_add() took in; its ids begin at CONF_COUNT. */
+static struct {
+	const struct setting *row;
+	const char *heading;
+} added[CONF_ROWS_MAX - CONF_COUNT];
+static size_t added_n;
+
+size_t
+conf_rows(void)
+{
+	return CONF_COUNT + added_n;
+}
+
 const struct setting *
 conf_setting(enum conf_id id)
 {
-	CHECK(id < CONF_COUNT);
-	return &table[id];
+	CHECK(id < conf_rows());
+	return id < CONF_COUNT ? &table[id] : added[id - CONF_COUNT].row;
+}
+
+void
+conf_add(const char *heading, const struct setting *rows, size_t n)
+{
+	enum conf_id id;
+
+	CHECK(added_n + n <= ARRAY_LEN(added));
+	for (size_t i = 0; i < n; i++) {
+		CHECK(!conf_find(str_of(rows[i].name), &id));
+		added[added_n].row = &rows[i];
+		added[added_n++].heading = i == 0 ? heading : NULL;
+	}
+}
+
+enum conf_id
+conf_id_of(const struct setting *row)
+{
+	size_t i = 0;
+
+	while (i < added_n && added[i].row != row)
+		i++;
+	CHECK(i < added_n);
+	return (enum conf_id)(CONF_COUNT + i);
 }
 
 const char *
 conf_heading(enum conf_id id)
 {
+	if (id >= CONF_COUNT)
+		return added[id - CONF_COUNT].heading;
 	for (size_t i = 1; i < ARRAY_LEN(layout); i++)
 		if (layout[i].id == (int)id)
 			return layout[i - 1].heading;
@@ -66,8 +105,8 @@ conf_absent_door(enum conf_id id)
 bool
 conf_find(struct str name, enum conf_id *id)
 {
-	for (size_t i = 0; i < CONF_COUNT; i++)
-		if (str_eq(name, str_of(table[i].name))) {
+	for (size_t i = 0; i < conf_rows(); i++)
+		if (str_eq(name, str_of(conf_setting((enum conf_id)i)->name))) {
 			*id = (enum conf_id)i;
 			return true;
 		}
@@ -79,9 +118,9 @@ conf_nearest(struct str name)
 {
 	struct guess near = { name, NULL, 0 };
 
-	for (size_t i = 0; i < CONF_COUNT; i++)
+	for (size_t i = 0; i < conf_rows(); i++)
 		if (conf_absent_door((enum conf_id)i) == NULL)
-			guess_look(&near, table[i].name);
+			guess_look(&near, conf_setting((enum conf_id)i)->name);
 	return near.best;
 }
 
@@ -91,9 +130,10 @@ conf_init(struct conf *c)
 	struct why w = WHY_INIT;
 
 	memset(c, 0, sizeof(*c));
-	for (size_t i = 0; i < CONF_COUNT; i++) {
-		enum err e = conf_put(c, (enum conf_id)i,
-		    str_of(table[i].text), CONF_FROM_DEFAULT, NULL, &w);
+	for (size_t i = 0; i < conf_rows(); i++) {
+		enum conf_id id = (enum conf_id)i;
+		enum err e = conf_put(c, id, str_of(conf_setting(id)->text),
+		    CONF_FROM_DEFAULT, NULL, &w);
 		if (e != OK)
 			fprintf(stderr, "%s\n", w.text);
 		CHECK(e == OK);
@@ -103,7 +143,7 @@ conf_init(struct conf *c)
 void
 conf_free(struct conf *c)
 {
-	for (size_t i = 0; i < CONF_COUNT; i++) {
+	for (size_t i = 0; i < CONF_ROWS_MAX; i++) {
 		mem_free(&c->values[i].text);
 		mem_free(&c->values[i].place);
 	}
@@ -145,13 +185,13 @@ conf_ms(const struct conf *c, enum conf_id id)
 {
 	int64_t n = value_of(c, id, CONF_DURATION)->number;
 
-	return strcmp(table[id].unit, "s") == 0 ? n * 1000 : n;
+	return strcmp(conf_setting(id)->unit, "s") == 0 ? n * 1000 : n;
 }
 
 struct str
 conf_str(const struct conf *c, enum conf_id id)
 {
-	CHECK(id < CONF_COUNT);
+	CHECK(id < conf_rows());
 	return str_of(c->values[id].text);
 }
 
@@ -194,7 +234,7 @@ conf_address(const struct conf *c, enum conf_id id)
 const char *
 conf_place(const struct conf *c, enum conf_id id)
 {
-	CHECK(id < CONF_COUNT);
+	CHECK(id < conf_rows());
 	const char *place = c->values[id].place;
 	return place == NULL ? "default" : place;
 }
@@ -221,7 +261,7 @@ conf_swap(struct conf *a, struct conf *b, enum conf_id id)
 {
 	struct conf_value v = a->values[id];
 
-	CHECK(id < CONF_COUNT);
+	CHECK(id < conf_rows());
 	a->values[id] = b->values[id];
 	b->values[id] = v;
 }

@@ -1,6 +1,6 @@
 /*
- * conf -- the settled configuration: one value per row of base/settings.def,
- * each with the place that it came from.
+ * conf -- the settled configuration: one value per row of base/settings.def and
+ * per row that conf_add() took in, each with the place that it came from.
  *
  *     default  <  file  <  environment  <  --set
  *
@@ -39,7 +39,8 @@
 enum conf_id {
 #define SETTING(id, ...) CONF_##id,
 #include "base/settings.def"
-	CONF_COUNT
+	CONF_COUNT,                /* the first of those that were added */
+	CONF_ROWS_MAX = CONF_COUNT + 64,
 };
 
 enum conf_type {
@@ -49,7 +50,7 @@ enum conf_type {
 
 enum conf_flag { CONF_RESTART = 1, CONF_SECRET = 2 };
 
-/* A row of settings.def. */
+/* A row of settings.def, or a door's. */
 struct setting {
 	const char *name;
 	enum conf_type type;
@@ -73,8 +74,20 @@ struct conf_value {
 };
 
 struct conf {
-	struct conf_value values[CONF_COUNT];
+	struct conf_value values[CONF_ROWS_MAX];
 };
+
+/*
+ * Take in rows of others, under a heading of their own: from then on each
+ * configuration, and each text about it, has them.  Call it before conf_init()
+ * and before any thread starts; texts and rows are static.  A name that is
+ * there already, or more than CONF_ROWS_MAX rows, is a mistake of ours (CHECK).
+ */
+void conf_add(const char *heading, const struct setting *, size_t n);
+/* How many rows there are: ids run from 0 up to it. */
+size_t conf_rows(void);
+/* The id of a row that was added, to ask for its value. */
+enum conf_id conf_id_of(const struct setting *);
 
 /* All values at their defaults. */
 void conf_init(struct conf *);
@@ -140,8 +153,8 @@ struct conf_address {
 struct conf_address conf_address(const struct conf *, enum conf_id);
 
 /*
- * The heading that stands above this row in settings.def, or NULL when the row
- * is not the first below it.
+ * The heading that stands above this row, or NULL when the row is not the first
+ * below it.
  */
 const char *conf_heading(enum conf_id);
 /* The row itself, and its id by name; false when there is none. */

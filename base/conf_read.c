@@ -431,7 +431,7 @@ match_env(struct str name, enum conf_id *id)
 	enum env_match found = ENV_FOREIGN;
 	struct buf env = BUF_INIT;
 
-	for (size_t i = 0; i < CONF_COUNT && found != ENV_SETTING; i++) {
+	for (size_t i = 0; i < conf_rows() && found != ENV_SETTING; i++) {
 		const char *setting = conf_setting((enum conf_id)i)->name;
 		size_t group = strlen("ARGIOPE_") + strcspn(setting, ".") + 1;
 		buf_clear(&env);

@@ -639,6 +639,66 @@ test_texts(void **state)
 	conf_free(&c);
 }
 
+/* Rows of a door: every place and every text has them.  They stay, so this is
+ * the last test. */
+static void
+test_added(void **state)
+{
+	static const struct setting rows[] = {
+		{ "sample.pages_max", CONF_INT, "5", 1, 9, "pages",
+		    CONF_RESTART, "How many pages." },
+		{ "sample.word", CONF_STRING, "a", 0, 10, "text", 0,
+		    "Which word." },
+	};
+	static const char *const variables[] = {
+		"ARGIOPE_SAMPLE_WORD=env", NULL
+	}, *const slips[] = { "ARGIOPE_SAMPLE_WORT=env", NULL };
+	enum conf_id pages, word;
+	int found = 0;
+	struct why w = WHY_INIT;
+	struct conf c, other;
+	struct buf b = BUF_INIT;
+
+	(void)state;
+	assert_false(conf_find(STR("sample.word"), &word));
+	conf_add("The sample door", rows, ARRAY_LEN(rows));
+	pages = conf_id_of(&rows[0]);
+	word = conf_id_of(&rows[1]);
+	assert_int_equal(conf_rows(), CONF_COUNT + 2);
+	assert_string_equal(conf_heading(pages), "The sample door");
+	assert_null(conf_heading(word));
+	conf_init(&c);
+	conf_init(&other);
+	assert_int_equal(conf_int(&c, pages), 5);
+	assert_int_equal(conf_file(&c, STR("sample.pages_max = 9\n"
+	    "sample.word = file\n"), "f", NULL), OK);
+	assert_int_equal(conf_env(&c, variables, NULL), OK);
+	assert_int_equal(conf_int(&c, pages), 9);
+	assert_string_equal(conf_str(&c, word).p, "env");
+	assert_int_equal(conf_env(&c, slips, &w), ERR_CONFIG);
+	assert_non_null(strstr(w.text, "did you mean sample.word"));
+	assert_string_equal(set(&c, "sample.pages_max=10"), "--set: "
+	    "sample.pages_max = \"10\": must be a whole number from 1 to 9");
+	assert_string_equal(set(&c, "sample.word=flag"), "");
+	assert_true(conf_differs(&c, &other, word));
+	conf_swap(&c, &other, word);
+	assert_string_equal(conf_str(&other, word).p, "flag");
+	conf_print(&c, &b);
+	conf_print_json(&c, &b);
+	conf_example(&b);
+	conf_man(&b);
+	conf_help(&b);
+	/* Once in each of the five texts. */
+	for (const char *p = buf_text(&b); (p = strstr(p,
+	    "sample.pages_max")) != NULL; p++)
+		found++;
+	assert_int_equal(found, 5);
+	assert_non_null(strstr(buf_text(&b), "# ---- The sample door"));
+	buf_free(&b);
+	conf_free(&c);
+	conf_free(&other);
+}
+
 int
 main(void)
 {
@@ -662,6 +722,7 @@ main(void)
 		cmocka_unit_test(test_print_reads_back),
 		cmocka_unit_test(test_example),
 		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_added),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

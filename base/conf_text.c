@@ -135,7 +135,7 @@ printable(const struct conf *c, enum conf_id id)
 void
 conf_print(const struct conf *c, struct buf *b)
 {
-	for (size_t i = 0; i < CONF_COUNT; i++) {
+	for (size_t i = 0; i < conf_rows(); i++) {
 		enum conf_id id = (enum conf_id)i;
 		size_t start = b->n;
 		if (conf_absent_door(id) != NULL)
@@ -151,7 +151,7 @@ conf_print(const struct conf *c, struct buf *b)
 void
 conf_print_json(const struct conf *c, struct buf *b)
 {
-	for (size_t i = 0; i < CONF_COUNT; i++) {
+	for (size_t i = 0; i < conf_rows(); i++) {
 		enum conf_id id = (enum conf_id)i;
 		if (conf_absent_door(id) != NULL)
 			continue;
@@ -178,7 +178,7 @@ conf_example(struct buf *b)
 	    "(ARGIOPE_FETCH_TRIES_MAX for\n"
 	    "# fetch.tries_max), and --set fetch.tries_max=5 on the command "
 	    "line.\n");
-	for (size_t i = 0; i < CONF_COUNT; i++) {
+	for (size_t i = 0; i < conf_rows(); i++) {
 		const struct setting *row = conf_setting((enum conf_id)i);
 		const char *heading = conf_heading((enum conf_id)i);
 		struct buf note = BUF_INIT;
@@ -203,7 +203,7 @@ void
 conf_man(struct buf *b)
 {
 	buf_put_text(b, ".SH SETTINGS\n");
-	for (size_t i = 0; i < CONF_COUNT; i++) {
+	for (size_t i = 0; i < conf_rows(); i++) {
 		const struct setting *row = conf_setting((enum conf_id)i);
 		const char *heading = conf_heading((enum conf_id)i);
 		struct buf accepts = BUF_INIT;
@@ -234,7 +234,7 @@ conf_man(struct buf *b)
 void
 conf_help(struct buf *b)
 {
-	for (size_t i = 0; i < CONF_COUNT; i++) {
+	for (size_t i = 0; i < conf_rows(); i++) {
 		const struct setting *row = conf_setting((enum conf_id)i);
 		const char *heading = conf_heading((enum conf_id)i);
 		struct buf left = BUF_INIT;

@@ -1,6 +1,7 @@
 /* argiope man -- the manual page, made from the tables. */
 #include "base/text.h"
 #include "cli/verbs.h"
+#include "server/door.h"
 
 static const struct option_row rows[] = { OPTION_COMMON(OPTION_ROW) };
 
@@ -51,6 +52,33 @@ put_exit_codes(struct buf *b)
 }
 
 static void
+put_scope(struct buf *b, const char *door, const char *access, const char *may)
+{
+	if (may == NULL)
+		return;
+	buf_printf(b, ".br\n%s:%s lets a token ", door, access);
+	text_troff(b, str_of(may));
+	buf_put_text(b, ".\n");
+}
+
+static void
+put_doors(struct buf *b)
+{
+	const struct door *d;
+
+	if (doors_nth(0) != NULL)
+		buf_put_text(b, ".SH DOORS\n"
+		    "The protocols that " CLI_PROGRAM " serve speaks.\n");
+	for (size_t i = 0; (d = doors_nth(i)) != NULL; i++) {
+		buf_printf(b, ".TP\n.B %s\n", d->name);
+		text_troff(b, str_of(d->help));
+		buf_put_char(b, '\n');
+		put_scope(b, d->name, "read", d->may_read);
+		put_scope(b, d->name, "write", d->may_write);
+	}
+}
+
+static void
 put_files(struct buf *b)
 {
 	buf_put_text(b, ".SH FILES\n.TP\n"
@@ -73,6 +101,7 @@ put_whole(struct buf *b)
 	    "[\\fIoption\\fR...] [\\fIoperand\\fR...]\n.SH VERBS\n");
 	for (size_t i = 0; i < n; i++)
 		option_man(CLI_PROGRAM, &verbs[i], b);
+	put_doors(b);
 	conf_man(b);
 	put_exit_codes(b);
 	put_files(b);

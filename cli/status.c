@@ -16,9 +16,10 @@ static const struct option_row rows[] = {
 const struct option_verb status_verb = {
 	"status", NULL, 0, 0,
 	"List the crawls of the data directory: state, counts, WARC files",
-	"Where argiope serve holds the data, it is asked; where argiope crawl "
-	"does, its process is named.  A crawl whose process is gone is "
-	"interrupted: argiope crawl --resume goes on with it.\n"
+	"Where argiope serve holds the data, it is asked, and its doors are "
+	"listed too; where argiope crawl does, its process is named.  A crawl "
+	"whose process is gone is interrupted: argiope crawl --resume goes on "
+	"with it.\n"
 	"Exit code: 0; 75 another process holds the data and answers no "
 	"questions.",
 	rows, ARRAY_LEN(rows)
@@ -75,6 +76,31 @@ read_figure(yyjson_val *o, struct figure *f)
 	    "body_bytes"));
 }
 
+/* "door realtime  open  127.0.0.1:8001  12 requests", a line for each. */
+static void
+print_doors(yyjson_val *doors)
+{
+	struct buf b = BUF_INIT;
+	yyjson_val *o;
+	size_t at, n;
+
+	yyjson_arr_foreach(doors, at, n, o) {
+		struct str note = text_of(o, "note");
+		buf_printf(&b, "%s%-20.*s  %-8.*s  %-21.*s", at == 0 ? "\n" :
+		    "", STR_FMT(text_of(o, "name")),
+		    STR_FMT(text_of(o, "state")),
+		    STR_FMT(text_of(o, "address")));
+		if (yyjson_obj_get(o, "requests") != NULL)
+			buf_printf(&b, "  %llu requests",
+			    (unsigned long long)yyjson_get_uint(
+			    yyjson_obj_get(o, "requests")));
+		buf_printf(&b, "%s%.*s\n", note.n > 0 ? "  " : "",
+		    STR_FMT(note));
+	}
+	cli_put(&b);
+	buf_free(&b);
+}
+
 /* False when it is the answer of another directory's daemon. */
 static bool
 print_answer(struct cli *c, struct str body)
@@ -106,6 +132,7 @@ print_answer(struct cli *c, struct str body)
 			print(c, f, yyjson_arr_size(crawls));
 		if (text.n > 0)
 			printf("\n%.*s\n", STR_FMT(text));
+		print_doors(yyjson_obj_get(root, "doors"));
 	}
 	yyjson_doc_free(d);
 	return true;

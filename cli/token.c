@@ -14,9 +14,10 @@
 
 #define ADD_OPTIONS(X)                                                       \
 	X(SCOPE, "scope", 's', "DOOR:ACCESS[,...]", TEXT, 0, 0,              \
-	    "what it opens; may be given again.  DOOR is urlfrontier, "      \
-	    "realtime, harvest, items, external, console or *; ACCESS is "   \
-	    "read or write, which includes read")
+	    scope_help)
+
+/* token_help() writes it, because the doors are known when the program runs. */
+static char scope_help[1000];
 
 static const struct option_row add_rows[] = {
 	ADD_OPTIONS(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
@@ -63,6 +64,21 @@ const struct option_verb token_revoke_verb = {
 	"Exit code: 0; 66 there is no such token.",
 	revoke_rows, ARRAY_LEN(revoke_rows)
 };
+
+void
+token_help(void)
+{
+	struct buf b = BUF_INIT;
+	size_t n;
+	const char *const *names = token_door_names(&n);
+
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&b, "%s%s", i > 0 ? ", " : "", names[i]);
+	snprintf(scope_help, sizeof(scope_help), "what it opens; may be given "
+	    "again.  DOOR is %s or *; ACCESS is read or write, which includes "
+	    "read", buf_text(&b));
+	buf_free(&b);
+}
 
 /* --- add ---------------------------------------------------------------- */
 
@@ -238,12 +254,13 @@ tell_left(const struct token *before, size_t before_n,
     const struct token *now, size_t now_n)
 {
 	struct buf b = BUF_INIT;
+	size_t n;
+	const char *const *names = token_door_names(&n);
 
-	for (unsigned i = 0; i < TOKEN_DOOR_COUNT; i++) {
+	for (size_t i = 0; i < n; i++) {
 		enum token_door d = (enum token_door)i;
 		if (opens(before, before_n, d) && !opens(now, now_n, d))
-			buf_printf(&b, "%s%s", b.n > 0 ? ", " : "",
-			    token_door_text(d));
+			buf_printf(&b, "%s%s", b.n > 0 ? ", " : "", names[i]);
 	}
 	if (b.n > 0)
 		fprintf(stderr, CLI_PROGRAM ": no token is left for %s; a "

@@ -13,6 +13,7 @@ verbs_use(const struct verb *all, size_t n)
 	CHECK(n <= VERBS_MAX);
 	verbs = all;
 	verbs_n = n;
+	token_help();
 }
 
 const struct option_verb *

@@ -78,12 +78,16 @@
 VERBS(VERB_DECLARE)
 #undef VERB_DECLARE
 
+/* Write the help of `token add --scope`, which names the doors. */
+void token_help(void);
+
 struct verb {
 	const struct option_verb *row;
 	int (*run)(struct cli *);
 };
 
-/* The program's verbs, up to the process's end; before any other call. */
+/* The program's verbs, up to the process's end; before any other call, and
+ * after doors_use(). */
 void verbs_use(const struct verb *, size_t n);
 /* The rows of all verbs, for help and manual.  Static. */
 const struct option_verb *verbs_all(size_t *n);

@@ -25,7 +25,7 @@ take_over(struct conf *now, struct conf *next)
 {
 	unsigned changed = 0;
 
-	for (size_t i = 0; i < CONF_COUNT; i++) {
+	for (size_t i = 0; i < conf_rows(); i++) {
 		enum conf_id id = (enum conf_id)i;
 		if (!conf_differs(now, next, id))
 			continue;
@@ -53,7 +53,7 @@ reload_certificates(struct serve_reload *r, struct why *w)
 {
 	enum err e = r->web == NULL ? OK : web_reload(r->web, w);
 
-	return e == OK ? serve_doors_reload(r->doors, w) : e;
+	return e == OK ? doors_reload(r->doors, w) : e;
 }
 
 void

@@ -12,15 +12,14 @@
 #define DAEMON_RELOAD_H
 
 #include "cli/cli.h"
-#include "daemon/door_rows.h"
 #include "engine/engine.h"
-#include "server/web.h"
+#include "server/door.h"
 
 struct serve_reload {
 	struct cli *cli;
 	struct engine *engine;           /* NULL: not open yet */
 	struct web *web;                 /* NULL: no port */
-	struct serve_doors *doors;
+	struct door_host *doors;
 	struct serve_reload_kept *kept;  /* values no longer in force */
 };
 

@@ -9,7 +9,7 @@
  * The main thread runs "home": views and looks come there, metrics are set
  * there, /status is answered from what it holds.  Until the engine is open the
  * HTTP port answers its `early` routes (server/web.h), and the urlfrontier door
- * holds its calls.  Which doors there are: daemon/door_rows.h.
+ * holds its calls.  Which doors there are: doors/doors.txt.
  */
 #include "base/metric.h"
 #include "cli/ask.h"
@@ -18,7 +18,6 @@
 #include "cli/report.h"
 #include "cli/verbs.h"
 #include "daemon/boot.h"
-#include "daemon/door_rows.h"
 #include "daemon/reload.h"
 #include "daemon/routes.h"
 #include "engine/catalog/crawl_registry.h"
@@ -33,13 +32,6 @@
 /* A choice of realtime.token. */
 #define TOKEN_REQUIRED 1
 
-#if DOOR_URLFRONTIER
-#define URLFRONTIER_HELP "The door for crawlers that speak URL Frontier is " \
-	"at urlfrontier.listen.  "
-#else
-#define URLFRONTIER_HELP ""
-#endif
-
 static const struct option_row rows[] = { OPTION_COMMON(OPTION_ROW) };
 
 const struct option_verb serve_verb = {
@@ -50,7 +42,7 @@ const struct option_verb serve_verb = {
 	"once a token exists, /metrics and /status ask for one of scope "
 	"console:read, as \"Authorization: Bearer TOKEN\".  Its "
 	"address is printed, and written to DATA/serve.json.  "
-	URLFRONTIER_HELP
+	"The manual's section DOORS names the doors.  "
 	"SIGTERM and SIGINT stop in order; a second one leaves at once.  "
 	"SIGHUP opens the log anew and reads certificates and configuration "
 	"again; the log says what changed, and what waits for a restart.  A "
@@ -95,10 +87,9 @@ struct daemon {
 	struct web *figures_web;       /* of urlfrontier.metrics_port */
 	struct token_set *tokens;
 	char key[TOKEN_TEXT_BYTES + 1];  /* the operator's, in serve.json */
-	struct serve_doors doors;
+	struct door_host doors;
 	struct served served;
 	struct opening opening;
-	struct web_route routes[SERVE_ROUTES_MAX + SERVE_DOORS_ROUTES_MAX];
 	struct web_route figures_route;
 	char http_address[80];         /* "" while it is closed */
 	struct map crawls;             /* id -> struct crawl_held */
@@ -107,7 +98,8 @@ struct daemon {
 	bool looking, stopping, closed;
 	bool started;                  /* engine_start() was called */
 	bool hangup;                   /* SIGHUP came before that */
-	int draining;                  /* how many still are */
+	struct drain_gate asked;       /* doors and ports that may ask the
+	                                * engine */
 	struct serve_reload reload;
 };
 
@@ -268,6 +260,28 @@ put_why(struct daemon *s, struct buf *b)
 	json_str(b, "why", str_of(text));
 }
 
+/* "doors":[{"name","state","address","requests","note"}, ...] */
+static void
+put_doors(const struct daemon *s, struct buf *b)
+{
+	struct door_status d;
+
+	json_array(b, "doors");
+	for (size_t i = 0; doors_nth(i) != NULL; i++) {
+		if (!doors_status(&s->doors, i, &d))
+			continue;
+		json_object(b, NULL);
+		json_str(b, "name", str_of(d.name));
+		json_str(b, "state", str_of(d.state));
+		json_str(b, "address", str_of(d.address));
+		if (d.counted)
+			json_u64(b, "requests", d.requests);
+		json_str(b, "note", str_of(d.note));
+		buf_put_char(b, '}');
+	}
+	buf_put_char(b, ']');
+}
+
 static void
 put_status(void *arg, struct buf *b)
 {
@@ -296,7 +310,9 @@ put_status(void *arg, struct buf *b)
 		first = false;
 		figures_json(&((struct crawl_held *)v)->figure, b);
 	}
-	buf_put_text(b, "]}\n");
+	buf_put_text(b, "]");
+	put_doors(s, b);
+	buf_put_text(b, "}\n");
 }
 
 /* --- starting ----------------------------------------------------------- */
@@ -367,9 +383,11 @@ open_port(struct daemon *s, struct why *w)
 	set_port(&s->cli->conf, &o, &limits);
 	const char *host = arena_copy(&s->cli->arena, at.host).p;
 	o.address = str_eq(at.host, STR("localhost")) ? "127.0.0.1" : host;
-	size_t n = serve_routes(&s->served, s->routes);
-	n += serve_doors_routes(&s->doors, s->routes + n, &o);
-	enum err e = web_open(&o, s->routes, n, &s->web, w);
+	struct web_route own[SERVE_ROUTES_MAX];
+	size_t n = serve_routes(&s->served, own);
+	const struct web_route *routes = doors_routes(&s->doors, own, &n, &o,
+	    &s->cli->arena);
+	enum err e = web_open(&o, routes, n, &s->web, w);
 	if (e == OK)
 		e = ask_write(s->cli->data_dir, o.address, web_port(s->web),
 		    o.tls_chain != NULL, s->key, w);
@@ -378,7 +396,8 @@ open_port(struct daemon *s, struct why *w)
 	web_tokens(s->web, s->tokens, false);
 	snprintf(s->http_address, sizeof(s->http_address), six ? "[%s]:%u" :
 	    "%s:%u", o.address, web_port(s->web));
-	serve_doors_port(&s->doors, s->web, s->http_address);
+	s->doors.web = s->web;
+	s->doors.web_address = s->http_address;
 	printf(six ? "argiope serves %s://[%s]:%u/\n" :
 	    "argiope serves %s://%s:%u/\n", o.tls_chain != NULL ? "https" :
 	    "http", o.address, web_port(s->web));
@@ -426,14 +445,21 @@ engine_closed(void *arg)
 	stop_if_idle(s);
 }
 
-/* Once for each that drains: then nobody asks the engine for anything. */
+/* No door asks the engine for anything any more. */
 static void
-drained(void *arg)
+all_drained(void *arg)
 {
 	struct daemon *s = arg;
 
-	if (--s->draining == 0)
-		engine_close(s->engine, engine_closed, s);
+	engine_close(s->engine, engine_closed, s);
+}
+
+static void
+metrics_port_drained(void *arg)
+{
+	struct daemon *s = arg;
+
+	drain_gate_leave(&s->asked);
 }
 
 /* No request comes any more; those that wait for the engine are waited for. */
@@ -442,22 +468,23 @@ port_drained(void *arg)
 {
 	struct daemon *s = arg;
 
-	s->draining += serve_doors_count();
-	serve_doors_drain_port(&s->doors, drained, s);
-	drained(s);
+	doors_drain(&s->doors, true, &s->asked);
+	drain_gate_leave(&s->asked);
 }
 
 static void
 drain(struct daemon *s)
 {
-	s->draining = 1 + (s->web != NULL) + (s->figures_web != NULL) +
-	    serve_doors_count();
-	if (s->web != NULL)
+	if (s->web != NULL) {
+		drain_gate_enter(&s->asked);
 		web_drain(s->web, port_drained, s);
-	if (s->figures_web != NULL)
-		web_drain(s->figures_web, drained, s);
-	serve_doors_drain(&s->doors, drained, s);
-	drained(s);
+	}
+	if (s->figures_web != NULL) {
+		drain_gate_enter(&s->asked);
+		web_drain(s->figures_web, metrics_port_drained, s);
+	}
+	doors_drain(&s->doors, false, &s->asked);
+	drain_gate_close(&s->asked, all_drained, s);
 }
 
 static void
@@ -494,7 +521,7 @@ data_read(void *arg)
 	struct daemon *s = arg;
 
 	take_up(s);
-	serve_doors_read(&s->doors, s->engine);
+	doors_data_read(&s->doors, s->engine);
 	if (s->web != NULL)
 		web_ready(s->web);
 }
@@ -519,7 +546,7 @@ engine_opened(void *arg)
 	s->reload.engine = s->engine;
 	if (s->hangup)
 		serve_reload(&s->reload);
-	serve_doors_ready(&s->doors, s->engine);
+	doors_ready(&s->doors, s->engine);
 	look(&s->look_timer);
 	log_info("serve.ready", "pid=%lld", (long long)system_pid());
 	if (s->stopping)
@@ -536,7 +563,7 @@ open_ports(struct daemon *s, struct why *w)
 	s->doors.data_dir = s->cli->data_dir;
 	s->doors.tokens = s->tokens;
 	if (e == OK)
-		e = serve_doors_open(&s->doors, w);
+		e = doors_open(&s->doors, w);
 	if (e != OK)
 		return e;
 	figures_register();
@@ -574,7 +601,8 @@ serve(struct daemon *s, struct why *w)
 int
 serve_run(struct cli *c)
 {
-	struct daemon s = { .cli = c, .reload = { .cli = c } };
+	struct daemon s = { .cli = c, .reload = { .cli = c },
+	    .doors.web_address = "" };
 	struct why w = WHY_INIT;
 
 	enum err e = cli_log(c, false, &w);
@@ -596,7 +624,7 @@ serve_run(struct cli *c)
 		web_close(&s.web);
 	if (s.figures_web != NULL)
 		web_close(&s.figures_web);
-	serve_doors_free(&s.doors);
+	doors_free(&s.doors);
 	opening_free(&s.opening);
 	if (s.tokens != NULL)
 		token_set_close(&s.tokens);

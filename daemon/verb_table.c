@@ -1,6 +1,7 @@
 #include "daemon/verb_table.h"
 
 #include "cli/verbs.h"
+#include "doors/doors.h"
 
 static const struct verb verbs[] = {
 #define VERB_ROW(name) { &name##_verb, name##_run },
@@ -11,5 +12,6 @@ static const struct verb verbs[] = {
 void
 verb_table_use(void)
 {
+	doors_start();
 	verbs_use(verbs, ARRAY_LEN(verbs));
 }

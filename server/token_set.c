@@ -13,18 +13,13 @@
 #define USED_STEP_US US_PER_S        /* a date of use is so exact */
 #define REFUSED_LOG_MS 10000
 
-static const char *const door_texts[] = {
-#define TOKEN_DOOR_ROW(name, text) text,
-	TOKEN_DOORS(TOKEN_DOOR_ROW)
-#undef TOKEN_DOOR_ROW
-};
-
 enum { METRIC_TOKENS, METRIC_REFUSED, METRIC_FAILURES };
 static struct metric metrics[] = {
 	METRIC(GAUGE, "argiope_doors_tokens", "Tokens that open a door."),
+	/* The doors' names are known once the set is opened. */
 	METRIC_BY(COUNTER, "argiope_doors_refused_total",
 	    "Requests that a door refused for want of a token.", "door",
-	    door_texts, TOKEN_DOOR_COUNT),
+	    NULL, TOKEN_DOORS_MAX),
 	METRIC(COUNTER, "argiope_doors_token_failures_total",
 	    "Times that tokens could not be read, or their use not dated."),
 };
@@ -172,8 +167,11 @@ doors_of(const struct snapshot *s)
 	/* The console makes tokens for every door: any token guards it. */
 	uint32_t bits = s->n > 0 ? 1u << TOKEN_DOOR_CONSOLE : 0;
 
+	size_t doors_n;
+
+	(void)token_door_names(&doors_n);
 	for (size_t i = 0; i < s->n; i++)
-		for (unsigned d = 0; d < TOKEN_DOOR_COUNT; d++)
+		for (size_t d = 0; d < doors_n; d++)
 			if (token_scopes_allow(s->tokens[i].scopes,
 			    (enum token_door)d, TOKEN_READ))
 				bits |= 1u << d;
@@ -308,7 +306,7 @@ refused(struct token_set *s, enum token_answer a, enum token_door d,
 	atomic_fetch_add(&s->untold, 1);
 	if (may_tell(s))
 		log_warn("token.refused", "door=%s access=%s reason=%s "
-		    "token=%s peer=%s refused=%llu", door_texts[d],
+		    "token=%s peer=%s refused=%llu", token_door_text(d),
 		    token_access_text(access), reasons[a],
 		    name[0] == '\0' ? "-" : name, log_quote(&quoted, peer),
 		    (unsigned long long)atomic_exchange(&s->untold, 0));
@@ -369,6 +367,8 @@ token_set_open(const struct token_set_options *o, struct token_set **out,
 		set_free(&s);
 		return e;
 	}
+	metrics[METRIC_REFUSED].label_texts = token_door_names(
+	    &metrics[METRIC_REFUSED].labels_n);
 	metric_register(metrics, ARRAY_LEN(metrics));
 	s->put_at = mono_add_ms(clock_mono(), s->used_ms);
 	s->job.run = refresh;
@@ -472,7 +472,6 @@ token_check(struct token_set *s, struct str text, enum token_door d,
 	enum token_answer a = text.n == 0 ? TOKEN_MISSING : TOKEN_UNKNOWN;
 	struct hash h;
 
-	CHECK(d < TOKEN_DOOR_COUNT);
 	/* How long a token is, everybody may know. */
 	if (text.n == TOKEN_TEXT_BYTES) {
 		token_hash(text, (uint8_t *)h.words);
@@ -529,7 +528,7 @@ token_is(struct token_set *s, uint64_t id)
 bool
 token_wanted(const struct token_set *s, enum token_door d)
 {
-	CHECK(d < TOKEN_DOOR_COUNT);
+	CHECK(d < TOKEN_DOORS_MAX);
 	return (atomic_load(&s->wanted) >> d & 1) != 0;
 }
 

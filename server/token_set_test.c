@@ -303,7 +303,7 @@ changes(void **state)
 	assert_false(token_wanted(set, FRONTIER));
 	add("all", "*:read", text);
 	until(text, TOKEN_FINE);
-	for (unsigned d = 0; d < TOKEN_DOOR_COUNT; d++)
+	for (unsigned d = 0; d < TOKEN_DOOR_FIXED; d++)
 		assert_true(token_wanted(set, (enum token_door)d));
 }
 
@@ -319,7 +319,7 @@ operator_key(void **state)
 	struct token_set_options o = { .data_dir = dir, .home = home,
 	    .poll_ms = 1, .operator_key = str_of(key) };
 	assert_int_equal(token_set_open(&o, &set, NULL), OK);
-	for (unsigned d = 0; d < TOKEN_DOOR_COUNT; d++)
+	for (unsigned d = 0; d < TOKEN_DOOR_FIXED; d++)
 		assert_false(token_wanted(set, (enum token_door)d));
 	add("ci", "urlfrontier:read", text);
 	until(text, TOKEN_FINE);

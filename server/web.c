@@ -87,8 +87,9 @@ web_open(const struct web_options *o, const struct web_route *routes,
 	w->loop = o->loop;
 	w->limits = o->limits == NULL ? defaults : *o->limits;
 	w->origins = arena_copy(&w->arena, o->origins);
-	w->on_socket = o->socket;
-	w->socket_arg = o->socket_arg;
+	w->sockets_at = o->sockets;
+	w->sockets_at_n = o->sockets_n;
+	web_sockets_check(o->sockets, o->sockets_n);
 	collect_routes(w, routes, n);
 	w->wants_tokens = o->token;
 	w->starting = o->starting;

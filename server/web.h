@@ -80,10 +80,8 @@ struct web_route {
 	bool early;                  /* answered before web_ready(), too */
 };
 
-/*
- * Every WebSocket, whatever its path, is of one door.  `open` is called when
- * the handshake is done and returns what web_socket_arg() gives back.
- */
+/* `open` is called when the handshake is done and returns what
+ * web_socket_arg() gives back. */
 struct web_socket_events {
 	void *(*open)(struct web_socket *);
 	/* A whole message, text or binary, of at most message_bytes_max. */
@@ -96,8 +94,21 @@ struct web_socket_events {
 	/* Called once; the socket is gone then.  `code` as in RFC 6455 §7.4;
 	 * 1006: the connection was lost. */
 	void (*closed)(struct web_socket *, int code);
-	enum token_door door;        /* read lets in; see web_socket_may() */
 };
+
+/*
+ * Whose WebSockets those of a path are.  The table is the caller's and outlives
+ * the port; a path that stands in it twice is a mistake of ours (CHECK).
+ */
+struct web_socket_path {
+	const char *path;            /* "*": any that no other row has */
+	const struct web_socket_events *events;
+	enum token_door door;        /* read lets in; see web_socket_may() */
+	void *arg;                   /* web_socket_owner() gives it back */
+};
+
+/* In the rows of a door's table (server/door.h): the door's own scope. */
+#define TOKEN_DOOR_OWN ((enum token_door)TOKEN_DOORS_MAX)
 
 /*  name                   default      what it bounds */
 #define WEB_LIMITS(X)                                                        \
@@ -146,8 +157,8 @@ struct web_options {
 	bool token;                  /* every door wants one, from the start */
 	bool starting;               /* until web_ready() */
 	struct str origins;          /* "https://a.org,null": also let in */
-	const struct web_socket_events *socket;   /* NULL: none */
-	void *socket_arg;            /* web_socket_owner() */
+	const struct web_socket_path *sockets;    /* NULL: none */
+	size_t sockets_n;
 	const struct web_limits *limits;          /* NULL: the defaults */
 };
 

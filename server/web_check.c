@@ -199,6 +199,32 @@ web_route_allow(const struct web_route *const *routes, size_t n,
 	return all;
 }
 
+/* -- Paths of WebSockets -- */
+
+void
+web_sockets_check(const struct web_socket_path *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		CHECK(rows[i].path != NULL && rows[i].events != NULL);
+		for (size_t k = 0; k < i; k++)
+			CHECK(strcmp(rows[i].path, rows[k].path) != 0);
+	}
+}
+
+const struct web_socket_path *
+web_socket_find(const struct web_socket_path *rows, size_t n, struct str path)
+{
+	const struct web_socket_path *any = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		if (str_eq(str_of(rows[i].path), path))
+			return &rows[i];
+		if (strcmp(rows[i].path, "*") == 0)
+			any = &rows[i];
+	}
+	return any;
+}
+
 /* -- Answers -- */
 
 void

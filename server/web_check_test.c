@@ -155,6 +155,23 @@ errors_are_json(void **state)
 	assert_int_equal(web_status_of_slot(web_status_slot(418)), 0);
 }
 
+static void
+test_socket_paths(void **state)
+{
+	static const struct web_socket_events events = { NULL };
+	static const struct web_socket_path rows[] = {
+		{ "*", &events, TOKEN_DOOR_REALTIME, NULL },
+		{ "/feed", &events, TOKEN_DOOR_ITEMS, NULL },
+	};
+
+	(void)state;
+	assert_ptr_equal(web_socket_find(rows, 2, STR("/feed")), &rows[1]);
+	assert_ptr_equal(web_socket_find(rows, 2, STR("/feed/")), &rows[0]);
+	assert_ptr_equal(web_socket_find(rows, 2, STR("/")), &rows[0]);
+	assert_null(web_socket_find(rows + 1, 1, STR("/fee")));
+	assert_null(web_socket_find(NULL, 0, STR("/feed")));
+}
+
 int
 main(void)
 {
@@ -163,6 +180,7 @@ main(void)
 		cmocka_unit_test(ranges),
 		cmocka_unit_test(routes_meet),
 		cmocka_unit_test(errors_are_json),
+		cmocka_unit_test(test_socket_paths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

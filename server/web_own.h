@@ -65,8 +65,8 @@ struct web {
 	struct net_tls *tls;
 	struct web_limits limits;
 	struct arena arena;              /* what lives as long as the port */
-	const struct web_socket_events *on_socket;
-	void *socket_arg;
+	const struct web_socket_path *sockets_at;  /* the caller's */
+	size_t sockets_at_n;
 	struct str origins;
 	bool loopback, wants_tokens;     /* of every door */
 	uint16_t port;
@@ -166,6 +166,7 @@ struct web_socket {
 	struct list node;            /* of web.sockets */
 	struct web_conn *conn;       /* never NULL */
 	struct ws *ws;
+	const struct web_socket_path *at;
 	void *arg;
 	bool passed;
 	struct token_pass pass;
@@ -205,6 +206,10 @@ size_t web_route_find(const struct web_route *const *, size_t n,
 /* "GET, HEAD, POST": the methods that a path takes. */
 struct str web_route_allow(const struct web_route *const *, size_t n,
     struct str path, struct arena *);
+void web_sockets_check(const struct web_socket_path *, size_t n);
+/* The row of that path, else the row of any path; NULL when there is none. */
+const struct web_socket_path *web_socket_find(const struct web_socket_path *,
+    size_t n, struct str path);
 void web_error_json(struct buf *, struct str error, const char *code);
 size_t web_status_slot(int status);
 int web_status_of_slot(size_t slot);
@@ -289,7 +294,7 @@ void web_http2_lost(struct web_conn *);
 /* -- web_socket.c -- */
 
 /* The handshake; false: refused, and answered. */
-bool web_socket_accept(struct web_request *);
+bool web_socket_accept(struct web_request *, const struct web_socket_path *);
 void web_socket_bytes(struct web_socket *, struct str);
 void web_socket_turn(struct web_socket *);
 void web_socket_tick(struct web_socket *);

@@ -283,9 +283,10 @@ admit_route(struct web_request *r)
 static bool
 admit_socket(struct web_request *r)
 {
-	const struct web_socket_events *on = r->web->on_socket;
+	const struct web_socket_path *at = web_socket_find(r->web->sockets_at,
+	    r->web->sockets_at_n, r->head.path);
 
-	if (on == NULL) {
+	if (at == NULL) {
 		web_fail(r, 404, "no_websocket", "no WebSocket is served here");
 		return false;
 	}
@@ -293,9 +294,9 @@ admit_socket(struct web_request *r)
 		web_fail(r, 503, "limit", "too many WebSockets are open");
 		return false;
 	}
-	return check_token(r, WEB_TO_NOBODY, on->door, TOKEN_READ) &&
+	return check_token(r, WEB_TO_NOBODY, at->door, TOKEN_READ) &&
 	    check_host(r) && check_origin(r) && check_started(r, false) &&
-	    web_socket_accept(r);
+	    web_socket_accept(r, at);
 }
 
 bool

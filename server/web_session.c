@@ -167,11 +167,14 @@ web_session_knows(const struct web_session *s, struct web_request *r)
 static void
 put_rights(struct web_request *r, struct buf *b)
 {
+	size_t n;
+	const char *const *names = token_door_names(&n);
+
 	buf_put_text(b, ",\"rights\":{");
-	for (int d = 0; d < TOKEN_DOOR_COUNT; d++) {
+	for (size_t d = 0; d < n; d++) {
 		enum token_door door = (enum token_door)d;
 		buf_printf(b, "%s\"%s\":\"%s\"", d > 0 ? "," : "",
-		    token_door_text(door),
+		    names[d],
 		    web_may(r, door, TOKEN_WRITE) ? "write" :
 		    web_may(r, door, TOKEN_READ) ? "read" : "none");
 	}

@@ -23,7 +23,7 @@ tell_closed(struct web_socket *s, int code)
 	if (s->told)
 		return;
 	s->told = true;
-	s->conn->web->on_socket->closed(s, code);
+	s->at->events->closed(s, code);
 }
 
 /* -- The handshake, RFC 6455 §4.2 -- */
@@ -83,7 +83,7 @@ socket_new(struct web_request *r)
 }
 
 bool
-web_socket_accept(struct web_request *r)
+web_socket_accept(struct web_request *r, const struct web_socket_path *at)
 {
 	struct web *w = r->web;
 	struct net_conn *net = r->conn->net;
@@ -97,7 +97,8 @@ web_socket_accept(struct web_request *r)
 	w->counters[r->row * WEB_STATUS_COUNT + WEB_STATUS_101]++;
 	struct web_socket *s = socket_new(r);
 	web_request_over(r);
-	s->arg = w->on_socket->open(s);
+	s->at = at;
+	s->arg = at->events->open(s);
 	net_wake(net);
 	return true;
 }
@@ -112,7 +113,7 @@ came(void *arg, struct str message)
 	if (!is_open(s))
 		return;
 	if (!s->held && s->waiting.n == s->waiting_at) {
-		s->conn->web->on_socket->message(s, message);
+		s->at->events->message(s, message);
 		return;
 	}
 	buf_put_be32(&s->waiting, (uint32_t)message.n);
@@ -127,7 +128,7 @@ deliver_waiting(struct web_socket *s)
 		    s->waiting_at));
 		struct str message = read_bytes(&r, read_be32(&r));
 		s->waiting_at += 4 + message.n;
-		s->conn->web->on_socket->message(s, message);
+		s->at->events->message(s, message);
 	}
 	if (s->waiting_at == s->waiting.n) {
 		buf_free(&s->waiting);
@@ -225,7 +226,7 @@ web_socket_turn(struct web_socket *s)
 {
 	deliver_waiting(s);
 	if (is_open(s) && net_room(s->conn->net) > 0)
-		s->conn->web->on_socket->room(s);
+		s->at->events->room(s);
 	if (is_open(s))
 		set_hold(s);
 }
@@ -304,7 +305,7 @@ web_socket_arg(const struct web_socket *s)
 void *
 web_socket_owner(const struct web_socket *s)
 {
-	return s->conn->web->socket_arg;
+	return s->at->arg;
 }
 
 bool
@@ -312,7 +313,7 @@ web_socket_may(const struct web_socket *s, enum token_access access)
 {
 	const struct web *w = s->conn->web;
 
-	return web_allows(w, s->passed, &s->pass, w->on_socket->door, access);
+	return web_allows(w, s->passed, &s->pass, s->at->door, access);
 }
 
 void

@@ -287,7 +287,9 @@ talk_closed(struct web_socket *s, int code)
 }
 
 static const struct web_socket_events on_socket = { talk_open, talk_message,
-	talk_room, talk_closed, TOKEN_DOOR_REALTIME };
+	talk_room, talk_closed };
+static const struct web_socket_path any_socket = { "*", &on_socket,
+	TOKEN_DOOR_REALTIME, NULL };
 
 /* -- The port -- */
 
@@ -306,8 +308,10 @@ port_open(const struct web_options *wanted)
 		o = *wanted;
 	if (o.limits == NULL)
 		o.limits = &limits;
-	if (o.socket == NULL)
-		o.socket = &on_socket;
+	if (o.sockets == NULL) {
+		o.sockets = &any_socket;
+		o.sockets_n = 1;
+	}
 	system_ignore_sigpipe();
 	buf_clear(&b);
 	for (int i = 0; i < 1000; i++)

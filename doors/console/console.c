@@ -11,7 +11,7 @@
 #define TOKEN_ROW(method, path, handle, help) { method, path, WEB_EXACT,      \
 	handle, NULL, help, WEB_TO_OWN_PAGES, TOKEN_DOOR_CONSOLE, TOKEN_WRITE, \
 	false }
-static const struct web_route table[] = {
+const struct web_route console_routes[CONSOLE_ROUTES] = {
 	PAGE("/"), PAGE("/new"), PAGE("/system"), PAGE("/settings"),
 	PAGE("/crawls/*"), PAGE("/crawls/*/pages/*"),
 	{ "GET", "/console/", WEB_PREFIX, console_get_file, NULL,
@@ -36,7 +36,6 @@ static const struct web_route table[] = {
 	ROW("GET", "/crawls/*/pages/*/body", console_get_body, REALTIME,
 	    READ, false, "a capture's body, decoded"),
 };
-_Static_assert(ARRAY_LEN(table) == CONSOLE_ROUTES, "the table has grown");
 
 void
 console_ready(struct console *c, struct engine *e)
@@ -45,55 +44,31 @@ console_ready(struct console *c, struct engine *e)
 }
 
 struct console *
-console_open(const struct console_options *o)
+console_open(const struct door_host *host)
 {
 	struct console *c = mem_new(sizeof(*c));
 
-	c->options = *o;
+	c->host = host;
 	console_files_open(c);
 	return c;
 }
 
 void
-console_routes(struct console *c, struct web_route rows[static CONSOLE_ROUTES])
-{
-	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-		rows[i] = table[i];
-		rows[i].arg = c;
-	}
-}
-
-static void
-tell_drained(struct console *c)
-{
-	if (c->draining && c->out == 0 && c->drained != NULL) {
-		void (*drained)(void *arg) = c->drained;
-		c->drained = NULL;
-		drained(c->drained_arg);
-	}
-}
-
-void
 console_drain(struct console *c, void (*drained)(void *arg), void *arg)
 {
-	c->draining = true;
-	c->drained = drained;
-	c->drained_arg = arg;
-	tell_drained(c);
+	drain_gate_close(&c->asked, drained, arg);
 }
 
 void
 console_out(struct console *c)
 {
-	c->out++;
+	drain_gate_enter(&c->asked);
 }
 
 void
 console_back(struct console *c)
 {
-	CHECK(c->out > 0);
-	c->out--;
-	tell_drained(c);
+	drain_gate_leave(&c->asked);
 }
 
 void
@@ -103,7 +78,7 @@ console_free(struct console **cp)
 
 	if (c == NULL)
 		return;
-	CHECK(c->out == 0);
+	CHECK(c->asked.under_way == 0);
 	console_files_close(c);
 	mem_free(cp);
 }

@@ -20,37 +20,19 @@
 
 #include "base/conf.h"
 #include "engine/engine.h"
-#include "server/web.h"
+#include "server/door.h"
 
 #define CONSOLE_BODY_BYTES_MAX ((size_t)8 << 20)   /* shown; more is cut */
 
-/* A door as GET /doors lists it; the texts are valid until the next call. */
-struct console_door {
-	const char *name;
-	const char *address;         /* "" when it is closed */
-	const char *state;           /* "open", "closed", "draining" */
-	bool tls, counted;           /* counted: `requests` is known */
-	uint64_t requests;           /* answered, in all */
-	const char *module;          /* the door's module in the log */
-};
-
-struct console_options {
-	const struct conf *conf;
-	/* The i-th door; false after the last. */
-	bool (*door)(void *arg, size_t i, struct console_door *);
-	void *arg;
-};
-
 struct console;
-/* The configuration outlives it. */
-struct console *console_open(const struct console_options *);
+/* The host outlives it. */
+struct console *console_open(const struct door_host *);
 /* The engine can answer questions (see engine_read()); it outlives the console.
  * Before this call only `early` routes may be used. */
 void console_ready(struct console *, struct engine *);
-/* Rows for the port's table; the caller owns them. */
+/* Rows of the HTTP port; web_arg() is the console. */
 #define CONSOLE_ROUTES 16
-void console_routes(struct console *,
-    struct web_route rows[static CONSOLE_ROUTES]);
+extern const struct web_route console_routes[CONSOLE_ROUTES];
 /*
  * The port is drained: `drained` is called once the engine has answered every
  * question of the console.

@@ -45,10 +45,10 @@ console_get_config(struct web_request *r)
 	struct buf b = BUF_INIT;
 
 	buf_put_text(&b, "{\"settings\":[");
-	for (size_t i = 0; i < CONF_COUNT; i++) {
+	for (size_t i = 0; i < conf_rows(); i++) {
 		if (conf_absent_door((enum conf_id)i) != NULL)
 			continue;
-		put_setting(&b, c->options.conf, (enum conf_id)i);
+		put_setting(&b, c->host->conf, (enum conf_id)i);
 	}
 	buf_put_text(&b, "]}\n");
 	answer(r, &b);
@@ -78,7 +78,7 @@ put_last_error(struct buf *b, struct str module)
 }
 
 static void
-put_door(struct buf *b, const struct console_door *d)
+put_door(struct buf *b, const struct door_status *d)
 {
 	json_object(b, NULL);
 	json_str(b, "name", str_of(d->name));
@@ -89,6 +89,7 @@ put_door(struct buf *b, const struct console_door *d)
 		json_u64(b, "requests", d->requests);
 	else
 		json_null(b, "requests");
+	json_str(b, "note", str_of(d->note));
 	put_last_error(b, str_of(d->module));
 	buf_put_char(b, '}');
 }
@@ -97,12 +98,13 @@ void
 console_get_doors(struct web_request *r)
 {
 	struct console *c = web_arg(r);
-	struct console_door d;
+	struct door_status d;
 	struct buf b = BUF_INIT;
 
 	buf_put_text(&b, "{\"doors\":[");
-	for (size_t i = 0; c->options.door(c->options.arg, i, &d); i++)
-		put_door(&b, &d);
+	for (size_t i = 0; doors_nth(i) != NULL; i++)
+		if (doors_status(c->host, i, &d))
+			put_door(&b, &d);
 	buf_put_text(&b, "]}\n");
 	answer(r, &b);
 }

@@ -17,13 +17,10 @@
 struct console_file;
 
 struct console {
-	struct console_options options;
+	const struct door_host *host;
 	struct engine *engine;       /* NULL before console_ready() */
 	struct console_file *files;
-	unsigned out;                /* questions that the engine has */
-	bool draining;
-	void (*drained)(void *arg);
-	void *drained_arg;
+	struct drain_gate asked;     /* questions that the engine has */
 };
 
 /* Count a question to the engine, or its return. */

@@ -285,7 +285,7 @@ explain(struct task *t, struct str json)
 	for (size_t i = 0; i < c->seeds_n; i++)
 		seeds[i] = c->seeds[i].url;
 	enum err e = policy_parse(json, &policy, &pw);
-	if (e == OK && conf_bool(t->door->options.conf,
+	if (e == OK && conf_bool(t->door->host->conf,
 	    CONF_FETCH_ALLOW_PRIVATE))
 		policy->allow_private = true;
 	if (e == OK)

@@ -384,5 +384,4 @@ closed(struct web_socket *socket, int code)
 
 const struct web_socket_events realtime_socket = {
 	.open = opened, .message = message, .room = room, .closed = closed,
-	.door = TOKEN_DOOR_REALTIME,
 };

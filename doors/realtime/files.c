@@ -311,22 +311,13 @@ post_command(struct web_request *r)
 	task_post(web_arg(r), r);
 }
 
-void
-realtime_routes(struct realtime *d, struct web_route rows[REALTIME_ROUTES])
-{
-	rows[0] = (struct web_route){ .method = "GET",
-	    .path = "/crawls/*/files/", .match = WEB_PREFIX,
-	    .handle = get_files, .arg = d,
-	    .help = "the files of a crawl, and one of them",
-	    .door = TOKEN_DOOR_REALTIME, .access = TOKEN_READ };
-	rows[1] = (struct web_route){ .method = "GET",
-	    .path = "/realtime/commands", .match = WEB_EXACT,
-	    .handle = get_commands, .arg = d,
-	    .help = "the commands of the WebSocket, with their arguments",
-	    .door = TOKEN_DOOR_REALTIME, .access = TOKEN_READ };
-	rows[2] = (struct web_route){ .method = "POST",
-	    .path = "/realtime/command", .match = WEB_EXACT,
-	    .handle = post_command, .arg = d,
-	    .help = "one command, as a message of the WebSocket has it",
-	    .door = TOKEN_DOOR_REALTIME, .access = TOKEN_READ };
-}
+#define ROW(method, path, match, handle, help) { method, path, match, handle, \
+	NULL, help, WEB_TO_NOBODY, TOKEN_DOOR_REALTIME, TOKEN_READ, false }
+const struct web_route realtime_routes[REALTIME_ROUTES] = {
+	ROW("GET", "/crawls/*/files/", WEB_PREFIX, get_files,
+	    "the files of a crawl, and one of them"),
+	ROW("GET", "/realtime/commands", WEB_EXACT, get_commands,
+	    "the commands of the WebSocket, with their arguments"),
+	ROW("POST", "/realtime/command", WEB_EXACT, post_command,
+	    "one command, as a message of the WebSocket has it"),
+};

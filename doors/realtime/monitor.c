@@ -140,7 +140,7 @@ put_machine(struct realtime *d, const struct web_counts *web,
 	uint64_t disk;
 
 	json_u64(b, "rss", system_rss_bytes());
-	if (file_free_bytes(d->options.data_dir, &disk, NULL) == OK)
+	if (file_free_bytes(d->host->data_dir, &disk, NULL) == OK)
 		json_u64(b, "disk_free", disk);
 	else
 		json_null(b, "disk_free");
@@ -242,12 +242,12 @@ tick(struct timer *t)
 void
 monitor_start(struct realtime *d)
 {
-	unsigned loops = (unsigned)conf_int(d->options.conf, CONF_LOOPS);
+	unsigned loops = (unsigned)conf_int(d->host->conf, CONF_LOOPS);
 
-	d->frames_max = (uint64_t)conf_int(d->options.conf,
+	d->frames_max = (uint64_t)conf_int(d->host->conf,
 	    CONF_REALTIME_FRAMES_MAX);
 	d->frames = mem_array(d->frames_max, sizeof(*d->frames));
-	d->downloads_max = (uint64_t)conf_int(d->options.conf,
+	d->downloads_max = (uint64_t)conf_int(d->host->conf,
 	    CONF_FETCH_CONNECTIONS_MAX) * (loops > 0 ? loops :
 	    system_cores());
 	d->tick.fire = tick;

@@ -46,7 +46,7 @@ struct frame {
 };
 
 struct realtime {
-	struct realtime_options options;
+	const struct door_host *host;
 	struct loop *home;
 	struct engine *engine;
 	struct crawl_registry *registry;

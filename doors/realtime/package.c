@@ -196,7 +196,7 @@ describe(struct package *p, const struct crawl_row *row,
 	    .title = arena_copy(a, row->name.n > 0 ? row->name : row->seed),
 	    .seed = arena_copy(a, row->seed), .put = put_bytes, .arg = p,
 	    .scratch = arena_printf(a, "%s/" PACKAGE_SCRATCH "%u-%u",
-	    p->door->options.data_dir, p->crawl,
+	    p->door->host->data_dir, p->crawl,
 	    (unsigned)p->door->packages_made++).p };
 }
 
@@ -207,7 +207,7 @@ package_send(struct realtime *d, struct web_request *r,
 	struct arena *a = web_arena(r);
 	struct why w = WHY_INIT;
 
-	if (d->packages_n >= (unsigned)conf_int(d->options.conf,
+	if (d->packages_n >= (unsigned)conf_int(d->host->conf,
 	    CONF_REALTIME_WACZ_MAX)) {
 		web_fail(r, 429, "limit", "%u packages are being made "
 		    "(realtime.wacz_max): try again when one is done.",
@@ -233,7 +233,7 @@ package_send(struct realtime *d, struct web_request *r,
 	p->job = (struct job){ .run = pack, .home = d->home,
 	    .mail.deliver = packed };
 	if (d->packers == NULL)
-		d->packers = pool_new((unsigned)conf_int(d->options.conf,
+		d->packers = pool_new((unsigned)conf_int(d->host->conf,
 		    CONF_REALTIME_WACZ_MAX));
 	pool_submit(d->packers, &p->job);
 	web_add_field(r, "Content-Disposition", arena_printf(a,

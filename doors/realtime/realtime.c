@@ -141,12 +141,12 @@ filter_read(struct filter *f, struct task *t)
 /* --- life --------------------------------------------------------------- */
 
 struct realtime *
-realtime_open(const struct realtime_options *o)
+realtime_open(const struct door_host *host)
 {
 	struct realtime *d = mem_new(sizeof(*d));
 
-	d->options = *o;
-	d->home = o->home;
+	d->host = host;
+	d->home = host->home;
 	d->pool = pool_new(1);
 	list_init(&d->clients);
 	list_init(&d->tasks);
@@ -166,17 +166,12 @@ realtime_ready(struct realtime *d, struct engine *e)
 	d->feed = engine_stream(e);
 	d->mark = stream_mark(d->feed);
 	stream_use(d->feed, item_render);
-	packages_sweep(d->options.data_dir);
+	d->web = d->host->web;
+	packages_sweep(d->host->data_dir);
 	d->version = crawl_registry_version(d->registry);
 	d->watch.changed = changed;
 	crawl_registry_watch(d->registry, &d->watch);
 	monitor_start(d);
-}
-
-void
-realtime_port(struct realtime *d, const struct web *web)
-{
-	d->web = web;
 }
 
 void

@@ -18,7 +18,7 @@
 #define DOORS_REALTIME_REALTIME_H
 
 #include "engine/engine.h"
-#include "server/web.h"
+#include "server/door.h"
 
 struct realtime;
 
@@ -36,29 +36,19 @@ enum {
 #undef REALTIME_LIMIT
 };
 
-struct realtime_options {
-	const struct conf *conf;
-	struct loop *home;
-	const char *data_dir;
-};
-
-struct realtime *realtime_open(const struct realtime_options *);
+/* The host outlives the door. */
+struct realtime *realtime_open(const struct door_host *);
 /*
  * The engine can answer questions (see engine_read()); it outlives the door.
  * Call this before any client or request arrives.
  */
 void realtime_ready(struct realtime *, struct engine *);
-/* For web_options: `socket_arg` is the door. */
+/* web_socket_owner() is the door. */
 extern const struct web_socket_events realtime_socket;
-/* The port of the door's sockets, for the metrics.  It may close first. */
-void realtime_port(struct realtime *, const struct web *);
-/*
- * Rows for the port's table: the files of crawls, the list of commands, and a
- * single command by POST.  The caller owns them.
- */
+/* Rows of the HTTP port: the files of crawls, the list of commands, and a
+ * single command by POST.  web_arg() is the door. */
 #define REALTIME_ROUTES 3
-void realtime_routes(struct realtime *,
-    struct web_route rows[static REALTIME_ROUTES]);
+extern const struct web_route realtime_routes[REALTIME_ROUTES];
 /*
  * The port is drained: no more requests arrive, and remaining sockets are sent
  * nothing.  `drained` is called once the engine has returned every question.

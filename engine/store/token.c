@@ -3,23 +3,43 @@
 #include "os/clock.h"
 #include "wire/digest.h"
 
-#define ALL (1u << TOKEN_DOOR_COUNT)     /* the bit of "*" */
+#define ALL (1u << TOKEN_DOORS_MAX)      /* the bit of "*" */
 
-_Static_assert(TOKEN_DOOR_COUNT < 32, "doors are bits");
+_Static_assert(TOKEN_DOORS_MAX < 32, "doors are bits");
 _Static_assert(TOKEN_HASH_BYTES == DIGEST_BYTES_MAX, "it is a SHA-256");
 
-static const char *const doors[] = {
+/* The last is "*", whose bit is ALL; those between were not added. */
+static const char *doors[TOKEN_DOORS_MAX + 1] = {
 #define TOKEN_DOOR_ROW(name, text) text,
 	TOKEN_DOORS(TOKEN_DOOR_ROW)
 #undef TOKEN_DOOR_ROW
-	"*"
+	[TOKEN_DOORS_MAX] = "*"
 };
+static size_t doors_n = TOKEN_DOOR_FIXED;
 static const char *const accesses[] = { "read", "write" };
+
+enum token_door
+token_door_add(const char *name)
+{
+	for (size_t i = 0; i < doors_n; i++)
+		if (strcmp(doors[i], name) == 0)
+			return (enum token_door)i;
+	CHECK(doors_n < TOKEN_DOORS_MAX);
+	doors[doors_n] = name;
+	return (enum token_door)doors_n++;
+}
+
+const char *const *
+token_door_names(size_t *n)
+{
+	*n = doors_n;
+	return doors;
+}
 
 const char *
 token_door_text(enum token_door d)
 {
-	CHECK(d < TOKEN_DOOR_COUNT);
+	CHECK(d < doors_n);
 	return doors[d];
 }
 
@@ -62,7 +82,7 @@ static bool
 door_of(struct str s, uint32_t *bit)
 {
 	for (size_t i = 0; i < ARRAY_LEN(doors); i++)
-		if (str_eq(s, str_of(doors[i]))) {
+		if (doors[i] != NULL && str_eq(s, str_of(doors[i]))) {
 			*bit = 1u << i;
 			return true;
 		}
@@ -74,22 +94,24 @@ no_door(struct str s, struct why *w)
 {
 	struct buf b = BUF_INIT;
 
-	for (size_t i = 0; i < ARRAY_LEN(doors); i++)
-		buf_printf(&b, "%s%s", i == 0 ? "" : i + 1 <
-		    ARRAY_LEN(doors) ? ", " : " or ", doors[i]);
+	for (size_t i = 0; i < doors_n; i++)
+		buf_printf(&b, "%s, ", doors[i]);
+	b.n -= 2;
 	enum err e = why(w, ERR_INPUT, "scope: there is no door \"%.*s\"; it "
-	    "is %s", (int)MIN(s.n, 40), s.p, buf_text(&b));
+	    "is %s or *", (int)MIN(s.n, 40), s.p, buf_text(&b));
 	buf_free(&b);
 	return e;
 }
 
+/* With `lenient`, a door that is not known is passed over. */
 static enum err
-read_scope(struct str s, struct token_scopes *out, struct why *w)
+read_scope(struct str s, bool lenient, struct token_scopes *out,
+    struct why *w)
 {
 	size_t colon = str_find_char(s, ':');
 	struct str door = str_cut(s, 0, colon);
 	struct str access = str_from(s, colon + 1);
-	uint32_t bit;
+	uint32_t bit = 0;
 
 	if (s.n == 0)
 		return why(w, ERR_INPUT, "scope: it is empty; one is "
@@ -97,7 +119,7 @@ read_scope(struct str s, struct token_scopes *out, struct why *w)
 	if (colon == s.n)
 		return why(w, ERR_INPUT, "scope \"%.*s\": a door, a colon, "
 		    "and read or write are needed", (int)MIN(s.n, 40), s.p);
-	if (!door_of(door, &bit))
+	if (!door_of(door, &bit) && !lenient)
 		return no_door(door, w);
 	if (str_eq(access, STR("write")))
 		out->write |= bit;
@@ -122,8 +144,9 @@ settle(struct token_scopes *s)
 	s->read &= ~s->write;
 }
 
-enum err
-token_scopes_read(struct str list, struct token_scopes *out, struct why *w)
+static enum err
+read_scopes(struct str list, bool lenient, struct token_scopes *out,
+    struct why *w)
 {
 	struct str rest = list, part;
 	enum err e = OK;
@@ -131,15 +154,27 @@ token_scopes_read(struct str list, struct token_scopes *out, struct why *w)
 
 	*out = (struct token_scopes){ 0, 0 };
 	if (list.n == 0)
-		return read_scope(list, out, w);
+		return read_scope(list, lenient, out, w);
 	while (e == OK && str_split(&rest, ',', &part)) {
 		if (n++ == TOKEN_SCOPES_MAX)
 			return why(w, ERR_INPUT, "scope: more than %u are "
 			    "given", TOKEN_SCOPES_MAX);
-		e = read_scope(str_trim(part), out, w);
+		e = read_scope(str_trim(part), lenient, out, w);
 	}
 	settle(out);
 	return e;
+}
+
+enum err
+token_scopes_read(struct str list, struct token_scopes *out, struct why *w)
+{
+	return read_scopes(list, false, out, w);
+}
+
+enum err
+token_scopes_stored(struct str list, struct token_scopes *out, struct why *w)
+{
+	return read_scopes(list, true, out, w);
 }
 
 static void
@@ -154,9 +189,9 @@ token_scopes_write(struct token_scopes s, struct buf *b)
 {
 	size_t start = b->n;
 
-	for (size_t i = 0; i < ARRAY_LEN(doors); i++) {
+	for (size_t i = 0; i <= doors_n; i++) {
 		/* "*" stands last among the doors, and first in the text. */
-		size_t d = i == 0 ? TOKEN_DOOR_COUNT : i - 1;
+		size_t d = i == 0 ? TOKEN_DOORS_MAX : i - 1;
 		if (s.write >> d & 1)
 			put_scope(b, start, d, TOKEN_WRITE);
 		else if (s.read >> d & 1)
@@ -170,7 +205,7 @@ token_scopes_allow(struct token_scopes s, enum token_door d,
 {
 	uint32_t bits = a == TOKEN_WRITE ? s.write : s.write | s.read;
 
-	CHECK(d < TOKEN_DOOR_COUNT);
+	CHECK(d < doors_n);
 	return (bits & (ALL | 1u << d)) != 0;
 }
 

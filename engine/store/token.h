@@ -9,9 +9,10 @@
  * A scope is a door and what may be done there, "urlfrontier:write"; write
  * includes read.  The door "*" stands for all, those of later versions too.
  * A list of scopes has one form: what another scope includes is left out, "*"
- * comes first, then the doors in the order of TOKEN_DOORS.
+ * comes first, then the doors in the order of TOKEN_DOORS, then those that were
+ * added.
  *
- * Thread: any.
+ * Thread: any; token_door_add() before other threads start.
  */
 #ifndef ENGINE_STORE_TOKEN_H
 #define ENGINE_STORE_TOKEN_H
@@ -26,7 +27,11 @@
 #define TOKEN_TEXT_BYTES (sizeof(TOKEN_PREFIX) - 1 + 2 * TOKEN_RANDOM_BYTES)
 #define TOKEN_HASH_BYTES 32u
 
-/* Port 8001's own pages and figures belong to the console. */
+/*
+ * Names that are known in every build, because tokens outlive a change of the
+ * program.  A further door adds its name by token_door_add().  Port 8001's own
+ * pages and figures belong to the console.
+ */
 #define TOKEN_DOORS(X) \
 	X(URLFRONTIER, "urlfrontier") X(REALTIME, "realtime") \
 	X(HARVEST, "harvest") X(ITEMS, "items") X(EXTERNAL, "external") \
@@ -35,7 +40,8 @@ enum token_door {
 #define TOKEN_DOOR_ENUM(name, text) TOKEN_DOOR_##name,
 	TOKEN_DOORS(TOKEN_DOOR_ENUM)
 #undef TOKEN_DOOR_ENUM
-	TOKEN_DOOR_COUNT
+	TOKEN_DOOR_FIXED,            /* the first that was added */
+	TOKEN_DOORS_MAX = 31,
 };
 enum token_access { TOKEN_READ, TOKEN_WRITE };
 
@@ -53,6 +59,14 @@ struct token {
 	struct wall used;            /* about when last; 0: never */
 };
 
+/*
+ * The number of the door of that name, which becomes known by this call if it
+ * was not.  The text is the caller's and static.  More than TOKEN_DOORS_MAX is
+ * a mistake of ours (CHECK).
+ */
+enum token_door token_door_add(const char *name);
+/* All known names, and how many they are.  Static. */
+const char *const *token_door_names(size_t *n);
 const char *token_door_text(enum token_door);      /* "urlfrontier" */
 const char *token_access_text(enum token_access);  /* "read" */
 
@@ -68,6 +82,12 @@ MUST_USE enum err token_name_check(struct str, struct why *);
  * naming the scope, when one is none or there are too many.
  */
 MUST_USE enum err token_scopes_read(struct str list, struct token_scopes *,
+    struct why *);
+/*
+ * The same for a list that was stored: a scope of a door that this program does
+ * not know is passed over, because the token may be older or newer than it.
+ */
+MUST_USE enum err token_scopes_stored(struct str list, struct token_scopes *,
     struct why *);
 void token_scopes_write(struct token_scopes, struct buf *);
 bool token_scopes_allow(struct token_scopes, enum token_door,

@@ -172,14 +172,14 @@ what_is_allowed(void **state)
 	assert_false(token_scopes_allow(s, TOKEN_DOOR_ITEMS, TOKEN_WRITE));
 	assert_false(token_scopes_allow(s, TOKEN_DOOR_REALTIME, TOKEN_READ));
 	s = scopes("*:read,console:write");
-	for (unsigned d = 0; d < TOKEN_DOOR_COUNT; d++) {
+	for (unsigned d = 0; d < TOKEN_DOOR_FIXED; d++) {
 		assert_true(token_scopes_allow(s, (enum token_door)d,
 		    TOKEN_READ));
 		assert_int_equal(token_scopes_allow(s, (enum token_door)d,
 		    TOKEN_WRITE), d == TOKEN_DOOR_CONSOLE);
 	}
 	s = scopes("*:write");
-	for (unsigned d = 0; d < TOKEN_DOOR_COUNT; d++)
+	for (unsigned d = 0; d < TOKEN_DOOR_FIXED; d++)
 		assert_true(token_scopes_allow(s, (enum token_door)d,
 		    TOKEN_WRITE));
 }
@@ -367,7 +367,7 @@ static void
 damaged(void **state)
 {
 	static const char *const harm[] = {
-		"UPDATE token SET scopes = 'engine:read'",
+		"UPDATE token SET scopes = 'engine:both'",
 		"UPDATE token SET scopes = ''",
 		"UPDATE token SET hash = x'00'",
 		"UPDATE token SET name = 'a b'",
@@ -422,6 +422,33 @@ older_store(void **state)
 	assert_string_equal(p.json.p, "v");
 }
 
+/* A name that a door adds, and stored names that no door has.  The name stays
+ * known, so this is the last test. */
+static void
+added_doors(void **state)
+{
+	struct token_scopes s;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(token_scopes_read(STR("sample:read"), &s, NULL),
+	    ERR_INPUT);
+	assert_int_equal(token_scopes_stored(STR("sample:read,items:read"), &s,
+	    NULL), OK);
+	assert_int_equal(s.read, 1u << TOKEN_DOOR_ITEMS);
+	assert_int_equal(token_scopes_stored(STR("sample:all"), &s, NULL),
+	    ERR_INPUT);
+	assert_int_equal(token_door_add("console"), TOKEN_DOOR_CONSOLE);
+	enum token_door d = token_door_add("sample");
+	assert_int_equal(d, TOKEN_DOOR_FIXED);
+	assert_int_equal(token_door_add("sample"), d);
+	assert_string_equal(token_door_names(&n)[d], "sample");
+	assert_int_equal(n, TOKEN_DOOR_FIXED + 1);
+	expect("sample:write,items:read,*:read", "*:read,sample:write");
+	assert_true(token_scopes_allow(scopes("*:write"), d, TOKEN_WRITE));
+	assert_false(token_scopes_allow(scopes("items:write"), d, TOKEN_READ));
+}
+
 int
 main(void)
 {
@@ -430,6 +457,7 @@ main(void)
 		cmocka_unit_test(names), cmocka_unit_test(one_form),
 		cmocka_unit_test(no_scopes),
 		cmocka_unit_test(what_is_allowed),
+		cmocka_unit_test(added_doors),
 		WITH(texts), WITH(rows), WITH(limits),
 		WITH(nowhere_in_clear), WITH(versions), WITH(damaged),
 		WITH(older_store),

@@ -63,7 +63,7 @@ socket_closed(struct web_socket *s, int code)
 }
 
 static const struct web_socket_events on_socket = { socket_open,
-	socket_message, socket_room, socket_closed, TOKEN_DOOR_REALTIME };
+	socket_message, socket_room, socket_closed };
 
 /* -- Routes -- */
 
@@ -188,7 +188,9 @@ int
 main(int argc, char **argv)
 {
 	struct web_limits limits = WEB_LIMITS_DEFAULT;
-	struct web_options o = { .socket = &on_socket, .socket_arg = &e,
+	struct web_socket_path any = { "*", &on_socket, TOKEN_DOOR_REALTIME,
+	    &e };
+	struct web_options o = { .sockets = &any, .sockets_n = 1,
 	    .limits = &limits };
 	struct str text = long_text();
 	uint64_t ms;
