@@ -89,7 +89,7 @@ read_spec(struct request *r)
 	}
 	if (!g->rerun->failures)
 		return LAUNCH;
-	g->failures = (struct failures){ .crawl = g->rerun->of,
+	g->failures = (struct failures){ .scan.crawl = g->rerun->of,
 	    .start = g->rerun->start, .urls_max = max, .arena = &g->arena,
 	    .urls = ARENA_ARRAY(&g->arena, struct str, max) };
 	return FAILED;
@@ -138,7 +138,7 @@ check_failures(const struct rerunning *g, struct why *w)
 {
 	const struct failures *f = &g->failures;
 
-	if (!f->ended)
+	if (!f->scan.ended)
 		return why(w, ERR_CLOSED, "the program stops");
 	if (f->all == 0)
 		return why(w, ERR_STATE, "nothing failed in crawl %u: there is "
@@ -157,7 +157,7 @@ look_for_more(struct request *r)
 	struct rerunning *g = rerunning_of(r);
 	struct failures *f = &g->failures;
 
-	if (!f->ended && !g->engine->closing)
+	if (!f->scan.ended && !g->engine->closing)
 		return FAILED;
 	g->rerun->failed = f->all;
 	if (check_failures(g, &r->why) != OK)
@@ -241,7 +241,7 @@ rerun_done(struct request *r)
 	a->why = r->why;
 	arena_free(&g->spec.arena);
 	arena_free(&g->arena);
-	buf_free(&g->failures.from);
+	buf_free(&g->failures.scan.from);
 	buf_free(&g->policy);
 	mem_free(&g);
 	a->done(a);

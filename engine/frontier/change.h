@@ -1,5 +1,5 @@
 /*
- * change -- what people change of a crawl that has URLs already: rules that
+ * change -- what people change in a crawl that has URLs already: rules that
  * leave some of them out, another try for what failed, its deletion.
  *
  *     RULES    the crawl's record with its new policy; from that group on
@@ -22,6 +22,7 @@
 #include <stdatomic.h>
 
 #include "engine/frontier/frontier.h"
+#include "engine/frontier/url_scan.h"
 
 #define CHANGE_SAMPLE_MAX 100u
 
@@ -78,12 +79,13 @@ struct crawl_change {
 	struct promise promise;
 	struct ledger_query query;
 	struct eviction_wait gate;
-	struct buf from;
+	struct url_scan scan;
 	struct mono until;
 	uint64_t seen;               /* RETRY: exceptions of its reason */
-	size_t at;
-	bool ended, leased;
+	size_t at;                   /* RETRY: in `names` */
+	bool leased;
 	struct arena piece;
+	struct str spec;             /* RULES: the crawl's record */
 	struct change_match *matches;
 	size_t matches_n;
 };
@@ -99,5 +101,29 @@ unsigned change_interrupted(struct frontier *, uint32_t crawl);
 /* Then these are its rules, and SKIP is due. */
 void change_resume(struct frontier *, uint32_t crawl, const void *rules,
     bool (*excludes)(const void *rules, struct str url));
+
+/* --- for the frontier alone ----------------------------------------------- */
+
+/* One piece of a walk: so many records looked at, URLs that match. */
+#define CHANGE_LOOKS_MAX 1024u
+#define CHANGE_MATCHES_MAX 512u
+
+/* In the piece's arena. */
+struct change_match {
+	struct lease lease;          /* .rank 0: done, or never queued */
+	struct str key;              /* of the queue that it is to go to */
+	uint8_t reason;
+	bool exception;
+};
+
+void change_answer(struct crawl_change *);
+void change_answer_durable(struct crawl_change *);  /* what it put, at last */
+/* Its crawl, if it is not over and runs here; else `why` is set. */
+struct crawl *change_crawl(struct crawl_change *);
+/* Begin a walk over the crawl's URLs, once what is gathered now is durable. */
+void change_walk(struct crawl_change *);
+struct url_value;
+struct change_match *change_add_match(struct crawl_change *,
+    const struct url_row *, const struct url_value *);
 
 #endif

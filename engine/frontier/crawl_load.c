@@ -6,23 +6,30 @@
 #include "engine/frontier/known_evict.h"
 #include "engine/frontier/near_dup.h"
 #include "engine/frontier/url_key.h"
+#include "engine/frontier/url_scan.h"
 
-static enum err
-load_url(struct crawl *c, struct known_evict_load *load, struct str key,
-    struct str value, struct why *w)
+struct loading {
+	uint32_t crawl;
+	struct known_evict_load *load;
+	enum err e;
+	struct why *why;
+};
+
+static enum url_scan_next
+load_url(void *arg, const struct url_row *u)
 {
-	struct reader in = reader_of(key);
-	struct url_value v = { 0 };
+	struct loading *l = arg;
+	uint8_t mark = u->rank != 0 ? MARK_WAITING : MARK_DONE;
+	uint32_t date = u->rank;
+	struct url_value v;
 
-	read_be32(&in);
-	uint32_t queue = read_be32(&in), date = read_be32(&in);
-	uint64_t hash = frontier_hash(c->id, (struct str){ in.p, in.n });
-	uint8_t mark = date != 0 ? MARK_WAITING : MARK_DONE;
-	if (queue == QUEUE_SKIPPED && url_value_parse(value, &v)) {
+	if (u->queue == QUEUE_SKIPPED && url_value_parse(u->value, &v)) {
 		mark = MARK_SKIPPED;
 		date = v.why & 15;
 	}
-	return known_evict_load_put(load, hash, date, mark, w);
+	l->e = known_evict_load_put(l->load, frontier_hash(l->crawl, u->url),
+	    date, mark, l->why);
+	return l->e == OK ? URL_SCAN_NEXT : URL_SCAN_PAUSE;
 }
 
 static uint64_t
@@ -34,23 +41,14 @@ urls_of(const struct crawl_counts *n)
 static enum err
 load_known(struct crawl *c, struct index *x, struct why *w)
 {
-	struct index_iter *i = index_iter_new(x, INDEX_URL);
-	struct buf from = BUF_INIT;
-	struct known_evict_load *load = known_evict_load_begin(c->frontier,
-	    urls_of(&c->view.counts));
-	struct str key, value;
-	enum err e = OK;
+	struct url_scan scan = { .crawl = c->id };
+	struct loading l = { .crawl = c->id, .why = w,
+		.load = known_evict_load_begin(c->frontier,
+		urls_of(&c->view.counts)) };
 
-	buf_put_be32(&from, c->id);
-	for (index_iter_seek(i, buf_str(&from)); e == OK &&
-	    index_iter_valid(i, &key, &value) &&
-	    str_starts(key, buf_str(&from)); index_iter_next(i))
-		e = load_url(c, load, key, value, w);
-	if (e == OK)
-		e = index_iter_error(i, w);
-	index_iter_free(&i);
-	buf_free(&from);
-	return known_evict_load_end(&load, e, w);
+	enum err e = url_scan_piece(&scan, x, UINT32_MAX, load_url, &l, w);
+	buf_free(&scan.from);
+	return known_evict_load_end(&l.load, e == OK ? l.e : e, w);
 }
 
 static enum err

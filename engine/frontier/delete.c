@@ -17,7 +17,6 @@
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"
 #include "engine/frontier/url_key.h"
-#include "engine/frontier/url_scan.h"
 
 /* In INDEX_CRAWL, without a value. */
 #define PART_TOMB 'T'
@@ -170,7 +169,7 @@ deleted(struct promise *p, enum err e)
 }
 
 void
-change_delete(struct crawl_change *a)
+delete_begin(struct crawl_change *a)
 {
 	struct frontier *f = a->frontier;
 	struct crawl *c = crawl_get(f, a->crawl);

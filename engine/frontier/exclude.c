@@ -1,81 +1,17 @@
 /*
- * Rules that come while a crawl runs, and the walks of all that is amended.
- *
- *     a piece:  ledger's loop: may reads begin? (url_table_evict.c)
- *               ─► index thread: some records from `from` on
- *               ─► ledger's loop: what they are by now; changes
- *               ─► durable ─► the next piece
+ * Rules that come while a crawl runs: from the group with its new record on
+ * nothing that they exclude is queued or leased; a walk over the URLs that wait
+ * skips what they exclude, or counts it.
  */
-#include "engine/frontier/change.h"
-#include "engine/frontier/crawl_state.h"
 #include "engine/frontier/exclude.h"
+
 #include "engine/frontier/known_evict.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/submit.h"
 #include "engine/frontier/url_key.h"
-#include "engine/frontier/url_scan.h"
 
 #define PART_SPEC 'S'
 #define PART_EXCLUDED 'X'
-
-/* --- answers -------------------------------------------------------------- */
-
-static void
-forget(struct crawl_change *a)
-{
-	list_take(&a->node);
-	list_take(&a->gate.node);
-	buf_free(&a->from);
-	arena_free(&a->piece);
-}
-
-void
-change_answer(struct crawl_change *a)
-{
-	forget(a);
-	a->done(a);
-}
-
-void
-change_forget(struct frontier *f)
-{
-	while (!list_empty(&f->changes))
-		forget(LIST_ITEM(f->changes.next, struct crawl_change, node));
-}
-
-static void
-answer_kept(struct promise *p, enum err e)
-{
-	struct crawl_change *a = CONTAINER(p, struct crawl_change, promise);
-
-	if (e != OK)
-		why(&a->why, ERR_BROKEN, "a write failed; the program must be "
-		    "started again");
-	change_answer(a);
-}
-
-void
-change_answer_durable(struct crawl_change *a)
-{
-	a->promise.kept = answer_kept;
-	ledger_promise(a->frontier->ledger, &a->promise);
-}
-
-struct crawl *
-change_crawl(struct crawl_change *a)
-{
-	struct crawl *c = crawl_get(a->frontier, a->crawl);
-
-	if (c == NULL)
-		why(&a->why, ERR_ABSENT, "there is no crawl %u", a->crawl);
-	else if (crawl_state_is_ended(c->view.state))
-		why(&a->why, ERR_STATE, "crawl %u is %s", a->crawl,
-		    crawl_state_name(c->view.state));
-	else if (!c->loaded || (a->rules == NULL && a->verb != CHANGE_SKIP))
-		why(&a->why, ERR_STATE, "crawl %u does not run here",
-		    a->crawl);
-	return a->why.err == OK ? c : NULL;
-}
 
 /* --- rules ---------------------------------------------------------------- */
 
@@ -87,31 +23,29 @@ crawl_excludes_now(const struct crawl *c, const void *judged_by,
 	    c->excludes(c->rules, url);
 }
 
+/* Into the gathering group. */
 static void
-put_spec(struct crawl_change *a, const struct crawl_spec *spec)
+put_part(struct crawl_change *a, char part, struct str value)
 {
 	struct frontier *f = a->frontier;
 
 	buf_clear(&f->key);
-	buf_clear(&f->value);
-	crawl_key(a->crawl, PART_SPEC, &f->key);
-	crawl_spec_put(spec, &f->value);
-	ledger_put(f->ledger, INDEX_CRAWL, buf_str(&f->key),
-	    buf_str(&f->value));
+	crawl_key(a->crawl, part, &f->key);
+	ledger_put(f->ledger, INDEX_CRAWL, buf_str(&f->key), value);
 }
 
-/* Until a walk has met none that is excluded and leased. */
 static void
-put_excluded(struct crawl_change *a)
+put_rules(struct crawl_change *a, const struct crawl_spec *spec)
 {
-	struct frontier *f = a->frontier;
+	struct buf value = BUF_INIT;
 
-	buf_clear(&f->key);
-	buf_clear(&f->value);
-	crawl_key(a->crawl, PART_EXCLUDED, &f->key);
-	buf_put_be32(&f->value, a->excluded);
-	ledger_put(f->ledger, INDEX_CRAWL, buf_str(&f->key),
-	    buf_str(&f->value));
+	crawl_spec_put(spec, &value);
+	put_part(a, PART_SPEC, buf_str(&value));
+	/* Until a walk has met none that is excluded and leased. */
+	buf_clear(&value);
+	buf_put_be32(&value, a->excluded);
+	put_part(a, PART_EXCLUDED, buf_str(&value));
+	buf_free(&value);
 }
 
 static void
@@ -119,12 +53,11 @@ read_spec(struct ledger_query *q, struct index *x)
 {
 	struct crawl_change *a = CONTAINER(q, struct crawl_change, query);
 	struct buf key = BUF_INIT;
-	struct str value;
 
 	crawl_key(a->crawl, PART_SPEC, &key);
-	if (index_get(x, INDEX_CRAWL, buf_str(&key), &a->piece, &value,
-	    &a->why) == OK)
-		buf_put_str(&a->from, value);
+	/* The answer is in a->why. */
+	(void)!index_get(x, INDEX_CRAWL, buf_str(&key), &a->piece, &a->spec,
+	    &a->why);
 	buf_free(&key);
 }
 
@@ -135,8 +68,7 @@ spec_read(struct ledger_query *q)
 	struct crawl *c = change_crawl(a);
 	struct crawl_spec spec;
 
-	if (c != NULL && !crawl_spec_parse(buf_str(&a->from), &a->piece,
-	    &spec))
+	if (c != NULL && !crawl_spec_parse(a->spec, &a->piece, &spec))
 		why(&a->why, ERR_CORRUPT, "the record of crawl %u is damaged",
 		    a->crawl);
 	if (a->why.err != OK) {
@@ -144,8 +76,7 @@ spec_read(struct ledger_query *q)
 		return;
 	}
 	spec.policy = a->policy;
-	put_spec(a, &spec);
-	put_excluded(a);
+	put_rules(a, &spec);
 	c->rules = a->rules;
 	c->excludes = a->excludes;
 	c->excluded = 0;
@@ -160,7 +91,9 @@ may_read_spec(struct promise *p, enum err e)
 	struct crawl_change *a = CONTAINER(p, struct crawl_change, promise);
 
 	if (e != OK) {
-		answer_kept(p, e);
+		why(&a->why, ERR_BROKEN, "a write failed; the program must be "
+		    "started again");
+		change_answer(a);
 		return;
 	}
 	a->query.home = a->frontier->loop;
@@ -169,8 +102,8 @@ may_read_spec(struct promise *p, enum err e)
 	ledger_read(a->frontier->ledger, &a->query);
 }
 
-static void
-take_rules(struct crawl_change *a)
+void
+exclude_take_rules(struct crawl_change *a)
 {
 	if (change_crawl(a) == NULL) {
 		change_answer(a);
@@ -211,68 +144,30 @@ change_resume(struct frontier *f, uint32_t crawl, const void *rules,
 	c->excludes = excludes;
 }
 
-/* --- walks ---------------------------------------------------------------- */
+/* --- the walk ------------------------------------------------------------- */
 
-struct change_match *
-url_scan_add(struct crawl_change *a, struct str url, const struct url_value *v)
+/* A URL that waits; those that are done are passed over. */
+static enum url_scan_next
+visit(void *arg, const struct url_row *u)
 {
-	if (a->matches == NULL)
-		a->matches = ARENA_ARRAY(&a->piece, struct change_match,
-		    URL_SCAN_MATCHES_MAX);
-	struct change_match *m = &a->matches[a->matches_n++];
-	m->lease = (struct lease){ .url = arena_copy(&a->piece, url),
-	    .cost = v->cost, .depth = v->depth, .flags = v->flags,
-	    .via_seq = v->seq };
-	m->lease.hash = frontier_hash(a->crawl, m->lease.url);
-	return m;
-}
-
-void
-url_scan_piece(
-    struct crawl_change *a, struct index_iter *i, url_scan_visit_fn *visit)
-{
-	struct str key, value, crawl;
-	unsigned looks = 0;
-
-	crawl = arena_copy(&a->piece, str_cut(buf_str(&a->from), 0, 4));
-	index_iter_seek(i, buf_str(&a->from));
-	for (;;) {
-		a->ended = !index_iter_valid(i, &key, &value) ||
-		    !str_starts(key, crawl);
-		if (a->ended || looks++ == URL_SCAN_PIECE_MAX ||
-		    a->matches_n == URL_SCAN_MATCHES_MAX)
-			break;
-		struct reader in = reader_of(key);
-		read_be32(&in);
-		uint32_t queue = read_be32(&in), rank = read_be32(&in);
-		buf_clear(&a->from);
-		visit(a, queue, rank, (struct str){ in.p, in.n }, value);
-		if (a->from.n == 0)
-			index_iter_next(i);
-		else
-			index_iter_seek(i, buf_str(&a->from));
-	}
-	if (a->ended)
-		return;
-	buf_clear(&a->from);
-	buf_put_str(&a->from, key);
-}
-
-/* What waits and is excluded; of each queue, what is done is passed over. */
-static void
-visit_waiting(struct crawl_change *a, uint32_t queue, uint32_t rank,
-    struct str url, struct str value)
-{
+	struct crawl_change *a = arg;
 	struct url_value v;
 
-	a->looked += rank != 0;
-	if (rank == 0) {
-		url_key(a->crawl, queue, 1, STR(""), &a->from);
-	} else if (a->excludes(a->rules, url) && url_value_parse(value, &v)) {
-		struct change_match *m = url_scan_add(a, url, &v);
-		m->lease.queue = queue;
-		m->lease.rank = rank;
-	}
+	if (a->matches_n == CHANGE_MATCHES_MAX)
+		return URL_SCAN_PAUSE;
+	if (u->rank == 0)
+		return URL_SCAN_WAITING;
+	a->looked++;
+	if (a->excludes(a->rules, u->url) && url_value_parse(u->value, &v))
+		change_add_match(a, u, &v);
+	return URL_SCAN_NEXT;
+}
+
+enum err
+exclude_read(struct crawl_change *a, struct index *x)
+{
+	return url_scan_piece(&a->scan, x, CHANGE_LOOKS_MAX, visit, a,
+	    &a->why);
 }
 
 static void
@@ -311,8 +206,8 @@ crawl_skip_waiting(struct crawl *c, struct queue *q, const struct lease *l,
 	crawl_touch(c);
 }
 
-static void
-skip_or_count(struct crawl_change *a, struct crawl *c)
+void
+exclude_settle(struct crawl_change *a, struct crawl *c)
 {
 	for (size_t i = 0; i < a->matches_n; i++) {
 		const struct lease *l = &a->matches[i].lease;
@@ -330,138 +225,26 @@ skip_or_count(struct crawl_change *a, struct crawl *c)
 	}
 }
 
-static void
-finish(struct crawl_change *a, struct crawl *c)
+/*
+ * What is being fetched would wait again after a crash: then another process is
+ * to walk once more.
+ */
+void
+exclude_finish(struct crawl_change *a, struct crawl *c)
 {
 	struct frontier *f = a->frontier;
 
-	if (a->verb != CHANGE_SKIP || a->why.err != OK) {
-		change_answer_durable(a);
-		return;
-	}
 	a->n = c->excluded;
 	c->excluded = 0;
-	/* What is being fetched would wait again after a crash: then another
-	 * process is to walk once more. */
-	if (!a->leased) {
-		buf_clear(&f->key);
-		crawl_key(a->crawl, PART_EXCLUDED, &f->key);
-		ledger_delete(f->ledger, INDEX_CRAWL, buf_str(&f->key));
-	}
-	change_answer_durable(a);
-}
-
-static void read_piece(struct crawl_change *);
-
-static void
-piece_kept(struct promise *p, enum err e)
-{
-	if (e != OK)
-		answer_kept(p, e);
-	else
-		read_piece(CONTAINER(p, struct crawl_change, promise));
-}
-
-/* Who asked has waited long enough, or has left. */
-static bool
-is_late(const struct crawl_change *a)
-{
-	return a->verb == CHANGE_COUNT &&
-	    (!mono_before(loop_now(a->frontier->loop), a->until) ||
-	    (a->left != NULL && atomic_load(a->left)));
-}
-
-static void
-settle(struct crawl_change *a)
-{
-	struct crawl *c = crawl_get(a->frontier, a->crawl);
-	bool over = c == NULL || crawl_state_is_ended(c->view.state);
-
-	if (!over && a->why.err == OK && a->verb == CHANGE_RETRY)
-		change_wait_again(a, c);
-	else if (!over && a->why.err == OK)
-		skip_or_count(a, c);
-	if (c == NULL) {
-		change_answer(a);
+	if (a->leased)
 		return;
-	}
-	crawl_consider_end(c);
-	if (!over && !a->ended && a->stop != NULL && *a->stop)
-		why(&a->why, ERR_CLOSED, "the program stops");
-	a->so_far = !over && !a->ended && is_late(a);
-	if (over || a->ended || a->so_far || a->why.err != OK) {
-		finish(a, c);
-	} else if (a->matches_n > 0) {
-		a->promise.kept = piece_kept;
-		ledger_promise(a->frontier->ledger, &a->promise);
-	} else {
-		read_piece(a);
-	}
+	buf_clear(&f->key);
+	crawl_key(a->crawl, PART_EXCLUDED, &f->key);
+	ledger_delete(f->ledger, INDEX_CRAWL, buf_str(&f->key));
 }
 
-static void
-run_piece(struct ledger_query *q, struct index *x)
-{
-	struct crawl_change *a = CONTAINER(q, struct crawl_change, query);
-
-	arena_reset(&a->piece);
-	a->matches = NULL;
-	a->matches_n = 0;
-	if (a->verb == CHANGE_RETRY && a->which == CHANGE_NAMED) {
-		change_find_named(a, x);
-		return;
-	}
-	struct index_iter *i = index_iter_new(x, INDEX_URL);
-	if (a->verb == CHANGE_RETRY)
-		change_find_done(a, i);
-	else
-		url_scan_piece(a, i, visit_waiting);
-	/* Its first error stays. */
-	(void)!index_iter_error(i, &a->why);
-	index_iter_free(&i);
-}
-
-static void
-piece_read(struct ledger_query *q)
-{
-	struct crawl_change *a = CONTAINER(q, struct crawl_change, query);
-	struct frontier *f = a->frontier;
-
-	settle(a);
-	known_evict_read_back(f);
-}
-
-static void
-gate_opened(struct frontier *f, struct eviction_wait *g)
-{
-	(void)f;
-	read_piece(CONTAINER(g, struct crawl_change, gate));
-}
-
-static void
-read_piece(struct crawl_change *a)
-{
-	struct frontier *f = a->frontier;
-
-	a->gate.open = gate_opened;
-	if (!known_evict_may_read(f, &a->gate))
-		return;
-	a->query.home = f->loop;
-	a->query.run = run_piece;
-	a->query.done = piece_read;
-	ledger_read(f->ledger, &a->query);
-}
-
-/* Behind what is being gathered now. */
 void
-url_scan_start(struct crawl_change *a)
-{
-	a->promise.kept = piece_kept;
-	ledger_promise(a->frontier->ledger, &a->promise);
-}
-
-static void
-skip_waiting(struct crawl_change *a)
+exclude_begin(struct crawl_change *a)
 {
 	const struct crawl *c = change_crawl(a);
 
@@ -477,38 +260,5 @@ skip_waiting(struct crawl_change *a)
 		change_answer(a);
 		return;
 	}
-	buf_put_be32(&a->from, a->crawl);
-	url_scan_start(a);
-}
-
-/* --- coming in ------------------------------------------------------------ */
-
-void
-change_run(struct frontier *f, struct crawl_change *a)
-{
-	a->frontier = f;
-	a->why = WHY_INIT;
-	a->n = 0;
-	a->sample_n = 0;
-	a->taken = a->leased = a->so_far = false;
-	a->looked = a->seen = 0;
-	a->until = a->wait_ms == 0 ? MONO_NEVER :
-	    mono_add_ms(loop_now(f->loop), a->wait_ms);
-	list_put(&f->changes, &a->node);
-	list_init(&a->gate.node);
-	switch (a->verb) {
-	case CHANGE_RULES:
-		take_rules(a);
-		break;
-	case CHANGE_SKIP:
-	case CHANGE_COUNT:
-		skip_waiting(a);
-		break;
-	case CHANGE_RETRY:
-		change_retry(a);
-		break;
-	case CHANGE_DELETE:
-		change_delete(a);
-		break;
-	}
+	change_walk(a);
 }

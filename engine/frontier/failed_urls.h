@@ -8,14 +8,13 @@
 #define ENGINE_FRONTIER_FAILED_URLS_H
 
 #include "base/arena.h"
-#include "base/bytes.h"
-#include "os/index.h"
+#include "engine/frontier/url_scan.h"
 
 /* Records that one piece looks at. */
 #define FAILURES_LOOKS_MAX 4096u
 
 struct failures {
-	uint32_t crawl;
+	struct url_scan scan;        /* .crawl; its memory goes at the end */
 	uint64_t start;              /* the first ones, which are not kept */
 	size_t urls_max;             /* at most so many are kept */
 	struct arena *arena;         /* of the URLs */
@@ -23,8 +22,6 @@ struct failures {
 	struct str *urls;            /* room for urls_max; the caller's */
 	size_t urls_n;
 	uint64_t all;                /* counted, kept or not */
-	bool ended;                  /* there is no further piece */
-	struct buf from;             /* where it begins; freed at the end */
 };
 /* Read the next piece; nothing, once it has ended. */
 void failures_read(struct failures *, struct index *);

@@ -8,6 +8,7 @@
 #include "engine/frontier/lease_record.h"
 #include "engine/frontier/lease_turn.h"
 #include "engine/frontier/url_key.h"
+#include "engine/frontier/url_scan.h"
 
 /* Freed, or swept, in one step. */
 #define BURY_PART 1024u
@@ -144,48 +145,39 @@ struct sweep {
 	struct ledger_query query;
 	struct list node;            /* in leases.sweeps */
 	struct frontier *frontier;
-	uint32_t crawl, queue;
-	struct buf prefix, from;
+	struct url_scan scan;
 	uint64_t hashes[SWEEP_PART];
 	size_t n;
-	bool ended;
 };
 
 static void
 sweep_free(struct sweep **sp)
 {
 	list_take(&(*sp)->node);
-	buf_free(&(*sp)->prefix);
-	buf_free(&(*sp)->from);
+	buf_free(&(*sp)->scan.from);
 	mem_free(sp);
 }
 
-/* On the index thread. */
+static enum url_scan_next
+take_hash(void *arg, const struct url_row *u)
+{
+	struct sweep *s = arg;
+
+	if (s->n == SWEEP_PART)
+		return URL_SCAN_PAUSE;
+	s->hashes[s->n++] = lease_hash(s->frontier, s->scan.crawl, u->queue,
+	    u->url);
+	return URL_SCAN_NEXT;
+}
+
+/* On the index thread.  An error ends the scan. */
 static void
 sweep_some(struct ledger_query *query, struct index *x)
 {
 	struct sweep *s = CONTAINER(query, struct sweep, query);
-	struct index_iter *i = index_iter_new(x, INDEX_URL);
-	struct str key, value;
 
 	s->n = 0;
-	s->ended = true;
-	for (index_iter_seek(i, buf_str(&s->from)); index_iter_valid(i, &key,
-	    &value) && str_starts(key, buf_str(&s->prefix));
-	    index_iter_next(i)) {
-		struct reader in = reader_of(key);
-		uint32_t crawl = read_be32(&in), queue = read_be32(&in);
-		if (s->n == SWEEP_PART) {
-			s->ended = false;
-			buf_clear(&s->from);
-			buf_put_str(&s->from, key);
-			break;
-		}
-		read_be32(&in);
-		s->hashes[s->n++] = lease_hash(s->frontier, crawl, queue,
-		    (struct str){ in.p, in.n });
-	}
-	index_iter_free(&i);
+	(void)!url_scan_piece(&s->scan, x, UINT32_MAX, take_hash, s, NULL);
 }
 
 /* Now that memory is without them, the index may be. */
@@ -193,14 +185,18 @@ static void
 delete_urls(const struct sweep *s)
 {
 	struct frontier *f = s->frontier;
-	struct buf to = BUF_INIT;
+	struct buf from = BUF_INIT, to = BUF_INIT;
 
-	buf_put_be32(&to, s->queue == 0 ? s->crawl + 1 : s->crawl);
-	if (s->queue != 0)
-		buf_put_be32(&to, s->queue + 1);
+	buf_put_be32(&from, s->scan.crawl);
+	if (s->scan.queue != 0)
+		buf_put_be32(&from, s->scan.queue);
+	buf_put_be32(&to, s->scan.crawl + (s->scan.queue == 0));
+	if (s->scan.queue != 0)
+		buf_put_be32(&to, s->scan.queue + 1);
 	lease_changes(f);
-	ledger_delete_range(f->ledger, INDEX_URL, buf_str(&s->prefix),
+	ledger_delete_range(f->ledger, INDEX_URL, buf_str(&from),
 	    buf_str(&to));
+	buf_free(&from);
 	buf_free(&to);
 }
 
@@ -212,7 +208,7 @@ swept(struct ledger_query *query)
 
 	for (size_t i = 0; i < s->n; i++)
 		url_table_remove(f->known, s->hashes[i]);
-	if (!s->ended) {
+	if (!s->scan.ended) {
 		ledger_read(f->ledger, query);
 		return;
 	}
@@ -242,12 +238,8 @@ sweep(struct frontier *f, uint32_t crawl, uint32_t queue)
 	struct sweep *s = mem_new(sizeof(*s));
 
 	s->frontier = f;
-	s->crawl = crawl;
-	s->queue = queue;
-	buf_put_be32(&s->prefix, crawl);
-	if (queue != 0)
-		buf_put_be32(&s->prefix, queue);
-	buf_put_str(&s->from, buf_str(&s->prefix));
+	s->scan.crawl = crawl;
+	s->scan.queue = queue;
 	list_put(&f->leases->sweeps, &s->node);
 	s->promise.kept = sweep_kept;
 	lease_promise(f, &s->promise);

@@ -4,12 +4,14 @@
  */
 #include "engine/frontier/bytes_limit.h"
 #include "engine/frontier/crawl_state.h"
+#include "engine/frontier/exclude.h"
 #include "engine/frontier/near_dup.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/restore.h"
 #include "engine/frontier/submit.h"
 #include "engine/frontier/url_key.h"
 #include "engine/frontier/url_query.h"
+#include "engine/frontier/url_scan.h"
 
 static enum err
 find_crawl(const struct frontier *f, uint32_t id, struct crawl **out,
@@ -114,18 +116,34 @@ frontier_restore_settle(struct frontier *f, struct submission *s,
 	return ledger_apply(f->ledger, w);
 }
 
-static enum err
-skip_waiting(struct crawl *c, struct queue *q, struct lease *l,
-    enum skip_reason reason, struct why *w)
-{
-	struct submission s = { .crawl = c->id, .outcome = OUTCOME_SKIPPED,
-	    .reason = (uint8_t)reason, .lease = *l };
+struct skipping {
+	struct crawl *crawl;
+	enum skip_reason reason;
+	bool (*judge)(void *, struct str, uint8_t);
+	void *arg;
+	enum err e;
+	struct why *why;
+};
 
-	url_table_set(c->frontier->known, l->hash, l->rank, MARK_LEASED);
-	q->waiting--;
-	q->leased++;
-	c->view.counts.leased++;
-	return frontier_restore_settle(c->frontier, &s, w);
+static enum url_scan_next
+skip_waiting(void *arg, const struct url_row *u)
+{
+	struct skipping *s = arg;
+	struct crawl *c = s->crawl;
+	struct queue *q = map_get_id(&c->queues_by_id, u->queue);
+	struct url_value v;
+
+	if (u->rank == 0)
+		return URL_SCAN_WAITING;
+	if (q == NULL || !url_value_parse(u->value, &v) ||
+	    !s->judge(s->arg, u->url, v.flags))
+		return URL_SCAN_NEXT;
+	struct lease l = { .url = u->url, .rank = u->rank, .queue = u->queue,
+		.hash = frontier_hash(c->id, u->url), .cost = v.cost,
+		.depth = v.depth, .flags = v.flags };
+	crawl_skip_waiting(c, q, &l, s->reason);
+	s->e = ledger_apply(c->frontier->ledger, s->why);
+	return s->e == OK ? URL_SCAN_NEXT : URL_SCAN_PAUSE;
 }
 
 enum err
@@ -133,43 +151,18 @@ frontier_restore_skip(struct frontier *f, uint32_t crawl,
     enum skip_reason reason, bool (*judge)(void *, struct str, uint8_t),
     void *arg, struct why *w)
 {
-	struct index_iter *i;
-	struct buf from = BUF_INIT;
-	struct str key, value;
-	struct crawl *c;
+	struct skipping s = { NULL, reason, judge, arg, OK, w };
+	struct url_scan scan = { .crawl = crawl };
 
-	enum err e = find_crawl(f, crawl, &c, w);
+	enum err e = find_crawl(f, crawl, &s.crawl, w);
 	if (e == OK)
 		e = ledger_apply(f->ledger, w);
-	if (e != OK)
-		return e;
 	/* It walks over the index as it is now. */
-	i = index_iter_new(ledger_index(f->ledger), INDEX_URL);
-	buf_put_be32(&from, crawl);
-	for (index_iter_seek(i, buf_str(&from)); e == OK &&
-	    index_iter_valid(i, &key, &value) &&
-	    str_starts(key, buf_str(&from)); index_iter_next(i)) {
-		struct reader in = reader_of(key);
-		struct url_value v;
-		read_be32(&in);
-		uint32_t queue = read_be32(&in), rank = read_be32(&in);
-		struct lease l = { .url = { in.p, in.n }, .rank = rank,
-		    .queue = queue };
-		struct queue *q = map_get_id(&c->queues_by_id, queue);
-		if (rank == 0 || q == NULL || !url_value_parse(value, &v) ||
-		    !judge(arg, l.url, v.flags))
-			continue;
-		l.hash = frontier_hash(crawl, l.url);
-		l.cost = v.cost;
-		l.depth = v.depth;
-		l.flags = v.flags;
-		e = skip_waiting(c, q, &l, reason, w);
-	}
 	if (e == OK)
-		e = index_iter_error(i, w);
-	index_iter_free(&i);
-	buf_free(&from);
-	return e;
+		e = url_scan_piece(&scan, ledger_index(f->ledger), UINT32_MAX,
+		    skip_waiting, &s, w);
+	buf_free(&scan.from);
+	return e == OK ? s.e : e;
 }
 
 enum err

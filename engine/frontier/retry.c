@@ -5,12 +5,12 @@
  * from its host.  What the rules left out by its text (scope, depth, cost, url)
  * or by a host's budget (limit) is judged again, unless it is named.
  */
-#include "engine/frontier/change.h"
 #include "engine/frontier/known_evict.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/submit.h"
+#include "engine/frontier/retry.h"
 #include "engine/frontier/url_key.h"
-#include "engine/frontier/url_scan.h"
+#include "engine/frontier/url_query.h"
 #include "engine/parser/url.h"
 #include "os/clock.h"
 
@@ -37,17 +37,13 @@ host_of(struct crawl_change *a, struct str url)
 
 /* The record of a URL that is done or was never queued. */
 static void
-consider(
-    struct crawl_change *a, uint32_t queue, struct str url, struct str value)
+consider(struct crawl_change *a, const struct url_row *u, struct url_value v)
 {
-	struct url_value v;
 	struct str key = STR_NONE;
-
-	if (!url_value_parse(value, &v))
-		return;
 	uint8_t reason = v.why & 15;
-	enum outcome o = queue == QUEUE_SKIPPED ? OUTCOME_SKIPPED :
+	enum outcome o = u->queue == QUEUE_SKIPPED ? OUTCOME_SKIPPED :
 	    (enum outcome)(v.why >> 4);
+
 	enum change_which which = o == OUTCOME_EXCEPTION ? CHANGE_EXCEPTION :
 	    CHANGE_SKIPPED;
 	if (o != OUTCOME_EXCEPTION && o != OUTCOME_SKIPPED)
@@ -56,65 +52,71 @@ consider(
 	    (a->which != which || a->reason != reason))
 		return;
 	a->seen++;
-	if (a->excludes(a->rules, url) || (queue == QUEUE_SKIPPED &&
-	    (key = host_of(a, url)).n == 0))
+	if (a->excludes(a->rules, u->url) || (u->queue == QUEUE_SKIPPED &&
+	    (key = host_of(a, u->url)).n == 0))
 		return;
 	if (a->which == CHANGE_SKIPPED && judged_again(reason) &&
-	    !a->again(a->rules, url, v.depth, &v.cost))
+	    !a->again(a->rules, u->url, v.depth, &v.cost))
 		return;
-	struct change_match *m = url_scan_add(a, url, &v);
-	m->lease.queue = queue;
+	struct change_match *m = change_add_match(a, u, &v);
 	m->reason = reason;
 	m->exception = o == OUTCOME_EXCEPTION;
 	m->key = key;
 }
 
-/* All that is done; of each queue, what waits is passed over. */
-static void
-visit_done(struct crawl_change *a, uint32_t queue, uint32_t rank,
-    struct str url, struct str value)
+/* A URL that is done; those that wait are passed over. */
+static enum url_scan_next
+visit(void *arg, const struct url_row *u)
 {
-	a->looked += rank == 0;
-	if (rank != 0)
-		url_key(a->crawl, queue + 1, 0, STR(""), &a->from);
-	else
-		consider(a, queue, url, value);
+	struct crawl_change *a = arg;
+	struct url_value v;
+
+	if (a->matches_n == CHANGE_MATCHES_MAX)
+		return URL_SCAN_PAUSE;
+	if (u->rank != 0)
+		return URL_SCAN_NEXT_QUEUE;
+	a->looked++;
+	if (url_value_parse(u->value, &v))
+		consider(a, u, v);
+	return URL_SCAN_NEXT;
 }
 
 /* A walk would pass over all that has just left its place. */
-static void
+static enum err
 find_at(struct crawl_change *a, struct index *x, uint32_t queue, struct str url)
 {
-	struct why w = WHY_INIT;
-	struct str value;
+	struct url_row u = { .queue = queue, .url = url };
+	struct url_value v;
 
-	buf_clear(&a->from);
-	url_key(a->crawl, queue, 0, url, &a->from);
-	enum err e = index_get(x, INDEX_URL, buf_str(&a->from), &a->piece,
-	    &value, &w);
+	enum err e = url_record_get(x, a->crawl, queue, 0, url, &v);
 	if (e == OK)
-		consider(a, queue, url, value);
-	else if (e != ERR_ABSENT)
-		(void)why(&a->why, e, "%s", w.text);
+		consider(a, &u, v);
+	return e == ERR_ABSENT ? OK : e;
 }
 
-void
-change_find_named(struct crawl_change *a, struct index *x)
+static enum err
+find_named(struct crawl_change *a, struct index *x)
 {
-	for (unsigned n = 0; a->at < a->names_n && n < URL_SCAN_PIECE_MAX / 4 &&
-	    a->matches_n + 2 <= URL_SCAN_MATCHES_MAX; n++, a->at++) {
+	enum err e = OK;
+
+	for (unsigned n = 0; e == OK && a->at < a->names_n &&
+	    n < CHANGE_LOOKS_MAX / 4 &&
+	    a->matches_n + 2 <= CHANGE_MATCHES_MAX; n++, a->at++) {
 		const struct change_name *name = &a->names[a->at];
-		find_at(a, x, QUEUE_SKIPPED, name->url);
-		if (name->queue != QUEUE_SKIPPED)
-			find_at(a, x, name->queue, name->url);
+		e = find_at(a, x, QUEUE_SKIPPED, name->url);
+		if (e == OK && name->queue != QUEUE_SKIPPED)
+			e = find_at(a, x, name->queue, name->url);
 	}
-	a->ended = a->at == a->names_n;
+	a->scan.ended = a->at == a->names_n;
+	return e == OK ? OK : why(&a->why, e, "a URL's record in the index "
+	    "cannot be read");
 }
 
-void
-change_find_done(struct crawl_change *a, struct index_iter *i)
+enum err
+retry_read(struct crawl_change *a, struct index *x)
 {
-	url_scan_piece(a, i, visit_done);
+	return a->which == CHANGE_NAMED ? find_named(a, x) :
+	    url_scan_piece(&a->scan, x, CHANGE_LOOKS_MAX, visit, a, &a->why);
 }
 
 /* --- on the ledger's loop ------------------------------------------------- */
@@ -175,7 +177,7 @@ wait_again(struct crawl *c, struct queue *q, const struct change_match *m)
 }
 
 void
-change_wait_again(struct crawl_change *a, struct crawl *c)
+retry_settle(struct crawl_change *a, struct crawl *c)
 {
 	for (size_t i = 0; i < a->matches_n; i++) {
 		const struct change_match *m = &a->matches[i];
@@ -191,12 +193,12 @@ change_wait_again(struct crawl_change *a, struct crawl *c)
 		a->n++;
 	}
 	/* Nothing else takes one back: no more of them are to be found. */
-	a->ended |= a->which == CHANGE_EXCEPTION && a->seen >= a->n +
+	a->scan.ended |= a->which == CHANGE_EXCEPTION && a->seen >= a->n +
 	    c->view.counts.exceptions[a->reason];
 }
 
 void
-change_retry(struct crawl_change *a)
+retry_begin(struct crawl_change *a)
 {
 	const struct crawl *c = change_crawl(a);
 
@@ -209,6 +211,5 @@ change_retry(struct crawl_change *a)
 		a->names[i].queue = q == NULL ? QUEUE_SKIPPED : q->id;
 	}
 	a->at = 0;
-	buf_put_be32(&a->from, a->crawl);
-	url_scan_start(a);
+	change_walk(a);
 }

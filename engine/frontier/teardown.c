@@ -14,6 +14,7 @@
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"
 #include "engine/frontier/url_key.h"
+#include "engine/frontier/url_scan.h"
 
 #define PUT_PART 1024u
 #define SWEEP_PART 4096u
@@ -28,10 +29,9 @@ struct retirement {
 	bool put;                    /* the records of all of them */
 	/* Its URLs. */
 	struct ledger_query query;
-	struct buf from;
+	struct url_scan scan;
 	uint64_t hashes[SWEEP_PART];
 	size_t n;
-	bool swept;
 	/* Its memory. */
 	struct loop_call call;       /* to each port, and back */
 	size_t port;
@@ -51,7 +51,7 @@ end(struct retirement *r)
 	list_take(&r->node);
 	map_free(&r->queues);
 	arena_free(&r->keys);
-	buf_free(&r->from);
+	buf_free(&r->scan.from);
 	mem_free(&r);
 	c->retirement = NULL;
 	crawl_unref(c);
@@ -122,33 +122,25 @@ ask_ports(struct loop_call *call)
 
 /* --- its URLs ------------------------------------------------------------- */
 
-/* On the index thread, then beside it. */
+static enum url_scan_next
+take_hash(void *arg, const struct url_row *u)
+{
+	struct retirement *r = arg;
+
+	if (r->n == SWEEP_PART)
+		return URL_SCAN_PAUSE;
+	r->hashes[r->n++] = frontier_hash(r->scan.crawl, u->url);
+	return URL_SCAN_NEXT;
+}
+
+/* On the index thread, then beside it.  An error ends the scan. */
 static void
 read_some(struct ledger_query *query, struct index *x)
 {
 	struct retirement *r = CONTAINER(query, struct retirement, query);
-	struct index_iter *i = index_iter_new(x, INDEX_URL);
-	uint32_t id = r->crawl->id;
-	struct str key, value;
 
 	r->n = 0;
-	r->swept = true;
-	for (index_iter_seek(i, buf_str(&r->from)); index_iter_valid(i, &key,
-	    &value); index_iter_next(i)) {
-		struct reader in = reader_of(key);
-		if (read_be32(&in) != id)
-			break;
-		if (r->n == SWEEP_PART) {
-			r->swept = false;
-			buf_clear(&r->from);
-			buf_put_str(&r->from, key);
-			break;
-		}
-		read_be64(&in);
-		r->hashes[r->n++] = frontier_hash(id,
-		    (struct str){ in.p, in.n });
-	}
-	index_iter_free(&i);
+	(void)!url_scan_piece(&r->scan, x, UINT32_MAX, take_hash, r, NULL);
 }
 
 static void
@@ -160,7 +152,7 @@ some_read(struct ledger_query *query)
 	for (size_t i = 0; i < r->n; i++)
 		url_table_remove(f->known, r->hashes[i]);
 	known_evict_swept(f);
-	if (r->swept)
+	if (r->scan.ended)
 		ask_ports(&r->call);
 	else
 		ledger_read_beside(f->ledger, query);
@@ -179,8 +171,7 @@ sweep(struct retirement *r)
 	bool loaded = r->crawl->loaded;
 
 	r->crawl->loaded = false;
-	r->swept = !loaded;
-	buf_put_be32(&r->from, r->crawl->id);
+	r->scan = (struct url_scan){ .crawl = r->crawl->id, .ended = !loaded };
 	r->query.home = r->frontier->loop;
 	r->query.run = loaded ? read_some : read_nothing;
 	r->query.done = some_read;
@@ -334,7 +325,7 @@ retire_forget(struct frontier *f)
 		list_take(&r->node);
 		map_free(&r->queues);
 		arena_free(&r->keys);
-		buf_free(&r->from);
+		buf_free(&r->scan.from);
 		mem_free(&r);
 	}
 }

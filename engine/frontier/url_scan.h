@@ -1,50 +1,42 @@
 /*
- * url_scan -- for the files of change alone.  Thread: the ledger's loop.
+ * url_scan -- reads the URL records of a crawl or of a queue in the order of
+ * their keys, a piece at a time: in each queue the URLs that are done, then
+ * those that wait.
+ *
+ * Thread: any that may read the index.
  */
 #ifndef ENGINE_FRONTIER_URL_SCAN_H
 #define ENGINE_FRONTIER_URL_SCAN_H
 
-#include "engine/frontier/change.h"
-#include "engine/frontier/core.h"
+#include "base/bytes.h"
+#include "os/index.h"
 
-/* One piece of a walk: so many records looked at, URLs that match. */
-#define URL_SCAN_PIECE_MAX 1024u
-#define URL_SCAN_MATCHES_MAX 512u
-
-/* In the piece's arena. */
-struct change_match {
-	struct lease lease;          /* .rank 0: done, or never queued */
-	struct str key;              /* of the queue that it is to go to */
-	uint8_t reason;
-	bool exception;
+struct url_scan {
+	uint32_t crawl, queue;       /* queue 0: all of the crawl's */
+	struct buf from;             /* the next piece begins there */
+	bool ended;                  /* there is no further piece */
 };
 
-/* exclude.c */
-void change_answer(struct crawl_change *);
-void change_answer_durable(struct crawl_change *);  /* what it put, at last */
-/* Its crawl, if it is not over and runs here; else `why` is set. */
-struct crawl *change_crawl(struct crawl_change *);
-/* Begin a walk from change.from, which holds at least the crawl. */
-void url_scan_start(struct crawl_change *);
+/* A record; valid while the visitor is called. */
+struct url_row {
+	uint32_t queue, rank;        /* rank 0: done */
+	struct str url, value;
+};
+
+/* What a visitor wants next. */
+enum url_scan_next {
+	URL_SCAN_NEXT,               /* the next record */
+	URL_SCAN_WAITING,            /* the first of the queue that waits */
+	URL_SCAN_NEXT_QUEUE,
+	URL_SCAN_PAUSE,              /* this one again, in the next piece */
+};
+typedef enum url_scan_next url_scan_fn(void *arg, const struct url_row *);
+
 /*
- * One piece of the crawl's URLs, on the index thread.  Whoever is called may
- * put into change.from, which is empty, where to go on.
+ * Visit at most `looks_max` records.  The first piece begins with all else of
+ * the scan 0.  Errors: IO, then the scan has ended.
  */
-typedef void url_scan_visit_fn(struct crawl_change *, uint32_t queue,
-    uint32_t rank, struct str url, struct str value);
-void url_scan_piece(
-    struct crawl_change *, struct index_iter *, url_scan_visit_fn *);
-struct change_match *url_scan_add(struct crawl_change *, struct str url,
-    const struct url_value *);
-
-/* retry.c */
-void change_retry(struct crawl_change *);
-void change_find_done(struct crawl_change *, struct index_iter *);
-/* A piece of those that are named: each is asked for by its key. */
-void change_find_named(struct crawl_change *, struct index *);
-void change_wait_again(struct crawl_change *, struct crawl *);
-
-/* delete.c */
-void change_delete(struct crawl_change *);
+MUST_USE enum err url_scan_piece(struct url_scan *, struct index *,
+    unsigned looks_max, url_scan_fn *visit, void *arg, struct why *);
 
 #endif
