@@ -236,10 +236,8 @@ write_manifest(struct backup *b, struct why *w)
 {
 	struct arena *a = &b->cli->arena;
 	struct str path = arena_printf(a, "%s/" MANIFEST, b->dir);
-	struct str next = arena_printf(a, "%s.new", path.p);
 	struct buf out = BUF_INIT;
 	char iso[WALL_ISO_MAX];
-	int fd = -1;
 
 	wall_to_iso(clock_wall(), iso);
 	buf_put_char(&out, '{');
@@ -253,16 +251,7 @@ write_manifest(struct backup *b, struct why *w)
 		json_null(&out, "group");
 	json_name(&out, "files");
 	buf_printf(&out, "[%.*s\n]}\n", STR_FMT(buf_str(&b->list)));
-	enum err e = file_open(next.p, FILE_NEW, &fd, w);
-	if (e == OK)
-		e = file_write(fd, 0, out.p, out.n, w);
-	if (e == OK)
-		e = file_sync(fd, w);
-	file_close(&fd);
-	if (e == OK)
-		e = file_replace(next.p, path.p, w);
-	if (e == OK)
-		e = file_sync_dir(b->dir, w);
+	enum err e = file_store(path.p, buf_str(&out), w);
 	buf_free(&out);
 	return e;
 }

@@ -441,6 +441,50 @@ file_free_bytes(const char *path, uint64_t *bytes, struct why *w)
 	return tell(w, table->free_bytes(path, bytes), "look at", path);
 }
 
+/* The directory of a path: "." for a name alone.  Memory: `a`. */
+static const char *
+directory_of(const char *path, struct arena *a)
+{
+	size_t n = strlen(path);
+
+	while (n > 0 && path[n - 1] != '/')
+		n--;
+	return n == 0 ? "." : arena_copy(a, (struct str){ path,
+	    n > 1 ? n - 1 : 1 }).p;
+}
+
+static enum err
+write_whole(const char *path, struct str bytes, struct why *w)
+{
+	int fd = -1;
+
+	enum err e = file_open(path, FILE_CREATE, &fd, w);
+	/* An earlier process may have left a longer one. */
+	if (e == OK)
+		e = file_cut(fd, 0, w);
+	if (e == OK)
+		e = file_write(fd, 0, bytes.p, bytes.n, w);
+	if (e == OK)
+		e = file_sync(fd, w);
+	file_close(&fd);
+	return e;
+}
+
+enum err
+file_store(const char *path, struct str bytes, struct why *w)
+{
+	struct arena a = ARENA_INIT;
+	const char *new = arena_printf(&a, "%s.new", path).p;
+
+	enum err e = write_whole(new, bytes, w);
+	if (e == OK)
+		e = file_replace(new, path, w);
+	if (e == OK)
+		e = file_sync_dir(directory_of(path, &a), w);
+	arena_free(&a);
+	return e;
+}
+
 enum err
 file_load(const char *path, size_t bytes_max, struct buf *out, struct why *w)
 {

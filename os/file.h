@@ -74,6 +74,12 @@ MUST_USE enum err file_make_dir(const char *path, struct why *);
 MUST_USE enum err file_list(const char *path, struct arena *,
     struct str **names, size_t *n, struct why *);
 MUST_USE enum err file_free_bytes(const char *path, uint64_t *, struct why *);
+/*
+ * Store a small file durably: PATH.new is written and synced, takes the place
+ * of PATH, and the directory is synced.  At each moment, also after a power
+ * cut, PATH has its old content or all of the new.
+ */
+MUST_USE enum err file_store(const char *path, struct str bytes, struct why *);
 /* The whole file into `out` (appended), at most bytes_max, else FULL. */
 struct buf;
 MUST_USE enum err file_load(const char *path, size_t bytes_max, struct buf *out,

@@ -548,6 +548,40 @@ test_faults_of_each_kind(void **state)
 	arena_free(&a);
 }
 
+/* Whatever call fails or is the last one, the file is old or new, and whole. */
+static void
+test_store(void **state)
+{
+	struct buf b = BUF_INIT;
+	struct str new = STR("the new text, longer");
+	int old_n = 0, new_n = 0;
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 100; seed++) {
+		file_fake_reset(seed);
+		assert_int_equal(file_make_dir("d", NULL), OK);
+		assert_int_equal(file_store("d/a", STR("old"), NULL), OK);
+		/* cut, write, sync, rename, sync of the directory; none */
+		file_fault(FILE_CALL_CHANGE, 1 + seed % 8, FILE_FAULT_FOREVER,
+		    ERR_IO);
+		enum err e = file_store("d/a", new, NULL);
+		file_faults_end();
+		file_fake_power_cut();
+		load("d/a", &b);
+		bool is_new = str_eq(buf_str(&b), new);
+		assert_true(is_new || str_eq(buf_str(&b), STR("old")));
+		assert_true(is_new || e != OK);
+		old_n += !is_new;
+		new_n += is_new;
+		assert_int_equal(file_store("d/a", STR("next"), NULL), OK);
+		file_fake_power_cut();
+		load("d/a", &b);
+		assert_true(str_eq(buf_str(&b), STR("next")));
+	}
+	assert_true(old_n > 10 && new_n > 10);
+	buf_free(&b);
+}
+
 /* The same seed and the same calls: the same disk. */
 static uint64_t
 run_with(uint64_t seed)
@@ -658,6 +692,7 @@ main(void)
 		TEST(test_synced_survives),
 		TEST(test_names_need_sync_dir),
 		TEST(test_rename_is_atomic),
+		TEST(test_store),
 		TEST(test_names_keep_order),
 		TEST(test_sync_dir_is_local),
 		TEST(test_rename_across),

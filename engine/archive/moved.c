@@ -61,33 +61,6 @@ note_path(const char *path, struct arena *a)
 	return arena_printf(a, "%s" MOVED_SUFFIX, path);
 }
 
-static struct str
-parent_of(struct str path, struct arena *a)
-{
-	size_t n = path.n;
-
-	while (n > 0 && path.p[n - 1] != '/')
-		n--;
-	return n > 1 ? arena_copy(a, str_cut(path, 0, n - 1)) :
-	    arena_copy(a, n == 1 ? STR("/") : STR("."));
-}
-
-static enum err
-store_note(const char *path, struct str text, struct why *w)
-{
-	int fd = -1;
-	enum err e = file_open(path, FILE_CREATE, &fd, w);
-
-	if (e == OK)
-		e = file_cut(fd, 0, w);
-	if (e == OK)
-		e = file_write(fd, 0, text.p, text.n, w);
-	if (e == OK)
-		e = file_sync(fd, w);
-	file_close(&fd);
-	return e;
-}
-
 enum err
 moved_write(const char *path, struct str place, uint64_t bytes,
     struct why *w)
@@ -95,7 +68,6 @@ moved_write(const char *path, struct str place, uint64_t bytes,
 	struct arena a = ARENA_INIT;
 	struct buf b = BUF_INIT;
 	struct str to = note_path(path, &a);
-	struct str new = arena_printf(&a, "%.*s.new", STR_FMT(to));
 
 	buf_put_str(&b, HEADING);
 	if (bytes != MOVED_BYTES_UNKNOWN)
@@ -103,11 +75,7 @@ moved_write(const char *path, struct str place, uint64_t bytes,
 	buf_printf(&b, "\nplace %.*s\n", STR_FMT(place));
 	enum err e = moved_place_check(place, w);
 	if (e == OK)
-		e = store_note(new.p, buf_str(&b), w);
-	if (e == OK)
-		e = file_replace(new.p, to.p, w);
-	if (e == OK)
-		e = file_sync_dir(parent_of(to, &a).p, w);
+		e = file_store(to.p, buf_str(&b), w);
 	buf_free(&b);
 	arena_free(&a);
 	return e;

@@ -115,12 +115,10 @@ hooks_put(struct hooks *h, enum hook hook, uint32_t id, struct str argument,
 {
 	struct arena a = ARENA_INIT;
 	struct buf text = BUF_INIT;
-	int fd = -1;
 
 	if (h == NULL || h->words[hook] == NULL)
 		return OK;
 	struct str path = file_of(h, hook, id, &a);
-	struct str part = arena_printf(&a, "%.*s.new", STR_FMT(path));
 	struct str home = str_of(h->data_dir);
 	const char *whole = arena_copy(&a, argument).p;
 	/* Relative inside of the data directory, which may move. */
@@ -130,20 +128,7 @@ hooks_put(struct hooks *h, enum hook hook, uint32_t id, struct str argument,
 	buf_put_str(&text, argument);
 	if (hook == HOOK_WARC_FINISHED)
 		put_length(&text, whole);
-	enum err e = file_open(part.p, FILE_CREATE, &fd, w);
-	if (e == ERR_EXISTS)
-		e = file_open(part.p, FILE_WRITE, &fd, w);
-	if (e == OK)
-		e = file_cut(fd, 0, w);
-	if (e == OK)
-		e = file_write(fd, 0, text.p, text.n, w);
-	if (e == OK)
-		e = file_sync(fd, w);
-	file_close(&fd);
-	if (e == OK)
-		e = file_replace(part.p, path.p, w);
-	if (e == OK)
-		e = file_sync_dir(h->dir, w);
+	enum err e = file_store(path.p, buf_str(&text), w);
 	buf_free(&text);
 	arena_free(&a);
 	return e;

@@ -133,36 +133,15 @@ load(const char *path, const char *kind, struct arena *a, struct str *lines,
 }
 
 static enum err
-write_and_sync(const char *path, const struct buf *b, struct why *w)
-{
-	int fd = -1;
-
-	enum err e = file_open(path, FILE_CREATE, &fd, w);
-	if (e == OK)
-		e = file_cut(fd, 0, w);
-	if (e == OK)
-		e = file_write(fd, 0, b->p, b->n, w);
-	if (e == OK)
-		e = file_sync(fd, w);
-	file_close(&fd);
-	return e;
-}
-
-static enum err
 store(const char *dir, const char *name, struct buf *b, struct why *w)
 {
 	struct arena a = ARENA_INIT;
-	const char *path = arena_printf(&a, "%s/%s", dir, name).p;
-	const char *new = arena_printf(&a, "%s/%s.new", dir, name).p;
 
 	buf_printf(b, "crc32c %08x\n", crc32c_of(buf_str(b), 0));
 	enum err e = file_make_dir(dir, w);
 	if (e == OK)
-		e = write_and_sync(new, b, w);
-	if (e == OK)
-		e = file_replace(new, path, w);
-	if (e == OK)
-		e = file_sync_dir(dir, w);
+		e = file_store(arena_printf(&a, "%s/%s", dir, name).p,
+		    buf_str(b), w);
 	arena_free(&a);
 	return e;
 }

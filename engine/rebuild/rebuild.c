@@ -128,18 +128,8 @@ write_ready(struct rebuild *b, struct str name, struct why *w)
 {
 	struct str path = arena_printf(&b->arena, "%.*s/ready",
 	    STR_FMT(b->build_dir));
-	struct str new = arena_printf(&b->arena, "%.*s.new", STR_FMT(path));
-	int fd = -1;
 
-	enum err e = file_open(new.p, FILE_CREATE, &fd, w);
-	if (e == OK)
-		e = file_write(fd, 0, name.p, name.n, w);
-	if (e == OK)
-		e = file_sync(fd, w);
-	file_close(&fd);
-	if (e == OK)
-		e = file_replace(new.p, path.p, w);
-	return e == OK ? file_sync_dir(b->build_dir.p, w) : e;
+	return file_store(path.p, name, w);
 }
 
 /* The new part takes the place of the old one, which is kept. */
