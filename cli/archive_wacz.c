@@ -3,7 +3,7 @@
 #include "cli/format.h"
 #include "cli/verbs.h"
 #include "engine/archive/wacz.h"
-#include "engine/engine.h"
+#include "engine/control/control.h"
 #include "os/file.h"
 #include "server/json_writer.h"
 

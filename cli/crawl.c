@@ -199,19 +199,19 @@ happened(void *arg, const struct fetch_event *e)
 }
 
 static void
-health_changed(void *arg, enum ledger_health h, const char *text)
+health_changed(void *arg, enum engine_health h, const char *text)
 {
 	struct crawl_run *r = arg;
 
 	report_health(&r->report, r->id, h, text);
-	r->waits = h == LEDGER_DISK_FULL;
-	if (h == LEDGER_FINE)
+	r->waits = h == ENGINE_DISK_FULL;
+	if (h == ENGINE_FINE)
 		progress_say(&r->progress, "the crawl goes on: %s", text);
-	else if (h == LEDGER_DISK_FULL)
+	else if (h == ENGINE_DISK_FULL)
 		progress_say(&r->progress, "the crawl waits: %s", text);
 	else
 		progress_say(&r->progress, "the crawl stops: %s", text);
-	if (h == LEDGER_FAILED) {
+	if (h == ENGINE_FAILED) {
 		r->failed = true;
 		close_engine(r);
 	}

@@ -4,7 +4,7 @@
 #ifndef CLI_ENGINES_H
 #define CLI_ENGINES_H
 
-#include "engine/engine.h"
+#include "engine/control/control.h"
 
 /* engine_open() with a hint for the one who finds the data in use. */
 MUST_USE enum err engines_open(const struct engine_options *,

@@ -5,7 +5,7 @@
 #ifndef CLI_FIGURES_H
 #define CLI_FIGURES_H
 
-#include "engine/engine.h"
+#include "engine/control/control.h"
 
 /* What is shown of one crawl beside its view. */
 struct figure {

@@ -1,7 +1,7 @@
 #include "cli/plan.h"
 
 #include "base/text.h"
-#include "engine/engine.h"
+#include "engine/control/control.h"
 #include "engine/fetcher/cookie.h"
 #include "engine/policy/address.h"
 #include "os/clock.h"

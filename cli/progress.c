@@ -61,7 +61,7 @@ progress_line(const struct progress *p, const struct crawl_view *v,
 		buf_printf(b, "  %s error%s", format_count(
 		    crawl_exceptions(n), one),
 		    crawl_exceptions(n) == 1 ? "" : "s");
-	if (stopping && k->health == LEDGER_DISK_FULL) {
+	if (stopping && k->health == ENGINE_DISK_FULL) {
 		buf_put_text(b, " | stopping waits for space on the disk");
 	} else if (stopping) {
 		buf_printf(b, " | stopping, %u under way",

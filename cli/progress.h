@@ -11,7 +11,7 @@
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
-#include "engine/engine.h"
+#include "engine/control/control.h"
 
 #define PROGRESS_LOOK_MS 200
 #define PROGRESS_PIPE_MS 30000

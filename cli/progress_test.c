@@ -32,7 +32,7 @@ set_up(void **state)
 {
 	(void)state;
 	view = (struct crawl_view){ .state = CRAWL_RUNNING };
-	look = (struct engine_look){ .health = LEDGER_FINE };
+	look = (struct engine_look){ .health = ENGINE_FINE };
 	view.counts.items = 1234;
 	view.counts.body_bytes = 12345678;
 	view.counts.queued = 5678;
@@ -82,10 +82,10 @@ test_why(void **state)
 	(void)state;
 	look.loops.in_flight = 0;
 	assert_non_null(strstr(line(200, false), " | "));
-	look.health = LEDGER_DISK_FULL;
+	look.health = ENGINE_DISK_FULL;
 	assert_non_null(strstr(line(200, false), "disk is full"));
 	view.counts.queued = 0;
-	look.health = LEDGER_FINE;
+	look.health = ENGINE_FINE;
 	assert_true(strlen(strstr(line(200, false), " | ")) > 5);
 }
 

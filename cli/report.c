@@ -214,14 +214,14 @@ report_event(struct report *r, const struct fetch_event *e)
 }
 
 const char *
-report_health_name(enum ledger_health h)
+report_health_name(enum engine_health h)
 {
-	return h == LEDGER_FINE ? "fine" : h == LEDGER_DISK_FULL ?
+	return h == ENGINE_FINE ? "fine" : h == ENGINE_DISK_FULL ?
 	    "disk_full" : "failed";
 }
 
 void
-report_health(struct report *r, uint32_t crawl, enum ledger_health h,
+report_health(struct report *r, uint32_t crawl, enum engine_health h,
     const char *text)
 {
 	if (!r->json)

@@ -8,7 +8,7 @@
 #define CLI_REPORT_H
 
 #include "base/map.h"
-#include "engine/engine.h"
+#include "engine/control/control.h"
 
 #define REPORT_EXCEPTIONS_SHOWN 10
 
@@ -52,7 +52,7 @@ void report_close(struct report *);
 void report_started(struct report *, const struct crawl_view *,
     struct str name, struct str warc_dir, const char *data_dir, bool resumed);
 void report_event(struct report *, const struct fetch_event *);
-void report_health(struct report *, uint32_t crawl, enum ledger_health,
+void report_health(struct report *, uint32_t crawl, enum engine_health,
     const char *text);
 
 size_t report_seeds_failed(const struct report *);
@@ -61,6 +61,6 @@ void report_end(struct report *, const struct report_end *);
 
 /* {"queued":..., "items":..., "status":{...}, ...} */
 void report_counts_json(const struct crawl_counts *, struct buf *);
-const char *report_health_name(enum ledger_health);
+const char *report_health_name(enum engine_health);
 
 #endif

@@ -12,7 +12,7 @@
 #ifndef DAEMON_BOOT_H
 #define DAEMON_BOOT_H
 
-#include "engine/engine.h"
+#include "engine/control/control.h"
 #include "os/pool.h"
 
 struct opening {

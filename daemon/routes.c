@@ -21,13 +21,13 @@ static void
 get_health(struct web_request *r)
 {
 	struct served *s = web_arg(r);
-	enum ledger_health h = s->health;
+	enum engine_health h = s->health;
 	struct buf b = BUF_INIT;
 
 	buf_put_char(&b, '{');
 	json_str(&b, "state", str_of(report_health_name(h)));
 	buf_put_text(&b, "}\n");
-	web_answer(r, h == LEDGER_FINE ? 200 : 503, JSON_TYPE, buf_str(&b));
+	web_answer(r, h == ENGINE_FINE ? 200 : 503, JSON_TYPE, buf_str(&b));
 	buf_free(&b);
 }
 
@@ -37,7 +37,7 @@ get_ready(struct web_request *r)
 {
 	struct served *s = web_arg(r);
 	struct buf b = BUF_INIT, text = BUF_INIT;
-	bool ready = !s->loading(s->arg, &text) && s->health == LEDGER_FINE;
+	bool ready = !s->loading(s->arg, &text) && s->health == ENGINE_FINE;
 
 	if (text.n == 0)
 		buf_put_text(&text, ready ? "ready" :

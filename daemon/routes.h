@@ -16,7 +16,7 @@ struct served {
 	/* Append what the start is doing; false once everything is served. */
 	bool (*loading)(void *arg, struct buf *out);
 	void *arg;
-	enum ledger_health health;
+	enum engine_health health;
 };
 
 /* The rows; they are the served's and last until the port is closed. */

@@ -148,13 +148,13 @@ viewed(void *arg, const struct crawl_view *v)
 }
 
 static void
-health_changed(void *arg, enum ledger_health h, const char *text)
+health_changed(void *arg, enum engine_health h, const char *text)
 {
 	struct daemon *s = arg;
 	struct log_text quoted;
 
 	s->served.health = h;
-	if (h == LEDGER_FINE)
+	if (h == ENGINE_FINE)
 		log_info("ledger.health", "state=fine");
 	else
 		log_error("ledger.health", "state=%s text=%s",

@@ -18,6 +18,7 @@
 #include "engine/engine.h"
 #include "engine/frontier/journal.h"
 #include "engine/frontier/url_query.h"
+#include "engine/policy/policy.h"
 
 struct catalog;
 

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "engine/ledger/small_testing.h"
+#include "wire/http.h"
 
 /* --- the rig's life ----------------------------------------------------- */
 

@@ -12,7 +12,7 @@
 /* What a crawl is doing, summed over all loops. */
 struct why_facts {
 	const struct crawl_view *view;
-	enum ledger_health health;
+	enum engine_health health;
 	bool here;                   /* the crawl runs in this process */
 	unsigned in_flight, finishing;
 	bool held_back, full;        /* as in fetcher/look.h */

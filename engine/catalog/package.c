@@ -1,7 +1,7 @@
 #include "engine/catalog/package.h"
 
 #include "engine/archive/wacz.h"
-#include "engine/engine.h"
+#include "engine/control/control.h"
 
 enum err
 engine_package(const struct package_request *q, struct why *w)

@@ -150,7 +150,8 @@ give_figures(struct queue_asking *g)
 {
 	struct queue_query *q = g->ask;
 	const struct frontier_queues_query *l = &g->queues;
-	struct why_facts f = { .view = &l->view, .health = l->health,
+	struct why_facts f = { .view = &l->view,
+		.health = (enum engine_health)l->health,
 		.waiting_for_slot = l->waiting_for_slot,
 		.starved = l->tickets == 0,
 		.next_s = -1, .next_host = "", .robots_host = "" };

@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 
 #include "engine/engine.h"
+#include "engine/fetcher/fetcher.h"
 #include "engine/store/store.h"
 #include "os/request.h"
 
@@ -191,6 +192,78 @@ struct delete_request {
 };
 void crawl_delete(struct engine *, struct delete_request *);
 
+/* -- Of an engine that has no doors, or before it starts. -- */
+
+struct crawl_request {
+	struct str name;             /* empty: none */
+	const struct str *tags;
+	size_t tags_n;
+	const struct str *seeds;     /* as typed, "http://" or not */
+	size_t seeds_n;
+	const double *seed_delays;   /* s, of each; < 0: the policy's; NULL */
+	const struct policy *policy;
+	struct str policy_name;      /* under which it is kept; empty: none */
+	struct str warc_dir;
+	/* Not empty: PARENT/crawl-ID instead, or PARENT/schedule-ID. */
+	struct str warc_parent;
+	struct str key;              /* of that key none is begun again */
+	uint64_t schedule;           /* that starts it; 0: none */
+	bool operator_seeds;         /* they may be private addresses */
+	bool ends_by_duration;       /* limits.max_duration is looked after */
+	/* Secrets: kept in memory, never written. */
+	struct str authorization;    /* "Basic ..." or "Bearer ..." */
+	struct str cookies;          /* the text of a Netscape cookie file */
+	struct str proxy;            /* wins over the policy's */
+};
+
+/*
+ * A seed as somebody typed it: blanks around it go, "http://" comes before it
+ * where no scheme stands.  Memory: `a`.  Errors: INPUT with the reason.
+ */
+MUST_USE enum err engine_seed(struct str typed, struct arena *a,
+    struct url *out, struct why *);
+/* "http://user:pass@host/": it would be written into the crawl's record. */
+bool engine_seed_has_password(struct str typed);
+
+/* Before engine_start() only (the doors' verbs by mail come with the doors).
+ * Errors: INPUT naming the field. */
+MUST_USE enum err engine_begin(struct engine *, const struct crawl_request *,
+    uint32_t *id, struct why *);
+/*
+ * Go on with a crawl that an earlier process left.  Only the secrets and
+ * operator_seeds of the request count, and the latter only where the crawl
+ * began with it.  Errors: ABSENT, STATE (also without the proxy that it began
+ * with), INPUT.
+ */
+MUST_USE enum err engine_continue(struct engine *, uint32_t id,
+    const struct crawl_request *, struct why *);
+/* The newest crawl of that name; with an empty name the newest of all that can
+ * go on.  UINT32_MAX: none. */
+uint32_t engine_find(struct engine *, struct str name);
+
+/* What the loops are doing, summed. */
+struct engine_look {
+	struct fetcher_view loops;
+	size_t jobs_waiting;             /* for a thread of the pool */
+	size_t ledger_bytes_waiting;
+	enum engine_health health;
+	struct ledger_stats ledger;
+};
+void engine_look(struct engine *, void (*seen)(void *arg,
+    const struct engine_look *), void *arg);
+/* One true sentence; never empty while nothing is fetched. */
+void catalog_diagnose(const struct engine_look *, const struct crawl_view *,
+    char *out, size_t size);
+
+/* Counts by media type, of the whole run.  After `closed`, before free. */
+struct type_count {
+	struct str type;
+	uint64_t n, bytes;
+};
+const struct type_count *engine_types(struct engine *, size_t *n);
+
+/* The views as they stand; before engine_start() or after `closed`. */
+bool engine_next_view(struct engine *, size_t *at, struct crawl_view *);
 /* -- Policies and schedules, in the store. -- */
 
 enum store_verb {

@@ -3,7 +3,7 @@
 #include <yyjson.h>
 
 #include "base/text.h"
-#include "engine/engine.h"
+#include "engine/control/control.h"
 
 void
 crawl_options_put(const struct crawl_options *o, struct buf *b)

@@ -10,7 +10,7 @@
 #define ENGINE_CONTROL_CRAWL_RUNTIME_H
 
 #include "engine/control/crawl_rules.h"
-#include "engine/engine.h"
+#include "engine/control/control.h"
 
 struct crawl_runtime;
 struct running;

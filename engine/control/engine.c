@@ -231,9 +231,12 @@ views_shown(void *arg)
 struct health_mail {
 	struct mail mail;
 	struct engine *engine;
-	enum ledger_health health;
+	enum engine_health health;
 	char text[400];
 };
+_Static_assert((int)ENGINE_FINE == LEDGER_FINE &&
+    (int)ENGINE_DISK_FULL == LEDGER_DISK_FULL &&
+    (int)ENGINE_FAILED == LEDGER_FAILED, "a ledger's health is the engine's");
 
 static void
 deliver_health(struct mail *m)
@@ -254,7 +257,7 @@ health_changed(void *arg, enum ledger_health health, const char *text)
 
 	h->mail.deliver = deliver_health;
 	h->engine = e;
-	h->health = health;
+	h->health = (enum engine_health)health;
 	snprintf(h->text, sizeof(h->text), "%s", text);
 	loop_post(e->options.home, &h->mail);
 }
@@ -721,7 +724,7 @@ look_done(struct loop_call *c)
 		add_view(&k->look.loops, &l->view);
 	} else {
 		k->look.ledger_bytes_waiting = l->bytes_waiting;
-		k->look.health = l->health;
+		k->look.health = (enum engine_health)l->health;
 		k->look.ledger = l->stats;
 	}
 	mem_free(&l);
@@ -827,7 +830,7 @@ idle_seen(void *arg, const struct engine_look *k)
 	struct engine *e = arg;
 
 	/* What is under way ends first; a failed ledger ends nothing. */
-	if (k->health == LEDGER_FINE &&
+	if (k->health == ENGINE_FINE &&
 	    (k->loops.in_flight + k->loops.uncommitted > 0 || e->asked > 0))
 		loop_timer_set(e->options.home, &e->idle_timer,
 		    mono_add_ms(clock_mono(), IDLE_LOOK_MS));

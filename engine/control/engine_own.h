@@ -6,7 +6,7 @@
 
 #include "base/map.h"
 #include "engine/control/crawl_runtime.h"
-#include "engine/engine.h"
+#include "engine/control/control.h"
 #include "engine/fetcher/handoff.h"
 #include "engine/frontier/host_shard.h"
 #include "os/request.h"

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "engine/archive/capture.h"
 #include "engine/control/crawl_options.h"
-#include "engine/engine.h"
+#include "engine/control/control.h"
 #include "engine/fetcher/collection.h"
 #include "engine/frontier/journal.h"
 #include "engine/frontier/restore.h"

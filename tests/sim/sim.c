@@ -13,7 +13,6 @@
 #include "base/metric.h"
 #include "engine/archive/capture.h"
 #include "engine/control/control.h"
-#include "engine/engine.h"
 #include "engine/frontier/journal.h"
 #include "os/clock.h"
 #include "os/file_fake.h"
@@ -112,11 +111,11 @@ viewed(void *arg, const struct crawl_view *v)
 }
 
 static void
-health(void *arg, enum ledger_health h, const char *text)
+health(void *arg, enum engine_health h, const char *text)
 {
 	(void)arg, (void)text;
-	sim.failed |= h == LEDGER_FAILED;
-	sim.full |= h == LEDGER_DISK_FULL;
+	sim.failed |= h == ENGINE_FAILED;
+	sim.full |= h == ENGINE_DISK_FULL;
 }
 
 static void
