@@ -138,7 +138,7 @@ release_address(struct page *p)
 		struct page *next = LIST_ITEM(a->waiting.next, struct page,
 		    node);
 		list_take(&next->node);
-		page_go(next, PAGE_FETCH);
+		page_wake(next, PAGE_FETCH);
 	} else if (a->in_flight == 0) {
 		map_take(f->addresses, (struct str){
 		    (const char *)a->ip.b, sizeof(a->ip.b) });

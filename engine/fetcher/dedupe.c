@@ -46,14 +46,14 @@ digest_looked_up(struct ledger_query *q)
 {
 	struct page *p = CONTAINER(q, struct page, lookup);
 
-	page_go(p, PAGE_ARCHIVE);
+	page_resume(p, PAGE_ARCHIVE);
 }
 
-void
-page_dedupe(struct page *p)
+enum page_step
+page_step_dedupe(struct page *p)
 {
 	if (page_lend(p))
-		return;
+		return PAGE_WAIT;
 	struct hop *h = page_hop(p);
 	struct str body = buf_str(&h->body);
 	struct buf key = BUF_INIT, rest = BUF_INIT;
@@ -62,10 +62,8 @@ page_dedupe(struct page *p)
 	warc_digest_payload(p->fetcher->writer, &body, 1, &p->digest);
 	revalidate_note(p);
 	if (h->status < 200 || h->status > 299 || body.n == 0 ||
-	    h->truncated != NULL) {
-		page_go(p, PAGE_ARCHIVE);
-		return;
-	}
+	    h->truncated != NULL)
+		return PAGE_ARCHIVE;
 	collection_digest_key(p->crawl->shared->collection, &p->digest, &key);
 	p->submission.digest_key = arena_copy(a, buf_str(&key));
 	buf_put_be64(&rest, (uint64_t)h->start.us);
@@ -74,14 +72,13 @@ page_dedupe(struct page *p)
 	buf_free(&key);
 	buf_free(&rest);
 	/* Nearly all payloads are new: then the index has nothing to say. */
-	if (!digest_filter_add(
-	        p->fetcher->options.seen, p->submission.digest_key)) {
-		page_go(p, PAGE_ARCHIVE);
-		return;
-	}
+	if (!digest_filter_add(p->fetcher->options.seen,
+	    p->submission.digest_key))
+		return PAGE_ARCHIVE;
 	p->lookup.home = p->fetcher->loop;
 	p->lookup.run = look_up_digest;
 	p->lookup.done = digest_looked_up;
 	ledger_read(frontier_ledger(p->fetcher->options.frontier),
 	    &p->lookup);
+	return PAGE_WAIT;
 }

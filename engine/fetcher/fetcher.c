@@ -6,6 +6,7 @@
 #include "engine/fetcher/lend.h"
 #include "engine/fetcher/links.h"
 #include "engine/fetcher/outbox.h"
+#include "engine/fetcher/page.h"
 #include "engine/fetcher/page_log.h"
 #include "engine/fetcher/window.h"
 #include "engine/frontier/host_shard.h"
@@ -64,8 +65,11 @@ turn_end(struct turn_hook *h)
 	struct fetcher *f = CONTAINER(h, struct pump, turn)->fetcher;
 
 	/* Steps that end at once make room for more within the same turn. */
-	for (int i = 0; i < 4 && f->pump->soon; i++)
+	pages_run_woken(f);
+	for (int i = 0; i < 4 && f->pump->soon; i++) {
 		pump(f);
+		pages_run_woken(f);
+	}
 	outbox_turn_end(f);
 	lending_turn_end(f);
 }

@@ -297,14 +297,14 @@ start_waiting(struct host *h)
 
 	list_take(&p->node);
 	if (p->crawl->order == FETCH_END || page_excluded(p)) {
-		page_give_back(p);
+		page_resume(p, PAGE_RETURN);
 		return;
 	}
 	h->in_flight++;
 	h->fetcher->hosts->in_flight++;
 	p->host = h;
 	p->holds_slot = true;
-	page_go(p, PAGE_RESOLVE);
+	page_resume(p, PAGE_RESOLVE);
 }
 
 static void
@@ -315,7 +315,7 @@ start_one(struct host *h)
 	if (!list_empty(&h->waiting))
 		start_waiting(h);
 	else if ((w = window_ready(h)) != NULL)
-		page_go(window_take(w), PAGE_ROBOTS);
+		page_resume(window_take(w), PAGE_ROBOTS);
 }
 
 void

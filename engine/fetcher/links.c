@@ -239,5 +239,5 @@ links_from_robots(struct page *p, struct origin *o)
 		add_sitemap(&x, &u, &p->submission.lease);
 	s->found = x.at;
 	s->found_n = x.n;
-	page_finish(carrier, OUTCOME_NONE, 0, STR_NONE);
+	page_wake(carrier, page_finish(carrier, OUTCOME_NONE, 0, STR_NONE));
 }

@@ -10,6 +10,7 @@
 #include "engine/fetcher/host.h"
 #include "engine/fetcher/page.h"
 #include "engine/fetcher/page_log.h"
+#include "engine/fetcher/window.h"
 #include "os/clock.h"
 
 /* The stored form: fetched8 status2 body.  Status 0: no answer. */
@@ -146,25 +147,13 @@ release(struct origin *o, const struct fetch_crawl *blocked, struct str text)
 	struct list waiting;
 
 	list_init(&waiting);
-	while (!list_empty(&o->waiting)) {
-		struct list *n = o->waiting.next;
-		list_take(n);
-		list_put(&waiting, n);
-	}
+	list_move_all(&waiting, &o->waiting);
 	while (!list_empty(&waiting)) {
 		struct page *p = LIST_ITEM(waiting.next, struct page, node);
 		list_take(&p->node);
-		if (p->crawl == blocked)
-			page_finish(p, OUTCOME_SKIPPED, SKIP_BLOCKED, text);
-		else
-			page_go(p, PAGE_ROBOTS);
+		page_resume(p, p->crawl != blocked ? PAGE_ROBOTS :
+		    page_finish(p, OUTCOME_SKIPPED, SKIP_BLOCKED, text));
 	}
-}
-
-void
-origin_release(struct origin *o)
-{
-	release(o, NULL, STR_NONE);
 }
 
 static void
@@ -207,7 +196,9 @@ fetch(struct origin *o)
 	struct str text = arena_printf(a, "%.*s/robots.txt",
 	    STR_FMT(o->text));
 	CHECK(url_parse(text, NULL, a, &hop->url, NULL) == OK);
-	page_go(p, PAGE_TURN);
+	p->step = PAGE_TURN;
+	window_join(o->host, p->crawl);
+	host_wait(o->host, p);
 }
 
 enum err
@@ -259,7 +250,7 @@ looked_up(struct ledger_query *q)
 	    fetched.us >= h->fetcher->hosts->robots_since.us &&
 	    age_s < h->fetcher->settings->robots_ttl_s) {
 		settle(o, status, (struct str){ in.p, in.n }, age_s);
-		origin_release(o);
+		release(o, NULL, STR_NONE);
 	} else if (list_empty(&o->waiting)) {
 		o->state = ORIGIN_NEW;
 	} else {
@@ -307,7 +298,7 @@ void
 origin_abandoned(struct origin *o)
 {
 	o->state = ORIGIN_NEW;
-	origin_release(o);
+	release(o, NULL, STR_NONE);
 }
 
 void
@@ -365,11 +356,11 @@ origin_fetched(struct origin *o, struct page *p)
 		o->fetched_at = loop_now(o->host->fetcher->loop);
 		o->ttl_s = o->host->fetcher->settings->robots_retry_s;
 		o->state = ORIGIN_KNOWN;
-		page_log_robots(p, o, status);
-		return;
+	} else {
+		if (status != 0)
+			remember(p, o, status, p->content);
+		settle(o, status, p->content, 0);
 	}
-	if (status != 0)
-		remember(p, o, status, p->content);
-	settle(o, status, p->content, 0);
 	page_log_robots(p, o, status);
+	release(o, NULL, STR_NONE);
 }

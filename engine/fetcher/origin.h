@@ -55,11 +55,11 @@ void origin_abandoned(struct origin *);
 void origin_blocked(struct origin *, const struct fetch_crawl *,
     struct str text);
 /*
- * robots.txt came, or cannot be had.  Once `robots_page` is handed over, those
- * who wait are released: what they do may end the crawl.
+ * robots.txt came, or cannot be had.  Called from a step of `robots_page`, so
+ * that the pages that wait go on after it has been handed over: what they do
+ * may end the crawl.
  */
 void origin_fetched(struct origin *, struct page *robots_page);
-void origin_release(struct origin *);
 
 /* URLs of this origin fail without a request until then. */
 void origin_down(struct origin *, enum exception, struct str detail,

@@ -24,6 +24,7 @@ pages_open(struct fetcher *f)
 {
 	f->pages = mem_new(sizeof(*f->pages));
 	list_init(&f->pages->all);
+	list_init(&f->pages->woken);
 }
 
 void
@@ -49,11 +50,8 @@ pages_stop(struct fetcher *f, const struct fetch_crawl *c)
 		struct page *p = LIST_ITEM(n, struct page, all_node);
 		next = n->next;
 		if (p->crawl == c && p->step == PAGE_FETCH &&
-		    p->address != NULL && p->exchange.own != NULL) {
+		    p->address != NULL && p->exchange.own != NULL)
 			transport_stop(f->options.transport, &p->exchange);
-			/* Stopping may have ended more than this one. */
-			next = all->next;
-		}
 	}
 }
 
@@ -98,17 +96,55 @@ page_free(struct page **pp)
 	atomic_fetch_sub(&crawl->users, 1);
 }
 
-static void (*const step_run[])(struct page *) = {
-#define PAGE_STEP_RUN(name, fn, text) page_##fn,
+/* --- the loop over the steps -------------------------------------------- */
+
+static enum page_step (*const step_run[])(struct page *) = {
+#define PAGE_STEP_RUN(name, fn, text) page_step_##fn,
 	PAGE_STEPS(PAGE_STEP_RUN)
 #undef PAGE_STEP_RUN
 };
 
+static void
+run_steps(struct page *p)
+{
+	struct page_table *t = p->fetcher->pages;
+	enum page_step next = p->step;
+
+	t->running = true;
+	while (next != PAGE_WAIT) {
+		p->step = next;
+		next = step_run[next](p);
+	}
+	t->running = false;
+}
+
 void
-page_go(struct page *p, enum page_step step)
+page_wake(struct page *p, enum page_step step)
 {
 	p->step = step;
-	step_run[step](p);
+	list_put(&p->fetcher->pages->woken, &p->node);
+}
+
+void
+page_resume(struct page *p, enum page_step step)
+{
+	page_wake(p, step);
+	if (p->fetcher->pages->running)
+		return;
+	list_take(&p->node);
+	run_steps(p);
+}
+
+void
+pages_run_woken(struct fetcher *f)
+{
+	struct list *woken = &f->pages->woken;
+
+	while (!list_empty(woken)) {
+		struct page *p = LIST_ITEM(woken->next, struct page, node);
+		list_take(&p->node);
+		run_steps(p);
+	}
 }
 
 void
@@ -133,7 +169,7 @@ deliver_page(struct mail *m)
 	struct page *p = CONTAINER(m, struct page, mail);
 
 	page_join(p);
-	page_go(p, p->step);
+	page_resume(p, p->step);
 }
 
 bool
@@ -149,28 +185,12 @@ page_travel(struct page *p, struct fetcher *to)
 }
 
 bool
-page_goes_home(struct page *p, enum page_step step)
+page_goes_home(struct page *p)
 {
-	p->step = step;
 	return p->kind == PAGE_OF_ROBOTS && page_travel(p, p->home);
 }
 
 /* --- ROBOTS, TURN ------------------------------------------------------- */
-
-static bool
-first_hop(struct page *p)
-{
-	struct hop *h = page_hop(p);
-	struct why w = WHY_INIT;
-
-	if (h->url.href.n != 0)
-		return true;
-	if (url_parse(p->submission.lease.url, NULL, &p->submission.arena,
-	    &h->url, &w) == OK)
-		return true;
-	page_finish(p, OUTCOME_SKIPPED, SKIP_URL, str_of(w.text));
-	return false;
-}
 
 struct str
 page_token(const struct page *p)
@@ -219,60 +239,57 @@ forbidden_text(struct page *p, const struct origin *o,
 	    STR_FMT(match->text));
 }
 
-void
-page_robots(struct page *p)
+/* Why the URL is not even asked robots.txt about, or NULL. */
+static const char *
+refused(const struct page *p, uint8_t *reason)
 {
-	if (!first_hop(p))
-		return;
 	const struct url *u = &page_hop(p)->url;
-	struct fetcher *to = fetcher_of(p->fetcher, u->host);
-	if (page_travel(p, to))
-		return;
-	if (p->crawl->order == FETCH_END || page_excluded(p)) {
-		page_give_back(p);
-		return;
-	}
-	if (sitemaps_are_over(p)) {
-		page_finish(p, OUTCOME_SKIPPED, SKIP_LIMIT,
-		    STR("sitemap.bytes_max is reached"));
-		return;
-	}
+
+	*reason = SKIP_LIMIT;
+	if (sitemaps_are_over(p))
+		return "sitemap.bytes_max is reached";
 	/* Seeds, sitemaps and what is tried again were judged by no policy. */
-	if (!address_guard_port(p, u)) {
-		page_finish(p, OUTCOME_SKIPPED, SKIP_URL,
-		    STR("the port belongs to another protocol"));
-		return;
-	}
-	if (!address_guard_name(p, u)) {
-		page_finish(p, OUTCOME_SKIPPED, SKIP_BLOCKED,
-		    STR("the host is private or local"));
-		return;
-	}
+	*reason = SKIP_URL;
+	if (!address_guard_port(p, u))
+		return "the port belongs to another protocol";
+	*reason = SKIP_BLOCKED;
+	return address_guard_name(p, u) ? NULL : "the host is private or local";
+}
+
+enum page_step
+page_step_robots(struct page *p)
+{
+	struct url *u = &page_hop(p)->url;
+	struct why w = WHY_INIT;
+	uint8_t reason;
+
+	if (u->href.n == 0 && url_parse(p->submission.lease.url, NULL,
+	    &p->submission.arena, u, &w) != OK)
+		return page_finish(p, OUTCOME_SKIPPED, SKIP_URL,
+		    str_of(w.text));
+	if (page_travel(p, fetcher_of(p->fetcher, u->host)))
+		return PAGE_WAIT;
+	if (p->crawl->order == FETCH_END || page_excluded(p))
+		return PAGE_RETURN;
+	const char *text = refused(p, &reason);
+	if (text != NULL)
+		return page_finish(p, OUTCOME_SKIPPED, reason, str_of(text));
 	struct host *h = host_get(p->fetcher, u->host);
-	const struct policy *policy = policy_of(
-	    crawl_policy(p->crawl->shared));
-	if (policy->robots == POLICY_IGNORE ||
-	    (p->submission.lease.flags & FOUND_SITEMAP)) {
-		page_go(p, PAGE_TURN);
-		return;
-	}
+	if (policy_of(crawl_policy(p->crawl->shared))->robots ==
+	    POLICY_IGNORE || (p->submission.lease.flags & FOUND_SITEMAP))
+		return PAGE_TURN;
 	struct origin *o = origin_get(h, p);
 	if (!origin_ready(o, p))
-		return;
-	if (o->unreachable) {
-		page_finish(p, OUTCOME_EXCEPTION, (uint8_t)o->reason,
+		return PAGE_WAIT;
+	if (o->unreachable)
+		return page_finish(p, OUTCOME_EXCEPTION, (uint8_t)o->reason,
 		    with_detail(p, "robots.txt could not be reached", o));
-		return;
-	}
 	struct robots_match match;
-	if (!robots_allows(o->robots, url_target(u), &match)) {
-		page_finish(p, OUTCOME_SKIPPED, SKIP_ROBOTS,
+	if (!robots_allows(o->robots, url_target(u), &match))
+		return page_finish(p, OUTCOME_SKIPPED, SKIP_ROBOTS,
 		    forbidden_text(p, o, &match));
-		return;
-	}
 	links_from_robots(p, o);
-	if (!revalidate_begin(p))
-		page_go(p, PAGE_TURN);
+	return revalidate_begin(p) ? PAGE_WAIT : PAGE_TURN;
 }
 
 struct origin *
@@ -286,26 +303,26 @@ page_down_origin(struct page *p, struct host *h)
 	return mono_before(now, o->down_until) ? o : NULL;
 }
 
-void
-page_turn(struct page *p)
+enum page_step
+page_step_turn(struct page *p)
 {
 	struct host *h = host_get(p->fetcher, page_hop(p)->url.host);
 	struct origin *down = p->kind == PAGE_URL ?
 	    page_down_origin(p, h) : NULL;
 
-	if (down != NULL) {
-		page_finish(p, OUTCOME_EXCEPTION, (uint8_t)down->down_reason,
+	if (down != NULL)
+		return page_finish(p, OUTCOME_EXCEPTION,
+		    (uint8_t)down->down_reason,
 		    with_detail(p, "the host failed a moment ago", down));
-		return;
-	}
 	window_join(h, p->crawl);
 	host_wait(h, p);
+	return PAGE_WAIT;
 }
 
-/* --- ARCHIVE, COMMIT, REPORT -------------------------------------------- */
+/* --- ARCHIVE, RETURN, COMMIT, REPORT ------------------------------------ */
 
-void
-page_archive(struct page *p)
+enum page_step
+page_step_archive(struct page *p)
 {
 	struct why w = WHY_INIT;
 
@@ -313,17 +330,25 @@ page_archive(struct page *p)
 		p->submission.duplicate = true;
 		p->submission.digest_key = STR_NONE;
 	}
-	if (p->fetcher->settings->archive && !page_archive_members(p, &w)) {
-		page_finish(p, OUTCOME_EXCEPTION, EXCEPTION_PROTOCOL,
+	if (p->fetcher->settings->archive && !page_archive_members(p, &w))
+		return page_finish(p, OUTCOME_EXCEPTION, EXCEPTION_PROTOCOL,
 		    arena_copy(&p->submission.arena, str_of(w.text)));
-		return;
-	}
+	return page_finish(p, p->kind == PAGE_OF_ROBOTS ? OUTCOME_NONE :
+	    p->submission.lease.flags & FOUND_SITEMAP ? OUTCOME_AUX :
+	    OUTCOME_ITEM, 0, STR_NONE);
+}
+
+enum page_step
+page_step_return(struct page *p)
+{
+	page_release_slot(p);
+	if (page_goes_home(p))
+		return PAGE_WAIT;
 	if (p->kind == PAGE_OF_ROBOTS)
-		page_finish(p, OUTCOME_NONE, 0, STR_NONE);
-	else if (p->submission.lease.flags & FOUND_SITEMAP)
-		page_finish(p, OUTCOME_AUX, 0, STR_NONE);
-	else
-		page_finish(p, OUTCOME_ITEM, 0, STR_NONE);
+		origin_abandoned(p->origin);
+	p->submission.outcome = p->kind == PAGE_URL ? OUTCOME_RETURNED :
+	    OUTCOME_NONE;
+	return PAGE_COMMIT;
 }
 
 static void
@@ -335,13 +360,13 @@ durable(struct submission *s, enum err e)
 	if (p->lender != NULL)
 		page_join(p);
 	if (e == OK)
-		page_go(p, PAGE_REPORT);
+		page_resume(p, PAGE_REPORT);
 	else
 		page_free(&p);
 }
 
-void
-page_commit(struct page *p)
+enum page_step
+page_step_commit(struct page *p)
 {
 	struct submission *s = &p->submission;
 	struct fetcher *f = p->fetcher;
@@ -361,10 +386,11 @@ page_commit(struct page *p)
 	}
 	s->home = p->fetcher->loop;
 	outbox_put(f, p);
+	return PAGE_WAIT;
 }
 
-void
-page_report(struct page *p)
+enum page_step
+page_step_report(struct page *p)
 {
 	struct fetcher *f = p->fetcher;
 	struct fetch_event e;
@@ -378,9 +404,10 @@ page_report(struct page *p)
 		f->options.event(f->options.arg, &e);
 	}
 	page_free(&p);
+	return PAGE_WAIT;
 }
 
-void
+enum page_step
 page_finish(struct page *p, enum outcome outcome, uint8_t reason,
     struct str text)
 {
@@ -403,18 +430,5 @@ page_finish(struct page *p, enum outcome outcome, uint8_t reason,
 	if (outcome != OUTCOME_ITEM && outcome != OUTCOME_AUX &&
 	    s->parts == NULL)
 		page_archive_answers(p);
-	page_go(p, PAGE_COMMIT);
-}
-
-void
-page_give_back(struct page *p)
-{
-	page_release_slot(p);
-	if (page_goes_home(p, PAGE_JUDGE))
-		return;
-	if (p->kind == PAGE_OF_ROBOTS)
-		origin_abandoned(p->origin);
-	p->submission.outcome = p->kind == PAGE_URL ? OUTCOME_RETURNED :
-	    OUTCOME_NONE;
-	page_go(p, PAGE_COMMIT);
+	return PAGE_COMMIT;
 }

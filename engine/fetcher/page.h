@@ -18,8 +18,10 @@
 #include "wire/warc.h"
 
 /*
- * A page's story.  RESOLVE and FETCH are in page_fetch.c, JUDGE and PARSE in
- * page_judge.c, DEDUPE in dedupe.c, the others in page.c.
+ * A page's story.  A step returns its successor, or PAGE_WAIT when the page
+ * waits for an event, is at another loop, or is gone.  RESOLVE and FETCH are in
+ * page_fetch.c, JUDGE and PARSE in page_judge.c, DEDUPE in dedupe.c, the others
+ * in page.c.
  */
 #define PAGE_STEPS(X)                                                       \
 	X(ROBOTS,  robots,  "ask robots.txt")                                 \
@@ -30,13 +32,15 @@
 	X(PARSE,   parse,   "decode, find links")                             \
 	X(DEDUPE,  dedupe,  "look for the same payload in the collection")    \
 	X(ARCHIVE, archive, "build the WARC members")                         \
+	X(RETURN,  return,  "not wanted any more: back to its queue")         \
 	X(COMMIT,  commit,  "hand everything to the frontier")                \
 	X(REPORT,  report,  "it is durable: tell")
 enum page_step {
 #define PAGE_STEP_ENUM(name, fn, text) PAGE_##name,
 	PAGE_STEPS(PAGE_STEP_ENUM)
 #undef PAGE_STEP_ENUM
-	PAGE_STEP_COUNT
+	PAGE_STEP_COUNT,
+	PAGE_WAIT = PAGE_STEP_COUNT
 };
 
 /*
@@ -89,6 +93,8 @@ struct page {
 /* All pages of one loop. */
 struct page_table {
 	struct list all;
+	struct list woken;               /* they go on at the end of the turn */
+	bool running;                    /* a page's step */
 	uint64_t requests, bytes_in;     /* since the start */
 };
 void pages_open(struct fetcher *);
@@ -98,27 +104,33 @@ void pages_close(struct fetcher *);
 /* A page of the crawl, with one empty hop; its first step comes next. */
 struct page *page_new(struct fetcher *, struct fetch_crawl *, enum page_kind);
 void page_free(struct page **);
-/* Run the step; it goes on to others, or leaves the page where it waits. */
-void page_go(struct page *, enum page_step);
-#define PAGE_STEP_DECLARE(name, fn, text) void page_##fn(struct page *);
+/*
+ * The event came for which the page waited, and it goes on with the step; at
+ * the end of the turn, if the event came while a page's step is running.
+ */
+void page_resume(struct page *, enum page_step);
+/* Another page may go on: it does so at the end of the turn. */
+void page_wake(struct page *, enum page_step);
+/* Run all that were woken.  Not from within a step. */
+void pages_run_woken(struct fetcher *);
+#define PAGE_STEP_DECLARE(name, fn, text)                                   \
+	enum page_step page_step_##fn(struct page *);
 PAGE_STEPS(PAGE_STEP_DECLARE)
 #undef PAGE_STEP_DECLARE
 
 /*
  * Its outcome is known; `reason` is an exception or a skip_reason, `text` says
- * more in the crawl's log.  It goes to COMMIT.
+ * more in the crawl's log.  Returns the successor, COMMIT.
  */
-void page_finish(struct page *, enum outcome outcome, uint8_t reason,
+enum page_step page_finish(struct page *, enum outcome outcome, uint8_t reason,
     struct str text);
-/* The URL waits in its queue again, as if it had not been leased. */
-void page_give_back(struct page *);
-/* The page goes on at the other loop, with its step; true: it has left. */
+/* The page runs its step again at the other loop; true: it has left. */
 bool page_travel(struct page *, struct fetcher *to);
 /*
  * What robots.txt says is for the loop whose origin asked.  True: the page is
- * robots.txt and has left for that loop, where it goes on with the step.
+ * robots.txt and has left for that loop, where it runs its step again.
  */
-bool page_goes_home(struct page *, enum page_step);
+bool page_goes_home(struct page *);
 /* Count the page at the loop that has it now, or not any more. */
 void page_join(struct page *);
 void page_leave(struct page *);

@@ -41,34 +41,28 @@ fixed_address(const char *table, const struct url *u, struct ip *ip,
 }
 
 static void
-resolved(struct page *p, const struct ip *found, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (address_guard_found(p, &found[i]))
-			p->addresses[p->addresses_n++] = found[i];
-	if (p->addresses_n == 0) {
-		p->tries++;
-		p->end = n == 0 ? TRANSPORT_DNS : TRANSPORT_BLOCKED;
-		page_release_slot(p);
-		page_go(p, PAGE_JUDGE);
-		return;
-	}
-	page_go(p, PAGE_FETCH);
-}
-
-static void
 query_found(struct resolve_query *q)
 {
 	struct page *p = CONTAINER(q, struct page, query);
 
+	for (size_t i = 0; i < q->n; i++)
+		if (address_guard_found(p, &q->addresses[i]))
+			p->addresses[p->addresses_n++] = q->addresses[i];
+	if (p->addresses_n > 0) {
+		page_resume(p, PAGE_FETCH);
+		return;
+	}
 	if (q->n == 0)
 		p->end_text = arena_copy(&p->submission.arena,
 		    str_of(q->error));
-	resolved(p, q->addresses, q->n);
+	p->tries++;
+	p->end = q->n == 0 ? TRANSPORT_DNS : TRANSPORT_BLOCKED;
+	page_release_slot(p);
+	page_resume(p, PAGE_JUDGE);
 }
 
-void
-page_resolve(struct page *p)
+enum page_step
+page_step_resolve(struct page *p)
 {
 	const struct url *u = &page_hop(p)->url;
 	struct ip ip;
@@ -84,20 +78,18 @@ page_resolve(struct page *p)
 	    memory_order_relaxed);
 	p->counted = true;
 	p->exchange.port = u->port;
-	if (p->crawl->shared->proxy.n != 0) {
-		page_go(p, PAGE_FETCH);
-		return;
-	}
+	if (p->crawl->shared->proxy.n != 0)
+		return PAGE_FETCH;
 	/* Who starts the program may map names as he likes. */
 	if (p->fetcher->settings->resolve != NULL && fixed_address(
 	    p->fetcher->settings->resolve, u, &ip, &p->exchange.port)) {
 		p->addresses[p->addresses_n++] = ip;
-		page_go(p, PAGE_FETCH);
-		return;
+		return PAGE_FETCH;
 	}
 	p->query.host = u->host;
 	p->query.found = query_found;
 	resolve_start(p->fetcher->options.resolver, &p->query);
+	return PAGE_WAIT;
 }
 
 /* --- FETCH -------------------------------------------------------------- */
@@ -192,27 +184,26 @@ on_done(struct exchange *x, enum transport_end end, struct str detail)
 			h->parsed = (struct http_head){ 0 };
 	}
 	page_release_slot(p);
-	page_go(p, PAGE_JUDGE);
+	page_resume(p, PAGE_JUDGE);
 }
 
 static const struct exchange_events events = {
 	on_connected, on_head, on_body, on_done,
 };
 
-void
-page_fetch(struct page *p)
+enum page_step
+page_step_fetch(struct page *p)
 {
 	struct fetcher *f = p->fetcher;
 	struct hop *h = page_hop(p);
 
+	if (p->crawl->order == FETCH_END)
+		return PAGE_RETURN;
 	if (!address_slots_take(p))
-		return;
-	if (!http_request_build(p)) {
-		page_release_slot(p);
-		page_finish(p, OUTCOME_SKIPPED, SKIP_URL,
+		return PAGE_WAIT;
+	if (!http_request_build(p))
+		return page_finish(p, OUTCOME_SKIPPED, SKIP_URL,
 		    STR("no request can be made of this URL"));
-		return;
-	}
 	p->exchange.events = &events;
 	buf_clear(&h->body);
 	h->truncated = NULL;
@@ -226,4 +217,5 @@ page_fetch(struct page *p)
 	p->tries++;
 	f->pages->requests++;
 	transport_start(f->options.transport, &p->exchange);
+	return PAGE_WAIT;
 }

@@ -103,43 +103,35 @@ try_again(struct page *p)
 		host_trouble(host, retry_after_ms(page_hop(p)));
 		page_log_backoff(p, host);
 	}
-	page_go(p, PAGE_TURN);
 	return true;
 }
 
-static void
+static enum page_step
 fail(struct page *p, enum exception reason, struct str text)
 {
-	if (page_goes_home(p, PAGE_JUDGE))
-		return;
-	if (p->kind == PAGE_OF_ROBOTS) {
-		struct origin *o = p->origin;
-		origin_fetched(o, p);
-		page_finish(p, OUTCOME_NONE, 0, STR_NONE);
-		origin_release(o);
-		return;
-	}
-	page_finish(p, OUTCOME_EXCEPTION, (uint8_t)reason, text);
+	if (page_goes_home(p))
+		return PAGE_WAIT;
+	if (p->kind == PAGE_URL)
+		return page_finish(p, OUTCOME_EXCEPTION, (uint8_t)reason,
+		    text);
+	origin_fetched(p->origin, p);
+	return page_finish(p, OUTCOME_NONE, 0, STR_NONE);
 }
 
 /* An address on its way is private; of robots.txt it is its pages' end. */
-static void
+static enum page_step
 block(struct page *p)
 {
 	struct str text = p->crawl->shared->proxy.n != 0 ?
 	    STR("the proxy's address is private or local") :
 	    STR("the address is private or local");
 
-	if (page_goes_home(p, PAGE_JUDGE))
-		return;
-	if (p->kind == PAGE_OF_ROBOTS) {
-		struct origin *o = p->origin;
-		struct fetch_crawl *c = p->crawl;
-		page_finish(p, OUTCOME_NONE, 0, STR_NONE);
-		origin_blocked(o, c, text);
-		return;
-	}
-	page_finish(p, OUTCOME_SKIPPED, SKIP_BLOCKED, text);
+	if (page_goes_home(p))
+		return PAGE_WAIT;
+	if (p->kind == PAGE_URL)
+		return page_finish(p, OUTCOME_SKIPPED, SKIP_BLOCKED, text);
+	origin_blocked(p->origin, p->crawl, text);
+	return page_finish(p, OUTCOME_NONE, 0, STR_NONE);
 }
 
 static bool
@@ -149,7 +141,7 @@ redirects(int status)
 	    status == 307 || status == 308;
 }
 
-static void
+static enum page_step
 follow(struct page *p, struct str location)
 {
 	struct hop *from = page_hop(p);
@@ -160,19 +152,15 @@ follow(struct page *p, struct str location)
 	struct policy_verdict v = { .take = true };
 	struct url to, plain;
 
-	if (p->hops_n > max) {
-		fail(p, EXCEPTION_REDIRECTS, arena_printf(a,
+	if (p->hops_n > max)
+		return fail(p, EXCEPTION_REDIRECTS, arena_printf(a,
 		    "more than %u redirects", max));
-		return;
-	}
 	if (url_parse(location, &from->url, a, &plain, NULL) != OK ||
 	    (plain.scheme != URL_HTTP && plain.scheme != URL_HTTPS) ||
 	    (p->kind == PAGE_OF_ROBOTS && address_port_is_bad(plain.port)) ||
-	    url_canonical(&plain, NULL, 0, a, &to, NULL) != OK) {
-		fail(p, EXCEPTION_REDIRECTS, arena_printf(a,
+	    url_canonical(&plain, NULL, 0, a, &to, NULL) != OK)
+		return fail(p, EXCEPTION_REDIRECTS, arena_printf(a,
 		    "redirected to %.*s", STR_FMT(str_cut(location, 0, 200))));
-		return;
-	}
 	if (p->kind == PAGE_URL && !(p->submission.lease.flags & FOUND_EMBED))
 		policy_judge_url(crawl_policy(p->crawl->shared), &to,
 		    p->submission.lease.cost, 0, false, &v);
@@ -181,19 +169,17 @@ follow(struct page *p, struct str location)
 	    (p->fetcher->settings->allow_private ||
 	    crawl_host_allowed(p->crawl->shared, to.host)))
 		v.take = true;
-	if (!v.take && v.reason != SKIP_DEPTH && v.reason != SKIP_COST) {
-		page_finish(p, OUTCOME_SKIPPED, (uint8_t)v.reason,
+	if (!v.take && v.reason != SKIP_DEPTH && v.reason != SKIP_COST)
+		return page_finish(p, OUTCOME_SKIPPED, (uint8_t)v.reason,
 		    arena_printf(a, "redirected to %.*s: %s",
 		    STR_FMT(str_cut(to.href, 0, 200)), v.text));
-		return;
-	}
 	p->hops[p->hops_n++] = ARENA_NEW(a, struct hop);
 	p->tries = 0;
 	page_hop(p)->url = to;
 	/* robots.txt of the new place decides, unless this is robots.txt. */
 	p->step = p->kind == PAGE_URL ? PAGE_ROBOTS : PAGE_TURN;
-	if (!page_travel(p, fetcher_of(p->fetcher, to.host)))
-		page_go(p, p->step);
+	return page_travel(p, fetcher_of(p->fetcher, to.host)) ? PAGE_WAIT :
+	    p->step;
 }
 
 static void
@@ -209,40 +195,30 @@ store_cookies(struct page *p)
 		cookie_store(p->crawl->cookies, &h->url, value, h->start);
 }
 
-void
-page_judge(struct page *p)
+enum page_step
+page_step_judge(struct page *p)
 {
 	struct hop *h = page_hop(p);
 
-	if (p->crawl->order == FETCH_END) {
-		page_give_back(p);
-		return;
-	}
-	if (p->end == TRANSPORT_BLOCKED) {
-		block(p);
-		return;
-	}
-	if (h->stop == HOP_STOP_MIME) {
-		page_finish(p, OUTCOME_SKIPPED, SKIP_MIME, http_find(
+	if (p->crawl->order == FETCH_END)
+		return PAGE_RETURN;
+	if (p->end == TRANSPORT_BLOCKED)
+		return block(p);
+	if (h->stop == HOP_STOP_MIME)
+		return page_finish(p, OUTCOME_SKIPPED, SKIP_MIME, http_find(
 		    &h->parsed, STR("Content-Type")));
-		return;
-	}
 	if (try_again(p))
-		return;
+		return PAGE_TURN;
 	bool answered = p->end == TRANSPORT_DONE ||
 	    (p->end == TRANSPORT_STOPPED && h->truncated != NULL);
-	if (!answered) {
-		fail(p, page_exception(p), p->end_text.n != 0 ? p->end_text :
-		    h->stop == HOP_STOP_HEAD ?
+	if (!answered)
+		return fail(p, page_exception(p), p->end_text.n != 0 ?
+		    p->end_text : h->stop == HOP_STOP_HEAD ?
 		    STR("the answer's head is not HTTP") : STR_NONE);
-		return;
-	}
 	store_cookies(p);
 	struct str location = http_find(&h->parsed, STR("Location"));
-	if (redirects(h->status) && location.n != 0)
-		follow(p, location);
-	else
-		page_go(p, PAGE_PARSE);
+	return redirects(h->status) && location.n != 0 ?
+	    follow(p, location) : PAGE_PARSE;
 }
 
 /* --- PARSE -------------------------------------------------------------- */
@@ -291,8 +267,8 @@ parse_packed_sitemap(struct page *p, struct parse_input *in)
 	buf_free(&xml);
 }
 
-void
-page_parse(struct page *p)
+enum page_step
+page_step_parse(struct page *p)
 {
 	struct hop *h = page_hop(p);
 	const struct fetch_settings *s = p->fetcher->settings;
@@ -304,21 +280,16 @@ page_parse(struct page *p)
 		.sitemap = p->submission.lease.flags & FOUND_SITEMAP,
 	};
 
-	if (page_goes_home(p, PAGE_PARSE))
-		return;
+	if (page_goes_home(p))
+		return PAGE_WAIT;
 	decode(p);
 	if (p->kind == PAGE_URL && p->damaged && p->content.n == 0 &&
-	    h->truncated == NULL) {
-		page_finish(p, OUTCOME_EXCEPTION, EXCEPTION_DECODE,
+	    h->truncated == NULL)
+		return page_finish(p, OUTCOME_EXCEPTION, EXCEPTION_DECODE,
 		    STR("nothing of the body can be decoded"));
-		return;
-	}
 	if (p->kind == PAGE_OF_ROBOTS) {
-		struct origin *o = p->origin;
-		origin_fetched(o, p);
-		page_go(p, PAGE_ARCHIVE);
-		origin_release(o);
-		return;
+		origin_fetched(p->origin, p);
+		return PAGE_ARCHIVE;
 	}
 	in.body = p->content;
 	in.nosniff = str_eq_nocase(http_find(&h->parsed,
@@ -336,5 +307,5 @@ page_parse(struct page *p)
 		atomic_fetch_add(&p->crawl->shared->sitemap_bytes,
 		    p->sitemap_bytes);
 	p->submission.simhash = p->parsed.simhash;
-	page_go(p, p->fetcher->settings->archive ? PAGE_DEDUPE : PAGE_ARCHIVE);
+	return s->archive ? PAGE_DEDUPE : PAGE_ARCHIVE;
 }

@@ -147,7 +147,7 @@ done(struct ledger_query *q)
 {
 	struct revalidation *r = CONTAINER(q, struct revalidation, query);
 
-	page_go(r->page, PAGE_TURN);
+	page_resume(r->page, PAGE_TURN);
 }
 
 bool

@@ -43,7 +43,8 @@ drop_batches(struct window *w)
 		struct serve *s = LIST_ITEM(w->batches.next, struct serve,
 		    node);
 		for (; s->taken < s->n && !closing; s->taken++)
-			page_give_back(make_page(w, &s->leases[s->taken]));
+			page_resume(make_page(w, &s->leases[s->taken]),
+			    PAGE_RETURN);
 		serve_free(s);
 	}
 	w->left = 0;
@@ -83,7 +84,8 @@ return_excluded(struct window *w)
 		next = n->next;
 		for (size_t i = s->taken; i < s->n; i++) {
 			if (crawl_excludes(rules, s->leases[i].url))
-				page_give_back(make_page(w, &s->leases[i]));
+				page_resume(make_page(w, &s->leases[i]),
+				    PAGE_RETURN);
 			else
 				s->leases[kept++] = s->leases[i];
 		}
