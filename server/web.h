@@ -88,11 +88,11 @@ struct web_socket_events {
 	void (*message)(struct web_socket *, struct str);
 	/*
 	 * At the end of a turn in which web_socket_wake() was called, and when
-	 * there is room again.
+	 * there is room again.  NULL: the door does not care.
 	 */
 	void (*room)(struct web_socket *);
 	/* Called once; the socket is gone then.  `code` as in RFC 6455 §7.4;
-	 * 1006: the connection was lost. */
+	 * 1006: the connection was lost.  NULL: the same. */
 	void (*closed)(struct web_socket *, int code);
 };
 

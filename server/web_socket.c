@@ -23,7 +23,8 @@ tell_closed(struct web_socket *s, int code)
 	if (s->told)
 		return;
 	s->told = true;
-	s->at->events->closed(s, code);
+	if (s->at->events->closed != NULL)
+		s->at->events->closed(s, code);
 }
 
 /* -- The handshake, RFC 6455 §4.2 -- */
@@ -225,7 +226,8 @@ void
 web_socket_turn(struct web_socket *s)
 {
 	deliver_waiting(s);
-	if (is_open(s) && net_room(s->conn->net) > 0)
+	if (is_open(s) && net_room(s->conn->net) > 0 &&
+	    s->at->events->room != NULL)
 		s->at->events->room(s);
 	if (is_open(s))
 		set_hold(s);
