@@ -339,6 +339,46 @@ crawl_set_state(struct engine *e, struct crawl_order *o)
 	request_start(&s->request, &e->places, set_state_steps, SET_STATE);
 }
 
+/* --- of an engine without doors, or before it starts ---------------------- */
+
+enum err
+engine_begin(struct engine *e, const struct crawl_request *r, uint32_t *id,
+    struct why *w)
+{
+	struct running *plan;
+
+	enum err err = crawl_runtime_plan(r, e->settings, &plan, w);
+	return err != OK ? err : crawl_runtime_begin(e->crawls, &plan, id, w);
+}
+
+enum err
+engine_continue(struct engine *e, uint32_t id, const struct crawl_request *r,
+    struct why *w)
+{
+	return crawl_runtime_continue(e->crawls, id, r, w);
+}
+
+uint32_t
+engine_find(struct engine *e, struct str name)
+{
+	struct crawl_view v;
+	size_t at = 0;
+	uint32_t found = UINT32_MAX;
+
+	if (name.n != 0)
+		return frontier_find_name(e->frontier, name);
+	while (frontier_next_view(e->frontier, &at, &v))
+		if (v.kind == CRAWL_CRAWL && !crawl_state_is_ended(v.state))
+			found = v.id;
+	return found;
+}
+
+bool
+engine_next_view(struct engine *e, size_t *at, struct crawl_view *v)
+{
+	return frontier_next_view(e->frontier, at, v);
+}
+
 /* --- specs --------------------------------------------------------------- */
 
 #define SPEC_STEPS(X)                                                        \

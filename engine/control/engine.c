@@ -1,14 +1,13 @@
 #include "engine/engine.h"
 
-#include "base/text.h"
 #include "engine/catalog/catalog_open.h"
 #include "engine/catalog/outsiders.h"
+#include "engine/control/control.h"
 #include "engine/control/engine_own.h"
 #include "engine/control/hook.h"
 #include "engine/control/store_async.h"
 #include "engine/fetcher/address_clock.h"
 #include "engine/ledger/ledger_places.h"
-#include "engine/policy/address.h"
 #include "engine/rebuild/snapshot.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/stream/event_publisher.h"
@@ -25,105 +24,7 @@
 #define IDLE_LOOK_MS 5
 /* Events that have not reached home; more hold the fetching back. */
 #define EVENTS_WAITING_MAX 4096
-/* A foreground crawl's own budgets; a daemon takes the configuration's. */
-#define SMALL_SEGMENT_BYTES ((size_t)4 << 20)
-#define SMALL_GROUP_MS 10
-#define SMALL_CACHE ((size_t)4 << 20)
-#define SMALL_UNCOMMITTED_PAGES 384
-#define SMALL_UNCOMMITTED_BYTES ((size_t)8 << 20)
 #define SMALL_MALLOC_ARENAS 2
-#define UNCOMMITTED_PAGES 4096
-#define UNCOMMITTED_BYTES ((size_t)64 << 20)
-
-/* --- settings ----------------------------------------------------------- */
-
-/* Pages under way may still read the settings that others replaced. */
-struct settings_kept {
-	struct settings_kept *next;
-	struct fetch_settings settings;
-};
-
-void
-engine_settings(const struct engine *e, const struct conf *c,
-    struct fetch_settings *s)
-{
-	unsigned loops = e->loops_n;
-
-	s->tries_max = (unsigned)conf_int(c, CONF_FETCH_TRIES_MAX);
-	s->host_connections_max =
-	    (unsigned)conf_int(c, CONF_FETCH_HOST_CONNECTIONS_MAX);
-	s->address_connections_max =
-	    (unsigned)conf_int(c, CONF_FETCH_ADDRESS_CONNECTIONS_MAX);
-	s->address_delay_ms = conf_ms(c, CONF_FETCH_ADDRESS_DELAY_MS);
-	s->connections_max = (size_t)conf_int(c, CONF_FETCH_CONNECTIONS_MAX);
-	s->connect_ms = conf_ms(c, CONF_FETCH_CONNECT_MS);
-	s->total_ms = conf_ms(c, CONF_FETCH_TIMEOUT_MS);
-	s->speed_bytes_min = (int64_t)conf_size(c, CONF_FETCH_SPEED_BYTES_MIN);
-	s->speed_s = 10;
-	s->body_bytes_max = conf_size(c, CONF_FETCH_BODY_BYTES_MAX);
-	s->head_bytes_max = conf_size(c, CONF_FETCH_HEAD_BYTES_MAX);
-	s->redirects_max = (unsigned)conf_int(c, CONF_FETCH_REDIRECTS_MAX);
-	s->decode_ratio_max =
-	    (uint32_t)conf_double(c, CONF_FETCH_DECODE_RATIO_MAX);
-	s->allow_private = conf_bool(c, CONF_FETCH_ALLOW_PRIVATE);
-	s->backoff_ms = conf_ms(c, CONF_FETCH_BACKOFF_MS);
-	s->backoff_ms_max = conf_ms(c, CONF_FETCH_BACKOFF_MAX_MS);
-	s->host_idle_ms = conf_ms(c, CONF_FETCH_HOST_IDLE_MS);
-	s->robots_ttl_s = conf_ms(c, CONF_ROBOTS_TTL_S) / 1000;
-	s->robots_retry_s = 60;
-	s->links_max = (size_t)conf_int(c, CONF_PARSE_LINKS_MAX);
-	s->sitemap_depth_max = (unsigned)conf_int(c, CONF_SITEMAP_DEPTH_MAX);
-	s->sitemap_bytes_max = conf_size(c, CONF_SITEMAP_BYTES_MAX);
-	s->parse_cpu_ms_max = (uint32_t)conf_ms(c, CONF_PARSE_CPU_MS_MAX);
-	s->window = (size_t)conf_int(c, CONF_FRONTIER_WINDOW);
-	bool small = e->options.small;
-	s->uncommitted_max = MAX(1, (small ? SMALL_UNCOMMITTED_PAGES :
-	    UNCOMMITTED_PAGES) / loops);
-	s->uncommitted_bytes_max = (small ? SMALL_UNCOMMITTED_BYTES :
-	    UNCOMMITTED_BYTES) / loops;
-	s->compression_level =
-	    (int)conf_int(c, CONF_WARC_COMPRESSION_LEVEL);
-	s->digest = conf_choice(c, CONF_WARC_DIGEST) == 0 ? DIGEST_SHA1 :
-	    DIGEST_SHA256;
-	s->redact = conf_bool(c, CONF_WARC_REDACT);
-	s->archive = e->options.archive;
-	s->http2 = true;
-	s->user_agent = conf_str(c, CONF_FETCH_USER_AGENT);
-	s->product_token = text_product_token(s->user_agent);
-	struct str resolve = conf_str(c, CONF_FETCH_RESOLVE);
-	s->resolve = resolve.n == 0 ? NULL : resolve.p;
-}
-
-static void
-read_settings(struct engine *e)
-{
-	struct settings_kept *k = mem_new(sizeof(*k));
-
-	engine_settings(e, e->options.conf, &k->settings);
-	k->next = e->settings_kept;
-	e->settings_kept = k;
-	e->settings = &k->settings;
-}
-
-static void
-free_settings(struct engine *e)
-{
-	while (e->settings_kept != NULL) {
-		struct settings_kept *k = e->settings_kept;
-		e->settings_kept = k->next;
-		mem_free(&k);
-	}
-}
-
-void
-engine_reload(struct engine *e)
-{
-	read_settings(e);
-	for (unsigned i = 0; i < e->loops_n; i++)
-		fetcher_set(e->fetchers[i], e->settings);
-	crawl_runtime_set(e->crawls, e->settings);
-}
-
 /* --- what the frontier tells, on the ledger's loop ---------------------- */
 
 /* Of now, not of the view: an order must not be taken back by an old one. */
@@ -271,75 +172,6 @@ warcinfo(void *arg, uint32_t crawl, const char *filename, struct buf *out)
 	engine_hooks_expect(e, crawl);
 }
 
-/* --- what the fetchers publisher, on their loops -----------------------------
- */
-
-struct event_mail {
-	struct mail mail;
-	struct engine *engine;
-	struct fetch_event event;
-	struct arena arena;
-};
-
-static void
-deliver_event(struct mail *m)
-{
-	struct event_mail *x = CONTAINER(m, struct event_mail, mail);
-
-	x->engine->options.event(x->engine->options.arg, &x->event);
-	atomic_fetch_sub_explicit(&x->engine->events_waiting, 1,
-	    memory_order_relaxed);
-	arena_free(&x->arena);
-	mem_free(&x);
-}
-
-static void
-count_type(struct engine_loop *l, const struct fetch_event *ev)
-{
-	struct str type = ev->type.n == 0 ? STR("none") :
-	    str_cut(ev->type, 0, 100);
-	struct type_count *t = map_get(&l->types, type);
-
-	if (t == NULL) {
-		/* A hostile server may invent types: they count as one. */
-		if (l->types.n >= 200)
-			type = STR("other");
-		t = map_get(&l->types, type);
-	}
-	if (t == NULL) {
-		t = mem_new(sizeof(*t) + type.n);
-		memcpy(t + 1, type.p, type.n);
-		t->type = (struct str){ (const char *)(t + 1), type.n };
-		map_put(&l->types, t->type, t);
-	}
-	t->n++;
-	t->bytes += ev->body_bytes;
-}
-
-static void
-fetched(void *arg, const struct fetch_event *ev)
-{
-	struct engine_loop *l = arg;
-	struct engine *e = l->engine;
-
-	if (ev->outcome == OUTCOME_ITEM)
-		count_type(l, ev);
-	if (e->options.event == NULL || (!e->options.every_event &&
-	    ev->outcome != OUTCOME_EXCEPTION && ev->depth > 0))
-		return;
-	struct event_mail *x = mem_new(sizeof(*x));
-	atomic_fetch_add_explicit(&e->events_waiting, 1, memory_order_relaxed);
-	x->mail.deliver = deliver_event;
-	x->engine = e;
-	x->event = *ev;
-	x->event.url = arena_copy(&x->arena, ev->url);
-	x->event.final_url = arena_copy(&x->arena, ev->final_url);
-	x->event.type = arena_copy(&x->arena, ev->type);
-	x->event.title = arena_copy(&x->arena, ev->title);
-	x->event.text = arena_copy(&x->arena, ev->text);
-	loop_post(e->options.home, &x->mail);
-}
-
 /* --- opening ------------------------------------------------------------ */
 
 static void
@@ -363,7 +195,7 @@ make_loops(struct engine *e)
 			.all = e->fetchers,
 			.all_n = e->loops_n, .host_shard = &e->host_shard,
 			.address_clock = e->address_clock,
-			.event = fetched, .arg = l,
+			.event = engine_url_event, .arg = l,
 			.events_waiting = &e->events_waiting,
 			.events_waiting_max = EVENTS_WAITING_MAX,
 		};
@@ -383,76 +215,16 @@ make_token(struct engine *e)
 		e->token[i] = letters[random[i] % 36];
 }
 
-static struct ledger_options
-ledger_settings(struct engine *e)
-{
-	const struct conf *c = e->options.conf;
-	bool small = e->options.small;
-
-	return (struct ledger_options){
-		.group_bytes_max = conf_size(c, CONF_LEDGER_GROUP_BYTES_MAX),
-		.group_records_max =
-		    (uint32_t)conf_int(c, CONF_LEDGER_GROUP_RECORDS_MAX),
-		/* Nobody waits for an answer of a foreground crawl. */
-		.group_ms_max = MAX(conf_ms(c, CONF_LEDGER_GROUP_MS_MAX),
-		    small ? SMALL_GROUP_MS : 0),
-		.group_promises_few = small ? 0 : 16,
-		.checkpoint_part = e->options.checkpoint_part,
-		.segment_bytes = e->options.segment_bytes != 0 ?
-		    e->options.segment_bytes : small ? SMALL_SEGMENT_BYTES :
-		    conf_size(c, CONF_LEDGER_SEGMENT_BYTES),
-		.segment_bytes_max = e->options.segment_bytes != 0 ? 0 :
-		    conf_size(c, CONF_LEDGER_SEGMENT_BYTES),
-		.free_bytes_min = conf_size(c, CONF_DATA_FREE_BYTES_MIN),
-		.open_files_max =
-		    (unsigned)conf_int(c, CONF_ARCHIVE_OPEN_FILES),
-		.index = {
-			.write_buffer_bytes =
-			    conf_size(c, CONF_LEDGER_WRITE_BUFFER),
-			.write_buffers = 4,
-			.block_cache_bytes = small ? SMALL_CACHE :
-			    conf_size(c, CONF_LEDGER_BLOCK_CACHE),
-			.in_memory = e->options.no_threads,
-		},
-		.threads = !e->options.no_threads,
-		.pool = e->pool,
-	};
-}
-
 static enum err
 open_frontier(struct engine *e, struct why *w)
 {
-	const struct conf *c = e->options.conf;
-	struct frontier_options o = {
-		.data_dir = e->data_dir, .load_later = true,
-		.loading = e->options.loading,
-		.known_bytes_max = conf_size(c, CONF_FRONTIER_KNOWN_MEM),
-		.ledger = ledger_settings(e),
-		.ports = e->ports, .ports_n = e->loops_n,
-		.host_shard = &e->host_shard,
-		.hosts_active_max =
-		    (unsigned)conf_int(c, CONF_FRONTIER_HOSTS_ACTIVE_MAX),
-		.viewed = viewed, .kept = item_kept, .warcinfo = warcinfo,
-		.health = health_changed, .arg = e, .token = e->token,
-		.lease_relaxed =
-		    conf_choice(c, CONF_URLFRONTIER_DURABILITY) == 1,
-		.lease_listings_max = (unsigned)conf_int(c,
-		    CONF_URLFRONTIER_LISTINGS_MAX),
-		.lease_counts_max = (unsigned)conf_int(c,
-		    CONF_URLFRONTIER_COUNTS_MAX),
-		.rollover_bytes = conf_size(c, CONF_WARC_ROLLOVER_BYTES),
-		.rollover_s = conf_ms(c, CONF_WARC_ROLLOVER_S) / 1000,
-		.running_max = e->options.small ? 0 :
-		    (unsigned)conf_int(c, CONF_CRAWL_RUNNING_MAX),
-		.pending_max = e->options.small ? 0 :
-		    (unsigned)conf_int(c, CONF_CRAWL_PENDING_MAX),
-		.log_max = (unsigned)conf_int(c, CONF_CRAWL_LOG_MAX),
-		.sitemap_files_max =
-		    (uint64_t)conf_int(c, CONF_SITEMAP_FILES_MAX),
-		.sitemap_bytes_max = conf_size(c, CONF_SITEMAP_BYTES_MAX),
-		.archive_bytes_max = conf_size(c, CONF_ARCHIVE_BYTES_MAX),
-	};
+	struct frontier_options o = engine_frontier_settings(e);
 
+	o.viewed = viewed;
+	o.kept = item_kept;
+	o.warcinfo = warcinfo;
+	o.health = health_changed;
+	o.arg = e;
 	engine_hooks_options(e, &o);
 	return frontier_open(e->ledger_loop, &o, &e->frontier, w);
 }
@@ -525,7 +297,7 @@ engine_lock(const struct engine_options *o, struct engine **out,
 	e->loops = mem_array(e->loops_n, sizeof(*e->loops));
 	e->fetchers = mem_array(e->loops_n, sizeof(struct fetcher *));
 	e->ports = mem_array(e->loops_n, sizeof(*e->ports));
-	read_settings(e);
+	engine_read_settings(e);
 	make_token(e);
 	enum err err = engine_check_ca_file(e, w);
 	if (err == OK)
@@ -613,215 +385,46 @@ engine_start(struct engine *e)
 	}
 }
 
-/* --- crawls ------------------------------------------------------------- */
-
-enum err
-engine_begin(struct engine *e, const struct crawl_request *r, uint32_t *id,
-    struct why *w)
-{
-	struct running *plan;
-
-	enum err err = crawl_runtime_plan(r, e->settings, &plan, w);
-	return err != OK ? err : crawl_runtime_begin(e->crawls, &plan, id, w);
-}
-
-enum err
-engine_continue(struct engine *e, uint32_t id, const struct crawl_request *r,
-    struct why *w)
-{
-	return crawl_runtime_continue(e->crawls, id, r, w);
-}
-
-uint32_t
-engine_find(struct engine *e, struct str name)
-{
-	struct crawl_view v;
-	size_t at = 0;
-	uint32_t found = UINT32_MAX;
-
-	if (name.n != 0)
-		return frontier_find_name(e->frontier, name);
-	while (frontier_next_view(e->frontier, &at, &v))
-		if (v.kind == CRAWL_CRAWL && !crawl_state_is_ended(v.state))
-			found = v.id;
-	return found;
-}
-
-bool
-engine_next_view(struct engine *e, size_t *at, struct crawl_view *v)
-{
-	return frontier_next_view(e->frontier, at, v);
-}
-
 struct frontier *
 engine_frontier(struct engine *e)
 {
 	return e->frontier;
 }
 
-/* --- looking ------------------------------------------------------------ */
-
-struct looking {
-	struct engine *engine;
-	unsigned left;
-	struct engine_look look;
-	void (*seen)(void *, const struct engine_look *);
-	void *arg;
-};
-
-struct look_call {
-	struct loop_call call;
-	struct looking *looking;
-	struct fetcher *fetcher;         /* NULL: the ledger */
-	struct fetcher_view view;
-	size_t bytes_waiting;
-	enum ledger_health health;
-	struct ledger_stats stats;
-};
-
-static void
-run_look(struct loop_call *c)
-{
-	struct look_call *l = CONTAINER(c, struct look_call, call);
-	struct ledger *ledger;
-
-	if (l->fetcher != NULL) {
-		fetcher_look(l->fetcher, &l->view);
-		return;
-	}
-	ledger = frontier_ledger(l->looking->engine->frontier);
-	l->bytes_waiting = ledger_bytes_waiting(ledger);
-	l->health = ledger_health(ledger);
-	ledger_stats(ledger, &l->stats);
-}
-
-static void
-add_view(struct fetcher_view *sum, const struct fetcher_view *v)
-{
-	sum->hosts += v->hosts;
-	sum->hosts_ready += v->hosts_ready;
-	sum->hosts_delayed += v->hosts_delayed;
-	sum->hosts_backoff += v->hosts_backoff;
-	sum->in_flight += v->in_flight;
-	sum->uncommitted += v->uncommitted;
-	sum->requests += v->requests;
-	sum->bytes_in += v->bytes_in;
-	sum->held_back |= v->held_back;
-	if (mono_before(v->next_at, sum->next_at)) {
-		sum->next_at = v->next_at;
-		memcpy(sum->next_host, v->next_host, sizeof(v->next_host));
-		sum->next_backoff = v->next_backoff;
-	}
-}
-
-static void
-look_done(struct loop_call *c)
-{
-	struct look_call *l = CONTAINER(c, struct look_call, call);
-	struct looking *k = l->looking;
-
-	if (l->fetcher != NULL) {
-		add_view(&k->look.loops, &l->view);
-	} else {
-		k->look.ledger_bytes_waiting = l->bytes_waiting;
-		k->look.health = (enum engine_health)l->health;
-		k->look.ledger = l->stats;
-	}
-	mem_free(&l);
-	if (--k->left > 0)
-		return;
-	k->seen(k->arg, &k->look);
-	mem_free(&k);
-}
-
-void
-engine_look(struct engine *e, void (*seen)(void *, const struct engine_look *),
-    void *arg)
-{
-	struct looking *k = mem_new(sizeof(*k));
-
-	k->engine = e;
-	k->seen = seen;
-	k->arg = arg;
-	k->left = e->loops_n + 1;
-	k->look.jobs_waiting = pool_waiting(e->pool);
-	k->look.loops.next_at = MONO_NEVER;
-	for (unsigned i = 0; i <= e->loops_n; i++) {
-		struct look_call *l = mem_new(sizeof(*l));
-		l->looking = k;
-		l->fetcher = i < e->loops_n ? e->fetchers[i] : NULL;
-		l->call.home = e->options.home;
-		l->call.run = run_look;
-		l->call.done = look_done;
-		loop_ask(i < e->loops_n ? e->loops[i].loop : e->ledger_loop,
-		    &l->call);
-	}
-}
-
 /* --- closing ------------------------------------------------------------ */
 
-static void
-feed_closed(void *arg)
-{
-	struct engine *e = arg;
+#define CLOSE_STEPS(X)                                                       \
+	X(END, AT_LEDGER, end_fetching, "the loops get no further pages")    \
+	X(LOOK, AT_MAIN, look_if_idle, "is anything under way?")             \
+	X(CLOSE, AT_LEDGER, close_files, "the frontier, then the hooks")     \
+	X(PUBLISH, AT_LEDGER, publish_rest, "the last events go home")       \
+	X(CATALOG, AT_MAIN, close_catalog, "readers of captures end")        \
+	X(CLOSED, AT_MAIN, all_closed, "everything is on the disk")
+enum { CLOSE_STEPS(REQUEST_ENUM) };
 
-	e->closed(e->closed_arg);
+static struct engine *
+closing_of(struct request *r)
+{
+	return CONTAINER(r, struct engine, close_request);
+}
+
+static int
+end_fetching(struct request *r)
+{
+	struct engine *e = closing_of(r);
+
+	e->ending = true;
+	loop_timer_stop(e->ledger_loop, &e->farewell_timer);
+	crawl_runtime_order_all(e->crawls, FETCH_END);
+	return LOOK;
 }
 
 static void
-home_closed(struct loop_call *c)
+look_again(struct timer *t)
 {
-	struct engine *e = CONTAINER(c, struct engine, closed_call);
+	struct engine *e = CONTAINER(t, struct engine, idle_timer);
 
-	if (e->stream != NULL)
-		stream_close(e->stream);
-	if (e->catalog == NULL)
-		feed_closed(e);
-	else
-		catalog_close(e->catalog, feed_closed, e);
-}
-
-static void
-nothing(struct loop_call *c)
-{
-	(void)c;
-}
-
-/* On the ledger's loop: all is on the disk, and told. */
-static void
-all_told(void *arg)
-{
-	struct engine *e = arg;
-
-	e->closed_call = (struct loop_call){ .home = e->options.home,
-	    .run = nothing, .done = home_closed };
-	loop_ask(e->ledger_loop, &e->closed_call);
-}
-
-static void
-hooks_closed(void *arg)
-{
-	struct engine *e = arg;
-
-	event_publisher_rest(e->publisher, all_told, e);
-}
-
-static void
-run_close(struct loop_call *c)
-{
-	struct engine *e = CONTAINER(c, struct engine, close_call);
-
-	engine_hooks_close(e, hooks_closed);
-}
-
-static void
-close_now(struct engine *e)
-{
-	struct loop_call *c = &e->close_call;
-
-	*c = (struct loop_call){ .home = e->options.home, .run = run_close,
-	    .done = nothing };
-	loop_ask(e->ledger_loop, c);
+	request_resume(&e->close_request, LOOK);
 }
 
 static void
@@ -829,40 +432,94 @@ idle_seen(void *arg, const struct engine_look *k)
 {
 	struct engine *e = arg;
 
-	/* What is under way ends first; a failed ledger ends nothing. */
+	/* What is under way ends first, this request apart; a failed ledger
+	 * ends nothing. */
 	if (k->health == ENGINE_FINE &&
-	    (k->loops.in_flight + k->loops.uncommitted > 0 || e->asked > 0))
+	    (k->loops.in_flight + k->loops.uncommitted > 0 || e->asked > 1))
 		loop_timer_set(e->options.home, &e->idle_timer,
 		    mono_add_ms(clock_mono(), IDLE_LOOK_MS));
 	else
-		close_now(e);
+		request_resume(&e->close_request, CLOSE);
 }
 
-static void
-look_idle(struct timer *t)
+static int
+look_if_idle(struct request *r)
 {
-	struct engine *e = CONTAINER(t, struct engine, idle_timer);
+	struct engine *e = closing_of(r);
 
 	engine_look(e, idle_seen, e);
+	return REQUEST_WAIT;
 }
 
 static void
-run_end(struct loop_call *c)
+hooks_closed(void *arg)
 {
-	struct engine *e = CONTAINER(c, struct engine, close_call);
+	struct engine *e = arg;
 
-	e->ending = true;
-	loop_timer_stop(e->ledger_loop, &e->farewell_timer);
-	crawl_runtime_order_all(e->crawls, FETCH_END);
+	request_resume(&e->close_request, PUBLISH);
+}
+
+static int
+close_files(struct request *r)
+{
+	engine_hooks_close(closing_of(r), hooks_closed);
+	return REQUEST_WAIT;
 }
 
 static void
-ended(struct loop_call *c)
+all_told(void *arg)
 {
-	struct engine *e = CONTAINER(c, struct engine, close_call);
+	struct engine *e = arg;
 
-	look_idle(&e->idle_timer);
+	request_resume(&e->close_request, CATALOG);
 }
+
+static int
+publish_rest(struct request *r)
+{
+	struct engine *e = closing_of(r);
+
+	event_publisher_rest(e->publisher, all_told, e);
+	return REQUEST_WAIT;
+}
+
+static void
+catalog_closed(void *arg)
+{
+	struct engine *e = arg;
+
+	request_resume(&e->close_request, CLOSED);
+}
+
+static int
+close_catalog(struct request *r)
+{
+	struct engine *e = closing_of(r);
+
+	if (e->stream != NULL)
+		stream_close(e->stream);
+	if (e->catalog == NULL)
+		return CLOSED;
+	catalog_close(e->catalog, catalog_closed, e);
+	return REQUEST_WAIT;
+}
+
+static int
+all_closed(struct request *r)
+{
+	(void)r;
+	return REQUEST_DONE;
+}
+
+static void
+close_done(struct request *r)
+{
+	struct engine *e = closing_of(r);
+
+	e->closed(e->closed_arg);
+}
+
+static const struct request_step close_steps[] = { CLOSE_STEPS(REQUEST_ROW) };
 
 void
 engine_close(struct engine *e, void (*closed)(void *), void *arg)
@@ -874,10 +531,9 @@ engine_close(struct engine *e, void (*closed)(void *), void *arg)
 		outsiders_stop(e->outsiders);
 	e->closed = closed;
 	e->closed_arg = arg;
-	e->idle_timer.fire = look_idle;
-	e->close_call = (struct loop_call){ .home = e->options.home,
-	    .run = run_end, .done = ended };
-	loop_ask(e->ledger_loop, &e->close_call);
+	e->idle_timer.fire = look_again;
+	e->close_request.done = close_done;
+	request_start(&e->close_request, &e->places, close_steps, END);
 }
 
 static void
@@ -891,17 +547,6 @@ stop_loops(struct engine *e)
 		loop_stop(e->ledger_loop);
 		loop_join(e->ledger_loop);
 	}
-}
-
-static void
-free_types(struct engine_loop *l)
-{
-	size_t at = 0;
-	void *v;
-
-	while (map_next(&l->types, &at, &v))
-		free(v);
-	map_free(&l->types);
 }
 
 void
@@ -932,7 +577,7 @@ engine_free(struct engine **ep)
 	pool_free(&e->pool);
 	engine_hooks_free(e);
 	for (unsigned i = 0; i < e->loops_n; i++) {
-		free_types(&e->loops[i]);
+		engine_free_types(&e->loops[i]);
 		if (e->loops[i].loop != e->ledger_loop)
 			loop_free(&e->loops[i].loop);
 	}
@@ -944,49 +589,11 @@ engine_free(struct engine **ep)
 	file_close(&e->lock_fd);
 	handoff_rest(&e->fresh);
 	arena_free(&e->arena);
-	free_settings(e);
+	engine_free_settings(e);
 	mem_free(&e->types);
 	mem_free(&e->ports);
 	mem_free(&e->fetchers);
 	mem_free(&e->loops);
 	mem_free(&e->data_dir);
 	mem_free(ep);
-}
-
-static struct type_count *
-type_of(struct engine *e, struct str type)
-{
-	for (size_t i = 0; i < e->types_n; i++)
-		if (str_eq(e->types[i].type, type))
-			return &e->types[i];
-	e->types = mem_resize(e->types, e->types_n + 1, sizeof(*e->types));
-	e->types[e->types_n] = (struct type_count){ type, 0, 0 };
-	return &e->types[e->types_n++];
-}
-
-static int
-more_first(const void *a, const void *b)
-{
-	const struct type_count *x = a, *y = b;
-
-	return (x->n < y->n) - (x->n > y->n);
-}
-
-const struct type_count *
-engine_types(struct engine *e, size_t *n)
-{
-	for (unsigned i = 0; e->types == NULL && i < e->loops_n; i++) {
-		size_t at = 0;
-		void *v;
-		while (map_next(&e->loops[i].types, &at, &v)) {
-			const struct type_count *from = v;
-			struct type_count *to = type_of(e, from->type);
-			to->n += from->n;
-			to->bytes += from->bytes;
-		}
-	}
-	if (e->types_n > 1)
-		qsort(e->types, e->types_n, sizeof(*e->types), more_first);
-	*n = e->types_n;
-	return e->types;
 }

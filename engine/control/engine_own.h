@@ -66,15 +66,23 @@ struct engine {
 	struct timer idle_timer;
 	void (*closed)(void *);
 	void *closed_arg;
-	struct loop_call close_call, closed_call;
+	struct request close_request;
 	struct type_count *types;
 	size_t types_n;
 };
 
+/* settings.c: those in force, read from the configuration; earlier ones stay
+ * until all are freed. */
+void engine_read_settings(struct engine *);
+void engine_free_settings(struct engine *);
+struct frontier_options engine_frontier_settings(struct engine *);
 /* The settings of fetching; the texts belong to the configuration. */
 void engine_settings(const struct engine *, const struct conf *,
     struct fetch_settings *);
-/* fetch_loops.c: CONFIG when fetch.ca_file is of no use. */
+/* url_events.c: what a loop says of a URL; `arg` is its struct engine_loop. */
+void engine_url_event(void *arg, const struct fetch_event *);
+void engine_free_types(struct engine_loop *);
+/* transport.c: CONFIG when fetch.ca_file is of no use. */
 MUST_USE enum err engine_check_ca_file(struct engine *, struct why *);
 /* hook_calls.c: before the frontier is opened; after it. */
 void engine_hooks_options(struct engine *, struct frontier_options *);
