@@ -8,6 +8,7 @@
 #include "cli/plan.h"
 #include "cli/verbs.h"
 #include "engine/catalog/catalog.h"
+#include "engine/frontier/url_query.h"
 #include "engine/policy/address.h"
 #include "engine/policy/robots.h"
 #include "os/clock.h"

@@ -69,7 +69,7 @@ verb_LIST_PROBLEMS(struct task *t)
 	*a = (struct errors_query){ .crawl = row->id, .done = got_problems,
 	    .arg = t };
 	realtime_out(t->door);
-	catalog_errors(t->door->engine, a);
+	catalog_errors(engine_catalog(t->door->engine), a);
 }
 
 /* --- one URL ------------------------------------------------------------ */
@@ -192,7 +192,7 @@ verb_FIND_URL(struct task *t)
 	*a = (struct url_query){ .crawl = row->id, .url = t->command.url,
 	    .done = found, .arg = t };
 	realtime_out(t->door);
-	catalog_url(t->door->engine, a);
+	catalog_url(engine_catalog(t->door->engine), a);
 }
 
 /* --- explain ------------------------------------------------------------ */
@@ -268,7 +268,7 @@ explain_robots(struct task *t, const struct policy *p, struct str url)
 	    .user_agent = policy_user_agent(p), .done = robots_came,
 	    .arg = t };
 	realtime_out(t->door);
-	catalog_robots(t->door->engine, q);
+	catalog_robots(engine_catalog(t->door->engine), q);
 }
 
 static void

@@ -120,7 +120,7 @@ read_some(struct cursor *c)
 	c->log = r;
 	cursor_begin_read(c);
 	realtime_out(d);
-	catalog_log(d->engine, &r->ask);
+	catalog_log(engine_catalog(d->engine), &r->ask);
 	return SENT_IDLE;
 }
 

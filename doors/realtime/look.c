@@ -112,7 +112,7 @@ ask(struct task *t, size_t hosts, size_t urls,
 	q->done = done;
 	q->arg = t;
 	realtime_out(t->door);
-	catalog_queue(t->door->engine, q);
+	catalog_queue(engine_catalog(t->door->engine), q);
 	return true;
 }
 
@@ -247,7 +247,7 @@ ask_view(struct view *v)
 	a->ask.done = got_view;
 	v->ask = a;
 	realtime_out(d);
-	catalog_queue(d->engine, &a->ask);
+	catalog_queue(engine_catalog(d->engine), &a->ask);
 	return SENT_IDLE;
 }
 

@@ -15,9 +15,8 @@
 #include <stdatomic.h>
 
 #include "engine/catalog/crawl_registry.h"
-#include "engine/engine.h"
 #include "engine/frontier/journal.h"
-#include "engine/frontier/url_query.h"
+#include "engine/frontier/url_state.h"
 #include "engine/policy/policy.h"
 
 struct catalog;
@@ -42,9 +41,8 @@ struct log_query {
 	struct why why;
 	void (*done)(struct log_query *);
 	void *arg;
-	void *own;
 };
-void catalog_log(struct engine *, struct log_query *);
+void catalog_log(struct catalog *, struct log_query *);
 
 /* -- The queue, and why nothing is fetched. -- */
 
@@ -83,9 +81,8 @@ struct queue_query {
 	struct why why;              /* ABSENT */
 	void (*done)(struct queue_query *);
 	void *arg;
-	void *own;
 };
-void catalog_queue(struct engine *, struct queue_query *);
+void catalog_queue(struct catalog *, struct queue_query *);
 
 /* -- What went wrong: exceptions and skips, grouped by reason. -- */
 
@@ -106,9 +103,8 @@ struct errors_query {
 	struct why why;
 	void (*done)(struct errors_query *);
 	void *arg;
-	void *own;
 };
-void catalog_errors(struct engine *, struct errors_query *);
+void catalog_errors(struct catalog *, struct errors_query *);
 
 /* -- One URL. -- */
 
@@ -133,9 +129,8 @@ struct robots_query {
 	struct robots_verdict verdict;
 	void (*done)(struct robots_query *);
 	void *arg;
-	void *own;
 };
-void catalog_robots(struct engine *, struct robots_query *);
+void catalog_robots(struct catalog *, struct robots_query *);
 
 struct url_query {
 	uint32_t crawl;
@@ -156,9 +151,8 @@ struct url_query {
 	struct why why;              /* ABSENT, INPUT: url: ... */
 	void (*done)(struct url_query *);
 	void *arg;
-	void *own;
 };
-void catalog_url(struct engine *, struct url_query *);
+void catalog_url(struct catalog *, struct url_query *);
 
 /*
  * What a policy says of a URL, rule by rule; pure, and at once.  `seeds` may be
@@ -205,7 +199,6 @@ struct captures_query {
 	struct why why;
 	void (*done)(struct captures_query *);
 	void *arg;
-	void *own;
 };
 void catalog_captures(struct catalog *, struct captures_query *);
 
@@ -240,7 +233,6 @@ struct capture_query {
 	struct why why;              /* ABSENT */
 	void (*done)(struct capture_query *);
 	void *arg;
-	void *own;
 };
 void catalog_capture(struct catalog *, struct capture_query *);
 
@@ -260,7 +252,6 @@ struct records_query {
 	struct why why;
 	void (*done)(struct records_query *);
 	void *arg;
-	void *own;
 };
 void catalog_records(struct catalog *, struct records_query *);
 

@@ -9,17 +9,25 @@
 
 #include "engine/catalog/catalog.h"
 
+struct fetch_settings;
+struct fetcher;
 struct frontier;
 struct ledger;
 struct loop;
 struct pool;
 struct read_tasks;
+struct request_places;
 
 struct catalog_options {
 	struct loop *home;
 	struct pool *pool;
 	struct ledger *ledger;
-	struct frontier *frontier;   /* for crawls' policies; or NULL */
+	/* NULL where only captures are asked for, without a crawl's policy. */
+	struct frontier *frontier;
+	struct fetcher *const *fetchers;     /* of AT_EACH_LOOP, in its order */
+	size_t fetchers_n;
+	const _Atomic(const struct fetch_settings *) *settings;
+	const struct request_places *places;
 	struct crawl_registry *registry;
 	uint64_t links_pages_max;    /* read for one links_to; 0: no limit */
 };

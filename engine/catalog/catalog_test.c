@@ -121,7 +121,7 @@ ask_log(uint32_t crawl, uint64_t from, size_t max)
 
 	q = (struct log_query){ .crawl = crawl, .from = from, .max = max,
 		.done = log_came, .arg = &done };
-	catalog_log(rig.engine, &q);
+	catalog_log(engine_catalog(rig.engine), &q);
 	RIG_UNTIL_DONE(&rig, done);
 	return q;
 }
@@ -316,7 +316,7 @@ ask_queue(uint32_t crawl, size_t hosts, size_t urls)
 	arena_free(&q.arena);
 	q = (struct queue_query){ .crawl = crawl, .hosts_max = hosts,
 		.urls_max = urls, .done = queue_came, .arg = &done };
-	catalog_queue(rig.engine, &q);
+	catalog_queue(engine_catalog(rig.engine), &q);
 	RIG_UNTIL_DONE(&rig, done);
 	assert_true(q.reason[0] != '\0');
 	return &q;
@@ -514,7 +514,7 @@ ask_problems(uint32_t crawl)
 
 	q = (struct errors_query){ .crawl = crawl, .done = problems_came,
 		.arg = &done };
-	catalog_errors(rig.engine, &q);
+	catalog_errors(engine_catalog(rig.engine), &q);
 	RIG_UNTIL_DONE(&rig, done);
 	return q;
 }
@@ -612,7 +612,7 @@ find(uint32_t crawl, const char *url)
 	arena_free(&q.arena);
 	q = (struct url_query){ .crawl = crawl, .url = str_of(url),
 		.done = url_came, .arg = &done };
-	catalog_url(rig.engine, &q);
+	catalog_url(engine_catalog(rig.engine), &q);
 	RIG_UNTIL_DONE(&rig, done);
 	return &q;
 }

@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include "base/hash.h"
+#include "engine/catalog/crawl_registry.h"
 #include "engine/ledger/small_testing.h"
 #include "wire/http.h"
 

@@ -7,6 +7,7 @@
 
 #include "engine/catalog/catalog_open.h"
 #include "engine/catalog/read_task.h"
+#include "os/request.h"
 
 struct catalog {
 	struct catalog_options options;

@@ -21,7 +21,7 @@
 #define ENGINE_CATALOG_CRAWL_HISTORY_H
 
 #include "base/list.h"
-#include "engine/frontier/frontier.h"
+#include "engine/frontier/crawl_view.h"
 
 #define HISTORY_WHOLE_MAX 240u        /* points of the whole way */
 #define HISTORY_RECENT_MAX 60u        /* points of the last while */

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "engine/control/crawl_options.h"
 #include "os/clock.h"
+#include "os/loop.h"
 
 /* Rates are those of so many seconds, a sample each. */
 #define RATE_SAMPLES 5

@@ -19,9 +19,10 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "engine/catalog/crawl_history.h"
-#include "engine/frontier/frontier.h"
+#include "engine/frontier/crawl_spec.h"
 
 struct crawl_registry;
+struct loop;
 
 /* What changes of a row, each with the version of its last change. */
 enum registry_part {

@@ -1,5 +1,7 @@
 /* Why a crawl fetches nothing, in one sentence. */
 #include "engine/catalog/diagnostics.h"
+
+#include "engine/control/control.h"
 #include "os/clock.h"
 
 static void

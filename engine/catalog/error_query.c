@@ -1,12 +1,19 @@
 /* What went wrong, by reason: counters of the crawl, samples of the index. */
-#include "engine/catalog/diagnostics.h"
+#include "engine/catalog/core.h"
 #include "engine/frontier/error_summary.h"
+#include "engine/frontier/frontier.h"
+#include "engine/ledger/ledger_places.h"
 
-struct problems_asking {
-	struct engine *engine;
+#define ERROR_STEPS(X)                                                       \
+	X(READ_COUNTS, AT_LEDGER, read_counts, "of all reasons")             \
+	X(READ_SAMPLES, AT_READ, read_samples, "URLs and causes of each")    \
+	X(GIVE_GROUPS, AT_MAIN, give_groups, "the most frequent first")
+enum { ERROR_STEPS(REQUEST_ENUM) };
+
+struct errors_request {
+	struct request request;
+	struct catalog *catalog;
 	struct errors_query *ask;
-	struct loop_call call;
-	struct ledger_query query;
 	struct crawl_view view;
 	struct arena arena;
 	struct error_summary_record *records;
@@ -14,19 +21,7 @@ struct problems_asking {
 };
 
 static void
-finish(struct problems_asking *g)
-{
-	struct errors_query *q = g->ask;
-
-	g->engine->asked--;
-	arena_free(&g->arena);
-	mem_free(&g);
-	q->own = NULL;
-	q->done(q);
-}
-
-static void
-add(struct problems_asking *g, const char *kind, const char *reason,
+add(struct errors_request *g, const char *kind, const char *reason,
     uint64_t count, const struct error_summary_record *r)
 {
 	struct errors_query *q = g->ask;
@@ -50,7 +45,7 @@ add(struct problems_asking *g, const char *kind, const char *reason,
 }
 
 static const struct error_summary_record *
-record_of(const struct problems_asking *g, enum error_summary_kind kind,
+record_of(const struct errors_request *g, enum error_summary_kind kind,
     unsigned code)
 {
 	for (size_t i = 0; i < g->records_n; i++)
@@ -68,7 +63,7 @@ more_first(const void *a, const void *b)
 }
 
 static void
-give_all(struct problems_asking *g)
+give_all(struct errors_request *g)
 {
 	const struct crawl_counts *n = &g->view.counts;
 	struct errors_query *q = g->ask;
@@ -94,72 +89,59 @@ give_all(struct problems_asking *g)
 		qsort(q->problems, q->n, sizeof(*q->problems), more_first);
 }
 
-/* On the index thread. */
-static void
-read_records(struct ledger_query *query, struct index *x)
+static int
+read_counts(struct request *r)
 {
-	struct problems_asking *g = CONTAINER(query, struct problems_asking,
-	    query);
+	struct errors_request *g = CONTAINER(r, struct errors_request, request);
 
-	/* The answer is in the ask's why. */
-	(void)!error_summary_read(x, g->ask->crawl, &g->arena, &g->records,
-	    &g->records_n, &g->ask->why);
+	if (frontier_view(g->catalog->options.frontier, g->ask->crawl,
+	    &g->view) == OK)
+		return READ_SAMPLES;
+	why(&g->ask->why, ERR_ABSENT, "there is no crawl %u", g->ask->crawl);
+	return REQUEST_DONE;
 }
 
-static void
-records_read(struct ledger_query *query)
+static int
+read_samples(struct request *r)
 {
-	struct problems_asking *g = CONTAINER(query, struct problems_asking,
-	    query);
+	struct errors_request *g = CONTAINER(r, struct errors_request, request);
 
-	if (g->ask->why.err == OK)
-		give_all(g);
-	finish(g);
+	return error_summary_read(request_index(r), g->ask->crawl, &g->arena,
+	    &g->records, &g->records_n, &g->ask->why) == OK ? GIVE_GROUPS :
+	    REQUEST_DONE;
 }
 
-/* On the ledger's loop. */
-static void
-look_at_counts(struct loop_call *c)
+static int
+give_groups(struct request *r)
 {
-	struct problems_asking *g = CONTAINER(c, struct problems_asking,
-	    call);
-
-	if (frontier_view(g->engine->frontier, g->ask->crawl, &g->view) != OK)
-		why(&g->ask->why, ERR_ABSENT, "there is no crawl %u",
-		    g->ask->crawl);
+	give_all(CONTAINER(r, struct errors_request, request));
+	return REQUEST_DONE;
 }
 
-static void
-counts_came(struct loop_call *c)
-{
-	struct problems_asking *g = CONTAINER(c, struct problems_asking,
-	    call);
+static const struct request_step steps[] = { ERROR_STEPS(REQUEST_ROW) };
 
-	if (g->ask->why.err != OK) {
-		finish(g);
-		return;
-	}
-	g->query.home = g->engine->options.home;
-	g->query.run = read_records;
-	g->query.done = records_read;
-	ledger_read(frontier_ledger(g->engine->frontier), &g->query);
+static void
+answer(struct request *r)
+{
+	struct errors_request *g = CONTAINER(r, struct errors_request, request);
+	struct errors_query *q = g->ask;
+
+	arena_free(&g->arena);
+	mem_free(&g);
+	q->done(q);
 }
 
 void
-catalog_errors(struct engine *e, struct errors_query *q)
+catalog_errors(struct catalog *c, struct errors_query *q)
 {
-	struct problems_asking *g = mem_new(sizeof(*g));
+	struct errors_request *g = mem_new(sizeof(*g));
 
 	q->arena = ARENA_INIT;
 	q->problems = NULL;
 	q->n = 0;
 	q->why = WHY_INIT;
-	q->own = g;
-	g->engine = e;
+	g->catalog = c;
 	g->ask = q;
-	g->call.home = e->options.home;
-	g->call.run = look_at_counts;
-	g->call.done = counts_came;
-	e->asked++;
-	loop_ask(e->ledger_loop, &g->call);
+	g->request.done = answer;
+	request_start(&g->request, c->options.places, steps, READ_COUNTS);
 }

@@ -1,16 +1,17 @@
-/* Questions that the index alone answers: the log. */
-#include "engine/catalog/catalog.h"
-
-#include "engine/control/engine_own.h"
+/* A crawl's log. */
+#include "engine/catalog/core.h"
+#include "engine/frontier/crawl_log.h"
 #include "engine/frontier/query.h"
+#include "engine/ledger/ledger_places.h"
 
 #define LOG_ENTRIES_MAX 1000u
 
-/* --- the log ------------------------------------------------------------ */
+#define LOG_STEPS(X) \
+	X(READ_LOG, AT_READ, read_log, "the crawl, and its entries")
+enum { LOG_STEPS(REQUEST_ENUM) };
 
-struct log_reading {
-	struct ledger_query query;
-	struct engine *engine;
+struct log_request {
+	struct request request;
 	struct log_query *ask;
 };
 
@@ -52,44 +53,40 @@ read_entries(struct log_query *q, struct index *x)
 	buf_free(&from);
 }
 
-/* On the index thread. */
-static void
-read_log(struct ledger_query *query, struct index *x)
+static int
+read_log(struct request *r)
 {
-	struct log_query *q = CONTAINER(query, struct log_reading, query)->ask;
+	struct log_query *q = CONTAINER(r, struct log_request, request)->ask;
+	struct index *x = request_index(r);
 
 	q->entries = ARENA_ARRAY(&q->arena, struct log_entry, q->max);
 	if (look_is_there(x, q->crawl, &q->why) == OK)
 		read_entries(q, x);
+	return REQUEST_DONE;
 }
 
 static void
-log_read(struct ledger_query *query)
+answer(struct request *r)
 {
-	struct log_reading *g = CONTAINER(query, struct log_reading, query);
+	struct log_request *g = CONTAINER(r, struct log_request, request);
 	struct log_query *q = g->ask;
 
-	g->engine->asked--;
 	mem_free(&g);
-	q->own = NULL;
 	q->done(q);
 }
 
+static const struct request_step steps[] = { LOG_STEPS(REQUEST_ROW) };
+
 void
-catalog_log(struct engine *e, struct log_query *q)
+catalog_log(struct catalog *c, struct log_query *q)
 {
-	struct log_reading *g = mem_new(sizeof(*g));
+	struct log_request *g = mem_new(sizeof(*g));
 
 	q->arena = ARENA_INIT;
 	q->n = 0;
 	q->why = WHY_INIT;
 	q->max = MIN(q->max, LOG_ENTRIES_MAX);
-	q->own = g;
-	g->engine = e;
 	g->ask = q;
-	e->asked++;
-	g->query.home = e->options.home;
-	g->query.run = read_log;
-	g->query.done = log_read;
-	ledger_read(frontier_ledger(e->frontier), &g->query);
+	g->request.done = answer;
+	request_start(&g->request, c->options.places, steps, READ_LOG);
 }

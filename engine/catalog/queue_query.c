@@ -1,122 +1,34 @@
 /*
- * The queue of a crawl.
- *
- *     home ─► ledger's loop: its queues ─► home ─► index: what waits in them
- *          ─► home ─► all loops: hosts, URLs in their windows ─► home
- *
- * A URL that goes from its queue to a loop meanwhile is seen twice, and given
- * once.
+ * The queue of a crawl.  A URL that goes from its queue to a loop meanwhile is
+ * seen twice, and given once.
  */
+#include "engine/catalog/core.h"
 #include "engine/catalog/diagnostics.h"
+#include "engine/catalog/loop_views.h"
+#include "engine/frontier/query.h"
 
 #define ASK_MAX ((size_t)1000)
 /* So many queues are looked into for URLs, if they are to be shown. */
 #define URL_QUEUES 64u
 #define URLS_OF_QUEUE_MIN 4u
 
-static const char *const state_names[HOST_STATE_COUNT] = {
-	"ready", "delayed", "backoff", "robots"
-};
+#define QUEUE_STEPS(X)                                                       \
+	X(READ_QUEUES, AT_MAIN, read_queues, "the frontier: the longest")    \
+	X(READ_URLS, AT_MAIN, read_urls, "the frontier: what waits in them") \
+	X(READ_LOOPS, AT_EACH_LOOP, loops_were_read,                         \
+	    "hosts, and URLs in their windows", .each = read_loop)           \
+	X(GIVE_ALL, AT_MAIN, give_all, "counts, a sentence, hosts and URLs")
+enum { QUEUE_STEPS(REQUEST_ENUM) };
 
-const char *
-host_state_name(enum host_state s)
-{
-	CHECK(s < HOST_STATE_COUNT);
-	return state_names[s];
-}
-
-void
-host_view_of(const struct fetcher_host *h, uint64_t queued, struct arena *a,
-    struct host_view *out)
-{
-	static const enum host_state states[] = {
-		[HOST_WAITS_NOT] = HOST_IS_READY,
-		[HOST_WAITS_DELAY] = HOST_IS_DELAYED,
-		[HOST_WAITS_BACKOFF] = HOST_IS_BACKOFF,
-		[HOST_WAITS_ROBOTS] = HOST_IS_ROBOTS,
-	};
-
-	*out = (struct host_view){
-		.host = arena_copy(a, h->host), .queued = queued,
-		.state = states[h->wait], .delay_s = h->delay_s,
-		.next_s = h->next_s, .in_flight = h->in_flight,
-	};
-}
-
-/* --- all loops ---------------------------------------------------------- */
-
-static void
-run_loop_look(struct loop_call *c)
-{
-	struct loop_look *l = CONTAINER(c, struct loop_look, call);
-
-	fetcher_look_crawl(l->fetcher, &l->view);
-}
-
-static void
-loop_looked(struct loop_call *c)
-{
-	struct loops_look *all = CONTAINER(c, struct loop_look, call)->all;
-
-	if (--all->left == 0)
-		all->done(all);
-}
-
-void
-loops_look(struct engine *e, struct loops_look *all, uint32_t crawl,
-    size_t urls_max)
-{
-	all->engine = e;
-	all->left = e->loops_n;
-	all->loops = mem_array(e->loops_n, sizeof(*all->loops));
-	for (unsigned i = 0; i < e->loops_n; i++) {
-		struct loop_look *l = &all->loops[i];
-		l->all = all;
-		l->fetcher = e->fetchers[i];
-		l->view.crawl = crawl;
-		l->view.urls_max = urls_max;
-		l->view.hosts = all->hosts;
-		l->view.hosts_n = all->hosts_n;
-		l->call.home = e->options.home;
-		l->call.run = run_loop_look;
-		l->call.done = loop_looked;
-		loop_ask(e->loops[i].loop, &l->call);
-	}
-}
-
-void
-loops_look_free(struct loops_look *all)
-{
-	for (unsigned i = 0; all->loops != NULL && i < all->engine->loops_n;
-	    i++)
-		arena_free(&all->loops[i].view.arena);
-	mem_free(&all->loops);
-}
-
-/* --- asking ------------------------------------------------------------- */
-
-struct queue_asking {
-	struct engine *engine;
+struct queue_request {
+	struct request request;
+	struct catalog *catalog;
 	struct queue_query *ask;
 	struct frontier_queues_query queues;
-	struct loops_look loops;
 	struct frontier_next_query urls;
+	struct fetcher_host *hosts;  /* those of the queues */
+	struct fetcher_crawl *loops;
 };
-
-static void
-finish(struct queue_asking *g)
-{
-	struct queue_query *q = g->ask;
-
-	g->engine->asked--;
-	arena_free(&g->queues.arena);
-	arena_free(&g->urls.arena);
-	loops_look_free(&g->loops);
-	mem_free(&g->loops.hosts);
-	mem_free(&g);
-	q->own = NULL;
-	q->done(q);
-}
 
 /* --- figures and the sentence ------------------------------------------- */
 
@@ -146,7 +58,7 @@ sum_up(struct why_facts *f, const struct fetcher_crawl *v)
 }
 
 static void
-give_figures(struct queue_asking *g)
+give_figures(struct queue_request *g)
 {
 	struct queue_query *q = g->ask;
 	const struct frontier_queues_query *l = &g->queues;
@@ -156,8 +68,8 @@ give_figures(struct queue_asking *g)
 		.starved = l->tickets == 0,
 		.next_s = -1, .next_host = "", .robots_host = "" };
 
-	for (unsigned i = 0; i < g->engine->loops_n; i++)
-		sum_up(&f, &g->loops.loops[i].view);
+	for (size_t i = 0; i < g->catalog->options.fetchers_n; i++)
+		sum_up(&f, &g->loops[i]);
 	f.here &= l->loaded;
 	q->queued = l->view.counts.queued;
 	q->in_flight = f.in_flight;
@@ -175,14 +87,14 @@ give_figures(struct queue_asking *g)
 }
 
 static void
-give_hosts(struct queue_asking *g)
+give_hosts(struct queue_request *g)
 {
 	struct queue_query *q = g->ask;
 
 	q->hosts_n = MIN(q->hosts_max, g->queues.n);
 	q->hosts = ARENA_ARRAY(&q->arena, struct host_view, q->hosts_n + 1);
 	for (size_t i = 0; i < q->hosts_n; i++)
-		host_view_of(&g->loops.hosts[i], g->queues.queues[i].queued,
+		host_view_of(&g->hosts[i], g->queues.queues[i].queued,
 		    &q->arena, &q->hosts[i]);
 }
 
@@ -244,10 +156,10 @@ sooner_first(const void *a, const void *b)
 
 /* First what the loops have, then what follows in the queues. */
 static void
-time_urls(struct queue_asking *g, struct timing *t)
+time_urls(struct queue_request *g, struct timing *t)
 {
-	for (unsigned i = 0; i < g->engine->loops_n; i++) {
-		const struct fetcher_crawl *v = &g->loops.loops[i].view;
+	for (size_t i = 0; i < g->catalog->options.fetchers_n; i++) {
+		const struct fetcher_crawl *v = &g->loops[i];
 		for (size_t k = 0; k < v->busy_n; k++)
 			map_put_id(&t->taken, v->busy[k], t);
 		for (size_t k = 0; k < v->urls_n; k++) {
@@ -260,7 +172,7 @@ time_urls(struct queue_asking *g, struct timing *t)
 	}
 	for (size_t i = 0; i < g->urls.n; i++) {
 		const struct queried_url *u = &g->urls.urls[i];
-		const struct fetcher_host *h = &g->loops.hosts[u->queue];
+		const struct fetcher_host *h = &g->hosts[u->queue];
 		if (map_get_id(&t->taken, frontier_hash(g->ask->crawl,
 		    u->url)) != NULL)
 			continue;
@@ -271,14 +183,14 @@ time_urls(struct queue_asking *g, struct timing *t)
 }
 
 static void
-give_urls(struct queue_asking *g)
+give_urls(struct queue_request *g)
 {
 	struct queue_query *q = g->ask;
 	struct timing t = { .urls = NULL };
 	size_t n = g->urls.n;
 
-	for (unsigned i = 0; i < g->engine->loops_n; i++)
-		n += g->loops.loops[i].view.urls_n;
+	for (size_t i = 0; i < g->catalog->options.fetchers_n; i++)
+		n += g->loops[i].urls_n;
 	t.urls = mem_array(n + 1, sizeof(*t.urls));
 	time_urls(g, &t);
 	qsort(t.urls, t.n, sizeof(*t.urls), sooner_first);
@@ -298,71 +210,109 @@ give_urls(struct queue_asking *g)
 /* --- step by step ------------------------------------------------------- */
 
 static void
-give_all(struct queue_asking *g)
+queues_read(struct frontier_queues_query *l)
 {
-	give_figures(g);
-	give_hosts(g);
-	give_urls(g);
-	finish(g);
+	struct queue_request *g = CONTAINER(l, struct queue_request, queues);
+
+	g->ask->why = l->why;
+	request_resume(&g->request, l->why.err == OK ? READ_URLS :
+	    REQUEST_DONE);
+}
+
+static int
+read_queues(struct request *r)
+{
+	struct queue_request *g = CONTAINER(r, struct queue_request, request);
+	const struct queue_query *q = g->ask;
+
+	g->queues = (struct frontier_queues_query){ .crawl = q->crawl,
+		.max = MAX(q->hosts_max, q->urls_max > 0 ? URL_QUEUES : 0),
+		.home = g->catalog->options.home, .done = queues_read };
+	frontier_queues_query(g->catalog->options.frontier, &g->queues);
+	return REQUEST_WAIT;
 }
 
 static void
-loops_came(struct loops_look *all)
+urls_read(struct frontier_next_query *l)
 {
-	give_all(CONTAINER(all, struct queue_asking, loops));
-}
-
-static void
-ask_loops(struct queue_asking *g)
-{
-	const struct frontier_queues_query *l = &g->queues;
-
-	g->loops.hosts_n = l->n;
-	g->loops.hosts = mem_array(l->n + 1, sizeof(*g->loops.hosts));
-	for (size_t i = 0; i < l->n; i++)
-		g->loops.hosts[i] = (struct fetcher_host){
-		    .host = l->queues[i].host, .waits = l->queues[i].waits };
-	g->loops.done = loops_came;
-	loops_look(g->engine, &g->loops, g->ask->crawl, g->ask->urls_max);
-}
-
-static void
-urls_came(struct frontier_next_query *l)
-{
-	struct queue_asking *g = CONTAINER(l, struct queue_asking, urls);
+	struct queue_request *g = CONTAINER(l, struct queue_request, urls);
 
 	if (l->why.err != OK)
 		g->ask->why = l->why;
-	ask_loops(g);
+	request_resume(&g->request, READ_LOOPS);
+}
+
+static int
+read_urls(struct request *r)
+{
+	struct queue_request *g = CONTAINER(r, struct queue_request, request);
+	const struct frontier_queues_query *l = &g->queues;
+	size_t n = MIN(l->n, URL_QUEUES), urls_max = g->ask->urls_max;
+
+	g->hosts = mem_array(l->n + 1, sizeof(*g->hosts));
+	for (size_t i = 0; i < l->n; i++)
+		g->hosts[i] = (struct fetcher_host){
+		    .host = l->queues[i].host, .waits = l->queues[i].waits };
+	g->loops = loop_views_new(g->catalog, g->ask->crawl, urls_max,
+	    g->hosts, l->n);
+	if (urls_max == 0 || n == 0)
+		return READ_LOOPS;
+	g->urls = (struct frontier_next_query){ .crawl = g->ask->crawl,
+		.queues = l->queues, .queues_n = n,
+		.each = MIN(urls_max, MAX(URLS_OF_QUEUE_MIN,
+		4 * urls_max / n)),
+		.home = g->catalog->options.home, .done = urls_read };
+	frontier_next_query(g->catalog->options.frontier, &g->urls);
+	return REQUEST_WAIT;
 }
 
 static void
-queues_came(struct frontier_queues_query *l)
+read_loop(struct request *r, size_t loop)
 {
-	struct queue_asking *g = CONTAINER(l, struct queue_asking, queues);
-	size_t n = MIN(l->n, URL_QUEUES);
+	struct queue_request *g = CONTAINER(r, struct queue_request, request);
 
-	if (l->why.err != OK) {
-		g->ask->why = l->why;
-		finish(g);
-		return;
-	}
-	if (g->ask->urls_max == 0 || n == 0) {
-		ask_loops(g);
-		return;
-	}
-	g->urls = (struct frontier_next_query){ .crawl = g->ask->crawl,
-		.queues = l->queues, .queues_n = n,
-		.each = MIN(g->ask->urls_max, MAX(URLS_OF_QUEUE_MIN,
-		4 * g->ask->urls_max / n)),
-		.home = g->engine->options.home, .done = urls_came };
-	frontier_next_query(g->engine->frontier, &g->urls);
+	fetcher_look_crawl(g->catalog->options.fetchers[loop],
+	    &g->loops[loop]);
+}
+
+static int
+loops_were_read(struct request *r)
+{
+	(void)r;
+	return GIVE_ALL;
+}
+
+static int
+give_all(struct request *r)
+{
+	struct queue_request *g = CONTAINER(r, struct queue_request, request);
+
+	give_figures(g);
+	give_hosts(g);
+	give_urls(g);
+	return REQUEST_DONE;
+}
+
+static const struct request_step steps[] = { QUEUE_STEPS(REQUEST_ROW) };
+
+static void
+answer(struct request *r)
+{
+	struct queue_request *g = CONTAINER(r, struct queue_request, request);
+	struct queue_query *q = g->ask;
+
+	arena_free(&g->queues.arena);
+	arena_free(&g->urls.arena);
+	loop_views_free(g->catalog, &g->loops);
+	mem_free(&g->hosts);
+	mem_free(&g);
+	q->done(q);
 }
 
 void
-catalog_queue(struct engine *e, struct queue_query *q)
+catalog_queue(struct catalog *c, struct queue_query *q)
 {
-	struct queue_asking *g = mem_new(sizeof(*g));
+	struct queue_request *g = mem_new(sizeof(*g));
 
 	q->hosts_max = MIN(q->hosts_max, ASK_MAX);
 	q->urls_max = MIN(q->urls_max, ASK_MAX);
@@ -377,12 +327,8 @@ catalog_queue(struct engine *e, struct queue_query *q)
 	q->next_host[0] = '\0';
 	snprintf(q->reason, sizeof(q->reason), "there is no such crawl");
 	q->why = WHY_INIT;
-	q->own = g;
-	g->engine = e;
+	g->catalog = c;
 	g->ask = q;
-	g->queues = (struct frontier_queues_query){ .crawl = q->crawl,
-		.max = MAX(q->hosts_max, q->urls_max > 0 ? URL_QUEUES : 0),
-		.home = e->options.home, .done = queues_came };
-	e->asked++;
-	frontier_queues_query(e->frontier, &g->queues);
+	g->request.done = answer;
+	request_start(&g->request, c->options.places, steps, READ_QUEUES);
 }

@@ -1,213 +1,42 @@
-/*
- * One URL: what a policy says of it, and what became of it in a crawl.
- *
- *     home ─► index: the crawl's policy ─► home ─► pool: it judges ─► home ─►
- *          ledger's loop, index: its state ─► home ─► all loops: its host ─►
- */
-#include "base/text.h"
-#include "engine/catalog/diagnostics.h"
-#include "engine/policy/robots.h"
+/* One URL of a crawl: what became of it, and what would become of it now. */
+#include "engine/catalog/core.h"
+#include "engine/catalog/loop_views.h"
+#include "engine/catalog/robots_query.h"
+#include "engine/fetcher/fetcher.h"
+#include "engine/frontier/query.h"
+#include "engine/frontier/url_query.h"
+#include "engine/ledger/ledger_places.h"
 
-/* --- what a policy says -------------------------------------------------- */
+#define URL_STEPS(X)                                                         \
+	X(READ_SPEC, AT_READ, read_spec, "the crawl's policy and seeds")     \
+	X(JUDGE_URL, AT_POOL, judge_url, "what policy and robots.txt say")   \
+	X(FIND_URL, AT_MAIN, find_url, "the frontier: what became of it")    \
+	X(READ_HOST, AT_EACH_LOOP, host_was_read, "its host",                \
+	    .each = read_host)                                               \
+	X(GIVE_TEXTS, AT_MAIN, give_texts, "the sentences")
+enum { URL_STEPS(REQUEST_ENUM) };
 
-static enum err
-read_seeds(struct str url, const struct str *texts, size_t n,
-    struct arena *a, struct url **seeds, size_t *seeds_n, struct why *w)
-{
-	*seeds = ARENA_ARRAY(a, struct url, n + 1);
-	*seeds_n = 0;
-	for (size_t i = 0; i < n; i++)
-		if (engine_seed(texts[i], a, &(*seeds)[*seeds_n], NULL) == OK)
-			(*seeds_n)++;
-	if (*seeds_n == 0 && n > 0)
-		return why(w, ERR_INPUT, "seeds: none is an http or https "
-		    "URL");
-	if (*seeds_n > 0)
-		return OK;
-	*seeds_n = 1;
-	return engine_seed(url, a, &(*seeds)[0], NULL);
-}
-
-/* What borrows from the compiled policy, which goes. */
-static void
-keep(struct policy_explanation *x, struct arena *a)
-{
-	struct policy_url_rule *rules = ARENA_ARRAY(a, struct policy_url_rule,
-	    x->rules_n + 1);
-
-	for (size_t i = 0; i < x->rules_n; i++) {
-		rules[i] = x->rules[i];
-		if (rules[i].pattern.p != NULL)
-			rules[i].pattern = arena_copy(a, rules[i].pattern);
-	}
-	x->rules = rules;
-	x->verdict.text = arena_copy(a, str_of(x->verdict.text)).p;
-}
-
-static void
-mind_traps(const struct policy *p, const struct url *u,
-    struct policy_verdict *v)
-{
-	struct trap_verdict t;
-
-	if (!v->take || trap_judge_url(&p->traps, u, &t))
-		return;
-	v->take = false;
-	v->reason = t.reason;
-	v->rule = -1;
-	v->text = t.text;
-}
-
-enum err
-catalog_explain(struct str text, const struct policy *policy,
-    const struct str *seeds, size_t seeds_n, double parent_cost,
-    unsigned depth, struct arena *a, struct policy_explanation *out,
-    struct str *canonical, struct why *w)
-{
-	struct policy_compiled *compiled = NULL;
-	struct why inner = WHY_INIT;
-	struct url u, plain, *list;
-	size_t n;
-
-	enum err e = engine_seed(text, a, &plain, &inner);
-	if (e != OK)
-		return why(w, ERR_INPUT, "url: %s", inner.text);
-	e = read_seeds(text, seeds, seeds_n, a, &list, &n, w);
-	if (e == OK)
-		e = policy_compile(policy, list, n, &compiled, &inner);
-	if (inner.err != OK)
-		why_field(w, e, "policy", "%s", inner.text);
-	if (e == OK)
-		e = policy_canonical(compiled, &plain, a, &u, w);
-	if (e == OK) {
-		policy_explain(compiled, &u, parent_cost, depth, false, a,
-		    out);
-		mind_traps(policy, &u, &out->verdict);
-		keep(out, a);
-		*canonical = u.href;
-	}
-	policy_compiled_free(&compiled);
-	return e;
-}
-
-/* --- what robots.txt says ------------------------------------------------ */
-
-static void
-look_at_robots(struct engine *e, struct str url, struct str user_agent,
-    struct arena *a, struct robots_verdict *out)
-{
-	struct str token = text_product_token(user_agent), body;
-	struct robots_match match;
-	struct url u;
-
-	if (token.n == 0)
-		token = e->settings->product_token;
-	if (url_parse(url, NULL, a, &u, NULL) != OK || fetcher_stored_robots(
-	    ledger_index(frontier_ledger(e->frontier)), url_origin(&u, a), a,
-	    &out->fetched, &out->status, &body) != OK)
-		return;
-	enum robots_status s = robots_from_status(out->status);
-	struct robots *r = s == ROBOTS_PARSE ? robots_parse(body, token) :
-	    robots_all(s == ROBOTS_ALLOW_ALL);
-	out->known = true;
-	out->allowed = robots_allows(r, url_target(&u), &match);
-	out->line = match.line;
-	out->text = arena_copy(a, match.text);
-	robots_free(&r);
-}
-
-struct str
-robots_verdict_text(const struct robots_verdict *v, struct arena *a)
-{
-	const char *verb = v->allowed ? "allows" : "forbids";
-
-	return v->line > 0 ? arena_printf(a, "line %u of robots.txt %s it: "
-	    "%.*s", v->line, verb, STR_FMT(v->text)) : arena_printf(a,
-	    "robots.txt (status %d) %s it", v->status, verb);
-}
-
-struct robots_asking {
-	struct job job;
-	struct engine *engine;
-	struct robots_query *ask;
-};
-
-/* On the pool: a robots.txt may be long. */
-static void
-run_robots(struct job *job)
-{
-	struct robots_asking *g = CONTAINER(job, struct robots_asking, job);
-	struct robots_query *q = g->ask;
-
-	look_at_robots(g->engine, q->url, q->user_agent, &q->arena,
-	    &q->verdict);
-}
-
-static void
-robots_came(struct mail *m)
-{
-	struct robots_asking *g = CONTAINER(m, struct robots_asking, job.mail);
-	struct robots_query *q = g->ask;
-
-	g->engine->asked--;
-	mem_free(&g);
-	q->own = NULL;
-	q->done(q);
-}
-
-void
-catalog_robots(struct engine *e, struct robots_query *q)
-{
-	struct robots_asking *g = mem_new(sizeof(*g));
-
-	q->arena = ARENA_INIT;
-	q->url = arena_copy(&q->arena, q->url);
-	q->user_agent = arena_copy(&q->arena, q->user_agent);
-	q->verdict = (struct robots_verdict){ 0 };
-	q->own = g;
-	g->engine = e;
-	g->ask = q;
-	g->job.home = e->options.home;
-	g->job.run = run_robots;
-	g->job.mail.deliver = robots_came;
-	e->asked++;
-	pool_submit(e->pool, &g->job);
-}
-
-/* --- asking -------------------------------------------------------------- */
-
-struct find_asking {
-	struct engine *engine;
+struct url_request {
+	struct request request;
+	struct catalog *catalog;
 	struct url_query *ask;
-	struct ledger_query query;
-	struct job job;
 	struct arena arena;
 	struct crawl_spec spec;
-	struct frontier_url_query one;
-	struct loops_look loops;
+	struct frontier_url_query found;
+	struct fetcher_crawl *loops;
 	struct fetcher_host host;
 };
 
-static void
-finish(struct find_asking *g)
-{
-	struct url_query *q = g->ask;
-
-	g->engine->asked--;
-	arena_free(&g->arena);
-	arena_free(&g->one.arena);
-	loops_look_free(&g->loops);
-	mem_free(&g);
-	q->own = NULL;
-	q->done(q);
-}
+/* --- sentences ----------------------------------------------------------- */
 
 /* The policy sees only names; the operator may crawl his own hosts. */
 static void
-permit(struct find_asking *g, struct policy_verdict *v)
+permit(struct url_request *g, struct policy_verdict *v)
 {
-	if (v->take || v->reason != SKIP_BLOCKED ||
-	    (!g->host.allowed && !g->engine->settings->allow_private))
+	const struct catalog_options *o = &g->catalog->options;
+
+	if (v->take || v->reason != SKIP_BLOCKED || (!g->host.allowed &&
+	    !atomic_load(o->settings)->allow_private))
 		return;
 	v->take = true;
 	v->reason = SKIP_NONE;
@@ -242,15 +71,15 @@ name_reason(struct url_query *q)
 		    (enum skip_reason)q->fact.reason));
 }
 
-static void
-loops_came(struct loops_look *all)
+static int
+give_texts(struct request *r)
 {
-	struct find_asking *g = CONTAINER(all, struct find_asking, loops);
+	struct url_request *g = CONTAINER(r, struct url_request, request);
 	struct url_query *q = g->ask;
 
-	q->host_known = g->one.host_known;
+	q->host_known = g->found.host_known;
 	if (q->host_known)
-		host_view_of(&g->host, g->one.queued, &q->arena,
+		host_view_of(&g->host, g->found.queued, &q->arena,
 		    &q->host_view);
 	permit(g, &q->verdict);
 	mind_robots(q);
@@ -263,36 +92,26 @@ loops_came(struct loops_look *all)
 		    "by URL rule %d", q->verdict.rule + 1);
 	else
 		q->verdict_text = STR("it would be taken");
-	finish(g);
+	return REQUEST_DONE;
 }
 
-static void
-one_came(struct frontier_url_query *l)
-{
-	struct find_asking *g = CONTAINER(l, struct find_asking, one);
+/* --- what is read -------------------------------------------------------- */
 
-	if (l->why.err != OK) {
-		g->ask->why = l->why;
-		finish(g);
-		return;
-	}
-	g->ask->state = l->state;
-	g->ask->fact = l->fact;
-	g->ask->number = l->number;
-	g->ask->answer = l->answer;
-	g->ask->answer.file = arena_copy(&g->ask->arena, l->answer.file);
-	g->host.host = g->ask->host;
-	g->loops.hosts = &g->host;
-	g->loops.hosts_n = 1;
-	g->loops.done = loops_came;
-	loops_look(g->engine, &g->loops, g->ask->crawl, 0);
+static int
+read_spec(struct request *r)
+{
+	struct url_request *g = CONTAINER(r, struct url_request, request);
+	struct why *w = &g->ask->why;
+
+	return look_is_there(request_index(r), g->ask->crawl, w) == OK &&
+	    frontier_spec(g->catalog->options.frontier, g->ask->crawl,
+	    &g->arena, &g->spec, w) == OK ? JUDGE_URL : REQUEST_DONE;
 }
 
-/* On the pool: its canonical form, and what the policy says. */
-static void
-judge(struct job *job)
+static int
+judge_url(struct request *r)
 {
-	struct find_asking *g = CONTAINER(job, struct find_asking, job);
+	struct url_request *g = CONTAINER(r, struct url_request, request);
 	struct url_query *q = g->ask;
 	struct policy_explanation x;
 	struct policy *policy = NULL;
@@ -310,62 +129,79 @@ judge(struct job *job)
 		q->verdict = x.verdict;
 		q->robots.ignored = policy->robots == POLICY_IGNORE;
 		if (!q->robots.ignored)
-			look_at_robots(g->engine, q->canonical,
+			robots_verdict_read(g->catalog, q->canonical,
 			    policy_user_agent(policy), &q->arena, &q->robots);
 	}
 	policy_free(&policy);
+	return e == OK ? FIND_URL : REQUEST_DONE;
 }
 
 static void
-judged(struct mail *m)
+url_found(struct frontier_url_query *l)
 {
-	struct find_asking *g = CONTAINER(m, struct find_asking, job.mail);
+	struct url_request *g = CONTAINER(l, struct url_request, found);
 	struct url_query *q = g->ask;
 
-	if (q->why.err != OK) {
-		finish(g);
-		return;
-	}
-	g->one = (struct frontier_url_query){ .crawl = q->crawl,
-		.url = q->canonical,
-		.host = q->host,
-		.home = g->engine->options.home,
-		.done = one_came };
-	frontier_url_query(g->engine->frontier, &g->one);
+	q->why = l->why;
+	q->state = l->state;
+	q->fact = l->fact;
+	q->number = l->number;
+	q->answer = l->answer;
+	q->answer.file = arena_copy(&q->arena, l->answer.file);
+	request_resume(&g->request, l->why.err == OK ? READ_HOST :
+	    REQUEST_DONE);
 }
 
-/* On the index thread. */
-static void
-read_spec(struct ledger_query *query, struct index *x)
+static int
+find_url(struct request *r)
 {
-	struct find_asking *g = CONTAINER(query, struct find_asking, query);
-	struct why *w = &g->ask->why;
+	struct url_request *g = CONTAINER(r, struct url_request, request);
+	struct url_query *q = g->ask;
 
-	/* The answer is in the ask's why. */
-	if (look_is_there(x, g->ask->crawl, w) == OK)
-		(void)!frontier_spec(g->engine->frontier, g->ask->crawl,
-		    &g->arena, &g->spec, w);
+	g->host.host = q->host;
+	g->loops = loop_views_new(g->catalog, q->crawl, 0, &g->host, 1);
+	g->found = (struct frontier_url_query){ .crawl = q->crawl,
+		.url = q->canonical, .host = q->host,
+		.home = g->catalog->options.home, .done = url_found };
+	frontier_url_query(g->catalog->options.frontier, &g->found);
+	return REQUEST_WAIT;
 }
 
 static void
-spec_read(struct ledger_query *query)
+read_host(struct request *r, size_t loop)
 {
-	struct find_asking *g = CONTAINER(query, struct find_asking, query);
+	struct url_request *g = CONTAINER(r, struct url_request, request);
 
-	if (g->ask->why.err != OK) {
-		finish(g);
-		return;
-	}
-	g->job.home = g->engine->options.home;
-	g->job.run = judge;
-	g->job.mail.deliver = judged;
-	pool_submit(g->engine->pool, &g->job);
+	fetcher_look_crawl(g->catalog->options.fetchers[loop],
+	    &g->loops[loop]);
+}
+
+static int
+host_was_read(struct request *r)
+{
+	(void)r;
+	return GIVE_TEXTS;
+}
+
+static const struct request_step steps[] = { URL_STEPS(REQUEST_ROW) };
+
+static void
+answer(struct request *r)
+{
+	struct url_request *g = CONTAINER(r, struct url_request, request);
+	struct url_query *q = g->ask;
+
+	arena_free(&g->arena);
+	arena_free(&g->found.arena);
+	loop_views_free(g->catalog, &g->loops);
+	mem_free(&g);
+	q->done(q);
 }
 
 void
-catalog_url(struct engine *e, struct url_query *q)
+catalog_url(struct catalog *c, struct url_query *q)
 {
-	struct find_asking *g = mem_new(sizeof(*g));
+	struct url_request *g = mem_new(sizeof(*g));
 
 	q->arena = ARENA_INIT;
 	q->url = arena_copy(&q->arena, q->url);
@@ -379,12 +215,8 @@ catalog_url(struct engine *e, struct url_query *q)
 	q->robots = (struct robots_verdict){ 0 };
 	q->reason_text = STR_NONE;
 	q->why = WHY_INIT;
-	q->own = g;
-	g->engine = e;
+	g->catalog = c;
 	g->ask = q;
-	g->query.home = e->options.home;
-	g->query.run = read_spec;
-	g->query.done = spec_read;
-	e->asked++;
-	ledger_read(frontier_ledger(e->frontier), &g->query);
+	g->request.done = answer;
+	request_start(&g->request, c->options.places, steps, READ_SPEC);
 }

@@ -459,6 +459,8 @@ open_stream(struct engine *e, struct why *w)
 	e->catalog = catalog_new(&(struct catalog_options){
 	    .home = e->options.home, .pool = e->pool, .ledger = l,
 	    .frontier = e->frontier, .registry = e->registry,
+	    .fetchers = e->fetchers, .fetchers_n = e->loops_n,
+	    .settings = &e->settings, .places = &e->places,
 	    .links_pages_max =
 		(uint64_t)conf_int(c, CONF_FEED_LINKS_PAGES_MAX) });
 	return stream_open(&(struct stream_options){ .home = e->options.home,

@@ -363,7 +363,7 @@ log_says_schedule(uint32_t crawl)
 	struct log_query a = { .crawl = crawl, .from = 1, .max = 100,
 	    .done = log_came, .arg = &done };
 
-	catalog_log(rig.engine, &a);
+	catalog_log(engine_catalog(rig.engine), &a);
 	RIG_UNTIL_DONE(&rig, done);
 	for (size_t i = 0; i < a.n; i++)
 		found |= strcmp(a.entries[i].kind, "schedule") == 0;

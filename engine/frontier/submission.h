@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "engine/frontier/crawl_log.h"
+#include "engine/frontier/url_state.h"
 #include "engine/ledger/ledger.h"
 #include "engine/policy/skip_reason.h"
 
@@ -46,15 +47,6 @@ struct lease {
 	uint32_t queue;
 	uint64_t via_seq;         /* the capture that found it; 0: none */
 	struct str via;           /* that capture's URL */
-};
-
-enum outcome {
-	OUTCOME_NONE,             /* only links, or archive, or puts */
-	OUTCOME_ITEM,
-	OUTCOME_EXCEPTION,
-	OUTCOME_SKIPPED,
-	OUTCOME_AUX,              /* a sitemap, read */
-	OUTCOME_RETURNED,         /* not fetched; it waits again */
 };
 
 /* Puts that ride with a submission: the robots cache, cookies. */

@@ -16,26 +16,7 @@
 #define ENGINE_FRONTIER_URL_QUERY_H
 
 #include "engine/frontier/frontier.h"
-
-/* LEASED: as far as the known table says; after a restart it is WAITING. */
-enum url_state { URL_UNKNOWN, URL_WAITING, URL_LEASED, URL_DONE, URL_SKIPPED };
-
-/* What is written about a URL. */
-struct url_fact {
-	enum outcome outcome;     /* of DONE */
-	uint8_t reason;           /* enum exception or enum skip_reason */
-	uint8_t flags;            /* enum found_flag */
-	uint16_t depth;
-	double cost;
-	struct wall found;
-};
-
-/* The archived answer of a URL that failed. */
-struct url_answer {
-	uint16_t status;             /* 0: nothing is archived */
-	struct str file;             /* the WARC file's name, without .open */
-	uint64_t offset;             /* of the last answer's record */
-};
+#include "engine/frontier/url_state.h"
 
 /*
  * The question is the caller's; it is the frontier's until done() is called on

@@ -1,0 +1,53 @@
+#include "engine/catalog/loop_views.h"
+
+#include "engine/catalog/core.h"
+
+static const char *const state_names[HOST_STATE_COUNT] = {
+	"ready", "delayed", "backoff", "robots"
+};
+
+const char *
+host_state_name(enum host_state s)
+{
+	CHECK(s < HOST_STATE_COUNT);
+	return state_names[s];
+}
+
+void
+host_view_of(const struct fetcher_host *h, uint64_t queued, struct arena *a,
+    struct host_view *out)
+{
+	static const enum host_state states[] = {
+		[HOST_WAITS_NOT] = HOST_IS_READY,
+		[HOST_WAITS_DELAY] = HOST_IS_DELAYED,
+		[HOST_WAITS_BACKOFF] = HOST_IS_BACKOFF,
+		[HOST_WAITS_ROBOTS] = HOST_IS_ROBOTS,
+	};
+
+	*out = (struct host_view){
+		.host = arena_copy(a, h->host), .queued = queued,
+		.state = states[h->wait], .delay_s = h->delay_s,
+		.next_s = h->next_s, .in_flight = h->in_flight,
+	};
+}
+
+struct fetcher_crawl *
+loop_views_new(const struct catalog *c, uint32_t crawl, size_t urls_max,
+    struct fetcher_host *hosts, size_t hosts_n)
+{
+	struct fetcher_crawl *views = mem_array(c->options.fetchers_n,
+	    sizeof(*views));
+
+	for (size_t i = 0; i < c->options.fetchers_n; i++)
+		views[i] = (struct fetcher_crawl){ .crawl = crawl,
+		    .urls_max = urls_max, .hosts = hosts, .hosts_n = hosts_n };
+	return views;
+}
+
+void
+loop_views_free(const struct catalog *c, struct fetcher_crawl **views)
+{
+	for (size_t i = 0; *views != NULL && i < c->options.fetchers_n; i++)
+		arena_free(&(*views)[i].arena);
+	mem_free(views);
+}
