@@ -225,6 +225,32 @@ proxies_are_looked_up(void **state)
 	rig_close(&rig);
 }
 
+/* The rules hold for all hosts that fetch.resolve does not name. */
+static void
+fetch_resolve_permits_the_hosts_it_names(void **state)
+{
+	char resolve[80];
+
+	(void)state;
+	rig_open(&rig, plain_site, (const char *const[]){
+	    "fetch.allow_private=off", NULL });
+	snprintf(resolve, sizeof(resolve),
+	    "fetch.resolve=a.test:*:127.0.0.1:%u", rig.port);
+	assert_int_equal(conf_flag(&rig.conf, str_of(resolve), NULL), OK);
+	rig_start(&rig);
+	uint32_t id = crawled("a.test", "{\"rate_limit\":0}", false);
+	assert_int_equal(counts(id)->items, 1);
+	assert_int_equal(rig_requests(&rig, NULL), 2);
+	id = crawled("127.0.0.1", "{\"rate_limit\":0}", false);
+	assert_int_equal(counts(id)->skips[SKIP_BLOCKED], 1);
+	if (hosts_name[0] != '\0') {
+		id = crawled(hosts_name, "{\"rate_limit\":0}", false);
+		assert_int_equal(counts(id)->skips[SKIP_BLOCKED], 1);
+	}
+	assert_int_equal(rig_requests(&rig, NULL), 2);
+	rig_close(&rig);
+}
+
 static bool
 has_items(struct rig *r, void *arg)
 {
@@ -284,6 +310,7 @@ main(void)
 		cmocka_unit_test(seeds_are_looked_up),
 		cmocka_unit_test(ports_of_other_protocols_are_not_asked),
 		cmocka_unit_test(proxies_are_looked_up),
+		cmocka_unit_test(fetch_resolve_permits_the_hosts_it_names),
 		cmocka_unit_test(private_stays_private_over_restarts),
 	};
 

@@ -63,5 +63,6 @@ address_guard_connection(const struct page *p, const struct ip *ip)
 	if (s->proxy.n != 0)
 		return address_is_public(ip->b) || s->operator_seeds ||
 		    set->allow_private;
-	return set->resolve != NULL || address_guard_found(p, ip);
+	/* The operator gave this very host its address. */
+	return p->by_setting || address_guard_found(p, ip);
 }

@@ -62,6 +62,7 @@ struct page {
 	enum page_kind kind;
 	enum page_step step;
 	bool holds_slot, counted;
+	bool by_setting;                 /* fetch.resolve has its address */
 	struct mono address_due;         /* reserved; 0: not yet */
 	struct fetcher *lender;          /* whose host it is of, when lent */
 	size_t bytes_counted;            /* in outbox.uncommitted_bytes */

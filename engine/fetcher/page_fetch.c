@@ -81,8 +81,9 @@ page_step_resolve(struct page *p)
 	if (p->crawl->shared->proxy.n != 0)
 		return PAGE_FETCH;
 	/* Who starts the program may map names as he likes. */
-	if (p->fetcher->settings->resolve != NULL && fixed_address(
-	    p->fetcher->settings->resolve, u, &ip, &p->exchange.port)) {
+	p->by_setting = p->fetcher->settings->resolve != NULL && fixed_address(
+	    p->fetcher->settings->resolve, u, &ip, &p->exchange.port);
+	if (p->by_setting) {
 		p->addresses[p->addresses_n++] = ip;
 		return PAGE_FETCH;
 	}
