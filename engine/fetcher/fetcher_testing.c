@@ -1,0 +1,220 @@
+#include "engine/fetcher/fetcher_testing.h"
+
+
+/* --- the web ------------------------------------------------------------- */
+
+struct web {
+	struct transport transport;
+	struct fetch_rig *rig;
+	struct list calls;
+};
+
+struct call {
+	struct list node;
+	struct web *web;
+	struct exchange *exchange;
+	struct timer timer;
+};
+
+static void
+end_call(struct call *c, enum transport_end end)
+{
+	struct exchange *x = c->exchange;
+	struct fetch_rig *r = c->web->rig;
+
+	loop_timer_stop(r->rig.loop, &c->timer);
+	list_take(&c->node);
+	x->own = NULL;
+	r->open--;
+	free(c);
+	x->events->done(x, end, STR("the web says so"));
+}
+
+static void
+answer(struct timer *t)
+{
+	struct call *c = CONTAINER(t, struct call, timer);
+	struct exchange *x = c->exchange;
+	struct answer a = { .status = 200, .head = "", .body = "" };
+	char head[400];
+	struct ip ip = x->addresses[0];
+
+	if (c->web->rig->connects_to != NULL)
+		assert_true(ip_from_text(str_of(c->web->rig->connects_to),
+		    &ip));
+	if (!x->events->connected(x, &ip)) {
+		c->web->rig->blocked++;
+		end_call(c, TRANSPORT_BLOCKED);
+		return;
+	}
+	c->web->rig->site(x->url, &a);
+	snprintf(head, sizeof(head), "HTTP/1.1 %d X\r\n%s\r\n", a.status,
+	    a.head);
+	if (a.status == 0)
+		end_call(c, a.end);
+	else if (!x->events->head(x, str_of(head), a.status) ||
+	    !x->events->body(x, str_of(a.body)))
+		end_call(c, TRANSPORT_STOPPED);
+	else
+		end_call(c, TRANSPORT_DONE);
+}
+
+static void
+start(struct transport *t, struct exchange *x)
+{
+	struct web *w = CONTAINER(t, struct web, transport);
+	struct fetch_rig *r = w->rig;
+	struct call *c = calloc(1, sizeof(*c));
+
+	assert_true(r->seen_n < FETCH_REQUESTS_MAX);
+	struct request_seen *seen = &r->seen[r->seen_n++];
+	snprintf(seen->url, sizeof(seen->url), "%.*s", STR_FMT(x->url));
+	seen->at = world.mono;
+	r->open++;
+	r->open_max = MAX(r->open_max, r->open);
+	c->web = w;
+	c->exchange = x;
+	c->timer.fire = answer;
+	x->own = c;
+	x->times = (struct transport_times){ 0, 1, -1, 2, 3 };
+	x->request_sent = STR("GET / HTTP/1.1\r\n\r\n");
+	list_put(&w->calls, &c->node);
+	loop_timer_set(r->rig.loop, &c->timer, mono_add_ms(world.mono,
+	    r->answer_ms));
+}
+
+static void
+stop(struct transport *t, struct exchange *x)
+{
+	(void)t;
+	end_call(x->own, TRANSPORT_STOPPED);
+}
+
+static void
+free_web(struct transport **tp)
+{
+	struct web *w = CONTAINER(*tp, struct web, transport);
+
+	while (!list_empty(&w->calls))
+		end_call(LIST_ITEM(w->calls.next, struct call, node),
+		    TRANSPORT_STOPPED);
+	free(w);
+	*tp = NULL;
+}
+
+static const struct transport_table web_table = { start, stop, free_web };
+
+/* --- the rig ------------------------------------------------------------- */
+
+static void
+event(void *arg, const struct fetch_event *e)
+{
+	struct fetch_rig *r = arg;
+
+	assert_true(r->events_n < FETCH_REQUESTS_MAX);
+	r->events[r->events_n++] = *e;
+}
+
+void
+fetch_rig_init(struct fetch_rig *r, site_fn *site)
+{
+	memset(r, 0, sizeof(*r));
+	rig_init(&r->rig);
+	r->site = site;
+	r->answer_ms = 20;
+	r->settings = (struct fetch_settings){
+		.tries_max = 3, .host_connections_max = 4,
+		.address_connections_max = 8, .connections_max = 32,
+		.body_bytes_max = 1 << 20, .redirects_max = 5,
+		.decode_ratio_max = 100, .backoff_ms = 1000,
+		.backoff_ms_max = 8000, .host_idle_ms = 60000,
+		.robots_ttl_s = 3600, .robots_retry_s = 60, .links_max = 100,
+		.sitemap_depth_max = 2, .parse_cpu_ms_max = 1000,
+		.window = 16, .uncommitted_max = 100,
+		.uncommitted_bytes_max = 1 << 20, .digest = DIGEST_SHA1,
+		.user_agent = STR("test"), .product_token = STR("test"),
+		.resolve = "*:*:93.184.216.34:80",
+	};
+}
+
+static void
+make_fetcher(struct fetch_rig *r)
+{
+	struct resolver_options names = { .ttl_s_min = 1, .ttl_s_max = 60,
+	    .negative_s = 1, .cache_max = 10, .timeout_ms = 1000,
+	    .fixed = "private.test=10.1.2.3,public.test=93.184.216.34" };
+	struct web *w = calloc(1, sizeof(*w));
+
+	w->transport.table = &web_table;
+	w->rig = r;
+	list_init(&w->calls);
+	r->shard.ports_n = 1;
+	r->filter = digest_filter_new(64);
+	struct fetcher_options o = {
+		.loop = r->rig.loop, .frontier = r->rig.frontier,
+		.transport = &w->transport, .settings = &r->settings,
+		.resolver = resolver_new(r->rig.loop, &names),
+		.seen = r->filter, .all = &r->fetcher,
+		.all_n = 1, .host_shard = &r->shard, .event = event, .arg = r,
+	};
+	r->fetcher = fetcher_new(&o);
+	fetcher_port(r->fetcher, &r->rig.port);
+}
+
+void
+fetch_rig_begin(struct fetch_rig *r, const char *policy_json,
+    const char *seed)
+{
+	struct policy *p = NULL;
+	struct url u;
+	struct why w = WHY_INIT;
+
+	rig_open(&r->rig);
+	make_fetcher(r);
+	if (policy_parse(str_of(policy_json), &p, &w) != OK)
+		fail_msg("policy: %s", w.text);
+	policy_set_scope(p, SCOPE_ANY);
+	assert_int_equal(url_parse(str_of(seed), NULL, &r->rig.arena, &u,
+	    NULL), OK);
+	assert_int_equal(policy_compile(p, &u, 1, &r->policy, &w), OK);
+	r->rules.policy = r->policy;
+	r->crawl.rules = &r->rules;
+	r->crawl.name = STR("test");
+	r->crawl.delay_s = p->rate_limit;
+	r->crawl.others.newest = r->crawl.others.oldest = UINT32_MAX;
+	policy_free(&p);
+	r->crawl.id = frontier_next_crawl(r->rig.frontier);
+	fetcher_order(r->fetcher, &r->crawl, FETCH_RUN);
+	rig_run(&r->rig);
+	rig_begin(&r->rig, seed, NULL);
+}
+
+void
+fetch_rig_pass(struct fetch_rig *r, int64_t ms)
+{
+	rig_pass(&r->rig, ms);
+}
+
+void
+fetch_rig_asked(struct fetch_rig *r, unsigned n, const char *url)
+{
+	assert_true(n < r->seen_n);
+	assert_string_equal(r->seen[n].url, url);
+}
+
+int64_t
+fetch_rig_gap_ms(const struct fetch_rig *r, unsigned a, unsigned b)
+{
+	return mono_ns_between(r->seen[a].at, r->seen[b].at) / NS_PER_MS;
+}
+
+void
+fetch_rig_end(struct fetch_rig *r)
+{
+	fetcher_order(r->fetcher, &r->crawl, FETCH_END);
+	fetch_rig_pass(r, 100);
+	fetcher_free(&r->fetcher);
+	policy_compiled_free(&r->policy);
+	digest_filter_free(&r->filter);
+	rig_end(&r->rig);
+}
