@@ -124,7 +124,7 @@ archive_wacz_crawl(struct cli *c, const char *warc_dir, const char *path,
 	struct archive_catalogue files;
 	struct url u;
 
-	if (engine_seed(seed, &c->arena, &u, NULL) == OK)
+	if (seed_parse(seed, &c->arena, &u, NULL) == OK)
 		o.main_url = u.href;
 	enum err e = archive_list(&warc_dir, 1, &c->arena, &files, w);
 	/* A crawl that captured nothing has said so. */

@@ -404,7 +404,7 @@ check_seeds(struct crawl_run *r, struct why *w)
 	size_t valid = 0;
 
 	for (size_t i = 0; i < r->seeds_n; i++)
-		valid += engine_seed(r->seeds[i], &a, &u, &first) == OK;
+		valid += seed_parse(r->seeds[i], &a, &u, &first) == OK;
 	arena_free(&a);
 	if (valid > 0)
 		return OK;

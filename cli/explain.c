@@ -143,7 +143,7 @@ compile(struct explained *x, struct str host, struct why *w)
 	size_t n = 0;
 
 	for (size_t i = 0; i < x->seeds_n; i++)
-		if (engine_seed(x->seeds[i], a, &seeds[n], NULL) == OK)
+		if (seed_parse(x->seeds[i], a, &seeds[n], NULL) == OK)
 			n++;
 	if (n == 0)
 		return why(w, ERR_INPUT, "no seed is a URL");
@@ -191,7 +191,7 @@ gather(struct explained *x, struct why *w)
 	struct url u;
 	uint8_t ip[16];
 
-	enum err e = engine_seed(str_of(c->options.operands[0]), &x->arena,
+	enum err e = seed_parse(str_of(c->options.operands[0]), &x->arena,
 	    &u, &inner);
 	if (e != OK)
 		return why(w, e, "%.100s is no URL that can be fetched: %s",

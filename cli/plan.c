@@ -321,7 +321,7 @@ all_loopback(const struct str *seeds, size_t n)
 	struct url u;
 
 	for (size_t i = 0; i < n; i++) {
-		if (engine_seed(seeds[i], &a, &u, NULL) != OK)
+		if (seed_parse(seeds[i], &a, &u, NULL) != OK)
 			continue;
 		valid++;
 		local += is_loopback(u.host);
@@ -413,7 +413,7 @@ static enum err
 check_passwords(const struct str *seeds, size_t n, struct why *w)
 {
 	for (size_t i = 0; i < n; i++)
-		if (engine_seed_has_password(seeds[i]))
+		if (seed_has_password(seeds[i]))
 			return why(w, ERR_USAGE, "seed %zu holds a user or "
 			    "password, which would be archived; leave it away "
 			    "and use --auth-file", i + 1);

@@ -15,7 +15,7 @@ add_seed(struct report *r, struct str typed, const struct policy *p)
 	struct url u, canonical;
 
 	s->typed = arena_copy(&r->arena, typed);
-	if (engine_seed(typed, &r->arena, &u, &w) == OK &&
+	if (seed_parse(typed, &r->arena, &u, &w) == OK &&
 	    url_canonical(&u, p->strip, p->strip_n, &r->arena, &canonical,
 	    &w) == OK) {
 		s->url = canonical.href;

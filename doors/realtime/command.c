@@ -224,9 +224,9 @@ read_seeds(struct command *c, yyjson_val *list)
 	if (n == 0)
 		return command_refuse(c, CODE_BAD_ARGS,
 		    "seeds: at least one is needed.");
-	if (n > LAUNCH_SEEDS_MAX)
+	if (n > SEED_LIST_MAX)
 		return command_refuse(c, CODE_LIMIT,
-		    "seeds: there are more than %u.", LAUNCH_SEEDS_MAX);
+		    "seeds: there are more than %u.", SEED_LIST_MAX);
 	c->seeds = ARENA_ARRAY(&c->arena, struct launch_seed, n);
 	yyjson_arr_foreach(list, i, n, v)
 		if (!read_seed(c, i, v))

@@ -8,7 +8,7 @@
  * numeric string; "" and null are absent.  An error is a code and a sentence.
  *
  * Thread: any; pure.
- * Limits: COMMAND_DEPTH_MAX, COMMAND_ECHO_BYTES_MAX, LAUNCH_SEEDS_MAX, STORE_*
+ * Limits: COMMAND_DEPTH_MAX, COMMAND_ECHO_BYTES_MAX, SEED_LIST_MAX, STORE_*
  *         of tags and names, COMMAND_TOKENS_MAX.
  */
 #ifndef DOORS_REALTIME_COMMAND_H

@@ -16,7 +16,7 @@ check_arguments(const struct command *c)
 	CHECK(c->size <= COMMAND_LIST_MAX && c->hosts <= COMMAND_LIST_MAX);
 	CHECK(c->min_interval >= 0 && c->parent_cost >= 0);
 	CHECK(c->name.n <= STORE_NAME_BYTES_MAX);
-	CHECK(c->tags.n <= STORE_TAGS_MAX && c->seeds_n <= LAUNCH_SEEDS_MAX);
+	CHECK(c->tags.n <= STORE_TAGS_MAX && c->seeds_n <= SEED_LIST_MAX);
 	for (size_t i = 0; i < c->seeds_n; i++)
 		CHECK(c->seeds[i].url.n > 0);
 }

@@ -232,9 +232,9 @@ test_limits(void **state)
 	struct buf b = BUF_INIT;
 
 	(void)state;
-	many("seeds", LAUNCH_SEEDS_MAX, "");
+	many("seeds", SEED_LIST_MAX, "");
 	assert_int_equal(c.code, CODE_OK);
-	many("seeds", LAUNCH_SEEDS_MAX + 1, "");
+	many("seeds", SEED_LIST_MAX + 1, "");
 	assert_int_equal(c.code, CODE_LIMIT);
 	many("tags", STORE_TAGS_MAX, "\"seeds\":[\"a\"],");
 	assert_int_equal(c.code, CODE_OK);

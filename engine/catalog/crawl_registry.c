@@ -1,7 +1,7 @@
 #include "engine/catalog/crawl_registry.h"
 
 #include "base/arena.h"
-#include "engine/control/crawl_options.h"
+#include "engine/frontier/crawl_options.h"
 #include "os/clock.h"
 #include "os/loop.h"
 

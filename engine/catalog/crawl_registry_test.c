@@ -3,7 +3,7 @@
  */
 #include "base/hash.h"
 #include "engine/catalog/crawl_registry.h"
-#include "engine/control/crawl_options.h"
+#include "engine/frontier/crawl_options.h"
 #include "os/world_testing.h"
 
 #define CRAWLS 12

@@ -10,7 +10,7 @@ read_seeds(struct str url, const struct str *texts, size_t n,
 	*seeds = ARENA_ARRAY(a, struct url, n + 1);
 	*seeds_n = 0;
 	for (size_t i = 0; i < n; i++)
-		if (engine_seed(texts[i], a, &(*seeds)[*seeds_n], NULL) == OK)
+		if (seed_parse(texts[i], a, &(*seeds)[*seeds_n], NULL) == OK)
 			(*seeds_n)++;
 	if (*seeds_n == 0 && n > 0)
 		return why(w, ERR_INPUT, "seeds: none is an http or https "
@@ -18,7 +18,7 @@ read_seeds(struct str url, const struct str *texts, size_t n,
 	if (*seeds_n > 0)
 		return OK;
 	*seeds_n = 1;
-	return engine_seed(url, a, &(*seeds)[0], NULL);
+	return seed_parse(url, a, &(*seeds)[0], NULL);
 }
 
 /* What borrows from the compiled policy, which goes. */
@@ -62,7 +62,7 @@ catalog_explain(struct str text, const struct policy *policy,
 	struct url u, plain, *list;
 	size_t n;
 
-	enum err e = engine_seed(text, a, &plain, &inner);
+	enum err e = seed_parse(text, a, &plain, &inner);
 	if (e != OK)
 		return why(w, ERR_INPUT, "url: %s", inner.text);
 	e = read_seeds(text, seeds, seeds_n, a, &list, &n, w);

@@ -17,7 +17,7 @@ engine_package(const struct package_request *q, struct why *w)
 	for (size_t i = 0; i < q->files_n; i++)
 		c.files[i] = (struct archive_file){ .path = q->files[i].path,
 		    .name = q->files[i].name, .size = q->files[i].size };
-	if (engine_seed(q->seed, &a, &u, NULL) == OK)
+	if (seed_parse(q->seed, &a, &u, NULL) == OK)
 		o.main_url = u.href;
 	enum err e = wacz_send(&c, q->scratch, &o, q->put, q->arg, &counts, w);
 	arena_free(&a);

@@ -19,20 +19,9 @@
 
 #include "engine/engine.h"
 #include "engine/fetcher/fetcher.h"
+#include "engine/policy/seed_list.h"
 #include "engine/store/store.h"
 #include "os/request.h"
-
-/*
- * A crawl's seeds are one record of the log, and the registry keeps them in
- * memory; crawl.retry_max cannot be larger.
- */
-#define LAUNCH_SEEDS_MAX 10000u
-
-/* A seed with the delay of its host; rate_limit < 0: the policy's. */
-struct launch_seed {
-	struct str url;
-	double rate_limit;           /* s */
-};
 
 struct launch {
 	/* In.  All is copied before crawl_launch() returns. */
@@ -216,15 +205,6 @@ struct crawl_request {
 	struct str proxy;            /* wins over the policy's */
 };
 
-/*
- * A seed as somebody typed it: blanks around it go, "http://" comes before it
- * where no scheme stands.  Memory: `a`.  Errors: INPUT with the reason.
- */
-MUST_USE enum err engine_seed(struct str typed, struct arena *a,
-    struct url *out, struct why *);
-/* "http://user:pass@host/": it would be written into the crawl's record. */
-bool engine_seed_has_password(struct str typed);
-
 /* Before engine_start() only (the doors' verbs by mail come with the doors).
  * Errors: INPUT naming the field. */
 MUST_USE enum err engine_begin(struct engine *, const struct crawl_request *,
@@ -298,17 +278,6 @@ struct store_request {
  * (a schedule in `schedules`, which has its id), lists with theirs.
  */
 void engine_store(struct engine *, struct store_request *);
-
-/*
- * Seeds as JSON: a list of texts and of objects {"url", "rate_limit"}, where
- * the latter is a number, a numeric text, or absent as "" and null.  Memory:
- * `a`.  Errors: INPUT and FULL, naming the seed.
- */
-MUST_USE enum err engine_read_seeds(struct str json, struct arena *a,
-    struct launch_seed **, size_t *n, struct why *);
-/* Whether each can be a seed; one that holds a password cannot. */
-MUST_USE enum err engine_check_seeds(const struct launch_seed *, size_t n,
-    struct why *);
 
 /*
  * The same for who has the store at hand, as a command beside a daemon has it;

@@ -2,7 +2,7 @@
 
 #include "engine/catalog/catalog_open.h"
 #include "engine/catalog/outsiders.h"
-#include "engine/control/crawl_options.h"
+#include "engine/frontier/crawl_options.h"
 #include "engine/control/engine_own.h"
 #include "engine/control/store_async.h"
 #include "engine/policy/address.h"
@@ -151,7 +151,7 @@ compile(struct request *r)
 
 	enum err e = store_check_labels(q->name, q->tags, q->tags_n, &r->why);
 	if (e == OK)
-		e = engine_check_seeds(g->seeds, q->seeds_n, &r->why);
+		e = seed_list_check(g->seeds, q->seeds_n, &r->why);
 	if (e == OK)
 		e = find_policy(g, st, &r->why);
 	if (e != OK)
@@ -481,8 +481,10 @@ launch_open(struct engine *e, struct why *w)
 	while (err == OK && frontier_next_view(e->frontier, &at, &v))
 		if (v.kind == CRAWL_CRAWL)
 			err = add_known(e, &v, w);
+	struct scheduler_options so = { .engine = e, .home = e->options.home,
+	    .registry = e->registry, .store = e->store_async };
 	if (err == OK)
-		e->scheduler = scheduler_new(e);
+		e->scheduler = scheduler_new(&so);
 	if (err == OK)
 		e->outsiders = outsiders_new(e);
 	return err != OK ? err : open_stream(e, w);

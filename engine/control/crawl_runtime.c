@@ -3,7 +3,7 @@
 #include "base/map.h"
 #include "base/metric.h"
 #include "base/text.h"
-#include "engine/control/crawl_options.h"
+#include "engine/frontier/crawl_options.h"
 #include "engine/fetcher/collection.h"
 #include "engine/frontier/change.h"
 #include "os/clock.h"
@@ -146,44 +146,6 @@ crawl_runtime_free(struct crawl_runtime **cp)
 
 /* --- seeds -------------------------------------------------------------- */
 
-/* "mailto:x" has a scheme, "localhost:8000" a port. */
-static bool
-has_other_scheme(struct str s)
-{
-	size_t colon = str_find_char(s, ':');
-
-	if (colon == 0 || colon + 1 >= s.n || ascii_is_digit(s.p[colon + 1]))
-		return false;
-	for (size_t i = 0; i < colon; i++)
-		if (!ascii_is_alpha(s.p[i]))
-			return false;
-	return true;
-}
-
-enum err
-engine_seed(struct str typed, struct arena *a, struct url *out,
-    struct why *w)
-{
-	struct str seed = str_trim(typed);
-	struct url plain;
-
-	if (seed.n == 0)
-		return why(w, ERR_INPUT, "it is empty");
-	if (str_find(seed, STR("://")) == seed.n) {
-		if (has_other_scheme(seed))
-			return why(w, ERR_INPUT, "it does not begin with "
-			    "http:// or https://");
-		seed = arena_printf(a, "http://%.*s", STR_FMT(seed));
-	}
-	enum err e = url_parse(seed, NULL, a, &plain, w);
-	if (e != OK)
-		return e;
-	if ((plain.scheme != URL_HTTP && plain.scheme != URL_HTTPS) ||
-	    plain.host.n == 0)
-		return why(w, ERR_INPUT, "only http and https are fetched");
-	return url_canonical(&plain, NULL, 0, a, out, w);
-}
-
 static void
 read_seeds(struct running *r, const struct str *texts, size_t n)
 {
@@ -193,7 +155,7 @@ read_seeds(struct running *r, const struct str *texts, size_t n)
 	r->seed_texts = ARENA_ARRAY(&r->arena, struct str, n);
 	for (size_t i = 0; i < n; i++) {
 		struct url u;
-		if (engine_seed(texts[i], &r->arena, &u, NULL) != OK)
+		if (seed_parse(texts[i], &r->arena, &u, NULL) != OK)
 			continue;
 		hosts[r->seeds_n] = u.host;
 		r->seed_texts[r->seeds_n] = u.href;
@@ -272,7 +234,7 @@ read_delays(struct running *r, const struct crawl_request *q,
 		return;
 	o->delays = ARENA_ARRAY(&r->arena, struct seed_delay, q->seeds_n);
 	for (size_t i = 0; i < q->seeds_n; i++)
-		if (q->seed_delays[i] >= 0 && engine_seed(q->seeds[i],
+		if (q->seed_delays[i] >= 0 && seed_parse(q->seeds[i],
 		    &r->arena, &u, NULL) == OK)
 			add_delay(r, o, u.host, q->seed_delays[i]);
 }
@@ -391,7 +353,7 @@ find_seeds(struct running *r)
 		struct found *x = &r->found[i];
 		struct url u, canonical;
 		*x = (struct found){ .cost = 1, .flags = FOUND_SEED };
-		if (engine_seed(s->seeds[i], &r->arena, &u, NULL) == OK &&
+		if (seed_parse(s->seeds[i], &r->arena, &u, NULL) == OK &&
 		    policy_canonical(crawl_policy(&r->shared), &u,
 		    &r->arena, &canonical, NULL) == OK) {
 			x->url = canonical.href;

@@ -9,7 +9,7 @@
 #ifndef ENGINE_CONTROL_CRAWL_RUNTIME_H
 #define ENGINE_CONTROL_CRAWL_RUNTIME_H
 
-#include "engine/control/crawl_rules.h"
+#include "engine/fetcher/crawl_rules.h"
 #include "engine/control/control.h"
 
 struct crawl_runtime;

@@ -89,7 +89,7 @@ read_url(struct retry *x, size_t i, struct change_name *out, struct why *w)
 	struct arena *a = &x->change.arena;
 	struct url u, canonical;
 
-	enum err e = engine_seed(x->urls[i], a, &u, &inner);
+	enum err e = seed_parse(x->urls[i], a, &u, &inner);
 	if (e == OK)
 		e = policy_canonical(x->change.rules->is.policy, &u, a,
 		    &canonical, &inner);

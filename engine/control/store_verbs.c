@@ -14,8 +14,7 @@ struct asking {
 	struct schedule schedule;
 };
 
-/* --- on the store_async's thread
- * ----------------------------------------------- */
+/* --- on the store's thread ----------------------------------------------- */
 
 static enum err
 canonical(struct str json, struct arena *a, struct str *out, struct why *w)
@@ -56,9 +55,9 @@ check_seeds(struct str json, struct why *w)
 	struct launch_seed *seeds;
 	size_t n;
 
-	enum err e = engine_read_seeds(json, &a, &seeds, &n, w);
+	enum err e = seed_list_read(json, &a, &seeds, &n, w);
 	if (e == OK)
-		e = engine_check_seeds(seeds, n, w);
+		e = seed_list_check(seeds, n, w);
 	arena_free(&a);
 	return e;
 }
@@ -162,7 +161,7 @@ said(struct store_async_job *job)
 	struct store_request *s = g->ask;
 
 	if (s->why.err == OK && s->verb == STORE_SCHEDULE_PUT)
-		scheduler_check(job->engine);
+		scheduler_check(job->engine->scheduler);
 	s->own = NULL;
 	arena_free(&g->arena);
 	mem_free(&g);

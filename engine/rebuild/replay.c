@@ -5,7 +5,7 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "engine/archive/capture.h"
-#include "engine/control/crawl_options.h"
+#include "engine/frontier/crawl_options.h"
 #include "engine/control/control.h"
 #include "engine/fetcher/collection.h"
 #include "engine/frontier/journal.h"
@@ -167,7 +167,7 @@ compile(struct told_crawl *t, struct why *w)
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->spec.seeds_n; i++)
-		if (engine_seed(t->spec.seeds[i], a, &seeds[n], NULL) == OK) {
+		if (seed_parse(t->spec.seeds[i], a, &seeds[n], NULL) == OK) {
 			hosts[n] = seeds[n].host;
 			n++;
 		}
@@ -204,7 +204,7 @@ begin(struct replay *x, struct told_crawl *t, struct why *w)
 	for (size_t i = 0; e == OK && i < t->spec.seeds_n; i++) {
 		struct url u, canonical;
 		arena_reset(a);
-		if (engine_seed(t->spec.seeds[i], a, &u, NULL) != OK ||
+		if (seed_parse(t->spec.seeds[i], a, &u, NULL) != OK ||
 		    policy_canonical(t->compiled, &u, a, &canonical, NULL) !=
 		    OK)
 			continue;

@@ -3,7 +3,6 @@
 #include "base/hash.h"
 #include "engine/catalog/crawl_registry.h"
 #include "engine/control/control.h"
-#include "engine/control/engine_own.h"
 #include "engine/control/store_async.h"
 #include "os/clock.h"
 #include "os/log.h"
@@ -41,14 +40,14 @@ struct failure {
 };
 
 struct scheduler {
-	struct engine *engine;
+	struct scheduler_options options;
 	struct timer timer;
 	struct registry_watch watch;
 	uint64_t version;            /* of the registry, that was looked at */
 	bool looking, look_again, forced, running;
 	struct map failures;         /* id -> struct failure */
 	struct mono quiet_until;     /* about the store */
-	/* The store_async's thread. */
+	/* The store's thread. */
 	uint64_t store_version;
 	struct wall next_at;
 	bool read_once;
@@ -72,6 +71,7 @@ store_failed(struct scheduler *t, const struct why *w)
 
 struct ending {
 	struct store_async_job job;
+	struct scheduler *scheduler;
 	uint64_t schedule, crawl;
 	struct wall ended;
 };
@@ -96,10 +96,10 @@ static void
 ended_put(struct store_async_job *job)
 {
 	struct ending *x = CONTAINER(job, struct ending, job);
-	struct engine *e = job->engine;
+	struct scheduler *t = x->scheduler;
 
 	mem_free(&x);
-	scheduler_check(e);
+	scheduler_check(t);
 }
 
 static bool
@@ -112,26 +112,27 @@ static void
 tell_end(struct scheduler *t, uint64_t schedule, uint64_t crawl)
 {
 	const struct crawl_row *r = crawl >= UINT32_MAX ? NULL :
-	    crawl_row(t->engine->registry, (uint32_t)crawl);
+	    crawl_row(t->options.registry, (uint32_t)crawl);
 
 	/* One that is not there any more ends nothing later. */
 	if (r != NULL && !has_ended(r))
 		return;
 	struct ending *x = mem_new(sizeof(*x));
+	x->scheduler = t;
 	x->schedule = schedule;
 	x->crawl = crawl;
 	x->ended = r == NULL || r->view.ended.us == 0 ? clock_wall() :
 	    r->view.ended;
 	x->job.run = put_ended;
 	x->job.done = ended_put;
-	store_async_put(t->engine, &x->job);
+	store_async_put(t->options.engine, &x->job);
 }
 
 static void
 crawl_registry_changed(struct registry_watch *w)
 {
 	struct scheduler *t = CONTAINER(w, struct scheduler, watch);
-	struct crawl_registry *b = t->engine->registry;
+	struct crawl_registry *b = t->options.registry;
 
 	for (struct crawl_row *r = crawl_registry_before(b, NULL); r != NULL &&
 	    r->changed > t->version; r = crawl_registry_before(b, r))
@@ -141,8 +142,7 @@ crawl_registry_changed(struct registry_watch *w)
 	t->version = crawl_registry_version(b);
 }
 
-/* --- what is due, on the store_async's thread
- * ----------------------------------- */
+/* --- what is due, on the store's thread ---------------------------------- */
 
 static enum err
 read_due(struct look *k, struct store *st, struct why *w)
@@ -255,7 +255,7 @@ all_launched(struct look *k)
 {
 	k->job.run = put_ran;
 	k->job.done = ran_put;
-	store_async_put(k->scheduler->engine, &k->job);
+	store_async_put(k->scheduler->options.engine, &k->job);
 }
 
 static void
@@ -315,7 +315,7 @@ launch(struct look *k, size_t i)
 	struct launch *l = &d->launch;
 	struct why w = WHY_INIT;
 
-	if (engine_read_seeds(s->seeds, &k->arena, &d->seeds, &l->seeds_n,
+	if (seed_list_read(s->seeds, &k->arena, &d->seeds, &l->seeds_n,
 	    &w) != OK) {
 		failed(k, i, &w);
 		return;
@@ -333,7 +333,7 @@ launch(struct look *k, size_t i)
 	l->done = launched;
 	l->arg = k;
 	k->launching++;
-	crawl_launch(k->scheduler->engine, l);
+	crawl_launch(k->scheduler->options.engine, l);
 }
 
 static void
@@ -370,14 +370,12 @@ look(struct scheduler *t)
 	t->forced = false;
 	k->job.run = run_look;
 	k->job.done = looked;
-	store_async_put(t->engine, &k->job);
+	store_async_put(t->options.engine, &k->job);
 }
 
 void
-scheduler_check(struct engine *e)
+scheduler_check(struct scheduler *t)
 {
-	struct scheduler *t = e->scheduler;
-
 	if (t == NULL)
 		return;
 	t->forced = true;
@@ -390,7 +388,7 @@ tick(struct timer *timer)
 	struct scheduler *t = CONTAINER(timer, struct scheduler, timer);
 
 	look(t);
-	loop_timer_set(t->engine->options.home, timer,
+	loop_timer_set(t->options.home, timer,
 	    mono_add_ms(clock_mono(), LOOK_MS));
 }
 
@@ -400,7 +398,7 @@ tick(struct timer *timer)
 static void
 tell_ends(struct scheduler *t)
 {
-	struct store *st = store_async_store(t->engine->store_async);
+	struct store *st = store_async_store(t->options.store);
 	struct arena a = ARENA_INIT;
 	struct schedule *list;
 	struct why w = WHY_INIT;
@@ -417,14 +415,14 @@ tell_ends(struct scheduler *t)
 }
 
 struct scheduler *
-scheduler_new(struct engine *e)
+scheduler_new(const struct scheduler_options *o)
 {
 	struct scheduler *t = mem_new(sizeof(*t));
 
-	t->engine = e;
+	t->options = *o;
 	t->timer.fire = tick;
 	t->watch.changed = crawl_registry_changed;
-	t->version = crawl_registry_version(e->registry);
+	t->version = crawl_registry_version(o->registry);
 	list_init(&t->watch.node);
 	return t;
 }
@@ -434,7 +432,7 @@ scheduler_start(struct scheduler *t)
 {
 	t->running = true;
 	tell_ends(t);
-	crawl_registry_watch(t->engine->registry, &t->watch);
+	crawl_registry_watch(t->options.registry, &t->watch);
 	tick(&t->timer);
 }
 
@@ -443,7 +441,7 @@ scheduler_stop(struct scheduler *t)
 {
 	t->running = false;
 	crawl_registry_unwatch(&t->watch);
-	loop_timer_stop(t->engine->options.home, &t->timer);
+	loop_timer_stop(t->options.home, &t->timer);
 }
 
 void

@@ -19,14 +19,24 @@
 
 #include "base/base.h"
 
+struct crawl_registry;
 struct engine;
+struct loop;
+struct store_async;
+
+struct scheduler_options {
+	struct engine *engine;               /* that launches crawls */
+	struct loop *home;
+	struct crawl_registry *registry;     /* says when they end */
+	struct store_async *store;
+};
 struct scheduler;
-struct scheduler *scheduler_new(struct engine *);
+struct scheduler *scheduler_new(const struct scheduler_options *);
 /* When the engine runs. */
 void scheduler_start(struct scheduler *);
 void scheduler_stop(struct scheduler *);
 void scheduler_free(struct scheduler **);
 /* Something may be due; nothing, when there is no scheduler. */
-void scheduler_check(struct engine *);
+void scheduler_check(struct scheduler *);
 
 #endif

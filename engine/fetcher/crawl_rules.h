@@ -5,8 +5,8 @@
  *
  * Thread: any; one at a time.
  */
-#ifndef ENGINE_CONTROL_CRAWL_RULES_H
-#define ENGINE_CONTROL_CRAWL_RULES_H
+#ifndef ENGINE_FETCHER_CRAWL_RULES_H
+#define ENGINE_FETCHER_CRAWL_RULES_H
 
 #include "base/list.h"
 #include "engine/fetcher/fetcher.h"

@@ -1,9 +1,48 @@
-/* Seeds as people and programs write them. */
+#include "engine/policy/seed_list.h"
+
 #include <math.h>
 #include <yyjson.h>
 
-#include "engine/control/control.h"
+#include "base/text.h"
 #include "engine/policy/address.h"
+
+/* "mailto:x" has a scheme, "localhost:8000" a port. */
+static bool
+has_other_scheme(struct str s)
+{
+	size_t colon = str_find_char(s, ':');
+
+	if (colon == 0 || colon + 1 >= s.n || ascii_is_digit(s.p[colon + 1]))
+		return false;
+	for (size_t i = 0; i < colon; i++)
+		if (!ascii_is_alpha(s.p[i]))
+			return false;
+	return true;
+}
+
+enum err
+seed_parse(struct str typed, struct arena *a, struct url *out,
+    struct why *w)
+{
+	struct str seed = str_trim(typed);
+	struct url plain;
+
+	if (seed.n == 0)
+		return why(w, ERR_INPUT, "it is empty");
+	if (str_find(seed, STR("://")) == seed.n) {
+		if (has_other_scheme(seed))
+			return why(w, ERR_INPUT, "it does not begin with "
+			    "http:// or https://");
+		seed = arena_printf(a, "http://%.*s", STR_FMT(seed));
+	}
+	enum err e = url_parse(seed, NULL, a, &plain, w);
+	if (e != OK)
+		return e;
+	if ((plain.scheme != URL_HTTP && plain.scheme != URL_HTTPS) ||
+	    plain.host.n == 0)
+		return why(w, ERR_INPUT, "only http and https are fetched");
+	return url_canonical(&plain, NULL, 0, a, out, w);
+}
 
 static struct str
 text_of(yyjson_val *v)
@@ -53,9 +92,9 @@ read_list(yyjson_val *list, struct arena *a, struct launch_seed **out,
 		return why(w, ERR_INPUT, "seeds: expected a list");
 	if (yyjson_arr_size(list) == 0)
 		return why(w, ERR_INPUT, "seeds: there is none");
-	if (yyjson_arr_size(list) > LAUNCH_SEEDS_MAX)
+	if (yyjson_arr_size(list) > SEED_LIST_MAX)
 		return why(w, ERR_FULL, "seeds: %zu; at most %u are allowed",
-		    yyjson_arr_size(list), LAUNCH_SEEDS_MAX);
+		    yyjson_arr_size(list), SEED_LIST_MAX);
 	*out = ARENA_ARRAY(a, struct launch_seed, yyjson_arr_size(list));
 	for (; e == OK && (v = yyjson_arr_iter_next(&i)) != NULL; (*n)++)
 		e = read_seed(v, *n, a, &(*out)[*n], w);
@@ -63,7 +102,7 @@ read_list(yyjson_val *list, struct arena *a, struct launch_seed **out,
 }
 
 enum err
-engine_read_seeds(struct str json, struct arena *a, struct launch_seed **out,
+seed_list_read(struct str json, struct arena *a, struct launch_seed **out,
     size_t *n, struct why *w)
 {
 	yyjson_doc *doc = yyjson_read(json.p, json.n, 0);
@@ -75,7 +114,7 @@ engine_read_seeds(struct str json, struct arena *a, struct launch_seed **out,
 }
 
 bool
-engine_seed_has_password(struct str seed)
+seed_has_password(struct str seed)
 {
 	size_t scheme = str_find(seed, STR("://"));
 	struct str rest = str_from(seed, scheme == seed.n ? 0 : scheme + 3);
@@ -93,7 +132,7 @@ engine_seed_has_password(struct str seed)
 }
 
 enum err
-engine_check_seeds(const struct launch_seed *seeds, size_t n, struct why *w)
+seed_list_check(const struct launch_seed *seeds, size_t n, struct why *w)
 {
 	struct arena a = ARENA_INIT;
 	struct why inner = WHY_INIT;
@@ -102,17 +141,17 @@ engine_check_seeds(const struct launch_seed *seeds, size_t n, struct why *w)
 
 	if (n == 0)
 		return why(w, ERR_INPUT, "seeds: there is none");
-	if (n > LAUNCH_SEEDS_MAX)
+	if (n > SEED_LIST_MAX)
 		return why(w, ERR_FULL, "seeds: %zu; at most %u are allowed",
-		    n, LAUNCH_SEEDS_MAX);
+		    n, SEED_LIST_MAX);
 	for (size_t i = 0; i < n && e == OK; i++) {
-		if (engine_seed(seeds[i].url, &a, &u, &inner) != OK)
+		if (seed_parse(seeds[i].url, &a, &u, &inner) != OK)
 			e = why(w, ERR_INPUT, "seeds[%zu].url: %s", i,
 			    inner.text);
 		else if (address_url_is_ambiguous(seeds[i].url))
 			e = why(w, ERR_INPUT, "seeds[%zu].url: a backslash "
 			    "stands where others read another host", i);
-		else if (engine_seed_has_password(seeds[i].url))
+		else if (seed_has_password(seeds[i].url))
 			e = why(w, ERR_INPUT, "seeds[%zu].url: it holds a "
 			    "user or a password, which would be archived", i);
 		if (i % 64 == 0)

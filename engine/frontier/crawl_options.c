@@ -1,9 +1,9 @@
-#include "engine/control/crawl_options.h"
+#include "engine/frontier/crawl_options.h"
 
 #include <yyjson.h>
 
 #include "base/text.h"
-#include "engine/control/control.h"
+#include "engine/policy/seed_list.h"
 
 void
 crawl_options_put(const struct crawl_options *o, struct buf *b)
@@ -103,7 +103,7 @@ crawl_options_delays(const struct crawl_options *o, const struct str *seeds,
 
 	for (size_t i = 0; i < n; i++) {
 		const struct seed_delay *d = NULL;
-		if (o->delays_n > 0 && engine_seed(seeds[i], &scratch, &u,
+		if (o->delays_n > 0 && seed_parse(seeds[i], &scratch, &u,
 		    NULL) == OK)
 			d = bsearch(&(struct seed_delay){ .host = u.host },
 			    o->delays, o->delays_n, sizeof(*d), by_host);

@@ -1,11 +1,11 @@
 /*
  * crawl_options -- what the engine itself notes of a crawl when it begins: the
- * `options` of its spec, a JSON object.  Private to engine/.
+ * `options` of its spec, a JSON object.
  *
  * Thread: any.
  */
-#ifndef ENGINE_CONTROL_CRAWL_OPTIONS_H
-#define ENGINE_CONTROL_CRAWL_OPTIONS_H
+#ifndef ENGINE_FRONTIER_CRAWL_OPTIONS_H
+#define ENGINE_FRONTIER_CRAWL_OPTIONS_H
 
 #include "base/arena.h"
 

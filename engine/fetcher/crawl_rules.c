@@ -1,4 +1,4 @@
-#include "engine/control/crawl_rules.h"
+#include "engine/fetcher/crawl_rules.h"
 
 enum err
 rules_new(const struct policy *p, const struct url *seeds, size_t seeds_n,
