@@ -1,6 +1,5 @@
 /*
- * figures -- the crawls of an engine as JSON, as lines, and as metrics: one
- * walk over the views, three forms.
+ * figures -- the crawls of an engine as JSON and as lines.
  */
 #ifndef CLI_FIGURES_H
 #define CLI_FIGURES_H
@@ -21,13 +20,5 @@ size_t figures_read(struct engine *, struct arena *a, struct figure **out);
 void figures_json(const struct figure *, struct buf *);
 /* A line per crawl under a head line. */
 void figures_text(const struct figure *, size_t n, struct buf *);
-
-/*
- * The metrics of this process.  figures_count() adds what changed since the
- * last view of that crawl; call it with every view.
- */
-void figures_register(void);
-void figures_count(struct crawl_counts *last, const struct crawl_view *);
-void figures_look(const struct engine_look *);
 
 #endif

@@ -11,13 +11,13 @@
  * HTTP port answers its `early` routes (server/web.h), and the urlfrontier door
  * holds its calls.  Which doors there are: doors/doors.txt.
  */
-#include "base/metric.h"
 #include "cli/ask.h"
 #include "cli/engines.h"
 #include "cli/figures.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
 #include "daemon/boot.h"
+#include "daemon/metrics.h"
 #include "daemon/reload.h"
 #include "daemon/routes.h"
 #include "engine/catalog/crawl_registry.h"
@@ -53,32 +53,6 @@ const struct option_verb serve_verb = {
 	rows, ARRAY_LEN(rows)
 };
 
-#define SERVE_METRICS(X)                                                     \
-	X(WEB_REQUESTS, COUNTER, "argiope_http_requests_total",              \
-	    "Requests that the port has read.")                              \
-	X(WEB_ACCEPTED, COUNTER, "argiope_http_accepted_total",              \
-	    "Connections that the port has accepted.")                       \
-	X(WEB_TIMEOUTS, COUNTER, "argiope_http_timeouts_total",              \
-	    "Requests that did not come whole in time.")                     \
-	X(WEB_BYTES_IN, COUNTER, "argiope_http_received_bytes_total",        \
-	    "Bytes that the port has read.")                                 \
-	X(WEB_BYTES_OUT, COUNTER, "argiope_http_sent_bytes_total",           \
-	    "Bytes that the port's clients have taken.")                     \
-	X(WEB_OPEN, GAUGE, "argiope_http_connections",                       \
-	    "Connections of the port that are open.")                        \
-	X(WEB_SOCKETS, GAUGE, "argiope_http_websockets",                     \
-	    "WebSockets that are open.")                                     \
-	X(WEB_KEPT, GAUGE, "argiope_http_requests_kept",                     \
-	    "Requests whose answer is being worked at.")
-enum { SERVE_METRICS(METRIC_ENUM) };
-static struct metric metrics[] = { SERVE_METRICS(METRIC_ROW) };
-
-/* A crawl as home knows it. */
-struct crawl_held {
-	struct figure figure;
-	struct crawl_counts counted;   /* what the metrics have */
-};
-
 struct daemon {
 	struct cli *cli;
 	struct engine *engine;
@@ -92,7 +66,7 @@ struct daemon {
 	struct opening opening;
 	struct web_route figures_route;
 	char http_address[80];         /* "" while it is closed */
-	struct map crawls;             /* id -> struct crawl_held */
+	struct crawl_metrics metrics;
 	struct timer look_timer;
 	struct engine_look look;       /* the last */
 	bool looking, stopping, closed;
@@ -105,46 +79,12 @@ struct daemon {
 
 /* --- what the engine tells ---------------------------------------------- */
 
-static struct crawl_held *
-held(struct daemon *s, uint32_t id)
-{
-	struct crawl_held *h = map_get_id(&s->crawls, id);
-
-	if (h == NULL) {
-		h = ARENA_NEW(&s->cli->arena, struct crawl_held);
-		map_put_id(&s->crawls, id, h);
-	}
-	return h;
-}
-
-/* Of a crawl that a door has begun; others were read at the start. */
-static void
-name_figure(struct daemon *s, struct figure *f, uint32_t id)
-{
-	const struct crawl_row *r = crawl_row(engine_registry(s->engine), id);
-
-	if (r == NULL || f->warc_dir.n != 0)
-		return;
-	f->name = arena_copy(&s->cli->arena, r->name);
-	f->warc_dir = r->schedule != 0 ? arena_printf(&s->cli->arena,
-	    "%s/archive/schedule-%llu", s->cli->data_dir,
-	    (unsigned long long)r->schedule) : arena_printf(&s->cli->arena,
-	    "%s/archive/crawl-%u", s->cli->data_dir, id);
-}
-
 static void
 viewed(void *arg, const struct crawl_view *v)
 {
 	struct daemon *s = arg;
-	struct crawl_held *h = held(s, v->id);
 
-	if (h->figure.view.state != v->state)
-		log_info("crawl.state", "crawl=%u state=%s reason=\"%s\" "
-		    "items=%llu", v->id, crawl_state_name(v->state), v->reason,
-		    (unsigned long long)v->counts.items);
-	h->figure.view = *v;
-	name_figure(s, &h->figure, v->id);
-	figures_count(&h->counted, v);
+	crawl_metrics_view(&s->metrics, v);
 }
 
 static void
@@ -168,29 +108,6 @@ stop_if_idle(struct daemon *s)
 		loop_stop(s->home);
 }
 
-/* What was counted since the last time. */
-static void
-count_up(struct metric *m, uint64_t n)
-{
-	metric_add(m, (int64_t)n - metric_value(m, 0));
-}
-
-static void
-count_web(const struct web *web)
-{
-	struct web_counts n;
-
-	web_counts(web, &n);
-	count_up(&metrics[METRIC_WEB_REQUESTS], n.requests);
-	count_up(&metrics[METRIC_WEB_ACCEPTED], n.accepted);
-	count_up(&metrics[METRIC_WEB_TIMEOUTS], n.timeouts);
-	count_up(&metrics[METRIC_WEB_BYTES_IN], n.bytes_in);
-	count_up(&metrics[METRIC_WEB_BYTES_OUT], n.bytes_out);
-	metric_set(&metrics[METRIC_WEB_OPEN], (int64_t)n.connections);
-	metric_set(&metrics[METRIC_WEB_SOCKETS], (int64_t)n.sockets);
-	metric_set(&metrics[METRIC_WEB_KEPT], (int64_t)n.requests_kept);
-}
-
 static void
 seen(void *arg, const struct engine_look *k)
 {
@@ -198,9 +115,7 @@ seen(void *arg, const struct engine_look *k)
 
 	s->looking = false;
 	s->look = *k;
-	figures_look(k);
-	if (s->web != NULL)
-		count_web(s->web);
+	metrics_look(k, s->web);
 	if (s->closed)
 		stop_if_idle(s);
 	else
@@ -233,6 +148,45 @@ put_loading(void *arg, struct buf *b)
 	return true;
 }
 
+/* One more than the newest crawl's id; 0 before the registry can be read. */
+static uint32_t
+crawls_end(const struct daemon *s)
+{
+	const struct crawl_row *newest = s->metrics.registry == NULL ? NULL :
+	    crawl_registry_below(s->metrics.registry, UINT32_MAX);
+
+	return newest == NULL ? 0 : newest->id + 1;
+}
+
+/* A crawl of ours; NULL when there is none, or it was deleted. */
+static const struct crawl_row *
+crawl_of(const struct daemon *s, uint32_t id)
+{
+	const struct crawl_row *row = crawl_row(s->metrics.registry, id);
+
+	return row == NULL || row->deleted ||
+	    row->view.kind == CRAWL_FRONTIER ? NULL : row;
+}
+
+static void
+put_crawl(const struct daemon *s, const struct crawl_row *row, struct buf *b)
+{
+	struct figure f = { .view = row->view, .name = row->name,
+	    .warc_dir = row->warc_dir };
+	struct buf own = BUF_INIT;
+
+	if (f.warc_dir.n == 0) {
+		bool scheduled = row->schedule != 0;
+		buf_printf(&own, "%s/archive/%s-%llu", s->cli->data_dir,
+		    scheduled ? "schedule" : "crawl", scheduled ?
+		    (unsigned long long)row->schedule : row->id);
+		f.warc_dir = buf_str(&own);
+	}
+	json_comma(b);
+	figures_json(&f, b);
+	buf_free(&own);
+}
+
 /* Why nothing is happening, if nothing is; of the busiest crawl. */
 static void
 put_why(struct daemon *s, struct buf *b)
@@ -240,20 +194,18 @@ put_why(struct daemon *s, struct buf *b)
 	const struct crawl_view *busiest = NULL;
 	char text[300] = "no crawl is running";
 	struct buf loading = BUF_INIT;
-	size_t at = 0;
-	void *v;
 
 	if (put_loading(s, &loading)) {
 		json_str(b, "why", buf_str(&loading));
 		buf_free(&loading);
 		return;
 	}
-	while (map_next(&s->crawls, &at, &v)) {
-		const struct crawl_view *view =
-		    &((struct crawl_held *)v)->figure.view;
-		if (view->state == CRAWL_RUNNING && (busiest == NULL ||
-		    view->counts.queued > busiest->counts.queued))
-			busiest = view;
+	for (uint32_t id = 0; id < crawls_end(s); id++) {
+		const struct crawl_row *row = crawl_of(s, id);
+		if (row != NULL && row->view.state == CRAWL_RUNNING &&
+		    (busiest == NULL || row->view.counts.queued >
+		    busiest->counts.queued))
+			busiest = &row->view;
 	}
 	if (busiest != NULL)
 		catalog_diagnose(&s->look, busiest, text, sizeof(text));
@@ -287,9 +239,6 @@ put_status(void *arg, struct buf *b)
 {
 	struct daemon *s = arg;
 	const struct fetcher_view *f = &s->look.loops;
-	bool first = true;
-	size_t at = 0;
-	void *v;
 
 	buf_put_char(b, '{');
 	json_str(b, "version", STR(ARGIOPE_VERSION));
@@ -305,11 +254,9 @@ put_status(void *arg, struct buf *b)
 	json_u64(b, "hosts_delayed", f->hosts_delayed);
 	json_u64(b, "hosts_backoff", f->hosts_backoff);
 	json_array(b, "crawls");
-	while (map_next(&s->crawls, &at, &v)) {
-		buf_put_text(b, first ? "" : ",");
-		first = false;
-		figures_json(&((struct crawl_held *)v)->figure, b);
-	}
+	for (uint32_t id = 0; id < crawls_end(s); id++)
+		if (crawl_of(s, id) != NULL)
+			put_crawl(s, crawl_of(s, id), b);
 	buf_put_text(b, "]");
 	put_doors(s, b);
 	buf_put_text(b, "}\n");
@@ -331,23 +278,6 @@ lock_engine(struct daemon *s, struct why *w)
 	};
 
 	return engines_lock(&o, &s->engine, w);
-}
-
-/* Earlier processes' crawls count from here on. */
-static void
-take_up(struct daemon *s)
-{
-	struct figure *f;
-	size_t n = figures_read(s->engine, &s->cli->arena, &f);
-
-	for (size_t i = 0; i < n; i++) {
-		struct crawl_held *h = held(s, f[i].view.id);
-		h->figure = f[i];
-		h->counted = f[i].view.counts;
-		h->counted.queued = h->counted.leased = 0;
-		memset(h->counted.skips, 0, sizeof(h->counted.skips));
-		figures_count(&h->counted, &f[i].view);
-	}
 }
 
 static void
@@ -520,7 +450,7 @@ data_read(void *arg)
 {
 	struct daemon *s = arg;
 
-	take_up(s);
+	crawl_metrics_start(&s->metrics, engine_registry(s->engine));
 	doors_data_read(&s->doors, s->engine);
 	if (s->web != NULL)
 		web_ready(s->web);
@@ -566,8 +496,7 @@ open_ports(struct daemon *s, struct why *w)
 		e = doors_open(&s->doors, w);
 	if (e != OK)
 		return e;
-	figures_register();
-	metric_register(metrics, ARRAY_LEN(metrics));
+	metrics_register();
 	e = open_port(s, w);
 	return e == OK ? open_figures(s, w) : e;
 }
@@ -628,9 +557,9 @@ serve_run(struct cli *c)
 	opening_free(&s.opening);
 	if (s.tokens != NULL)
 		token_set_close(&s.tokens);
+	crawl_metrics_stop(&s.metrics);
 	engine_free(&s.engine);
 	serve_reload_free(&s.reload);
-	map_free(&s.crawls);
 	if (s.home != NULL)
 		loop_free(&s.home);
 	if (e == OK)

@@ -280,7 +280,7 @@ copy_spec(struct held *h, const struct crawl_spec *s)
 	/* Damaged ones publisher nothing. */
 	(void)crawl_options_parse(s->options, &a, &o);
 	size_t bytes = s->tags_n * sizeof(struct str) + s->name.n + 1 +
-	    seed.n + 1 + o.policy.n + 1;
+	    seed.n + 1 + o.policy.n + 1 + s->warc_dir.n + 1;
 	for (size_t i = 0; i < s->tags_n; i++)
 		bytes += s->tags[i].n + 1;
 	arena_room(&h->arena, bytes);
@@ -288,6 +288,7 @@ copy_spec(struct held *h, const struct crawl_spec *s)
 	r->tags = arena_copy_list(&h->arena, s->tags, s->tags_n);
 	r->name = arena_copy(&h->arena, s->name);
 	r->seed = arena_copy(&h->arena, seed);
+	r->warc_dir = arena_copy(&h->arena, s->warc_dir);
 	r->policy = arena_copy(&h->arena, o.policy);
 	r->schedule = o.schedule;
 	r->tags_n = s->tags_n;

@@ -44,6 +44,7 @@ struct crawl_row {
 	uint32_t id;
 	struct crawl_view view;
 	struct str name, seed;       /* seed: the first, as given */
+	struct str warc_dir;         /* "": its own below DATA/archive */
 	struct str policy;           /* its name, or "" for one of its own */
 	const struct str *tags;
 	size_t tags_n;

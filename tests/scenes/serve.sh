@@ -57,6 +57,27 @@ code "... the door's too" 78 "$A" serve --data d2 \
 	--set urlfrontier.listen=0.0.0.0:0
 has "... and says what it wants" "urlfrontier.token = required" code.err
 
+# A deleted crawl leaves /status, and the figures of what waits.
+code "a crawl with URLs left" 0 "$A" crawl "$WEB/" --data d6 --quiet \
+	--max-pages 3
+daemon d6
+address=$(sed -n 's/^argiope serves http/http/p' out | head -n 1)
+key=$(sed 's/.*"key":"\([^"]*\)".*/\1/' d6/serve.json)
+has "the daemon lists it" '"crawls":[{"id":0,' <(curl -s "${address}status")
+check "... and counts what waits" \
+	grep -qE '^argiope_queued_urls [1-9]' <(curl -s "${address}metrics")
+curl -s "${address}realtime/command" -H "Authorization: Bearer $key" \
+	-d '{"command":"job.delete","command_id":1,"args":{"crawl_id":0}}' \
+	>deleted
+gone() { curl -s "${address}status" | grep -qF '"crawls":[]'; }
+check "a deleted crawl leaves /status" soon gone
+has "... and the metrics" "argiope_queued_urls 0" \
+	<(curl -s "${address}metrics")
+"$A" status --data d6 >status.out
+has "argiope status lists the doors" "console and realtime" status.out
+kill -TERM "$pid"
+wait "$pid"
+
 # The file of a killed daemon leads to a port that another one took since.
 daemon d3 --set urlfrontier.listen=127.0.0.1:0
 daemon=$pid
