@@ -127,12 +127,13 @@ ready(struct stream_request *w)
 static bool
 want(struct cursor *c)
 {
+	const struct realtime *d = c->follow->sub.client->door;
 	struct stream_request *w = &c->want;
 
 	*w = (struct stream_request){ .crawl = c->crawl, .from = c->next,
-	    .form = c->follow->form, .ready = ready, .arg = c };
+	    .form = d->renderer | c->follow->form, .ready = ready, .arg = c };
 	cursor_begin_read(c);
-	if (!stream_request(c->follow->sub.client->door->feed, w))
+	if (!stream_request(d->feed, w))
 		return false;
 	cursor_end_read(c);
 	/* Back to the ready senders, as the last. */

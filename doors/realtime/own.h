@@ -51,6 +51,7 @@ struct realtime {
 	struct engine *engine;
 	struct crawl_registry *registry;
 	struct stream *feed;
+	unsigned renderer;           /* stream_use() */
 	const char *mark;
 	struct pool *pool;           /* one thread, for directories */
 	struct pool *packers;        /* NULL until the first package */

@@ -165,7 +165,7 @@ realtime_ready(struct realtime *d, struct engine *e)
 	d->registry = engine_registry(e);
 	d->feed = engine_stream(e);
 	d->mark = stream_mark(d->feed);
-	stream_use(d->feed, item_render);
+	d->renderer = stream_use(d->feed, item_render);
 	d->web = d->host->web;
 	packages_sweep(d->host->data_dir);
 	d->version = crawl_registry_version(d->registry);

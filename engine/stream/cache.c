@@ -48,7 +48,7 @@ crawl_cache_of(struct stream *f, uint32_t crawl, const struct crawl_row *row)
 	s = mem_new(sizeof(*s));
 	s->crawl = crawl;
 	s->items = s->before = row->view.item_last;
-	for (unsigned i = 0; i < STREAM_FORMS; i++)
+	for (unsigned i = 0; i < CACHE_ROWS; i++)
 		s->rows[i].typical = 1;
 	list_init(&s->requests);
 	list_init(&s->tasks);
@@ -120,7 +120,7 @@ crawl_cache_is_bare(const struct crawl_cache *s)
 {
 	bool bare = list_empty(&s->requests) && list_empty(&s->tasks);
 
-	for (unsigned i = 0; i < STREAM_FORMS; i++)
+	for (unsigned i = 0; i < CACHE_ROWS; i++)
 		bare = bare && s->rows[i].n == 0;
 	return bare;
 }
@@ -130,7 +130,7 @@ crawl_cache_free(struct stream *f, struct crawl_cache *s)
 {
 	handoff_cache_forget(&f->handoffs, &s->handoffs);
 	map_take_id(&f->caches, s->crawl);
-	for (unsigned i = 0; i < STREAM_FORMS; i++)
+	for (unsigned i = 0; i < CACHE_ROWS; i++)
 		mem_free(&s->rows[i].at);
 	mem_free(&s);
 }
@@ -245,7 +245,7 @@ aim(const struct stream *f, struct crawl_cache *s, unsigned form, uint64_t from,
 		if (o->form == form && o->from > from)
 			t->to = MIN(t->to, o->from - 1);
 	}
-	t->render = f->options.render;
+	t->render = f->renderers[form / STREAM_FORMS];
 	t->mark = f->mark;
 	handoff_cache_lend(&s->handoffs, t->from, t->to, form & STREAM_BODY,
 	    BATCH_ITEMS_MAX, &t->handoffs);
@@ -363,7 +363,7 @@ stream_request(struct stream *f, struct stream_request *w)
 {
 	const struct crawl_row *row = crawl_row(f->options.registry, w->crawl);
 
-	CHECK(!w->out && w->form < STREAM_FORMS);
+	CHECK(!w->out && w->form / STREAM_FORMS < f->renderers_n);
 	w->batch = NULL;
 	w->at = 0;
 	w->why = WHY_INIT;
@@ -516,7 +516,7 @@ forget(struct stream *f, struct crawl_cache *s)
 		LIST_ITEM(n, struct batch_task, node)->cache = NULL;
 		list_take(n);
 	}
-	for (unsigned i = 0; i < STREAM_FORMS; i++)
+	for (unsigned i = 0; i < CACHE_ROWS; i++)
 		while (s->rows[i].n > 0)
 			batch_drop(f, s->rows[i].at[s->rows[i].n - 1]);
 	crawl_cache_free(f, s);
@@ -585,10 +585,17 @@ stream_mark(const struct stream *f)
 	return f->mark;
 }
 
-void
+unsigned
 stream_use(struct stream *f, stream_render_fn *render)
 {
-	f->options.render = render;
+	unsigned i = 0;
+
+	while (i < f->renderers_n && f->renderers[i] != render)
+		i++;
+	CHECK(i < STREAM_RENDERERS_MAX);
+	f->renderers[i] = render;
+	f->renderers_n = MAX(f->renderers_n, i + 1);
+	return i * STREAM_FORMS;
 }
 
 void

@@ -26,8 +26,10 @@ struct cache_mark {
 	struct wall at;
 };
 #define CACHE_MARKS 64u
+#define CACHE_ROWS (STREAM_RENDERERS_MAX * STREAM_FORMS)
 
-/* The batches of one form, by their first number; they do not overlap. */
+/* The batches of one renderer and form, by their first number; they do not
+ * overlap. */
 struct cache_row {
 	struct batch **at;
 	size_t n, cap;
@@ -36,7 +38,7 @@ struct cache_row {
 struct crawl_cache {
 	uint32_t crawl;
 	uint64_t items;              /* as the registry showed last */
-	struct cache_row rows[STREAM_FORMS];
+	struct cache_row rows[CACHE_ROWS];
 	struct list requests, tasks;
 	struct crawl_handoffs handoffs;
 	struct cache_mark marks[CACHE_MARKS];
@@ -47,6 +49,8 @@ struct crawl_cache {
 struct stream {
 	struct stream_options options;
 	char mark[STREAM_MARK_BYTES + 1];
+	stream_render_fn *renderers[STREAM_RENDERERS_MAX];
+	unsigned renderers_n;
 	struct list starved;         /* batches that wait for memory */
 	struct map caches;           /* crawl -> struct crawl_cache */
 	struct list idle;            /* batches of no reader, oldest first */

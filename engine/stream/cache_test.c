@@ -55,6 +55,36 @@ test_forms(void **state)
 	rig_end(r);
 }
 
+static void
+render_url(const struct stream_capture *c, struct buf *out)
+{
+	buf_put_str(out, c->entry->url);
+	buf_put_text(out, c->form & STREAM_BODY ? " whole" : " heads");
+}
+
+/* Each door has its own texts of the same item, whoever came first. */
+static void
+test_renderers(void **state)
+{
+	struct rig *r = open_rig();
+	unsigned other = stream_use(r->stream, render_url);
+
+	(void)state;
+	assert_int_equal(stream_use(r->stream, render), 0);
+	assert_int_equal(stream_use(r->stream, render_url), other);
+	rig_page(r, &(struct rig_page){ .url = "http://a.example/",
+	    .head = HEADS("A: 1\r\n"), .body = STR("hello") });
+	rig_show(r);
+	for (int i = 0; i < 2; i++) {
+		rig_expect(r, 1, other, "http://a.example/ heads");
+		rig_expect(r, 1, 0, "1 200 len=5 [A: 1]");
+		rig_expect(r, 1, other | STREAM_BODY,
+		    "http://a.example/ whole");
+		rig_expect(r, 1, STREAM_BODY, "1 200 len=5 [A: 1] hello");
+	}
+	rig_end(r);
+}
+
 /* Lengths are those of the decoded body, whether it is read or not. */
 static void
 test_codings(void **state)
@@ -643,6 +673,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_renderers),
 		cmocka_unit_test(test_codings),
 		cmocka_unit_test(test_revisits),
 		cmocka_unit_test(test_old_entries),

@@ -11,7 +11,7 @@
  * hundred readers of one crawl cost one reading.  The stream keeps nothing of a
  * reader: who cannot send gives the batch back, and asks again by number.
  *
- * How an item reads is the door's business: `render`.
+ * How an item reads is the door's business: each brings its renderer.
  *
  * Thread: home's; render() runs on the pool, too.
  * Limits: stream.cache (32 MiB; batches in readers' hands count too),
@@ -30,6 +30,7 @@
 #define STREAM_BIG_BYTES ((size_t)256 << 10)     /* decoded; above: streamed */
 #define STREAM_HEAD_BYTES ((size_t)24 << 10)     /* and URLs; above: streamed */
 #define STREAM_STREAMS_MAX 64u
+#define STREAM_RENDERERS_MAX 4u
 
 struct stream;
 
@@ -42,7 +43,7 @@ struct stream_capture {
 	uint64_t body_length;        /* decoded, whatever is wanted */
 	bool big;                    /* the text must leave the body out */
 	bool body_damaged;           /* it could not be read whole */
-	unsigned form;
+	unsigned form;               /* and the renderer: stream_use() */
 	const char *mark;            /* stream_mark() */
 };
 enum stream_form { STREAM_BODY = 1, STREAM_LIST_HEADERS = 2, STREAM_FORMS = 4 };
@@ -50,8 +51,13 @@ typedef void stream_render_fn(const struct stream_capture *, struct buf *out);
 
 /* Eight letters and digits that tell this data directory from all others. */
 const char *stream_mark(const struct stream *);
-/* The door that reads says how; before any want. */
-void stream_use(struct stream *, stream_render_fn *);
+/*
+ * A door that reads says how an item becomes a text.  Returns what the door
+ * adds to the form of each of its requests: texts are kept by renderer and
+ * form.  The same renderer gets the same value again.  At most
+ * STREAM_RENDERERS_MAX.
+ */
+unsigned stream_use(struct stream *, stream_render_fn *);
 
 struct stream_item {
 	uint64_t number;

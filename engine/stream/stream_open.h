@@ -20,7 +20,6 @@ struct stream_options {
 	struct read_tasks *tasks;
 	struct crawl_registry *registry;
 	struct handoff_pool *handoffs;       /* the fetchers read it; or NULL */
-	stream_render_fn *render;
 	size_t cache_bytes;          /* 0: 32 MiB */
 };
 /* `mark`: STREAM_MARK_BYTES characters. */

@@ -11,8 +11,8 @@ open_stream(struct rig *r)
 {
 	r->stream = stream_new(&(struct stream_options){ .home = r->loop,
 	    .tasks = catalog_tasks(r->catalog), .registry = r->registry,
-	    .handoffs = &rig_handoffs, .render = render,
-	    .cache_bytes = cache_bytes }, RIG_MARK);
+	    .handoffs = &rig_handoffs, .cache_bytes = cache_bytes }, RIG_MARK);
+	stream_use(r->stream, render);
 }
 
 static void
