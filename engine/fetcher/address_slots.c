@@ -20,10 +20,9 @@ struct address {
 };
 
 void
-address_slots_open(struct fetcher *f)
+address_slots_open(void)
 {
 	metric_register(metrics, ARRAY_LEN(metrics));
-	f->addresses = mem_new(sizeof(*f->addresses));
 }
 
 void
@@ -32,10 +31,9 @@ address_slots_close(struct fetcher *f)
 	size_t at = 0;
 	void *v;
 
-	while (map_next(f->addresses, &at, &v))
+	while (map_next(&f->addresses, &at, &v))
 		mem_free(&v);
-	map_free(f->addresses);
-	mem_free(&f->addresses);
+	map_free(&f->addresses);
 }
 
 /*
@@ -92,7 +90,7 @@ static struct address *
 address_get(struct fetcher *f, const struct ip *ip)
 {
 	struct str key = { (const char *)ip->b, sizeof(ip->b) };
-	struct address *a = map_get(f->addresses, key);
+	struct address *a = map_get(&f->addresses, key);
 
 	if (a != NULL)
 		return a;
@@ -100,7 +98,7 @@ address_get(struct fetcher *f, const struct ip *ip)
 	a->ip = *ip;
 	list_init(&a->waiting);
 	key.p = (const char *)a->ip.b;
-	map_put(f->addresses, key, a);
+	map_put(&f->addresses, key, a);
 	return a;
 }
 
@@ -140,7 +138,7 @@ release_address(struct page *p)
 		list_take(&next->node);
 		page_wake(next, PAGE_FETCH);
 	} else if (a->in_flight == 0) {
-		map_take(f->addresses, (struct str){
+		map_take(&f->addresses, (struct str){
 		    (const char *)a->ip.b, sizeof(a->ip.b) });
 		free(a);
 	}

@@ -10,7 +10,7 @@
 
 #include "engine/fetcher/page.h"
 
-void address_slots_open(struct fetcher *);
+void address_slots_open(void);
 void address_slots_close(struct fetcher *);
 /* False: the page waits, and comes back to its step FETCH or RESOLVE. */
 bool address_slots_take(struct page *);

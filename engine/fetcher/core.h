@@ -26,12 +26,11 @@ struct fetcher {
 	bool closing;                    /* nothing goes on any more */
 	struct pump *pump;               /* fetcher.c */
 	struct host_table *hosts;        /* host.h */
-	struct map *addresses;           /* address_slots.c: by IP address */
-	struct map *crawls;              /* fetch_crawl.h: by number */
+	struct map addresses;            /* address_slots.c: by IP address */
+	struct map crawls;               /* fetch_crawl.h: by number */
 	struct page_table *pages;        /* page.h */
 	struct outbox *outbox;           /* outbox.h */
-	struct lending *lending;         /* lend.h */
-	struct list *lone_lines;         /* page_log.c: on their way */
+	struct list lone_lines;          /* page_log.c: on their way */
 	uint64_t *recent;                /* links.c: hashes, handed over */
 };
 

@@ -1,7 +1,6 @@
 /* Is the same payload in the collection already? */
 #include "engine/fetcher/collection.h"
 #include "engine/fetcher/fetch_crawl.h"
-#include "engine/fetcher/lend.h"
 #include "engine/fetcher/revalidate.h"
 
 /* Where the original stands; false when its crawl is gone. */

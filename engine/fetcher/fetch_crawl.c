@@ -5,16 +5,10 @@
 #include "engine/fetcher/window.h"
 #include "os/clock.h"
 
-void
-fetch_crawls_open(struct fetcher *f)
-{
-	f->crawls = mem_new(sizeof(*f->crawls));
-}
-
 struct fetch_crawl *
 fetch_crawl_find(struct fetcher *f, uint32_t id)
 {
-	return map_get_id(f->crawls, id);
+	return map_get_id(&f->crawls, id);
 }
 
 double
@@ -51,7 +45,7 @@ make_crawl(struct fetcher *f, struct crawl_shared *shared)
 	}
 	if (p->traps.stale_max != TRAP_NONE)
 		c->traps = trap_memory_new(TRAP_PREFIXES_MAX);
-	map_put_id(f->crawls, shared->id, c);
+	map_put_id(&f->crawls, shared->id, c);
 	return c;
 }
 
@@ -69,16 +63,15 @@ fetch_crawls_close(struct fetcher *f)
 	size_t at = 0;
 	void *v;
 
-	while (map_next(f->crawls, &at, &v))
+	while (map_next(&f->crawls, &at, &v))
 		free_crawl(v);
-	map_free(f->crawls);
-	mem_free(&f->crawls);
+	map_free(&f->crawls);
 }
 
 void
 fetcher_forget(struct fetcher *f, uint32_t crawl)
 {
-	struct fetch_crawl *c = map_take_id(f->crawls, crawl);
+	struct fetch_crawl *c = map_take_id(&f->crawls, crawl);
 
 	CHECK(c == NULL || (c->order == FETCH_END && c->pages == 0));
 	if (c != NULL)

@@ -20,7 +20,6 @@ struct fetch_crawl {
 	unsigned pages;                  /* being fetched here; page.c's */
 };
 
-void fetch_crawls_open(struct fetcher *);
 void fetch_crawls_close(struct fetcher *);
 /* NULL: this loop has had no order for the crawl, or forgot it. */
 struct fetch_crawl *fetch_crawl_find(struct fetcher *, uint32_t id);

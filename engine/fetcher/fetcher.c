@@ -3,7 +3,6 @@
 #include "engine/fetcher/address_slots.h"
 #include "engine/fetcher/fetch_crawl.h"
 #include "engine/fetcher/host.h"
-#include "engine/fetcher/lend.h"
 #include "engine/fetcher/links.h"
 #include "engine/fetcher/outbox.h"
 #include "engine/fetcher/page.h"
@@ -71,7 +70,8 @@ turn_end(struct turn_hook *h)
 		pages_run_woken(f);
 	}
 	outbox_turn_end(f);
-	lending_turn_end(f);
+	atomic_store_explicit(&f->pages->busy, f->hosts->in_flight,
+	    memory_order_relaxed);
 }
 
 static void
@@ -155,11 +155,9 @@ fetcher_new(const struct fetcher_options *o)
 	f->parser = parser_new();
 	f->writer = warc_writer_new(&wo);
 	hosts_open(f);
-	address_slots_open(f);
-	fetch_crawls_open(f);
+	address_slots_open();
 	pages_open(f);
 	outbox_open(f);
-	lending_open(f);
 	page_log_open(f);
 	links_open(f);
 	pump_open(f);
@@ -189,7 +187,6 @@ fetcher_free(struct fetcher **fp)
 	fetch_crawls_close(f);
 	address_slots_close(f);
 	outbox_close(f);
-	lending_close(f);
 	links_close(f);
 	parser_free(&f->parser);
 	warc_writer_free(&f->writer);

@@ -9,7 +9,6 @@
 #include "engine/fetcher/fetch_crawl.h"
 #include "engine/fetcher/handoff.h"
 #include "engine/fetcher/host.h"
-#include "engine/fetcher/lend.h"
 #include "engine/fetcher/links.h"
 #include "engine/fetcher/origin.h"
 #include "engine/fetcher/outbox.h"

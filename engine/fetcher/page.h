@@ -4,7 +4,7 @@
  *
  * A page belongs to the fetcher of its current hop's host.  It travels when a
  * redirect leads to another loop's host, and it is lent to an idle loop for its
- * last steps (lend.h).
+ * last steps (page_lend.c).
  *
  * Thread: the loop's of the fetcher that has the page.
  * Story:  engine/fetcher/DESIGN.md
@@ -97,6 +97,9 @@ struct page_table {
 	struct list woken;               /* they go on at the end of the turn */
 	bool running;                    /* a page's step */
 	uint64_t requests, bytes_in;     /* since the start */
+	/* Other loops read these two, to lend it pages while it is idle. */
+	atomic_uint busy;                /* in flight, as of the last turn */
+	atomic_uint borrowed;            /* pages lent to it, not yet built */
 };
 void pages_open(struct fetcher *);
 /* Free the table and all pages: what was under way is only memory. */
@@ -132,6 +135,14 @@ bool page_travel(struct page *, struct fetcher *to);
  * robots.txt and has left for that loop, where it runs its step again.
  */
 bool page_goes_home(struct page *);
+/*
+ * True: the page has left for an idle loop, where it runs its step again.  It
+ * still counts as uncommitted here.
+ */
+bool page_lend(struct page *);
+/* A lent page is built: it is its lender's again, who hears when it is durable;
+ * page_join() counts it there. */
+void page_unlend(struct page *);
 /* Count the page at the loop that has it now, or not any more. */
 void page_join(struct page *);
 void page_leave(struct page *);

@@ -16,8 +16,7 @@ static struct metric metrics[] = { LINE_METRICS(METRIC_ROW) };
 void
 page_log_open(struct fetcher *f)
 {
-	f->lone_lines = mem_new(sizeof(*f->lone_lines));
-	list_init(f->lone_lines);
+	list_init(&f->lone_lines);
 	metric_register(metrics, ARRAY_LEN(metrics));
 }
 
@@ -131,10 +130,9 @@ void
 page_log_close(struct fetcher *f)
 {
 	/* Killed or failed: they were on their way. */
-	while (!list_empty(f->lone_lines))
-		lone_free(LIST_ITEM(f->lone_lines->next, struct lone_line,
+	while (!list_empty(&f->lone_lines))
+		lone_free(LIST_ITEM(f->lone_lines.next, struct lone_line,
 		    node));
-	mem_free(&f->lone_lines);
 }
 
 static void
@@ -175,6 +173,6 @@ page_log_backoff(struct page *p, const struct host *h)
 	s->durable = lone_durable;
 	/* Whoever closes the engine waits for it. */
 	outbox_count(p->fetcher, 0);
-	list_put(p->fetcher->lone_lines, &x->node);
+	list_put(&p->fetcher->lone_lines, &x->node);
 	frontier_submit(p->fetcher->options.frontier, s);
 }

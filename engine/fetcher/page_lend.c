@@ -1,30 +1,14 @@
-#include "engine/fetcher/lend.h"
-
+/*
+ * One busy host keeps one loop busy.  A loop that has no requests of its own
+ * takes over the last steps of another's pages: digest, compression and records
+ * need nothing of the host.
+ */
 #include "engine/fetcher/host.h"
 #include "engine/fetcher/outbox.h"
 #include "engine/fetcher/page.h"
 
 /* Pages at a loop that helps; beyond it the host's own loop goes on. */
 #define LENT_MAX 8
-
-void
-lending_open(struct fetcher *f)
-{
-	f->lending = mem_new(sizeof(*f->lending));
-}
-
-void
-lending_close(struct fetcher *f)
-{
-	mem_free(&f->lending);
-}
-
-void
-lending_turn_end(struct fetcher *f)
-{
-	atomic_store_explicit(&f->lending->busy, f->hosts->in_flight,
-	    memory_order_relaxed);
-}
 
 /* Another loop that has the time to build this loop's pages, or NULL. */
 static struct fetcher *
@@ -35,10 +19,9 @@ find_idle(struct fetcher *f)
 		return NULL;
 	for (size_t i = 0; i < f->options.all_n; i++) {
 		struct fetcher *other = f->options.all[i];
-		if (other != f && atomic_load_explicit(&other->lending->busy,
+		if (other != f && atomic_load_explicit(&other->pages->busy,
 		    memory_order_relaxed) == 0 && atomic_load_explicit(
-		    &other->lending->borrowed, memory_order_relaxed) <
-		    LENT_MAX)
+		    &other->pages->borrowed, memory_order_relaxed) < LENT_MAX)
 			return other;
 	}
 	return NULL;
@@ -55,7 +38,7 @@ page_lend(struct page *p)
 	p->lender = f;
 	p->bytes_counted = page_hop(p)->body.n;
 	outbox_count(f, p->bytes_counted);
-	atomic_fetch_add_explicit(&to->lending->borrowed, 1,
+	atomic_fetch_add_explicit(&to->pages->borrowed, 1,
 	    memory_order_relaxed);
 	return page_travel(p, to);
 }
@@ -63,7 +46,7 @@ page_lend(struct page *p)
 void
 page_unlend(struct page *p)
 {
-	atomic_fetch_sub_explicit(&p->fetcher->lending->borrowed, 1,
+	atomic_fetch_sub_explicit(&p->fetcher->pages->borrowed, 1,
 	    memory_order_relaxed);
 	page_leave(p);
 	p->fetcher = p->lender;
