@@ -3,14 +3,20 @@
 #include "engine/fetcher/fetch_crawl.h"
 #include "engine/policy/address.h"
 
+bool
+crawl_has_seed_host(const struct crawl_shared *s, struct str host)
+{
+	for (size_t i = 0; i < s->seed_hosts_n; i++)
+		if (str_eq(s->seed_hosts[i], host))
+			return true;
+	return false;
+}
+
 /* What the operator typed he may reach; its links stay on its host. */
 bool
 crawl_host_allowed(const struct crawl_shared *s, struct str host)
 {
-	for (size_t i = 0; s->operator_seeds && i < s->seed_hosts_n; i++)
-		if (str_eq(s->seed_hosts[i], host))
-			return true;
-	return false;
+	return s->operator_seeds && crawl_has_seed_host(s, host);
 }
 
 /* The operator permits any address and port of the host that is asked. */

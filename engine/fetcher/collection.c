@@ -42,8 +42,8 @@ collection_has_validator(int status, bool truncated,
 	    http_find(head, STR("Last-Modified")).n != 0);
 }
 
-static enum err
-read_entry(struct index *x, uint32_t crawl, uint64_t seq, struct arena *a,
+enum err
+collection_entry(struct index *x, uint32_t crawl, uint64_t seq, struct arena *a,
     struct journal_entry *out)
 {
 	struct buf key = BUF_INIT;
@@ -70,7 +70,7 @@ collection_validator_get(struct index *x, struct str key, struct str url,
 	struct reader in = reader_of(value);
 	uint32_t crawl = read_be32(&in);
 	uint64_t seq = read_be64(&in);
-	e = in.bad ? ERR_CORRUPT : read_entry(x, crawl, seq, a, out);
+	e = in.bad ? ERR_CORRUPT : collection_entry(x, crawl, seq, a, out);
 	/* Two URLs may have one hash. */
 	return e == OK && !str_eq(out->url, url) ? ERR_ABSENT : e;
 }

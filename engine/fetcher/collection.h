@@ -32,6 +32,10 @@ void collection_prefix(struct str collection, struct buf *out);
 void collection_digest_key(struct str collection, const struct digest *,
     struct buf *out);
 
+/* The journal entry of a capture.  Memory: `a`.  Errors: ABSENT; CORRUPT. */
+MUST_USE enum err collection_entry(struct index *, uint32_t crawl, uint64_t seq,
+    struct arena *a, struct journal_entry *out);
+
 /* The key of a URL's capture with a validator; submission_settle() puts it. */
 struct str collection_validator_key(struct str collection, struct str url,
     struct arena *a);

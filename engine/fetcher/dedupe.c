@@ -3,30 +3,12 @@
 #include "engine/fetcher/fetch_crawl.h"
 #include "engine/fetcher/revalidate.h"
 
-/* Where the original stands; false when its crawl is gone. */
-static bool
-find_original(struct page *p, struct index *x, uint32_t crawl, uint64_t seq)
-{
-	struct arena *a = &p->submission.arena;
-	struct buf key = BUF_INIT;
-	struct journal_entry e;
-	struct str value;
-
-	journal_key(crawl, seq, &key);
-	bool found = index_get(x, INDEX_JOURNAL, buf_str(&key), a, &value,
-	    NULL) == OK && journal_parse(buf_str(&key), value, &e);
-	buf_free(&key);
-	if (found)
-		p->dup_source = (struct journal_source){ e.file, e.offset,
-		    e.clen, e.ulen };
-	return found;
-}
-
 static void
 look_up_digest(struct ledger_query *q, struct index *x)
 {
 	struct page *p = CONTAINER(q, struct page, lookup);
 	struct arena *a = &p->submission.arena;
+	struct journal_entry e;
 	struct str value;
 
 	if (index_get(x, INDEX_DIGEST, p->submission.digest_key, a, &value,
@@ -36,8 +18,12 @@ look_up_digest(struct ledger_query *q, struct index *x)
 	uint32_t crawl = read_be32(&in);
 	uint64_t seq = read_be64(&in);
 	p->dup_date.us = (int64_t)read_be64(&in);
-	if (!in.bad && find_original(p, x, crawl, seq))
-		p->dup_uri = (struct str){ in.p, in.n };
+	/* The original's crawl may have been deleted. */
+	if (in.bad || collection_entry(x, crawl, seq, a, &e) != OK)
+		return;
+	p->dup_source = (struct journal_source){ e.file, e.offset, e.clen,
+	    e.ulen };
+	p->dup_uri = (struct str){ in.p, in.n };
 }
 
 static void

@@ -139,6 +139,8 @@ size_t fetcher_links(const struct link_finder *, const struct http_head *,
     struct parse_output *, struct found **out);
 /* The pause that the crawl wants after a fetch from this host; s. */
 double crawl_delay_s(const struct crawl_shared *, struct str host);
+/* A seed of the crawl is on this host. */
+bool crawl_has_seed_host(const struct crawl_shared *, struct str host);
 /* Private addresses of this host are allowed: it is an operator's seed. */
 bool crawl_host_allowed(const struct crawl_shared *, struct str host);
 

@@ -9,15 +9,6 @@
 
 #define HEADERS_OWN_MAX 10
 
-static bool
-seed_host(const struct crawl_shared *s, struct str host)
-{
-	for (size_t i = 0; i < s->seed_hosts_n; i++)
-		if (str_eq(s->seed_hosts[i], host))
-			return true;
-	return false;
-}
-
 static void
 add(struct transport_header *h, size_t *n, struct str name, struct str value)
 {
@@ -70,7 +61,7 @@ http_request_build(struct page *p)
 	for (size_t i = 0; i < s->headers_n; i++)
 		add(own, &n, s->headers[i].name, s->headers[i].value);
 	/* Secrets go to the hosts that the operator named, nowhere else. */
-	if (seed_host(s, h->url.host))
+	if (crawl_has_seed_host(s, h->url.host))
 		add(own, &n, STR("Authorization"), s->authorization);
 	n += revalidate_headers(p, own + n);
 	if (p->crawl->cookies != NULL)

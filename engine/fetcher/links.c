@@ -186,16 +186,10 @@ links_find(struct page *p)
 			s->found[s->found_n++] = s->found[i];
 }
 
-struct finder {
-	struct page *page;
-	struct found *at;
-	size_t n;
-};
-
 static void
-add_sitemap(struct finder *x, const struct url *plain, const struct lease *l)
+add_sitemap(struct page *p, const struct url *plain, const struct lease *l)
 {
-	struct page *p = x->page;
+	struct submission *s = &p->submission;
 	struct url u;
 
 	if (policy_canonical(crawl_policy(p->crawl->shared), plain,
@@ -204,7 +198,7 @@ add_sitemap(struct finder *x, const struct url *plain, const struct lease *l)
 	uint64_t hash = frontier_hash(p->submission.crawl, u.href);
 	if (told(p->fetcher, hash, SKIP_NONE))
 		return;
-	x->at[x->n++] = (struct found){
+	s->found[s->found_n++] = (struct found){
 		.url = u.href, .key = u.host, .hash = hash, .cost = l->cost,
 		.depth = l->depth, .flags = FOUND_SITEMAP,
 	};
@@ -214,7 +208,6 @@ void
 links_from_robots(struct page *p, struct origin *o)
 {
 	const struct policy *policy = policy_of(crawl_policy(p->crawl->shared));
-	struct finder x = { .at = NULL };
 	struct url robots, u;
 
 	if (!policy->sitemaps || !origin_tells_sitemaps(o,
@@ -224,20 +217,17 @@ links_from_robots(struct page *p, struct origin *o)
 	struct page *carrier = page_new(p->fetcher, p->crawl, PAGE_OF_ROBOTS);
 	struct submission *s = &carrier->submission;
 	size_t n = robots_facts(o->robots).sitemaps_n;
-	x.page = carrier;
-	x.at = ARENA_ARRAY(&s->arena, struct found, n + 1);
+	s->found = ARENA_ARRAY(&s->arena, struct found, n + 1);
 	struct str text = arena_printf(&s->arena, "%.*s/robots.txt",
 	    STR_FMT(o->text));
 	CHECK(url_parse(text, NULL, &s->arena, &robots, NULL) == OK);
 	for (size_t i = 0; i < n; i++)
 		if (robots_sitemap_url(o->robots, i, &robots, &s->arena, &u,
 		    NULL) == OK)
-			add_sitemap(&x, &u, &p->submission.lease);
+			add_sitemap(carrier, &u, &p->submission.lease);
 	/* Where none is named, the usual place is worth one request. */
 	if (n == 0 && url_parse(STR("/sitemap.xml"), &robots, &s->arena, &u,
 	    NULL) == OK)
-		add_sitemap(&x, &u, &p->submission.lease);
-	s->found = x.at;
-	s->found_n = x.n;
+		add_sitemap(carrier, &u, &p->submission.lease);
 	page_wake(carrier, page_finish(carrier, OUTCOME_NONE, 0, STR_NONE));
 }

@@ -19,7 +19,11 @@ struct origin_query {
 	struct fetcher *fetcher;
 	struct str host, text, token;
 	struct arena arena;
-	struct str value;
+	/* What is stored. */
+	enum err err;
+	struct wall fetched;
+	int status;
+	struct str body;
 };
 
 static void
@@ -225,13 +229,9 @@ static void
 look_up(struct ledger_query *q, struct index *x)
 {
 	struct origin_query *oq = CONTAINER(q, struct origin_query, query);
-	struct buf key = BUF_INIT;
 
-	robots_key(oq->text, &key);
-	if (index_get(x, INDEX_CONTROL, buf_str(&key), &oq->arena, &oq->value,
-	    NULL) != OK)
-		oq->value = STR_NONE;
-	buf_free(&key);
+	oq->err = fetcher_stored_robots(x, oq->text, &oq->arena, &oq->fetched,
+	    &oq->status, &oq->body);
 }
 
 static void
@@ -239,17 +239,14 @@ looked_up(struct ledger_query *q)
 {
 	struct origin_query *oq = CONTAINER(q, struct origin_query, query);
 	struct host *h = host_get(oq->fetcher, oq->host);
-	struct reader in = reader_of(oq->value);
 	struct origin *o = find_origin(h, oq->text, oq->token);
 
 	CHECK(o != NULL && o->state == ORIGIN_LOADING);
-	struct wall fetched = { (int64_t)read_be64(&in) };
-	int status = read_be16(&in);
-	int64_t age_s = wall_s(clock_wall()) - wall_s(fetched);
-	if (!in.bad && age_s >= 0 &&
-	    fetched.us >= h->fetcher->hosts->robots_since.us &&
+	int64_t age_s = wall_s(clock_wall()) - wall_s(oq->fetched);
+	if (oq->err == OK && age_s >= 0 &&
+	    oq->fetched.us >= h->fetcher->hosts->robots_since.us &&
 	    age_s < h->fetcher->settings->robots_ttl_s) {
-		settle(o, status, (struct str){ in.p, in.n }, age_s);
+		settle(o, oq->status, oq->body, age_s);
 		release(o, NULL, STR_NONE);
 	} else if (list_empty(&o->waiting)) {
 		o->state = ORIGIN_NEW;

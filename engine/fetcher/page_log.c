@@ -20,6 +20,21 @@ page_log_open(struct fetcher *f)
 	metric_register(metrics, ARRAY_LEN(metrics));
 }
 
+/* The page's line; it is about its URL, at the host of its current hop. */
+static struct crawl_line *
+add_line(struct page *p, enum crawl_log_kind kind)
+{
+	struct submission *s = &p->submission;
+	struct crawl_line *l = ARENA_NEW(&s->arena, struct crawl_line);
+
+	l->kind = kind;
+	l->url = s->lease.url;
+	l->host = page_hop(p)->url.host;
+	s->lines = l;
+	s->lines_n = 1;
+	return l;
+}
+
 void
 page_log_outcome(struct page *p, struct str text)
 {
@@ -30,36 +45,24 @@ page_log_outcome(struct page *p, struct str text)
 	if (!failed && s->reason == SKIP_LIMIT &&
 	    (s->lease.flags & FOUND_SITEMAP))
 		return;
-	struct crawl_line *l = ARENA_NEW(&s->arena, struct crawl_line);
-
-	l->kind = failed ? CRAWL_LOG_EXCEPTION : CRAWL_LOG_SKIPPED;
+	struct crawl_line *l = add_line(p, failed ? CRAWL_LOG_EXCEPTION :
+	    CRAWL_LOG_SKIPPED);
 	l->reason = str_of(failed ? exception_name(s->reason) :
 	    skip_name(s->reason));
 	l->text = text.n != 0 ? text : l->reason;
-	l->url = s->lease.url;
-	l->host = page_hop(p)->url.host;
-	s->lines = l;
-	s->lines_n = 1;
 }
 
 void
 page_log_sitemap_depth(struct page *p)
 {
-	struct submission *s = &p->submission;
-
 	metric_add(&metrics[METRIC_SITEMAPS_TOO_DEEP], 1);
 	if (atomic_exchange(&p->crawl->shared->sitemap_depth_logged, true))
 		return;
-	struct crawl_line *l = ARENA_NEW(&s->arena, struct crawl_line);
-	l->kind = CRAWL_LOG_LIMIT;
+	struct crawl_line *l = add_line(p, CRAWL_LOG_LIMIT);
 	l->reason = STR("sitemap.depth_max");
-	l->text = arena_printf(&s->arena, "sitemaps of more than %u levels are "
-	    "not read (sitemap.depth_max)",
+	l->text = arena_printf(&p->submission.arena, "sitemaps of more than %u "
+	    "levels are not read (sitemap.depth_max)",
 	    p->fetcher->settings->sitemap_depth_max);
-	l->url = s->lease.url;
-	l->host = page_hop(p)->url.host;
-	s->lines = l;
-	s->lines_n = 1;
 }
 
 /* --- robots.txt --------------------------------------------------------- */
@@ -96,16 +99,13 @@ void
 page_log_robots(struct page *p, const struct origin *o, int status)
 {
 	struct arena *a = &p->submission.arena;
-	struct crawl_line *l = ARENA_NEW(a, struct crawl_line);
+	struct crawl_line *l = add_line(p, CRAWL_LOG_ROBOTS);
 
-	l->kind = CRAWL_LOG_ROBOTS;
 	l->text = robots_text(p, o, status);
 	l->host = arena_copy(a, o->host->name);
 	l->url = p->hops[0]->url.href;
 	l->reason = status == 0 ? str_of(exception_name(page_exception(p))) :
 	    arena_printf(a, "%d", status);
-	p->submission.lines = l;
-	p->submission.lines_n = 1;
 }
 
 /* --- back-off ------------------------------------------------------------ */
@@ -151,7 +151,7 @@ page_log_backoff(struct page *p, const struct host *h)
 	struct lone_line *x = mem_new(sizeof(*x));
 	struct submission *s = &x->submission;
 	struct arena *a = &s->arena;
-	int status = page_hop(p)->status;
+	bool answered = p->end == TRANSPORT_DONE || p->end == TRANSPORT_STOPPED;
 	char wait[32];
 
 	duration_to_text(MAX(0, mono_ns_between(clock_mono(), h->next_at)),
@@ -160,12 +160,10 @@ page_log_backoff(struct page *p, const struct host *h)
 	x->line.kind = CRAWL_LOG_BACKOFF;
 	x->line.host = arena_copy(a, h->name);
 	x->line.url = arena_copy(a, page_hop(p)->url.href);
-	x->line.reason = p->end == TRANSPORT_DONE || p->end ==
-	    TRANSPORT_STOPPED ? arena_printf(a, "%d", status) :
-	    str_of(exception_name(page_exception(p)));
+	x->line.reason = answered ? arena_printf(a, "%d",
+	    page_hop(p)->status) : str_of(exception_name(page_exception(p)));
 	x->line.text = arena_printf(a, "no request for %s: %s%.*s", wait,
-	    p->end == TRANSPORT_DONE || p->end == TRANSPORT_STOPPED ?
-	    "status " : "", STR_FMT(x->line.reason));
+	    answered ? "status " : "", STR_FMT(x->line.reason));
 	s->crawl = p->submission.crawl;
 	s->lines = &x->line;
 	s->lines_n = 1;
