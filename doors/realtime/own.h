@@ -22,7 +22,6 @@
 #include "doors/realtime/sync.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/crawl_registry.h"
-#include "engine/catalog/package.h"
 #include "engine/control/control.h"
 #include "engine/rebuild/snapshot.h"
 #include "engine/stream/stream.h"

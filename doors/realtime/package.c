@@ -2,7 +2,7 @@
  * /crawls/N/files/crawl-N.wacz: the crawl's WARC files, index and pages as one
  * package, made as it is sent.
  *
- *     thread: engine_package() ─► pipe ─► home: pull() ─► the client
+ *     thread: catalog_package() ─► pipe ─► home: pull() ─► the client
  *
  * The pipe stops the thread while the client takes nothing.  A client that
  * leaves closes the pipe, which ends the thread's work; what cannot be read is
@@ -46,7 +46,7 @@ pack(struct job *j)
 	struct package *p = CONTAINER(j, struct package, job);
 
 	/* The error is reported in `why`. */
-	(void)!engine_package(&p->request, &p->why);
+	(void)!catalog_package(&p->request, &p->why);
 	file_close(&p->write_end);
 }
 

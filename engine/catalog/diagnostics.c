@@ -1,9 +1,6 @@
 /* Why a crawl fetches nothing, in one sentence. */
 #include "engine/catalog/diagnostics.h"
 
-#include "engine/control/control.h"
-#include "os/clock.h"
-
 static void
 say(struct buf *b, unsigned n, const char *one, const char *many)
 {
@@ -125,25 +122,4 @@ why_sentence(const struct why_facts *f, char *out, size_t size)
 	}
 	snprintf(out, size, "%s", buf_text(&b));
 	buf_free(&b);
-}
-
-void
-catalog_diagnose(const struct engine_look *k, const struct crawl_view *v,
-    char *out, size_t size)
-{
-	const struct fetcher_view *l = &k->loops;
-	bool waits = l->hosts_delayed + l->hosts_backoff > 0;
-	struct why_facts f = {
-		.view = v, .health = k->health, .here = true,
-		.in_flight = l->in_flight, .finishing = l->uncommitted,
-		.held_back = l->held_back, .ready = l->hosts_ready,
-		.delayed = l->hosts_delayed, .backoff = l->hosts_backoff,
-		.next_s = !waits ? -1 : (double)MAX(0,
-		    mono_ns_between(clock_mono(), l->next_at)) / NS_PER_S,
-		.next_wait = l->next_backoff ? HOST_WAITS_BACKOFF :
-		    HOST_WAITS_DELAY,
-		.next_host = l->next_host, .robots_host = "",
-	};
-
-	why_sentence(&f, out, size);
 }

@@ -1,6 +1,6 @@
 /* What a policy says of a URL. */
 #include "engine/catalog/catalog.h"
-#include "engine/control/control.h"
+#include "engine/policy/seed_list.h"
 #include "engine/policy/trap.h"
 
 static enum err

@@ -1,9 +1,8 @@
 #include "engine/catalog/outsiders.h"
 
-#include "engine/catalog/crawl_registry.h"
-#include "engine/control/engine_own.h"
 #include "engine/frontier/lease_service.h"
 #include "os/clock.h"
+#include "os/loop.h"
 
 #define LOOK_MS 1000
 
@@ -15,7 +14,7 @@ struct shown {
 };
 
 struct outsiders {
-	struct engine *engine;
+	struct outsiders_options options;
 	struct timer timer;
 	struct look *look;           /* under way, or NULL */
 	struct map shown;            /* id -> struct shown */
@@ -80,9 +79,9 @@ show(struct outsiders *o, const struct lease_crawl_look *l)
 		s = mem_new(sizeof(*s));
 		s->id = l->id;
 		map_put_id(&o->shown, l->id, s);
-		crawl_registry_add(o->engine->registry, &v, &spec);
+		crawl_registry_add(o->options.registry, &v, &spec);
 	}
-	crawl_registry_show(o->engine->registry, &v);
+	crawl_registry_show(o->options.registry, &v);
 	s->stats = l->stats;
 	s->round = o->round;
 	return true;
@@ -103,7 +102,7 @@ drop_gone(struct outsiders *o)
 			map_put_id(&left, s->id, s);
 			continue;
 		}
-		crawl_registry_delete(o->engine->registry, s->id);
+		crawl_registry_delete(o->options.registry, s->id);
 		mem_free(&s);
 		any = true;
 	}
@@ -116,7 +115,7 @@ static void
 look_later(struct outsiders *o)
 {
 	if (!o->stopped)
-		loop_timer_set(o->engine->options.home, &o->timer,
+		loop_timer_set(o->options.home, &o->timer,
 		    mono_add_ms(clock_mono(), LOOK_MS));
 }
 
@@ -135,7 +134,7 @@ seen(struct loop_call *c)
 		if (k->n < o->shown.n)
 			any |= drop_gone(o);
 		if (any)
-			crawl_registry_notify(o->engine->registry);
+			crawl_registry_notify(o->options.registry);
 		look_later(o);
 	}
 	arena_free(&k->arena);
@@ -149,20 +148,20 @@ look(struct timer *t)
 	struct look *k = o->look = mem_new(sizeof(*k));
 
 	k->outsiders = o;
-	k->frontier = o->engine->frontier;
-	k->call = (struct loop_call){ .home = o->engine->options.home,
+	k->frontier = o->options.frontier;
+	k->call = (struct loop_call){ .home = o->options.home,
 	    .run = run, .done = seen };
-	loop_ask(o->engine->ledger_loop, &k->call);
+	loop_ask(o->options.ledger_loop, &k->call);
 }
 
 /* --- life ---------------------------------------------------------------- */
 
 struct outsiders *
-outsiders_new(struct engine *e)
+outsiders_new(const struct outsiders_options *options)
 {
 	struct outsiders *o = mem_new(sizeof(*o));
 
-	o->engine = e;
+	o->options = *options;
 	o->timer.fire = look;
 	return o;
 }
@@ -177,7 +176,7 @@ void
 outsiders_stop(struct outsiders *o)
 {
 	o->stopped = true;
-	loop_timer_stop(o->engine->options.home, &o->timer);
+	loop_timer_stop(o->options.home, &o->timer);
 }
 
 void

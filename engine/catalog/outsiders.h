@@ -12,12 +12,18 @@
 #ifndef ENGINE_CATALOG_OUTSIDERS_H
 #define ENGINE_CATALOG_OUTSIDERS_H
 
-#include "engine/engine.h"
+#include "engine/catalog/crawl_registry.h"
 
 #define OUTSIDERS_MAX 10000u
 
+struct frontier;
 struct outsiders;
-struct outsiders *outsiders_new(struct engine *);
+struct outsiders_options {
+	struct loop *home, *ledger_loop;
+	struct frontier *frontier;
+	struct crawl_registry *registry;
+};
+struct outsiders *outsiders_new(const struct outsiders_options *);
 void outsiders_start(struct outsiders *);    /* the loops run */
 void outsiders_stop(struct outsiders *);     /* nothing more is asked */
 void outsiders_free(struct outsiders **);

@@ -1,10 +1,9 @@
-#include "engine/catalog/package.h"
-
 #include "engine/archive/wacz.h"
-#include "engine/control/control.h"
+#include "engine/catalog/catalog.h"
+#include "engine/policy/seed_list.h"
 
 enum err
-engine_package(const struct package_request *q, struct why *w)
+catalog_package(const struct package_request *q, struct why *w)
 {
 	struct arena a = ARENA_INIT;
 	struct wacz_options o = { .titles = true, .title = q->title,

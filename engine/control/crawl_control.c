@@ -486,7 +486,9 @@ launch_open(struct engine *e, struct why *w)
 	if (err == OK)
 		e->scheduler = scheduler_new(&so);
 	if (err == OK)
-		e->outsiders = outsiders_new(e);
+		e->outsiders = outsiders_new(&(struct outsiders_options){
+		    .home = e->options.home, .ledger_loop = e->ledger_loop,
+		    .frontier = e->frontier, .registry = e->registry });
 	return err != OK ? err : open_stream(e, w);
 }
 

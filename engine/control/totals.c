@@ -1,6 +1,8 @@
 /* What the loops and the ledger are doing, summed. */
+#include "engine/catalog/diagnostics.h"
 #include "engine/control/control.h"
 #include "engine/control/engine_own.h"
+#include "os/clock.h"
 
 #define TOTALS_STEPS(X)                                                      \
 	X(LOOPS, AT_EACH_LOOP, ask_ledger, "each loop, then the ledger",     \
@@ -99,4 +101,25 @@ engine_look(struct engine *e, void (*seen)(void *, const struct engine_look *),
 	k->arg = arg;
 	k->look.jobs_waiting = pool_waiting(e->pool);
 	request_start(&k->request, &e->places, totals_steps, LOOPS);
+}
+
+void
+catalog_diagnose(const struct engine_look *k, const struct crawl_view *v,
+    char *out, size_t size)
+{
+	const struct fetcher_view *l = &k->loops;
+	bool waits = l->hosts_delayed + l->hosts_backoff > 0;
+	struct why_facts f = {
+		.view = v, .health = k->health, .here = true,
+		.in_flight = l->in_flight, .finishing = l->uncommitted,
+		.held_back = l->held_back, .ready = l->hosts_ready,
+		.delayed = l->hosts_delayed, .backoff = l->hosts_backoff,
+		.next_s = !waits ? -1 : (double)MAX(0,
+		    mono_ns_between(clock_mono(), l->next_at)) / NS_PER_S,
+		.next_wait = l->next_backoff ? HOST_WAITS_BACKOFF :
+		    HOST_WAITS_DELAY,
+		.next_host = l->next_host, .robots_host = "",
+	};
+
+	why_sentence(&f, out, size);
 }
