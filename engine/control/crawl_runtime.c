@@ -44,16 +44,8 @@ struct running {
 	enum fetch_order order;          /* the last */
 	/* How it goes, when it has ended. */
 	enum { STAYS, IS_OVER, ASKS_LOOPS, LOOPS_KNOW, LEAVES } leaving;
-	struct farewell *farewells;      /* one for each loop */
-	unsigned answers_left;
-};
-
-/* A call on a fetching loop, on the way to a crawl's end. */
-struct farewell {
-	struct loop_call call;
-	struct crawl_runtime *crawls;
-	struct running *running;
-	struct fetcher *fetcher;
+	struct crawl_runtime *runtime;   /* once it has begun */
+	struct loop_barrier barrier;
 };
 
 struct known_key {
@@ -119,7 +111,6 @@ running_free(struct running **rp)
 	redact_free(&r->redactor);
 	arena_free(&r->arena);
 	arena_free(&r->ids);
-	mem_free(&r->farewells);
 	mem_free(rp);
 }
 
@@ -335,6 +326,7 @@ tell_loops(struct crawl_runtime *c, struct running *r)
 
 	warc_new_id(c->writer, id);
 	publish_warcinfo(r, id);
+	r->runtime = c;
 	map_put_id(&c->running, r->shared.id, r);
 	metric_set(&metrics[METRIC_CRAWLS_HELD], (int64_t)c->running.n);
 	r->order = FETCH_RUN;
@@ -617,54 +609,41 @@ crawl_runtime_order_all(struct crawl_runtime *c, enum fetch_order order)
  * the second, when there is none, they forget it.
  */
 static void
-ask_loops(struct crawl_runtime *c, struct running *r,
-    void (*run)(struct loop_call *), void (*done)(struct loop_call *))
+ask_loops(struct running *r, void (*run)(struct loop_barrier *, size_t loop),
+    void (*done)(struct loop_barrier *))
 {
-	if (r->farewells == NULL)
-		r->farewells = mem_array(c->fetchers_n,
-		    sizeof(*r->farewells));
-	r->answers_left = c->fetchers_n;
-	for (unsigned i = 0; i < c->fetchers_n; i++) {
-		struct farewell *f = &r->farewells[i];
-		*f = (struct farewell){ .crawls = c, .running = r,
-		    .fetcher = c->fetchers[i], .call = { .home = c->loop,
-		    .run = run, .done = done } };
-		loop_ask(c->loops[i], &f->call);
-	}
+	const struct crawl_runtime *c = r->runtime;
+
+	r->barrier = (struct loop_barrier){ .run = run, .done = done };
+	loop_barrier(&r->barrier, c->loop, c->loops, c->fetchers_n);
+}
+
+static struct running *
+running_of(struct loop_barrier *b)
+{
+	return CONTAINER(b, struct running, barrier);
 }
 
 static void
-pass_by(struct loop_call *call)
+end_seen(struct loop_barrier *b)
 {
-	(void)call;
+	running_of(b)->leaving = LOOPS_KNOW;
 }
 
 static void
-passed_by(struct loop_call *call)
+run_forget(struct loop_barrier *b, size_t loop)
 {
-	struct running *r = CONTAINER(call, struct farewell, call)->running;
+	const struct running *r = running_of(b);
 
-	if (--r->answers_left == 0)
-		r->leaving = LOOPS_KNOW;
+	fetcher_forget(r->runtime->fetchers[loop], r->shared.id);
 }
 
 static void
-run_forget(struct loop_call *call)
+forgotten(struct loop_barrier *b)
 {
-	struct farewell *f = CONTAINER(call, struct farewell, call);
+	struct running *r = running_of(b);
+	struct crawl_runtime *c = r->runtime;
 
-	fetcher_forget(f->fetcher, f->running->shared.id);
-}
-
-static void
-forgotten(struct loop_call *call)
-{
-	struct farewell *f = CONTAINER(call, struct farewell, call);
-	struct crawl_runtime *c = f->crawls;
-	struct running *r = f->running;
-
-	if (--r->answers_left > 0)
-		return;
 	frontier_forget_rules(c->frontier, r->shared.id);
 	map_take_id(&c->running, r->shared.id);
 	metric_set(&metrics[METRIC_CRAWLS_HELD], (int64_t)c->running.n);
@@ -702,11 +681,11 @@ crawl_runtime_let_go(struct crawl_runtime *c, uint32_t id)
 
 	if (r->leaving == IS_OVER) {
 		r->leaving = ASKS_LOOPS;
-		ask_loops(c, r, pass_by, passed_by);
+		ask_loops(r, NULL, end_seen);
 	} else if (r->leaving == LOOPS_KNOW &&
 	    atomic_load(&r->shared.users) == 0) {
 		r->leaving = LEAVES;
-		ask_loops(c, r, run_forget, forgotten);
+		ask_loops(r, run_forget, forgotten);
 	}
 }
 
