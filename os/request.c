@@ -54,6 +54,19 @@ request_step(struct request *r)
 	return r->steps[r->step].run(r);
 }
 
+int
+request_next(struct request *r)
+{
+	return r->step + 1;
+}
+
+int
+request_end(struct request *r)
+{
+	(void)r;
+	return REQUEST_DONE;
+}
+
 void
 request_run(struct request *r)
 {

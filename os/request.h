@@ -59,6 +59,10 @@ struct request_step {
 	/* AT_EACH_LOOP only: on each of the loops, before run(). */
 	void (*each)(struct request *, size_t loop);
 };
+/* run() of a row that only waits for its place: the next row follows, or
+ * nothing. */
+int request_next(struct request *);
+int request_end(struct request *);
 #define REQUEST_ENUM(name, ...) name,
 #define REQUEST_ROW(name, ...) [name] = { #name, __VA_ARGS__ },
 

@@ -79,6 +79,8 @@ static int fails(struct request *);
 	    visit)                                                           \
 	X(BARRIER, AT_EACH_LOOP, waiting, "each loop has passed")            \
 	X(WOKEN, AT_LEDGER, woken, "somebody woke it")                       \
+	X(PASS, AT_POOL, request_next, "it goes through the pool")           \
+	X(END, AT_EACH_LOOP, request_end, "and ends behind each loop")       \
 	X(FAIL, AT_POOL, fails, "it fails")
 enum { STORY_STEPS(REQUEST_ENUM) };
 static const struct request_step steps[] = { STORY_STEPS(REQUEST_ROW) };
@@ -163,7 +165,7 @@ static int
 woken(struct request *r)
 {
 	note(r, 'W');
-	return REQUEST_DONE;
+	return PASS;
 }
 
 static int

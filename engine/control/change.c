@@ -62,13 +62,6 @@ change_end(struct request *r)
 	return c->answer;
 }
 
-int
-change_told(struct request *r)
-{
-	(void)r;
-	return REQUEST_DONE;
-}
-
 /* --- the frontier's part ------------------------------------------------- */
 
 static void

@@ -45,8 +45,6 @@ void change_free(struct change *);
 int change_turn(struct request *);
 /* The last step but the answer: the next change of the crawl begins. */
 int change_end(struct request *);
-/* The answer's step. */
-int change_told(struct request *);
 /*
  * Have the frontier do its part.  The request waits; then step `next` runs,
  * with the frontier's error in `why`.

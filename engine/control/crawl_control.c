@@ -13,7 +13,7 @@
 #define LAUNCH_STEPS(X)                                                      \
 	X(COMPILE, AT_STORE, compile, "policy, seeds and rules")             \
 	X(BEGIN, AT_LEDGER, begin_crawl, "a number, a record, the seeds")    \
-	X(DURABLE, AT_DURABLE, begun_durable, "its group is on the disk")    \
+	X(DURABLE, AT_DURABLE, request_next, "its group is on the disk")     \
 	X(SHOW, AT_INTRODUCED, show_crawl, "the registry has it; answer")
 enum { LAUNCH_STEPS(REQUEST_ENUM) };
 
@@ -186,13 +186,6 @@ begin_crawl(struct request *r)
 	return DURABLE;
 }
 
-static int
-begun_durable(struct request *r)
-{
-	(void)r;
-	return SHOW;
-}
-
 /* --- on the main loop ---------------------------------------------------*/
 
 static int
@@ -250,8 +243,8 @@ crawl_launch(struct engine *e, struct launch *l)
 
 #define SET_STATE_STEPS(X)                                                   \
 	X(SET_STATE, AT_LEDGER, set_state, "the loops follow the new state") \
-	X(SET_DURABLE, AT_DURABLE, set_durable, "its group is on the disk")  \
-	X(SET_TOLD, AT_PUBLISHED, set_told, "answer, behind its events")
+	X(SET_DURABLE, AT_DURABLE, request_next, "its group is on the disk") \
+	X(SET_TOLD, AT_PUBLISHED, request_end, "answer, behind its events")
 enum { SET_STATE_STEPS(REQUEST_ENUM) };
 
 struct state_change {
@@ -295,20 +288,6 @@ set_state(struct request *r)
 	}
 	/* What an earlier order did may not be durable yet. */
 	return r->why.err == OK ? SET_DURABLE : SET_TOLD;
-}
-
-static int
-set_durable(struct request *r)
-{
-	(void)r;
-	return SET_TOLD;
-}
-
-static int
-set_told(struct request *r)
-{
-	(void)r;
-	return REQUEST_DONE;
 }
 
 static void

@@ -8,7 +8,7 @@
 	X(TURN, AT_LEDGER, change_turn, "one change of a crawl at a time")   \
 	X(DELETE, AT_LEDGER, delete_records, "its records, then its URLs")   \
 	X(END, AT_LEDGER, change_end, "the crawl's next change begins")      \
-	X(ANSWER, AT_PUBLISHED, change_told, "behind the events of it")
+	X(ANSWER, AT_PUBLISHED, request_end, "behind the events of it")
 enum { DELETE_STEPS(REQUEST_ENUM) };
 
 struct deletion {

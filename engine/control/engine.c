@@ -399,7 +399,7 @@ engine_frontier(struct engine *e)
 	X(CLOSE, AT_LEDGER, close_files, "the frontier, then the hooks")     \
 	X(PUBLISH, AT_LEDGER, publish_rest, "the last events go home")       \
 	X(CATALOG, AT_MAIN, close_catalog, "readers of captures end")        \
-	X(CLOSED, AT_MAIN, all_closed, "everything is on the disk")
+	X(CLOSED, AT_MAIN, request_end, "everything is on the disk")
 enum { CLOSE_STEPS(REQUEST_ENUM) };
 
 static struct engine *
@@ -502,13 +502,6 @@ close_catalog(struct request *r)
 		return CLOSED;
 	catalog_close(e->catalog, catalog_closed, e);
 	return REQUEST_WAIT;
-}
-
-static int
-all_closed(struct request *r)
-{
-	(void)r;
-	return REQUEST_DONE;
 }
 
 static void

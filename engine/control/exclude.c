@@ -10,11 +10,11 @@
 	X(COUNT, AT_LEDGER, count_urls, "a preview: what would be skipped")  \
 	X(RECORD, AT_LEDGER, record_rules, "the crawl's record has them")    \
 	X(ADOPT, AT_LEDGER, adopt_rules, "the loops see them")               \
-	X(GIVE_BACK, AT_EACH_LOOP, given_back, "they give URLs back",        \
+	X(GIVE_BACK, AT_EACH_LOOP, request_next, "they give URLs back",      \
 	    .each = give_back)                                               \
 	X(SWEEP, AT_LEDGER, sweep_urls, "what waits and matches is skipped") \
 	X(END, AT_LEDGER, change_end, "the crawl's next change begins")      \
-	X(ANSWER, AT_PUBLISHED, change_told, "behind the events of it")
+	X(ANSWER, AT_PUBLISHED, request_end, "behind the events of it")
 enum { EXCLUDE_STEPS(REQUEST_ENUM) };
 
 struct exclusion {
@@ -90,13 +90,6 @@ give_back(struct request *r, size_t loop)
 	const struct change *c = change_of(r);
 
 	fetcher_return_excluded(c->engine->fetchers[loop], c->crawl);
-}
-
-static int
-given_back(struct request *r)
-{
-	(void)r;
-	return SWEEP;
 }
 
 static int

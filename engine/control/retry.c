@@ -9,11 +9,11 @@
 	X(TURN, AT_LEDGER, change_turn, "one change of a crawl at a time")   \
 	X(BEGIN, AT_LEDGER, begin_retry, "does the crawl run?")              \
 	X(READ_URLS, AT_POOL, read_urls, "the URLs that are named")          \
-	X(FORGET, AT_EACH_LOOP, forgotten, "hosts are tried at once again",  \
+	X(FORGET, AT_EACH_LOOP, request_next, "hosts are tried at once",     \
 	    .each = forget_trouble)                                          \
 	X(WAIT_AGAIN, AT_LEDGER, wait_again, "the URLs are queued")          \
 	X(END, AT_LEDGER, change_end, "the crawl's next change begins")      \
-	X(ANSWER, AT_PUBLISHED, change_told, "behind the events of it")
+	X(ANSWER, AT_PUBLISHED, request_end, "behind the events of it")
 enum { RETRY_STEPS(REQUEST_ENUM) };
 
 struct retry {
@@ -128,13 +128,6 @@ forget_trouble(struct request *r, size_t loop)
 	fetcher_forget_trouble(c->engine->fetchers[loop], c->crawl,
 	    a->which == CHANGE_NAMED || (a->which == CHANGE_SKIPPED &&
 	    a->reason == SKIP_ROBOTS));
-}
-
-static int
-forgotten(struct request *r)
-{
-	(void)r;
-	return WAIT_AGAIN;
 }
 
 static bool
