@@ -64,7 +64,7 @@ get_status(struct web_request *r)
 }
 
 #define ROW(path, handle, help, open) { "GET", path, WEB_EXACT, handle, NULL, \
-	help, open, TOKEN_DOOR_CONSOLE, TOKEN_READ, true }
+	help, open, TOKEN_DOOR_CONSOLE, TOKEN_READ, .early = true }
 static const struct web_route table[] = {
 	ROW("/healthz", get_health, "200 while writes succeed, else 503",
 	    WEB_TO_ALL),

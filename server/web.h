@@ -66,10 +66,15 @@ enum web_match {
  * One row.  Method GET takes HEAD too.  The table is the caller's and outlives
  * the port; two rows with the same method, path and match are a mistake of
  * ours (CHECK).
+ *
+ * A path is compared segment by segment, and each segment is decoded for it
+ * alone: an encoded "/" (%2F) is part of its segment and parts nothing.  A
+ * WEB_PREFIX ends with "/".
  */
 struct web_route {
 	const char *method;          /* "GET", "POST", ... */
-	const char *path;            /* begins with '/'; "*" is any segment */
+	const char *path;            /* begins with '/'; "*" is any segment
+	                              * that is not empty */
 	enum web_match match;
 	void (*handle)(struct web_request *);
 	void *arg;                   /* web_arg() gives it back */
@@ -78,6 +83,11 @@ struct web_route {
 	enum token_door door;        /* whose token it asks for, and for what */
 	enum token_access access;
 	bool early;                  /* answered before web_ready(), too */
+	int64_t body_bytes_max;      /* 0: that of the port's limits */
+	/* Answer with a refusal in another form than the port's JSON, by
+	 * web_answer(); NULL: in that form. */
+	void (*refuse)(struct web_request *, int status, const char *code,
+	    struct str text);
 };
 
 /* `open` is called when the handshake is done and returns what
@@ -199,12 +209,22 @@ void web_close(struct web **);
 void *web_arg(const struct web_request *);
 struct str web_path(const struct web_request *);     /* decoded */
 struct str web_rest(const struct web_request *);     /* behind the prefix */
+/* The i-th segment of the path, from 0, decoded; false when there is none. */
+bool web_segment(struct web_request *, size_t i, struct str *decoded);
 struct str web_body(const struct web_request *);
 struct arena *web_arena(struct web_request *);       /* freed by the answer */
 /* The first parameter of that name, decoded; false when there is none. */
 bool web_param(struct web_request *, const char *name, struct str *value);
+/*
+ * The next parameter of that name, for one that may be repeated: start with
+ * `*at` = 0; false when there is no further one.
+ */
+bool web_param_next(struct web_request *, const char *name, size_t *at,
+    struct str *value);
 /* A header field by its lower-case name; repeats are joined by ", ". */
 bool web_field(struct web_request *, const char *name, struct str *value);
+/* Whose token or session let the request in; NULL: none was asked for. */
+const struct token_pass *web_pass(const struct web_request *);
 /* The token or session that came may do that too.  True where none is asked
  * for.  For handlers of more than one right. */
 bool web_may(const struct web_request *, enum token_door, enum token_access);

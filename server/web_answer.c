@@ -206,6 +206,10 @@ web_fail(struct web_request *r, int status, const char *code, const char *fmt,
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	if (r->route != NULL && r->route->refuse != NULL) {
+		r->route->refuse(r, status, code, str_of(text));
+		return;
+	}
 	web_error_json(&json, str_of(text), code);
 	web_answer(r, status, "application/json", buf_str(&json));
 	buf_free(&json);

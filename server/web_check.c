@@ -105,19 +105,52 @@ takes(const struct web_route *r, struct str method)
 	    (str_eq(method, STR("HEAD")) && strcmp(r->method, "GET") == 0);
 }
 
-/* How much of `path` a row's takes, from the start; SIZE_MAX: it is another. */
-static size_t
-taken(struct str want, struct str path)
+/* Whether a segment, as it came, is that text once it is decoded. */
+static bool
+segment_is(struct str want, struct str raw)
 {
+	size_t n = 0;
+
+	if (str_eq(want, STR("*")))
+		return raw.n > 0;
+	for (size_t i = 0; i < raw.n; i++, n++) {
+		char c = raw.p[i];
+		if (c == '%' && i + 2 < raw.n) {
+			c = (char)(ascii_hex_value(raw.p[i + 1]) << 4 |
+			    ascii_hex_value(raw.p[i + 2]));
+			i += 2;
+		}
+		if (n == want.n || c != want.p[n])
+			return false;
+	}
+	return n == want.n;
+}
+
+/*
+ * How many bytes of a path, as it came, a row's path takes from the start;
+ * SIZE_MAX: it is another path.
+ */
+static size_t
+taken(const struct web_route *r, struct str path)
+{
+	struct str want = str_of(r->path);
 	size_t at = 0;
 
-	for (size_t i = 0; i < want.n; i++) {
-		struct str rest = str_from(path, at);
-		size_t n = want.p[i] == '*' ? str_find_char(rest, '/') :
-		    rest.n > 0 && *rest.p == want.p[i];
-		if (n == 0)
+	while (want.n > 0) {
+		if (at == path.n)
 			return SIZE_MAX;
-		at += n;
+		want = str_from(want, 1);
+		at++;
+		struct str word = str_cut(want, 0, str_find_char(want, '/'));
+		want = str_from(want, word.n);
+		if (want.n == 0 && word.n == 0 && r->match == WEB_PREFIX)
+			return at;
+		struct str rest = str_from(path, at);
+		struct str segment = str_cut(rest, 0,
+		    str_find_char(rest, '/'));
+		if (!segment_is(word, segment))
+			return SIZE_MAX;
+		at += segment.n;
 	}
 	return at;
 }
@@ -125,7 +158,7 @@ taken(struct str want, struct str path)
 struct str
 web_route_rest(const struct web_route *r, struct str path)
 {
-	return str_from(path, taken(str_of(r->path), path));
+	return str_from(path, taken(r, path));
 }
 
 /* How well a route fits a path: 0 not at all, exact above any prefix. */
@@ -133,7 +166,7 @@ static size_t
 fit(const struct web_route *r, struct str path)
 {
 	struct str want = str_of(r->path);
-	size_t n = taken(want, path);
+	size_t n = taken(r, path);
 
 	if (n == SIZE_MAX)
 		return 0;
@@ -150,6 +183,8 @@ web_routes_check(const struct web_route *const *routes, size_t n)
 		const struct web_route *a = routes[i];
 		CHECK(a->method != NULL && a->path != NULL &&
 		    a->path[0] == '/' && a->handle != NULL);
+		CHECK(a->match == WEB_EXACT ||
+		    a->path[strlen(a->path) - 1] == '/');
 		for (size_t j = 0; j < i; j++)
 			CHECK(a->match != routes[j]->match ||
 			    strcmp(a->path, routes[j]->path) != 0 ||

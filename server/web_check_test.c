@@ -93,7 +93,7 @@ nothing(struct web_request *r)
 }
 
 #define ROW(method, path, match) { method, path, match, nothing, NULL, "", \
-	WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ, false }
+	WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ, .early = false }
 
 static void
 routes_meet(void **state)
@@ -117,6 +117,9 @@ routes_meet(void **state)
 		{ "POST", "/a/b", 2 }, { "GET", "/a/b", 3 },
 		{ "GET", "/a/bc", 1 }, { "DELETE", "/x", 4 },
 		{ "PUT", "/a/b", 5 }, { "get", "/", 5 }, { "", "/", 5 },
+		{ "GET", "/%61/b", 3 }, { "GET", "/a/%62", 3 },
+		{ "GET", "/a%2Fb", 0 }, { "GET", "/a/b%2F", 1 },
+		{ "GET", "/a/%6", 1 }, { "GET", "/a/b/", 1 },
 	};
 	const struct web_route *rows[ARRAY_LEN(t)], *one = few;
 	bool known;

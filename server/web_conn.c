@@ -261,7 +261,7 @@ take_chunks(struct web_conn *c, struct str *in)
 	    "the body is too large" };
 	struct web_request *r = c->request;
 	enum chunks_found found = chunks_take(&c->chunks, in, &r->body,
-	    (size_t)c->web->limits.body_bytes_max);
+	    web_body_bytes_max(r));
 
 	c->state = CONN_ASKED;
 	if (!web_request_put_body(r, STR("")))

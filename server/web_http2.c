@@ -50,13 +50,13 @@ body_came(void *arg, struct http2_stream *s, struct str bytes)
 {
 	static const struct head_refusal big = { 413, "limit",
 	    "the body is too large" };
-	struct web_conn *c = arg;
 	struct web_request *r = http2_data(s);
 
+	(void)arg;
 	/* What a refused request still sends is thrown away. */
 	if (r == NULL || !r->coming || r->status != 0)
 		return;
-	if (bytes.n > (size_t)c->web->limits.body_bytes_max - r->body.n) {
+	if (bytes.n > web_body_bytes_max(r) - r->body.n) {
 		r->coming = false;
 		fail_early(r, &big);
 	} else if (!web_request_put_body(r, bytes)) {

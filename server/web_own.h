@@ -195,7 +195,8 @@ bool web_origin_is_of(struct str origin, struct str host);
 /* One of the words between the commas. */
 bool web_origin_is_listed(struct str origin, struct str origins);
 void web_routes_check(const struct web_route *const *, size_t n);
-/* What stands behind the part of the path that the row names. */
+/* Paths are given as they came, not decoded.  What is behind the part of the
+ * path that the row names. */
 struct str web_route_rest(const struct web_route *, struct str path);
 /*
  * The row that is meant; routes_n when there is none.  Then `*path_known` says
@@ -231,6 +232,8 @@ struct web_request *web_request_new(struct web *, struct web_conn *,
     const struct web_carrier *);
 /* Checks that need the head.  False: it is answered, or is a WebSocket now. */
 bool web_request_admit(struct web_request *);
+/* Of its route, or of the port. */
+size_t web_body_bytes_max(const struct web_request *);
 /* More of the body; false: it is too much, and answered. */
 bool web_request_put_body(struct web_request *, struct str);
 /* The body is whole: call the handler. */

@@ -86,17 +86,19 @@ static bool
 check_route(struct web_request *r)
 {
 	struct web *w = r->web;
-	struct str path = r->head.path;
+	struct str path = r->head.raw_path;
 	bool known;
 
 	r->row = web_route_find(w->routes, w->routes_n, r->head.method, path,
 	    &known);
 	if (r->row < w->routes_n) {
 		r->route = w->routes[r->row];
-		r->rest = web_route_rest(r->route, path);
+		(void)head_decode(web_route_rest(r->route, path), &r->arena,
+		    &r->rest);
 		return true;
 	}
 	if (!known) {
+		path = r->head.path;
 		web_fail(r, 404, "not_found", "there is nothing at %.*s",
 		    (int)MIN(path.n, SHOWN_BYTES), path.p);
 		return false;
@@ -247,10 +249,17 @@ check_origin(struct web_request *r)
 	return false;
 }
 
+size_t
+web_body_bytes_max(const struct web_request *r)
+{
+	return (size_t)(r->route != NULL && r->route->body_bytes_max > 0 ?
+	    r->route->body_bytes_max : r->web->limits.body_bytes_max);
+}
+
 static bool
 check_body(struct web_request *r)
 {
-	int64_t most = r->web->limits.body_bytes_max;
+	int64_t most = (int64_t)web_body_bytes_max(r);
 
 	if (r->head.length <= (uint64_t)most)
 		return true;
@@ -361,6 +370,17 @@ web_rest(const struct web_request *r)
 	return r->rest;
 }
 
+bool
+web_segment(struct web_request *r, size_t i, struct str *decoded)
+{
+	struct str rest = str_from(r->head.raw_path, 1), part;
+
+	while (str_split(&rest, '/', &part))
+		if (i-- == 0)
+			return head_decode(part, &r->arena, decoded);
+	return false;
+}
+
 struct str
 web_body(const struct web_request *r)
 {
@@ -377,6 +397,20 @@ bool
 web_param(struct web_request *r, const char *name, struct str *value)
 {
 	return head_param(r->head.query, str_of(name), &r->arena, value);
+}
+
+bool
+web_param_next(struct web_request *r, const char *name, size_t *at,
+    struct str *value)
+{
+	return head_param_next(r->head.query, at, str_of(name), &r->arena,
+	    value);
+}
+
+const struct token_pass *
+web_pass(const struct web_request *r)
+{
+	return r->passed ? &r->pass : NULL;
 }
 
 bool

@@ -298,7 +298,7 @@ delete_session(struct web_request *r)
 }
 
 #define ROW(method, handle, help) { method, "/session", WEB_EXACT, handle, \
-	NULL, help, WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ, true }
+	NULL, help, WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ, .early = true }
 const struct web_route web_session_routes[WEB_SESSION_ROUTES] = {
 	ROW("GET", get_session, "whether a token is wanted, and what the "
 	    "one that came may"),

@@ -55,6 +55,54 @@ answers(void **state)
 	answer_free(&a);
 }
 
+/* Segments are parted before they are decoded. */
+static void
+segments(void **state)
+{
+	(void)state;
+	expect("GET /parts/a%2Fb/end?v=1&w=2&v=&v=%33&v HTTP/1.1\r\n" HOST
+	    "\r\n", 200, "a/b:1,,3,,");
+	expect("GET /p%61rts/b/%65nd HTTP/1.1\r\n" HOST "\r\n", 200, "b:");
+	expect("GET /parts%2Fa/end HTTP/1.1\r\n" HOST "\r\n", 404, NULL);
+	expect("GET /parts//end HTTP/1.1\r\n" HOST "\r\n", 404, NULL);
+	expect("GET /parts/a/end/ HTTP/1.1\r\n" HOST "\r\n", 404, NULL);
+	expect("GET /parts/a/en HTTP/1.1\r\n" HOST "\r\n", 404, NULL);
+	expect("GET /parts/a/endx HTTP/1.1\r\n" HOST "\r\n", 404, NULL);
+	expect("GET /parts/a HTTP/1.1\r\n" HOST "\r\n", 404, NULL);
+	expect("GET /parts/..%2Fa/end HTTP/1.1\r\n" HOST "\r\n", 400, NULL);
+	expect("GET /kept/x%2Fy HTTP/1.1\r\n" HOST "\r\n", 200, "x/y");
+	expect("GET /who HTTP/1.1\r\n" HOST "\r\n", 200, "nobody");
+}
+
+static void
+refused_plainly(const char *text)
+{
+	struct answer a = { .status = 0 };
+
+	ask(text, &a);
+	assert_int_equal(a.status, 413);
+	assert_non_null(strstr(a.head, "text/plain"));
+	assert_non_null(strstr(buf_text(&a.body), "limit: "));
+	answer_free(&a);
+}
+
+/* A route's own limit of bodies, at its edge, and its own form of refusals. */
+static void
+route_limits(void **state)
+{
+	(void)state;
+	expect("POST /small HTTP/1.1\r\n" HOST "Content-Length: 10\r\n\r\n"
+	    "0123456789", 200, "0123456789");
+	refused_plainly("POST /small HTTP/1.1\r\n" HOST
+	    "Content-Length: 11\r\n\r\n0123456789a");
+	expect("POST /small HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n"
+	    "\r\na\r\n0123456789\r\n0\r\n\r\n", 200, "0123456789");
+	refused_plainly("POST /small HTTP/1.1\r\n" HOST
+	    "Transfer-Encoding: chunked\r\n\r\nb\r\n0123456789a\r\n0\r\n"
+	    "\r\n");
+	expect("GET /small HTTP/1.1\r\n" HOST "\r\n", 405, "\"bad_method\"");
+}
+
 static void
 head_only(void **state)
 {
@@ -693,7 +741,8 @@ main(void)
 {
 #define LIVE(f) cmocka_unit_test_setup_teardown(f, port_setup, port_teardown)
 	const struct CMUnitTest tests[] = {
-		LIVE(answers), LIVE(head_only), LIVE(body_limit),
+		LIVE(answers), LIVE(segments), LIVE(route_limits),
+		LIVE(head_only), LIVE(body_limit),
 		LIVE(waits_for_continue), LIVE(keep_alive), LIVE(pipelining),
 		LIVE(half_closed), LIVE(piece_by_piece), LIVE(pulled),
 		LIVE(texts), LIVE(files), LIVE(drains), LIVE(drain_ends),

@@ -186,8 +186,44 @@ get_file(struct web_request *r)
 	    STR_FMT(name)).p, "application/gzip", name);
 }
 
+/* Its second segment, and every value of v: "a/b:1,2,". */
+static void
+get_parts(struct web_request *r)
+{
+	struct buf b = BUF_INIT;
+	struct str part, v, none;
+	size_t at = 0;
+
+	CHECK(web_segment(r, 1, &part) && !web_segment(r, 3, &none));
+	buf_printf(&b, "%.*s:", STR_FMT(part));
+	while (web_param_next(r, "v", &at, &v))
+		buf_printf(&b, "%.*s,", STR_FMT(v));
+	web_answer(r, 200, "text/plain", buf_str(&b));
+	buf_free(&b);
+}
+
+static void
+get_who(struct web_request *r)
+{
+	const struct token_pass *pass = web_pass(r);
+
+	web_answer(r, 200, "text/plain", str_of(pass == NULL ? "nobody" :
+	    pass->name));
+}
+
+static void
+refuse_plainly(struct web_request *r, int status, const char *code,
+    struct str why)
+{
+	struct str all = arena_printf(web_arena(r), "%s: %.*s", code,
+	    STR_FMT(why));
+
+	web_answer(r, status, "text/plain", all);
+}
+
 #define ROW(method, path, match, handle, arg, open) { method, path, match, \
-	handle, arg, "for tests", open, TOKEN_DOOR_CONSOLE, TOKEN_READ, false }
+	handle, arg, "for tests", open, TOKEN_DOOR_CONSOLE, TOKEN_READ, \
+	.early = false }
 const struct web_route port_routes[PORT_ROUTES_N] = {
 	ROW("GET", "/hello", WEB_EXACT, get_hello, "hello\n", WEB_TO_ALL),
 	ROW("POST", "/echo", WEB_EXACT, post_echo, NULL, WEB_TO_ALL),
@@ -202,11 +238,16 @@ const struct web_route port_routes[PORT_ROUTES_N] = {
 	ROW("GET", "/file/", WEB_PREFIX, get_file, NULL, WEB_TO_ALL),
 	ROW("GET", "/closed", WEB_EXACT, get_hello, "open\n", WEB_TO_NOBODY),
 	{ "POST", "/closed", WEB_EXACT, post_echo, NULL, "for tests",
-	    WEB_TO_NOBODY, TOKEN_DOOR_CONSOLE, TOKEN_WRITE, false },
+	    WEB_TO_NOBODY, TOKEN_DOOR_CONSOLE, TOKEN_WRITE, .early = false },
 	{ "POST", "/own", WEB_EXACT, post_echo, NULL, "for tests",
-	    WEB_TO_OWN_PAGES, TOKEN_DOOR_CONSOLE, TOKEN_WRITE, false },
+	    WEB_TO_OWN_PAGES, TOKEN_DOOR_CONSOLE, TOKEN_WRITE, .early = false },
 	{ "GET", "/early", WEB_EXACT, get_hello, "early\n", "for tests",
-	    WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ, true },
+	    WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ, .early = true },
+	ROW("GET", "/parts/*/end", WEB_EXACT, get_parts, NULL, WEB_TO_ALL),
+	ROW("GET", "/who", WEB_EXACT, get_who, NULL, WEB_TO_NOBODY),
+	{ "POST", "/small", WEB_EXACT, post_echo, NULL, "for tests",
+	    WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_WRITE, .body_bytes_max = 10,
+	    .refuse = refuse_plainly },
 };
 
 /* -- The WebSocket -- */

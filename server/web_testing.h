@@ -27,7 +27,7 @@
  * so much later), /pull?n=BYTES[&known=1][&lie=BYTES], /text, /file/NAME,
  * /closed (of the console's door); POST /echo, /kept/MS.  /hello is row 0.
  */
-#define PORT_ROUTES_N 15
+#define PORT_ROUTES_N 18
 extern const struct web_route port_routes[PORT_ROUTES_N];
 extern struct web *port;
 extern struct loop *port_loop;

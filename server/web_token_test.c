@@ -106,6 +106,9 @@ tokens(void **state)
 	assert_non_null(strstr(a.head, "www-authenticate: Bearer"));
 	snprintf(f, sizeof(f), BEARER "%s\r\n", reader);
 	assert_int_equal(status_of("GET", "/closed", f, &a), 200);
+	/* A handler can ask for the token's name. */
+	assert_int_equal(status_of("GET", "/who", f, &a), 200);
+	assert_string_equal(buf_text(&a.body), "reader");
 	assert_int_equal(status_of("POST", "/closed", f, &a), 403);
 	assert_non_null(strstr(buf_text(&a.body), "forbidden"));
 	/* With a token strangers' names and pages do no harm. */

@@ -3,20 +3,21 @@
 #include "base/text.h"
 
 #define PAGE(path) { "GET", path, WEB_EXACT, console_get_page, NULL,          \
-	"the console", WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ, true }
-#define ROW(method, path, handle, door, access, early, help) { method, path, \
+	"the console", WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ,            \
+	.early = true }
+#define ROW(method, path, handle, door, access, soon, help) { method, path, \
 	WEB_EXACT, handle, NULL, help, WEB_TO_NOBODY, TOKEN_DOOR_##door,      \
-	TOKEN_##access, early }
+	TOKEN_##access, .early = soon }
 /* A token gives every right, so no page of another origin may make one. */
 #define TOKEN_ROW(method, path, handle, help) { method, path, WEB_EXACT,      \
 	handle, NULL, help, WEB_TO_OWN_PAGES, TOKEN_DOOR_CONSOLE, TOKEN_WRITE, \
-	false }
+	.early = false }
 const struct web_route console_routes[CONSOLE_ROUTES] = {
 	PAGE("/"), PAGE("/new"), PAGE("/system"), PAGE("/settings"),
 	PAGE("/crawls/*"), PAGE("/crawls/*/pages/*"),
 	{ "GET", "/console/", WEB_PREFIX, console_get_file, NULL,
 	    "the console's files", WEB_TO_ALL, TOKEN_DOOR_CONSOLE,
-	    TOKEN_READ, true },
+	    TOKEN_READ, .early = true },
 	ROW("GET", "/config", console_get_config, CONSOLE, READ, true,
 	    "every setting, its value, and where it came from, as JSON"),
 	ROW("GET", "/doors", console_get_doors, CONSOLE, READ, true,

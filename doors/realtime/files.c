@@ -312,7 +312,8 @@ post_command(struct web_request *r)
 }
 
 #define ROW(method, path, match, handle, help) { method, path, match, handle, \
-	NULL, help, WEB_TO_NOBODY, TOKEN_DOOR_REALTIME, TOKEN_READ, false }
+	NULL, help, WEB_TO_NOBODY, TOKEN_DOOR_REALTIME, TOKEN_READ, \
+	.early = false }
 const struct web_route realtime_routes[REALTIME_ROUTES] = {
 	ROW("GET", "/crawls/*/files/", WEB_PREFIX, get_files,
 	    "the files of a crawl, and one of them"),

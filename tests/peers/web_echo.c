@@ -143,15 +143,15 @@ get_pull(struct web_request *r)
 
 static const struct web_route routes[] = {
 	{ "GET", "/hello", WEB_EXACT, get_hello, NULL, "greets", true,
-	    TOKEN_DOOR_CONSOLE, TOKEN_READ, false },
+	    TOKEN_DOOR_CONSOLE, TOKEN_READ, .early = false },
 	{ "POST", "/echo", WEB_EXACT, post_echo, NULL, "sends back", true,
-	    TOKEN_DOOR_CONSOLE, TOKEN_READ, false },
+	    TOKEN_DOOR_CONSOLE, TOKEN_READ, .early = false },
 	{ "GET", "/text", WEB_EXACT, get_text, NULL, "a text", true,
-	    TOKEN_DOOR_CONSOLE, TOKEN_READ, false },
+	    TOKEN_DOOR_CONSOLE, TOKEN_READ, .early = false },
 	{ "GET", "/files/", WEB_PREFIX, get_file, NULL, "a file", true,
-	    TOKEN_DOOR_CONSOLE, TOKEN_READ, false },
+	    TOKEN_DOOR_CONSOLE, TOKEN_READ, .early = false },
 	{ "GET", "/pull", WEB_EXACT, get_pull, NULL, "many bytes", true,
-	    TOKEN_DOOR_CONSOLE, TOKEN_READ, false },
+	    TOKEN_DOOR_CONSOLE, TOKEN_READ, .early = false },
 };
 
 /* -- The program -- */

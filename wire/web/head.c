@@ -175,6 +175,7 @@ head_target(struct str target, struct arena *a, struct head *h,
 	    str_find_char(target, '#') < target.n)
 		return refuse(r, 400, "bad_path",
 		    "the target must be a path that begins with a slash");
+	h->raw_path = path;
 	if (!decode(path, false, a, &h->path))
 		return refuse(r, 400, "bad_path",
 		    "a % in the path is not followed by two hex digits");
@@ -182,13 +183,31 @@ head_target(struct str target, struct arena *a, struct head *h,
 }
 
 bool
+head_decode(struct str raw, struct arena *a, struct str *out)
+{
+	return decode(raw, false, a, out);
+}
+
+bool
 head_param(struct str query, struct str name, struct arena *a,
     struct str *value)
 {
-	struct str part, key;
+	size_t at = 0;
 
-	while (str_split(&query, '&', &part)) {
+	return head_param_next(query, &at, name, a, value);
+}
+
+bool
+head_param_next(struct str query, size_t *at, struct str name,
+    struct arena *a, struct str *value)
+{
+	struct str key;
+
+	while (*at < query.n) {
+		struct str part = str_from(query, *at);
+		part = str_cut(part, 0, str_find_char(part, '&'));
 		size_t equals = str_find_char(part, '=');
+		*at += part.n + 1;
 		decode(str_cut(part, 0, equals), true, a, &key);
 		if (!str_eq(key, name))
 			continue;

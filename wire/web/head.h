@@ -22,6 +22,7 @@ struct head {
 	struct str method;
 	struct str target;           /* as it came */
 	struct str path;             /* decoded; begins with '/' */
+	struct str raw_path;         /* the same as it came */
 	struct str query;            /* behind the '?', as it came */
 	struct str host;             /* of the target or the field; or none */
 	int minor;                   /* HTTP/1.`minor`; 2: HTTP/2 */
@@ -76,6 +77,11 @@ bool head_lists(const struct head *, struct str name, struct str member);
 /* The first parameter of that name in a query, decoded; false: none. */
 bool head_param(struct str query, struct str name, struct arena *,
     struct str *value);
+/* The same from `*at` on, which begins at 0 and is moved behind it. */
+bool head_param_next(struct str query, size_t *at, struct str name,
+    struct arena *, struct str *value);
+/* Decode a piece of a path.  False: a '%' is not followed by two hex digits. */
+bool head_decode(struct str raw, struct arena *, struct str *out);
 
 /* --- chunked bodies, RFC 9112 §7.1 -------------------------------------- */
 
