@@ -2,8 +2,7 @@
 #include "cli/archive_files.h"
 #include "cli/format.h"
 #include "cli/verbs.h"
-#include "engine/archive/list.h"
-#include "engine/archive/moved.h"
+#include "engine/catalog/archive_tools.h"
 
 #define CAT_OPTIONS(X)                                                       \
 	X(PART, "part", 'p', "record|block|payload|body", CHOICE, 0, 0,      \

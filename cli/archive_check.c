@@ -1,8 +1,7 @@
 /* argiope archive check -- every rule that WARC files should keep. */
 #include "cli/archive_files.h"
 #include "cli/verbs.h"
-#include "engine/archive/check.h"
-#include "engine/ledger/audit.h"
+#include "engine/catalog/archive_tools.h"
 
 #define CHECK_OPTIONS(X)                                                     \
 	X(STRICT, "strict", 0, NULL, FLAG, 0, 0,                             \

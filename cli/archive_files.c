@@ -1,7 +1,7 @@
 #include "cli/archive_files.h"
 
 #include "cli/format.h"
-#include "engine/ledger/identity.h"
+#include "engine/catalog/archive_tools.h"
 #include "os/system.h"
 
 /* DATA/archive and the WARC directories outside, as far as they are there. */

@@ -8,7 +8,7 @@
 #define CLI_ARCHIVE_FILES_H
 
 #include "cli/cli.h"
-#include "engine/archive/archive.h"
+#include "engine/catalog/archive_tools.h"
 
 #define ARCHIVE_FILES_ABOUT                                                  \
 	"FILE is a WARC file or a directory of them; without one, all "       \

@@ -1,7 +1,7 @@
 /* argiope archive index -- CDXJ, for replay tools. */
 #include "cli/archive_files.h"
 #include "cli/verbs.h"
-#include "engine/archive/index.h"
+#include "engine/catalog/archive_tools.h"
 
 #define INDEX_OPTIONS(X)                                                     \
 	X(OUTPUT, "output", 'o', "FILE", PATH, 0, 0,                         \

@@ -2,7 +2,7 @@
 #include "cli/archive_files.h"
 #include "cli/format.h"
 #include "cli/verbs.h"
-#include "engine/archive/list.h"
+#include "engine/catalog/archive_tools.h"
 #include "server/json_writer.h"
 
 #define LS_OPTIONS(X)                                                        \

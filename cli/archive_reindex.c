@@ -6,9 +6,7 @@
 #include "cli/format.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
-#include "engine/archive/reindex.h"
-#include "engine/archive/sort.h"
-#include "engine/ledger/identity.h"
+#include "engine/catalog/archive_tools.h"
 #include "engine/rebuild/rebuild.h"
 #include "server/json_writer.h"
 

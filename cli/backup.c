@@ -15,7 +15,7 @@
 #include "cli/daemon.h"
 #include "cli/format.h"
 #include "cli/verbs.h"
-#include "engine/ledger/identity.h"
+#include "engine/catalog/archive_tools.h"
 #include "engine/rebuild/rebuild.h"
 #include "engine/rebuild/snapshot.h"
 #include "os/clock.h"
