@@ -1,5 +1,7 @@
 #include "engine/engine.h"
 
+#include <errno.h>
+
 #include "engine/catalog/catalog_open.h"
 #include "engine/catalog/outsiders.h"
 #include "engine/control/control.h"
@@ -7,7 +9,9 @@
 #include "engine/control/hook.h"
 #include "engine/control/store_async.h"
 #include "engine/fetcher/address_clock.h"
+#include "engine/ledger/identity.h"
 #include "engine/ledger/ledger_places.h"
+#include "engine/rebuild/rebuild.h"
 #include "engine/rebuild/snapshot.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/stream/event_publisher.h"
@@ -279,6 +283,36 @@ make_places(struct engine *e)
 		    request_enter_pool, store_async_pool(e->store_async) };
 }
 
+/* Its identity and the paths in it are of its absolute name. */
+static enum err
+resolve_name(struct engine *e, struct why *w)
+{
+	char *real = realpath(e->data_dir, NULL);
+
+	if (real == NULL)
+		return why_errno(w, err_from_errno(errno), "%s", e->data_dir);
+	mem_free(&e->data_dir);
+	e->data_dir = mem_copy_text(real);
+	free(real);
+	return OK;
+}
+
+/*
+ * Makes `data_dir`, which exists, absolute.  Errors: CORRUPT, with what to do,
+ * when a rebuild of it was killed while it moved its work into place.
+ */
+static enum err
+check_data_dir(struct engine *e, struct why *w)
+{
+	/* The simulator's directory is in memory. */
+	enum err err = e->options.no_threads ? OK : resolve_name(e, w);
+
+	if (err != OK || !rebuild_unfinished(e->data_dir))
+		return err;
+	return why(w, ERR_CORRUPT, "a rebuild was interrupted; run `"
+	    IDENTITY_REBUILD " --data %s` again", e->data_dir);
+}
+
 enum err
 engine_lock(const struct engine_options *o, struct engine **out,
     struct why *w)
@@ -305,7 +339,7 @@ engine_lock(const struct engine_options *o, struct engine **out,
 	if (err == OK && !o->no_threads)
 		err = file_lock_dir(e->data_dir, &e->lock_fd, &holder, w);
 	if (err == OK)
-		err = engine_check_place(e, w);
+		err = check_data_dir(e, w);
 	if (err == OK)
 		err = snapshot_check(e->data_dir, w);
 	if (err == OK && o->doors) {

@@ -94,11 +94,6 @@ void engine_hooks_expect(struct engine *, uint32_t crawl);
 void engine_hooks_close(struct engine *, void (*closed)(void *arg));
 /* A loop's transport. */
 struct transport *engine_transport(struct engine *, struct loop *);
-/*
- * Makes `data_dir`, which exists, absolute.  Errors: CORRUPT, with what to do,
- * when a rebuild of it was killed while it moved its work into place.
- */
-MUST_USE enum err engine_check_place(struct engine *, struct why *);
 /* On the ledger's loop: the loops do what the crawl's state says. */
 void engine_order_loops(struct engine *, uint32_t crawl);
 /* Verbs of changes.h; close behind the frontier. */
