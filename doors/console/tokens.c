@@ -171,7 +171,7 @@ console_post_token(struct web_request *r)
 		web_fail_why(r, w.err, &w);
 	} else {
 		struct token_ask *t = begin(r, STORE_TOKEN_ADD);
-		t->ask.name = name;
+		t->ask.name = arena_copy(&t->ask.arena, name);
 		t->ask.scopes = scopes;
 		say(t, added);
 	}
@@ -195,6 +195,7 @@ console_delete_token(struct web_request *r)
 {
 	struct token_ask *t = begin(r, STORE_TOKEN_REVOKE);
 
-	t->ask.name = str_from(web_path(r), sizeof("/tokens/") - 1);
+	t->ask.name = arena_copy(&t->ask.arena, str_from(web_path(r),
+	    sizeof("/tokens/") - 1));
 	say(t, revoked);
 }

@@ -20,7 +20,7 @@
 #include "engine/engine.h"
 #include "engine/fetcher/fetcher.h"
 #include "engine/policy/seed_list.h"
-#include "engine/store/store.h"
+#include "engine/store/store_async.h"
 #include "os/request.h"
 
 struct launch {
@@ -253,8 +253,10 @@ enum store_verb {
 	STORE_TOKEN_LIST, STORE_TOKEN_REVOKE
 };
 struct store_request {
+	struct store_job job;
+	struct engine *engine;       /* engine_store()'s */
 	enum store_verb verb;
-	/* In; copied before engine_store() returns. */
+	/* In; the caller keeps what they point to until done(). */
 	struct str name;             /* a policy's, a token's */
 	struct str json;             /* a policy; a schedule has its own */
 	struct schedule schedule;    /* PUT: id 0 is a new one */
@@ -271,13 +273,14 @@ struct store_request {
 	                   * ...", of a schedule's own "policy: ..." too */
 	void (*done)(struct store_request *);
 	void *arg;
-	void *own;
 };
 /*
  * A policy is kept in its canonical form.  PUT and GET answer with what is kept
  * (a schedule in `schedules`, which has its id), lists with theirs.
  */
 void engine_store(struct engine *, struct store_request *);
+/* The store's thread and its watch, for what keeps tokens in memory. */
+struct store_async *engine_store_async(struct engine *);
 
 /*
  * The same for who has the store at hand, as a command beside a daemon has it;

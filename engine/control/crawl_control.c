@@ -4,9 +4,9 @@
 #include "engine/catalog/outsiders.h"
 #include "engine/frontier/crawl_options.h"
 #include "engine/control/engine_own.h"
-#include "engine/control/store_async.h"
 #include "engine/policy/address.h"
 #include "engine/schedule/scheduler.h"
+#include "engine/store/store_async.h"
 #include "engine/stream/event_publisher.h"
 #include "engine/stream/stream_open.h"
 

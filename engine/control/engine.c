@@ -7,13 +7,13 @@
 #include "engine/control/control.h"
 #include "engine/control/engine_own.h"
 #include "engine/control/hook.h"
-#include "engine/control/store_async.h"
 #include "engine/fetcher/address_clock.h"
 #include "engine/ledger/identity.h"
 #include "engine/ledger/ledger_places.h"
 #include "engine/rebuild/rebuild.h"
 #include "engine/rebuild/snapshot.h"
 #include "engine/schedule/scheduler.h"
+#include "engine/store/store_async.h"
 #include "engine/stream/event_publisher.h"
 #include "engine/stream/stream_open.h"
 #include "os/clock.h"
@@ -344,7 +344,7 @@ engine_lock(const struct engine_options *o, struct engine **out,
 		err = snapshot_check(e->data_dir, w);
 	if (err == OK && o->doors) {
 		snapshot_clean(e->data_dir);
-		err = store_async_open(e, &e->store_async, w);
+		err = engine_open_store_async(e, w);
 	}
 	if (err != OK)
 		engine_free(&e);

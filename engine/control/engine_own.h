@@ -94,6 +94,8 @@ void engine_hooks_expect(struct engine *, uint32_t crawl);
 void engine_hooks_close(struct engine *, void (*closed)(void *arg));
 /* A loop's transport. */
 struct transport *engine_transport(struct engine *, struct loop *);
+/* Open the store and start its thread (store_verbs.c). */
+MUST_USE enum err engine_open_store_async(struct engine *, struct why *);
 /* On the ledger's loop: the loops do what the crawl's state says. */
 void engine_order_loops(struct engine *, uint32_t crawl);
 /* Verbs of changes.h; close behind the frontier. */

@@ -2,17 +2,9 @@
 #include "engine/control/control.h"
 
 #include "engine/control/engine_own.h"
-#include "engine/control/store_async.h"
+#include "engine/rebuild/snapshot.h"
 #include "engine/schedule/scheduler.h"
 #include "os/clock.h"
-
-struct asking {
-	struct store_async_job job;
-	struct store_request *ask;
-	struct arena arena;          /* of what was asked for */
-	struct str name, json;
-	struct schedule schedule;
-};
 
 /* --- on the store's thread ----------------------------------------------- */
 
@@ -102,96 +94,109 @@ one_schedule(struct store_request *s)
 }
 
 static enum err
-say(struct asking *g, struct store *st, struct why *w)
+run_verb(struct store_request *s, struct store *st, struct why *w)
 {
-	struct store_request *s = g->ask;
 	struct arena *a = &s->arena;
 	struct wall now = clock_wall();
 
 	switch (s->verb) {
 	case STORE_POLICY_PUT:
-		return engine_put_policy(st, g->name, g->json, a, &s->policy,
+		return engine_put_policy(st, s->name, s->json, a, &s->policy,
 		    w);
 	case STORE_POLICY_GET:
-		return store_policy_get(st, g->name, a, &s->policy, w);
+		return store_policy_get(st, s->name, a, &s->policy, w);
 	case STORE_POLICY_DELETE:
-		return store_policy_delete(st, g->name, w);
+		return store_policy_delete(st, s->name, w);
 	case STORE_POLICY_LIST:
 		return store_policy_list(st, a, &s->policies, &s->n, w);
 	case STORE_SCHEDULE_PUT:
-		return engine_put_schedule(st, &g->schedule, a,
+		return engine_put_schedule(st, &s->schedule, a,
 		    one_schedule(s), w);
 	case STORE_SCHEDULE_GET:
-		return store_schedule_get(st, g->schedule.id, a,
+		return store_schedule_get(st, s->schedule.id, a,
 		    one_schedule(s), w);
 	case STORE_SCHEDULE_DELETE:
-		return store_schedule_delete(st, g->schedule.id, w);
+		return store_schedule_delete(st, s->schedule.id, w);
 	case STORE_SCHEDULE_LIST:
 		return store_schedule_list(st, a, &s->schedules, &s->n, w);
 	case STORE_TOKEN_ADD:
-		return store_token_add(st, g->name, s->scopes, now,
+		return store_token_add(st, s->name, s->scopes, now,
 		    s->token_text, w);
 	case STORE_TOKEN_LIST:
 		return store_token_list(st, a, &s->tokens, &s->n, w);
 	case STORE_TOKEN_REVOKE:
-		return store_token_revoke(st, g->name, w);
+		return store_token_revoke(st, s->name, w);
 	}
 	return why(w, ERR_INPUT, "there is no such verb");
 }
 
 static void
-run(struct store_async_job *job, struct store *st)
+run_request(struct store_job *job, struct store *st)
 {
-	struct asking *g = CONTAINER(job, struct asking, job);
+	struct store_request *s = CONTAINER(job, struct store_request, job);
 	struct why w = WHY_INIT;
 
-	enum err e = say(g, st, &w);
+	enum err e = run_verb(s, st, &w);
 	if (e == OK)
 		return;
-	g->ask->n = 0;
-	why(&g->ask->why, e, "%s", w.text[0] != '\0' ? w.text : err_text(e));
+	s->n = 0;
+	/* The first cause stays, with the field that it names. */
+	why(&w, e, "%s", err_text(e));
+	s->why = w;
 }
 
 /* --- at home ------------------------------------------------------------- */
 
 static void
-said(struct store_async_job *job)
+request_done(struct store_job *job)
 {
-	struct asking *g = CONTAINER(job, struct asking, job);
-	struct store_request *s = g->ask;
+	struct store_request *s = CONTAINER(job, struct store_request, job);
 
 	if (s->why.err == OK && s->verb == STORE_SCHEDULE_PUT)
-		scheduler_check(job->engine->scheduler);
-	s->own = NULL;
-	arena_free(&g->arena);
-	mem_free(&g);
+		scheduler_check(s->engine->scheduler);
 	s->done(s);
-}
-
-static void
-copy_schedule(struct asking *g, const struct schedule *s)
-{
-	g->schedule = *s;
-	g->schedule.name = arena_copy(&g->arena, s->name);
-	g->schedule.seeds = arena_copy(&g->arena, s->seeds);
-	g->schedule.policy = arena_copy(&g->arena, s->policy);
-	g->schedule.policy_json = arena_copy(&g->arena, s->policy_json);
-	g->schedule.name_template = arena_copy(&g->arena, s->name_template);
-	g->schedule.tags = arena_copy_list(&g->arena, s->tags, s->tags_n);
 }
 
 void
 engine_store(struct engine *e, struct store_request *s)
 {
-	struct asking *g = mem_new(sizeof(*g));
-
-	g->ask = s;
-	s->own = g;
+	s->engine = e;
 	s->why = WHY_INIT;
-	g->name = arena_copy(&g->arena, s->name);
-	g->json = arena_copy(&g->arena, s->json);
-	copy_schedule(g, &s->schedule);
-	g->job.run = run;
-	g->job.done = said;
-	store_async_put(e, &g->job);
+	s->job.run = run_request;
+	s->job.done = request_done;
+	store_async_put(e->store_async, &s->job);
+}
+
+struct store_async *
+engine_store_async(struct engine *e)
+{
+	return e->store_async;
+}
+
+enum err
+engine_open_store(const char *dir, struct store **out, struct why *w)
+{
+	struct policy *p = policy_new();
+	struct buf json = BUF_INIT;
+
+	policy_to_json(p, &json);
+	struct store_options o = { .policy_default = buf_text(&json) };
+	enum err e = snapshot_check(dir, w);
+	if (e == OK)
+		e = store_open(dir, &o, out, w);
+	buf_free(&json);
+	policy_free(&p);
+	return e;
+}
+
+enum err
+engine_open_store_async(struct engine *e, struct why *w)
+{
+	struct store_async_options o = { .home = e->options.home,
+	    .busy = &e->asked, .no_threads = e->options.no_threads };
+
+	enum err err = engine_open_store(e->data_dir, &o.store, w);
+	if (err == OK)
+		e->store_async = store_async_new(&o);
+	return err;
 }

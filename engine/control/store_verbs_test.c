@@ -342,6 +342,11 @@ schedules_are_judged(void **state)
 	s.schedule.policy_json = STR("");
 	s.schedule.policy = STR("nobody's");
 	refused(s, ERR_ABSENT, "");
+	s.schedule.policy = STR("");
+	s.schedule.id = 9;
+	assert_int_equal(say(&s), ERR_ABSENT);
+	assert_string_equal(s.why.field, "schedule");
+	arena_free(&s.arena);
 	s.schedule = each_minute("/");
 	s.schedule.every = 0;
 	refused(s, ERR_INPUT, "every");

@@ -3,7 +3,7 @@
 #include "base/hash.h"
 #include "engine/catalog/crawl_registry.h"
 #include "engine/control/control.h"
-#include "engine/control/store_async.h"
+#include "engine/store/store_async.h"
 #include "os/clock.h"
 #include "os/log.h"
 
@@ -22,9 +22,8 @@ struct due {
 
 /* A look into the store, and what came of it; then what is to be put. */
 struct look {
-	struct store_async_job job;
+	struct store_job job;
 	struct scheduler *scheduler;
-	bool forced;                 /* what the version says does not count */
 	struct wall now;             /* of the look */
 	struct arena arena;
 	struct schedule *schedules;
@@ -44,14 +43,16 @@ struct scheduler {
 	struct timer timer;
 	struct registry_watch watch;
 	uint64_t version;            /* of the registry, that was looked at */
-	bool looking, look_again, forced, running;
+	bool looking, look_again, running;
 	struct map failures;         /* id -> struct failure */
 	struct mono quiet_until;     /* about the store */
 	/* The store's thread. */
-	uint64_t store_version;
+	struct store_watch store_watch;
 	struct wall next_at;
-	bool read_once;
+	bool is_current;             /* next_at is what the store says */
 };
+
+static void look(struct scheduler *);
 
 /* Each second may fail alike. */
 static void
@@ -70,14 +71,14 @@ store_failed(struct scheduler *t, const struct why *w)
 /* --- crawls that ended ---------------------------------------------------- */
 
 struct ending {
-	struct store_async_job job;
+	struct store_job job;
 	struct scheduler *scheduler;
 	uint64_t schedule, crawl;
 	struct wall ended;
 };
 
 static void
-put_ended(struct store_async_job *job, struct store *st)
+put_ended(struct store_job *job, struct store *st)
 {
 	struct ending *x = CONTAINER(job, struct ending, job);
 	struct why w = WHY_INIT;
@@ -93,13 +94,13 @@ put_ended(struct store_async_job *job, struct store *st)
 }
 
 static void
-ended_put(struct store_async_job *job)
+ended_put(struct store_job *job)
 {
 	struct ending *x = CONTAINER(job, struct ending, job);
 	struct scheduler *t = x->scheduler;
 
 	mem_free(&x);
-	scheduler_check(t);
+	look(t);
 }
 
 static bool
@@ -125,7 +126,7 @@ tell_end(struct scheduler *t, uint64_t schedule, uint64_t crawl)
 	    r->view.ended;
 	x->job.run = put_ended;
 	x->job.done = ended_put;
-	store_async_put(t->options.engine, &x->job);
+	store_async_put(t->options.store, &x->job);
 }
 
 static void
@@ -144,30 +145,34 @@ crawl_registry_changed(struct registry_watch *w)
 
 /* --- what is due, on the store's thread ---------------------------------- */
 
+static void
+store_changed(struct store_watch *w, struct store *st, bool changed)
+{
+	struct scheduler *t = CONTAINER(w, struct scheduler, store_watch);
+
+	(void)st;
+	if (changed)
+		t->is_current = false;
+}
+
 static enum err
 read_due(struct look *k, struct store *st, struct why *w)
 {
 	struct scheduler *t = k->scheduler;
 	struct wall now = k->now = clock_wall();
-	uint64_t version;
 
-	enum err e = store_version(st, &version, w);
-	/* It tells of what others have put; what we put forces a look. */
-	if (e == OK && !k->forced && t->read_once && version ==
-	    t->store_version && now.us < t->next_at.us)
+	if (t->is_current && now.us < t->next_at.us)
 		return OK;
-	if (e == OK)
-		e = store_schedule_due(st, now, &k->arena, &k->schedules,
-		    &k->n, w);
+	enum err e = store_schedule_due(st, now, &k->arena, &k->schedules,
+	    &k->n, w);
 	if (e == OK)
 		e = store_schedule_next(st, &t->next_at, w);
-	t->store_version = version;
-	t->read_once = e == OK;
+	t->is_current = e == OK;
 	return e;
 }
 
 static void
-run_look(struct store_async_job *job, struct store *st)
+run_look(struct store_job *job, struct store *st)
 {
 	struct look *k = CONTAINER(job, struct look, job);
 
@@ -193,7 +198,7 @@ put_one(struct look *k, size_t i, struct store *st, struct why *w)
 }
 
 static void
-put_ran(struct store_async_job *job, struct store *st)
+put_ran(struct store_job *job, struct store *st)
 {
 	struct look *k = CONTAINER(job, struct look, job);
 	enum err e = store_begin(st, &k->why);
@@ -208,12 +213,10 @@ put_ran(struct store_async_job *job, struct store *st)
 	if (begun)
 		e = store_end(st, e, &k->why);
 	k->why.err = e;
-	k->scheduler->read_once = false;
 }
 
 /* --- at home -------------------------------------------------------------- */
 
-static void look(struct scheduler *);
 static void forget_failure(struct scheduler *, uint64_t id);
 
 static void
@@ -230,7 +233,7 @@ look_over(struct look *k)
 }
 
 static void
-ran_put(struct store_async_job *job)
+ran_put(struct store_job *job)
 {
 	struct look *k = CONTAINER(job, struct look, job);
 	struct scheduler *t = k->scheduler;
@@ -255,7 +258,7 @@ all_launched(struct look *k)
 {
 	k->job.run = put_ran;
 	k->job.done = ran_put;
-	store_async_put(k->scheduler->options.engine, &k->job);
+	store_async_put(k->scheduler->options.store, &k->job);
 }
 
 static void
@@ -337,7 +340,7 @@ launch(struct look *k, size_t i)
 }
 
 static void
-looked(struct store_async_job *job)
+looked(struct store_job *job)
 {
 	struct look *k = CONTAINER(job, struct look, job);
 	struct scheduler *t = k->scheduler;
@@ -366,20 +369,16 @@ look(struct scheduler *t)
 	t->looking = true;
 	struct look *k = mem_new(sizeof(*k));
 	k->scheduler = t;
-	k->forced = t->forced;
-	t->forced = false;
 	k->job.run = run_look;
 	k->job.done = looked;
-	store_async_put(t->options.engine, &k->job);
+	store_async_put(t->options.store, &k->job);
 }
 
 void
 scheduler_check(struct scheduler *t)
 {
-	if (t == NULL)
-		return;
-	t->forced = true;
-	look(t);
+	if (t != NULL)
+		look(t);
 }
 
 static void
@@ -422,6 +421,7 @@ scheduler_new(const struct scheduler_options *o)
 	t->options = *o;
 	t->timer.fire = tick;
 	t->watch.changed = crawl_registry_changed;
+	t->store_watch.look = store_changed;
 	t->version = crawl_registry_version(o->registry);
 	list_init(&t->watch.node);
 	return t;
@@ -431,6 +431,7 @@ void
 scheduler_start(struct scheduler *t)
 {
 	t->running = true;
+	store_async_watch(t->options.store, &t->store_watch);
 	tell_ends(t);
 	crawl_registry_watch(t->options.registry, &t->watch);
 	tick(&t->timer);

@@ -107,7 +107,9 @@ store_version(struct store *st, uint64_t *version, struct why *w)
 {
 	struct query *q = database_query(st->db, "PRAGMA data_version");
 
-	*version = query_step(q) ? (uint64_t)query_get_i64(q, 0) : 0;
+	/* SQLite counts the commits of others, and both numbers only grow. */
+	*version = query_step(q) ? (uint64_t)query_get_i64(q, 0) +
+	    st->commits : 0;
 	return query_end(&q, w);
 }
 
@@ -127,7 +129,9 @@ store_end(struct store *st, enum err so_far, struct why *w)
 {
 	CHECK(st->in_group);
 	st->in_group = false;
-	return database_end(st->db, so_far, w);
+	enum err e = database_end(st->db, so_far, w);
+	st->commits += e == OK;
+	return e;
 }
 
 enum err

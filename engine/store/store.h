@@ -137,8 +137,10 @@ MUST_USE enum err store_token_used(struct store *, uint64_t id,
     struct wall when, struct why *);
 
 /*
- * A number that is another one after anybody else (another process, another
- * opening of the store) has committed anything.  Some microseconds.
+ * A number that grows when anybody commits: another process, another opening of
+ * the store, or a verb of this one.  store_token_used() of this one is left
+ * out: it changes nothing that is kept in memory.  Takes some microseconds.
+ * `version` is 0 after an error.
  */
 MUST_USE enum err store_version(struct store *, uint64_t *, struct why *);
 

@@ -13,6 +13,7 @@ struct store {
 	char *policy_default;
 	size_t policies_max, schedules_max, tokens_max;
 	bool in_group;
+	uint64_t commits;            /* of groups, through this opening */
 };
 
 /*

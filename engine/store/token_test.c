@@ -337,7 +337,7 @@ nowhere_in_clear(void **state)
 	buf_free(&b);
 }
 
-/* Others' commits change the version, one's own do not. */
+/* Commits change the version, whoever makes them; a date of use does not. */
 static void
 versions(void **state)
 {
@@ -348,7 +348,13 @@ versions(void **state)
 	(void)state;
 	open_store(NULL, &other);
 	assert_int_equal(store_version(store, &before, NULL), OK);
+	assert_int_equal(store_version(store, &after, NULL), OK);
+	assert_true(before == after);
 	add(store, "mine", "*:read", text);
+	assert_int_equal(store_version(store, &after, NULL), OK);
+	assert_true(before != after);
+	before = after;
+	assert_int_equal(store_token_used(store, 1, t0, NULL), OK);
 	assert_int_equal(store_version(store, &after, NULL), OK);
 	assert_true(before == after);
 	add(other, "its", "*:read", text);
