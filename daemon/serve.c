@@ -358,8 +358,8 @@ static enum err
 open_tokens(struct daemon *s, struct why *w)
 {
 	token_make(s->key);
-	struct token_set_options o = { .data_dir = s->cli->data_dir,
-	    .home = s->home, .operator_key = str_of(s->key) };
+	struct token_set_options o = { .operator_key = str_of(s->key),
+	    .store = engine_store_async(s->engine) };
 
 	return token_set_open(&o, &s->tokens, w);
 }

@@ -3,12 +3,9 @@
 #include <stdatomic.h>
 
 #include "base/metric.h"
-#include "engine/store/store.h"
 #include "os/clock.h"
 #include "os/log.h"
-#include "os/pool.h"
 
-#define POLL_MS 1000u
 #define USED_MS 60000u
 #define USED_STEP_US US_PER_S        /* a date of use is so exact */
 #define REFUSED_LOG_MS 10000
@@ -34,7 +31,7 @@ struct held {
 	struct token_scopes scopes;
 	char name[TOKEN_NAME_BYTES_MAX + 1];
 	_Atomic int64_t used_us;
-	int64_t put_us;              /* of used_us, in the store; the job's */
+	int64_t put_us;              /* the store has it; its thread's */
 };
 
 /* Immutable, but for the dates of use. */
@@ -69,18 +66,12 @@ struct token_set {
 	_Atomic uint64_t untold;
 	_Atomic int64_t tell_ns;     /* not before */
 
-	/* Home's. */
-	struct loop *home;
-	struct timer timer;
-	unsigned poll_ms, used_ms;
+	struct store_async *async;
+	struct store_watch watch;
+	unsigned used_ms;
 
-	/* The job's, and while none runs home's. */
-	struct pool *pool;
-	struct job job;
-	atomic_bool busy;
-	struct store *store;
-	uint64_t version;
-	bool stale;                  /* read, whatever the version says */
+	/* The store's thread; home's while the set is not watching. */
+	bool stale;                  /* read, whether it has changed or not */
 	bool failing;
 	struct mono put_at;          /* dates of use, not before */
 };
@@ -201,25 +192,21 @@ replace(struct token_set *s, struct snapshot **next)
 	return true;
 }
 
-/* -- What the job does -- */
+/* -- On the store's thread -- */
 
-/* OK when nothing has changed, or the changes are in the set. */
+/* Read the tokens.  OK, and still stale, while readers keep the old slot. */
 static enum err
-look(struct token_set *s, struct why *w)
+read_tokens(struct token_set *s, struct store *st, struct why *w)
 {
 	struct arena a = ARENA_INIT;
 	struct token *list;
-	uint64_t version;
 	size_t n;
 
-	enum err e = store_version(s->store, &version, w);
-	if (e != OK || (version == s->version && !s->stale))
-		return e;
-	e = store_token_list(s->store, &a, &list, &n, w);
+	s->stale = true;
+	enum err e = store_token_list(st, &a, &list, &n, w);
 	if (e == OK) {
 		struct snapshot *next = snapshot_new(list, n);
 		s->stale = !replace(s, &next);
-		s->version = version;
 		if (!s->stale)
 			log_debug("token.read", "tokens=%zu", n);
 	}
@@ -229,7 +216,7 @@ look(struct token_set *s, struct why *w)
 
 /* Nobody else frees the active snapshot, so that it need not be entered. */
 static enum err
-put_dates(struct token_set *s, struct why *w)
+put_dates(struct token_set *s, struct store *st, struct why *w)
 {
 	struct snapshot *now = s->slots[atomic_load(&s->active)].snapshot;
 	enum err e = OK;
@@ -239,8 +226,7 @@ put_dates(struct token_set *s, struct why *w)
 		int64_t used = atomic_load(&t->used_us);
 		if (used == t->put_us)
 			continue;
-		e = store_token_used(s->store, t->id, (struct wall){ used },
-		    w);
+		e = store_token_used(st, t->id, (struct wall){ used }, w);
 		if (e == OK)
 			t->put_us = used;
 	}
@@ -261,23 +247,6 @@ note(struct token_set *s, const struct why *w)
 		log_info("token.fine", "tokens=%lld", (long long)metric_value(
 		    &metrics[METRIC_TOKENS], 0));
 	s->failing = w->err != OK;
-}
-
-static void
-refresh(struct job *j)
-{
-	struct token_set *s = CONTAINER(j, struct token_set, job);
-	struct why w = WHY_INIT;
-	struct mono now = clock_mono();
-
-	enum err e = look(s, &w);
-	if (e == OK && !mono_before(now, s->put_at)) {
-		s->put_at = mono_add_ms(now, s->used_ms);
-		e = put_dates(s, &w);
-	}
-	w.err = e;
-	note(s, &w);
-	atomic_store(&s->busy, false);
 }
 
 /* -- Refusals -- */
@@ -312,9 +281,9 @@ refused(struct token_set *s, enum token_answer a, enum token_door d,
 		    (unsigned long long)atomic_exchange(&s->untold, 0));
 }
 
-/* Those that no other refusal has told of. */
+/* Log the refusals that no line has counted yet. */
 static void
-event_publisher_rest(struct token_set *s)
+log_rest(struct token_set *s)
 {
 	if (atomic_load(&s->untold) == 0 || !may_tell(s))
 		return;
@@ -324,15 +293,24 @@ event_publisher_rest(struct token_set *s)
 
 /* -- Opening and closing -- */
 
+/* The store's thread, about once a second. */
 static void
-tick(struct timer *t)
+look(struct store_watch *watch, struct store *st, bool changed)
 {
-	struct token_set *s = CONTAINER(t, struct token_set, timer);
+	struct token_set *s = CONTAINER(watch, struct token_set, watch);
+	struct why w = WHY_INIT;
+	struct mono now = clock_mono();
+	enum err e = OK;
 
-	event_publisher_rest(s);
-	if (!atomic_exchange(&s->busy, true))
-		pool_submit(s->pool, &s->job);
-	loop_timer_set(s->home, t, mono_add_ms(clock_mono(), s->poll_ms));
+	if (changed || s->stale)
+		e = read_tokens(s, st, &w);
+	if (e == OK && !mono_before(now, s->put_at)) {
+		s->put_at = mono_add_ms(now, s->used_ms);
+		e = put_dates(s, st, &w);
+	}
+	w.err = e;
+	note(s, &w);
+	log_rest(s);
 }
 
 static void
@@ -340,7 +318,7 @@ set_free(struct token_set **sp)
 {
 	struct token_set *s = *sp;
 
-	store_close(&s->store);
+	store_async_unwatch(s->async, &s->watch);
 	snapshot_free(&s->slots[0].snapshot);
 	snapshot_free(&s->slots[1].snapshot);
 	mem_free(sp);
@@ -353,16 +331,16 @@ token_set_open(const struct token_set_options *o, struct token_set **out,
 	struct token_set *s = mem_new(sizeof(*s));
 
 	*out = NULL;
-	s->home = o->home;
-	s->poll_ms = o->poll_ms == 0 ? POLL_MS : o->poll_ms;
+	s->async = o->store;
 	s->used_ms = o->used_ms == 0 ? USED_MS : o->used_ms;
-	s->stale = true;
+	s->put_at = mono_add_ms(clock_mono(), s->used_ms);
 	s->has_operator = o->operator_key.n > 0;
 	if (s->has_operator)
 		token_hash(o->operator_key, (uint8_t *)s->operator_hash.words);
-	enum err e = store_open(o->data_dir, NULL, &s->store, w);
-	if (e == OK)
-		e = look(s, w);
+	s->watch.look = look;
+	store_async_watch(s->async, &s->watch);
+	/* A door may check tokens as soon as this returns. */
+	enum err e = read_tokens(s, store_async_store(s->async), w);
 	if (e != OK) {
 		set_free(&s);
 		return e;
@@ -370,12 +348,6 @@ token_set_open(const struct token_set_options *o, struct token_set **out,
 	metrics[METRIC_REFUSED].label_texts = token_door_names(
 	    &metrics[METRIC_REFUSED].labels_n);
 	metric_register(metrics, ARRAY_LEN(metrics));
-	s->put_at = mono_add_ms(clock_mono(), s->used_ms);
-	s->job.run = refresh;
-	s->pool = pool_new(1);
-	s->timer.fire = tick;
-	loop_timer_set(s->home, &s->timer, mono_add_ms(clock_mono(),
-	    s->poll_ms));
 	*out = s;
 	return OK;
 }
@@ -388,9 +360,8 @@ token_set_close(struct token_set **sp)
 
 	if (s == NULL)
 		return;
-	loop_timer_stop(s->home, &s->timer);
-	pool_free(&s->pool);
-	w.err = put_dates(s, &w);
+	store_async_unwatch(s->async, &s->watch);
+	w.err = put_dates(s, store_async_store(s->async), &w);
 	note(s, &w);
 	set_free(sp);
 }

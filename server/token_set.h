@@ -12,11 +12,11 @@
  * A check hashes the text, compares the hash with all in the set in a time that
  * does not depend on what they hold, and looks at the scopes: no I/O, no lock
  * that is waited for, 0.5 us, of 1,000 tokens 1.5.  The set is an immutable
- * snapshot that is swapped.  Each poll_ms a job on a thread of the set's own
- * asks the store whether another process has committed, and reads the tokens
- * again when one has; so `argiope token add` and `revoke` reach a running
- * daemon in about a second.  While the store cannot be read the set stays as it
- * was, the log says so, and argiope_doors_token_failures_total grows.
+ * snapshot that is swapped.  It watches the store (store_async.h), whose thread
+ * reads the tokens again when anybody has committed; so `argiope token add` and
+ * `revoke` reach a running daemon in about a second.  While the store cannot be
+ * read the set stays as it was, the log says so, and
+ * argiope_doors_token_failures_total grows.
  *
  * A door that tokens name wants one, and goes on wanting one until the process
  * ends: that the last of them is revoked must not open it.  The console wants
@@ -38,20 +38,17 @@
 #ifndef SERVER_TOKEN_SET_H
 #define SERVER_TOKEN_SET_H
 
-#include "engine/store/token.h"
-#include "os/loop.h"
+#include "engine/store/store_async.h"
 
 struct token_set;
 
 struct token_set_options {
-	const char *data_dir;        /* where store.db is, or is made */
-	struct loop *home;           /* its timer asks for the job */
-	unsigned poll_ms;            /* 0: 1,000 */
+	struct store_async *store;   /* outlives the set */
 	unsigned used_ms;            /* dates of use are put; 0: 60,000 */
 	struct str operator_key;     /* token_make()'s; hashed; empty: none */
 };
 
-/* Errors: those of store_open() and of reading the tokens. */
+/* Reads the tokens before it returns.  Errors: those of store_token_list(). */
 MUST_USE enum err token_set_open(const struct token_set_options *,
     struct token_set **, struct why *);
 /* Puts the last dates of use.  No door may ask any more. */

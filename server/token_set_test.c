@@ -21,6 +21,7 @@
 static char dir[64];
 static struct loop *home;
 static struct store *store;       /* as another process has it open */
+static struct store_async *async;
 static struct token_set *set;
 static int pipe_fds[2];
 static char lines[1 << 16];
@@ -28,15 +29,28 @@ static const struct wall t0 = { INT64_C(1795166296000000) };  /* 2026-11-20 */
 
 typedef char text_of_token[TOKEN_TEXT_BYTES + 1];
 
+static enum err
+open_with(struct token_set_options o)
+{
+	struct store_async_options a = { .home = home, .poll_ms = 1 };
+
+	assert_int_equal(store_open(dir, NULL, &a.store, NULL), OK);
+	o.store = async = store_async_new(&a);
+	return token_set_open(&o, &set, NULL);
+}
+
 static void
 open_set(unsigned used_ms)
 {
-	struct token_set_options o = { .data_dir = dir, .home = home,
-	    .poll_ms = 1, .used_ms = used_ms };
-	struct why w = WHY_INIT;
+	assert_int_equal(open_with((struct token_set_options){
+	    .used_ms = used_ms }), OK);
+}
 
-	if (token_set_open(&o, &set, &w) != OK)
-		fail_msg("%s", w.text);
+static void
+close_set(void)
+{
+	token_set_close(&set);
+	store_async_close(&async);
 }
 
 static int
@@ -64,7 +78,7 @@ teardown(void **state)
 	size_t n;
 
 	(void)state;
-	token_set_close(&set);
+	close_set();
 	store_close(&store);
 	loop_free(&home);
 	log_open(LOG_WARN, 2, false);
@@ -238,7 +252,7 @@ hashes(void **state)
 		open_set(0);
 		assert_int_equal(check(text, FRONTIER, TOKEN_READ),
 		    i < sizeof(hash) ? TOKEN_UNKNOWN : TOKEN_FINE);
-		token_set_close(&set);
+		close_set();
 		hash[i % sizeof(hash)] ^= i < sizeof(hash) ? 0x40 : 0;
 	}
 	database_close(&d);
@@ -298,7 +312,7 @@ changes(void **state)
 	assert_false(token_holds(set, 1, FRONTIER, TOKEN_READ));
 	/* A process that starts later starts from what there is. */
 	take_back("ci");
-	token_set_close(&set);
+	close_set();
 	open_set(0);
 	assert_false(token_wanted(set, FRONTIER));
 	add("all", "*:read", text);
@@ -316,9 +330,8 @@ operator_key(void **state)
 
 	(void)state;
 	token_make(key);
-	struct token_set_options o = { .data_dir = dir, .home = home,
-	    .poll_ms = 1, .operator_key = str_of(key) };
-	assert_int_equal(token_set_open(&o, &set, NULL), OK);
+	assert_int_equal(open_with((struct token_set_options){
+	    .operator_key = str_of(key) }), OK);
 	for (unsigned d = 0; d < TOKEN_DOOR_FIXED; d++)
 		assert_false(token_wanted(set, (enum token_door)d));
 	add("ci", "urlfrontier:read", text);
@@ -332,7 +345,7 @@ operator_key(void **state)
 	key[TOKEN_TEXT_BYTES - 1] ^= 1;
 	assert_int_equal(check(key, FRONTIER, TOKEN_READ), TOKEN_UNKNOWN);
 	/* Another process's key is none here. */
-	token_set_close(&set);
+	close_set();
 	open_set(0);
 	key[TOKEN_TEXT_BYTES - 1] ^= 1;
 	assert_int_equal(check(key, FRONTIER, TOKEN_READ), TOKEN_UNKNOWN);
@@ -495,13 +508,13 @@ dates_of_use(void **state)
 	}
 	assert_int_equal(used_of("a"), t0.us);
 	assert_int_equal(used_of("b"), 0);
-	token_set_close(&set);
+	close_set();
 	/* ... and at the end; one that was only refused was not used. */
 	open_set(1000000);
 	now.us += US_PER_S - 1;
 	assert_int_equal(check(a, FRONTIER, TOKEN_READ), TOKEN_FINE);
 	assert_int_equal(check(b, FRONTIER, TOKEN_WRITE), TOKEN_SCOPE);
-	token_set_close(&set);
+	close_set();
 	assert_int_equal(used_of("a"), t0.us);
 	open_set(1000000);
 	now.us += 1;
@@ -509,7 +522,7 @@ dates_of_use(void **state)
 	/* The date in memory outlives a change of the set. */
 	take_back("b");
 	until(b, TOKEN_UNKNOWN);
-	token_set_close(&set);
+	close_set();
 	assert_int_equal(used_of("a"), t0.us + US_PER_S);
 }
 
@@ -638,16 +651,27 @@ failures(void **state)
 }
 
 static void
-no_store(void **state)
+no_tokens(void **state)
 {
-	struct token_set_options o = { .data_dir = "/nonexistent",
-	    .home = home };
-	struct why w = WHY_INIT;
+	static const struct database_options o = {
+	    .application = 0x41726769u };
+	struct database *d;
+	char path[96];
 
 	(void)state;
-	assert_int_equal(token_set_open(&o, &set, &w), ERR_ABSENT);
+	snprintf(path, sizeof(path), "%s/store.db", dir);
+	assert_int_equal(database_open(path, &o, &d, NULL), OK);
+	assert_int_equal(database_do(d, "ALTER TABLE token RENAME TO gone",
+	    NULL), OK);
+	assert_int_not_equal(open_with((struct token_set_options){
+	    .used_ms = 1 }), OK);
 	assert_null(set);
-	assert_non_null(strstr(w.text, "/nonexistent/store.db"));
+	/* Nobody looks at the set that is gone. */
+	for (int i = 0; i < 20; i++) {
+		loop_step(home);
+		usleep(1000);
+	}
+	database_close(&d);
 }
 
 int
@@ -660,7 +684,7 @@ main(void)
 		WITH(threads),
 		WITH(as_many_as_may_be), WITH(dates_of_use),
 		WITH(refusals), WITH(refusals_later), WITH(failures),
-		WITH(no_store),
+		WITH(no_tokens),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
  */
 #include "server/web_testing.h"
 
-#include "engine/store/store.h"
+#include "engine/store/store_async.h"
 #include "os/file.h"
 
 static char dir[64];
@@ -11,6 +11,7 @@ static struct token_set *set;
 static char reader[TOKEN_TEXT_BYTES + 1], writer[TOKEN_TEXT_BYTES + 1],
     other[TOKEN_TEXT_BYTES + 1];
 static struct store *store;
+static struct store_async *async;
 
 static void
 add(const char *name, const char *list, char text[TOKEN_TEXT_BYTES + 1])
@@ -27,10 +28,12 @@ add(const char *name, const char *list, char text[TOKEN_TEXT_BYTES + 1])
 static void
 give_tokens(void)
 {
-	struct token_set_options o = { .data_dir = dir, .home = port_loop,
-	    .poll_ms = 20 };
+	struct store_async_options a = { .home = port_loop, .poll_ms = 20 };
 	struct why w = WHY_INIT;
 
+	assert_int_equal(store_open(dir, NULL, &a.store, &w), OK);
+	async = store_async_new(&a);
+	struct token_set_options o = { .store = async };
 	if (token_set_open(&o, &set, &w) != OK)
 		fail_msg("%s", w.text);
 	web_tokens(port, set, false);
@@ -40,6 +43,7 @@ static void
 take_tokens(void)
 {
 	token_set_close(&set);
+	store_async_close(&async);
 }
 
 static int

@@ -203,11 +203,15 @@ node_open_engine(size_t i)
 	struct node *n = &t.nodes[i];
 	struct engine_options o = { .conf = &n->conf, .home = t.loop,
 	    .data_dir = n->dir, .loops = 1, .small = true };
+	struct store_async_options a = { .home = t.loop };
 	struct why w = WHY_INIT;
 
 	if (engine_open(&o, &n->engine, &w) != OK ||
-	    token_set_open(&(struct token_set_options){ .data_dir = n->dir,
-	    .home = t.loop }, &n->tokens, &w) != OK)
+	    store_open(n->dir, NULL, &a.store, &w) != OK)
+		fail_msg("%s", w.text);
+	n->store = store_async_new(&a);
+	if (token_set_open(&(struct token_set_options){ .store = n->store },
+	    &n->tokens, &w) != OK)
 		fail_msg("%s", w.text);
 	engine_start(n->engine);
 	urlfrontier_ready(n->door, engine_frontier(n->engine), n->tokens);
@@ -252,6 +256,7 @@ node_stop(size_t i)
 			node_drain(i);
 		wait_for(&n->closed);
 		token_set_close(&n->tokens);
+		store_async_close(&n->store);
 	}
 	urlfrontier_free(&n->door);
 	engine_free(&n->engine);

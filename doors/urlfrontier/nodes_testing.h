@@ -28,6 +28,7 @@ struct node {
 	char dir[64];
 	struct conf conf;
 	struct engine *engine;
+	struct store_async *store;
 	struct token_set *tokens;
 	struct urlfrontier *door;
 	const char *host;                /* "127.0.0.1"; before node_join() */
