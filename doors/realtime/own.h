@@ -82,10 +82,8 @@ struct realtime {
 		size_t threads_n;
 	} past;
 	/* The end. */
-	unsigned out;                /* questions that the engine has */
+	struct drain_gate asked;     /* questions that the engine has */
 	bool draining;
-	void (*drained)(void *arg);
-	void *drained_arg;
 };
 /* Count a question to the engine, or its return: see realtime_drain(). */
 void realtime_out(struct realtime *);

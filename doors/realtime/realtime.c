@@ -5,19 +5,13 @@
 void
 realtime_out(struct realtime *d)
 {
-	d->out++;
+	drain_gate_enter(&d->asked);
 }
 
 void
 realtime_back(struct realtime *d)
 {
-	CHECK(d->out > 0);
-	d->out--;
-	if (d->out > 0 || d->drained == NULL)
-		return;
-	void (*drained)(void *) = d->drained;
-	d->drained = NULL;
-	drained(d->drained_arg);
+	drain_gate_leave(&d->asked);
 }
 
 struct crawl_row *
@@ -183,11 +177,8 @@ realtime_drain(struct realtime *d, void (*drained)(void *), void *arg)
 	d->web = NULL;
 	monitor_stop(d);
 	crawl_registry_unwatch(&d->watch);
-	d->drained = drained;
-	d->drained_arg = arg;
-	realtime_out(d);
 	packages_stop(d);
-	realtime_back(d);
+	drain_gate_close(&d->asked, drained, arg);
 }
 
 void
