@@ -200,7 +200,8 @@ export function system(root, params, app) {
 				const b = before.get(d.name);
 				const word = tr.children[2].firstChild;
 				put(tr.children[1], d.address || "–");
-				put(word, d.state);
+				put(word, d.note ? d.state + ": " + d.note :
+				    d.state);
 				word.className = "door-state d-" + d.state;
 				put(tr.children[3], b && d.requests !== null ?
 				    rate((d.requests - b[1]) / (now - b[0])) :
