@@ -7,7 +7,7 @@
  *     queues and URLs of the urlfrontier door their records, as they are
  *     ids of deleted crawls, the stream's mark  their records, as they are
  */
-#include "engine/rebuild/rebuild_own.h"
+#include "engine/rebuild/carry_over.h"
 
 #define BATCH_RECORDS 1000
 

@@ -5,7 +5,7 @@
  */
 #include "base/map.h"
 #include "engine/ledger/audit.h"
-#include "engine/rebuild/rebuild_own.h"
+#include "engine/rebuild/lost_files.h"
 #include "os/log.h"
 #include "os/tree.h"
 

@@ -11,8 +11,12 @@
  * refuses (rebuild_unfinished()), and the next rebuild goes on with the moves.
  */
 #include "engine/archive/sort.h"
-#include "engine/rebuild/rebuild_own.h"
+#include "engine/rebuild/carry_over.h"
+#include "engine/rebuild/lost_files.h"
+#include "engine/rebuild/rebuild.h"
+#include "engine/rebuild/replay.h"
 #include "engine/rebuild/snapshot.h"
+#include "engine/rebuild/tail.h"
 #include "os/file.h"
 #include "os/log.h"
 

@@ -3,7 +3,7 @@
  * together: response and request of each hop, the last hop no redirect.
  */
 #include "engine/archive/walk.h"
-#include "engine/rebuild/rebuild_own.h"
+#include "engine/rebuild/tail.h"
 
 #define HEAD_MAX ((size_t)1 << 20)
 

@@ -1,12 +1,11 @@
 /*
- * rebuild_own -- the two halves of a rebuild: `replay` turns what WARC files
- * tell of captures into the frontier's transitions, `tail` finds where a file
- * ends that was being written.  Private to engine/rebuild*.
+ * replay -- turns what WARC files tell of captures into the frontier's
+ * transitions.
  *
  * Thread: one.
  */
-#ifndef ENGINE_REBUILD_REBUILD_OWN_H
-#define ENGINE_REBUILD_REBUILD_OWN_H
+#ifndef ENGINE_REBUILD_REPLAY_H
+#define ENGINE_REBUILD_REPLAY_H
 
 #include "engine/archive/reindex.h"
 #include "engine/rebuild/rebuild.h"
@@ -38,29 +37,5 @@ MUST_USE enum err replay_aux(struct replay *, const struct archive_capture *,
     uint32_t file, struct why *);
 /* All was told: the crawls end, or wait to be gone on with. */
 MUST_USE enum err replay_end(struct replay *, struct why *);
-
-/*
- * Report finished files that are not in the catalogue, and those that are
- * shorter than recorded; `old` may be NULL.  Errors: CORRUPT, IO.
- */
-MUST_USE enum err rebuild_lost(const struct rebuild_options *,
-    struct rebuild_counts *, struct frontier *old,
-    const struct archive_catalogue *, struct why *);
-
-/* See carry_over.c.  Errors: of reading one index, of writing the other. */
-MUST_USE enum err carry_records(struct frontier *old, struct frontier *rebuilt,
-    struct rebuild_counts *, struct why *);
-
-/*
- * Where the last whole capture of a file ends that nobody finished; behind it a
- * torn record may stand, or a redirect whose target is missing.  `first`: the
- * end of its warcinfo, 0 when that is damaged.  Damage before the last whole
- * capture changes nothing.
- */
-struct tail {
-	uint64_t first, end, size;
-};
-MUST_USE enum err tail_find(const struct archive_file *, struct tail *,
-    struct why *);
 
 #endif
