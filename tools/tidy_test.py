@@ -10,8 +10,17 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
+def header(folder, name, text=""):
+    guard = f"{folder}_{name}_H".upper()
+    return (f"/*\n * {name} -- an example.\n */\n#ifndef {guard}\n"
+            f"#define {guard}\n{text}#endif\n")
+
+
 CLEAN = {
-    "tools/arrows.txt": "layer base:\nlayer os: base\nonly <sys/*>: os\n",
+    "tools/arrows.txt": "layer base:\nlayer os: base\nlayer room: base os\n"
+                        "layer door: base os room\nonly <sys/*>: os\n"
+                        "above door tests tests/*\npublic room: face.h\n"
+                        "shared room: value.h\npulls room/face.h 1\n",
     "base/DESIGN.md": "# base\n",
     "base/meson.build": "base = library('base', 'a.c')\n",
     "base/a.h": "/*\n * a -- an example.\n */\n#ifndef BASE_A_H\n"
@@ -22,6 +31,15 @@ CLEAN = {
     "os/DESIGN.md": "# os\n",
     "os/meson.build": "os = library('os', 'b.c')\n",
     "os/b.c": '#include "base/a.h"\n\n#include <sys/socket.h>\n',
+    "room/DESIGN.md": "# room\n",
+    "room/meson.build": "room = library('room', 'own.c')\n",
+    "room/face.h": header("room", "face", '#include "room/value.h"\n'),
+    "room/value.h": header("room", "value"),
+    "room/own.h": header("room", "own"),
+    "room/own.c": '#include "room/own.h"\n',
+    "door/DESIGN.md": "# door\n",
+    "door/meson.build": "door = library('door', 'door.c')\n",
+    "door/door.c": '#include "room/face.h"\n',
 }
 
 # What is changed in which file, and what must be found there.
@@ -48,6 +66,15 @@ FAULTS = [
     ("os/c.h", "", "/*\n * c -- nothing.\n */\n#ifndef OS_C_H\n"
      "#define OS_C_H\n#endif\n", "nobody includes it"),
     ("base/DESIGN.md", None, None, "no DESIGN.md"),
+    ("door/door.c", "room/face.h", "room/own.h", "own.h is private to room"),
+    ("door/door.c", "room/face.h", "room/value.h",
+     "value.h is private to room"),
+    ("tests/t.c", "", '#include "room/own.h"\n', "own.h is private to room"),
+    ("os/b.c", '"base/a.h"', '"room/own.h"', "own.h is private to room"),
+    ("room/face.h", "value.h\"\n", 'value.h"\n#include "room/own.h"\n',
+     "pulls in 2 headers"),
+    ("door/meson.build", "'door.c'", "'door.c', '../room/own.c'",
+     "source of another folder"),
     ("run", "", "#!/bin/bash\necho\n", "not executable"),
     ("tests/x.sh", "", "if true; then\n", "syntax error"),
     ("tools/x.py", "", "def f(:\n", "no Python"),
