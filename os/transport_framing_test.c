@@ -50,6 +50,7 @@ serve(struct test_server *s, int fd)
 		if (first && a->late != NULL) {
 			sleep_ms(PAUSE_MS);
 			test_send(fd, a->late);
+			test_wait_sent(fd);
 			atomic_store(&late_sent, true);
 		}
 		first = false;

@@ -1,7 +1,9 @@
 #include "os/transport_testing.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -268,6 +270,24 @@ test_send_n(int fd, const void *p, size_t n)
 			return;
 		at += sent;
 		n -= (size_t)sent;
+	}
+}
+
+void
+test_wait_sent(int fd)
+{
+	struct mono until = mono_add_ms(clock_mono(), 20000);
+	struct timespec pause = { .tv_nsec = 200000 };
+	int left;
+	char c;
+
+	while (ioctl(fd, TIOCOUTQ, &left) == 0 && left > 0 &&
+	    mono_before(clock_mono(), until)) {
+		/* A peer that has closed acknowledges nothing more. */
+		ssize_t got = recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT);
+		if (got == 0 || (got < 0 && errno != EAGAIN))
+			return;
+		nanosleep(&pause, NULL);
 	}
 }
 

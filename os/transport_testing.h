@@ -71,6 +71,8 @@ bool test_server_read(struct test_server *, int fd);
 /* Read `n` more bytes. */
 bool test_server_read_n(struct test_server *, int fd, size_t n);
 void test_send(int fd, const char *text);
+/* Waits until the peer has acknowledged all that was sent, or has closed. */
+void test_wait_sent(int fd);
 void test_send_n(int fd, const void *, size_t n);
 
 #endif

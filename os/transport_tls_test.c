@@ -187,6 +187,7 @@ write_answer(SSL *ssl, const char *text)
 		return;
 	nanosleep(&pause, NULL);
 	SSL_write(ssl, text + now, n - now);
+	test_wait_sent(SSL_get_fd(ssl));
 	atomic_fetch_add(&rests_n, 1);
 }
 
