@@ -64,7 +64,9 @@ struct request_step {
 int request_next(struct request *);
 int request_end(struct request *);
 #define REQUEST_ENUM(name, ...) name,
-#define REQUEST_ROW(name, ...) [name] = { #name, __VA_ARGS__ },
+#define REQUEST_ROW(step, place, function, words, ...)                       \
+	[step] = { .name = #step, .at = place, .run = function,              \
+	    .text = words, __VA_ARGS__ },
 
 /* enter() takes the request there and calls request_run(). */
 struct request_place {

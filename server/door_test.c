@@ -64,7 +64,7 @@ handle(struct web_request *r)
 	(void)r;
 }
 
-static const struct web_socket_events events = { NULL };
+static const struct web_socket_events events = { 0 };
 static const struct web_route routes[] = {
 	{ .method = "GET", .path = "/sample", .handle = handle,
 	    .door = TOKEN_DOOR_OWN },

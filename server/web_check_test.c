@@ -161,7 +161,7 @@ errors_are_json(void **state)
 static void
 test_socket_paths(void **state)
 {
-	static const struct web_socket_events events = { NULL };
+	static const struct web_socket_events events = { 0 };
 	static const struct web_socket_path rows[] = {
 		{ "*", &events, TOKEN_DOOR_REALTIME, NULL },
 		{ "/feed", &events, TOKEN_DOOR_ITEMS, NULL },
