@@ -192,7 +192,7 @@ struct captures_query {
 	uint64_t total;              /* that match */
 	bool so_far;                 /* it is about the first `looked` pages: */
 	uint64_t looked;             /* ask again, and it goes on there */
-	bool limited;                /* links_to: stream.links_pages_max ended
+	bool limited;                /* links_to: feed.links_pages_max ended
 	                              * it behind `looked` pages */
 	struct journal_entry *pages;
 	size_t n;

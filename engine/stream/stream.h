@@ -14,7 +14,7 @@
  * How an item reads is the door's business: each brings its renderer.
  *
  * Thread: home's; render() runs on the pool, too.
- * Limits: stream.cache (32 MiB; batches in readers' hands count too),
+ * Limits: feed.cache (32 MiB; batches in readers' hands count too),
  *         STREAM_BATCH_BYTES, STREAM_BIG_BYTES, STREAM_HEAD_BYTES,
  *         STREAM_STREAMS_MAX.
  * Story:  engine/DESIGN.md
