@@ -1,7 +1,7 @@
 #include "engine/archive/archive.h"
 
+#include "engine/archive/archive_port.h"
 #include "engine/archive/moved.h"
-#include "os/file.h"
 #include "wire/gzip.h"
 
 #define OPEN_SUFFIX STR(".open")
@@ -106,16 +106,11 @@ static enum err
 add_file(struct capture_list *l, const char *path, const char *moved_from,
     struct why *w)
 {
-	int fd;
 	uint64_t size;
 
 	if (check_room(l, w) != OK)
 		return ERR_FULL;
-	enum err err = file_open(path, FILE_READ, &fd, w);
-	if (err != OK)
-		return err;
-	err = file_size(fd, &size, w);
-	file_close(&fd);
+	enum err err = archive_probe(path, &size, w);
 	if (err != OK)
 		return err;
 	if (l->n == l->cap) {
@@ -177,10 +172,9 @@ add_noted(
 {
 	struct str path = arena_printf(l->arena, "%s/%.*s", dir,
 	    STR_FMT(str_cut(note, 0, note.n - STR(MOVED_SUFFIX).n)));
-	int fd = -1;
-	enum err err = file_open(path.p, FILE_READ, &fd, NULL);
+	uint64_t size;
+	enum err err = archive_probe(path.p, &size, NULL);
 
-	file_close(&fd);
 	return err == ERR_ABSENT ? add_moved(l, path.p, w) : OK;
 }
 
@@ -206,7 +200,7 @@ add_open_files(struct capture_list *l, const char *dir, struct why *w)
 	struct str *crawls, *names;
 	size_t crawls_n = 0, n;
 	const char *top = arena_printf(a, "%s/" WORK_DIR, dir).p;
-	enum err err = file_list(top, a, &crawls, &crawls_n, NULL);
+	enum err err = archive_port()->list(top, a, &crawls, &crawls_n, NULL);
 
 	if (err != OK)
 		crawls_n = 0;
@@ -215,7 +209,7 @@ add_open_files(struct capture_list *l, const char *dir, struct why *w)
 		const char *work = arena_printf(a, "%s/%.*s", top,
 		    STR_FMT(crawls[i])).p;
 		if (str_eq(crawls[i], STR("quarantine")) ||
-		    file_list(work, a, &names, &n, NULL) != OK)
+		    archive_port()->list(work, a, &names, &n, NULL) != OK)
 			continue;
 		for (size_t k = 0; k < n && err == OK; k++) {
 			if (!is_open_name(names[k]))
@@ -235,7 +229,7 @@ add_dir(struct capture_list *l, const char *path, int depth, struct why *w)
 {
 	struct str *names;
 	size_t n;
-	enum err err = file_list(path, l->arena, &names, &n, NULL);
+	enum err err = archive_port()->list(path, l->arena, &names, &n, NULL);
 
 	if (err != OK)
 		return err == ERR_ABSENT ? err : why(w, err,
@@ -347,22 +341,22 @@ source_read(void *arg, uint64_t at, void *p, size_t n, size_t *got)
 	*got = 0;
 	if (at >= s->size)
 		return OK;
-	return file_read(s->fd, at, p, (size_t)MIN(n, s->size - at), got,
-	    NULL);
+	return archive_port()->read_at(s->fd, at, p,
+	    (size_t)MIN(n, s->size - at), got, NULL);
 }
 
 enum err
 archive_source_open(const char *path, struct archive_source *s,
     struct why *w)
 {
-	enum err err = file_open(path, FILE_READ, &s->fd, w);
+	enum err err = archive_port()->open(path, &s->fd, w);
 
 	if (err != OK)
 		return err;
 	s->source = (struct unpack_source){ source_read, s };
-	err = file_size(s->fd, &s->size, w);
+	err = archive_port()->size(s->fd, &s->size, w);
 	if (err != OK)
-		file_close(&s->fd);
+		archive_port()->close(&s->fd);
 	return err;
 }
 
@@ -379,8 +373,8 @@ whole_members_end(const struct archive_source *s)
 	size_t got;
 
 	while (at < s->size) {
-		if (file_read(s->fd, at, bytes, sizeof(bytes), &got, NULL) !=
-		    OK)
+		if (archive_port()->read_at(s->fd, at, bytes, sizeof(bytes),
+		    &got, NULL) != OK)
 			return s->size;
 		if (got < sizeof(bytes))
 			return at;
@@ -435,5 +429,5 @@ archive_source_open_file(const struct archive_file *f,
 void
 archive_source_close(struct archive_source *s)
 {
-	file_close(&s->fd);
+	archive_port()->close(&s->fd);
 }

@@ -3,8 +3,8 @@
  *
  *     <prefix>-<17 digits of UTC time>-<serial>-<token>.warc.gz
  *
- * (docs/protocols/warc.md section 1.)  Writing them is the ledger's; everything
- * here reads.  Thread: any, one object one thread.
+ * (docs/protocols/warc.md section 1.)  Writing them is the ledger's, through
+ * archive_port.h; everything here reads.  Thread: any, one object one thread.
  */
 #ifndef ENGINE_ARCHIVE_ARCHIVE_H
 #define ENGINE_ARCHIVE_ARCHIVE_H

@@ -3,7 +3,7 @@
 #include <libdeflate.h>
 #include <zlib.h>
 
-#include "os/file.h"
+#include "engine/archive/archive_port.h"
 #include "wire/warc_read.h"
 
 /* Read at first where the packed length is not known. */
@@ -159,8 +159,8 @@ read_packed(struct capture_reader *r, int fd, uint64_t offset, size_t n,
 	size_t got;
 
 	buf_clear(&r->packed);
-	enum err err = file_read(fd, offset, buf_grow(&r->packed, n), n, &got,
-	    w);
+	enum err err = archive_port()->read_at(fd, offset,
+	    buf_grow(&r->packed, n), n, &got, w);
 	if (err == OK)
 		r->packed.n = got;
 	return err;

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/archive/archive_port.h"
 #include "engine/archive/index.h"
-#include "os/file.h"
 
 /* archive_cdxj_finish() reads no more lines either. */
 #define CDXJ_BYTES_MAX ((size_t)512 << 20)
@@ -186,7 +186,8 @@ check_cdxj(const struct archive_file *file, const char *cdxj_path,
 	struct archive_index_counts counts;
 	struct why own = WHY_INIT;
 
-	enum err err = file_load(cdxj_path, CDXJ_BYTES_MAX, &c.bytes, &own);
+	enum err err = archive_load(cdxj_path, CDXJ_BYTES_MAX, &c.bytes,
+	    &own);
 	if (err == OK) {
 		read_lines(&c);
 		err = archive_index_lines(&catalogue, compare_line, &c,

@@ -1,8 +1,8 @@
 #include "engine/archive/index.h"
 
+#include "engine/archive/archive_port.h"
 #include "engine/archive/walk.h"
 #include "engine/parser/url.h"
-#include "os/file.h"
 
 #define HEAD_MAX ((size_t)1 << 20)
 
@@ -344,8 +344,8 @@ write_whole(const char *path,
 	if (err == OK)
 		err = closed;
 	if (err == OK)
-		err = file_replace(part, path, w);
-	else if (file_remove(part, NULL) != OK)
+		err = archive_port()->replace(part, path, w);
+	else if (archive_port()->remove(part, NULL) != OK)
 		why(w, err, "and %s is left over", part);
 	arena_free(&a);
 	return err;
@@ -481,11 +481,11 @@ archive_cdxj_finish(const char *warc_path, const char *lines_path,
 		.size = source.size };
 	archive_source_close(&source);
 	/* Without lines the index is made from the WARC itself. */
-	if (file_load(lines_path, LINES_BYTES_MAX, &lines, NULL) != OK)
+	if (archive_load(lines_path, LINES_BYTES_MAX, &lines, NULL) != OK)
 		buf_clear(&lines);
 	j.lines = buf_str(&lines);
 	err = write_whole(sorted_path, fill_finish, &j, w);
-	if (err == OK && file_remove(lines_path, NULL) == ERR_IO)
+	if (err == OK && archive_port()->remove(lines_path, NULL) == ERR_IO)
 		err = why(w, ERR_IO, "cannot remove %s", lines_path);
 	buf_free(&lines);
 	return err;

@@ -1,5 +1,6 @@
 #include "engine/archive/moved.h"
 
+#include "engine/archive/archive_port.h"
 #include "os/file.h"
 
 #define NOTE_MAX (MOVED_PLACE_MAX + 256u)
@@ -134,11 +135,9 @@ moved_read(const char *path, struct arena *a, struct moved *m,
 static bool
 is_there(const char *path)
 {
-	int fd = -1;
-	enum err e = file_open(path, FILE_READ, &fd, NULL);
+	uint64_t size;
 
-	file_close(&fd);
-	return e != ERR_ABSENT;
+	return archive_probe(path, &size, NULL) != ERR_ABSENT;
 }
 
 enum err

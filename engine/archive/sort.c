@@ -1,6 +1,6 @@
 #include "engine/archive/sort.h"
 
-#include "os/file.h"
+#include "engine/archive/archive_port.h"
 
 #define READ_BYTES ((size_t)128 << 10)
 #define WRITE_BYTES ((size_t)1 << 20)
@@ -27,12 +27,7 @@ enum err
 line_file_open(struct line_file *o, const char *path, struct why *w)
 {
 	*o = (struct line_file){ .fd = -1 };
-	enum err err = file_open(path, FILE_CREATE, &o->fd, w);
-	if (err == OK)
-		err = file_cut(o->fd, 0, w);
-	if (err != OK)
-		file_close(&o->fd);
-	return err;
+	return archive_port()->scratch(path, &o->fd, w);
 }
 
 static enum err
@@ -40,7 +35,8 @@ flush(struct line_file *o, size_t above, struct why *w)
 {
 	if (o->buf.n <= above)
 		return OK;
-	enum err err = file_write(o->fd, o->at, o->buf.p, o->buf.n, w);
+	enum err err = archive_port()->append(o->fd, o->at, o->buf.p,
+	    o->buf.n, w);
 	o->at += o->buf.n;
 	buf_clear(&o->buf);
 	return err;
@@ -60,10 +56,11 @@ enum err
 line_file_close(struct line_file *o, bool sync, struct why *w)
 {
 	enum err err = flush(o, 0, w);
+	size_t failed;
 
 	if (err == OK && sync)
-		err = file_sync(o->fd, w);
-	file_close(&o->fd);
+		err = archive_port()->sync(&o->fd, 1, &failed, w);
+	archive_port()->close(&o->fd);
 	buf_free(&o->buf);
 	return err;
 }
@@ -94,7 +91,7 @@ remove_runs(struct sorter *s, unsigned from, unsigned end)
 	for (unsigned i = from; i < end; i++) {
 		run_path(s, i, &path);
 		/* A run that cannot be removed is only clutter. */
-		if (file_remove(path.p, NULL) != OK)
+		if (archive_port()->remove(path.p, NULL) != OK)
 			continue;
 	}
 	buf_free(&path);
@@ -206,8 +203,8 @@ run_next(struct run *r, bool *more, struct why *w)
 		r->from = 0;
 		size_t got;
 		void *to = buf_grow(&r->window, READ_BYTES);
-		enum err err = file_read(r->fd, r->at, to, READ_BYTES, &got,
-		    w);
+		enum err err = archive_port()->read_at(r->fd, r->at, to,
+		    READ_BYTES, &got, w);
 		if (err != OK)
 			return err;
 		r->window.n -= READ_BYTES - got;
@@ -250,7 +247,7 @@ open_runs(struct sorter *s, unsigned from, size_t n, struct run *runs,
 	for (size_t i = 0; i < n && err == OK; i++) {
 		bool more = false;
 		run_path(s, from + (unsigned)i, &path);
-		err = file_open(path.p, FILE_READ, &runs[i].fd, w);
+		err = archive_port()->open(path.p, &runs[i].fd, w);
 		if (err == OK)
 			err = run_next(&runs[i], &more, w);
 		if (more)
@@ -291,7 +288,7 @@ merge(struct sorter *s, unsigned from, size_t n,
 		sift(heap, live, 0);
 	}
 	for (size_t i = 0; i < n; i++) {
-		file_close(&runs[i].fd);
+		archive_port()->close(&runs[i].fd);
 		buf_free(&runs[i].window);
 	}
 	buf_free(&last);

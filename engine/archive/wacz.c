@@ -2,6 +2,7 @@
 
 #include <libdeflate.h>
 
+#include "engine/archive/archive_port.h"
 #include "engine/archive/capture.h"
 #include "engine/archive/index.h"
 #include "engine/archive/zip.h"
@@ -88,10 +89,18 @@ entry_end(struct packing *p, struct why *w)
 	return zip_end(p->zip, w);
 }
 
+static enum err
+read_pages(void *arg, uint64_t at, void *to, size_t n, size_t *got)
+{
+	struct packing *p = arg;
+
+	return file_read(p->pages_fd, at, to, n, got, NULL);
+}
+
 /* `size` bytes of an open file; one that shrinks meanwhile is an error. */
 static enum err
-copy_file(struct packing *p, int fd, uint64_t size, const char *name,
-    struct why *w)
+copy_file(struct packing *p, struct unpack_source from, uint64_t size,
+    const char *name, struct why *w)
 {
 	struct buf piece = BUF_INIT;
 	enum err err = OK;
@@ -99,8 +108,11 @@ copy_file(struct packing *p, int fd, uint64_t size, const char *name,
 	for (uint64_t at = 0; at < size && err == OK;) {
 		size_t n = (size_t)MIN(COPY_BYTES, size - at), got;
 		buf_clear(&piece);
-		err = file_read(fd, at, buf_grow(&piece, n), n, &got, w);
-		if (err == OK && got < n)
+		err = from.read(from.arg, at, buf_grow(&piece, n), n, &got);
+		if (err != OK)
+			err = why(w, err, "cannot read %s: %s", name,
+			    err_text(err));
+		else if (got < n)
 			err = why(w, ERR_IO, "%s was cut while it was read",
 			    name);
 		if (err == OK)
@@ -122,7 +134,7 @@ put_archive(struct packing *p, const struct archive_file *f, struct why *w)
 	err = entry_begin(p, "archive/", f->name,
 	    source.size >= UINT32_MAX, w);
 	if (err == OK)
-		err = copy_file(p, source.fd, source.size, f->path, w);
+		err = copy_file(p, source.source, source.size, f->path, w);
 	if (err == OK)
 		err = entry_end(p, w);
 	archive_source_close(&source);
@@ -188,9 +200,9 @@ open_warc(struct packing *p, struct str name, struct why *w)
 	}
 	if (low == c->n || !str_eq(c->files[low].name, name))
 		return why(w, ERR_ABSENT, "no such WARC");
-	file_close(&p->warc_fd);
+	archive_port()->close(&p->warc_fd);
 	p->warc_at = low;
-	return file_open(c->files[low].path, FILE_READ, &p->warc_fd, w);
+	return archive_port()->open(c->files[low].path, &p->warc_fd, w);
 }
 
 /* Empty when the page has none or cannot be read: a title is no must. */
@@ -330,7 +342,8 @@ put_pages(struct packing *p, struct why *w)
 		err = entry_put(p, STR("{\"format\": \"json-pages-1.0\", "
 		    "\"id\": \"pages\", \"title\": \"All Pages\"}\n"), w);
 	if (err == OK)
-		err = copy_file(p, p->pages_fd, p->pages_n, "pages", w);
+		err = copy_file(p, (struct unpack_source){
+		    read_pages, p }, p->pages_n, "pages", w);
 	return err == OK ? entry_end(p, w) : err;
 }
 
@@ -450,7 +463,7 @@ static void
 packing_free(struct packing *p)
 {
 	file_close(&p->pages_fd);
-	file_close(&p->warc_fd);
+	archive_port()->close(&p->warc_fd);
 	digest_hasher_free(&p->hasher);
 	capture_reader_free(&p->reader);
 	parser_free(&p->parser);

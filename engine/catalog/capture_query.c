@@ -1,11 +1,11 @@
 /*
  * One page with all that is known of it, and its records as bytes.
  */
+#include "engine/archive/archive_port.h"
 #include "engine/catalog/capture_records.h"
 #include "engine/catalog/core.h"
 #include "engine/parser/parse.h"
 #include "os/clock.h"
-#include "os/file.h"
 #include "os/log.h"
 
 #define LINKS_MAX 10000u
@@ -254,8 +254,8 @@ copy_member(int fd, const struct capture_member *m, struct buf *out,
 		return why(w, ERR_FULL, "the records are more than %zu MiB",
 		    CATALOG_RECORD_BYTES_MAX >> 20);
 	buf_reserve(out, m->clen);
-	enum err e = file_read(fd, m->offset, out->p + out->n, m->clen, &got,
-	    w);
+	enum err e = archive_port()->read_at(fd, m->offset, out->p + out->n,
+	    m->clen, &got, w);
 	if (e == OK && got < m->clen)
 		e = why(w, ERR_CORRUPT, "the file ends within the record");
 	if (e == OK)

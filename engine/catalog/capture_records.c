@@ -7,8 +7,8 @@
  */
 #include "engine/catalog/capture_records.h"
 
+#include "engine/archive/archive_port.h"
 #include "engine/ledger/ledger.h"
-#include "os/file.h"
 
 /* Entries looked back at for one in the same file. */
 #define BACK_MAX 100u
@@ -70,7 +70,8 @@ read_head(int fd, uint64_t at, struct gzip_head *head)
 	char bytes[GZIP_HEAD_BYTES];
 	size_t got;
 
-	return file_read(fd, at, bytes, sizeof(bytes), &got, NULL) == OK &&
+	return archive_port()->read_at(fd, at, bytes, sizeof(bytes), &got,
+	    NULL) == OK &&
 	    gzip_head_parse((struct str){ bytes, got }, head) ==
 	    GZIP_HEAD_OK && head->has_lengths && head->lengths.clen > 0;
 }

@@ -1,7 +1,7 @@
 #include "engine/catalog/record_reader.h"
 
+#include "engine/archive/archive_port.h"
 #include "engine/ledger/ledger.h"
-#include "os/file.h"
 
 struct record_reader *
 record_reader_new(struct index *index)
@@ -20,7 +20,7 @@ static void
 close_file(struct record_file *f)
 {
 	if (f->fd >= 0)
-		file_close(&f->fd);
+		archive_port()->close(&f->fd);
 	f->fd = -1;
 }
 

@@ -12,12 +12,12 @@
  */
 #include "engine/fetcher/revalidate.h"
 
+#include "engine/archive/archive_port.h"
 #include "engine/archive/capture.h"
 #include "engine/fetcher/collection.h"
 #include "engine/fetcher/fetch_crawl.h"
 #include "engine/frontier/journal.h"
 #include "engine/frontier/url_query.h"
-#include "os/file.h"
 
 /* The old capture and what was taken from it; in the page's arena. */
 struct revalidation {
@@ -46,7 +46,7 @@ read_record(struct index *x, struct capture_reader *reader, uint32_t file,
 		return false;
 	bool read = capture_read(reader, fd, offset, clen, ulen, out, NULL) ==
 	    OK && out->has_http;
-	file_close(&fd);
+	archive_port()->close(&fd);
 	return read;
 }
 

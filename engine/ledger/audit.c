@@ -1,5 +1,6 @@
 #include "engine/ledger/audit.h"
 
+#include "engine/archive/archive_port.h"
 #include "engine/archive/moved.h"
 #include "engine/ledger/claims.h"
 #include "engine/ledger/group.h"
@@ -22,18 +23,13 @@ static bool
 is_as_recorded(const struct warc_record *r, const char *path,
     struct arena *a, struct audit_finding *f)
 {
-	int fd = -1;
-
 	*f = (struct audit_finding){ .path = path, .recorded = r->end,
 		.name = arena_copy(a, r->name).p };
-	enum err e = file_open(path, FILE_READ, &fd, NULL);
+	enum err e = archive_probe(path, &f->bytes, NULL);
 	if (e == ERR_ABSENT) {
 		look_for_note(f, a);
 		return false;
 	}
-	if (e == OK)
-		e = file_size(fd, &f->bytes, NULL);
-	file_close(&fd);
 	/* What cannot be opened for another reason shows when it is read. */
 	return e != OK || f->bytes >= r->end;
 }

@@ -1,9 +1,9 @@
 #include "engine/ledger/claims.h"
 
+#include "engine/archive/archive_port.h"
 #include "base/map.h"
 #include "engine/ledger/warc_set.h"
 #include "os/clock.h"
-#include "os/file.h"
 #include "os/log.h"
 
 #define META_IDENTITY STR("identity")
@@ -424,7 +424,7 @@ take_roots(struct claims *c, struct group *g)
 		size_t n;
 		struct claim *x = v;
 		x->now = (struct position){ 0, 0 };
-		if (file_list(x->root.p, &a, &names, &n, NULL) == OK)
+		if (archive_port()->list(x->root.p, &a, &names, &n, NULL) == OK)
 			add_mark(c, g, x);
 	}
 	arena_free(&a);

@@ -3,11 +3,11 @@
  * is ever appended to again (DESIGN.md, "Recovery").
  */
 #include "base/map.h"
+#include "engine/archive/archive_port.h"
 #include "engine/archive/capture.h"
 #include "engine/archive/moved.h"
 #include "engine/ledger/audit.h"
 #include "engine/ledger/warc_set.h"
-#include "os/file.h"
 #include "os/log.h"
 #include "wire/gzip.h"
 
@@ -38,7 +38,8 @@ check_tail(const struct warc_record *r, int fd, const char *path,
 	size_t got;
 
 	for (uint64_t at = r->end; at + sizeof(bytes) <= size;) {
-		enum err e = file_read(fd, at, bytes, sizeof(bytes), &got, w);
+		enum err e = archive_port()->read_at(fd, at, bytes,
+		    sizeof(bytes), &got, w);
 		if (e != OK)
 			return e;
 		if (gzip_head_parse((struct str){ bytes, got }, &h) !=
@@ -77,11 +78,8 @@ look_at_named(const struct warc_record *r, struct why *w)
 	struct arena a = ARENA_INIT;
 	struct str path = warc_record_path(r, PATH_DONE, &a);
 	uint64_t size = 0;
-	int fd = -1;
 
-	enum err e = file_open(path.p, FILE_READ, &fd, NULL);
-	if (e == OK)
-		e = file_size(fd, &size, w);
+	enum err e = archive_probe(path.p, &size, NULL);
 	if (e == ERR_ABSENT && r->end <= r->first)
 		e = OK;
 	else if (e == ERR_ABSENT || (e == OK && size < r->end))
@@ -93,7 +91,6 @@ look_at_named(const struct warc_record *r, struct why *w)
 		    (unsigned long long)r->end);
 	else if (e != OK)
 		e = why(w, e, "cannot open %s: %s", path.p, err_text(e));
-	file_close(&fd);
 	arena_free(&a);
 	return e;
 }
@@ -106,7 +103,7 @@ cut_tail(struct warc_record *r, uint64_t last_group, struct why *w)
 	uint64_t size = 0;
 	int fd = -1;
 
-	enum err e = file_open(path.p, FILE_WRITE, &fd, NULL);
+	enum err e = archive_port()->reopen(path.p, &fd, NULL);
 	if (e == ERR_ABSENT) {
 		arena_free(&a);
 		return look_at_named(r, w);
@@ -114,20 +111,18 @@ cut_tail(struct warc_record *r, uint64_t last_group, struct why *w)
 	if (e != OK)
 		e = why(w, e, "cannot open %s: %s", path.p, err_text(e));
 	if (e == OK)
-		e = file_size(fd, &size, w);
+		e = archive_port()->size(fd, &size, w);
 	if (e == OK && size < r->end)
 		e = too_short(r, path.p, size, w);
 	if (e == OK && size > r->end) {
 		e = check_tail(r, fd, path.p, size, last_group, w);
 		if (e == OK)
-			e = file_cut(fd, r->end, w);
-		if (e == OK)
-			e = file_sync(fd, w);
+			e = archive_port()->cut(fd, r->end, w);
 		if (e == OK)
 			log_info("ledger.cut", "file=%s bytes=%llu", path.p,
 			    (unsigned long long)(size - r->end));
 	}
-	file_close(&fd);
+	archive_port()->close(&fd);
 	arena_free(&a);
 	return e;
 }
@@ -165,10 +160,10 @@ finish_file(struct ledger *l, struct index *x, struct index_batch *b,
 static enum err
 move_aside(const char *from, struct str to, struct arena *a)
 {
-	enum err e = file_rename_new(from, to.p, NULL);
+	enum err e = archive_port()->rename(from, to.p, NULL);
 
 	for (unsigned i = 1; e == ERR_EXISTS && i < 1000; i++)
-		e = file_rename_new(from, arena_printf(a, "%.*s.%u",
+		e = archive_port()->rename(from, arena_printf(a, "%.*s.%u",
 		    STR_FMT(to), i).p, NULL);
 	return e;
 }
@@ -183,9 +178,10 @@ check_lost(const char *path, uint64_t last_group, struct why *w)
 	size_t got;
 	int fd = -1;
 
-	enum err e = file_open(path, FILE_READ, &fd, NULL);
+	enum err e = archive_port()->open(path, &fd, NULL);
 	while (e == OK) {
-		e = file_read(fd, at, bytes, sizeof(bytes), &got, NULL);
+		e = archive_port()->read_at(fd, at, bytes, sizeof(bytes), &got,
+		    NULL);
 		if (e != OK || gzip_head_parse((struct str){ bytes, got },
 		    &h) != GZIP_HEAD_OK || !h.has_numbers || !h.has_lengths ||
 		    h.lengths.clen == 0)
@@ -199,7 +195,7 @@ check_lost(const char *path, uint64_t last_group, struct why *w)
 			    (unsigned long long)last_group);
 		at += h.lengths.clen;
 	}
-	file_close(&fd);
+	archive_port()->close(&fd);
 	return e == ERR_CORRUPT ? e : OK;
 }
 
@@ -218,9 +214,10 @@ quarantine_files(struct str dir, struct str work_dir, uint64_t last_group,
 	struct str aside = arena_printf(&a, "%.*s/.argiope/quarantine",
 	    STR_FMT(dir));
 	const char *from_dir = arena_copy(&a, work_dir).p;
+	struct str to = STR_NONE;
 	enum err lost = OK;
 
-	enum err e = file_list(from_dir, &a, &names, &n, NULL);
+	enum err e = archive_port()->list(from_dir, &a, &names, &n, NULL);
 	if (e == ERR_ABSENT)
 		n = 0;
 	for (size_t i = 0; e == OK && lost == OK && i < n; i++)
@@ -230,19 +227,18 @@ quarantine_files(struct str dir, struct str work_dir, uint64_t last_group,
 		arena_free(&a);
 		return lost;
 	}
-	if (e == OK && n > 0)
-		e = file_make_dir(aside.p, NULL);
 	for (size_t i = 0; e == OK && i < n; i++) {
 		struct str from = arena_printf(&a, "%s/%.*s", from_dir,
 		    STR_FMT(names[i]));
-		e = move_aside(from.p, arena_printf(&a, "%.*s/%.*s",
-		    STR_FMT(aside), STR_FMT(names[i])), &a);
+		to = arena_printf(&a, "%.*s/%.*s", STR_FMT(aside),
+		    STR_FMT(names[i]));
+		e = move_aside(from.p, to, &a);
 		if (e == OK)
 			log_warn("ledger.quarantine", "file=%s to=%s",
 			    log_quote(&quoted, from), aside.p);
 	}
 	if (e == OK && n > 0)
-		e = file_sync_dir(aside.p, NULL);
+		e = archive_port()->place(to.p, NULL);
 	/* They are in nobody's way: a name is never given twice. */
 	if (e != OK && e != ERR_ABSENT)
 		log_warn("ledger.quarantine", "dir=%s error=%s",
@@ -411,12 +407,9 @@ ledger_recover_warcs(struct ledger *l, struct index *x, uint64_t last_group,
 static bool
 is_there(const char *path)
 {
-	int fd;
-	bool there = file_open(path, FILE_READ, &fd, NULL) == OK;
+	uint64_t size;
 
-	if (there)
-		file_close(&fd);
-	return there;
+	return archive_probe(path, &size, NULL) == OK;
 }
 
 enum err
@@ -468,12 +461,12 @@ ledger_warc_open(struct index *x, uint32_t file, int *fd, struct why *w)
 		own = (struct why)WHY_INIT;
 		e = ledger_warc_path(x, file, &a, &path, &own);
 		if (e == OK)
-			e = file_open(path.p, FILE_READ, fd, NULL);
+			e = archive_port()->open(path.p, fd, NULL);
 		else
 			break;
 		if (e == ERR_ABSENT && moved_resolve(path, &a, &place, &own)
 		    == OK)
-			e = file_open(place.p, FILE_READ, fd, &own);
+			e = archive_port()->open(place.p, fd, &own);
 		if (e != ERR_ABSENT)
 			break;
 	}

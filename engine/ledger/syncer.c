@@ -14,6 +14,7 @@
  * is touched: its members must not be ahead of the log by more than a group.
  */
 #include "base/map.h"
+#include "engine/archive/archive_port.h"
 #include "engine/ledger/group.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -48,7 +49,7 @@ struct syncer {
 static void
 open_warc_free(struct open_warc **op)
 {
-	file_close(&(*op)->cdxj_fd);
+	archive_port()->close(&(*op)->cdxj_fd);
 	mem_free(&(*op)->path);
 	mem_free(&(*op)->cdxj_path);
 	mem_free(op);
@@ -63,21 +64,10 @@ warc_of(struct syncer *s, uint32_t id)
 	return w;
 }
 
-/* Without the last part; empty at the root.  Memory: `a`. */
-static struct str
-parent(struct arena *a, struct str path)
-{
-	while (path.n > 0 && path.p[path.n - 1] != '/')
-		path.n--;
-	return arena_copy(a, str_cut(path, 0, path.n == 0 ? 0 : path.n - 1));
-}
-
 static enum err
 create_warc(struct syncer *s, const struct warc_write *w, struct why *why_)
 {
 	struct open_warc *o = map_get_id(&s->warcs, w->file);
-	struct arena a = ARENA_INIT;
-	enum err e = OK;
 
 	if (o == NULL) {
 		o = mem_new(sizeof(*o));
@@ -87,21 +77,7 @@ create_warc(struct syncer *s, const struct warc_write *w, struct why *why_)
 		    .cdxj_path = mem_copy_text(w->open_cdxj.p) };
 		map_put_id(&s->warcs, w->file, o);
 	}
-	struct str dir = parent(&a, w->open_path);
-	if (o->fd < 0) {
-		e = file_make_dir(dir.p, why_);
-		if (e == OK)
-			e = file_open(w->open_path.p, FILE_CREATE, &o->fd,
-			    why_);
-	}
-	/* The name must be on the disk before anything depends on it, and so
-	 * must those of the directories: <dir>/.argiope/<series>. */
-	for (int up = 0; up < 3 && e == OK && dir.n > 0; up++) {
-		e = file_sync_dir(dir.p, why_);
-		dir = parent(&a, dir);
-	}
-	arena_free(&a);
-	return e;
+	return archive_port()->create(w->open_path.p, &o->fd, why_);
 }
 
 /*
@@ -116,16 +92,17 @@ write_lines(struct open_warc *o, const struct warc_write *w)
 	enum err e = OK;
 
 	if (o->cdxj_fd < 0)
-		e = file_open(o->cdxj_path, FILE_CREATE, &o->cdxj_fd, &why_);
-	if (e == OK)
-		e = file_write(o->cdxj_fd, o->cdxj_end, w->cdxj.p, w->cdxj.n,
+		e = archive_port()->scratch(o->cdxj_path, &o->cdxj_fd,
 		    &why_);
+	if (e == OK)
+		e = archive_port()->append(o->cdxj_fd, o->cdxj_end,
+		    w->cdxj.p, w->cdxj.n, &why_);
 	if (e == OK)
 		return;
 	log_warn("ledger.cdxj", "why=%s", log_quote(&quoted,
 	    str_of(why_.text)));
 	o->no_lines = true;
-	file_close(&o->cdxj_fd);
+	archive_port()->close(&o->cdxj_fd);
 }
 
 static enum err
@@ -139,8 +116,8 @@ write_warc(struct syncer *s, struct warc_write *w, struct why *why_)
 	if (w->bytes.n == 0)
 		return OK;
 	struct open_warc *o = warc_of(s, w->file);
-	enum err e = file_write(o->fd, w->offset, w->bytes.p, w->bytes.n,
-	    NULL);
+	enum err e = archive_port()->append(o->fd, w->offset, w->bytes.p,
+	    w->bytes.n, NULL);
 	if (e != OK)
 		return why(why_, e, "cannot write to %s: %s", o->path,
 		    err_text(e));
@@ -164,7 +141,8 @@ sync_warcs(struct syncer *s, struct group *g, struct why *why_)
 		fds[n] = warc_of(s, ids[n])->fd;
 		n++;
 	}
-	enum err e = n == 0 ? OK : file_sync_many(fds, n, &failed, NULL);
+	enum err e = n == 0 ? OK : archive_port()->sync(fds, n, &failed,
+	    NULL);
 	if (e == OK)
 		return OK;
 	g->failed_file = ids[failed];
@@ -555,7 +533,7 @@ syncer_free(struct syncer **sp)
 		return;
 	while (map_next(&s->warcs, &at, &v)) {
 		struct open_warc *o = v;
-		file_close(&o->fd);
+		archive_port()->close(&o->fd);
 		open_warc_free(&o);
 	}
 	map_free(&s->warcs);

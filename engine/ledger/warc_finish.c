@@ -2,9 +2,9 @@
  * A WARC that is full, old or done gets its final name and its CDXJ.  The work
  * is idempotent: a crash in its middle is finished by the next start.
  */
+#include "engine/archive/archive_port.h"
 #include "engine/archive/index.h"
 #include "engine/ledger/warc_set.h"
-#include "os/file.h"
 #include "os/log.h"
 
 static void
@@ -43,7 +43,7 @@ warc_finish_free(struct warc_finish **cp)
 {
 	struct warc_finish *c = *cp;
 
-	file_close(&c->fd);
+	archive_port()->close(&c->fd);
 	arena_free(&c->arena);
 	mem_free(cp);
 }
@@ -51,14 +51,9 @@ warc_finish_free(struct warc_finish **cp)
 static bool
 has_size(const char *path, uint64_t size)
 {
-	int fd;
-	uint64_t found = 0;
+	uint64_t found;
 
-	if (file_open(path, FILE_READ, &fd, NULL) != OK)
-		return false;
-	bool same = file_size(fd, &found, NULL) == OK && found == size;
-	file_close(&fd);
-	return same;
+	return archive_probe(path, &found, NULL) == OK && found == size;
 }
 
 /* Nothing but the warcinfo: the file goes (warc.md section 7). */
@@ -68,8 +63,8 @@ drop_file(struct warc_finish *c, const char *open_path)
 	struct str cdxj = warc_record_path(&c->record, PATH_OPEN_CDXJ,
 	    &c->arena);
 
-	enum err e = file_remove(open_path, NULL);
-	if (file_remove(cdxj.p, NULL) != OK)
+	enum err e = archive_port()->remove(open_path, NULL);
+	if (archive_port()->remove(cdxj.p, NULL) != OK)
 		log_debug("ledger.cdxj", "text=\"there was none\"");
 	c->record.state = WARC_REMOVED;
 	return e == ERR_ABSENT ? OK : e;
@@ -77,26 +72,11 @@ drop_file(struct warc_finish *c, const char *open_path)
 
 /* The name may be recorded only when no power cut can take it back. */
 static enum err
-sync_names(struct warc_finish *c, struct why *w)
+sync_names(const char *open_path, const char *path, struct why *w)
 {
-	enum err e = file_sync_dir(c->record.dir.p, w);
+	enum err e = archive_port()->place(path, w);
 
-	return e == OK ? file_sync_dir(c->record.work_dir.p, w) : e;
-}
-
-static enum err
-name_file(struct warc_finish *c, const char *open_path, const char *path,
-    struct why *w)
-{
-	enum err e = file_cut(c->fd, c->record.end, w);
-
-	if (e == OK)
-		e = file_sync(c->fd, w);
-	if (e == OK)
-		e = file_make_dir(c->record.dir.p, w);
-	if (e == OK)
-		e = file_rename_new(open_path, path, w);
-	return e == OK ? sync_names(c, w) : e;
+	return e == OK ? archive_port()->place(open_path, w) : e;
 }
 
 /*
@@ -128,7 +108,7 @@ write_cdxj(struct warc_finish *c, const char *path)
 
 	enum err e = archive_cdxj_finish(path, lines.p, sorted.p, &w);
 	if (e == OK)
-		e = file_sync_dir(c->record.dir.p, &w);
+		e = archive_port()->place(path, &w);
 	c->no_cdxj = e != OK;
 	if (e != OK)
 		log_warn("ledger.cdxj", "why=%s", log_quote(&quoted,
@@ -150,12 +130,13 @@ name_or_drop(struct warc_finish *c)
 	}
 	enum err e = OK;
 	if (c->fd < 0)
-		e = file_open(open_path.p, FILE_WRITE, &c->fd, NULL);
+		e = archive_port()->reopen(open_path.p, &c->fd, NULL);
 	if (e == OK)
-		e = name_file(c, open_path.p, path.p, w);
+		e = archive_port()->finish(c->fd, c->record.end, open_path.p,
+		    path.p, w);
 	/* Renamed before a crash: a target of that size is our own file. */
 	else if (has_size(path.p, c->record.end))
-		e = sync_names(c, w);
+		e = sync_names(open_path.p, path.p, w);
 	if (e != OK) {
 		why(w, e, "cannot finish %s: %s", open_path.p, err_text(e));
 		return;
@@ -171,7 +152,7 @@ warc_finish_name(struct warc_finish *c)
 	struct str lines = warc_record_path(&c->record, PATH_OPEN_CDXJ,
 	    &c->arena);
 	/* Without them the index is made from the file. */
-	if (file_rename_new(lines.p, lines_aside(c).p, NULL) != OK)
+	if (archive_port()->rename(lines.p, lines_aside(c).p, NULL) != OK)
 		log_debug("ledger.cdxj", "text=\"no lines were kept\"");
 	c->named = true;
 	c->record.state = WARC_CLOSING;
