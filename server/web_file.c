@@ -1,10 +1,10 @@
 /*
- * Files: opened and read by threads of the port's own, a piece ahead of what
- * the client takes.
+ * Files of the archive: opened and read by threads of the port's own, a piece
+ * ahead of what the client takes.
  */
 #include "server/web_own.h"
 
-#include "os/file.h"
+#include "engine/archive/archive_port.h"
 #include "os/log.h"
 
 #define PIECE_BYTES ((size_t)256 << 10)
@@ -30,7 +30,7 @@ static void
 file_free(struct web_file *f)
 {
 	list_take(&f->node);
-	file_close(&f->fd);
+	archive_port()->close(&f->fd);
 	buf_free(&f->piece);
 	mem_free(&f->path);
 	mem_free(&f->type);
@@ -53,8 +53,8 @@ open_run(struct job *j)
 {
 	struct web_file *f = CONTAINER(j, struct web_file, job);
 
-	if (file_open(f->path, FILE_READ, &f->fd, &f->why) == OK)
-		(void)!file_size(f->fd, &f->size, &f->why);
+	if (archive_port()->open(f->path, &f->fd, &f->why) == OK)
+		(void)!archive_port()->size(f->fd, &f->size, &f->why);
 }
 
 static void
@@ -65,7 +65,8 @@ read_run(struct job *j)
 
 	buf_clear(&f->piece);
 	buf_reserve(&f->piece, want);
-	if (file_read(f->fd, f->at, f->piece.p, want, &got, &f->why) != OK)
+	if (archive_port()->read_at(f->fd, f->at, f->piece.p, want, &got,
+	    &f->why) != OK)
 		return;
 	if (got < want)
 		(void)why(&f->why, ERR_IO, "it became shorter");

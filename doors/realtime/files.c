@@ -5,11 +5,7 @@
  */
 #include "doors/realtime/own.h"
 
-#include "os/file.h"
-
 #define JSON_TYPE "application/json"
-/* The suffix of a file being written; clients see its final name. */
-#define OPEN_SUFFIX STR(".open")
 
 struct file_type {
 	const char *suffix, *word, *media;
@@ -32,11 +28,8 @@ struct listing {
 	const char *dir;             /* where the crawl's WARCs go */
 	struct str wanted;           /* a name; empty: the list */
 	struct listed {
-		const char *path;
-		struct str name;
+		struct crawl_file file;
 		const struct file_type *type;
-		uint64_t size;
-		bool open;           /* it is being written */
 	} *files;
 	size_t n;
 };
@@ -52,85 +45,20 @@ type_of(struct str name)
 	return NULL;
 }
 
-/* In a shared directory, a crawl's files begin with the crawl's prefix. */
-static bool
-is_of_crawl(const struct listing *l, const char *dir, struct str name)
-{
-	char prefix[32], own[32];
-
-	(void)snprintf(prefix, sizeof(prefix), "crawl-%u-", l->crawl);
-	(void)snprintf(own, sizeof(own), "/crawl-%u", l->crawl);
-	return name.n > 0 && name.p[0] != '.' && (str_ends(str_of(dir),
-	    str_of(own)) || str_starts(name, str_of(prefix)));
-}
-
-/* A file that was closed in the meantime is already listed as open. */
-static struct listed *
-place_of(struct listing *l, struct str name)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (str_eq(l->files[i].name, name))
-			return &l->files[i];
-	return &l->files[l->n];
-}
-
-static void
-add_file(struct listing *l, const char *dir, struct str file, bool open)
-{
-	struct str name = file;
-	int fd = -1;
-
-	if (open && str_ends(file, OPEN_SUFFIX))
-		name.n -= OPEN_SUFFIX.n;
-	const struct file_type *type = type_of(name);
-	if (type == NULL || !is_of_crawl(l, dir, name))
-		return;
-	struct listed f = { .name = name, .type = type, .open = open,
-	    .path = arena_printf(&l->arena, "%s/%.*s", dir, STR_FMT(file)).p };
-	if (file_open(f.path, FILE_READ, &fd, NULL) != OK)
-		return;
-	if (file_size(fd, &f.size, NULL) == OK) {
-		struct listed *at = place_of(l, name);
-		l->n += at == &l->files[l->n];
-		*at = f;
-	}
-	file_close(&fd);
-}
-
-static void
-read_dir(struct listing *l, const char *dir, bool open)
-{
-	struct str *names;
-	size_t n;
-
-	if (file_list(dir, &l->arena, &names, &n, NULL) != OK)
-		return;
-	struct listed *more = ARENA_ARRAY(&l->arena, struct listed, l->n + n);
-	if (l->n > 0)
-		memcpy(more, l->files, l->n * sizeof(*more));
-	l->files = more;
-	for (size_t i = 0; i < n; i++)
-		add_file(l, dir, names[i], open);
-}
-
-static int
-by_name(const void *a, const void *b)
-{
-	return str_cmp(((const struct listed *)a)->name,
-	    ((const struct listed *)b)->name);
-}
-
 static void
 read_files(struct job *j)
 {
 	struct listing *l = CONTAINER(j, struct listing, job);
+	struct crawl_file *all;
+	size_t n = catalog_crawl_files(l->dir, l->crawl, &l->arena, &all);
 
-	/* A closed file moves from the first directory to the second. */
-	read_dir(l, arena_printf(&l->arena, "%s/.argiope/crawl-%u", l->dir,
-	    l->crawl).p, true);
-	read_dir(l, l->dir, false);
-	if (l->n > 0)
-		qsort(l->files, l->n, sizeof(*l->files), by_name);
+	l->files = ARENA_ARRAY(&l->arena, struct listed, n);
+	for (size_t i = 0; i < n; i++) {
+		const struct file_type *type = type_of(all[i].name);
+		if (type != NULL)
+			l->files[l->n++] = (struct listed){ .file = all[i],
+			    .type = type };
+	}
 }
 
 /* --- answering ---------------------------------------------------------- */
@@ -156,7 +84,7 @@ why_no_package(const struct listing *l)
 	if (row_end(row) == NULL)
 		return "The crawl has not ended: its package can be made then.";
 	for (size_t i = 0; i < l->n; i++) {
-		if (l->files[i].open)
+		if (l->files[i].file.open)
 			return "The crawl's last file is being finished: try "
 			    "again in a moment.";
 		warcs |= str_eq(str_of(l->files[i].type->word), STR("warc"));
@@ -169,8 +97,8 @@ answer_package(struct listing *l)
 {
 	struct crawl_row *row = realtime_row(l->door, l->crawl);
 	const char *no = why_no_package(l);
-	struct package_file *files = ARENA_ARRAY(&l->arena,
-	    struct package_file, l->n + 1);
+	struct crawl_file *files = ARENA_ARRAY(&l->arena,
+	    struct crawl_file, l->n + 1);
 	size_t n = 0;
 
 	if (no != NULL || row == NULL) {
@@ -179,9 +107,7 @@ answer_package(struct listing *l)
 	}
 	for (size_t i = 0; i < l->n; i++)
 		if (str_eq(str_of(l->files[i].type->word), STR("warc")))
-			files[n++] = (struct package_file){
-			    .path = l->files[i].path, .name = l->files[i].name,
-			    .size = l->files[i].size };
+			files[n++] = l->files[i].file;
 	package_send(l->door, l->request, row, files, n);
 }
 
@@ -195,10 +121,10 @@ answer_list(struct listing *l)
 	json_array(&b, "files");
 	for (size_t i = 0; i < l->n; i++) {
 		json_object(&b, NULL);
-		json_str(&b, "name", l->files[i].name);
-		json_u64(&b, "size", l->files[i].size);
+		json_str(&b, "name", l->files[i].file.name);
+		json_u64(&b, "size", l->files[i].file.size);
 		json_str(&b, "type", str_of(l->files[i].type->word));
-		json_bool(&b, "open", l->files[i].open);
+		json_bool(&b, "open", l->files[i].file.open);
 		buf_put_char(&b, '}');
 	}
 	buf_put_char(&b, ']');
@@ -216,9 +142,9 @@ answer_file(struct listing *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		struct listed *f = &l->files[i];
-		if (str_eq(f->name, l->wanted)) {
-			web_answer_file(l->request, f->path, f->type->media,
-			    f->name);
+		if (str_eq(f->file.name, l->wanted)) {
+			web_answer_file(l->request, f->file.path,
+			    f->type->media, f->file.name);
 			return;
 		}
 	}

@@ -260,7 +260,7 @@ void look_put_host(struct buf *, const struct host_view *, struct wall now);
 struct str package_name(uint32_t crawl, struct arena *);
 /* Answer with the package of these files, which are sorted by name. */
 void package_send(struct realtime *, struct web_request *,
-    const struct crawl_row *, const struct package_file *, size_t n);
+    const struct crawl_row *, const struct crawl_file *, size_t n);
 /* The door drains: packages under way are cut. */
 void packages_stop(struct realtime *);
 /* Remove the files that a killed process left. */

@@ -183,13 +183,13 @@ package_name(uint32_t crawl, struct arena *a)
 
 static void
 describe(struct package *p, const struct crawl_row *row,
-    const struct package_file *files, size_t n)
+    const struct crawl_file *files, size_t n)
 {
 	struct arena *a = &p->arena;
-	struct package_file *own = ARENA_ARRAY(a, struct package_file, n);
+	struct crawl_file *own = ARENA_ARRAY(a, struct crawl_file, n);
 
 	for (size_t i = 0; i < n; i++)
-		own[i] = (struct package_file){ .size = files[i].size,
+		own[i] = (struct crawl_file){ .size = files[i].size,
 		    .path = arena_copy(a, str_of(files[i].path)).p,
 		    .name = arena_copy(a, files[i].name) };
 	p->request = (struct package_request){ .files = own, .files_n = n,
@@ -202,7 +202,7 @@ describe(struct package *p, const struct crawl_row *row,
 
 void
 package_send(struct realtime *d, struct web_request *r,
-    const struct crawl_row *row, const struct package_file *files, size_t n)
+    const struct crawl_row *row, const struct crawl_file *files, size_t n)
 {
 	struct arena *a = web_arena(r);
 	struct why w = WHY_INIT;

@@ -185,18 +185,25 @@ is_note(struct str name)
 	    str_cut(name, 0, name.n - STR(MOVED_SUFFIX).n));
 }
 
+struct str
+archive_final_name(struct str entry)
+{
+	return str_ends(entry, OPEN_SUFFIX) ?
+	    str_cut(entry, 0, entry.n - OPEN_SUFFIX.n) : entry;
+}
+
 static bool
 is_open_name(struct str name)
 {
-	return str_ends(name, OPEN_SUFFIX) && archive_name_is_warc(str_cut(
-	    name, 0, name.n - OPEN_SUFFIX.n));
+	return str_ends(name, OPEN_SUFFIX) &&
+	    archive_name_is_warc(archive_final_name(name));
 }
 
-/* DIR/.argiope/CRAWL/NAME.open; files come and go meanwhile. */
-static enum err
-add_open_files(struct capture_list *l, const char *dir, struct why *w)
+/* DIR/.argiope/CRAWL/NAME.open */
+enum err
+archive_each_open(const char *dir, struct arena *a, archive_open_fn *fn,
+    void *arg, struct why *w)
 {
-	struct arena *a = l->arena;
 	struct str *crawls, *names;
 	size_t crawls_n = 0, n;
 	const char *top = arena_printf(a, "%s/" WORK_DIR, dir).p;
@@ -211,16 +218,22 @@ add_open_files(struct capture_list *l, const char *dir, struct why *w)
 		if (str_eq(crawls[i], STR("quarantine")) ||
 		    archive_port()->list(work, a, &names, &n, NULL) != OK)
 			continue;
-		for (size_t k = 0; k < n && err == OK; k++) {
-			if (!is_open_name(names[k]))
-				continue;
-			err = add_file(l, arena_printf(a, "%s/%.*s", work,
-			    STR_FMT(names[k])).p, NULL, w);
-			if (err == ERR_ABSENT)
-				err = OK;
-		}
+		for (size_t k = 0; k < n && err == OK; k++)
+			if (is_open_name(names[k]))
+				err = fn(arg, work, names[k], w);
 	}
 	return err;
+}
+
+static enum err
+add_open_file(void *arg, const char *work_dir, struct str entry,
+    struct why *w)
+{
+	struct capture_list *l = arg;
+	enum err err = add_file(l, arena_printf(l->arena, "%s/%.*s", work_dir,
+	    STR_FMT(entry)).p, NULL, w);
+
+	return err == ERR_ABSENT ? OK : err;
 }
 
 /* ABSENT: `path` is no directory. */
@@ -235,7 +248,8 @@ add_dir(struct capture_list *l, const char *path, int depth, struct why *w)
 		return err == ERR_ABSENT ? err : why(w, err,
 		    "cannot list %s: %s", path, err_text(err));
 	if (l->with_open)
-		err = add_open_files(l, path, w);
+		err = archive_each_open(path, l->arena, add_open_file, l,
+		    w);
 	for (size_t i = 0; i < n && err == OK; i++) {
 		if (names[i].p[0] == '.')
 			continue;

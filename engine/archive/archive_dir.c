@@ -114,11 +114,11 @@ dir_finish(int fd, uint64_t end, const char *from, const char *to,
 
 const struct archive_port archive_dir = {
 	.open = dir_open, .read_at = file_read, .size = file_size,
-	.close = file_close, .list = file_list, .create = dir_create,
-	.scratch = dir_scratch, .reopen = dir_reopen, .append = file_write,
-	.sync = file_sync_many, .cut = dir_cut, .finish = dir_finish,
-	.place = dir_place, .rename = dir_rename, .replace = file_replace,
-	.remove = file_remove,
+	.close = file_close, .in_use = file_in_use, .list = file_list,
+	.create = dir_create, .scratch = dir_scratch, .reopen = dir_reopen,
+	.append = file_write, .sync = file_sync_many, .cut = dir_cut,
+	.finish = dir_finish, .place = dir_place, .rename = dir_rename,
+	.replace = file_replace, .remove = file_remove,
 };
 
 enum err

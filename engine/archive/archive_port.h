@@ -26,6 +26,8 @@ struct archive_port {
 	    size_t *got, struct why *);
 	enum err (*size)(int handle, uint64_t *, struct why *);
 	void (*close)(int *handle);         /* and sets it to -1 */
+	/* Whether another process has it open. */
+	bool (*in_use)(const char *path);
 	/* Names in a directory, in any order.  ABSENT: there is none. */
 	enum err (*list)(const char *dir, struct arena *, struct str **names,
 	    size_t *n, struct why *);

@@ -256,18 +256,29 @@ struct records_query {
 void catalog_records(struct catalog *, struct records_query *);
 
 /*
+ * -- The files of a crawl in its WARC directory. --
+ *
+ * A file that is being written is listed with the name that it will have.
+ * Thread: any; it reads directories.  Memory: `a`.  Returns how many there are,
+ * sorted by name; directories that cannot be read have none.
+ */
+struct crawl_file {
+	const char *path;
+	struct str name;
+	uint64_t size;
+	bool open;                   /* it is being written */
+};
+size_t catalog_crawl_files(const char *warc_dir, uint32_t crawl,
+    struct arena *, struct crawl_file **);
+
+/*
  * -- A WACZ of WARC files, sent as it is made (engine/archive/wacz.h). --
  *
  * Thread: any, one package one thread; it may block.
  */
 
-struct package_file {
-	const char *path;
-	struct str name;             /* in the package */
-	uint64_t size;
-};
 struct package_request {
-	const struct package_file *files;    /* WARCs, sorted by name */
+	const struct crawl_file *files;      /* WARCs, sorted by name */
 	size_t files_n;
 	const char *scratch;         /* files that begin so are made, and gone
 	                              * at the end */

@@ -10,6 +10,7 @@
  * replaced-N.  From then on until the new directory was opened once, a start
  * refuses (rebuild_unfinished()), and the next rebuild goes on with the moves.
  */
+#include "engine/archive/archive_port.h"
 #include "engine/archive/sort.h"
 #include "engine/rebuild/carry_over.h"
 #include "engine/rebuild/lost_files.h"
@@ -270,16 +271,6 @@ is_crawls_own(struct str name)
 	    str_to_u64(str_from(name, at + 1), &id);
 }
 
-static struct str
-last_part(struct str path)
-{
-	size_t at = path.n;
-
-	while (at > 0 && path.p[at - 1] != '/')
-		at--;
-	return str_from(path, at);
-}
-
 static void
 add_gone(struct rebuild *b, struct file_list *l,
     const struct archive_catalogue *c)
@@ -309,7 +300,7 @@ add_finished(struct rebuild *b, struct file_list *l, const char *dir,
 		s.dir = arena_copy(&b->arena, str_cut(path, 0,
 		    path.n - s.name.n - 1));
 		s.work_dir = s.dir;
-		if (is_crawls_own(last_part(s.dir)))
+		if (is_crawls_own(archive_base_name(s.dir)))
 			s.warc_dir = s.dir;
 		add_file(b, l, c->files[i], s);
 	}
@@ -317,67 +308,46 @@ add_finished(struct rebuild *b, struct file_list *l, const char *dir,
 
 /* The one who writes to it would go on behind what is cut here. */
 static enum err
-look_at_open(struct rebuild *b, struct archive_file *f, struct tail *tail,
-    struct why *w)
+look_at_open(struct archive_file *f, struct tail *tail, struct why *w)
 {
-	int fd = -1;
+	enum err e = archive_probe(f->path, &f->size, w);
 
-	enum err e = file_open(f->path, FILE_WRITE, &fd, w);
-	if (e == OK)
-		e = file_size(fd, &f->size, w);
-	file_close(&fd);
-	if (e == OK && file_in_use(f->path))
+	if (e == OK && archive_port()->in_use(f->path))
 		e = why(w, ERR_BUSY, "another process writes to %s; end it "
 		    "first", f->path);
-	(void)b;
 	return e == OK ? tail_find(f, tail, w) : e;
 }
 
-static enum err
-add_open(struct rebuild *b, struct file_list *l, const char *dir,
-    const char *work_dir, struct str entry, struct why *w)
-{
-	struct str name = str_cut(entry, 0, entry.n - STR(".open").n);
-	struct archive_file f = { .path = arena_printf(&b->arena, "%s/%.*s",
-	    work_dir, STR_FMT(entry)).p, .name = name };
-	struct source s = { .warc_dir = str_of(dir), .dir = str_of(dir),
-	    .work_dir = str_of(work_dir), .name = name, .open = true };
+struct open_files {
+	struct rebuild *rebuild;
+	struct file_list *list;
+	const char *dir;
+};
 
-	enum err e = look_at_open(b, &f, &s.tail, w);
+/* <dir>/.argiope/<crawl>/<name>.open */
+static enum err
+add_open(void *arg, const char *work_dir, struct str entry, struct why *w)
+{
+	struct open_files *o = arg;
+	struct arena *a = &o->rebuild->arena;
+	struct archive_file f = { .path = arena_printf(a, "%s/%.*s", work_dir,
+	    STR_FMT(entry)).p, .name = archive_final_name(entry) };
+	struct source s = { .warc_dir = str_of(o->dir), .dir = str_of(o->dir),
+	    .work_dir = str_of(work_dir), .name = f.name, .open = true };
+
+	enum err e = look_at_open(&f, &s.tail, w);
 	if (e == OK)
-		add_file(b, l, f, s);
+		add_file(o->rebuild, o->list, f, s);
 	return e;
 }
 
-/* <dir>/.argiope/<crawl>/<name>.open */
 static enum err
 add_all_open(struct rebuild *b, struct file_list *l, const char *dir,
     struct why *w)
 {
-	struct arena *a = &b->arena;
-	struct str *crawls, *names;
-	size_t crawls_n, n;
-	const char *top = arena_printf(a, "%s/.argiope", dir).p;
+	struct open_files o = { b, l, dir };
 
-	enum err e = file_list(top, a, &crawls, &crawls_n, NULL);
-	if (e == ERR_ABSENT)
-		return OK;
-	for (size_t i = 0; e == OK && i < crawls_n; i++) {
-		const char *work = arena_printf(a, "%s/%.*s", top,
-		    STR_FMT(crawls[i])).p;
-		if (str_eq(crawls[i], STR("quarantine")) ||
-		    file_list(work, a, &names, &n, NULL) != OK)
-			continue;
-		for (size_t k = 0; e == OK && k < n; k++) {
-			struct str name = names[k];
-			if (str_ends(name, STR(".open")) &&
-			    archive_name_is_warc(str_cut(name, 0,
-			    name.n - STR(".open").n)))
-				e = add_open(b, l, dir, work,
-				    arena_copy(a, name), w);
-		}
-	}
-	return e;
+	return archive_each_open(dir, &b->arena, add_open, &o, w);
 }
 
 static enum err
@@ -387,7 +357,7 @@ add_open_of_each(struct rebuild *b, struct file_list *l, const char *dir,
 	struct str *names;
 	size_t n = 0;
 
-	enum err e = file_list(dir, &b->arena, &names, &n, w);
+	enum err e = archive_port()->list(dir, &b->arena, &names, &n, w);
 	if (e == OK)
 		e = add_all_open(b, l, dir, w);
 	for (size_t i = 0; e == OK && i < n; i++)
@@ -442,12 +412,10 @@ cut_open_files(struct rebuild *b, struct why *w)
 		int fd = -1;
 		if (!s->open || s->tail.end == s->tail.size)
 			continue;
-		e = file_open(f->path, FILE_WRITE, &fd, w);
+		e = archive_port()->reopen(f->path, &fd, w);
 		if (e == OK)
-			e = file_cut(fd, s->tail.end, w);
-		if (e == OK)
-			e = file_sync(fd, w);
-		file_close(&fd);
+			e = archive_port()->cut(fd, s->tail.end, w);
+		archive_port()->close(&fd);
 		f->size = s->tail.end;
 		b->counts->cut_bytes += s->tail.size - s->tail.end;
 		log_info("rebuild.cut", "file=%s bytes=%llu", f->path,
@@ -565,7 +533,7 @@ tell_crawl(void *arg, const struct archive_crawl *c, struct why *w)
 		return OK;
 	adopt_file(b, c->file, c->crawl, c->date);
 	return replay_file(b->replay, c, s->warc_dir,
-	    is_crawls_own(last_part(s->warc_dir)), c->file->size, w);
+	    is_crawls_own(archive_base_name(s->warc_dir)), c->file->size, w);
 }
 
 /*
@@ -588,7 +556,7 @@ adopt_by_capture(struct rebuild *b, const struct archive_capture *c,
 		return OK;
 	b->counts->seedless++;
 	return replay_file(b->replay, &crawl, s->warc_dir,
-	    is_crawls_own(last_part(s->warc_dir)), c->file->size, w);
+	    is_crawls_own(archive_base_name(s->warc_dir)), c->file->size, w);
 }
 
 static enum err
