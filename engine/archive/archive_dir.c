@@ -119,6 +119,7 @@ const struct archive_port archive_dir = {
 	.append = file_write, .sync = file_sync_many, .cut = dir_cut,
 	.finish = dir_finish, .place = dir_place, .rename = dir_rename,
 	.replace = file_replace, .remove = file_remove,
+	.free_bytes = file_free_bytes,
 };
 
 enum err

@@ -58,6 +58,8 @@ struct archive_port {
 	enum err (*rename)(const char *from, const char *to, struct why *);
 	enum err (*replace)(const char *from, const char *to, struct why *);
 	enum err (*remove)(const char *path, struct why *);
+	/* What there is room for where `path` is. */
+	enum err (*free_bytes)(const char *path, uint64_t *, struct why *);
 };
 
 extern const struct archive_port archive_dir;

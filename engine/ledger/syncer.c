@@ -224,7 +224,8 @@ look_at_space(struct syncer *s, struct group *g, struct why *why_)
 		const struct open_warc *w = map_get_id(&s->warcs,
 		    g->writes[i].file);
 		/* A file that is gone shows when it is written. */
-		if (w == NULL || file_free_bytes(w->path, &left, NULL) != OK)
+		if (w == NULL ||
+		    archive_port()->free_bytes(w->path, &left, NULL) != OK)
 			continue;
 		if (left < o->free_bytes_min)
 			return too_little(o, w->path, left, why_);

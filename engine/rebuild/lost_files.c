@@ -4,17 +4,18 @@
  * they cannot be read.
  */
 #include "base/map.h"
+#include "engine/archive/archive_port.h"
 #include "engine/ledger/audit.h"
 #include "engine/rebuild/lost_files.h"
 #include "os/log.h"
-#include "os/tree.h"
+
+#define CDXJ_SUFFIX STR(".cdxj")
 
 struct lost {
 	const struct rebuild_options *options;
 	struct rebuild_counts *counts;
 	struct arena arena;
 	struct map known;            /* names that are read or reported */
-	const char *dir;
 };
 
 static bool
@@ -62,30 +63,37 @@ found_by_index(void *arg, const struct audit_finding *f)
 		report_loss(l, f->path, REBUILD_SHORTER, NULL);
 }
 
-static bool
-is_hidden(struct str path)
+/* "NAME.warc.gz.cdxj" without its file. */
+static void
+look_at_cdxj(struct lost *l, const char *dir, struct str cdxj)
 {
-	return path.n > 0 && (path.p[0] == '.' ||
-	    str_find(path, STR("/.")) < path.n);
+	struct str name = str_cut(cdxj, 0, cdxj.n - CDXJ_SUFFIX.n);
+
+	if (archive_name_is_warc(name) && !is_known(l, name))
+		report_loss(l, arena_printf(&l->arena, "%s/%.*s", dir,
+		    STR_FMT(name)).p, REBUILD_MISSING, NULL);
 }
 
-/* "NAME.warc.gz.cdxj" without its file. */
+/* ABSENT: `dir` is no directory. */
 static enum err
-look_at_cdxj(void *arg, const char *path, uint64_t bytes, struct why *w)
+look_below(struct lost *l, const char *dir, int depth, struct why *w)
 {
-	struct lost *l = arg;
-	struct str warc = str_of(path);
+	struct str *names;
+	size_t n;
+	enum err e = archive_port()->list(dir, &l->arena, &names, &n, w);
 
-	(void)bytes;
-	(void)w;
-	if (!str_ends(warc, STR(".cdxj")) || is_hidden(warc))
-		return OK;
-	warc = str_cut(warc, 0, warc.n - STR(".cdxj").n);
-	struct str name = archive_base_name(warc);
-	if (archive_name_is_warc(name) && !is_known(l, name))
-		report_loss(l, arena_printf(&l->arena, "%s/%.*s", l->dir,
-		    STR_FMT(warc)).p, REBUILD_MISSING, NULL);
-	return OK;
+	for (size_t i = 0; e == OK && i < n; i++) {
+		if (names[i].p[0] == '.' || archive_name_is_warc(names[i]))
+			continue;
+		if (str_ends(names[i], CDXJ_SUFFIX))
+			look_at_cdxj(l, dir, names[i]);
+		else if (depth < ARCHIVE_DEPTH_MAX)
+			e = look_below(l, arena_printf(&l->arena, "%s/%.*s",
+			    dir, STR_FMT(names[i])).p, depth + 1, w);
+		if (e == ERR_ABSENT)
+			e = OK;
+	}
+	return e;
 }
 
 enum err
@@ -105,10 +113,8 @@ rebuild_lost(const struct rebuild_options *o, struct rebuild_counts *counts,
 	if (old != NULL)
 		e = audit_index(ledger_index(frontier_ledger(old)),
 		    found_by_index, &l, w);
-	for (size_t i = 0; e == OK && i < o->dirs_n; i++) {
-		l.dir = o->dirs[i];
-		e = tree_walk(l.dir, look_at_cdxj, &l, w);
-	}
+	for (size_t i = 0; e == OK && i < o->dirs_n; i++)
+		e = look_below(&l, o->dirs[i], 0, w);
 	map_free(&l.known);
 	arena_free(&l.arena);
 	return e;

@@ -4,12 +4,12 @@
  * (replay_capture.c), and it ends, or waits to be resumed.
  */
 #include "base/text.h"
+#include "engine/archive/archive_port.h"
 #include "engine/frontier/crawl_options.h"
 #include "engine/frontier/journal.h"
 #include "engine/frontier/restore.h"
 #include "engine/policy/seed_list.h"
 #include "engine/rebuild/replay_state.h"
-#include "os/file.h"
 #include "os/log.h"
 
 struct replay *
@@ -62,9 +62,9 @@ replay_free(struct replay **xp)
 	capture_reader_free(&x->own.reader);
 	capture_reader_free(&x->original.reader);
 	capture_reader_free(&x->older.reader);
-	file_close(&x->own.fd);
-	file_close(&x->original.fd);
-	file_close(&x->older.fd);
+	archive_port()->close(&x->own.fd);
+	archive_port()->close(&x->original.fd);
+	archive_port()->close(&x->older.fd);
 	arena_free(&x->page);
 	buf_free(&x->body);
 	buf_free(&x->key);

@@ -3,11 +3,11 @@
  * put, as when it was fetched.
  */
 #include "base/text.h"
+#include "engine/archive/archive_port.h"
 #include "engine/frontier/journal.h"
 #include "engine/frontier/restore.h"
 #include "engine/parser/sitemap.h"
 #include "engine/rebuild/replay_state.h"
-#include "os/file.h"
 
 /* --- documents, read again ---------------------------------------------- */
 
@@ -16,7 +16,7 @@ read_record(struct replay *x, struct record *r, uint32_t file,
     uint64_t offset, uint32_t clen, uint32_t ulen)
 {
 	if (r->fd < 0 || r->file != file) {
-		file_close(&r->fd);
+		archive_port()->close(&r->fd);
 		r->file = file;
 		if (ledger_warc_open(ledger_index(frontier_ledger(
 		    x->frontier)), file, &r->fd, NULL) != OK)
