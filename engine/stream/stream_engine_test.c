@@ -1,10 +1,15 @@
 /* The stream of a real engine: what a crawl captured is what readers get. */
 #include "engine/control/engine_testing.h"
 
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include "base/metric.h"
+#include "engine/archive/archive_memory_testing.h"
 #include "engine/catalog/catalog.h"
+#include "engine/rebuild/rebuild.h"
 #include "engine/stream/stream.h"
 
 #define PAGES 60
@@ -358,6 +363,129 @@ after_a_crash(void **state)
 	rig_close(&rig);
 }
 
+/* --- an archive that is no directory -------------------------------------- */
+
+static bool
+half_is_there(struct rig *r, void *crawl)
+{
+	const struct crawl_row *row = crawl_row(engine_registry(r->engine),
+	    *(uint32_t *)crawl);
+
+	return row != NULL && row->view.counts.items >= PAGES / 2;
+}
+
+static enum err
+put_piece(void *arg, struct str bytes, struct why *w)
+{
+	(void)w;
+	buf_put_str(arg, bytes);
+	return OK;
+}
+
+/* A WACZ of the crawl's files, which are in it to the byte. */
+static void
+pack_crawl(uint32_t crawl, const char *archive)
+{
+	struct arena *a = &rig.arena;
+	struct crawl_file *files;
+	struct buf package = BUF_INIT;
+	size_t n = catalog_crawl_files(arena_printf(a, "%s/crawl-%u", archive,
+	    crawl).p, crawl, a, &files), warcs = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		assert_false(files[i].open);
+		if (str_ends(files[i].name, STR(".warc.gz")))
+			files[warcs++] = files[i];
+	}
+	assert_true(warcs > 0 && n == 2 * warcs);
+	struct package_request q = { .files = files, .files_n = warcs,
+	    .scratch = arena_printf(a, "%s/pack", rig.dir).p,
+	    .seed = rig_url(&rig, "/0"), .put = put_piece, .arg = &package };
+	assert_int_equal(catalog_package(&q, &(struct why){ 0 }), OK);
+	for (size_t i = 0; i < warcs; i++)
+		assert_true(str_find(buf_str(&package),
+		    memory_archive_bytes(files[i].path)) < package.n);
+	buf_free(&package);
+}
+
+/* Another data directory from the same archive. */
+static void
+rebuild_beside(const char *archive)
+{
+	struct rebuild_counts counts;
+	struct why w = WHY_INIT;
+	char data[PATH_MAX];
+
+	assert_int_equal(mkdir(arena_printf(&rig.arena, "%s/again",
+	    rig.dir).p, 0700), 0);
+	assert_non_null(realpath(arena_printf(&rig.arena, "%s/again",
+	    rig.dir).p, data));
+	struct rebuild_options o = { .conf = &rig.conf, .data_dir = data,
+	    .dirs = &archive, .dirs_n = 1, .scratch = arena_printf(&rig.arena,
+	    "%s/sort", rig.dir).p };
+	if (rebuild_run(&o, &counts, &w) != OK)
+		fail_msg("%s", w.text);
+	assert_int_equal(counts.crawls, 1);
+	assert_int_equal(counts.captures, PAGES);
+	assert_int_equal(counts.damaged + counts.lost + counts.unread, 0);
+	size_t n = strlen(rig.dir);
+	snprintf(rig.dir + n, sizeof(rig.dir) - n, "/again");
+}
+
+static void
+no_archive_on_disk(void)
+{
+	const char *command = arena_printf(&rig.arena, "test -z \"$(find %s "
+	    "-name '*.warc*' -o -name '*.cdxj*')\"", rig.dir).p;
+
+	assert_int_equal(system(command), 0);
+}
+
+/*
+ * A crawl, a crash in its midst, its stream, its WACZ and its rebuild, on an
+ * archive in memory: whoever opened a WARC or CDXJ file by path found none.
+ */
+static void
+on_another_archive(void **state)
+{
+	struct follower x;
+	char root[PATH_MAX], archive[PATH_MAX + 16], dir[sizeof(rig.dir)];
+
+	(void)state;
+	memory_archive_begin();
+	rig_open(&rig, site, NULL);
+	rig_start(&rig);
+	stream_use(engine_stream(rig.engine), render);
+	uint32_t crawl = rig_launch(&rig, "/0",
+	    "{\"rate_limit\":0.005,\"downloads\":1}");
+	rig_until(&rig, half_is_there, &crawl);
+	rig_crash(&rig);
+	rig_start(&rig);
+	stream_use(engine_stream(rig.engine), render);
+	read_all(crawl, STREAM_BODY, &x);
+	rig_until_state(&rig, crawl, CRAWL_COMPLETE);
+	rig_stop(&rig);
+	rig_start(&rig);
+	stream_use(engine_stream(rig.engine), render);
+	int64_t before = items_from("archive");
+	read_all(crawl, STREAM_BODY, &x);
+	assert_int_equal(items_from("archive") - before, PAGES);
+	assert_non_null(realpath(rig.dir, root));
+	snprintf(archive, sizeof(archive), "%s/archive", root);
+	pack_crawl(crawl, archive);
+	rig_stop(&rig);
+	memcpy(dir, rig.dir, sizeof(dir));
+	rebuild_beside(archive);
+	rig_start(&rig);
+	stream_use(engine_stream(rig.engine), render);
+	read_all(crawl, STREAM_BODY, &x);
+	rig_stop(&rig);
+	memcpy(rig.dir, dir, sizeof(dir));
+	no_archive_on_disk();
+	rig_close(&rig);
+	memory_archive_end();
+}
+
 static void
 paged(struct capture_query *q)
 {
@@ -451,6 +579,7 @@ main(void)
 		cmocka_unit_test_prestate(fresh, &forms[1]),
 		cmocka_unit_test_prestate(fresh, &forms[2]),
 		cmocka_unit_test(after_a_crash),
+		cmocka_unit_test(on_another_archive),
 		cmocka_unit_test(pages_of_a_crawl),
 		cmocka_unit_test(closing),
 		cmocka_unit_test(embeds),
