@@ -1,5 +1,6 @@
 #include "engine/fetcher/address_guard.h"
 
+#include "engine/fetcher/call_page.h"
 #include "engine/fetcher/fetch_crawl.h"
 #include "engine/policy/address.h"
 
@@ -26,6 +27,9 @@ is_trusted(const struct page *p)
 	const struct crawl_shared *s = p->crawl->shared;
 	struct str host = page_hop(p)->url.host;
 
+	/* Scripts reach what their configuration lists, and no more. */
+	if (p->kind == PAGE_OF_CALL)
+		return call_page_may_be_private(p, &page_hop(p)->url);
 	/* A door's crawl may have such a policy from when that was allowed. */
 	return p->fetcher->settings->allow_private ||
 	    (s->operator_seeds && policy_of(crawl_policy(s))->allow_private) ||

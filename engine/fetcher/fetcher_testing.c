@@ -6,10 +6,10 @@
 struct web {
 	struct transport transport;
 	struct fetch_rig *rig;
-	struct list calls;
+	struct list replies;
 };
 
-struct call {
+struct reply {
 	struct list node;
 	struct web *web;
 	struct exchange *exchange;
@@ -17,7 +17,7 @@ struct call {
 };
 
 static void
-end_call(struct call *c, enum transport_end end)
+end_reply(struct reply *c, enum transport_end end)
 {
 	struct exchange *x = c->exchange;
 	struct fetch_rig *r = c->web->rig;
@@ -33,7 +33,7 @@ end_call(struct call *c, enum transport_end end)
 static void
 answer(struct timer *t)
 {
-	struct call *c = CONTAINER(t, struct call, timer);
+	struct reply *c = CONTAINER(t, struct reply, timer);
 	struct exchange *x = c->exchange;
 	struct answer a = { .status = 200, .head = "", .body = "" };
 	char head[400];
@@ -44,19 +44,19 @@ answer(struct timer *t)
 		    &ip));
 	if (!x->events->connected(x, &ip)) {
 		c->web->rig->blocked++;
-		end_call(c, TRANSPORT_BLOCKED);
+		end_reply(c, TRANSPORT_BLOCKED);
 		return;
 	}
 	c->web->rig->site(x->url, &a);
 	snprintf(head, sizeof(head), "HTTP/1.1 %d X\r\n%s\r\n", a.status,
 	    a.head);
 	if (a.status == 0)
-		end_call(c, a.end);
+		end_reply(c, a.end);
 	else if (!x->events->head(x, str_of(head), a.status) ||
 	    !x->events->body(x, str_of(a.body)))
-		end_call(c, TRANSPORT_STOPPED);
+		end_reply(c, TRANSPORT_STOPPED);
 	else
-		end_call(c, TRANSPORT_DONE);
+		end_reply(c, TRANSPORT_DONE);
 }
 
 static void
@@ -64,11 +64,20 @@ start(struct transport *t, struct exchange *x)
 {
 	struct web *w = CONTAINER(t, struct web, transport);
 	struct fetch_rig *r = w->rig;
-	struct call *c = calloc(1, sizeof(*c));
+	struct reply *c = calloc(1, sizeof(*c));
 
 	assert_true(r->seen_n < FETCH_REQUESTS_MAX);
 	struct request_seen *seen = &r->seen[r->seen_n++];
 	snprintf(seen->url, sizeof(seen->url), "%.*s", STR_FMT(x->url));
+	snprintf(seen->method, sizeof(seen->method), "%.*s",
+	    STR_FMT(x->method));
+	snprintf(seen->body, sizeof(seen->body), "%.*s", STR_FMT(x->body));
+	for (size_t i = 0, n = 0; i < x->headers_n &&
+	    n < sizeof(seen->headers); i++)
+		n += (size_t)snprintf(seen->headers + n,
+		    sizeof(seen->headers) - n, "%.*s: %.*s\n",
+		    STR_FMT(x->headers[i].name),
+		    STR_FMT(x->headers[i].value));
 	seen->at = world.mono;
 	r->open++;
 	r->open_max = MAX(r->open_max, r->open);
@@ -78,7 +87,7 @@ start(struct transport *t, struct exchange *x)
 	x->own = c;
 	x->times = (struct transport_times){ 0, 1, -1, 2, 3 };
 	x->request_sent = STR("GET / HTTP/1.1\r\n\r\n");
-	list_put(&w->calls, &c->node);
+	list_put(&w->replies, &c->node);
 	loop_timer_set(r->rig.loop, &c->timer, mono_add_ms(world.mono,
 	    r->answer_ms));
 }
@@ -87,7 +96,7 @@ static void
 stop(struct transport *t, struct exchange *x)
 {
 	(void)t;
-	end_call(x->own, TRANSPORT_STOPPED);
+	end_reply(x->own, TRANSPORT_STOPPED);
 }
 
 static void
@@ -95,8 +104,8 @@ free_web(struct transport **tp)
 {
 	struct web *w = CONTAINER(*tp, struct web, transport);
 
-	while (!list_empty(&w->calls))
-		end_call(LIST_ITEM(w->calls.next, struct call, node),
+	while (!list_empty(&w->replies))
+		end_reply(LIST_ITEM(w->replies.next, struct reply, node),
 		    TRANSPORT_STOPPED);
 	free(w);
 	*tp = NULL;
@@ -147,7 +156,7 @@ make_fetcher(struct fetch_rig *r)
 
 	w->transport.table = &web_table;
 	w->rig = r;
-	list_init(&w->calls);
+	list_init(&w->replies);
 	r->shard.ports_n = 1;
 	r->filter = digest_filter_new(64);
 	struct fetcher_options o = {

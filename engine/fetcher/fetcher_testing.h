@@ -25,7 +25,8 @@ struct answer {
 typedef void site_fn(struct str url, struct answer *);
 
 struct request_seen {
-	char url[120];
+	char url[120], method[8], body[80];
+	char headers[400];           /* "Name: value\n" each */
 	struct mono at;
 };
 

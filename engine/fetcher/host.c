@@ -14,9 +14,9 @@
 #include <math.h>
 
 #include "base/metric.h"
+#include "engine/fetcher/call_page.h"
 #include "engine/fetcher/fetch_crawl.h"
 #include "engine/fetcher/origin.h"
-#include "engine/fetcher/page.h"
 #include "engine/fetcher/window.h"
 #include "os/clock.h"
 
@@ -38,7 +38,7 @@ static bool
 wanted(const struct host *h)
 {
 	return h->in_flight > 0 || !list_empty(&h->waiting) ||
-	    !list_empty(&h->windows);
+	    !list_empty(&h->calls) || !list_empty(&h->windows);
 }
 
 static void
@@ -172,6 +172,7 @@ host_get(struct fetcher *f, struct str name)
 	h->name = (struct str){ h->name_text, name.n };
 	list_init(&h->ready_node);
 	list_init(&h->waiting);
+	list_init(&h->calls);
 	list_init(&h->windows);
 	list_init(&h->origins);
 	list_init(&h->idle_node);
@@ -205,7 +206,7 @@ hosts_settle(struct fetcher *f, bool only_idle)
 	while (map_next(&f->hosts->by_name, &at, &v)) {
 		struct host *h = v;
 		if (!only_idle || (h->place == HOST_IDLE &&
-		    !list_empty(&h->windows)))
+		    !(list_empty(&h->windows) && list_empty(&h->calls))))
 			host_settle(h);
 	}
 }
@@ -248,6 +249,21 @@ slots(const struct host *h)
 	    h->fetcher->settings->host_connections_max;
 }
 
+/* The host's first call that may start now, or NULL. */
+static struct page *
+call_ready(const struct host *h)
+{
+	for (struct list *n = h->calls.next; n != &h->calls; n = n->next) {
+		struct page *p = LIST_ITEM(n, struct page, node);
+		if (p->crawl->order == FETCH_END || call_page_stopped(p) ||
+		    fetch_crawl_may_start(p->crawl))
+			return p;
+		if (p->crawl->order == FETCH_RUN)
+			fetcher_look_again(h->fetcher);
+	}
+	return NULL;
+}
+
 void
 host_settle(struct host *h)
 {
@@ -255,7 +271,7 @@ host_settle(struct host *h)
 	struct window *w = window_ready(h);
 
 	consider_idle(h);
-	if ((list_empty(&h->waiting) && w == NULL) ||
+	if ((list_empty(&h->waiting) && w == NULL && call_ready(h) == NULL) ||
 	    h->in_flight >= slots(h)) {
 		leave(h);
 		return;
@@ -276,7 +292,7 @@ host_settle(struct host *h)
 void
 host_wait(struct host *h, struct page *p)
 {
-	list_put(&h->waiting, &p->node);
+	list_put(p->kind == PAGE_OF_CALL ? &h->calls : &h->waiting, &p->node);
 	host_settle(h);
 }
 
@@ -291,12 +307,11 @@ host_wait_until(struct host *h, struct page *p, struct mono at)
 
 /* A page that waited takes a slot of the host. */
 static void
-start_waiting(struct host *h)
+start_waiting(struct host *h, struct page *p)
 {
-	struct page *p = LIST_ITEM(h->waiting.next, struct page, node);
-
 	list_take(&p->node);
-	if (p->crawl->order == FETCH_END || page_excluded(p)) {
+	if (p->crawl->order == FETCH_END || page_excluded(p) ||
+	    call_page_stopped(p)) {
 		page_resume(p, PAGE_RETURN);
 		return;
 	}
@@ -311,10 +326,20 @@ static void
 start_one(struct host *h)
 {
 	struct window *w;
+	struct page *call;
 
-	if (!list_empty(&h->waiting))
-		start_waiting(h);
-	else if ((w = window_ready(h)) != NULL)
+	if (!list_empty(&h->waiting)) {
+		start_waiting(h, LIST_ITEM(h->waiting.next, struct page,
+		    node));
+		return;
+	}
+	call = call_ready(h);
+	w = window_ready(h);
+	/* A crawl and a script that want the same host alternate. */
+	h->call_was_last = call != NULL && (w == NULL || !h->call_was_last);
+	if (h->call_was_last)
+		start_waiting(h, call);
+	else if (w != NULL)
 		page_resume(window_take(w), PAGE_ROBOTS);
 }
 

@@ -28,6 +28,8 @@ struct host {
 	unsigned silent;                 /* pages in a row without an answer */
 	unsigned in_flight;
 	struct list waiting;             /* pages whose turn comes first */
+	struct list calls;               /* pages of calls */
+	bool call_was_last;              /* a window comes before a call */
 	struct list windows;             /* window.c's */
 	struct list origins;             /* origin.c's */
 	struct list idle_node;           /* nothing of it is out or waits */
@@ -55,14 +57,17 @@ void hosts_close(struct fetcher *);
 void hosts_wake(struct fetcher *);
 /* The first host that is ready starts one page; then others come first. */
 void hosts_start_one(struct fetcher *);
-/* Settle every host, or only those that are idle and have windows. */
+/* Settle every host, or only those that are idle and have windows or calls. */
 void hosts_settle(struct fetcher *, bool only_idle);
 
 /* The host of this name; it is made when there is none. */
 struct host *host_get(struct fetcher *, struct str name);
 /* Put it where it belongs: ready, sleeping or idle. */
 void host_settle(struct host *);
-/* The page waits for the host's turn, behind those that wait already. */
+/*
+ * The page waits for the host's turn, behind those that wait already.  Pages of
+ * crawls that have been in a window come first, then calls and windows in turn.
+ */
 void host_wait(struct host *, struct page *);
 /*
  * The page, which holds a slot, gives it up and waits before all others; no

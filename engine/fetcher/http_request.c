@@ -3,6 +3,7 @@
  */
 #include "engine/fetcher/http_request.h"
 
+#include "engine/fetcher/call_page.h"
 #include "engine/fetcher/fetch_crawl.h"
 #include "engine/fetcher/revalidate.h"
 #include "os/clock.h"
@@ -17,12 +18,40 @@ add(struct transport_header *h, size_t *n, struct str name, struct str value)
 }
 
 static bool
-crawl_has(const struct crawl_shared *s, struct str name)
+has(const struct transport_header *h, size_t n, struct str name)
 {
-	for (size_t i = 0; i < s->headers_n; i++)
-		if (str_eq_nocase(s->headers[i].name, name))
+	for (size_t i = 0; i < n; i++)
+		if (str_eq_nocase(h[i].name, name))
 			return true;
 	return false;
+}
+
+/* The crawl's headers, but for those that its call sends itself. */
+static void
+add_own(const struct page *p, struct transport_header *h, size_t *n)
+{
+	const struct crawl_shared *s = p->crawl->shared;
+	const struct call *c = p->call;
+
+	for (size_t i = 0; i < s->headers_n; i++)
+		if (c == NULL || !has(c->headers, c->headers_n,
+		    s->headers[i].name))
+			add(h, n, s->headers[i].name, s->headers[i].value);
+	for (size_t i = 0; c != NULL && i < c->headers_n; i++)
+		add(h, n, c->headers[i].name, c->headers[i].value);
+}
+
+/* A header that every request has, unless its crawl or call says other. */
+static void
+add_usual(const struct page *p, struct transport_header *h, size_t *n,
+    struct str name, struct str value)
+{
+	const struct crawl_shared *s = p->crawl->shared;
+	const struct call *c = p->call;
+
+	if (!has(s->headers, s->headers_n, name) &&
+	    (c == NULL || !has(c->headers, c->headers_n, name)))
+		add(h, n, name, value);
 }
 
 /* "host" or "host:port"; userinfo never leaves in a Host header. */
@@ -45,32 +74,31 @@ http_request_build(struct page *p)
 	struct exchange *x = &p->exchange;
 	uint16_t port = x->port;
 	struct transport_header *own = ARENA_ARRAY(a, struct transport_header,
-	    HEADERS_OWN_MAX + s->headers_n);
+	    HEADERS_OWN_MAX + s->headers_n +
+	    (p->call == NULL ? 0 : p->call->headers_n));
+	struct cookie_jar *cookies = p->call == NULL ? p->crawl->cookies :
+	    p->call->session;
 	size_t n = 0;
 
 	add(own, &n, STR("Host"), host_value(&h->url, a));
-	if (!crawl_has(s, STR("User-Agent")))
-		add(own, &n, STR("User-Agent"), s->user_agent.n != 0 ?
-		    s->user_agent : set->user_agent);
-	if (!crawl_has(s, STR("Accept")))
-		add(own, &n, STR("Accept"), STR("text/html,"
-		    "application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"));
-	if (!crawl_has(s, STR("Accept-Encoding")))
-		add(own, &n, STR("Accept-Encoding"),
-		    STR("gzip, br, zstd"));
-	for (size_t i = 0; i < s->headers_n; i++)
-		add(own, &n, s->headers[i].name, s->headers[i].value);
+	add_usual(p, own, &n, STR("User-Agent"), s->user_agent.n != 0 ?
+	    s->user_agent : set->user_agent);
+	add_usual(p, own, &n, STR("Accept"), STR("text/html,"
+	    "application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"));
+	add_usual(p, own, &n, STR("Accept-Encoding"), STR("gzip, br, zstd"));
+	add_own(p, own, &n);
 	/* Secrets go to the hosts that the operator named, nowhere else. */
 	if (crawl_has_seed_host(s, h->url.host))
 		add(own, &n, STR("Authorization"), s->authorization);
 	n += revalidate_headers(p, own + n);
-	if (p->crawl->cookies != NULL)
-		add(own, &n, STR("Cookie"), cookie_header(p->crawl->cookies,
-		    &h->url, clock_wall(), a));
+	if (cookies != NULL)
+		add(own, &n, STR("Cookie"), cookie_header(cookies, &h->url,
+		    clock_wall(), a));
 
 	double timeout = policy_of(crawl_policy(s))->limits.timeout;
 	memset(x, 0, sizeof(*x));
-	x->method = STR("GET");
+	x->method = call_page_method(p);
+	x->body = call_page_body(p);
 	struct url bare = h->url;
 	x->url = str_cut(bare.href, 0, bare.href.n - bare.fragment.n);
 	x->host = h->url.host;
@@ -89,5 +117,9 @@ http_request_build(struct page *p)
 	x->speed_s = set->speed_s;
 	x->head_bytes_max = set->head_bytes_max;
 	x->http2 = set->http2;
-	return h->url.scheme == URL_HTTP || h->url.scheme == URL_HTTPS;
+	if (p->call != NULL && p->call->timeout_ms != 0)
+		x->total_ms = p->call->timeout_ms;
+	return (h->url.scheme == URL_HTTP || h->url.scheme == URL_HTTPS) &&
+	    (p->call == NULL || p->call->sign == NULL ||
+	    p->call->sign(p->call, x, a));
 }

@@ -2,10 +2,9 @@
  * Pages: their memory, the loop over their steps, and the first and the last of
  * these: ROBOTS and TURN; ARCHIVE, COMMIT and REPORT.
  */
-#include "engine/fetcher/page.h"
-
 #include "engine/fetcher/address_guard.h"
 #include "engine/fetcher/address_slots.h"
+#include "engine/fetcher/call_page.h"
 #include "engine/fetcher/fetch_crawl.h"
 #include "engine/fetcher/handoff.h"
 #include "engine/fetcher/host.h"
@@ -268,14 +267,16 @@ page_step_robots(struct page *p)
 		    str_of(w.text));
 	if (page_travel(p, fetcher_of(p->fetcher, u->host)))
 		return PAGE_WAIT;
-	if (p->crawl->order == FETCH_END || page_excluded(p))
+	if (p->crawl->order == FETCH_END || page_excluded(p) ||
+	    call_page_stopped(p))
 		return PAGE_RETURN;
 	const char *text = refused(p, &reason);
 	if (text != NULL)
 		return page_finish(p, OUTCOME_SKIPPED, reason, str_of(text));
 	struct host *h = host_get(p->fetcher, u->host);
 	if (policy_of(crawl_policy(p->crawl->shared))->robots ==
-	    POLICY_IGNORE || (p->submission.lease.flags & FOUND_SITEMAP))
+	    POLICY_IGNORE || (p->submission.lease.flags & FOUND_SITEMAP) ||
+	    (p->call != NULL && !p->call->robots))
 		return PAGE_TURN;
 	struct origin *o = origin_get(h, p);
 	if (!origin_ready(o, p))
@@ -287,6 +288,8 @@ page_step_robots(struct page *p)
 	if (!robots_allows(o->robots, url_target(u), &match))
 		return page_finish(p, OUTCOME_SKIPPED, SKIP_ROBOTS,
 		    forbidden_text(p, o, &match));
+	if (p->kind == PAGE_OF_CALL)
+		return PAGE_TURN;
 	links_from_robots(p, o);
 	return revalidate_begin(p) ? PAGE_WAIT : PAGE_TURN;
 }
@@ -345,6 +348,8 @@ page_step_return(struct page *p)
 		return PAGE_WAIT;
 	if (p->kind == PAGE_OF_ROBOTS)
 		origin_abandoned(p->origin);
+	if (p->kind == PAGE_OF_CALL)
+		call_page_fail(p, CALL_STOPPED, 0, STR_NONE);
 	p->submission.outcome = p->kind == PAGE_URL ? OUTCOME_RETURNED :
 	    OUTCOME_NONE;
 	return PAGE_COMMIT;
@@ -358,7 +363,9 @@ durable(struct submission *s, enum err e)
 	outbox_uncount(p->fetcher, p->bytes_counted);
 	if (p->lender != NULL)
 		page_join(p);
-	if (e == OK)
+	if (p->kind == PAGE_OF_CALL)
+		p->call->result = e;
+	if (e == OK || p->kind == PAGE_OF_CALL)
 		page_resume(p, PAGE_REPORT);
 	else
 		page_free(&p);
@@ -402,6 +409,8 @@ page_step_report(struct page *p)
 		page_archive_event(p, &e);
 		f->options.event(f->options.arg, &e);
 	}
+	if (p->kind == PAGE_OF_CALL)
+		call_page_report(p);
 	page_free(&p);
 	return PAGE_WAIT;
 }
@@ -413,9 +422,14 @@ page_finish(struct page *p, enum outcome outcome, uint8_t reason,
 	struct submission *s = &p->submission;
 
 	page_release_slot(p);
+	if (p->kind == PAGE_OF_CALL && outcome != OUTCOME_CALL) {
+		call_page_fail(p, outcome == OUTCOME_SKIPPED ? CALL_REFUSED :
+		    CALL_FAILED, reason, text);
+		return PAGE_COMMIT;
+	}
 	s->outcome = outcome;
 	s->reason = reason;
-	if (outcome == OUTCOME_ITEM) {
+	if (outcome == OUTCOME_ITEM || outcome == OUTCOME_CALL) {
 		s->status = (uint16_t)page_hop(p)->status;
 		s->body_bytes = page_hop(p)->body.n;
 		page_archive_journal(p);
@@ -427,7 +441,7 @@ page_finish(struct page *p, enum outcome outcome, uint8_t reason,
 		page_log_outcome(p, text);
 	/* A robots.txt that was read has its members already. */
 	if (outcome != OUTCOME_ITEM && outcome != OUTCOME_AUX &&
-	    s->parts == NULL)
+	    outcome != OUTCOME_CALL && s->parts == NULL)
 		page_archive_answers(p);
 	return PAGE_COMMIT;
 }

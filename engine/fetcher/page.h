@@ -20,8 +20,8 @@
 /*
  * A page's story.  A step returns its successor, or PAGE_WAIT when the page
  * waits for an event, is at another loop, or is gone.  RESOLVE and FETCH are in
- * page_fetch.c, JUDGE and PARSE in page_judge.c, DEDUPE in dedupe.c, the others
- * in page.c.
+ * page_fetch.c, JUDGE and PARSE in page_judge.c, ANSWER in call.c, DEDUPE in
+ * dedupe.c, the others in page.c.
  */
 #define PAGE_STEPS(X)                                                       \
 	X(ROBOTS,  robots,  "ask robots.txt")                                 \
@@ -30,6 +30,7 @@
 	X(FETCH,   fetch,   "send the request, take the answer")              \
 	X(JUDGE,   judge,   "follow a redirect, try again, or go on")         \
 	X(PARSE,   parse,   "decode, find links")                             \
+	X(ANSWER,  answer,  "a call's answer: decode it, make its records") \
 	X(DEDUPE,  dedupe,  "look for the same payload in the collection")    \
 	X(ARCHIVE, archive, "build the WARC members")                         \
 	X(RETURN,  return,  "not wanted any more: back to its queue")         \
@@ -44,10 +45,10 @@ enum page_step {
 };
 
 /*
- * A URL of the crawl; or robots.txt, whose answer goes to its origin and which
- * has neither a lease nor a number.
+ * A URL of the crawl; robots.txt, whose answer goes to its origin and which has
+ * neither a lease nor a number; or a call, which has no lease.
  */
-enum page_kind { PAGE_URL, PAGE_OF_ROBOTS };
+enum page_kind { PAGE_URL, PAGE_OF_ROBOTS, PAGE_OF_CALL };
 
 struct page {
 	struct submission submission;    /* its arena is the page's */
@@ -59,6 +60,8 @@ struct page {
 	struct host *host;               /* whose slot it holds, if it does */
 	struct address *address;         /* counted there */
 	struct origin *origin;           /* PAGE_OF_ROBOTS: for whom */
+	struct call *call;               /* PAGE_OF_CALL: whose */
+	bool as_get;                     /* a redirect left method and body */
 	enum page_kind kind;
 	enum page_step step;
 	bool holds_slot, counted;
@@ -158,6 +161,8 @@ struct str page_token(const struct page *);
 struct origin *page_down_origin(struct page *, struct host *);
 /* The exception that stands for how its last exchange ended. */
 enum exception page_exception(const struct page *);
+/* `content` from the body; what cannot be decoded is left out (`damaged`). */
+void page_decode(struct page *);
 /* How many bytes of a body are read, before and after decoding. */
 uint64_t page_body_max(const struct page *);
 /* The current hop. */

@@ -1,5 +1,6 @@
 #include "engine/fetcher/page_archive.h"
 
+#include "engine/fetcher/call.h"
 #include "engine/fetcher/fetch_crawl.h"
 #include "engine/fetcher/handoff.h"
 #include "engine/fetcher/revalidate.h"
@@ -96,13 +97,20 @@ put_hop(struct page *p, unsigned i, struct str outcome, struct why *w)
 	return OK;
 }
 
+const struct redactor *
+page_redactor(const struct page *p)
+{
+	return p->call != NULL && p->call->redactor != NULL ?
+	    p->call->redactor : p->crawl->shared->redactor;
+}
+
 bool
 page_archive_members(struct page *p, struct why *w)
 {
 	struct submission *s = &p->submission;
 	enum err e = OK;
 
-	warc_writer_redact(p->fetcher->writer, p->crawl->shared->redactor);
+	warc_writer_redact(p->fetcher->writer, page_redactor(p));
 	s->parts = ARENA_ARRAY(&s->arena, struct archive_member,
 	    2 * (size_t)p->hops_n);
 	buf_reserve(&s->members, 1024 + page_hop(p)->body.n / 3);

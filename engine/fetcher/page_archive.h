@@ -9,6 +9,8 @@
 
 #include "engine/fetcher/page.h"
 
+/* What must not stand in the page's records. */
+const struct redactor *page_redactor(const struct page *);
 /* The members of all hops.  False: a record cannot be made, see `w`. */
 bool page_archive_members(struct page *, struct why *w);
 /* The answer of a page that is no capture, if any came; see page_finish(). */

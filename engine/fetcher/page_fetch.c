@@ -4,6 +4,7 @@
  */
 #include "engine/fetcher/address_guard.h"
 #include "engine/fetcher/address_slots.h"
+#include "engine/fetcher/call_page.h"
 #include "engine/fetcher/fetch_crawl.h"
 #include "engine/fetcher/http_request.h"
 #include "engine/policy/robots.h"
@@ -198,7 +199,7 @@ page_step_fetch(struct page *p)
 	struct fetcher *f = p->fetcher;
 	struct hop *h = page_hop(p);
 
-	if (p->crawl->order == FETCH_END)
+	if (p->crawl->order == FETCH_END || call_page_stopped(p))
 		return PAGE_RETURN;
 	if (!address_slots_take(p))
 		return PAGE_WAIT;

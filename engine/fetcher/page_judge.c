@@ -3,6 +3,7 @@
  * links to.
  */
 #include "engine/fetcher/address_slots.h"
+#include "engine/fetcher/call_page.h"
 #include "engine/fetcher/fetch_crawl.h"
 #include "engine/fetcher/host.h"
 #include "engine/fetcher/links.h"
@@ -90,7 +91,10 @@ try_again(struct page *p)
 		}
 		return false;
 	}
-	if (p->tries >= p->fetcher->settings->tries_max) {
+	if (p->kind == PAGE_OF_CALL && !call_page_tries_left(p))
+		return false;
+	if (p->tries >= p->fetcher->settings->tries_max &&
+	    p->kind != PAGE_OF_CALL) {
 		bool unreached = p->end == TRANSPORT_CONNECT ||
 		    page_hop(p)->times.connect < 0;
 		if (page_hop(p)->status == 0 && p->end != TRANSPORT_DNS &&
@@ -103,7 +107,7 @@ try_again(struct page *p)
 		host_trouble(host, retry_after_ms(page_hop(p)));
 		page_log_backoff(p, host);
 	}
-	return true;
+	return p->kind != PAGE_OF_CALL || call_page_in_time(p, host->next_at);
 }
 
 static enum page_step
@@ -111,7 +115,7 @@ fail(struct page *p, enum exception reason, struct str text)
 {
 	if (page_goes_home(p))
 		return PAGE_WAIT;
-	if (p->kind == PAGE_URL)
+	if (p->kind != PAGE_OF_ROBOTS)
 		return page_finish(p, OUTCOME_EXCEPTION, (uint8_t)reason,
 		    text);
 	origin_fetched(p->origin, p);
@@ -128,7 +132,7 @@ block(struct page *p)
 
 	if (page_goes_home(p))
 		return PAGE_WAIT;
-	if (p->kind == PAGE_URL)
+	if (p->kind != PAGE_OF_ROBOTS)
 		return page_finish(p, OUTCOME_SKIPPED, SKIP_BLOCKED, text);
 	origin_blocked(p->origin, p->crawl, text);
 	return page_finish(p, OUTCOME_NONE, 0, STR_NONE);
@@ -173,11 +177,13 @@ follow(struct page *p, struct str location)
 		return page_finish(p, OUTCOME_SKIPPED, (uint8_t)v.reason,
 		    arena_printf(a, "redirected to %.*s: %s",
 		    STR_FMT(str_cut(to.href, 0, 200)), v.text));
+	p->as_get |= from->status == 301 || from->status == 302 ||
+	    from->status == 303;
 	p->hops[p->hops_n++] = ARENA_NEW(a, struct hop);
 	p->tries = 0;
 	page_hop(p)->url = to;
 	/* robots.txt of the new place decides, unless this is robots.txt. */
-	p->step = p->kind == PAGE_URL ? PAGE_ROBOTS : PAGE_TURN;
+	p->step = p->kind == PAGE_OF_ROBOTS ? PAGE_TURN : PAGE_ROBOTS;
 	return page_travel(p, fetcher_of(p->fetcher, to.host)) ? PAGE_WAIT :
 	    p->step;
 }
@@ -185,14 +191,16 @@ follow(struct page *p, struct str location)
 static void
 store_cookies(struct page *p)
 {
+	struct cookie_jar *jar = p->call == NULL ? p->crawl->cookies :
+	    p->call->session;
 	struct hop *h = page_hop(p);
 	size_t at = 0;
 	struct str value;
 
-	if (p->crawl->cookies == NULL)
+	if (jar == NULL)
 		return;
 	while (http_next(&h->parsed, STR("Set-Cookie"), &at, &value))
-		cookie_store(p->crawl->cookies, &h->url, value, h->start);
+		cookie_store(jar, &h->url, value, h->start);
 }
 
 enum page_step
@@ -200,7 +208,7 @@ page_step_judge(struct page *p)
 {
 	struct hop *h = page_hop(p);
 
-	if (p->crawl->order == FETCH_END)
+	if (p->crawl->order == FETCH_END || call_page_stopped(p))
 		return PAGE_RETURN;
 	if (p->end == TRANSPORT_BLOCKED)
 		return block(p);
@@ -217,8 +225,10 @@ page_step_judge(struct page *p)
 		    STR("the answer's head is not HTTP") : STR_NONE);
 	store_cookies(p);
 	struct str location = http_find(&h->parsed, STR("Location"));
-	return redirects(h->status) && location.n != 0 ?
-	    follow(p, location) : PAGE_PARSE;
+	if (redirects(h->status) && location.n != 0 &&
+	    (p->call == NULL || p->call->follow))
+		return follow(p, location);
+	return p->kind == PAGE_OF_CALL ? PAGE_ANSWER : PAGE_PARSE;
 }
 
 /* --- PARSE -------------------------------------------------------------- */
@@ -232,8 +242,8 @@ coded(const struct hop *h)
 	    http_find(&h->parsed, STR("Transfer-Encoding")).n != 0;
 }
 
-static void
-decode(struct page *p)
+void
+page_decode(struct page *p)
 {
 	struct hop *h = page_hop(p);
 	struct http_decode_limits limits = { page_body_max(p),
@@ -282,7 +292,7 @@ page_step_parse(struct page *p)
 
 	if (page_goes_home(p))
 		return PAGE_WAIT;
-	decode(p);
+	page_decode(p);
 	if (p->kind == PAGE_URL && p->damaged && p->content.n == 0 &&
 	    h->truncated == NULL)
 		return page_finish(p, OUTCOME_EXCEPTION, EXCEPTION_DECODE,

@@ -93,6 +93,9 @@ crawl_consider_end(struct crawl *c)
 		pause_for_room(c);
 		return;
 	}
+	/* What has calls and no queue ends when its owner says so. */
+	if (n->queued == 0 && c->view.kind != CRAWL_CRAWL)
+		return;
 	if (n->queued == 0)
 		end(c, CRAWL_COMPLETE, n->items == 0 &&
 		    crawl_exceptions(n) > 0 ? "every fetch failed" :

@@ -9,7 +9,10 @@
 #include "base/time.h"
 #include "engine/policy/skip_reason.h"
 
-enum crawl_kind { CRAWL_CRAWL = 0, CRAWL_FRONTIER = 1, CRAWL_HARVEST = 2 };
+/* A harvest, and what scripts ask (`tasks`), have calls and no queue. */
+enum crawl_kind {
+	CRAWL_CRAWL = 0, CRAWL_FRONTIER = 1, CRAWL_HARVEST = 2, CRAWL_TASKS = 3
+};
 
 #define CRAWL_STATES(X)                                                     \
 	X(PENDING, "pending")                                                 \

@@ -184,7 +184,7 @@ rig_found(struct rig *r, const char *url, double cost, enum skip_reason skip)
 static void
 begin(struct rig *r, const struct found *seeds, size_t n)
 {
-	struct crawl_spec spec = { .kind = CRAWL_CRAWL, .name = STR("test"),
+	struct crawl_spec spec = { .kind = r->kind, .name = STR("test"),
 	    .policy = STR("{}"), .options = STR("{}"),
 	    .max_items = r->max_items, .host_urls_max = r->host_urls_max };
 	struct why w = WHY_INIT;

@@ -23,6 +23,7 @@ struct rig {
 	/* Set between rig_init() and rig_open(). */
 	struct frontier_options options;
 	uint64_t max_items, host_urls_max;   /* of the crawls that begin */
+	enum crawl_kind kind;
 
 	struct loop *loop;
 	struct loop *away;               /* the port's, when it is another */

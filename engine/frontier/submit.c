@@ -139,8 +139,8 @@ frontier_discover(struct crawl *c, const struct found *u, uint64_t via)
 static uint64_t
 journal_seq(const struct submission *s)
 {
-	return s->outcome == OUTCOME_ITEM ? s->seq :
-	    s->parts_n > 0 && s->journal_rest.n > 0 ?
+	return s->outcome == OUTCOME_ITEM || s->outcome == OUTCOME_CALL ?
+	    s->seq : s->parts_n > 0 && s->journal_rest.n > 0 ?
 	    journal_failed_seq(s->lease.hash) : 0;
 }
 
@@ -260,6 +260,27 @@ cause_of(const struct submission *s)
 	return s->lines_n > 0 ? s->lines[0].text : STR_NONE;
 }
 
+/* One that is restored has its number. */
+static void
+take_number(struct crawl *c, struct submission *s)
+{
+	s->seq = s->seq != 0 ? s->seq : c->next_seq;
+	c->next_seq = s->seq + 1;
+	c->view.item_last = s->seq;
+}
+
+/* It has neither a queue nor a lease: its URL may come any number of times. */
+static void
+settle_call(struct crawl *c, struct submission *s)
+{
+	take_number(c, s);
+	for (size_t i = 0; i < s->lines_n; i++)
+		crawl_log(c, &s->lines[i]);
+	s->result = archive(c, s, &s->place);
+	journal(c, s, &s->place);
+	count_item(c, s);
+}
+
 void
 submission_settle(struct crawl *c, struct submission *s)
 {
@@ -267,6 +288,10 @@ submission_settle(struct crawl *c, struct submission *s)
 	uint32_t date;
 	uint8_t mark;
 
+	if (s->outcome == OUTCOME_CALL) {
+		settle_call(c, s);
+		return;
+	}
 	/* A lease that was given up (by a cancelled crawl) counts no more. */
 	if (s->outcome != OUTCOME_NONE && (q == NULL ||
 	    !url_table_get(c->frontier->known, s->lease.hash, &date, &mark) ||
@@ -277,10 +302,7 @@ submission_settle(struct crawl *c, struct submission *s)
 		return;
 	}
 	if (s->outcome == OUTCOME_ITEM) {
-		/* One that is restored has its number. */
-		s->seq = s->seq != 0 ? s->seq : c->next_seq;
-		c->next_seq = s->seq + 1;
-		c->view.item_last = s->seq;
+		take_number(c, s);
 		if (c->near == NULL)
 			c->near = near_dup_new(NEAR_DUP_MAX);
 		s->near_duplicate = near_dup_add(c->near, s->simhash) &&
@@ -377,7 +399,7 @@ submission_admit(struct frontier *f, struct submission *s)
 		crawl_touch(c);
 		crawl_consider_end(c);
 		crawl_wake_starved(c);
-	} else if (s->outcome != OUTCOME_NONE) {
+	} else if (s->outcome != OUTCOME_NONE && s->outcome != OUTCOME_CALL) {
 		end_lease(f, &s->lease);
 	}
 	for (size_t i = 0; i < s->puts_n; i++)

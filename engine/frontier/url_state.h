@@ -15,6 +15,7 @@ enum outcome {
 	OUTCOME_SKIPPED,
 	OUTCOME_AUX,              /* a sitemap, read */
 	OUTCOME_RETURNED,         /* not fetched; it waits again */
+	OUTCOME_CALL,             /* an answer without a lease; numbered */
 };
 
 /* LEASED: as far as the known table says; after a restart it is WAITING. */

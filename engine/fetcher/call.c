@@ -1,0 +1,318 @@
+/*
+ * Calls: a page without a lease, from its owner's loop to its host's and back.
+ */
+#include "engine/fetcher/call_page.h"
+
+#include "engine/fetcher/fetch_crawl.h"
+#include "engine/fetcher/page_archive.h"
+#include "engine/frontier/checkpoint.h"
+#include "os/clock.h"
+
+/* --- what the page's steps ask ------------------------------------------- */
+
+bool
+call_page_stopped(const struct page *p)
+{
+	return p->kind == PAGE_OF_CALL && atomic_load_explicit(
+	    &p->call->stopping, memory_order_relaxed);
+}
+
+/* RFC 9110 §15.4: 301 and 302 may, 303 does change the method to GET. */
+struct str
+call_page_method(const struct page *p)
+{
+	if (p->kind != PAGE_OF_CALL || (p->as_get &&
+	    !str_eq(p->call->method, STR("HEAD"))))
+		return STR("GET");
+	return p->call->method;
+}
+
+struct str
+call_page_body(const struct page *p)
+{
+	return p->kind != PAGE_OF_CALL || p->as_get ? STR_NONE :
+	    p->call->body;
+}
+
+bool
+call_page_may_be_private(const struct page *p, const struct url *u)
+{
+	const struct call *c = p->call;
+	char text[8];
+
+	snprintf(text, sizeof(text), ":%u", u->port);
+	for (size_t i = 0; i < c->private_n; i++) {
+		struct str host = c->private_hosts[i];
+		if (str_ends(host, str_of(text)) && str_eq_nocase(
+		    str_cut(host, 0, host.n - strlen(text)), u->host))
+			return true;
+	}
+	return false;
+}
+
+bool
+call_page_tries_left(const struct page *p)
+{
+	unsigned max = p->call->tries_max;
+
+	return p->tries < (max != 0 ? max : p->fetcher->settings->tries_max);
+}
+
+bool
+call_page_in_time(const struct page *p, struct mono at)
+{
+	return p->call->deadline.ns == 0 ||
+	    mono_before(at, p->call->deadline);
+}
+
+/* --- the answer ---------------------------------------------------------- */
+
+static void
+deliver_answered(struct mail *m)
+{
+	struct call *c = CONTAINER(m, struct call, mail);
+
+	c->answered(c);
+}
+
+/* Its own copies: the page goes when the answer is durable. */
+static void
+tell_answer(struct page *p)
+{
+	struct call *c = p->call;
+	const struct hop *h = page_hop(p);
+	struct str head = arena_copy(&c->arena, h->head);
+
+	c->end = CALL_ANSWERED;
+	c->status = h->status;
+	c->hops = p->hops_n - 1;
+	c->final_url = arena_copy(&c->arena, h->url.href);
+	c->truncated = h->truncated != NULL;
+	c->damaged = p->damaged;
+	if (http_parse_head(head, false, HTTP_LIMITS_DEFAULT, &c->arena,
+	    &c->head, NULL) != OK)
+		c->head = (struct http_head){ 0 };
+	/* The records are made: the owner gets the bytes themselves. */
+	struct buf *body = p->decoded.n > 0 ? &p->decoded : &page_hop(p)->body;
+	if (body == &p->decoded || p->content.n > 0) {
+		c->content = *body;
+		*body = (struct buf)BUF_INIT;
+	}
+	if (c->answered == NULL)
+		return;
+	c->mail.deliver = deliver_answered;
+	loop_post(c->home, &c->mail);
+}
+
+/* An answer that is kept for its meaning alone, such as a budget's state. */
+static bool
+put_metadata(struct page *p, struct why *w)
+{
+	struct submission *s = &p->submission;
+	const struct hop *h = page_hop(p);
+	const char *info = atomic_load_explicit(&p->crawl->shared->warcinfo_id,
+	    memory_order_acquire);
+	struct warc_capture capture = { .crawl = s->crawl,
+	    .start = h->start, .duration_us = h->times.total,
+	    .requested_url = s->lease.url };
+	struct warc_document d = { .type = WARC_METADATA,
+	    .target_uri = h->url.href, .date = h->start,
+	    .content_type = http_find(&h->parsed, STR("Content-Type")),
+	    .warcinfo_id = str_of(info), .capture = &capture,
+	    .block = &p->content, .block_n = 1 };
+
+	s->parts = ARENA_NEW(&s->arena, struct archive_member);
+	if (warc_put_document(p->fetcher->writer, &d, &s->members, &p->final,
+	    w) != OK)
+		return false;
+	s->parts[s->parts_n++] = (struct archive_member){ p->final.at,
+	    p->final.clen, STR_NONE };
+	return true;
+}
+
+static bool
+put_records(struct page *p, struct why *w)
+{
+	struct call *c = p->call;
+	struct str body = buf_str(&page_hop(p)->body);
+
+	if (!p->fetcher->settings->archive)
+		return true;
+	warc_digest_payload(p->fetcher->writer, &body, 1, &p->digest);
+	if (c->archive == CALL_RESPONSE)
+		return page_archive_members(p, w);
+	warc_writer_redact(p->fetcher->writer, page_redactor(p));
+	return put_metadata(p, w);
+}
+
+/* In the same group as the records, or alone when there are none. */
+static void
+put_checkpoint(struct page *p)
+{
+	struct submission *s = &p->submission;
+
+	if (p->call->checkpoint.n == 0)
+		return;
+	s->puts = ARENA_NEW(&s->arena, struct extra_put);
+	s->puts_n = 1;
+	checkpoint_put(s->crawl, p->call->checkpoint_owner,
+	    p->call->checkpoint, &s->arena, s->puts);
+}
+
+enum page_step
+page_step_answer(struct page *p)
+{
+	struct why w = WHY_INIT;
+	enum page_step next;
+
+	page_decode(p);
+	if (p->call->archive != CALL_UNARCHIVED && !put_records(p, &w))
+		return page_finish(p, OUTCOME_EXCEPTION, EXCEPTION_PROTOCOL,
+		    arena_copy(&p->submission.arena, str_of(w.text)));
+	put_checkpoint(p);
+	next = page_finish(p, OUTCOME_CALL, 0, STR_NONE);
+	if (p->call->archive == CALL_UNARCHIVED)
+		p->submission.outcome = OUTCOME_NONE;
+	tell_answer(p);
+	return next;
+}
+
+void
+call_page_fail(struct page *p, enum call_end end, uint8_t reason,
+    struct str text)
+{
+	struct call *c = p->call;
+
+	c->end = end;
+	c->exception = end == CALL_FAILED ? reason : 0;
+	c->skip = end == CALL_REFUSED ? reason : SKIP_NONE;
+	c->text = arena_copy(&c->arena, text);
+	c->status = page_hop(p)->status;
+	p->submission.outcome = OUTCOME_NONE;
+	p->submission.parts_n = 0;
+	buf_clear(&p->submission.members);
+}
+
+/* --- home ---------------------------------------------------------------- */
+
+static void
+deliver_done(struct mail *m)
+{
+	struct call *c = CONTAINER(m, struct call, done_mail);
+
+	c->is_done = true;
+	if (!c->stop_is_out)
+		c->done(c);
+}
+
+void
+call_page_report(struct page *p)
+{
+	struct call *c = p->call;
+
+	c->number = p->submission.seq;
+	c->done_mail.deliver = deliver_done;
+	loop_post(c->home, &c->done_mail);
+}
+
+/* No loop has it: its crawl has ended, or never was. */
+static void
+report_stopped(struct call *c)
+{
+	c->end = CALL_STOPPED;
+	c->done_mail.deliver = deliver_done;
+	loop_post(c->home, &c->done_mail);
+}
+
+void
+call_free_answer(struct call *c)
+{
+	buf_free(&c->content);
+	arena_free(&c->arena);
+}
+
+/* --- start, stop ---------------------------------------------------------- */
+
+static void
+deliver_start(struct mail *m)
+{
+	struct call *c = CONTAINER(m, struct call, mail);
+	struct fetch_crawl *crawl = fetch_crawl_find(c->any, c->crawl);
+	struct page *p;
+
+	if (crawl == NULL || crawl->order == FETCH_END) {
+		report_stopped(c);
+		return;
+	}
+	p = page_new(c->any, crawl, PAGE_OF_CALL);
+	p->call = c;
+	p->submission.lease.url = arena_copy(&p->submission.arena,
+	    str_cut(c->url, 0, str_find_char(c->url, '#')));
+	page_resume(p, PAGE_ROBOTS);
+}
+
+void
+call_start(struct fetcher *f, struct call *c)
+{
+	c->any = f;
+	c->mail.deliver = deliver_start;
+	loop_post(f->loop, &c->mail);
+}
+
+static void
+deliver_stopped(struct mail *m)
+{
+	struct call *c = CONTAINER(m, struct call, stop_mail);
+
+	c->stop_is_out = false;
+	if (c->is_done)
+		c->done(c);
+}
+
+/* It waits for its turn, or its request is out; else a step looks. */
+static bool
+stop_here(struct fetcher *f, const struct call *c)
+{
+	struct list *all = &f->pages->all;
+
+	for (struct list *n = all->next; n != all; n = n->next) {
+		struct page *p = LIST_ITEM(n, struct page, all_node);
+		if (p->call != c)
+			continue;
+		if (p->step == PAGE_FETCH && p->address != NULL &&
+		    p->exchange.own != NULL) {
+			transport_stop(f->options.transport, &p->exchange);
+		} else if (p->step == PAGE_TURN) {
+			list_take(&p->node);
+			page_resume(p, PAGE_RETURN);
+		}
+		return true;
+	}
+	return false;
+}
+
+/* The page may travel: what this misses, its next step sees. */
+static void
+deliver_stop(struct mail *m)
+{
+	struct call *c = CONTAINER(m, struct call, stop_mail);
+	const struct fetcher_options *o = &c->any->options;
+	bool last = stop_here(o->all[c->stop_at], c) ||
+	    c->stop_at + 1 == o->all_n;
+
+	if (last)
+		m->deliver = deliver_stopped;
+	else
+		c->stop_at++;
+	loop_post(last ? c->home : o->all[c->stop_at]->loop, m);
+}
+
+void
+call_stop(struct call *c)
+{
+	atomic_store(&c->stopping, true);
+	c->stop_is_out = true;
+	c->stop_at = 0;
+	c->stop_mail.deliver = deliver_stop;
+	loop_post(c->any->options.all[0]->loop, &c->stop_mail);
+}

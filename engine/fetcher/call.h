@@ -1,0 +1,99 @@
+/*
+ * call -- a request that belongs to no queue: what a task or a connector asks.
+ *
+ *     call_start() ─► its host's loop: robots? ─► turn ─► request ─► answer
+ *                                       answered() at home as soon as it is
+ *                                       whole, done() when it is durable
+ *
+ * A call takes its host's turn; calls and crawls alternate there.  It runs in a
+ * crawl of the kind `tasks` or `harvest`, whose policy says user agent,
+ * headers, proxy, delay, downloads and limits of the request; scope and media
+ * types do not matter.  An archived answer gets the crawl's next number without
+ * a lease, however often its URL comes.
+ *
+ * Thread: home's loop, but for sign().
+ * Source: contracts/scripting.md §4, contracts/connector.md §1.
+ */
+#ifndef ENGINE_FETCHER_CALL_H
+#define ENGINE_FETCHER_CALL_H
+
+#include "engine/fetcher/cookie.h"
+#include "engine/fetcher/fetcher.h"
+
+/* What is archived of an answer. */
+enum call_archive {
+	CALL_RESPONSE,               /* its exchanges: response and request */
+	CALL_METADATA,               /* its decoded body, a metadata record */
+	CALL_UNARCHIVED              /* nothing, and it has no number */
+};
+
+/* How a call ended. */
+enum call_end {
+	CALL_ANSWERED,               /* whatever its status */
+	CALL_FAILED,                 /* `exception` says why */
+	CALL_REFUSED,                /* `skip`: robots.txt, a private address */
+	CALL_STOPPED                 /* call_stop(), or its crawl has ended */
+};
+
+struct call {
+	/* What is asked.  Texts live until done(). */
+	uint32_t crawl;
+	struct loop *home;
+	struct str method;           /* not CONNECT, TRACE; "GET" */
+	struct str url, body;
+	const struct transport_header *headers;   /* none of the connection's */
+	size_t headers_n;
+	struct cookie_jar *session;  /* its own until done(); NULL: none */
+	bool robots;                 /* else its owner keeps a budget */
+	bool follow;                 /* up to fetch.redirects_max redirects */
+	unsigned tries_max;          /* 0: fetch.tries_max */
+	int64_t timeout_ms;          /* of a try; 0: the policy's */
+	struct mono deadline;        /* no try begins behind it; ns 0: none */
+	/* HOST:PORT, whose addresses may be private. */
+	const struct str *private_hosts;
+	size_t private_n;
+	enum call_archive archive;
+	/* Rides in the commit group of the answer's records, and is put under
+	 * the crawl for checkpoint_get(); empty: none. */
+	struct str checkpoint, checkpoint_owner;
+	const struct redactor *redactor;   /* NULL: the crawl's */
+	/*
+	 * As the request leaves, at each hop and try: it may change URL,
+	 * headers and body of the exchange for secrets that its host may see.
+	 * What is archived has the URL without.  False: refused.  Thread: the
+	 * loop's of the host.  NULL: nothing to sign.
+	 */
+	bool (*sign)(struct call *, struct exchange *, struct arena *);
+	void (*answered)(struct call *);   /* or NULL */
+	void (*done)(struct call *);       /* the call is the owner's again */
+
+	/* The answer; the owner frees it with call_free_answer(). */
+	enum call_end end;
+	enum exception exception;
+	enum skip_reason skip;
+	struct str text;             /* says more of FAILED and REFUSED */
+	int status;
+	unsigned hops;               /* redirects that were followed */
+	struct str final_url;
+	struct http_head head;       /* of the last hop */
+	struct buf content;          /* decoded */
+	bool truncated, damaged;     /* the content is not all there was */
+	uint64_t number;             /* of the capture, at done(); 0: none */
+	enum err result;             /* BROKEN: the ledger failed */
+	struct arena arena;          /* of the texts */
+
+	/* The fetcher's. */
+	struct mail mail, done_mail, stop_mail;
+	struct fetcher *any;
+	size_t stop_at;
+	bool is_done, stop_is_out;       /* home's */
+	atomic_bool stopping;
+};
+
+/* `f`: any of the engine's fetchers.  Its crawl has been ordered to run. */
+void call_start(struct fetcher *f, struct call *);
+/* done() follows soon, if it is not on its way.  Once; not after done(). */
+void call_stop(struct call *);
+void call_free_answer(struct call *);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * call_page -- what a page asks when it is a call's.  Private to the fetcher.
+ *
+ * Thread: the loop's.
+ */
+#ifndef ENGINE_FETCHER_CALL_PAGE_H
+#define ENGINE_FETCHER_CALL_PAGE_H
+
+#include "engine/fetcher/call.h"
+#include "engine/fetcher/page.h"
+
+/* It was stopped, and gives up at its next step. */
+bool call_page_stopped(const struct page *);
+/* The method of the current hop: a redirect may have made it GET. */
+struct str call_page_method(const struct page *);
+struct str call_page_body(const struct page *);
+/* The host may have a private address. */
+bool call_page_may_be_private(const struct page *, const struct url *);
+/* It may be tried once more, at `at`. */
+bool call_page_tries_left(const struct page *);
+bool call_page_in_time(const struct page *, struct mono at);
+/* It is durable, and its owner hears. */
+void call_page_report(struct page *);
+/* The page ends without an answer. */
+void call_page_fail(struct page *, enum call_end, uint8_t reason,
+    struct str text);
+
+#endif

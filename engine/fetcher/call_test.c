@@ -1,0 +1,468 @@
+/* Calls: requests that belong to no queue. */
+#include "engine/fetcher/call.h"
+#include "engine/fetcher/fetcher_testing.h"
+#include "engine/frontier/checkpoint.h"
+
+static struct fetch_rig rig;
+
+#define PLAIN "{\"robots\":\"ignore\",\"rate_limit\":0}"
+#define OBEY "{\"robots\":\"obey\",\"rate_limit\":0}"
+
+/* A call and what its owner heard. */
+struct asked {
+	struct call call;
+	unsigned answered, done;
+	uint64_t turn;               /* which answer it was, of all */
+};
+static uint64_t turns;
+
+static void
+answered(struct call *c)
+{
+	struct asked *a = CONTAINER(c, struct asked, call);
+
+	assert_int_equal(a->done, 0);
+	a->answered++;
+	a->turn = ++turns;
+}
+
+static void
+done(struct call *c)
+{
+	CONTAINER(c, struct asked, call)->done++;
+}
+
+static struct asked
+get(const char *url)
+{
+	return (struct asked){ .call = { .method = STR("GET"),
+	    .url = str_of(url), .crawl = rig.crawl.id,
+	    .home = rig.rig.loop, .archive = CALL_UNARCHIVED,
+	    .answered = answered, .done = done } };
+}
+
+static void
+start(struct asked *a)
+{
+	call_start(rig.fetcher, &a->call);
+}
+
+/* Let it come to its end. */
+static void
+ask(struct asked *a, int64_t ms)
+{
+	start(a);
+	fetch_rig_pass(&rig, ms);
+	assert_int_equal(a->done, 1);
+}
+
+static void
+answers(const struct asked *a, int status, const char *content)
+{
+	assert_int_equal(a->answered, 1);
+	assert_int_equal(a->call.end, CALL_ANSWERED);
+	assert_int_equal(a->call.result, OK);
+	assert_int_equal(a->call.status, status);
+	assert_int_equal(a->call.content.n, strlen(content));
+	assert_memory_equal(a->call.content.p, content, strlen(content));
+}
+
+/* The rig's crawl asks for its seed first; it is no business of the tests. */
+static void
+begin(site_fn *site, const char *policy)
+{
+	fetch_rig_init(&rig, site);
+	rig.rig.kind = CRAWL_TASKS;
+	fetch_rig_begin(&rig, policy, "http://seed.test/");
+	fetch_rig_pass(&rig, 1000);
+	rig.seen_n = 0;
+}
+
+static void
+end(struct asked *a)
+{
+	call_free_answer(&a->call);
+}
+
+static void
+site(struct str url, struct answer *a)
+{
+	a->head = "Content-Type: application/json\r\n";
+	a->body = "{\"a\":1}";
+	if (str_ends(url, STR("/made")))
+		a->status = 201;
+	else if (str_ends(url, STR("/see")))
+		a->status = 303, a->head = "Location: /made\r\n";
+	else if (str_ends(url, STR("/again")))
+		a->status = 307, a->head = "Location: /made\r\n";
+	else if (str_ends(url, STR("/robots.txt")))
+		a->body = "User-agent: *\nDisallow: /no\n";
+	else if (str_ends(url, STR("/busy")) && rig.seen_n < 3)
+		a->status = 429, a->head = "Retry-After: 5\r\n";
+	else if (str_ends(url, STR("/never")))
+		a->status = 503;
+	else if (str_ends(url, STR("/cut")))
+		a->status = 0, a->end = TRANSPORT_RESET;
+	else if (str_ends(url, STR("/cookie")))
+		a->head = "Set-Cookie: id=7\r\n";
+}
+
+static bool
+sign(struct call *c, struct exchange *x, struct arena *a)
+{
+	struct transport_header *h = ARENA_ARRAY(a, struct transport_header,
+	    x->headers_n + 1);
+
+	(void)c;
+	if (!str_eq(x->host, STR("api.test")))
+		return true;
+	memcpy(h, x->headers, x->headers_n * sizeof(*h));
+	h[x->headers_n++] = (struct transport_header){ STR("Authorization"),
+	    STR("Bearer secret") };
+	x->headers = h;
+	return true;
+}
+
+static void
+method_headers_body_and_signature_go_out(void **state)
+{
+	static const struct transport_header headers[] = {
+		{ STR("Accept"), STR("application/json") },
+		{ STR("X-Own"), STR("1") },
+	};
+
+	(void)state;
+	begin(site, PLAIN);
+	struct asked a = get("http://api.test/made#part");
+	a.call.method = STR("POST");
+	a.call.body = STR("{\"q\":2}");
+	a.call.headers = headers;
+	a.call.headers_n = ARRAY_LEN(headers);
+	a.call.sign = sign;
+	ask(&a, 1000);
+	answers(&a, 201, "{\"a\":1}");
+	assert_int_equal(a.call.number, 0);
+	assert_int_equal(rig.seen_n, 1);
+	fetch_rig_asked(&rig, 0, "http://api.test/made");
+	assert_string_equal(rig.seen[0].method, "POST");
+	assert_string_equal(rig.seen[0].body, "{\"q\":2}");
+	assert_non_null(strstr(rig.seen[0].headers,
+	    "\nAccept: application/json\n"));
+	assert_null(strstr(rig.seen[0].headers, "text/html"));
+	assert_non_null(strstr(rig.seen[0].headers, "\nX-Own: 1\n"));
+	assert_non_null(strstr(rig.seen[0].headers,
+	    "\nAuthorization: Bearer secret\n"));
+	assert_true(str_eq(http_find(&a.call.head, STR("Content-Type")),
+	    STR("application/json")));
+	assert_true(str_eq(a.call.final_url, STR("http://api.test/made")));
+	/* None of the crawl's pages is touched by it. */
+	assert_int_equal(rig_view(&rig.rig).counts.items, 1);
+	end(&a);
+	fetch_rig_end(&rig);
+}
+
+/* RFC 9110 §15.4: 303 is asked for by GET, 307 as it was. */
+static void
+redirects_keep_or_change_the_method(void **state)
+{
+	(void)state;
+	begin(site, PLAIN);
+	for (int see = 0; see <= 1; see++) {
+		struct asked a = get(see ? "http://api.test/see" :
+		    "http://api.test/again");
+		rig.seen_n = 0;
+		a.call.method = STR("POST");
+		a.call.body = STR("body");
+		a.call.follow = true;
+		ask(&a, 1000);
+		answers(&a, 201, "{\"a\":1}");
+		assert_int_equal(a.call.hops, 1);
+		assert_int_equal(rig.seen_n, 2);
+		assert_string_equal(rig.seen[1].method, see ? "GET" : "POST");
+		assert_string_equal(rig.seen[1].body, see ? "" : "body");
+		end(&a);
+	}
+	struct asked a = get("http://api.test/see");
+	rig.seen_n = 0;
+	ask(&a, 1000);
+	answers(&a, 303, "{\"a\":1}");
+	assert_int_equal(rig.seen_n, 1);
+	end(&a);
+	fetch_rig_end(&rig);
+}
+
+static void
+a_busy_server_is_asked_when_it_says(void **state)
+{
+	(void)state;
+	begin(site, PLAIN);
+	struct asked a = get("http://api.test/busy");
+	ask(&a, 30000);
+	answers(&a, 200, "{\"a\":1}");
+	assert_int_equal(rig.seen_n, 3);
+	assert_in_range(fetch_rig_gap_ms(&rig, 0, 1), 5000, 5100);
+	end(&a);
+	/* Not behind its deadline: then the last answer is the answer. */
+	rig.seen_n = 0;
+	fetch_rig_pass(&rig, 60000);
+	struct asked b = get("http://api.test/busy");
+	b.call.deadline = mono_add_ms(loop_now(rig.rig.loop), 2000);
+	ask(&b, 1000);
+	answers(&b, 429, "{\"a\":1}");
+	end(&b);
+	/* Its owner may keep the tries to itself. */
+	rig.seen_n = 0;
+	fetch_rig_pass(&rig, 60000);
+	struct asked c = get("http://other.test/never");
+	c.call.tries_max = 1;
+	ask(&c, 1000);
+	answers(&c, 503, "{\"a\":1}");
+	assert_int_equal(rig.seen_n, 1);
+	end(&c);
+	fetch_rig_end(&rig);
+}
+
+static void
+a_lost_answer_is_a_failure(void **state)
+{
+	(void)state;
+	begin(site, PLAIN);
+	struct asked a = get("http://api.test/cut");
+	ask(&a, 60000);
+	assert_int_equal(a.answered, 0);
+	assert_int_equal(a.call.end, CALL_FAILED);
+	assert_int_equal(a.call.exception, EXCEPTION_RESET);
+	assert_int_equal(rig.seen_n, 3);
+	end(&a);
+	struct asked b = get("gopher://api.test/");
+	ask(&b, 1000);
+	assert_int_equal(b.call.end, CALL_REFUSED);
+	assert_int_equal(b.call.skip, SKIP_URL);
+	end(&b);
+	fetch_rig_end(&rig);
+}
+
+static void
+robots_or_the_owners_budget(void **state)
+{
+	(void)state;
+	begin(site, OBEY);
+	struct asked a = get("http://api.test/no/1");
+	a.call.robots = true;
+	ask(&a, 5000);
+	assert_int_equal(a.call.end, CALL_REFUSED);
+	assert_int_equal(a.call.skip, SKIP_ROBOTS);
+	end(&a);
+	struct asked b = get("http://api.test/no/1");
+	ask(&b, 5000);
+	answers(&b, 200, "{\"a\":1}");
+	end(&b);
+	fetch_rig_end(&rig);
+}
+
+/* fetch.allow_private is for crawls. */
+static void
+private_addresses_are_refused_but_for_those_listed(void **state)
+{
+	static const struct str listed[] = { STR("private.test:81"),
+	    STR("private.test:80") };
+
+	(void)state;
+	fetch_rig_init(&rig, site);
+	rig.settings.allow_private = true;
+	rig.settings.resolve = NULL;
+	fetch_rig_begin(&rig, PLAIN, "http://public.test/");
+	fetch_rig_pass(&rig, 1000);
+	for (size_t n = 0; n <= 2; n++) {
+		struct asked a = get("http://private.test/x");
+		a.call.private_hosts = listed;
+		a.call.private_n = n;
+		ask(&a, 1000);
+		assert_int_equal(a.call.end, n == 2 ? CALL_ANSWERED :
+		    CALL_REFUSED);
+		assert_int_equal(a.call.skip, n == 2 ? SKIP_NONE :
+		    SKIP_BLOCKED);
+		end(&a);
+	}
+	fetch_rig_end(&rig);
+}
+
+static void
+a_session_has_its_own_cookies(void **state)
+{
+	struct cookie_jar *jar = cookie_jar_new();
+
+	(void)state;
+	begin(site, PLAIN);
+	struct asked a = get("http://api.test/cookie"), b;
+	a.call.session = jar;
+	ask(&a, 1000);
+	for (int own = 0; own <= 1; own++) {
+		b = get("http://api.test/made");
+		b.call.session = own ? jar : NULL;
+		rig.seen_n = 0;
+		ask(&b, 1000);
+		assert_int_equal(strstr(rig.seen[0].headers,
+		    "\nCookie: id=7\n") != NULL, own);
+		end(&b);
+	}
+	end(&a);
+	fetch_rig_end(&rig);
+	cookie_jar_free(&jar);
+}
+
+/* --- turns --------------------------------------------------------------- */
+
+static void
+many_links(struct str url, struct answer *a)
+{
+	site(url, a);
+	a->head = "Content-Type: text/html\r\n";
+	if (str_ends(url, STR("h.test/")))
+		a->body = "<a href=/1>x</a><a href=/2>x</a><a href=/3>x</a>"
+		    "<a href=/4>x</a><a href=/5>x</a>";
+}
+
+/* With a delay of a second between requests to the host, each waits for two. */
+static void
+calls_and_a_crawl_alternate(void **state)
+{
+	struct asked a[4];
+
+	(void)state;
+	fetch_rig_init(&rig, many_links);
+	fetch_rig_begin(&rig, "{\"robots\":\"ignore\",\"rate_limit\":1}",
+	    "http://h.test/");
+	fetch_rig_pass(&rig, 500);
+	assert_int_equal(rig.seen_n, 1);
+	turns = 0;
+	for (size_t i = 0; i < ARRAY_LEN(a); i++) {
+		a[i] = get("http://h.test/call");
+		start(&a[i]);
+	}
+	fetch_rig_pass(&rig, 20000);
+	assert_int_equal(rig.seen_n, 1 + 5 + 4);
+	for (unsigned i = 1; i < 9; i++) {
+		bool was_call = strstr(rig.seen[i].url, "/call") != NULL;
+		bool is_call = strstr(rig.seen[i + 1].url, "/call") != NULL;
+		if (i < 8)
+			assert_true(was_call != is_call);
+		assert_in_range(fetch_rig_gap_ms(&rig, i, i + 1), 1000, 1050);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(a); i++) {
+		assert_int_equal(a[i].done, 1);
+		assert_int_equal(a[i].turn, i + 1);
+		end(&a[i]);
+	}
+	fetch_rig_end(&rig);
+}
+
+static void
+a_paused_crawl_holds_its_calls(void **state)
+{
+	(void)state;
+	begin(site, PLAIN);
+	fetcher_order(rig.fetcher, &rig.crawl, FETCH_PAUSE);
+	fetch_rig_pass(&rig, 100);
+	struct asked a = get("http://api.test/made");
+	start(&a);
+	fetch_rig_pass(&rig, 5000);
+	assert_int_equal(rig.seen_n, 0);
+	fetcher_order(rig.fetcher, &rig.crawl, FETCH_RUN);
+	fetch_rig_pass(&rig, 1000);
+	assert_int_equal(a.done, 1);
+	answers(&a, 201, "{\"a\":1}");
+	end(&a);
+	fetch_rig_end(&rig);
+}
+
+/* While it waits for its turn, while its request is out, and with its crawl. */
+static void
+a_call_can_be_stopped(void **state)
+{
+	(void)state;
+	begin(site, PLAIN);
+	for (int when = 0; when <= 2; when++) {
+		struct asked a = get("http://api.test/made");
+		rig.seen_n = 0;
+		rig.answer_ms = 3000;
+		fetcher_order(rig.fetcher, &rig.crawl, when == 0 ?
+		    FETCH_PAUSE : FETCH_RUN);
+		start(&a);
+		fetch_rig_pass(&rig, 500);
+		assert_int_equal(rig.seen_n, when > 0);
+		if (when == 2)
+			fetcher_order(rig.fetcher, &rig.crawl, FETCH_END);
+		else
+			call_stop(&a.call);
+		fetch_rig_pass(&rig, 500);
+		assert_int_equal(rig.open, 0);
+		assert_int_equal(a.answered, 0);
+		assert_int_equal(a.done, 1);
+		assert_int_equal(a.call.end, CALL_STOPPED);
+		end(&a);
+	}
+	struct asked late = get("http://api.test/made");
+	ask(&late, 100);
+	assert_int_equal(late.call.end, CALL_STOPPED);
+	assert_int_equal(rig.crawl.users, 0);
+	fetch_rig_end(&rig);
+}
+
+/* --- numbers ------------------------------------------------------------- */
+
+static void
+an_archived_answer_has_a_number_and_a_checkpoint(void **state)
+{
+	struct index *x;
+	struct arena arena = ARENA_INIT;
+	struct str value;
+
+	(void)state;
+	begin(site, PLAIN);
+	/* It ends when its owner says so: it had no URL for a while. */
+	assert_int_equal(rig_view(&rig.rig).state, CRAWL_RUNNING);
+	x = ledger_index(frontier_ledger(rig.rig.frontier));
+	assert_int_equal(rig_view(&rig.rig).counts.items, 1);
+	for (uint64_t i = 2; i <= 3; i++) {
+		char text[8];
+		struct asked a = get("http://api.test/made");
+		snprintf(text, sizeof(text), "at %u", (unsigned)i);
+		a.call.archive = CALL_RESPONSE;
+		a.call.checkpoint = str_of(text);
+		ask(&a, 1000);
+		assert_int_equal(a.call.number, i);
+		assert_int_equal(rig_view(&rig.rig).counts.items, i);
+		assert_int_equal(checkpoint_get(x, rig.crawl.id, STR(""),
+		    &arena, &value, NULL), OK);
+		assert_true(str_eq(value, str_of(text)));
+		end(&a);
+	}
+	assert_int_equal(checkpoint_get(x, rig.crawl.id, STR("other"), &arena,
+	    &value, NULL), ERR_ABSENT);
+	assert_int_equal(rig_captures(&rig.rig), 3);
+	arena_free(&arena);
+	fetch_rig_end(&rig);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(method_headers_body_and_signature_go_out),
+		cmocka_unit_test(redirects_keep_or_change_the_method),
+		cmocka_unit_test(a_busy_server_is_asked_when_it_says),
+		cmocka_unit_test(a_lost_answer_is_a_failure),
+		cmocka_unit_test(robots_or_the_owners_budget),
+		cmocka_unit_test(
+		    private_addresses_are_refused_but_for_those_listed),
+		cmocka_unit_test(a_session_has_its_own_cookies),
+		cmocka_unit_test(calls_and_a_crawl_alternate),
+		cmocka_unit_test(a_paused_crawl_holds_its_calls),
+		cmocka_unit_test(a_call_can_be_stopped),
+		cmocka_unit_test(
+		    an_archived_answer_has_a_number_and_a_checkpoint),
+	};
+
+	return cmocka_run_group_tests(tests, world_setup, world_teardown);
+}
