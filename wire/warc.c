@@ -569,6 +569,7 @@ warc_put_document(struct warc_writer *w, const struct warc_document *r,
 	put_id(&w->head, STR("WARC-Warcinfo-ID: "), r->warcinfo_id);
 	put_field(&w->head, STR("WARC-Truncated: "), r->truncated);
 	put_capture_field(w, r->capture, requested);
+	put_field(&w->head, STR("Argiope-Checkpoint: "), r->checkpoint);
 	put_field(&w->head, STR("Argiope-Redacted: "), buf_str(&w->names));
 	head_end(w, m, r->content_type, &b);
 	enum err err = put_member(w, &b, out, m, why_);

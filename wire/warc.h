@@ -146,6 +146,7 @@ struct warc_document {
 	struct str warcinfo_id;
 	struct str filename;           /* warcinfo only */
 	struct str truncated;
+	struct str checkpoint;         /* Argiope-Checkpoint; empty: left out */
 	const struct warc_capture *capture;
 	const struct str *block;
 	size_t block_n;

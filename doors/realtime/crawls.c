@@ -207,15 +207,12 @@ verb_RERUN(struct task *t)
 
 /* --- list --------------------------------------------------------------- */
 
-static const char *const crawl_kinds[] = { "crawl", "frontier", "harvest" };
-
 static void
 put_row(struct buf *b, const struct crawl_row *row)
 {
 	json_u64(b, "crawl_id", row->id);
 	json_str(b, "policy", row->policy);
-	json_str(b, "kind", str_of(crawl_kinds[MIN(row->view.kind,
-	    ARRAY_LEN(crawl_kinds) - 1)]));
+	json_str(b, "kind", str_of(crawl_kind_name(row->view.kind)));
 	row_put_all(b, row);
 	json_u64(b, "in_flight", row->view.counts.leased);
 	json_real(b, "pages_per_s", row->pages_per_s);

@@ -243,7 +243,10 @@ check_numbers(struct checker *k, const struct warc_entry *e)
 {
 	struct warc_capture facts = { .crawl = 0 };
 	struct str field = warc_entry_field(e, STR("Argiope-Capture"));
-	bool answer = e->type == WARC_RESPONSE || e->type == WARC_REVISIT;
+	/* A call's answer may be kept as metadata; a checkpoint beside it says
+	 * nothing of a capture. */
+	bool answer = e->type == WARC_RESPONSE || e->type == WARC_REVISIT ||
+	    (e->type == WARC_METADATA && field.p != NULL);
 	bool known = field.p != NULL && warc_capture_parse(field, &facts);
 
 	if ((field.p != NULL && !known) ||

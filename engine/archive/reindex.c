@@ -1,5 +1,6 @@
 #include "engine/archive/reindex.h"
 
+#include "base/map.h"
 #include "engine/archive/sort.h"
 #include "engine/archive/walk.h"
 
@@ -18,6 +19,12 @@
  * have no control characters: a WARC field cannot hold a line end, and others
  * become blanks.
  */
+/* The newest of an owner's; its key is the field's value, "CRAWL OWNER". */
+struct checkpoint {
+	struct buf key, bytes;
+	uint64_t group;
+};
+
 struct scanner {
 	const struct archive_catalogue *catalogue;
 	const struct archive_reindex_events *events;
@@ -33,6 +40,7 @@ struct scanner {
 	uint64_t last_seq;
 	struct http_head http;
 	bool has_http;
+	struct map checkpoints;
 	/* Of the lines read back. */
 	struct archive_capture held;
 	struct buf held_text;
@@ -161,7 +169,11 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 	x->told = x->numbered = x->has_http = false;
 	if (e->type == WARC_WARCINFO && x->events->crawl != NULL)
 		read_info(x, v->reader);
-	if (e->type != WARC_RESPONSE && e->type != WARC_REVISIT)
+	if (warc_entry_field(e, STR("Argiope-Checkpoint")).p != NULL)
+		read_info(x, v->reader);
+	/* Metadata with a number is the answer of a call. */
+	if (e->type != WARC_RESPONSE && e->type != WARC_REVISIT &&
+	    e->type != WARC_METADATA)
 		return OK;
 	/* The answer of a failed URL is no capture. */
 	if (warc_entry_field(e, STR("Argiope-Outcome")).p != NULL) {
@@ -170,12 +182,54 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 	}
 	x->told = facts.p != NULL && warc_capture_parse(facts, &x->facts);
 	x->numbered = x->told && e->gzip.seq != 0;
-	if (!x->numbered)
-		x->counts->unnumbered++;
-	x->told = x->numbered || (x->told && x->events->aux != NULL);
-	if (x->told)
+	bool answer = e->type != WARC_METADATA;
+	x->counts->unnumbered += answer && !x->numbered;
+	x->told = x->numbered || (answer && x->told && x->events->aux != NULL);
+	if (x->told && answer)
 		read_http(x, v->reader);
 	return OK;
+}
+
+static void
+keep_checkpoint(struct scanner *x, const struct warc_entry *e)
+{
+	struct str key = warc_entry_field(e, STR("Argiope-Checkpoint"));
+	struct checkpoint *c = map_get(&x->checkpoints, key);
+
+	if (c == NULL) {
+		c = mem_new(sizeof(*c));
+		buf_put_str(&c->key, key);
+		map_put(&x->checkpoints, buf_str(&c->key), c);
+	}
+	if (e->gzip.group < c->group)
+		return;
+	c->group = e->gzip.group;
+	buf_clear(&c->bytes);
+	buf_put_str(&c->bytes, buf_str(&x->head));
+}
+
+static enum err
+tell_checkpoints(struct scanner *x, struct why *w)
+{
+	enum err err = OK;
+	uint64_t crawl;
+	size_t at = 0;
+	void *v;
+
+	while (map_next(&x->checkpoints, &at, &v)) {
+		struct checkpoint *c = v;
+		struct str owner = buf_str(&c->key), id;
+		if (err == OK && x->events->checkpoint != NULL &&
+		    str_split(&owner, ' ', &id) && str_to_u64(id, &crawl) &&
+		    crawl <= UINT32_MAX)
+			err = x->events->checkpoint(x->arg, (uint32_t)crawl,
+			    owner, buf_str(&c->bytes), w);
+		buf_free(&c->key);
+		buf_free(&c->bytes);
+		mem_free(&c);
+	}
+	map_free(&x->checkpoints);
+	return err;
 }
 
 static enum err
@@ -186,6 +240,9 @@ on_record_end(void *arg, struct walk_visit *v, bool whole, struct why *w)
 	if (whole && v->entry->type == WARC_WARCINFO &&
 	    x->events->crawl != NULL)
 		return tell_crawl(x, v, w);
+	if (whole && warc_entry_field(v->entry,
+	    STR("Argiope-Checkpoint")).p != NULL)
+		keep_checkpoint(x, v->entry);
 	if (!whole || !x->told || v->entry->clen == 0 ||
 	    v->entry->clen > UINT32_MAX || v->entry->ulen > UINT32_MAX)
 		return OK;
@@ -371,6 +428,8 @@ archive_reindex(const struct archive_catalogue *c, const char *scratch,
 		err = sorter_finish(x.sorter, on_line, &x, w);
 	if (err == OK)
 		err = tell_held(&x, w);
+	enum err told = tell_checkpoints(&x, w);
+	err = err == OK ? told : err;
 	sorter_free(&x.sorter);
 	buf_free(&x.head);
 	buf_free(&x.line);

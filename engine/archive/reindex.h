@@ -61,6 +61,12 @@ struct archive_reindex_events {
 	 */
 	enum err (*aux)(void *arg, const struct archive_capture *,
 	    struct why *);
+	/*
+	 * The newest checkpoint of each owner of calls, at the end
+	 * (engine/frontier/checkpoint.h); may be NULL.
+	 */
+	enum err (*checkpoint)(void *arg, uint32_t crawl, struct str owner,
+	    struct str bytes, struct why *);
 	/* May be NULL: then damage is counted. */
 	enum err (*damage)(void *arg, const struct archive_file *,
 	    const struct warc_damage *, struct why *);

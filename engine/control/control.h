@@ -25,6 +25,7 @@
 
 struct launch {
 	/* In.  All is copied before crawl_launch() returns. */
+	enum crawl_kind kind;        /* TASKS, HARVEST: no seeds */
 	struct str name;
 	const struct str *tags;
 	size_t tags_n;
@@ -50,6 +51,14 @@ struct launch {
  * a schedule's runs to DATA/archive/schedule-ID.
  */
 void crawl_launch(struct engine *, struct launch *);
+
+/*
+ * A request that belongs to no queue, in a running crawl of the kind tasks or
+ * harvest: engine/fetcher/call.h.  Calls that are out when the engine is freed
+ * do not come back.
+ */
+struct call;
+void engine_call(struct engine *, struct call *);
 
 /*
  * Run an ended crawl again: a new crawl with its seeds, their delays, its tags
@@ -184,6 +193,7 @@ void crawl_delete(struct engine *, struct delete_request *);
 /* -- Of an engine that has no doors, or before it starts. -- */
 
 struct crawl_request {
+	enum crawl_kind kind;        /* without seeds, when it has calls */
 	struct str name;             /* empty: none */
 	const struct str *tags;
 	size_t tags_n;

@@ -2,8 +2,9 @@
 
 #include "engine/catalog/catalog_open.h"
 #include "engine/catalog/outsiders.h"
-#include "engine/frontier/crawl_options.h"
 #include "engine/control/engine_own.h"
+#include "engine/fetcher/call.h"
+#include "engine/frontier/crawl_options.h"
 #include "engine/policy/address.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/store/store_async.h"
@@ -134,7 +135,7 @@ describe(struct launching *g)
 	struct buf json = BUF_INIT;
 
 	crawl_options_put(&o, &json);
-	g->spec = (struct crawl_spec){ .kind = CRAWL_CRAWL, .name = q->name,
+	g->spec = (struct crawl_spec){ .kind = q->kind, .name = q->name,
 	    .tags = q->tags, .tags_n = q->tags_n, .seeds = q->seeds,
 	    .seeds_n = q->seeds_n,
 	    .options = arena_copy(&g->arena, buf_str(&json)) };
@@ -150,7 +151,7 @@ compile(struct request *r)
 	struct why inner = WHY_INIT;
 
 	enum err e = store_check_labels(q->name, q->tags, q->tags_n, &r->why);
-	if (e == OK)
+	if (e == OK && !crawl_kind_has_calls(q->kind))
 		e = seed_list_check(g->seeds, q->seeds_n, &r->why);
 	if (e == OK)
 		e = find_policy(g, st, &r->why);
@@ -226,7 +227,7 @@ crawl_launch(struct engine *e, struct launch *l)
 	g->engine = e;
 	g->launch = l;
 	g->crawl = (struct crawl_request){
-		.name = arena_copy(a, l->name),
+		.kind = l->kind, .name = arena_copy(a, l->name),
 		.tags = arena_copy_list(a, l->tags, l->tags_n),
 		.tags_n = l->tags_n,
 		.policy_name = arena_copy(a, l->policy_name),
@@ -237,6 +238,12 @@ crawl_launch(struct engine *e, struct launch *l)
 	copy_seeds(g, l);
 	g->policy_json = arena_copy(a, l->policy_json);
 	request_start(&g->request, &e->places, launch_steps, COMPILE);
+}
+
+void
+engine_call(struct engine *e, struct call *c)
+{
+	call_start(e->fetchers[0], c);
 }
 
 /* --- pause, resume, cancel, complete ------------------------------------*/
@@ -458,7 +465,7 @@ launch_open(struct engine *e, struct why *w)
 	e->registry = crawl_registry_new(e->options.home);
 	rerun_open(e);
 	while (err == OK && frontier_next_view(e->frontier, &at, &v))
-		if (v.kind == CRAWL_CRAWL)
+		if (v.kind != CRAWL_FRONTIER)
 			err = add_known(e, &v, w);
 	struct scheduler_options so = { .engine = e, .home = e->options.home,
 	    .registry = e->registry, .store = e->store_async };

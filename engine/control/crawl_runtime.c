@@ -33,6 +33,7 @@ struct running {
 	struct url *seeds;
 	struct str *seed_texts;
 	size_t seeds_n;
+	enum crawl_kind kind;
 	struct str key;
 	struct str warc_parent;          /* of a directory of its own, or "" */
 	uint64_t schedule;               /* whose run it is; 0: none */
@@ -252,8 +253,9 @@ make(const struct crawl_request *q, const struct str *seeds,
 
 	list_init(&r->rules);
 	read_seeds(r, seeds, seeds_n);
-	enum err e = r->seeds_n == 0 ? why(w, ERR_INPUT, "seeds: none of the "
-	    "%zu is an http or https URL (\"%.*s\")", seeds_n,
+	enum err e = r->seeds_n == 0 && !crawl_kind_has_calls(q->kind) ?
+	    why(w, ERR_INPUT, "seeds: none of the %zu is an http or https URL "
+	    "(\"%.*s\")", seeds_n,
 	    STR_FMT(seeds_n == 0 ? STR("") : str_cut(seeds[0], 0, 100))) :
 	    rules_new(policy, r->seeds, r->seeds_n, excluded, &rules, w);
 	if (e != OK) {
@@ -271,6 +273,7 @@ make(const struct crawl_request *q, const struct str *seeds,
 	s->operator_seeds = q->operator_seeds;
 	s->delay_s = policy->rate_limit;
 	s->others.newest = s->others.oldest = UINT32_MAX;
+	r->kind = q->kind;
 	copy_headers(r, policy);
 	make_redactor(r, settings);
 	*out = r;
@@ -392,7 +395,7 @@ crawl_runtime_plan(const struct crawl_request *q,
 	r->shared.name = arena_copy(a, q->name);
 	r->warc_parent = arena_copy(a, q->warc_parent);
 	r->spec = (struct crawl_spec){
-		.kind = CRAWL_CRAWL, .name = r->shared.name,
+		.kind = q->kind, .name = r->shared.name,
 		.tags = arena_copy_list(a, q->tags, q->tags_n),
 		.tags_n = q->tags_n,
 		.seeds = arena_copy_list(a, q->seeds, q->seeds_n),
@@ -488,6 +491,7 @@ make_again(struct crawl_runtime *c, const struct crawl_spec *spec,
 	struct arena a = ARENA_INIT;
 
 	/* Damaged options allow nothing. */
+	request.kind = spec->kind;
 	bool fine = crawl_options_parse(spec->options, &a, &o);
 	request.operator_seeds &= fine && o.operator_seeds;
 	enum err e = o.secret_proxy && q->proxy.n == 0 ? why(w, ERR_STATE,
@@ -711,7 +715,8 @@ crawl_runtime_warcinfo(
 		.user_agent = r->shared.user_agent.n != 0 ?
 		    r->shared.user_agent : c->settings->user_agent,
 		.crawl = id, .crawl_name = r->shared.name,
-		.crawl_kind = STR("crawl"), .seeds = r->seed_texts,
+		.crawl_kind = str_of(crawl_kind_name(r->kind)),
+		.seeds = r->seed_texts,
 		.seeds_n = r->seeds_n,
 		.policy = rules->json,
 		.redaction = r->redactor == NULL ? STR("none") : STR_NONE,

@@ -145,18 +145,50 @@ put_records(struct page *p, struct why *w)
 	return put_metadata(p, w);
 }
 
+/* For a rebuild: what is in the index goes to the archive, too. */
+static bool
+archive_checkpoint(struct page *p, struct why *w)
+{
+	struct submission *s = &p->submission;
+	const struct call *c = p->call;
+	const char *info = atomic_load_explicit(&p->crawl->shared->warcinfo_id,
+	    memory_order_acquire);
+	struct warc_document d = { .type = WARC_METADATA,
+	    .date = clock_wall(), .warcinfo_id = str_of(info),
+	    .content_type = STR("application/octet-stream"),
+	    .concurrent_to = str_of(p->final.id),
+	    .checkpoint = arena_printf(&s->arena, "%u %.*s", s->crawl,
+	    STR_FMT(c->checkpoint_owner)),
+	    .block = &c->checkpoint, .block_n = 1 };
+	struct archive_member *parts = ARENA_ARRAY(&s->arena,
+	    struct archive_member, s->parts_n + 1);
+	struct warc_member m;
+
+	if (s->parts_n > 0)
+		memcpy(parts, s->parts, s->parts_n * sizeof(*parts));
+	s->parts = parts;
+	warc_writer_redact(p->fetcher->writer, NULL);
+	if (warc_put_document(p->fetcher->writer, &d, &s->members, &m, w) !=
+	    OK)
+		return false;
+	s->parts[s->parts_n++] = (struct archive_member){ m.at, m.clen,
+	    STR_NONE };
+	return true;
+}
+
 /* In the same group as the records, or alone when there are none. */
-static void
-put_checkpoint(struct page *p)
+static bool
+put_checkpoint(struct page *p, struct why *w)
 {
 	struct submission *s = &p->submission;
 
 	if (p->call->checkpoint.n == 0)
-		return;
+		return true;
 	s->puts = ARENA_NEW(&s->arena, struct extra_put);
 	s->puts_n = 1;
 	checkpoint_put(s->crawl, p->call->checkpoint_owner,
 	    p->call->checkpoint, &s->arena, s->puts);
+	return !p->fetcher->settings->archive || archive_checkpoint(p, w);
 }
 
 enum page_step
@@ -166,10 +198,10 @@ page_step_answer(struct page *p)
 	enum page_step next;
 
 	page_decode(p);
-	if (p->call->archive != CALL_UNARCHIVED && !put_records(p, &w))
+	if ((p->call->archive != CALL_UNARCHIVED && !put_records(p, &w)) ||
+	    !put_checkpoint(p, &w))
 		return page_finish(p, OUTCOME_EXCEPTION, EXCEPTION_PROTOCOL,
 		    arena_copy(&p->submission.arena, str_of(w.text)));
-	put_checkpoint(p);
 	next = page_finish(p, OUTCOME_CALL, 0, STR_NONE);
 	if (p->call->archive == CALL_UNARCHIVED)
 		p->submission.outcome = OUTCOME_NONE;

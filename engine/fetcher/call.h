@@ -66,6 +66,7 @@ struct call {
 	bool (*sign)(struct call *, struct exchange *, struct arena *);
 	void (*answered)(struct call *);   /* or NULL */
 	void (*done)(struct call *);       /* the call is the owner's again */
+	void *arg;
 
 	/* The answer; the owner frees it with call_free_answer(). */
 	enum call_end end;

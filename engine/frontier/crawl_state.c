@@ -94,7 +94,7 @@ crawl_consider_end(struct crawl *c)
 		return;
 	}
 	/* What has calls and no queue ends when its owner says so. */
-	if (n->queued == 0 && c->view.kind != CRAWL_CRAWL)
+	if (n->queued == 0 && crawl_kind_has_calls(c->view.kind))
 		return;
 	if (n->queued == 0)
 		end(c, CRAWL_COMPLETE, n->items == 0 &&
@@ -174,9 +174,13 @@ next_pending(const struct frontier *f)
 
 	while (map_next(&f->crawls, &at, &v)) {
 		struct crawl *c = v;
-		running += c->view.state == CRAWL_RUNNING;
-		if (c->view.state == CRAWL_PENDING && c->loaded &&
-		    (oldest == NULL || c->id < oldest->id))
+		bool waits = c->view.state == CRAWL_PENDING && c->loaded;
+		/* Calls are few, and nobody waits for them to end. */
+		if (waits && crawl_kind_has_calls(c->view.kind))
+			return c;
+		running += c->view.state == CRAWL_RUNNING &&
+		    !crawl_kind_has_calls(c->view.kind);
+		if (waits && (oldest == NULL || c->id < oldest->id))
 			oldest = c;
 	}
 	return max == 0 || running < max ? oldest : NULL;

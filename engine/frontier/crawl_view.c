@@ -2,6 +2,12 @@
 #include "engine/frontier/crawl.h"
 #include "engine/frontier/crawl_view.h"
 
+static const char *const kind_names[] = {
+#define NAME(name, word) word,
+	CRAWL_KINDS(NAME)
+#undef NAME
+};
+
 static const char *const state_names[] = {
 #define NAME(name, word) word,
 	CRAWL_STATES(NAME)
@@ -13,6 +19,23 @@ static const char *const exception_names[] = {
 	EXCEPTIONS(NAME)
 #undef NAME
 };
+
+const char *
+crawl_kind_name(enum crawl_kind k)
+{
+	return k < CRAWL_KIND_COUNT ? kind_names[k] : "unknown";
+}
+
+bool
+crawl_kind_parse(struct str name, enum crawl_kind *k)
+{
+	unsigned i = 0;
+
+	while (i < CRAWL_KIND_COUNT && !str_eq(name, str_of(kind_names[i])))
+		i++;
+	*k = (enum crawl_kind)i;
+	return i < CRAWL_KIND_COUNT;
+}
 
 const char *
 crawl_state_name(enum crawl_state s)

@@ -9,10 +9,27 @@
 #include "base/time.h"
 #include "engine/policy/skip_reason.h"
 
-/* A harvest, and what scripts ask (`tasks`), have calls and no queue. */
+/* Their values are on the disk, their names in WARC files and at the doors. */
+#define CRAWL_KINDS(X)                                                      \
+	X(CRAWL, "crawl")                                                     \
+	X(FRONTIER, "frontier")                                               \
+	X(HARVEST, "harvest")                                                 \
+	X(TASKS, "tasks")
 enum crawl_kind {
-	CRAWL_CRAWL = 0, CRAWL_FRONTIER = 1, CRAWL_HARVEST = 2, CRAWL_TASKS = 3
+#define CRAWL_KIND_ENUM(name, word) CRAWL_##name,
+	CRAWL_KINDS(CRAWL_KIND_ENUM)
+#undef CRAWL_KIND_ENUM
+	CRAWL_KIND_COUNT
 };
+const char *crawl_kind_name(enum crawl_kind);
+/* False: there is no such kind. */
+bool crawl_kind_parse(struct str name, enum crawl_kind *);
+/* It has calls and no queue: a harvest, or what scripts ask. */
+static inline bool
+crawl_kind_has_calls(enum crawl_kind k)
+{
+	return k == CRAWL_HARVEST || k == CRAWL_TASKS;
+}
 
 #define CRAWL_STATES(X)                                                     \
 	X(PENDING, "pending")                                                 \

@@ -526,9 +526,10 @@ tell_crawl(void *arg, const struct archive_crawl *c, struct why *w)
 {
 	struct rebuild *b = arg;
 	struct source *s = source_of(b, c->file);
+	enum crawl_kind kind;
 
-	/* Connectors' harvests are begun again by those who ordered them. */
-	s->other = s->id == 0 && !str_eq(c->kind, STR("crawl"));
+	s->other = s->id == 0 && (!crawl_kind_parse(c->kind, &kind) ||
+	    kind == CRAWL_FRONTIER);
 	if (s->id != 0 || s->other)
 		return OK;
 	adopt_file(b, c->file, c->crawl, c->date);
@@ -582,6 +583,15 @@ tell_aux(void *arg, const struct archive_capture *c, struct why *w)
 	return e != OK || s->id == 0 ? e : replay_aux(b->replay, c, s->id, w);
 }
 
+static enum err
+tell_checkpoint(void *arg, uint32_t crawl, struct str owner,
+    struct str bytes, struct why *w)
+{
+	struct rebuild *b = arg;
+
+	return replay_checkpoint(b->replay, crawl, owner, bytes, w);
+}
+
 /* The damage costs what it hit; the rest of the file is read. */
 static enum err
 tell_damage(void *arg, const struct archive_file *f,
@@ -612,7 +622,8 @@ static enum err
 replay_all(struct rebuild *b, struct why *w)
 {
 	static const struct archive_reindex_events events = { tell_crawl,
-		tell_capture, tell_aux, tell_damage, tell_progress };
+		tell_capture, tell_aux, tell_checkpoint, tell_damage,
+		tell_progress };
 	struct archive_reindex_counts n = { 0 };
 
 	b->replay = replay_new(b->options->conf, b->frontier, b->old,

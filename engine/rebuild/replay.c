@@ -94,11 +94,12 @@ copy_texts(struct told_crawl *t, const struct archive_crawl *c)
 	struct arena *a = &t->arena;
 
 	t->spec = (struct crawl_spec){
-		.kind = CRAWL_CRAWL, .name = arena_copy(a, c->name),
+		.name = arena_copy(a, c->name),
 		.seeds = arena_copy_list(a, c->seeds, c->seeds_n),
 		.seeds_n = c->seeds_n,
 		.policy = arena_copy(a, c->policy),
 	};
+	(void)crawl_kind_parse(c->kind, &t->spec.kind);
 	t->path = arena_copy(a, str_of(c->file->path)).p;
 }
 
@@ -281,7 +282,7 @@ was_before(struct replay *x, const struct told_crawl *t,
 
 	bool same = x->old != NULL &&
 	    frontier_view(x->old, t->shared.id, was) == OK &&
-	    was->kind == CRAWL_CRAWL &&
+	    was->kind == t->spec.kind &&
 	    frontier_spec(x->old, t->shared.id, &a, &spec, NULL) == OK &&
 	    str_eq(spec.name, t->spec.name) &&
 	    spec.seeds_n == t->spec.seeds_n;
@@ -383,7 +384,7 @@ tell_all_old(struct replay *x, struct why *w)
 
 	while (e == OK && x->old != NULL &&
 	    frontier_next_view(x->old, &at, &v))
-		if (v.kind == CRAWL_CRAWL &&
+		if (v.kind != CRAWL_FRONTIER &&
 		    map_get_id(&x->crawls, v.id) == NULL)
 			e = tell_old(x, &v, w);
 	return e;

@@ -35,6 +35,10 @@ MUST_USE enum err replay_capture(struct replay *,
     const struct archive_capture *, uint32_t file, struct why *);
 MUST_USE enum err replay_aux(struct replay *, const struct archive_capture *,
     uint32_t file, struct why *);
+/* The newest of an owner's calls (engine/frontier/checkpoint.h); all captures
+ * were told.  That of a crawl that is not there is passed over. */
+MUST_USE enum err replay_checkpoint(struct replay *, uint32_t crawl,
+    struct str owner, struct str bytes, struct why *);
 /* All was told: the crawls end, or wait to be gone on with. */
 MUST_USE enum err replay_end(struct replay *, struct why *);
 

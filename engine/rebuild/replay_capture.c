@@ -4,6 +4,7 @@
  */
 #include "base/text.h"
 #include "engine/archive/archive_port.h"
+#include "engine/frontier/checkpoint.h"
 #include "engine/frontier/journal.h"
 #include "engine/frontier/restore.h"
 #include "engine/parser/sitemap.h"
@@ -291,6 +292,46 @@ lease(struct replay *x, const struct archive_capture *c, uint8_t flags,
 	return e == OK ? OK : why(w, e, "%s", inner.text);
 }
 
+/* The answer of a call: it has neither a lease nor links. */
+static enum err
+restore_call(struct replay *x, const struct archive_capture *c,
+    uint32_t file, struct why *w)
+{
+	struct submission s = { .crawl = c->crawl, .outcome = OUTCOME_CALL,
+	    .seq = c->seq, .status = (uint16_t)c->status,
+	    .place = { file, c->offset }, .body_bytes = c->body_bytes };
+	struct parse_output none = { 0 };
+	struct parse_input in;
+
+	if (c->seq > REBUILD_SEQ_MAX) {
+		x->counts->refused++;
+		return OK;
+	}
+	bool read = c->status != 0 && read_document(x, c, file, NULL, &in);
+	put_journal(x, c, &s, &none, read, NULL, &s.journal_rest);
+	enum err e = frontier_restore_settle(x->frontier, &s, w);
+	buf_free(&s.journal_rest);
+	x->counts->captures += e == OK;
+	return e;
+}
+
+enum err
+replay_checkpoint(struct replay *x, uint32_t crawl, struct str owner,
+    struct str bytes, struct why *w)
+{
+	struct submission s = { .crawl = crawl, .outcome = OUTCOME_NONE };
+	struct extra_put put;
+	struct crawl_view v;
+
+	if (frontier_view(x->frontier, crawl, &v) != OK)
+		return OK;
+	arena_reset(&x->page);
+	checkpoint_put(crawl, owner, bytes, &x->page, &put);
+	s.puts = &put;
+	s.puts_n = 1;
+	return frontier_restore_settle(x->frontier, &s, w);
+}
+
 enum err
 replay_capture(struct replay *x, const struct archive_capture *c,
     uint32_t file, struct why *w)
@@ -306,6 +347,8 @@ replay_capture(struct replay *x, const struct archive_capture *c,
 
 	enum err e = replay_turn_to(x, c, w);
 	arena_reset(&x->page);
+	if (e == OK && crawl_kind_has_calls(x->now->spec.kind))
+		return restore_call(x, c, file, w);
 	if (e == OK)
 		e = lease(x, c, 0, &s.lease, &taken, w);
 	if (e != OK || !taken)
