@@ -55,6 +55,8 @@ change_end(struct request *r)
 	struct change *c = change_of(r);
 
 	list_take(&c->node);
+	if (c->rules != NULL)
+		crawl_runtime_leave(c->engine->crawls, c->crawl);
 	struct change *next = first_of(c->engine->changes, c->crawl);
 	/* Its first step found another one before it. */
 	if (next != NULL && !next->going)
@@ -126,12 +128,6 @@ changes_open(struct engine *e)
 {
 	e->changes = mem_new(sizeof(*e->changes));
 	list_init(&e->changes->asked);
-}
-
-bool
-changes_busy(const struct engine *e, uint32_t crawl)
-{
-	return first_of(e->changes, crawl) != NULL;
 }
 
 void

@@ -43,10 +43,8 @@ struct running {
 	struct arena ids;                /* of warcinfo records */
 	bool first_file_named;
 	enum fetch_order order;          /* the last */
-	/* How it goes, when it has ended. */
-	enum { STAYS, IS_OVER, ASKS_LOOPS, LOOPS_KNOW, LEAVES } leaving;
-	struct crawl_runtime *runtime;   /* once it has begun */
-	struct loop_barrier barrier;
+	struct crawl *crawl;             /* that it refers to; or NULL */
+	bool ended;                      /* and its owner has left */
 };
 
 struct known_key {
@@ -58,7 +56,6 @@ struct crawl_runtime {
 	struct frontier *frontier;
 	struct loop *loop;               /* the ledger's */
 	struct fetcher **fetchers;
-	struct loop **loops;             /* theirs */
 	unsigned fetchers_n;
 	_Atomic(const struct fetch_settings *) settings;
 	struct digest_filter *seen;
@@ -70,7 +67,7 @@ struct crawl_runtime {
 
 struct crawl_runtime *
 crawl_runtime_new(struct frontier *f, struct loop *loop,
-    struct fetcher **fetchers, struct loop **loops, unsigned n,
+    struct fetcher **fetchers, unsigned n,
     const struct fetch_settings *settings, struct digest_filter *seen)
 {
 	struct crawl_runtime *c = mem_new(sizeof(*c));
@@ -81,8 +78,6 @@ crawl_runtime_new(struct frontier *f, struct loop *loop,
 	c->frontier = f;
 	c->loop = loop;
 	c->fetchers = fetchers;
-	c->loops = mem_array(n, sizeof(struct loop *));
-	memcpy(c->loops, loops, n * sizeof(struct loop *));
 	c->fetchers_n = n;
 	c->settings = settings;
 	c->seen = seen;
@@ -129,7 +124,6 @@ crawl_runtime_free(struct crawl_runtime **cp)
 		running_free(&r);
 	}
 	map_free(&c->running);
-	mem_free(&c->loops);
 	map_free(&c->keys);
 	arena_free(&c->arena);
 	warc_writer_free(&c->writer);
@@ -241,6 +235,13 @@ use_delays(struct running *r, const struct crawl_options *o)
 		add_delay(r, &again, o->delays[i].host, o->delays[i].s);
 }
 
+/* Neither a loop nor a change looks at its rules any more. */
+static void
+crawl_unused(struct mail *m)
+{
+	frontier_unref(CONTAINER(m, struct running, shared.unused)->crawl);
+}
+
 static enum err
 make(const struct crawl_request *q, const struct str *seeds,
     size_t seeds_n, const struct policy *policy, unsigned excluded,
@@ -252,6 +253,8 @@ make(const struct crawl_request *q, const struct str *seeds,
 	struct rules *rules;
 
 	list_init(&r->rules);
+	s->users = 1;
+	s->unused.deliver = crawl_unused;
 	read_seeds(r, seeds, seeds_n);
 	enum err e = r->seeds_n == 0 && !crawl_kind_has_calls(q->kind) ?
 	    why(w, ERR_INPUT, "seeds: none of the %zu is an http or https URL "
@@ -329,7 +332,7 @@ tell_loops(struct crawl_runtime *c, struct running *r)
 
 	warc_new_id(c->writer, id);
 	publish_warcinfo(r, id);
-	r->runtime = c;
+	r->shared.home = c->loop;
 	map_put_id(&c->running, r->shared.id, r);
 	metric_set(&metrics[METRIC_CRAWLS_HELD], (int64_t)c->running.n);
 	r->order = FETCH_RUN;
@@ -475,6 +478,8 @@ crawl_runtime_begin(struct crawl_runtime *c, struct running **rp,
 	crawl_runtime_know_key(c, r->key, r->shared.id);
 	e = frontier_begin(c->frontier, &r->spec, r->found, r->spec.seeds_n,
 	    NULL, id, w);
+	if (e == OK)
+		r->crawl = frontier_ref(c->frontier, *id);
 	if (e == OK && r->started_by.n != 0)
 		frontier_log(c->frontier, *id, &(struct crawl_line){
 		    .kind = CRAWL_LOG_SCHEDULE, .text = r->started_by });
@@ -535,6 +540,7 @@ crawl_runtime_continue(struct crawl_runtime *c, uint32_t id,
 			    v.sitemap_bytes);
 		join_collection(c, r, spec.warc_dir);
 		tell_loops(c, r);
+		r->crawl = frontier_ref(c->frontier, id);
 		if (crawl_rules(&r->shared)->excluded > 0)
 			change_resume(c->frontier, id,
 			    crawl_rules(&r->shared), crawl_excludes);
@@ -546,11 +552,14 @@ crawl_runtime_continue(struct crawl_runtime *c, uint32_t id,
 }
 
 const struct rules *
-crawl_runtime_rules(const struct crawl_runtime *c, uint32_t id)
+crawl_runtime_rules(struct crawl_runtime *c, uint32_t id)
 {
-	const struct running *r = map_get_id(&c->running, id);
+	struct running *r = map_get_id(&c->running, id);
 
-	return r == NULL ? NULL : LIST_ITEM(r->rules.prev, struct rules, node);
+	if (r == NULL || r->ended)
+		return NULL;
+	atomic_fetch_add(&r->shared.users, 1);
+	return LIST_ITEM(r->rules.prev, struct rules, node);
 }
 
 void
@@ -607,90 +616,32 @@ crawl_runtime_order_all(struct crawl_runtime *c, enum fetch_order order)
 
 /* --- crawls that have ended ---------------------------------------------- */
 
-/*
- * The loops are asked in two rounds.  Behind the first all of them have seen
- * the end, so that no page of the crawl can come to be where there is none; in
- * the second, when there is none, they forget it.
- */
-static void
-ask_loops(struct running *r, void (*run)(struct loop_barrier *, size_t loop),
-    void (*done)(struct loop_barrier *))
+void
+crawl_runtime_leave(struct crawl_runtime *c, uint32_t id)
 {
-	const struct crawl_runtime *c = r->runtime;
+	struct running *r = map_get_id(&c->running, id);
 
-	r->barrier = (struct loop_barrier){ .run = run, .done = done };
-	loop_barrier(&r->barrier, c->loop, c->loops, c->fetchers_n);
+	crawl_leave(&r->shared);
 }
 
-static struct running *
-running_of(struct loop_barrier *b)
+void
+crawl_runtime_end(struct crawl_runtime *c, uint32_t id)
 {
-	return CONTAINER(b, struct running, barrier);
+	struct running *r = map_get_id(&c->running, id);
+
+	if (r == NULL)
+		return;
+	r->ended = true;
+	crawl_leave(&r->shared);
 }
 
-static void
-end_seen(struct loop_barrier *b)
+void
+crawl_runtime_forget(struct crawl_runtime *c, uint32_t id)
 {
-	running_of(b)->leaving = LOOPS_KNOW;
-}
+	struct running *r = map_take_id(&c->running, id);
 
-static void
-run_forget(struct loop_barrier *b, size_t loop)
-{
-	const struct running *r = running_of(b);
-
-	fetcher_forget(r->runtime->fetchers[loop], r->shared.id);
-}
-
-static void
-forgotten(struct loop_barrier *b)
-{
-	struct running *r = running_of(b);
-	struct crawl_runtime *c = r->runtime;
-
-	frontier_forget_rules(c->frontier, r->shared.id);
-	map_take_id(&c->running, r->shared.id);
 	metric_set(&metrics[METRIC_CRAWLS_HELD], (int64_t)c->running.n);
 	running_free(&r);
-}
-
-void
-crawl_runtime_over(struct crawl_runtime *c, uint32_t id)
-{
-	struct running *r = map_get_id(&c->running, id);
-
-	if (r != NULL && r->leaving == STAYS && r->order == FETCH_END)
-		r->leaving = IS_OVER;
-}
-
-bool
-crawl_runtime_next_over(const struct crawl_runtime *c, size_t *at, uint32_t *id)
-{
-	void *v;
-
-	while (map_next(&c->running, at, &v)) {
-		const struct running *r = v;
-		if (r->leaving == STAYS)
-			continue;
-		*id = r->shared.id;
-		return true;
-	}
-	return false;
-}
-
-void
-crawl_runtime_let_go(struct crawl_runtime *c, uint32_t id)
-{
-	struct running *r = map_get_id(&c->running, id);
-
-	if (r->leaving == IS_OVER) {
-		r->leaving = ASKS_LOOPS;
-		ask_loops(r, NULL, end_seen);
-	} else if (r->leaving == LOOPS_KNOW &&
-	    atomic_load(&r->shared.users) == 0) {
-		r->leaving = LEAVES;
-		ask_loops(r, run_forget, forgotten);
-	}
 }
 
 void

@@ -15,8 +15,8 @@
 struct crawl_runtime;
 struct running;
 struct crawl_runtime *crawl_runtime_new(struct frontier *, struct loop *ledgers,
-    struct fetcher **, struct loop **, unsigned n,
-    const struct fetch_settings *, struct digest_filter *);
+    struct fetcher **, unsigned n, const struct fetch_settings *,
+    struct digest_filter *);
 void crawl_runtime_free(struct crawl_runtime **); /* after the loops stopped */
 /* Other settings from now on; they stay until crawl_runtime_free().  Thread:
  * any. */
@@ -40,9 +40,9 @@ void crawl_runtime_know_key(
     struct crawl_runtime *, struct str key, uint32_t id);
 MUST_USE enum err crawl_runtime_continue(struct crawl_runtime *, uint32_t id,
     const struct crawl_request *, struct why *);
-/* The rules of a crawl that runs here, or NULL; as long as it runs. */
-const struct rules *crawl_runtime_rules(
-    const struct crawl_runtime *, uint32_t id);
+/* The rules of a crawl that runs here, until crawl_runtime_leave(); or NULL. */
+const struct rules *crawl_runtime_rules(struct crawl_runtime *, uint32_t id);
+void crawl_runtime_leave(struct crawl_runtime *, uint32_t id);
 /* Takes them; the loops see them from now on.  It runs here. */
 void crawl_runtime_change_rules(
     struct crawl_runtime *, uint32_t id, struct rules **);
@@ -55,18 +55,10 @@ bool crawl_runtime_next_interrupted(
 /* Nothing, when that was the last order. */
 void crawl_runtime_order(struct crawl_runtime *, uint32_t id, enum fetch_order);
 void crawl_runtime_order_all(struct crawl_runtime *, enum fetch_order);
-/*
- * Its end is durable.  Those that are over and not let go yet: start with
- * *at = 0; false at the end.
- */
-void crawl_runtime_over(struct crawl_runtime *, uint32_t id);
-bool crawl_runtime_next_over(
-    const struct crawl_runtime *, size_t *at, uint32_t *id);
-/*
- * Nobody here looks at its rules any more: it goes, when nothing of it is left
- * on the loops; until then this is to be said again.
- */
-void crawl_runtime_let_go(struct crawl_runtime *, uint32_t id);
+/* Steps of its teardown: the loops have seen its end; they have forgotten it.
+ * Nothing, when it does not run here. */
+void crawl_runtime_end(struct crawl_runtime *, uint32_t id);
+void crawl_runtime_forget(struct crawl_runtime *, uint32_t id);
 /* The gzip member of the warcinfo of `filename`. */
 void crawl_runtime_warcinfo(
     struct crawl_runtime *, uint32_t id, const char *filename, struct buf *out);

@@ -21,8 +21,6 @@
 #include "os/log.h"
 #include "os/system.h"
 
-/* Between two looks at crawls that have ended. */
-#define FAREWELL_MS 250
 /* A foreground crawl's counters are for people. */
 #define SMALL_VIEW_MS 50
 #define IDLE_LOOK_MS 5
@@ -44,34 +42,28 @@ engine_order_loops(struct engine *e, uint32_t crawl)
 	    crawl_state_is_ended(v.state) ? FETCH_END : FETCH_PAUSE);
 }
 
-/* A crawl that has ended leaves the memory, a step at a time. */
 static void
-say_farewell(struct timer *t)
+loops_saw_end(void *arg, uint32_t crawl)
 {
-	struct engine *e = CONTAINER(t, struct engine, farewell_timer);
-	uint32_t crawl;
-	size_t at = 0;
+	struct engine *e = arg;
 
-	e->farewell_set = false;
-	while (!e->ending && crawl_runtime_next_over(e->crawls, &at, &crawl)) {
-		if (!changes_busy(e, crawl))
-			crawl_runtime_let_go(e->crawls, crawl);
-		e->farewell_set = true;
-	}
-	if (e->farewell_set)
-		loop_timer_set(e->ledger_loop, t, mono_add_ms(clock_mono(),
-		    FAREWELL_MS));
+	crawl_runtime_end(e->crawls, crawl);
 }
 
 static void
-is_over(struct engine *e, uint32_t crawl)
+forget_on_loop(void *arg, uint32_t crawl, size_t loop)
 {
-	crawl_runtime_over(e->crawls, crawl);
-	e->farewell_timer.fire = say_farewell;
-	if (!e->farewell_set && !e->ending)
-		loop_timer_set(e->ledger_loop, &e->farewell_timer,
-		    mono_add_ms(clock_mono(), FAREWELL_MS));
-	e->farewell_set = true;
+	struct engine *e = arg;
+
+	fetcher_forget(e->fetchers[loop], crawl);
+}
+
+static void
+loops_forgot(void *arg, uint32_t crawl)
+{
+	struct engine *e = arg;
+
+	crawl_runtime_forget(e->crawls, crawl);
 }
 
 static void
@@ -80,8 +72,6 @@ viewed(void *arg, const struct crawl_view *view)
 	struct engine *e = arg;
 
 	engine_order_loops(e, view->id);
-	if (view->ended.us != 0)
-		is_over(e, view->id);
 	event_publisher_view(e->publisher, view);
 }
 
@@ -181,15 +171,28 @@ warcinfo(void *arg, uint32_t crawl, const char *filename, struct buf *out)
 static void
 make_loops(struct engine *e)
 {
+	struct loop **loops = ARENA_ARRAY(&e->arena, struct loop *,
+	    e->loops_n);
+
+	for (unsigned i = 0; i < e->loops_n; i++) {
+		loops[i] = e->options.no_threads ? e->ledger_loop :
+		    loop_new("fetch");
+		e->loops[i].engine = e;
+		e->loops[i].loop = e->ports[i].loop = loops[i];
+	}
+	e->each_loop = (struct request_loops){ e->ledger_loop, loops,
+	    e->loops_n };
+}
+
+static void
+make_fetchers(struct engine *e)
+{
 	struct resolver_options ro = { .ttl_s_min = 1,
 	    .ttl_s_max = conf_ms(e->options.conf, CONF_FETCH_DNS_TTL_S) / 1000,
 	    .negative_s = 30, .cache_max = 100000, .timeout_ms = 5000 };
 
 	for (unsigned i = 0; i < e->loops_n; i++) {
 		struct engine_loop *l = &e->loops[i];
-		l->engine = e;
-		l->loop = e->options.no_threads ? e->ledger_loop :
-		    loop_new("fetch");
 		struct fetcher_options fo = {
 			.loop = l->loop, .frontier = e->frontier,
 			.transport = engine_transport(e, l->loop),
@@ -225,6 +228,9 @@ open_frontier(struct engine *e, struct why *w)
 	struct frontier_options o = engine_frontier_settings(e);
 
 	o.viewed = viewed;
+	o.ended = loops_saw_end;
+	o.forget = forget_on_loop;
+	o.forgotten = loops_forgot;
 	o.kept = item_kept;
 	o.warcinfo = warcinfo;
 	o.health = health_changed;
@@ -236,15 +242,8 @@ open_frontier(struct engine *e, struct why *w)
 static void
 make_crawls(struct engine *e)
 {
-	struct loop **loops = ARENA_ARRAY(&e->arena, struct loop *,
-	    e->loops_n);
-
-	for (unsigned i = 0; i < e->loops_n; i++)
-		loops[i] = e->loops[i].loop;
-	e->each_loop = (struct request_loops){ e->ledger_loop, loops,
-	    e->loops_n };
 	e->crawls = crawl_runtime_new(e->frontier, e->ledger_loop, e->fetchers,
-	    loops, e->loops_n, e->settings, e->seen);
+	    e->loops_n, e->settings, e->seen);
 }
 
 static void
@@ -361,13 +360,14 @@ engine_read(struct engine *e, struct why *w)
 	e->ledger_loop = o->no_threads ? o->home : loop_new("ledger");
 	e->pool = pool_new(o->no_threads ? 0 : pool != 0 ? pool :
 	    MAX(2, system_cores()));
+	make_loops(e);
 	enum err err = open_frontier(e, w);
 	if (err == OK)
 		err = engine_hooks_open(e, w);
 	if (err != OK)
 		return err;
 	e->seen = digest_filter_new(DIGEST_FILTER_BYTES);
-	make_loops(e);
+	make_fetchers(e);
 	make_tell(e);
 	changes_open(e);
 	make_crawls(e);
@@ -448,7 +448,6 @@ end_fetching(struct request *r)
 	struct engine *e = closing_of(r);
 
 	e->ending = true;
-	loop_timer_stop(e->ledger_loop, &e->farewell_timer);
 	crawl_runtime_order_all(e->crawls, FETCH_END);
 	return LOOK;
 }
@@ -589,8 +588,7 @@ engine_free(struct engine **ep)
 	if (e->frontier != NULL)
 		ledger_stop(frontier_ledger(e->frontier));
 	if (e->ledger_loop != NULL)
-		loop_timer_stop(e->ledger_loop, &e->farewell_timer);
-	store_async_close(&e->store_async);
+		store_async_close(&e->store_async);
 	stream_free(&e->stream);
 	catalog_free(&e->catalog);
 	for (unsigned i = 0; i < e->loops_n; i++)

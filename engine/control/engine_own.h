@@ -59,8 +59,6 @@ struct engine {
 	struct request_loops each_loop;
 	/* Closing. */
 	size_t asked;                    /* verbs without their answer yet */
-	struct timer farewell_timer;     /* the ledger's loop's: ended crawls */
-	bool farewell_set;
 	bool closing;
 	bool ending;                     /* the ledger's loop's word for it */
 	struct timer idle_timer;
@@ -101,8 +99,6 @@ void engine_order_loops(struct engine *, uint32_t crawl);
 /* Verbs of changes.h; close behind the frontier. */
 void changes_open(struct engine *);
 void changes_close(struct engine *);
-/* On the ledger's loop: a verb about the crawl is under way. */
-bool changes_busy(const struct engine *, uint32_t crawl);
 /* Before the loops run: what an earlier process began goes on. */
 void changes_resume(struct engine *);
 /* Before the loops run: the registry with what earlier processes left, the

@@ -405,7 +405,7 @@ a_call_can_be_stopped(void **state)
 	struct asked late = get("http://api.test/made");
 	ask(&late, 100);
 	assert_int_equal(late.call.end, CALL_STOPPED);
-	assert_int_equal(rig.crawl.users, 0);
+	assert_int_equal(rig.crawl.users, 1);
 	fetch_rig_end(&rig);
 }
 

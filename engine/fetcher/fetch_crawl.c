@@ -28,6 +28,13 @@ fetch_crawl_may_start(const struct fetch_crawl *c)
 	    policy_of(crawl_policy(c->shared))->downloads;
 }
 
+void
+crawl_leave(struct crawl_shared *c)
+{
+	if (atomic_fetch_sub(&c->users, 1) == 1)
+		loop_post(c->home, &c->unused);
+}
+
 static struct fetch_crawl *
 make_crawl(struct fetcher *f, struct crawl_shared *shared)
 {

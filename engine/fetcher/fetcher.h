@@ -106,8 +106,13 @@ struct crawl_shared {
 	atomic_int downloads;            /* exchanges under way, all loops */
 	atomic_ullong sitemap_bytes;     /* read, unpacked */
 	atomic_bool sitemap_depth_logged;
-	atomic_uint users;               /* pages and windows, all loops */
+	atomic_uint users;               /* pages and windows, all loops; and
+	                                  * its owner, until it has ended */
+	struct loop *home;               /* the owner's: */
+	struct mail unused;              /* posted there by the last user */
 };
+/* Behind this the crawl may be gone.  Thread: any. */
+void crawl_leave(struct crawl_shared *);
 
 static inline const struct crawl_rules *
 crawl_rules(const struct crawl_shared *s)
@@ -194,7 +199,7 @@ void fetcher_order(struct fetcher *, const struct crawl_shared *,
     enum fetch_order);
 /*
  * The loop forgets a crawl that has ended: every loop has seen FETCH_END, and
- * its `users` are 0.
+ * it is unused.
  */
 void fetcher_forget(struct fetcher *, uint32_t crawl);
 

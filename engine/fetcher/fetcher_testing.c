@@ -187,6 +187,7 @@ fetch_rig_begin(struct fetch_rig *r, const char *policy_json,
 	    NULL), OK);
 	assert_int_equal(policy_compile(p, &u, 1, &r->policy, &w), OK);
 	r->rules.policy = r->policy;
+	r->crawl.users = 1;
 	r->crawl.rules = &r->rules;
 	r->crawl.name = STR("test");
 	r->crawl.delay_s = p->rate_limit;

@@ -90,8 +90,7 @@ page_free(struct page **pp)
 	handoff_free(&p->submission.fresh);
 	arena_free(&p->submission.arena);
 	mem_free(pp);
-	/* The crawl may be gone then. */
-	atomic_fetch_sub(&crawl->users, 1);
+	crawl_leave(crawl);
 }
 
 /* --- the loop over the steps -------------------------------------------- */

@@ -111,7 +111,7 @@ a_page_whose_crawl_ends_goes_back(void **state)
 	assert_int_equal(rig.seen_n, 1);
 	assert_int_equal(rig.events_n, 0);
 	assert_int_equal(rig.crawl.downloads, 0);
-	assert_int_equal(rig.crawl.users, 0);
+	assert_int_equal(rig.crawl.users, 1);
 	assert_int_equal(rig_url_state(&rig.rig, "http://a.test/"),
 	    URL_WAITING);
 	fetch_rig_end(&rig);
@@ -135,7 +135,7 @@ a_page_that_is_woken_after_the_end_asks_nothing(void **state)
 	fetcher_order(rig.fetcher, &rig.crawl, FETCH_END);
 	fetch_rig_pass(&rig, 2000);
 	assert_int_equal(rig.seen_n, 2);
-	assert_int_equal(rig.crawl.users, 0);
+	assert_int_equal(rig.crawl.users, 1);
 	fetch_rig_end(&rig);
 }
 

@@ -57,8 +57,7 @@ window_free(struct window *w)
 
 	drop_batches(w);
 	mem_free(&w);
-	/* The crawl may be gone then. */
-	atomic_fetch_sub(&crawl->users, 1);
+	crawl_leave(crawl);
 }
 
 void

@@ -209,7 +209,7 @@ check_gone(struct rig *r, uint32_t crawl)
 	assert_int_equal(keys_of(r, INDEX_JOURNAL, crawl), 0);
 	assert_int_equal(keys_of(r, INDEX_LOG, crawl), 0);
 	assert_true(frontier_next_crawl(r->frontier) > crawl);
-	assert_true(list_empty(&r->frontier->burials));
+	assert_true(list_empty(&r->frontier->deleted));
 	frontier_check(r->frontier);
 }
 
@@ -422,6 +422,15 @@ test_walks_cut_short(void **state)
 	rig_end(&r);
 }
 
+static void
+pass_both(struct rig *r)
+{
+	for (int i = 0; i < 10; i++) {
+		loop_step(r->away);
+		rig_pass(r, 1);
+	}
+}
+
 /* Loops have notes of it in their boxes, and somebody looks at it. */
 static void
 test_deleted_under_the_eyes_of_others(void **state)
@@ -442,15 +451,12 @@ test_deleted_under_the_eyes_of_others(void **state)
 	assert_int_equal(run(&r, &v, CHANGE_DELETE, NULL), ERR_ABSENT);
 	assert_null(crawl_get(r.frontier, r.crawl));
 	/* The notes are delivered behind that. */
-	for (int i = 0; i < 10; i++) {
-		loop_step(r.away);
-		rig_pass(&r, 1);
-	}
+	pass_both(&r);
 	assert_int_equal(r.notes_n, 2);
-	assert_false(list_empty(&r.frontier->burials));
+	assert_false(list_empty(&r.frontier->deleted));
 	assert_int_equal(map_get_id(&c->queues_by_id, 1) != NULL, 1);
 	crawl_unref(c);
-	rig_pass(&r, 10);
+	pass_both(&r);
 	check_gone(&r, r.crawl);
 	uint32_t next = frontier_next_crawl(r.frontier);
 	rig_close(&r);

@@ -19,6 +19,7 @@ struct host_slots;
 struct lease_service;
 struct via_memory;
 struct fresh_batch;
+struct teardown_places;
 
 /* Kinds of notes in the commit log; see lease_record.h for the others. */
 enum note_kind { NOTE_CRAWL = 1, NOTE_QUEUE = 2, NOTE_DELETED = 3 };
@@ -46,7 +47,8 @@ struct frontier {
 	struct fresh_batch *batch;   /* of the gathering group; queue.c */
 	struct list batches, views;  /* promised; queue.c, crawl_view.c */
 	struct list changes;         /* under way; change.c */
-	struct list burials, retirements;    /* delete.c, teardown.c */
+	struct list deleted, teardowns;      /* delete.c, teardown.c */
+	struct teardown_places *teardown_places;
 	struct buf key, value;       /* scratch */
 	char *data_dir, *token;
 };

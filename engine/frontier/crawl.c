@@ -27,6 +27,7 @@ crawl_make(struct frontier *f, uint32_t id)
 	crawl_log_shown(c);
 	list_init(&c->dirty_node);
 	list_init(&c->changed_node);
+	list_init(&c->deleted_node);
 	list_init(&c->starved);
 	map_put_id(&f->crawls, id, c);
 	f->next_crawl = MAX(f->next_crawl, id + 1);
@@ -49,6 +50,7 @@ crawl_free(struct crawl **cp)
 	near_dup_free(&c->near);
 	error_summary_free(&c->problems);
 	loop_timer_stop(c->frontier->loop, &c->deadline);
+	list_take(&c->deleted_node);
 	arena_free(&c->keys);
 	arena_free(&c->arena);
 	mem_free(cp);

@@ -11,10 +11,9 @@
 
 #include "engine/frontier/core.h"
 
-struct burial;
 struct near_dup;
 struct problems;
-struct retirement;
+struct teardown;
 
 /* Lines of one kind in the log, this minute; see crawl_log.h. */
 struct log_burst {
@@ -53,10 +52,10 @@ struct crawl {
 	const void *rules;
 	bool (*excludes)(const void *rules, struct str url);
 	uint64_t excluded;           /* waiting URLs that left by them */
-	/* Who looks at it over mail; a deleted one is freed behind them. */
-	unsigned holds;
-	struct retirement *retirement;       /* it has ended; teardown.c */
-	struct burial *burial;       /* it was deleted */
+	/* Loops, queries, its teardown and its deletion; see crawl_ref(). */
+	unsigned refs;
+	struct teardown *teardown;   /* it has ended; teardown.c */
+	struct list deleted_node;    /* in frontier.deleted */
 };
 
 struct crawl *crawl_get(const struct frontier *, uint32_t id);
@@ -70,7 +69,9 @@ bool crawl_from_note(struct frontier *, struct str note);
 /* A new crawl that waits for its start, and its record. */
 struct crawl *crawl_begin(struct frontier *, uint32_t id,
     const struct crawl_spec *, struct wall created);
+/* The teardown of one that has ended waits until it has the only reference; a
+ * deleted one is freed with the last. */
 void crawl_ref(struct crawl *);
-void crawl_unref(struct crawl *);       /* it may be gone then */
+void crawl_unref(struct crawl *);
 
 #endif

@@ -4,8 +4,8 @@
  *     one group: its records, journal and log go; a tombstone comes, which
  *                keeps its number from being given again
  *     ─► durable: nobody is told of it any more
- *     ─► let go by those who look at it, and by what retires it (teardown.c):
- *        its URLs leave the index, and it the memory
+ *     ─► nobody refers to it, nor its teardown (teardown.c): its URLs leave the
+ *        index, and it the memory
  *
  * A start loads no URLs of such a crawl, and drops what is left of them
  * (lease_record.c).
@@ -20,13 +20,6 @@
 
 /* In INDEX_CRAWL, without a value. */
 #define PART_TOMB 'T'
-
-struct burial {
-	struct list node;            /* in frontier.burials */
-	struct frontier *frontier;
-	struct crawl *crawl;
-	bool durable;
-};
 
 /* --- records -------------------------------------------------------------- */
 
@@ -61,34 +54,23 @@ drop_family(struct frontier *f, enum index_family family, uint32_t id)
 
 /* --- its memory ----------------------------------------------------------- */
 
-static void
-bury_if_let_go(struct burial *b)
-{
-	struct crawl *c = b->crawl;
-
-	if (!b->durable || c->holds > 0)
-		return;
-	drop_family(b->frontier, INDEX_URL, c->id);
-	list_take(&b->node);
-	crawl_free(&c);
-	mem_free(&b);
-}
-
 void
 crawl_ref(struct crawl *c)
 {
-	c->holds++;
+	c->refs++;
 }
 
 void
 crawl_unref(struct crawl *c)
 {
-	CHECK(c->holds > 0);
-	c->holds--;
-	if (c->retirement != NULL)
-		retire_go_on(c->retirement);
-	else if (c->burial != NULL)
-		bury_if_let_go(c->burial);
+	CHECK(c->refs > 0);
+	c->refs--;
+	if (c->teardown != NULL)
+		teardown_unref(c->teardown);
+	else if (c->refs == 0 && !list_empty(&c->deleted_node)) {
+		drop_family(c->frontier, INDEX_URL, c->id);
+		crawl_free(&c);
+	}
 }
 
 /* --- deleting ------------------------------------------------------------- */
@@ -151,20 +133,16 @@ static void
 deleted(struct promise *p, enum err e)
 {
 	struct crawl_change *a = CONTAINER(p, struct crawl_change, promise);
-	struct frontier *f = a->frontier;
-	struct burial *b = NULL;
+	struct list *n = a->frontier->deleted.next;
 
-	for (struct list *n = f->burials.next; n != &f->burials; n = n->next)
-		if (LIST_ITEM(n, struct burial, node)->crawl->id == a->crawl)
-			b = LIST_ITEM(n, struct burial, node);
-	if (e != OK) {
+	/* A deletion that failed keeps its reference. */
+	while (LIST_ITEM(n, struct crawl, deleted_node)->id != a->crawl)
+		n = n->next;
+	if (e == OK)
+		crawl_unref(LIST_ITEM(n, struct crawl, deleted_node));
+	else
 		why(&a->why, ERR_BROKEN, "a write failed; the program must be "
 		    "started again");
-	} else {
-		CHECK(b != NULL);
-		b->durable = true;
-		bury_if_let_go(b);
-	}
 	change_answer(a);
 }
 
@@ -183,11 +161,8 @@ delete_begin(struct crawl_change *a)
 		change_answer(a);
 		return;
 	}
-	struct burial *b = mem_new(sizeof(*b));
-	b->frontier = f;
-	b->crawl = c;
-	c->burial = b;
-	list_put(&f->burials, &b->node);
+	crawl_ref(c);
+	list_put(&f->deleted, &c->deleted_node);
 	leave(f, c);
 	buf_clear(&f->value);
 	buf_put_be32(&f->value, c->id);
@@ -202,13 +177,11 @@ delete_begin(struct crawl_change *a)
 }
 
 void
-burial_forget(struct frontier *f)
+delete_forget(struct frontier *f)
 {
-	while (!list_empty(&f->burials)) {
-		struct burial *b = LIST_ITEM(f->burials.next, struct burial,
-		    node);
-		crawl_free(&b->crawl);
-		list_take(&b->node);
-		mem_free(&b);
+	while (!list_empty(&f->deleted)) {
+		struct crawl *c = LIST_ITEM(f->deleted.next, struct crawl,
+		    deleted_node);
+		crawl_free(&c);
 	}
 }

@@ -13,7 +13,7 @@
 bool crawl_deleted_note(struct frontier *, struct str note);
 /* Of any other part of a crawl's records: is it a tombstone? */
 void crawl_tomb_record(struct frontier *, struct str key);
-void burial_forget(struct frontier *);
+void delete_forget(struct frontier *);
 
 /* For change.c: the verb. */
 void delete_begin(struct crawl_change *);

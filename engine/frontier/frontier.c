@@ -109,7 +109,7 @@ static void
 before_seal(void *arg)
 {
 	frontier_put_notes(arg);
-	retire_put(arg);
+	teardown_put(arg);
 	lease_put_notes(arg);
 }
 
@@ -145,7 +145,7 @@ load_family(struct frontier *f, enum index_family family, struct why *w)
 		if (lease_record(f, family, key, value, &fine))
 			continue;
 		if (family == INDEX_QUEUE)
-			fine = retired_record(f, key) ||
+			fine = teardown_record(f, key) ||
 			    queue_from_note(f, value);
 		else if (key.n == 5 && key.p[4] == 'D')
 			fine = crawl_from_note(f, value);
@@ -197,7 +197,7 @@ recover(struct frontier *f, struct why *w)
 	if (e == OK && f->damaged)
 		e = why(w, ERR_CORRUPT, "a note in the commit log is damaged");
 	if (e == OK)
-		e = retire_load(f, w);
+		e = teardown_load(f, w);
 	if (e == OK && !f->options.load_later)
 		e = lease_load(f, w);
 	return e == OK ? quarantine(f, w) : e;
@@ -266,8 +266,8 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 	list_init(&f->batches);
 	list_init(&f->views);
 	list_init(&f->changes);
-	list_init(&f->burials);
-	list_init(&f->retirements);
+	list_init(&f->deleted);
+	list_init(&f->teardowns);
 	f->known = url_table_new();
 	f->via = mem_new(sizeof(*f->via));
 	known_evict_open(f);
@@ -293,7 +293,7 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 	}
 	if (!o->old) {
 		ledger_start(f->ledger);
-		retire_opened(f);
+		teardown_open(f);
 	}
 	*out = f;
 	return OK;
@@ -321,8 +321,8 @@ frontier_free(struct frontier **fp)
 	queue_forget_fresh(f);
 	crawl_forget_views(f);
 	change_forget(f);
-	retire_forget(f);
-	burial_forget(f);
+	teardown_close(f);
+	delete_forget(f);
 	host_slots_close(f);
 	lease_close(f);
 	while (map_next(&f->crawls, &at, &v)) {
@@ -432,13 +432,20 @@ frontier_view(struct frontier *f, uint32_t id, struct crawl_view *out)
 	return OK;
 }
 
-void
-frontier_forget_rules(struct frontier *f, uint32_t id)
+struct crawl *
+frontier_ref(struct frontier *f, uint32_t id)
 {
 	struct crawl *c = crawl_get(f, id);
 
-	if (c != NULL)
-		c->rules = NULL;
+	CHECK(c != NULL);
+	crawl_ref(c);
+	return c;
+}
+
+void
+frontier_unref(struct crawl *c)
+{
+	crawl_unref(c);
 }
 
 void

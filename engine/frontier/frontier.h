@@ -65,6 +65,14 @@ struct frontier_options {
 	    struct buf *out);
 	/* A crawl ends with the group that is gathering. */
 	void (*ending)(void *arg, uint32_t crawl);
+	/*
+	 * The teardown of a crawl, once its end is durable; or NULL.  All loops
+	 * have seen the end; nobody refers to the crawl any more, on each of
+	 * the loops; each of them was called.
+	 */
+	void (*ended)(void *arg, uint32_t crawl);
+	void (*forget)(void *arg, uint32_t crawl, size_t loop);
+	void (*forgotten)(void *arg, uint32_t crawl);
 	void (*health)(void *arg, enum ledger_health, const char *text);
 	void *arg;
 	const char *token;                  /* 8 of [a-z0-9] */
@@ -124,8 +132,10 @@ MUST_USE enum err frontier_set_state(struct frontier *, uint32_t id,
     enum crawl_state, const char *reason, struct why *);
 MUST_USE enum err frontier_view(struct frontier *, uint32_t id,
     struct crawl_view *);
-/* It has ended, and the rules that it was given are no more. */
-void frontier_forget_rules(struct frontier *, uint32_t id);
+/* Until this reference is given back, its teardown waits, and so does its
+ * deletion.  There is such a crawl. */
+struct crawl *frontier_ref(struct frontier *, uint32_t id);
+void frontier_unref(struct crawl *);
 /* A line for the crawl's log; nothing, when there is no such crawl. */
 void frontier_log(struct frontier *, uint32_t id, const struct crawl_line *);
 /* All crawls by id: start with *at = 0; false at the end. */

@@ -1,193 +1,69 @@
 /*
- * A crawl that has ended keeps a small record in memory; its queues and its
- * URLs in the known table leave:
- *
- *     ended ─► its queues' records go into the index, some with each group
- *           ─► applied: its URLs leave the known table, a piece at a time
- *           ─► the loops have no note of it in their boxes
- *           ─► nobody looks at it over mail: its queues are found no more
- *           ─► they are freed, some at a time
- *
- * A start loads no queues of such a crawl.  Who asks for one reads its record.
+ * A crawl that has ended keeps a small record in memory; everything else of it
+ * leaves, here and on the loops: TEARDOWN_STEPS.  A start loads no queues of
+ * such a crawl.  Whoever asks for one reads its record.
  */
 #include "engine/frontier/known_evict.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"
 #include "engine/frontier/url_key.h"
 #include "engine/frontier/url_scan.h"
+#include "engine/ledger/ledger_places.h"
 
 #define PUT_PART 1024u
 #define SWEEP_PART 4096u
 #define FREE_PART 4096u
 
-struct retirement {
-	struct list node;            /* in frontier.retirements */
+#define TEARDOWN_STEPS(X)                                                    \
+	X(QUEUES, AT_DURABLE, put_queues, "some queues go with each group") \
+	X(URLS, AT_READ, read_urls, "behind these: some of its URLs")        \
+	X(MORE_URLS, AT_BESIDE, read_urls, "some of those that follow")      \
+	X(SWEEP, AT_LEDGER, sweep_urls, "they leave the known table")        \
+	X(SEEN, AT_EACH_LOOP, loops_saw_end, "no loop begins a page of it")  \
+	X(REFS, AT_LEDGER, take_queues, "nobody else refers to it")          \
+	X(FORGET, AT_EACH_LOOP, loops_forgot, "the loops forget it",         \
+	    .each = forget_on_loop)                                          \
+	X(FREE, AT_LEDGER, free_some, "its queues are freed, some at a time")
+enum { TEARDOWN_STEPS(REQUEST_ENUM) };
+
+struct teardown {
+	struct request request;
+	struct list node;            /* in frontier.teardowns */
 	struct frontier *frontier;
-	struct crawl *crawl;         /* it is held */
-	struct promise promise;
+	struct crawl *crawl;         /* it refers to it */
 	size_t at;                   /* in crawl.queues, then in `queues` */
 	bool put;                    /* the records of all of them */
-	/* Its URLs. */
-	struct ledger_query query;
+	bool waits;                  /* at REFS, for crawl_unref() */
 	struct url_scan scan;
 	uint64_t hashes[SWEEP_PART];
 	size_t n;
-	/* Its memory. */
-	struct loop_call call;       /* to each port, and back */
-	size_t port;
-	bool unseen;                 /* the loops have no note of it */
-	struct mail mail;
 	struct map queues;           /* that nobody finds any more */
 	struct arena keys;
 };
 
-/* --- freeing -------------------------------------------------------------- */
+/* What takes the steps to their places: the frontier's loop is the main one. */
+struct teardown_places {
+	struct request_places places;
+	struct request_loops each_loop;
+	struct loop *loops[];        /* the ports' */
+};
 
-static void
-end(struct retirement *r)
+static struct teardown *
+teardown_of(struct request *r)
 {
-	struct crawl *c = r->crawl;
-
-	list_take(&r->node);
-	map_free(&r->queues);
-	arena_free(&r->keys);
-	buf_free(&r->scan.from);
-	mem_free(&r);
-	c->retirement = NULL;
-	crawl_unref(c);
-}
-
-static void
-free_some(struct mail *m)
-{
-	struct retirement *r = CONTAINER(m, struct retirement, mail);
-	void *v;
-
-	for (unsigned n = 0; n < FREE_PART; n++) {
-		if (!map_next(&r->queues, &r->at, &v)) {
-			end(r);
-			return;
-		}
-		struct queue *q = v;
-		CHECK(!q->fresh && !q->dirty && !q->active &&
-		    list_empty(&q->changed_node) &&
-		    list_empty(&q->slot_node));
-		list_take(&q->starved_node);
-		queue_free(&q);
-	}
-	loop_post(r->frontier->loop, &r->mail);
-}
-
-void
-retire_go_on(struct retirement *r)
-{
-	struct crawl *c = r->crawl;
-
-	/* This is the one that holds it. */
-	if (!r->unseen || c->retired || c->holds > 1)
-		return;
-	c->retired = true;
-	r->queues = c->queues;
-	r->keys = c->keys;
-	c->queues = MAP_INIT;
-	c->keys = ARENA_INIT;
-	map_free(&c->queues_by_id);
-	r->at = 0;
-	r->mail.deliver = free_some;
-	loop_post(r->frontier->loop, &r->mail);
-}
-
-static void
-nothing(struct loop_call *call)
-{
-	(void)call;
-}
-
-/* Notes that were posted before lie in front of this in the loop's box. */
-static void
-ask_ports(struct loop_call *call)
-{
-	struct retirement *r = CONTAINER(call, struct retirement, call);
-	const struct frontier_options *o = &r->frontier->options;
-
-	if (r->port == o->ports_n) {
-		r->unseen = true;
-		retire_go_on(r);
-		return;
-	}
-	r->call = (struct loop_call){ .home = r->frontier->loop,
-	    .run = nothing, .done = ask_ports };
-	loop_ask(o->ports[r->port++].loop, &r->call);
-}
-
-/* --- its URLs ------------------------------------------------------------- */
-
-static enum url_scan_next
-take_hash(void *arg, const struct url_row *u)
-{
-	struct retirement *r = arg;
-
-	if (r->n == SWEEP_PART)
-		return URL_SCAN_PAUSE;
-	r->hashes[r->n++] = frontier_hash(r->scan.crawl, u->url);
-	return URL_SCAN_NEXT;
-}
-
-/* On the index thread, then beside it.  An error ends the scan. */
-static void
-read_some(struct ledger_query *query, struct index *x)
-{
-	struct retirement *r = CONTAINER(query, struct retirement, query);
-
-	r->n = 0;
-	(void)!url_scan_piece(&r->scan, x, UINT32_MAX, take_hash, r, NULL);
-}
-
-static void
-some_read(struct ledger_query *query)
-{
-	struct retirement *r = CONTAINER(query, struct retirement, query);
-	struct frontier *f = r->frontier;
-
-	for (size_t i = 0; i < r->n; i++)
-		url_table_remove(f->known, r->hashes[i]);
-	known_evict_swept(f);
-	if (r->scan.ended)
-		ask_ports(&r->call);
-	else
-		ledger_read_beside(f->ledger, query);
-}
-
-static void
-read_nothing(struct ledger_query *query, struct index *x)
-{
-	(void)query, (void)x;
-}
-
-/* Behind this all its records can be read. */
-static void
-sweep(struct retirement *r)
-{
-	bool loaded = r->crawl->loaded;
-
-	r->crawl->loaded = false;
-	r->scan = (struct url_scan){ .crawl = r->crawl->id, .ended = !loaded };
-	r->query.home = r->frontier->loop;
-	r->query.run = loaded ? read_some : read_nothing;
-	r->query.done = some_read;
-	ledger_read(r->frontier->ledger, &r->query);
+	return CONTAINER(r, struct teardown, request);
 }
 
 /* --- its queues' records -------------------------------------------------- */
 
 static void
-put_some(struct retirement *r)
+put_some(struct teardown *t)
 {
 	void *v;
 
 	for (unsigned n = 0; n < PUT_PART; n++) {
-		if (!map_next(&r->crawl->queues, &r->at, &v)) {
-			r->put = true;
+		if (!map_next(&t->crawl->queues, &t->at, &v)) {
+			t->put = true;
 			return;
 		}
 		struct queue *q = v;
@@ -199,27 +75,184 @@ put_some(struct retirement *r)
 }
 
 void
-retire_put(struct frontier *f)
+teardown_put(struct frontier *f)
 {
-	for (struct list *n = f->retirements.next; n != &f->retirements;
+	for (struct list *n = f->teardowns.next; n != &f->teardowns;
 	    n = n->next) {
-		struct retirement *r = LIST_ITEM(n, struct retirement, node);
-		if (!r->put)
-			put_some(r);
+		struct teardown *t = LIST_ITEM(n, struct teardown, node);
+		if (!t->put)
+			put_some(t);
 	}
 }
 
-/* Of a ledger that failed nothing leaves. */
-static void
-some_put(struct promise *p, enum err e)
+static int
+put_queues(struct request *r)
 {
-	struct retirement *r = CONTAINER(p, struct retirement, promise);
+	struct teardown *t = teardown_of(r);
+	struct crawl *c = t->crawl;
 
-	if (e == OK && r->put)
-		sweep(r);
-	else if (e == OK)
-		ledger_promise(r->frontier->ledger, p);
+	/* Nothing of a ledger that failed leaves. */
+	if (r->why.err != OK)
+		return REQUEST_WAIT;
+	if (!t->put)
+		return QUEUES;
+	t->scan = (struct url_scan){ .crawl = c->id, .ended = !c->loaded };
+	c->loaded = false;
+	return URLS;
 }
+
+/* --- its URLs ------------------------------------------------------------- */
+
+static enum url_scan_next
+take_hash(void *arg, const struct url_row *u)
+{
+	struct teardown *t = arg;
+
+	if (t->n == SWEEP_PART)
+		return URL_SCAN_PAUSE;
+	t->hashes[t->n++] = frontier_hash(t->scan.crawl, u->url);
+	return URL_SCAN_NEXT;
+}
+
+/* An error ends the scan. */
+static int
+read_urls(struct request *r)
+{
+	struct teardown *t = teardown_of(r);
+
+	t->n = 0;
+	if (!t->scan.ended)
+		(void)!url_scan_piece(&t->scan, request_index(r), UINT32_MAX,
+		    take_hash, t, NULL);
+	return SWEEP;
+}
+
+static int
+sweep_urls(struct request *r)
+{
+	struct teardown *t = teardown_of(r);
+
+	for (size_t i = 0; i < t->n; i++)
+		url_table_remove(t->frontier->known, t->hashes[i]);
+	known_evict_swept(t->frontier);
+	return t->scan.ended ? SEEN : MORE_URLS;
+}
+
+/* --- its memory ----------------------------------------------------------- */
+
+/* Notes that were posted before this lie in front of it in a loop's box. */
+static int
+loops_saw_end(struct request *r)
+{
+	const struct teardown *t = teardown_of(r);
+	const struct frontier_options *o = &t->frontier->options;
+
+	if (o->ended != NULL)
+		o->ended(o->arg, t->crawl->id);
+	return REFS;
+}
+
+static int
+take_queues(struct request *r)
+{
+	struct teardown *t = teardown_of(r);
+	struct crawl *c = t->crawl;
+
+	/* One of them is the teardown's own. */
+	t->waits = c->refs > 1;
+	if (t->waits)
+		return REQUEST_WAIT;
+	c->retired = true;
+	t->queues = c->queues;
+	t->keys = c->keys;
+	c->queues = MAP_INIT;
+	c->keys = ARENA_INIT;
+	map_free(&c->queues_by_id);
+	t->at = 0;
+	return FORGET;
+}
+
+void
+teardown_unref(struct teardown *t)
+{
+	if (!t->waits || t->crawl->refs > 1)
+		return;
+	t->waits = false;
+	request_resume(&t->request, REFS);
+}
+
+static void
+forget_on_loop(struct request *r, size_t loop)
+{
+	const struct teardown *t = teardown_of(r);
+	const struct frontier_options *o = &t->frontier->options;
+
+	if (o->forget != NULL)
+		o->forget(o->arg, t->crawl->id, loop);
+}
+
+static int
+loops_forgot(struct request *r)
+{
+	const struct teardown *t = teardown_of(r);
+	const struct frontier_options *o = &t->frontier->options;
+
+	t->crawl->rules = NULL;
+	if (o->forgotten != NULL)
+		o->forgotten(o->arg, t->crawl->id);
+	return FREE;
+}
+
+static int
+free_some(struct request *r)
+{
+	struct teardown *t = teardown_of(r);
+	void *v;
+
+	for (unsigned n = 0; n < FREE_PART; n++) {
+		if (!map_next(&t->queues, &t->at, &v))
+			return REQUEST_DONE;
+		struct queue *q = v;
+		CHECK(!q->fresh && !q->dirty && !q->active &&
+		    list_empty(&q->changed_node) &&
+		    list_empty(&q->slot_node));
+		list_take(&q->starved_node);
+		queue_free(&q);
+	}
+	/* The loop's other work comes first. */
+	request_resume(r, FREE);
+	return REQUEST_WAIT;
+}
+
+static void
+teardown_free(struct teardown *t)
+{
+	void *v;
+
+	while (map_next(&t->queues, &t->at, &v)) {
+		struct queue *q = v;
+		queue_free(&q);
+	}
+	list_take(&t->node);
+	map_free(&t->queues);
+	arena_free(&t->keys);
+	buf_free(&t->scan.from);
+	mem_free(&t);
+}
+
+static void
+teardown_done(struct request *r)
+{
+	struct crawl *c = teardown_of(r)->crawl;
+
+	c->teardown = NULL;
+	teardown_free(teardown_of(r));
+	crawl_unref(c);
+}
+
+static const struct request_step teardown_steps[] = {
+	TEARDOWN_STEPS(REQUEST_ROW)
+};
 
 void
 crawl_teardown(struct crawl *c)
@@ -227,23 +260,24 @@ crawl_teardown(struct crawl *c)
 	struct frontier *f = c->frontier;
 
 	/* Without loops nobody waits for the memory. */
-	if (f->options.ports_n == 0 || c->retirement != NULL || c->retired ||
+	if (f->options.ports_n == 0 || c->teardown != NULL || c->retired ||
 	    (c->queues.n == 0 && !c->loaded))
 		return;
-	struct retirement *r = mem_new(sizeof(*r));
-	r->frontier = f;
-	r->crawl = c;
-	c->retirement = r;
+	struct teardown *t = mem_new(sizeof(*t));
+	t->frontier = f;
+	t->crawl = c;
+	c->teardown = t;
 	crawl_ref(c);
-	list_put(&f->retirements, &r->node);
-	r->promise.kept = some_put;
-	ledger_promise(f->ledger, &r->promise);
+	list_put(&f->teardowns, &t->node);
+	t->request.done = teardown_done;
+	request_start(&t->request, &f->teardown_places->places,
+	    teardown_steps, QUEUES);
 }
 
 /* --- at a start ----------------------------------------------------------- */
 
 bool
-retired_record(struct frontier *f, struct str key)
+teardown_record(struct frontier *f, struct str key)
 {
 	struct reader in = reader_of(key);
 	struct crawl *c = crawl_get(f, read_be32(&in));
@@ -282,7 +316,7 @@ load_rest(struct crawl *c, struct why *w)
 }
 
 enum err
-retire_load(struct frontier *f, struct why *w)
+teardown_load(struct frontier *f, struct why *w)
 {
 	enum err e = OK;
 	size_t at = 0;
@@ -298,11 +332,26 @@ retire_load(struct frontier *f, struct why *w)
 }
 
 void
-retire_opened(struct frontier *f)
+teardown_open(struct frontier *f)
 {
+	const struct frontier_options *o = &f->options;
+	struct teardown_places *p = mem_new(sizeof(*p) +
+	    o->ports_n * sizeof(p->loops[0]));
 	size_t at = 0;
 	void *v;
 
+	f->teardown_places = p;
+	for (size_t i = 0; i < o->ports_n; i++)
+		p->loops[i] = o->ports[i].loop;
+	p->each_loop = (struct request_loops){ f->loop, p->loops, o->ports_n };
+	p->places = (struct request_places){ .at = {
+		[AT_MAIN] = { request_enter_loop, f->loop },
+		[AT_LEDGER] = { request_enter_loop, f->loop },
+		[AT_EACH_LOOP] = { request_enter_loops, &p->each_loop },
+		[AT_READ] = { ledger_enter_read, f->ledger },
+		[AT_BESIDE] = { ledger_enter_beside, f->ledger },
+		[AT_DURABLE] = { ledger_enter_durable, f->ledger },
+	} };
 	while (map_next(&f->crawls, &at, &v)) {
 		struct crawl *c = v;
 		if (crawl_state_is_ended(c->view.state))
@@ -311,21 +360,10 @@ retire_opened(struct frontier *f)
 }
 
 void
-retire_forget(struct frontier *f)
+teardown_close(struct frontier *f)
 {
-	while (!list_empty(&f->retirements)) {
-		struct retirement *r = LIST_ITEM(f->retirements.next,
-		    struct retirement, node);
-		void *v;
-		/* Some of them may be gone. */
-		while (map_next(&r->queues, &r->at, &v)) {
-			struct queue *q = v;
-			queue_free(&q);
-		}
-		list_take(&r->node);
-		map_free(&r->queues);
-		arena_free(&r->keys);
-		buf_free(&r->scan.from);
-		mem_free(&r);
-	}
+	while (!list_empty(&f->teardowns))
+		teardown_free(LIST_ITEM(f->teardowns.next, struct teardown,
+		    node));
+	mem_free(&f->teardown_places);
 }

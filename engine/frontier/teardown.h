@@ -10,12 +10,13 @@
 
 /* It has ended: what only one that runs needs leaves the memory. */
 void crawl_teardown(struct crawl *);
-void retire_go_on(struct retirement *);   /* others have let it go */
-void retire_put(struct frontier *);       /* some records, into this group */
-void retire_forget(struct frontier *);
+void teardown_unref(struct teardown *);   /* others refer to it no more */
+void teardown_put(struct frontier *);     /* some records, into this group */
 /* At a start: is this queue's record one that stays where it is? */
-bool retired_record(struct frontier *, struct str key);
-MUST_USE enum err retire_load(struct frontier *, struct why *);
-void retire_opened(struct frontier *);
+bool teardown_record(struct frontier *, struct str key);
+MUST_USE enum err teardown_load(struct frontier *, struct why *);
+/* The ledger is there: go on with crawls that have ended. */
+void teardown_open(struct frontier *);
+void teardown_close(struct frontier *);
 
 #endif
