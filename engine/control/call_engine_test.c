@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "engine/archive/check.h"
 #include "engine/catalog/catalog.h"
@@ -262,12 +263,98 @@ an_order_holds_for_calls(void **state)
 	rig_close(&rig);
 }
 
+/* --- maxAge --------------------------------------------------------------- */
+
+/* Where the answer is from: a crawl and number; none when it was asked for. */
+struct served {
+	bool from_archive;
+	uint32_t crawl;
+	uint64_t number;
+};
+
+static struct served
+get(uint32_t crawl, int64_t max_age_s, bool with_cookie, const char *content)
+{
+	static const struct transport_header cookie = { STR("Cookie"),
+	    STR("id=1") };
+	bool is_done = false;
+	struct str host = listed();
+	struct call c = { .crawl = crawl, .home = rig.home,
+	    .method = STR("GET"), .url = rig_url(&rig, "/page"),
+	    .max_age_s = max_age_s, .private_hosts = &host, .private_n = 1,
+	    .headers = &cookie, .headers_n = with_cookie, .done = done,
+	    .arg = &is_done };
+
+	engine_call(rig.engine, &c);
+	RIG_UNTIL_DONE(&rig, is_done);
+	assert_int_equal(c.end, CALL_ANSWERED);
+	assert_int_equal(c.status, 200);
+	assert_true(str_eq(http_find(&c.head, STR("Content-Type")),
+	    STR("application/json")));
+	assert_true(str_eq(c.final_url, c.url));
+	if (content != NULL)
+		assert_true(str_eq(buf_str(&c.content), str_of(content)));
+	call_free_answer(&c);
+	return (struct served){ c.from_archive, c.number_crawl, c.number };
+}
+
+static void
+numbered_page(struct str path, struct rig_page *p)
+{
+	static atomic_uint asked;
+
+	(void)path;
+	p->type = "application/json";
+	buf_printf(&p->body, "%u", atomic_fetch_add(&asked, 1));
+}
+
+static void
+an_archived_answer_serves_later_calls(void **state)
+{
+	struct timespec wait = { 1, 200000000 };
+	struct served s;
+
+	(void)state;
+	rig_open(&rig, numbered_page, NULL);
+	rig_start(&rig);
+	uint32_t first = begin_tasks(), second = begin_tasks();
+	/* Nothing is there yet; credentials make an answer one's own. */
+	s = get(first, 3600, true, "0");
+	assert_false(s.from_archive);
+	s = get(first, 3600, false, "1");
+	assert_false(s.from_archive);
+	assert_int_equal(s.number, 2);
+	s = get(second, 3600, false, "1");
+	assert_true(s.from_archive);
+	assert_int_equal(s.crawl, first);
+	assert_int_equal(s.number, 2);
+	rig_stop(&rig);
+	rig_start(&rig);
+	s = get(second, 3600, false, "1");
+	assert_true(s.from_archive);
+	s = get(second, 3600, true, "2");
+	assert_false(s.from_archive);
+	assert_int_equal(rig_requests(&rig, "/page"), 3);
+	/* Too old, then there is a newer one. */
+	nanosleep(&wait, NULL);
+	s = get(second, 1, false, "3");
+	assert_false(s.from_archive);
+	s = get(first, 3600, false, "3");
+	assert_true(s.from_archive);
+	assert_int_equal(s.crawl, second);
+	s = get(first, 0, false, "4");
+	assert_false(s.from_archive);
+	assert_int_equal(rig_requests(&rig, "/page"), 5);
+	rig_close(&rig);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_are_captures_of_their_crawl),
 		cmocka_unit_test(an_order_holds_for_calls),
+		cmocka_unit_test(an_archived_answer_serves_later_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

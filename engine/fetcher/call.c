@@ -75,9 +75,18 @@ deliver_answered(struct mail *m)
 	c->answered(c);
 }
 
-/* Its own copies: the page goes when the answer is durable. */
 static void
-tell_answer(struct page *p)
+post_answered(struct call *c)
+{
+	if (c->answered == NULL)
+		return;
+	c->mail.deliver = deliver_answered;
+	loop_post(c->home, &c->mail);
+}
+
+/* Its own copies: the page goes when the answer is durable. */
+void
+call_page_tell_head(struct page *p)
 {
 	struct call *c = p->call;
 	const struct hop *h = page_hop(p);
@@ -87,21 +96,28 @@ tell_answer(struct page *p)
 	c->status = h->status;
 	c->hops = p->hops_n - 1;
 	c->final_url = arena_copy(&c->arena, h->url.href);
-	c->truncated = h->truncated != NULL;
-	c->damaged = p->damaged;
 	if (http_parse_head(head, false, HTTP_LIMITS_DEFAULT, &c->arena,
 	    &c->head, NULL) != OK)
 		c->head = (struct http_head){ 0 };
+}
+
+static void
+tell_answer(struct page *p)
+{
+	struct call *c = p->call;
+
+	/* A stream's owner has the head, and may be reading it. */
+	if (!p->streamed)
+		call_page_tell_head(p);
+	c->truncated = page_hop(p)->truncated != NULL;
+	c->damaged = p->damaged;
 	/* The records are made: the owner gets the bytes themselves. */
 	struct buf *body = p->decoded.n > 0 ? &p->decoded : &page_hop(p)->body;
-	if (body == &p->decoded || p->content.n > 0) {
+	if (!p->streamed && (body == &p->decoded || p->content.n > 0)) {
 		c->content = *body;
 		*body = (struct buf)BUF_INIT;
 	}
-	if (c->answered == NULL)
-		return;
-	c->mail.deliver = deliver_answered;
-	loop_post(c->home, &c->mail);
+	post_answered(c);
 }
 
 /* An answer that is kept for its meaning alone, such as a budget's state. */
@@ -197,16 +213,30 @@ page_step_answer(struct page *p)
 	struct why w = WHY_INIT;
 	enum page_step next;
 
-	page_decode(p);
+	if (!p->streamed || p->call->archive != CALL_UNARCHIVED)
+		page_decode(p);
 	if ((p->call->archive != CALL_UNARCHIVED && !put_records(p, &w)) ||
 	    !put_checkpoint(p, &w))
 		return page_finish(p, OUTCOME_EXCEPTION, EXCEPTION_PROTOCOL,
 		    arena_copy(&p->submission.arena, str_of(w.text)));
+	call_newest_note(p);
 	next = page_finish(p, OUTCOME_CALL, 0, STR_NONE);
 	if (p->call->archive == CALL_UNARCHIVED)
 		p->submission.outcome = OUTCOME_NONE;
 	tell_answer(p);
 	return next;
+}
+
+enum page_step
+call_page_stored(struct page *p)
+{
+	struct why w = WHY_INIT;
+
+	if (!put_checkpoint(p, &w))
+		return page_finish(p, OUTCOME_EXCEPTION, EXCEPTION_PROTOCOL,
+		    arena_copy(&p->submission.arena, str_of(w.text)));
+	post_answered(p->call);
+	return PAGE_COMMIT;
 }
 
 void
@@ -242,7 +272,10 @@ call_page_report(struct page *p)
 {
 	struct call *c = p->call;
 
-	c->number = p->submission.seq;
+	if (!c->from_archive) {
+		c->number = p->submission.seq;
+		c->number_crawl = c->crawl;
+	}
 	c->done_mail.deliver = deliver_done;
 	loop_post(c->home, &c->done_mail);
 }
@@ -271,6 +304,7 @@ deliver_start(struct mail *m)
 	struct call *c = CONTAINER(m, struct call, mail);
 	struct fetch_crawl *crawl = fetch_crawl_find(c->any, c->crawl);
 	struct page *p;
+	struct url u;
 
 	if (crawl == NULL || crawl->order == FETCH_END) {
 		report_stopped(c);
@@ -278,9 +312,11 @@ deliver_start(struct mail *m)
 	}
 	p = page_new(c->any, crawl, PAGE_OF_CALL);
 	p->call = c;
+	/* What cannot be parsed is refused by the step ROBOTS. */
 	p->submission.lease.url = arena_copy(&p->submission.arena,
-	    str_cut(c->url, 0, str_find_char(c->url, '#')));
-	page_resume(p, PAGE_ROBOTS);
+	    url_parse(c->url, NULL, &p->submission.arena, &u, NULL) == OK ?
+	    str_cut(u.href, 0, u.href.n - u.fragment.n) : c->url);
+	page_resume(p, PAGE_NEWEST);
 }
 
 void
@@ -311,8 +347,8 @@ stop_here(struct fetcher *f, const struct call *c)
 		struct page *p = LIST_ITEM(n, struct page, all_node);
 		if (p->call != c)
 			continue;
-		if (p->step == PAGE_FETCH && p->address != NULL &&
-		    p->exchange.own != NULL) {
+		if (p->step == PAGE_FETCH && p->exchange.own != NULL &&
+		    (p->address != NULL || p->decoder != NULL)) {
 			transport_stop(f->options.transport, &p->exchange);
 		} else if (p->step == PAGE_TURN) {
 			list_take(&p->node);

@@ -35,6 +35,9 @@ enum call_end {
 	CALL_STOPPED                 /* call_stop(), or its crawl has ended */
 };
 
+/* Decoded bytes of a stream that its owner has not taken. */
+#define CALL_PIECES_MAX ((size_t)8 << 20)
+
 struct call {
 	/* What is asked.  Texts live until done(). */
 	uint32_t crawl;
@@ -52,6 +55,9 @@ struct call {
 	/* HOST:PORT, whose addresses may be private. */
 	const struct str *private_hosts;
 	size_t private_n;
+	/* An archived answer to a GET that is not older will do: see
+	 * from_archive; 0: it is asked for. */
+	int64_t max_age_s;
 	enum call_archive archive;
 	/* Rides in the commit group of the answer's records, and is put under
 	 * the crawl for checkpoint_get(); empty: none. */
@@ -64,6 +70,18 @@ struct call {
 	 * loop's of the host.  NULL: nothing to sign.
 	 */
 	bool (*sign)(struct call *, struct exchange *, struct arena *);
+	/*
+	 * Not 0: a 2xx answer may have no end.  It takes its host's turn, then
+	 * no connection of the host's or address's limit, and has no time
+	 * limit but for the silence, ms, between two receptions.  begins()
+	 * comes with status and head, piece() with each decoded piece, and
+	 * answered() at the end, without content.  What is archived is limited
+	 * as any body: then, and when CALL_PIECES_MAX bytes wait for piece(),
+	 * the stream ends `truncated`.
+	 */
+	int64_t silence_ms;
+	void (*begins)(struct call *);     /* or NULL */
+	void (*piece)(struct call *, struct str bytes);
 	void (*answered)(struct call *);   /* or NULL */
 	void (*done)(struct call *);       /* the call is the owner's again */
 	void *arg;
@@ -79,14 +97,19 @@ struct call {
 	struct http_head head;       /* of the last hop */
 	struct buf content;          /* decoded */
 	bool truncated, damaged;     /* the content is not all there was */
+	bool from_archive;           /* nothing was asked */
 	uint64_t number;             /* of the capture, at done(); 0: none */
+	uint32_t number_crawl;       /* whose it is */
 	enum err result;             /* BROKEN: the ledger failed */
 	struct arena arena;          /* of the texts */
 
 	/* The fetcher's. */
-	struct mail mail, done_mail, stop_mail;
+	struct mail mail, head_mail, done_mail, stop_mail;
 	struct fetcher *any;
 	size_t stop_at;
+	struct timer silence;
+	struct page *page;               /* of a stream */
+	atomic_size_t pieces_bytes;      /* on their way */
 	bool is_done, stop_is_out;       /* home's */
 	atomic_bool stopping;
 };

@@ -19,6 +19,23 @@ bool call_page_may_be_private(const struct page *, const struct url *);
 /* It may be tried once more, at `at`. */
 bool call_page_tries_left(const struct page *);
 bool call_page_in_time(const struct page *, struct mono at);
+/* What was archived serves; the successor. */
+enum page_step call_page_stored(struct page *);
+/* The answer may serve later calls (call_newest.c). */
+void call_newest_note(struct page *);
+
+/* --- a stream (call_stream.c); all but for calls of that kind do nothing */
+/* The request is about to go out. */
+void call_stream_starts(struct page *);
+/* The head is there; sets page.decoder when the answer is a stream. */
+void call_stream_head(struct page *);
+/* False: it is to be ended. */
+bool call_stream_body(struct page *, struct str bytes);
+/* The exchange is over. */
+void call_stream_ends(struct page *);
+
+/* Status, head and URL of the last hop, for its owner. */
+void call_page_tell_head(struct page *);
 /* It is durable, and its owner hears. */
 void call_page_report(struct page *);
 /* The page ends without an answer. */

@@ -11,7 +11,8 @@ static struct fetch_rig rig;
 /* A call and what its owner heard. */
 struct asked {
 	struct call call;
-	unsigned answered, done;
+	unsigned answered, done, begun, pieces;
+	size_t bytes;
 	uint64_t turn;               /* which answer it was, of all */
 };
 static uint64_t turns;
@@ -445,6 +446,193 @@ an_archived_answer_has_a_number_and_a_checkpoint(void **state)
 	fetch_rig_end(&rig);
 }
 
+/* --- answers without an end ----------------------------------------------- */
+
+static void
+begins(struct call *c)
+{
+	struct asked *a = CONTAINER(c, struct asked, call);
+
+	assert_int_equal(c->status, 200);
+	assert_int_equal(a->pieces, 0);
+	a->begun++;
+}
+
+static void
+piece(struct call *c, struct str bytes)
+{
+	struct asked *a = CONTAINER(c, struct asked, call);
+
+	assert_int_equal(a->begun, 1);
+	assert_int_equal(a->answered, 0);
+	a->pieces++;
+	a->bytes += bytes.n;
+}
+
+static struct asked
+follow(const char *url, int64_t silence_ms)
+{
+	struct asked a = get(url);
+
+	a.call.silence_ms = silence_ms;
+	a.call.begins = begins;
+	a.call.piece = piece;
+	return a;
+}
+
+/* "3\r\nabc\r\n" is a chunk of HTTP/1.1 (RFC 9112 §7.1). */
+static void
+streaming(struct str url, struct answer *a)
+{
+	site(url, a);
+	if (!str_starts(url, STR("http://stream.test")))
+		return;
+	a->head = "Transfer-Encoding: chunked\r\n";
+	a->body = "3\r\nabc\r\n";
+	a->times = str_ends(url, STR("/day")) ? 24 * 60 : 3;
+	a->every_ms = 60000;
+	a->endless = true;
+}
+
+/* A day long, a piece each minute; fetch.timeout_ms does not count. */
+static void
+a_stream_lasts_until_it_is_silent(void **state)
+{
+	(void)state;
+	fetch_rig_init(&rig, streaming);
+	rig.rig.kind = CRAWL_TASKS;
+	rig.settings.total_ms = 1000;
+	rig.settings.speed_bytes_min = 1000;
+	rig.settings.speed_s = 10;
+	rig.settings.host_connections_max = 1;
+	rig.settings.address_connections_max = 1;
+	fetch_rig_begin(&rig, PLAIN, "http://seed.test/");
+	fetch_rig_pass(&rig, 1000);
+	struct asked a = follow("http://stream.test/day", 90000);
+	a.call.archive = CALL_RESPONSE;
+	a.call.checkpoint = STR("at the end");
+	start(&a);
+	fetch_rig_pass(&rig, 3600 * 1000);
+	assert_in_range(a.pieces, 59, 61);
+	assert_int_equal(rig.crawl.downloads, 0);
+	/* It takes none of its host's connections. */
+	struct asked b = get("http://stream.test/other");
+	b.call.silence_ms = 0;
+	b.call.tries_max = 1;
+	start(&b);
+	fetch_rig_pass(&rig, 1000);
+	assert_int_equal(rig.open, 2);
+	call_stop(&b.call);
+	for (int hour = 0; hour < 24; hour++)
+		fetch_rig_pass(&rig, 3600 * 1000);
+	assert_int_equal(a.pieces, 24 * 60);
+	assert_int_equal(a.bytes, 3 * 24 * 60);
+	assert_int_equal(a.done, 1);
+	assert_int_equal(a.call.end, CALL_ANSWERED);
+	assert_true(a.call.truncated);
+	assert_int_equal(a.call.content.n, 0);
+	assert_int_equal(a.call.number, 2);
+	assert_int_equal(b.done, 1);
+	end(&a);
+	end(&b);
+	fetch_rig_end(&rig);
+}
+
+/* It is archived all the same: what came was an answer. */
+static void
+a_stream_is_stopped_by_its_owner(void **state)
+{
+	(void)state;
+	begin(streaming, PLAIN);
+	struct asked a = follow("http://stream.test/day", 90000);
+	a.call.archive = CALL_RESPONSE;
+	start(&a);
+	fetch_rig_pass(&rig, 150000);
+	call_stop(&a.call);
+	fetch_rig_pass(&rig, 1000);
+	assert_int_equal(a.done, 1);
+	assert_int_equal(a.pieces, 3);
+	assert_true(a.call.truncated);
+	assert_int_equal(a.call.number, 2);
+	assert_int_equal(rig.open, 0);
+	end(&a);
+	/* Another status is an answer as any. */
+	struct asked b = follow("http://api.test/never", 90000);
+	b.call.tries_max = 1;
+	ask(&b, 1000);
+	answers(&b, 503, "{\"a\":1}");
+	assert_int_equal(b.begun, 0);
+	end(&b);
+	fetch_rig_end(&rig);
+}
+
+/* The limit of a body is what is archived of a stream, too. */
+static void
+a_stream_ends_at_the_limit_of_a_body(void **state)
+{
+	(void)state;
+	fetch_rig_init(&rig, streaming);
+	rig.rig.kind = CRAWL_TASKS;
+	rig.settings.body_bytes_max = 8 * 10;
+	fetch_rig_begin(&rig, PLAIN, "http://seed.test/");
+	fetch_rig_pass(&rig, 1000);
+	for (int archived = 0; archived <= 1; archived++) {
+		struct asked a = follow("http://stream.test/day", 90000);
+		a.call.archive = archived ? CALL_RESPONSE : CALL_UNARCHIVED;
+		start(&a);
+		fetch_rig_pass(&rig, 3600 * 1000);
+		assert_int_equal(a.done, archived);
+		if (archived)
+			assert_int_equal(a.pieces, 11);
+		else
+			assert_in_range(a.pieces, 59, 61);
+		if (!archived)
+			call_stop(&a.call);
+		fetch_rig_pass(&rig, 1000);
+		end(&a);
+	}
+	fetch_rig_end(&rig);
+}
+
+static char megabyte[(1 << 20) + 1];
+
+static void
+flooding(struct str url, struct answer *a)
+{
+	streaming(url, a);
+	memset(megabyte, 'x', sizeof(megabyte) - 1);
+	a->head = "";
+	a->body = megabyte;
+	a->times = str_ends(url, STR("/nine")) ? 9 : 10;
+	a->endless = false;
+}
+
+/* Its owner's loop does not move; the ninth MiB is the last that is taken. */
+static void
+a_stream_ends_when_its_reader_is_behind(void **state)
+{
+	(void)state;
+	begin(flooding, PLAIN);
+	for (int ten = 0; ten <= 1; ten++) {
+		struct loop *slow = loop_new("slow");
+		struct asked a = follow(ten ? "http://stream.test/ten" :
+		    "http://stream.test/nine", 90000);
+		a.call.home = slow;
+		start(&a);
+		for (int minute = 0; minute < 12; minute++)
+			fetch_rig_pass(&rig, 60000);
+		assert_int_equal(a.pieces, 0);
+		assert_int_equal(rig.open, 0);
+		world_run(slow, NULL);
+		assert_int_equal(a.done, 1);
+		assert_int_equal(a.pieces, ten ? 10 : 9);
+		assert_int_equal(a.call.truncated, ten);
+		end(&a);
+		loop_free(&slow);
+	}
+	fetch_rig_end(&rig);
+}
+
 int
 main(void)
 {
@@ -462,6 +650,10 @@ main(void)
 		cmocka_unit_test(a_call_can_be_stopped),
 		cmocka_unit_test(
 		    an_archived_answer_has_a_number_and_a_checkpoint),
+		cmocka_unit_test(a_stream_lasts_until_it_is_silent),
+		cmocka_unit_test(a_stream_is_stopped_by_its_owner),
+		cmocka_unit_test(a_stream_ends_at_the_limit_of_a_body),
+		cmocka_unit_test(a_stream_ends_when_its_reader_is_behind),
 	};
 
 	return cmocka_run_group_tests(tests, world_setup, world_teardown);

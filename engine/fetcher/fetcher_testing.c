@@ -14,6 +14,7 @@ struct reply {
 	struct web *web;
 	struct exchange *exchange;
 	struct timer timer;
+	struct answer answer;
 };
 
 static void
@@ -28,6 +29,27 @@ end_reply(struct reply *c, enum transport_end end)
 	r->open--;
 	free(c);
 	x->events->done(x, end, STR("the web says so"));
+}
+
+/* An answer without an end, or with a late one. */
+static void
+next_piece(struct timer *t)
+{
+	struct reply *c = CONTAINER(t, struct reply, timer);
+	struct exchange *x = c->exchange;
+	struct answer *a = &c->answer;
+
+	if (a->times-- == 0) {
+		if (!a->endless)
+			end_reply(c, TRANSPORT_DONE);
+		return;
+	}
+	if (!x->events->body(x, str_of(a->body))) {
+		end_reply(c, TRANSPORT_STOPPED);
+		return;
+	}
+	loop_timer_set(c->web->rig->rig.loop, t, mono_add_ms(world.mono,
+	    a->every_ms));
 }
 
 static void
@@ -52,8 +74,13 @@ answer(struct timer *t)
 	    a.head);
 	if (a.status == 0)
 		end_reply(c, a.end);
-	else if (!x->events->head(x, str_of(head), a.status) ||
-	    !x->events->body(x, str_of(a.body)))
+	else if (!x->events->head(x, str_of(head), a.status))
+		end_reply(c, TRANSPORT_STOPPED);
+	else if (a.times > 0) {
+		c->answer = a;
+		t->fire = next_piece;
+		next_piece(t);
+	} else if (!x->events->body(x, str_of(a.body)))
 		end_reply(c, TRANSPORT_STOPPED);
 	else
 		end_reply(c, TRANSPORT_DONE);

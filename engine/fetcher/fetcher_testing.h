@@ -21,6 +21,10 @@ struct answer {
 	const char *head;            /* more fields, "Name: value\r\n" each */
 	const char *body;
 	enum transport_end end;
+	/* The body comes so often, each so much later, and then no end. */
+	unsigned times;
+	int64_t every_ms;
+	bool endless;
 };
 typedef void site_fn(struct str url, struct answer *);
 

@@ -48,7 +48,8 @@ pages_stop(struct fetcher *f, const struct fetch_crawl *c)
 		struct page *p = LIST_ITEM(n, struct page, all_node);
 		next = n->next;
 		if (p->crawl == c && p->step == PAGE_FETCH &&
-		    p->address != NULL && p->exchange.own != NULL)
+		    (p->address != NULL || p->decoder != NULL) &&
+		    p->exchange.own != NULL)
 			transport_stop(f->options.transport, &p->exchange);
 	}
 }
@@ -85,6 +86,7 @@ page_free(struct page **pp)
 	for (unsigned i = 0; i < p->hops_n; i++)
 		buf_free(&p->hops[i]->body);
 	buf_free(&p->decoded);
+	http_decoder_free(&p->decoder);
 	buf_free(&p->submission.members);
 	buf_free(&p->submission.journal_rest);
 	handoff_free(&p->submission.fresh);

@@ -20,10 +20,12 @@
 /*
  * A page's story.  A step returns its successor, or PAGE_WAIT when the page
  * waits for an event, is at another loop, or is gone.  RESOLVE and FETCH are in
- * page_fetch.c, JUDGE and PARSE in page_judge.c, ANSWER in call.c, DEDUPE in
+ * page_fetch.c, JUDGE and PARSE in page_judge.c, ANSWER in call.c, NEWEST in
+ * call_newest.c, DEDUPE in
  * dedupe.c, the others in page.c.
  */
 #define PAGE_STEPS(X)                                                       \
+	X(NEWEST,  newest,  "a call: what was archived of late may do")       \
 	X(ROBOTS,  robots,  "ask robots.txt")                                 \
 	X(TURN,    turn,    "wait for the host's turn")                       \
 	X(RESOLVE, resolve, "find the host's addresses")                      \
@@ -62,6 +64,10 @@ struct page {
 	struct origin *origin;           /* PAGE_OF_ROBOTS: for whom */
 	struct call *call;               /* PAGE_OF_CALL: whose */
 	bool as_get;                     /* a redirect left method and body */
+	struct call_newest *newest;      /* a look into the archive */
+	struct http_decoder *decoder;    /* of a stream, while it lasts */
+	enum transport_end stream_end;   /* why we ended it; DONE: we did not */
+	bool streamed;                   /* its owner has the content */
 	enum page_kind kind;
 	enum page_step step;
 	bool holds_slot, counted;

@@ -127,6 +127,7 @@ on_head(struct exchange *x, struct str bytes, int status)
 		h->stop = HOP_STOP_HEAD;
 		return false;
 	}
+	call_stream_head(p);
 	if (p->kind == PAGE_URL && status >= 200 && status < 300) {
 		policy_judge_mime(crawl_policy(p->crawl->shared),
 		    http_find(&h->parsed, STR("Content-Type")), &v);
@@ -155,6 +156,10 @@ on_body(struct exchange *x, struct str bytes)
 	uint64_t room = page_body_max(p) - h->body.n;
 
 	p->fetcher->pages->bytes_in += bytes.n;
+	if (p->decoder != NULL && !call_stream_body(p, bytes))
+		return false;
+	if (p->decoder != NULL && p->call->archive == CALL_UNARCHIVED)
+		return true;
 	if (bytes.n > room) {
 		buf_put(&h->body, bytes.p, (size_t)room);
 		h->truncated = "length";
@@ -174,6 +179,7 @@ on_done(struct exchange *x, enum transport_end end, struct str detail)
 	p->end = end;
 	if (p->fetcher->closing)
 		return;
+	call_stream_ends(p);
 	p->end_text = arena_copy(a, detail);
 	h->request = arena_copy(a, x->request_sent);
 	h->times = x->times;
@@ -218,6 +224,7 @@ page_step_fetch(struct page *p)
 	h->began = clock_mono();
 	p->tries++;
 	f->pages->requests++;
+	call_stream_starts(p);
 	transport_start(f->options.transport, &p->exchange);
 	return PAGE_WAIT;
 }

@@ -208,6 +208,9 @@ page_step_judge(struct page *p)
 {
 	struct hop *h = page_hop(p);
 
+	/* However it ended, its owner has what came. */
+	if (p->streamed && p->crawl->order != FETCH_END)
+		return PAGE_ANSWER;
 	if (p->crawl->order == FETCH_END || call_page_stopped(p))
 		return PAGE_RETURN;
 	if (p->end == TRANSPORT_BLOCKED)

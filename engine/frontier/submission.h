@@ -85,7 +85,8 @@ struct submission {
 	struct buf journal_rest;            /* an item's; a failed URL's when
 	                                     * something of it is archived */
 	struct str digest_key, digest_rest; /* an original: collection.h */
-	/* Empty: no later crawl asks with a validator.  Seq 0: this item's. */
+	/* Empty: no later crawl asks with a validator, and no later call is
+	 * served by it (maxAge).  Seq 0: this item's. */
 	struct str validator_key;
 	uint32_t validator_crawl;
 	uint64_t validator_seq;
