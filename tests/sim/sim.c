@@ -18,16 +18,11 @@
 #include "os/file_fake.h"
 #include "os/log.h"
 #include "tests/sim/web.h"
+#include "tests/sim/world.h"
 
 #define SIM_STEPS_MAX 20000000u
 
 static struct {
-	uint64_t random;
-	struct mono mono;
-	struct wall wall;
-	uint64_t trace;
-	struct loop *home;
-	struct engine *engine;
 	struct crawl_view view;
 	bool closed, ended, failed, full;
 	unsigned kills, full_disks, failures;
@@ -41,65 +36,15 @@ static struct {
 	struct retry_request retry;
 } sim;
 
-/*
- * Under ASan: a life that is killed leaves what was on its way between the
- * engine's parts, as a process would; those are no leaks.
- */
-const char *__asan_default_options(void);
-
-const char *
-__asan_default_options(void)
-{
-	return "detect_leaks=0";
-}
-
-/* --- the clock ---------------------------------------------------------- */
-
-static uint64_t
-next_random(void)
-{
-	sim.random += UINT64_C(0x9e3779b97f4a7c15);
-	return hash_u64(sim.random);
-}
-
-static struct mono
-sim_mono(void)
-{
-	return sim.mono;
-}
-
-static struct wall
-sim_wall(void)
-{
-	return (struct wall){ sim.wall.us + sim.mono.ns / 1000 };
-}
-
-static void
-sim_random(void *out, size_t n)
-{
-	unsigned char *p = out;
-
-	for (size_t i = 0; i < n; i++)
-		p[i] = (unsigned char)next_random();
-}
-
-static const struct clock_table sim_clock = { sim_mono, sim_wall, sim_random };
-
 /* --- the engine's caller ------------------------------------------------ */
-
-static void
-trace(const void *p, size_t n)
-{
-	sim.trace = hash_bytes((struct str){ p, n }, sim.trace);
-}
 
 static void
 told(void *arg, const struct fetch_event *e)
 {
 	(void)arg;
-	trace(e->url.p, e->url.n);
-	trace(&e->seq, sizeof(e->seq));
-	trace(&sim.mono, sizeof(sim.mono));
+	sim_trace(e->url.p, e->url.n);
+	sim_trace(&e->seq, sizeof(e->seq));
+	sim_trace(&sim_world.mono, sizeof(sim_world.mono));
 }
 
 static void
@@ -126,32 +71,23 @@ closed(void *arg)
 }
 
 static void
-must(enum err e, const struct why *w)
-{
-	if (e == OK)
-		return;
-	printf("sim: %s: %s\n", err_name(e), w->text);
-	abort();
-}
-
-static void
 open_engine(const struct conf *c)
 {
 	struct why w = WHY_INIT;
 
-	sim.home = loop_new("sim");
+	sim_world.home = loop_new("sim");
 	struct engine_options o = {
-		.conf = c, .home = sim.home, .data_dir = "/data", .loops = 2,
+		.conf = c, .home = sim_world.home, .data_dir = "/data", .loops = 2,
 		.small = true, .archive = true, .every_event = true,
 		.event = told, .view = viewed, .health = health,
 		.no_threads = true,
 		/* Many checkpoints, each over many groups. */
-		.segment_bytes = (size_t)4096 << next_random() % 8,
-		.checkpoint_part = 1 + next_random() % 20,
+		.segment_bytes = (size_t)4096 << sim_random() % 8,
+		.checkpoint_part = 1 + sim_random() % 20,
 		.transport = web_transport,
 	};
-	must(engine_open(&o, &sim.engine, &w), &w);
-	frontier_check(engine_frontier(sim.engine));
+	sim_must(engine_open(&o, &sim_world.engine, &w), &w);
+	frontier_check(engine_frontier(sim_world.engine));
 }
 
 static void
@@ -160,19 +96,19 @@ begin_crawl(const struct web_plan *plan)
 	struct policy *p = policy_new();
 	struct why w = WHY_INIT;
 	char url[80];
-	uint32_t id = engine_find(sim.engine, STR(""));
+	uint32_t id = engine_find(sim_world.engine, STR(""));
 	size_t at = 0;
 
 	/* Its end was durable when the crash came, and nobody had been told. */
-	if (id == UINT32_MAX && engine_next_view(sim.engine, &at, &sim.view)) {
+	if (id == UINT32_MAX && engine_next_view(sim_world.engine, &at, &sim.view)) {
 		CHECK(sim.view.state == CRAWL_COMPLETE);
 		sim.ended = true;
-		engine_start(sim.engine);
+		engine_start(sim_world.engine);
 		policy_free(&p);
 		return;
 	}
 	policy_set_scope(p, SCOPE_ANY);
-	must(policy_set(p, STR("limits.max_depth"), STR("none"), &w), &w);
+	sim_must(policy_set(p, STR("limits.max_depth"), STR("none"), &w), &w);
 	p->rate_limit = (double)plan->delay_ms / 1000;
 	p->downloads = 64;
 	web_url(0, url, sizeof(url));
@@ -180,11 +116,11 @@ begin_crawl(const struct web_plan *plan)
 	struct crawl_request r = { .seeds = &seed, .seeds_n = 1, .policy = p,
 	    .warc_dir = STR("/warc") };
 	if (id == UINT32_MAX)
-		must(engine_begin(sim.engine, &r, &id, &w), &w);
+		sim_must(engine_begin(sim_world.engine, &r, &id, &w), &w);
 	else
-		must(engine_continue(sim.engine, id, &r, &w), &w);
+		sim_must(engine_continue(sim_world.engine, id, &r, &w), &w);
 	sim.crawl = id;
-	engine_start(sim.engine);
+	engine_start(sim_world.engine);
 	policy_free(&p);
 }
 
@@ -226,28 +162,17 @@ changes_something(void)
 		return;
 	sim.asking = true;
 	sim.asks++;
-	if (next_random() % 2 == 0) {
+	if (sim_random() % 2 == 0) {
 		sim.exclude = (struct exclude_request){ .crawl = sim.crawl,
 		    .pattern = STR("no-such-page"), .done = excluded,
-		    .preview = next_random() % 4 == 0 };
-		crawl_exclude(sim.engine, &sim.exclude);
+		    .preview = sim_random() % 4 == 0 };
+		crawl_exclude(sim_world.engine, &sim.exclude);
 	} else {
 		sim.retry = (struct retry_request){ .crawl = sim.crawl,
-		    .reason = str_of(reasons[next_random() %
+		    .reason = str_of(reasons[sim_random() %
 		    ARRAY_LEN(reasons)]), .done = retried };
-		crawl_retry(sim.engine, &sim.retry);
+		crawl_retry(sim_world.engine, &sim.retry);
 	}
-}
-
-/* One turn; when all is quiet, time goes on to the next timer. */
-static void
-step(void)
-{
-	if (loop_step(sim.home))
-		return;
-	struct mono next = loop_next_timer(sim.home);
-	CHECK(next.ns != MONO_NEVER.ns);
-	sim.mono.ns = MAX(sim.mono.ns, next.ns);
 }
 
 static void
@@ -255,7 +180,7 @@ add_stats(void)
 {
 	struct ledger_stats s;
 
-	ledger_stats(frontier_ledger(engine_frontier(sim.engine)), &s);
+	ledger_stats(frontier_ledger(engine_frontier(sim_world.engine)), &s);
 	sim.checkpoints += s.checkpoints;
 	sim.moved += s.warcs_moved;
 }
@@ -264,16 +189,8 @@ static void
 crash(bool power)
 {
 	add_stats();
-	if (power)
-		file_fake_power_cut();
-	else
-		file_fake_kill();
-	engine_free(&sim.engine);
+	sim_crash(power);
 	web_kill();
-	loop_free(&sim.home);
-	file_faults_end();
-	file_fake_limit(UINT64_MAX);
-	sim.mono.ns += NS_PER_MS;
 	sim.kills++;
 }
 
@@ -281,15 +198,15 @@ crash(bool power)
 static void
 plan_fault(void)
 {
-	uint64_t n = 1 + next_random() % 400;
+	uint64_t n = 1 + sim_random() % 400;
 
-	switch (next_random() % 4) {
+	switch (sim_random() % 4) {
 	case 0:
 		file_fault(FILE_CALL_SYNC, n, 1, ERR_IO);
 		break;
 	case 1:
 		/* Full for some seconds: the ledger tries every half. */
-		file_fault(FILE_CALL_WRITE, n, 1 + next_random() % 20,
+		file_fault(FILE_CALL_WRITE, n, 1 + sim_random() % 20,
 		    ERR_DISK_FULL);
 		break;
 	default:
@@ -317,15 +234,15 @@ queues_known(void)
 static bool
 crashes_behind_the_end(void)
 {
-	if (next_random() % 3 == 0) {
-		for (uint64_t n = next_random() % 40; n > 0; n--)
-			loop_step(sim.home);
-		crash(next_random() % 2 == 0);
+	if (sim_random() % 3 == 0) {
+		for (uint64_t n = sim_random() % 40; n > 0; n--)
+			loop_step(sim_world.home);
+		crash(sim_random() % 2 == 0);
 		return true;
 	}
 	for (unsigned i = 0; i < 10000 && !sim.failed && queues_known() > 0;
 	    i++)
-		step();
+		sim_step();
 	CHECK(sim.failed || queues_known() == 0);
 	return false;
 }
@@ -335,7 +252,7 @@ static void
 crawl(const struct web_plan *plan, const struct conf *c, unsigned crashes)
 {
 	for (unsigned life = 0;; life++) {
-		uint64_t until = life < crashes ? 200 + next_random() % 20000 :
+		uint64_t until = life < crashes ? 200 + sim_random() % 20000 :
 		    SIM_STEPS_MAX;
 		sim.ended = sim.closed = sim.failed = sim.full = false;
 		sim.asking = false;
@@ -346,9 +263,9 @@ crawl(const struct web_plan *plan, const struct conf *c, unsigned crashes)
 			plan_fault();
 		for (uint64_t i = 0; i < until && !sim.ended && !sim.failed;
 		    i++) {
-			if (next_random() % 500 == 0)
+			if (sim_random() % 500 == 0)
 				changes_something();
-			step();
+			sim_step();
 		}
 		sim.full_disks += sim.full;
 		sim.failures += sim.failed;
@@ -357,12 +274,12 @@ crawl(const struct web_plan *plan, const struct conf *c, unsigned crashes)
 		if (sim.ended)
 			break;
 		CHECK(life < crashes);
-		crash(next_random() % 2 == 0);
+		crash(sim_random() % 2 == 0);
 	}
-	frontier_check(engine_frontier(sim.engine));
-	engine_close(sim.engine, closed, NULL);
+	frontier_check(engine_frontier(sim_world.engine));
+	engine_close(sim_world.engine, closed, NULL);
 	for (uint64_t i = 0; i < SIM_STEPS_MAX && !sim.closed; i++)
-		step();
+		sim_step();
 	CHECK(sim.closed);
 	add_stats();
 }
@@ -445,7 +362,7 @@ static bool
 check_journal(const struct web_plan *plan, const struct expected *want)
 {
 	struct index *x = ledger_index(frontier_ledger(engine_frontier(
-	    sim.engine)));
+	    sim_world.engine)));
 	struct index_iter *i = index_iter_new(x, INDEX_JOURNAL);
 	struct capture_reader *r = capture_reader_new(1 << 20);
 	unsigned char *seen = mem_array(plan->pages, 1);
@@ -498,50 +415,33 @@ run_seed(uint64_t seed, unsigned pages, struct conf *c, uint64_t *hash)
 	struct why w = WHY_INIT;
 
 	memset(&sim, 0, sizeof(sim));
-	sim.random = seed;
-	sim.wall.us = INT64_C(1790000000) * US_PER_S;
-	sim.mono.ns = NS_PER_S;
+	sim_begin(seed);
 	struct web_plan plan = {
 		.seed = seed, .pages = pages,
-		.hosts = 1 + (unsigned)(next_random() %
-		    (next_random() % 4 == 0 ? 400 : 20)),
-		.delay_ms = next_random() % 3 == 0 ? 0 :
-		    (int64_t)(next_random() % 2000),
+		.hosts = 1 + (unsigned)(sim_random() %
+		    (sim_random() % 4 == 0 ? 400 : 20)),
+		.delay_ms = sim_random() % 3 == 0 ? 0 :
+		    (int64_t)(sim_random() % 2000),
 	};
 	/* Every third crawl with a table that has no room for its URLs. */
-	must(conf_flag(c, seed % 3 == 0 ? STR("frontier.known_mem=64KiB") :
+	sim_must(conf_flag(c, seed % 3 == 0 ? STR("frontier.known_mem=64KiB") :
 	    STR("frontier.known_mem=1GiB"), &w), &w);
 	/* Every fifth with few hosts at a time. */
-	must(conf_flag(c, seed % 5 == 0 ? STR("frontier.hosts_active_max=3") :
+	sim_must(conf_flag(c, seed % 5 == 0 ? STR("frontier.hosts_active_max=3") :
 	    STR("frontier.hosts_active_max=20000"), &w), &w);
 	/* A window's edge is a CHECK in the fetcher. */
-	must(conf_flag(c, seed % 7 == 0 ? STR("frontier.window=1") :
+	sim_must(conf_flag(c, seed % 7 == 0 ? STR("frontier.window=1") :
 	    seed % 7 == 1 ? STR("frontier.window=3") :
 	    STR("frontier.window=64"), &w), &w);
-	clock_use(&sim_clock);
-	file_use(&file_fake);
-	file_fake_reset(seed);
-	index_forget_memory();
 	web_begin(&plan);
-	crawl(&plan, c, (unsigned)(next_random() % 4));
+	crawl(&plan, c, (unsigned)(sim_random() % 4));
 	bool fine = check_all(&plan);
-	*hash = sim.trace;
+	*hash = sim_world.trace;
 	if (!fine)
 		printf("sim: seed %llu failed\n", (unsigned long long)seed);
-	engine_free(&sim.engine);
-	loop_free(&sim.home);
+	engine_free(&sim_world.engine);
+	loop_free(&sim_world.home);
 	return fine;
-}
-
-static uint64_t
-number(int argc, char **argv, const char *name, uint64_t otherwise)
-{
-	uint64_t v = otherwise;
-
-	for (int i = 1; i + 1 < argc; i++)
-		if (strcmp(argv[i], name) == 0)
-			str_to_u64(str_of(argv[i + 1]), &v);
-	return v;
 }
 
 int
@@ -549,16 +449,16 @@ main(int argc, char **argv)
 {
 	struct conf c;
 	struct why w = WHY_INIT;
-	uint64_t seeds = number(argc, argv, "--seeds", 200);
-	uint64_t from = number(argc, argv, "--from", 1);
-	unsigned pages = (unsigned)number(argc, argv, "--pages", 1000);
+	uint64_t seeds = sim_number(argc, argv, "--seeds", 200);
+	uint64_t from = sim_number(argc, argv, "--from", 1);
+	unsigned pages = (unsigned)sim_number(argc, argv, "--pages", 1000);
 	uint64_t failed = 0, kills = 0, requests = 0, hash, again;
 	uint64_t full_disks = 0, failures = 0, checkpoints = 0, moved = 0;
 	uint64_t revised = 0, tried_again = 0;
 
 	conf_init(&c);
 	log_open(getenv("SIM_LOG") == NULL ? LOG_OFF : LOG_INFO, 2, false);
-	must(conf_flag(&c, STR("fetch.resolve=*:*:93.184.216.34:80"), &w), &w);
+	sim_must(conf_flag(&c, STR("fetch.resolve=*:*:93.184.216.34:80"), &w), &w);
 	for (uint64_t s = from; s < from + seeds; s++) {
 		bool fine = run_seed(s, pages, &c, &hash);
 		/* Every tenth seed again: the trace must be the same. */
