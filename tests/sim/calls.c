@@ -27,7 +27,7 @@
 #define PIECES 144u                     /* one in ten minutes, for a day */
 #define EVERY_MS (10 * 60 * 1000)
 
-/* --- the script ------------------------------------------------------------ */
+/* --- the script --------------------------------------------------------- */
 
 static const struct script {
 	const char *method, *path;
@@ -73,7 +73,7 @@ static struct {
 	unsigned kills, waits;
 } owner;
 
-/* --- the server ------------------------------------------------------------ */
+/* --- the server --------------------------------------------------------- */
 
 struct server {
 	struct transport transport;
@@ -234,7 +234,7 @@ new_server(void *arg, struct loop *loop)
 	return &s->transport;
 }
 
-/* --- the owner ------------------------------------------------------------- */
+/* --- the owner ---------------------------------------------------------- */
 
 static void next_call(void);
 
@@ -309,7 +309,7 @@ next_call(void)
 	engine_call(sim_world.engine, &owner.call);
 }
 
-/* --- lives ----------------------------------------------------------------- */
+/* --- lives -------------------------------------------------------------- */
 
 static void
 viewed(void *arg, const struct crawl_view *v)
@@ -457,7 +457,7 @@ run_seed(uint64_t seed, const struct conf *c)
 	return sim_world.trace;
 }
 
-/* --- the rebuild ----------------------------------------------------------- */
+/* --- the rebuild -------------------------------------------------------- */
 
 /* The invented disk's directory, on the real one. */
 static void

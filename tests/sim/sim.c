@@ -77,7 +77,8 @@ open_engine(const struct conf *c)
 
 	sim_world.home = loop_new("sim");
 	struct engine_options o = {
-		.conf = c, .home = sim_world.home, .data_dir = "/data", .loops = 2,
+		.conf = c, .home = sim_world.home, .data_dir = "/data",
+		.loops = 2,
 		.small = true, .archive = true, .every_event = true,
 		.event = told, .view = viewed, .health = health,
 		.no_threads = true,
@@ -100,7 +101,8 @@ begin_crawl(const struct web_plan *plan)
 	size_t at = 0;
 
 	/* Its end was durable when the crash came, and nobody had been told. */
-	if (id == UINT32_MAX && engine_next_view(sim_world.engine, &at, &sim.view)) {
+	if (id == UINT32_MAX &&
+	    engine_next_view(sim_world.engine, &at, &sim.view)) {
 		CHECK(sim.view.state == CRAWL_COMPLETE);
 		sim.ended = true;
 		engine_start(sim_world.engine);
@@ -427,7 +429,8 @@ run_seed(uint64_t seed, unsigned pages, struct conf *c, uint64_t *hash)
 	sim_must(conf_flag(c, seed % 3 == 0 ? STR("frontier.known_mem=64KiB") :
 	    STR("frontier.known_mem=1GiB"), &w), &w);
 	/* Every fifth with few hosts at a time. */
-	sim_must(conf_flag(c, seed % 5 == 0 ? STR("frontier.hosts_active_max=3") :
+	sim_must(conf_flag(c, seed % 5 == 0 ?
+	    STR("frontier.hosts_active_max=3") :
 	    STR("frontier.hosts_active_max=20000"), &w), &w);
 	/* A window's edge is a CHECK in the fetcher. */
 	sim_must(conf_flag(c, seed % 7 == 0 ? STR("frontier.window=1") :
@@ -458,7 +461,8 @@ main(int argc, char **argv)
 
 	conf_init(&c);
 	log_open(getenv("SIM_LOG") == NULL ? LOG_OFF : LOG_INFO, 2, false);
-	sim_must(conf_flag(&c, STR("fetch.resolve=*:*:93.184.216.34:80"), &w), &w);
+	sim_must(conf_flag(&c, STR("fetch.resolve=*:*:93.184.216.34:80"), &w),
+	    &w);
 	for (uint64_t s = from; s < from + seeds; s++) {
 		bool fine = run_seed(s, pages, &c, &hash);
 		/* Every tenth seed again: the trace must be the same. */
