@@ -126,13 +126,6 @@ parse_record(struct str record, bool cut, struct arena *a, struct capture *c,
 	return OK;
 }
 
-enum err
-capture_parse(struct str record, struct arena *a, struct capture *c,
-    struct why *w)
-{
-	return parse_record(record, false, a, c, w);
-}
-
 void
 capture_of_answer(struct str head, struct str body, struct arena *a,
     struct capture *c)
@@ -287,7 +280,8 @@ capture_read(struct capture_reader *r, int fd, uint64_t offset, uint64_t clen,
 	enum err err = read_record(r, fd, offset, clen, ulen, &head, &used,
 	    w);
 	if (err == OK)
-		err = capture_parse(buf_str(&r->unpacked), &r->arena, c, w);
+		err = parse_record(buf_str(&r->unpacked), false, &r->arena,
+		    c, w);
 	if (err != OK)
 		return err;
 	c->seq = head.seq;

@@ -59,10 +59,6 @@ MUST_USE enum err capture_read_heads(struct capture_reader *, int fd,
     uint64_t offset, uint64_t clen, uint32_t head_bytes, struct capture *,
     struct why *);
 
-/* Take apart a record that is in memory, unpacked.  Borrows from it and `a`. */
-MUST_USE enum err capture_parse(struct str record, struct arena *a,
-    struct capture *, struct why *);
-
 /*
  * An answer as its record will have it, without the record's own fields: `http`
  * and `body`.  Borrows from both and `a`.

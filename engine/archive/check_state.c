@@ -7,7 +7,8 @@ id_set_free(struct id_set *s)
 	s->n = s->cap = 0;
 }
 
-void
+/* Forget all hashes; keep the memory. */
+static void
 id_set_clear(struct id_set *s)
 {
 	if (s->cap > 0)

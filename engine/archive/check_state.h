@@ -18,7 +18,6 @@ void id_set_free(struct id_set *);
 /* True when it was there before. */
 bool id_set_put(struct id_set *, uint64_t hash);
 bool id_set_has(const struct id_set *, uint64_t hash);
-void id_set_clear(struct id_set *);
 
 /* References to a record that may still come. */
 #define WAITING_MAX 4096

@@ -29,9 +29,9 @@ struct indexer {
 	struct digest_hasher *hasher;
 };
 
-struct str
-archive_surt(struct str url, struct str method, struct str body,
-    struct arena *a)
+/* The SURT key of a URL, with a request's method and body. Memory: `a`. */
+static struct str
+surt_of(struct str url, struct str method, struct str body, struct arena *a)
 {
 	struct url u;
 
@@ -59,7 +59,7 @@ emit(struct indexer *x, struct facts *f, const struct facts *request,
 		l.method = request->method;
 		l.request_body = request->body;
 	}
-	l.surt = archive_surt(f->uri, l.method, l.request_body, &f->arena);
+	l.surt = surt_of(f->uri, l.method, l.request_body, &f->arena);
 	buf_clear(&x->text);
 	cdxj_put_head(&x->text, &l, f->date);
 	cdxj_put_tail(&x->text, f->offset, f->name);

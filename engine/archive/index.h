@@ -45,8 +45,4 @@ MUST_USE enum err archive_index_file(const struct archive_catalogue *,
 MUST_USE enum err archive_cdxj_finish(const char *warc_path,
     const char *lines_path, const char *sorted_path, struct why *);
 
-/* The SURT key of a URL, with a request's method and body. Memory: `a`. */
-struct str archive_surt(struct str url, struct str method, struct str body,
-    struct arena *a);
-
 #endif
