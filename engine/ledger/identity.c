@@ -154,14 +154,13 @@ identity_read(const char *data_dir, struct arena *a, struct identity *out,
 {
 	const char *path = arena_printf(a, "%s/identity", data_dir).p;
 	struct str lines, key, value;
-	size_t cap = 0;
 
 	*out = (struct identity){ .place = STR_NONE };
 	enum err e = load(path, "argiope-data", a, &lines, w);
 	if (e != OK)
 		return e;
-	out->archives = ARENA_ARRAY(a, struct str, lines.n / 8 + 1);
-	cap = lines.n / 8 + 1;
+	size_t cap = lines.n / 8 + 1;
+	out->archives = ARENA_ARRAY(a, struct str, cap);
 	while (next_line(&lines, &key, &value))
 		if (str_eq(key, STR("id")))
 			(void)!read_id(value, out->id);
