@@ -37,6 +37,15 @@ mem_resize(void *p, size_t n, size_t size)
 	return must_have(reallocarray(p, n, size), n, size);
 }
 
+void *
+mem_room(void *p, size_t n, size_t *cap, size_t first, size_t size)
+{
+	if (n < *cap)
+		return p;
+	*cap = *cap == 0 ? first : 2 * *cap;
+	return mem_resize(p, *cap, size);
+}
+
 char *
 mem_copy_text(const char *s)
 {

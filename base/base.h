@@ -39,6 +39,11 @@ NORETURN void check_failed(const char *file, int line, const char *cond);
 void *mem_new(size_t size);                       /* zeroed */
 void *mem_array(size_t n, size_t size);           /* zeroed */
 void *mem_resize(void *, size_t n, size_t size);  /* tail not zeroed */
+/*
+ * `p`, an array of `n` things of `*cap`, with room for one more: a full one is
+ * doubled, an empty one gets `first`.  The tail is not zeroed.
+ */
+void *mem_room(void *p, size_t n, size_t *cap, size_t first, size_t size);
 char *mem_copy_text(const char *);                /* NUL-terminated copy */
 /* Free what `*pp` points to and empty it. */
 #define mem_free(pp) (free(*(pp)), *(pp) = NULL)

@@ -69,10 +69,7 @@ void
 heap_put(struct heap *h, struct heap_node *n, int64_t key, uint64_t tie)
 {
 	heap_take(h, n);
-	if (h->n == h->cap) {
-		h->cap = h->cap == 0 ? 16 : h->cap * 2;
-		h->nodes = mem_resize(h->nodes, h->cap, sizeof(*h->nodes));
-	}
+	h->nodes = mem_room(h->nodes, h->n, &h->cap, 16, sizeof(*h->nodes));
 	n->key = key;
 	n->tie = tie;
 	h->n++;

@@ -272,10 +272,7 @@ real_list(const char *path, struct arena *a, struct str **names, size_t *n)
 		struct str name = str_of(entry->d_name);
 		if (str_eq(name, STR(".")) || str_eq(name, STR("..")))
 			continue;
-		if (*n == cap) {
-			cap = cap == 0 ? 64 : cap * 2;
-			out = mem_resize(out, cap, sizeof(*out));
-		}
+		out = mem_room(out, *n, &cap, 64, sizeof(*out));
 		out[(*n)++] = arena_copy(a, name);
 	}
 	enum err e = err_from_errno(errno);

@@ -103,11 +103,8 @@ inode_new(void)
 static void
 add_change(struct inode *f, struct change c)
 {
-	if (f->changes_n == f->changes_cap) {
-		f->changes_cap = MAX(16, f->changes_cap * 2);
-		f->changes = mem_resize(f->changes, f->changes_cap,
-		    sizeof(*f->changes));
-	}
+	f->changes = mem_room(f->changes, f->changes_n, &f->changes_cap, 16,
+	    sizeof(*f->changes));
 	f->changes[f->changes_n++] = c;
 }
 
@@ -314,11 +311,8 @@ change_names(const char *add, const char *drop, struct inode *f)
 		c.drop = mem_copy_text(drop);
 		unlink_name(&d.now, drop);
 	}
-	if (d.changes_n == d.changes_cap) {
-		d.changes_cap = MAX(16, d.changes_cap * 2);
-		d.changes = mem_resize(d.changes, d.changes_cap,
-		    sizeof(*d.changes));
-	}
+	d.changes = mem_room(d.changes, d.changes_n, &d.changes_cap, 16,
+	    sizeof(*d.changes));
 	d.changes[d.changes_n++] = c;
 }
 

@@ -52,11 +52,8 @@ put_text(struct transport_request *r, struct str text)
 static void
 add_node(struct transport_request *r, size_t at)
 {
-	if (r->nodes_n == r->nodes_cap) {
-		r->nodes_cap = MAX(2 * r->nodes_cap, (size_t)16);
-		r->nodes = mem_resize(r->nodes, r->nodes_cap,
-		    sizeof(*r->nodes));
-	}
+	r->nodes = mem_room(r->nodes, r->nodes_n, &r->nodes_cap, 16,
+	    sizeof(*r->nodes));
 	/* The offset waits in the pointer until the buffer is at rest. */
 	r->nodes[r->nodes_n++].data = (char *)(uintptr_t)at;
 }

@@ -156,11 +156,8 @@ peer_message(struct grpc_call *c, struct str message)
 		peer_answer(c, &g, peer.status);
 		return;
 	}
-	if (peer.n == peer.cap) {
-		peer.cap = MAX(64, 2 * peer.cap);
-		peer.given = mem_resize(peer.given, peer.cap,
-		    sizeof(*peer.given));
-	}
+	peer.given = mem_room(peer.given, peer.n, &peer.cap, 64,
+	    sizeof(*peer.given));
 	peer.given[peer.n++] = g;
 }
 

@@ -113,10 +113,7 @@ add_file(struct capture_list *l, const char *path, const char *moved_from,
 	enum err err = archive_probe(path, &size, w);
 	if (err != OK)
 		return err;
-	if (l->n == l->cap) {
-		l->cap = l->cap == 0 ? 64 : 2 * l->cap;
-		l->files = mem_resize(l->files, l->cap, sizeof(*l->files));
-	}
+	l->files = mem_room(l->files, l->n, &l->cap, 64, sizeof(*l->files));
 	struct str kept = arena_copy(l->arena, str_of(path));
 	struct str name = archive_base_name(moved_from == NULL ? kept :
 	    str_of(moved_from));
@@ -145,10 +142,8 @@ add_moved(struct capture_list *l, const char *path, struct why *w)
 		return add_file(l, m.place.p, from, w);
 	if (check_room(l, w) != OK)
 		return ERR_FULL;
-	if (l->gone_n == l->gone_cap) {
-		l->gone_cap = l->gone_cap == 0 ? 64 : 2 * l->gone_cap;
-		l->gone = mem_resize(l->gone, l->gone_cap, sizeof(*l->gone));
-	}
+	l->gone = mem_room(l->gone, l->gone_n, &l->gone_cap, 64,
+	    sizeof(*l->gone));
 	l->gone[l->gone_n++] = (struct archive_gone){ from, m.place.p };
 	return OK;
 }

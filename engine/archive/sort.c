@@ -174,10 +174,7 @@ sorter_put(struct sorter *s, struct str line, struct why *w)
 		if (err != OK)
 			return err;
 	}
-	if (s->n == s->cap) {
-		s->cap = s->cap == 0 ? 1024 : 2 * s->cap;
-		s->lines = mem_resize(s->lines, s->cap, sizeof(*s->lines));
-	}
+	s->lines = mem_room(s->lines, s->n, &s->cap, 1024, sizeof(*s->lines));
 	s->lines[s->n++] = (struct str){ (const char *)(uintptr_t)s->text.n,
 		line.n };
 	buf_put_str(&s->text, line);

@@ -147,11 +147,8 @@ zip_begin(struct zip_writer *z, struct str name, bool big, struct why *w)
 	CHECK(!z->open);
 	if (z->n == ZIP_ENTRIES_MAX || name.n > NAME_MAX_BYTES)
 		return why(w, ERR_FULL, "too many or too long names in a zip");
-	if (z->n == z->cap) {
-		z->cap = z->cap == 0 ? 16 : 2 * z->cap;
-		z->entries = mem_resize(z->entries, z->cap,
-		    sizeof(*z->entries));
-	}
+	z->entries = mem_room(z->entries, z->n, &z->cap, 16,
+	    sizeof(*z->entries));
 	struct entry *e = &z->entries[z->n++];
 	*e = (struct entry){ .name_at = z->names.n, .name_n = name.n,
 		.at = z->at + z->buf.n, .big = big };

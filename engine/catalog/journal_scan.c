@@ -75,11 +75,8 @@ static void
 put_bit(struct scan *w, uint64_t number)
 {
 	if (w->words_n == 0 || w->words[w->words_n - 1].at != number / 64) {
-		if (w->words_n == w->words_cap) {
-			w->words_cap = MAX(2 * w->words_cap, 64);
-			w->words = mem_resize(w->words, w->words_cap,
-			    sizeof(*w->words));
-		}
+		w->words = mem_room(w->words, w->words_n, &w->words_cap, 64,
+		    sizeof(*w->words));
 		w->words[w->words_n++] = (struct word){ number / 64, 0 };
 	}
 	w->words[w->words_n - 1].bits |= UINT64_C(1) << number % 64;

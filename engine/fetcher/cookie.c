@@ -401,11 +401,8 @@ add(struct cookie_jar *jar, struct str key, struct cookie *c, int64_t end_us)
 {
 	struct site *site = site_get(jar, key, true);
 
-	if (site->n == site->cap) {
-		site->cap = site->cap == 0 ? 4 : site->cap * 2;
-		site->cookies = mem_resize(site->cookies, site->cap,
-		    sizeof(*site->cookies));
-	}
+	site->cookies = mem_room(site->cookies, site->n, &site->cap, 4,
+	    sizeof(*site->cookies));
 	c->site = site;
 	c->at = site->n;
 	site->cookies[site->n++] = c;

@@ -127,11 +127,8 @@ add_host(struct looking *k, struct host *h, bool works)
 		    sizeof(out->next_host));
 		out->next_wait = wait_of(h, k->now);
 	}
-	if (k->hosts_n == k->hosts_cap) {
-		k->hosts_cap = MAX(64, 2 * k->hosts_cap);
-		k->hosts = mem_resize(k->hosts, k->hosts_cap,
-		    sizeof(struct host *));
-	}
+	k->hosts = mem_room(k->hosts, k->hosts_n, &k->hosts_cap, 64,
+	    sizeof(struct host *));
 	k->hosts[k->hosts_n++] = h;
 }
 

@@ -167,11 +167,8 @@ lease_fresh(struct frontier *f, uint64_t hash, uint32_t created)
 {
 	struct lease_group *g = gathering_group(f);
 
-	if (g->fresh_n == g->fresh_cap) {
-		g->fresh_cap = MAX(64, 2 * g->fresh_cap);
-		g->fresh = mem_resize(g->fresh, g->fresh_cap,
-		    sizeof(*g->fresh));
-	}
+	g->fresh = mem_room(g->fresh, g->fresh_n, &g->fresh_cap, 64,
+	    sizeof(*g->fresh));
 	g->fresh[g->fresh_n++] = hash;
 	lease_news_put(&f->leases->fresh, hash, created, g->number);
 }

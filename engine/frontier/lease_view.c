@@ -198,11 +198,7 @@ collect_record(void *arg, const struct queue_record *r)
 
 	if (!is_listed(l, r->key, r->waiting))
 		return;
-	if (w->n == w->cap) {
-		w->cap = MAX(64, 2 * w->cap);
-		w->queues = mem_resize(w->queues, w->cap,
-		    sizeof(*w->queues));
-	}
+	w->queues = mem_room(w->queues, w->n, &w->cap, 64, sizeof(*w->queues));
 	w->queues[w->n++] =
 	    (struct lease_view_queue){ arena_copy(&w->keys, r->key), r->id };
 }

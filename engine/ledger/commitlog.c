@@ -117,11 +117,8 @@ record_crc(uint64_t key, struct str from_group_on)
 struct segment *
 segment_add(struct commitlog *l, uint64_t number, int fd, uint64_t size)
 {
-	if (l->n == l->cap) {
-		l->cap = l->cap == 0 ? 8 : l->cap * 2;
-		l->segments = mem_resize(l->segments, l->cap,
-		    sizeof(*l->segments));
-	}
+	l->segments = mem_room(l->segments, l->n, &l->cap, 8,
+	    sizeof(*l->segments));
 	struct segment *s = &l->segments[l->n++];
 	*s = (struct segment){ .number = number, .fd = fd, .size = size };
 	l->stats.segments++;

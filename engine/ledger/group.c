@@ -91,11 +91,8 @@ group_write(struct group *g, uint32_t file)
 void
 group_fixup(struct group *g, struct fixup f)
 {
-	if (g->fixups_n == g->fixups_cap) {
-		g->fixups_cap = MAX(64, g->fixups_cap * 2);
-		g->fixups = mem_resize(g->fixups, g->fixups_cap,
-		    sizeof(*g->fixups));
-	}
+	g->fixups = mem_room(g->fixups, g->fixups_n, &g->fixups_cap, 64,
+	    sizeof(*g->fixups));
 	g->fixups[g->fixups_n++] = f;
 }
 

@@ -238,10 +238,7 @@ store_run(struct query *q, bool *changed, struct why *w)
 void *
 store_rows_add(struct store_rows *r)
 {
-	if (r->n == r->cap) {
-		r->cap = MAX(16, r->cap * 2);
-		r->rows = mem_resize(r->rows, r->cap, r->bytes_each);
-	}
+	r->rows = mem_room(r->rows, r->n, &r->cap, 16, r->bytes_each);
 	return (char *)r->rows + r->n++ * r->bytes_each;
 }
 

@@ -86,10 +86,7 @@ row_put(struct cache_row *r, struct batch *b)
 {
 	size_t i = row_place(r, b->first);
 
-	if (r->n == r->cap) {
-		r->cap = MAX(2 * r->cap, 8);
-		r->at = mem_resize(r->at, r->cap, sizeof(struct batch *));
-	}
+	r->at = mem_room(r->at, r->n, &r->cap, 8, sizeof(struct batch *));
 	memmove(&r->at[i + 1], &r->at[i], (r->n - i) * sizeof(r->at[0]));
 	r->at[i] = b;
 	r->n++;
