@@ -283,10 +283,8 @@ test_list(void **state)
 	}
 	list_take(&things[1].node);
 	list_take(&things[1].node);
-	for (struct list *l = head.next; l != &head; l = l->next) {
-		struct thing *t = LIST_ITEM(l, struct thing, node);
+	LIST_EACH(t, &head, struct thing, node)
 		seen = seen * 10 + t->n;
-	}
 	assert_int_equal(seen, 23);       /* 0, 2, 3 */
 	list_put(head.next, &things[1].node);
 	assert_ptr_equal(head.next, &things[1].node);

@@ -54,6 +54,23 @@ list_move_all(struct list *to, struct list *from)
 	list_init(from);
 }
 
+/* Take out the first; the list is not empty. */
+static inline struct list *
+list_pop(struct list *l)
+{
+	struct list *first = l->next;
+
+	list_take(first);
+	return first;
+}
+
 #define LIST_ITEM(node, type, member) CONTAINER(node, type, member)
+/* The first item, taken out. */
+#define LIST_POP(list, type, member) LIST_ITEM(list_pop(list), type, member)
+/* A loop over all items, first to last; `item` must stay in the list. */
+#define LIST_EACH(item, list, type, member)                                 \
+	for (type *item = LIST_ITEM((list)->next, type, member);              \
+	    &item->member != (list);                                          \
+	    item = LIST_ITEM(item->member.next, type, member))
 
 #endif

@@ -99,9 +99,8 @@ static void
 links_free(struct remote *far)
 {
 	while (!list_empty(&far->links)) {
-		struct remote_link *l = LIST_ITEM(far->links.next,
+		struct remote_link *l = LIST_POP(&far->links,
 		    struct remote_link, node);
-		list_take(&l->node);
 		mem_free(&l);
 	}
 }

@@ -456,8 +456,7 @@ used_bytes(void)
 {
 	uint64_t sum = 0;
 
-	for (struct list *l = d.files.next; l != &d.files; l = l->next) {
-		const struct inode *f = LIST_ITEM(l, struct inode, node);
+	LIST_EACH(f, &d.files, const struct inode, node) {
 		if (f->used_by > 0)
 			sum += f->now.size;
 	}

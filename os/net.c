@@ -202,9 +202,8 @@ static void
 bury(struct net *net)
 {
 	while (!list_empty(&net->dead)) {
-		struct net_conn *c = LIST_ITEM(net->dead.next,
-		    struct net_conn, node);
-		list_take(&c->node);
+		struct net_conn *c = LIST_POP(&net->dead, struct net_conn,
+		    node);
 		net->conns_n--;
 		net->accepted_n -= c->accepted;
 		if (c->on->on_closed != NULL)
@@ -546,9 +545,8 @@ end_turn(struct turn_hook *h)
 	struct net *net = CONTAINER(h, struct net, hook);
 
 	while (!list_empty(&net->todo)) {
-		struct net_conn *c = LIST_ITEM(net->todo.next,
-		    struct net_conn, turn);
-		list_take(&c->turn);
+		struct net_conn *c = LIST_POP(&net->todo, struct net_conn,
+		    turn);
 		step(c);
 	}
 	if (!list_empty(&net->dead)) {

@@ -109,9 +109,7 @@ socket_ready(struct watch *w, unsigned events)
 static struct resolver_socket *
 find_socket(struct resolver *r, int fd)
 {
-	for (struct list *n = r->sockets.next; n != &r->sockets; n = n->next) {
-		struct resolver_socket *s = LIST_ITEM(n, struct resolver_socket,
-		    node);
+	LIST_EACH(s, &r->sockets, struct resolver_socket, node) {
 		if (s->watch.fd == fd)
 			return s;
 	}
@@ -553,9 +551,8 @@ static void
 free_sockets(struct list *l)
 {
 	while (!list_empty(l)) {
-		struct resolver_socket *s = LIST_ITEM(l->next,
-		    struct resolver_socket, node);
-		list_take(&s->node);
+		struct resolver_socket *s = LIST_POP(l, struct resolver_socket,
+		    node);
 		mem_free(&s);
 	}
 }

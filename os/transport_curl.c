@@ -224,8 +224,7 @@ transfer_take(struct curl_transport *t)
 		tr->deadline.fire = deadline_due;
 		return tr;
 	}
-	tr = LIST_ITEM(t->spare.next, struct transfer, node);
-	list_take(&tr->node);
+	tr = LIST_POP(&t->spare, struct transfer, node);
 	t->spare_n--;
 	return tr;
 }
@@ -452,8 +451,7 @@ static void
 free_list(struct list *l)
 {
 	while (!list_empty(l)) {
-		struct transfer *tr = LIST_ITEM(l->next, struct transfer, node);
-		list_take(&tr->node);
+		struct transfer *tr = LIST_POP(l, struct transfer, node);
 		leave_multi(tr);
 		transport_handle_free(&tr);
 	}

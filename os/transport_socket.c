@@ -115,8 +115,7 @@ add(struct transport_sockets *ss, int fd)
 		s = mem_new(sizeof(*s));
 		list_init(&s->node);
 	} else {
-		s = LIST_ITEM(ss->spare.next, struct transport_socket, node);
-		list_take(&s->node);
+		s = LIST_POP(&ss->spare, struct transport_socket, node);
 	}
 	s->of = ss;
 	s->watch = (struct watch){ .fd = fd, .ready = ready };
@@ -315,9 +314,8 @@ transport_sockets_close(struct transport_sockets *ss)
 		if (ss->by_fd[i] != NULL)
 			forget(ss, ss->by_fd[i]);
 	while (!list_empty(&ss->spare)) {
-		struct transport_socket *s = LIST_ITEM(ss->spare.next,
+		struct transport_socket *s = LIST_POP(&ss->spare,
 		    struct transport_socket, node);
-		list_take(&s->node);
 		mem_free(&s);
 	}
 	map_free(&ss->by_ends);

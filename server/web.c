@@ -229,11 +229,8 @@ web_counts(const struct web *w, struct web_counts *out)
 {
 	*out = w->n;
 	out->bytes_out = net_bytes_sent(w->net);
-	for (struct list *n = w->sockets.next; n != &w->sockets; n = n->next) {
-		const struct web_socket *s = LIST_ITEM(n, struct web_socket,
-		    node);
+	LIST_EACH(s, &w->sockets, const struct web_socket, node)
 		out->sockets_stalled += net_stalled_ms(s->conn->net) >= 1000;
-	}
 }
 
 void

@@ -125,9 +125,7 @@ web_session_of(struct web_request *r)
 	if (cookie.n != SECRET_HEX)
 		return NULL;
 	digest_of(DIGEST_SHA256, cookie, &id);
-	for (struct list *n = w->sessions.next; n != &w->sessions;
-	    n = n->next) {
-		struct web_session *s = LIST_ITEM(n, struct web_session, node);
+	LIST_EACH(s, &w->sessions, struct web_session, node) {
 		if (!digest_eq(&s->id, &id))
 			continue;
 		if (mono_ns_between(s->used, loop_now(w->loop)) / NS_PER_MS >=

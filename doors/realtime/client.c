@@ -308,8 +308,7 @@ verb_UNSUBSCRIBE(struct task *t)
 		    (unsigned long long)id);
 		return;
 	}
-	for (struct list *l = c->subs.next; l != &c->subs; l = l->next) {
-		struct sub *sub = LIST_ITEM(l, struct sub, node);
+	LIST_EACH(sub, &c->subs, struct sub, node) {
 		if (sub->id == id) {
 			sub_end(sub);
 			break;

@@ -207,9 +207,7 @@ begin_many(struct follow *f)
 void
 follow_join(struct realtime *d, const struct crawl_row *row)
 {
-	for (struct list *l = d->follows.next; l != &d->follows;
-	    l = l->next) {
-		struct follow *f = LIST_ITEM(l, struct follow, node);
+	LIST_EACH(f, &d->follows, struct follow, node) {
 		if (!f->filter.one && row->born > f->version &&
 		    filter_takes(&f->filter, row))
 			add_cursor(f, row, false);
@@ -379,12 +377,8 @@ follow_lags(struct realtime *d, struct lag *out, size_t max)
 {
 	size_t n = 0;
 
-	for (struct list *l = d->follows.next; l != &d->follows;
-	    l = l->next) {
-		struct follow *f = LIST_ITEM(l, struct follow, node);
-		for (struct list *k = f->cursors.next; k != &f->cursors;
-		    k = k->next) {
-			struct cursor *c = LIST_ITEM(k, struct cursor, node);
+	LIST_EACH(f, &d->follows, struct follow, node) {
+		LIST_EACH(c, &f->cursors, struct cursor, node) {
 			const struct crawl_row *row = crawl_row(d->registry,
 			    c->crawl);
 			uint64_t last = row == NULL ? 0 : f->kind->last(row);

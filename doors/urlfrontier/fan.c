@@ -118,9 +118,7 @@ fan_stop(struct fan *f)
 	if (f->branches.next == NULL)
 		return;
 	while (!list_empty(&f->branches)) {
-		struct branch *b = LIST_ITEM(f->branches.next, struct branch,
-		    node);
-		list_take(&b->node);
+		struct branch *b = LIST_POP(&f->branches, struct branch, node);
 		b->fan = NULL;
 		grpc_cancel(b->call);
 	}

@@ -90,8 +90,7 @@ unit_new(struct stream *s)
 		u = mem_new(sizeof(*u));
 		list_init(&u->node);
 	} else {
-		u = LIST_ITEM(d->spare.next, struct put_unit, node);
-		list_take(&u->node);
+		u = LIST_POP(&d->spare, struct put_unit, node);
 		d->spare_n--;
 	}
 	u->stream = s;
@@ -141,9 +140,7 @@ void
 put_free_spare(struct urlfrontier *d)
 {
 	while (!list_empty(&d->spare)) {
-		struct put_unit *u = LIST_ITEM(d->spare.next, struct put_unit,
-		    node);
-		list_take(&u->node);
+		struct put_unit *u = LIST_POP(&d->spare, struct put_unit, node);
 		unit_free(&u);
 	}
 }

@@ -115,9 +115,8 @@ crawl_registry_notify(struct crawl_registry *b)
 
 	list_init(&told);
 	while (!list_empty(&b->watches)) {
-		struct registry_watch *w = LIST_ITEM(b->watches.next,
+		struct registry_watch *w = LIST_POP(&b->watches,
 		    struct registry_watch, node);
-		list_take(&w->node);
 		list_put(&told, &w->node);
 		w->changed(w);
 	}

@@ -424,9 +424,7 @@ go_on(struct journal_scans *f)
 {
 	begin_wanted(f);
 	while (f->running == NULL && !list_empty(&f->due)) {
-		struct scan *w = LIST_ITEM(f->due.next, struct scan,
-		    node);
-		list_take(&w->node);
+		struct scan *w = LIST_POP(&f->due, struct scan, node);
 		aim(f, w);
 		if (list_empty(&w->asks)) {
 			queue(f, w);

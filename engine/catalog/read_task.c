@@ -35,10 +35,8 @@ trim(struct timer *timer)
 
 	for (struct record_reader *r = t->readers; r != NULL; r = r->next)
 		any |= record_reader_trim(r);
-	for (struct list *n = t->trims.next; n != &t->trims; n = n->next) {
-		struct trim *x = LIST_ITEM(n, struct trim, node);
+	LIST_EACH(x, &t->trims, struct trim, node)
 		any |= x->run(x, loop_now(t->home));
-	}
 	t->trimming = false;
 	if (any)
 		trim_later(t);
@@ -85,9 +83,8 @@ static void
 start_tasks(struct read_tasks *t)
 {
 	while (!list_empty(&t->waiting) && t->running < READ_TASKS_MAX) {
-		struct read_task *task = LIST_ITEM(t->waiting.next,
-		    struct read_task, node);
-		list_take(&task->node);
+		struct read_task *task = LIST_POP(&t->waiting, struct read_task,
+		    node);
 		task->reader = read_tasks_lend(t);
 		t->running++;
 		pool_submit(t->pool, &task->job);

@@ -15,8 +15,7 @@ first_of(const struct changes *all, uint32_t crawl)
 {
 	const struct list *asked = &all->asked;
 
-	for (struct list *n = asked->next; n != asked; n = n->next) {
-		struct change *c = LIST_ITEM(n, struct change, node);
+	LIST_EACH(c, asked, struct change, node) {
 		if (c->crawl == crawl)
 			return c;
 	}

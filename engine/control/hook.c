@@ -292,8 +292,7 @@ first_due(struct hooks *h)
 {
 	struct call *first = NULL;
 
-	for (struct list *n = h->calls.next; n != &h->calls; n = n->next) {
-		struct call *c = LIST_ITEM(n, struct call, node);
+	LIST_EACH(c, &h->calls, struct call, node) {
 		if (first == NULL || mono_before(c->due, first->due))
 			first = c;
 	}

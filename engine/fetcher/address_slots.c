@@ -133,9 +133,7 @@ release_address(struct page *p)
 	p->address = NULL;
 	a->in_flight--;
 	if (!list_empty(&a->waiting)) {
-		struct page *next = LIST_ITEM(a->waiting.next, struct page,
-		    node);
-		list_take(&next->node);
+		struct page *next = LIST_POP(&a->waiting, struct page, node);
 		page_wake(next, PAGE_FETCH);
 	} else if (a->in_flight == 0) {
 		map_take(&f->addresses, (struct str){

@@ -343,8 +343,7 @@ stop_here(struct fetcher *f, const struct call *c)
 {
 	struct list *all = &f->pages->all;
 
-	for (struct list *n = all->next; n != all; n = n->next) {
-		struct page *p = LIST_ITEM(n, struct page, all_node);
+	LIST_EACH(p, all, struct page, all_node) {
 		if (p->call != c)
 			continue;
 		if (p->step == PAGE_FETCH && p->exchange.own != NULL &&

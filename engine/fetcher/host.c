@@ -233,8 +233,7 @@ host_delay_ms(const struct host *h, const struct fetch_crawl *c)
 	double s = c == NULL ? 0 : crawl_delay_s(c->shared, h->name);
 
 	/* Crawls share hosts: the largest wish of those that run wins. */
-	for (struct list *n = h->windows.next; n != &h->windows; n = n->next) {
-		struct window *w = LIST_ITEM(n, struct window, node);
+	LIST_EACH(w, &h->windows, struct window, node) {
 		if (w->crawl->order == FETCH_RUN)
 			s = MAX(s, w->delay_s);
 	}
@@ -253,8 +252,7 @@ slots(const struct host *h)
 static struct page *
 call_ready(const struct host *h)
 {
-	for (struct list *n = h->calls.next; n != &h->calls; n = n->next) {
-		struct page *p = LIST_ITEM(n, struct page, node);
+	LIST_EACH(p, &h->calls, struct page, node) {
 		if (p->crawl->order == FETCH_END || call_page_stopped(p) ||
 		    fetch_crawl_may_start(p->crawl))
 			return p;

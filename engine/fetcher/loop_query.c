@@ -98,8 +98,7 @@ has_work(const struct host *h, const struct fetch_crawl *c)
 	for (struct list *n = h->waiting.next; n != &h->waiting; n = n->next)
 		if (LIST_ITEM(n, struct page, node)->crawl == c)
 			return true;
-	for (struct list *n = h->windows.next; n != &h->windows; n = n->next) {
-		const struct window *w = LIST_ITEM(n, struct window, node);
+	LIST_EACH(w, &h->windows, const struct window, node) {
 		if (w->crawl == c && (w->left > 0 || w->serve != NULL))
 			return true;
 	}
@@ -156,8 +155,7 @@ find_hosts(struct looking *k)
 		add_host(k, LIST_ITEM(n, struct host, ready_node), false);
 	for (size_t i = 0; i < t->sleeping.n; i++)
 		add_host(k, sleeper(t, i), false);
-	for (struct list *n = pages->next; n != pages; n = n->next) {
-		struct page *p = LIST_ITEM(n, struct page, all_node);
+	LIST_EACH(p, pages, struct page, all_node) {
 		if (p->holds_slot)
 			add_host(k, p->host, false);
 	}
@@ -200,8 +198,7 @@ add_pages(struct looking *k)
 	struct fetcher *f = k->f;
 	struct list *pages = &f->pages->all;
 
-	for (struct list *n = pages->next; n != pages; n = n->next) {
-		struct page *p = LIST_ITEM(n, struct page, all_node);
+	LIST_EACH(p, pages, struct page, all_node) {
 		const struct host *h = map_get(&f->hosts->by_name,
 		    page_hop(p)->url.host);
 		if (p->crawl != k->crawl || p->kind != PAGE_URL)
@@ -238,9 +235,7 @@ find_urls(struct looking *k)
 		    sooner_first);
 	for (size_t i = 0; i < k->hosts_n; i++) {
 		const struct host *h = k->hosts[i];
-		for (struct list *n = h->windows.next; n != &h->windows;
-		    n = n->next) {
-			struct window *w = LIST_ITEM(n, struct window, node);
+		LIST_EACH(w, &h->windows, struct window, node) {
 			if (w->crawl == k->crawl)
 				add_window(k, h, w);
 		}
@@ -255,8 +250,7 @@ count_pages(struct looking *k)
 	struct list *pages = &k->f->pages->all;
 	struct fetcher_crawl *out = k->out;
 
-	for (struct list *n = pages->next; n != pages; n = n->next) {
-		const struct page *p = LIST_ITEM(n, struct page, all_node);
+	LIST_EACH(p, pages, const struct page, all_node) {
 		if (p->crawl != k->crawl)
 			continue;
 		out->in_flight += p->holds_slot;

@@ -36,8 +36,7 @@ robots_key(struct str text, struct buf *out)
 static struct origin *
 find_origin(struct host *h, struct str text, struct str token)
 {
-	for (struct list *n = h->origins.next; n != &h->origins; n = n->next) {
-		struct origin *o = LIST_ITEM(n, struct origin, node);
+	LIST_EACH(o, &h->origins, struct origin, node) {
 		if (str_eq(o->text, text) && str_eq_nocase(o->token, token))
 			return o;
 	}
@@ -68,9 +67,7 @@ void
 origins_free(struct host *h)
 {
 	while (!list_empty(&h->origins)) {
-		struct origin *o = LIST_ITEM(h->origins.next, struct origin,
-		    node);
-		list_take(&o->node);
+		struct origin *o = LIST_POP(&h->origins, struct origin, node);
 		robots_free(&o->robots);
 		mem_free(&o);
 	}
@@ -101,8 +98,7 @@ origins_delay_ms(const struct host *h)
 {
 	int64_t ms = 0;
 
-	for (struct list *n = h->origins.next; n != &h->origins; n = n->next) {
-		const struct origin *o = LIST_ITEM(n, struct origin, node);
+	LIST_EACH(o, &h->origins, const struct origin, node) {
 		if (o->robots != NULL)
 			ms = MAX(ms, robots_delay_ms(o->robots));
 	}
@@ -112,8 +108,7 @@ origins_delay_ms(const struct host *h)
 void
 origins_retry(struct host *h, bool robots)
 {
-	for (struct list *n = h->origins.next; n != &h->origins; n = n->next) {
-		struct origin *o = LIST_ITEM(n, struct origin, node);
+	LIST_EACH(o, &h->origins, struct origin, node) {
 		origin_up(o);
 		if (robots || o->unreachable)
 			o->ttl_s = 0;
@@ -153,8 +148,7 @@ release(struct origin *o, const struct fetch_crawl *blocked, struct str text)
 	list_init(&waiting);
 	list_move_all(&waiting, &o->waiting);
 	while (!list_empty(&waiting)) {
-		struct page *p = LIST_ITEM(waiting.next, struct page, node);
-		list_take(&p->node);
+		struct page *p = LIST_POP(&waiting, struct page, node);
 		page_resume(p, p->crawl != blocked ? PAGE_ROBOTS :
 		    page_finish(p, OUTCOME_SKIPPED, SKIP_BLOCKED, text));
 	}

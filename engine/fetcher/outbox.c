@@ -35,8 +35,7 @@ outbox_empty(struct fetcher *f)
 	struct outbox *o = f->outbox;
 
 	while (!list_empty(&o->pages)) {
-		struct page *p = LIST_ITEM(o->pages.next, struct page, node);
-		list_take(&p->node);
+		struct page *p = LIST_POP(&o->pages, struct page, node);
 		frontier_submit(f->options.frontier, &p->submission);
 	}
 	o->n = 0;

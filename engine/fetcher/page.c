@@ -140,8 +140,7 @@ pages_run_woken(struct fetcher *f)
 	struct list *woken = &f->pages->woken;
 
 	while (!list_empty(woken)) {
-		struct page *p = LIST_ITEM(woken->next, struct page, node);
-		list_take(&p->node);
+		struct page *p = LIST_POP(woken, struct page, node);
 		run_steps(p);
 	}
 }

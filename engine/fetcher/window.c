@@ -135,8 +135,7 @@ fetcher_return_excluded(struct fetcher *f, uint32_t crawl)
 struct window *
 window_find(const struct host *h, const struct fetch_crawl *c)
 {
-	for (struct list *n = h->windows.next; n != &h->windows; n = n->next) {
-		struct window *w = LIST_ITEM(n, struct window, node);
+	LIST_EACH(w, &h->windows, struct window, node) {
 		if (w->crawl == c)
 			return w;
 	}
@@ -146,8 +145,7 @@ window_find(const struct host *h, const struct fetch_crawl *c)
 static struct window *
 window_get(struct host *h, struct fetch_crawl *c, uint32_t queue)
 {
-	for (struct list *n = h->windows.next; n != &h->windows; n = n->next) {
-		struct window *w = LIST_ITEM(n, struct window, node);
+	LIST_EACH(w, &h->windows, struct window, node) {
 		if (w->crawl == c && w->queue == queue)
 			return w;
 	}
@@ -229,8 +227,7 @@ refill(struct window *w)
 struct window *
 window_ready(struct host *h)
 {
-	for (struct list *n = h->windows.next; n != &h->windows; n = n->next) {
-		struct window *w = LIST_ITEM(n, struct window, node);
+	LIST_EACH(w, &h->windows, struct window, node) {
 		refill(w);
 		if (w->left == 0)
 			continue;

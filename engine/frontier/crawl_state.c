@@ -27,9 +27,8 @@ crawl_wake_starved(struct crawl *c)
 	if (list_empty(&c->starved) || crawl_tickets(c) == 0)
 		return;
 	while (!list_empty(&c->starved)) {
-		struct queue *q = LIST_ITEM(c->starved.next, struct queue,
+		struct queue *q = LIST_POP(&c->starved, struct queue,
 		    starved_node);
-		list_take(&q->starved_node);
 		queue_tell(q);
 	}
 }

@@ -107,9 +107,8 @@ void
 crawl_forget_views(struct frontier *f)
 {
 	while (!list_empty(&f->views)) {
-		struct told_view *t = LIST_ITEM(f->views.next,
-		    struct told_view, node);
-		list_take(&t->node);
+		struct told_view *t = LIST_POP(&f->views, struct told_view,
+		    node);
 		mem_free(&t);
 	}
 }

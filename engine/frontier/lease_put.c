@@ -336,8 +336,7 @@ run_stream(struct lease_put *p)
 	struct lease_stream *s = p->stream;
 
 	while (run_put(p)) {
-		p = LIST_ITEM(s->held.next, struct lease_put, held_node);
-		list_take(&p->held_node);
+		p = LIST_POP(&s->held, struct lease_put, held_node);
 	}
 }
 

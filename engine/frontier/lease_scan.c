@@ -34,10 +34,8 @@ counts_max(const struct lease_service *o)
 static struct lease_list *
 take_first(struct lease_service *o, unsigned which)
 {
-	struct lease_list *l = LIST_ITEM(o->scans[which].next,
-	    struct lease_list, scan_node);
-
-	list_take(&l->scan_node);
+	struct lease_list *l = LIST_POP(&o->scans[which], struct lease_list,
+	    scan_node);
 	o->scans_new -= which != SCAN_NEXT;
 	return l;
 }

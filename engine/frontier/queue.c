@@ -181,9 +181,8 @@ void
 queue_forget_fresh(struct frontier *f)
 {
 	while (!list_empty(&f->batches)) {
-		struct fresh_batch *b = LIST_ITEM(f->batches.next,
+		struct fresh_batch *b = LIST_POP(&f->batches,
 		    struct fresh_batch, node);
-		list_take(&b->node);
 		mem_free(&b);
 	}
 }

@@ -77,9 +77,7 @@ put_some(struct teardown *t)
 void
 teardown_put(struct frontier *f)
 {
-	for (struct list *n = f->teardowns.next; n != &f->teardowns;
-	    n = n->next) {
-		struct teardown *t = LIST_ITEM(n, struct teardown, node);
+	LIST_EACH(t, &f->teardowns, struct teardown, node) {
 		if (!t->put)
 			put_some(t);
 	}

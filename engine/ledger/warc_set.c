@@ -241,8 +241,7 @@ warc_set_before_seal(struct ledger *l)
 	struct list *head = ledger_series_list(l);
 	struct group *g = ledger_gathering(l);
 
-	for (struct list *n = head->next; n != head; n = n->next) {
-		struct warc_set *s = LIST_ITEM(n, struct warc_set, node);
+	LIST_EACH(s, head, struct warc_set, node) {
 		if (!s->open)
 			continue;
 		for (size_t i = 0; i < g->writes_n; i++)
@@ -257,8 +256,7 @@ warc_set_roll_over(struct ledger *l)
 	struct list *head = ledger_series_list(l);
 	struct mono now = loop_now(ledger_loop(l));
 
-	for (struct list *n = head->next; n != head; n = n->next) {
-		struct warc_set *s = LIST_ITEM(n, struct warc_set, node);
+	LIST_EACH(s, head, struct warc_set, node) {
 		if (s->open && mono_ns_between(s->opened, now) >=
 		    s->options.rollover_s * NS_PER_S)
 			end_file(l, s);

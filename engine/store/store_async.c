@@ -34,10 +34,8 @@ call_watches(struct store_async *a, bool always)
 	a->version = version;
 	if (!changed && !always)
 		return;
-	for (struct list *n = a->watches.next; n != &a->watches; n = n->next) {
-		struct store_watch *w = LIST_ITEM(n, struct store_watch, node);
+	LIST_EACH(w, &a->watches, struct store_watch, node)
 		w->look(w, a->store, changed);
-	}
 }
 
 static void

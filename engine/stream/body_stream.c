@@ -154,9 +154,8 @@ static void
 give_turns(struct body_streams *f)
 {
 	while (f->turns < STREAM_STREAMS_MAX && !list_empty(&f->waiting)) {
-		struct body_stream *s = LIST_ITEM(f->waiting.next,
+		struct body_stream *s = LIST_POP(&f->waiting,
 		    struct body_stream, node);
-		list_take(&s->node);
 		take_turn(s);
 	}
 }

@@ -390,9 +390,8 @@ static void
 answer_ready(struct stream *f)
 {
 	while (!list_empty(&f->ready)) {
-		struct stream_request *w = LIST_ITEM(f->ready.next,
+		struct stream_request *w = LIST_POP(&f->ready,
 		    struct stream_request, node);
-		list_take(&w->node);
 		w->out = false;
 		w->ready(w);
 	}

@@ -35,9 +35,8 @@ static void
 give_answers(struct list *answers)
 {
 	while (!list_empty(answers)) {
-		struct published_answer *a = LIST_ITEM(answers->next,
+		struct published_answer *a = LIST_POP(answers,
 		    struct published_answer, node);
-		list_take(&a->node);
 		a->told(a);
 	}
 }
@@ -53,9 +52,8 @@ tell_home(struct batch *b)
 	if (!list_empty(&b->fresh))
 		o->fresh(o->arg, &b->fresh);
 	while (!list_empty(&b->views)) {
-		struct told_view *v = LIST_ITEM(b->views.next,
-		    struct told_view, node);
-		list_take(&v->node);
+		struct told_view *v = LIST_POP(&b->views, struct told_view,
+		    node);
 		o->view(o->arg, &v->view);
 		mem_free(&v);
 	}
@@ -289,9 +287,8 @@ event_publisher_free(struct event_publisher **tp)
 	loop_timer_stop(t->options.loop, &t->timer);
 	list_take(&t->turn.node);
 	while (t->gathering != NULL && !list_empty(&t->gathering->views)) {
-		struct told_view *v = LIST_ITEM(t->gathering->views.next,
+		struct told_view *v = LIST_POP(&t->gathering->views,
 		    struct told_view, node);
-		list_take(&v->node);
 		mem_free(&v);
 	}
 	if (t->gathering != NULL)

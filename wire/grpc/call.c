@@ -28,8 +28,7 @@ grpc_call_take(struct grpc_session *s, int32_t stream)
 		c = mem_new(sizeof(*c));
 		list_init(&c->node);
 	} else {
-		c = LIST_ITEM(s->spare.next, struct grpc_call, node);
-		list_take(&c->node);
+		c = LIST_POP(&s->spare, struct grpc_call, node);
 		s->spare_n--;
 	}
 	struct grpc_call fresh = { .session = s, .stream = stream,

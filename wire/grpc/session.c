@@ -633,9 +633,8 @@ grpc_session_free(struct grpc_session **sp)
 	tell_metrics(s);
 	metric_add(&metrics[METRIC_SESSIONS], -1);
 	while (!list_empty(&s->spare)) {
-		struct grpc_call *c = LIST_ITEM(s->spare.next,
-		    struct grpc_call, node);
-		list_take(&c->node);
+		struct grpc_call *c = LIST_POP(&s->spare, struct grpc_call,
+		    node);
 		arena_free(&c->arena);
 		message_free(&c->in);
 		buf_free(&c->out);
