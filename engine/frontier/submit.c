@@ -402,9 +402,11 @@ submission_admit(struct frontier *f, struct submission *s)
 	} else if (s->outcome != OUTCOME_NONE && s->outcome != OUTCOME_CALL) {
 		end_lease(f, &s->lease);
 	}
+	/* A checkpoint, which is its crawl's, goes with the dropped answer. */
 	for (size_t i = 0; i < s->puts_n; i++)
-		ledger_put(f->ledger, s->puts[i].family, s->puts[i].key,
-		    s->puts[i].value);
+		if (running || s->puts[i].family != INDEX_CRAWL)
+			ledger_put(f->ledger, s->puts[i].family,
+			    s->puts[i].key, s->puts[i].value);
 	s->promise.kept = promise_kept;
 	ledger_promise(f->ledger, &s->promise);
 }
