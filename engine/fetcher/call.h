@@ -44,7 +44,9 @@ struct call {
 	struct loop *home;
 	struct str method;           /* not CONNECT, TRACE; "GET" */
 	struct str url, body;
-	const struct transport_header *headers;   /* none of the connection's */
+	/* None of the connection's.  Authorization and Cookie follow no
+	 * redirect to another origin. */
+	const struct transport_header *headers;
 	size_t headers_n;
 	struct cookie_jar *session;  /* its own until done(); NULL: none */
 	bool robots;                 /* else its owner keeps a budget */

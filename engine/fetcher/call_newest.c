@@ -10,6 +10,7 @@
 #include "engine/archive/capture.h"
 #include "engine/fetcher/call_page.h"
 #include "engine/fetcher/collection.h"
+#include "engine/fetcher/http_request.h"
 #include "os/clock.h"
 
 struct call_newest {
@@ -23,8 +24,7 @@ static bool
 is_anonymous(const struct call *c)
 {
 	for (size_t i = 0; i < c->headers_n; i++)
-		if (str_eq_nocase(c->headers[i].name, STR("Authorization")) ||
-		    str_eq_nocase(c->headers[i].name, STR("Cookie")))
+		if (http_request_is_credential(c->headers[i].name))
 			return false;
 	return str_eq(c->method, STR("GET")) && c->session == NULL &&
 	    c->sign == NULL && c->silence_ms == 0;

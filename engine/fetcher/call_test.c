@@ -96,6 +96,10 @@ site(struct str url, struct answer *a)
 		a->status = 303, a->head = "Location: /made\r\n";
 	else if (str_ends(url, STR("/again")))
 		a->status = 307, a->head = "Location: /made\r\n";
+	else if (str_ends(url, STR("/away")))
+		a->status = 307, a->head = "Location: http://o.test/made\r\n";
+	else if (str_ends(url, STR("/port")))
+		a->status = 307, a->head = "Location: http://api.test:81/\r\n";
 	else if (str_ends(url, STR("/robots.txt")))
 		a->body = "User-agent: *\nDisallow: /no\n";
 	else if (str_ends(url, STR("/busy")) && rig.seen_n < 3)
@@ -189,6 +193,40 @@ redirects_keep_or_change_the_method(void **state)
 	answers(&a, 303, "{\"a\":1}");
 	assert_int_equal(rig.seen_n, 1);
 	end(&a);
+	fetch_rig_end(&rig);
+}
+
+/* What the owner set itself stays with the URL's origin, too. */
+static void
+credentials_do_not_follow_redirects(void **state)
+{
+	static const struct transport_header headers[] = {
+		{ STR("authorization"), STR("Bearer own") },
+		{ STR("Cookie"), STR("id=own") },
+		{ STR("X-Own"), STR("1") },
+	};
+	static const char *const urls[] = { "http://api.test/again",
+		"http://api.test/away", "http://api.test/port" };
+
+	(void)state;
+	begin(site, PLAIN);
+	for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+		struct asked a = get(urls[i]);
+		a.call.follow = true;
+		a.call.headers = headers;
+		a.call.headers_n = ARRAY_LEN(headers);
+		rig.seen_n = 0;
+		ask(&a, 1000);
+		assert_int_equal(rig.seen_n, 2);
+		for (unsigned hop = 0; hop <= 1; hop++) {
+			const char *sent = rig.seen[hop].headers;
+			assert_non_null(strstr(sent, "\nX-Own: 1\n"));
+			bool home = hop == 0 || i == 0;
+			assert_int_equal(strstr(sent, "own\n") != NULL, home);
+			assert_int_equal(strstr(sent, "=own\n") != NULL, home);
+		}
+		end(&a);
+	}
 	fetch_rig_end(&rig);
 }
 
@@ -639,6 +677,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(method_headers_body_and_signature_go_out),
 		cmocka_unit_test(redirects_keep_or_change_the_method),
+		cmocka_unit_test(credentials_do_not_follow_redirects),
 		cmocka_unit_test(a_busy_server_is_asked_when_it_says),
 		cmocka_unit_test(a_lost_answer_is_a_failure),
 		cmocka_unit_test(robots_or_the_owners_budget),

@@ -26,7 +26,25 @@ has(const struct transport_header *h, size_t n, struct str name)
 	return false;
 }
 
-/* The crawl's headers, but for those that its call sends itself. */
+bool
+http_request_is_credential(struct str name)
+{
+	return str_eq_nocase(name, STR("Authorization")) ||
+	    str_eq_nocase(name, STR("Cookie"));
+}
+
+/* The hop's origin (RFC 6454 §4) is that of the page's first URL. */
+static bool
+is_at_origin(const struct page *p)
+{
+	const struct url *first = &p->hops[0]->url, *u = &page_hop(p)->url;
+
+	return first->scheme == u->scheme && first->port == u->port &&
+	    str_eq(first->host, u->host);
+}
+
+/* The crawl's headers, but for those that its call sends itself, whose
+ * credentials no redirect takes along. */
 static void
 add_own(const struct page *p, struct transport_header *h, size_t *n)
 {
@@ -38,7 +56,9 @@ add_own(const struct page *p, struct transport_header *h, size_t *n)
 		    s->headers[i].name))
 			add(h, n, s->headers[i].name, s->headers[i].value);
 	for (size_t i = 0; c != NULL && i < c->headers_n; i++)
-		add(h, n, c->headers[i].name, c->headers[i].value);
+		if (is_at_origin(p) ||
+		    !http_request_is_credential(c->headers[i].name))
+			add(h, n, c->headers[i].name, c->headers[i].value);
 }
 
 /* A header that every request has, unless its crawl or call says other. */

@@ -8,5 +8,7 @@
 
 /* Fill page.exchange; its port stays.  False: the URL is not of HTTP. */
 bool http_request_build(struct page *);
+/* The header of that name lets a server know who asks. */
+bool http_request_is_credential(struct str name);
 
 #endif
