@@ -53,7 +53,9 @@ struct call {
 	bool follow;                 /* up to fetch.redirects_max redirects */
 	unsigned tries_max;          /* 0: fetch.tries_max */
 	int64_t timeout_ms;          /* of a try; 0: the policy's */
-	struct mono deadline;        /* no try begins behind it; ns 0: none */
+	/* No try begins behind it; ns 0: none.  The first one then fails with
+	 * TIMEOUT when its turn has come. */
+	struct mono deadline;
 	/* HOST:PORT, whose addresses may be private. */
 	const struct str *private_hosts;
 	size_t private_n;

@@ -396,6 +396,34 @@ calls_and_a_crawl_alternate(void **state)
 	fetch_rig_end(&rig);
 }
 
+/* Its turn comes behind its deadline: nothing is asked. */
+static void
+a_late_turn_is_not_taken(void **state)
+{
+	struct asked a[4];
+
+	(void)state;
+	begin(site, "{\"robots\":\"ignore\",\"rate_limit\":1}");
+	for (size_t i = 0; i < ARRAY_LEN(a); i++) {
+		a[i] = get("http://api.test/made");
+		a[i].call.deadline = mono_add_ms(loop_now(rig.rig.loop),
+		    1500);
+		start(&a[i]);
+	}
+	fetch_rig_pass(&rig, 10000);
+	assert_int_equal(rig.seen_n, 2);
+	for (size_t i = 0; i < ARRAY_LEN(a); i++) {
+		assert_int_equal(a[i].done, 1);
+		assert_int_equal(a[i].answered, i < 2);
+		assert_int_equal(a[i].call.end, i < 2 ? CALL_ANSWERED :
+		    CALL_FAILED);
+		assert_int_equal(a[i].call.exception, i < 2 ? 0 :
+		    EXCEPTION_TIMEOUT);
+		end(&a[i]);
+	}
+	fetch_rig_end(&rig);
+}
+
 static void
 a_paused_crawl_holds_its_calls(void **state)
 {
@@ -685,6 +713,7 @@ main(void)
 		    private_addresses_are_refused_but_for_those_listed),
 		cmocka_unit_test(a_session_has_its_own_cookies),
 		cmocka_unit_test(calls_and_a_crawl_alternate),
+		cmocka_unit_test(a_late_turn_is_not_taken),
 		cmocka_unit_test(a_paused_crawl_holds_its_calls),
 		cmocka_unit_test(a_call_can_be_stopped),
 		cmocka_unit_test(

@@ -313,6 +313,12 @@ start_waiting(struct host *h, struct page *p)
 		page_resume(p, PAGE_RETURN);
 		return;
 	}
+	if (p->call != NULL && !call_page_in_time(p, loop_now(
+	    h->fetcher->loop))) {
+		page_resume(p, page_finish(p, OUTCOME_EXCEPTION,
+		    EXCEPTION_TIMEOUT, STR("its turn came too late")));
+		return;
+	}
 	h->in_flight++;
 	h->fetcher->hosts->in_flight++;
 	p->host = h;
