@@ -272,6 +272,10 @@ call_page_report(struct page *p)
 {
 	struct call *c = p->call;
 
+	/* The crawl's end came first, and the answer was not kept. */
+	if (p->submission.outcome == OUTCOME_CALL && c->result == OK &&
+	    p->submission.seq == 0)
+		c->end = CALL_STOPPED;
 	if (!c->from_archive) {
 		c->number = p->submission.seq;
 		c->number_crawl = c->crawl;

@@ -32,7 +32,8 @@ enum call_end {
 	CALL_ANSWERED,               /* whatever its status */
 	CALL_FAILED,                 /* `exception` says why */
 	CALL_REFUSED,                /* `skip`: robots.txt, a private address */
-	CALL_STOPPED                 /* call_stop(), or its crawl has ended */
+	CALL_STOPPED                 /* call_stop(), or its crawl has ended;
+	                              * answered() may have come before */
 };
 
 /* Decoded bytes of a stream that its owner has not taken. */

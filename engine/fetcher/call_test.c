@@ -512,6 +512,40 @@ an_archived_answer_has_a_number_and_a_checkpoint(void **state)
 	fetch_rig_end(&rig);
 }
 
+static void
+cancels_its_crawl(struct call *c)
+{
+	answered(c);
+	assert_int_equal(frontier_set_state(rig.rig.frontier, c->crawl,
+	    CRAWL_CANCELLED, "a test", NULL), OK);
+}
+
+/* The answer is whole, and its crawl ends before it is numbered. */
+static void
+an_answer_behind_its_crawls_end_is_not_kept(void **state)
+{
+	struct arena arena = ARENA_INIT;
+	struct str value;
+
+	(void)state;
+	begin(site, PLAIN);
+	struct asked a = get("http://api.test/made");
+	a.call.archive = CALL_RESPONSE;
+	a.call.checkpoint = STR("lost");
+	a.call.answered = cancels_its_crawl;
+	ask(&a, 1000);
+	assert_int_equal(a.answered, 1);
+	assert_int_equal(a.call.end, CALL_STOPPED);
+	assert_int_equal(a.call.number, 0);
+	assert_int_equal(rig_view(&rig.rig).counts.items, 1);
+	assert_int_equal(checkpoint_get(ledger_index(frontier_ledger(
+	    rig.rig.frontier)), a.call.crawl, STR(""), &arena, &value, NULL),
+	    ERR_ABSENT);
+	end(&a);
+	arena_free(&arena);
+	fetch_rig_end(&rig);
+}
+
 /* --- answers without an end ----------------------------------------------- */
 
 static void
@@ -718,6 +752,8 @@ main(void)
 		cmocka_unit_test(a_call_can_be_stopped),
 		cmocka_unit_test(
 		    an_archived_answer_has_a_number_and_a_checkpoint),
+		cmocka_unit_test(
+		    an_answer_behind_its_crawls_end_is_not_kept),
 		cmocka_unit_test(a_stream_lasts_until_it_is_silent),
 		cmocka_unit_test(a_stream_is_stopped_by_its_owner),
 		cmocka_unit_test(a_stream_ends_at_the_limit_of_a_body),
