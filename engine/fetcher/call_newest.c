@@ -55,9 +55,11 @@ call_newest_note(struct page *p)
 static bool
 is_fresh(const struct call *c, const struct journal_entry *e)
 {
+	int64_t age_us_max = MIN(c->max_age_s, INT64_MAX / 1000000) * 1000000;
+
 	return e->file != 0 && !(e->flags & (JOURNAL_TRUNCATED |
 	    JOURNAL_DAMAGED | JOURNAL_REVISIT)) &&
-	    clock_wall().us - e->start.us <= c->max_age_s * 1000000;
+	    clock_wall().us - e->start.us <= age_us_max;
 }
 
 /* The owner's memory: it looks when the call is done. */
