@@ -339,6 +339,7 @@ open_engine(const struct conf *c)
 		.checkpoint_part = 1 + sim_random() % 4,
 	};
 	sim_must(engine_open(&o, &sim_world.engine, &w), &w);
+	frontier_check(engine_frontier(sim_world.engine));
 }
 
 static size_t
@@ -418,6 +419,7 @@ close_engine(void)
 	uint64_t left = STEPS_MAX;
 
 	owner.closed = false;
+	frontier_check(engine_frontier(sim_world.engine));
 	engine_close(sim_world.engine, closed, NULL);
 	while (!owner.closed && left-- > 0)
 		sim_step();
