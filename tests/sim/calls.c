@@ -1,8 +1,8 @@
 /*
  * calls -- a scripted exchange of calls with a server, by an owner that goes on
  * from its checkpoint: POST, 429 with Retry-After, a call that is not archived,
- * one kept as metadata, and a stream of a day; killed and cut off before and
- * after each commit.
+ * one kept as metadata, and a stream of a day; killed and cut off before,
+ * during and after each commit.
  *
  *     sim_calls [--seeds N] [--from SEED]
  *
@@ -56,8 +56,11 @@ captures_before(size_t position)
 	return n;
 }
 
-/* A life ends at a step: before its commit, behind it, or amid its stream. */
-enum moment { AT_ANSWER, AT_DONE, AT_PIECE, MOMENTS };
+/* A life ends at a step: before its commit, during it, after it, or in the
+ * middle of its stream. */
+enum moment { AT_ANSWER, IN_COMMIT, AT_DONE, AT_PIECE, MOMENTS };
+/* A commit takes about so many steps of the loop. */
+#define COMMIT_STEPS 8u
 
 static struct {
 	uint32_t crawl;
@@ -67,6 +70,7 @@ static struct {
 	char checkpoint[16];
 	bool out, ended, crash, closed;
 	unsigned pieces;
+	unsigned steps_left;             /* of this life, in a commit */
 	size_t crash_step;
 	enum moment crash_at;
 	struct crawl_view view;
@@ -259,6 +263,8 @@ answered(struct call *c)
 	sim_trace(&c->status, sizeof(c->status));
 	sim_trace(&sim_world.mono, sizeof(sim_world.mono));
 	owner.crash |= is_the_end(AT_ANSWER);
+	if (is_the_end(IN_COMMIT))
+		owner.steps_left = 1 + (unsigned)(sim_random() % COMMIT_STEPS);
 }
 
 static void
@@ -277,7 +283,7 @@ done(struct call *c)
 	/* The engine is going down: the next life asks again. */
 	if (!fine)
 		return;
-	owner.crash |= is_the_end(AT_DONE);
+	owner.crash |= is_the_end(AT_DONE) || owner.steps_left > 0;
 	owner.position++;
 	if (s->archive != CALL_UNARCHIVED)
 		owner.acknowledged = MAX(owner.acknowledged, owner.position);
@@ -373,6 +379,8 @@ begin_or_go_on(void)
 		owner.position = checkpoint(ledger_index(frontier_ledger(f)));
 		CHECK(owner.view.kind == CRAWL_HARVEST);
 		CHECK(owner.position >= owner.acknowledged);
+		/* It was durable, and the owner had not heard. */
+		owner.acknowledged = owner.position;
 		CHECK(owner.view.counts.items ==
 		    captures_before(owner.position));
 		sim_must(engine_continue(sim_world.engine, owner.crawl, &r,
@@ -394,15 +402,20 @@ live(const struct conf *c, bool power)
 	uint64_t left = STEPS_MAX;
 
 	owner.out = owner.ended = owner.crash = false;
+	owner.steps_left = 0;
 	web.busy_until.ns = 0;
 	open_engine(c);
 	begin_or_go_on();
+	owner.crash = owner.position > owner.crash_step;
 	if (owner.position < STEPS)
 		next_call();
 	else
 		owner.ended = true;
-	while (!owner.ended && !owner.crash && left-- > 0)
+	while (!owner.ended && !owner.crash && left-- > 0) {
 		sim_step();
+		if (owner.steps_left > 0 && --owner.steps_left == 0)
+			owner.crash = true;
+	}
 	CHECK(owner.ended || owner.crash);
 	if (!owner.crash)
 		return true;
