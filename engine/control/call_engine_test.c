@@ -298,6 +298,23 @@ get(uint32_t crawl, int64_t max_age_s, bool with_cookie, const char *content)
 	return (struct served){ c.from_archive, c.number_crawl, c.number };
 }
 
+/* The host is not in the call's list of private ones. */
+static void
+is_refused(uint32_t crawl)
+{
+	bool is_done = false;
+	struct call c = { .crawl = crawl, .home = rig.home,
+	    .method = STR("GET"), .url = rig_url(&rig, "/page"),
+	    .max_age_s = 3600, .done = done, .arg = &is_done };
+
+	engine_call(rig.engine, &c);
+	RIG_UNTIL_DONE(&rig, is_done);
+	assert_int_equal(c.end, CALL_REFUSED);
+	assert_int_equal(c.skip, SKIP_BLOCKED);
+	assert_int_equal(c.content.n, 0);
+	call_free_answer(&c);
+}
+
 static void
 numbered_page(struct str path, struct rig_page *p)
 {
@@ -332,6 +349,8 @@ an_archived_answer_serves_later_calls(void **state)
 	rig_start(&rig);
 	s = get(second, 3600, false, "1");
 	assert_true(s.from_archive);
+	/* A call that may not reach the host does not get its answer. */
+	is_refused(second);
 	s = get(second, 3600, true, "2");
 	assert_false(s.from_archive);
 	assert_int_equal(rig_requests(&rig, "/page"), 3);

@@ -2,9 +2,11 @@
  * maxAge: the newest archived answer to a GET of the URL in place of a request,
  * when it is not too old.
  *
- * The answer to an anonymous call is noted under its URL, whatever its crawl;
- * one that was asked with cookies, a signature or credentials is its owner's
- * alone.  A rebuild does not restore the notes: then the next call asks.
+ * The answer to an anonymous call is noted under its URL, whatever its crawl.
+ * An answer to a request with cookies, a signature or credentials is never
+ * noted.  That of a host whose address may be private has a key of its own, so
+ * that only calls that may reach the host find it.  A rebuild does not restore
+ * the notes: the next call sends a request.
  */
 #include "engine/archive/archive_port.h"
 #include "engine/archive/capture.h"
@@ -32,22 +34,47 @@ is_anonymous(const struct call *c)
 
 /* Answers with and without redirects followed are kept apart. */
 static struct str
-key_of(const struct page *p, struct arena *a)
+key_of(const struct page *p, bool is_private, struct arena *a)
 {
-	return collection_validator_key(p->call->follow ?
-	    STR("calls, redirects followed") : STR("calls"),
-	    p->submission.lease.url, a);
+	struct str scope = arena_printf(a, "calls%s%s",
+	    p->call->follow ? ", redirects followed" : "",
+	    is_private ? ", private" : "");
+
+	return collection_validator_key(scope, p->submission.lease.url, a);
+}
+
+/* The call's list allows this URL a private address. */
+static bool
+is_private_url(const struct page *p, struct arena *a)
+{
+	struct url u;
+
+	return url_parse(p->submission.lease.url, NULL, a, &u, NULL) == OK &&
+	    call_page_may_be_private(p, &u);
+}
+
+/* A public URL led to a host that only some callers may reach. */
+static bool
+went_private(const struct page *p)
+{
+	for (unsigned i = 1; i < p->hops_n; i++)
+		if (call_page_may_be_private(p, &p->hops[i]->url))
+			return true;
+	return false;
 }
 
 void
 call_newest_note(struct page *p)
 {
 	const struct hop *h = page_hop(p);
+	struct arena *a = &p->submission.arena;
 
-	/* What is asked for again, or failed, says nothing of the URL. */
+	/* 429 and 5xx are errors of the moment: no later call gets them. */
 	if (is_anonymous(p->call) && p->call->archive == CALL_RESPONSE &&
-	    h->truncated == NULL && h->status != 429 && h->status < 500)
-		p->submission.validator_key = key_of(p, &p->submission.arena);
+	    h->truncated == NULL && h->status != 429 && h->status < 500 &&
+	    !went_private(p))
+		p->submission.validator_key = key_of(p, is_private_url(p, a),
+		    a);
 }
 
 /* --- on the thread that reads the index ----------------------------------- */
@@ -62,7 +89,7 @@ is_fresh(const struct call *c, const struct journal_entry *e)
 	    clock_wall().us - e->start.us <= age_us_max;
 }
 
-/* The owner's memory: it looks when the call is done. */
+/* Fill the call's answer; its owner reads it after done(). */
 static bool
 take_capture(struct page *p, const struct capture *x,
     const struct journal_entry *e)
@@ -124,13 +151,13 @@ looked(struct ledger_query *q)
 enum page_step
 page_step_newest(struct page *p)
 {
+	struct arena *a = &p->submission.arena;
 	struct call_newest *n = p->newest;
 
 	if (n == NULL && p->call->max_age_s > 0 && is_anonymous(p->call)) {
-		n = p->newest = ARENA_NEW(&p->submission.arena,
-		    struct call_newest);
+		n = p->newest = ARENA_NEW(a, struct call_newest);
 		n->page = p;
-		n->key = key_of(p, &p->submission.arena);
+		n->key = key_of(p, is_private_url(p, a), a);
 		n->query.home = p->fetcher->loop;
 		n->query.run = look;
 		n->query.done = looked;
