@@ -108,7 +108,7 @@ memory_in_use(const char *path)
 	return false;
 }
 
-/* What is between "DIR/" and the next "/", each once. */
+/* The first part of each path below DIR, without repetitions. */
 static enum err
 memory_list(const char *dir, struct arena *a, struct str **names, size_t *n,
     struct why *w)

@@ -316,7 +316,7 @@ deliver_start(struct mail *m)
 	}
 	p = page_new(c->any, crawl, PAGE_OF_CALL);
 	p->call = c;
-	/* What cannot be parsed is refused by the step ROBOTS. */
+	/* The step ROBOTS refuses a URL that cannot be parsed. */
 	p->submission.lease.url = arena_copy(&p->submission.arena,
 	    url_parse(c->url, NULL, &p->submission.arena, &u, NULL) == OK ?
 	    str_cut(u.href, 0, u.href.n - u.fragment.n) : c->url);

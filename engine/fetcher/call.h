@@ -20,7 +20,7 @@
 #include "engine/fetcher/cookie.h"
 #include "engine/fetcher/fetcher.h"
 
-/* What is archived of an answer. */
+/* How an answer is archived. */
 enum call_archive {
 	CALL_RESPONSE,               /* its exchanges: response and request */
 	CALL_METADATA,               /* its decoded body, a metadata record */
@@ -40,7 +40,7 @@ enum call_end {
 #define CALL_PIECES_MAX ((size_t)8 << 20)
 
 struct call {
-	/* What is asked.  Texts live until done(). */
+	/* The request.  The owner keeps its texts valid until done(). */
 	uint32_t crawl;
 	struct loop *home;
 	struct str method;           /* not CONNECT, TRACE; "GET" */

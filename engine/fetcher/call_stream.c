@@ -4,8 +4,8 @@
  *     head ─► its slots are given back ─► pieces, decoded ─► home
  *                    silence ─► the exchange is ended
  *
- * What is to be archived is gathered meanwhile, up to the crawl's limit of a
- * body; then the stream is ended, and its owner opens the next.
+ * A stream that is archived is also collected in memory, up to the crawl's
+ * limit of a body.  At the limit it ends, and its owner opens the next one.
  */
 #include "base/metric.h"
 #include "engine/fetcher/address_slots.h"

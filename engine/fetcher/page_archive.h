@@ -9,7 +9,7 @@
 
 #include "engine/fetcher/page.h"
 
-/* What must not stand in the page's records. */
+/* The redactor that cleans the page's records; or NULL. */
 const struct redactor *page_redactor(const struct page *);
 /* The members of all hops.  False: a record cannot be made, see `w`. */
 bool page_archive_members(struct page *, struct why *w);

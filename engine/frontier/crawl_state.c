@@ -92,7 +92,7 @@ crawl_consider_end(struct crawl *c)
 		pause_for_room(c);
 		return;
 	}
-	/* What has calls and no queue ends when its owner says so. */
+	/* A crawl of calls has no queue; its owner ends it. */
 	if (n->queued == 0 && crawl_kind_has_calls(c->view.kind))
 		return;
 	if (n->queued == 0)

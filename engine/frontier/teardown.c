@@ -41,7 +41,7 @@ struct teardown {
 	struct arena keys;
 };
 
-/* What takes the steps to their places: the frontier's loop is the main one. */
+/* Where the steps run; the main loop of these requests is the frontier's. */
 struct teardown_places {
 	struct request_places places;
 	struct request_loops each_loop;

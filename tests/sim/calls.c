@@ -361,7 +361,7 @@ checkpoint(struct index *x)
 	return (size_t)at;
 }
 
-/* What is durable, as an owner finds it. */
+/* Start from the durable state, as an owner does after a crash. */
 static void
 begin_or_go_on(void)
 {
