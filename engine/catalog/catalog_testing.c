@@ -185,8 +185,8 @@ put_exchange(struct making *m, const char *url, struct str head,
 	assert_int_equal(warc_put_exchange(m->rig->writer, &x, &m->bytes, out,
 	    NULL), OK);
 	for (int i = 0; i < 2; i++)
-		m->parts[m->parts_n++] = (struct archive_member){ out[i].at,
-		    out[i].clen, STR_NONE };
+		m->parts[m->parts_n++] = (struct archive_member){
+		    .at = out[i].at, .n = out[i].clen };
 	m->last = out[0];
 }
 

@@ -7,11 +7,11 @@
 
 /* On the pool. */
 static enum err
-warc_finishing(void *arg, uint32_t file, struct str path, struct why *w)
+warc_closed(void *arg, const struct warc_closed *c, struct why *w)
 {
 	struct engine *e = arg;
 
-	return hooks_put(e->hooks, HOOK_WARC_FINISHED, file, path, w);
+	return hooks_put(e->hooks, HOOK_WARC_FINISHED, c->file, c->path, w);
 }
 
 /*
@@ -142,10 +142,8 @@ void
 engine_hooks_options(struct engine *e, struct frontier_options *o)
 {
 	o->ending = crawl_ending;
-	o->ledger.warc_finishing = warc_finishing;
-	o->ledger.warc_finished = warc_finished;
-	o->ledger.warc_closing = warc_closing;
-	o->ledger.warc_arg = e;
+	o->ledger.owners[WARC_OF_CRAWL] = (struct warc_owner){ warc_closing,
+	    warc_closed, warc_finished, e };
 }
 
 enum err

@@ -141,8 +141,7 @@ put_metadata(struct page *p, struct why *w)
 	if (warc_put_document(p->fetcher->writer, &d, &s->members, &p->final,
 	    w) != OK)
 		return false;
-	s->parts[s->parts_n++] = (struct archive_member){ p->final.at,
-	    p->final.clen, STR_NONE };
+	page_archive_add(s, &p->final, STR_NONE);
 	return true;
 }
 
@@ -187,8 +186,7 @@ archive_checkpoint(struct page *p, struct why *w)
 	if (warc_put_document(p->fetcher->writer, &d, &s->members, &m, w) !=
 	    OK)
 		return false;
-	s->parts[s->parts_n++] = (struct archive_member){ m.at, m.clen,
-	    STR_NONE };
+	page_archive_add(s, &m, STR_NONE);
 	return true;
 }
 

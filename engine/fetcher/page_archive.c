@@ -42,6 +42,14 @@ cdxj_line(struct page *p, const struct hop *h, const struct warc_member *m)
 	return text;
 }
 
+void
+page_archive_add(struct submission *s, const struct warc_member *m,
+    struct str cdxj)
+{
+	s->parts[s->parts_n++] = (struct archive_member){ .at = m->at,
+	    .n = m->clen, .cdxj = cdxj };
+}
+
 static enum err
 put_hop(struct page *p, unsigned i, struct str outcome, struct why *w)
 {
@@ -87,11 +95,9 @@ put_hop(struct page *p, unsigned i, struct str outcome, struct why *w)
 		return e;
 	if (last)
 		s->final_part = s->parts_n;
-	s->parts[s->parts_n++] = (struct archive_member){ m[0].at, m[0].clen,
-	    cdxj_line(p, h, &m[0]) };
+	page_archive_add(s, &m[0], cdxj_line(p, h, &m[0]));
 	if (m[1].type != WARC_UNKNOWN)
-		s->parts[s->parts_n++] = (struct archive_member){ m[1].at,
-		    m[1].clen, STR_NONE };
+		page_archive_add(s, &m[1], STR_NONE);
 	if (last)
 		p->final = m[0];
 	return OK;

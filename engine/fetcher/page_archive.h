@@ -13,6 +13,9 @@
 const struct redactor *page_redactor(const struct page *);
 /* The members of all hops.  False: a record cannot be made, see `w`. */
 bool page_archive_members(struct page *, struct why *w);
+/* One member more; s->parts has room for it. */
+void page_archive_add(struct submission *, const struct warc_member *,
+    struct str cdxj);
 /* The answer of a page that is no capture, if any came; see page_finish(). */
 void page_archive_answers(struct page *);
 /* The journal entry's part that the fetcher knows. */

@@ -174,7 +174,8 @@ quarantine(struct frontier *f, struct why *w)
 		if (crawl_state_is_ended(c->view.state) || c->warc_dir.n == 0)
 			continue;
 		crawl_prefix(c, prefix, sizeof(prefix));
-		e = ledger_quarantine(f->ledger, c->warc_dir.p, prefix, w);
+		e = ledger_quarantine(f->ledger, c->warc_dir.p, NULL,
+		    prefix, w);
 	}
 	return e;
 }

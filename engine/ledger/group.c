@@ -89,6 +89,28 @@ group_write(struct group *g, uint32_t file)
 }
 
 void
+group_add_rest(struct group *g, struct warc_write *w, size_t behind,
+    const struct archive_extent *part)
+{
+	struct warc_rest **end = &w->rests;
+
+	while (*end != NULL)
+		end = &(*end)->next;
+	*end = ARENA_NEW(&g->arena, struct warc_rest);
+	**end = (struct warc_rest){ .behind = behind, .part = *part };
+}
+
+uint64_t
+warc_write_size(const struct warc_write *w)
+{
+	uint64_t n = w->bytes.n;
+
+	for (const struct warc_rest *r = w->rests; r != NULL; r = r->next)
+		n += r->part.n;
+	return n;
+}
+
+void
 group_fixup(struct group *g, struct fixup f)
 {
 	g->fixups = mem_room(g->fixups, g->fixups_n, &g->fixups_cap, 64,
@@ -133,6 +155,10 @@ warc_record_put(const struct warc_record *r, const struct stored_paths *p,
 	buf_put_field(out, paths_store(p, r->dir, &a));
 	buf_put_field(out, paths_store(p, r->work_dir, &a));
 	buf_put_field(out, r->name);
+	if (r->owner != WARC_OF_CRAWL || r->digest != DIGEST_NONE) {
+		buf_put_char(out, (char)r->owner);
+		buf_put_char(out, (char)r->digest);
+	}
 	arena_free(&a);
 }
 
@@ -150,7 +176,10 @@ warc_record_parse(struct str value, const struct stored_paths *p,
 	r->dir = paths_resolve(p, read_field(&in), a);
 	r->work_dir = paths_resolve(p, read_field(&in), a);
 	r->name = read_field(&in);
-	return !in.bad;
+	bool more = !in.bad && in.n > 0;
+	r->owner = more ? read_u8(&in) : WARC_OF_CRAWL;
+	r->digest = more ? read_u8(&in) : DIGEST_NONE;
+	return !in.bad && r->owner < WARC_OWNERS;
 }
 
 struct str

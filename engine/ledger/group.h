@@ -41,6 +41,8 @@ struct warc_record {
 	 * says how they are stored. */
 	struct str dir, work_dir;
 	struct str name;           /* the final one */
+	uint8_t owner;             /* WARC_OF_CRAWL ... */
+	uint8_t digest;            /* enum digest_kind, for the owner */
 };
 void warc_record_put(const struct warc_record *, const struct stored_paths *,
     struct buf *);
@@ -60,16 +62,24 @@ struct audit_finding;
 bool audit_record(const struct warc_record *, struct arena *a,
     struct audit_finding *f);
 
+/* A member's rest in another file, behind `behind` of a write's bytes. */
+struct warc_rest {
+	struct warc_rest *next;    /* in the arena, in their order */
+	size_t behind;
+	struct archive_extent part;
+};
+
 /* What the sync thread does to one file for one group. */
 struct warc_write {
 	uint32_t file;
 	bool create, close;
 	bool moved;                /* takes the place of a file that failed */
-	size_t moved_n;            /* the bytes that it took over */
+	size_t moved_at;           /* where the bytes are that it took over */
 	bool no_lines;             /* write no CDXJ: it would have gaps */
 	struct warc_set *series;          /* the owner's */
 	uint64_t offset;           /* of `bytes` */
 	struct buf bytes, cdxj;
+	struct warc_rest *rests;
 	struct str open_path, open_cdxj;     /* with `create`; in the arena */
 	struct warc_record record;           /* with `close`; in the arena */
 };
@@ -125,6 +135,11 @@ struct warc_write *group_write(struct group *, uint32_t file);
 /* Append to a body: an operation and its first field. */
 void group_put_op(struct buf *, enum op, uint8_t kind, struct str one);
 struct warc_write *group_find(const struct group *, uint32_t file);
+/* Behind so many of the write's bytes comes this part of another file. */
+void group_add_rest(struct group *, struct warc_write *, size_t behind,
+    const struct archive_extent *);
+/* What it writes, with the parts of other files. */
+uint64_t warc_write_size(const struct warc_write *);
 void group_fixup(struct group *, struct fixup);
 /* What stood in `file` at `from` stands in `to` at `at`. */
 void group_move_places(struct group *, uint32_t file, uint64_t from,
@@ -223,8 +238,8 @@ void ledger_group_applied(struct ledger *, struct group *);   /* owner */
 void ledger_flushed(struct ledger *, uint64_t group, enum err); /* owner */
 /* A sync that nobody waited for failed. */
 void ledger_log_failed(struct ledger *, const char *text);    /* owner */
-/* Tells the ledger's owner, by its option warc_closing. */
-void warc_finish_announce(struct ledger *, uint32_t crawl);
+/* Tells the file's owner that it is closing. */
+void warc_finish_announce(struct ledger *, const struct warc_record *);
 void ledger_closing_start(struct ledger *, struct warc_finish *); /* any */
 /* Behind the start; the closing is the ledger's.  Before ledger_start(). */
 void ledger_closing_later(struct ledger *, struct warc_finish *);

@@ -25,6 +25,7 @@
 #include "os/index.h"
 #include "os/loop.h"
 #include "os/pool.h"
+#include "wire/digest.h"
 
 struct ledger;
 
@@ -40,6 +41,39 @@ enum ledger_claims {
 	LEDGER_CLAIMS_TAKE,      /* it is this directory's from now on */
 	LEDGER_CLAIMS_NONE,      /* neither: while a directory is rebuilt */
 };
+
+/* A WARC that has its final name and its CDXJ. */
+struct warc_closed {
+	uint32_t crawl, file;
+	struct str path;
+	uint64_t size;
+	struct digest digest;        /* of the whole file, if its series asks */
+};
+
+/*
+ * Who is told what becomes of a WARC, also by the start behind a crash: the
+ * file's record keeps which of the owners it is.  Each function may be NULL.
+ */
+struct warc_owner {
+	/*
+	 * A WARC is to get its final name: on the ledger's loop, with the group
+	 * that says so, or during recovery.  finished() follows; not when that
+	 * failed: the next start does it again.
+	 */
+	void (*closing)(void *arg, uint32_t crawl);
+	/*
+	 * It got its name: on a thread of the pool, before that is committed.
+	 * After an error the next start finishes the file again.
+	 */
+	enum err (*closed)(void *arg, const struct warc_closed *,
+	    struct why *);
+	/* That is committed: on the ledger's loop.  File 0: the WARC held
+	 * nothing and was removed. */
+	void (*finished)(void *arg, uint32_t crawl, uint32_t file);
+	void *arg;
+};
+/* The numbers are on the disk: the files of crawls, and those of others. */
+enum { WARC_OF_CRAWL, WARC_OF_HARVEST, WARC_OWNERS };
 
 struct ledger_options {
 	const char *dir;                 /* log and index live under it */
@@ -72,22 +106,7 @@ struct ledger_options {
 	/* Health changed; `text` says why in one sentence. */
 	void (*health)(void *arg, enum ledger_health, const char *text);
 	void *arg;
-	/*
-	 * A WARC got its final name and its CDXJ: before that is committed, on
-	 * the pool's thread, and after it, on the ledger's loop.  After an
-	 * error of the first the next start finishes the file again.
-	 */
-	enum err (*warc_finishing)(void *arg, uint32_t file, struct str path,
-	    struct why *);
-	void (*warc_finished)(void *arg, uint32_t crawl, uint32_t file);
-	/*
-	 * A WARC of the crawl is to get its final name: on the ledger's loop,
-	 * with the group that says so, or during recovery.  warc_finished()
-	 * follows, with file 0 when the WARC held nothing and was removed; not
-	 * when that failed: the next start does it again.
-	 */
-	void (*warc_closing)(void *arg, uint32_t crawl);
-	void *warc_arg;
+	struct warc_owner owners[WARC_OWNERS];
 };
 
 /*
@@ -108,13 +127,14 @@ MUST_USE enum err ledger_recover_old(struct ledger *, struct why *);
 /* Unlogged puts can be read from the index, whose files are not written. */
 MUST_USE enum err ledger_apply_unlogged(struct ledger *, struct why *);
 /*
- * Move what a group that was lost left in a series' work directory to
- * <dir>/.argiope/quarantine, and log it.  After ledger_recover(), which does it
- * for the directories that the records of WARCs name, before ledger_start().
+ * Move what a group that was lost left in a series' work directory (NULL: as
+ * in warc_set_options) to <dir>/.argiope/quarantine, and log it.  After
+ * ledger_recover(), which does it for the directories that the records of WARCs
+ * name, before ledger_start().
  * Errors: CORRUPT when a log that is newer than this one committed them.
  */
 MUST_USE enum err ledger_quarantine(struct ledger *, const char *dir,
-    const char *prefix, struct why *);
+    const char *work_dir, const char *prefix, struct why *);
 void ledger_start(struct ledger *);
 /*
  * Make all that was put durable, checkpoint, close the WARCs, and call
@@ -212,7 +232,12 @@ size_t ledger_bytes_waiting(const struct ledger *);
 struct warc_set;
 struct warc_set_options {
 	const char *dir;             /* where finished files go */
+	/* Where files are written, on the same volume; NULL:
+	 * <dir>/.argiope/<prefix>. */
+	const char *work_dir;
 	const char *prefix;          /* of the names: the crawl's id */
+	uint8_t owner;               /* WARC_OF_CRAWL ... */
+	enum digest_kind digest;     /* of each whole file, for the owner */
 	const char *token;           /* 8 of [a-z0-9]: the instance */
 	uint32_t crawl;
 	uint64_t rollover_bytes;
@@ -226,10 +251,21 @@ struct warc_set *ledger_series_open(struct ledger *,
 /* Close its file; `*sp` is gone once the group is durable. */
 void ledger_series_close(struct ledger *, struct warc_set **sp);
 
+/* A part of a file of the archive's, by its handle of the port. */
+struct archive_extent {
+	int handle;
+	uint64_t at, n;
+};
 /* One gzip member in the bytes handed to ledger_archive(). */
 struct archive_member {
 	size_t at, n;                /* in the bytes */
 	struct str cdxj;             /* up to `"offset":"`; empty: no line */
+	/*
+	 * The member goes on in a file, behind at least GZIP_HEAD_BYTES of it
+	 * in the bytes.  The file stays open and as it is until a promise of
+	 * this group is kept.  n 0: the member is in the bytes.
+	 */
+	struct archive_extent rest;
 };
 struct archive_place {
 	uint32_t file;               /* id of the WARC */

@@ -207,7 +207,8 @@ nothing(void *arg)
 	(void)arg;
 }
 
-/* Two series, rollovers, checkpoints, a series that ends: 30 items. */
+/* A crawl's and a harvest's series, rollovers, checkpoints, a series that ends:
+ * 30 items. */
 static void
 script(struct rig *r)
 {
@@ -224,6 +225,7 @@ script_init(struct rig *r)
 {
 	rig_init(r);
 	r->series_n = 2;
+	r->harvests_from = 1;
 	r->rollover_bytes = 5000;
 	r->options.segment_bytes = 4 << 10;
 	r->options.checkpoint_part = 3;
@@ -324,6 +326,37 @@ test_each_sync_fails(void **state)
 		rig_end(&r);
 	}
 	print_message("%llu syncs\n", (unsigned long long)syncs);
+}
+
+/* A member with its rest in a file goes to another WARC; then nothing more. */
+static void
+test_rest_moves(void **state)
+{
+	struct rig r;
+	unsigned moved = 0;
+
+	(void)state;
+	for (uint64_t i = 1; i <= 30; i++) {
+		rig_init(&r);
+		r.harvests_from = 0;
+		file_fault(FILE_CALL_SYNC, i, 1, ERR_IO);
+		struct why w = WHY_INIT;
+		if (rig_open(&r, &w) != OK)
+			continue;
+		for (int n = 0; n < 3; n++) {
+			rig_put(&r);
+			rig_put(&r);
+			rig_run(&r);
+		}
+		moved += rig_stats(&r).warcs_moved > 0;
+		rig_crash(&r, true);
+		rig_open_ok(&r);
+		rig_verify(&r);
+		rig_close(&r);
+		rig_verify_files(&r);
+		rig_end(&r);
+	}
+	assert_true(moved >= 3);
 }
 
 /* --- the log and the archive belong together ----------------------------- */
@@ -932,6 +965,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_power_cut_at_every_change),
 	cmocka_unit_test(test_kill_at_every_change),
 	cmocka_unit_test(test_each_sync_fails),
+	cmocka_unit_test(test_rest_moves),
 	cmocka_unit_test(test_log_older_than_archive),
 	cmocka_unit_test(test_tail_of_the_lost_group_is_cut),
 	cmocka_unit_test(test_start_waits_for_no_cdxj),

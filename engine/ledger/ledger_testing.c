@@ -1,6 +1,7 @@
 #include "engine/ledger/ledger_testing.h"
 
 #include "base/hash.h"
+#include "engine/archive/archive_port.h"
 #include "engine/archive/capture.h"
 #include "engine/archive/check.h"
 #include "engine/ledger/small_testing.h"
@@ -139,6 +140,79 @@ rig_init(struct rig *r)
 	r->series_n = 1;
 	r->notes_n = 10;
 	r->lines = true;
+	r->harvests_from = RIG_SERIES_MAX;
+	r->spool = -1;
+}
+
+/* --- a harvest's series -------------------------------------------------- */
+
+static void
+file_closing(void *arg, uint32_t crawl)
+{
+	struct rig *r = arg;
+
+	assert_true(crawl >= r->harvests_from);
+	r->closing++;
+}
+
+static enum err
+file_closed(void *arg, const struct warc_closed *c, struct why *w)
+{
+	struct rig *r = arg;
+	struct rig_told *t = r->harvested;
+
+	(void)w;
+	while (t < r->harvested + r->harvested_n &&
+	    !str_eq(c->path, str_of(t->path)))
+		t++;
+	assert_true(t < r->harvested + RIG_TOLD_MAX);
+	if (t == r->harvested + r->harvested_n)
+		r->harvested_n++;
+	snprintf(t->path, sizeof(t->path), "%s", c->path.p);
+	t->size = c->size;
+	t->digest = c->digest;
+	return OK;
+}
+
+static void
+file_finished(void *arg, uint32_t crawl, uint32_t file)
+{
+	struct rig *r = arg;
+
+	(void)file;
+	assert_true(crawl >= r->harvests_from);
+	assert_true(++r->finished <= r->closing);
+}
+
+/*
+ * The response's rest goes to a spool file; the bytes are then its head and the
+ * request.
+ */
+static enum err
+spool_rest(struct rig *r, struct buf *bytes, struct archive_member parts[2])
+{
+	struct buf left = BUF_INIT;
+	struct archive_member *m = &parts[0];
+	size_t kept = GZIP_HEAD_BYTES + r->seq % 20;
+	enum err e = OK;
+
+	m->rest = (struct archive_extent){ .at = r->spool_end,
+	    .n = m->n - kept };
+	if (r->spool < 0)
+		e = archive_port()->create("/data/spool", &r->spool, NULL);
+	if (e == OK)
+		e = archive_port()->append(r->spool, r->spool_end,
+		    bytes->p + kept, m->n - kept, NULL);
+	if (e != OK)
+		return e;
+	m->rest.handle = r->spool;
+	r->spool_end += m->rest.n;
+	buf_put(&left, bytes->p, kept);
+	buf_put(&left, bytes->p + m->n, bytes->n - m->n);
+	m->n = parts[1].at = kept;
+	buf_free(bytes);
+	*bytes = left;
+	return OK;
 }
 
 static void
@@ -167,12 +241,18 @@ open_series(struct rig *r)
 		    "%08x-0000-4000-8000-00000000000%u",
 		    (unsigned)hash_u64(++world.random), s);
 		r->infos[s][39] = 0;
-		r->series[s] = ledger_series_open(r->ledger,
-		    &(struct warc_set_options){ .dir = RIG_DIR,
+		struct warc_set_options o = { .dir = RIG_DIR,
 		    .prefix = prefix, .token = "abcdefgh", .crawl = s,
 		    .rollover_bytes = r->rollover_bytes,
 		    .rollover_s = r->rollover_s, .warcinfo = warcinfo,
-		    .arg = &r->infos[s] });
+		    .arg = &r->infos[s] };
+		if (s >= r->harvests_from) {
+			o.work_dir = RIG_WORK_DIR;
+			o.prefix = "harvest";
+			o.owner = WARC_OF_HARVEST;
+			o.digest = DIGEST_SHA1;
+		}
+		r->series[s] = ledger_series_open(r->ledger, &o);
 	}
 }
 
@@ -193,6 +273,9 @@ rig_open(struct rig *r, struct why *w)
 	r->options.checkpoint_put = checkpoint_put;
 	r->options.before_seal = before_seal;
 	r->options.health = health;
+	r->options.owners[WARC_OF_HARVEST] = (struct warc_owner){
+	    file_closing, file_closed, file_finished, r };
+	r->closing = r->finished = 0;
 	r->options.arg = r;
 	enum err e = ledger_open(r->loop, &r->options, &r->ledger, w);
 	if (e == OK) {
@@ -200,8 +283,11 @@ rig_open(struct rig *r, struct why *w)
 		e = ledger_recover(r->ledger, w);
 	}
 	for (unsigned s = 0; s < RIG_SERIES_MAX && e == OK; s++)
-		e = ledger_quarantine(r->ledger, RIG_DIR,
+		e = ledger_quarantine(r->ledger, RIG_DIR, NULL,
 		    arena_printf(&r->arena, "crawl-%u", s).p, w);
+	if (e == OK)
+		e = ledger_quarantine(r->ledger, RIG_DIR, RIG_WORK_DIR, NULL,
+		    w);
 	if (e != OK) {
 		ledger_free(&r->ledger);
 		rig_end(r);
@@ -241,6 +327,8 @@ rig_end(struct rig *r)
 	loop_free(&r->loop);
 	warc_writer_free(&r->writer);
 	arena_free(&r->arena);
+	archive_port()->close(&r->spool);
+	r->spool_end = 0;
 	memset(r->series, 0, sizeof(r->series));
 }
 
@@ -346,12 +434,15 @@ archive_item(struct rig *r, unsigned series, struct str url, struct buf *out)
 	struct warc_member m[2];
 
 	assert_int_equal(warc_put_exchange(r->writer, &x, out, m, NULL), OK);
-	struct archive_member parts[2] = {
-		{ m[0].at, m[0].clen, item_line(r, &m[0], url) },
-		{ m[1].at, m[1].clen, STR_NONE },
+	struct archive_member parts[] = {
+		{ .at = m[0].at, .n = m[0].clen,
+		    .cdxj = item_line(r, &m[0], url) },
+		{ .at = m[1].at, .n = m[1].clen },
 	};
-	return ledger_archive(r->ledger, r->series[series], buf_str(out),
-	    parts, 2, r->seq, &r->place, NULL);
+	enum err e = series < r->harvests_from ? OK :
+	    spool_rest(r, out, parts);
+	return e != OK ? e : ledger_archive(r->ledger, r->series[series],
+	    buf_str(out), parts, ARRAY_LEN(parts), r->seq, &r->place, NULL);
 }
 
 static void
@@ -562,6 +653,34 @@ verify_lines(struct rig *r)
 	index_iter_free(&i);
 }
 
+/* Its owner was told of each file, with size and digest as they are. */
+static void
+verify_harvested(struct rig *r)
+{
+	struct str *names;
+	struct digest digest;
+	size_t n = 0, found = 0;
+
+	if (file_list(RIG_WORK_DIR, &r->arena, &names, &n, NULL) == OK)
+		assert_int_equal(n, 0);
+	if (file_list(RIG_DIR, &r->arena, &names, &n, NULL) != OK)
+		n = 0;
+	for (size_t i = 0; i < n; i++)
+		found += str_starts(names[i], STR("harvest-")) &&
+		    str_ends(names[i], STR(".warc.gz"));
+	if (r->harvests_from < RIG_SERIES_MAX)
+		assert_int_equal(found, r->harvested_n);
+	for (unsigned i = 0; i < r->harvested_n; i++) {
+		const struct rig_told *t = &r->harvested[i];
+		struct buf bytes = BUF_INIT;
+		assert_int_equal(file_load(t->path, 1 << 24, &bytes, NULL), OK);
+		assert_int_equal(bytes.n, t->size);
+		digest_of(DIGEST_SHA1, buf_str(&bytes), &digest);
+		assert_true(digest_eq(&digest, &t->digest));
+		buf_free(&bytes);
+	}
+}
+
 void
 rig_verify_files(struct rig *r)
 {
@@ -582,6 +701,7 @@ rig_verify_files(struct rig *r)
 		if (e == OK)
 			assert_int_equal(n, 0);
 	}
+	verify_harvested(r);
 	if (archive_list(paths, 1, &r->arena, &c, &w) != OK)
 		return;
 	assert_int_equal(archive_check(&c, &o, &counts, &w), OK);

@@ -16,6 +16,16 @@
 #define RIG_SERIES_MAX 8
 #define RIG_NOTES_MAX 5000
 #define RIG_DIR "/warc"
+/* Of a series as a harvest has one. */
+#define RIG_WORK_DIR "/warc/work-of-a-harvest"
+#define RIG_TOLD_MAX 200
+
+/* What the owner of a harvest's files heard of one, in any life. */
+struct rig_told {
+	char path[120];
+	uint64_t size;
+	struct digest digest;
+};
 
 struct rig {
 	/* Set between rig_init() and rig_open(). */
@@ -25,6 +35,9 @@ struct rig {
 	unsigned series_n;          /* items go round over so many */
 	uint32_t notes_n;
 	bool lines;                 /* hand over CDXJ lines */
+	/* From this series on they are a harvest's: files in a work directory
+	 * of their own, an owner, members whose rest is in a spool file. */
+	unsigned harvests_from;
 	uint64_t cut_at;            /* power cut when this promise is kept */
 	bool written;               /* plain items want no sync */
 
@@ -36,6 +49,11 @@ struct rig {
 	char infos[RIG_SERIES_MAX][40];      /* ids of the warcinfos */
 	unsigned infos_n[RIG_SERIES_MAX];
 	struct arena arena;
+	int spool;                  /* handle; -1: not open */
+	uint64_t spool_end;
+	struct rig_told harvested[RIG_TOLD_MAX];
+	unsigned harvested_n;
+	unsigned closing, finished; /* of this life */
 
 	uint64_t notes[RIG_NOTES_MAX];
 	uint8_t marks[RIG_NOTES_MAX];        /* of checkpoints */

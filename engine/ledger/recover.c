@@ -146,7 +146,7 @@ finish_file(struct ledger *l, struct index *x, struct index_batch *b,
 	buf_free(&key);
 	buf_free(&value);
 	if (e == OK && c->named) {
-		warc_finish_announce(l, c->record.crawl);
+		warc_finish_announce(l, &c->record);
 		ledger_closing_later(l, c);
 	} else {
 		warc_finish_free(&c);
@@ -248,13 +248,13 @@ quarantine_files(struct str dir, struct str work_dir, uint64_t last_group,
 }
 
 enum err
-ledger_quarantine(struct ledger *l, const char *dir, const char *prefix,
-    struct why *w)
+ledger_quarantine(struct ledger *l, const char *dir, const char *work_dir,
+    const char *prefix, struct why *w)
 {
 	struct arena a = ARENA_INIT;
 
-	enum err e = quarantine_files(str_of(dir), arena_printf(&a,
-	    "%s/.argiope/%s", dir, prefix), ledger_last_group(l), w);
+	enum err e = quarantine_files(str_of(dir), warc_work_dir(dir, work_dir,
+	    prefix, &a), ledger_last_group(l), w);
 	arena_free(&a);
 	return e;
 }

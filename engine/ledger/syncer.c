@@ -23,6 +23,8 @@
 #define FULL_RETRY_MS 500
 #define SPACE_LOOK_MS 200
 #define NEVER_SEEN (INT64_MIN / 2)
+/* Read at once of a file whose part becomes part of a WARC. */
+#define COPY_PIECE ((size_t)256 << 10)
 
 struct open_warc {
 	uint32_t id;
@@ -106,6 +108,48 @@ write_lines(struct open_warc *o, const struct warc_write *w)
 }
 
 static enum err
+copy_rest(int to, uint64_t at, const struct archive_extent *part)
+{
+	char *piece = mem_new(COPY_PIECE);
+	enum err e = OK;
+	size_t got;
+
+	for (uint64_t done = 0; e == OK && done < part->n; done += got) {
+		e = archive_port()->read_at(part->handle, part->at + done,
+		    piece, MIN(COPY_PIECE, part->n - done), &got, NULL);
+		if (e == OK && got == 0)
+			e = ERR_CORRUPT;
+		if (e == OK)
+			e = archive_port()->append(to, at + done, piece, got,
+			    NULL);
+	}
+	mem_free(&piece);
+	return e;
+}
+
+/* Its bytes, with the parts of other files between them. */
+static enum err
+write_members(struct open_warc *o, const struct warc_write *w)
+{
+	uint64_t at = w->offset;
+	size_t done = 0;
+	enum err e = OK;
+
+	for (const struct warc_rest *r = w->rests; e == OK && r != NULL;
+	    r = r->next) {
+		e = archive_port()->append(o->fd, at, w->bytes.p + done,
+		    r->behind - done, NULL);
+		at += r->behind - done;
+		done = r->behind;
+		if (e == OK)
+			e = copy_rest(o->fd, at, &r->part);
+		at += r->part.n;
+	}
+	return e != OK ? e : archive_port()->append(o->fd, at,
+	    w->bytes.p + done, w->bytes.n - done, NULL);
+}
+
+static enum err
 write_warc(struct syncer *s, struct warc_write *w, struct why *why_)
 {
 	if (w->create) {
@@ -116,8 +160,7 @@ write_warc(struct syncer *s, struct warc_write *w, struct why *why_)
 	if (w->bytes.n == 0)
 		return OK;
 	struct open_warc *o = warc_of(s, w->file);
-	enum err e = archive_port()->append(o->fd, w->offset, w->bytes.p,
-	    w->bytes.n, NULL);
+	enum err e = write_members(o, w);
 	if (e != OK)
 		return why(why_, e, "cannot write to %s: %s", o->path,
 		    err_text(e));

@@ -7,6 +7,9 @@
 #include "engine/ledger/warc_set.h"
 #include "os/log.h"
 
+/* Read at once of a file whose digest is asked for. */
+#define READ_PIECE ((size_t)256 << 10)
+
 static void
 deliver_closing(struct mail *m)
 {
@@ -158,6 +161,54 @@ warc_finish_name(struct warc_finish *c)
 	c->record.state = WARC_CLOSING;
 }
 
+static const struct warc_owner *
+owner_of(struct ledger *l, const struct warc_record *r)
+{
+	return &ledger_options(l)->owners[r->owner];
+}
+
+/* Of the whole file, which is as it will stay. */
+static enum err
+digest_file(const char *path, enum digest_kind kind, struct digest *out,
+    struct why *w)
+{
+	struct digest_hasher *h = digest_hasher_new();
+	char *piece = mem_new(READ_PIECE);
+	uint64_t at = 0;
+	size_t got = 1;
+	int fd = -1;
+
+	enum err e = archive_port()->open(path, &fd, w);
+	digest_start(h, kind);
+	while (e == OK && got > 0) {
+		e = archive_port()->read_at(fd, at, piece, READ_PIECE, &got, w);
+		if (e == OK)
+			digest_add(h, (struct str){ piece, got });
+		at += got;
+	}
+	digest_end(h, out);
+	archive_port()->close(&fd);
+	mem_free(&piece);
+	digest_hasher_free(&h);
+	return e;
+}
+
+static enum err
+tell_owner(struct warc_finish *c, struct str path)
+{
+	const struct warc_owner *o = owner_of(c->ledger, &c->record);
+	struct warc_closed closed = { .crawl = c->record.crawl,
+	    .file = c->record.id, .path = path, .size = c->record.end };
+	enum digest_kind kind = (enum digest_kind)c->record.digest;
+	enum err e = OK;
+
+	if (o->closed == NULL)
+		return OK;
+	if (kind != DIGEST_NONE)
+		e = digest_file(path.p, kind, &closed.digest, &c->result);
+	return e == OK ? o->closed(o->arg, &closed, &c->result) : e;
+}
+
 void
 warc_finish_run(struct warc_finish *c)
 {
@@ -168,17 +219,14 @@ warc_finish_run(struct warc_finish *c)
 	struct str path = warc_record_path(&c->record, PATH_DONE, &c->arena);
 	write_cdxj(c, path.p);
 	c->record.state = WARC_CLOSED;
-	const struct ledger_options *o = ledger_options(c->ledger);
-	if (!c->no_cdxj && o->warc_finishing != NULL &&
-	    o->warc_finishing(o->warc_arg, c->record.id, path,
-	    &c->result) != OK)
+	if (!c->no_cdxj && tell_owner(c, path) != OK)
 		c->record.state = WARC_CLOSING;
 }
 
 /* The record of a finished file is on its way to the disk. */
 struct finish {
 	struct promise promise;
-	struct ledger *ledger;
+	const struct warc_owner *owner;
 	uint32_t crawl, file;
 };
 
@@ -186,21 +234,20 @@ static void
 finish_kept(struct promise *p, enum err e)
 {
 	struct finish *f = CONTAINER(p, struct finish, promise);
-	const struct ledger_options *o = ledger_options(f->ledger);
 
 	if (e == OK)
-		o->warc_finished(o->warc_arg, f->crawl, f->file);
+		f->owner->finished(f->owner->arg, f->crawl, f->file);
 	mem_free(&f);
 }
 
 static void
 promise_finish(struct ledger *l, const struct warc_record *r)
 {
-	if (ledger_options(l)->warc_finished == NULL)
+	if (owner_of(l, r)->finished == NULL)
 		return;
 	struct finish *f = mem_new(sizeof(*f));
 	f->promise.kept = finish_kept;
-	f->ledger = l;
+	f->owner = owner_of(l, r);
 	f->crawl = r->crawl;
 	f->file = r->state == WARC_CLOSED ? r->id : 0;
 	ledger_promise(l, &f->promise);
@@ -215,10 +262,10 @@ warc_finish_put(struct warc_finish *c)
 }
 
 void
-warc_finish_announce(struct ledger *l, uint32_t crawl)
+warc_finish_announce(struct ledger *l, const struct warc_record *r)
 {
-	const struct ledger_options *o = ledger_options(l);
+	const struct warc_owner *o = owner_of(l, r);
 
-	if (o->warc_closing != NULL)
-		o->warc_closing(o->warc_arg, crawl);
+	if (o->closing != NULL)
+		o->closing(o->arg, r->crawl);
 }

@@ -21,6 +21,14 @@ struct warc_set {
 	struct mono opened;
 };
 
+struct str
+warc_work_dir(const char *dir, const char *work_dir, const char *prefix,
+    struct arena *a)
+{
+	return work_dir != NULL ? arena_copy(a, str_of(work_dir)) :
+	    arena_printf(a, "%s/.argiope/%s", dir, prefix);
+}
+
 struct warc_set *
 ledger_series_open(struct ledger *l, const struct warc_set_options *o)
 {
@@ -28,6 +36,8 @@ ledger_series_open(struct ledger *l, const struct warc_set_options *o)
 
 	s->options = *o;
 	s->options.dir = arena_copy(&s->strings, str_of(o->dir)).p;
+	s->options.work_dir = warc_work_dir(o->dir, o->work_dir, o->prefix,
+	    &s->strings).p;
 	s->options.prefix = arena_copy(&s->strings, str_of(o->prefix)).p;
 	s->options.token = arena_copy(&s->strings, str_of(o->token)).p;
 	list_put(ledger_series_list(l), &s->node);
@@ -76,10 +86,11 @@ next_record(struct ledger *l, const struct warc_set *s,
 {
 	const struct warc_set_options *o = &s->options;
 	struct warc_record r = { .id = ledger_new_warc(l), .state = WARC_OPEN,
-	    .crawl = o->crawl, .created = created };
+	    .crawl = o->crawl, .created = created, .owner = o->owner,
+	    .digest = o->digest };
 
 	r.dir = arena_copy(a, str_of(o->dir));
-	r.work_dir = arena_printf(a, "%s/.argiope/%s", o->dir, o->prefix);
+	r.work_dir = arena_copy(a, str_of(o->work_dir));
 	r.name = archive_name_make(str_of(o->prefix), created, r.id % 100000,
 	    str_of(o->token), a);
 	return r;
@@ -142,7 +153,7 @@ end_file(struct ledger *l, struct warc_set *s)
 	w->record = lasting(&s->file, &g->arena);
 	put_record(l, &s->file);
 	s->open = false;
-	warc_finish_announce(l, s->file.crawl);
+	warc_finish_announce(l, &s->file);
 	ledger_closing_expected(l);
 }
 
@@ -198,6 +209,16 @@ put_cdxj(const struct warc_set *s, const struct archive_member *m,
 	    (unsigned long long)offset, STR_FMT(s->file.name));
 }
 
+static uint64_t
+size_of(struct str bytes, const struct archive_member *m, size_t n)
+{
+	uint64_t size = bytes.n;
+
+	for (size_t i = 0; i < n; i++)
+		size += m[i].rest.n;
+	return size;
+}
+
 enum err
 ledger_archive(struct ledger *l, struct warc_set *s, struct str bytes,
     const struct archive_member *members, size_t n, uint64_t seq,
@@ -210,8 +231,8 @@ ledger_archive(struct ledger *l, struct warc_set *s, struct str bytes,
 	/* Begin the group's clock: members alone make it worth sealing. */
 	if (g->began.ns == 0)
 		g->began = clock_mono();
-	if (s->open && s->file.end > s->file.first &&
-	    s->file.end + bytes.n > s->options.rollover_bytes)
+	if (s->open && s->file.end > s->file.first && s->file.end +
+	    size_of(bytes, members, n) > s->options.rollover_bytes)
 		end_file(l, s);
 	/* The list is in the order of use. */
 	list_take(&s->node);
@@ -227,9 +248,13 @@ ledger_archive(struct ledger *l, struct warc_set *s, struct str bytes,
 	size_t base = w->bytes.n;
 	buf_put_str(&w->bytes, bytes);
 	for (size_t i = 0; i < n; i++) {
-		gzip_patch(w->bytes.p + base + members[i].at, seq, g->number);
-		put_cdxj(s, &members[i], s->file.end + members[i].at,
-		    &w->cdxj);
+		const struct archive_member *m = &members[i];
+		gzip_patch(w->bytes.p + base + m->at, seq, g->number);
+		put_cdxj(s, m, s->file.end + m->at, &w->cdxj);
+		if (m->rest.n == 0)
+			continue;
+		group_add_rest(g, w, base + m->at + m->n, &m->rest);
+		s->file.end += m->rest.n;
 	}
 	s->file.end += bytes.n;
 	return OK;
@@ -325,8 +350,13 @@ replace_write(struct group *g, uint32_t file, const struct warc_record *r)
 	create_with(g, to, from->series, r);
 	o->warcinfo(o->arg, r->name.p, &to->bytes);
 	gzip_patch(to->bytes.p, 0, g->number);
+	to->moved_at = to->bytes.n;
 	buf_put(&to->bytes, from->bytes.p, from->bytes.n);
-	to->moved_n = from->bytes.n;
+	for (struct warc_rest *rest = from->rests; rest != NULL;
+	    rest = rest->next)
+		rest->behind += to->moved_at;
+	to->rests = from->rests;
+	from->rests = NULL;
 	to->moved = to->no_lines = true;
 	to->close = from->close;
 	buf_clear(&from->bytes);
@@ -383,7 +413,7 @@ warc_set_move(struct ledger *l, struct group *g, uint32_t file)
 	struct warc_write *to = replace_write(g, file, &now);
 	claims_mark(ledger_claims(l), g, now.dir);
 	w = group_find(g, file);
-	uint64_t at = to->bytes.n - to->moved_n;
+	uint64_t at = to->moved_at;
 	now.first = (created ? old.first : 0) + at;
 	now.end = old.end - from + at;
 	/* Never committed: nothing of it is kept. */
@@ -392,7 +422,7 @@ warc_set_move(struct ledger *l, struct group *g, uint32_t file)
 	old.state = WARC_CLOSING;
 	w->record = old;
 	to->record = lasting(&now, &g->arena);
-	to->record.end = to->bytes.n;
+	to->record.end = warc_write_size(to);
 	to->record.state = to->close ? WARC_CLOSING : WARC_OPEN;
 	put_record_to(l, &g->body, &old);
 	put_record_to(l, &g->body, &to->record);
@@ -404,7 +434,7 @@ warc_set_move(struct ledger *l, struct group *g, uint32_t file)
 		s->file = now;
 		s->no_lines = true;
 	}
-	warc_finish_announce(l, now.crawl);
+	warc_finish_announce(l, &now);
 	ledger_closing_expected(l);
 	return true;
 }

@@ -7,6 +7,9 @@
 
 #include "engine/ledger/group.h"
 
+/* Where a series of these options writes; in `a`. */
+struct str warc_work_dir(const char *dir, const char *work_dir,
+    const char *prefix, struct arena *a);
 /* Write the records of the files that this group touches. */
 void warc_set_before_seal(struct ledger *);
 /* Close what has been open too long. */
