@@ -22,6 +22,12 @@ cli_has(const struct cli *c, const char *name)
 	return row_of(c, name) != SIZE_MAX;
 }
 
+bool
+cli_given(const struct cli *c, const char *name)
+{
+	return cli_has(c, name) && cli_count(c, name) > 0;
+}
+
 size_t
 cli_count(const struct cli *c, const char *name)
 {
@@ -50,7 +56,7 @@ cli_number(const struct cli *c, const char *name, int64_t otherwise)
 bool
 cli_json(const struct cli *c)
 {
-	return cli_has(c, "json") && cli_count(c, "json") > 0;
+	return cli_given(c, "json");
 }
 
 /* --- the configuration -------------------------------------------------- */

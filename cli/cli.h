@@ -45,6 +45,7 @@ void cli_put(struct buf *);
 
 /* Options by name.  A name that the verb has not is our own mistake. */
 bool cli_has(const struct cli *, const char *name);  /* the verb knows it */
+bool cli_given(const struct cli *, const char *name);  /* that, and it stands */
 size_t cli_count(const struct cli *, const char *name);
 const char *cli_text(const struct cli *, const char *name,
     const char *otherwise);

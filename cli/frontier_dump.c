@@ -66,8 +66,10 @@ struct dump {
 };
 
 static bool
-put_item(struct dump *d, const void *message)
+put_item(void *dump, const void *message)
 {
+	struct dump *d = dump;
+
 	interchange_put(&d->line, message);
 	buf_put_char(&d->line, '\n');
 	d->urls++;
@@ -87,12 +89,6 @@ fill(struct dump *d, Urlfrontier__ListUrlParams *p, char *crawl, char *key)
 
 /* --- crawl after crawl ---------------------------------------------------- */
 
-static bool
-each_item(void *arg, const void *message)
-{
-	return put_item(arg, message);
-}
-
 static enum err
 dump_crawls(struct dump *d)
 {
@@ -102,8 +98,8 @@ dump_crawls(struct dump *d)
 
 	for (; e == OK && d->crawl_at < d->crawls_n; d->crawl_at++) {
 		fill(d, &p, d->crawls[d->crawl_at], none);
-		e = remote_each(&d->remote, "ListURLs", &p,
-		    &urlfrontier__urlitem__descriptor, each_item, d, &d->why);
+		e = remote_each(&d->remote, "ListURLs", &p, put_item, d,
+		    &d->why);
 	}
 	return e;
 }
@@ -234,14 +230,12 @@ static enum err
 dump_queues(struct dump *d)
 {
 	d->pages = (struct remote_call){ .rpc = "ListQueues",
-	    .answer = &urlfrontier__queue_list__descriptor,
 	    .message = page_came, .ended = page_ended, .arg = d };
 	for (size_t i = 0; i < d->workers_n; i++) {
 		struct worker *worker = &d->workers[i];
 		worker->dump = d;
 		worker->link = d->remote.first;
 		worker->urls = (struct remote_call){ .rpc = "ListURLs",
-		    .answer = &urlfrontier__urlitem__descriptor,
 		    .message = url_came, .ended = urls_ended, .arg = worker };
 		enum err e = i == 0 ? OK : remote_connect(&d->remote,
 		    &worker->link, &d->why);
@@ -267,8 +261,8 @@ find_crawls(struct dump *d, struct cli *c)
 		return OK;
 	}
 	l.local = d->local;
-	enum err e = remote_ask(&d->remote, "ListCrawls", &l,
-	    &urlfrontier__string_list__descriptor, &answer, &d->why);
+	enum err e = remote_ask(&d->remote, "ListCrawls", &l, &answer,
+	    &d->why);
 	if (e == OK) {
 		d->crawls = ((Urlfrontier__StringList *)answer)->values;
 		d->crawls_n = ((Urlfrontier__StringList *)answer)->n_values;

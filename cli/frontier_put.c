@@ -370,8 +370,8 @@ probe(struct put *p, struct why *w)
 	if (p->batch_max == 0)
 		return OK;
 	b.id = id;
-	enum err e = remote_each(&p->remote, "PutDiscovered", &b,
-	    &urlfrontier__batch_ack__descriptor, probed, &known, &own);
+	enum err e = remote_each(&p->remote, "PutDiscovered", &b, probed,
+	    &known, &own);
 	if (e != OK && e != ERR_STATE)
 		return why(w, e, "%s", own.text);
 	if (known)
@@ -400,11 +400,9 @@ stream_open(struct put *p, struct stream *s, struct why *w)
 
 	s->put = p;
 	s->items = (struct remote_call){ .rpc = "PutURLs",
-	    .answer = &urlfrontier__ack_message__descriptor,
 	    .field = p->keep_dates ? &keep_dates : NULL, .message = acked,
 	    .writable = writable, .ended = ended, .arg = s };
 	s->batches = (struct remote_call){ .rpc = "PutDiscovered",
-	    .answer = &urlfrontier__batch_ack__descriptor,
 	    .message = batch_acked, .writable = writable, .ended = ended,
 	    .arg = s };
 	if (s != p->streams)

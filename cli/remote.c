@@ -226,6 +226,13 @@ err_of(enum grpc_code code)
 	}
 }
 
+const ProtobufCMethodDescriptor *
+remote_method(const char *rpc)
+{
+	return protobuf_c_service_descriptor_get_method_by_name(
+	    &urlfrontier__urlfrontier__descriptor, rpc);
+}
+
 /* "GetStats: NOT_FOUND: there is no such URL". */
 static void
 explain(struct remote_call *k, enum grpc_code code, struct str text)
@@ -266,8 +273,8 @@ on_message(struct grpc_call *c, struct str bytes)
 	if (k->stopped)
 		return;
 	arena_reset(&k->arena);
-	void *message = protobuf_c_message_unpack(k->answer, &memory, bytes.n,
-	    (const uint8_t *)bytes.p);
+	void *message = protobuf_c_message_unpack(remote_method(k->rpc)->output,
+	    &memory, bytes.n, (const uint8_t *)bytes.p);
 	if (message != NULL) {
 		k->message(k, message);
 		return;
@@ -396,12 +403,11 @@ each_message(struct remote_call *k, const void *message)
 
 enum err
 remote_each(struct remote *far, const char *rpc, const void *question,
-    const ProtobufCMessageDescriptor *answer,
     bool (*each)(void *arg, const void *message), void *arg, struct why *w)
 {
 	struct each all = { each, arg, false };
-	struct remote_call k = { .rpc = rpc, .answer = answer,
-	    .message = each_message, .arg = &all };
+	struct remote_call k = { .rpc = rpc, .message = each_message,
+	    .arg = &all };
 	enum err e = remote_begin(far->first, &k, w);
 
 	if (e != OK)
@@ -439,12 +445,10 @@ keep(void *arg, const void *message)
 
 enum err
 remote_ask(struct remote *far, const char *rpc, const void *question,
-    const ProtobufCMessageDescriptor *descriptor, void **answer,
-    struct why *w)
+    void **answer, struct why *w)
 {
 	struct one one = { far, NULL };
-	enum err e = remote_each(far, rpc, question, descriptor, keep, &one,
-	    w);
+	enum err e = remote_each(far, rpc, question, keep, &one, w);
 
 	if (e == OK && one.answer == NULL)
 		e = why(w, ERR_IO, "%s: no answer came", rpc);

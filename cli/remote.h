@@ -54,10 +54,12 @@ MUST_USE enum err remote_connect(struct remote *, struct remote_link **,
 
 /* ---- Calls --------------------------------------------------------------- */
 
+/* The messages of a call, such as "GetStats", which must be one of the API. */
+const ProtobufCMethodDescriptor *remote_method(const char *rpc);
+
 struct remote_call {
 	/* The caller's. */
 	const char *rpc;                 /* "GetStats" */
-	const ProtobufCMessageDescriptor *answer;
 	const struct grpc_field *field;  /* one more than the token; or NULL */
 	void (*message)(struct remote_call *, const void *message);
 	void (*writable)(struct remote_call *);
@@ -92,14 +94,13 @@ void remote_call_free(struct remote_call *);
  * server's, in the nearest words of ours; UNREACHED when it is lost.
  */
 MUST_USE enum err remote_ask(struct remote *, const char *rpc,
-    const void *question, const ProtobufCMessageDescriptor *, void **answer,
-    struct why *);
+    const void *question, void **answer, struct why *);
 /*
  * One question, many answers; each() says false when it wants no more, and then
  * the result is CLOSED.
  */
 MUST_USE enum err remote_each(struct remote *, const char *rpc,
-    const void *question, const ProtobufCMessageDescriptor *,
-    bool (*each)(void *arg, const void *message), void *arg, struct why *);
+    const void *question, bool (*each)(void *arg, const void *message),
+    void *arg, struct why *);
 
 #endif
