@@ -189,8 +189,6 @@ void conf_print_json(const struct conf *, struct buf *);
 void conf_example(struct buf *);
 /* The section SETTINGS of the manual page, in man(7)'s macros. */
 void conf_man(struct buf *);
-/* For --help: names, defaults and help in 80 columns. */
-void conf_help(struct buf *);
 /* What the row accepts: "a whole number from 1 to 20". */
 void conf_accepts(const struct setting *, struct buf *);
 /* "ARGIOPE_FETCH_TRIES_MAX" for "fetch.tries_max". */

@@ -63,7 +63,6 @@ test_texts(void **state)
 	conf_print_json(&c, &b);
 	conf_example(&b);
 	conf_man(&b);
-	conf_help(&b);
 	assert_non_null(strstr(buf_text(&b), "http.listen"));
 	for (size_t i = 0; i < ARRAY_LEN(absent); i++)
 		assert_null(strstr(buf_text(&b), absent[i]));

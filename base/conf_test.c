@@ -616,24 +616,20 @@ static void
 test_texts(void **state)
 {
 	struct conf c;
-	struct buf help = BUF_INIT, man = BUF_INIT, json = BUF_INIT;
+	struct buf man = BUF_INIT, json = BUF_INIT;
 
 	(void)state;
 	conf_init(&c);
-	conf_help(&help);
-	lines_fit(buf_str(&help));
 	conf_man(&man);
 	conf_print_json(&c, &json);
 	for (size_t i = 0; i < CONF_COUNT; i++) {
 		const char *name = conf_setting((enum conf_id)i)->name;
 		char quoted[100];
-		assert_non_null(strstr(buf_text(&help), name));
 		assert_non_null(strstr(buf_text(&man), name));
 		snprintf(quoted, sizeof(quoted), "{\"name\":\"%s\"", name);
 		assert_non_null(strstr(buf_text(&json), quoted));
 	}
 	assert_true(str_starts(buf_str(&man), STR(".SH SETTINGS\n.SS ")));
-	buf_free(&help);
 	buf_free(&man);
 	buf_free(&json);
 	conf_free(&c);
@@ -687,12 +683,11 @@ test_added(void **state)
 	conf_print_json(&c, &b);
 	conf_example(&b);
 	conf_man(&b);
-	conf_help(&b);
-	/* Once in each of the five texts. */
+	/* Once in each of the four texts. */
 	for (const char *p = buf_text(&b); (p = strstr(p,
 	    "sample.pages_max")) != NULL; p++)
 		found++;
-	assert_int_equal(found, 5);
+	assert_int_equal(found, 4);
 	assert_non_null(strstr(buf_text(&b), "# ---- The sample door"));
 	buf_free(&b);
 	conf_free(&c);

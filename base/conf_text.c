@@ -230,21 +230,3 @@ conf_man(struct buf *b)
 		buf_free(&accepts);
 	}
 }
-
-void
-conf_help(struct buf *b)
-{
-	for (size_t i = 0; i < conf_rows(); i++) {
-		const struct setting *row = conf_setting((enum conf_id)i);
-		const char *heading = conf_heading((enum conf_id)i);
-		struct buf left = BUF_INIT;
-		if (conf_absent_door((enum conf_id)i) != NULL)
-			continue;
-		if (heading != NULL)
-			buf_printf(b, "%s%s\n", i == 0 ? "" : "\n", heading);
-		buf_printf(&left, "%s = %s", row->name,
-		    row->text[0] == '\0' ? "\"\"" : row->text);
-		text_row(b, buf_str(&left), 40, str_of(row->help));
-		buf_free(&left);
-	}
-}

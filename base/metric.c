@@ -185,22 +185,6 @@ metric_sum(const struct metric *m, size_t label)
 	return read_cell(&cells_of(m, label)[METRIC_CELLS_MAX - 1]);
 }
 
-int64_t
-metric_quantile(const struct metric *m, size_t label, double q)
-{
-	const _Atomic int64_t *cells = cells_of(m, label);
-	const int64_t *bounds;
-	size_t n = metric_bounds(m->type, &bounds);
-	int64_t count = metric_value(m, label), below = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		below += read_cell(&cells[i]);
-		if (below > 0 && (double)below >= q * (double)count)
-			return bounds[i];
-	}
-	return count == 0 ? 0 : INT64_MAX;
-}
-
 static int
 by_name(const void *a, const void *b)
 {

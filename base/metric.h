@@ -101,13 +101,6 @@ void metric_observe_by(struct metric *, size_t label, int64_t value);
 /* What stands there now; of a histogram how many were observed. */
 int64_t metric_value(const struct metric *, size_t label);
 int64_t metric_sum(const struct metric *, size_t label);  /* of a histogram */
-/*
- * An upper bound of the smallest share `q` (0 to 1) of what was observed: the
- * bound of the bucket in which it lies; INT64_MAX behind the last, 0 when
- * nothing was observed.
- */
-int64_t metric_quantile(const struct metric *, size_t label, double q);
-
 /* The upper bounds of a histogram's buckets, rising; returns how many. */
 size_t metric_bounds(enum metric_type, const int64_t **bounds);
 

@@ -13,6 +13,19 @@
 #define ASK_MS 5000
 #define ASK_TOTAL_MS 60000
 
+/*
+ * Where the process that serves a data directory listens.
+ * Errors: ABSENT when no process serves it (a killed one may have left its
+ * place: then nobody answers there, or another daemon, which does not know the
+ * key).
+ */
+struct ask_place {
+	const char *address;         /* a literal one, to connect to */
+	uint16_t port;
+	bool tls;                    /* its certificate is not verified */
+	const char *key;             /* for "Authorization: Bearer"; "" */
+};
+
 static struct str
 path_of(const char *data_dir, const char *suffix, struct arena *a)
 {
@@ -110,7 +123,7 @@ done(struct exchange *x, enum transport_end end, struct str detail)
 
 static const struct exchange_events events = { connected, head, body, done };
 
-enum err
+static enum err
 ask_find(const char *data_dir, struct arena *a, struct ask_place *out,
     struct why *w)
 {

@@ -21,21 +21,6 @@ MUST_USE enum err ask_write(const char *data_dir, const char *address,
     uint16_t port, bool tls, const char *key, struct why *);
 void ask_remove(const char *data_dir);
 
-/*
- * Where the process that serves `data_dir` listens.  Strings: `a`.
- * Errors: ABSENT when no process serves it (a killed one may have left its
- * place: then nobody answers there, or another daemon, which does not know the
- * key).
- */
-struct ask_place {
-	const char *address;         /* a literal one, to connect to */
-	uint16_t port;
-	bool tls;                    /* its certificate is not verified */
-	const char *key;             /* for "Authorization: Bearer"; "" */
-};
-MUST_USE enum err ask_find(const char *data_dir, struct arena *a,
-    struct ask_place *, struct why *);
-
 /* Whom to ask: the process that serves `data_dir`, unless `server` is given. */
 struct ask_target {
 	const char *data_dir;

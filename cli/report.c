@@ -52,7 +52,7 @@ report_close(struct report *r)
 	arena_free(&r->arena);
 }
 
-size_t
+static size_t
 report_seeds_failed(const struct report *r)
 {
 	size_t n = 0;

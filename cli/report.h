@@ -55,7 +55,6 @@ void report_event(struct report *, const struct fetch_event *);
 void report_health(struct report *, uint32_t crawl, enum engine_health,
     const char *text);
 
-size_t report_seeds_failed(const struct report *);
 /* The summary, as text or as the last events. */
 void report_end(struct report *, const struct report_end *);
 

@@ -82,12 +82,6 @@ loop_free(struct loop **lp)
 	mem_free(lp);
 }
 
-const char *
-loop_name(const struct loop *l)
-{
-	return l->name;
-}
-
 void
 loop_post(struct loop *l, struct mail *m)
 {

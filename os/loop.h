@@ -50,7 +50,6 @@ struct watch {
 /* `name`, a thread's too (15 characters), outlives the loop. */
 struct loop *loop_new(const char *name);
 void loop_free(struct loop **);
-const char *loop_name(const struct loop *);
 
 void loop_post(struct loop *, struct mail *);
 /*

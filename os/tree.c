@@ -114,15 +114,6 @@ tree_kind(const char *path, uint64_t *bytes)
 	    TREE_OTHER;
 }
 
-bool
-tree_is_same(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-	    x.st_ino == y.st_ino;
-}
-
 /* --- directories -------------------------------------------------------- */
 
 struct walk {

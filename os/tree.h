@@ -23,8 +23,6 @@ MUST_USE enum err tree_link(const char *from, const char *to, struct why *);
 enum tree_kind { TREE_ABSENT, TREE_FILE, TREE_DIR, TREE_OTHER };
 /* The kind of the path itself; `*bytes` is a file's size, or NULL. */
 enum tree_kind tree_kind(const char *path, uint64_t *bytes);
-/* Two names of one file. */
-bool tree_is_same(const char *a, const char *b);
 
 /*
  * Call each() for all regular files below `dir`, directories whose name begins

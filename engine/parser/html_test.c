@@ -45,6 +45,18 @@ run(const struct parse_input *more, struct str text, struct arena *a)
 	return out;
 }
 
+static const char *
+link_kind_text(enum link_kind k)
+{
+	static const char *const text[] = {
+#define LINK_TEXT(name, t) t,
+		LINK_KINDS(LINK_TEXT)
+#undef LINK_TEXT
+	};
+
+	return text[k];
+}
+
 /* All links as "kind URL" lines, "!" before nofollow ones. */
 static struct str
 listed(const struct parse_output *o, struct arena *a)

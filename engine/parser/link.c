@@ -9,18 +9,6 @@ struct link_slot {
 	uint32_t hash;
 };
 
-const char *
-link_kind_text(enum link_kind k)
-{
-	static const char *const text[] = {
-#define LINK_TEXT(name, t) t,
-		LINK_KINDS(LINK_TEXT)
-#undef LINK_TEXT
-	};
-
-	return (unsigned)k < LINK_KIND_COUNT ? text[k] : "?";
-}
-
 void
 link_set_init(struct link_set *s, const struct url *page, size_t max,
     struct arena *a)

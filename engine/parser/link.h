@@ -64,7 +64,4 @@ void link_set_base(struct link_set *, struct str href);
 bool link_add(struct link_set *, struct str raw, enum link_kind,
     bool nofollow);
 
-/* "page", "embed" ... */
-const char *link_kind_text(enum link_kind);
-
 #endif

@@ -106,15 +106,6 @@ test_limits(void **state)
 	arena_free(&a);
 }
 
-static void
-test_kinds(void **state)
-{
-	(void)state;
-	assert_string_equal(link_kind_text(LINK_PAGE), "page");
-	assert_string_equal(link_kind_text(LINK_SITEMAP), "sitemap");
-	assert_string_equal(link_kind_text(LINK_KIND_COUNT), "?");
-}
-
 int
 main(void)
 {
@@ -122,7 +113,6 @@ main(void)
 		cmocka_unit_test(test_once),
 		cmocka_unit_test(test_not_added),
 		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_kinds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,18 +2,6 @@
 
 #include "base/text.h"
 
-const char *
-mime_kind_text(enum mime_kind k)
-{
-	static const char *const text[] = {
-#define MIME_TEXT_OF(name, t) t,
-		MIME_KINDS(MIME_TEXT_OF)
-#undef MIME_TEXT_OF
-	};
-
-	return (unsigned)k < MIME_KIND_COUNT ? text[k] : "?";
-}
-
 static struct str
 lowered(struct str s, struct arena *a)
 {
@@ -131,36 +119,6 @@ mime_param(const struct mime *m, struct str name)
 		if (str_eq(m->params[i].name, name))
 			return m->params[i].value;
 	return STR_NONE;
-}
-
-struct str
-mime_text(const struct mime *m, struct arena *a)
-{
-	struct buf b = BUF_INIT;
-
-	buf_put_str(&b, m->type);
-	buf_put_char(&b, '/');
-	buf_put_str(&b, m->subtype);
-	for (size_t i = 0; i < m->params_n; i++) {
-		struct str v = m->params[i].value;
-		buf_put_char(&b, ';');
-		buf_put_str(&b, m->params[i].name);
-		buf_put_char(&b, '=');
-		if (text_is_token(v)) {
-			buf_put_str(&b, v);
-			continue;
-		}
-		buf_put_char(&b, '"');
-		for (size_t k = 0; k < v.n; k++) {
-			if (v.p[k] == '"' || v.p[k] == '\\')
-				buf_put_char(&b, '\\');
-			buf_put_char(&b, v.p[k]);
-		}
-		buf_put_char(&b, '"');
-	}
-	struct str s = arena_copy(a, buf_str(&b));
-	buf_free(&b);
-	return s;
 }
 
 static struct str

@@ -28,8 +28,6 @@ struct mime {
 bool mime_parse(struct str s, struct arena *a, struct mime *out);
 /* The value of a parameter; STR_NONE when it is not there. */
 struct str mime_param(const struct mime *, struct str name);
-/* Section 4.5.  Memory: `a`. */
-struct str mime_text(const struct mime *, struct arena *a);
 
 #define MIME_KINDS(X)                                                     \
 	X(NONE,    "none")      /* nothing that carries links */          \
@@ -53,9 +51,6 @@ enum mime_kind {
 #undef MIME_ENUM
 	MIME_KIND_COUNT
 };
-
-/* "html", "css" ... */
-const char *mime_kind_text(enum mime_kind);
 
 /*
  * What the body is.  A type that is given and known decides; one that is

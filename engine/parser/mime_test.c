@@ -2,6 +2,7 @@
 
 #include <yyjson.h>
 
+#include "base/text.h"
 #include "engine/parser/charset.h"
 #include "engine/parser/mime.h"
 
@@ -27,6 +28,37 @@ text_of(yyjson_val *v, struct arena *a)
 {
 	return yyjson_is_str(v) ? to_bytes((struct str){ yyjson_get_str(v),
 	    yyjson_get_len(v) }, a) : STR_NONE;
+}
+
+/* Serialize a MIME type: https://mimesniff.spec.whatwg.org/. */
+static struct str
+mime_text(const struct mime *m, struct arena *a)
+{
+	struct buf b = BUF_INIT;
+
+	buf_put_str(&b, m->type);
+	buf_put_char(&b, '/');
+	buf_put_str(&b, m->subtype);
+	for (size_t i = 0; i < m->params_n; i++) {
+		struct str v = m->params[i].value;
+		buf_put_char(&b, ';');
+		buf_put_str(&b, m->params[i].name);
+		buf_put_char(&b, '=');
+		if (text_is_token(v)) {
+			buf_put_str(&b, v);
+			continue;
+		}
+		buf_put_char(&b, '"');
+		for (size_t k = 0; k < v.n; k++) {
+			if (v.p[k] == '"' || v.p[k] == '\\')
+				buf_put_char(&b, '\\');
+			buf_put_char(&b, v.p[k]);
+		}
+		buf_put_char(&b, '"');
+	}
+	struct str s = arena_copy(a, buf_str(&b));
+	buf_free(&b);
+	return s;
 }
 
 static bool
@@ -177,6 +209,18 @@ static const struct row {
 	{ "video/mp4", false, BODY("<html>"), MIME_NONE },
 	{ "application/json", false, BODY("{}"), MIME_NONE },
 };
+
+static const char *
+mime_kind_text(enum mime_kind k)
+{
+	static const char *const text[] = {
+#define MIME_TEXT_OF(name, t) t,
+		MIME_KINDS(MIME_TEXT_OF)
+#undef MIME_TEXT_OF
+	};
+
+	return text[k];
+}
 
 static void
 test_sniff(void **state)

@@ -198,9 +198,3 @@ simhash_value(const struct simhash *s)
 	}
 	return more;
 }
-
-unsigned
-simhash_distance(uint64_t a, uint64_t b)
-{
-	return (unsigned)__builtin_popcountll(a ^ b);
-}

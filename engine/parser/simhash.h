@@ -30,7 +30,5 @@ struct simhash {
 void simhash_add(struct simhash *, struct str text);
 /* 0 for a text of less than two words. */
 uint64_t simhash_value(const struct simhash *);
-/* In how many bits two values differ: 3 or fewer of 64 mean near copies. */
-unsigned simhash_distance(uint64_t, uint64_t);
 
 #endif

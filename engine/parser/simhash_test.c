@@ -123,6 +123,13 @@ make_text(struct buf *b, unsigned change)
 	}
 }
 
+/* In how many bits two values differ. */
+static unsigned
+simhash_distance(uint64_t a, uint64_t b)
+{
+	return (unsigned)__builtin_popcountll(a ^ b);
+}
+
 static void
 test_similar(void **state)
 {

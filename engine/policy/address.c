@@ -108,19 +108,6 @@ address_class_text(enum address_class class)
 	return texts[class];
 }
 
-void
-address_from_v4(const uint8_t v4[4], uint8_t ip[16])
-{
-	memcpy(ip, mapped_prefix, 12);
-	memcpy(ip + 12, v4, 4);
-}
-
-bool
-address_is_v4(const uint8_t ip[16])
-{
-	return memcmp(ip, mapped_prefix, 12) == 0;
-}
-
 /* Four decimal parts without leading zeros, as inet_pton(3) has them. */
 static bool
 parse_v4(struct str s, uint8_t v4[4])
@@ -159,7 +146,8 @@ address_parse(struct str text, uint8_t ip[16])
 			return false;
 	}
 	if (parse_v4(text, v4)) {
-		address_from_v4(v4, ip);
+		memcpy(ip, mapped_prefix, 12);
+		memcpy(ip + 12, v4, 4);
 		return true;
 	}
 	if (text.n == 0 || text.n >= sizeof(copy) ||
@@ -168,16 +156,6 @@ address_parse(struct str text, uint8_t ip[16])
 	memcpy(copy, text.p, text.n);
 	copy[text.n] = '\0';
 	return inet_pton(AF_INET6, copy, ip) == 1;
-}
-
-void
-address_to_text(const uint8_t ip[16], char out[static ADDRESS_TEXT_MAX])
-{
-	const char *done = address_is_v4(ip) ?
-	    inet_ntop(AF_INET, ip + 12, out, ADDRESS_TEXT_MAX) :
-	    inet_ntop(AF_INET6, ip, out, ADDRESS_TEXT_MAX);
-
-	CHECK(done != NULL);
 }
 
 bool

@@ -55,11 +55,6 @@ const char *address_class_text(enum address_class);
  */
 bool address_parse(struct str text, uint8_t ip[16]);
 #define ADDRESS_TEXT_MAX 46
-/* "93.184.216.34" or "2606:2800::1" (RFC 5952), NUL-terminated. */
-void address_to_text(const uint8_t ip[16], char out[static ADDRESS_TEXT_MAX]);
-/* The 16-byte form of four bytes. */
-void address_from_v4(const uint8_t v4[4], uint8_t ip[16]);
-bool address_is_v4(const uint8_t ip[16]);
 
 /*
  * Whether a URL's host, as the URL parser left it, names this machine or a

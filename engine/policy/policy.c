@@ -275,19 +275,6 @@ policy_copy(const struct policy *p)
 	return copy;
 }
 
-bool
-policy_equal(const struct policy *a, const struct policy *b)
-{
-	struct buf x = BUF_INIT, y = BUF_INIT;
-
-	policy_to_json(a, &x);
-	policy_to_json(b, &y);
-	bool equal = str_eq(buf_str(&x), buf_str(&y));
-	buf_free(&x);
-	buf_free(&y);
-	return equal;
-}
-
 static enum err
 set_bool(struct policy *p, const struct policy_field *f, struct str v,
     struct why *w)

@@ -110,19 +110,14 @@ const char *const *policy_field_words(const struct policy_field *);
 struct policy *policy_new(void);
 void policy_free(struct policy **);      /* and empties it */
 struct policy *policy_copy(const struct policy *);
-bool policy_equal(const struct policy *, const struct policy *);
 
 /*
- * A policy from JSON text, or from a value that a door parsed already.  Missing
- * fields take the built-in values.  Numbers may be numeric strings; "" and null
- * are absent, but null in a nullable field means "no limit".  Errors: INPUT
- * with the place first ("url_rules[1].pattern: ..."); FULL when a list is
- * longer than its limit.
+ * A policy from JSON text.  Missing fields take the built-in values.  Numbers
+ * may be numeric strings; "" and null are absent, but null in a nullable field
+ * means "no limit".  Errors: INPUT with the place first
+ * ("url_rules[1].pattern: ..."); FULL when a list is longer than its limit.
  */
-struct yyjson_val;
 MUST_USE enum err policy_parse(struct str json, struct policy **out,
-    struct why *);
-MUST_USE enum err policy_from_json(struct yyjson_val *, struct policy **out,
     struct why *);
 
 /*

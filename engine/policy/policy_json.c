@@ -470,18 +470,6 @@ take_policy(struct parse *x, yyjson_val *object)
 }
 
 enum err
-policy_from_json(struct yyjson_val *v, struct policy **out, struct why *w)
-{
-	struct parse x = { .p = policy_new(), .w = w };
-	enum err e = take_policy(&x, v);
-
-	if (e != OK)
-		policy_free(&x.p);
-	*out = x.p;
-	return e;
-}
-
-enum err
 policy_parse(struct str json, struct policy **out, struct why *w)
 {
 	yyjson_read_err fault;
@@ -493,7 +481,11 @@ policy_parse(struct str json, struct policy **out, struct why *w)
 	if (doc == NULL)
 		return why_field(w, ERR_INPUT, "policy",
 		    "not JSON: %s at byte %zu", fault.msg, fault.pos);
-	enum err e = policy_from_json(yyjson_doc_get_root(doc), out, w);
+	struct parse x = { .p = policy_new(), .w = w };
+	enum err e = take_policy(&x, yyjson_doc_get_root(doc));
+	if (e != OK)
+		policy_free(&x.p);
+	*out = x.p;
 	yyjson_doc_free(doc);
 	return e;
 }

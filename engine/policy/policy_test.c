@@ -5,6 +5,20 @@
 #include "engine/policy/policy.h"
 
 /* docs/protocols/realtime.md section 8, to the byte. */
+/* One has the JSON of the other. */
+static bool
+policy_equal(const struct policy *a, const struct policy *b)
+{
+	struct buf x = BUF_INIT, y = BUF_INIT;
+
+	policy_to_json(a, &x);
+	policy_to_json(b, &y);
+	bool equal = str_eq(buf_str(&x), buf_str(&y));
+	buf_free(&x);
+	buf_free(&y);
+	return equal;
+}
+
 static const char contract_default[] =
     "{\"url_rules\":[{\"pattern\":\"^https?://{SEED_DOMAINS}(:\\\\d+)?/\","
     "\"action\":\"add\",\"amount\":1},{\"action\":\"multiply\",\"amount\":0}],"

@@ -7,10 +7,6 @@
 
 #define HOST_BYTES_MAX 253     /* RFC 1035 section 2.3.4, without final dot */
 
-struct suffix_list {
-	psl_ctx_t *psl;
-};
-
 /*
  * The list that all threads share.  Where two make it at once the second one's
  * is dropped; psl_free() leaves the built-in list alone.
@@ -32,8 +28,8 @@ common_list(void)
 	return none;
 }
 
-static struct str
-domain_by(const psl_ctx_t *psl, struct str host)
+struct str
+suffix_domain_by(const struct psl_ctx_st *psl, struct str host)
 {
 	char text[HOST_BYTES_MAX + 1];
 	uint8_t ip[16];
@@ -56,32 +52,5 @@ domain_by(const psl_ctx_t *psl, struct str host)
 struct str
 suffix_domain(struct str host)
 {
-	return domain_by(common_list(), host);
-}
-
-enum err
-suffix_list_open(const char *path, struct suffix_list **out, struct why *w)
-{
-	psl_ctx_t *psl = psl_load_file(path);
-
-	if (psl == NULL)
-		return why(w, ERR_ABSENT,
-		    "%s: no public suffix list can be read there", path);
-	*out = mem_new(sizeof(**out));
-	(*out)->psl = psl;
-	return OK;
-}
-
-void
-suffix_list_close(struct suffix_list **list)
-{
-	if (*list != NULL)
-		psl_free((*list)->psl);
-	mem_free(list);
-}
-
-struct str
-suffix_list_domain(const struct suffix_list *list, struct str host)
-{
-	return domain_by(list->psl, host);
+	return suffix_domain_by(common_list(), host);
 }

@@ -8,7 +8,6 @@
 #define ENGINE_POLICY_SUFFIX_H
 
 #include "base/bytes.h"
-#include "base/err.h"
 
 /*
  * The registrable domain of `host`, a tail of it: "example.co.uk" of
@@ -20,11 +19,8 @@
  */
 struct str suffix_domain(struct str host);
 
-/* A list of one's own, from a file in the format of publicsuffix.org. */
-struct suffix_list;
-MUST_USE enum err suffix_list_open(const char *path, struct suffix_list **out,
-    struct why *);
-void suffix_list_close(struct suffix_list **);  /* and empties it */
-struct str suffix_list_domain(const struct suffix_list *, struct str host);
+/* The same by another list than the common one; libpsl's, or NULL: none. */
+struct psl_ctx_st;
+struct str suffix_domain_by(const struct psl_ctx_st *, struct str host);
 
 #endif

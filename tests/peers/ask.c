@@ -11,13 +11,15 @@
  *     domain HOST                 the registrable domain in hex, or "-"
  *     robots BODY TOKEN TARGET    "1" or "0", and the number of the line
  */
+#include <libpsl.h>
+
 #include "engine/parser/url.h"
 #include "engine/policy/robots.h"
 #include "engine/policy/suffix.h"
 
 #define FIELDS_MAX 3
 
-static struct suffix_list *list;
+static psl_ctx_t *list;
 
 static struct str
 unhex(struct arena *a, struct str hex)
@@ -82,7 +84,7 @@ ask(struct arena *a, struct str line)
 	if (str_eq(verb, STR("url")) && n >= 1)
 		ask_url(a, field, n);
 	else if (str_eq(verb, STR("domain")) && n == 1)
-		say_hex(list != NULL ? suffix_list_domain(list, field[0]) :
+		say_hex(list != NULL ? suffix_domain_by(list, field[0]) :
 		    suffix_domain(field[0]));
 	else if (str_eq(verb, STR("robots")) && n == 3)
 		ask_robots(field);
@@ -94,13 +96,12 @@ int
 main(int argc, char **argv)
 {
 	struct arena a = ARENA_INIT;
-	struct why w = WHY_INIT;
 	char *line = NULL;
 	size_t cap = 0;
 	ssize_t n;
 
-	if (argc > 1 && suffix_list_open(argv[1], &list, &w) != OK) {
-		fprintf(stderr, "ask: %s\n", w.text);
+	if (argc > 1 && (list = psl_load_file(argv[1])) == NULL) {
+		fprintf(stderr, "ask: %s cannot be read\n", argv[1]);
 		return 1;
 	}
 	while ((n = getline(&line, &cap, stdin)) > 0) {
@@ -110,6 +111,6 @@ main(int argc, char **argv)
 	}
 	free(line);
 	arena_free(&a);
-	suffix_list_close(&list);
+	psl_free(list);
 	return 0;
 }
