@@ -52,21 +52,18 @@ const struct option_verb policy_delete_verb = {
 /* --- list --------------------------------------------------------------- */
 
 static void
-put_json(const struct store_policy *list, size_t n, struct buf *b)
+row_json(const void *row, struct buf *b)
 {
-	buf_put_text(b, "{\"policies\":[");
-	for (size_t i = 0; i < n; i++) {
-		buf_put_text(b, i > 0 ? ",{" : "{");
-		json_str(b, "name", list[i].name);
-		stores_put_date(b, "changed", list[i].changed);
-		buf_put_char(b, '}');
-	}
-	buf_put_text(b, "]}\n");
+	const struct store_policy *p = row;
+
+	json_str(b, "name", p->name);
+	stores_put_date(b, "changed", p->changed);
 }
 
 static void
-put_text(const struct store_policy *list, size_t n, struct buf *b)
+put_text(const void *rows, size_t n, struct buf *b)
 {
+	const struct store_policy *list = rows;
 	char iso[WALL_ISO_MAX];
 
 	for (size_t i = 0; i < n; i++) {
@@ -83,7 +80,6 @@ policy_list_run(struct cli *c)
 	static struct store_policy built_in = { .name =
 	    { STORE_POLICY_DEFAULT, sizeof(STORE_POLICY_DEFAULT) - 1 } };
 	struct store_policy *list = &built_in;
-	struct buf b = BUF_INIT;
 	struct store *st = NULL;
 	struct why w = WHY_INIT;
 	size_t n = 1;
@@ -92,15 +88,8 @@ policy_list_run(struct cli *c)
 	if (e == OK)
 		e = store_policy_list(st, &c->arena, &list, &n, &w);
 	store_close(&st);
-	if (e != OK && e != ERR_ABSENT)
-		return cli_fail(&w);
-	if (cli_json(c))
-		put_json(list, n, &b);
-	else
-		put_text(list, n, &b);
-	cli_put(&b);
-	buf_free(&b);
-	return 0;
+	return stores_print(c, &(struct stores_list){ "policy", "policies",
+	    list, n, sizeof(*list), row_json, put_text }, e, &w);
 }
 
 /* --- get, put, delete ---------------------------------------------------- */

@@ -214,8 +214,9 @@ next(const struct schedule *s, char iso[static WALL_ISO_MAX])
 }
 
 static void
-put_text(const struct schedule *list, size_t n, struct buf *b)
+put_text(const void *rows, size_t n, struct buf *b)
 {
+	const struct schedule *list = rows;
 	char iso[WALL_ISO_MAX], often[40];
 
 	buf_printf(b, "%4s  %-20s  %5s  %-14s  %s\n", "ID", "NEXT", "RUNS",
@@ -233,50 +234,31 @@ put_text(const struct schedule *list, size_t n, struct buf *b)
 }
 
 static void
-put_tags(const struct schedule *s, struct buf *b)
+row_json(const void *row, struct buf *b)
 {
-	json_array(b, "tags");
-	for (size_t i = 0; i < s->tags_n; i++) {
-		buf_put_text(b, i > 0 ? "," : "");
-		text_json(b, s->tags[i]);
-	}
-	buf_put_char(b, ']');
-}
+	const struct schedule *s = row;
 
-static void
-put_json(const struct schedule *list, size_t n, struct buf *b)
-{
-	buf_put_text(b, "{\"schedules\":[");
-	for (size_t i = 0; i < n; i++) {
-		const struct schedule *s = &list[i];
-		buf_put_text(b, i > 0 ? ",{" : "{");
-		json_u64(b, "id", s->id);
-		json_str(b, "name", s->name);
-		json_str(b, "policy", s->policy);
-		put_tags(s, b);
-		json_u64(b, "every", s->every);
-		json_str(b, "unit", str_of(schedule_unit_text(s->unit)));
-		json_str(b, "timing", str_of(schedule_timing_text(s->timing)));
-		json_str(b, "name_template", s->name_template);
-		stores_put_date(b, "start_at", s->start_at);
-		stores_put_date(b, "next_at", s->next_at);
-		json_u64(b, "runs", s->runs);
-		json_name(b, "last_crawl");
-		if (s->last_crawl == SCHEDULE_NO_CRAWL)
-			buf_put_text(b, "null");
-		else
-			buf_printf(b, "%llu",
-			    (unsigned long long)s->last_crawl);
-		buf_put_char(b, '}');
-	}
-	buf_put_text(b, "]}\n");
+	json_u64(b, "id", s->id);
+	json_str(b, "name", s->name);
+	json_str(b, "policy", s->policy);
+	json_strs(b, "tags", s->tags, s->tags_n);
+	json_u64(b, "every", s->every);
+	json_str(b, "unit", str_of(schedule_unit_text(s->unit)));
+	json_str(b, "timing", str_of(schedule_timing_text(s->timing)));
+	json_str(b, "name_template", s->name_template);
+	stores_put_date(b, "start_at", s->start_at);
+	stores_put_date(b, "next_at", s->next_at);
+	json_u64(b, "runs", s->runs);
+	if (s->last_crawl == SCHEDULE_NO_CRAWL)
+		json_null(b, "last_crawl");
+	else
+		json_u64(b, "last_crawl", s->last_crawl);
 }
 
 int
 schedule_list_run(struct cli *c)
 {
 	struct schedule *list = NULL;
-	struct buf b = BUF_INIT;
 	struct store *st = NULL;
 	struct why w = WHY_INIT;
 	size_t n = 0;
@@ -285,17 +267,8 @@ schedule_list_run(struct cli *c)
 	if (e == OK)
 		e = store_schedule_list(st, &c->arena, &list, &n, &w);
 	store_close(&st);
-	if (e != OK && e != ERR_ABSENT)
-		return cli_fail(&w);
-	if (cli_json(c))
-		put_json(list, n, &b);
-	else if (n == 0)
-		buf_printf(&b, "There is no schedule in %s.\n", c->data_dir);
-	else
-		put_text(list, n, &b);
-	cli_put(&b);
-	buf_free(&b);
-	return 0;
+	return stores_print(c, &(struct stores_list){ "schedule", "schedules",
+	    list, n, sizeof(*list), row_json, put_text }, e, &w);
 }
 
 /* --- delete -------------------------------------------------------------- */

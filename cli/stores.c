@@ -32,11 +32,10 @@ stores_put_date(struct buf *b, const char *name, struct wall t)
 {
 	char iso[WALL_ISO_MAX];
 
-	json_name(b, name);
 	if (t.us == 0 || t.us == SCHEDULE_NEVER.us)
-		buf_put_text(b, "null");
+		json_null(b, name);
 	else
-		buf_printf(b, "\"%s\"", stores_date(t, iso));
+		json_str(b, name, str_of(stores_date(t, iso)));
 }
 
 const char *
@@ -47,4 +46,33 @@ stores_date(struct wall t, char iso[static WALL_ISO_MAX])
 	wall_to_iso(t, iso);
 	memcpy(iso + 19, "Z", 2);
 	return iso;
+}
+
+int
+stores_print(struct cli *c, const struct stores_list *l, enum err e,
+    const struct why *w)
+{
+	struct buf b = BUF_INIT;
+
+	if (e != OK && e != ERR_ABSENT)
+		return cli_fail(w);
+	if (cli_json(c)) {
+		json_object(&b, NULL);
+		json_array(&b, l->plural);
+		for (size_t i = 0; i < l->n; i++) {
+			json_object(&b, NULL);
+			l->row_json((const char *)l->rows + i * l->bytes_each,
+			    &b);
+			buf_put_char(&b, '}');
+		}
+		buf_put_text(&b, "]}\n");
+	} else if (l->n == 0) {
+		buf_printf(&b, "There is no %s in %s.\n", l->what,
+		    c->data_dir);
+	} else {
+		l->text(l->rows, l->n, &b);
+	}
+	cli_put(&b);
+	buf_free(&b);
+	return 0;
 }

@@ -18,4 +18,19 @@ const char *stores_date(struct wall, char iso[static WALL_ISO_MAX]);
 /* ,"name":"2026-11-20T09:18:16Z"; null for 0 and SCHEDULE_NEVER. */
 void stores_put_date(struct buf *, const char *name, struct wall);
 
+/*
+ * The end of a verb that lists: print `n` rows of a size each; the exit code.
+ * JSON is {"PLURAL":[{...}]}, with row_json() between the braces.  A store that
+ * is not there, which is the error ABSENT, has no rows.
+ */
+struct stores_list {
+	const char *what, *plural;   /* "token", "tokens" */
+	const void *rows;
+	size_t n, bytes_each;
+	void (*row_json)(const void *row, struct buf *);
+	void (*text)(const void *rows, size_t n, struct buf *);
+};
+int stores_print(struct cli *, const struct stores_list *, enum err,
+    const struct why *);
+
 #endif

@@ -151,8 +151,9 @@ token_add_run(struct cli *c)
 /* --- list --------------------------------------------------------------- */
 
 static void
-put_text(const struct token *list, size_t n, struct buf *b)
+put_text(const void *rows, size_t n, struct buf *b)
 {
+	const struct token *list = rows;
 	char made[WALL_ISO_MAX], used[WALL_ISO_MAX];
 	size_t width = 4;
 
@@ -177,64 +178,39 @@ put_scopes(struct token_scopes s, struct buf *b)
 
 	token_scopes_write(s, &text);
 	rest = buf_str(&text);
-	json_name(b, "scopes");
-	for (char before = '['; str_split(&rest, ',', &scope); before = ',')
-		buf_printf(b, "%c\"%.*s\"", before, STR_FMT(scope));
+	json_array(b, "scopes");
+	while (str_split(&rest, ',', &scope))
+		json_item(b, scope);
 	buf_put_char(b, ']');
 	buf_free(&text);
 }
 
 static void
-put_json(const struct token *list, size_t n, struct buf *b)
+row_json(const void *row, struct buf *b)
 {
-	buf_put_text(b, "{\"tokens\":[");
-	for (size_t i = 0; i < n; i++) {
-		buf_put_text(b, i > 0 ? ",{" : "{");
-		json_u64(b, "id", list[i].id);
-		json_str(b, "name", list[i].name);
-		put_scopes(list[i].scopes, b);
-		stores_put_date(b, "created", list[i].created);
-		stores_put_date(b, "used", list[i].used);
-		buf_put_char(b, '}');
-	}
-	buf_put_text(b, "]}\n");
-}
+	const struct token *t = row;
 
-static enum err
-read_list(struct cli *c, struct token **list, size_t *n, struct why *w)
-{
-	struct store *st = NULL;
-	enum err e = stores_find(c, "token", &st, w);
-
-	*n = 0;
-	if (e == ERR_ABSENT)
-		return OK;
-	if (e == OK)
-		e = store_token_list(st, &c->arena, list, n, w);
-	store_close(&st);
-	return e;
+	json_u64(b, "id", t->id);
+	json_str(b, "name", t->name);
+	put_scopes(t->scopes, b);
+	stores_put_date(b, "created", t->created);
+	stores_put_date(b, "used", t->used);
 }
 
 int
 token_list_run(struct cli *c)
 {
-	struct buf b = BUF_INIT;
 	struct why w = WHY_INIT;
+	struct store *st = NULL;
 	struct token *list = NULL;
-	size_t n;
+	size_t n = 0;
 
-	enum err e = read_list(c, &list, &n, &w);
-	if (e != OK)
-		return cli_fail(&w);
-	if (cli_json(c))
-		put_json(list, n, &b);
-	else if (n == 0)
-		buf_printf(&b, "There is no token in %s.\n", c->data_dir);
-	else
-		put_text(list, n, &b);
-	cli_put(&b);
-	buf_free(&b);
-	return 0;
+	enum err e = stores_find(c, "token", &st, &w);
+	if (e == OK)
+		e = store_token_list(st, &c->arena, &list, &n, &w);
+	store_close(&st);
+	return stores_print(c, &(struct stores_list){ "token", "tokens", list,
+	    n, sizeof(*list), row_json, put_text }, e, &w);
 }
 
 /* --- revoke ------------------------------------------------------------- */
