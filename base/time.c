@@ -103,8 +103,8 @@ wall_from_iso(struct str s, struct wall *out)
 	return true;
 }
 
-static bool
-take_month(struct str *s, int *out)
+bool
+str_take_month(struct str *s, int *out)
 {
 	static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
@@ -129,7 +129,7 @@ take_clock(struct str *s, struct tm *tm)
 static bool
 asctime_date(struct str s, struct tm *tm)
 {
-	if (!take_month(&s, &tm->tm_mon) || !str_take_char(&s, ' '))
+	if (!str_take_month(&s, &tm->tm_mon) || !str_take_char(&s, ' '))
 		return false;
 	bool one = str_take_char(&s, ' ');
 	return str_take_digits(&s, one ? 1 : 2, &tm->tm_mday) &&
@@ -155,7 +155,7 @@ wall_from_http(struct str s, struct wall *out)
 	if (!str_take_digits(&s, 2, &tm.tm_mday))
 		return false;
 	char sep = s.n > 0 && s.p[0] == '-' ? '-' : ' ';
-	if (!str_take_char(&s, sep) || !take_month(&s, &tm.tm_mon) ||
+	if (!str_take_char(&s, sep) || !str_take_month(&s, &tm.tm_mon) ||
 	    !str_take_char(&s, sep))
 		return false;
 	if (str_take_digits(&s, 4, &tm.tm_year))

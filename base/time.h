@@ -72,4 +72,7 @@ bool wall_from_http(struct str, struct wall *out);
 /* "3.2 s", "4 min 10 s", "2 h 5 min": for people. */
 void duration_to_text(int64_t ns, char out[static 32]);
 
+/* Take "Jan" ... "Dec", in any case, off the text: 0 to 11. */
+bool str_take_month(struct str *, int *month);
+
 #endif

@@ -74,20 +74,6 @@ read_w3c(struct str s, struct parts *d)
 	return take_clock(&s, d) && take_zone(str_trim(s), &d->zone);
 }
 
-static bool
-take_month(struct str s, int *month)
-{
-	static const char names[] = "janfebmaraprmayjunjulaugsepoctnovdec";
-
-	for (int i = 0; i < 12; i++)
-		if (str_eq_nocase(str_cut(s, 0, 3),
-		    (struct str){ names + 3 * i, 3 })) {
-			*month = i + 1;
-			return true;
-		}
-	return false;
-}
-
 static struct str
 take_word(struct str *s)
 {
@@ -101,17 +87,19 @@ take_word(struct str *s)
 static bool
 read_rfc822(struct str s, struct parts *d)
 {
-	struct str year, clock;
+	struct str month, year, clock;
 	uint64_t v;
 
-	*d = (struct parts){ .month = 1 };
+	*d = (struct parts){ .zone = 0 };
 	if (s.n > 0 && ascii_is_alpha(s.p[0]))
 		(void)take_word(&s);
 	if (!str_to_u64(take_word(&s), &v) || v > 31)
 		return false;
 	d->day = (int)v;
-	if (!take_month(take_word(&s), &d->month))
+	month = take_word(&s);
+	if (!str_take_month(&month, &d->month))
 		return false;
+	d->month++;
 	year = take_word(&s);
 	if ((year.n != 2 && year.n != 4) || !str_to_u64(year, &v))
 		return false;

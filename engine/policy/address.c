@@ -108,36 +108,10 @@ address_class_text(enum address_class class)
 	return texts[class];
 }
 
-/* Four decimal parts without leading zeros, as inet_pton(3) has them. */
-static bool
-parse_v4(struct str s, uint8_t v4[4])
-{
-	size_t at = 0;
-
-	for (int part = 0; part < 4; part++) {
-		unsigned value = 0;
-		size_t digits = 0;
-		if (part > 0 && (at >= s.n || s.p[at++] != '.'))
-			return false;
-		for (; at < s.n && ascii_is_digit(s.p[at]); at++, digits++) {
-			if (digits > 0 && value == 0)
-				return false;
-			value = value * 10 + (unsigned)(s.p[at] - '0');
-			if (value > 255)
-				return false;
-		}
-		if (digits == 0)
-			return false;
-		v4[part] = (uint8_t)value;
-	}
-	return at == s.n;
-}
-
 bool
 address_parse(struct str text, uint8_t ip[16])
 {
 	char copy[ADDRESS_TEXT_MAX];
-	uint8_t v4[4];
 
 	if (text.n >= 2 && text.p[0] == '[' && text.p[text.n - 1] == ']') {
 		text = str_cut(text, 1, text.n - 1);
@@ -145,17 +119,14 @@ address_parse(struct str text, uint8_t ip[16])
 		if (str_find_char(text, ':') == text.n)
 			return false;
 	}
-	if (parse_v4(text, v4)) {
-		memcpy(ip, mapped_prefix, 12);
-		memcpy(ip + 12, v4, 4);
-		return true;
-	}
 	if (text.n == 0 || text.n >= sizeof(copy) ||
 	    memchr(text.p, '\0', text.n) != NULL)
 		return false;
 	memcpy(copy, text.p, text.n);
 	copy[text.n] = '\0';
-	return inet_pton(AF_INET6, copy, ip) == 1;
+	memcpy(ip, mapped_prefix, 12);
+	return inet_pton(AF_INET, copy, ip + 12) == 1 ||
+	    inet_pton(AF_INET6, copy, ip) == 1;
 }
 
 bool
