@@ -189,34 +189,18 @@ read_place(const struct ask_target *t, struct asking *q, struct arena *a,
 	return OK;
 }
 
-struct resolving {
-	struct resolve_query query;
-	bool done;
-};
-
-static void
-resolved(struct resolve_query *q)
-{
-	CONTAINER(q, struct resolving, query)->done = true;
-}
-
 static enum err
 resolve(struct str host, struct ip *ip, struct why *w)
 {
-	const struct resolver_options o = { .cache_max = 16,
-	    .timeout_ms = ASK_MS };
-	struct resolving r = { .query = { .host = host, .found = resolved } };
 	struct loop *l = loop_new("ask");
-	struct resolver *resolver = resolver_new(l, &o);
+	struct resolve_query q;
 
-	resolve_start(resolver, &r.query);
-	loop_run_until(l, &r.done);
-	resolver_free(&resolver);
+	bool found = resolve_now(l, host, ASK_MS, &q);
 	loop_free(&l);
-	if (r.query.n == 0)
+	if (!found)
 		return why(w, ERR_UNREACHED, "%.*s cannot be resolved: %s",
-		    STR_FMT(host), r.query.error);
-	*ip = r.query.addresses[0];
+		    STR_FMT(host), q.error);
+	*ip = q.addresses[0];
 	return OK;
 }
 

@@ -110,7 +110,7 @@ struct crawl_run {
 	struct mono began;
 
 	struct policy *policy;
-	struct str *seeds;
+	const struct str *seeds;
 	size_t seeds_n;
 	struct plan_secrets secrets;
 	const char *warc_dir;
@@ -467,10 +467,8 @@ read_spec(struct crawl_run *r, struct why *w)
 		return e;
 	r->name = spec.name;
 	r->warc_dir = arena_copy(a, spec.warc_dir).p;
+	r->seeds = spec.seeds;
 	r->seeds_n = spec.seeds_n;
-	r->seeds = ARENA_ARRAY(a, struct str, spec.seeds_n + 1);
-	for (size_t i = 0; i < spec.seeds_n; i++)
-		r->seeds[i] = spec.seeds[i];
 	if (cli_count(r->cli, "max-time") == 0)
 		return OK;
 	const char *text = cli_text(r->cli, "max-time", "");

@@ -50,7 +50,7 @@ struct explained {
 	struct url url;
 	struct policy *policy;
 	struct policy_compiled *compiled;
-	struct str *seeds;
+	const struct str *seeds;
 	size_t seeds_n;
 	struct policy_explanation rules;
 	struct trap_verdict trap;
@@ -110,14 +110,11 @@ from_crawl(struct explained *x, struct why *w)
 	if (e == OK)
 		e = frontier_spec(engine_frontier(x->engine), x->crawl,
 		    &x->arena, &spec, w);
-	if (e == OK)
-		e = policy_parse(spec.policy, &x->policy, w);
 	if (e != OK)
 		return e;
-	x->seeds = ARENA_ARRAY(&x->arena, struct str, spec.seeds_n + 1);
-	for (size_t i = 0; i < spec.seeds_n; i++)
-		x->seeds[x->seeds_n++] = spec.seeds[i];
-	return OK;
+	x->seeds = spec.seeds;
+	x->seeds_n = spec.seeds_n;
+	return policy_parse(spec.policy, &x->policy, w);
 }
 
 static enum err
@@ -125,12 +122,13 @@ from_options(struct explained *x, struct why *w)
 {
 	struct cli *c = x->cli;
 
-	x->seeds = ARENA_ARRAY(&x->arena, struct str,
+	struct str *seeds = ARENA_ARRAY(&x->arena, struct str,
 	    cli_count(c, "seed") + 1);
 	for (size_t i = 0; i < cli_count(c, "seed"); i++)
-		x->seeds[x->seeds_n++] = str_of(cli_nth(c, "seed", i));
+		seeds[x->seeds_n++] = str_of(cli_nth(c, "seed", i));
 	if (x->seeds_n == 0)
-		x->seeds[x->seeds_n++] = str_of(c->options.operands[0]);
+		seeds[x->seeds_n++] = str_of(c->options.operands[0]);
+	x->seeds = seeds;
 	return plan_policy(c, x->seeds, x->seeds_n, &x->policy, w);
 }
 

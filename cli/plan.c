@@ -421,7 +421,7 @@ check_passwords(const struct str *seeds, size_t n, struct why *w)
 }
 
 enum err
-plan_seeds(struct cli *c, struct str **seeds, size_t *n, struct why *w)
+plan_seeds(struct cli *c, const struct str **seeds, size_t *n, struct why *w)
 {
 	const struct options *o = &c->options;
 	struct str texts[8];
@@ -438,11 +438,12 @@ plan_seeds(struct cli *c, struct str **seeds, size_t *n, struct why *w)
 			return e;
 		most += count_lines(texts[i]);
 	}
-	*seeds = ARENA_ARRAY(&c->arena, struct str, most + 1);
+	struct str *all = ARENA_ARRAY(&c->arena, struct str, most + 1);
 	for (size_t i = 0; i < o->operands_n; i++)
-		(*seeds)[(*n)++] = str_of(o->operands[i]);
+		all[(*n)++] = str_of(o->operands[i]);
 	for (size_t i = 0; i < files; i++)
-		read_lines(c, texts[i], *seeds, n);
+		read_lines(c, texts[i], all, n);
+	*seeds = all;
 	return check_passwords(*seeds, *n, w);
 }
 

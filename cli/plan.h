@@ -83,8 +83,8 @@ MUST_USE enum err plan_policy(struct cli *, const struct str *seeds,
  * The seeds: the operands, then the lines of --seeds ("#" begins a comment).
  * Memory: the cli's.  `*n` may be 0.
  */
-MUST_USE enum err plan_seeds(struct cli *, struct str **seeds, size_t *n,
-    struct why *);
+MUST_USE enum err plan_seeds(struct cli *, const struct str **seeds,
+    size_t *n, struct why *);
 
 /* What must not be written anywhere.  Memory: the cli's. */
 struct plan_secrets {

@@ -19,7 +19,7 @@ plan(const char *words)
 	const char *argv[20];
 	int argc = 0;
 	struct policy *p = NULL;
-	struct str *seeds;
+	const struct str *seeds;
 	size_t n;
 	struct cli c;
 

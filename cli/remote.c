@@ -105,17 +105,6 @@ links_free(struct remote *far)
 	}
 }
 
-struct asking {
-	struct resolve_query query;
-	bool done;
-};
-
-static void
-found(struct resolve_query *q)
-{
-	CONTAINER(q, struct asking, query)->done = true;
-}
-
 /*
  * The first address that takes a connection; else the failure that tells most:
  * a bad certificate of one is not hidden by another where nobody listens.
@@ -146,19 +135,12 @@ try_addresses(struct remote *far, const struct resolve_query *q,
 static enum err
 reach(struct remote *far, struct why *w)
 {
-	const struct resolver_options o = { .cache_max = 16,
-	    .timeout_ms = CONNECT_MS };
-	struct asking a = { .query = { .host = str_of(far->host),
-	    .found = found } };
-	struct resolver *r = resolver_new(far->loop, &o);
+	struct resolve_query q;
 
-	resolve_start(r, &a.query);
-	loop_run_until(far->loop, &a.done);
-	resolver_free(&r);
-	if (a.query.n == 0)
+	if (!resolve_now(far->loop, str_of(far->host), CONNECT_MS, &q))
 		return why(w, ERR_UNREACHED, "%s cannot be resolved: %s",
-		    far->host, a.query.error);
-	return try_addresses(far, &a.query, w);
+		    far->host, q.error);
+	return try_addresses(far, &q, w);
 }
 
 enum err

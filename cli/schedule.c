@@ -79,7 +79,7 @@ read_seeds(struct cli *c, struct schedule *s, struct why *w)
 {
 	const char *pause = cli_text(c, "rate-limit", NULL);
 	struct buf b = BUF_INIT;
-	struct str *seeds;
+	const struct str *seeds;
 	double delay = -1;
 	size_t n;
 

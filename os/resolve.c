@@ -590,3 +590,30 @@ resolver_free(struct resolver **rp)
 	arena_free(&r->fixed_memory);
 	mem_free(rp);
 }
+
+struct waiting {
+	struct resolve_query query;
+	bool done;
+};
+
+static void
+waited(struct resolve_query *q)
+{
+	CONTAINER(q, struct waiting, query)->done = true;
+}
+
+bool
+resolve_now(struct loop *l, struct str host, int64_t timeout_ms,
+    struct resolve_query *out)
+{
+	const struct resolver_options o = { .cache_max = 16,
+	    .timeout_ms = timeout_ms };
+	struct waiting w = { .query = { .host = host, .found = waited } };
+	struct resolver *r = resolver_new(l, &o);
+
+	resolve_start(r, &w.query);
+	loop_run_until(l, &w.done);
+	resolver_free(&r);
+	*out = w.query;
+	return out->n > 0;
+}

@@ -41,6 +41,12 @@ struct resolver *resolver_new(struct loop *, const struct resolver_options *);
 void resolver_free(struct resolver **);
 /* found() is called before this returns when the answer is in the cache. */
 void resolve_start(struct resolver *, struct resolve_query *);
+/*
+ * For a command that waits: resolve `host` with a resolver of its own, running
+ * the loop meanwhile.  False when there is no address.
+ */
+bool resolve_now(struct loop *, struct str host, int64_t timeout_ms,
+    struct resolve_query *);
 /* found() will not be called any more. */
 void resolve_stop(struct resolver *, struct resolve_query *);
 
