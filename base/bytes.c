@@ -1,6 +1,5 @@
 #include "base/bytes.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 

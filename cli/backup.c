@@ -11,7 +11,6 @@
  */
 #include <yyjson.h>
 
-#include "base/text.h"
 #include "cli/daemon.h"
 #include "cli/format.h"
 #include "cli/verbs.h"

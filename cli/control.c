@@ -2,9 +2,7 @@
  * argiope pause|resume|cancel|rerun CRAWL -- orders to a running daemon about
  * one of its crawls.
  */
-#include "base/text.h"
 #include "cli/daemon.h"
-#include "cli/format.h"
 #include "cli/verbs.h"
 
 #define PAGE_ROWS 1000

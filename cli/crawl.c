@@ -18,7 +18,6 @@
 #include "cli/verbs.h"
 #include "engine/control/control.h"
 #include "os/clock.h"
-#include "os/log.h"
 #include "os/system.h"
 
 #define PAUSED_LOOKS 3

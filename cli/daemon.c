@@ -1,6 +1,5 @@
 #include "cli/daemon.h"
 
-#include "base/text.h"
 #include "cli/ask.h"
 #include "cli/format.h"
 

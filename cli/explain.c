@@ -11,7 +11,6 @@
 #include "engine/frontier/url_query.h"
 #include "engine/policy/address.h"
 #include "engine/policy/robots.h"
-#include "os/clock.h"
 #include "server/json_writer.h"
 
 #define EXPLAIN_OPTIONS(X)                                                   \

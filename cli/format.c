@@ -1,7 +1,5 @@
 #include "cli/format.h"
 
-#include "base/text.h"
-
 const char *
 format_count(uint64_t n, char out[static FORMAT_MAX])
 {

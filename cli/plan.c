@@ -7,7 +7,6 @@
 #include "os/clock.h"
 #include "os/transport_proxy.h"
 #include "wire/base64.h"
-#include "wire/digest.h"
 
 #define DOWNLOADS "64"
 

@@ -1,6 +1,5 @@
 #include "cli/submit.h"
 
-#include "base/text.h"
 #include "cli/daemon.h"
 #include "server/json_writer.h"
 

@@ -1,6 +1,5 @@
 #include "os/database.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <sqlite3.h>
 

@@ -13,8 +13,6 @@
 #ifndef OS_TRANSPORT_H
 #define OS_TRANSPORT_H
 
-#include "base/arena.h"
-#include "base/err.h"
 #include "os/loop.h"
 
 /* An IP address: IPv4 is v4-mapped (::ffff:a.b.c.d). */

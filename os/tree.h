@@ -8,7 +8,6 @@
 #ifndef OS_TREE_H
 #define OS_TREE_H
 
-#include "base/arena.h"
 #include "base/err.h"
 
 /* Copy at most `bytes_max` of `from` to `to`, which must not exist. */

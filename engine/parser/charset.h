@@ -11,7 +11,6 @@
 #define ENGINE_PARSER_CHARSET_H
 
 #include "base/arena.h"
-#include "base/err.h"
 
 #define CHARSET_PRESCAN_BYTES 1024u
 

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <yyjson.h>
 
-#include "base/text.h"
 #include "engine/policy/address.h"
 
 /* "mailto:x" has a scheme, "localhost:8000" a port. */
