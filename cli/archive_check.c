@@ -133,6 +133,5 @@ archive_check_run(struct cli *c)
 		archive_check_text(&counts, &k.line);
 	}
 	cli_put(&k.line);
-	buf_free(&k.line);
 	return e == OK ? archive_check_exit(&counts, o.strict) : cli_fail(&w);
 }

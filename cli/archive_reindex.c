@@ -325,7 +325,7 @@ find_dirs(struct cli *c, const char **dirs, size_t *n, struct why *w)
 }
 
 static void
-event_publisher_rest(struct rebuilding *r, const struct rebuild_counts *n,
+say_rest(struct rebuilding *r, const struct rebuild_counts *n,
     const char *data_dir)
 {
 	if (n->finished > 0)
@@ -404,7 +404,7 @@ rebuild(struct cli *c)
 		e = rebuild_run(&o, &counts, &w);
 	progress_clear(&r.progress);
 	if (e == OK)
-		event_publisher_rest(&r, &counts, c->data_dir);
+		say_rest(&r, &counts, c->data_dir);
 	buf_free(&r.line);
 	return e != OK ? cli_fail(&w) : files_lost(verdict(counts.damaged,
 	    counts.missing, counts.repeated), counts.lost, counts.gone);

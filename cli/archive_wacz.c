@@ -73,7 +73,6 @@ print(struct cli *c, const char *path, bool event,
 		    bytes));
 	}
 	cli_put(&b);
-	buf_free(&b);
 }
 
 static enum err

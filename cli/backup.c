@@ -296,7 +296,6 @@ print(const struct backup *b, const char *done)
 		    (unsigned long long)b->bytes);
 	}
 	cli_put(&out);
-	buf_free(&out);
 }
 
 static enum err

@@ -185,7 +185,7 @@ void
 cli_put(struct buf *b)
 {
 	fwrite(b->p, 1, b->n, stdout);
-	buf_clear(b);
+	buf_free(b);
 }
 
 /* --- places ------------------------------------------------------------- */

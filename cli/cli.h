@@ -40,7 +40,7 @@ void cli_close(struct cli *);
 int cli_fail(const struct why *);
 /* Flush standard output; `code`, or 74 when it could not be written. */
 int cli_end(int code);
-/* The buffer to standard output; it is empty then. */
+/* The buffer to standard output; it is freed. */
 void cli_put(struct buf *);
 
 /* Options by name.  A name that the verb has not is our own mistake. */

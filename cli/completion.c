@@ -24,6 +24,5 @@ completion_run(struct cli *c)
 	}
 	option_completion(CLI_PROGRAM, verbs, n, &b);
 	cli_put(&b);
-	buf_free(&b);
 	return 0;
 }

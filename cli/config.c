@@ -66,6 +66,5 @@ config_run(struct cli *c)
 	if (b.n > 0 && b.p[b.n - 1] != '\n')
 		buf_put_char(&b, '\n');
 	cli_put(&b);
-	buf_free(&b);
 	return 0;
 }

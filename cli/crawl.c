@@ -678,8 +678,7 @@ crawl_run(struct cli *c)
 	engine_free(&r.engine);
 	if (e == OK)
 		code = pack(&r, code);
-	if (r.home != NULL)
-		loop_free(&r.home);
+	loop_free(&r.home);
 	policy_free(&r.policy);
 	return e == OK ? code : cli_fail(&w);
 }

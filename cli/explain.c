@@ -454,13 +454,11 @@ explain_run(struct cli *c)
 	else if (e == OK)
 		put_text(&x, &b);
 	cli_put(&b);
-	buf_free(&b);
 	robots_free(&x.robots);
 	policy_compiled_free(&x.compiled);
 	policy_free(&x.policy);
 	engine_free(&x.engine);
-	if (x.home != NULL)
-		loop_free(&x.home);
+	loop_free(&x.home);
 	arena_free(&x.arena);
 	return e == OK ? 0 : cli_fail(&w);
 }

@@ -473,7 +473,6 @@ print_counts(const struct put *p)
 		    p->ok, p->skipped, p->failed, p->bad_lines, s * 1000);
 	}
 	cli_put(&b);
-	buf_free(&b);
 }
 
 /* What is wrong, besides lines that were named; the exit code. */

@@ -143,6 +143,5 @@ man_run(struct cli *c)
 	else
 		put_one(&b, v);
 	cli_put(&b);
-	buf_free(&b);
 	return 0;
 }

@@ -379,7 +379,7 @@ plan_policy(struct cli *c, const struct str *seeds, size_t seeds_n,
 		e = steps[i](c, *out, w);
 	if (e == OK)
 		e = check_agent(c, *out, w);
-	if (e != OK && *out != NULL)
+	if (e != OK)
 		policy_free(out);
 	return e;
 }

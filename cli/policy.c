@@ -109,7 +109,6 @@ print(struct str json)
 	buf_put_str(&b, json);
 	buf_put_char(&b, '\n');
 	cli_put(&b);
-	buf_free(&b);
 	return 0;
 }
 

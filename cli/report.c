@@ -513,5 +513,4 @@ report_end(struct report *r, const struct report_end *e)
 	if (e->resume != NULL)
 		buf_printf(&b, "\nTo go on: %s\n", e->resume);
 	cli_put(&b);
-	buf_free(&b);
 }

@@ -43,7 +43,6 @@ print(struct cli *c, const struct figure *f, size_t n)
 		figures_text(f, n, &b);
 	}
 	cli_put(&b);
-	buf_free(&b);
 }
 
 /* --- the daemon's answer ------------------------------------------------ */
@@ -98,7 +97,6 @@ print_doors(yyjson_val *doors)
 		    STR_FMT(note));
 	}
 	cli_put(&b);
-	buf_free(&b);
 }
 
 /* False when it is the answer of another directory's daemon. */

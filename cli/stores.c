@@ -73,6 +73,5 @@ stores_print(struct cli *c, const struct stores_list *l, enum err e,
 		l->text(l->rows, l->n, &b);
 	}
 	cli_put(&b);
-	buf_free(&b);
 	return 0;
 }

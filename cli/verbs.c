@@ -44,7 +44,6 @@ help(const char *family)
 	    strcmp(family, "frontier") == 0 ? FRONTIER_SUMMARY : CLI_SUMMARY,
 	    some, some_n, &b);
 	cli_put(&b);
-	buf_free(&b);
 	return cli_end(0);
 }
 
@@ -55,7 +54,6 @@ help_of(const struct option_verb *v)
 
 	option_help(CLI_PROGRAM, v, &b);
 	cli_put(&b);
-	buf_free(&b);
 	return cli_end(0);
 }
 

@@ -168,8 +168,7 @@ die(struct net_conn *c)
 	if (c->ssl != NULL && c->state == OPEN && c->why.err == OK)
 		SSL_shutdown(c->ssl);
 	c->state = DEAD;
-	if (c->ssl != NULL)
-		SSL_free(c->ssl);
+	SSL_free(c->ssl);
 	c->ssl = NULL;
 	if (c->watch.fd >= 0)
 		close(c->watch.fd);

@@ -84,8 +84,7 @@ regex_bytes(const struct regex *r)
 void
 regex_scratch_free(struct regex_scratch *s)
 {
-	if (s->match_data != NULL)
-		pcre2_match_data_free(s->match_data);
+	pcre2_match_data_free(s->match_data);
 	s->match_data = NULL;
 }
 
