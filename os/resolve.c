@@ -214,7 +214,7 @@ static void
 tell(struct name *n, int64_t seconds)
 {
 	struct resolver *r = n->r;
-	struct list waiters, *first;
+	struct list waiters;
 	struct ip addresses[RESOLVE_ADDRESSES_MAX];
 	size_t count = n->n;
 	const char *error = n->error;
@@ -222,18 +222,13 @@ tell(struct name *n, int64_t seconds)
 	if (count > 0)
 		memcpy(addresses, n->addresses, count * sizeof(*addresses));
 	list_init(&waiters);
-	while ((first = n->waiters.next) != &n->waiters) {
-		list_take(first);
-		list_put(&waiters, first);
-	}
+	list_move_all(&waiters, &n->waiters);
 	loop_timer_stop(r->loop, &n->timeout);
 	keep(n, seconds);
 	drop_oldest(r);
-	while ((first = waiters.next) != &waiters) {
-		list_take(first);
-		give(LIST_ITEM(first, struct resolve_query, node), addresses,
+	while (!list_empty(&waiters))
+		give(LIST_POP(&waiters, struct resolve_query, node), addresses,
 		    count, error, false);
-	}
 }
 
 static const char *
@@ -561,12 +556,9 @@ free_sockets(struct list *l)
 static void
 forget_name(struct name *n)
 {
-	struct list *first;
-
-	while ((first = n->waiters.next) != &n->waiters) {
-		list_take(first);
-		LIST_ITEM(first, struct resolve_query, node)->resolver = NULL;
-	}
+	while (!list_empty(&n->waiters))
+		LIST_POP(&n->waiters, struct resolve_query, node)->resolver =
+		    NULL;
 	n->asked->name = NULL;
 	name_free(&n);
 }
