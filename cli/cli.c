@@ -184,7 +184,8 @@ cli_end(int code)
 void
 cli_put(struct buf *b)
 {
-	fwrite(b->p, 1, b->n, stdout);
+	if (b->n > 0)
+		fwrite(b->p, 1, b->n, stdout);
 	buf_free(b);
 }
 
