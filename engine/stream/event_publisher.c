@@ -12,7 +12,8 @@ struct batch {
 	struct ledger_query query;
 	struct mail mail;
 	struct event_publisher *publisher;
-	struct list first, fresh, views, answers;
+	struct list fresh, views;    /* of captures, and of told_view */
+	struct list first, rest;     /* requests: before the views, behind */
 };
 
 struct event_publisher {
@@ -31,24 +32,25 @@ struct event_publisher {
 
 /* --- at home ------------------------------------------------------------- */
 
+/* A request's node is its `hop`. */
 static void
-give_answers(struct list *answers)
+run_requests(struct list *requests)
 {
-	while (!list_empty(answers)) {
-		struct published_answer *a = LIST_POP(answers,
-		    struct published_answer, node);
-		a->told(a);
+	while (!list_empty(requests)) {
+		struct request *r = LIST_POP(requests, struct request, hop);
+		r->at = AT_MAIN;
+		request_run(r);
 	}
 }
 
-/* Who launches a crawl is answered before anybody hears of it. */
+/* Whoever launches a crawl gets the answer before any client hears of it. */
 static void
 tell_home(struct batch *b)
 {
 	const struct event_publisher_options *o = &b->publisher->options;
 	bool any = !list_empty(&b->views);
 
-	give_answers(&b->first);
+	run_requests(&b->first);
 	if (!list_empty(&b->fresh))
 		o->fresh(o->arg, &b->fresh);
 	while (!list_empty(&b->views)) {
@@ -57,7 +59,7 @@ tell_home(struct batch *b)
 		o->view(o->arg, &v->view);
 		mem_free(&v);
 	}
-	give_answers(&b->answers);
+	run_requests(&b->rest);
 	if (any && o->end != NULL)
 		o->end(o->arg);
 }
@@ -113,7 +115,7 @@ gathering(struct event_publisher *t)
 	list_init(&b->first);
 	list_init(&b->fresh);
 	list_init(&b->views);
-	list_init(&b->answers);
+	list_init(&b->rest);
 	return b;
 }
 
@@ -182,64 +184,25 @@ event_publisher_handoff(struct event_publisher *t, struct handoff *x)
 	list_put(&gathering(t)->fresh, &x->node);
 }
 
-void
-event_publisher_now(struct event_publisher *t, struct published_answer *a)
+static void
+enter(struct event_publisher *t, struct list *requests, struct request *r)
 {
-	struct batch *b = gathering(t);
+	struct list *n = (void *)&r->hop;
 
-	a->publisher = t;
-	list_put(a->before_views ? &b->first : &b->answers, &a->node);
+	list_put(requests, n);
 	t->hurry = true;
-}
-
-static void
-kept(struct promise *p, enum err e)
-{
-	struct published_answer *a =
-	    CONTAINER(p, struct published_answer, promise);
-
-	a->err = e;
-	event_publisher_now(a->publisher, a);
-}
-
-struct promise *
-event_publisher_promise(struct event_publisher *t, struct published_answer *a)
-{
-	a->publisher = t;
-	a->promise.kept = kept;
-	return &a->promise;
-}
-
-static void
-run_published(struct published_answer *a)
-{
-	struct request *r = CONTAINER(a, struct request, hop);
-
-	r->at = AT_MAIN;
-	request_run(r);
-}
-
-static void
-enter(struct event_publisher *t, struct request *r, bool before_views)
-{
-	struct published_answer *a = (void *)&r->hop;
-
-	_Static_assert(sizeof(*a) <= sizeof(r->hop), "it lies in a request");
-	*a = (struct published_answer){ .before_views = before_views,
-	    .told = run_published };
-	event_publisher_now(t, a);
 }
 
 void
 event_publisher_enter(struct request *r, void *publisher)
 {
-	enter(publisher, r, false);
+	enter(publisher, &gathering(publisher)->rest, r);
 }
 
 void
 event_publisher_introduce(struct request *r, void *publisher)
 {
-	enter(publisher, r, true);
+	enter(publisher, &gathering(publisher)->first, r);
 }
 
 static void

@@ -1,8 +1,9 @@
 /*
- * event_publisher -- what became durable goes home: crawls that changed, and
- * answers to who launched or steered one.  Private to engine/.
+ * event_publisher -- takes what became durable to the main loop: views of
+ * crawls that changed, captures, and requests that wait for them.  Private to
+ * engine/.
  *
- *     ledger's loop: views, answers, captures ──► one ledger_read() ──► home
+ *     ledger's loop: views, requests, captures ──► a ledger_barrier() ──► home
  *
  * One batch is under way at a time; what comes meanwhile is gathered, a crawl's
  * views into its last.  So home is told of no number that the index does not
@@ -16,16 +17,6 @@
 #include "engine/fetcher/handoff.h"
 #include "engine/frontier/frontier.h"
 #include "os/request.h"
-
-/* Lies in what it answers; at home told() gives it back. */
-struct published_answer {
-	struct promise promise;
-	struct list node;
-	struct event_publisher *publisher;
-	enum err err;                /* of the promise */
-	bool before_views;           /* it introduces a crawl */
-	void (*told)(struct published_answer *);
-};
 
 struct event_publisher_options {
 	struct loop *loop, *home;
@@ -42,9 +33,6 @@ struct event_publisher *event_publisher_new(
     const struct event_publisher_options *);
 void event_publisher_free(struct event_publisher **); /* after the ledger */
 void event_publisher_view(struct event_publisher *, const struct crawl_view *);
-/* A promise to be put into the ledger, for its answer. */
-struct promise *event_publisher_promise(
-    struct event_publisher *, struct published_answer *);
 /*
  * enter() of AT_PUBLISHED and of AT_INTRODUCED (os/request.h): the step runs on
  * the main loop with the next batch, behind its views or, since it introduces
@@ -54,8 +42,6 @@ void event_publisher_enter(struct request *, void *publisher);
 void event_publisher_introduce(struct request *, void *publisher);
 /* A durable item's capture, on its way to the stream. */
 void event_publisher_handoff(struct event_publisher *, struct handoff *);
-/* Nothing is to become durable for it: it leaves with the next batch. */
-void event_publisher_now(struct event_publisher *, struct published_answer *);
 /*
  * The ledger is closed: what is left goes home at once, behind the batch that
  * is under way; then `gone`, on the ledger's loop.
