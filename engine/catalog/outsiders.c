@@ -6,19 +6,11 @@
 
 #define LOOK_MS 1000
 
-/* What was shown of one. */
-struct shown {
-	uint32_t id;
-	uint64_t round;              /* in which it was there */
-	struct lease_stats stats;
-};
-
 struct outsiders {
 	struct outsiders_options options;
 	struct timer timer;
 	struct look *look;           /* under way, or NULL */
-	struct map shown;            /* id -> struct shown */
-	uint64_t round;
+	size_t shown;                /* rows that are not deleted */
 	bool stopped;
 };
 
@@ -54,61 +46,40 @@ view_of(const struct lease_crawl_look *l)
 	};
 }
 
-static bool
-is_as_shown(const struct shown *s, const struct lease_crawl_look *l)
-{
-	return s->stats.active == l->stats.active &&
-	    s->stats.leased == l->stats.leased &&
-	    s->stats.completed == l->stats.completed &&
-	    s->stats.queues == l->stats.queues;
-}
-
-/* True when the registry has changed. */
-static bool
+static void
 show(struct outsiders *o, const struct lease_crawl_look *l)
 {
-	struct shown *s = map_get_id(&o->shown, l->id);
-	struct crawl_view v = view_of(l);
+	struct crawl_registry *registry = o->options.registry;
 	struct crawl_spec spec = { .kind = CRAWL_FRONTIER, .name = l->name };
+	struct crawl_view v = view_of(l);
 
-	if (s != NULL && is_as_shown(s, l)) {
-		s->round = o->round;
-		return false;
+	if (crawl_row(registry, l->id) == NULL) {
+		crawl_registry_add(registry, &v, &spec);
+		o->shown++;
 	}
-	if (s == NULL) {
-		s = mem_new(sizeof(*s));
-		s->id = l->id;
-		map_put_id(&o->shown, l->id, s);
-		crawl_registry_add(o->options.registry, &v, &spec);
-	}
-	crawl_registry_show(o->options.registry, &v);
-	s->stats = l->stats;
-	s->round = o->round;
-	return true;
+	crawl_registry_show(registry, &v);
 }
 
-/* Those that were not there any more. */
-static bool
-drop_gone(struct outsiders *o)
+/* Delete the rows of those that were not found any more. */
+static void
+drop_gone(struct outsiders *o, struct look *k)
 {
-	struct map left = MAP_INIT;
-	bool any = false;
-	size_t at = 0;
-	void *v;
+	struct crawl_registry *registry = o->options.registry;
+	struct map found = MAP_INIT;
+	uint32_t id = UINT32_MAX;
+	struct crawl_row *r;
 
-	while (map_next(&o->shown, &at, &v)) {
-		struct shown *s = v;
-		if (s->round == o->round) {
-			map_put_id(&left, s->id, s);
+	for (size_t i = 0; i < k->n; i++)
+		map_put_id(&found, k->found[i].id, k);
+	while ((r = crawl_registry_below(registry, id)) != NULL) {
+		id = r->id;
+		if (r->view.kind != CRAWL_FRONTIER || r->deleted ||
+		    map_get_id(&found, id) != NULL)
 			continue;
-		}
-		crawl_registry_delete(o->options.registry, s->id);
-		mem_free(&s);
-		any = true;
+		crawl_registry_delete(registry, id);
+		o->shown--;
 	}
-	map_free(&o->shown);
-	o->shown = left;
-	return any;
+	map_free(&found);
 }
 
 static void
@@ -124,17 +95,17 @@ seen(struct loop_call *c)
 {
 	struct look *k = CONTAINER(c, struct look, call);
 	struct outsiders *o = k->outsiders;
-	bool any = false;
 
 	if (o != NULL) {
+		struct crawl_registry *registry = o->options.registry;
+		uint64_t version = crawl_registry_version(registry);
 		o->look = NULL;
-		o->round++;
 		for (size_t i = 0; i < k->n; i++)
-			any |= show(o, &k->found[i]);
-		if (k->n < o->shown.n)
-			any |= drop_gone(o);
-		if (any)
-			crawl_registry_notify(o->options.registry);
+			show(o, &k->found[i]);
+		if (k->n < o->shown)
+			drop_gone(o, k);
+		if (crawl_registry_version(registry) != version)
+			crawl_registry_notify(registry);
 		look_later(o);
 	}
 	arena_free(&k->arena);
@@ -183,18 +154,11 @@ void
 outsiders_free(struct outsiders **op)
 {
 	struct outsiders *o = *op;
-	size_t at = 0;
-	void *v;
 
 	if (o == NULL)
 		return;
 	outsiders_stop(o);
 	if (o->look != NULL)
 		o->look->outsiders = NULL;
-	while (map_next(&o->shown, &at, &v)) {
-		struct shown *s = v;
-		mem_free(&s);
-	}
-	map_free(&o->shown);
 	mem_free(op);
 }
