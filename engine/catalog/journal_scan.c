@@ -16,6 +16,7 @@
  */
 #include "engine/catalog/journal_scan.h"
 
+#include "base/heap.h"
 #include "engine/catalog/core.h"
 #include "engine/catalog/link_scan.h"
 #include "engine/ledger/ledger.h"
@@ -27,9 +28,6 @@
 #define IDLE_MS 60000
 #define IDLE_BYTES_MAX ((size_t)16 << 20)
 
-struct ranked {
-	uint64_t value, number;
-};
 /* Of the numbers 64 * at + 0 ... 63. */
 struct word {
 	uint64_t at, bits;
@@ -51,8 +49,9 @@ struct scan {
 	struct why why;
 	struct word *words;
 	size_t words_n, words_cap;
-	struct ranked *heap;         /* the least of them on top */
-	size_t heap_n, heap_max;
+	struct heap_node *ranked;    /* key: the value; tie: ~number */
+	struct heap heap;            /* of them, the least on top */
+	size_t heap_max;
 	struct link_scan *links;    /* NULL: no page need be read */
 	uint64_t pages, pages_max;   /* read for them, in all; 0: no limit */
 	bool limited;                /* as many as may be: it ends here */
@@ -82,56 +81,34 @@ put_bit(struct scan *w, uint64_t number)
 	w->words[w->words_n - 1].bits |= UINT64_C(1) << number % 64;
 }
 
-static uint64_t
+static int64_t
 value_of(const struct scan *w, const struct journal_entry *e)
 {
-	return w->filter.order == PAGES_SLOWEST ? e->duration_us :
-	    journal_body_length(e);
+	return (int64_t)(w->filter.order == PAGES_SLOWEST ? e->duration_us :
+	    journal_body_length(e));
 }
 
 /* Of equal values the later one is the lesser: the list does not waver. */
-static bool
-is_less(const struct ranked *a, const struct ranked *b)
+static int
+least_first(const void *a, const void *b)
 {
-	return a->value != b->value ? a->value < b->value :
-	    a->number > b->number;
+	const struct heap_node *x = *(struct heap_node *const *)a;
+	const struct heap_node *y = *(struct heap_node *const *)b;
+
+	return x->key != y->key ? (x->key < y->key ? -1 : 1) :
+	    (x->tie > y->tie) - (x->tie < y->tie);
 }
 
 static void
-sift_down(struct ranked *h, size_t n, size_t i)
+rank(struct scan *w, const struct heap_node *added)
 {
-	for (;;) {
-		size_t least = i, k = 2 * i + 1;
-		if (k < n && is_less(&h[k], &h[least]))
-			least = k;
-		if (k + 1 < n && is_less(&h[k + 1], &h[least]))
-			least = k + 1;
-		if (least == i)
-			return;
-		struct ranked swap = h[i];
-		h[i] = h[least];
-		h[least] = swap;
-		i = least;
-	}
-}
+	struct heap_node *n = heap_first(&w->heap);
 
-static void
-rank(struct scan *w, struct ranked r)
-{
-	struct ranked *h = w->heap;
-	size_t i;
-
-	if (w->heap_n == w->heap_max) {
-		if (is_less(&h[0], &r)) {
-			h[0] = r;
-			sift_down(h, w->heap_n, 0);
-		}
+	if (w->heap.n < w->heap_max)
+		n = &w->ranked[w->heap.n];
+	else if (least_first(&added, &n) < 0)
 		return;
-	}
-	for (i = w->heap_n++; i > 0 && is_less(&r, &h[(i - 1) / 2]);
-	    i = (i - 1) / 2)
-		h[i] = h[(i - 1) / 2];
-	h[i] = r;
+	heap_put(&w->heap, n, added->key, added->tie);
 }
 
 /* --- a piece, on the pool ----------------------------------------------- */
@@ -148,7 +125,7 @@ see(struct scan *w, struct str key, struct str value)
 		return;
 	w->total++;
 	if (w->heap_max > 0)
-		rank(w, (struct ranked){ value_of(w, &e), e.seq });
+		rank(w, &(struct heap_node){ value_of(w, &e), ~e.seq, 0 });
 	else
 		put_bit(w, e.seq);
 }
@@ -198,23 +175,19 @@ read_one(struct scan *w, struct capture_list *l, uint64_t number)
 	arena_free(&a);
 }
 
-static int
-least_first(const void *a, const void *b)
-{
-	return is_less(a, b) ? -1 : 1;
-}
-
-/* Sorted so, it is a heap still. */
 static void
 read_ranked(struct scan *w, struct capture_list *l)
 {
 	const struct captures_query *q = l->ask;
-	size_t end = w->heap_n - MIN(w->heap_n, (size_t)q->start);
+	size_t n = w->heap.n, end = n - MIN(n, (size_t)q->start);
+	struct heap_node **sorted = mem_array(n + 1, sizeof(*sorted));
 
-	if (w->heap_n > 1)
-		qsort(w->heap, w->heap_n, sizeof(*w->heap), least_first);
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = &w->ranked[i];
+	qsort(sorted, n, sizeof(*sorted), least_first);
 	for (size_t i = 0; i < MIN(q->size, end); i++)
-		read_one(w, l, w->heap[end - 1 - i].number);
+		read_one(w, l, ~sorted[end - 1 - i]->tie);
+	mem_free(&sorted);
 }
 
 /* The numbers at `n` places from `place` on, the least first. */
@@ -270,7 +243,7 @@ static size_t
 bytes_of(const struct scan *w)
 {
 	return w->words_cap * sizeof(*w->words) +
-	    w->heap_max * sizeof(*w->heap);
+	    w->heap_max * (sizeof(*w->ranked) + sizeof(*w->heap.nodes));
 }
 
 static void
@@ -280,7 +253,8 @@ scan_free(struct scan *w)
 	arena_free(&w->arena);
 	link_scan_free(&w->links);
 	mem_free(&w->words);
-	mem_free(&w->heap);
+	heap_free(&w->heap);
+	mem_free(&w->ranked);
 	mem_free(&w);
 }
 
@@ -411,8 +385,8 @@ begin_wanted(struct journal_scans *f)
 		if (f->count >= JOURNAL_SCANS_MAX)
 			return;
 		f->count++;
-		w->heap = w->heap_max == 0 ? NULL :
-		    mem_array(w->heap_max, sizeof(*w->heap));
+		w->ranked = w->heap_max == 0 ? NULL :
+		    mem_array(w->heap_max, sizeof(*w->ranked));
 		list_take(&w->node);
 		list_put(&f->due, &w->node);
 	}
