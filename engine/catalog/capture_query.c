@@ -48,24 +48,16 @@ put_hop(struct capture_query *q, const struct capture *c, struct str file,
 static enum err
 read_hops(struct record_reader *r, struct capture_query *q)
 {
-	struct capture_member members[CAPTURE_MEMBERS_MAX];
-	struct str file = STR_NONE;
+	struct capture_members m;
 	struct capture c;
-	size_t n;
-	int fd;
 
-	enum err e = capture_records(r, &q->entry, members, &n, &q->why);
-	if (e == OK)
-		e = capture_file_name(r, q->entry.file, &q->arena, &file,
-		    &q->why);
-	if (e == OK)
-		e = record_reader_file(r, q->entry.file, &fd, &q->why);
-	q->hops = ARENA_ARRAY(&q->arena, struct page_hop, n);
-	for (size_t i = 0; e == OK && i < n; i++)
+	enum err e = capture_records(r, &q->entry, &q->arena, &m, &q->why);
+	q->hops = ARENA_ARRAY(&q->arena, struct page_hop, m.n);
+	for (size_t i = 0; i < m.n; i++)
 		/* A record that cannot be read is left out. */
-		if (capture_read(r->own, fd, members[i].offset,
-		    members[i].clen, 0, &c, NULL) == OK)
-			put_hop(q, &c, file, &members[i]);
+		if (capture_read(r->own, m.fd, m.at[i].offset, m.at[i].clen,
+		    0, &c, NULL) == OK)
+			put_hop(q, &c, m.file, &m.at[i]);
 	return e;
 }
 
@@ -266,24 +258,18 @@ copy_member(int fd, const struct capture_member *m, struct buf *out,
 static enum err
 copy_records(struct record_reader *r, struct records_query *q)
 {
-	struct capture_member members[CAPTURE_MEMBERS_MAX];
+	struct capture_members m = { .n = 0 };
 	struct journal_entry entry;
-	size_t n = 0;
-	int fd;
 
 	enum err e = record_reader_entry(r, q->crawl, q->number, &q->arena,
 	    &entry, &q->why);
 	if (e == OK && entry.file == 0)
 		e = why(&q->why, ERR_ABSENT, "the page is not archived");
 	if (e == OK)
-		e = capture_records(r, &entry, members, &n, &q->why);
-	if (e == OK)
-		e = capture_file_name(r, entry.file, &q->arena, &q->file,
-		    &q->why);
-	if (e == OK)
-		e = record_reader_file(r, entry.file, &fd, &q->why);
-	for (size_t i = 0; e == OK && i < n; i++)
-		e = copy_member(fd, &members[i], &q->bytes, &q->why);
+		e = capture_records(r, &entry, &q->arena, &m, &q->why);
+	for (size_t i = 0; e == OK && i < m.n; i++)
+		e = copy_member(m.fd, &m.at[i], &q->bytes, &q->why);
+	q->file = m.file;
 	return e;
 }
 

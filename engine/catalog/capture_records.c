@@ -7,6 +7,7 @@
  */
 #include "engine/catalog/capture_records.h"
 
+#include "engine/archive/archive.h"
 #include "engine/archive/archive_port.h"
 #include "engine/ledger/ledger.h"
 
@@ -14,26 +15,6 @@
 #define BACK_MAX 100u
 /* Members walked over before the capture's own. */
 #define WALK_MAX 200000u
-
-enum err
-capture_file_name(struct record_reader *r, uint32_t file, struct arena *a,
-    struct str *name, struct why *w)
-{
-	struct str path;
-
-	enum err e = ledger_warc_path(r->index, file, a, &path, w);
-	if (e != OK)
-		return e;
-	*name = path;
-	for (size_t i = path.n; i > 0; i--)
-		if (path.p[i - 1] == '/') {
-			*name = str_from(path, i);
-			break;
-		}
-	if (str_ends(*name, STR(".open")))
-		name->n -= STR(".open").n;
-	return OK;
-}
 
 /* Where to begin walking: at an earlier capture's record in that file. */
 static uint64_t
@@ -78,20 +59,25 @@ read_head(int fd, uint64_t at, struct gzip_head *head)
 
 enum err
 capture_records(struct record_reader *r, const struct journal_entry *e,
-    struct capture_member out[CAPTURE_MEMBERS_MAX], size_t *n, struct why *w)
+    struct arena *a, struct capture_members *out, struct why *w)
 {
 	uint64_t at = e->hops == 0 ? e->offset : place_before(r, e);
 	struct gzip_head head;
+	struct str path;
 	bool final = false;
-	int fd;
 
-	*n = 0;
-	enum err err = record_reader_file(r, e->file, &fd, w);
-	for (unsigned i = 0; err == OK && i < WALK_MAX &&
-	    *n < CAPTURE_MEMBERS_MAX - 1 && read_head(fd, at, &head); i++) {
+	out->n = 0;
+	enum err err = ledger_warc_path(r->index, e->file, a, &path, w);
+	if (err == OK)
+		err = record_reader_file(r, e->file, &out->fd, w);
+	if (err != OK)
+		return err;
+	out->file = archive_final_name(archive_base_name(path));
+	for (unsigned i = 0; i < WALK_MAX && out->n < CAPTURE_MEMBERS_MAX - 1 &&
+	    read_head(out->fd, at, &head); i++) {
 		bool ours = head.has_numbers && head.seq == e->seq;
 		if (ours)
-			out[(*n)++] = (struct capture_member){ at,
+			out->at[out->n++] = (struct capture_member){ at,
 			    head.lengths.clen };
 		else if (at > e->offset)
 			break;
@@ -99,8 +85,8 @@ capture_records(struct record_reader *r, const struct journal_entry *e,
 		at += head.lengths.clen;
 	}
 	if (!final) {
-		*n = 1;
-		out[0] = (struct capture_member){ e->offset, e->clen };
+		out->n = 1;
+		out->at[0] = (struct capture_member){ e->offset, e->clen };
 	}
-	return err;
+	return OK;
 }

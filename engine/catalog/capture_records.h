@@ -13,16 +13,19 @@ struct capture_member {
 	uint32_t clen;
 };
 #define CAPTURE_MEMBERS_MAX 256u
+struct capture_members {
+	int fd;                      /* the reader's */
+	struct str file;             /* the WARC's name when it is finished */
+	size_t n;
+	struct capture_member at[CAPTURE_MEMBERS_MAX];
+};
 /*
  * All records of the capture, in the order in which they were written: of each
  * hop the response, then the request.  The final response is always there.
- * Errors: as record_reader_file().
+ * Memory of the name: `a`.  Errors: as record_reader_file().
  */
 MUST_USE enum err capture_records(struct record_reader *,
-    const struct journal_entry *, struct capture_member[CAPTURE_MEMBERS_MAX],
-    size_t *n, struct why *);
-/* The WARC file's name when it is finished.  Memory: `a`. */
-MUST_USE enum err capture_file_name(struct record_reader *, uint32_t file,
-    struct arena *a, struct str *name, struct why *);
+    const struct journal_entry *, struct arena *a, struct capture_members *,
+    struct why *);
 
 #endif

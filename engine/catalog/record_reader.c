@@ -111,14 +111,14 @@ record_reader_heads(struct record_reader *r, const struct journal_entry *e,
     struct capture *out, struct why *w)
 {
 	int fd;
-	enum err err = record_reader_file(r, e->file, &fd, w);
 
 	/* Some entries do not know where their body begins. */
-	if (err == OK && e->body_at != 0)
-		return capture_read_heads(r->own, fd, e->offset, e->clen,
-		    e->body_at, out, w);
-	return err != OK ? err : capture_read(r->own, fd, e->offset, e->clen,
-	    e->ulen, out, w);
+	if (e->body_at == 0)
+		return read_at(r, r->own, e->file, e->offset, e->clen, e->ulen,
+		    out, w);
+	enum err err = record_reader_file(r, e->file, &fd, w);
+	return err != OK ? err : capture_read_heads(r->own, fd, e->offset,
+	    e->clen, e->body_at, out, w);
 }
 
 /* A revisit of a 304 answer has no body; others have that of the original. */
