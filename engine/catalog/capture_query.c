@@ -217,15 +217,10 @@ catalog_capture(struct catalog *c, struct capture_query *q)
 	g->ask = q;
 	g->task.run = reading_run;
 	g->task.done = reading_came;
-	q->arena = ARENA_INIT;
-	q->hops_n = q->links_n = q->duplicates_n = 0;
-	q->hops = NULL;
-	q->links = NULL;
-	q->duplicates = NULL;
-	q->body_bytes = STR_NONE;
-	q->cut = q->damaged = q->so_far = false;
-	q->looked = 0;
-	q->why = WHY_INIT;
+	*q = (struct capture_query){ .crawl = q->crawl, .number = q->number,
+	    .body = q->body, .body_bytes_max = q->body_bytes_max,
+	    .same = q->same, .left = q->left, .done = q->done,
+	    .arg = q->arg };
 	read_task_put(c->tasks, &g->task);
 }
 
@@ -300,9 +295,7 @@ catalog_records(struct catalog *c, struct records_query *q)
 	g->ask = q;
 	g->task.run = copying_run;
 	g->task.done = copying_came;
-	q->arena = ARENA_INIT;
-	q->bytes = BUF_INIT;
-	q->file = STR_NONE;
-	q->why = WHY_INIT;
+	*q = (struct records_query){ .crawl = q->crawl, .number = q->number,
+	    .done = q->done, .arg = q->arg };
 	read_task_put(c->tasks, &g->task);
 }

@@ -18,6 +18,7 @@
 #include "engine/frontier/journal.h"
 #include "engine/frontier/url_state.h"
 #include "engine/policy/policy.h"
+#include "os/request.h"
 
 struct catalog;
 
@@ -41,6 +42,7 @@ struct log_query {
 	struct why why;
 	void (*done)(struct log_query *);
 	void *arg;
+	struct request request;      /* the catalog's */
 };
 void catalog_log(struct catalog *, struct log_query *);
 
@@ -129,6 +131,8 @@ struct robots_query {
 	struct robots_verdict verdict;
 	void (*done)(struct robots_query *);
 	void *arg;
+	struct request request;      /* the catalog's, as this: */
+	struct catalog *catalog;
 };
 void catalog_robots(struct catalog *, struct robots_query *);
 

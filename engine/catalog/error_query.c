@@ -136,10 +136,8 @@ catalog_errors(struct catalog *c, struct errors_query *q)
 {
 	struct errors_request *g = mem_new(sizeof(*g));
 
-	q->arena = ARENA_INIT;
-	q->problems = NULL;
-	q->n = 0;
-	q->why = WHY_INIT;
+	*q = (struct errors_query){ .crawl = q->crawl, .done = q->done,
+	    .arg = q->arg };
 	g->catalog = c;
 	g->ask = q;
 	g->request.done = answer;

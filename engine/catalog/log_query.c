@@ -10,11 +10,6 @@
 	X(READ_LOG, AT_READ, read_log, "the crawl, and its entries")
 enum { LOG_STEPS(REQUEST_ENUM) };
 
-struct log_request {
-	struct request request;
-	struct log_query *ask;
-};
-
 static struct log_entry
 entry_of(const struct crawl_log_record *r, struct arena *a)
 {
@@ -56,7 +51,7 @@ read_entries(struct log_query *q, struct index *x)
 static int
 read_log(struct request *r)
 {
-	struct log_query *q = CONTAINER(r, struct log_request, request)->ask;
+	struct log_query *q = CONTAINER(r, struct log_query, request);
 	struct index *x = request_index(r);
 
 	q->entries = ARENA_ARRAY(&q->arena, struct log_entry, q->max);
@@ -68,10 +63,8 @@ read_log(struct request *r)
 static void
 answer(struct request *r)
 {
-	struct log_request *g = CONTAINER(r, struct log_request, request);
-	struct log_query *q = g->ask;
+	struct log_query *q = CONTAINER(r, struct log_query, request);
 
-	mem_free(&g);
 	q->done(q);
 }
 
@@ -80,13 +73,8 @@ static const struct request_step steps[] = { LOG_STEPS(REQUEST_ROW) };
 void
 catalog_log(struct catalog *c, struct log_query *q)
 {
-	struct log_request *g = mem_new(sizeof(*g));
-
-	q->arena = ARENA_INIT;
-	q->n = 0;
-	q->why = WHY_INIT;
-	q->max = MIN(q->max, LOG_ENTRIES_MAX);
-	g->ask = q;
-	g->request.done = answer;
-	request_start(&g->request, c->options.places, steps, READ_LOG);
+	*q = (struct log_query){ .crawl = q->crawl, .from = q->from,
+	    .max = MIN(q->max, LOG_ENTRIES_MAX), .done = q->done,
+	    .arg = q->arg, .request.done = answer };
+	request_start(&q->request, c->options.places, steps, READ_LOG);
 }

@@ -314,19 +314,11 @@ catalog_queue(struct catalog *c, struct queue_query *q)
 {
 	struct queue_request *g = mem_new(sizeof(*g));
 
-	q->hosts_max = MIN(q->hosts_max, ASK_MAX);
-	q->urls_max = MIN(q->urls_max, ASK_MAX);
-	q->arena = ARENA_INIT;
-	q->hosts = NULL;
-	q->urls = NULL;
-	q->hosts_n = q->urls_n = 0;
-	q->queued = 0;
-	q->in_flight = q->downloads = q->downloads_max = 0;
-	q->hosts_all = q->ready = q->delayed = q->backoff = 0;
-	q->next_s = -1;
-	q->next_host[0] = '\0';
-	snprintf(q->reason, sizeof(q->reason), "there is no such crawl");
-	q->why = WHY_INIT;
+	*q = (struct queue_query){ .crawl = q->crawl,
+	    .hosts_max = MIN(q->hosts_max, ASK_MAX),
+	    .urls_max = MIN(q->urls_max, ASK_MAX), .next_s = -1,
+	    .reason = "there is no such crawl", .done = q->done,
+	    .arg = q->arg };
 	g->catalog = c;
 	g->ask = q;
 	g->request.done = answer;

@@ -10,12 +10,6 @@
 	X(READ_ROBOTS, AT_POOL, read_robots, "it may be long")
 enum { ROBOTS_STEPS(REQUEST_ENUM) };
 
-struct robots_request {
-	struct request request;
-	struct catalog *catalog;
-	struct robots_query *ask;
-};
-
 void
 robots_verdict_read(const struct catalog *c, struct str url,
     struct str user_agent, struct arena *a, struct robots_verdict *out)
@@ -53,10 +47,9 @@ robots_verdict_text(const struct robots_verdict *v, struct arena *a)
 static int
 read_robots(struct request *r)
 {
-	struct robots_request *g = CONTAINER(r, struct robots_request, request);
-	struct robots_query *q = g->ask;
+	struct robots_query *q = CONTAINER(r, struct robots_query, request);
 
-	robots_verdict_read(g->catalog, q->url, q->user_agent, &q->arena,
+	robots_verdict_read(q->catalog, q->url, q->user_agent, &q->arena,
 	    &q->verdict);
 	return REQUEST_DONE;
 }
@@ -66,24 +59,19 @@ static const struct request_step steps[] = { ROBOTS_STEPS(REQUEST_ROW) };
 static void
 answer(struct request *r)
 {
-	struct robots_request *g = CONTAINER(r, struct robots_request, request);
-	struct robots_query *q = g->ask;
+	struct robots_query *q = CONTAINER(r, struct robots_query, request);
 
-	mem_free(&g);
 	q->done(q);
 }
 
 void
 catalog_robots(struct catalog *c, struct robots_query *q)
 {
-	struct robots_request *g = mem_new(sizeof(*g));
-
 	q->arena = ARENA_INIT;
 	q->url = arena_copy(&q->arena, q->url);
 	q->user_agent = arena_copy(&q->arena, q->user_agent);
 	q->verdict = (struct robots_verdict){ 0 };
-	g->catalog = c;
-	g->ask = q;
-	g->request.done = answer;
-	request_start(&g->request, c->options.places, steps, READ_ROBOTS);
+	q->catalog = c;
+	q->request = (struct request){ .done = answer };
+	request_start(&q->request, c->options.places, steps, READ_ROBOTS);
 }

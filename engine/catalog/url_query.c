@@ -203,18 +203,10 @@ catalog_url(struct catalog *c, struct url_query *q)
 {
 	struct url_request *g = mem_new(sizeof(*g));
 
-	q->arena = ARENA_INIT;
+	*q = (struct url_query){ .crawl = q->crawl, .url = q->url,
+	    .state = URL_UNKNOWN, .verdict.rule = -1, .done = q->done,
+	    .arg = q->arg };
 	q->url = arena_copy(&q->arena, q->url);
-	q->canonical = q->host = q->verdict_text = STR_NONE;
-	q->state = URL_UNKNOWN;
-	q->fact = (struct url_fact){ 0 };
-	q->number = 0;
-	q->answer = (struct url_answer){ 0 };
-	q->host_known = false;
-	q->verdict = (struct policy_verdict){ .rule = -1 };
-	q->robots = (struct robots_verdict){ 0 };
-	q->reason_text = STR_NONE;
-	q->why = WHY_INIT;
 	g->catalog = c;
 	g->ask = q;
 	g->request.done = answer;
