@@ -104,9 +104,9 @@ why_sentence(const struct why_facts *f, char *out, size_t size)
 
 	if (f->view->state != CRAWL_RUNNING) {
 		say_state(&b, f);
-	} else if (f->health == ENGINE_DISK_FULL) {
+	} else if (f->health == LEDGER_DISK_FULL) {
 		buf_put_text(&b, "the disk is full");
-	} else if (f->health == ENGINE_FAILED) {
+	} else if (f->health == LEDGER_FAILED) {
 		buf_put_text(&b, "a write failed; restart is needed");
 	} else if (f->in_flight > 0) {
 		say(&b, f->in_flight, "%u request is under way",

@@ -5,13 +5,13 @@
 #define ENGINE_CATALOG_DIAGNOSTICS_H
 
 #include "engine/catalog/catalog.h"
-#include "engine/engine.h"
 #include "engine/fetcher/loop_query.h"
+#include "engine/ledger/ledger.h"
 
 /* What a crawl is doing, summed over all loops. */
 struct why_facts {
 	const struct crawl_view *view;
-	enum engine_health health;
+	enum ledger_health health;
 	bool here;                   /* the crawl runs in this process */
 	unsigned in_flight, finishing;
 	bool held_back, full;        /* as in fetcher/loop_query.h */

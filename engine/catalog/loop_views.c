@@ -1,5 +1,4 @@
-#include "engine/catalog/loop_views.h"
-
+/* What every fetching loop is doing for one crawl. */
 #include "engine/catalog/core.h"
 
 static const char *const state_names[HOST_STATE_COUNT] = {

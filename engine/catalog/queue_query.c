@@ -4,7 +4,6 @@
  */
 #include "engine/catalog/core.h"
 #include "engine/catalog/diagnostics.h"
-#include "engine/catalog/loop_views.h"
 #include "engine/frontier/query.h"
 
 #define ASK_MAX ((size_t)1000)
@@ -63,7 +62,7 @@ give_figures(struct queue_request *g)
 	struct queue_query *q = g->ask;
 	const struct frontier_queues_query *l = &g->queues;
 	struct why_facts f = { .view = &l->view,
-		.health = (enum engine_health)l->health,
+		.health = l->health,
 		.waiting_for_slot = l->waiting_for_slot,
 		.starved = l->tickets == 0,
 		.next_s = -1, .next_host = "", .robots_host = "" };

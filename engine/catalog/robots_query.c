@@ -1,6 +1,4 @@
 /* What the robots.txt that was fetched last says of a URL. */
-#include "engine/catalog/robots_query.h"
-
 #include "base/text.h"
 #include "engine/catalog/core.h"
 #include "engine/fetcher/fetcher.h"

@@ -1,7 +1,5 @@
 /* One URL of a crawl: what became of it, and what would become of it now. */
 #include "engine/catalog/core.h"
-#include "engine/catalog/loop_views.h"
-#include "engine/catalog/robots_query.h"
 #include "engine/fetcher/fetcher.h"
 #include "engine/frontier/query.h"
 #include "engine/frontier/url_query.h"

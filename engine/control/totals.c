@@ -110,7 +110,8 @@ catalog_diagnose(const struct engine_look *k, const struct crawl_view *v,
 	const struct fetcher_view *l = &k->loops;
 	bool waits = l->hosts_delayed + l->hosts_backoff > 0;
 	struct why_facts f = {
-		.view = v, .health = k->health, .here = true,
+		.view = v, .health = (enum ledger_health)k->health,
+		.here = true,
 		.in_flight = l->in_flight, .finishing = l->uncommitted,
 		.held_back = l->held_back, .ready = l->hosts_ready,
 		.delayed = l->hosts_delayed, .backoff = l->hosts_backoff,
