@@ -445,10 +445,7 @@ batch_came(struct read_task *task)
 		keep(f, s, t->batch);
 	struct list wants, *n;
 	list_init(&wants);
-	while ((n = s->requests.next) != &s->requests) {
-		list_take(n);
-		list_put(&wants, n);
-	}
+	list_move_all(&wants, &s->requests);
 	while ((n = wants.next) != &wants) {
 		struct stream_request *w =
 		    LIST_ITEM(n, struct stream_request, node);
