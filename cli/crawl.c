@@ -436,9 +436,10 @@ static enum err
 begin(struct crawl_run *r, struct why *w)
 {
 	struct crawl_request q = {
-		.name = r->name, .seeds = r->seeds, .seeds_n = r->seeds_n,
-		.policy = r->policy, .warc_dir = str_of(r->warc_dir),
-		.operator_seeds = true,
+		.spec = { .name = r->name, .seeds = r->seeds,
+		    .seeds_n = r->seeds_n, .operator_seeds = true,
+		    .warc_dir = str_of(r->warc_dir) },
+		.policy = r->policy,
 		.authorization = r->secrets.authorization,
 		.cookies = r->secrets.cookies, .proxy = r->secrets.proxy,
 	};
@@ -482,7 +483,7 @@ static enum err
 go_on(struct crawl_run *r, struct why *w)
 {
 	struct crawl_request q = {
-		.operator_seeds = true,
+		.spec.operator_seeds = true,
 		.authorization = r->secrets.authorization,
 		.cookies = r->secrets.cookies, .proxy = r->secrets.proxy,
 	};

@@ -24,7 +24,7 @@ run_read(struct job *j)
 static void
 continue_crawls(struct opening *o)
 {
-	struct crawl_request q = { .operator_seeds = true };
+	struct crawl_request q = { .spec.operator_seeds = true };
 	struct log_text quoted;
 	struct crawl_view v;
 	size_t at = 0;

@@ -1,7 +1,6 @@
 #include "engine/catalog/crawl_registry.h"
 
 #include "base/arena.h"
-#include "engine/frontier/crawl_options.h"
 #include "os/clock.h"
 #include "os/loop.h"
 
@@ -273,13 +272,9 @@ copy_spec(struct held *h, const struct crawl_spec *s)
 {
 	struct str seed = s->seeds_n == 0 ? STR("") : s->seeds[0];
 	struct crawl_row *r = &h->row;
-	struct arena a = ARENA_INIT;
-	struct crawl_options o;
 
-	/* Damaged ones publisher nothing. */
-	(void)crawl_options_parse(s->options, &a, &o);
 	size_t bytes = s->tags_n * sizeof(struct str) + s->name.n + 1 +
-	    seed.n + 1 + o.policy.n + 1 + s->warc_dir.n + 1;
+	    seed.n + 1 + s->policy_name.n + 1 + s->warc_dir.n + 1;
 	for (size_t i = 0; i < s->tags_n; i++)
 		bytes += s->tags[i].n + 1;
 	arena_room(&h->arena, bytes);
@@ -288,10 +283,9 @@ copy_spec(struct held *h, const struct crawl_spec *s)
 	r->name = arena_copy(&h->arena, s->name);
 	r->seed = arena_copy(&h->arena, seed);
 	r->warc_dir = arena_copy(&h->arena, s->warc_dir);
-	r->policy = arena_copy(&h->arena, o.policy);
-	r->schedule = o.schedule;
+	r->policy = arena_copy(&h->arena, s->policy_name);
+	r->schedule = s->schedule;
 	r->tags_n = s->tags_n;
-	arena_free(&a);
 }
 
 static void

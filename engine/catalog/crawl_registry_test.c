@@ -3,7 +3,6 @@
  */
 #include "base/hash.h"
 #include "engine/catalog/crawl_registry.h"
-#include "engine/frontier/crawl_options.h"
 #include "os/world_testing.h"
 
 #define CRAWLS 12
@@ -176,8 +175,8 @@ rows_are_found_by_number(void **state)
 	struct str seeds[] = { STR("http://a.org/"), STR("http://b.org/") };
 	struct str tags[] = { STR("one"), STR("two words") };
 	struct crawl_spec spec = { .name = STR("n"), .seeds = seeds,
-	    .seeds_n = 2, .tags = tags, .tags_n = 2, .options =
-	    STR("{\"operator\":false,\"policy\":\"p\",\"schedule\":7}") };
+	    .seeds_n = 2, .tags = tags, .tags_n = 2, .policy_name = STR("p"),
+	    .schedule = 7 };
 
 	(void)state;
 	assert_null(crawl_registry_before(b, NULL));
@@ -298,38 +297,74 @@ rates_rise_and_fall(void **state)
 /* --- what the engine notes of a crawl ------------------------------------- */
 
 static void
-options_are_read_back(void **state)
+specs_are_read_back(void **state)
 {
-	struct seed_delay delays[] = { { STR("a.org"), 0 },
-	    { STR("b\"c.org"), 0.1 } };
-	struct crawl_options o = { .policy = STR("p\"\\"), .key = STR("3/1"),
-	    .schedule = 3, .delays = delays, .delays_n = 2 }, p;
+	struct seed_delay delays[] = { { STR("b\"c.org"), 0.1 },
+	    { STR("a.org"), 0 } };
+	struct crawl_spec s = { .policy_name = STR("p\"\\"),
+	    .key = STR("3/1"), .schedule = 3, .delays = delays,
+	    .delays_n = 2, .warc_bytes_max = 7 }, p;
+	const struct str urls[] = { STR("https://a.org/x"), STR("c.org"),
+	    STR("b.org") };
 	struct arena a = ARENA_INIT;
 	struct buf b = BUF_INIT;
 
 	(void)state;
-	crawl_options_put(&o, &b);
-	assert_true(crawl_options_parse(buf_str(&b), &a, &p));
+	crawl_spec_put(&s, &b);
+	assert_true(crawl_spec_parse(buf_str(&b), &a, &p));
 	assert_false(p.operator_seeds);
-	assert_true(str_eq(p.policy, o.policy));
-	assert_true(str_eq(p.key, o.key));
+	assert_false(p.secret_proxy);
+	assert_true(str_eq(p.policy_name, s.policy_name));
+	assert_true(str_eq(p.key, s.key));
 	assert_int_equal(p.schedule, 3);
+	assert_int_equal(p.warc_bytes_max, 7);
 	assert_int_equal(p.delays_n, 2);
-	assert_true(str_eq(p.delays[1].host, delays[1].host));
+	assert_true(str_eq(p.delays[1].host, delays[0].host));
 	assert_true(p.delays[0].s == 0 && p.delays[1].s == 0.1);
+	const double *seconds = crawl_spec_delays(&p, urls, 3, &a);
+	assert_true(seconds[0] == 0 && seconds[1] < 0 && seconds[2] < 0);
 	buf_clear(&b);
-	o = (struct crawl_options){ .operator_seeds = true };
-	crawl_options_put(&o, &b);
-	assert_true(crawl_options_parse(buf_str(&b), &a, &p));
-	assert_true(p.operator_seeds);
-	/* The command line's, of earlier versions; and what is damaged. */
-	assert_true(crawl_options_parse(STR(""), &a, &p));
-	assert_true(p.operator_seeds);
-	assert_false(crawl_options_parse(STR("{\"operator\":true"), &a, &p));
-	assert_false(p.operator_seeds);
-	assert_false(crawl_options_parse(STR("[true]"), &a, &p));
-	assert_false(p.operator_seeds);
+	s = (struct crawl_spec){ .operator_seeds = true,
+	    .secret_proxy = true };
+	crawl_spec_put(&s, &b);
+	assert_true(crawl_spec_parse(buf_str(&b), &a, &p));
+	assert_true(p.operator_seeds && p.secret_proxy);
 	buf_free(&b);
+	arena_free(&a);
+}
+
+/* A record with nothing but these options; it ends behind host_urls_max. */
+static bool
+parse_options(const char *options, struct arena *a, struct crawl_spec *s)
+{
+	struct str none[] = { STR(""), str_of(options), STR("") };
+	struct buf b = BUF_INIT;
+
+	buf_put(&b, "\0\0\0\0", 4);   /* kind, name, tags, seeds */
+	for (size_t i = 0; i < ARRAY_LEN(none); i++)
+		buf_put_field(&b, none[i]);
+	buf_put(&b, "\0\0", 2);
+	bool fine = crawl_spec_parse(arena_copy(a, buf_str(&b)), a, s);
+	buf_free(&b);
+	return fine;
+}
+
+static void
+records_of_earlier_versions_are_read(void **state)
+{
+	struct arena a = ARENA_INIT;
+	struct crawl_spec s;
+
+	(void)state;
+	/* The command line's; then what is damaged. */
+	assert_true(parse_options("", &a, &s));
+	assert_true(s.operator_seeds);
+	assert_true(parse_options("{\"operator\":false}", &a, &s));
+	assert_false(s.operator_seeds);
+	assert_false(parse_options("{\"operator\":true", &a, &s));
+	assert_false(s.operator_seeds);
+	assert_false(parse_options("[true]", &a, &s));
+	assert_false(s.operator_seeds);
 	arena_free(&a);
 }
 
@@ -342,7 +377,8 @@ main(void)
 		cmocka_unit_test(watchers_come_and_go),
 		cmocka_unit_test_setup_teardown(rates_rise_and_fall,
 		    world_setup, world_teardown),
-		cmocka_unit_test(options_are_read_back),
+		cmocka_unit_test(specs_are_read_back),
+		cmocka_unit_test(records_of_earlier_versions_are_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,7 +112,6 @@ struct spec_query {
 	struct arena arena;          /* the caller frees it after done() */
 	struct crawl_spec spec;
 	const double *delays;        /* s, of each seed; < 0: the policy's */
-	bool secret_proxy;           /* it had one that is not in the policy */
 	struct why why;              /* ABSENT, CORRUPT */
 	void (*done)(struct spec_query *);
 	void *arg;
@@ -192,22 +191,15 @@ void crawl_delete(struct engine *, struct delete_request *);
 
 /* -- Of an engine that has no doors, or before it starts. -- */
 
+/* A crawl that is to begin. */
 struct crawl_request {
-	enum crawl_kind kind;        /* without seeds, when it has calls */
-	struct str name;             /* empty: none */
-	const struct str *tags;
-	size_t tags_n;
-	const struct str *seeds;     /* as typed, "http://" or not */
-	size_t seeds_n;
+	/* Without its limits, its delays and its policy's JSON, which come from
+	 * the rest.  No seeds: a kind that has calls. */
+	struct crawl_spec spec;
 	const double *seed_delays;   /* s, of each; < 0: the policy's; NULL */
 	const struct policy *policy;
-	struct str policy_name;      /* under which it is kept; empty: none */
-	struct str warc_dir;
-	/* Not empty: PARENT/crawl-ID instead, or PARENT/schedule-ID. */
+	/* Not empty: its warc_dir is PARENT/crawl-ID or PARENT/schedule-ID. */
 	struct str warc_parent;
-	struct str key;              /* of that key none is begun again */
-	uint64_t schedule;           /* that starts it; 0: none */
-	bool operator_seeds;         /* they may be private addresses */
 	bool ends_by_duration;       /* limits.max_duration is looked after */
 	/* Secrets: kept in memory, never written. */
 	struct str authorization;    /* "Basic ..." or "Bearer ..." */

@@ -4,7 +4,6 @@
 #include "engine/catalog/outsiders.h"
 #include "engine/control/engine_own.h"
 #include "engine/fetcher/call.h"
-#include "engine/frontier/crawl_options.h"
 #include "engine/policy/address.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/store/store_async.h"
@@ -30,7 +29,6 @@ struct launching {
 	struct policy *policy;
 	/* What comes of it. */
 	struct running *plan;
-	struct crawl_spec spec;      /* what the registry shows of it */
 	struct crawl_view view;
 };
 
@@ -52,9 +50,9 @@ copy_seeds(struct launching *g, const struct launch *l)
 		    l->seeds[i].url);
 		delays[i] = l->seeds[i].rate_limit;
 	}
-	g->crawl.seeds = urls;
+	g->crawl.spec.seeds = urls;
+	g->crawl.spec.seeds_n = l->seeds_n;
 	g->crawl.seed_delays = delays;
-	g->crawl.seeds_n = l->seeds_n;
 }
 
 /* --- on the store's thread ------------------------------------------------ */
@@ -85,7 +83,7 @@ check_policy(struct launching *g, struct why *w)
 {
 	const struct policy *p = g->policy;
 
-	if (g->crawl.operator_seeds || g->engine->settings->allow_private)
+	if (g->crawl.spec.operator_seeds || g->engine->settings->allow_private)
 		return OK;
 	if (p->allow_private)
 		return why_field(w, ERR_INPUT, "policy", "allow_private: a "
@@ -101,20 +99,20 @@ check_policy(struct launching *g, struct why *w)
 static enum err
 find_policy(struct launching *g, struct store *st, struct why *w)
 {
-	struct crawl_request *q = &g->crawl;
+	struct crawl_spec *s = &g->crawl.spec;
 	struct why inner = WHY_INIT;
 	struct store_policy p;
 
 	if (g->policy_json.n == 0) {
-		if (q->policy_name.n == 0)
-			q->policy_name = STR(STORE_POLICY_DEFAULT);
-		enum err e = store_policy_get(st, q->policy_name, &g->arena,
+		if (s->policy_name.n == 0)
+			s->policy_name = STR(STORE_POLICY_DEFAULT);
+		enum err e = store_policy_get(st, s->policy_name, &g->arena,
 		    &p, w);
 		if (e != OK)
 			return e;
 		g->policy_json = p.json;
 	} else {
-		q->policy_name = STR_NONE;
+		s->policy_name = STR_NONE;
 	}
 	enum err e = policy_parse(g->policy_json, &g->policy, &inner);
 	if (e == OK)
@@ -125,42 +123,25 @@ find_policy(struct launching *g, struct store *st, struct why *w)
 	    "%s", inner.text);
 }
 
-/* What the registry shows is the crawl's own: the plan goes to the loops. */
-static void
-describe(struct launching *g)
-{
-	const struct crawl_request *q = &g->crawl;
-	struct crawl_options o = { .policy = q->policy_name,
-	    .schedule = q->schedule };
-	struct buf json = BUF_INIT;
-
-	crawl_options_put(&o, &json);
-	g->spec = (struct crawl_spec){ .kind = q->kind, .name = q->name,
-	    .tags = q->tags, .tags_n = q->tags_n, .seeds = q->seeds,
-	    .seeds_n = q->seeds_n,
-	    .options = arena_copy(&g->arena, buf_str(&json)) };
-	buf_free(&json);
-}
-
 static int
 compile(struct request *r)
 {
 	struct launching *g = launching_of(r);
 	struct store *st = store_async_store(g->engine->store_async);
-	struct crawl_request *q = &g->crawl;
+	const struct crawl_spec *s = &g->crawl.spec;
 	struct why inner = WHY_INIT;
 
-	enum err e = store_check_labels(q->name, q->tags, q->tags_n, &r->why);
-	if (e == OK && !crawl_kind_has_calls(q->kind))
-		e = seed_list_check(g->seeds, q->seeds_n, &r->why);
+	enum err e = store_check_labels(s->name, s->tags, s->tags_n, &r->why);
+	if (e == OK && !crawl_kind_has_calls(s->kind))
+		e = seed_list_check(g->seeds, s->seeds_n, &r->why);
 	if (e == OK)
 		e = find_policy(g, st, &r->why);
 	if (e != OK)
 		return REQUEST_DONE;
-	q->policy = g->policy;
+	g->crawl.policy = g->policy;
 	say_in_force(g);
-	describe(g);
-	e = crawl_runtime_plan(q, g->engine->settings, &g->plan, &inner);
+	e = crawl_runtime_plan(&g->crawl, g->engine->settings, &g->plan,
+	    &inner);
 	if (e == OK)
 		return BEGIN;
 	why_field(&r->why, e, "policy", "%s", inner.text);
@@ -195,7 +176,8 @@ show_crawl(struct request *r)
 	struct launching *g = launching_of(r);
 
 	if (r->why.err == OK)
-		crawl_registry_add(g->engine->registry, &g->view, &g->spec);
+		crawl_registry_add(g->engine->registry, &g->view,
+		    &g->crawl.spec);
 	return REQUEST_DONE;
 }
 
@@ -227,13 +209,16 @@ crawl_launch(struct engine *e, struct launch *l)
 	g->engine = e;
 	g->launch = l;
 	g->crawl = (struct crawl_request){
-		.kind = l->kind, .name = arena_copy(a, l->name),
-		.tags = arena_copy_list(a, l->tags, l->tags_n),
-		.tags_n = l->tags_n,
-		.policy_name = arena_copy(a, l->policy_name),
+		.spec = {
+			.kind = l->kind, .name = arena_copy(a, l->name),
+			.tags = arena_copy_list(a, l->tags, l->tags_n),
+			.tags_n = l->tags_n,
+			.policy_name = arena_copy(a, l->policy_name),
+			.key = arena_copy(a, l->key), .schedule = l->schedule,
+			.operator_seeds = l->operator_seeds,
+		},
 		.warc_parent = arena_printf(a, "%s/archive", e->data_dir),
-		.key = arena_copy(a, l->key), .schedule = l->schedule,
-		.operator_seeds = l->operator_seeds, .ends_by_duration = true,
+		.ends_by_duration = true,
 	};
 	copy_seeds(g, l);
 	g->policy_json = arena_copy(a, l->policy_json);
@@ -371,30 +356,15 @@ engine_next_view(struct engine *e, size_t *at, struct crawl_view *v)
 	X(READ_SPEC, AT_READ, read_spec, "the crawl's record, with its options")
 enum { SPEC_STEPS(REQUEST_ENUM) };
 
-enum err
-spec_query_read(struct engine *e, struct spec_query *q, struct why *w)
-{
-	struct crawl_options o;
-
-	enum err err = frontier_spec(e->frontier, q->crawl, &q->arena,
-	    &q->spec, w);
-	if (err != OK)
-		return err;
-	if (!crawl_options_parse(q->spec.options, &q->arena, &o))
-		err = why(w, ERR_CORRUPT, "the record of crawl %u is damaged",
-		    q->crawl);
-	q->secret_proxy = o.secret_proxy;
-	q->delays = crawl_options_delays(&o, q->spec.seeds, q->spec.seeds_n,
-	    &q->arena);
-	return err;
-}
-
 static int
 read_spec(struct request *r)
 {
 	struct spec_query *q = CONTAINER(r, struct spec_query, request);
 
-	(void)!spec_query_read(q->engine, q, &r->why);
+	if (frontier_spec(q->engine->frontier, q->crawl, &q->arena, &q->spec,
+	    &r->why) == OK)
+		q->delays = crawl_spec_delays(&q->spec, q->spec.seeds,
+		    q->spec.seeds_n, &q->arena);
 	return REQUEST_DONE;
 }
 
@@ -423,14 +393,12 @@ static enum err
 add_known(struct engine *e, const struct crawl_view *v, struct why *w)
 {
 	struct arena a = ARENA_INIT;
-	struct crawl_options o;
 	struct crawl_spec spec;
 
 	enum err err = frontier_spec(e->frontier, v->id, &a, &spec, w);
 	if (err == OK) {
 		crawl_registry_add(e->registry, v, &spec);
-		if (crawl_options_parse(spec.options, &a, &o))
-			crawl_runtime_know_key(e->crawls, o.key, v->id);
+		crawl_runtime_know_key(e->crawls, spec.key, v->id);
 	}
 	arena_free(&a);
 	return err;

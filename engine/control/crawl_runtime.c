@@ -3,7 +3,6 @@
 #include "base/map.h"
 #include "base/metric.h"
 #include "base/text.h"
-#include "engine/frontier/crawl_options.h"
 #include "engine/fetcher/collection.h"
 #include "engine/frontier/change.h"
 #include "os/clock.h"
@@ -33,12 +32,9 @@ struct running {
 	struct url *seeds;
 	struct str *seed_texts;
 	size_t seeds_n;
-	enum crawl_kind kind;
-	struct str key;
+	/* Texts of the caller's, until it has begun. */
+	struct crawl_spec spec;
 	struct str warc_parent;          /* of a directory of its own, or "" */
-	uint64_t schedule;               /* whose run it is; 0: none */
-	struct str started_by;           /* for its log; empty: a person */
-	struct crawl_spec spec;          /* until it has begun */
 	struct found *found;             /* as many as spec.seeds_n */
 	struct arena ids;                /* of warcinfo records */
 	bool first_file_named;
@@ -132,17 +128,35 @@ crawl_runtime_free(struct crawl_runtime **cp)
 
 /* --- seeds -------------------------------------------------------------- */
 
+/* The largest of a host's seeds counts. */
 static void
-read_seeds(struct running *r, const struct str *texts, size_t n)
+add_delay(struct running *r, struct str host, double delay_s)
 {
-	struct str *hosts = ARENA_ARRAY(&r->arena, struct str, n);
+	double *known = map_get(&r->shared.delays, host);
 
-	r->seeds = ARENA_ARRAY(&r->arena, struct url, n);
-	r->seed_texts = ARENA_ARRAY(&r->arena, struct str, n);
-	for (size_t i = 0; i < n; i++) {
+	if (known == NULL) {
+		struct seed_delay *d = &r->spec.delays[r->spec.delays_n++];
+		*d = (struct seed_delay){ host, delay_s };
+		map_put(&r->shared.delays, host, &d->s);
+	} else {
+		*known = MAX(*known, delay_s);
+	}
+}
+
+static void
+read_seeds(struct running *r, const double *delays)
+{
+	const struct crawl_spec *s = &r->spec;
+	struct str *hosts = ARENA_ARRAY(&r->arena, struct str, s->seeds_n);
+
+	r->seeds = ARENA_ARRAY(&r->arena, struct url, s->seeds_n);
+	r->seed_texts = ARENA_ARRAY(&r->arena, struct str, s->seeds_n);
+	for (size_t i = 0; i < s->seeds_n; i++) {
 		struct url u;
-		if (seed_parse(texts[i], &r->arena, &u, NULL) != OK)
+		if (seed_parse(s->seeds[i], &r->arena, &u, NULL) != OK)
 			continue;
+		if (delays != NULL && delays[i] >= 0)
+			add_delay(r, u.host, delays[i]);
 		hosts[r->seeds_n] = u.host;
 		r->seed_texts[r->seeds_n] = u.href;
 		r->seeds[r->seeds_n++] = u;
@@ -194,47 +208,6 @@ adopt(struct running *r, struct rules *rules)
 	    memory_order_release);
 }
 
-/* The largest of a host's seeds counts. */
-static void
-add_delay(struct running *r, struct crawl_options *o, struct str host,
-    double s)
-{
-	double *own = map_get(&r->shared.delays, host);
-
-	if (own == NULL) {
-		struct seed_delay *d = &o->delays[o->delays_n++];
-		*d = (struct seed_delay){ arena_copy(&r->arena, host), s };
-		map_put(&r->shared.delays, d->host, &d->s);
-	} else {
-		*own = MAX(*own, s);
-	}
-}
-
-static void
-read_delays(struct running *r, const struct crawl_request *q,
-    struct crawl_options *o)
-{
-	struct url u;
-
-	if (q->seed_delays == NULL)
-		return;
-	o->delays = ARENA_ARRAY(&r->arena, struct seed_delay, q->seeds_n);
-	for (size_t i = 0; i < q->seeds_n; i++)
-		if (q->seed_delays[i] >= 0 && seed_parse(q->seeds[i],
-		    &r->arena, &u, NULL) == OK)
-			add_delay(r, o, u.host, q->seed_delays[i]);
-}
-
-static void
-use_delays(struct running *r, const struct crawl_options *o)
-{
-	struct crawl_options again = { .delays = ARENA_ARRAY(&r->arena,
-	    struct seed_delay, o->delays_n) };
-
-	for (size_t i = 0; i < o->delays_n; i++)
-		add_delay(r, &again, o->delays[i].host, o->delays[i].s);
-}
-
 /* Neither a loop nor a change looks at its rules any more. */
 static void
 crawl_unused(struct mail *m)
@@ -242,30 +215,38 @@ crawl_unused(struct mail *m)
 	frontier_unref(CONTAINER(m, struct running, shared.unused)->crawl);
 }
 
-static enum err
-make(const struct crawl_request *q, const struct str *seeds,
-    size_t seeds_n, const struct policy *policy, unsigned excluded,
-    const struct fetch_settings *settings, struct running **out,
-    struct why *w)
+static struct running *
+running_new(void)
 {
 	struct running *r = mem_new(sizeof(*r));
+
+	list_init(&r->rules);
+	r->shared.users = 1;
+	r->shared.unused.deliver = crawl_unused;
+	r->shared.others.newest = r->shared.others.oldest = UINT32_MAX;
+	return r;
+}
+
+/* Compile r->spec under this policy, with the secrets of the request. */
+static enum err
+compile(struct running *r, const struct crawl_request *q,
+    const struct policy *policy, unsigned excluded,
+    const struct fetch_settings *settings, struct why *w)
+{
+	const struct crawl_spec *spec = &r->spec;
 	struct crawl_shared *s = &r->shared;
 	struct rules *rules;
 
-	list_init(&r->rules);
-	s->users = 1;
-	s->unused.deliver = crawl_unused;
-	read_seeds(r, seeds, seeds_n);
-	enum err e = r->seeds_n == 0 && !crawl_kind_has_calls(q->kind) ?
+	read_seeds(r, q->seed_delays);
+	enum err e = r->seeds_n == 0 && !crawl_kind_has_calls(spec->kind) ?
 	    why(w, ERR_INPUT, "seeds: none of the %zu is an http or https URL "
-	    "(\"%.*s\")", seeds_n,
-	    STR_FMT(seeds_n == 0 ? STR("") : str_cut(seeds[0], 0, 100))) :
+	    "(\"%.*s\")", spec->seeds_n, STR_FMT(spec->seeds_n == 0 ? STR("") :
+	    str_cut(spec->seeds[0], 0, 100))) :
 	    rules_new(policy, r->seeds, r->seeds_n, excluded, &rules, w);
-	if (e != OK) {
-		running_free(&r);
+	if (e != OK)
 		return e;
-	}
 	adopt(r, rules);
+	s->name = arena_copy(&r->arena, spec->name);
 	s->user_agent = arena_copy(&r->arena, policy->user_agent);
 	s->product_token = arena_copy(&r->arena, text_product_token(
 	    policy_user_agent(policy)));
@@ -273,13 +254,10 @@ make(const struct crawl_request *q, const struct str *seeds,
 	s->proxy = arena_copy(&r->arena, q->proxy.n != 0 ? q->proxy :
 	    policy->proxy);
 	s->cookies = arena_copy(&r->arena, q->cookies);
-	s->operator_seeds = q->operator_seeds;
+	s->operator_seeds = spec->operator_seeds;
 	s->delay_s = policy->rate_limit;
-	s->others.newest = s->others.oldest = UINT32_MAX;
-	r->kind = q->kind;
 	copy_headers(r, policy);
 	make_redactor(r, settings);
-	*out = r;
 	return OK;
 }
 
@@ -363,59 +341,31 @@ find_seeds(struct running *r)
 	}
 }
 
-static void
-write_options(struct running *r, const struct crawl_request *q)
-{
-	struct buf json = BUF_INIT;
-	struct crawl_options o = { .operator_seeds = q->operator_seeds,
-	    .secret_proxy = q->proxy.n != 0,
-	    .policy = q->policy_name, .key = q->key,
-	    .schedule = q->schedule };
-
-	read_delays(r, q, &o);
-	crawl_options_put(&o, &json);
-	r->spec.options = arena_copy(&r->arena, buf_str(&json));
-	r->key = arena_copy(&r->arena, q->key);
-	r->schedule = q->schedule;
-	if (q->schedule != 0)
-		r->started_by = arena_printf(&r->arena, "schedule %llu has "
-		    "started it (%.*s)", (unsigned long long)q->schedule,
-		    STR_FMT(q->key));
-	buf_free(&json);
-}
-
 enum err
 crawl_runtime_plan(const struct crawl_request *q,
-    const struct fetch_settings *s, struct running **out, struct why *w)
+    const struct fetch_settings *settings, struct running **out,
+    struct why *w)
 {
 	const struct policy *p = q->policy;
-	struct running *r;
+	struct running *r = running_new();
+	struct crawl_spec *s = &r->spec;
 
-	enum err e = make(q, q->seeds, q->seeds_n, p, 0, s, &r, w);
-	if (e != OK)
+	*s = q->spec;
+	if (q->seed_delays != NULL)
+		s->delays = ARENA_ARRAY(&r->arena, struct seed_delay,
+		    s->seeds_n);
+	enum err e = compile(r, q, p, 0, settings, w);
+	if (e != OK) {
+		running_free(&r);
 		return e;
-	struct arena *a = &r->arena;
-	r->shared.name = arena_copy(a, q->name);
-	r->warc_parent = arena_copy(a, q->warc_parent);
-	r->spec = (struct crawl_spec){
-		.kind = q->kind, .name = r->shared.name,
-		.tags = arena_copy_list(a, q->tags, q->tags_n),
-		.tags_n = q->tags_n,
-		.seeds = arena_copy_list(a, q->seeds, q->seeds_n),
-		.seeds_n = q->seeds_n,
-		.policy = crawl_rules(&r->shared)->json,
-		.warc_dir = arena_copy(a, q->warc_dir),
-		.max_items = p->limits.max_items == POLICY_NONE ? 0 :
-		    (uint64_t)p->limits.max_items,
-		.host_urls_max = p->traps.host_urls_max == TRAP_NONE ? 0 :
-		    (uint64_t)p->traps.host_urls_max,
-		.duration_ms_max = !q->ends_by_duration ||
-		    p->limits.max_duration >= DURATION_S_MAX ? 0 :
-		    MAX(1, (int64_t)(p->limits.max_duration * 1000)),
-		.warc_bytes_max = p->limits.max_bytes == POLICY_NONE ? 0 :
-		    (uint64_t)p->limits.max_bytes,
-	};
-	write_options(r, q);
+	}
+	r->warc_parent = arena_copy(&r->arena, q->warc_parent);
+	s->policy = crawl_rules(&r->shared)->json;
+	s->secret_proxy = q->proxy.n != 0;
+	crawl_spec_limit(s, p);
+	if (q->ends_by_duration && p->limits.max_duration < DURATION_S_MAX)
+		s->duration_ms_max = MAX(1,
+		    (int64_t)(p->limits.max_duration * 1000));
 	find_seeds(r);
 	*out = r;
 	return OK;
@@ -436,18 +386,32 @@ crawl_runtime_know_key(struct crawl_runtime *c, struct str key, uint32_t id)
 static struct str
 own_warc_dir(struct running *r)
 {
-	return r->schedule != 0 ? arena_printf(&r->arena, "%.*s/schedule-%llu",
-	    STR_FMT(r->warc_parent), (unsigned long long)r->schedule) :
+	uint64_t schedule = r->spec.schedule;
+
+	return schedule != 0 ? arena_printf(&r->arena, "%.*s/schedule-%llu",
+	    STR_FMT(r->warc_parent), (unsigned long long)schedule) :
 	    arena_printf(&r->arena, "%.*s/crawl-%u", STR_FMT(r->warc_parent),
 	    r->shared.id);
+}
+
+static void
+log_schedule(struct crawl_runtime *c, const struct running *r)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text), "schedule %llu has started it (%.*s)",
+	    (unsigned long long)r->spec.schedule, STR_FMT(r->spec.key));
+	frontier_log(c->frontier, r->shared.id, &(struct crawl_line){
+	    .kind = CRAWL_LOG_SCHEDULE, .text = str_of(text) });
 }
 
 enum err
 crawl_runtime_begin(struct crawl_runtime *c, struct running **rp,
     uint32_t *id, struct why *w)
 {
-	const struct known_key *known = map_get(&c->keys, (*rp)->key);
 	struct running *r = *rp;
+	struct crawl_spec *s = &r->spec;
+	const struct known_key *known = map_get(&c->keys, s->key);
 
 	*rp = NULL;
 	if (known != NULL) {
@@ -457,62 +421,52 @@ crawl_runtime_begin(struct crawl_runtime *c, struct running **rp,
 	}
 	r->shared.id = frontier_next_crawl(c->frontier);
 	if (r->warc_parent.n != 0)
-		r->spec.warc_dir = own_warc_dir(r);
+		s->warc_dir = own_warc_dir(r);
 	r->shared.collection = paths_collection(ledger_paths(
-	    frontier_ledger(c->frontier)), r->spec.warc_dir, &r->arena);
-	for (size_t i = 0; i < r->spec.seeds_n; i++)
+	    frontier_ledger(c->frontier)), s->warc_dir, &r->arena);
+	for (size_t i = 0; i < s->seeds_n; i++)
 		r->found[i].hash = frontier_hash(r->shared.id,
 		    r->found[i].url);
 	enum err e = frontier_may_begin(c->frontier, w);
 	if (e == OK)
 		e = ledger_may_archive(frontier_ledger(c->frontier),
-		    r->spec.warc_dir, w);
+		    s->warc_dir, w);
 	if (e != OK) {
 		running_free(&r);
 		return e;
 	}
 	/* A directory of its own has nothing yet. */
-	if (r->warc_parent.n == 0 || r->schedule != 0)
-		join_collection(c, r, r->spec.warc_dir);
+	if (r->warc_parent.n == 0 || s->schedule != 0)
+		join_collection(c, r, s->warc_dir);
 	tell_loops(c, r);
-	crawl_runtime_know_key(c, r->key, r->shared.id);
-	e = frontier_begin(c->frontier, &r->spec, r->found, r->spec.seeds_n,
-	    NULL, id, w);
+	crawl_runtime_know_key(c, s->key, r->shared.id);
+	e = frontier_begin(c->frontier, s, r->found, s->seeds_n, NULL, id, w);
 	if (e == OK)
 		r->crawl = frontier_ref(c->frontier, *id);
-	if (e == OK && r->started_by.n != 0)
-		frontier_log(c->frontier, *id, &(struct crawl_line){
-		    .kind = CRAWL_LOG_SCHEDULE, .text = r->started_by });
+	if (e == OK && s->schedule != 0)
+		log_schedule(c, r);
 	return e;
 }
 
 static enum err
-make_again(struct crawl_runtime *c, const struct crawl_spec *spec,
-    const struct crawl_request *q, const struct policy *policy,
-    unsigned excluded, struct running **out, struct why *w)
+compile_again(struct crawl_runtime *c, struct running *r,
+    const struct crawl_request *q, struct why *w)
 {
-	struct crawl_request request = *q;
-	struct crawl_options o;
-	struct arena a = ARENA_INIT;
+	struct crawl_spec *s = &r->spec;
+	struct policy *policy = NULL;
 
-	/* Damaged options allow nothing. */
-	request.kind = spec->kind;
-	bool fine = crawl_options_parse(spec->options, &a, &o);
-	request.operator_seeds &= fine && o.operator_seeds;
-	enum err e = o.secret_proxy && q->proxy.n == 0 ? why(w, ERR_STATE,
-	    "it began with a proxy that only --proxy-file names, and goes on "
-	    "with that alone: argiope crawl --resume --proxy-file FILE") :
-	    make(&request, spec->seeds, spec->seeds_n, policy,
-	    excluded, c->settings, out, w);
-	if (e == OK) {
-		use_delays(*out, &o);
-		(*out)->shared.name = arena_copy(&(*out)->arena, spec->name);
-		struct str collection = paths_collection(ledger_paths(
-		    frontier_ledger(c->frontier)), spec->warc_dir, &a);
-		(*out)->shared.collection = arena_copy(&(*out)->arena,
-		    collection);
-	}
-	arena_free(&a);
+	enum err e = policy_parse(s->policy, &policy, w);
+	if (e == OK && s->secret_proxy && q->proxy.n == 0)
+		e = why(w, ERR_STATE, "it began with a proxy that only "
+		    "--proxy-file names, and goes on with that alone: argiope "
+		    "crawl --resume --proxy-file FILE");
+	s->operator_seeds &= q->spec.operator_seeds;
+	if (e == OK)
+		e = compile(r, q, policy, change_interrupted(c->frontier,
+		    r->shared.id), c->settings, w);
+	for (size_t i = 0; i < s->delays_n; i++)
+		map_put(&r->shared.delays, s->delays[i].host, &s->delays[i].s);
+	policy_free(&policy);
 	return e;
 }
 
@@ -520,35 +474,29 @@ enum err
 crawl_runtime_continue(struct crawl_runtime *c, uint32_t id,
     const struct crawl_request *q, struct why *w)
 {
-	struct arena a = ARENA_INIT;
-	struct crawl_spec spec;
-	struct policy *policy = NULL;
-	struct running *r;
+	struct running *r = running_new();
+	struct crawl_view v;
 
-	enum err e = frontier_spec(c->frontier, id, &a, &spec, w);
+	enum err e = frontier_spec(c->frontier, id, &r->arena, &r->spec, w);
+	r->shared.id = id;
+	r->shared.continued = true;
 	if (e == OK)
-		e = policy_parse(spec.policy, &policy, w);
-	if (e == OK)
-		e = make_again(c, &spec, q, policy,
-		    change_interrupted(c->frontier, id), &r, w);
-	if (e == OK) {
-		r->shared.id = id;
-		r->shared.continued = true;
-		struct crawl_view v;
-		if (frontier_view(c->frontier, id, &v) == OK)
-			atomic_store(&r->shared.sitemap_bytes,
-			    v.sitemap_bytes);
-		join_collection(c, r, spec.warc_dir);
-		tell_loops(c, r);
-		r->crawl = frontier_ref(c->frontier, id);
-		if (crawl_rules(&r->shared)->excluded > 0)
-			change_resume(c->frontier, id,
-			    crawl_rules(&r->shared), crawl_excludes);
-		e = frontier_continue(c->frontier, id, w);
+		e = compile_again(c, r, q, w);
+	if (e != OK) {
+		running_free(&r);
+		return e;
 	}
-	policy_free(&policy);
-	arena_free(&a);
-	return e;
+	r->shared.collection = paths_collection(ledger_paths(
+	    frontier_ledger(c->frontier)), r->spec.warc_dir, &r->arena);
+	if (frontier_view(c->frontier, id, &v) == OK)
+		atomic_store(&r->shared.sitemap_bytes, v.sitemap_bytes);
+	join_collection(c, r, r->spec.warc_dir);
+	tell_loops(c, r);
+	r->crawl = frontier_ref(c->frontier, id);
+	if (crawl_rules(&r->shared)->excluded > 0)
+		change_resume(c->frontier, id, crawl_rules(&r->shared),
+		    crawl_excludes);
+	return frontier_continue(c->frontier, id, w);
 }
 
 const struct rules *
@@ -666,7 +614,7 @@ crawl_runtime_warcinfo(
 		.user_agent = r->shared.user_agent.n != 0 ?
 		    r->shared.user_agent : c->settings->user_agent,
 		.crawl = id, .crawl_name = r->shared.name,
-		.crawl_kind = str_of(crawl_kind_name(r->kind)),
+		.crawl_kind = str_of(crawl_kind_name(r->spec.kind)),
 		.seeds = r->seed_texts,
 		.seeds_n = r->seeds_n,
 		.policy = rules->json,

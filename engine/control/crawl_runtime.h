@@ -22,7 +22,8 @@ void crawl_runtime_free(struct crawl_runtime **); /* after the loops stopped */
  * any. */
 void crawl_runtime_set(struct crawl_runtime *, const struct fetch_settings *);
 /*
- * What can be made of a crawl before it has a number; all is copied.
+ * What can be made of a crawl before it has a number.  The texts of its spec
+ * stay the caller's, until it has begun or is freed.
  * Thread: any.  Errors: INPUT naming the field.
  */
 MUST_USE enum err crawl_runtime_plan(const struct crawl_request *,

@@ -104,10 +104,6 @@ void changes_resume(struct engine *);
 /* Before the loops run: the registry with what earlier processes left, the
  * scheduler, the catalog and the stream. */
 MUST_USE enum err launch_open(struct engine *, struct why *);
-/* The answer of catalog_spec(), in place.  Thread: any. */
-struct spec_query;
-MUST_USE enum err spec_query_read(struct engine *, struct spec_query *,
-    struct why *);
 /* Before the doors open: retries of failures. */
 void rerun_open(struct engine *);
 

@@ -243,7 +243,7 @@ rig_open(struct rig *r, rig_site_fn *site, const char *const *set)
 static void
 go_on(struct rig *r)
 {
-	struct crawl_request q = { .operator_seeds = true };
+	struct crawl_request q = { .spec.operator_seeds = true };
 	struct why w = WHY_INIT;
 	struct crawl_view v;
 	size_t at = 0;

@@ -4,7 +4,6 @@
 #include "base/metric.h"
 #include "engine/catalog/crawl_registry.h"
 #include "engine/control/control.h"
-#include "engine/frontier/crawl_options.h"
 #include "engine/control/engine_own.h"
 #include "engine/frontier/failed_urls.h"
 #include "engine/ledger/ledger_places.h"
@@ -31,7 +30,7 @@ struct rerunning {
 	struct request request;
 	struct engine *engine;
 	struct rerun *rerun;
-	struct spec_query spec;
+	struct crawl_spec spec;
 	struct failures failures;
 	struct launch launch;
 	struct buf policy;           /* with a depth of 0 */
@@ -78,8 +77,8 @@ read_spec(struct request *r)
 	struct rerunning *g = rerunning_of(r);
 	size_t max = g->engine->retry_max;
 
-	g->spec.crawl = g->rerun->of;
-	if (spec_query_read(g->engine, &g->spec, &r->why) != OK)
+	if (frontier_spec(g->engine->frontier, g->rerun->of, &g->arena,
+	    &g->spec, &r->why) != OK)
 		return REQUEST_DONE;
 	if (g->spec.secret_proxy) {
 		why(&r->why, ERR_STATE, "crawl %u used a proxy whose address "
@@ -108,7 +107,7 @@ read_failed(struct request *r)
 static enum err
 set_depth(struct rerunning *g, struct why *w)
 {
-	struct str json = g->spec.spec.policy;
+	struct str json = g->spec.policy;
 	yyjson_doc *doc = yyjson_read(json.p, json.n, 0);
 	yyjson_mut_doc *d = doc == NULL ? NULL : yyjson_doc_mut_copy(doc, NULL);
 	yyjson_mut_val *root = yyjson_mut_doc_get_root(d);
@@ -176,27 +175,16 @@ launched(struct launch *l)
 	request_resume(&g->request, LAUNCHED);
 }
 
-/* The delays of the seeds' hosts hold for other URLs of these hosts, too. */
-static const double *
-delays_of(struct rerunning *g, const struct str *urls, size_t n)
-{
-	struct crawl_options o;
-
-	/* It was parsed before. */
-	(void)crawl_options_parse(g->spec.spec.options, &g->arena, &o);
-	return crawl_options_delays(&o, urls, n, &g->arena);
-}
-
 static int
 launch_again(struct request *r)
 {
 	struct rerunning *g = rerunning_of(r);
-	const struct crawl_spec *s = &g->spec.spec;
+	const struct crawl_spec *s = &g->spec;
 	bool failures = g->rerun->failures;
 	const struct str *urls = failures ? g->failures.urls : s->seeds;
 	size_t n = failures ? g->failures.urls_n : s->seeds_n;
-	const double *delays = failures ? delays_of(g, urls, n) :
-	    g->spec.delays;
+	/* The delays of the seeds' hosts hold for their other URLs, too. */
+	const double *delays = crawl_spec_delays(s, urls, n, &g->arena);
 	struct launch_seed *seeds = ARENA_ARRAY(&g->arena, struct launch_seed,
 	    n);
 
@@ -239,7 +227,6 @@ rerun_done(struct request *r)
 	struct rerun *a = g->rerun;
 
 	a->why = r->why;
-	arena_free(&g->spec.arena);
 	arena_free(&g->arena);
 	buf_free(&g->failures.scan.from);
 	buf_free(&g->policy);

@@ -185,7 +185,7 @@ static void
 begin(struct rig *r, const struct found *seeds, size_t n)
 {
 	struct crawl_spec spec = { .kind = r->kind, .name = STR("test"),
-	    .policy = STR("{}"), .options = STR("{}"),
+	    .policy = STR("{}"),
 	    .max_items = r->max_items, .host_urls_max = r->host_urls_max };
 	struct why w = WHY_INIT;
 	uint32_t id;

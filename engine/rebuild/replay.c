@@ -5,7 +5,6 @@
  */
 #include "base/text.h"
 #include "engine/archive/archive_port.h"
-#include "engine/frontier/crawl_options.h"
 #include "engine/frontier/journal.h"
 #include "engine/frontier/restore.h"
 #include "engine/policy/seed_list.h"
@@ -103,18 +102,6 @@ copy_texts(struct told_crawl *t, const struct archive_crawl *c)
 	t->path = arena_copy(a, str_of(c->file->path)).p;
 }
 
-static struct str
-options_of(bool by_door, struct arena *a)
-{
-	struct crawl_options o = { .operator_seeds = !by_door };
-	struct buf b = BUF_INIT;
-
-	crawl_options_put(&o, &b);
-	struct str text = arena_copy(a, buf_str(&b));
-	buf_free(&b);
-	return text;
-}
-
 static enum err
 compile(struct told_crawl *t, struct why *w)
 {
@@ -139,12 +126,7 @@ compile(struct told_crawl *t, struct why *w)
 	t->shared.seed_hosts_n = n;
 	/* What was fetched was allowed. */
 	t->shared.operator_seeds = true;
-	t->spec.max_items = t->policy->limits.max_items == POLICY_NONE ? 0 :
-	    (uint64_t)t->policy->limits.max_items;
-	t->spec.warc_bytes_max = t->policy->limits.max_bytes == POLICY_NONE ?
-	    0 : (uint64_t)t->policy->limits.max_bytes;
-	t->spec.host_urls_max = t->policy->traps.host_urls_max == TRAP_NONE ?
-	    0 : (uint64_t)t->policy->traps.host_urls_max;
+	crawl_spec_limit(&t->spec, t->policy);
 	if (t->policy->traps.stale_max != TRAP_NONE)
 		t->traps = trap_memory_new(TRAP_PREFIXES_MAX);
 	return OK;
@@ -190,7 +172,7 @@ replay_file(struct replay *x, const struct archive_crawl *c,
 		map_put_id(&x->crawls, c->crawl, t);
 		copy_texts(t, c);
 		t->spec.warc_dir = arena_copy(&t->arena, warc_dir);
-		t->spec.options = options_of(by_door, &t->arena);
+		t->spec.operator_seeds = !by_door;
 		t->shared.collection = paths_collection(ledger_paths(
 		    frontier_ledger(x->frontier)), t->spec.warc_dir, &t->arena);
 		x->counts->crawls++;

@@ -366,8 +366,8 @@ static void
 begin_or_go_on(void)
 {
 	struct frontier *f = engine_frontier(sim_world.engine);
-	struct crawl_request r = { .kind = CRAWL_HARVEST,
-	    .name = STR("harvest"), .warc_dir = STR("/warc") };
+	struct crawl_request r = { .spec = { .kind = CRAWL_HARVEST,
+	    .name = STR("harvest"), .warc_dir = STR("/warc") } };
 	struct policy *p = policy_new();
 	struct why w = WHY_INIT;
 	size_t at = 0;

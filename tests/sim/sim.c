@@ -115,8 +115,8 @@ begin_crawl(const struct web_plan *plan)
 	p->downloads = 64;
 	web_url(0, url, sizeof(url));
 	struct str seed = str_of(url);
-	struct crawl_request r = { .seeds = &seed, .seeds_n = 1, .policy = p,
-	    .warc_dir = STR("/warc") };
+	struct crawl_request r = { .spec = { .seeds = &seed, .seeds_n = 1,
+	    .warc_dir = STR("/warc") }, .policy = p };
 	if (id == UINT32_MAX)
 		sim_must(engine_begin(sim_world.engine, &r, &id, &w), &w);
 	else
