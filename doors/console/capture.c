@@ -1,7 +1,7 @@
-#include "doors/console/own.h"
+#include "doors/console/console.h"
 
-#include "engine/control/control.h"
 #include "engine/catalog/catalog.h"
+#include "engine/engine.h"
 
 struct capture_ask {
 	struct console *console;
@@ -12,41 +12,26 @@ struct capture_ask {
 	struct capture_query page;
 };
 
-/* Parses "/crawls/N/pages/M/..."; the route has checked the rest. */
-static bool
-read_path(struct str path, uint32_t *crawl, uint64_t *number)
-{
-	struct str part[6] = { { NULL, 0 } };
-	uint64_t id;
-
-	for (size_t i = 0; i < ARRAY_LEN(part); i++)
-		if (!str_split(&path, '/', &part[i]))
-			return false;
-	if (!str_to_u64(part[2], &id) || id >= UINT32_MAX ||
-	    !str_to_u64(part[4], number))
-		return false;
-	*crawl = (uint32_t)id;
-	return true;
-}
-
+/* Reads "/crawls/N/pages/M/...".  NULL: the request was answered. */
 static struct capture_ask *
 begin(struct web_request *r)
 {
-	struct capture_ask *k;
-	uint64_t number;
-	uint32_t crawl;
+	struct str crawl, page;
+	uint64_t id, number;
 
-	if (!read_path(web_path(r), &crawl, &number)) {
+	if (!web_segment(r, 1, &crawl) || !str_to_u64(crawl, &id) ||
+	    id >= UINT32_MAX || !web_segment(r, 3, &page) ||
+	    !str_to_u64(page, &number)) {
 		web_fail(r, 404, "not_found", "a page is /crawls/NUMBER/pages/"
 		    "NUMBER");
 		return NULL;
 	}
-	k = mem_new(sizeof(*k));
+	struct capture_ask *k = mem_new(sizeof(*k));
 	k->console = web_arg(r);
 	k->request = r;
-	k->crawl = crawl;
+	k->crawl = (uint32_t)id;
 	k->number = number;
-	console_out(k->console);
+	drain_gate_enter(&k->console->asked);
 	return k;
 }
 
@@ -56,17 +41,24 @@ end(struct capture_ask *k)
 	struct console *c = k->console;
 
 	mem_free(&k);
-	console_back(c);
+	drain_gate_leave(&c->asked);
 }
 
-/* Downloads are sent as plain data, whatever type they claim. */
+/*
+ * Answers, or refuses.  Downloads are sent as plain data, whatever type they
+ * claim.
+ */
 static void
-answer(struct capture_ask *k, const char *name_end, const char *type,
-    struct str bytes)
+answer(struct capture_ask *k, const struct why *w, const char *name_end,
+    const char *type, struct str bytes)
 {
 	struct web_request *r = k->request;
 	char name[96];
 
+	if (w->err != OK) {
+		web_fail_why(r, w->err, w);
+		return;
+	}
 	snprintf(name, sizeof(name), "attachment; filename=\"crawl-%u-page-"
 	    "%llu%s\"", k->crawl, (unsigned long long)k->number, name_end);
 	web_add_field(r, "Content-Disposition", name);
@@ -80,10 +72,8 @@ got_record(struct records_query *a)
 {
 	struct capture_ask *k = a->arg;
 
-	if (a->why.err != OK)
-		web_fail_why(k->request, a->why.err, &a->why);
-	else
-		answer(k, ".warc.gz", "application/gzip", buf_str(&a->bytes));
+	answer(k, &a->why, ".warc.gz", "application/gzip",
+	    buf_str(&a->bytes));
 	buf_free(&a->bytes);
 	arena_free(&a->arena);
 	end(k);
@@ -96,10 +86,8 @@ console_get_record(struct web_request *r)
 
 	if (k == NULL)
 		return;
-	k->record.crawl = k->crawl;
-	k->record.number = k->number;
-	k->record.done = got_record;
-	k->record.arg = k;
+	k->record = (struct records_query){ .crawl = k->crawl,
+	    .number = k->number, .done = got_record, .arg = k };
 	catalog_records(engine_catalog(k->console->engine), &k->record);
 }
 
@@ -108,14 +96,11 @@ got_page(struct capture_query *a)
 {
 	struct capture_ask *k = a->arg;
 
-	if (a->why.err != OK) {
-		web_fail_why(k->request, a->why.err, &a->why);
-	} else {
-		if (a->cut || a->damaged)
-			web_add_field(k->request, "Argiope-Body", a->cut ?
-			    "cut" : "damaged");
-		answer(k, ".body", "application/octet-stream", a->body_bytes);
-	}
+	if (a->why.err == OK && (a->cut || a->damaged))
+		web_add_field(k->request, "Argiope-Body", a->cut ? "cut" :
+		    "damaged");
+	answer(k, &a->why, ".body", "application/octet-stream",
+	    a->body_bytes);
 	arena_free(&a->arena);
 	end(k);
 }
@@ -127,11 +112,9 @@ console_get_body(struct web_request *r)
 
 	if (k == NULL)
 		return;
-	k->page.crawl = k->crawl;
-	k->page.number = k->number;
-	k->page.body = true;
-	k->page.body_bytes_max = CONSOLE_BODY_BYTES_MAX;
-	k->page.done = got_page;
-	k->page.arg = k;
+	k->page = (struct capture_query){ .crawl = k->crawl,
+	    .number = k->number, .body = true,
+	    .body_bytes_max = CONSOLE_BODY_BYTES_MAX, .done = got_page,
+	    .arg = k };
 	catalog_capture(engine_catalog(k->console->engine), &k->page);
 }

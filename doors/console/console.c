@@ -1,6 +1,4 @@
-#include "doors/console/own.h"
-
-#include "base/text.h"
+#include "doors/console/console.h"
 
 #define PAGE(path) { "GET", path, WEB_EXACT, console_get_page, NULL,          \
 	"the console", WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ,            \
@@ -12,7 +10,7 @@
 #define TOKEN_ROW(method, path, handle, help) { method, path, WEB_EXACT,      \
 	handle, NULL, help, WEB_TO_OWN_PAGES, TOKEN_DOOR_CONSOLE, TOKEN_WRITE, \
 	.early = false }
-const struct web_route console_routes[CONSOLE_ROUTES] = {
+static const struct web_route routes[] = {
 	PAGE("/"), PAGE("/new"), PAGE("/system"), PAGE("/settings"),
 	PAGE("/crawls/*"), PAGE("/crawls/*/pages/*"),
 	{ "GET", "/console/", WEB_PREFIX, console_get_file, NULL,
@@ -38,48 +36,49 @@ const struct web_route console_routes[CONSOLE_ROUTES] = {
 	    READ, false, "a capture's body, decoded"),
 };
 
-void
-console_ready(struct console *c, struct engine *e)
+static enum err
+open_door(const struct door_host *host, void **door, struct why *w)
 {
-	c->engine = e;
-}
-
-struct console *
-console_open(const struct door_host *host)
-{
-	struct console *c = mem_new(sizeof(*c));
-
+	(void)w;
+	if (conf_address(host->conf, CONF_HTTP_LISTEN).host.n == 0)
+		return OK;
+	struct console *c = *door = mem_new(sizeof(*c));
 	c->host = host;
 	console_files_open(c);
-	return c;
+	return OK;
 }
 
-void
-console_drain(struct console *c, void (*drained)(void *arg), void *arg)
+static void
+data_read(void *door, struct engine *e)
 {
-	drain_gate_close(&c->asked, drained, arg);
+	((struct console *)door)->engine = e;
 }
 
-void
-console_out(struct console *c)
+static void
+drain_door(void *door, void (*drained)(void *arg), void *arg)
 {
-	drain_gate_enter(&c->asked);
+	drain_gate_close(&((struct console *)door)->asked, drained, arg);
 }
 
-void
-console_back(struct console *c)
+static void
+free_door(void **door)
 {
-	drain_gate_leave(&c->asked);
-}
+	struct console *c = *door;
 
-void
-console_free(struct console **cp)
-{
-	struct console *c = *cp;
-
-	if (c == NULL)
-		return;
+	*door = NULL;
 	CHECK(c->asked.under_way == 0);
 	console_files_close(c);
-	mem_free(cp);
+	mem_free(&c);
 }
+
+/* Lists show it with realtime. */
+const struct door door_console = {
+	.name = "console",
+	.help = "A web page for people, at http.listen.",
+	.may_read = "see configuration, log, doors, tokens' names, and "
+	    "/metrics and /status",
+	.may_write = "make and revoke tokens, of any scope",
+	.open = open_door,
+	.routes = routes, .routes_n = ARRAY_LEN(routes),
+	.data_read = data_read, .drain = drain_door, .free = free_door,
+};

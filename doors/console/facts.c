@@ -1,14 +1,15 @@
-#include "doors/console/own.h"
+#include "doors/console/console.h"
 
 #include "engine/policy/policy.h"
 #include "os/log.h"
 #include "server/json_writer.h"
 
-static void
-answer(struct web_request *r, struct buf *b)
+void
+console_answer(struct web_request *r, int status, struct buf *json)
 {
-	web_answer(r, 200, CONSOLE_JSON, buf_str(b));
-	buf_free(b);
+	web_answer(r, status, "application/json", buf_str(json));
+	explicit_bzero(json->p, json->n);
+	buf_free(json);
 }
 
 /* --- the configuration --------------------------------------------------- */
@@ -51,7 +52,7 @@ console_get_config(struct web_request *r)
 		put_setting(&b, c->host->conf, (enum conf_id)i);
 	}
 	buf_put_text(&b, "]}\n");
-	answer(r, &b);
+	console_answer(r, 200, &b);
 }
 
 /* --- the doors ----------------------------------------------------------- */
@@ -106,7 +107,7 @@ console_get_doors(struct web_request *r)
 		if (doors_status(c->host, i, &d))
 			put_door(&b, &d);
 	buf_put_text(&b, "]}\n");
-	answer(r, &b);
+	console_answer(r, 200, &b);
 }
 
 /* --- the log ------------------------------------------------------------- */
@@ -145,7 +146,7 @@ console_get_log(struct web_request *r)
 	buf_put_char(&b, ']');
 	json_u64(&b, "last", number);
 	buf_put_text(&b, "}\n");
-	answer(r, &b);
+	console_answer(r, 200, &b);
 }
 
 /* --- the fields of a policy ---------------------------------------------- */
@@ -188,5 +189,5 @@ console_get_fields(struct web_request *r)
 	for (size_t i = 0; i < policy_fields_n; i++)
 		put_field(&b, &policy_fields[i]);
 	buf_put_text(&b, "]}\n");
-	answer(r, &b);
+	console_answer(r, 200, &b);
 }

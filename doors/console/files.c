@@ -1,4 +1,4 @@
-#include "doors/console/own.h"
+#include "doors/console/console.h"
 
 /* The page's security policy: only files of this server, nothing inline. */
 #define POLICY "default-src 'none'; script-src 'self'; style-src 'self'; "   \
@@ -42,16 +42,12 @@ static const struct {
 	FILES(FILE_ROW)
 };
 
-struct console_file {
-	struct web_text *text;
-};
-
 void
 console_files_open(struct console *c)
 {
-	c->files = mem_new(ARRAY_LEN(rows) * sizeof(*c->files));
+	c->files = mem_array(ARRAY_LEN(rows), sizeof(*c->files));
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		c->files[i].text = web_text_new(rows[i].type,
+		c->files[i] = web_text_new(rows[i].type,
 		    (struct str){ (const char *)rows[i].bytes, rows[i].n });
 }
 
@@ -59,7 +55,7 @@ void
 console_files_close(struct console *c)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		web_text_free(&c->files[i].text);
+		web_text_free(&c->files[i]);
 	mem_free(&c->files);
 }
 
@@ -68,7 +64,7 @@ answer_file(struct web_request *r, const struct console *c, size_t i)
 {
 	web_add_field(r, "Content-Security-Policy", POLICY);
 	web_add_field(r, "Cache-Control", "no-cache");
-	web_answer_text(r, c->files[i].text);
+	web_answer_text(r, c->files[i]);
 }
 
 void

@@ -1,6 +1,6 @@
 #include <yyjson.h>
 
-#include "doors/console/own.h"
+#include "doors/console/console.h"
 
 #include "engine/control/control.h"
 #include "server/json_writer.h"
@@ -9,47 +9,41 @@ struct token_ask {
 	struct console *console;
 	struct web_request *request;
 	struct store_request ask;
+	/* Answer; the store has done it. */
+	void (*answer)(struct web_request *, const struct store_request *);
 };
 
-static struct token_ask *
-begin(struct web_request *r, enum store_verb verb)
+static void
+done(struct store_request *a)
+{
+	struct token_ask *t = a->arg;
+	struct console *c = t->console;
+
+	if (a->why.err == OK)
+		t->answer(t->request, a);
+	else
+		web_fail_why(t->request, a->why.err, &a->why);
+	arena_free(&a->arena);
+	explicit_bzero(a->token_text, sizeof(a->token_text));
+	mem_free(&t);
+	drain_gate_leave(&c->asked);
+}
+
+static void
+ask(struct web_request *r, struct store_request what,
+    void (*answer)(struct web_request *, const struct store_request *))
 {
 	struct token_ask *t = mem_new(sizeof(*t));
 
 	t->console = web_arg(r);
 	t->request = r;
-	t->ask.verb = verb;
-	t->ask.arg = t;
-	return t;
-}
-
-static void
-say(struct token_ask *t, void (*done)(struct store_request *))
-{
+	t->answer = answer;
+	t->ask = what;
+	t->ask.name = arena_copy(&t->ask.arena, what.name);
 	t->ask.done = done;
-	console_out(t->console);
+	t->ask.arg = t;
+	drain_gate_enter(&t->console->asked);
 	engine_store(t->console->engine, &t->ask);
-}
-
-static void
-end(struct token_ask *t)
-{
-	struct console *c = t->console;
-
-	arena_free(&t->ask.arena);
-	explicit_bzero(t->ask.token_text, sizeof(t->ask.token_text));
-	mem_free(&t);
-	console_back(c);
-}
-
-/* False: the request was answered with an error. */
-static bool
-fine(struct token_ask *t)
-{
-	if (t->ask.why.err == OK)
-		return true;
-	web_fail_why(t->request, t->ask.why.err, &t->ask.why);
-	return false;
 }
 
 /* --- listing ------------------------------------------------------------- */
@@ -84,45 +78,34 @@ put_token(struct buf *b, const struct token *t)
 }
 
 static void
-listed(struct store_request *a)
+listed(struct web_request *r, const struct store_request *a)
 {
-	struct token_ask *t = a->arg;
 	struct buf b = BUF_INIT;
 
-	if (fine(t)) {
-		buf_put_text(&b, "{\"tokens\":[");
-		for (size_t i = 0; i < a->n; i++)
-			put_token(&b, &a->tokens[i]);
-		buf_put_text(&b, "]}\n");
-		web_answer(t->request, 200, CONSOLE_JSON, buf_str(&b));
-	}
-	buf_free(&b);
-	end(t);
+	buf_put_text(&b, "{\"tokens\":[");
+	for (size_t i = 0; i < a->n; i++)
+		put_token(&b, &a->tokens[i]);
+	buf_put_text(&b, "]}\n");
+	console_answer(r, 200, &b);
 }
 
 void
 console_get_tokens(struct web_request *r)
 {
-	say(begin(r, STORE_TOKEN_LIST), listed);
+	ask(r, (struct store_request){ .verb = STORE_TOKEN_LIST }, listed);
 }
 
 /* --- making -------------------------------------------------------------- */
 
 static void
-added(struct store_request *a)
+added(struct web_request *r, const struct store_request *a)
 {
-	struct token_ask *t = a->arg;
 	struct buf b = BUF_INIT;
 
-	if (fine(t)) {
-		json_object(&b, NULL);
-		json_str(&b, "token", str_of(a->token_text));
-		buf_put_text(&b, "}\n");
-		web_answer(t->request, 201, CONSOLE_JSON, buf_str(&b));
-		explicit_bzero(b.p, b.n);
-	}
-	buf_free(&b);
-	end(t);
+	json_object(&b, NULL);
+	json_str(&b, "token", str_of(a->token_text));
+	buf_put_text(&b, "}\n");
+	console_answer(r, 201, &b);
 }
 
 static struct str
@@ -167,35 +150,29 @@ console_post_token(struct web_request *r)
 	struct token_scopes scopes;
 	struct why w = WHY_INIT;
 
-	if (read_new(yyjson_doc_get_root(doc), &name, &scopes, &w) != OK) {
+	if (read_new(yyjson_doc_get_root(doc), &name, &scopes, &w) != OK)
 		web_fail_why(r, w.err, &w);
-	} else {
-		struct token_ask *t = begin(r, STORE_TOKEN_ADD);
-		t->ask.name = arena_copy(&t->ask.arena, name);
-		t->ask.scopes = scopes;
-		say(t, added);
-	}
+	else
+		ask(r, (struct store_request){ .verb = STORE_TOKEN_ADD,
+		    .name = name, .scopes = scopes }, added);
 	yyjson_doc_free(doc);
 }
 
 /* --- revoking ------------------------------------------------------------ */
 
 static void
-revoked(struct store_request *a)
+revoked(struct web_request *r, const struct store_request *a)
 {
-	struct token_ask *t = a->arg;
-
-	if (fine(t))
-		web_answer(t->request, 204, NULL, STR(""));
-	end(t);
+	(void)a;
+	web_answer(r, 204, NULL, STR(""));
 }
 
 void
 console_delete_token(struct web_request *r)
 {
-	struct token_ask *t = begin(r, STORE_TOKEN_REVOKE);
+	struct store_request what = { .verb = STORE_TOKEN_REVOKE };
 
-	t->ask.name = arena_copy(&t->ask.arena, str_from(web_path(r),
-	    sizeof("/tokens/") - 1));
-	say(t, revoked);
+	/* The route has this segment. */
+	(void)!web_segment(r, 1, &what.name);
+	ask(r, what, revoked);
 }
