@@ -10,22 +10,6 @@
 /* Each request computes the preview from the start, so allow it some time. */
 #define PARTIAL_MS 1500u
 
-/* Takes back the engine's answer.  False: the task has failed. */
-static bool
-answered(struct task *t, const struct why *w, struct arena *arena,
-    enum code absent)
-{
-	struct why copy = *w;
-
-	realtime_back(t->door);
-	if (copy.err == OK)
-		return true;
-	if (arena != NULL)
-		arena_free(arena);
-	task_fail_why(t, &copy, absent);
-	return false;
-}
-
 /* --- problems ----------------------------------------------------------- */
 
 static void
@@ -47,28 +31,23 @@ got_problems(struct errors_query *a)
 {
 	struct task *t = a->arg;
 
-	if (!answered(t, &a->why, &a->arena, CODE_UNKNOWN_CRAWL))
+	if (!task_back(t, &a->why, &a->arena, CODE_UNKNOWN_CRAWL))
 		return;
 	struct buf *b = task_data(t);
 	json_array(b, "groups");
 	for (size_t i = 0; i < a->n && b->n < REALTIME_ANSWER_BYTES_MAX; i++)
 		put_problem(b, &a->problems[i]);
 	buf_put_char(b, ']');
-	arena_free(&a->arena);
 	task_answer(t);
 }
 
 void
-verb_LIST_PROBLEMS(struct task *t)
+verb_list_problems(struct task *t)
 {
-	struct crawl_row *row = task_row(t);
+	struct errors_query *a = task_ask(t, sizeof(*a));
 
-	if (row == NULL)
-		return;
-	struct errors_query *a = task_own(t, sizeof(*a));
-	*a = (struct errors_query){ .crawl = row->id, .done = got_problems,
-	    .arg = t };
-	realtime_out(t->door);
+	*a = (struct errors_query){ .crawl = t->row->id,
+	    .done = got_problems, .arg = t };
 	catalog_errors(engine_catalog(t->door->engine), a);
 }
 
@@ -131,8 +110,10 @@ put_verdict(struct buf *b, const struct url_query *a)
 
 /* Puts the verdict of robots.txt, unless it is ignored or not known. */
 static void
-put_robots(struct buf *b, const struct robots_verdict *v, struct arena *a)
+put_robots(struct task *t, const struct robots_verdict *v)
 {
+	struct buf *b = task_data(t);
+
 	if (v->ignored || !v->known)
 		return;
 	json_object(b, "robots");
@@ -145,7 +126,7 @@ put_robots(struct buf *b, const struct robots_verdict *v, struct arena *a)
 		json_str(b, "rule", v->text);
 	else
 		json_null(b, "rule");
-	json_str(b, "text", robots_verdict_text(v, a));
+	json_str(b, "text", robots_verdict_text(v, &t->answer));
 	json_time(b, "fetched_at", v->fetched);
 	buf_put_char(b, '}');
 }
@@ -156,7 +137,7 @@ found(struct url_query *a)
 	struct task *t = a->arg;
 	struct wall now = clock_wall();
 
-	if (!answered(t, &a->why, &a->arena, CODE_UNKNOWN_CRAWL))
+	if (!task_back(t, &a->why, &a->arena, CODE_UNKNOWN_CRAWL))
 		return;
 	struct buf *b = task_data(t);
 	json_str(b, "url", a->canonical);
@@ -168,7 +149,7 @@ found(struct url_query *a)
 		put_verdict(b, a);
 	if (a->reason_text.n != 0)
 		json_str(b, "text", a->reason_text);
-	put_robots(b, &a->robots, &a->arena);
+	put_robots(t, &a->robots);
 	if (a->host_known) {
 		struct wall due = { now.us + (int64_t)(1e6 *
 		    (a->host_view.next_s > 0 ? a->host_view.next_s : 0)) };
@@ -177,21 +158,16 @@ found(struct url_query *a)
 		json_name(b, "host");
 		look_put_host(b, &a->host_view, now);
 	}
-	arena_free(&a->arena);
 	task_answer(t);
 }
 
 void
-verb_FIND_URL(struct task *t)
+verb_find_url(struct task *t)
 {
-	struct crawl_row *row = task_row(t);
+	struct url_query *a = task_ask(t, sizeof(*a));
 
-	if (row == NULL)
-		return;
-	struct url_query *a = task_own(t, sizeof(*a));
-	*a = (struct url_query){ .crawl = row->id, .url = t->command.url,
+	*a = (struct url_query){ .crawl = t->row->id, .url = t->command.url,
 	    .done = found, .arg = t };
-	realtime_out(t->door);
 	catalog_url(engine_catalog(t->door->engine), a);
 }
 
@@ -246,10 +222,8 @@ robots_came(struct robots_query *q)
 	struct task *t = q->arg;
 	struct why w = WHY_INIT;
 
-	if (!answered(t, &w, &q->arena, CODE_INTERNAL))
-		return;
-	put_robots(task_data(t), &q->verdict, &q->arena);
-	arena_free(&q->arena);
+	(void)task_back(t, &w, &q->arena, CODE_INTERNAL);
+	put_robots(t, &q->verdict);
 	task_answer(t);
 }
 
@@ -261,13 +235,10 @@ explain_robots(struct task *t, const struct policy *p, struct str url)
 		task_answer(t);
 		return;
 	}
-	/* The answer about the named policy is no longer needed. */
-	mem_free(&t->own);
-	struct robots_query *q = task_own(t, sizeof(*q));
+	struct robots_query *q = task_ask(t, sizeof(*q));
 	*q = (struct robots_query){ .url = url,
 	    .user_agent = policy_user_agent(p), .done = robots_came,
 	    .arg = t };
-	realtime_out(t->door);
 	catalog_robots(engine_catalog(t->door->engine), q);
 }
 
@@ -311,31 +282,25 @@ got_policy(struct store_request *s)
 {
 	struct task *t = s->arg;
 
-	if (!answered(t, &s->why, &s->arena, CODE_UNKNOWN_POLICY))
-		return;
-	struct arena a = s->arena;
-	explain(t, s->policy.json);
-	arena_free(&a);
+	if (task_back(t, &s->why, &s->arena, CODE_UNKNOWN_POLICY))
+		explain(t, s->policy.json);
 }
 
 void
-verb_EXPLAIN(struct task *t)
+verb_explain(struct task *t)
 {
-	struct buf json = BUF_INIT;
-	struct str name;
+	struct str name, json;
 
-	if (!realtime_policy(t, &name, &json))
+	if (!task_policy(t, &name, &json))
 		return;
 	if (json.n > 0) {
-		explain(t, buf_str(&json));
-		buf_free(&json);
+		explain(t, json);
 		return;
 	}
-	struct store_request *s = task_own(t, sizeof(*s));
+	struct store_request *s = task_ask(t, sizeof(*s));
 	*s = (struct store_request){ .verb = STORE_POLICY_GET, .name =
 	    name.n > 0 ? name : STR(STORE_POLICY_DEFAULT),
 	    .done = got_policy, .arg = t };
-	realtime_out(t->door);
 	engine_store(t->door->engine, s);
 }
 
@@ -346,36 +311,30 @@ excluded(struct exclude_request *a)
 {
 	struct task *t = a->arg;
 
-	if (!answered(t, &a->why, &a->arena, CODE_UNKNOWN_CRAWL))
+	if (!task_back(t, &a->why, &a->arena, CODE_UNKNOWN_CRAWL))
 		return;
 	struct buf *b = task_data(t);
-	realtime_job(t);
+	task_put_crawl(t, a->crawl);
 	json_u64(b, "removed", a->removed);
 	if (a->so_far)
 		json_u64(b, "looked", a->looked);
 	json_array(b, "sample");
 	for (size_t i = 0; i < a->sample_n &&
-	    b->n < REALTIME_ANSWER_BYTES_MAX; i++) {
+	    b->n < REALTIME_ANSWER_BYTES_MAX; i++)
 		json_item(b, a->sample[i]);
-	}
 	buf_put_char(b, ']');
-	arena_free(&a->arena);
 	task_answer(t);
 }
 
 void
-verb_EXCLUDE(struct task *t)
+verb_exclude(struct task *t)
 {
-	struct crawl_row *row = task_row(t);
+	struct exclude_request *a = task_ask(t, sizeof(*a));
 
-	if (row == NULL)
-		return;
-	struct exclude_request *a = task_own(t, sizeof(*a));
-	*a = (struct exclude_request){ .crawl = row->id,
+	*a = (struct exclude_request){ .crawl = t->row->id,
 	    .pattern = t->command.pattern, .preview = t->command.preview,
 	    .wait_ms = t->command.partial ? PARTIAL_MS : 0,
 	    .left = &t->left, .done = excluded, .arg = t };
-	realtime_out(t->door);
 	crawl_exclude(t->door->engine, a);
 }
 
@@ -384,31 +343,27 @@ retried(struct retry_request *a)
 {
 	struct task *t = a->arg;
 
-	if (!answered(t, &a->why, NULL, CODE_UNKNOWN_CRAWL))
+	if (!task_back(t, &a->why, NULL, CODE_UNKNOWN_CRAWL))
 		return;
-	realtime_job(t);
+	task_put_crawl(t, a->crawl);
 	json_u64(task_data(t), "requeued", a->requeued);
 	task_answer(t);
 }
 
 void
-verb_RETRY(struct task *t)
+verb_retry(struct task *t)
 {
 	const struct command *c = &t->command;
 	bool reason = command_has(c, ARG_BIT(REASON));
-	struct crawl_row *row;
 
-	if ((row = task_row(t)) == NULL)
-		return;
 	if (reason == command_has(c, ARG_BIT(URLS))) {
 		task_fail(t, CODE_BAD_ARGS,
 		    "reason: either a reason or urls are expected.");
 		return;
 	}
-	struct retry_request *a = task_own(t, sizeof(*a));
-	*a = (struct retry_request){ .crawl = row->id, .reason = c->reason,
+	struct retry_request *a = task_ask(t, sizeof(*a));
+	*a = (struct retry_request){ .crawl = t->row->id, .reason = c->reason,
 	    .urls = c->urls.p, .urls_n = c->urls.n, .done = retried,
 	    .arg = t };
-	realtime_out(t->door);
 	crawl_retry(t->door->engine, a);
 }

@@ -51,11 +51,7 @@ static void
 release_behind(struct client *c)
 {
 	c->beginning = false;
-	while (!list_empty(&c->behind)) {
-		struct list *node = c->behind.next;
-		list_take(node);
-		list_put(&c->ready, node);
-	}
+	list_move_all(&c->ready, &c->behind);
 }
 
 /*
@@ -242,14 +238,13 @@ bool
 sub_begin(struct sub *sub, struct task *t, enum sub_kind kind,
     void (*free)(struct sub *))
 {
-	struct client *c = t->client;
+	struct client *c = sub->client = t->client;
 
 	if (c->subs_n >= REALTIME_SUBSCRIPTIONS_MAX) {
-		task_fail(t, CODE_LIMIT, "This connection has %d "
+		free(sub);
+		return task_fail(t, CODE_LIMIT, "This connection has %d "
 		    "subscriptions already.", REALTIME_SUBSCRIPTIONS_MAX);
-		return false;
 	}
-	sub->client = c;
 	sub->id = c->door->next_sub++;
 	sub->kind = kind;
 	sub->free = free;
@@ -259,6 +254,23 @@ sub_begin(struct sub *sub, struct task *t, enum sub_kind kind,
 	own(c, sub->id);
 	meter_subscription(kind, 1);
 	return true;
+}
+
+void
+sub_answer(struct task *t, uint64_t id)
+{
+	json_u64(task_data(t), "subscription_id", id);
+	task_answer(t);
+}
+
+void
+sub_send(struct sub *sub, struct buf *event)
+{
+	struct str whole = buf_str(event);
+
+	client_put(sub->client, &whole, 1);
+	meter_event(sub->kind);
+	buf_free(event);
 }
 
 void
@@ -289,15 +301,12 @@ sub_close(struct sub *sub, uint32_t crawl, const char *reason,
 	if (token.n > 0)
 		json_str(&b, "sync_token", token);
 	buf_put_text(&b, "}}");
-	struct str whole = buf_str(&b);
-	client_put(sub->client, &whole, 1);
-	meter_event(sub->kind, 0);
-	buf_free(&b);
+	sub_send(sub, &b);
 	sub_end(sub);
 }
 
 void
-verb_UNSUBSCRIBE(struct task *t)
+verb_unsubscribe(struct task *t)
 {
 	uint64_t id = t->command.subscription_id;
 	struct client *c = t->client;
@@ -314,8 +323,7 @@ verb_UNSUBSCRIBE(struct task *t)
 			break;
 		}
 	}
-	json_u64(task_data(t), "subscription_id", id);
-	task_answer(t);
+	sub_answer(t, id);
 }
 
 /* --- sockets ------------------------------------------------------------ */
@@ -363,7 +371,7 @@ client_quiet(struct client *c)
 	}
 	c->task = NULL;
 	while (!list_empty(&c->subs))
-		sub_end(LIST_ITEM(c->subs.next, struct sub, node));
+		sub_end(LIST_POP(&c->subs, struct sub, node));
 	item_stream_drop(&c->stream);
 }
 

@@ -22,7 +22,7 @@ code_text(enum code c)
 }
 
 const struct command_row command_rows[] = {
-#define ROW(id, name, right, must, may, help) \
+#define ROW(id, handler, name, right, must, may, help) \
 	{ name, TOKEN_##right, must, (must) | (may), help },
 	REALTIME_COMMANDS(ROW)
 #undef ROW

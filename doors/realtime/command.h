@@ -120,75 +120,77 @@ enum arg {
 #define OF5(a, b, c, d, e) (OF4(a, b, c, d) | OF1(e))
 #define OF7(a, b, c, d, e, f, g) (OF5(a, b, c, d, e) | OF2(f, g))
 
-/*      id  name  right  required  optional  help */
+/*      id  handler  name  right  required  optional  help */
 #define REALTIME_COMMANDS(X)                                                 \
-	X(START_CRAWL, "start_crawl", WRITE, OF1(SEEDS),                     \
+	X(START_CRAWL, start_crawl, "start_crawl", WRITE, OF1(SEEDS),        \
 	    OF3(NAME, TAGS, POLICY), "begin a crawl")                        \
-	X(SUBSCRIBE_STATS, "subscribe_crawl_stats", READ, 0,                 \
+	X(SUBSCRIBE_STATS, subscribe_stats, "subscribe_crawl_stats", READ, 0, \
 	    OF5(MIN_INTERVAL, CRAWL_ID, TAG, KIND, CLOSED_EVENT),            \
 	    "counters of crawls, as they change")                            \
-	X(SUBSCRIBE_ITEMS, "subscribe_crawl_items", READ, 0,                 \
+	X(SUBSCRIBE_ITEMS, subscribe_items, "subscribe_crawl_items", READ, 0, \
 	    OF7(CRAWL_ID, SYNC_TOKEN, TAG, SYNC_TOKENS, BODY, HEADERS,       \
 	    CLOSED_EVENT), "pages, from the first on")                       \
-	X(UNSUBSCRIBE, "unsubscribe", READ, OF1(SUBSCRIPTION_ID), 0,         \
-	    "end a subscription")                                            \
-	X(PAUSE, "job.pause", WRITE, OF1(CRAWL_ID), 0, "fetch nothing more") \
-	X(RESUME, "job.resume", WRITE, OF1(CRAWL_ID), 0, "go on")            \
-	X(CANCEL, "job.cancel", WRITE, OF1(CRAWL_ID), 0, "end it for good")  \
-	X(PING, "ping", READ, 0, 0, "answer")                                \
-	X(LIST_CRAWLS, "list_crawls", READ, 0,                               \
-	    OF5(STATUS, TAG, KIND, START, SIZE), "crawls, the newest first") \
-	X(GET_CRAWL, "get_crawl", READ, OF1(CRAWL_ID), OF1(START),           \
+	X(UNSUBSCRIBE, unsubscribe, "unsubscribe", READ,                     \
+	    OF1(SUBSCRIPTION_ID), 0, "end a subscription")                   \
+	X(PAUSE, set_state, "job.pause", WRITE, OF1(CRAWL_ID), 0,            \
+	    "fetch nothing more")                                            \
+	X(RESUME, set_state, "job.resume", WRITE, OF1(CRAWL_ID), 0, "go on") \
+	X(CANCEL, set_state, "job.cancel", WRITE, OF1(CRAWL_ID), 0,          \
+	    "end it for good")                                               \
+	X(PING, ping, "ping", READ, 0, 0, "answer")                          \
+	X(LIST_CRAWLS, list_crawls, "list_crawls", READ, 0, OF5(STATUS, TAG, \
+	    KIND, START, SIZE), "crawls, the newest first")                  \
+	X(GET_CRAWL, get_crawl, "get_crawl", READ, OF1(CRAWL_ID), OF1(START), \
 	    "one crawl, with its policy and its seeds from `start` on")      \
-	X(GET_HISTORY, "get_history", READ, OF1(CRAWL_ID), 0,                \
+	X(GET_HISTORY, get_history, "get_history", READ, OF1(CRAWL_ID), 0,   \
 	    "a crawl's counters over time")                                  \
-	X(POLICY_PUT, "policy.put", WRITE, OF2(NAME, POLICY), 0,             \
+	X(POLICY_PUT, store, "policy.put", WRITE, OF2(NAME, POLICY), 0,      \
 	    "keep a policy under a name")                                    \
-	X(POLICY_GET, "policy.get", READ, OF1(NAME), 0, "one policy")        \
-	X(POLICY_DELETE, "policy.delete", WRITE, OF1(NAME), 0,               \
+	X(POLICY_GET, store, "policy.get", READ, OF1(NAME), 0, "one policy") \
+	X(POLICY_DELETE, store, "policy.delete", WRITE, OF1(NAME), 0,        \
 	    "forget a policy")                                               \
-	X(POLICY_LIST, "policy.list", READ, 0, 0, "names of policies")       \
-	X(SCHEDULE_PUT, "schedule.put", WRITE,                               \
-	    OF4(NAME, SEEDS, EVERY, UNIT), OF5(SCHEDULE_ID, POLICY, TAGS,    \
-	    TIMING, NAME_TEMPLATE) | OF1(START_AT), "crawl again and again") \
-	X(SCHEDULE_DELETE, "schedule.delete", WRITE, OF1(SCHEDULE_ID), 0,    \
-	    "forget a schedule")                                             \
-	X(SCHEDULE_LIST, "schedule.list", READ, 0, 0, "all schedules")       \
-	X(SUBSCRIBE_LOG, "subscribe_crawl_log", READ, 0,                     \
+	X(POLICY_LIST, store, "policy.list", READ, 0, 0, "names of policies") \
+	X(SCHEDULE_PUT, store, "schedule.put", WRITE, OF4(NAME, SEEDS, EVERY, \
+	    UNIT), OF5(SCHEDULE_ID, POLICY, TAGS, TIMING, NAME_TEMPLATE) |   \
+	    OF1(START_AT), "crawl again and again")                          \
+	X(SCHEDULE_DELETE, store, "schedule.delete", WRITE, OF1(SCHEDULE_ID), \
+	    0, "forget a schedule")                                          \
+	X(SCHEDULE_LIST, store, "schedule.list", READ, 0, 0, "all schedules") \
+	X(SUBSCRIBE_LOG, subscribe_log, "subscribe_crawl_log", READ, 0,      \
 	    OF5(CRAWL_ID, TAG, SYNC_TOKEN, TAIL, CLOSED_EVENT),              \
 	    "what crawls decided")                                           \
-	X(SUBSCRIBE_MONITOR, "subscribe_monitor", READ, 0, 0,                \
-	    "what the crawler does, each second")                            \
-	X(GET_FRONTIER, "get_frontier", READ, OF1(CRAWL_ID),                 \
+	X(SUBSCRIBE_MONITOR, subscribe_monitor, "subscribe_monitor", READ, 0, \
+	    0, "what the crawler does, each second")                         \
+	X(GET_FRONTIER, get_frontier, "get_frontier", READ, OF1(CRAWL_ID),   \
 	    OF2(HOSTS, URLS_MAX), "what is fetched next")                    \
-	X(SUBSCRIBE_FRONTIER, "subscribe_frontier", READ, OF1(CRAWL_ID),     \
-	    OF3(HOSTS, URLS_MAX, MIN_INTERVAL), "the same, as it changes")   \
-	X(WHY, "why", READ, OF1(CRAWL_ID), 0, "why nothing is fetched")      \
-	X(EXCLUDE, "job.exclude", WRITE, OF2(CRAWL_ID, PATTERN),             \
+	X(SUBSCRIBE_FRONTIER, subscribe_frontier, "subscribe_frontier", READ, \
+	    OF1(CRAWL_ID), OF3(HOSTS, URLS_MAX, MIN_INTERVAL),               \
+	    "the same, as it changes")                                       \
+	X(WHY, get_frontier, "why", READ, OF1(CRAWL_ID), 0,                  \
+	    "why nothing is fetched")                                        \
+	X(EXCLUDE, exclude, "job.exclude", WRITE, OF2(CRAWL_ID, PATTERN),    \
 	    OF2(PREVIEW, PARTIAL), "leave out URLs from now on")             \
-	X(RETRY, "job.retry", WRITE, OF1(CRAWL_ID), OF2(REASON, URLS),       \
+	X(RETRY, retry, "job.retry", WRITE, OF1(CRAWL_ID), OF2(REASON, URLS), \
 	    "try what failed again")                                         \
-	X(RERUN, "job.rerun", WRITE, OF1(CRAWL_ID),                          \
-	    OF3(NAME, FAILURES, START),                                      \
-	    "run an ended crawl again, as a new one")                        \
-	X(DELETE, "job.delete", WRITE, OF1(CRAWL_ID), 0,                     \
+	X(RERUN, rerun, "job.rerun", WRITE, OF1(CRAWL_ID), OF3(NAME,         \
+	    FAILURES, START), "run an ended crawl again, as a new one")      \
+	X(DELETE, delete, "job.delete", WRITE, OF1(CRAWL_ID), 0,             \
 	    "forget an ended crawl")                                         \
-	X(LIST_PAGES, "list_pages", READ, OF1(CRAWL_ID),                     \
-	    OF7(START, SIZE, TEXT, STATUS, TYPE, HOST, ORDER) |              \
-	    OF3(DIGEST, LINKS_TO, PARTIAL),                                  \
-	    "stored pages, without bodies")                                  \
-	X(GET_PAGE, "get_page", READ, OF2(CRAWL_ID, NUMBER),                 \
+	X(LIST_PAGES, list_pages, "list_pages", READ, OF1(CRAWL_ID),         \
+	    OF7(START, SIZE, TEXT, STATUS, TYPE, HOST, ORDER) | OF3(DIGEST,  \
+	    LINKS_TO, PARTIAL), "stored pages, without bodies")              \
+	X(GET_PAGE, get_page, "get_page", READ, OF2(CRAWL_ID, NUMBER),       \
 	    OF2(BODY, DUPLICATES), "all about one page")                     \
-	X(LIST_PROBLEMS, "list_problems", READ, OF1(CRAWL_ID), 0,            \
-	    "what went wrong, in groups")                                    \
-	X(FIND_URL, "find_url", READ, OF2(CRAWL_ID, URL), 0,                 \
+	X(LIST_PROBLEMS, list_problems, "list_problems", READ, OF1(CRAWL_ID), \
+	    0, "what went wrong, in groups")                                 \
+	X(FIND_URL, find_url, "find_url", READ, OF2(CRAWL_ID, URL), 0,       \
 	    "what became of a URL")                                          \
-	X(SNAPSHOT, "snapshot", WRITE, 0, 0,                                 \
+	X(SNAPSHOT, snapshot, "snapshot", WRITE, 0, 0,                       \
 	    "copy the data directory into itself, for argiope backup")       \
-	X(EXPLAIN, "explain", READ, OF1(URL),                                \
-	    OF4(POLICY, PARENT_COST, SEEDS, DEPTH), "which rule decides")
+	X(EXPLAIN, explain, "explain", READ, OF1(URL), OF4(POLICY,           \
+	    PARENT_COST, SEEDS, DEPTH), "which rule decides")
 enum verb {
-#define VERB_ENUM(id, name, right, must, may, help) VERB_##id,
+#define VERB_ENUM(id, ...) VERB_##id,
 	REALTIME_COMMANDS(VERB_ENUM)
 #undef VERB_ENUM
 	VERB_COUNT                   /* of the metrics: none was known */

@@ -10,128 +10,83 @@
 
 /* --- begin -------------------------------------------------------------- */
 
-struct beginning {
-	struct launch launch;
-	struct buf policy;
-};
-
 static void
 began(struct launch *l)
 {
-	struct beginning *b = CONTAINER(l, struct beginning, launch);
 	struct task *t = l->arg;
 
-	realtime_back(t->door);
-	buf_free(&b->policy);
-	if (l->why.err != OK) {
-		task_fail_why(t, &l->why, CODE_UNKNOWN_POLICY);
+	if (!task_back(t, &l->why, NULL, CODE_UNKNOWN_POLICY))
 		return;
-	}
-	json_u64(task_data(t), "crawl_id", l->crawl);
-	json_u64(task_data(t), "job_id", l->crawl);
+	task_put_crawl(t, l->crawl);
 	json_str(task_data(t), "in_force", str_of(l->in_force));
 	task_answer(t);
 }
 
 bool
-realtime_policy(struct task *t, struct str *name, struct buf *json)
+task_policy(struct task *t, struct str *name, struct str *json)
 {
 	yyjson_val *v = t->command.policy;
-	size_t n = 0;
 
-	*name = STR_NONE;
+	*name = *json = STR_NONE;
 	if (v == NULL)
 		return true;
 	if (yyjson_is_str(v)) {
 		*name = (struct str){ yyjson_get_str(v), yyjson_get_len(v) };
 		return true;
 	}
-	if (!yyjson_is_obj(v)) {
-		task_fail(t, CODE_BAD_ARGS,
+	if (!yyjson_is_obj(v))
+		return task_fail(t, CODE_BAD_ARGS,
 		    "policy: a name or an object is expected.");
-		return false;
-	}
-	char *text = yyjson_val_write(v, 0, &n);
-	buf_put(json, text, text == NULL ? 0 : n);
+	char *text = yyjson_val_write(v, 0, NULL);
+	CHECK(text != NULL);
+	*json = arena_copy(&t->command.arena, str_of(text));
 	free(text);
 	return true;
 }
 
 void
-verb_START_CRAWL(struct task *t)
+verb_start_crawl(struct task *t)
 {
 	const struct command *c = &t->command;
-	struct buf json = BUF_INIT;
-	struct str name;
+	struct str name, json;
 
-	if (!realtime_policy(t, &name, &json))
+	if (!task_policy(t, &name, &json))
 		return;
-	struct beginning *b = task_own(t, sizeof(*b));
-	b->policy = json;
-	b->launch = (struct launch){ .name = c->name, .tags = c->tags.p,
+	struct launch *l = task_ask(t, sizeof(*l));
+	*l = (struct launch){ .name = c->name, .tags = c->tags.p,
 	    .tags_n = c->tags.n, .seeds = c->seeds, .seeds_n = c->seeds_n,
-	    .policy_name = name, .policy_json = buf_str(&json),
-	    .done = began, .arg = t };
+	    .policy_name = name, .policy_json = json, .done = began,
+	    .arg = t };
 	/* Events that may name the crawl wait for the response. */
 	task_begins(t);
-	realtime_out(t->door);
-	crawl_launch(t->door->engine, &b->launch);
+	crawl_launch(t->door->engine, l);
 }
 
 /* --- pause, resume, cancel ---------------------------------------------- */
 
-void
-realtime_job(struct task *t)
-{
-	json_u64(task_data(t), "crawl_id", t->command.crawl_id);
-	json_u64(task_data(t), "job_id", t->command.crawl_id);
-}
-
 static void
-steered(struct crawl_order *o)
+state_set(struct crawl_order *o)
 {
 	struct task *t = o->arg;
 
-	realtime_back(t->door);
-	if (o->why.err != OK) {
-		task_fail_why(t, &o->why, CODE_UNKNOWN_CRAWL);
+	if (!task_back(t, &o->why, NULL, CODE_UNKNOWN_CRAWL))
 		return;
-	}
-	realtime_job(t);
+	task_put_crawl(t, o->crawl);
 	json_str(task_data(t), "status", str_of(crawl_state_name(o->state)));
 	task_answer(t);
 }
 
-static void
-steer(struct task *t, enum crawl_state want)
+void
+verb_set_state(struct task *t)
 {
-	struct crawl_row *row = task_row(t);
+	struct crawl_order *o = task_ask(t, sizeof(*o));
+	enum verb verb = t->command.verb;
 
-	if (row == NULL)
-		return;
-	struct crawl_order *o = task_own(t, sizeof(*o));
-	*o = (struct crawl_order){ .crawl = row->id, .want = want,
-	    .reason = CRAWL_BY_CLIENT, .done = steered, .arg = t };
-	realtime_out(t->door);
+	*o = (struct crawl_order){ .crawl = t->row->id,
+	    .want = verb == VERB_PAUSE ? CRAWL_PAUSED :
+	    verb == VERB_RESUME ? CRAWL_RUNNING : CRAWL_CANCELLED,
+	    .reason = CRAWL_BY_CLIENT, .done = state_set, .arg = t };
 	crawl_set_state(t->door->engine, o);
-}
-
-void
-verb_PAUSE(struct task *t)
-{
-	steer(t, CRAWL_PAUSED);
-}
-
-void
-verb_RESUME(struct task *t)
-{
-	steer(t, CRAWL_RUNNING);
-}
-
-void
-verb_CANCEL(struct task *t)
-{
-	steer(t, CRAWL_CANCELLED);
 }
 
 /* --- delete ------------------------------------------------------------- */
@@ -141,26 +96,19 @@ deleted(struct delete_request *a)
 {
 	struct task *t = a->arg;
 
-	realtime_back(t->door);
-	if (a->why.err != OK) {
-		task_fail_why(t, &a->why, CODE_UNKNOWN_CRAWL);
+	if (!task_back(t, &a->why, NULL, CODE_UNKNOWN_CRAWL))
 		return;
-	}
-	realtime_job(t);
+	task_put_crawl(t, a->crawl);
 	task_answer(t);
 }
 
 void
-verb_DELETE(struct task *t)
+verb_delete(struct task *t)
 {
-	struct crawl_row *row = task_row(t);
+	struct delete_request *a = task_ask(t, sizeof(*a));
 
-	if (row == NULL)
-		return;
-	struct delete_request *a = task_own(t, sizeof(*a));
-	*a = (struct delete_request){ .crawl = row->id, .done = deleted,
+	*a = (struct delete_request){ .crawl = t->row->id, .done = deleted,
 	    .arg = t };
-	realtime_out(t->door);
 	crawl_delete(t->door->engine, a);
 }
 
@@ -171,13 +119,9 @@ ran_again(struct rerun *r)
 {
 	struct task *t = r->arg;
 
-	realtime_back(t->door);
-	if (r->why.err != OK) {
-		task_fail_why(t, &r->why, CODE_UNKNOWN_CRAWL);
+	if (!task_back(t, &r->why, NULL, CODE_UNKNOWN_CRAWL))
 		return;
-	}
-	json_u64(task_data(t), "crawl_id", r->crawl);
-	json_u64(task_data(t), "job_id", r->crawl);
+	task_put_crawl(t, r->crawl);
 	json_u64(task_data(t), "seeds", r->seeds_n);
 	json_str(task_data(t), "in_force", str_of(r->in_force));
 	if (r->failures) {
@@ -188,20 +132,16 @@ ran_again(struct rerun *r)
 }
 
 void
-verb_RERUN(struct task *t)
+verb_rerun(struct task *t)
 {
 	const struct command *c = &t->command;
-	struct crawl_row *row = task_row(t);
+	struct rerun *r = task_ask(t, sizeof(*r));
 
-	if (row == NULL)
-		return;
-	struct rerun *r = task_own(t, sizeof(*r));
-	*r = (struct rerun){ .of = row->id, .name = c->name,
+	*r = (struct rerun){ .of = t->row->id, .name = c->name,
 	    .failures = c->failures, .start = c->start,
 	    .done = ran_again, .arg = t };
 	/* Events that may name the new crawl wait for the response. */
 	task_begins(t);
-	realtime_out(t->door);
 	crawl_rerun(t->door->engine, r);
 }
 
@@ -239,13 +179,12 @@ status_known(struct task *t)
 		if (word.n == 0 || str_eq(word, str_of(crawl_state_name(
 		    (enum crawl_state)i))))
 			return true;
-	task_fail(t, CODE_BAD_ARGS, "status: pending, running, paused, "
+	return task_fail(t, CODE_BAD_ARGS, "status: pending, running, paused, "
 	    "complete or cancelled is expected.");
-	return false;
 }
 
 void
-verb_LIST_CRAWLS(struct task *t)
+verb_list_crawls(struct task *t)
 {
 	const struct command *c = &t->command;
 	uint64_t size = command_has(c, ARG_BIT(SIZE)) ? c->size : SIZE_DEFAULT;
@@ -286,9 +225,8 @@ put_spec(struct buf *b, const struct spec_query *a, uint64_t start)
 	size_t most = b->n + SEEDS_BYTES_MAX, end = start;
 
 	json_array(b, "seeds");
-	for (; end < s->seeds_n && b->n < most; end++) {
+	for (; end < s->seeds_n && b->n < most; end++)
 		json_item(b, s->seeds[end]);
-	}
 	buf_put_char(b, ']');
 	/* One for each of these seeds; null: the policy's. */
 	json_array(b, "rate_limits");
@@ -311,35 +249,23 @@ static void
 got_spec(struct spec_query *s)
 {
 	struct task *t = s->arg;
-	struct why w = s->why;
 	struct crawl_row *row;
 
-	realtime_back(t->door);
-	if (w.err == OK && (row = realtime_row(t->door, s->crawl)) != NULL) {
-		put_row(task_data(t), row);
-		put_spec(task_data(t), s, t->command.start);
-		arena_free(&s->arena);
-		task_answer(t);
+	if (!task_back(t, &s->why, &s->arena, CODE_UNKNOWN_CRAWL) ||
+	    (row = task_row(t)) == NULL)
 		return;
-	}
-	arena_free(&s->arena);
-	if (w.err == OK)
-		(void)task_row(t);
-	else
-		task_fail_why(t, &w, CODE_UNKNOWN_CRAWL);
+	put_row(task_data(t), row);
+	put_spec(task_data(t), s, t->command.start);
+	task_answer(t);
 }
 
 void
-verb_GET_CRAWL(struct task *t)
+verb_get_crawl(struct task *t)
 {
-	struct crawl_row *row = task_row(t);
+	struct spec_query *s = task_ask(t, sizeof(*s));
 
-	if (row == NULL)
-		return;
-	struct spec_query *s = task_own(t, sizeof(*s));
-	*s = (struct spec_query){ .crawl = row->id, .done = got_spec,
+	*s = (struct spec_query){ .crawl = t->row->id, .done = got_spec,
 	    .arg = t };
-	realtime_out(t->door);
 	catalog_spec(t->door->engine, s);
 }
 
@@ -350,11 +276,8 @@ snapshot_made(struct snapshot_ask *a)
 {
 	struct task *t = a->arg;
 
-	realtime_back(t->door);
-	if (a->why.err != OK) {
-		task_fail_why(t, &a->why, CODE_INTERNAL);
+	if (!task_back(t, &a->why, NULL, CODE_INTERNAL))
 		return;
-	}
 	json_str(task_data(t), "directory", STR(SNAPSHOT_DIR));
 	json_u64(task_data(t), "group", a->group);
 	json_u64(task_data(t), "warcs_outside", a->outside);
@@ -362,11 +285,10 @@ snapshot_made(struct snapshot_ask *a)
 }
 
 void
-verb_SNAPSHOT(struct task *t)
+verb_snapshot(struct task *t)
 {
-	struct snapshot_ask *a = task_own(t, sizeof(*a));
+	struct snapshot_ask *a = task_ask(t, sizeof(*a));
 
 	*a = (struct snapshot_ask){ .done = snapshot_made, .arg = t };
-	realtime_out(t->door);
 	engine_snapshot(t->door->engine, a);
 }

@@ -71,7 +71,7 @@ free_listing(struct listing *l)
 	arena_free(&l->arena);
 	arena_free(&l->spec.arena);
 	mem_free(&l);
-	realtime_back(d);
+	drain_gate_leave(&d->asked);
 }
 
 /* Why no package can be made; NULL: it can. */
@@ -108,7 +108,7 @@ answer_package(struct listing *l)
 	for (size_t i = 0; i < l->n; i++)
 		if (str_eq(str_of(l->files[i].type->word), STR("warc")))
 			files[n++] = l->files[i].file;
-	package_send(l->door, l->request, row, files, n);
+	package_send(l->door, l->request, row, &l->arena, files, n);
 }
 
 static void
@@ -185,24 +185,16 @@ got_spec(struct spec_query *s)
 	pool_submit(l->door->pool, &l->job);
 }
 
-/* Parses the number after "/crawls/". */
-static struct crawl_row *
-row_of(struct realtime *d, struct str path)
-{
-	struct str part;
-	uint64_t id;
-
-	path = str_from(path, sizeof("/crawls/") - 1);
-	return str_split(&path, '/', &part) && str_to_u64(part, &id) ?
-	    realtime_row(d, id) : NULL;
-}
-
 static void
 get_files(struct web_request *r)
 {
 	struct realtime *d = web_arg(r);
-	struct crawl_row *row = row_of(d, web_path(r));
+	struct crawl_row *row = NULL;
+	struct str crawl;
+	uint64_t id;
 
+	if (web_segment(r, 1, &crawl) && str_to_u64(crawl, &id))
+		row = realtime_row(d, id);
 	if (row == NULL) {
 		web_fail(r, 404, "unknown_crawl", "There is no such crawl.");
 		return;
@@ -214,7 +206,7 @@ get_files(struct web_request *r)
 	l->wanted = arena_copy(&l->arena, web_rest(r));
 	l->spec = (struct spec_query){ .crawl = row->id, .done = got_spec,
 	    .arg = l };
-	realtime_out(d);
+	drain_gate_enter(&d->asked);
 	catalog_spec(d->engine, &l->spec);
 }
 

@@ -91,7 +91,8 @@ finish(struct cursor *c, const char *reason)
 	}
 	if (!sub_close_fits(&f->sub))
 		return SENT_FULL;
-	f->kind->token(c, &token);
+	sync_put(&token, f->kind->sync, c->next - 1, c->crawl,
+	    door_of(f)->mark);
 	sub_close(&f->sub, c->crawl, reason, buf_str(&token));
 	buf_free(&token);
 	return SENT_IDLE;
@@ -245,13 +246,13 @@ read_token(struct follow *f, struct task *t, yyjson_val *v,
 	if (token_text(v, &text))
 		fault = sync_read(text, f->kind->sync, row->id, t->door->mark,
 		    f->kind->last(row), &number);
-	if (fault != SYNC_FINE) {
-		task_fail(t, CODE_BAD_TOKEN, "%s", sync_fault_text(fault));
-		return false;
-	}
-	if (text.n > 0)
-		f->from[f->from_n++] = (struct follow_from){ row->id,
-		    number + 1 };
+	if (fault != SYNC_FINE)
+		return task_fail(t, CODE_BAD_TOKEN, "%s",
+		    sync_fault_text(fault));
+	if (text.n == 0)
+		return true;
+	f->from[f->from_n++] = (struct follow_from){ row->id, number + 1 };
+	t->client->tokens_n++;
 	return true;
 }
 
@@ -277,22 +278,18 @@ read_tokens(struct follow *f, struct task *t)
 		uint64_t id;
 		struct crawl_row *row = str_to_u64(name, &id) ?
 		    realtime_row(t->door, id) : NULL;
-		if (row == NULL) {
-			task_fail(t, CODE_UNKNOWN_CRAWL, "sync_tokens: Crawl "
-			    "ID=%.*s matched 0 crawls! (expected 1)",
+		if (row == NULL)
+			return task_fail(t, CODE_UNKNOWN_CRAWL, "sync_tokens: "
+			    "Crawl ID=%.*s matched 0 crawls! (expected 1)",
 			    STR_FMT(str_cut(name, 0, 40)));
-			return false;
-		}
 		if (!read_token(f, t, v, row))
 			return false;
 	}
 	qsort(f->from, f->from_n, sizeof(*f->from), by_crawl);
 	for (i = 1; i < f->from_n; i++)
-		if (f->from[i].crawl == f->from[i - 1].crawl) {
-			task_fail(t, CODE_BAD_ARGS, "sync_tokens: crawl %u "
-			    "is given twice.", f->from[i].crawl);
-			return false;
-		}
+		if (f->from[i].crawl == f->from[i - 1].crawl)
+			return task_fail(t, CODE_BAD_ARGS, "sync_tokens: "
+			    "crawl %u is given twice.", f->from[i].crawl);
 	return true;
 }
 
@@ -303,24 +300,19 @@ check_tokens(struct follow *f, struct task *t)
 	const struct command *c = &t->command;
 	size_t n = 1;
 
-	if (!f->filter.one && c->sync_token != NULL) {
-		task_fail(t, CODE_BAD_ARGS,
+	if (!f->filter.one && c->sync_token != NULL)
+		return task_fail(t, CODE_BAD_ARGS,
 		    "sync_token: it goes with crawl_id alone.");
-		return false;
-	}
 	if (c->sync_tokens != NULL) {
 		n = yyjson_obj_size(c->sync_tokens);
-		if (f->filter.one || !yyjson_is_obj(c->sync_tokens)) {
-			task_fail(t, CODE_BAD_ARGS, "sync_tokens: an object "
-			    "by crawl is expected, together with a tag.");
-			return false;
-		}
+		if (f->filter.one || !yyjson_is_obj(c->sync_tokens))
+			return task_fail(t, CODE_BAD_ARGS, "sync_tokens: an "
+			    "object by crawl is expected, together with a "
+			    "tag.");
 	}
-	if (n + t->client->tokens_n > COMMAND_TOKENS_MAX) {
-		task_fail(t, CODE_LIMIT, "sync_tokens: a connection may have "
-		    "%u.", COMMAND_TOKENS_MAX);
-		return false;
-	}
+	if (n + t->client->tokens_n > COMMAND_TOKENS_MAX)
+		return task_fail(t, CODE_LIMIT, "sync_tokens: a connection "
+		    "may have %u.", COMMAND_TOKENS_MAX);
 	f->from = mem_array(MAX(n, 1), sizeof(*f->from));
 	if (!f->filter.one)
 		return read_tokens(f, t);
@@ -356,20 +348,19 @@ follow_subscribe(struct task *t, const struct follow_kind *kind,
 	f->version = crawl_registry_version(t->door->registry);
 	list_init(&f->cursors);
 	list_init(&f->node);
-	if (!filter_read(&f->filter, t) || !check_tokens(f, t) ||
-	    !sub_begin(&f->sub, t, kind->kind, free_follow)) {
-		mem_free(&f->from);
-		mem_free(&f);
+	f->sub.client = t->client;
+	if (!filter_read(&f->filter, t) || !check_tokens(f, t)) {
+		free_follow(&f->sub);
 		return;
 	}
-	f->sub.client->tokens_n += f->from_n;
+	if (!sub_begin(&f->sub, t, kind->kind, free_follow))
+		return;
 	list_put(&t->door->follows, &f->node);
 	if (f->filter.one)
 		add_cursor(f, realtime_row(t->door, f->filter.crawl), false);
 	else
 		begin_many(f);
-	json_u64(task_data(t), "subscription_id", f->sub.id);
-	task_answer(t);
+	sub_answer(t, f->sub.id);
 }
 
 size_t

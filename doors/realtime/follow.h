@@ -25,7 +25,6 @@ struct follow_kind {
 	/* The registry says that there is more: read it, or send it. */
 	enum sent (*send)(struct cursor *);
 	void (*drop)(struct cursor *);   /* forget what is read */
-	void (*token)(const struct cursor *, struct buf *);
 };
 extern const struct follow_kind follow_items, follow_log;
 

@@ -19,16 +19,13 @@ put_point(struct buf *b, const struct history_point *p)
 }
 
 void
-verb_GET_HISTORY(struct task *t)
+verb_get_history(struct task *t)
 {
-	struct crawl_row *row = task_row(t);
 	struct history_point points[HISTORY_POINTS_MAX];
-
-	if (row == NULL)
-		return;
-	size_t n = crawl_registry_history(row, points);
+	size_t n = crawl_registry_history(t->row, points);
 	struct buf *b = task_data(t);
-	json_u64(b, "crawl_id", row->id);
+
+	json_u64(b, "crawl_id", t->row->id);
 	json_array(b, "fields");
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
 		json_item(b, str_of(fields[i]));

@@ -1,28 +1,8 @@
 #include "doors/realtime/item.h"
 
 #include "base/text.h"
+#include "doors/realtime/sync.h"
 #include "wire/base64.h"
-
-#define PLAIN_TOKEN_MAX 96
-
-void
-item_token(uint64_t number, uint32_t crawl, const char *mark, struct buf *out)
-{
-	char plain[PLAIN_TOKEN_MAX];
-	size_t at = out->n;
-
-	/* The plain text is built in `out` first. */
-	buf_put_decimal(out, number, 1);
-	buf_put_char(out, '.');
-	buf_put_decimal(out, crawl, 1);
-	buf_put_char(out, '.');
-	buf_put_text(out, mark);
-	size_t n = out->n - at;
-	CHECK(n <= sizeof(plain));
-	memcpy(plain, out->p + at, n);
-	out->n = at;
-	base64_put(out, (struct str){ plain, n });
-}
 
 #define NAME(text) STR("\"" text "\":")
 
@@ -163,7 +143,7 @@ item_render(const struct stream_capture *c, struct buf *out)
 	buf_put_text(out, cut || c->body_damaged ? "\"truncated\":true," :
 	    "\"truncated\":false,");
 	buf_put_text(out, "\"sync_token\":\"");
-	item_token(e->seq, e->crawl, c->mark, out);
+	sync_put(out, SYNC_ITEM, e->seq, e->crawl, c->mark);
 	buf_put_text(out, "\",");
 	put_headers(c, out);
 	if ((c->form & STREAM_BODY) && !c->big)

@@ -20,8 +20,5 @@
 
 /* Append the object; a stream_render_fn. */
 void item_render(const struct stream_capture *, struct buf *);
-/* Append an item's token: base64 of "N.C.S". */
-void item_token(uint64_t number, uint32_t crawl, const char *mark,
-    struct buf *);
 
 #endif

@@ -1,4 +1,5 @@
 #include "doors/realtime/item.h"
+#include "doors/realtime/sync.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -264,7 +265,7 @@ test_token(void **state)
 	struct buf out = BUF_INIT, plain = BUF_INIT;
 
 	(void)state;
-	item_token(UINT64_MAX, UINT32_MAX, "abcdefgh", &out);
+	sync_put(&out, SYNC_ITEM, UINT64_MAX, UINT32_MAX, "abcdefgh");
 	assert_true(base64_read(&plain, buf_str(&out)));
 	assert_string_equal(buf_text(&plain),
 	    "18446744073709551615.4294967295.abcdefgh");

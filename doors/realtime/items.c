@@ -15,13 +15,6 @@ last(const struct crawl_row *row)
 	return row->view.item_last;
 }
 
-static void
-token(const struct cursor *c, struct buf *out)
-{
-	item_token(c->next - 1, c->crawl, c->follow->sub.client->door->mark,
-	    out);
-}
-
 /* --- one item ----------------------------------------------------------- */
 
 static void
@@ -29,7 +22,7 @@ sent_one(struct cursor *c, const struct stream_item *i, struct wall now)
 {
 	c->next = i->number + 1;
 	c->resumed = false;
-	meter_event(SUB_ITEMS, 0);
+	meter_event(SUB_ITEMS);
 	if (i->committed.us > 0)
 		meter_latency((now.us - i->committed.us) * 1000);
 }
@@ -48,7 +41,7 @@ streamed(void *arg, bool failed)
 	}
 	c->next = c->big + 1;
 	c->resumed = false;
-	meter_event(SUB_ITEMS, 0);
+	meter_event(SUB_ITEMS);
 	sender_ready(&c->sender);
 }
 
@@ -174,11 +167,11 @@ drop(struct cursor *c)
 
 const struct follow_kind follow_items = {
 	.kind = SUB_ITEMS, .sync = SYNC_ITEM, .last = last, .send = send,
-	.drop = drop, .token = token,
+	.drop = drop,
 };
 
 void
-verb_SUBSCRIBE_ITEMS(struct task *t)
+verb_subscribe_items(struct task *t)
 {
 	const struct command *c = &t->command;
 	unsigned form = STREAM_BODY;

@@ -21,13 +21,6 @@ last(const struct crawl_row *row)
 }
 
 static void
-token(const struct cursor *c, struct buf *out)
-{
-	sync_put_log(out, c->next - 1, c->crawl,
-	    c->follow->sub.client->door->mark);
-}
-
-static void
 free_read(struct log_read **rp)
 {
 	arena_free(&(*rp)->ask.arena);
@@ -57,7 +50,8 @@ put_entry(struct cursor *c, const struct log_entry *e, struct buf *b)
 	put_known(b, "reason", e->reason);
 	json_name(b, "sync_token");
 	buf_put_char(b, '"');
-	sync_put_log(b, e->number, e->crawl, c->follow->sub.client->door->mark);
+	sync_put(b, SYNC_LOG, e->number, e->crawl,
+	    c->follow->sub.client->door->mark);
 	buf_put_char(b, '"');
 	if (c->resumed && e->number > c->next)
 		json_bool(b, "gap", true);
@@ -70,19 +64,15 @@ send_read(struct cursor *c)
 {
 	struct client *client = c->follow->sub.client;
 	struct log_read *r = c->log;
-	struct buf b = BUF_INIT;
 
 	while (r->at < r->ask.n && client_fits(client, EVENT_BYTES_MAX)) {
 		const struct log_entry *e = &r->ask.entries[r->at++];
-		buf_clear(&b);
+		struct buf b = BUF_INIT;
 		put_entry(c, e, &b);
-		struct str whole = buf_str(&b);
-		client_put(client, &whole, 1);
-		meter_event(SUB_LOG, 0);
+		sub_send(&c->follow->sub, &b);
 		c->next = e->number + 1;
 		c->resumed = false;
 	}
-	buf_free(&b);
 	bool full = r->at < r->ask.n;
 	free_read(&c->log);
 	return full ? SENT_FULL : SENT_MORE;
@@ -96,7 +86,7 @@ done(struct log_query *a)
 	struct log_read *r = a->arg;
 	struct cursor *c = r->cursor;
 
-	realtime_back(r->door);
+	drain_gate_leave(&r->door->asked);
 	if (c == NULL) {
 		free_read(&r);
 		return;
@@ -119,7 +109,7 @@ read_some(struct cursor *c)
 	    .max = ENTRIES_MAX, .done = done, .arg = r };
 	c->log = r;
 	cursor_begin_read(c);
-	realtime_out(d);
+	drain_gate_enter(&d->asked);
 	catalog_log(engine_catalog(d->engine), &r->ask);
 	return SENT_IDLE;
 }
@@ -157,11 +147,11 @@ drop(struct cursor *c)
 
 const struct follow_kind follow_log = {
 	.kind = SUB_LOG, .sync = SYNC_LOG, .last = last, .send = send,
-	.drop = drop, .token = token,
+	.drop = drop,
 };
 
 void
-verb_SUBSCRIBE_LOG(struct task *t)
+verb_subscribe_log(struct task *t)
 {
 	follow_subscribe(t, &follow_log, 0);
 }

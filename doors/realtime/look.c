@@ -19,12 +19,10 @@
 static void
 put_next(struct buf *b, double next_s, struct wall now)
 {
-	if (next_s <= 0) {
+	if (next_s <= 0)
 		json_null(b, "next_at");
-		return;
-	}
-	json_name(b, "next_at");
-	buf_printf(b, "%.1f", (double)now.us / 1e6 + next_s);
+	else
+		json_decimals(b, "next_at", (double)now.us / 1e6 + next_s, 1);
 }
 
 void
@@ -52,8 +50,9 @@ put_url(struct buf *b, const struct queued_url *u)
 }
 
 static void
-put_facts(struct buf *b, const struct queue_query *q, struct wall now)
+put_why(struct buf *b, const struct queue_query *q, struct wall now)
 {
+	json_str(b, "why", str_of(q->reason));
 	json_object(b, "facts");
 	json_u64(b, "hosts", q->hosts_all);
 	json_u64(b, "ready", q->ready);
@@ -84,89 +83,44 @@ put_queue(struct buf *b, const struct queue_query *q, struct wall now)
 	for (size_t i = 0; i < q->urls_n && b->n < most; i++)
 		put_url(b, &q->urls[i]);
 	buf_put_char(b, ']');
-	json_str(b, "why", str_of(q->reason));
-	put_facts(b, q, now);
+	put_why(b, q, now);
 }
 
 /* --- once --------------------------------------------------------------- */
 
-static size_t
-count_of(const struct command *c, uint64_t bit, uint64_t given, size_t preset)
+static void
+read_sizes(const struct command *c, size_t *hosts, size_t *urls)
 {
-	return command_has(c, bit) ? (size_t)given : preset;
+	*hosts = command_has(c, ARG_BIT(HOSTS)) ? c->hosts : HOSTS_DEFAULT;
+	*urls = command_has(c, ARG_BIT(URLS_MAX)) ? c->urls_max :
+	    URLS_DEFAULT;
 }
 
-/* Asks the engine for the task.  False: the task has failed. */
-static bool
-ask(struct task *t, size_t hosts, size_t urls,
-    void (*done)(struct queue_query *))
+static void
+got_queue(struct queue_query *q)
 {
-	struct crawl_row *row = task_row(t);
+	struct task *t = q->arg;
 
-	if (row == NULL)
-		return false;
-	struct queue_query *q = task_own(t, sizeof(*q));
-	q->crawl = row->id;
-	q->hosts_max = hosts;
-	q->urls_max = urls;
-	q->done = done;
-	q->arg = t;
-	realtime_out(t->door);
+	if (!task_back(t, &q->why, &q->arena, CODE_UNKNOWN_CRAWL))
+		return;
+	if (t->command.verb == VERB_WHY)
+		put_why(task_data(t), q, clock_wall());
+	else
+		put_queue(task_data(t), q, clock_wall());
+	task_answer(t);
+}
+
+/* Also carries out `why`, which is about neither hosts nor URLs. */
+void
+verb_get_frontier(struct task *t)
+{
+	struct queue_query *q = task_ask(t, sizeof(*q));
+
+	*q = (struct queue_query){ .crawl = t->row->id, .done = got_queue,
+	    .arg = t };
+	if (t->command.verb != VERB_WHY)
+		read_sizes(&t->command, &q->hosts_max, &q->urls_max);
 	catalog_queue(engine_catalog(t->door->engine), q);
-	return true;
-}
-
-/* Answers the task, or fails it. */
-static bool
-answered(struct task *t, struct queue_query *q)
-{
-	realtime_back(t->door);
-	if (q->why.err == OK)
-		return true;
-	arena_free(&q->arena);
-	task_fail_why(t, &q->why, CODE_UNKNOWN_CRAWL);
-	return false;
-}
-
-static void
-got_why(struct queue_query *q)
-{
-	struct task *t = q->arg;
-
-	if (!answered(t, q))
-		return;
-	json_str(task_data(t), "why", str_of(q->reason));
-	put_facts(task_data(t), q, clock_wall());
-	arena_free(&q->arena);
-	task_answer(t);
-}
-
-void
-verb_WHY(struct task *t)
-{
-	(void)ask(t, 0, 0, got_why);
-}
-
-static void
-got_frontier(struct queue_query *q)
-{
-	struct task *t = q->arg;
-
-	if (!answered(t, q))
-		return;
-	put_queue(task_data(t), q, clock_wall());
-	arena_free(&q->arena);
-	task_answer(t);
-}
-
-void
-verb_GET_FRONTIER(struct task *t)
-{
-	const struct command *c = &t->command;
-
-	(void)ask(t, count_of(c, ARG_BIT(HOSTS), c->hosts, HOSTS_DEFAULT),
-	    count_of(c, ARG_BIT(URLS_MAX), c->urls_max, URLS_DEFAULT),
-	    got_frontier);
 }
 
 /* --- again and again ---------------------------------------------------- */
@@ -206,7 +160,7 @@ got_view(struct queue_query *q)
 	struct view_ask *a = CONTAINER(q, struct view_ask, ask);
 	struct view *v = a->view;
 
-	realtime_back(a->door);
+	drain_gate_leave(&a->door->asked);
 	if (v != NULL) {
 		v->ask = NULL;
 		client_read_done(v->sub.client);
@@ -246,7 +200,7 @@ ask_view(struct view *v)
 	a->ask.urls_max = v->urls;
 	a->ask.done = got_view;
 	v->ask = a;
-	realtime_out(d);
+	drain_gate_enter(&d->asked);
 	catalog_queue(engine_catalog(d->engine), &a->ask);
 	return SENT_IDLE;
 }
@@ -267,10 +221,8 @@ send_view(struct sender *sender)
 			return SENT_FULL;
 		}
 		client_event_head(&head, &v->sub, "frontier");
-		struct str parts[] = { buf_str(&head), buf_str(&v->text) };
-		client_put(v->sub.client, parts, ARRAY_LEN(parts));
-		meter_event(SUB_FRONTIER, 0);
-		buf_free(&head);
+		buf_put_str(&head, buf_str(&v->text));
+		sub_send(&v->sub, &head);
 	}
 	v->told = hash;
 	buf_free(&v->text);
@@ -300,25 +252,18 @@ free_view(struct sub *sub)
 }
 
 void
-verb_SUBSCRIBE_FRONTIER(struct task *t)
+verb_subscribe_frontier(struct task *t)
 {
 	const struct command *c = &t->command;
-	struct crawl_row *row = task_row(t);
-
-	if (row == NULL)
-		return;
 	struct view *v = mem_new(sizeof(*v));
-	v->crawl = row->id;
-	v->hosts = count_of(c, ARG_BIT(HOSTS), c->hosts, HOSTS_DEFAULT);
-	v->urls = count_of(c, ARG_BIT(URLS_MAX), c->urls_max, URLS_DEFAULT);
+
+	v->crawl = t->row->id;
+	read_sizes(c, &v->hosts, &v->urls);
 	v->interval_ns = realtime_interval(c, INTERVAL_S_MIN);
 	v->timer.fire = fire;
-	if (!sub_begin(&v->sub, t, SUB_FRONTIER, free_view)) {
-		mem_free(&v);
-		return;
-	}
 	sender_init(&v->sender, &v->sub, send_view);
+	if (!sub_begin(&v->sub, t, SUB_FRONTIER, free_view))
+		return;
 	sender_ready(&v->sender);
-	json_u64(task_data(t), "subscription_id", v->sub.id);
-	task_answer(t);
+	sub_answer(t, v->sub.id);
 }

@@ -14,7 +14,7 @@ static const char *const kinds[] = {
 };
 /* The last one counts messages that were no command. */
 static const char *const verbs[] = {
-#define VERB_TEXT(id, name, ...) name,
+#define VERB_TEXT(id, handler, name, ...) name,
 	REALTIME_COMMANDS(VERB_TEXT)
 #undef VERB_TEXT
 	"none"
@@ -58,7 +58,7 @@ static struct metric labelled[] = {
 };
 
 void
-realtime_figures(void)
+realtime_meter_register(void)
 {
 	metric_register(metrics, ARRAY_LEN(metrics));
 	metric_register(labelled, ARRAY_LEN(labelled));
@@ -96,11 +96,9 @@ meter_command(enum verb verb, enum code code)
 }
 
 void
-meter_event(unsigned kind, size_t bytes)
+meter_event(unsigned kind)
 {
 	metric_add_by(&labelled[METRIC_EVENTS], kind, 1);
-	if (bytes > 0)
-		meter_bytes(bytes);
 }
 
 void

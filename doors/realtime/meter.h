@@ -8,12 +8,12 @@
 
 #include "doors/realtime/command.h"
 
-void realtime_figures(void);
+void realtime_meter_register(void);
 void meter_connections(int64_t more);
 void meter_closed(int code);
 void meter_subscription(unsigned kind, int64_t more);  /* enum sub_kind */
 void meter_command(enum verb, enum code);
-void meter_event(unsigned kind, size_t bytes);
+void meter_event(unsigned kind);
 void meter_bytes(size_t);
 /* The time from an item's commit to its sending. */
 void meter_latency(int64_t ns);

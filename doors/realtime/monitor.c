@@ -172,7 +172,7 @@ put_stages(const struct engine_look *k, const struct totals *t,
 static void
 make_frame(struct realtime *d, const struct engine_look *k)
 {
-	struct buf *b = &d->frames[d->frames_n % d->frames_max].text;
+	struct buf *b = &d->frames[d->frames_n % d->frames_max];
 	struct totals t = totals_of(d->registry);
 	struct web_counts web = { 0 };
 
@@ -202,11 +202,7 @@ tell_frame(struct realtime *d)
 static void
 check_tokens(struct realtime *d)
 {
-	struct list *next;
-
-	for (struct list *l = d->clients.next; l != &d->clients; l = next) {
-		struct client *c = LIST_ITEM(l, struct client, node);
-		next = l->next;
+	LIST_EACH(c, &d->clients, struct client, node) {
 		if (!web_socket_may(c->socket, TOKEN_READ))
 			web_socket_close(c->socket, 1008,
 			    "the token was revoked");
@@ -225,7 +221,7 @@ looked(void *arg, const struct engine_look *k)
 		loop_timer_set(d->home, &d->tick,
 		    mono_add_ms(clock_mono(), TICK_MS));
 	}
-	realtime_back(d);
+	drain_gate_leave(&d->asked);
 }
 
 static void
@@ -235,7 +231,7 @@ tick(struct timer *t)
 
 	check_tokens(d);
 	d->looking = true;
-	realtime_out(d);
+	drain_gate_enter(&d->asked);
 	engine_look(d->engine, looked, d);
 }
 
@@ -284,12 +280,10 @@ send(struct sender *sender)
 	}
 	struct buf b = BUF_INIT;
 	client_event_head(&b, &m->sub, "monitor");
-	buf_put_str(&b, buf_str(&d->frames[m->next++ % d->frames_max].text));
+	buf_put_str(&b, buf_str(&d->frames[m->next++ % d->frames_max]));
 	json_u64(&b, "dropped", m->dropped);
 	buf_put_text(&b, "}}");
-	struct str whole = buf_str(&b);
-	client_put(c, &whole, 1);
-	meter_event(SUB_MONITOR, 0);
+	sub_send(&m->sub, &b);
 	buf_free(&b);
 	return SENT_MORE;
 }
@@ -304,18 +298,15 @@ free_monitor(struct sub *sub)
 }
 
 void
-verb_SUBSCRIBE_MONITOR(struct task *t)
+verb_subscribe_monitor(struct task *t)
 {
 	struct realtime *d = t->door;
 	struct monitor *m = mem_new(sizeof(*m));
 
-	if (!sub_begin(&m->sub, t, SUB_MONITOR, free_monitor)) {
-		mem_free(&m);
-		return;
-	}
-	m->next = d->frames_n - MIN(d->frames_n, d->frames_max);
 	sender_init(&m->sender, &m->sub, send);
+	if (!sub_begin(&m->sub, t, SUB_MONITOR, free_monitor))
+		return;
+	m->next = d->frames_n - MIN(d->frames_n, d->frames_max);
 	sender_ready(&m->sender);
-	json_u64(task_data(t), "subscription_id", m->sub.id);
-	task_answer(t);
+	sub_answer(t, m->sub.id);
 }

@@ -40,10 +40,6 @@ struct crawl_watch {
 	struct list waiting;         /* senders */
 };
 
-struct frame {
-	struct buf text;             /* the object without its last brace */
-};
-
 struct realtime {
 	const struct door_host *host;
 	struct loop *home;
@@ -58,7 +54,7 @@ struct realtime {
 	unsigned packages_n;
 	uint64_t packages_made;
 	const struct web *web;       /* NULL: the port is closed */
-	struct list clients, tasks;
+	struct list clients;
 	uint64_t next_sub;
 	/* Changes of the registry. */
 	struct registry_watch watch;
@@ -69,7 +65,8 @@ struct realtime {
 	/* The monitor. */
 	struct timer tick;
 	bool looking;
-	struct frame *frames;        /* a ring */
+	struct buf *frames;          /* a ring of objects, each without its
+	                              * last brace */
 	uint64_t frames_max;         /* of it */
 	uint64_t frames_n;           /* made; the newest is the last */
 	uint64_t downloads_max;
@@ -82,12 +79,10 @@ struct realtime {
 		size_t threads_n;
 	} past;
 	/* The end. */
-	struct drain_gate asked;     /* questions that the engine has */
+	struct drain_gate asked;     /* questions that the engine has; the
+	                              * door ends when all are answered */
 	bool draining;
 };
-/* Count a question to the engine, or its return: see realtime_drain(). */
-void realtime_out(struct realtime *);
-void realtime_back(struct realtime *);
 
 /* --- clients ------------------------------------------------------------ */
 
@@ -170,9 +165,16 @@ struct sub {
 	bool closed_event;
 	void (*free)(struct sub *);  /* takes its senders out of all lists */
 };
-/* Number the subscription.  False: the task has failed (`limit`). */
+/*
+ * Number the subscription.  False: the task has failed (`limit`), and the
+ * subscription was freed.
+ */
 bool sub_begin(struct sub *, struct task *, enum sub_kind,
     void (*free)(struct sub *));
+/* Answer the task with the subscription's number. */
+void sub_answer(struct task *, uint64_t id);
+/* Send the event, which is freed. */
+void sub_send(struct sub *, struct buf *event);
 void sub_end(struct sub *);
 /* End it with subscription_closed.  `token` may be empty. */
 void sub_close(struct sub *, uint32_t crawl, const char *reason,
@@ -202,14 +204,16 @@ bool filter_read(struct filter *, struct task *);
 /* --- tasks: a command under way ----------------------------------------- */
 
 struct task {
-	struct list node;            /* realtime.tasks */
 	struct realtime *door;
 	struct client *client;       /* NULL: it has left, or there was none */
 	struct web_request *request; /* of POST /realtime/command, or NULL */
 	atomic_bool left;            /* the client has left; for all threads */
 	struct command command;
+	struct crawl_row *row;       /* of a required crawl_id; only until the
+	                              * handler returns */
 	struct buf data;             /* of the response */
-	void *own;                   /* the handler's; freed with the task */
+	void *query;                 /* what the engine is asked */
+	struct arena answer;         /* its memory */
 };
 /* Read the message and carry out its command. */
 void task_run(struct client *, struct str message);
@@ -221,25 +225,35 @@ void task_begins(struct task *);
 struct buf *task_data(struct task *);
 /* Answer the task and free it. */
 void task_answer(struct task *);
-void task_fail(struct task *, enum code, const char *fmt, ...)
+/* Returns false, and the task is gone. */
+bool task_fail(struct task *, enum code, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 /* The same for an error of the engine; `absent` is the code for ABSENT. */
 void task_fail_why(struct task *, const struct why *, enum code absent);
-/* Memory for a question to the engine; freed with the task. */
-void *task_own(struct task *, size_t);
+/*
+ * Memory for a question to the engine, zeroed and freed with the task.  The
+ * engine must be asked next: the door waits for its answer before it ends.
+ */
+void *task_ask(struct task *, size_t);
+/*
+ * The engine has answered; the memory of its answer, unless that is NULL, is
+ * freed with the task.  False: it was an error, and the task has failed.
+ */
+bool task_back(struct task *, const struct why *, struct arena *,
+    enum code absent);
 /* The row of crawl_id; NULL: the task has failed. */
 struct crawl_row *task_row(struct task *);
 struct crawl_row *realtime_row(struct realtime *, uint64_t crawl);
 
-/* crawl_id and job_id. */
-void realtime_job(struct task *);
+/* Put crawl_id and job_id. */
+void task_put_crawl(struct task *, uint64_t crawl);
 /*
  * The argument `policy`: a name, or an object as JSON text; both empty when it
- * is absent.  False: the task has failed.
+ * is absent.  Memory: the task's.  False: the task has failed.
  */
-bool realtime_policy(struct task *, struct str *name, struct buf *json);
+bool task_policy(struct task *, struct str *name, struct str *json);
 
-#define VERB_HANDLER(id, ...) void verb_##id(struct task *);
+#define VERB_HANDLER(id, handler, ...) void verb_##handler(struct task *);
 REALTIME_COMMANDS(VERB_HANDLER)
 #undef VERB_HANDLER
 
@@ -258,9 +272,13 @@ void look_put_host(struct buf *, const struct host_view *, struct wall now);
 /* Files of these names in the data directory belong to packages. */
 #define PACKAGE_SCRATCH "wacz-"
 struct str package_name(uint32_t crawl, struct arena *);
-/* Answer with the package of these files, which are sorted by name. */
+/*
+ * Answer with the package of these files, which are sorted by name.  Their
+ * memory is taken when the package is begun.
+ */
 void package_send(struct realtime *, struct web_request *,
-    const struct crawl_row *, const struct crawl_file *, size_t n);
+    const struct crawl_row *, struct arena *memory, const struct crawl_file *,
+    size_t n);
 /* The door drains: packages under way are cut. */
 void packages_stop(struct realtime *);
 /* Remove the files that a killed process left. */

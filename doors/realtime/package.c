@@ -26,7 +26,7 @@ struct package {
 	int write_end;
 	bool ended;                  /* end() was called */
 	bool done;                   /* the job has returned */
-	bool back;                   /* realtime_back() was called */
+	bool back;                   /* `asked` was left */
 	struct why why;
 	struct package_request request;
 	struct arena arena;
@@ -69,7 +69,7 @@ free_later(struct mail *m)
 	struct realtime *d = p->door;
 
 	free_package(p);
-	realtime_back(d);
+	drain_gate_leave(&d->asked);
 }
 
 /*
@@ -85,7 +85,7 @@ leave(struct package *p)
 		return;
 	if (p->door->draining && !p->back) {
 		p->back = true;
-		realtime_back(p->door);
+		drain_gate_leave(&p->door->asked);
 	}
 	if (p->ended && p->back) {
 		free_package(p);
@@ -186,13 +186,8 @@ describe(struct package *p, const struct crawl_row *row,
     const struct crawl_file *files, size_t n)
 {
 	struct arena *a = &p->arena;
-	struct crawl_file *own = ARENA_ARRAY(a, struct crawl_file, n);
 
-	for (size_t i = 0; i < n; i++)
-		own[i] = (struct crawl_file){ .size = files[i].size,
-		    .path = arena_copy(a, str_of(files[i].path)).p,
-		    .name = arena_copy(a, files[i].name) };
-	p->request = (struct package_request){ .files = own, .files_n = n,
+	p->request = (struct package_request){ .files = files, .files_n = n,
 	    .title = arena_copy(a, row->name.n > 0 ? row->name : row->seed),
 	    .seed = arena_copy(a, row->seed), .put = put_bytes, .arg = p,
 	    .scratch = arena_printf(a, "%s/" PACKAGE_SCRATCH "%u-%u",
@@ -202,7 +197,8 @@ describe(struct package *p, const struct crawl_row *row,
 
 void
 package_send(struct realtime *d, struct web_request *r,
-    const struct crawl_row *row, const struct crawl_file *files, size_t n)
+    const struct crawl_row *row, struct arena *memory,
+    const struct crawl_file *files, size_t n)
 {
 	struct arena *a = web_arena(r);
 	struct why w = WHY_INIT;
@@ -225,11 +221,13 @@ package_send(struct realtime *d, struct web_request *r,
 	p->watch.ready = came;
 	p->pull.pull = pull_bytes;
 	p->pull.end = end_pull;
+	p->arena = *memory;
+	*memory = ARENA_INIT;
 	describe(p, row, files, n);
 	list_put(&d->packages, &p->node);
 	d->packages_n++;
 	meter_packages(1);
-	realtime_out(d);
+	drain_gate_enter(&d->asked);
 	p->job = (struct job){ .run = pack, .home = d->home,
 	    .mail.deliver = packed };
 	if (d->packers == NULL)

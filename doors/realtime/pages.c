@@ -53,13 +53,8 @@ listed(struct captures_query *a)
 	struct task *t = a->arg;
 	struct buf *b = task_data(t);
 
-	realtime_back(t->door);
-	if (a->why.err != OK) {
-		struct why w = a->why;
-		arena_free(&a->arena);
-		task_fail_why(t, &w, CODE_UNKNOWN_CRAWL);
+	if (!task_back(t, &a->why, &a->arena, CODE_UNKNOWN_CRAWL))
 		return;
-	}
 	json_u64(b, "total", a->total);
 	if (a->so_far || a->limited)
 		json_u64(b, "looked", a->looked);
@@ -73,7 +68,6 @@ listed(struct captures_query *a)
 		buf_put_char(b, '}');
 	}
 	buf_put_char(b, ']');
-	arena_free(&a->arena);
 	task_answer(t);
 }
 
@@ -97,28 +91,26 @@ read_order(struct task *t, enum pages_order *order)
 }
 
 void
-verb_LIST_PAGES(struct task *t)
+verb_list_pages(struct task *t)
 {
 	const struct command *c = &t->command;
 	struct digest digest = { .kind = DIGEST_NONE };
 	enum pages_order order;
-	struct crawl_row *row;
 
-	if (!read_order(t, &order) || (row = task_row(t)) == NULL)
+	if (!read_order(t, &order))
 		return;
 	if (c->digest.n > 0 && !digest_from_text(c->digest, &digest)) {
 		task_fail(t, CODE_BAD_ARGS, "digest: it is none.");
 		return;
 	}
-	struct captures_query *a = task_own(t, sizeof(*a));
-	*a = (struct captures_query){ .crawl = row->id, .start = c->start,
+	struct captures_query *a = task_ask(t, sizeof(*a));
+	*a = (struct captures_query){ .crawl = t->row->id, .start = c->start,
 	    .size = command_has(c, ARG_BIT(SIZE)) ? c->size : SIZE_DEFAULT,
 	    .text = c->text_arg, .status = c->status, .type = c->type,
 	    .host = c->host, .digest = digest, .links_to = c->links_to,
 	    .order = order,
 	    .wait_ms = c->partial ? PARTIAL_MS : 0, .left = &t->left,
 	    .done = listed, .arg = t };
-	realtime_out(t->door);
 	catalog_captures(engine_catalog(t->door->engine), a);
 }
 
@@ -174,9 +166,8 @@ put_links(struct buf *b, const struct capture_query *a)
 	json_u64(b, "links_total", a->links_n);
 	json_array(b, "links");
 	size_t most = MIN(b->n + LINKS_BYTES_MAX, REST_BYTES_MAX);
-	for (size_t i = 0; i < a->links_n && b->n < most; i++) {
+	for (size_t i = 0; i < a->links_n && b->n < most; i++)
 		json_item(b, a->links[i]);
-	}
 	buf_put_char(b, ']');
 }
 
@@ -227,47 +218,39 @@ got_page(struct capture_query *a)
 {
 	struct task *t = a->arg;
 	struct buf *b = task_data(t);
-	struct why w = a->why;
 
-	realtime_back(t->door);
-	if (w.err == OK) {
-		json_u64(b, "crawl_id", a->entry.crawl);
-		put_page(b, &a->entry);
-		json_str(b, "via", a->entry.via);
-		put_hops(b, a);
-		put_timing(b, &a->entry);
-		put_digest(b, &a->entry.digest);
-		put_links(b, a);
-		if (a->same)
-			put_duplicates(b, a);
-		if (a->body)
-			put_body(b, a);
+	if (a->why.err == ERR_ABSENT) {
+		a->why = WHY_INIT;
+		(void)why(&a->why, ERR_INPUT,
+		    "number: the crawl has no page %llu",
+		    (unsigned long long)a->number);
 	}
-	arena_free(&a->arena);
-	if (w.err == OK)
-		task_answer(t);
-	else if (w.err == ERR_ABSENT)
-		task_fail(t, CODE_BAD_ARGS,
-		    "number: the crawl has no page %llu.",
-		    (unsigned long long)t->command.number);
-	else
-		task_fail_why(t, &w, CODE_BAD_ARGS);
+	if (!task_back(t, &a->why, &a->arena, CODE_BAD_ARGS))
+		return;
+	json_u64(b, "crawl_id", a->entry.crawl);
+	put_page(b, &a->entry);
+	json_str(b, "via", a->entry.via);
+	put_hops(b, a);
+	put_timing(b, &a->entry);
+	put_digest(b, &a->entry.digest);
+	put_links(b, a);
+	if (a->same)
+		put_duplicates(b, a);
+	if (a->body)
+		put_body(b, a);
+	task_answer(t);
 }
 
 void
-verb_GET_PAGE(struct task *t)
+verb_get_page(struct task *t)
 {
 	const struct command *c = &t->command;
-	struct crawl_row *row = task_row(t);
+	struct capture_query *a = task_ask(t, sizeof(*a));
 
-	if (row == NULL)
-		return;
-	struct capture_query *a = task_own(t, sizeof(*a));
-	*a = (struct capture_query){ .crawl = row->id, .number = c->number,
+	*a = (struct capture_query){ .crawl = t->row->id, .number = c->number,
 	    .body = !command_has(c, ARG_BIT(BODY)) || c->body,
 	    .body_bytes_max = BODY_BYTES_MAX, .left = &t->left,
 	    .same = !command_has(c, ARG_BIT(DUPLICATES)) || c->duplicates,
 	    .done = got_page, .arg = t };
-	realtime_out(t->door);
 	catalog_capture(engine_catalog(t->door->engine), a);
 }

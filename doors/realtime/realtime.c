@@ -2,18 +2,6 @@
 
 #include "doors/realtime/item.h"
 
-void
-realtime_out(struct realtime *d)
-{
-	drain_gate_enter(&d->asked);
-}
-
-void
-realtime_back(struct realtime *d)
-{
-	drain_gate_leave(&d->asked);
-}
-
 struct crawl_row *
 realtime_row(struct realtime *d, uint64_t crawl)
 {
@@ -104,22 +92,16 @@ filter_read(struct filter *f, struct task *t)
 	const struct command *c = &t->command;
 
 	if (command_has(c, ARG_BIT(CRAWL_ID)) &&
-	    command_has(c, ARG_BIT(TAG))) {
-		task_fail(t, CODE_BAD_ARGS,
+	    command_has(c, ARG_BIT(TAG)))
+		return task_fail(t, CODE_BAD_ARGS,
 		    "crawl_id: there is a tag too; give one of them.");
-		return false;
-	}
 	if (c->kind.n > 0 && !str_eq(c->kind, STR("crawl")) &&
-	    !str_eq(c->kind, STR("frontier"))) {
-		task_fail(t, CODE_BAD_ARGS,
+	    !str_eq(c->kind, STR("frontier")))
+		return task_fail(t, CODE_BAD_ARGS,
 		    "kind: \"crawl\" or \"frontier\" is expected.");
-		return false;
-	}
-	if (c->tag.n > STORE_TAG_BYTES_MAX) {
-		task_fail(t, CODE_LIMIT, "tag: it is longer than %u bytes.",
-		    STORE_TAG_BYTES_MAX);
-		return false;
-	}
+	if (c->tag.n > STORE_TAG_BYTES_MAX)
+		return task_fail(t, CODE_LIMIT,
+		    "tag: it is longer than %u bytes.", STORE_TAG_BYTES_MAX);
 	*f = (struct filter){ .tag_n = c->tag.n,
 	    .outsiders = str_eq(c->kind, STR("frontier")) };
 	if (c->tag.n > 0)
@@ -132,29 +114,32 @@ filter_read(struct filter *f, struct task *t)
 	return row != NULL;
 }
 
-/* --- life --------------------------------------------------------------- */
+/* --- the row of the table of doors --------------------------------------- */
 
-struct realtime *
-realtime_open(const struct door_host *host)
+static enum err
+open_door(const struct door_host *host, void **door, struct why *w)
 {
-	struct realtime *d = mem_new(sizeof(*d));
-
+	(void)w;
+	if (conf_address(host->conf, CONF_HTTP_LISTEN).host.n == 0)
+		return OK;
+	struct realtime *d = *door = mem_new(sizeof(*d));
 	d->host = host;
 	d->home = host->home;
 	d->pool = pool_new(1);
 	list_init(&d->clients);
-	list_init(&d->tasks);
 	list_init(&d->broad);
 	list_init(&d->follows);
 	list_init(&d->monitors);
 	list_init(&d->packages);
-	realtime_figures();
-	return d;
+	realtime_meter_register();
+	return OK;
 }
 
-void
-realtime_ready(struct realtime *d, struct engine *e)
+static void
+data_read(void *door, struct engine *e)
 {
+	struct realtime *d = door;
+
 	d->engine = e;
 	d->registry = engine_registry(e);
 	d->feed = engine_stream(e);
@@ -168,11 +153,29 @@ realtime_ready(struct realtime *d, struct engine *e)
 	monitor_start(d);
 }
 
-void
-realtime_drain(struct realtime *d, void (*drained)(void *), void *arg)
+/* It stands for the whole port: the console's requests are counted too. */
+static void
+put_status(void *door, struct door_status *out)
 {
-	for (struct list *l = d->clients.next; l != &d->clients; l = l->next)
-		client_quiet(LIST_ITEM(l, struct client, node));
+	const struct realtime *d = door;
+	struct web_counts n;
+
+	out->name = "console and realtime";
+	out->module = "web";
+	if (!out->counted)
+		return;
+	web_counts(d->host->web, &n);
+	out->requests = n.requests;
+}
+
+/* Remaining sockets are sent nothing; the engine returns every question. */
+static void
+drain_door(void *door, void (*drained)(void *), void *arg)
+{
+	struct realtime *d = door;
+
+	LIST_EACH(c, &d->clients, struct client, node)
+		client_quiet(c);
 	d->draining = true;
 	d->web = NULL;
 	monitor_stop(d);
@@ -181,24 +184,40 @@ realtime_drain(struct realtime *d, void (*drained)(void *), void *arg)
 	drain_gate_close(&d->asked, drained, arg);
 }
 
-void
-realtime_free(struct realtime **dp)
+static void
+free_door(void **door)
 {
-	struct realtime *d = *dp;
+	struct realtime *d = *door;
 
-	if (d == NULL)
-		return;
-	*dp = NULL;
+	*door = NULL;
 	CHECK(list_empty(&d->clients));
 	if (!d->draining && d->engine != NULL) {
 		monitor_stop(d);
 		crawl_registry_unwatch(&d->watch);
 	}
 	for (size_t i = 0; i < d->frames_max; i++)
-		buf_free(&d->frames[i].text);
+		buf_free(&d->frames[i]);
 	mem_free(&d->frames);
 	map_free(&d->watches);
 	pool_free(&d->pool);
 	pool_free(&d->packers);
 	mem_free(&d);
 }
+
+/* The clients of 2016 connect to whatever path they like. */
+static const struct web_socket_path sockets[] = {
+	{ "*", &realtime_socket, TOKEN_DOOR_REALTIME, NULL },
+};
+
+const struct door door_realtime = {
+	.name = "realtime",
+	.help = "The door for programs that begin, follow and read crawls over "
+	    "a WebSocket, at http.listen.",
+	.may_read = "follow and read crawls",
+	.may_write = "begin, change and delete crawls",
+	.open = open_door,
+	.routes = realtime_routes, .routes_n = REALTIME_ROUTES,
+	.sockets = sockets, .sockets_n = ARRAY_LEN(sockets),
+	.data_read = data_read, .status = put_status, .drain = drain_door,
+	.free = free_door,
+};

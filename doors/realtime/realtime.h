@@ -36,25 +36,10 @@ enum {
 #undef REALTIME_LIMIT
 };
 
-/* The host outlives the door. */
-struct realtime *realtime_open(const struct door_host *);
-/*
- * The engine can answer questions (see engine_read()); it outlives the door.
- * Call this before any client or request arrives.
- */
-void realtime_ready(struct realtime *, struct engine *);
-/* web_socket_owner() is the door. */
+/* All paths. */
 extern const struct web_socket_events realtime_socket;
-/* Rows of the HTTP port: the files of crawls, the list of commands, and a
- * single command by POST.  web_arg() is the door. */
+/* The files of crawls, the list of commands, and a single command by POST. */
 #define REALTIME_ROUTES 3
 extern const struct web_route realtime_routes[REALTIME_ROUTES];
-/*
- * The port is drained: no more requests arrive, and remaining sockets are sent
- * nothing.  `drained` is called once the engine has returned every question.
- */
-void realtime_drain(struct realtime *, void (*drained)(void *arg), void *arg);
-/* After `drained`, and after web_close(). */
-void realtime_free(struct realtime **);
 
 #endif

@@ -5,66 +5,6 @@
 
 #include "base/text.h"
 
-struct shelving {
-	struct store_request ask;
-	struct buf json, seeds;      /* the object to store */
-	void (*got)(struct task *, const struct store_request *);
-};
-
-/* Maps "not found" to the error code that the protocol expects. */
-static enum code
-absent(const struct store_request *a)
-{
-	/* schedule.put can name a missing policy or a missing schedule. */
-	if (a->verb == STORE_SCHEDULE_PUT)
-		return strcmp(a->why.field, "schedule") == 0 ?
-		    CODE_BAD_ARGS : CODE_UNKNOWN_POLICY;
-	return a->verb <= STORE_POLICY_LIST ? CODE_UNKNOWN_POLICY :
-	    CODE_BAD_ARGS;
-}
-
-static void
-done(struct store_request *a)
-{
-	struct shelving *s = CONTAINER(a, struct shelving, ask);
-	struct task *t = a->arg;
-	struct why w = a->why;
-	enum code code = absent(a);
-
-	realtime_back(t->door);
-	if (w.err == OK)
-		s->got(t, a);
-	arena_free(&a->arena);
-	buf_free(&s->json);
-	buf_free(&s->seeds);
-	if (w.err == OK)
-		task_answer(t);
-	else if (a->verb == STORE_POLICY_PUT && w.err == ERR_INPUT)
-		task_fail(t, CODE_BAD_POLICY, "%s.", w.text);
-	else
-		task_fail_why(t, &w, code);
-}
-
-static struct shelving *
-shelving(struct task *t, enum store_verb verb,
-    void (*got)(struct task *, const struct store_request *))
-{
-	struct shelving *s = task_own(t, sizeof(*s));
-
-	s->got = got;
-	s->ask.verb = verb;
-	s->ask.done = done;
-	s->ask.arg = t;
-	return s;
-}
-
-static void
-ask(struct task *t, struct shelving *s)
-{
-	realtime_out(t->door);
-	engine_store(t->door->engine, &s->ask);
-}
-
 /* --- policies ----------------------------------------------------------- */
 
 static void
@@ -82,7 +22,7 @@ put_in_force(struct buf *b, struct str json)
 }
 
 static void
-got_policy(struct task *t, const struct store_request *a)
+put_policy(struct task *t, const struct store_request *a)
 {
 	struct buf *b = task_data(t);
 
@@ -95,74 +35,42 @@ got_policy(struct task *t, const struct store_request *a)
 }
 
 static void
-got_name(struct task *t, const struct store_request *a)
+put_name(struct task *t, const struct store_request *a)
 {
 	(void)a;
 	json_str(task_data(t), "name", t->command.name);
 }
 
 static void
-got_policies(struct task *t, const struct store_request *a)
+put_policies(struct task *t, const struct store_request *a)
 {
 	struct buf *b = task_data(t);
 
 	json_array(b, "policies");
-	for (size_t i = 0; i < a->n && b->n < REALTIME_ANSWER_BYTES_MAX;
-	    i++) {
+	for (size_t i = 0; i < a->n && b->n < REALTIME_ANSWER_BYTES_MAX; i++)
 		json_item(b, a->policies[i].name);
-	}
 	buf_put_char(b, ']');
 }
 
-void
-verb_POLICY_PUT(struct task *t)
+static bool
+read_policy(struct task *t, struct store_request *a)
 {
-	struct buf json = BUF_INIT;
 	struct str name;
 
-	if (!realtime_policy(t, &name, &json))
-		return;
-	if (json.n == 0) {
-		task_fail(t, CODE_BAD_ARGS, "policy: an object is expected.");
-		return;
-	}
-	struct shelving *s = shelving(t, STORE_POLICY_PUT, got_policy);
-	s->json = json;
-	s->ask.name = t->command.name;
-	s->ask.json = buf_str(&s->json);
-	ask(t, s);
-}
-
-void
-verb_POLICY_GET(struct task *t)
-{
-	struct shelving *s = shelving(t, STORE_POLICY_GET, got_policy);
-
-	s->ask.name = t->command.name;
-	ask(t, s);
-}
-
-void
-verb_POLICY_DELETE(struct task *t)
-{
-	struct shelving *s = shelving(t, STORE_POLICY_DELETE, got_name);
-
-	s->ask.name = t->command.name;
-	ask(t, s);
-}
-
-void
-verb_POLICY_LIST(struct task *t)
-{
-	ask(t, shelving(t, STORE_POLICY_LIST, got_policies));
+	if (!task_policy(t, &name, &a->json))
+		return false;
+	return a->json.n > 0 || task_fail(t, CODE_BAD_ARGS,
+	    "policy: an object is expected.");
 }
 
 /* --- schedules ---------------------------------------------------------- */
 
 static void
-got_schedule(struct task *t, const struct store_request *a)
+put_schedule_id(struct task *t, const struct store_request *a)
 {
-	json_u64(task_data(t), "schedule_id", a->schedules[0].id);
+	/* The store gives a new one its number. */
+	json_u64(task_data(t), "schedule_id", a->schedules == NULL ?
+	    t->command.schedule_id : a->schedules[0].id);
 }
 
 static void
@@ -191,7 +99,7 @@ put_schedule(struct buf *b, const struct schedule *s)
 }
 
 static void
-got_schedules(struct task *t, const struct store_request *a)
+put_schedules(struct task *t, const struct store_request *a)
 {
 	struct buf *b = task_data(t);
 
@@ -203,18 +111,23 @@ got_schedules(struct task *t, const struct store_request *a)
 }
 
 /* Seeds as JSON, in their canonical form. */
-static void
-put_seeds(struct buf *b, const struct command *c)
+static struct str
+seeds_json(struct command *c)
 {
-	buf_put_char(b, '[');
+	struct buf b = BUF_INIT;
+
+	json_array(&b, NULL);
 	for (size_t i = 0; i < c->seeds_n; i++) {
-		json_object(b, NULL);
-		json_str(b, "url", c->seeds[i].url);
+		json_object(&b, NULL);
+		json_str(&b, "url", c->seeds[i].url);
 		if (c->seeds[i].rate_limit >= 0)
-			json_real(b, "rate_limit", c->seeds[i].rate_limit);
-		buf_put_char(b, '}');
+			json_real(&b, "rate_limit", c->seeds[i].rate_limit);
+		buf_put_char(&b, '}');
 	}
-	buf_put_char(b, ']');
+	buf_put_char(&b, ']');
+	struct str json = arena_copy(&c->arena, buf_str(&b));
+	buf_free(&b);
+	return json;
 }
 
 static bool
@@ -222,72 +135,89 @@ read_times(struct task *t, struct schedule *s)
 {
 	const struct command *c = &t->command;
 
-	if (!schedule_unit_of(c->unit, &s->unit)) {
-		task_fail(t, CODE_BAD_ARGS, "unit: minutes, hours, days, "
-		    "weeks, months or years is expected.");
-		return false;
-	}
-	if (c->timing.n > 0 && !schedule_timing_of(c->timing, &s->timing)) {
-		task_fail(t, CODE_BAD_ARGS, "timing: regular_interval or "
-		    "after_previous is expected.");
-		return false;
-	}
-	if (c->every > SCHEDULE_EVERY_MAX) {
-		task_fail(t, CODE_BAD_ARGS, "every: at most %u is allowed.",
-		    SCHEDULE_EVERY_MAX);
-		return false;
-	}
-	if (c->start_at > 4e9) {
-		task_fail(t, CODE_BAD_ARGS,
+	if (!schedule_unit_of(c->unit, &s->unit))
+		return task_fail(t, CODE_BAD_ARGS, "unit: minutes, hours, "
+		    "days, weeks, months or years is expected.");
+	if (c->timing.n > 0 && !schedule_timing_of(c->timing, &s->timing))
+		return task_fail(t, CODE_BAD_ARGS, "timing: regular_interval "
+		    "or after_previous is expected.");
+	if (c->every > SCHEDULE_EVERY_MAX)
+		return task_fail(t, CODE_BAD_ARGS,
+		    "every: at most %u is allowed.", SCHEDULE_EVERY_MAX);
+	if (c->start_at > 4e9)
+		return task_fail(t, CODE_BAD_ARGS,
 		    "start_at: Unix seconds are expected.");
-		return false;
-	}
 	s->every = (unsigned)c->every;
 	s->start_at = (struct wall){ (int64_t)(c->start_at * 1e6) };
 	return true;
 }
 
-void
-verb_SCHEDULE_PUT(struct task *t)
+static bool
+read_schedule(struct task *t, struct store_request *a)
 {
-	const struct command *c = &t->command;
-	struct schedule s = { .id = c->schedule_id, .name = c->name,
+	struct command *c = &t->command;
+	struct schedule *s = &a->schedule;
+
+	*s = (struct schedule){ .id = c->schedule_id, .name = c->name,
 	    .tags = c->tags.p, .tags_n = c->tags.n,
 	    .name_template = c->name_template,
 	    .last_crawl = SCHEDULE_NO_CRAWL };
-	struct buf json = BUF_INIT;
-
-	if (!read_times(t, &s) || !realtime_policy(t, &s.policy, &json))
-		return;
-	if (s.policy.n == 0 && json.n == 0)
-		s.policy = STR(STORE_POLICY_DEFAULT);
-	struct shelving *h = shelving(t, STORE_SCHEDULE_PUT, got_schedule);
-	h->json = json;
-	put_seeds(&h->seeds, c);
-	s.policy_json = buf_str(&h->json);
-	s.seeds = buf_str(&h->seeds);
-	h->ask.schedule = s;
-	ask(t, h);
+	if (!read_times(t, s) || !task_policy(t, &s->policy, &s->policy_json))
+		return false;
+	if (s->policy.n == 0 && s->policy_json.n == 0)
+		s->policy = STR(STORE_POLICY_DEFAULT);
+	s->seeds = seeds_json(c);
+	return true;
 }
+
+/* --- all of them -------------------------------------------------------- */
+
+static const struct store_row {
+	enum store_verb verb;
+	/* Read the arguments, besides `name` and `schedule_id`; NULL: there
+	 * are no others.  False: the task has failed. */
+	bool (*read)(struct task *, struct store_request *);
+	void (*put)(struct task *, const struct store_request *);
+} rows[VERB_COUNT] = {
+	[VERB_POLICY_PUT] = { STORE_POLICY_PUT, read_policy, put_policy },
+	[VERB_POLICY_GET] = { STORE_POLICY_GET, NULL, put_policy },
+	[VERB_POLICY_DELETE] = { STORE_POLICY_DELETE, NULL, put_name },
+	[VERB_POLICY_LIST] = { STORE_POLICY_LIST, NULL, put_policies },
+	[VERB_SCHEDULE_PUT] = { STORE_SCHEDULE_PUT, read_schedule,
+	    put_schedule_id },
+	[VERB_SCHEDULE_DELETE] = { STORE_SCHEDULE_DELETE, NULL,
+	    put_schedule_id },
+	[VERB_SCHEDULE_LIST] = { STORE_SCHEDULE_LIST, NULL, put_schedules },
+};
 
 static void
-got_id(struct task *t, const struct store_request *a)
+stored(struct store_request *a)
 {
-	(void)a;
-	json_u64(task_data(t), "schedule_id", t->command.schedule_id);
+	struct task *t = a->arg;
+	/* What is absent: schedule.put can name a policy and a schedule. */
+	bool schedule = strcmp(a->why.field, "schedule") == 0;
+
+	if (a->verb == STORE_POLICY_PUT && a->why.err == ERR_INPUT) {
+		drain_gate_leave(&t->door->asked);
+		t->answer = a->arena;
+		task_fail(t, CODE_BAD_POLICY, "%s.", a->why.text);
+	} else if (task_back(t, &a->why, &a->arena, schedule ?
+	    CODE_BAD_ARGS : CODE_UNKNOWN_POLICY)) {
+		rows[t->command.verb].put(t, a);
+		task_answer(t);
+	}
 }
 
 void
-verb_SCHEDULE_DELETE(struct task *t)
+verb_store(struct task *t)
 {
-	struct shelving *s = shelving(t, STORE_SCHEDULE_DELETE, got_id);
+	const struct store_row *row = &rows[t->command.verb];
+	struct store_request a = { .verb = row->verb, .name = t->command.name,
+	    .schedule.id = t->command.schedule_id, .done = stored, .arg = t };
 
-	s->ask.schedule.id = t->command.schedule_id;
-	ask(t, s);
-}
-
-void
-verb_SCHEDULE_LIST(struct task *t)
-{
-	ask(t, shelving(t, STORE_SCHEDULE_LIST, got_schedules));
+	if (row->read != NULL && !row->read(t, &a))
+		return;
+	struct store_request *q = task_ask(t, sizeof(*q));
+	*q = a;
+	engine_store(t->door->engine, q);
 }

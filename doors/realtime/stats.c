@@ -210,12 +210,9 @@ send(struct sender *sender)
 	bool full = is_large(&m);
 	if (m.crawls > 0) {
 		buf_put_text(&m.text, "}}");
-		struct str whole = buf_str(&m.text);
-		client_put(c, &whole, 1);
-		meter_event(SUB_STATS, 0);
+		sub_send(&s->sub, &m.text);
 		s->next = mono_add_ns(clock_mono(), s->interval_ns);
 	}
-	buf_free(&m.text);
 	return full ? SENT_MORE : told_all(s);
 }
 
@@ -243,7 +240,7 @@ realtime_interval(const struct command *c, double least_s)
 }
 
 void
-verb_SUBSCRIBE_STATS(struct task *t)
+verb_subscribe_stats(struct task *t)
 {
 	struct filter filter;
 
@@ -255,15 +252,12 @@ verb_SUBSCRIBE_STATS(struct task *t)
 	s->below = UINT32_MAX;
 	s->interval_ns = realtime_interval(&t->command, INTERVAL_S_MIN);
 	s->timer.fire = fire;
-	if (!sub_begin(&s->sub, t, SUB_STATS, free_stats)) {
-		mem_free(&s);
-		return;
-	}
 	sender_init(&s->sender, &s->sub, send);
+	if (!sub_begin(&s->sub, t, SUB_STATS, free_stats))
+		return;
 	s->sender.broad = !filter.one;
 	if (filter.one)
 		s->watch = watch_take(t->door, filter.crawl);
 	sender_ready(&s->sender);
-	json_u64(task_data(t), "subscription_id", s->sub.id);
-	task_answer(t);
+	sub_answer(t, s->sub.id);
 }

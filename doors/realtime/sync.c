@@ -2,19 +2,30 @@
 
 #include "wire/base64.h"
 
-void
-sync_put_log(struct buf *out, uint64_t number, uint32_t crawl,
-    const char *mark)
-{
-	char text[64];
-	int n = snprintf(text, sizeof(text), "%llu.%u.%s.log",
-	    (unsigned long long)number, crawl, mark);
-
-	CHECK(n > 0 && (size_t)n < sizeof(text));
-	base64_put(out, (struct str){ text, (size_t)n });
-}
-
 #define LOG_SUFFIX STR(".log")
+#define PLAIN_TOKEN_MAX 96
+
+void
+sync_put(struct buf *out, enum sync_kind kind, uint64_t number,
+    uint32_t crawl, const char *mark)
+{
+	char plain[PLAIN_TOKEN_MAX];
+	size_t at = out->n;
+
+	/* The plain text is built in `out` first. */
+	buf_put_decimal(out, number, 1);
+	buf_put_char(out, '.');
+	buf_put_decimal(out, crawl, 1);
+	buf_put_char(out, '.');
+	buf_put_text(out, mark);
+	if (kind == SYNC_LOG)
+		buf_put_str(out, LOG_SUFFIX);
+	size_t n = out->n - at;
+	CHECK(n <= sizeof(plain));
+	memcpy(plain, out->p + at, n);
+	out->n = at;
+	base64_put(out, (struct str){ plain, n });
+}
 
 /* Checks what follows the number: crawl, mark, kind. */
 static enum sync_fault

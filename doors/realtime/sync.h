@@ -18,8 +18,8 @@
 enum sync_kind { SYNC_ITEM, SYNC_LOG };
 #define SYNC_TOKEN_BYTES_MAX 200u
 
-/* Append a log entry's token; an item's: item_token(). */
-void sync_put_log(struct buf *, uint64_t number, uint32_t crawl,
+/* Append the token. */
+void sync_put(struct buf *, enum sync_kind, uint64_t number, uint32_t crawl,
     const char *mark);
 
 enum sync_fault { SYNC_FINE, SYNC_MALFORMED, SYNC_OTHER_KIND,

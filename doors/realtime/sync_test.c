@@ -35,13 +35,13 @@ test_there_and_back(void **state)
 	(void)state;
 	for (uint64_t i = 0; i <= 10; i++) {
 		buf_clear(&token);
-		item_token(i, 7, MARK, &token);
+		sync_put(&token, SYNC_ITEM, i, 7, MARK);
 		assert_int_equal(item(buf_str(&token), &n), SYNC_FINE);
 		assert_int_equal(n, i);
 		assert_int_equal(sync_read(buf_str(&token), SYNC_LOG, 7, MARK,
 		    10, &n), SYNC_OTHER_KIND);
 		buf_clear(&token);
-		sync_put_log(&token, i, 7, MARK);
+		sync_put(&token, SYNC_LOG, i, 7, MARK);
 		assert_int_equal(sync_read(buf_str(&token), SYNC_LOG, 7, MARK,
 		    10, &n), SYNC_FINE);
 		assert_int_equal(n, i);

@@ -12,7 +12,7 @@
 #define FAULT_BYTES_MAX 1000
 
 static void (*const handlers[])(struct task *) = {
-#define HANDLER(id, ...) verb_##id,
+#define HANDLER(id, handler, ...) verb_##handler,
 	REALTIME_COMMANDS(HANDLER)
 #undef HANDLER
 };
@@ -49,7 +49,6 @@ finish(struct task *t, enum code code, struct buf *response)
 	struct client *c = t->client;
 
 	meter_command(t->command.verb, code);
-	list_take(&t->node);
 	if (c != NULL) {
 		c->task = NULL;
 		client_respond(c, response);
@@ -60,7 +59,8 @@ finish(struct task *t, enum code code, struct buf *response)
 	buf_free(response);
 	buf_free(&t->data);
 	command_free(&t->command);
-	mem_free(&t->own);
+	arena_free(&t->answer);
+	mem_free(&t->query);
 	mem_free(&t);
 }
 
@@ -93,7 +93,7 @@ task_answer(struct task *t)
 	finish(t, CODE_OK, &b);
 }
 
-void
+bool
 task_fail(struct task *t, enum code code, const char *fmt, ...)
 {
 	char text[FAULT_BYTES_MAX];
@@ -109,6 +109,7 @@ task_fail(struct task *t, enum code code, const char *fmt, ...)
 	json_str(&b, "code", str_of(code_text(code)));
 	buf_put_char(&b, '}');
 	finish(t, code, &b);
+	return false;
 }
 
 static enum code
@@ -194,10 +195,26 @@ task_fail_why(struct task *t, const struct why *w, enum code absent)
 }
 
 void *
-task_own(struct task *t, size_t size)
+task_ask(struct task *t, size_t size)
 {
-	CHECK(t->own == NULL);
-	return t->own = mem_new(size);
+	mem_free(&t->query);
+	drain_gate_enter(&t->door->asked);
+	return t->query = mem_new(size);
+}
+
+bool
+task_back(struct task *t, const struct why *w, struct arena *answer,
+    enum code absent)
+{
+	bool good = w->err == OK;
+
+	drain_gate_leave(&t->door->asked);
+	arena_free(&t->answer);
+	if (answer != NULL)
+		t->answer = *answer;
+	if (!good)
+		task_fail_why(t, w, absent);
+	return good;
 }
 
 struct crawl_row *
@@ -211,23 +228,6 @@ task_row(struct task *t)
 		    "Crawl ID=%llu matched 0 crawls! (expected 1)",
 		    (unsigned long long)id);
 	return row;
-}
-
-void
-task_run(struct client *c, struct str message)
-{
-	struct task *t = mem_new(sizeof(*t));
-	struct command *k = &t->command;
-
-	t->door = c->door;
-	t->client = c;
-	c->task = t;
-	list_put(&c->door->tasks, &t->node);
-	command_read(message, web_socket_may(c->socket, TOKEN_WRITE), k);
-	if (k->code != CODE_OK)
-		task_fail(t, k->code, "%s", k->text);
-	else
-		handlers[k->verb](t);
 }
 
 void
@@ -246,28 +246,52 @@ needs_socket(enum verb verb)
 	    verb == VERB_SUBSCRIBE_MONITOR || verb == VERB_SUBSCRIBE_FRONTIER;
 }
 
-void
-task_post(struct realtime *d, struct web_request *r)
+static void
+run(struct task *t, struct str message, bool may_write)
 {
-	struct task *t = mem_new(sizeof(*t));
 	struct command *k = &t->command;
 
-	t->door = d;
-	t->request = r;
-	list_put(&d->tasks, &t->node);
-	command_read(web_body(r), web_may(r, TOKEN_DOOR_REALTIME, TOKEN_WRITE),
-	    k);
+	command_read(message, may_write, k);
 	if (k->code != CODE_OK)
 		task_fail(t, k->code, "%s", k->text);
-	else if (needs_socket(k->verb))
+	else if (t->client == NULL && needs_socket(k->verb))
 		task_fail(t, CODE_BAD_MESSAGE, "%s wants a WebSocket.",
 		    command_rows[k->verb].name);
-	else
+	else if ((command_rows[k->verb].must & ARG_BIT(CRAWL_ID)) == 0 ||
+	    (t->row = task_row(t)) != NULL)
 		handlers[k->verb](t);
 }
 
 void
-verb_PING(struct task *t)
+task_run(struct client *c, struct str message)
+{
+	struct task *t = mem_new(sizeof(*t));
+
+	t->door = c->door;
+	t->client = c;
+	c->task = t;
+	run(t, message, web_socket_may(c->socket, TOKEN_WRITE));
+}
+
+void
+task_post(struct realtime *d, struct web_request *r)
+{
+	struct task *t = mem_new(sizeof(*t));
+
+	t->door = d;
+	t->request = r;
+	run(t, web_body(r), web_may(r, TOKEN_DOOR_REALTIME, TOKEN_WRITE));
+}
+
+void
+task_put_crawl(struct task *t, uint64_t crawl)
+{
+	json_u64(task_data(t), "crawl_id", crawl);
+	json_u64(task_data(t), "job_id", crawl);
+}
+
+void
+verb_ping(struct task *t)
 {
 	task_answer(t);
 }
