@@ -332,10 +332,9 @@ map_against_model(bool ids, size_t keys_n)
 		assert_true(m.n * 8 <= m.cap * 7);
 	}
 	/* The walk meets each value once. */
-	size_t at = 0, met = 0;
-	void *value;
-	while (map_next(&m, &at, &value)) {
-		size_t i = (size_t)((int *)value - values);
+	size_t met = 0;
+	MAP_EACH(value, &m, int) {
+		size_t i = (size_t)(value - values);
 		assert_ptr_equal(truth[i], value);
 		truth[i] = NULL;
 		met++;

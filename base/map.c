@@ -120,13 +120,10 @@ map_take_id(struct map *m, uint64_t id)
 	return take(m, hash_u64(id), STR_NONE);
 }
 
-bool
-map_next(const struct map *m, size_t *at, void **value)
+void *
+map_next(const struct map *m, size_t *at)
 {
-	for (; *at < m->cap; (*at)++)
-		if (m->slots[*at].value != NULL) {
-			*value = m->slots[(*at)++].value;
-			return true;
-		}
-	return false;
+	while (*at < m->cap && m->slots[*at].value == NULL)
+		++*at;
+	return *at < m->cap ? m->slots[(*at)++].value : NULL;
 }

@@ -31,9 +31,14 @@ void *map_get_id(const struct map *, uint64_t id);
 void *map_put_id(struct map *, uint64_t id, void *value);
 void *map_take_id(struct map *, uint64_t id);
 /*
- * Walk: start with `*at` = 0; false at the end.  Do not change the map between
+ * Walk: start with `*at` = 0; NULL at the end.  Do not change the map between
  * two steps.
  */
-bool map_next(const struct map *, size_t *at, void **value);
+void *map_next(const struct map *, size_t *at);
+/* A loop over all values; the map must stay as it is. */
+#define MAP_EACH(item, map, type)                                           \
+	for (size_t item##_at = 0; item##_at != SIZE_MAX;                     \
+	    item##_at = SIZE_MAX)                                             \
+		for (type *item; (item = map_next(map, &item##_at)) != NULL;)
 
 #endif

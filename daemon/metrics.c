@@ -285,13 +285,10 @@ crawl_metrics_start(struct crawl_metrics *m, struct crawl_registry *registry)
 void
 crawl_metrics_stop(struct crawl_metrics *m)
 {
-	size_t at = 0;
-	void *v;
-
 	if (m->registry != NULL)
 		crawl_registry_unwatch(&m->watch);
 	m->registry = NULL;
-	while (map_next(&m->crawls, &at, &v))
+	MAP_EACH(v, &m->crawls, void)
 		mem_free(&v);
 	map_free(&m->crawls);
 }

@@ -227,11 +227,7 @@ unlink_name(struct map *m, const char *path)
 static void
 unlink_all(struct map *m)
 {
-	size_t at = 0;
-	void *v;
-
-	while (map_next(m, &at, &v)) {
-		struct name *name = v;
+	MAP_EACH(name, m, struct name) {
 		name->file->used_by -= m == &d.now;
 		drop_ref(name->file);
 		mem_free(&name->path);
@@ -367,11 +363,7 @@ end_all_name_changes(size_t happened)
 static void
 drop_handles(void)
 {
-	size_t at = 0;
-	void *v;
-
-	while (map_next(&d.handles, &at, &v)) {
-		struct handle *h = v;
+	MAP_EACH(h, &d.handles, struct handle) {
 		h->file->used_by--;
 		drop_ref(h->file);
 		mem_free(&h);
@@ -392,9 +384,6 @@ make_once(void)
 void
 file_fake_reset(uint64_t seed)
 {
-	size_t at = 0;
-	void *v;
-
 	pthread_mutex_lock(&d.lock);
 	make_once();
 	drop_handles();
@@ -404,7 +393,7 @@ file_fake_reset(uint64_t seed)
 	unlink_all(&d.now);
 	unlink_all(&d.disk);
 	CHECK(list_empty(&d.files));
-	while (map_next(&d.dirs, &at, &v))
+	MAP_EACH(v, &d.dirs, void)
 		free(v);
 	map_free(&d.dirs);
 	d.seed = seed;
@@ -426,16 +415,12 @@ file_fake_kill(void)
 void
 file_fake_power_cut(void)
 {
-	size_t at = 0;
-	void *v;
-
 	pthread_mutex_lock(&d.lock);
 	make_once();
 	drop_handles();
 	end_all_name_changes((size_t)pick(d.changes_n));
 	unlink_all(&d.now);
-	while (map_next(&d.disk, &at, &v)) {
-		const struct name *name = v;
+	MAP_EACH(name, &d.disk, const struct name) {
 		link_name(&d.now, name->path, name->file);
 	}
 	for (struct list *l = d.files.next; l != &d.files; l = l->next)
@@ -701,13 +686,10 @@ fake_replace(const char *from, const char *to)
 static bool
 dir_in_use(struct str dir)
 {
-	size_t at = 0;
-	void *v;
-
-	while (map_next(&d.now, &at, &v))
+	MAP_EACH(v, &d.now, void)
 		if (str_eq(parent_of(((struct name *)v)->path), dir))
 			return true;
-	for (at = 0; map_next(&d.dirs, &at, &v);)
+	MAP_EACH(v, &d.dirs, void)
 		if (str_eq(parent_of(v), dir))
 			return true;
 	return false;
@@ -804,8 +786,6 @@ static enum err
 fake_list(const char *path, struct arena *a, struct str **names, size_t *n)
 {
 	char clean[PATH_MAX];
-	size_t at = 0;
-	void *v;
 	enum err e = enter(FILE_CALL_LIST);
 
 	*n = 0;
@@ -814,9 +794,9 @@ fake_list(const char *path, struct arena *a, struct str **names, size_t *n)
 	if (e != OK)
 		return leave(e);
 	struct listing l = { .a = a, .dir = str_of(clean) };
-	while (map_next(&d.now, &at, &v))
+	MAP_EACH(v, &d.now, void)
 		add_listed(&l, ((struct name *)v)->path);
-	for (at = 0; map_next(&d.dirs, &at, &v);)
+	MAP_EACH(v, &d.dirs, void)
 		add_listed(&l, v);
 	*names = l.names;
 	*n = l.n;

@@ -68,10 +68,7 @@ id_set_has(const struct id_set *s, uint64_t hash)
 void
 crawl_table_free(struct crawl_table *t)
 {
-	size_t at = 0;
-	void *value;
-
-	while (map_next(&t->map, &at, &value))
+	MAP_EACH(value, &t->map, void)
 		free(value);
 	map_free(&t->map);
 }

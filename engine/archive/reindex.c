@@ -213,11 +213,8 @@ tell_checkpoints(struct scanner *x, struct why *w)
 {
 	enum err err = OK;
 	uint64_t crawl;
-	size_t at = 0;
-	void *v;
 
-	while (map_next(&x->checkpoints, &at, &v)) {
-		struct checkpoint *c = v;
+	MAP_EACH(c, &x->checkpoints, struct checkpoint) {
 		struct str owner = buf_str(&c->key), id;
 		if (err == OK && x->events->checkpoint != NULL &&
 		    str_split(&owner, ' ', &id) && str_to_u64(id, &crawl) &&

@@ -110,13 +110,10 @@ void
 crawl_runtime_free(struct crawl_runtime **cp)
 {
 	struct crawl_runtime *c = *cp;
-	size_t at = 0;
-	void *v;
 
 	if (c == NULL)
 		return;
-	while (map_next(&c->running, &at, &v)) {
-		struct running *r = v;
+	MAP_EACH(r, &c->running, struct running) {
 		running_free(&r);
 	}
 	map_free(&c->running);
@@ -525,10 +522,9 @@ bool
 crawl_runtime_next_interrupted(
     const struct crawl_runtime *c, size_t *at, uint32_t *id)
 {
-	void *v;
+	const struct running *r;
 
-	while (map_next(&c->running, at, &v)) {
-		const struct running *r = v;
+	while ((r = map_next(&c->running, at)) != NULL) {
 		*id = r->shared.id;
 		if (r->shared.continued &&
 		    crawl_rules(&r->shared)->excluded > 0)
@@ -553,11 +549,7 @@ crawl_runtime_order(
 void
 crawl_runtime_order_all(struct crawl_runtime *c, enum fetch_order order)
 {
-	size_t at = 0;
-	void *v;
-
-	while (map_next(&c->running, &at, &v)) {
-		struct running *r = v;
+	MAP_EACH(r, &c->running, struct running) {
 		crawl_runtime_order(c, r->shared.id, order);
 	}
 }

@@ -164,11 +164,8 @@ engine_has_hooks(const struct engine *e)
 void
 engine_hooks_free(struct engine *e)
 {
-	size_t at = 0;
-	void *v;
-
 	hooks_free(&e->hooks);
-	while (map_next(&e->naming, &at, &v))
+	MAP_EACH(v, &e->naming, void)
 		mem_free(&v);
 	map_free(&e->naming);
 }

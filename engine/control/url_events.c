@@ -74,10 +74,7 @@ engine_url_event(void *arg, const struct fetch_event *ev)
 void
 engine_free_types(struct engine_loop *l)
 {
-	size_t at = 0;
-	void *v;
-
-	while (map_next(&l->types, &at, &v))
+	MAP_EACH(v, &l->types, void)
 		free(v);
 	map_free(&l->types);
 }
@@ -105,10 +102,7 @@ const struct type_count *
 engine_types(struct engine *e, size_t *n)
 {
 	for (unsigned i = 0; e->types == NULL && i < e->loops_n; i++) {
-		size_t at = 0;
-		void *v;
-		while (map_next(&e->loops[i].types, &at, &v)) {
-			const struct type_count *from = v;
+		MAP_EACH(from, &e->loops[i].types, const struct type_count) {
 			struct type_count *to = type_of(e, from->type);
 			to->n += from->n;
 			to->bytes += from->bytes;

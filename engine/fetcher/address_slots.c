@@ -28,10 +28,7 @@ address_slots_open(void)
 void
 address_slots_close(struct fetcher *f)
 {
-	size_t at = 0;
-	void *v;
-
-	while (map_next(&f->addresses, &at, &v))
+	MAP_EACH(v, &f->addresses, void)
 		mem_free(&v);
 	map_free(&f->addresses);
 }

@@ -67,10 +67,7 @@ free_crawl(struct fetch_crawl *c)
 void
 fetch_crawls_close(struct fetcher *f)
 {
-	size_t at = 0;
-	void *v;
-
-	while (map_next(&f->crawls, &at, &v))
+	MAP_EACH(v, &f->crawls, void)
 		free_crawl(v);
 	map_free(&f->crawls);
 }

@@ -148,11 +148,9 @@ void
 hosts_close(struct fetcher *f)
 {
 	struct host_table *t = f->hosts;
-	size_t at = 0;
-	void *v;
 
 	loop_timer_stop(f->loop, &t->idle_timer);
-	while (map_next(&t->by_name, &at, &v))
+	MAP_EACH(v, &t->by_name, void)
 		free_host(v);
 	map_free(&t->by_name);
 	heap_free(&t->sleeping);
@@ -200,11 +198,7 @@ hosts_wake(struct fetcher *f)
 void
 hosts_settle(struct fetcher *f, bool only_idle)
 {
-	size_t at = 0;
-	void *v;
-
-	while (map_next(&f->hosts->by_name, &at, &v)) {
-		struct host *h = v;
+	MAP_EACH(h, &f->hosts->by_name, struct host) {
 		if (!only_idle || (h->place == HOST_IDLE &&
 		    !(list_empty(&h->windows) && list_empty(&h->calls))))
 			host_settle(h);
@@ -215,12 +209,10 @@ void
 fetcher_forget_trouble(struct fetcher *f, uint32_t crawl, bool robots)
 {
 	const struct fetch_crawl *c = fetch_crawl_find(f, crawl);
-	size_t at = 0;
-	void *v;
 
 	if (robots)
 		f->hosts->robots_since = clock_wall();
-	while (map_next(&f->hosts->by_name, &at, &v))
+	MAP_EACH(v, &f->hosts->by_name, void)
 		if (window_find(v, c) != NULL)
 			origins_retry(v, robots);
 }

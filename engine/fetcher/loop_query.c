@@ -145,12 +145,11 @@ find_hosts(struct looking *k)
 {
 	struct host_table *t = k->f->hosts;
 	struct list *pages = &k->f->pages->all;
-	size_t at = 0;
-	void *v;
-
 	t->looks++;
-	while (rests(k) && map_next(&t->by_name, &at, &v))
-		add_host(k, v, false);
+	MAP_EACH(h, &t->by_name, struct host) {
+		if (rests(k))
+			add_host(k, h, false);
+	}
 	for (struct list *n = t->ready.next; n != &t->ready; n = n->next)
 		add_host(k, LIST_ITEM(n, struct host, ready_node), false);
 	for (size_t i = 0; i < t->sleeping.n; i++)

@@ -100,11 +100,7 @@ static void
 each_window(struct fetcher *f, const struct fetch_crawl *c,
     void (*fn)(struct window *))
 {
-	size_t at = 0;
-	void *v;
-
-	while (map_next(&f->hosts->by_name, &at, &v)) {
-		struct host *h = v;
+	MAP_EACH(h, &f->hosts->by_name, struct host) {
 		struct list *next;
 		for (struct list *n = h->windows.next; n != &h->windows;
 		    n = next) {

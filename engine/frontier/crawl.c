@@ -38,11 +38,8 @@ void
 crawl_free(struct crawl **cp)
 {
 	struct crawl *c = *cp;
-	size_t at = 0;
-	void *v;
 
-	while (map_next(&c->queues, &at, &v)) {
-		struct queue *q = v;
+	MAP_EACH(q, &c->queues, struct queue) {
 		queue_free(&q);
 	}
 	map_free(&c->queues);

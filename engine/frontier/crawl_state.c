@@ -111,11 +111,7 @@ crawl_consider_end(struct crawl *c)
 void
 crawl_wake_all(struct crawl *c)
 {
-	size_t at = 0;
-	void *v;
-
-	while (map_next(&c->queues, &at, &v)) {
-		struct queue *q = v;
+	MAP_EACH(q, &c->queues, struct queue) {
 		if (q->waiting > 0)
 			queue_tell(q);
 	}
@@ -153,10 +149,7 @@ crawl_set_deadline(struct crawl *c)
 void
 crawl_stop_deadlines(struct frontier *f)
 {
-	size_t at = 0;
-	void *v;
-
-	while (map_next(&f->crawls, &at, &v))
+	MAP_EACH(v, &f->crawls, void)
 		loop_timer_stop(f->loop, &((struct crawl *)v)->deadline);
 }
 
@@ -168,11 +161,8 @@ next_pending(const struct frontier *f)
 {
 	unsigned max = f->options.running_max, running = 0;
 	struct crawl *oldest = NULL;
-	size_t at = 0;
-	void *v;
 
-	while (map_next(&f->crawls, &at, &v)) {
-		struct crawl *c = v;
+	MAP_EACH(c, &f->crawls, struct crawl) {
 		bool waits = c->view.state == CRAWL_PENDING && c->loaded;
 		/* Calls are few, and nobody waits for them to end. */
 		if (waits && crawl_kind_has_calls(c->view.kind))

@@ -95,16 +95,12 @@ give_name_on(struct frontier *f, struct crawl *c)
 static void
 leave(struct frontier *f, struct crawl *c)
 {
-	size_t at = 0;
-	void *v;
-
 	map_take_id(&f->crawls, c->id);
 	bytes_limit_set(c, 0);
 	give_name_on(f, c);
 	list_take(&c->dirty_node);
 	list_take(&c->changed_node);
-	while (map_next(&c->queues, &at, &v)) {
-		struct queue *q = v;
+	MAP_EACH(q, &c->queues, struct queue) {
 		list_take(&q->dirty_node);
 		list_take(&q->changed_node);
 		list_take(&q->starved_node);

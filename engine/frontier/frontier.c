@@ -167,10 +167,9 @@ quarantine(struct frontier *f, struct why *w)
 	enum err e = OK;
 	size_t at = 0;
 	char prefix[32];
-	void *v;
+	const struct crawl *c;
 
-	while (e == OK && map_next(&f->crawls, &at, &v)) {
-		const struct crawl *c = v;
+	while (e == OK && (c = map_next(&f->crawls, &at)) != NULL) {
 		if (crawl_state_is_ended(c->view.state) || c->warc_dir.n == 0)
 			continue;
 		crawl_prefix(c, prefix, sizeof(prefix));
@@ -312,8 +311,6 @@ void
 frontier_free(struct frontier **fp)
 {
 	struct frontier *f = *fp;
-	size_t at = 0;
-	void *v;
 
 	if (f == NULL)
 		return;
@@ -326,8 +323,7 @@ frontier_free(struct frontier **fp)
 	delete_forget(f);
 	host_slots_close(f);
 	lease_close(f);
-	while (map_next(&f->crawls, &at, &v)) {
-		struct crawl *c = v;
+	MAP_EACH(c, &f->crawls, struct crawl) {
 		crawl_free(&c);
 	}
 	map_free(&f->crawls);
@@ -361,15 +357,13 @@ enum err
 frontier_may_begin(const struct frontier *f, struct why *w)
 {
 	unsigned pending = 0;
-	size_t at = 0;
-	void *v;
 
 	if (ledger_health(f->ledger) == LEDGER_FAILED)
 		return why(w, ERR_BROKEN, "a write failed; the program must "
 		    "be started again");
 	if (ledger_health(f->ledger) == LEDGER_DISK_FULL)
 		return why(w, ERR_DISK_FULL, "the disk is full");
-	while (map_next(&f->crawls, &at, &v))
+	MAP_EACH(v, &f->crawls, void)
 		pending += ((struct crawl *)v)->view.state == CRAWL_PENDING;
 	if (f->options.pending_max != 0 && pending >= f->options.pending_max)
 		return why(w, ERR_FULL, "%u crawls are waiting to be started "
@@ -481,14 +475,11 @@ static void
 check_crawl(const struct crawl *c)
 {
 	uint64_t waiting = 0, leased = 0, done = 0;
-	size_t at = 0;
-	void *v;
 
 	CHECK(!c->retired || c->queues.n == 0);
 	if (c->retired)
 		return;
-	while (map_next(&c->queues, &at, &v)) {
-		const struct queue *q = v;
+	MAP_EACH(q, &c->queues, const struct queue) {
 		waiting += q->waiting;
 		leased += q->leased;
 		done += q->done;
@@ -505,11 +496,8 @@ check_crawl(const struct crawl *c)
 void
 frontier_check(const struct frontier *f)
 {
-	size_t at = 0;
-	void *v;
-
 	known_evict_check(f);
 	host_slots_check(f);
-	while (map_next(&f->crawls, &at, &v))
+	MAP_EACH(v, &f->crawls, void)
 		check_crawl(v);
 }

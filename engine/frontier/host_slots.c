@@ -122,25 +122,17 @@ queue_settle(struct queue *q)
 void
 crawl_settle(struct crawl *c)
 {
-	size_t at = 0;
-	void *v;
-
-	while (map_next(&c->queues, &at, &v))
+	MAP_EACH(v, &c->queues, void)
 		queue_settle(v);
 }
 
 void
 host_slots_check(const struct frontier *f)
 {
-	size_t at = 0;
-	void *v;
 	unsigned n = 0, most = 0;
 
-	while (map_next(&f->crawls, &at, &v)) {
-		const struct crawl *c = v;
-		size_t inner = 0;
-		while (map_next(&c->queues, &inner, &v)) {
-			const struct queue *q = v;
+	MAP_EACH(c, &f->crawls, const struct crawl) {
+		MAP_EACH(q, &c->queues, const struct queue) {
 			n += q->active;
 			CHECK(!q->active || list_empty(&q->slot_node));
 			/* What is out there has its place. */
@@ -160,14 +152,8 @@ host_slots_check(const struct frontier *f)
 void
 host_slots_close(struct frontier *f)
 {
-	size_t at = 0;
-	void *v;
-
-	while (map_next(&f->crawls, &at, &v)) {
-		const struct crawl *c = v;
-		size_t inner = 0;
-		while (map_next(&c->queues, &inner, &v)) {
-			struct queue *q = v;
+	MAP_EACH(c, &f->crawls, const struct crawl) {
+		MAP_EACH(q, &c->queues, struct queue) {
 			rest_no_more(q);
 			metric_add(&metrics[METRIC_QUEUES_ACTIVE],
 			    -(int64_t)q->active);

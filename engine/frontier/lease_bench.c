@@ -496,16 +496,14 @@ print_memory(const char *when, uint64_t urls)
 {
 	const struct lease_service *o = b.frontier->leases;
 	struct url_table_stats k;
-	size_t at = 0, slots = 0, names = 0, sets = 0, heaps = 0;
-	void *v;
+	size_t slots = 0, names = 0, sets = 0, heaps = 0;
 
 	slots = (o->slots_n + LEASE_CHUNK - 1) / LEASE_CHUNK *
 	    LEASE_CHUNK * sizeof(struct lease_queue);
 	heaps = (o->by_date.cap + o->delays.cap + o->own_delays.cap) *
 	    sizeof(struct lease_turn) +
 	    (o->changed.cap + o->leaving.cap + o->dirty.cap) * 4;
-	while (map_next(&o->ids, &at, &v)) {
-		const struct lease_crawl *c = v;
+	MAP_EACH(c, &o->ids, const struct lease_crawl) {
 		names += c->names.total;
 		sets += (c->keys.cap + c->ids.cap) *
 		    sizeof(struct lease_place);

@@ -125,11 +125,8 @@ lease_check(struct frontier *f)
 	struct lease_service *o = f->leases;
 	struct lease_stats s = { .queues = 0 };
 	uint64_t unseen = 0;
-	size_t at = 0;
-	void *v;
 
-	while (map_next(&o->ids, &at, &v)) {
-		struct lease_crawl *c = v;
+	MAP_EACH(c, &o->ids, struct lease_crawl) {
 		unseen += check_crawl(f, ledger_index(f->ledger), c);
 		add(&s, &c->stats);
 	}

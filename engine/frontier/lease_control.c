@@ -22,15 +22,15 @@
 static void
 count_blocked(struct lease_service *o)
 {
-	void *v;
-
 	for (unsigned n = 0; n < BLOCKS_PART; n++) {
-		if (!map_next(&o->rares, &o->blocked_at, &v)) {
+		const struct lease_rare *r = map_next(&o->rares,
+		    &o->blocked_at);
+		if (r == NULL) {
 			o->blocked = o->blocking;
 			o->blocking = o->blocked_at = 0;
 			return;
 		}
-		o->blocking += ((struct lease_rare *)v)->block_s >= o->now_s;
+		o->blocking += r->block_s >= o->now_s;
 	}
 }
 

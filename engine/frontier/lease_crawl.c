@@ -53,11 +53,10 @@ lease_look(struct frontier *f, struct arena *a, size_t max, size_t *n)
 	struct lease_crawl_look *all = ARENA_ARRAY(a,
 	    struct lease_crawl_look, MIN(max, crawls->n));
 	size_t at = 0;
-	void *v;
+	const struct lease_crawl *c;
 
 	*n = 0;
-	while (*n < max && map_next(crawls, &at, &v)) {
-		const struct lease_crawl *c = v;
+	while (*n < max && (c = map_next(crawls, &at)) != NULL) {
 		if (!c->dead)
 			all[(*n)++] = (struct lease_crawl_look){ c->id,
 			    arena_copy(a, c->name), c->stats };

@@ -391,13 +391,10 @@ list_crawls(struct lease_list *l)
 {
 	struct frontier *f = l->call.frontier;
 	const struct lease_service *o = f->leases;
-	size_t at = 0;
-	void *v;
 
 	l->entries = ARENA_ARRAY(&l->arena, struct lease_entry,
 	    o->crawls.n + 1);
-	while (map_next(&o->crawls, &at, &v)) {
-		const struct lease_crawl *c = v;
+	MAP_EACH(c, &o->crawls, const struct lease_crawl) {
 		if (c->stats.queues > 0)
 			l->entries[l->n++].key = arena_copy(&l->arena,
 			    c->name);

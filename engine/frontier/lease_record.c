@@ -781,8 +781,6 @@ void
 lease_close(struct frontier *f)
 {
 	struct lease_service *o = f->leases;
-	size_t at = 0;
-	void *v;
 
 	if (o == NULL)
 		return;
@@ -793,8 +791,7 @@ lease_close(struct frontier *f)
 	while (!list_empty(&o->dying))
 		lease_bury_crawl(LIST_ITEM(o->dying.next,
 		    struct lease_crawl, dying_node));
-	while (map_next(&o->ids, &at, &v)) {
-		struct lease_crawl *c = v;
+	MAP_EACH(c, &o->ids, struct lease_crawl) {
 		c->dead = true;
 		lease_bury_crawl(c);
 	}

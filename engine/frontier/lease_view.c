@@ -101,20 +101,16 @@ static void
 list_crawls(struct lease_list *l)
 {
 	struct frontier *f = l->call.frontier;
-	size_t at = 0, n = f->leases->crawls.n + f->crawls.n;
+	size_t n = f->leases->crawls.n + f->crawls.n;
 	uint32_t id;
-	void *v;
 
 	l->entries = ARENA_ARRAY(&l->arena, struct lease_entry, n + 1);
-	while (map_next(&f->leases->crawls, &at, &v)) {
-		const struct lease_crawl *c = v;
+	MAP_EACH(c, &f->leases->crawls, const struct lease_crawl) {
 		if (c->stats.queues > 0 && !lease_view_name(c->name, &id))
 			l->entries[l->n++].key = arena_copy(&l->arena,
 			    c->name);
 	}
-	at = 0;
-	while (map_next(&f->crawls, &at, &v)) {
-		const struct crawl *c = v;
+	MAP_EACH(c, &f->crawls, const struct crawl) {
 		if (c->view.queues > 0)
 			l->entries[l->n++].key = name_of(&l->arena, c->id);
 	}
@@ -227,8 +223,6 @@ collect(struct lease_list *l, const struct crawl *c)
 {
 	struct lease_view_walk *w = walk_of(l);
 	struct queue *one = find_queue(c, l->key);
-	size_t at = 0;
-	void *v;
 
 	w->retired = c->retired;
 	if (w->retired)
@@ -241,8 +235,7 @@ collect(struct lease_list *l, const struct crawl *c)
 		return;
 	}
 	w->queues = mem_array(c->queues.n + 1, sizeof(*w->queues));
-	while (map_next(&c->queues, &at, &v)) {
-		const struct queue *q = v;
+	MAP_EACH(q, &c->queues, const struct queue) {
 		if (is_listed(l, q->key, q->waiting + q->leased))
 			w->queues[w->n++] = (struct lease_view_queue){ q->key,
 			    q->id };
@@ -537,8 +530,6 @@ stats_kept(struct promise *p, enum err e)
 static bool
 add_queues(struct lease_control *k, const struct crawl *c)
 {
-	void *v;
-
 	/* The table has grown meanwhile: its queues have moved. */
 	if (k->cap != c->queues.cap) {
 		k->stats = (struct lease_stats){ 0 };
@@ -546,9 +537,10 @@ add_queues(struct lease_control *k, const struct crawl *c)
 		k->cap = c->queues.cap;
 	}
 	for (unsigned n = 0; n < STATS_PART; n++) {
-		if (!map_next(&c->queues, &k->at, &v))
+		const struct queue *q = map_next(&c->queues, &k->at);
+		if (q == NULL)
 			return true;
-		add_queue(&k->stats, v);
+		add_queue(&k->stats, q);
 	}
 	return false;
 }

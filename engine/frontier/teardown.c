@@ -59,14 +59,12 @@ teardown_of(struct request *r)
 static void
 put_some(struct teardown *t)
 {
-	void *v;
-
 	for (unsigned n = 0; n < PUT_PART; n++) {
-		if (!map_next(&t->crawl->queues, &t->at, &v)) {
+		struct queue *q = map_next(&t->crawl->queues, &t->at);
+		if (q == NULL) {
 			t->put = true;
 			return;
 		}
-		struct queue *q = v;
 		if (list_empty(&q->changed_node))
 			continue;
 		list_take(&q->changed_node);
@@ -205,12 +203,10 @@ static int
 free_some(struct request *r)
 {
 	struct teardown *t = teardown_of(r);
-	void *v;
-
 	for (unsigned n = 0; n < FREE_PART; n++) {
-		if (!map_next(&t->queues, &t->at, &v))
+		struct queue *q = map_next(&t->queues, &t->at);
+		if (q == NULL)
 			return REQUEST_DONE;
-		struct queue *q = v;
 		CHECK(!q->fresh && !q->dirty && !q->active &&
 		    list_empty(&q->changed_node) &&
 		    list_empty(&q->slot_node));
@@ -225,12 +221,10 @@ free_some(struct request *r)
 static void
 teardown_free(struct teardown *t)
 {
-	void *v;
+	struct queue *q;
 
-	while (map_next(&t->queues, &t->at, &v)) {
-		struct queue *q = v;
+	while ((q = map_next(&t->queues, &t->at)) != NULL)
 		queue_free(&q);
-	}
 	list_take(&t->node);
 	map_free(&t->queues);
 	arena_free(&t->keys);
@@ -318,10 +312,9 @@ teardown_load(struct frontier *f, struct why *w)
 {
 	enum err e = OK;
 	size_t at = 0;
-	void *v;
+	struct crawl *c;
 
-	while (e == OK && map_next(&f->crawls, &at, &v)) {
-		struct crawl *c = v;
+	while (e == OK && (c = map_next(&f->crawls, &at)) != NULL) {
 		if (c->retired && (c->queues.n > 0 ||
 		    !crawl_state_is_ended(c->view.state)))
 			e = load_rest(c, w);
@@ -335,8 +328,6 @@ teardown_open(struct frontier *f)
 	const struct frontier_options *o = &f->options;
 	struct teardown_places *p = mem_new(sizeof(*p) +
 	    o->ports_n * sizeof(p->loops[0]));
-	size_t at = 0;
-	void *v;
 
 	f->teardown_places = p;
 	for (size_t i = 0; i < o->ports_n; i++)
@@ -350,8 +341,7 @@ teardown_open(struct frontier *f)
 		[AT_BESIDE] = { ledger_enter_beside, f->ledger },
 		[AT_DURABLE] = { ledger_enter_durable, f->ledger },
 	} };
-	while (map_next(&f->crawls, &at, &v)) {
-		struct crawl *c = v;
+	MAP_EACH(c, &f->crawls, struct crawl) {
 		if (crawl_state_is_ended(c->view.state))
 			crawl_teardown(c);
 	}

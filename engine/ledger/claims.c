@@ -252,10 +252,8 @@ static struct str
 place_by_archive(struct claims *c)
 {
 	struct owner o;
-	size_t at = 0;
-	void *v;
 
-	while (map_next(&c->roots, &at, &v))
+	MAP_EACH(v, &c->roots, void)
 		if (owner_read(((struct claim *)v)->root.p, &c->arena, &o,
 		    NULL) == OK && strcmp(o.id, c->identity.id) == 0)
 			return o.place;
@@ -303,7 +301,7 @@ claims_check(struct claims *c, const struct claims_facts *facts,
 		c->identity.place = str_of(c->paths.home);
 		return identity_write(c->paths.home, &c->identity, w);
 	}
-	while (e == OK && map_next(&c->roots, &at, &v))
+	while (e == OK && (v = map_next(&c->roots, &at)) != NULL)
 		e = judge(c, v, facts->last, facts->log_lost, w);
 	if (e == OK && facts->log_lost)
 		e = why(w, ERR_CORRUPT, "the commit log is missing");
@@ -409,8 +407,6 @@ take_roots(struct claims *c, struct group *g)
 	struct arena a = ARENA_INIT;
 	struct str key, value;
 	struct warc_record r;
-	size_t at = 0;
-	void *v;
 
 	for (index_iter_seek(i, STR("")); index_iter_valid(i, &key, &value);
 	    index_iter_next(i)) {
@@ -419,7 +415,7 @@ take_roots(struct claims *c, struct group *g)
 			claim_of(c, paths_root(&c->paths, r.dir, &a));
 	}
 	index_iter_free(&i);
-	while (map_next(&c->roots, &at, &v)) {
+	MAP_EACH(v, &c->roots, void) {
 		struct str *names;
 		size_t n;
 		struct claim *x = v;

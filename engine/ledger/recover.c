@@ -369,7 +369,7 @@ ledger_recover_warcs(struct ledger *l, struct index *x, uint64_t last_group,
 	enum err e = OK;
 	struct lost_files lost = { 0 };
 	size_t at = 0;
-	void *v;
+	const struct work_dir *d;
 
 	for (index_iter_seek(i, STR("")); e == OK &&
 	    index_iter_valid(i, &key, &value); index_iter_next(i)) {
@@ -392,10 +392,8 @@ ledger_recover_warcs(struct ledger *l, struct index *x, uint64_t last_group,
 	if (e == OK)
 		e = index_iter_error(i, w);
 	report_more(&lost);
-	while (e == OK && map_next(&dirs, &at, &v)) {
-		const struct work_dir *d = v;
+	while (e == OK && (d = map_next(&dirs, &at)) != NULL)
 		e = quarantine_files(d->dir, d->path, last_group, w);
-	}
 	index_iter_free(&i);
 	index_batch_free(&b);
 	map_free(&dirs);

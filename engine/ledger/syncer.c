@@ -570,13 +570,10 @@ void
 syncer_free(struct syncer **sp)
 {
 	struct syncer *s = *sp;
-	size_t at = 0;
-	void *v;
 
 	if (s == NULL)
 		return;
-	while (map_next(&s->warcs, &at, &v)) {
-		struct open_warc *o = v;
+	MAP_EACH(o, &s->warcs, struct open_warc) {
 		archive_port()->close(&o->fd);
 		open_warc_free(&o);
 	}

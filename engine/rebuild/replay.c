@@ -47,13 +47,10 @@ void
 replay_free(struct replay **xp)
 {
 	struct replay *x = *xp;
-	size_t at = 0;
-	void *v;
 
 	if (x == NULL)
 		return;
-	while (map_next(&x->crawls, &at, &v)) {
-		struct told_crawl *t = v;
+	MAP_EACH(t, &x->crawls, struct told_crawl) {
 		told_free(&t);
 	}
 	map_free(&x->crawls);
@@ -377,15 +374,14 @@ replay_end(struct replay *x, struct why *w)
 {
 	struct crawl_view v;
 	size_t at = 0;
-	void *value;
+	struct told_crawl *t;
 	enum err e = x->now == NULL ? OK : end_crawl(x, x->now, w);
 
 	if (e == OK)
 		e = tell_all_old(x, w);
 
 	/* Of these not one capture is there: their seeds wait. */
-	while (e == OK && map_next(&x->crawls, &at, &value)) {
-		struct told_crawl *t = value;
+	while (e == OK && (t = map_next(&x->crawls, &at)) != NULL) {
 		if (frontier_view(x->frontier, t->shared.id, &v) == OK)
 			continue;
 		e = begin(x, t, w);

@@ -449,13 +449,11 @@ void
 scheduler_free(struct scheduler **tp)
 {
 	struct scheduler *t = *tp;
-	size_t at = 0;
-	void *v;
 
 	if (t == NULL)
 		return;
 	scheduler_stop(t);
-	while (map_next(&t->failures, &at, &v))
+	MAP_EACH(v, &t->failures, void)
 		free(v);
 	map_free(&t->failures);
 	mem_free(tp);

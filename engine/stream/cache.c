@@ -619,7 +619,7 @@ stream_free(struct stream **fp)
 	body_streams_close(&f->bodies);
 	crawl_registry_unwatch(&f->watch);
 	shrink(f, 0);
-	for (at = 0; map_next(&f->caches, &at, &v); at = 0)
+	for (at = 0; (v = map_next(&f->caches, &at)) != NULL; at = 0)
 		crawl_cache_free(f, v);
 	map_free(&f->caches);
 	mem_free(fp);
