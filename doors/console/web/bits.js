@@ -4,6 +4,8 @@ import { ENDED, nameOf, now } from "./crawls.js";
 import { ago, count, exact, quoted, span, statusWord } from "./format.js";
 import { icon } from "./icons.js";
 
+const READ_S = 3;                      // lists are read again
+
 /* A crawl's state: shape, colour and word. */
 export function stateBadge() {
 	const word = el("span", null), node = el("span.badge", null, icon(
@@ -146,6 +148,25 @@ export function tile(name, kind) {
 		node.classList.toggle("loud", !!loud);
 	};
 	return node;
+}
+
+/* Where a view is: the crawls, a crawl, and perhaps a page of it. */
+export function crumbs(id, page) {
+	return el("p.crumbs", null, el("a", { href: "/" }, "Crawls"), " / ",
+	    page === undefined ? el("span", null, "#" + id) : [el("a",
+	    { href: "/crawls/" + id }, "#" + id), " / ", el("span", null,
+	    "page " + count(page))]);
+}
+
+/* Read a list at once and every few seconds: others may change it, too. */
+export function follow(app, read) {
+	let seconds = 0;
+
+	read();
+	return { tick() {
+		if (++seconds % READ_S === 0 && app.door.state === "open")
+			read();
+	} };
 }
 
 /* Base64 to bytes. */

@@ -1,5 +1,5 @@
 /* bulk.js -- orders to many crawls at once. */
-import { el, put } from "./dom.js";
+import { button, el, put } from "./dom.js";
 import { ENDED, nameOf } from "./crawls.js";
 import { count, many, quoted } from "./format.js";
 import { icon } from "./icons.js";
@@ -27,12 +27,12 @@ const VERBS = [
  */
 export function bulkBar(app, rows, changed) {
 	const picked = new Set(), text = el("b", null);
-	const buttons = VERBS.map((v) => el("button" + (v[5] ? ".danger" : ""),
-	    { type: "button", onclick: (e) => run(v, e.currentTarget) }));
+	const buttons = VERBS.map((v) => button(v[5] ? ".danger" : "",
+	    { onclick: (e) => run(v, e.currentTarget) }));
 	const node = el("div.bulk", { role: "group", hidden: true,
 	    "aria-label": "What to do with the selected crawls" }, text, buttons,
-	    el("button.quiet", { type: "button", "data-local": true,
-	    onclick: () => pick([]) }, "Select none"));
+	    button(".quiet", { "data-local": true, onclick: () => pick([]) },
+	    "Select none"));
 
 	const chosen = () => rows().filter((r) => picked.has(r.id) &&
 	    r.kind === "crawl");
@@ -58,7 +58,7 @@ export function bulkBar(app, rows, changed) {
 		}
 	}
 
-	async function run([verb, , command, fits, done, question], button) {
+	async function run([verb, , command, fits, done, question], clicked) {
 		const all = chosen().filter(fits);
 		const names = all.slice(0, NAMED_MAX).map((r) =>
 		    quoted(nameOf(r))).join(", ");
@@ -68,7 +68,7 @@ export function bulkBar(app, rows, changed) {
 		    `${names} and ${count(all.length - NAMED_MAX)} more. ` :
 		    `${names}. `) + question, `${verb} ${count(all.length)}`))
 			return;
-		button.disabled = true;
+		clicked.disabled = true;
 		const ends = await Promise.allSettled(all.map(async (r) => {
 			const data = await app.door.ask(command,
 			    { crawl_id: r.id });
@@ -77,7 +77,7 @@ export function bulkBar(app, rows, changed) {
 			else
 				app.crawls.merge(r.id, { status: data.status });
 		}));
-		button.disabled = false;
+		clicked.disabled = false;
 		const failed = ends.filter((e) => e.status === "rejected");
 		const well = all.length - failed.length;
 		if (well > 0)

@@ -3,8 +3,8 @@
  * tabs for what came in, what went wrong, what is next, the rules, the log and
  * the files.
  */
-import { clear, el, PHONE, put, set } from "./dom.js";
-import { ageOf, endReason, moment, stateBadge, steering, tile } from
+import { button, clear, el, PHONE, put, tabBar } from "./dom.js";
+import { ageOf, crumbs, endReason, moment, stateBadge, steering, tile } from
     "./bits.js";
 import { Chart } from "./chart.js";
 import { ENDED, nameOf } from "./crawls.js";
@@ -79,33 +79,27 @@ function view(root, id, first, app) {
 	    flight: tile("In flight"), errors: tile("Exceptions"),
 	    skipped: tile("Skipped"), age: tile("Running for"),
 	    eta: tile("Done in") };
-	const remove = app.may("realtime") && el("button.danger", {
-	    type: "button", hidden: true, onclick: () => removeIt() },
-	    icon("trash"), " Delete");
+	const remove = app.may("realtime") && button(".danger", { hidden: true,
+	    onclick: () => removeIt() }, icon("trash"), " Delete");
 	const again = app.may("realtime") && el("span.steering", { hidden: true },
-	    el("button", { type: "button", onclick: (e) => runAgain(
-	    e.currentTarget) }, icon("play"), " Run again"),
+	    button("", { onclick: (e) => runAgain(e.currentTarget) },
+	    icon("play"), " Run again"),
 	    el("a.button", { href: "/new?from=" + id }, "Edit and run"));
-	const retry = app.may("realtime") && el("button", { type: "button",
-	    hidden: true, onclick: () => act(retry, retryFailures) },
+	const retry = app.may("realtime") && button("", { hidden: true,
+	    onclick: () => act(retry, retryFailures) },
 	    icon("retry"), " Retry failures");
 	const charts = chartsOf(app, id, row);
-	const tabs = el("div.tabs", { role: "tablist",
-	    "aria-label": "About this crawl" });
 	const panel = el("div.panel", { role: "tabpanel", id: "panel" });
-	let tab = null, tabName = "", seen = null, seconds = 0, still = 0;
+	const tabs = tabBar("About this crawl", "tab-", TABS, panel, (key) =>
+	    open(key));
+	let tab = null, seen = null, seconds = 0, still = 0;
 
-	root.append(el("p.crumbs", null, el("a", { href: "/" }, "Crawls"),
-	    " / ", el("span", null, "#" + id)),
-	    el("div.head", null, badge, name, el("span.grow", null), steer,
-	        again, retry, remove), meta, why,
+	root.append(crumbs(id), el("div.head", null, badge, name,
+	        el("span.grow", null), steer, again, retry, remove), meta, why,
 	    el("dl.tiles", null, Object.values(tiles)), charts.node, tabs,
 	    panel);
-	for (const [key, text] of TABS)
-		tabs.append(el("button.tab", { type: "button", role: "tab",
-		    id: "tab-" + key, "aria-controls": "panel",
-		    onclick: () => open(key), onkeydown: tabKey }, text,
-		    el("span.tab-count", null)));
+	for (const b of tabs.children)
+		b.append(el("span.tab-count", null));
 
 	/* --- tabs ---- */
 
@@ -113,33 +107,13 @@ function view(root, id, first, app) {
 		const found = TABS.find(([k]) => k === key) ?? TABS[0];
 
 		tab?.close?.();
-		tabName = found[0];
-		for (const b of tabs.children) {
-			const on = b.id === "tab-" + tabName;
-			set(b, "aria-selected", on ? "true" : "false");
-			set(b, "tabindex", on ? "0" : "-1");
-			if (on)
-				b.scrollIntoView({ block: "nearest",
-				    inline: "nearest" });
-		}
-		panel.setAttribute("aria-labelledby", "tab-" + tabName);
-		const keep = q ?? {};
-		app.query({ tab: tabName === "pages" ? "" : tabName,
+		tabs.mark(found[0]);
+		tabs.querySelector("#tab-" + found[0]).scrollIntoView({
+		    block: "nearest", inline: "nearest" });
+		app.query({ tab: found[0] === "pages" ? "" : found[0],
 		    find: "", status: "", type: "", host: "", order: "",
-		    pattern: "", kind: "", ...keep });
+		    pattern: "", kind: "", ...q });
 		tab = found[2](clear(panel), { id, row, app, open });
-	}
-
-	function tabKey(e) {
-		const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
-
-		if (by === undefined)
-			return;
-		const i = TABS.findIndex(([k]) => k === tabName);
-		const next = TABS[(i + by + TABS.length) % TABS.length][0];
-		e.preventDefault();
-		open(next);
-		tabs.querySelector("#tab-" + next).focus();
 	}
 
 	/* --- the head ---- */
@@ -283,8 +257,8 @@ function view(root, id, first, app) {
 	}
 
 	/* The old crawl stays as it ended; a new one begins. */
-	function runAgain(button) {
-		act(button, async () => {
+	function runAgain(clicked) {
+		act(clicked, async () => {
 			const data = await app.door.ask("job.rerun",
 			    { crawl_id: id });
 			app.toast(`Crawl ${data.crawl_id} began.`, "good");
@@ -421,9 +395,8 @@ function outside(root, id, first, app) {
 	};
 
 	app.title(nameOf(first));
-	root.append(el("p.crumbs", null, el("a", { href: "/" }, "Crawls"), " / ",
-	    el("span", null, "#" + id)), el("div.head", null, badge, el("h1",
-	    null, nameOf(first)), el("span.grow", null)), el("p.why-line.over",
+	root.append(crumbs(id), el("div.head", null, badge, el("h1", null,
+	    nameOf(first)), el("span.grow", null)), el("p.why-line.over",
 	    null, "Crawlers from outside fetch it, by the urlfrontier door; " +
 	    "Argiope keeps its queues."), el("dl.tiles", null, queued),
 	    charts.node, el("p.help", null, "Its queues: ", el("code", null,
@@ -466,9 +439,8 @@ function chartsOf(app, id, row) {
 	const c = outside ? { queue: one("Queued", count, [{ name: "queued",
 	    class: "c-main" }]) } : all;
 	let range = ENDED.has(row().status) ? "0" : "300";
-	const buttons = RANGES.map(([v, text]) => el("button.quiet",
-	    { type: "button", "aria-pressed": String(v === range),
-	    onclick: () => {
+	const buttons = RANGES.map(([v, text]) => button(".quiet",
+	    { "aria-pressed": String(v === range), onclick: () => {
 		range = v;
 		for (const [i, b] of buttons.entries())
 			b.setAttribute("aria-pressed",

@@ -2,7 +2,7 @@
  * dashboard.js -- every crawl at a glance: is it working, if not why, and the
  * buttons to steer it, or many at once.  Only the rows in view are nodes.
  */
-import { each, el, later, PHONE, put, select, set, soon } from "./dom.js";
+import { button, each, el, later, PHONE, put, select, set, soon } from "./dom.js";
 import { ageOf, endOf, stateBadge, steering, tile } from "./bits.js";
 import { sparkline } from "./chart.js";
 import { ENDED, nameOf } from "./crawls.js";
@@ -62,8 +62,8 @@ export function dashboard(root, params, app) {
 	const heads = COLUMNS.map(([text, key], i) => {
 		const head = el("th", { scope: "col", class: i >= 2 && i <= 6 ?
 		    "num" : null }, key === undefined ? text || el("span.unseen",
-		    null, "Steer") : el("button.sort", { type: "button",
-		    onclick: () => sortBy(key) }, text));
+		    null, "Steer") : button(".sort", { onclick: () =>
+		    sortBy(key) }, text));
 		head.key = key;
 		return head;
 	});
@@ -224,7 +224,7 @@ export function dashboard(root, params, app) {
 		else
 			empty(none, "No crawl fits these filters",
 			    `There are ${count(all.length)} in all.`,
-			    el("button", { type: "button", onclick: () => {
+			    button("", { onclick: () => {
 				find.value = state.value = wanted = "";
 				tag.value = "";
 				filter();

@@ -126,6 +126,57 @@ export function later(call, ms) {
 	};
 }
 
+/* A button that sends no form; its properties and children as for el(). */
+export function button(kind, props, ...children) {
+	return el("button" + kind, { type: "button", ...props }, children);
+}
+
+/*
+ * A table that scrolls by itself.  `heads` are texts, nodes, or [text, class];
+ * "" is the head of the buttons.  `body` is a tbody, or rows.
+ */
+export function table(label, heads, body) {
+	const all = heads.map((h) => {
+		const [text, kind] = [h].flat();
+		return el("th", { scope: "col", class: kind }, text ||
+		    el("span.unseen", null, "Actions"));
+	});
+
+	return el("div.scroll", { tabindex: "0", role: "region", "aria-label":
+	    label }, el("table", { "aria-label": label }, el("thead", null,
+	    el("tr", null, all)), Array.isArray(body) ? el("tbody", null,
+	    body) : body));
+}
+
+/*
+ * Tabs over one panel: `list` is [[key, name], ...]; pick(key) is called for a
+ * click and for the arrow keys, and calls node.mark(key) in turn.
+ */
+export function tabBar(label, prefix, list, panel, pick) {
+	const node = el("div.tabs", { role: "tablist", "aria-label": label },
+	    list.map(([key, name], i) => button(".tab", { role: "tab",
+	    id: prefix + key, "aria-controls": panel.id,
+	    onclick: () => pick(key), onkeydown: (e) => {
+		const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+		if (by === undefined)
+			return;
+		const to = (i + by + list.length) % list.length;
+		e.preventDefault();
+		pick(list[to][0]);
+		node.children[to].focus();
+	    } }, name)));
+
+	node.mark = (key) => {
+		for (const b of node.children) {
+			const on = b.id === prefix + key;
+			b.setAttribute("aria-selected", String(on));
+			b.tabIndex = on ? 0 : -1;
+		}
+		panel.setAttribute("aria-labelledby", prefix + key);
+	};
+	return node;
+}
+
 /* A label above its field, with a line of help below. */
 let ids = 0;
 

@@ -139,6 +139,11 @@ export function quoted(name) {
 	return "“\u2068" + name + "\u2069”";
 }
 
+/* "a, b" to a list. */
+export function listOf(text) {
+	return text.split(",").map((t) => t.trim()).filter((t) => t !== "");
+}
+
 /* "1 page", "12 pages" */
 export function many(n, one, more) {
 	return count(n) + " " + (n === 1 ? one : more ?? one + "s");

@@ -1,6 +1,6 @@
 /* launch.js -- a new crawl: seeds, a name, a policy; start, or save to repeat. */
 import { clear, el, field, later, put, select } from "./dom.js";
-import { count, hostOf, many } from "./format.js";
+import { count, hostOf, listOf, many } from "./format.js";
 import { icon } from "./icons.js";
 import { explainBox, getPolicy, policyEditor, policyFields } from "./policy.js";
 import { act } from "./say.js";
@@ -232,8 +232,7 @@ export function launch(root, params, app) {
 		}
 		try {
 			const args = { seeds: all.seeds, policy: policyValue(),
-			    tags: tags.value.split(",").map((t) => t.trim())
-			    .filter((t) => t !== "") };
+			    tags: listOf(tags.value) };
 			if (repeat.checked) {
 				const data = await app.door.ask("schedule.put",
 				    { ...args, ...plan.value(),

@@ -2,8 +2,8 @@
  * page.js -- one page as it was captured: heads, timing, digest, links,
  * duplicates; its body as text, as a preview that can do nothing, as bytes.
  */
-import { clear, el, put, svg } from "./dom.js";
-import { moment, statusBadge } from "./bits.js";
+import { button, clear, el, put, svg, tabBar } from "./dom.js";
+import { crumbs, moment, statusBadge } from "./bits.js";
 import { bytes, count, exact, many, pathOf, span } from "./format.js";
 import { icon } from "./icons.js";
 import { copyButton } from "./say.js";
@@ -36,12 +36,6 @@ export function page(root, [id, number], app) {
 			return false;
 		return true;
 	} };
-}
-
-function crumbs(id, number) {
-	return el("p.crumbs", null, el("a", { href: "/" }, "Crawls"), " / ",
-	    el("a", { href: "/crawls/" + id }, "#" + id), " / ",
-	    el("span", null, "page " + count(number)));
 }
 
 function show(root, p, id, number, app) {
@@ -134,38 +128,20 @@ const SIZES = { cut: (size) => `The first ${size} are shown; the WARC record ` +
 const KINDS = [["text", "Text"], ["preview", "Preview"], ["bytes", "Bytes"]];
 
 function bodyPart(p, base, app) {
-	const tabs = el("div.tabs", { role: "tablist", "aria-label":
-	    "The body as" });
 	const panel = el("div.panel.body-panel", { role: "tabpanel",
 	    id: "body-panel", tabindex: "0" }, el("p.loading", null,
 	    "Reading the body…"));
+	const tabs = tabBar("The body as", "body-", KINDS, panel, (key) =>
+	    open(key));
 	const isHtml = /html/.test(p.type ?? ""), isPicture = PICTURE.test(
 	    p.type ?? "");
 	let body = null, now = isHtml || isPicture ? "preview" :
 	    /^(image|audio|video)\/|zip|pdf|octet-stream/.test(p.type ?? "") ?
 	    "bytes" : "text";
 
-	for (const [key, name] of KINDS)
-		tabs.append(el("button.tab", { type: "button", role: "tab",
-		    id: "body-" + key, "aria-controls": "body-panel",
-		    onclick: () => open(key), onkeydown: (e) => {
-			const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
-			const i = KINDS.findIndex(([k]) => k === now);
-			if (by === undefined)
-				return;
-			e.preventDefault();
-			open(KINDS[(i + by + KINDS.length) % KINDS.length][0]);
-			tabs.querySelector("#body-" + now).focus();
-		    } }, name));
-
 	function open(key) {
 		now = key;
-		for (const b of tabs.children) {
-			const on = b.id === "body-" + key;
-			b.setAttribute("aria-selected", String(on));
-			b.tabIndex = on ? 0 : -1;
-		}
-		panel.setAttribute("aria-labelledby", "body-" + key);
+		tabs.mark(key);
 		if (body === null)
 			return;
 		if (body.length === 0)
@@ -184,8 +160,8 @@ function bodyPart(p, base, app) {
 	function showText() {
 		const text = decodeText(body, p);
 		const pre = el("pre.body", null, text.slice(0, TEXT_MAX));
-		const all = text.length > TEXT_MAX && el("button", {
-		    type: "button", onclick: () => {
+		const all = text.length > TEXT_MAX && button("", {
+		    onclick: () => {
 			pre.append(text.slice(TEXT_MAX));
 			all.remove();
 		    } }, `Show all ${count(text.length)} characters`);
@@ -225,7 +201,7 @@ function bodyPart(p, base, app) {
 function hex(body) {
 	const box = el("div", null), pre = el("pre.body.hex", null);
 	let at = 0;
-	const more = el("button", { type: "button", onclick: () => {
+	const more = button("", { onclick: () => {
 		const end = Math.min(body.length, at + BYTES_MAX);
 		let text = "";
 		for (; at < end; at += 16) {
@@ -301,7 +277,7 @@ export function linksHere(crawl, url, app) {
 	const told = el("p.help", { "aria-live": "polite" });
 	const list = el("ul.samples.tall", { hidden: true, tabindex: "0",
 	    "aria-label": "Pages that link here" });
-	const go = el("button", { type: "button", onclick: () => {
+	const go = button("", { onclick: () => {
 		go.disabled = true;
 		put(told, "Reading the archived pages…");
 		look().catch((e) => {

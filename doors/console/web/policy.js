@@ -3,10 +3,10 @@
  * help, both from the server's table of fields; and how a policy decides about
  * one URL, rule by rule.
  */
-import { add, clear, el, field, put, select } from "./dom.js";
-import { bytes, count, rate } from "./format.js";
+import { add, button, clear, el, field, put, select } from "./dom.js";
+import { bytes, count, listOf, rate } from "./format.js";
 import { icon } from "./icons.js";
-import { act } from "./say.js";
+import { form } from "./say.js";
 
 /* The table of fields: [{name, kind, nullable, min, max, unit, help, words}] */
 let fieldsPromise = null;
@@ -114,11 +114,9 @@ export function explainBox(app, policy, seeds) {
 	}
 
 	return el("section.card.explain", null, el("h3", null, "Explain a URL"),
-	    el("form.line", { onsubmit: (e) => {
-		e.preventDefault();
-		act(go, explain);
-	    } }, el("label.unseen", { for: "explain-url" },
-	    "A URL to run through the policy"), url, go), el("p.help", null,
+	    form(".line", go, explain, el("label.unseen",
+	    { for: "explain-url" }, "A URL to run through the policy"), url,
+	    go), el("p.help", null,
 	    "Runs a URL through the policy and shows the rule that decides. " +
 	    "Nothing is fetched."), answer);
 }
@@ -262,8 +260,7 @@ function strings(f, now) {
 	const input = el("input", { value: (now ?? []).join(", "),
 	    spellcheck: "false" });
 
-	return [input, () => input.value.split(",").map((s) => s.trim())
-	    .filter((s) => s !== "")];
+	return [input, () => listOf(input.value)];
 }
 
 function headers(f, now) {
@@ -295,17 +292,17 @@ function ruleTable(rules, make, read, fresh) {
 	function draw() {
 		clear(list, rules.map((r, i) => {
 			const last = i === rules.length - 1;
-			const button = (name, text, call) => el("button.quiet",
-			    { type: "button", title: text, "aria-label": text +
-			    ", rule " + (i + 1), onclick: () => {
+			const tool = (name, text, call) => button(".quiet",
+			    { title: text, "aria-label": text + ", rule " +
+			    (i + 1), onclick: () => {
 				keep();
 				call();
 				draw();
 			    } }, icon(name));
 			const li = el("li", null, make(r, last, i),
-			    last ? null : [i > 0 && button("up", "Move up",
+			    last ? null : [i > 0 && tool("up", "Move up",
 			    () => rules.splice(i - 1, 0,
-			    ...rules.splice(i, 1))), button("trash",
+			    ...rules.splice(i, 1))), tool("trash",
 			    "Remove", () => rules.splice(i, 1))]);
 			li.rule = r;
 			return li;
@@ -317,8 +314,7 @@ function ruleTable(rules, make, read, fresh) {
 	}
 
 	draw();
-	return [add(el("div", null), list, el("button", { type: "button",
-	    onclick: () => {
+	return [add(el("div", null), list, button("", { onclick: () => {
 		keep();
 		rules.unshift({ ...fresh });
 		draw();
@@ -370,7 +366,7 @@ function mimeRules(f, now) {
 export function policyEditor(fields, policy, preset) {
 	const box = el("div", null), text = el("textarea.mono.tall", {
 	    spellcheck: "false", rows: "20", "aria-label": "The policy as JSON" });
-	const flip = el("button.quiet", { type: "button", onclick: () => {
+	const flip = button(".quiet", { onclick: () => {
 		try {
 			now = value();
 		} catch (e) {

@@ -108,6 +108,14 @@ export function empty(node, title, text, ...more) {
 	    el("p", null, text), more));
 }
 
+/* A form that calls send() for its button, as act() does. */
+export function form(kind, button, send, ...children) {
+	return el("form" + kind, { onsubmit: (e) => {
+		e.preventDefault();
+		act(button, send);
+	} }, children);
+}
+
 /* Call a verb for a button, which is busy until then; report failures. */
 export async function act(button, call) {
 	button.disabled = true;

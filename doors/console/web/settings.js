@@ -1,10 +1,11 @@
 /* settings.js -- policies, schedules, tokens, and the configuration. */
-import { clear, each, el, field, later, put, select } from "./dom.js";
-import { moment } from "./bits.js";
-import { count, quoted } from "./format.js";
+import { button, clear, each, el, field, later, put, select, tabBar, table }
+    from "./dom.js";
+import { follow, moment } from "./bits.js";
+import { count, listOf, quoted } from "./format.js";
 import { icon } from "./icons.js";
 import { getPolicy, policyEditor, policyFields, ruleRows } from "./policy.js";
-import { act, dialog, empty } from "./say.js";
+import { act, dialog, empty, form } from "./say.js";
 import { scheduleFields, scheduleText } from "./schedule.js";
 import { readSeeds } from "./launch.js";
 import { tokens } from "./tokens.js";
@@ -12,43 +13,22 @@ import { tokens } from "./tokens.js";
 const PARTS = [["policies", "Policies", policies],
 	["schedules", "Schedules", schedules], ["tokens", "Tokens", tokens],
 	["configuration", "Configuration", configuration]];
-const READ_S = 3;                      // lists are read again
 
 export function settings(root, params, app) {
-	const tabs = el("div.tabs", { role: "tablist", "aria-label":
-	    "Settings" });
 	const panel = el("div.panel", { role: "tabpanel", id: "panel" });
+	const tabs = tabBar("Settings", "tab-", PARTS, panel, (key) => {
+		history.replaceState(null, "", "/settings#" + key);
+		open();
+	});
 	let part = null;
 
 	root.append(el("h1", null, "Settings"), tabs, panel);
-	for (const [key, name] of PARTS)
-		tabs.append(el("button.tab", { type: "button", role: "tab",
-		    id: "tab-" + key, "aria-controls": "panel",
-		    onclick: () => {
-			history.replaceState(null, "", "/settings#" + key);
-			open();
-		    }, onkeydown: (e) => {
-			const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
-			const i = PARTS.findIndex(([k]) => k === key);
-			if (by === undefined)
-				return;
-			e.preventDefault();
-			const to = PARTS[(i + by + PARTS.length) %
-			    PARTS.length][0];
-			tabs.querySelector("#tab-" + to).click();
-			tabs.querySelector("#tab-" + to).focus();
-		    } }, name));
 
 	function open() {
 		const key = location.hash.slice(1);
 		const found = PARTS.find(([k]) => k === key) ?? PARTS[0];
 
-		for (const b of tabs.children) {
-			const on = b.id === "tab-" + found[0];
-			b.setAttribute("aria-selected", String(on));
-			b.tabIndex = on ? 0 : -1;
-		}
-		panel.setAttribute("aria-labelledby", "tab-" + found[0]);
+		tabs.mark(found[0]);
 		part = found[2](clear(panel), app);
 	}
 
@@ -58,13 +38,6 @@ export function settings(root, params, app) {
 		close: () => removeEventListener("hashchange", open),
 		tick: () => part?.tick?.(),
 	};
-}
-
-function table(label, heads, rows) {
-	return el("div.scroll", { tabindex: "0", role: "region", "aria-label":
-	    label }, el("table", { "aria-label": label }, el("thead", null,
-	    el("tr", null, heads.map((h) => el("th", { scope: "col" }, h ||
-	    el("span.unseen", null, "Actions"))))), el("tbody", null, rows)));
 }
 
 /*
@@ -81,15 +54,46 @@ function liveTable(box, label, heads, rowOf) {
 	};
 }
 
-/* Read again every few seconds, since others may change the list, too. */
-function follow(app, read) {
-	let seconds = 0;
+/*
+ * A form in `box`: save() keeps what was edited and returns what to say then;
+ * its error is shown in the form, and given to point().  Returns the button.
+ */
+function editForm(box, app, title, save, point, ...content) {
+	const wrong = el("p.wrong", { role: "alert" });
+	const done = el("button.primary", null, icon("save"), " Save");
 
-	read();
-	return { tick() {
-		if (++seconds % READ_S === 0 && app.door.state === "open")
-			read();
-	    } };
+	clear(box, form(".card", done, async () => {
+		try {
+			const text = await save();
+			clear(box);
+			app.toast(text, "good");
+		} catch (e) {
+			put(wrong, e.message);
+			point?.(e.message);
+		}
+	}, el("h2", null, title), content, wrong, el("div.buttons", null,
+	    button("", { onclick: () => clear(box) }, "Leave it"), done)));
+	return done;
+}
+
+/* A button that deletes a row, once the question is answered. */
+function dropButton(app, name, question, call, list) {
+	const drop = button(".quiet", { title: "Delete", "aria-label":
+	    "Delete " + name, onclick: async () => {
+		if (!await app.ask(...question))
+			return;
+		await act(drop, call);
+		list();
+	    } }, icon("trash"));
+
+	return drop;
+}
+
+/* The head of a part: what it is about, and a button for a new one. */
+function partHead(app, text, name, make) {
+	return el("div.head.small", null, el("p.help.grow", null, text),
+	    app.may("realtime") && button(".primary", { onclick: make },
+	    icon("plus"), name));
 }
 
 /* --- policies ----------------------------------------------------------- */
@@ -98,12 +102,10 @@ function policies(root, app) {
 	const may = app.may("realtime"), box = el("div", null);
 	const editing = el("div", null);
 
-	root.append(el("div.head.small", null, el("p.help.grow", null,
-	    "A policy says what a crawl may fetch, how fast, and how much. A " +
-	    "crawl copies its policy when it starts: later edits do not touch " +
-	    "it."), may && el("button.primary", { type: "button",
-	    onclick: () => edit("", "default") }, icon("plus"),
-	    " New policy")), editing, box);
+	root.append(partHead(app, "A policy says what a crawl may fetch, how " +
+	    "fast, and how much. A crawl copies its policy when it starts: " +
+	    "later edits do not touch it.", " New policy", () =>
+	    edit("", "default")), editing, box);
 
 	const show = liveTable(box, "Policies", ["Name", ""], rowOf);
 
@@ -121,18 +123,17 @@ function policies(root, app) {
 	}
 
 	function rowOf(n) {
-		const drop = el("button.quiet", { type: "button",
-		    title: "Delete", "aria-label": "Delete " + n,
-		    onclick: () => remove(n, drop) }, icon("trash"));
-
 		return el("tr", null, el("th", { scope: "row" }, n,
 		    n === "default" && el("span.tag", null,
 		    "used when none is named")), el("td.acts", null,
-		    el("button", { type: "button", onclick: () => look(n) },
-		    "Show"), may && [el("button", { type: "button",
-		    onclick: () => edit(n, n) }, "Edit"), el("button", { type:
-		    "button", onclick: () => edit("", n) }, "Copy"),
-		    n !== "default" && drop]));
+		    button("", { onclick: () => look(n) }, "Show"),
+		    may && [button("", { onclick: () => edit(n, n) }, "Edit"),
+		    button("", { onclick: () => edit("", n) }, "Copy"),
+		    n !== "default" && dropButton(app, n,
+		    [`Delete policy ${quoted(n)}?`, "Crawls that began with " +
+		    "it keep their copy. A schedule that names it keeps it " +
+		    "from being deleted.", "Delete the policy"], () =>
+		    app.door.ask("policy.delete", { name: n }), list)]));
 	}
 
 	async function look(name) {
@@ -152,21 +153,13 @@ function policies(root, app) {
 			const [fields, policy, preset] = await Promise.all([
 			    policyFields(app), getPolicy(app, from),
 			    getPolicy(app, "default")]);
-			const form = policyEditor(fields, policy, preset);
+			const editor = policyEditor(fields, policy, preset);
 			const named = el("input", { value: name, required: true,
 			    maxlength: "200", disabled: name !== "" });
-			const wrong = el("p.wrong", { role: "alert" });
-			const save = el("button.primary", null, icon("save"),
-			    " Save");
-			clear(editing, el("form.card", { onsubmit: (e) => {
-				e.preventDefault();
-				act(save, () => store(named.value.trim(), form,
-				    wrong));
-			    } }, el("h2", null, name === "" ? "New policy" :
-			    "Edit " + name), field("Name", named), form.node,
-			    wrong, el("div.buttons", null, el("button",
-			    { type: "button", onclick: () => clear(editing) },
-			    "Leave it"), save)));
+			const save = editForm(editing, app, name === "" ?
+			    "New policy" : "Edit " + name, () =>
+			    store(named.value.trim(), editor.value()),
+			    editor.point, field("Name", named), editor.node);
 			(name === "" ? named : save).focus();
 			editing.scrollIntoView({ block: "start" });
 		} catch (e) {
@@ -174,28 +167,10 @@ function policies(root, app) {
 		}
 	}
 
-	async function store(name, form, wrong) {
-		try {
-			await app.door.ask("policy.put", { name,
-			    policy: form.value() });
-		} catch (e) {
-			put(wrong, e.message);
-			form.point(e.message);
-			return;
-		}
-		clear(editing);
-		app.toast(`Policy ${quoted(name)} is saved.`, "good");
+	async function store(name, policy) {
+		await app.door.ask("policy.put", { name, policy });
 		list();
-	}
-
-	async function remove(name, button) {
-		if (!await app.ask(`Delete policy ${quoted(name)}?`,
-		    "Crawls that began with it keep their copy. A schedule that names it " +
-		    "keeps it from being deleted.", "Delete the policy"))
-			return;
-		await act(button, () => app.door.ask("policy.delete",
-		    { name }));
-		list();
+		return `Policy ${quoted(name)} is saved.`;
 	}
 
 	return follow(app, list);
@@ -207,11 +182,9 @@ function schedules(root, app) {
 	const may = app.may("realtime"), box = el("div", null);
 	const editing = el("div", null);
 
-	root.append(el("div.head.small", null, el("p.help.grow", null,
-	    "A schedule starts a crawl again and again. Runs that were missed " +
-	    "while the server was down become one."), may &&
-	    el("button.primary", { type: "button", onclick: () => edit(null) },
-	    icon("plus"), " New schedule")), editing, box);
+	root.append(partHead(app, "A schedule starts a crawl again and again. " +
+	    "Runs that were missed while the server was down become one.",
+	    " New schedule", () => edit(null)), editing, box);
 
 	const show = liveTable(box, "Schedules", ["Name", "When", "Next",
 	    "Runs", "Last", "Tags", ""], rowOf);
@@ -235,10 +208,6 @@ function schedules(root, app) {
 	}
 
 	function rowOf(s) {
-		const drop = el("button.quiet", { type: "button", title:
-		    "Delete", "aria-label": "Delete " + s.name,
-		    onclick: () => remove(s, drop) }, icon("trash"));
-
 		return el("tr", null, el("th", { scope: "row" }, s.name),
 		    el("td", null, scheduleText(s)), el("td", null, s.next_at ?
 		    moment(s.next_at) : "when its crawl has ended"),
@@ -247,8 +216,12 @@ function schedules(root, app) {
 		    "none" : el("a", { href: "/crawls/" + s.last_crawl },
 		    "crawl " + s.last_crawl)), el("td", null, (s.tags ?? [])
 		    .map((t) => el("span.tag", null, t))), el("td.acts", null,
-		    may && [el("button", { type: "button", onclick: () =>
-		    edit(s) }, "Edit"), drop]));
+		    may && [button("", { onclick: () => edit(s) }, "Edit"),
+		    dropButton(app, s.name, [`Delete schedule ` +
+		    `${quoted(s.name)}?`, "It starts no crawl any more. The " +
+		    "crawls that it started stay.", "Delete the schedule"],
+		    () => app.door.ask("schedule.delete",
+		    { schedule_id: s.schedule_id }), list)]));
 	}
 
 	async function edit(s) {
@@ -266,54 +239,28 @@ function schedules(root, app) {
 		    ...names], own ? "\0own" : s?.policy || "default");
 		const tags = el("input", { value: (s?.tags ?? []).join(", ") });
 		const when = scheduleFields(s);
-		const wrong = el("p.wrong", { role: "alert" });
-		const save = el("button.primary", null, icon("save"), " Save");
+		async function save() {
+			const read = readSeeds(seeds.value);
 
-		clear(editing, el("form.card", { onsubmit: (e) => {
-			e.preventDefault();
-			act(save, async () => {
-				const read = readSeeds(seeds.value);
-				if (read.wrong.length > 0) {
-					put(wrong, `Line ${read.wrong[0][0]} ` +
-					    "of the seeds is no URL.");
-					return;
-				}
-				try {
-					await app.door.ask("schedule.put", {
-					    ...(s && { schedule_id:
-					    s.schedule_id }), name:
-					    name.value.trim(), seeds: read.seeds,
-					    policy: policy.value === "\0own" ?
-					    s.policy : policy.value, tags:
-					    tags.value.split(",").map((t) =>
-					    t.trim()).filter((t) => t !== ""),
-					    ...when.value() });
-				} catch (x) {
-					put(wrong, x.message);
-					return;
-				}
-				clear(editing);
-				app.toast("The schedule is saved.", "good");
-				list();
-			});
-		    } }, el("h2", null, s ? "Edit " + s.name : "New schedule"),
-		    field("Name", name), field("Seeds", seeds,
+			if (read.wrong.length > 0)
+				throw new Error(`Line ${read.wrong[0][0]} of ` +
+				    "the seeds is no URL.");
+			await app.door.ask("schedule.put", {
+			    ...(s && { schedule_id: s.schedule_id }),
+			    name: name.value.trim(), seeds: read.seeds,
+			    policy: policy.value === "\0own" ? s.policy :
+			    policy.value, tags: listOf(tags.value),
+			    ...when.value() });
+			list();
+			return "The schedule is saved.";
+		}
+
+		editForm(editing, app, s ? "Edit " + s.name : "New schedule",
+		    save, null, field("Name", name), field("Seeds", seeds,
 		    "One a line."), el("div.columns", null, field("Policy",
 		    policy), field("Tags", tags, "Every crawl it starts " +
-		    "gets them.")), when.node, wrong, el("div.buttons", null,
-		    el("button", { type: "button", onclick: () =>
-		    clear(editing) }, "Leave it"), save)));
+		    "gets them.")), when.node);
 		name.focus();
-	}
-
-	async function remove(s, button) {
-		if (!await app.ask(`Delete schedule ${quoted(s.name)}?`,
-		    "It starts no crawl any more. The crawls that it started stay.",
-		    "Delete the schedule"))
-			return;
-		await act(button, () => app.door.ask("schedule.delete",
-		    { schedule_id: s.schedule_id }));
-		list();
 	}
 
 	return follow(app, list);

@@ -2,7 +2,7 @@
  * system.js -- the machine: which stage is slow, how far behind the consumers
  * are, which doors are open, what the log says.
  */
-import { each, el, PHONE, put, select } from "./dom.js";
+import { each, el, PHONE, put, select, table } from "./dom.js";
 import { tile } from "./bits.js";
 import { Chart } from "./chart.js";
 import { bytes, count, exact, many, rate, span } from "./format.js";
@@ -62,24 +62,20 @@ export function system(root, params, app) {
 	    "aria-label": "Recent log lines", "aria-live": "off" });
 	let frames = [], lines = [], last = 0, seconds = 0, before = new Map();
 
-	const table = (title, heads, body, more) => el("section.card", null,
-	    el("h2", null, title), el("div.scroll", { tabindex: "0",
-	    role: "region", "aria-label": title }, el("table", { "aria-label":
-	    title }, el("thead", null, el("tr", null, heads.map((h) => el("th",
-	    { scope: "col", class: h[1] ?? null }, h[0])))), body)), more);
+	const card = (title, heads, body, more) => el("section.card", null,
+	    el("h2", null, title), table(title, heads, body), more);
 
 	root.append(el("h1", null, "System"), el("dl.tiles", null,
 	    Object.values(tiles)), el("section.charts", { "aria-label":
 	    "Charts", tabindex: PHONE.matches ? "0" : null }, Object.values(charts).map((c) => c.node)),
-	    el("div.two", null, table("Stages", [["Stage"], ["Waiting",
-	    "num"], ["What it counts"]], stages), table("Loops", [["Loop"],
-	    ["Threads", "num"], ["Busiest", "num"], ["What it does"]],
-	    loops)), el("div.two", null,
-	    table("Doors", [["Door"], ["Address"], ["State"], ["Requests/s",
-	    "num"], ["Last error"]], doors, noDoors), table("Limits",
-	    [["What"], ["Now", "num"], ["At most", "num"], ["Setting"]],
-	    limits, noLimits)), table("Subscribers", [["Subscription"],
-	    ["Crawl"], ["Behind", "num"]], subs, noSubs),
+	    el("div.two", null, card("Stages", ["Stage", ["Waiting", "num"],
+	    "What it counts"], stages), card("Loops", ["Loop", ["Threads",
+	    "num"], ["Busiest", "num"], "What it does"], loops)),
+	    el("div.two", null, card("Doors", ["Door", "Address", "State",
+	    ["Requests/s", "num"], "Last error"], doors, noDoors),
+	    card("Limits", ["What", ["Now", "num"], ["At most", "num"],
+	    "Setting"], limits, noLimits)), card("Subscribers",
+	    ["Subscription", "Crawl", ["Behind", "num"]], subs, noSubs),
 	    el("section.card", null, el("div.head.small", null, el("h2", null,
 	    "Recent log lines"), el("span.grow", null), level), log),
 	    el("section.card", null, el("h2", null, "Build"), about));

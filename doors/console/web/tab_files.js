@@ -1,5 +1,6 @@
 /* tab_files.js -- the crawl's files, to download. */
-import { clear, el } from "./dom.js";
+import { button, clear, el, table } from "./dom.js";
+import { follow } from "./bits.js";
 import { bytes, count } from "./format.js";
 import { icon } from "./icons.js";
 import { empty } from "./say.js";
@@ -8,11 +9,9 @@ const KINDS = { warc: "WARC: every request and answer, as sent and received",
 	cdxj: "CDXJ: an index of the captures",
 	wacz: "WACZ: a package for ReplayWeb.page" };
 
-const READ_S = 3;                      // the list is read again
-
 export function filesTab(root, { id, app }) {
 	const box = el("div", null, el("p.loading", null, "Asking…"));
-	let shown = "", seconds = 0;
+	let shown = "";
 
 	root.append(box);
 
@@ -27,8 +26,7 @@ export function filesTab(root, { id, app }) {
 			if (shown !== "")
 				return;
 			empty(box, "The files could not be listed", e.message,
-			    el("button", { type: "button", onclick: read },
-			    "Try again"));
+			    button("", { onclick: read }, "Try again"));
 			return;
 		}
 		if (files.length === 0) {
@@ -48,13 +46,9 @@ export function filesTab(root, { id, app }) {
 		    icon("save"), " Download " + wacz), el("span.help", null,
 		    " The whole crawl in one file, made as it is sent: some " +
 		    bytes(files.filter((f) => f.type === "warc").reduce((n, f) =>
-		    n + f.size, 0)) + ". Open it at replayweb.page.")]), el("div.scroll", { tabindex: "0", role: "region",
-		    "aria-label": "Files" }, el("table",
-		    { "aria-label": "Files" }, el("thead", null, el("tr", null,
-		    ["Name", "Kind", "Size", ""].map((h, i) =>
-		    el("th", { scope: "col", class: i === 2 ? "num" : null },
-		    h || el("span.unseen", null, "Download"))))),
-		    el("tbody", null, files.map(rowOf)))));
+		    n + f.size, 0)) + ". Open it at replayweb.page.")]),
+		    table("Files", ["Name", "Kind", ["Size", "num"],
+		    el("span.unseen", null, "Download")], files.map(rowOf)));
 	}
 
 	function rowOf(f) {
@@ -70,12 +64,5 @@ export function filesTab(root, { id, app }) {
 		    f.name }, icon("save"), " Download")));
 	}
 
-	read();
-	return {
-		tick() {
-			if (++seconds % READ_S === 0 &&
-			    app.door.state === "open")
-				read();
-		},
-	};
+	return follow(app, read);
 }

@@ -2,10 +2,10 @@
  * tab_frontier.js -- what is next: hosts with their queues and when they may be
  * asked, the next URLs; and what became of one URL.
  */
-import { clear, each, el, put } from "./dom.js";
+import { clear, each, el, put, set, table } from "./dom.js";
 import { moment } from "./bits.js";
 import { brief, count, many, span } from "./format.js";
-import { act, copyButton, empty } from "./say.js";
+import { copyButton, empty, form } from "./say.js";
 
 const HOSTS = 100, URLS = 100;
 
@@ -21,23 +21,22 @@ export function frontierTab(root, { id, row, app }) {
 	const hosts = el("tbody", null), urls = el("tbody", null);
 	const total = el("p.total", null);
 	const both = el("div.two", { hidden: true },
-	    table("Hosts", ["Host", "Queued", "State", "Delay", "Next"], hosts),
-	    table("Next URLs", ["URL", "Depth", "Cost"], urls));
+	    part("Hosts", ["Host", ["Queued", "num"], "State", ["Delay",
+	    "num"], ["Next", "num"]], hosts), part("Next URLs", ["URL",
+	    ["Depth", "num"], ["Cost", "num"]], urls));
 	let view = null;
 
-	root.append(el("form.filters", { role: "search", onsubmit: (e) => {
-		e.preventDefault();
+	const finder = form(".filters", go, () => {
 		app.query({ find: url.value.trim() });
-		act(go, look);
-	    } }, url, go), answer, total, both, none);
+		return look();
+	}, url, go);
 
-	function table(title, heads, body) {
+	set(finder, "role", "search");
+	root.append(finder, answer, total, both, none);
+
+	function part(title, heads, body) {
 		return el("section", null, el("h3", null, title),
-		    el("div.scroll", { tabindex: "0", role: "region",
-		    "aria-label": title }, el("table", { "aria-label": title },
-		    el("thead", null, el("tr", null, heads.map((h, i) =>
-		    el("th", { scope: "col", class: i > 0 && h !== "State" ?
-		    "num" : null }, h)))), body)));
+		    table(title, heads, body));
 	}
 
 	function makeHost() {

@@ -2,7 +2,7 @@
  * tab_problems.js -- failures, error answers and skipped URLs, grouped by reason
  * while the crawl still runs, and what can be done about them.
  */
-import { each, el, later, put, select } from "./dom.js";
+import { button, each, el, later, put, select } from "./dom.js";
 import { literal, showMoment } from "./bits.js";
 import { count, hostOf, many } from "./format.js";
 import { icon } from "./icons.js";
@@ -77,20 +77,18 @@ export function problemsTab(root, { id, row, app, open }) {
 		    samples: el("ul.samples", null) };
 		const retry = p.kind !== "status" && app.may("realtime") &&
 		    !FOR_GOOD.has(p.reason) &&
-		    el("button", { type: "button", onclick: () => again(p,
-		    retry) }, icon("retry"), " Retry");
+		    button("", { onclick: () => again(p, retry) },
+		    icon("retry"), " Retry");
 		const node = el("article.group", null, el("div.group-head", null,
 		    n.count, el("h3", null, el(`span.kind.k-${p.kind}`, null,
 		    { exception: "exception", status: "answer",
 		    skipped: "skipped" }[p.kind] ?? p.kind), " ", p.reason),
 		    el("span.grow", null), retry,
-		    p.kind === "status" && el("button", { type: "button",
-		    onclick: () => open("pages", { status: p.reason }) },
-		    "Show the pages"),
-		    app.may("realtime") && p.kind !== "skipped" &&
-		    el("button", { type: "button", onclick: () =>
-		    open("rules", { pattern: patternFor(p) }) }, icon("ban"),
-		    " Exclude…")),
+		    p.kind === "status" && button("", { onclick: () =>
+		    open("pages", { status: p.reason }) }, "Show the pages"),
+		    app.may("realtime") && p.kind !== "skipped" && button("",
+		    { onclick: () => open("rules", { pattern: patternFor(p) })
+		    }, icon("ban"), " Exclude…")),
 		    el("p.means", null, MEANS[p.reason] ?? "", " First ",
 		    n.first, ", last ", n.last, "."), n.samples);
 
@@ -111,7 +109,7 @@ export function problemsTab(root, { id, row, app, open }) {
 			const cause = el("span.cause", null);
 			const li = el("li", null, el("span.url", null, url),
 			    copyButton(() => url, "this URL"),
-			    el("button.quiet", { type: "button", onclick: () =>
+			    button(".quiet", { onclick: () =>
 			    open("frontier", { find: url }) }, "why?"),
 			    p.kind !== "skipped" && linksHere(id, url, app),
 			    cause);
@@ -134,8 +132,8 @@ export function problemsTab(root, { id, row, app, open }) {
 		    "(" + hosts.map(literal).join("|") + ")") + "/";
 	}
 
-	function again(p, button) {
-		act(button, async () => {
+	function again(p, retry) {
+		act(retry, async () => {
 			const data = await app.door.ask("job.retry",
 			    { crawl_id: id, reason: p.reason });
 			app.toast(`${many(data.requeued, "URL")} wait again.`,

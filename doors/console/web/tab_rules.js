@@ -3,12 +3,12 @@
  * exclusions that apply at once.  The URLs that a new rule would remove from the
  * queue are shown before it is confirmed.
  */
-import { clear, el } from "./dom.js";
+import { button, clear, el } from "./dom.js";
 import { ENDED } from "./crawls.js";
 import { count, many } from "./format.js";
 import { icon } from "./icons.js";
 import { explainBox, ruleRows } from "./policy.js";
-import { act, empty } from "./say.js";
+import { act, empty, form } from "./say.js";
 
 export function rulesTab(root, { id, row, app }) {
 	const q = new URLSearchParams(location.search);
@@ -26,10 +26,8 @@ export function rulesTab(root, { id, row, app }) {
 
 	if (may)
 		root.append(el("section.card", { id: "excluding" },
-		    el("h3", null, "Exclude"), el("form.line", { onsubmit: (e) => {
-			e.preventDefault();
-			act(show, look);
-		    } }, el("label.unseen", { for: "exclude" },
+		    el("h3", null, "Exclude"), form(".line", show, () => look(),
+		    el("label.unseen", { for: "exclude" },
 		    "A regular expression of URLs"), pattern, show),
 		    el("p.help", { id: "exclude-help" }, "A regular expression " +
 		        "for whole URLs. What it matches is left out from now " +
@@ -54,14 +52,14 @@ export function rulesTab(root, { id, row, app }) {
 			    e.message));
 			return;
 		}
-		const yes = el("button.danger", { type: "button",
-		    onclick: () => exclude(text, data, yes) },
-		    icon("ban"), data.looked !== undefined ?
+		const yes = button(".danger", { onclick: () =>
+		    exclude(text, data, yes) }, icon("ban"),
+		    data.looked !== undefined ?
 		    " Exclude, and take what matches away" :
 		    data.removed === 0 ? " Exclude from now on" :
 		    ` Exclude, and take ${many(data.removed, "URL")} away`);
-		const more = data.looked !== undefined && el("button", { type:
-		    "button", onclick: () => act(more, () => look(false)) },
+		const more = data.looked !== undefined && button("", { onclick:
+		    () => act(more, () => look(false)) },
 		    "Look at all that wait");
 		clear(preview, el("p", null, more && "So far: of the first " +
 		    `${many(data.looked, "URL")} that wait. `,
@@ -74,19 +72,18 @@ export function rulesTab(root, { id, row, app }) {
 		    data.sample.length > 0 && el("ul.samples.tall",
 		    { tabindex: "0", "aria-label": "URLs that would leave" },
 		    data.sample.map((u) => el("li", null, el("span.url", null,
-		    u)))), el("div.buttons", null, el("button", { type: "button",
-		    onclick: () => preview.replaceChildren() }, "Leave it"),
-		    more, yes));
+		    u)))), el("div.buttons", null, button("", { onclick: () =>
+		    preview.replaceChildren() }, "Leave it"), more, yes));
 	}
 
-	async function exclude(text, { removed, looked }, button) {
+	async function exclude(text, { removed, looked }, yes) {
 		if ((removed > 0 || looked !== undefined) && !await app.ask(
 		    "Exclude " + text + "?", `${many(removed, "URL")} ` +
 		    (looked === undefined ? "" : "or more ") + `of crawl ` +
 		    `${id} leave the queue and are counted as skipped. They ` +
 		    "do not come back by themselves.", "Exclude"))
 			return;
-		act(button, async () => {
+		act(yes, async () => {
 			const data = await app.door.ask("job.exclude",
 			    { crawl_id: id, pattern: text });
 			app.toast(`Excluded; ${many(data.removed, "URL")} left ` +

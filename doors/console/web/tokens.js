@@ -3,16 +3,15 @@
  * exists, access needs a token, so it opens every door, and this browser signs
  * in with it before it asks for anything else.
  */
-import { clear, each, el, field, put, select } from "./dom.js";
-import { moment } from "./bits.js";
+import { button, clear, each, el, field, put, select, table } from "./dom.js";
+import { follow, moment } from "./bits.js";
 import { quoted } from "./format.js";
 import { icon } from "./icons.js";
-import { act, copyButton, empty } from "./say.js";
+import { act, copyButton, empty, form } from "./say.js";
 
 const DOORS = ["*", "console", "realtime", "urlfrontier", "items", "harvest",
 	"external"];
 const OWNER = "*:write";
-const READ_S = 3;                      // the list is read again
 const KNOWN_MS = 10000, LOOK_MS = 100; // until the server asks for tokens
 const NAME = { required: true, maxlength: "64", spellcheck: "false",
 	pattern: "[A-Za-z0-9._@][A-Za-z0-9._@\\-]*" };
@@ -32,8 +31,8 @@ function showOnce(name, text) {
 	    el("p", null, "Copy it now and keep it in a safe place. It is not " +
 	    "shown again: the server keeps only a hash of it."),
 	    el("p.line", null, el("code.url", null, text), copyButton(() => text,
-	    "the token")), status, el("div.buttons", null, el("button.primary",
-	    { type: "button", onclick: () => {
+	    "the token")), status, el("div.buttons", null, button(".primary",
+	    { onclick: () => {
 		kept = true;
 		node.close();
 		node.remove();
@@ -47,13 +46,15 @@ function showOnce(name, text) {
 
 export function tokens(root, app) {
 	const may = app.may("console"), box = el("div", null);
-	const form = el("div", null), body = el("tbody", null);
-	let all = null, seconds = 0, first = null, busy = false;
+	const making = el("div", null), body = el("tbody", null);
+	const list = table("Tokens", ["Name", "Opens", "Made", "Last used",
+	    ""], body);
+	let all = null, first = null, busy = false;
 
 	root.append(el("p.help", null, "A token opens doors for programs and " +
 	    "people. It is shown once, when it is made. As soon as one token " +
 	    "exists, this console asks for one, and so does each door that a " +
-	    "token names."), form, box);
+	    "token names."), making, box);
 
 	/* --- making one ---- */
 
@@ -73,15 +74,13 @@ export function tokens(root, app) {
 		const save = el("button.primary", null, icon("plus"),
 		    " Make my token");
 
-		clear(form, el("form.card", { onsubmit: (e) => {
-			e.preventDefault();
-			act(save, () => makeFirst(name.value.trim()));
-		    } }, el("h2", null, "Your own token first"), el("p.help",
-		    null, "There is no token yet: everybody who reaches this " +
-		    "address may do everything. Once a token exists, the " +
-		    "console asks for one. So the first token is yours: it " +
-		    "opens every door, and this browser is signed in with it " +
-		    "at once."), field("Name", name, "Letters, digits and " +
+		clear(making, form(".card", save, () => makeFirst(
+		    name.value.trim()), el("h2", null, "Your own token first"),
+		    el("p.help", null, "There is no token yet: everybody who " +
+		    "reaches this address may do everything. Once a token " +
+		    "exists, the console asks for one. So the first token is " +
+		    "yours: it opens every door, and this browser is signed " +
+		    "in with it at once."), field("Name", name, "Letters, digits and " +
 		    "._@-"), el("p", null, "It opens ", el("span.tag", null,
 		    OWNER)), el("div.buttons.left", null, save)));
 	}
@@ -133,22 +132,20 @@ export function tokens(root, app) {
 		const save = el("button.primary", null, icon("plus"),
 		    " Make a token");
 
-		clear(form, el("form.card", { onsubmit: (e) => {
-			e.preventDefault();
-			const list = scopes.filter(([, s]) => s.value !== "")
+		async function send() {
+			const opens = scopes.filter(([, s]) => s.value !== "")
 			    .map(([d, s]) => d + ":" + s.value);
-			if (list.length === 0) {
-				app.toast("Choose what it opens.", "bad");
-				return;
-			}
-			act(save, async () => {
-				await make(name.value.trim(), list);
-				name.value = "";
-				for (const [, s] of scopes)
-					s.value = "";
-				read();
-			});
-		    } }, field("Name", name, "Letters, digits and ._@-"),
+			if (opens.length === 0)
+				throw new Error("Choose what it opens.");
+			await make(name.value.trim(), opens);
+			name.value = "";
+			for (const [, s] of scopes)
+				s.value = "";
+			read();
+		}
+
+		clear(making, form(".card", save, send, field("Name", name,
+		    "Letters, digits and ._@-"),
 		    el("fieldset.field", null, el("legend", null,
 		    "What it opens"), el("div.scopes", null, scopes.map(
 		    ([d, s]) => el("label", { for: s.id }, d === "*" ?
@@ -160,15 +157,9 @@ export function tokens(root, app) {
 
 	/* --- the list ---- */
 
-	const table = el("div.scroll", { tabindex: "0", role: "region",
-	    "aria-label": "Tokens" }, el("table", { "aria-label": "Tokens" },
-	    el("thead", null, el("tr", null, ["Name", "Opens", "Made",
-	    "Last used", ""].map((h) => el("th", { scope: "col" }, h ||
-	    el("span.unseen", null, "Actions"))))), body));
-
 	function rowOf(t) {
-		const drop = el("button", { type: "button", onclick: () =>
-		    remove(t, drop) }, icon("ban"), " Revoke");
+		const drop = button("", { onclick: () => remove(t, drop) },
+		    icon("ban"), " Revoke");
 
 		return el("tr", null, el("th", { scope: "row" }, t.name),
 		    el("td", null, t.scopes.map((s) => el("span.tag", null,
@@ -187,8 +178,8 @@ export function tokens(root, app) {
 			    "reaches the loopback address may do everything.");
 			return;
 		}
-		if (table.parentNode !== box)
-			clear(box, table);
+		if (list.parentNode !== box)
+			clear(box, list);
 		each(body, all, (t) => JSON.stringify(t), rowOf);
 	}
 
@@ -205,24 +196,17 @@ export function tokens(root, app) {
 		}
 	}
 
-	async function remove(t, button) {
+	async function remove(t, drop) {
 		if (!await app.ask(`Revoke token ${quoted(t.name)}?`, "Whoever " +
 		    "uses it is refused within two seconds, for good" +
 		    (app.session.name === t.name ? ". This browser is signed " +
 		    "in with it: you will need another token to come back." :
 		    "."), "Revoke the token"))
 			return;
-		await act(button, () => app.web.remove("/tokens/" +
+		await act(drop, () => app.web.remove("/tokens/" +
 		    encodeURIComponent(t.name)));
 		read();
 	}
 
-	read();
-	return {
-		tick() {
-			if (++seconds % READ_S === 0 &&
-			    app.door.state === "open")
-				read();
-		},
-	};
+	return follow(app, read);
 }
