@@ -66,5 +66,8 @@ struct log_text {
 	char text[640];
 };
 const char *log_quote(struct log_text *, struct str);
+/* The same, of a text or a reason; it lives until its block ends. */
+#define log_quoted(s) log_quote(&(struct log_text){ "" }, s)
+#define log_why(w) log_quoted(str_of((w)->text))
 
 #endif

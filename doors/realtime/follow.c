@@ -39,12 +39,11 @@ void
 cursor_retry(struct cursor *c, const struct why *w)
 {
 	struct realtime *d = door_of(c->follow);
-	struct log_text quoted;
 
 	if (!c->warned)
 		log_warn("realtime.unread", "crawl=%u number=%llu "
 		    "why=%s", c->crawl, (unsigned long long)c->next,
-		    log_quote(&quoted, str_of(w->text)));
+		    log_why(w));
 	c->warned = true;
 	list_take(&c->sender.node);
 	loop_timer_set(d->home, &c->again, mono_add_ms(clock_mono(),

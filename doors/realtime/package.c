@@ -100,12 +100,11 @@ packed(struct mail *m)
 {
 	struct job *j = CONTAINER(m, struct job, mail);
 	struct package *p = CONTAINER(j, struct package, job);
-	struct log_text text;
 
 	p->done = true;
 	if (p->why.err != OK && p->why.err != ERR_CLOSED)
 		log_error("realtime.wacz_failed", "crawl=%u why=%s", p->crawl,
-		    log_quote(&text, str_of(p->why.text)));
+		    log_why(&p->why));
 	if (!p->ended)
 		web_pull_wake(&p->pull);
 	leave(p);

@@ -144,13 +144,11 @@ code_of(enum err e, enum code absent)
 static void
 fail_storage(struct task *t, enum code code, const struct why *w)
 {
-	struct log_text quoted;
-
 	/* A task that was given up because its client left is no error. */
 	if (t->client != NULL || t->request != NULL || w->err != ERR_CLOSED)
 		log_error("realtime.failed", "command=%s code=%s why=%s",
 		    command_rows[t->command.verb].name, code_text(code),
-		    log_quote(&quoted, str_of(w->text)));
+		    log_why(w));
 	task_fail(t, code, w->err == ERR_DISK_FULL ? "The disk is full." :
 	    code == CODE_STORAGE ? "Reading or writing the stored data "
 	    "failed; the server's log says more." :

@@ -104,7 +104,6 @@ read_body(struct record_reader *r, struct capture_query *q)
 	struct http_decode_limits limits = { MAX(wanted, PARSE_BYTES_MAX),
 	    sized ? UINT32_MAX : HTTP_DECODE_LIMITS_DEFAULT.ratio_max };
 	struct why unread = WHY_INIT;
-	struct log_text quoted;
 	struct capture c;
 
 	if (sized)
@@ -112,7 +111,7 @@ read_body(struct record_reader *r, struct capture_query *q)
 	if (record_reader_read(r, &q->entry, &c, &unread) != OK) {
 		log_warn("feed.unreadable", "crawl=%u item=%llu error=%s",
 		    q->entry.crawl, (unsigned long long)q->entry.seq,
-		    log_quote(&quoted, str_of(unread.text)));
+		    log_why(&unread));
 		q->damaged = true;
 		return;
 	}

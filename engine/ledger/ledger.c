@@ -281,8 +281,6 @@ close_unwritten(struct ledger *l)
 void
 ledger_tell_health(struct ledger *l, enum ledger_health h, const char *text)
 {
-	struct log_text quoted;
-
 	/* A failure is for good, whatever the other thread tells later. */
 	if (h == l->health || l->health == LEDGER_FAILED)
 		return;
@@ -291,8 +289,7 @@ ledger_tell_health(struct ledger *l, enum ledger_health h, const char *text)
 		log_info("ledger.fine", "text=\"writing goes on\"");
 	else
 		log_error(h == LEDGER_FAILED ? "ledger.failed" :
-		    "ledger.disk_full", "why=%s", log_quote(&quoted,
-		    str_of(text)));
+		    "ledger.disk_full", "why=%s", log_quoted(str_of(text)));
 	if (l->options.health != NULL)
 		l->options.health(l->options.arg, h, text);
 	if (h == LEDGER_DISK_FULL && l->closing)
@@ -567,11 +564,8 @@ ledger_log_failed(struct ledger *l, const char *text)
 static void
 write_again(struct ledger *l, struct group *g)
 {
-	struct log_text quoted;
-
 	log_error("ledger.warc_moved", "group=%llu why=%s",
-	    (unsigned long long)g->number, log_quote(&quoted,
-	    str_of(g->result.text)));
+	    (unsigned long long)g->number, log_why(&g->result));
 	l->stats.warcs_moved++;
 	g->failed_file = 0;
 	g->result = WHY_INIT;
@@ -666,9 +660,7 @@ warc_finish_came_back(struct warc_finish *c)
 
 	l->closings--;
 	if (c->result.err != OK) {
-		struct log_text quoted;
-		log_error("ledger.warc_close", "why=%s", log_quote(&quoted,
-		    str_of(c->result.text)));
+		log_error("ledger.warc_close", "why=%s", log_why(&c->result));
 		/* It stays "closing", as without a CDXJ: the next start
 		 * finishes it. */
 	} else if (!c->no_cdxj) {
@@ -839,7 +831,6 @@ ledger_recover_old(struct ledger *l, struct why *w)
 	struct replaying r = { l, index_batch_new(), 0 };
 	struct arena a = ARENA_INIT;
 	struct why own = WHY_INIT;
-	struct log_text quoted;
 	uint32_t chain = 0;
 
 	enum err e = ledger_load_number(l->index, META_CHECKPOINT, &r.last, w);
@@ -847,8 +838,7 @@ ledger_recover_old(struct ledger *l, struct why *w)
 		e = ledger_load_chain(l->index, r.last, &chain, w);
 	if (e == OK && commitlog_read(arena_printf(&a, "%s/log", l->dir).p,
 	    r.last, chain, replay_group, &r, &own) != OK)
-		log_warn("ledger.old_log", "why=%s", log_quote(&quoted,
-		    str_of(own.text)));
+		log_warn("ledger.old_log", "why=%s", log_why(&own));
 	l->next_number = r.last + 1;
 	if (e == OK)
 		l->gathering = take_group(l);

@@ -208,7 +208,6 @@ quarantine_files(struct str dir, struct str work_dir, uint64_t last_group,
     struct why *w)
 {
 	struct arena a = ARENA_INIT;
-	struct log_text quoted;
 	struct str *names;
 	size_t n;
 	struct str aside = arena_printf(&a, "%.*s/.argiope/quarantine",
@@ -235,14 +234,14 @@ quarantine_files(struct str dir, struct str work_dir, uint64_t last_group,
 		e = move_aside(from.p, to, &a);
 		if (e == OK)
 			log_warn("ledger.quarantine", "file=%s to=%s",
-			    log_quote(&quoted, from), aside.p);
+			    log_quoted(from), aside.p);
 	}
 	if (e == OK && n > 0)
 		e = archive_port()->place(to.p, NULL);
 	/* They are in nobody's way: a name is never given twice. */
 	if (e != OK && e != ERR_ABSENT)
 		log_warn("ledger.quarantine", "dir=%s error=%s",
-		    log_quote(&quoted, str_of(from_dir)), err_name(e));
+		    log_quoted(str_of(from_dir)), err_name(e));
 	arena_free(&a);
 	return OK;
 }
@@ -297,15 +296,12 @@ struct lost_files {
 static void
 report_moved(const struct audit_finding *f, struct lost_files *n)
 {
-	struct log_text quoted, place;
-
 	n->unreadable += !f->readable;
 	if (n->moved++ == 0)
 		log_warn("ledger.archive", "text=\"a finished WARC file was "
 		    "moved; %s\" file=%s moved_to=%s", f->readable ?
 		    "it is read there" : "its captures cannot be read there",
-		    log_quote(&quoted, str_of(f->path)),
-		    log_quote(&place, str_of(f->moved)));
+		    log_quoted(str_of(f->path)), log_quoted(str_of(f->moved)));
 }
 
 /* The crawl can go on without it; whoever keeps the archive must know. */
@@ -314,7 +310,6 @@ report_lost(const struct warc_record *r, struct arena *a,
     struct lost_files *n)
 {
 	struct audit_finding f;
-	struct log_text quoted;
 
 	if (audit_record(r, a, &f))
 		return;
@@ -324,7 +319,7 @@ report_lost(const struct warc_record *r, struct arena *a,
 	}
 	if (++n->lost > LOST_SHOWN)
 		return;
-	const char *path = log_quote(&quoted, str_of(f.path));
+	const char *path = log_quoted(str_of(f.path));
 	if (f.missing)
 		log_warn("ledger.archive", "text=\"a finished WARC file is "
 		    "missing; its captures cannot be read until it is "

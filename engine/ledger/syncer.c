@@ -90,7 +90,6 @@ static void
 write_lines(struct open_warc *o, const struct warc_write *w)
 {
 	struct why why_ = WHY_INIT;
-	struct log_text quoted;
 	enum err e = OK;
 
 	if (o->cdxj_fd < 0)
@@ -101,8 +100,7 @@ write_lines(struct open_warc *o, const struct warc_write *w)
 		    w->cdxj.p, w->cdxj.n, &why_);
 	if (e == OK)
 		return;
-	log_warn("ledger.cdxj", "why=%s", log_quote(&quoted,
-	    str_of(why_.text)));
+	log_warn("ledger.cdxj", "why=%s", log_why(&why_));
 	o->no_lines = true;
 	archive_port()->close(&o->cdxj_fd);
 }

@@ -103,7 +103,6 @@ static void
 write_cdxj(struct warc_finish *c, const char *path)
 {
 	struct why w = WHY_INIT;
-	struct log_text quoted;
 	struct str lines = c->named ? lines_aside(c) :
 	    warc_record_path(&c->record, PATH_OPEN_CDXJ, &c->arena);
 	struct str sorted = warc_record_path(&c->record, PATH_DONE_CDXJ,
@@ -114,8 +113,7 @@ write_cdxj(struct warc_finish *c, const char *path)
 		e = archive_port()->place(path, &w);
 	c->no_cdxj = e != OK;
 	if (e != OK)
-		log_warn("ledger.cdxj", "why=%s", log_quote(&quoted,
-		    str_of(w.text)));
+		log_warn("ledger.cdxj", "why=%s", log_why(&w));
 }
 
 static void

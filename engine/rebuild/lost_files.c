@@ -36,16 +36,14 @@ static void
 report_loss(struct lost *l, const char *path, enum rebuild_loss loss,
     const char *place)
 {
-	struct log_text quoted, to;
-
 	set_known(l, archive_base_name(str_of(path)));
 	if (loss == REBUILD_MOVED)
 		l->counts->gone++;
 	else
 		l->counts->lost++;
-	log_warn("rebuild.lost", "file=%s %s=%s", log_quote(&quoted,
-	    str_of(path)), loss == REBUILD_MOVED ? "moved_to" : "state",
-	    loss == REBUILD_MOVED ? log_quote(&to, str_of(place)) :
+	log_warn("rebuild.lost", "file=%s %s=%s", log_quoted(str_of(path)),
+	    loss == REBUILD_MOVED ? "moved_to" : "state",
+	    loss == REBUILD_MOVED ? log_quoted(str_of(place)) :
 	    loss == REBUILD_SHORTER ? "shorter" : "missing");
 	if (l->options->lost != NULL)
 		l->options->lost(l->options->arg, path, loss, place);

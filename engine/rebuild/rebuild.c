@@ -649,7 +649,6 @@ static void
 open_old(struct rebuild *b)
 {
 	struct why w = WHY_INIT;
-	struct log_text quoted;
 
 	if (!is_there(b, in_data(b, "index").p))
 		return;
@@ -658,8 +657,7 @@ open_old(struct rebuild *b)
 		return;
 	b->old = NULL;
 	b->counts->old_unread = true;
-	log_warn("rebuild.old_index", "why=%s", log_quote(&quoted,
-	    str_of(w.text)));
+	log_warn("rebuild.old_index", "why=%s", log_why(&w));
 }
 
 static enum err
