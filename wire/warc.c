@@ -362,6 +362,16 @@ finds_secret(struct warc_writer *w, const struct str *pieces, size_t n)
 	return false;
 }
 
+/* The URI without secrets, made in `to`; they are named in `names`. */
+static struct str
+clean_uri(struct warc_writer *w, struct str uri, struct buf *to,
+    struct buf *names)
+{
+	buf_clear(to);
+	return w->redactor != NULL && redact_uri(w->redactor, uri, to, names) ?
+	    buf_str(to) : uri;
+}
+
 static void
 clean(struct warc_writer *w, const struct warc_exchange *x, struct cleaned *c)
 {
@@ -374,14 +384,10 @@ clean(struct warc_writer *w, const struct warc_exchange *x, struct cleaned *c)
 	buf_clear(&w->names);
 	if (r == NULL)
 		return;
-	buf_clear(&w->uri);
-	buf_clear(&w->requested);
 	buf_clear(&w->request);
 	buf_clear(&w->response);
-	if (redact_uri(r, x->target_uri, &w->uri, &w->names))
-		c->uri = buf_str(&w->uri);
-	if (redact_uri(r, requested, &w->requested, &w->names))
-		c->requested = buf_str(&w->requested);
+	c->uri = clean_uri(w, x->target_uri, &w->uri, &w->names);
+	c->requested = clean_uri(w, requested, &w->requested, &w->names);
 	if (redact_request(r, x->request, &w->request, &w->names))
 		c->request = buf_str(&w->request);
 	if (redact_response_head(r, x->response_head, &w->response,
@@ -408,13 +414,9 @@ put_revisit_fields(struct warc_writer *w, const struct warc_revisit *r)
 	put_id(&w->head, STR("WARC-Refers-To: "), r->refers_to);
 	if (r->refers_to_uri.n == 0)
 		return;
-	struct buf uri = BUF_INIT;
-	struct buf names = BUF_INIT;
-	struct str clean_uri = r->refers_to_uri;
-	if (w->redactor != NULL &&
-	    redact_uri(w->redactor, clean_uri, &uri, &names))
-		clean_uri = buf_str(&uri);
-	put_uri_field(&w->head, STR("WARC-Refers-To-Target-URI: "), clean_uri);
+	struct buf uri = BUF_INIT, names = BUF_INIT;
+	put_uri_field(&w->head, STR("WARC-Refers-To-Target-URI: "),
+	    clean_uri(w, r->refers_to_uri, &uri, &names));
 	buf_put_str(&w->head, STR("WARC-Refers-To-Date: "));
 	put_date(w, r->refers_to_date);
 	buf_put_str(&w->head, STR("\r\n"));
@@ -430,10 +432,8 @@ put_via_field(struct warc_writer *w, struct str via)
 
 	if (via.n == 0)
 		return;
-	if (w->redactor != NULL && redact_uri(w->redactor, via, &clean,
-	    &names))
-		via = buf_str(&clean);
-	put_uri_field(&w->head, STR("Argiope-Via: "), via);
+	put_uri_field(&w->head, STR("Argiope-Via: "),
+	    clean_uri(w, via, &clean, &names));
 	buf_free(&clean);
 	buf_free(&names);
 }
@@ -534,7 +534,8 @@ warc_put_document(struct warc_writer *w, const struct warc_document *r,
     struct buf *out, struct warc_member *m, struct why *why_)
 {
 	struct block b = { EMPTY, r->block, r->block_n };
-	struct str uri = r->target_uri, requested = STR_NONE;
+	struct str requested = r->capture == NULL ? STR_NONE :
+	    r->capture->requested_url;
 	size_t start = out->n;
 
 	memset(m, 0, sizeof(*m));
@@ -546,24 +547,15 @@ warc_put_document(struct warc_writer *w, const struct warc_document *r,
 		warc_new_id(w, m->id);
 	}
 	buf_clear(&w->names);
-	buf_clear(&w->uri);
-	buf_clear(&w->requested);
-	if (r->capture != NULL)
-		requested = r->capture->requested_url;
-	if (w->redactor != NULL &&
-	    redact_uri(w->redactor, uri, &w->uri, &w->names))
-		uri = buf_str(&w->uri);
-	if (w->redactor != NULL &&
-	    redact_uri(w->redactor, requested, &w->requested, &w->names))
-		requested = buf_str(&w->requested);
-	m->uri = uri;
+	m->uri = clean_uri(w, r->target_uri, &w->uri, &w->names);
+	requested = clean_uri(w, requested, &w->requested, &w->names);
 	m->redacted = w->names.n > 0;
 	if (r->type == WARC_RESOURCE)
 		warc_digest_payload(w, r->block, r->block_n, &m->payload);
 	block_digest(w, &b, &m->block);
 	head_start(w, m, r->date);
 	put_field(&w->head, STR("WARC-Filename: "), r->filename);
-	put_uri_field(&w->head, STR("WARC-Target-URI: "), uri);
+	put_uri_field(&w->head, STR("WARC-Target-URI: "), m->uri);
 	put_field(&w->head, STR("WARC-IP-Address: "), r->ip);
 	put_id(&w->head, STR("WARC-Concurrent-To: "), r->concurrent_to);
 	put_id(&w->head, STR("WARC-Warcinfo-ID: "), r->warcinfo_id);

@@ -186,6 +186,12 @@ describe(struct package *p, const struct crawl_row *row,
 {
 	struct arena *a = &p->arena;
 
+	p->crawl = row->id;
+	p->watch.ready = came;
+	p->pull.pull = pull_bytes;
+	p->pull.end = end_pull;
+	p->job = (struct job){ .run = pack, .home = p->door->home,
+	    .mail.deliver = packed };
 	p->request = (struct package_request){ .files = files, .files_n = n,
 	    .title = arena_copy(a, row->name.n > 0 ? row->name : row->seed),
 	    .seed = arena_copy(a, row->seed), .put = put_bytes, .arg = p,
@@ -216,10 +222,6 @@ package_send(struct realtime *d, struct web_request *r,
 		return;
 	}
 	p->door = d;
-	p->crawl = row->id;
-	p->watch.ready = came;
-	p->pull.pull = pull_bytes;
-	p->pull.end = end_pull;
 	p->arena = *memory;
 	*memory = ARENA_INIT;
 	describe(p, row, files, n);
@@ -227,8 +229,6 @@ package_send(struct realtime *d, struct web_request *r,
 	d->packages_n++;
 	meter_packages(1);
 	drain_gate_enter(&d->asked);
-	p->job = (struct job){ .run = pack, .home = d->home,
-	    .mail.deliver = packed };
 	if (d->packers == NULL)
 		d->packers = pool_new((unsigned)conf_int(d->host->conf,
 		    CONF_REALTIME_WACZ_MAX));

@@ -268,16 +268,13 @@ check_numbers(struct checker *k, const struct warc_entry *e)
 		find(k, ARCHIVE_RULE_REPEATED, e->offset,
 		    "crawl %u number %llu", facts.crawl,
 		    (unsigned long long)seq);
-	else if (c->count > 0 && seq < c->last)
-		find(k, ARCHIVE_RULE_SEQUENCE, e->offset,
+	else if (c->count > 0 && seq != c->last + 1)
+		find(k, seq < c->last ? ARCHIVE_RULE_SEQUENCE :
+		    ARCHIVE_RULE_GAP, e->offset,
 		    "crawl %u number %llu behind %llu", facts.crawl,
 		    (unsigned long long)seq, (unsigned long long)c->last);
-	else if (c->count > 0 && seq > c->last + 1) {
+	if (c->count > 0 && seq > c->last + 1)
 		k->counts->missing += seq - c->last - 1;
-		find(k, ARCHIVE_RULE_GAP, e->offset,
-		    "crawl %u number %llu behind %llu", facts.crawl,
-		    (unsigned long long)seq, (unsigned long long)c->last);
-	}
 	c->count++;
 	c->last = seq;
 	c->hop = facts.hop;

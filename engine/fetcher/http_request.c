@@ -84,15 +84,12 @@ host_value(const struct url *u, struct arena *a)
 	    arena_printf(a, "%.*s:%u", STR_FMT(u->host), u->port);
 }
 
-bool
-http_request_build(struct page *p)
+static void
+build_headers(struct page *p, struct exchange *x)
 {
 	const struct crawl_shared *s = p->crawl->shared;
-	const struct fetch_settings *set = p->fetcher->settings;
 	struct arena *a = &p->submission.arena;
-	struct hop *h = page_hop(p);
-	struct exchange *x = &p->exchange;
-	uint16_t port = x->port;
+	const struct hop *h = page_hop(p);
 	struct transport_header *own = ARENA_ARRAY(a, struct transport_header,
 	    HEADERS_OWN_MAX + s->headers_n +
 	    (p->call == NULL ? 0 : p->call->headers_n));
@@ -102,7 +99,7 @@ http_request_build(struct page *p)
 
 	add(own, &n, STR("Host"), host_value(&h->url, a));
 	add_usual(p, own, &n, STR("User-Agent"), s->user_agent.n != 0 ?
-	    s->user_agent : set->user_agent);
+	    s->user_agent : p->fetcher->settings->user_agent);
 	add_usual(p, own, &n, STR("Accept"), STR("text/html,"
 	    "application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"));
 	add_usual(p, own, &n, STR("Accept-Encoding"), STR("gzip, br, zstd"));
@@ -114,19 +111,28 @@ http_request_build(struct page *p)
 	if (cookies != NULL)
 		add(own, &n, STR("Cookie"), cookie_header(cookies, &h->url,
 		    clock_wall(), a));
+	x->headers = own;
+	x->headers_n = n;
+}
 
+bool
+http_request_build(struct page *p)
+{
+	const struct crawl_shared *s = p->crawl->shared;
+	const struct fetch_settings *set = p->fetcher->settings;
+	const struct hop *h = page_hop(p);
+	struct exchange *x = &p->exchange;
+	uint16_t port = x->port;
 	double timeout = policy_of(crawl_policy(s))->limits.timeout;
 	memset(x, 0, sizeof(*x));
 	x->method = call_page_method(p);
 	x->body = call_page_body(p);
-	struct url bare = h->url;
-	x->url = str_cut(bare.href, 0, bare.href.n - bare.fragment.n);
+	x->url = str_cut(h->url.href, 0, h->url.href.n - h->url.fragment.n);
 	x->host = h->url.host;
 	x->port = port;
 	x->tls = h->url.scheme == URL_HTTPS;
 	x->verify = true;
-	x->headers = own;
-	x->headers_n = n;
+	build_headers(p, x);
 	x->addresses = p->addresses;
 	x->addresses_n = p->addresses_n;
 	x->proxy = s->proxy;
@@ -141,5 +147,5 @@ http_request_build(struct page *p)
 		x->total_ms = p->call->timeout_ms;
 	return (h->url.scheme == URL_HTTP || h->url.scheme == URL_HTTPS) &&
 	    (p->call == NULL || p->call->sign == NULL ||
-	    p->call->sign(p->call, x, a));
+	    p->call->sign(p->call, x, &p->submission.arena));
 }
