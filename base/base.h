@@ -17,6 +17,11 @@
 
 #define MUST_USE __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
+/*
+ * FREED(buf_free) struct buf b = BUF_INIT; -- b is freed where its block ends,
+ * on every way out of it.  `fn` takes the variable's address.
+ */
+#define FREED(fn) __attribute__((cleanup(fn)))
 #define NORETURN _Noreturn
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))

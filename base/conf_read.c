@@ -233,16 +233,14 @@ static enum err
 refuse(const struct setting *row, struct str value, const char *place,
     struct why *w)
 {
-	struct buf accepted = BUF_INIT;
+	FREED(buf_free) struct buf accepted = BUF_INIT;
 	char text[SHOWN_MAX + 4];
 	bool secret = row->flags & CONF_SECRET;
 
 	conf_accepts(row, &accepted);
-	enum err e = why(w, ERR_CONFIG, "%s%s%s = \"%s\": must be %s",
-	    place == NULL ? "" : place, place == NULL ? "" : ": ", row->name,
-	    secret ? "(secret)" : shown(value, text), buf_text(&accepted));
-	buf_free(&accepted);
-	return e;
+	return why(w, ERR_CONFIG, "%s%s%s = \"%s\": must be %s", place == NULL ?
+	    "" : place, place == NULL ? "" : ": ", row->name, secret ?
+	    "(secret)" : shown(value, text), buf_text(&accepted));
 }
 
 static void
@@ -282,7 +280,7 @@ conf_put(struct conf *c, enum conf_id id, struct str value,
 	const struct setting *row = conf_setting(id);
 	struct conf_value *at = &c->values[id];
 	struct conf_value v = { NULL, 0, 0, CONF_FROM_DEFAULT, NULL };
-	struct buf joined = BUF_INIT;
+	FREED(buf_free) struct buf joined = BUF_INIT;
 	struct str whole = value = str_trim(value);
 	const char *absent = conf_absent_door(id);
 	enum err e = OK;
@@ -301,7 +299,6 @@ conf_put(struct conf *c, enum conf_id id, struct str value,
 		e = refuse(row, value, place, w);
 	else if (origin >= at->origin)
 		store(at, &v, whole, origin, place);
-	buf_free(&joined);
 	return e;
 }
 
@@ -386,7 +383,7 @@ read_line(struct conf *c, struct str line, const char *place,
 enum err
 conf_file(struct conf *c, struct str text, const char *file, struct why *w)
 {
-	struct buf quoted = BUF_INIT, place = BUF_INIT;
+	FREED(buf_free) struct buf quoted = BUF_INIT, place = BUF_INIT;
 	struct str line;
 	enum err e = OK;
 
@@ -403,8 +400,6 @@ conf_file(struct conf *c, struct str text, const char *file, struct why *w)
 		buf_printf(&place, "%s:%zu", file, n);
 		e = read_line(c, line, buf_text(&place), &quoted, w);
 	}
-	buf_free(&quoted);
-	buf_free(&place);
 	return e;
 }
 
@@ -429,7 +424,7 @@ static enum env_match
 match_env(struct str name, enum conf_id *id)
 {
 	enum env_match found = ENV_FOREIGN;
-	struct buf env = BUF_INIT;
+	FREED(buf_free) struct buf env = BUF_INIT;
 
 	for (size_t i = 0; i < conf_rows() && found != ENV_SETTING; i++) {
 		const char *setting = conf_setting((enum conf_id)i)->name;
@@ -443,7 +438,6 @@ match_env(struct str name, enum conf_id *id)
 		    str_cut(buf_str(&env), 0, group)))
 			found = ENV_SLIP;
 	}
-	buf_free(&env);
 	return found;
 }
 
@@ -451,7 +445,7 @@ match_env(struct str name, enum conf_id *id)
 static enum err
 refuse_env(struct str name, const char *place, struct why *w)
 {
-	struct buf setting = BUF_INIT;
+	FREED(buf_free) struct buf setting = BUF_INIT;
 
 	buf_put_str(&setting, str_from(name, strlen("ARGIOPE_")));
 	for (size_t i = 0; i < setting.n; i++)
@@ -459,15 +453,13 @@ refuse_env(struct str name, const char *place, struct why *w)
 	size_t dot = str_find_char(buf_str(&setting), '_');
 	if (dot < setting.n)
 		setting.p[dot] = '.';
-	enum err e = unknown(buf_str(&setting), place, w);
-	buf_free(&setting);
-	return e;
+	return unknown(buf_str(&setting), place, w);
 }
 
 enum err
 conf_env(struct conf *c, const char *const *environment, struct why *w)
 {
-	struct buf place = BUF_INIT;
+	FREED(buf_free) struct buf place = BUF_INIT;
 	enum conf_id id;
 	enum err e = OK;
 
@@ -485,7 +477,6 @@ conf_env(struct conf *c, const char *const *environment, struct why *w)
 		else if (match == ENV_SLIP)
 			e = refuse_env(name, buf_text(&place), w);
 	}
-	buf_free(&place);
 	return e;
 }
 

@@ -181,7 +181,7 @@ conf_example(struct buf *b)
 	for (size_t i = 0; i < conf_rows(); i++) {
 		const struct setting *row = conf_setting((enum conf_id)i);
 		const char *heading = conf_heading((enum conf_id)i);
-		struct buf note = BUF_INIT;
+		FREED(buf_free) struct buf note = BUF_INIT;
 		if (conf_absent_door((enum conf_id)i) != NULL)
 			continue;
 		if (heading != NULL)
@@ -195,7 +195,6 @@ conf_example(struct buf *b)
 		buf_printf(b, "#%s = ", row->name);
 		put_value(b, str_of(row->text));
 		buf_put_char(b, '\n');
-		buf_free(&note);
 	}
 }
 
@@ -206,7 +205,7 @@ conf_man(struct buf *b)
 	for (size_t i = 0; i < conf_rows(); i++) {
 		const struct setting *row = conf_setting((enum conf_id)i);
 		const char *heading = conf_heading((enum conf_id)i);
-		struct buf accepts = BUF_INIT;
+		FREED(buf_free) struct buf accepts = BUF_INIT;
 		if (conf_absent_door((enum conf_id)i) != NULL)
 			continue;
 		if (heading != NULL) {
@@ -227,6 +226,5 @@ conf_man(struct buf *b)
 		buf_put_text(b, ".\n");
 		if (row->flags & CONF_RESTART)
 			buf_put_text(b, "Taken up at the next start.\n");
-		buf_free(&accepts);
 	}
 }

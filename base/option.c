@@ -275,7 +275,7 @@ const char *
 option_nearest_verb(const struct option_verb *verbs, size_t n, int argc,
     const char *const *argv)
 {
-	struct buf two = BUF_INIT;
+	FREED(buf_free) struct buf two = BUF_INIT;
 	const char *best = NULL;
 
 	if (argc == 0)
@@ -294,6 +294,5 @@ option_nearest_verb(const struct option_verb *verbs, size_t n, int argc,
 			guess_look(&near, verbs[i].name);
 	}
 	best = near.best;
-	buf_free(&two);
 	return best;
 }

@@ -40,7 +40,7 @@ put_range(struct buf *b, const struct option_row *row)
 void
 option_help(const char *program, const struct option_verb *v, struct buf *b)
 {
-	struct buf left = BUF_INIT, right = BUF_INIT;
+	FREED(buf_free) struct buf left = BUF_INIT, right = BUF_INIT;
 	struct str rest = str_of(v->about), paragraph;
 
 	buf_put_text(b, "usage: ");
@@ -61,8 +61,6 @@ option_help(const char *program, const struct option_verb *v, struct buf *b)
 		put_range(&right, &v->rows[i]);
 		text_row(b, buf_str(&left), HELP_TAB, buf_str(&right));
 	}
-	buf_free(&left);
-	buf_free(&right);
 }
 
 void
@@ -73,12 +71,11 @@ option_help_verbs(const char *program, const char *summary,
 	text_wrap(b, str_of(summary), 0, NULL, 0);
 	buf_put_char(b, '\n');
 	for (size_t i = 0; i < n; i++) {
-		struct buf left = BUF_INIT;
+		FREED(buf_free) struct buf left = BUF_INIT;
 		buf_printf(&left, "%s%s%s", verbs[i].name,
 		    verbs[i].operands == NULL ? "" : " ",
 		    verbs[i].operands == NULL ? "" : verbs[i].operands);
 		text_row(b, buf_str(&left), HELP_TAB, str_of(verbs[i].summary));
-		buf_free(&left);
 	}
 	buf_printf(b, "\n%s VERB --help tells more of each.\n", program);
 }
@@ -110,7 +107,7 @@ option_man(const char *program, const struct option_verb *v, struct buf *b)
 	}
 	for (size_t i = 0; i < v->rows_n; i++) {
 		const struct option_row *row = &v->rows[i];
-		struct buf text = BUF_INIT;
+		FREED(buf_free) struct buf text = BUF_INIT;
 		buf_put_text(b, ".TP\n");
 		if (row->letter != 0)
 			buf_printf(b, "\\fB\\-%c\\fR, ", row->letter);
@@ -127,7 +124,6 @@ option_man(const char *program, const struct option_verb *v, struct buf *b)
 		put_range(&text, row);
 		text_troff(b, buf_str(&text));
 		buf_put_text(b, ".\n");
-		buf_free(&text);
 	}
 }
 

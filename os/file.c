@@ -470,16 +470,13 @@ write_whole(const char *path, struct str bytes, struct why *w)
 enum err
 file_store(const char *path, struct str bytes, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	const char *new = arena_printf(&a, "%s.new", path).p;
 
 	enum err e = write_whole(new, bytes, w);
 	if (e == OK)
 		e = file_replace(new, path, w);
-	if (e == OK)
-		e = file_sync_dir(directory_of(path, &a), w);
-	arena_free(&a);
-	return e;
+	return e == OK ? file_sync_dir(directory_of(path, &a), w) : e;
 }
 
 enum err

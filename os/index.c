@@ -423,10 +423,10 @@ index_flush(struct index *x, struct str key, struct str value, struct why *w)
 		if (f != INDEX_META)
 			e = flush_family(x, (enum index_family)f, w);
 	if (e == OK && key.n != 0) {
-		struct index_batch *b = index_batch_new();
+		FREED(index_batch_free) struct index_batch *b =
+		    index_batch_new();
 		index_put(x, b, INDEX_META, key, value);
 		e = index_write(x, b, w);
-		index_batch_free(&b);
 	}
 	return e == OK ? flush_family(x, INDEX_META, w) : e;
 }

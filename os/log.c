@@ -180,7 +180,7 @@ void
 log_line(enum log_level level, const char *event, const char *fmt, ...)
 {
 	char now[WALL_ISO_MAX], text[LINE_BYTES];
-	struct buf line = BUF_INIT;
+	FREED(buf_free) struct buf line = BUF_INIT;
 	va_list ap;
 
 	if ((int)level < level_of(str_of(event)))
@@ -206,7 +206,6 @@ log_line(enum log_level level, const char *event, const char *fmt, ...)
 	/* A log that cannot be written must not stop what it tells of. */
 	if (write(atomic_load(&out_fd), line.p, line.n) < 0)
 		line.n = 0;
-	buf_free(&line);
 }
 
 const char *

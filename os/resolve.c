@@ -601,11 +601,10 @@ resolve_now(struct loop *l, struct str host, int64_t timeout_ms,
 	const struct resolver_options o = { .cache_max = 16,
 	    .timeout_ms = timeout_ms };
 	struct waiting w = { .query = { .host = host, .found = waited } };
-	struct resolver *r = resolver_new(l, &o);
+	FREED(resolver_free) struct resolver *r = resolver_new(l, &o);
 
 	resolve_start(r, &w.query);
 	loop_run_until(l, &w.done);
-	resolver_free(&r);
 	*out = w.query;
 	return out->n > 0;
 }

@@ -152,7 +152,7 @@ walk_names(const struct walk *k, struct str below, const struct str *names,
 static enum err
 walk_dir(const struct walk *k, struct str below)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str *names;
 	size_t n = 0;
 	struct str dir = arena_printf(&a, "%.*s%s%.*s", STR_FMT(k->root),
@@ -165,10 +165,7 @@ walk_dir(const struct walk *k, struct str below)
 		why(k->why, e, "cannot read %s: %s", dir.p, err_text(e));
 	if (e == OK)
 		e = walk_names(k, below, names, n, true, &a);
-	if (e == OK)
-		e = walk_names(k, below, names, n, false, &a);
-	arena_free(&a);
-	return e;
+	return e == OK ? walk_names(k, below, names, n, false, &a) : e;
 }
 
 enum err
@@ -183,7 +180,7 @@ tree_walk(const char *dir, enum err (*each)(void *, const char *, uint64_t,
 enum err
 tree_remove(const char *dir, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str *names;
 	size_t n = 0;
 
@@ -196,7 +193,6 @@ tree_remove(const char *dir, struct why *w)
 		else if (unlink(path.p) != 0 && errno != ENOENT)
 			e = fail(w, "cannot remove", path.p);
 	}
-	arena_free(&a);
 	if (e == ERR_ABSENT)
 		return OK;
 	if (e == OK && rmdir(dir) != 0 && errno != ENOENT)

@@ -335,9 +335,8 @@ cdxj_put_request_body(struct buf *b, struct str content_type,
 	if ((str_eq_nocase(type, STR("application/json")) ||
 	    str_ends(type, STR("+json"))) && put_json_body(b, body))
 		return;
-	struct buf base64 = BUF_INIT;
+	FREED(buf_free) struct buf base64 = BUF_INIT;
 	base64_put(&base64, body);
 	buf_put_text(b, "__wb_post_data=");
 	put_form(b, buf_str(&base64));
-	buf_free(&base64);
 }

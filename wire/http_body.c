@@ -694,14 +694,13 @@ http_decode_body(const struct http_head *h, struct str raw,
 	if (x->n == 2 && x->stages[0].coding == CHUNKED &&
 	    x->stages[1].coding == GZIP) {
 		/* The chunks alone first, then as above. */
-		struct buf joined = BUF_INIT;
+		FREED(buf_free) struct buf joined = BUF_INIT;
 		feed_stage(x, &x->stages[0], raw, &joined);
 		end_stage(x, &x->stages[0], &joined);
 		if (!gzip_at_once(buf_str(&joined), limits, out)) {
 			feed_from(x, 1, buf_str(&joined), out);
 			end_stage(x, &x->stages[1], out);
 		}
-		buf_free(&joined);
 	} else {
 		http_decoder_feed(x, raw, out);
 		http_decoder_end(x, out);

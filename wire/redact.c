@@ -269,13 +269,12 @@ static bool
 replace_text(const struct redactor *r, struct str s, bool form,
     struct buf *out, struct buf *names)
 {
-	struct buf middle = BUF_INIT;
+	FREED(buf_free) struct buf middle = BUF_INIT;
 
 	if (!replace_fields(r, s, form, &middle, names))
 		return replace_values(r, s, out, names);
 	if (!replace_values(r, buf_str(&middle), out, names))
 		buf_put_str(out, buf_str(&middle));
-	buf_free(&middle);
 	return true;
 }
 
@@ -337,13 +336,12 @@ static bool
 replace_head(const struct redactor *r, struct str head, bool request,
     struct buf *out, struct buf *names)
 {
-	struct buf middle = BUF_INIT;
+	FREED(buf_free) struct buf middle = BUF_INIT;
 
 	if (!replace_headers(r, head, request, &middle, names))
 		return replace_text(r, head, false, out, names);
 	if (!replace_text(r, buf_str(&middle), false, out, names))
 		buf_put_str(out, buf_str(&middle));
-	buf_free(&middle);
 	return true;
 }
 
@@ -398,7 +396,7 @@ bool
 redact_request(const struct redactor *r, struct str request, struct buf *out,
     struct buf *names)
 {
-	struct buf head = BUF_INIT, body = BUF_INIT;
+	FREED(buf_free) struct buf head = BUF_INIT, body = BUF_INIT;
 	size_t split = head_end(request), at;
 	struct str h = str_cut(request, 0, split), b = str_from(request, split);
 	struct str type = header_value(h, STR("content-type"), &at);
@@ -416,8 +414,6 @@ redact_request(const struct redactor *r, struct str request, struct buf *out,
 		buf_put_str(out, h);
 		buf_put_str(out, b);
 	}
-	buf_free(&head);
-	buf_free(&body);
 	return head_new || body_new;
 }
 

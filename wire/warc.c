@@ -414,28 +414,24 @@ put_revisit_fields(struct warc_writer *w, const struct warc_revisit *r)
 	put_id(&w->head, STR("WARC-Refers-To: "), r->refers_to);
 	if (r->refers_to_uri.n == 0)
 		return;
-	struct buf uri = BUF_INIT, names = BUF_INIT;
+	FREED(buf_free) struct buf uri = BUF_INIT, names = BUF_INIT;
 	put_uri_field(&w->head, STR("WARC-Refers-To-Target-URI: "),
 	    clean_uri(w, r->refers_to_uri, &uri, &names));
 	buf_put_str(&w->head, STR("WARC-Refers-To-Date: "));
 	put_date(w, r->refers_to_date);
 	buf_put_str(&w->head, STR("\r\n"));
-	buf_free(&uri);
-	buf_free(&names);
 }
 
 /* The page on which the URL was found first. */
 static void
 put_via_field(struct warc_writer *w, struct str via)
 {
-	struct buf clean = BUF_INIT, names = BUF_INIT;
+	FREED(buf_free) struct buf clean = BUF_INIT, names = BUF_INIT;
 
 	if (via.n == 0)
 		return;
 	put_uri_field(&w->head, STR("Argiope-Via: "),
 	    clean_uri(w, via, &clean, &names));
-	buf_free(&clean);
-	buf_free(&names);
 }
 
 static void
@@ -605,7 +601,8 @@ enum err
 warc_put_info(struct warc_writer *w, const struct warc_info *i,
     struct buf *out, struct warc_member *m, struct why *why_)
 {
-	struct buf text = BUF_INIT, clean_text = BUF_INIT, names = BUF_INIT;
+	FREED(buf_free) struct buf text = BUF_INIT, clean_text = BUF_INIT;
+	FREED(buf_free) struct buf names = BUF_INIT;
 
 	put_info_text(i, &text);
 	struct str block = buf_str(&text);
@@ -618,9 +615,5 @@ warc_put_info(struct warc_writer *w, const struct warc_info *i,
 		.filename = i->filename, .block = &block, .block_n = 1,
 		.content_type = STR("application/warc-fields"),
 	};
-	enum err err = warc_put_document(w, &r, out, m, why_);
-	buf_free(&text);
-	buf_free(&clean_text);
-	buf_free(&names);
-	return err;
+	return warc_put_document(w, &r, out, m, why_);
 }

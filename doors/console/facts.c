@@ -23,7 +23,7 @@ put_setting(struct buf *b, const struct conf *conf, enum conf_id id)
 	const struct setting *row = conf_setting(id);
 	enum conf_origin from = conf->values[id].origin;
 	bool secret = (row->flags & CONF_SECRET) != 0;
-	struct buf accepts = BUF_INIT;
+	FREED(buf_free) struct buf accepts = BUF_INIT;
 
 	conf_accepts(row, &accepts);
 	json_object(b, NULL);
@@ -36,7 +36,6 @@ put_setting(struct buf *b, const struct conf *conf, enum conf_id id)
 	json_str(b, "help", str_of(row->help));
 	json_str(b, "accepts", buf_str(&accepts));
 	buf_put_char(b, '}');
-	buf_free(&accepts);
 }
 
 void
@@ -69,13 +68,12 @@ put_last_error(struct buf *b, struct str module)
 		    event.n > module.n && event.p[module.n] == '.')
 			last = k;
 	}
-	struct buf text = BUF_INIT;
+	FREED(buf_free) struct buf text = BUF_INIT;
 	if (last.number > 0)
 		buf_printf(&text, "%s %s", last.event, last.text);
 	json_str(b, "last_error", buf_str(&text));
 	if (last.number > 0)
 		json_decimals(b, "last_error_at", (double)last.at.us / 1e6, 3);
-	buf_free(&text);
 }
 
 static void

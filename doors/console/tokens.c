@@ -51,7 +51,7 @@ ask(struct web_request *r, struct store_request what,
 static void
 put_scopes(struct buf *b, struct token_scopes s)
 {
-	struct buf text = BUF_INIT;
+	FREED(buf_free) struct buf text = BUF_INIT;
 	struct str rest, scope;
 
 	token_scopes_write(s, &text);
@@ -60,7 +60,6 @@ put_scopes(struct buf *b, struct token_scopes s)
 	while (str_split(&rest, ',', &scope))
 		json_item(b, scope);
 	buf_put_char(b, ']');
-	buf_free(&text);
 }
 
 static void
@@ -121,7 +120,7 @@ read_new(yyjson_val *root, struct str *name, struct token_scopes *scopes,
 {
 	yyjson_val *n = yyjson_obj_get(root, "name");
 	yyjson_val *list = yyjson_obj_get(root, "scopes"), *v;
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	size_t i, most;
 
 	if (!yyjson_is_str(n))
@@ -136,10 +135,7 @@ read_new(yyjson_val *root, struct str *name, struct token_scopes *scopes,
 		if (yyjson_is_str(v))
 			buf_put_str(&b, text_of(v));
 	}
-	if (e == OK)
-		e = token_scopes_read(buf_str(&b), scopes, w);
-	buf_free(&b);
-	return e;
+	return e == OK ? token_scopes_read(buf_str(&b), scopes, w) : e;
 }
 
 void

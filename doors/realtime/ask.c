@@ -246,9 +246,9 @@ static void
 explain(struct task *t, struct str json)
 {
 	const struct command *c = &t->command;
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct policy_explanation x;
-	struct policy *policy = NULL;
+	FREED(policy_free) struct policy *policy = NULL;
 	struct why w = WHY_INIT, pw = WHY_INIT;
 	struct str canonical;
 	struct str *seeds = ARENA_ARRAY(&a, struct str, c->seeds_n);
@@ -273,8 +273,6 @@ explain(struct task *t, struct str json)
 		put_explanation(task_data(t), &x);
 		explain_robots(t, policy, canonical);
 	}
-	policy_free(&policy);
-	arena_free(&a);
 }
 
 static void

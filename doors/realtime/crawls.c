@@ -188,7 +188,7 @@ verb_list_crawls(struct task *t)
 {
 	const struct command *c = &t->command;
 	uint64_t size = command_has(c, ARG_BIT(SIZE)) ? c->size : SIZE_DEFAULT;
-	struct buf rows = BUF_INIT;
+	FREED(buf_free) struct buf rows = BUF_INIT;
 	struct crawl_row *row;
 	uint32_t below = UINT32_MAX;
 	uint64_t total = 0, put = 0;
@@ -212,7 +212,6 @@ verb_list_crawls(struct task *t)
 	json_array(task_data(t), "crawls");
 	buf_put_str(&t->data, buf_str(&rows));
 	buf_put_char(&t->data, ']');
-	buf_free(&rows);
 	task_answer(t);
 }
 

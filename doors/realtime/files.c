@@ -114,7 +114,7 @@ answer_package(struct listing *l)
 static void
 answer_list(struct listing *l)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	buf_put_char(&b, '{');
 	json_u64(&b, "crawl_id", l->crawl);
@@ -134,7 +134,6 @@ answer_list(struct listing *l)
 		json_null(&b, "wacz");
 	buf_put_text(&b, "}\n");
 	web_answer(l->request, 200, JSON_TYPE, buf_str(&b));
-	buf_free(&b);
 }
 
 static void
@@ -215,12 +214,11 @@ get_files(struct web_request *r)
 static void
 get_commands(struct web_request *r)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	command_help(&b);
 	buf_put_char(&b, '\n');
 	web_answer(r, 200, JSON_TYPE, buf_str(&b));
-	buf_free(&b);
 }
 
 static void

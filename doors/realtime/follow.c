@@ -75,7 +75,7 @@ static enum sent
 finish(struct cursor *c, const char *reason)
 {
 	struct follow *f = c->follow;
-	struct buf token = BUF_INIT;
+	FREED(buf_free) struct buf token = BUF_INIT;
 
 	if (!f->filter.one) {
 		bool past = c->past;
@@ -93,7 +93,6 @@ finish(struct cursor *c, const char *reason)
 	sync_put(&token, f->kind->sync, c->next - 1, c->crawl,
 	    door_of(f)->mark);
 	sub_close(&f->sub, c->crawl, reason, buf_str(&token));
-	buf_free(&token);
 	return SENT_IDLE;
 }
 

@@ -64,7 +64,7 @@ static void
 put_joined(const struct http_head *h, size_t i, struct buf *out)
 {
 	struct str name = h->fields[i].name, value;
-	struct buf all = BUF_INIT;
+	FREED(buf_free) struct buf all = BUF_INIT;
 	size_t at = i + 1;
 
 	if (str_eq_nocase(name, STR("Set-Cookie")) ||
@@ -78,7 +78,6 @@ put_joined(const struct http_head *h, size_t i, struct buf *out)
 		buf_put_str(&all, value);
 	} while (http_next(h, name, &at, &value));
 	text_json_latin1(out, buf_str(&all));
-	buf_free(&all);
 }
 
 static void

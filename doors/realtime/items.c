@@ -50,7 +50,7 @@ static enum sent
 send_big(struct cursor *c, const struct stream_item *i)
 {
 	struct client *client = c->follow->sub.client;
-	struct buf head = BUF_INIT;
+	FREED(buf_free) struct buf head = BUF_INIT;
 
 	if (client->stream != NULL) {
 		sender_wait(&c->sender, &client->streaming);
@@ -63,7 +63,6 @@ send_big(struct cursor *c, const struct stream_item *i)
 	buf_put_str(&head, str_cut(i->text, 0, i->text.n - 1));
 	item_stream_open(
 	    client, c->crawl, i->number, buf_str(&head), streamed, c);
-	buf_free(&head);
 	return SENT_IDLE;
 }
 
@@ -73,7 +72,7 @@ static enum sent
 send_batch(struct cursor *c, const struct stream_batch *batch, size_t at)
 {
 	struct client *client = c->follow->sub.client;
-	struct buf head = BUF_INIT;
+	FREED(buf_free) struct buf head = BUF_INIT;
 	enum sent result = SENT_MORE;
 	struct wall now = clock_wall();
 	size_t bytes = 0;
@@ -94,7 +93,6 @@ send_batch(struct cursor *c, const struct stream_batch *batch, size_t at)
 		bytes += head.n + i->text.n + 1;
 		sent_one(c, i, now);
 	}
-	buf_free(&head);
 	return result;
 }
 

@@ -278,13 +278,12 @@ send(struct sender *sender)
 		meter_frames_dropped(oldest - m->next);
 		m->next = oldest;
 	}
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	client_event_head(&b, &m->sub, "monitor");
 	buf_put_str(&b, buf_str(&d->frames[m->next++ % d->frames_max]));
 	json_u64(&b, "dropped", m->dropped);
 	buf_put_text(&b, "}}");
 	sub_send(&m->sub, &b);
-	buf_free(&b);
 	return SENT_MORE;
 }
 

@@ -242,7 +242,7 @@ package_send(struct realtime *d, struct web_request *r,
 void
 packages_sweep(const char *data_dir)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str *names;
 	size_t n;
 
@@ -253,5 +253,4 @@ packages_sweep(const char *data_dir)
 			/* The next start removes files that remain. */
 			(void)!file_remove(arena_printf(&a, "%s/%.*s", data_dir,
 			    STR_FMT(names[i])).p, NULL);
-	arena_free(&a);
 }

@@ -10,15 +10,13 @@
 static void
 put_in_force(struct buf *b, struct str json)
 {
-	struct policy *p = NULL;
-	struct buf text = BUF_INIT;
+	FREED(policy_free) struct policy *p = NULL;
+	FREED(buf_free) struct buf text = BUF_INIT;
 
 	if (policy_parse(json, &p, NULL) != OK)
 		return;
 	policy_to_sentence(p, &text);
 	json_str(b, "in_force", buf_str(&text));
-	buf_free(&text);
-	policy_free(&p);
 }
 
 static void
@@ -114,7 +112,7 @@ put_schedules(struct task *t, const struct store_request *a)
 static struct str
 seeds_json(struct command *c)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	json_array(&b, NULL);
 	for (size_t i = 0; i < c->seeds_n; i++) {
@@ -125,9 +123,7 @@ seeds_json(struct command *c)
 		buf_put_char(&b, '}');
 	}
 	buf_put_char(&b, ']');
-	struct str json = arena_copy(&c->arena, buf_str(&b));
-	buf_free(&b);
-	return json;
+	return arena_copy(&c->arena, buf_str(&b));
 }
 
 static bool

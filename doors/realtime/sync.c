@@ -68,7 +68,7 @@ sync_read(struct str token, enum sync_kind kind, uint32_t crawl,
     const char *mark, uint64_t last, uint64_t *number)
 {
 	enum sync_fault fault = SYNC_MALFORMED;
-	struct buf text = BUF_INIT;
+	FREED(buf_free) struct buf text = BUF_INIT;
 
 	*number = 0;
 	if (token.n == 0)
@@ -76,7 +76,6 @@ sync_read(struct str token, enum sync_kind kind, uint32_t crawl,
 	if (token.n <= SYNC_TOKEN_BYTES_MAX && base64_read(&text, token))
 		fault = read_text(buf_str(&text), kind, crawl, str_of(mark),
 		    number);
-	buf_free(&text);
 	if (fault == SYNC_FINE && *number > last)
 		fault = SYNC_PAST_END;
 	return fault;

@@ -412,11 +412,9 @@ static enum err
 open_named(const struct archive_file *f, struct archive_source *s,
     struct why *w)
 {
-	struct arena a = ARENA_INIT;
-	enum err err = archive_source_open(archive_named_path(f, &a), s, w);
+	FREED(arena_free) struct arena a = ARENA_INIT;
 
-	arena_free(&a);
-	return err;
+	return archive_source_open(archive_named_path(f, &a), s, w);
 }
 
 enum err

@@ -52,7 +52,7 @@ dir_reopen(const char *path, int *fd, struct why *w)
 static enum err
 dir_create(const char *path, int *fd, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str dir = parent(&a, str_of(path));
 	enum err e = OK;
 
@@ -67,7 +67,6 @@ dir_create(const char *path, int *fd, struct why *w)
 		e = file_sync_dir(dir.p, w);
 		dir = parent(&a, dir);
 	}
-	arena_free(&a);
 	return e;
 }
 
@@ -82,20 +81,17 @@ dir_cut(int fd, uint64_t end, struct why *w)
 static enum err
 dir_place(const char *path, struct why *w)
 {
-	struct arena a = ARENA_INIT;
-	enum err e = file_sync_dir(parent(&a, str_of(path)).p, w);
+	FREED(arena_free) struct arena a = ARENA_INIT;
 
-	arena_free(&a);
-	return e;
+	return file_sync_dir(parent(&a, str_of(path)).p, w);
 }
 
 static enum err
 dir_rename(const char *from, const char *to, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	enum err e = file_make_dir(parent(&a, str_of(to)).p, w);
 
-	arena_free(&a);
 	return e == OK ? file_rename_new(from, to, w) : e;
 }
 

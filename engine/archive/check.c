@@ -558,7 +558,7 @@ static enum err
 check_lines(struct checker *k, const struct archive_file *file,
     struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct archive_file cdxj = *file;
 	enum err err = OK;
 
@@ -569,7 +569,6 @@ check_lines(struct checker *k, const struct archive_file *file,
 	k->file = &cdxj;          /* what the findings name */
 	err = check_cdxj(file, cdxj.path, on_cdxj_fault, k, w);
 	k->file = file;
-	arena_free(&a);
 	return err;
 }
 

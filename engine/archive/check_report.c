@@ -80,7 +80,7 @@ put_count(struct buf *b, const char *name, uint64_t n)
 void
 archive_check_json(const struct archive_check_counts *n, struct buf *b)
 {
-	struct buf name = BUF_INIT;
+	FREED(buf_free) struct buf name = BUF_INIT;
 
 	buf_put_char(b, '{');
 	put_count(b, "files", n->files);
@@ -103,6 +103,5 @@ archive_check_json(const struct archive_check_counts *n, struct buf *b)
 			archive_rule_put_name((enum archive_rule)r, &name);
 			put_count(b, buf_text(&name), n->rules[r]);
 		}
-	buf_free(&name);
 	buf_put_text(b, "}}");
 }

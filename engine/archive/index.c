@@ -192,7 +192,7 @@ static void
 read_request(struct indexer *x, struct walk_visit *v, struct facts *f)
 {
 	struct http_head head;
-	struct buf body = BUF_INIT;
+	FREED(buf_free) struct buf body = BUF_INIT;
 
 	gather(x, v->reader, CDXJ_POST_BYTES_MAX);
 	if (http_parse_head(buf_str(&x->block), true, HTTP_LIMITS_DEFAULT,
@@ -205,14 +205,13 @@ read_request(struct indexer *x, struct walk_visit *v, struct facts *f)
 	cdxj_put_request_body(&body, http_find(&head, STR("content-type")),
 	    str_from(buf_str(&x->block), head.n));
 	f->body = arena_copy(&f->arena, buf_str(&body));
-	buf_free(&body);
 }
 
 /* Some writers leave blanks in URIs; a replay would not find them. */
 static struct str
 sound_uri(struct str uri, struct arena *a)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	if (str_find_char(uri, ' ') == uri.n)
 		return arena_copy(a, uri);
@@ -221,9 +220,7 @@ sound_uri(struct str uri, struct arena *a)
 			buf_put_text(&b, "%20");
 		else
 			buf_put_char(&b, uri.p[i]);
-	struct str sound = arena_copy(a, buf_str(&b));
-	buf_free(&b);
-	return sound;
+	return arena_copy(a, buf_str(&b));
 }
 
 static enum err
@@ -318,13 +315,10 @@ archive_index(const struct archive_catalogue *c, const char *scratch,
     size_t bytes_max, archive_line *line, void *arg,
     struct archive_index_counts *counts, struct why *w)
 {
-	struct sorter *s = sorter_new(scratch, bytes_max);
+	FREED(sorter_free) struct sorter *s = sorter_new(scratch, bytes_max);
 	enum err err = archive_index_lines(c, put_in_sorter, s, counts, w);
 
-	if (err == OK)
-		err = sorter_finish(s, line, arg, w);
-	sorter_free(&s);
-	return err;
+	return err == OK ? sorter_finish(s, line, arg, w) : err;
 }
 
 /* Write by `fill` beside `path`, then put it in its place. */
@@ -333,7 +327,7 @@ write_whole(const char *path,
     enum err (*fill)(void *arg, struct line_file *, struct why *), void *arg,
     struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct line_file o;
 	const char *part = arena_printf(&a, "%s.part", path).p;
 
@@ -347,7 +341,6 @@ write_whole(const char *path,
 		err = archive_port()->replace(part, path, w);
 	else if (archive_port()->remove(part, NULL) != OK)
 		why(w, err, "and %s is left over", part);
-	arena_free(&a);
 	return err;
 }
 
@@ -387,7 +380,8 @@ struct finish_job {
 static bool
 captures_behind(struct archive_source *source, uint64_t from)
 {
-	struct warc_reader *r = warc_reader_new(source->source,
+	FREED(warc_reader_free) struct warc_reader *r =
+	    warc_reader_new(source->source,
 	    WARC_READ_LIMITS_DEFAULT);
 	struct warc_entry e;
 	struct warc_damage d;
@@ -398,7 +392,6 @@ captures_behind(struct archive_source *source, uint64_t from)
 	for (; f != WARC_FOUND_END && !found; f = warc_read_next(r, &e, &d))
 		found = f == WARC_FOUND_DAMAGE || e.type == WARC_RESPONSE ||
 		    e.type == WARC_REVISIT || e.type == WARC_RESOURCE;
-	warc_reader_free(&r);
 	return found;
 }
 
@@ -410,7 +403,7 @@ captures_behind(struct archive_source *source, uint64_t from)
 static bool
 lines_are_sound(struct finish_job *j)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct archive_source source;
 	struct str rest = j->lines, line;
 	struct cdxj_line l;
@@ -430,7 +423,6 @@ lines_are_sound(struct finish_job *j)
 		end = MAX(end, l.offset + l.length);
 		n = (size_t)(rest.p - j->lines.p);
 	}
-	arena_free(&a);
 	j->lines.n = n;
 	if (!sound || n == 0 ||
 	    archive_source_open(j->warc.path, &source, NULL) != OK)
@@ -452,14 +444,12 @@ fill_finish(void *arg, struct line_file *o, struct why *w)
 	if (!lines_are_sound(j))
 		return archive_index(&c, j->sorted_path,
 		    SORT_BYTES_MAX_DEFAULT, line_file_put, o, &counts, w);
-	struct sorter *s = sorter_new(j->sorted_path, SORT_BYTES_MAX_DEFAULT);
+	FREED(sorter_free) struct sorter *s =
+	    sorter_new(j->sorted_path, SORT_BYTES_MAX_DEFAULT);
 	rest = j->lines;          /* without those that were left out */
 	while (err == OK && rest.n > 0 && str_split(&rest, '\n', &line))
 		err = sorter_put(s, line, w);
-	if (err == OK)
-		err = sorter_finish(s, line_file_put, o, w);
-	sorter_free(&s);
-	return err;
+	return err == OK ? sorter_finish(s, line_file_put, o, w) : err;
 }
 
 /* Some 300 bytes a capture: a file of 1 GB has at most 100 MB of lines. */
@@ -469,7 +459,7 @@ enum err
 archive_cdxj_finish(const char *warc_path, const char *lines_path,
     const char *sorted_path, struct why *w)
 {
-	struct buf lines = BUF_INIT;
+	FREED(buf_free) struct buf lines = BUF_INIT;
 	struct finish_job j = { .sorted_path = sorted_path };
 	struct archive_source source;
 
@@ -487,6 +477,5 @@ archive_cdxj_finish(const char *warc_path, const char *lines_path,
 	err = write_whole(sorted_path, fill_finish, &j, w);
 	if (err == OK && archive_port()->remove(lines_path, NULL) == ERR_IO)
 		err = why(w, ERR_IO, "cannot remove %s", lines_path);
-	buf_free(&lines);
 	return err;
 }

@@ -230,8 +230,8 @@ static enum err
 cat_body(const char *path, uint64_t offset, struct http_decode_limits limits,
     struct cat_output *out, enum http_damage *damage, struct why *w)
 {
-	struct capture_stream *s = NULL;
-	struct buf piece = BUF_INIT;
+	FREED(capture_stream_close) struct capture_stream *s = NULL;
+	FREED(buf_free) struct buf piece = BUF_INIT;
 	enum err err = capture_stream_open(path, offset, limits, &s, w);
 	bool more = err == OK;
 
@@ -240,8 +240,6 @@ cat_body(const char *path, uint64_t offset, struct http_decode_limits limits,
 		more = capture_stream_next(s, &piece, damage);
 		err = write_out(out, buf_str(&piece), w);
 	}
-	capture_stream_close(&s);
-	buf_free(&piece);
 	return err;
 }
 
@@ -250,8 +248,8 @@ static enum err
 cat_heads(const char *path, uint64_t offset, enum archive_part part,
     struct cat_output *out, size_t *skip, struct why *w)
 {
-	struct capture_stream *s = NULL;
-	struct buf head = BUF_INIT;
+	FREED(capture_stream_close) struct capture_stream *s = NULL;
+	FREED(buf_free) struct buf head = BUF_INIT;
 	enum err err = capture_stream_open(path, offset,
 	    HTTP_DECODE_LIMITS_DEFAULT, &s, w);
 
@@ -264,8 +262,6 @@ cat_heads(const char *path, uint64_t offset, enum archive_part part,
 	else if (part == ARCHIVE_PAYLOAD && c->has_http)
 		*skip = c->http.n;
 	err = write_out(out, buf_str(&head), w);
-	buf_free(&head);
-	capture_stream_close(&s);
 	return err;
 }
 
@@ -302,7 +298,8 @@ cat_raw(const char *path, uint64_t offset, enum archive_part part,
 		err = archive_source_open(path, &source, w);
 	if (err != OK)
 		return err;
-	struct warc_reader *r = warc_reader_new(source.source,
+	FREED(warc_reader_free) struct warc_reader *r =
+	    warc_reader_new(source.source,
 	    WARC_READ_LIMITS_DEFAULT);
 	if (warc_read_at(r, offset, &e, &d) != WARC_FOUND_RECORD)
 		err = why(w, ERR_CORRUPT, "%s at %llu: %s", path,
@@ -311,7 +308,6 @@ cat_raw(const char *path, uint64_t offset, enum archive_part part,
 		err = cat_block(r, skip, out, damage, w);
 	if (err == OK && part == ARCHIVE_RECORD)
 		err = write_out(out, STR("\r\n\r\n"), w);
-	warc_reader_free(&r);
 	archive_source_close(&source);
 	return err;
 }

@@ -66,8 +66,8 @@ enum err
 moved_write(const char *path, struct str place, uint64_t bytes,
     struct why *w)
 {
-	struct arena a = ARENA_INIT;
-	struct buf b = BUF_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	struct str to = note_path(path, &a);
 
 	buf_put_str(&b, HEADING);
@@ -75,11 +75,7 @@ moved_write(const char *path, struct str place, uint64_t bytes,
 		buf_printf(&b, "\nbytes %llu", (unsigned long long)bytes);
 	buf_printf(&b, "\nplace %.*s\n", STR_FMT(place));
 	enum err e = moved_place_check(place, w);
-	if (e == OK)
-		e = file_store(to.p, buf_str(&b), w);
-	buf_free(&b);
-	arena_free(&a);
-	return e;
+	return e == OK ? file_store(to.p, buf_str(&b), w) : e;
 }
 
 static bool
@@ -119,7 +115,7 @@ enum err
 moved_read(const char *path, struct arena *a, struct moved *m,
     struct why *w)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	struct str note = note_path(path, a);
 
 	*m = (struct moved){ .place = STR_NONE };
@@ -128,7 +124,6 @@ moved_read(const char *path, struct arena *a, struct moved *m,
 		e = why(w, ERR_CORRUPT, "%s is damaged", note.p);
 	if (e == OK)
 		m->readable = has_length(m);
-	buf_free(&b);
 	return e;
 }
 

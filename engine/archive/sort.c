@@ -86,7 +86,7 @@ run_path(const struct sorter *s, unsigned number, struct buf *path)
 static void
 remove_runs(struct sorter *s, unsigned from, unsigned end)
 {
-	struct buf path = BUF_INIT;
+	FREED(buf_free) struct buf path = BUF_INIT;
 
 	for (unsigned i = from; i < end; i++) {
 		run_path(s, i, &path);
@@ -94,7 +94,6 @@ remove_runs(struct sorter *s, unsigned from, unsigned end)
 		if (archive_port()->remove(path.p, NULL) != OK)
 			continue;
 	}
-	buf_free(&path);
 }
 
 void
@@ -137,11 +136,10 @@ sort_lines(struct sorter *s)
 static enum err
 open_output(struct sorter *s, struct line_file *o, struct why *w)
 {
-	struct buf path = BUF_INIT;
+	FREED(buf_free) struct buf path = BUF_INIT;
 
 	run_path(s, s->runs_end, &path);
 	enum err err = line_file_open(o, path.p, w);
-	buf_free(&path);
 	s->runs_end += err == OK;
 	return err;
 }
@@ -236,7 +234,7 @@ static enum err
 open_runs(struct sorter *s, unsigned from, size_t n, struct run *runs,
     struct run **heap, size_t *live, struct why *w)
 {
-	struct buf path = BUF_INIT;
+	FREED(buf_free) struct buf path = BUF_INIT;
 	enum err err = OK;
 
 	for (size_t i = 0; i < n; i++)
@@ -252,7 +250,6 @@ open_runs(struct sorter *s, unsigned from, size_t n, struct run *runs,
 	}
 	for (size_t i = *live; i-- > 0;)
 		sift(heap, *live, i);
-	buf_free(&path);
 	return err;
 }
 
@@ -264,7 +261,7 @@ merge(struct sorter *s, unsigned from, size_t n,
 {
 	struct run *runs = mem_array(n, sizeof(*runs));
 	struct run **heap = mem_array(n, sizeof(struct run *));
-	struct buf last = BUF_INIT;
+	FREED(buf_free) struct buf last = BUF_INIT;
 	size_t live = 0;
 	bool any = false;
 
@@ -288,7 +285,6 @@ merge(struct sorter *s, unsigned from, size_t n,
 		archive_port()->close(&runs[i].fd);
 		buf_free(&runs[i].window);
 	}
-	buf_free(&last);
 	mem_free(&heap);
 	mem_free(&runs);
 	return err;

@@ -54,7 +54,7 @@ static enum err
 entry_begin(struct packing *p, const char *folder, struct str name, bool big,
     struct why *w)
 {
-	struct buf path = BUF_INIT;
+	FREED(buf_free) struct buf path = BUF_INIT;
 
 	buf_put_text(&path, folder);
 	buf_put_str(&path, name);
@@ -66,9 +66,7 @@ entry_begin(struct packing *p, const char *folder, struct str name, bool big,
 	cdxj_put_json(&p->resources, buf_str(&path));
 	digest_start(p->hasher, DIGEST_SHA256);
 	p->entry_bytes = 0;
-	enum err err = zip_begin(p->zip, buf_str(&path), big, w);
-	buf_free(&path);
-	return err;
+	return zip_begin(p->zip, buf_str(&path), big, w);
 }
 
 static enum err
@@ -102,7 +100,7 @@ static enum err
 copy_file(struct packing *p, struct unpack_source from, uint64_t size,
     const char *name, struct why *w)
 {
-	struct buf piece = BUF_INIT;
+	FREED(buf_free) struct buf piece = BUF_INIT;
 	enum err err = OK;
 
 	for (uint64_t at = 0; at < size && err == OK;) {
@@ -119,7 +117,6 @@ copy_file(struct packing *p, struct unpack_source from, uint64_t size,
 			err = entry_put(p, buf_str(&piece), w);
 		at += n;
 	}
-	buf_free(&piece);
 	return err;
 }
 
@@ -157,11 +154,11 @@ block_end(struct packing *p, struct why *w)
 	    p->block.n, buf_grow(&p->packed, room), room);
 	CHECK(p->packed.n != 0);
 	/* The entry's own digest is in hand: this one needs its own context. */
-	struct digest_hasher *own = digest_hasher_new();
+	FREED(digest_hasher_free) struct digest_hasher *own =
+	    digest_hasher_new();
 	digest_start(own, DIGEST_SHA256);
 	digest_add(own, buf_str(&p->packed));
 	digest_end(own, &d);
-	digest_hasher_free(&own);
 	buf_put_str(&p->idx, buf_str(&p->block_key));
 	buf_printf(&p->idx, " {\"offset\": %llu, \"length\": %zu, "
 	    "\"digest\": \"sha256:", (unsigned long long)p->index_at,
@@ -213,7 +210,7 @@ title_of(struct packing *p, const struct cdxj_line *l)
 	struct parse_output out;
 	struct capture c;
 	struct url url;
-	struct buf body = BUF_INIT;
+	FREED(buf_free) struct buf body = BUF_INIT;
 	struct str title = STR_NONE;
 
 	if (!p->options->titles || open_warc(p, l->filename, NULL) != OK ||
@@ -229,7 +226,6 @@ title_of(struct packing *p, const struct cdxj_line *l)
 	memset(&out, 0, sizeof(out));
 	if (parse_document(p->parser, &in, &p->arena, &out, NULL) == OK)
 		title = out.title;
-	buf_free(&body);
 	return title;
 }
 
@@ -245,14 +241,13 @@ put_time(struct buf *b, const char *t)
 static void
 put_page_id(struct buf *b, const struct cdxj_line *l)
 {
-	struct digest_hasher *h = digest_hasher_new();
+	FREED(digest_hasher_free) struct digest_hasher *h = digest_hasher_new();
 	struct digest d;
 
 	digest_start(h, DIGEST_SHA256);
 	digest_add(h, l->time);
 	digest_add(h, l->url);
 	digest_end(h, &d);
-	digest_hasher_free(&h);
 	digest_put_hex(b, d.bytes, 11);
 }
 
@@ -394,7 +389,7 @@ put_plain(struct packing *p, struct str name, struct str bytes,
 static enum err
 put_packages(struct packing *p, struct why *w)
 {
-	struct buf package = BUF_INIT, digest = BUF_INIT;
+	FREED(buf_free) struct buf package = BUF_INIT, digest = BUF_INIT;
 
 	put_package(p, &package);
 	digest_start(p->hasher, DIGEST_SHA256);
@@ -405,12 +400,8 @@ put_packages(struct packing *p, struct why *w)
 	buf_put_text(&digest, "\"\n}\n");
 	enum err err = put_plain(p, STR("datapackage.json"),
 	    buf_str(&package), w);
-	if (err == OK)
-		err = put_plain(p, STR("datapackage-digest.json"),
-		    buf_str(&digest), w);
-	buf_free(&package);
-	buf_free(&digest);
-	return err;
+	return err == OK ? put_plain(p, STR("datapackage-digest.json"),
+	    buf_str(&digest), w) : err;
 }
 
 static enum err
@@ -498,7 +489,7 @@ enum err
 wacz_write(const struct archive_catalogue *c, const char *path,
     const struct wacz_options *o, struct wacz_counts *counts, struct why *w)
 {
-	struct arena names = ARENA_INIT;
+	FREED(arena_free) struct arena names = ARENA_INIT;
 	const char *part = arena_printf(&names, "%s.part", path).p;
 	const char *pages = arena_printf(&names, "%s.pages", path).p;
 	struct packing p;
@@ -517,7 +508,6 @@ wacz_write(const struct archive_catalogue *c, const char *path,
 	if (err != OK)
 		remove_scratch(part);
 	remove_scratch(pages);
-	arena_free(&names);
 	return err;
 }
 
@@ -527,7 +517,7 @@ wacz_send(const struct archive_catalogue *c, const char *scratch,
     enum err (*put)(void *arg, struct str, struct why *), void *arg,
     struct wacz_counts *counts, struct why *w)
 {
-	struct arena names = ARENA_INIT;
+	FREED(arena_free) struct arena names = ARENA_INIT;
 	const char *pages = arena_printf(&names, "%s.pages", scratch).p;
 	struct packing p;
 
@@ -542,6 +532,5 @@ wacz_send(const struct archive_catalogue *c, const char *scratch,
 		err = pack(&p, scratch, w);
 	}
 	packing_free(&p);
-	arena_free(&names);
 	return err;
 }

@@ -59,14 +59,14 @@ walk_file(const struct archive_file *f, struct warc_read_limits limits,
 		return OK;
 	if (err != OK)
 		return why(w, err, "%s", own.text);
-	struct warc_reader *r = warc_reader_new(source.source, limits);
+	FREED(warc_reader_free) struct warc_reader *r =
+	    warc_reader_new(source.source, limits);
 	if (ev->file != NULL)
 		err = ev->file(arg, f, true, w);
 	if (err == OK)
 		err = walk_records(f, r, ev, arg, w);
 	if (err == OK && ev->file != NULL)
 		err = ev->file(arg, f, false, w);
-	warc_reader_free(&r);
 	archive_source_close(&source);
 	return err;
 }

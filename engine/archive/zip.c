@@ -191,7 +191,7 @@ enum err
 zip_end(struct zip_writer *z, struct why *w)
 {
 	struct entry *e = &z->entries[z->n - 1];
-	struct buf head = BUF_INIT;
+	FREED(buf_free) struct buf head = BUF_INIT;
 
 	CHECK(z->open);
 	z->open = false;
@@ -201,10 +201,7 @@ zip_end(struct zip_writer *z, struct why *w)
 	}
 	enum err err = flush(z, 0, w);
 	put_local(&head, z, e);
-	if (err == OK)
-		err = file_write(z->fd, e->at, head.p, head.n, w);
-	buf_free(&head);
-	return err;
+	return err == OK ? file_write(z->fd, e->at, head.p, head.n, w) : err;
 }
 
 /* APPNOTE §4.3.12. */

@@ -159,9 +159,10 @@ read_run(struct capture_list *l)
 {
 	struct captures_query *q = l->ask;
 	bool newest = q->order == PAGES_NEWEST;
-	struct index_iter *i = index_iter_new(l->task.reader->index,
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(l->task.reader->index,
 	    INDEX_JOURNAL);
-	struct buf from = BUF_INIT;
+	FREED(buf_free) struct buf from = BUF_INIT;
 	struct journal_entry e;
 	struct str key, value;
 
@@ -182,8 +183,6 @@ read_run(struct capture_list *l)
 	}
 	/* The answer is in q->why. */
 	(void)!index_iter_error(i, &q->why);
-	index_iter_free(&i);
-	buf_free(&from);
 }
 
 static void

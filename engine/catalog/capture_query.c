@@ -68,7 +68,7 @@ read_links(struct capture_query *q, const struct capture *c, struct str body)
 {
 	struct str own = q->entry.final_url.n != 0 ? q->entry.final_url :
 	    q->entry.url;
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct parse_output found;
 	struct url url;
 	struct parse_input in = {
@@ -78,7 +78,7 @@ read_links(struct capture_query *q, const struct capture *c, struct str body)
 		    STR("X-Content-Type-Options")), STR("nosniff")),
 		.links_max = LINKS_MAX, .cpu_ns = clock_thread_cpu_ns,
 	};
-	struct parser *p = parser_new();
+	FREED(parser_free) struct parser *p = parser_new();
 
 	if (body.n > 0 && url_parse(own, NULL, &a, &url, NULL) == OK &&
 	    parse_document(p, &in, &a, &found, NULL) == OK) {
@@ -90,8 +90,6 @@ read_links(struct capture_query *q, const struct capture *c, struct str body)
 		q->links = links;
 		q->links_n = found.links_n;
 	}
-	parser_free(&p);
-	arena_free(&a);
 }
 
 /* If the record cannot be read: logs why, sets `damaged`, leaves no body. */

@@ -20,13 +20,14 @@
 static uint64_t
 place_before(struct record_reader *r, const struct journal_entry *e)
 {
-	struct buf at = BUF_INIT;
+	FREED(buf_free) struct buf at = BUF_INIT;
 	struct journal_entry other;
 	struct str key, value;
 	uint64_t place = 0;
 
 	journal_key(e->crawl, e->seq, &at);
-	struct index_iter *i = index_iter_new(r->index, INDEX_JOURNAL);
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(r->index, INDEX_JOURNAL);
 	index_iter_seek_last(i, buf_str(&at));
 	for (unsigned n = 0; n < BACK_MAX && index_iter_valid(i, &key,
 	    &value); n++, index_iter_prev(i)) {
@@ -39,8 +40,6 @@ place_before(struct record_reader *r, const struct journal_entry *e)
 			break;
 		}
 	}
-	index_iter_free(&i);
-	buf_free(&at);
 	return place;
 }
 

@@ -100,7 +100,7 @@ say_rest(struct buf *b, const struct why_facts *f)
 void
 why_sentence(const struct why_facts *f, char *out, size_t size)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	if (f->view->state != CRAWL_RUNNING) {
 		say_state(&b, f);
@@ -121,5 +121,4 @@ why_sentence(const struct why_facts *f, char *out, size_t size)
 			say_rest(&b, f);
 	}
 	snprintf(out, size, "%s", buf_text(&b));
-	buf_free(&b);
 }

@@ -57,7 +57,7 @@ catalog_explain(struct str text, const struct policy *policy,
     unsigned depth, struct arena *a, struct policy_explanation *out,
     struct str *canonical, struct why *w)
 {
-	struct policy_compiled *compiled = NULL;
+	FREED(policy_compiled_free) struct policy_compiled *compiled = NULL;
 	struct why inner = WHY_INIT;
 	struct url u, plain, *list;
 	size_t n;
@@ -79,6 +79,5 @@ catalog_explain(struct str text, const struct policy *policy,
 		keep(out, a);
 		*canonical = u.href;
 	}
-	policy_compiled_free(&compiled);
 	return e;
 }

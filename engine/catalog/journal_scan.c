@@ -133,9 +133,10 @@ see(struct scan *w, struct str key, struct str value)
 static void
 scan_piece(struct scan *w)
 {
-	struct index_iter *i = index_iter_new(w->task.reader->index,
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(w->task.reader->index,
 	    INDEX_JOURNAL);
-	struct buf from = BUF_INIT;
+	FREED(buf_free) struct buf from = BUF_INIT;
 	struct str key, value;
 	uint64_t number = 0, before = w->pages;
 
@@ -157,8 +158,6 @@ scan_piece(struct scan *w)
 	}
 	/* The answer is in w->why. */
 	(void)!index_iter_error(i, &w->why);
-	index_iter_free(&i);
-	buf_free(&from);
 }
 
 /* --- an answer, on the pool --------------------------------------------- */
@@ -166,13 +165,12 @@ scan_piece(struct scan *w)
 static void
 read_one(struct scan *w, struct capture_list *l, uint64_t number)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct journal_entry e;
 
 	if (record_reader_entry(
 	        w->task.reader, w->crawl, number, &a, &e, NULL) == OK)
 		capture_list_keep(l, &e);
-	arena_free(&a);
 }
 
 static void

@@ -26,8 +26,9 @@ entry_of(const struct crawl_log_record *r, struct arena *a)
 static void
 read_entries(struct log_query *q, struct index *x)
 {
-	struct index_iter *i = index_iter_new(x, INDEX_LOG);
-	struct buf from = BUF_INIT;
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(x, INDEX_LOG);
+	FREED(buf_free) struct buf from = BUF_INIT;
 	struct str key, value;
 	struct crawl_log_record r;
 
@@ -44,8 +45,6 @@ read_entries(struct log_query *q, struct index *x)
 	}
 	/* The answer is in q->why. */
 	(void)!index_iter_error(i, &q->why);
-	index_iter_free(&i);
-	buf_free(&from);
 }
 
 static int

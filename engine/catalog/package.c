@@ -5,7 +5,7 @@
 enum err
 catalog_package(const struct package_request *q, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct wacz_options o = { .titles = true, .title = q->title,
 	    .software = STR("argiope " ARGIOPE_VERSION) };
 	struct archive_catalogue c = { .n = q->files_n,
@@ -18,7 +18,5 @@ catalog_package(const struct package_request *q, struct why *w)
 		    .name = q->files[i].name, .size = q->files[i].size };
 	if (seed_parse(q->seed, &a, &u, NULL) == OK)
 		o.main_url = u.href;
-	enum err e = wacz_send(&c, q->scratch, &o, q->put, q->arg, &counts, w);
-	arena_free(&a);
-	return e;
+	return wacz_send(&c, q->scratch, &o, q->put, q->arg, &counts, w);
 }

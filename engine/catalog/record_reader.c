@@ -143,7 +143,7 @@ enum err
 record_reader_entry(struct record_reader *r, uint32_t crawl, uint64_t number,
     struct arena *a, struct journal_entry *out, struct why *w)
 {
-	struct buf key = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT;
 	struct why inner = WHY_INIT;
 	struct str value;
 
@@ -158,6 +158,5 @@ record_reader_entry(struct record_reader *r, uint32_t crawl, uint64_t number,
 	else if (!journal_parse(buf_str(&key), value, out))
 		e = why(w, ERR_CORRUPT, "the entry of page %llu is damaged",
 		    (unsigned long long)number);
-	buf_free(&key);
 	return e;
 }

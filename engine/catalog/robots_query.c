@@ -23,13 +23,13 @@ robots_verdict_read(const struct catalog *c, struct str url,
 	    url_origin(&u, a), a, &out->fetched, &out->status, &body) != OK)
 		return;
 	enum robots_status s = robots_from_status(out->status);
-	struct robots *r = s == ROBOTS_PARSE ? robots_parse(body, token) :
+	FREED(robots_free) struct robots *r =
+	    s == ROBOTS_PARSE ? robots_parse(body, token) :
 	    robots_all(s == ROBOTS_ALLOW_ALL);
 	out->known = true;
 	out->allowed = robots_allows(r, url_target(&u), &match);
 	out->line = match.line;
 	out->text = arena_copy(a, match.text);
-	robots_free(&r);
 }
 
 struct str

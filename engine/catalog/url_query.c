@@ -112,7 +112,7 @@ judge_url(struct request *r)
 	struct url_request *g = CONTAINER(r, struct url_request, request);
 	struct url_query *q = g->ask;
 	struct policy_explanation x;
-	struct policy *policy = NULL;
+	FREED(policy_free) struct policy *policy = NULL;
 	struct url u;
 
 	enum err e = policy_parse(g->spec.policy, &policy, &q->why);
@@ -130,7 +130,6 @@ judge_url(struct request *r)
 			robots_verdict_read(g->catalog, q->canonical,
 			    policy_user_agent(policy), &q->arena, &q->robots);
 	}
-	policy_free(&policy);
 	return e == OK ? FIND_URL : REQUEST_DONE;
 }
 

@@ -23,14 +23,12 @@ struct str
 collection_validator_key(struct str collection, struct str url,
     struct arena *a)
 {
-	struct buf key = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT;
 
 	buf_put_char(&key, VALIDATOR_TAG);
 	buf_put_be64(&key, hash_bytes(url, hash_bytes(collection,
 	    VALIDATOR_SEED)));
-	struct str copy = arena_copy(a, buf_str(&key));
-	buf_free(&key);
-	return copy;
+	return arena_copy(a, buf_str(&key));
 }
 
 bool
@@ -46,12 +44,11 @@ enum err
 collection_entry(struct index *x, uint32_t crawl, uint64_t seq, struct arena *a,
     struct journal_entry *out)
 {
-	struct buf key = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT;
 	struct str value;
 
 	journal_key(crawl, seq, &key);
 	struct str copy = arena_copy(a, buf_str(&key));
-	buf_free(&key);
 	enum err e = index_get(x, INDEX_JOURNAL, copy, a, &value, NULL);
 	if (e == OK && !journal_parse(copy, value, out))
 		e = ERR_CORRUPT;

@@ -830,7 +830,7 @@ static enum err
 load(struct cookie_jar *jar, struct str text, struct wall now, struct why *w)
 {
 	struct file_line line = { STR_NONE, 0 };
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	enum err e = OK;
 
 	while (e == OK && next_line(&text, &line)) {
@@ -846,7 +846,6 @@ load(struct cookie_jar *jar, struct str text, struct wall now, struct why *w)
 			    suffix_domain(d.domain)), &d, now);
 		arena_reset(&a);
 	}
-	arena_free(&a);
 	return e;
 }
 

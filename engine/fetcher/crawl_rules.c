@@ -5,7 +5,7 @@ rules_new(const struct policy *p, const struct url *seeds, size_t seeds_n,
     unsigned excluded, struct rules **out, struct why *w)
 {
 	struct rules *r = mem_new(sizeof(*r));
-	struct buf json = BUF_INIT;
+	FREED(buf_free) struct buf json = BUF_INIT;
 
 	list_init(&r->node);
 	r->seeds = seeds;
@@ -19,7 +19,6 @@ rules_new(const struct policy *p, const struct url *seeds, size_t seeds_n,
 	r->is = (struct crawl_rules){ .policy = r->compiled,
 	    .json = arena_copy(&r->arena, buf_str(&json)),
 	    .excluded = excluded };
-	buf_free(&json);
 	*out = r;
 	return OK;
 }
@@ -39,7 +38,8 @@ enum err
 rules_excluding(const struct rules *old, struct str pattern, bool alone,
     struct rules **out, struct why *w)
 {
-	struct policy *p = policy_copy(policy_of(old->compiled));
+	FREED(policy_free) struct policy *p =
+	    policy_copy(policy_of(old->compiled));
 	unsigned excluded = old->is.excluded;
 	enum err e = OK;
 
@@ -50,10 +50,8 @@ rules_excluding(const struct rules *old, struct str pattern, bool alone,
 	}
 	if (e == OK)
 		e = policy_fits(p, w);
-	if (e == OK)
-		e = rules_new(p, old->seeds, old->seeds_n, excluded, out, w);
-	policy_free(&p);
-	return e;
+	return e == OK ? rules_new(p, old->seeds, old->seeds_n, excluded, out,
+	    w) : e;
 }
 
 void

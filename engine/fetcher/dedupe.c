@@ -41,7 +41,7 @@ page_step_dedupe(struct page *p)
 		return PAGE_WAIT;
 	struct hop *h = page_hop(p);
 	struct str body = buf_str(&h->body);
-	struct buf key = BUF_INIT, rest = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT, rest = BUF_INIT;
 	struct arena *a = &p->submission.arena;
 
 	warc_digest_payload(p->fetcher->writer, &body, 1, &p->digest);
@@ -54,8 +54,6 @@ page_step_dedupe(struct page *p)
 	buf_put_be64(&rest, (uint64_t)h->start.us);
 	buf_put_str(&rest, h->url.href);
 	p->submission.digest_rest = arena_copy(a, buf_str(&rest));
-	buf_free(&key);
-	buf_free(&rest);
 	/* Nearly all payloads are new: then the index has nothing to say. */
 	if (!digest_filter_add(p->fetcher->options.seen,
 	    p->submission.digest_key))

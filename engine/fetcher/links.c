@@ -119,7 +119,7 @@ bool
 crawl_excludes(const void *rules, struct str url)
 {
 	const struct crawl_rules *r = rules;
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct policy_verdict v = { .rule = -1 };
 	struct url u;
 
@@ -127,7 +127,6 @@ crawl_excludes(const void *rules, struct str url)
 		return false;
 	if (url_parse(url, NULL, &a, &u, NULL) == OK)
 		policy_judge_url(r->policy, &u, 1, 0, false, &v);
-	arena_free(&a);
 	return v.rule >= 0 && (unsigned)v.rule < r->excluded;
 }
 

@@ -203,13 +203,12 @@ enum err
 fetcher_stored_robots(struct index *x, struct str origin, struct arena *a,
     struct wall *fetched, int *status, struct str *body)
 {
-	struct buf key = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT;
 	struct str value;
 
 	robots_key(origin, &key);
 	enum err e = index_get(x, INDEX_CONTROL, buf_str(&key), a, &value,
 	    NULL);
-	buf_free(&key);
 	if (e != OK)
 		return e;
 	struct reader in = reader_of(value);
@@ -303,7 +302,7 @@ void
 fetcher_robots_put(struct str origin, struct wall fetched, int status,
     struct str body, struct arena *a, struct extra_put *put)
 {
-	struct buf key = BUF_INIT, value = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT, value = BUF_INIT;
 
 	robots_key(origin, &key);
 	buf_put_be64(&value, (uint64_t)fetched.us);
@@ -312,8 +311,6 @@ fetcher_robots_put(struct str origin, struct wall fetched, int status,
 	put->family = INDEX_CONTROL;
 	put->key = arena_copy(a, buf_str(&key));
 	put->value = arena_copy(a, buf_str(&value));
-	buf_free(&key);
-	buf_free(&value);
 }
 
 static void

@@ -20,7 +20,7 @@ cdxj_line(struct page *p, const struct hop *h, const struct warc_member *m)
 {
 	struct arena *a = &p->submission.arena;
 	struct str type = media_type(h);
-	struct buf out = BUF_INIT;
+	FREED(buf_free) struct buf out = BUF_INIT;
 	char digest[DIGEST_TEXT_MAX];
 	struct url u = h->url;
 
@@ -37,9 +37,7 @@ cdxj_line(struct page *p, const struct hop *h, const struct warc_member *m)
 		.length = m->clen,
 	};
 	cdxj_put_head(&out, &line, h->start);
-	struct str text = arena_copy(a, buf_str(&out));
-	buf_free(&out);
-	return text;
+	return arena_copy(a, buf_str(&out));
 }
 
 void

@@ -266,7 +266,7 @@ page_decode(struct page *p)
 static void
 parse_packed_sitemap(struct page *p, struct parse_input *in)
 {
-	struct buf xml = BUF_INIT;
+	FREED(buf_free) struct buf xml = BUF_INIT;
 
 	if ((p->submission.lease.flags & FOUND_SITEMAP) &&
 	    sitemap_gunzip(in->body, SITEMAP_BYTES_MAX, &xml, NULL) == OK) {
@@ -277,7 +277,6 @@ parse_packed_sitemap(struct page *p, struct parse_input *in)
 		    &p->submission.arena, &p->parsed, NULL) != OK)
 			p->parsed.links_n = 0;
 	}
-	buf_free(&xml);
 }
 
 enum page_step

@@ -60,7 +60,7 @@ take_capture(struct revalidation *r, const struct capture *own,
 	struct http_decode_limits limits = { s->body_bytes_max,
 	    s->decode_ratio_max };
 	struct capture whole = *own;
-	struct buf out = BUF_INIT;
+	FREED(buf_free) struct buf out = BUF_INIT;
 
 	if (body->type != WARC_RESPONSE ||
 	    !collection_has_validator(own->http.status, false, &own->http))
@@ -78,7 +78,6 @@ take_capture(struct revalidation *r, const struct capture *own,
 	r->uri = arena_copy(a, body->uri);
 	r->date = body->date;
 	r->found = true;
-	buf_free(&out);
 }
 
 static bool

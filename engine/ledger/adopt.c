@@ -8,7 +8,7 @@
 uint32_t
 ledger_adopt(struct ledger *l, const struct ledger_file *f)
 {
-	struct buf key = BUF_INIT, value = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT, value = BUF_INIT;
 	struct warc_record r = {
 		.id = ledger_new_warc(l), .crawl = f->crawl,
 		.state = f->open ? WARC_OPEN : WARC_CLOSED,
@@ -19,8 +19,6 @@ ledger_adopt(struct ledger *l, const struct ledger_file *f)
 	buf_put_be32(&key, r.id);
 	warc_record_put(&r, ledger_paths(l), &value);
 	ledger_put(l, INDEX_WARC, buf_str(&key), buf_str(&value));
-	buf_free(&key);
-	buf_free(&value);
 	return r.id;
 }
 
@@ -28,26 +26,24 @@ enum err
 ledger_apply(struct ledger *l, struct why *w)
 {
 	struct group *g = ledger_gathering(l);
-	struct index_batch *b = index_batch_new();
+	FREED(index_batch_free) struct index_batch *b = index_batch_new();
 
 	CHECK(!ledger_options(l)->threads && g->writes_n == 0);
 	enum err e = indexer_replay(ledger_index(l), b, buf_str(&g->body),
 	    NULL, NULL, w);
 	buf_clear(&g->body);
 	g->fixups_n = 0;
-	index_batch_free(&b);
 	return e;
 }
 
 enum err
 ledger_apply_unlogged(struct ledger *l, struct why *w)
 {
-	struct index_batch *b = index_batch_new();
+	FREED(index_batch_free) struct index_batch *b = index_batch_new();
 
 	enum err e = indexer_replay(ledger_index(l), b,
 	    buf_str(&ledger_gathering(l)->unlogged), NULL, NULL, w);
 	buf_clear(&ledger_gathering(l)->unlogged);
-	index_batch_free(&b);
 	return e;
 }
 
@@ -57,7 +53,7 @@ enum err
 ledger_load_number(struct index *x, struct str name, uint64_t *out,
     struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str value;
 
 	enum err e = index_get(x, INDEX_META, name, &a, &value, NULL);
@@ -73,7 +69,6 @@ ledger_load_number(struct index *x, struct str name, uint64_t *out,
 	} else {
 		e = why(w, e, "cannot read the index: %s", err_text(e));
 	}
-	arena_free(&a);
 	return e;
 }
 
@@ -82,7 +77,7 @@ enum err
 ledger_load_chain(struct index *x, uint64_t checkpoint, uint32_t *chain,
     struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str value;
 
 	*chain = 0;
@@ -93,7 +88,6 @@ ledger_load_chain(struct index *x, uint64_t checkpoint, uint32_t *chain,
 		if (read_be64(&in) == checkpoint)
 			*chain = read_be32(&in);
 	}
-	arena_free(&a);
 	return e == OK || e == ERR_ABSENT ? OK : why(w, e, "cannot read the "
 	    "index: %s", err_text(e));
 }

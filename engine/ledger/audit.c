@@ -45,8 +45,9 @@ audit_record(const struct warc_record *r, struct arena *a,
 enum err
 audit_index(struct index *x, audit_event *event, void *arg, struct why *w)
 {
-	struct arena a = ARENA_INIT;
-	struct index_iter *i = index_iter_new(x, INDEX_WARC);
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(x, INDEX_WARC);
 	struct audit_finding f;
 	struct str key, value;
 	struct warc_record r;
@@ -58,10 +59,7 @@ audit_index(struct index *x, audit_event *event, void *arg, struct why *w)
 		    !audit_record(&r, &a, &f))
 			event(arg, &f);
 	}
-	enum err e = index_iter_error(i, w);
-	index_iter_free(&i);
-	arena_free(&a);
-	return e;
+	return index_iter_error(i, w);
 }
 
 enum err
@@ -69,9 +67,9 @@ audit_archive(const char *data_dir, audit_event *event, void *arg,
     struct why *w)
 {
 	struct index_options o = { .read_only = true };
-	struct arena a = ARENA_INIT;
-	struct claims *c = NULL;
-	struct index *x = NULL;
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(claims_free) struct claims *c = NULL;
+	FREED(index_close) struct index *x = NULL;
 
 	const char *dir = arena_printf(&a, "%s/index", data_dir).p;
 	struct str *names;
@@ -82,10 +80,5 @@ audit_archive(const char *data_dir, audit_event *event, void *arg,
 	/* Paths are resolved by what the index says of its origin. */
 	if (e == OK)
 		e = claims_new(data_dir, LEDGER_CLAIMS_NONE, x, &c, w);
-	if (e == OK)
-		e = audit_index(x, event, arg, w);
-	index_close(&x);
-	claims_free(&c);
-	arena_free(&a);
-	return e;
+	return e == OK ? audit_index(x, event, arg, w) : e;
 }

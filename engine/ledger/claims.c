@@ -91,7 +91,8 @@ claim_of(struct claims *c, struct str root)
 static enum err
 load_marks(struct claims *c, struct why *w)
 {
-	struct index_iter *i = index_iter_new(c->index, INDEX_META);
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(c->index, INDEX_META);
 	struct str key, value;
 
 	for (index_iter_seek(i, META_MARK); index_iter_valid(i, &key,
@@ -102,9 +103,7 @@ load_marks(struct claims *c, struct why *w)
 		x->now.group = read_be64(&in);
 		x->now.start = read_be64(&in);
 	}
-	enum err e = index_iter_error(i, w);
-	index_iter_free(&i);
-	return e;
+	return index_iter_error(i, w);
 }
 
 /* --- comparing ---------------------------------------------------- */
@@ -172,7 +171,7 @@ static enum err
 judge(struct claims *c, const struct claim *x, uint64_t last, bool strict,
     struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct why own = WHY_INIT;
 	const char *root = arena_copy(&a, x->root).p;
 	struct owner o;
@@ -200,7 +199,6 @@ judge(struct claims *c, const struct claim *x, uint64_t last, bool strict,
 		e = is_older(root, w);
 	else
 		e = is_diverged(root, w);
-	arena_free(&a);
 	return e;
 }
 
@@ -312,14 +310,12 @@ enum err
 claims_may_use(struct claims *c, uint64_t last, struct str warc_dir,
     struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct claim x = { .root = paths_root(&c->paths, warc_dir, &a) };
 
-	enum err e = c->mode == LEDGER_CLAIMS_NONE || warc_dir.n == 0 ||
-	    map_get(&c->roots, x.root) != NULL ? OK :
-	    judge(c, &x, last, true, w);
-	arena_free(&a);
-	return e;
+	return c->mode == LEDGER_CLAIMS_NONE || warc_dir.n == 0 ||
+	    map_get(&c->roots, x.root) != NULL ? OK : judge(c, &x, last, true,
+	    w);
 }
 
 /* --- writing ------------------------------------------------------- */
@@ -362,7 +358,7 @@ add_mark(struct claims *c, struct group *g, struct claim *x)
 	struct arena *a = &g->arena;
 	struct mark *m = ARENA_NEW(a, struct mark);
 	struct position now = { g->number, c->start };
-	struct buf key = BUF_INIT, value = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT, value = BUF_INIT;
 
 	m->root = arena_copy(a, x->root);
 	memcpy(m->owner.id, c->identity.id, sizeof(m->owner.id));
@@ -377,8 +373,6 @@ add_mark(struct claims *c, struct group *g, struct claim *x)
 	buf_put_be64(&value, now.group);
 	buf_put_be64(&value, now.start);
 	put_meta(g, buf_str(&key), buf_str(&value));
-	buf_free(&key);
-	buf_free(&value);
 }
 
 void
@@ -403,8 +397,9 @@ claims_mark(struct claims *c, struct group *g, struct str warc_dir)
 static void
 take_roots(struct claims *c, struct group *g)
 {
-	struct index_iter *i = index_iter_new(c->index, INDEX_WARC);
-	struct arena a = ARENA_INIT;
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(c->index, INDEX_WARC);
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str key, value;
 	struct warc_record r;
 
@@ -414,7 +409,6 @@ take_roots(struct claims *c, struct group *g)
 		if (warc_record_parse(value, &c->paths, &a, &r))
 			claim_of(c, paths_root(&c->paths, r.dir, &a));
 	}
-	index_iter_free(&i);
 	MAP_EACH(v, &c->roots, void) {
 		struct str *names;
 		size_t n;
@@ -423,7 +417,6 @@ take_roots(struct claims *c, struct group *g)
 		if (archive_port()->list(x->root.p, &a, &names, &n, NULL) == OK)
 			add_mark(c, g, x);
 	}
-	arena_free(&a);
 }
 
 void

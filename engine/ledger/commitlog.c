@@ -84,7 +84,7 @@ segment_head(const struct segment *s, struct buf *out)
 void
 segment_chain(struct str head, uint32_t chain, struct buf *out)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	buf_put_str(&b, str_cut(head, 0, SEGMENT_HEAD_USED));
 	buf_put(&b, "CHN1", 4);
@@ -92,7 +92,6 @@ segment_chain(struct str head, uint32_t chain, struct buf *out)
 	uint32_t crc = crc32c_of(buf_str(&b), 0);
 	buf_put(out, b.p + SEGMENT_HEAD_USED, 8);
 	buf_put_be32(out, crc);
-	buf_free(&b);
 }
 
 uint32_t
@@ -159,7 +158,7 @@ write_new(const char *path, uint64_t size, int *fd, struct why *w)
 enum err
 segment_allocate(struct commitlog *l, uint64_t size, struct why *w)
 {
-	struct buf new = BUF_INIT, path = BUF_INIT;
+	FREED(buf_free) struct buf new = BUF_INIT, path = BUF_INIT;
 	uint64_t number = l->n == 0 ? 1 : l->segments[l->n - 1].number + 1;
 	int fd = -1;
 
@@ -176,8 +175,6 @@ segment_allocate(struct commitlog *l, uint64_t size, struct why *w)
 	} else {
 		file_close(&fd);
 	}
-	buf_free(&new);
-	buf_free(&path);
 	return e;
 }
 
@@ -224,7 +221,7 @@ static enum err
 begin_next(struct commitlog *l, struct why *w)
 {
 	struct segment *s = &l->segments[l->begun];
-	struct buf head = BUF_INIT;
+	FREED(buf_free) struct buf head = BUF_INIT;
 	struct why own = WHY_INIT;
 
 	if (l->dirty && commitlog_sync(l, w) != OK)
@@ -244,7 +241,6 @@ begin_next(struct commitlog *l, struct why *w)
 	    SEGMENT_HEAD_BYTES - head.n);
 	CHECK(head.n == SEGMENT_HEAD_BYTES);
 	enum err e = file_write(s->fd, 0, head.p, head.n, &own);
-	buf_free(&head);
 	if (e != OK)
 		return write_failed(l, e, w, &own);
 	/* On the disk before any record: a record has no meaning without it. */
@@ -372,7 +368,7 @@ static enum err
 recycle(struct commitlog *l, struct why *w)
 {
 	struct segment s = l->segments[0];
-	struct buf from = BUF_INIT, to = BUF_INIT;
+	FREED(buf_free) struct buf from = BUF_INIT, to = BUF_INIT;
 	uint64_t number = l->segments[l->n - 1].number + 1;
 
 	segment_path(l, s.number, "", &from);
@@ -384,15 +380,13 @@ recycle(struct commitlog *l, struct why *w)
 		l->stats.recycled++;
 		e = sync_dir(l, w);
 	}
-	buf_free(&from);
-	buf_free(&to);
 	return e;
 }
 
 static enum err
 remove_first(struct commitlog *l, struct why *w)
 {
-	struct buf path = BUF_INIT;
+	FREED(buf_free) struct buf path = BUF_INIT;
 
 	enum err e = file_remove(segment_path(l, l->segments[0].number, "",
 	    &path), w);
@@ -402,7 +396,6 @@ remove_first(struct commitlog *l, struct why *w)
 		l->stats.removed++;
 		e = sync_dir(l, w);
 	}
-	buf_free(&path);
 	return e;
 }
 

@@ -130,12 +130,11 @@ read_chain(const char *p)
 {
 	struct reader in = reader_of((struct str){ p + SEGMENT_HEAD_USED + 4,
 	    4 });
-	struct buf again = BUF_INIT;
+	FREED(buf_free) struct buf again = BUF_INIT;
 	uint32_t chain = read_be32(&in);
 
 	segment_chain((struct str){ p, SEGMENT_HEAD_USED }, chain, &again);
 	bool good = memcmp(again.p, p + SEGMENT_HEAD_USED, again.n) == 0;
-	buf_free(&again);
 	return good ? chain : 0;
 }
 
@@ -150,7 +149,7 @@ judge_head(struct opening *o, struct segment *s, const char *p)
 	struct reader r = reader_of((struct str){ p + 8,
 	    SEGMENT_HEAD_USED - 8 });
 	struct segment on_disk = { 0 };
-	struct buf again = BUF_INIT;
+	FREED(buf_free) struct buf again = BUF_INIT;
 
 	if (all_zero(p, SEGMENT_HEAD_BYTES + RECORD_HEAD_BYTES))
 		return OK;
@@ -160,7 +159,6 @@ judge_head(struct opening *o, struct segment *s, const char *p)
 	on_disk.first = read_be64(&r);
 	segment_head(&on_disk, &again);
 	bool good = memcmp(again.p, p, SEGMENT_HEAD_USED) == 0;
-	buf_free(&again);
 	if (good && on_disk.number < s->number)
 		return OK;
 	if (!good && is_newer_head(p))
@@ -240,7 +238,7 @@ forget_segments(struct commitlog *l)
 static enum err
 set_aside(struct opening *o, const uint64_t *numbers, size_t n)
 {
-	struct buf from = BUF_INIT, to = BUF_INIT;
+	FREED(buf_free) struct buf from = BUF_INIT, to = BUF_INIT;
 	enum err e = OK;
 
 	for (size_t i = 0; i < n && e == OK; i++) {
@@ -250,8 +248,6 @@ set_aside(struct opening *o, const uint64_t *numbers, size_t n)
 		segment_path(o->log, numbers[i], ".damaged", &to);
 		e = file_replace(buf_text(&from), buf_text(&to), o->w);
 	}
-	buf_free(&from);
-	buf_free(&to);
 	return e;
 }
 
@@ -262,7 +258,7 @@ set_aside(struct opening *o, const uint64_t *numbers, size_t n)
 static enum err
 open_segments(struct opening *o)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct commitlog *l = o->log;
 	struct why first = WHY_INIT, *w = o->w;
 	uint64_t *numbers = NULL;
@@ -297,7 +293,6 @@ open_segments(struct opening *o)
 		    "index\"", first.text);
 		e = set_aside(o, numbers, n);
 	}
-	arena_free(&a);
 	return e;
 }
 

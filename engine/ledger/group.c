@@ -122,7 +122,7 @@ void
 group_move_places(struct group *g, uint32_t file, uint64_t from, uint32_t to,
     uint64_t at)
 {
-	struct buf place = BUF_INIT;
+	FREED(buf_free) struct buf place = BUF_INIT;
 
 	for (size_t i = 0; i < g->fixups_n; i++) {
 		struct fixup *f = &g->fixups[i];
@@ -138,14 +138,13 @@ group_move_places(struct group *g, uint32_t file, uint64_t from, uint32_t to,
 		memcpy(g->body.p + f->at, place.p, place.n);
 		f->file = to;
 	}
-	buf_free(&place);
 }
 
 void
 warc_record_put(const struct warc_record *r, const struct stored_paths *p,
     struct buf *out)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 
 	buf_put_char(out, (char)r->state);
 	buf_put_be32(out, r->crawl);
@@ -159,7 +158,6 @@ warc_record_put(const struct warc_record *r, const struct stored_paths *p,
 		buf_put_char(out, (char)r->owner);
 		buf_put_char(out, (char)r->digest);
 	}
-	arena_free(&a);
 }
 
 bool

@@ -103,18 +103,16 @@ static enum err
 load(const char *path, const char *kind, struct arena *a, struct str *lines,
     struct why *w)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	struct str head, version, key, value;
 	uint64_t number;
 	char crc[9];
 
 	enum err e = file_load(path, FILE_BYTES_MAX, &b, w);
 	if (e != OK) {
-		buf_free(&b);
 		return e;
 	}
 	*lines = arena_copy(a, buf_str(&b));
-	buf_free(&b);
 	struct str all = *lines;
 	if (!next_line(lines, &head, &version) ||
 	    !str_eq(head, str_of(kind)) || !str_to_u64(version, &number))
@@ -135,15 +133,12 @@ load(const char *path, const char *kind, struct arena *a, struct str *lines,
 static enum err
 store(const char *dir, const char *name, struct buf *b, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 
 	buf_printf(b, "crc32c %08x\n", crc32c_of(buf_str(b), 0));
 	enum err e = file_make_dir(dir, w);
-	if (e == OK)
-		e = file_store(arena_printf(&a, "%s/%s", dir, name).p,
-		    buf_str(b), w);
-	arena_free(&a);
-	return e;
+	return e == OK ? file_store(arena_printf(&a, "%s/%s", dir, name).p,
+	    buf_str(b), w) : e;
 }
 
 /* --- the data directory ---------------------------------------- */
@@ -176,16 +171,14 @@ identity_read(const char *data_dir, struct arena *a, struct identity *out,
 enum err
 identity_write(const char *data_dir, const struct identity *in, struct why *w)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	buf_printf(&b, "argiope-data %d\n", VERSION);
 	put_line(&b, "id", str_of(in->id));
 	put_line(&b, "place", in->place);
 	for (size_t i = 0; i < in->archives_n; i++)
 		put_line(&b, "archive", in->archives[i]);
-	enum err e = store(data_dir, "identity", &b, w);
-	buf_free(&b);
-	return e;
+	return store(data_dir, "identity", &b, w);
 }
 
 enum err
@@ -213,7 +206,7 @@ identity_make_id(char id[IDENTITY_ID_MAX])
 enum err
 identity_adopt(const char *data_dir, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct identity x;
 
 	enum err e = identity_read(data_dir, &a, &x, w);
@@ -223,7 +216,6 @@ identity_adopt(const char *data_dir, struct why *w)
 	} else if (e == ERR_ABSENT) {
 		e = OK;
 	}
-	arena_free(&a);
 	return e;
 }
 
@@ -231,33 +223,27 @@ identity_adopt(const char *data_dir, struct why *w)
 static bool
 is_locked_by_us(struct str place, struct arena *a)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	uint64_t pid;
 
-	bool ours = file_load(arena_printf(a, "%.*s/lock", STR_FMT(place)).p,
-	    100, &b, NULL) == OK &&
-	    str_to_u64(str_trim(buf_str(&b)), &pid) &&
+	return file_load(arena_printf(a, "%.*s/lock", STR_FMT(place)).p, 100,
+	    &b, NULL) == OK && str_to_u64(str_trim(buf_str(&b)), &pid) &&
 	    (int64_t)pid == system_pid();
-	buf_free(&b);
-	return ours;
 }
 
 bool
 identity_is_at(struct str place, const char *id, const char *home)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct identity x;
 	struct str *names;
 	size_t n;
 
 	const char *dir = arena_copy(&a, place).p;
-	bool there = place.n > 0 && !str_eq(place, str_of(home)) &&
-	    identity_read(dir, &a, &x, NULL) == OK &&
-	    strcmp(x.id, id) == 0 &&
-	    file_list(arena_printf(&a, "%s/index", dir).p, &a, &names, &n,
-	    NULL) == OK && n > 0 && !is_locked_by_us(place, &a);
-	arena_free(&a);
-	return there;
+	return place.n > 0 && !str_eq(place, str_of(home)) && identity_read(dir,
+	    &a, &x, NULL) == OK && strcmp(x.id, id) == 0 &&
+	    file_list(arena_printf(&a, "%s/index", dir).p, &a, &names, &n, NULL)
+	    == OK && n > 0 && !is_locked_by_us(place, &a);
 }
 
 /* --- owners ---------------------------------------------------- */
@@ -290,19 +276,15 @@ owner_read(const char *root, struct arena *a, struct owner *out,
 enum err
 owner_write(const char *root, const struct owner *in, struct why *w)
 {
-	struct arena a = ARENA_INIT;
-	struct buf b = BUF_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	buf_printf(&b, "argiope-archive %d\n", VERSION);
 	put_line(&b, "id", str_of(in->id));
 	put_line(&b, "place", in->place);
 	put_position(&b, "now", in->now);
 	put_position(&b, "before", in->before);
-	enum err e = store(arena_printf(&a, "%s/.argiope", root).p, "owner",
-	    &b, w);
-	buf_free(&b);
-	arena_free(&a);
-	return e;
+	return store(arena_printf(&a, "%s/.argiope", root).p, "owner", &b, w);
 }
 
 /* --- paths ----------------------------------------------------- */

@@ -94,12 +94,11 @@ static void
 run_flush(struct job *j)
 {
 	struct indexer *x = CONTAINER(j, struct indexer, flush);
-	struct buf value = BUF_INIT;
+	FREED(buf_free) struct buf value = BUF_INIT;
 
 	buf_put_be64(&value, x->flush_group);
 	x->flush_result = index_flush(x->index, META_CHECKPOINT,
 	    buf_str(&value), NULL);
-	buf_free(&value);
 }
 
 static void
@@ -160,13 +159,12 @@ may_reach_disk(struct indexer *x, const struct group *g)
 static enum err
 put_chain(struct indexer *x, const struct group *g, struct why *w)
 {
-	struct buf value = BUF_INIT;
+	FREED(buf_free) struct buf value = BUF_INIT;
 
 	buf_put_be64(&value, g->checkpoint);
 	buf_put_be32(&value, g->checkpoint_chain);
 	index_put(x->index, x->batch, INDEX_META, META_CHAIN,
 	    buf_str(&value));
-	buf_free(&value);
 	return index_write(x->index, x->batch, w);
 }
 

@@ -373,11 +373,10 @@ checkpoint_bytes(const struct ledger *l)
 static void
 end_checkpoint(struct ledger *l)
 {
-	struct buf value = BUF_INIT;
+	FREED(buf_free) struct buf value = BUF_INIT;
 
 	buf_put_be32(&value, l->next_warc);
 	ledger_put_unlogged(l, INDEX_META, META_NEXT_WARC, buf_str(&value));
-	buf_free(&value);
 	l->gathering->checkpoint = l->checkpoint;
 	l->checkpoint = 0;
 }
@@ -720,7 +719,7 @@ enum err
 ledger_open(struct loop *loop, const struct ledger_options *o,
     struct ledger **out, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct ledger *l = mem_new(sizeof(*l));
 
 	l->loop = loop;
@@ -742,7 +741,6 @@ ledger_open(struct loop *loop, const struct ledger_options *o,
 	if (e == OK)
 		e = claims_new(o->home != NULL ? o->home : l->dir, o->claims,
 		    l->index, &l->claims, w);
-	arena_free(&a);
 	if (e != OK) {
 		claims_free(&l->claims);
 		index_close(&l->index);
@@ -780,7 +778,7 @@ static enum err
 open_log(struct ledger *l, struct replaying *r, uint32_t chain,
     struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str dir = arena_printf(&a, "%s/log", l->dir);
 	struct commitlog_options lo = {
 		.segment_bytes = l->options.segment_bytes,
@@ -788,10 +786,7 @@ open_log(struct ledger *l, struct replaying *r, uint32_t chain,
 		.from_chain = chain,
 	};
 
-	enum err e = commitlog_open(dir.p, &lo, r->last, replay_group, r,
-	    &l->log, w);
-	arena_free(&a);
-	return e;
+	return commitlog_open(dir.p, &lo, r->last, replay_group, r, &l->log, w);
 }
 
 enum err
@@ -829,7 +824,7 @@ enum err
 ledger_recover_old(struct ledger *l, struct why *w)
 {
 	struct replaying r = { l, index_batch_new(), 0 };
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct why own = WHY_INIT;
 	uint32_t chain = 0;
 
@@ -843,7 +838,6 @@ ledger_recover_old(struct ledger *l, struct why *w)
 	if (e == OK)
 		l->gathering = take_group(l);
 	index_batch_free(&r.batch);
-	arena_free(&a);
 	return e;
 }
 

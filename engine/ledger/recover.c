@@ -75,7 +75,7 @@ too_short(const struct warc_record *r, const char *path, uint64_t size,
 static enum err
 look_at_named(const struct warc_record *r, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str path = warc_record_path(r, PATH_DONE, &a);
 	uint64_t size = 0;
 
@@ -91,21 +91,19 @@ look_at_named(const struct warc_record *r, struct why *w)
 		    (unsigned long long)r->end);
 	else if (e != OK)
 		e = why(w, e, "cannot open %s: %s", path.p, err_text(e));
-	arena_free(&a);
 	return e;
 }
 
 static enum err
 cut_tail(struct warc_record *r, uint64_t last_group, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str path = warc_record_path(r, PATH_OPEN, &a);
 	uint64_t size = 0;
 	int fd = -1;
 
 	enum err e = archive_port()->reopen(path.p, &fd, NULL);
 	if (e == ERR_ABSENT) {
-		arena_free(&a);
 		return look_at_named(r, w);
 	}
 	if (e != OK)
@@ -123,7 +121,6 @@ cut_tail(struct warc_record *r, uint64_t last_group, struct why *w)
 			    (unsigned long long)(size - r->end));
 	}
 	archive_port()->close(&fd);
-	arena_free(&a);
 	return e;
 }
 
@@ -132,7 +129,7 @@ finish_file(struct ledger *l, struct index *x, struct index_batch *b,
     const struct warc_record *r, struct why *w)
 {
 	struct warc_finish *c = warc_finish_new(l, r, -1);
-	struct buf key = BUF_INIT, value = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT, value = BUF_INIT;
 
 	warc_finish_name(c);
 	enum err e = c->result.err == OK ? OK : why(w, c->result.err, "%s",
@@ -143,8 +140,6 @@ finish_file(struct ledger *l, struct index *x, struct index_batch *b,
 		index_put(x, b, INDEX_WARC, buf_str(&key), buf_str(&value));
 		e = index_write(x, b, w);
 	}
-	buf_free(&key);
-	buf_free(&value);
 	if (e == OK && c->named) {
 		warc_finish_announce(l, &c->record);
 		ledger_closing_later(l, c);
@@ -207,7 +202,7 @@ static enum err
 quarantine_files(struct str dir, struct str work_dir, uint64_t last_group,
     struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str *names;
 	size_t n;
 	struct str aside = arena_printf(&a, "%.*s/.argiope/quarantine",
@@ -223,7 +218,6 @@ quarantine_files(struct str dir, struct str work_dir, uint64_t last_group,
 		lost = check_lost(arena_printf(&a, "%s/%.*s", from_dir,
 		    STR_FMT(names[i])).p, last_group, w);
 	if (lost != OK) {
-		arena_free(&a);
 		return lost;
 	}
 	for (size_t i = 0; e == OK && i < n; i++) {
@@ -242,7 +236,6 @@ quarantine_files(struct str dir, struct str work_dir, uint64_t last_group,
 	if (e != OK && e != ERR_ABSENT)
 		log_warn("ledger.quarantine", "dir=%s error=%s",
 		    log_quoted(str_of(from_dir)), err_name(e));
-	arena_free(&a);
 	return OK;
 }
 
@@ -250,12 +243,10 @@ enum err
 ledger_quarantine(struct ledger *l, const char *dir, const char *work_dir,
     const char *prefix, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 
-	enum err e = quarantine_files(str_of(dir), warc_work_dir(dir, work_dir,
+	return quarantine_files(str_of(dir), warc_work_dir(dir, work_dir,
 	    prefix, &a), ledger_last_group(l), w);
-	arena_free(&a);
-	return e;
 }
 
 /* --- all files ----------------------------------------------------------- */
@@ -356,10 +347,11 @@ enum err
 ledger_recover_warcs(struct ledger *l, struct index *x, uint64_t last_group,
     struct why *w)
 {
-	struct arena a = ARENA_INIT, one = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT, one = ARENA_INIT;
 	struct map dirs = MAP_INIT;
-	struct index_iter *i = index_iter_new(x, INDEX_WARC);
-	struct index_batch *b = index_batch_new();
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(x, INDEX_WARC);
+	FREED(index_batch_free) struct index_batch *b = index_batch_new();
 	struct str key, value;
 	enum err e = OK;
 	struct lost_files lost = { 0 };
@@ -389,11 +381,7 @@ ledger_recover_warcs(struct ledger *l, struct index *x, uint64_t last_group,
 	report_more(&lost);
 	while (e == OK && (d = map_next(&dirs, &at)) != NULL)
 		e = quarantine_files(d->dir, d->path, last_group, w);
-	index_iter_free(&i);
-	index_batch_free(&b);
 	map_free(&dirs);
-	arena_free(&one);
-	arena_free(&a);
 	return e;
 }
 
@@ -409,13 +397,12 @@ enum err
 ledger_warc_path(struct index *x, uint32_t file, struct arena *a,
     struct str *path, struct why *w)
 {
-	struct buf key = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT;
 	struct warc_record r;
 	struct str value;
 
 	buf_put_be32(&key, file);
 	enum err e = index_get(x, INDEX_WARC, buf_str(&key), a, &value, w);
-	buf_free(&key);
 	if (e != OK)
 		return e;
 	if (!warc_record_parse(value, index_context(x), a, &r))
@@ -444,7 +431,7 @@ ledger_warc_readable(struct index *x, uint32_t file, struct arena *a,
 enum err
 ledger_warc_open(struct index *x, uint32_t file, int *fd, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct why own;
 	struct str path, place;
 	enum err e = OK;
@@ -465,23 +452,19 @@ ledger_warc_open(struct index *x, uint32_t file, int *fd, struct why *w)
 	}
 	if (e != OK)
 		why(w, e, "%s", own.err != OK ? own.text : err_text(e));
-	arena_free(&a);
 	return e;
 }
 
 bool
 ledger_warc_is_unfinished(struct index *x, uint32_t file)
 {
-	struct arena a = ARENA_INIT;
-	struct buf key = BUF_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT;
 	struct warc_record r;
 	struct str value;
 
 	buf_put_be32(&key, file);
-	bool unfinished = index_get(x, INDEX_WARC, buf_str(&key), &a, &value,
-	    NULL) == OK && warc_record_parse(value, index_context(x), &a, &r) &&
-	    (r.state == WARC_OPEN || r.state == WARC_CLOSING);
-	buf_free(&key);
-	arena_free(&a);
-	return unfinished;
+	return index_get(x, INDEX_WARC, buf_str(&key), &a, &value, NULL) == OK
+	    && warc_record_parse(value, index_context(x), &a, &r) && (r.state ==
+	    WARC_OPEN || r.state == WARC_CLOSING);
 }

@@ -170,7 +170,7 @@ static enum err
 digest_file(const char *path, enum digest_kind kind, struct digest *out,
     struct why *w)
 {
-	struct digest_hasher *h = digest_hasher_new();
+	FREED(digest_hasher_free) struct digest_hasher *h = digest_hasher_new();
 	char *piece = mem_new(READ_PIECE);
 	uint64_t at = 0;
 	size_t got = 1;
@@ -187,7 +187,6 @@ digest_file(const char *path, enum digest_kind kind, struct digest *out,
 	digest_end(h, out);
 	archive_port()->close(&fd);
 	mem_free(&piece);
-	digest_hasher_free(&h);
 	return e;
 }
 

@@ -57,26 +57,22 @@ free_series(struct warc_set **sp)
 static void
 put_record_to(struct ledger *l, struct buf *body, const struct warc_record *r)
 {
-	struct buf key = BUF_INIT, value = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT, value = BUF_INIT;
 
 	buf_put_be32(&key, r->id);
 	warc_record_put(r, ledger_paths(l), &value);
 	group_put_op(body, OP_PUT, INDEX_WARC, buf_str(&key));
 	buf_put_field(body, buf_str(&value));
-	buf_free(&key);
-	buf_free(&value);
 }
 
 static void
 put_record(struct ledger *l, const struct warc_record *r)
 {
-	struct buf key = BUF_INIT, value = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT, value = BUF_INIT;
 
 	buf_put_be32(&key, r->id);
 	warc_record_put(r, ledger_paths(l), &value);
 	ledger_put(l, INDEX_WARC, buf_str(&key), buf_str(&value));
-	buf_free(&key);
-	buf_free(&value);
 }
 
 /* A record for the series' next file; nothing is in it yet.  Memory: `a`. */

@@ -263,7 +263,7 @@ struct str
 charset_to_utf8(const char *name, struct str body, struct arena *a)
 {
 	const lxb_encoding_data_t *d;
-	struct buf out = BUF_INIT;
+	FREED(buf_free) struct buf out = BUF_INIT;
 
 	body = skip_bom(name, body);
 	if (strcmp(name, "UTF-8") == 0 || body.n == 0)
@@ -275,7 +275,5 @@ charset_to_utf8(const char *name, struct str body, struct arena *a)
 		decode_sjis(body, &out);
 	else
 		decode(d, body, &out);
-	struct str s = arena_copy(a, buf_str(&out));
-	buf_free(&out);
-	return s;
+	return arena_copy(a, buf_str(&out));
 }

@@ -163,14 +163,13 @@ is_proxy(struct str s)
 	static const struct str schemes[] = { { "http://", 7 },
 		{ "socks4://", 9 }, { "socks4a://", 10 }, { "socks5://", 9 },
 		{ "socks5h://", 10 } };
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	bool is = false;
 	struct url u;
 
 	for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
 		is |= str_starts(s, schemes[i]);
 	is = is && url_parse(s, NULL, &a, &u, NULL) == OK && u.host.n > 0;
-	arena_free(&a);
 	return is;
 }
 
@@ -264,14 +263,13 @@ policy_free(struct policy **p)
 struct policy *
 policy_copy(const struct policy *p)
 {
-	struct buf json = BUF_INIT;
+	FREED(buf_free) struct buf json = BUF_INIT;
 	struct why w = WHY_INIT;
 	struct policy *copy = NULL;
 
 	policy_to_json(p, &json);
 	if (policy_parse(buf_str(&json), &copy, &w) != OK)
 		check_failed(__FILE__, __LINE__, w.text);
-	buf_free(&json);
 	return copy;
 }
 

@@ -666,11 +666,10 @@ policy_check_agent(const struct policy *p, struct why *w)
 enum err
 policy_fits(const struct policy *p, struct why *w)
 {
-	struct buf json = BUF_INIT;
+	FREED(buf_free) struct buf json = BUF_INIT;
 
 	policy_to_json(p, &json);
 	size_t n = json.n;
-	buf_free(&json);
 	return n <= POLICY_JSON_BYTES_MAX ? OK : why(w, ERR_FULL,
 	    "the policy is longer than %d bytes as JSON",
 	    POLICY_JSON_BYTES_MAX);

@@ -34,7 +34,7 @@ enum err
 policy_pattern_check(const char *place, struct str pattern, struct why *w)
 {
 	struct policy_seeds none = { .memory = ARENA_INIT };
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct regex *r;
 
 	if (pattern.n == 0)
@@ -46,7 +46,6 @@ policy_pattern_check(const char *place, struct str pattern, struct why *w)
 	enum err e = regex_new(place, filled,
 	    policy_seeds_named(pattern) ? 0 : REGEX_OFFSET, &r, w);
 	regex_free(&r);
-	arena_free(&a);
 	return e;
 }
 
@@ -83,12 +82,11 @@ compile_rule(struct policy_compiled *c, const char *list, size_t at,
 	if (r->way != WAY_REGEX)
 		return OK;
 	snprintf(place, sizeof(place), "%s[%zu].pattern", list, at);
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str filled = policy_seeds_fill(&c->seeds, pattern, &a);
 	enum err e = regex_new(place, filled, REGEX_FAST |
 	    (mime ? REGEX_NOCASE : 0) |
 	    (policy_seeds_named(pattern) ? 0 : REGEX_OFFSET), &r->regex, w);
-	arena_free(&a);
 	if (e != OK)
 		return e;
 	c->regex_bytes += regex_bytes(r->regex);

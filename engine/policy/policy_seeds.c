@@ -147,7 +147,7 @@ struct str
 policy_seeds_fill(const struct policy_seeds *s, struct str pattern,
     struct arena *a)
 {
-	struct buf out = BUF_INIT;
+	FREED(buf_free) struct buf out = BUF_INIT;
 
 	for (size_t i = 0; i < pattern.n; ) {
 		int which = pattern.p[i] != '{' ? -1 :
@@ -162,9 +162,7 @@ policy_seeds_fill(const struct policy_seeds *s, struct str pattern,
 			buf_put_char(&out, pattern.p[i]);
 		i += which < 0 ? 1 : placeholders[which].n;
 	}
-	struct str filled = arena_copy(a, buf_str(&out));
-	buf_free(&out);
-	return filled;
+	return arena_copy(a, buf_str(&out));
 }
 
 /* The patterns leave no room for "user:password@". */

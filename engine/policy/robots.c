@@ -313,7 +313,7 @@ struct robots *
 robots_parse(struct str body, struct str product_token)
 {
 	struct gathered g = { .delay_s = -1 };
-	struct buf plain = BUF_INIT;
+	FREED(buf_free) struct buf plain = BUF_INIT;
 	struct robots *r;
 
 	if (robots_from_utf16(str_cut(body, 0, ROBOTS_BYTES_MAX), &plain)) {
@@ -333,7 +333,6 @@ robots_parse(struct str body, struct str product_token)
 	buf_free(&g.sitemaps);
 	buf_free(&g.text);
 	map_free(&g.known_sitemaps);
-	buf_free(&plain);
 	return r;
 }
 

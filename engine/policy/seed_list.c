@@ -133,7 +133,7 @@ seed_has_password(struct str seed)
 enum err
 seed_list_check(const struct launch_seed *seeds, size_t n, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct why inner = WHY_INIT;
 	enum err e = OK;
 	struct url u;
@@ -156,6 +156,5 @@ seed_list_check(const struct launch_seed *seeds, size_t n, struct why *w)
 		if (i % 64 == 0)
 			arena_reset(&a);
 	}
-	arena_free(&a);
 	return e;
 }

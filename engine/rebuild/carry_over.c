@@ -31,39 +31,35 @@ put(struct carrying *c, enum index_family f, struct str key, struct str value)
 static enum err
 copy_records(struct carrying *c, enum index_family f, struct str prefix)
 {
-	struct index_iter *i = index_iter_new(c->from, f);
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(c->from, f);
 	struct str key, value;
 	enum err e = OK;
 
 	for (index_iter_seek(i, prefix); e == OK && index_iter_valid(i, &key,
 	    &value) && str_starts(key, prefix); index_iter_next(i))
 		e = put(c, f, key, value);
-	if (e == OK)
-		e = index_iter_error(i, c->w);
-	index_iter_free(&i);
-	return e;
+	return e == OK ? index_iter_error(i, c->w) : e;
 }
 
 static enum err
 copy_door_crawl(struct carrying *c, uint32_t id)
 {
-	struct buf prefix = BUF_INIT;
+	FREED(buf_free) struct buf prefix = BUF_INIT;
 
 	buf_put_be32(&prefix, id);
 	enum err e = copy_records(c, INDEX_CRAWL, buf_str(&prefix));
 	if (e == OK)
 		e = copy_records(c, INDEX_QUEUE, buf_str(&prefix));
-	if (e == OK)
-		e = copy_records(c, INDEX_URL, buf_str(&prefix));
-	buf_free(&prefix);
-	return e;
+	return e == OK ? copy_records(c, INDEX_URL, buf_str(&prefix)) : e;
 }
 
 /* 'O': a crawl of the urlfrontier door; 'T': one that was deleted. */
 static enum err
 copy_crawls(struct carrying *c, struct frontier *rebuilt, uint64_t *crawls)
 {
-	struct index_iter *i = index_iter_new(c->from, INDEX_CRAWL);
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(c->from, INDEX_CRAWL);
 	struct crawl_view v;
 	struct str key, value;
 	enum err e = OK;
@@ -79,23 +75,19 @@ copy_crawls(struct carrying *c, struct frontier *rebuilt, uint64_t *crawls)
 		e = *in.p == 'T' ? put(c, INDEX_CRAWL, key, value) :
 		    copy_door_crawl(c, id);
 	}
-	if (e == OK)
-		e = index_iter_error(i, c->w);
-	index_iter_free(&i);
-	return e;
+	return e == OK ? index_iter_error(i, c->w) : e;
 }
 
 /* Absent is fine. */
 static enum err
 copy_record(struct carrying *c, enum index_family f, struct str key)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str value;
 
 	enum err e = index_get(c->from, f, key, &a, &value, NULL);
 	e = e == OK ? put(c, f, key, value) : e == ERR_ABSENT ? OK :
 	    why(c->w, e, "cannot read the old index: %s", err_text(e));
-	arena_free(&a);
 	return e;
 }
 

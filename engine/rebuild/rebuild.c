@@ -106,10 +106,9 @@ remove_build(struct rebuild *b, struct why *w)
 static bool
 path_exists(const char *path)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	enum err e = file_load(path, 1, &b, NULL);
 
-	buf_free(&b);
 	return e != ERR_ABSENT;
 }
 
@@ -173,26 +172,22 @@ move_part(struct rebuild *b, struct str aside, const char *name,
 static enum err
 move_parts(struct rebuild *b, struct why *w)
 {
-	struct buf aside = BUF_INIT;
+	FREED(buf_free) struct buf aside = BUF_INIT;
 
 	enum err e = file_load(arena_printf(&b->arena, "%.*s/ready",
 	    STR_FMT(b->build_dir)).p, 100, &aside, w);
 	if (e == OK)
 		e = move_part(b, buf_str(&aside), "index", w);
-	if (e == OK)
-		e = move_part(b, buf_str(&aside), "log", w);
-	buf_free(&aside);
-	return e;
+	return e == OK ? move_part(b, buf_str(&aside), "log", w) : e;
 }
 
 bool
 rebuild_unfinished(const char *data_dir)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	bool there = path_exists(arena_printf(&a, "%s/.rebuild/ready",
 	    data_dir).p);
 
-	arena_free(&a);
 	return there;
 }
 

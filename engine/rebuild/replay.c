@@ -256,7 +256,7 @@ static bool
 was_before(struct replay *x, const struct told_crawl *t,
     struct crawl_view *was)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct crawl_spec spec;
 
 	bool same = x->old != NULL &&
@@ -267,7 +267,6 @@ was_before(struct replay *x, const struct told_crawl *t,
 	    spec.seeds_n == t->spec.seeds_n;
 	for (size_t i = 0; same && i < spec.seeds_n; i++)
 		same = str_eq(spec.seeds[i], t->spec.seeds[i]);
-	arena_free(&a);
 	return same;
 }
 

@@ -132,7 +132,7 @@ static void
 parse_packed(struct replay *x, struct parse_input *in,
     struct parse_output *out)
 {
-	struct buf xml = BUF_INIT;
+	FREED(buf_free) struct buf xml = BUF_INIT;
 
 	if (sitemap_gunzip(in->body, SITEMAP_BYTES_MAX, &xml, NULL) == OK) {
 		in->body = buf_str(&xml);
@@ -140,7 +140,6 @@ parse_packed(struct replay *x, struct parse_input *in,
 		if (parse_document(x->parser, in, &x->page, out, NULL) != OK)
 			out->links_n = 0;
 	}
-	buf_free(&xml);
 }
 
 /*
@@ -427,10 +426,10 @@ replay_robots(struct replay *x, const struct archive_capture *c,
 	fetcher_robots_put(url_origin(url, &x->page), c->start, c->status,
 	    buf_str(&x->body), &x->page, &put);
 	if (x->now->policy->sitemaps) {
-		struct robots *r = replay_read_robots(x, c->status,
+		FREED(robots_free) struct robots *r =
+		    replay_read_robots(x, c->status,
 		    buf_str(&x->body));
 		find_sitemaps(x, r, url);
-		robots_free(&r);
 	}
 	return frontier_restore_settle(x->frontier, &s, w);
 }

@@ -136,7 +136,8 @@ is_inside(const struct making *m, struct str dir)
 static enum err
 read_open_files(struct making *m, struct why *w)
 {
-	struct index_iter *i = index_iter_new(m->index, INDEX_WARC);
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(m->index, INDEX_WARC);
 	struct str key, value;
 	enum err e = OK;
 
@@ -156,10 +157,7 @@ read_open_files(struct making *m, struct why *w)
 		*end = r.end;
 		map_put(&m->open, arena_copy(&m->arena, r.name), end);
 	}
-	if (e == OK)
-		e = index_iter_error(i, w);
-	index_iter_free(&i);
-	return e;
+	return e == OK ? index_iter_error(i, w) : e;
 }
 
 /*
@@ -322,7 +320,7 @@ snapshot_check(const char *data_dir, struct why *w)
 void
 snapshot_clean(const char *data_dir)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str work = arena_printf(&a, "%s/" SNAPSHOT_WORK, data_dir);
 	struct str dir = arena_printf(&a, "%s/" SNAPSHOT_DIR, data_dir);
 	int64_t holder;
@@ -333,7 +331,6 @@ snapshot_clean(const char *data_dir)
 		(void)!tree_remove(dir.p, NULL);
 		file_close(&fd);
 	}
-	arena_free(&a);
 }
 
 /* --- of a running engine ------------------------------------------------ */

@@ -205,7 +205,7 @@ cut_name(struct str s)
 struct str
 schedule_name(const struct schedule *s, struct wall now, struct arena *a)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	struct str rest = s->name_template;
 	char iso[WALL_ISO_MAX];
 
@@ -228,7 +228,5 @@ schedule_name(const struct schedule *s, struct wall now, struct arena *a)
 			buf_put_char(&b, rest.p[0]);
 		rest = str_from(rest, used);
 	}
-	struct str name = arena_copy(a, cut_name(buf_str(&b)));
-	buf_free(&b);
-	return name;
+	return arena_copy(a, cut_name(buf_str(&b)));
 }

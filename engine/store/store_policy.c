@@ -47,7 +47,7 @@ write_policy(struct store *st, const struct store_policy *p, struct why *w)
 static enum err
 put_policy(struct store *st, const struct store_policy *p, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct store_policy old;
 	bool found;
 
@@ -57,10 +57,7 @@ put_policy(struct store *st, const struct store_policy *p, struct why *w)
 		e = store_check_room(st, "SELECT count(*) FROM policy"
 		    " WHERE name <> 'default'", st->policies_max, "policies",
 		    w);
-	if (e == OK)
-		e = write_policy(st, p, w);
-	arena_free(&a);
-	return e;
+	return e == OK ? write_policy(st, p, w) : e;
 }
 
 enum err
@@ -127,7 +124,7 @@ find_user(struct store *st, struct str name, struct arena *a,
 static enum err
 delete_policy(struct store *st, struct str name, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str user;
 	bool was = false;
 
@@ -143,7 +140,6 @@ delete_policy(struct store *st, struct str name, struct why *w)
 	}
 	if (e == OK && !was)
 		e = no_policy(name, w);
-	arena_free(&a);
 	return e;
 }
 

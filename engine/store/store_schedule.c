@@ -80,7 +80,7 @@ bind_schedule(struct query *q, const struct schedule *s, struct str tags)
 static enum err
 write_schedule(struct store *st, struct schedule *s, struct why *w)
 {
-	struct buf tags = BUF_INIT;
+	FREED(buf_free) struct buf tags = BUF_INIT;
 	struct query *q = database_query(st->db, "INSERT INTO schedule ("
 	    ALL_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
 	    " ?11, ?12, ?13, ?14) ON CONFLICT (id) DO UPDATE SET"
@@ -99,7 +99,6 @@ write_schedule(struct store *st, struct schedule *s, struct why *w)
 	enum err e = query_end(&q, w);
 	if (e == OK && s->id == 0)
 		s->id = (uint64_t)id;
-	buf_free(&tags);
 	return e;
 }
 
@@ -185,7 +184,7 @@ enum err
 store_schedule_put(struct store *st, struct schedule *s, struct wall now,
     struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct schedule put = *s;
 	bool mine;
 
@@ -202,7 +201,6 @@ store_schedule_put(struct store *st, struct schedule *s, struct wall now,
 	e = store_leave(st, mine, e, w);
 	if (e == OK)
 		*s = put;
-	arena_free(&a);
 	return e;
 }
 
@@ -278,7 +276,7 @@ change_schedule(struct store *st, uint64_t id, uint64_t crawl, struct wall now,
     bool (*change)(struct schedule *, uint64_t crawl, struct wall now),
     struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct schedule s;
 	bool mine;
 
@@ -289,7 +287,6 @@ change_schedule(struct store *st, uint64_t id, uint64_t crawl, struct wall now,
 	if (e == OK && change(&s, crawl, now))
 		e = write_schedule(st, &s, w);
 	e = store_leave(st, mine, e, w);
-	arena_free(&a);
 	return e;
 }
 

@@ -8,7 +8,7 @@
 static enum err
 write_token(struct store *st, const struct token *t, struct why *w)
 {
-	struct buf scopes = BUF_INIT;
+	FREED(buf_free) struct buf scopes = BUF_INIT;
 	struct why inner = WHY_INIT;
 	struct query *q = database_query(st->db, "INSERT INTO token"
 	    " (name, scopes, hash, created) VALUES (?1, ?2, ?3, ?4)");
@@ -20,7 +20,6 @@ write_token(struct store *st, const struct token *t, struct why *w)
 	    sizeof(t->hash) });
 	query_i64(q, 4, t->created.us);
 	enum err e = store_run(q, NULL, &inner);
-	buf_free(&scopes);
 	if (e == ERR_EXISTS)
 		return why(w, e, "there is a token \"%.*s\" already",
 		    STR_FMT(t->name));

@@ -92,14 +92,13 @@ door_of(struct str s, uint32_t *bit)
 static enum err
 no_door(struct str s, struct why *w)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	for (size_t i = 0; i < doors_n; i++)
 		buf_printf(&b, "%s, ", doors[i]);
 	b.n -= 2;
 	enum err e = why(w, ERR_INPUT, "scope: there is no door \"%.*s\"; it "
 	    "is %s or *", (int)MIN(s.n, 40), s.p, buf_text(&b));
-	buf_free(&b);
 	return e;
 }
 

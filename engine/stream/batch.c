@@ -231,7 +231,7 @@ gather_range(struct batch_task *t, struct index_iter *i, uint64_t from,
 static enum err
 collect(struct batch_task *t)
 {
-	struct index_iter *i = NULL;
+	FREED(index_iter_free) struct index_iter *i = NULL;
 	uint64_t at = t->from;
 	enum err e = OK;
 
@@ -250,7 +250,6 @@ collect(struct batch_task *t)
 		e = gather_range(t, i, at, to);
 		at = to + 1;
 	}
-	index_iter_free(&i);
 	return e;
 }
 

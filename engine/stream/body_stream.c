@@ -92,7 +92,7 @@ skip_given(struct body_stream *s)
 static enum err
 begin(struct body_stream *s)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct journal_entry e;
 
 	enum err err = record_reader_entry(s->task.reader, s->crawl, s->number,
@@ -103,7 +103,6 @@ begin(struct body_stream *s)
 		err = open_records(s, &e, &a);
 	if (err == OK && s->given > 0)
 		skip_given(s);
-	arena_free(&a);
 	return err;
 }
 

@@ -26,7 +26,7 @@ make_mark(struct ledger *l, char mark[STREAM_MARK_BYTES])
 static enum err
 read_mark(struct ledger *l, char mark[STREAM_MARK_BYTES], struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str stored;
 
 	enum err e = index_get(ledger_index(l), INDEX_META, META_MARK, &a,
@@ -40,7 +40,6 @@ read_mark(struct ledger *l, char mark[STREAM_MARK_BYTES], struct why *w)
 		e = why(w, e == OK ? ERR_CORRUPT : e,
 		    "the mark of the data directory cannot be read");
 	}
-	arena_free(&a);
 	return e;
 }
 
