@@ -53,9 +53,9 @@ verb_start_crawl(struct task *t)
 	if (!task_policy(t, &name, &json))
 		return;
 	struct launch *l = task_ask(t, sizeof(*l));
-	*l = (struct launch){ .name = c->name, .tags = c->tags.p,
-	    .tags_n = c->tags.n, .seeds = c->seeds, .seeds_n = c->seeds_n,
-	    .policy_name = name, .policy_json = json, .done = began,
+	*l = (struct launch){ .spec = { .name = c->name, .tags = c->tags.p,
+	    .tags_n = c->tags.n, .policy_name = name, .policy = json },
+	    .seeds = c->seeds, .seeds_n = c->seeds_n, .done = began,
 	    .arg = t };
 	/* Events that may name the crawl wait for the response. */
 	task_begins(t);

@@ -92,7 +92,7 @@ static uint32_t
 launch(const char *policy, double delay_s, const char *seed, ...)
 {
 	struct launch_seed seeds[8];
-	struct launch l = { .seeds = seeds, .policy_json = str_of(policy) };
+	struct launch l = { .seeds = seeds, .spec.policy = str_of(policy) };
 	va_list list;
 
 	va_start(list, seed);

@@ -56,7 +56,7 @@ crawled(const char *host, const char *policy, bool by_operator)
 	struct launch_seed seed = { arena_printf(&rig.arena, "http://%s:%u/",
 	    host, rig.port), 0 };
 	struct launch l = { .seeds = &seed, .seeds_n = 1,
-	    .policy_json = str_of(policy), .operator_seeds = by_operator };
+	    .spec.policy = str_of(policy), .spec.operator_seeds = by_operator };
 
 	rig_say_launch(&rig, &l);
 	if (l.why.err != OK)
@@ -189,7 +189,7 @@ ports_of_other_protocols_are_not_asked(void **state)
 {
 	struct launch_seed seed = { STR("http://93.184.216.34:25/"), 0 };
 	struct launch l = { .seeds = &seed, .seeds_n = 1,
-	    .policy_json = STR("{\"robots\":\"ignore\"}") };
+	    .spec.policy = STR("{\"robots\":\"ignore\"}") };
 
 	(void)state;
 	open_rig(plain_site);
@@ -269,8 +269,8 @@ private_stays_private_over_restarts(void **state)
 	open_rig(plain_site);
 	struct launch_seed seed = { rig_url(&rig, "/deep/0"), 0 };
 	struct launch l = { .seeds = &seed, .seeds_n = 1,
-	    .policy_json = STR("{\"limits\":{\"max_depth\":null}}"),
-	    .operator_seeds = true };
+	    .spec.policy = STR("{\"limits\":{\"max_depth\":null}}"),
+	    .spec.operator_seeds = true };
 	rig_say_launch(&rig, &l);
 	uint64_t some = 2;
 	rig_until(&rig, has_items, &some);

@@ -67,8 +67,8 @@ ask(uint32_t crawl, const char *path, enum call_archive archive,
 static uint32_t
 begin_tasks(void)
 {
-	struct launch l = { .kind = CRAWL_TASKS, .name = STR("tasks"),
-	    .policy_json = STR("{\"rate_limit\":0}") };
+	struct launch l = { .spec.kind = CRAWL_TASKS, .spec.name = STR("tasks"),
+	    .spec.policy = STR("{\"rate_limit\":0}") };
 
 	rig_say_launch(&rig, &l);
 	if (l.why.err != OK)

@@ -60,7 +60,7 @@ change_end(struct request *r)
 	/* Its first step found another one before it. */
 	if (next != NULL && !next->going)
 		request_resume(&next->request, next->request.step);
-	return c->answer;
+	return request_next(r);
 }
 
 /* --- the frontier's part ------------------------------------------------- */
@@ -91,25 +91,36 @@ change_in_frontier(struct change *c, enum change_verb verb, int next)
 
 /* --- life ---------------------------------------------------------------- */
 
-void
-change_start(struct change *c, struct engine *e, uint32_t crawl,
-    const struct request_step *steps, int first, void (*done)(struct request *))
+struct change *
+change_new(struct engine *e, uint32_t crawl, void *asked, int begin, int end,
+    void (*done)(struct request *))
 {
+	struct change *c = mem_new(sizeof(*c));
+
 	c->engine = e;
 	c->crawl = crawl;
+	c->asked = asked;
+	c->begin = begin;
+	c->end = end;
 	c->in_frontier.stop = &e->ending;
 	list_init(&c->node);
 	c->request.done = done;
-	request_start(&c->request, &e->places, steps, first);
+	return c;
+}
+
+void
+change_start(struct change *c, const struct request_step *steps)
+{
+	request_start(&c->request, &c->engine->places, steps, 0);
 }
 
 void
 change_free(struct change *c)
 {
 	list_take(&c->node);
-	arena_free(&c->arena);
+	rules_free(&c->with_pattern);
 	arena_free(&c->in_frontier.arena);
-	c->free(c);
+	mem_free(&c);
 }
 
 void

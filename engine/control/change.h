@@ -16,29 +16,28 @@
 
 struct engine;
 
-/* Embedded in what a verb needs. */
 struct change {
 	struct request request;
 	struct engine *engine;
 	uint32_t crawl;
+	void *asked;                 /* the verb's struct of control.h */
 	bool preview;                /* it changes nothing */
-	/* Rows of the verb's table: behind change_turn(), change_end() and the
-	 * answer. */
-	int begin, end, answer;
+	/* Rows of the verb's table: behind change_turn(), and change_end(). */
+	int begin, end;
 	int next;                    /* behind what the frontier does */
 	struct crawl_change in_frontier;
 	const struct rules *rules;   /* the crawl's, when its turn has come */
-	struct arena arena;          /* copies of what was asked for */
+	struct rules *with_pattern;  /* those to come, or of the preview */
 	struct list node;            /* in changes.asked */
 	bool going;                  /* its turn has come */
-	void (*free)(struct change *);   /* what the verb added, and itself */
 };
 
-/* `c` is zeroed but for its rows and free(). */
-void change_start(struct change *c, struct engine *, uint32_t crawl,
-    const struct request_step *, int first, void (*done)(struct request *));
+/* done() ends with change_free(). */
+struct change *change_new(struct engine *, uint32_t crawl, void *asked,
+    int begin, int end, void (*done)(struct request *));
+/* From the table's first row on. */
+void change_start(struct change *, const struct request_step *);
 struct change *change_of(struct request *);
-/* Frees what is here, then calls free(). */
 void change_free(struct change *);
 
 /* The first step: wait until no other change of the crawl is under way. */

@@ -421,7 +421,7 @@ tried_again(void **state)
 	    { arena_printf(&rig.arena, "http://localhost:%u/wait", rig.port),
 	    0 } };
 	struct launch l = { .seeds = seeds, .seeds_n = 2,
-	    .policy_json = STR("{\"rate_limit\":0}") };
+	    .spec.policy = STR("{\"rate_limit\":0}") };
 	rig_say_launch(&rig, &l);
 	assert_int_equal(l.why.err, OK);
 	uint32_t crawl = l.crawl;

@@ -2,7 +2,7 @@
  * control -- what a door asks of crawls while the engine runs: start, pause,
  * resume, cancel, exclude, retry, delete; named policies; schedules.  Every
  * verb is a struct of the caller's: fill it, say it, and find the answer in it
- * when done() is called.
+ * when done() is called.  What it points to stays until then.
  *
  * An answer comes after the commit of what it says: the ledger's for crawls,
  * the store's for policies and schedules.
@@ -23,19 +23,32 @@
 #include "engine/store/store_async.h"
 #include "os/request.h"
 
+/* A crawl that is to begin. */
+struct crawl_request {
+	/* Without its limits, its delays and its policy's JSON, which come from
+	 * the rest.  No seeds: a kind that has calls. */
+	struct crawl_spec spec;
+	const double *seed_delays;   /* s, of each; < 0: the policy's; NULL */
+	const struct policy *policy;
+	/* Not empty: its warc_dir is PARENT/crawl-ID or PARENT/schedule-ID. */
+	struct str warc_parent;
+	bool ends_by_duration;       /* limits.max_duration is looked after */
+	/* Secrets: kept in memory, never written. */
+	struct str authorization;    /* "Basic ..." or "Bearer ..." */
+	struct str cookies;          /* the text of a Netscape cookie file */
+	struct str proxy;            /* wins over the policy's */
+};
+
+struct running;
 struct launch {
-	/* In.  All is copied before crawl_launch() returns. */
-	enum crawl_kind kind;        /* TASKS, HARVEST: no seeds */
-	struct str name;
-	const struct str *tags;
-	size_t tags_n;
+	/*
+	 * In.  Of the spec: kind (TASKS, HARVEST: no seeds), name, tags, key,
+	 * schedule, operator_seeds (false for what comes through doors), and
+	 * `policy` or else `policy_name` (both empty: `default`).
+	 */
+	struct crawl_spec spec;
 	const struct launch_seed *seeds;
 	size_t seeds_n;
-	struct str policy_name;      /* empty: `default`, or policy_json */
-	struct str policy_json;      /* an object of its own; empty: none */
-	struct str key;              /* of that key none is begun again */
-	uint64_t schedule;           /* 0: none */
-	bool operator_seeds;         /* false for what comes through doors */
 	/* Out. */
 	uint32_t crawl;
 	char in_force[POLICY_SENTENCE_BYTES_MAX + 1];  /* once it has begun */
@@ -44,6 +57,13 @@ struct launch {
 	                   * DISK_FULL, BROKEN, CLOSED: the engine stops */
 	void (*done)(struct launch *);
 	void *arg;
+	/* The engine's. */
+	struct request request;
+	struct engine *engine;
+	struct arena arena;
+	struct crawl_request begin;
+	struct running *plan;
+	struct crawl_view view;
 };
 /*
  * The registry has the crawl when done() is called, and nobody was told of it
@@ -72,7 +92,7 @@ void engine_call(struct engine *, struct call *);
 struct rerun {
 	/* In. */
 	uint32_t of;
-	struct str name;             /* copied; empty: as the old one */
+	struct str name;             /* empty: as the old one */
 	bool failures;
 	uint64_t start;              /* failures to leave out, from the first */
 	/* Out. */
@@ -103,6 +123,9 @@ struct crawl_order {
 	struct why why;
 	void (*done)(struct crawl_order *);  /* or NULL */
 	void *arg;
+	/* The engine's. */
+	struct request request;
+	struct engine *engine;
 };
 void crawl_set_state(struct engine *, struct crawl_order *);
 
@@ -137,7 +160,7 @@ void catalog_spec(struct engine *, struct spec_query *);
  */
 struct exclude_request {
 	uint32_t crawl;
-	struct str pattern;          /* copied */
+	struct str pattern;
 	bool preview;
 	unsigned wait_ms;            /* of a preview: then it is answered so
 	                              * far; 0: when it is whole */
@@ -167,7 +190,7 @@ void crawl_exclude(struct engine *, struct exclude_request *);
 struct retry_request {
 	uint32_t crawl;
 	struct str reason;           /* empty: `urls` */
-	const struct str *urls;      /* copied */
+	const struct str *urls;
 	size_t urls_n;               /* at most 10,000 */
 	uint64_t requeued;
 	struct why why;
@@ -190,22 +213,6 @@ struct delete_request {
 void crawl_delete(struct engine *, struct delete_request *);
 
 /* -- Of an engine that has no doors, or before it starts. -- */
-
-/* A crawl that is to begin. */
-struct crawl_request {
-	/* Without its limits, its delays and its policy's JSON, which come from
-	 * the rest.  No seeds: a kind that has calls. */
-	struct crawl_spec spec;
-	const double *seed_delays;   /* s, of each; < 0: the policy's; NULL */
-	const struct policy *policy;
-	/* Not empty: its warc_dir is PARENT/crawl-ID or PARENT/schedule-ID. */
-	struct str warc_parent;
-	bool ends_by_duration;       /* limits.max_duration is looked after */
-	/* Secrets: kept in memory, never written. */
-	struct str authorization;    /* "Basic ..." or "Bearer ..." */
-	struct str cookies;          /* the text of a Netscape cookie file */
-	struct str proxy;            /* wins over the policy's */
-};
 
 /* Before engine_start() only (the doors' verbs by mail come with the doors).
  * Errors: INPUT naming the field. */
@@ -258,7 +265,7 @@ struct store_request {
 	struct store_job job;
 	struct engine *engine;       /* engine_store()'s */
 	enum store_verb verb;
-	/* In; the caller keeps what they point to until done(). */
+	/* In. */
 	struct str name;             /* a policy's, a token's */
 	struct str json;             /* a policy; a schedule has its own */
 	struct schedule schedule;    /* PUT: id 0 is a new one */

@@ -17,54 +17,21 @@
 	X(SHOW, AT_INTRODUCED, show_crawl, "the registry has it; answer")
 enum { LAUNCH_STEPS(REQUEST_ENUM) };
 
-struct launching {
-	struct request request;
-	struct engine *engine;
-	struct launch *launch;
-	/* Copies of what was asked for. */
-	struct arena arena;
-	struct crawl_request crawl;
-	struct launch_seed *seeds;
-	struct str policy_json;
-	struct policy *policy;
-	/* What comes of it. */
-	struct running *plan;
-	struct crawl_view view;
-};
-
-static struct launching *
-launching_of(struct request *r)
+static struct launch *
+launch_of(struct request *r)
 {
-	return CONTAINER(r, struct launching, request);
-}
-
-static void
-copy_seeds(struct launching *g, const struct launch *l)
-{
-	struct str *urls = ARENA_ARRAY(&g->arena, struct str, l->seeds_n);
-	double *delays = ARENA_ARRAY(&g->arena, double, l->seeds_n);
-
-	g->seeds = ARENA_ARRAY(&g->arena, struct launch_seed, l->seeds_n);
-	for (size_t i = 0; i < l->seeds_n; i++) {
-		g->seeds[i].url = urls[i] = arena_copy(&g->arena,
-		    l->seeds[i].url);
-		delays[i] = l->seeds[i].rate_limit;
-	}
-	g->crawl.spec.seeds = urls;
-	g->crawl.spec.seeds_n = l->seeds_n;
-	g->crawl.seed_delays = delays;
+	return CONTAINER(r, struct launch, request);
 }
 
 /* --- on the store's thread ------------------------------------------------ */
 
 static void
-say_in_force(struct launching *g)
+say_in_force(struct launch *l, const struct policy *p)
 {
 	struct buf b = BUF_INIT;
 
-	policy_to_sentence(g->policy, &b);
-	snprintf(g->launch->in_force, sizeof(g->launch->in_force), "%s",
-	    buf_text(&b));
+	policy_to_sentence(p, &b);
+	snprintf(l->in_force, sizeof(l->in_force), "%s", buf_text(&b));
 	buf_free(&b);
 }
 
@@ -79,17 +46,15 @@ is_private_proxy(struct str proxy, struct arena *a)
 }
 
 static enum err
-check_policy(struct launching *g, struct why *w)
+check_policy(struct launch *l, const struct policy *p, struct why *w)
 {
-	const struct policy *p = g->policy;
-
-	if (g->crawl.spec.operator_seeds || g->engine->settings->allow_private)
+	if (l->begin.spec.operator_seeds || l->engine->settings->allow_private)
 		return OK;
 	if (p->allow_private)
 		return why_field(w, ERR_INPUT, "policy", "allow_private: a "
 		    "crawl that is started at a door cannot reach private "
 		    "addresses; the setting fetch.allow_private permits it");
-	if (is_private_proxy(p->proxy, &g->arena))
+	if (is_private_proxy(p->proxy, &l->arena))
 		return why_field(w, ERR_INPUT, "policy", "proxy: it is at a "
 		    "private address; the setting fetch.allow_private permits "
 		    "it");
@@ -97,55 +62,75 @@ check_policy(struct launching *g, struct why *w)
 }
 
 static enum err
-find_policy(struct launching *g, struct store *st, struct why *w)
+find_policy(struct launch *l, struct policy **out, struct why *w)
 {
-	struct crawl_spec *s = &g->crawl.spec;
+	struct store *st = store_async_store(l->engine->store_async);
+	struct crawl_spec *s = &l->begin.spec;
 	struct why inner = WHY_INIT;
 	struct store_policy p;
 
-	if (g->policy_json.n == 0) {
+	if (s->policy.n != 0) {
+		s->policy_name = STR_NONE;
+	} else {
 		if (s->policy_name.n == 0)
 			s->policy_name = STR(STORE_POLICY_DEFAULT);
-		enum err e = store_policy_get(st, s->policy_name, &g->arena,
+		enum err e = store_policy_get(st, s->policy_name, &l->arena,
 		    &p, w);
 		if (e != OK)
 			return e;
-		g->policy_json = p.json;
-	} else {
-		s->policy_name = STR_NONE;
+		s->policy = p.json;
 	}
-	enum err e = policy_parse(g->policy_json, &g->policy, &inner);
+	enum err e = policy_parse(s->policy, out, &inner);
 	if (e == OK)
-		e = policy_check_agent(g->policy, &inner);
+		e = policy_check_agent(*out, &inner);
 	if (e == OK)
-		e = policy_fits(g->policy, &inner);
-	return e == OK ? check_policy(g, w) : why_field(w, e, "policy",
+		e = policy_fits(*out, &inner);
+	return e == OK ? check_policy(l, *out, w) : why_field(w, e, "policy",
 	    "%s", inner.text);
+}
+
+static enum err
+plan_crawl(struct launch *l, struct why *w)
+{
+	struct arena *a = &l->arena;
+	struct crawl_request *q = &l->begin;
+	struct str *urls = ARENA_ARRAY(a, struct str, l->seeds_n);
+	double *delays = ARENA_ARRAY(a, double, l->seeds_n);
+	struct why inner = WHY_INIT;
+
+	for (size_t i = 0; i < l->seeds_n; i++) {
+		urls[i] = l->seeds[i].url;
+		delays[i] = l->seeds[i].rate_limit;
+	}
+	q->spec.seeds = urls;
+	q->spec.seeds_n = l->seeds_n;
+	q->seed_delays = delays;
+	q->warc_parent = arena_printf(a, "%s/archive", l->engine->data_dir);
+	q->ends_by_duration = true;
+	enum err e = crawl_runtime_plan(q, l->engine->settings, &l->plan,
+	    &inner);
+	return e == OK ? OK : why_field(w, e, "policy", "%s", inner.text);
 }
 
 static int
 compile(struct request *r)
 {
-	struct launching *g = launching_of(r);
-	struct store *st = store_async_store(g->engine->store_async);
-	const struct crawl_spec *s = &g->crawl.spec;
-	struct why inner = WHY_INIT;
+	struct launch *l = launch_of(r);
+	const struct crawl_spec *s = &l->spec;
+	struct policy *policy = NULL;
 
 	enum err e = store_check_labels(s->name, s->tags, s->tags_n, &r->why);
 	if (e == OK && !crawl_kind_has_calls(s->kind))
-		e = seed_list_check(g->seeds, s->seeds_n, &r->why);
+		e = seed_list_check(l->seeds, l->seeds_n, &r->why);
 	if (e == OK)
-		e = find_policy(g, st, &r->why);
-	if (e != OK)
-		return REQUEST_DONE;
-	g->crawl.policy = g->policy;
-	say_in_force(g);
-	e = crawl_runtime_plan(&g->crawl, g->engine->settings, &g->plan,
-	    &inner);
-	if (e == OK)
-		return BEGIN;
-	why_field(&r->why, e, "policy", "%s", inner.text);
-	return REQUEST_DONE;
+		e = find_policy(l, &policy, &r->why);
+	if (e == OK) {
+		say_in_force(l, policy);
+		l->begin.policy = policy;
+		e = plan_crawl(l, &r->why);
+	}
+	policy_free(&policy);
+	return e == OK ? BEGIN : REQUEST_DONE;
 }
 
 /* --- on the ledger's loop -----------------------------------------------*/
@@ -153,18 +138,17 @@ compile(struct request *r)
 static int
 begin_crawl(struct request *r)
 {
-	struct launching *g = launching_of(r);
-	struct engine *e = g->engine;
-	uint32_t *id = &g->launch->crawl;
+	struct launch *l = launch_of(r);
+	struct engine *e = l->engine;
 
 	if (e->ending) {
 		why(&r->why, ERR_CLOSED, "the program stops");
 		return REQUEST_DONE;
 	}
-	if (crawl_runtime_begin(e->crawls, &g->plan, id, &r->why) != OK)
+	if (crawl_runtime_begin(e->crawls, &l->plan, &l->crawl, &r->why) != OK)
 		return REQUEST_DONE;
 	/* It is there: it has just begun. */
-	(void)!frontier_view(e->frontier, *id, &g->view);
+	(void)!frontier_view(e->frontier, l->crawl, &l->view);
 	return DURABLE;
 }
 
@@ -173,25 +157,22 @@ begin_crawl(struct request *r)
 static int
 show_crawl(struct request *r)
 {
-	struct launching *g = launching_of(r);
+	struct launch *l = launch_of(r);
 
 	if (r->why.err == OK)
-		crawl_registry_add(g->engine->registry, &g->view,
-		    &g->crawl.spec);
+		crawl_registry_add(l->engine->registry, &l->view,
+		    &l->begin.spec);
 	return REQUEST_DONE;
 }
 
 static void
 launch_done(struct request *r)
 {
-	struct launching *g = launching_of(r);
-	struct launch *l = g->launch;
+	struct launch *l = launch_of(r);
 
 	l->why = r->why;
-	running_free(&g->plan);
-	policy_free(&g->policy);
-	arena_free(&g->arena);
-	mem_free(&g);
+	running_free(&l->plan);
+	arena_free(&l->arena);
 	l->done(l);
 }
 
@@ -202,27 +183,10 @@ static const struct request_step launch_steps[] = {
 void
 crawl_launch(struct engine *e, struct launch *l)
 {
-	struct launching *g = mem_new(sizeof(*g));
-	struct arena *a = &g->arena;
-
-	g->request.done = launch_done;
-	g->engine = e;
-	g->launch = l;
-	g->crawl = (struct crawl_request){
-		.spec = {
-			.kind = l->kind, .name = arena_copy(a, l->name),
-			.tags = arena_copy_list(a, l->tags, l->tags_n),
-			.tags_n = l->tags_n,
-			.policy_name = arena_copy(a, l->policy_name),
-			.key = arena_copy(a, l->key), .schedule = l->schedule,
-			.operator_seeds = l->operator_seeds,
-		},
-		.warc_parent = arena_printf(a, "%s/archive", e->data_dir),
-		.ends_by_duration = true,
-	};
-	copy_seeds(g, l);
-	g->policy_json = arena_copy(a, l->policy_json);
-	request_start(&g->request, &e->places, launch_steps, COMPILE);
+	l->engine = e;
+	l->begin = (struct crawl_request){ .spec = l->spec };
+	l->request.done = launch_done;
+	request_start(&l->request, &e->places, launch_steps, COMPILE);
 }
 
 void
@@ -238,13 +202,6 @@ engine_call(struct engine *e, struct call *c)
 	X(SET_DURABLE, AT_DURABLE, request_next, "its group is on the disk") \
 	X(SET_TOLD, AT_PUBLISHED, request_end, "answer, behind its events")
 enum { SET_STATE_STEPS(REQUEST_ENUM) };
-
-struct state_change {
-	struct request request;
-	struct engine *engine;
-	struct crawl_order *order;
-	enum crawl_state state;
-};
 
 static enum err
 check_health(const struct engine *e, struct why *w)
@@ -264,9 +221,8 @@ check_health(const struct engine *e, struct why *w)
 static int
 set_state(struct request *r)
 {
-	struct state_change *s = CONTAINER(r, struct state_change, request);
-	const struct crawl_order *o = s->order;
-	struct engine *e = s->engine;
+	struct crawl_order *o = CONTAINER(r, struct crawl_order, request);
+	struct engine *e = o->engine;
 	struct crawl_view v;
 
 	/* A foreground crawl ends by its limits on a full disk, too. */
@@ -275,7 +231,7 @@ set_state(struct request *r)
 	    &r->why) == OK) {
 		/* It is there: its state was set. */
 		(void)!frontier_view(e->frontier, o->crawl, &v);
-		s->state = v.state;
+		o->state = v.state;
 		engine_order_loops(e, o->crawl);
 	}
 	/* What an earlier order did may not be durable yet. */
@@ -285,12 +241,9 @@ set_state(struct request *r)
 static void
 set_state_done(struct request *r)
 {
-	struct state_change *s = CONTAINER(r, struct state_change, request);
-	struct crawl_order *o = s->order;
+	struct crawl_order *o = CONTAINER(r, struct crawl_order, request);
 
-	o->state = s->state;
 	o->why = r->why;
-	mem_free(&s);
 	if (o->done != NULL)
 		o->done(o);
 }
@@ -302,12 +255,9 @@ static const struct request_step set_state_steps[] = {
 void
 crawl_set_state(struct engine *e, struct crawl_order *o)
 {
-	struct state_change *s = mem_new(sizeof(*s));
-
-	s->request.done = set_state_done;
-	s->engine = e;
-	s->order = o;
-	request_start(&s->request, &e->places, set_state_steps, SET_STATE);
+	o->engine = e;
+	o->request.done = set_state_done;
+	request_start(&o->request, &e->places, set_state_steps, SET_STATE);
 }
 
 /* --- of an engine without doors, or before it starts ---------------------- */

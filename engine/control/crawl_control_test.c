@@ -103,9 +103,10 @@ an_ended_crawl_is_run_again(void **state)
 	rig_start(&rig);
 	struct str tags[] = { STR("a") };
 	struct launch_seed seed = { rig_url(&rig, "/"), 0.01 };
-	struct launch l = { .name = STR("first"), .tags = tags, .tags_n = 1,
-	    .seeds = &seed, .seeds_n = 1, .policy_json = STR(
-	    "{\"rate_limit\":7,\"limits\":{\"max_items\":50}}") };
+	struct launch l = { .spec = { .name = STR("first"), .tags = tags,
+	    .tags_n = 1, .policy = STR(
+	    "{\"rate_limit\":7,\"limits\":{\"max_items\":50}}") },
+	    .seeds = &seed, .seeds_n = 1 };
 	rig_say_launch(&rig, &l);
 	struct rerun r = run_again((struct rerun){ .of = 0 });
 	if (r.why.err != OK)
@@ -212,7 +213,7 @@ failures_above_the_limit_are_retried_in_turn(void **state)
 		seeds[i] = (struct launch_seed){ rig_url(&rig, path), 0 };
 	}
 	struct launch l = { .seeds = seeds, .seeds_n = 5,
-	    .policy_json = STR("{\"rate_limit\":0}") };
+	    .spec.policy = STR("{\"rate_limit\":0}") };
 	rig_say_launch(&rig, &l);
 	rig_until_state(&rig, 0, CRAWL_COMPLETE);
 	int64_t left = metric_named("argiope_retry_urls_left_total");
@@ -280,14 +281,15 @@ crawls_are_launched_and_watched(void **state)
 	struct str tags[] = { STR("a"), STR("news") };
 	struct launch_seed seed = { rig_url(&rig, "/"), 0 };
 	struct watching x = { .watch.changed = changed };
-	struct launch l = { .name = STR("first"), .tags = tags, .tags_n = 2,
-	    .seeds = &seed, .seeds_n = 1, .done = answered, .arg = &x };
+	struct launch l = { .spec = { .name = STR("first"), .tags = tags,
+	    .tags_n = 2 }, .seeds = &seed, .seeds_n = 1,
+	    .done = answered, .arg = &x };
 	crawl_registry_watch(engine_registry(rig.engine), &x.watch);
 	crawl_launch(rig.engine, &l);
-	/* All was copied. */
+	RIG_UNTIL_DONE(&rig, x.answered);
+	/* The registry has copies. */
 	tags[0] = tags[1] = STR("changed");
 	seed.url = STR("changed");
-	RIG_UNTIL_DONE(&rig, x.answered);
 	assert_int_equal(l.crawl, 0);
 	rig_until_state(&rig, 0, CRAWL_COMPLETE);
 	const struct crawl_row *r = row(0);
@@ -351,7 +353,7 @@ faults_are_named(void **state)
 	(void)state;
 	rig_open(&rig, site, set);
 	rig_start(&rig);
-	refused((struct launch){ .name = STR("x") }, ERR_INPUT, "seeds: ");
+	refused((struct launch){ .spec.name = STR("x") }, ERR_INPUT, "seeds: ");
 	refused((struct launch){ .seeds = bad, .seeds_n = 2 }, ERR_INPUT,
 	    "seeds[1].url: ");
 	refused((struct launch){ .seeds = pass, .seeds_n = 2 }, ERR_INPUT,
@@ -361,23 +363,23 @@ faults_are_named(void **state)
 	refused((struct launch){ .seeds = slash, .seeds_n = 2 }, ERR_INPUT,
 	    "seeds[1].url: a backslash");
 	m = l;
-	m.policy_json = STR("{\"url_rules\":[{\"pattern\":\"(\"},{}]}");
+	m.spec.policy = STR("{\"url_rules\":[{\"pattern\":\"(\"},{}]}");
 	refused(m, ERR_INPUT, "policy: url_rules[0]");
-	m.policy_json = STR("{\"allow_private\":true}");
+	m.spec.policy = STR("{\"allow_private\":true}");
 	refused(m, ERR_INPUT, "policy: allow_private");
-	m.policy_json = STR("{\"proxy\":\"http://127.0.0.1:3128\"}");
+	m.spec.policy = STR("{\"proxy\":\"http://127.0.0.1:3128\"}");
 	refused(m, ERR_INPUT, "policy: proxy");
-	m.policy_json = STR("{\"proxy\":\"http://10.1.2.3:3128\"}");
+	m.spec.policy = STR("{\"proxy\":\"http://10.1.2.3:3128\"}");
 	refused(m, ERR_INPUT, "policy: proxy");
 	m = l;
-	m.policy_name = STR("nobody's");
+	m.spec.policy_name = STR("nobody's");
 	refused(m, ERR_ABSENT, "");
 	m = l;
-	m.tags = &tag;
-	m.tags_n = 1;
+	m.spec.tags = &tag;
+	m.spec.tags_n = 1;
 	refused(m, ERR_INPUT, "tags[0]");
 	m = l;
-	m.name = STR("a\nb");
+	m.spec.name = STR("a\nb");
 	refused(m, ERR_INPUT, "name");
 	/* Nothing of all that was begun; a private seed is, and is skipped. */
 	assert_null(
@@ -532,8 +534,8 @@ a_key_has_one_crawl(void **state)
 	rig_open(&rig, site, NULL);
 	rig_start(&rig);
 	struct launch_seed seed = { rig_url(&rig, "/deep/0"), 0 };
-	struct launch l = { .seeds = &seed, .seeds_n = 1, .key = STR("3/1"),
-	    .schedule = 3 };
+	struct launch l = { .seeds = &seed, .seeds_n = 1,
+	    .spec = { .key = STR("3/1"), .schedule = 3 } };
 	rig_say_launch(&rig, &l);
 	assert_int_equal(l.crawl, 0);
 	rig_say_launch(&rig, &l);
@@ -544,7 +546,7 @@ a_key_has_one_crawl(void **state)
 	rig_say_launch(&rig, &l);
 	assert_int_equal(l.why.err, OK);
 	assert_int_equal(l.crawl, 0);
-	l.key = STR("3/2");
+	l.spec.key = STR("3/2");
 	rig_say_launch(&rig, &l);
 	assert_int_equal(l.crawl, 1);
 	rig_close(&rig);
@@ -574,7 +576,7 @@ a_seed_has_its_own_delay(void **state)
 	struct launch_seed seeds[] = { { rig_url(&rig, "/"), 0.1 },
 	    { rig_url(&rig, "/page1"), 0.2 } };
 	struct launch l = { .seeds = seeds, .seeds_n = 2,
-	    .policy_json = str_of(policy) };
+	    .spec.policy = str_of(policy) };
 	rig_say_launch(&rig, &l);
 	rig_until_state(&rig, 0, CRAWL_COMPLETE);
 	assert_true(seconds(0) >= 0.6);
@@ -603,7 +605,7 @@ hosts_are_shared(void **state)
 	rig_start(&rig);
 	struct launch_seed seed = { rig_url(&rig, "/deep/0"), 0.3 };
 	struct launch l = { .seeds = &seed, .seeds_n = 1,
-	    .policy_json = STR("{\"limits\":{\"max_depth\":null}}") };
+	    .spec.policy = STR("{\"limits\":{\"max_depth\":null}}") };
 	rig_say_launch(&rig, &l);
 	uint64_t one = 1;
 	rig_until(&rig, has_items, &one);

@@ -11,11 +11,6 @@
 	X(ANSWER, AT_PUBLISHED, request_end, "behind the events of it")
 enum { DELETE_STEPS(REQUEST_ENUM) };
 
-struct deletion {
-	struct change change;
-	struct delete_request *asked;
-};
-
 static int
 delete_records(struct request *r)
 {
@@ -23,18 +18,10 @@ delete_records(struct request *r)
 }
 
 static void
-free_deletion(struct change *c)
-{
-	struct deletion *d = CONTAINER(c, struct deletion, change);
-
-	mem_free(&d);
-}
-
-static void
 delete_done(struct request *r)
 {
 	struct change *c = change_of(r);
-	struct delete_request *q = CONTAINER(c, struct deletion, change)->asked;
+	struct delete_request *q = c->asked;
 	struct crawl_registry *registry = c->engine->registry;
 
 	q->why = r->why;
@@ -51,13 +38,6 @@ static const struct request_step delete_steps[] = { DELETE_STEPS(REQUEST_ROW) };
 void
 crawl_delete(struct engine *e, struct delete_request *q)
 {
-	struct deletion *d = mem_new(sizeof(*d));
-	struct change *c = &d->change;
-
-	d->asked = q;
-	c->begin = DELETE;
-	c->end = END;
-	c->answer = ANSWER;
-	c->free = free_deletion;
-	change_start(c, e, q->crawl, delete_steps, TURN, delete_done);
+	change_start(change_new(e, q->crawl, q, DELETE, END, delete_done),
+	    delete_steps);
 }

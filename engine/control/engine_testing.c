@@ -413,7 +413,7 @@ rig_launch(struct rig *r, const char *path, const char *policy_json)
 {
 	struct launch_seed seed = { rig_url(r, path), 0 };
 	struct launch l = { .seeds = &seed, .seeds_n = 1,
-	    .policy_json = str_of(policy_json) };
+	    .spec.policy = str_of(policy_json) };
 
 	rig_say_launch(r, &l);
 	must(l.why.err, &l.why);

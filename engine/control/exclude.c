@@ -17,19 +17,6 @@
 	X(ANSWER, AT_PUBLISHED, request_end, "behind the events of it")
 enum { EXCLUDE_STEPS(REQUEST_ENUM) };
 
-struct exclusion {
-	struct change change;
-	struct exclude_request *asked;   /* NULL: nobody waits for it */
-	struct str pattern;
-	struct rules *rules;         /* those to come, or of the preview */
-};
-
-static struct exclusion *
-exclusion_of(struct request *r)
-{
-	return CONTAINER(change_of(r), struct exclusion, change);
-}
-
 static int
 begin_exclusion(struct request *r)
 {
@@ -46,16 +33,16 @@ begin_exclusion(struct request *r)
 static int
 compile_rules(struct request *r)
 {
-	struct exclusion *x = exclusion_of(r);
-	struct change *c = &x->change;
+	struct change *c = change_of(r);
+	const struct exclude_request *q = c->asked;
 	struct crawl_change *a = &c->in_frontier;
 
-	if (rules_excluding(c->rules, x->pattern, c->preview, &x->rules,
-	    &r->why) != OK)
+	if (rules_excluding(c->rules, q->pattern, c->preview,
+	    &c->with_pattern, &r->why) != OK)
 		return END;
-	a->rules = &x->rules->is;
-	a->policy = x->rules->is.json;
-	a->excluded = x->rules->is.excluded;
+	a->rules = &c->with_pattern->is;
+	a->policy = c->with_pattern->is.json;
+	a->excluded = c->with_pattern->is.excluded;
 	return c->preview ? COUNT : RECORD;
 }
 
@@ -74,12 +61,11 @@ record_rules(struct request *r)
 static int
 adopt_rules(struct request *r)
 {
-	struct exclusion *x = exclusion_of(r);
-	struct change *c = &x->change;
+	struct change *c = change_of(r);
 
 	if (c->in_frontier.taken)
 		crawl_runtime_change_rules(c->engine->crawls, c->crawl,
-		    &x->rules);
+		    &c->with_pattern);
 	return r->why.err == OK ? GIVE_BACK : END;
 }
 
@@ -99,24 +85,11 @@ sweep_urls(struct request *r)
 }
 
 static void
-free_exclusion(struct change *c)
-{
-	struct exclusion *x = CONTAINER(c, struct exclusion, change);
-
-	rules_free(&x->rules);
-	mem_free(&x);
-}
-
-static void
 exclude_done(struct request *r)
 {
-	struct exclude_request *q = exclusion_of(r)->asked;
+	struct exclude_request *q = change_of(r)->asked;
 	struct crawl_change *a = &change_of(r)->in_frontier;
 
-	if (q == NULL) {
-		change_free(change_of(r));
-		return;
-	}
 	q->why = r->why;
 	q->removed = a->n;
 	q->so_far = a->so_far;
@@ -138,38 +111,29 @@ static const struct request_step exclude_steps[] = {
 	EXCLUDE_STEPS(REQUEST_ROW)
 };
 
-static struct exclusion *
-new_exclusion(int begin)
-{
-	struct exclusion *x = mem_new(sizeof(*x));
-
-	x->change.begin = begin;
-	x->change.end = END;
-	x->change.answer = ANSWER;
-	x->change.free = free_exclusion;
-	return x;
-}
-
 void
 crawl_exclude(struct engine *e, struct exclude_request *q)
 {
-	struct exclusion *x = new_exclusion(BEGIN);
-	struct change *c = &x->change;
+	struct change *c = change_new(e, q->crawl, q, BEGIN, END,
+	    exclude_done);
 
-	x->asked = q;
-	x->pattern = arena_copy(&c->arena, q->pattern);
 	c->preview = q->preview;
 	c->in_frontier.wait_ms = q->wait_ms;
 	c->in_frontier.left = q->left;
 	q->arena = ARENA_INIT;
 	q->removed = q->sample_n = 0;
-	change_start(c, e, q->crawl, exclude_steps, TURN, exclude_done);
+	change_start(c, exclude_steps);
+}
+
+static void
+resumed(struct request *r)
+{
+	change_free(change_of(r));
 }
 
 void
 exclude_resume(struct engine *e, uint32_t crawl)
 {
-	struct exclusion *x = new_exclusion(SWEEP);
-
-	change_start(&x->change, e, crawl, exclude_steps, TURN, exclude_done);
+	change_start(change_new(e, crawl, NULL, SWEEP, END, resumed),
+	    exclude_steps);
 }

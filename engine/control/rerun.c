@@ -192,10 +192,13 @@ launch_again(struct request *r)
 		seeds[i] = (struct launch_seed){ urls[i], delays[i] };
 	g->rerun->seeds_n = n;
 	g->launch = (struct launch){
-		.name = g->rerun->name.n > 0 ? g->rerun->name : s->name,
-		.tags = s->tags, .tags_n = s->tags_n, .seeds = seeds,
-		.seeds_n = n, .policy_json = failures ? buf_str(&g->policy) :
-		s->policy, .done = launched, .arg = g };
+		.spec = {
+			.name = g->rerun->name.n > 0 ? g->rerun->name :
+			    s->name,
+			.tags = s->tags, .tags_n = s->tags_n,
+			.policy = failures ? buf_str(&g->policy) : s->policy,
+		},
+		.seeds = seeds, .seeds_n = n, .done = launched, .arg = g };
 	crawl_launch(g->engine, &g->launch);
 	return REQUEST_WAIT;
 }
@@ -251,6 +254,5 @@ crawl_rerun(struct engine *e, struct rerun *r)
 	g->rerun = r;
 	r->seeds_n = 0;
 	r->failed = r->left = 0;
-	r->name = arena_copy(&g->arena, r->name);
 	request_start(&g->request, &e->places, rerun_steps, ROW);
 }

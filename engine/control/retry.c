@@ -16,20 +16,6 @@
 	X(ANSWER, AT_PUBLISHED, request_end, "behind the events of it")
 enum { RETRY_STEPS(REQUEST_ENUM) };
 
-struct retry {
-	struct change change;
-	struct retry_request *asked;
-	struct str reason;
-	struct str *urls;
-	size_t urls_n;
-};
-
-static struct retry *
-retry_of(struct request *r)
-{
-	return CONTAINER(change_of(r), struct retry, change);
-}
-
 /* --- what is asked for ---------------------------------------------------- */
 
 /* "dns", "robots": into change.which and .reason. */
@@ -52,20 +38,21 @@ find_reason(struct crawl_change *a, struct str word)
 }
 
 static enum err
-check_retry(struct retry *x, struct why *w)
+check_retry(const struct retry_request *q, struct crawl_change *a,
+    struct why *w)
 {
-	if (x->reason.n == 0 && x->urls_n == 0)
+	if (q->reason.n == 0 && q->urls_n == 0)
 		return why(w, ERR_INPUT, "reason: it is missing, and there "
 		    "are no urls");
-	if (x->reason.n != 0 && x->urls_n != 0)
+	if (q->reason.n != 0 && q->urls_n != 0)
 		return why(w, ERR_INPUT, "reason: it cannot stand beside "
 		    "urls");
-	if (x->urls_n > RETRY_URLS_MAX)
+	if (q->urls_n > RETRY_URLS_MAX)
 		return why(w, ERR_FULL, "urls: %zu; at most %u are allowed",
-		    x->urls_n, RETRY_URLS_MAX);
-	if (x->reason.n != 0 && !find_reason(&x->change.in_frontier, x->reason))
+		    q->urls_n, RETRY_URLS_MAX);
+	if (q->reason.n != 0 && !find_reason(a, q->reason))
 		return why(w, ERR_INPUT, "reason: \"%.*s\" is none",
-		    STR_FMT(str_cut(x->reason, 0, 100)));
+		    STR_FMT(str_cut(q->reason, 0, 100)));
 	return OK;
 }
 
@@ -74,7 +61,7 @@ begin_retry(struct request *r)
 {
 	struct change *c = change_of(r);
 
-	if (check_retry(retry_of(r), &r->why) != OK)
+	if (check_retry(c->asked, &c->in_frontier, &r->why) != OK)
 		return END;
 	if (c->rules != NULL)
 		return READ_URLS;
@@ -83,16 +70,17 @@ begin_retry(struct request *r)
 }
 
 static enum err
-read_url(struct retry *x, size_t i, struct change_name *out, struct why *w)
+read_url(struct change *c, struct str typed, size_t i,
+    struct change_name *out, struct why *w)
 {
 	struct why inner = WHY_INIT;
-	struct arena *a = &x->change.arena;
+	struct arena *a = &c->in_frontier.arena;
 	struct url u, canonical;
 
-	enum err e = seed_parse(x->urls[i], a, &u, &inner);
+	enum err e = seed_parse(typed, a, &u, &inner);
 	if (e == OK)
-		e = policy_canonical(x->change.rules->is.policy, &u, a,
-		    &canonical, &inner);
+		e = policy_canonical(c->rules->is.policy, &u, a, &canonical,
+		    &inner);
 	if (e != OK)
 		return why(w, ERR_INPUT, "urls[%zu]: %s", i, inner.text);
 	*out = (struct change_name){ .url = canonical.href,
@@ -103,17 +91,15 @@ read_url(struct retry *x, size_t i, struct change_name *out, struct why *w)
 static int
 read_urls(struct request *r)
 {
-	struct retry *x = retry_of(r);
-	struct crawl_change *a = &x->change.in_frontier;
+	struct change *c = change_of(r);
+	const struct retry_request *q = c->asked;
+	struct crawl_change *a = &c->in_frontier;
 
-	a->names = ARENA_ARRAY(&x->change.arena, struct change_name,
-	    x->urls_n);
-	while (a->names_n < x->urls_n) {
-		if (read_url(x, a->names_n, &a->names[a->names_n],
-		    &r->why) != OK)
+	a->names = ARENA_ARRAY(&a->arena, struct change_name, q->urls_n);
+	for (; a->names_n < q->urls_n; a->names_n++)
+		if (read_url(c, q->urls[a->names_n], a->names_n,
+		    &a->names[a->names_n], &r->why) != OK)
 			return END;
-		a->names_n++;
-	}
 	return FORGET;
 }
 
@@ -161,17 +147,9 @@ wait_again(struct request *r)
 /* --- the verb ------------------------------------------------------------- */
 
 static void
-free_retry(struct change *c)
-{
-	struct retry *x = CONTAINER(c, struct retry, change);
-
-	mem_free(&x);
-}
-
-static void
 retry_done(struct request *r)
 {
-	struct retry_request *q = retry_of(r)->asked;
+	struct retry_request *q = change_of(r)->asked;
 
 	q->why = r->why;
 	q->requeued = change_of(r)->in_frontier.n;
@@ -184,17 +162,6 @@ static const struct request_step retry_steps[] = { RETRY_STEPS(REQUEST_ROW) };
 void
 crawl_retry(struct engine *e, struct retry_request *q)
 {
-	struct retry *x = mem_new(sizeof(*x));
-	struct change *c = &x->change;
-
-	x->asked = q;
-	x->reason = arena_copy(&c->arena, q->reason);
-	x->urls_n = q->urls_n;
-	x->urls = arena_copy_list(&c->arena, q->urls,
-	    MIN(q->urls_n, RETRY_URLS_MAX));
-	c->begin = BEGIN;
-	c->end = END;
-	c->answer = ANSWER;
-	c->free = free_retry;
-	change_start(c, e, q->crawl, retry_steps, TURN, retry_done);
+	change_start(change_new(e, q->crawl, q, BEGIN, END, retry_done),
+	    retry_steps);
 }

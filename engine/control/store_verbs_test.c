@@ -157,7 +157,7 @@ policies_are_kept(void **state)
 	/* A crawl copies it: what is put later does not touch the crawl. */
 	struct launch_seed seed = { rig_url(&rig, "/"), -1 };
 	struct launch l = { .seeds = &seed, .seeds_n = 1,
-	    .policy_name = STR("quick") };
+	    .spec.policy_name = STR("quick") };
 	rig_say_launch(&rig, &l);
 	assert_int_equal(l.why.err, OK);
 	fine((struct store_request){ .verb = STORE_POLICY_PUT,
@@ -169,7 +169,7 @@ policies_are_kept(void **state)
 	fine((struct store_request){ .verb = STORE_POLICY_PUT,
 	    .name = STR("default"), .json = STR("{\"rate_limit\":0,"
 	    "\"limits\":{\"max_depth\":0}}") });
-	l.policy_name = STR("");
+	l.spec.policy_name = STR("");
 	rig_say_launch(&rig, &l);
 	rig_until_state(&rig, l.crawl, CRAWL_COMPLETE);
 	assert_int_equal(row(l.crawl)->view.counts.items, 1);
@@ -515,8 +515,8 @@ a_crash_between_two_commits(void **state)
 	s.start_at.us = clock_wall().us + 30 * US_PER_S;
 	uint64_t id = put(s);
 	struct launch_seed seed = { rig_url(&rig, "/"), 0 };
-	struct launch l = { .seeds = &seed, .seeds_n = 1, .schedule = id,
-	    .key = arena_printf(&rig.arena, "%llu/1",
+	struct launch l = { .seeds = &seed, .seeds_n = 1, .spec.schedule = id,
+	    .spec.key = arena_printf(&rig.arena, "%llu/1",
 	    (unsigned long long)id) };
 	rig_say_launch(&rig, &l);
 	assert_int_equal(l.why.err, OK);

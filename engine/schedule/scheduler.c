@@ -300,12 +300,12 @@ launched(struct launch *l)
 
 	d->ran = l->why.err == OK;
 	if (d->ran)
-		forget_failure(t, l->schedule);
+		forget_failure(t, l->spec.schedule);
 	else if (l->why.err != ERR_CLOSED)
 		failed(k, (size_t)(d - k->due), &l->why);
 	if (d->ran)
 		log_info("schedule.started", "schedule=%llu crawl=%u",
-		    (unsigned long long)l->schedule, l->crawl);
+		    (unsigned long long)l->spec.schedule, l->crawl);
 	if (--k->launching == 0)
 		all_launched(k);
 }
@@ -324,15 +324,16 @@ launch(struct look *k, size_t i)
 		return;
 	}
 	d->scheduler = k->scheduler;
-	l->name = schedule_name(s, clock_wall(), &k->arena);
-	l->tags = s->tags;
-	l->tags_n = s->tags_n;
+	l->spec = (struct crawl_spec){
+		.name = schedule_name(s, clock_wall(), &k->arena),
+		.tags = s->tags, .tags_n = s->tags_n,
+		.policy_name = s->policy, .policy = s->policy_json,
+		.key = arena_printf(&k->arena, "%llu/%llu",
+		    (unsigned long long)s->id,
+		    (unsigned long long)s->runs + 1),
+		.schedule = s->id,
+	};
 	l->seeds = d->seeds;
-	l->policy_name = s->policy;
-	l->policy_json = s->policy_json;
-	l->key = arena_printf(&k->arena, "%llu/%llu",
-	    (unsigned long long)s->id, (unsigned long long)s->runs + 1);
-	l->schedule = s->id;
 	l->done = launched;
 	l->arg = k;
 	k->launching++;
