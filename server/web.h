@@ -39,7 +39,6 @@
 #ifndef SERVER_WEB_H
 #define SERVER_WEB_H
 
-#include "base/arena.h"
 #include "base/err.h"
 #include "os/loop.h"
 #include "server/token_set.h"

@@ -3,7 +3,6 @@
 #include <yyjson.h>
 
 #include "wire/base64.h"
-#include "wire/digest.h"
 
 #define JSON_DEPTH_MAX 32
 #define JSON_PAIRS_MAX 512

@@ -1,7 +1,6 @@
 #include "wire/redact.h"
 
 #include "wire/base64.h"
-#include "wire/digest.h"
 
 #define WORD STR(REDACT_WORD)
 

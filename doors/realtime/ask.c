@@ -4,7 +4,6 @@
  */
 #include "doors/realtime/own.h"
 
-#include "base/text.h"
 #include "os/clock.h"
 
 /* Each request computes the preview from the start, so allow it some time. */

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdarg.h>
 
-#include "base/text.h"
 #include "server/json_writer.h"
 
 /* Bytes of an unknown name that an error quotes. */

@@ -3,8 +3,6 @@
  */
 #include "doors/realtime/own.h"
 
-#include "base/text.h"
-
 #define SIZE_DEFAULT 100u
 #define SEEDS_BYTES_MAX ((size_t)32 << 10)
 

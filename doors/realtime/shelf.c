@@ -3,8 +3,6 @@
  */
 #include "doors/realtime/own.h"
 
-#include "base/text.h"
-
 /* --- policies ----------------------------------------------------------- */
 
 static void

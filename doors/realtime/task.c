@@ -6,7 +6,6 @@
 
 #include <stdarg.h>
 
-#include "base/text.h"
 #include "os/log.h"
 
 #define FAULT_BYTES_MAX 1000

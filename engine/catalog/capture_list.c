@@ -2,7 +2,6 @@
 
 #include "engine/catalog/core.h"
 #include "engine/catalog/journal_scan.h"
-#include "engine/ledger/ledger.h"
 #include "os/clock.h"
 
 #define SIZE_MAX_PAGES 1000u

@@ -4,7 +4,6 @@
 #ifndef ENGINE_CATALOG_DIAGNOSTICS_H
 #define ENGINE_CATALOG_DIAGNOSTICS_H
 
-#include "engine/catalog/catalog.h"
 #include "engine/fetcher/loop_query.h"
 #include "engine/ledger/ledger.h"
 

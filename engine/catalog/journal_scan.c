@@ -19,7 +19,6 @@
 #include "base/heap.h"
 #include "engine/catalog/core.h"
 #include "engine/catalog/link_scan.h"
-#include "engine/ledger/ledger.h"
 
 #define PIECE_ENTRIES 10000u
 #define PIECE_PAGES 200u         /* that are read for their links */

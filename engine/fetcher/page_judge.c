@@ -2,7 +2,6 @@
  * The steps JUDGE and PARSE: what an answer means for its page, and what it
  * links to.
  */
-#include "engine/fetcher/address_slots.h"
 #include "engine/fetcher/call_page.h"
 #include "engine/fetcher/fetch_crawl.h"
 #include "engine/fetcher/host.h"

@@ -1,7 +1,5 @@
 #include "engine/fetcher/window.h"
 
-#include <math.h>
-
 #include "engine/fetcher/fetch_crawl.h"
 #include "engine/fetcher/host.h"
 #include "engine/fetcher/outbox.h"

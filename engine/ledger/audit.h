@@ -11,7 +11,6 @@
 #ifndef ENGINE_LEDGER_AUDIT_H
 #define ENGINE_LEDGER_AUDIT_H
 
-#include "base/arena.h"
 #include "base/err.h"
 
 struct audit_finding {

@@ -3,7 +3,6 @@
 #include "base/hash.h"
 #include "os/clock.h"
 #include "os/file.h"
-#include "os/log.h"
 #include "os/system.h"
 
 #define FILE_BYTES_MAX ((size_t)1 << 20)

@@ -1,6 +1,5 @@
 #include "engine/ledger/ledger.h"
 
-#include "base/map.h"
 #include "engine/ledger/claims.h"
 #include "engine/ledger/group.h"
 #include "engine/ledger/warc_set.h"

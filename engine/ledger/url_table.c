@@ -1,6 +1,5 @@
 #include "engine/ledger/url_table.h"
 
-#include "base/bytes.h"
 #include "base/hash.h"
 #include "os/clock.h"
 #include "os/pages.h"

@@ -5,7 +5,6 @@
  */
 #include "base/text.h"
 #include "engine/archive/archive_port.h"
-#include "engine/frontier/journal.h"
 #include "engine/frontier/restore.h"
 #include "engine/policy/seed_list.h"
 #include "engine/rebuild/replay_state.h"

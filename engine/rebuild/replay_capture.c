@@ -2,7 +2,6 @@
  * A capture, read again from its WARC file: its links are found and its records
  * put, as when it was fetched.
  */
-#include "base/text.h"
 #include "engine/archive/archive_port.h"
 #include "engine/frontier/checkpoint.h"
 #include "engine/frontier/journal.h"

@@ -2,7 +2,6 @@
 
 #include "base/time.h"
 #include "wire/base64.h"
-#include "wire/digest.h"
 
 void
 grpc_fields_add(struct grpc_fields *f, struct arena *a, struct str name,
