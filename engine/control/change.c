@@ -3,19 +3,13 @@
 #include "engine/control/control.h"
 #include "engine/control/engine_own.h"
 
-struct changes {
-	struct list asked;           /* struct change, in the order they came */
-};
-
 /* --- one after the other ------------------------------------------------- */
 
 /* The first one for the crawl: it goes, and the others wait for it. */
 static struct change *
-first_of(const struct changes *all, uint32_t crawl)
+first_of(const struct engine *e, uint32_t crawl)
 {
-	const struct list *asked = &all->asked;
-
-	LIST_EACH(c, asked, struct change, node) {
+	LIST_EACH(c, &e->changes, struct change, node) {
 		if (c->crawl == crawl)
 			return c;
 	}
@@ -35,8 +29,8 @@ change_turn(struct request *r)
 	struct engine *e = c->engine;
 
 	if (list_empty(&c->node))
-		list_put(&e->changes->asked, &c->node);
-	if (first_of(e->changes, c->crawl) != c)
+		list_put(&e->changes, &c->node);
+	if (first_of(e, c->crawl) != c)
 		return REQUEST_WAIT;
 	c->going = true;
 	c->rules = crawl_runtime_rules(e->crawls, c->crawl);
@@ -56,7 +50,7 @@ change_end(struct request *r)
 	list_take(&c->node);
 	if (c->rules != NULL)
 		crawl_runtime_leave(c->engine->crawls, c->crawl);
-	struct change *next = first_of(c->engine->changes, c->crawl);
+	struct change *next = first_of(c->engine, c->crawl);
 	/* Its first step found another one before it. */
 	if (next != NULL && !next->going)
 		request_resume(&next->request, next->request.step);
@@ -134,19 +128,8 @@ changes_resume(struct engine *e)
 }
 
 void
-changes_open(struct engine *e)
+changes_free(struct engine *e)
 {
-	e->changes = mem_new(sizeof(*e->changes));
-	list_init(&e->changes->asked);
-}
-
-void
-changes_close(struct engine *e)
-{
-	if (e->changes == NULL)
-		return;
-	while (!list_empty(&e->changes->asked))
-		change_free(LIST_ITEM(e->changes->asked.next, struct change,
-		    node));
-	mem_free(&e->changes);
+	while (!list_empty(&e->changes))
+		change_free(LIST_ITEM(e->changes.next, struct change, node));
 }

@@ -28,7 +28,7 @@ struct change {
 	struct crawl_change in_frontier;
 	const struct rules *rules;   /* the crawl's, when its turn has come */
 	struct rules *with_pattern;  /* those to come, or of the preview */
-	struct list node;            /* in changes.asked */
+	struct list node;            /* in engine.changes */
 	bool going;                  /* its turn has come */
 };
 

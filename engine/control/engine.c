@@ -206,8 +206,8 @@ make_fetchers(struct engine *e)
 			.events_waiting = &e->events_waiting,
 			.events_waiting_max = EVENTS_WAITING_MAX,
 		};
-		e->fetchers[i] = l->fetcher = fetcher_new(&fo);
-		fetcher_port(l->fetcher, &e->ports[i]);
+		e->fetchers[i] = fetcher_new(&fo);
+		fetcher_port(e->fetchers[i], &e->ports[i]);
 	}
 }
 
@@ -321,6 +321,7 @@ engine_lock(const struct engine_options *o, struct engine **out,
 
 	e->options = *o;
 	e->lock_fd = -1;
+	list_init(&e->changes);
 	if (o->small)
 		system_malloc_arenas(SMALL_MALLOC_ARENAS);
 	e->data_dir = mem_copy_text(o->data_dir);
@@ -369,7 +370,6 @@ engine_read(struct engine *e, struct why *w)
 	e->seen = digest_filter_new(DIGEST_FILTER_BYTES);
 	make_fetchers(e);
 	make_tell(e);
-	changes_open(e);
 	make_crawls(e);
 	make_places(e);
 	if (o->doors)
@@ -430,7 +430,8 @@ engine_frontier(struct engine *e)
 #define CLOSE_STEPS(X)                                                       \
 	X(END, AT_LEDGER, end_fetching, "the loops get no further pages")    \
 	X(LOOK, AT_MAIN, look_if_idle, "is anything under way?")             \
-	X(CLOSE, AT_LEDGER, close_files, "the frontier, then the hooks")     \
+	X(CLOSE, AT_LEDGER, close_frontier, "all is durable; the files end") \
+	X(END_HOOKS, AT_LEDGER, close_hooks, "their commands end")           \
 	X(PUBLISH, AT_LEDGER, publish_rest, "the last events go home")       \
 	X(CATALOG, AT_MAIN, close_catalog, "readers of captures end")        \
 	X(CLOSED, AT_MAIN, request_end, "everything is on the disk")
@@ -440,6 +441,15 @@ static struct engine *
 closing_of(struct request *r)
 {
 	return CONTAINER(r, struct engine, close_request);
+}
+
+/* What its step waited for has come: the next one. */
+static void
+close_on(void *arg)
+{
+	struct engine *e = arg;
+
+	request_resume(&e->close_request, e->close_request.step + 1);
 }
 
 static int
@@ -472,7 +482,7 @@ idle_seen(void *arg, const struct engine_look *k)
 		loop_timer_set(e->options.home, &e->idle_timer,
 		    mono_add_ms(clock_mono(), IDLE_LOOK_MS));
 	else
-		request_resume(&e->close_request, CLOSE);
+		close_on(e);
 }
 
 static int
@@ -484,27 +494,25 @@ look_if_idle(struct request *r)
 	return REQUEST_WAIT;
 }
 
-static void
-hooks_closed(void *arg)
-{
-	struct engine *e = arg;
-
-	request_resume(&e->close_request, PUBLISH);
-}
-
 static int
-close_files(struct request *r)
+close_frontier(struct request *r)
 {
-	engine_hooks_close(closing_of(r), hooks_closed);
+	struct engine *e = closing_of(r);
+
+	frontier_close(e->frontier, close_on, e);
 	return REQUEST_WAIT;
 }
 
-static void
-all_told(void *arg)
+/* No process that would run the hooks follows a foreground crawl. */
+static int
+close_hooks(struct request *r)
 {
-	struct engine *e = arg;
+	struct engine *e = closing_of(r);
 
-	request_resume(&e->close_request, CATALOG);
+	if (e->hooks == NULL)
+		return PUBLISH;
+	hooks_close(e->hooks, e->options.small, e->ledger_loop, close_on, e);
+	return REQUEST_WAIT;
 }
 
 static int
@@ -512,16 +520,8 @@ publish_rest(struct request *r)
 {
 	struct engine *e = closing_of(r);
 
-	event_publisher_rest(e->publisher, all_told, e);
+	event_publisher_rest(e->publisher, close_on, e);
 	return REQUEST_WAIT;
-}
-
-static void
-catalog_closed(void *arg)
-{
-	struct engine *e = arg;
-
-	request_resume(&e->close_request, CLOSED);
 }
 
 static int
@@ -533,7 +533,7 @@ close_catalog(struct request *r)
 		stream_close(e->stream);
 	if (e->catalog == NULL)
 		return CLOSED;
-	catalog_close(e->catalog, catalog_closed, e);
+	catalog_close(e->catalog, close_on, e);
 	return REQUEST_WAIT;
 }
 
@@ -592,9 +592,9 @@ engine_free(struct engine **ep)
 	stream_free(&e->stream);
 	catalog_free(&e->catalog);
 	for (unsigned i = 0; i < e->loops_n; i++)
-		fetcher_free(&e->loops[i].fetcher);
+		fetcher_free(&e->fetchers[i]);
 	frontier_free(&e->frontier);
-	changes_close(e);
+	changes_free(e);
 	event_publisher_free(&e->publisher);
 	scheduler_free(&e->scheduler);
 	outsiders_free(&e->outsiders);

@@ -14,7 +14,6 @@
 struct engine_loop {
 	struct engine *engine;
 	struct loop *loop;
-	struct fetcher *fetcher;
 	struct map types;                /* text -> struct type_count */
 };
 
@@ -41,7 +40,8 @@ struct engine {
 	char token[9];
 	bool started;
 	struct event_publisher *publisher;
-	struct changes *changes;           /* the ledger's loop's */
+	/* The ledger's loop's: struct change, in the order they came. */
+	struct list changes;
 	/* Of a daemon's engine (options.doors); else NULL. */
 	struct crawl_registry *registry;
 	struct store_async *store_async;
@@ -52,7 +52,6 @@ struct engine {
 	struct handoff_pool fresh;
 	size_t retry_max;                /* crawl.retry_max */
 	struct hooks *hooks;             /* NULL: none is configured */
-	void (*hooks_closed)(void *arg);
 	struct map naming;               /* crawls whose WARCs get names */
 	struct snapshot *snapshot;       /* the ledger's loop's: one is made */
 	struct request_places places;
@@ -88,17 +87,14 @@ MUST_USE enum err engine_hooks_open(struct engine *, struct why *);
 void engine_hooks_free(struct engine *);
 /* The crawl writes: its hook will have to be called when it ends. */
 void engine_hooks_expect(struct engine *, uint32_t crawl);
-/* Close the frontier, then the hooks; `closed` on the ledger's loop. */
-void engine_hooks_close(struct engine *, void (*closed)(void *arg));
 /* A loop's transport. */
 struct transport *engine_transport(struct engine *, struct loop *);
 /* Open the store and start its thread (store_verbs.c). */
 MUST_USE enum err engine_open_store_async(struct engine *, struct why *);
 /* On the ledger's loop: the loops do what the crawl's state says. */
 void engine_order_loops(struct engine *, uint32_t crawl);
-/* Verbs of changes.h; close behind the frontier. */
-void changes_open(struct engine *);
-void changes_close(struct engine *);
+/* Changes that have no answer yet; behind the frontier. */
+void changes_free(struct engine *);
 /* Before the loops run: what an earlier process began goes on. */
 void changes_resume(struct engine *);
 /* Before the loops run: the registry with what earlier processes left, the

@@ -169,23 +169,3 @@ engine_hooks_free(struct engine *e)
 		mem_free(&v);
 	map_free(&e->naming);
 }
-
-/* No process that would run the hooks follows a foreground crawl. */
-static void
-ledger_closed(void *arg)
-{
-	struct engine *e = arg;
-
-	if (e->hooks != NULL)
-		hooks_close(e->hooks, e->options.small, e->ledger_loop,
-		    e->hooks_closed, e);
-	else
-		e->hooks_closed(e);
-}
-
-void
-engine_hooks_close(struct engine *e, void (*closed)(void *arg))
-{
-	e->hooks_closed = closed;
-	frontier_close(e->frontier, ledger_closed, e);
-}

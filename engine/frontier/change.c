@@ -57,8 +57,8 @@ change_forget(struct frontier *f)
 		forget(LIST_ITEM(f->changes.next, struct crawl_change, node));
 }
 
-static void
-answer_kept(struct promise *p, enum err e)
+void
+change_kept(struct promise *p, enum err e)
 {
 	struct crawl_change *a = CONTAINER(p, struct crawl_change, promise);
 
@@ -71,7 +71,7 @@ answer_kept(struct promise *p, enum err e)
 void
 change_answer_durable(struct crawl_change *a)
 {
-	a->promise.kept = answer_kept;
+	a->promise.kept = change_kept;
 	ledger_promise(a->frontier->ledger, &a->promise);
 }
 
@@ -122,7 +122,7 @@ static void
 piece_kept(struct promise *p, enum err e)
 {
 	if (e != OK)
-		answer_kept(p, e);
+		change_kept(p, e);
 	else
 		read_piece(CONTAINER(p, struct crawl_change, promise));
 }

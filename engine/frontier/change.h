@@ -118,6 +118,7 @@ struct change_match {
 
 void change_answer(struct crawl_change *);
 void change_answer_durable(struct crawl_change *);  /* what it put, at last */
+void change_kept(struct promise *, enum err);   /* its promise: an answer */
 /* Its crawl, if it is not over and runs here; else `why` is set. */
 struct crawl *change_crawl(struct crawl_change *);
 /* Begin a walk over the crawl's URLs, once what is gathered now is durable. */

@@ -56,6 +56,21 @@ end(struct crawl *c, enum crawl_state state, const char *reason)
 
 /* --- bytes that crawls may write ----------------------------------------- */
 
+static void
+log_limit(struct crawl *c, const char *text, const char *limit)
+{
+	crawl_log(c, &(struct crawl_line){ .kind = CRAWL_LOG_LIMIT,
+	    .text = str_of(text), .reason = str_of(limit) });
+}
+
+/* A limit of its own is reached. */
+static void
+end_by_limit(struct crawl *c, const char *text, const char *limit)
+{
+	log_limit(c, text, limit);
+	end(c, CRAWL_COMPLETE, limit);
+}
+
 /*
  * archive.bytes_max is the operator's: the crawl waits until there is room, or
  * the limit is raised, and somebody resumes it.
@@ -63,9 +78,8 @@ end(struct crawl *c, enum crawl_state state, const char *reason)
 static void
 pause_for_room(struct crawl *c)
 {
-	crawl_log(c, &(struct crawl_line){ .kind = CRAWL_LOG_LIMIT,
-	    .text = STR("all crawls have written archive.bytes_max bytes"),
-	    .reason = STR("archive.bytes_max") });
+	log_limit(c, "all crawls have written archive.bytes_max bytes",
+	    "archive.bytes_max");
 	if (frontier_set_state(c->frontier, c->view.id, CRAWL_PAUSED,
 	    "archive.bytes_max", NULL) != OK)
 		log_warn("frontier.pause", "crawl=%u", c->view.id);
@@ -81,10 +95,8 @@ crawl_consider_end(struct crawl *c)
 		return;
 	if (c->view.state == CRAWL_RUNNING && n->queued != 0 &&
 	    bytes_limit_of_crawl(c)) {
-		crawl_log(c, &(struct crawl_line){ .kind = CRAWL_LOG_LIMIT,
-		    .text = STR("the crawl has written max_bytes"),
-		    .reason = STR("max_bytes") });
-		end(c, CRAWL_COMPLETE, "max_bytes");
+		end_by_limit(c, "the crawl has written max_bytes",
+		    "max_bytes");
 		return;
 	}
 	if (n->queued != 0 && c->view.state == CRAWL_RUNNING &&
@@ -100,12 +112,8 @@ crawl_consider_end(struct crawl *c)
 		    crawl_exceptions(n) > 0 ? "every fetch failed" :
 		    "everything was fetched");
 	else if (c->max_items != 0 && n->items >= c->max_items &&
-	    n->leased == 0) {
-		crawl_log(c, &(struct crawl_line){ .kind = CRAWL_LOG_LIMIT,
-		    .text = STR("max_items is reached"),
-		    .reason = STR("max_items") });
-		end(c, CRAWL_COMPLETE, "max_items");
-	}
+	    n->leased == 0)
+		end_by_limit(c, "max_items is reached", "max_items");
 }
 
 void
@@ -124,12 +132,8 @@ time_is_over(struct timer *t)
 {
 	struct crawl *c = CONTAINER(t, struct crawl, deadline);
 
-	if (crawl_state_is_ended(c->view.state))
-		return;
-	crawl_log(c, &(struct crawl_line){ .kind = CRAWL_LOG_LIMIT,
-	    .text = STR("the crawl has had its time"),
-	    .reason = STR("max_duration") });
-	end(c, CRAWL_COMPLETE, "max_duration");
+	if (!crawl_state_is_ended(c->view.state))
+		end_by_limit(c, "the crawl has had its time", "max_duration");
 }
 
 /* Counted by the wall's clock, so that it goes on while no process runs. */

@@ -2,23 +2,11 @@
 #include "engine/frontier/crawl.h"
 #include "engine/frontier/crawl_view.h"
 
-static const char *const kind_names[] = {
 #define NAME(name, word) word,
-	CRAWL_KINDS(NAME)
+static const char *const kind_names[] = { CRAWL_KINDS(NAME) };
+static const char *const state_names[] = { CRAWL_STATES(NAME) };
+static const char *const exception_names[] = { EXCEPTIONS(NAME) };
 #undef NAME
-};
-
-static const char *const state_names[] = {
-#define NAME(name, word) word,
-	CRAWL_STATES(NAME)
-#undef NAME
-};
-
-static const char *const exception_names[] = {
-#define NAME(name, word) word,
-	EXCEPTIONS(NAME)
-#undef NAME
-};
 
 const char *
 crawl_kind_name(enum crawl_kind k)

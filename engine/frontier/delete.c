@@ -136,10 +136,7 @@ deleted(struct promise *p, enum err e)
 		n = n->next;
 	if (e == OK)
 		crawl_unref(LIST_ITEM(n, struct crawl, deleted_node));
-	else
-		why(&a->why, ERR_BROKEN, "a write failed; the program must be "
-		    "started again");
-	change_answer(a);
+	change_kept(p, e);
 }
 
 void

@@ -91,9 +91,7 @@ may_read_spec(struct promise *p, enum err e)
 	struct crawl_change *a = CONTAINER(p, struct crawl_change, promise);
 
 	if (e != OK) {
-		why(&a->why, ERR_BROKEN, "a write failed; the program must be "
-		    "started again");
-		change_answer(a);
+		change_kept(p, e);
 		return;
 	}
 	a->query.home = a->frontier->loop;

@@ -94,6 +94,12 @@ name_of(struct str path)
 	return path;
 }
 
+static struct frontier_url_query *
+query_of(struct ledger_query *q)
+{
+	return CONTAINER(q, struct frontier_url_query, query);
+}
+
 /* Nothing, when the entry or its file is gone. */
 static void
 read_answer(struct frontier_url_query *l, struct index *x, uint64_t seq)
@@ -168,8 +174,7 @@ read_queue_record(struct frontier_url_query *l, struct index *x)
 static void
 read_places(struct ledger_query *q, struct index *x)
 {
-	struct frontier_url_query *l =
-	    CONTAINER(q, struct frontier_url_query, query);
+	struct frontier_url_query *l = query_of(q);
 	bool listed = l->mark == MARK_WAITING || l->mark == MARK_LEASED;
 
 	if (l->retired)
@@ -195,8 +200,7 @@ read_places(struct ledger_query *q, struct index *x)
 static void
 walk_queue(struct ledger_query *q, struct index *x)
 {
-	struct frontier_url_query *l =
-	    CONTAINER(q, struct frontier_url_query, query);
+	struct frontier_url_query *l = query_of(q);
 	struct str key, value;
 	struct url_value v;
 
@@ -223,8 +227,7 @@ walk_queue(struct ledger_query *q, struct index *x)
 static void
 queue_walked(struct ledger_query *q)
 {
-	struct frontier_url_query *l =
-	    CONTAINER(q, struct frontier_url_query, query);
+	struct frontier_url_query *l = query_of(q);
 
 	if (l->iter != NULL)
 		ledger_read_beside(l->frontier->ledger, q);
@@ -249,8 +252,7 @@ gathered(struct promise *p, enum err e)
 static void
 places_read(struct ledger_query *q)
 {
-	struct frontier_url_query *l =
-	    CONTAINER(q, struct frontier_url_query, query);
+	struct frontier_url_query *l = query_of(q);
 	struct ledger *ledger = l->frontier->ledger;
 
 	if (l->iter != NULL) {
