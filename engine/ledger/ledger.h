@@ -21,6 +21,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "engine/ledger/identity.h"
 #include "os/index.h"
 #include "os/loop.h"
 #include "os/pool.h"
