@@ -92,8 +92,8 @@ rig_crawl(const char *path, const char *tag)
 {
 	struct launch_seed seed = { rig_url(&rig, path), 0 };
 	struct str word = str_of(tag);
-	struct launch l = { .seeds = &seed, .seeds_n = 1, .tags = &word,
-	    .tags_n = 1, .policy_json = STR(POLICY) };
+	struct launch l = { .seeds = &seed, .seeds_n = 1, .spec = {
+	    .tags = &word, .tags_n = 1, .policy = STR(POLICY) } };
 
 	rig_say_launch(&rig, &l);
 	assert_int_equal(l.why.err, OK);
