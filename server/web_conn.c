@@ -223,7 +223,7 @@ begin(struct web_conn *c, struct str bytes)
 		return;
 	}
 	c->state = CONN_BODY;
-	c->chunks = (struct chunks){ 0, 0, 0, 0 };
+	c->chunks = (struct http_chunks){ .strict = true };
 	due_in(c, c->web->limits.body_ms);
 	if (r->head.awaits_continue) {
 		buf_put_text(net_out(c->net), CONTINUE);
@@ -260,21 +260,21 @@ take_chunks(struct web_conn *c, struct str *in)
 	static const struct head_refusal big = { 413, "limit",
 	    "the body is too large" };
 	struct web_request *r = c->request;
-	enum chunks_found found = chunks_take(&c->chunks, in, &r->body,
-	    web_body_bytes_max(r));
+	enum http_chunks_found found = http_chunks_feed(&c->chunks, in,
+	    &r->body, web_body_bytes_max(r));
 
 	c->state = CONN_ASKED;
 	if (!web_request_put_body(r, STR("")))
 		return;
-	if (found == CHUNKS_MORE) {
+	if (found == HTTP_CHUNKS_MORE) {
 		c->state = CONN_BODY;
 		return;
 	}
 	c->until = MONO_NEVER;
-	if (found == CHUNKS_END)
+	if (found == HTTP_CHUNKS_END)
 		web_request_call(r);
 	else
-		refuse(c, found == CHUNKS_BAD ? &bad : &big);
+		refuse(c, found == HTTP_CHUNKS_BAD ? &bad : &big);
 }
 
 static void

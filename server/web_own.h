@@ -28,6 +28,7 @@
 #include "os/net.h"
 #include "os/pool.h"
 #include "server/web.h"
+#include "wire/http.h"
 #include "wire/web/head.h"
 #include "wire/web/http2.h"
 #include "wire/web/ws.h"
@@ -104,7 +105,7 @@ struct web_conn {
 	struct buf in;               /* came, and not yet used from in_at on */
 	size_t in_at;
 	struct head_scan scan;
-	struct chunks chunks;
+	struct http_chunks chunks;
 	struct web_request *request; /* NULL in HEAD, SOCKET and OVER */
 	struct web_socket *socket;
 	struct http2 *http2;

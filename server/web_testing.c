@@ -532,15 +532,16 @@ hear_bytes(int fd, struct answer *a, size_t n)
 static void
 hear_chunks(int fd, struct answer *a)
 {
-	struct chunks k = { 0, 0, 0, 0 };
+	struct http_chunks k = { .strict = true };
 
 	for (;;) {
 		struct str in = buf_str(&a->in);
-		enum chunks_found found = chunks_take(&k, &in, &a->body,
-		    SIZE_MAX);
+		enum http_chunks_found found = http_chunks_feed(&k, &in,
+		    &a->body, SIZE_MAX);
 		use(&a->in, a->in.n - in.n);
-		assert_true(found == CHUNKS_MORE || found == CHUNKS_END);
-		if (found == CHUNKS_END)
+		assert_true(found == HTTP_CHUNKS_MORE ||
+		    found == HTTP_CHUNKS_END);
+		if (found == HTTP_CHUNKS_END)
 			return;
 		if (!fill(fd, &a->in))
 			fail_msg("cut in a chunk");

@@ -109,6 +109,8 @@ struct http_decode_limits {
 #define HTTP_CODINGS_MAX 4
 #define HTTP_CHUNK_LINE_MAX 4096
 #define HTTP_TRAILER_MAX ((size_t)64 << 10)
+#define HTTP_CHUNK_LINE_STRICT_MAX 257
+#define HTTP_TRAILER_STRICT_MAX ((size_t)8 << 10)
 
 struct http_decoder;
 
@@ -138,19 +140,26 @@ enum http_damage http_decoder_end(struct http_decoder *, struct buf *out);
 enum http_damage http_decode_body(const struct http_head *, struct str raw,
     struct http_decode_limits, struct buf *out);
 
-/* --- chunks alone ------------------------------------------------------- */
+/* --- chunks alone, RFC 9112 §7.1 ---------------------------------------- */
 
+/*
+ * Zeroed at first, but for `strict`, which is for a server: lines end in CR
+ * and LF, extensions and trailers are shorter, and a chunk that exceeds
+ * `out_max` is TOO_LONG as soon as its size is known.
+ */
 struct http_chunks {
+	bool strict, cr;          /* cr: the byte before was one */
 	int state;
-	bool lf;                  /* the line before was seen up to CR */
 	uint64_t left;            /* of the chunk's data */
 	size_t line_n;            /* bytes of the line in hand */
 	size_t trailer_n;
 	size_t chunks;            /* sizes read so far */
 	unsigned digits;
 };
-#define HTTP_CHUNKS_INIT ((struct http_chunks){ 0, false, 0, 0, 0, 0, 0 })
-enum http_chunks_found { HTTP_CHUNKS_MORE, HTTP_CHUNKS_END, HTTP_CHUNKS_BAD };
+enum http_chunks_found {
+	HTTP_CHUNKS_MORE, HTTP_CHUNKS_END, HTTP_CHUNKS_BAD,
+	HTTP_CHUNKS_TOO_LONG
+};
 /*
  * Take what `*raw` holds, append chunk data to `out` (at most up to out->n ==
  * out_max), and move `*raw` on.  MORE with bytes left in `*raw`: out is full.

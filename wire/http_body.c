@@ -51,7 +51,7 @@ http_damage_cuts(enum http_damage d)
 
 /* --- chunks ------------------------------------------------------------- */
 
-enum { SIZE, EXTENSION, DATA, DATA_END, TRAILER };
+enum { SIZE, BLANK, EXTENSION, DATA, DATA_END, TRAILER };
 
 /* One byte of a line with the chunk's size; false: malformed. */
 static bool
@@ -59,7 +59,8 @@ size_byte(struct http_chunks *c, char b)
 {
 	int digit = ascii_hex_value(b);
 
-	if (++c->line_n > HTTP_CHUNK_LINE_MAX)
+	if (++c->line_n > (c->strict ? HTTP_CHUNK_LINE_STRICT_MAX :
+	    HTTP_CHUNK_LINE_MAX))
 		return false;
 	if (b == '\n') {
 		if (c->digits == 0)
@@ -71,8 +72,8 @@ size_byte(struct http_chunks *c, char b)
 	}
 	if (c->state == EXTENSION)
 		return true;
-	if (digit >= 0) {
-		if (c->left >> 60 != 0)
+	if (digit >= 0 && c->state == SIZE) {
+		if (c->left >> 60 != 0 || (c->strict && c->digits == 15))
 			return false;
 		c->left = c->left << 4 | (uint64_t)digit;
 		c->digits++;
@@ -80,7 +81,8 @@ size_byte(struct http_chunks *c, char b)
 	}
 	if (c->digits == 0 || (b != ';' && b != ' ' && b != '\t' && b != '\r'))
 		return false;
-	c->state = EXTENSION;
+	/* A proxy that takes "5 5" for 55 reads other requests than we do. */
+	c->state = c->strict && (b == ' ' || b == '\t') ? BLANK : EXTENSION;
 	return true;
 }
 
@@ -102,7 +104,8 @@ data_end_byte(struct http_chunks *c, char b)
 static bool
 trailer_byte(struct http_chunks *c, char b, bool *end)
 {
-	if (++c->trailer_n > HTTP_TRAILER_MAX)
+	if (++c->trailer_n > (c->strict ? HTTP_TRAILER_STRICT_MAX :
+	    HTTP_TRAILER_MAX))
 		return false;
 	if (b == '\n') {
 		*end = c->line_n == 0;
@@ -113,16 +116,33 @@ trailer_byte(struct http_chunks *c, char b, bool *end)
 	return true;
 }
 
+/* One byte that is not data. */
+static enum http_chunks_found
+step_chunks(struct http_chunks *c, char b)
+{
+	bool good, end = false;
+
+	/* Strictly, LF follows CR and nothing else does. */
+	if (c->strict && (b == '\n') != c->cr)
+		return HTTP_CHUNKS_BAD;
+	c->cr = b == '\r';
+	if (c->state == TRAILER)
+		good = trailer_byte(c, b, &end);
+	else if (c->state == DATA_END)
+		good = data_end_byte(c, b);
+	else
+		good = size_byte(c, b);
+	return !good ? HTTP_CHUNKS_BAD : end ? HTTP_CHUNKS_END :
+	    HTTP_CHUNKS_MORE;
+}
+
 enum http_chunks_found
 http_chunks_feed(struct http_chunks *c, struct str *raw, struct buf *out,
     uint64_t out_max)
 {
-	bool end = false;
-
 	while (raw->n > 0) {
-		bool good;
+		uint64_t room = out_max - MIN(out_max, out->n);
 		if (c->state == DATA) {
-			uint64_t room = out_max - MIN(out_max, out->n);
 			size_t n = (size_t)MIN(MIN(c->left, raw->n), room);
 			if (n == 0)
 				return HTTP_CHUNKS_MORE;
@@ -135,18 +155,12 @@ http_chunks_feed(struct http_chunks *c, struct str *raw, struct buf *out,
 			}
 			continue;
 		}
-		char b = raw->p[0];
+		enum http_chunks_found f = step_chunks(c, raw->p[0]);
 		*raw = str_from(*raw, 1);
-		if (c->state == TRAILER)
-			good = trailer_byte(c, b, &end);
-		else if (c->state == DATA_END)
-			good = data_end_byte(c, b);
-		else
-			good = size_byte(c, b);
-		if (!good)
-			return HTTP_CHUNKS_BAD;
-		if (end)
-			return HTTP_CHUNKS_END;
+		if (f != HTTP_CHUNKS_MORE)
+			return f;
+		if (c->strict && c->state == DATA && c->left > room)
+			return HTTP_CHUNKS_TOO_LONG;
 	}
 	return HTTP_CHUNKS_MORE;
 }

@@ -358,7 +358,7 @@ compute_head_end(struct checker *k, const struct warc_entry *e, size_t head_n)
 	    http_find_all(&h, STR("transfer-encoding"), &k->arena),
 	    STR("chunked"))) {
 		c->entity_on = true;
-		c->chunks = HTTP_CHUNKS_INIT;
+		c->chunks = (struct http_chunks){ .strict = false };
 		c->chunks_found = HTTP_CHUNKS_MORE;
 		digest_start(c->entity, c->payload_is.kind);
 	}

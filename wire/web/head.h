@@ -83,21 +83,4 @@ bool head_param_next(struct str query, size_t *at, struct str name,
 /* Decode a piece of a path.  False: a '%' is not followed by two hex digits. */
 bool head_decode(struct str raw, struct arena *, struct str *out);
 
-/* --- chunked bodies, RFC 9112 §7.1 -------------------------------------- */
-
-struct chunks {
-	uint64_t left;               /* of the chunk's data */
-	size_t line_n;               /* bytes of the line, or of the trailers */
-	uint8_t state, digits;
-};
-enum chunks_found { CHUNKS_MORE, CHUNKS_END, CHUNKS_BAD, CHUNKS_TOO_LONG };
-#define CHUNKS_LINE_MAX 256u         /* a chunk's extensions are dropped */
-#define CHUNKS_TRAILERS_MAX 8192u    /* and so are trailers */
-/*
- * Take what `*in` holds and append data to `out`, at most up to `bytes_max` in
- * it; `*in` is moved on.
- */
-enum chunks_found chunks_take(struct chunks *, struct str *in,
-    struct buf *out, size_t bytes_max);
-
 #endif

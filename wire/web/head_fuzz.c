@@ -3,6 +3,7 @@
  * and what is let through has the form that handlers rely on.
  */
 #include "base/text.h"
+#include "wire/http.h"
 #include "wire/web/head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
@@ -37,16 +38,16 @@ check_head(struct str bytes)
 static void
 check_chunks(struct str bytes)
 {
-	struct chunks one = { 0, 0, 0, 0 }, many = one;
+	struct http_chunks one = { .strict = true }, many = one;
 	struct buf a = BUF_INIT, b = BUF_INIT;
 	struct str rest = bytes;
-	enum chunks_found found = chunks_take(&one, &rest, &a, 1000), other =
-	    CHUNKS_MORE;
+	enum http_chunks_found other = HTTP_CHUNKS_MORE, found =
+	    http_chunks_feed(&one, &rest, &a, 1000);
 
 	CHECK(a.n <= 1000);
-	for (size_t i = 0; i < bytes.n && other == CHUNKS_MORE; i++) {
+	for (size_t i = 0; i < bytes.n && other == HTTP_CHUNKS_MORE; i++) {
 		struct str in = str_cut(bytes, i, i + 1);
-		other = chunks_take(&many, &in, &b, 1000);
+		other = http_chunks_feed(&many, &in, &b, 1000);
 	}
 	CHECK(found == other && str_eq(buf_str(&a), buf_str(&b)));
 	buf_free(&a);

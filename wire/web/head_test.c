@@ -1,3 +1,4 @@
+#include "wire/http.h"
 #include "wire/web/head.h"
 
 #include <setjmp.h>
@@ -198,17 +199,18 @@ pieces(void **state)
 	assert_int_equal(r.status, 414);
 }
 
-static enum chunks_found
+static enum http_chunks_found
 chunked(const char *text, size_t step, size_t most, struct buf *out)
 {
-	struct chunks k = { 0, 0, 0, 0 };
+	struct http_chunks k = { .strict = true };
 	struct str all = str_of(text);
-	enum chunks_found found = CHUNKS_MORE;
+	enum http_chunks_found found = HTTP_CHUNKS_MORE;
 
-	for (size_t at = 0; at < all.n && found == CHUNKS_MORE; at += step) {
+	for (size_t at = 0; at < all.n && found == HTTP_CHUNKS_MORE;
+	    at += step) {
 		struct str in = str_cut(all, at, at + step);
-		found = chunks_take(&k, &in, out, most);
-		assert_true(found != CHUNKS_MORE || in.n == 0);
+		found = http_chunks_feed(&k, &in, out, most);
+		assert_true(found != HTTP_CHUNKS_MORE || in.n == 0);
 	}
 	return found;
 }
@@ -218,30 +220,34 @@ chunks(void **state)
 {
 	static const struct {
 		const char *text;
-		enum chunks_found found;
+		enum http_chunks_found found;
 		const char *data;
 	} t[] = {
-		{ "0\r\n\r\n", CHUNKS_END, "" },
-		{ "1\r\na\r\n0\r\n\r\n", CHUNKS_END, "a" },
+		{ "0\r\n\r\n", HTTP_CHUNKS_END, "" },
+		{ "1\r\na\r\n0\r\n\r\n", HTTP_CHUNKS_END, "a" },
 		{ "00A;b=\"c\"\r\n0123456789\r\n0;x\r\nT: u\r\n\r\n",
-		    CHUNKS_END, "0123456789" },
-		{ "a \r\n0123456789\r\n2\r\nab\r\n0\r\n\r\n", CHUNKS_END,
+		    HTTP_CHUNKS_END, "0123456789" },
+		{ "a \r\n0123456789\r\n2\r\nab\r\n0\r\n\r\n", HTTP_CHUNKS_END,
 		    "0123456789ab" },
-		{ "1\r\na\r\n", CHUNKS_MORE, "a" },
-		{ "\r\n", CHUNKS_BAD, "" }, { "-1\r\n", CHUNKS_BAD, "" },
-		{ "1\na", CHUNKS_BAD, "" }, { "1\r\nab", CHUNKS_BAD, "a" },
-		{ "1\r\na\n", CHUNKS_BAD, "a" },
-		{ "a \t;x\r\n0123456789\r\n0\t\r\n\r\n", CHUNKS_END,
+		{ "1\r\na\r\n", HTTP_CHUNKS_MORE, "a" },
+		{ "\r\n", HTTP_CHUNKS_BAD, "" },
+		{ "-1\r\n", HTTP_CHUNKS_BAD, "" },
+		{ "1\na", HTTP_CHUNKS_BAD, "" },
+		{ "1\r\nab", HTTP_CHUNKS_BAD, "a" },
+		{ "1\r\na\n", HTTP_CHUNKS_BAD, "a" },
+		{ "a \t;x\r\n0123456789\r\n0\t\r\n\r\n", HTTP_CHUNKS_END,
 		    "0123456789" },
-		{ "1;\n", CHUNKS_BAD, "" }, { "1;\rx", CHUNKS_BAD, "" },
-		{ "1 1\r\n", CHUNKS_BAD, "" }, { "1 x\r\n", CHUNKS_BAD, "" },
-		{ "0\r\n\n", CHUNKS_BAD, "" },
-		{ "0\r\na\n", CHUNKS_BAD, "" },
-		{ "0\r\n\rx", CHUNKS_BAD, "" },
-		{ "1000000000000000\r\n", CHUNKS_BAD, "" },
-		{ "fffffffffffffff\r\n", CHUNKS_TOO_LONG, "" },
-		{ "d\r\n0123456789abc\r\n", CHUNKS_TOO_LONG, "" },
-		{ "c\r\n0123456789ab\r\n1\r\n", CHUNKS_TOO_LONG,
+		{ "1;\n", HTTP_CHUNKS_BAD, "" },
+		{ "1;\rx", HTTP_CHUNKS_BAD, "" },
+		{ "1 1\r\n", HTTP_CHUNKS_BAD, "" },
+		{ "1 x\r\n", HTTP_CHUNKS_BAD, "" },
+		{ "0\r\n\n", HTTP_CHUNKS_BAD, "" },
+		{ "0\r\na\n", HTTP_CHUNKS_BAD, "" },
+		{ "0\r\n\rx", HTTP_CHUNKS_BAD, "" },
+		{ "1000000000000000\r\n", HTTP_CHUNKS_BAD, "" },
+		{ "fffffffffffffff\r\n", HTTP_CHUNKS_TOO_LONG, "" },
+		{ "d\r\n0123456789abc\r\n", HTTP_CHUNKS_TOO_LONG, "" },
+		{ "c\r\n0123456789ab\r\n1\r\n", HTTP_CHUNKS_TOO_LONG,
 		    "0123456789ab" },
 	};
 	struct buf out = BUF_INIT, b = BUF_INIT;
@@ -250,8 +256,8 @@ chunks(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(t); i++)
 		for (size_t step = 1; step < 9; step++) {
 			buf_clear(&out);
-			enum chunks_found found = chunked(t[i].text, step, 12,
-			    &out);
+			enum http_chunks_found found = chunked(t[i].text, step,
+			    12, &out);
 			if (found != t[i].found ||
 			    !str_eq(buf_str(&out), str_of(t[i].data)))
 				fail_msg("%s: %d %s", t[i].text, found,
@@ -259,14 +265,14 @@ chunks(void **state)
 		}
 	/* Neither a line nor the trailers go on for ever. */
 	buf_put_text(&b, "1;");
-	while (b.n < CHUNKS_LINE_MAX + 2)
+	while (b.n < HTTP_CHUNK_LINE_STRICT_MAX + 2)
 		buf_put_char(&b, 'x');
-	assert_int_equal(chunked(buf_text(&b), 7, 12, &out), CHUNKS_BAD);
+	assert_int_equal(chunked(buf_text(&b), 7, 12, &out), HTTP_CHUNKS_BAD);
 	buf_clear(&b);
 	buf_put_text(&b, "0\r\n");
-	while (b.n < CHUNKS_TRAILERS_MAX + 20)
+	while (b.n < HTTP_TRAILER_STRICT_MAX + 20)
 		buf_put_text(&b, "A: b\r\n");
-	assert_int_equal(chunked(buf_text(&b), 7, 12, &out), CHUNKS_BAD);
+	assert_int_equal(chunked(buf_text(&b), 7, 12, &out), HTTP_CHUNKS_BAD);
 	buf_free(&out);
 	buf_free(&b);
 }
