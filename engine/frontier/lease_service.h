@@ -262,7 +262,4 @@ struct lease_list {
 };
 void lease_list(struct frontier *, struct lease_list *);
 
-/* Compare memory with the index, on the ledger's loop when all is applied. */
-void lease_check(struct frontier *);
-
 #endif

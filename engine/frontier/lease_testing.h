@@ -62,5 +62,7 @@ void out_prepare(struct rig *, struct lease_call *);
 void out_wait(struct rig *, const bool *back);
 void out_done(struct lease_call *);        /* sets *(bool *) of the below */
 extern bool out_back;
+/* Compare memory with the index, on the ledger's loop when all is applied. */
+void lease_check(struct frontier *);
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include "engine/frontier/lease_batch.h"
 #include "engine/frontier/lease_crawl.h"
+#include "engine/frontier/lease_testing.h"
 #include "engine/frontier/lease_turn.h"
 #include "engine/frontier/url_key.h"
 
