@@ -5,39 +5,27 @@
  * Queues come by the bytes of their keys from their records, and what they hold
  * is asked of memory.  URLs come from one snapshot: queue by queue in the order
  * of keys, each in the order of its dates.
+ *
+ * lease_view.c collects the queues of one of our own crawls; the walk over
+ * their URLs is the same.  Such listings are not among those of lease_scan.c.
  */
+#include "engine/frontier/crawl.h"
 #include "engine/frontier/lease_batch.h"
 #include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/lease_list.h"
 #include "engine/frontier/lease_scan.h"
+#include "engine/frontier/lease_view.h"
 #include "engine/frontier/url_key.h"
 
 /*
- * One piece: so many entries, bytes of them, records looked at, and bytes of
+ * One piece: LIST_PIECE_ENTRIES, bytes of them, records looked at, and bytes of
  * these: whatever it is about, it takes a few milliseconds.
  */
-#define PIECE_ENTRIES 1024u
 #define PIECE_BYTES ((size_t)1 << 18)
 #define PIECE_LOOKS 8192u
 #define PIECE_LOOK_BYTES ((size_t)8 << 20)
 /* How often a walk sees that nobody waits for it any more, in looks. */
 #define CANCEL_LOOKS 256u
-
-struct lease_walk {
-	struct list node;                    /* in leases.walks */
-	uint64_t *open;                      /* where it counts, or NULL */
-	uint64_t looks;                      /* of this piece */
-	struct buf lower, filter;            /* ignoring case: in lower case */
-	struct index_iter *queues, *urls;
-	uint32_t crawl, queue;               /* queue 0: all of them */
-	struct buf prefix;                   /* of the queue's URLs */
-	struct buf key;                      /* its key */
-	struct buf from;                     /* queues: behind the last one */
-	bool in_queue, ended;
-	uint64_t seen;                       /* matches, skipped ones too */
-	uint32_t *ids;                       /* purge: the entries' queues */
-	struct lease_crawl **crawls;
-};
 
 static void
 walk_free(struct lease_walk **wp)
@@ -56,6 +44,10 @@ walk_free(struct lease_walk **wp)
 	buf_free(&w->prefix);
 	buf_free(&w->key);
 	buf_free(&w->from);
+	if (w->held != NULL)
+		crawl_unref(w->held);
+	mem_free(&w->list);
+	arena_free(&w->keys);
 	mem_free(wp);
 }
 
@@ -69,21 +61,18 @@ lease_free_walks(struct frontier *f)
 	}
 }
 
-static bool
-complete(const struct lease_list *l)
+bool
+lease_list_complete(const struct lease_list *l)
 {
 	return l->kind != LEASE_COUNT_URLS &&
 	    l->kind != LEASE_PURGE_URLS &&
 	    l->walk->seen >= l->start && l->walk->seen - l->start >= l->size;
 }
 
-/* A match: true when it is neither before the first nor behind the last. */
-static bool
-wanted(struct lease_list *l)
+bool
+lease_list_wants(struct lease_list *l)
 {
-	if (complete(l))
-		return false;
-	return l->walk->seen++ >= l->start;
+	return !lease_list_complete(l) && l->walk->seen++ >= l->start;
 }
 
 void
@@ -95,17 +84,24 @@ lease_list_end(struct lease_list *l)
 	lease_answer(&l->call);
 }
 
-/* An answer that depends on nothing but what is in the index. */
-static void
-answer_list(struct lease_list *l)
+/*
+ * The answer depends on nothing but what is in the index, or, for a crawl of
+ * ours, in a snapshot of what is durable.
+ */
+void
+lease_list_answer(struct lease_list *l)
 {
 	struct lease_service *o = l->call.frontier->leases;
 
 	l->stop |= lease_is_cancelled(&l->call);
-	l->more = l->call.result == OK && !l->walk->ended && !complete(l) &&
-	    !l->stop;
+	l->more = l->call.result == OK && !l->walk->ended &&
+	    !lease_list_complete(l) && !l->stop;
 	if (!l->more)
 		walk_free(&l->walk);
+	if (l->ours) {
+		lease_answer(&l->call);
+		return;
+	}
 	lease_answer_durable(&l->call);
 	lease_scan_done(o);
 }
@@ -139,35 +135,62 @@ matches(const struct lease_list *l, struct str url)
 	return str_find(url, filter) < url.n;
 }
 
-/* Move to the first URL of the next queue; false: there is none. */
+/* The next queue: its key, and the end of its prefix. */
+static enum err
+next_queue(struct lease_walk *w)
+{
+	struct str key, value;
+
+	if (w->held != NULL) {
+		w->ended = w->list_at == w->list_n;
+		if (w->ended)
+			return OK;
+		key = w->list[w->list_at].key;
+		buf_put_be32(&w->prefix, w->list[w->list_at++].id);
+	} else {
+		w->ended = !index_iter_valid(w->queues, &key, &value) ||
+		    !str_starts(key, buf_str(&w->prefix));
+		if (w->ended)
+			return index_iter_error(w->queues, NULL);
+		if (value.n < 8)
+			return ERR_CORRUPT;
+		key = str_from(key, 4);
+		buf_put_str(&w->prefix, str_cut(value, 4, 8));
+	}
+	buf_clear(&w->key);
+	buf_put_str(&w->key, key);
+	if (w->held == NULL)
+		index_iter_next(w->queues);
+	return OK;
+}
+
+/* Move to the first URL of the next queue. */
 static enum err
 enter_queue(struct lease_walk *w)
 {
-	struct buf from = BUF_INIT;
-	struct str key, value;
+	enum err e = OK;
 
 	buf_clear(&w->prefix);
 	buf_put_be32(&w->prefix, w->crawl);
 	w->in_queue = true;
-	if (w->queue != 0) {
+	if (w->queue != 0)
 		buf_put_be32(&w->prefix, w->queue);
-	} else {
-		if (!index_iter_valid(w->queues, &key, &value) ||
-		    !str_starts(key, buf_str(&w->prefix))) {
-			w->ended = true;
-			return index_iter_error(w->queues, NULL);
-		}
-		buf_clear(&w->key);
-		buf_put_str(&w->key, str_from(key, 4));
-		if (value.n < 8)
-			return ERR_CORRUPT;
-		buf_put_str(&w->prefix, str_cut(value, 4, 8));
-		index_iter_next(w->queues);
-	}
-	buf_put_str(&from, buf_str(&w->prefix));
-	index_iter_seek(w->urls, buf_str(&from));
-	buf_free(&from);
-	return OK;
+	else
+		e = next_queue(w);
+	if (e == OK && !w->ended)
+		index_iter_seek(w->urls, buf_str(&w->prefix));
+	return e;
+}
+
+/* In the answer's memory: the walk, and its crawl, may be gone before it. */
+static struct str
+key_of_entry(struct lease_list *l)
+{
+	struct str key = buf_str(&l->walk->key);
+
+	if (l->n > 0 && str_eq(l->entries[l->n - 1].key, key))
+		return l->entries[l->n - 1].key;
+	return arena_copy(&l->arena, key);
 }
 
 static enum err
@@ -184,21 +207,23 @@ add_entry(struct lease_list *l, struct str key, struct str value)
 	read_u8(&v);
 	if (in.bad || v.bad)
 		return ERR_CORRUPT;
+	if (l->ours)
+		lease_view_dates(e, e->date_s == 0, e->created_s);
 	struct str url = { in.p, in.n };
 	if (l->kind == LEASE_PURGE_URLS) {
 		if (e->created_s >= l->before_s)
 			return OK;
 	} else if (!matches(l, url) || (l->kind == LEASE_LIST_URLS &&
-	    !wanted(l))) {
+	    !lease_list_wants(l))) {
 		return OK;
 	}
 	l->count++;
 	if (l->kind == LEASE_COUNT_URLS)
 		return OK;
-	e->key = arena_copy(&l->arena, buf_str(&w->key));
+	e->key = key_of_entry(l);
 	e->url = arena_copy(&l->arena, url);
-	if (l->kind == LEASE_LIST_URLS)
-		e->metadata = arena_copy(&l->arena, (struct str){ v.p, v.n });
+	e->metadata = l->ours || l->kind == LEASE_PURGE_URLS ? STR_NONE :
+	    arena_copy(&l->arena, (struct str){ v.p, v.n });
 	l->n++;
 	return OK;
 }
@@ -223,12 +248,12 @@ goes_on(const struct lease_list *l, size_t bytes)
 
 	if (w->looks % CANCEL_LOOKS == 0 && lease_is_cancelled(&l->call))
 		return false;
-	return !w->ended && !complete(l) && w->looks < PIECE_LOOKS &&
-	    bytes < PIECE_LOOK_BYTES && l->n < PIECE_ENTRIES &&
-	    l->arena.total < PIECE_BYTES;
+	return !w->ended && !lease_list_complete(l) &&
+	    w->looks < PIECE_LOOKS && bytes < PIECE_LOOK_BYTES &&
+	    l->n < LIST_PIECE_ENTRIES && l->arena.total < PIECE_BYTES;
 }
 
-/* On the index thread when it opens the walk, then beside it. */
+/* On the index thread when it opens the walk, otherwise beside it. */
 static void
 walk_urls(struct ledger_query *q, struct index *x)
 {
@@ -236,7 +261,7 @@ walk_urls(struct ledger_query *q, struct index *x)
 	struct lease_walk *w = l->walk;
 	struct str key, value;
 	size_t bytes = 0;
-	enum err e = OK;
+	enum err e = l->ours ? lease_view_sort(l, x) : OK;
 
 	if (w->urls == NULL)
 		open_urls(w, x);
@@ -286,7 +311,7 @@ urls_walked(struct ledger_query *q)
 
 	lease_now(f);
 	lease_out_expire(f);
-	f->leases->scanned += l->walk->looks;
+	f->leases->scanned += l->ours ? 0 : l->walk->looks;
 	if (lease_is_cancelled(&l->call))
 		l->n = 0;
 	if (l->kind == LEASE_PURGE_URLS && l->call.result == OK &&
@@ -296,7 +321,7 @@ urls_walked(struct ledger_query *q)
 	else if (l->kind == LEASE_PURGE_URLS && l->call.result == OK)
 		purge(l);
 	/* A piece without entries is none, but for its turn of the loop. */
-	answer_list(l);
+	lease_list_answer(l);
 }
 
 /* --- queues and crawls ---------------------------------------------------- */
@@ -316,7 +341,7 @@ walk_queues(struct ledger_query *q, struct index *x)
 			w->ended = true;
 			break;
 		}
-		if (l->n == PIECE_ENTRIES)
+		if (l->n == LIST_PIECE_ENTRIES)
 			break;
 		l->entries[l->n++].key = arena_copy(&l->arena,
 		    str_from(key, 4));
@@ -354,11 +379,11 @@ queues_walked(struct ledger_query *q)
 	f->leases->scanned += l->walk->looks;
 	for (size_t i = 0; i < l->n && c != NULL; i++)
 		if (shown(l, lease_find_queue(c, l->entries[i].key)) &&
-		    wanted(l))
+		    lease_list_wants(l))
 			l->entries[n++] = l->entries[i];
 	l->n = n;
 	l->count += n;
-	answer_list(l);
+	lease_list_answer(l);
 }
 
 static int
@@ -391,14 +416,18 @@ list_crawls(struct lease_list *l)
 {
 	struct frontier *f = l->call.frontier;
 	const struct lease_service *o = f->leases;
+	uint32_t id;
 
 	l->entries = ARENA_ARRAY(&l->arena, struct lease_entry,
-	    o->crawls.n + 1);
+	    o->crawls.n + f->crawls.n + 1);
 	MAP_EACH(c, &o->crawls, const struct lease_crawl) {
-		if (c->stats.queues > 0)
+		if (c->stats.queues > 0 &&
+		    !(l->ours && lease_view_name(c->name, &id)))
 			l->entries[l->n++].key = arena_copy(&l->arena,
 			    c->name);
 	}
+	if (l->ours)
+		lease_view_add_crawls(l);
 	l->count = l->n;
 	l->call.query.home = f->loop;
 	l->call.query.run = sort_crawls;
@@ -462,20 +491,28 @@ begin_walk(struct lease_list *l)
 }
 
 static void
-read_piece(struct lease_list *l)
+our_queues_walked(struct ledger_query *q)
+{
+	lease_list_answer(CONTAINER(q, struct lease_list, call.query));
+}
+
+void
+lease_list_read(struct lease_list *l)
 {
 	struct lease_call *c = &l->call;
 	struct frontier *f = c->frontier;
 	bool queues = l->kind == LEASE_LIST_QUEUES;
 
 	l->entries = ARENA_ARRAY(&l->arena, struct lease_entry,
-	    PIECE_ENTRIES);
-	l->walk->ids = ARENA_ARRAY(&l->arena, uint32_t, PIECE_ENTRIES);
+	    LIST_PIECE_ENTRIES);
+	l->walk->ids = ARENA_ARRAY(&l->arena, uint32_t, LIST_PIECE_ENTRIES);
 	c->query.home = f->loop;
-	c->query.run = queues ? walk_queues : walk_urls;
-	c->query.done = queues ? queues_walked : urls_walked;
+	c->query.run = !queues ? walk_urls :
+	    l->ours ? lease_view_queues : walk_queues;
+	c->query.done = !queues ? urls_walked :
+	    l->ours ? our_queues_walked : queues_walked;
 	/* Groups need not wait for a walk that has its snapshot. */
-	if (l->walk->urls != NULL)
+	if (l->ours || l->walk->urls != NULL)
 		ledger_read_beside(f->ledger, &c->query);
 	else
 		ledger_read(f->ledger, &c->query);
@@ -486,8 +523,9 @@ lease_list_piece(struct lease_list *l)
 {
 	if (l->walk == NULL)
 		l->call.result = begin_walk(l);
-	if (l->call.result == OK && !l->walk->ended && !complete(l)) {
-		read_piece(l);
+	if (l->call.result == OK && !l->walk->ended &&
+	    !lease_list_complete(l)) {
+		lease_list_read(l);
 		return true;
 	}
 	walk_free(&l->walk);
@@ -510,8 +548,12 @@ run_list(struct lease_call *c)
 		lease_scan_next(o);
 	} else if (l->kind == LEASE_LIST_CRAWLS) {
 		list_crawls(l);
-	} else {
+	} else if (!l->ours) {
 		lease_scan(l);
+	} else if (l->walk == NULL) {
+		lease_view_begin(l);
+	} else {
+		lease_list_read(l);
 	}
 }
 

@@ -257,6 +257,7 @@ struct lease_list {
 	uint64_t count;
 	bool more;
 	/* The frontier's own. */
+	bool ours;                           /* lease_view_list() */
 	struct lease_walk *walk;
 	struct list scan_node;               /* in leases.scans, or in none */
 };
