@@ -53,8 +53,6 @@ struct frontier {
 	char *data_dir, *token;
 };
 
-/* Put the dirty queues and crawls as notes into the gathering group. */
-void frontier_put_notes(struct frontier *);
 /* Count URLs that were put into the known table, at a start. */
 void frontier_loaded(struct frontier *, uint64_t urls);
 /* The ledger's warcinfo callback; `arg` is the crawl. */

@@ -41,9 +41,9 @@ put_value(const struct error_summary_record *r, struct buf *out)
 		buf_put_field(out, r->samples[i]);
 }
 
-bool
-error_summary_parse(
-    struct str key, struct str value, struct error_summary_record *r)
+/* Borrows from `value`. */
+static bool
+parse_record(struct str key, struct str value, struct error_summary_record *r)
 {
 	struct reader k = reader_of(key), v = reader_of(value);
 
@@ -79,8 +79,7 @@ error_summary_read(struct index *x, uint32_t crawl, struct arena *a,
 	for (index_iter_seek(i, buf_str(&from)); e == OK && *n < SLOTS &&
 	    index_iter_valid(i, &key, &value) &&
 	    str_starts(key, buf_str(&from)); index_iter_next(i))
-		if (!error_summary_parse(
-		        key, arena_copy(a, value), &(*out)[(*n)++]))
+		if (!parse_record(key, arena_copy(a, value), &(*out)[(*n)++]))
 			e = why(w, ERR_CORRUPT, "a record of crawl %u is "
 			    "damaged", crawl);
 	if (e == OK)

@@ -39,9 +39,6 @@ struct error_summary_record {
 	struct str causes[ERROR_SUMMARY_SAMPLES];   /* of each; may be empty */
 	size_t samples_n;
 };
-/* Borrows from `value`. */
-bool error_summary_parse(
-    struct str key, struct str value, struct error_summary_record *);
 /*
  * All records of a crawl.  Memory: `a`.  Thread: the index thread's, in a
  * query.  Errors: CORRUPT, IO.

@@ -78,8 +78,9 @@ put_checkpoint(void *arg, size_t n)
 	    !list_empty(&f->leaving_crawls);
 }
 
-void
-frontier_put_notes(struct frontier *f)
+/* Put the dirty queues and crawls as notes into the gathering group. */
+static void
+put_notes(struct frontier *f)
 {
 	struct list *n;
 
@@ -108,7 +109,7 @@ frontier_put_notes(struct frontier *f)
 static void
 before_seal(void *arg)
 {
-	frontier_put_notes(arg);
+	put_notes(arg);
 	teardown_put(arg);
 	lease_put_notes(arg);
 }
@@ -179,6 +180,20 @@ quarantine(struct frontier *f, struct why *w)
 	return e;
 }
 
+/* All that can be read of the log is in the index's memory after this. */
+static enum err
+recover_old(struct frontier *f, struct why *w)
+{
+	enum err e = ledger_recover_old(f->ledger, w);
+
+	if (e != OK)
+		return e;
+	begin_checkpoint(f);
+	while (put_checkpoint(f, 1024))
+		;
+	return ledger_apply_unlogged(f->ledger, w);
+}
+
 static enum err
 recover(struct frontier *f, struct why *w)
 {
@@ -190,6 +205,8 @@ recover(struct frontier *f, struct why *w)
 	if (e == OK)
 		e = lease_load_control(f, w);
 	f->loading = false;
+	if (e == OK && f->options.old)
+		return recover_old(f, w);
 	if (e == OK)
 		e = ledger_recover(f->ledger, w);
 	if (e == OK)
@@ -223,28 +240,6 @@ frontier_load_urls(const struct frontier *f)
 	const struct lease_stats *s = &f->leases->stats;
 
 	return s->active + s->completed;
-}
-
-/* All that can be read of the log is in the index's memory after this. */
-static enum err
-recover_old(struct frontier *f, struct why *w)
-{
-	f->loading = true;
-	enum err e = load_family(f, INDEX_CRAWL, w);
-
-	if (e == OK)
-		e = load_family(f, INDEX_QUEUE, w);
-	if (e == OK)
-		e = lease_load_control(f, w);
-	f->loading = false;
-	if (e == OK)
-		e = ledger_recover_old(f->ledger, w);
-	if (e != OK)
-		return e;
-	begin_checkpoint(f);
-	while (put_checkpoint(f, 1024))
-		;
-	return ledger_apply_unlogged(f->ledger, w);
 }
 
 enum err
@@ -285,7 +280,7 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 	struct why own = WHY_INIT;
 	enum err e = ledger_open(loop, &f->options.ledger, &f->ledger, &own);
 	if (e == OK)
-		e = o->old ? recover_old(f, &own) : recover(f, &own);
+		e = recover(f, &own);
 	if (e != OK) {
 		frontier_free(&f);
 		return identity_advise(o->ledger.home != NULL ?
@@ -469,35 +464,4 @@ frontier_find_name(struct frontier *f, struct str name)
 	const struct crawl *c = map_get(&f->names, name);
 
 	return c == NULL ? UINT32_MAX : c->id;
-}
-
-static void
-check_crawl(const struct crawl *c)
-{
-	uint64_t waiting = 0, leased = 0, done = 0;
-
-	CHECK(!c->retired || c->queues.n == 0);
-	if (c->retired)
-		return;
-	MAP_EACH(q, &c->queues, const struct queue) {
-		waiting += q->waiting;
-		leased += q->leased;
-		done += q->done;
-	}
-	CHECK(c->queues.n == c->view.queues);
-	CHECK(waiting + leased == c->view.counts.queued);
-	CHECK(leased == c->view.counts.leased);
-	/* A call's answer is an item that no queue has. */
-	CHECK(crawl_kind_has_calls(c->view.kind) ||
-	    c->view.counts.items <= done);
-	CHECK(c->next_seq == c->view.counts.items + 1);
-}
-
-void
-frontier_check(const struct frontier *f)
-{
-	known_evict_check(f);
-	host_slots_check(f);
-	MAP_EACH(v, &f->crawls, void)
-		check_crawl(v);
 }

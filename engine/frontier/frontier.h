@@ -155,6 +155,4 @@ struct collection_crawls frontier_collection(struct frontier *,
 /* The newest crawl of that name; UINT32_MAX when there is none. */
 uint32_t frontier_find_name(struct frontier *, struct str name);
 
-void frontier_check(const struct frontier *);  /* every invariant; aborts */
-
 #endif

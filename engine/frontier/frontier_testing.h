@@ -11,6 +11,7 @@
 #ifndef ENGINE_FRONTIER_FRONTIER_TESTING_H
 #define ENGINE_FRONTIER_FRONTIER_TESTING_H
 
+#include "engine/frontier/frontier_check_testing.h"
 #include "engine/frontier/url_query.h"
 #include "os/world_testing.h"
 

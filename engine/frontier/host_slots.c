@@ -23,12 +23,6 @@
 enum { ACTIVE_METRICS(METRIC_ENUM) };
 static struct metric metrics[] = { ACTIVE_METRICS(METRIC_ROW) };
 
-/* Of one loop. */
-struct host_slots {
-	unsigned active;
-	struct list waiting_for_slot;        /* queues, the longest first */
-};
-
 static struct host_slots *
 places_of(const struct queue *q)
 {
@@ -124,29 +118,6 @@ crawl_settle(struct crawl *c)
 {
 	MAP_EACH(v, &c->queues, void)
 		queue_settle(v);
-}
-
-void
-host_slots_check(const struct frontier *f)
-{
-	unsigned n = 0, most = 0;
-
-	MAP_EACH(c, &f->crawls, const struct crawl) {
-		MAP_EACH(q, &c->queues, const struct queue) {
-			n += q->active;
-			CHECK(!q->active || list_empty(&q->slot_node));
-			/* What is out there has its place. */
-			CHECK(q->active || (q->leased == 0 && q->walks == 0) ||
-			    crawl_state_is_ended(c->view.state));
-		}
-	}
-	for (size_t i = 0; i < MAX(f->options.ports_n, 1); i++) {
-		most = MAX(most, f->slots[i].active);
-		n -= f->slots[i].active;
-	}
-	CHECK(n == 0);
-	CHECK(f->options.hosts_active_max == 0 ||
-	    most <= f->options.hosts_active_max);
 }
 
 void

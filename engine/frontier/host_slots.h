@@ -10,9 +10,14 @@
 
 struct queue;
 
+/* Of one loop. */
+struct host_slots {
+	unsigned active;
+	struct list waiting_for_slot;        /* queues, the longest first */
+};
+
 void host_slots_open(struct frontier *);
 void host_slots_close(struct frontier *);
-void host_slots_check(const struct frontier *);
 /* False: there is no place; it is told of again when there is one. */
 bool queue_activate(struct queue *);
 /* Something of it came back: does it keep its place? */

@@ -50,21 +50,6 @@
 enum { MEMORY_METRICS(METRIC_ENUM) };
 static struct metric metrics[] = { MEMORY_METRICS(METRIC_ROW) };
 
-/* Which reads and submissions wait for the gate. */
-struct known_evict {
-	struct frontier *frontier;
-	size_t bytes_max;            /* of the table; 0: no limit */
-	struct list held;            /* submissions that have not asked yet, */
-	struct list asked;           /* and those that have, in their order */
-	struct list waits;           /* eviction_wait: reads to begin */
-	unsigned reads;              /* of the index, that are out */
-	size_t links;                /* asked for, of those in `asked` */
-	bool closed;                 /* no read begins */
-	bool waiting;                /* until what was forgotten is durable */
-	bool partial;                /* the table does not have all URLs */
-	struct promise promise;
-};
-
 static size_t
 margin(const struct known_evict *m)
 {
@@ -538,19 +523,4 @@ known_evict_load_end(struct known_evict_load **lp, enum err e, struct why *w)
 	buf_free(&l->value);
 	mem_free(lp);
 	return e;
-}
-
-void
-known_evict_check(const struct frontier *f)
-{
-	const struct known_evict *m = f->evict;
-	size_t links = 0;
-
-	for (const struct list *n = m->asked.next; n != &m->asked;
-	    n = n->next)
-		links += LIST_ITEM(n, struct submission, held_node)->missing_n;
-	CHECK(links == m->links);
-	CHECK(m->reads > 0 || list_empty(&m->asked));
-	CHECK(m->closed || list_empty(&m->waits));
-	CHECK(!m->waiting || (m->closed && m->reads == 0));
 }

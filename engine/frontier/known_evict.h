@@ -8,6 +8,21 @@
 
 #include "engine/frontier/core.h"
 
+/* Which reads and submissions wait for the gate. */
+struct known_evict {
+	struct frontier *frontier;
+	size_t bytes_max;            /* of the table; 0: no limit */
+	struct list held;            /* submissions that have not asked yet, */
+	struct list asked;           /* and those that have, in their order */
+	struct list waits;           /* eviction_wait: reads to begin */
+	unsigned reads;              /* of the index, that are out */
+	size_t links;                /* asked for, of those in `asked` */
+	bool closed;                 /* no read begins */
+	bool waiting;                /* until what was forgotten is durable */
+	bool partial;                /* the table does not have all URLs */
+	struct promise promise;
+};
+
 void known_evict_open(struct frontier *);
 /* What an earlier process forgot: its crawls are loaded anew. */
 MUST_USE enum err known_evict_clear(struct frontier *, struct why *);
@@ -19,7 +34,6 @@ void known_evict_read_back(struct frontier *);
 /* Some URLs are in the index only: what the table lacks may be known. */
 bool known_evict_is_partial(const struct frontier *);
 void known_evict_swept(struct frontier *);     /* URLs left for good */
-void known_evict_check(const struct frontier *);
 
 /*
  * URLs of a crawl that goes on, some `urls` of them: into the table, or into

@@ -13,6 +13,7 @@
 #include "engine/control/control.h"
 #include "engine/fetcher/call.h"
 #include "engine/frontier/checkpoint.h"
+#include "engine/frontier/frontier_check_testing.h"
 #include "engine/rebuild/rebuild.h"
 #include "os/clock.h"
 #include "os/file_fake.h"

@@ -13,6 +13,7 @@
 #include "base/metric.h"
 #include "engine/archive/capture.h"
 #include "engine/control/control.h"
+#include "engine/frontier/frontier_check_testing.h"
 #include "engine/frontier/journal.h"
 #include "os/clock.h"
 #include "os/file_fake.h"
