@@ -5,6 +5,7 @@
 #include "os/clock.h"
 #include "os/log.h"
 #include "wire/grpc/pb.h"
+#include "wire/urlfrontier/urlfrontier.pb-c.h"
 
 void *
 call_open(struct grpc_call *c, size_t size)
@@ -104,21 +105,45 @@ call_read(struct door_call *k, const ProtobufCMessageDescriptor *d,
 	return m;
 }
 
-struct str
-call_text(const struct door_call *k, const char *name)
+/* The last field of this name and type counts.  NULL: there is none. */
+static const ProtobufCFieldDescriptor *
+find_field(const struct door_call *k, const char *name, enum pb_type type,
+    struct pb_field *found)
 {
 	const ProtobufCFieldDescriptor *d =
 	    protobuf_c_message_descriptor_get_field_by_name(k->descriptor,
 	    name);
 	struct reader r = reader_of(k->request);
-	struct str text = STR("");
+	struct pb_field f;
+	bool any = false;
+
+	while (d != NULL && pb_next(&r, &f))
+		if (f.number == d->id && f.type == type) {
+			*found = f;
+			any = true;
+		}
+	return any ? d : NULL;
+}
+
+struct str
+call_text(const struct door_call *k, const char *name)
+{
 	struct pb_field f;
 
-	CHECK(d != NULL && d->type == PROTOBUF_C_TYPE_STRING);
-	while (pb_next(&r, &f))
-		if (f.number == d->id && f.type == PB_BYTES)
-			text = f.bytes;
-	return text;
+	return find_field(k, name, PB_BYTES, &f) != NULL ? f.bytes : STR("");
+}
+
+uint64_t
+call_u64(const struct door_call *k, const char *name)
+{
+	struct pb_field f;
+	const ProtobufCFieldDescriptor *d = find_field(k, name, PB_VARINT, &f);
+
+	if (d == NULL)
+		return 0;
+	return d->type == PROTOBUF_C_TYPE_UINT64 ? f.value :
+	    d->type == PROTOBUF_C_TYPE_BOOL ? f.value != 0 :
+	    (uint32_t)f.value;
 }
 
 struct str
@@ -185,6 +210,15 @@ void
 call_reply(struct door_call *k, const ProtobufCMessage *m)
 {
 	call_reply_text(k, m, 0, STR_NONE);
+}
+
+void
+call_reply_number(struct door_call *k, uint64_t value)
+{
+	Urlfrontier__Long m = URLFRONTIER__LONG__INIT;
+
+	m.value = value;
+	call_reply(k, &m.base);
 }
 
 void

@@ -64,10 +64,7 @@ reply_stats(struct control *k)
 static void
 reply_number(struct control *k)
 {
-	Urlfrontier__Long m = URLFRONTIER__LONG__INIT;
-
-	m.value = k->control.value;
-	call_reply(&k->call, &m.base);
+	call_reply_number(&k->call, k->control.value);
 }
 
 static void
@@ -79,24 +76,31 @@ reply_boolean(struct control *k)
 	call_reply(&k->call, &m.base);
 }
 
+/*
+ * A method that is one verb of the frontier.  With a key it is the owner's; of
+ * all nodes, if there is none and `all` is set, each does its part.
+ */
+struct method {
+	const ProtobufCMessageDescriptor *request, *answer;
+	enum lease_verb verb;
+	bool all;
+	const char *crawl, *value;   /* names of fields; NULL: there is none */
+	void (*reply)(struct control *);      /* NULL: with an empty message */
+	/* Add another node's answer; false: it cannot be read. */
+	bool (*add)(struct control *, struct str message);
+};
+
+static const struct method methods[RPC_COUNT];
+
 static void
 answer(struct control *k)
 {
-	switch (k->call.rpc) {
-	case RPC_GET_STATS:
-		reply_stats(k);
-		break;
-	case RPC_GET_ACTIVE:
-		reply_boolean(k);
-		break;
-	case RPC_DELETE_QUEUE:
-	case RPC_DELETE_CRAWL:
-		reply_number(k);
-		break;
-	default:
+	const struct method *m = &methods[k->call.rpc];
+
+	if (m->reply != NULL)
+		m->reply(k);
+	else
 		call_reply_bytes(&k->call, STR(""));
-		break;
-	}
 }
 
 static void
@@ -164,38 +168,14 @@ add_boolean(struct control *k, struct str message)
 	return m != NULL;
 }
 
-static bool
-add(struct control *k, struct str message)
-{
-	switch (k->call.rpc) {
-	case RPC_GET_STATS:
-		return add_stats(k, message);
-	case RPC_GET_ACTIVE:
-		return add_boolean(k, message);
-	case RPC_DELETE_CRAWL:
-		return add_number(k, message);
-	default:
-		return true;
-	}
-}
-
-static void
-unreadable(struct fan *f, size_t node)
-{
-	struct why w = WHY_INIT;
-
-	(void)why(&w, ERR_IO, "node %s: its answer cannot be read",
-	    cluster_node(f->cluster, node));
-	fan_fail(f, GRPC_INTERNAL, w.text);
-}
-
 static void
 one_answered(struct fan *f, size_t node, struct str message)
 {
 	struct control *k = CONTAINER(f, struct control, fan);
+	const struct method *m = &methods[k->call.rpc];
 
-	if (!add(k, message))
-		unreadable(f, node);
+	if (m->add != NULL && !m->add(k, message))
+		fan_unreadable(f, node);
 }
 
 static void
@@ -209,29 +189,15 @@ all_answered(struct fan *f)
 		call_fail(&k->call, f->code, f->why.text);
 }
 
-static const ProtobufCMessageDescriptor *
-answer_of(enum urlfrontier_rpc rpc)
-{
-	switch (rpc) {
-	case RPC_GET_STATS:
-		return &urlfrontier__stats__descriptor;
-	case RPC_DELETE_QUEUE:
-		return &urlfrontier__long__descriptor;
-	case RPC_GET_URL_STATUS:
-		return &urlfrontier__urlitem__descriptor;
-	default:
-		return &urlfrontier__empty__descriptor;
-	}
-}
-
 /* As it came, but nothing that the caller's library would choke on. */
 static void
 owner_answered(struct fan *f, size_t node, struct str message)
 {
 	struct control *k = CONTAINER(f, struct control, fan);
 
-	if (call_unpack(&k->call, answer_of(k->call.rpc), message) == NULL)
-		unreadable(f, node);
+	if (call_unpack(&k->call, methods[k->call.rpc].answer, message) ==
+	    NULL)
+		fan_unreadable(f, node);
 	k->passed = arena_copy(&k->call.arena, message);
 }
 
@@ -308,52 +274,6 @@ done(struct lease_call *c)
 	}
 }
 
-static void
-ask(struct control *k, enum lease_verb verb, struct str crawl,
-    struct str key, uint64_t value)
-{
-	k->control.verb = verb;
-	k->control.crawl = crawl;
-	k->control.key = key;
-	k->control.value = value;
-	call_ask(&k->call, &k->control.call, done);
-	engine_crawls_control(k->call.door, &k->control);
-}
-
-/* What concerns one queue. */
-static void
-ask_owner(struct control *k, enum lease_verb verb, struct str crawl,
-    struct str key, uint64_t value, bool local)
-{
-	crawl = call_crawl(crawl);
-	if (verb != LEASE_STATS &&
-	    engine_crawls_refuse(&k->call, crawl))
-		return;
-	if (!is_elsewhere(k, crawl, key, local))
-		ask(k, verb, crawl, key, value);
-}
-
-/* What concerns all nodes, unless there is a key. */
-static void
-ask_all(struct control *k, enum lease_verb verb, struct str crawl,
-    struct str key, uint64_t value, bool local)
-{
-	k->spread = key.n == 0 && !call_is_local(&k->call, local);
-	ask_owner(k, verb, crawl, key, value, local);
-}
-
-static struct str
-crawl_of(const struct control *k)
-{
-	return call_text(&k->call, "crawlID");
-}
-
-static struct str
-key_of(const struct control *k)
-{
-	return call_text(&k->call, "key");
-}
-
 /* ---- A call's life ------------------------------------------------------- */
 
 static void
@@ -382,19 +302,65 @@ on_end(struct grpc_call *c, enum grpc_code code, struct str text)
 	const struct grpc_events urlfrontier_##handler = {                   \
 		.on_open = on_open, .on_message = handler, .on_end = on_end }
 
-/* ---- Statistics ---------------------------------------------------------- */
+/* ---- Verbs --------------------------------------------------------------- */
+
+static const struct method methods[RPC_COUNT] = {
+	[RPC_GET_STATS] = { .verb = LEASE_STATS, .all = true,
+	    .request = &urlfrontier__queue_within_crawl_params__descriptor,
+	    .answer = &urlfrontier__stats__descriptor,
+	    .crawl = "crawlID", .reply = reply_stats, .add = add_stats },
+	[RPC_SET_ACTIVE] = { .verb = LEASE_SET_ACTIVE, .all = true,
+	    .request = &urlfrontier__active__descriptor, .value = "state" },
+	[RPC_GET_ACTIVE] = { .verb = LEASE_GET_ACTIVE, .all = true,
+	    .request = &urlfrontier__local__descriptor,
+	    .reply = reply_boolean, .add = add_boolean },
+	[RPC_SET_DELAY] = { .verb = LEASE_SET_DELAY, .all = true,
+	    .request = &urlfrontier__queue_delay_params__descriptor,
+	    .answer = &urlfrontier__empty__descriptor,
+	    .crawl = "crawlID", .value = "delay_requestable" },
+	[RPC_BLOCK_QUEUE] = { .verb = LEASE_BLOCK_UNTIL,
+	    .request = &urlfrontier__block_queue_params__descriptor,
+	    .answer = &urlfrontier__empty__descriptor,
+	    .crawl = "crawlID", .value = "time" },
+	[RPC_SET_LIMIT] = { .verb = LEASE_SET_LIMIT,
+	    .request = &urlfrontier__crawl_limit_params__descriptor,
+	    .answer = &urlfrontier__empty__descriptor,
+	    .crawl = "crawlID", .value = "limit" },
+	[RPC_DELETE_QUEUE] = { .verb = LEASE_DELETE_QUEUE,
+	    .request = &urlfrontier__queue_within_crawl_params__descriptor,
+	    .answer = &urlfrontier__long__descriptor,
+	    .crawl = "crawlID", .reply = reply_number },
+	[RPC_DELETE_CRAWL] = { .verb = LEASE_DELETE_CRAWL, .all = true,
+	    .request = &urlfrontier__delete_crawl_message__descriptor,
+	    .crawl = "value", .reply = reply_number, .add = add_number },
+	/* url_status() asks; the owner may answer. */
+	[RPC_GET_URL_STATUS] = { .answer = &urlfrontier__urlitem__descriptor },
+};
 
 static void
-get_stats(struct grpc_call *c, struct str message)
+control(struct grpc_call *c, struct str message)
 {
 	struct control *k = grpc_data(c);
-	const Urlfrontier__QueueWithinCrawlParams *m = call_read(&k->call,
-	    &urlfrontier__queue_within_crawl_params__descriptor, message);
+	const struct method *m = &methods[k->call.rpc];
+	struct lease_control *o = &k->control;
 
-	if (m != NULL)
-		ask_all(k, LEASE_STATS, crawl_of(k), key_of(k), 0, m->local);
+	if (call_read(&k->call, m->request, message) == NULL)
+		return;
+	bool local = call_u64(&k->call, "local") != 0;
+	o->verb = m->verb;
+	o->crawl = call_crawl(m->crawl == NULL ? STR_NONE :
+	    call_text(&k->call, m->crawl));
+	o->key = call_text(&k->call, "key");
+	o->value = m->value == NULL ? 0 : call_u64(&k->call, m->value);
+	k->spread = m->all && o->key.n == 0 && !call_is_local(&k->call, local);
+	if (o->verb != LEASE_STATS && engine_crawls_refuse(&k->call, o->crawl))
+		return;
+	if (is_elsewhere(k, o->crawl, o->key, local))
+		return;
+	call_ask(&k->call, &o->call, done);
+	engine_crawls_control(k->call.door, o);
 }
-EVENTS(get_stats);
+EVENTS(control);
 
 static void
 list_nodes(struct grpc_call *c, struct str message)
@@ -415,98 +381,7 @@ list_nodes(struct grpc_call *c, struct str message)
 }
 EVENTS(list_nodes);
 
-/* ---- Control ------------------------------------------------------------- */
-
-static void
-set_active(struct grpc_call *c, struct str message)
-{
-	struct control *k = grpc_data(c);
-	const Urlfrontier__Active *m = call_read(&k->call,
-	    &urlfrontier__active__descriptor, message);
-
-	if (m != NULL)
-		ask_all(k, LEASE_SET_ACTIVE, STR_NONE, STR_NONE, m->state,
-		    m->local);
-}
-EVENTS(set_active);
-
-static void
-get_active(struct grpc_call *c, struct str message)
-{
-	struct control *k = grpc_data(c);
-	const Urlfrontier__Local *m = call_read(&k->call,
-	    &urlfrontier__local__descriptor, message);
-
-	if (m != NULL)
-		ask_all(k, LEASE_GET_ACTIVE, STR_NONE, STR_NONE, 0,
-		    m->local);
-}
-EVENTS(get_active);
-
-static void
-set_delay(struct grpc_call *c, struct str message)
-{
-	struct control *k = grpc_data(c);
-	const Urlfrontier__QueueDelayParams *m = call_read(&k->call,
-	    &urlfrontier__queue_delay_params__descriptor, message);
-
-	if (m != NULL)
-		ask_all(k, LEASE_SET_DELAY, crawl_of(k), key_of(k),
-		    m->delay_requestable, m->local);
-}
-EVENTS(set_delay);
-
-static void
-block_queue(struct grpc_call *c, struct str message)
-{
-	struct control *k = grpc_data(c);
-	const Urlfrontier__BlockQueueParams *m = call_read(&k->call,
-	    &urlfrontier__block_queue_params__descriptor, message);
-
-	if (m != NULL)
-		ask_owner(k, LEASE_BLOCK_UNTIL, crawl_of(k), key_of(k),
-		    m->time, m->local);
-}
-EVENTS(block_queue);
-
-static void
-set_limit(struct grpc_call *c, struct str message)
-{
-	struct control *k = grpc_data(c);
-	const Urlfrontier__CrawlLimitParams *m = call_read(&k->call,
-	    &urlfrontier__crawl_limit_params__descriptor, message);
-
-	if (m != NULL)
-		ask_owner(k, LEASE_SET_LIMIT, crawl_of(k), key_of(k),
-		    m->limit, m->local);
-}
-EVENTS(set_limit);
-
-static void
-delete_queue(struct grpc_call *c, struct str message)
-{
-	struct control *k = grpc_data(c);
-	const Urlfrontier__QueueWithinCrawlParams *m = call_read(&k->call,
-	    &urlfrontier__queue_within_crawl_params__descriptor, message);
-
-	if (m != NULL)
-		ask_owner(k, LEASE_DELETE_QUEUE, crawl_of(k), key_of(k), 0,
-		    m->local);
-}
-EVENTS(delete_queue);
-
-static void
-delete_crawl(struct grpc_call *c, struct str message)
-{
-	struct control *k = grpc_data(c);
-	const Urlfrontier__DeleteCrawlMessage *m = call_read(&k->call,
-	    &urlfrontier__delete_crawl_message__descriptor, message);
-
-	if (m != NULL)
-		ask_all(k, LEASE_DELETE_CRAWL, call_text(&k->call, "value"),
-		    STR_NONE, 0, m->local);
-}
-EVENTS(delete_crawl);
+/* ---- Log level ----------------------------------------------------------- */
 
 static enum log_level
 level_of(Urlfrontier__LogLevelParams__Level level)
@@ -586,8 +461,8 @@ url_status(struct grpc_call *c, struct str message)
 	if (call_read(&k->call, &urlfrontier__urlstatus_request__descriptor,
 	    message) == NULL)
 		return;
-	k->status.crawl = call_crawl(crawl_of(k));
-	k->status.key = key_of(k);
+	k->status.crawl = call_crawl(call_text(&k->call, "crawlID"));
+	k->status.key = call_text(&k->call, "key");
 	k->status.url = call_text(&k->call, "url");
 	if (k->status.key.n == 0)
 		k->status.key = lease_key(k->status.url);

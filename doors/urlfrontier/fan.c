@@ -20,6 +20,16 @@ fan_fail(struct fan *f, enum grpc_code code, const char *text)
 	(void)why(&f->why, ERR_UNREACHED, "%s", text);
 }
 
+void
+fan_unreadable(struct fan *f, size_t node)
+{
+	struct why w = WHY_INIT;
+
+	(void)why(&w, ERR_IO, "node %s: its answer cannot be read",
+	    cluster_node(f->cluster, node));
+	fan_fail(f, GRPC_INTERNAL, w.text);
+}
+
 static void
 settle(struct fan *f, const struct branch *b, enum grpc_code code,
     struct str text)

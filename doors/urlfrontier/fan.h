@@ -38,6 +38,8 @@ struct fan {
 void fan_begin(struct fan *, size_t node, struct str question);
 /* An answer is of no use: done() tells it, unless another failed before. */
 void fan_fail(struct fan *, enum grpc_code, const char *text);
+/* The same, as its message is damaged. */
+void fan_unreadable(struct fan *, size_t node);
 /*
  * Nobody wants to know any more: calls are cancelled, done() is not called.
  * Before fan_begin() and after done() nothing happens, if it began zeroed.

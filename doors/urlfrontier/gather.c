@@ -218,15 +218,6 @@ send_url(struct listing *l, struct merge_source *head)
 }
 
 static void
-reply_queues(struct listing *l)
-{
-	pb_put_varint(&l->reply, LIST_START, l->gather->start);
-	pb_put_varint(&l->reply, LIST_SIZE, l->listed);
-	pb_put_bytes(&l->reply, LIST_CRAWL, l->list.crawl);
-	call_reply_bytes(&l->call, buf_str(&l->reply));
-}
-
-static void
 pump(struct listing *l)
 {
 	struct gather *g = l->gather;
@@ -246,7 +237,7 @@ pump(struct listing *l)
 	if (g->code == GRPC_OK && !g->merge.over)
 		return;
 	if (g->code == GRPC_OK && l->list.kind == LEASE_LIST_QUEUES)
-		reply_queues(l);
+		list_reply_queues(l, g->start);
 	list_end(l, g->code, g->why.text);
 }
 
@@ -356,7 +347,6 @@ answered(struct fan *fan, size_t node, struct str message)
 	struct gather *g = CONTAINER(fan, struct gather, fan);
 	bool crawls = g->listing->list.kind == LEASE_LIST_CRAWLS;
 	struct reader r = reader_of(message);
-	struct why w = WHY_INIT;
 	struct pb_field f;
 
 	while (pb_next(&r, &f)) {
@@ -366,11 +356,8 @@ answered(struct fan *fan, size_t node, struct str message)
 		    f.type == PB_VARINT)
 			g->sum += f.value;
 	}
-	if (!r.bad)
-		return;
-	(void)why(&w, ERR_INPUT, "node %s: its answer cannot be read",
-	    cluster_node(fan->cluster, node));
-	fan_fail(fan, GRPC_INTERNAL, w.text);
+	if (r.bad)
+		fan_unreadable(fan, node);
 }
 
 static int
@@ -402,15 +389,6 @@ reply_names(struct listing *l)
 		    "these are too many crawls for one message");
 }
 
-static void
-reply_sum(struct listing *l)
-{
-	Urlfrontier__Long m = URLFRONTIER__LONG__INIT;
-
-	m.value = l->gather->sum;
-	call_reply(&l->call, &m.base);
-}
-
 /* The answer waits for everybody, also for those who cannot change it. */
 static void
 settle(struct gather *g)
@@ -422,7 +400,7 @@ settle(struct gather *g)
 	if (g->code == GRPC_OK && l->list.kind == LEASE_LIST_CRAWLS)
 		reply_names(l);
 	else if (g->code == GRPC_OK)
-		reply_sum(l);
+		call_reply_number(&l->call, g->sum);
 	list_end(l, g->code, g->why.text);
 }
 

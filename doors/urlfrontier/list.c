@@ -93,14 +93,10 @@ send_urls(struct listing *l)
 static void
 reply_count(struct listing *l)
 {
-	Urlfrontier__Long m = URLFRONTIER__LONG__INIT;
-
-	if (l->list.more) {
+	if (l->list.more)
 		list_ask(l);
-		return;
-	}
-	m.value = l->list.count;
-	call_reply(&l->call, &m.base);
+	else
+		call_reply_number(&l->call, l->list.count);
 }
 
 static void
@@ -111,6 +107,15 @@ collect(struct listing *l)
 	l->listed += l->list.n;
 }
 
+void
+list_reply_queues(struct listing *l, uint64_t start)
+{
+	pb_put_varint(&l->reply, LIST_START, start);
+	pb_put_varint(&l->reply, LIST_SIZE, l->listed);
+	pb_put_bytes(&l->reply, LIST_CRAWL, l->list.crawl);
+	call_reply_bytes(&l->call, buf_str(&l->reply));
+}
+
 static void
 reply_queues(struct listing *l)
 {
@@ -119,14 +124,10 @@ reply_queues(struct listing *l)
 		list_end(l, GRPC_RESOURCE_EXHAUSTED, LIST_TOO_MANY);
 		return;
 	}
-	if (l->list.more) {
+	if (l->list.more)
 		list_ask(l);
-		return;
-	}
-	pb_put_varint(&l->reply, LIST_START, l->list.start);
-	pb_put_varint(&l->reply, LIST_SIZE, l->listed);
-	pb_put_bytes(&l->reply, LIST_CRAWL, l->list.crawl);
-	call_reply_bytes(&l->call, buf_str(&l->reply));
+	else
+		list_reply_queues(l, l->list.start);
 }
 
 static void
@@ -202,16 +203,6 @@ on_end(struct grpc_call *c, enum grpc_code code, struct str text)
 	let_go(l);
 }
 
-/* Of this node, or of all. */
-static void
-begin(struct listing *l, bool local)
-{
-	if (call_is_local(&l->call, local))
-		list_ask(l);
-	else
-		gather_begin(l);
-}
-
 /* A blank filter is none. */
 static struct str
 filter_of(const struct listing *l)
@@ -221,105 +212,61 @@ filter_of(const struct listing *l)
 	return str_trim(text).n == 0 ? STR_NONE : text;
 }
 
+static uint64_t
+days_ago_s(uint64_t days)
+{
+	uint64_t now = (uint64_t)wall_s(clock_wall());
+
+	return now > days * S_PER_DAY ? now - days * S_PER_DAY : 0;
+}
+
+static const struct {
+	const ProtobufCMessageDescriptor *request;
+	enum lease_listing kind;
+} methods[RPC_COUNT] = {
+	[RPC_LIST_URLS] = { &urlfrontier__list_url_params__descriptor,
+	    LEASE_LIST_URLS },
+	[RPC_COUNT_URLS] = { &urlfrontier__count_url_params__descriptor,
+	    LEASE_COUNT_URLS },
+	[RPC_PURGE_URLS] = { &urlfrontier__purge_url_params__descriptor,
+	    LEASE_PURGE_URLS },
+	[RPC_LIST_QUEUES] = { &urlfrontier__pagination__descriptor,
+	    LEASE_LIST_QUEUES },
+	[RPC_LIST_CRAWLS] = { &urlfrontier__local__descriptor,
+	    LEASE_LIST_CRAWLS },
+};
+
+/* Each kind of request has some of these fields; the others are empty or 0. */
 static void
-list_urls(struct grpc_call *c, struct str message)
+listing(struct grpc_call *c, struct str message)
 {
 	struct listing *l = grpc_data(c);
-	const Urlfrontier__ListUrlParams *m = call_read(&l->call,
-	    &urlfrontier__list_url_params__descriptor, message);
+	const struct door_call *k = &l->call;
 
-	if (m == NULL)
+	if (call_read(&l->call, methods[k->rpc].request, message) == NULL)
 		return;
-	l->list.kind = LEASE_LIST_URLS;
-	l->list.crawl = call_crawl(call_text(&l->call, "crawlID"));
-	l->list.key = call_text(&l->call, "key");
-	l->list.start = m->start;
-	l->list.size = m->size;
+	l->list.kind = methods[k->rpc].kind;
+	l->list.crawl = call_crawl(call_text(k, "crawlID"));
+	l->list.key = call_text(k, "key");
+	l->list.start = call_u64(k, "start");
+	l->list.size = call_u64(k, "size");
 	l->list.filter = filter_of(l);
-	l->list.ignore_case = m->ignore_case_given_case ==
-	    URLFRONTIER__LIST_URL_PARAMS__IGNORE_CASE_GIVEN_IGNORE_CASE &&
-	    m->ignorecase;
-	begin(l, m->local);
-}
-
-static void
-count_urls(struct grpc_call *c, struct str message)
-{
-	struct listing *l = grpc_data(c);
-	const Urlfrontier__CountUrlParams *m = call_read(&l->call,
-	    &urlfrontier__count_url_params__descriptor, message);
-
-	if (m == NULL)
-		return;
-	l->list.kind = LEASE_COUNT_URLS;
-	l->list.crawl = call_crawl(call_text(&l->call, "crawlID"));
-	l->list.key = call_text(&l->call, "key");
-	l->list.filter = filter_of(l);
-	l->list.ignore_case = m->ignore_case_given_case ==
-	    URLFRONTIER__COUNT_URL_PARAMS__IGNORE_CASE_GIVEN_IGNORE_CASE &&
-	    m->ignorecase;
-	begin(l, m->local_given_case ==
-	    URLFRONTIER__COUNT_URL_PARAMS__LOCAL_GIVEN_LOCAL && m->local);
-}
-
-static void
-purge_urls(struct grpc_call *c, struct str message)
-{
-	struct listing *l = grpc_data(c);
-	const Urlfrontier__PurgeUrlParams *m = call_read(&l->call,
-	    &urlfrontier__purge_url_params__descriptor, message);
-	int64_t now = wall_s(clock_wall());
-
-	if (m == NULL)
-		return;
-	l->list.kind = LEASE_PURGE_URLS;
-	l->list.crawl = call_crawl(call_text(&l->call, "crawlID"));
-	l->list.key = call_text(&l->call, "key");
-	l->list.before_s = (uint64_t)now > m->days * S_PER_DAY ?
-	    (uint64_t)now - m->days * S_PER_DAY : 0;
-	if (!engine_crawls_refuse(&l->call, l->list.crawl))
-		begin(l, false);
-}
-
-static void
-list_queues(struct grpc_call *c, struct str message)
-{
-	struct listing *l = grpc_data(c);
-	const Urlfrontier__Pagination *m = call_read(&l->call,
-	    &urlfrontier__pagination__descriptor, message);
-
-	if (m == NULL)
-		return;
-	l->list.kind = LEASE_LIST_QUEUES;
-	l->list.crawl = call_crawl(call_text(&l->call, "crawlID"));
-	l->list.start = m->start;
-	l->list.size = m->size;
-	l->list.include_inactive = m->include_inactive;
+	l->list.ignore_case = call_u64(k, "ignoreCase");
+	l->list.include_inactive = call_u64(k, "include_inactive");
+	if (k->rpc == RPC_PURGE_URLS)
+		l->list.before_s = days_ago_s(call_u64(k, "days"));
 	/* Its memory is the call's, which may end before the walk does. */
-	l->list.after = arena_copy(&l->call.arena, grpc_metadata(c,
-	    LIST_AFTER));
-	begin(l, m->local);
-}
-
-static void
-list_crawls(struct grpc_call *c, struct str message)
-{
-	struct listing *l = grpc_data(c);
-	const Urlfrontier__Local *m = call_read(&l->call,
-	    &urlfrontier__local__descriptor, message);
-
-	if (m == NULL)
+	if (k->rpc == RPC_LIST_QUEUES)
+		l->list.after = arena_copy(&l->call.arena, grpc_metadata(c,
+		    LIST_AFTER));
+	if (k->rpc == RPC_PURGE_URLS &&
+	    engine_crawls_refuse(&l->call, l->list.crawl))
 		return;
-	l->list.kind = LEASE_LIST_CRAWLS;
-	begin(l, m->local);
+	if (call_is_local(k, call_u64(k, "local")))
+		list_ask(l);
+	else
+		gather_begin(l);
 }
 
-#define EVENTS(handler) \
-	const struct grpc_events urlfrontier_##handler = {                   \
-		.on_open = on_open, .on_message = handler,                   \
-		.on_writable = on_writable, .on_end = on_end }
-EVENTS(list_urls);
-EVENTS(count_urls);
-EVENTS(purge_urls);
-EVENTS(list_queues);
-EVENTS(list_crawls);
+const struct grpc_events urlfrontier_listing = { .on_open = on_open,
+	.on_message = listing, .on_writable = on_writable, .on_end = on_end };

@@ -43,6 +43,9 @@ void list_end(struct listing *, enum grpc_code, const char *text);
 /* Put an entry into the stream. */
 enum grpc_room list_send(struct listing *, const struct lease_entry *);
 
+/* The answer to ListQueues: the names in `reply`, and where they begin. */
+void list_reply_queues(struct listing *, uint64_t start);
+
 /* ---- gather.c: all nodes ------------------------------------------------- */
 
 /* What the call asks for is in `list`; from now on it is the gather's. */

@@ -20,24 +20,24 @@
  */
 #define URLFRONTIER_RPCS(X)                                                  \
 	X(LIST_NODES,     "ListNodes",       UNARY,         list_nodes,   0) \
-	X(LIST_CRAWLS,    "ListCrawls",      UNARY,         list_crawls,  0) \
-	X(DELETE_CRAWL,   "DeleteCrawl",     UNARY,         delete_crawl, 1) \
-	X(LIST_QUEUES,    "ListQueues",      UNARY,         list_queues,  0) \
+	X(LIST_CRAWLS,    "ListCrawls",      UNARY,         listing,      0) \
+	X(DELETE_CRAWL,   "DeleteCrawl",     UNARY,         control,      1) \
+	X(LIST_QUEUES,    "ListQueues",      UNARY,         listing,      0) \
 	X(GET_URLS,       "GetURLs",         SERVER_STREAM, get_urls,     1) \
 	X(PUT_URLS,       "PutURLs",         BIDI,          put_urls,     1) \
 	X(PUT_DISCOVERED, "PutDiscovered",   BIDI,          put_batches,  1) \
-	X(GET_STATS,      "GetStats",        UNARY,         get_stats,    0) \
-	X(DELETE_QUEUE,   "DeleteQueue",     UNARY,         delete_queue, 1) \
-	X(BLOCK_QUEUE,    "BlockQueueUntil", UNARY,         block_queue,  1) \
-	X(SET_ACTIVE,     "SetActive",       UNARY,         set_active,   1) \
-	X(GET_ACTIVE,     "GetActive",       UNARY,         get_active,   0) \
-	X(SET_DELAY,      "SetDelay",        UNARY,         set_delay,    1) \
+	X(GET_STATS,      "GetStats",        UNARY,         control,      0) \
+	X(DELETE_QUEUE,   "DeleteQueue",     UNARY,         control,      1) \
+	X(BLOCK_QUEUE,    "BlockQueueUntil", UNARY,         control,      1) \
+	X(SET_ACTIVE,     "SetActive",       UNARY,         control,      1) \
+	X(GET_ACTIVE,     "GetActive",       UNARY,         control,      0) \
+	X(SET_DELAY,      "SetDelay",        UNARY,         control,      1) \
 	X(SET_LOG_LEVEL,  "SetLogLevel",     UNARY,         set_level,    1) \
-	X(SET_LIMIT,      "SetCrawlLimit",   UNARY,         set_limit,    1) \
+	X(SET_LIMIT,      "SetCrawlLimit",   UNARY,         control,      1) \
 	X(GET_URL_STATUS, "GetURLStatus",    UNARY,         url_status,   0) \
-	X(LIST_URLS,      "ListURLs",        SERVER_STREAM, list_urls,    0) \
-	X(COUNT_URLS,     "CountURLs",       UNARY,         count_urls,   0) \
-	X(PURGE_URLS,     "PurgeURLs",       UNARY,         purge_urls,   1)
+	X(LIST_URLS,      "ListURLs",        SERVER_STREAM, listing,      0) \
+	X(COUNT_URLS,     "CountURLs",       UNARY,         listing,      0) \
+	X(PURGE_URLS,     "PurgeURLs",       UNARY,         listing,      1)
 
 enum urlfrontier_rpc {
 #define URLFRONTIER_RPC_ENUM(id, ...) RPC_##id,
@@ -147,14 +147,21 @@ void *call_read(struct door_call *, const ProtobufCMessageDescriptor *,
 /* Any other message, in the call's arena; NULL: it cannot be decoded. */
 void *call_unpack(struct door_call *, const ProtobufCMessageDescriptor *,
     struct str message);
-/* A text of the request by its field's name; "" when there is none. */
+/*
+ * A field of the request by its name: a text, and a number (bool, enum,
+ * uint32, uint64).  "" and 0: the request has no such field, or its message
+ * type does not define one.
+ */
 struct str call_text(const struct door_call *, const char *name);
+uint64_t call_u64(const struct door_call *, const char *name);
 /* Answers; nothing happens when the caller has left. */
 void call_reply(struct door_call *, const ProtobufCMessage *);
 /* The same with a text behind it, which may hold any character. */
 void call_reply_text(struct door_call *, const ProtobufCMessage *,
     uint32_t number, struct str text);
 void call_reply_bytes(struct door_call *, struct str message);
+/* A Long. */
+void call_reply_number(struct door_call *, uint64_t);
 void call_fail(struct door_call *, enum grpc_code, const char *text);
 /* What a verb's result means to the caller, with a sentence. */
 void call_fail_err(struct door_call *, enum err);
