@@ -105,6 +105,20 @@ call_read(struct door_call *k, const ProtobufCMessageDescriptor *d,
 	return m;
 }
 
+/* Some request of this service has a field of this name. */
+static bool
+is_field(const char *name)
+{
+	const ProtobufCServiceDescriptor *s =
+	    &urlfrontier__urlfrontier__descriptor;
+
+	for (unsigned i = 0; i < s->n_methods; i++)
+		if (protobuf_c_message_descriptor_get_field_by_name(
+		    s->methods[i].input, name) != NULL)
+			return true;
+	return false;
+}
+
 /* The last field of this name and type counts.  NULL: there is none. */
 static const ProtobufCFieldDescriptor *
 find_field(const struct door_call *k, const char *name, enum pb_type type,
@@ -117,6 +131,7 @@ find_field(const struct door_call *k, const char *name, enum pb_type type,
 	struct pb_field f;
 	bool any = false;
 
+	CHECK(d != NULL || is_field(name));
 	while (d != NULL && pb_next(&r, &f))
 		if (f.number == d->id && f.type == type) {
 			*found = f;

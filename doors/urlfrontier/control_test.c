@@ -104,16 +104,15 @@ key_of(size_t node, size_t number)
 
 /* A URL in a queue of the crawl, straight to where it belongs. */
 static void
-put(size_t node, const char *key, uint64_t date)
+put_url(size_t node, const char *key, const char *url, uint64_t date)
 {
 	Urlfrontier__URLItem m = URLFRONTIER__URLITEM__INIT;
 	Urlfrontier__KnownURLItem k = URLFRONTIER__KNOWN_URLITEM__INIT;
 	Urlfrontier__URLInfo info = URLFRONTIER__URLINFO__INIT;
-	char url[] = "http://a.b/";
 	char crawl[] = "c";
 	struct heard s;
 
-	info.url = url;
+	info.url = (char *)(uintptr_t)url;
 	info.key = (char *)(uintptr_t)key;
 	info.crawlid = crawl;
 	k.info = &info;
@@ -122,6 +121,12 @@ put(size_t node, const char *key, uint64_t date)
 	m.known = &k;
 	assert_int_equal(ask(&s, node, "PutURLs", &m), GRPC_OK);
 	heard_free(&s);
+}
+
+static void
+put(size_t node, const char *key, uint64_t date)
+{
+	put_url(node, key, "http://a.b/", date);
 }
 
 static enum grpc_code
@@ -249,6 +254,90 @@ test_control(void **state)
 	assert_int_equal(ask(&s, 0, "DeleteCrawl", &d), GRPC_OK);
 	assert_int_equal(number_in(&s), 2);
 	assert_string_equal(stats_of(1, "", false), "0/0/0/0");
+}
+
+/* How many URLs of a queue of node 0 are served. */
+static size_t
+served_of(const char *key)
+{
+	Urlfrontier__GetParams m = URLFRONTIER__GET_PARAMS__INIT;
+	char crawl[] = "c";
+	struct heard s;
+
+	m.key = (char *)(uintptr_t)key;
+	m.item_case = URLFRONTIER__GET_PARAMS__ITEM_CRAWL_ID;
+	m.crawlid = crawl;
+	assert_int_equal(ask(&s, 0, "GetURLs", &m), GRPC_OK);
+	size_t n = s.messages;
+	heard_free(&s);
+	return n;
+}
+
+static size_t
+listed_queues(bool inactive, bool local)
+{
+	Urlfrontier__Pagination m = URLFRONTIER__PAGINATION__INIT;
+	char crawl[] = "c";
+	struct heard s;
+
+	m.crawlid = crawl;
+	m.include_inactive = inactive;
+	m.local = local;
+	assert_int_equal(ask(&s, 0, "ListQueues", &m), GRPC_OK);
+	Urlfrontier__QueueList *l = urlfrontier__queue_list__unpack(NULL,
+	    s.last.n, (const uint8_t *)s.last.p);
+	assert_non_null(l);
+	size_t n = l->n_values;
+	urlfrontier__queue_list__free_unpacked(l, NULL);
+	heard_free(&s);
+	return n;
+}
+
+/* Numbers and flags of requests take effect. */
+static void
+test_fields(void **state)
+{
+	Urlfrontier__QueueDelayParams d = URLFRONTIER__QUEUE_DELAY_PARAMS__INIT;
+	Urlfrontier__CrawlLimitParams l = URLFRONTIER__CRAWL_LIMIT_PARAMS__INIT;
+	const char *slow, *full;
+	char crawl[] = "c";
+	struct heard s;
+
+	(void)state;
+	nodes_start();
+	slow = key_of(0, 0);
+	full = key_of(0, 1);
+	put_url(0, slow, "http://a.b/1", 5);
+	put_url(0, full, "http://a.b/3", 5);
+	put_url(0, full, "http://a.b/4", 0);
+	put(1, key_of(1, 0), 5);
+	assert_int_equal(listed_queues(false, false), 3);
+	assert_int_equal(listed_queues(false, true), 2);
+
+	d.crawlid = l.crawlid = crawl;
+	d.key = (char *)(uintptr_t)slow;
+	d.delay_requestable = 1000;
+	assert_int_equal(ask(&s, 0, "SetDelay", &d), GRPC_OK);
+	assert_int_equal(served_of(slow), 1);
+	put_url(0, slow, "http://a.b/2", 5);
+	assert_int_equal(served_of(slow), 0);
+	d.delay_requestable = 0;
+	assert_int_equal(ask(&s, 0, "SetDelay", &d), GRPC_OK);
+	assert_int_equal(served_of(slow), 1);
+
+	l.key = (char *)(uintptr_t)full;
+	l.limit = 1;
+	assert_int_equal(ask(&s, 0, "SetCrawlLimit", &l), GRPC_OK);
+	assert_int_equal(served_of(full), 0);
+	l.limit = 2;
+	assert_int_equal(ask(&s, 0, "SetCrawlLimit", &l), GRPC_OK);
+	assert_int_equal(served_of(full), 1);
+
+	assert_int_equal(ask_queue(&s, 0, "DeleteQueue", slow, true), GRPC_OK);
+	heard_free(&s);
+	put_url(0, slow, "http://a.b/5", 0);
+	assert_int_equal(listed_queues(false, true), 1);
+	assert_int_equal(listed_queues(true, true), 2);
 }
 
 static void
@@ -414,6 +503,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_control),
+		TEST(test_fields),
 		TEST(test_status),
 		TEST(test_list_nodes),
 		TEST(test_dead),

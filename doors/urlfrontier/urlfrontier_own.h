@@ -150,7 +150,8 @@ void *call_unpack(struct door_call *, const ProtobufCMessageDescriptor *,
 /*
  * A field of the request by its name: a text, and a number (bool, enum,
  * uint32, uint64).  "" and 0: the request has no such field, or its message
- * type does not define one.
+ * type does not define one, but another request's type does: a name that no
+ * request has is a mistake and aborts.
  */
 struct str call_text(const struct door_call *, const char *name);
 uint64_t call_u64(const struct door_call *, const char *name);
