@@ -24,6 +24,10 @@
 #define FREED(fn) __attribute__((cleanup(fn)))
 #define NORETURN _Noreturn
 
+/* Columns of a table X(first, second, ...), as elements of an array. */
+#define TABLE_FIRST(first, ...) first,
+#define TABLE_SECOND(first, ...) TABLE_FIRST(__VA_ARGS__, 0)
+
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))

@@ -12,14 +12,10 @@ static const char *const outcomes[] = { "item", "exception", "skipped",
 static const char *const classes[] = { "none", "1xx", "2xx", "3xx", "4xx",
 	"5xx" };
 static const char *const exceptions[] = {
-#define NAME(name, word) word,
-	EXCEPTIONS(NAME)
-#undef NAME
+	EXCEPTIONS(TABLE_SECOND)
 };
 static const char *const skips[] = {
-#define NAME(name, word, text) word,
-	SKIP_TABLE(NAME)
-#undef NAME
+	SKIP_TABLE(TABLE_SECOND)
 };
 static const char *const host_states[] = { "ready", "delayed", "backoff" };
 

@@ -21,9 +21,7 @@ struct warc_writer {
 };
 
 static const char *const type_names[] = {
-#define WARC_TYPE_TEXT(name, text) text,
-	WARC_TYPES(WARC_TYPE_TEXT)
-#undef WARC_TYPE_TEXT
+	WARC_TYPES(TABLE_SECOND)
 };
 
 const char *

@@ -25,15 +25,11 @@ struct warc_reader {
 };
 
 static const char *const oddity_texts[] = {
-#define WARC_ODDITY_TEXT(name, text) text,
-	WARC_ODDITIES(WARC_ODDITY_TEXT)
-#undef WARC_ODDITY_TEXT
+	WARC_ODDITIES(TABLE_SECOND)
 };
 
 static const char *const cause_texts[] = {
-#define WARC_DAMAGE_TEXT(name, text) text,
-	WARC_DAMAGES(WARC_DAMAGE_TEXT)
-#undef WARC_DAMAGE_TEXT
+	WARC_DAMAGES(TABLE_SECOND)
 };
 
 const char *

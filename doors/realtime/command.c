@@ -9,9 +9,7 @@
 #define SHOWN_MAX 100
 
 static const char *const codes[] = {
-#define CODE_TEXT(id, text) text,
-	REALTIME_CODES(CODE_TEXT)
-#undef CODE_TEXT
+	REALTIME_CODES(TABLE_SECOND)
 };
 
 const char *

@@ -8,9 +8,7 @@ static const char *const closes[] = { "1000", "1001", "1002", "1003", "1005",
     "1006", "1007", "1008", "1009", "1011", "1013", "other" };
 
 static const char *const kinds[] = {
-#define KIND_TEXT(id, text) text,
-	SUB_KINDS(KIND_TEXT)
-#undef KIND_TEXT
+	SUB_KINDS(TABLE_SECOND)
 };
 /* The last one counts messages that were no command. */
 static const char *const verbs[] = {
@@ -20,9 +18,7 @@ static const char *const verbs[] = {
 	"none"
 };
 static const char *const codes[] = {
-#define CODE_NAME(id, text) text,
-	REALTIME_CODES(CODE_NAME)
-#undef CODE_NAME
+	REALTIME_CODES(TABLE_SECOND)
 };
 _Static_assert(ARRAY_LEN(verbs) * CODE_COUNT <= METRIC_LABELS_MAX, "too many");
 

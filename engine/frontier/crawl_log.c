@@ -5,9 +5,7 @@
 #define MINUTE_NS (60 * NS_PER_S)
 
 static const char *const kind_names[] = {
-#define NAME(name, word) word,
-	CRAWL_LOG_KINDS(NAME)
-#undef NAME
+	CRAWL_LOG_KINDS(TABLE_SECOND)
 };
 
 void

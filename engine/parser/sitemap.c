@@ -107,9 +107,7 @@ static enum tag
 tag_of(const char *name)
 {
 	static const char *const names[] = {
-#define TAG_TEXT(name, text) text,
-		TAGS(TAG_TEXT)
-#undef TAG_TEXT
+		TAGS(TABLE_SECOND)
 	};
 	const char *colon = strrchr(name, ':');
 

@@ -99,9 +99,7 @@ const char *
 address_class_text(enum address_class class)
 {
 	static const char *const texts[ADDRESS_CLASS_COUNT] = {
-#define ADDRESS_TEXT(name, text) text,
-		ADDRESS_TABLE(ADDRESS_TEXT)
-#undef ADDRESS_TEXT
+		ADDRESS_TABLE(TABLE_SECOND)
 	};
 
 	CHECK(class < ADDRESS_CLASS_COUNT);

@@ -276,9 +276,7 @@ static bool
 has_row(struct str name)
 {
 	static const char *const left_out[] = {
-#define LEFT_OUT_ROW(name) name,
-		SNAPSHOT_LEFT_OUT(LEFT_OUT_ROW)
-#undef LEFT_OUT_ROW
+		SNAPSHOT_LEFT_OUT(TABLE_FIRST)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)

@@ -7,9 +7,7 @@
 #define LAST_US (INT64_C(253402300799) * US_PER_S)
 
 static const char *const units[] = {
-#define SCHEDULE_UNIT_ROW(name, text) text,
-	SCHEDULE_UNITS(SCHEDULE_UNIT_ROW)
-#undef SCHEDULE_UNIT_ROW
+	SCHEDULE_UNITS(TABLE_SECOND)
 };
 static const char *const timings[] = { "regular_interval", "after_previous" };
 
