@@ -107,20 +107,14 @@ gone(void *arg, const struct url_entry *e)
 	    buf_str(&f->value));
 }
 
-static void
-count(struct frontier *f)
+void
+known_evict_count(struct frontier *f)
 {
 	struct url_table_stats s;
 
 	url_table_stats(f->known, &s);
 	metric_set(&metrics[METRIC_KNOWN_URLS], (int64_t)s.count);
 	metric_set(&metrics[METRIC_KNOWN_BYTES], (int64_t)s.bytes);
-}
-
-void
-known_evict_swept(struct frontier *f)
-{
-	count(f);
 }
 
 static void gate_open(struct frontier *);
@@ -168,7 +162,7 @@ consider(struct frontier *f)
 {
 	struct known_evict *m = f->evict;
 
-	count(f);
+	known_evict_count(f);
 	for (;;) {
 		m->closed |= full(f);
 		if (!m->closed || m->waiting || m->reads > 0)
@@ -337,15 +331,10 @@ gate_open(struct frontier *f)
 
 	m->closed = false;
 	list_init(&waits);
-	while (!list_empty(&m->waits)) {
-		struct list *n = m->waits.next;
-		list_take(n);
-		list_put(&waits, n);
-	}
+	list_move_all(&waits, &m->waits);
 	while (!list_empty(&waits)) {
-		struct eviction_wait *g =
-		    LIST_ITEM(waits.next, struct eviction_wait, node);
-		list_take(&g->node);
+		struct eviction_wait *g = LIST_POP(&waits,
+		    struct eviction_wait, node);
 		g->open(f, g);
 	}
 	ask_those_held(f);
@@ -518,7 +507,7 @@ known_evict_load_end(struct known_evict_load **lp, enum err e, struct why *w)
 	if (e == OK && l->n % LOAD_BATCH != 0)
 		e = index_write(ledger_index(l->frontier->ledger), l->batch,
 		    w);
-	count(l->frontier);
+	known_evict_count(l->frontier);
 	index_batch_free(&l->batch);
 	buf_free(&l->value);
 	mem_free(lp);

@@ -33,7 +33,7 @@ bool known_evict_may_read(struct frontier *, struct eviction_wait *);
 void known_evict_read_back(struct frontier *);
 /* Some URLs are in the index only: what the table lacks may be known. */
 bool known_evict_is_partial(const struct frontier *);
-void known_evict_swept(struct frontier *);     /* URLs left for good */
+void known_evict_count(struct frontier *);     /* metrics of the table */
 
 /*
  * URLs of a crawl that goes on, some `urls` of them: into the table, or into

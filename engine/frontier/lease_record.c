@@ -136,11 +136,10 @@ crawl_from(struct frontier *f, struct str bytes, uint32_t id)
 
 /* They are set right when all is loaded: dates, marks, ends. */
 static void
-leases_from(struct lease_queue *q, struct reader *in)
+leases_from(struct lease_queue *q, int64_t start_us, uint32_t lease_s,
+    struct reader *in)
 {
 	struct frontier *f = q->crawl->frontier;
-	int64_t start = (int64_t)read_be64(in);
-	uint32_t lease_s = read_be32(in);
 	uint64_t n = read_varint(in);
 	struct lease_batch *b;
 
@@ -148,7 +147,7 @@ leases_from(struct lease_queue *q, struct reader *in)
 		in->bad = true;
 		return;
 	}
-	b = lease_batch_get(q, start, lease_s);
+	b = lease_batch_get(q, start_us, lease_s);
 	for (; n > 0; n--) {
 		uint64_t hash = read_be64(in);
 		struct lease_out *old = lease_out_find(f->leases, hash);
@@ -163,30 +162,23 @@ replay_leases(struct frontier *f, struct reader *in)
 {
 	uint32_t crawl = read_be32(in);
 	struct lease_queue *q = lease_queue_of(f, crawl, read_be32(in));
-	struct reader start = *in;
-	uint64_t at = read_be64(&start);
-	uint32_t lease_s = read_be32(&start);
-	struct buf rest = BUF_INIT;
-
+	int64_t start_us = (int64_t)read_be64(in);
+	uint32_t lease_s = read_be32(in);
 	/* Between them stands the turn that it got. */
-	uint64_t ticket = read_varint(&start);
-	if (start.bad)
+	uint64_t ticket = read_varint(in);
+
+	if (in->bad)
 		return false;
 	/* Deleted, and the index is ahead of this note. */
 	if (q == NULL)
 		return true;
-	buf_put_be64(&rest, at);
-	buf_put_be32(&rest, lease_s);
-	buf_put(&rest, start.p, start.n);
-	struct reader leases = reader_of(buf_str(&rest));
-	leases_from(q, &leases);
-	buf_free(&rest);
+	leases_from(q, start_us, lease_s, in);
 	q->ticket = ticket;
-	q->served = (int64_t)at;
+	q->served = start_us;
 	f->leases->next_ticket = MAX(f->leases->next_ticket, ticket + 1);
 	f->leases->recorded_us = MAX(f->leases->recorded_us, q->served);
 	lease_keep(q);
-	return !leases.bad;
+	return !in->bad;
 }
 
 static bool
@@ -331,8 +323,11 @@ lease_record(struct frontier *f, enum index_family family, struct str key,
 	if (lease_crawl_of(f, crawl) == NULL)
 		return false;
 	q = queue_from(f, &v);
-	while (q != NULL && v.n > 0 && !v.bad)
-		leases_from(q, &v);
+	while (q != NULL && v.n > 0 && !v.bad) {
+		int64_t start_us = (int64_t)read_be64(&v);
+		uint32_t lease_s = read_be32(&v);
+		leases_from(q, start_us, lease_s, &v);
+	}
 	*fine = q != NULL && !v.bad;
 	return true;
 }
@@ -535,50 +530,37 @@ settle(struct frontier *f, const struct recount *r)
 	    (int64_t)(r->completed - q->completed));
 }
 
-/* The next crawl or queue, for a seek behind this one. */
 static void
-seek_behind(struct index_iter *i, uint64_t prefix, size_t bytes)
+put_prefix(struct buf *b, uint64_t id, size_t bytes)
 {
-	struct buf key = BUF_INIT;
-
 	if (bytes == 4)
-		buf_put_be32(&key, (uint32_t)prefix);
+		buf_put_be32(b, (uint32_t)id);
 	else
-		buf_put_be64(&key, prefix);
-	index_iter_seek(i, buf_str(&key));
-	buf_free(&key);
-}
-
-static bool
-next_group(struct index_iter *i, uint64_t id, size_t bytes)
-{
-	uint64_t last = bytes == 4 ? UINT32_MAX : UINT64_MAX;
-
-	if (id == last)
-		return false;
-	seek_behind(i, id + 1, bytes);
-	return true;
+		buf_put_be64(b, id);
 }
 
 /*
- * URLs of a queue that was deleted: a crash came before they were.  What names
- * neither a queue nor a crawl of ours is such a one.
+ * Go on behind the URLs of a crawl (an id of 4 bytes) or of a queue (8).
+ * Orphans are dropped: they are those of a queue that was deleted, and a crash
+ * came before they were.  False at the end of all ids.
  */
-static void
-drop_orphans(struct index *x, struct index_batch *b, uint64_t id, size_t bytes)
+static bool
+pass_urls(struct index_iter *i, struct index *x, struct index_batch *b,
+    uint64_t id, size_t bytes, bool orphans)
 {
+	bool last = id == UINT64_MAX >> (64 - 8 * bytes);
 	struct buf from = BUF_INIT, to = BUF_INIT;
 
-	if (bytes == 4) {
-		buf_put_be32(&from, (uint32_t)id);
-		buf_put_be32(&to, (uint32_t)id + 1);
-	} else {
-		buf_put_be64(&from, id);
-		buf_put_be64(&to, id + 1);
-	}
-	index_delete_range(x, b, INDEX_URL, buf_str(&from), buf_str(&to));
+	put_prefix(&from, id, bytes);
+	put_prefix(&to, id + 1, bytes);
+	if (orphans)
+		index_delete_range(x, b, INDEX_URL, buf_str(&from),
+		    buf_str(&to));
+	if (!last)
+		index_iter_seek(i, buf_str(&to));
 	buf_free(&from);
 	buf_free(&to);
+	return !last;
 }
 
 static enum err
@@ -607,16 +589,13 @@ load_urls(struct frontier *f, struct index_batch *b, struct why *w)
 		settle(f, &load.at);
 		load.at = (struct recount){ .next_due = DATE_NEVER, .queue =
 		    lease_queue_of(f, crawl, (uint32_t)id) };
-		if (load.at.queue != NULL) {
+		if (load.at.queue != NULL)
 			at = id;
-		} else if (lease_crawl_of(f, crawl) != NULL) {
-			drop_orphans(x, b, id, 8);
-			more = next_group(i, id, 8);
-		} else {
-			if (crawl_get(f, crawl) == NULL)
-				drop_orphans(x, b, crawl, 4);
-			more = next_group(i, crawl, 4);
-		}
+		else if (lease_crawl_of(f, crawl) != NULL)
+			more = pass_urls(i, x, b, id, 8, true);
+		else
+			more = pass_urls(i, x, b, crawl, 4,
+			    crawl_get(f, crawl) == NULL);
 	}
 	settle(f, &load.at);
 	load_entries(f, &load);

@@ -14,6 +14,7 @@
 #ifndef ENGINE_FRONTIER_QUERY_H
 #define ENGINE_FRONTIER_QUERY_H
 
+#include "base/heap.h"
 #include "engine/frontier/frontier.h"
 
 /* --- queues ------------------------------------------------------------- */
@@ -24,6 +25,7 @@ struct queried_queue {
 	uint64_t queued;             /* waiting or leased */
 	bool waits;                  /* some are not leased */
 	struct str from;             /* the cursor: a key of the index */
+	struct heap_node node;       /* the frontier's */
 };
 struct frontier_queues_query {
 	uint32_t crawl;
@@ -32,8 +34,8 @@ struct frontier_queues_query {
 	struct queried_queue *queues;   /* the longest first */
 	size_t n;
 	uint64_t left;               /* queues with URLs; */
-	uint64_t
-	    waiting_for_slot; /* of these, without a place (host_slots.c) */
+	/* Of these, without a place in their loop (host_slots.c). */
+	uint64_t waiting_for_slot;
 	struct crawl_view view;
 	bool loaded;                 /* it runs, or will, in this process */
 	uint64_t tickets;            /* URLs that max_items leaves */
@@ -45,6 +47,7 @@ struct frontier_queues_query {
 	struct mail mail;
 	struct ledger_query query;
 	struct frontier *frontier;
+	struct heap heap;            /* of `queues`, the shortest first */
 	uint32_t next;
 };
 void frontier_queues_query(struct frontier *, struct frontier_queues_query *);

@@ -48,56 +48,37 @@ shorter(const struct queried_queue *a, const struct queried_queue *b)
 	return a->queued != b->queued ? a->queued < b->queued : a->id > b->id;
 }
 
-static void
-swap(struct queried_queue *a, struct queried_queue *b)
+/* The shortest of those that are kept; there is one. */
+static struct queried_queue *
+shortest(const struct frontier_queues_query *l)
 {
-	struct queried_queue t = *a;
-
-	*a = *b;
-	*b = t;
-}
-
-/* The shortest is the first: its place goes to whoever is longer. */
-static void
-sink(struct queried_queue *q, size_t n)
-{
-	for (size_t at = 0, low; (low = 2 * at + 1) < n; at = low) {
-		if (low + 1 < n && shorter(&q[low + 1], &q[low]))
-			low++;
-		if (!shorter(&q[low], &q[at]))
-			return;
-		swap(&q[low], &q[at]);
-	}
-}
-
-static void
-rise(struct queried_queue *q, size_t at)
-{
-	for (; at > 0 && shorter(&q[at], &q[(at - 1) / 2]);
-	    at = (at - 1) / 2)
-		swap(&q[at], &q[(at - 1) / 2]);
+	return CONTAINER(heap_first(&l->heap), struct queried_queue, node);
 }
 
 static bool
 weighs(const struct frontier_queues_query *l, const struct queried_queue *x)
 {
 	return x->queued > 0 && (l->n < l->max ||
-	    (l->n > 0 && shorter(&l->queues[0], x)));
+	    (l->n > 0 && shorter(shortest(l), x)));
 }
 
 static void
 weigh(struct frontier_queues_query *l, struct queried_queue x)
 {
+	struct queried_queue *to;
+
 	l->left += x.queued > 0;
 	if (!weighs(l, &x))
 		return;
 	if (l->n < l->max) {
-		l->queues[l->n] = x;
-		rise(l->queues, l->n++);
+		to = &l->queues[l->n++];
 	} else {
-		l->queues[0] = x;
-		sink(l->queues, l->n);
+		/* The place of the shortest goes to whoever is longer. */
+		to = shortest(l);
+		heap_take(&l->heap, &to->node);
 	}
+	*to = x;
+	heap_put(&l->heap, &to->node, (int64_t)x.queued, UINT64_MAX - x.id);
 }
 
 static int
@@ -127,6 +108,7 @@ name_queues(struct frontier_queues_query *l, const struct crawl *c)
 static void
 answer_queues(struct frontier_queues_query *l, const struct crawl *c)
 {
+	heap_free(&l->heap);
 	if (c == NULL) {
 		l->n = 0;
 		why(&l->why, ERR_ABSENT, "there is no crawl %u", l->crawl);
@@ -185,6 +167,7 @@ queues_read(struct ledger_query *q)
 static void
 look_retired(struct frontier_queues_query *l, const struct crawl *c)
 {
+	heap_free(&l->heap);
 	l->n = 0;
 	l->left = l->waiting_for_slot = 0;
 	if (c->view.counts.queued == 0) {
@@ -230,6 +213,7 @@ frontier_queues_query(struct frontier *f, struct frontier_queues_query *l)
 	l->n = 0;
 	l->left = l->waiting_for_slot = 0;
 	l->next = QUEUE_SKIPPED + 1;
+	l->heap = HEAP_INIT;
 	l->queues = ARENA_ARRAY(&l->arena, struct queried_queue, l->max + 1);
 	l->why = WHY_INIT;
 	l->mail.deliver = some_queues;

@@ -130,7 +130,7 @@ sweep_urls(struct request *r)
 
 	for (size_t i = 0; i < t->n; i++)
 		url_table_remove(t->frontier->known, t->hashes[i]);
-	known_evict_swept(t->frontier);
+	known_evict_count(t->frontier);
 	return t->scan.ended ? SEEN : MORE_URLS;
 }
 
