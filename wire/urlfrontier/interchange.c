@@ -84,28 +84,61 @@ read_number(struct walk *k, yyjson_val *v, uint64_t *out)
 	    "18446744073709551615");
 }
 
-/* ---- Objects ------------------------------------------------------------- */
+/* ---- Fields -------------------------------------------------------------- */
 
-struct field {
-	struct str camel, proto;
-	enum err (*read)(struct walk *, yyjson_val *, void *message);
-};
+#define NAME_MAX_BYTES 32
 
-static size_t
-find_field(const struct field *fields, size_t n, struct str name)
+/* "creation_date" is "creationDate" in JSON. */
+static struct str
+json_name(const ProtobufCFieldDescriptor *f, char out[static NAME_MAX_BYTES])
 {
-	size_t i = 0;
+	bool upper = false;
+	size_t n = 0;
 
-	while (i < n && !str_eq(name, fields[i].camel) &&
-	    !str_eq(name, fields[i].proto))
+	for (const char *p = f->name; *p != '\0'; p++) {
+		CHECK(n < NAME_MAX_BYTES);
+		if (*p != '_')
+			out[n++] = upper ? (char)(*p - 'a' + 'A') : *p;
+		upper = *p == '_';
+	}
+	return (struct str){ out, n };
+}
+
+static bool
+is_name(const ProtobufCFieldDescriptor *f, struct str name)
+{
+	char room[NAME_MAX_BYTES];
+
+	return str_eq(name, str_of(f->name)) ||
+	    (strchr(f->name, '_') != NULL && str_eq(name, json_name(f, room)));
+}
+
+/* The number of fields if there is none. */
+static unsigned
+find_field(const ProtobufCMessageDescriptor *d, struct str name)
+{
+	unsigned i = 0;
+
+	while (i < d->n_fields && !is_name(&d->fields[i], name))
 		i++;
 	return i;
 }
 
-static enum err
-read_fields(struct walk *k, yyjson_val *object, const struct field *fields,
-    size_t n, void *message)
+static void *
+member(const void *message, unsigned offset)
 {
+	return (char *)(uintptr_t)message + offset;
+}
+
+/* ---- Objects ------------------------------------------------------------- */
+
+static enum err read_member(struct walk *, yyjson_val *,
+    const ProtobufCFieldDescriptor *, ProtobufCMessage *);
+
+static enum err
+read_object(struct walk *k, yyjson_val *object, ProtobufCMessage *m)
+{
+	const ProtobufCMessageDescriptor *d = m->descriptor;
 	unsigned seen = 0;
 	size_t at, max;
 	yyjson_val *key, *v;
@@ -115,15 +148,15 @@ read_fields(struct walk *k, yyjson_val *object, const struct field *fields,
 		return fail(k, "must be an object");
 	yyjson_obj_foreach(object, at, max, key, v) {
 		struct str name = { yyjson_get_str(key), yyjson_get_len(key) };
-		size_t i = find_field(fields, n, name);
+		unsigned i = find_field(d, name);
 		enter(k, name);
-		if (i == n)
+		if (i == d->n_fields)
 			return fail(k, "there is no such field");
 		if (!yyjson_is_null(v) && (seen & 1u << i))
 			return fail(k, "is there twice");
 		if (!yyjson_is_null(v)) {
 			seen |= 1u << i;
-			e = fields[i].read(k, v, message);
+			e = read_member(k, v, &d->fields[i], m);
 		}
 		if (e != OK)
 			return e;
@@ -132,12 +165,9 @@ read_fields(struct walk *k, yyjson_val *object, const struct field *fields,
 	return OK;
 }
 
-/* ---- StringList ---------------------------------------------------------- */
-
 static enum err
-read_values(struct walk *k, yyjson_val *v, void *message)
+read_values(struct walk *k, yyjson_val *v, Urlfrontier__StringList *list)
 {
-	Urlfrontier__StringList *list = message;
 	size_t at, max;
 	yyjson_val *one;
 
@@ -153,41 +183,31 @@ read_values(struct walk *k, yyjson_val *v, void *message)
 	return OK;
 }
 
-static const struct field list_fields[] = {
-	{ { "values", 6 }, { "values", 6 }, read_values },
-};
-
-/* ---- URLInfo ------------------------------------------------------------- */
-
 static enum err
 read_entry(struct walk *k, yyjson_val *key, yyjson_val *v,
     Urlfrontier__URLInfo *info)
 {
 	Urlfrontier__URLInfo__MetadataEntry *entry = ARENA_NEW(k->arena,
 	    Urlfrontier__URLInfo__MetadataEntry);
-	Urlfrontier__StringList *list = ARENA_NEW(k->arena,
-	    Urlfrontier__StringList);
 	struct str name = { yyjson_get_str(key), yyjson_get_len(key) };
 
 	enter(k, name);
 	urlfrontier__urlinfo__metadata_entry__init(entry);
-	urlfrontier__string_list__init(list);
+	entry->value = ARENA_NEW(k->arena, Urlfrontier__StringList);
+	urlfrontier__string_list__init(entry->value);
 	enum err e = read_text(k, key, &entry->key);
 	if (e == OK)
-		e = read_fields(k, v, list_fields, ARRAY_LEN(list_fields),
-		    list);
+		e = read_object(k, v, &entry->value->base);
 	if (e != OK)
 		return e;
-	entry->value = list;
 	info->metadata[info->n_metadata++] = entry;
 	k->depth--;
 	return OK;
 }
 
 static enum err
-read_metadata(struct walk *k, yyjson_val *v, void *message)
+read_metadata(struct walk *k, yyjson_val *v, Urlfrontier__URLInfo *info)
 {
-	Urlfrontier__URLInfo *info = message;
 	size_t at, max;
 	yyjson_val *key, *value;
 
@@ -204,118 +224,41 @@ read_metadata(struct walk *k, yyjson_val *v, void *message)
 }
 
 static enum err
-read_url(struct walk *k, yyjson_val *v, void *message)
+read_message(struct walk *k, yyjson_val *v, const ProtobufCFieldDescriptor *f,
+    ProtobufCMessage *m)
 {
-	return read_text(k, v, &((Urlfrontier__URLInfo *)message)->url);
+	const ProtobufCMessageDescriptor *d = f->descriptor;
+	ProtobufCMessage *child;
+
+	/* The one oneof of a URLItem. */
+	if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) {
+		uint32_t *which = member(m, f->quantifier_offset);
+		if (*which != 0)
+			return fail(k, "a URL is discovered or known, not "
+			    "both");
+		*which = f->id;
+	}
+	child = arena_take(k->arena, d->sizeof_message);
+	protobuf_c_message_init(d, child);
+	*(ProtobufCMessage **)member(m, f->offset) = child;
+	return read_object(k, v, child);
 }
 
+/* Messages of a URLItem have fields of these kinds alone. */
 static enum err
-read_key(struct walk *k, yyjson_val *v, void *message)
+read_member(struct walk *k, yyjson_val *v, const ProtobufCFieldDescriptor *f,
+    ProtobufCMessage *m)
 {
-	return read_text(k, v, &((Urlfrontier__URLInfo *)message)->key);
+	if (f->label == PROTOBUF_C_LABEL_REPEATED)
+		return f->type == PROTOBUF_C_TYPE_STRING ?
+		    read_values(k, v, (Urlfrontier__StringList *)m) :
+		    read_metadata(k, v, (Urlfrontier__URLInfo *)m);
+	if (f->type == PROTOBUF_C_TYPE_STRING)
+		return read_text(k, v, member(m, f->offset));
+	if (f->type == PROTOBUF_C_TYPE_UINT64)
+		return read_number(k, v, member(m, f->offset));
+	return read_message(k, v, f, m);
 }
-
-static enum err
-read_crawl(struct walk *k, yyjson_val *v, void *message)
-{
-	return read_text(k, v, &((Urlfrontier__URLInfo *)message)->crawlid);
-}
-
-static const struct field info_fields[] = {
-	{ { "url", 3 }, { "url", 3 }, read_url },
-	{ { "key", 3 }, { "key", 3 }, read_key },
-	{ { "metadata", 8 }, { "metadata", 8 }, read_metadata },
-	{ { "crawlID", 7 }, { "crawlID", 7 }, read_crawl },
-};
-
-static enum err
-read_info(struct walk *k, yyjson_val *v, Urlfrontier__URLInfo **out)
-{
-	*out = ARENA_NEW(k->arena, Urlfrontier__URLInfo);
-	urlfrontier__urlinfo__init(*out);
-	return read_fields(k, v, info_fields, ARRAY_LEN(info_fields), *out);
-}
-
-/* ---- Known and discovered ------------------------------------------------ */
-
-static enum err
-read_known_info(struct walk *k, yyjson_val *v, void *message)
-{
-	return read_info(k, v, &((Urlfrontier__KnownURLItem *)message)->info);
-}
-
-static enum err
-read_date(struct walk *k, yyjson_val *v, void *message)
-{
-	return read_number(k, v,
-	    &((Urlfrontier__KnownURLItem *)message)->refetchable_from_date);
-}
-
-static enum err
-read_discovered_info(struct walk *k, yyjson_val *v, void *message)
-{
-	return read_info(k, v,
-	    &((Urlfrontier__DiscoveredURLItem *)message)->info);
-}
-
-static const struct field known_fields[] = {
-	{ { "info", 4 }, { "info", 4 }, read_known_info },
-	{ { "refetchableFromDate", 19 }, { "refetchable_from_date", 21 },
-	    read_date },
-};
-static const struct field discovered_fields[] = {
-	{ { "info", 4 }, { "info", 4 }, read_discovered_info },
-};
-
-/* ---- URLItem ------------------------------------------------------------- */
-
-static enum err
-read_known(struct walk *k, yyjson_val *v, void *message)
-{
-	Urlfrontier__URLItem *item = message;
-
-	if (item->item_case != URLFRONTIER__URLITEM__ITEM__NOT_SET)
-		return fail(k, "a URL is discovered or known, not both");
-	item->item_case = URLFRONTIER__URLITEM__ITEM_KNOWN;
-	item->known = ARENA_NEW(k->arena, Urlfrontier__KnownURLItem);
-	urlfrontier__known_urlitem__init(item->known);
-	return read_fields(k, v, known_fields, ARRAY_LEN(known_fields),
-	    item->known);
-}
-
-static enum err
-read_discovered(struct walk *k, yyjson_val *v, void *message)
-{
-	Urlfrontier__URLItem *item = message;
-
-	if (item->item_case != URLFRONTIER__URLITEM__ITEM__NOT_SET)
-		return fail(k, "a URL is discovered or known, not both");
-	item->item_case = URLFRONTIER__URLITEM__ITEM_DISCOVERED;
-	item->discovered = ARENA_NEW(k->arena, Urlfrontier__DiscoveredURLItem);
-	urlfrontier__discovered_urlitem__init(item->discovered);
-	return read_fields(k, v, discovered_fields,
-	    ARRAY_LEN(discovered_fields), item->discovered);
-}
-
-static enum err
-read_id(struct walk *k, yyjson_val *v, void *message)
-{
-	return read_text(k, v, &((Urlfrontier__URLItem *)message)->id);
-}
-
-static enum err
-read_creation(struct walk *k, yyjson_val *v, void *message)
-{
-	return read_number(k, v,
-	    &((Urlfrontier__URLItem *)message)->creation_date);
-}
-
-static const struct field item_fields[] = {
-	{ { "discovered", 10 }, { "discovered", 10 }, read_discovered },
-	{ { "known", 5 }, { "known", 5 }, read_known },
-	{ { "ID", 2 }, { "ID", 2 }, read_id },
-	{ { "creationDate", 12 }, { "creation_date", 13 }, read_creation },
-};
 
 /* ---- Lines --------------------------------------------------------------- */
 
@@ -351,8 +294,7 @@ read_json(struct walk *k, struct str line, Urlfrontier__URLItem *item)
 	if (d == NULL)
 		return why(k->why, ERR_INPUT, "no JSON: %s, at byte %zu",
 		    bad.msg, bad.pos + 1);
-	return read_fields(k, yyjson_doc_get_root(d), item_fields,
-	    ARRAY_LEN(item_fields), item);
+	return read_object(k, yyjson_doc_get_root(d), &item->base);
 }
 
 static enum err
@@ -480,97 +422,114 @@ interchange_put_text(struct buf *b, const char *text)
 
 /* The name of the next member of an object that was opened with '{'. */
 static void
-put_name(struct buf *b, const char *name)
+put_name(struct buf *b, const ProtobufCFieldDescriptor *f)
 {
+	char room[NAME_MAX_BYTES];
+
 	if (b->p[b->n - 1] != '{')
 		buf_put_char(b, ',');
 	buf_put_char(b, '"');
-	buf_put_text(b, name);
+	buf_put_str(b, json_name(f, room));
 	buf_put_text(b, "\":");
 }
 
 static void
-put_text(struct buf *b, const char *name, const char *text)
+put_number(struct buf *b, uint64_t n)
 {
-	if (text == NULL || text[0] == '\0')
-		return;
-	put_name(b, name);
-	interchange_put_text(b, text);
-}
-
-static void
-put_number(struct buf *b, const char *name, uint64_t n)
-{
-	if (n == 0)
-		return;
 	char digits[24], *p = digits + sizeof(digits);
+
 	*--p = '"';
 	for (; n > 0; n /= 10)
 		*--p = (char)('0' + n % 10);
 	*--p = '"';
-	put_name(b, name);
 	buf_put(b, p, (size_t)(digits + sizeof(digits) - p));
 }
 
-static void
-put_entry(struct buf *b, const Urlfrontier__URLInfo__MetadataEntry *entry)
-{
-	const Urlfrontier__StringList *list = entry->value;
+static void put_message(struct buf *, const ProtobufCMessage *);
 
-	if (b->p[b->n - 1] != '{')
-		buf_put_char(b, ',');
-	interchange_put_text(b, entry->key);
-	buf_put_text(b, ":{");
-	for (size_t i = 0; list != NULL && i < list->n_values; i++) {
-		buf_put_text(b, i == 0 ? "\"values\":[" : ",");
+static void
+put_values(struct buf *b, const Urlfrontier__StringList *list)
+{
+	for (size_t i = 0; i < list->n_values; i++) {
+		buf_put_char(b, i == 0 ? '[' : ',');
 		interchange_put_text(b, list->values[i]);
 	}
-	buf_put_text(b, list != NULL && list->n_values > 0 ? "]}" : "}");
+	buf_put_char(b, ']');
+}
+
+static void
+put_metadata(struct buf *b, const Urlfrontier__URLInfo *info)
+{
+	for (size_t i = 0; i < info->n_metadata; i++) {
+		const Urlfrontier__StringList *list = info->metadata[i]->value;
+		buf_put_char(b, i == 0 ? '{' : ',');
+		interchange_put_text(b, info->metadata[i]->key);
+		buf_put_char(b, ':');
+		if (list != NULL)
+			put_message(b, &list->base);
+		else
+			buf_put_text(b, "{}");
+	}
+	buf_put_char(b, '}');
+}
+
+static bool
+has_field(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f)
+{
+	const void *at = member(m, f->offset);
+
+	if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
+		return *(const uint32_t *)member(m, f->quantifier_offset) ==
+		    f->id;
+	if (f->label == PROTOBUF_C_LABEL_REPEATED)
+		return *(const size_t *)member(m, f->quantifier_offset) > 0;
+	if (f->type == PROTOBUF_C_TYPE_UINT64)
+		return *(const uint64_t *)at != 0;
+	const char *text = *(char *const *)at;
+	return text != NULL && (f->type != PROTOBUF_C_TYPE_STRING ||
+	    text[0] != '\0');
+}
+
+/* An empty field is not written. */
+static void
+put_field(struct buf *b, const ProtobufCMessage *m,
+    const ProtobufCFieldDescriptor *f)
+{
+	const void *at = member(m, f->offset);
+
+	put_name(b, f);
+	if (f->label != PROTOBUF_C_LABEL_REPEATED) {
+		if (f->type == PROTOBUF_C_TYPE_STRING)
+			interchange_put_text(b, *(char *const *)at);
+		else if (f->type == PROTOBUF_C_TYPE_UINT64)
+			put_number(b, *(const uint64_t *)at);
+		else
+			put_message(b, *(ProtobufCMessage *const *)at);
+	} else if (f->type == PROTOBUF_C_TYPE_STRING) {
+		put_values(b, (const Urlfrontier__StringList *)m);
+	} else {
+		put_metadata(b, (const Urlfrontier__URLInfo *)m);
+	}
+}
+
+static void
+put_message(struct buf *b, const ProtobufCMessage *m)
+{
+	buf_put_char(b, '{');
+	for (unsigned i = 0; i < m->descriptor->n_fields; i++)
+		if (has_field(m, &m->descriptor->fields[i]))
+			put_field(b, m, &m->descriptor->fields[i]);
+	buf_put_char(b, '}');
 }
 
 void
 interchange_put_info(struct buf *b, const Urlfrontier__URLInfo *info)
 {
-	buf_put_char(b, '{');
-	put_text(b, "url", info->url);
-	put_text(b, "key", info->key);
-	if (info->n_metadata > 0) {
-		put_name(b, "metadata");
-		buf_put_char(b, '{');
-		for (size_t i = 0; i < info->n_metadata; i++)
-			put_entry(b, info->metadata[i]);
-		buf_put_char(b, '}');
-	}
-	put_text(b, "crawlID", info->crawlid);
-	buf_put_char(b, '}');
-}
-
-/* `"kind":{"info":{...}`, to be closed by the caller. */
-static void
-put_kind(struct buf *b, const char *kind, const Urlfrontier__URLInfo *info)
-{
-	put_name(b, kind);
-	buf_put_char(b, '{');
-	if (info == NULL)
-		return;
-	put_name(b, "info");
-	interchange_put_info(b, info);
+	put_message(b, &info->base);
 }
 
 void
 interchange_put(struct buf *b, const Urlfrontier__URLItem *item)
 {
-	buf_put_char(b, '{');
-	if (item->item_case == URLFRONTIER__URLITEM__ITEM_DISCOVERED) {
-		put_kind(b, "discovered", item->discovered->info);
-		buf_put_char(b, '}');
-	} else if (item->item_case == URLFRONTIER__URLITEM__ITEM_KNOWN) {
-		put_kind(b, "known", item->known->info);
-		put_number(b, "refetchableFromDate",
-		    item->known->refetchable_from_date);
-		buf_put_char(b, '}');
-	}
-	put_text(b, "ID", item->id);
-	put_number(b, "creationDate", item->creation_date);
-	buf_put_char(b, '}');
+	put_message(b, &item->base);
 }
