@@ -434,7 +434,7 @@ on_closed(struct net_conn *nc, const struct why *why_)
 		web_request_drop(c->request);
 	if (c->socket != NULL)
 		web_socket_lost(c->socket);
-	web_http2_lost(c);
+	http2_free(&c->http2);
 	buf_free(&c->in);
 	mem_free(&c);
 }
@@ -503,7 +503,7 @@ web_conn_drain(struct web_conn *c)
 	if (c->state == CONN_HEAD)
 		web_conn_end(c);
 	else if (c->state == CONN_SOCKET)
-		web_socket_drain(c->socket);
+		web_socket_close(c->socket, 1001, "the program is ending");
 	else if (c->state == CONN_HTTP2)
-		web_http2_drain(c);
+		http2_drain(c->http2);
 }

@@ -239,15 +239,3 @@ web_http2_tick(struct web_conn *c)
 	}
 	web_conn_due(c, mono_add_ms(now(c), tick_ms(l)));
 }
-
-void
-web_http2_drain(struct web_conn *c)
-{
-	http2_drain(c->http2);
-}
-
-void
-web_http2_lost(struct web_conn *c)
-{
-	http2_free(&c->http2);
-}

@@ -292,8 +292,6 @@ void web_http2_begin(struct web_conn *);
 void web_http2_bytes(struct web_conn *, struct str);
 void web_http2_turn(struct web_conn *);
 void web_http2_tick(struct web_conn *);
-void web_http2_drain(struct web_conn *);
-void web_http2_lost(struct web_conn *);
 
 /* -- web_socket.c -- */
 
@@ -304,6 +302,5 @@ void web_socket_turn(struct web_socket *);
 void web_socket_tick(struct web_socket *);
 /* The connection is gone. */
 void web_socket_lost(struct web_socket *);
-void web_socket_drain(struct web_socket *);
 
 #endif

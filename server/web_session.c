@@ -7,8 +7,8 @@
 
 #include <yyjson.h>
 
-#include "base/text.h"
 #include "os/clock.h"
+#include "server/json_writer.h"
 #include "wire/digest.h"
 
 #define TOKEN_FIELD "token"
@@ -168,13 +168,12 @@ put_rights(struct web_request *r, struct buf *b)
 	size_t n;
 	const char *const *names = token_door_names(&n);
 
-	buf_put_text(b, ",\"rights\":{");
+	json_object(b, "rights");
 	for (size_t d = 0; d < n; d++) {
 		enum token_door door = (enum token_door)d;
-		buf_printf(b, "%s\"%s\":\"%s\"", d > 0 ? "," : "",
-		    names[d],
-		    web_may(r, door, TOKEN_WRITE) ? "write" :
-		    web_may(r, door, TOKEN_READ) ? "read" : "none");
+		json_str(b, names[d],
+		    web_may(r, door, TOKEN_WRITE) ? STR("write") :
+		    web_may(r, door, TOKEN_READ) ? STR("read") : STR("none"));
 	}
 	buf_put_text(b, "}");
 }
@@ -191,17 +190,17 @@ answer_session(struct web_request *r, int status, const struct web_session *s)
 	bool wanted = web_wants_token(r->web, TOKEN_DOOR_CONSOLE) ||
 	    web_wants_token(r->web, TOKEN_DOOR_REALTIME);
 
-	buf_printf(&b, "{\"wanted\":%s,\"valid\":%s,\"name\":",
-	    wanted ? "true" : "false", r->passed ? "true" : "false");
+	json_object(&b, NULL);
+	json_bool(&b, "wanted", wanted);
+	json_bool(&b, "valid", r->passed);
 	if (r->passed)
-		text_json(&b, str_of(r->pass.name));
+		json_str(&b, "name", str_of(r->pass.name));
 	else
-		buf_put_text(&b, "null");
-	buf_put_text(&b, ",\"csrf\":");
+		json_null(&b, "name");
 	if (s != NULL)
-		text_json(&b, str_of(s->csrf));
+		json_str(&b, "csrf", str_of(s->csrf));
 	else
-		buf_put_text(&b, "null");
+		json_null(&b, "csrf");
 	put_rights(r, &b);
 	buf_put_text(&b, "}\n");
 	web_answer(r, status, JSON_TYPE, buf_str(&b));

@@ -71,7 +71,7 @@ socket_new(struct web_request *r)
 	s->conn = c;
 	s->passed = r->passed;
 	s->pass = r->pass;
-	s->ws = ws_new((size_t)w->limits.message_bytes_max, came, s);
+	s->ws = ws_new(false, (size_t)w->limits.message_bytes_max, came, s);
 	s->next_turn.fire = next_turn;
 	list_put(&w->sockets, &s->node);
 	w->n.sockets++;
@@ -245,20 +245,20 @@ web_socket_tick(struct web_socket *s)
 		return;
 	}
 	if (net_room(s->conn->net) > 0)
-		ws_put_ping(net_out(s->conn->net), STR(""));
+		ws_put_ping(net_out(s->conn->net), false, STR(""));
 	web_conn_due(s->conn, mono_add_ms(loop_now(w->loop),
 	    w->limits.ping_ms));
 	net_wake(s->conn->net);
 }
 
-static void
-send_close(struct web_socket *s, int code, const char *text)
+void
+web_socket_close(struct web_socket *s, int code, const char *text)
 {
 	if (!is_open(s))
 		return;
 	s->code = code;
 	ws_stop(s->ws);
-	ws_put_close(net_out(s->conn->net), code, str_of(text));
+	ws_put_close(net_out(s->conn->net), false, code, str_of(text));
 	web_conn_end(s->conn);
 }
 
@@ -269,7 +269,7 @@ stalled(struct net_conn *nc)
 	struct web_conn *c = net_arg(nc);
 	struct web_socket *s = c->socket;
 
-	send_close(s, 1013, "nothing was read for too long");
+	web_socket_close(s, 1013, "nothing was read for too long");
 	tell_closed(s, 1013);
 	net_set_stall(nc, c->web->limits.drain_ms, NULL);
 }
@@ -288,12 +288,6 @@ web_socket_lost(struct web_socket *s)
 	buf_free(&s->waiting);
 	buf_free(&s->rest);
 	mem_free(&s);
-}
-
-void
-web_socket_drain(struct web_socket *s)
-{
-	send_close(s, 1001, "the program is ending");
 }
 
 /* -- What a door may do -- */
@@ -390,10 +384,4 @@ web_socket_hold(struct web_socket *s, bool hold)
 	s->held = hold;
 	if (!hold && s->waiting_at < s->waiting.n)
 		web_socket_wake(s);
-}
-
-void
-web_socket_close(struct web_socket *s, int code, const char *text)
-{
-	send_close(s, code, text);
 }

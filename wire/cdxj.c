@@ -2,61 +2,32 @@
 
 #include <yyjson.h>
 
+#include "base/text.h"
 #include "wire/base64.h"
 
 #define JSON_DEPTH_MAX 32
 #define JSON_PAIRS_MAX 512
 
-/* Length of the UTF-8 sequence at the start of `s`; 0 when it is none. */
-static size_t
-utf8_length(struct str s)
-{
-	const unsigned char *p = (const unsigned char *)s.p;
-	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 :
-	    (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
-
-	if (n == 0 || n > s.n)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) ||
-	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] >= 0x90))
-		return 0;
-	return n;
-}
-
-static bool
-json_plain(unsigned char c)
-{
-	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
-}
-
 void
 cdxj_put_json(struct buf *b, struct str s)
 {
-	buf_put_char(b, '"');
-	while (s.n > 0) {
-		size_t run = 0;
-		while (run < s.n && json_plain((unsigned char)s.p[run]))
-			run++;
-		buf_put(b, s.p, run);
-		s = str_from(s, run);
-		if (s.n == 0)
-			break;
-		unsigned char c = (unsigned char)s.p[0];
-		size_t n = utf8_length(s);
-		if (c == '"' || c == '\\')
-			buf_printf(b, "\\%c", c);
-		else if (c < 0x20 || c == 0x7f)
-			buf_printf(b, "\\u%04x", c);
-		else if (n == 0)
-			buf_put_str(b, STR("\xef\xbf\xbd"));
-		else
-			buf_put(b, s.p, n);
-		s = str_from(s, MAX(n, 1));
+	FREED(buf_free) struct buf clean = BUF_INIT;
+
+	if (text_is_utf8(s)) {
+		text_json(b, s);
+		return;
 	}
-	buf_put_char(b, '"');
+	while (s.n > 0) {
+		size_t n = 1;
+		while (n < 5 && !text_is_utf8(str_cut(s, 0, n)))
+			n++;
+		if (n < 5)
+			buf_put(&clean, s.p, n);
+		else
+			buf_put_str(&clean, STR("\xef\xbf\xbd"));
+		s = str_from(s, n < 5 ? n : 1);
+	}
+	text_json(b, buf_str(&clean));
 }
 
 static void

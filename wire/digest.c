@@ -20,7 +20,6 @@ static const char hex_digits[] = "0123456789abcdef";
 
 struct digest_hasher {
 	EVP_MD_CTX *context;
-	EVP_MD *algorithms[ARRAY_LEN(kinds)];  /* fetched when first used */
 	enum digest_kind kind;
 };
 
@@ -35,6 +34,23 @@ digest_eq(const struct digest *a, const struct digest *b)
 {
 	return a->kind == b->kind &&
 	    memcmp(a->bytes, b->bytes, kinds[a->kind].size) == 0;
+}
+
+/* Fetched once per process; of two threads that meet here one gives way. */
+static const EVP_MD *
+shared_algorithm(enum digest_kind k)
+{
+	static EVP_MD *_Atomic fetched[ARRAY_LEN(kinds)];
+	EVP_MD *had = atomic_load(&fetched[k]);
+
+	if (had != NULL)
+		return had;
+	EVP_MD *mine = EVP_MD_fetch(NULL, kinds[k].label, NULL);
+	CHECK(mine != NULL);
+	if (atomic_compare_exchange_strong(&fetched[k], &had, mine))
+		return mine;
+	EVP_MD_free(mine);
+	return had;
 }
 
 struct digest_hasher *
@@ -55,8 +71,6 @@ digest_hasher_free(struct digest_hasher **hp)
 	if (h == NULL)
 		return;
 	EVP_MD_CTX_free(h->context);
-	for (size_t i = 0; i < ARRAY_LEN(h->algorithms); i++)
-		EVP_MD_free(h->algorithms[i]);
 	mem_free(hp);
 }
 
@@ -64,12 +78,8 @@ void
 digest_start(struct digest_hasher *h, enum digest_kind k)
 {
 	CHECK(k != DIGEST_NONE);
-	if (h->algorithms[k] == NULL) {
-		h->algorithms[k] = EVP_MD_fetch(NULL, kinds[k].label, NULL);
-		CHECK(h->algorithms[k] != NULL);
-	}
 	h->kind = k;
-	CHECK(EVP_DigestInit_ex2(h->context, h->algorithms[k], NULL) == 1);
+	CHECK(EVP_DigestInit_ex2(h->context, shared_algorithm(k), NULL) == 1);
 }
 
 void
@@ -88,23 +98,6 @@ digest_end(struct digest_hasher *h, struct digest *out)
 	out->kind = h->kind;
 	CHECK(EVP_DigestFinal_ex(h->context, out->bytes, &n) == 1);
 	CHECK(n == kinds[h->kind].size);
-}
-
-/* Fetched once per process; of two threads that meet here one gives way. */
-static const EVP_MD *
-shared_algorithm(enum digest_kind k)
-{
-	static EVP_MD *_Atomic fetched[ARRAY_LEN(kinds)];
-	EVP_MD *had = atomic_load(&fetched[k]);
-
-	if (had != NULL)
-		return had;
-	EVP_MD *mine = EVP_MD_fetch(NULL, kinds[k].label, NULL);
-	CHECK(mine != NULL);
-	if (atomic_compare_exchange_strong(&fetched[k], &had, mine))
-		return mine;
-	EVP_MD_free(mine);
-	return had;
 }
 
 void

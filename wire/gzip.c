@@ -104,9 +104,11 @@ le32_put(uint8_t *p, uint32_t v)
 	p[3] = (uint8_t)(v >> 24);
 }
 
-static uint32_t
-le32_get(const uint8_t *p)
+uint32_t
+gzip_le32(const void *at)
 {
+	const uint8_t *p = at;
+
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
 	    (uint32_t)p[3] << 24;
 }
@@ -116,16 +118,6 @@ be64_put(uint8_t *p, uint64_t v)
 {
 	for (int i = 0; i < 8; i++)
 		p[i] = (uint8_t)(v >> (56 - 8 * i));
-}
-
-static uint64_t
-be64_get(const uint8_t *p)
-{
-	uint64_t v = 0;
-
-	for (int i = 0; i < 8; i++)
-		v = v << 8 | p[i];
-	return v;
 }
 
 static const uint8_t head_template[GZIP_HEAD_BYTES] = {
@@ -352,12 +344,14 @@ read_extra(const uint8_t *p, size_t n, struct gzip_head *h)
 			return;
 		if (p[0] == 's' && p[1] == 'l' && len == 8) {
 			h->has_lengths = true;
-			h->lengths.clen = le32_get(p + 4);
-			h->lengths.ulen = le32_get(p + 8);
+			h->lengths.clen = gzip_le32(p + 4);
+			h->lengths.ulen = gzip_le32(p + 8);
 		} else if (p[0] == 'A' && p[1] == 'R' && len == 16) {
+			struct reader r = reader_of((struct str){
+			    (const char *)p + 4, len });
 			h->has_numbers = true;
-			h->seq = be64_get(p + 4);
-			h->group = be64_get(p + 12);
+			h->seq = read_be64(&r);
+			h->group = read_be64(&r);
 		}
 		p += 4 + len;
 		n -= 4 + len;

@@ -71,5 +71,7 @@ enum gzip_found gzip_head_parse(struct str s, struct gzip_head *);
 
 /* True when `s` begins like a gzip member that uses deflate. */
 bool gzip_starts(struct str s);
+/* Four bytes in the order that gzip and zstd use, least significant first. */
+uint32_t gzip_le32(const void *);
 
 #endif

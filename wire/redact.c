@@ -1,6 +1,7 @@
 #include "wire/redact.h"
 
 #include "wire/base64.h"
+#include "wire/http.h"
 
 #define WORD STR(REDACT_WORD)
 
@@ -52,15 +53,27 @@ pattern_add_base64(struct redactor *r, struct str value, size_t shift)
 	buf_free(&out);
 }
 
+/* The names that are always secret, then those of the rules. */
 static struct buf *
-copy_names(const struct str *names, size_t n)
+copy_names(const char *const *always, size_t always_n,
+    const struct str *names, size_t n)
 {
-	struct buf *copies = mem_array(n + 1, sizeof(*copies));
+	struct buf *copies = mem_array(always_n + n, sizeof(*copies));
 
+	for (size_t i = 0; i < always_n; i++)
+		buf_put_text(&copies[i], always[i]);
 	for (size_t i = 0; i < n; i++)
-		for (size_t j = 0; j < names[i].n; j++)
-			buf_put_char(&copies[i], ascii_lower(names[i].p[j]));
+		buf_put_str(&copies[always_n + i], names[i]);
 	return copies;
+}
+
+static bool
+is_listed(const struct buf *names, size_t n, struct str name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq_nocase(name, buf_str(&names[i])))
+			return true;
+	return false;
 }
 
 struct redactor *
@@ -84,10 +97,12 @@ redact_new(const struct redact_rules *rules)
 		for (size_t shift = 0; shift < 3; shift++)
 			pattern_add_base64(r, v, shift);
 	}
-	r->headers = copy_names(rules->headers, rules->headers_n);
-	r->headers_n = rules->headers_n;
-	r->fields = copy_names(rules->fields, rules->fields_n);
-	r->fields_n = rules->fields_n;
+	r->headers_n = ARRAY_LEN(header_names) + rules->headers_n;
+	r->headers = copy_names(header_names, ARRAY_LEN(header_names),
+	    rules->headers, rules->headers_n);
+	r->fields_n = ARRAY_LEN(field_names) + rules->fields_n;
+	r->fields = copy_names(field_names, ARRAY_LEN(field_names),
+	    rules->fields, rules->fields_n);
 	return r;
 }
 
@@ -204,15 +219,8 @@ replace_values(const struct redactor *r, struct str s, struct buf *out,
 static bool
 field_is_secret(const struct redactor *r, struct str name)
 {
-	if (str_starts_nocase(name, STR("oauth_")))
-		return true;
-	for (size_t i = 0; i < ARRAY_LEN(field_names); i++)
-		if (str_eq_nocase(name, str_of(field_names[i])))
-			return true;
-	for (size_t i = 0; i < r->fields_n; i++)
-		if (str_eq_nocase(name, buf_str(&r->fields[i])))
-			return true;
-	return false;
+	return str_starts_nocase(name, STR("oauth_")) ||
+	    is_listed(r->fields, r->fields_n, name);
 }
 
 static bool
@@ -282,13 +290,7 @@ header_is_secret(const struct redactor *r, struct str name, bool request)
 {
 	if (!request)
 		return r->harvest && str_eq_nocase(name, STR("set-cookie"));
-	for (size_t i = 0; i < ARRAY_LEN(header_names); i++)
-		if (str_eq_nocase(name, str_of(header_names[i])))
-			return true;
-	for (size_t i = 0; i < r->headers_n; i++)
-		if (str_eq_nocase(name, buf_str(&r->headers[i])))
-			return true;
-	return false;
+	return is_listed(r->headers, r->headers_n, name);
 }
 
 /* The end of the line at `at`, behind its LF, folded lines included. */
@@ -344,21 +346,6 @@ replace_head(const struct redactor *r, struct str head, bool request,
 	return true;
 }
 
-/* Where the head ends, behind its empty line; all of it without one. */
-static size_t
-head_end(struct str s)
-{
-	for (size_t at = 0; at < s.n;) {
-		size_t lf = at + str_find_char(str_from(s, at), '\n');
-		if (lf >= s.n)
-			break;
-		if (lf == at || (lf == at + 1 && s.p[at] == '\r'))
-			return lf + 1;
-		at = lf + 1;
-	}
-	return s.n;
-}
-
 static struct str
 header_value(struct str head, struct str name, size_t *at)
 {
@@ -396,7 +383,9 @@ redact_request(const struct redactor *r, struct str request, struct buf *out,
     struct buf *names)
 {
 	FREED(buf_free) struct buf head = BUF_INIT, body = BUF_INIT;
-	size_t split = head_end(request), at;
+	size_t end = http_head_end(request), at;
+	/* Without an empty line all of it is the head. */
+	size_t split = end > 0 ? end : request.n;
 	struct str h = str_cut(request, 0, split), b = str_from(request, split);
 	struct str type = header_value(h, STR("content-type"), &at);
 	bool form = str_starts_nocase(type,
@@ -423,13 +412,6 @@ redact_response_head(const struct redactor *r, struct str head,
 	if (!r->harvest && r->patterns_n == 0)
 		return false;
 	return replace_head(r, head, false, out, names);
-}
-
-bool
-redact_uri(const struct redactor *r, struct str uri, struct buf *out,
-    struct buf *names)
-{
-	return replace_text(r, uri, false, out, names);
 }
 
 bool

@@ -45,14 +45,12 @@ void redact_free(struct redactor **);
  * "credential" for a value, the field's name for a field.  False: nothing was
  * appended and the original stands.
  */
-bool redact_uri(const struct redactor *, struct str uri, struct buf *out,
-    struct buf *names);
 /* Head and body; Content-Length follows a body whose size changed. */
 bool redact_request(const struct redactor *, struct str request,
     struct buf *out, struct buf *names);
 bool redact_response_head(const struct redactor *, struct str head,
     struct buf *out, struct buf *names);
-/* Any other text, as fields of a metadata record. */
+/* A URI, or any other text, as fields of a metadata record. */
 bool redact_text(const struct redactor *, struct str text, struct buf *out,
     struct buf *names);
 

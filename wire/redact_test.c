@@ -61,7 +61,7 @@ test_values(void **state)
 		struct outcome o = { BUF_INIT, BUF_INIT };
 		struct buf uri = BUF_INIT;
 		buf_printf(&uri, "http://a/?k=%s;x=1", spelled[i]);
-		assert_true(redact_uri(r, buf_str(&uri), &o.out, &o.names));
+		assert_true(redact_text(r, buf_str(&uri), &o.out, &o.names));
 		assert_string_equal(buf_text(&o.out),
 		    "http://a/?k=REDACTED;x=1");
 		assert_string_equal(buf_text(&o.names), "credential");
@@ -109,11 +109,11 @@ test_short_values_stay(void **state)
 	struct outcome o = { BUF_INIT, BUF_INIT };
 
 	(void)state;
-	assert_false(redact_uri(r, STR("a?k=1234567"), &o.out, &o.names));
+	assert_false(redact_text(r, STR("a?k=1234567"), &o.out, &o.names));
 	redact_free(&r);
 	rules.values = &eight;
 	r = redact_new(&rules);
-	assert_true(redact_uri(r, STR("a?k=12345678"), &o.out, &o.names));
+	assert_true(redact_text(r, STR("a?k=12345678"), &o.out, &o.names));
 	redact_free(&r);
 	outcome_free(&o);
 }
@@ -147,14 +147,14 @@ test_harvest_fields(void **state)
 	    "&secret=3&appid=4#f");
 
 	(void)state;
-	assert_true(redact_uri(r, uri, &o.out, &o.names));
+	assert_true(redact_text(r, uri, &o.out, &o.names));
 	assert_string_equal(buf_text(&o.out), "http://a/?method=x"
 	    "&oauth_nonce=REDACTED&key=REDACTED&photo_id=2&secret=3"
 	    "&appid=REDACTED#f");
 	assert_string_equal(buf_text(&o.names), "oauth_nonce, key, appid");
 	outcome_free(&o);
 	/* A crawl's URIs are not cut by name: they could not be replayed. */
-	assert_false(redact_uri(web, uri, &o.out, &o.names));
+	assert_false(redact_text(web, uri, &o.out, &o.names));
 	assert_true(redact_request(r, STR("POST /t HTTP/1.1\r\nContent-Type: "
 	    "application/x-www-form-urlencoded\r\nContent-Length: 16\r\n\r\n"
 	    "token=abc&b=c&d="), &o.out, &o.names));

@@ -129,15 +129,6 @@ unpack_skip_padding(struct unpack *u)
 	}
 }
 
-static uint32_t
-le32(const char *p)
-{
-	const uint8_t *b = (const uint8_t *)p;
-
-	return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 |
-	    (uint32_t)b[3] << 24;
-}
-
 /* A dictionary may itself be one zstd frame (WARC zstd draft §5). */
 static void
 dictionary_unpack(struct unpack *u)
@@ -166,7 +157,7 @@ static bool
 skip_frame(struct unpack *u, struct str s)
 {
 	uint64_t start = unpack_at(u);
-	uint32_t n = le32(s.p + 4);
+	uint32_t n = gzip_le32(s.p + 4);
 
 	if (memcmp(s.p, DICTIONARY_MAGIC, 4) == 0 && start == 0 &&
 	    n <= UNPACK_DICTIONARY_MAX) {
@@ -183,7 +174,7 @@ skip_frame(struct unpack *u, struct str s)
 static bool
 is_skippable(struct str s)
 {
-	return s.n >= 8 && (le32(s.p) & 0xfffffff0u) == 0x184d2a50u;
+	return s.n >= 8 && (gzip_le32(s.p) & 0xfffffff0u) == 0x184d2a50u;
 }
 
 static bool

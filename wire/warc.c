@@ -106,18 +106,6 @@ warc_new_id(struct warc_writer *w, char out[static WARC_ID_MAX])
 	*out = '\0';
 }
 
-static void
-put_number(struct buf *b, uint64_t v)
-{
-	char digits[20];
-	size_t at = sizeof(digits);
-
-	do
-		digits[--at] = (char)('0' + v % 10);
-	while ((v /= 10) != 0);
-	buf_put(b, digits + at, sizeof(digits) - at);
-}
-
 /* What would end the field's line or split it becomes a percent-encoding. */
 static void
 put_uri(struct buf *b, struct str uri)
@@ -150,7 +138,6 @@ put_date(struct warc_writer *w, struct wall t)
 {
 	int64_t us = t.us % US_PER_S;
 	int64_t second = t.us / US_PER_S;
-	char fraction[8];
 
 	if (us < 0) {
 		us += US_PER_S;
@@ -160,12 +147,10 @@ put_date(struct warc_writer *w, struct wall t)
 		wall_to_iso(t, w->second_text);
 		w->second = second;
 	}
-	fraction[0] = '.';
-	for (int i = 6; i > 0; i--, us /= 10)
-		fraction[i] = (char)('0' + us % 10);
-	fraction[7] = 'Z';
 	buf_put(&w->head, w->second_text, 19);
-	buf_put(&w->head, fraction, sizeof(fraction));
+	buf_put_char(&w->head, '.');
+	buf_put_decimal(&w->head, (uint64_t)us, 6);
+	buf_put_char(&w->head, 'Z');
 }
 
 static void
@@ -215,16 +200,14 @@ put_uri_field(struct buf *b, struct str name, struct str uri)
 void
 warc_capture_put(const struct warc_capture *c, struct buf *b)
 {
-	put_number(b, c->crawl);
-	buf_put_char(b, ' ');
-	put_number(b, c->hop);
-	buf_put_char(b, ' ');
-	put_number(b, c->depth);
-	buf_put_char(b, ' ');
-	put_number(b, (uint64_t)MAX(c->start.us, 0));
-	buf_put_char(b, ' ');
-	put_number(b, (uint64_t)MAX(c->duration_us, 0));
-	buf_put_char(b, ' ');
+	const uint64_t numbers[] = { c->crawl, c->hop, c->depth,
+		(uint64_t)MAX(c->start.us, 0),
+		(uint64_t)MAX(c->duration_us, 0) };
+
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		buf_put_decimal(b, numbers[i], 1);
+		buf_put_char(b, ' ');
+	}
 	put_uri(b, c->requested_url);
 }
 
@@ -244,16 +227,6 @@ warc_capture_parse(struct str s, struct warc_capture *c)
 	*c = (struct warc_capture){ (uint32_t)v[0], (uint32_t)v[1],
 		(uint32_t)v[2], { (int64_t)v[3] }, (int64_t)v[4], s };
 	return true;
-}
-
-void
-warc_digest_payload(struct warc_writer *w, const struct str *pieces, size_t n,
-    struct digest *out)
-{
-	digest_start(w->hasher, w->digest);
-	for (size_t i = 0; i < n; i++)
-		digest_add(w->hasher, pieces[i]);
-	digest_end(w->hasher, out);
 }
 
 /* The block of a record: an HTTP head or nothing, then pieces. */
@@ -283,6 +256,13 @@ block_digest(struct warc_writer *w, const struct block *b, struct digest *out)
 	digest_end(w->hasher, out);
 }
 
+void
+warc_digest_payload(struct warc_writer *w, const struct str *pieces, size_t n,
+    struct digest *out)
+{
+	block_digest(w, &(struct block){ EMPTY, pieces, n }, out);
+}
+
 static void
 head_start(struct warc_writer *w, struct warc_member *m, struct wall date)
 {
@@ -303,7 +283,7 @@ head_end(struct warc_writer *w, struct warc_member *m, struct str content_type,
 	put_digest(&w->head, STR("WARC-Block-Digest: "), &m->block);
 	put_field(&w->head, STR("Content-Type: "), content_type);
 	buf_put_str(&w->head, STR("Content-Length: "));
-	put_number(&w->head, block_length(b));
+	buf_put_decimal(&w->head, block_length(b), 1);
 	buf_put_str(&w->head, RECORD_END);
 	m->head_n = (uint32_t)w->head.n;
 	m->body_at = (uint32_t)(w->head.n + b->first.n);
@@ -366,7 +346,7 @@ clean_uri(struct warc_writer *w, struct str uri, struct buf *to,
     struct buf *names)
 {
 	buf_clear(to);
-	return w->redactor != NULL && redact_uri(w->redactor, uri, to, names) ?
+	return w->redactor != NULL && redact_text(w->redactor, uri, to, names) ?
 	    buf_str(to) : uri;
 }
 

@@ -187,7 +187,7 @@ peer_new(void)
 
 	ws_key(key);
 	p->fd = socket(AF_INET, SOCK_STREAM, 0);
-	p->ws = ws_client_new(1 << 20, came, p);
+	p->ws = ws_new(true, 1 << 20, came, p);
 	assert_int_equal(connect(p->fd, (struct sockaddr *)(void *)&a,
 	    sizeof(a)), 0);
 	buf_printf(&b, "GET / HTTP/1.1\r\nHost: localhost\r\n"

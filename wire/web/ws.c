@@ -105,8 +105,8 @@ put_frame(struct buf *out, bool masked, unsigned opcode, struct str payload)
 		to[i] = (char)((uint8_t)payload.p[i] ^ mask[i % MASK_BYTES]);
 }
 
-static void
-put_close(struct buf *out, bool masked, int code, struct str text)
+void
+ws_put_close(struct buf *out, bool client, int code, struct str text)
 {
 	char payload[CONTROL_BYTES_MAX] = { (char)(code >> 8), (char)code };
 
@@ -115,7 +115,7 @@ put_close(struct buf *out, bool masked, int code, struct str text)
 		text.n--;
 	if (text.n > 0)
 		memcpy(payload + 2, text.p, text.n);
-	put_frame(out, masked, WSLAY_CONNECTION_CLOSE,
+	put_frame(out, client, WSLAY_CONNECTION_CLOSE,
 	    (struct str){ payload, 2 + text.n });
 }
 
@@ -128,35 +128,16 @@ ws_put_head(struct buf *out, bool first, bool last, uint64_t bytes)
 }
 
 void
-ws_put_ping(struct buf *out, struct str payload)
+ws_put_ping(struct buf *out, bool client, struct str payload)
 {
 	CHECK(payload.n <= CONTROL_BYTES_MAX);
-	put_frame(out, false, WSLAY_PING, payload);
-}
-
-void
-ws_put_close(struct buf *out, int code, struct str text)
-{
-	put_close(out, false, code, text);
+	put_frame(out, client, WSLAY_PING, payload);
 }
 
 void
 ws_client_put_text(struct buf *out, struct str text)
 {
 	put_frame(out, true, WSLAY_TEXT_FRAME, text);
-}
-
-void
-ws_client_put_ping(struct buf *out, struct str payload)
-{
-	CHECK(payload.n <= CONTROL_BYTES_MAX);
-	put_frame(out, true, WSLAY_PING, payload);
-}
-
-void
-ws_client_put_close(struct buf *out, int code, struct str text)
-{
-	put_close(out, true, code, text);
 }
 
 /* --- wslay's callbacks --------------------------------------------------- */
@@ -242,7 +223,7 @@ message_ends(wslay_event_context_ptr context,
 		/* wslay misses some: our own answer instead of its. */
 		s->over = s->stopped = true;
 		s->code = WSLAY_CODE_INVALID_FRAME_PAYLOAD_DATA;
-		put_close(s->out, s->client, s->code, STR(""));
+		ws_put_close(s->out, s->client, s->code, STR(""));
 	} else if (m->opcode == WSLAY_CONNECTION_CLOSE) {
 		s->over = true;
 		s->code = m->status_code != 0 ? m->status_code :
@@ -337,8 +318,8 @@ scan_frames(struct ws *s, struct str bytes, size_t frames_max, bool *too_long)
 
 /* --- a session ----------------------------------------------------------- */
 
-static struct ws *
-session_new(bool client, size_t message_bytes_max,
+struct ws *
+ws_new(bool client, size_t message_bytes_max,
     void (*message)(void *, struct str), void *arg)
 {
 	static const struct wslay_event_callbacks callbacks = {
@@ -362,20 +343,6 @@ session_new(bool client, size_t message_bytes_max,
 	wslay_event_config_set_max_recv_msg_length(s->wslay,
 	    message_bytes_max);
 	return s;
-}
-
-struct ws *
-ws_new(size_t message_bytes_max, void (*message)(void *, struct str),
-    void *arg)
-{
-	return session_new(false, message_bytes_max, message, arg);
-}
-
-struct ws *
-ws_client_new(size_t message_bytes_max, void (*message)(void *, struct str),
-    void *arg)
-{
-	return session_new(true, message_bytes_max, message, arg);
 }
 
 void
@@ -404,7 +371,7 @@ name_fault(struct ws *s, struct buf *out, size_t before)
 		return;
 	out->n -= n;
 	s->code = WSLAY_CODE_PROTOCOL_ERROR;
-	put_close(out, s->client, s->code, STR(""));
+	ws_put_close(out, s->client, s->code, STR(""));
 }
 
 static void
@@ -432,7 +399,7 @@ refuse_message(struct ws *s, struct buf *out)
 {
 	ws_stop(s);
 	s->code = WSLAY_CODE_MESSAGE_TOO_BIG;
-	put_close(out, s->client, s->code, STR(TOO_LONG));
+	ws_put_close(out, s->client, s->code, STR(TOO_LONG));
 }
 
 size_t

@@ -25,12 +25,10 @@ bool ws_accept(struct str key, char out[static WS_ACCEPT_BYTES]);
 void ws_key(char out[static WS_KEY_BYTES]);
 
 /*
- * A server's side, and a client's.  `message` is called from ws_recv(); the
+ * A server's side, or a client's.  `message` is called from ws_recv(); the
  * text lasts until it returns.
  */
-struct ws *ws_new(size_t message_bytes_max,
-    void (*message)(void *arg, struct str), void *arg);
-struct ws *ws_client_new(size_t message_bytes_max,
+struct ws *ws_new(bool client, size_t message_bytes_max,
     void (*message)(void *arg, struct str), void *arg);
 void ws_free(struct ws **);
 
@@ -63,13 +61,11 @@ size_t ws_partial(const struct ws *);
  * last or not.
  */
 void ws_put_head(struct buf *out, bool first, bool last, uint64_t bytes);
-/* A server's ping: at most 125 bytes. */
-void ws_put_ping(struct buf *out, struct str payload);
-/* A server's close: the text is cut to 123 bytes, at a character's border. */
-void ws_put_close(struct buf *out, int code, struct str text);
-/* The same frames of a client, masked; a text message leaves in one frame. */
+/* A ping of at most 125 bytes; a client's frames are masked. */
+void ws_put_ping(struct buf *out, bool client, struct str payload);
+/* A close; its text is cut to 123 bytes, at a character's border. */
+void ws_put_close(struct buf *out, bool client, int code, struct str text);
+/* A client's text message, in one masked frame. */
 void ws_client_put_text(struct buf *out, struct str text);
-void ws_client_put_ping(struct buf *out, struct str payload);
-void ws_client_put_close(struct buf *out, int code, struct str text);
 
 #endif

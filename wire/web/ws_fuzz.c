@@ -21,7 +21,7 @@ static int
 run(struct str in, size_t step, size_t frames,
     struct buf *messages, struct buf *out)
 {
-	struct ws *s = (client ? ws_client_new : ws_new)(BYTES_MAX, message,
+	struct ws *s = ws_new(client, BYTES_MAX, message,
 	    messages);
 	int code = 0;
 

@@ -35,7 +35,7 @@ static int
 setup(void **state)
 {
 	(void)state;
-	t.ws = ws_new(BYTES_MAX, message, NULL);
+	t.ws = ws_new(false, BYTES_MAX, message, NULL);
 	return 0;
 }
 
@@ -214,7 +214,7 @@ client_message(void *arg, struct str m)
 static int
 setup_client(void **state)
 {
-	client.ws = ws_client_new(BYTES_MAX, client_message, NULL);
+	client.ws = ws_new(true, BYTES_MAX, client_message, NULL);
 	return setup(state);
 }
 
@@ -282,14 +282,14 @@ test_client_talks(void **state)
 		buf_clear(&t.messages);
 		buf_free(&text);
 	}
-	ws_client_put_ping(&client.out, STR("p"));
+	ws_put_ping(&client.out, true, STR("p"));
 	exchange();
 	assert_int_equal(ws_idle_frames(client.ws), 1);
 	ws_put_head(&t.out, true, false, 2);
 	buf_put_text(&t.out, "an");
 	ws_put_head(&t.out, false, true, 4);
 	buf_put_text(&t.out, "swer");
-	ws_put_ping(&t.out, STR("p"));
+	ws_put_ping(&t.out, false, STR("p"));
 	exchange();
 	assert_string_equal(buf_text(&client.messages), "answer\n");
 	assert_int_equal(ws_idle_frames(t.ws), 2);
@@ -319,13 +319,13 @@ static void
 test_closes(void **state)
 {
 	(void)state;
-	ws_client_put_close(&client.out, 1000, STR("done"));
+	ws_put_close(&client.out, true, 1000, STR("done"));
 	exchange();
 	assert_int_equal(ws_code(t.ws), 1000);
 	assert_int_equal(ws_code(client.ws), 1000);
 	teardown_client(state);
 	setup_client(state);
-	ws_put_close(&t.out, 1001, STR("going away"));
+	ws_put_close(&t.out, false, 1001, STR("going away"));
 	exchange();
 	assert_int_equal(ws_code(client.ws), 1001);
 	assert_int_equal(ws_code(t.ws), 1001);
