@@ -79,12 +79,8 @@ text_troff(struct buf *b, struct str s)
 	}
 }
 
-/*
- * The length of the UTF-8 sequence at the start of `s` (RFC 3629 §4), 0 when
- * there is none.
- */
-static size_t
-utf8_length(struct str s)
+size_t
+text_utf8_length(struct str s)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
 	unsigned char low = 0x80, high = 0xbf;
@@ -154,11 +150,19 @@ text_is_field_value(struct str s)
 bool
 text_is_utf8(struct str s)
 {
+	uint64_t eight;
+
 	while (s.n > 0) {
-		size_t n = utf8_length(s);
+		size_t n = 8;
+		if (s.n >= n)
+			memcpy(&eight, s.p, n);
+		/* Mostly it is ASCII. */
+		if (s.n < n || (eight & UINT64_C(0x8080808080808080)) != 0)
+			n = text_utf8_length(s);
 		if (n == 0)
 			return false;
-		s = str_from(s, n);
+		s.p += n;
+		s.n -= n;
 	}
 	return true;
 }
@@ -180,7 +184,7 @@ static size_t
 put_json_char(struct buf *b, struct str s, bool latin1)
 {
 	unsigned char c = (unsigned char)s.p[0];
-	size_t n = utf8_length(s);
+	size_t n = text_utf8_length(s);
 
 	if (n == 0 && latin1)
 		buf_printf(b, "\\u00%02x", c);

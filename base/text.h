@@ -36,6 +36,9 @@ void text_json_latin1(struct buf *, struct str);
 bool text_is_token(struct str);
 bool text_is_field_value(struct str);
 bool text_is_utf8(struct str);   /* all of it; the empty text is */
+/* Length of the UTF-8 sequence at the start of a text that is not empty (RFC
+ * 3629 section 4); 0 when it is none. */
+size_t text_utf8_length(struct str);
 
 /*
  * The name by which robots.txt knows a sender of this User-Agent: that of its

@@ -4,6 +4,8 @@
 #include <lexbor/encoding/multi.h>
 #include <lexbor/html/encoding.h>
 
+#include "base/text.h"
+
 #define DECODE_POINTS 1024u
 
 /* lexbor keeps the pointer; its own macro gives one into a block's scope. */
@@ -88,48 +90,8 @@ name_in_xml(struct str head)
 	return prescan_name(str_cut(s, 0, str_find_char(s, quote)));
 }
 
-bool
-charset_is_utf8(struct str s)
-{
-	const unsigned char *p = (const unsigned char *)s.p, *end;
-	uint64_t eight;
-
-	if (s.n == 0)
-		return true;
-	end = p + s.n;
-	while (p < end) {
-		if (end - p >= 8) {
-			memcpy(&eight, p, 8);
-			if ((eight & UINT64_C(0x8080808080808080)) == 0) {
-				p += 8;
-				continue;
-			}
-		}
-		unsigned char c = *p++, low = 0x80, high = 0xbf;
-		int more = c < 0x80 ? 0 : c < 0xc2 ? -1 : c < 0xe0 ? 1 :
-		    c < 0xf0 ? 2 : c < 0xf5 ? 3 : -1;
-		if (more < 0)
-			return false;
-		if (c == 0xe0)
-			low = 0xa0;
-		else if (c == 0xed)
-			high = 0x9f;
-		else if (c == 0xf0)
-			low = 0x90;
-		else if (c == 0xf4)
-			high = 0x8f;
-		for (; more > 0; more--, p++) {
-			if (p == end || *p < low || *p > high)
-				return false;
-			low = 0x80;
-			high = 0xbf;
-		}
-	}
-	return true;
-}
-
-static const char *
-name_by_bom(struct str s)
+const char *
+charset_by_bom(struct str s)
 {
 	if (str_starts(s, STR("\xef\xbb\xbf")))
 		return "UTF-8";
@@ -151,7 +113,7 @@ const char *
 charset_of(struct str body, struct str label, enum charset_markup markup)
 {
 	struct str head = str_cut(body, 0, CHARSET_PRESCAN_BYTES);
-	const char *name = name_by_bom(body);
+	const char *name = charset_by_bom(body);
 
 	if (name == NULL)
 		name = charset_by_label(label);
@@ -163,14 +125,14 @@ charset_of(struct str body, struct str label, enum charset_markup markup)
 	if (name == NULL && markup != CHARSET_PLAIN)
 		name = name_in_xml(head);
 	if (name == NULL)
-		name = charset_is_utf8(body) ? "UTF-8" : "windows-1252";
+		name = text_is_utf8(body) ? "UTF-8" : "windows-1252";
 	return name;
 }
 
 static struct str
 skip_bom(const char *name, struct str s)
 {
-	const char *bom = name_by_bom(s);
+	const char *bom = charset_by_bom(s);
 
 	if (bom == NULL || strcmp(bom, name) != 0)
 		return s;

@@ -25,6 +25,8 @@ const char *charset_of(struct str body, struct str label,
 
 /* The standard's name for a label, or NULL: "latin1" is "windows-1252". */
 const char *charset_by_label(struct str label);
+/* "UTF-8", "UTF-16BE" or "UTF-16LE", by the byte order mark; or NULL. */
+const char *charset_by_bom(struct str);
 
 /*
  * The body in UTF-8, without byte order mark.  UTF-8 is not copied and not
@@ -32,7 +34,5 @@ const char *charset_by_label(struct str label);
  * U+FFFD standing for what is malformed.  `name` is one that charset_of() gave.
  */
 struct str charset_to_utf8(const char *name, struct str body, struct arena *a);
-
-bool charset_is_utf8(struct str);  /* valid UTF-8 throughout */
 
 #endif

@@ -2,6 +2,8 @@
 
 #include "engine/parser/charset.h"
 
+#include "base/text.h"
+
 #define BODY(s) { s, sizeof(s) - 1 }
 
 static const struct row {
@@ -120,7 +122,7 @@ test_blocks(void **state)
 		s = charset_to_utf8("Shift_JIS", (struct str){ text, n & ~1u },
 		    &a);
 		assert_int_equal(s.n, n / 2 * 3);
-		assert_true(charset_is_utf8(s));
+		assert_true(text_is_utf8(s));
 	}
 	arena_free(&a);
 }
@@ -146,7 +148,7 @@ test_is_utf8(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		if (charset_is_utf8(cases[i].s) != cases[i].ok)
+		if (text_is_utf8(cases[i].s) != cases[i].ok)
 			fail_msg("case %zu", i);
 }
 

@@ -1,5 +1,7 @@
 #include "engine/parser/css.h"
 
+#include <lexbor/encoding/encoding.h>
+
 /* `s` is the rest of the style; what is read is cut off its front. */
 struct scan {
 	struct str s;
@@ -47,26 +49,8 @@ put_utf8(char *to, uint32_t cp)
 {
 	if (cp == 0 || cp > 0x10ffff || (cp >= 0xd800 && cp < 0xe000))
 		cp = 0xfffd;
-	if (cp < 0x80) {
-		to[0] = (char)cp;
-		return 1;
-	}
-	if (cp < 0x800) {
-		to[0] = (char)(0xc0 | cp >> 6);
-		to[1] = (char)(0x80 | (cp & 0x3f));
-		return 2;
-	}
-	if (cp < 0x10000) {
-		to[0] = (char)(0xe0 | cp >> 12);
-		to[1] = (char)(0x80 | (cp >> 6 & 0x3f));
-		to[2] = (char)(0x80 | (cp & 0x3f));
-		return 3;
-	}
-	to[0] = (char)(0xf0 | cp >> 18);
-	to[1] = (char)(0x80 | (cp >> 12 & 0x3f));
-	to[2] = (char)(0x80 | (cp >> 6 & 0x3f));
-	to[3] = (char)(0x80 | (cp & 0x3f));
-	return 4;
+	lxb_char_t *at = (lxb_char_t *)to;
+	return (size_t)lxb_encoding_encode_utf_8_single(NULL, &at, at + 4, cp);
 }
 
 /* Read the hex digits of an escape at `*i`, and one space behind them. */

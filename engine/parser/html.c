@@ -2,6 +2,7 @@
 
 #include <lexbor/html/html.h>
 
+#include "base/text.h"
 #include "engine/parser/css.h"
 #include "engine/parser/simhash.h"
 
@@ -559,26 +560,6 @@ close_element(struct page *g, lxb_tag_id_t tag)
 	g->in_title = false;
 }
 
-/* Length of the UTF-8 sequence at `s`; 0 when it is none. */
-static size_t
-utf8_length(struct str s)
-{
-	unsigned char c = (unsigned char)s.p[0];
-	size_t n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 :
-	    c < 0xf5 ? 4 : 0;
-
-	if (n == 0 || n > s.n)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if (((unsigned char)s.p[i] & 0xc0) != 0x80)
-			return 0;
-	unsigned char d = n > 1 ? (unsigned char)s.p[1] : 0;
-	if ((c == 0xe0 && d < 0xa0) || (c == 0xed && d > 0x9f) ||
-	    (c == 0xf0 && d < 0x90) || (c == 0xf4 && d > 0x8f))
-		return 0;
-	return n;
-}
-
 /* Collapse white space, mend UTF-8, cut at PARSE_TITLE_BYTES_MAX. */
 static void
 take_title(struct page *g, struct str s)
@@ -588,7 +569,7 @@ take_title(struct page *g, struct str s)
 	bool space = false;
 
 	while (s.n > 0) {
-		size_t k = 1, m = utf8_length(s);
+		size_t k = 1, m = text_utf8_length(s);
 		const char *from = s.p;
 		if (ascii_is_space(s.p[0]) || s.p[0] == '\0') {
 			space = n > 0;

@@ -1,6 +1,7 @@
 #include "engine/parser/mime.h"
 
 #include "base/text.h"
+#include "engine/parser/charset.h"
 
 static struct str
 lowered(struct str s, struct arena *a)
@@ -236,13 +237,6 @@ kind_by_magic(struct str s)
 	return MIME_NONE;
 }
 
-static bool
-has_text_bom(struct str s)
-{
-	return str_starts(s, STR("\xef\xbb\xbf")) ||
-	    str_starts(s, STR("\xfe\xff")) || str_starts(s, STR("\xff\xfe"));
-}
-
 static enum mime_kind
 kind_by_bytes(struct str body, bool may_be_markup)
 {
@@ -258,7 +252,7 @@ kind_by_bytes(struct str body, bool may_be_markup)
 		return kind_by_root(body, MIME_XML);
 	if (may_be_markup && starts_as_html(at))
 		return MIME_HTML;
-	if (has_text_bom(head) || !has_binary(head))
+	if (charset_by_bom(head) != NULL || !has_binary(head))
 		return MIME_TEXT;
 	return MIME_NONE;
 }

@@ -1,6 +1,7 @@
 #include "engine/policy/robots.h"
 
 #include "base/map.h"
+#include "engine/parser/charset.h"
 #include "engine/policy/robots_line.h"
 
 /*
@@ -313,17 +314,18 @@ struct robots *
 robots_parse(struct str body, struct str product_token)
 {
 	struct gathered g = { .delay_s = -1 };
-	FREED(buf_free) struct buf plain = BUF_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	const char *bom = charset_by_bom(body);
 	struct robots *r;
 
-	if (robots_from_utf16(str_cut(body, 0, ROBOTS_BYTES_MAX), &plain)) {
+	if (bom != NULL && str_starts(str_of(bom), STR("UTF-16"))) {
 		/* A cut UTF-16 text ends in a half line; it is dropped too. */
 		g.facts.cut = body.n > ROBOTS_BYTES_MAX;
-		while (g.facts.cut && plain.n > 0 &&
-		    plain.p[plain.n - 1] != '\n' &&
-		    plain.p[plain.n - 1] != '\r')
-			plain.n--;
-		body = buf_str(&plain);
+		body = charset_to_utf8(bom, str_cut(body, 0, ROBOTS_BYTES_MAX),
+		    &a);
+		while (g.facts.cut && body.n > 0 &&
+		    body.p[body.n - 1] != '\n' && body.p[body.n - 1] != '\r')
+			body.n--;
 	} else {
 		body = cut_to_lines(body, &g.facts.cut);
 	}

@@ -39,7 +39,4 @@ bool robots_next(struct robots_reader *, struct robots_line *out);
 bool robots_agent_is(struct str agent, struct str token);
 bool robots_agent_is_star(struct str agent);
 
-/* When `text` begins with a UTF-16 BOM: its UTF-8 into `out`, and true. */
-bool robots_from_utf16(struct str text, struct buf *out);
-
 #endif
