@@ -299,6 +299,16 @@ database_end(struct database *d, enum err so_far, struct why *w)
 
 /* -- Opening -- */
 
+static enum err
+set_number(struct database *d, const char *pragma, unsigned value,
+    struct why *w)
+{
+	char sql[64];
+
+	snprintf(sql, sizeof(sql), "PRAGMA %s = %u", pragma, value);
+	return tell(d, sqlite3_exec(d->db, sql, NULL, NULL, NULL), w);
+}
+
 /* The first number that a pragma, or another query, gives. */
 static enum err
 read_number(struct database *d, const char *sql, int64_t *out, struct why *w)
@@ -354,18 +364,14 @@ settle(struct database *d, struct why *w)
 		"PRAGMA cell_size_check = ON",
 		"PRAGMA temp_store = MEMORY",
 	};
-	char limit[64];
 
 	sqlite3_db_config(d->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_limit(d->db, SQLITE_LIMIT_LENGTH, DATABASE_VALUE_BYTES_MAX);
 	enum err e = use_wal(d, w);
 	for (size_t i = 0; i < ARRAY_LEN(pragmas) && e == OK; i++)
 		e = database_do(d, pragmas[i], w);
-	snprintf(limit, sizeof(limit), "PRAGMA journal_size_limit = %u",
-	    DATABASE_WAL_BYTES_MAX);
-	if (e == OK)
-		e = tell(d, sqlite3_exec(d->db, limit, NULL, NULL, NULL), w);
-	return e;
+	return e == OK ? set_number(d, "journal_size_limit",
+	    DATABASE_WAL_BYTES_MAX, w) : e;
 }
 
 /* A file of somebody else's is not touched. */
@@ -373,7 +379,6 @@ static enum err
 know_file(struct database *d, uint32_t application, struct why *w)
 {
 	int64_t mark = 0, tables = 0;
-	char sql[64];
 
 	CHECK(application != 0 && application <= INT32_MAX);
 	/* The mark comes before the tables: so it is looked for after them. */
@@ -386,8 +391,7 @@ know_file(struct database *d, uint32_t application, struct why *w)
 	if (mark != 0 || tables != 0)
 		return why(w, ERR_CORRUPT, "%s is a database, but not one of "
 		    "this program", d->path);
-	snprintf(sql, sizeof(sql), "PRAGMA application_id = %u", application);
-	return tell(d, sqlite3_exec(d->db, sql, NULL, NULL, NULL), w);
+	return set_number(d, "application_id", application, w);
 }
 
 /*
@@ -462,7 +466,6 @@ database_close(struct database **dp)
 static enum err
 migrate_once(struct database *d, const char *step, unsigned to, struct why *w)
 {
-	char sql[48];
 	int64_t version;
 
 	enum err e = database_begin(d, w);
@@ -474,9 +477,8 @@ migrate_once(struct database *d, const char *step, unsigned to, struct why *w)
 		return database_end(d, e, w);
 	/* Several statements: these alone do not go through a query. */
 	e = tell(d, sqlite3_exec(d->db, step, NULL, NULL, NULL), w);
-	snprintf(sql, sizeof(sql), "PRAGMA user_version = %u", to);
 	if (e == OK)
-		e = tell(d, sqlite3_exec(d->db, sql, NULL, NULL, NULL), w);
+		e = set_number(d, "user_version", to, w);
 	return database_end(d, e, w);
 }
 

@@ -29,30 +29,26 @@ ip_from_text(struct str text, struct ip *out)
 	return inet_pton(AF_INET6, copy, out->b) == 1;
 }
 
+static const struct {
+	const char *word, *text;
+} ends[] = {
+#define TRANSPORT_ROW(name, word, text) { word, text },
+	TRANSPORT_ENDS(TRANSPORT_ROW)
+#undef TRANSPORT_ROW
+};
+
 const char *
 transport_end_word(enum transport_end end)
 {
-	static const char *const words[] = {
-#define TRANSPORT_WORD(name, word, text) [TRANSPORT_##name] = word,
-		TRANSPORT_ENDS(TRANSPORT_WORD)
-#undef TRANSPORT_WORD
-	};
-
 	CHECK(end < TRANSPORT_END_COUNT);
-	return words[end];
+	return ends[end].word;
 }
 
 const char *
 transport_end_text(enum transport_end end)
 {
-	static const char *const texts[] = {
-#define TRANSPORT_TEXT(name, word, text) [TRANSPORT_##name] = text,
-		TRANSPORT_ENDS(TRANSPORT_TEXT)
-#undef TRANSPORT_TEXT
-	};
-
 	CHECK(end < TRANSPORT_END_COUNT);
-	return texts[end];
+	return ends[end].text;
 }
 
 void

@@ -84,16 +84,6 @@ read_host(struct str part, struct transport_proxy *p)
 	return true;
 }
 
-static size_t
-find_last(struct str s, char c)
-{
-	size_t at = s.n;
-
-	while (at > 0 && s.p[at - 1] != c)
-		at--;
-	return at > 0 ? at - 1 : s.n;
-}
-
 bool
 transport_proxy_read(struct str url, struct transport_proxy *p)
 {
@@ -108,8 +98,9 @@ transport_proxy_read(struct str url, struct transport_proxy *p)
 	struct str rest = str_from(url, at + 3);
 	if (str_ends(rest, STR("/")))
 		rest.n--;
-	at = find_last(rest, '@');
-	if (at < rest.n) {
+	const char *login_end = memrchr(rest.p, '@', rest.n);
+	if (login_end != NULL) {
+		at = (size_t)(login_end - rest.p);
 		if (!read_user(str_cut(rest, 0, at), p))
 			return false;
 		rest = str_from(rest, at + 1);

@@ -58,13 +58,6 @@ add_node(struct transport_request *r, size_t at)
 	r->nodes[r->nodes_n++].data = (char *)(uintptr_t)at;
 }
 
-/* libcurl leaves out a header that it is given without a value. */
-static void
-suppress(struct transport_request *r, struct str line)
-{
-	add_node(r, put_text(r, line));
-}
-
 /* One header: for libcurl "Name: value", or "Name;" for an empty value. */
 static void
 add_header(struct transport_request *r, struct str name, struct str value)
@@ -87,40 +80,13 @@ add_header(struct transport_request *r, struct str name, struct str value)
 }
 
 static void
-add_host(struct transport_request *r, struct str value)
-{
-	size_t at = r->texts.n;
-
-	buf_put_str(&r->texts, STR("Host: "));
-	buf_put_str(&r->texts, value);
-	buf_put(&r->sent, r->texts.p + at, r->texts.n - at);
-	buf_put_char(&r->texts, '\0');
-	buf_put_str(&r->sent, STR("\r\n"));
-	add_node(r, at);
-}
-
-static uint16_t
-default_port(const struct exchange *x)
-{
-	return x->tls ? 443 : 80;
-}
-
-static void
 put_authority(struct buf *b, const struct exchange *x, bool always_port)
 {
 	buf_put_text(b, x->tls ? "https://" : "http://");
 	buf_put_str(b, x->host);
-	if (always_port || x->port != default_port(x)) {
-		char digits[6];
-		size_t n = 0;
-		unsigned port = x->port;
-
-		do
-			digits[n++] = (char)('0' + port % 10);
-		while ((port /= 10) > 0);
+	if (always_port || x->port != (x->tls ? 443 : 80)) {
 		buf_put_char(b, ':');
-		while (n > 0)
-			buf_put_char(b, digits[--n]);
+		buf_put_decimal(b, x->port, 1);
 	}
 }
 
@@ -207,7 +173,7 @@ static void
 add_headers(struct transport_request *r, const struct exchange *x,
     unsigned lists, struct str host)
 {
-	add_host(r, host);
+	add_header(r, STR("Host"), host);
 	for (size_t i = 0; i < x->headers_n; i++)
 		if (listed_as(x->headers[i].name) != LISTS_HOST)
 			add_header(r, x->headers[i].name, x->headers[i].value);
@@ -217,14 +183,15 @@ add_headers(struct transport_request *r, const struct exchange *x,
 		add_header(r, STR("Content-Length"), str_of(digits));
 	}
 	buf_put_str(&r->sent, STR("\r\n"));
+	/* libcurl leaves out a header that it is given without a value. */
 	if (!(lists & LISTS_ACCEPT))
-		suppress(r, STR("Accept:"));
+		add_node(r, put_text(r, STR("Accept:")));
 	if (!(lists & LISTS_EXPECT))
-		suppress(r, STR("Expect:"));
+		add_node(r, put_text(r, STR("Expect:")));
 	if (x->body.n > 0 && !(lists & LISTS_TYPE))
-		suppress(r, STR("Content-Type:"));
+		add_node(r, put_text(r, STR("Content-Type:")));
 	if (!(lists & LISTS_PROXY_CONNECTION))
-		suppress(r, STR("Proxy-Connection:"));
+		add_node(r, put_text(r, STR("Proxy-Connection:")));
 }
 
 static void

@@ -2,12 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "os/file.h"
-
-#define PIECE_BYTES ((size_t)1 << 20)
 
 static enum err
 fail(struct why *w, const char *what, const char *path)
@@ -17,54 +16,28 @@ fail(struct why *w, const char *what, const char *path)
 
 /* --- one file ----------------------------------------------------------- */
 
-static enum err
-copy_by_hand(int in, int out, uint64_t left)
-{
-	char *piece = mem_new(PIECE_BYTES);
-	enum err e = OK;
-
-	while (left > 0) {
-		ssize_t n = read(in, piece, MIN(left, PIECE_BYTES));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			e = n < 0 ? err_from_errno(errno) : OK;
-			break;
-		}
-		for (ssize_t at = 0, put; at < n; at += put) {
-			put = write(out, piece + at, (size_t)(n - at));
-			if (put < 0 && errno != EINTR) {
-				e = err_from_errno(errno);
-				left = (uint64_t)n;
-				break;
-			}
-			put = MAX(put, 0);
-		}
-		left -= (uint64_t)n;
-	}
-	mem_free(&piece);
-	return e;
-}
-
-/* Blocks are shared where the file system can do that. */
+/*
+ * Blocks are shared where the file system can do that; else the kernel copies
+ * them.
+ */
 static enum err
 copy_bytes(int in, int out, uint64_t left)
 {
-	bool any = false;
+	bool shares = true;
 
 	while (left > 0) {
-		ssize_t n = copy_file_range(in, NULL, out, NULL,
-		    MIN(left, (uint64_t)1 << 30), 0);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && !any && errno != ENOSPC && errno != EIO)
-			return copy_by_hand(in, out, left);
-		if (n < 0)
+		size_t room = MIN(left, (uint64_t)1 << 30);
+		ssize_t n = shares ?
+		    copy_file_range(in, NULL, out, NULL, room, 0) :
+		    sendfile(out, in, NULL, room);
+		if (n < 0 && shares && errno != EINTR && errno != ENOSPC &&
+		    errno != EIO)
+			shares = false;
+		else if (n < 0 && errno != EINTR)
 			return err_from_errno(errno);
 		if (n == 0)
 			break;
-		any = true;
-		left -= (uint64_t)n;
+		left -= (uint64_t)MAX(n, 0);
 	}
 	return OK;
 }
