@@ -179,7 +179,7 @@ policy_canonical(const struct policy_compiled *c, const struct url *u,
 
 static enum policy_match
 rule_match(const struct policy_compiled *c, const struct rule *r,
-    const struct url *u, struct regex_scratch *s)
+    const struct url *u, struct str subject, struct regex_scratch *s)
 {
 	bool match = false;
 
@@ -197,7 +197,7 @@ rule_match(const struct policy_compiled *c, const struct rule *r,
 		match = policy_seeds_prefix(&c->seeds, u);
 		break;
 	case WAY_REGEX:
-		return regex_match(r->regex, u->href, s);
+		return regex_match(r->regex, subject, s);
 	}
 	return match ? POLICY_MATCH : POLICY_NO_MATCH;
 }
@@ -210,22 +210,25 @@ skip(struct policy_verdict *v, enum skip_reason reason, const char *text)
 	v->text = text;
 }
 
-/* The rule that decides, into v->rule; false when one took too long. */
+/*
+ * Find the rule that decides about `subject`, the text of the URL `u` or a
+ * media type: false when its pattern took too long.
+ */
 static bool
-find_rule(const struct policy_compiled *c, const struct url *u,
-    struct policy_verdict *v)
+find_rule(const struct policy_compiled *c, const struct rule *rules,
+    const struct url *u, struct str subject, struct policy_verdict *v)
 {
 	struct regex_scratch s = { NULL };
 	enum policy_match m = POLICY_NO_MATCH;
 	size_t i = 0;
 
 	/* The last rule always matches. */
-	while ((m = rule_match(c, &c->url_rules[i], u, &s)) == POLICY_NO_MATCH)
+	while ((m = rule_match(c, &rules[i], u, subject, &s)) ==
+	    POLICY_NO_MATCH)
 		i++;
 	regex_scratch_free(&s);
 	v->rule = (int)i;
-	v->text = m == POLICY_MATCH ? c->url_rules[i].takes :
-	    c->url_rules[i].gave_up;
+	v->text = m == POLICY_MATCH ? rules[i].takes : rules[i].gave_up;
 	return m == POLICY_MATCH;
 }
 
@@ -249,7 +252,7 @@ judge_scope(const struct policy_compiled *c, const struct url *u,
 		skip(v, SKIP_SCOPE, "the policy takes no embeds");
 		return;
 	}
-	if (!find_rule(c, u, v)) {
+	if (!find_rule(c, c->url_rules, u, u->href, v)) {
 		skip(v, SKIP_URL, v->text);
 		return;
 	}
@@ -300,27 +303,14 @@ policy_judge_mime(const struct policy_compiled *c, struct str content_type,
 {
 	struct str type = str_trim(str_cut(content_type, 0,
 	    str_find_char(content_type, ';')));
-	struct regex_scratch s = { NULL };
-	enum policy_match m = POLICY_NO_MATCH;
-	size_t i = 0;
 
 	if (type.n == 0)
 		type = STR("application/octet-stream");
-	for (;; i++) {
-		const struct rule *r = &c->mime_rules[i];
-		m = r->way == WAY_ALWAYS ? POLICY_MATCH :
-		    regex_match(r->regex, type, &s);
-		if (m != POLICY_NO_MATCH)
-			break;
-	}
-	regex_scratch_free(&s);
-	*v = (struct policy_verdict){ .take = true, .rule = (int)i };
-	if (m == POLICY_GAVE_UP)
-		skip(v, SKIP_MIME, c->mime_rules[i].gave_up);
-	else if (!c->policy->mime_rules[i].keep)
-		skip(v, SKIP_MIME, c->mime_rules[i].drops);
-	else
-		v->text = c->mime_rules[i].takes;
+	*v = (struct policy_verdict){ .take = true };
+	if (!find_rule(c, c->mime_rules, NULL, type, v))
+		skip(v, SKIP_MIME, v->text);
+	else if (!c->policy->mime_rules[v->rule].keep)
+		skip(v, SKIP_MIME, c->mime_rules[v->rule].drops);
 }
 
 void
@@ -334,7 +324,8 @@ policy_explain(const struct policy_compiled *c, const struct url *u,
 	out->rules_n = c->policy->url_rules_n;
 	out->matches = ARENA_ARRAY(a, enum policy_match, out->rules_n);
 	for (size_t i = 0; i < out->rules_n; i++)
-		out->matches[i] = rule_match(c, &c->url_rules[i], u, &s);
+		out->matches[i] = rule_match(c, &c->url_rules[i], u,
+		    u->href, &s);
 	regex_scratch_free(&s);
 	policy_judge_url(c, u, parent_cost, depth, embed, &out->verdict);
 }

@@ -69,28 +69,14 @@ schedule_check(const struct schedule *s, struct why *w)
 static int64_t
 unit_us(enum schedule_unit u)
 {
-	switch (u) {
-	case SCHEDULE_MINUTES:
-		return US_PER_MINUTE;
-	case SCHEDULE_HOURS:
-		return 60 * US_PER_MINUTE;
-	case SCHEDULE_DAYS:
-		return 24 * 60 * US_PER_MINUTE;
-	case SCHEDULE_WEEKS:
-		return 7 * 24 * 60 * US_PER_MINUTE;
-	default:
-		return 0;
-	}
-}
+	static const int64_t lengths[SCHEDULE_UNIT_COUNT] = {
+		[SCHEDULE_MINUTES] = US_PER_MINUTE,
+		[SCHEDULE_HOURS] = 60 * US_PER_MINUTE,
+		[SCHEDULE_DAYS] = 24 * 60 * US_PER_MINUTE,
+		[SCHEDULE_WEEKS] = 7 * 24 * 60 * US_PER_MINUTE,
+	};
 
-static int
-days_in_month(int year, int month)
-{
-	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30,
-	    31 };
-	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-
-	return days[month] + (month == 1 && leap ? 1 : 0);
+	return lengths[u];
 }
 
 static struct tm
@@ -113,10 +99,12 @@ months_later(struct wall from, uint64_t months)
 
 	if (month / 12 > 9999)
 		return SCHEDULE_NEVER;
-	int year = (int)(month / 12);
-	tm.tm_year = year - 1900;
+	tm.tm_year = (int)(month / 12) - 1900;
 	tm.tm_mon = (int)(month % 12);
-	tm.tm_mday = MIN(tm.tm_mday, days_in_month(year, tm.tm_mon));
+	/* Day 0 of the next month is the last of this one. */
+	struct tm last = { .tm_year = tm.tm_year, .tm_mon = tm.tm_mon + 1 };
+	(void)timegm(&last);
+	tm.tm_mday = MIN(tm.tm_mday, last.tm_mday);
 	return (struct wall){ (int64_t)timegm(&tm) * US_PER_S +
 	    from.us % US_PER_S };
 }
