@@ -158,8 +158,7 @@ find_url(struct request *r)
 	g->host.host = q->host;
 	g->loops = loop_views_new(g->catalog, q->crawl, 0, &g->host, 1);
 	g->found = (struct frontier_url_query){ .crawl = q->crawl,
-		.url = q->canonical, .host = q->host,
-		.home = g->catalog->options.home, .done = url_found };
+		.url = q->canonical, .host = q->host, .done = url_found };
 	frontier_url_query(g->catalog->options.frontier, &g->found);
 	return REQUEST_WAIT;
 }

@@ -1,6 +1,5 @@
 #include "engine/control/change.h"
 
-#include "engine/control/control.h"
 #include "engine/control/engine_own.h"
 
 /* --- one after the other ------------------------------------------------- */

@@ -43,11 +43,6 @@ struct running {
 	bool ended;                      /* and its owner has left */
 };
 
-struct known_key {
-	struct str key;
-	uint32_t id;
-};
-
 struct crawl_runtime {
 	struct frontier *frontier;
 	struct loop *loop;               /* the ledger's */
@@ -56,7 +51,7 @@ struct crawl_runtime {
 	_Atomic(const struct fetch_settings *) settings;
 	struct digest_filter *seen;
 	struct map running;              /* id -> struct running */
-	struct map keys;                 /* text -> struct known_key */
+	struct map keys;                 /* text -> uint32_t, its id */
 	struct arena arena;              /* of the keys */
 	struct warc_writer *writer;      /* of warcinfo records */
 };
@@ -373,10 +368,9 @@ crawl_runtime_know_key(struct crawl_runtime *c, struct str key, uint32_t id)
 {
 	if (key.n == 0)
 		return;
-	struct known_key *k = ARENA_NEW(&c->arena, struct known_key);
-	k->id = id;
-	k->key = arena_copy(&c->arena, key);
-	map_put(&c->keys, k->key, k);
+	uint32_t *known = ARENA_NEW(&c->arena, uint32_t);
+	*known = id;
+	map_put(&c->keys, arena_copy(&c->arena, key), known);
 }
 
 /* A door's crawl is a collection of its own; so are a schedule's runs. */
@@ -408,11 +402,11 @@ crawl_runtime_begin(struct crawl_runtime *c, struct running **rp,
 {
 	struct running *r = *rp;
 	struct crawl_spec *s = &r->spec;
-	const struct known_key *known = map_get(&c->keys, s->key);
+	const uint32_t *known = map_get(&c->keys, s->key);
 
 	*rp = NULL;
 	if (known != NULL) {
-		*id = known->id;
+		*id = *known;
 		running_free(&r);
 		return OK;
 	}

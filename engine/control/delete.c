@@ -1,7 +1,6 @@
 /* A crawl that has ended is deleted; its WARC files stay. */
 #include "engine/catalog/crawl_registry.h"
 #include "engine/control/change.h"
-#include "engine/control/control.h"
 #include "engine/control/engine_own.h"
 
 #define DELETE_STEPS(X)                                                      \

@@ -4,7 +4,6 @@
 
 #include "engine/catalog/catalog_open.h"
 #include "engine/catalog/outsiders.h"
-#include "engine/control/control.h"
 #include "engine/control/engine_own.h"
 #include "engine/control/hook.h"
 #include "engine/fetcher/address_clock.h"

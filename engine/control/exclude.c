@@ -1,6 +1,5 @@
 /* URLs are excluded from a crawl, or counted as a preview of that. */
 #include "engine/control/change.h"
-#include "engine/control/control.h"
 #include "engine/control/engine_own.h"
 
 #define EXCLUDE_STEPS(X)                                                     \

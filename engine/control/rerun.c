@@ -3,7 +3,6 @@
 
 #include "base/metric.h"
 #include "engine/catalog/crawl_registry.h"
-#include "engine/control/control.h"
 #include "engine/control/engine_own.h"
 #include "engine/frontier/failed_urls.h"
 #include "engine/ledger/ledger_places.h"

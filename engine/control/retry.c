@@ -1,6 +1,5 @@
 /* URLs of a crawl that failed, or were skipped, wait again. */
 #include "engine/control/change.h"
-#include "engine/control/control.h"
 #include "engine/control/engine_own.h"
 
 #define RETRY_URLS_MAX 10000u

@@ -1,6 +1,5 @@
 /* What the loops and the ledger are doing, summed. */
 #include "engine/catalog/diagnostics.h"
-#include "engine/control/control.h"
 #include "engine/control/engine_own.h"
 #include "os/clock.h"
 

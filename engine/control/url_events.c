@@ -2,7 +2,6 @@
  * What the fetching loops say of each URL: it goes to the main loop by mail,
  * and captures are counted by media type.
  */
-#include "engine/control/control.h"
 #include "engine/control/engine_own.h"
 
 struct event_mail {
@@ -29,14 +28,11 @@ count_type(struct engine_loop *l, const struct fetch_event *ev)
 {
 	struct str type = ev->type.n == 0 ? STR("none") :
 	    str_cut(ev->type, 0, 100);
-	struct type_count *t = map_get(&l->types, type);
 
-	if (t == NULL) {
-		/* A hostile server may invent types: they count as one. */
-		if (l->types.n >= 200)
-			type = STR("other");
-		t = map_get(&l->types, type);
-	}
+	/* A hostile server may invent types: they count as one. */
+	if (l->types.n >= 200 && map_get(&l->types, type) == NULL)
+		type = STR("other");
+	struct type_count *t = map_get(&l->types, type);
 	if (t == NULL) {
 		t = mem_new(sizeof(*t) + type.n);
 		memcpy(t + 1, type.p, type.n);

@@ -19,7 +19,7 @@ struct host_slots;
 struct lease_service;
 struct via_memory;
 struct fresh_batch;
-struct teardown_places;
+struct frontier_places;
 
 /* Kinds of notes in the commit log; see lease_record.h for the others. */
 enum note_kind { NOTE_CRAWL = 1, NOTE_QUEUE = 2, NOTE_DELETED = 3 };
@@ -48,7 +48,7 @@ struct frontier {
 	struct list batches, views;  /* promised; queue.c, crawl_view.c */
 	struct list changes;         /* under way; change.c */
 	struct list deleted, teardowns;      /* delete.c, teardown.c */
-	struct teardown_places *teardown_places;
+	struct frontier_places *places;
 	struct buf key, value;       /* scratch */
 	char *data_dir, *token;
 };

@@ -401,7 +401,7 @@ run_status(struct lease_call *call)
 	struct status_query *g = mem_new(sizeof(*g));
 	g->asked = s;
 	g->url = (struct frontier_url_query){ .crawl = c->id, .url = s->url,
-		.host = key, .home = f->loop, .done = tell_status };
+		.host = key, .done = tell_status };
 	frontier_url_query(f, &g->url);
 }
 

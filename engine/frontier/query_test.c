@@ -571,7 +571,7 @@ ask_one(const char *url)
 	static struct frontier_url_query l;
 
 	l = (struct frontier_url_query){ .crawl = rig.crawl, .url = str_of(url),
-		.host = STR("a"), .home = rig.loop, .done = one_back };
+		.host = STR("a"), .done = one_back };
 	back = false;
 	frontier_url_query(rig.frontier, &l);
 	rig_pass(R, 10);
@@ -634,7 +634,6 @@ every_state_is_found(void **state)
 	rig_close(R);
 	rig_open(R);
 	assert_states(false);
-	l.home = rig.loop;
 	back = false;
 	frontier_url_query(rig.frontier, &l);
 	rig_pass(R, 10);

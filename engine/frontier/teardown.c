@@ -42,7 +42,7 @@ struct teardown {
 };
 
 /* Where the steps run; the main loop of these requests is the frontier's. */
-struct teardown_places {
+struct frontier_places {
 	struct request_places places;
 	struct request_loops each_loop;
 	struct loop *loops[];        /* the ports' */
@@ -262,8 +262,7 @@ crawl_teardown(struct crawl *c)
 	crawl_ref(c);
 	list_put(&f->teardowns, &t->node);
 	t->request.done = teardown_done;
-	request_start(&t->request, &f->teardown_places->places,
-	    teardown_steps, QUEUES);
+	request_start(&t->request, frontier_places(f), teardown_steps, QUEUES);
 }
 
 /* --- at a start ----------------------------------------------------------- */
@@ -322,14 +321,20 @@ teardown_load(struct frontier *f, struct why *w)
 	return e;
 }
 
+const struct request_places *
+frontier_places(const struct frontier *f)
+{
+	return &f->places->places;
+}
+
 void
 teardown_open(struct frontier *f)
 {
 	const struct frontier_options *o = &f->options;
-	struct teardown_places *p = mem_new(sizeof(*p) +
+	struct frontier_places *p = mem_new(sizeof(*p) +
 	    o->ports_n * sizeof(p->loops[0]));
 
-	f->teardown_places = p;
+	f->places = p;
 	for (size_t i = 0; i < o->ports_n; i++)
 		p->loops[i] = o->ports[i].loop;
 	p->each_loop = (struct request_loops){ f->loop, p->loops, o->ports_n };
@@ -353,5 +358,5 @@ teardown_close(struct frontier *f)
 	while (!list_empty(&f->teardowns))
 		teardown_free(LIST_ITEM(f->teardowns.next, struct teardown,
 		    node));
-	mem_free(&f->teardown_places);
+	mem_free(&f->places);
 }

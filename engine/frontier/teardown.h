@@ -17,6 +17,9 @@ bool teardown_record(struct frontier *, struct str key);
 MUST_USE enum err teardown_load(struct frontier *, struct why *);
 /* The ledger is there: go on with crawls that have ended. */
 void teardown_open(struct frontier *);
+/* Where steps of the frontier's requests run; it itself is their main loop. */
+struct request_places;
+const struct request_places *frontier_places(const struct frontier *);
 void teardown_close(struct frontier *);
 
 #endif

@@ -4,7 +4,9 @@
 #include "engine/frontier/known_evict.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/queue_record.h"
+#include "engine/frontier/teardown.h"
 #include "engine/frontier/url_key.h"
+#include "engine/ledger/ledger_places.h"
 
 /* Records passed over before others may read. */
 #define LOOKS_PER_TURN 8192u
@@ -64,22 +66,13 @@ frontier_old_capture(struct index *x, uint32_t crawl, struct str host,
 
 /* --- the question -------------------------------------------------------- */
 
-static void
-deliver_answer(struct mail *m)
-{
-	struct frontier_url_query *l =
-	    CONTAINER(m, struct frontier_url_query, mail);
-
-	l->done(l);
-}
-
-static void
-answer(struct frontier_url_query *l)
-{
-	index_iter_free(&l->iter);
-	l->mail.deliver = deliver_answer;
-	loop_post(l->home, &l->mail);
-}
+#define URL_QUERY_STEPS(X)                                                   \
+	X(LOOK_UP, AT_LEDGER, look_up, "where the known table has it")       \
+	X(READ_PLACES, AT_READ, read_places, "the records where it may be")  \
+	X(WALK_QUEUE, AT_BESIDE, walk_queue, "some records of its queue")    \
+	X(JUDGE, AT_MAIN, judge_answer, "found, or being gathered still?")   \
+	X(GATHERED, AT_DURABLE, gathered, "its record was being gathered")
+enum { URL_QUERY_STEPS(REQUEST_ENUM) };
 
 static struct str
 name_of(struct str path)
@@ -92,12 +85,6 @@ name_of(struct str path)
 	if (str_ends(path, STR(".open")))
 		path.n -= STR(".open").n;
 	return path;
-}
-
-static struct frontier_url_query *
-query_of(struct ledger_query *q)
-{
-	return CONTAINER(q, struct frontier_url_query, query);
 }
 
 /* Nothing, when the entry or its file is gone. */
@@ -170,11 +157,15 @@ read_queue_record(struct frontier_url_query *l, struct index *x)
 	}
 }
 
-/* On the index thread: the places where it may stand. */
-static void
-read_places(struct ledger_query *q, struct index *x)
+static struct frontier_url_query *
+query_of(struct request *r)
 {
-	struct frontier_url_query *l = query_of(q);
+	return CONTAINER(r, struct frontier_url_query, request);
+}
+
+static void
+read_all(struct frontier_url_query *l, struct index *x)
+{
 	bool listed = l->mark == MARK_WAITING || l->mark == MARK_LEASED;
 
 	if (l->retired)
@@ -196,11 +187,36 @@ read_places(struct ledger_query *q, struct index *x)
 	buf_free(&from);
 }
 
-/* Beside the groups. */
-static void
-walk_queue(struct ledger_query *q, struct index *x)
+static int
+read_places(struct request *r)
 {
-	struct frontier_url_query *l = query_of(q);
+	struct frontier_url_query *l = query_of(r);
+
+	read_all(l, request_index(r));
+	return l->iter != NULL ? WALK_QUEUE : JUDGE;
+}
+
+static int
+judge_answer(struct request *r)
+{
+	struct frontier_url_query *l = query_of(r);
+
+	if (l->mark == 0 || l->found || l->why.err != OK || l->waited ||
+	    ledger_health(l->frontier->ledger) != LEDGER_FINE)
+		return REQUEST_DONE;
+	l->waited = true;
+	return GATHERED;
+}
+
+static int
+gathered(struct request *r)
+{
+	return r->why.err == OK ? LOOK_UP : REQUEST_DONE;
+}
+
+static void
+walk_some(struct frontier_url_query *l, struct index *x)
+{
 	struct str key, value;
 	struct url_value v;
 
@@ -224,55 +240,19 @@ walk_queue(struct ledger_query *q, struct index *x)
 	}
 }
 
-static void
-queue_walked(struct ledger_query *q)
+/* Beside the groups. */
+static int
+walk_queue(struct request *r)
 {
-	struct frontier_url_query *l = query_of(q);
+	struct frontier_url_query *l = query_of(r);
 
-	if (l->iter != NULL)
-		ledger_read_beside(l->frontier->ledger, q);
-	else
-		answer(l);
+	walk_some(l, request_index(r));
+	return l->iter != NULL ? WALK_QUEUE : REQUEST_DONE;
 }
 
-static void run(struct frontier_url_query *);
-
-static void
-gathered(struct promise *p, enum err e)
-{
-	struct frontier_url_query *l =
-	    CONTAINER(p, struct frontier_url_query, promise);
-
-	if (e == OK)
-		run(l);
-	else
-		answer(l);
-}
-
-static void
-places_read(struct ledger_query *q)
-{
-	struct frontier_url_query *l = query_of(q);
-	struct ledger *ledger = l->frontier->ledger;
-
-	if (l->iter != NULL) {
-		q->run = walk_queue;
-		q->done = queue_walked;
-		ledger_read_beside(ledger, q);
-	} else if (l->mark != 0 && !l->found && l->why.err == OK &&
-	    !l->waited && ledger_health(ledger) == LEDGER_FINE) {
-		/* It stands in the group that is being gathered. */
-		l->waited = true;
-		l->promise.kept = gathered;
-		ledger_promise(ledger, &l->promise);
-	} else {
-		answer(l);
-	}
-}
-
-/* What memory says of it.  False: there is no such crawl. */
+/* False: there is no such crawl. */
 static bool
-look_up(struct frontier_url_query *l)
+read_memory(struct frontier_url_query *l)
 {
 	const struct frontier *f = l->frontier;
 	const struct crawl *c = crawl_get(f, l->crawl);
@@ -294,24 +274,24 @@ look_up(struct frontier_url_query *l)
 	return true;
 }
 
-static void
-run(struct frontier_url_query *l)
+static int
+look_up(struct request *r)
 {
-	if (!look_up(l)) {
-		answer(l);
-		return;
-	}
-	l->query.home = l->frontier->loop;
-	l->query.run = read_places;
-	l->query.done = places_read;
-	ledger_read(l->frontier->ledger, &l->query);
+	return read_memory(query_of(r)) ? READ_PLACES : REQUEST_DONE;
 }
 
 static void
-arrived(struct mail *m)
+query_done(struct request *r)
 {
-	run(CONTAINER(m, struct frontier_url_query, mail));
+	struct frontier_url_query *l = query_of(r);
+
+	index_iter_free(&l->iter);
+	l->done(l);
 }
+
+static const struct request_step url_query_steps[] = {
+	URL_QUERY_STEPS(REQUEST_ROW)
+};
 
 static void
 begin(struct frontier *f, struct frontier_url_query *l)
@@ -330,8 +310,9 @@ void
 frontier_url_query(struct frontier *f, struct frontier_url_query *l)
 {
 	begin(f, l);
-	l->mail.deliver = arrived;
-	loop_post(f->loop, &l->mail);
+	l->request.done = query_done;
+	request_start(&l->request, frontier_places(f), url_query_steps,
+	    LOOK_UP);
 }
 
 enum url_state
@@ -343,10 +324,10 @@ frontier_find_url(struct frontier *f, uint32_t crawl, struct str url,
 	struct index *x = ledger_index(f->ledger);
 
 	begin(f, &l);
-	if (look_up(&l))
-		read_places(&l.query, x);
+	if (read_memory(&l))
+		read_all(&l, x);
 	while (l.iter != NULL)
-		walk_queue(&l.query, x);
+		walk_some(&l, x);
 	arena_free(&l.arena);
 	*fact = l.fact;
 	return l.state;

@@ -1,11 +1,9 @@
 /*
  * url_query -- what became of one URL of a crawl.
  *
- *     ledger's loop: where the known table has it
- *     ─► index thread: the records at the places where it may be
- *     ─► beside the groups: a walk over its queue, a piece at a time, when the
- *        table does not say and it may wait under any rank
- *     ─► ledger's loop: again, when its record is still being gathered ─► home
+ * The steps are URL_QUERY_STEPS.  The queue is walked, a piece at a time, when
+ * the known table does not say where the URL is and it may wait under any rank.
+ * They begin again once, when its record is still being gathered.
  *
  * All questions about a URL are answered by these steps: those of the catalog,
  * of the lease service's clients (lease_view.c) and of commands at rest.
@@ -17,10 +15,11 @@
 
 #include "engine/frontier/frontier.h"
 #include "engine/frontier/url_state.h"
+#include "os/request.h"
 
 /*
  * The question is the caller's; it is the frontier's until done() is called on
- * `home`.  `arena` has the answer's texts and is freed by the caller.
+ * the ledger's loop.  `arena` has the answer's texts; the caller frees it.
  */
 struct frontier_url_query {
 	uint32_t crawl;
@@ -33,12 +32,9 @@ struct frontier_url_query {
 	uint64_t queued;             /* in its host's queue */
 	bool host_known;
 	struct why why;              /* ABSENT: no such crawl; CORRUPT, IO */
-	struct loop *home;
 	void (*done)(struct frontier_url_query *);
 	/* the frontier's */
-	struct ledger_query query;
-	struct promise promise;
-	struct mail mail;
+	struct request request;
 	struct frontier *frontier;
 	uint32_t queue, rank;
 	uint8_t mark;
