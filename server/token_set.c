@@ -435,23 +435,31 @@ is_operator(const struct token_set *s, const struct hash *h,
 	return true;
 }
 
+/* What a token's text opens, and whose it is; nothing is counted. */
+static enum token_answer
+look_up(struct token_set *s, struct str text, enum token_door d,
+    enum token_access access, struct token_pass *pass)
+{
+	struct hash h;
+
+	/* How long a token is, everybody may know. */
+	if (text.n != TOKEN_TEXT_BYTES)
+		return TOKEN_UNKNOWN;
+	token_hash(text, (uint8_t *)h.words);
+	struct slot *slot = enter(s);
+	enum token_answer a = judge(slot->snapshot, &h, d, access, pass);
+	leave(slot);
+	return a == TOKEN_UNKNOWN && is_operator(s, &h, pass) ? TOKEN_FINE : a;
+}
+
 enum token_answer
 token_check(struct token_set *s, struct str text, enum token_door d,
     enum token_access access, struct str peer, struct token_pass *out)
 {
 	struct token_pass pass = { 0, "" };
-	enum token_answer a = text.n == 0 ? TOKEN_MISSING : TOKEN_UNKNOWN;
-	struct hash h;
+	enum token_answer a = text.n == 0 ? TOKEN_MISSING :
+	    look_up(s, text, d, access, &pass);
 
-	/* How long a token is, everybody may know. */
-	if (text.n == TOKEN_TEXT_BYTES) {
-		token_hash(text, (uint8_t *)h.words);
-		struct slot *slot = enter(s);
-		a = judge(slot->snapshot, &h, d, access, &pass);
-		leave(slot);
-		if (a == TOKEN_UNKNOWN && is_operator(s, &h, &pass))
-			a = TOKEN_FINE;
-	}
 	if (a != TOKEN_FINE)
 		refused(s, a, d, access, peer, pass.name);
 	else if (out != NULL)
@@ -474,16 +482,8 @@ token_holds(struct token_set *s, uint64_t id, enum token_door d,
 bool
 token_find(struct token_set *s, struct str text, struct token_pass *pass)
 {
-	struct hash h;
-
-	if (text.n != TOKEN_TEXT_BYTES)
-		return false;
-	token_hash(text, (uint8_t *)h.words);
-	struct slot *slot = enter(s);
-	bool found = judge(slot->snapshot, &h, TOKEN_DOOR_CONSOLE, TOKEN_READ,
-	    pass) != TOKEN_UNKNOWN;
-	leave(slot);
-	return found || is_operator(s, &h, pass);
+	return look_up(s, text, TOKEN_DOOR_CONSOLE, TOKEN_READ, pass) !=
+	    TOKEN_UNKNOWN;
 }
 
 bool

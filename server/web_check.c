@@ -1,6 +1,6 @@
 #include "server/web_own.h"
 
-#include "base/text.h"
+#include "server/json_writer.h"
 
 /* -- Names of this machine -- */
 
@@ -265,10 +265,9 @@ web_socket_find(const struct web_socket_path *rows, size_t n, struct str path)
 void
 web_error_json(struct buf *b, struct str error, const char *code)
 {
-	buf_put_text(b, "{\"error\":");
-	text_json(b, error);
-	buf_put_text(b, ",\"code\":");
-	text_json(b, str_of(code));
+	json_object(b, NULL);
+	json_str(b, "error", error);
+	json_str(b, "code", str_of(code));
 	buf_put_text(b, "}\n");
 }
 

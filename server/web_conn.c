@@ -252,19 +252,29 @@ take_head(struct web_conn *c, struct str *in)
 	}
 }
 
+/* More of a body, chunked or of a known length. */
 static void
-take_chunks(struct web_conn *c, struct str *in)
+take_body(struct web_conn *c, struct str *in)
 {
 	static const struct head_refusal bad = { 400, "bad_request",
 	    "the body is not chunked as it should be" };
 	static const struct head_refusal big = { 413, "limit",
 	    "the body is too large" };
 	struct web_request *r = c->request;
-	enum http_chunks_found found = http_chunks_feed(&c->chunks, in,
-	    &r->body, web_body_bytes_max(r));
+	enum http_chunks_found found;
+	struct str bytes = STR("");
 
+	if (r->head.chunked) {
+		found = http_chunks_feed(&c->chunks, in, &r->body,
+		    web_body_bytes_max(r));
+	} else {
+		bytes = str_cut(*in, 0, (size_t)(r->head.length - r->body.n));
+		*in = str_from(*in, bytes.n);
+		found = r->body.n + bytes.n < r->head.length ?
+		    HTTP_CHUNKS_MORE : HTTP_CHUNKS_END;
+	}
 	c->state = CONN_ASKED;
-	if (!web_request_put_body(r, STR("")))
+	if (!web_request_put_body(r, bytes))
 		return;
 	if (found == HTTP_CHUNKS_MORE) {
 		c->state = CONN_BODY;
@@ -275,29 +285,6 @@ take_chunks(struct web_conn *c, struct str *in)
 		web_request_call(r);
 	else
 		refuse(c, found == HTTP_CHUNKS_BAD ? &bad : &big);
-}
-
-static void
-take_body(struct web_conn *c, struct str *in)
-{
-	struct web_request *r = c->request;
-
-	if (r->head.chunked) {
-		take_chunks(c, in);
-		return;
-	}
-	size_t n = (size_t)MIN(r->head.length - r->body.n, in->n);
-	struct str bytes = str_cut(*in, 0, n);
-	*in = str_from(*in, n);
-	c->state = CONN_ASKED;
-	if (!web_request_put_body(r, bytes))
-		return;
-	if (r->body.n < r->head.length) {
-		c->state = CONN_BODY;
-		return;
-	}
-	c->until = MONO_NEVER;
-	web_request_call(r);
 }
 
 /* Use what is to be used of `in`; what is left waits. */

@@ -28,6 +28,7 @@
 #include "os/net.h"
 #include "os/pool.h"
 #include "server/web.h"
+#include "wire/digest.h"
 #include "wire/http.h"
 #include "wire/web/head.h"
 #include "wire/web/http2.h"
@@ -270,11 +271,18 @@ void web_keep_body(struct web_request *);
 /* -- web_session.c -- */
 
 #define WEB_SESSION_ROUTES 3
+#define WEB_SECRET_HEX 64u
+struct web_session {
+	struct list node;            /* of web.sessions, last used last */
+	struct digest id;            /* of the cookie's text */
+	char csrf[WEB_SECRET_HEX + 1];
+	struct token_pass pass;
+	struct mono used;
+};
 extern const struct web_route web_session_routes[WEB_SESSION_ROUTES];
 void web_sessions_free(struct web *);
 /* The session whose cookie came, or NULL. */
 struct web_session *web_session_of(struct web_request *);
-const struct token_pass *web_session_pass(const struct web_session *);
 /* Whether X-CSRF-Token came with it. */
 bool web_session_knows(const struct web_session *, struct web_request *);
 

@@ -93,8 +93,8 @@ check_route(struct web_request *r)
 	    &known);
 	if (r->row < w->routes_n) {
 		r->route = w->routes[r->row];
-		(void)head_decode(web_route_rest(r->route, path), &r->arena,
-		    &r->rest);
+		(void)head_decode(web_route_rest(r->route, path), false,
+		    &r->arena, &r->rest);
 		return true;
 	}
 	if (!known) {
@@ -134,7 +134,7 @@ web_token_of(struct web_request *r)
 
 	if (head_find(&r->head, STR("authorization"), &r->arena, &value))
 		return token_of_header(value);
-	if (head_param(r->head.query, STR("token"), &r->arena, &value))
+	if (web_param(r, "token", &value))
 		return value;
 	return STR_NONE;
 }
@@ -158,7 +158,7 @@ ask_session(struct web_request *r, enum token_door door,
 
 	if (s == NULL)
 		return TOKEN_MISSING;
-	r->pass = *web_session_pass(s);
+	r->pass = s->pass;
 	r->by_cookie = true;
 	if (!token_is(r->web->tokens, r->pass.id))
 		return TOKEN_UNKNOWN;
@@ -377,7 +377,7 @@ web_segment(struct web_request *r, size_t i, struct str *decoded)
 
 	while (str_split(&rest, '/', &part))
 		if (i-- == 0)
-			return head_decode(part, &r->arena, decoded);
+			return head_decode(part, false, &r->arena, decoded);
 	return false;
 }
 
@@ -396,15 +396,16 @@ web_arena(struct web_request *r)
 bool
 web_param(struct web_request *r, const char *name, struct str *value)
 {
-	return head_param(r->head.query, str_of(name), &r->arena, value);
+	size_t at = 0;
+
+	return web_param_next(r, name, &at, value);
 }
 
 bool
 web_param_next(struct web_request *r, const char *name, size_t *at,
     struct str *value)
 {
-	return head_param_next(r->head.query, at, str_of(name), &r->arena,
-	    value);
+	return head_param(r->head.query, at, str_of(name), &r->arena, value);
 }
 
 const struct token_pass *

@@ -9,20 +9,10 @@
 
 #include "os/clock.h"
 #include "server/json_writer.h"
-#include "wire/digest.h"
 
 #define TOKEN_FIELD "token"
-#define SECRET_BYTES 32u
-#define SECRET_HEX (2 * SECRET_BYTES)
+#define SECRET_BYTES (WEB_SECRET_HEX / 2)
 #define JSON_TYPE "application/json"
-
-struct web_session {
-	struct list node;            /* of web.sessions, last used last */
-	struct digest id;            /* of the cookie's text */
-	char csrf[SECRET_HEX + 1];
-	struct token_pass pass;
-	struct mono used;
-};
 
 /* -- The table -- */
 
@@ -60,21 +50,21 @@ expire(struct web *w)
 }
 
 static void
-make_secret(char out[static SECRET_HEX + 1])
+make_secret(char out[static WEB_SECRET_HEX + 1])
 {
 	uint8_t bytes[SECRET_BYTES];
 	struct buf hex = BUF_INIT;
 
 	clock_random(bytes, sizeof(bytes));
 	digest_put_hex(&hex, bytes, sizeof(bytes));
-	memcpy(out, buf_text(&hex), SECRET_HEX + 1);
+	memcpy(out, buf_text(&hex), WEB_SECRET_HEX + 1);
 	buf_free(&hex);
 }
 
 /* The cookie is not kept, so that nobody can read it here either. */
 static struct web_session *
 session_new(struct web *w, const struct token_pass *pass,
-    char cookie[static SECRET_HEX + 1])
+    char cookie[static WEB_SECRET_HEX + 1])
 {
 	struct web_session *s = mem_new(sizeof(*s));
 
@@ -122,7 +112,7 @@ web_session_of(struct web_request *r)
 	struct str cookie = cookie_of(r);
 	struct digest id;
 
-	if (cookie.n != SECRET_HEX)
+	if (cookie.n != WEB_SECRET_HEX)
 		return NULL;
 	digest_of(DIGEST_SHA256, cookie, &id);
 	LIST_EACH(s, &w->sessions, struct web_session, node) {
@@ -139,12 +129,6 @@ web_session_of(struct web_request *r)
 	return NULL;
 }
 
-const struct token_pass *
-web_session_pass(const struct web_session *s)
-{
-	return &s->pass;
-}
-
 /* In a time that does not tell how much of it was right. */
 bool
 web_session_knows(const struct web_session *s, struct web_request *r)
@@ -152,9 +136,9 @@ web_session_knows(const struct web_session *s, struct web_request *r)
 	struct str given;
 	unsigned differ = 0;
 
-	if (!web_field(r, "x-csrf-token", &given) || given.n != SECRET_HEX)
+	if (!web_field(r, "x-csrf-token", &given) || given.n != WEB_SECRET_HEX)
 		return false;
-	for (size_t i = 0; i < SECRET_HEX; i++)
+	for (size_t i = 0; i < WEB_SECRET_HEX; i++)
 		differ |= (unsigned char)given.p[i] ^
 		    (unsigned char)s->csrf[i];
 	return differ == 0;
@@ -259,7 +243,7 @@ post_session(struct web_request *r)
 {
 	struct web *w = r->web;
 	struct str text;
-	char cookie[SECRET_HEX + 1];
+	char cookie[WEB_SECRET_HEX + 1];
 
 	if (!read_token(r, &text))
 		return;

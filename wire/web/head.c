@@ -24,15 +24,6 @@ trim(struct str s)
 
 /* --- the end of a head --------------------------------------------------- */
 
-static bool
-too_long(const struct head_scan *s, struct head_refusal *r)
-{
-	if (s->started)
-		return refuse(r, 431, "limit", "the request's head is too "
-		    "long");
-	return refuse(r, 414, "limit", "the request's first line is too long");
-}
-
 /* What begins otherwise is no request, and may have no lines at all. */
 static bool
 check_first(struct str in, struct head_refusal *r)
@@ -75,8 +66,11 @@ head_scan(struct head_scan *s, struct str in, const struct head_limits *l,
 		/* RFC 9112 §2.2: empty lines before the first are skipped. */
 		s->started |= !empty;
 	}
-	if (in.n >= l->bytes_max)
-		too_long(s, r);
+	if (in.n >= l->bytes_max && s->started)
+		refuse(r, 431, "limit", "the request's head is too long");
+	else if (in.n >= l->bytes_max)
+		refuse(r, 414, "limit",
+		    "the request's first line is too long");
 	return 0;
 }
 
@@ -92,9 +86,8 @@ escaped(struct str s)
 	return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/* A '+' is a blank in a query.  False: a '%' stands for nothing. */
-static bool
-decode(struct str raw, bool query, struct arena *a, struct str *out)
+bool
+head_decode(struct str raw, bool query, struct arena *a, struct str *out)
 {
 	char *p = arena_bytes(a, raw.n + 1);
 	size_t n = 0;
@@ -120,28 +113,20 @@ decode(struct str raw, bool query, struct arena *a, struct str *out)
 }
 
 static bool
-has_dots(struct str path)
+check_path(struct str path, struct head_refusal *r)
 {
 	struct str rest = path, part;
 
-	while (str_split(&rest, '/', &part))
-		if (str_eq(part, STR(".")) || str_eq(part, STR("..")))
-			return true;
-	return false;
-}
-
-static bool
-check_path(struct str path, struct head_refusal *r)
-{
 	for (size_t i = 0; i < path.n; i++) {
 		unsigned char c = (unsigned char)path.p[i];
 		if (c < 0x20 || c == 0x7f)
 			return refuse(r, 400, "bad_path",
 			    "a control byte in the path");
 	}
-	if (has_dots(path))
-		return refuse(r, 400, "bad_path",
-		    "a path may not have the segments . and ..");
+	while (str_split(&rest, '/', &part))
+		if (str_eq(part, STR(".")) || str_eq(part, STR("..")))
+			return refuse(r, 400, "bad_path",
+			    "a path may not have the segments . and ..");
 	return true;
 }
 
@@ -176,29 +161,14 @@ head_target(struct str target, struct arena *a, struct head *h,
 		return refuse(r, 400, "bad_path",
 		    "the target must be a path that begins with a slash");
 	h->raw_path = path;
-	if (!decode(path, false, a, &h->path))
+	if (!head_decode(path, false, a, &h->path))
 		return refuse(r, 400, "bad_path",
 		    "a % in the path is not followed by two hex digits");
 	return check_path(h->path, r);
 }
 
 bool
-head_decode(struct str raw, struct arena *a, struct str *out)
-{
-	return decode(raw, false, a, out);
-}
-
-bool
-head_param(struct str query, struct str name, struct arena *a,
-    struct str *value)
-{
-	size_t at = 0;
-
-	return head_param_next(query, &at, name, a, value);
-}
-
-bool
-head_param_next(struct str query, size_t *at, struct str name,
+head_param(struct str query, size_t *at, struct str name,
     struct arena *a, struct str *value)
 {
 	struct str key;
@@ -208,10 +178,10 @@ head_param_next(struct str query, size_t *at, struct str name,
 		part = str_cut(part, 0, str_find_char(part, '&'));
 		size_t equals = str_find_char(part, '=');
 		*at += part.n + 1;
-		decode(str_cut(part, 0, equals), true, a, &key);
+		head_decode(str_cut(part, 0, equals), true, a, &key);
 		if (!str_eq(key, name))
 			continue;
-		decode(str_from(part, equals + 1), true, a, value);
+		head_decode(str_from(part, equals + 1), true, a, value);
 		return true;
 	}
 	return false;

@@ -74,13 +74,16 @@ bool head_find(const struct head *, struct str name, struct arena *,
     struct str *value);
 /* Whether a list in that field has the member, in any case. */
 bool head_lists(const struct head *, struct str name, struct str member);
-/* The first parameter of that name in a query, decoded; false: none. */
-bool head_param(struct str query, struct str name, struct arena *,
-    struct str *value);
-/* The same from `*at` on, which begins at 0 and is moved behind it. */
-bool head_param_next(struct str query, size_t *at, struct str name,
+/*
+ * The first parameter of that name in a query, decoded, from `*at` on, which
+ * begins at 0 and is moved behind it; false: none.
+ */
+bool head_param(struct str query, size_t *at, struct str name,
     struct arena *, struct str *value);
-/* Decode a piece of a path.  False: a '%' is not followed by two hex digits. */
-bool head_decode(struct str raw, struct arena *, struct str *out);
+/*
+ * Decode a piece of a path, or of a query, where a '+' is a blank.  False: a
+ * '%' is not followed by two hex digits.
+ */
+bool head_decode(struct str raw, bool query, struct arena *, struct str *out);
 
 #endif

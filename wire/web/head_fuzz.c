@@ -27,7 +27,7 @@ check_head(struct str bytes)
 		for (size_t i = 0; i < h.fields_n; i++)
 			CHECK(text_is_token(h.fields[i].name) &&
 			    text_is_field_value(h.fields[i].value));
-		(void)head_param(h.query, STR("a"), &a, &v);
+		(void)head_param(h.query, &(size_t){ 0 }, STR("a"), &a, &v);
 		(void)head_find(&h, STR("a"), &a, &v);
 	} else {
 		CHECK(r.status >= 400);

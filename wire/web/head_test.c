@@ -149,13 +149,13 @@ parts(void **state)
 	assert_false(head_find(&h, STR("b"), &a, &v));
 	assert_true(head_lists(&h, STR("connection"), STR("CLOSE")));
 	assert_false(head_lists(&h, STR("connection"), STR("clos")));
-	assert_true(head_param(h.query, STR("x"), &a, &v));
+	assert_true(head_param(h.query, &(size_t){ 0 }, STR("x"), &a, &v));
 	assert_true(str_eq(v, STR("1")));
-	assert_true(head_param(h.query, STR("y="), &a, &v));
+	assert_true(head_param(h.query, &(size_t){ 0 }, STR("y="), &a, &v));
 	assert_true(str_eq(v, STR("A b")));
-	assert_true(head_param(h.query, STR("z"), &a, &v));
+	assert_true(head_param(h.query, &(size_t){ 0 }, STR("z"), &a, &v));
 	assert_int_equal(v.n, 0);
-	assert_false(head_param(h.query, STR("q"), &a, &v));
+	assert_false(head_param(h.query, &(size_t){ 0 }, STR("q"), &a, &v));
 	assert_int_equal(parse("GET HTTP://B:2?c HTTP/1.1\r\nHost: a\r\n\r\n",
 	    &a, &h), 0);
 	assert_true(str_eq(h.host, STR("B:2")));
