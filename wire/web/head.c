@@ -24,6 +24,14 @@ trim(struct str s)
 
 /* --- the end of a head --------------------------------------------------- */
 
+static bool
+too_long(const struct head_scan *s, struct head_refusal *r)
+{
+	return s->started ?
+	    refuse(r, 431, "limit", "the request's head is too long") :
+	    refuse(r, 414, "limit", "the request's first line is too long");
+}
+
 /* What begins otherwise is no request, and may have no lines at all. */
 static bool
 check_first(struct str in, struct head_refusal *r)
@@ -66,11 +74,8 @@ head_scan(struct head_scan *s, struct str in, const struct head_limits *l,
 		/* RFC 9112 §2.2: empty lines before the first are skipped. */
 		s->started |= !empty;
 	}
-	if (in.n >= l->bytes_max && s->started)
-		refuse(r, 431, "limit", "the request's head is too long");
-	else if (in.n >= l->bytes_max)
-		refuse(r, 414, "limit",
-		    "the request's first line is too long");
+	if (in.n >= l->bytes_max)
+		too_long(s, r);
 	return 0;
 }
 
