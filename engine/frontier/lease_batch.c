@@ -136,10 +136,8 @@ lease_batch_note(struct lease_batch *b)
 	buf_put_be32(&o->value, b->lease_s);
 	buf_put_varint(&o->value, q->ticket);
 	buf_put_varint(&o->value, b->n);
-	for (const struct list *n = b->leases.next; n != &b->leases;
-	    n = n->next)
-		buf_put_be64(&o->value, LIST_ITEM(n, struct lease_out,
-		    node)->hash);
+	LIST_EACH(l, &b->leases, struct lease_out, node)
+		buf_put_be64(&o->value, l->hash);
 	ledger_note(f->ledger, NOTE_OUTSIDE_LEASES, buf_str(&o->value));
 	lease_keep(q);
 }
@@ -150,10 +148,8 @@ expire(struct frontier *f, struct lease_batch *b)
 	struct lease_queue *q = b->queue;
 	bool last;
 
-	for (const struct list *n = b->leases.next; n != &b->leases;
-	    n = n->next)
-		url_table_prefetch(f->known, LIST_ITEM(n, struct lease_out,
-		    node)->hash);
+	LIST_EACH(l, &b->leases, struct lease_out, node)
+		url_table_prefetch(f->known, l->hash);
 	do {
 		struct lease_out *l = LIST_ITEM(b->leases.next,
 		    struct lease_out, node);

@@ -42,6 +42,4 @@ void lease_out_expire(struct frontier *);
 /* Its end by the monotonic clock. */
 void lease_batch_set_end(struct lease_batch *);
 
-/* lease_control.c */
-
 #endif

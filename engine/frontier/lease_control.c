@@ -3,7 +3,6 @@
  * loses its name at once; its memory is freed a part at a time, its URLs leave
  * the known table and then the index behind it.
  */
-#include "engine/frontier/lease_control.h"
 #include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/lease_record.h"
 #include "engine/frontier/lease_turn.h"

@@ -105,6 +105,13 @@ lease_at(const struct lease_service *o, uint32_t slot)
 void lease_post(struct frontier *, struct lease_call *,
     void (*run)(struct lease_call *));
 void lease_answer(struct lease_call *);
+/* Read the index, in the order of the groups or beside them; then done() is
+ * called on the ledger's loop. */
+void lease_read(struct lease_call *, bool beside,
+    void (*run)(struct ledger_query *, struct index *),
+    void (*done)(struct ledger_query *));
+/* done() of a read that is answered at once. */
+void lease_answer_read(struct ledger_query *);
 /* ... when what it depends on is durable. */
 void lease_answer_durable(struct lease_call *);
 void lease_promise(struct frontier *, struct promise *);

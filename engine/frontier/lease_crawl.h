@@ -49,6 +49,10 @@ struct lease_queue *lease_make_queue(struct lease_crawl *, struct str);
 void lease_see(struct lease_queue *);
 void lease_drop_queue(struct lease_queue **);   /* from memory */
 void lease_free_crawl(struct lease_crawl **);
+/* lease_control.c: nobody finds it any more, and totals are without it. */
+void lease_forget_crawl(struct lease_crawl *);
+void lease_bury_crawl(struct lease_crawl *);    /* free it whole */
+void lease_free_sweeps(struct frontier *);
 void lease_keep_crawl(struct lease_crawl *);    /* its record is due */
 void lease_touch(struct lease_queue *);         /* its note is due */
 void lease_keep(struct lease_queue *);          /* only its record */

@@ -534,14 +534,8 @@ round_begin(struct lease_get *g)
 		return;
 	}
 	g->now_s = f->leases->now_s;
-	g->call.query.home = f->loop;
-	g->call.query.run = walk;
-	g->call.query.done = walked;
-	/* The index has all of these queues: nothing need be waited for. */
-	if (beside)
-		ledger_read_beside(f->ledger, &g->call.query);
-	else
-		ledger_read(f->ledger, &g->call.query);
+	/* Beside the groups if the index has all of these queues. */
+	lease_read(&g->call, beside, walk, walked);
 }
 
 static void

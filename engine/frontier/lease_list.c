@@ -429,10 +429,7 @@ list_crawls(struct lease_list *l)
 	if (l->ours)
 		lease_view_add_crawls(l);
 	l->count = l->n;
-	l->call.query.home = f->loop;
-	l->call.query.run = sort_crawls;
-	l->call.query.done = crawls_sorted;
-	ledger_read_beside(f->ledger, &l->call.query);
+	lease_read(&l->call, true, sort_crawls, crawls_sorted);
 }
 
 static uint64_t
@@ -499,23 +496,19 @@ our_queues_walked(struct ledger_query *q)
 void
 lease_list_read(struct lease_list *l)
 {
-	struct lease_call *c = &l->call;
-	struct frontier *f = c->frontier;
-	bool queues = l->kind == LEASE_LIST_QUEUES;
+	/* Groups need not wait for a walk that has its snapshot. */
+	bool beside = l->ours || l->walk->urls != NULL;
 
 	l->entries = ARENA_ARRAY(&l->arena, struct lease_entry,
 	    LIST_PIECE_ENTRIES);
 	l->walk->ids = ARENA_ARRAY(&l->arena, uint32_t, LIST_PIECE_ENTRIES);
-	c->query.home = f->loop;
-	c->query.run = !queues ? walk_urls :
-	    l->ours ? lease_view_queues : walk_queues;
-	c->query.done = !queues ? urls_walked :
-	    l->ours ? our_queues_walked : queues_walked;
-	/* Groups need not wait for a walk that has its snapshot. */
-	if (l->ours || l->walk->urls != NULL)
-		ledger_read_beside(f->ledger, &c->query);
+	if (l->kind != LEASE_LIST_QUEUES)
+		lease_read(&l->call, beside, walk_urls, urls_walked);
+	else if (l->ours)
+		lease_read(&l->call, beside, lease_view_queues,
+		    our_queues_walked);
 	else
-		ledger_read(f->ledger, &c->query);
+		lease_read(&l->call, beside, walk_queues, queues_walked);
 }
 
 bool
@@ -592,15 +585,6 @@ read_status(struct ledger_query *query, struct index *x)
 }
 
 static void
-status_read(struct ledger_query *query)
-{
-	struct lease_status_of *s = CONTAINER(query,
-	    struct lease_status_of, call.query);
-
-	lease_answer(&s->call);
-}
-
-static void
 status_kept(struct promise *p, enum err e)
 {
 	struct lease_call *c = CONTAINER(p, struct lease_call, promise);
@@ -645,10 +629,7 @@ run_status(struct lease_call *c)
 	}
 	s->crawl_id = crawl->id;
 	s->queue_id = q->id;
-	c->query.home = f->loop;
-	c->query.run = read_status;
-	c->query.done = status_read;
-	ledger_read(f->ledger, &c->query);
+	lease_read(c, false, read_status, lease_answer_read);
 }
 
 void

@@ -304,10 +304,7 @@ ask(struct lease_put *p)
 			apply_item(f, &p->items[k], true);
 	if (p->stream != NULL)
 		p->stream->waiting = p;
-	p->call.query.home = f->loop;
-	p->call.query.run = look_up;
-	p->call.query.done = looked_up;
-	ledger_read(f->ledger, &p->call.query);
+	lease_read(&p->call, false, look_up, looked_up);
 }
 
 /* True when it is finished and others of its stream are held. */

@@ -10,7 +10,6 @@
  */
 #include "engine/frontier/crawl.h"
 #include "engine/frontier/lease_batch.h"
-#include "engine/frontier/lease_control.h"
 #include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/lease_list.h"
 #include "engine/frontier/lease_record.h"
@@ -68,16 +67,12 @@ lease_queue_bytes(const struct lease_queue *q, struct buf *out)
 void
 lease_leases_bytes(const struct lease_queue *q, struct buf *out)
 {
-	const struct lease_batch *b;
-	const struct list *k;
-
-	for (b = q->batches; b != NULL; b = b->next) {
+	for (const struct lease_batch *b = q->batches; b != NULL; b = b->next) {
 		buf_put_be64(out, (uint64_t)b->start_us);
 		buf_put_be32(out, b->lease_s);
 		buf_put_varint(out, b->n);
-		for (k = b->leases.next; k != &b->leases; k = k->next)
-			buf_put_be64(out, LIST_ITEM(k, struct lease_out,
-			    node)->hash);
+		LIST_EACH(l, &b->leases, struct lease_out, node)
+			buf_put_be64(out, l->hash);
 	}
 }
 

@@ -27,6 +27,26 @@ lease_answer(struct lease_call *c)
 	loop_post(c->home, &c->mail);
 }
 
+void
+lease_read(struct lease_call *c, bool beside,
+    void (*run)(struct ledger_query *, struct index *),
+    void (*done)(struct ledger_query *))
+{
+	c->query.home = c->frontier->loop;
+	c->query.run = run;
+	c->query.done = done;
+	if (beside)
+		ledger_read_beside(c->frontier->ledger, &c->query);
+	else
+		ledger_read(c->frontier->ledger, &c->query);
+}
+
+void
+lease_answer_read(struct ledger_query *q)
+{
+	lease_answer(CONTAINER(q, struct lease_call, query));
+}
+
 static void
 answer_kept(struct promise *p, enum err e)
 {

@@ -102,18 +102,20 @@ collect_record(void *arg, const struct queue_record *r)
 		add_queue_name(w, arena_copy(&w->keys, r->key), r->id);
 }
 
-/* Nothing of a crawl that has ended changes any more. */
+/* The record of that queue, or of all: of a crawl that has ended nothing
+ * changes any more. */
 static enum err
-collect_retired(struct lease_list *l, struct index *x)
+visit_records(struct index *x, uint32_t crawl, struct str key,
+    struct arena *a, void (*visit)(void *, const struct queue_record *),
+    void *arg)
 {
-	struct lease_walk *w = l->walk;
 	struct queue_record r;
 
-	if (l->key.n == 0 || l->kind == LEASE_LIST_QUEUES)
-		return queue_record_each(x, w->crawl, collect_record, l);
-	enum err e = queue_record_get(x, w->crawl, l->key, &w->keys, &r);
+	if (key.n == 0)
+		return queue_record_each(x, crawl, visit, arg);
+	enum err e = queue_record_get(x, crawl, key, a, &r);
 	if (e == OK)
-		collect_record(l, &r);
+		visit(arg, &r);
 	return e == ERR_ABSENT ? OK : e;
 }
 
@@ -157,7 +159,8 @@ lease_view_sort(struct lease_list *l, struct index *x)
 		return OK;
 	w->sorted = true;
 	if (w->retired)
-		return collect_retired(l, x);
+		return visit_records(x, w->crawl, l->kind == LEASE_LIST_QUEUES ?
+		    STR_NONE : l->key, &w->keys, collect_record, l);
 	if (w->list_n > 0)
 		qsort(w->list, w->list_n, sizeof(*w->list), by_key);
 	return OK;
@@ -207,8 +210,7 @@ urls_opened(struct ledger_query *q)
 void
 lease_view_begin(struct lease_list *l)
 {
-	struct frontier *f = l->call.frontier;
-	struct crawl *c = find_crawl(f, l->crawl);
+	struct crawl *c = find_crawl(l->call.frontier, l->crawl);
 	struct lease_walk *w = l->walk = mem_new(sizeof(*w));
 
 	list_init(&w->node);
@@ -227,10 +229,7 @@ lease_view_begin(struct lease_list *l)
 		lease_list_read(l);
 		return;
 	}
-	l->call.query.home = f->loop;
-	l->call.query.run = open_urls;
-	l->call.query.done = urls_opened;
-	ledger_read(f->ledger, &l->call.query);
+	lease_read(&l->call, false, open_urls, urls_opened);
 }
 
 void
@@ -271,26 +270,11 @@ read_stats(struct ledger_query *q, struct index *x)
 	struct lease_control *k = CONTAINER(q, struct lease_control,
 	    call.query);
 	struct arena a = ARENA_INIT;
-	struct queue_record r;
 	uint32_t id;
-	enum err e;
 
 	CHECK(lease_view_name(k->crawl, &id));
-	if (k->key.n == 0) {
-		e = queue_record_each(x, id, add_record, k);
-	} else {
-		e = queue_record_get(x, id, k->key, &a, &r);
-		if (e == OK)
-			add_record(k, &r);
-	}
-	k->call.result = e == ERR_ABSENT ? OK : e;
+	k->call.result = visit_records(x, id, k->key, &a, add_record, k);
 	arena_free(&a);
-}
-
-static void
-stats_read(struct ledger_query *q)
-{
-	lease_answer(CONTAINER(q, struct lease_call, query));
 }
 
 /* Whether or not it became durable: reads go on. */
@@ -332,10 +316,7 @@ run_stats(struct lease_call *call)
 	if (c == NULL || c->retired || k->key.n > 0)
 		k->stats = (struct lease_stats){ 0 };
 	if (c != NULL && c->retired) {
-		call->query.home = f->loop;
-		call->query.run = read_stats;
-		call->query.done = stats_read;
-		ledger_read_beside(f->ledger, &call->query);
+		lease_read(call, true, read_stats, lease_answer_read);
 		return;
 	}
 	if (one != NULL)
