@@ -28,11 +28,10 @@ launch_of(struct request *r)
 static void
 say_in_force(struct launch *l, const struct policy *p)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	policy_to_sentence(p, &b);
 	snprintf(l->in_force, sizeof(l->in_force), "%s", buf_text(&b));
-	buf_free(&b);
 }
 
 /* A client may name any proxy but one that only this machine can reach. */
@@ -117,7 +116,7 @@ compile(struct request *r)
 {
 	struct launch *l = launch_of(r);
 	const struct crawl_spec *s = &l->spec;
-	struct policy *policy = NULL;
+	FREED(policy_free) struct policy *policy = NULL;
 
 	enum err e = store_check_labels(s->name, s->tags, s->tags_n, &r->why);
 	if (e == OK && !crawl_kind_has_calls(s->kind))
@@ -129,7 +128,6 @@ compile(struct request *r)
 		l->begin.policy = policy;
 		e = plan_crawl(l, &r->why);
 	}
-	policy_free(&policy);
 	return e == OK ? BEGIN : REQUEST_DONE;
 }
 
@@ -342,7 +340,7 @@ catalog_spec(struct engine *e, struct spec_query *q)
 static enum err
 add_known(struct engine *e, const struct crawl_view *v, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct crawl_spec spec;
 
 	enum err err = frontier_spec(e->frontier, v->id, &a, &spec, w);
@@ -350,7 +348,6 @@ add_known(struct engine *e, const struct crawl_view *v, struct why *w)
 		crawl_registry_add(e->registry, v, &spec);
 		crawl_runtime_know_key(e->crawls, spec.key, v->id);
 	}
-	arena_free(&a);
 	return err;
 }
 

@@ -271,9 +271,9 @@ publish_warcinfo(struct running *r, const char *id)
 static void
 load_seen(struct crawl_runtime *c, struct str collection)
 {
-	struct index_iter *i = index_iter_new(ledger_index(
-	    frontier_ledger(c->frontier)), INDEX_DIGEST);
-	struct buf prefix = BUF_INIT;
+	FREED(index_iter_free) struct index_iter *i = index_iter_new(
+	    ledger_index(frontier_ledger(c->frontier)), INDEX_DIGEST);
+	FREED(buf_free) struct buf prefix = BUF_INIT;
 	struct str key, value;
 
 	collection_prefix(collection, &prefix);
@@ -281,8 +281,6 @@ load_seen(struct crawl_runtime *c, struct str collection)
 	    index_iter_valid(i, &key, &value) &&
 	    str_starts(key, buf_str(&prefix)); index_iter_next(i))
 		digest_filter_add(c->seen, key);
-	index_iter_free(&i);
-	buf_free(&prefix);
 }
 
 /* Others may have written there, or this is the crawl that goes on. */
@@ -444,7 +442,7 @@ compile_again(struct crawl_runtime *c, struct running *r,
     const struct crawl_request *q, struct why *w)
 {
 	struct crawl_spec *s = &r->spec;
-	struct policy *policy = NULL;
+	FREED(policy_free) struct policy *policy = NULL;
 
 	enum err e = policy_parse(s->policy, &policy, w);
 	if (e == OK && s->secret_proxy && q->proxy.n == 0)
@@ -457,7 +455,6 @@ compile_again(struct crawl_runtime *c, struct running *r,
 		    r->shared.id), c->settings, w);
 	for (size_t i = 0; i < s->delays_n; i++)
 		map_put(&r->shared.delays, s->delays[i].host, &s->delays[i].s);
-	policy_free(&policy);
 	return e;
 }
 

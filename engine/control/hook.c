@@ -40,7 +40,7 @@ struct call {
 
 struct hooks {
 	struct loop *loop;
-	char *data_dir, *dir;
+	const char *data_dir, *dir;
 	struct arena arena;
 	const char **words[HOOKS];     /* room for two more; NULL: no command */
 	size_t words_n[HOOKS];
@@ -113,8 +113,8 @@ enum err
 hooks_put(struct hooks *h, enum hook hook, uint32_t id, struct str argument,
     struct why *w)
 {
-	struct arena a = ARENA_INIT;
-	struct buf text = BUF_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(buf_free) struct buf text = BUF_INIT;
 
 	if (h == NULL || h->words[hook] == NULL)
 		return OK;
@@ -128,22 +128,18 @@ hooks_put(struct hooks *h, enum hook hook, uint32_t id, struct str argument,
 	buf_put_str(&text, argument);
 	if (hook == HOOK_WARC_FINISHED)
 		put_length(&text, whole);
-	enum err e = file_store(path.p, buf_str(&text), w);
-	buf_free(&text);
-	arena_free(&a);
-	return e;
+	return file_store(path.p, buf_str(&text), w);
 }
 
 bool
 hooks_has(const struct hooks *h, enum hook hook, uint32_t id)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	int fd = -1;
 	bool has = h != NULL && h->words[hook] != NULL &&
 	    file_open(file_of(h, hook, id, &a).p, FILE_READ, &fd, NULL) == OK;
 
 	file_close(&fd);
-	arena_free(&a);
 	return has;
 }
 
@@ -204,7 +200,7 @@ record_place(const struct call *c, struct str argument, uint64_t bytes,
 static bool
 was_moved(const struct call *c, struct str argument)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct moved m;
 	int fd = -1;
 	bool moved = c->hook == HOOK_WARC_FINISHED &&
@@ -212,7 +208,6 @@ was_moved(const struct call *c, struct str argument)
 	    moved_read(argument.p, &a, &m, NULL) == OK;
 
 	file_close(&fd);
-	arena_free(&a);
 	return moved;
 }
 
@@ -251,8 +246,8 @@ static void
 run_call(struct call *c, int64_t ms_max)
 {
 	struct hooks *h = c->hooks;
-	struct arena a = ARENA_INIT;
-	struct buf b = BUF_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	struct why w = WHY_INIT;
 	struct str path = file_of(h, c->hook, c->id, &a);
 
@@ -275,8 +270,6 @@ run_call(struct call *c, int64_t ms_max)
 		if (file_remove(path.p, &w) != OK)
 			log_failure(c, path, &w);
 	}
-	buf_free(&b);
-	arena_free(&a);
 	if (done) {
 		drop_call(c);
 		return;
@@ -386,9 +379,8 @@ hooks_open(const struct conf *conf, const char *data_dir,
 	if (str_trim(warc).n == 0 && str_trim(crawl).n == 0)
 		return OK;
 	struct hooks *h = mem_new(sizeof(*h));
-	h->data_dir = mem_copy_text(data_dir);
-	h->dir = mem_copy_text(arena_printf(&h->arena, "%s/" HOOKS_DIR,
-	    data_dir).p);
+	h->data_dir = arena_copy(&h->arena, str_of(data_dir)).p;
+	h->dir = arena_printf(&h->arena, "%s/" HOOKS_DIR, data_dir).p;
 	h->loop = loop_new("hooks");
 	h->timer.fire = run_due;
 	h->ms_max = conf_ms(conf, CONF_HOOK_TIMEOUT_S);
@@ -481,7 +473,5 @@ hooks_free(struct hooks **hp)
 	loop_timer_stop(h->loop, &h->timer);
 	loop_free(&h->loop);
 	arena_free(&h->arena);
-	mem_free(&h->data_dir);
-	mem_free(&h->dir);
 	mem_free(hp);
 }

@@ -119,13 +119,12 @@ static bool
 again(const void *rules, struct str url, unsigned depth, double *cost)
 {
 	const struct crawl_rules *r = rules;
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct policy_verdict v = { .take = false };
 	struct url u;
 
 	if (url_parse(url, NULL, &a, &u, NULL) == OK)
 		policy_judge_url(r->policy, &u, *cost, depth, false, &v);
-	arena_free(&a);
 	/* Whether it may be reached is for the loop that asks. */
 	if (!v.take && v.reason != SKIP_BLOCKED)
 		return false;

@@ -11,8 +11,8 @@
 static enum err
 canonical(struct str json, struct arena *a, struct str *out, struct why *w)
 {
-	struct policy *p;
-	struct buf b = BUF_INIT;
+	FREED(policy_free) struct policy *p = NULL;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	enum err e = policy_parse(json, &p, w);
 	if (e != OK)
@@ -23,8 +23,6 @@ canonical(struct str json, struct arena *a, struct str *out, struct why *w)
 	if (e == OK)
 		policy_to_json(p, &b);
 	*out = arena_copy(a, buf_str(&b));
-	buf_free(&b);
-	policy_free(&p);
 	return e;
 }
 
@@ -43,15 +41,12 @@ engine_put_policy(struct store *st, struct str name, struct str json,
 static enum err
 check_seeds(struct str json, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct launch_seed *seeds;
 	size_t n;
 
 	enum err e = seed_list_read(json, &a, &seeds, &n, w);
-	if (e == OK)
-		e = seed_list_check(seeds, n, w);
-	arena_free(&a);
-	return e;
+	return e == OK ? seed_list_check(seeds, n, w) : e;
 }
 
 /* A policy of its own is judged, one that is named must be there. */
@@ -176,17 +171,13 @@ engine_store_async(struct engine *e)
 enum err
 engine_open_store(const char *dir, struct store **out, struct why *w)
 {
-	struct policy *p = policy_new();
-	struct buf json = BUF_INIT;
+	FREED(policy_free) struct policy *p = policy_new();
+	FREED(buf_free) struct buf json = BUF_INIT;
 
 	policy_to_json(p, &json);
 	struct store_options o = { .policy_default = buf_text(&json) };
 	enum err e = snapshot_check(dir, w);
-	if (e == OK)
-		e = store_open(dir, &o, out, w);
-	buf_free(&json);
-	policy_free(&p);
-	return e;
+	return e == OK ? store_open(dir, &o, out, w) : e;
 }
 
 enum err

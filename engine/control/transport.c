@@ -9,14 +9,13 @@ enum err
 engine_check_ca_file(struct engine *e, struct why *w)
 {
 	struct str path = conf_str(e->options.conf, CONF_FETCH_CA_FILE);
-	struct buf pem = BUF_INIT;
+	FREED(buf_free) struct buf pem = BUF_INIT;
 
 	if (path.n == 0)
 		return OK;
 	path = arena_printf(&e->arena, "%.*s", STR_FMT(path));
 	bool fine = file_load(path.p, CA_BYTES_MAX, &pem, NULL) == OK &&
 	    str_find(buf_str(&pem), STR("-----BEGIN ")) < pem.n;
-	buf_free(&pem);
 	return fine ? OK : why(w, ERR_CONFIG, "fetch.ca_file: %.200s is no "
 	    "file of certificates in PEM that can be read", path.p);
 }

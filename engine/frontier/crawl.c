@@ -76,11 +76,10 @@ crawl_note_bytes(const struct crawl *c, struct buf *out)
 	buf_put_varint(out, c->next_log);
 	buf_put_varint(out, c->max_items);
 	buf_put_varint(out, c->host_urls_max);
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	buf_put_field(out, c->name);
 	buf_put_field(out, paths_store(ledger_paths(c->frontier->ledger),
 	    c->warc_dir, &a));
-	arena_free(&a);
 	put_counts(out, &c->view.counts);
 	buf_put_be64(out, (uint64_t)c->view.started.us);
 	buf_put_varint(out, (uint64_t)c->duration_ms_max);
@@ -109,7 +108,7 @@ crawl_from_note(struct frontier *f, struct str note)
 	c->next_log = read_varint(&in);
 	c->max_items = read_varint(&in);
 	c->host_urls_max = read_varint(&in);
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str name = read_field(&in);
 	struct str dir = paths_resolve(ledger_paths(f->ledger),
 	    read_field(&in), &a);
@@ -118,7 +117,6 @@ crawl_from_note(struct frontier *f, struct str note)
 		c->name = arena_copy(&c->arena, name);
 	if (!str_eq(dir, c->warc_dir))
 		c->warc_dir = arena_copy(&c->arena, dir);
-	arena_free(&a);
 	uint64_t before = c->view.counts.warc_bytes;
 	uint64_t *words = (uint64_t *)(void *)&c->view.counts;
 	for (size_t i = 0; i < sizeof(c->view.counts) / sizeof(*words); i++)
@@ -192,11 +190,10 @@ crawl_begin(struct frontier *f, uint32_t id, const struct crawl_spec *spec,
 	buf_clear(&f->value);
 	crawl_key(c->id, 'S', &f->key);
 	struct crawl_spec stored = *spec;
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	stored.warc_dir = paths_store(ledger_paths(f->ledger),
 	    spec->warc_dir, &a);
 	crawl_spec_put(&stored, &f->value);
-	arena_free(&a);
 	ledger_put(f->ledger, INDEX_CRAWL, buf_str(&f->key),
 	    buf_str(&f->value));
 	return c;

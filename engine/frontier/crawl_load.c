@@ -54,8 +54,9 @@ load_known(struct crawl *c, struct index *x, struct why *w)
 static enum err
 load_near(struct crawl *c, struct index *x, struct why *w)
 {
-	struct index_iter *i = index_iter_new(x, INDEX_JOURNAL);
-	struct buf from = BUF_INIT;
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(x, INDEX_JOURNAL);
+	FREED(buf_free) struct buf from = BUF_INIT;
 	struct str key, value;
 
 	c->near = near_dup_new(NEAR_DUP_MAX);
@@ -67,10 +68,7 @@ load_near(struct crawl *c, struct index *x, struct why *w)
 		if (journal_parse(key, value, &entry))
 			near_dup_add(c->near, entry.simhash);
 	}
-	enum err e = index_iter_error(i, w);
-	index_iter_free(&i);
-	buf_free(&from);
-	return e;
+	return index_iter_error(i, w);
 }
 
 static enum err

@@ -68,14 +68,12 @@ crawl_log_shown(struct crawl *c)
 static void
 forget(struct crawl *c, uint64_t from, uint64_t upto)
 {
-	struct buf a = BUF_INIT, b = BUF_INIT;
+	FREED(buf_free) struct buf a = BUF_INIT, b = BUF_INIT;
 
 	crawl_log_key(c->id, from, &a);
 	crawl_log_key(c->id, upto, &b);
 	ledger_delete_range(c->frontier->ledger, INDEX_LOG, buf_str(&a),
 	    buf_str(&b));
-	buf_free(&a);
-	buf_free(&b);
 }
 
 void
@@ -97,7 +95,7 @@ static void
 put(struct crawl *c, const struct crawl_line *l)
 {
 	struct frontier *f = c->frontier;
-	struct buf key = BUF_INIT, value = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT, value = BUF_INIT;
 
 	crawl_log_key(c->id, c->next_log++, &key);
 	buf_put_be64(&value, (uint64_t)clock_wall().us);
@@ -107,8 +105,6 @@ put(struct crawl *c, const struct crawl_line *l)
 	put_text(&value, l->url);
 	put_text(&value, l->reason);
 	ledger_put(f->ledger, INDEX_LOG, buf_str(&key), buf_str(&value));
-	buf_free(&key);
-	buf_free(&value);
 	uint64_t first = first_of(c), step = step_of(c);
 	if (c->next_log % step == 0 && first > 1)
 		forget(c, first - MIN(first, step), first);
@@ -139,14 +135,13 @@ static void
 put_last_of_burst(struct crawl *c, const struct crawl_line *l)
 {
 	struct crawl_line last = *l;
-	struct buf text = BUF_INIT;
+	FREED(buf_free) struct buf text = BUF_INIT;
 
 	buf_put_str(&text, str_cut(l->text, 0, CRAWL_LOG_TEXT_MAX / 2));
 	buf_put_text(&text, " (more lines of this kind are left out until "
 	    "the minute is over)");
 	last.text = buf_str(&text);
 	put(c, &last);
-	buf_free(&text);
 }
 
 void
@@ -192,7 +187,7 @@ void
 crawl_log_put(struct crawl *c, enum crawl_log_kind kind, struct str reason)
 {
 	struct crawl_line l = { .kind = kind };
-	struct buf text = BUF_INIT;
+	FREED(buf_free) struct buf text = BUF_INIT;
 
 	buf_put_text(&text, kind_names[kind]);
 	crawl_reason_put(reason, &text);
@@ -203,5 +198,4 @@ crawl_log_put(struct crawl *c, enum crawl_log_kind kind, struct str reason)
 	if (l.kind != CRAWL_LOG_STARTED)
 		l.reason = reason;
 	crawl_log(c, &l);
-	buf_free(&text);
 }

@@ -63,7 +63,7 @@ put_options(const struct crawl_spec *o, struct buf *b)
 void
 crawl_spec_put(const struct crawl_spec *s, struct buf *out)
 {
-	struct buf options = BUF_INIT;
+	FREED(buf_free) struct buf options = BUF_INIT;
 
 	put_options(s, &options);
 	buf_put_char(out, (char)s->kind);
@@ -72,7 +72,6 @@ crawl_spec_put(const struct crawl_spec *s, struct buf *out)
 	put_list(out, s->seeds, s->seeds_n);
 	buf_put_field(out, s->policy);
 	buf_put_field(out, buf_str(&options));
-	buf_free(&options);
 	buf_put_field(out, s->warc_dir);
 	buf_put_varint(out, s->max_items);
 	buf_put_varint(out, s->host_urls_max);

@@ -37,7 +37,7 @@ put_part(struct crawl_change *a, char part, struct str value)
 static void
 put_rules(struct crawl_change *a, const struct crawl_spec *spec)
 {
-	struct buf value = BUF_INIT;
+	FREED(buf_free) struct buf value = BUF_INIT;
 
 	crawl_spec_put(spec, &value);
 	put_part(a, PART_SPEC, buf_str(&value));
@@ -45,20 +45,18 @@ put_rules(struct crawl_change *a, const struct crawl_spec *spec)
 	buf_clear(&value);
 	buf_put_be32(&value, a->excluded);
 	put_part(a, PART_EXCLUDED, buf_str(&value));
-	buf_free(&value);
 }
 
 static void
 read_spec(struct ledger_query *q, struct index *x)
 {
 	struct crawl_change *a = CONTAINER(q, struct crawl_change, query);
-	struct buf key = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT;
 
 	crawl_key(a->crawl, PART_SPEC, &key);
 	/* The answer is in a->why. */
 	(void)!index_get(x, INDEX_CRAWL, buf_str(&key), &a->piece, &a->spec,
 	    &a->why);
-	buf_free(&key);
 }
 
 static void
@@ -114,8 +112,8 @@ exclude_take_rules(struct crawl_change *a)
 unsigned
 change_interrupted(struct frontier *f, uint32_t crawl)
 {
-	struct arena a = ARENA_INIT;
-	struct buf key = BUF_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT;
 	struct str value;
 	unsigned n = 0;
 
@@ -125,8 +123,6 @@ change_interrupted(struct frontier *f, uint32_t crawl)
 		struct reader in = reader_of(value);
 		n = read_be32(&in);
 	}
-	buf_free(&key);
-	arena_free(&a);
 	return n;
 }
 

@@ -284,9 +284,9 @@ static enum err
 load_rest(struct crawl *c, struct why *w)
 {
 	struct frontier *f = c->frontier;
-	struct index_iter *i = index_iter_new(ledger_index(f->ledger),
-	    INDEX_QUEUE);
-	struct buf from = BUF_INIT;
+	FREED(index_iter_free) struct index_iter *i = index_iter_new(
+	    ledger_index(f->ledger), INDEX_QUEUE);
+	FREED(buf_free) struct buf from = BUF_INIT;
 	struct str key, value;
 	bool fine = true;
 
@@ -300,8 +300,6 @@ load_rest(struct crawl *c, struct why *w)
 			fine = queue_from_note(f, value);
 	f->loading = false;
 	enum err e = index_iter_error(i, w);
-	index_iter_free(&i);
-	buf_free(&from);
 	return e == OK && !fine ? why(w, ERR_CORRUPT, "a queue's record in "
 	    "the index is damaged") : e;
 }

@@ -18,33 +18,27 @@ enum err
 url_record_get(struct index *x, uint32_t crawl, uint32_t queue, uint32_t date,
     struct str url, struct url_value *v)
 {
-	struct arena a = ARENA_INIT;
-	struct buf key = BUF_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT;
 	struct str value;
 
 	url_key(crawl, queue, date, url, &key);
 	enum err e = index_get(x, INDEX_URL, buf_str(&key), &a, &value, NULL);
-	if (e == OK && !url_value_parse(value, v))
-		e = ERR_CORRUPT;
-	buf_free(&key);
-	arena_free(&a);
-	return e;
+	return e == OK && !url_value_parse(value, v) ? ERR_CORRUPT : e;
 }
 
 static enum err
 get_entry(struct index *x, uint32_t crawl, uint64_t seq, struct arena *a,
     struct journal_entry *out)
 {
-	struct buf key = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT;
 	struct str value;
 
 	journal_key(crawl, seq, &key);
 	enum err e = index_get(x, INDEX_JOURNAL, buf_str(&key), a, &value,
 	    NULL);
-	if (e == OK && !journal_parse(buf_str(&key), value, out))
-		e = ERR_CORRUPT;
-	buf_free(&key);
-	return e;
+	return e == OK && !journal_parse(buf_str(&key), value, out) ?
+	    ERR_CORRUPT : e;
 }
 
 enum err
@@ -179,12 +173,11 @@ read_all(struct frontier_url_query *l, struct index *x)
 	if (l->found || l->mark != 0 || l->queue == QUEUE_SKIPPED || l->all)
 		return;
 	/* It may wait under a rank that nobody knows. */
-	struct buf from = BUF_INIT;
+	FREED(buf_free) struct buf from = BUF_INIT;
 	buf_put_be32(&from, l->crawl);
 	buf_put_be32(&from, l->queue);
 	l->iter = index_iter_new(x, INDEX_URL);
 	index_iter_seek(l->iter, buf_str(&from));
-	buf_free(&from);
 }
 
 static int

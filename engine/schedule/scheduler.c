@@ -33,18 +33,14 @@ struct look {
 	struct why why;
 };
 
-/* Why a schedule could not be started, as the log has it. */
-struct failure {
-	uint64_t said;               /* hash of the text */
-};
-
 struct scheduler {
 	struct scheduler_options options;
 	struct timer timer;
 	struct registry_watch watch;
 	uint64_t version;            /* of the registry, that was looked at */
 	bool looking, look_again, running;
-	struct map failures;         /* id -> struct failure */
+	/* id -> uint64_t: hash of why it was refused, as the log has it. */
+	struct map failures;
 	struct mono quiet_until;     /* about the store */
 	/* The store's thread. */
 	struct store_watch store_watch;
@@ -266,18 +262,18 @@ failed(struct look *k, size_t i, const struct why *w)
 {
 	struct scheduler *t = k->scheduler;
 	const struct schedule *s = &k->schedules[i];
-	struct failure *f = map_get_id(&t->failures, s->id);
+	uint64_t *logged = map_get_id(&t->failures, s->id);
 	uint64_t text = hash_bytes(str_of(w->text), 0);
 	struct log_text name, quoted;
 
 	k->due[i].failed = true;
-	if (f == NULL) {
-		f = mem_new(sizeof(*f));
-		map_put_id(&t->failures, s->id, f);
-	} else if (f->said == text) {
+	if (logged == NULL) {
+		logged = mem_new(sizeof(*logged));
+		map_put_id(&t->failures, s->id, logged);
+	} else if (*logged == text) {
 		return;
 	}
-	f->said = text;
+	*logged = text;
 	log_warn("schedule.refused", "schedule=%llu name=%s why=%s "
 	    "again=\"each minute\"", (unsigned long long)s->id,
 	    log_quote(&name, s->name), log_quote(&quoted, str_of(w->text)));
@@ -286,9 +282,9 @@ failed(struct look *k, size_t i, const struct why *w)
 static void
 forget_failure(struct scheduler *t, uint64_t id)
 {
-	struct failure *f = map_take_id(&t->failures, id);
+	uint64_t *logged = map_take_id(&t->failures, id);
 
-	mem_free(&f);
+	mem_free(&logged);
 }
 
 static void
@@ -399,7 +395,7 @@ static void
 tell_ends(struct scheduler *t)
 {
 	struct store *st = store_async_store(t->options.store);
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct schedule *list;
 	struct why w = WHY_INIT;
 	struct log_text quoted;
@@ -411,7 +407,6 @@ tell_ends(struct scheduler *t)
 	for (size_t i = 0; i < n; i++)
 		if (list[i].last_crawl != SCHEDULE_NO_CRAWL)
 			tell_end(t, list[i].id, list[i].last_crawl);
-	arena_free(&a);
 }
 
 struct scheduler *
