@@ -71,6 +71,17 @@ arena_take_array(struct arena *a, size_t n, size_t size)
 	return arena_take(a, n * size);
 }
 
+void *
+arena_grow(struct arena *a, void *p, size_t n, size_t *cap, size_t first,
+    size_t size)
+{
+	if (n < *cap)
+		return p;
+	*cap = MAX(2 * *cap, first);
+	void *more = arena_take_array(a, *cap, size);
+	return n == 0 ? more : memcpy(more, p, n * size);
+}
+
 struct str
 arena_copy(struct arena *a, struct str s)
 {

@@ -32,5 +32,11 @@ struct str arena_printf(struct arena *, const char *fmt, ...)
 #define ARENA_NEW(a, type) ((type *)arena_take(a, sizeof(type)))
 #define ARENA_ARRAY(a, type, n) ((type *)arena_take_array(a, n, sizeof(type)))
 void *arena_take_array(struct arena *, size_t n, size_t size);
+/*
+ * Room for one more item of `size` bytes behind the `n` at `p`, where `*cap`
+ * fit: mem_room() in an arena, which keeps the smaller array's memory, too.
+ */
+void *arena_grow(struct arena *, void *p, size_t n, size_t *cap, size_t first,
+    size_t size);
 
 #endif

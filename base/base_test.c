@@ -202,6 +202,25 @@ test_arena(void **state)
 
 /* Exactly so much is taken; what comes behind it has a page's block. */
 static void
+test_arena_grow(void **state)
+{
+	struct arena a = ARENA_INIT;
+	int *list = NULL;
+	size_t cap = 0;
+
+	(void)state;
+	for (size_t n = 0; n < 100; n++) {
+		list = arena_grow(&a, list, n, &cap, 3, sizeof(*list));
+		assert_true(cap > n && list[n] == 0);
+		list[n] = (int)n;
+	}
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(list[i], i);
+	assert_int_equal(cap, 192);
+	arena_free(&a);
+}
+
+static void
 test_arena_room(void **state)
 {
 	struct arena a = ARENA_INIT;
@@ -438,6 +457,7 @@ main(void)
 		cmocka_unit_test(test_err),
 		cmocka_unit_test(test_why),
 		cmocka_unit_test(test_arena),
+		cmocka_unit_test(test_arena_grow),
 		cmocka_unit_test(test_arena_room),
 		cmocka_unit_test(test_arena_reset),
 		cmocka_unit_test(test_arena_texts),

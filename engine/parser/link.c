@@ -105,18 +105,6 @@ find_slot(struct link_set *s, struct str text, enum link_kind kind,
 	}
 }
 
-static void
-grow_links(struct link_set *s)
-{
-	size_t cap = MAX(s->cap * 2, LINKS_FIRST);
-	struct link *at = ARENA_ARRAY(s->a, struct link, cap);
-
-	if (s->n != 0)
-		memcpy(at, s->at, s->n * sizeof(*at));
-	s->at = at;
-	s->cap = cap;
-}
-
 /* False when the set is full and this one is new. */
 static bool
 put_link(struct link_set *s, const struct url *u, enum link_kind kind,
@@ -137,8 +125,8 @@ put_link(struct link_set *s, const struct url *u, enum link_kind kind,
 		s->full = true;
 		return false;
 	}
-	if (s->n == s->cap)
-		grow_links(s);
+	s->at = arena_grow(s->a, s->at, s->n, &s->cap, LINKS_FIRST,
+	    sizeof(*s->at));
 	*slot = (struct link_slot){ (uint32_t)s->n + 1, hash };
 	s->at[s->n++] = (struct link){ *u, kind, nofollow };
 	return true;

@@ -126,19 +126,6 @@ parent(const struct reading *r)
 }
 
 static void
-grow_notes(struct reading *r)
-{
-	size_t cap = MAX(r->notes_cap * 2, 64u);
-	struct sitemap_note *notes = ARENA_ARRAY(r->a, struct sitemap_note,
-	    cap);
-
-	if (r->out->n != 0)
-		memcpy(notes, r->out->notes, r->out->n * sizeof(*notes));
-	r->out->notes = notes;
-	r->notes_cap = cap;
-}
-
-static void
 put(struct reading *r, struct str loc, enum link_kind kind,
     const struct sitemap_note *note)
 {
@@ -150,8 +137,8 @@ put(struct reading *r, struct str loc, enum link_kind kind,
 	}
 	if (r->links.n == r->out->n)
 		return;
-	if (r->out->n == r->notes_cap)
-		grow_notes(r);
+	r->out->notes = arena_grow(r->a, r->out->notes, r->out->n,
+	    &r->notes_cap, 64, sizeof(*r->out->notes));
 	r->out->notes[r->out->n++] = *note;
 }
 
@@ -406,9 +393,10 @@ read_xml(struct reading *r, struct str text)
 	r->xml = NULL;
 }
 
+/* `*body` is cut to SITEMAP_BYTES_MAX. */
 static struct reading *
-reading_new(const struct url *page, size_t urls_max, struct arena *a,
-    struct sitemap *out)
+reading_new(struct str *body, const struct url *page, size_t urls_max,
+    struct arena *a, struct sitemap *out)
 {
 	struct reading *r = mem_new(sizeof(*r));
 
@@ -417,6 +405,10 @@ reading_new(const struct url *page, size_t urls_max, struct arena *a,
 	r->out = out;
 	link_set_init(&r->links, page,
 	    urls_max != 0 ? urls_max : SITEMAP_URLS_MAX, a);
+	if (body->n > SITEMAP_BYTES_MAX) {
+		cut(r, "sitemap.bytes_max");
+		body->n = SITEMAP_BYTES_MAX;
+	}
 	return r;
 }
 
@@ -433,12 +425,8 @@ void
 sitemap_parse(struct str body, struct str label, const struct url *page,
     size_t urls_max, struct arena *a, struct sitemap *out)
 {
-	struct reading *r = reading_new(page, urls_max, a, out);
+	struct reading *r = reading_new(&body, page, urls_max, a, out);
 
-	if (body.n > SITEMAP_BYTES_MAX) {
-		cut(r, "sitemap.bytes_max");
-		body.n = SITEMAP_BYTES_MAX;
-	}
 	const char *name = charset_of(body, label, CHARSET_XML);
 	struct str text = charset_to_utf8(name, body, a);
 	/* A declaration behind white space is an error to expat only. */
@@ -454,14 +442,10 @@ void
 sitemap_parse_text(struct str body, const struct url *page, size_t urls_max,
     struct arena *a, struct sitemap *out)
 {
-	struct reading *r = reading_new(page, urls_max, a, out);
+	struct reading *r = reading_new(&body, page, urls_max, a, out);
 	struct str line;
 
 	out->kind = SITEMAP_TEXT;
-	if (body.n > SITEMAP_BYTES_MAX) {
-		cut(r, "sitemap.bytes_max");
-		body.n = SITEMAP_BYTES_MAX;
-	}
 	body = charset_to_utf8(charset_of(body, STR("utf-8"), CHARSET_PLAIN),
 	    body, a);
 	while (str_split(&body, '\n', &line)) {
