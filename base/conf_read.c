@@ -1,6 +1,8 @@
 /* From text to values: single values, files, the environment, --set. */
 #include "base/conf.h"
 
+#include <arpa/inet.h>
+
 #define SHOWN_MAX 60     /* bytes of somebody's text in a message */
 
 struct unit {
@@ -102,35 +104,16 @@ read_choice(struct str s, const char *choices, int64_t *out)
 }
 
 static bool
-is_ipv4(struct str s)
+is_ip(struct str s, int family)
 {
-	struct str part;
-	uint64_t v;
-	int parts = 0;
+	char text[INET6_ADDRSTRLEN];
+	struct in6_addr ip;
 
-	while (str_split(&s, '.', &part)) {
-		if (part.n > 3 || !str_to_u64(part, &v) || v > 255)
-			return false;
-		parts++;
-	}
-	return parts == 4;
-}
-
-/* Only its letters are looked at here: the system has the last word. */
-static bool
-looks_like_ipv6(struct str s)
-{
-	size_t colons = 0;
-
-	if (s.n < 2 || s.n > 45)
+	if (s.n >= sizeof(text) || memchr(s.p, '\0', s.n) != NULL)
 		return false;
-	for (size_t i = 0; i < s.n; i++) {
-		if (s.p[i] == ':')
-			colons++;
-		else if (s.p[i] != '.' && ascii_hex_value(s.p[i]) < 0)
-			return false;
-	}
-	return colons >= 2 && colons <= 7;
+	memcpy(text, s.p, s.n);
+	text[s.n] = '\0';
+	return inet_pton(family, text, &ip) == 1;
 }
 
 static bool
@@ -149,8 +132,8 @@ read_address(struct str s, int64_t *port)
 	    *port > 65535)
 		return false;
 	if (str_starts(host, STR("[")) && str_ends(host, STR("]")))
-		return looks_like_ipv6(str_cut(host, 1, host.n - 1));
-	return is_ipv4(host) || str_eq(host, STR("localhost"));
+		return is_ip(str_cut(host, 1, host.n - 1), AF_INET6);
+	return is_ip(host, AF_INET) || str_eq(host, STR("localhost"));
 }
 
 /* Every word has as many parts as the form: HOST:PORT has two. */

@@ -8,12 +8,8 @@ struct block {
 	enum address_class class;
 };
 
-/* IPv4 blocks; anything that no block holds is public. */
-static const struct {
-	uint8_t prefix[4];
-	uint8_t bits;
-	enum address_class class;
-} v4_blocks[] = {
+/* IPv4 blocks; what none of them contains is public. */
+static const struct block v4_blocks[] = {
 	{ { 0, 0, 0, 0 }, 8, ADDRESS_UNSPECIFIED },
 	{ { 10, 0, 0, 0 }, 8, ADDRESS_PRIVATE },
 	{ { 100, 64, 0, 0 }, 10, ADDRESS_CGNAT },
@@ -30,6 +26,7 @@ static const struct {
 	{ { 224, 0, 0, 0 }, 4, ADDRESS_MULTICAST },
 	{ { 255, 255, 255, 255 }, 32, ADDRESS_BROADCAST },
 	{ { 240, 0, 0, 0 }, 4, ADDRESS_RESERVED },
+	{ { 0 }, 0, ADDRESS_PUBLIC },
 };
 
 /*
@@ -53,6 +50,7 @@ static const struct block v6_blocks[] = {
 	{ { 0xfe, 0xc0 }, 10, ADDRESS_PRIVATE },         /* site-local */
 	{ { 0xff, 0x00 }, 8, ADDRESS_MULTICAST },
 	{ { 0x20, 0x00 }, 3, ADDRESS_PUBLIC },
+	{ { 0 }, 0, ADDRESS_RESERVED },
 };
 
 static const uint8_t mapped_prefix[12] = { [10] = 0xff, [11] = 0xff };
@@ -68,25 +66,17 @@ prefix_holds(const uint8_t *prefix, unsigned bits, const uint8_t *ip)
 	return rest == 0 || ((prefix[whole] ^ ip[whole]) >> (8 - rest)) == 0;
 }
 
-static enum address_class
-classify_v4(const uint8_t v4[4])
-{
-	for (size_t i = 0; i < ARRAY_LEN(v4_blocks); i++)
-		if (prefix_holds(v4_blocks[i].prefix, v4_blocks[i].bits, v4))
-			return v4_blocks[i].class;
-	return ADDRESS_PUBLIC;
-}
-
 enum address_class
 address_classify(const uint8_t ip[16])
 {
-	if (memcmp(ip, mapped_prefix, 12) == 0 ||
-	    memcmp(ip, nat64_prefix, 12) == 0)
-		return classify_v4(ip + 12);
-	for (size_t i = 0; i < ARRAY_LEN(v6_blocks); i++)
-		if (prefix_holds(v6_blocks[i].prefix, v6_blocks[i].bits, ip))
-			return v6_blocks[i].class;
-	return ADDRESS_RESERVED;
+	bool v4 = memcmp(ip, mapped_prefix, 12) == 0 ||
+	    memcmp(ip, nat64_prefix, 12) == 0;
+	const struct block *b = v4 ? v4_blocks : v6_blocks;
+
+	/* The last one contains all addresses. */
+	while (!prefix_holds(b->prefix, b->bits, v4 ? ip + 12 : ip))
+		b++;
+	return b->class;
 }
 
 bool

@@ -319,13 +319,10 @@ void
 policy_set_scope(struct policy *p, enum policy_scope scope)
 {
 	static const struct str patterns[] = {
-		[SCOPE_HOST] = { POLICY_RULE_HOST,
-		    sizeof(POLICY_RULE_HOST) - 1 },
-		[SCOPE_DOMAIN] = { POLICY_RULE_DOMAIN,
-		    sizeof(POLICY_RULE_DOMAIN) - 1 },
-		[SCOPE_PREFIX] = { POLICY_RULE_PREFIX,
-		    sizeof(POLICY_RULE_PREFIX) - 1 },
-		[SCOPE_ANY] = { NULL, 0 },
+		[SCOPE_HOST] = STR(POLICY_RULE_HOST),
+		[SCOPE_DOMAIN] = STR(POLICY_RULE_DOMAIN),
+		[SCOPE_PREFIX] = STR(POLICY_RULE_PREFIX),
+		[SCOPE_ANY] = STR_NONE,
 	};
 
 	CHECK(scope < ARRAY_LEN(patterns));

@@ -508,6 +508,17 @@ json_number(yyjson_mut_doc *d, double v)
 	return yyjson_mut_real(d, v);
 }
 
+/* A rule's object, with its pattern where it has one. */
+static yyjson_mut_val *
+json_rule(yyjson_mut_doc *d, yyjson_mut_val *list, struct str pattern)
+{
+	yyjson_mut_val *o = yyjson_mut_arr_add_obj(d, list);
+
+	if (pattern.p != NULL)
+		yyjson_mut_obj_add_val(d, o, "pattern", json_str(d, pattern));
+	return o;
+}
+
 static yyjson_mut_val *
 json_url_rules(yyjson_mut_doc *d, const struct policy *p)
 {
@@ -515,10 +526,7 @@ json_url_rules(yyjson_mut_doc *d, const struct policy *p)
 
 	for (size_t i = 0; i < p->url_rules_n; i++) {
 		const struct policy_url_rule *r = &p->url_rules[i];
-		yyjson_mut_val *o = yyjson_mut_arr_add_obj(d, list);
-		if (r->pattern.p != NULL)
-			yyjson_mut_obj_add_val(d, o, "pattern",
-			    json_str(d, r->pattern));
+		yyjson_mut_val *o = json_rule(d, list, r->pattern);
 		yyjson_mut_obj_add_str(d, o, "action",
 		    r->action == POLICY_ADD ? "add" : "multiply");
 		yyjson_mut_obj_add_val(d, o, "amount",
@@ -532,14 +540,9 @@ json_mime_rules(yyjson_mut_doc *d, const struct policy *p)
 {
 	yyjson_mut_val *list = yyjson_mut_arr(d);
 
-	for (size_t i = 0; i < p->mime_rules_n; i++) {
-		const struct policy_mime_rule *r = &p->mime_rules[i];
-		yyjson_mut_val *o = yyjson_mut_arr_add_obj(d, list);
-		if (r->pattern.p != NULL)
-			yyjson_mut_obj_add_val(d, o, "pattern",
-			    json_str(d, r->pattern));
-		yyjson_mut_obj_add_bool(d, o, "keep", r->keep);
-	}
+	for (size_t i = 0; i < p->mime_rules_n; i++)
+		yyjson_mut_obj_add_bool(d, json_rule(d, list,
+		    p->mime_rules[i].pattern), "keep", p->mime_rules[i].keep);
 	return list;
 }
 
