@@ -542,11 +542,8 @@ end_turn(struct turn_hook *h)
 {
 	struct net *net = CONTAINER(h, struct net, hook);
 
-	while (!list_empty(&net->todo)) {
-		struct net_conn *c = LIST_POP(&net->todo, struct net_conn,
-		    turn);
-		step(c);
-	}
+	while (!list_empty(&net->todo))
+		step(LIST_POP(&net->todo, struct net_conn, turn));
 	if (!list_empty(&net->dead)) {
 		bury(net);
 		accept_again(net);
@@ -617,10 +614,8 @@ accept_again(struct net *net)
 {
 	if (net->accepted_n >= (size_t)net->limits.connections_max)
 		return;
-	for (struct list *n = net->listeners.next; n != &net->listeners;
-	    n = n->next)
-		watch_listener(LIST_ITEM(n, struct net_listener, node),
-		    true);
+	LIST_EACH(l, &net->listeners, struct net_listener, node)
+		watch_listener(l, true);
 }
 
 static void

@@ -39,10 +39,7 @@ make_environment(char *env[ENV_MAX + 1])
 		if (value == NULL)
 			continue;
 		struct buf b = BUF_INIT;
-		buf_put_text(&b, names[i]);
-		buf_put_char(&b, '=');
-		buf_put_text(&b, value);
-		buf_put_char(&b, 0);
+		buf_printf(&b, "%s=%s", names[i], value);
 		env[n++] = b.p;
 	}
 	env[n] = NULL;

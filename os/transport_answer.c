@@ -239,7 +239,7 @@ begin_head(struct transfer *tr, struct str line)
 }
 
 static bool
-refuse_head(struct transfer *tr, const char *text)
+refuse(struct transfer *tr, const char *text)
 {
 	transfer_decide(tr, TRANSPORT_PROTOCOL, text);
 	return false;
@@ -285,9 +285,9 @@ read_length(struct transfer *tr, struct str value)
 		more = comma < value.n;
 		if (!str_to_u64(trim_blanks(str_cut(value, 0, comma)),
 		    &length) || length > INT64_MAX)
-			return refuse_head(tr, "a malformed Content-Length");
+			return refuse(tr, "a malformed Content-Length");
 		if (tr->has_length && length != tr->length)
-			return refuse_head(tr,
+			return refuse(tr,
 			    "two different Content-Length");
 		tr->has_length = true;
 		tr->length = length;
@@ -320,12 +320,12 @@ read_codings(struct transfer *tr, struct str value)
 		if (coding.n == 0)
 			continue;
 		if (tr->chunked)
-			return refuse_head(tr,
+			return refuse(tr,
 			    "chunked is not the last transfer coding");
 		if (str_eq_nocase(coding, STR("chunked")))
 			tr->chunked = true;
 		else if (has_chunked(coding))
-			return refuse_head(tr, "a malformed transfer coding");
+			return refuse(tr, "a malformed transfer coding");
 		else
 			tr->other_coding = true;
 	}
@@ -348,7 +348,7 @@ read_header(struct transfer *tr, struct str line)
 
 	buf_put_str(&tr->head, line);
 	if (folded && tr->in_framing)
-		return refuse_head(tr, "a folded header tells the length");
+		return refuse(tr, "a folded header tells the length");
 	tr->in_framing &= folded;
 	if (tr->x->http_version < 20 && has_bare_cr(line))
 		transfer_forbid_reuse(tr);
@@ -385,15 +385,10 @@ end_head(struct transfer *tr, struct str line)
 
 	buf_put_str(&tr->head, line);
 	tr->head_begun = false;
-	if (tr->status == 101) {
-		transfer_decide(tr, TRANSPORT_PROTOCOL,
-		    "an upgrade nobody asked for");
-		return false;
-	}
-	if (tr->status < 100) {
-		transfer_decide(tr, TRANSPORT_PROTOCOL, "no status");
-		return false;
-	}
+	if (tr->status == 101)
+		return refuse(tr, "an upgrade nobody asked for");
+	if (tr->status < 100)
+		return refuse(tr, "no status");
 	if (tr->status < 200)
 		return true;
 	if (tr->status == 407 && tr->proxy.kind == TRANSPORT_PROXY_HTTP &&
@@ -429,8 +424,7 @@ count_head(struct transfer *tr, size_t n)
 	if (tr->head_bytes <= max)
 		return true;
 	tr->x->too_large = true;
-	transfer_decide(tr, TRANSPORT_PROTOCOL, "the head is too large");
-	return false;
+	return refuse(tr, "the head is too large");
 }
 
 /* At once: libcurl may use the connection again before we hear of its end. */
@@ -489,11 +483,8 @@ take_chunked(struct transfer *tr, struct str bytes)
 	/* Where it is broken nobody knows what belongs to it: all that came. */
 	if (!deliver_body(tr, broken ? bytes : str_cut(bytes, 0, n)))
 		return false;
-	if (broken) {
-		transfer_decide(tr, TRANSPORT_PROTOCOL,
-		    "the chunked framing is broken");
-		return false;
-	}
+	if (broken)
+		return refuse(tr, "the chunked framing is broken");
 	/* What follows the end would be taken for the next answer. */
 	if (n < bytes.n)
 		transfer_forbid_reuse(tr);
@@ -516,11 +507,8 @@ take_body(char *p, size_t size, size_t n, void *arg)
 		return 0;
 	tr->moved += (int64_t)bytes.n;
 	count_answer(tr, bytes.n);
-	if (tr->phase != PHASE_BODY) {
-		transfer_decide(tr, TRANSPORT_PROTOCOL,
-		    "a body without a head");
-		return 0;
-	}
+	if (tr->phase != PHASE_BODY)
+		return (size_t)refuse(tr, "a body without a head");
 	if (tr->chunked ? take_chunked(tr, bytes) : deliver_body(tr, bytes))
 		return bytes.n;
 	return 0;
