@@ -86,6 +86,16 @@ drop_input(struct grpc_call *c)
 	c->owed = 0;
 }
 
+void
+grpc_call_drop(struct grpc_call *c)
+{
+	arena_free(&c->arena);
+	message_free(&c->in);
+	buf_free(&c->out);
+	buf_free(&c->only);
+	mem_free(&c);
+}
+
 static void
 keep_little(struct buf *b)
 {
@@ -117,13 +127,9 @@ grpc_call_free(struct grpc_call *c)
 			arena_reset(&c->arena);
 		list_put(&s->spare, &c->node);
 		s->spare_n++;
-		return;
+	} else {
+		grpc_call_drop(c);
 	}
-	arena_free(&c->arena);
-	message_free(&c->in);
-	buf_free(&c->out);
-	buf_free(&c->only);
-	mem_free(&c);
 }
 
 void
@@ -292,8 +298,8 @@ give(struct grpc_call *c, struct str *more, bool last)
 }
 
 /* Hand out what can be, keep the rest, and give window back for the former. */
-static void
-take_in(struct grpc_call *c, struct str more, bool last)
+void
+grpc_call_feed(struct grpc_call *c, struct str more, bool last)
 {
 	struct grpc_session *s = c->session;
 	size_t owed = c->owed + more.n;
@@ -317,12 +323,6 @@ take_in(struct grpc_call *c, struct str more, bool last)
 	    c->partial > 0 && listens(c))
 		grpc_call_abort(c, GRPC_RESOURCE_EXHAUSTED,
 		    "too many messages are on their way");
-}
-
-void
-grpc_call_feed(struct grpc_call *c, struct str chunk, bool last)
-{
-	take_in(c, chunk, last);
 }
 
 static void
@@ -363,7 +363,7 @@ grpc_call_serve(struct grpc_call *c)
 	if (c->admitted)
 		grpc_server_admitted(c);
 	if (!c->paused && message_kept(&c->in) > 0)
-		take_in(c, STR_NONE, false);
+		grpc_call_feed(c, STR_NONE, false);
 	half_closed(c);
 	if (c->gone && !c->paused) {
 		client_over(c, NGHTTP2_NO_ERROR);
@@ -531,9 +531,7 @@ finish(struct grpc_call *c, enum grpc_code code, struct str text)
 	c->finished = true;
 	c->code = code;
 	c->text = arena_copy(&c->arena, text);
-	if (!c->answered)
-		grpc_server_trailers(c);
-	else if (c->deferred && c->out.n == c->out_at)
+	if (!c->answered || (c->deferred && c->out.n == c->out_at))
 		grpc_server_trailers(c);
 	else
 		grpc_call_go(c);

@@ -144,6 +144,8 @@ void grpc_wake(struct grpc_session *);
 
 struct grpc_call *grpc_call_take(struct grpc_session *, int32_t stream);
 void grpc_call_free(struct grpc_call *);
+/* The memory of one that is in no list. */
+void grpc_call_drop(struct grpc_call *);
 /* DATA came: hand out, keep, or drop. */
 void grpc_call_feed(struct grpc_call *, struct str, bool last);
 /* END_STREAM came. */

@@ -52,73 +52,54 @@ strip(struct str *symbol, struct str prefix)
 	return true;
 }
 
-/* Whether a thing that has parts is, or has, the symbol. */
-static bool
-declares(struct str thing, struct str symbol, const uint32_t *parts,
-    size_t parts_n, unsigned depth);
+/* What may contain parts with names; a service has parts as an enum has. */
+enum part { PART_NONE, PART_LEAF, PART_ENUM, PART_MESSAGE, PART_FILE };
 
-static bool
-part_declares(struct pb_field f, struct str symbol, bool is_message,
-    unsigned depth)
+static enum part
+kind_of_part(enum part whole, uint32_t number)
 {
-	static const uint32_t of_message[] = { MESSAGE_NESTED, MESSAGE_ENUM,
-	    MESSAGE_FIELD, MESSAGE_EXTENSION, MESSAGE_ONEOF };
-	static const uint32_t of_enum[] = { ENUM_VALUE };
+	static const uint8_t kinds[][MESSAGE_ONEOF + 1] = {
+		[PART_ENUM] = { [ENUM_VALUE] = PART_LEAF },
+		[PART_MESSAGE] = { [MESSAGE_FIELD] = PART_LEAF,
+		    [MESSAGE_NESTED] = PART_MESSAGE,
+		    [MESSAGE_ENUM] = PART_ENUM,
+		    [MESSAGE_EXTENSION] = PART_LEAF,
+		    [MESSAGE_ONEOF] = PART_LEAF },
+		[PART_FILE] = { [FILE_MESSAGE] = PART_MESSAGE,
+		    [FILE_ENUM] = PART_ENUM, [FILE_SERVICE] = PART_ENUM,
+		    [FILE_EXTENSION] = PART_LEAF },
+	};
 
-	if (is_message && f.number == MESSAGE_NESTED)
-		return declares(f.bytes, symbol, of_message,
-		    ARRAY_LEN(of_message), depth + 1);
-	if (is_message && f.number == MESSAGE_ENUM)
-		return declares(f.bytes, symbol, of_enum, ARRAY_LEN(of_enum),
-		    depth + 1);
-	return str_eq(first_bytes(f.bytes, ANY_NAME), symbol);
+	return number <= MESSAGE_ONEOF ? kinds[whole][number] : PART_NONE;
 }
 
+/* Whether a part is, or has, the symbol. */
 static bool
-declares(struct str thing, struct str symbol, const uint32_t *parts,
-    size_t parts_n, unsigned depth)
+has_symbol(struct str whole, enum part kind, struct str symbol,
+    unsigned depth)
 {
-	struct reader r = reader_of(thing);
+	struct reader r = reader_of(whole);
 	struct pb_field f;
 
-	if (depth > NESTING_MAX || !strip(&symbol, first_bytes(thing,
-	    ANY_NAME)))
-		return false;
-	if (symbol.n == 0)
-		return true;
-	while (pb_next(&r, &f))
-		for (size_t i = 0; i < parts_n; i++)
-			if (f.type == PB_BYTES && f.number == parts[i] &&
-			    part_declares(f, symbol, parts_n > 1, depth))
-				return true;
+	while (depth <= NESTING_MAX && pb_next(&r, &f)) {
+		enum part part = kind_of_part(kind, f.number);
+		struct str name = first_bytes(f.bytes, ANY_NAME);
+		struct str rest = symbol;
+		if (part == PART_NONE || f.type != PB_BYTES)
+			continue;
+		if (part == PART_LEAF ? str_eq(name, symbol) :
+		    strip(&rest, name) && (rest.n == 0 ||
+		    has_symbol(f.bytes, part, rest, depth + 1)))
+			return true;
+	}
 	return false;
 }
 
 static bool
 file_declares(const struct file *file, struct str symbol)
 {
-	static const uint32_t message[] = { MESSAGE_NESTED, MESSAGE_ENUM,
-	    MESSAGE_FIELD, MESSAGE_EXTENSION, MESSAGE_ONEOF };
-	static const uint32_t other[] = { SERVICE_METHOD };
-	struct reader r = reader_of(file->bytes);
-	struct pb_field f;
-
-	if (!strip(&symbol, file->package) || symbol.n == 0)
-		return false;
-	while (pb_next(&r, &f)) {
-		if (f.type != PB_BYTES)
-			continue;
-		if (f.number == FILE_MESSAGE && declares(f.bytes, symbol,
-		    message, ARRAY_LEN(message), 0))
-			return true;
-		if ((f.number == FILE_SERVICE || f.number == FILE_ENUM) &&
-		    declares(f.bytes, symbol, other, ARRAY_LEN(other), 0))
-			return true;
-		if (f.number == FILE_EXTENSION &&
-		    str_eq(first_bytes(f.bytes, ANY_NAME), symbol))
-			return true;
-	}
-	return false;
+	return strip(&symbol, file->package) && symbol.n > 0 &&
+	    has_symbol(file->bytes, PART_FILE, symbol, 0);
 }
 
 static size_t

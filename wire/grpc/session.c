@@ -632,15 +632,8 @@ grpc_session_free(struct grpc_session **sp)
 	    s->sending == 0);
 	tell_metrics(s);
 	metric_add(&metrics[METRIC_SESSIONS], -1);
-	while (!list_empty(&s->spare)) {
-		struct grpc_call *c = LIST_POP(&s->spare, struct grpc_call,
-		    node);
-		arena_free(&c->arena);
-		message_free(&c->in);
-		buf_free(&c->out);
-		buf_free(&c->only);
-		mem_free(&c);
-	}
+	while (!list_empty(&s->spare))
+		grpc_call_drop(LIST_POP(&s->spare, struct grpc_call, node));
 	nghttp2_session_del(s->h2);
 	heap_free(&s->deadlines);
 	message_gunzip_free(&s->gunzip);
