@@ -647,12 +647,10 @@ cluster_close(struct cluster *c)
 	if (c == NULL || c->closing)
 		return;
 	c->closing = true;
-	for (struct list *n = c->links.next; n != &c->links; n = n->next) {
-		struct net_conn *conn = LIST_ITEM(n, struct grpc_port,
-		    node)->conn;
+	LIST_EACH(link, &c->links, struct grpc_port, node) {
 		/* A turn in which it is said, also when none is under way. */
-		net_wake(conn);
-		net_abort(conn, ERR_CLOSED, CLOSING);
+		net_wake(link->conn);
+		net_abort(link->conn, ERR_CLOSED, CLOSING);
 	}
 }
 

@@ -3,15 +3,11 @@
 #include "doors/urlfrontier/urlfrontier_own.h"
 #include "engine/engine.h"
 #include "os/log.h"
-#include "server/door.h"
 
 static enum err
 open_door(const struct door_host *h, void **door, struct why *w)
 {
-	struct urlfrontier_options o = { .conf = h->conf, .home = h->home,
-	    .tokens = h->tokens };
-
-	return urlfrontier_open(&o, (struct urlfrontier **)door, w);
+	return urlfrontier_open(h, (struct urlfrontier **)door, w);
 }
 
 static void

@@ -261,16 +261,6 @@ on_writable(struct grpc_call *c)
 	send_waiting(l);
 }
 
-static void
-move_all(struct list *from, struct list *to)
-{
-	while (!list_empty(from)) {
-		struct list *n = from->next;
-		list_take(n);
-		list_put(to, n);
-	}
-}
-
 /* What is put meanwhile is another stream's. */
 static void
 on_end(struct grpc_call *c, enum grpc_code code, struct str text)
@@ -281,8 +271,8 @@ on_end(struct grpc_call *c, enum grpc_code code, struct str text)
 
 	l->call = NULL;
 	list_init(&lost);
-	move_all(&l->sent, &lost);
-	move_all(&l->waiting, &lost);
+	list_move_all(&lost, &l->sent);
+	list_move_all(&lost, &l->waiting);
 	if (!list_empty(&lost)) {
 		code = cluster_explain(l->all->door->cluster, l->node, code,
 		    text, &w);

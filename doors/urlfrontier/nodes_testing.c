@@ -171,7 +171,7 @@ void
 node_open_door(size_t i)
 {
 	struct node *n = &t.nodes[i];
-	struct urlfrontier_options o = { .conf = &n->conf, .home = t.loop };
+	struct door_host o = { .conf = &n->conf, .home = t.loop };
 	struct why w = WHY_INIT;
 
 	n->drained = n->closed = false;

@@ -279,10 +279,8 @@ drain_over(struct timer *t)
 	struct urlfrontier *d = CONTAINER(t, struct urlfrontier, drain_timer);
 
 	if (d->cut) {
-		for (struct list *n = d->ports.next; n != &d->ports;
-		    n = n->next)
-			net_abort(LIST_ITEM(n, struct grpc_port, node)->conn,
-			    ERR_CLOSED, SHUTTING_DOWN);
+		LIST_EACH(p, &d->ports, struct grpc_port, node)
+			net_abort(p->conn, ERR_CLOSED, SHUTTING_DOWN);
 		return;
 	}
 	/* What waits for other nodes hears at the end of this turn. */
@@ -302,9 +300,8 @@ deliver_drain(struct mail *m)
 	set_health(d, HEALTH_NOT_SERVING);
 	meter_stop(d);
 	each_call(d, drain_call);
-	for (struct list *n = d->ports.next; n != &d->ports; n = n->next)
-		grpc_drain(LIST_ITEM(n, struct grpc_port, node)->session,
-		    now);
+	LIST_EACH(p, &d->ports, struct grpc_port, node)
+		grpc_drain(p->session, now);
 	d->drain_timer.fire = drain_over;
 	loop_timer_set(d->loop, &d->drain_timer, mono_add_ms(now, DRAIN_MS));
 }
@@ -458,8 +455,8 @@ free_all(struct urlfrontier *d)
 }
 
 enum err
-urlfrontier_open(const struct urlfrontier_options *o,
-    struct urlfrontier **out, struct why *w)
+urlfrontier_open(const struct door_host *o, struct urlfrontier **out,
+    struct why *w)
 {
 	struct net_limits limits = NET_LIMITS_DEFAULT;
 	const struct conf *c = o->conf;

@@ -15,24 +15,20 @@
 
 #include "base/conf.h"
 #include "engine/frontier/lease_service.h"
+#include "server/door.h"
 #include "server/token_set.h"
 
 struct urlfrontier;
 
-struct urlfrontier_options {
-	const struct conf *conf;
-	struct loop *home;
-	struct token_set *tokens;    /* urlfrontier_ready()'s; NULL: not yet */
-};
-
 /*
  * Listen at urlfrontier.listen; where that is off, `*out` is NULL.  Calls that
  * come before urlfrontier_ready() wait for it, urlfrontier.start_calls_max of
- * them; others are answered with UNAVAILABLE.  Errors: CONFIG when the
- * address is none, is not loopback without TLS and token, or TLS's files are
- * wrong; BUSY.
+ * them; others are answered with UNAVAILABLE.  Of the host it uses `conf`,
+ * `home` and `tokens` (NULL: urlfrontier_ready() brings them).  Errors: CONFIG
+ * when the address is none, is not loopback without TLS and token, or TLS's
+ * files are wrong; BUSY.
  */
-MUST_USE enum err urlfrontier_open(const struct urlfrontier_options *,
+MUST_USE enum err urlfrontier_open(const struct door_host *,
     struct urlfrontier **out, struct why *);
 /* Read the certificate again; on an error it stays as it was. */
 MUST_USE enum err urlfrontier_reload(struct urlfrontier *, struct why *);

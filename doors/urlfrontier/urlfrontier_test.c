@@ -402,7 +402,7 @@ test_drain(void **state)
 static void
 test_exposure(void **state)
 {
-	struct urlfrontier_options o = { .conf = &t.conf, .home = t.loop };
+	struct door_host o = { .conf = &t.conf, .home = t.loop };
 	struct urlfrontier *door = NULL;
 	struct why w = WHY_INIT;
 

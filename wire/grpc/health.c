@@ -164,9 +164,6 @@ health_set(struct health *h, const char *name, enum health_status status)
 		s->name = mem_copy_text(name);
 	}
 	s->status = status;
-	struct list *next;
-	for (struct list *n = h->watchers.next; n != &h->watchers; n = next) {
-		next = n->next;
-		tell(h, LIST_ITEM(n, struct watcher, node));
-	}
+	LIST_EACH(w, &h->watchers, struct watcher, node)
+		tell(h, w);
 }

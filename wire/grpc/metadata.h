@@ -19,7 +19,6 @@ struct grpc_fields {
 	struct grpc_field *all;
 	size_t n, cap;
 };
-#define GRPC_FIELDS_NONE ((struct grpc_fields){ NULL, 0, 0 })
 
 /* Append a field whose bytes the caller keeps; the table is from `a`. */
 void grpc_fields_add(struct grpc_fields *, struct arena *a, struct str name,

@@ -64,7 +64,7 @@ static void
 test_fields(void **state)
 {
 	struct arena a = ARENA_INIT;
-	struct grpc_fields f = GRPC_FIELDS_NONE;
+	struct grpc_fields f = { NULL, 0, 0 };
 	struct str bytes = STR("\0\xff\n"), back;
 
 	(void)state;

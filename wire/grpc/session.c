@@ -652,17 +652,14 @@ grpc_session_arg(const struct grpc_session *s)
 static void
 serve_waiting(struct grpc_session *s)
 {
-	size_t n = 0;
+	struct list now;
 
 	if (list_empty(&s->waiting))
 		return;
-	for (struct list *l = s->waiting.next; l != &s->waiting; l = l->next)
-		n++;
-	for (; n > 0 && !list_empty(&s->waiting); n--) {
-		struct list *first = s->waiting.next;
-		list_take(first);
-		grpc_call_serve(LIST_ITEM(first, struct grpc_call, wait));
-	}
+	list_init(&now);
+	list_move_all(&now, &s->waiting);
+	while (!list_empty(&now))
+		grpc_call_serve(LIST_POP(&now, struct grpc_call, wait));
 	settle(s);
 }
 
