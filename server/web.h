@@ -206,7 +206,6 @@ void web_close(struct web **);
 /* -- A request.  Strings live until its answer. -- */
 
 void *web_arg(const struct web_request *);
-struct str web_path(const struct web_request *);     /* decoded */
 struct str web_rest(const struct web_request *);     /* behind the prefix */
 /* The i-th segment of the path, from 0, decoded; false when there is none. */
 bool web_segment(struct web_request *, size_t i, struct str *decoded);

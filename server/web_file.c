@@ -158,10 +158,6 @@ add_disposition(struct web_request *r, struct str name)
 	buf_free(&b);
 }
 
-/*
- * RFC 9110 §14.2: one range of bytes.  0: none, or one of a form that is
- * ignored; 206; 416.
- */
 int
 web_range(struct str value, uint64_t size, uint64_t *from, uint64_t *to)
 {

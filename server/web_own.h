@@ -286,10 +286,12 @@ struct web_session *web_session_of(struct web_request *);
 /* Whether X-CSRF-Token came with it. */
 bool web_session_knows(const struct web_session *, struct web_request *);
 
-/* -- web_text.c, web_file.c -- */
+/* -- web_file.c -- */
 
-/* Whether If-None-Match names it. */
-bool web_tag_matches(struct web_request *, const char *tag);
+/*
+ * RFC 9110 §14.2: one range of bytes.  0: none, or one of a form that is
+ * ignored; 206; 416.
+ */
 int web_range(struct str value, uint64_t size, uint64_t *from, uint64_t *to);
 void web_files_free(struct web *);
 

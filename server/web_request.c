@@ -359,12 +359,6 @@ web_arg(const struct web_request *r)
 }
 
 struct str
-web_path(const struct web_request *r)
-{
-	return r->head.path;
-}
-
-struct str
 web_rest(const struct web_request *r)
 {
 	return r->rest;

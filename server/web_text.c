@@ -103,8 +103,9 @@ takes_gzip(struct web_request *r)
 	return any;
 }
 
-bool
-web_tag_matches(struct web_request *r, const char *tag)
+/* Whether If-None-Match names it. */
+static bool
+tag_matches(struct web_request *r, const char *tag)
 {
 	struct str all, part;
 
@@ -131,7 +132,7 @@ web_answer_text(struct web_request *r, const struct web_text *t)
 	web_add_field(r, "etag", tag);
 	if (t->packed.n > 0)
 		web_add_field(r, "vary", "accept-encoding");
-	if (web_tag_matches(r, tag)) {
+	if (tag_matches(r, tag)) {
 		web_answer(r, 304, NULL, STR(""));
 		return;
 	}

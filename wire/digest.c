@@ -113,31 +113,24 @@ digest_of(enum digest_kind k, struct str s, struct digest *out)
 	CHECK(n == kinds[k].size);
 }
 
+/* Letters for `width` bits each, the last one filled up with zeros. */
 static size_t
-base32_of(const uint8_t *p, size_t n, char *out)
+put_letters(const uint8_t *p, size_t n, unsigned width, const char *letters,
+    char *out)
 {
+	uint32_t mask = (1u << width) - 1;
 	uint32_t bits = 0;
 	unsigned have = 0;
 	size_t at = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		bits = bits << 8 | p[i];
-		for (have += 8; have >= 5; have -= 5)
-			out[at++] = base32_letters[bits >> (have - 5) & 31];
+		for (have += 8; have >= width; have -= width)
+			out[at++] = letters[bits >> (have - width) & mask];
 	}
 	if (have > 0)
-		out[at++] = base32_letters[bits << (5 - have) & 31];
+		out[at++] = letters[bits << (width - have) & mask];
 	return at;
-}
-
-static size_t
-hex_of(const uint8_t *p, size_t n, char *out)
-{
-	for (size_t i = 0; i < n; i++) {
-		out[2 * i] = hex_digits[p[i] >> 4];
-		out[2 * i + 1] = hex_digits[p[i] & 15];
-	}
-	return 2 * n;
 }
 
 size_t
@@ -147,25 +140,11 @@ digest_to_text(const struct digest *d, char out[static DIGEST_TEXT_MAX])
 
 	memcpy(out, kinds[d->kind].label, n);
 	out[n++] = ':';
-	if (d->kind == DIGEST_SHA1)
-		n += base32_of(d->bytes, kinds[d->kind].size, out + n);
-	else
-		n += hex_of(d->bytes, kinds[d->kind].size, out + n);
+	bool base32 = d->kind == DIGEST_SHA1;
+	n += put_letters(d->bytes, kinds[d->kind].size, base32 ? 5 : 4,
+	    base32 ? base32_letters : hex_digits, out + n);
 	out[n] = '\0';
 	return n;
-}
-
-static bool
-from_hex(struct str s, uint8_t *out)
-{
-	for (size_t i = 0; i < s.n; i += 2) {
-		int hi = ascii_hex_value(s.p[i]);
-		int lo = ascii_hex_value(s.p[i + 1]);
-		if (hi < 0 || lo < 0)
-			return false;
-		out[i / 2] = (uint8_t)(hi << 4 | lo);
-	}
-	return true;
 }
 
 static int
@@ -232,7 +211,7 @@ digest_from_text(struct str s, struct digest *out)
 	while (value.n > 0 && value.p[value.n - 1] == '=')
 		value.n--;
 	if (value.n == 2 * size)
-		return from_hex(value, out->bytes);
+		return from_letters(value, 4, ascii_hex_value, out->bytes);
 	if (value.n == (8 * size + 4) / 5)
 		return from_letters(value, 5, base32_value, out->bytes);
 	return value.n == (8 * size + 5) / 6 &&
@@ -242,5 +221,5 @@ digest_from_text(struct str s, struct digest *out)
 void
 digest_put_hex(struct buf *b, const uint8_t *p, size_t n)
 {
-	hex_of(p, n, buf_grow(b, 2 * n));
+	put_letters(p, n, 4, hex_digits, buf_grow(b, 2 * n));
 }

@@ -5,6 +5,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "wire/gzip.h"
+
 /*
  * A body runs through stages, one per coding: chunks first, the content coding
  * that was applied first last.  Each stage appends to its own buffer, which
@@ -559,8 +561,7 @@ gzip_at_once(struct str raw, struct http_decode_limits limits,
 
 	if (raw.n < 18 || memcmp(raw.p, "\x1f\x8b", 2) != 0)
 		return false;
-	uint64_t size = (uint64_t)end[-4] | (uint64_t)end[-3] << 8 |
-	    (uint64_t)end[-2] << 16 | (uint64_t)end[-1] << 24;
+	uint64_t size = gzip_le32(end - 4);
 	uint64_t dense = MAX((uint64_t)raw.n * limits.ratio_max,
 	    HTTP_RATIO_FROM);
 	if (size == 0 || size > limits.bytes_max || size > dense)

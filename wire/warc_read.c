@@ -290,6 +290,13 @@ parse_head(struct warc_reader *r, struct warc_entry *e)
 	    e->length <= INT64_MAX ? WARC_DAMAGE_NONE : WARC_DAMAGE_LENGTH;
 }
 
+/* As far as `s` goes, it begins as a record does. */
+static bool
+may_be_record(struct str s)
+{
+	return str_starts_nocase(s, str_cut(STR("WARC/"), 0, s.n));
+}
+
 /*
  * A plain record's Content-Length must lead to the file's end or to another
  * record; looked at before the block is believed.
@@ -314,10 +321,8 @@ check_boundary(struct warc_reader *r, uint64_t length)
 	while (i < n && (p[i] == '\r' || p[i] == '\n' || p[i] == '\0'))
 		i++;
 	struct str rest = { p + i, n - i };
-	struct str warc = STR("WARC/");
-	bool good = rest.n == 0 || gzip_starts(rest) ||
-	    str_starts_nocase(rest, str_cut(warc, 0, MIN(5, rest.n)));
-	return good ? WARC_DAMAGE_NONE : WARC_DAMAGE_BOUNDARY;
+	return gzip_starts(rest) || may_be_record(rest) ? WARC_DAMAGE_NONE :
+	    WARC_DAMAGE_BOUNDARY;
 }
 
 /* The head of the record that begins here. */
@@ -411,8 +416,7 @@ next_in_member(struct warc_reader *r)
 		s = str_from(s, i);
 		if (s.n == 0)
 			continue;
-		struct str warc = STR("WARC/");
-		if (str_starts_nocase(s, str_cut(warc, 0, MIN(5, s.n))))
+		if (may_be_record(s))
 			return WARC_FOUND_RECORD;
 		damage(r, is_arc(r, s) ? WARC_DAMAGE_ARC :
 		    r->member_records > 0 ? WARC_DAMAGE_BOUNDARY :
