@@ -385,6 +385,15 @@ put_exchange_fields(struct warc_writer *w, const struct warc_exchange *x,
 	put_field(&w->head, STR("Argiope-Redacted: "), buf_str(&w->names));
 }
 
+/* A URI without secrets; the record does not name what was cut out. */
+static void
+put_clean_uri_field(struct warc_writer *w, struct str name, struct str uri)
+{
+	FREED(buf_free) struct buf clean = BUF_INIT, names = BUF_INIT;
+
+	put_uri_field(&w->head, name, clean_uri(w, uri, &clean, &names));
+}
+
 static void
 put_revisit_fields(struct warc_writer *w, const struct warc_revisit *r)
 {
@@ -392,24 +401,11 @@ put_revisit_fields(struct warc_writer *w, const struct warc_revisit *r)
 	put_id(&w->head, STR("WARC-Refers-To: "), r->refers_to);
 	if (r->refers_to_uri.n == 0)
 		return;
-	FREED(buf_free) struct buf uri = BUF_INIT, names = BUF_INIT;
-	put_uri_field(&w->head, STR("WARC-Refers-To-Target-URI: "),
-	    clean_uri(w, r->refers_to_uri, &uri, &names));
+	put_clean_uri_field(w, STR("WARC-Refers-To-Target-URI: "),
+	    r->refers_to_uri);
 	buf_put_str(&w->head, STR("WARC-Refers-To-Date: "));
 	put_date(w, r->refers_to_date);
 	buf_put_str(&w->head, STR("\r\n"));
-}
-
-/* The page on which the URL was found first. */
-static void
-put_via_field(struct warc_writer *w, struct str via)
-{
-	FREED(buf_free) struct buf clean = BUF_INIT, names = BUF_INIT;
-
-	if (via.n == 0)
-		return;
-	put_uri_field(&w->head, STR("Argiope-Via: "),
-	    clean_uri(w, via, &clean, &names));
 }
 
 static void
@@ -458,7 +454,8 @@ put_response(struct warc_writer *w, const struct warc_exchange *x,
 	put_field(&w->head, STR("WARC-Truncated: "), x->truncated);
 	put_field(&w->head, STR("Argiope-Outcome: "), x->outcome);
 	put_capture_field(w, x->capture, c->requested);
-	put_via_field(w, x->via);
+	/* The page on which the URL was found first. */
+	put_clean_uri_field(w, STR("Argiope-Via: "), x->via);
 	head_end(w, m, STR("application/http;msgtype=response"), &b);
 	return put_member(w, &b, out, m, why_);
 }
