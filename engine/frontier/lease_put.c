@@ -332,9 +332,8 @@ run_stream(struct lease_put *p)
 {
 	struct lease_stream *s = p->stream;
 
-	while (run_put(p)) {
+	while (run_put(p))
 		p = LIST_POP(&s->held, struct lease_put, held_node);
-	}
 }
 
 static void

@@ -108,38 +108,6 @@ load_marks(struct claims *c, struct why *w)
 
 /* --- comparing ---------------------------------------------------- */
 
-/* The reasons; identity_advise() says what to do. */
-static enum err
-is_foreign(const char *root, const struct owner *o, struct why *w)
-{
-	return why(w, ERR_CORRUPT, "%s belongs to another data directory, "
-	    "%.*s", root, STR_FMT(o->place));
-}
-
-static enum err
-is_newer(const char *root, const struct owner *o, uint64_t last,
-    struct why *w)
-{
-	return why(w, ERR_CORRUPT, "it ends with commit group %llu and is "
-	    "older than its archive %s, which has a file of group %llu",
-	    (unsigned long long)last, root, (unsigned long long)o->now.group);
-}
-
-static enum err
-is_older(const char *root, struct why *w)
-{
-	return why(w, ERR_CORRUPT, "the archive %s is older than the data "
-	    "directory, which began newer files there; restore it first if "
-	    "there is a newer one", root);
-}
-
-static enum err
-is_diverged(const char *root, struct why *w)
-{
-	return why(w, ERR_CORRUPT, "a copy of the data directory has written "
-	    "to its archive %s", root);
-}
-
 static bool
 same_position(struct position a, struct position b)
 {
@@ -178,39 +146,33 @@ judge(struct claims *c, const struct claim *x, uint64_t last, bool strict,
 	struct position p = x->now;
 
 	enum err e = owner_read(root, &a, &o, &own);
-	if (e == ERR_CORRUPT) {
+	if (e == ERR_CORRUPT)
 		log_warn("ledger.owner", "why=\"%s\"", own.text);
-		e = ERR_ABSENT;
-	}
-	if (e == ERR_ABSENT)
-		e = OK;
-	else if (e != OK)
-		e = why(w, e, "%s", own.text);
-	else if (strcmp(o.id, c->identity.id) != 0)
-		e = is_foreign(root, &o, w);
-	else if (same_position(o.now, p))
-		e = OK;
-	else if (!strict && o.now.group == last + 1 &&
-	    same_position(o.before, p))
-		e = take_back(root, &o, w);
-	else if (o.now.group > last)
-		e = is_newer(root, &o, last, w);
-	else if (o.now.group < p.group)
-		e = is_older(root, w);
-	else
-		e = is_diverged(root, w);
-	return e;
+	if (e == ERR_CORRUPT || e == ERR_ABSENT)
+		return OK;
+	if (e != OK)
+		return why(w, e, "%s", own.text);
+	/* The reasons; identity_advise() says what to do. */
+	if (strcmp(o.id, c->identity.id) != 0)
+		return why(w, ERR_CORRUPT, "%s belongs to another data "
+		    "directory, %.*s", root, STR_FMT(o.place));
+	if (same_position(o.now, p))
+		return OK;
+	if (!strict && o.now.group == last + 1 && same_position(o.before, p))
+		return take_back(root, &o, w);
+	if (o.now.group > last)
+		return why(w, ERR_CORRUPT, "it ends with commit group %llu and "
+		    "is older than its archive %s, which has a file of group "
+		    "%llu", (unsigned long long)last, root,
+		    (unsigned long long)o.now.group);
+	return o.now.group < p.group ? why(w, ERR_CORRUPT, "the archive %s is "
+	    "older than the data directory, which began newer files there; "
+	    "restore it first if there is a newer one", root) :
+	    why(w, ERR_CORRUPT, "a copy of the data directory has written to "
+	    "its archive %s", root);
 }
 
 /* --- the data directory's own file --------------------------------- */
-
-static enum err
-is_copy(struct str place, struct why *w)
-{
-	return why(w, ERR_CORRUPT, "it is a copy of %.*s, which is still "
-	    "there; the command makes it a data directory of its own",
-	    STR_FMT(place));
-}
 
 /* The index's id, else the file's, else a new one. */
 static enum err
@@ -251,9 +213,9 @@ place_by_archive(struct claims *c)
 {
 	struct owner o;
 
-	MAP_EACH(v, &c->roots, void)
-		if (owner_read(((struct claim *)v)->root.p, &c->arena, &o,
-		    NULL) == OK && strcmp(o.id, c->identity.id) == 0)
+	MAP_EACH(x, &c->roots, struct claim)
+		if (owner_read(x->root.p, &c->arena, &o, NULL) == OK &&
+		    strcmp(o.id, c->identity.id) == 0)
 			return o.place;
 	return STR_NONE;
 }
@@ -266,7 +228,9 @@ check_place(struct claims *c, bool has_place, struct why *w)
 	    place_by_archive(c);
 
 	if (identity_is_at(place, c->identity.id, c->paths.home))
-		return is_copy(place, w);
+		return why(w, ERR_CORRUPT, "it is a copy of %.*s, which is "
+		    "still there; the command makes it a data directory of its "
+		    "own", STR_FMT(place));
 	if (has_place && str_eq(place, home))
 		return OK;
 	if (place.n > 0 && !str_eq(place, home))
@@ -378,12 +342,11 @@ add_mark(struct claims *c, struct group *g, struct claim *x)
 void
 claims_mark(struct claims *c, struct group *g, struct str warc_dir)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 
 	if (c->mode == LEDGER_CLAIMS_NONE)
 		return;
 	struct claim *x = claim_of(c, paths_root(&c->paths, warc_dir, &a));
-	arena_free(&a);
 	for (const struct mark *m = g->marks; m != NULL; m = m->next)
 		if (str_eq(m->root, x->root))
 			return;
@@ -409,10 +372,9 @@ take_roots(struct claims *c, struct group *g)
 		if (warc_record_parse(value, &c->paths, &a, &r))
 			claim_of(c, paths_root(&c->paths, r.dir, &a));
 	}
-	MAP_EACH(v, &c->roots, void) {
+	MAP_EACH(x, &c->roots, struct claim) {
 		struct str *names;
 		size_t n;
-		struct claim *x = v;
 		x->now = (struct position){ 0, 0 };
 		if (archive_port()->list(x->root.p, &a, &names, &n, NULL) == OK)
 			add_mark(c, g, x);

@@ -108,9 +108,8 @@ load(const char *path, const char *kind, struct arena *a, struct str *lines,
 	char crc[9];
 
 	enum err e = file_load(path, FILE_BYTES_MAX, &b, w);
-	if (e != OK) {
+	if (e != OK)
 		return e;
-	}
 	*lines = arena_copy(a, buf_str(&b));
 	struct str all = *lines;
 	if (!next_line(lines, &head, &version) ||

@@ -103,9 +103,8 @@ cut_tail(struct warc_record *r, uint64_t last_group, struct why *w)
 	int fd = -1;
 
 	enum err e = archive_port()->reopen(path.p, &fd, NULL);
-	if (e == ERR_ABSENT) {
+	if (e == ERR_ABSENT)
 		return look_at_named(r, w);
-	}
 	if (e != OK)
 		e = why(w, e, "cannot open %s: %s", path.p, err_text(e));
 	if (e == OK)
@@ -217,9 +216,8 @@ quarantine_files(struct str dir, struct str work_dir, uint64_t last_group,
 	for (size_t i = 0; e == OK && lost == OK && i < n; i++)
 		lost = check_lost(arena_printf(&a, "%s/%.*s", from_dir,
 		    STR_FMT(names[i])).p, last_group, w);
-	if (lost != OK) {
+	if (lost != OK)
 		return lost;
-	}
 	for (size_t i = 0; e == OK && i < n; i++) {
 		struct str from = arena_printf(&a, "%s/%.*s", from_dir,
 		    STR_FMT(names[i]));
