@@ -204,7 +204,7 @@ all_answered(struct fan *f)
 static void
 begin(struct asked *a, size_t node, int64_t timeout_ms)
 {
-	*a = (struct asked){ .fan = { .cluster = t.cluster,
+	*a = (struct asked){ .fan = { .cluster = t.cluster, .loop = t.loop,
 	    .rpc = "GetActive", .timeout_ns = timeout_ms * NS_PER_MS,
 	    .answer = answered, .done = all_answered },
 	    .began = clock_mono() };

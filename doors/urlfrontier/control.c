@@ -218,6 +218,7 @@ begin_fan(struct control *k, size_t node,
     void (*end)(struct fan *))
 {
 	k->fan = (struct fan){ .cluster = k->call.door->cluster,
+	    .loop = k->call.door->loop,
 	    .rpc = urlfrontier_rpc_name(k->call.rpc),
 	    .timeout_ns = call_time_left_ns(&k->call), .answer = each,
 	    .done = end };

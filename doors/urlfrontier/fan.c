@@ -1,14 +1,11 @@
 #include "doors/urlfrontier/fan.h"
 
+#include "doors/urlfrontier/source.h"
+
 struct branch {
-	struct list node;            /* in the fan's, or in none */
-	struct fan *fan;             /* NULL: nobody waits for it */
-	struct cluster *cluster;
-	size_t at;                   /* the node */
-	size_t bytes;                /* of the question, counted there */
-	struct grpc_call *call;
-	struct buf answer;
-	size_t answers;
+	struct list node;            /* in the fan's */
+	struct fan *fan;
+	struct source source;
 };
 
 void
@@ -31,81 +28,66 @@ fan_unreadable(struct fan *f, size_t node)
 }
 
 static void
-settle(struct fan *f, const struct branch *b, enum grpc_code code,
-    struct str text)
+drop_branch(struct branch *b)
 {
+	list_take(&b->node);
+	source_free(&b->source);
+	mem_free(&b);
+}
+
+static void
+settle(struct fan *f, struct source *s)
+{
+	struct str message;
 	struct why w = WHY_INIT;
 
-	if (code != GRPC_OK) {
-		code = cluster_explain(b->cluster, b->at, code, text, &w);
-		fan_fail(f, code, w.text);
-	} else if (b->answers != 1) {
+	if (s->code != GRPC_OK) {
+		fan_fail(f, s->code, s->why.text);
+	} else if (s->messages != 1 || !source_first(s, &message)) {
 		(void)why(&w, ERR_IO, "node %s: an answer that is none",
-		    cluster_node(b->cluster, b->at));
+		    cluster_node(f->cluster, s->node));
 		fan_fail(f, GRPC_INTERNAL, w.text);
 	} else if (f->answer != NULL) {
-		f->answer(f, b->at, buf_str(&b->answer));
+		f->answer(f, s->node, message);
 	}
 }
 
 static void
-on_message(struct grpc_call *c, struct str message)
+source_came(struct source *s)
 {
-	struct branch *b = grpc_arg(c);
-
-	b->answers++;
-	buf_clear(&b->answer);
-	buf_put_str(&b->answer, message);
-}
-
-static void
-on_end(struct grpc_call *c, enum grpc_code code, struct str text)
-{
-	struct branch *b = grpc_arg(c);
+	struct branch *b = CONTAINER(s, struct branch, source);
 	struct fan *f = b->fan;
+	struct str message;
 
-	list_take(&b->node);
-	cluster_give(b->cluster, b->at, b->bytes);
-	if (f != NULL)
-		settle(f, b, code, text);
-	buf_free(&b->answer);
-	mem_free(&b);
-	if (f != NULL && list_empty(&f->branches))
+	if (!s->ended) {
+		/* Look at it: a peer whose answer is long may go on. */
+		(void)source_first(s, &message);
+		return;
+	}
+	settle(f, s);
+	drop_branch(b);
+	if (list_empty(&f->branches))
 		f->done(f);
 }
-
-static const struct grpc_events events = { .on_message = on_message,
-	.on_end = on_end };
 
 static void
 ask(struct fan *f, size_t node, struct str question)
 {
-	struct branch *b;
-	struct why w = WHY_INIT;
+	struct branch *b = mem_new(sizeof(*b));
 
-	if (!cluster_take(f->cluster, node, question.n)) {
-		(void)why(&w, ERR_FULL, "node %s: too much waits for it",
-		    cluster_node(f->cluster, node));
-		fan_fail(f, GRPC_UNAVAILABLE, w.text);
-		return;
-	}
-	b = mem_new(sizeof(*b));
 	b->fan = f;
-	b->cluster = f->cluster;
-	b->at = node;
-	b->bytes = question.n;
+	b->source.cluster = f->cluster;
+	b->source.loop = f->loop;
+	b->source.node = node;
+	b->source.came = source_came;
 	list_init(&b->node);
-	b->call = cluster_call(f->cluster, node, f->rpc, &events, b,
-	    f->timeout_ns, NULL, &w);
-	if (b->call == NULL) {
-		cluster_give(f->cluster, node, question.n);
-		mem_free(&b);
-		fan_fail(f, GRPC_UNAVAILABLE, w.text);
-		return;
-	}
 	list_put(&f->branches, &b->node);
-	grpc_send(b->call, question);
-	grpc_half_close(b->call);
+	source_ask(&b->source, f->rpc, question, f->timeout_ns == 0 ?
+	    MONO_NEVER : mono_add_ns(loop_now(f->loop), f->timeout_ns), NULL);
+	if (!b->source.ended)
+		return;
+	settle(f, &b->source);
+	drop_branch(b);
 }
 
 void
@@ -125,11 +107,6 @@ fan_begin(struct fan *f, size_t node, struct str question)
 void
 fan_stop(struct fan *f)
 {
-	if (f->branches.next == NULL)
-		return;
-	while (!list_empty(&f->branches)) {
-		struct branch *b = LIST_POP(&f->branches, struct branch, node);
-		b->fan = NULL;
-		grpc_cancel(b->call);
-	}
+	while (f->branches.next != NULL && !list_empty(&f->branches))
+		drop_branch(LIST_ITEM(f->branches.next, struct branch, node));
 }

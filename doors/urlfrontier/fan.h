@@ -19,6 +19,7 @@
 struct fan {
 	/* The asker's. */
 	struct cluster *cluster;
+	struct loop *loop;
 	const char *rpc;
 	int64_t timeout_ns;
 	/* The message stands until it returns.  It may fan_fail(), no more. */

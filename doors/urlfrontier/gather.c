@@ -440,6 +440,7 @@ gather_sum(struct gather *g, size_t owner)
 	if (!g->walked)
 		list_ask(g->listing);
 	g->fan.cluster = k->door->cluster;
+	g->fan.loop = k->door->loop;
 	g->fan.rpc = urlfrontier_rpc_name(k->rpc);
 	g->fan.timeout_ns = call_time_left_ns(k);
 	g->fan.answer = answered;

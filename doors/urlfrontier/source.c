@@ -63,6 +63,7 @@ on_message(struct grpc_call *c, struct str message)
 
 	buf_put_be32(&s->coming, (uint32_t)message.n);
 	buf_put_str(&s->coming, message);
+	s->messages++;
 	s->heard = loop_now(s->loop);
 	if (s->coming.n >= COMING_BYTES_MAX) {
 		s->paused = true;

@@ -28,6 +28,7 @@ struct source {
 	bool ended;
 	enum grpc_code code;
 	struct why why;
+	size_t messages;                 /* that came in all */
 	/* Its own. */
 	struct grpc_call *call;          /* NULL: none is under way */
 	size_t asked_bytes;              /* counted at the cluster */
