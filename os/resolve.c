@@ -248,24 +248,6 @@ error_text(int status)
 	}
 }
 
-static bool
-take_node(const struct ares_addrinfo_node *node, struct ip *out)
-{
-	*out = (struct ip){ { [10] = 0xff, [11] = 0xff } };
-	if (node->ai_family == AF_INET) {
-		struct sockaddr_in a;
-		memcpy(&a, node->ai_addr, sizeof(a));
-		memcpy(out->b + 12, &a.sin_addr, 4);
-	} else if (node->ai_family == AF_INET6) {
-		struct sockaddr_in6 a;
-		memcpy(&a, node->ai_addr, sizeof(a));
-		memcpy(out->b, &a.sin6_addr, 16);
-	} else {
-		return false;
-	}
-	return true;
-}
-
 /* The addresses into the name, the first ones; returns the least TTL. */
 static int64_t
 take_answer(struct name *n, const struct ares_addrinfo *info)
@@ -278,7 +260,7 @@ take_answer(struct name *n, const struct ares_addrinfo *info)
 		ttl = MIN(ttl, (int64_t)c->ttl);
 	for (const struct ares_addrinfo_node *a = info->nodes; a != NULL &&
 	    n->n < RESOLVE_ADDRESSES_MAX; a = a->ai_next) {
-		if (!take_node(a, &found[n->n]))
+		if (!ip_from_socket(a->ai_family, a->ai_addr, &found[n->n]))
 			continue;
 		ttl = MIN(ttl, (int64_t)a->ai_ttl);
 		n->n++;

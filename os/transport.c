@@ -1,6 +1,7 @@
 #include "os/transport.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 
 static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -27,6 +28,21 @@ ip_from_text(struct str text, struct ip *out)
 	if (inet_pton(AF_INET, copy, out->b + sizeof(v4_mapped)) == 1)
 		return true;
 	return inet_pton(AF_INET6, copy, out->b) == 1;
+}
+
+bool
+ip_from_socket(int family, const void *address, struct ip *ip)
+{
+	const char *from = address;
+
+	memcpy(ip->b, v4_mapped, sizeof(v4_mapped));
+	if (family == AF_INET)
+		memcpy(ip->b + sizeof(v4_mapped),
+		    from + offsetof(struct sockaddr_in, sin_addr), 4);
+	else if (family == AF_INET6)
+		memcpy(ip->b, from + offsetof(struct sockaddr_in6, sin6_addr),
+		    sizeof(ip->b));
+	return family == AF_INET || family == AF_INET6;
 }
 
 static const struct {

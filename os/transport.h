@@ -22,6 +22,8 @@ struct ip {
 #define IP_TEXT_MAX 48
 void ip_to_text(const struct ip *, char out[static IP_TEXT_MAX]);
 bool ip_from_text(struct str, struct ip *);  /* both families, no brackets */
+/* From a struct sockaddr_in or _in6; false for another family. */
+bool ip_from_socket(int family, const void *address, struct ip *);
 
 /* How an exchange ended; the vocabulary of realtime.md section 4. */
 #define TRANSPORT_ENDS(X)                                                   \

@@ -55,24 +55,6 @@ put_address(struct curl_sockaddr *a, const struct ip *ip, uint16_t port)
 	}
 }
 
-static bool
-take_address(const struct curl_sockaddr *a, struct ip *ip)
-{
-	const char *from = (const char *)a +
-	    offsetof(struct curl_sockaddr, addr);
-
-	*ip = (struct ip){ { [10] = 0xff, [11] = 0xff } };
-	if (a->family == AF_INET)
-		memcpy(ip->b + 12, from + offsetof(struct sockaddr_in,
-		    sin_addr), 4);
-	else if (a->family == AF_INET6)
-		memcpy(ip->b, from + offsetof(struct sockaddr_in6, sin6_addr),
-		    16);
-	else
-		return false;
-	return true;
-}
-
 /* CURLOPT_OPENSOCKETFUNCTION */
 static curl_socket_t
 open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
@@ -87,7 +69,8 @@ open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 	if (transfer_is_direct(tr)) {
 		ip = tr->x->addresses[tr->address_at];
 		put_address(a, &ip, tr->x->port);
-	} else if (!take_address(a, &ip)) {
+	} else if (!ip_from_socket(a->family, (const char *)a +
+	    offsetof(struct curl_sockaddr, addr), &ip)) {
 		return CURL_SOCKET_BAD;
 	}
 	if (!ask_connected(tr, &ip))
