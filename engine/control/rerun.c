@@ -44,30 +44,23 @@ rerunning_of(struct request *r)
 
 /* --- what it began with -------------------------------------------------- */
 
-static enum err
-find_row(const struct engine *e, uint32_t crawl, struct why *w)
-{
-	const struct crawl_row *row = crawl_row(e->registry, crawl);
-
-	if (row == NULL || row->deleted)
-		return why(w, ERR_ABSENT, "there is no crawl %u", crawl);
-	if (row->view.kind != CRAWL_CRAWL)
-		return why(w, ERR_STATE, "crawl %u belongs to crawlers from "
-		    "outside, which fetch it", crawl);
-	if (!crawl_state_is_ended(row->view.state))
-		return why(w, ERR_STATE, "crawl %u is %s: it can be run again "
-		    "once it has ended", crawl,
-		    crawl_state_name(row->view.state));
-	return OK;
-}
-
 static int
 check_row(struct request *r)
 {
-	struct rerunning *g = rerunning_of(r);
+	const struct rerunning *g = rerunning_of(r);
+	uint32_t crawl = g->rerun->of;
+	const struct crawl_row *row = crawl_row(g->engine->registry, crawl);
 
-	return find_row(g->engine, g->rerun->of, &r->why) == OK ? SPEC :
-	    REQUEST_DONE;
+	if (row == NULL || row->deleted)
+		why(&r->why, ERR_ABSENT, "there is no crawl %u", crawl);
+	else if (row->view.kind != CRAWL_CRAWL)
+		why(&r->why, ERR_STATE, "crawl %u belongs to crawlers from "
+		    "outside, which fetch it", crawl);
+	else if (!crawl_state_is_ended(row->view.state))
+		why(&r->why, ERR_STATE, "crawl %u is %s: it can be run again "
+		    "once it has ended", crawl,
+		    crawl_state_name(row->view.state));
+	return r->why.err == OK ? SPEC : REQUEST_DONE;
 }
 
 static int

@@ -167,6 +167,14 @@ crawl_touch(struct crawl *c)
 
 /* --- beginning ---------------------------------------------------------- */
 
+void
+crawl_put_part(struct frontier *f, uint32_t id, char part, struct str value)
+{
+	buf_clear(&f->key);
+	crawl_key(id, part, &f->key);
+	ledger_put(f->ledger, INDEX_CRAWL, buf_str(&f->key), value);
+}
+
 struct crawl *
 crawl_begin(struct frontier *f, uint32_t id, const struct crawl_spec *spec,
     struct wall created)
@@ -186,16 +194,13 @@ crawl_begin(struct frontier *f, uint32_t id, const struct crawl_spec *spec,
 	c->warc_dir = arena_copy(&c->arena, spec->warc_dir);
 	if (c->name.n != 0)
 		map_put(&f->names, c->name, c);
-	buf_clear(&f->key);
 	buf_clear(&f->value);
-	crawl_key(c->id, 'S', &f->key);
 	struct crawl_spec stored = *spec;
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	stored.warc_dir = paths_store(ledger_paths(f->ledger),
 	    spec->warc_dir, &a);
 	crawl_spec_put(&stored, &f->value);
-	ledger_put(f->ledger, INDEX_CRAWL, buf_str(&f->key),
-	    buf_str(&f->value));
+	crawl_put_part(f, c->id, 'S', buf_str(&f->value));
 	return c;
 }
 

@@ -67,6 +67,9 @@ void crawl_touch(struct crawl *);
 void crawl_note_bytes(const struct crawl *, struct buf *);
 bool crawl_from_note(struct frontier *, struct str note);
 /* A new crawl that waits for its start, and its record. */
+/* Into the gathering group: a part of its record in INDEX_CRAWL. */
+void crawl_put_part(struct frontier *, uint32_t id, char part,
+    struct str value);
 struct crawl *crawl_begin(struct frontier *, uint32_t id,
     const struct crawl_spec *, struct wall created);
 /* The teardown of one that has ended waits until it has the only reference; a

@@ -23,14 +23,6 @@
 
 /* --- records -------------------------------------------------------------- */
 
-static void
-put_tomb(struct frontier *f, uint32_t id)
-{
-	buf_clear(&f->key);
-	crawl_key(id, PART_TOMB, &f->key);
-	ledger_put(f->ledger, INDEX_CRAWL, buf_str(&f->key), STR(""));
-}
-
 void
 crawl_tomb_record(struct frontier *f, struct str key)
 {
@@ -164,7 +156,7 @@ delete_begin(struct crawl_change *a)
 	drop_family(f, INDEX_QUEUE, c->id);
 	drop_family(f, INDEX_JOURNAL, c->id);
 	drop_family(f, INDEX_LOG, c->id);
-	put_tomb(f, c->id);
+	crawl_put_part(f, c->id, PART_TOMB, STR(""));
 	a->promise.kept = deleted;
 	ledger_promise(f->ledger, &a->promise);
 }

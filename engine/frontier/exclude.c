@@ -23,28 +23,17 @@ crawl_excludes_now(const struct crawl *c, const void *judged_by,
 	    c->excludes(c->rules, url);
 }
 
-/* Into the gathering group. */
-static void
-put_part(struct crawl_change *a, char part, struct str value)
-{
-	struct frontier *f = a->frontier;
-
-	buf_clear(&f->key);
-	crawl_key(a->crawl, part, &f->key);
-	ledger_put(f->ledger, INDEX_CRAWL, buf_str(&f->key), value);
-}
-
 static void
 put_rules(struct crawl_change *a, const struct crawl_spec *spec)
 {
 	FREED(buf_free) struct buf value = BUF_INIT;
 
 	crawl_spec_put(spec, &value);
-	put_part(a, PART_SPEC, buf_str(&value));
+	crawl_put_part(a->frontier, a->crawl, PART_SPEC, buf_str(&value));
 	/* Until a walk has met none that is excluded and leased. */
 	buf_clear(&value);
 	buf_put_be32(&value, a->excluded);
-	put_part(a, PART_EXCLUDED, buf_str(&value));
+	crawl_put_part(a->frontier, a->crawl, PART_EXCLUDED, buf_str(&value));
 }
 
 static void
