@@ -94,40 +94,16 @@ take_digits(struct str *s, size_t least, size_t most, int *out)
 }
 
 static bool
-take_colon(struct str *s)
-{
-	if (s->n == 0 || s->p[0] != ':')
-		return false;
-	*s = str_from(*s, 1);
-	return true;
-}
-
-static bool
 date_clock(struct str token, struct tm *tm)
 {
 	struct tm t = *tm;
 
-	if (!take_digits(&token, 1, 2, &t.tm_hour) || !take_colon(&token) ||
-	    !take_digits(&token, 1, 2, &t.tm_min) || !take_colon(&token) ||
+	if (!take_digits(&token, 1, 2, &t.tm_hour) || !str_take_char(&token, ':') ||
+	    !take_digits(&token, 1, 2, &t.tm_min) || !str_take_char(&token, ':') ||
 	    !take_digits(&token, 1, 2, &t.tm_sec))
 		return false;
 	*tm = t;
 	return true;
-}
-
-static bool
-date_month(struct str token, int *out)
-{
-	static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-
-	for (int i = 0; i < 12; i++) {
-		struct str name = { names + 3 * i, 3 };
-		if (str_starts_nocase(token, name)) {
-			*out = i;
-			return true;
-		}
-	}
-	return false;
 }
 
 static bool
@@ -156,7 +132,7 @@ date_parse(struct str s, int64_t *us)
 			clock = true;
 		else if (!day && take_digits(&token, 1, 2, &tm.tm_mday))
 			day = true;
-		else if (!month && date_month(token, &tm.tm_mon))
+		else if (!month && str_take_month(&token, &tm.tm_mon))
 			month = true;
 		else if (!year && take_digits(&token, 2, 4, &tm.tm_year))
 			year = true;
@@ -469,24 +445,14 @@ put(struct cookie_jar *jar, struct str key, const struct draft *d,
  * Set-Cookie (sections 5.2 and 5.3)
  */
 
-static struct str
-trim_blank(struct str s)
-{
-	while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
-		s = str_from(s, 1);
-	while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-		s.n--;
-	return s;
-}
-
 /* "name = value" in two; the value is empty where no "=" stands. */
 static void
 split_pair(struct str pair, struct str *name, struct str *value)
 {
 	size_t at = str_find_char(pair, '=');
 
-	*name = trim_blank(str_cut(pair, 0, at));
-	*value = trim_blank(str_from(pair, at + 1));
+	*name = str_trim(str_cut(pair, 0, at));
+	*value = str_trim(str_from(pair, at + 1));
 }
 
 /* The last of several attributes of one name wins. */
@@ -819,7 +785,7 @@ next_line(struct str *rest, struct file_line *line)
 			*s = str_from(*s, http_only.n);
 			return true;
 		}
-		if (trim_blank(*s).n > 0 && s->p[0] != '#')
+		if (str_trim(*s).n > 0 && s->p[0] != '#')
 			return true;
 	}
 	return false;
