@@ -7,15 +7,7 @@ void
 grpc_fields_add(struct grpc_fields *f, struct arena *a, struct str name,
     struct str value)
 {
-	if (f->n == f->cap) {
-		size_t cap = MAX(8, 2 * f->cap);
-		struct grpc_field *more = ARENA_ARRAY(a, struct grpc_field,
-		    cap);
-		if (f->n > 0)
-			memcpy(more, f->all, f->n * sizeof(*more));
-		f->all = more;
-		f->cap = cap;
-	}
+	f->all = arena_grow(a, f->all, f->n, &f->cap, 8, sizeof(*f->all));
 	f->all[f->n++] = (struct grpc_field){ name, value };
 }
 
