@@ -98,8 +98,10 @@ date_clock(struct str token, struct tm *tm)
 {
 	struct tm t = *tm;
 
-	if (!take_digits(&token, 1, 2, &t.tm_hour) || !str_take_char(&token, ':') ||
-	    !take_digits(&token, 1, 2, &t.tm_min) || !str_take_char(&token, ':') ||
+	if (!take_digits(&token, 1, 2, &t.tm_hour) ||
+	    !str_take_char(&token, ':') ||
+	    !take_digits(&token, 1, 2, &t.tm_min) ||
+	    !str_take_char(&token, ':') ||
 	    !take_digits(&token, 1, 2, &t.tm_sec))
 		return false;
 	*tm = t;
