@@ -13,7 +13,6 @@
 #include "engine/frontier/lease_batch.h"
 #include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/lease_list.h"
-#include "engine/frontier/lease_scan.h"
 #include "engine/frontier/lease_view.h"
 #include "engine/frontier/url_key.h"
 

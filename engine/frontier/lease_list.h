@@ -57,6 +57,17 @@ bool lease_list_complete(const struct lease_list *);
 bool lease_purge(struct lease_queue *, uint64_t hash, struct str url,
     uint32_t before_s);
 
+/* --- lease_scan.c: which listing reads its next piece --------------------- */
+
+/* Make the lists of those that wait. */
+void lease_scan_open(struct lease_service *);
+/* The listing wants a piece: lease_list_piece() when it is its turn. */
+void lease_scan(struct lease_list *);
+/* Its piece was read and answered. */
+void lease_scan_done(struct lease_service *);
+/* A walk has ended between two pieces: another may begin. */
+void lease_scan_next(struct lease_service *);
+
 /* --- lease_view.c: listings of crawls of ours ----------------------------- */
 
 void lease_view_add_crawls(struct lease_list *);

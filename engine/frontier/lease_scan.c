@@ -14,7 +14,6 @@
  * counts that are new.  None of them waits for all of another.
  */
 #include "engine/frontier/lease_list.h"
-#include "engine/frontier/lease_scan.h"
 
 void
 lease_scan_open(struct lease_service *o)
