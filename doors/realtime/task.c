@@ -247,6 +247,7 @@ static void
 run(struct task *t, struct str message, bool may_write)
 {
 	struct command *k = &t->command;
+	struct crawl_row *row = NULL;
 
 	command_read(message, may_write, k);
 	if (k->code != CODE_OK)
@@ -255,8 +256,11 @@ run(struct task *t, struct str message, bool may_write)
 		task_fail(t, CODE_BAD_MESSAGE, "%s wants a WebSocket.",
 		    command_rows[k->verb].name);
 	else if ((command_rows[k->verb].must & ARG_BIT(CRAWL_ID)) == 0 ||
-	    (t->row = task_row(t)) != NULL)
+	    (row = task_row(t)) != NULL) {
+		/* A task that has failed is freed. */
+		t->row = row;
 		handlers[k->verb](t);
+	}
 }
 
 void
