@@ -79,7 +79,8 @@ doors_routes(const struct door_host *h, const struct web_route *first,
 	    routes_n + 1);
 	struct web_socket_path *sockets = ARENA_ARRAY(a,
 	    struct web_socket_path, sockets_n + 1);
-	memcpy(routes, first, *n * sizeof(*routes));
+	if (*n > 0)
+		memcpy(routes, first, *n * sizeof(*routes));
 	for (size_t i = 0; i < table_n; i++) {
 		if (h->doors[i] == NULL)
 			continue;
