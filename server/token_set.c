@@ -435,7 +435,7 @@ is_operator(const struct token_set *s, const struct hash *h,
 	return true;
 }
 
-/* What a token's text opens, and whose it is; nothing is counted. */
+/* Whether the token gives this access, and its name.  Updates no counters. */
 static enum token_answer
 look_up(struct token_set *s, struct str text, enum token_door d,
     enum token_access access, struct token_pass *pass)

@@ -367,7 +367,7 @@ schedules(void **state)
 	assert_int_equal(at_number(d, "/schedule_id"), id);
 	d = peer_data(peer, "schedule.list", "%s", "");
 	assert_true(yyjson_is_null(at(d, "/schedules/0/policy")));
-	/* What is absent decides the code. */
+	/* The error code depends on which of the two does not exist. */
 	peer_fails(peer, "schedule.put", DAILY ",'schedule_id':99", "bad_args",
 	    "schedule: ");
 	peer_fails(peer, "schedule.put", DAILY ",'policy':'none'",

@@ -188,7 +188,7 @@ static void
 stored(struct store_request *a)
 {
 	struct task *t = a->arg;
-	/* What is absent: schedule.put can name a policy and a schedule. */
+	/* schedule.put names a policy and a schedule: which is missing? */
 	bool schedule = strcmp(a->why.field, "schedule") == 0;
 
 	if (a->verb == STORE_POLICY_PUT && a->why.err == ERR_INPUT) {

@@ -263,7 +263,7 @@ tokens_of_several(void **state)
 	    "unknown_crawl", "matched 0");
 	peer_fails(peer, "subscribe_crawl_items",
 	    "'crawl_id':0,'headers':'map'", "bad_args", "headers: ");
-	/* None of them is a subscription of this connection. */
+	/* This connection has no subscription with these numbers. */
 	peer_fails(peer, "unsubscribe", "'subscription_id':0",
 	    "unknown_subscription", "has no subscription 0");
 }

@@ -1,4 +1,4 @@
-/* What every fetching loop is doing for one crawl. */
+/* Asks each fetching loop for its state of one crawl. */
 #include "engine/catalog/core.h"
 
 static const char *const state_names[HOST_STATE_COUNT] = {

@@ -442,7 +442,7 @@ closing_of(struct request *r)
 	return CONTAINER(r, struct engine, close_request);
 }
 
-/* What its step waited for has come: the next one. */
+/* The event that a closing step waited for: run the next step. */
 static void
 close_on(void *arg)
 {

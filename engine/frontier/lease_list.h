@@ -29,7 +29,8 @@ struct lease_walk {
 	bool in_queue, ended;
 	uint64_t seen;                       /* matches, skipped ones too */
 	uint32_t *ids;                       /* purge: the entries' queues */
-	/* Of a crawl of ours, in place of `queues` and `from`. */
+	/* For crawls of this engine, which use these instead of `queues` and
+	 * `from`. */
 	struct crawl *held;                  /* or NULL; it may be deleted */
 	struct lease_view_queue *list;       /* in the end by key */
 	size_t list_n, list_cap, list_at;    /* list_at: the next one */

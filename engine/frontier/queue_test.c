@@ -243,7 +243,7 @@ test_records_in_any_order(void **state)
 		assert_int_equal(queue(hosts[i])->ordered, ids[i]);
 		assert_ptr_equal(map_get_id(&crawl()->queues_by_id, ids[i]),
 		    queue(hosts[i]));
-		/* What only the log has goes with the next checkpoint. */
+		/* What only the log holds is due for a checkpoint. */
 		assert_false(list_empty(&queue(hosts[i])->changed_node));
 	}
 	assert_int_equal(queue_get(crawl(), STR("new"), true)->id, 10);

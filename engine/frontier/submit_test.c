@@ -237,7 +237,7 @@ test_failed_with_an_answer(void **state)
 	end(&r);
 }
 
-/* Of an original: where later crawls find its digest and its validator. */
+/* Later crawls find the digest and the validator of a first capture. */
 static void
 test_digest_and_validator(void **state)
 {

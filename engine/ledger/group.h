@@ -62,7 +62,8 @@ struct audit_finding;
 bool audit_record(const struct warc_record *, struct arena *a,
     struct audit_finding *f);
 
-/* A member's rest in another file, behind `behind` of a write's bytes. */
+/* The rest of a member, in another file; written after the first `behind` bytes
+ * of the write. */
 struct warc_rest {
 	struct warc_rest *next;    /* in the arena, in their order */
 	size_t behind;
@@ -135,10 +136,10 @@ struct warc_write *group_write(struct group *, uint32_t file);
 /* Append to a body: an operation and its first field. */
 void group_put_op(struct buf *, enum op, uint8_t kind, struct str one);
 struct warc_write *group_find(const struct group *, uint32_t file);
-/* Behind so many of the write's bytes comes this part of another file. */
+/* Write this part of another file after the first `behind` bytes. */
 void group_add_rest(struct group *, struct warc_write *, size_t behind,
     const struct archive_extent *);
-/* What it writes, with the parts of other files. */
+/* The number of bytes it writes, including parts of other files. */
 uint64_t warc_write_size(const struct warc_write *);
 void group_fixup(struct group *, struct fixup);
 /* What stood in `file` at `from` stands in `to` at `at`. */

@@ -51,28 +51,30 @@ struct warc_closed {
 };
 
 /*
- * Who is told what becomes of a WARC, also by the start behind a crash: the
- * file's record keeps which of the owners it is.  Each function may be NULL.
+ * Receives the events of WARC files.  A file's record in the index stores the
+ * number of its owner, so that recovery after a crash calls the same owner.
+ * Each function may be NULL.
  */
 struct warc_owner {
 	/*
-	 * A WARC is to get its final name: on the ledger's loop, with the group
-	 * that says so, or during recovery.  finished() follows; not when that
-	 * failed: the next start does it again.
+	 * A file is about to get its final name.  On the ledger's loop, when
+	 * this change joins the gathering group, or during recovery.
+	 * finished() follows unless the renaming fails; then the next start
+	 * repeats both.
 	 */
 	void (*closing)(void *arg, uint32_t crawl);
 	/*
-	 * It got its name: on a thread of the pool, before that is committed.
-	 * After an error the next start finishes the file again.
+	 * The file has its final name, but this is not committed yet.  On a
+	 * thread of the pool.  After an error the next start calls it again.
 	 */
 	enum err (*closed)(void *arg, const struct warc_closed *,
 	    struct why *);
-	/* That is committed: on the ledger's loop.  File 0: the WARC held
-	 * nothing and was removed. */
+	/* The final name is committed.  On the ledger's loop.  File 0: the
+	 * WARC had no records and was removed. */
 	void (*finished)(void *arg, uint32_t crawl, uint32_t file);
 	void *arg;
 };
-/* The numbers are on the disk: the files of crawls, and those of others. */
+/* Indexes of ledger_options.owners; stored in the index, so never changed. */
 enum { WARC_OF_CRAWL, WARC_OF_HARVEST, WARC_OWNERS };
 
 struct ledger_options {
@@ -261,9 +263,10 @@ struct archive_member {
 	size_t at, n;                /* in the bytes */
 	struct str cdxj;             /* up to `"offset":"`; empty: no line */
 	/*
-	 * The member goes on in a file, behind at least GZIP_HEAD_BYTES of it
-	 * in the bytes.  The file stays open and as it is until a promise of
-	 * this group is kept.  n 0: the member is in the bytes.
+	 * The rest of the member, in another file; at least its first
+	 * GZIP_HEAD_BYTES are in the bytes.  The caller keeps that file open
+	 * and unchanged until a promise of this group is kept.  n 0: the whole
+	 * member is in the bytes.
 	 */
 	struct archive_extent rest;
 };

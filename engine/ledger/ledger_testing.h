@@ -16,11 +16,11 @@
 #define RIG_SERIES_MAX 8
 #define RIG_NOTES_MAX 5000
 #define RIG_DIR "/warc"
-/* Of a series as a harvest has one. */
+/* The work directory of series that are set up like those of harvests. */
 #define RIG_WORK_DIR "/warc/work-of-a-harvest"
 #define RIG_TOLD_MAX 200
 
-/* What the owner of a harvest's files heard of one, in any life. */
+/* The last call of closed() for a harvest's file, over all restarts. */
 struct rig_told {
 	char path[120];
 	uint64_t size;

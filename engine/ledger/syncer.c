@@ -23,7 +23,7 @@
 #define FULL_RETRY_MS 500
 #define SPACE_LOOK_MS 200
 #define NEVER_SEEN (INT64_MIN / 2)
-/* Read at once of a file whose part becomes part of a WARC. */
+/* Bytes copied at a time from a spool file into a WARC. */
 #define COPY_PIECE ((size_t)256 << 10)
 
 struct open_warc {
@@ -125,7 +125,7 @@ copy_rest(int to, uint64_t at, const struct archive_extent *part)
 	return e;
 }
 
-/* Its bytes, with the parts of other files between them. */
+/* Writes the bytes, and the parts of other files at their places. */
 static enum err
 write_members(struct open_warc *o, const struct warc_write *w)
 {

@@ -7,7 +7,7 @@
 #include "engine/ledger/warc_set.h"
 #include "os/log.h"
 
-/* Read at once of a file whose digest is asked for. */
+/* Bytes read at a time while a file is digested. */
 #define READ_PIECE ((size_t)256 << 10)
 
 static void
@@ -165,7 +165,7 @@ owner_of(struct ledger *l, const struct warc_record *r)
 	return &ledger_options(l)->owners[r->owner];
 }
 
-/* Of the whole file, which is as it will stay. */
+/* The digest of a finished file. */
 static enum err
 digest_file(const char *path, enum digest_kind kind, struct digest *out,
     struct why *w)

@@ -52,7 +52,8 @@ strip(struct str *symbol, struct str prefix)
 	return true;
 }
 
-/* What may contain parts with names; a service has parts as an enum has. */
+/* Kinds of descriptors by the named parts they contain.  A service lists its
+ * methods in the way an enum lists its values. */
 enum part { PART_NONE, PART_LEAF, PART_ENUM, PART_MESSAGE, PART_FILE };
 
 static enum part
