@@ -366,7 +366,6 @@ struct capture_stream {
 	struct capture heads;
 	struct http_decoder *decoder;  /* NULL: the block is no HTTP message */
 	struct buf first;              /* the block up to its HTTP body */
-	bool begun;                    /* its part of the body is in `rest` */
 	struct str rest;               /* read and not yet decoded */
 	struct http_decode_limits limits;
 	uint64_t given;
@@ -436,6 +435,8 @@ capture_stream_open(const char *path, uint64_t offset,
 		goto out;
 	}
 	stream_heads(s);
+	s->rest = str_from(buf_str(&s->first),
+	    s->heads.has_http ? s->heads.http.n : 0);
 	*out = s;
 	return OK;
 out:
@@ -447,6 +448,14 @@ const struct capture *
 capture_stream_heads(const struct capture_stream *s)
 {
 	return &s->heads;
+}
+
+void
+capture_stream_raw(struct capture_stream *s, bool payload)
+{
+	http_decoder_free(&s->decoder);
+	if (!payload)
+		s->rest = buf_str(&s->first);
 }
 
 static enum http_damage
@@ -464,11 +473,6 @@ stream_put(struct capture_stream *s, struct str piece, struct buf *out)
 static bool
 stream_take(struct capture_stream *s, struct str *piece)
 {
-	if (!s->begun)
-		s->rest = s->heads.has_http ?
-		    str_from(buf_str(&s->first), s->heads.http.n) :
-		    buf_str(&s->first);
-	s->begun = true;
 	if (s->rest.n == 0 && !warc_read_block(s->reader, &s->rest))
 		return false;
 	*piece = str_cut(s->rest, 0, STREAM_BYTES);

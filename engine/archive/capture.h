@@ -80,6 +80,11 @@ MUST_USE enum err capture_stream_open(const char *path, uint64_t offset,
 /* The heads; `block`, `body` and lengths are empty. */
 const struct capture *capture_stream_heads(const struct capture_stream *);
 /*
+ * Give the block as it was received, not decoded: all of it, or what follows
+ * its HTTP head (`payload`).  Before the first capture_stream_next().
+ */
+void capture_stream_raw(struct capture_stream *, bool payload);
+/*
  * Append the next piece of the decoded body to `out`.  False at its end; then
  * `*damage` says whether it is whole.  A piece comes from at most 16 KB as
  * received, so a bomb's is bounded by the ratio, too.

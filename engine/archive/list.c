@@ -226,103 +226,31 @@ put_warc_head(const struct capture *c, struct buf *b)
 	buf_put_text(b, "\r\n");
 }
 
-static enum err
-cat_body(const char *path, uint64_t offset, struct http_decode_limits limits,
-    struct cat_output *out, enum http_damage *damage, struct why *w)
-{
-	FREED(capture_stream_close) struct capture_stream *s = NULL;
-	FREED(buf_free) struct buf piece = BUF_INIT;
-	enum err err = capture_stream_open(path, offset, limits, &s, w);
-	bool more = err == OK;
-
-	while (more && err == OK) {
-		buf_clear(&piece);
-		more = capture_stream_next(s, &piece, damage);
-		err = write_out(out, buf_str(&piece), w);
-	}
-	return err;
-}
-
-/* What comes before the block bytes wanted, and how many of these to drop. */
-static enum err
-cat_heads(const char *path, uint64_t offset, enum archive_part part,
-    struct cat_output *out, size_t *skip, struct why *w)
-{
-	FREED(capture_stream_close) struct capture_stream *s = NULL;
-	FREED(buf_free) struct buf head = BUF_INIT;
-	enum err err = capture_stream_open(path, offset,
-	    HTTP_DECODE_LIMITS_DEFAULT, &s, w);
-
-	*skip = 0;
-	if (err != OK)
-		return err;
-	const struct capture *c = capture_stream_heads(s);
-	if (part == ARCHIVE_RECORD)
-		put_warc_head(c, &head);
-	else if (part == ARCHIVE_PAYLOAD && c->has_http)
-		*skip = c->http.n;
-	err = write_out(out, buf_str(&head), w);
-	return err;
-}
-
-static enum err
-cat_block(struct warc_reader *r, size_t skip, struct cat_output *out,
-    enum http_damage *damage, struct why *w)
-{
-	struct warc_entry e = { .odd = 0 };
-	struct warc_damage d;
-	struct str piece;
-	enum err err = OK;
-
-	while (err == OK && !out->full && warc_read_block(r, &piece)) {
-		size_t n = MIN(skip, piece.n);
-		skip -= n;
-		err = write_out(out, str_from(piece, n), w);
-	}
-	if (err == OK && !out->full && !warc_read_finish(r, &e, &d))
-		*damage = HTTP_CUT;
-	return err;
-}
-
-static enum err
-cat_raw(const char *path, uint64_t offset, enum archive_part part,
-    struct cat_output *out, enum http_damage *damage, struct why *w)
-{
-	struct archive_source source;
-	struct warc_entry e;
-	struct warc_damage d;
-	size_t skip;
-
-	enum err err = cat_heads(path, offset, part, out, &skip, w);
-	if (err == OK)
-		err = archive_source_open(path, &source, w);
-	if (err != OK)
-		return err;
-	FREED(warc_reader_free) struct warc_reader *r =
-	    warc_reader_new(source.source,
-	    WARC_READ_LIMITS_DEFAULT);
-	if (warc_read_at(r, offset, &e, &d) != WARC_FOUND_RECORD)
-		err = why(w, ERR_CORRUPT, "%s at %llu: %s", path,
-		    (unsigned long long)offset, warc_damage_text(d.cause));
-	else
-		err = cat_block(r, skip, out, damage, w);
-	if (err == OK && part == ARCHIVE_RECORD)
-		err = write_out(out, STR("\r\n\r\n"), w);
-	archive_source_close(&source);
-	return err;
-}
-
 enum err
 archive_cat(const char *path, uint64_t offset, enum archive_part part,
     struct http_decode_limits limits, FILE *out, enum http_damage *damage,
     struct why *w)
 {
 	struct cat_output o = { .file = out, .left = limits.bytes_max };
+	FREED(capture_stream_close) struct capture_stream *s = NULL;
+	FREED(buf_free) struct buf piece = BUF_INIT;
+	enum err err = capture_stream_open(path, offset, limits, &s, w);
+	bool more = err == OK;
 
 	*damage = HTTP_FINE;
-	enum err err = part == ARCHIVE_BODY ?
-	    cat_body(path, offset, limits, &o, damage, w) :
-	    cat_raw(path, offset, part, &o, damage, w);
+	if (more && part != ARCHIVE_BODY)
+		capture_stream_raw(s, part == ARCHIVE_PAYLOAD);
+	if (more && part == ARCHIVE_RECORD)
+		put_warc_head(capture_stream_heads(s), &piece);
+	while (more && err == OK && !o.full) {
+		err = write_out(&o, buf_str(&piece), w);
+		buf_clear(&piece);
+		more = capture_stream_next(s, &piece, damage);
+	}
+	if (err == OK && part == ARCHIVE_RECORD)
+		buf_put_text(&piece, "\r\n\r\n");
+	if (err == OK)
+		err = write_out(&o, buf_str(&piece), w);
 	if (o.full)
 		*damage = HTTP_TOO_LONG;
 	return err;
