@@ -31,6 +31,13 @@ http_head_end(struct str s)
 	return 0;
 }
 
+bool
+http_is_redirect(int status)
+{
+	return status == 301 || status == 302 || status == 303 ||
+	    status == 307 || status == 308;
+}
+
 /* "HTTP/1.1" at the start; moves behind it. */
 static bool
 take_version(struct str *s, int *version)

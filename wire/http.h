@@ -46,6 +46,8 @@ struct http_limits {
  * has no end yet.  Empty lines before the first line are skipped.
  */
 size_t http_head_end(struct str s);
+/* 301, 302, 303, 307 or 308 (RFC 9110 §15.4): Location says where to go. */
+bool http_is_redirect(int status);
 
 /*
  * Parse the head at the start of `s`; what follows it is not looked at.

@@ -4,8 +4,6 @@
 #include "engine/archive/walk.h"
 #include "wire/cdxj.h"
 
-#define HEAD_MAX ((size_t)1 << 20)
-
 struct lister {
 	archive_row_event *event;
 	void *arg;
@@ -14,30 +12,13 @@ struct lister {
 	struct buf head;
 };
 
-/* Status and type from the HTTP head; a few KB of the block are read. */
-static void
-read_http(struct lister *l, struct walk_visit *v)
-{
-	struct http_head h;
-	struct str piece;
-
-	buf_clear(&l->head);
-	while (http_head_end(buf_str(&l->head)) == 0 && l->head.n < HEAD_MAX &&
-	    warc_read_block(v->reader, &piece))
-		buf_put_str(&l->head, piece);
-	if (http_parse_head(buf_str(&l->head), false, HTTP_LIMITS_DEFAULT,
-	    &l->arena, &h, NULL) != OK)
-		return;
-	l->row.status = h.status;
-	l->row.mime = http_content_type(&h, &l->arena).type;
-}
-
 static enum err
 on_record(void *arg, struct walk_visit *v, struct why *w)
 {
 	struct lister *l = arg;
 	struct warc_entry *e = v->entry;
 	struct str facts = warc_entry_field(e, STR("Argiope-Capture"));
+	struct http_head h;
 
 	(void)w;
 	arena_reset(&l->arena);
@@ -46,8 +27,11 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 		.uri = e->uri, .id = e->id, .seq = e->gzip.seq };
 	l->row.has_facts = facts.p != NULL &&
 	    warc_capture_parse(facts, &l->row.facts);
-	if (e->type == WARC_RESPONSE || e->type == WARC_REVISIT)
-		read_http(l, v);
+	if ((e->type == WARC_RESPONSE || e->type == WARC_REVISIT) &&
+	    walk_http_head(v->reader, &l->head, &l->arena, &h)) {
+		l->row.status = h.status;
+		l->row.mime = http_content_type(&h, &l->arena).type;
+	}
 	if (l->row.mime.n == 0)
 		l->row.mime = http_media_parse(warc_entry_field(e,
 		    STR("Content-Type")), &l->arena).type;

@@ -4,7 +4,6 @@
 #include "engine/archive/sort.h"
 #include "engine/archive/walk.h"
 
-#define HEAD_MAX ((size_t)1 << 20)
 #define INFO_MAX ((size_t)1 << 20)
 #define SEEDS_MAX 100000
 #define TYPE_MAX 200
@@ -103,20 +102,6 @@ put_line(struct scanner *x, const struct walk_visit *v)
 }
 
 static void
-read_http(struct scanner *x, struct warc_reader *r)
-{
-	struct str piece;
-
-	buf_clear(&x->head);
-	while (http_head_end(buf_str(&x->head)) == 0 && x->head.n < HEAD_MAX &&
-	    warc_read_block(r, &piece))
-		buf_put_str(&x->head, piece);
-	/* What came with it of the body must not be taken for the head. */
-	x->has_http = http_parse_head(buf_str(&x->head), false,
-	    HTTP_LIMITS_DEFAULT, &x->arena, &x->http, NULL) == OK;
-}
-
-static void
 read_info(struct scanner *x, struct warc_reader *r)
 {
 	struct str piece;
@@ -185,8 +170,8 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 	bool answer = e->type != WARC_METADATA;
 	x->counts->unnumbered += answer && !x->numbered;
 	x->told = x->numbered || (answer && x->told && x->events->aux != NULL);
-	if (x->told && answer)
-		read_http(x, v->reader);
+	x->has_http = x->told && answer && walk_http_head(v->reader, &x->head,
+	    &x->arena, &x->http);
 	return OK;
 }
 

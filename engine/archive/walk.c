@@ -81,3 +81,17 @@ walk_files(const struct archive_catalogue *c, struct warc_read_limits limits,
 		err = walk_file(&c->files[i], limits, ev, arg, w);
 	return err;
 }
+
+bool
+walk_http_head(struct warc_reader *r, struct buf *bytes, struct arena *a,
+    struct http_head *h)
+{
+	struct str piece;
+
+	buf_clear(bytes);
+	while (http_head_end(buf_str(bytes)) == 0 && bytes->n < WALK_HEAD_MAX &&
+	    warc_read_block(r, &piece))
+		buf_put_str(bytes, piece);
+	return http_parse_head(buf_str(bytes), false, HTTP_LIMITS_DEFAULT, a,
+	    h, NULL) == OK;
+}

@@ -41,4 +41,13 @@ MUST_USE enum err walk_file(const struct archive_file *,
     struct warc_read_limits, const struct walk_events *, void *arg,
     struct why *);
 
+/*
+ * Read a response's block up to the end of its HTTP head, at most
+ * WALK_HEAD_MAX, into `bytes`; the head borrows from these and `a`.  False when
+ * no HTTP head is there.
+ */
+#define WALK_HEAD_MAX ((size_t)1 << 20)
+bool walk_http_head(struct warc_reader *, struct buf *bytes, struct arena *a,
+    struct http_head *);
+
 #endif

@@ -137,13 +137,6 @@ block(struct page *p)
 	return page_finish(p, OUTCOME_NONE, 0, STR_NONE);
 }
 
-static bool
-redirects(int status)
-{
-	return status == 301 || status == 302 || status == 303 ||
-	    status == 307 || status == 308;
-}
-
 static enum page_step
 follow(struct page *p, struct str location)
 {
@@ -227,7 +220,7 @@ page_step_judge(struct page *p)
 		    STR("the answer's head is not HTTP") : STR_NONE);
 	store_cookies(p);
 	struct str location = http_find(&h->parsed, STR("Location"));
-	if (redirects(h->status) && location.n != 0 &&
+	if (http_is_redirect(h->status) && location.n != 0 &&
 	    (p->call == NULL || p->call->follow))
 		return follow(p, location);
 	return p->kind == PAGE_OF_CALL ? PAGE_ANSWER : PAGE_PARSE;

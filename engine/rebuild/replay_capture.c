@@ -433,14 +433,6 @@ replay_robots(struct replay *x, const struct archive_capture *c,
 	return frontier_restore_settle(x->frontier, &s, w);
 }
 
-/* The answers behind it were damaged: nobody knows what it was asked for. */
-static bool
-is_lost_redirect(int status)
-{
-	return status == 301 || status == 302 || status == 303 ||
-	    status == 307 || status == 308;
-}
-
 static enum err
 replay_sitemap(struct replay *x, const struct archive_capture *c,
     uint32_t file, struct why *w)
@@ -473,7 +465,9 @@ replay_aux(struct replay *x, const struct archive_capture *c, uint32_t file,
 		x->counts->refused++;
 		return OK;
 	}
-	if (is_lost_redirect(c->status))
+	/* The answers behind it were damaged: nobody knows what it was asked
+	 * for. */
+	if (http_is_redirect(c->status))
 		return OK;
 	return str_eq(url_target(&u), STR("/robots.txt")) ?
 	    replay_robots(x, c, file, &u, w) : replay_sitemap(x, c, file, w);

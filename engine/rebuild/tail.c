@@ -5,8 +5,6 @@
 #include "engine/archive/walk.h"
 #include "engine/rebuild/tail.h"
 
-#define HEAD_MAX ((size_t)1 << 20)
-
 struct tail_walk {
 	struct tail *tail;
 	struct buf head;
@@ -18,19 +16,10 @@ static bool
 is_redirect(struct tail_walk *x, struct walk_visit *v)
 {
 	struct http_head h;
-	struct str piece;
-	int s;
 
 	arena_reset(&x->arena);
-	buf_clear(&x->head);
-	while (http_head_end(buf_str(&x->head)) == 0 && x->head.n < HEAD_MAX &&
-	    warc_read_block(v->reader, &piece))
-		buf_put_str(&x->head, piece);
-	if (http_parse_head(buf_str(&x->head), false, HTTP_LIMITS_DEFAULT,
-	    &x->arena, &h, NULL) != OK)
-		return false;
-	s = h.status;
-	return (s == 301 || s == 302 || s == 303 || s == 307 || s == 308) &&
+	return walk_http_head(v->reader, &x->head, &x->arena, &h) &&
+	    http_is_redirect(h.status) &&
 	    http_find(&h, STR("Location")).n != 0;
 }
 
