@@ -304,77 +304,62 @@ archive_index_lines(const struct archive_catalogue *c, archive_line *line,
 	return err;
 }
 
-static enum err
-put_in_sorter(void *arg, struct str line, struct why *w)
-{
-	return sorter_put(arg, line, w);
-}
-
 enum err
 archive_index(const struct archive_catalogue *c, const char *scratch,
     size_t bytes_max, archive_line *line, void *arg,
     struct archive_index_counts *counts, struct why *w)
 {
 	FREED(sorter_free) struct sorter *s = sorter_new(scratch, bytes_max);
-	enum err err = archive_index_lines(c, put_in_sorter, s, counts, w);
+	enum err err = archive_index_lines(c, sorter_put, s, counts, w);
 
 	return err == OK ? sorter_finish(s, line, arg, w) : err;
 }
 
-/* Write by `fill` beside `path`, then put it in its place. */
-static enum err
-write_whole(const char *path,
-    enum err (*fill)(void *arg, struct line_file *, struct why *), void *arg,
-    struct why *w)
-{
-	FREED(arena_free) struct arena a = ARENA_INIT;
-	struct line_file o;
-	const char *part = arena_printf(&a, "%s.part", path).p;
-
-	enum err err = line_file_open(&o, part, w);
-	if (err == OK)
-		err = fill(arg, &o, w);
-	enum err closed = line_file_close(&o, err == OK, w);
-	if (err == OK)
-		err = closed;
-	if (err == OK)
-		err = archive_port()->replace(part, path, w);
-	else if (archive_port()->remove(part, NULL) != OK)
-		why(w, err, "and %s is left over", part);
-	return err;
-}
-
-struct index_job {
-	const struct archive_catalogue *catalogue;
-	const char *path;
-	struct archive_index_counts *counts;
+/* A file of lines that is written beside its place. */
+struct part_file {
+	struct line_file lines;
+	struct arena arena;
+	const char *path, *part;
 };
 
 static enum err
-fill_index(void *arg, struct line_file *o, struct why *w)
+part_open(struct part_file *p, const char *path, struct why *w)
 {
-	struct index_job *j = arg;
+	*p = (struct part_file){ .path = path };
+	p->part = arena_printf(&p->arena, "%s.part", path).p;
+	return line_file_open(&p->lines, p->part, w);
+}
 
-	return archive_index(j->catalogue, j->path, SORT_BYTES_MAX_DEFAULT,
-	    line_file_put, o, j->counts, w);
+/* Put it in its place; after `err`, remove it. */
+static enum err
+part_close(struct part_file *p, enum err err, struct why *w)
+{
+	enum err closed = line_file_close(&p->lines, err == OK, w);
+
+	if (err == OK)
+		err = closed;
+	if (err == OK)
+		err = archive_port()->replace(p->part, p->path, w);
+	else if (archive_port()->remove(p->part, NULL) != OK)
+		why(w, err, "and %s is left over", p->part);
+	arena_free(&p->arena);
+	return err;
 }
 
 enum err
 archive_index_file(const struct archive_catalogue *c, const char *path,
     struct archive_index_counts *counts, struct why *w)
 {
-	struct index_job j = { c, path, counts };
+	struct part_file p;
+	enum err err = part_open(&p, path, w);
 
-	return write_whole(path, fill_index, &j, w);
+	if (err == OK)
+		err = archive_index(c, path, SORT_BYTES_MAX_DEFAULT,
+		    line_file_put, &p.lines, counts, w);
+	return part_close(&p, err, w);
 }
 
 /* --- from the lines that were written along ----------------------------- */
-
-struct finish_job {
-	struct archive_file warc;
-	struct str lines;
-	const char *sorted_path;
-};
 
 /* Is a capture left behind `from`, where the last line's record ends? */
 static bool
@@ -401,11 +386,11 @@ captures_behind(struct archive_source *source, uint64_t from)
  * these are left out.
  */
 static bool
-lines_are_sound(struct finish_job *j)
+lines_are_sound(const struct archive_file *warc, struct str *lines)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct archive_source source;
-	struct str rest = j->lines, line;
+	struct str rest = *lines, line;
 	struct cdxj_line l;
 	uint64_t end = 0;
 	size_t n = 0;
@@ -416,16 +401,16 @@ lines_are_sound(struct finish_job *j)
 		/* Zeros are lines that a power cut took. */
 		sound = memchr(line.p, 0, line.n) == NULL &&
 		    cdxj_parse(line, &a, &l, NULL) == OK && l.length > 0 &&
-		    str_eq(l.filename, j->warc.name);
-		if (sound && l.offset >= j->warc.size)
+		    str_eq(l.filename, warc->name);
+		if (sound && l.offset >= warc->size)
 			break;
-		sound = sound && l.length <= j->warc.size - l.offset;
+		sound = sound && l.length <= warc->size - l.offset;
 		end = MAX(end, l.offset + l.length);
-		n = (size_t)(rest.p - j->lines.p);
+		n = (size_t)(rest.p - lines->p);
 	}
-	j->lines.n = n;
+	lines->n = n;
 	if (!sound || n == 0 ||
-	    archive_source_open(j->warc.path, &source, NULL) != OK)
+	    archive_source_open(warc->path, &source, NULL) != OK)
 		return false;
 	sound = !captures_behind(&source, end);
 	archive_source_close(&source);
@@ -433,23 +418,19 @@ lines_are_sound(struct finish_job *j)
 }
 
 static enum err
-fill_finish(void *arg, struct line_file *o, struct why *w)
+sort_lines(struct str rest, const char *path, struct why *w)
 {
-	struct finish_job *j = arg;
-	struct archive_catalogue c = { .files = &j->warc, .n = 1 };
-	struct archive_index_counts counts;
-	struct str rest, line;
-	enum err err = OK;
-
-	if (!lines_are_sound(j))
-		return archive_index(&c, j->sorted_path,
-		    SORT_BYTES_MAX_DEFAULT, line_file_put, o, &counts, w);
 	FREED(sorter_free) struct sorter *s =
-	    sorter_new(j->sorted_path, SORT_BYTES_MAX_DEFAULT);
-	rest = j->lines;          /* without those that were left out */
+	    sorter_new(path, SORT_BYTES_MAX_DEFAULT);
+	struct part_file p;
+	struct str line;
+	enum err err = part_open(&p, path, w);
+
 	while (err == OK && rest.n > 0 && str_split(&rest, '\n', &line))
 		err = sorter_put(s, line, w);
-	return err == OK ? sorter_finish(s, line_file_put, o, w) : err;
+	if (err == OK)
+		err = sorter_finish(s, line_file_put, &p.lines, w);
+	return part_close(&p, err, w);
 }
 
 /* Some 300 bytes a capture: a file of 1 GB has at most 100 MB of lines. */
@@ -459,22 +440,22 @@ enum err
 archive_cdxj_finish(const char *warc_path, const char *lines_path,
     const char *sorted_path, struct why *w)
 {
-	FREED(buf_free) struct buf lines = BUF_INIT;
-	struct finish_job j = { .sorted_path = sorted_path };
-	struct archive_source source;
+	FREED(buf_free) struct buf bytes = BUF_INIT;
+	struct archive_file warc = { .path = warc_path,
+		.name = archive_base_name(str_of(warc_path)) };
+	struct archive_catalogue c = { .files = &warc, .n = 1 };
+	struct archive_index_counts counts;
 
-	enum err err = archive_source_open(warc_path, &source, w);
+	enum err err = archive_probe(warc_path, &warc.size, w);
 	if (err != OK)
 		return err;
-	j.warc = (struct archive_file){ .path = warc_path,
-		.name = archive_base_name(str_of(warc_path)),
-		.size = source.size };
-	archive_source_close(&source);
 	/* Without lines the index is made from the WARC itself. */
-	if (archive_load(lines_path, LINES_BYTES_MAX, &lines, NULL) != OK)
-		buf_clear(&lines);
-	j.lines = buf_str(&lines);
-	err = write_whole(sorted_path, fill_finish, &j, w);
+	if (archive_load(lines_path, LINES_BYTES_MAX, &bytes, NULL) != OK)
+		buf_clear(&bytes);
+	struct str lines = buf_str(&bytes);
+	err = lines_are_sound(&warc, &lines) ?
+	    sort_lines(lines, sorted_path, w) :
+	    archive_index_file(&c, sorted_path, &counts, w);
 	if (err == OK && archive_port()->remove(lines_path, NULL) == ERR_IO)
 		err = why(w, ERR_IO, "cannot remove %s", lines_path);
 	return err;

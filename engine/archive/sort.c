@@ -162,8 +162,10 @@ write_run(struct sorter *s, struct why *w)
 }
 
 enum err
-sorter_put(struct sorter *s, struct str line, struct why *w)
+sorter_put(void *arg, struct str line, struct why *w)
 {
+	struct sorter *s = arg;
+
 	if (line.n > SORT_LINE_MAX)
 		return why(w, ERR_INPUT, "a line of %zu bytes", line.n);
 	if (s->n > 0 && s->text.n + line.n + (s->n + 1) * sizeof(*s->lines) >

@@ -38,8 +38,8 @@ struct sorter;
 /* Runs are files named `<scratch>.run-<n>`, removed when they are done with. */
 struct sorter *sorter_new(const char *scratch, size_t bytes_max);
 void sorter_free(struct sorter **);   /* removes what is left */
-/* `line` without its line end. */
-MUST_USE enum err sorter_put(struct sorter *, struct str line, struct why *);
+/* The first argument is a sorter; `line` is without its line end. */
+MUST_USE enum err sorter_put(void *, struct str line, struct why *);
 /*
  * Hand all lines to `line` in their order, equal ones once.  The sorter is
  * used up.  Errors: the callback's; IO, DISK_FULL.
