@@ -36,7 +36,7 @@ struct checker {
 	struct archive_check_counts *counts;
 	struct id_set ids, infos;
 	struct waiting waiting;
-	struct crawl_table crawls;
+	struct map crawls;        /* id -> struct crawl_numbers */
 	struct computing c;
 	struct arena arena;
 	const struct archive_file *file;
@@ -255,7 +255,7 @@ check_numbers(struct checker *k, const struct warc_entry *e)
 		    (int)MIN(field.n, 200), field.p == NULL ? "" : field.p);
 	if (!answer || e->gzip.seq == 0 || !known)
 		return;
-	struct crawl_numbers *c = crawl_table_get(&k->crawls, facts.crawl);
+	struct crawl_numbers *c = crawl_numbers_get(&k->crawls, facts.crawl);
 	if (c == NULL)
 		return;
 	uint64_t seq = e->gzip.seq;
@@ -542,12 +542,16 @@ on_damage(void *arg, const struct archive_file *file,
 }
 
 static void
-on_cdxj_fault(void *arg, uint64_t at, const char *detail)
+on_cdxj_fault(void *arg, uint64_t at, const char *fmt, ...)
 {
-	struct checker *k = arg;
+	char fault[240];
+	va_list ap;
 
-	find(k, ARCHIVE_RULE_CDXJ, at, "%s; argiope archive index FILE "
-	    "--output FILE.cdxj writes it again", detail);
+	va_start(ap, fmt);
+	vsnprintf(fault, sizeof(fault), fmt, ap);
+	va_end(ap);
+	find(arg, ARCHIVE_RULE_CDXJ, at, "%s; argiope archive index FILE "
+	    "--output FILE.cdxj writes it again", fault);
 }
 
 /*
@@ -602,7 +606,9 @@ checker_free(struct checker *k)
 {
 	id_set_free(&k->ids);
 	id_set_free(&k->infos);
-	crawl_table_free(&k->crawls);
+	MAP_EACH(c, &k->crawls, struct crawl_numbers)
+		free(c);
+	map_free(&k->crawls);
 	digest_hasher_free(&k->c.block);
 	digest_hasher_free(&k->c.payload);
 	digest_hasher_free(&k->c.entity);

@@ -1,9 +1,5 @@
 #include "engine/archive/check_cdxj.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "engine/archive/archive_port.h"
 #include "engine/archive/index.h"
 
@@ -25,21 +21,6 @@ struct comparison {
 	size_t n;
 	struct arena arena;
 };
-
-static void report_fault(struct comparison *, uint64_t at, const char *fmt, ...)
-    PRINTF_LIKE(3, 4);
-
-static void
-report_fault(struct comparison *c, uint64_t at, const char *fmt, ...)
-{
-	char detail[240];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(detail, sizeof(detail), fmt, ap);
-	va_end(ap);
-	c->fault(c->arg, at, detail);
-}
 
 static uint64_t
 line_start(const struct comparison *c, struct str line)
@@ -65,7 +46,7 @@ add_line(struct comparison *c, struct str line, size_t number)
 	arena_reset(&c->arena);
 	if (line.n == 0 || memchr(line.p, 0, line.n) != NULL ||
 	    cdxj_parse(line, &c->arena, &parsed, NULL) != OK) {
-		report_fault(c, line_start(c, line), "line %zu is malformed",
+		c->fault(c->arg, line_start(c, line), "line %zu is malformed",
 		    number);
 		return;
 	}
@@ -87,11 +68,11 @@ read_lines(struct comparison *c)
 		struct str line = str_cut(rest, 0, end);
 		number++;
 		if (end == rest.n)
-			report_fault(c, line_start(c, line),
+			c->fault(c->arg, line_start(c, line),
 			    "line %zu has no line end", number);
 		add_line(c, line, number);
 		if (number > 1 && str_cmp(before, line) > 0)
-			report_fault(c, line_start(c, line),
+			c->fault(c->arg, line_start(c, line),
 			    "line %zu is out of order", number);
 		before = line;
 		rest = str_from(rest, MIN(end + 1, rest.n));
@@ -145,7 +126,7 @@ compare_line(void *arg, struct str expected, struct why *w)
 		return err;
 	struct written_line *line = find_line(c, want.offset);
 	if (line == NULL) {
-		report_fault(c, c->bytes.n,
+		c->fault(c->arg, c->bytes.n,
 		    "no line has the offset %llu of the capture of %.*s",
 		    (unsigned long long)want.offset,
 		    (int)MIN(want.url.n, 100), want.url.p);
@@ -154,7 +135,7 @@ compare_line(void *arg, struct str expected, struct why *w)
 	line->matched = true;
 	if (!str_eq(line->text, expected) &&
 	    cdxj_parse(line->text, &c->arena, &have, NULL) == OK)
-		report_fault(c, line_start(c, line->text),
+		c->fault(c->arg, line_start(c, line->text),
 		    "line %zu: the %s is not that of the capture at %llu",
 		    line->number, differing_member(&have, &want),
 		    (unsigned long long)want.offset);
@@ -169,7 +150,7 @@ report_unmatched(struct comparison *c)
 		if (l->matched)
 			continue;
 		bool repeated = i > 0 && l[-1].offset == l->offset;
-		report_fault(c, line_start(c, l->text), repeated ?
+		c->fault(c->arg, line_start(c, l->text), repeated ?
 		    "line %zu: another line has the offset %llu" :
 		    "line %zu: no capture has the offset %llu", l->number,
 		    (unsigned long long)l->offset);
@@ -196,7 +177,7 @@ check_cdxj(const struct archive_file *file, const char *cdxj_path,
 			report_unmatched(&c);
 	} else {
 		if (err != ERR_ABSENT)
-			report_fault(&c, 0, "%s", own.text);
+			c.fault(c.arg, 0, "%s", own.text);
 		err = OK;
 	}
 	mem_free(&c.lines);

@@ -10,7 +10,8 @@
 #include "engine/archive/archive.h"
 
 /* `at`: where the line begins in the CDXJ file, in bytes. */
-typedef void check_cdxj_fault(void *arg, uint64_t at, const char *detail);
+typedef void check_cdxj_fault(void *arg, uint64_t at, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
 
 /*
  * Call `fault` for each line that is malformed, out of order, repeated, wrong,

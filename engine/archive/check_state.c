@@ -65,23 +65,14 @@ id_set_has(const struct id_set *s, uint64_t hash)
 	return s->cap > 0 && s->slots[slot_of(s, hash)] != 0;
 }
 
-void
-crawl_table_free(struct crawl_table *t)
-{
-	MAP_EACH(value, &t->map, void)
-		free(value);
-	map_free(&t->map);
-}
-
 struct crawl_numbers *
-crawl_table_get(struct crawl_table *t, uint32_t crawl)
+crawl_numbers_get(struct map *crawls, uint32_t crawl)
 {
-	struct crawl_numbers *c = map_get_id(&t->map, crawl);
+	struct crawl_numbers *c = map_get_id(crawls, crawl);
 
-	if (c != NULL || t->map.n == ARCHIVE_CRAWLS_MAX)
+	if (c != NULL || crawls->n == ARCHIVE_CRAWLS_MAX)
 		return c;
 	c = mem_new(sizeof(*c));
-	c->crawl = crawl;
-	map_put_id(&t->map, crawl, c);
+	map_put_id(crawls, crawl, c);
 	return c;
 }

@@ -30,15 +30,10 @@ struct waiting {
 
 /* The numbers of one crawl, as they come file after file. */
 struct crawl_numbers {
-	uint32_t crawl;
-	uint64_t last, first, count;
+	uint64_t last, count;
 	uint32_t hop;             /* of the record with the last number */
 };
-struct crawl_table {
-	struct map map;
-};
-void crawl_table_free(struct crawl_table *);
-/* NULL beyond ARCHIVE_CRAWLS_MAX crawls. */
-struct crawl_numbers *crawl_table_get(struct crawl_table *, uint32_t crawl);
+/* Made when it is not there; NULL beyond ARCHIVE_CRAWLS_MAX crawls. */
+struct crawl_numbers *crawl_numbers_get(struct map *crawls, uint32_t crawl);
 
 #endif
