@@ -85,50 +85,49 @@ archive_base_name(struct str path)
 	return str_from(path, at);
 }
 
-struct capture_list {
+struct listing {
 	struct arena *arena;
-	struct archive_file *files;
-	size_t n, cap;
-	struct archive_gone *gone;
-	size_t gone_n, gone_cap;
+	struct archive_catalogue *out;
+	size_t files_cap, gone_cap;
 	bool with_open;
 };
 
 static enum err
-check_room(const struct capture_list *l, struct why *w)
+check_room(const struct archive_catalogue *c, struct why *w)
 {
-	return l->n + l->gone_n < ARCHIVE_FILES_MAX ? OK : why(w, ERR_FULL,
+	return c->n + c->gone_n < ARCHIVE_FILES_MAX ? OK : why(w, ERR_FULL,
 	    "more than %zu WARC files", ARCHIVE_FILES_MAX);
 }
 
 /* `moved_from`: as in struct archive_file; in the arena. */
 static enum err
-add_file(struct capture_list *l, const char *path, const char *moved_from,
+add_file(struct listing *l, const char *path, const char *moved_from,
     struct why *w)
 {
+	struct archive_catalogue *c = l->out;
 	uint64_t size;
 
-	if (check_room(l, w) != OK)
+	if (check_room(c, w) != OK)
 		return ERR_FULL;
 	enum err err = archive_probe(path, &size, w);
 	if (err != OK)
 		return err;
-	l->files = mem_room(l->files, l->n, &l->cap, 64, sizeof(*l->files));
+	c->files = arena_grow(l->arena, c->files, c->n, &l->files_cap, 64,
+	    sizeof(*c->files));
 	struct str kept = arena_copy(l->arena, str_of(path));
 	struct str name = archive_base_name(moved_from == NULL ? kept :
 	    str_of(moved_from));
-	bool is_open = str_ends(name, OPEN_SUFFIX);
-	if (is_open)
-		name = str_cut(name, 0, name.n - OPEN_SUFFIX.n);
-	l->files[l->n++] = (struct archive_file){ kept.p, name, size,
-		is_open, moved_from };
+	c->files[c->n++] = (struct archive_file){ kept.p,
+		archive_final_name(name), size, str_ends(name, OPEN_SUFFIX),
+		moved_from };
 	return OK;
 }
 
 /* ABSENT: `path`, which is not there, has no note of where it is. */
 static enum err
-add_moved(struct capture_list *l, const char *path, struct why *w)
+add_moved(struct listing *l, const char *path, struct why *w)
 {
+	struct archive_catalogue *c = l->out;
 	struct moved m;
 	enum err err = moved_read(path, l->arena, &m, NULL);
 
@@ -140,17 +139,17 @@ add_moved(struct capture_list *l, const char *path, struct why *w)
 	const char *from = arena_copy(l->arena, str_of(path)).p;
 	if (m.readable)
 		return add_file(l, m.place.p, from, w);
-	if (check_room(l, w) != OK)
+	if (check_room(c, w) != OK)
 		return ERR_FULL;
-	l->gone = mem_room(l->gone, l->gone_n, &l->gone_cap, 64,
-	    sizeof(*l->gone));
-	l->gone[l->gone_n++] = (struct archive_gone){ from, m.place.p };
+	c->gone = arena_grow(l->arena, c->gone, c->gone_n, &l->gone_cap, 64,
+	    sizeof(*c->gone));
+	c->gone[c->gone_n++] = (struct archive_gone){ from, m.place.p };
 	return OK;
 }
 
 /* The file as it is, or where a hook has moved it. */
 static enum err
-add_path(struct capture_list *l, const char *path, struct why *w)
+add_path(struct listing *l, const char *path, struct why *w)
 {
 	struct why own = WHY_INIT;
 	enum err err = add_file(l, path, NULL, &own);
@@ -163,7 +162,7 @@ add_path(struct capture_list *l, const char *path, struct why *w)
 /* "NAME.warc.gz.moved": its file, when that is not there any more. */
 static enum err
 add_noted(
-    struct capture_list *l, const char *dir, struct str note, struct why *w)
+    struct listing *l, const char *dir, struct str note, struct why *w)
 {
 	struct str path = arena_printf(l->arena, "%s/%.*s", dir,
 	    STR_FMT(str_cut(note, 0, note.n - STR(MOVED_SUFFIX).n)));
@@ -224,7 +223,7 @@ static enum err
 add_open_file(void *arg, const char *work_dir, struct str entry,
     struct why *w)
 {
-	struct capture_list *l = arg;
+	struct listing *l = arg;
 	enum err err = add_file(l, arena_printf(l->arena, "%s/%.*s", work_dir,
 	    STR_FMT(entry)).p, NULL, w);
 
@@ -233,7 +232,7 @@ add_open_file(void *arg, const char *work_dir, struct str entry,
 
 /* ABSENT: `path` is no directory. */
 static enum err
-add_dir(struct capture_list *l, const char *path, int depth, struct why *w)
+add_dir(struct listing *l, const char *path, int depth, struct why *w)
 {
 	struct str *names;
 	size_t n;
@@ -243,8 +242,7 @@ add_dir(struct capture_list *l, const char *path, int depth, struct why *w)
 		return err == ERR_ABSENT ? err : why(w, err,
 		    "cannot list %s: %s", path, err_text(err));
 	if (l->with_open)
-		err = archive_each_open(path, l->arena, add_open_file, l,
-		    w);
+		err = archive_each_open(path, l->arena, add_open_file, l, w);
 	for (size_t i = 0; i < n && err == OK; i++) {
 		if (names[i].p[0] == '.')
 			continue;
@@ -304,27 +302,18 @@ static enum err
 list_files(const char *const *paths, size_t n, bool with_open,
     struct arena *a, struct archive_catalogue *out, struct why *w)
 {
-	struct capture_list l = { .arena = a, .with_open = with_open };
+	struct listing l = { .arena = a, .out = out, .with_open = with_open };
 	enum err err = OK;
 
+	*out = (struct archive_catalogue){ 0 };
 	for (size_t i = 0; i < n && err == OK; i++) {
 		err = add_dir(&l, paths[i], 0, w);
 		if (err == ERR_ABSENT)
 			err = add_path(&l, paths[i], w);
 	}
-	out->n = l.n;
-	out->files = ARENA_ARRAY(a, struct archive_file, l.n);
-	if (l.n > 0) {
-		qsort(l.files, l.n, sizeof(*l.files), by_name);
-		memcpy(out->files, l.files, l.n * sizeof(*l.files));
-	}
+	if (out->n > 1)
+		qsort(out->files, out->n, sizeof(*out->files), by_name);
 	out->n = drop_listed_twice(out->files, out->n);
-	out->gone_n = l.gone_n;
-	out->gone = ARENA_ARRAY(a, struct archive_gone, l.gone_n);
-	if (l.gone_n > 0)
-		memcpy(out->gone, l.gone, l.gone_n * sizeof(*l.gone));
-	mem_free(&l.files);
-	mem_free(&l.gone);
 	return err;
 }
 
