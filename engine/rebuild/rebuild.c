@@ -43,6 +43,7 @@ struct rebuild {
 	struct arena arena;
 	struct archive_catalogue files;
 	struct source *sources;      /* as many as files */
+	size_t files_cap, sources_cap, gone_cap;
 	struct str build_dir;
 	int lock_fd;
 	struct loop *loop;
@@ -101,15 +102,6 @@ remove_build(struct rebuild *b, struct why *w)
 			return why(w, e, "cannot remove %s", dir);
 	}
 	return OK;
-}
-
-static bool
-path_exists(const char *path)
-{
-	FREED(buf_free) struct buf b = BUF_INIT;
-	enum err e = file_load(path, 1, &b, NULL);
-
-	return e != ERR_ABSENT;
 }
 
 /* replaced-1, replaced-2, ...: the first that is not there. */
@@ -185,10 +177,10 @@ bool
 rebuild_unfinished(const char *data_dir)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
-	bool there = path_exists(arena_printf(&a, "%s/.rebuild/ready",
-	    data_dir).p);
+	FREED(buf_free) struct buf b = BUF_INIT;
 
-	return there;
+	return file_load(arena_printf(&a, "%s/.rebuild/ready", data_dir).p, 1,
+	    &b, NULL) != ERR_ABSENT;
 }
 
 static enum err
@@ -220,34 +212,17 @@ move_into_place(struct rebuild *b, struct why *w)
 
 /* --- the files ---------------------------------------------------------- */
 
-struct file_list {
-	struct archive_file *files;
-	struct source *sources;
-	size_t n, cap;
-	struct archive_gone *gone;
-	size_t gone_n;
-};
-
 static void
-add_file(struct rebuild *b, struct file_list *l, struct archive_file f,
-    struct source s)
+add_file(struct rebuild *b, struct archive_file f, struct source s)
 {
-	if (l->n == l->cap) {
-		size_t cap = l->cap == 0 ? 64 : 2 * l->cap;
-		struct archive_file *files = ARENA_ARRAY(&b->arena,
-		    struct archive_file, cap);
-		struct source *sources = ARENA_ARRAY(&b->arena, struct source,
-		    cap);
-		if (l->n > 0) {
-			memcpy(files, l->files, l->n * sizeof(*files));
-			memcpy(sources, l->sources, l->n * sizeof(*sources));
-		}
-		l->files = files;
-		l->sources = sources;
-		l->cap = cap;
-	}
-	l->files[l->n] = f;
-	l->sources[l->n++] = s;
+	struct archive_catalogue *c = &b->files;
+
+	c->files = arena_grow(&b->arena, c->files, c->n, &b->files_cap, 64,
+	    sizeof(*c->files));
+	b->sources = arena_grow(&b->arena, b->sources, c->n, &b->sources_cap,
+	    64, sizeof(*b->sources));
+	c->files[c->n] = f;
+	b->sources[c->n++] = s;
 }
 
 /*
@@ -267,23 +242,20 @@ is_crawls_own(struct str name)
 }
 
 static void
-add_gone(struct rebuild *b, struct file_list *l,
-    const struct archive_catalogue *c)
+add_gone(struct rebuild *b, const struct archive_catalogue *from)
 {
-	struct archive_gone *gone = ARENA_ARRAY(&b->arena,
-	    struct archive_gone, l->gone_n + c->gone_n + 1);
+	struct archive_catalogue *c = &b->files;
 
-	if (l->gone_n > 0)
-		memcpy(gone, l->gone, l->gone_n * sizeof(*gone));
-	if (c->gone_n > 0)
-		memcpy(gone + l->gone_n, c->gone, c->gone_n * sizeof(*gone));
-	l->gone = gone;
-	l->gone_n += c->gone_n;
+	for (size_t i = 0; i < from->gone_n; i++) {
+		c->gone = arena_grow(&b->arena, c->gone, c->gone_n,
+		    &b->gone_cap, 64, sizeof(*c->gone));
+		c->gone[c->gone_n++] = from->gone[i];
+	}
 }
 
 /* A moved file belongs to the directory where it was, and its note is. */
 static void
-add_finished(struct rebuild *b, struct file_list *l, const char *dir,
+add_finished(struct rebuild *b, const char *dir,
     const struct archive_catalogue *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
@@ -297,7 +269,7 @@ add_finished(struct rebuild *b, struct file_list *l, const char *dir,
 		s.work_dir = s.dir;
 		if (is_crawls_own(archive_base_name(s.dir)))
 			s.warc_dir = s.dir;
-		add_file(b, l, c->files[i], s);
+		add_file(b, c->files[i], s);
 	}
 }
 
@@ -315,7 +287,6 @@ look_at_open(struct archive_file *f, struct tail *tail, struct why *w)
 
 struct open_files {
 	struct rebuild *rebuild;
-	struct file_list *list;
 	const char *dir;
 };
 
@@ -332,32 +303,30 @@ add_open(void *arg, const char *work_dir, struct str entry, struct why *w)
 
 	enum err e = look_at_open(&f, &s.tail, w);
 	if (e == OK)
-		add_file(o->rebuild, o->list, f, s);
+		add_file(o->rebuild, f, s);
 	return e;
 }
 
 static enum err
-add_all_open(struct rebuild *b, struct file_list *l, const char *dir,
-    struct why *w)
+add_all_open(struct rebuild *b, const char *dir, struct why *w)
 {
-	struct open_files o = { b, l, dir };
+	struct open_files o = { b, dir };
 
 	return archive_each_open(dir, &b->arena, add_open, &o, w);
 }
 
 static enum err
-add_open_of_each(struct rebuild *b, struct file_list *l, const char *dir,
-    struct why *w)
+add_open_of_each(struct rebuild *b, const char *dir, struct why *w)
 {
 	struct str *names;
 	size_t n = 0;
 
 	enum err e = archive_port()->list(dir, &b->arena, &names, &n, w);
 	if (e == OK)
-		e = add_all_open(b, l, dir, w);
+		e = add_all_open(b, dir, w);
 	for (size_t i = 0; e == OK && i < n; i++)
 		if (is_crawls_own(names[i]))
-			e = add_all_open(b, l, arena_printf(&b->arena,
+			e = add_all_open(b, arena_printf(&b->arena,
 			    "%s/%.*s", dir, STR_FMT(names[i])).p, w);
 	return e;
 }
@@ -365,7 +334,7 @@ add_open_of_each(struct rebuild *b, struct file_list *l, const char *dir,
 static enum err
 list_files(struct rebuild *b, struct why *w)
 {
-	struct file_list l = { 0 };
+	const struct archive_catalogue *all = &b->files;
 	enum err e = OK;
 
 	for (size_t i = 0; e == OK && i < b->options->dirs_n; i++) {
@@ -373,26 +342,21 @@ list_files(struct rebuild *b, struct why *w)
 		struct archive_catalogue c = { 0 };
 		e = archive_list(&dir, 1, &b->arena, &c, w);
 		if (e == OK)
-			add_finished(b, &l, dir, &c);
+			add_finished(b, dir, &c);
 		if (e == OK)
-			add_gone(b, &l, &c);
+			add_gone(b, &c);
 		if (e == OK)
-			e = add_open_of_each(b, &l, dir, w);
+			e = add_open_of_each(b, dir, w);
 	}
+	b->counts->files = all->n;
 	/* The old index may tell of queues that no WARC file knows. */
-	if (e == OK && l.n == 0 && l.gone_n > 0 &&
-	    !is_there(b, in_data(b, "index").p))
-		e = why(w, ERR_ABSENT, "all WARC files were moved to where "
-		    "they cannot be read, such as %s to %s", l.gone[0].path,
-		    l.gone[0].place);
-	else if (e == OK && l.n == 0 && !is_there(b, in_data(b, "index").p))
-		e = why(w, ERR_ABSENT, "there is no WARC file in %s",
-		    b->options->dirs[0]);
-	b->files = (struct archive_catalogue){ l.files, l.n, l.gone,
-		l.gone_n };
-	b->sources = l.sources;
-	b->counts->files = l.n;
-	return e;
+	if (e != OK || all->n > 0 || is_there(b, in_data(b, "index").p))
+		return e;
+	return all->gone_n == 0 ? why(w, ERR_ABSENT,
+	    "there is no WARC file in %s", b->options->dirs[0]) :
+	    why(w, ERR_ABSENT, "all WARC files were moved to where they "
+	    "cannot be read, such as %s to %s", all->gone[0].path,
+	    all->gone[0].place);
 }
 
 /* Cut what nobody finished; from here on all files are whole or damaged. */

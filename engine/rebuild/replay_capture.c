@@ -34,18 +34,21 @@ digest_key(struct replay *x, const struct digest *d)
 	return arena_copy(&x->page, buf_str(&x->key));
 }
 
-/* The journal's entry of the capture that holds this payload. */
-static bool
-find_original(struct replay *x, const struct digest *d,
+/*
+ * The journal's entry of the capture that holds a revisit's payload, in `out`;
+ * NULL: it is no revisit, or that is not known.
+ */
+static const struct journal_entry *
+find_original(struct replay *x, const struct archive_capture *c,
     struct journal_entry *out)
 {
 	struct index *index = ledger_index(frontier_ledger(x->frontier));
 	struct arena *a = &x->page;
 	struct str value;
 
-	if (d->kind == DIGEST_NONE || index_get(index, INDEX_DIGEST,
-	    digest_key(x, d), a, &value, NULL) != OK)
-		return false;
+	if (!c->revisit || c->digest.kind == DIGEST_NONE || index_get(index,
+	    INDEX_DIGEST, digest_key(x, &c->digest), a, &value, NULL) != OK)
+		return NULL;
 	struct reader in = reader_of(value);
 	uint32_t crawl = read_be32(&in);
 	uint64_t seq = read_be64(&in);
@@ -53,7 +56,7 @@ find_original(struct replay *x, const struct digest *d,
 	journal_key(crawl, seq, &x->key);
 	struct str key = arena_copy(a, buf_str(&x->key));
 	return !in.bad && index_get(index, INDEX_JOURNAL, key, a, &value,
-	    NULL) == OK && journal_parse(key, value, out);
+	    NULL) == OK && journal_parse(key, value, out) ? out : NULL;
 }
 
 static void
@@ -228,9 +231,9 @@ put_journal(const struct replay *x, const struct archive_capture *c,
 		.type = type, .title = parsed->title, .url = c->url,
 		.final_url = c->hops > 0 ? c->final_url : STR_NONE,
 		.via = c->via,
+		.digest = c->digest,
 	};
 
-	e.digest = c->digest;
 	tell_body(x, c, read, original, &e);
 	journal_put_rest(&e, out);
 }
@@ -338,7 +341,7 @@ replay_capture(struct replay *x, const struct archive_capture *c,
 	    .seq = c->seq, .status = (uint16_t)c->status,
 	    .place = { file, c->offset }, .body_bytes = c->body_bytes };
 	struct parse_output parsed = { 0 };
-	struct journal_entry found, *original = NULL;
+	struct journal_entry found;
 	struct parse_input in;
 	struct url u;
 	bool taken;
@@ -351,8 +354,7 @@ replay_capture(struct replay *x, const struct archive_capture *c,
 		e = lease(x, c, 0, &s.lease, &taken, w);
 	if (e != OK || !taken)
 		return e;
-	if (c->revisit && find_original(x, &c->digest, &found))
-		original = &found;
+	const struct journal_entry *original = find_original(x, c, &found);
 	if (c->revisit && !c->unchanged) {
 		s.duplicate = true;
 		s.body_bytes = original == NULL ? 0 : found.body_bytes;
@@ -414,11 +416,10 @@ replay_robots(struct replay *x, const struct archive_capture *c,
 	struct extra_put put;
 	struct submission s = { .crawl = c->crawl, .outcome = OUTCOME_NONE,
 	    .puts = &put, .puts_n = 1 };
-	struct journal_entry original;
+	struct journal_entry found;
 	struct parse_input in = { 0 };
-	bool known = c->revisit && find_original(x, &c->digest, &original);
 
-	if (!read_document(x, c, file, known ? &original : NULL, &in)) {
+	if (!read_document(x, c, file, find_original(x, c, &found), &in)) {
 		x->counts->unread++;
 		return OK;
 	}
@@ -439,14 +440,13 @@ replay_sitemap(struct replay *x, const struct archive_capture *c,
 {
 	struct submission s = { .crawl = c->crawl, .outcome = OUTCOME_AUX };
 	struct parse_output parsed = { 0 };
-	struct journal_entry original;
+	struct journal_entry found;
 	bool taken;
 
 	enum err e = lease(x, c, FOUND_SITEMAP, &s.lease, &taken, w);
 	if (e != OK || !taken)
 		return e;
-	bool known = c->revisit && find_original(x, &c->digest, &original);
-	if (find_links(x, c, file, known ? &original : NULL, &s, &parsed))
+	if (find_links(x, c, file, find_original(x, c, &found), &s, &parsed))
 		s.body_bytes = x->body.n;
 	return frontier_restore_settle(x->frontier, &s, w);
 }
