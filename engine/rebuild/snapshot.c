@@ -78,24 +78,21 @@ copy_one(void *arg, const char *path, uint64_t bytes, struct why *w)
 }
 
 static enum err
-copy_FILES(struct making *m, const char *name, struct why *w)
+copy_FILES(struct making *m, struct why *w)
 {
-	(void)name;
 	return tree_walk(m->from_dir.p, copy_one, m, w);
 }
 
 static enum err
-copy_FILE(struct making *m, const char *name, struct why *w)
+copy_FILE(struct making *m, struct why *w)
 {
-	(void)name;
 	return tree_kind(m->from_dir.p, NULL) == TREE_FILE ?
 	    tree_copy(m->from_dir.p, m->to_dir.p, UINT64_MAX, w) : OK;
 }
 
 static enum err
-copy_DATABASE(struct making *m, const char *name, struct why *w)
+copy_DATABASE(struct making *m, struct why *w)
 {
-	(void)name;
 	return tree_kind(m->from_dir.p, NULL) == TREE_FILE ?
 	    database_copy(m->from_dir.p, m->to_dir.p, w) : OK;
 }
@@ -114,9 +111,8 @@ copy_table(void *arg, const char *path, uint64_t bytes, struct why *w)
 }
 
 static enum err
-copy_INDEX(struct making *m, const char *name, struct why *w)
+copy_INDEX(struct making *m, struct why *w)
 {
-	(void)name;
 	return m->index != NULL ? index_checkpoint(m->index, m->to_dir.p, w) :
 	    tree_walk(m->from_dir.p, copy_table, m, w);
 }
@@ -209,11 +205,10 @@ copy_archived(void *arg, const char *path, uint64_t bytes, struct why *w)
 }
 
 static enum err
-copy_ARCHIVE(struct making *m, const char *name, struct why *w)
+copy_ARCHIVE(struct making *m, struct why *w)
 {
 	enum err e = m->index == NULL ? OK : read_open_files(m, w);
 
-	(void)name;
 	return e == OK ? tree_walk(m->from_dir.p, copy_archived, m, w) : e;
 }
 
@@ -235,7 +230,7 @@ finish_open_files(struct making *m, struct why *w)
 
 static const struct {
 	const char *name;
-	enum err (*copy)(struct making *, const char *name, struct why *);
+	enum err (*copy)(struct making *, struct why *);
 } parts[] = {
 #define PART_ROW(name, how) { name, copy_##how },
 	SNAPSHOT_PARTS(PART_ROW)
@@ -250,7 +245,7 @@ copy_parts(struct making *m, struct why *w)
 	for (size_t i = 0; e == OK && i < ARRAY_LEN(parts); i++) {
 		m->from_dir = join(m, str_of(m->data_dir), parts[i].name);
 		m->to_dir = join(m, str_of(m->to), parts[i].name);
-		e = parts[i].copy(m, parts[i].name, w);
+		e = parts[i].copy(m, w);
 	}
 	return e;
 }
@@ -306,11 +301,10 @@ snapshot_strangers(const char *data_dir, struct arena *a, struct str **names,
 enum err
 snapshot_check(const char *data_dir, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	bool half = tree_kind(arena_printf(&a, "%s/" SNAPSHOT_RESTORING,
 	    data_dir).p, NULL) != TREE_ABSENT;
 
-	arena_free(&a);
 	return !half ? OK : why(w, ERR_CORRUPT, "a restore into %s was broken "
 	    "off; empty it and run argiope backup --restore again", data_dir);
 }
@@ -333,115 +327,102 @@ snapshot_clean(const char *data_dir)
 
 /* --- of a running engine ------------------------------------------------ */
 
+#define SNAPSHOT_STEPS(X)                                                    \
+	X(HOLD, AT_LEDGER, hold_ledger, "no group becomes durable")          \
+	X(COPY, AT_POOL, copy_held, "all parts; open files get a link")      \
+	X(RELEASE, AT_LEDGER, release_ledger, "the ledger goes on")          \
+	X(FINISH, AT_POOL, copy_open_files, "what was committed of them")
+enum { SNAPSHOT_STEPS(REQUEST_ENUM) };
+
 struct snapshot {
+	struct request request;
 	struct making making;
 	struct engine *engine;
 	struct snapshot_ask *ask;
 	struct ledger_hold hold;
-	struct job held_job, rest_job;
-	struct mail begin, refuse;
-	struct why why;
 };
 
-static void
-finish(struct snapshot *s)
+static struct snapshot *
+snapshot_of(struct request *r)
 {
-	struct snapshot_ask *ask = s->ask;
-
-	s->engine->asked--;
-	if (s->why.err == OK)
-		log_info("ledger.snapshot", "group=%llu",
-		    (unsigned long long)s->hold.group);
-	ask->why = s->why;
-	ask->group = s->hold.group;
-	ask->outside = s->making.outside;
-	ask->own = NULL;
-	making_free(&s->making);
-	mem_free(&s);
-	ask->done(ask);
-}
-
-static void
-deliver_refusal(struct mail *m)
-{
-	finish(CONTAINER(m, struct snapshot, refuse));
-}
-
-static void
-deliver_made(struct mail *m)
-{
-	finish(CONTAINER(CONTAINER(m, struct job, mail), struct snapshot,
-	    rest_job));
-}
-
-static void
-let_go_on(struct snapshot *s)
-{
-	s->engine->snapshot = NULL;
-	ledger_unhold(frontier_ledger(s->engine->frontier));
-}
-
-/* On a thread of the pool, while the ledger is held. */
-static void
-make_held(struct job *j)
-{
-	struct snapshot *s = CONTAINER(j, struct snapshot, held_job);
-
-	enum err e = tree_remove(s->making.to, &s->why);
-	if (e == OK)
-		e = file_make_dir(s->making.to, &s->why);
-	if (e == OK)
-		e = copy_parts(&s->making, &s->why);
-}
-
-/* Beside it. */
-static void
-make_rest(struct job *j)
-{
-	struct snapshot *s = CONTAINER(j, struct snapshot, rest_job);
-
-	if (s->why.err != OK || finish_open_files(&s->making, &s->why) != OK)
-		(void)!tree_remove(s->making.to, NULL);
-}
-
-static void
-deliver_held(struct mail *m)
-{
-	struct snapshot *s = CONTAINER(CONTAINER(m, struct job, mail),
-	    struct snapshot, held_job);
-
-	let_go_on(s);
-	pool_submit(s->engine->pool, &s->rest_job);
+	return CONTAINER(r, struct snapshot, request);
 }
 
 static void
 held(struct ledger_hold *h)
 {
-	struct snapshot *s = CONTAINER(h, struct snapshot, hold);
+	struct request *r = &CONTAINER(h, struct snapshot, hold)->request;
 
-	if (h->why.err == OK) {
-		pool_submit(s->engine->pool, &s->held_job);
-		return;
-	}
-	s->why = h->why;
-	let_go_on(s);
-	loop_post(s->engine->options.home, &s->refuse);
+	if (h->why.err != OK)
+		r->why = h->why;
+	request_resume(r, h->why.err == OK ? COPY : RELEASE);
 }
 
-/* On the ledger's loop. */
-static void
-deliver_begin(struct mail *m)
+static int
+hold_ledger(struct request *r)
 {
-	struct snapshot *s = CONTAINER(m, struct snapshot, begin);
+	struct snapshot *s = snapshot_of(r);
 	struct engine *e = s->engine;
 
 	if (e->snapshot != NULL) {
-		(void)why(&s->why, ERR_FULL, "another backup is being made");
-		loop_post(e->options.home, &s->refuse);
-		return;
+		why(&r->why, ERR_FULL, "another backup is being made");
+		return REQUEST_DONE;
 	}
 	e->snapshot = s;
 	ledger_hold(frontier_ledger(e->frontier), &s->hold);
+	return REQUEST_WAIT;
+}
+
+static int
+copy_held(struct request *r)
+{
+	struct making *m = &snapshot_of(r)->making;
+
+	enum err e = tree_remove(m->to, &r->why);
+	if (e == OK)
+		e = file_make_dir(m->to, &r->why);
+	if (e == OK)
+		e = copy_parts(m, &r->why);
+	return RELEASE;
+}
+
+static int
+release_ledger(struct request *r)
+{
+	struct snapshot *s = snapshot_of(r);
+
+	s->engine->snapshot = NULL;
+	ledger_unhold(frontier_ledger(s->engine->frontier));
+	return s->hold.why.err == OK ? FINISH : REQUEST_DONE;
+}
+
+static int
+copy_open_files(struct request *r)
+{
+	struct making *m = &snapshot_of(r)->making;
+
+	if (r->why.err != OK || finish_open_files(m, &r->why) != OK)
+		(void)!tree_remove(m->to, NULL);
+	return REQUEST_DONE;
+}
+
+static const struct request_step steps[] = { SNAPSHOT_STEPS(REQUEST_ROW) };
+
+static void
+answer(struct request *r)
+{
+	struct snapshot *s = snapshot_of(r);
+	struct snapshot_ask *ask = s->ask;
+
+	if (r->why.err == OK)
+		log_info("ledger.snapshot", "group=%llu",
+		    (unsigned long long)s->hold.group);
+	ask->why = r->why;
+	ask->group = s->hold.group;
+	ask->outside = s->making.outside;
+	making_free(&s->making);
+	mem_free(&s);
+	ask->done(ask);
 }
 
 void
@@ -452,19 +433,11 @@ engine_snapshot(struct engine *e, struct snapshot_ask *ask)
 
 	s->engine = e;
 	s->ask = ask;
-	s->why = ask->why = WHY_INIT;
-	ask->own = s;
 	m->data_dir = e->data_dir;
 	m->to = arena_printf(&m->arena, "%s/" SNAPSHOT_DIR, e->data_dir).p;
 	m->index = ledger_index(frontier_ledger(e->frontier));
 	m->paths = ledger_paths(frontier_ledger(e->frontier));
 	s->hold.held = held;
-	s->begin.deliver = deliver_begin;
-	s->refuse.deliver = deliver_refusal;
-	s->held_job = (struct job){ .mail.deliver = deliver_held,
-	    .home = e->ledger_loop, .run = make_held };
-	s->rest_job = (struct job){ .mail.deliver = deliver_made,
-	    .home = e->options.home, .run = make_rest };
-	e->asked++;
-	loop_post(e->ledger_loop, &s->begin);
+	s->request.done = answer;
+	request_start(&s->request, &e->places, steps, HOLD);
 }

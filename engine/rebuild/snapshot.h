@@ -55,7 +55,6 @@ struct snapshot_ask {
 	struct why why;              /* FULL: another is being made; others */
 	void (*done)(struct snapshot_ask *);
 	void *arg;
-	void *own;
 };
 /* One at a time; an older one is replaced.  Thread: home's. */
 void engine_snapshot(struct engine *, struct snapshot_ask *);
