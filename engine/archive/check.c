@@ -640,11 +640,3 @@ archive_check(const struct archive_catalogue *c,
 	mem_free(&k);
 	return err;
 }
-
-int
-archive_check_exit(const struct archive_check_counts *n, bool strict)
-{
-	if (n->errors > 0)
-		return err_exit(ERR_CORRUPT);
-	return strict && n->warnings > 0 ? err_exit(ERR_INPUT) : 0;
-}

@@ -105,3 +105,11 @@ archive_check_json(const struct archive_check_counts *n, struct buf *b)
 		}
 	buf_put_text(b, "}}");
 }
+
+int
+archive_check_exit(const struct archive_check_counts *n, bool strict)
+{
+	if (n->errors > 0)
+		return err_exit(ERR_CORRUPT);
+	return strict && n->warnings > 0 ? err_exit(ERR_INPUT) : 0;
+}

@@ -88,20 +88,12 @@ static bool
 find_digest(struct link_scan *l, struct record_reader *r,
     const struct journal_entry *e, struct journal_entry *out)
 {
-	struct str value;
-
 	if (e->digest.kind == DIGEST_NONE)
 		return false;
 	buf_clear(&r->key);
 	collection_digest_key(l->collection, &e->digest, &r->key);
-	if (index_get(r->index, INDEX_DIGEST, buf_str(&r->key), &l->page,
-	    &value, NULL) != OK)
-		return false;
-	struct reader in = reader_of(value);
-	uint32_t crawl = read_be32(&in);
-	uint64_t seq = read_be64(&in);
-	return !in.bad && record_reader_entry(r, crawl, seq, &l->page, out,
-	    NULL) == OK;
+	return collection_original(r->index, buf_str(&r->key), &l->page,
+	    out) == OK;
 }
 
 /*

@@ -56,8 +56,8 @@ collection_entry(struct index *x, uint32_t crawl, uint64_t seq, struct arena *a,
 }
 
 enum err
-collection_validator_get(struct index *x, struct str key, struct str url,
-    struct arena *a, struct journal_entry *out)
+collection_original(struct index *x, struct str key, struct arena *a,
+    struct journal_entry *out)
 {
 	struct str value;
 
@@ -67,7 +67,15 @@ collection_validator_get(struct index *x, struct str key, struct str url,
 	struct reader in = reader_of(value);
 	uint32_t crawl = read_be32(&in);
 	uint64_t seq = read_be64(&in);
-	e = in.bad ? ERR_CORRUPT : collection_entry(x, crawl, seq, a, out);
+	return in.bad ? ERR_CORRUPT : collection_entry(x, crawl, seq, a, out);
+}
+
+enum err
+collection_validator_get(struct index *x, struct str key, struct str url,
+    struct arena *a, struct journal_entry *out)
+{
+	enum err e = collection_original(x, key, a, out);
+
 	/* Two URLs may have one hash. */
 	return e == OK && !str_eq(out->url, url) ? ERR_ABSENT : e;
 }

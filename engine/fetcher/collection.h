@@ -35,6 +35,12 @@ void collection_digest_key(struct str collection, const struct digest *,
 /* The journal entry of a capture.  Memory: `a`.  Errors: ABSENT; CORRUPT. */
 MUST_USE enum err collection_entry(struct index *, uint32_t crawl, uint64_t seq,
     struct arena *a, struct journal_entry *out);
+/*
+ * The journal entry of the capture that the record `key` of INDEX_DIGEST names.
+ * Memory: `a`.  Errors: ABSENT, also when its crawl was deleted; CORRUPT.
+ */
+MUST_USE enum err collection_original(struct index *, struct str key,
+    struct arena *a, struct journal_entry *out);
 
 /* The key of a URL's capture with a validator; submission_settle() puts it. */
 struct str collection_validator_key(struct str collection, struct str url,

@@ -42,21 +42,9 @@ static const struct journal_entry *
 find_original(struct replay *x, const struct archive_capture *c,
     struct journal_entry *out)
 {
-	struct index *index = ledger_index(frontier_ledger(x->frontier));
-	struct arena *a = &x->page;
-	struct str value;
-
-	if (!c->revisit || c->digest.kind == DIGEST_NONE || index_get(index,
-	    INDEX_DIGEST, digest_key(x, &c->digest), a, &value, NULL) != OK)
-		return NULL;
-	struct reader in = reader_of(value);
-	uint32_t crawl = read_be32(&in);
-	uint64_t seq = read_be64(&in);
-	buf_clear(&x->key);
-	journal_key(crawl, seq, &x->key);
-	struct str key = arena_copy(a, buf_str(&x->key));
-	return !in.bad && index_get(index, INDEX_JOURNAL, key, a, &value,
-	    NULL) == OK && journal_parse(key, value, out) ? out : NULL;
+	return c->revisit && c->digest.kind != DIGEST_NONE &&
+	    collection_original(ledger_index(frontier_ledger(x->frontier)),
+	    digest_key(x, &c->digest), &x->page, out) == OK ? out : NULL;
 }
 
 static void
