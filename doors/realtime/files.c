@@ -28,7 +28,7 @@ struct listing {
 	const char *dir;             /* where the crawl's WARCs go */
 	struct str wanted;           /* a name; empty: the list */
 	struct listed {
-		struct crawl_file file;
+		struct archive_file file;
 		const struct file_type *type;
 	} *files;
 	size_t n;
@@ -49,7 +49,7 @@ static void
 read_files(struct job *j)
 {
 	struct listing *l = CONTAINER(j, struct listing, job);
-	struct crawl_file *all;
+	struct archive_file *all;
 	size_t n = catalog_crawl_files(l->dir, l->crawl, &l->arena, &all);
 
 	l->files = ARENA_ARRAY(&l->arena, struct listed, n);
@@ -97,8 +97,8 @@ answer_package(struct listing *l)
 {
 	struct crawl_row *row = realtime_row(l->door, l->crawl);
 	const char *no = why_no_package(l);
-	struct crawl_file *files = ARENA_ARRAY(&l->arena,
-	    struct crawl_file, l->n + 1);
+	struct archive_file *files = ARENA_ARRAY(&l->arena,
+	    struct archive_file, l->n + 1);
 	size_t n = 0;
 
 	if (no != NULL || row == NULL) {

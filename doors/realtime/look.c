@@ -31,7 +31,7 @@ look_put_host(struct buf *b, const struct host_view *h, struct wall now)
 	json_object(b, NULL);
 	json_str(b, "host", h->host);
 	json_u64(b, "queued", h->queued);
-	json_str(b, "state", str_of(host_state_name(h->state)));
+	json_str(b, "state", str_of(h->state));
 	json_real(b, "delay", h->delay_s);
 	put_next(b, h->next_s, now);
 	json_u64(b, "in_flight", h->in_flight);

@@ -277,7 +277,7 @@ struct str package_name(uint32_t crawl, struct arena *);
  * memory is taken when the package is begun.
  */
 void package_send(struct realtime *, struct web_request *,
-    const struct crawl_row *, struct arena *memory, const struct crawl_file *,
+    const struct crawl_row *, struct arena *memory, struct archive_file *,
     size_t n);
 /* The door drains: packages under way are cut. */
 void packages_stop(struct realtime *);

@@ -182,7 +182,7 @@ package_name(uint32_t crawl, struct arena *a)
 
 static void
 describe(struct package *p, const struct crawl_row *row,
-    const struct crawl_file *files, size_t n)
+    struct archive_file *files, size_t n)
 {
 	struct arena *a = &p->arena;
 
@@ -203,7 +203,7 @@ describe(struct package *p, const struct crawl_row *row,
 void
 package_send(struct realtime *d, struct web_request *r,
     const struct crawl_row *row, struct arena *memory,
-    const struct crawl_file *files, size_t n)
+    struct archive_file *files, size_t n)
 {
 	struct arena *a = web_arena(r);
 	struct why w = WHY_INIT;

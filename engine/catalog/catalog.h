@@ -14,6 +14,7 @@
 
 #include <stdatomic.h>
 
+#include "engine/archive/archive.h"
 #include "engine/catalog/crawl_registry.h"
 #include "engine/frontier/journal.h"
 #include "engine/frontier/url_state.h"
@@ -48,13 +49,10 @@ void catalog_log(struct catalog *, struct log_query *);
 
 /* -- The queue, and why nothing is fetched. -- */
 
-enum host_state { HOST_IS_READY, HOST_IS_DELAYED, HOST_IS_BACKOFF,
-    HOST_IS_ROBOTS, HOST_STATE_COUNT };
-const char *host_state_name(enum host_state);   /* "ready", "delayed" ... */
 struct host_view {
 	struct str host;
 	uint64_t queued;
-	enum host_state state;
+	const char *state;           /* "ready", "delayed", "backoff" ... */
 	double delay_s;
 	double next_s;               /* from now; 0: now */
 	unsigned in_flight;
@@ -266,14 +264,8 @@ void catalog_records(struct catalog *, struct records_query *);
  * Thread: any; it reads directories.  Memory: `a`.  Returns how many there are,
  * sorted by name; directories that cannot be read have none.
  */
-struct crawl_file {
-	const char *path;
-	struct str name;
-	uint64_t size;
-	bool open;                   /* it is being written */
-};
 size_t catalog_crawl_files(const char *warc_dir, uint32_t crawl,
-    struct arena *, struct crawl_file **);
+    struct arena *, struct archive_file **);
 
 /*
  * -- A WACZ of WARC files, sent as it is made (engine/archive/wacz.h). --
@@ -282,7 +274,7 @@ size_t catalog_crawl_files(const char *warc_dir, uint32_t crawl,
  */
 
 struct package_request {
-	const struct crawl_file *files;      /* WARCs, sorted by name */
+	struct archive_file *files;  /* WARCs, sorted by name */
 	size_t files_n;
 	const char *scratch;         /* files that begin so are made, and gone
 	                              * at the end */

@@ -373,7 +373,7 @@ delayed_hosts(void **state)
 	for (int i = 0; i < 2; i++) {
 		is_text(q->hosts[i].host, i == 0 ? "a.test" : "b.test");
 		assert_int_equal(q->hosts[i].queued, 9);
-		assert_int_equal(q->hosts[i].state, HOST_IS_DELAYED);
+		assert_string_equal(q->hosts[i].state, "delayed");
 		assert_true(q->hosts[i].delay_s == 60);
 		assert_true(q->hosts[i].next_s > 50);
 		assert_int_equal(q->hosts[i].in_flight, 0);
@@ -427,7 +427,7 @@ back_off(void **state)
 		waits = q->backoff == 1;
 	}
 	assert_true(waits);
-	assert_int_equal(q->hosts[0].state, HOST_IS_BACKOFF);
+	assert_string_equal(q->hosts[0].state, "backoff");
 	assert_true(q->hosts[0].next_s > 90);
 	assert_non_null(strstr(q->reason, "host a.test is in back-off for 1 "
 	    "min"));
@@ -635,7 +635,7 @@ urls_are_found(void **state)
 	assert_int_equal(q->fact.outcome, OUTCOME_ITEM);
 	assert_true(q->number == 1 || q->number == 2);
 	assert_true(q->host_known);
-	assert_int_equal(q->host_view.state, HOST_IS_DELAYED);
+	assert_string_equal(q->host_view.state, "delayed");
 	assert_int_equal(q->host_view.queued, 9);
 	assert_true(q->host_view.next_s > 50);
 	/* Four are in the loop's window, the others in the queue. */

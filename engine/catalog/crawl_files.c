@@ -11,7 +11,7 @@
 struct listing {
 	struct arena *arena;
 	uint32_t crawl;
-	struct crawl_file *files;
+	struct archive_file *files;
 	size_t n;
 };
 
@@ -28,7 +28,7 @@ is_of_crawl(const struct listing *l, const char *dir, struct str name)
 }
 
 /* A file that was closed in the meantime is already listed as open. */
-static struct crawl_file *
+static struct archive_file *
 place_of(struct listing *l, struct str name)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -45,13 +45,13 @@ read_dir(struct listing *l, const char *dir, bool open)
 
 	if (archive_port()->list(dir, l->arena, &names, &n, NULL) != OK)
 		return;
-	struct crawl_file *more = ARENA_ARRAY(l->arena, struct crawl_file,
+	struct archive_file *more = ARENA_ARRAY(l->arena, struct archive_file,
 	    l->n + n);
 	if (l->n > 0)
 		memcpy(more, l->files, l->n * sizeof(*more));
 	l->files = more;
 	for (size_t i = 0; i < n; i++) {
-		struct crawl_file f = { .name = open ?
+		struct archive_file f = { .name = open ?
 		    archive_final_name(names[i]) : names[i], .open = open,
 		    .path = arena_printf(l->arena, "%s/%.*s", dir,
 		    STR_FMT(names[i])).p };
@@ -64,13 +64,14 @@ read_dir(struct listing *l, const char *dir, bool open)
 static int
 by_name(const void *a, const void *b)
 {
-	return str_cmp(((const struct crawl_file *)a)->name,
-	    ((const struct crawl_file *)b)->name);
+	const struct archive_file *x = a, *y = b;
+
+	return str_cmp(x->name, y->name);
 }
 
 size_t
 catalog_crawl_files(const char *warc_dir, uint32_t crawl, struct arena *a,
-    struct crawl_file **files)
+    struct archive_file **files)
 {
 	struct listing l = { .arena = a, .crawl = crawl };
 

@@ -62,9 +62,10 @@ more_first(const void *a, const void *b)
 	return (x->count < y->count) - (x->count > y->count);
 }
 
-static void
-give_all(struct errors_request *g)
+static int
+give_groups(struct request *r)
 {
+	struct errors_request *g = CONTAINER(r, struct errors_request, request);
 	const struct crawl_counts *n = &g->view.counts;
 	struct errors_query *q = g->ask;
 
@@ -87,6 +88,7 @@ give_all(struct errors_request *g)
 			    &g->records[i]);
 	if (q->n > 1)
 		qsort(q->problems, q->n, sizeof(*q->problems), more_first);
+	return REQUEST_DONE;
 }
 
 static int
@@ -109,13 +111,6 @@ read_samples(struct request *r)
 	return error_summary_read(request_index(r), g->ask->crawl, &g->arena,
 	    &g->records, &g->records_n, &g->ask->why) == OK ? GIVE_GROUPS :
 	    REQUEST_DONE;
-}
-
-static int
-give_groups(struct request *r)
-{
-	give_all(CONTAINER(r, struct errors_request, request));
-	return REQUEST_DONE;
 }
 
 static const struct request_step steps[] = { ERROR_STEPS(REQUEST_ROW) };

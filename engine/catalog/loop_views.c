@@ -1,26 +1,14 @@
 /* Asks each fetching loop for its state of one crawl. */
 #include "engine/catalog/core.h"
 
-static const char *const state_names[HOST_STATE_COUNT] = {
-	"ready", "delayed", "backoff", "robots"
-};
-
-const char *
-host_state_name(enum host_state s)
-{
-	CHECK(s < HOST_STATE_COUNT);
-	return state_names[s];
-}
-
 void
 host_view_of(const struct fetcher_host *h, uint64_t queued, struct arena *a,
     struct host_view *out)
 {
-	static const enum host_state states[] = {
-		[HOST_WAITS_NOT] = HOST_IS_READY,
-		[HOST_WAITS_DELAY] = HOST_IS_DELAYED,
-		[HOST_WAITS_BACKOFF] = HOST_IS_BACKOFF,
-		[HOST_WAITS_ROBOTS] = HOST_IS_ROBOTS,
+	static const char *const states[] = {
+		[HOST_WAITS_NOT] = "ready", [HOST_WAITS_DELAY] = "delayed",
+		[HOST_WAITS_BACKOFF] = "backoff",
+		[HOST_WAITS_ROBOTS] = "robots",
 	};
 
 	*out = (struct host_view){

@@ -14,7 +14,7 @@
 #define QUEUE_STEPS(X)                                                       \
 	X(READ_QUEUES, AT_MAIN, read_queues, "the frontier: the longest")    \
 	X(READ_URLS, AT_MAIN, read_urls, "the frontier: what waits in them") \
-	X(READ_LOOPS, AT_EACH_LOOP, loops_were_read,                         \
+	X(READ_LOOPS, AT_EACH_LOOP, request_next,                            \
 	    "hosts, and URLs in their windows", .each = read_loop)           \
 	X(GIVE_ALL, AT_MAIN, give_all, "counts, a sentence, hosts and URLs")
 enum { QUEUE_STEPS(REQUEST_ENUM) };
@@ -272,13 +272,6 @@ read_loop(struct request *r, size_t loop)
 
 	fetcher_look_crawl(g->catalog->options.fetchers[loop],
 	    &g->loops[loop]);
-}
-
-static int
-loops_were_read(struct request *r)
-{
-	(void)r;
-	return GIVE_ALL;
 }
 
 static int

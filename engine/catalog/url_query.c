@@ -9,7 +9,7 @@
 	X(READ_SPEC, AT_READ, read_spec, "the crawl's policy and seeds")     \
 	X(JUDGE_URL, AT_POOL, judge_url, "what policy and robots.txt say")   \
 	X(FIND_URL, AT_MAIN, find_url, "the frontier: what became of it")    \
-	X(READ_HOST, AT_EACH_LOOP, host_was_read, "its host",                \
+	X(READ_HOST, AT_EACH_LOOP, request_next, "its host",                 \
 	    .each = read_host)                                               \
 	X(GIVE_TEXTS, AT_MAIN, give_texts, "the sentences")
 enum { URL_STEPS(REQUEST_ENUM) };
@@ -170,13 +170,6 @@ read_host(struct request *r, size_t loop)
 
 	fetcher_look_crawl(g->catalog->options.fetchers[loop],
 	    &g->loops[loop]);
-}
-
-static int
-host_was_read(struct request *r)
-{
-	(void)r;
-	return GIVE_TEXTS;
 }
 
 static const struct request_step steps[] = { URL_STEPS(REQUEST_ROW) };

@@ -387,7 +387,7 @@ static void
 pack_crawl(uint32_t crawl, const char *archive)
 {
 	struct arena *a = &rig.arena;
-	struct crawl_file *files;
+	struct archive_file *files;
 	struct buf package = BUF_INIT;
 	size_t n = catalog_crawl_files(arena_printf(a, "%s/crawl-%u", archive,
 	    crawl).p, crawl, a, &files), warcs = 0;
