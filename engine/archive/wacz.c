@@ -41,13 +41,10 @@ struct packing {
 };
 
 static void
-put_sha256(struct packing *p, struct buf *b)
+put_sha256(struct buf *b, const struct digest *d)
 {
-	struct digest d;
-
-	digest_end(p->hasher, &d);
 	buf_put_text(b, "sha256:");
-	digest_put_hex(b, d.bytes, 32);
+	digest_put_hex(b, d->bytes, 32);
 }
 
 static enum err
@@ -80,8 +77,11 @@ entry_put(struct packing *p, struct str s, struct why *w)
 static enum err
 entry_end(struct packing *p, struct why *w)
 {
+	struct digest d;
+
+	digest_end(p->hasher, &d);
 	buf_put_text(&p->resources, ",\n      \"hash\": \"");
-	put_sha256(p, &p->resources);
+	put_sha256(&p->resources, &d);
 	buf_printf(&p->resources, "\",\n      \"bytes\": %llu\n    }",
 	    (unsigned long long)p->entry_bytes);
 	return zip_end(p->zip, w);
@@ -153,17 +153,11 @@ block_end(struct packing *p, struct why *w)
 	p->packed.n = libdeflate_gzip_compress(p->compressor, p->block.p,
 	    p->block.n, buf_grow(&p->packed, room), room);
 	CHECK(p->packed.n != 0);
-	/* The entry's own digest is in hand: this one needs its own context. */
-	FREED(digest_hasher_free) struct digest_hasher *own =
-	    digest_hasher_new();
-	digest_start(own, DIGEST_SHA256);
-	digest_add(own, buf_str(&p->packed));
-	digest_end(own, &d);
+	digest_of(DIGEST_SHA256, buf_str(&p->packed), &d);
 	buf_put_str(&p->idx, buf_str(&p->block_key));
 	buf_printf(&p->idx, " {\"offset\": %llu, \"length\": %zu, "
-	    "\"digest\": \"sha256:", (unsigned long long)p->index_at,
-	    p->packed.n);
-	digest_put_hex(&p->idx, d.bytes, 32);
+	    "\"digest\": \"", (unsigned long long)p->index_at, p->packed.n);
+	put_sha256(&p->idx, &d);
 	buf_put_text(&p->idx, "\", \"filename\": \"index.cdx.gz\"}\n");
 	p->index_at += p->packed.n;
 	buf_clear(&p->block);
@@ -241,13 +235,12 @@ put_time(struct buf *b, const char *t)
 static void
 put_page_id(struct buf *b, const struct cdxj_line *l)
 {
-	FREED(digest_hasher_free) struct digest_hasher *h = digest_hasher_new();
+	FREED(buf_free) struct buf name = BUF_INIT;
 	struct digest d;
 
-	digest_start(h, DIGEST_SHA256);
-	digest_add(h, l->time);
-	digest_add(h, l->url);
-	digest_end(h, &d);
+	buf_put_str(&name, l->time);
+	buf_put_str(&name, l->url);
+	digest_of(DIGEST_SHA256, buf_str(&name), &d);
 	digest_put_hex(b, d.bytes, 11);
 }
 
@@ -390,13 +383,13 @@ static enum err
 put_packages(struct packing *p, struct why *w)
 {
 	FREED(buf_free) struct buf package = BUF_INIT, digest = BUF_INIT;
+	struct digest d;
 
 	put_package(p, &package);
-	digest_start(p->hasher, DIGEST_SHA256);
-	digest_add(p->hasher, buf_str(&package));
+	digest_of(DIGEST_SHA256, buf_str(&package), &d);
 	buf_put_text(&digest, "{\n  \"path\": \"datapackage.json\",\n"
 	    "  \"hash\": \"");
-	put_sha256(p, &digest);
+	put_sha256(&digest, &d);
 	buf_put_text(&digest, "\"\n}\n");
 	enum err err = put_plain(p, STR("datapackage.json"),
 	    buf_str(&package), w);
@@ -436,9 +429,11 @@ pack(struct packing *p, const char *scratch, struct why *w)
 	return err;
 }
 
-static void
-packing_init(struct packing *p, const struct archive_catalogue *c,
-    const struct wacz_options *o, struct wacz_counts *counts)
+/* `pages`: where lines of pages wait until the index is done. */
+static enum err
+packing_open(struct packing *p, const struct archive_catalogue *c,
+    const struct wacz_options *o, struct wacz_counts *counts,
+    const char *pages, struct why *w)
 {
 	*p = (struct packing){ .catalogue = c, .options = o, .counts = counts,
 		.pages_fd = -1, .warc_fd = -1, .newest = "19700101000000" };
@@ -448,6 +443,10 @@ packing_init(struct packing *p, const struct archive_catalogue *c,
 	p->parser = parser_new();
 	p->compressor = libdeflate_alloc_compressor(BLOCK_LEVEL);
 	CHECK(p->compressor != NULL);
+	enum err err = names_differ(c, w);
+	if (err == OK)
+		err = file_open(pages, FILE_CREATE, &p->pages_fd, w);
+	return err == OK ? file_cut(p->pages_fd, 0, w) : err;
 }
 
 static void
@@ -468,22 +467,6 @@ packing_free(struct packing *p)
 	arena_free(&p->arena);
 }
 
-/* Scratch files that were never made are no loss. */
-static void
-remove_scratch(const char *path)
-{
-	if (file_remove(path, NULL) != OK)
-		return;
-}
-
-/* Lines of pages wait there until the index is done. */
-static enum err
-open_pages(struct packing *p, const char *path, struct why *w)
-{
-	enum err err = file_open(path, FILE_CREATE, &p->pages_fd, w);
-
-	return err == OK ? file_cut(p->pages_fd, 0, w) : err;
-}
 
 enum err
 wacz_write(const struct archive_catalogue *c, const char *path,
@@ -494,10 +477,7 @@ wacz_write(const struct archive_catalogue *c, const char *path,
 	const char *pages = arena_printf(&names, "%s.pages", path).p;
 	struct packing p;
 
-	packing_init(&p, c, o, counts);
-	enum err err = names_differ(c, w);
-	if (err == OK)
-		err = open_pages(&p, pages, w);
+	enum err err = packing_open(&p, c, o, counts, pages, w);
 	if (err == OK)
 		err = zip_open(part, &p.zip, w);
 	if (err == OK)
@@ -505,9 +485,10 @@ wacz_write(const struct archive_catalogue *c, const char *path,
 	if (err == OK)
 		err = file_rename_new(part, path, w);
 	packing_free(&p);
+	/* Scratch files that were never made are no loss. */
 	if (err != OK)
-		remove_scratch(part);
-	remove_scratch(pages);
+		(void)!file_remove(part, NULL);
+	(void)!file_remove(pages, NULL);
 	return err;
 }
 
@@ -521,12 +502,9 @@ wacz_send(const struct archive_catalogue *c, const char *scratch,
 	const char *pages = arena_printf(&names, "%s.pages", scratch).p;
 	struct packing p;
 
-	packing_init(&p, c, o, counts);
-	enum err err = names_differ(c, w);
-	if (err == OK)
-		err = open_pages(&p, pages, w);
+	enum err err = packing_open(&p, c, o, counts, pages, w);
 	/* Only the descriptor is needed, which outlives its name. */
-	remove_scratch(pages);
+	(void)!file_remove(pages, NULL);
 	if (err == OK) {
 		p.zip = zip_open_sink(put, arg);
 		err = pack(&p, scratch, w);

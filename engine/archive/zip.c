@@ -117,12 +117,28 @@ flags_of(const struct zip_writer *z)
 	return FLAG_UTF8 | (z->sink != NULL ? FLAG_DESCRIPTOR : 0);
 }
 
-/* APPNOTE §4.3.7; sizes of big entries stand in the extra field (§4.5.3). */
+/* Packed and unpacked; what is stored has one size. */
 static void
-put_local(struct buf *b, const struct zip_writer *z, const struct entry *e)
+put_sizes(struct buf *b, const struct entry *e)
 {
-	put32(b, 0x04034b50);
-	put16(b, e->big ? VERSION_64 : VERSION);
+	if (e->big) {
+		put64(b, e->size);
+		put64(b, e->size);
+	} else {
+		put32(b, e->size);
+		put32(b, e->size);
+	}
+}
+
+/*
+ * What the local and the central head have in common (APPNOTE §4.4); sizes of
+ * big entries are in the extra field (§4.5.3).
+ */
+static void
+put_facts(struct buf *b, const struct zip_writer *z, const struct entry *e,
+    unsigned version, unsigned extra)
+{
+	put16(b, version);
 	put16(b, flags_of(z));
 	put16(b, 0);
 	put16(b, 0);
@@ -131,13 +147,20 @@ put_local(struct buf *b, const struct zip_writer *z, const struct entry *e)
 	put32(b, e->big ? 0xffffffff : e->size);
 	put32(b, e->big ? 0xffffffff : e->size);
 	put16(b, (unsigned)e->name_n);
-	put16(b, e->big ? 20 : 0);
+	put16(b, extra > 0 ? extra + 4 : 0);
+}
+
+/* APPNOTE §4.3.7. */
+static void
+put_local(struct buf *b, const struct zip_writer *z, const struct entry *e)
+{
+	put32(b, 0x04034b50);
+	put_facts(b, z, e, e->big ? VERSION_64 : VERSION, e->big ? 16 : 0);
 	buf_put_str(b, name_of(z, e));
 	if (e->big) {
 		put16(b, 1);
 		put16(b, 16);
-		put64(b, e->size);
-		put64(b, e->size);
+		put_sizes(b, e);
 	}
 }
 
@@ -178,13 +201,7 @@ put_descriptor(struct buf *b, const struct entry *e)
 {
 	put32(b, 0x08074b50);
 	put32(b, e->crc);
-	if (e->big) {
-		put64(b, e->size);
-		put64(b, e->size);
-	} else {
-		put32(b, e->size);
-		put32(b, e->size);
-	}
+	put_sizes(b, e);
 }
 
 enum err
@@ -214,16 +231,7 @@ put_central(struct buf *b, const struct zip_writer *z, const struct entry *e)
 
 	put32(b, 0x02014b50);
 	put16(b, MADE_BY_UNIX | version);
-	put16(b, version);
-	put16(b, flags_of(z));
-	put16(b, 0);
-	put16(b, 0);
-	put16(b, DOS_DATE);
-	put32(b, e->crc);
-	put32(b, e->big ? 0xffffffff : e->size);
-	put32(b, e->big ? 0xffffffff : e->size);
-	put16(b, (unsigned)e->name_n);
-	put16(b, extra > 0 ? extra + 4 : 0);
+	put_facts(b, z, e, version, extra);
 	put16(b, 0);
 	put16(b, 0);
 	put16(b, 0);
@@ -234,10 +242,8 @@ put_central(struct buf *b, const struct zip_writer *z, const struct entry *e)
 		return;
 	put16(b, 1);
 	put16(b, extra);
-	if (e->big) {
-		put64(b, e->size);
-		put64(b, e->size);
-	}
+	if (e->big)
+		put_sizes(b, e);
 	if (far)
 		put64(b, e->at);
 }
