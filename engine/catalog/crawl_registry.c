@@ -119,11 +119,7 @@ crawl_registry_notify(struct crawl_registry *b)
 		list_put(&told, &w->node);
 		w->changed(w);
 	}
-	while (!list_empty(&told)) {
-		struct list *n = told.next;
-		list_take(n);
-		list_put(&b->watches, n);
-	}
+	list_move_all(&b->watches, &told);
 }
 
 /* --- rates --------------------------------------------------------------- */

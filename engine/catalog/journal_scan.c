@@ -266,9 +266,9 @@ serves(const struct scan *w, const struct capture_list *l)
 static struct scan *
 find_in(const struct list *scans, const struct capture_list *l)
 {
-	for (struct list *n = scans->next; n != scans; n = n->next)
-		if (serves(LIST_ITEM(n, struct scan, node), l))
-			return LIST_ITEM(n, struct scan, node);
+	LIST_EACH(w, scans, struct scan, node)
+		if (serves(w, l))
+			return w;
 	return NULL;
 }
 
@@ -307,9 +307,8 @@ forget_idle(struct journal_scans *f, unsigned count_max)
 {
 	size_t bytes = 0;
 
-	for (struct list *n = f->idle.next; n != &f->idle;
-	    n = n->next)
-		bytes += bytes_of(LIST_ITEM(n, struct scan, node));
+	LIST_EACH(w, &f->idle, struct scan, node)
+		bytes += bytes_of(w);
 	while (!list_empty(&f->idle) &&
 	    (f->count > count_max || bytes > IDLE_BYTES_MAX)) {
 		struct scan *w = LIST_ITEM(f->idle.next, struct scan,
@@ -324,9 +323,8 @@ static void
 fail_all(struct journal_scans *f, struct scan *w)
 {
 	while (!list_empty(&w->asks)) {
-		struct capture_list *l =
-		    LIST_ITEM(w->asks.next, struct capture_list, node);
-		list_take(&l->node);
+		struct capture_list *l = LIST_POP(&w->asks,
+		    struct capture_list, node);
 		capture_list_fail(f->catalog->tasks, l, &w->why);
 	}
 }

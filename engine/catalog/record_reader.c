@@ -17,14 +17,6 @@ record_reader_new(struct index *index)
 }
 
 static void
-close_file(struct record_file *f)
-{
-	if (f->fd >= 0)
-		archive_port()->close(&f->fd);
-	f->fd = -1;
-}
-
-static void
 free_scratch(struct record_reader *r)
 {
 	buf_free(&r->body);
@@ -44,7 +36,7 @@ record_reader_free(struct record_reader **rp)
 	capture_reader_free(&r->own);
 	capture_reader_free(&r->source);
 	for (size_t i = 0; i < RECORD_READER_FILES; i++)
-		close_file(&r->files[i]);
+		archive_port()->close(&r->files[i].fd);
 	free_scratch(r);
 	mem_free(rp);
 }
@@ -57,7 +49,7 @@ record_reader_trim(struct record_reader *r)
 	for (size_t i = 0; i < RECORD_READER_FILES; i++) {
 		any |= r->files[i].fd >= 0;
 		if (r->files[i].used == 0)
-			close_file(&r->files[i]);
+			archive_port()->close(&r->files[i].fd);
 		r->files[i].used = 0;
 	}
 	r->tick = 0;
@@ -82,7 +74,7 @@ record_reader_file(struct record_reader *r, uint32_t id, int *fd, struct why *w)
 		if (oldest->fd >= 0 && (f->fd < 0 || f->used < oldest->used))
 			oldest = f;
 	}
-	close_file(oldest);
+	archive_port()->close(&oldest->fd);
 	enum err e = ledger_warc_open(r->index, id, &oldest->fd, w);
 	if (e != OK)
 		return e;
@@ -137,6 +129,7 @@ record_reader_read(struct record_reader *r, const struct journal_entry *e,
 	c->body = err == OK ? source.body : STR_NONE;
 	return err;
 }
+
 /* --- the journal -------------------------------------------------------- */
 
 enum err

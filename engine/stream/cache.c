@@ -209,15 +209,10 @@ hand_out(struct stream *f, struct batch *b, struct stream_request *w)
 static bool
 is_coming(const struct crawl_cache *s, unsigned form, uint64_t number)
 {
-	const struct list *n;
-
-	for (n = s->tasks.next; n != &s->tasks; n = n->next) {
-		const struct batch_task *t = LIST_ITEM(n, struct batch_task,
-		    node);
+	LIST_EACH(t, &s->tasks, struct batch_task, node)
 		if (t->form == form && number >= t->from && number <= t->to &&
 		    number - t->from < s->rows[form].typical)
 			return true;
-	}
 	return false;
 }
 
@@ -230,18 +225,15 @@ aim(const struct stream *f, struct crawl_cache *s, unsigned form, uint64_t from,
 {
 	struct cache_row *r = &s->rows[form];
 	size_t next = row_place(r, from);
-	struct list *n;
 
 	t->cache = s;
 	t->crawl = s->crawl;
 	t->form = form;
 	t->from = from;
 	t->to = next < r->n ? r->at[next]->first - 1 : s->items;
-	for (n = s->tasks.next; n != &s->tasks; n = n->next) {
-		struct batch_task *o = LIST_ITEM(n, struct batch_task, node);
+	LIST_EACH(o, &s->tasks, struct batch_task, node)
 		if (o->form == form && o->from > from)
 			t->to = MIN(t->to, o->from - 1);
-	}
 	t->render = f->renderers[form / STREAM_FORMS];
 	t->mark = f->mark;
 	handoff_cache_lend(&s->handoffs, t->from, t->to, form & STREAM_BODY,
@@ -443,14 +435,13 @@ batch_came(struct read_task *task)
 	}
 	if (t->batch != NULL)
 		keep(f, s, t->batch);
-	struct list wants, *n;
+	struct list wants;
 	list_init(&wants);
 	list_move_all(&wants, &s->requests);
-	while ((n = wants.next) != &wants) {
-		struct stream_request *w =
-		    LIST_ITEM(n, struct stream_request, node);
-		list_take(n);
-		list_put(&s->requests, n);
+	while (!list_empty(&wants)) {
+		struct stream_request *w = LIST_POP(&wants,
+		    struct stream_request, node);
+		list_put(&s->requests, &w->node);
 		if (w->form == t->form)
 			settle(f, s, w, t);
 	}
@@ -497,18 +488,14 @@ stream_give_back(struct stream *f, struct stream_batch **bp)
 static void
 forget(struct stream *f, struct crawl_cache *s)
 {
-	struct list *n;
-
-	while ((n = s->requests.next) != &s->requests) {
-		struct stream_request *w =
-		    LIST_ITEM(n, struct stream_request, node);
+	while (!list_empty(&s->requests)) {
+		struct stream_request *w = LIST_POP(&s->requests,
+		    struct stream_request, node);
 		why(&w->why, ERR_ABSENT, "crawl %u is gone", s->crawl);
 		answer(f, w);
 	}
-	while ((n = s->tasks.next) != &s->tasks) {
-		LIST_ITEM(n, struct batch_task, node)->cache = NULL;
-		list_take(n);
-	}
+	while (!list_empty(&s->tasks))
+		LIST_POP(&s->tasks, struct batch_task, node)->cache = NULL;
 	for (unsigned i = 0; i < CACHE_ROWS; i++)
 		while (s->rows[i].n > 0)
 			batch_drop(f, s->rows[i].at[s->rows[i].n - 1]);
