@@ -15,13 +15,6 @@
 /* So long others with its body are looked for. */
 #define SAME_MS 2000u
 
-struct reading {
-	struct read_task task;
-	struct catalog *catalog;
-	struct capture_query *ask;
-	struct captures_query same;
-};
-
 /* --- hops --------------------------------------------------------------- */
 
 static void
@@ -147,20 +140,15 @@ read_page(struct record_reader *r, struct capture_query *q)
 static void
 reading_run(struct read_task *task)
 {
-	struct reading *g = CONTAINER(task, struct reading, task);
-	struct capture_query *q = g->ask;
-
-	/* The answer is in q->why. */
-	(void)!read_page(task->reader, q);
+	/* The answer is in its `why`. */
+	(void)!read_page(task->reader, CONTAINER(task, struct capture_query,
+	    task));
 }
 
 static void
-answer(struct reading *g)
+answer(struct capture_query *q)
 {
-	struct capture_query *q = g->ask;
-
-	arena_free(&g->same.arena);
-	mem_free(&g);
+	arena_free(&q->list.arena);
 	q->done(q);
 }
 
@@ -168,8 +156,7 @@ answer(struct reading *g)
 static void
 same_came(struct captures_query *same)
 {
-	struct reading *g = same->arg;
-	struct capture_query *q = g->ask;
+	struct capture_query *q = CONTAINER(same, struct capture_query, list);
 	struct journal_entry *all = ARENA_ARRAY(&q->arena,
 	    struct journal_entry, DUPLICATES_MAX);
 
@@ -184,49 +171,37 @@ same_came(struct captures_query *same)
 	q->duplicates = all;
 	q->so_far = same->so_far;
 	q->looked = same->looked;
-	answer(g);
+	answer(q);
 }
 
 static void
 reading_came(struct read_task *task)
 {
-	struct reading *g = CONTAINER(task, struct reading, task);
-	struct capture_query *q = g->ask;
+	struct capture_query *q = CONTAINER(task, struct capture_query, task);
 
 	if (!q->same || q->why.err != OK || q->entry.body_bytes == 0 ||
-	    q->entry.digest.kind == DIGEST_NONE || g->catalog->closing) {
-		answer(g);
+	    q->entry.digest.kind == DIGEST_NONE || q->catalog->closing) {
+		answer(q);
 		return;
 	}
-	g->same = (struct captures_query){ .crawl = q->crawl,
+	q->list = (struct captures_query){ .crawl = q->crawl,
 	    .size = DUPLICATES_MAX + 1, .digest = q->entry.digest,
-	    .wait_ms = SAME_MS, .left = q->left, .done = same_came,
-	    .arg = g };
-	catalog_captures(g->catalog, &g->same);
+	    .wait_ms = SAME_MS, .left = q->left, .done = same_came };
+	catalog_captures(q->catalog, &q->list);
 }
 
 void
 catalog_capture(struct catalog *c, struct capture_query *q)
 {
-	struct reading *g = mem_new(sizeof(*g));
-
-	g->catalog = c;
-	g->ask = q;
-	g->task.run = reading_run;
-	g->task.done = reading_came;
 	*q = (struct capture_query){ .crawl = q->crawl, .number = q->number,
 	    .body = q->body, .body_bytes_max = q->body_bytes_max,
 	    .same = q->same, .left = q->left, .done = q->done,
-	    .arg = q->arg };
-	read_task_put(c->tasks, &g->task);
+	    .arg = q->arg, .catalog = c, .task.run = reading_run,
+	    .task.done = reading_came };
+	read_task_put(c->tasks, &q->task);
 }
 
 /* --- its records -------------------------------------------------------- */
-
-struct copying {
-	struct read_task task;
-	struct records_query *ask;
-};
 
 static enum err
 copy_member(int fd, const struct capture_member *m, struct buf *out,
@@ -268,31 +243,25 @@ copy_records(struct record_reader *r, struct records_query *q)
 static void
 copying_run(struct read_task *task)
 {
-	struct copying *g = CONTAINER(task, struct copying, task);
+	struct records_query *q = CONTAINER(task, struct records_query, task);
 
-	if (copy_records(task->reader, g->ask) != OK)
-		buf_free(&g->ask->bytes);
+	if (copy_records(task->reader, q) != OK)
+		buf_free(&q->bytes);
 }
 
 static void
 copying_came(struct read_task *task)
 {
-	struct copying *g = CONTAINER(task, struct copying, task);
-	struct records_query *q = g->ask;
+	struct records_query *q = CONTAINER(task, struct records_query, task);
 
-	mem_free(&g);
 	q->done(q);
 }
 
 void
 catalog_records(struct catalog *c, struct records_query *q)
 {
-	struct copying *g = mem_new(sizeof(*g));
-
-	g->ask = q;
-	g->task.run = copying_run;
-	g->task.done = copying_came;
 	*q = (struct records_query){ .crawl = q->crawl, .number = q->number,
-	    .done = q->done, .arg = q->arg };
-	read_task_put(c->tasks, &g->task);
+	    .done = q->done, .arg = q->arg, .task.run = copying_run,
+	    .task.done = copying_came };
+	read_task_put(c->tasks, &q->task);
 }

@@ -16,7 +16,7 @@
 
 #include "engine/archive/archive.h"
 #include "engine/catalog/crawl_registry.h"
-#include "engine/frontier/journal.h"
+#include "engine/catalog/read_task.h"
 #include "engine/frontier/url_state.h"
 #include "engine/policy/policy.h"
 #include "os/request.h"
@@ -235,6 +235,10 @@ struct capture_query {
 	struct why why;              /* ABSENT */
 	void (*done)(struct capture_query *);
 	void *arg;
+	/* The catalog's. */
+	struct read_task task;
+	struct catalog *catalog;
+	struct captures_query list;  /* of those with the same digest */
 };
 void catalog_capture(struct catalog *, struct capture_query *);
 
@@ -254,6 +258,7 @@ struct records_query {
 	struct why why;
 	void (*done)(struct records_query *);
 	void *arg;
+	struct read_task task;       /* the catalog's */
 };
 void catalog_records(struct catalog *, struct records_query *);
 
