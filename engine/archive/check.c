@@ -634,7 +634,7 @@ archive_check(const struct archive_catalogue *c,
 	k->c.block = digest_hasher_new();
 	k->c.payload = digest_hasher_new();
 	k->c.entity = digest_hasher_new();
-	enum err err = walk_files(c, WARC_READ_LIMITS_DEFAULT, &events, k, w);
+	enum err err = walk_files(c, &events, k, w);
 	n->ids_forgotten = k->ids.forgotten;
 	checker_free(k);
 	mem_free(&k);

@@ -294,8 +294,7 @@ archive_index_lines(const struct archive_catalogue *c, archive_line *line,
 
 	memset(counts, 0, sizeof(*counts));
 	x.hasher = digest_hasher_new();
-	enum err err = walk_files(c, WARC_READ_LIMITS_DEFAULT, &events, &x,
-	    w);
+	enum err err = walk_files(c, &events, &x, w);
 	digest_hasher_free(&x.hasher);
 	arena_free(&x.now.arena);
 	arena_free(&x.before.arena);

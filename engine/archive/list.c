@@ -67,8 +67,7 @@ archive_rows(const struct archive_catalogue *c, archive_row_event *event,
 	static const struct walk_events events = { NULL, on_record,
 		on_record_end, on_damage };
 	struct lister l = { .event = event, .arg = arg };
-	enum err err = walk_files(c, WARC_READ_LIMITS_DEFAULT, &events, &l,
-	    w);
+	enum err err = walk_files(c, &events, &l, w);
 
 	arena_free(&l.arena);
 	buf_free(&l.head);

@@ -169,7 +169,7 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 	x->numbered = x->told && e->gzip.seq != 0;
 	bool answer = e->type != WARC_METADATA;
 	x->counts->unnumbered += answer && !x->numbered;
-	x->told = x->numbered || (answer && x->told && x->events->aux != NULL);
+	x->told = x->numbered || (answer && x->told && x->events->aux);
 	x->has_http = x->told && answer && walk_http_head(v->reader, &x->head,
 	    &x->arena, &x->http);
 	return OK;
@@ -331,11 +331,9 @@ tell_held(struct scanner *x, struct why *w)
 	if (!x->holding)
 		return OK;
 	x->holding = false;
-	if (x->held_aux) {
+	if (x->held_aux)
 		c.seq = 0;
-		return x->events->aux(x->arg, &c, w);
-	}
-	x->counts->captures++;
+	x->counts->captures += !x->held_aux;
 	return x->events->capture(x->arg, &c, w);
 }
 
@@ -405,7 +403,7 @@ archive_reindex(const struct archive_catalogue *c, const char *scratch,
 
 	memset(counts, 0, sizeof(*counts));
 	x.sorter = sorter_new(scratch, sort_bytes_max);
-	enum err err = walk_files(c, WARC_READ_LIMITS_DEFAULT, &walk, &x, w);
+	enum err err = walk_files(c, &walk, &x, w);
 	if (err == OK)
 		err = sorter_finish(x.sorter, on_line, &x, w);
 	if (err == OK)

@@ -52,15 +52,14 @@ struct archive_reindex_events {
 	/* Once per file that has one; may be NULL. */
 	enum err (*crawl)(void *arg, const struct archive_crawl *,
 	    struct why *);
-	/* Numbers of one crawl rise; crawls come in the order of their ids. */
+	/*
+	 * Numbers of one crawl rise; crawls come in the order of their ids.
+	 * With `aux` also what was archived without a number (robots.txt,
+	 * sitemaps), behind the capture that it was written behind.
+	 */
 	enum err (*capture)(void *arg, const struct archive_capture *,
 	    struct why *);
-	/*
-	 * What was archived without a number (robots.txt, sitemaps), behind
-	 * the capture that it was written behind; may be NULL.
-	 */
-	enum err (*aux)(void *arg, const struct archive_capture *,
-	    struct why *);
+	bool aux;
 	/*
 	 * The newest checkpoint of each owner of calls, at the end
 	 * (engine/frontier/checkpoint.h); may be NULL.

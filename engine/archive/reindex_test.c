@@ -143,7 +143,7 @@ static void
 test_aux(void **state)
 {
 	static const struct archive_reindex_events places = {
-		.capture = tell_place, .aux = tell_place };
+		.capture = tell_place, .aux = true };
 	struct sample_dir d;
 	struct sample_file f;
 	struct told t = { 0 };

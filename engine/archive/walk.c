@@ -1,27 +1,18 @@
 #include "engine/archive/walk.h"
 
 static enum err
-tell_damage(const struct walk_events *ev, void *arg,
-    const struct archive_file *f, const struct warc_damage *d, struct why *w)
-{
-	return ev->damage == NULL ? OK : ev->damage(arg, f, d, w);
-}
-
-static enum err
 visit(struct walk_visit *v, const struct walk_events *ev, void *arg,
     struct why *w)
 {
 	struct warc_damage d;
-	enum err err = ev->record == NULL ? OK : ev->record(arg, v, w);
+	enum err err = ev->record(arg, v, w);
 
 	if (err != OK)
 		return err;
 	bool whole = warc_read_finish(v->reader, v->entry, &d);
 	if (!whole)
-		err = tell_damage(ev, arg, v->file, &d, w);
-	if (err == OK && ev->record_end != NULL)
-		err = ev->record_end(arg, v, whole, w);
-	return err;
+		err = ev->damage(arg, v->file, &d, w);
+	return err == OK ? ev->record_end(arg, v, whole, w) : err;
 }
 
 static enum err
@@ -39,7 +30,7 @@ walk_records(const struct archive_file *f, struct warc_reader *r,
 			err = visit(&v, ev, arg, w);
 			break;
 		case WARC_FOUND_DAMAGE:
-			err = tell_damage(ev, arg, f, &d, w);
+			err = ev->damage(arg, f, &d, w);
 			break;
 		case WARC_FOUND_END:
 			return OK;
@@ -48,8 +39,8 @@ walk_records(const struct archive_file *f, struct warc_reader *r,
 }
 
 enum err
-walk_file(const struct archive_file *f, struct warc_read_limits limits,
-    const struct walk_events *ev, void *arg, struct why *w)
+walk_file(const struct archive_file *f, const struct walk_events *ev,
+    void *arg, struct why *w)
 {
 	struct archive_source source;
 	struct why own = WHY_INIT;
@@ -60,7 +51,7 @@ walk_file(const struct archive_file *f, struct warc_read_limits limits,
 	if (err != OK)
 		return why(w, err, "%s", own.text);
 	FREED(warc_reader_free) struct warc_reader *r =
-	    warc_reader_new(source.source, limits);
+	    warc_reader_new(source.source, WARC_READ_LIMITS_DEFAULT);
 	if (ev->file != NULL)
 		err = ev->file(arg, f, true, w);
 	if (err == OK)
@@ -72,13 +63,13 @@ walk_file(const struct archive_file *f, struct warc_read_limits limits,
 }
 
 enum err
-walk_files(const struct archive_catalogue *c, struct warc_read_limits limits,
-    const struct walk_events *ev, void *arg, struct why *w)
+walk_files(const struct archive_catalogue *c, const struct walk_events *ev,
+    void *arg, struct why *w)
 {
 	enum err err = OK;
 
 	for (size_t i = 0; i < c->n && err == OK; i++)
-		err = walk_file(&c->files[i], limits, ev, arg, w);
+		err = walk_file(&c->files[i], ev, arg, w);
 	return err;
 }
 

@@ -15,7 +15,8 @@ struct walk_visit {
 };
 
 struct walk_events {
-	/* A file begins, or ends (`record` and `damage` came between). */
+	/* A file begins, or ends (`record` and `damage` came between); may be
+	 * NULL. */
 	enum err (*file)(void *arg, const struct archive_file *, bool begins,
 	    struct why *);
 	/* A record.  What is left of its block is read over afterwards. */
@@ -31,15 +32,13 @@ struct walk_events {
 };
 
 /*
- * Any event may be NULL.  Ends at the first event that is not OK and returns
- * its error; a file that cannot be opened is one too.
+ * Ends at the first event that is not OK and returns its error; a file that
+ * cannot be opened is one too.
  */
 MUST_USE enum err walk_files(const struct archive_catalogue *,
-    struct warc_read_limits, const struct walk_events *, void *arg,
-    struct why *);
+    const struct walk_events *, void *arg, struct why *);
 MUST_USE enum err walk_file(const struct archive_file *,
-    struct warc_read_limits, const struct walk_events *, void *arg,
-    struct why *);
+    const struct walk_events *, void *arg, struct why *);
 
 /*
  * Read a response's block up to the end of its HTTP head, at most

@@ -525,21 +525,13 @@ tell_capture(void *arg, const struct archive_capture *c, struct why *w)
 	struct rebuild *b = arg;
 	const struct source *s = source_of(b, c->file);
 
-	if (++b->told % PROGRESS_EVERY == 0)
+	if (c->seq != 0 && ++b->told % PROGRESS_EVERY == 0)
 		progress(b, "captures", b->told, 0);
 	enum err e = adopt_by_capture(b, c, w);
-	return e != OK || s->id == 0 ? e :
-	    replay_capture(b->replay, c, s->id, w);
-}
-
-static enum err
-tell_aux(void *arg, const struct archive_capture *c, struct why *w)
-{
-	struct rebuild *b = arg;
-	const struct source *s = source_of(b, c->file);
-
-	enum err e = adopt_by_capture(b, c, w);
-	return e != OK || s->id == 0 ? e : replay_aux(b->replay, c, s->id, w);
+	if (e != OK || s->id == 0)
+		return e;
+	return c->seq != 0 ? replay_capture(b->replay, c, s->id, w) :
+	    replay_aux(b->replay, c, s->id, w);
 }
 
 static enum err
@@ -581,7 +573,7 @@ static enum err
 replay_all(struct rebuild *b, struct why *w)
 {
 	static const struct archive_reindex_events events = { tell_crawl,
-		tell_capture, tell_aux, tell_checkpoint, tell_damage,
+		tell_capture, true, tell_checkpoint, tell_damage,
 		tell_progress };
 	struct archive_reindex_counts n = { 0 };
 

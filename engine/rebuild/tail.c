@@ -74,7 +74,7 @@ tail_find(const struct archive_file *file, struct tail *tail, struct why *w)
 	struct tail_walk x = { .tail = tail };
 
 	*tail = (struct tail){ .size = file->size };
-	enum err e = walk_file(file, WARC_READ_LIMITS_DEFAULT, &events, &x, w);
+	enum err e = walk_file(file, &events, &x, w);
 	buf_free(&x.head);
 	arena_free(&x.arena);
 	return e;
