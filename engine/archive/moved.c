@@ -127,22 +127,16 @@ moved_read(const char *path, struct arena *a, struct moved *m,
 	return e;
 }
 
-static bool
-is_there(const char *path)
-{
-	uint64_t size;
-
-	return archive_probe(path, &size, NULL) != ERR_ABSENT;
-}
-
 enum err
 moved_resolve(struct str path, struct arena *a, struct str *out,
     struct why *w)
 {
 	struct moved m;
+	uint64_t size;
 
 	*out = path;
-	if (is_there(path.p) || moved_read(path.p, a, &m, NULL) != OK)
+	if (archive_probe(path.p, &size, NULL) != ERR_ABSENT ||
+	    moved_read(path.p, a, &m, NULL) != OK)
 		return OK;
 	if (!m.readable)
 		return why(w, ERR_ABSENT, "%.*s was moved to %.*s, where it "

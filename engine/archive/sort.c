@@ -91,8 +91,7 @@ remove_runs(struct sorter *s, unsigned from, unsigned end)
 	for (unsigned i = from; i < end; i++) {
 		run_path(s, i, &path);
 		/* A run that cannot be removed is only clutter. */
-		if (archive_port()->remove(path.p, NULL) != OK)
-			continue;
+		(void)!archive_port()->remove(path.p, NULL);
 	}
 }
 
@@ -108,12 +107,6 @@ sorter_free(struct sorter **sp)
 	mem_free(&s->lines);
 	mem_free(&s->scratch);
 	mem_free(sp);
-}
-
-size_t
-sorter_runs(const struct sorter *s)
-{
-	return s->runs_end - s->runs_first;
 }
 
 static int

@@ -47,6 +47,5 @@ MUST_USE enum err sorter_put(void *, struct str line, struct why *);
 MUST_USE enum err sorter_finish(struct sorter *,
     enum err (*line)(void *arg, struct str, struct why *), void *arg,
     struct why *);
-size_t sorter_runs(const struct sorter *);   /* written so far */
 
 #endif

@@ -12,7 +12,7 @@ struct listing {
 	struct arena *arena;
 	uint32_t crawl;
 	struct archive_file *files;
-	size_t n;
+	size_t n, cap;
 };
 
 /* In a shared directory, a crawl's files begin with the crawl's prefix. */
@@ -34,6 +34,8 @@ place_of(struct listing *l, struct str name)
 	for (size_t i = 0; i < l->n; i++)
 		if (str_eq(l->files[i].name, name))
 			return &l->files[i];
+	l->files = arena_grow(l->arena, l->files, l->n, &l->cap, 16,
+	    sizeof(*l->files));
 	return &l->files[l->n++];
 }
 
@@ -45,11 +47,6 @@ read_dir(struct listing *l, const char *dir, bool open)
 
 	if (archive_port()->list(dir, l->arena, &names, &n, NULL) != OK)
 		return;
-	struct archive_file *more = ARENA_ARRAY(l->arena, struct archive_file,
-	    l->n + n);
-	if (l->n > 0)
-		memcpy(more, l->files, l->n * sizeof(*more));
-	l->files = more;
 	for (size_t i = 0; i < n; i++) {
 		struct archive_file f = { .name = open ?
 		    archive_final_name(names[i]) : names[i], .open = open,

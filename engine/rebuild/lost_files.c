@@ -18,25 +18,12 @@ struct lost {
 	struct map known;            /* names that are read or reported */
 };
 
-static bool
-is_known(const struct lost *l, struct str name)
-{
-	return map_get(&l->known, name) != NULL;
-}
-
-static void
-set_known(struct lost *l, struct str name)
-{
-	struct str kept = arena_copy(&l->arena, name);
-
-	map_put(&l->known, kept, l);
-}
-
 static void
 report_loss(struct lost *l, const char *path, enum rebuild_loss loss,
     const char *place)
 {
-	set_known(l, archive_base_name(str_of(path)));
+	map_put(&l->known, arena_copy(&l->arena, archive_base_name(str_of(
+	    path))), l);
 	if (loss == REBUILD_MOVED)
 		l->counts->gone++;
 	else
@@ -55,7 +42,7 @@ found_by_index(void *arg, const struct audit_finding *f)
 {
 	struct lost *l = arg;
 
-	if (f->missing && !is_known(l, str_of(f->name)))
+	if (f->missing && map_get(&l->known, str_of(f->name)) == NULL)
 		report_loss(l, f->path, REBUILD_MISSING, NULL);
 	else if (!f->missing && f->moved == NULL)
 		report_loss(l, f->path, REBUILD_SHORTER, NULL);
@@ -67,7 +54,7 @@ look_at_cdxj(struct lost *l, const char *dir, struct str cdxj)
 {
 	struct str name = str_cut(cdxj, 0, cdxj.n - CDXJ_SUFFIX.n);
 
-	if (archive_name_is_warc(name) && !is_known(l, name))
+	if (archive_name_is_warc(name) && map_get(&l->known, name) == NULL)
 		report_loss(l, arena_printf(&l->arena, "%s/%.*s", dir,
 		    STR_FMT(name)).p, REBUILD_MISSING, NULL);
 }
@@ -102,7 +89,7 @@ rebuild_lost(const struct rebuild_options *o, struct rebuild_counts *counts,
 	enum err e = OK;
 
 	for (size_t i = 0; i < c->n; i++) {
-		set_known(&l, c->files[i].name);
+		map_put(&l.known, c->files[i].name, &l);
 		counts->moved += c->files[i].moved_from != NULL;
 	}
 	for (size_t i = 0; i < c->gone_n; i++)

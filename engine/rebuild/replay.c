@@ -70,17 +70,16 @@ replay_free(struct replay **xp)
 
 /* --- crawls ------------------------------------------------------------- */
 
+/* Whether the crawl has this name and these seeds, which never change. */
 static bool
-same_crawl(const struct told_crawl *t, const struct archive_crawl *c)
+began_so(const struct told_crawl *t, struct str name, const struct str *seeds,
+    size_t n)
 {
-	if (!str_eq(t->spec.name, c->name) ||
-	    !str_eq(t->spec.policy, c->policy) ||
-	    t->spec.seeds_n != c->seeds_n)
-		return false;
-	for (size_t i = 0; i < c->seeds_n; i++)
-		if (!str_eq(t->spec.seeds[i], c->seeds[i]))
-			return false;
-	return true;
+	bool same = str_eq(t->spec.name, name) && t->spec.seeds_n == n;
+
+	for (size_t i = 0; same && i < n; i++)
+		same = str_eq(t->spec.seeds[i], seeds[i]);
+	return same;
 }
 
 static void
@@ -176,7 +175,8 @@ replay_file(struct replay *x, const struct archive_crawl *c,
 		if (e != OK)
 			return why(w, e, "the warcinfo of %s cannot be used: "
 			    "%s", c->file->path, inner.text);
-	} else if (!same_crawl(t, c)) {
+	} else if (!began_so(t, c->name, c->seeds, c->seeds_n) ||
+	    !str_eq(t->spec.policy, c->policy)) {
 		return why(w, ERR_INPUT, "%s and %s tell two different crawls "
 		    "of number %u; they come from two data directories: move "
 		    "the files of one away and rebuild each by itself",
@@ -250,7 +250,7 @@ forbidden(void *arg, struct str text, uint8_t flags)
 	return !robots_allows(x->robots, url_target(&u), NULL);
 }
 
-/* The same crawl in the old index: name and seeds are never changed. */
+/* The same crawl in the old index. */
 static bool
 was_before(struct replay *x, const struct told_crawl *t,
     struct crawl_view *was)
@@ -258,15 +258,11 @@ was_before(struct replay *x, const struct told_crawl *t,
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct crawl_spec spec;
 
-	bool same = x->old != NULL &&
+	return x->old != NULL &&
 	    frontier_view(x->old, t->shared.id, was) == OK &&
 	    was->kind == t->spec.kind &&
 	    frontier_spec(x->old, t->shared.id, &a, &spec, NULL) == OK &&
-	    str_eq(spec.name, t->spec.name) &&
-	    spec.seeds_n == t->spec.seeds_n;
-	for (size_t i = 0; same && i < spec.seeds_n; i++)
-		same = str_eq(spec.seeds[i], t->spec.seeds[i]);
-	return same;
+	    began_so(t, spec.name, spec.seeds, spec.seeds_n);
 }
 
 /* Numbers that another crawl of this id was given are given again no more. */
