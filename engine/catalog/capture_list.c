@@ -122,44 +122,38 @@ copy_entry(struct arena *a, const struct journal_entry *from,
 }
 
 void
-capture_list_keep(struct capture_list *l, const struct journal_entry *e)
+capture_list_keep(struct captures_query *q, const struct journal_entry *e)
 {
-	struct captures_query *q = l->ask;
-
 	if (q->n < q->size)
 		copy_entry(&q->arena, e, &q->pages[q->n++]);
 }
 
 void
-capture_list_end(struct capture_list *l)
+capture_list_end(struct captures_query *q)
 {
-	struct captures_query *q = l->ask;
-
-	arena_free(&l->arena);
-	mem_free(&l);
+	arena_free(&q->copies);
 	q->done(q);
 }
 
 void
-capture_list_fail(struct read_tasks *t, struct capture_list *l,
+capture_list_fail(struct read_tasks *t, struct captures_query *q,
     const struct why *w)
 {
-	l->ask->why = *w;
-	l->ask->n = 0;
-	l->ended = true;
-	read_task_put(t, &l->task);
+	q->why = *w;
+	q->n = 0;
+	q->ended = true;
+	read_task_put(t, &q->task);
 }
 
 /* --- one seek, on the pool ---------------------------------------------- */
 
 /* Numbers have no gaps then: what is passed over need not be seen. */
 static void
-read_run(struct capture_list *l)
+read_run(struct captures_query *q)
 {
-	struct captures_query *q = l->ask;
 	bool newest = q->order == PAGES_NEWEST;
 	FREED(index_iter_free) struct index_iter *i =
-	    index_iter_new(l->task.reader->index,
+	    index_iter_new(q->task.reader->index,
 	    INDEX_JOURNAL);
 	FREED(buf_free) struct buf from = BUF_INIT;
 	struct journal_entry e;
@@ -174,7 +168,7 @@ read_run(struct capture_list *l)
 	for (size_t n = 0; n < q->size && index_iter_valid(i, &key, &value) &&
 	    journal_parse(key, value, &e) && e.crawl == q->crawl &&
 	    e.seq < JOURNAL_FAILED; n++) {
-		capture_list_keep(l, &e);
+		capture_list_keep(q, &e);
 		if (newest)
 			index_iter_prev(i);
 		else
@@ -187,25 +181,24 @@ read_run(struct capture_list *l)
 static void
 listing_run(struct read_task *task)
 {
-	struct capture_list *l = CONTAINER(task, struct capture_list, task);
+	struct captures_query *q = CONTAINER(task, struct captures_query, task);
 
-	if (!l->ended)
-		read_run(l);
+	if (!q->ended)
+		read_run(q);
 }
 
 static void
 listing_came(struct read_task *task)
 {
-	capture_list_end(CONTAINER(task, struct capture_list, task));
+	capture_list_end(CONTAINER(task, struct captures_query, task));
 }
 
 /* --- asking ------------------------------------------------------------- */
 
 static enum err
-prepare(struct capture_list *l, const struct crawl_row *row, struct why *w)
+prepare(struct captures_query *q, const struct crawl_row *row, struct why *w)
 {
-	struct captures_query *q = l->ask;
-	struct capture_filter *f = &l->filter;
+	struct capture_filter *f = &q->filter;
 	bool by_number = q->order == PAGES_OLDEST || q->order == PAGES_NEWEST;
 
 	if (row == NULL || row->deleted)
@@ -218,14 +211,14 @@ prepare(struct capture_list *l, const struct crawl_row *row, struct why *w)
 	if (!by_number && q->start > RANKED_MAX)
 		return why(w, ERR_INPUT, "start: at most %u in this order",
 		    RANKED_MAX);
-	f->text = arena_copy(&l->arena, q->text);
-	f->type = arena_copy(&l->arena, q->type);
-	f->host = arena_copy(&l->arena, q->host);
-	f->links_to = arena_copy(&l->arena, q->links_to);
+	f->text = arena_copy(&q->copies, q->text);
+	f->type = arena_copy(&q->copies, q->type);
+	f->host = arena_copy(&q->copies, q->host);
+	f->links_to = arena_copy(&q->copies, q->links_to);
 	f->digest = q->digest;
 	f->order = by_number ? PAGES_OLDEST : q->order;
-	l->upto = row->view.item_last;
-	l->until = q->wait_ms == 0 ? MONO_NEVER :
+	q->upto = row->view.item_last;
+	q->until = q->wait_ms == 0 ? MONO_NEVER :
 	    mono_add_ms(clock_mono(), q->wait_ms);
 	return OK;
 }
@@ -234,29 +227,27 @@ void
 catalog_captures(struct catalog *c, struct captures_query *q)
 {
 	const struct crawl_row *row = crawl_row(c->options.registry, q->crawl);
-	struct capture_list *l = mem_new(sizeof(*l));
 
-	list_init(&l->node);
-	l->ask = q;
-	l->task.run = listing_run;
-	l->task.done = listing_came;
-	q->arena = ARENA_INIT;
-	q->total = q->looked = 0;
-	q->so_far = q->limited = false;
-	q->n = 0;
-	q->why = WHY_INIT;
-	enum err e = prepare(l, row, &q->why);
+	*q = (struct captures_query){ .crawl = q->crawl, .start = q->start,
+	    .size = q->size, .text = q->text, .status = q->status,
+	    .type = q->type, .host = q->host, .digest = q->digest,
+	    .links_to = q->links_to, .order = q->order,
+	    .wait_ms = q->wait_ms, .left = q->left, .done = q->done,
+	    .arg = q->arg, .task.run = listing_run,
+	    .task.done = listing_came };
+	list_init(&q->node);
+	enum err e = prepare(q, row, &q->why);
 	q->pages = ARENA_ARRAY(&q->arena, struct journal_entry, MIN(q->size,
 	    SIZE_MAX_PAGES));
 	if (e != OK) {
-		l->ended = true;
-		read_task_put(c->tasks, &l->task);
-	} else if (!is_any(&l->filter) ||
+		q->ended = true;
+		read_task_put(c->tasks, &q->task);
+	} else if (!is_any(&q->filter) ||
 	    row->view.item_last != row->view.counts.items) {
-		journal_scan_put(c->scans, l);
+		journal_scan_put(c->scans, q);
 	} else {
 		q->total = q->looked = row->view.counts.items;
-		l->ended = q->start >= q->total;
-		read_task_put(c->tasks, &l->task);
+		q->ended = q->start >= q->total;
+		read_task_put(c->tasks, &q->task);
 	}
 }

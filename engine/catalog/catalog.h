@@ -176,6 +176,14 @@ MUST_USE enum err catalog_explain(struct str url, const struct policy *,
 
 enum pages_order { PAGES_OLDEST, PAGES_NEWEST, PAGES_SLOWEST, PAGES_LARGEST,
     PAGES_ORDERS };
+/* What is looked for.  The catalog's. */
+struct capture_filter {
+	struct str text, type, host;
+	uint16_t status_from, status_to;
+	struct digest digest;
+	struct str links_to;
+	enum pages_order order;      /* SLOWEST, LARGEST; else OLDEST */
+};
 struct captures_query {
 	uint32_t crawl;
 	/* In; copied. */
@@ -201,6 +209,14 @@ struct captures_query {
 	struct why why;
 	void (*done)(struct captures_query *);
 	void *arg;
+	/* The catalog's. */
+	struct read_task task;       /* of one that needs no scan */
+	struct list node;            /* among those of its scan */
+	struct arena copies;         /* of the filter's texts */
+	struct capture_filter filter;
+	uint64_t upto;               /* the last number that it is about */
+	struct mono until;           /* then it is answered */
+	bool ended;                  /* there is nothing to be read */
 };
 void catalog_captures(struct catalog *, struct captures_query *);
 

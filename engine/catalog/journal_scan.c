@@ -37,7 +37,7 @@ struct scan {
 	struct journal_scans *scans;
 	struct list node;            /* scans.due, .wanted or .idle */
 	struct list asks;            /* lists, as they came */
-	struct capture_list *answering;   /* the task's; NULL: it is a piece */
+	struct captures_query *answering; /* the task's; NULL: a piece */
 	struct mono used;
 	uint32_t crawl;
 	struct arena arena;
@@ -162,7 +162,7 @@ scan_piece(struct scan *w)
 /* --- an answer, on the pool --------------------------------------------- */
 
 static void
-read_one(struct scan *w, struct capture_list *l, uint64_t number)
+read_one(struct scan *w, struct captures_query *l, uint64_t number)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct journal_entry e;
@@ -173,9 +173,8 @@ read_one(struct scan *w, struct capture_list *l, uint64_t number)
 }
 
 static void
-read_ranked(struct scan *w, struct capture_list *l)
+read_ranked(struct scan *w, struct captures_query *q)
 {
-	const struct captures_query *q = l->ask;
 	size_t n = w->heap.n, end = n - MIN(n, (size_t)q->start);
 	struct heap_node **sorted = mem_array(n + 1, sizeof(*sorted));
 
@@ -183,7 +182,7 @@ read_ranked(struct scan *w, struct capture_list *l)
 		sorted[i] = &w->ranked[i];
 	qsort(sorted, n, sizeof(*sorted), least_first);
 	for (size_t i = 0; i < MIN(q->size, end); i++)
-		read_one(w, l, ~sorted[end - 1 - i]->tie);
+		read_one(w, q, ~sorted[end - 1 - i]->tie);
 	mem_free(&sorted);
 }
 
@@ -207,9 +206,8 @@ find_numbers(const struct scan *w, uint64_t place, size_t n, uint64_t *out)
 }
 
 static void
-read_by_number(struct scan *w, struct capture_list *l)
+read_by_number(struct scan *w, struct captures_query *q)
 {
-	const struct captures_query *q = l->ask;
 	uint64_t left = w->total - MIN(w->total, q->start);
 	size_t n = (size_t)MIN(left, q->size);
 	bool newest = q->order == PAGES_NEWEST;
@@ -217,7 +215,7 @@ read_by_number(struct scan *w, struct capture_list *l)
 
 	find_numbers(w, newest ? left - n : q->start, n, numbers);
 	for (size_t i = 0; i < n; i++)
-		read_one(w, l, numbers[newest ? n - 1 - i : i]);
+		read_one(w, q, numbers[newest ? n - 1 - i : i]);
 	mem_free(&numbers);
 }
 
@@ -256,15 +254,15 @@ scan_free(struct scan *w)
 }
 
 static bool
-serves(const struct scan *w, const struct capture_list *l)
+serves(const struct scan *w, const struct captures_query *l)
 {
-	return w->crawl == l->ask->crawl &&
+	return w->crawl == l->crawl &&
 	    capture_filter_eq(&w->filter, &l->filter) && (w->heap_max == 0 ||
-	    w->heap_max >= l->ask->start + l->ask->size);
+	    w->heap_max >= l->start + l->size);
 }
 
 static struct scan *
-find_in(const struct list *scans, const struct capture_list *l)
+find_in(const struct list *scans, const struct captures_query *l)
 {
 	LIST_EACH(w, scans, struct scan, node)
 		if (serves(w, l))
@@ -273,7 +271,7 @@ find_in(const struct list *scans, const struct capture_list *l)
 }
 
 static struct scan *
-scan_new(struct journal_scans *f, const struct capture_list *l)
+scan_new(struct journal_scans *f, const struct captures_query *l)
 {
 	const struct capture_filter *from = &l->filter;
 	struct scan *w = mem_new(sizeof(*w));
@@ -284,7 +282,7 @@ scan_new(struct journal_scans *f, const struct capture_list *l)
 	w->task.run = scan_run;
 	w->task.done = scan_came;
 	w->why = WHY_INIT;
-	w->crawl = l->ask->crawl;
+	w->crawl = l->crawl;
 	w->filter = *from;
 	w->filter.text = arena_copy(&w->arena, from->text);
 	w->filter.type = arena_copy(&w->arena, from->type);
@@ -296,7 +294,7 @@ scan_new(struct journal_scans *f, const struct capture_list *l)
 	w->pages_max = f->catalog->options.links_pages_max;
 	/* Whoever turns a page needs no other scan. */
 	if (from->order != PAGES_OLDEST)
-		w->heap_max = MAX(2 * ((size_t)l->ask->start + l->ask->size),
+		w->heap_max = MAX(2 * ((size_t)l->start + l->size),
 		    RANKED_MIN);
 	return w;
 }
@@ -323,8 +321,8 @@ static void
 fail_all(struct journal_scans *f, struct scan *w)
 {
 	while (!list_empty(&w->asks)) {
-		struct capture_list *l = LIST_POP(&w->asks,
-		    struct capture_list, node);
+		struct captures_query *l = LIST_POP(&w->asks,
+		    struct captures_query, node);
 		capture_list_fail(f->catalog->tasks, l, &w->why);
 	}
 }
@@ -341,10 +339,10 @@ aim(struct journal_scans *f, struct scan *w)
 	w->answering = NULL;
 	w->to = w->upto;
 	for (struct list *n = w->asks.next; n != &w->asks; n = next) {
-		struct capture_list *l =
-		    LIST_ITEM(n, struct capture_list, node);
+		struct captures_query *l =
+		    LIST_ITEM(n, struct captures_query, node);
 		next = n->next;
-		if (l->ask->left != NULL && atomic_load(l->ask->left)) {
+		if (l->left != NULL && atomic_load(l->left)) {
 			list_take(n);
 			capture_list_fail(f->catalog->tasks, l, &nobody);
 		} else if (w->limited || w->upto >= l->upto ||
@@ -419,17 +417,17 @@ fault(struct journal_scans *f, struct scan *w)
 	return w->why.err;
 }
 
-static struct capture_list *
+static struct captures_query *
 take_answered(struct scan *w)
 {
-	struct capture_list *l = w->answering;
+	struct captures_query *l = w->answering;
 
 	if (l == NULL)
 		return NULL;
-	l->ask->total = w->total;
-	l->ask->looked = w->looked;
-	l->ask->limited = w->limited && w->upto < l->upto;
-	l->ask->so_far = !w->limited && w->upto < l->upto;
+	l->total = w->total;
+	l->looked = w->looked;
+	l->limited = w->limited && w->upto < l->upto;
+	l->so_far = !w->limited && w->upto < l->upto;
 	list_take(&l->node);
 	return l;
 }
@@ -447,7 +445,7 @@ scan_came(struct read_task *task)
 		scan_free(w);
 	} else {
 		/* Who is told may ask the same again. */
-		struct capture_list *l = take_answered(w);
+		struct captures_query *l = take_answered(w);
 		queue(f, w);
 		if (l != NULL)
 			capture_list_end(l);
@@ -456,7 +454,7 @@ scan_came(struct read_task *task)
 }
 
 void
-journal_scan_put(struct journal_scans *f, struct capture_list *l)
+journal_scan_put(struct journal_scans *f, struct captures_query *l)
 {
 	struct scan *w = f->running;
 

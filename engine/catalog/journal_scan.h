@@ -17,7 +17,7 @@ struct journal_scans *journal_scans_new(struct catalog *);
 void journal_scans_close(struct journal_scans *);   /* answers all that wait */
 void journal_scans_free(struct journal_scans **);
 /* Answer the list when the journal was looked through, or its time is up. */
-void journal_scan_put(struct journal_scans *, struct capture_list *);
+void journal_scan_put(struct journal_scans *, struct captures_query *);
 /* Begun or remembered. */
 unsigned journal_scans_count(const struct journal_scans *);
 
