@@ -2,6 +2,7 @@
 
 #include <libdeflate.h>
 
+#include "base/arena.h"
 #include "os/file.h"
 
 #define WRITE_BYTES ((size_t)1 << 20)
@@ -14,7 +15,7 @@
 enum { VERSION = 20, VERSION_64 = 45, MADE_BY_UNIX = 3 << 8 };
 
 struct entry {
-	size_t name_at, name_n;   /* in `names` */
+	struct str name;
 	uint64_t at, size;
 	uint32_t crc;
 	bool big;
@@ -25,7 +26,8 @@ struct zip_writer {
 	zip_sink *sink;
 	void *sink_arg;
 	uint64_t at;              /* of the buffer's first byte */
-	struct buf buf, names;
+	struct buf buf;
+	struct arena names;
 	struct entry *entries;
 	size_t n, cap;
 	bool open;
@@ -88,7 +90,7 @@ zip_abandon(struct zip_writer **zp)
 		return;
 	file_close(&z->fd);
 	buf_free(&z->buf);
-	buf_free(&z->names);
+	arena_free(&z->names);
 	mem_free(&z->entries);
 	mem_free(zp);
 }
@@ -103,12 +105,6 @@ flush(struct zip_writer *z, size_t above, struct why *w)
 	z->at += z->buf.n;
 	buf_clear(&z->buf);
 	return err;
-}
-
-static struct str
-name_of(const struct zip_writer *z, const struct entry *e)
-{
-	return str_cut(buf_str(&z->names), e->name_at, e->name_at + e->name_n);
 }
 
 static unsigned
@@ -146,7 +142,7 @@ put_facts(struct buf *b, const struct zip_writer *z, const struct entry *e,
 	put32(b, e->crc);
 	put32(b, e->big ? 0xffffffff : e->size);
 	put32(b, e->big ? 0xffffffff : e->size);
-	put16(b, (unsigned)e->name_n);
+	put16(b, (unsigned)e->name.n);
 	put16(b, extra > 0 ? extra + 4 : 0);
 }
 
@@ -156,7 +152,7 @@ put_local(struct buf *b, const struct zip_writer *z, const struct entry *e)
 {
 	put32(b, 0x04034b50);
 	put_facts(b, z, e, e->big ? VERSION_64 : VERSION, e->big ? 16 : 0);
-	buf_put_str(b, name_of(z, e));
+	buf_put_str(b, e->name);
 	if (e->big) {
 		put16(b, 1);
 		put16(b, 16);
@@ -173,9 +169,8 @@ zip_begin(struct zip_writer *z, struct str name, bool big, struct why *w)
 	z->entries = mem_room(z->entries, z->n, &z->cap, 16,
 	    sizeof(*z->entries));
 	struct entry *e = &z->entries[z->n++];
-	*e = (struct entry){ .name_at = z->names.n, .name_n = name.n,
+	*e = (struct entry){ .name = arena_copy(&z->names, name),
 		.at = z->at + z->buf.n, .big = big };
-	buf_put_str(&z->names, name);
 	put_local(&z->buf, z, e);
 	z->open = true;
 	return OK;
@@ -237,7 +232,7 @@ put_central(struct buf *b, const struct zip_writer *z, const struct entry *e)
 	put16(b, 0);
 	put32(b, (uint64_t)0100644 << 16);
 	put32(b, far ? 0xffffffff : e->at);
-	buf_put_str(b, name_of(z, e));
+	buf_put_str(b, e->name);
 	if (extra == 0)
 		return;
 	put16(b, 1);

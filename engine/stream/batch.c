@@ -182,8 +182,7 @@ make_batch(const struct batch_task *t)
 		b->items[i].text.p = at;
 		at += b->items[i].text.n;
 	}
-	b->shown = (struct stream_batch){ .items = b->items, .n = t->n,
-	    .own = b };
+	b->shown = (struct stream_batch){ .items = b->items, .n = t->n };
 	b->form = t->form;
 	b->first = t->from;
 	b->last = b->items[t->n - 1].number;

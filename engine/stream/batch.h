@@ -19,7 +19,7 @@ struct crawl_cache;
 
 /* Consecutive items of one crawl in one form; immutable but for its users. */
 struct batch {
-	struct stream_batch shown;   /* its `own` is this */
+	struct stream_batch shown;
 	struct crawl_cache *cache;   /* NULL: it was taken out */
 	unsigned form;
 	uint64_t first, last;

@@ -466,7 +466,7 @@ stream_give_back(struct stream *f, struct stream_batch **bp)
 {
 	if (*bp == NULL)
 		return;
-	struct batch *b = (*bp)->own;
+	struct batch *b = CONTAINER(*bp, struct batch, shown);
 	*bp = NULL;
 	if (--b->shown.users > 0)
 		return;

@@ -8,12 +8,6 @@ static struct metric metrics[] = { METRIC(GAUGE, "argiope_feed_fresh_bytes",
     "Of captures that are kept for who reads a crawl as it runs.") };
 
 static void
-measure(const struct handoff_cache *h)
-{
-	metric_set(&metrics[0], (int64_t)h->bytes);
-}
-
-static void
 drop(struct handoff_cache *h, struct handoff *x)
 {
 	h->bytes -= x->bytes;
@@ -60,7 +54,7 @@ handoff_cache_shrink(struct handoff_cache *h)
 {
 	while (h->bytes > HANDOFF_CACHE_BYTES)
 		drop(h, LIST_ITEM(h->by_age.next, struct handoff, age));
-	measure(h);
+	metric_set(&metrics[0], (int64_t)h->bytes);
 }
 
 static bool
@@ -78,7 +72,7 @@ trim_handoffs(struct trim *t, struct mono now)
 	}
 	if (list_empty(&h->by_age) && h->pool != NULL)
 		handoff_rest(h->pool);
-	measure(h);
+	metric_set(&metrics[0], (int64_t)h->bytes);
 	return !list_empty(&h->by_age);
 }
 

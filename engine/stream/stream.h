@@ -68,9 +68,7 @@ struct stream_item {
 struct stream_batch {
 	const struct stream_item *items;   /* consecutive numbers */
 	size_t n;
-	/* the stream's */
-	unsigned users;
-	void *own;
+	unsigned users;              /* the stream's */
 };
 /*
  * One reader's wish.  stream_request() calls ready() later, or returns true
