@@ -95,7 +95,9 @@ struct answers {
 	void *question;
 	bool json, local_dates;
 	bool all_pages;                  /* ListQueues: until one is empty */
+	struct str first_key;            /* ListQueues: of the last page */
 	bool again;                      /* ask for the next page */
+	bool answered;
 	struct buf lines;
 	struct why why;
 	/* Append a message as text or JSON, with the ends of lines. */
@@ -108,18 +110,9 @@ put_message(void *arg, const void *message)
 {
 	struct answers *a = arg;
 
+	a->answered = true;
 	a->put(a, message);
 	return frontier_out_put(&a->out, &a->lines, &a->why) == OK;
-}
-
-static enum err
-ask_once(struct answers *a, const char *rpc)
-{
-	void *answer;
-	enum err e = remote_ask(&a->remote, rpc, a->question, &answer,
-	    &a->why);
-
-	return e != OK ? e : put_message(a, answer) ? OK : a->why.err;
 }
 
 /* Call and print; the exit code.  An output that nobody reads is no failure. */
@@ -139,12 +132,12 @@ call(struct cli *c, void *message, bool stream,
 		e = frontier_out_open(&a.out, path, &a.why);
 	do {
 		a.again = false;
-		if (e == OK && stream)
+		if (e == OK)
 			e = remote_each(&a.remote, rpc_of(c), message,
 			    put_message, &a, &a.why);
-		else if (e == OK)
-			e = ask_once(&a, rpc_of(c));
 	} while (e == OK && a.again);
+	if (e == OK && !stream && !a.answered)
+		e = why(&a.why, ERR_IO, "%s: no answer came", rpc_of(c));
 	enum err end = frontier_out_close(&a.out, &a.why);
 	remote_close(&a.remote);
 	buf_free(&a.lines);
@@ -487,7 +480,13 @@ put_queues(struct answers *a, const void *message)
 {
 	const Urlfrontier__QueueList *q = message;
 	Urlfrontier__Pagination *next = a->question;
+	struct str first = str_of(q->n_values > 0 ? q->values[0] : NULL);
 
+	/* A server that ignores `start` would send its page for ever. */
+	if (first.p != NULL && a->first_key.p != NULL &&
+	    str_eq(first, a->first_key))
+		return;
+	a->first_key = arena_copy(&a->remote.cli->arena, first);
 	next->start += (uint32_t)q->n_values;
 	a->again = a->all_pages && q->n_values > 0;
 	put_values(a, q->values, q->n_values);

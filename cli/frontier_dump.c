@@ -249,11 +249,27 @@ dump_queues(struct dump *d)
 
 /* --- the verb ------------------------------------------------------------- */
 
+/* The message lasts only until its call ends. */
+static bool
+keep_crawls(void *dump, const void *message)
+{
+	const Urlfrontier__StringList *l = message;
+	struct dump *d = dump;
+	struct arena *a = &d->remote.cli->arena;
+
+	d->crawls = ARENA_ARRAY(a, char *, l->n_values + 1);
+	for (; d->crawls_n < l->n_values; d->crawls_n++) {
+		size_t n = strlen(l->values[d->crawls_n]) + 1;
+		d->crawls[d->crawls_n] = memcpy(arena_bytes(a, n),
+		    l->values[d->crawls_n], n);
+	}
+	return true;
+}
+
 static enum err
 find_crawls(struct dump *d, struct cli *c)
 {
 	Urlfrontier__Local l = URLFRONTIER__LOCAL__INIT;
-	void *answer;
 
 	if (cli_count(c, "crawl") > 0) {
 		d->crawls = ARENA_NEW(&c->arena, char *);
@@ -261,13 +277,10 @@ find_crawls(struct dump *d, struct cli *c)
 		return OK;
 	}
 	l.local = d->local;
-	enum err e = remote_ask(&d->remote, "ListCrawls", &l, &answer,
+	enum err e = remote_each(&d->remote, "ListCrawls", &l, keep_crawls, d,
 	    &d->why);
-	if (e == OK) {
-		d->crawls = ((Urlfrontier__StringList *)answer)->values;
-		d->crawls_n = ((Urlfrontier__StringList *)answer)->n_values;
-	}
-	return e;
+	return e == OK && d->crawls == NULL ? why(&d->why, ERR_IO,
+	    "ListCrawls: no answer came") : e;
 }
 
 static int

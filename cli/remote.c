@@ -402,38 +402,3 @@ remote_each(struct remote *far, const char *rpc, const void *question,
 		return ERR_CLOSED;
 	return k.why.err == OK ? OK : why(w, k.why.err, "%s", k.why.text);
 }
-
-struct one {
-	struct remote *remote;
-	void *answer;
-};
-
-/* The same once more, where it may stay. */
-static bool
-keep(void *arg, const void *message)
-{
-	struct one *one = arg;
-	const ProtobufCMessage *m = message;
-	struct arena *a = &one->remote->cli->arena;
-	ProtobufCAllocator memory = { take, give_back, a };
-	size_t n = protobuf_c_message_get_packed_size(m);
-	uint8_t *bytes = (uint8_t *)arena_bytes(a, n);
-
-	protobuf_c_message_pack(m, bytes);
-	one->answer = protobuf_c_message_unpack(m->descriptor, &memory, n,
-	    bytes);
-	return true;
-}
-
-enum err
-remote_ask(struct remote *far, const char *rpc, const void *question,
-    void **answer, struct why *w)
-{
-	struct one one = { far, NULL };
-	enum err e = remote_each(far, rpc, question, keep, &one, w);
-
-	if (e == OK && one.answer == NULL)
-		e = why(w, ERR_IO, "%s: no answer came", rpc);
-	*answer = one.answer;
-	return e;
-}

@@ -1,8 +1,8 @@
 /*
  * remote -- a server of URL Frontier: connections to it, calls over them.
  *
- *     remote_open() ─► remote_ask(), remote_each()   one after the other
- *                   ─► remote_begin() ... events     some at once
+ *     remote_open() ─► remote_each()               one after the other
+ *                   ─► remote_begin() ... events   some at once
  *     remote_close()
  *
  * Thread: the main one.
@@ -90,14 +90,9 @@ void remote_stop(struct remote_call *);
 void remote_call_free(struct remote_call *);
 
 /*
- * One question, one answer, which lies in the cli's arena.  Errors: the
- * server's, in the nearest words of ours; UNREACHED when it is lost.
- */
-MUST_USE enum err remote_ask(struct remote *, const char *rpc,
-    const void *question, void **answer, struct why *);
-/*
- * One question, many answers; each() says false when it wants no more, and then
- * the result is CLOSED.
+ * One question, one answer or many; each() says false when it wants no more,
+ * and then the result is CLOSED.  Errors: the server's, in the nearest words of
+ * ours; UNREACHED when it is lost.
  */
 MUST_USE enum err remote_each(struct remote *, const char *rpc,
     const void *question, bool (*each)(void *arg, const void *message),
