@@ -145,23 +145,6 @@ call(struct cli *c, void *message, bool stream,
 	return e == OK || e == ERR_CLOSED ? 0 : cli_fail(&a.why);
 }
 
-/* ---- Rows of options that several verbs have ----------------------------- */
-
-static const struct option_row crawl_rows[] = {
-	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_LOCAL(OPTION_ROW)
-	FRONTIER_COMMON(OPTION_ROW)
-};
-static const struct option_row queue_rows[] = {
-	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_KEY(OPTION_ROW)
-	FRONTIER_LOCAL(OPTION_ROW) FRONTIER_COMMON(OPTION_ROW)
-};
-static const struct option_row node_rows[] = {
-	FRONTIER_LOCAL(OPTION_ROW) FRONTIER_COMMON(OPTION_ROW)
-};
-static const struct option_row nodes_rows[] = { FRONTIER_COMMON(OPTION_ROW) };
-
-/* ---- Orders -------------------------------------------------------------- */
-
 static void
 put_done(struct answers *a, const void *message)
 {
@@ -186,121 +169,6 @@ put_deleted(struct answers *a, const void *message)
 {
 	put_number(a, message, "URLs deleted");
 }
-
-static const struct option_row delay_rows[] = {
-	OPTION_ROW(DELAY, "delay", 'd', "SECONDS", NUMBER, 0, UINT32_MAX,
-	    "the delay")
-	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_KEY(OPTION_ROW)
-	FRONTIER_LOCAL(OPTION_ROW) FRONTIER_COMMON(OPTION_ROW)
-};
-
-const struct option_verb frontier_setdelay_verb = {
-	"frontier SetDelay", NULL, 0, 0,
-	"Set the seconds between two servings of a queue",
-	"Without -k the default of all queues that have no delay of their "
-	"own is set.\n" FRONTIER_CODES,
-	delay_rows, ARRAY_LEN(delay_rows)
-};
-
-static const struct option_row block_rows[] = {
-	OPTION_ROW(UNTIL, "until", 'u', "TIME", NUMBER, 0, INT64_MAX,
-	    "seconds since 1970-01-01T00:00:00Z; 0 ends the block")
-	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_KEY(OPTION_ROW)
-	FRONTIER_LOCAL(OPTION_ROW) FRONTIER_COMMON(OPTION_ROW)
-};
-
-const struct option_verb frontier_blockqueueuntil_verb = {
-	"frontier BlockQueueUntil", NULL, 0, 0,
-	"Serve nothing of a queue until a date", FRONTIER_CODES,
-	block_rows, ARRAY_LEN(block_rows)
-};
-
-static const struct option_row limit_rows[] = {
-	OPTION_ROW(LIMIT, "limit", 'l', "N", NUMBER, 0, UINT32_MAX,
-	    "completed URLs; 0 lifts the limit (0)")
-	OPTION_ROW(LOCAL, "local", 0, NULL, FLAG, 0, 0,
-	    "only the node that is asked, not its cluster")
-	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_KEY(OPTION_ROW)
-	FRONTIER_COMMON(OPTION_ROW)
-};
-
-const struct option_verb frontier_setcrawllimit_verb = {
-	"frontier SetCrawlLimit", NULL, 0, 0,
-	"Serve a queue until so many of its URLs are completed",
-	FRONTIER_CODES, limit_rows, ARRAY_LEN(limit_rows)
-};
-
-static const struct option_row level_rows[] = {
-	OPTION_ROW(PACKAGE, "package", 'p', "NAME", TEXT, 0, 0,
-	    "a module of Argiope, or a package of Java")
-	OPTION_ROW(LEVEL, "level", 'l', "TRACE|DEBUG|INFO|WARN|ERROR",
-	    CHOICE, 0, 0, "from which level on (DEBUG)")
-	OPTION_ROW(LOCAL, "local", 0, NULL, FLAG, 0, 0,
-	    "only the node that is asked, not its cluster")
-	FRONTIER_COMMON(OPTION_ROW)
-};
-
-const struct option_verb frontier_setloglevel_verb = {
-	"frontier SetLogLevel", NULL, 0, 0,
-	"Set how much the server logs, until it restarts", FRONTIER_CODES,
-	level_rows, ARRAY_LEN(level_rows)
-};
-
-static const struct option_row purge_rows[] = {
-	OPTION_ROW(DAYS, "days", 'd', "N", NUMBER, 0, UINT32_MAX,
-	    "those that were created more than N days ago")
-	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_KEY(OPTION_ROW)
-	FRONTIER_COMMON(OPTION_ROW)
-};
-
-const struct option_verb frontier_purgeurls_verb = {
-	"frontier PurgeURLs", NULL, 0, 0,
-	"Delete the old URLs of a queue or a crawl", FRONTIER_CODES,
-	purge_rows, ARRAY_LEN(purge_rows)
-};
-
-const struct option_verb frontier_deletequeue_verb = {
-	"frontier DeleteQueue", NULL, 0, 0,
-	"Delete a queue with all its URLs", FRONTIER_CODES,
-	queue_rows, ARRAY_LEN(queue_rows)
-};
-
-const struct option_verb frontier_deletecrawl_verb = {
-	"frontier DeleteCrawl", NULL, 0, 0,
-	"Delete a crawl with all its queues", FRONTIER_CODES,
-	crawl_rows, ARRAY_LEN(crawl_rows)
-};
-
-const struct option_verb frontier_setactive_verb = {
-	"frontier SetActive", "true|false", 1, 1,
-	"Let GetURLs serve URLs, or not",
-	"While a frontier is not active GetURLs gets nothing; URLs are taken "
-	"as before.\n" FRONTIER_CODES,
-	node_rows, ARRAY_LEN(node_rows)
-};
-
-int
-frontier_setactive_run(struct cli *c)
-{
-	struct str word = str_of(c->options.operands[0]);
-	Urlfrontier__Active *a = question(c);
-	struct why w = WHY_INIT;
-
-	a->state = str_eq_nocase(word, STR("true"));
-	if (a->state || str_eq_nocase(word, STR("false")))
-		return call(c, a, false, put_done);
-	(void)why(&w, ERR_USAGE, "frontier SetActive %.40s: must be true or "
-	    "false", word.p);
-	return cli_fail(&w);
-}
-
-/* ---- Questions ----------------------------------------------------------- */
-
-const struct option_verb frontier_getstats_verb = {
-	"frontier GetStats", NULL, 0, 0,
-	"Print the counts of a crawl, or of a queue", FRONTIER_CODES,
-	queue_rows, ARRAY_LEN(queue_rows)
-};
 
 static void
 stats_json(struct buf *b, const Urlfrontier__Stats *s)
@@ -347,12 +215,6 @@ put_stats(struct answers *a, const void *message)
 	}
 }
 
-const struct option_verb frontier_getactive_verb = {
-	"frontier GetActive", NULL, 0, 0,
-	"Print whether GetURLs serves URLs", FRONTIER_CODES,
-	node_rows, ARRAY_LEN(node_rows)
-};
-
 static void
 put_active(struct answers *a, const void *message)
 {
@@ -361,22 +223,6 @@ put_active(struct answers *a, const void *message)
 	buf_printf(&a->lines, a->json ? "{\"state\":%s}\n" : "Active: %s\n",
 	    state ? "true" : "false");
 }
-
-static const struct option_row status_rows[] = {
-	OPTION_ROW(URL, "url", 'u', "URL", TEXT, 0, 0, "the URL")
-	OPTION_ROW(DATES, "parsedate", 'p', NULL, FLAG, 0, 0,
-	    "dates as they are here, not as seconds since 1970")
-	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_KEY(OPTION_ROW)
-	FRONTIER_COMMON(OPTION_ROW)
-};
-
-const struct option_verb frontier_geturlstatus_verb = {
-	"frontier GetURLStatus", NULL, 0, 0,
-	"Print what is known of a URL",
-	"The URL, a semicolon, and the date from which it is served; 0: it is "
-	"completed. With --json the whole record.\n" FRONTIER_CODES,
-	status_rows, ARRAY_LEN(status_rows)
-};
 
 static void
 put_item(struct answers *a, const void *message)
@@ -395,37 +241,11 @@ put_item(struct answers *a, const void *message)
 	buf_put_char(&a->lines, '\n');
 }
 
-static const struct option_row count_rows[] = {
-	OPTION_ROW(FILTER, "filter", 'f', "TEXT", TEXT, 0, 0,
-	    "only URLs that contain TEXT")
-	OPTION_ROW(IGNORE_CASE, "ignore-case", 'i', NULL, FLAG, 0, 0,
-	    "whatever the case of its letters")
-	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_KEY(OPTION_ROW)
-	FRONTIER_LOCAL(OPTION_ROW) FRONTIER_COMMON(OPTION_ROW)
-};
-
-const struct option_verb frontier_counturls_verb = {
-	"frontier CountURLs", NULL, 0, 0,
-	"Count the URLs of a crawl or a queue", FRONTIER_CODES,
-	count_rows, ARRAY_LEN(count_rows)
-};
-
 static void
 put_counted(struct answers *a, const void *message)
 {
 	put_number(a, message, "URLs in frontier");
 }
-
-const struct option_verb frontier_listnodes_verb = {
-	"frontier ListNodes", NULL, 0, 0,
-	"List the nodes of the cluster", FRONTIER_CODES,
-	nodes_rows, ARRAY_LEN(nodes_rows)
-};
-const struct option_verb frontier_listcrawls_verb = {
-	"frontier ListCrawls", NULL, 0, 0,
-	"List the crawls that have a queue", FRONTIER_CODES,
-	node_rows, ARRAY_LEN(node_rows)
-};
 
 /* One a line; or as JSON's array `values`, the first member of an object. */
 static void
@@ -453,28 +273,6 @@ put_list(struct answers *a, const void *message)
 	buf_put_text(&a->lines, a->json ? "}\n" : "");
 }
 
-static const struct option_row queues_rows[] = {
-	OPTION_ROW(NUMBER, "number", 'n', "N", NUMBER, 1, UINT32_MAX,
-	    "at most N queues, or N a page (100)")
-	OPTION_ROW(START, "start", 's', "N", NUMBER, 0, UINT32_MAX,
-	    "leave out the first N (0)")
-	OPTION_ROW(INACTIVE, "include-inactive", 'i', NULL, FLAG, 0, 0,
-	    "also those that are blocked or have nothing left")
-	OPTION_ROW(OUTPUT, "output", 'o', "FILE", PATH, 0, 0,
-	    "write all of them to FILE, page by page")
-	FRONTIER_CRAWL(OPTION_ROW)
-	FRONTIER_LOCAL(OPTION_ROW) FRONTIER_COMMON(OPTION_ROW)
-};
-
-const struct option_verb frontier_listqueues_verb = {
-	"frontier ListQueues", NULL, 0, 0,
-	"List the queues of a crawl",
-	"One key a line; with --json one object for each page. With --output "
-	"pages are asked for until one is empty; a FILE whose name ends in "
-	".gz is packed.\n" FRONTIER_CODES,
-	queues_rows, ARRAY_LEN(queues_rows)
-};
-
 static void
 put_queues(struct answers *a, const void *message)
 {
@@ -499,6 +297,221 @@ put_queues(struct answers *a, const void *message)
 	buf_put_text(&a->lines, "}\n");
 }
 
+static void
+put_info(struct answers *a, const void *message)
+{
+	const Urlfrontier__URLInfo *info = message;
+
+	if (a->json)
+		interchange_put_info(&a->lines, info);
+	else
+		frontier_out_text(&a->out, &a->lines, info->url);
+	buf_put_char(&a->lines, '\n');
+}
+
+/* ---- What all verbs do --------------------------------------------------- */
+
+static int
+run(struct cli *c, bool stream, void (*put)(struct answers *, const void *),
+    const char *const *wanted)
+{
+	struct why w = WHY_INIT;
+
+	for (; *wanted != NULL; wanted++)
+		if (frontier_wants(c, *wanted, &w) != OK)
+			return cli_fail(&w);
+	return call(c, question(c), stream, put);
+}
+
+/*
+ * A verb: its name, the call's, its help and options; whether a stream answers,
+ * put(), and options that must be given, or NULL.
+ */
+#define CALL(verb, rpc, summary, about, rows, stream, put, ...)              \
+	const struct option_verb frontier_##verb##_verb = {                  \
+		"frontier " rpc, NULL, 0, 0, summary, about,                 \
+		rows, ARRAY_LEN(rows)                                        \
+	};                                                                   \
+	int                                                                  \
+	frontier_##verb##_run(struct cli *c)                                 \
+	{                                                                    \
+		return run(c, stream, put,                                   \
+		    (const char *const[]){ __VA_ARGS__, NULL });             \
+	}
+
+/* ---- Verbs --------------------------------------------------------------- */
+
+static const struct option_row crawl_rows[] = {
+	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_LOCAL(OPTION_ROW)
+	FRONTIER_COMMON(OPTION_ROW)
+};
+
+static const struct option_row queue_rows[] = {
+	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_KEY(OPTION_ROW)
+	FRONTIER_LOCAL(OPTION_ROW) FRONTIER_COMMON(OPTION_ROW)
+};
+
+static const struct option_row node_rows[] = {
+	FRONTIER_LOCAL(OPTION_ROW) FRONTIER_COMMON(OPTION_ROW)
+};
+static const struct option_row nodes_rows[] = { FRONTIER_COMMON(OPTION_ROW) };
+
+static const struct option_row delay_rows[] = {
+	OPTION_ROW(DELAY, "delay", 'd', "SECONDS", NUMBER, 0, UINT32_MAX,
+	    "the delay")
+	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_KEY(OPTION_ROW)
+	FRONTIER_LOCAL(OPTION_ROW) FRONTIER_COMMON(OPTION_ROW)
+};
+
+CALL(setdelay, "SetDelay",
+    "Set the seconds between two servings of a queue",
+    "Without -k the default of all queues that have no delay of their "
+    "own is set.\n" FRONTIER_CODES,
+    delay_rows, false, put_done, "delay")
+
+static const struct option_row block_rows[] = {
+	OPTION_ROW(UNTIL, "until", 'u', "TIME", NUMBER, 0, INT64_MAX,
+	    "seconds since 1970-01-01T00:00:00Z; 0 ends the block")
+	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_KEY(OPTION_ROW)
+	FRONTIER_LOCAL(OPTION_ROW) FRONTIER_COMMON(OPTION_ROW)
+};
+
+CALL(blockqueueuntil, "BlockQueueUntil",
+    "Serve nothing of a queue until a date", FRONTIER_CODES,
+    block_rows, false, put_done, "until", "key")
+
+static const struct option_row limit_rows[] = {
+	OPTION_ROW(LIMIT, "limit", 'l', "N", NUMBER, 0, UINT32_MAX,
+	    "completed URLs; 0 lifts the limit (0)")
+	OPTION_ROW(LOCAL, "local", 0, NULL, FLAG, 0, 0,
+	    "only the node that is asked, not its cluster")
+	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_KEY(OPTION_ROW)
+	FRONTIER_COMMON(OPTION_ROW)
+};
+
+CALL(setcrawllimit, "SetCrawlLimit",
+    "Serve a queue until so many of its URLs are completed", FRONTIER_CODES,
+    limit_rows, false, put_done, NULL)
+
+static const struct option_row level_rows[] = {
+	OPTION_ROW(PACKAGE, "package", 'p', "NAME", TEXT, 0, 0,
+	    "a module of Argiope, or a package of Java")
+	OPTION_ROW(LEVEL, "level", 'l', "TRACE|DEBUG|INFO|WARN|ERROR",
+	    CHOICE, 0, 0, "from which level on (DEBUG)")
+	OPTION_ROW(LOCAL, "local", 0, NULL, FLAG, 0, 0,
+	    "only the node that is asked, not its cluster")
+	FRONTIER_COMMON(OPTION_ROW)
+};
+
+CALL(setloglevel, "SetLogLevel",
+    "Set how much the server logs, until it restarts", FRONTIER_CODES,
+    level_rows, false, put_done, "package")
+
+static const struct option_row purge_rows[] = {
+	OPTION_ROW(DAYS, "days", 'd', "N", NUMBER, 0, UINT32_MAX,
+	    "those that were created more than N days ago")
+	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_KEY(OPTION_ROW)
+	FRONTIER_COMMON(OPTION_ROW)
+};
+
+CALL(purgeurls, "PurgeURLs",
+    "Delete the old URLs of a queue or a crawl", FRONTIER_CODES,
+    purge_rows, false, put_deleted, "days")
+
+CALL(deletequeue, "DeleteQueue",
+    "Delete a queue with all its URLs", FRONTIER_CODES,
+    queue_rows, false, put_deleted, "key")
+
+CALL(deletecrawl, "DeleteCrawl",
+    "Delete a crawl with all its queues", FRONTIER_CODES,
+    crawl_rows, false, put_deleted, NULL)
+
+const struct option_verb frontier_setactive_verb = {
+	"frontier SetActive", "true|false", 1, 1,
+	"Let GetURLs serve URLs, or not",
+	"While a frontier is not active GetURLs gets nothing; URLs are taken "
+	"as before.\n" FRONTIER_CODES,
+	node_rows, ARRAY_LEN(node_rows)
+};
+
+int
+frontier_setactive_run(struct cli *c)
+{
+	struct str word = str_of(c->options.operands[0]);
+	Urlfrontier__Active *a = question(c);
+	struct why w = WHY_INIT;
+
+	a->state = str_eq_nocase(word, STR("true"));
+	if (a->state || str_eq_nocase(word, STR("false")))
+		return call(c, a, false, put_done);
+	(void)why(&w, ERR_USAGE, "frontier SetActive %.40s: must be true or "
+	    "false", word.p);
+	return cli_fail(&w);
+}
+
+CALL(getstats, "GetStats",
+    "Print the counts of a crawl, or of a queue", FRONTIER_CODES,
+    queue_rows, false, put_stats, NULL)
+
+CALL(getactive, "GetActive",
+    "Print whether GetURLs serves URLs", FRONTIER_CODES,
+    node_rows, false, put_active, NULL)
+
+static const struct option_row status_rows[] = {
+	OPTION_ROW(URL, "url", 'u', "URL", TEXT, 0, 0, "the URL")
+	OPTION_ROW(DATES, "parsedate", 'p', NULL, FLAG, 0, 0,
+	    "dates as they are here, not as seconds since 1970")
+	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_KEY(OPTION_ROW)
+	FRONTIER_COMMON(OPTION_ROW)
+};
+
+CALL(geturlstatus, "GetURLStatus",
+    "Print what is known of a URL",
+    "The URL, a semicolon, and the date from which it is served; 0: it is "
+    "completed. With --json the whole record.\n" FRONTIER_CODES,
+    status_rows, false, put_item, "url")
+
+static const struct option_row count_rows[] = {
+	OPTION_ROW(FILTER, "filter", 'f', "TEXT", TEXT, 0, 0,
+	    "only URLs that contain TEXT")
+	OPTION_ROW(IGNORE_CASE, "ignore-case", 'i', NULL, FLAG, 0, 0,
+	    "whatever the case of its letters")
+	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_KEY(OPTION_ROW)
+	FRONTIER_LOCAL(OPTION_ROW) FRONTIER_COMMON(OPTION_ROW)
+};
+
+CALL(counturls, "CountURLs",
+    "Count the URLs of a crawl or a queue", FRONTIER_CODES,
+    count_rows, false, put_counted, NULL)
+
+CALL(listnodes, "ListNodes",
+    "List the nodes of the cluster", FRONTIER_CODES,
+    nodes_rows, false, put_list, NULL)
+
+CALL(listcrawls, "ListCrawls",
+    "List the crawls that have a queue", FRONTIER_CODES,
+    node_rows, false, put_list, NULL)
+
+static const struct option_row queues_rows[] = {
+	OPTION_ROW(NUMBER, "number", 'n', "N", NUMBER, 1, UINT32_MAX,
+	    "at most N queues, or N a page (100)")
+	OPTION_ROW(START, "start", 's', "N", NUMBER, 0, UINT32_MAX,
+	    "leave out the first N (0)")
+	OPTION_ROW(INACTIVE, "include-inactive", 'i', NULL, FLAG, 0, 0,
+	    "also those that are blocked or have nothing left")
+	OPTION_ROW(OUTPUT, "output", 'o', "FILE", PATH, 0, 0,
+	    "write all of them to FILE, page by page")
+	FRONTIER_CRAWL(OPTION_ROW)
+	FRONTIER_LOCAL(OPTION_ROW) FRONTIER_COMMON(OPTION_ROW)
+};
+
+CALL(listqueues, "ListQueues",
+    "List the queues of a crawl",
+    "One key a line; with --json one object for each page. With --output "
+    "pages are asked for until one is empty; a FILE whose name ends in "
+    ".gz is packed.\n" FRONTIER_CODES,
+    queues_rows, true, put_queues, NULL)
+
 static const struct option_row urls_rows[] = {
 	OPTION_ROW(NUMBER, "number", 'n', "N", NUMBER, 1, UINT32_MAX,
 	    "at most N URLs (100)")
@@ -518,14 +531,12 @@ static const struct option_row urls_rows[] = {
 	FRONTIER_SERVER(OPTION_ROW) OPTION_COMMON_LONG(OPTION_ROW)
 };
 
-const struct option_verb frontier_listurls_verb = {
-	"frontier ListURLs", NULL, 0, 0,
-	"List the URLs of a crawl or a queue",
-	"A URL a line, a semicolon, and the date from which it is served; 0: "
-	"it is completed. With --json the whole record, as PutURLs reads it. "
-	"A FILE whose name ends in .gz is packed.\n" FRONTIER_CODES,
-	urls_rows, ARRAY_LEN(urls_rows)
-};
+CALL(listurls, "ListURLs",
+    "List the URLs of a crawl or a queue",
+    "A URL a line, a semicolon, and the date from which it is served; 0: "
+    "it is completed. With --json the whole record, as PutURLs reads it. "
+    "A FILE whose name ends in .gz is packed.\n" FRONTIER_CODES,
+    urls_rows, true, put_item, NULL)
 
 static const struct option_row get_rows[] = {
 	OPTION_ROW(URLS, "max-urls", 'm', "N", NUMBER, 0, UINT32_MAX,
@@ -548,18 +559,6 @@ const struct option_verb frontier_geturls_verb = {
 	get_rows, ARRAY_LEN(get_rows)
 };
 
-static void
-put_info(struct answers *a, const void *message)
-{
-	const Urlfrontier__URLInfo *info = message;
-
-	if (a->json)
-		interchange_put_info(&a->lines, info);
-	else
-		frontier_out_text(&a->out, &a->lines, info->url);
-	buf_put_char(&a->lines, '\n');
-}
-
 int
 frontier_geturls_run(struct cli *c)
 {
@@ -573,44 +572,3 @@ frontier_geturls_run(struct cli *c)
 	}
 	return call(c, p, true, put_info);
 }
-
-/* ---- What the other verbs do --------------------------------------------- */
-
-/* Verb, whether a stream answers, put(), and options that must be given. */
-#define CALLS(X)                                                             \
-	X(setdelay, false, put_done, "delay")                                \
-	X(blockqueueuntil, false, put_done, "until", "key")                  \
-	X(setcrawllimit, false, put_done, NULL)                              \
-	X(setloglevel, false, put_done, "package")                           \
-	X(purgeurls, false, put_deleted, "days")                             \
-	X(deletequeue, false, put_deleted, "key")                            \
-	X(deletecrawl, false, put_deleted, NULL)                             \
-	X(getstats, false, put_stats, NULL)                                  \
-	X(getactive, false, put_active, NULL)                                \
-	X(geturlstatus, false, put_item, "url")                              \
-	X(counturls, false, put_counted, NULL)                               \
-	X(listnodes, false, put_list, NULL)                                  \
-	X(listcrawls, false, put_list, NULL)                                 \
-	X(listqueues, true, put_queues, NULL)                                \
-	X(listurls, true, put_item, NULL)
-
-static int
-run(struct cli *c, bool stream, void (*put)(struct answers *, const void *),
-    const char *const *wanted)
-{
-	struct why w = WHY_INIT;
-
-	for (; *wanted != NULL; wanted++)
-		if (frontier_wants(c, *wanted, &w) != OK)
-			return cli_fail(&w);
-	return call(c, question(c), stream, put);
-}
-
-#define CALL_RUN(verb, stream, put, ...)                                     \
-	int                                                                  \
-	frontier_##verb##_run(struct cli *c)                                 \
-	{                                                                    \
-		return run(c, stream, put,                                   \
-		    (const char *const[]){ __VA_ARGS__, NULL });             \
-	}
-CALLS(CALL_RUN)
