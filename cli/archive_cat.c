@@ -110,12 +110,11 @@ print_part(struct cli *c, const struct archive_file *file, const char *path,
 	return archive_cat(path, offset, part, limits, stdout, damage, w);
 }
 
-int
-archive_cat_run(struct cli *c)
+enum err
+archive_cat_run(struct cli *c, struct why *w)
 {
 	enum http_damage damage = HTTP_FINE;
 	struct archive_found at = { 0 };
-	struct why w = WHY_INIT;
 	const char *path = c->options.operands[0];
 	uint64_t offset = 0;
 	enum err e = OK;
@@ -123,16 +122,15 @@ archive_cat_run(struct cli *c)
 	if (cli_count(c, "offset") > 0) {
 		offset = (uint64_t)cli_number(c, "offset", 0);
 	} else {
-		e = find(c, &at, &w);
+		e = find(c, &at, w);
 		if (e == OK) {
 			path = at.file->path;
 			offset = at.offset;
 		}
 	}
 	if (e == OK)
-		e = print_part(c, at.file, path, offset, &damage, &w);
+		e = print_part(c, at.file, path, offset, &damage, w);
 	if (e != OK)
-		return ferror(stdout) ? cli_end(0) : cli_fail(&w);
-	e = report_damage(c, damage, &w);
-	return e == OK ? 0 : cli_fail(&w);
+		return ferror(stdout) ? OK : e;
+	return report_damage(c, damage, w);
 }

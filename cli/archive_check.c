@@ -34,9 +34,9 @@ const struct option_verb archive_check_verb = {
 };
 
 struct checking {
-	bool json, quiet;
+	struct cli *cli;
+	bool quiet;
 	struct archive_check_counts *counts;
-	struct buf line;
 };
 
 static void
@@ -46,13 +46,13 @@ found(void *arg, const struct archive_finding *f)
 
 	if (k->quiet)
 		return;
-	if (k->json) {
-		archive_finding_json(f, &k->line);
-		buf_put_char(&k->line, '\n');
+	if (cli_json(k->cli)) {
+		archive_finding_json(f, &k->cli->out);
+		buf_put_char(&k->cli->out, '\n');
 	} else {
-		archive_finding_text(f, &k->line);
+		archive_finding_text(f, &k->cli->out);
 	}
-	cli_put(&k->line);
+	cli_put(&k->cli->out);
 }
 
 /* A finished file is not as the data directory recorded it. */
@@ -103,35 +103,33 @@ report_moved(struct checking *k, const struct archive_catalogue *c)
 		moved_file(k, c->gone[i].path, c->gone[i].place, false);
 }
 
-int
-archive_check_run(struct cli *c)
+enum err
+archive_check_run(struct cli *c, struct why *w)
 {
-	struct checking k = { .json = cli_json(c),
-	    .quiet = cli_count(c, "quiet") > 0 };
+	struct checking k = { .cli = c, .quiet = cli_count(c, "quiet") > 0 };
 	struct archive_check_options o = { .strict = cli_count(c, "strict") >
 	    0, .finding = found, .arg = &k };
 	struct archive_check_counts counts = { 0 };
 	struct archive_catalogue files = { .n = 0 };
-	struct why w = WHY_INIT;
 
-	enum err e = archive_files(c, 0, true, &files, &w);
+	enum err e = archive_files(c, 0, true, &files, w);
 	if (e == OK)
-		e = archive_check(&files, &o, &counts, &w);
+		e = archive_check(&files, &o, &counts, w);
 	k.counts = &counts;
 	if (e == OK)
 		report_moved(&k, &files);
 	if (e == OK && c->options.operands_n == 0)
-		e = audit_archive(c->data_dir, lost_file, &k, &w);
+		e = audit_archive(c->data_dir, lost_file, &k, w);
 	if (e == ERR_ABSENT && files.n + files.gone_n > 0) {
-		w = (struct why)WHY_INIT;
+		*w = (struct why)WHY_INIT;
 		e = OK;
 	}
-	if (e == OK && k.json) {
-		archive_check_json(&counts, &k.line);
-		buf_put_char(&k.line, '\n');
+	if (e == OK && cli_json(c)) {
+		archive_check_json(&counts, &c->out);
+		buf_put_char(&c->out, '\n');
 	} else if (e == OK) {
-		archive_check_text(&counts, &k.line);
+		archive_check_text(&counts, &c->out);
 	}
-	cli_put(&k.line);
-	return e == OK ? archive_check_exit(&counts, o.strict) : cli_fail(&w);
+	c->code = archive_check_exit(&counts, o.strict);
+	return e;
 }

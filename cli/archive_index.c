@@ -29,27 +29,24 @@ print(void *arg, struct str line, struct why *w)
 	return ferror(stdout) ? why(w, ERR_CLOSED, "nobody reads") : OK;
 }
 
-int
-archive_index_run(struct cli *c)
+enum err
+archive_index_run(struct cli *c, struct why *w)
 {
 	const char *path = cli_text(c, "output", NULL);
 	struct archive_index_counts counts = { 0 };
 	struct archive_catalogue files;
-	struct why w = WHY_INIT;
 
-	enum err e = archive_files(c, 0, false, &files, &w);
+	enum err e = archive_files(c, 0, false, &files, w);
 	if (e == OK)
 		archive_files_gone(&files);
 	if (e == OK && path != NULL)
-		e = archive_index_file(&files, path, &counts, &w);
+		e = archive_index_file(&files, path, &counts, w);
 	else if (e == OK)
 		e = archive_index(&files, archive_scratch(c),
-		    SORT_BYTES_MAX_DEFAULT, print, NULL, &counts, &w);
-	if (e == ERR_CLOSED)
-		return 0;
+		    SORT_BYTES_MAX_DEFAULT, print, NULL, &counts, w);
 	if (e == OK && counts.damaged > 0)
-		e = why(&w, ERR_CORRUPT, "%llu damaged records have no line; "
+		e = why(w, ERR_CORRUPT, "%llu damaged records have no line; "
 		    "argiope archive check tells which",
 		    (unsigned long long)counts.damaged);
-	return e == OK ? 0 : cli_fail(&w);
+	return e == ERR_CLOSED ? OK : e;
 }

@@ -27,9 +27,9 @@ const struct option_verb archive_ls_verb = {
 };
 
 struct ls {
-	bool all, json;
+	struct cli *cli;
+	bool all;
 	uint64_t damaged;
-	struct buf line;
 };
 
 static bool
@@ -48,25 +48,25 @@ print(void *arg, const struct archive_row *r, struct why *w)
 		ls->damaged++;
 	else if (!ls->all && !is_answer(r))
 		return OK;
-	if (ls->json) {
-		archive_row_json(r, &ls->line);
-		buf_put_char(&ls->line, '\n');
+	if (cli_json(ls->cli)) {
+		archive_row_json(r, &ls->cli->out);
+		buf_put_char(&ls->cli->out, '\n');
 	} else {
-		archive_row_text(r, &ls->line);
+		archive_row_text(r, &ls->cli->out);
 	}
-	cli_put(&ls->line);
+	cli_put(&ls->cli->out);
 	/* Who reads `ls | head` has seen enough. */
 	return ferror(stdout) ? why(w, ERR_CLOSED, "nobody reads") : OK;
 }
 
 static void
-print_moved(struct ls *ls, const char *path, const char *place,
+print_moved(struct cli *c, const char *path, const char *place,
     bool readable)
 {
 	struct str name = archive_base_name(str_of(path));
-	struct buf *b = &ls->line;
+	struct buf *b = &c->out;
 
-	if (ls->json) {
+	if (cli_json(c)) {
 		buf_put_char(b, '{');
 		json_str(b, "file", name);
 		json_str(b, "moved_to", str_of(place));
@@ -79,36 +79,32 @@ print_moved(struct ls *ls, const char *path, const char *place,
 		buf_put_text(b, readable ? "\n" : ", where it cannot be "
 		    "read\n");
 	}
-	cli_put(b);
 }
 
 static void
-print_all_moved(struct ls *ls, const struct archive_catalogue *c)
+print_all_moved(struct cli *c, const struct archive_catalogue *files)
 {
-	for (size_t i = 0; i < c->n; i++)
-		if (c->files[i].moved_from != NULL)
-			print_moved(ls, c->files[i].moved_from,
-			    c->files[i].path, true);
-	for (size_t i = 0; i < c->gone_n; i++)
-		print_moved(ls, c->gone[i].path, c->gone[i].place, false);
+	for (size_t i = 0; i < files->n; i++)
+		if (files->files[i].moved_from != NULL)
+			print_moved(c, files->files[i].moved_from,
+			    files->files[i].path, true);
+	for (size_t i = 0; i < files->gone_n; i++)
+		print_moved(c, files->gone[i].path, files->gone[i].place,
+		    false);
 }
 
-int
-archive_ls_run(struct cli *c)
+enum err
+archive_ls_run(struct cli *c, struct why *w)
 {
-	struct ls ls = { .all = cli_count(c, "all") > 0, .json = cli_json(c) };
+	struct ls ls = { .cli = c, .all = cli_count(c, "all") > 0 };
 	struct archive_catalogue files;
-	struct why w = WHY_INIT;
 
-	enum err e = archive_files(c, 0, true, &files, &w);
+	enum err e = archive_files(c, 0, true, &files, w);
 	if (e == OK)
-		e = archive_rows(&files, print, &ls, &w);
+		e = archive_rows(&files, print, &ls, w);
 	if (e == OK)
-		print_all_moved(&ls, &files);
-	buf_free(&ls.line);
-	if (e == ERR_CLOSED)
-		return 0;
-	if (e != OK)
-		return cli_fail(&w);
-	return ls.damaged > 0 ? err_exit(ERR_CORRUPT) : 0;
+		print_all_moved(c, &files);
+	if (e == OK && ls.damaged > 0)
+		c->code = err_exit(ERR_CORRUPT);
+	return e == ERR_CLOSED ? OK : e;
 }

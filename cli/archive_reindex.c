@@ -56,8 +56,7 @@ const struct option_verb archive_reindex_verb = {
 };
 
 struct reindexing {
-	bool json;
-	struct buf line;
+	struct cli *cli;
 	bool any;
 	uint32_t crawl;              /* whose captures are being told */
 	uint64_t captures, last;
@@ -68,18 +67,16 @@ end_crawl(struct reindexing *r)
 {
 	char one[FORMAT_MAX], two[FORMAT_MAX];
 
-	if (!r->any || r->json)
-		return;
-	buf_printf(&r->line, "crawl %u: %s captures, the last number is %s\n",
-	    r->crawl, format_count(r->captures, one),
-	    format_count(r->last, two));
-	cli_put(&r->line);
+	if (r->any && !cli_json(r->cli))
+		printf("crawl %u: %s captures, the last number is %s\n",
+		    r->crawl, format_count(r->captures, one),
+		    format_count(r->last, two));
 }
 
 static void
 put_json(struct reindexing *r, const struct archive_capture *c)
 {
-	struct buf *b = &r->line;
+	struct buf *b = &r->cli->out;
 	char iso[WALL_ISO_MAX], digest[DIGEST_TEXT_MAX];
 
 	wall_to_iso(c->start, iso);
@@ -118,75 +115,59 @@ captured(void *arg, const struct archive_capture *c, struct why *w)
 	r->crawl = c->crawl;
 	r->captures++;
 	r->last = c->seq;
-	if (r->json)
+	if (cli_json(r->cli))
 		put_json(r, c);
 	return ferror(stdout) ? why(w, ERR_CLOSED, "nobody reads") : OK;
 }
 
-static int
-verdict(uint64_t damaged, uint64_t missing, uint64_t repeated)
+static enum err
+verdict(const struct rebuild_counts *n, struct why *w)
 {
-	struct why w = WHY_INIT;
-
-	if (damaged > 0)
-		why(&w, ERR_CORRUPT, "%llu records are damaged, and %llu "
+	if (n->damaged > 0)
+		return why(w, ERR_CORRUPT, "%llu records are damaged, and %llu "
 		    "numbers are missing; argiope archive check shows where",
-		    (unsigned long long)damaged, (unsigned long long)missing);
-	else if (missing + repeated > 0)
-		why(&w, ERR_INPUT, "%llu numbers are missing and %llu are "
-		    "there twice; are all WARC files of the crawl here?",
-		    (unsigned long long)missing,
-		    (unsigned long long)repeated);
-	return w.err == OK ? 0 : cli_fail(&w);
+		    (unsigned long long)n->damaged,
+		    (unsigned long long)n->missing);
+	if (n->missing + n->repeated > 0)
+		return why(w, ERR_INPUT, "%llu numbers are missing and %llu "
+		    "are there twice; are all WARC files of the crawl here?",
+		    (unsigned long long)n->missing,
+		    (unsigned long long)n->repeated);
+	if (n->lost + n->gone > 0)
+		return why(w, ERR_INPUT, "%llu finished WARC files are missing "
+		    "or shorter than recorded, and %llu were moved to where "
+		    "they cannot be read; put them back and run it again",
+		    (unsigned long long)n->lost, (unsigned long long)n->gone);
+	return OK;
 }
 
-/* The exit code is that of missing numbers: there may be none. */
-static int
-files_lost(int code, uint64_t lost, uint64_t gone)
-{
-	struct why w = WHY_INIT;
-
-	if (code != 0 || lost + gone == 0)
-		return code;
-	why(&w, ERR_INPUT, "%llu finished WARC files are missing or shorter "
-	    "than recorded, and %llu were moved to where they cannot be read; "
-	    "put them back and run it again", (unsigned long long)lost,
-	    (unsigned long long)gone);
-	return cli_fail(&w);
-}
-
-static int
-list(struct cli *c)
+static enum err
+list(struct cli *c, struct why *w)
 {
 	static const struct archive_reindex_events events = {
 		.capture = captured };
-	struct reindexing r = { .json = cli_json(c) };
+	struct reindexing r = { .cli = c };
 	struct archive_reindex_counts counts = { 0 };
 	struct archive_catalogue files;
-	struct why w = WHY_INIT;
 
-	enum err e = archive_files(c, 0, false, &files, &w);
+	enum err e = archive_files(c, 0, false, &files, w);
 	if (e == OK)
 		e = archive_reindex(&files, archive_scratch(c),
-		    SORT_BYTES_MAX_DEFAULT, &events, &r, &counts, &w);
-	if (e == OK)
-		end_crawl(&r);
-	buf_free(&r.line);
-	if (e == ERR_CLOSED)
-		return 0;
+		    SORT_BYTES_MAX_DEFAULT, &events, &r, &counts, w);
 	if (e != OK)
-		return cli_fail(&w);
+		return e == ERR_CLOSED ? OK : e;
+	end_crawl(&r);
 	archive_files_gone(&files);
-	return files_lost(verdict(counts.damaged, counts.missing,
-	    counts.repeated), 0, files.gone_n);
+	return verdict(&(struct rebuild_counts){ .damaged = counts.damaged,
+	    .missing = counts.missing, .repeated = counts.repeated,
+	    .gone = files.gone_n }, w);
 }
 
 /* --- --rebuild ---------------------------------------------------------- */
 
 struct rebuilding {
+	struct cli *cli;
 	struct progress progress;
-	struct buf line;
-	bool json;
 	uint64_t waiting;            /* URLs of crawls that can go on */
 	uint64_t gaps, lost;
 };
@@ -251,13 +232,13 @@ static void
 told_crawl(void *arg, const struct crawl_view *v, struct str name)
 {
 	struct rebuilding *r = arg;
-	struct buf *b = &r->line;
+	struct buf *b = &r->cli->out;
 	char one[FORMAT_MAX], two[FORMAT_MAX];
 
 	progress_clear(&r->progress);
 	if (v->state == CRAWL_RUNNING)
 		r->waiting += v->counts.queued;
-	if (r->json) {
+	if (cli_json(r->cli)) {
 		buf_put_char(b, '{');
 		json_u64(b, "crawl", v->id);
 		json_str(b, "name", name);
@@ -325,34 +306,33 @@ find_dirs(struct cli *c, const char **dirs, size_t *n, struct why *w)
 }
 
 static void
-say_rest(struct rebuilding *r, const struct rebuild_counts *n,
-    const char *data_dir)
+say_count(struct rebuilding *r, uint64_t n, const char *what, const char *more)
 {
+	if (n > 0)
+		progress_say(&r->progress, "%s: %llu%s", what,
+		    (unsigned long long)n, more);
+}
+
+static void
+say_rest(struct rebuilding *r, const struct rebuild_counts *n)
+{
+	uint64_t unread = n->lost + n->gone;
+
 	if (n->finished > 0)
 		progress_say(&r->progress, "files that were being written: "
 		    "%llu; cut behind their last whole capture: %llu bytes",
 		    (unsigned long long)n->finished,
 		    (unsigned long long)n->cut_bytes);
-	if (n->damaged > GAPS_SHOWN)
-		progress_say(&r->progress, "further gaps: %llu; argiope "
-		    "archive check shows all of them",
-		    (unsigned long long)(n->damaged - GAPS_SHOWN));
-	if (n->lost + n->gone > GAPS_SHOWN)
-		progress_say(&r->progress, "further files that were not read: "
-		    "%llu", (unsigned long long)(n->lost + n->gone -
-		    GAPS_SHOWN));
-	if (n->moved > 0)
-		progress_say(&r->progress, "files read where a hook had moved "
-		    "them: %llu", (unsigned long long)n->moved);
-	if (n->seedless > 0)
-		progress_say(&r->progress, "crawls whose seeds and policy were "
-		    "lost, since no warcinfo of theirs is sound: %llu; their "
-		    "captures are kept, but they cannot go on",
-		    (unsigned long long)n->seedless);
-	if (n->foreign > 0)
-		progress_say(&r->progress, "files left out, since they name no "
-		    "crawl of argiope's: %llu",
-		    (unsigned long long)n->foreign);
+	say_count(r, n->damaged - MIN(n->damaged, GAPS_SHOWN), "further gaps",
+	    "; argiope archive check shows all of them");
+	say_count(r, unread - MIN(unread, GAPS_SHOWN),
+	    "further files that were not read", "");
+	say_count(r, n->moved, "files read where a hook had moved them", "");
+	say_count(r, n->seedless, "crawls whose seeds and policy were lost, "
+	    "since no warcinfo of theirs is sound",
+	    "; their captures are kept, but they cannot go on");
+	say_count(r, n->foreign, "files left out, since they name no crawl of "
+	    "argiope's", "");
 	if (n->door_crawls > 0 || n->index_crawls > 0)
 		progress_say(&r->progress, "taken over from the old index: "
 		    "%llu crawls without a capture, %llu of the urlfrontier "
@@ -362,56 +342,52 @@ say_rest(struct rebuilding *r, const struct rebuild_counts *n,
 		progress_say(&r->progress, "the old index cannot be read; "
 		    "queues of the urlfrontier door, and what else WARC files "
 		    "do not tell, are not restored");
-	if (n->refused > 0)
-		progress_say(&r->progress, "captures left out, since their URL "
-		    "has one already: %llu", (unsigned long long)n->refused);
-	if (n->unread > 0)
-		progress_say(&r->progress, "documents that could not be read "
-		    "again: %llu; what only they link to is not known",
-		    (unsigned long long)n->unread);
-	if (!r->json)
-		printf("%s holds %llu captures of %llu crawl%s, from %llu "
-		    "files.\n", data_dir, (unsigned long long)n->captures,
-		    (unsigned long long)n->crawls, n->crawls == 1 ? "" : "s",
-		    (unsigned long long)n->files);
-	if (!r->json && r->waiting > 0)
+	say_count(r, n->refused, "captures left out, since their URL has one "
+	    "already", "");
+	say_count(r, n->unread, "documents that could not be read again",
+	    "; what only they link to is not known");
+	if (cli_json(r->cli))
+		return;
+	printf("%s holds %llu captures of %llu crawl%s, from %llu files.\n",
+	    r->cli->data_dir, (unsigned long long)n->captures,
+	    (unsigned long long)n->crawls, n->crawls == 1 ? "" : "s",
+	    (unsigned long long)n->files);
+	if (r->waiting > 0)
 		printf("To fetch what waits: argiope crawl --resume --data "
-		    "%s\n", data_dir);
+		    "%s\n", r->cli->data_dir);
 }
 
-static int
-rebuild(struct cli *c)
+static enum err
+rebuild(struct cli *c, struct why *w)
 {
 	const char *dirs[REBUILD_DIRS_MAX];
-	struct rebuilding r = { .json = cli_json(c) };
+	struct rebuilding r = { .cli = c };
 	struct rebuild_counts counts;
 	struct rebuild_options o = { .conf = &c->conf, .dirs = dirs,
 	    .scratch = archive_scratch(c), .progress = told_progress,
 	    .gap = told_gap, .lost = told_lost, .crawl = told_crawl,
 	    .arg = &r };
-	struct why w = WHY_INIT;
 
 	progress_open(&r.progress, false);
-	enum err e = cli_log(c, true, &w);
+	enum err e = cli_log(c, true, w);
 	if (e == OK)
-		e = cli_data_dir(c, &w);
+		e = cli_data_dir(c, w);
 	if (e == OK)
-		e = find_dirs(c, dirs, &o.dirs_n, &w);
+		e = find_dirs(c, dirs, &o.dirs_n, w);
 	if (e == OK)
-		e = cli_dir(c, c->data_dir, &c->data_dir, &w);
+		e = cli_dir(c, c->data_dir, &c->data_dir, w);
 	o.data_dir = c->data_dir;
 	if (e == OK)
-		e = rebuild_run(&o, &counts, &w);
+		e = rebuild_run(&o, &counts, w);
 	progress_clear(&r.progress);
-	if (e == OK)
-		say_rest(&r, &counts, c->data_dir);
-	buf_free(&r.line);
-	return e != OK ? cli_fail(&w) : files_lost(verdict(counts.damaged,
-	    counts.missing, counts.repeated), counts.lost, counts.gone);
+	if (e != OK)
+		return e;
+	say_rest(&r, &counts);
+	return verdict(&counts, w);
 }
 
-int
-archive_reindex_run(struct cli *c)
+enum err
+archive_reindex_run(struct cli *c, struct why *w)
 {
-	return cli_count(c, "rebuild") > 0 ? rebuild(c) : list(c);
+	return cli_count(c, "rebuild") > 0 ? rebuild(c, w) : list(c, w);
 }

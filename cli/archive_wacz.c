@@ -52,27 +52,26 @@ static void
 print(struct cli *c, const char *path, bool event,
     const struct wacz_counts *n)
 {
-	struct buf b = BUF_INIT;
+	struct buf *b = &c->out;
 	char bytes[FORMAT_MAX];
 
 	if (cli_json(c)) {
-		buf_put_char(&b, '{');
+		buf_put_char(b, '{');
 		if (event)
-			json_str(&b, "event", STR("wacz"));
-		json_str(&b, "path", str_of(path));
-		json_u64(&b, "files", n->files);
-		json_u64(&b, "lines", n->lines);
-		json_u64(&b, "pages", n->pages);
-		json_u64(&b, "bytes", n->bytes);
-		buf_put_text(&b, "}\n");
+			json_str(b, "event", STR("wacz"));
+		json_str(b, "path", str_of(path));
+		json_u64(b, "files", n->files);
+		json_u64(b, "lines", n->lines);
+		json_u64(b, "pages", n->pages);
+		json_u64(b, "bytes", n->bytes);
+		buf_put_text(b, "}\n");
 	} else {
-		buf_printf(&b, "%s: %llu WARC files, %llu index lines, %llu "
+		buf_printf(b, "%s: %llu WARC files, %llu index lines, %llu "
 		    "pages, %s\n", path, (unsigned long long)n->files,
 		    (unsigned long long)n->lines,
 		    (unsigned long long)n->pages, format_bytes(n->bytes,
 		    bytes));
 	}
-	cli_put(&b);
 }
 
 static enum err
@@ -134,8 +133,8 @@ archive_wacz_crawl(struct cli *c, const char *warc_dir, const char *path,
 	return pack(c, &files, path, &o, true, w);
 }
 
-int
-archive_wacz_run(struct cli *c)
+enum err
+archive_wacz_run(struct cli *c, struct why *w)
 {
 	const char *path = c->options.operands[0];
 	struct wacz_options o = {
@@ -146,12 +145,9 @@ archive_wacz_run(struct cli *c)
 		.titles = cli_count(c, "no-titles") == 0,
 	};
 	struct archive_catalogue files;
-	struct why w = WHY_INIT;
 
-	enum err e = archive_files(c, 1, false, &files, &w);
+	enum err e = archive_files(c, 1, false, &files, w);
 	if (e == OK)
 		archive_files_gone(&files);
-	if (e == OK)
-		e = pack(c, &files, path, &o, false, &w);
-	return e == OK ? 0 : cli_fail(&w);
+	return e == OK ? pack(c, &files, path, &o, false, w) : e;
 }

@@ -280,22 +280,21 @@ tell_strangers(struct backup *b)
 static void
 print(const struct backup *b, const char *done)
 {
-	struct buf out = BUF_INIT;
+	struct buf *out = &b->cli->out;
 
 	if (cli_json(b->cli)) {
-		buf_put_char(&out, '{');
-		json_str(&out, "backup", str_of(b->dir));
-		json_str(&out, "data_dir", str_of(b->cli->data_dir));
-		json_u64(&out, "files", b->files);
-		json_u64(&out, "bytes", b->bytes);
-		json_u64(&out, "warcs_outside", b->outside);
-		buf_put_text(&out, "}\n");
+		buf_put_char(out, '{');
+		json_str(out, "backup", str_of(b->dir));
+		json_str(out, "data_dir", str_of(b->cli->data_dir));
+		json_u64(out, "files", b->files);
+		json_u64(out, "bytes", b->bytes);
+		json_u64(out, "warcs_outside", b->outside);
+		buf_put_text(out, "}\n");
 	} else {
-		buf_printf(&out, "%s: %llu files, %llu bytes\n", done,
+		buf_printf(out, "%s: %llu files, %llu bytes\n", done,
 		    (unsigned long long)b->files,
 		    (unsigned long long)b->bytes);
 	}
-	cli_put(&out);
 }
 
 static enum err
@@ -475,22 +474,21 @@ restore(struct backup *b, struct why *w)
 	return e;
 }
 
-int
-backup_run(struct cli *c)
+enum err
+backup_run(struct cli *c, struct why *w)
 {
 	struct backup b = { .cli = c, .work_fd = -1, .data_fd = -1 };
 	bool restores = cli_count(c, "restore") > 0;
-	struct why w = WHY_INIT;
 
-	enum err e = cli_log(c, true, &w);
+	enum err e = cli_log(c, true, w);
 	if (e == OK)
-		e = cli_data_dir(c, &w);
+		e = cli_data_dir(c, w);
 	if (e == OK)
-		e = restores ? restore(&b, &w) : back_up(&b, &w);
+		e = restores ? restore(&b, w) : back_up(&b, w);
 	if (e == OK)
 		print(&b, restores ? "restored" : "backed up");
 	buf_free(&b.list);
 	file_close(&b.work_fd);
 	file_close(&b.data_fd);
-	return e == OK ? 0 : cli_fail(&w);
+	return e;
 }

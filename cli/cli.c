@@ -154,6 +154,7 @@ cli_close(struct cli *c)
 {
 	options_free(&c->options);
 	conf_free(&c->conf);
+	buf_free(&c->out);
 	arena_free(&c->arena);
 }
 

@@ -25,6 +25,8 @@ struct cli {
 	struct conf conf;
 	struct arena arena;              /* of the whole run */
 	const char *data_dir;            /* cli_data_dir()'s */
+	struct buf out;                  /* printed when the verb has ended */
+	int code;                        /* to exit with, unless it fails */
 };
 
 /*

@@ -9,20 +9,15 @@ const struct option_verb completion_verb = {
 	rows, ARRAY_LEN(rows)
 };
 
-int
-completion_run(struct cli *c)
+enum err
+completion_run(struct cli *c, struct why *w)
 {
-	struct buf b = BUF_INIT;
-	struct why w = WHY_INIT;
 	size_t n;
 	const struct option_verb *verbs = verbs_all(&n);
 
-	if (strcmp(c->options.operands[0], "bash") != 0) {
-		why(&w, ERR_USAGE, "completion %.40s: only bash is known",
+	if (strcmp(c->options.operands[0], "bash") != 0)
+		return why(w, ERR_USAGE, "completion %.40s: only bash is known",
 		    c->options.operands[0]);
-		return cli_fail(&w);
-	}
-	option_completion(CLI_PROGRAM, verbs, n, &b);
-	cli_put(&b);
-	return 0;
+	option_completion(CLI_PROGRAM, verbs, n, &c->out);
+	return OK;
 }

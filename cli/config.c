@@ -49,22 +49,21 @@ show_data_dir(struct cli *c, struct why *w)
 	return e;
 }
 
-int
-config_run(struct cli *c)
+enum err
+config_run(struct cli *c, struct why *w)
 {
-	struct buf b = BUF_INIT;
-	struct why w = WHY_INIT;
+	struct buf *b = &c->out;
+	enum err e = show_data_dir(c, w);
 
-	if (show_data_dir(c, &w) != OK)
-		return cli_fail(&w);
+	if (e != OK)
+		return e;
 	if (cli_count(c, "example") > 0)
-		conf_example(&b);
+		conf_example(b);
 	else if (cli_json(c))
-		conf_print_json(&c->conf, &b);
+		conf_print_json(&c->conf, b);
 	else
-		conf_print(&c->conf, &b);
-	if (b.n > 0 && b.p[b.n - 1] != '\n')
-		buf_put_char(&b, '\n');
-	cli_put(&b);
-	return 0;
+		conf_print(&c->conf, b);
+	if (b->n > 0 && b->p[b->n - 1] != '\n')
+		buf_put_char(b, '\n');
+	return OK;
 }

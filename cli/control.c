@@ -103,29 +103,28 @@ find_crawl(struct cli *c, struct str name, uint64_t *id, struct why *w)
 
 /* --- the orders --------------------------------------------------------- */
 
-static int
+static enum err
 order(struct cli *c, const char *command, void (*say)(uint64_t crawl,
-    yyjson_val *data))
+    yyjson_val *data), struct why *w)
 {
 	struct str name = str_of(c->options.operands[0]);
-	struct why w = WHY_INIT;
 	yyjson_doc *doc = NULL;
 	yyjson_val *data;
 	uint64_t id = 0;
 
-	enum err e = find_crawl(c, name, &id, &w);
+	enum err e = find_crawl(c, name, &id, w);
 	if (e == OK)
 		e = daemon_command(c, command, arena_printf(&c->arena,
 		    "{\"crawl_id\":%llu}", (unsigned long long)id), &doc,
-		    &data, &w);
+		    &data, w);
 	if (e != OK)
-		return cli_fail(&w);
+		return e;
 	if (cli_json(c))
 		daemon_print(data);
 	else
 		say(id, data);
 	yyjson_doc_free(doc);
-	return 0;
+	return OK;
 }
 
 static void
@@ -150,26 +149,13 @@ say_rerun(uint64_t crawl, yyjson_val *data)
 	    in_force == NULL ? "" : in_force);
 }
 
-int
-pause_run(struct cli *c)
-{
-	return order(c, "job.pause", say_state);
-}
-
-int
-resume_run(struct cli *c)
-{
-	return order(c, "job.resume", say_state);
-}
-
-int
-cancel_run(struct cli *c)
-{
-	return order(c, "job.cancel", say_state);
-}
-
-int
-rerun_run(struct cli *c)
-{
-	return order(c, "job.rerun", say_rerun);
-}
+#define ORDER_RUN(verb, say)                                                 \
+	enum err                                                             \
+	verb##_run(struct cli *c, struct why *w)                             \
+	{                                                                    \
+		return order(c, "job." #verb, say, w);                       \
+	}
+ORDER_RUN(pause, say_state)
+ORDER_RUN(resume, say_state)
+ORDER_RUN(cancel, say_state)
+ORDER_RUN(rerun, say_rerun)

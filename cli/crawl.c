@@ -537,25 +537,24 @@ exit_code(const struct crawl_run *r)
 
 #if DOOR_REALTIME
 
-static int
-submit(struct cli *c)
+static enum err
+submit(struct cli *c, struct why *w)
 {
 	struct crawl_run r = { .cli = c };
-	struct why w = WHY_INIT;
 
-	enum err e = submit_check(c, &w);
+	enum err e = submit_check(c, w);
 	if (e == OK)
-		e = check_words(c, &w);
+		e = check_words(c, w);
 	if (e == OK)
-		e = plan_all_seeds(&r, &w);
+		e = plan_all_seeds(&r, w);
 	if (e == OK)
-		e = check_seeds(&r, &w);
+		e = check_seeds(&r, w);
 	if (e == OK)
-		e = plan_policy(c, r.seeds, r.seeds_n, &r.policy, &w);
+		e = plan_policy(c, r.seeds, r.seeds_n, &r.policy, w);
 	if (e == OK)
-		e = submit_crawl(c, r.seeds, r.seeds_n, r.policy, &w);
+		e = submit_crawl(c, r.seeds, r.seeds_n, r.policy, w);
 	policy_free(&r.policy);
-	return e == OK ? 0 : cli_fail(&w);
+	return e;
 }
 
 #endif
@@ -622,64 +621,60 @@ finish_hooks(struct crawl_run *r)
 }
 
 /* The files have their names only when the engine is gone. */
-static int
-pack(struct crawl_run *r, int code)
+static enum err
+pack(struct crawl_run *r, struct why *w)
 {
 	const char *path = cli_text(r->cli, "wacz", NULL);
-	struct why w = WHY_INIT;
 
 	if (path == NULL || r->failed || !crawl_state_is_ended(r->view.state))
-		return code;
+		return OK;
 	return archive_wacz_crawl(r->cli, r->warc_dir, path, r->name,
-	    r->seeds_n > 0 ? r->seeds[0] : STR_NONE, &w) == OK ? code :
-	    cli_fail(&w);
+	    r->seeds_n > 0 ? r->seeds[0] : STR_NONE, w);
 }
 
-int
-crawl_run(struct cli *c)
+enum err
+crawl_run(struct cli *c, struct why *w)
 {
 	struct crawl_run r = { .cli = c, .resumed = cli_count(c, "resume") > 0,
 	    .name = str_of(cli_text(c, "name", "")) };
-	struct why w = WHY_INIT;
-	int code = 0;
 
 #if DOOR_REALTIME
 	if (cli_count(c, "submit") > 0)
-		return submit(c);
+		return submit(c, w);
 #endif
-	enum err e = check_words(c, &w);
+	enum err e = check_words(c, w);
 	if (e == OK && cli_count(c, "wacz") > 0)
-		e = archive_wacz_place(cli_text(c, "wacz", ""), &w);
+		e = archive_wacz_place(cli_text(c, "wacz", ""), w);
 	if (e == OK)
-		e = cli_log(c, true, &w);
+		e = cli_log(c, true, w);
 	if (e == OK)
-		e = cli_data_dir(c, &w);
+		e = cli_data_dir(c, w);
 	if (e == OK && r.resumed && !cli_is_there(c->data_dir))
-		e = why(&w, ERR_ABSENT, "%s holds no crawl that could go on",
+		e = why(w, ERR_ABSENT, "%s holds no crawl that could go on",
 		    c->data_dir);
 	if (e == OK)
-		e = make_plan(&r, &w);
+		e = make_plan(&r, w);
 	if (e == OK && !r.resumed)
-		e = check_seeds(&r, &w);
+		e = check_seeds(&r, w);
 	if (e == OK) {
 		r.home = loop_new("home");
 		/* Before any thread starts. */
 		loop_on_signal(r.home, got_signal, &r);
-		e = open_engine(&r, &w);
+		e = open_engine(&r, w);
 	}
 	if (e == OK)
-		e = r.resumed ? go_on(&r, &w) : begin(&r, &w);
+		e = r.resumed ? go_on(&r, w) : begin(&r, w);
 	if (e == OK) {
 		(void)!frontier_view(engine_frontier(r.engine), r.id, &r.view);
 		run(&r);
-		code = exit_code(&r);
+		c->code = exit_code(&r);
 	} else if (r.engine != NULL) {
 		finish_hooks(&r);
 	}
 	engine_free(&r.engine);
 	if (e == OK)
-		code = pack(&r, code);
+		e = pack(&r, w);
 	loop_free(&r.home);
 	policy_free(&r.policy);
-	return e == OK ? code : cli_fail(&w);
+	return e;
 }

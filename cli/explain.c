@@ -439,26 +439,23 @@ put_json(const struct explained *x, struct buf *b)
 	arena_free(&a);
 }
 
-int
-explain_run(struct cli *c)
+enum err
+explain_run(struct cli *c, struct why *w)
 {
 	struct explained x = { .cli = c, .crawl = UINT32_MAX };
-	struct why w = WHY_INIT;
-	struct buf b = BUF_INIT;
 
-	enum err e = cli_log(c, true, &w);
+	enum err e = cli_log(c, true, w);
 	if (e == OK)
-		e = gather(&x, &w);
+		e = gather(&x, w);
 	if (e == OK && cli_json(c))
-		put_json(&x, &b);
+		put_json(&x, &c->out);
 	else if (e == OK)
-		put_text(&x, &b);
-	cli_put(&b);
+		put_text(&x, &c->out);
 	robots_free(&x.robots);
 	policy_compiled_free(&x.compiled);
 	policy_free(&x.policy);
 	engine_free(&x.engine);
 	loop_free(&x.home);
 	arena_free(&x.arena);
-	return e == OK ? 0 : cli_fail(&w);
+	return e;
 }

@@ -99,7 +99,7 @@ struct answers {
 	bool again;                      /* ask for the next page */
 	bool answered;
 	struct buf lines;
-	struct why why;
+	struct why *why;
 	/* Append a message as text or JSON, with the ends of lines. */
 	void (*put)(struct answers *, const void *message);
 };
@@ -112,37 +112,37 @@ put_message(void *arg, const void *message)
 
 	a->answered = true;
 	a->put(a, message);
-	return frontier_out_put(&a->out, &a->lines, &a->why) == OK;
+	return frontier_out_put(&a->out, &a->lines, a->why) == OK;
 }
 
-/* Call and print; the exit code.  An output that nobody reads is no failure. */
-static int
+/* Call and print.  An output that nobody reads is no failure. */
+static enum err
 call(struct cli *c, void *message, bool stream,
-    void (*put)(struct answers *, const void *message))
+    void (*put)(struct answers *, const void *message), struct why *w)
 {
 	struct answers a = { .question = message, .put = put,
 	    .json = cli_json(c), .local_dates = cli_given(c, "parsedate"),
 	    .all_pages = cli_given(c, "output"), .lines = BUF_INIT,
-	    .why = WHY_INIT };
+	    .why = w };
 	const char *path = cli_has(c, "output") ?
 	    cli_text(c, "output", NULL) : NULL;
 
-	enum err e = remote_open(c, &a.remote, &a.why);
+	enum err e = remote_open(c, &a.remote, w);
 	if (e == OK)
-		e = frontier_out_open(&a.out, path, &a.why);
+		e = frontier_out_open(&a.out, path, w);
 	do {
 		a.again = false;
 		if (e == OK)
 			e = remote_each(&a.remote, rpc_of(c), message,
-			    put_message, &a, &a.why);
+			    put_message, &a, w);
 	} while (e == OK && a.again);
 	if (e == OK && !stream && !a.answered)
-		e = why(&a.why, ERR_IO, "%s: no answer came", rpc_of(c));
-	enum err end = frontier_out_close(&a.out, &a.why);
+		e = why(w, ERR_IO, "%s: no answer came", rpc_of(c));
+	enum err end = frontier_out_close(&a.out, w);
 	remote_close(&a.remote);
 	buf_free(&a.lines);
-	e = a.why.err != OK ? a.why.err : e == OK ? end : e;
-	return e == OK || e == ERR_CLOSED ? 0 : cli_fail(&a.why);
+	e = w->err != OK ? w->err : e == OK ? end : e;
+	return e == ERR_CLOSED ? OK : e;
 }
 
 static void
@@ -311,16 +311,14 @@ put_info(struct answers *a, const void *message)
 
 /* ---- What all verbs do --------------------------------------------------- */
 
-static int
+static enum err
 run(struct cli *c, bool stream, void (*put)(struct answers *, const void *),
-    const char *const *wanted)
+    const char *const *wanted, struct why *w)
 {
-	struct why w = WHY_INIT;
-
 	for (; *wanted != NULL; wanted++)
-		if (frontier_wants(c, *wanted, &w) != OK)
-			return cli_fail(&w);
-	return call(c, question(c), stream, put);
+		if (frontier_wants(c, *wanted, w) != OK)
+			return w->err;
+	return call(c, question(c), stream, put, w);
 }
 
 /*
@@ -332,11 +330,11 @@ run(struct cli *c, bool stream, void (*put)(struct answers *, const void *),
 		"frontier " rpc, NULL, 0, 0, summary, about,                 \
 		rows, ARRAY_LEN(rows)                                        \
 	};                                                                   \
-	int                                                                  \
-	frontier_##verb##_run(struct cli *c)                                 \
+	enum err                                                             \
+	frontier_##verb##_run(struct cli *c, struct why *w)                  \
 	{                                                                    \
 		return run(c, stream, put,                                   \
-		    (const char *const[]){ __VA_ARGS__, NULL });             \
+		    (const char *const[]){ __VA_ARGS__, NULL }, w);          \
 	}
 
 /* ---- Verbs --------------------------------------------------------------- */
@@ -434,19 +432,17 @@ const struct option_verb frontier_setactive_verb = {
 	node_rows, ARRAY_LEN(node_rows)
 };
 
-int
-frontier_setactive_run(struct cli *c)
+enum err
+frontier_setactive_run(struct cli *c, struct why *w)
 {
 	struct str word = str_of(c->options.operands[0]);
 	Urlfrontier__Active *a = question(c);
-	struct why w = WHY_INIT;
 
 	a->state = str_eq_nocase(word, STR("true"));
 	if (a->state || str_eq_nocase(word, STR("false")))
-		return call(c, a, false, put_done);
-	(void)why(&w, ERR_USAGE, "frontier SetActive %.40s: must be true or "
+		return call(c, a, false, put_done, w);
+	return why(w, ERR_USAGE, "frontier SetActive %.40s: must be true or "
 	    "false", word.p);
-	return cli_fail(&w);
 }
 
 CALL(getstats, "GetStats",
@@ -559,8 +555,8 @@ const struct option_verb frontier_geturls_verb = {
 	get_rows, ARRAY_LEN(get_rows)
 };
 
-int
-frontier_geturls_run(struct cli *c)
+enum err
+frontier_geturls_run(struct cli *c, struct why *w)
 {
 	Urlfrontier__AnyCrawlID any = URLFRONTIER__ANY_CRAWL_ID__INIT;
 	Urlfrontier__GetParams *p = question(c);
@@ -570,5 +566,5 @@ frontier_geturls_run(struct cli *c)
 		p->item_case = URLFRONTIER__GET_PARAMS__ITEM_ANY_CRAWL_ID;
 		p->anycrawlid = &any;
 	}
-	return call(c, p, true, put_info);
+	return call(c, p, true, put_info, w);
 }

@@ -283,6 +283,7 @@ find_crawls(struct dump *d, struct cli *c)
 	    "ListCrawls: no answer came") : e;
 }
 
+/* The exit code. */
 static int
 dump_end(struct dump *d, enum err e)
 {
@@ -307,9 +308,10 @@ dump_end(struct dump *d, enum err e)
 	return 1;
 }
 
-int
-frontier_dumpurls_run(struct cli *c)
+enum err
+frontier_dumpurls_run(struct cli *c, struct why *w)
 {
+	(void)w;
 	struct dump d = { .why = WHY_INIT, .line = BUF_INIT,
 	    .workers_n = (size_t)cli_number(c, "threads", 1),
 	    .local = cli_count(c, "local") > 0 };
@@ -325,5 +327,6 @@ frontier_dumpurls_run(struct cli *c)
 		e = dump_queues(&d);
 	else if (e == OK)
 		e = dump_crawls(&d);
-	return dump_end(&d, e);
+	c->code = dump_end(&d, e);
+	return OK;
 }

@@ -512,12 +512,11 @@ put_close(struct put *p)
 	mem_free(&p->streams);
 }
 
-int
-frontier_puturls_run(struct cli *c)
+enum err
+frontier_puturls_run(struct cli *c, struct why *w)
 {
 	/* On the heap: a thread that still reads outlives this function. */
 	struct put *p = mem_new(sizeof(*p));
-	int code;
 
 	list_init(&p->remote.links);
 	p->why = WHY_INIT;
@@ -533,12 +532,11 @@ frontier_puturls_run(struct cli *c)
 		feed(p);
 		loop_run_until(p->remote.loop, &p->done);
 		print_counts(p);
-		code = judge(p);
-	} else {
-		code = cli_fail(&p->why);
+		c->code = judge(p);
 	}
+	*w = p->why;
 	put_close(p);
 	if (p->streams == NULL)
 		mem_free(&p);
-	return code;
+	return e;
 }

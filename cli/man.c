@@ -120,12 +120,10 @@ put_one(struct buf *b, const struct option_verb *v)
 	buf_free(&title);
 }
 
-int
-man_run(struct cli *c)
+enum err
+man_run(struct cli *c, struct why *w)
 {
 	const struct options *o = &c->options;
-	struct buf b = BUF_INIT;
-	struct why w = WHY_INIT;
 	size_t n;
 	int words;
 	const struct option_verb *verbs = verbs_all(&n);
@@ -133,15 +131,12 @@ man_run(struct cli *c)
 	    (int)o->operands_n, o->operands, &words);
 
 	if (o->operands_n > 0 && (v == NULL ||
-	    (size_t)words != o->operands_n)) {
-		why(&w, ERR_USAGE, "there is no verb %.40s; " CLI_PROGRAM
+	    (size_t)words != o->operands_n))
+		return why(w, ERR_USAGE, "there is no verb %.40s; " CLI_PROGRAM
 		    " --help lists them", o->operands[0]);
-		return cli_fail(&w);
-	}
 	if (v == NULL)
-		put_whole(&b);
+		put_whole(&c->out);
 	else
-		put_one(&b, v);
-	cli_put(&b);
-	return 0;
+		put_one(&c->out, v);
+	return OK;
 }

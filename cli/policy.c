@@ -74,22 +74,21 @@ put_text(const void *rows, size_t n, struct buf *b)
 	}
 }
 
-int
-policy_list_run(struct cli *c)
+enum err
+policy_list_run(struct cli *c, struct why *w)
 {
 	static struct store_policy built_in = { .name =
 	    { STORE_POLICY_DEFAULT, sizeof(STORE_POLICY_DEFAULT) - 1 } };
 	struct store_policy *list = &built_in;
 	struct store *st = NULL;
-	struct why w = WHY_INIT;
 	size_t n = 1;
 
-	enum err e = stores_find(c, "policy", &st, &w);
+	enum err e = stores_find(c, "policy", &st, w);
 	if (e == OK)
-		e = store_policy_list(st, &c->arena, &list, &n, &w);
+		e = store_policy_list(st, &c->arena, &list, &n, w);
 	store_close(&st);
 	return stores_print(c, &(struct stores_list){ "policy", "policies",
-	    list, n, sizeof(*list), row_json, put_text }, e, &w);
+	    list, n, sizeof(*list), row_json, put_text }, e);
 }
 
 /* --- get, put, delete ---------------------------------------------------- */
@@ -101,82 +100,63 @@ find(struct cli *c, struct store **st, struct why *w)
 	    c->options.operands[0]).p, st, w);
 }
 
-static int
-print(struct str json)
-{
-	struct buf b = BUF_INIT;
-
-	buf_put_str(&b, json);
-	buf_put_char(&b, '\n');
-	cli_put(&b);
-	return 0;
-}
-
-static int
-print_default(void)
-{
-	struct policy *p = policy_new();
-	struct buf b = BUF_INIT;
-
-	policy_to_json(p, &b);
-	int code = print(buf_str(&b));
-	buf_free(&b);
-	policy_free(&p);
-	return code;
-}
-
-int
-policy_get_run(struct cli *c)
+enum err
+policy_get_run(struct cli *c, struct why *w)
 {
 	struct str name = str_of(c->options.operands[0]);
-	struct store_policy p;
+	struct store_policy p = { .json = STR_NONE };
 	struct store *st = NULL;
-	struct why w = WHY_INIT;
 
-	enum err e = find(c, &st, &w);
-	if (e == ERR_ABSENT && str_eq(name, STR(STORE_POLICY_DEFAULT)))
-		return print_default();
-	if (e == OK)
-		e = store_policy_get(st, name, &c->arena, &p, &w);
+	enum err e = find(c, &st, w);
+	if (e == ERR_ABSENT && str_eq(name, STR(STORE_POLICY_DEFAULT))) {
+		struct policy *built_in = policy_new();
+		policy_to_json(built_in, &c->out);
+		policy_free(&built_in);
+		e = OK;
+	} else if (e == OK) {
+		e = store_policy_get(st, name, &c->arena, &p, w);
+		buf_put_str(&c->out, p.json);
+	}
 	store_close(&st);
-	return e == OK ? print(p.json) : cli_fail(&w);
+	if (e == OK)
+		buf_put_char(&c->out, '\n');
+	return e;
 }
 
-int
-policy_put_run(struct cli *c)
+enum err
+policy_put_run(struct cli *c, struct why *w)
 {
 	struct str json, name = str_of(c->options.operands[0]);
 	const char *file = c->options.operands[1];
 	struct policy *judged = NULL;
 	struct store_policy p;
 	struct store *st = NULL;
-	struct why w = WHY_INIT, inner = WHY_INIT;
+	struct why inner = WHY_INIT;
 
-	enum err e = cli_file(c, file, &json, &w);
+	enum err e = cli_file(c, file, &json, w);
 	/* Before a store is made. */
 	if (e == OK)
 		e = policy_parse(json, &judged, &inner);
 	if (inner.err != OK)
-		why(&w, e, "%s: %s", file, inner.text);
+		why(w, e, "%s: %s", file, inner.text);
 	policy_free(&judged);
 	if (e == OK)
-		e = stores_open(c, &st, &w);
+		e = stores_open(c, &st, w);
 	if (e == OK)
-		e = engine_put_policy(st, name, json, &c->arena, &p, &w);
+		e = engine_put_policy(st, name, json, &c->arena, &p, w);
 	store_close(&st);
-	return e == OK ? 0 : cli_fail(&w);
+	return e;
 }
 
-int
-policy_delete_run(struct cli *c)
+enum err
+policy_delete_run(struct cli *c, struct why *w)
 {
 	struct store *st = NULL;
-	struct why w = WHY_INIT;
 
-	enum err e = find(c, &st, &w);
+	enum err e = find(c, &st, w);
 	if (e == OK)
 		e = store_policy_delete(st, str_of(c->options.operands[0]),
-		    &w);
+		    w);
 	store_close(&st);
-	return e == OK ? 0 : cli_fail(&w);
+	return e;
 }

@@ -181,27 +181,26 @@ say_in_force(struct cli *c, struct store *st, const struct schedule *s,
 	return OK;
 }
 
-int
-schedule_put_run(struct cli *c)
+enum err
+schedule_put_run(struct cli *c, struct why *w)
 {
 	struct store *st = NULL;
 	struct schedule s, kept;
 	const char *in_force = "";
-	struct why w = WHY_INIT;
 
-	enum err e = read_schedule(c, &s, &w);
+	enum err e = read_schedule(c, &s, w);
 	if (e == OK)
-		e = stores_open(c, &st, &w);
+		e = stores_open(c, &st, w);
 	if (e == OK)
-		e = engine_put_schedule(st, &s, &c->arena, &kept, &w);
+		e = engine_put_schedule(st, &s, &c->arena, &kept, w);
 	if (e == OK)
-		e = say_in_force(c, st, &kept, &in_force, &w);
+		e = say_in_force(c, st, &kept, &in_force, w);
 	store_close(&st);
 	if (e != OK)
-		return cli_fail(&w);
+		return e;
 	printf("%llu\n", (unsigned long long)kept.id);
 	fprintf(stderr, CLI_PROGRAM ": in force: %s\n", in_force);
-	return 0;
+	return OK;
 }
 
 /* --- list ---------------------------------------------------------------- */
@@ -255,39 +254,37 @@ row_json(const void *row, struct buf *b)
 		json_u64(b, "last_crawl", s->last_crawl);
 }
 
-int
-schedule_list_run(struct cli *c)
+enum err
+schedule_list_run(struct cli *c, struct why *w)
 {
 	struct schedule *list = NULL;
 	struct store *st = NULL;
-	struct why w = WHY_INIT;
 	size_t n = 0;
 
-	enum err e = stores_find(c, "schedule", &st, &w);
+	enum err e = stores_find(c, "schedule", &st, w);
 	if (e == OK)
-		e = store_schedule_list(st, &c->arena, &list, &n, &w);
+		e = store_schedule_list(st, &c->arena, &list, &n, w);
 	store_close(&st);
 	return stores_print(c, &(struct stores_list){ "schedule", "schedules",
-	    list, n, sizeof(*list), row_json, put_text }, e, &w);
+	    list, n, sizeof(*list), row_json, put_text }, e);
 }
 
 /* --- delete -------------------------------------------------------------- */
 
-int
-schedule_delete_run(struct cli *c)
+enum err
+schedule_delete_run(struct cli *c, struct why *w)
 {
 	const char *word = c->options.operands[0];
 	struct store *st = NULL;
-	struct why w = WHY_INIT;
 	uint64_t id;
 
-	enum err e = str_to_u64(str_of(word), &id) ? OK : why(&w, ERR_USAGE,
+	enum err e = str_to_u64(str_of(word), &id) ? OK : why(w, ERR_USAGE,
 	    "%.60s is no number of a schedule; argiope schedule list has "
 	    "them", word);
 	if (e == OK)
-		e = stores_find(c, "schedule", &st, &w);
+		e = stores_find(c, "schedule", &st, w);
 	if (e == OK)
-		e = store_schedule_delete(st, id, &w);
+		e = store_schedule_delete(st, id, w);
 	store_close(&st);
-	return e == OK ? 0 : cli_fail(&w);
+	return e;
 }

@@ -28,21 +28,20 @@ const struct option_verb status_verb = {
 static void
 print(struct cli *c, const struct figure *f, size_t n)
 {
-	struct buf b = BUF_INIT;
+	struct buf *b = &c->out;
 
 	if (cli_json(c)) {
-		buf_put_text(&b, "{\"crawls\":[");
+		buf_put_text(b, "{\"crawls\":[");
 		for (size_t i = 0; i < n; i++) {
-			buf_put_text(&b, i > 0 ? "," : "");
-			figures_json(&f[i], &b);
+			buf_put_text(b, i > 0 ? "," : "");
+			figures_json(&f[i], b);
 		}
-		buf_put_text(&b, "]}\n");
+		buf_put_text(b, "]}\n");
 	} else if (n == 0) {
-		buf_printf(&b, "There is no crawl in %s.\n", c->data_dir);
+		buf_printf(b, "There is no crawl in %s.\n", c->data_dir);
 	} else {
-		figures_text(f, n, &b);
+		figures_text(f, n, b);
 	}
-	cli_put(&b);
 }
 
 /* --- the daemon's answer ------------------------------------------------ */
@@ -77,26 +76,24 @@ read_figure(yyjson_val *o, struct figure *f)
 
 /* "door realtime  open  127.0.0.1:8001  12 requests", a line for each. */
 static void
-print_doors(yyjson_val *doors)
+print_doors(yyjson_val *doors, struct buf *b)
 {
-	struct buf b = BUF_INIT;
 	yyjson_val *o;
 	size_t at, n;
 
 	yyjson_arr_foreach(doors, at, n, o) {
 		struct str note = text_of(o, "note");
-		buf_printf(&b, "%s%-20.*s  %-8.*s  %-21.*s", at == 0 ? "\n" :
+		buf_printf(b, "%s%-20.*s  %-8.*s  %-21.*s", at == 0 ? "\n" :
 		    "", STR_FMT(text_of(o, "name")),
 		    STR_FMT(text_of(o, "state")),
 		    STR_FMT(text_of(o, "address")));
 		if (yyjson_obj_get(o, "requests") != NULL)
-			buf_printf(&b, "  %llu requests",
+			buf_printf(b, "  %llu requests",
 			    (unsigned long long)yyjson_get_uint(
 			    yyjson_obj_get(o, "requests")));
-		buf_printf(&b, "%s%.*s\n", note.n > 0 ? "  " : "",
+		buf_printf(b, "%s%.*s\n", note.n > 0 ? "  " : "",
 		    STR_FMT(note));
 	}
-	cli_put(&b);
 }
 
 /* False when it is the answer of another directory's daemon. */
@@ -117,20 +114,20 @@ print_answer(struct cli *c, struct str body)
 		return false;
 	}
 	if (cli_json(c)) {
-		fwrite(body.p, 1, body.n, stdout);
-		if (body.n == 0 || body.p[body.n - 1] != '\n')
-			putchar('\n');
+		buf_put_str(&c->out, body);
+		if (!str_ends(body, STR("\n")))
+			buf_put_char(&c->out, '\n');
 	} else {
 		yyjson_arr_foreach(crawls, at, n, o)
 			read_figure(o, &f[at]);
 		bool starts = yyjson_is_false(yyjson_obj_get(root, "ready"));
 		if (starts && yyjson_arr_size(crawls) == 0)
-			printf("The daemon is starting.\n");
+			buf_put_text(&c->out, "The daemon is starting.\n");
 		else
 			print(c, f, yyjson_arr_size(crawls));
 		if (text.n > 0)
-			printf("\n%.*s\n", STR_FMT(text));
-		print_doors(yyjson_obj_get(root, "doors"));
+			buf_printf(&c->out, "\n%.*s\n", STR_FMT(text));
+		print_doors(yyjson_obj_get(root, "doors"), &c->out);
 	}
 	yyjson_doc_free(d);
 	return true;
@@ -161,35 +158,30 @@ from_data(struct cli *c, struct why *w)
 	return err;
 }
 
-int
-status_run(struct cli *c)
+enum err
+status_run(struct cli *c, struct why *w)
 {
-	struct why w = WHY_INIT, held = WHY_INIT;
+	struct why held = WHY_INIT, asked = WHY_INIT;
 	struct str body;
 
-	enum err e = cli_log(c, true, &w);
+	enum err e = cli_log(c, true, w);
 	if (e == OK)
-		e = cli_data_dir(c, &w);
+		e = cli_data_dir(c, w);
 	if (e != OK)
-		return cli_fail(&w);
+		return e;
 	if (!cli_is_there(c->data_dir)) {
 		print(c, NULL, 0);
-		return 0;
+		return OK;
 	}
 	e = from_data(c, &held);
-	if (e == OK)
-		return 0;
 	if (e != ERR_BUSY)
-		return cli_fail(&held);
-	e = cli_dir(c, c->data_dir, &c->data_dir, &w);
+		return e == OK ? OK : why(w, e, "%s", held.text);
+	e = cli_dir(c, c->data_dir, &c->data_dir, &asked);
 	if (e == OK)
-		e = ask_get(c->data_dir, "/status", &c->arena, &body, &w);
+		e = ask_get(c->data_dir, "/status", &c->arena, &body, &asked);
 	/* A file that a killed daemon left may lead to another one. */
 	if (e == OK && !print_answer(c, body))
-		e = why(&w, ERR_ABSENT, "it does not serve a port");
-	if (e == OK)
-		return 0;
-	fprintf(stderr, CLI_PROGRAM ": %.*s; %s\n",
-	    (int)strcspn(held.text, ";"), held.text, w.text);
-	return err_exit(ERR_BUSY);
+		e = why(&asked, ERR_ABSENT, "it does not serve a port");
+	return e == OK ? OK : why(w, ERR_BUSY, "%.*s; %s",
+	    (int)strcspn(held.text, ";"), held.text, asked.text);
 }

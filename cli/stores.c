@@ -48,30 +48,28 @@ stores_date(struct wall t, char iso[static WALL_ISO_MAX])
 	return iso;
 }
 
-int
-stores_print(struct cli *c, const struct stores_list *l, enum err e,
-    const struct why *w)
+enum err
+stores_print(struct cli *c, const struct stores_list *l, enum err e)
 {
-	struct buf b = BUF_INIT;
+	struct buf *b = &c->out;
 
 	if (e != OK && e != ERR_ABSENT)
-		return cli_fail(w);
+		return e;
 	if (cli_json(c)) {
-		json_object(&b, NULL);
-		json_array(&b, l->plural);
+		json_object(b, NULL);
+		json_array(b, l->plural);
 		for (size_t i = 0; i < l->n; i++) {
-			json_object(&b, NULL);
+			json_object(b, NULL);
 			l->row_json((const char *)l->rows + i * l->bytes_each,
-			    &b);
-			buf_put_char(&b, '}');
+			    b);
+			buf_put_char(b, '}');
 		}
-		buf_put_text(&b, "]}\n");
+		buf_put_text(b, "]}\n");
 	} else if (l->n == 0) {
-		buf_printf(&b, "There is no %s in %s.\n", l->what,
+		buf_printf(b, "There is no %s in %s.\n", l->what,
 		    c->data_dir);
 	} else {
-		l->text(l->rows, l->n, &b);
+		l->text(l->rows, l->n, b);
 	}
-	cli_put(&b);
-	return 0;
+	return OK;
 }

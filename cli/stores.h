@@ -19,9 +19,9 @@ const char *stores_date(struct wall, char iso[static WALL_ISO_MAX]);
 void stores_put_date(struct buf *, const char *name, struct wall);
 
 /*
- * The end of a verb that lists: print `n` rows of a size each; the exit code.
- * JSON is {"PLURAL":[{...}]}, with row_json() between the braces.  A store that
- * is not there, which is the error ABSENT, has no rows.
+ * The end of a verb that lists: print `n` rows of a size each.  JSON is
+ * {"PLURAL":[{...}]}, with row_json() between the braces.  A store that is not
+ * there, which is the error ABSENT, has no rows.
  */
 struct stores_list {
 	const char *what, *plural;   /* "token", "tokens" */
@@ -30,7 +30,7 @@ struct stores_list {
 	void (*row_json)(const void *row, struct buf *);
 	void (*text)(const void *rows, size_t n, struct buf *);
 };
-int stores_print(struct cli *, const struct stores_list *, enum err,
-    const struct why *);
+MUST_USE enum err stores_print(struct cli *, const struct stores_list *,
+    enum err);
 
 #endif

@@ -125,27 +125,26 @@ show(struct store *st, struct str name, const char *text, struct why *w)
 	    "none");
 }
 
-int
-token_add_run(struct cli *c)
+enum err
+token_add_run(struct cli *c, struct why *w)
 {
 	struct str name = str_of(c->options.operands[0]);
 	char text[TOKEN_TEXT_BYTES + 1];
 	struct token_scopes scopes = { 0, 0 };
 	struct store *st = NULL;
-	struct why w = WHY_INIT;
 
-	enum err e = token_name_check(name, &w);
+	enum err e = token_name_check(name, w);
 	if (e == OK)
-		e = read_scopes(c, &scopes, &w);
+		e = read_scopes(c, &scopes, w);
 	if (e == OK)
-		e = stores_open(c, &st, &w);
+		e = stores_open(c, &st, w);
 	if (e == OK)
-		e = store_token_add(st, name, scopes, clock_wall(), text, &w);
+		e = store_token_add(st, name, scopes, clock_wall(), text, w);
 	if (e == OK)
-		e = show(st, name, text, &w);
+		e = show(st, name, text, w);
 	explicit_bzero(text, sizeof(text));
 	store_close(&st);
-	return e == OK ? 0 : cli_fail(&w);
+	return e;
 }
 
 /* --- list --------------------------------------------------------------- */
@@ -197,20 +196,19 @@ row_json(const void *row, struct buf *b)
 	stores_put_date(b, "used", t->used);
 }
 
-int
-token_list_run(struct cli *c)
+enum err
+token_list_run(struct cli *c, struct why *w)
 {
-	struct why w = WHY_INIT;
 	struct store *st = NULL;
 	struct token *list = NULL;
 	size_t n = 0;
 
-	enum err e = stores_find(c, "token", &st, &w);
+	enum err e = stores_find(c, "token", &st, w);
 	if (e == OK)
-		e = store_token_list(st, &c->arena, &list, &n, &w);
+		e = store_token_list(st, &c->arena, &list, &n, w);
 	store_close(&st);
 	return stores_print(c, &(struct stores_list){ "token", "tokens", list,
-	    n, sizeof(*list), row_json, put_text }, e, &w);
+	    n, sizeof(*list), row_json, put_text }, e);
 }
 
 /* --- revoke ------------------------------------------------------------- */
@@ -245,29 +243,28 @@ tell_left(const struct token *before, size_t before_n,
 	buf_free(&b);
 }
 
-int
-token_revoke_run(struct cli *c)
+enum err
+token_revoke_run(struct cli *c, struct why *w)
 {
 	struct str name = str_of(c->options.operands[0]);
 	struct token *before = NULL, *now = NULL;
 	size_t before_n = 0, now_n = 0;
 	struct store *st = NULL;
-	struct why w = WHY_INIT;
 
-	enum err e = stores_find(c, "token", &st, &w);
+	enum err e = stores_find(c, "token", &st, w);
 	if (e == OK)
-		e = store_begin(st, &w);
+		e = store_begin(st, w);
 	if (e == OK) {
-		e = store_token_list(st, &c->arena, &before, &before_n, &w);
+		e = store_token_list(st, &c->arena, &before, &before_n, w);
 		if (e == OK)
-			e = store_token_revoke(st, name, &w);
+			e = store_token_revoke(st, name, w);
 		if (e == OK)
-			e = store_token_list(st, &c->arena, &now, &now_n, &w);
-		e = store_end(st, e, &w);
+			e = store_token_list(st, &c->arena, &now, &now_n, w);
+		e = store_end(st, e, w);
 	}
 	store_close(&st);
 	if (e != OK)
-		return cli_fail(&w);
+		return e;
 	tell_left(before, before_n, now, now_n);
-	return 0;
+	return OK;
 }

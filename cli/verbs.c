@@ -47,16 +47,6 @@ help(const char *family)
 	return cli_end(0);
 }
 
-static int
-help_of(const struct option_verb *v)
-{
-	struct buf b = BUF_INIT;
-
-	option_help(CLI_PROGRAM, v, &b);
-	cli_put(&b);
-	return cli_end(0);
-}
-
 /* The first word alone names several verbs: "archive". */
 static bool
 is_family(const char *word)
@@ -126,8 +116,13 @@ run(const char *program, int argc, const char *const *argv,
 	    environment, &w) != OK)
 		return cli_fail(&w);
 	c.program = program;
-	code = cli_count(&c, "help") > 0 ? help_of(verbs[i].row) :
-	    cli_end(verbs[i].run(&c));
+	enum err e = OK;
+	if (cli_count(&c, "help") > 0)
+		option_help(CLI_PROGRAM, row, &c.out);
+	else
+		e = verbs[i].run(&c, &w);
+	cli_put(&c.out);
+	code = cli_end(e == OK ? c.code : cli_fail(&w));
 	cli_close(&c);
 	return code;
 }

@@ -2,9 +2,9 @@
  * verbs -- the one table of what `argiope` can do: parser, --help, the manual
  * and the shell's completion come from it.
  *
- * Each verb has a file of its own, with its row `<name>_verb` and its function
- * `<name>_run`, which returns the exit code.  `serve` is in daemon/, above this
- * folder, so the program gives the table to verbs_use().
+ * Each verb has its row `<name>_verb` and its function `<name>_run`.  An error
+ * that it returns is printed and gives the exit code.  `serve` is in daemon/,
+ * above this folder, so the program gives the table to verbs_use().
  */
 #ifndef CLI_VERBS_H
 #define CLI_VERBS_H
@@ -74,7 +74,7 @@
 
 #define VERB_DECLARE(name)                                                   \
 	extern const struct option_verb name##_verb;                         \
-	int name##_run(struct cli *);
+	enum err name##_run(struct cli *, struct why *);
 VERBS(VERB_DECLARE)
 #undef VERB_DECLARE
 
@@ -83,7 +83,7 @@ void token_help(void);
 
 struct verb {
 	const struct option_verb *row;
-	int (*run)(struct cli *);
+	enum err (*run)(struct cli *, struct why *);
 };
 
 /* The program's verbs, up to the process's end; before any other call, and

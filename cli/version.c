@@ -10,13 +10,14 @@ const struct option_verb version_verb = {
 	rows, ARRAY_LEN(rows)
 };
 
-int
-version_run(struct cli *c)
+enum err
+version_run(struct cli *c, struct why *w)
 {
+	(void)w;
 	if (cli_json(c))
 		puts("{\"name\":\"" CLI_PROGRAM "\",\"version\":\""
 		    ARGIOPE_VERSION "\"}");
 	else
 		puts(CLI_PROGRAM " " ARGIOPE_VERSION);
-	return 0;
+	return OK;
 }

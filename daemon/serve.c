@@ -527,18 +527,17 @@ serve(struct daemon *s, struct why *w)
 	return w->err;
 }
 
-int
-serve_run(struct cli *c)
+enum err
+serve_run(struct cli *c, struct why *w)
 {
 	struct daemon s = { .cli = c, .reload = { .cli = c },
 	    .doors.web_address = "" };
-	struct why w = WHY_INIT;
 
-	enum err e = cli_log(c, false, &w);
+	enum err e = cli_log(c, false, w);
 	if (e == OK)
-		e = cli_data_dir(c, &w);
+		e = cli_data_dir(c, w);
 	if (e == OK)
-		e = cli_dir(c, c->data_dir, &c->data_dir, &w);
+		e = cli_dir(c, c->data_dir, &c->data_dir, w);
 	if (e == OK) {
 		log_keep();
 		s.home = loop_new("home");
@@ -547,7 +546,7 @@ serve_run(struct cli *c)
 		s.served.arg = &s;
 		/* Before any thread starts. */
 		loop_on_signal(s.home, got_signal, &s);
-		e = serve(&s, &w);
+		e = serve(&s, w);
 	}
 	if (s.web != NULL)
 		web_close(&s.web);
@@ -565,5 +564,5 @@ serve_run(struct cli *c)
 	if (e == OK)
 		log_info("serve.stopped", "pid=%lld",
 		    (long long)system_pid());
-	return e == OK ? 0 : cli_fail(&w);
+	return e;
 }
