@@ -163,6 +163,8 @@ class Said(grpc.GenericRpcHandler if grpc else object):
         if kind == "stream_stream":
             return self.acks(rpc, request)
         self.asked.append((rpc, request))
+        if rpc == "ListQueues":
+            return M.QueueList(values=self.queues)
         return iter(()) if kind == "unary_stream" else answer()
 
     def acks(self, rpc, requests):
@@ -175,6 +177,7 @@ class Said(grpc.GenericRpcHandler if grpc else object):
                                  len(r.items))
 
     status = 0
+    queues = ()         # every page of ListQueues, whatever its start
 
 
 def verbs():
@@ -220,6 +223,10 @@ def verbs():
         code_, out, err = verb(there, *words)
         same(f"asked by {' '.join(words)}", (code_, [
             str(r) for _, r in said.asked]), (0, [str(want)]))
+    said.queues = "a", "b"
+    code_, out, err = verb(there, "ListQueues", "-o", "queues", seconds=5)
+    same("ListQueues ends where a server ignores `start`",
+         (code_, open("queues").read()), (0, "a\nb\n"))
     with open("two.txt", "w") as f:
         f.write("http://x/1\nhttp://x/2\n")
     for status, want in ((0, 0), (1, 0), (2, 1)):
