@@ -111,15 +111,13 @@ deliver_call(struct mail *m)
 	struct loop *home = c->home;
 
 	c->run(c);
-	m->deliver = deliver_answer;
-	loop_post(home, m);
+	loop_send(home, m, deliver_answer);
 }
 
 void
 loop_ask(struct loop *l, struct loop_call *c)
 {
-	c->mail.deliver = deliver_call;
-	loop_post(l, &c->mail);
+	loop_send(l, &c->mail, deliver_call);
 }
 
 struct loop_barrier_call {

@@ -8,8 +8,8 @@
  *     turn:  deliver all mail -> fire due timers -> end-of-turn hooks
  *            -> wait for descriptors, mail or the next timer -> descriptors
  *
- * Thread: loop_post() and loop_stop() any; all else the loop's own, or any
- * before the loop runs.
+ * Thread: loop_post(), loop_send() and loop_stop() any; all else the loop's
+ * own, or any before the loop runs.
  */
 #ifndef OS_LOOP_H
 #define OS_LOOP_H
@@ -52,6 +52,13 @@ struct loop *loop_new(const char *name);
 void loop_free(struct loop **);
 
 void loop_post(struct loop *, struct mail *);
+/* Set what the receiver does with the mail, and post it.  Thread: any. */
+static inline void
+loop_send(struct loop *l, struct mail *m, void (*deliver)(struct mail *))
+{
+	m->deliver = deliver;
+	loop_post(l, m);
+}
 /*
  * Have run() called on another loop, then done() on `home`.  The object is the
  * caller's again in done().

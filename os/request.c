@@ -123,8 +123,7 @@ deliver(struct mail *m)
 void
 request_enter_loop(struct request *r, void *arg)
 {
-	r->hop.mail.deliver = deliver;
-	loop_post(arg, &r->hop.mail);
+	loop_send(arg, &r->hop.mail, deliver);
 }
 
 static void

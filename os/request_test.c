@@ -156,8 +156,7 @@ waiting(struct request *r)
 	struct story *s = note(r, 'w');
 
 	assert_int_equal(atomic_load(&s->visits), LOOPS);
-	s->wake.deliver = wake;
-	loop_post(ledger, &s->wake);
+	loop_send(ledger, &s->wake, wake);
 	return REQUEST_WAIT;
 }
 

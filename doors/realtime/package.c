@@ -90,8 +90,7 @@ leave(struct package *p)
 	if (p->ended && p->back) {
 		free_package(p);
 	} else if (p->ended) {
-		p->gone.deliver = free_later;
-		loop_post(p->door->home, &p->gone);
+		loop_send(p->door->home, &p->gone, free_later);
 	}
 }
 

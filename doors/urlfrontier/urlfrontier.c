@@ -227,8 +227,7 @@ end_of_turn(struct turn_hook *h)
 	}
 	d->told = true;
 	loop_timer_stop(d->loop, &d->drain_timer);
-	d->drained_mail.deliver = deliver_drained;
-	loop_post(d->home, &d->drained_mail);
+	loop_send(d->home, &d->drained_mail, deliver_drained);
 }
 
 static void
@@ -311,8 +310,7 @@ urlfrontier_drain(struct urlfrontier *d, void (*drained)(void *), void *arg)
 {
 	d->drained = drained;
 	d->drained_arg = arg;
-	d->drain_mail.deliver = deliver_drain;
-	loop_post(d->loop, &d->drain_mail);
+	loop_send(d->loop, &d->drain_mail, deliver_drain);
 }
 
 /* ---- The beginning ------------------------------------------------------- */
@@ -335,8 +333,7 @@ urlfrontier_ready(struct urlfrontier *d, struct frontier *f,
 {
 	d->coming = f;
 	d->coming_tokens = tokens;
-	d->ready_mail.deliver = deliver_ready;
-	loop_post(d->loop, &d->ready_mail);
+	loop_send(d->loop, &d->ready_mail, deliver_ready);
 }
 
 const char *

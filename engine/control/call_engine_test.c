@@ -138,11 +138,10 @@ checkpoint_read(struct ledger_query *q)
 static void
 is_checkpoint(uint32_t crawl, const char *text)
 {
-	struct checkpoint_query c = { .crawl = crawl,
-	    .query = { .home = rig.home, .run = read_checkpoint,
-	    .done = checkpoint_read } };
+	struct checkpoint_query c = { .crawl = crawl };
 
-	ledger_read(frontier_ledger(engine_frontier(rig.engine)), &c.query);
+	ledger_read(frontier_ledger(engine_frontier(rig.engine)), &c.query,
+	    rig.home, read_checkpoint, checkpoint_read);
 	RIG_UNTIL_DONE(&rig, c.done);
 	assert_int_equal(c.err, OK);
 	assert_true(str_eq(c.bytes, str_of(text)));

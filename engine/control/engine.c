@@ -149,11 +149,10 @@ health_changed(void *arg, enum ledger_health health, const char *text)
 	struct engine *e = arg;
 	struct health_mail *h = mem_new(sizeof(*h));
 
-	h->mail.deliver = deliver_health;
 	h->engine = e;
 	h->health = (enum engine_health)health;
 	snprintf(h->text, sizeof(h->text), "%s", text);
-	loop_post(e->options.home, &h->mail);
+	loop_send(e->options.home, &h->mail, deliver_health);
 }
 
 static void

@@ -331,11 +331,10 @@ hooks_ready(struct hooks *h, enum hook hook, uint32_t id)
 	if (h == NULL || h->words[hook] == NULL)
 		return;
 	struct call *c = mem_new(sizeof(*c));
-	c->mail.deliver = add_call;
 	c->hooks = h;
 	c->hook = hook;
 	c->id = id;
-	loop_post(h->loop, &c->mail);
+	loop_send(h->loop, &c->mail, add_call);
 }
 
 /* --- opening and closing ------------------------------------------------ */

@@ -56,7 +56,6 @@ engine_url_event(void *arg, const struct fetch_event *ev)
 		return;
 	struct event_mail *x = mem_new(sizeof(*x));
 	atomic_fetch_add_explicit(&e->events_waiting, 1, memory_order_relaxed);
-	x->mail.deliver = deliver_event;
 	x->engine = e;
 	x->event = *ev;
 	x->event.url = arena_copy(&x->arena, ev->url);
@@ -64,7 +63,7 @@ engine_url_event(void *arg, const struct fetch_event *ev)
 	x->event.type = arena_copy(&x->arena, ev->type);
 	x->event.title = arena_copy(&x->arena, ev->title);
 	x->event.text = arena_copy(&x->arena, ev->text);
-	loop_post(e->options.home, &x->mail);
+	loop_send(e->options.home, &x->mail, deliver_event);
 }
 
 void

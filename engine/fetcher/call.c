@@ -80,8 +80,7 @@ post_answered(struct call *c)
 {
 	if (c->answered == NULL)
 		return;
-	c->mail.deliver = deliver_answered;
-	loop_post(c->home, &c->mail);
+	loop_send(c->home, &c->mail, deliver_answered);
 }
 
 /* Its own copies: the page goes when the answer is durable. */
@@ -278,8 +277,7 @@ call_page_report(struct page *p)
 		c->number = p->submission.seq;
 		c->number_crawl = c->crawl;
 	}
-	c->done_mail.deliver = deliver_done;
-	loop_post(c->home, &c->done_mail);
+	loop_send(c->home, &c->done_mail, deliver_done);
 }
 
 /* No loop has it: its crawl has ended, or never was. */
@@ -287,8 +285,7 @@ static void
 report_stopped(struct call *c)
 {
 	c->end = CALL_STOPPED;
-	c->done_mail.deliver = deliver_done;
-	loop_post(c->home, &c->done_mail);
+	loop_send(c->home, &c->done_mail, deliver_done);
 }
 
 void
@@ -325,8 +322,7 @@ void
 call_start(struct fetcher *f, struct call *c)
 {
 	c->any = f;
-	c->mail.deliver = deliver_start;
-	loop_post(f->loop, &c->mail);
+	loop_send(f->loop, &c->mail, deliver_start);
 }
 
 static void
@@ -382,6 +378,5 @@ call_stop(struct call *c)
 	atomic_store(&c->stopping, true);
 	c->stop_is_out = true;
 	c->stop_at = 0;
-	c->stop_mail.deliver = deliver_stop;
-	loop_post(c->any->options.all[0]->loop, &c->stop_mail);
+	loop_send(c->any->options.all[0]->loop, &c->stop_mail, deliver_stop);
 }

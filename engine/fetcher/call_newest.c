@@ -158,11 +158,8 @@ page_step_newest(struct page *p)
 		n = p->newest = ARENA_NEW(a, struct call_newest);
 		n->page = p;
 		n->key = key_of(p, is_private_url(p, a), a);
-		n->query.home = p->fetcher->loop;
-		n->query.run = look;
-		n->query.done = looked;
 		ledger_read(frontier_ledger(p->fetcher->options.frontier),
-		    &n->query);
+		    &n->query, p->fetcher->loop, look, looked);
 		return PAGE_WAIT;
 	}
 	return n != NULL && n->found ? call_page_stored(p) : PAGE_ROBOTS;

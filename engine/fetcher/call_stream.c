@@ -96,8 +96,7 @@ call_stream_head(struct page *p)
 	/* Its turn is over; it may stay for days. */
 	page_release_slot(p);
 	call_page_tell_head(p);
-	c->head_mail.deliver = deliver_head;
-	loop_post(c->home, &c->head_mail);
+	loop_send(c->home, &c->head_mail, deliver_head);
 }
 
 /* False: nobody takes more, or it cannot be decoded. */
@@ -108,9 +107,8 @@ send_piece(struct page *p, struct piece *x)
 	size_t waiting = atomic_fetch_add(&c->pieces_bytes, x->bytes.n);
 
 	x->call = c;
-	x->mail.deliver = deliver_piece;
 	bool behind = waiting > CALL_PIECES_MAX;
-	loop_post(c->home, &x->mail);
+	loop_send(c->home, &x->mail, deliver_piece);
 	if (!behind)
 		return true;
 	metric_add(&metrics[METRIC_BEHIND], 1);

@@ -58,10 +58,7 @@ page_step_dedupe(struct page *p)
 	if (!digest_filter_add(p->fetcher->options.seen,
 	    p->submission.digest_key))
 		return PAGE_ARCHIVE;
-	p->lookup.home = p->fetcher->loop;
-	p->lookup.run = look_up_digest;
-	p->lookup.done = digest_looked_up;
-	ledger_read(frontier_ledger(p->fetcher->options.frontier),
-	    &p->lookup);
+	ledger_read(frontier_ledger(p->fetcher->options.frontier), &p->lookup,
+	    p->fetcher->loop, look_up_digest, digest_looked_up);
 	return PAGE_WAIT;
 }

@@ -117,9 +117,8 @@ fetcher_order(struct fetcher *f, const struct crawl_shared *crawl,
 {
 	struct order_mail *o = mem_new(sizeof(*o));
 
-	o->mail.deliver = deliver_order;
 	o->fetcher = f;
 	o->crawl = (struct crawl_shared *)(uintptr_t)crawl;
 	o->order = order;
-	loop_post(f->loop, &o->mail);
+	loop_send(f->loop, &o->mail, deliver_order);
 }

@@ -261,10 +261,8 @@ load(struct origin *o)
 	q->host = arena_copy(&q->arena, o->host->name);
 	q->text = arena_copy(&q->arena, o->text);
 	q->token = arena_copy(&q->arena, o->token);
-	q->query.home = f->loop;
-	q->query.run = look_up;
-	q->query.done = looked_up;
-	ledger_read(frontier_ledger(f->options.frontier), &q->query);
+	ledger_read(frontier_ledger(f->options.frontier), &q->query, f->loop,
+	    look_up, looked_up);
 }
 
 bool

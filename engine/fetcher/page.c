@@ -177,8 +177,7 @@ page_travel(struct page *p, struct fetcher *to)
 		return false;
 	page_leave(p);
 	p->fetcher = to;
-	p->mail.deliver = deliver_page;
-	loop_post(to->loop, &p->mail);
+	loop_send(to->loop, &p->mail, deliver_page);
 	return true;
 }
 

@@ -161,11 +161,8 @@ revalidate_begin(struct page *p)
 	p->recall->page = p;
 	p->recall->key = collection_validator_key(s->collection,
 	    p->submission.lease.url, &p->submission.arena);
-	p->recall->query.home = p->fetcher->loop;
-	p->recall->query.run = run;
-	p->recall->query.done = done;
 	ledger_read(frontier_ledger(p->fetcher->options.frontier),
-	    &p->recall->query);
+	    &p->recall->query, p->fetcher->loop, run, done);
 	return true;
 }
 

@@ -198,10 +198,7 @@ read_piece(struct crawl_change *a)
 	a->gate.open = gate_opened;
 	if (!known_evict_may_read(f, &a->gate))
 		return;
-	a->query.home = f->loop;
-	a->query.run = run_piece;
-	a->query.done = piece_read;
-	ledger_read(f->ledger, &a->query);
+	ledger_read(f->ledger, &a->query, f->loop, run_piece, piece_read);
 }
 
 void

@@ -82,8 +82,7 @@ begin(struct rig *r, struct verb *v, enum change_verb what,
 		v->change.excluded = rules->n;
 	}
 	v->frontier = r->frontier;
-	v->mail.deliver = deliver_verb;
-	loop_post(r->loop, &v->mail);
+	loop_send(r->loop, &v->mail, deliver_verb);
 }
 
 static enum err

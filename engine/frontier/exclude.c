@@ -81,10 +81,8 @@ may_read_spec(struct promise *p, enum err e)
 		change_kept(p, e);
 		return;
 	}
-	a->query.home = a->frontier->loop;
-	a->query.run = read_spec;
-	a->query.done = spec_read;
-	ledger_read(a->frontier->ledger, &a->query);
+	ledger_read(a->frontier->ledger, &a->query, a->frontier->loop,
+	    read_spec, spec_read);
 }
 
 void

@@ -288,10 +288,7 @@ ask(struct frontier *f, struct submission *s)
 	metric_add(&metrics[METRIC_KNOWN_ASKED], (int64_t)s->missing_n);
 	m->links += s->missing_n;
 	m->reads++;
-	s->lookup.home = f->loop;
-	s->lookup.run = look_up;
-	s->lookup.done = looked_up;
-	ledger_read(f->ledger, &s->lookup);
+	ledger_read(f->ledger, &s->lookup, f->loop, look_up, looked_up);
 }
 
 static bool

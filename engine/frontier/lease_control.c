@@ -208,7 +208,7 @@ swept(struct ledger_query *query)
 	for (size_t i = 0; i < s->n; i++)
 		url_table_remove(f->known, s->hashes[i]);
 	if (!s->scan.ended) {
-		ledger_read(f->ledger, query);
+		ledger_read(f->ledger, query, f->loop, sweep_some, swept);
 		return;
 	}
 	delete_urls(s);
@@ -224,10 +224,8 @@ sweep_kept(struct promise *p, enum err e)
 		sweep_free(&s);
 		return;
 	}
-	s->query.home = s->frontier->loop;
-	s->query.run = sweep_some;
-	s->query.done = swept;
-	ledger_read(s->frontier->ledger, &s->query);
+	ledger_read(s->frontier->ledger, &s->query, s->frontier->loop,
+	    sweep_some, swept);
 }
 
 /* It begins when all that was put for them is in the index. */
@@ -366,8 +364,7 @@ delete_crawl(struct frontier *f, struct lease_control *k)
 	list_put(&o->dying, &c->dying_node);
 	if (!o->burying) {
 		o->burying = true;
-		o->bury.deliver = bury;
-		loop_post(f->loop, &o->bury);
+		loop_send(f->loop, &o->bury, bury);
 	}
 }
 

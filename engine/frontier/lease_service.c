@@ -23,8 +23,7 @@ deliver_answer(struct mail *m)
 void
 lease_answer(struct lease_call *c)
 {
-	c->mail.deliver = deliver_answer;
-	loop_post(c->home, &c->mail);
+	loop_send(c->home, &c->mail, deliver_answer);
 }
 
 void
@@ -32,13 +31,8 @@ lease_read(struct lease_call *c, bool beside,
     void (*run)(struct ledger_query *, struct index *),
     void (*done)(struct ledger_query *))
 {
-	c->query.home = c->frontier->loop;
-	c->query.run = run;
-	c->query.done = done;
-	if (beside)
-		ledger_read_beside(c->frontier->ledger, &c->query);
-	else
-		ledger_read(c->frontier->ledger, &c->query);
+	(beside ? ledger_read_beside : ledger_read)(c->frontier->ledger,
+	    &c->query, c->frontier->loop, run, done);
 }
 
 void
@@ -118,8 +112,7 @@ lease_post(struct frontier *f, struct lease_call *c,
 	c->frontier = f;
 	c->run = run;
 	c->result = OK;
-	c->mail.deliver = deliver_call;
-	loop_post(f->loop, &c->mail);
+	loop_send(f->loop, &c->mail, deliver_call);
 }
 
 /* --- groups --------------------------------------------------------------- */

@@ -134,12 +134,11 @@ queue_tell(struct queue *q)
 		return;
 	const struct frontier_port *p = &f->options.ports[q->port];
 	q->noted = true;
-	q->note.mail.deliver = deliver_note;
 	q->note.port = (void *)p;
 	q->note.crawl = q->crawl->id;
 	q->note.queue = q->id;
 	q->note.key = q->key;
-	loop_post(p->loop, &q->note.mail);
+	loop_send(p->loop, &q->note.mail, deliver_note);
 }
 
 /* Queues that got URLs in one group; told together when it is durable. */

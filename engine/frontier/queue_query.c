@@ -121,8 +121,7 @@ answer_queues(struct frontier_queues_query *l, const struct crawl *c)
 		l->tickets = crawl_tickets(c);
 		l->health = ledger_health(l->frontier->ledger);
 	}
-	l->mail.deliver = queues_delivered;
-	loop_post(l->home, &l->mail);
+	loop_send(l->home, &l->mail, queues_delivered);
 }
 
 /* Of a crawl that has ended. */
@@ -174,10 +173,8 @@ look_retired(struct frontier_queues_query *l, const struct crawl *c)
 		answer_queues(l, c);
 		return;
 	}
-	l->query.home = l->frontier->loop;
-	l->query.run = read_queues;
-	l->query.done = queues_read;
-	ledger_read_beside(l->frontier->ledger, &l->query);
+	ledger_read_beside(l->frontier->ledger, &l->query, l->frontier->loop,
+	    read_queues, queues_read);
 }
 
 static void
@@ -216,8 +213,7 @@ frontier_queues_query(struct frontier *f, struct frontier_queues_query *l)
 	l->heap = HEAP_INIT;
 	l->queues = ARENA_ARRAY(&l->arena, struct queried_queue, l->max + 1);
 	l->why = WHY_INIT;
-	l->mail.deliver = some_queues;
-	loop_post(f->loop, &l->mail);
+	loop_send(f->loop, &l->mail, some_queues);
 }
 
 /* --- what is next in them ----------------------------------------------- */
@@ -263,8 +259,7 @@ urls_read(struct ledger_query *q)
 		}
 	}
 	l->n = kept;
-	l->mail.deliver = urls_delivered;
-	loop_post(l->home, &l->mail);
+	loop_send(l->home, &l->mail, urls_delivered);
 }
 
 /* So many more as may be leased are read. */
@@ -323,9 +318,8 @@ urls_opened(struct ledger_query *q)
 	struct frontier_next_query *l =
 	    CONTAINER(q, struct frontier_next_query, query);
 
-	q->run = read_urls;
-	q->done = urls_read;
-	ledger_read_beside(l->frontier->ledger, q);
+	ledger_read_beside(l->frontier->ledger, q, q->home, read_urls,
+	    urls_read);
 }
 
 void
@@ -334,8 +328,5 @@ frontier_next_query(struct frontier *f, struct frontier_next_query *l)
 	l->frontier = f;
 	l->n = 0;
 	l->why = WHY_INIT;
-	l->query.home = f->loop;
-	l->query.run = open_urls;
-	l->query.done = urls_opened;
-	ledger_read(f->ledger, &l->query);
+	ledger_read(f->ledger, &l->query, f->loop, open_urls, urls_opened);
 }

@@ -25,8 +25,7 @@ deliver_served(struct mail *m)
 static void
 answer(struct serve *s)
 {
-	s->mail.deliver = deliver_served;
-	loop_post(s->home, &s->mail);
+	loop_send(s->home, &s->mail, deliver_served);
 }
 
 static void
@@ -98,9 +97,8 @@ find_via(struct serve *s)
 		answer(s);
 		return;
 	}
-	s->query.run = run_via_read;
-	s->query.done = via_was_read;
-	ledger_read(s->frontier->ledger, &s->query);
+	ledger_read(s->frontier->ledger, &s->query, s->frontier->loop,
+	    run_via_read, via_was_read);
 }
 
 /* Back on the ledger's loop: lease what still waits. */
@@ -176,10 +174,7 @@ start_walk(struct queue *q, struct serve *s)
 	/* Those that are out may stand behind a cursor that went back. */
 	s->scan = s->want + (size_t)q->leased + 1;
 	s->n = 0;
-	s->query.home = f->loop;
-	s->query.run = walk;
-	s->query.done = walked;
-	ledger_read(f->ledger, &s->query);
+	ledger_read(f->ledger, &s->query, f->loop, walk, walked);
 }
 
 static void serve_arrived(struct frontier *, struct serve *);
@@ -233,6 +228,5 @@ void
 frontier_serve(struct frontier *f, struct serve *s)
 {
 	s->frontier = f;
-	s->mail.deliver = deliver_serve;
-	loop_post(f->loop, &s->mail);
+	loop_send(f->loop, &s->mail, deliver_serve);
 }

@@ -356,8 +356,7 @@ promise_kept(struct promise *p, enum err e)
 		s->result = e;
 	else if (s->fresh != NULL && s->seq != 0)
 		s->frontier->options.kept(s->frontier->options.arg, s);
-	s->mail.deliver = deliver_durable;
-	loop_post(s->home, &s->mail);
+	loop_send(s->home, &s->mail, deliver_durable);
 }
 
 /* The table may forget the URL of a crawl that has ended. */
@@ -423,6 +422,5 @@ void
 frontier_submit(struct frontier *f, struct submission *s)
 {
 	s->frontier = f;
-	s->mail.deliver = deliver_submission;
-	loop_post(f->loop, &s->mail);
+	loop_send(f->loop, &s->mail, deliver_submission);
 }

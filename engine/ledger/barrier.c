@@ -98,8 +98,8 @@ read_nothing(struct ledger_query *q, struct index *x)
 }
 
 void
-ledger_barrier(struct ledger *l, struct ledger_query *q)
+ledger_barrier(struct ledger *l, struct ledger_query *q, struct loop *home,
+    ledger_query_done *done)
 {
-	q->run = read_nothing;
-	ledger_read(l, q);
+	ledger_read(l, q, home, read_nothing, done);
 }

@@ -109,11 +109,10 @@ flush_done(struct mail *m)
 	struct flushed_mail *f = mem_new(sizeof(*f));
 
 	x->flushing = false;
-	f->mail.deliver = deliver_flushed;
 	f->ledger = x->ledger;
 	f->group = x->flush_group;
 	f->result = x->flush_result;
-	loop_post(ledger_loop(x->ledger), &f->mail);
+	loop_send(ledger_loop(x->ledger), &f->mail, deliver_flushed);
 }
 
 static void
@@ -186,8 +185,7 @@ apply(struct indexer *x, struct group *g)
 		e = put_chain(x, g, w);
 	if (e == OK && g->checkpoint != 0)
 		start_flush(x, g->checkpoint);
-	g->mail.deliver = deliver_applied;
-	loop_post(ledger_loop(x->ledger), &g->mail);
+	loop_send(ledger_loop(x->ledger), &g->mail, deliver_applied);
 }
 
 static void
@@ -243,8 +241,7 @@ deliver_apply(struct mail *m)
 void
 indexer_apply(struct indexer *x, struct group *g)
 {
-	g->mail.deliver = deliver_apply;
-	loop_post(x->loop, &g->mail);
+	loop_send(x->loop, &g->mail, deliver_apply);
 }
 
 static void
@@ -266,8 +263,7 @@ deliver_read(struct mail *m)
 		return;
 	}
 	q->run(q, x->index);
-	q->mail.deliver = deliver_answer;
-	loop_post(q->home, &q->mail);
+	loop_send(q->home, &q->mail, deliver_answer);
 }
 
 static void
@@ -276,22 +272,19 @@ deliver_beside(struct mail *m)
 	struct ledger_query *q = CONTAINER(m, struct ledger_query, mail);
 
 	q->run(q, ledger_index(q->ledger));
-	q->mail.deliver = deliver_answer;
-	loop_post(q->home, &q->mail);
+	loop_send(q->home, &q->mail, deliver_answer);
 }
 
 void
 indexer_read_beside(struct loop *loop, struct ledger_query *q)
 {
-	q->mail.deliver = deliver_beside;
-	loop_post(loop, &q->mail);
+	loop_send(loop, &q->mail, deliver_beside);
 }
 
 void
 indexer_read(struct indexer *x, struct ledger_query *q)
 {
-	q->mail.deliver = deliver_read;
-	loop_post(x->loop, &q->mail);
+	loop_send(x->loop, &q->mail, deliver_read);
 }
 
 struct indexer *

@@ -959,15 +959,19 @@ ledger_applied(const struct ledger *l)
 }
 
 void
-ledger_read_beside(struct ledger *l, struct ledger_query *q)
+ledger_read_beside(struct ledger *l, struct ledger_query *q, struct loop *home,
+    ledger_query_run *run, ledger_query_done *done)
 {
-	q->ledger = l;
+	*q = (struct ledger_query){ .ledger = l, .home = home, .run = run,
+	    .done = done };
 	indexer_read_beside(l->read_loop, q);
 }
 
 void
-ledger_read(struct ledger *l, struct ledger_query *q)
+ledger_read(struct ledger *l, struct ledger_query *q, struct loop *home,
+    ledger_query_run *run, ledger_query_done *done)
 {
-	q->ledger = l;
+	*q = (struct ledger_query){ .ledger = l, .home = home, .run = run,
+	    .done = done };
 	indexer_read(l->indexer, q);
 }

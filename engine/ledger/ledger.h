@@ -330,27 +330,34 @@ MUST_USE enum err ledger_apply(struct ledger *, struct why *);
 
 /*
  * run() is called on the index thread behind all groups that were durable when
- * the query was posted; then done() on the query's home loop.
+ * the query was posted; then done() on the home loop.  The query, whose fields
+ * are the ledger's, lies in what its owner knows of the question.
  * Thread of ledger_read(): any.
  */
+struct ledger_query;
+typedef void ledger_query_run(struct ledger_query *, struct index *);
+typedef void ledger_query_done(struct ledger_query *);
 struct ledger_query {
 	struct mail mail;
-	struct ledger *ledger;           /* ledger_read()'s */
+	struct ledger *ledger;
 	struct loop *home;
-	void (*run)(struct ledger_query *, struct index *);
-	void (*done)(struct ledger_query *);
+	ledger_query_run *run;
+	ledger_query_done *done;
 };
-void ledger_read(struct ledger *, struct ledger_query *);
+void ledger_read(struct ledger *, struct ledger_query *, struct loop *home,
+    ledger_query_run *run, ledger_query_done *done);
 /*
  * As ledger_read(), but beside the groups, on a thread of its own: those behind
  * ledger_applied() may be seen or not.
  */
-void ledger_read_beside(struct ledger *, struct ledger_query *);
+void ledger_read_beside(struct ledger *, struct ledger_query *,
+    struct loop *home, ledger_query_run *run, ledger_query_done *done);
 /*
  * As ledger_read(), but nothing is read: done() is called once all groups that
- * are durable now are in the index.  The query's run() is not used.
+ * are durable now are in the index.
  */
-void ledger_barrier(struct ledger *, struct ledger_query *);
+void ledger_barrier(struct ledger *, struct ledger_query *, struct loop *home,
+    ledger_query_done *done);
 uint64_t ledger_applied(const struct ledger *);
 
 /* Figures for the metrics; read on the ledger's loop. */

@@ -32,26 +32,22 @@ read_done(struct ledger_query *q)
 	request_leave(r, AT_MAIN, r->step);
 }
 
-static struct ledger_query *
-read_of(struct request *r)
-{
-	struct read_hop *h = (void *)&r->hop;
-
-	*h = (struct read_hop){ .query = { .home = r->places->at[AT_MAIN].arg,
-	    .run = run_read, .done = read_done } };
-	return &h->query;
-}
-
 void
 ledger_enter_read(struct request *r, void *arg)
 {
-	ledger_read(arg, read_of(r));
+	struct read_hop *h = (void *)&r->hop;
+
+	ledger_read(arg, &h->query, r->places->at[AT_MAIN].arg, run_read,
+	    read_done);
 }
 
 void
 ledger_enter_beside(struct request *r, void *arg)
 {
-	ledger_read_beside(arg, read_of(r));
+	struct read_hop *h = (void *)&r->hop;
+
+	ledger_read_beside(arg, &h->query, r->places->at[AT_MAIN].arg,
+	    run_read, read_done);
 }
 
 struct index *

@@ -326,11 +326,10 @@ tell(struct syncer *s, enum ledger_health health, const struct why *w)
 {
 	struct health_mail *h = mem_new(sizeof(*h));
 
-	h->mail.deliver = deliver_health;
 	h->ledger = s->ledger;
 	h->health = health;
 	h->why = *w;
-	loop_post(ledger_loop(s->ledger), &h->mail);
+	loop_send(ledger_loop(s->ledger), &h->mail, deliver_health);
 }
 
 static void
@@ -345,8 +344,7 @@ static void
 hand_back(struct syncer *s, struct group *g, const struct why *result)
 {
 	g->result = *result;
-	g->mail.deliver = deliver_synced;
-	loop_post(ledger_loop(s->ledger), &g->mail);
+	loop_send(ledger_loop(s->ledger), &g->mail, deliver_synced);
 }
 
 static void
@@ -448,16 +446,14 @@ deliver_ask(struct mail *m)
 		a->upto = commitlog_group(a->syncer->log);
 	else
 		a->result.err = ERR_BROKEN;
-	a->mail.deliver = deliver_asked;
-	loop_post(a->home, &a->mail);
+	loop_send(a->home, &a->mail, deliver_asked);
 }
 
 void
 syncer_ask(struct syncer *s, struct sync_ask *a)
 {
 	a->syncer = s;
-	a->mail.deliver = deliver_ask;
-	loop_post(s->loop, &a->mail);
+	loop_send(s->loop, &a->mail, deliver_ask);
 }
 
 struct failure_mail {
@@ -485,10 +481,9 @@ sync_late(struct timer *t)
 	if (sync_now(s, &w) == OK)
 		return;
 	struct failure_mail *f = mem_new(sizeof(*f));
-	f->mail.deliver = deliver_failure;
 	f->ledger = s->ledger;
 	f->why = w;
-	loop_post(ledger_loop(s->ledger), &f->mail);
+	loop_send(ledger_loop(s->ledger), &f->mail, deliver_failure);
 }
 
 static void
@@ -520,8 +515,7 @@ deliver_group(struct mail *m)
 void
 syncer_take(struct syncer *s, struct group *g)
 {
-	g->mail.deliver = deliver_group;
-	loop_post(s->loop, &g->mail);
+	loop_send(s->loop, &g->mail, deliver_group);
 }
 
 struct release_mail {
@@ -544,10 +538,9 @@ syncer_release(struct syncer *s, uint64_t group)
 {
 	struct release_mail *r = mem_new(sizeof(*r));
 
-	r->mail.deliver = deliver_release;
 	r->syncer = s;
 	r->group = group;
-	loop_post(s->loop, &r->mail);
+	loop_send(s->loop, &r->mail, deliver_release);
 }
 
 struct syncer *

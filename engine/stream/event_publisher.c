@@ -88,8 +88,7 @@ arrived(struct ledger_query *q)
 	struct batch *b = CONTAINER(q, struct batch, query);
 
 	tell_home(b);
-	b->mail.deliver = came_back;
-	loop_post(b->publisher->options.loop, &b->mail);
+	loop_send(b->publisher->options.loop, &b->mail, came_back);
 }
 
 static void
@@ -145,9 +144,7 @@ consider(struct event_publisher *t)
 	}
 	struct batch *b = take_gathered(t);
 	t->out = true;
-	b->query = (struct ledger_query){ .home = t->options.home,
-	    .done = arrived };
-	ledger_barrier(t->options.ledger, &b->query);
+	ledger_barrier(t->options.ledger, &b->query, t->options.home, arrived);
 }
 
 static void
@@ -210,8 +207,7 @@ send_rest(struct event_publisher *t)
 {
 	if (t->gathering != NULL) {
 		struct batch *b = take_gathered(t);
-		b->mail.deliver = rest_arrived;
-		loop_post(t->options.home, &b->mail);
+		loop_send(t->options.home, &b->mail, rest_arrived);
 	}
 	t->gone(t->gone_arg);
 }
