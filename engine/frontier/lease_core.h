@@ -35,6 +35,14 @@ enum scan_wait {
 	SCAN_WAITS,
 };
 
+/* A record that was put so lately that a read may not see it. */
+struct lease_new {
+	struct lease_new *next;              /* of the same group */
+	uint64_t hash;
+	uint32_t created;
+	bool out;                            /* put again, or purged */
+};
+
 struct lease_service {
 	struct frontier *frontier;
 	struct map crawls, ids;              /* by name; by id */
@@ -55,9 +63,9 @@ struct lease_service {
 	uint64_t unseen;                     /* queues remembered only */
 	bool inactive;
 	uint32_t delay_s;
-	/* Creation dates of records that an index read may not see yet, by
-	 * the last group that put them: an older one leaves them alone. */
-	struct lease_news fresh;
+	/* By hash, struct lease_new: records that an index read may not see
+	 * yet, each as it was put last. */
+	struct map fresh;
 	struct lease_group *group;         /* the gathering one, or NULL */
 	struct list groups;
 	uint64_t changed_group, durable;     /* the last ones */
@@ -119,6 +127,8 @@ void lease_promise(struct frontier *, struct promise *);
 void lease_changes(struct frontier *);
 /* This record was put now, and what its creation date is. */
 void lease_fresh(struct frontier *, uint64_t hash, uint32_t created);
+/* It was purged. */
+void lease_fresh_drop(struct lease_service *, uint64_t hash);
 void lease_free_groups(struct frontier *);
 void lease_now(struct frontier *);
 void lease_control_touch(struct frontier *);   /* its record is due */

@@ -606,7 +606,6 @@ run_status(struct lease_call *c)
 	struct lease_crawl *crawl = lease_find_crawl(f, s->crawl);
 	struct lease_queue *q = name.n == 0 ? NULL :
 	    lease_find_queue(crawl, name);
-	uint32_t created;
 	uint8_t mark;
 
 	s->entry.url = s->url;
@@ -620,7 +619,7 @@ run_status(struct lease_call *c)
 		return;
 	}
 	/* The index does not have it yet, or not as it is now. */
-	if (lease_news_get(&o->fresh, hash, &created) &&
+	if (map_get_id(&o->fresh, hash) != NULL &&
 	    ledger_health(f->ledger) != LEDGER_FAILED) {
 		c->promise.kept = status_kept;
 		lease_promise(f, &c->promise);

@@ -91,17 +91,6 @@ struct lease_slots {
 	size_t n, cap;
 };
 
-/* A record that was put so lately that a read may not see it. */
-struct lease_new {
-	uint64_t hash;
-	uint32_t created;
-	uint32_t group;                      /* 31 bits of it; 0: free */
-};
-struct lease_news {
-	struct lease_new *news;
-	size_t n, cap;                       /* a power of two, or 0 */
-};
-
 /* A zeroed queue of a slot of its own, with a name, in both sets. */
 struct lease_queue *lease_take_slot(struct lease_crawl *, uint32_t id,
     struct str key);
@@ -115,15 +104,6 @@ struct lease_rare *lease_make_rare(struct lease_queue *);
 void lease_set_free(struct lease_set *);
 /* Start with `*at` = 0; false at the end.  Nothing is added meanwhile. */
 bool lease_set_next(const struct lease_set *, size_t *at, uint32_t *slot);
-/* False: it is not there. */
-bool lease_news_get(const struct lease_news *, uint64_t hash,
-    uint32_t *created);
-void lease_news_put(struct lease_news *, uint64_t hash,
-    uint32_t created, uint64_t group);
-/* What that group put last, or with 0 whoever put it. */
-void lease_news_take(struct lease_news *, uint64_t hash,
-    uint64_t group);
-void lease_news_free(struct lease_news *);
 void lease_slots_put(struct lease_slots *, uint32_t slot);
 void lease_slots_free(struct lease_slots *);
 void lease_turns_put(struct lease_service *, struct lease_turns *,

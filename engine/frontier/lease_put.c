@@ -124,10 +124,13 @@ static bool
 find_created(struct target *t, struct lease_item *i)
 {
 	const struct lease_service *o = t->frontier->leases;
+	const struct lease_new *n = map_get_id(&o->fresh, t->hash);
 
 	t->lease = lease_out_find(o, t->hash);
-	if (lease_news_get(&o->fresh, t->hash, &t->created))
+	if (n != NULL) {
+		t->created = n->created;
 		return true;
+	}
 	if (t->lease != NULL) {
 		t->created = t->lease->created;
 		return true;
@@ -371,8 +374,8 @@ lease_purge(struct lease_queue *q, uint64_t hash, struct str url,
 	if (!url_table_get(f->known, hash, &t.date, &mark))
 		return false;
 	/* It went and was created anew since the walk began. */
-	if (lease_news_get(&f->leases->fresh, hash, &t.created) &&
-	    t.created >= before_s)
+	const struct lease_new *n = map_get_id(&f->leases->fresh, hash);
+	if (n != NULL && n->created >= before_s)
 		return false;
 	t.lease = lease_out_find(f->leases, hash);
 	drop_record(&t);
@@ -382,7 +385,7 @@ lease_purge(struct lease_queue *q, uint64_t hash, struct str url,
 	if (t.date != 0 && t.lease == NULL)
 		left(&t);
 	url_table_remove(f->known, hash);
-	lease_news_take(&f->leases->fresh, hash, 0);
+	lease_fresh_drop(f->leases, hash);
 	lease_touch(q);
 	turn_place(q);
 	return true;

@@ -781,7 +781,7 @@ lease_close(struct frontier *f)
 	lease_slots_free(&o->changed);
 	lease_slots_free(&o->leaving);
 	lease_free_slots(o);
-	lease_news_free(&o->fresh);
+	map_free(&o->fresh);
 	buf_free(&o->key);
 	buf_free(&o->value);
 	mem_free(&f->leases);

@@ -9,6 +9,8 @@
 
 /* A clock that was set, not one that is slewed. */
 #define JUMP_US (US_PER_S / 2)
+/* Slots of an empty `fresh` that are kept for the next group. */
+#define FRESH_KEPT (1u << 13)
 
 /* --- answers -------------------------------------------------------------- */
 
@@ -123,15 +125,15 @@ struct lease_group {
 	struct list node;
 	struct frontier *frontier;
 	uint64_t number;
-	uint64_t *fresh;                     /* hashes put in it */
-	size_t fresh_n, fresh_cap;
+	struct arena memory;                 /* of `fresh` */
+	struct lease_new *fresh;             /* put in it */
 };
 
 static void
 group_free(struct lease_group **gp)
 {
 	list_take(&(*gp)->node);
-	mem_free(&(*gp)->fresh);
+	arena_free(&(*gp)->memory);
 	mem_free(gp);
 }
 
@@ -146,8 +148,11 @@ group_kept(struct promise *p, enum err e)
 		o->group = NULL;
 	if (e == OK)
 		o->durable = g->number;
-	for (size_t i = 0; e == OK && i < g->fresh_n; i++)
-		lease_news_take(&o->fresh, g->fresh[i], g->number);
+	for (const struct lease_new *n = g->fresh; n != NULL; n = n->next)
+		if (!n->out)
+			map_take_id(&o->fresh, n->hash);
+	if (o->fresh.n == 0 && o->fresh.cap > FRESH_KEPT)
+		map_free(&o->fresh);
 	group_free(&g);
 }
 
@@ -179,11 +184,22 @@ void
 lease_fresh(struct frontier *f, uint64_t hash, uint32_t created)
 {
 	struct lease_group *g = gathering_group(f);
+	struct lease_new *n = ARENA_NEW(&g->memory, struct lease_new);
 
-	g->fresh = mem_room(g->fresh, g->fresh_n, &g->fresh_cap, 64,
-	    sizeof(*g->fresh));
-	g->fresh[g->fresh_n++] = hash;
-	lease_news_put(&f->leases->fresh, hash, created, g->number);
+	*n = (struct lease_new){ g->fresh, hash, created, false };
+	g->fresh = n;
+	n = map_put_id(&f->leases->fresh, hash, n);
+	if (n != NULL)
+		n->out = true;
+}
+
+void
+lease_fresh_drop(struct lease_service *o, uint64_t hash)
+{
+	struct lease_new *n = map_take_id(&o->fresh, hash);
+
+	if (n != NULL)
+		n->out = true;
 }
 
 void
