@@ -4,25 +4,8 @@
  * what was handed to the ledger; a limit is checked after each submission, so
  * that it is passed by less than one capture.
  */
-#include "base/metric.h"
 #include "engine/frontier/bytes_limit.h"
 #include "engine/frontier/crawl.h"
-
-#define BYTES_METRICS(X)                                                     \
-	X(ARCHIVE_BYTES, GAUGE, "argiope_archive_bytes",                     \
-	    "Bytes in WARC files of all crawls that were not deleted.")      \
-	X(ARCHIVE_BYTES_MAX, GAUGE, "argiope_archive_bytes_max",             \
-	    "archive.bytes_max, at which crawls are paused; 0: no limit.")
-enum { BYTES_METRICS(METRIC_ENUM) };
-static struct metric metrics[] = { BYTES_METRICS(METRIC_ROW) };
-
-void
-bytes_limit_open(const struct frontier *f)
-{
-	metric_register(metrics, ARRAY_LEN(metrics));
-	metric_set(&metrics[METRIC_ARCHIVE_BYTES_MAX],
-	    (int64_t)f->options.archive_bytes_max);
-}
 
 void
 bytes_limit_set(struct crawl *c, uint64_t warc_bytes)
@@ -31,7 +14,8 @@ bytes_limit_set(struct crawl *c, uint64_t warc_bytes)
 
 	f->archive_bytes += warc_bytes - c->view.counts.warc_bytes;
 	c->view.counts.warc_bytes = warc_bytes;
-	metric_set(&metrics[METRIC_ARCHIVE_BYTES], (int64_t)f->archive_bytes);
+	metric_set(&frontier_metrics[METRIC_ARCHIVE_BYTES],
+	    (int64_t)f->archive_bytes);
 }
 
 bool

@@ -8,7 +8,6 @@
 
 #include "engine/frontier/core.h"
 
-void bytes_limit_open(const struct frontier *);    /* metrics */
 /* Set the bytes that the crawl has written; the total follows. */
 void bytes_limit_set(struct crawl *, uint64_t warc_bytes);
 bool bytes_limit_of_crawl(const struct crawl *);   /* it is reached */

@@ -11,6 +11,7 @@
 #define ENGINE_FRONTIER_CORE_H
 
 #include "base/map.h"
+#include "base/metric.h"
 #include "engine/frontier/frontier.h"
 #include "engine/ledger/url_table.h"
 
@@ -20,6 +21,38 @@ struct lease_service;
 struct via_memory;
 struct fresh_batch;
 struct frontier_places;
+
+#define FRONTIER_METRICS(X)                                                  \
+	X(KNOWN_URLS, GAUGE, "argiope_known_urls",                           \
+	    "URLs in the known table.")                                      \
+	X(KNOWN_BYTES, GAUGE, "argiope_known_bytes",                         \
+	    "Memory of the known table; frontier.known_mem is its limit.")   \
+	X(KNOWN_FORGOTTEN, COUNTER, "argiope_known_forgotten_total",         \
+	    "URLs that left the known table for the index.")                 \
+	X(KNOWN_ASKED, COUNTER, "argiope_known_asked_total",                 \
+	    "URLs that the index was asked for.")                            \
+	X(KNOWN_RECALLED, COUNTER, "argiope_known_recalled_total",           \
+	    "URLs that the index knew.")                                     \
+	X(QUEUES_KNOWN, GAUGE, "argiope_queues_known",                       \
+	    "Queues in memory, of crawls that have not ended.")              \
+	X(SITEMAPS_QUEUED, COUNTER, "argiope_sitemaps_queued_total",         \
+	    "Sitemaps that crawls have queued.")                             \
+	X(SITEMAPS_DROPPED, COUNTER, "argiope_sitemaps_dropped_total",       \
+	    "Sitemaps left out by sitemap.files_max, sitemap.bytes_max, or " \
+	    "a crawl's limit of pages.")                                     \
+	X(SITEMAPS_READ, COUNTER, "argiope_sitemaps_read_bytes_total",       \
+	    "Unpacked bytes of the sitemaps that crawls have read.")         \
+	X(ARCHIVE_BYTES, GAUGE, "argiope_archive_bytes",                     \
+	    "Bytes in WARC files of all crawls that were not deleted.")      \
+	X(ARCHIVE_BYTES_MAX, GAUGE, "argiope_archive_bytes_max",             \
+	    "archive.bytes_max, at which crawls are paused; 0: no limit.")   \
+	X(QUEUES_ACTIVE, GAUGE, "argiope_queues_active",                     \
+	    "Queues that the loops hold; frontier.hosts_active_max is the "  \
+	    "limit of each loop.")                                           \
+	X(QUEUES_RESTING, GAUGE, "argiope_queues_resting",                   \
+	    "Queues that have work and wait for a place in their loop.")
+enum { FRONTIER_METRICS(METRIC_ENUM) };
+extern struct metric frontier_metrics[];
 
 /* Kinds of notes in the commit log; see lease_record.h for the others. */
 enum note_kind { NOTE_CRAWL = 1, NOTE_QUEUE = 2, NOTE_DELETED = 3 };

@@ -1,4 +1,3 @@
-#include "engine/frontier/bytes_limit.h"
 #include "engine/frontier/change.h"
 #include "engine/frontier/crawl_state.h"
 #include "engine/frontier/delete.h"
@@ -15,6 +14,8 @@
 #include "engine/frontier/via.h"
 #include "os/clock.h"
 #include "os/log.h"
+
+struct metric frontier_metrics[] = { FRONTIER_METRICS(METRIC_ROW) };
 
 /* --- what the ledger asks of its owner ---------------------------------- */
 
@@ -248,6 +249,9 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 {
 	struct frontier *f = mem_new(sizeof(*f));
 
+	metric_register(frontier_metrics, ARRAY_LEN(frontier_metrics));
+	metric_set(&frontier_metrics[METRIC_ARCHIVE_BYTES_MAX],
+	    (int64_t)o->archive_bytes_max);
 	f->loop = loop;
 	f->options = *o;
 	f->data_dir = mem_copy_text(o->data_dir);
@@ -266,8 +270,6 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 	f->known = url_table_new();
 	f->via = mem_new(sizeof(*f->via));
 	known_evict_open(f);
-	queues_open();
-	bytes_limit_open(f);
 	host_slots_open(f);
 	lease_open(f);
 	f->options.ledger.dir = f->data_dir;

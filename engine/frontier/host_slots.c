@@ -10,18 +10,8 @@
  *
  * A paused crawl's queues keep their place only while URLs are leased.
  */
-#include "base/metric.h"
 #include "engine/frontier/host_slots.h"
 #include "engine/frontier/queue.h"
-
-#define ACTIVE_METRICS(X)                                                    \
-	X(QUEUES_ACTIVE, GAUGE, "argiope_queues_active",                     \
-	    "Queues that the loops hold; frontier.hosts_active_max is the "  \
-	    "limit of each loop.")                                           \
-	X(QUEUES_RESTING, GAUGE, "argiope_queues_resting",                   \
-	    "Queues that have work and wait for a place in their loop.")
-enum { ACTIVE_METRICS(METRIC_ENUM) };
-static struct metric metrics[] = { ACTIVE_METRICS(METRIC_ROW) };
 
 static struct host_slots *
 places_of(const struct queue *q)
@@ -34,7 +24,6 @@ host_slots_open(struct frontier *f)
 {
 	size_t n = MAX(f->options.ports_n, 1);
 
-	metric_register(metrics, ARRAY_LEN(metrics));
 	f->slots = mem_array(n, sizeof(*f->slots));
 	for (size_t i = 0; i < n; i++)
 		list_init(&f->slots[i].waiting_for_slot);
@@ -46,7 +35,7 @@ rest(struct queue *q)
 	if (!list_empty(&q->slot_node))
 		return;
 	list_put(&places_of(q)->waiting_for_slot, &q->slot_node);
-	metric_add(&metrics[METRIC_QUEUES_RESTING], 1);
+	metric_add(&frontier_metrics[METRIC_QUEUES_RESTING], 1);
 }
 
 static void
@@ -55,7 +44,7 @@ rest_no_more(struct queue *q)
 	if (list_empty(&q->slot_node))
 		return;
 	list_take(&q->slot_node);
-	metric_add(&metrics[METRIC_QUEUES_RESTING], -1);
+	metric_add(&frontier_metrics[METRIC_QUEUES_RESTING], -1);
 }
 
 bool
@@ -73,7 +62,7 @@ queue_activate(struct queue *q)
 	rest_no_more(q);
 	q->active = true;
 	p->active++;
-	metric_add(&metrics[METRIC_QUEUES_ACTIVE], 1);
+	metric_add(&frontier_metrics[METRIC_QUEUES_ACTIVE], 1);
 	return true;
 }
 
@@ -86,7 +75,7 @@ leave(struct queue *q)
 		return;
 	q->active = false;
 	p->active--;
-	metric_add(&metrics[METRIC_QUEUES_ACTIVE], -1);
+	metric_add(&frontier_metrics[METRIC_QUEUES_ACTIVE], -1);
 	/* The next that has work; one that is drained gives the place on. */
 	while (!list_empty(&p->waiting_for_slot)) {
 		struct queue *next = LIST_ITEM(
@@ -126,7 +115,7 @@ host_slots_close(struct frontier *f)
 	MAP_EACH(c, &f->crawls, const struct crawl) {
 		MAP_EACH(q, &c->queues, struct queue) {
 			rest_no_more(q);
-			metric_add(&metrics[METRIC_QUEUES_ACTIVE],
+			metric_add(&frontier_metrics[METRIC_QUEUES_ACTIVE],
 			    -(int64_t)q->active);
 		}
 	}

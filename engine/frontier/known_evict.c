@@ -19,7 +19,6 @@
  *
  * URLs that are leased are never forgotten.
  */
-#include "base/metric.h"
 #include "engine/frontier/known_evict.h"
 #include "engine/frontier/submit.h"
 #include "engine/frontier/url_key.h"
@@ -35,20 +34,6 @@
 #define FORGETTABLE (1u << MARK_WAITING | 1u << MARK_DONE | 1u << MARK_SKIPPED)
 #define LOAD_BATCH 4096
 #define HASH_BYTES 8
-
-#define MEMORY_METRICS(X)                                                    \
-	X(KNOWN_URLS, GAUGE, "argiope_known_urls",                           \
-	    "URLs in the known table.")                                      \
-	X(KNOWN_BYTES, GAUGE, "argiope_known_bytes",                         \
-	    "Memory of the known table; frontier.known_mem is its limit.")   \
-	X(KNOWN_FORGOTTEN, COUNTER, "argiope_known_forgotten_total",         \
-	    "URLs that left the known table for the index.")                 \
-	X(KNOWN_ASKED, COUNTER, "argiope_known_asked_total",                 \
-	    "URLs that the index was asked for.")                            \
-	X(KNOWN_RECALLED, COUNTER, "argiope_known_recalled_total",           \
-	    "URLs that the index knew.")
-enum { MEMORY_METRICS(METRIC_ENUM) };
-static struct metric metrics[] = { MEMORY_METRICS(METRIC_ROW) };
 
 static size_t
 margin(const struct known_evict *m)
@@ -113,8 +98,8 @@ known_evict_count(struct frontier *f)
 	struct url_table_stats s;
 
 	url_table_stats(f->known, &s);
-	metric_set(&metrics[METRIC_KNOWN_URLS], (int64_t)s.count);
-	metric_set(&metrics[METRIC_KNOWN_BYTES], (int64_t)s.bytes);
+	metric_set(&frontier_metrics[METRIC_KNOWN_URLS], (int64_t)s.count);
+	metric_set(&frontier_metrics[METRIC_KNOWN_BYTES], (int64_t)s.bytes);
 }
 
 static void gate_open(struct frontier *);
@@ -149,7 +134,7 @@ forget(struct frontier *f)
 	} while (went > 0 && n < FORGET_MAX && full(f));
 	if (n == 0)
 		return false;
-	metric_add(&metrics[METRIC_KNOWN_FORGOTTEN], (int64_t)n);
+	metric_add(&frontier_metrics[METRIC_KNOWN_FORGOTTEN], (int64_t)n);
 	m->partial = m->waiting = true;
 	m->promise.kept = forgotten;
 	ledger_promise(f->ledger, &m->promise);
@@ -216,7 +201,7 @@ recall(struct frontier *f, const struct submission *s)
 		    url_table_get(f->known, e->hash, &date, &mark))
 			continue;
 		url_table_set(f->known, e->hash, e->date, e->state);
-		metric_add(&metrics[METRIC_KNOWN_RECALLED], 1);
+		metric_add(&frontier_metrics[METRIC_KNOWN_RECALLED], 1);
 	}
 }
 
@@ -285,7 +270,8 @@ ask(struct frontier *f, struct submission *s)
 	s->answered = s->missing_n == 0;
 	if (s->answered)
 		return;
-	metric_add(&metrics[METRIC_KNOWN_ASKED], (int64_t)s->missing_n);
+	metric_add(&frontier_metrics[METRIC_KNOWN_ASKED],
+	    (int64_t)s->missing_n);
 	m->links += s->missing_n;
 	m->reads++;
 	ledger_read(f->ledger, &s->lookup, f->loop, look_up, looked_up);
@@ -344,7 +330,6 @@ known_evict_open(struct frontier *f)
 {
 	struct known_evict *m = mem_new(sizeof(*m));
 
-	metric_register(metrics, ARRAY_LEN(metrics));
 	f->evict = m;
 	m->frontier = f;
 	m->bytes_max = f->options.known_bytes_max;

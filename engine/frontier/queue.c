@@ -1,24 +1,9 @@
 /* Queues: their records, and telling loops which have URLs. */
-#include "base/metric.h"
 #include "engine/frontier/host_shard.h"
 #include "engine/frontier/host_slots.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/queue_record.h"
-#include "engine/frontier/sitemap_limit.h"
 #include "engine/frontier/url_key.h"
-
-#define QUEUE_METRICS(X)                                                     \
-	X(QUEUES_KNOWN, GAUGE, "argiope_queues_known",                       \
-	    "Queues in memory, of crawls that have not ended.")
-enum { QUEUE_METRICS(METRIC_ENUM) };
-static struct metric metrics[] = { QUEUE_METRICS(METRIC_ROW) };
-
-void
-queues_open(void)
-{
-	metric_register(metrics, ARRAY_LEN(metrics));
-	sitemaps_open();
-}
 
 struct queue *
 queue_get(struct crawl *c, struct str key, bool make)
@@ -41,7 +26,7 @@ queue_get(struct crawl *c, struct str key, bool make)
 	map_put_id(&c->queues_by_id, q->id, q);
 	/* Ids are given one by one. */
 	c->view.queues = MAX(c->view.queues, q->id - QUEUE_SKIPPED);
-	metric_add(&metrics[METRIC_QUEUES_KNOWN], 1);
+	metric_add(&frontier_metrics[METRIC_QUEUES_KNOWN], 1);
 	return q;
 }
 
@@ -50,7 +35,7 @@ queue_free(struct queue **qp)
 {
 	buf_free(&(*qp)->cursor_url);
 	mem_free(qp);
-	metric_add(&metrics[METRIC_QUEUES_KNOWN], -1);
+	metric_add(&frontier_metrics[METRIC_QUEUES_KNOWN], -1);
 }
 
 void

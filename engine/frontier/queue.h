@@ -35,7 +35,6 @@ struct queue {
 	struct list slot_node;    /* it waits for one */
 };
 
-void queues_open(void);           /* metrics */
 /* NULL when there is none and `make` is false. */
 struct queue *queue_get(struct crawl *, struct str key, bool make);
 void queue_touch(struct queue *);         /* its state goes into this group */

@@ -2,26 +2,8 @@
  * How many sitemaps a crawl reads.  Those beyond a limit are no URLs of the
  * crawl: an index that never ends would fill the table with them.
  */
-#include "base/metric.h"
 #include "engine/frontier/crawl.h"
 #include "engine/frontier/sitemap_limit.h"
-
-#define SITEMAP_METRICS(X)                                                   \
-	X(SITEMAPS_QUEUED, COUNTER, "argiope_sitemaps_queued_total",         \
-	    "Sitemaps that crawls have queued.")                             \
-	X(SITEMAPS_DROPPED, COUNTER, "argiope_sitemaps_dropped_total",       \
-	    "Sitemaps left out by sitemap.files_max, sitemap.bytes_max, or " \
-	    "a crawl's limit of pages.")                                     \
-	X(SITEMAPS_READ, COUNTER, "argiope_sitemaps_read_bytes_total",       \
-	    "Unpacked bytes of the sitemaps that crawls have read.")
-enum { SITEMAP_METRICS(METRIC_ENUM) };
-static struct metric metrics[] = { SITEMAP_METRICS(METRIC_ROW) };
-
-void
-sitemaps_open(void)
-{
-	metric_register(metrics, ARRAY_LEN(metrics));
-}
 
 /* Once for each crawl and process. */
 static void
@@ -60,10 +42,10 @@ sitemap_admit(struct crawl *c)
 		    "of them, as many as it may have pages");
 	} else {
 		c->sitemaps++;
-		metric_add(&metrics[METRIC_SITEMAPS_QUEUED], 1);
+		metric_add(&frontier_metrics[METRIC_SITEMAPS_QUEUED], 1);
 		return true;
 	}
-	metric_add(&metrics[METRIC_SITEMAPS_DROPPED], 1);
+	metric_add(&frontier_metrics[METRIC_SITEMAPS_DROPPED], 1);
 	return false;
 }
 
@@ -73,7 +55,7 @@ sitemap_read(struct crawl *c, uint64_t bytes)
 	const struct frontier_options *o = &c->frontier->options;
 
 	c->view.sitemap_bytes += bytes;
-	metric_add(&metrics[METRIC_SITEMAPS_READ], (int64_t)bytes);
+	metric_add(&frontier_metrics[METRIC_SITEMAPS_READ], (int64_t)bytes);
 	if (is_over(c->view.sitemap_bytes, o->sitemap_bytes_max))
 		log_limit(c, "sitemap.bytes_max", o->sitemap_bytes_max,
 		    "bytes of them");

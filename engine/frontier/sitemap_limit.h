@@ -8,7 +8,6 @@
 
 #include "engine/frontier/core.h"
 
-void sitemaps_open(void);         /* metrics */
 /* One more is queued; false: a limit leaves it out, which the log says. */
 bool sitemap_admit(struct crawl *);
 /* One was read, of so many bytes unpacked. */
