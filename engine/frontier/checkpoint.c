@@ -7,13 +7,11 @@
 static struct str
 key_of(uint32_t crawl, struct str owner, struct arena *a)
 {
-	struct buf key = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT;
 
 	crawl_key(crawl, PART_CHECKPOINT, &key);
 	buf_put_str(&key, owner);
-	struct str copy = arena_copy(a, buf_str(&key));
-	buf_free(&key);
-	return copy;
+	return arena_copy(a, buf_str(&key));
 }
 
 void

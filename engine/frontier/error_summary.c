@@ -68,8 +68,9 @@ enum err
 error_summary_read(struct index *x, uint32_t crawl, struct arena *a,
     struct error_summary_record **out, size_t *n, struct why *w)
 {
-	struct index_iter *i = index_iter_new(x, INDEX_CRAWL);
-	struct buf from = BUF_INIT;
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(x, INDEX_CRAWL);
+	FREED(buf_free) struct buf from = BUF_INIT;
 	struct str key, value;
 	enum err e = OK;
 
@@ -82,11 +83,7 @@ error_summary_read(struct index *x, uint32_t crawl, struct arena *a,
 		if (!parse_record(key, arena_copy(a, value), &(*out)[(*n)++]))
 			e = why(w, ERR_CORRUPT, "a record of crawl %u is "
 			    "damaged", crawl);
-	if (e == OK)
-		e = index_iter_error(i, w);
-	index_iter_free(&i);
-	buf_free(&from);
-	return e;
+	return e == OK ? index_iter_error(i, w) : e;
 }
 
 /* --- memory -------------------------------------------------------------- */
@@ -215,7 +212,7 @@ error_summary_put(struct crawl *c)
 enum err
 error_summary_load(struct crawl *c, struct index *x, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct error_summary_record *r;
 	size_t n;
 
@@ -230,7 +227,6 @@ error_summary_load(struct crawl *c, struct index *x, struct why *w)
 			p->record.samples[k] = own_sample(r[i].samples[k],
 			    r[i].causes[k]);
 	}
-	arena_free(&a);
 	return e;
 }
 

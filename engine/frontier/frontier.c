@@ -393,13 +393,12 @@ frontier_spec(struct frontier *f, uint32_t id, struct arena *a,
     struct crawl_spec *spec, struct why *w)
 {
 	struct why inner = WHY_INIT;
-	struct buf key = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT;
 	struct str value;
 
 	crawl_key(id, 'S', &key);
 	enum err e = index_get(ledger_index(f->ledger), INDEX_CRAWL,
 	    buf_str(&key), a, &value, &inner);
-	buf_free(&key);
 	if (e == ERR_ABSENT)
 		why(w, e, "there is no crawl %u", id);
 	else if (e != OK)

@@ -170,7 +170,7 @@ static void
 look_up(struct ledger_query *query, struct index *x)
 {
 	struct submission *s = CONTAINER(query, struct submission, lookup);
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 
 	for (size_t i = 0; i < s->missing_n && s->result == OK; i++) {
 		struct url_entry *e = &s->missing[i];
@@ -185,7 +185,6 @@ look_up(struct ledger_query *query, struct index *x)
 			s->result = err;
 		arena_reset(&a);
 	}
-	arena_free(&a);
 }
 
 static void
@@ -342,8 +341,9 @@ enum err
 known_evict_clear(struct frontier *f, struct why *w)
 {
 	struct index *x = ledger_index(f->ledger);
-	struct index_iter *i = index_iter_new(x, INDEX_KNOWN);
-	struct index_batch *b = index_batch_new();
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(x, INDEX_KNOWN);
+	FREED(index_batch_free) struct index_batch *b = index_batch_new();
 	struct str key, value;
 
 	index_iter_seek(i, STR(""));
@@ -351,11 +351,7 @@ known_evict_clear(struct frontier *f, struct why *w)
 		index_delete_range(x, b, INDEX_KNOWN, STR(""),
 		    STR("\xff\xff\xff\xff\xff\xff\xff\xff\xff"));
 	enum err e = index_iter_error(i, w);
-	index_iter_free(&i);
-	if (e == OK)
-		e = index_write(x, b, w);
-	index_batch_free(&b);
-	return e;
+	return e == OK ? index_write(x, b, w) : e;
 }
 
 void

@@ -184,7 +184,7 @@ static void
 delete_urls(const struct sweep *s)
 {
 	struct frontier *f = s->frontier;
-	struct buf from = BUF_INIT, to = BUF_INIT;
+	FREED(buf_free) struct buf from = BUF_INIT, to = BUF_INIT;
 
 	buf_put_be32(&from, s->scan.crawl);
 	if (s->scan.queue != 0)
@@ -195,8 +195,6 @@ delete_urls(const struct sweep *s)
 	lease_changes(f);
 	ledger_delete_range(f->ledger, INDEX_URL, buf_str(&from),
 	    buf_str(&to));
-	buf_free(&from);
-	buf_free(&to);
 }
 
 static void
@@ -345,7 +343,7 @@ delete_crawl(struct frontier *f, struct lease_control *k)
 {
 	struct lease_service *o = f->leases;
 	struct lease_crawl *c = lease_find_crawl(f, k->crawl);
-	struct buf to = BUF_INIT;
+	FREED(buf_free) struct buf to = BUF_INIT;
 
 	k->value = 0;
 	if (c == NULL)
@@ -358,7 +356,6 @@ delete_crawl(struct frontier *f, struct lease_control *k)
 	buf_put_be32(&to, c->id + 1);
 	ledger_delete_range(f->ledger, INDEX_QUEUE, buf_str(&o->key),
 	    buf_str(&to));
-	buf_free(&to);
 	sweep(f, c->id, 0);
 	lease_forget_crawl(c);
 	list_put(&o->dying, &c->dying_node);

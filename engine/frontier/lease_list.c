@@ -230,13 +230,12 @@ add_entry(struct lease_list *l, struct str key, struct str value)
 static void
 open_urls(struct lease_walk *w, struct index *x)
 {
-	struct buf from = BUF_INIT;
+	FREED(buf_free) struct buf from = BUF_INIT;
 
 	w->urls = index_iter_new(x, INDEX_URL);
 	w->queues = index_iter_new(x, INDEX_QUEUE);
 	buf_put_be32(&from, w->crawl);
 	index_iter_seek(w->queues, buf_str(&from));
-	buf_free(&from);
 }
 
 /* There is more of it, and room for it in this piece. */
@@ -568,7 +567,7 @@ read_status(struct ledger_query *query, struct index *x)
 {
 	struct lease_status_of *s = CONTAINER(query,
 	    struct lease_status_of, call.query);
-	struct buf key = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT;
 	struct str value;
 
 	url_key(s->crawl_id, s->queue_id, s->date_s, s->url, &key);
@@ -580,7 +579,6 @@ read_status(struct ledger_query *query, struct index *x)
 	read_u8(&in);
 	s->entry.metadata = (struct str){ in.p, in.n };
 	s->call.result = e == OK && in.bad ? ERR_CORRUPT : e;
-	buf_free(&key);
 }
 
 static void

@@ -119,7 +119,7 @@ lease_set_free(struct lease_set *s)
 static const char *
 name_put(struct arena *a, struct str key)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	char *name;
 
 	if (key.n < 0x80) {
@@ -132,7 +132,6 @@ name_put(struct arena *a, struct str key)
 	buf_put_field(&b, key);
 	name = arena_bytes(a, b.n);
 	memcpy(name, b.p, b.n);
-	buf_free(&b);
 	return name;
 }
 

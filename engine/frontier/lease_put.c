@@ -264,8 +264,8 @@ static void
 look_up(struct ledger_query *q, struct index *x)
 {
 	struct lease_put *p = CONTAINER(q, struct lease_put, call.query);
-	struct arena a = ARENA_INIT;
-	struct buf key = BUF_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT;
 
 	for (size_t k = p->at; k < p->items_n; k++) {
 		struct lease_item *i = &p->items[k];
@@ -281,8 +281,6 @@ look_up(struct ledger_query *q, struct index *x)
 		i->asking = in.bad ? ASK_FAILED : ASK_ANSWERED;
 		arena_reset(&a);
 	}
-	arena_free(&a);
-	buf_free(&key);
 }
 
 static void run_stream(struct lease_put *);

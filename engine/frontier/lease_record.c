@@ -543,7 +543,7 @@ pass_urls(struct index_iter *i, struct index *x, struct index_batch *b,
     uint64_t id, size_t bytes, bool orphans)
 {
 	bool last = id == UINT64_MAX >> (64 - 8 * bytes);
-	struct buf from = BUF_INIT, to = BUF_INIT;
+	FREED(buf_free) struct buf from = BUF_INIT, to = BUF_INIT;
 
 	put_prefix(&from, id, bytes);
 	put_prefix(&to, id + 1, bytes);
@@ -552,8 +552,6 @@ pass_urls(struct index_iter *i, struct index *x, struct index_batch *b,
 		    buf_str(&to));
 	if (!last)
 		index_iter_seek(i, buf_str(&to));
-	buf_free(&from);
-	buf_free(&to);
 	return !last;
 }
 
@@ -633,7 +631,7 @@ wake_queue(struct lease_queue *q)
 enum err
 lease_load_control(struct frontier *f, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str value;
 
 	enum err e = index_get(ledger_index(f->ledger), INDEX_CONTROL,
@@ -641,7 +639,6 @@ lease_load_control(struct frontier *f, struct why *w)
 	if (e == OK && !control_from(f, value))
 		e = why(w, ERR_CORRUPT, "the control record in the index is "
 		    "damaged");
-	arena_free(&a);
 	return e == ERR_ABSENT ? OK : e;
 }
 
@@ -716,7 +713,7 @@ enum err
 lease_load(struct frontier *f, struct why *w)
 {
 	struct lease_service *o = f->leases;
-	struct index_batch *b = index_batch_new();
+	FREED(index_batch_free) struct index_batch *b = index_batch_new();
 
 	load_clock(o);
 	/* Where nothing is recorded no crawl is, and so nothing was hashed. */
@@ -725,7 +722,6 @@ lease_load(struct frontier *f, struct why *w)
 	enum err e = load_urls(f, b, w);
 	if (e == OK)
 		e = load_queues(f, b, w);
-	index_batch_free(&b);
 	if (o->ids.n > 0)
 		lease_tick(f);
 	return e;

@@ -269,12 +269,11 @@ read_stats(struct ledger_query *q, struct index *x)
 {
 	struct lease_control *k = CONTAINER(q, struct lease_control,
 	    call.query);
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	uint32_t id;
 
 	CHECK(lease_view_name(k->crawl, &id));
 	k->call.result = visit_records(x, id, k->key, &a, add_record, k);
-	arena_free(&a);
 }
 
 /* Whether or not it became durable: reads go on. */

@@ -15,8 +15,9 @@
 enum err
 look_is_there(struct index *x, uint32_t crawl, struct why *w)
 {
-	struct index_iter *i = index_iter_new(x, INDEX_CRAWL);
-	struct buf at = BUF_INIT;
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(x, INDEX_CRAWL);
+	FREED(buf_free) struct buf at = BUF_INIT;
 	struct str key, value;
 
 	crawl_key(crawl, 'S', &at);
@@ -24,8 +25,6 @@ look_is_there(struct index *x, uint32_t crawl, struct why *w)
 	bool there = index_iter_valid(i, &key, &value) &&
 	    str_eq(key, buf_str(&at));
 	enum err e = index_iter_error(i, w);
-	index_iter_free(&i);
-	buf_free(&at);
 	if (e == OK && !there)
 		e = why(w, ERR_ABSENT, "there is no crawl %u", crawl);
 	return e;
@@ -90,7 +89,7 @@ longer_first(const void *a, const void *b)
 static void
 name_queues(struct frontier_queues_query *l, const struct crawl *c)
 {
-	struct buf key = BUF_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT;
 
 	for (size_t i = 0; i < l->n; i++) {
 		struct queried_queue *x = &l->queues[i];
@@ -102,7 +101,6 @@ name_queues(struct frontier_queues_query *l, const struct crawl *c)
 		    buf_str(&q->cursor_url), &key);
 		x->from = arena_copy(&l->arena, buf_str(&key));
 	}
-	buf_free(&key);
 }
 
 static void

@@ -20,12 +20,11 @@ enum err
 queue_record_get(struct index *x, uint32_t crawl, struct str key,
     struct arena *a, struct queue_record *r)
 {
-	struct buf at = BUF_INIT;
+	FREED(buf_free) struct buf at = BUF_INIT;
 	struct str value;
 
 	queue_key(crawl, key, &at);
 	enum err e = index_get(x, INDEX_QUEUE, buf_str(&at), a, &value, NULL);
-	buf_free(&at);
 	return e == OK && !queue_record_parse(value, r) ? ERR_CORRUPT : e;
 }
 
@@ -33,8 +32,9 @@ enum err
 queue_record_each(struct index *x, uint32_t crawl,
     void (*visit)(void *arg, const struct queue_record *), void *arg)
 {
-	struct index_iter *i = index_iter_new(x, INDEX_QUEUE);
-	struct buf from = BUF_INIT;
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(x, INDEX_QUEUE);
+	FREED(buf_free) struct buf from = BUF_INIT;
 	struct str key, value;
 	struct queue_record r;
 	bool fine = true;
@@ -48,7 +48,5 @@ queue_record_each(struct index *x, uint32_t crawl,
 			visit(arg, &r);
 	}
 	enum err e = index_iter_error(i, NULL);
-	index_iter_free(&i);
-	buf_free(&from);
 	return e == OK && !fine ? ERR_CORRUPT : e;
 }

@@ -40,7 +40,8 @@ static void
 walk(struct ledger_query *query, struct index *x)
 {
 	struct serve *s = CONTAINER(query, struct serve, query);
-	struct index_iter *i = index_iter_new(x, INDEX_URL);
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(x, INDEX_URL);
 	struct str key, value, prefix = str_cut(buf_str(&s->from), 0, 8);
 
 	s->leases = ARENA_ARRAY(&s->arena, struct lease, s->scan);
@@ -71,7 +72,6 @@ walk(struct ledger_query *query, struct index *x)
 	}
 	if (index_iter_error(i, &s->result) != OK)
 		s->n = 0;
-	index_iter_free(&i);
 }
 
 static void

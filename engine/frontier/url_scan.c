@@ -43,7 +43,8 @@ enum err
 url_scan_piece(struct url_scan *s, struct index *x, unsigned looks_max,
     url_scan_fn *visit, void *arg, struct why *w)
 {
-	struct index_iter *i = index_iter_new(x, INDEX_URL);
+	FREED(index_iter_free) struct index_iter *i =
+	    index_iter_new(x, INDEX_URL);
 	struct url_row u = { 0 };
 	struct str key;
 
@@ -63,7 +64,5 @@ url_scan_piece(struct url_scan *s, struct index *x, unsigned looks_max,
 		buf_clear(&s->from);
 		buf_put_str(&s->from, key);
 	}
-	enum err e = index_iter_error(i, w);
-	index_iter_free(&i);
-	return e;
+	return index_iter_error(i, w);
 }

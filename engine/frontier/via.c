@@ -57,8 +57,8 @@ via_find(struct via_memory *m, struct serve *s)
 void
 via_read(struct serve *s, struct index *x)
 {
-	struct arena a = ARENA_INIT;
-	struct buf key = BUF_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	FREED(buf_free) struct buf key = BUF_INIT;
 	uint64_t seq = 0;
 	struct str url = STR_NONE;
 
@@ -82,8 +82,6 @@ via_read(struct serve *s, struct index *x)
 		}
 		l->via = url;
 	}
-	buf_free(&key);
-	arena_free(&a);
 }
 
 void
