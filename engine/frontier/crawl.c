@@ -65,6 +65,7 @@ put_counts(struct buf *out, const struct crawl_counts *n)
 void
 crawl_note_bytes(const struct crawl *c, struct buf *out)
 {
+	buf_clear(out);
 	buf_put_be32(out, c->id);
 	buf_put_char(out, (char)c->view.kind);
 	buf_put_char(out, (char)c->view.state);
@@ -170,7 +171,6 @@ crawl_touch(struct crawl *c)
 void
 crawl_put_part(struct frontier *f, uint32_t id, char part, struct str value)
 {
-	buf_clear(&f->key);
 	crawl_key(id, part, &f->key);
 	ledger_put(f->ledger, INDEX_CRAWL, buf_str(&f->key), value);
 }

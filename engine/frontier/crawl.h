@@ -64,7 +64,7 @@ void crawl_free(struct crawl **);
 /* Of its WARC files' names, and the directory of those being written. */
 void crawl_prefix(const struct crawl *, char *out, size_t size);
 void crawl_touch(struct crawl *);
-void crawl_note_bytes(const struct crawl *, struct buf *);
+void crawl_note_bytes(const struct crawl *, struct buf *);   /* sets it */
 bool crawl_from_note(struct frontier *, struct str note);
 /* A new crawl that waits for its start, and its record. */
 /* Into the gathering group: a part of its record in INDEX_CRAWL. */

@@ -197,7 +197,6 @@ error_summary_put(struct crawl *c)
 		if (p == NULL || !p->dirty)
 			continue;
 		p->dirty = false;
-		buf_clear(&f->key);
 		buf_clear(&f->value);
 		put_key(c->id, p->record.kind, p->record.code, &f->key);
 		put_value(&p->record, &f->value);

@@ -219,7 +219,6 @@ exclude_finish(struct crawl_change *a, struct crawl *c)
 	c->excluded = 0;
 	if (a->leased)
 		return;
-	buf_clear(&f->key);
 	crawl_key(a->crawl, PART_EXCLUDED, &f->key);
 	ledger_delete(f->ledger, INDEX_CRAWL, buf_str(&f->key));
 }

@@ -50,8 +50,6 @@ begin_checkpoint(void *arg)
 static void
 put_crawl(struct frontier *f, const struct crawl *c)
 {
-	buf_clear(&f->key);
-	buf_clear(&f->value);
 	crawl_key(c->id, 'D', &f->key);
 	crawl_note_bytes(c, &f->value);
 	ledger_put_unlogged(f->ledger, INDEX_CRAWL, buf_str(&f->key),
@@ -91,7 +89,7 @@ put_notes(struct frontier *f)
 		q->dirty = false;
 		if (list_empty(&q->changed_node))
 			list_put(&f->changed_queues, &q->changed_node);
-		queue_note_bytes(q, (buf_clear(&f->value), &f->value));
+		queue_note_bytes(q, &f->value);
 		ledger_note(f->ledger, NOTE_QUEUE, buf_str(&f->value));
 	}
 	while ((n = f->dirty_crawls.next) != &f->dirty_crawls) {
@@ -101,7 +99,7 @@ put_notes(struct frontier *f)
 		if (list_empty(&c->changed_node))
 			list_put(&f->changed_crawls, &c->changed_node);
 		error_summary_put(c);
-		crawl_note_bytes(c, (buf_clear(&f->value), &f->value));
+		crawl_note_bytes(c, &f->value);
 		ledger_note(f->ledger, NOTE_CRAWL, buf_str(&f->value));
 		crawl_promise_view(c);
 	}

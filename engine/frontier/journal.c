@@ -3,6 +3,7 @@
 void
 journal_key(uint32_t crawl, uint64_t seq, struct buf *out)
 {
+	buf_clear(out);
 	buf_put_be32(out, crawl);
 	buf_put_be64(out, seq);
 }

@@ -59,6 +59,7 @@ struct journal_entry {
 	struct str type, title, url, final_url, via;
 };
 
+/* Set the buffer to the key. */
 void journal_key(uint32_t crawl, uint64_t seq, struct buf *);
 /*
  * A URL that failed is no capture and has no number.  What it answered has an
@@ -71,9 +72,9 @@ journal_failed_seq(uint64_t url_hash)
 {
 	return JOURNAL_FAILED | url_hash >> 1;
 }
-/* All behind file and offset; */
+/* Append all behind file and offset; */
 void journal_put_rest(const struct journal_entry *, struct buf *);
-/* The value: place first, then `rest` as journal_put_rest() made it. */
+/* Append the value: place first, then `rest` as journal_put_rest() made it. */
 void journal_put(uint32_t file, uint64_t offset, struct str rest, struct buf *);
 /* Set JOURNAL_NEAR_DUPLICATE in a value that journal_put() made. */
 void journal_flag_near(char *value);

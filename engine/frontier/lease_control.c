@@ -276,7 +276,7 @@ delete_queue(struct frontier *f, struct lease_control *k)
 		return;
 	k->value = (uint64_t)q->active + q->completed;
 	note_gone(f, c->id, q->id);
-	queue_key(c->id, lease_queue_key(q), (buf_clear(&o->key), &o->key));
+	queue_key(c->id, lease_queue_key(q), &o->key);
 	ledger_delete(f->ledger, INDEX_QUEUE, buf_str(&o->key));
 	sweep(f, c->id, q->id);
 	lease_drop_queue(&q);
@@ -350,9 +350,9 @@ delete_crawl(struct frontier *f, struct lease_control *k)
 		return;
 	k->value = c->stats.active + c->stats.completed;
 	note_gone(f, c->id, 0);
-	crawl_key(c->id, 'O', (buf_clear(&o->key), &o->key));
+	crawl_key(c->id, 'O', &o->key);
 	ledger_delete(f->ledger, INDEX_CRAWL, buf_str(&o->key));
-	queue_key(c->id, STR(""), (buf_clear(&o->key), &o->key));
+	queue_key(c->id, STR(""), &o->key);
 	buf_put_be32(&to, c->id + 1);
 	ledger_delete_range(f->ledger, INDEX_QUEUE, buf_str(&o->key),
 	    buf_str(&to));

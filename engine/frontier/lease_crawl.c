@@ -84,9 +84,8 @@ lease_make_crawl(struct frontier *f, struct str name)
 	lease_tick(f);
 	/* Its number is not given again, even when it is gone. */
 	lease_control_touch(f);
-	buf_clear(&o->key);
 	crawl_key(c->id, 'O', &o->key);
-	lease_crawl_bytes(c, (buf_clear(&o->value), &o->value));
+	lease_crawl_bytes(c, &o->value);
 	ledger_note(f->ledger, NOTE_OUTSIDE_CRAWL, buf_str(&o->value));
 	ledger_put(f->ledger, INDEX_CRAWL, buf_str(&o->key),
 	    str_from(buf_str(&o->value), 4));

@@ -358,7 +358,6 @@ walk_on(struct lease_get *g, struct lease_pick *p,
 {
 	if (at > 0) {
 		const struct met *m = &p->met[at - 1];
-		buf_clear(&p->from);
 		url_key(p->crawl, p->queue, m->date, m->url, &p->from);
 		buf_put_char(&p->from, '\0');
 	}

@@ -39,8 +39,7 @@ put_record(const struct target *t, uint32_t date, const struct lease_item *i)
 	struct frontier *f = t->frontier;
 	struct lease_service *o = f->leases;
 
-	url_key(t->queue->crawl->id, t->queue->id, date, t->url,
-	    (buf_clear(&o->key), &o->key));
+	url_key(t->queue->crawl->id, t->queue->id, date, t->url, &o->key);
 	buf_clear(&o->value);
 	buf_put_be32(&o->value, t->created);
 	buf_put_char(&o->value, 0);
@@ -56,8 +55,7 @@ drop_record(const struct target *t)
 	struct frontier *f = t->frontier;
 	struct lease_service *o = f->leases;
 
-	url_key(t->queue->crawl->id, t->queue->id, t->date, t->url,
-	    (buf_clear(&o->key), &o->key));
+	url_key(t->queue->crawl->id, t->queue->id, t->date, t->url, &o->key);
 	lease_changes(f);
 	ledger_delete(f->ledger, INDEX_URL, buf_str(&o->key));
 }
@@ -273,7 +271,7 @@ look_up(struct ledger_query *q, struct index *x)
 		if (i->asking != ASK_NOW)
 			continue;
 		url_key(i->asked_crawl, i->asked_queue, i->asked_date, i->url,
-		    (buf_clear(&key), &key));
+		    &key);
 		enum err e = index_get(x, INDEX_URL, buf_str(&key), &a, &value,
 		    NULL);
 		struct reader in = reader_of(e == OK ? value : STR_NONE);

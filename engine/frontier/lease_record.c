@@ -27,6 +27,7 @@
 void
 lease_crawl_bytes(const struct lease_crawl *c, struct buf *out)
 {
+	buf_clear(out);
 	buf_put_be32(out, c->id);
 	buf_put_be32(out, c->next_queue);
 	buf_put_field(out, c->name);
@@ -49,6 +50,7 @@ lease_queue_bytes(const struct lease_queue *q, struct buf *out)
 {
 	const struct lease_rare *r = lease_rare(q);
 
+	buf_clear(out);
 	buf_put_be32(out, q->crawl->id);
 	buf_put_be32(out, q->id);
 	buf_put_char(out, (char)((q->unseen ? QUEUE_UNSEEN : 0) |
@@ -63,8 +65,9 @@ lease_queue_bytes(const struct lease_queue *q, struct buf *out)
 	buf_put_field(out, lease_queue_key(q));
 }
 
-void
-lease_leases_bytes(const struct lease_queue *q, struct buf *out)
+/* Append them. */
+static void
+put_leases(const struct lease_queue *q, struct buf *out)
 {
 	for (const struct lease_batch *b = q->batches; b != NULL; b = b->next) {
 		buf_put_be64(out, (uint64_t)b->start_us);
@@ -80,6 +83,7 @@ lease_control_bytes(const struct frontier *f, struct buf *out)
 {
 	const struct lease_service *o = f->leases;
 
+	buf_clear(out);
 	buf_put_char(out, o->inactive ? 0 : 1);
 	buf_put_be32(out, o->delay_s);
 	buf_put_be64(out, (uint64_t)o->jump_us);
@@ -332,10 +336,9 @@ lease_record(struct frontier *f, enum index_family family, struct str key,
 static void
 queue_record(struct lease_service *o, const struct lease_queue *q)
 {
-	queue_key(q->crawl->id, lease_queue_key(q),
-	    (buf_clear(&o->key), &o->key));
-	lease_queue_bytes(q, (buf_clear(&o->value), &o->value));
-	lease_leases_bytes(q, &o->value);
+	queue_key(q->crawl->id, lease_queue_key(q), &o->key);
+	lease_queue_bytes(q, &o->value);
+	put_leases(q, &o->value);
 }
 
 static void
@@ -369,7 +372,7 @@ lease_put_notes(struct frontier *f)
 		q->dirty = false;
 		if (q->crawl->dead)
 			continue;
-		lease_queue_bytes(q, (buf_clear(&o->value), &o->value));
+		lease_queue_bytes(q, &o->value);
 		ledger_note(f->ledger, NOTE_OUTSIDE_QUEUE,
 		    buf_str(&o->value));
 		if (q->fresh)
@@ -403,8 +406,8 @@ put_crawl_record(struct frontier *f, struct lease_crawl *c)
 
 	if (c->dead)
 		return;
-	crawl_key(c->id, 'O', (buf_clear(&o->key), &o->key));
-	lease_crawl_bytes(c, (buf_clear(&o->value), &o->value));
+	crawl_key(c->id, 'O', &o->key);
+	lease_crawl_bytes(c, &o->value);
 	ledger_put_unlogged(f->ledger, INDEX_CRAWL, buf_str(&o->key),
 	    str_from(buf_str(&o->value), 4));
 }
@@ -414,7 +417,7 @@ put_control_record(struct frontier *f)
 {
 	struct lease_service *o = f->leases;
 
-	lease_control_bytes(f, (buf_clear(&o->value), &o->value));
+	lease_control_bytes(f, &o->value);
 	ledger_put_unlogged(f->ledger, INDEX_CONTROL, CONTROL_KEY,
 	    buf_str(&o->value));
 }

@@ -16,10 +16,9 @@ enum lease_note {
 	NOTE_OUTSIDE_END, NOTE_OUTSIDE_GONE, NOTE_OUTSIDE_CONTROL,
 };
 
-/* Append a record's or a note's bytes. */
+/* Set the buffer to a record's or a note's bytes. */
 void lease_crawl_bytes(const struct lease_crawl *, struct buf *);
 void lease_queue_bytes(const struct lease_queue *, struct buf *);
-void lease_leases_bytes(const struct lease_queue *, struct buf *);
 void lease_control_bytes(const struct frontier *, struct buf *);
 
 /* The frontier's life.  At an opening: */

@@ -246,7 +246,7 @@ lease_control_touch(struct frontier *f)
 
 	o->control_changed = true;
 	lease_changes(f);
-	lease_control_bytes(f, (buf_clear(&o->value), &o->value));
+	lease_control_bytes(f, &o->value);
 	ledger_note(f->ledger, NOTE_OUTSIDE_CONTROL, buf_str(&o->value));
 }
 

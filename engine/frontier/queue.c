@@ -50,6 +50,7 @@ queue_touch(struct queue *q)
 void
 queue_note_bytes(const struct queue *q, struct buf *out)
 {
+	buf_clear(out);
 	buf_put_be32(out, q->crawl->id);
 	buf_put_be32(out, q->id);
 	buf_put_varint(out, q->ordered);
@@ -90,8 +91,6 @@ queue_put_record(const struct queue *q)
 {
 	struct frontier *f = q->crawl->frontier;
 
-	buf_clear(&f->key);
-	buf_clear(&f->value);
 	queue_key(q->crawl->id, q->key, &f->key);
 	queue_note_bytes(q, &f->value);
 	ledger_put_unlogged(f->ledger, INDEX_QUEUE, buf_str(&f->key),

@@ -38,7 +38,7 @@ struct queue {
 /* NULL when there is none and `make` is false. */
 struct queue *queue_get(struct crawl *, struct str key, bool make);
 void queue_touch(struct queue *);         /* its state goes into this group */
-void queue_note_bytes(const struct queue *, struct buf *);
+void queue_note_bytes(const struct queue *, struct buf *);   /* sets it */
 void queue_put_record(const struct queue *); /* into the gathering group */
 bool queue_from_note(struct frontier *, struct str note);
 /* It got a URL of that rank: tell its loop when that is durable. */

@@ -96,7 +96,6 @@ name_queues(struct frontier_queues_query *l, const struct crawl *c)
 		const struct queue *q = map_get_id(&c->queues_by_id, x->id);
 		x->host = arena_copy(&l->arena, q->key);
 		x->waits = q->waiting > 0;
-		buf_clear(&key);
 		url_key(c->id, q->id, MAX(q->cursor_rank, 1u),
 		    buf_str(&q->cursor_url), &key);
 		x->from = arena_copy(&l->arena, buf_str(&key));

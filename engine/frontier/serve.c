@@ -166,7 +166,6 @@ start_walk(struct queue *q, struct serve *s)
 {
 	struct frontier *f = q->crawl->frontier;
 
-	buf_clear(&s->from);
 	url_key(q->crawl->id, q->id, MAX(q->cursor_rank, 1u),
 	    buf_str(&q->cursor_url), &s->from);
 	if (q->walks++ == 0)

@@ -17,21 +17,14 @@
 #include "engine/frontier/via.h"
 #include "os/clock.h"
 
-static struct buf *
-cleared(struct buf *b)
-{
-	buf_clear(b);
-	return b;
-}
-
 void
 url_put(struct crawl *c, uint32_t queue, uint32_t date, struct str url,
     const struct url_value *v)
 {
 	struct frontier *f = c->frontier;
 
-	url_key(c->id, queue, date, url, cleared(&f->key));
-	url_value_put(v, cleared(&f->value));
+	url_key(c->id, queue, date, url, &f->key);
+	url_value_put(v, &f->value);
 	ledger_put(f->ledger, INDEX_URL, buf_str(&f->key), buf_str(&f->value));
 }
 
@@ -40,7 +33,7 @@ url_drop(struct crawl *c, uint32_t queue, uint32_t date, struct str url)
 {
 	struct frontier *f = c->frontier;
 
-	url_key(c->id, queue, date, url, cleared(&f->key));
+	url_key(c->id, queue, date, url, &f->key);
 	ledger_delete(f->ledger, INDEX_URL, buf_str(&f->key));
 }
 
@@ -152,9 +145,9 @@ journal(struct crawl *c, struct submission *s, const struct archive_place *p)
 
 	if (s->parts_n > 0)
 		offset += s->parts[s->final_part].at;
-	journal_key(c->id, journal_seq(s), cleared(&f->key));
-	journal_put(p->file, offset, buf_str(&s->journal_rest),
-	    cleared(&f->value));
+	journal_key(c->id, journal_seq(s), &f->key);
+	buf_clear(&f->value);
+	journal_put(p->file, offset, buf_str(&s->journal_rest), &f->value);
 	if (s->near_duplicate)
 		journal_flag_near(f->value.p);
 	ledger_put_placed(f->ledger, INDEX_JOURNAL, buf_str(&f->key),

@@ -12,6 +12,7 @@ void
 url_key(uint32_t crawl, uint32_t queue, uint32_t date, struct str url,
     struct buf *out)
 {
+	buf_clear(out);
 	buf_put_be32(out, crawl);
 	buf_put_be32(out, queue);
 	buf_put_be32(out, date);
@@ -21,6 +22,7 @@ url_key(uint32_t crawl, uint32_t queue, uint32_t date, struct str url,
 void
 queue_key(uint32_t crawl, struct str key, struct buf *out)
 {
+	buf_clear(out);
 	buf_put_be32(out, crawl);
 	buf_put_str(out, key);
 }
@@ -28,6 +30,7 @@ queue_key(uint32_t crawl, struct str key, struct buf *out)
 void
 crawl_key(uint32_t crawl, char part, struct buf *out)
 {
+	buf_clear(out);
 	buf_put_be32(out, crawl);
 	buf_put_char(out, part);
 }
@@ -38,6 +41,7 @@ url_value_put(const struct url_value *v, struct buf *out)
 	uint64_t cost;
 
 	memcpy(&cost, &v->cost, sizeof(cost));
+	buf_clear(out);
 	buf_put_be32(out, v->created_s);
 	buf_put_char(out, (char)v->flags);
 	buf_put_be16(out, v->depth);

@@ -24,7 +24,7 @@ enum known_mark {
 	MARK_SKIPPED = 4,            /* date: the skip reason */
 };
 
-/* Append the key of a URL, of a queue, of one part of a crawl's records. */
+/* Set the buffer to the key of a URL, of a queue, of one part of a crawl's records. */
 void url_key(uint32_t crawl, uint32_t queue, uint32_t date, struct str url,
     struct buf *);
 void queue_key(uint32_t crawl, struct str key, struct buf *);
@@ -42,6 +42,7 @@ struct url_value {
 	 * was found first; 0: none, or an older store does not say. */
 	uint64_t seq;
 };
+/* Set the buffer to it. */
 void url_value_put(const struct url_value *, struct buf *);
 bool url_value_parse(struct str, struct url_value *);
 

@@ -5,7 +5,6 @@
 static void
 set_from(struct url_scan *s, uint32_t queue, uint32_t rank)
 {
-	buf_clear(&s->from);
 	url_key(s->crawl, queue, rank, STR(""), &s->from);
 }
 

@@ -71,7 +71,6 @@ via_read(struct serve *s, struct index *x)
 		if (l->via_seq != seq) {
 			seq = l->via_seq;
 			url = STR_NONE;
-			buf_clear(&key);
 			journal_key(s->crawl, seq, &key);
 			arena_reset(&a);
 			if (index_get(x, INDEX_JOURNAL, buf_str(&key), &a,

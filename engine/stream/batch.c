@@ -134,7 +134,6 @@ gather_handoff(struct batch_task *t, const struct handoff *x)
 	struct capture record;
 	struct journal_entry e;
 
-	buf_clear(&r->key);
 	journal_key(x->crawl, x->number, &r->key);
 	size_t key = r->key.n;
 	journal_put(x->file, x->offset, x->rest, &r->key);
@@ -208,7 +207,6 @@ gather_range(struct batch_task *t, struct index_iter *i, uint64_t from,
 	struct journal_entry e;
 	struct str key, value;
 
-	buf_clear(&r->key);
 	journal_key(t->crawl, from, &r->key);
 	index_iter_seek(i, buf_str(&r->key));
 	for (; !is_full(t) && index_iter_valid(i, &key, &value);
