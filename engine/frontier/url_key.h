@@ -24,7 +24,7 @@ enum known_mark {
 	MARK_SKIPPED = 4,            /* date: the skip reason */
 };
 
-/* Set the buffer to the key of a URL, of a queue, of one part of a crawl's records. */
+/* Set the buffer to the key of a URL, a queue, a part of a crawl's records. */
 void url_key(uint32_t crawl, uint32_t queue, uint32_t date, struct str url,
     struct buf *);
 void queue_key(uint32_t crawl, struct str key, struct buf *);
