@@ -7,13 +7,10 @@
 #include "engine/frontier/query.h"
 
 #define ASK_MAX ((size_t)1000)
-/* So many queues are looked into for URLs, if they are to be shown. */
-#define URL_QUEUES 64u
-#define URLS_OF_QUEUE_MIN 4u
 
 #define QUEUE_STEPS(X)                                                       \
-	X(READ_QUEUES, AT_MAIN, read_queues, "the frontier: the longest")    \
-	X(READ_URLS, AT_MAIN, read_urls, "the frontier: what waits in them") \
+	X(READ_QUEUES, AT_MAIN, read_queues, "the longest and their URLs")   \
+	X(NAME_HOSTS, AT_MAIN, name_hosts, "those to ask the loops for")     \
 	X(READ_LOOPS, AT_EACH_LOOP, request_next,                            \
 	    "hosts, and URLs in their windows", .each = read_loop)           \
 	X(GIVE_ALL, AT_MAIN, give_all, "counts, a sentence, hosts and URLs")
@@ -24,7 +21,6 @@ struct queue_request {
 	struct catalog *catalog;
 	struct queue_query *ask;
 	struct frontier_queues_query queues;
-	struct frontier_next_query urls;
 	struct fetcher_host *hosts;  /* those of the queues */
 	struct fetcher_crawl *loops;
 };
@@ -169,8 +165,8 @@ time_urls(struct queue_request *g, struct timing *t)
 			    u->host, u->depth, u->cost });
 		}
 	}
-	for (size_t i = 0; i < g->urls.n; i++) {
-		const struct queried_url *u = &g->urls.urls[i];
+	for (size_t i = 0; i < g->queues.urls_n; i++) {
+		const struct queried_url *u = &g->queues.urls[i];
 		const struct fetcher_host *h = &g->hosts[u->queue];
 		if (map_get_id(&t->taken, frontier_hash(g->ask->crawl,
 		    u->url)) != NULL)
@@ -186,7 +182,7 @@ give_urls(struct queue_request *g)
 {
 	struct queue_query *q = g->ask;
 	struct timing t = { .urls = NULL };
-	size_t n = g->urls.n;
+	size_t n = g->queues.urls_n;
 
 	for (size_t i = 0; i < g->catalog->options.fetchers_n; i++)
 		n += g->loops[i].urls_n;
@@ -208,13 +204,14 @@ give_urls(struct queue_request *g)
 
 /* --- step by step ------------------------------------------------------- */
 
+/* On the ledger's loop. */
 static void
 queues_read(struct frontier_queues_query *l)
 {
 	struct queue_request *g = CONTAINER(l, struct queue_request, queues);
 
 	g->ask->why = l->why;
-	request_resume(&g->request, l->why.err == OK ? READ_URLS :
+	request_resume(&g->request, l->why.err == OK ? NAME_HOSTS :
 	    REQUEST_DONE);
 }
 
@@ -225,44 +222,26 @@ read_queues(struct request *r)
 	const struct queue_query *q = g->ask;
 
 	g->queues = (struct frontier_queues_query){ .crawl = q->crawl,
-		.max = MAX(q->hosts_max, q->urls_max > 0 ? URL_QUEUES : 0),
-		.home = g->catalog->options.home, .done = queues_read };
+		.max = MAX(q->hosts_max,
+		q->urls_max > 0 ? QUERY_URL_QUEUES : 0),
+		.urls_max = q->urls_max, .done = queues_read };
 	frontier_queues_query(g->catalog->options.frontier, &g->queues);
 	return REQUEST_WAIT;
 }
 
-static void
-urls_read(struct frontier_next_query *l)
-{
-	struct queue_request *g = CONTAINER(l, struct queue_request, urls);
-
-	if (l->why.err != OK)
-		g->ask->why = l->why;
-	request_resume(&g->request, READ_LOOPS);
-}
-
 static int
-read_urls(struct request *r)
+name_hosts(struct request *r)
 {
 	struct queue_request *g = CONTAINER(r, struct queue_request, request);
 	const struct frontier_queues_query *l = &g->queues;
-	size_t n = MIN(l->n, URL_QUEUES), urls_max = g->ask->urls_max;
 
 	g->hosts = mem_array(l->n + 1, sizeof(*g->hosts));
 	for (size_t i = 0; i < l->n; i++)
 		g->hosts[i] = (struct fetcher_host){
 		    .host = l->queues[i].host, .waits = l->queues[i].waits };
-	g->loops = loop_views_new(g->catalog, g->ask->crawl, urls_max,
+	g->loops = loop_views_new(g->catalog, g->ask->crawl, g->ask->urls_max,
 	    g->hosts, l->n);
-	if (urls_max == 0 || n == 0)
-		return READ_LOOPS;
-	g->urls = (struct frontier_next_query){ .crawl = g->ask->crawl,
-		.queues = l->queues, .queues_n = n,
-		.each = MIN(urls_max, MAX(URLS_OF_QUEUE_MIN,
-		4 * urls_max / n)),
-		.home = g->catalog->options.home, .done = urls_read };
-	frontier_next_query(g->catalog->options.frontier, &g->urls);
-	return REQUEST_WAIT;
+	return READ_LOOPS;
 }
 
 static void
@@ -294,7 +273,6 @@ answer(struct request *r)
 	struct queue_query *q = g->ask;
 
 	arena_free(&g->queues.arena);
-	arena_free(&g->urls.arena);
 	loop_views_free(g->catalog, &g->loops);
 	mem_free(&g->hosts);
 	mem_free(&g);

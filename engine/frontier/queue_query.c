@@ -4,12 +4,15 @@
 #include "engine/frontier/query.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/queue_record.h"
+#include "engine/frontier/teardown.h"
 #include "engine/frontier/url_key.h"
+#include "engine/ledger/ledger_places.h"
 
 /* Queues looked at in one go: about half a millisecond. */
 #define QUEUES_PER_TURN 4096u
 /* What stands behind the cursor and is leased is passed over. */
 #define LOOKS_PER_QUEUE 256u
+#define URLS_OF_QUEUE_MIN ((size_t)4)
 #define PREFIX_BYTES (2 * sizeof(uint32_t))
 
 enum err
@@ -32,13 +35,19 @@ look_is_there(struct index *x, uint32_t crawl, struct why *w)
 
 /* --- queues ------------------------------------------------------------- */
 
-static void
-queues_delivered(struct mail *m)
-{
-	struct frontier_queues_query *l =
-	    CONTAINER(m, struct frontier_queues_query, mail);
+#define QUEUES_QUERY_STEPS(X)                                                \
+	X(COUNT, AT_LEDGER, count, "the longest, some thousand at a time")   \
+	X(READ_QUEUES, AT_BESIDE, read_queues, "those of an ended crawl")    \
+	X(SUM_UP, AT_LEDGER, sum_up, "their names and the crawl's state")    \
+	X(OPEN_URLS, AT_READ, open_urls, "a snapshot of what is durable")    \
+	X(READ_URLS, AT_BESIDE, read_urls, "the next ones of each queue")    \
+	X(CHOOSE, AT_LEDGER, choose, "those that wait still")
+enum { QUEUES_QUERY_STEPS(REQUEST_ENUM) };
 
-	l->done(l);
+static struct frontier_queues_query *
+query_of(struct request *r)
+{
+	return CONTAINER(r, struct frontier_queues_query, request);
 }
 
 static bool
@@ -102,25 +111,6 @@ name_queues(struct frontier_queues_query *l, const struct crawl *c)
 	}
 }
 
-static void
-answer_queues(struct frontier_queues_query *l, const struct crawl *c)
-{
-	heap_free(&l->heap);
-	if (c == NULL) {
-		l->n = 0;
-		why(&l->why, ERR_ABSENT, "there is no crawl %u", l->crawl);
-	} else {
-		qsort(l->queues, l->n, sizeof(*l->queues), longer_first);
-		if (!c->retired)
-			name_queues(l, c);
-		l->view = c->view;
-		l->loaded = c->loaded;
-		l->tickets = crawl_tickets(c);
-		l->health = ledger_health(l->frontier->ledger);
-	}
-	loop_send(l->home, &l->mail, queues_delivered);
-}
-
 /* Of a crawl that has ended. */
 static void
 weigh_record(void *arg, const struct queue_record *r)
@@ -139,51 +129,30 @@ weigh_record(void *arg, const struct queue_record *r)
 	weigh(l, x);
 }
 
-/* Beside the groups: nothing of it changes any more. */
-static void
-read_queues(struct ledger_query *q, struct index *x)
+/* Nothing of it changes any more. */
+static int
+read_queues(struct request *r)
 {
-	struct frontier_queues_query *l =
-	    CONTAINER(q, struct frontier_queues_query, query);
+	struct frontier_queues_query *l = query_of(r);
 
-	if (queue_record_each(x, l->crawl, weigh_record, l) != OK)
+	if (queue_record_each(request_index(r), l->crawl, weigh_record, l) !=
+	    OK)
 		why(&l->why, ERR_CORRUPT, "the queues of crawl %u cannot be "
 		    "read", l->crawl);
+	return SUM_UP;
 }
 
-static void
-queues_read(struct ledger_query *q)
+static int
+count(struct request *r)
 {
-	struct frontier_queues_query *l =
-	    CONTAINER(q, struct frontier_queues_query, query);
-
-	answer_queues(l, crawl_get(l->frontier, l->crawl));
-}
-
-static void
-look_retired(struct frontier_queues_query *l, const struct crawl *c)
-{
-	heap_free(&l->heap);
-	l->n = 0;
-	l->left = l->waiting_for_slot = 0;
-	if (c->view.counts.queued == 0) {
-		answer_queues(l, c);
-		return;
-	}
-	ledger_read_beside(l->frontier->ledger, &l->query, l->frontier->loop,
-	    read_queues, queues_read);
-}
-
-static void
-some_queues(struct mail *m)
-{
-	struct frontier_queues_query *l =
-	    CONTAINER(m, struct frontier_queues_query, mail);
+	struct frontier_queues_query *l = query_of(r);
 	const struct crawl *c = crawl_get(l->frontier, l->crawl);
 
 	if (c != NULL && c->retired) {
-		look_retired(l, c);
-		return;
+		heap_free(&l->heap);
+		l->n = 0;
+		l->left = l->waiting_for_slot = 0;
+		return c->view.counts.queued == 0 ? SUM_UP : READ_QUEUES;
 	}
 	for (unsigned i = 0; c != NULL && i < QUEUES_PER_TURN &&
 	    l->next < c->next_queue; i++, l->next++) {
@@ -194,39 +163,40 @@ some_queues(struct mail *m)
 		weigh(l, (struct queried_queue){ .id = q->id,
 		    .queued = q->waiting + q->leased });
 	}
-	if (c != NULL && l->next < c->next_queue)
-		loop_post(l->frontier->loop, &l->mail);
-	else
-		answer_queues(l, c);
+	if (c == NULL || l->next >= c->next_queue)
+		return SUM_UP;
+	request_resume(r, COUNT);
+	return REQUEST_WAIT;
 }
 
-void
-frontier_queues_query(struct frontier *f, struct frontier_queues_query *l)
+static int
+sum_up(struct request *r)
 {
-	l->frontier = f;
-	l->n = 0;
-	l->left = l->waiting_for_slot = 0;
-	l->next = QUEUE_SKIPPED + 1;
-	l->heap = HEAP_INIT;
-	l->queues = ARENA_ARRAY(&l->arena, struct queried_queue, l->max + 1);
-	l->why = WHY_INIT;
-	loop_send(f->loop, &l->mail, some_queues);
+	struct frontier_queues_query *l = query_of(r);
+	const struct crawl *c = crawl_get(l->frontier, l->crawl);
+
+	heap_free(&l->heap);
+	if (c == NULL) {
+		l->n = 0;
+		why(&l->why, ERR_ABSENT, "there is no crawl %u", l->crawl);
+		return REQUEST_DONE;
+	}
+	qsort(l->queues, l->n, sizeof(*l->queues), longer_first);
+	if (!c->retired)
+		name_queues(l, c);
+	l->view = c->view;
+	l->loaded = c->loaded;
+	l->tickets = crawl_tickets(c);
+	l->health = ledger_health(l->frontier->ledger);
+	return l->why.err == OK && l->n > 0 && l->urls_max > 0 ? OPEN_URLS :
+	    REQUEST_DONE;
 }
 
 /* --- what is next in them ----------------------------------------------- */
 
-static void
-urls_delivered(struct mail *m)
-{
-	struct frontier_next_query *l =
-	    CONTAINER(m, struct frontier_next_query, mail);
-
-	l->done(l);
-}
-
 /* Has it been leased since, or before the cursor went back? */
 static bool
-waits(const struct frontier_next_query *l, const struct crawl *c,
+waits(const struct frontier_queues_query *l, const struct crawl *c,
     const struct queried_url *u)
 {
 	const struct frontier *f = l->frontier;
@@ -239,29 +209,9 @@ waits(const struct frontier_next_query *l, const struct crawl *c,
 	return known_evict_is_partial(f) || !c->loaded;
 }
 
-static void
-urls_read(struct ledger_query *q)
-{
-	struct frontier_next_query *l =
-	    CONTAINER(q, struct frontier_next_query, query);
-	const struct crawl *c = crawl_get(l->frontier, l->crawl);
-	size_t kept = 0, of_queue = 0, queue = SIZE_MAX;
-
-	for (size_t i = 0; c != NULL && i < l->n; i++) {
-		of_queue = l->urls[i].queue == queue ? of_queue : 0;
-		queue = l->urls[i].queue;
-		if (of_queue < l->each && waits(l, c, &l->urls[i])) {
-			l->urls[kept++] = l->urls[i];
-			of_queue++;
-		}
-	}
-	l->n = kept;
-	loop_send(l->home, &l->mail, urls_delivered);
-}
-
 /* So many more as may be leased are read. */
 static void
-read_queue(struct frontier_next_query *l, size_t queue, size_t max)
+read_queue(struct frontier_queues_query *l, size_t queue, size_t max)
 {
 	struct str key, value, from = l->queues[queue].from;
 	size_t n = 0;
@@ -276,54 +226,80 @@ read_queue(struct frontier_next_query *l, size_t queue, size_t max)
 		uint32_t rank = read_be32(&in);
 		if (rank > RANK_MAX || !url_value_parse(value, &v))
 			return;
-		l->urls[l->n++] = (struct queried_url){
+		l->urls[l->urls_n++] = (struct queried_url){
 			.url = arena_copy(&l->arena, (struct str){ in.p,
 			in.n }), .queue = queue, .rank = rank,
 			.cost = v.cost, .depth = v.depth };
 	}
 }
 
-/* Beside the groups. */
-static void
-read_urls(struct ledger_query *q, struct index *x)
+static int
+read_urls(struct request *r)
 {
-	struct frontier_next_query *l =
-	    CONTAINER(q, struct frontier_next_query, query);
-	size_t each = l->each + MIN(l->each, LOOKS_PER_QUEUE) + 8;
+	struct frontier_queues_query *l = query_of(r);
+	size_t queues = MIN(l->n, QUERY_URL_QUEUES);
 
-	(void)x;
-	l->urls = ARENA_ARRAY(&l->arena, struct queried_url,
-	    l->queues_n * each + 1);
-	for (size_t i = 0; i < l->queues_n; i++)
-		read_queue(l, i, each);
+	l->each = MIN(l->urls_max, MAX(URLS_OF_QUEUE_MIN,
+	    4 * l->urls_max / queues));
+	size_t max = l->each + MIN(l->each, LOOKS_PER_QUEUE) + 8;
+	l->urls = ARENA_ARRAY(&l->arena, struct queried_url, queues * max + 1);
+	for (size_t i = 0; i < queues; i++)
+		read_queue(l, i, max);
 	/* The answer is in l->why. */
 	(void)!index_iter_error(l->iter, &l->why);
 	index_iter_free(&l->iter);
+	return CHOOSE;
 }
 
-/* On the index thread, behind all that is durable. */
-static void
-open_urls(struct ledger_query *q, struct index *x)
+static int
+open_urls(struct request *r)
 {
-	CONTAINER(q, struct frontier_next_query, query)->iter =
-	    index_iter_new(x, INDEX_URL);
+	query_of(r)->iter = index_iter_new(request_index(r), INDEX_URL);
+	return READ_URLS;
+}
+
+static int
+choose(struct request *r)
+{
+	struct frontier_queues_query *l = query_of(r);
+	const struct crawl *c = crawl_get(l->frontier, l->crawl);
+	size_t kept = 0, of_queue = 0, queue = SIZE_MAX;
+
+	for (size_t i = 0; c != NULL && i < l->urls_n; i++) {
+		of_queue = l->urls[i].queue == queue ? of_queue : 0;
+		queue = l->urls[i].queue;
+		if (of_queue < l->each && waits(l, c, &l->urls[i])) {
+			l->urls[kept++] = l->urls[i];
+			of_queue++;
+		}
+	}
+	l->urls_n = kept;
+	return REQUEST_DONE;
 }
 
 static void
-urls_opened(struct ledger_query *q)
+answer(struct request *r)
 {
-	struct frontier_next_query *l =
-	    CONTAINER(q, struct frontier_next_query, query);
+	struct frontier_queues_query *l = query_of(r);
 
-	ledger_read_beside(l->frontier->ledger, q, q->home, read_urls,
-	    urls_read);
+	l->done(l);
 }
+
+static const struct request_step queues_query_steps[] = {
+	QUEUES_QUERY_STEPS(REQUEST_ROW)
+};
 
 void
-frontier_next_query(struct frontier *f, struct frontier_next_query *l)
+frontier_queues_query(struct frontier *f, struct frontier_queues_query *l)
 {
 	l->frontier = f;
-	l->n = 0;
+	l->n = l->urls_n = 0;
+	l->left = l->waiting_for_slot = 0;
+	l->next = QUEUE_SKIPPED + 1;
+	l->heap = HEAP_INIT;
+	l->queues = ARENA_ARRAY(&l->arena, struct queried_queue, l->max + 1);
 	l->why = WHY_INIT;
-	ledger_read(f->ledger, &l->query, f->loop, open_urls, urls_opened);
+	l->request.done = answer;
+	request_start(&l->request, frontier_places(f), queues_query_steps,
+	    COUNT);
 }
