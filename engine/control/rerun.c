@@ -4,7 +4,7 @@
 #include "base/metric.h"
 #include "engine/catalog/crawl_registry.h"
 #include "engine/control/engine_own.h"
-#include "engine/frontier/failed_urls.h"
+#include "engine/frontier/query.h"
 #include "engine/ledger/ledger_places.h"
 
 #define RERUN_METRICS(X)                                                     \

@@ -4,7 +4,6 @@
  */
 #include "engine/frontier/bytes_limit.h"
 #include "engine/frontier/crawl_state.h"
-#include "engine/frontier/host_slots.h"
 #include "engine/frontier/near_dup.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"

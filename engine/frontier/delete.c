@@ -13,7 +13,6 @@
 #include "engine/frontier/bytes_limit.h"
 #include "engine/frontier/change.h"
 #include "engine/frontier/delete.h"
-#include "engine/frontier/host_slots.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"
 #include "engine/frontier/url_key.h"

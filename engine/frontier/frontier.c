@@ -3,7 +3,6 @@
 #include "engine/frontier/delete.h"
 #include "engine/frontier/error_summary.h"
 #include "engine/frontier/frontier.h"
-#include "engine/frontier/host_slots.h"
 #include "engine/frontier/known_evict.h"
 #include "engine/frontier/lease_list.h"
 #include "engine/frontier/lease_record.h"

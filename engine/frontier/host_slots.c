@@ -10,7 +10,6 @@
  *
  * A paused crawl's queues keep their place only while URLs are leased.
  */
-#include "engine/frontier/host_slots.h"
 #include "engine/frontier/queue.h"
 
 static struct host_slots *

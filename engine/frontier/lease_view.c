@@ -11,7 +11,6 @@
 #include "engine/frontier/lease_list.h"
 #include "engine/frontier/lease_view.h"
 #include "engine/frontier/queue.h"
-#include "engine/frontier/queue_record.h"
 #include "engine/frontier/url_key.h"
 #include "engine/frontier/url_query.h"
 

@@ -13,6 +13,7 @@
 
 #include "base/heap.h"
 #include "engine/frontier/frontier.h"
+#include "engine/frontier/url_scan.h"
 #include "os/request.h"
 
 struct queried_queue {
@@ -66,5 +67,24 @@ void frontier_queues_query(struct frontier *, struct frontier_queues_query *);
  * Errors: ABSENT, IO.
  */
 MUST_USE enum err look_is_there(struct index *, uint32_t crawl, struct why *);
+
+/* --- URLs that ended in an exception -------------------------------------- */
+
+/* Records that one piece looks at. */
+#define FAILURES_LOOKS_MAX 4096u
+
+struct failures {
+	struct url_scan scan;        /* .crawl; its memory goes at the end */
+	uint64_t start;              /* the first ones, which are not kept */
+	size_t urls_max;             /* at most so many are kept */
+	struct arena *arena;         /* of the URLs */
+	/* Out. */
+	struct str *urls;            /* room for urls_max; the caller's */
+	size_t urls_n;
+	uint64_t all;                /* counted, kept or not */
+};
+/* Read the next piece; nothing, once it has ended.  Thread: any that may read
+ * the index. */
+void failures_read(struct failures *, struct index *);
 
 #endif

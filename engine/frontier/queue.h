@@ -48,4 +48,41 @@ void queue_free(struct queue **);
 void queue_forget_fresh(struct frontier *);  /* promises not kept: free */
 void queue_rewind(struct queue *, uint32_t rank);
 
+/* --- its record ----------------------------------------------------------- */
+
+/*
+ * A queue's record in the index, as it is now for a crawl whose queues are not
+ * in memory.  Texts are the arena's, or valid while the visitor is called.
+ * Thread: a ledger_query's, or before the loops start.
+ * Errors: ABSENT, CORRUPT, IO.
+ */
+struct queue_record {
+	uint32_t crawl, id, ordered;
+	uint64_t waiting, done;
+	struct str key;
+};
+/* False: the record is damaged. */
+bool queue_record_parse(struct str value, struct queue_record *);
+MUST_USE enum err queue_record_get(struct index *, uint32_t crawl,
+    struct str key, struct arena *, struct queue_record *);
+MUST_USE enum err queue_record_each(struct index *, uint32_t crawl,
+    void (*visit)(void *arg, const struct queue_record *), void *arg);
+
+/* --- host_slots.c: how many queues a loop holds at once ------------------- */
+
+/* Of one loop. */
+struct host_slots {
+	unsigned active;
+	struct list waiting_for_slot;        /* queues, the longest first */
+};
+
+void host_slots_open(struct frontier *);
+void host_slots_close(struct frontier *);
+/* False: there is no place; it is told of again when there is one. */
+bool queue_activate(struct queue *);
+/* Something of it came back: does it keep its place? */
+void queue_settle(struct queue *);
+/* The same for all queues of a crawl. */
+void crawl_settle(struct crawl *);
+
 #endif

@@ -3,7 +3,6 @@
 #include "engine/frontier/known_evict.h"
 #include "engine/frontier/query.h"
 #include "engine/frontier/queue.h"
-#include "engine/frontier/queue_record.h"
 #include "engine/frontier/teardown.h"
 #include "engine/frontier/url_key.h"
 #include "engine/ledger/ledger_places.h"
@@ -302,4 +301,33 @@ frontier_queues_query(struct frontier *f, struct frontier_queues_query *l)
 	l->request.done = answer;
 	request_start(&l->request, frontier_places(f), queues_query_steps,
 	    COUNT);
+}
+
+/* --- URLs that ended in an exception -------------------------------------- */
+
+/* A URL that is done; those that wait are passed over. */
+static enum url_scan_next
+take_failed(void *arg, const struct url_row *u)
+{
+	struct failures *f = arg;
+	struct url_value v;
+
+	if (u->rank != 0)
+		return URL_SCAN_NEXT_QUEUE;
+	if (u->queue == QUEUE_SKIPPED || !url_value_parse(u->value, &v) ||
+	    (enum outcome)(v.why >> 4) != OUTCOME_EXCEPTION)
+		return URL_SCAN_NEXT;
+	if (f->all++ >= f->start && f->urls_n < f->urls_max)
+		f->urls[f->urls_n++] = arena_copy(f->arena, u->url);
+	return URL_SCAN_NEXT;
+}
+
+void
+failures_read(struct failures *f, struct index *x)
+{
+	/* An error ends the scan: what was read until then is answered. */
+	(void)!url_scan_piece(&f->scan, x, FAILURES_LOOKS_MAX,
+	    take_failed, f, NULL);
+	if (f->scan.ended)
+		buf_free(&f->scan.from);
 }

@@ -6,7 +6,6 @@
 #include "engine/frontier/crawl_state.h"
 #include "engine/frontier/error_summary.h"
 #include "engine/frontier/exclude.h"
-#include "engine/frontier/host_slots.h"
 #include "engine/frontier/journal.h"
 #include "engine/frontier/known_evict.h"
 #include "engine/frontier/near_dup.h"
