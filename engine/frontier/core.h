@@ -69,7 +69,7 @@ struct frontier {
 	struct map crawls;           /* id -> struct crawl */
 	struct map names;
 	uint32_t next_crawl;
-	uint64_t archive_bytes;      /* in WARC files; bytes_limit.c */
+	uint64_t archive_bytes;      /* in WARC files; limits.c */
 	struct list dirty_queues, dirty_crawls;
 	struct list changed_queues, changed_crawls;
 	/* Of these, what the checkpoint under way has still to write. */

@@ -1,6 +1,6 @@
 /* Crawls in memory, and their records. */
-#include "engine/frontier/bytes_limit.h"
 #include "engine/frontier/error_summary.h"
+#include "engine/frontier/limits.h"
 #include "engine/frontier/near_dup.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/url_key.h"

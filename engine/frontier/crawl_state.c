@@ -2,8 +2,8 @@
  * When a crawl starts, waits for others, pauses and ends; and its limits of
  * bytes, captures and time.
  */
-#include "engine/frontier/bytes_limit.h"
 #include "engine/frontier/crawl_state.h"
+#include "engine/frontier/limits.h"
 #include "engine/frontier/near_dup.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"

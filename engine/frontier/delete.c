@@ -10,9 +10,9 @@
  * A start loads no URLs of such a crawl, and drops what is left of them
  * (lease_record.c).
  */
-#include "engine/frontier/bytes_limit.h"
 #include "engine/frontier/change.h"
 #include "engine/frontier/delete.h"
+#include "engine/frontier/limits.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"
 #include "engine/frontier/url_key.h"

@@ -2,9 +2,9 @@
  * Crawls made anew from their WARC files: the same transitions as when they
  * ran, in the order of the captures, without anyone who asks for URLs.
  */
-#include "engine/frontier/bytes_limit.h"
 #include "engine/frontier/crawl_state.h"
 #include "engine/frontier/exclude.h"
+#include "engine/frontier/limits.h"
 #include "engine/frontier/near_dup.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/restore.h"

@@ -2,15 +2,14 @@
  * Submissions: what became of a URL, and what was found.  Everything that one
  * page changes is put into one group.
  */
-#include "engine/frontier/bytes_limit.h"
 #include "engine/frontier/crawl_state.h"
 #include "engine/frontier/error_summary.h"
 #include "engine/frontier/exclude.h"
 #include "engine/frontier/journal.h"
 #include "engine/frontier/known_evict.h"
+#include "engine/frontier/limits.h"
 #include "engine/frontier/near_dup.h"
 #include "engine/frontier/queue.h"
-#include "engine/frontier/sitemap_limit.h"
 #include "engine/frontier/submit.h"
 #include "engine/frontier/url_key.h"
 #include "engine/frontier/via.h"

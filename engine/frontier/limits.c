@@ -1,10 +1,51 @@
+/* What crawls may write, and how many sitemaps they read. */
+#include "engine/frontier/crawl.h"
+#include "engine/frontier/limits.h"
+
+/* 0: there is no limit. */
+static bool
+is_over(uint64_t used, uint64_t max)
+{
+	return max != 0 && used >= max;
+}
+
+/* --- bytes ---------------------------------------------------------------- */
+
+/*
+ * How much crawls may write to WARC files: each by its policy's
+ * limits.max_bytes, all together by the setting archive.bytes_max.  Both count
+ * what was handed to the ledger; a limit is checked after each submission, so
+ * that it is passed by less than one capture.
+ */
+void
+bytes_limit_set(struct crawl *c, uint64_t warc_bytes)
+{
+	struct frontier *f = c->frontier;
+
+	f->archive_bytes += warc_bytes - c->view.counts.warc_bytes;
+	c->view.counts.warc_bytes = warc_bytes;
+	metric_set(&frontier_metrics[METRIC_ARCHIVE_BYTES],
+	    (int64_t)f->archive_bytes);
+}
+
+bool
+bytes_limit_of_crawl(const struct crawl *c)
+{
+	return is_over(c->view.counts.warc_bytes, c->warc_bytes_max);
+}
+
+bool
+bytes_limit_of_all(const struct frontier *f)
+{
+	return is_over(f->archive_bytes, f->options.archive_bytes_max);
+}
+
+/* --- sitemaps ------------------------------------------------------------- */
+
 /*
  * How many sitemaps a crawl reads.  Those beyond a limit are no URLs of the
  * crawl: an index that never ends would fill the table with them.
  */
-#include "engine/frontier/crawl.h"
-#include "engine/frontier/sitemap_limit.h"
-
 /* Once for each crawl and process. */
 static void
 log_limit(struct crawl *c, const char *limit, uint64_t max, const char *unit)
@@ -18,12 +59,6 @@ log_limit(struct crawl *c, const char *limit, uint64_t max, const char *unit)
 	    "has had %llu %s (%s)", (unsigned long long)max, unit, limit);
 	crawl_log(c, &(struct crawl_line){ .kind = CRAWL_LOG_LIMIT,
 	    .text = str_of(text), .reason = str_of(limit) });
-}
-
-static bool
-is_over(uint64_t used, uint64_t max)
-{
-	return max != 0 && used >= max;
 }
 
 bool
