@@ -54,7 +54,7 @@ struct frontier_places;
 enum { FRONTIER_METRICS(METRIC_ENUM) };
 extern struct metric frontier_metrics[];
 
-/* Kinds of notes in the commit log; see lease_record.h for the others. */
+/* Kinds of notes in the commit log; see lease_crawl.h for the others. */
 enum note_kind { NOTE_CRAWL = 1, NOTE_QUEUE = 2, NOTE_DELETED = 3 };
 
 struct frontier {

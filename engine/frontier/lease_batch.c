@@ -2,10 +2,7 @@
  * Outsiders' leases: one note in the log per queue served; in memory a mark in
  * the known table, and one end for all URLs that a queue gave at a time.
  */
-#include "engine/frontier/lease_batch.h"
 #include "engine/frontier/lease_crawl.h"
-#include "engine/frontier/lease_record.h"
-#include "engine/frontier/lease_turn.h"
 
 struct lease_batch *
 lease_batch_get(struct lease_queue *q, int64_t start_us, uint32_t lease_s)

@@ -1,10 +1,8 @@
 /*
  * Every invariant of outsiders' queues, against a full walk of the index.
  */
-#include "engine/frontier/lease_batch.h"
 #include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/lease_testing.h"
-#include "engine/frontier/lease_turn.h"
 #include "engine/frontier/url_key.h"
 
 struct sums {

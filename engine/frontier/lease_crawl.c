@@ -1,8 +1,5 @@
 /* Crawls and queues of the lease service. */
-#include "engine/frontier/lease_batch.h"
 #include "engine/frontier/lease_crawl.h"
-#include "engine/frontier/lease_record.h"
-#include "engine/frontier/lease_turn.h"
 #include "engine/frontier/url_key.h"
 
 /* --- crawls --------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /*
- * lease_crawl -- crawls and queues of the lease service, by name and by number.
+ * lease_crawl -- crawls and queues of the lease service, by name and by number;
+ * the turns of queues, their leases, and what is kept of all that.
  *
  * Thread: the ledger's loop.
  */
@@ -58,5 +59,96 @@ void lease_touch(struct lease_queue *);         /* its note is due */
 void lease_keep(struct lease_queue *);          /* only its record */
 /* `active` and `completed` of the queue changed by so much. */
 void lease_count(struct lease_queue *, int64_t active, int64_t completed);
+
+/* --- lease_turn.c: which queue is next, and what the others wait for ------ */
+
+/* A queue with fewer URLs begins its walks at a date, not at a URL. */
+#define CURSOR_URLS_MIN 64u
+
+/* Put the queue where it belongs by what it waits for, or out of there. */
+void turn_place(struct lease_queue *);
+void turn_take(struct lease_queue *);
+/* An unleased URL of that date is there. */
+void turn_available(struct lease_queue *, uint32_t date, struct str url);
+void turn_cursor(struct lease_queue *, uint32_t date, struct str url);
+/*
+ * The next queue whose turn it is, with a ticket below `end` and less than
+ * `urls_max` leased (0: any number); it leaves its place.  NULL: none.
+ */
+struct lease_queue *turn_pick(struct frontier *, struct lease_crawl *,
+    uint32_t urls_max, uint64_t end);
+bool turn_may(struct lease_queue *, uint32_t urls_max);
+/* How late the queues are whose turn is next, in seconds. */
+uint64_t turn_lag_s(struct lease_service *);
+/* Being served, and last served at `served` before that: it might still be. */
+bool turn_still(const struct lease_queue *, int64_t served);
+/* Something was put to it behind that group. */
+bool turn_put_since(const struct lease_queue *, uint64_t group);
+/* Something was put to it that a walk may not see. */
+bool turn_put_lately(const struct lease_queue *);
+struct str turn_cursor_url(const struct lease_queue *);
+void turn_forget_levels(struct lease_crawl *);
+
+/* --- lease_batch.c: leases, and their ends -------------------------------- */
+
+struct lease_out {
+	struct list node;
+	struct lease_batch *batch;
+	uint64_t hash;
+	uint32_t date, created;
+};
+
+/* Leases of one queue that end together. */
+struct lease_batch {
+	struct heap_node node;               /* in leases.ends, by ns */
+	struct lease_batch *next, **link;  /* of its queue */
+	struct list leases;
+	struct lease_queue *queue;
+	int64_t start_us;                    /* steady */
+	uint32_t lease_s;
+	uint32_t n;
+};
+
+/* The queue's leases that begin and end together, found or new. */
+struct lease_batch *lease_batch_get(struct lease_queue *, int64_t start_us,
+    uint32_t lease_s);
+void lease_batch_add(struct lease_batch *, uint64_t hash, uint32_t date,
+    uint32_t created);
+struct lease_out *lease_out_find(const struct lease_service *, uint64_t hash);
+/* Out of memory; the known table and the log are the caller's. */
+void lease_out_drop(struct frontier *, struct lease_out *);
+void lease_out_drop_all(struct lease_queue *);
+/* A verb ended it: the log hears of it. */
+void lease_out_end(struct frontier *, struct lease_out *);
+void lease_batch_note(struct lease_batch *);
+void lease_out_expire(struct frontier *);
+/* Its end by the monotonic clock. */
+void lease_batch_set_end(struct lease_batch *);
+
+/* --- lease_record.c: notes, records, a start, checkpoints ----------------- */
+
+enum lease_note {
+	NOTE_OUTSIDE_CRAWL = 10, NOTE_OUTSIDE_QUEUE, NOTE_OUTSIDE_LEASES,
+	NOTE_OUTSIDE_END, NOTE_OUTSIDE_GONE, NOTE_OUTSIDE_CONTROL,
+};
+
+/* Set the buffer to a record's or a note's bytes. */
+void lease_crawl_bytes(const struct lease_crawl *, struct buf *);
+void lease_queue_bytes(const struct lease_queue *, struct buf *);
+void lease_control_bytes(const struct frontier *, struct buf *);
+
+/* The frontier's life.  At an opening: */
+void lease_open(struct frontier *);
+void lease_tick(struct frontier *);    /* from now on, each second */
+bool lease_record(struct frontier *, enum index_family, struct str key,
+    struct str value, bool *fine);
+bool lease_replay(struct frontier *, uint8_t kind, struct str note);
+MUST_USE enum err lease_load_control(struct frontier *, struct why *);
+/* All is replayed: the known table, what waits, what is leased. */
+MUST_USE enum err lease_load(struct frontier *, struct why *);
+void lease_close(struct frontier *);
+void lease_put_notes(struct frontier *);
+void lease_begin_checkpoint(struct frontier *);
+bool lease_put_checkpoint(struct frontier *, size_t *n);
 
 #endif

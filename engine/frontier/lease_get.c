@@ -9,9 +9,7 @@
  * what was met is leased) is gone on with before any other: URLs of a queue
  * stand together.
  */
-#include "engine/frontier/lease_batch.h"
 #include "engine/frontier/lease_crawl.h"
-#include "engine/frontier/lease_turn.h"
 #include "engine/frontier/url_key.h"
 
 /* One answer: so many URLs, or bytes of them; and queues in a round. */

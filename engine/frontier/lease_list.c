@@ -10,7 +10,6 @@
  * their URLs is the same.  Such listings are not among those of lease_scan.c.
  */
 #include "engine/frontier/crawl.h"
-#include "engine/frontier/lease_batch.h"
 #include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/lease_list.h"
 #include "engine/frontier/lease_view.h"

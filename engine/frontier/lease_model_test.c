@@ -5,7 +5,6 @@
  */
 #include "base/hash.h"
 #include "engine/frontier/frontier_testing.h"
-#include "engine/frontier/lease_batch.h"
 #include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/lease_testing.h"
 #include "os/clock.h"

@@ -5,10 +5,8 @@
  * its stream behind it wait.  A new URL, and one that is known already, cost no
  * read.
  */
-#include "engine/frontier/lease_batch.h"
 #include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/lease_list.h"
-#include "engine/frontier/lease_turn.h"
 #include "engine/frontier/url_key.h"
 
 enum asking { ASK_NOT, ASK_NOW, ASK_ANSWERED, ASK_FAILED };

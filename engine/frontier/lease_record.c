@@ -9,11 +9,8 @@
  * or in the record.
  */
 #include "engine/frontier/crawl.h"
-#include "engine/frontier/lease_batch.h"
 #include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/lease_list.h"
-#include "engine/frontier/lease_record.h"
-#include "engine/frontier/lease_turn.h"
 #include "engine/frontier/url_key.h"
 #include "os/clock.h"
 #include "os/log.h"

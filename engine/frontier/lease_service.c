@@ -2,8 +2,7 @@
  * Outsiders' crawls and queues in memory, and when an answer may leave.
  */
 #include "base/hash.h"
-#include "engine/frontier/lease_batch.h"
-#include "engine/frontier/lease_record.h"
+#include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/lease_service.h"
 #include "os/clock.h"
 

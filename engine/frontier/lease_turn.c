@@ -12,7 +12,6 @@
  * when its time comes and when its turn comes: a clock may have been set.
  */
 #include "engine/frontier/lease_crawl.h"
-#include "engine/frontier/lease_turn.h"
 
 /* Queues woken for one call, when there is enough without more of them. */
 #define WAKE_MAX 1024
