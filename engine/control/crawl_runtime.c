@@ -204,7 +204,7 @@ adopt(struct running *r, struct rules *rules)
 static void
 crawl_unused(struct mail *m)
 {
-	frontier_unref(CONTAINER(m, struct running, shared.unused)->crawl);
+	crawl_unref(CONTAINER(m, struct running, shared.unused)->crawl);
 }
 
 static struct running *

@@ -72,9 +72,8 @@ void crawl_put_part(struct frontier *, uint32_t id, char part,
     struct str value);
 struct crawl *crawl_begin(struct frontier *, uint32_t id,
     const struct crawl_spec *, struct wall created);
-/* The teardown of one that has ended waits until it has the only reference; a
- * deleted one is freed with the last. */
+/* Until crawl_unref() (frontier.h).  The teardown of one that has ended waits
+ * until it has the only reference; a deleted one is freed with the last. */
 void crawl_ref(struct crawl *);
-void crawl_unref(struct crawl *);
 
 #endif

@@ -59,18 +59,13 @@ static bool
 put_checkpoint(void *arg, size_t n)
 {
 	struct frontier *f = arg;
-	struct list *node;
 
-	for (; n > 0 && !list_empty(&f->leaving_queues); n--) {
-		node = f->leaving_queues.next;
-		list_take(node);
-		queue_put_record(LIST_ITEM(node, struct queue, changed_node));
-	}
-	for (; n > 0 && !list_empty(&f->leaving_crawls); n--) {
-		node = f->leaving_crawls.next;
-		list_take(node);
-		put_crawl(f, LIST_ITEM(node, struct crawl, changed_node));
-	}
+	for (; n > 0 && !list_empty(&f->leaving_queues); n--)
+		queue_put_record(LIST_POP(&f->leaving_queues, struct queue,
+		    changed_node));
+	for (; n > 0 && !list_empty(&f->leaving_crawls); n--)
+		put_crawl(f, LIST_POP(&f->leaving_crawls, struct crawl,
+		    changed_node));
 	return lease_put_checkpoint(f, &n) ||
 	    !list_empty(&f->leaving_queues) ||
 	    !list_empty(&f->leaving_crawls);
@@ -80,20 +75,18 @@ put_checkpoint(void *arg, size_t n)
 static void
 put_notes(struct frontier *f)
 {
-	struct list *n;
-
-	while ((n = f->dirty_queues.next) != &f->dirty_queues) {
-		struct queue *q = LIST_ITEM(n, struct queue, dirty_node);
-		list_take(n);
+	while (!list_empty(&f->dirty_queues)) {
+		struct queue *q = LIST_POP(&f->dirty_queues, struct queue,
+		    dirty_node);
 		q->dirty = false;
 		if (list_empty(&q->changed_node))
 			list_put(&f->changed_queues, &q->changed_node);
 		queue_note_bytes(q, &f->value);
 		ledger_note(f->ledger, NOTE_QUEUE, buf_str(&f->value));
 	}
-	while ((n = f->dirty_crawls.next) != &f->dirty_crawls) {
-		struct crawl *c = LIST_ITEM(n, struct crawl, dirty_node);
-		list_take(n);
+	while (!list_empty(&f->dirty_crawls)) {
+		struct crawl *c = LIST_POP(&f->dirty_crawls, struct crawl,
+		    dirty_node);
 		c->dirty = false;
 		if (list_empty(&c->changed_node))
 			list_put(&f->changed_crawls, &c->changed_node);
@@ -214,7 +207,7 @@ recover(struct frontier *f, struct why *w)
 	if (e == OK)
 		e = teardown_load(f, w);
 	if (e == OK && !f->options.load_later)
-		e = lease_load(f, w);
+		e = frontier_load(f, w);
 	return e == OK ? quarantine(f, w) : e;
 }
 
@@ -224,12 +217,6 @@ frontier_loaded(struct frontier *f, uint64_t urls)
 	if (f->options.loading != NULL)
 		atomic_fetch_add_explicit(&f->options.loading->urls, urls,
 		    memory_order_relaxed);
-}
-
-enum err
-frontier_load(struct frontier *f, struct why *w)
-{
-	return lease_load(f, w);
 }
 
 uint64_t
@@ -428,12 +415,6 @@ frontier_ref(struct frontier *f, uint32_t id)
 	CHECK(c != NULL);
 	crawl_ref(c);
 	return c;
-}
-
-void
-frontier_unref(struct crawl *c)
-{
-	crawl_unref(c);
 }
 
 void

@@ -135,7 +135,7 @@ MUST_USE enum err frontier_view(struct frontier *, uint32_t id,
 /* Until this reference is given back, its teardown waits, and so does its
  * deletion.  There is such a crawl. */
 struct crawl *frontier_ref(struct frontier *, uint32_t id);
-void frontier_unref(struct crawl *);
+void crawl_unref(struct crawl *);
 /* A line for the crawl's log; nothing, when there is no such crawl. */
 void frontier_log(struct frontier *, uint32_t id, const struct crawl_line *);
 /* All crawls by id: start with *at = 0; false at the end. */

@@ -234,8 +234,7 @@ sweep(struct frontier *f, uint32_t crawl, uint32_t queue)
 	s->scan.crawl = crawl;
 	s->scan.queue = queue;
 	list_put(&f->leases->sweeps, &s->node);
-	s->promise.kept = sweep_kept;
-	lease_promise(f, &s->promise);
+	lease_promise(f, &s->promise, sweep_kept);
 }
 
 void

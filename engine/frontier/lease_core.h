@@ -122,7 +122,8 @@ void lease_read(struct lease_call *, bool beside,
 void lease_answer_read(struct ledger_query *);
 /* ... when what it depends on is durable. */
 void lease_answer_durable(struct lease_call *);
-void lease_promise(struct frontier *, struct promise *);
+void lease_promise(struct frontier *, struct promise *,
+    void (*kept)(struct promise *, enum err));
 /* Something of the gathering group is ours. */
 void lease_changes(struct frontier *);
 /* This record was put now, and what its creation date is. */
@@ -133,7 +134,7 @@ void lease_free_groups(struct frontier *);
 void lease_now(struct frontier *);
 void lease_control_touch(struct frontier *);   /* its record is due */
 int64_t lease_steady_us(const struct lease_service *);
-/* By the store's seed, which stands from lease_load() on.  Any thread. */
+/* By the store's seed, which stands from frontier_load() on.  Any thread. */
 uint64_t lease_hash(const struct frontier *, uint32_t crawl, uint32_t queue,
     struct str url);
 /* Whether nobody waits for the answer.  Any thread. */

@@ -144,8 +144,6 @@ bool lease_record(struct frontier *, enum index_family, struct str key,
     struct str value, bool *fine);
 bool lease_replay(struct frontier *, uint8_t kind, struct str note);
 MUST_USE enum err lease_load_control(struct frontier *, struct why *);
-/* All is replayed: the known table, what waits, what is leased. */
-MUST_USE enum err lease_load(struct frontier *, struct why *);
 void lease_close(struct frontier *);
 void lease_put_notes(struct frontier *);
 void lease_begin_checkpoint(struct frontier *);

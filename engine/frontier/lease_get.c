@@ -455,8 +455,7 @@ answer_when_durable(struct lease_get *g)
 		answer_get(g);
 		return;
 	}
-	g->call.promise.kept = get_kept;
-	lease_promise(f, &g->call.promise);
+	lease_promise(f, &g->call.promise, get_kept);
 	/* The crawler has nothing to do until then. */
 	ledger_hurry(f->ledger);
 }

@@ -618,8 +618,7 @@ run_status(struct lease_call *c)
 	/* The index does not have it yet, or not as it is now. */
 	if (map_get_id(&o->fresh, hash) != NULL &&
 	    ledger_health(f->ledger) != LEDGER_FAILED) {
-		c->promise.kept = status_kept;
-		lease_promise(f, &c->promise);
+		lease_promise(f, &c->promise, status_kept);
 		return;
 	}
 	s->crawl_id = crawl->id;

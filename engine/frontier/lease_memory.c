@@ -312,10 +312,7 @@ lease_make_rare(struct lease_queue *q)
 void
 lease_slots_put(struct lease_slots *s, uint32_t slot)
 {
-	if (s->n == s->cap) {
-		s->cap = MAX(64, s->cap + s->cap / 2);
-		s->slots = mem_resize(s->slots, s->cap, sizeof(*s->slots));
-	}
+	s->slots = mem_room(s->slots, s->n, &s->cap, 64, sizeof(*s->slots));
 	s->slots[s->n++] = slot;
 }
 

@@ -249,8 +249,7 @@ finish(struct lease_put *p)
 	} else if (p->refused || o->changed_group <= o->durable) {
 		lease_answer(&p->call);
 	} else {
-		p->call.promise.kept = put_kept;
-		lease_promise(f, &p->call.promise);
+		lease_promise(f, &p->call.promise, put_kept);
 	}
 	return more;
 }

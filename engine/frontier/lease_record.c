@@ -427,12 +427,9 @@ lease_put_checkpoint(struct frontier *f, size_t *n)
 	if (o->control_leaving)
 		put_control_record(f);
 	o->control_leaving = false;
-	for (; *n > 0 && !list_empty(&o->leaving_crawls); --*n) {
-		struct list *node = o->leaving_crawls.next;
-		list_take(node);
-		put_crawl_record(f, LIST_ITEM(node, struct lease_crawl,
-		    changed_node));
-	}
+	for (; *n > 0 && !list_empty(&o->leaving_crawls); --*n)
+		put_crawl_record(f, LIST_POP(&o->leaving_crawls,
+		    struct lease_crawl, changed_node));
 	for (; *n > 0 && o->leaving_at < o->leaving.n; --*n) {
 		struct lease_queue *q = lease_at(o,
 		    o->leaving.slots[o->leaving_at++]);
@@ -710,7 +707,7 @@ load_queues(struct frontier *f, struct index_batch *b, struct why *w)
 }
 
 enum err
-lease_load(struct frontier *f, struct why *w)
+frontier_load(struct frontier *f, struct why *w)
 {
 	struct lease_service *o = f->leases;
 	FREED(index_batch_free) struct index_batch *b = index_batch_new();

@@ -65,18 +65,17 @@ lease_answer_durable(struct lease_call *c)
 		lease_answer(c);
 		return;
 	}
-	c->promise.kept = answer_kept;
-	lease_promise(f, &c->promise);
+	lease_promise(f, &c->promise, answer_kept);
 }
 
 /* In the gathering group; with a relaxed door it need not be synced. */
 void
-lease_promise(struct frontier *f, struct promise *p)
+lease_promise(struct frontier *f, struct promise *p,
+    void (*kept)(struct promise *, enum err))
 {
-	if (f->options.lease_relaxed)
-		ledger_promise_written(f->ledger, p);
-	else
-		ledger_promise(f->ledger, p);
+	p->kept = kept;
+	(f->options.lease_relaxed ? ledger_promise_written : ledger_promise)(
+	    f->ledger, p);
 }
 
 void
@@ -167,9 +166,8 @@ gathering_group(struct frontier *f)
 	g = o->group = mem_new(sizeof(*g));
 	g->frontier = f;
 	g->number = o->changed_group = number;
-	g->promise.kept = group_kept;
 	list_put(&o->groups, &g->node);
-	lease_promise(f, &g->promise);
+	lease_promise(f, &g->promise, group_kept);
 	return g;
 }
 

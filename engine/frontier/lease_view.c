@@ -327,8 +327,7 @@ run_stats(struct lease_call *call)
 		lease_answer(call);
 		return;
 	}
-	call->promise.kept = stats_kept;
-	lease_promise(f, &call->promise);
+	lease_promise(f, &call->promise, stats_kept);
 }
 
 void

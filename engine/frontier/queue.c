@@ -14,6 +14,7 @@ queue_get(struct crawl *c, struct str key, bool make)
 	q->crawl = c;
 	q->id = c->next_queue++;
 	q->key = arena_copy(&c->keys, key);
+	list_init(&q->fresh_node);
 	list_init(&q->dirty_node);
 	list_init(&q->changed_node);
 	list_init(&q->starved_node);
@@ -178,21 +179,19 @@ struct fresh_batch {
 	struct list node;            /* in frontier.batches */
 	struct frontier *frontier;
 	uint64_t group;
-	struct queue *first, **last;
+	struct list queues;
 };
 
 static void
 handoff_kept(struct promise *p, enum err e)
 {
 	struct fresh_batch *b = CONTAINER(p, struct fresh_batch, promise);
-	struct queue *q = b->first;
 
 	if (b->frontier->batch == b)
 		b->frontier->batch = NULL;
-	while (q != NULL) {
-		struct queue *next = q->next_fresh;
-		q->next_fresh = NULL;
-		q->fresh = false;
+	while (!list_empty(&b->queues)) {
+		struct queue *q = LIST_POP(&b->queues, struct queue,
+		    fresh_node);
 		/* A walk may have passed their places before they stood. */
 		queue_rewind(q, q->fresh_rank);
 		if (e == OK)
@@ -201,7 +200,6 @@ handoff_kept(struct promise *p, enum err e)
 		if (e == OK && q->fresh_group > b->group &&
 		    !crawl_state_is_ended(q->crawl->view.state))
 			queue_fresh(q, q->fresh_rank);
-		q = next;
 	}
 	list_take(&b->node);
 	mem_free(&b);
@@ -222,9 +220,10 @@ queue_fresh(struct queue *q, uint32_t rank)
 {
 	struct frontier *f = q->crawl->frontier;
 
-	q->fresh_rank = q->fresh ? MIN(q->fresh_rank, rank) : rank;
+	bool fresh = !list_empty(&q->fresh_node);
+	q->fresh_rank = fresh ? MIN(q->fresh_rank, rank) : rank;
 	q->fresh_group = ledger_group(f->ledger);
-	if (q->fresh)
+	if (fresh)
 		return;
 	if (f->batch == NULL || f->batch->group != q->fresh_group) {
 		f->batch = mem_new(sizeof(*f->batch));
@@ -232,12 +231,10 @@ queue_fresh(struct queue *q, uint32_t rank)
 		f->batch->group = q->fresh_group;
 		f->batch->promise.kept = handoff_kept;
 		list_put(&f->batches, &f->batch->node);
-		f->batch->last = &f->batch->first;
+		list_init(&f->batch->queues);
 		ledger_promise(f->ledger, &f->batch->promise);
 	}
-	q->fresh = true;
-	*f->batch->last = q;
-	f->batch->last = &q->next_fresh;
+	list_put(&f->batch->queues, &q->fresh_node);
 }
 
 void

@@ -12,7 +12,7 @@
 struct queue {
 	struct queue_note note;      /* to the loop that owns the host */
 	struct crawl *crawl;
-	struct queue *next_fresh;
+	struct list fresh_node;      /* in a fresh_batch */
 	uint64_t fresh_group;        /* the last group that brought URLs */
 	struct str key;              /* in crawl.keys */
 	uint32_t id;
@@ -26,7 +26,7 @@ struct queue {
 	unsigned walks;              /* that are out */
 	bool limit_told;             /* host_urls_max, in the log */
 	bool noted;                  /* the loop was told and has not served */
-	bool fresh, dirty;
+	bool dirty;
 	struct list dirty_node;      /* changed in the gathering group */
 	struct list changed_node;    /* since the last checkpoint */
 	struct list starved_node;    /* max_items left no ticket for it */

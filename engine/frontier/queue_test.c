@@ -149,11 +149,11 @@ test_told_when_durable(void **state)
 	struct found u = rig_found(&r, "http://h/2", 0, SKIP_NONE);
 	frontier_discover(crawl(), &u, 0);
 	crawl_touch(crawl());
-	assert_true(queue("h")->fresh);
+	assert_false(list_empty(&queue("h")->fresh_node));
 	assert_false(queue("h")->noted);
 	assert_int_equal(r.notes_n, told);
 	rig_run(&r);
-	assert_false(queue("h")->fresh);
+	assert_true(list_empty(&queue("h")->fresh_node));
 	assert_int_equal(r.notes_n, told + 1);
 	end();
 }

@@ -207,7 +207,7 @@ free_some(struct request *r)
 		struct queue *q = map_next(&t->queues, &t->at);
 		if (q == NULL)
 			return REQUEST_DONE;
-		CHECK(!q->fresh && !q->dirty && !q->active &&
+		CHECK(list_empty(&q->fresh_node) && !q->dirty && !q->active &&
 		    list_empty(&q->changed_node) &&
 		    list_empty(&q->slot_node));
 		list_take(&q->starved_node);
