@@ -56,7 +56,7 @@ archive_files(struct cli *c, size_t first, bool with_open,
 bool
 archive_files_gone(const struct archive_catalogue *c)
 {
-	struct buf path = BUF_INIT, place = BUF_INIT;
+	FREED(buf_free) struct buf path = BUF_INIT, place = BUF_INIT;
 
 	for (size_t i = 0; i < MIN(c->gone_n, GONE_SHOWN); i++) {
 		buf_clear(&path);
@@ -69,8 +69,6 @@ archive_files_gone(const struct archive_catalogue *c)
 	if (c->gone_n > GONE_SHOWN)
 		fprintf(stderr, CLI_PROGRAM ": %zu more files were moved to "
 		    "where they cannot be read\n", c->gone_n - GONE_SHOWN);
-	buf_free(&path);
-	buf_free(&place);
 	return c->gone_n > 0;
 }
 

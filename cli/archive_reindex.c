@@ -194,14 +194,13 @@ static void
 told_gap(void *arg, const char *path, uint64_t offset, const char *cause)
 {
 	struct rebuilding *r = arg;
-	struct buf name = BUF_INIT;
+	FREED(buf_free) struct buf name = BUF_INIT;
 
 	if (r->gaps++ >= GAPS_SHOWN)
 		return;
 	format_safe(&name, str_of(path), 1000);
 	progress_say(&r->progress, "gap: %s at byte %llu: %s", buf_text(&name),
 	    (unsigned long long)offset, cause);
-	buf_free(&name);
 }
 
 static void
@@ -209,7 +208,7 @@ told_lost(void *arg, const char *path, enum rebuild_loss loss,
     const char *place)
 {
 	struct rebuilding *r = arg;
-	struct buf name = BUF_INIT, to = BUF_INIT;
+	FREED(buf_free) struct buf name = BUF_INIT, to = BUF_INIT;
 
 	if (r->lost++ >= GAPS_SHOWN)
 		return;
@@ -224,8 +223,6 @@ told_lost(void *arg, const char *path, enum rebuild_loss loss,
 		    buf_text(&name));
 	else
 		progress_say(&r->progress, "missing: %s", buf_text(&name));
-	buf_free(&name);
-	buf_free(&to);
 }
 
 static void

@@ -98,7 +98,7 @@ archive_wacz_place(const char *path, struct why *w)
 {
 	struct str name = archive_base_name(str_of(path));
 	size_t dir_n = strlen(path) - name.n;
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	const char *dir = dir_n == 0 ? "." : arena_copy(&a,
 	    str_cut(str_of(path), 0, dir_n)).p;
 	enum err e = OK;
@@ -109,7 +109,6 @@ archive_wacz_place(const char *path, struct why *w)
 	else if (!cli_is_there(dir))
 		e = why(w, ERR_ABSENT, "there is no directory %s for %.*s",
 		    dir, STR_FMT(name));
-	arena_free(&a);
 	return e;
 }
 

@@ -36,10 +36,10 @@ enum err
 ask_write(const char *data_dir, const char *address, uint16_t port, bool tls,
     const char *key, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str path = path_of(data_dir, "", &a);
 	struct str next = path_of(data_dir, ".new", &a);
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	int fd = -1;
 
 	buf_put_char(&b, '{');
@@ -58,19 +58,16 @@ ask_write(const char *data_dir, const char *address, uint16_t port, bool tls,
 	if (e == OK)
 		e = file_replace(next.p, path.p, w);
 	explicit_bzero(b.p, b.n);
-	buf_free(&b);
-	arena_free(&a);
 	return e;
 }
 
 void
 ask_remove(const char *data_dir)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 
 	/* A stale file is harmless: the port answers no more. */
 	(void)!file_remove(path_of(data_dir, "", &a).p, NULL);
-	arena_free(&a);
 }
 
 /* --- asking ------------------------------------------------------------- */
@@ -127,7 +124,7 @@ static enum err
 ask_find(const char *data_dir, struct arena *a, struct ask_place *out,
     struct why *w)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	enum err e = file_load(path_of(data_dir, "", a).p, 4096, &b, NULL);
 	yyjson_doc *d = e == OK ? yyjson_read(b.p, b.n, 0) : NULL;
 	yyjson_val *root = yyjson_doc_get_root(d);
@@ -149,7 +146,6 @@ ask_find(const char *data_dir, struct arena *a, struct ask_place *out,
 		    .tls = yyjson_get_bool(yyjson_obj_get(root, "tls")),
 		    .key = arena_copy(a, str_of(key == NULL ? "" : key)).p };
 	yyjson_doc_free(d);
-	buf_free(&b);
 	return e;
 }
 

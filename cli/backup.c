@@ -83,14 +83,13 @@ struct backup {
 static enum err
 want_empty(const char *dir, const char *what, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct str *names;
 	size_t n = 0;
 
 	enum err e = file_list(dir, &a, &names, &n, w);
 	if (e == OK && n > 0)
 		e = why(w, ERR_EXISTS, "%s is not empty; %s", dir, what);
-	arena_free(&a);
 	return e;
 }
 
@@ -235,7 +234,7 @@ write_manifest(struct backup *b, struct why *w)
 {
 	struct arena *a = &b->cli->arena;
 	struct str path = arena_printf(a, "%s/" MANIFEST, b->dir);
-	struct buf out = BUF_INIT;
+	FREED(buf_free) struct buf out = BUF_INIT;
 	char iso[WALL_ISO_MAX];
 
 	wall_to_iso(clock_wall(), iso);
@@ -250,9 +249,7 @@ write_manifest(struct backup *b, struct why *w)
 		json_null(&out, "group");
 	json_name(&out, "files");
 	buf_printf(&out, "[%.*s\n]}\n", STR_FMT(buf_str(&b->list)));
-	enum err e = file_store(path.p, buf_str(&out), w);
-	buf_free(&out);
-	return e;
+	return file_store(path.p, buf_str(&out), w);
 }
 
 static void
@@ -265,11 +262,10 @@ tell_strangers(struct backup *b)
 	    NULL) != OK)
 		return;
 	for (size_t i = 0; i < n; i++) {
-		struct buf text = BUF_INIT;
+		FREED(buf_free) struct buf text = BUF_INIT;
 		format_safe(&text, names[i], 200);
 		fprintf(stderr, CLI_PROGRAM ": %s is no part of a data "
 		    "directory and is not in the backup\n", buf_text(&text));
-		buf_free(&text);
 	}
 	if (b->outside > 0)
 		fprintf(stderr, CLI_PROGRAM ": %llu WARC files lie outside the "
@@ -349,7 +345,7 @@ static enum err
 read_manifest(struct backup *b, yyjson_doc **doc, yyjson_val **files,
     struct why *w)
 {
-	struct buf text = BUF_INIT;
+	FREED(buf_free) struct buf text = BUF_INIT;
 	struct str path = arena_printf(&b->cli->arena, "%s/" MANIFEST, b->dir);
 
 	enum err e = file_load(path.p, MANIFEST_BYTES_MAX, &text, NULL);
@@ -357,7 +353,6 @@ read_manifest(struct backup *b, yyjson_doc **doc, yyjson_val **files,
 		return why(w, e, "%s holds no finished backup: there is no "
 		    MANIFEST " in it", b->dir);
 	*doc = e == OK ? yyjson_read(text.p, text.n, 0) : NULL;
-	buf_free(&text);
 	yyjson_val *root = yyjson_doc_get_root(*doc);
 	*files = yyjson_obj_get(root, "files");
 	if (e != OK || !yyjson_is_arr(*files))

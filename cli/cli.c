@@ -81,7 +81,7 @@ settle_data_dir(struct conf *conf, struct why *w)
 	struct str xdg = path_variable("XDG_DATA_HOME");
 	struct str home = path_variable("HOME");
 	const char *place = "$HOME";
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	if (conf_str(conf, CONF_DATA_DIR).n > 0)
 		return OK;
@@ -96,22 +96,17 @@ settle_data_dir(struct conf *conf, struct why *w)
 	} else if (home.n > 0) {
 		buf_printf(&b, "%s/.local/share/argiope", home.p);
 	}
-	enum err e = b.n == 0 ? OK : conf_put(conf, CONF_DATA_DIR,
-	    buf_str(&b), CONF_FROM_DEFAULT, place, w);
-	buf_free(&b);
-	return e;
+	return b.n == 0 ? OK : conf_put(conf, CONF_DATA_DIR, buf_str(&b),
+	    CONF_FROM_DEFAULT, place, w);
 }
 
 static enum err
 read_file(struct conf *conf, const char *path, struct why *w)
 {
-	struct buf text = BUF_INIT;
+	FREED(buf_free) struct buf text = BUF_INIT;
 	enum err e = file_load(path, CONF_FILE_BYTES_MAX, &text, w);
 
-	if (e == OK)
-		e = conf_file(conf, buf_str(&text), path, w);
-	buf_free(&text);
-	return e;
+	return e == OK ? conf_file(conf, buf_str(&text), path, w) : e;
 }
 
 enum err
@@ -255,7 +250,7 @@ cli_file(struct cli *c, const char *path, struct str *out, struct why *w)
 	bool input = strcmp(path, "-") == 0;
 	/* A pipe of the shell's too, of which no size is known. */
 	FILE *f = input ? stdin : fopen(path, "re");
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	if (f == NULL)
 		return why_errno(w, err_from_errno(errno), "%s cannot be "
@@ -263,7 +258,6 @@ cli_file(struct cli *c, const char *path, struct str *out, struct why *w)
 	enum err e = read_all(f, input ? "standard input" : path, &b, w);
 	if (e == OK)
 		*out = arena_copy(&c->arena, buf_str(&b));
-	buf_free(&b);
 	if (!input)
 		fclose(f);
 	return e;

@@ -271,7 +271,7 @@ resume_command(struct crawl_run *r, bool closed)
 {
 	static const char *const repeated[] = { "config", "set", "auth-file",
 	    "cookie-file", "proxy-file", "wacz" };
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	char id[16];
 
 	format_shell(&b, r->cli->program);
@@ -291,9 +291,7 @@ resume_command(struct crawl_run *r, bool closed)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(repeated); i++)
 		repeat_option(r, repeated[i], &b);
-	const char *text = arena_copy(&r->cli->arena, buf_str(&b)).p;
-	buf_free(&b);
-	return text;
+	return arena_copy(&r->cli->arena, buf_str(&b)).p;
 }
 
 static void
@@ -397,22 +395,20 @@ make_plan(struct crawl_run *r, struct why *w)
 static enum err
 check_seeds(struct crawl_run *r, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct why first = WHY_INIT;
 	struct url u;
 	size_t valid = 0;
 
 	for (size_t i = 0; i < r->seeds_n; i++)
 		valid += seed_parse(r->seeds[i], &a, &u, &first) == OK;
-	arena_free(&a);
 	if (valid > 0)
 		return OK;
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	format_safe(&b, r->seeds[0], 100);
 	enum err e = why(w, ERR_INPUT, "%s is no URL that can be fetched: %s%s",
 	    buf_text(&b), first.text, r->seeds_n == 1 ? "" :
 	    "; and the other seeds are none either");
-	buf_free(&b);
 	return e;
 }
 

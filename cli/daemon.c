@@ -65,7 +65,7 @@ static enum err
 refusal(int status, yyjson_val *root, struct why *w)
 {
 	struct str said = text_of(root, "error");
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	if (str_ends(said, STR(".")))
 		said.n--;
@@ -76,7 +76,6 @@ refusal(int status, yyjson_val *root, struct why *w)
 	    "into a file for --token-file", status, words) :
 	    why(w, root == NULL ? ERR_UNREACHED :
 	    err_of(text_of(root, "code")), "the daemon refuses: %s", words);
-	buf_free(&b);
 	return e;
 }
 

@@ -341,10 +341,10 @@ put_delay(const struct explained *x, struct buf *b)
 static void
 put_text(const struct explained *x, struct buf *b)
 {
-	struct buf rules = BUF_INIT;
+	FREED(buf_free) struct buf rules = BUF_INIT;
 	const char *text, *outcome = outcome_text(x);
 	enum skip_reason reason = verdict(x, &text);
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 
 	line(b, "URL", x->url.href);
 	line(b, "SURT", url_surt(&x->url, &a));
@@ -376,8 +376,6 @@ put_text(const struct explained *x, struct buf *b)
 		buf_printf(b, "%s, ", skip_name(reason));
 	format_safe(b, str_of(text), 500);
 	buf_put_char(b, '\n');
-	buf_free(&rules);
-	arena_free(&a);
 }
 
 /* --- as JSON ------------------------------------------------------------ */
@@ -404,7 +402,7 @@ put_rules_json(const struct explained *x, struct buf *b)
 static void
 put_json(const struct explained *x, struct buf *b)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	const char *text;
 	enum skip_reason reason = verdict(x, &text);
 
@@ -436,7 +434,6 @@ put_json(const struct explained *x, struct buf *b)
 		json_str(b, "outcome", str_of(outcome_text(x)));
 	}
 	buf_put_text(b, "}\n");
-	arena_free(&a);
 }
 
 enum err

@@ -7,7 +7,7 @@
 size_t
 figures_read(struct engine *e, struct arena *a, struct figure **out)
 {
-	struct arena specs = ARENA_INIT;
+	FREED(arena_free) struct arena specs = ARENA_INIT;
 	struct crawl_view v;
 	size_t at = 0, n = 0;
 
@@ -27,7 +27,6 @@ figures_read(struct engine *e, struct arena *a, struct figure **out)
 		f->name = arena_copy(a, spec.name);
 		f->warc_dir = arena_copy(a, spec.warc_dir);
 	}
-	arena_free(&specs);
 	return n;
 }
 
@@ -73,7 +72,7 @@ put_figure(const struct figure *f, struct buf *b)
 {
 	const struct crawl_counts *n = &f->view.counts;
 	char one[FORMAT_MAX], two[FORMAT_MAX], iso[WALL_ISO_MAX];
-	struct buf name = BUF_INIT;
+	FREED(buf_free) struct buf name = BUF_INIT;
 
 	format_safe(&name, f->name.n > 0 ? f->name : STR("-"), 20);
 	wall_to_iso(f->view.created, iso);
@@ -87,7 +86,6 @@ put_figure(const struct figure *f, struct buf *b)
 		buf_printf(b, "%s; ", f->view.reason);
 	format_safe(b, f->warc_dir, 4000);
 	buf_put_char(b, '\n');
-	buf_free(&name);
 }
 
 void

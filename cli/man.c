@@ -110,14 +110,13 @@ put_whole(struct buf *b)
 static void
 put_one(struct buf *b, const struct option_verb *v)
 {
-	struct buf title = BUF_INIT;
+	FREED(buf_free) struct buf title = BUF_INIT;
 
 	buf_printf(&title, CLI_PROGRAM " %s", v->name);
 	put_head(b, buf_text(&title), v->summary);
 	buf_put_text(b, ".SH SYNOPSIS AND OPTIONS\n");
 	option_man(CLI_PROGRAM, v, b);
 	buf_put_text(b, ".SH SEE ALSO\n.BR " CLI_PROGRAM " (1)\n");
-	buf_free(&title);
 }
 
 enum err

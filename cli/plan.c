@@ -231,8 +231,8 @@ is_secret_header(struct str name)
 static enum err
 add_header(struct policy *p, struct str name, struct str value, struct why *w)
 {
-	struct buf json = BUF_INIT;
-	struct policy *one = NULL;
+	FREED(buf_free) struct buf json = BUF_INIT;
+	FREED(policy_free) struct policy *one = NULL;
 	struct why inner = WHY_INIT;
 
 	buf_put_text(&json, "{\"headers\":{");
@@ -241,14 +241,11 @@ add_header(struct policy *p, struct str name, struct str value, struct why *w)
 	text_json(&json, value);
 	buf_put_text(&json, "}}");
 	enum err e = policy_parse(buf_str(&json), &one, &inner);
-	buf_free(&json);
 	if (e != OK)
 		return why(w, ERR_USAGE, "--header: %s", inner.text);
-	if (p->headers_n == POLICY_HEADERS_MAX) {
-		policy_free(&one);
+	if (p->headers_n == POLICY_HEADERS_MAX)
 		return why(w, ERR_USAGE, "--header: more than %d",
 		    POLICY_HEADERS_MAX);
-	}
 	struct policy_header *all = ARENA_ARRAY(&p->memory,
 	    struct policy_header, p->headers_n + 1);
 	for (size_t i = 0; i < p->headers_n; i++)
@@ -257,7 +254,6 @@ add_header(struct policy *p, struct str name, struct str value, struct why *w)
 	all[p->headers_n].value = arena_copy(&p->memory, value);
 	p->headers = all;
 	p->headers_n++;
-	policy_free(&one);
 	return OK;
 }
 
@@ -315,7 +311,7 @@ is_loopback(struct str host)
 static bool
 all_loopback(const struct str *seeds, size_t n)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	size_t valid = 0, local = 0;
 	struct url u;
 
@@ -325,7 +321,6 @@ all_loopback(const struct str *seeds, size_t n)
 		valid++;
 		local += is_loopback(u.host);
 	}
-	arena_free(&a);
 	return valid > 0 && local == valid;
 }
 
@@ -468,7 +463,7 @@ static enum err
 read_auth(struct cli *c, struct plan_secrets *s, struct why *w)
 {
 	struct str line;
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	enum err e = read_line(c, "auth-file", &line, w);
 
 	if (e != OK || line.n == 0)
@@ -484,7 +479,6 @@ read_auth(struct cli *c, struct plan_secrets *s, struct why *w)
 	buf_put_text(&b, "Basic ");
 	base64_put(&b, line);
 	s->authorization = arena_copy(&c->arena, buf_str(&b));
-	buf_free(&b);
 	return OK;
 }
 

@@ -80,13 +80,12 @@ policy_list_run(struct cli *c, struct why *w)
 	static struct store_policy built_in = { .name =
 	    { STORE_POLICY_DEFAULT, sizeof(STORE_POLICY_DEFAULT) - 1 } };
 	struct store_policy *list = &built_in;
-	struct store *st = NULL;
+	FREED(store_close) struct store *st = NULL;
 	size_t n = 1;
 
 	enum err e = stores_find(c, "policy", &st, w);
 	if (e == OK)
 		e = store_policy_list(st, &c->arena, &list, &n, w);
-	store_close(&st);
 	return stores_print(c, &(struct stores_list){ "policy", "policies",
 	    list, n, sizeof(*list), row_json, put_text }, e);
 }
@@ -105,19 +104,17 @@ policy_get_run(struct cli *c, struct why *w)
 {
 	struct str name = str_of(c->options.operands[0]);
 	struct store_policy p = { .json = STR_NONE };
-	struct store *st = NULL;
+	FREED(store_close) struct store *st = NULL;
 
 	enum err e = find(c, &st, w);
 	if (e == ERR_ABSENT && str_eq(name, STR(STORE_POLICY_DEFAULT))) {
-		struct policy *built_in = policy_new();
+		FREED(policy_free) struct policy *built_in = policy_new();
 		policy_to_json(built_in, &c->out);
-		policy_free(&built_in);
 		e = OK;
 	} else if (e == OK) {
 		e = store_policy_get(st, name, &c->arena, &p, w);
 		buf_put_str(&c->out, p.json);
 	}
-	store_close(&st);
 	if (e == OK)
 		buf_put_char(&c->out, '\n');
 	return e;
@@ -128,9 +125,9 @@ policy_put_run(struct cli *c, struct why *w)
 {
 	struct str json, name = str_of(c->options.operands[0]);
 	const char *file = c->options.operands[1];
-	struct policy *judged = NULL;
+	FREED(policy_free) struct policy *judged = NULL;
 	struct store_policy p;
-	struct store *st = NULL;
+	FREED(store_close) struct store *st = NULL;
 	struct why inner = WHY_INIT;
 
 	enum err e = cli_file(c, file, &json, w);
@@ -139,24 +136,18 @@ policy_put_run(struct cli *c, struct why *w)
 		e = policy_parse(json, &judged, &inner);
 	if (inner.err != OK)
 		why(w, e, "%s: %s", file, inner.text);
-	policy_free(&judged);
 	if (e == OK)
 		e = stores_open(c, &st, w);
-	if (e == OK)
-		e = engine_put_policy(st, name, json, &c->arena, &p, w);
-	store_close(&st);
-	return e;
+	return e == OK ? engine_put_policy(st, name, json, &c->arena, &p, w) :
+	    e;
 }
 
 enum err
 policy_delete_run(struct cli *c, struct why *w)
 {
-	struct store *st = NULL;
+	FREED(store_close) struct store *st = NULL;
 
 	enum err e = find(c, &st, w);
-	if (e == OK)
-		e = store_policy_delete(st, str_of(c->options.operands[0]),
-		    w);
-	store_close(&st);
-	return e;
+	return e == OK ? store_policy_delete(st,
+	    str_of(c->options.operands[0]), w) : e;
 }

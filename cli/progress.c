@@ -93,7 +93,7 @@ progress_show(struct progress *p, const struct crawl_view *v,
     const struct engine_look *k, bool stopping)
 {
 	struct mono now = clock_mono();
-	struct buf line = BUF_INIT;
+	FREED(buf_free) struct buf line = BUF_INIT;
 
 	add_sample(p, v->counts.items);
 	if (p->mode == PROGRESS_TERMINAL) {
@@ -105,7 +105,6 @@ progress_show(struct progress *p, const struct crawl_view *v,
 		progress_line(p, v, k, stopping, 300, &line);
 		fprintf(stderr, "%s\n", buf_text(&line));
 	}
-	buf_free(&line);
 }
 
 void
@@ -114,7 +113,7 @@ progress_text(struct progress *p, const char *fmt, ...)
 	struct mono now = clock_mono();
 	bool drawn = p->mode == PROGRESS_TERMINAL;
 	int64_t every_ms = drawn ? PROGRESS_LOOK_MS : PROGRESS_PIPE_MS;
-	struct buf line = BUF_INIT;
+	FREED(buf_free) struct buf line = BUF_INIT;
 	char text[300];
 	va_list ap;
 
@@ -132,17 +131,15 @@ progress_text(struct progress *p, const char *fmt, ...)
 	} else {
 		fprintf(stderr, "%s\n", text);
 	}
-	buf_free(&line);
 }
 
 void
 progress_clear(struct progress *p)
 {
-	struct buf line = BUF_INIT;
+	FREED(buf_free) struct buf line = BUF_INIT;
 
 	if (p->mode == PROGRESS_TERMINAL && p->width > 0)
 		draw(p, &line);
-	buf_free(&line);
 }
 
 void

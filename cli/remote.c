@@ -14,7 +14,7 @@
 static enum err
 read_token(struct remote *far, const char *path, struct why *w)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	enum err e = file_load(path, TOKEN_BYTES_MAX, &b, w);
 	struct str token = str_trim(buf_str(&b));
 
@@ -27,7 +27,6 @@ read_token(struct remote *far, const char *path, struct why *w)
 	if (e == OK)
 		far->bearer = arena_printf(&far->cli->arena, "Bearer %.*s",
 		    STR_FMT(token));
-	buf_free(&b);
 	return e;
 }
 
@@ -220,7 +219,7 @@ static void
 explain(struct remote_call *k, enum grpc_code code, struct str text)
 {
 	const struct grpc_port *p = k->link->port;
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	format_safe(&b, text, 300);
 	if (code != GRPC_OK && p != NULL && p->why.err != OK)
@@ -230,7 +229,6 @@ explain(struct remote_call *k, enum grpc_code code, struct str text)
 	else if (code != GRPC_OK)
 		(void)why(&k->why, err_of(code), "%s: %s%s%s", k->rpc,
 		    grpc_code_name(code), b.n > 0 ? ": " : "", buf_text(&b));
-	buf_free(&b);
 }
 
 static void *

@@ -31,12 +31,11 @@ void
 report_open(struct report *r, bool json, const struct str *seeds,
     size_t seeds_n, const struct policy *p)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	*r = (struct report){ .json = json };
 	policy_to_sentence(p, &b);
 	r->in_force = arena_copy(&r->arena, buf_str(&b));
-	buf_free(&b);
 	r->seeds = ARENA_ARRAY(&r->arena, struct report_seed, seeds_n + 1);
 	r->exceptions = ARENA_ARRAY(&r->arena, struct str,
 	    REPORT_EXCEPTIONS_SHOWN);
@@ -415,7 +414,7 @@ static void
 put_types(struct buf *b, const struct report_end *e)
 {
 	char bytes[FORMAT_MAX];
-	struct buf name = BUF_INIT;
+	FREED(buf_free) struct buf name = BUF_INIT;
 	uint64_t n = 0, size = 0;
 
 	if (e->types_n > 0)
@@ -435,7 +434,6 @@ put_types(struct buf *b, const struct report_end *e)
 	}
 	if (n > 0)
 		row(b, "  others", n, format_bytes(size, bytes));
-	buf_free(&name);
 }
 
 static void

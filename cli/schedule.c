@@ -78,7 +78,7 @@ static enum err
 read_seeds(struct cli *c, struct schedule *s, struct why *w)
 {
 	const char *pause = cli_text(c, "rate-limit", NULL);
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	const struct str *seeds;
 	double delay = -1;
 	size_t n;
@@ -100,7 +100,6 @@ read_seeds(struct cli *c, struct schedule *s, struct why *w)
 	}
 	buf_put_char(&b, ']');
 	s->seeds = arena_copy(&c->arena, buf_str(&b));
-	buf_free(&b);
 	return e;
 }
 
@@ -161,8 +160,8 @@ say_in_force(struct cli *c, struct store *st, const struct schedule *s,
 {
 	const char *pause = cli_text(c, "rate-limit", NULL);
 	struct store_policy named = { .json = s->policy_json };
-	struct policy *p = NULL;
-	struct buf b = BUF_INIT;
+	FREED(policy_free) struct policy *p = NULL;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	enum err e = OK;
 
 	if (s->policy_json.n == 0)
@@ -176,15 +175,13 @@ say_in_force(struct cli *c, struct store *st, const struct schedule *s,
 		(void)plan_seconds(str_of(pause), &p->rate_limit);
 	policy_to_sentence(p, &b);
 	*out = arena_copy(&c->arena, buf_str(&b)).p;
-	buf_free(&b);
-	policy_free(&p);
 	return OK;
 }
 
 enum err
 schedule_put_run(struct cli *c, struct why *w)
 {
-	struct store *st = NULL;
+	FREED(store_close) struct store *st = NULL;
 	struct schedule s, kept;
 	const char *in_force = "";
 
@@ -195,7 +192,6 @@ schedule_put_run(struct cli *c, struct why *w)
 		e = engine_put_schedule(st, &s, &c->arena, &kept, w);
 	if (e == OK)
 		e = say_in_force(c, st, &kept, &in_force, w);
-	store_close(&st);
 	if (e != OK)
 		return e;
 	printf("%llu\n", (unsigned long long)kept.id);
@@ -258,13 +254,12 @@ enum err
 schedule_list_run(struct cli *c, struct why *w)
 {
 	struct schedule *list = NULL;
-	struct store *st = NULL;
+	FREED(store_close) struct store *st = NULL;
 	size_t n = 0;
 
 	enum err e = stores_find(c, "schedule", &st, w);
 	if (e == OK)
 		e = store_schedule_list(st, &c->arena, &list, &n, w);
-	store_close(&st);
 	return stores_print(c, &(struct stores_list){ "schedule", "schedules",
 	    list, n, sizeof(*list), row_json, put_text }, e);
 }
@@ -275,7 +270,7 @@ enum err
 schedule_delete_run(struct cli *c, struct why *w)
 {
 	const char *word = c->options.operands[0];
-	struct store *st = NULL;
+	FREED(store_close) struct store *st = NULL;
 	uint64_t id;
 
 	enum err e = str_to_u64(str_of(word), &id) ? OK : why(w, ERR_USAGE,
@@ -283,8 +278,5 @@ schedule_delete_run(struct cli *c, struct why *w)
 	    "them", word);
 	if (e == OK)
 		e = stores_find(c, "schedule", &st, w);
-	if (e == OK)
-		e = store_schedule_delete(st, id, w);
-	store_close(&st);
-	return e;
+	return e == OK ? store_schedule_delete(st, id, w) : e;
 }

@@ -138,11 +138,11 @@ print_answer(struct cli *c, struct str body)
 static enum err
 from_data(struct cli *c, struct why *w)
 {
-	struct loop *home = loop_new("home");
+	FREED(loop_free) struct loop *home = loop_new("home");
 	struct engine_options o = { .conf = &c->conf, .home = home,
 	    .data_dir = c->data_dir, .loops = 1, .small = true,
 	    .archive = true };
-	struct engine *e = NULL;
+	FREED(engine_free) struct engine *e = NULL;
 	struct figure *f;
 
 	enum err err = engines_open(&o, &e, w);
@@ -152,9 +152,7 @@ from_data(struct cli *c, struct why *w)
 		for (size_t i = 0; i < n; i++)
 			f[i].interrupted = f[i].view.state == CRAWL_RUNNING;
 		print(c, f, n);
-		engine_free(&e);
 	}
-	loop_free(&home);
 	return err;
 }
 

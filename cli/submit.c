@@ -43,14 +43,13 @@ enum err
 submit_crawl(struct cli *c, const struct str *seeds, size_t seeds_n,
     const struct policy *p, struct why *w)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	yyjson_doc *doc;
 	yyjson_val *data;
 
 	put_args(c, seeds, seeds_n, p, &b);
 	enum err e = daemon_command(c, "start_crawl", buf_str(&b), &doc,
 	    &data, w);
-	buf_free(&b);
 	if (e != OK)
 		return e;
 	const char *in_force = yyjson_get_str(yyjson_obj_get(data,

@@ -68,7 +68,7 @@ const struct option_verb token_revoke_verb = {
 void
 token_help(void)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	size_t n;
 	const char *const *names = token_door_names(&n);
 
@@ -77,7 +77,6 @@ token_help(void)
 	snprintf(scope_help, sizeof(scope_help), "what it opens; may be given "
 	    "again.  DOOR is %s or *; ACCESS is read or write, which includes "
 	    "read", buf_text(&b));
-	buf_free(&b);
 }
 
 /* --- add ---------------------------------------------------------------- */
@@ -85,7 +84,7 @@ token_help(void)
 static enum err
 read_scopes(struct cli *c, struct token_scopes *out, struct why *w)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	struct why inner = WHY_INIT;
 	enum err e = OK;
 
@@ -97,7 +96,6 @@ read_scopes(struct cli *c, struct token_scopes *out, struct why *w)
 		    cli_nth(c, "scope", i));
 	if (token_scopes_read(buf_str(&b), out, &inner) != OK)
 		e = why(w, ERR_USAGE, "token add: %s", inner.text);
-	buf_free(&b);
 	return e;
 }
 
@@ -131,7 +129,7 @@ token_add_run(struct cli *c, struct why *w)
 	struct str name = str_of(c->options.operands[0]);
 	char text[TOKEN_TEXT_BYTES + 1];
 	struct token_scopes scopes = { 0, 0 };
-	struct store *st = NULL;
+	FREED(store_close) struct store *st = NULL;
 
 	enum err e = token_name_check(name, w);
 	if (e == OK)
@@ -143,7 +141,6 @@ token_add_run(struct cli *c, struct why *w)
 	if (e == OK)
 		e = show(st, name, text, w);
 	explicit_bzero(text, sizeof(text));
-	store_close(&st);
 	return e;
 }
 
@@ -172,7 +169,7 @@ put_text(const void *rows, size_t n, struct buf *b)
 static void
 put_scopes(struct token_scopes s, struct buf *b)
 {
-	struct buf text = BUF_INIT;
+	FREED(buf_free) struct buf text = BUF_INIT;
 	struct str rest, scope;
 
 	token_scopes_write(s, &text);
@@ -181,7 +178,6 @@ put_scopes(struct token_scopes s, struct buf *b)
 	while (str_split(&rest, ',', &scope))
 		json_item(b, scope);
 	buf_put_char(b, ']');
-	buf_free(&text);
 }
 
 static void
@@ -199,14 +195,13 @@ row_json(const void *row, struct buf *b)
 enum err
 token_list_run(struct cli *c, struct why *w)
 {
-	struct store *st = NULL;
+	FREED(store_close) struct store *st = NULL;
 	struct token *list = NULL;
 	size_t n = 0;
 
 	enum err e = stores_find(c, "token", &st, w);
 	if (e == OK)
 		e = store_token_list(st, &c->arena, &list, &n, w);
-	store_close(&st);
 	return stores_print(c, &(struct stores_list){ "token", "tokens", list,
 	    n, sizeof(*list), row_json, put_text }, e);
 }
@@ -227,7 +222,7 @@ static void
 tell_left(const struct token *before, size_t before_n,
     const struct token *now, size_t now_n)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 	size_t n;
 	const char *const *names = token_door_names(&n);
 
@@ -240,7 +235,6 @@ tell_left(const struct token *before, size_t before_n,
 		fprintf(stderr, CLI_PROGRAM ": no token is left for %s; a "
 		    "daemon that is started now asks for none there on "
 		    "loopback\n", buf_text(&b));
-	buf_free(&b);
 }
 
 enum err
@@ -249,7 +243,7 @@ token_revoke_run(struct cli *c, struct why *w)
 	struct str name = str_of(c->options.operands[0]);
 	struct token *before = NULL, *now = NULL;
 	size_t before_n = 0, now_n = 0;
-	struct store *st = NULL;
+	FREED(store_close) struct store *st = NULL;
 
 	enum err e = stores_find(c, "token", &st, w);
 	if (e == OK)
@@ -262,9 +256,7 @@ token_revoke_run(struct cli *c, struct why *w)
 			e = store_token_list(st, &c->arena, &now, &now_n, w);
 		e = store_end(st, e, w);
 	}
-	store_close(&st);
-	if (e != OK)
-		return e;
-	tell_left(before, before_n, now, now_n);
-	return OK;
+	if (e == OK)
+		tell_left(before, before_n, now, now_n);
+	return e;
 }

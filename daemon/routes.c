@@ -10,11 +10,10 @@
 static void
 get_metrics(struct web_request *r)
 {
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	metric_write(&b);
 	web_answer(r, 200, METRIC_CONTENT_TYPE, buf_str(&b));
-	buf_free(&b);
 }
 
 static void
@@ -22,13 +21,12 @@ get_health(struct web_request *r)
 {
 	struct served *s = web_arg(r);
 	enum engine_health h = s->health;
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	buf_put_char(&b, '{');
 	json_str(&b, "state", str_of(report_health_name(h)));
 	buf_put_text(&b, "}\n");
 	web_answer(r, h == ENGINE_FINE ? 200 : 503, JSON_TYPE, buf_str(&b));
-	buf_free(&b);
 }
 
 /* Whether requests of all kinds are answered, for load balancers. */
@@ -36,7 +34,7 @@ static void
 get_ready(struct web_request *r)
 {
 	struct served *s = web_arg(r);
-	struct buf b = BUF_INIT, text = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT, text = BUF_INIT;
 	bool ready = !s->loading(s->arg, &text) && s->health == ENGINE_FINE;
 
 	if (text.n == 0)
@@ -48,19 +46,16 @@ get_ready(struct web_request *r)
 	if (!ready)
 		web_add_field(r, "retry-after", "1");
 	web_answer(r, ready ? 200 : 503, JSON_TYPE, buf_str(&b));
-	buf_free(&b);
-	buf_free(&text);
 }
 
 static void
 get_status(struct web_request *r)
 {
 	struct served *s = web_arg(r);
-	struct buf b = BUF_INIT;
+	FREED(buf_free) struct buf b = BUF_INIT;
 
 	s->status(s->arg, &b);
 	web_answer(r, 200, JSON_TYPE, buf_str(&b));
-	buf_free(&b);
 }
 
 #define ROW(path, handle, help, open) { "GET", path, WEB_EXACT, handle, NULL, \

@@ -173,7 +173,7 @@ put_crawl(const struct daemon *s, const struct crawl_row *row, struct buf *b)
 {
 	struct figure f = { .view = row->view, .name = row->name,
 	    .warc_dir = row->warc_dir };
-	struct buf own = BUF_INIT;
+	FREED(buf_free) struct buf own = BUF_INIT;
 
 	if (f.warc_dir.n == 0) {
 		bool scheduled = row->schedule != 0;
@@ -184,7 +184,6 @@ put_crawl(const struct daemon *s, const struct crawl_row *row, struct buf *b)
 	}
 	json_comma(b);
 	figures_json(&f, b);
-	buf_free(&own);
 }
 
 /* Why nothing is happening, if nothing is; of the busiest crawl. */
@@ -193,11 +192,10 @@ put_why(struct daemon *s, struct buf *b)
 {
 	const struct crawl_view *busiest = NULL;
 	char text[300] = "no crawl is running";
-	struct buf loading = BUF_INIT;
+	FREED(buf_free) struct buf loading = BUF_INIT;
 
 	if (put_loading(s, &loading)) {
 		json_str(b, "why", buf_str(&loading));
-		buf_free(&loading);
 		return;
 	}
 	for (uint32_t id = 0; id < crawls_end(s); id++) {
