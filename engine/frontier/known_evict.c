@@ -442,7 +442,7 @@ load_entry(struct known_evict_load *l, const struct url_entry *e, struct why *w)
 	struct index *x = ledger_index(f->ledger);
 	char key[HASH_BYTES];
 
-	if (!full(f)) {
+	if ((FORGETTABLE & 1u << e->state) == 0 || !full(f)) {
 		url_table_set(f->known, e->hash, e->date, e->state);
 		return OK;
 	}

@@ -36,8 +36,8 @@ bool known_evict_is_partial(const struct frontier *);
 void known_evict_count(struct frontier *);     /* metrics of the table */
 
 /*
- * URLs of a crawl that goes on, some `urls` of them: into the table, or into
- * `known`.
+ * URLs of a crawl that goes on, some `urls` of them: into the table, or, those
+ * that it may forget, into `known`.
  */
 struct known_evict_load;
 struct known_evict_load *known_evict_load_begin(

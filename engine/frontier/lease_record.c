@@ -9,6 +9,7 @@
  * or in the record.
  */
 #include "engine/frontier/crawl.h"
+#include "engine/frontier/known_evict.h"
 #include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/lease_list.h"
 #include "engine/frontier/url_key.h"
@@ -454,33 +455,13 @@ struct recount {
 	uint32_t next_due;
 };
 
-/* Entries on their way into the known table: memory is asked for in time. */
-#define LOAD_BATCH 64
 /* Records of queues that are put into the index at a time. */
 #define LOAD_RECORDS 1024
-struct load {
-	struct recount at;
-	struct url_entry entries[LOAD_BATCH];
-	size_t n;
-};
 
-static void
-load_entries(struct frontier *f, struct load *load)
+static enum err
+load_url(struct frontier *f, struct recount *r, struct known_evict_load *load,
+    uint32_t date, struct str url, struct str value, struct why *w)
 {
-	for (size_t i = 0; i < load->n; i++)
-		url_table_prefetch(f->known, load->entries[i].hash);
-	for (size_t i = 0; i < load->n; i++)
-		url_table_set(f->known, load->entries[i].hash,
-		    load->entries[i].date, load->entries[i].state);
-	frontier_loaded(f, load->n);
-	load->n = 0;
-}
-
-static void
-load_url(struct frontier *f, struct load *load, uint32_t date, struct str url,
-    struct str value)
-{
-	struct recount *r = &load->at;
 	struct lease_queue *q = r->queue;
 	uint64_t hash = lease_hash(f, q->crawl->id, q->id, url);
 	struct lease_out *l = q->batches == NULL ? NULL :
@@ -495,10 +476,8 @@ load_url(struct frontier *f, struct load *load, uint32_t date, struct str url,
 	} else if (date != 0) {
 		r->next_due = MIN(r->next_due, date);
 	}
-	load->entries[load->n++] = (struct url_entry){ hash, date,
-	    l != NULL && date != 0 ? MARK_OUTSIDE_LEASED : MARK_OUTSIDE };
-	if (load->n == LOAD_BATCH)
-		load_entries(f, load);
+	return known_evict_load_put(load, hash, date,
+	    l != NULL && date != 0 ? MARK_OUTSIDE_LEASED : MARK_OUTSIDE, w);
 }
 
 static void
@@ -557,28 +536,29 @@ load_urls(struct frontier *f, struct index_batch *b, struct why *w)
 {
 	struct index *x = ledger_index(f->ledger);
 	struct index_iter *i = index_iter_new(x, INDEX_URL);
-	struct load load = { .n = 0 };
+	struct known_evict_load *load = known_evict_load_begin(f, 0);
+	struct recount r = { .queue = NULL };
 	uint64_t at = UINT64_MAX;
 	struct str key, value;
 	bool more = true;
+	enum err e = OK;
 
-	url_table_expect(f->known, f->leases->stats.active +
-	    f->leases->stats.completed);
+	url_table_expect(f->known, frontier_load_urls(f));
 	index_iter_seek(i, STR(""));
-	while (more && index_iter_valid(i, &key, &value)) {
+	while (more && e == OK && index_iter_valid(i, &key, &value)) {
 		struct reader in = reader_of(key);
 		uint64_t id = read_be64(&in);
 		uint32_t crawl = (uint32_t)(id >> 32), date = read_be32(&in);
 		if (id == at) {
-			load_url(f, &load, date, (struct str){ in.p, in.n },
-			    value);
+			e = load_url(f, &r, load, date,
+			    (struct str){ in.p, in.n }, value, w);
 			index_iter_next(i);
 			continue;
 		}
-		settle(f, &load.at);
-		load.at = (struct recount){ .next_due = DATE_NEVER, .queue =
+		settle(f, &r);
+		r = (struct recount){ .next_due = DATE_NEVER, .queue =
 		    lease_queue_of(f, crawl, (uint32_t)id) };
-		if (load.at.queue != NULL)
+		if (r.queue != NULL)
 			at = id;
 		else if (lease_crawl_of(f, crawl) != NULL)
 			more = pass_urls(i, x, b, id, 8, true);
@@ -586,10 +566,11 @@ load_urls(struct frontier *f, struct index_batch *b, struct why *w)
 			more = pass_urls(i, x, b, crawl, 4,
 			    crawl_get(f, crawl) == NULL);
 	}
-	settle(f, &load.at);
-	load_entries(f, &load);
-	enum err e = index_iter_error(i, w);
+	settle(f, &r);
+	if (e == OK)
+		e = index_iter_error(i, w);
 	index_iter_free(&i);
+	e = known_evict_load_end(&load, e, w);
 	return e == OK ? index_write(x, b, w) : e;
 }
 
