@@ -35,10 +35,7 @@ crawl_tomb_record(struct frontier *f, struct str key)
 static void
 drop_family(struct frontier *f, enum index_family family, uint32_t id)
 {
-	buf_clear(&f->key);
-	buf_clear(&f->value);
-	buf_put_be32(&f->key, id);
-	buf_put_be32(&f->value, id + 1);
+	key_range(id, 4, &f->key, &f->value);
 	ledger_delete_range(f->ledger, family, buf_str(&f->key),
 	    buf_str(&f->value));
 }

@@ -184,12 +184,11 @@ delete_urls(const struct sweep *s)
 	struct frontier *f = s->frontier;
 	FREED(buf_free) struct buf from = BUF_INIT, to = BUF_INIT;
 
-	buf_put_be32(&from, s->scan.crawl);
-	if (s->scan.queue != 0)
-		buf_put_be32(&from, s->scan.queue);
-	buf_put_be32(&to, s->scan.crawl + (s->scan.queue == 0));
-	if (s->scan.queue != 0)
-		buf_put_be32(&to, s->scan.queue + 1);
+	if (s->scan.queue == 0)
+		key_range(s->scan.crawl, 4, &from, &to);
+	else
+		key_range((uint64_t)s->scan.crawl << 32 | s->scan.queue, 8,
+		    &from, &to);
 	lease_changes(f);
 	ledger_delete_range(f->ledger, INDEX_URL, buf_str(&from),
 	    buf_str(&to));
@@ -340,7 +339,6 @@ delete_crawl(struct frontier *f, struct lease_control *k)
 {
 	struct lease_service *o = f->leases;
 	struct lease_crawl *c = lease_find_crawl(f, k->crawl);
-	FREED(buf_free) struct buf to = BUF_INIT;
 
 	k->value = 0;
 	if (c == NULL)
@@ -349,10 +347,9 @@ delete_crawl(struct frontier *f, struct lease_control *k)
 	note_gone(f, c->id, 0);
 	crawl_key(c->id, 'O', &o->key);
 	ledger_delete(f->ledger, INDEX_CRAWL, buf_str(&o->key));
-	queue_key(c->id, STR(""), &o->key);
-	buf_put_be32(&to, c->id + 1);
+	key_range(c->id, 4, &o->key, &o->value);
 	ledger_delete_range(f->ledger, INDEX_QUEUE, buf_str(&o->key),
-	    buf_str(&to));
+	    buf_str(&o->value));
 	sweep(f, c->id, 0);
 	lease_forget_crawl(c);
 	list_put(&o->dying, &c->dying_node);
@@ -364,12 +361,33 @@ delete_crawl(struct frontier *f, struct lease_control *k)
 
 /* --- the verb ------------------------------------------------------------- */
 
-static bool
-reads_only(enum lease_verb v)
+static void
+set_active(struct frontier *f, struct lease_control *k)
 {
-	return v == LEASE_STATS || v == LEASE_GET_ACTIVE ||
-	    v == LEASE_TOTALS;
+	f->leases->inactive = k->value == 0;
+	lease_control_touch(f);
 }
+
+static void
+get_active(struct frontier *f, struct lease_control *k)
+{
+	k->value = !f->leases->inactive;
+}
+
+static const struct {
+	void (*run)(struct frontier *, struct lease_control *);
+	bool writes;
+} verbs[] = {
+	[LEASE_STATS] = { stats, false },
+	[LEASE_TOTALS] = { stats, false },
+	[LEASE_SET_ACTIVE] = { set_active, true },
+	[LEASE_GET_ACTIVE] = { get_active, false },
+	[LEASE_SET_DELAY] = { set_delay, true },
+	[LEASE_BLOCK_UNTIL] = { block, true },
+	[LEASE_SET_LIMIT] = { set_limit, true },
+	[LEASE_DELETE_QUEUE] = { delete_queue, true },
+	[LEASE_DELETE_CRAWL] = { delete_crawl, true },
+};
 
 static void
 run_control(struct lease_call *call)
@@ -379,41 +397,14 @@ run_control(struct lease_call *call)
 	struct frontier *f = call->frontier;
 	enum ledger_health h = ledger_health(f->ledger);
 
-	call->writes = !reads_only(k->verb);
+	call->writes = verbs[k->verb].writes;
 	if (call->writes && h != LEDGER_FINE) {
 		call->result = h == LEDGER_FAILED ? ERR_BROKEN :
 		    ERR_DISK_FULL;
 		lease_answer(call);
 		return;
 	}
-	switch (k->verb) {
-	case LEASE_STATS:
-	case LEASE_TOTALS:
-		stats(f, k);
-		break;
-	case LEASE_SET_ACTIVE:
-		f->leases->inactive = k->value == 0;
-		lease_control_touch(f);
-		break;
-	case LEASE_GET_ACTIVE:
-		k->value = !f->leases->inactive;
-		break;
-	case LEASE_SET_DELAY:
-		set_delay(f, k);
-		break;
-	case LEASE_BLOCK_UNTIL:
-		block(f, k);
-		break;
-	case LEASE_SET_LIMIT:
-		set_limit(f, k);
-		break;
-	case LEASE_DELETE_QUEUE:
-		delete_queue(f, k);
-		break;
-	case LEASE_DELETE_CRAWL:
-		delete_crawl(f, k);
-		break;
-	}
+	verbs[k->verb].run(f, k);
 	lease_answer_durable(call);
 }
 

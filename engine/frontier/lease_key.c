@@ -3,36 +3,18 @@
  */
 #include "engine/frontier/lease_service.h"
 
-static size_t
-find_any(struct str s, struct str set)
-{
-	size_t i = 0;
-
-	while (i < s.n && str_find_char(set, s.p[i]) == set.n)
-		i++;
-	return i;
-}
-
-static struct str
-behind_last(struct str s, char c)
-{
-	size_t i = s.n;
-
-	while (i > 0 && s.p[i - 1] != c)
-		i--;
-	return str_from(s, i);
-}
-
 struct str
 lease_key(struct str url)
 {
 	size_t scheme = str_find(url, STR("://"));
 	bool host = scheme < url.n;
 	struct str rest = host ? str_from(url, scheme + 3) : url;
+	size_t at;
 
-	rest = str_cut(rest, 0, find_any(rest, STR("/?#&")));
-	if (host)
-		rest = behind_last(rest, '@');
+	for (const char *end = "/?#&"; *end != '\0'; end++)
+		rest = str_cut(rest, 0, str_find_char(rest, *end));
+	while (host && (at = str_find_char(rest, '@')) < rest.n)
+		rest = str_from(rest, at + 1);
 	if (rest.n > 0 && rest.p[0] == '[')
 		return str_cut(rest, 0, str_find_char(rest, ']') + 1);
 	return str_cut(rest, 0, str_find_char(rest, ':'));

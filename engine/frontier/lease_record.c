@@ -500,15 +500,6 @@ settle(struct frontier *f, const struct recount *r)
 	    (int64_t)(r->completed - q->completed));
 }
 
-static void
-put_prefix(struct buf *b, uint64_t id, size_t bytes)
-{
-	if (bytes == 4)
-		buf_put_be32(b, (uint32_t)id);
-	else
-		buf_put_be64(b, id);
-}
-
 /*
  * Go on behind the URLs of a crawl (an id of 4 bytes) or of a queue (8).
  * Orphans are dropped: they are those of a queue that was deleted, and a crash
@@ -521,8 +512,7 @@ pass_urls(struct index_iter *i, struct index *x, struct index_batch *b,
 	bool last = id == UINT64_MAX >> (64 - 8 * bytes);
 	FREED(buf_free) struct buf from = BUF_INIT, to = BUF_INIT;
 
-	put_prefix(&from, id, bytes);
-	put_prefix(&to, id + 1, bytes);
+	key_range(id, bytes, &from, &to);
 	if (orphans)
 		index_delete_range(x, b, INDEX_URL, buf_str(&from),
 		    buf_str(&to));

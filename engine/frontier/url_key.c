@@ -36,6 +36,20 @@ crawl_key(uint32_t crawl, char part, struct buf *out)
 }
 
 void
+key_range(uint64_t id, size_t bytes, struct buf *from, struct buf *to)
+{
+	buf_clear(from);
+	buf_clear(to);
+	if (bytes == 4) {
+		buf_put_be32(from, (uint32_t)id);
+		buf_put_be32(to, (uint32_t)id + 1);
+	} else {
+		buf_put_be64(from, id);
+		buf_put_be64(to, id + 1);
+	}
+}
+
+void
 url_value_put(const struct url_value *v, struct buf *out)
 {
 	uint64_t cost;

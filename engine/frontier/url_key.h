@@ -29,6 +29,9 @@ void url_key(uint32_t crawl, uint32_t queue, uint32_t date, struct str url,
     struct buf *);
 void queue_key(uint32_t crawl, struct str key, struct buf *);
 void crawl_key(uint32_t crawl, char part, struct buf *);
+/* From the first key that begins with the id, which has `bytes`, to behind the
+ * last one: 4 of a crawl, 8 of a queue. */
+void key_range(uint64_t id, size_t bytes, struct buf *from, struct buf *to);
 
 /* The value of a url key. */
 struct url_value {
