@@ -4,15 +4,13 @@
 #include "cli/verbs.h"
 #include "engine/catalog/archive_tools.h"
 
-#define CAT_OPTIONS(X)                                                       \
-	X(PART, "part", 'p', "record|block|payload|body", CHOICE, 0, 0,      \
-	    "the whole record, its HTTP message, the body as received, or "  \
-	    "the body decoded (the default)")                                \
-	X(OFFSET, "offset", 0, "N", NUMBER, 0, INT64_MAX,                    \
-	    "WHAT is a WARC file, and the record begins there")
-
 static const struct option_row rows[] = {
-	CAT_OPTIONS(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
+	OPTION_ROW(PART, "part", 'p', "record|block|payload|body", CHOICE, 0, 0,
+	    "the whole record, its HTTP message, the body as received, or the "
+	    "body decoded (the default)")
+	OPTION_ROW(OFFSET, "offset", 0, "N", NUMBER, 0, INT64_MAX,
+	    "WHAT is a WARC file, and the record begins there")
+	OPTION_COMMON(OPTION_ROW)
 };
 
 const struct option_verb archive_cat_verb = {

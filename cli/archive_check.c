@@ -3,15 +3,12 @@
 #include "cli/verbs.h"
 #include "engine/catalog/archive_tools.h"
 
-#define CHECK_OPTIONS(X)                                                     \
-	X(STRICT, "strict", 0, NULL, FLAG, 0, 0,                             \
-	    "measure every file as one of ours, and fail for warnings too")  \
-	X(QUIET, "quiet", 'q', NULL, FLAG, 0, 0,                             \
-	    "print only the counts")
-
 static const struct option_row rows[] = {
-	CHECK_OPTIONS(OPTION_ROW) OPTION_JSON(OPTION_ROW)
-	OPTION_COMMON(OPTION_ROW)
+	OPTION_ROW(STRICT, "strict", 0, NULL, FLAG, 0, 0,
+	    "measure every file as one of ours, and fail for warnings too")
+	OPTION_ROW(QUIET, "quiet", 'q', NULL, FLAG, 0, 0,
+	    "print only the counts")
+	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
 };
 
 const struct option_verb archive_check_verb = {

@@ -3,12 +3,10 @@
 #include "cli/verbs.h"
 #include "engine/catalog/archive_tools.h"
 
-#define INDEX_OPTIONS(X)                                                     \
-	X(OUTPUT, "output", 'o', "FILE", PATH, 0, 0,                         \
-	    "write to FILE, which appears whole or not at all")
-
 static const struct option_row rows[] = {
-	INDEX_OPTIONS(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
+	OPTION_ROW(OUTPUT, "output", 'o', "FILE", PATH, 0, 0,
+	    "write to FILE, which appears whole or not at all")
+	OPTION_COMMON(OPTION_ROW)
 };
 
 const struct option_verb archive_index_verb = {

@@ -5,13 +5,10 @@
 #include "engine/catalog/archive_tools.h"
 #include "server/json_writer.h"
 
-#define LS_OPTIONS(X)                                                        \
-	X(ALL, "all", 'a', NULL, FLAG, 0, 0,                                 \
-	    "show requests, warcinfo and metadata too")
-
 static const struct option_row rows[] = {
-	LS_OPTIONS(OPTION_ROW) OPTION_JSON(OPTION_ROW)
-	OPTION_COMMON(OPTION_ROW)
+	OPTION_ROW(ALL, "all", 'a', NULL, FLAG, 0, 0,
+	    "show requests, warcinfo and metadata too")
+	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
 };
 
 const struct option_verb archive_ls_verb = {

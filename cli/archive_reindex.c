@@ -10,13 +10,10 @@
 #include "engine/rebuild/rebuild.h"
 #include "server/json_writer.h"
 
-#define REINDEX_OPTIONS(X)                                                   \
-	X(REBUILD, "rebuild", 0, NULL, FLAG, 0, 0,                           \
-	    "make the data directory anew, where it is")
-
 static const struct option_row rows[] = {
-	REINDEX_OPTIONS(OPTION_ROW) OPTION_JSON(OPTION_ROW)
-	OPTION_COMMON(OPTION_ROW)
+	OPTION_ROW(REBUILD, "rebuild", 0, NULL, FLAG, 0, 0,
+	    "make the data directory anew, where it is")
+	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
 };
 
 const struct option_verb archive_reindex_verb = {

@@ -7,18 +7,16 @@
 #include "os/file.h"
 #include "server/json_writer.h"
 
-#define WACZ_OPTIONS(X)                                                      \
-	X(TITLE, "title", 0, "TEXT", TEXT, 0, 0, "the collection's title")   \
-	X(DESCRIPTION, "description", 0, "TEXT", TEXT, 0, 0,                 \
-	    "what the collection is about")                                  \
-	X(MAIN_URL, "main-url", 0, "URL", TEXT, 0, 0,                        \
-	    "the page that a reader opens first")                            \
-	X(NO_TITLES, "no-titles", 0, NULL, FLAG, 0, 0,                       \
-	    "do not read the pages for their titles: faster")
-
 static const struct option_row rows[] = {
-	WACZ_OPTIONS(OPTION_ROW) OPTION_JSON(OPTION_ROW)
-	OPTION_COMMON(OPTION_ROW)
+	OPTION_ROW(TITLE, "title", 0, "TEXT", TEXT, 0, 0,
+	    "the collection's title")
+	OPTION_ROW(DESCRIPTION, "description", 0, "TEXT", TEXT, 0, 0,
+	    "what the collection is about")
+	OPTION_ROW(MAIN_URL, "main-url", 0, "URL", TEXT, 0, 0,
+	    "the page that a reader opens first")
+	OPTION_ROW(NO_TITLES, "no-titles", 0, NULL, FLAG, 0, 0,
+	    "do not read the pages for their titles: faster")
+	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
 };
 
 const struct option_verb archive_wacz_verb = {

@@ -26,14 +26,11 @@
 #define MANIFEST_FORMAT 1
 #define MANIFEST_BYTES_MAX ((size_t)256 << 20)
 
-#define BACKUP_OPTIONS(X)                                                    \
-	X(RESTORE, "restore", 0, NULL, FLAG, 0, 0,                           \
-	    "bring the backup in DIR back into the data directory, which "   \
-	    "must be empty")
-
 static const struct option_row rows[] = {
-	BACKUP_OPTIONS(OPTION_ROW) OPTION_JSON(OPTION_ROW)
-	OPTION_COMMON(OPTION_ROW)
+	OPTION_ROW(RESTORE, "restore", 0, NULL, FLAG, 0, 0,
+	    "bring the backup in DIR back into the data directory, which must "
+	    "be empty")
+	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
 };
 
 /* A running daemon is asked by its realtime door. */

@@ -1,12 +1,10 @@
 /* argiope completion -- what a shell can know of the verbs. */
 #include "cli/verbs.h"
 
-static const struct option_row rows[] = { OPTION_COMMON(OPTION_ROW) };
-
 const struct option_verb completion_verb = {
 	"completion", "bash", 1, 1, "Print the completion for a shell",
 	"Put it to use with: eval \"$(argiope completion bash)\"",
-	rows, ARRAY_LEN(rows)
+	verbs_plain, ARRAY_LEN(verbs_plain)
 };
 
 enum err

@@ -1,14 +1,11 @@
 /* argiope config -- the settled configuration, and an example of a file. */
 #include "cli/verbs.h"
 
-#define CONFIG_OPTIONS(X)                                                    \
-	X(EXAMPLE, "example", 0, NULL, FLAG, 0, 0,                           \
-	    "print a configuration file in which every default stands as a " \
-	    "comment")
-
 static const struct option_row rows[] = {
-	CONFIG_OPTIONS(OPTION_ROW) OPTION_JSON(OPTION_ROW)
-	OPTION_COMMON(OPTION_ROW)
+	OPTION_ROW(EXAMPLE, "example", 0, NULL, FLAG, 0, 0,
+	    "print a configuration file in which every default stands as a "
+	    "comment")
+	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
 };
 
 const struct option_verb config_verb = {

@@ -21,46 +21,41 @@
 #include "os/system.h"
 
 #define PAUSED_LOOKS 3
-#define CRAWL_OPTIONS(X)                                                     \
-	X(WARC_DIR, "warc-dir", 'o', "DIR", PATH, 0, 0,                      \
-	    "where WARC files go (DATA/archive)")                            \
-	X(NAME, "name", 0, "NAME", TEXT, 0, 0,                               \
-	    "a name for the crawl, by which --resume finds it")              \
-	X(RESUME, "resume", 'r', NULL, FLAG, 0, 0,                           \
-	    "go on with the crawl of that name, else with the newest that "  \
-	    "can go on")                                                     \
-	X(SEEDS, "seeds", 0, "FILE", PATH, 0, 0,                             \
-	    "read seeds from FILE, one a line; - is standard input")
 
 /* A daemon takes a crawl by its realtime door. */
 #if DOOR_REALTIME
-#define CRAWL_SUBMIT(X)                                                      \
-	X(SUBMIT, "submit", 0, NULL, FLAG, 0, 0,                             \
-	    "hand the crawl to the daemon that serves the data directory, "  \
-	    "print its number, and be done")                                 \
-	DAEMON_OPTIONS(X)
 #define SUBMIT_HELP                                                          \
 	"--submit needs a running argiope serve; --server and --token-file " \
 	"say which, and are of use with it only.  Secrets, --warc-dir and "  \
 	"--wacz cannot be handed over.  argiope pause, resume, cancel and "  \
 	"rerun order it about.\n"
 #else
-#define CRAWL_SUBMIT(X)
 #define SUBMIT_HELP ""
 #endif
 
-#define CRAWL_OUTPUT(X)                                                      \
-	X(WACZ, "wacz", 0, "FILE", PATH, 0, 0,                               \
-	    "when the crawl is complete, pack the WARC directory as WACZ")   \
-	X(QUIET, "quiet", 'q', NULL, FLAG, 0, 0,                             \
-	    "no progress and no summary, only errors")                       \
-	X(JSON, "json", 0, NULL, FLAG, 0, 0,                                 \
-	    "print one JSON object per event on standard output")
-
 static const struct option_row rows[] = {
-	CRAWL_OPTIONS(OPTION_ROW) PLAN_OPTIONS(OPTION_ROW)
-	PLAN_SECRETS(OPTION_ROW) CRAWL_SUBMIT(OPTION_ROW)
-	CRAWL_OUTPUT(OPTION_ROW)
+	OPTION_ROW(WARC_DIR, "warc-dir", 'o', "DIR", PATH, 0, 0,
+	    "where WARC files go (DATA/archive)")
+	OPTION_ROW(NAME, "name", 0, "NAME", TEXT, 0, 0,
+	    "a name for the crawl, by which --resume finds it")
+	OPTION_ROW(RESUME, "resume", 'r', NULL, FLAG, 0, 0,
+	    "go on with the crawl of that name, else with the newest that can "
+	    "go on")
+	OPTION_ROW(SEEDS, "seeds", 0, "FILE", PATH, 0, 0,
+	    "read seeds from FILE, one a line; - is standard input")
+	PLAN_OPTIONS(OPTION_ROW) PLAN_SECRETS(OPTION_ROW)
+#if DOOR_REALTIME
+	OPTION_ROW(SUBMIT, "submit", 0, NULL, FLAG, 0, 0,
+	    "hand the crawl to the daemon that serves the data directory, "
+	    "print its number, and be done")
+	DAEMON_OPTIONS(OPTION_ROW)
+#endif
+	OPTION_ROW(WACZ, "wacz", 0, "FILE", PATH, 0, 0,
+	    "when the crawl is complete, pack the WARC directory as WACZ")
+	OPTION_ROW(QUIET, "quiet", 'q', NULL, FLAG, 0, 0,
+	    "no progress and no summary, only errors")
+	OPTION_ROW(JSON, "json", 0, NULL, FLAG, 0, 0,
+	    "print one JSON object per event on standard output")
 	OPTION_COMMON(OPTION_ROW)
 };
 

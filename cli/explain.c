@@ -13,21 +13,19 @@
 #include "engine/policy/robots.h"
 #include "server/json_writer.h"
 
-#define EXPLAIN_OPTIONS(X)                                                   \
-	X(CRAWL, "crawl", 0, "NAME|ID", TEXT, 0, 0,                          \
-	    "with the policy and seeds of this crawl, and what it knows of " \
-	    "the URL")                                                       \
-	X(SEED, "seed", 0, "URL", TEXT, 0, 0,                                \
-	    "a seed of the crawl, for the scope; may be given again (the "   \
-	    "URL itself)")                                                   \
-	X(AT_DEPTH, "at-depth", 0, "N", NUMBER, 0, 65535,                    \
-	    "the link is N links away from its seed (1)")                    \
-	X(EMBED, "embed", 0, NULL, FLAG, 0, 0,                               \
-	    "the link is a part of its page: image, style, script")
-
 static const struct option_row rows[] = {
-	EXPLAIN_OPTIONS(OPTION_ROW) PLAN_OPTIONS(OPTION_ROW)
-	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
+	OPTION_ROW(CRAWL, "crawl", 0, "NAME|ID", TEXT, 0, 0,
+	    "with the policy and seeds of this crawl, and what it knows of "
+	    "the URL")
+	OPTION_ROW(SEED, "seed", 0, "URL", TEXT, 0, 0,
+	    "a seed of the crawl, for the scope; may be given again (the URL "
+	    "itself)")
+	OPTION_ROW(AT_DEPTH, "at-depth", 0, "N", NUMBER, 0, 65535,
+	    "the link is N links away from its seed (1)")
+	OPTION_ROW(EMBED, "embed", 0, NULL, FLAG, 0, 0,
+	    "the link is a part of its page: image, style, script")
+	PLAN_OPTIONS(OPTION_ROW) OPTION_JSON(OPTION_ROW)
+	OPTION_COMMON(OPTION_ROW)
 };
 
 const struct option_verb explain_verb = {

@@ -497,8 +497,8 @@ static const struct option_row queues_rows[] = {
 	    "also those that are blocked or have nothing left")
 	OPTION_ROW(OUTPUT, "output", 'o', "FILE", PATH, 0, 0,
 	    "write all of them to FILE, page by page")
-	FRONTIER_CRAWL(OPTION_ROW)
-	FRONTIER_LOCAL(OPTION_ROW) FRONTIER_COMMON(OPTION_ROW)
+	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_LOCAL(OPTION_ROW)
+	FRONTIER_COMMON(OPTION_ROW)
 };
 
 CALL(listqueues, "ListQueues",
@@ -522,9 +522,9 @@ static const struct option_row urls_rows[] = {
 	OPTION_ROW(JSON, "json", 'j', NULL, FLAG, 0, 0, "print JSON")
 	OPTION_ROW(DATES, "parsedate", 'p', NULL, FLAG, 0, 0,
 	    "dates as they are here, not as seconds since 1970")
-	FRONTIER_CRAWL(OPTION_ROW)
-	FRONTIER_KEY(OPTION_ROW) FRONTIER_LOCAL(OPTION_ROW)
-	FRONTIER_SERVER(OPTION_ROW) OPTION_COMMON_LONG(OPTION_ROW)
+	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_KEY(OPTION_ROW)
+	FRONTIER_LOCAL(OPTION_ROW) FRONTIER_SERVER(OPTION_ROW)
+	OPTION_COMMON_LONG(OPTION_ROW)
 };
 
 CALL(listurls, "ListURLs",
@@ -543,8 +543,7 @@ static const struct option_row get_rows[] = {
 	    "lease them for so long; 0: as the server does (0)")
 	OPTION_ROW(CRAWL, "crawl", 'c', "CRAWL", TEXT, 0, 0,
 	    "of this crawl (any; DEFAULT with --key)")
-	FRONTIER_KEY(OPTION_ROW)
-	FRONTIER_COMMON(OPTION_ROW)
+	FRONTIER_KEY(OPTION_ROW) FRONTIER_COMMON(OPTION_ROW)
 };
 
 const struct option_verb frontier_geturls_verb = {

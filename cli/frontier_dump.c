@@ -15,16 +15,13 @@
 
 #define PAGE_QUEUES 10000
 
-#define DUMP_OPTIONS(X)                                                      \
-	X(OUTPUT, "output", 'o', "FILE", PATH, 0, 0,                         \
-	    "write them to FILE, packed when its name ends in .gz")          \
-	X(THREADS, "threads", 't', "N", NUMBER, 1, 256,                      \
-	    "queue by queue, on N connections at once (1: whole crawls)")    \
-	X(CRAWL, "crawl", 'c', "CRAWL", TEXT, 0, 0, "the crawl (all)")
-
 static const struct option_row rows[] = {
-	DUMP_OPTIONS(OPTION_ROW) FRONTIER_LOCAL(OPTION_ROW)
-	FRONTIER_COMMON(OPTION_ROW)
+	OPTION_ROW(OUTPUT, "output", 'o', "FILE", PATH, 0, 0,
+	    "write them to FILE, packed when its name ends in .gz")
+	OPTION_ROW(THREADS, "threads", 't', "N", NUMBER, 1, 256,
+	    "queue by queue, on N connections at once (1: whole crawls)")
+	OPTION_ROW(CRAWL, "crawl", 'c', "CRAWL", TEXT, 0, 0, "the crawl (all)")
+	FRONTIER_LOCAL(OPTION_ROW) FRONTIER_COMMON(OPTION_ROW)
 };
 
 const struct option_verb frontier_dumpurls_verb = {

@@ -23,22 +23,19 @@
 
 #define BATCH_BYTES_MAX ((size_t)1 << 20)
 
-#define PUT_OPTIONS(X)                                                       \
-	X(FILE, "file", 'f', "FILE", PATH, 0, 0,                             \
-	    "where the URLs stand; - is standard input")                     \
-	X(STREAMS, "threads", 't', "N", NUMBER, 1, 256,                      \
-	    "send on N connections at once (1)")                             \
-	X(BATCH, "batch", 'b', "N", NUMBER, 0, 100000,                       \
-	    "send discovered URLs by PutDiscovered, N at once; 0: one by "   \
-	    "one (0)")                                                       \
-	X(WINDOW, "in-flight", 'w', "N", NUMBER, 1, 100000000,               \
-	    "URLs that a stream may have sent and not acknowledged (10000)") \
-	X(KEEP, "keep-dates", 0, NULL, FLAG, 0, 0,                           \
-	    "have Argiope keep the creation dates of a dump")
-
 static const struct option_row rows[] = {
-	PUT_OPTIONS(OPTION_ROW) FRONTIER_CRAWL(OPTION_ROW)
-	FRONTIER_COMMON(OPTION_ROW)
+	OPTION_ROW(FILE, "file", 'f', "FILE", PATH, 0, 0,
+	    "where the URLs stand; - is standard input")
+	OPTION_ROW(STREAMS, "threads", 't', "N", NUMBER, 1, 256,
+	    "send on N connections at once (1)")
+	OPTION_ROW(BATCH, "batch", 'b', "N", NUMBER, 0, 100000,
+	    "send discovered URLs by PutDiscovered, N at once; 0: one by one "
+	    "(0)")
+	OPTION_ROW(WINDOW, "in-flight", 'w', "N", NUMBER, 1, 100000000,
+	    "URLs that a stream may have sent and not acknowledged (10000)")
+	OPTION_ROW(KEEP, "keep-dates", 0, NULL, FLAG, 0, 0,
+	    "have Argiope keep the creation dates of a dump")
+	FRONTIER_CRAWL(OPTION_ROW) FRONTIER_COMMON(OPTION_ROW)
 };
 
 const struct option_verb frontier_puturls_verb = {

@@ -3,12 +3,10 @@
 #include "cli/verbs.h"
 #include "server/door.h"
 
-static const struct option_row rows[] = { OPTION_COMMON(OPTION_ROW) };
-
 const struct option_verb man_verb = {
 	"man", "[VERB]", 0, 2, "Print the manual page, or one verb's, as troff",
 	"Read it with: argiope man | man -l -",
-	rows, ARRAY_LEN(rows)
+	verbs_plain, ARRAY_LEN(verbs_plain)
 };
 
 static void

@@ -9,17 +9,12 @@
 #include "engine/control/control.h"
 #include "server/json_writer.h"
 
-static const struct option_row plain_rows[] = { OPTION_COMMON(OPTION_ROW) };
-static const struct option_row list_rows[] = {
-	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
-};
-
 const struct option_verb policy_list_verb = {
 	"policy list", NULL, 0, 0,
 	"List the policies that have a name",
 	"`default` is what a crawl takes that names none; it is built in, and "
 	"may be replaced.",
-	list_rows, ARRAY_LEN(list_rows)
+	verbs_json, ARRAY_LEN(verbs_json)
 };
 const struct option_verb policy_get_verb = {
 	"policy get", "NAME", 1, 1,
@@ -27,7 +22,7 @@ const struct option_verb policy_get_verb = {
 	"It can be changed and given to argiope policy put, or to argiope "
 	"crawl --policy.\n"
 	"Exit code: 0; 66 there is no such policy.",
-	plain_rows, ARRAY_LEN(plain_rows)
+	verbs_plain, ARRAY_LEN(verbs_plain)
 };
 const struct option_verb policy_put_verb = {
 	"policy put", "NAME FILE", 2, 2,
@@ -37,7 +32,7 @@ const struct option_verb policy_put_verb = {
 	"began with.\n"
 	"Exit code: 0; 65 the name or the policy is none, with the place; 66 "
 	"there is no such file; 75 there are 1,000 already.",
-	plain_rows, ARRAY_LEN(plain_rows)
+	verbs_plain, ARRAY_LEN(verbs_plain)
 };
 const struct option_verb policy_delete_verb = {
 	"policy delete", "NAME", 1, 1,
@@ -46,7 +41,7 @@ const struct option_verb policy_delete_verb = {
 	"cannot be deleted.\n"
 	"Exit code: 0; 66 there is no such policy; 69 it is `default`, or a "
 	"schedule names it.",
-	plain_rows, ARRAY_LEN(plain_rows)
+	verbs_plain, ARRAY_LEN(verbs_plain)
 };
 
 /* --- list --------------------------------------------------------------- */

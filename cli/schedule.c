@@ -12,45 +12,39 @@
 #include "engine/control/control.h"
 #include "server/json_writer.h"
 
-#define PUT_OPTIONS(X)                                                       \
-	X(SEEDS, "seeds", 0, "FILE", PATH, 0, 0,                             \
-	    "read seeds from FILE, one a line; - is standard input")         \
-	X(EVERY, "every", 'n', "N", NUMBER, 1, SCHEDULE_EVERY_MAX,           \
-	    "so many units between two runs (1)")                            \
-	X(UNIT, "unit", 'u', "minutes|hours|days|weeks|months|years",        \
-	    CHOICE, 0, 0, "the unit (days)")                                 \
-	X(AFTER, "after-previous", 0, NULL, FLAG, 0, 0,                      \
-	    "count from the end of the last crawl, and wait for it; else "   \
-	    "the runs lie on a grid from --start-at on")                     \
-	X(START_AT, "start-at", 0, "DATE", TEXT, 0, 0,                       \
-	    "the first run, such as 2026-11-20T09:00:00Z (now)")             \
-	X(POLICY, "policy", 'p', "NAME", TEXT, 0, 0,                         \
-	    "the policy of that name, as it is at each run (default)")       \
-	X(POLICY_FILE, "policy-file", 0, "FILE", PATH, 0, 0,                 \
-	    "a policy of its own, from this JSON file")                      \
-	X(RATE_LIMIT, "rate-limit", 0, "TIME", TEXT, 0, 0,                   \
-	    "pause between two fetches from a seed's host; the policy's, "   \
-	    "when it is not given")                                          \
-	X(TAG, "tag", 't', "TAG", TEXT, 0, 0,                                \
-	    "its crawls have this tag; may be given again")                  \
-	X(CRAWL_NAME, "crawl-name", 0, "TEXT", TEXT, 0, 0,                   \
-	    "what its crawls are called; {COUNT}, {DATE} and {TIME} stand "  \
-	    "for the run's (\"NAME #{COUNT}\")")                             \
-	X(ID, "id", 0, "N", NUMBER, 1, INT32_MAX,                            \
-	    "replace the schedule of that number")
-
-static const struct option_row plain_rows[] = { OPTION_COMMON(OPTION_ROW) };
-static const struct option_row list_rows[] = {
-	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
-};
 static const struct option_row put_rows[] = {
-	PUT_OPTIONS(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
+	OPTION_ROW(SEEDS, "seeds", 0, "FILE", PATH, 0, 0,
+	    "read seeds from FILE, one a line; - is standard input")
+	OPTION_ROW(EVERY, "every", 'n', "N", NUMBER, 1, SCHEDULE_EVERY_MAX,
+	    "so many units between two runs (1)")
+	OPTION_ROW(UNIT, "unit", 'u', "minutes|hours|days|weeks|months|years",
+	    CHOICE, 0, 0, "the unit (days)")
+	OPTION_ROW(AFTER, "after-previous", 0, NULL, FLAG, 0, 0,
+	    "count from the end of the last crawl, and wait for it; else the "
+	    "runs lie on a grid from --start-at on")
+	OPTION_ROW(START_AT, "start-at", 0, "DATE", TEXT, 0, 0,
+	    "the first run, such as 2026-11-20T09:00:00Z (now)")
+	OPTION_ROW(POLICY, "policy", 'p', "NAME", TEXT, 0, 0,
+	    "the policy of that name, as it is at each run (default)")
+	OPTION_ROW(POLICY_FILE, "policy-file", 0, "FILE", PATH, 0, 0,
+	    "a policy of its own, from this JSON file")
+	OPTION_ROW(RATE_LIMIT, "rate-limit", 0, "TIME", TEXT, 0, 0,
+	    "pause between two fetches from a seed's host; the policy's, when "
+	    "it is not given")
+	OPTION_ROW(TAG, "tag", 't', "TAG", TEXT, 0, 0,
+	    "its crawls have this tag; may be given again")
+	OPTION_ROW(CRAWL_NAME, "crawl-name", 0, "TEXT", TEXT, 0, 0,
+	    "what its crawls are called; {COUNT}, {DATE} and {TIME} stand for "
+	    "the run's (\"NAME #{COUNT}\")")
+	OPTION_ROW(ID, "id", 0, "N", NUMBER, 1, INT32_MAX,
+	    "replace the schedule of that number")
+	OPTION_COMMON(OPTION_ROW)
 };
 
 const struct option_verb schedule_list_verb = {
 	"schedule list", NULL, 0, 0,
 	"List the schedules: number, next run, runs so far, how often, name",
-	NULL, list_rows, ARRAY_LEN(list_rows)
+	NULL, verbs_json, ARRAY_LEN(verbs_json)
 };
 const struct option_verb schedule_put_verb = {
 	"schedule put", "NAME [URL...]", 1, OPERANDS_ANY,
@@ -69,7 +63,7 @@ const struct option_verb schedule_delete_verb = {
 	"schedule delete", "NUMBER", 1, 1,
 	"Delete a schedule; its crawls stay",
 	"Exit code: 0; 66 there is no such schedule.",
-	plain_rows, ARRAY_LEN(plain_rows)
+	verbs_plain, ARRAY_LEN(verbs_plain)
 };
 
 /* --- put ----------------------------------------------------------------- */

@@ -9,10 +9,6 @@
 #include "cli/figures.h"
 #include "cli/verbs.h"
 
-static const struct option_row rows[] = {
-	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
-};
-
 const struct option_verb status_verb = {
 	"status", NULL, 0, 0,
 	"List the crawls of the data directory: state, counts, WARC files",
@@ -22,7 +18,7 @@ const struct option_verb status_verb = {
 	"with it.\n"
 	"Exit code: 0; 75 another process holds the data and answers no "
 	"questions.",
-	rows, ARRAY_LEN(rows)
+	verbs_json, ARRAY_LEN(verbs_json)
 };
 
 static void

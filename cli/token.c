@@ -12,20 +12,14 @@
 #include "os/system.h"
 #include "server/json_writer.h"
 
-#define ADD_OPTIONS(X)                                                       \
-	X(SCOPE, "scope", 's', "DOOR:ACCESS[,...]", TEXT, 0, 0,              \
-	    scope_help)
-
 /* token_help() writes it, because the doors are known when the program runs. */
 static char scope_help[1000];
 
 static const struct option_row add_rows[] = {
-	ADD_OPTIONS(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
+	OPTION_ROW(SCOPE, "scope", 's', "DOOR:ACCESS[,...]", TEXT, 0, 0,
+	    scope_help)
+	OPTION_COMMON(OPTION_ROW)
 };
-static const struct option_row list_rows[] = {
-	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
-};
-static const struct option_row revoke_rows[] = { OPTION_COMMON(OPTION_ROW) };
 
 const struct option_verb token_add_verb = {
 	"token add", "NAME", 1, 1,
@@ -44,7 +38,7 @@ const struct option_verb token_list_verb = {
 	"token list", NULL, 0, 0,
 	"List the tokens: name, scopes, when made, about when last used",
 	"The tokens themselves are not kept and cannot be listed.",
-	list_rows, ARRAY_LEN(list_rows)
+	verbs_json, ARRAY_LEN(verbs_json)
 };
 #if DOOR_URLFRONTIER
 #define TOKEN_SETTING_HELP ", unless a setting such as " \
@@ -62,7 +56,7 @@ const struct option_verb token_revoke_verb = {
 	"one that is started without any asks for none on loopback"
 	TOKEN_SETTING_HELP ".\n"
 	"Exit code: 0; 66 there is no such token.",
-	revoke_rows, ARRAY_LEN(revoke_rows)
+	verbs_plain, ARRAY_LEN(verbs_plain)
 };
 
 void

@@ -4,6 +4,11 @@
 
 #define VERBS_MAX 64
 
+const struct option_row verbs_plain[] = { OPTION_COMMON(OPTION_ROW) };
+const struct option_row verbs_json[] = {
+	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
+};
+
 static const struct verb *verbs;
 static size_t verbs_n;
 

@@ -78,6 +78,9 @@
 VERBS(VERB_DECLARE)
 #undef VERB_DECLARE
 
+/* The options of a verb without its own; of one that prints facts. */
+extern const struct option_row verbs_plain[4], verbs_json[5];
+
 /* Write the help of `token add --scope`, which names the doors. */
 void token_help(void);
 

@@ -1,13 +1,9 @@
 /* argiope version */
 #include "cli/verbs.h"
 
-static const struct option_row rows[] = {
-	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
-};
-
 const struct option_verb version_verb = {
 	"version", NULL, 0, 0, "Print the program's version", NULL,
-	rows, ARRAY_LEN(rows)
+	verbs_json, ARRAY_LEN(verbs_json)
 };
 
 enum err

@@ -32,8 +32,6 @@
 /* A choice of realtime.token. */
 #define TOKEN_REQUIRED 1
 
-static const struct option_row rows[] = { OPTION_COMMON(OPTION_ROW) };
-
 const struct option_verb serve_verb = {
 	"serve", NULL, 0, 0,
 	"Run as a daemon: the engine, its doors, and the port of http.listen",
@@ -50,7 +48,7 @@ const struct option_verb serve_verb = {
 	"Exit code: 0 after SIGTERM; 75 another process holds the data or the "
 	"port; 78 the configuration is wrong; 74 reading or writing failed; 70 "
 	"stored data is damaged.",
-	rows, ARRAY_LEN(rows)
+	verbs_plain, ARRAY_LEN(verbs_plain)
 };
 
 struct daemon {
