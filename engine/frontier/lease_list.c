@@ -101,7 +101,8 @@ lease_list_answer(struct lease_list *l)
 		return;
 	}
 	lease_answer_durable(&l->call);
-	lease_scan_done(o);
+	o->scanning = false;
+	lease_scan_next(o);
 }
 
 /* --- URLs ----------------------------------------------------------------- */
@@ -429,14 +430,6 @@ list_crawls(struct lease_list *l)
 	lease_read(&l->call, true, sort_crawls, crawls_sorted);
 }
 
-static uint64_t
-listings_max(const struct frontier *f)
-{
-	unsigned n = f->options.lease_listings_max;
-
-	return n == 0 ? LEASE_LISTINGS_MAX : n;
-}
-
 /*
  * What keeps a snapshot of the index counts: a listing of URLs, which lasts as
  * long as its caller reads, and a count or a purge.  FULL.
@@ -449,7 +442,7 @@ count_open(struct lease_list *l)
 	if (l->kind == LEASE_LIST_QUEUES || l->walk->ended)
 		return OK;
 	bool urls = l->kind == LEASE_LIST_URLS;
-	if (urls && o->listings >= listings_max(l->call.frontier))
+	if (urls && o->listings >= o->frontier->options.lease_listings_max)
 		return ERR_FULL;
 	l->walk->open = urls ? &o->listings : &o->counts;
 	++*l->walk->open;
@@ -484,12 +477,6 @@ begin_walk(struct lease_list *l)
 	return count_open(l);
 }
 
-static void
-our_queues_walked(struct ledger_query *q)
-{
-	lease_list_answer(CONTAINER(q, struct lease_list, call.query));
-}
-
 void
 lease_list_read(struct lease_list *l)
 {
@@ -502,8 +489,7 @@ lease_list_read(struct lease_list *l)
 	if (l->kind != LEASE_LIST_QUEUES)
 		lease_read(&l->call, beside, walk_urls, urls_walked);
 	else if (l->ours)
-		lease_read(&l->call, beside, lease_view_queues,
-		    our_queues_walked);
+		lease_read(&l->call, beside, lease_view_queues, urls_walked);
 	else
 		lease_read(&l->call, beside, walk_queues, queues_walked);
 }

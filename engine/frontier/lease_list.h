@@ -60,13 +60,9 @@ bool lease_purge(struct lease_queue *, uint64_t hash, struct str url,
 
 /* --- lease_scan.c: which listing reads its next piece --------------------- */
 
-/* Make the lists of those that wait. */
-void lease_scan_open(struct lease_service *);
 /* The listing wants a piece: lease_list_piece() when it is its turn. */
 void lease_scan(struct lease_list *);
-/* Its piece was read and answered. */
-void lease_scan_done(struct lease_service *);
-/* A walk has ended between two pieces: another may begin. */
+/* Its piece was read and answered, or it has ended: another may begin. */
 void lease_scan_next(struct lease_service *);
 
 /* --- lease_view.c: listings of crawls of ours ----------------------------- */

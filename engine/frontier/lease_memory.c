@@ -4,7 +4,6 @@
  */
 #include "base/hash.h"
 #include "engine/frontier/lease_crawl.h"
-#include "engine/frontier/lease_memory.h"
 
 /* Names of queues that are gone are swept out at half of so much and more. */
 #define NAMES_SWEPT_BYTES ((size_t)64 << 10)

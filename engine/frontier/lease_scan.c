@@ -15,30 +15,6 @@
  */
 #include "engine/frontier/lease_list.h"
 
-void
-lease_scan_open(struct lease_service *o)
-{
-	for (size_t i = 0; i < SCAN_WAITS; i++)
-		list_init(&o->scans[i]);
-}
-
-static uint64_t
-counts_max(const struct lease_service *o)
-{
-	unsigned n = o->frontier->options.lease_counts_max;
-
-	return n == 0 ? LEASE_COUNTS_MAX : n;
-}
-
-static struct lease_list *
-take_first(struct lease_service *o, unsigned which)
-{
-	struct lease_list *l = LIST_POP(&o->scans[which], struct lease_list,
-	    scan_node);
-	o->scans_new -= which != SCAN_NEXT;
-	return l;
-}
-
 /* The first that somebody waits for, if it may begin; NULL: there is none. */
 static struct lease_list *
 next_of(struct lease_service *o, unsigned which)
@@ -48,9 +24,10 @@ next_of(struct lease_service *o, unsigned which)
 		    struct lease_list, scan_node);
 		bool cancelled = lease_is_cancelled(&l->call);
 		if (!cancelled && which == SCAN_COUNT &&
-		    o->counts >= counts_max(o))
+		    o->counts >= o->frontier->options.lease_counts_max)
 			return NULL;
-		take_first(o, which);
+		list_take(&l->scan_node);
+		o->scans_new -= which != SCAN_NEXT;
 		if (!cancelled)
 			return l;
 		lease_list_end(l);
@@ -90,12 +67,5 @@ lease_scan(struct lease_list *l)
 
 	list_put(&o->scans[which], &l->scan_node);
 	o->scans_new += which != SCAN_NEXT;
-	lease_scan_next(o);
-}
-
-void
-lease_scan_done(struct lease_service *o)
-{
-	o->scanning = false;
 	lease_scan_next(o);
 }
