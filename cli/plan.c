@@ -10,23 +10,21 @@
 
 #define DOWNLOADS "64"
 
-/* Options that are one field of the policy each, with its value as typed. */
+/*
+ * Options that are one field of the policy each, with the value as typed; what
+ * was typed as `typed`, which is nothing for a flag, means `value`.
+ */
 static const struct {
-	const char *option, *field;
-} plain[] = {
-	{ "max-pages", "limits.max_items" },
-	{ "concurrency", "downloads" },
-	{ "user-agent", "user_agent" },
-};
-
-/* Flags that are one field. */
-static const struct {
-	const char *option, *field, *value;
-} flags[] = {
-	{ "no-robots", "robots", "ignore" },
-	{ "no-embeds", "embeds", "false" },
-	{ "sitemaps", "sitemaps", "true" },
-	{ "allow-private", "allow_private", "true" },
+	const char *option, *field, *typed, *value;
+} fields[] = {
+	{ "max-pages", "limits.max_items", NULL, NULL },
+	{ "concurrency", "downloads", NULL, NULL },
+	{ "user-agent", "user_agent", NULL, NULL },
+	{ "no-robots", "robots", "", "ignore" },
+	{ "no-embeds", "embeds", "", "false" },
+	{ "sitemaps", "sitemaps", "", "true" },
+	{ "allow-private", "allow_private", "", "true" },
+	{ "depth", "limits.max_depth", "any", "none" },
 };
 
 const char *
@@ -112,30 +110,20 @@ check_agent(struct cli *c, const struct policy *p, struct why *w)
 }
 
 static enum err
-set_plain(struct cli *c, struct policy *p, struct why *w)
+set_fields(struct cli *c, struct policy *p, struct why *w)
 {
 	enum err e = OK;
 
-	for (size_t i = 0; e == OK && i < ARRAY_LEN(plain); i++)
-		if (cli_count(c, plain[i].option) > 0)
-			e = set(p, plain[i].option, plain[i].field,
-			    str_of(cli_text(c, plain[i].option, "")), w);
-	for (size_t i = 0; e == OK && i < ARRAY_LEN(flags); i++)
-		if (cli_count(c, flags[i].option) > 0)
-			e = set(p, flags[i].option, flags[i].field,
-			    str_of(flags[i].value), w);
+	for (size_t i = 0; e == OK && i < ARRAY_LEN(fields); i++) {
+		const char *text = cli_text(c, fields[i].option, NULL);
+		if (text == NULL)
+			continue;
+		if (fields[i].typed != NULL &&
+		    strcmp(text, fields[i].typed) == 0)
+			text = fields[i].value;
+		e = set(p, fields[i].option, fields[i].field, str_of(text), w);
+	}
 	return e;
-}
-
-static enum err
-set_depth(struct cli *c, struct policy *p, struct why *w)
-{
-	struct str v = str_of(cli_text(c, "depth", NULL));
-
-	if (v.p == NULL)
-		return OK;
-	return set(p, "depth", "limits.max_depth",
-	    str_eq(v, STR("any")) ? STR("none") : v, w);
 }
 
 static enum err
@@ -365,8 +353,8 @@ plan_policy(struct cli *c, const struct str *seeds, size_t seeds_n,
     struct policy **out, struct why *w)
 {
 	static enum err (*const steps[])(struct cli *, struct policy *,
-	    struct why *) = { set_plain, set_depth, set_max_time,
-	    set_max_bytes, set_delay, set_scope, set_headers, set_proxy };
+	    struct why *) = { set_fields, set_max_time, set_max_bytes,
+	    set_delay, set_scope, set_headers, set_proxy };
 
 	*out = NULL;
 	enum err e = begin_with(c, seeds, seeds_n, out, w);
