@@ -19,60 +19,37 @@ static const char *const skips[] = {
 };
 static const char *const host_states[] = { "ready", "delayed", "backoff" };
 
-enum { M_URLS, M_STATUS, M_EXCEPTIONS, M_SKIPS, M_DUPLICATES,
-	M_BODY_BYTES, M_WARC_BYTES, M_QUEUED, M_LEASED, M_REQUESTS,
-	M_BYTES_IN, M_IN_FLIGHT, M_UNCOMMITTED, M_HOSTS, M_LEDGER_WAITING,
-	M_HEALTH, M_GROUPS, M_SYNC_NS, M_CPU_MS, M_RSS, M_COUNT };
-
-static struct metric metrics[M_COUNT] = {
-	[M_URLS] = METRIC_BY(COUNTER, "argiope_urls_total",
-	    "URLs that were settled, by outcome.", "outcome", outcomes,
-	    ARRAY_LEN(outcomes)),
-	[M_STATUS] = METRIC_BY(COUNTER, "argiope_items_total",
-	    "Captures by class of their status.", "class", classes,
-	    ARRAY_LEN(classes)),
-	[M_EXCEPTIONS] = METRIC_BY(COUNTER, "argiope_exceptions_total",
-	    "URLs that could not be captured, by reason.", "reason", exceptions,
-	    ARRAY_LEN(exceptions)),
-	[M_SKIPS] = METRIC_BY(GAUGE, "argiope_skipped",
-	    "URLs that were found and not fetched, by reason.", "reason",
-	    skips, ARRAY_LEN(skips)),
-	[M_DUPLICATES] = METRIC(COUNTER, "argiope_duplicates_total",
-	    "Captures whose content was archived before."),
-	[M_BODY_BYTES] = METRIC(COUNTER, "argiope_body_bytes_total",
-	    "Bytes of bodies as received."),
-	[M_WARC_BYTES] = METRIC(COUNTER, "argiope_warc_bytes_total",
-	    "Bytes written to WARC files."),
-	[M_QUEUED] = METRIC(GAUGE, "argiope_queued_urls",
-	    "URLs that wait or are leased, all crawls."),
-	[M_LEASED] = METRIC(GAUGE, "argiope_leased_urls",
-	    "URLs that are leased, all crawls."),
-	[M_REQUESTS] = METRIC(COUNTER, "argiope_fetch_requests_total",
-	    "HTTP requests sent."),
-	[M_BYTES_IN] = METRIC(COUNTER, "argiope_fetch_bytes_total",
-	    "Bytes received by the fetching loops."),
-	[M_IN_FLIGHT] = METRIC(GAUGE, "argiope_fetch_in_flight",
-	    "Requests under way."),
-	[M_UNCOMMITTED] = METRIC(GAUGE, "argiope_pages_uncommitted",
-	    "Pages handed to the ledger and not yet durable."),
-	[M_HOSTS] = METRIC_BY(GAUGE, "argiope_hosts",
-	    "Hosts with work, by what they wait for.", "state", host_states,
-	    ARRAY_LEN(host_states)),
-	[M_LEDGER_WAITING] = METRIC(GAUGE, "argiope_ledger_waiting_bytes",
-	    "Bytes gathered and not yet durable."),
-	[M_HEALTH] = METRIC(GAUGE, "argiope_ledger_health",
-	    "0 fine, 1 waiting for disk space, 2 failed."),
-	[M_GROUPS] = METRIC(COUNTER, "argiope_ledger_groups_total",
-	    "Commit groups that became durable."),
-	[M_SYNC_NS] = METRIC(COUNTER, "argiope_ledger_sync_nanoseconds_total",
-	    "Time spent in syncs of commit groups."),
-	[M_CPU_MS] = METRIC(COUNTER, "argiope_process_cpu_milliseconds_total",
-	    "Processor time of this process."),
-	[M_RSS] = METRIC(GAUGE, "argiope_process_resident_bytes",
-	    "Resident memory of this process."),
-};
-
-#define WEB_METRICS(X)                                                     \
+#define DAEMON_METRICS(X)                                                    \
+	X(DUPLICATES, COUNTER, "argiope_duplicates_total",                   \
+	    "Captures whose content was archived before.")                   \
+	X(BODY_BYTES, COUNTER, "argiope_body_bytes_total",                   \
+	    "Bytes of bodies as received.")                                  \
+	X(WARC_BYTES, COUNTER, "argiope_warc_bytes_total",                   \
+	    "Bytes written to WARC files.")                                  \
+	X(QUEUED, GAUGE, "argiope_queued_urls",                              \
+	    "URLs that wait or are leased, all crawls.")                     \
+	X(LEASED, GAUGE, "argiope_leased_urls",                              \
+	    "URLs that are leased, all crawls.")                             \
+	X(REQUESTS, COUNTER, "argiope_fetch_requests_total",                 \
+	    "HTTP requests sent.")                                           \
+	X(BYTES_IN, COUNTER, "argiope_fetch_bytes_total",                    \
+	    "Bytes received by the fetching loops.")                         \
+	X(IN_FLIGHT, GAUGE, "argiope_fetch_in_flight",                       \
+	    "Requests under way.")                                           \
+	X(UNCOMMITTED, GAUGE, "argiope_pages_uncommitted",                   \
+	    "Pages handed to the ledger and not yet durable.")               \
+	X(LEDGER_WAITING, GAUGE, "argiope_ledger_waiting_bytes",             \
+	    "Bytes gathered and not yet durable.")                           \
+	X(HEALTH, GAUGE, "argiope_ledger_health",                            \
+	    "0 fine, 1 waiting for disk space, 2 failed.")                   \
+	X(GROUPS, COUNTER, "argiope_ledger_groups_total",                    \
+	    "Commit groups that became durable.")                            \
+	X(SYNC_NS, COUNTER, "argiope_ledger_sync_nanoseconds_total",         \
+	    "Time spent in syncs of commit groups.")                         \
+	X(CPU_MS, COUNTER, "argiope_process_cpu_milliseconds_total",         \
+	    "Processor time of this process.")                               \
+	X(RSS, GAUGE, "argiope_process_resident_bytes",                      \
+	    "Resident memory of this process.")                              \
 	X(WEB_REQUESTS, COUNTER, "argiope_http_requests_total",              \
 	    "Requests that the port has read.")                              \
 	X(WEB_ACCEPTED, COUNTER, "argiope_http_accepted_total",              \
@@ -89,33 +66,44 @@ static struct metric metrics[M_COUNT] = {
 	    "WebSockets that are open.")                                     \
 	X(WEB_KEPT, GAUGE, "argiope_http_requests_kept",                     \
 	    "Requests whose answer is being worked at.")
-enum { WEB_METRICS(METRIC_ENUM) };
-static struct metric web_metrics[] = { WEB_METRICS(METRIC_ROW) };
+enum { DAEMON_METRICS(METRIC_ENUM) METRIC_URLS, METRIC_STATUS,
+	METRIC_EXCEPTIONS, METRIC_SKIPS, METRIC_HOSTS };
+
+static struct metric metrics[] = {
+	DAEMON_METRICS(METRIC_ROW)
+	[METRIC_URLS] = METRIC_BY(COUNTER, "argiope_urls_total",
+	    "URLs that were settled, by outcome.", "outcome", outcomes,
+	    ARRAY_LEN(outcomes)),
+	[METRIC_STATUS] = METRIC_BY(COUNTER, "argiope_items_total",
+	    "Captures by class of their status.", "class", classes,
+	    ARRAY_LEN(classes)),
+	[METRIC_EXCEPTIONS] = METRIC_BY(COUNTER, "argiope_exceptions_total",
+	    "URLs that could not be captured, by reason.", "reason", exceptions,
+	    ARRAY_LEN(exceptions)),
+	[METRIC_SKIPS] = METRIC_BY(GAUGE, "argiope_skipped",
+	    "URLs that were found and not fetched, by reason.", "reason",
+	    skips, ARRAY_LEN(skips)),
+	[METRIC_HOSTS] = METRIC_BY(GAUGE, "argiope_hosts",
+	    "Hosts with work, by what they wait for.", "state", host_states,
+	    ARRAY_LEN(host_states)),
+};
 
 void
 metrics_register(void)
 {
 	metric_register(metrics, ARRAY_LEN(metrics));
-	metric_register(web_metrics, ARRAY_LEN(web_metrics));
 }
 
 /* --- the engine and the port --------------------------------------------- */
 
 /* A counter that follows a figure kept elsewhere. */
 static void
-follow(size_t metric, size_t label, uint64_t value)
+follow(size_t metric, uint64_t value)
 {
-	int64_t now = metric_value(&metrics[metric], label);
+	int64_t now = metric_value(&metrics[metric], 0);
 
 	if ((int64_t)value > now)
-		metric_add_by(&metrics[metric], label, (int64_t)value - now);
-}
-
-/* What was counted since the last time. */
-static void
-count_up(struct metric *m, uint64_t n)
-{
-	metric_add(m, (int64_t)n - metric_value(m, 0));
+		metric_add(&metrics[metric], (int64_t)value - now);
 }
 
 static void
@@ -124,14 +112,14 @@ count_web(const struct web *web)
 	struct web_counts n;
 
 	web_counts(web, &n);
-	count_up(&web_metrics[METRIC_WEB_REQUESTS], n.requests);
-	count_up(&web_metrics[METRIC_WEB_ACCEPTED], n.accepted);
-	count_up(&web_metrics[METRIC_WEB_TIMEOUTS], n.timeouts);
-	count_up(&web_metrics[METRIC_WEB_BYTES_IN], n.bytes_in);
-	count_up(&web_metrics[METRIC_WEB_BYTES_OUT], n.bytes_out);
-	metric_set(&web_metrics[METRIC_WEB_OPEN], (int64_t)n.connections);
-	metric_set(&web_metrics[METRIC_WEB_SOCKETS], (int64_t)n.sockets);
-	metric_set(&web_metrics[METRIC_WEB_KEPT], (int64_t)n.requests_kept);
+	follow(METRIC_WEB_REQUESTS, n.requests);
+	follow(METRIC_WEB_ACCEPTED, n.accepted);
+	follow(METRIC_WEB_TIMEOUTS, n.timeouts);
+	follow(METRIC_WEB_BYTES_IN, n.bytes_in);
+	follow(METRIC_WEB_BYTES_OUT, n.bytes_out);
+	metric_set(&metrics[METRIC_WEB_OPEN], (int64_t)n.connections);
+	metric_set(&metrics[METRIC_WEB_SOCKETS], (int64_t)n.sockets);
+	metric_set(&metrics[METRIC_WEB_KEPT], (int64_t)n.requests_kept);
 }
 
 void
@@ -140,21 +128,21 @@ metrics_look(const struct engine_look *k, const struct web *web)
 	const struct fetcher_view *f = &k->loops;
 	int64_t cpu_ns, rss;
 
-	follow(M_REQUESTS, 0, f->requests);
-	follow(M_BYTES_IN, 0, f->bytes_in);
-	metric_set(&metrics[M_IN_FLIGHT], f->in_flight);
-	metric_set(&metrics[M_UNCOMMITTED], f->uncommitted);
-	metric_set_by(&metrics[M_HOSTS], 0, f->hosts_ready);
-	metric_set_by(&metrics[M_HOSTS], 1, f->hosts_delayed);
-	metric_set_by(&metrics[M_HOSTS], 2, f->hosts_backoff);
-	metric_set(&metrics[M_LEDGER_WAITING],
+	follow(METRIC_REQUESTS, f->requests);
+	follow(METRIC_BYTES_IN, f->bytes_in);
+	metric_set(&metrics[METRIC_IN_FLIGHT], f->in_flight);
+	metric_set(&metrics[METRIC_UNCOMMITTED], f->uncommitted);
+	metric_set_by(&metrics[METRIC_HOSTS], 0, f->hosts_ready);
+	metric_set_by(&metrics[METRIC_HOSTS], 1, f->hosts_delayed);
+	metric_set_by(&metrics[METRIC_HOSTS], 2, f->hosts_backoff);
+	metric_set(&metrics[METRIC_LEDGER_WAITING],
 	    (int64_t)k->ledger_bytes_waiting);
-	metric_set(&metrics[M_HEALTH], k->health);
-	follow(M_GROUPS, 0, k->ledger.groups);
-	follow(M_SYNC_NS, 0, (uint64_t)k->ledger.sync_ns_sum);
+	metric_set(&metrics[METRIC_HEALTH], k->health);
+	follow(METRIC_GROUPS, k->ledger.groups);
+	follow(METRIC_SYNC_NS, (uint64_t)k->ledger.sync_ns_sum);
 	clock_process_use(&cpu_ns, &rss);
-	follow(M_CPU_MS, 0, (uint64_t)(cpu_ns / NS_PER_MS));
-	metric_set(&metrics[M_RSS], (int64_t)system_rss_bytes());
+	follow(METRIC_CPU_MS, (uint64_t)(cpu_ns / NS_PER_MS));
+	metric_set(&metrics[METRIC_RSS], (int64_t)system_rss_bytes());
 	if (web != NULL)
 		count_web(web);
 }
@@ -178,24 +166,25 @@ grown(size_t metric, size_t label, uint64_t before, uint64_t now)
 static void
 count_crawl(struct crawl_counts *last, const struct crawl_counts *n)
 {
-	grown(M_URLS, 0, last->items, n->items);
-	grown(M_URLS, 1, crawl_exceptions(last), crawl_exceptions(n));
-	grown(M_URLS, 2, crawl_skips(last), crawl_skips(n));
-	grown(M_URLS, 3, last->aux, n->aux);
+	grown(METRIC_URLS, 0, last->items, n->items);
+	grown(METRIC_URLS, 1, crawl_exceptions(last), crawl_exceptions(n));
+	grown(METRIC_URLS, 2, crawl_skips(last), crawl_skips(n));
+	grown(METRIC_URLS, 3, last->aux, n->aux);
 	for (size_t i = 0; i < ARRAY_LEN(classes); i++)
-		grown(M_STATUS, i, last->status[i], n->status[i]);
+		grown(METRIC_STATUS, i, last->status[i], n->status[i]);
 	for (size_t i = 0; i < EXCEPTION_COUNT; i++)
-		grown(M_EXCEPTIONS, i, last->exceptions[i], n->exceptions[i]);
+		grown(METRIC_EXCEPTIONS, i, last->exceptions[i],
+		    n->exceptions[i]);
 	/* A URL that was skipped may be queued after all. */
 	for (size_t i = 0; i < SKIP_COUNT; i++)
-		metric_add_by(&metrics[M_SKIPS], i, (int64_t)n->skips[i] -
+		metric_add_by(&metrics[METRIC_SKIPS], i, (int64_t)n->skips[i] -
 		    (int64_t)last->skips[i]);
-	grown(M_DUPLICATES, 0, last->duplicates, n->duplicates);
-	grown(M_BODY_BYTES, 0, last->body_bytes, n->body_bytes);
-	grown(M_WARC_BYTES, 0, last->warc_bytes, n->warc_bytes);
-	metric_add(&metrics[M_QUEUED], (int64_t)n->queued -
+	grown(METRIC_DUPLICATES, 0, last->duplicates, n->duplicates);
+	grown(METRIC_BODY_BYTES, 0, last->body_bytes, n->body_bytes);
+	grown(METRIC_WARC_BYTES, 0, last->warc_bytes, n->warc_bytes);
+	metric_add(&metrics[METRIC_QUEUED], (int64_t)n->queued -
 	    (int64_t)last->queued);
-	metric_add(&metrics[M_LEASED], (int64_t)n->leased -
+	metric_add(&metrics[METRIC_LEASED], (int64_t)n->leased -
 	    (int64_t)last->leased);
 	*last = *n;
 }
