@@ -17,16 +17,23 @@ get_metrics(struct web_request *r)
 }
 
 static void
-get_health(struct web_request *r)
+answer_state(struct web_request *r, bool fine, struct str state)
 {
-	struct served *s = web_arg(r);
-	enum engine_health h = s->health;
 	FREED(buf_free) struct buf b = BUF_INIT;
 
-	buf_put_char(&b, '{');
-	json_str(&b, "state", str_of(report_health_name(h)));
+	json_object(&b, NULL);
+	json_str(&b, "state", state);
 	buf_put_text(&b, "}\n");
-	web_answer(r, h == ENGINE_FINE ? 200 : 503, JSON_TYPE, buf_str(&b));
+	web_answer(r, fine ? 200 : 503, JSON_TYPE, buf_str(&b));
+}
+
+static void
+get_health(struct web_request *r)
+{
+	const struct served *s = web_arg(r);
+
+	answer_state(r, s->health == ENGINE_FINE,
+	    str_of(report_health_name(s->health)));
 }
 
 /* Whether requests of all kinds are answered, for load balancers. */
@@ -34,18 +41,15 @@ static void
 get_ready(struct web_request *r)
 {
 	struct served *s = web_arg(r);
-	FREED(buf_free) struct buf b = BUF_INIT, text = BUF_INIT;
+	FREED(buf_free) struct buf text = BUF_INIT;
 	bool ready = !s->loading(s->arg, &text) && s->health == ENGINE_FINE;
 
 	if (text.n == 0)
 		buf_put_text(&text, ready ? "ready" :
 		    report_health_name(s->health));
-	buf_put_char(&b, '{');
-	json_str(&b, "state", buf_str(&text));
-	buf_put_text(&b, "}\n");
 	if (!ready)
 		web_add_field(r, "retry-after", "1");
-	web_answer(r, ready ? 200 : 503, JSON_TYPE, buf_str(&b));
+	answer_state(r, ready, buf_str(&text));
 }
 
 static void
