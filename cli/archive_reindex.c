@@ -363,7 +363,7 @@ rebuild(struct cli *c, struct why *w)
 	    .arg = &r };
 
 	progress_open(&r.progress, false);
-	enum err e = cli_log(c, true, w);
+	enum err e = cli_log(&c->conf, true, w);
 	if (e == OK)
 		e = cli_data_dir(c, w);
 	if (e == OK)

@@ -264,14 +264,13 @@ cli_file(struct cli *c, const char *path, struct str *out, struct why *w)
 }
 
 enum err
-cli_log(struct cli *c, bool foreground, struct why *w)
+cli_log(const struct conf *c, bool foreground, struct why *w)
 {
-	enum log_level level = (enum log_level)conf_choice(&c->conf,
-	    CONF_LOG_LEVEL);
+	enum log_level level = (enum log_level)conf_choice(c, CONF_LOG_LEVEL);
 
-	if (foreground && c->conf.values[CONF_LOG_LEVEL].origin ==
+	if (foreground && c->values[CONF_LOG_LEVEL].origin ==
 	    CONF_FROM_DEFAULT)
 		level = LOG_WARN;
-	return log_open_file(level, conf_str(&c->conf, CONF_LOG_FILE).p,
-	    conf_choice(&c->conf, CONF_LOG_FORMAT) == 1, w);
+	return log_open_file(level, conf_str(c, CONF_LOG_FILE).p,
+	    conf_choice(c, CONF_LOG_FORMAT) == 1, w);
 }

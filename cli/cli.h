@@ -84,6 +84,7 @@ MUST_USE enum err cli_file(struct cli *, const char *path, struct str *out,
  * Log as the configuration says.  `foreground`: only warnings, unless
  * log.level was set.
  */
-MUST_USE enum err cli_log(struct cli *, bool foreground, struct why *);
+MUST_USE enum err cli_log(const struct conf *, bool foreground,
+    struct why *);
 
 #endif

@@ -439,7 +439,7 @@ explain_run(struct cli *c, struct why *w)
 {
 	struct explained x = { .cli = c, .crawl = UINT32_MAX };
 
-	enum err e = cli_log(c, true, w);
+	enum err e = cli_log(&c->conf, true, w);
 	if (e == OK)
 		e = gather(&x, w);
 	if (e == OK && cli_json(c))

@@ -150,7 +150,7 @@ remote_open(struct cli *c, struct remote *far, struct why *w)
 
 	*far = (struct remote){ .cli = c };
 	list_init(&far->links);
-	enum err e = cli_log(c, true, w);
+	enum err e = cli_log(&c->conf, true, w);
 	if (e == OK)
 		e = read_options(far, w);
 	if (e != OK)

@@ -158,7 +158,7 @@ status_run(struct cli *c, struct why *w)
 	struct why held = WHY_INIT, asked = WHY_INIT;
 	struct str body;
 
-	enum err e = cli_log(c, true, w);
+	enum err e = cli_log(&c->conf, true, w);
 	if (e == OK)
 		e = cli_data_dir(c, w);
 	if (e != OK)

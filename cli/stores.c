@@ -6,7 +6,7 @@
 enum err
 stores_open(struct cli *c, struct store **st, struct why *w)
 {
-	enum err e = cli_log(c, true, w);
+	enum err e = cli_log(&c->conf, true, w);
 
 	if (e == OK)
 		e = cli_data_dir(c, w);

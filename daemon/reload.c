@@ -41,14 +41,6 @@ take_over(struct conf *now, struct conf *next)
 }
 
 static enum err
-open_log(const struct conf *c, struct why *w)
-{
-	return log_open_file((enum log_level)conf_choice(c, CONF_LOG_LEVEL),
-	    conf_str(c, CONF_LOG_FILE).p, conf_choice(c, CONF_LOG_FORMAT) == 1,
-	    w);
-}
-
-static enum err
 reload_certificates(struct serve_reload *r, struct why *w)
 {
 	enum err e = r->web == NULL ? OK : web_reload(r->web, w);
@@ -70,9 +62,9 @@ serve_reload(struct serve_reload *r)
 	enum err e = cli_settle(r->cli, &k->conf, &w);
 	/* A rotated log is left even when the configuration is wrong. */
 	if (e == OK)
-		e = open_log(&k->conf, &w);
+		e = cli_log(&k->conf, false, &w);
 	else
-		(void)!open_log(&r->cli->conf, NULL);
+		(void)!cli_log(&r->cli->conf, false, NULL);
 	if (e == OK) {
 		changed = take_over(&r->cli->conf, &k->conf);
 		if (changed > 0 && r->engine != NULL)

@@ -324,9 +324,8 @@ open_port(struct daemon *s, struct why *w)
 	    "%s:%u", o.address, web_port(s->web));
 	s->doors.web = s->web;
 	s->doors.web_address = s->http_address;
-	printf(six ? "argiope serves %s://[%s]:%u/\n" :
-	    "argiope serves %s://%s:%u/\n", o.tls_chain != NULL ? "https" :
-	    "http", o.address, web_port(s->web));
+	printf("argiope serves %s://%s/\n", o.tls_chain != NULL ? "https" :
+	    "http", s->http_address);
 	fflush(stdout);
 	log_info("serve.listening", "address=%s port=%u", o.address,
 	    web_port(s->web));
@@ -529,7 +528,7 @@ serve_run(struct cli *c, struct why *w)
 	struct daemon s = { .cli = c, .reload = { .cli = c },
 	    .doors.web_address = "" };
 
-	enum err e = cli_log(c, false, w);
+	enum err e = cli_log(&c->conf, false, w);
 	if (e == OK)
 		e = cli_data_dir(c, w);
 	if (e == OK)
@@ -544,19 +543,15 @@ serve_run(struct cli *c, struct why *w)
 		loop_on_signal(s.home, got_signal, &s);
 		e = serve(&s, w);
 	}
-	if (s.web != NULL)
-		web_close(&s.web);
-	if (s.figures_web != NULL)
-		web_close(&s.figures_web);
+	web_close(&s.web);
+	web_close(&s.figures_web);
 	doors_free(&s.doors);
 	opening_free(&s.opening);
-	if (s.tokens != NULL)
-		token_set_close(&s.tokens);
+	token_set_close(&s.tokens);
 	crawl_metrics_stop(&s.metrics);
 	engine_free(&s.engine);
 	serve_reload_free(&s.reload);
-	if (s.home != NULL)
-		loop_free(&s.home);
+	loop_free(&s.home);
 	if (e == OK)
 		log_info("serve.stopped", "pid=%lld",
 		    (long long)system_pid());
