@@ -201,21 +201,6 @@ engine_call(struct engine *e, struct call *c)
 	X(SET_TOLD, AT_PUBLISHED, request_end, "answer, behind its events")
 enum { SET_STATE_STEPS(REQUEST_ENUM) };
 
-static enum err
-check_health(const struct engine *e, struct why *w)
-{
-	switch (ledger_health(frontier_ledger(e->frontier))) {
-	case LEDGER_FAILED:
-		return why(w, ERR_BROKEN, "a write failed; the program must be "
-		    "started again");
-	case LEDGER_DISK_FULL:
-		return why(w, ERR_DISK_FULL, "the disk is full");
-	case LEDGER_FINE:
-		break;
-	}
-	return OK;
-}
-
 static int
 set_state(struct request *r)
 {
@@ -224,7 +209,8 @@ set_state(struct request *r)
 	struct crawl_view v;
 
 	/* A foreground crawl ends by its limits on a full disk, too. */
-	if ((!e->options.doors || check_health(e, &r->why) == OK) &&
+	if ((!e->options.doors ||
+	    frontier_may_write(e->frontier, &r->why) == OK) &&
 	    frontier_set_state(e->frontier, o->crawl, o->want, o->reason,
 	    &r->why) == OK) {
 		/* It is there: its state was set. */

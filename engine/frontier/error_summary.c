@@ -10,8 +10,9 @@
 #define SLOTS (EXCEPTION_COUNT + SKIP_COUNT + STATUS_MAX - STATUS_MIN + 1)
 
 struct error_group {
-	struct error_summary_record record;    /* samples: own memory, each with
-	                                  * its cause behind CAUSE */
+	struct error_summary_record record;    /* but samples and causes */
+	/* Samples, each with its cause behind CAUSE; the newest first. */
+	struct buf samples[ERROR_SUMMARY_SAMPLES];
 	struct mono sampled;
 	bool dirty;
 };
@@ -32,13 +33,15 @@ put_key(uint32_t crawl, enum error_summary_kind kind, uint16_t code,
 }
 
 static void
-put_value(const struct error_summary_record *r, struct buf *out)
+put_value(const struct error_group *p, struct buf *out)
 {
+	const struct error_summary_record *r = &p->record;
+
 	buf_put_varint(out, r->count);
 	buf_put_be64(out, (uint64_t)r->first.us);
 	buf_put_be64(out, (uint64_t)r->last.us);
 	for (size_t i = 0; i < r->samples_n; i++)
-		buf_put_field(out, r->samples[i]);
+		buf_put_field(out, buf_str(&p->samples[i]));
 }
 
 /* Borrows from `value`. */
@@ -122,40 +125,23 @@ error_summary_of(struct crawl *c, enum error_summary_kind kind, unsigned code)
 	return *p;
 }
 
-static struct str
-own_sample(struct str url, struct str cause)
+/* In the memory of the oldest, which goes. */
+static void
+push_sample(struct error_group *p, struct str url, struct str cause)
 {
-	struct buf b = BUF_INIT;
+	struct buf b = p->samples[ERROR_SUMMARY_SAMPLES - 1];
 
-	cause = str_cut(cause, 0, ERROR_SUMMARY_CAUSE_MAX);
-	buf_reserve(&b, url.n + 1 + cause.n);
+	memmove(&p->samples[1], &p->samples[0],
+	    sizeof(p->samples) - sizeof(p->samples[0]));
+	buf_clear(&b);
 	buf_put_str(&b, url);
 	if (cause.n > 0) {
 		buf_put_char(&b, CAUSE);
-		buf_put_str(&b, cause);
+		buf_put_str(&b, str_cut(cause, 0, ERROR_SUMMARY_CAUSE_MAX));
 	}
-	/* The buffer's memory is the sample's now. */
-	return buf_str(&b);
-}
-
-static void
-free_sample(struct str *s)
-{
-	char *p = (char *)(uintptr_t)s->p;
-
-	mem_free(&p);
-	*s = STR_NONE;
-}
-
-static void
-push_sample(struct error_summary_record *r, struct str url, struct str cause)
-{
-	if (r->samples_n == ERROR_SUMMARY_SAMPLES)
-		free_sample(&r->samples[--r->samples_n]);
-	memmove(&r->samples[1], &r->samples[0],
-	    r->samples_n * sizeof(r->samples[0]));
-	r->samples[0] = own_sample(url, cause);
-	r->samples_n++;
+	p->samples[0] = b;
+	p->record.samples_n = MIN(p->record.samples_n + 1,
+	    ERROR_SUMMARY_SAMPLES);
 }
 
 void
@@ -179,7 +165,7 @@ error_summary_note(struct crawl *c, enum error_summary_kind kind, unsigned code,
 	if (p->record.first.us == 0)
 		p->record.first = p->record.last;
 	if (url.n <= ERROR_SUMMARY_URL_MAX)
-		push_sample(&p->record, url, cause);
+		push_sample(p, url, cause);
 	p->dirty = c->problems->dirty = true;
 	crawl_touch(c);
 }
@@ -199,7 +185,7 @@ error_summary_put(struct crawl *c)
 		p->dirty = false;
 		buf_clear(&f->value);
 		put_key(c->id, p->record.kind, p->record.code, &f->key);
-		put_value(&p->record, &f->value);
+		put_value(p, &f->value);
 		ledger_put(f->ledger, INDEX_CRAWL, buf_str(&f->key),
 		    buf_str(&f->value));
 	}
@@ -222,9 +208,9 @@ error_summary_load(struct crawl *c, struct index *x, struct why *w)
 		if (p == NULL)
 			continue;
 		p->record = r[i];
-		for (size_t k = 0; k < r[i].samples_n; k++)
-			p->record.samples[k] = own_sample(r[i].samples[k],
-			    r[i].causes[k]);
+		p->record.samples_n = 0;
+		for (size_t k = r[i].samples_n; k-- > 0;)
+			push_sample(p, r[i].samples[k], r[i].causes[k]);
 	}
 	return e;
 }
@@ -234,8 +220,8 @@ error_summary_free(struct problems **ps)
 {
 	for (size_t i = 0; *ps != NULL && i < SLOTS; i++) {
 		struct error_group *p = (*ps)->slots[i];
-		for (size_t k = 0; p != NULL && k < p->record.samples_n; k++)
-			free_sample(&p->record.samples[k]);
+		for (size_t k = 0; p != NULL && k < ERROR_SUMMARY_SAMPLES; k++)
+			buf_free(&p->samples[k]);
 		mem_free(&p);
 	}
 	mem_free(ps);

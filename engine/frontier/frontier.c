@@ -335,15 +335,28 @@ frontier_next_crawl(const struct frontier *f)
 }
 
 enum err
+frontier_may_write(const struct frontier *f, struct why *w)
+{
+	switch (ledger_health(f->ledger)) {
+	case LEDGER_FAILED:
+		return why(w, ERR_BROKEN, "a write failed; the program must "
+		    "be started again");
+	case LEDGER_DISK_FULL:
+		return why(w, ERR_DISK_FULL, "the disk is full");
+	case LEDGER_FINE:
+		break;
+	}
+	return OK;
+}
+
+enum err
 frontier_may_begin(const struct frontier *f, struct why *w)
 {
 	unsigned pending = 0;
 
-	if (ledger_health(f->ledger) == LEDGER_FAILED)
-		return why(w, ERR_BROKEN, "a write failed; the program must "
-		    "be started again");
-	if (ledger_health(f->ledger) == LEDGER_DISK_FULL)
-		return why(w, ERR_DISK_FULL, "the disk is full");
+	enum err e = frontier_may_write(f, w);
+	if (e != OK)
+		return e;
 	MAP_EACH(v, &f->crawls, void)
 		pending += ((struct crawl *)v)->view.state == CRAWL_PENDING;
 	if (f->options.pending_max != 0 && pending >= f->options.pending_max)

@@ -110,6 +110,8 @@ struct ledger *frontier_ledger(struct frontier *);
  * at once.  It is `pending` while running_max others run.  Errors: BROKEN,
  * DISK_FULL, FULL (pending_max).
  */
+/* Errors: BROKEN, DISK_FULL. */
+MUST_USE enum err frontier_may_write(const struct frontier *, struct why *);
 /* Those errors, without beginning any. */
 MUST_USE enum err frontier_may_begin(const struct frontier *, struct why *);
 MUST_USE enum err frontier_begin(struct frontier *, const struct crawl_spec *,

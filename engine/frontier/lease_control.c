@@ -395,12 +395,11 @@ run_control(struct lease_call *call)
 	struct lease_control *k = CONTAINER(call, struct lease_control,
 	    call);
 	struct frontier *f = call->frontier;
-	enum ledger_health h = ledger_health(f->ledger);
 
 	call->writes = verbs[k->verb].writes;
-	if (call->writes && h != LEDGER_FINE) {
-		call->result = h == LEDGER_FAILED ? ERR_BROKEN :
-		    ERR_DISK_FULL;
+	if (call->writes)
+		call->result = frontier_may_write(f, NULL);
+	if (call->result != OK) {
 		lease_answer(call);
 		return;
 	}

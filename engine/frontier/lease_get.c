@@ -560,10 +560,7 @@ run_get(struct lease_call *c)
 		}
 	}
 	g->stop |= lease_is_cancelled(c);
-	if (ledger_health(f->ledger) == LEDGER_DISK_FULL)
-		c->result = ERR_DISK_FULL;
-	else if (ledger_health(f->ledger) == LEDGER_FAILED)
-		c->result = ERR_BROKEN;
+	c->result = frontier_may_write(f, NULL);
 	if (g->stop || o->inactive || c->result != OK)
 		answer_get(g);
 	else

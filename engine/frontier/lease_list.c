@@ -312,11 +312,10 @@ urls_walked(struct ledger_query *q)
 	f->leases->scanned += l->ours ? 0 : l->walk->looks;
 	if (lease_is_cancelled(&l->call))
 		l->n = 0;
-	if (l->kind == LEASE_PURGE_URLS && l->call.result == OK &&
-	    ledger_health(f->ledger) != LEDGER_FINE)
-		l->call.result = ledger_health(f->ledger) == LEDGER_FAILED ?
-		    ERR_BROKEN : ERR_DISK_FULL;
-	else if (l->kind == LEASE_PURGE_URLS && l->call.result == OK)
+	bool purges = l->kind == LEASE_PURGE_URLS;
+	if (purges && l->call.result == OK)
+		l->call.result = frontier_may_write(f, NULL);
+	if (purges && l->call.result == OK)
 		purge(l);
 	/* A piece without entries is none, but for its turn of the loop. */
 	lease_list_answer(l);
