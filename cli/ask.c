@@ -1,7 +1,5 @@
 #include "cli/ask.h"
 
-#include <yyjson.h>
-
 #include "engine/parser/url.h"
 #include "os/file.h"
 #include "os/resolve.h"
@@ -13,23 +11,16 @@
 #define ASK_MS 5000
 #define ASK_TOTAL_MS 60000
 
-/*
- * Where the process that serves a data directory listens.
- * Errors: ABSENT when no process serves it (a killed one may have left its
- * place: then nobody answers there, or another daemon, which does not know the
- * key).
- */
-struct ask_place {
-	const char *address;         /* a literal one, to connect to */
-	uint16_t port;
-	bool tls;                    /* its certificate is not verified */
-	const char *key;             /* for "Authorization: Bearer"; "" */
-};
-
-static struct str
-path_of(const char *data_dir, const char *suffix, struct arena *a)
+struct str
+ask_text(yyjson_val *o, const char *name)
 {
-	return arena_printf(a, "%s/" FILE_NAME "%s", data_dir, suffix);
+	return str_of(yyjson_get_str(yyjson_obj_get(o, name)));
+}
+
+static const char *
+path_of(const char *data_dir, struct arena *a)
+{
+	return arena_printf(a, "%s/" FILE_NAME, data_dir).p;
 }
 
 enum err
@@ -37,10 +28,7 @@ ask_write(const char *data_dir, const char *address, uint16_t port, bool tls,
     const char *key, struct why *w)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
-	struct str path = path_of(data_dir, "", &a);
-	struct str next = path_of(data_dir, ".new", &a);
 	FREED(buf_free) struct buf b = BUF_INIT;
-	int fd = -1;
 
 	buf_put_char(&b, '{');
 	json_u64(&b, "pid", (uint64_t)system_pid());
@@ -49,14 +37,7 @@ ask_write(const char *data_dir, const char *address, uint16_t port, bool tls,
 	json_bool(&b, "tls", tls);
 	json_str(&b, "key", str_of(key));
 	buf_put_text(&b, "}\n");
-	enum err e = file_open(next.p, FILE_CREATE, &fd, w);
-	if (e == OK)
-		e = file_cut(fd, 0, w);
-	if (e == OK)
-		e = file_write(fd, 0, b.p, b.n, w);
-	file_close(&fd);
-	if (e == OK)
-		e = file_replace(next.p, path.p, w);
+	enum err e = file_store(path_of(data_dir, &a), buf_str(&b), w);
 	explicit_bzero(b.p, b.n);
 	return e;
 }
@@ -67,7 +48,7 @@ ask_remove(const char *data_dir)
 	FREED(arena_free) struct arena a = ARENA_INIT;
 
 	/* A stale file is harmless: the port answers no more. */
-	(void)!file_remove(path_of(data_dir, "", &a).p, NULL);
+	(void)!file_remove(path_of(data_dir, &a), NULL);
 }
 
 /* --- asking ------------------------------------------------------------- */
@@ -120,35 +101,6 @@ done(struct exchange *x, enum transport_end end, struct str detail)
 
 static const struct exchange_events events = { connected, head, body, done };
 
-static enum err
-ask_find(const char *data_dir, struct arena *a, struct ask_place *out,
-    struct why *w)
-{
-	FREED(buf_free) struct buf b = BUF_INIT;
-	enum err e = file_load(path_of(data_dir, "", a).p, 4096, &b, NULL);
-	yyjson_doc *d = e == OK ? yyjson_read(b.p, b.n, 0) : NULL;
-	yyjson_val *root = yyjson_doc_get_root(d);
-	const char *address = yyjson_get_str(yyjson_obj_get(root, "address"));
-	const char *key = yyjson_get_str(yyjson_obj_get(root, "key"));
-	uint64_t port = yyjson_get_uint(yyjson_obj_get(root, "port"));
-
-	e = OK;
-	/* A daemon that listens on every address is asked by loopback. */
-	if (address != NULL && strcmp(address, "0.0.0.0") == 0)
-		address = "127.0.0.1";
-	else if (address != NULL && strcmp(address, "::") == 0)
-		address = "::1";
-	if (address == NULL || port == 0 || port > UINT16_MAX)
-		e = why(w, ERR_ABSENT, "it does not serve a port");
-	else
-		*out = (struct ask_place){ .port = (uint16_t)port,
-		    .address = arena_copy(a, str_of(address)).p,
-		    .tls = yyjson_get_bool(yyjson_obj_get(root, "tls")),
-		    .key = arena_copy(a, str_of(key == NULL ? "" : key)).p };
-	yyjson_doc_free(d);
-	return e;
-}
-
 static void
 set_host(struct asking *q, struct str host, unsigned port, struct arena *a)
 {
@@ -167,22 +119,37 @@ set_key(struct asking *q, struct str key, struct arena *a)
 	q->exchange.headers_n = key.n == 0 ? 1 : 2;
 }
 
-/* The file is ours, and so is the address: there is no name to verify. */
+/*
+ * Where the process that serves the data directory listens.  The file is ours,
+ * and so is the address: there is no name to verify.  A killed process may have
+ * left its place: then nobody answers there, or another daemon, which does not
+ * know the key.
+ */
 static enum err
 read_place(const struct ask_target *t, struct asking *q, struct arena *a,
     struct why *w)
 {
-	struct ask_place at;
+	FREED(buf_free) struct buf b = BUF_INIT;
+	enum err e = file_load(path_of(t->data_dir, a), 4096, &b, NULL);
+	yyjson_doc *d = e == OK ? yyjson_read(b.p, b.n, 0) : NULL;
+	yyjson_val *root = yyjson_doc_get_root(d);
+	struct str address = ask_text(root, "address");
+	struct str key = ask_text(root, "key");
+	uint64_t port = yyjson_get_uint(yyjson_obj_get(root, "port"));
 
-	enum err e = ask_find(t->data_dir, a, &at, w);
-	if (e != OK)
-		return e;
-	if (!ip_from_text(str_of(at.address), &q->ip))
-		return why(w, ERR_ABSENT, "it does not serve a port");
-	set_host(q, str_of(at.address), at.port, a);
-	set_key(q, t->token.n > 0 ? t->token : str_of(at.key), a);
-	q->exchange.tls = at.tls;
-	return OK;
+	e = OK;
+	/* A daemon that listens on every address is asked by loopback. */
+	if (str_eq(address, STR("0.0.0.0")))
+		address = STR("127.0.0.1");
+	else if (str_eq(address, STR("::")))
+		address = STR("::1");
+	if (port == 0 || port > UINT16_MAX || !ip_from_text(address, &q->ip))
+		e = why(w, ERR_ABSENT, "it does not serve a port");
+	set_host(q, address, (unsigned)port, a);
+	set_key(q, t->token.n > 0 ? t->token : key, a);
+	q->exchange.tls = yyjson_get_bool(yyjson_obj_get(root, "tls"));
+	yyjson_doc_free(d);
+	return e;
 }
 
 static enum err
@@ -248,12 +215,12 @@ exchange(struct asking *q, const char *path, int64_t total_ms,
 	loop_free(&q->loop);
 }
 
-/* `post` NULL: GET. */
-static enum err
-ask(const struct ask_target *t, const char *path, const struct str *post,
+enum err
+ask_send(const struct ask_target *t, const char *path, const struct str *post,
     struct arena *a, int *status, struct str *out, struct why *w)
 {
 	struct asking q = { .status = 0 };
+	char address[IP_TEXT_MAX];
 
 	enum err e = t->server != NULL ? read_server(t, &q, a, w) :
 	    read_place(t, &q, a, w);
@@ -265,31 +232,12 @@ ask(const struct ask_target *t, const char *path, const struct str *post,
 	*status = q.status;
 	*out = arena_copy(a, buf_str(&q.body));
 	buf_free(&q.body);
+	ip_to_text(&q.ip, address);
 	if (q.end != TRANSPORT_DONE)
 		e = why(w, ERR_UNREACHED, "%.*s does not answer: %s",
 		    STR_FMT(q.headers[0].value), transport_end_text(q.end));
+	else if (post == NULL && q.status != 200)
+		e = why(w, ERR_UNREACHED, "%s:%u answers %d", address,
+		    q.exchange.port, q.status);
 	return e;
-}
-
-enum err
-ask_get(const char *data_dir, const char *path, struct arena *a,
-    struct str *out, struct why *w)
-{
-	const struct ask_target t = { .data_dir = data_dir };
-	struct ask_place at;
-	int status = 0;
-
-	enum err e = ask(&t, path, NULL, a, &status, out, w);
-	if (e == OK && status != 200)
-		e = ask_find(data_dir, a, &at, w) != OK ? w->err :
-		    why(w, ERR_UNREACHED, "%s:%u answers %d", at.address,
-		    at.port, status);
-	return e;
-}
-
-enum err
-ask_post(const struct ask_target *t, const char *path, struct str body,
-    struct arena *a, int *status, struct str *out, struct why *w)
-{
-	return ask(t, path, &body, a, status, out, w);
 }

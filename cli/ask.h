@@ -10,6 +10,8 @@
 #ifndef CLI_ASK_H
 #define CLI_ASK_H
 
+#include <yyjson.h>
+
 #include "base/arena.h"
 #include "base/err.h"
 
@@ -29,20 +31,16 @@ struct ask_target {
 	int64_t total_ms;            /* until it has answered; 0: a minute */
 };
 /*
- * POST `body` to `path`; the answer of any status.  Memory: `a`.  Errors:
- * ABSENT when no process serves the directory; USAGE when `server` is no URL;
- * UNREACHED.
- */
-MUST_USE enum err ask_post(const struct ask_target *, const char *path,
-    struct str body, struct arena *a, int *status, struct str *answer,
-    struct why *);
-
-/*
- * GET `path` from the process that serves `data_dir`; the body of a 200.
- * Memory: `a`.  Errors: ABSENT when no process serves it; UNREACHED.
+ * POST `post` to `path`, and take the answer of any status; NULL: GET the path,
+ * and take a 200.  Memory: `a`.  Errors: ABSENT when no process serves the
+ * directory; USAGE when `server` is no URL; UNREACHED.
  */
 #define ASK_BYTES_MAX ((size_t)64 << 20)
-MUST_USE enum err ask_get(const char *data_dir, const char *path,
-    struct arena *a, struct str *body, struct why *);
+MUST_USE enum err ask_send(const struct ask_target *, const char *path,
+    const struct str *post, struct arena *a, int *status, struct str *answer,
+    struct why *);
+
+/* A text of an answer's object; none where it is missing or no text. */
+struct str ask_text(yyjson_val *object, const char *name);
 
 #endif

@@ -54,17 +54,11 @@ err_of(struct str code)
 	return ERR_BROKEN;
 }
 
-static struct str
-text_of(yyjson_val *o, const char *name)
-{
-	return str_of(yyjson_get_str(yyjson_obj_get(o, name)));
-}
-
 /* Reports the refusal of the port or the door. */
 static enum err
 refusal(int status, yyjson_val *root, struct why *w)
 {
-	struct str said = text_of(root, "error");
+	struct str said = ask_text(root, "error");
 	FREED(buf_free) struct buf b = BUF_INIT;
 
 	if (str_ends(said, STR(".")))
@@ -75,7 +69,7 @@ refusal(int status, yyjson_val *root, struct why *w)
 	    why(w, ERR_DENIED, "the daemon refuses (%d): %s; a token goes "
 	    "into a file for --token-file", status, words) :
 	    why(w, root == NULL ? ERR_UNREACHED :
-	    err_of(text_of(root, "code")), "the daemon refuses: %s", words);
+	    err_of(ask_text(root, "code")), "the daemon refuses: %s", words);
 	return e;
 }
 
@@ -95,7 +89,7 @@ daemon_command(struct cli *c, const char *command, struct str args,
 	enum err e = read_target(c, &t, w);
 	if (e != OK)
 		return e;
-	e = ask_post(&t, COMMAND_PATH, message, &c->arena, &status, &body,
+	e = ask_send(&t, COMMAND_PATH, &message, &c->arena, &status, &body,
 	    &inner);
 	if (e == ERR_ABSENT || (e == ERR_UNREACHED && t.server == NULL))
 		return why(w, ERR_UNREACHED, "no daemon serves %s; start one "

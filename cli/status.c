@@ -2,8 +2,6 @@
  * argiope status -- the crawls of a data directory: read from it when no
  * process holds it, else asked from the one that does.
  */
-#include <yyjson.h>
-
 #include "cli/ask.h"
 #include "cli/engines.h"
 #include "cli/figures.h"
@@ -42,12 +40,6 @@ print(struct cli *c, const struct figure *f, size_t n)
 
 /* --- the daemon's answer ------------------------------------------------ */
 
-static struct str
-text_of(yyjson_val *o, const char *name)
-{
-	return str_of(yyjson_get_str(yyjson_obj_get(o, name)));
-}
-
 static void
 read_figure(yyjson_val *o, struct figure *f)
 {
@@ -55,15 +47,15 @@ read_figure(yyjson_val *o, struct figure *f)
 	struct crawl_view *v = &f->view;
 
 	v->id = (uint32_t)yyjson_get_uint(yyjson_obj_get(o, "id"));
-	f->name = text_of(o, "name");
-	f->warc_dir = text_of(o, "warc_dir");
+	f->name = ask_text(o, "name");
+	f->warc_dir = ask_text(o, "warc_dir");
 	for (int i = 0; i < CRAWL_STATE_COUNT; i++)
-		if (str_eq(text_of(o, "state"),
+		if (str_eq(ask_text(o, "state"),
 		    str_of(crawl_state_name((enum crawl_state)i))))
 			v->state = (enum crawl_state)i;
 	snprintf(v->reason, sizeof(v->reason), "%.*s",
-	    STR_FMT(text_of(o, "reason")));
-	(void)!wall_from_iso(text_of(o, "created"), &v->created);
+	    STR_FMT(ask_text(o, "reason")));
+	(void)!wall_from_iso(ask_text(o, "created"), &v->created);
 	v->counts.items = yyjson_get_uint(yyjson_obj_get(n, "items"));
 	v->counts.queued = yyjson_get_uint(yyjson_obj_get(n, "queued"));
 	v->counts.body_bytes = yyjson_get_uint(yyjson_obj_get(n,
@@ -78,11 +70,11 @@ print_doors(yyjson_val *doors, struct buf *b)
 	size_t at, n;
 
 	yyjson_arr_foreach(doors, at, n, o) {
-		struct str note = text_of(o, "note");
+		struct str note = ask_text(o, "note");
 		buf_printf(b, "%s%-20.*s  %-8.*s  %-21.*s", at == 0 ? "\n" :
-		    "", STR_FMT(text_of(o, "name")),
-		    STR_FMT(text_of(o, "state")),
-		    STR_FMT(text_of(o, "address")));
+		    "", STR_FMT(ask_text(o, "name")),
+		    STR_FMT(ask_text(o, "state")),
+		    STR_FMT(ask_text(o, "address")));
 		if (yyjson_obj_get(o, "requests") != NULL)
 			buf_printf(b, "  %llu requests",
 			    (unsigned long long)yyjson_get_uint(
@@ -98,12 +90,12 @@ print_answer(struct cli *c, struct str body)
 {
 	yyjson_doc *d = yyjson_read(body.p, body.n, 0);
 	yyjson_val *root = yyjson_doc_get_root(d);
-	bool ours = str_eq(text_of(root, "data_dir"), str_of(c->data_dir));
+	bool ours = str_eq(ask_text(root, "data_dir"), str_of(c->data_dir));
 	yyjson_val *crawls = yyjson_obj_get(root, "crawls"), *o;
 	struct figure *f = ARENA_ARRAY(&c->arena, struct figure,
 	    yyjson_arr_size(crawls) + 1);
 	size_t at, n;
-	struct str text = text_of(root, "why");
+	struct str text = ask_text(root, "why");
 
 	if (!ours) {
 		yyjson_doc_free(d);
@@ -157,6 +149,7 @@ status_run(struct cli *c, struct why *w)
 {
 	struct why held = WHY_INIT, asked = WHY_INIT;
 	struct str body;
+	int code;
 
 	enum err e = cli_log(&c->conf, true, w);
 	if (e == OK)
@@ -172,7 +165,8 @@ status_run(struct cli *c, struct why *w)
 		return e == OK ? OK : why(w, e, "%s", held.text);
 	e = cli_dir(c, c->data_dir, &c->data_dir, &asked);
 	if (e == OK)
-		e = ask_get(c->data_dir, "/status", &c->arena, &body, &asked);
+		e = ask_send(&(struct ask_target){ .data_dir = c->data_dir },
+		    "/status", NULL, &c->arena, &code, &body, &asked);
 	/* A file that a killed daemon left may lead to another one. */
 	if (e == OK && !print_answer(c, body))
 		e = why(&asked, ERR_ABSENT, "it does not serve a port");
