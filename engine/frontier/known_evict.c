@@ -355,13 +355,14 @@ known_evict_clear(struct frontier *f, struct why *w)
 }
 
 void
-known_evict_submit(struct frontier *f, struct submission *s)
+known_evict_submit(struct mail *m)
 {
-	struct known_evict *m = f->evict;
+	struct submission *s = CONTAINER(m, struct submission, mail);
+	struct frontier *f = s->frontier;
 
 	list_init(&s->held_node);
 	s->result = OK;
-	list_put(&m->held, &s->held_node);
+	list_put(&f->evict->held, &s->held_node);
 	ask_those_held(f);
 	consider(f);
 }

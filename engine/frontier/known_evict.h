@@ -26,8 +26,9 @@ struct known_evict {
 void known_evict_open(struct frontier *);
 /* What an earlier process forgot: its crawls are loaded anew. */
 MUST_USE enum err known_evict_clear(struct frontier *, struct why *);
-/* Admit it, at once or when the index has told what the table forgot. */
-void known_evict_submit(struct frontier *, struct submission *);
+/* Mail of a submission: admit it, at once or when the index has told what the
+ * table forgot. */
+void known_evict_submit(struct mail *);
 /* False: not now; open() is called when it may. */
 bool known_evict_may_read(struct frontier *, struct eviction_wait *);
 void known_evict_read_back(struct frontier *);

@@ -67,14 +67,8 @@ is_near(uint64_t a, uint64_t b)
 static bool
 bucket_find(const struct bucket *b, uint64_t hash)
 {
-	/* Until the ring is full it begins anywhere, but is in two pieces. */
-	size_t right = MIN(b->n, (size_t)(b->cap - b->first));
-
-	for (size_t i = 0; i < right; i++)
-		if (is_near(b->hashes[b->first + i], hash))
-			return true;
-	for (size_t i = 0; i < b->n - right; i++)
-		if (is_near(b->hashes[i], hash))
+	for (size_t i = 0; i < b->n; i++)
+		if (is_near(b->hashes[(b->first + i) & (b->cap - 1)], hash))
 			return true;
 	return false;
 }

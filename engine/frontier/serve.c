@@ -175,17 +175,20 @@ start_walk(struct queue *q, struct serve *s)
 	ledger_read(f->ledger, &s->query, f->loop, walk, walked);
 }
 
-static void serve_arrived(struct frontier *, struct serve *);
+static void serve_arrived(struct mail *);
 
 static void
 gate_opened(struct frontier *f, struct eviction_wait *g)
 {
-	serve_arrived(f, CONTAINER(g, struct serve, gate));
+	(void)f;
+	serve_arrived(&CONTAINER(g, struct serve, gate)->mail);
 }
 
 static void
-serve_arrived(struct frontier *f, struct serve *s)
+serve_arrived(struct mail *m)
 {
+	struct serve *s = CONTAINER(m, struct serve, mail);
+	struct frontier *f = s->frontier;
 	struct crawl *c = crawl_get(f, s->crawl);
 	struct queue *q = c == NULL ? NULL :
 	    map_get_id(&c->queues_by_id, s->queue);
@@ -214,17 +217,9 @@ serve_arrived(struct frontier *f, struct serve *s)
 		start_walk(q, s);
 }
 
-static void
-deliver_serve(struct mail *m)
-{
-	struct serve *s = CONTAINER(m, struct serve, mail);
-
-	serve_arrived(s->frontier, s);
-}
-
 void
 frontier_serve(struct frontier *f, struct serve *s)
 {
 	s->frontier = f;
-	loop_send(f->loop, &s->mail, deliver_serve);
+	loop_send(f->loop, &s->mail, serve_arrived);
 }

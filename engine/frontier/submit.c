@@ -401,17 +401,9 @@ submission_admit(struct frontier *f, struct submission *s)
 	ledger_promise(f->ledger, &s->promise);
 }
 
-static void
-deliver_submission(struct mail *m)
-{
-	struct submission *s = CONTAINER(m, struct submission, mail);
-
-	known_evict_submit(s->frontier, s);
-}
-
 void
 frontier_submit(struct frontier *f, struct submission *s)
 {
 	s->frontier = f;
-	loop_send(f->loop, &s->mail, deliver_submission);
+	loop_send(f->loop, &s->mail, known_evict_submit);
 }
