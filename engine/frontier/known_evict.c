@@ -20,7 +20,7 @@
  * URLs that are leased are never forgotten.
  */
 #include "engine/frontier/known_evict.h"
-#include "engine/frontier/submit.h"
+#include "engine/frontier/queue.h"
 #include "engine/frontier/url_key.h"
 #include "os/log.h"
 

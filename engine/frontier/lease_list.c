@@ -11,7 +11,6 @@
  */
 #include "engine/frontier/crawl.h"
 #include "engine/frontier/lease_crawl.h"
-#include "engine/frontier/lease_list.h"
 #include "engine/frontier/lease_view.h"
 #include "engine/frontier/url_key.h"
 

@@ -11,7 +11,6 @@
 #include "engine/frontier/crawl.h"
 #include "engine/frontier/known_evict.h"
 #include "engine/frontier/lease_crawl.h"
-#include "engine/frontier/lease_list.h"
 #include "engine/frontier/url_key.h"
 #include "os/clock.h"
 #include "os/log.h"

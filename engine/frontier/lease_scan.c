@@ -13,7 +13,7 @@
  * Three lists take turns: pieces of what is open, listings that are new, and
  * counts that are new.  None of them waits for all of another.
  */
-#include "engine/frontier/lease_list.h"
+#include "engine/frontier/lease_crawl.h"
 
 /* The first that somebody waits for, if it may begin; NULL: there is none. */
 static struct lease_list *

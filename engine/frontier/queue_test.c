@@ -4,7 +4,6 @@
  */
 #include "engine/frontier/frontier_testing.h"
 #include "engine/frontier/queue.h"
-#include "engine/frontier/submit.h"
 
 #define MANY 3000u
 

@@ -7,7 +7,6 @@
  */
 #include "engine/frontier/known_evict.h"
 #include "engine/frontier/queue.h"
-#include "engine/frontier/submit.h"
 #include "engine/frontier/retry.h"
 #include "engine/frontier/url_key.h"
 #include "engine/frontier/url_query.h"
