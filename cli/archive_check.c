@@ -78,26 +78,15 @@ lost_file(void *arg, const struct audit_finding *f)
 
 /* It was read at its new place; or it is a warning, as it was not checked. */
 static void
-moved_file(struct checking *k, const char *path, const char *place,
-    bool readable)
+moved_file(void *arg, const char *path, const char *place, bool readable)
 {
+	struct checking *k = arg;
 	struct archive_finding finding = { .rule = ARCHIVE_RULE_MOVED,
 		.path = path, .detail = place, .note = readable };
 
 	k->counts->rules[ARCHIVE_RULE_MOVED]++;
 	k->counts->warnings += !readable;
 	found(k, &finding);
-}
-
-static void
-report_moved(struct checking *k, const struct archive_catalogue *c)
-{
-	for (size_t i = 0; i < c->n; i++)
-		if (c->files[i].moved_from != NULL)
-			moved_file(k, c->files[i].moved_from,
-			    c->files[i].path, true);
-	for (size_t i = 0; i < c->gone_n; i++)
-		moved_file(k, c->gone[i].path, c->gone[i].place, false);
 }
 
 enum err
@@ -114,7 +103,7 @@ archive_check_run(struct cli *c, struct why *w)
 		e = archive_check(&files, &o, &counts, w);
 	k.counts = &counts;
 	if (e == OK)
-		report_moved(&k, &files);
+		archive_files_moved(&files, moved_file, &k);
 	if (e == OK && c->options.operands_n == 0)
 		e = audit_archive(c->data_dir, lost_file, &k, w);
 	if (e == ERR_ABSENT && files.n + files.gone_n > 0) {

@@ -51,6 +51,18 @@ archive_files(struct cli *c, size_t first, bool with_open,
 	return e;
 }
 
+void
+archive_files_moved(const struct archive_catalogue *c, void (*moved)(void *arg,
+    const char *path, const char *place, bool readable), void *arg)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->files[i].moved_from != NULL)
+			moved(arg, c->files[i].moved_from, c->files[i].path,
+			    true);
+	for (size_t i = 0; i < c->gone_n; i++)
+		moved(arg, c->gone[i].path, c->gone[i].place, false);
+}
+
 #define GONE_SHOWN 100
 
 bool

@@ -27,6 +27,10 @@
 MUST_USE enum err archive_files(struct cli *, size_t first, bool with_open,
     struct archive_catalogue *, struct why *);
 
+/* Call moved() for each file that a hook has moved, with both its places. */
+void archive_files_moved(const struct archive_catalogue *,
+    void (*moved)(void *arg, const char *path, const char *place,
+    bool readable), void *arg);
 /*
  * Name on stderr the files that a hook has moved to where they cannot be read.
  * False when there is none.

@@ -57,9 +57,9 @@ print(void *arg, const struct archive_row *r, struct why *w)
 }
 
 static void
-print_moved(struct cli *c, const char *path, const char *place,
-    bool readable)
+print_moved(void *cli, const char *path, const char *place, bool readable)
 {
+	struct cli *c = cli;
 	struct str name = archive_base_name(str_of(path));
 	struct buf *b = &c->out;
 
@@ -78,18 +78,6 @@ print_moved(struct cli *c, const char *path, const char *place,
 	}
 }
 
-static void
-print_all_moved(struct cli *c, const struct archive_catalogue *files)
-{
-	for (size_t i = 0; i < files->n; i++)
-		if (files->files[i].moved_from != NULL)
-			print_moved(c, files->files[i].moved_from,
-			    files->files[i].path, true);
-	for (size_t i = 0; i < files->gone_n; i++)
-		print_moved(c, files->gone[i].path, files->gone[i].place,
-		    false);
-}
-
 enum err
 archive_ls_run(struct cli *c, struct why *w)
 {
@@ -100,7 +88,7 @@ archive_ls_run(struct cli *c, struct why *w)
 	if (e == OK)
 		e = archive_rows(&files, print, &ls, w);
 	if (e == OK)
-		print_all_moved(c, &files);
+		archive_files_moved(&files, print_moved, c);
 	if (e == OK && ls.damaged > 0)
 		c->code = err_exit(ERR_CORRUPT);
 	return e == ERR_CLOSED ? OK : e;

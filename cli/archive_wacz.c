@@ -4,7 +4,7 @@
 #include "cli/verbs.h"
 #include "engine/catalog/archive_tools.h"
 #include "engine/control/control.h"
-#include "os/file.h"
+#include "os/tree.h"
 #include "server/json_writer.h"
 
 static const struct option_row rows[] = {
@@ -30,20 +30,6 @@ const struct option_verb archive_wacz_verb = {
 	"file; 74 reading or writing failed.",
 	rows, ARRAY_LEN(rows)
 };
-
-static uint64_t
-size_of(const char *path)
-{
-	uint64_t n = 0;
-	int fd;
-
-	if (file_open(path, FILE_READ, &fd, NULL) != OK)
-		return 0;
-	if (file_size(fd, &n, NULL) != OK)
-		n = 0;
-	file_close(&fd);
-	return n;
-}
 
 /* In a crawl it is one event among others. */
 static void
@@ -81,7 +67,7 @@ pack(struct cli *c, const struct archive_catalogue *files, const char *path,
 	enum err e = wacz_write(files, path, o, &counts, w);
 	if (e != OK)
 		return e;
-	counts.bytes = size_of(path);
+	(void)tree_kind(path, &counts.bytes);
 	if (!event || cli_json(c) || cli_count(c, "quiet") == 0)
 		print(c, path, event, &counts);
 	if (counts.damaged > 0)
