@@ -420,7 +420,7 @@ open_engine(struct crawl_run *r, struct why *w)
 		.arg = r,
 	};
 
-	return engines_open(&o, &r->engine, w);
+	return engines_open(engine_open, &o, &r->engine, w);
 }
 
 static enum err

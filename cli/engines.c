@@ -1,31 +1,14 @@
 #include "cli/engines.h"
 
-/* The lock of the data directory, and what to do when it is held. */
-static enum err
-say_busy(enum err e, const struct why *lock, struct why *w)
-{
-	if (e == ERR_BUSY)
-		return why(w, e, "%s; wait for it, or name another directory "
-		    "with --data", lock->text);
-	return e == OK ? OK : why(w, e, "%s", lock->text);
-}
-
 enum err
-engines_open(const struct engine_options *o, struct engine **out,
-    struct why *w)
+engines_open(engines_open_fn *open, const struct engine_options *o,
+    struct engine **out, struct why *w)
 {
 	struct why lock = WHY_INIT;
+	enum err e = open(o, out, &lock);
 
-	return say_busy(engine_open(o, out, &lock), &lock, w);
-}
-
-enum err
-engines_lock(const struct engine_options *o, struct engine **out,
-    struct why *w)
-{
-	struct why lock = WHY_INIT;
-
-	return say_busy(engine_lock(o, out, &lock), &lock, w);
+	return e == OK ? OK : why(w, e, "%s%s", lock.text, e == ERR_BUSY ?
+	    "; wait for it, or name another directory with --data" : "");
 }
 
 enum err

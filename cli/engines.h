@@ -6,12 +6,14 @@
 
 #include "engine/control/control.h"
 
-/* engine_open() with a hint for the one who finds the data in use. */
-MUST_USE enum err engines_open(const struct engine_options *,
+typedef enum err engines_open_fn(const struct engine_options *,
     struct engine **, struct why *);
-/* engine_lock() with the same hint. */
-MUST_USE enum err engines_lock(const struct engine_options *,
-    struct engine **, struct why *);
+/*
+ * engine_open() or engine_lock(), with a hint for the one who finds the data in
+ * use.
+ */
+MUST_USE enum err engines_open(engines_open_fn *,
+    const struct engine_options *, struct engine **, struct why *);
 
 /*
  * The crawl of that name, else of that number, else, with an empty name, the

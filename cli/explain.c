@@ -87,7 +87,7 @@ open_data(struct explained *x)
 	}
 	o.data_dir = c->data_dir;
 	o.home = x->home = loop_new("home");
-	if (engines_open(&o, &x->engine, &x->no_data) != OK)
+	if (engines_open(engine_open, &o, &x->engine, &x->no_data) != OK)
 		x->engine = NULL;
 }
 

@@ -49,11 +49,11 @@ state_word(const struct figure *f)
 }
 
 void
-figures_json(const struct figure *f, struct buf *b)
+figures_json(const void *figure, struct buf *b)
 {
+	const struct figure *f = figure;
 	const struct crawl_view *v = &f->view;
 
-	buf_put_char(b, '{');
 	json_u64(b, "id", v->id);
 	json_str(b, "name", f->name);
 	json_str(b, "state", str_of(state_word(f)));
@@ -64,7 +64,6 @@ figures_json(const struct figure *f, struct buf *b)
 	json_str(b, "warc_dir", f->warc_dir);
 	json_name(b, "counts");
 	report_counts_json(&v->counts, b);
-	buf_put_char(b, '}');
 }
 
 static void
@@ -89,8 +88,10 @@ put_figure(const struct figure *f, struct buf *b)
 }
 
 void
-figures_text(const struct figure *f, size_t n, struct buf *b)
+figures_text(const void *figures, size_t n, struct buf *b)
 {
+	const struct figure *f = figures;
+
 	buf_printf(b, "%4s  %-16s %-10s %10s %10s %9s  %s\n", "id", "name",
 	    "state", "captures", "queued", "bytes", "begun (UTC)");
 	for (size_t i = 0; i < n; i++)

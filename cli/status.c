@@ -5,6 +5,7 @@
 #include "cli/ask.h"
 #include "cli/engines.h"
 #include "cli/figures.h"
+#include "cli/stores.h"
 #include "cli/verbs.h"
 
 const struct option_verb status_verb = {
@@ -19,23 +20,11 @@ const struct option_verb status_verb = {
 	verbs_json, ARRAY_LEN(verbs_json)
 };
 
-static void
+static enum err
 print(struct cli *c, const struct figure *f, size_t n)
 {
-	struct buf *b = &c->out;
-
-	if (cli_json(c)) {
-		buf_put_text(b, "{\"crawls\":[");
-		for (size_t i = 0; i < n; i++) {
-			buf_put_text(b, i > 0 ? "," : "");
-			figures_json(&f[i], b);
-		}
-		buf_put_text(b, "]}\n");
-	} else if (n == 0) {
-		buf_printf(b, "There is no crawl in %s.\n", c->data_dir);
-	} else {
-		figures_text(f, n, b);
-	}
+	return stores_print(c, &(struct stores_list){ "crawl", "crawls", f, n,
+	    sizeof(*f), figures_json, figures_text }, OK);
 }
 
 /* --- the daemon's answer ------------------------------------------------ */
@@ -112,7 +101,7 @@ print_answer(struct cli *c, struct str body)
 		if (starts && yyjson_arr_size(crawls) == 0)
 			buf_put_text(&c->out, "The daemon is starting.\n");
 		else
-			print(c, f, yyjson_arr_size(crawls));
+			(void)!print(c, f, yyjson_arr_size(crawls));
 		if (text.n > 0)
 			buf_printf(&c->out, "\n%.*s\n", STR_FMT(text));
 		print_doors(yyjson_obj_get(root, "doors"), &c->out);
@@ -133,13 +122,13 @@ from_data(struct cli *c, struct why *w)
 	FREED(engine_free) struct engine *e = NULL;
 	struct figure *f;
 
-	enum err err = engines_open(&o, &e, w);
+	enum err err = engines_open(engine_open, &o, &e, w);
 	if (err == OK) {
 		size_t n = figures_read(e, &c->arena, &f);
 		/* No process has the directory, so none crawls. */
 		for (size_t i = 0; i < n; i++)
 			f[i].interrupted = f[i].view.state == CRAWL_RUNNING;
-		print(c, f, n);
+		err = print(c, f, n);
 	}
 	return err;
 }
@@ -156,10 +145,8 @@ status_run(struct cli *c, struct why *w)
 		e = cli_data_dir(c, w);
 	if (e != OK)
 		return e;
-	if (!cli_is_there(c->data_dir)) {
-		print(c, NULL, 0);
-		return OK;
-	}
+	if (!cli_is_there(c->data_dir))
+		return print(c, NULL, 0);
 	e = from_data(c, &held);
 	if (e != ERR_BUSY)
 		return e == OK ? OK : why(w, e, "%s", held.text);

@@ -180,8 +180,9 @@ put_crawl(const struct daemon *s, const struct crawl_row *row, struct buf *b)
 		    (unsigned long long)row->schedule : row->id);
 		f.warc_dir = buf_str(&own);
 	}
-	json_comma(b);
+	json_object(b, NULL);
 	figures_json(&f, b);
+	buf_put_char(b, '}');
 }
 
 /* Why nothing is happening, if nothing is; of the busiest crawl. */
@@ -273,7 +274,7 @@ lock_engine(struct daemon *s, struct why *w)
 		.arg = s,
 	};
 
-	return engines_lock(&o, &s->engine, w);
+	return engines_open(engine_lock, &o, &s->engine, w);
 }
 
 static void
