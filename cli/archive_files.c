@@ -43,9 +43,7 @@ archive_files(struct cli *c, size_t first, bool with_open,
 	enum err e = n > 0 ? OK : data_dirs(c, &paths, &n, w);
 
 	if (e == OK)
-		e = with_open ?
-		    archive_list_all(paths, n, &c->arena, out, w) :
-		    archive_list(paths, n, &c->arena, out, w);
+		e = archive_list(paths, n, with_open, &c->arena, out, w);
 	if (e == OK && out->n + out->gone_n == 0)
 		e = why(w, ERR_ABSENT, "there is no WARC file in %s", paths[0]);
 	return e;

@@ -20,7 +20,7 @@
 
 /*
  * The files that the operands from `first` on name; `with_open`: as
- * archive_list_all().  A directory of the data directory that is gone is named
+ * archive_list().  A directory of the data directory that is gone is named
  * on stderr.  Memory: the cli's.
  * Errors: ABSENT, also when there is no WARC file at all; those of reading.
  */

@@ -107,7 +107,7 @@ archive_wacz_crawl(struct cli *c, const char *warc_dir, const char *path,
 
 	if (seed_parse(seed, &c->arena, &u, NULL) == OK)
 		o.main_url = u.href;
-	enum err e = archive_list(&warc_dir, 1, &c->arena, &files, w);
+	enum err e = archive_list(&warc_dir, 1, false, &c->arena, &files, w);
 	/* A crawl that captured nothing has said so. */
 	if (e == OK)
 		archive_files_gone(&files);

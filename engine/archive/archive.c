@@ -4,86 +4,7 @@
 #include "engine/archive/moved.h"
 #include "wire/gzip.h"
 
-#define OPEN_SUFFIX STR(".open")
 #define WORK_DIR ".argiope"
-
-struct str
-archive_name_make(struct str prefix, struct wall t, uint32_t serial,
-    struct str token, struct arena *a)
-{
-	char digits[18];
-
-	CHECK(token.n == ARCHIVE_TOKEN_CHARS);
-	wall_to_digits(t, 17, digits);
-	return arena_printf(a, "%.*s-%s-%05u-%.*s.warc.gz", STR_FMT(prefix),
-	    digits, serial, STR_FMT(token));
-}
-
-/* The part of `*s` behind its last '-', which is cut off with the '-'. */
-static bool
-take_last(struct str *s, struct str *part)
-{
-	size_t at = s->n;
-
-	while (at > 0 && s->p[at - 1] != '-')
-		at--;
-	if (at == 0)
-		return false;
-	*part = str_from(*s, at);
-	*s = str_cut(*s, 0, at - 1);
-	return true;
-}
-
-static bool
-is_token(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if (!ascii_is_digit(s.p[i]) &&
-		    !(s.p[i] >= 'a' && s.p[i] <= 'z'))
-			return false;
-	return s.n == ARCHIVE_TOKEN_CHARS;
-}
-
-bool
-archive_name_parse(struct str name, struct archive_name *out)
-{
-	struct str rest = name, serial;
-	uint64_t number, time;
-
-	memset(out, 0, sizeof(*out));
-	out->zstd = str_ends(name, STR(".warc.zst"));
-	if (!out->zstd && !str_ends(name, STR(".warc.gz")))
-		return false;
-	rest = str_cut(rest, 0, rest.n - (out->zstd ? 9 : 8));
-	if (!take_last(&rest, &out->token) || !take_last(&rest, &serial) ||
-	    !take_last(&rest, &out->digits))
-		return false;
-	out->prefix = rest;
-	if (!is_token(out->token) || serial.n < 5 || serial.n > 9 ||
-	    !str_to_u64(serial, &number) || out->digits.n != 17 ||
-	    !str_to_u64(out->digits, &time) || rest.n == 0)
-		return false;
-	out->serial = (uint32_t)number;
-	return true;
-}
-
-bool
-archive_name_is_warc(struct str name)
-{
-	return name.n > 0 && name.p[0] != '.' &&
-	    (str_ends(name, STR(".warc")) || str_ends(name, STR(".warc.gz")) ||
-	    str_ends(name, STR(".warc.zst")));
-}
-
-struct str
-archive_base_name(struct str path)
-{
-	size_t at = path.n;
-
-	while (at > 0 && path.p[at - 1] != '/')
-		at--;
-	return str_from(path, at);
-}
 
 struct listing {
 	struct arena *arena;
@@ -116,10 +37,9 @@ add_file(struct listing *l, const char *path, const char *moved_from,
 	    sizeof(*c->files));
 	struct str kept = arena_copy(l->arena, str_of(path));
 	struct str name = archive_base_name(moved_from == NULL ? kept :
-	    str_of(moved_from));
-	c->files[c->n++] = (struct archive_file){ kept.p,
-		archive_final_name(name), size, str_ends(name, OPEN_SUFFIX),
-		moved_from };
+	    str_of(moved_from)), final = archive_final_name(name);
+	c->files[c->n++] = (struct archive_file){ kept.p, final, size,
+		final.n < name.n, moved_from };
 	return OK;
 }
 
@@ -179,18 +99,12 @@ is_note(struct str name)
 	    str_cut(name, 0, name.n - STR(MOVED_SUFFIX).n));
 }
 
-struct str
-archive_final_name(struct str entry)
-{
-	return str_ends(entry, OPEN_SUFFIX) ?
-	    str_cut(entry, 0, entry.n - OPEN_SUFFIX.n) : entry;
-}
-
 static bool
 is_open_name(struct str name)
 {
-	return str_ends(name, OPEN_SUFFIX) &&
-	    archive_name_is_warc(archive_final_name(name));
+	struct str final = archive_final_name(name);
+
+	return final.n < name.n && archive_name_is_warc(final);
 }
 
 /* DIR/.argiope/CRAWL/NAME.open */
@@ -298,8 +212,8 @@ drop_listed_twice(struct archive_file *files, size_t n)
 	return kept;
 }
 
-static enum err
-list_files(const char *const *paths, size_t n, bool with_open,
+enum err
+archive_list(const char *const *paths, size_t n, bool with_open,
     struct arena *a, struct archive_catalogue *out, struct why *w)
 {
 	struct listing l = { .arena = a, .out = out, .with_open = with_open };
@@ -315,20 +229,6 @@ list_files(const char *const *paths, size_t n, bool with_open,
 		qsort(out->files, out->n, sizeof(*out->files), by_name);
 	out->n = drop_listed_twice(out->files, out->n);
 	return err;
-}
-
-enum err
-archive_list(const char *const *paths, size_t n, struct arena *a,
-    struct archive_catalogue *out, struct why *w)
-{
-	return list_files(paths, n, false, a, out, w);
-}
-
-enum err
-archive_list_all(const char *const *paths, size_t n, struct arena *a,
-    struct archive_catalogue *out, struct why *w)
-{
-	return list_files(paths, n, true, a, out, w);
 }
 
 static enum err

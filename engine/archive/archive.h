@@ -1,37 +1,17 @@
 /*
- * archive -- WARC files on disk: their names, and which of them there are.
+ * archive -- WARC files on disk: which of them there are, and their bytes.
  *
- *     <prefix>-<17 digits of UTC time>-<serial>-<token>.warc.gz
- *
- * (docs/protocols/warc.md section 1.)  Writing them is the ledger's, through
- * archive_port.h; everything here reads.  Thread: any, one object one thread.
+ * Writing them is the ledger's, through archive_port.h; everything here reads.
+ * Thread: any, one object one thread.
  */
 #ifndef ENGINE_ARCHIVE_ARCHIVE_H
 #define ENGINE_ARCHIVE_ARCHIVE_H
 
-#include "base/arena.h"
 #include "base/err.h"
-#include "base/time.h"
+#include "engine/archive/archive_name.h"
 #include "wire/unpack.h"
 
-#define ARCHIVE_TOKEN_CHARS 8
-#define ARCHIVE_NAME_MAX 255
 #define ARCHIVE_DEPTH_MAX 8     /* directories below one that was given */
-
-struct archive_name {
-	struct str prefix, token;
-	struct str digits;      /* 17 */
-	uint32_t serial;
-	bool zstd;              /* ends in .warc.zst */
-};
-/* Memory: `a`; NUL behind it. */
-struct str archive_name_make(struct str prefix, struct wall, uint32_t serial,
-    struct str token, struct arena *a);
-/* Slices borrow from `name`.  False when it is none of ours. */
-bool archive_name_parse(struct str name, struct archive_name *);
-/* ".warc", ".warc.gz" or ".warc.zst", and not hidden. */
-bool archive_name_is_warc(struct str name);
-struct str archive_base_name(struct str path);
 
 struct archive_file {
 	const char *path;
@@ -53,20 +33,17 @@ struct archive_catalogue {
 };
 /*
  * The WARC files that `paths` name: a file as it is, a directory with all WARC
- * files below it.  Hidden names (.argiope: files still open) are left out.  A
- * file that a hook has moved is listed at its new place, or as gone.
+ * files below it.  A file that a hook has moved is listed at its new place, or
+ * as gone.  Hidden names are left out, but `with_open` lists files that are
+ * being written, too, of contracts/warc.md section 7:
+ * `<dir>/.argiope/<crawl>/NAME.open`.  A file that gets its name meanwhile is
+ * listed once.
  * Memory: `a`.  Errors: ABSENT, DENIED, IO; FULL beyond files_max.
  */
 #define ARCHIVE_FILES_MAX ((size_t)1 << 20)
 MUST_USE enum err archive_list(const char *const *paths, size_t n,
-    struct arena *a, struct archive_catalogue *, struct why *);
-/*
- * The same, and files that are being written, of contracts/warc.md section 7:
- * `<dir>/.argiope/<crawl>/NAME.open`.  A file that gets its name meanwhile is
- * listed once.
- */
-MUST_USE enum err archive_list_all(const char *const *paths, size_t n,
-    struct arena *a, struct archive_catalogue *, struct why *);
+    bool with_open, struct arena *a, struct archive_catalogue *,
+    struct why *);
 
 /*
  * Calls fn for each file below `dir` that is being written, with the directory
@@ -77,9 +54,6 @@ typedef enum err archive_open_fn(void *arg, const char *work_dir,
     struct str entry, struct why *);
 MUST_USE enum err archive_each_open(const char *dir, struct arena *a,
     archive_open_fn *, void *arg, struct why *);
-/* Without ".open". */
-struct str archive_final_name(struct str entry);
-
 /* Where an open file goes when it gets its name.  Memory: `a`. */
 const char *archive_named_path(const struct archive_file *, struct arena *a);
 

@@ -65,7 +65,7 @@ sample_list(struct sample_dir *d)
 	struct why w = WHY_INIT;
 	const char *paths[] = { d->path };
 
-	assert_int_equal(archive_list(paths, 1, &d->arena, &c, &w), OK);
+	assert_int_equal(archive_list(paths, 1, false, &d->arena, &c, &w), OK);
 	return c;
 }
 

@@ -54,10 +54,10 @@ test_list(void **state)
 	assert_int_equal(c.files[0].size, 2);
 	/* A file that is named is taken whatever its name. */
 	const char *paths[] = { sample_path(&d, "e.warc.gz.open") };
-	assert_int_equal(archive_list(paths, 1, &d.arena, &c, &w), OK);
+	assert_int_equal(archive_list(paths, 1, false, &d.arena, &c, &w), OK);
 	assert_int_equal(c.n, 1);
 	paths[0] = sample_path(&d, "none");
-	assert_int_equal(archive_list(paths, 1, &d.arena, &c, &w),
+	assert_int_equal(archive_list(paths, 1, false, &d.arena, &c, &w),
 	    ERR_ABSENT);
 	sample_dir_remove(&d);
 }
@@ -408,10 +408,10 @@ test_open_file(void **state)
 	for (size_t cut = begun; cut <= f.bytes.n; cut++) {
 		sample_write(&d, ".argiope/7/" SAMPLE_NAME_1 ".open",
 		    str_cut(buf_str(&f.bytes), 0, cut));
-		assert_int_equal(archive_list(paths, 1, &d.arena, &c, NULL),
-		    OK);
+		assert_int_equal(archive_list(paths, 1, false, &d.arena, &c,
+		    NULL), OK);
 		assert_int_equal(c.n, 0);
-		assert_int_equal(archive_list_all(paths, 1, &d.arena, &c,
+		assert_int_equal(archive_list(paths, 1, true, &d.arena, &c,
 		    NULL), OK);
 		assert_int_equal(c.n, 1);
 		assert_true(c.files[0].open);
@@ -441,7 +441,7 @@ test_open_file(void **state)
 	/* Under both names it is one. */
 	sample_write(&d, SAMPLE_NAME_1, STR("x"));
 	sample_write(&d, ".argiope/7/" SAMPLE_NAME_1 ".open", STR("x"));
-	assert_int_equal(archive_list_all(paths, 1, &d.arena, &c, NULL), OK);
+	assert_int_equal(archive_list(paths, 1, true, &d.arena, &c, NULL), OK);
 	assert_int_equal(c.n, 1);
 	assert_false(c.files[0].open);
 	unlink(path);

@@ -240,7 +240,7 @@ test_finish(void **state)
 	sample_crawl(&d);
 	const char *paths[] = { sample_path(&d, SAMPLE_NAME_1) };
 	struct archive_catalogue c;
-	assert_int_equal(archive_list(paths, 1, &d.arena, &c, &w), OK);
+	assert_int_equal(archive_list(paths, 1, false, &d.arena, &c, &w), OK);
 	assert_int_equal(archive_index_file(&c, sample_path(&d, "w.cdxj"), &n,
 	    &w), OK);
 	load(&d, "w.cdxj", &want);
@@ -297,7 +297,7 @@ test_finish_beyond(void **state)
 	sample_crawl(&d);
 	const char *paths[] = { sample_path(&d, SAMPLE_NAME_1) };
 	struct archive_catalogue c;
-	assert_int_equal(archive_list(paths, 1, &d.arena, &c, &w), OK);
+	assert_int_equal(archive_list(paths, 1, false, &d.arena, &c, &w), OK);
 	assert_int_equal(archive_index_file(&c, sample_path(&d, "w.cdxj"), &n,
 	    &w), OK);
 	load(&d, "w.cdxj", &want);

@@ -97,7 +97,7 @@ test_list_moved(void **state)
 	assert_true(str_eq(c.files[0].name, STR(NAME)));
 	assert_string_equal(c.files[0].moved_from, path);
 	/* The same by its own name. */
-	assert_int_equal(archive_list(&path, 1, &d.arena, &c, &w), OK);
+	assert_int_equal(archive_list(&path, 1, false, &d.arena, &c, &w), OK);
 	assert_string_equal(c.files[0].path, place.p);
 	/* It cannot be read there. */
 	assert_int_equal(moved_write(path, place, 6, &w), OK);

@@ -165,7 +165,8 @@ check(uint64_t captures)
 	struct archive_check_options o = { .strict = true, .finding = told };
 	struct archive_check_counts n;
 
-	assert_int_equal(archive_list(&dir, 1, &rig.arena, &c, NULL), OK);
+	assert_int_equal(archive_list(&dir, 1, false, &rig.arena, &c, NULL),
+	    OK);
 	assert_int_equal(archive_check(&c, &o, &n, NULL), OK);
 	assert_int_equal(n.captures, captures);
 }

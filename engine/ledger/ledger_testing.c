@@ -702,7 +702,7 @@ rig_verify_files(struct rig *r)
 			assert_int_equal(n, 0);
 	}
 	verify_harvested(r);
-	if (archive_list(paths, 1, &r->arena, &c, &w) != OK)
+	if (archive_list(paths, 1, false, &r->arena, &c, &w) != OK)
 		return;
 	assert_int_equal(archive_check(&c, &o, &counts, &w), OK);
 	assert_int_equal(errors, 0);

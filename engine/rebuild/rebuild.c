@@ -340,7 +340,7 @@ list_files(struct rebuild *b, struct why *w)
 	for (size_t i = 0; e == OK && i < b->options->dirs_n; i++) {
 		const char *dir = b->options->dirs[i];
 		struct archive_catalogue c = { 0 };
-		e = archive_list(&dir, 1, &b->arena, &c, w);
+		e = archive_list(&dir, 1, false, &b->arena, &c, w);
 		if (e == OK)
 			add_finished(b, dir, &c);
 		if (e == OK)
