@@ -22,6 +22,7 @@
 #include "os/request.h"
 
 struct catalog;
+struct frontier;
 
 /* -- The log: numbered 1, 2, 3... per crawl; the newest are kept. -- */
 
@@ -103,6 +104,10 @@ struct errors_query {
 	struct why why;
 	void (*done)(struct errors_query *);
 	void *arg;
+	/* The catalog's. */
+	struct request request;
+	struct frontier *frontier;
+	struct crawl_view view;
 };
 void catalog_errors(struct catalog *, struct errors_query *);
 

@@ -6,25 +6,18 @@
 
 #define ERROR_STEPS(X)                                                       \
 	X(READ_COUNTS, AT_LEDGER, read_counts, "of all reasons")             \
-	X(READ_SAMPLES, AT_READ, read_samples, "URLs and causes of each")    \
-	X(GIVE_GROUPS, AT_MAIN, give_groups, "the most frequent first")
+	X(READ_GROUPS, AT_READ, read_groups, "URLs and causes of each")
 enum { ERROR_STEPS(REQUEST_ENUM) };
 
-struct errors_request {
-	struct request request;
-	struct catalog *catalog;
-	struct errors_query *ask;
-	struct crawl_view view;
-	struct arena arena;
-	struct error_summary_record *records;
-	size_t records_n;
+struct records {
+	struct error_summary_record *at;
+	size_t n;
 };
 
 static void
-add(struct errors_request *g, const char *kind, const char *reason,
+add(struct errors_query *q, const char *kind, const char *reason,
     uint64_t count, const struct error_summary_record *r)
 {
-	struct errors_query *q = g->ask;
 	struct error_group *p = &q->problems[q->n++];
 	struct str *samples = ARENA_ARRAY(&q->arena, struct str,
 	    ERROR_SUMMARY_SAMPLES);
@@ -45,12 +38,12 @@ add(struct errors_request *g, const char *kind, const char *reason,
 }
 
 static const struct error_summary_record *
-record_of(const struct errors_request *g, enum error_summary_kind kind,
+record_of(const struct records *r, enum error_summary_kind kind,
     unsigned code)
 {
-	for (size_t i = 0; i < g->records_n; i++)
-		if (g->records[i].kind == kind && g->records[i].code == code)
-			return &g->records[i];
+	for (size_t i = 0; i < r->n; i++)
+		if (r->at[i].kind == kind && r->at[i].code == code)
+			return &r->at[i];
 	return NULL;
 }
 
@@ -62,55 +55,53 @@ more_first(const void *a, const void *b)
 	return (x->count < y->count) - (x->count > y->count);
 }
 
-static int
-give_groups(struct request *r)
+static void
+give_groups(struct errors_query *q, const struct records *r)
 {
-	struct errors_request *g = CONTAINER(r, struct errors_request, request);
-	const struct crawl_counts *n = &g->view.counts;
-	struct errors_query *q = g->ask;
+	const struct crawl_counts *n = &q->view.counts;
 
 	q->problems = ARENA_ARRAY(&q->arena, struct error_group,
-	    EXCEPTION_COUNT + SKIP_COUNT + g->records_n);
+	    EXCEPTION_COUNT + SKIP_COUNT + r->n);
 	for (int i = 0; i < EXCEPTION_COUNT; i++)
 		if (n->exceptions[i] > 0)
-			add(g, "exception", exception_name(
+			add(q, "exception", exception_name(
 			    (enum exception)i), n->exceptions[i],
-			    record_of(g, ERROR_SUMMARY_EXCEPTION, (unsigned)i));
+			    record_of(r, ERROR_SUMMARY_EXCEPTION, (unsigned)i));
 	for (int i = SKIP_NONE + 1; i < SKIP_COUNT; i++)
 		if (n->skips[i] > 0)
-			add(g, "skipped", skip_name((enum skip_reason)i),
+			add(q, "skipped", skip_name((enum skip_reason)i),
 			    n->skips[i],
-			    record_of(g, ERROR_SUMMARY_SKIPPED, (unsigned)i));
-	for (size_t i = 0; i < g->records_n; i++)
-		if (g->records[i].kind == ERROR_SUMMARY_STATUS)
-			add(g, "status", arena_printf(&q->arena, "%u",
-			    g->records[i].code).p, g->records[i].count,
-			    &g->records[i]);
+			    record_of(r, ERROR_SUMMARY_SKIPPED, (unsigned)i));
+	for (size_t i = 0; i < r->n; i++)
+		if (r->at[i].kind == ERROR_SUMMARY_STATUS)
+			add(q, "status", arena_printf(&q->arena, "%u",
+			    r->at[i].code).p, r->at[i].count, &r->at[i]);
 	if (q->n > 1)
 		qsort(q->problems, q->n, sizeof(*q->problems), more_first);
-	return REQUEST_DONE;
 }
 
 static int
 read_counts(struct request *r)
 {
-	struct errors_request *g = CONTAINER(r, struct errors_request, request);
+	struct errors_query *q = CONTAINER(r, struct errors_query, request);
 
-	if (frontier_view(g->catalog->options.frontier, g->ask->crawl,
-	    &g->view) == OK)
-		return READ_SAMPLES;
-	why(&g->ask->why, ERR_ABSENT, "there is no crawl %u", g->ask->crawl);
+	if (frontier_view(q->frontier, q->crawl, &q->view) == OK)
+		return READ_GROUPS;
+	why(&q->why, ERR_ABSENT, "there is no crawl %u", q->crawl);
 	return REQUEST_DONE;
 }
 
 static int
-read_samples(struct request *r)
+read_groups(struct request *r)
 {
-	struct errors_request *g = CONTAINER(r, struct errors_request, request);
+	struct errors_query *q = CONTAINER(r, struct errors_query, request);
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct records records = { NULL, 0 };
 
-	return error_summary_read(request_index(r), g->ask->crawl, &g->arena,
-	    &g->records, &g->records_n, &g->ask->why) == OK ? GIVE_GROUPS :
-	    REQUEST_DONE;
+	if (error_summary_read(request_index(r), q->crawl, &a, &records.at,
+	    &records.n, &q->why) == OK)
+		give_groups(q, &records);
+	return REQUEST_DONE;
 }
 
 static const struct request_step steps[] = { ERROR_STEPS(REQUEST_ROW) };
@@ -118,23 +109,16 @@ static const struct request_step steps[] = { ERROR_STEPS(REQUEST_ROW) };
 static void
 answer(struct request *r)
 {
-	struct errors_request *g = CONTAINER(r, struct errors_request, request);
-	struct errors_query *q = g->ask;
+	struct errors_query *q = CONTAINER(r, struct errors_query, request);
 
-	arena_free(&g->arena);
-	mem_free(&g);
 	q->done(q);
 }
 
 void
 catalog_errors(struct catalog *c, struct errors_query *q)
 {
-	struct errors_request *g = mem_new(sizeof(*g));
-
 	*q = (struct errors_query){ .crawl = q->crawl, .done = q->done,
-	    .arg = q->arg };
-	g->catalog = c;
-	g->ask = q;
-	g->request.done = answer;
-	request_start(&g->request, c->options.places, steps, READ_COUNTS);
+	    .arg = q->arg, .frontier = c->options.frontier,
+	    .request.done = answer };
+	request_start(&q->request, c->options.places, steps, READ_COUNTS);
 }
