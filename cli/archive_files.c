@@ -14,8 +14,7 @@ data_dirs(struct cli *c, const char *const **out, size_t *n, struct why *w)
 	*n = 0;
 	if (e != OK)
 		return e;
-	const char *own = arena_printf(&c->arena, "%s/archive",
-	    c->data_dir).p;
+	const char *own = arena_printf(&c->arena, "%s/archive", c->data_dir).p;
 	if (identity_read(c->data_dir, &c->arena, &x, NULL) != OK)
 		x.archives_n = 0;
 	const char **dirs = ARENA_ARRAY(&c->arena, const char *,

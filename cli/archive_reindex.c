@@ -30,10 +30,9 @@ const struct option_verb archive_reindex_verb = {
 	"seeds and policy, captures under their numbers, counters, and the "
 	"known URLs, for which the archived pages' links are read again.  A "
 	"crawl that was broken off goes on by argiope crawl --resume, and "
-	"fetches no captured page again.  A file that was being written is "
-	"cut behind its last whole capture and gets its name.  The "
-	"index and log that DATA has are kept, in DATA/replaced-N.  No WARC "
-	"tells of URLs "
+	"fetches no captured page again.  A file that was being written is cut "
+	"behind its last whole capture and gets its name.  The index and log "
+	"that DATA has are kept, in DATA/replaced-N.  No WARC tells of URLs "
 	"that failed or were left for their media type (they wait again), of "
 	"logs, and that a crawl was paused (it can go on).  Where the old "
 	"index can be read, queues of the urlfrontier door, crawls without a "
@@ -276,8 +275,7 @@ static enum err
 find_dirs(struct cli *c, const char **dirs, size_t *n, struct why *w)
 {
 	const struct options *o = &c->options;
-	const char *own = arena_printf(&c->arena, "%s/archive",
-	    c->data_dir).p;
+	const char *own = arena_printf(&c->arena, "%s/archive", c->data_dir).p;
 	struct identity x = { .archives_n = 0 };
 	enum err e = OK;
 
@@ -289,8 +287,7 @@ find_dirs(struct cli *c, const char **dirs, size_t *n, struct why *w)
 	if (identity_read(c->data_dir, &c->arena, &x, NULL) != OK)
 		x.archives_n = 0;
 	/* Where nothing was archived yet the old index is read alone. */
-	if (cli_is_there(arena_printf(&c->arena, "%s/index",
-	    c->data_dir).p))
+	if (cli_is_there(arena_printf(&c->arena, "%s/index", c->data_dir).p))
 		e = cli_dir(c, own, &own, w);
 	if (e == OK && (x.archives_n == 0 || cli_is_there(own)))
 		e = add_dir(c, own, dirs, n, w);

@@ -9,8 +9,7 @@
  * snapshot in DATA/backup, between two commit groups; it is moved from there by
  * links, or copied.
  */
-#include <yyjson.h>
-
+#include "cli/ask.h"
 #include "cli/daemon.h"
 #include "cli/format.h"
 #include "cli/verbs.h"
@@ -285,8 +284,7 @@ print(const struct backup *b, const char *done)
 		buf_put_text(out, "}\n");
 	} else {
 		buf_printf(out, "%s: %llu files, %llu bytes\n", done,
-		    (unsigned long long)b->files,
-		    (unsigned long long)b->bytes);
+		    (unsigned long long)b->files, (unsigned long long)b->bytes);
 	}
 }
 
@@ -332,10 +330,9 @@ damaged(const struct backup *b, const char *what, struct why *w)
 static bool
 is_plain(struct str path)
 {
-	return path.n > 0 && path.p[0] != '/' &&
-	    !str_eq(path, STR("..")) && !str_starts(path, STR("../")) &&
-	    !str_ends(path, STR("/..")) && str_find(path, STR("/../")) ==
-	    path.n;
+	return path.n > 0 && path.p[0] != '/' && !str_eq(path, STR("..")) &&
+	    !str_starts(path, STR("../")) && !str_ends(path, STR("/..")) &&
+	    str_find(path, STR("/../")) == path.n;
 }
 
 static enum err
@@ -369,8 +366,7 @@ check_files(struct backup *b, yyjson_val *files, struct why *w)
 	size_t at, n;
 
 	yyjson_arr_foreach(files, at, n, row) {
-		struct str path = str_of(yyjson_get_str(yyjson_obj_get(row,
-		    "path")));
+		struct str path = ask_text(row, "path");
 		uint64_t bytes = 0, want = yyjson_get_uint(yyjson_obj_get(row,
 		    "bytes"));
 		if (!is_plain(path))

@@ -121,9 +121,8 @@ cli_settle(const struct cli *c, struct conf *conf, struct why *w)
 	for (size_t i = 0; e == OK && i < cli_count(c, "set"); i++)
 		e = conf_flag(conf, str_of(cli_nth(c, "set", i)), w);
 	if (e == OK && cli_count(c, "data") > 0)
-		e = conf_put(conf, CONF_DATA_DIR,
-		    str_of(cli_text(c, "data", "")), CONF_FROM_FLAG, "--data",
-		    w);
+		e = conf_put(conf, CONF_DATA_DIR, str_of(cli_text(c, "data",
+		    "")), CONF_FROM_FLAG, "--data", w);
 	if (e == OK)
 		e = settle_data_dir(conf, w);
 	return e == OK ? conf_check(conf, w) : e;
@@ -268,8 +267,7 @@ cli_log(const struct conf *c, bool foreground, struct why *w)
 {
 	enum log_level level = (enum log_level)conf_choice(c, CONF_LOG_LEVEL);
 
-	if (foreground && c->values[CONF_LOG_LEVEL].origin ==
-	    CONF_FROM_DEFAULT)
+	if (foreground && c->values[CONF_LOG_LEVEL].origin == CONF_FROM_DEFAULT)
 		level = LOG_WARN;
 	return log_open_file(level, conf_str(c, CONF_LOG_FILE).p,
 	    conf_choice(c, CONF_LOG_FORMAT) == 1, w);

@@ -39,8 +39,7 @@ show_data_dir(struct cli *c, struct why *w)
 	else if (real != NULL)
 		dir = arena_copy(&c->arena, str_of(real));
 	if (here != NULL || real != NULL)
-		e = conf_put(&c->conf, CONF_DATA_DIR, dir, v->origin, place,
-		    w);
+		e = conf_put(&c->conf, CONF_DATA_DIR, dir, v->origin, place, w);
 	free(real);
 	free(here);
 	return e;

@@ -2,6 +2,7 @@
  * argiope pause|resume|cancel|rerun CRAWL -- orders to a running daemon about
  * one of its crawls.
  */
+#include "cli/ask.h"
 #include "cli/daemon.h"
 #include "cli/verbs.h"
 
@@ -60,8 +61,7 @@ find_in(yyjson_val *data, struct str name, uint64_t *id, size_t *n)
 	size_t at;
 
 	yyjson_arr_foreach(crawls, at, *n, row) {
-		struct str is = str_of(yyjson_get_str(yyjson_obj_get(row,
-		    "name")));
+		struct str is = ask_text(row, "name");
 		if (is.n == 0 || !str_eq(is, name))
 			continue;
 		*id = yyjson_get_uint(yyjson_obj_get(row, "crawl_id"));
@@ -139,14 +139,12 @@ say_state(uint64_t crawl, yyjson_val *data)
 static void
 say_rerun(uint64_t crawl, yyjson_val *data)
 {
-	const char *in_force = yyjson_get_str(yyjson_obj_get(data,
-	    "in_force"));
+	const char *in_force = yyjson_get_str(yyjson_obj_get(data, "in_force"));
 
 	printf("crawl %llu runs crawl %llu again%s%s\n",
 	    (unsigned long long)yyjson_get_uint(yyjson_obj_get(data,
-	    "crawl_id")), (unsigned long long)crawl,
-	    in_force == NULL ? "" : "; in force: ",
-	    in_force == NULL ? "" : in_force);
+	    "crawl_id")), (unsigned long long)crawl, in_force == NULL ? "" :
+	    "; in force: ", in_force == NULL ? "" : in_force);
 }
 
 #define ORDER_RUN(verb, say)                                                 \

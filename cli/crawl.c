@@ -341,8 +341,7 @@ check_words(struct cli *c, struct why *w)
 	    (cli_count(c, "server") > 0 || cli_count(c, "token-file") > 0))
 		return why(w, ERR_USAGE, "--server and --token-file are of use "
 		    "with --submit only");
-	if (!resume && c->options.operands_n == 0 &&
-	    cli_count(c, "seeds") == 0)
+	if (!resume && c->options.operands_n == 0 && cli_count(c, "seeds") == 0)
 		return why(w, ERR_USAGE, "crawl wants a URL, --seeds FILE or "
 		    "--resume");
 	if (!resume)

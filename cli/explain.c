@@ -199,9 +199,8 @@ gather(struct explained *x, struct why *w)
 		e = policy_canonical(x->compiled, &u, &x->arena, &x->url, w);
 	if (e != OK)
 		return e;
-	policy_explain(x->compiled, &x->url, 1,
-	    (unsigned)cli_number(c, "at-depth", 1), cli_count(c, "embed") > 0,
-	    &x->arena, &x->rules);
+	policy_explain(x->compiled, &x->url, 1, (unsigned)cli_number(c,
+	    "at-depth", 1), cli_count(c, "embed") > 0, &x->arena, &x->rules);
 	(void)!trap_judge_url(&x->policy->traps, &x->url, &x->trap);
 	x->literal = address_parse(x->url.host, ip);
 	if (x->literal)

@@ -44,8 +44,7 @@ put_time(struct buf *b, const char *name, struct wall t)
 static const char *
 state_word(const struct figure *f)
 {
-	return f->interrupted ? "interrupted" :
-	    crawl_state_name(f->view.state);
+	return f->interrupted ? "interrupted" : crawl_state_name(f->view.state);
 }
 
 void

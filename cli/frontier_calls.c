@@ -180,8 +180,7 @@ stats_json(struct buf *b, const Urlfrontier__Stats *s)
 	for (size_t i = 0; i < s->n_counts; i++) {
 		buf_put_text(b, i > 0 ? "," : "");
 		interchange_put_text(b, s->counts[i]->key);
-		buf_printf(b, ":%llu",
-		    (unsigned long long)s->counts[i]->value);
+		buf_printf(b, ":%llu", (unsigned long long)s->counts[i]->value);
 	}
 	buf_put_char(b, '}');
 	json_u64(b, "numberOfQueues", s->numberofqueues);

@@ -174,8 +174,7 @@ flush(struct stream *s)
 	int n = snprintf(id, sizeof(id), "%" PRIu64, ++s->batch_number);
 	buf_put_char(&s->batch, 1 << 3 | 2);
 	buf_put_field(&s->batch, (struct str){ id, (size_t)n });
-	enum grpc_room r = remote_send_packed(&s->batches,
-	    buf_str(&s->batch));
+	enum grpc_room r = remote_send_packed(&s->batches, buf_str(&s->batch));
 	buf_clear(&s->batch);
 	if (r == GRPC_GONE)
 		return false;
@@ -244,8 +243,10 @@ close_streams(struct put *p)
 }
 
 static void
-feed(struct put *p)
+feed(void *put)
 {
+	struct put *p = put;
+
 	while (!p->ended) {
 		if (p->item == NULL && !next_item(p))
 			break;
@@ -255,12 +256,6 @@ feed(struct put *p)
 	}
 	if (p->ended)
 		close_streams(p);
-}
-
-static void
-lines_ready(void *arg)
-{
-	feed(arg);
 }
 
 /* What was sent may still be acknowledged. */
@@ -424,7 +419,7 @@ put_open(struct put *p, struct cli *c)
 	if (e != OK)
 		return e;
 	p->file = strcmp(file, "-") == 0 ? "standard input" : file;
-	e = frontier_lines_open(file, p->remote.loop, lines_ready, p,
+	e = frontier_lines_open(file, p->remote.loop, feed, p,
 	    &p->lines, w);
 	p->begun = clock_mono();
 	for (size_t i = 0; e == OK && i < p->streams_n; i++)

@@ -127,8 +127,7 @@ man_run(struct cli *c, struct why *w)
 	const struct option_verb *v = option_find_verb(verbs, n,
 	    (int)o->operands_n, o->operands, &words);
 
-	if (o->operands_n > 0 && (v == NULL ||
-	    (size_t)words != o->operands_n))
+	if (o->operands_n > 0 && (v == NULL || (size_t)words != o->operands_n))
 		return why(w, ERR_USAGE, "there is no verb %.40s; " CLI_PROGRAM
 		    " --help lists them", o->operands[0]);
 	if (v == NULL)

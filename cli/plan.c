@@ -151,8 +151,7 @@ set_max_bytes(struct cli *c, struct policy *p, struct why *w)
 	if (!conf_read_size(str_of(text), &bytes))
 		return why(w, ERR_USAGE, "--max-bytes %.60s: must be a size "
 		    "like 500MiB, 2GiB, or a number of bytes", text);
-	return set_number(p, "max-bytes", "limits.max_bytes", (double)bytes,
-	    w);
+	return set_number(p, "max-bytes", "limits.max_bytes", (double)bytes, w);
 }
 
 static enum err
@@ -289,8 +288,7 @@ is_loopback(struct str host)
 {
 	uint8_t ip[16];
 
-	if (str_eq(host, STR("localhost")) || str_ends(host,
-	    STR(".localhost")))
+	if (str_eq(host, STR("localhost")) || str_ends(host, STR(".localhost")))
 		return true;
 	return address_parse(host, ip) &&
 	    address_classify(ip) == ADDRESS_LOOPBACK;
@@ -414,8 +412,7 @@ plan_seeds(struct cli *c, const struct str **seeds, size_t *n, struct why *w)
 		return why(w, ERR_USAGE, "--seeds: at most %zu files",
 		    ARRAY_LEN(texts));
 	for (size_t i = 0; i < files; i++) {
-		enum err e = cli_file(c, cli_nth(c, "seeds", i), &texts[i],
-		    w);
+		enum err e = cli_file(c, cli_nth(c, "seeds", i), &texts[i], w);
 		if (e != OK)
 			return e;
 		most += count_lines(texts[i]);

@@ -34,8 +34,7 @@ rate(const struct progress *p)
 		return 0;
 	int64_t ns = mono_ns_between(p->samples[0].at,
 	    p->samples[p->samples_n - 1].at);
-	uint64_t n = p->samples[p->samples_n - 1].items -
-	    p->samples[0].items;
+	uint64_t n = p->samples[p->samples_n - 1].items - p->samples[0].items;
 	return ns <= 0 ? 0 : (double)n * 1e9 / (double)ns;
 }
 
@@ -58,14 +57,12 @@ progress_line(const struct progress *p, const struct crawl_view *v,
 		buf_printf(b, "  %u host%s waiting", waiting,
 		    waiting == 1 ? "" : "s");
 	if (crawl_exceptions(n) > 0)
-		buf_printf(b, "  %s error%s", format_count(
-		    crawl_exceptions(n), one),
-		    crawl_exceptions(n) == 1 ? "" : "s");
+		buf_printf(b, "  %s error%s", format_count(crawl_exceptions(n),
+		    one), crawl_exceptions(n) == 1 ? "" : "s");
 	if (stopping && k->health == ENGINE_DISK_FULL) {
 		buf_put_text(b, " | stopping waits for space on the disk");
 	} else if (stopping) {
-		buf_printf(b, " | stopping, %u under way",
-		    k->loops.in_flight);
+		buf_printf(b, " | stopping, %u under way", k->loops.in_flight);
 	} else {
 		buf_put_text(b, " | ");
 		format_safe(b, str_of(why_text), sizeof(why_text));

@@ -70,12 +70,12 @@ closed(struct grpc_port *p)
 	l->port = NULL;
 }
 
-static enum err
-link_open(struct remote *far, const char *address, struct remote_link **out,
-    struct why *w)
+enum err
+remote_connect(struct remote *far, struct remote_link **out, struct why *w)
 {
-	const struct net_target to = { .address = address, .name = far->host,
-	    .port = far->port, .tls = far->tls, .timeout_ms = CONNECT_MS };
+	const struct net_target to = { .address = far->address,
+	    .name = far->host, .port = far->port, .tls = far->tls,
+	    .timeout_ms = CONNECT_MS };
 	struct remote_link *l = *out = mem_new(sizeof(*l));
 
 	l->remote = far;
@@ -119,11 +119,9 @@ try_addresses(struct remote *far, const struct resolve_query *q,
 		struct why now = WHY_INIT;
 		char text[IP_TEXT_MAX];
 		ip_to_text(&q->addresses[i], text);
-		if (link_open(far, text, &far->first, &now) == OK) {
-			far->address = arena_copy(&far->cli->arena,
-			    str_of(text)).p;
+		far->address = arena_copy(&far->cli->arena, str_of(text)).p;
+		if (remote_connect(far, &far->first, &now) == OK)
 			return OK;
-		}
 		if (best.err == OK || nobody)
 			best = now;
 		nobody &= far->first->why.err == ERR_UNREACHED;
@@ -160,14 +158,7 @@ remote_open(struct cli *c, struct remote *far, struct why *w)
 	if (!ip_from_text(str_of(far->host), &literal))
 		return reach(far, w);
 	far->address = far->host;
-	return link_open(far, far->address, &far->first, w);
-}
-
-enum err
-remote_connect(struct remote *far, struct remote_link **out,
-    struct why *w)
-{
-	return link_open(far, far->address, out, w);
+	return remote_connect(far, &far->first, w);
 }
 
 void

@@ -26,7 +26,7 @@ struct remote {
 	const char *host;                /* as it was given */
 	uint16_t port;
 	const char *place;               /* "localhost:7071" */
-	const char *address;             /* the one that answered */
+	const char *address;             /* that is, or was last, tried */
 	struct str bearer;               /* of authorization; may be empty */
 	struct list links;
 	struct remote_link *first;     /* made by remote_open() */

@@ -15,9 +15,8 @@ add_seed(struct report *r, struct str typed, const struct policy *p)
 	struct url u, canonical;
 
 	s->typed = arena_copy(&r->arena, typed);
-	if (seed_parse(typed, &r->arena, &u, &w) == OK &&
-	    url_canonical(&u, p->strip, p->strip_n, &r->arena, &canonical,
-	    &w) == OK) {
+	if (seed_parse(typed, &r->arena, &u, &w) == OK && url_canonical(&u,
+	    p->strip, p->strip_n, &r->arena, &canonical, &w) == OK) {
 		s->url = canonical.href;
 		map_put(&r->by_url, s->url, s);
 		return;
@@ -173,8 +172,7 @@ print_event(struct report *r, const struct fetch_event *e)
 		[OUTCOME_SKIPPED] = "skipped", [OUTCOME_AUX] = "sitemap",
 	};
 
-	if ((size_t)e->outcome >= ARRAY_LEN(names) ||
-	    names[e->outcome] == NULL)
+	if ((size_t)e->outcome >= ARRAY_LEN(names) || names[e->outcome] == NULL)
 		return;
 	begin_event(r, names[e->outcome], e->crawl);
 	put_time(r, e->start);
@@ -445,8 +443,7 @@ put_costs(struct buf *b, const struct report_end *e)
 
 	clock_process_use(&cpu_ns, &rss);
 	buf_printf(b, "%-18s %12s   in bodies, %s in WARC files\n", "bytes",
-	    format_bytes(n->body_bytes, one), format_bytes(n->warc_bytes,
-	    two));
+	    format_bytes(n->body_bytes, one), format_bytes(n->warc_bytes, two));
 	buf_printf(b, "%-18s %10.2f s   peak memory %s\n", "processor time",
 	    (double)cpu_ns / 1e9, format_bytes((uint64_t)rss, one));
 	buf_printf(b, "%-18s ", "archive");

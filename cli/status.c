@@ -47,8 +47,7 @@ read_figure(yyjson_val *o, struct figure *f)
 	(void)!wall_from_iso(ask_text(o, "created"), &v->created);
 	v->counts.items = yyjson_get_uint(yyjson_obj_get(n, "items"));
 	v->counts.queued = yyjson_get_uint(yyjson_obj_get(n, "queued"));
-	v->counts.body_bytes = yyjson_get_uint(yyjson_obj_get(n,
-	    "body_bytes"));
+	v->counts.body_bytes = yyjson_get_uint(yyjson_obj_get(n, "body_bytes"));
 }
 
 /* "door realtime  open  127.0.0.1:8001  12 requests", a line for each. */
@@ -60,9 +59,8 @@ print_doors(yyjson_val *doors, struct buf *b)
 
 	yyjson_arr_foreach(doors, at, n, o) {
 		struct str note = ask_text(o, "note");
-		buf_printf(b, "%s%-20.*s  %-8.*s  %-21.*s", at == 0 ? "\n" :
-		    "", STR_FMT(ask_text(o, "name")),
-		    STR_FMT(ask_text(o, "state")),
+		buf_printf(b, "%s%-20.*s  %-8.*s  %-21.*s", at == 0 ? "\n" : "",
+		    STR_FMT(ask_text(o, "name")), STR_FMT(ask_text(o, "state")),
 		    STR_FMT(ask_text(o, "address")));
 		if (yyjson_obj_get(o, "requests") != NULL)
 			buf_printf(b, "  %llu requests",

@@ -66,8 +66,7 @@ stores_print(struct cli *c, const struct stores_list *l, enum err e)
 		}
 		buf_put_text(b, "]}\n");
 	} else if (l->n == 0) {
-		buf_printf(b, "There is no %s in %s.\n", l->what,
-		    c->data_dir);
+		buf_printf(b, "There is no %s in %s.\n", l->what, c->data_dir);
 	} else {
 		l->text(l->rows, l->n, b);
 	}

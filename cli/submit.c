@@ -52,8 +52,7 @@ submit_crawl(struct cli *c, const struct str *seeds, size_t seeds_n,
 	    &data, w);
 	if (e != OK)
 		return e;
-	const char *in_force = yyjson_get_str(yyjson_obj_get(data,
-	    "in_force"));
+	const char *in_force = yyjson_get_str(yyjson_obj_get(data, "in_force"));
 	if (cli_json(c))
 		daemon_print(data);
 	else

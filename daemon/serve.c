@@ -242,8 +242,7 @@ put_status(void *arg, struct buf *b)
 	json_u64(b, "pid", (uint64_t)system_pid());
 	json_str(b, "data_dir", str_of(s->cli->data_dir));
 	json_str(b, "health", str_of(report_health_name(s->served.health)));
-	buf_put_text(b, s->started ? ",\"ready\":true" :
-	    ",\"ready\":false");
+	buf_put_text(b, s->started ? ",\"ready\":true" : ",\"ready\":false");
 	put_why(s, b);
 	json_u64(b, "in_flight", f->in_flight);
 	json_u64(b, "requests", f->requests);
@@ -296,8 +295,7 @@ set_port(const struct conf *c, struct web_options *o, struct web_limits *l)
 static enum err
 open_port(struct daemon *s, struct why *w)
 {
-	struct conf_address at = conf_address(&s->cli->conf,
-	    CONF_HTTP_LISTEN);
+	struct conf_address at = conf_address(&s->cli->conf, CONF_HTTP_LISTEN);
 	struct web_options o = { .loop = s->home, .port = at.port,
 	    .starting = true };
 	struct web_limits limits;
@@ -554,7 +552,6 @@ serve_run(struct cli *c, struct why *w)
 	serve_reload_free(&s.reload);
 	loop_free(&s.home);
 	if (e == OK)
-		log_info("serve.stopped", "pid=%lld",
-		    (long long)system_pid());
+		log_info("serve.stopped", "pid=%lld", (long long)system_pid());
 	return e;
 }
