@@ -26,6 +26,5 @@ enum err
 checkpoint_get(struct index *x, uint32_t crawl, struct str owner,
     struct arena *a, struct str *bytes, struct why *w)
 {
-	return index_get(x, INDEX_CRAWL, key_of(crawl, owner, a), a, bytes,
-	    w);
+	return index_get(x, INDEX_CRAWL, key_of(crawl, owner, a), a, bytes, w);
 }

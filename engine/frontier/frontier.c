@@ -10,7 +10,6 @@
 #include "engine/frontier/url_key.h"
 #include "engine/frontier/via.h"
 #include "os/clock.h"
-#include "os/log.h"
 
 struct metric frontier_metrics[] = { FRONTIER_METRICS(METRIC_ROW) };
 
@@ -64,8 +63,7 @@ put_checkpoint(void *arg, size_t n)
 	for (; n > 0 && !list_empty(&f->leaving_crawls); n--)
 		put_crawl(f, LIST_POP(&f->leaving_crawls, struct crawl,
 		    changed_node));
-	return lease_put_checkpoint(f, &n) ||
-	    !list_empty(&f->leaving_queues) ||
+	return lease_put_checkpoint(f, &n) || !list_empty(&f->leaving_queues) ||
 	    !list_empty(&f->leaving_crawls);
 }
 

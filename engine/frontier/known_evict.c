@@ -484,8 +484,7 @@ known_evict_load_end(struct known_evict_load **lp, enum err e, struct why *w)
 	if (e == OK)
 		e = load_entries(l, w);
 	if (e == OK && l->n % LOAD_BATCH != 0)
-		e = index_write(ledger_index(l->frontier->ledger), l->batch,
-		    w);
+		e = index_write(ledger_index(l->frontier->ledger), l->batch, w);
 	known_evict_count(l->frontier);
 	index_batch_free(&l->batch);
 	buf_free(&l->value);

@@ -113,8 +113,7 @@ block(struct frontier *f, struct lease_control *k)
 	q = queue_for(f, k);
 	if (q == NULL)
 		return;
-	lease_make_rare(q)->block_s = MIN(k->value,
-	    (uint64_t)INT32_MAX << 8);
+	lease_make_rare(q)->block_s = MIN(k->value, (uint64_t)INT32_MAX << 8);
 	lease_touch(q);
 	turn_place(q);
 }
@@ -190,8 +189,7 @@ delete_urls(const struct sweep *s)
 		key_range((uint64_t)s->scan.crawl << 32 | s->scan.queue, 8,
 		    &from, &to);
 	lease_changes(f);
-	ledger_delete_range(f->ledger, INDEX_URL, buf_str(&from),
-	    buf_str(&to));
+	ledger_delete_range(f->ledger, INDEX_URL, buf_str(&from), buf_str(&to));
 }
 
 static void
@@ -307,8 +305,7 @@ bury_some(struct lease_crawl *c, unsigned n)
 			lease_free_crawl(&c);
 			return true;
 		}
-		struct lease_queue *q = lease_at(c->frontier->leases,
-		    slot);
+		struct lease_queue *q = lease_at(c->frontier->leases, slot);
 		lease_drop_queue(&q);
 	}
 	return false;
@@ -392,8 +389,7 @@ static const struct {
 static void
 run_control(struct lease_call *call)
 {
-	struct lease_control *k = CONTAINER(call, struct lease_control,
-	    call);
+	struct lease_control *k = CONTAINER(call, struct lease_control, call);
 	struct frontier *f = call->frontier;
 
 	call->writes = verbs[k->verb].writes;

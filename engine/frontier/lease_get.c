@@ -126,8 +126,7 @@ walk(struct ledger_query *q, struct index *x)
 static struct lease_queue *
 queue_of(const struct lease_get *g, const struct lease_pick *p)
 {
-	struct lease_queue *q = lease_at(g->call.frontier->leases,
-	    p->slot);
+	struct lease_queue *q = lease_at(g->call.frontier->leases, p->slot);
 
 	return q->crawl != NULL && !q->crawl->dead && q->id == p->queue &&
 	    q->crawl->id == p->crawl ? q : NULL;
@@ -224,8 +223,7 @@ add_url(struct lease_get *g, struct lease_pick *p,
 	if (g->n == g->urls_cap) {
 		const struct lease_url *old = g->urls;
 		g->urls_cap = MAX(64, 2 * g->urls_cap);
-		g->urls = ARENA_ARRAY(&g->arena, struct lease_url,
-		    g->urls_cap);
+		g->urls = ARENA_ARRAY(&g->arena, struct lease_url, g->urls_cap);
 		if (g->n > 0)
 			memcpy(g->urls, old, g->n * sizeof(*old));
 	}
@@ -289,8 +287,7 @@ settle_cursor(struct lease_get *g, struct lease_pick *p,
 
 /* Lease what the walk met; returns how much of it was looked at. */
 static size_t
-lease_met(struct lease_get *g, struct lease_pick *p,
-    struct lease_queue *q)
+lease_met(struct lease_get *g, struct lease_pick *p, struct lease_queue *q)
 {
 	struct frontier *f = g->call.frontier;
 	struct lease_service *o = f->leases;
@@ -470,8 +467,7 @@ complete(const struct lease_get *g)
 static void
 walked(struct ledger_query *query)
 {
-	struct lease_get *g = CONTAINER(query, struct lease_get,
-	    call.query);
+	struct lease_get *g = CONTAINER(query, struct lease_get, call.query);
 	struct frontier *f = g->call.frontier;
 	size_t k = 0;
 

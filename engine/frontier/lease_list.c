@@ -61,8 +61,7 @@ lease_free_walks(struct frontier *f)
 bool
 lease_list_complete(const struct lease_list *l)
 {
-	return l->kind != LEASE_COUNT_URLS &&
-	    l->kind != LEASE_PURGE_URLS &&
+	return l->kind != LEASE_COUNT_URLS && l->kind != LEASE_PURGE_URLS &&
 	    l->walk->seen >= l->start && l->walk->seen - l->start >= l->size;
 }
 
@@ -290,8 +289,7 @@ purge(struct lease_list *l)
 
 	l->count -= l->n;
 	for (size_t i = 0; i < l->n; i++) {
-		struct lease_queue *q = lease_queue_of(f, w->crawl,
-		    w->ids[i]);
+		struct lease_queue *q = lease_queue_of(f, w->crawl, w->ids[i]);
 		struct str url = l->entries[i].url;
 		if (q != NULL && lease_purge(q, lease_hash(f, w->crawl,
 		    q->id, url), url, before))
@@ -419,8 +417,7 @@ list_crawls(struct lease_list *l)
 	MAP_EACH(c, &o->crawls, const struct lease_crawl) {
 		if (c->stats.queues > 0 &&
 		    !(l->ours && lease_view_name(c->name, &id)))
-			l->entries[l->n++].key = arena_copy(&l->arena,
-			    c->name);
+			l->entries[l->n++].key = arena_copy(&l->arena, c->name);
 	}
 	if (l->ours)
 		lease_view_add_crawls(l);
@@ -579,8 +576,7 @@ status_kept(struct promise *p, enum err e)
 static void
 run_status(struct lease_call *c)
 {
-	struct lease_status_of *s = CONTAINER(c, struct lease_status_of,
-	    call);
+	struct lease_status_of *s = CONTAINER(c, struct lease_status_of, call);
 	struct frontier *f = c->frontier;
 	struct lease_service *o = f->leases;
 	struct str name = s->key.n != 0 ? s->key : lease_key(s->url);
@@ -591,8 +587,7 @@ run_status(struct lease_call *c)
 
 	s->entry.url = s->url;
 	s->entry.key = name;
-	uint64_t hash = q == NULL ? 0 : lease_hash(f, crawl->id, q->id,
-	    s->url);
+	uint64_t hash = q == NULL ? 0 : lease_hash(f, crawl->id, q->id, s->url);
 	if (name.n == 0 || q == NULL ||
 	    !url_table_get(f->known, hash, &s->date_s, &mark)) {
 		c->result = name.n == 0 ? ERR_INPUT : ERR_ABSENT;

@@ -41,8 +41,7 @@ put_record(const struct target *t, uint32_t date, const struct lease_item *i)
 	buf_put_be32(&o->value, t->created);
 	buf_put_char(&o->value, 0);
 	buf_put_str(&o->value, i->metadata);
-	ledger_put(f->ledger, INDEX_URL, buf_str(&o->key),
-	    buf_str(&o->value));
+	ledger_put(f->ledger, INDEX_URL, buf_str(&o->key), buf_str(&o->value));
 	lease_fresh(f, t->hash, t->created);
 }
 
@@ -93,8 +92,7 @@ move_to(struct target *t, uint32_t date)
 		active -= t->date != 0;
 		completed -= t->date == 0;
 	}
-	bool waited = t->date != DATE_NEVER && t->date != 0 &&
-	    t->lease == NULL;
+	bool waited = t->date != DATE_NEVER && t->date != 0 && t->lease == NULL;
 	if (t->lease != NULL)
 		lease_out_end(t->frontier, t->lease);
 	if (waited) {
@@ -190,8 +188,7 @@ apply_item(struct frontier *f, struct lease_item *i, bool only_ask)
 		if (t.queue == NULL)
 			t.queue = lease_make_queue(lease_make_crawl(f,
 			    i->crawl), key);
-		t.hash = lease_hash(f, t.queue->crawl->id, t.queue->id,
-		    t.url);
+		t.hash = lease_hash(f, t.queue->crawl->id, t.queue->id, t.url);
 		t.date = DATE_NEVER;
 		t.created = i->keep_created && i->created_s != 0 ?
 		    seconds(i->created_s) : o->now_s;

@@ -370,8 +370,7 @@ lease_put_notes(struct frontier *f)
 		if (q->crawl->dead)
 			continue;
 		lease_queue_bytes(q, &o->value);
-		ledger_note(f->ledger, NOTE_OUTSIDE_QUEUE,
-		    buf_str(&o->value));
+		ledger_note(f->ledger, NOTE_OUTSIDE_QUEUE, buf_str(&o->value));
 		if (q->fresh)
 			put_queue_record(f, q);
 		else
@@ -493,8 +492,7 @@ settle(struct frontier *f, const struct recount *r)
 	log_error("frontier.recounted", "crawl=%u queue=%u active=%llu/%llu "
 	    "completed=%llu/%llu", q->crawl->id, q->id,
 	    (unsigned long long)q->active, (unsigned long long)r->active,
-	    (unsigned long long)q->completed,
-	    (unsigned long long)r->completed);
+	    (unsigned long long)q->completed, (unsigned long long)r->completed);
 	lease_count(q, (int64_t)(r->active - q->active),
 	    (int64_t)(r->completed - q->completed));
 }
@@ -639,8 +637,7 @@ load_clock(struct lease_service *o)
 {
 	o->now_ns = o->base_ns = clock_mono().ns;
 	o->now_us = clock_wall().us;
-	o->now_s = (uint32_t)MIN(MAX(o->now_us / US_PER_S, 1),
-	    LEASE_DATE_MAX);
+	o->now_s = (uint32_t)MIN(MAX(o->now_us / US_PER_S, 1), LEASE_DATE_MAX);
 	o->base_us = MAX(o->now_us - o->jump_us, o->recorded_us);
 }
 

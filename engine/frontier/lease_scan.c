@@ -60,8 +60,7 @@ void
 lease_scan(struct lease_list *l)
 {
 	struct lease_service *o = l->call.frontier->leases;
-	bool count = l->kind == LEASE_COUNT_URLS ||
-	    l->kind == LEASE_PURGE_URLS;
+	bool count = l->kind == LEASE_COUNT_URLS || l->kind == LEASE_PURGE_URLS;
 	unsigned which = l->walk != NULL ? SCAN_NEXT :
 	    count ? SCAN_COUNT : SCAN_LISTING;
 

@@ -226,8 +226,7 @@ lease_now(struct frontier *f)
 
 	o->now_ns = clock_mono().ns;
 	o->now_us = clock_wall().us;
-	o->now_s = (uint32_t)MIN(MAX(o->now_us / US_PER_S, 1),
-	    LEASE_DATE_MAX);
+	o->now_s = (uint32_t)MIN(MAX(o->now_us / US_PER_S, 1), LEASE_DATE_MAX);
 	int64_t jump = o->now_us - lease_steady_us(o);
 	if (jump - o->jump_us > JUMP_US || o->jump_us - jump > JUMP_US) {
 		o->jump_us = jump;

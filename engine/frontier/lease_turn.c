@@ -61,8 +61,7 @@ place_of(const struct lease_queue *q, int64_t *key)
 		*key = wall_due(q);
 		return PLACE_WALL;
 	}
-	if (q->served != NEVER_SERVED &&
-	    o->now_ns < q->served + delay_ns(q)) {
+	if (q->served != NEVER_SERVED && o->now_ns < q->served + delay_ns(q)) {
 		bool own = lease_rare(q)->has_delay;
 		*key = q->served + (own ? delay_ns(q) : 0);
 		return own ? PLACE_OWN_DELAY : PLACE_DELAY;
@@ -88,8 +87,7 @@ level_changed(struct lease_crawl *c, unsigned level)
 
 	if (l->queues.n == 0)
 		heap_take(ready, &l->node);
-	else if (!heap_holds(&l->node) ||
-	    l->node.key != l->queues.turns[0].key)
+	else if (!heap_holds(&l->node) || l->node.key != l->queues.turns[0].key)
 		heap_put(ready, &l->node, l->queues.turns[0].key, c->id);
 }
 
@@ -292,8 +290,7 @@ first_ready(struct lease_service *o, struct lease_crawl *c, uint32_t urls_max)
 		struct heap_node *n = heap_first(&o->ready[i]);
 		if (n == NULL)
 			continue;
-		const struct lease_turns *l = c != NULL ?
-		    &c->levels[i].queues :
+		const struct lease_turns *l = c != NULL ? &c->levels[i].queues :
 		    &CONTAINER(n, struct lease_level, node)->queues;
 		if (l->n > 0 && (best == NULL ||
 		    l->turns[0].key < best->turns[0].key))

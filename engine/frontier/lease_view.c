@@ -10,7 +10,6 @@
 #include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/lease_view.h"
 #include "engine/frontier/queue.h"
-#include "engine/frontier/url_key.h"
 #include "engine/frontier/url_query.h"
 
 /* Queues added up in one turn of the ledger's loop. */
@@ -304,8 +303,7 @@ add_queues(struct lease_control *k, const struct crawl *c)
 static void
 run_stats(struct lease_call *call)
 {
-	struct lease_control *k = CONTAINER(call, struct lease_control,
-	    call);
+	struct lease_control *k = CONTAINER(call, struct lease_control, call);
 	struct frontier *f = call->frontier;
 	const struct crawl *c = find_crawl(f, k->crawl);
 	const struct queue *one = find_queue(c, k->key);

@@ -29,8 +29,7 @@ near_dup_new(size_t near_max)
 
 	CHECK(near_max > 0 && near_max < UINT32_MAX);
 	x->max = near_max;
-	x->buckets = mem_array((size_t)QUARTERS * BUCKETS,
-	    sizeof(*x->buckets));
+	x->buckets = mem_array((size_t)QUARTERS * BUCKETS, sizeof(*x->buckets));
 	return x;
 }
 

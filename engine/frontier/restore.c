@@ -96,8 +96,7 @@ frontier_restore_lease(struct frontier *f, uint32_t crawl,
 }
 
 enum err
-frontier_restore_settle(struct frontier *f, struct submission *s,
-    struct why *w)
+frontier_restore_settle(struct frontier *f, struct submission *s, struct why *w)
 {
 	struct crawl *c;
 

@@ -115,8 +115,7 @@ frontier_discover(struct crawl *c, const struct found *u, uint64_t via)
 		return;
 	}
 	/* Skipped when it was found first, but within the limits now. */
-	if (mark == MARK_SKIPPED && u->skip == SKIP_NONE &&
-	    date < SKIP_COUNT) {
+	if (mark == MARK_SKIPPED && u->skip == SKIP_NONE && date < SKIP_COUNT) {
 		c->view.counts.skips[date]--;
 		url_drop(c, QUEUE_SKIPPED, 0, u->url);
 		enqueue(c, u, via);

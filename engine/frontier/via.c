@@ -88,8 +88,7 @@ via_learn(struct via_memory *m, const struct serve *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		const struct lease *l = &s->leases[i];
-		if (l->via.n > 0 && (i == 0 ||
-		    l[-1].via_seq != l->via_seq))
+		if (l->via.n > 0 && (i == 0 || l[-1].via_seq != l->via_seq))
 			via_put(m, s->crawl, l->via_seq, l->via);
 	}
 }

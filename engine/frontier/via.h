@@ -31,8 +31,7 @@ struct via_memory {
 
 void via_free(struct via_memory *);
 /* The capture `seq` of the crawl has found something. */
-void via_put(struct via_memory *, uint32_t crawl, uint64_t seq,
-    struct str url);
+void via_put(struct via_memory *, uint32_t crawl, uint64_t seq, struct str url);
 /*
  * Fill `via` of the serve's leases from memory; their bytes are in its arena.
  * False when some are not there: then via_read() them, and via_learn() it.
