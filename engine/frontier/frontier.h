@@ -52,8 +52,7 @@ struct frontier_options {
 	/* Outsiders' answers leave when the log is written, which is synced
 	 * each second (urlfrontier.durability). */
 	bool lease_relaxed;
-	/* Outsiders' listings, and counts, at once; 0: as in lease_service.h.
-	 */
+	/* Outsiders' listings, and counts, at once. */
 	unsigned lease_listings_max, lease_counts_max;
 	/* A crawl's view changed and is durable; coalesced, on this loop. */
 	void (*viewed)(void *arg, const struct crawl_view *);

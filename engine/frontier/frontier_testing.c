@@ -57,6 +57,7 @@ rig_init(struct rig *r)
 		.ledger = ledger_small,
 		.viewed = viewed, .health = health, .token = "abcdefgh",
 		.rollover_bytes = 1 << 30, .rollover_s = 3600,
+		.lease_listings_max = 256, .lease_counts_max = 8,
 	};
 }
 

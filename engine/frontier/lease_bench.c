@@ -169,6 +169,7 @@ open_it(const char *what)
 		.data_dir = b.dir, .token = "abcdefgh",
 		.known_bytes_max = (size_t)1 << 40,
 		.rollover_bytes = 1 << 30, .rollover_s = 3600,
+		.lease_listings_max = 256, .lease_counts_max = 8,
 		.lease_relaxed = b.relaxed,
 		.ledger = {
 			.group_bytes_max = 8 << 20, .group_records_max = 2000,

@@ -201,8 +201,7 @@ void lease_answer(struct lease_call *);
 /* Read the index, in the order of the groups or beside them; then done() is
  * called on the ledger's loop. */
 void lease_read(struct lease_call *, bool beside,
-    void (*run)(struct ledger_query *, struct index *),
-    void (*done)(struct ledger_query *));
+    ledger_query_run *run, ledger_query_done *done);
 /* done() of a read that is answered at once. */
 void lease_answer_read(struct ledger_query *);
 /* ... when what it depends on is durable. */

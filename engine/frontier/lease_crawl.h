@@ -151,7 +151,6 @@ bool lease_put_checkpoint(struct frontier *, size_t *n);
 
 /* --- lease_list.c: listings, counts and purges, a piece at a time --------- */
 
-
 /* A queue of a crawl of ours. */
 struct lease_view_queue {
 	struct str key;

@@ -709,10 +709,6 @@ lease_open(struct frontier *f)
 	list_init(&o->walks);
 	for (size_t i = 0; i < SCAN_WAITS; i++)
 		list_init(&o->scans[i]);
-	if (f->options.lease_listings_max == 0)
-		f->options.lease_listings_max = LEASE_LISTINGS_MAX;
-	if (f->options.lease_counts_max == 0)
-		f->options.lease_counts_max = LEASE_COUNTS_MAX;
 }
 
 void

@@ -9,6 +9,8 @@
 #define CALLS 200u
 /* One piece reads so many records at most; see lease_list.c. */
 #define PIECE 8192u
+/* As rig_init() sets it. */
+#define LEASE_COUNTS_MAX 8
 
 static struct lease_list calls[CALLS];
 static unsigned ended;

@@ -29,8 +29,7 @@ lease_answer(struct lease_call *c)
 
 void
 lease_read(struct lease_call *c, bool beside,
-    void (*run)(struct ledger_query *, struct index *),
-    void (*done)(struct ledger_query *))
+    ledger_query_run *run, ledger_query_done *done)
 {
 	(beside ? ledger_read_beside : ledger_read)(c->frontier->ledger,
 	    &c->query, c->frontier->loop, run, done);

@@ -33,9 +33,6 @@
 #define LEASE_DELAY_S 1
 #define LEASE_UNSEEN_MAX 1000000
 #define LEASE_LIST_SIZE 100
-/* Where frontier_options set none. */
-#define LEASE_LISTINGS_MAX 256
-#define LEASE_COUNTS_MAX 8
 
 /*
  * The key of a URL that came without: the host, in most cases.  Empty when

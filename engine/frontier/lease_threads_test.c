@@ -153,6 +153,7 @@ open_it(struct client *c)
 	struct frontier_options o = {
 		.data_dir = c->dir, .token = "abcdefgh",
 		.rollover_bytes = 1 << 30, .rollover_s = 3600,
+		.lease_listings_max = 256, .lease_counts_max = 8,
 		.ledger = ledger_small,
 	};
 	struct why w = WHY_INIT;

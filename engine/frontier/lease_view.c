@@ -102,9 +102,8 @@ collect_record(void *arg, const struct queue_record *r)
 /* The record of that queue, or of all: of a crawl that has ended nothing
  * changes any more. */
 static enum err
-visit_records(struct index *x, uint32_t crawl, struct str key,
-    struct arena *a, void (*visit)(void *, const struct queue_record *),
-    void *arg)
+visit_records(struct index *x, uint32_t crawl, struct str key, struct arena *a,
+    void (*visit)(void *, const struct queue_record *), void *arg)
 {
 	struct queue_record r;
 
