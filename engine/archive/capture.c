@@ -6,8 +6,6 @@
 #include "engine/archive/archive_port.h"
 #include "wire/warc_read.h"
 
-/* Read at first where the packed length is not known. */
-#define GUESS_BYTES ((size_t)64 << 10)
 /* Buffers beyond this are given back after use. */
 #define KEEP_BYTES ((size_t)4 << 20)
 #define HEAD_LIMITS ((struct http_limits){ 1000, (size_t)1 << 20 })
@@ -69,9 +67,10 @@ split_http(struct capture *c, struct arena *a)
 	c->body = str_from(c->block, c->http.n);
 }
 
+/* What follows the head is the block. */
 static enum err
 parse_warc_head(struct str record, struct arena *a, struct capture *c,
-    size_t *head_n, struct why *w)
+    struct why *w)
 {
 	size_t lf = str_find_char(record, '\n');
 	uint64_t major, minor;
@@ -89,7 +88,7 @@ parse_warc_head(struct str record, struct arena *a, struct capture *c,
 	    a, &c->warc, w);
 	if (err != OK)
 		return err;
-	*head_n = lf + 1 + c->warc.n;
+	c->block = str_from(record, lf + 1 + c->warc.n);
 	c->type = warc_type_of(http_find(&c->warc, STR("WARC-Type")));
 	c->id = warc_strip_brackets(http_find(&c->warc,
 	    STR("WARC-Record-ID")));
@@ -105,19 +104,17 @@ static enum err
 parse_record(struct str record, bool cut, struct arena *a, struct capture *c,
     struct why *w)
 {
-	size_t head_n;
 	uint64_t length;
 
 	memset(c, 0, sizeof(*c));
-	enum err err = parse_warc_head(record, a, c, &head_n, w);
+	enum err err = parse_warc_head(record, a, c, w);
 	if (err != OK)
 		return err;
 	if (!http_content_length(&c->warc, &length))
 		return why(w, ERR_CORRUPT, "the record states no length");
-	if (length > record.n - head_n && !cut)
+	if (length > c->block.n && !cut)
 		return why(w, ERR_CORRUPT, "the record is cut: %zu of %llu "
-		    "bytes", record.n - head_n, (unsigned long long)length);
-	c->block = str_from(record, head_n);
+		    "bytes", c->block.n, (unsigned long long)length);
 	if (length < c->block.n)
 		c->block.n = (size_t)length;
 	split_http(c, a);
@@ -185,82 +182,24 @@ inflate_member(struct capture_reader *r, uint64_t ulen, size_t *used,
 	}
 }
 
-/*
- * Without a known length: read some, and more for as long as the member does
- * not end in what was read.
- */
+/* The record into `unpacked`; `head` is all 0 for a plain one. */
 static enum err
-read_unknown(struct capture_reader *r, int fd, uint64_t offset,
-    uint64_t ulen, size_t *used, struct why *w)
+read_record(struct capture_reader *r, int fd, uint64_t offset, uint64_t clen,
+    uint64_t ulen, struct gzip_head *head, size_t *used, struct why *w)
 {
-	size_t n = MIN(GUESS_BYTES, r->bytes_max);
-
-	for (;;) {
-		struct why inner = WHY_INIT;
-		enum err err = read_packed(r, fd, offset, n, w);
-		if (err != OK)
-			return err;
-		if (!gzip_starts(buf_str(&r->packed)))
-			return OK;
-		err = inflate_member(r, ulen, used, &inner);
-		if (err != ERR_CORRUPT || r->packed.n < n ||
-		    n >= r->bytes_max)
-			return err == OK ? OK : why(w, err, "%s", inner.text);
-		n = MIN(4 * n, r->bytes_max);
-	}
-}
-
-/* Of a plain record: head first, then as much as it says. */
-static enum err
-read_plain(struct capture_reader *r, int fd, uint64_t offset, uint64_t clen,
-    struct why *w)
-{
-	struct capture c;
-	size_t head_n;
-	uint64_t length;
-
-	if (clen == 0) {
-		struct str s = buf_str(&r->packed);
-		enum err err = parse_warc_head(s, &r->arena, &c, &head_n, w);
-		if (err != OK)
-			return err;
-		if (!http_content_length(&c.warc, &length))
-			return why(w, ERR_CORRUPT,
-			    "the record states no length");
-		if (length > r->bytes_max)
-			return too_big(r, length, w);
-		err = read_packed(r, fd, offset, head_n + (size_t)length, w);
-		if (err != OK)
-			return err;
+	memset(head, 0, sizeof(*head));
+	enum err err = read_packed(r, fd, offset, (size_t)clen, w);
+	if (err != OK)
+		return err;
+	if (gzip_starts(buf_str(&r->packed))) {
+		err = inflate_member(r, ulen, used, w);
+		gzip_head_parse(buf_str(&r->packed), head);
+		return err;
 	}
 	struct buf swap = r->unpacked;
 	r->unpacked = r->packed;
 	r->packed = swap;
 	return OK;
-}
-
-static enum err
-read_record(struct capture_reader *r, int fd, uint64_t offset, uint64_t clen,
-    uint64_t ulen, struct gzip_head *head, size_t *used, struct why *w)
-{
-	enum err err;
-
-	memset(head, 0, sizeof(*head));
-	*used = (size_t)clen;
-	if (clen == 0) {
-		err = read_unknown(r, fd, offset, ulen, used, w);
-	} else {
-		err = read_packed(r, fd, offset, (size_t)clen, w);
-		if (err == OK && gzip_starts(buf_str(&r->packed)))
-			err = inflate_member(r, ulen, used, w);
-	}
-	if (err != OK)
-		return err;
-	if (gzip_starts(buf_str(&r->packed))) {
-		gzip_head_parse(buf_str(&r->packed), head);
-		return OK;
-	}
-	return read_plain(r, fd, offset, clen, w);
 }
 
 enum err

@@ -42,8 +42,8 @@ void capture_reader_free(struct capture_reader **);
 
 /*
  * Read the record at `offset`.  `clen` and `ulen` as the journal or index has
- * them; 0: not known, then the member's own statement or a search for its end
- * helps.  Plain and gzip members; for others use capture_stream.
+ * them; a `ulen` of 0 is not known.  Plain and gzip members; for others use
+ * capture_stream.
  * Errors: CORRUPT when no record begins there or it is damaged; FULL; IO.
  */
 MUST_USE enum err capture_read(struct capture_reader *, int fd,

@@ -548,7 +548,10 @@ verify_capture(struct rig *r, struct capture_reader *reader, uint64_t seq,
 {
 	struct why w = WHY_INIT;
 	struct str path;
+	char bytes[GZIP_HEAD_BYTES];
+	struct gzip_head h = { .n = 0 };
 	struct capture c;
+	size_t got = 0;
 	int fd = -1;
 
 	enum err e = ledger_warc_path(ledger_index(r->ledger), file,
@@ -556,7 +559,11 @@ verify_capture(struct rig *r, struct capture_reader *reader, uint64_t seq,
 	if (e == OK)
 		e = file_open(path.p, FILE_READ, &fd, &w);
 	if (e == OK)
-		e = capture_read(reader, fd, offset, 0, 0, &c, &w);
+		e = file_read(fd, offset, bytes, sizeof(bytes), &got, &w);
+	gzip_head_parse((struct str){ bytes, got }, &h);
+	if (e == OK)
+		e = capture_read(reader, fd, offset, h.lengths.clen, 0, &c,
+		    &w);
 	if (e != OK)
 		fail_msg("item %llu: %s", (unsigned long long)seq, w.text);
 	assert_int_equal(c.seq, seq);
