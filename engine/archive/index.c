@@ -4,8 +4,6 @@
 #include "engine/archive/walk.h"
 #include "engine/parser/url.h"
 
-#define HEAD_MAX ((size_t)1 << 20)
-
 enum role { NOTHING, ANSWER, REQUEST };
 
 /* What a record gives to the index; its slices stand in `arena`. */
@@ -120,22 +118,6 @@ settle(struct indexer *x, struct why *w)
 	return err;
 }
 
-/* The block up to the end of its HTTP head, and a little of its body. */
-static void
-gather(struct indexer *x, struct warc_reader *r, size_t more)
-{
-	struct str piece;
-	size_t head = 0;
-
-	buf_clear(&x->block);
-	while ((head == 0 || x->block.n < head + more) &&
-	    x->block.n < HEAD_MAX && warc_read_block(r, &piece)) {
-		buf_put_str(&x->block, piece);
-		if (head == 0)
-			head = http_head_end(buf_str(&x->block));
-	}
-}
-
 static struct str
 essence(struct str content_type, struct arena *a)
 {
@@ -172,10 +154,10 @@ read_answer(struct indexer *x, struct walk_visit *v, struct facts *f)
 	f->role = ANSWER;
 	f->digest = arena_copy(&f->arena, str_trim(warc_entry_field(e,
 	    STR("WARC-Payload-Digest"))));
-	gather(x, v->reader, 0);
 	struct str type = warc_entry_field(e, STR("Content-Type"));
-	if (e->type != WARC_RESOURCE && http_parse_head(buf_str(&x->block),
-	    false, HTTP_LIMITS_DEFAULT, &f->arena, &head, NULL) == OK) {
+	buf_clear(&x->block);
+	if (e->type != WARC_RESOURCE && walk_http_head(v->reader, false, 0,
+	    &x->block, &f->arena, &head)) {
 		f->status = head.status;
 		body_at = head.n;
 		type = http_find(&head, STR("content-type"));
@@ -194,9 +176,8 @@ read_request(struct indexer *x, struct walk_visit *v, struct facts *f)
 	struct http_head head;
 	FREED(buf_free) struct buf body = BUF_INIT;
 
-	gather(x, v->reader, CDXJ_POST_BYTES_MAX);
-	if (http_parse_head(buf_str(&x->block), true, HTTP_LIMITS_DEFAULT,
-	    &f->arena, &head, NULL) != OK)
+	if (!walk_http_head(v->reader, true, CDXJ_POST_BYTES_MAX, &x->block,
+	    &f->arena, &head))
 		return;
 	f->role = REQUEST;
 	f->method = arena_copy(&f->arena, head.method);

@@ -28,7 +28,7 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 	l->row.has_facts = facts.p != NULL &&
 	    warc_capture_parse(facts, &l->row.facts);
 	if ((e->type == WARC_RESPONSE || e->type == WARC_REVISIT) &&
-	    walk_http_head(v->reader, &l->head, &l->arena, &h)) {
+	    walk_http_head(v->reader, false, 0, &l->head, &l->arena, &h)) {
 		l->row.status = h.status;
 		l->row.mime = http_content_type(&h, &l->arena).type;
 	}

@@ -170,8 +170,8 @@ on_record(void *arg, struct walk_visit *v, struct why *w)
 	bool answer = e->type != WARC_METADATA;
 	x->counts->unnumbered += answer && !x->numbered;
 	x->told = x->numbered || (answer && x->told && x->events->aux);
-	x->has_http = x->told && answer && walk_http_head(v->reader, &x->head,
-	    &x->arena, &x->http);
+	x->has_http = x->told && answer && walk_http_head(v->reader, false, 0,
+	    &x->head, &x->arena, &x->http);
 	return OK;
 }
 

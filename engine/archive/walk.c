@@ -74,15 +74,19 @@ walk_files(const struct archive_catalogue *c, const struct walk_events *ev,
 }
 
 bool
-walk_http_head(struct warc_reader *r, struct buf *bytes, struct arena *a,
-    struct http_head *h)
+walk_http_head(struct warc_reader *r, bool request, size_t body_bytes,
+    struct buf *bytes, struct arena *a, struct http_head *h)
 {
 	struct str piece;
+	size_t head = 0;
 
 	buf_clear(bytes);
-	while (http_head_end(buf_str(bytes)) == 0 && bytes->n < WALK_HEAD_MAX &&
-	    warc_read_block(r, &piece))
+	while ((head == 0 || bytes->n < head + body_bytes) &&
+	    bytes->n < WALK_HEAD_MAX && warc_read_block(r, &piece)) {
 		buf_put_str(bytes, piece);
-	return http_parse_head(buf_str(bytes), false, HTTP_LIMITS_DEFAULT, a,
+		if (head == 0)
+			head = http_head_end(buf_str(bytes));
+	}
+	return http_parse_head(buf_str(bytes), request, HTTP_LIMITS_DEFAULT, a,
 	    h, NULL) == OK;
 }

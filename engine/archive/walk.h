@@ -41,12 +41,12 @@ MUST_USE enum err walk_file(const struct archive_file *,
     const struct walk_events *, void *arg, struct why *);
 
 /*
- * Read a response's block up to the end of its HTTP head, at most
- * WALK_HEAD_MAX, into `bytes`; the head borrows from these and `a`.  False when
- * no HTTP head is there.
+ * Read a block up to the end of its HTTP head and at least `body_bytes` behind
+ * it, at most WALK_HEAD_MAX, into `bytes`; the head borrows from these and `a`.
+ * False when no HTTP head is there.
  */
 #define WALK_HEAD_MAX ((size_t)1 << 20)
-bool walk_http_head(struct warc_reader *, struct buf *bytes, struct arena *a,
-    struct http_head *);
+bool walk_http_head(struct warc_reader *, bool request, size_t body_bytes,
+    struct buf *bytes, struct arena *a, struct http_head *);
 
 #endif

@@ -18,8 +18,8 @@ is_redirect(struct tail_walk *x, struct walk_visit *v)
 	struct http_head h;
 
 	arena_reset(&x->arena);
-	return walk_http_head(v->reader, &x->head, &x->arena, &h) &&
-	    http_is_redirect(h.status) &&
+	return walk_http_head(v->reader, false, 0, &x->head, &x->arena,
+	    &h) && http_is_redirect(h.status) &&
 	    http_find(&h, STR("Location")).n != 0;
 }
 
