@@ -45,15 +45,13 @@ find(struct cli *c, struct archive_found *at, struct why *w)
 {
 	struct str what = str_of(c->options.operands[0]);
 	struct archive_catalogue files;
-	uint32_t crawl;
-	uint64_t seq;
 
 	enum err e = archive_files(c, 1, true, &files, w);
 	if (e != OK)
 		return e;
-	e = is_number(what, &crawl, &seq) ?
-	    archive_find_number(&files, crawl, seq, at, w) :
-	    archive_find_url(&files, what, at, w);
+	if (!is_number(what, &at->crawl, &at->seq))
+		at->url = what;
+	e = archive_find(&files, at, w);
 	if (e == ERR_ABSENT)
 		archive_files_gone(&files);
 	return e;

@@ -217,7 +217,7 @@ test_rows(void **state)
 {
 	struct sample_dir d;
 	struct buf text = BUF_INIT;
-	struct archive_found found;
+	struct archive_found found = { .url = STR("http://example.org/d") };
 	struct why w = WHY_INIT;
 
 	(void)state;
@@ -232,13 +232,13 @@ test_rows(void **state)
 	assert_int_equal(lines, 14);
 	assert_true(str_find(buf_str(&text), STR(" response 200 text/html 77 "
 	    "#2 http://example.org/b\n")) < text.n);
-	assert_int_equal(archive_find_url(&c, STR("http://example.org/d"),
-	    &found, &w), OK);
+	assert_int_equal(archive_find(&c, &found, &w), OK);
 	assert_true(str_eq(found.file->name, STR(SAMPLE_NAME_2)));
-	assert_int_equal(archive_find_number(&c, 7, 2, &found, &w), OK);
+	found = (struct archive_found){ .crawl = 7, .seq = 2 };
+	assert_int_equal(archive_find(&c, &found, &w), OK);
 	assert_true(str_eq(found.file->name, STR(SAMPLE_NAME_1)));
-	assert_int_equal(archive_find_number(&c, 7, 9, &found, &w),
-	    ERR_ABSENT);
+	found = (struct archive_found){ .crawl = 7, .seq = 9 };
+	assert_int_equal(archive_find(&c, &found, &w), ERR_ABSENT);
 	buf_free(&text);
 	sample_dir_remove(&d);
 }

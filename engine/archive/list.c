@@ -241,67 +241,45 @@ archive_cat(const char *path, uint64_t offset, enum archive_part part,
 
 /* --- find --------------------------------------------------------------- */
 
-struct wanted {
-	struct str url;               /* empty: by number */
-	uint32_t crawl;
-	uint64_t seq;
-	struct archive_found *found;
-	bool any;
-	struct wall date;
-	uint32_t hop;
-};
-
 static enum err
 look_at(void *arg, const struct archive_row *r, struct why *w)
 {
-	struct wanted *x = arg;
+	struct archive_found *f = arg;
 	bool better;
 
 	(void)w;
 	if (r->damage != NULL || r->clen == 0 || (r->type != WARC_RESPONSE &&
 	    r->type != WARC_REVISIT))
 		return OK;
-	if (x->url.n > 0) {
-		if (r->type != WARC_RESPONSE || !str_eq(r->uri, x->url))
+	if (f->url.p != NULL) {
+		if (r->type != WARC_RESPONSE || !str_eq(r->uri, f->url))
 			return OK;
-		better = r->date.us >= x->date.us;
+		better = r->date.us >= f->date.us;
 	} else {
-		if (!r->has_facts || r->seq != x->seq ||
-		    r->facts.crawl != x->crawl)
+		if (!r->has_facts || r->seq != f->seq ||
+		    r->facts.crawl != f->crawl)
 			return OK;
-		better = r->facts.hop > x->hop;
+		better = r->facts.hop > f->hop;
 	}
-	if (x->any && !better)
+	if (f->file != NULL && !better)
 		return OK;
-	*x->found = (struct archive_found){ r->file, r->offset };
-	x->any = true;
-	x->date = r->date;
-	x->hop = r->facts.hop;
+	f->file = r->file;
+	f->offset = r->offset;
+	f->date = r->date;
+	f->hop = r->facts.hop;
 	return OK;
 }
 
 enum err
-archive_find_url(const struct archive_catalogue *c, struct str url,
-    struct archive_found *found, struct why *w)
+archive_find(const struct archive_catalogue *c, struct archive_found *f,
+    struct why *w)
 {
-	struct wanted x = { .url = url, .found = found };
-	enum err err = archive_rows(c, look_at, &x, w);
+	enum err err = archive_rows(c, look_at, f, w);
 
-	if (err == OK && !x.any)
-		err = why(w, ERR_ABSENT, "no response to %.*s",
-		    STR_FMT(url));
-	return err;
-}
-
-enum err
-archive_find_number(const struct archive_catalogue *c, uint32_t crawl,
-    uint64_t seq, struct archive_found *found, struct why *w)
-{
-	struct wanted x = { .crawl = crawl, .seq = seq, .found = found };
-	enum err err = archive_rows(c, look_at, &x, w);
-
-	if (err == OK && !x.any)
-		err = why(w, ERR_ABSENT, "crawl %u has no number %llu here",
-		    crawl, (unsigned long long)seq);
-	return err;
+	if (err != OK || f->file != NULL)
+		return err;
+	return f->url.p != NULL ?
+	    why(w, ERR_ABSENT, "no response to %.*s", STR_FMT(f->url)) :
+	    why(w, ERR_ABSENT, "crawl %u has no number %llu here", f->crawl,
+	    (unsigned long long)f->seq);
 }

@@ -50,18 +50,22 @@ MUST_USE enum err archive_cat(const char *path, uint64_t offset,
     enum archive_part, struct http_decode_limits limits, FILE *out,
     enum http_damage *damage, struct why *);
 
-/* Where a capture stands. */
+/* A capture that is looked for, and where it is. */
 struct archive_found {
+	struct str url;               /* as in WARC-Target-URI; NONE: */
+	uint32_t crawl;
+	uint64_t seq;
+	/* Out; `file` is NULL before. */
 	const struct archive_file *file;
 	uint64_t offset;
+	struct wall date;
+	uint32_t hop;
 };
 /*
- * The newest response to `url` (as in WARC-Target-URI), or the final answer of
- * number `seq` of `crawl`.  All files are read.  ABSENT when there is none.
+ * The newest response to `url`, or the final answer of number `seq` of `crawl`.
+ * All files are read.  ABSENT when there is none.
  */
-MUST_USE enum err archive_find_url(const struct archive_catalogue *,
-    struct str url, struct archive_found *, struct why *);
-MUST_USE enum err archive_find_number(const struct archive_catalogue *,
-    uint32_t crawl, uint64_t seq, struct archive_found *, struct why *);
+MUST_USE enum err archive_find(const struct archive_catalogue *,
+    struct archive_found *, struct why *);
 
 #endif

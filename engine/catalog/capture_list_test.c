@@ -244,8 +244,7 @@ static void
 turn(struct rig *r, const unsigned *told, unsigned turns)
 {
 	while (turns-- > 0 && *told == 0 && loop_step(r->loop))
-		assert_true(journal_scans_count(r->catalog->scans) <=
-		    JOURNAL_SCANS_MAX);
+		assert_true(r->catalog->scans->count <= JOURNAL_SCANS_MAX);
 }
 
 /* Each answer is true of what was looked at; asked again, it goes on. */
@@ -350,9 +349,9 @@ check_many(struct rig *r)
 		arena_free(&all[i].ask.arena);
 	}
 	/* What is remembered goes when nobody has asked for a while. */
-	assert_true(journal_scans_count(r->catalog->scans) > 0);
+	assert_true(r->catalog->scans->count > 0);
 	rig_pass(r, 120000);
-	assert_int_equal(journal_scans_count(r->catalog->scans), 0);
+	assert_int_equal(r->catalog->scans->count, 0);
 	mem_free(&scratch);
 	mem_free(&all);
 }
@@ -385,7 +384,7 @@ end_in_the_middle(bool delete, enum err err)
 		crawl_registry_delete(r->registry, RIG_CRAWL);
 		crawl_registry_notify(r->registry);
 		rig_run(r);
-		assert_int_equal(journal_scans_count(r->catalog->scans), 0);
+		assert_int_equal(r->catalog->scans->count, 0);
 	}
 	rig_end(r);
 	for (unsigned i = 0; i < ASKERS; i++) {

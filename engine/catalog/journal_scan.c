@@ -56,14 +56,6 @@ struct scan {
 	bool limited;                /* as many as may be: it ends here */
 };
 
-struct journal_scans {
-	struct catalog *catalog;
-	struct list due, wanted, idle;
-	unsigned count;              /* that have begun: all but wanted ones */
-	struct scan *running;        /* its task is out; NULL: none's */
-	struct trim trim;
-};
-
 static void scan_run(struct read_task *);
 static void scan_came(struct read_task *);
 
@@ -477,12 +469,6 @@ journal_scan_put(struct journal_scans *f, struct captures_query *l)
 		queue(f, w);
 	}
 	go_on(f);
-}
-
-unsigned
-journal_scans_count(const struct journal_scans *f)
-{
-	return f->count;
 }
 
 static bool
