@@ -32,8 +32,7 @@ const struct option_verb archive_check_verb = {
 
 struct checking {
 	struct cli *cli;
-	bool quiet;
-	struct archive_check_counts *counts;
+	struct archive_check_counts counts;
 };
 
 static void
@@ -41,7 +40,7 @@ found(void *arg, const struct archive_finding *f)
 {
 	struct checking *k = arg;
 
-	if (k->quiet)
+	if (cli_count(k->cli, "quiet") > 0)
 		return;
 	if (cli_json(k->cli)) {
 		archive_finding_json(f, &k->cli->out);
@@ -71,8 +70,8 @@ lost_file(void *arg, const struct audit_finding *f)
 		snprintf(detail, sizeof(detail), "%llu bytes of %llu",
 		    (unsigned long long)f->bytes,
 		    (unsigned long long)f->recorded);
-	k->counts->rules[ARCHIVE_RULE_LOST]++;
-	k->counts->errors++;
+	k->counts.rules[ARCHIVE_RULE_LOST]++;
+	k->counts.errors++;
 	found(k, &finding);
 }
 
@@ -84,24 +83,22 @@ moved_file(void *arg, const char *path, const char *place, bool readable)
 	struct archive_finding finding = { .rule = ARCHIVE_RULE_MOVED,
 		.path = path, .detail = place, .note = readable };
 
-	k->counts->rules[ARCHIVE_RULE_MOVED]++;
-	k->counts->warnings += !readable;
+	k->counts.rules[ARCHIVE_RULE_MOVED]++;
+	k->counts.warnings += !readable;
 	found(k, &finding);
 }
 
 enum err
 archive_check_run(struct cli *c, struct why *w)
 {
-	struct checking k = { .cli = c, .quiet = cli_count(c, "quiet") > 0 };
+	struct checking k = { .cli = c };
 	struct archive_check_options o = { .strict = cli_count(c, "strict") >
 	    0, .finding = found, .arg = &k };
-	struct archive_check_counts counts = { 0 };
 	struct archive_catalogue files = { .n = 0 };
 
 	enum err e = archive_files(c, 0, true, &files, w);
 	if (e == OK)
-		e = archive_check(&files, &o, &counts, w);
-	k.counts = &counts;
+		e = archive_check(&files, &o, &k.counts, w);
 	if (e == OK)
 		archive_files_moved(&files, moved_file, &k);
 	if (e == OK && c->options.operands_n == 0)
@@ -111,11 +108,11 @@ archive_check_run(struct cli *c, struct why *w)
 		e = OK;
 	}
 	if (e == OK && cli_json(c)) {
-		archive_check_json(&counts, &c->out);
+		archive_check_json(&k.counts, &c->out);
 		buf_put_char(&c->out, '\n');
 	} else if (e == OK) {
-		archive_check_text(&counts, &c->out);
+		archive_check_text(&k.counts, &c->out);
 	}
-	c->code = archive_check_exit(&counts, o.strict);
+	c->code = archive_check_exit(&k.counts, o.strict);
 	return e;
 }

@@ -43,7 +43,6 @@ const struct option_verb explain_verb = {
 /* Gathered first, then printed in one of two forms. */
 struct explained {
 	struct cli *cli;
-	struct arena arena;
 	struct url url;
 	struct policy *policy;
 	struct policy_compiled *compiled;
@@ -106,7 +105,7 @@ from_crawl(struct explained *x, struct why *w)
 	enum err e = engines_find(x->engine, name, &x->crawl, w);
 	if (e == OK)
 		e = frontier_spec(engine_frontier(x->engine), x->crawl,
-		    &x->arena, &spec, w);
+		    &x->cli->arena, &spec, w);
 	if (e != OK)
 		return e;
 	x->seeds = spec.seeds;
@@ -119,7 +118,7 @@ from_options(struct explained *x, struct why *w)
 {
 	struct cli *c = x->cli;
 
-	struct str *seeds = ARENA_ARRAY(&x->arena, struct str,
+	struct str *seeds = ARENA_ARRAY(&x->cli->arena, struct str,
 	    cli_count(c, "seed") + 1);
 	for (size_t i = 0; i < cli_count(c, "seed"); i++)
 		seeds[x->seeds_n++] = str_of(cli_nth(c, "seed", i));
@@ -132,7 +131,7 @@ from_options(struct explained *x, struct why *w)
 static enum err
 compile(struct explained *x, struct str host, struct why *w)
 {
-	struct arena *a = &x->arena;
+	struct arena *a = &x->cli->arena;
 	struct policy *p;
 	struct url *seeds = ARENA_ARRAY(a, struct url, x->seeds_n + 1);
 	size_t n = 0;
@@ -160,8 +159,8 @@ ask_robots(struct explained *x)
 	struct index *i = ledger_index(frontier_ledger(engine_frontier(
 	    x->engine)));
 
-	if (fetcher_stored_robots(i, url_origin(&x->url, &x->arena),
-	    &x->arena, &x->robots_date, &x->robots_status, &body) != OK)
+	if (fetcher_stored_robots(i, url_origin(&x->url, &x->cli->arena),
+	    &x->cli->arena, &x->robots_date, &x->robots_status, &body) != OK)
 		return;
 	x->robots_there = true;
 	enum robots_status s = robots_from_status(x->robots_status);
@@ -175,19 +174,19 @@ ask_robots(struct explained *x)
 	x->robots_rule = robots_verdict_text(&(struct robots_verdict){
 	    .allowed = x->robots_allow, .line = x->match.line,
 	    .text = x->match.text, .status = x->robots_status },
-	    &x->arena).p;
+	    &x->cli->arena).p;
 }
 
 static enum err
 gather(struct explained *x, struct why *w)
 {
 	struct cli *c = x->cli;
+	struct arena *a = &c->arena;
 	struct why inner = WHY_INIT;
 	struct url u;
 	uint8_t ip[16];
 
-	enum err e = seed_parse(str_of(c->options.operands[0]), &x->arena,
-	    &u, &inner);
+	enum err e = seed_parse(str_of(c->options.operands[0]), a, &u, &inner);
 	if (e != OK)
 		return why(w, e, "%.100s is no URL that can be fetched: %s",
 		    c->options.operands[0], inner.text);
@@ -196,11 +195,11 @@ gather(struct explained *x, struct why *w)
 	if (e == OK)
 		e = compile(x, u.host, w);
 	if (e == OK)
-		e = policy_canonical(x->compiled, &u, &x->arena, &x->url, w);
+		e = policy_canonical(x->compiled, &u, a, &x->url, w);
 	if (e != OK)
 		return e;
 	policy_explain(x->compiled, &x->url, 1, (unsigned)cli_number(c,
-	    "at-depth", 1), cli_count(c, "embed") > 0, &x->arena, &x->rules);
+	    "at-depth", 1), cli_count(c, "embed") > 0, a, &x->rules);
 	(void)!trap_judge_url(&x->policy->traps, &x->url, &x->trap);
 	x->literal = address_parse(x->url.host, ip);
 	if (x->literal)
@@ -341,10 +340,9 @@ put_text(const struct explained *x, struct buf *b)
 	FREED(buf_free) struct buf rules = BUF_INIT;
 	const char *text, *outcome = outcome_text(x);
 	enum skip_reason reason = verdict(x, &text);
-	FREED(arena_free) struct arena a = ARENA_INIT;
 
 	line(b, "URL", x->url.href);
-	line(b, "SURT", url_surt(&x->url, &a));
+	line(b, "SURT", url_surt(&x->url, &x->cli->arena));
 	line(b, "queue", x->url.host);
 	put_address(x, b);
 	put_robots(x, b);
@@ -399,13 +397,12 @@ put_rules_json(const struct explained *x, struct buf *b)
 static void
 put_json(const struct explained *x, struct buf *b)
 {
-	FREED(arena_free) struct arena a = ARENA_INIT;
 	const char *text;
 	enum skip_reason reason = verdict(x, &text);
 
 	buf_put_char(b, '{');
 	json_str(b, "url", x->url.href);
-	json_str(b, "surt", url_surt(&x->url, &a));
+	json_str(b, "surt", url_surt(&x->url, &x->cli->arena));
 	json_str(b, "queue", x->url.host);
 	json_bool(b, "take", reason == SKIP_NONE);
 	json_str(b, "reason", str_of(skip_name(reason)));
@@ -450,6 +447,5 @@ explain_run(struct cli *c, struct why *w)
 	policy_free(&x.policy);
 	engine_free(&x.engine);
 	loop_free(&x.home);
-	arena_free(&x.arena);
 	return e;
 }
