@@ -65,16 +65,13 @@ archive_files_moved(const struct archive_catalogue *c, void (*moved)(void *arg,
 bool
 archive_files_gone(const struct archive_catalogue *c)
 {
-	FREED(buf_free) struct buf path = BUF_INIT, place = BUF_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 
-	for (size_t i = 0; i < MIN(c->gone_n, GONE_SHOWN); i++) {
-		buf_clear(&path);
-		buf_clear(&place);
-		format_safe(&path, str_of(c->gone[i].path), 4096);
-		format_safe(&place, str_of(c->gone[i].place), 4096);
+	for (size_t i = 0; i < MIN(c->gone_n, GONE_SHOWN); i++)
 		fprintf(stderr, CLI_PROGRAM ": %s was moved to %s, where it "
-		    "cannot be read\n", buf_text(&path), buf_text(&place));
-	}
+		    "cannot be read\n",
+		    format_text(&a, str_of(c->gone[i].path), 4096),
+		    format_text(&a, str_of(c->gone[i].place), 4096));
 	if (c->gone_n > GONE_SHOWN)
 		fprintf(stderr, CLI_PROGRAM ": %zu more files were moved to "
 		    "where they cannot be read\n", c->gone_n - GONE_SHOWN);

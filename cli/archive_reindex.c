@@ -190,13 +190,10 @@ static void
 told_gap(void *arg, const char *path, uint64_t offset, const char *cause)
 {
 	struct rebuilding *r = arg;
-	FREED(buf_free) struct buf name = BUF_INIT;
-
-	if (r->gaps++ >= GAPS_SHOWN)
-		return;
-	format_safe(&name, str_of(path), 1000);
-	progress_say(&r->progress, "gap: %s at byte %llu: %s", buf_text(&name),
-	    (unsigned long long)offset, cause);
+	if (r->gaps++ < GAPS_SHOWN)
+		progress_say(&r->progress, "gap: %s at byte %llu: %s",
+		    format_text(&r->cli->arena, str_of(path), 1000),
+		    (unsigned long long)offset, cause);
 }
 
 static void
@@ -204,21 +201,17 @@ told_lost(void *arg, const char *path, enum rebuild_loss loss,
     const char *place)
 {
 	struct rebuilding *r = arg;
-	FREED(buf_free) struct buf name = BUF_INIT, to = BUF_INIT;
+	struct arena *a = &r->cli->arena;
 
 	if (r->lost++ >= GAPS_SHOWN)
 		return;
-	format_safe(&name, str_of(path), 4096);
-	if (loss == REBUILD_MOVED)
-		format_safe(&to, str_of(place), 4096);
+	const char *name = format_text(a, str_of(path), 4096);
 	if (loss == REBUILD_MOVED)
 		progress_say(&r->progress, "moved: %s to %s, where it cannot "
-		    "be read", buf_text(&name), buf_text(&to));
-	else if (loss == REBUILD_SHORTER)
-		progress_say(&r->progress, "shorter than recorded: %s",
-		    buf_text(&name));
+		    "be read", name, format_text(a, str_of(place), 4096));
 	else
-		progress_say(&r->progress, "missing: %s", buf_text(&name));
+		progress_say(&r->progress, "%s: %s", loss == REBUILD_SHORTER ?
+		    "shorter than recorded" : "missing", name);
 }
 
 static void

@@ -257,12 +257,10 @@ tell_strangers(struct backup *b)
 	if (snapshot_strangers(b->cli->data_dir, &b->cli->arena, &names, &n,
 	    NULL) != OK)
 		return;
-	for (size_t i = 0; i < n; i++) {
-		FREED(buf_free) struct buf text = BUF_INIT;
-		format_safe(&text, names[i], 200);
+	for (size_t i = 0; i < n; i++)
 		fprintf(stderr, CLI_PROGRAM ": %s is no part of a data "
-		    "directory and is not in the backup\n", buf_text(&text));
-	}
+		    "directory and is not in the backup\n",
+		    format_text(&b->cli->arena, names[i], 200));
 	if (b->outside > 0)
 		fprintf(stderr, CLI_PROGRAM ": %llu WARC files lie outside the "
 		    "data directory and are not in the backup\n",

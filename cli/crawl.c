@@ -389,21 +389,16 @@ make_plan(struct crawl_run *r, struct why *w)
 static enum err
 check_seeds(struct crawl_run *r, struct why *w)
 {
-	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct arena *a = &r->cli->arena;
 	struct why first = WHY_INIT;
 	struct url u;
-	size_t valid = 0;
 
 	for (size_t i = 0; i < r->seeds_n; i++)
-		valid += seed_parse(r->seeds[i], &a, &u, &first) == OK;
-	if (valid > 0)
-		return OK;
-	FREED(buf_free) struct buf b = BUF_INIT;
-	format_safe(&b, r->seeds[0], 100);
-	enum err e = why(w, ERR_INPUT, "%s is no URL that can be fetched: %s%s",
-	    buf_text(&b), first.text, r->seeds_n == 1 ? "" :
-	    "; and the other seeds are none either");
-	return e;
+		if (seed_parse(r->seeds[i], a, &u, &first) == OK)
+			return OK;
+	return why(w, ERR_INPUT, "%s is no URL that can be fetched: %s%s",
+	    format_text(a, r->seeds[0], 100), first.text, r->seeds_n == 1 ?
+	    "" : "; and the other seeds are none either");
 }
 
 static enum err

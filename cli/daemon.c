@@ -56,15 +56,14 @@ err_of(struct str code)
 
 /* Reports the refusal of the port or the door. */
 static enum err
-refusal(int status, yyjson_val *root, struct why *w)
+refusal(struct cli *c, int status, yyjson_val *root, struct why *w)
 {
 	struct str said = ask_text(root, "error");
-	FREED(buf_free) struct buf b = BUF_INIT;
 
 	if (str_ends(said, STR(".")))
 		said.n--;
-	format_safe(&b, said, 300);
-	const char *words = b.n > 0 ? buf_text(&b) : "without a reason";
+	const char *words = said.n == 0 ? "without a reason" :
+	    format_text(&c->arena, said, 300);
 	enum err e = status == 401 || status == 403 ?
 	    why(w, ERR_DENIED, "the daemon refuses (%d): %s; a token goes "
 	    "into a file for --token-file", status, words) :
@@ -102,7 +101,7 @@ daemon_command(struct cli *c, const char *command, struct str args,
 	*data = yyjson_obj_get(root, "data");
 	if (status == 200 && *data != NULL)
 		return OK;
-	e = refusal(status, root, w);
+	e = refusal(c, status, root, w);
 	yyjson_doc_free(*doc);
 	*doc = NULL;
 	return e;

@@ -70,13 +70,13 @@ put_figure(const struct figure *f, struct buf *b)
 {
 	const struct crawl_counts *n = &f->view.counts;
 	char one[FORMAT_MAX], two[FORMAT_MAX], iso[WALL_ISO_MAX];
-	FREED(buf_free) struct buf name = BUF_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 
-	format_safe(&name, f->name.n > 0 ? f->name : STR("-"), 20);
 	wall_to_iso(f->view.created, iso);
 	buf_printf(b, "%4u  %-16s %-10s %10s %10s", f->view.id,
-	    buf_text(&name), state_word(f),
-	    format_count(n->items, one), format_count(n->queued, two));
+	    format_text(&a, f->name.n > 0 ? f->name : STR("-"), 20),
+	    state_word(f), format_count(n->items, one),
+	    format_count(n->queued, two));
 	buf_printf(b, " %9s  %.10s %.5s\n", format_bytes(n->body_bytes, one),
 	    iso, iso + 11);
 	buf_put_text(b, "      ");

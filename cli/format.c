@@ -57,6 +57,15 @@ format_safe(struct buf *b, struct str s, size_t max)
 		buf_put_text(b, "...");
 }
 
+const char *
+format_text(struct arena *a, struct str s, size_t max)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	format_safe(&b, s, max);
+	return arena_copy(a, buf_str(&b)).p;
+}
+
 void
 format_lines(struct buf *b, struct str text, const char *indent)
 {

@@ -7,7 +7,7 @@
 #ifndef CLI_FORMAT_H
 #define CLI_FORMAT_H
 
-#include "base/bytes.h"
+#include "base/arena.h"
 
 #define FORMAT_MAX 32
 /* "1,234,567" */
@@ -18,6 +18,8 @@ const char *format_bytes(uint64_t, char out[static FORMAT_MAX]);
 const char *format_rate(double, char out[static FORMAT_MAX]);
 /* At most `max` bytes; what is no printable ASCII as \xHH. */
 void format_safe(struct buf *, struct str, size_t max);
+/* The same as a text.  Memory: the arena's. */
+const char *format_text(struct arena *, struct str, size_t max);
 /* Each line behind `indent`, as format_safe() has it. */
 void format_lines(struct buf *, struct str, const char *indent);
 /* A word for a shell: quoted where it must be. */

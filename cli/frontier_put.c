@@ -90,11 +90,8 @@ static const struct grpc_field keep_dates = {
 static void
 bad_line(struct put *p, uint64_t number, const char *text)
 {
-	FREED(buf_free) struct buf b = BUF_INIT;
-
-	format_safe(&b, str_of(text), 400);
 	fprintf(stderr, CLI_PROGRAM ": %s:%" PRIu64 ": %s\n", p->file, number,
-	    buf_text(&b));
+	    format_text(&p->arena, str_of(text), 400));
 	p->bad_lines++;
 }
 

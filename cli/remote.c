@@ -172,30 +172,23 @@ remote_close(struct remote *far)
 
 /* ---- Calls --------------------------------------------------------------- */
 
+/* Of a code that is not OK. */
 static enum err
 err_of(enum grpc_code code)
 {
-	switch (code) {
-	case GRPC_OK:
-		return OK;
-	case GRPC_INVALID_ARGUMENT:
-		return ERR_INPUT;
-	case GRPC_NOT_FOUND:
-		return ERR_ABSENT;
-	case GRPC_UNAUTHENTICATED:
-	case GRPC_PERMISSION_DENIED:
-		return ERR_DENIED;
-	case GRPC_RESOURCE_EXHAUSTED:
-		return ERR_FULL;
-	case GRPC_DEADLINE_EXCEEDED:
-		return ERR_TIMEOUT;
-	case GRPC_UNAVAILABLE:
-		return ERR_UNREACHED;
-	case GRPC_UNIMPLEMENTED:
-		return ERR_STATE;
-	default:
-		return ERR_IO;
-	}
+	static const enum err errs[] = {
+		[GRPC_INVALID_ARGUMENT] = ERR_INPUT,
+		[GRPC_NOT_FOUND] = ERR_ABSENT,
+		[GRPC_UNAUTHENTICATED] = ERR_DENIED,
+		[GRPC_PERMISSION_DENIED] = ERR_DENIED,
+		[GRPC_RESOURCE_EXHAUSTED] = ERR_FULL,
+		[GRPC_DEADLINE_EXCEEDED] = ERR_TIMEOUT,
+		[GRPC_UNAVAILABLE] = ERR_UNREACHED,
+		[GRPC_UNIMPLEMENTED] = ERR_STATE,
+	};
+	enum err e = (size_t)code < ARRAY_LEN(errs) ? errs[code] : OK;
+
+	return e == OK ? ERR_IO : e;
 }
 
 const ProtobufCMethodDescriptor *
@@ -210,16 +203,15 @@ static void
 explain(struct remote_call *k, enum grpc_code code, struct str text)
 {
 	const struct grpc_port *p = k->link->port;
-	FREED(buf_free) struct buf b = BUF_INIT;
 
-	format_safe(&b, text, 300);
 	if (code != GRPC_OK && p != NULL && p->why.err != OK)
 		(void)why(&k->why, ERR_UNREACHED, "%s: the connection to %s "
 		    "is lost: %s", k->rpc, k->link->remote->place,
 		    p->why.text);
 	else if (code != GRPC_OK)
 		(void)why(&k->why, err_of(code), "%s: %s%s%s", k->rpc,
-		    grpc_code_name(code), b.n > 0 ? ": " : "", buf_text(&b));
+		    grpc_code_name(code), text.n > 0 ? ": " : "",
+		    format_text(&k->arena, text, 300));
 }
 
 static void *
