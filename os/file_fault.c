@@ -123,76 +123,12 @@ faulty_write(int fd, uint64_t at, const void *p, size_t n)
 }
 
 static enum err
-faulty_sync(int fd)
-{
-	enum err e = file_fault_due(FILE_CALL_SYNC, NULL);
-
-	return e == OK ? file_real.sync(fd) : e;
-}
-
-static enum err
-faulty_size(int fd, uint64_t *size)
-{
-	enum err e = file_fault_due(FILE_CALL_SIZE, NULL);
-
-	return e == OK ? file_real.size(fd, size) : e;
-}
-
-static enum err
-faulty_cut(int fd, uint64_t size)
-{
-	enum err e = file_fault_due(FILE_CALL_CUT, NULL);
-
-	return e == OK ? file_real.cut(fd, size) : e;
-}
-
-static enum err
 faulty_allocate(int fd, uint64_t size)
 {
 	enum err e = file_fault_due(FILE_CALL_ALLOCATE, NULL);
 	enum err real = file_real.allocate(fd, e == OK ? size : size / 2);
 
 	return e == OK ? real : e;
-}
-
-static enum err
-faulty_rename_new(const char *from, const char *to)
-{
-	enum err e = file_fault_due(FILE_CALL_RENAME, NULL);
-
-	return e == OK ? file_real.rename_new(from, to) : e;
-}
-
-static enum err
-faulty_replace(const char *from, const char *to)
-{
-	enum err e = file_fault_due(FILE_CALL_RENAME, NULL);
-
-	return e == OK ? file_real.replace(from, to) : e;
-}
-
-static enum err
-faulty_remove(const char *path)
-{
-	enum err e = file_fault_due(FILE_CALL_REMOVE, NULL);
-
-	return e == OK ? file_real.remove(path) : e;
-}
-
-static enum err
-faulty_sync_dir(const char *path)
-{
-	enum err e = file_fault_due(FILE_CALL_SYNC_DIR, NULL);
-
-	return e == OK ? file_real.sync_dir(path) : e;
-}
-
-static enum err
-faulty_make_dir(const char *path)
-{
-	enum err e = file_fault_due(FILE_CALL_MAKE_DIR, NULL);
-
-	return e == OK ? file_real.make_dir(path) : e;
 }
 
 static enum err
@@ -204,13 +140,26 @@ faulty_list(const char *path, struct arena *a, struct str **names, size_t *n)
 	return e == OK ? file_real.list(path, a, names, n) : e;
 }
 
-static enum err
-faulty_free_bytes(const char *path, uint64_t *bytes)
-{
-	enum err e = file_fault_due(FILE_CALL_FREE_BYTES, NULL);
+/* A call that does nothing when it is planned to fail. */
+#define FAULTY(name, call, parameters, arguments)                            \
+	static enum err                                                       \
+	faulty_##name parameters                                              \
+	{                                                                     \
+		enum err e = file_fault_due(FILE_CALL_##call, NULL);           \
+									      \
+		return e == OK ? file_real.name arguments : e;                \
+	}
 
-	return e == OK ? file_real.free_bytes(path, bytes) : e;
-}
+FAULTY(sync, SYNC, (int fd), (fd))
+FAULTY(size, SIZE, (int fd, uint64_t *size), (fd, size))
+FAULTY(cut, CUT, (int fd, uint64_t size), (fd, size))
+FAULTY(rename_new, RENAME, (const char *from, const char *to), (from, to))
+FAULTY(replace, RENAME, (const char *from, const char *to), (from, to))
+FAULTY(remove, REMOVE, (const char *path), (path))
+FAULTY(sync_dir, SYNC_DIR, (const char *path), (path))
+FAULTY(make_dir, MAKE_DIR, (const char *path), (path))
+FAULTY(free_bytes, FREE_BYTES, (const char *path, uint64_t *bytes),
+    (path, bytes))
 
 const struct file_table file_faulty = {
 	faulty_open, faulty_close, faulty_read, faulty_write, faulty_sync,
