@@ -94,8 +94,6 @@ take_strip(struct parse *x, const struct policy_field *f, yyjson_val *list)
 	size_t i, n;
 	yyjson_val *v;
 
-	if (yyjson_is_null(list))
-		return OK;
 	if (!yyjson_is_arr(list))
 		return why(x->w, ERR_INPUT, "%s: expected a list", f->name);
 	if (yyjson_arr_size(list) > POLICY_STRIP_MAX)
@@ -173,8 +171,6 @@ take_headers(struct parse *x, const struct policy_field *f, yyjson_val *map)
 	size_t i, n;
 	yyjson_val *name, *v;
 
-	if (yyjson_is_null(map))
-		return OK;
 	if (!yyjson_is_obj(map))
 		return why(x->w, ERR_INPUT, "%s: expected an object", f->name);
 	if (yyjson_obj_size(map) > POLICY_HEADERS_MAX)
@@ -191,10 +187,14 @@ take_headers(struct parse *x, const struct policy_field *f, yyjson_val *map)
 	return OK;
 }
 
-/* A rule as both lists have it: pattern, and the other keys by position. */
+/* A rule as both lists have it: its pattern, and the other keys. */
 struct rule_shape {
 	const char *list;
-	const char *keys[3];
+	const char *keys[3];         /* "pattern" first */
+	size_t bytes;                /* of a rule, which begins with it */
+	/* Read the values of the other keys into a rule. */
+	enum err (*effect)(size_t at, yyjson_val *const *values, void *rule,
+	    struct why *);
 };
 
 /*
@@ -271,11 +271,12 @@ rules_count(const char *list, yyjson_val *v, size_t *n, struct why *w)
 }
 
 static enum err
-url_rule_effect(size_t at, yyjson_val *action, yyjson_val *amount,
-    struct policy_url_rule *out, struct why *w)
+url_rule_effect(size_t at, yyjson_val *const *values, void *rule, struct why *w)
 {
+	struct policy_url_rule *out = rule;
 	char place[64];
-	struct str word = yyjson_is_str(action) ? text_of(action) : STR_NONE;
+	struct str word = yyjson_is_str(values[1]) ? text_of(values[1]) :
+	    STR_NONE;
 
 	if (str_eq(word, STR("add")))
 		out->action = POLICY_ADD;
@@ -285,70 +286,56 @@ url_rule_effect(size_t at, yyjson_val *action, yyjson_val *amount,
 		return why(w, ERR_INPUT, "url_rules[%zu].action: must be "
 		    "\"add\" or \"multiply\"", at);
 	snprintf(place, sizeof(place), "url_rules[%zu].amount", at);
-	if (is_absent(amount))
+	if (is_absent(values[2]))
 		return why(w, ERR_INPUT, "%s: missing", place);
-	enum err e = lenient_number(place, amount, &out->amount, w);
+	enum err e = lenient_number(place, values[2], &out->amount, w);
 	out->amount += 0.0;
 	return e;
 }
 
 static enum err
-take_url_rules(struct parse *x, const struct policy_field *f, yyjson_val *list)
+mime_rule_effect(size_t at, yyjson_val *const *values, void *rule,
+    struct why *w)
 {
-	static const struct rule_shape shape = { "url_rules",
-		{ "pattern", "action", "amount" } };
-	size_t at, n = 0;
-	yyjson_val *v;
-
-	if (yyjson_is_null(list))
-		return OK;
-	enum err e = rules_count(f->name, list, &n, x->w);
-	if (e != OK)
-		return e;
-	struct policy_url_rule *rules = ARENA_ARRAY(&x->p->memory,
-	    struct policy_url_rule, n);
-	yyjson_arr_foreach(list, at, n, v) {
-		yyjson_val *values[3] = { NULL };
-		if ((e = rule_values(&shape, at, v, values, x->w)) != OK ||
-		    (e = rule_pattern(x, f->name, at, n, values[0],
-		    &rules[at].pattern)) != OK ||
-		    (e = url_rule_effect(at, values[1], values[2], &rules[at],
-		    x->w)) != OK)
-			return e;
-	}
-	x->p->url_rules = rules;
-	x->p->url_rules_n = n;
+	if (!yyjson_is_bool(values[1]))
+		return why(w, ERR_INPUT, "mime_rules[%zu].keep: expected true "
+		    "or false", at);
+	((struct policy_mime_rule *)rule)->keep = yyjson_get_bool(values[1]);
 	return OK;
 }
 
+static const struct rule_shape url_rule_shape = { "url_rules",
+	{ "pattern", "action", "amount" }, sizeof(struct policy_url_rule),
+	url_rule_effect };
+static const struct rule_shape mime_rule_shape = { "mime_rules",
+	{ "pattern", "keep", NULL }, sizeof(struct policy_mime_rule),
+	mime_rule_effect };
+_Static_assert(offsetof(struct policy_url_rule, pattern) == 0 &&
+    offsetof(struct policy_mime_rule, pattern) == 0, "take_rules()");
+
+/* `rules_out` is where the policy points to its rules of this shape. */
 static enum err
-take_mime_rules(struct parse *x, const struct policy_field *f, yyjson_val *list)
+take_rules(struct parse *x, const struct rule_shape *shape, yyjson_val *list,
+    void *rules_out, size_t *n_out)
 {
-	static const struct rule_shape shape = { "mime_rules",
-		{ "pattern", "keep", NULL } };
 	size_t at, n = 0;
 	yyjson_val *v;
 
-	if (yyjson_is_null(list))
-		return OK;
-	enum err e = rules_count(f->name, list, &n, x->w);
+	enum err e = rules_count(shape->list, list, &n, x->w);
 	if (e != OK)
 		return e;
-	struct policy_mime_rule *rules = ARENA_ARRAY(&x->p->memory,
-	    struct policy_mime_rule, n);
+	char *rules = arena_take_array(&x->p->memory, n, shape->bytes);
 	yyjson_arr_foreach(list, at, n, v) {
 		yyjson_val *values[3] = { NULL };
-		if ((e = rule_values(&shape, at, v, values, x->w)) != OK ||
-		    (e = rule_pattern(x, f->name, at, n, values[0],
-		    &rules[at].pattern)) != OK)
+		void *rule = rules + at * shape->bytes;
+		if ((e = rule_values(shape, at, v, values, x->w)) != OK ||
+		    (e = rule_pattern(x, shape->list, at, n, values[0],
+		    rule)) != OK ||
+		    (e = shape->effect(at, values, rule, x->w)) != OK)
 			return e;
-		if (!yyjson_is_bool(values[1]))
-			return why(x->w, ERR_INPUT, "mime_rules[%zu].keep: "
-			    "expected true or false", at);
-		rules[at].keep = yyjson_get_bool(values[1]);
 	}
-	x->p->mime_rules = rules;
-	x->p->mime_rules_n = n;
+	memcpy(rules_out, &rules, sizeof(rules));
+	*n_out = n;
 	return OK;
 }
 
@@ -361,6 +348,8 @@ take_field(struct parse *x, const struct policy_field *f, yyjson_val *v)
 	if (x->seen[i])
 		return why(x->w, ERR_INPUT, "%s: stands twice", f->name);
 	x->seen[i] = true;
+	if (yyjson_is_null(v) && !f->nullable)
+		return OK;
 	switch (f->kind) {
 	case POLICY_NUMBER:
 	case POLICY_INTEGER:
@@ -375,9 +364,11 @@ take_field(struct parse *x, const struct policy_field *f, yyjson_val *v)
 	case POLICY_HEADERS:
 		return take_headers(x, f, v);
 	case POLICY_URL_RULES:
-		return take_url_rules(x, f, v);
+		return take_rules(x, &url_rule_shape, v, &x->p->url_rules,
+		    &x->p->url_rules_n);
 	case POLICY_MIME_RULES:
-		return take_mime_rules(x, f, v);
+		return take_rules(x, &mime_rule_shape, v, &x->p->mime_rules,
+		    &x->p->mime_rules_n);
 	}
 	return OK;
 }
