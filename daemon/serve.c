@@ -11,6 +11,7 @@
  * HTTP port answers its `early` routes (server/web.h), and the urlfrontier door
  * holds its calls.  Which doors there are: doors/doors.txt.
  */
+#include "base/metric.h"
 #include "cli/ask.h"
 #include "cli/engines.h"
 #include "cli/figures.h"
@@ -19,7 +20,6 @@
 #include "daemon/boot.h"
 #include "daemon/metrics.h"
 #include "daemon/reload.h"
-#include "daemon/routes.h"
 #include "engine/catalog/crawl_registry.h"
 #include "engine/control/control.h"
 #include "os/clock.h"
@@ -28,6 +28,7 @@
 #include "server/json_writer.h"
 
 #define LOOK_MS 1000
+#define JSON_TYPE "application/json"
 #define REQUESTS_CONNECTIONS 240   /* beside the WebSockets' */
 /* A choice of realtime.token. */
 #define TOKEN_REQUIRED 1
@@ -60,7 +61,7 @@ struct daemon {
 	struct token_set *tokens;
 	char key[TOKEN_TEXT_BYTES + 1];  /* the operator's, in serve.json */
 	struct door_host doors;
-	struct served served;
+	enum engine_health health;
 	struct opening opening;
 	struct web_route figures_route;
 	char http_address[80];         /* "" while it is closed */
@@ -91,7 +92,7 @@ health_changed(void *arg, enum engine_health h, const char *text)
 	struct daemon *s = arg;
 	struct log_text quoted;
 
-	s->served.health = h;
+	s->health = h;
 	if (h == ENGINE_FINE)
 		log_info("ledger.health", "state=fine");
 	else
@@ -136,10 +137,8 @@ look(struct timer *t)
 
 /* Describes the step of the start; false once everything is served. */
 static bool
-put_loading(void *arg, struct buf *b)
+put_loading(const struct daemon *s, struct buf *b)
 {
-	const struct daemon *s = arg;
-
 	if (!s->stopping)
 		return opening_put(&s->opening, b);
 	buf_put_text(b, "stopping");
@@ -232,16 +231,18 @@ put_doors(const struct daemon *s, struct buf *b)
 }
 
 static void
-put_status(void *arg, struct buf *b)
+get_status(struct web_request *r)
 {
-	struct daemon *s = arg;
+	struct daemon *s = web_arg(r);
 	const struct fetcher_view *f = &s->look.loops;
+	FREED(buf_free) struct buf text = BUF_INIT;
+	struct buf *b = &text;
 
 	buf_put_char(b, '{');
 	json_str(b, "version", STR(ARGIOPE_VERSION));
 	json_u64(b, "pid", (uint64_t)system_pid());
 	json_str(b, "data_dir", str_of(s->cli->data_dir));
-	json_str(b, "health", str_of(report_health_name(s->served.health)));
+	json_str(b, "health", str_of(report_health_name(s->health)));
 	buf_put_text(b, s->started ? ",\"ready\":true" : ",\"ready\":false");
 	put_why(s, b);
 	json_u64(b, "in_flight", f->in_flight);
@@ -256,6 +257,78 @@ put_status(void *arg, struct buf *b)
 	buf_put_text(b, "]");
 	put_doors(s, b);
 	buf_put_text(b, "}\n");
+	web_answer(r, 200, JSON_TYPE, buf_str(b));
+}
+
+/* --- what else the port answers ----------------------------------------- */
+
+static void
+get_metrics(struct web_request *r)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	metric_write(&b);
+	web_answer(r, 200, METRIC_CONTENT_TYPE, buf_str(&b));
+}
+
+static void
+answer_state(struct web_request *r, bool fine, struct str state)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	json_object(&b, NULL);
+	json_str(&b, "state", state);
+	buf_put_text(&b, "}\n");
+	web_answer(r, fine ? 200 : 503, JSON_TYPE, buf_str(&b));
+}
+
+static void
+get_health(struct web_request *r)
+{
+	const struct daemon *s = web_arg(r);
+
+	answer_state(r, s->health == ENGINE_FINE,
+	    str_of(report_health_name(s->health)));
+}
+
+/* Whether requests of all kinds are answered, for load balancers. */
+static void
+get_ready(struct web_request *r)
+{
+	const struct daemon *s = web_arg(r);
+	FREED(buf_free) struct buf text = BUF_INIT;
+	bool ready = !put_loading(s, &text) && s->health == ENGINE_FINE;
+
+	if (text.n == 0)
+		buf_put_text(&text, ready ? "ready" :
+		    report_health_name(s->health));
+	if (!ready)
+		web_add_field(r, "retry-after", "1");
+	answer_state(r, ready, buf_str(&text));
+}
+
+#define ROUTE(path, handle, help, open)                                      \
+	{ "GET", path, WEB_EXACT, handle, s, help, open, TOKEN_DOOR_CONSOLE, \
+	    TOKEN_READ, .early = true }
+#define METRICS_ROUTE ROUTE("/metrics", get_metrics,                         \
+	"figures for Prometheus", WEB_TO_NOBODY)
+
+/* The daemon's own and the doors'.  Memory: the cli's. */
+static const struct web_route *
+all_routes(struct daemon *s, struct web_options *o, size_t *n)
+{
+	const struct web_route own[] = {
+		ROUTE("/healthz", get_health, "200 while writes succeed, else "
+		    "503", WEB_TO_ALL),
+		ROUTE("/readyz", get_ready, "200 once everything is served, "
+		    "else 503 and what the start is doing", WEB_TO_ALL),
+		METRICS_ROUTE,
+		ROUTE("/status", get_status, "the crawls and what the engine "
+		    "is doing, as JSON", WEB_TO_NOBODY),
+	};
+
+	*n = ARRAY_LEN(own);
+	return doors_routes(&s->doors, own, n, o, &s->cli->arena);
 }
 
 /* --- starting ----------------------------------------------------------- */
@@ -308,10 +381,8 @@ open_port(struct daemon *s, struct why *w)
 	set_port(&s->cli->conf, &o, &limits);
 	const char *host = arena_copy(&s->cli->arena, at.host).p;
 	o.address = str_eq(at.host, STR("localhost")) ? "127.0.0.1" : host;
-	struct web_route own[SERVE_ROUTES_MAX];
-	size_t n = serve_routes(&s->served, own);
-	const struct web_route *routes = doors_routes(&s->doors, own, &n, &o,
-	    &s->cli->arena);
+	size_t n;
+	const struct web_route *routes = all_routes(s, &o, &n);
 	enum err e = web_open(&o, routes, n, &s->web, w);
 	if (e == OK)
 		e = ask_write(s->cli->data_dir, o.address, web_port(s->web),
@@ -341,7 +412,7 @@ open_figures(struct daemon *s, struct why *w)
 
 	if (o.port == 0)
 		return OK;
-	serve_figures_route(&s->figures_route);
+	s->figures_route = (struct web_route)METRICS_ROUTE;
 	enum err e = web_open(&o, &s->figures_route, 1, &s->figures_web, w);
 	if (e == OK)
 		web_tokens(s->figures_web, s->tokens, false);
@@ -535,9 +606,6 @@ serve_run(struct cli *c, struct why *w)
 	if (e == OK) {
 		log_keep();
 		s.home = loop_new("home");
-		s.served.status = put_status;
-		s.served.loading = put_loading;
-		s.served.arg = &s;
 		/* Before any thread starts. */
 		loop_on_signal(s.home, got_signal, &s);
 		e = serve(&s, w);
