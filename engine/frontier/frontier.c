@@ -153,12 +153,11 @@ static enum err
 quarantine(struct frontier *f, struct why *w)
 {
 	enum err e = OK;
-	size_t at = 0;
 	char prefix[32];
-	const struct crawl *c;
 
-	while (e == OK && (c = map_next(&f->crawls, &at)) != NULL) {
-		if (crawl_state_is_ended(c->view.state) || c->warc_dir.n == 0)
+	MAP_EACH(c, &f->crawls, const struct crawl) {
+		if (e != OK || crawl_state_is_ended(c->view.state) ||
+		    c->warc_dir.n == 0)
 			continue;
 		crawl_prefix(c, prefix, sizeof(prefix));
 		e = ledger_quarantine(f->ledger, c->warc_dir.p, NULL,

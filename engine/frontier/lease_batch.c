@@ -56,7 +56,6 @@ void
 lease_batch_add(struct lease_batch *b, uint64_t hash, uint32_t date,
     uint32_t created)
 {
-	struct lease_service *o = b->queue->crawl->frontier->leases;
 	struct lease_out *l = mem_new(sizeof(*l));
 
 	l->batch = b;
@@ -65,7 +64,7 @@ lease_batch_add(struct lease_batch *b, uint64_t hash, uint32_t date,
 	l->created = created;
 	list_put(&b->leases, &l->node);
 	b->n++;
-	map_put_id(&o->leases, hash, l);
+	map_put_id(&b->queue->crawl->frontier->leases->leases, hash, l);
 	count(b->queue, 1);
 }
 

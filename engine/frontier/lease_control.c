@@ -322,13 +322,12 @@ static void
 bury(struct mail *m)
 {
 	struct lease_service *o = CONTAINER(m, struct lease_service, bury);
-	struct frontier *f = o->frontier;
 
 	bury_some(LIST_ITEM(o->dying.next, struct lease_crawl, dying_node),
 	    BURY_PART);
 	o->burying = !list_empty(&o->dying);
 	if (o->burying)
-		loop_post(f->loop, m);
+		loop_post(o->frontier->loop, m);
 }
 
 static void

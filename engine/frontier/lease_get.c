@@ -259,10 +259,8 @@ static void
 settle_cursor(struct lease_get *g, struct lease_pick *p,
     struct lease_queue *q, size_t at)
 {
-	struct frontier *f = g->call.frontier;
-
 	q->stale = false;
-	while (at < p->met_n && !still_waits(f, &p->met[at]))
+	while (at < p->met_n && !still_waits(g->call.frontier, &p->met[at]))
 		at++;
 	if (at < p->met_n) {
 		turn_cursor(q, p->met[at].date, p->met[at].url);
@@ -397,7 +395,6 @@ static void round_begin(struct lease_get *);
 static void
 let_go(struct lease_get *g)
 {
-	const struct lease_service *o = g->call.frontier->leases;
 	size_t kept = 0;
 
 	for (size_t k = 0; k < g->picks_n; k++) {
@@ -410,7 +407,7 @@ let_go(struct lease_get *g)
 			continue;
 		}
 		if (q != NULL && p->served)
-			q->served = o->now_ns;
+			q->served = g->call.frontier->leases->now_ns;
 		put_back(g, p);
 	}
 	g->picks_n = kept;

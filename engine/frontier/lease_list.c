@@ -352,13 +352,11 @@ walk_queues(struct ledger_query *q, struct index *x)
 static bool
 shown(const struct lease_list *l, const struct lease_queue *q)
 {
-	const struct lease_service *o = l->call.frontier->leases;
-
 	if (q == NULL || q->unseen)
 		return false;
 	uint64_t block_s = lease_rare(q)->block_s;
 	return l->include_inactive || (q->active > 0 &&
-	    (block_s == 0 || block_s < o->now_s));
+	    (block_s == 0 || block_s < l->call.frontier->leases->now_s));
 }
 
 static void
@@ -508,7 +506,6 @@ static void
 run_list(struct lease_call *c)
 {
 	struct lease_list *l = CONTAINER(c, struct lease_list, call);
-	struct lease_service *o = c->frontier->leases;
 
 	arena_free(&l->arena);
 	l->n = 0;
@@ -516,7 +513,7 @@ run_list(struct lease_call *c)
 	if (l->stop || lease_is_cancelled(c)) {
 		/* The caller may free the call as soon as it is answered. */
 		lease_list_end(l);
-		lease_scan_next(o);
+		lease_scan_next(c->frontier->leases);
 	} else if (l->kind == LEASE_LIST_CRAWLS) {
 		list_crawls(l);
 	} else if (!l->ours) {
@@ -578,7 +575,6 @@ run_status(struct lease_call *c)
 {
 	struct lease_status_of *s = CONTAINER(c, struct lease_status_of, call);
 	struct frontier *f = c->frontier;
-	struct lease_service *o = f->leases;
 	struct str name = s->key.n != 0 ? s->key : lease_key(s->url);
 	struct lease_crawl *crawl = lease_find_crawl(f, s->crawl);
 	struct lease_queue *q = name.n == 0 ? NULL :
@@ -595,7 +591,7 @@ run_status(struct lease_call *c)
 		return;
 	}
 	/* The index does not have it yet, or not as it is now. */
-	if (map_get_id(&o->fresh, hash) != NULL &&
+	if (map_get_id(&f->leases->fresh, hash) != NULL &&
 	    ledger_health(f->ledger) != LEDGER_FAILED) {
 		lease_promise(f, &c->promise, status_kept);
 		return;

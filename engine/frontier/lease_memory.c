@@ -155,7 +155,6 @@ lease_queue_key(const struct lease_queue *q)
 static void
 names_sweep(struct lease_crawl *c)
 {
-	const struct lease_service *o = c->frontier->leases;
 	struct arena names = ARENA_INIT;
 	uint32_t slot;
 
@@ -163,7 +162,7 @@ names_sweep(struct lease_crawl *c)
 	    c->names_gone < c->names.total / 2)
 		return;
 	for (size_t at = 0; lease_set_next(&c->keys, &at, &slot);) {
-		struct lease_queue *q = lease_at(o, slot);
+		struct lease_queue *q = lease_at(c->frontier->leases, slot);
 		q->name = name_put(&names, lease_queue_key(q));
 	}
 	arena_free(&c->names);

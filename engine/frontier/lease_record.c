@@ -109,7 +109,6 @@ control_from(struct frontier *f, struct str note)
 static struct lease_crawl *
 crawl_from(struct frontier *f, struct str bytes, uint32_t id)
 {
-	struct lease_service *o = f->leases;
 	struct reader in = reader_of(bytes);
 	uint32_t next = read_be32(&in);
 	struct str name = read_field(&in);
@@ -120,7 +119,7 @@ crawl_from(struct frontier *f, struct str bytes, uint32_t id)
 	if (c == NULL)
 		c = lease_new_crawl(f, id, name);
 	/* One that was deleted may have had the name meanwhile. */
-	map_put(&o->crawls, c->name, c);
+	map_put(&f->leases->crawls, c->name, c);
 	c->next_queue = MAX(c->next_queue, next);
 	if (!f->loading)
 		lease_keep_crawl(c);
