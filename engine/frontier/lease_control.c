@@ -147,11 +147,11 @@ struct sweep {
 };
 
 static void
-sweep_free(struct sweep **sp)
+sweep_free(struct sweep *s)
 {
-	list_take(&(*sp)->node);
-	buf_free(&(*sp)->scan.from);
-	mem_free(sp);
+	list_take(&s->node);
+	buf_free(&s->scan.from);
+	mem_free(&s);
 }
 
 static enum url_scan_next
@@ -205,7 +205,7 @@ swept(struct ledger_query *query)
 		return;
 	}
 	delete_urls(s);
-	sweep_free(&s);
+	sweep_free(s);
 }
 
 static void
@@ -214,7 +214,7 @@ sweep_kept(struct promise *p, enum err e)
 	struct sweep *s = CONTAINER(p, struct sweep, promise);
 
 	if (e != OK) {
-		sweep_free(&s);
+		sweep_free(s);
 		return;
 	}
 	ledger_read(s->frontier->ledger, &s->query, s->frontier->loop,
@@ -237,11 +237,9 @@ sweep(struct frontier *f, uint32_t crawl, uint32_t queue)
 void
 lease_free_sweeps(struct frontier *f)
 {
-	while (!list_empty(&f->leases->sweeps)) {
-		struct sweep *s = LIST_ITEM(f->leases->sweeps.next,
-		    struct sweep, node);
-		sweep_free(&s);
-	}
+	while (!list_empty(&f->leases->sweeps))
+		sweep_free(LIST_ITEM(f->leases->sweeps.next, struct sweep,
+		    node));
 }
 
 /* --- deleting ------------------------------------------------------------- */

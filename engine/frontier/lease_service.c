@@ -127,11 +127,11 @@ struct lease_group {
 };
 
 static void
-group_free(struct lease_group **gp)
+group_free(struct lease_group *g)
 {
-	list_take(&(*gp)->node);
-	arena_free(&(*gp)->memory);
-	mem_free(gp);
+	list_take(&g->node);
+	arena_free(&g->memory);
+	mem_free(&g);
 }
 
 /* What it put can be read from the index by whoever asks from now on. */
@@ -150,7 +150,7 @@ group_kept(struct promise *p, enum err e)
 			map_take_id(&o->fresh, n->hash);
 	if (o->fresh.n == 0 && o->fresh.cap > FRESH_KEPT)
 		map_free(&o->fresh);
-	group_free(&g);
+	group_free(g);
 }
 
 static struct lease_group *
@@ -203,11 +203,9 @@ lease_free_groups(struct frontier *f)
 {
 	struct lease_service *o = f->leases;
 
-	while (!list_empty(&o->groups)) {
-		struct lease_group *g = LIST_ITEM(o->groups.next,
-		    struct lease_group, node);
-		group_free(&g);
-	}
+	while (!list_empty(&o->groups))
+		group_free(LIST_ITEM(o->groups.next, struct lease_group,
+		    node));
 }
 
 /* --- time ----------------------------------------------------------------- */
