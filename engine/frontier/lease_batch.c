@@ -58,10 +58,8 @@ lease_batch_add(struct lease_batch *b, uint64_t hash, uint32_t date,
 {
 	struct lease_out *l = mem_new(sizeof(*l));
 
-	l->batch = b;
-	l->hash = hash;
-	l->date = date;
-	l->created = created;
+	*l = (struct lease_out){ .batch = b, .hash = hash, .date = date,
+	    .created = created };
 	list_put(&b->leases, &l->node);
 	b->n++;
 	map_put_id(&b->queue->crawl->frontier->leases->leases, hash, l);

@@ -31,10 +31,8 @@ lease_new_crawl(struct frontier *f, uint32_t id, struct str name)
 
 	if (name.n != 0)
 		memcpy(text, name.p, name.n);
-	c->frontier = f;
-	c->id = id;
-	c->name = (struct str){ text, name.n };
-	c->next_queue = 1;
+	*c = (struct lease_crawl){ .frontier = f, .id = id, .next_queue = 1,
+	    .name = { text, name.n } };
 	list_init(&c->changed_node);
 	list_init(&c->dying_node);
 	map_put(&o->crawls, c->name, c);

@@ -156,10 +156,8 @@ add_pick(struct lease_get *g, struct lease_queue *q)
 {
 	struct lease_pick *p = &g->picks[g->picks_n++];
 
-	memset(p, 0, sizeof(*p));
-	p->crawl = q->crawl->id;
-	p->queue = q->id;
-	p->slot = q->slot;
+	*p = (struct lease_pick){ .crawl = q->crawl->id, .queue = q->id,
+	    .slot = q->slot };
 	q->serving = true;
 	q->walk_rewind = turn_put_lately(q) ? q->put_due : DATE_NEVER;
 	url_key(p->crawl, p->queue, MAX(q->cursor_date, 1u),
@@ -218,29 +216,19 @@ static void
 add_url(struct lease_get *g, struct lease_pick *p,
     const struct lease_queue *q, const struct met *m)
 {
-	struct lease_url *u;
-
-	if (g->n == g->urls_cap) {
-		const struct lease_url *old = g->urls;
-		g->urls_cap = MAX(64, 2 * g->urls_cap);
-		g->urls = ARENA_ARRAY(&g->arena, struct lease_url, g->urls_cap);
-		if (g->n > 0)
-			memcpy(g->urls, old, g->n * sizeof(*old));
-	}
+	g->urls = arena_grow(&g->arena, g->urls, g->n, &g->urls_cap, 64,
+	    sizeof(*g->urls));
 	if (p->crawl_copy.p == NULL) {
 		p->crawl_copy = arena_copy(&g->arena, q->crawl->name);
 		p->key_copy = arena_copy(&g->arena, lease_queue_key(q));
 	}
-	u = &g->urls[g->n++];
-	u->crawl = p->crawl_copy;
-	u->key = p->key_copy;
-	u->url = arena_copy(&g->arena, m->url);
-	u->metadata = arena_copy(&g->arena, m->metadata);
-	u->crawl_id = p->crawl;
-	u->queue_id = p->queue;
-	u->hash = m->hash;
-	u->leased_us = lease_steady_us(g->call.frontier->leases);
-	g->bytes += m->url.n + m->metadata.n + sizeof(*u);
+	g->urls[g->n++] = (struct lease_url){
+		.crawl = p->crawl_copy, .key = p->key_copy,
+		.url = arena_copy(&g->arena, m->url),
+		.metadata = arena_copy(&g->arena, m->metadata),
+		.crawl_id = p->crawl, .queue_id = p->queue, .hash = m->hash,
+		.leased_us = lease_steady_us(g->call.frontier->leases) };
+	g->bytes += m->url.n + m->metadata.n + sizeof(*g->urls);
 }
 
 /* As the walk saw it, it still waits. */

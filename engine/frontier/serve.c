@@ -59,15 +59,12 @@ walk(struct ledger_query *query, struct index *x)
 			    "index is damaged");
 			break;
 		}
-		struct lease *l = &s->leases[s->n++];
-		l->url = arena_copy(&s->arena, (struct str){ in.p, in.n });
-		l->hash = frontier_hash(s->crawl, l->url);
-		l->rank = rank;
-		l->cost = v.cost;
-		l->depth = v.depth;
-		l->flags = v.flags;
-		l->queue = s->queue;
-		l->via_seq = v.seq;
+		struct str url = { in.p, in.n };
+		s->leases[s->n++] = (struct lease){
+			.url = arena_copy(&s->arena, url),
+			.hash = frontier_hash(s->crawl, url), .rank = rank,
+			.cost = v.cost, .depth = v.depth, .flags = v.flags,
+			.queue = s->queue, .via_seq = v.seq };
 	}
 	if (index_iter_error(i, &s->result) != OK)
 		s->n = 0;
