@@ -17,12 +17,13 @@
 #include "engine/archive/archive.h"
 #include "engine/catalog/crawl_registry.h"
 #include "engine/catalog/read_task.h"
-#include "engine/frontier/url_state.h"
+#include "engine/frontier/query.h"
+#include "engine/frontier/url_query.h"
 #include "engine/policy/policy.h"
-#include "os/request.h"
 
 struct catalog;
-struct frontier;
+struct fetcher_crawl;
+struct fetcher_host;
 
 /* -- The log: numbered 1, 2, 3... per crawl; the newest are kept. -- */
 
@@ -82,6 +83,12 @@ struct queue_query {
 	struct why why;              /* ABSENT */
 	void (*done)(struct queue_query *);
 	void *arg;
+	/* The catalog's. */
+	struct request request;
+	struct catalog *catalog;
+	struct frontier_queues_query queues;
+	struct fetcher_host *asked;  /* those of the queues */
+	struct fetcher_crawl *loops;
 };
 void catalog_queue(struct catalog *, struct queue_query *);
 
@@ -158,6 +165,13 @@ struct url_query {
 	struct why why;              /* ABSENT, INPUT: url: ... */
 	void (*done)(struct url_query *);
 	void *arg;
+	/* The catalog's. */
+	struct request request;
+	struct catalog *catalog;
+	struct crawl_spec spec;
+	struct frontier_url_query found;
+	struct fetcher_host *asked;
+	struct fetcher_crawl *loops;
 };
 void catalog_url(struct catalog *, struct url_query *);
 

@@ -4,7 +4,6 @@
  */
 #include "engine/catalog/core.h"
 #include "engine/catalog/diagnostics.h"
-#include "engine/frontier/query.h"
 
 #define ASK_MAX ((size_t)1000)
 
@@ -15,15 +14,6 @@
 	    "hosts, and URLs in their windows", .each = read_loop)           \
 	X(GIVE_ALL, AT_MAIN, give_all, "counts, a sentence, hosts and URLs")
 enum { QUEUE_STEPS(REQUEST_ENUM) };
-
-struct queue_request {
-	struct request request;
-	struct catalog *catalog;
-	struct queue_query *ask;
-	struct frontier_queues_query queues;
-	struct fetcher_host *hosts;  /* those of the queues */
-	struct fetcher_crawl *loops;
-};
 
 /* --- figures and the sentence ------------------------------------------- */
 
@@ -53,18 +43,17 @@ sum_up(struct why_facts *f, const struct fetcher_crawl *v)
 }
 
 static void
-give_figures(struct queue_request *g)
+give_figures(struct queue_query *q)
 {
-	struct queue_query *q = g->ask;
-	const struct frontier_queues_query *l = &g->queues;
+	const struct frontier_queues_query *l = &q->queues;
 	struct why_facts f = { .view = &l->view,
 		.health = l->health,
 		.waiting_for_slot = l->waiting_for_slot,
 		.starved = l->tickets == 0,
 		.next_s = -1, .next_host = "", .robots_host = "" };
 
-	for (size_t i = 0; i < g->catalog->options.fetchers_n; i++)
-		sum_up(&f, &g->loops[i]);
+	for (size_t i = 0; i < q->catalog->options.fetchers_n; i++)
+		sum_up(&f, &q->loops[i]);
 	f.here &= l->loaded;
 	q->queued = l->view.counts.queued;
 	q->in_flight = f.in_flight;
@@ -82,14 +71,13 @@ give_figures(struct queue_request *g)
 }
 
 static void
-give_hosts(struct queue_request *g)
+give_hosts(struct queue_query *q)
 {
-	struct queue_query *q = g->ask;
 
-	q->hosts_n = MIN(q->hosts_max, g->queues.n);
+	q->hosts_n = MIN(q->hosts_max, q->queues.n);
 	q->hosts = ARENA_ARRAY(&q->arena, struct host_view, q->hosts_n + 1);
 	for (size_t i = 0; i < q->hosts_n; i++)
-		host_view_of(&g->hosts[i], g->queues.queues[i].queued,
+		host_view_of(&q->asked[i], q->queues.queues[i].queued,
 		    &q->arena, &q->hosts[i]);
 }
 
@@ -151,10 +139,10 @@ sooner_first(const void *a, const void *b)
 
 /* First what the loops have, then what follows in the queues. */
 static void
-time_urls(struct queue_request *g, struct timing *t)
+time_urls(struct queue_query *q, struct timing *t)
 {
-	for (size_t i = 0; i < g->catalog->options.fetchers_n; i++) {
-		const struct fetcher_crawl *v = &g->loops[i];
+	for (size_t i = 0; i < q->catalog->options.fetchers_n; i++) {
+		const struct fetcher_crawl *v = &q->loops[i];
 		for (size_t k = 0; k < v->busy_n; k++)
 			map_put_id(&t->taken, v->busy[k], t);
 		for (size_t k = 0; k < v->urls_n; k++) {
@@ -165,10 +153,10 @@ time_urls(struct queue_request *g, struct timing *t)
 			    u->host, u->depth, u->cost });
 		}
 	}
-	for (size_t i = 0; i < g->queues.urls_n; i++) {
-		const struct queried_url *u = &g->queues.urls[i];
-		const struct fetcher_host *h = &g->hosts[u->queue];
-		if (map_get_id(&t->taken, frontier_hash(g->ask->crawl,
+	for (size_t i = 0; i < q->queues.urls_n; i++) {
+		const struct queried_url *u = &q->queues.urls[i];
+		const struct fetcher_host *h = &q->asked[u->queue];
+		if (map_get_id(&t->taken, frontier_hash(q->crawl,
 		    u->url)) != NULL)
 			continue;
 		give_turn(t, turn_of(t, h->host, h->next_s, h->delay_s),
@@ -178,16 +166,15 @@ time_urls(struct queue_request *g, struct timing *t)
 }
 
 static void
-give_urls(struct queue_request *g)
+give_urls(struct queue_query *q)
 {
-	struct queue_query *q = g->ask;
 	struct timing t = { .urls = NULL };
-	size_t n = g->queues.urls_n;
+	size_t n = q->queues.urls_n;
 
-	for (size_t i = 0; i < g->catalog->options.fetchers_n; i++)
-		n += g->loops[i].urls_n;
+	for (size_t i = 0; i < q->catalog->options.fetchers_n; i++)
+		n += q->loops[i].urls_n;
 	t.urls = mem_array(n + 1, sizeof(*t.urls));
-	time_urls(g, &t);
+	time_urls(q, &t);
 	qsort(t.urls, t.n, sizeof(*t.urls), sooner_first);
 	q->urls_n = MIN(t.n, q->urls_max);
 	q->urls = ARENA_ARRAY(&q->arena, struct queued_url, q->urls_n + 1);
@@ -208,59 +195,58 @@ give_urls(struct queue_request *g)
 static void
 queues_read(struct frontier_queues_query *l)
 {
-	struct queue_request *g = CONTAINER(l, struct queue_request, queues);
+	struct queue_query *q = CONTAINER(l, struct queue_query, queues);
 
-	g->ask->why = l->why;
-	request_resume(&g->request, l->why.err == OK ? NAME_HOSTS :
+	q->why = l->why;
+	request_resume(&q->request, l->why.err == OK ? NAME_HOSTS :
 	    REQUEST_DONE);
 }
 
 static int
 read_queues(struct request *r)
 {
-	struct queue_request *g = CONTAINER(r, struct queue_request, request);
-	const struct queue_query *q = g->ask;
+	struct queue_query *q = CONTAINER(r, struct queue_query, request);
 
-	g->queues = (struct frontier_queues_query){ .crawl = q->crawl,
+	q->queues = (struct frontier_queues_query){ .crawl = q->crawl,
 		.max = MAX(q->hosts_max,
 		q->urls_max > 0 ? QUERY_URL_QUEUES : 0),
 		.urls_max = q->urls_max, .done = queues_read };
-	frontier_queues_query(g->catalog->options.frontier, &g->queues);
+	frontier_queues_query(q->catalog->options.frontier, &q->queues);
 	return REQUEST_WAIT;
 }
 
 static int
 name_hosts(struct request *r)
 {
-	struct queue_request *g = CONTAINER(r, struct queue_request, request);
-	const struct frontier_queues_query *l = &g->queues;
+	struct queue_query *q = CONTAINER(r, struct queue_query, request);
+	const struct frontier_queues_query *l = &q->queues;
 
-	g->hosts = mem_array(l->n + 1, sizeof(*g->hosts));
+	q->asked = ARENA_ARRAY(&q->arena, struct fetcher_host, l->n + 1);
 	for (size_t i = 0; i < l->n; i++)
-		g->hosts[i] = (struct fetcher_host){
+		q->asked[i] = (struct fetcher_host){
 		    .host = l->queues[i].host, .waits = l->queues[i].waits };
-	g->loops = loop_views_new(g->catalog, g->ask->crawl, g->ask->urls_max,
-	    g->hosts, l->n);
+	q->loops = loop_views_new(q->catalog, q->crawl, q->urls_max,
+	    q->asked, l->n);
 	return READ_LOOPS;
 }
 
 static void
 read_loop(struct request *r, size_t loop)
 {
-	struct queue_request *g = CONTAINER(r, struct queue_request, request);
+	struct queue_query *q = CONTAINER(r, struct queue_query, request);
 
-	fetcher_look_crawl(g->catalog->options.fetchers[loop],
-	    &g->loops[loop]);
+	fetcher_look_crawl(q->catalog->options.fetchers[loop],
+	    &q->loops[loop]);
 }
 
 static int
 give_all(struct request *r)
 {
-	struct queue_request *g = CONTAINER(r, struct queue_request, request);
+	struct queue_query *q = CONTAINER(r, struct queue_query, request);
 
-	give_figures(g);
-	give_hosts(g);
-	give_urls(g);
+	give_figures(q);
+	give_hosts(q);
+	give_urls(q);
 	return REQUEST_DONE;
 }
 
@@ -269,28 +255,20 @@ static const struct request_step steps[] = { QUEUE_STEPS(REQUEST_ROW) };
 static void
 answer(struct request *r)
 {
-	struct queue_request *g = CONTAINER(r, struct queue_request, request);
-	struct queue_query *q = g->ask;
+	struct queue_query *q = CONTAINER(r, struct queue_query, request);
 
-	arena_free(&g->queues.arena);
-	loop_views_free(g->catalog, &g->loops);
-	mem_free(&g->hosts);
-	mem_free(&g);
+	arena_free(&q->queues.arena);
+	loop_views_free(q->catalog, &q->loops);
 	q->done(q);
 }
 
 void
 catalog_queue(struct catalog *c, struct queue_query *q)
 {
-	struct queue_request *g = mem_new(sizeof(*g));
-
 	*q = (struct queue_query){ .crawl = q->crawl,
 	    .hosts_max = MIN(q->hosts_max, ASK_MAX),
 	    .urls_max = MIN(q->urls_max, ASK_MAX), .next_s = -1,
 	    .reason = "there is no such crawl", .done = q->done,
-	    .arg = q->arg };
-	g->catalog = c;
-	g->ask = q;
-	g->request.done = answer;
-	request_start(&g->request, c->options.places, steps, READ_QUEUES);
+	    .arg = q->arg, .catalog = c, .request.done = answer };
+	request_start(&q->request, c->options.places, steps, READ_QUEUES);
 }

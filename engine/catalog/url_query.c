@@ -1,8 +1,6 @@
 /* One URL of a crawl: what became of it, and what would become of it now. */
 #include "engine/catalog/core.h"
 #include "engine/fetcher/fetcher.h"
-#include "engine/frontier/query.h"
-#include "engine/frontier/url_query.h"
 #include "engine/ledger/ledger_places.h"
 
 #define URL_STEPS(X)                                                         \
@@ -14,26 +12,16 @@
 	X(GIVE_TEXTS, AT_MAIN, give_texts, "the sentences")
 enum { URL_STEPS(REQUEST_ENUM) };
 
-struct url_request {
-	struct request request;
-	struct catalog *catalog;
-	struct url_query *ask;
-	struct arena arena;
-	struct crawl_spec spec;
-	struct frontier_url_query found;
-	struct fetcher_crawl *loops;
-	struct fetcher_host host;
-};
-
 /* --- sentences ----------------------------------------------------------- */
 
 /* The policy sees only names; the operator may crawl his own hosts. */
 static void
-permit(struct url_request *g, struct policy_verdict *v)
+permit(struct url_query *q)
 {
-	const struct catalog_options *o = &g->catalog->options;
+	struct policy_verdict *v = &q->verdict;
+	const struct catalog_options *o = &q->catalog->options;
 
-	if (v->take || v->reason != SKIP_BLOCKED || (!g->host.allowed &&
+	if (v->take || v->reason != SKIP_BLOCKED || (!q->asked->allowed &&
 	    !atomic_load(o->settings)->allow_private))
 		return;
 	v->take = true;
@@ -72,14 +60,13 @@ name_reason(struct url_query *q)
 static int
 give_texts(struct request *r)
 {
-	struct url_request *g = CONTAINER(r, struct url_request, request);
-	struct url_query *q = g->ask;
+	struct url_query *q = CONTAINER(r, struct url_query, request);
 
-	q->host_known = g->found.host_known;
+	q->host_known = q->found.host_known;
 	if (q->host_known)
-		host_view_of(&g->host, g->found.queued, &q->arena,
+		host_view_of(q->asked, q->found.queued, &q->arena,
 		    &q->host_view);
-	permit(g, &q->verdict);
+	permit(q);
 	mind_robots(q);
 	name_reason(q);
 	if (!q->verdict.take)
@@ -98,27 +85,26 @@ give_texts(struct request *r)
 static int
 read_spec(struct request *r)
 {
-	struct url_request *g = CONTAINER(r, struct url_request, request);
-	struct why *w = &g->ask->why;
+	struct url_query *q = CONTAINER(r, struct url_query, request);
+	struct why *w = &q->why;
 
-	return look_is_there(request_index(r), g->ask->crawl, w) == OK &&
-	    frontier_spec(g->catalog->options.frontier, g->ask->crawl,
-	    &g->arena, &g->spec, w) == OK ? JUDGE_URL : REQUEST_DONE;
+	return look_is_there(request_index(r), q->crawl, w) == OK &&
+	    frontier_spec(q->catalog->options.frontier, q->crawl,
+	    &q->arena, &q->spec, w) == OK ? JUDGE_URL : REQUEST_DONE;
 }
 
 static int
 judge_url(struct request *r)
 {
-	struct url_request *g = CONTAINER(r, struct url_request, request);
-	struct url_query *q = g->ask;
+	struct url_query *q = CONTAINER(r, struct url_query, request);
 	struct policy_explanation x;
 	FREED(policy_free) struct policy *policy = NULL;
 	struct url u;
 
-	enum err e = policy_parse(g->spec.policy, &policy, &q->why);
+	enum err e = policy_parse(q->spec.policy, &policy, &q->why);
 	if (e == OK)
-		e = catalog_explain(q->url, policy, g->spec.seeds,
-		    g->spec.seeds_n, 1, 1, &q->arena, &x, &q->canonical,
+		e = catalog_explain(q->url, policy, q->spec.seeds,
+		    q->spec.seeds_n, 1, 1, &q->arena, &x, &q->canonical,
 		    &q->why);
 	if (e == OK)
 		e = url_parse(q->canonical, NULL, &q->arena, &u, &q->why);
@@ -127,7 +113,7 @@ judge_url(struct request *r)
 		q->verdict = x.verdict;
 		q->robots.ignored = policy->robots == POLICY_IGNORE;
 		if (!q->robots.ignored)
-			robots_verdict_read(g->catalog, q->canonical,
+			robots_verdict_read(q->catalog, q->canonical,
 			    policy_user_agent(policy), &q->arena, &q->robots);
 	}
 	return e == OK ? FIND_URL : REQUEST_DONE;
@@ -136,8 +122,7 @@ judge_url(struct request *r)
 static void
 url_found(struct frontier_url_query *l)
 {
-	struct url_request *g = CONTAINER(l, struct url_request, found);
-	struct url_query *q = g->ask;
+	struct url_query *q = CONTAINER(l, struct url_query, found);
 
 	q->why = l->why;
 	q->state = l->state;
@@ -145,31 +130,30 @@ url_found(struct frontier_url_query *l)
 	q->number = l->number;
 	q->answer = l->answer;
 	q->answer.file = arena_copy(&q->arena, l->answer.file);
-	request_resume(&g->request, l->why.err == OK ? READ_HOST :
+	request_resume(&q->request, l->why.err == OK ? READ_HOST :
 	    REQUEST_DONE);
 }
 
 static int
 find_url(struct request *r)
 {
-	struct url_request *g = CONTAINER(r, struct url_request, request);
-	struct url_query *q = g->ask;
+	struct url_query *q = CONTAINER(r, struct url_query, request);
 
-	g->host.host = q->host;
-	g->loops = loop_views_new(g->catalog, q->crawl, 0, &g->host, 1);
-	g->found = (struct frontier_url_query){ .crawl = q->crawl,
+	q->asked->host = q->host;
+	q->loops = loop_views_new(q->catalog, q->crawl, 0, q->asked, 1);
+	q->found = (struct frontier_url_query){ .crawl = q->crawl,
 		.url = q->canonical, .host = q->host, .done = url_found };
-	frontier_url_query(g->catalog->options.frontier, &g->found);
+	frontier_url_query(q->catalog->options.frontier, &q->found);
 	return REQUEST_WAIT;
 }
 
 static void
 read_host(struct request *r, size_t loop)
 {
-	struct url_request *g = CONTAINER(r, struct url_request, request);
+	struct url_query *q = CONTAINER(r, struct url_query, request);
 
-	fetcher_look_crawl(g->catalog->options.fetchers[loop],
-	    &g->loops[loop]);
+	fetcher_look_crawl(q->catalog->options.fetchers[loop],
+	    &q->loops[loop]);
 }
 
 static const struct request_step steps[] = { URL_STEPS(REQUEST_ROW) };
@@ -177,27 +161,20 @@ static const struct request_step steps[] = { URL_STEPS(REQUEST_ROW) };
 static void
 answer(struct request *r)
 {
-	struct url_request *g = CONTAINER(r, struct url_request, request);
-	struct url_query *q = g->ask;
+	struct url_query *q = CONTAINER(r, struct url_query, request);
 
-	arena_free(&g->arena);
-	arena_free(&g->found.arena);
-	loop_views_free(g->catalog, &g->loops);
-	mem_free(&g);
+	arena_free(&q->found.arena);
+	loop_views_free(q->catalog, &q->loops);
 	q->done(q);
 }
 
 void
 catalog_url(struct catalog *c, struct url_query *q)
 {
-	struct url_request *g = mem_new(sizeof(*g));
-
 	*q = (struct url_query){ .crawl = q->crawl, .url = q->url,
 	    .state = URL_UNKNOWN, .verdict.rule = -1, .done = q->done,
-	    .arg = q->arg };
+	    .arg = q->arg, .catalog = c, .request.done = answer };
 	q->url = arena_copy(&q->arena, q->url);
-	g->catalog = c;
-	g->ask = q;
-	g->request.done = answer;
-	request_start(&g->request, c->options.places, steps, READ_SPEC);
+	q->asked = ARENA_NEW(&q->arena, struct fetcher_host);
+	request_start(&q->request, c->options.places, steps, READ_SPEC);
 }
