@@ -227,6 +227,10 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
     struct frontier **out, struct why *w)
 {
 	struct frontier *f = mem_new(sizeof(*f));
+	struct list *const lists[] = { &f->dirty_queues, &f->dirty_crawls,
+		&f->changed_queues, &f->changed_crawls, &f->leaving_queues,
+		&f->leaving_crawls, &f->batches, &f->views, &f->changes,
+		&f->deleted, &f->teardowns };
 
 	metric_register(frontier_metrics, ARRAY_LEN(frontier_metrics));
 	metric_set(&frontier_metrics[METRIC_ARCHIVE_BYTES_MAX],
@@ -235,17 +239,8 @@ frontier_open(struct loop *loop, const struct frontier_options *o,
 	f->options = *o;
 	f->data_dir = mem_copy_text(o->data_dir);
 	f->token = mem_copy_text(o->token);
-	list_init(&f->dirty_queues);
-	list_init(&f->dirty_crawls);
-	list_init(&f->changed_queues);
-	list_init(&f->changed_crawls);
-	list_init(&f->leaving_queues);
-	list_init(&f->leaving_crawls);
-	list_init(&f->batches);
-	list_init(&f->views);
-	list_init(&f->changes);
-	list_init(&f->deleted);
-	list_init(&f->teardowns);
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		list_init(lists[i]);
 	f->known = url_table_new();
 	f->via = mem_new(sizeof(*f->via));
 	known_evict_open(f);

@@ -204,8 +204,7 @@ lease_free_groups(struct frontier *f)
 	struct lease_service *o = f->leases;
 
 	while (!list_empty(&o->groups))
-		group_free(LIST_ITEM(o->groups.next, struct lease_group,
-		    node));
+		group_free(LIST_ITEM(o->groups.next, struct lease_group, node));
 }
 
 /* --- time ----------------------------------------------------------------- */

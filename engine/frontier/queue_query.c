@@ -291,12 +291,8 @@ void
 frontier_queues_query(struct frontier *f, struct frontier_queues_query *l)
 {
 	l->frontier = f;
-	l->n = l->urls_n = 0;
-	l->left = l->waiting_for_slot = 0;
 	l->next = QUEUE_SKIPPED + 1;
-	l->heap = HEAP_INIT;
 	l->queues = ARENA_ARRAY(&l->arena, struct queried_queue, l->max + 1);
-	l->why = WHY_INIT;
 	l->request.done = answer;
 	request_start(&l->request, frontier_places(f), queues_query_steps,
 	    COUNT);
