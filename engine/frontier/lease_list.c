@@ -451,7 +451,6 @@ begin_walk(struct lease_list *l)
 	struct lease_walk *w = l->walk = mem_new(sizeof(*w));
 
 	l->count = 0;
-	l->size = l->size == 0 ? LEASE_LIST_SIZE : l->size;
 	list_put(&f->leases->walks, &w->node);
 	w->ended = c == NULL || (q == NULL && l->key.n != 0 &&
 	    l->kind != LEASE_LIST_QUEUES);
@@ -530,6 +529,7 @@ lease_list(struct frontier *f, struct lease_list *l)
 {
 	l->call.writes = l->kind == LEASE_PURGE_URLS;
 	l->call.ends_itself = true;
+	l->size = l->size == 0 ? LEASE_LIST_SIZE : l->size;
 	list_init(&l->scan_node);
 	lease_post(f, &l->call, run_list);
 }

@@ -211,7 +211,6 @@ lease_view_begin(struct lease_list *l)
 
 	list_init(&w->node);
 	l->count = 0;
-	l->size = l->size == 0 ? LEASE_LIST_SIZE : l->size;
 	w->ended = c == NULL;
 	if (c == NULL) {
 		lease_list_answer(l);

@@ -2,8 +2,8 @@
  * query -- read-only questions about a crawl: which of its queues are the
  * longest, and which URLs are next in them.  For one URL, see url_query.h.
  *
- * The steps are QUEUES_QUERY_STEPS.  The question is the caller's, zeroed but for
- * what it asks; it is the frontier's until done() is called on the ledger's
+ * The steps are QUEUES_QUERY_STEPS.  The question is the caller's, zeroed but
+ * for what it asks; it is the frontier's until done() is called on the ledger's
  * loop.  `arena` holds the answer and is freed by the caller.
  *
  * Thread: any.
