@@ -1,7 +1,7 @@
 /* From text to values: single values, files, the environment, --set. */
 #include "base/conf.h"
 
-#include <arpa/inet.h>
+#include "base/ip.h"
 
 #define SHOWN_MAX 60     /* bytes of somebody's text in a message */
 
@@ -104,16 +104,11 @@ read_choice(struct str s, const char *choices, int64_t *out)
 }
 
 static bool
-is_ip(struct str s, int family)
+is_ip(struct str s, bool v6)
 {
-	char text[INET6_ADDRSTRLEN];
-	struct in6_addr ip;
+	struct ip ip;
 
-	if (s.n >= sizeof(text) || memchr(s.p, '\0', s.n) != NULL)
-		return false;
-	memcpy(text, s.p, s.n);
-	text[s.n] = '\0';
-	return inet_pton(family, text, &ip) == 1;
+	return ip_from_text(s, &ip) && (str_find_char(s, ':') < s.n) == v6;
 }
 
 static bool
@@ -132,8 +127,8 @@ read_address(struct str s, int64_t *port)
 	    *port > 65535)
 		return false;
 	if (str_starts(host, STR("[")) && str_ends(host, STR("]")))
-		return is_ip(str_cut(host, 1, host.n - 1), AF_INET6);
-	return is_ip(host, AF_INET) || str_eq(host, STR("localhost"));
+		return is_ip(str_cut(host, 1, host.n - 1), true);
+	return is_ip(host, false) || str_eq(host, STR("localhost"));
 }
 
 /* Every word has as many parts as the form: HOST:PORT has two. */

@@ -1,11 +1,12 @@
 #include "os/net_own.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/ip.h"
 
 #define READ_BYTES ((size_t)128 << 10)
 #define READS_PER_TURN 4
@@ -18,7 +19,6 @@
 
 union address {
 	struct sockaddr any;
-	struct sockaddr_in v4;
 	struct sockaddr_in6 v6;
 };
 
@@ -83,36 +83,24 @@ static enum err
 address_of(const char *text, uint16_t port, union address *a, socklen_t *n,
     struct why *w)
 {
-	memset(a, 0, sizeof(*a));
-	if (inet_pton(AF_INET, text, &a->v4.sin_addr) == 1) {
-		a->v4.sin_family = AF_INET;
-		a->v4.sin_port = htons(port);
-		*n = sizeof(a->v4);
-		return OK;
-	}
-	if (inet_pton(AF_INET6, text, &a->v6.sin6_addr) == 1) {
-		a->v6.sin6_family = AF_INET6;
-		a->v6.sin6_port = htons(port);
-		*n = sizeof(a->v6);
-		return OK;
-	}
-	return why(w, ERR_CONFIG, "\"%s\" is no IP address", text);
+	struct ip ip;
+
+	if (!ip_from_text(str_of(text), &ip))
+		return why(w, ERR_CONFIG, "\"%s\" is no IP address", text);
+	*n = ip_to_socket(&ip, port, a);
+	return OK;
 }
 
 static void
 peer_text(const union address *a, char out[static PEER_TEXT_MAX])
 {
-	char text[INET6_ADDRSTRLEN] = "";
+	char host[IP_HOST_MAX];
+	struct ip ip;
+	uint16_t port;
 
-	if (a->any.sa_family == AF_INET6) {
-		inet_ntop(AF_INET6, &a->v6.sin6_addr, text, sizeof(text));
-		snprintf(out, PEER_TEXT_MAX, "[%s]:%u", text,
-		    ntohs(a->v6.sin6_port));
-	} else {
-		inet_ntop(AF_INET, &a->v4.sin_addr, text, sizeof(text));
-		snprintf(out, PEER_TEXT_MAX, "%s:%u", text,
-		    ntohs(a->v4.sin_port));
-	}
+	CHECK(ip_from_socket(a, &ip, &port));
+	ip_to_host(&ip, host);
+	snprintf(out, PEER_TEXT_MAX, "%s:%u", host, port);
 }
 
 /* ---- A connection's life ------------------------------------------------ */
@@ -694,6 +682,7 @@ net_listen(struct net *net, const char *address, uint16_t port,
     void *arg, struct net_listener **out, struct why *w)
 {
 	union address a;
+	struct ip ip;
 	socklen_t n = 0;
 	struct why own = WHY_INIT;
 	enum err e = address_of(address, port, &a, &n, w);
@@ -710,8 +699,7 @@ net_listen(struct net *net, const char *address, uint16_t port,
 	l->tls = tls;
 	l->accepted = taker;
 	l->arg = arg;
-	l->port = ntohs(a.any.sa_family == AF_INET6 ? a.v6.sin6_port
-	    : a.v4.sin_port);
+	CHECK(ip_from_socket(&a, &ip, &l->port));
 	list_put(&net->listeners, &l->node);
 	watch_listener(l, true);
 	*out = l;

@@ -260,7 +260,7 @@ take_answer(struct name *n, const struct ares_addrinfo *info)
 		ttl = MIN(ttl, (int64_t)c->ttl);
 	for (const struct ares_addrinfo_node *a = info->nodes; a != NULL &&
 	    n->n < RESOLVE_ADDRESSES_MAX; a = a->ai_next) {
-		if (!ip_from_socket(a->ai_family, a->ai_addr, &found[n->n]))
+		if (!ip_from_socket(a->ai_addr, &found[n->n], NULL))
 			continue;
 		ttl = MIN(ttl, (int64_t)a->ai_ttl);
 		n->n++;

@@ -13,17 +13,8 @@
 #ifndef OS_TRANSPORT_H
 #define OS_TRANSPORT_H
 
+#include "base/ip.h"
 #include "os/loop.h"
-
-/* An IP address: IPv4 is v4-mapped (::ffff:a.b.c.d). */
-struct ip {
-	uint8_t b[16];
-};
-#define IP_TEXT_MAX 48
-void ip_to_text(const struct ip *, char out[static IP_TEXT_MAX]);
-bool ip_from_text(struct str, struct ip *);  /* both families, no brackets */
-/* From a struct sockaddr_in or _in6; false for another family. */
-bool ip_from_socket(int family, const void *address, struct ip *);
 
 /* How an exchange ended; the vocabulary of realtime.md section 4. */
 #define TRANSPORT_ENDS(X)                                                   \

@@ -1,4 +1,3 @@
-#include <netinet/in.h>
 /* OpenSSL has a type of the name that base/err.h gives an error. */
 #define ERR_STATE openssl_err_state
 #include <openssl/ssl.h>
@@ -32,34 +31,13 @@ ask_connected(struct transfer *tr, const struct ip *ip)
 	return false;
 }
 
-static void
-put_address(struct curl_sockaddr *a, const struct ip *ip, uint16_t port)
-{
-	struct sockaddr_in v4 = { .sin_family = AF_INET,
-	    .sin_port = htons(port) };
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
-	    .sin6_port = htons(port) };
-
-	/* Behind `addr` libcurl has room for any socket address. */
-	char *to = (char *)a + offsetof(struct curl_sockaddr, addr);
-	if (transfer_is_v4(ip)) {
-		memcpy(&v4.sin_addr, ip->b + 12, 4);
-		memcpy(to, &v4, sizeof(v4));
-		a->addrlen = sizeof(v4);
-		a->family = AF_INET;
-	} else {
-		memcpy(&v6.sin6_addr, ip->b, 16);
-		memcpy(to, &v6, sizeof(v6));
-		a->addrlen = sizeof(v6);
-		a->family = AF_INET6;
-	}
-}
-
 /* CURLOPT_OPENSOCKETFUNCTION */
 static curl_socket_t
 open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
 	struct transfer *tr = arg;
+	/* Behind `addr` libcurl has room for any socket address. */
+	char *address = (char *)a + offsetof(struct curl_sockaddr, addr);
 	struct ip ip;
 
 	if (purpose != CURLSOCKTYPE_IPCXN || tr->x == NULL)
@@ -68,9 +46,9 @@ open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 	transfer_begin_connecting(tr, clock_mono());
 	if (transfer_is_direct(tr)) {
 		ip = tr->x->addresses[tr->address_at];
-		put_address(a, &ip, tr->x->port);
-	} else if (!ip_from_socket(a->family, (const char *)a +
-	    offsetof(struct curl_sockaddr, addr), &ip)) {
+		a->addrlen = ip_to_socket(&ip, tr->x->port, address);
+		a->family = ip_is_v4(&ip) ? AF_INET : AF_INET6;
+	} else if (!ip_from_socket(address, &ip, NULL)) {
 		return CURL_SOCKET_BAD;
 	}
 	if (!ask_connected(tr, &ip))

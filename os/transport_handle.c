@@ -118,12 +118,11 @@ write_stand_in(struct transfer *tr)
 static void
 write_real_address(struct transfer *tr)
 {
-	char ip[IP_TEXT_MAX];
-	const struct ip *address = &tr->x->addresses[tr->address_at];
+	char ip[IP_HOST_MAX];
 
-	ip_to_text(address, ip);
-	snprintf(tr->connect_to_text, sizeof(tr->connect_to_text),
-	    transfer_is_v4(address) ? "::%s:" : "::[%s]:", ip);
+	ip_to_host(&tr->x->addresses[tr->address_at], ip);
+	snprintf(tr->connect_to_text, sizeof(tr->connect_to_text), "::%s:",
+	    ip);
 }
 
 static void
@@ -182,7 +181,7 @@ transport_handle_set_proxy(struct transfer *tr, const struct ip *ip)
 {
 	const struct transport_proxy *p = &tr->proxy;
 	CURL *e = tr->easy;
-	char text[IP_TEXT_MAX + 2], address[IP_TEXT_MAX];
+	char text[IP_HOST_MAX];
 
 	if (transfer_is_direct(tr)) {
 		if (tr->is_proxied) {
@@ -193,9 +192,7 @@ transport_handle_set_proxy(struct transfer *tr, const struct ip *ip)
 		tr->is_proxied = false;
 		return;
 	}
-	ip_to_text(ip, address);
-	snprintf(text, sizeof(text), transfer_is_v4(ip) ? "%s" : "[%s]",
-	    address);
+	ip_to_host(ip, text);
 	curl_easy_setopt(e, CURLOPT_PROXY, text);
 	curl_easy_setopt(e, CURLOPT_PROXYPORT, (long)p->port);
 	curl_easy_setopt(e, CURLOPT_PROXYTYPE, curl_proxy_type(tr));

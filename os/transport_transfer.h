@@ -95,14 +95,6 @@ transfer_is_direct(const struct transfer *tr)
 	return tr->proxy.kind == TRANSPORT_PROXY_NONE;
 }
 
-static inline bool
-transfer_is_v4(const struct ip *ip)
-{
-	static const struct ip mapped = { { [10] = 0xff, [11] = 0xff } };
-
-	return memcmp(ip->b, mapped.b, 12) == 0;
-}
-
 /* End with what was found here, whatever libcurl makes of it. */
 void transfer_decide(struct transfer *, enum transport_end, const char *text);
 /* The connection of this transfer is not kept. */

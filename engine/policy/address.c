@@ -1,6 +1,6 @@
 #include "engine/policy/address.h"
 
-#include <arpa/inet.h>
+#include "base/ip.h"
 
 struct block {
 	uint8_t prefix[16];
@@ -99,7 +99,7 @@ address_class_text(enum address_class class)
 bool
 address_parse(struct str text, uint8_t ip[16])
 {
-	char copy[ADDRESS_TEXT_MAX];
+	struct ip found;
 
 	if (text.n >= 2 && text.p[0] == '[' && text.p[text.n - 1] == ']') {
 		text = str_cut(text, 1, text.n - 1);
@@ -107,14 +107,10 @@ address_parse(struct str text, uint8_t ip[16])
 		if (str_find_char(text, ':') == text.n)
 			return false;
 	}
-	if (text.n == 0 || text.n >= sizeof(copy) ||
-	    memchr(text.p, '\0', text.n) != NULL)
+	if (!ip_from_text(text, &found))
 		return false;
-	memcpy(copy, text.p, text.n);
-	copy[text.n] = '\0';
-	memcpy(ip, mapped_prefix, 12);
-	return inet_pton(AF_INET, copy, ip + 12) == 1 ||
-	    inet_pton(AF_INET6, copy, ip) == 1;
+	memcpy(ip, found.b, sizeof(found.b));
+	return true;
 }
 
 bool

@@ -54,7 +54,6 @@ const char *address_class_text(enum address_class);
  * False when `text` is something else.
  */
 bool address_parse(struct str text, uint8_t ip[16]);
-#define ADDRESS_TEXT_MAX 46
 
 /*
  * Whether a URL's host, as the URL parser left it, names this machine or a

@@ -152,7 +152,7 @@ text_and_bytes(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		uint8_t ip[16];
-		char text[ADDRESS_TEXT_MAX];
+		char text[INET6_ADDRSTRLEN];
 		bool is = address_parse(str_of(texts[i].in), ip);
 		if (is != (texts[i].out != NULL))
 			fail_msg("\"%s\" is%s taken", texts[i].in,

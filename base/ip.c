@@ -1,0 +1,86 @@
+#include "base/ip.h"
+
+#include <arpa/inet.h>
+
+static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+bool
+ip_is_v4(const struct ip *ip)
+{
+	return memcmp(ip->b, v4_mapped, sizeof(v4_mapped)) == 0;
+}
+
+void
+ip_to_text(const struct ip *ip, char out[static IP_TEXT_MAX])
+{
+	bool v4 = ip_is_v4(ip);
+
+	CHECK(inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? ip->b + 12 : ip->b, out,
+	    IP_TEXT_MAX) != NULL);
+}
+
+void
+ip_to_host(const struct ip *ip, char out[static IP_HOST_MAX])
+{
+	char text[IP_TEXT_MAX];
+
+	ip_to_text(ip, text);
+	snprintf(out, IP_HOST_MAX, ip_is_v4(ip) ? "%s" : "[%s]", text);
+}
+
+bool
+ip_from_text(struct str text, struct ip *out)
+{
+	char copy[IP_TEXT_MAX];
+
+	if (text.n == 0 || text.n >= sizeof(copy) ||
+	    memchr(text.p, '\0', text.n) != NULL)
+		return false;
+	memcpy(copy, text.p, text.n);
+	copy[text.n] = '\0';
+	memcpy(out->b, v4_mapped, sizeof(v4_mapped));
+	if (inet_pton(AF_INET, copy, out->b + sizeof(v4_mapped)) == 1)
+		return true;
+	return inet_pton(AF_INET6, copy, out->b) == 1;
+}
+
+bool
+ip_from_socket(const void *address, struct ip *ip, uint16_t *port)
+{
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+	in_port_t in_order;
+
+	memcpy(&v4, address, sizeof(v4));
+	if (v4.sin_family == AF_INET) {
+		memcpy(ip->b, v4_mapped, sizeof(v4_mapped));
+		memcpy(ip->b + sizeof(v4_mapped), &v4.sin_addr, 4);
+		in_order = v4.sin_port;
+	} else if (v4.sin_family == AF_INET6) {
+		memcpy(&v6, address, sizeof(v6));
+		memcpy(ip->b, &v6.sin6_addr, sizeof(ip->b));
+		in_order = v6.sin6_port;
+	} else {
+		return false;
+	}
+	if (port != NULL)
+		*port = ntohs(in_order);
+	return true;
+}
+
+unsigned
+ip_to_socket(const struct ip *ip, uint16_t port, void *address)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET,
+	    .sin_port = htons(port) };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
+	    .sin6_port = htons(port) };
+
+	memcpy(&v4.sin_addr, ip->b + sizeof(v4_mapped), 4);
+	memcpy(&v6.sin6_addr, ip->b, sizeof(ip->b));
+	if (ip_is_v4(ip))
+		memcpy(address, &v4, sizeof(v4));
+	else
+		memcpy(address, &v6, sizeof(v6));
+	return ip_is_v4(ip) ? sizeof(v4) : sizeof(v6);
+}
