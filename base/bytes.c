@@ -49,6 +49,15 @@ ascii_hex_value(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+int
+str_percent_byte(struct str s)
+{
+	if (s.n < 3 || s.p[0] != '%')
+		return -1;
+	int high = ascii_hex_value(s.p[1]), low = ascii_hex_value(s.p[2]);
+	return high < 0 || low < 0 ? -1 : high << 4 | low;
+}
+
 bool
 str_eq_nocase(struct str a, struct str b)
 {

@@ -50,6 +50,8 @@ bool ascii_is_digit(char);
 bool ascii_is_alpha(char);
 bool ascii_is_space(char);                        /* HTML's: TAB LF FF CR SP */
 int ascii_hex_value(char);                        /* -1 when it is none */
+/* The byte that "%XX" at the start of a text stands for; -1: no such thing. */
+int str_percent_byte(struct str);
 
 struct buf {
 	char *p;

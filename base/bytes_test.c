@@ -202,6 +202,10 @@ test_letters(void **state)
 		assert_int_equal(ascii_hex_value(c), at == NULL ? -1 :
 		    (int)(at - hex));
 	}
+	assert_int_equal(str_percent_byte(STR("%fF1")), 0xff);
+	assert_int_equal(str_percent_byte(STR("%4")), -1);
+	assert_int_equal(str_percent_byte(STR("%4g")), -1);
+	assert_int_equal(str_percent_byte(STR("x41")), -1);
 }
 
 static void

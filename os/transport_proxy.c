@@ -20,11 +20,10 @@ decode(struct str in, char out[static TRANSPORT_PROXY_TEXT_MAX])
 	for (size_t i = 0; i < in.n; i++) {
 		char c = in.p[i];
 		if (c == '%') {
-			if (i + 2 >= in.n || ascii_hex_value(in.p[i + 1]) < 0 ||
-			    ascii_hex_value(in.p[i + 2]) < 0)
+			int byte = str_percent_byte(str_from(in, i));
+			if (byte < 0)
 				return false;
-			c = (char)(ascii_hex_value(in.p[i + 1]) << 4 |
-			    ascii_hex_value(in.p[i + 2]));
+			c = (char)byte;
 			i += 2;
 		}
 		if (c == '\0' || n + 1 == TRANSPORT_PROXY_TEXT_MAX)

@@ -115,9 +115,9 @@ segment_is(struct str want, struct str raw)
 		return raw.n > 0;
 	for (size_t i = 0; i < raw.n; i++, n++) {
 		char c = raw.p[i];
-		if (c == '%' && i + 2 < raw.n) {
-			c = (char)(ascii_hex_value(raw.p[i + 1]) << 4 |
-			    ascii_hex_value(raw.p[i + 2]));
+		int byte = str_percent_byte(str_from(raw, i));
+		if (byte >= 0) {
+			c = (char)byte;
 			i += 2;
 		}
 		if (n == want.n || c != want.p[n])

@@ -156,11 +156,7 @@ match_encoded(struct str s, struct str pattern)
 
 	for (size_t i = 0; i < pattern.n; i++) {
 		char c = pattern.p[i];
-		if (at + 3 <= s.n && s.p[at] == '%' &&
-		    ascii_hex_value(s.p[at + 1]) >= 0 &&
-		    ascii_hex_value(s.p[at + 2]) >= 0 &&
-		    (char)(ascii_hex_value(s.p[at + 1]) << 4 |
-		    ascii_hex_value(s.p[at + 2])) == c)
+		if (str_percent_byte(str_from(s, at)) == (unsigned char)c)
 			at += 3;
 		else if (at < s.n && (s.p[at] == c ||
 		    (s.p[at] == '+' && c == ' ')))

@@ -27,13 +27,11 @@ decode_fully(struct str s, char *out)
 
 	for (size_t i = 0; i < s.n; i++) {
 		out[n++] = s.p[i];
-		while (n >= 3 && out[n - 3] == '%') {
-			int hi = ascii_hex_value(out[n - 2]);
-			int lo = ascii_hex_value(out[n - 1]);
-			if (hi < 0 || lo < 0)
-				break;
+		int byte;
+		while (n >= 3 && (byte = str_percent_byte((struct str){
+		    out + n - 3, 3 })) >= 0) {
 			n -= 2;
-			out[n - 1] = (char)(hi << 4 | lo);
+			out[n - 1] = (char)byte;
 		}
 	}
 	return n;

@@ -82,11 +82,9 @@ canonical(struct str s, bool pattern, char *out)
 				*to++ = '*';
 			continue;
 		}
-		if (c == '%' && i + 2 < s.n &&
-		    ascii_hex_value(s.p[i + 1]) >= 0 &&
-		    ascii_hex_value(s.p[i + 2]) >= 0) {
-			c = (unsigned char)(ascii_hex_value(s.p[i + 1]) << 4 |
-			    ascii_hex_value(s.p[i + 2]));
+		int byte = str_percent_byte(str_from(s, i));
+		if (byte >= 0) {
+			c = (unsigned char)byte;
 			i += 2;
 			if (c > ' ' && c < 0x7f && c != '%' && c != '*' &&
 			    c != '$') {

@@ -79,14 +79,9 @@ void
 grpc_percent_decode(struct buf *b, struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
-		int high, low;
-		if (s.p[i] == '%' && i + 2 < s.n &&
-		    (high = ascii_hex_value(s.p[i + 1])) >= 0 &&
-		    (low = ascii_hex_value(s.p[i + 2])) >= 0) {
-			buf_put_char(b, (char)(high << 4 | low));
+		int byte = str_percent_byte(str_from(s, i));
+		buf_put_char(b, byte >= 0 ? (char)byte : s.p[i]);
+		if (byte >= 0)
 			i += 2;
-		} else {
-			buf_put_char(b, s.p[i]);
-		}
 	}
 }

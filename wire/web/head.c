@@ -81,16 +81,6 @@ head_scan(struct head_scan *s, struct str in, const struct head_limits *l,
 
 /* --- the target ---------------------------------------------------------- */
 
-/* "%41" at the start of `s`; -1 when it is no such thing. */
-static int
-escaped(struct str s)
-{
-	if (s.n < 3 || s.p[0] != '%')
-		return -1;
-	int high = ascii_hex_value(s.p[1]), low = ascii_hex_value(s.p[2]);
-	return high < 0 || low < 0 ? -1 : high * 16 + low;
-}
-
 bool
 head_decode(struct str raw, bool query, struct arena *a, struct str *out)
 {
@@ -101,7 +91,7 @@ head_decode(struct str raw, bool query, struct arena *a, struct str *out)
 	for (size_t i = 0; i < raw.n; i++) {
 		int c = raw.p[i];
 		if (c == '%') {
-			int byte = escaped(str_from(raw, i));
+			int byte = str_percent_byte(str_from(raw, i));
 			fine &= byte >= 0;
 			if (byte >= 0) {
 				c = byte;
