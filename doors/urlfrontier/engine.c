@@ -1,6 +1,6 @@
 #include "doors/urlfrontier/engine.h"
 
-#include "engine/frontier/lease_view.h"
+#include "engine/frontier/lease_service.h"
 
 enum { ENGINE_CRAWLS_OFF, ENGINE_CRAWLS_READ };
 

@@ -12,7 +12,6 @@
 #include "engine/frontier/crawl_state.h"
 #include "engine/frontier/delete.h"
 #include "engine/frontier/exclude.h"
-#include "engine/frontier/known_evict.h"
 #include "engine/frontier/retry.h"
 #include "engine/frontier/url_key.h"
 

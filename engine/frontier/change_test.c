@@ -8,7 +8,6 @@
 #include "base/hash.h"
 #include "engine/frontier/change.h"
 #include "engine/frontier/frontier_testing.h"
-#include "engine/frontier/known_evict.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/url_key.h"
 

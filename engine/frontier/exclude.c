@@ -5,7 +5,6 @@
  */
 #include "engine/frontier/exclude.h"
 
-#include "engine/frontier/known_evict.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/url_key.h"
 

@@ -3,7 +3,6 @@
 #include "engine/frontier/delete.h"
 #include "engine/frontier/error_summary.h"
 #include "engine/frontier/frontier.h"
-#include "engine/frontier/known_evict.h"
 #include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"

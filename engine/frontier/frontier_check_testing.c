@@ -1,5 +1,4 @@
 #include "engine/frontier/frontier_check_testing.h"
-#include "engine/frontier/known_evict.h"
 #include "engine/frontier/queue.h"
 
 static void

@@ -11,7 +11,7 @@
  */
 #include "engine/frontier/crawl.h"
 #include "engine/frontier/lease_crawl.h"
-#include "engine/frontier/lease_view.h"
+#include "engine/frontier/lease_service.h"
 #include "engine/frontier/url_key.h"
 
 /*

@@ -9,7 +9,6 @@
  * or in the record.
  */
 #include "engine/frontier/crawl.h"
-#include "engine/frontier/known_evict.h"
 #include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/url_key.h"
 #include "os/clock.h"

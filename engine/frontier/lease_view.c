@@ -8,7 +8,7 @@
  *     queues:  ledger's loop: the crawl's queues ─► beside: by key ─► home ...
  */
 #include "engine/frontier/lease_crawl.h"
-#include "engine/frontier/lease_view.h"
+#include "engine/frontier/lease_service.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/url_query.h"
 

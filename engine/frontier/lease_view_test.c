@@ -1,8 +1,8 @@
 /* What outsiders may see of crawls of ours. */
 #include "engine/frontier/crawl.h"
 #include "engine/frontier/frontier_testing.h"
+#include "engine/frontier/lease_service.h"
 #include "engine/frontier/lease_testing.h"
-#include "engine/frontier/lease_view.h"
 
 #define MANY 3000
 

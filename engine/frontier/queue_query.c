@@ -1,5 +1,4 @@
 #include "engine/frontier/crawl_state.h"
-#include "engine/frontier/known_evict.h"
 #include "engine/frontier/query.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"

@@ -5,7 +5,6 @@
  * from its host.  What the rules left out by its text (scope, depth, cost, url)
  * or by a host's budget (limit) is judged again, unless it is named.
  */
-#include "engine/frontier/known_evict.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/retry.h"
 #include "engine/frontier/url_key.h"

@@ -7,7 +7,6 @@
  */
 #include "engine/frontier/crawl_state.h"
 #include "engine/frontier/exclude.h"
-#include "engine/frontier/known_evict.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/serve.h"
 #include "engine/frontier/url_key.h"

@@ -3,7 +3,6 @@
  * leaves, here and on the loops: TEARDOWN_STEPS.  A start loads no queues of
  * such a crawl.  Whoever asks for one reads its record.
  */
-#include "engine/frontier/known_evict.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"
 #include "engine/frontier/url_key.h"

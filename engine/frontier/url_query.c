@@ -1,7 +1,6 @@
 #include "engine/frontier/url_query.h"
 
 #include "engine/frontier/journal.h"
-#include "engine/frontier/known_evict.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"
 #include "engine/frontier/url_key.h"
