@@ -77,7 +77,7 @@ struct put {
 	Urlfrontier__URLItem *item;      /* waits for room, or NULL */
 	struct stream *to;
 	bool ended, done;                /* ended: no item comes after it */
-	uint64_t bad_lines, ok, skipped, failed;
+	uint64_t sent, acked, bad_lines, ok, skipped, failed;
 	struct mono begun;
 	struct why why;
 };
@@ -177,6 +177,7 @@ flush(struct stream *s)
 		return false;
 	s->batches_full = r == GRPC_FULL;
 	s->sent += s->batch_n;
+	s->put->sent += s->batch_n;
 	s->batch_n = 0;
 	return true;
 }
@@ -222,6 +223,7 @@ send_item(struct put *p)
 		return false;
 	s->items_full = r == GRPC_FULL;
 	s->sent++;
+	p->sent++;
 	return true;
 }
 
@@ -273,6 +275,7 @@ count(struct stream *s, Urlfrontier__AckMessage__Status status)
 {
 	struct put *p = s->put;
 
+	p->acked++;
 	if (++s->acked > s->sent) {
 		(void)why(&p->why, ERR_IO, "more was acknowledged than was "
 		    "sent");
@@ -416,25 +419,11 @@ put_open(struct put *p, struct cli *c)
 	if (e != OK)
 		return e;
 	p->file = strcmp(file, "-") == 0 ? "standard input" : file;
-	e = frontier_lines_open(file, p->remote.loop, feed, p,
-	    &p->lines, w);
+	e = frontier_lines_open(file, p->remote.loop, feed, p, &p->lines, w);
 	p->begun = clock_mono();
 	for (size_t i = 0; e == OK && i < p->streams_n; i++)
 		e = stream_open(p, &p->streams[i], w);
 	return e;
-}
-
-static uint64_t
-sum_sent(const struct put *p, uint64_t *acks)
-{
-	uint64_t sent = 0;
-
-	*acks = 0;
-	for (size_t i = 0; i < p->streams_n; i++) {
-		sent += p->streams[i].sent;
-		*acks += p->streams[i].acked;
-	}
-	return sent;
 }
 
 static void
@@ -442,12 +431,11 @@ print_counts(const struct put *p)
 {
 	double s = (double)mono_ns_between(p->begun, clock_mono()) / 1e9;
 	struct buf b = BUF_INIT;
-	uint64_t acks, sent = sum_sent(p, &acks);
 
 	if (p->json) {
 		buf_put_char(&b, '{');
-		json_u64(&b, "sent", sent);
-		json_u64(&b, "acked", acks);
+		json_u64(&b, "sent", p->sent);
+		json_u64(&b, "acked", p->acked);
 		json_u64(&b, "ok", p->ok);
 		json_u64(&b, "skipped", p->skipped);
 		json_u64(&b, "failed", p->failed);
@@ -457,8 +445,9 @@ print_counts(const struct put *p)
 	} else {
 		buf_printf(&b, "Sent: %" PRIu64 "\nAcked: %" PRIu64 "\nOK: %"
 		    PRIu64 "\nSkipped: %" PRIu64 "\nFailed: %" PRIu64 "\nBad "
-		    "lines: %" PRIu64 "\nTotal time: %.0f msec\n", sent, acks,
-		    p->ok, p->skipped, p->failed, p->bad_lines, s * 1000);
+		    "lines: %" PRIu64 "\nTotal time: %.0f msec\n", p->sent,
+		    p->acked, p->ok, p->skipped, p->failed, p->bad_lines,
+		    s * 1000);
 	}
 	cli_put(&b);
 }
@@ -467,19 +456,19 @@ print_counts(const struct put *p)
 static int
 judge(const struct put *p)
 {
-	uint64_t acks, sent = sum_sent(p, &acks);
+	bool lost = p->acked != p->sent;
 
 	fflush(stdout);
 	if (p->why.err != OK)
 		(void)cli_fail(&p->why);
-	if (acks != sent)
+	if (lost)
 		fprintf(stderr, CLI_PROGRAM ": of %" PRIu64 " URLs that were "
 		    "sent %" PRIu64 " were acknowledged; send the file "
-		    "again\n", sent, acks);
+		    "again\n", p->sent, p->acked);
 	if (p->failed > 0)
 		fprintf(stderr, CLI_PROGRAM ": %" PRIu64 " URLs were refused "
 		    "for now; send the file again\n", p->failed);
-	return p->why.err != OK || acks != sent || p->failed > 0 ||
+	return p->why.err != OK || lost || p->failed > 0 ||
 	    p->bad_lines > 0 ? 1 : 0;
 }
 
