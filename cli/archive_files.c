@@ -62,7 +62,7 @@ archive_files_moved(const struct archive_catalogue *c, void (*moved)(void *arg,
 
 #define GONE_SHOWN 100
 
-bool
+void
 archive_files_gone(const struct archive_catalogue *c)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
@@ -75,7 +75,6 @@ archive_files_gone(const struct archive_catalogue *c)
 	if (c->gone_n > GONE_SHOWN)
 		fprintf(stderr, CLI_PROGRAM ": %zu more files were moved to "
 		    "where they cannot be read\n", c->gone_n - GONE_SHOWN);
-	return c->gone_n > 0;
 }
 
 const char *

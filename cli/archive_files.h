@@ -31,11 +31,8 @@ MUST_USE enum err archive_files(struct cli *, size_t first, bool with_open,
 void archive_files_moved(const struct archive_catalogue *,
     void (*moved)(void *arg, const char *path, const char *place,
     bool readable), void *arg);
-/*
- * Name on stderr the files that a hook has moved to where they cannot be read.
- * False when there is none.
- */
-bool archive_files_gone(const struct archive_catalogue *);
+/* Name on stderr the files that a hook has moved to where nobody can read. */
+void archive_files_gone(const struct archive_catalogue *);
 
 /*
  * Of cli/archive_wacz.c, for a crawl.  Whether a WACZ can be put there, asked

@@ -73,9 +73,8 @@ static void
 put_json(struct reindexing *r, const struct archive_capture *c)
 {
 	struct buf *b = &r->cli->out;
-	char iso[WALL_ISO_MAX], digest[DIGEST_TEXT_MAX];
+	char digest[DIGEST_TEXT_MAX];
 
-	wall_to_iso(c->start, iso);
 	digest_to_text(&c->digest, digest);
 	buf_put_char(b, '{');
 	json_u64(b, "crawl", c->crawl);
@@ -83,7 +82,7 @@ put_json(struct reindexing *r, const struct archive_capture *c)
 	json_str(b, "file", c->file->name);
 	json_u64(b, "offset", c->offset);
 	json_u64(b, "packed", c->clen);
-	json_str(b, "start", str_of(iso));
+	format_json_time(b, "start", c->start);
 	json_u64(b, "status", (uint64_t)MAX(0, c->status));
 	json_str(b, "type", c->type);
 	json_str(b, "url", c->url);

@@ -159,16 +159,14 @@ static enum err
 copy_running(struct backup *b, struct why *w)
 {
 	struct cli *c = b->cli;
-	yyjson_doc *doc = NULL;
 	yyjson_val *data;
 
-	enum err e = daemon_command(c, "snapshot", STR("{}"), &doc, &data, w);
+	enum err e = daemon_command(c, "snapshot", STR("{}"), &data, w);
 	if (e != OK)
 		return e;
 	b->running = true;
 	b->group = yyjson_get_uint(yyjson_obj_get(data, "group"));
 	b->outside = yyjson_get_uint(yyjson_obj_get(data, "warcs_outside"));
-	yyjson_doc_free(doc);
 	b->from = arena_printf(&c->arena, "%s/" SNAPSHOT_DIR, c->data_dir);
 	return tree_walk(b->from.p, move_one, b, w);
 }
@@ -231,13 +229,11 @@ write_manifest(struct backup *b, struct why *w)
 	struct arena *a = &b->cli->arena;
 	struct str path = arena_printf(a, "%s/" MANIFEST, b->dir);
 	FREED(buf_free) struct buf out = BUF_INIT;
-	char iso[WALL_ISO_MAX];
 
-	wall_to_iso(clock_wall(), iso);
 	buf_put_char(&out, '{');
 	json_u64(&out, "format", MANIFEST_FORMAT);
 	json_str(&out, "version", STR(ARGIOPE_VERSION));
-	json_str(&out, "created", str_of(iso));
+	format_json_time(&out, "created", clock_wall());
 	json_str(&out, "data_dir", str_of(b->cli->data_dir));
 	if (b->running)
 		json_u64(&out, "group", b->group);

@@ -149,6 +149,7 @@ cli_close(struct cli *c)
 	options_free(&c->options);
 	conf_free(&c->conf);
 	buf_free(&c->out);
+	yyjson_doc_free(c->answer);
 	arena_free(&c->arena);
 }
 

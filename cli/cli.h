@@ -10,6 +10,8 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
+#include <yyjson.h>
+
 #include "base/arena.h"
 #include "base/conf.h"
 #include "base/option.h"
@@ -26,6 +28,7 @@ struct cli {
 	struct arena arena;              /* of the whole run */
 	const char *data_dir;            /* cli_data_dir()'s */
 	struct buf out;                  /* printed when the verb has ended */
+	yyjson_doc *answer;              /* daemon_command()'s last */
 	int code;                        /* to exit with, unless it fails */
 };
 

@@ -61,11 +61,10 @@ find_in(yyjson_val *data, struct str name, uint64_t *id, size_t *n)
 	size_t at;
 
 	yyjson_arr_foreach(crawls, at, *n, row) {
-		struct str is = ask_text(row, "name");
-		if (is.n == 0 || !str_eq(is, name))
-			continue;
-		*id = yyjson_get_uint(yyjson_obj_get(row, "crawl_id"));
-		return true;
+		if (name.n > 0 && str_eq(ask_text(row, "name"), name)) {
+			*id = yyjson_get_uint(yyjson_obj_get(row, "crawl_id"));
+			return true;
+		}
 	}
 	return false;
 }
@@ -76,20 +75,17 @@ find_crawl(struct cli *c, struct str name, uint64_t *id, struct why *w)
 	uint64_t start = 0, total = 1;
 
 	while (start < total) {
-		yyjson_doc *doc;
 		yyjson_val *data;
 		size_t n = 0;
 		struct str args = arena_printf(&c->arena,
 		    "{\"start\":%llu,\"size\":%u}", (unsigned long long)start,
 		    PAGE_ROWS);
-		enum err e = daemon_command(c, "list_crawls", args, &doc,
+		enum err e = daemon_command(c, "list_crawls", args,
 		    &data, w);
 		if (e != OK)
 			return e;
 		total = yyjson_get_uint(yyjson_obj_get(data, "total"));
-		bool found = find_in(data, name, id, &n);
-		yyjson_doc_free(doc);
-		if (found)
+		if (find_in(data, name, id, &n))
 			return OK;
 		start += n;
 		if (n == 0)
@@ -108,14 +104,13 @@ order(struct cli *c, const char *command, void (*say)(uint64_t crawl,
     yyjson_val *data), struct why *w)
 {
 	struct str name = str_of(c->options.operands[0]);
-	yyjson_doc *doc = NULL;
 	yyjson_val *data;
 	uint64_t id = 0;
 
 	enum err e = find_crawl(c, name, &id, w);
 	if (e == OK)
 		e = daemon_command(c, command, arena_printf(&c->arena,
-		    "{\"crawl_id\":%llu}", (unsigned long long)id), &doc,
+		    "{\"crawl_id\":%llu}", (unsigned long long)id),
 		    &data, w);
 	if (e != OK)
 		return e;
@@ -123,7 +118,6 @@ order(struct cli *c, const char *command, void (*say)(uint64_t crawl,
 		daemon_print(data);
 	else
 		say(id, data);
-	yyjson_doc_free(doc);
 	return OK;
 }
 

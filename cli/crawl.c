@@ -217,10 +217,9 @@ seen(void *arg, const struct engine_look *k)
 	struct crawl_run *r = arg;
 
 	r->looking = false;
-	if (r->closed) {
-		stop_if_idle(r);
+	stop_if_idle(r);
+	if (r->closed)
 		return;
-	}
 	progress_show(&r->progress, &r->view, k, r->closing);
 	stop_if_paused(r);
 	loop_timer_set(r->home, &r->look_timer, mono_add_ms(clock_mono(),
@@ -404,14 +403,13 @@ check_seeds(struct crawl_run *r, struct why *w)
 static enum err
 open_engine(struct crawl_run *r, struct why *w)
 {
-	bool shows = cli_json(r->cli);
 	struct engine_options o = {
 		.conf = &r->cli->conf, .home = r->home,
 		.data_dir = r->cli->data_dir,
 		.loops = (unsigned)conf_int(&r->cli->conf, CONF_LOOPS),
-		.small = true, .archive = true, .every_event = shows,
-		.event = happened, .view = viewed, .health = health_changed,
-		.arg = r,
+		.small = true, .archive = true,
+		.every_event = cli_json(r->cli), .event = happened,
+		.view = viewed, .health = health_changed, .arg = r,
 	};
 
 	return engines_open(engine_open, &o, &r->engine, w);
@@ -547,14 +545,6 @@ submit(struct cli *c, struct why *w)
 /* --- the whole ---------------------------------------------------------- */
 
 static void
-say_in_force(struct crawl_run *r)
-{
-	if (cli_count(r->cli, "quiet") == 0)
-		progress_say(&r->progress, "in force: %.*s",
-		    STR_FMT(r->report.in_force));
-}
-
-static void
 run(struct crawl_run *r)
 {
 	double s = r->policy->limits.max_duration;
@@ -563,7 +553,9 @@ run(struct crawl_run *r)
 	progress_open(&r->progress, cli_count(r->cli, "quiet") > 0);
 	report_open(&r->report, cli_json(r->cli), r->seeds, r->seeds_n,
 	    r->policy);
-	say_in_force(r);
+	if (cli_count(r->cli, "quiet") == 0)
+		progress_say(&r->progress, "in force: %.*s",
+		    STR_FMT(r->report.in_force));
 	r->flush.run = flush_events;
 	loop_hook(r->home, &r->flush);
 	r->time_timer.fire = time_is_over;

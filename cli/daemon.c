@@ -64,17 +64,16 @@ refusal(struct cli *c, int status, yyjson_val *root, struct why *w)
 		said.n--;
 	const char *words = said.n == 0 ? "without a reason" :
 	    format_text(&c->arena, said, 300);
-	enum err e = status == 401 || status == 403 ?
+	return status == 401 || status == 403 ?
 	    why(w, ERR_DENIED, "the daemon refuses (%d): %s; a token goes "
 	    "into a file for --token-file", status, words) :
 	    why(w, root == NULL ? ERR_UNREACHED :
 	    err_of(ask_text(root, "code")), "the daemon refuses: %s", words);
-	return e;
 }
 
 enum err
 daemon_command(struct cli *c, const char *command, struct str args,
-    yyjson_doc **doc, yyjson_val **data, struct why *w)
+    yyjson_val **data, struct why *w)
 {
 	struct str message = arena_printf(&c->arena,
 	    "{\"command\":\"%s\",\"command_id\":1,\"args\":%.*s}", command,
@@ -84,7 +83,6 @@ daemon_command(struct cli *c, const char *command, struct str args,
 	struct str body;
 	int status = 0;
 
-	*doc = NULL;
 	enum err e = read_target(c, &t, w);
 	if (e != OK)
 		return e;
@@ -96,15 +94,12 @@ daemon_command(struct cli *c, const char *command, struct str args,
 		    c->data_dir);
 	if (e != OK)
 		return why(w, e, "%s", inner.text);
-	*doc = yyjson_read(body.p, body.n, 0);
-	yyjson_val *root = yyjson_doc_get_root(*doc);
+	yyjson_doc_free(c->answer);
+	c->answer = yyjson_read(body.p, body.n, 0);
+	yyjson_val *root = yyjson_doc_get_root(c->answer);
 	*data = yyjson_obj_get(root, "data");
-	if (status == 200 && *data != NULL)
-		return OK;
-	e = refusal(c, status, root, w);
-	yyjson_doc_free(*doc);
-	*doc = NULL;
-	return e;
+	return status == 200 && *data != NULL ? OK :
+	    refusal(c, status, root, w);
 }
 
 void

@@ -10,8 +10,6 @@
 #ifndef CLI_DAEMON_H
 #define CLI_DAEMON_H
 
-#include <yyjson.h>
-
 #include "cli/cli.h"
 
 #define DAEMON_OPTIONS(X)                                                    \
@@ -22,13 +20,12 @@
 	    "a file that holds a token for it (argiope token add)")
 
 /*
- * Send a command with `args`, a JSON object.  `*data` is that of the answer and
- * lies in `*doc`, which the caller frees.  Errors: UNREACHED when no daemon
- * runs there; else what the daemon says: INPUT, ABSENT, STATE, FULL, DENIED,
- * IO.
+ * Send a command with `args`, a JSON object.  `*data` is that of the answer
+ * and lasts until the next command.  Errors: UNREACHED when no daemon runs
+ * there; else what the daemon says: INPUT, ABSENT, STATE, FULL, DENIED, IO.
  */
 MUST_USE enum err daemon_command(struct cli *, const char *command,
-    struct str args, yyjson_doc **doc, yyjson_val **data, struct why *);
+    struct str args, yyjson_val **data, struct why *);
 
 /* Print an answer as one line of JSON. */
 void daemon_print(yyjson_val *data);

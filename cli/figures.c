@@ -30,17 +30,6 @@ figures_read(struct engine *e, struct arena *a, struct figure **out)
 	return n;
 }
 
-static void
-put_time(struct buf *b, const char *name, struct wall t)
-{
-	char iso[WALL_ISO_MAX];
-
-	if (t.us == 0)
-		return;
-	wall_to_iso(t, iso);
-	json_str(b, name, str_of(iso));
-}
-
 static const char *
 state_word(const struct figure *f)
 {
@@ -57,8 +46,10 @@ figures_json(const void *figure, struct buf *b)
 	json_str(b, "name", f->name);
 	json_str(b, "state", str_of(state_word(f)));
 	json_str(b, "reason", str_of(v->reason));
-	put_time(b, "created", v->created);
-	put_time(b, "ended", v->ended);
+	if (v->created.us != 0)
+		format_json_time(b, "created", v->created);
+	if (v->ended.us != 0)
+		format_json_time(b, "ended", v->ended);
 	json_u64(b, "queues", v->queues);
 	json_str(b, "warc_dir", f->warc_dir);
 	json_name(b, "counts");

@@ -1,5 +1,7 @@
 #include "cli/format.h"
 
+#include "server/json_writer.h"
+
 const char *
 format_count(uint64_t n, char out[static FORMAT_MAX])
 {
@@ -78,6 +80,15 @@ format_lines(struct buf *b, struct str text, const char *indent)
 		format_safe(b, line, SIZE_MAX);
 		buf_put_char(b, '\n');
 	}
+}
+
+void
+format_json_time(struct buf *b, const char *name, struct wall t)
+{
+	char iso[WALL_ISO_MAX];
+
+	wall_to_iso(t, iso);
+	json_str(b, name, str_of(iso));
 }
 
 void

@@ -8,6 +8,7 @@
 #define CLI_FORMAT_H
 
 #include "base/arena.h"
+#include "base/time.h"
 
 #define FORMAT_MAX 32
 /* "1,234,567" */
@@ -22,6 +23,8 @@ void format_safe(struct buf *, struct str, size_t max);
 const char *format_text(struct arena *, struct str, size_t max);
 /* Each line behind `indent`, as format_safe() has it. */
 void format_lines(struct buf *, struct str, const char *indent);
+/* "name":"2026-11-20T09:18:16.123456Z", after a comma if need be. */
+void format_json_time(struct buf *, const char *name, struct wall);
 /* A word for a shell: quoted where it must be. */
 void format_shell(struct buf *, const char *word);
 

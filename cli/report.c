@@ -107,15 +107,6 @@ begin_event(struct report *r, const char *name, uint32_t crawl)
 }
 
 static void
-put_time(struct report *r, struct wall t)
-{
-	char iso[WALL_ISO_MAX];
-
-	wall_to_iso(t, iso);
-	json_str(&r->out, "time", str_of(iso));
-}
-
-static void
 end_event(struct report *r)
 {
 	buf_put_text(&r->out, "}\n");
@@ -129,7 +120,7 @@ report_started(struct report *r, const struct crawl_view *v, struct str name,
 	if (!r->json)
 		return;
 	begin_event(r, "started", v->id);
-	put_time(r, clock_wall());
+	format_json_time(&r->out, "time", clock_wall());
 	json_str(&r->out, "name", name);
 	json_bool(&r->out, "resumed", resumed);
 	json_array(&r->out, "seeds");
@@ -175,7 +166,7 @@ print_event(struct report *r, const struct fetch_event *e)
 	if ((size_t)e->outcome >= ARRAY_LEN(names) || names[e->outcome] == NULL)
 		return;
 	begin_event(r, names[e->outcome], e->crawl);
-	put_time(r, e->start);
+	format_json_time(&r->out, "time", e->start);
 	json_str(&r->out, "url", e->url);
 	json_u64(&r->out, "depth", e->depth);
 	json_u64(&r->out, "tries", e->tries);
@@ -224,7 +215,7 @@ report_health(struct report *r, uint32_t crawl, enum engine_health h,
 	if (!r->json)
 		return;
 	begin_event(r, "health", crawl);
-	put_time(r, clock_wall());
+	format_json_time(&r->out, "time", clock_wall());
 	json_str(&r->out, "state", str_of(report_health_name(h)));
 	json_str(&r->out, "text", str_of(text));
 	end_event(r);
@@ -279,7 +270,7 @@ end_json(struct report *r, const struct report_end *e)
 		end_event(r);
 	}
 	begin_event(r, e->resume != NULL ? "interrupted" : "completed", v->id);
-	put_time(r, clock_wall());
+	format_json_time(&r->out, "time", clock_wall());
 	json_str(&r->out, "name", e->name);
 	json_str(&r->out, "state", str_of(crawl_state_name(v->state)));
 	json_str(&r->out, "reason", str_of(v->reason));

@@ -44,12 +44,10 @@ submit_crawl(struct cli *c, const struct str *seeds, size_t seeds_n,
     const struct policy *p, struct why *w)
 {
 	FREED(buf_free) struct buf b = BUF_INIT;
-	yyjson_doc *doc;
 	yyjson_val *data;
 
 	put_args(c, seeds, seeds_n, p, &b);
-	enum err e = daemon_command(c, "start_crawl", buf_str(&b), &doc,
-	    &data, w);
+	enum err e = daemon_command(c, "start_crawl", buf_str(&b), &data, w);
 	if (e != OK)
 		return e;
 	const char *in_force = yyjson_get_str(yyjson_obj_get(data, "in_force"));
@@ -59,6 +57,5 @@ submit_crawl(struct cli *c, const struct str *seeds, size_t seeds_n,
 		printf("crawl %llu is handed to the daemon; in force: %s\n",
 		    (unsigned long long)yyjson_get_uint(yyjson_obj_get(data,
 		    "crawl_id")), in_force == NULL ? "" : in_force);
-	yyjson_doc_free(doc);
 	return OK;
 }
