@@ -59,14 +59,17 @@ look_at_cdxj(struct lost *l, const char *dir, struct str cdxj)
 		    STR_FMT(name)).p, REBUILD_MISSING, NULL);
 }
 
-/* ABSENT: `dir` is no directory. */
+/* What is no directory has nothing below it. */
 static enum err
 look_below(struct lost *l, const char *dir, int depth, struct why *w)
 {
 	struct str *names;
 	size_t n;
-	enum err e = archive_port()->list(dir, &l->arena, &names, &n, w);
+	struct why inner = WHY_INIT;
+	enum err e = archive_port()->list(dir, &l->arena, &names, &n, &inner);
 
+	if (e != OK)
+		return e == ERR_ABSENT ? OK : why(w, e, "%s", inner.text);
 	for (size_t i = 0; e == OK && i < n; i++) {
 		if (names[i].p[0] == '.' || archive_name_is_warc(names[i]))
 			continue;
@@ -75,8 +78,6 @@ look_below(struct lost *l, const char *dir, int depth, struct why *w)
 		else if (depth < ARCHIVE_DEPTH_MAX)
 			e = look_below(l, arena_printf(&l->arena, "%s/%.*s",
 			    dir, STR_FMT(names[i])).p, depth + 1, w);
-		if (e == ERR_ABSENT)
-			e = OK;
 	}
 	return e;
 }
