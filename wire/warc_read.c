@@ -205,9 +205,8 @@ read_head(struct warc_reader *r)
 	}
 }
 
-/* "WARC/1.1": 101; "WARC/0.17": 17; -1 when it is none. */
-static int
-parse_version(struct str line)
+int
+warc_version(struct str line)
 {
 	uint64_t major, minor;
 	struct str rest = str_from(line, 5);
@@ -256,7 +255,7 @@ parse_head(struct warc_reader *r, struct warc_entry *e)
 		first.n--;
 	else
 		e->odd |= WARC_ODD(BARE_LF);
-	e->version = parse_version(str_trim(first));
+	e->version = warc_version(str_trim(first));
 	if (e->version < 0)
 		return WARC_DAMAGE_HEAD;
 	if (e->version != 17 && e->version != 18 && e->version != 100 &&

@@ -97,6 +97,8 @@ struct warc_entry {
 	uint64_t clen;            /* in the file; set by finish; 0: shared */
 	uint64_t ulen;            /* unpacked, set by finish */
 };
+/* "WARC/1.1": 101; "WARC/0.17": 17; -1 when it is none. */
+int warc_version(struct str line);
 /* A field's value by name, any case; p is NULL: none. */
 struct str warc_entry_field(const struct warc_entry *, struct str name);
 /* "<urn:uuid:...>" without its brackets and spaces. */

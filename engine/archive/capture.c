@@ -73,17 +73,10 @@ parse_warc_head(struct str record, struct arena *a, struct capture *c,
     struct why *w)
 {
 	size_t lf = str_find_char(record, '\n');
-	uint64_t major, minor;
-	struct str version = str_trim(str_cut(record, 0, lf));
 
-	if (!str_starts_nocase(version, STR("WARC/")))
+	c->version = warc_version(str_trim(str_cut(record, 0, lf)));
+	if (c->version < 0)
 		return why(w, ERR_CORRUPT, "no WARC record begins here");
-	version = str_from(version, 5);
-	size_t dot = str_find_char(version, '.');
-	if (!str_to_u64(str_cut(version, 0, dot), &major) || major > 9 ||
-	    !str_to_u64(str_from(version, dot + 1), &minor) || minor > 99)
-		return why(w, ERR_CORRUPT, "a WARC version that is none");
-	c->version = (int)(major * 100 + minor);
 	enum err err = http_parse_fields(str_from(record, lf + 1), HEAD_LIMITS,
 	    a, &c->warc, w);
 	if (err != OK)
