@@ -107,11 +107,11 @@ is_open_name(struct str name)
 	return final.n < name.n && archive_name_is_warc(final);
 }
 
-/* DIR/.argiope/CRAWL/NAME.open */
-enum err
-archive_each_open(const char *dir, struct arena *a, archive_open_fn *fn,
-    void *arg, struct why *w)
+/* DIR/.argiope/CRAWL/NAME.open; files come and go meanwhile. */
+static enum err
+add_open_files(struct listing *l, const char *dir, struct why *w)
 {
+	struct arena *a = l->arena;
 	struct str *crawls, *names;
 	size_t crawls_n = 0, n;
 	const char *top = arena_printf(a, "%s/" WORK_DIR, dir).p;
@@ -126,22 +126,15 @@ archive_each_open(const char *dir, struct arena *a, archive_open_fn *fn,
 		if (str_eq(crawls[i], STR("quarantine")) ||
 		    archive_port()->list(work, a, &names, &n, NULL) != OK)
 			continue;
-		for (size_t k = 0; k < n && err == OK; k++)
+		for (size_t k = 0; k < n && err == OK; k++) {
 			if (is_open_name(names[k]))
-				err = fn(arg, work, names[k], w);
+				err = add_file(l, arena_printf(a, "%s/%.*s",
+				    work, STR_FMT(names[k])).p, NULL, w);
+			if (err == ERR_ABSENT)
+				err = OK;
+		}
 	}
 	return err;
-}
-
-static enum err
-add_open_file(void *arg, const char *work_dir, struct str entry,
-    struct why *w)
-{
-	struct listing *l = arg;
-	enum err err = add_file(l, arena_printf(l->arena, "%s/%.*s", work_dir,
-	    STR_FMT(entry)).p, NULL, w);
-
-	return err == ERR_ABSENT ? OK : err;
 }
 
 /* ABSENT: `path` is no directory. */
@@ -156,7 +149,7 @@ add_dir(struct listing *l, const char *path, int depth, struct why *w)
 		return err == ERR_ABSENT ? err : why(w, err,
 		    "cannot list %s: %s", path, err_text(err));
 	if (l->with_open)
-		err = archive_each_open(path, l->arena, add_open_file, l, w);
+		err = add_open_files(l, path, w);
 	for (size_t i = 0; i < n && err == OK; i++) {
 		if (names[i].p[0] == '.')
 			continue;

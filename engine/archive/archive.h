@@ -45,15 +45,6 @@ MUST_USE enum err archive_list(const char *const *paths, size_t n,
     bool with_open, struct arena *a, struct archive_catalogue *,
     struct why *);
 
-/*
- * Calls fn for each file below `dir` that is being written, with the directory
- * that it is in and its name there, "NAME.open"; both live as long as `a`.
- * Files come and go meanwhile.  The first error ends it, and is returned.
- */
-typedef enum err archive_open_fn(void *arg, const char *work_dir,
-    struct str entry, struct why *);
-MUST_USE enum err archive_each_open(const char *dir, struct arena *a,
-    archive_open_fn *, void *arg, struct why *);
 /* Where an open file goes when it gets its name.  Memory: `a`. */
 const char *archive_named_path(const struct archive_file *, struct arena *a);
 

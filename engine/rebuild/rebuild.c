@@ -253,81 +253,51 @@ add_gone(struct rebuild *b, const struct archive_catalogue *from)
 	}
 }
 
-/* A moved file belongs to the directory where it was, and its note is. */
-static void
-add_finished(struct rebuild *b, const char *dir,
-    const struct archive_catalogue *c)
-{
-	for (size_t i = 0; i < c->n; i++) {
-		const char *from = c->files[i].moved_from;
-		struct str path = str_of(from != NULL ? from :
-		    c->files[i].path);
-		struct source s = { .warc_dir = str_of(dir),
-		    .name = c->files[i].name };
-		s.dir = arena_copy(&b->arena, str_cut(path, 0,
-		    path.n - s.name.n - 1));
-		s.work_dir = s.dir;
-		if (is_crawls_own(archive_base_name(s.dir)))
-			s.warc_dir = s.dir;
-		add_file(b, c->files[i], s);
-	}
-}
-
 /* The one who writes to it would go on behind what is cut here. */
 static enum err
-look_at_open(struct archive_file *f, struct tail *tail, struct why *w)
+look_at_open(const struct archive_file *f, struct tail *tail, struct why *w)
 {
-	enum err e = archive_probe(f->path, &f->size, w);
-
-	if (e == OK && archive_port()->in_use(f->path))
-		e = why(w, ERR_BUSY, "another process writes to %s; end it "
-		    "first", f->path);
-	return e == OK ? tail_find(f, tail, w) : e;
+	return archive_port()->in_use(f->path) ? why(w, ERR_BUSY,
+	    "another process writes to %s; end it first", f->path) :
+	    tail_find(f, tail, w);
 }
 
-struct open_files {
-	struct rebuild *rebuild;
-	const char *dir;
-};
-
-/* <dir>/.argiope/<crawl>/<name>.open */
-static enum err
-add_open(void *arg, const char *work_dir, struct str entry, struct why *w)
+static struct str
+dir_of(struct str path)
 {
-	struct open_files *o = arg;
-	struct arena *a = &o->rebuild->arena;
-	struct archive_file f = { .path = arena_printf(a, "%s/%.*s", work_dir,
-	    STR_FMT(entry)).p, .name = archive_final_name(entry) };
-	struct source s = { .warc_dir = str_of(o->dir), .dir = str_of(o->dir),
-	    .work_dir = str_of(work_dir), .name = f.name, .open = true };
-
-	enum err e = look_at_open(&f, &s.tail, w);
-	if (e == OK)
-		add_file(o->rebuild, f, s);
-	return e;
+	return str_cut(path, 0, path.n - archive_base_name(path).n - 1);
 }
 
+/*
+ * A moved file belongs to the directory where it was, and its note is; one that
+ * is being written to the directory in which it gets its name.
+ */
 static enum err
-add_all_open(struct rebuild *b, const char *dir, struct why *w)
+add_files(struct rebuild *b, const char *dir,
+    const struct archive_catalogue *c, struct why *w)
 {
-	struct open_files o = { b, dir };
+	enum err e = OK;
 
-	return archive_each_open(dir, &b->arena, add_open, &o, w);
-}
-
-static enum err
-add_open_of_each(struct rebuild *b, const char *dir, struct why *w)
-{
-	struct str *names;
-	size_t n = 0;
-
-	enum err e = archive_port()->list(dir, &b->arena, &names, &n, w);
-	if (e == OK)
-		e = add_all_open(b, dir, w);
-	for (size_t i = 0; e == OK && i < n; i++)
-		if (is_crawls_own(names[i]))
-			e = add_all_open(b, arena_printf(&b->arena,
-			    "%s/%.*s", dir, STR_FMT(names[i])).p, w);
+	for (size_t i = 0; e == OK && i < c->n; i++) {
+		struct archive_file f = c->files[i];
+		const char *path = f.moved_from != NULL ? f.moved_from : f.path;
+		struct source s = { .warc_dir = str_of(dir), .name = f.name,
+		    .dir = dir_of(str_of(path)), .open = f.open };
+		s.work_dir = s.dir;
+		if (s.open)
+			s.dir = dir_of(str_of(archive_named_path(&f,
+			    &b->arena)));
+		s.dir = arena_copy(&b->arena, s.dir);
+		s.work_dir = arena_copy(&b->arena, s.work_dir);
+		if (is_crawls_own(archive_base_name(s.dir)))
+			s.warc_dir = s.dir;
+		/* It is read to its end, which nobody writes to any more. */
+		f.open = false;
+		if (s.open)
+			e = look_at_open(&f, &s.tail, w);
+		if (e == OK)
+			add_file(b, f, s);
+	}
 	return e;
 }
 
@@ -340,13 +310,11 @@ list_files(struct rebuild *b, struct why *w)
 	for (size_t i = 0; e == OK && i < b->options->dirs_n; i++) {
 		const char *dir = b->options->dirs[i];
 		struct archive_catalogue c = { 0 };
-		e = archive_list(&dir, 1, false, &b->arena, &c, w);
+		e = archive_list(&dir, 1, true, &b->arena, &c, w);
 		if (e == OK)
-			add_finished(b, dir, &c);
+			e = add_files(b, dir, &c, w);
 		if (e == OK)
 			add_gone(b, &c);
-		if (e == OK)
-			e = add_open_of_each(b, dir, w);
 	}
 	b->counts->files = all->n;
 	/* The old index may tell of queues that no WARC file knows. */

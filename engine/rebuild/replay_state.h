@@ -21,7 +21,6 @@ struct told_crawl {
 	struct trap_memory *traps;
 	struct arena arena;              /* of all texts */
 	struct crawl_spec spec;
-	struct str kind;
 	const char *path;                /* of the file that told it first */
 	struct wall created, last;
 	uint64_t warc_bytes;
