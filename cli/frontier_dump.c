@@ -51,7 +51,6 @@ struct dump {
 	bool local, done;
 	uint64_t urls;
 	struct why why;
-	/* With several connections. */
 	struct worker *workers;
 	size_t workers_n;
 	struct remote_call pages;      /* of the crawl at crawl_at */
@@ -59,6 +58,7 @@ struct dump {
 	uint32_t start;
 	char *crawl;                     /* of the page in hand */
 	char **keys;                     /* in the arena of `pages` */
+	char *no_key;                    /* "" */
 	size_t keys_n, key_at;
 };
 
@@ -84,24 +84,7 @@ fill(struct dump *d, Urlfrontier__ListUrlParams *p, char *crawl, char *key)
 	p->size = INT32_MAX;
 }
 
-/* --- crawl after crawl ---------------------------------------------------- */
-
-static enum err
-dump_crawls(struct dump *d)
-{
-	Urlfrontier__ListUrlParams p;
-	enum err e = OK;
-	char none[] = "";
-
-	for (; e == OK && d->crawl_at < d->crawls_n; d->crawl_at++) {
-		fill(d, &p, d->crawls[d->crawl_at], none);
-		e = remote_each(&d->remote, "ListURLs", &p, put_item, d,
-		    &d->why);
-	}
-	return e;
-}
-
-/* --- queue by queue ------------------------------------------------------- */
+/* --- crawl by crawl, or queue by queue ------------------------------------ */
 
 static void go_on(struct dump *);
 
@@ -203,6 +186,17 @@ ask_urls(struct dump *d, struct worker *worker)
 	remote_half_close(&worker->urls);
 }
 
+/* The empty key means all queues of the crawl. */
+static void
+take_crawl(struct dump *d)
+{
+	d->crawl = d->crawls[d->crawl_at++];
+	d->keys = &d->no_key;
+	d->keys_n = 1;
+	d->key_at = 0;
+	go_on(d);
+}
+
 /* Give queues to who is free; ask for more of them; or it is done. */
 static void
 go_on(struct dump *d)
@@ -217,14 +211,16 @@ go_on(struct dump *d)
 	}
 	if (d->done || d->paging || d->key_at < d->keys_n)
 		return;
-	if (d->crawl_at < d->crawls_n)
+	if (d->crawl_at < d->crawls_n && d->workers_n == 1)
+		take_crawl(d);
+	else if (d->crawl_at < d->crawls_n)
 		ask_page(d);
 	else if (!busy)
 		d->done = true;
 }
 
 static enum err
-dump_queues(struct dump *d)
+dump_all(struct dump *d)
 {
 	d->pages = (struct remote_call){ .rpc = "ListQueues",
 	    .message = page_came, .ended = page_ended, .arg = d };
@@ -309,7 +305,8 @@ enum err
 frontier_dumpurls_run(struct cli *c, struct why *w)
 {
 	(void)w;
-	struct dump d = { .why = WHY_INIT, .line = BUF_INIT,
+	char none[] = "";
+	struct dump d = { .why = WHY_INIT, .line = BUF_INIT, .no_key = none,
 	    .workers_n = (size_t)cli_number(c, "threads", 1),
 	    .local = cli_count(c, "local") > 0 };
 
@@ -320,10 +317,8 @@ frontier_dumpurls_run(struct cli *c, struct why *w)
 	if (e == OK)
 		e = frontier_out_open(&d.out, cli_text(c, "output", NULL),
 		    &d.why);
-	if (e == OK && d.workers_n > 1)
-		e = dump_queues(&d);
-	else if (e == OK)
-		e = dump_crawls(&d);
+	if (e == OK)
+		e = dump_all(&d);
 	c->code = dump_end(&d, e);
 	return OK;
 }
