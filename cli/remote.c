@@ -129,22 +129,11 @@ try_addresses(struct remote *far, const struct resolve_query *q,
 	return why(w, best.err, "%s", best.text);
 }
 
-static enum err
-reach(struct remote *far, struct why *w)
-{
-	struct resolve_query q;
-
-	if (!resolve_now(far->loop, str_of(far->host), CONNECT_MS, &q))
-		return why(w, ERR_UNREACHED, "%s cannot be resolved: %s",
-		    far->host, q.error);
-	return try_addresses(far, &q, w);
-}
-
 enum err
 remote_open(struct cli *c, struct remote *far, struct why *w)
 {
 	const struct net_limits limits = NET_LIMITS_DEFAULT;
-	struct ip literal;
+	struct resolve_query q;
 
 	*far = (struct remote){ .cli = c };
 	list_init(&far->links);
@@ -155,10 +144,10 @@ remote_open(struct cli *c, struct remote *far, struct why *w)
 		return e;
 	far->loop = loop_new("remote");
 	far->net = net_new(far->loop, &limits);
-	if (!ip_from_text(str_of(far->host), &literal))
-		return reach(far, w);
-	far->address = far->host;
-	return remote_connect(far, &far->first, w);
+	if (!resolve_now(far->loop, str_of(far->host), CONNECT_MS, &q))
+		return why(w, ERR_UNREACHED, "%s cannot be resolved: %s",
+		    far->host, q.error);
+	return try_addresses(far, &q, w);
 }
 
 void
