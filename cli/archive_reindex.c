@@ -352,9 +352,7 @@ rebuild(struct cli *c, struct why *w)
 	    .arg = &r };
 
 	progress_open(&r.progress, false);
-	enum err e = cli_log(&c->conf, true, w);
-	if (e == OK)
-		e = cli_data_dir(c, w);
+	enum err e = cli_begin(c, w);
 	if (e == OK)
 		e = find_dirs(c, dirs, &o.dirs_n, w);
 	if (e == OK)

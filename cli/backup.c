@@ -462,9 +462,7 @@ backup_run(struct cli *c, struct why *w)
 	struct backup b = { .cli = c, .work_fd = -1, .data_fd = -1 };
 	bool restores = cli_count(c, "restore") > 0;
 
-	enum err e = cli_log(&c->conf, true, w);
-	if (e == OK)
-		e = cli_data_dir(c, w);
+	enum err e = cli_begin(c, w);
 	if (e == OK)
 		e = restores ? restore(&b, w) : back_up(&b, w);
 	if (e == OK)

@@ -273,3 +273,11 @@ cli_log(const struct conf *c, bool foreground, struct why *w)
 	return log_open_file(level, conf_str(c, CONF_LOG_FILE).p,
 	    conf_choice(c, CONF_LOG_FORMAT) == 1, w);
 }
+
+enum err
+cli_begin(struct cli *c, struct why *w)
+{
+	enum err e = cli_log(&c->conf, true, w);
+
+	return e == OK ? cli_data_dir(c, w) : e;
+}

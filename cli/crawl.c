@@ -623,9 +623,7 @@ crawl_run(struct cli *c, struct why *w)
 	if (e == OK && cli_count(c, "wacz") > 0)
 		e = archive_wacz_place(cli_text(c, "wacz", ""), w);
 	if (e == OK)
-		e = cli_log(&c->conf, true, w);
-	if (e == OK)
-		e = cli_data_dir(c, w);
+		e = cli_begin(c, w);
 	if (e == OK && r.resumed && !cli_is_there(c->data_dir))
 		e = why(w, ERR_ABSENT, "%s holds no crawl that could go on",
 		    c->data_dir);

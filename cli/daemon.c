@@ -13,9 +13,7 @@ read_target(struct cli *c, struct ask_target *t, struct why *w)
 	    cli_text(c, "token-file", NULL) : NULL;
 	struct str token = STR_NONE;
 
-	enum err e = cli_log(&c->conf, true, w);
-	if (e == OK)
-		e = cli_data_dir(c, w);
+	enum err e = cli_begin(c, w);
 	if (e == OK && file != NULL)
 		e = cli_file(c, file, &token, w);
 	token = str_trim(token);

@@ -138,9 +138,7 @@ status_run(struct cli *c, struct why *w)
 	struct str body;
 	int code;
 
-	enum err e = cli_log(&c->conf, true, w);
-	if (e == OK)
-		e = cli_data_dir(c, w);
+	enum err e = cli_begin(c, w);
 	if (e != OK)
 		return e;
 	if (!cli_is_there(c->data_dir))

@@ -6,10 +6,8 @@
 enum err
 stores_open(struct cli *c, struct store **st, struct why *w)
 {
-	enum err e = cli_log(&c->conf, true, w);
+	enum err e = cli_begin(c, w);
 
-	if (e == OK)
-		e = cli_data_dir(c, w);
 	if (e == OK)
 		e = cli_dir(c, c->data_dir, &c->data_dir, w);
 	return e == OK ? engine_open_store(c->data_dir, st, w) : e;

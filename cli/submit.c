@@ -24,29 +24,21 @@ submit_check(const struct cli *c, struct why *w)
 	return OK;
 }
 
-static void
-put_args(struct cli *c, const struct str *seeds, size_t seeds_n,
-    const struct policy *p, struct buf *b)
-{
-	const char *name = cli_text(c, "name", NULL);
-
-	json_object(b, NULL);
-	json_strs(b, "seeds", seeds, seeds_n);
-	if (name != NULL)
-		json_str(b, "name", str_of(name));
-	json_name(b, "policy");
-	policy_to_json(p, b);
-	buf_put_char(b, '}');
-}
-
 enum err
 submit_crawl(struct cli *c, const struct str *seeds, size_t seeds_n,
     const struct policy *p, struct why *w)
 {
+	const char *name = cli_text(c, "name", NULL);
 	FREED(buf_free) struct buf b = BUF_INIT;
 	yyjson_val *data;
 
-	put_args(c, seeds, seeds_n, p, &b);
+	json_object(&b, NULL);
+	json_strs(&b, "seeds", seeds, seeds_n);
+	if (name != NULL)
+		json_str(&b, "name", str_of(name));
+	json_name(&b, "policy");
+	policy_to_json(p, &b);
+	buf_put_char(&b, '}');
 	enum err e = daemon_command(c, "start_crawl", buf_str(&b), &data, w);
 	if (e != OK)
 		return e;
