@@ -13,7 +13,6 @@
 #include "engine/frontier/delete.h"
 #include "engine/frontier/exclude.h"
 #include "engine/frontier/retry.h"
-#include "engine/frontier/url_key.h"
 
 /* What each verb does; without read() it walks over no URLs. */
 static const struct change_kind {

@@ -9,7 +9,6 @@
 #include "engine/frontier/change.h"
 #include "engine/frontier/frontier_testing.h"
 #include "engine/frontier/queue.h"
-#include "engine/frontier/url_key.h"
 
 /* A sanitizer makes each of these lives ten times as long. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

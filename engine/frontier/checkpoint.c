@@ -1,6 +1,6 @@
 #include "engine/frontier/checkpoint.h"
 
-#include "engine/frontier/url_key.h"
+#include "engine/frontier/core.h"
 
 #define PART_CHECKPOINT 'C'
 

@@ -3,7 +3,6 @@
 #include "engine/frontier/limits.h"
 #include "engine/frontier/near_dup.h"
 #include "engine/frontier/queue.h"
-#include "engine/frontier/url_key.h"
 
 struct crawl *
 crawl_get(const struct frontier *f, uint32_t id)

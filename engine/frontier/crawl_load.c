@@ -4,7 +4,6 @@
 #include "engine/frontier/error_summary.h"
 #include "engine/frontier/journal.h"
 #include "engine/frontier/near_dup.h"
-#include "engine/frontier/url_key.h"
 #include "engine/frontier/url_scan.h"
 
 struct loading {

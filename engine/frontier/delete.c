@@ -15,7 +15,6 @@
 #include "engine/frontier/limits.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"
-#include "engine/frontier/url_key.h"
 
 /* In INDEX_CRAWL, without a value. */
 #define PART_TOMB 'T'

@@ -1,6 +1,5 @@
 #include "engine/frontier/crawl.h"
 #include "engine/frontier/error_summary.h"
-#include "engine/frontier/url_key.h"
 #include "os/clock.h"
 
 #define STATUS_MIN 400u

@@ -6,7 +6,6 @@
 #include "engine/frontier/exclude.h"
 
 #include "engine/frontier/queue.h"
-#include "engine/frontier/url_key.h"
 
 #define PART_SPEC 'S'
 #define PART_EXCLUDED 'X'

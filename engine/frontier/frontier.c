@@ -6,8 +6,6 @@
 #include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"
-#include "engine/frontier/url_key.h"
-#include "engine/frontier/via.h"
 #include "os/clock.h"
 
 struct metric frontier_metrics[] = { FRONTIER_METRICS(METRIC_ROW) };

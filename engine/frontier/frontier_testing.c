@@ -3,7 +3,6 @@
 #include "engine/frontier/frontier_testing.h"
 #include "engine/frontier/journal.h"
 #include "engine/frontier/queue.h"
-#include "engine/frontier/url_key.h"
 #include "engine/ledger/small_testing.h"
 
 #define FOUND_MAX 64

@@ -19,9 +19,7 @@
  *
  * URLs that are leased are never forgotten.
  */
-#include "engine/frontier/core.h"
 #include "engine/frontier/queue.h"
-#include "engine/frontier/url_key.h"
 #include "os/log.h"
 
 /* Entries forgotten at a time: under a millisecond. */

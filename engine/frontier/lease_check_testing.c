@@ -3,7 +3,6 @@
  */
 #include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/lease_testing.h"
-#include "engine/frontier/url_key.h"
 
 struct sums {
 	struct lease_queue *queue;

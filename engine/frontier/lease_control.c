@@ -4,7 +4,6 @@
  * the known table and then the index behind it.
  */
 #include "engine/frontier/lease_crawl.h"
-#include "engine/frontier/url_key.h"
 #include "engine/frontier/url_scan.h"
 
 /* Freed, or swept, in one step. */

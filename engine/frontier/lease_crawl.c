@@ -1,6 +1,5 @@
 /* Crawls and queues of the lease service. */
 #include "engine/frontier/lease_crawl.h"
-#include "engine/frontier/url_key.h"
 
 /* --- crawls --------------------------------------------------------------- */
 

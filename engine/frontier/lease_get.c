@@ -10,7 +10,6 @@
  * stand together.
  */
 #include "engine/frontier/lease_crawl.h"
-#include "engine/frontier/url_key.h"
 
 /* One answer: so many URLs, or bytes of them; and queues in a round. */
 #define PIECE_URLS 1024u

@@ -12,7 +12,6 @@
 #include "engine/frontier/crawl.h"
 #include "engine/frontier/lease_crawl.h"
 #include "engine/frontier/lease_service.h"
-#include "engine/frontier/url_key.h"
 
 /*
  * One piece: LIST_PIECE_ENTRIES, bytes of them, records looked at, and bytes of

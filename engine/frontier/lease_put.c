@@ -6,7 +6,6 @@
  * read.
  */
 #include "engine/frontier/lease_crawl.h"
-#include "engine/frontier/url_key.h"
 
 enum asking { ASK_NOT, ASK_NOW, ASK_ANSWERED, ASK_FAILED };
 

@@ -10,7 +10,6 @@
  */
 #include "engine/frontier/crawl.h"
 #include "engine/frontier/lease_crawl.h"
-#include "engine/frontier/url_key.h"
 #include "os/clock.h"
 #include "os/log.h"
 

@@ -1,7 +1,6 @@
 /* Queues: their records, and telling loops which have URLs. */
 #include "engine/frontier/host_shard.h"
 #include "engine/frontier/queue.h"
-#include "engine/frontier/url_key.h"
 
 struct queue *
 queue_get(struct crawl *c, struct str key, bool make)

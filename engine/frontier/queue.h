@@ -87,8 +87,6 @@ void crawl_settle(struct crawl *);
 
 /* --- submit.c: what a page changes, into the gathering group -------------- */
 
-struct url_value;
-
 /* Put or delete the record of a URL. */
 void url_put(struct crawl *, uint32_t queue, uint32_t date, struct str url,
     const struct url_value *);

@@ -2,7 +2,6 @@
 #include "engine/frontier/query.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"
-#include "engine/frontier/url_key.h"
 #include "engine/ledger/ledger_places.h"
 
 /* Queues looked at in one go: about half a millisecond. */

@@ -8,7 +8,6 @@
 #include "engine/frontier/near_dup.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/restore.h"
-#include "engine/frontier/url_key.h"
 #include "engine/frontier/url_query.h"
 #include "engine/frontier/url_scan.h"
 

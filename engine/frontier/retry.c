@@ -7,7 +7,6 @@
  */
 #include "engine/frontier/queue.h"
 #include "engine/frontier/retry.h"
-#include "engine/frontier/url_key.h"
 #include "engine/frontier/url_query.h"
 #include "engine/parser/url.h"
 #include "os/clock.h"

@@ -9,8 +9,6 @@
 #include "engine/frontier/exclude.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/serve.h"
-#include "engine/frontier/url_key.h"
-#include "engine/frontier/via.h"
 
 static void
 deliver_served(struct mail *m)

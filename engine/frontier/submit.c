@@ -9,8 +9,6 @@
 #include "engine/frontier/limits.h"
 #include "engine/frontier/near_dup.h"
 #include "engine/frontier/queue.h"
-#include "engine/frontier/url_key.h"
-#include "engine/frontier/via.h"
 #include "os/clock.h"
 
 void

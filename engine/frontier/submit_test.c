@@ -3,9 +3,9 @@
  * the counters, and what rides along; and that no power cut separates them.
  */
 #include "engine/frontier/checkpoint.h"
+#include "engine/frontier/core.h"
 #include "engine/frontier/frontier_testing.h"
 #include "engine/frontier/journal.h"
-#include "engine/frontier/url_key.h"
 
 #define OWNER STR("owner")
 

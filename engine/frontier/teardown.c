@@ -5,7 +5,6 @@
  */
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"
-#include "engine/frontier/url_key.h"
 #include "engine/frontier/url_scan.h"
 #include "engine/ledger/ledger_places.h"
 

@@ -1,6 +1,6 @@
 #include "base/hash.h"
+#include "engine/frontier/core.h"
 #include "engine/frontier/submission.h"
-#include "engine/frontier/url_key.h"
 
 uint64_t
 frontier_hash(uint32_t crawl, struct str url)

@@ -1,5 +1,5 @@
+#include "engine/frontier/core.h"
 #include "engine/frontier/submission.h"
-#include "engine/frontier/url_key.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

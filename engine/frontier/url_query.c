@@ -3,7 +3,6 @@
 #include "engine/frontier/journal.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"
-#include "engine/frontier/url_key.h"
 #include "engine/ledger/ledger_places.h"
 
 /* Records passed over before others may read. */

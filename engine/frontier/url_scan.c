@@ -1,6 +1,6 @@
 #include "engine/frontier/url_scan.h"
 
-#include "engine/frontier/url_key.h"
+#include "engine/frontier/core.h"
 
 static void
 set_from(struct url_scan *s, uint32_t queue, uint32_t rank)

@@ -1,6 +1,6 @@
+#include "engine/frontier/core.h"
 #include "engine/frontier/journal.h"
 #include "engine/frontier/serve.h"
-#include "engine/frontier/via.h"
 
 static struct via_slot *
 slot_of(struct via_memory *m, uint32_t crawl, uint64_t seq)

@@ -1,4 +1,4 @@
-#include "engine/frontier/via.h"
+#include "engine/frontier/core.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
