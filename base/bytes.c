@@ -146,6 +146,20 @@ str_find(struct str s, struct str needle)
 	return at == NULL ? s.n : (size_t)(at - s.p);
 }
 
+size_t
+str_find_row(struct str s, const void *rows, size_t n, size_t row_bytes,
+    bool (*equal)(struct str, struct str))
+{
+	const char *text;
+
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&text, (const char *)rows + i * row_bytes, sizeof(text));
+		if (text != NULL && equal(s, str_of(text)))
+			return i;
+	}
+	return n;
+}
+
 bool
 str_split(struct str *rest, char sep, struct str *part)
 {

@@ -33,6 +33,16 @@ struct str str_trim(struct str);                  /* spaces, tabs, CR, LF */
 size_t str_find_char(struct str s, char c);
 size_t str_find(struct str s, struct str needle);
 /*
+ * The first row that has this text, `n` when none has.  Rows are, or begin
+ * with, a const char *; one that is NULL has no text.
+ */
+size_t str_find_row(struct str, const void *rows, size_t n, size_t row_bytes,
+    bool (*equal)(struct str, struct str));
+#define STR_ROW(s, rows)                                                     \
+	str_find_row(s, rows, ARRAY_LEN(rows), sizeof((rows)[0]), str_eq)
+#define STR_ROW_NOCASE(s, rows)                                              \
+	str_find_row(s, rows, ARRAY_LEN(rows), sizeof((rows)[0]), str_eq_nocase)
+/*
  * Take the part of `*rest` before the first `sep` and leave what follows it.
  * False when `*rest` was used up: "a,b" gives "a" and "b", "a," gives "a" and
  * "", "" gives "", STR_NONE gives nothing.

@@ -39,12 +39,11 @@ number_and_unit(struct str s, int64_t *number, struct str *unit)
 static bool
 find_unit(const struct unit *units, size_t n, struct str name, int64_t *times)
 {
-	for (size_t i = 0; i < n; i++)
-		if (str_eq_nocase(name, str_of(units[i].name))) {
-			*times = units[i].times;
-			return true;
-		}
-	return false;
+	size_t i = str_find_row(name, units, n, sizeof(*units), str_eq_nocase);
+
+	if (i < n)
+		*times = units[i].times;
+	return i < n;
 }
 
 bool
@@ -83,13 +82,10 @@ read_bool(struct str s, int64_t *out)
 {
 	static const char *const words[] = { "off", "on", "false", "true",
 		"no", "yes", "0", "1" };
+	size_t i = STR_ROW_NOCASE(s, words);
 
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (str_eq_nocase(s, str_of(words[i]))) {
-			*out = i & 1;
-			return true;
-		}
-	return false;
+	*out = i & 1;
+	return i < ARRAY_LEN(words);
 }
 
 static bool

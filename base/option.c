@@ -15,10 +15,10 @@ struct words {
 static const struct option_row *
 find_long(const struct option_verb *v, struct str name)
 {
-	for (size_t i = 0; i < v->rows_n; i++)
-		if (str_eq(name, str_of(v->rows[i].name)))
-			return &v->rows[i];
-	return NULL;
+	size_t i = str_find_row(name, v->rows, v->rows_n, sizeof(*v->rows),
+	    str_eq);
+
+	return i < v->rows_n ? &v->rows[i] : NULL;
 }
 
 static const struct option_row *
@@ -145,10 +145,9 @@ take_operand(struct words *w, const char *word)
 static bool
 wants_help(const struct options *o)
 {
-	for (size_t i = 0; i < o->verb->rows_n; i++)
-		if (strcmp(o->verb->rows[i].name, "help") == 0)
-			return o->given[i].count > 0;
-	return false;
+	const struct option_row *row = find_long(o->verb, STR("help"));
+
+	return row != NULL && o->given[row - o->verb->rows].count > 0;
 }
 
 static enum err

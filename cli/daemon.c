@@ -45,11 +45,9 @@ err_of(struct str code)
 		{ "limit", ERR_FULL }, { "forbidden", ERR_DENIED },
 		{ "storage", ERR_IO },
 	};
+	size_t i = STR_ROW(code, rows);
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (str_eq(code, str_of(rows[i].code)))
-			return rows[i].err;
-	return ERR_BROKEN;
+	return i < ARRAY_LEN(rows) ? rows[i].err : ERR_BROKEN;
 }
 
 /* Reports the refusal of the port or the door. */

@@ -80,13 +80,13 @@ log_open_file(enum log_level level, const char *path, bool json,
 bool
 log_set_module(struct str module, enum log_level level)
 {
-	for (size_t i = 0; i < ARRAY_LEN(modules); i++)
-		if (str_eq(module, str_of(modules[i].name))) {
-			atomic_store(&modules[i].level, (int)level + 1);
-			find_least();
-			return true;
-		}
-	return false;
+	size_t i = STR_ROW(module, modules);
+
+	if (i == ARRAY_LEN(modules))
+		return false;
+	atomic_store(&modules[i].level, (int)level + 1);
+	find_least();
+	return true;
 }
 
 /* The level from which on an event's module is heard. */
@@ -94,13 +94,10 @@ static int
 level_of(struct str event)
 {
 	struct str module = str_cut(event, 0, str_find_char(event, '.'));
+	size_t i = STR_ROW(module, modules);
+	int own = i < ARRAY_LEN(modules) ? atomic_load(&modules[i].level) : 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(modules); i++) {
-		int own = atomic_load(&modules[i].level);
-		if (own > 0 && str_eq(module, str_of(modules[i].name)))
-			return own - 1;
-	}
-	return atomic_load(&level_all);
+	return own > 0 ? own - 1 : atomic_load(&level_all);
 }
 
 bool

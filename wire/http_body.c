@@ -434,11 +434,9 @@ coding_of(struct str s)
 		{ "identity", IDENTITY }, { "", IDENTITY },
 		{ "none", IDENTITY },
 	};
+	size_t i = STR_ROW_NOCASE(s, names);
 
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (str_eq_nocase(s, str_of(names[i].name)))
-			return names[i].coding;
-	return UNKNOWN;
+	return i < ARRAY_LEN(names) ? names[i].coding : UNKNOWN;
 }
 
 /* Codings are undone from the last to the first; false at one not known. */

@@ -77,12 +77,10 @@ void
 console_get_file(struct web_request *r)
 {
 	const struct console *c = web_arg(r);
-	struct str name = web_rest(r);
+	size_t i = STR_ROW(web_rest(r), rows);
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (str_eq(name, str_of(rows[i].name))) {
-			answer_file(r, c, i);
-			return;
-		}
-	web_fail(r, 404, "not_found", "the console has no such file");
+	if (i < ARRAY_LEN(rows))
+		answer_file(r, c, i);
+	else
+		web_fail(r, 404, "not_found", "the console has no such file");
 }

@@ -398,18 +398,19 @@ echo_id(struct command *c, struct str message, yyjson_val *id)
 static bool
 find_verb(struct command *c, struct str name)
 {
-	for (size_t i = 0; i < VERB_COUNT; i++)
-		if (str_eq(name, str_of(command_rows[i].name))) {
-			c->verb = (enum verb)i;
-			return true;
-		}
-	for (size_t i = 0; i < ARRAY_LEN(aliases); i++)
-		if (str_eq(name, str_of(aliases[i].name))) {
-			c->verb = aliases[i].verb;
-			return true;
-		}
-	return command_refuse(c, CODE_UNKNOWN_COMMAND, "Invalid command: %.*s",
-	    STR_FMT(str_cut(name, 0, SHOWN_MAX)));
+	size_t row = str_find_row(name, command_rows, VERB_COUNT,
+	    sizeof(command_rows[0]), str_eq);
+	size_t alias = STR_ROW(name, aliases);
+
+	if (row < VERB_COUNT)
+		c->verb = (enum verb)row;
+	else if (alias < ARRAY_LEN(aliases))
+		c->verb = aliases[alias].verb;
+	else
+		return command_refuse(c, CODE_UNKNOWN_COMMAND,
+		    "Invalid command: %.*s",
+		    STR_FMT(str_cut(name, 0, SHOWN_MAX)));
+	return true;
 }
 
 static bool

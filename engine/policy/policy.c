@@ -202,14 +202,13 @@ enum err
 policy_field_choice(struct policy *p, const struct policy_field *f,
     struct str v, struct why *w)
 {
-	const char *const *words = policy_field_words(f);
+	size_t i = STR_ROW(v, robots_words);
 
-	for (int64_t i = 0; words[i] != NULL; i++)
-		if (str_eq(v, str_of(words[i]))) {
-			*(int64_t *)place_of(p, f) = i;
-			return OK;
-		}
-	return why(w, ERR_INPUT, "%s: must be \"obey\" or \"ignore\"", f->name);
+	if (i == ARRAY_LEN(robots_words))
+		return why(w, ERR_INPUT, "%s: must be \"obey\" or \"ignore\"",
+		    f->name);
+	*(int64_t *)place_of(p, f) = (int64_t)i;
+	return OK;
 }
 
 static void

@@ -129,11 +129,9 @@ refusal_of_header(struct str name)
 		{ "Host", ours }, { "Connection", ours },
 		{ "Content-Length", ours }, { "Transfer-Encoding", ours },
 	};
+	size_t i = STR_ROW_NOCASE(name, rows);
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (str_eq_nocase(name, str_of(rows[i].name)))
-			return rows[i].why;
-	return NULL;
+	return i < ARRAY_LEN(rows) ? rows[i].why : NULL;
 }
 
 static enum err

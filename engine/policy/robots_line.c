@@ -27,10 +27,9 @@ static const struct {
 static enum robots_key
 key_of(struct str word)
 {
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (str_eq_nocase(word, str_of(words[i].word)))
-			return words[i].key;
-	return ROBOTS_KEY_OTHER;
+	size_t i = STR_ROW_NOCASE(word, words);
+
+	return i < ARRAY_LEN(words) ? words[i].key : ROBOTS_KEY_OTHER;
 }
 
 static bool

@@ -20,19 +20,15 @@ static const char *const valued[] = { "unavailable_after", "max-snippet",
 static unsigned
 flags_of(struct str word)
 {
-	for (size_t i = 0; i < ARRAY_LEN(tags); i++)
-		if (str_eq_nocase(word, str_of(tags[i].word)))
-			return tags[i].flags;
-	return 0;
+	size_t i = STR_ROW_NOCASE(word, tags);
+
+	return i < ARRAY_LEN(tags) ? tags[i].flags : 0;
 }
 
 static bool
 has_value(struct str word)
 {
-	for (size_t i = 0; i < ARRAY_LEN(valued); i++)
-		if (str_eq_nocase(word, str_of(valued[i])))
-			return true;
-	return false;
+	return STR_ROW_NOCASE(word, valued) < ARRAY_LEN(valued);
 }
 
 unsigned

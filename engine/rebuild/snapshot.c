@@ -274,14 +274,10 @@ has_row(struct str name)
 		SNAPSHOT_LEFT_OUT(TABLE_FIRST)
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		if (str_eq(name, str_of(parts[i].name)))
-			return true;
-	for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
-		if (str_eq(name, str_of(left_out[i])))
-			return true;
-	/* Set aside by a rebuild. */
-	return str_starts(name, STR("replaced-"));
+	return STR_ROW(name, parts) < ARRAY_LEN(parts) ||
+	    STR_ROW(name, left_out) < ARRAY_LEN(left_out) ||
+	    /* Set aside by a rebuild. */
+	    str_starts(name, STR("replaced-"));
 }
 
 enum err

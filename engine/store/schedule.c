@@ -21,12 +21,11 @@ schedule_unit_text(enum schedule_unit u)
 bool
 schedule_unit_of(struct str s, enum schedule_unit *out)
 {
-	for (unsigned i = 0; i < ARRAY_LEN(units); i++)
-		if (str_eq(s, str_of(units[i]))) {
-			*out = (enum schedule_unit)i;
-			return true;
-		}
-	return false;
+	size_t i = STR_ROW(s, units);
+
+	if (i < ARRAY_LEN(units))
+		*out = (enum schedule_unit)i;
+	return i < ARRAY_LEN(units);
 }
 
 const char *
@@ -39,12 +38,11 @@ schedule_timing_text(enum schedule_timing t)
 bool
 schedule_timing_of(struct str s, enum schedule_timing *out)
 {
-	for (unsigned i = 0; i < ARRAY_LEN(timings); i++)
-		if (str_eq(s, str_of(timings[i]))) {
-			*out = (enum schedule_timing)i;
-			return true;
-		}
-	return false;
+	size_t i = STR_ROW(s, timings);
+
+	if (i < ARRAY_LEN(timings))
+		*out = (enum schedule_timing)i;
+	return i < ARRAY_LEN(timings);
 }
 
 enum err

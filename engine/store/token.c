@@ -81,12 +81,11 @@ token_name_check(struct str s, struct why *w)
 static bool
 door_of(struct str s, uint32_t *bit)
 {
-	for (size_t i = 0; i < ARRAY_LEN(doors); i++)
-		if (doors[i] != NULL && str_eq(s, str_of(doors[i]))) {
-			*bit = 1u << i;
-			return true;
-		}
-	return false;
+	size_t i = STR_ROW(s, doors);
+
+	if (i < ARRAY_LEN(doors))
+		*bit = 1u << i;
+	return i < ARRAY_LEN(doors);
 }
 
 static enum err
