@@ -5,8 +5,7 @@
  */
 #include "server/web_own.h"
 
-#include <yyjson.h>
-
+#include "base/json.h"
 #include "os/clock.h"
 #include "server/json_writer.h"
 
@@ -219,8 +218,7 @@ read_token(struct web_request *r, struct str *text)
 	bool fine = yyjson_is_str(v);
 
 	if (fine)
-		*text = arena_copy(&r->arena, (struct str){
-		    yyjson_get_str(v), yyjson_get_len(v) });
+		*text = arena_copy(&r->arena, json_text(v));
 	else
 		web_fail(r, 400, "bad_args",
 		    "send {\"" TOKEN_FIELD "\":\"argiope_...\"}");

@@ -1,7 +1,6 @@
 #include "wire/cdxj.h"
 
-#include <yyjson.h>
-
+#include "base/json.h"
 #include "base/text.h"
 #include "wire/base64.h"
 
@@ -99,10 +98,7 @@ member_text(yyjson_val *o, const char *name, struct arena *a)
 {
 	yyjson_val *v = yyjson_obj_get(o, name);
 
-	if (!yyjson_is_str(v))
-		return STR_NONE;
-	return arena_copy(a, (struct str){ yyjson_get_str(v),
-		yyjson_get_len(v) });
+	return yyjson_is_str(v) ? arena_copy(a, json_text(v)) : STR_NONE;
 }
 
 static bool
@@ -114,8 +110,7 @@ member_number(yyjson_val *o, const char *name, uint64_t *out)
 		*out = yyjson_get_uint(v);
 		return true;
 	}
-	return yyjson_is_str(v) && str_to_u64((struct str){ yyjson_get_str(v),
-		yyjson_get_len(v) }, out);
+	return yyjson_is_str(v) && str_to_u64(json_text(v), out);
 }
 
 static enum err
@@ -227,8 +222,7 @@ put_value(struct flatten *f, struct str name, yyjson_val *v)
 	char text[40];
 
 	if (yyjson_is_str(v)) {
-		put_pair(f, name, (struct str){ yyjson_get_str(v),
-			yyjson_get_len(v) });
+		put_pair(f, name, json_text(v));
 		return;
 	}
 	if (yyjson_is_bool(v))
@@ -257,8 +251,7 @@ flatten(struct flatten *f, struct str name, yyjson_val *v, int depth)
 		return;
 	if (yyjson_is_obj(v)) {
 		yyjson_obj_foreach(v, i, n, key, value)
-			flatten(f, (struct str){ yyjson_get_str(key),
-				yyjson_get_len(key) }, value, depth + 1);
+			flatten(f, json_text(key), value, depth + 1);
 	} else if (yyjson_is_arr(v)) {
 		yyjson_arr_foreach(v, i, n, value)
 			flatten(f, name, value, depth + 1);

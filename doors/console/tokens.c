@@ -1,7 +1,6 @@
-#include <yyjson.h>
-
 #include "doors/console/console.h"
 
+#include "base/json.h"
 #include "engine/control/control.h"
 #include "server/json_writer.h"
 
@@ -107,12 +106,6 @@ added(struct web_request *r, const struct store_request *a)
 	console_answer(r, 201, &b);
 }
 
-static struct str
-text_of(yyjson_val *v)
-{
-	return (struct str){ yyjson_get_str(v), yyjson_get_len(v) };
-}
-
 /* {"name": text, "scopes": ["door:access", ...]} */
 static enum err
 read_new(yyjson_val *root, struct str *name, struct token_scopes *scopes,
@@ -128,12 +121,12 @@ read_new(yyjson_val *root, struct str *name, struct token_scopes *scopes,
 	if (!yyjson_is_arr(list) || yyjson_arr_size(list) == 0)
 		return why(w, ERR_INPUT, "scopes: a list is wanted, such as "
 		    "[\"realtime:read\"]");
-	*name = text_of(n);
+	*name = json_text(n);
 	enum err e = token_name_check(*name, w);
 	yyjson_arr_foreach(list, i, most, v) {
 		buf_put_text(&b, i > 0 ? "," : "");
 		if (yyjson_is_str(v))
-			buf_put_str(&b, text_of(v));
+			buf_put_str(&b, json_text(v));
 	}
 	return e == OK ? token_scopes_read(buf_str(&b), scopes, w) : e;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdarg.h>
 
+#include "base/json.h"
 #include "server/json_writer.h"
 
 /* Bytes of an unknown name that an error quotes. */
@@ -63,21 +64,7 @@ command_refuse(struct command *c, enum code code, const char *fmt, ...)
 	return false;
 }
 
-static struct str
-text_of(yyjson_val *v)
-{
-	return (struct str){ yyjson_get_str(v), yyjson_get_len(v) };
-}
-
 /* --- values ------------------------------------------------------------- */
-
-/* "" and null count as absent. */
-static bool
-is_absent(yyjson_val *v)
-{
-	return yyjson_is_null(v) ||
-	    (yyjson_is_str(v) && yyjson_get_len(v) == 0);
-}
 
 /* Numbers nearly as JSON has them: no hexadecimal, no "inf" or "nan". */
 static bool
@@ -99,7 +86,7 @@ read_number(struct command *c, const char *name, yyjson_val *v, double *out)
 		    "%s: the number is too large.", name);
 	if (yyjson_is_num(v))
 		*out = yyjson_get_num(v);
-	else if (!yyjson_is_str(v) || !read_decimal(text_of(v), out))
+	else if (!yyjson_is_str(v) || !read_decimal(json_text(v), out))
 		return command_refuse(c, CODE_BAD_ARGS,
 		    "%s: a number is expected.", name);
 	if (!isfinite(*out))
@@ -134,7 +121,7 @@ read_text(struct command *c, const char *name, yyjson_val *v, struct str *out)
 	if (!yyjson_is_str(v))
 		return command_refuse(c, CODE_BAD_ARGS,
 		    "%s: a text is expected.", name);
-	*out = text_of(v);
+	*out = json_text(v);
 	return true;
 }
 
@@ -156,7 +143,7 @@ read_texts(struct command *c, const char *name, yyjson_val *list,
 		if (!yyjson_is_str(v) || yyjson_get_len(v) == 0)
 			return command_refuse(c, CODE_BAD_ARGS,
 			    "%s[%zu]: a text is expected.", name, i);
-		out->p[out->n++] = text_of(v);
+		out->p[out->n++] = json_text(v);
 	}
 	return true;
 }
@@ -167,21 +154,21 @@ static bool
 read_seed_field(struct command *c, size_t i, yyjson_val *key, yyjson_val *v,
     struct launch_seed *s)
 {
-	struct str k = text_of(key);
+	struct str k = json_text(key);
 	char name[64];
 
 	if (str_eq(k, STR("url"))) {
 		if (!yyjson_is_str(v) && !yyjson_is_null(v))
 			return command_refuse(c, CODE_BAD_ARGS,
 			    "seeds[%zu].url: a text is expected.", i);
-		s->url = yyjson_is_str(v) ? text_of(v) : STR_NONE;
+		s->url = yyjson_is_str(v) ? json_text(v) : STR_NONE;
 		return true;
 	}
 	if (!str_eq(k, STR("rate_limit")))
 		return command_refuse(c, CODE_BAD_ARGS,
 		    "seeds[%zu]: there is no field \"%.*s\".", i,
 		    STR_FMT(str_cut(k, 0, SHOWN_MAX)));
-	if (is_absent(v))
+	if (json_is_absent(v))
 		return true;
 	(void)snprintf(name, sizeof(name), "seeds[%zu].rate_limit", i);
 	return read_number(c, name, v, &s->rate_limit);
@@ -196,7 +183,7 @@ read_seed(struct command *c, size_t i, yyjson_val *v)
 
 	s->rate_limit = -1;
 	if (yyjson_is_str(v)) {
-		s->url = text_of(v);
+		s->url = json_text(v);
 	} else if (yyjson_is_obj(v)) {
 		yyjson_obj_foreach(v, at, n, key, value)
 			if (!read_seed_field(c, i, key, value, s))
@@ -282,12 +269,12 @@ read_given(struct command *c, yyjson_val *args)
 	size_t i, n;
 
 	yyjson_obj_foreach(args, i, n, key, v) {
-		enum arg a = find_arg(row->may, text_of(key));
+		enum arg a = find_arg(row->may, json_text(key));
 		if (a == ARG_COUNT)
 			return command_refuse(c, CODE_BAD_ARGS,
 			    "%s takes no argument \"%.*s\".", row->name,
-			    STR_FMT(str_cut(text_of(key), 0, SHOWN_MAX)));
-		if (is_absent(v))
+			    STR_FMT(str_cut(json_text(key), 0, SHOWN_MAX)));
+		if (json_is_absent(v))
 			continue;
 		/* It was given already, maybe by another name. */
 		if (c->given >> a & 1)
@@ -438,7 +425,7 @@ read_envelope(struct command *c, struct str message, bool may_write)
 	if (id == NULL)
 		return command_refuse(c, CODE_BAD_MESSAGE,
 		    "The message has no \"command_id\".");
-	if (!find_verb(c, text_of(name)))
+	if (!find_verb(c, json_text(name)))
 		return false;
 	if (!may_write && command_rows[c->verb].right == TOKEN_WRITE)
 		return command_refuse(c, CODE_FORBIDDEN,

@@ -3,6 +3,8 @@
  */
 #include "doors/realtime/own.h"
 
+#include "base/json.h"
+
 #define SIZE_DEFAULT 100u
 #define SEEDS_BYTES_MAX ((size_t)32 << 10)
 
@@ -29,7 +31,7 @@ task_policy(struct task *t, struct str *name, struct str *json)
 	if (v == NULL)
 		return true;
 	if (yyjson_is_str(v)) {
-		*name = (struct str){ yyjson_get_str(v), yyjson_get_len(v) };
+		*name = json_text(v);
 		return true;
 	}
 	if (!yyjson_is_obj(v))

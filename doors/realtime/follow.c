@@ -1,5 +1,6 @@
 #include "doors/realtime/follow.h"
 
+#include "base/json.h"
 #include "doors/realtime/item_stream.h"
 #include "os/clock.h"
 #include "os/log.h"
@@ -226,7 +227,7 @@ token_text(yyjson_val *v, struct str *out)
 		return yyjson_get_num(v) == 0;
 	if (!yyjson_is_str(v))
 		return false;
-	*out = (struct str){ yyjson_get_str(v), yyjson_get_len(v) };
+	*out = json_text(v);
 	if (str_eq(*out, STR("0")))
 		*out = STR_NONE;
 	return true;
@@ -272,7 +273,7 @@ read_tokens(struct follow *f, struct task *t)
 	if (tokens == NULL)
 		return true;
 	yyjson_obj_foreach(tokens, i, n, key, v) {
-		struct str name = { yyjson_get_str(key), yyjson_get_len(key) };
+		struct str name = json_text(key);
 		uint64_t id;
 		struct crawl_row *row = str_to_u64(name, &id) ?
 		    realtime_row(t->door, id) : NULL;

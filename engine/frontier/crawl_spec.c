@@ -1,8 +1,7 @@
 /* The record of what a crawl was told when it began. */
 #include "engine/frontier/crawl_spec.h"
 
-#include <yyjson.h>
-
+#include "base/json.h"
 #include "base/text.h"
 #include "engine/policy/policy.h"
 #include "engine/policy/seed_list.h"
@@ -84,8 +83,8 @@ text_of(yyjson_val *object, const char *name, struct arena *a)
 {
 	yyjson_val *v = yyjson_obj_get(object, name);
 
-	return !yyjson_is_str(v) ? STR_NONE : arena_copy(a, (struct str){
-	    yyjson_get_str(v), yyjson_get_len(v) });
+	return !yyjson_is_str(v) ? STR_NONE : arena_copy(a,
+	    json_text(v));
 }
 
 static int
@@ -105,8 +104,7 @@ read_delays(yyjson_val *object, struct arena *a, struct crawl_spec *o)
 	    yyjson_obj_size(object));
 	while ((key = yyjson_obj_iter_next(&i)) != NULL) {
 		struct seed_delay *d = &o->delays[o->delays_n++];
-		d->host = arena_copy(a, (struct str){ yyjson_get_str(key),
-		    yyjson_get_len(key) });
+		d->host = arena_copy(a, json_text(key));
 		d->s = yyjson_get_num(yyjson_obj_iter_get_val(key));
 	}
 	if (o->delays_n > 1)

@@ -2,8 +2,8 @@
 #include "engine/policy/policy.h"
 
 #include <math.h>
-#include <yyjson.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "engine/policy/policy_field.h"
 
@@ -18,32 +18,13 @@ struct parse {
 
 #define SHOWN_MAX 100   /* bytes of an unknown name in an error */
 
-static struct str
-text_of(yyjson_val *v)
-{
-	return (struct str){ yyjson_get_str(v), yyjson_get_len(v) };
-}
-
-static bool
-is_empty_text(yyjson_val *v)
-{
-	return yyjson_is_str(v) && yyjson_get_len(v) == 0;
-}
-
-/* "" and null are absent. */
-static bool
-is_absent(yyjson_val *v)
-{
-	return v == NULL || yyjson_is_null(v) || is_empty_text(v);
-}
-
 /* A number or a numeric string, not negative. */
 static enum err
 lenient_number(const char *place, yyjson_val *v, double *out, struct why *w)
 {
 	if (yyjson_is_num(v))
 		*out = yyjson_get_num(v);
-	else if (!yyjson_is_str(v) || !policy_number(text_of(v), out))
+	else if (!yyjson_is_str(v) || !policy_number(json_text(v), out))
 		return why(w, ERR_INPUT, "%s: expected a number", place);
 	if (!isfinite(*out))
 		return why(w, ERR_INPUT, "%s: not a finite number", place);
@@ -59,7 +40,7 @@ take_number(struct parse *x, const struct policy_field *f, yyjson_val *v)
 
 	if (yyjson_is_null(v) && f->nullable)
 		return policy_field_number(x->p, f, INFINITY, x->w);
-	if (is_absent(v))
+	if (json_is_absent(v))
 		return OK;
 	enum err e = lenient_number(f->name, v, &number, x->w);
 	return e != OK ? e : policy_field_number(x->p, f, number, x->w);
@@ -68,7 +49,7 @@ take_number(struct parse *x, const struct policy_field *f, yyjson_val *v)
 static enum err
 take_bool(struct parse *x, const struct policy_field *f, yyjson_val *v)
 {
-	if (is_absent(v))
+	if (json_is_absent(v))
 		return OK;
 	if (!yyjson_is_bool(v))
 		return why(x->w, ERR_INPUT, "%s: expected true or false",
@@ -79,13 +60,13 @@ take_bool(struct parse *x, const struct policy_field *f, yyjson_val *v)
 static enum err
 take_text(struct parse *x, const struct policy_field *f, yyjson_val *v)
 {
-	if (is_absent(v))
+	if (json_is_absent(v))
 		return OK;
 	if (!yyjson_is_str(v))
 		return why(x->w, ERR_INPUT, "%s: expected a string", f->name);
 	return f->kind == POLICY_TEXT ?
-	    policy_field_text(x->p, f, text_of(v), x->w) :
-	    policy_field_choice(x->p, f, text_of(v), x->w);
+	    policy_field_text(x->p, f, json_text(v), x->w) :
+	    policy_field_choice(x->p, f, json_text(v), x->w);
 }
 
 static enum err
@@ -109,7 +90,7 @@ take_strip(struct parse *x, const struct policy_field *f, yyjson_val *list)
 			return why(x->w, ERR_INPUT,
 			    "%s[%zu]: longer than %d bytes", f->name, i,
 			    POLICY_NAME_BYTES_MAX);
-		x->p->strip[i] = arena_copy(&x->p->memory, text_of(v));
+		x->p->strip[i] = arena_copy(&x->p->memory, json_text(v));
 	}
 	return OK;
 }
@@ -147,7 +128,7 @@ take_header(struct parse *x, struct str name, yyjson_val *v)
 	if (refusal != NULL)
 		return why(x->w, ERR_INPUT, "headers.%.*s: cannot be set in a "
 		    "policy: %s", STR_FMT(shown), refusal);
-	if (!yyjson_is_str(v) || !text_is_field_value(text_of(v)))
+	if (!yyjson_is_str(v) || !text_is_field_value(json_text(v)))
 		return why(x->w, ERR_INPUT, "headers.%.*s: expected a string "
 		    "of one line", STR_FMT(shown));
 	if (yyjson_get_len(v) > POLICY_HEADER_BYTES_MAX)
@@ -159,7 +140,7 @@ take_header(struct parse *x, struct str name, yyjson_val *v)
 			    "twice", STR_FMT(shown));
 	p->headers[p->headers_n++] = (struct policy_header){
 		arena_copy(&p->memory, name),
-		arena_copy(&p->memory, text_of(v)) };
+		arena_copy(&p->memory, json_text(v)) };
 	return OK;
 }
 
@@ -178,7 +159,7 @@ take_headers(struct parse *x, const struct policy_field *f, yyjson_val *map)
 	x->p->headers = ARENA_ARRAY(&x->p->memory, struct policy_header,
 	    yyjson_obj_size(map));
 	yyjson_obj_foreach(map, i, n, name, v) {
-		enum err e = take_header(x, text_of(name), v);
+		enum err e = take_header(x, json_text(name), v);
 		if (e != OK)
 			return e;
 	}
@@ -210,7 +191,7 @@ rule_values(const struct rule_shape *shape, size_t at, yyjson_val *rule,
 		return why(w, ERR_INPUT, "%s[%zu]: expected an object",
 		    shape->list, at);
 	yyjson_obj_foreach(rule, i, n, key, v) {
-		struct str name = text_of(key);
+		struct str name = json_text(key);
 		size_t k = 0;
 		while (k < 3 && (shape->keys[k] == NULL ||
 		    !str_eq(name, str_of(shape->keys[k]))))
@@ -236,7 +217,7 @@ rule_pattern(struct parse *x, const char *list, size_t at, size_t n,
 
 	snprintf(place, sizeof(place), "%s[%zu].pattern", list, at);
 	*out = STR_NONE;
-	if (is_absent(v)) {
+	if (json_is_absent(v)) {
 		if (at + 1 < n)
 			return why(x->w, ERR_INPUT, "%s: only the last rule "
 			    "has no pattern", place);
@@ -247,9 +228,9 @@ rule_pattern(struct parse *x, const char *list, size_t at, size_t n,
 	if (at + 1 == n)
 		return why(x->w, ERR_INPUT, "%s: the last rule has no pattern",
 		    place);
-	enum err e = policy_pattern_check(place, text_of(v), x->w);
+	enum err e = policy_pattern_check(place, json_text(v), x->w);
 	if (e == OK)
-		*out = arena_copy(&x->p->memory, text_of(v));
+		*out = arena_copy(&x->p->memory, json_text(v));
 	return e;
 }
 
@@ -273,7 +254,7 @@ url_rule_effect(size_t at, yyjson_val *const *values, void *rule, struct why *w)
 {
 	struct policy_url_rule *out = rule;
 	char place[64];
-	struct str word = yyjson_is_str(values[1]) ? text_of(values[1]) :
+	struct str word = yyjson_is_str(values[1]) ? json_text(values[1]) :
 	    STR_NONE;
 
 	if (str_eq(word, STR("add")))
@@ -284,7 +265,7 @@ url_rule_effect(size_t at, yyjson_val *const *values, void *rule, struct why *w)
 		return why(w, ERR_INPUT, "url_rules[%zu].action: must be "
 		    "\"add\" or \"multiply\"", at);
 	snprintf(place, sizeof(place), "url_rules[%zu].amount", at);
-	if (is_absent(values[2]))
+	if (json_is_absent(values[2]))
 		return why(w, ERR_INPUT, "%s: missing", place);
 	enum err e = lenient_number(place, values[2], &out->amount, w);
 	out->amount += 0.0;
@@ -404,7 +385,7 @@ take_group(struct parse *x, struct str group, yyjson_val *object)
 		return why(x->w, ERR_INPUT, "%.*s: expected an object",
 		    STR_FMT(group));
 	yyjson_obj_foreach(object, i, n, key, v) {
-		struct str name = text_of(key);
+		struct str name = json_text(key);
 		const struct policy_field *f = NULL;
 		if (group.n + 1 + name.n < sizeof(full)) {
 			int len = snprintf(full, sizeof(full), "%.*s.%.*s",
@@ -433,7 +414,7 @@ take_policy(struct parse *x, yyjson_val *object)
 		return why_field(x->w, ERR_INPUT, "policy",
 		    "expected an object");
 	yyjson_obj_foreach(object, i, n, key, v) {
-		struct str name = text_of(key);
+		struct str name = json_text(key);
 		const struct policy_field *f =
 		    str_find_char(name, '.') < name.n ? NULL :
 		    policy_field_find(name);

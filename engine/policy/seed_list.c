@@ -1,8 +1,8 @@
 #include "engine/policy/seed_list.h"
 
 #include <math.h>
-#include <yyjson.h>
 
+#include "base/json.h"
 #include "engine/policy/address.h"
 
 /* "mailto:x" has a scheme, "localhost:8000" a port. */
@@ -43,22 +43,15 @@ seed_parse(struct str typed, struct arena *a, struct url *out,
 	return url_canonical(&plain, NULL, 0, a, out, w);
 }
 
-static struct str
-text_of(yyjson_val *v)
-{
-	return (struct str){ yyjson_get_str(v), yyjson_get_len(v) };
-}
-
 static enum err
 read_delay(yyjson_val *v, size_t at, double *out, struct why *w)
 {
 	*out = -1;
-	if (v == NULL || yyjson_is_null(v) ||
-	    (yyjson_is_str(v) && yyjson_get_len(v) == 0))
+	if (json_is_absent(v))
 		return OK;
 	if (yyjson_is_num(v))
 		*out = yyjson_get_num(v);
-	else if (!yyjson_is_str(v) || !str_to_double(text_of(v), out))
+	else if (!yyjson_is_str(v) || !str_to_double(json_text(v), out))
 		return why(w, ERR_INPUT, "seeds[%zu].rate_limit: expected a "
 		    "number", at);
 	return isfinite(*out) && *out >= 0 ? OK : why(w, ERR_INPUT,
@@ -73,7 +66,7 @@ read_seed(yyjson_val *v, size_t at, struct arena *a, struct launch_seed *out,
 
 	if (!yyjson_is_str(url) || yyjson_get_len(url) == 0)
 		return why(w, ERR_INPUT, "seeds[%zu].url: there is none", at);
-	out->url = arena_copy(a, text_of(url));
+	out->url = arena_copy(a, json_text(url));
 	return read_delay(yyjson_is_obj(v) ? yyjson_obj_get(v, "rate_limit") :
 	    NULL, at, &out->rate_limit, w);
 }

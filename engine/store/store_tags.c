@@ -1,5 +1,4 @@
-#include <yyjson.h>
-
+#include "base/json.h"
 #include "base/text.h"
 #include "engine/store/store_own.h"
 
@@ -28,8 +27,7 @@ read_tags(yyjson_val *root, struct arena *a, const struct str **tags, size_t *n)
 	yyjson_arr_foreach(root, i, most, v) {
 		if (!yyjson_is_str(v))
 			return false;
-		list[i] = arena_copy(a, (struct str){ yyjson_get_str(v),
-		    yyjson_get_len(v) });
+		list[i] = arena_copy(a, json_text(v));
 	}
 	*tags = list;
 	return true;

@@ -1,7 +1,6 @@
 #include "wire/urlfrontier/interchange.h"
 
-#include <yyjson.h>
-
+#include "base/json.h"
 #include "base/text.h"
 
 /* known.info.metadata.KEY.values */
@@ -68,7 +67,7 @@ whole(double d, uint64_t *out)
 static enum err
 read_number(struct walk *k, yyjson_val *v, uint64_t *out)
 {
-	struct str text = { yyjson_get_str(v), yyjson_get_len(v) };
+	struct str text = json_text(v);
 	double d;
 
 	if (yyjson_is_uint(v)) {
@@ -147,7 +146,7 @@ read_object(struct walk *k, yyjson_val *object, ProtobufCMessage *m)
 	if (!yyjson_is_obj(object))
 		return fail(k, "must be an object");
 	yyjson_obj_foreach(object, at, max, key, v) {
-		struct str name = { yyjson_get_str(key), yyjson_get_len(key) };
+		struct str name = json_text(key);
 		unsigned i = find_field(d, name);
 		enter(k, name);
 		if (i == d->n_fields)
@@ -189,7 +188,7 @@ read_entry(struct walk *k, yyjson_val *key, yyjson_val *v,
 {
 	Urlfrontier__URLInfo__MetadataEntry *entry = ARENA_NEW(k->arena,
 	    Urlfrontier__URLInfo__MetadataEntry);
-	struct str name = { yyjson_get_str(key), yyjson_get_len(key) };
+	struct str name = json_text(key);
 
 	enter(k, name);
 	urlfrontier__urlinfo__metadata_entry__init(entry);

@@ -1,0 +1,28 @@
+/*
+ * json -- values of yyjson as slices.
+ *
+ * Thread: any; what is returned belongs to the document.
+ */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include <yyjson.h>
+
+#include "base/bytes.h"
+
+/* The text of a string or a key; its p is NULL for another value. */
+static inline struct str
+json_text(yyjson_val *v)
+{
+	return (struct str){ yyjson_get_str(v), yyjson_get_len(v) };
+}
+
+/* "", null and a member that is not there. */
+static inline bool
+json_is_absent(yyjson_val *v)
+{
+	return v == NULL || yyjson_is_null(v) ||
+	    (yyjson_is_str(v) && yyjson_get_len(v) == 0);
+}
+
+#endif
