@@ -216,4 +216,16 @@ bool via_find(struct via_memory *, struct serve *);
 void via_read(struct serve *, struct index *);
 void via_learn(struct via_memory *, const struct serve *);
 
+/* --- limits.c: of bytes in WARC files, and of sitemaps -------------------- */
+
+/* Set the bytes that the crawl has written; the total follows. */
+void bytes_limit_set(struct crawl *, uint64_t warc_bytes);
+bool bytes_limit_of_crawl(const struct crawl *);   /* it is reached */
+bool bytes_limit_of_all(const struct frontier *);
+
+/* One more is queued; false: a limit leaves it out, which the log says. */
+bool sitemap_admit(struct crawl *);
+/* One was read, of so many bytes unpacked. */
+void sitemap_read(struct crawl *, uint64_t bytes);
+
 #endif

@@ -1,6 +1,5 @@
 /* Crawls in memory, and their records. */
 #include "engine/frontier/error_summary.h"
-#include "engine/frontier/limits.h"
 #include "engine/frontier/near_dup.h"
 #include "engine/frontier/queue.h"
 

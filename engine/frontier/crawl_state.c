@@ -3,7 +3,6 @@
  * bytes, captures and time.
  */
 #include "engine/frontier/crawl_state.h"
-#include "engine/frontier/limits.h"
 #include "engine/frontier/near_dup.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"

@@ -12,7 +12,6 @@
  */
 #include "engine/frontier/change.h"
 #include "engine/frontier/delete.h"
-#include "engine/frontier/limits.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/teardown.h"
 

@@ -1,6 +1,5 @@
 /* What crawls may write, and how many sitemaps they read. */
 #include "engine/frontier/crawl.h"
-#include "engine/frontier/limits.h"
 
 /* 0: there is no limit. */
 static bool

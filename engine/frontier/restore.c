@@ -4,7 +4,6 @@
  */
 #include "engine/frontier/crawl_state.h"
 #include "engine/frontier/exclude.h"
-#include "engine/frontier/limits.h"
 #include "engine/frontier/near_dup.h"
 #include "engine/frontier/queue.h"
 #include "engine/frontier/restore.h"

@@ -6,7 +6,6 @@
 #include "engine/frontier/error_summary.h"
 #include "engine/frontier/exclude.h"
 #include "engine/frontier/journal.h"
-#include "engine/frontier/limits.h"
 #include "engine/frontier/near_dup.h"
 #include "engine/frontier/queue.h"
 #include "os/clock.h"
