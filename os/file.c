@@ -506,7 +506,7 @@ file_load(const char *path, size_t bytes_max, struct buf *out, struct why *w)
 enum err
 file_lock_dir(const char *dir, int *fd, int64_t *holder, struct why *w)
 {
-	char path[PATH_MAX], pid[32] = "";
+	char path[PATH_MAX], pid[32] = "", own[32];
 
 	if (snprintf(path, sizeof(path), "%s/lock", dir) >= PATH_MAX)
 		return why(w, ERR_INPUT, "the path %s is too long", dir);
@@ -514,29 +514,25 @@ file_lock_dir(const char *dir, int *fd, int64_t *holder, struct why *w)
 	if (*fd < 0)
 		return why_errno(w, err_from_errno(errno), "cannot open %s",
 		    path);
-	int r = flock(*fd, LOCK_EX | LOCK_NB);
-	if (r != 0 && errno != EWOULDBLOCK) {
-		enum err e = why_errno(w, err_from_errno(errno),
-		    "cannot lock %s", path);
-		file_close(fd);
-		return e;
-	}
-	if (r != 0) {
+	int n = snprintf(own, sizeof(own), "%ld\n", (long)getpid());
+	enum err e = OK;
+	if (flock(*fd, LOCK_EX | LOCK_NB) == 0) {
+		if (ftruncate(*fd, 0) != 0 ||
+		    pwrite(*fd, own, (size_t)n, 0) != n)
+			e = why_errno(w, err_from_errno(errno),
+			    "cannot write %s", path);
+	} else if (errno == EWOULDBLOCK) {
 		*holder = 0;
 		if (pread(*fd, pid, sizeof(pid) - 1, 0) > 0)
 			str_to_i64(str_trim(str_of(pid)), holder);
-		file_close(fd);
-		return why(w, ERR_BUSY, "%s is in use by process %lld", dir,
+		e = why(w, ERR_BUSY, "%s is in use by process %lld", dir,
 		    (long long)*holder);
+	} else {
+		e = why_errno(w, err_from_errno(errno), "cannot lock %s", path);
 	}
-	int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
-	if (ftruncate(*fd, 0) != 0 || pwrite(*fd, pid, (size_t)n, 0) != n) {
-		enum err e = why_errno(w, err_from_errno(errno),
-		    "cannot write %s", path);
+	if (e != OK)
 		file_close(fd);
-		return e;
-	}
-	return OK;
+	return e;
 }
 
 bool

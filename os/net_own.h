@@ -1,5 +1,5 @@
 /*
- * net_own -- what net.c and net_tls.c share.
+ * net_own -- what net.c, net_tls.c and the transport share.
  */
 #ifndef OS_NET_OWN_H
 #define OS_NET_OWN_H

@@ -66,19 +66,16 @@ spawn(const struct process *p, int out, int err, pid_t *pid)
 		return ENOMEM;
 	}
 	make_environment(env);
+	CHECK(posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP |
+	    POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) == 0);
+	(void)posix_spawnattr_setsigmask(&how, &none);
+	(void)posix_spawnattr_setsigdefault(&how, &all);
 	int e = posix_spawn_file_actions_addopen(&files, 0, "/dev/null",
 	    O_RDONLY, 0);
 	if (e == 0)
 		e = posix_spawn_file_actions_adddup2(&files, out, 1);
 	if (e == 0)
 		e = posix_spawn_file_actions_adddup2(&files, err, 2);
-	if (e == 0)
-		e = posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP |
-		    POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	if (e == 0)
-		e = posix_spawnattr_setsigmask(&how, &none);
-	if (e == 0)
-		e = posix_spawnattr_setsigdefault(&how, &all);
 	/* argv is not changed: the type is older than const. */
 	if (e == 0)
 		e = posix_spawnp(pid, p->argv[0], &files, &how,

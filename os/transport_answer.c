@@ -1,10 +1,7 @@
-/* OpenSSL has a type of the name that base/err.h gives an error. */
-#define ERR_STATE openssl_err_state
-#include <openssl/ssl.h>
-#undef ERR_STATE
 #include <sys/socket.h>
 
 #include "os/clock.h"
+#include "os/net_own.h"
 #include "os/transport_transfer.h"
 
 static bool
@@ -65,16 +62,11 @@ open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 static bool
 is_tls_clean(SSL *ssl, int fd)
 {
-	const unsigned char *protocol;
-	unsigned n;
 	char byte;
 
 	/* The frames of HTTP/2 say whose they are. */
-	SSL_get0_alpn_selected(ssl, &protocol, &n);
-	if (n == 2 && memcmp(protocol, "h2", 2) == 0)
-		return true;
-	return fd >= 0 && !SSL_has_pending(ssl) &&
-	    recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
+	return net_tls_h2(ssl) || (fd >= 0 && !SSL_has_pending(ssl) &&
+	    recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0);
 }
 
 /*

@@ -7,23 +7,15 @@
  * no empty chunk, "5 5" neither 5 nor 55.
  */
 static enum transport_chunk_state
-after_size_end(struct transport_chunk *c, char byte)
+after_size_end(const struct transport_chunk *c, char byte)
 {
-	switch (byte) {
-	case '\n':
-		c->digits = 0;
+	if (byte == '\n')
 		return c->left > 0 ? TRANSPORT_CHUNK_DATA :
 		    TRANSPORT_CHUNK_TRAILER;
-	case ' ':
-	case '\t':
+	if (byte == ' ' || byte == '\t')
 		return TRANSPORT_CHUNK_SIZE_BLANK;
-	case '\r':
-	case ';':
-		c->digits = 0;
-		return TRANSPORT_CHUNK_EXTENSION;
-	default:
-		return TRANSPORT_CHUNK_BROKEN;
-	}
+	return byte == '\r' || byte == ';' ? TRANSPORT_CHUNK_EXTENSION :
+	    TRANSPORT_CHUNK_BROKEN;
 }
 
 static enum transport_chunk_state
@@ -47,8 +39,12 @@ static enum transport_chunk_state
 after_trailer_char(struct transport_chunk *c, char byte)
 {
 	bool first = c->state == TRANSPORT_CHUNK_TRAILER;
+	bool last = c->state == TRANSPORT_CHUNK_LAST_LF;
 
 	c->trailer_bytes++;
+	if (last || c->state == TRANSPORT_CHUNK_TRAILER_LF)
+		return byte != '\n' ? TRANSPORT_CHUNK_BROKEN : last ?
+		    TRANSPORT_CHUNK_ENDED : TRANSPORT_CHUNK_TRAILER;
 	if (byte == '\r')
 		return first ? TRANSPORT_CHUNK_LAST_LF :
 		    TRANSPORT_CHUNK_TRAILER_LF;
@@ -66,26 +62,17 @@ after_char(struct transport_chunk *c, char byte)
 	case TRANSPORT_CHUNK_SIZE_BLANK:
 		return after_size_end(c, byte);
 	case TRANSPORT_CHUNK_EXTENSION:
-		if (byte != '\n')
-			return TRANSPORT_CHUNK_EXTENSION;
-		return c->left > 0 ? TRANSPORT_CHUNK_DATA :
-		    TRANSPORT_CHUNK_TRAILER;
+		return byte == '\n' ? after_size_end(c, byte) :
+		    TRANSPORT_CHUNK_EXTENSION;
 	case TRANSPORT_CHUNK_DATA_END:
-		if (byte == '\n')
-			return TRANSPORT_CHUNK_SIZE;
-		return byte == '\r' ? TRANSPORT_CHUNK_DATA_END :
-		    TRANSPORT_CHUNK_BROKEN;
+		c->digits = 0;
+		return byte == '\n' ? TRANSPORT_CHUNK_SIZE : byte == '\r' ?
+		    TRANSPORT_CHUNK_DATA_END : TRANSPORT_CHUNK_BROKEN;
 	case TRANSPORT_CHUNK_TRAILER:
 	case TRANSPORT_CHUNK_TRAILER_LINE:
-		return after_trailer_char(c, byte);
 	case TRANSPORT_CHUNK_TRAILER_LF:
-		c->trailer_bytes++;
-		return byte == '\n' ? TRANSPORT_CHUNK_TRAILER :
-		    TRANSPORT_CHUNK_BROKEN;
 	case TRANSPORT_CHUNK_LAST_LF:
-		c->trailer_bytes++;
-		return byte == '\n' ? TRANSPORT_CHUNK_ENDED :
-		    TRANSPORT_CHUNK_BROKEN;
+		return after_trailer_char(c, byte);
 	case TRANSPORT_CHUNK_DATA:
 	case TRANSPORT_CHUNK_ENDED:
 	case TRANSPORT_CHUNK_BROKEN:

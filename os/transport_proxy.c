@@ -1,15 +1,15 @@
 #include "os/transport_proxy.h"
 
 static const struct {
-	struct str scheme;
+	const char *scheme;
 	enum transport_proxy_kind kind;
 	uint16_t port;
 } kinds[] = {
-	{ { "http", 4 }, TRANSPORT_PROXY_HTTP, 80 },
-	{ { "socks4", 6 }, TRANSPORT_PROXY_SOCKS4, 1080 },
-	{ { "socks4a", 7 }, TRANSPORT_PROXY_SOCKS4A, 1080 },
-	{ { "socks5", 6 }, TRANSPORT_PROXY_SOCKS5, 1080 },
-	{ { "socks5h", 7 }, TRANSPORT_PROXY_SOCKS5H, 1080 },
+	{ "http", TRANSPORT_PROXY_HTTP, 80 },
+	{ "socks4", TRANSPORT_PROXY_SOCKS4, 1080 },
+	{ "socks4a", TRANSPORT_PROXY_SOCKS4A, 1080 },
+	{ "socks5", TRANSPORT_PROXY_SOCKS5, 1080 },
+	{ "socks5h", TRANSPORT_PROXY_SOCKS5H, 1080 },
 };
 
 static bool
@@ -37,13 +37,13 @@ decode(struct str in, char out[static TRANSPORT_PROXY_TEXT_MAX])
 static bool
 read_scheme(struct str scheme, struct transport_proxy *p)
 {
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		if (str_eq_nocase(scheme, kinds[i].scheme)) {
-			p->kind = kinds[i].kind;
-			p->port = kinds[i].port;
-			return true;
-		}
-	return false;
+	size_t i = STR_ROW_NOCASE(scheme, kinds);
+
+	if (i == ARRAY_LEN(kinds))
+		return false;
+	p->kind = kinds[i].kind;
+	p->port = kinds[i].port;
+	return true;
 }
 
 static bool
@@ -59,21 +59,14 @@ read_user(struct str part, struct transport_proxy *p)
 static bool
 read_host(struct str part, struct transport_proxy *p)
 {
-	size_t end = part.n > 0 && part.p[0] == '[' ?
-	    str_find_char(part, ']') : str_find_char(part, ':');
+	bool brackets = str_starts(part, STR("["));
+	size_t end = str_find_char(part, brackets ? ']' : ':');
 	uint64_t port;
 
-	if (part.n > 0 && part.p[0] == '[') {
-		if (end == part.n)
-			return false;
-		p->host = str_cut(part, 1, end);
-		part = str_from(part, end + 1);
-	} else {
-		p->host = str_cut(part, 0, end);
-		part = str_from(part, end);
-	}
-	if (p->host.n == 0)
+	p->host = str_cut(part, brackets, end);
+	if (p->host.n == 0 || (brackets && end == part.n))
 		return false;
+	part = str_from(part, end + brackets);
 	if (part.n == 0)
 		return true;
 	if (part.p[0] != ':' || !str_to_u64(str_from(part, 1), &port) ||
