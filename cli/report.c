@@ -298,12 +298,13 @@ end_json(struct report *r, const struct report_end *e)
 /* --- the end, as text --------------------------------------------------- */
 
 static void
-row(struct buf *b, const char *name, uint64_t n, const char *more)
+row(struct buf *b, const char *indent, const char *name, uint64_t n,
+    const char *more)
 {
 	char count[FORMAT_MAX];
 
-	buf_printf(b, "%-18s %12s%s%s\n", name, format_count(n, count),
-	    more[0] != '\0' ? "   " : "", more);
+	buf_printf(b, "%s%-*s %12s%s%s\n", indent, 18 - (int)strlen(indent),
+	    name, format_count(n, count), more[0] != '\0' ? "   " : "", more);
 }
 
 /* The engine's words for limits, for people. */
@@ -341,8 +342,8 @@ put_head(struct buf *b, const struct report_end *e)
 static void
 put_captures(struct buf *b, const struct report_end *e)
 {
-	static const char *const names[] = { NULL, "  1xx", "  2xx", "  3xx",
-	    "  4xx", "  5xx" };
+	static const char *const names[] = { NULL, "1xx", "2xx", "3xx", "4xx",
+	    "5xx" };
 	const struct crawl_counts *n = &e->view->counts;
 	char rate[FORMAT_MAX], time[32], more[128];
 	uint64_t now = n->items - MIN(n->items, e->items_before);
@@ -351,50 +352,43 @@ put_captures(struct buf *b, const struct report_end *e)
 	snprintf(more, sizeof(more), "%s per second, %s%s",
 	    format_rate((double)now / MAX(e->seconds, 0.001), rate), time,
 	    e->items_before > 0 ? " in this run" : "");
-	row(b, "captures", n->items, more);
+	row(b, "", "captures", n->items, more);
 	for (size_t i = 1; i < ARRAY_LEN(names); i++) {
 		more[0] = '\0';
 		if (i == 4 && n->not_found > 0)
 			snprintf(more, sizeof(more), "%s of them not found",
 			    format_count(n->not_found, rate));
 		if (n->status[i] > 0)
-			row(b, names[i], n->status[i], more);
+			row(b, "  ", names[i], n->status[i], more);
 	}
 	if (n->duplicates > 0)
-		row(b, "duplicates", n->duplicates,
+		row(b, "", "duplicates", n->duplicates,
 		    "same content as another capture, kept as revisits");
 	if (n->near_duplicates > 0)
-		row(b, "near-duplicates", n->near_duplicates,
+		row(b, "", "near-duplicates", n->near_duplicates,
 		    "nearly the same text as another capture");
 	if (n->aux > 0)
-		row(b, "sitemaps", n->aux, "");
+		row(b, "", "sitemaps", n->aux, "");
 }
 
 static void
 put_reasons(struct buf *b, const struct crawl_counts *n)
 {
-	char name[32];
-
 	if (crawl_exceptions(n) > 0)
-		row(b, "exceptions", crawl_exceptions(n),
+		row(b, "", "exceptions", crawl_exceptions(n),
 		    "not captured; what they answered is archived");
-	for (int i = 0; i < EXCEPTION_COUNT; i++) {
-		snprintf(name, sizeof(name), "  %s",
-		    exception_name((enum exception)i));
+	for (int i = 0; i < EXCEPTION_COUNT; i++)
 		if (n->exceptions[i] > 0)
-			row(b, name, n->exceptions[i], "");
-	}
+			row(b, "  ", exception_name((enum exception)i),
+			    n->exceptions[i], "");
 	if (crawl_skips(n) > 0)
-		row(b, "skipped", crawl_skips(n), "found and not fetched");
-	for (int i = SKIP_NONE + 1; i < SKIP_COUNT; i++) {
-		snprintf(name, sizeof(name), "  %s",
-		    skip_name((enum skip_reason)i));
+		row(b, "", "skipped", crawl_skips(n), "found and not fetched");
+	for (int i = SKIP_NONE + 1; i < SKIP_COUNT; i++)
 		if (n->skips[i] > 0)
-			row(b, name, n->skips[i],
-			    skip_text((enum skip_reason)i));
-	}
+			row(b, "  ", skip_name((enum skip_reason)i),
+			    n->skips[i], skip_text((enum skip_reason)i));
 	if (n->queued > 0)
-		row(b, "still queued", n->queued, "");
+		row(b, "", "still queued", n->queued, "");
 }
 
 #define TYPES_SHOWN 12
@@ -416,13 +410,12 @@ put_types(struct buf *b, const struct report_end *e)
 			continue;
 		}
 		buf_clear(&name);
-		buf_put_text(&name, "  ");
 		format_safe(&name, e->types[i].type, 60);
-		row(b, buf_text(&name), e->types[i].n,
+		row(b, "  ", buf_text(&name), e->types[i].n,
 		    format_bytes(e->types[i].bytes, bytes));
 	}
 	if (n > 0)
-		row(b, "  others", n, format_bytes(size, bytes));
+		row(b, "  ", "others", n, format_bytes(size, bytes));
 }
 
 static void
