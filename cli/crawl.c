@@ -199,12 +199,8 @@ health_changed(void *arg, enum engine_health h, const char *text)
 
 	report_health(&r->report, r->id, h, text);
 	r->waits = h == ENGINE_DISK_FULL;
-	if (h == ENGINE_FINE)
-		progress_say(&r->progress, "the crawl goes on: %s", text);
-	else if (h == ENGINE_DISK_FULL)
-		progress_say(&r->progress, "the crawl waits: %s", text);
-	else
-		progress_say(&r->progress, "the crawl stops: %s", text);
+	progress_say(&r->progress, "the crawl %s: %s", h == ENGINE_FINE ?
+	    "goes on" : h == ENGINE_DISK_FULL ? "waits" : "stops", text);
 	if (h == ENGINE_FAILED) {
 		r->failed = true;
 		close_engine(r);

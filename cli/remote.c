@@ -250,7 +250,6 @@ on_end(struct grpc_call *c, enum grpc_code code, struct str text)
 	struct remote_call *k = grpc_arg(c);
 
 	k->call = NULL;
-	k->code = code;
 	explain(k, code, text);
 	k->over = true;
 	if (k->ended != NULL)

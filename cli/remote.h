@@ -72,8 +72,7 @@ struct remote_call {
 	struct remote_link *link;
 	struct grpc_call *call;          /* NULL: it has ended */
 	bool over, stopped;              /* stopped: by remote_stop() */
-	enum grpc_code code;             /* once it is over */
-	struct why why;                  /* the same in words */
+	struct why why;                  /* once it is over */
 };
 
 /* Begin; on failure ended() is not called.  The arena is emptied. */

@@ -139,13 +139,11 @@ static int
 run_frontier(const char *program, int argc, const char *const *argv,
     const char *const *environment)
 {
-	struct frontier_words f;
+	FREED(frontier_words_free) struct frontier_words f;
 	struct why w = WHY_INIT;
-	int code = frontier_words(argc, argv, &f, &w) != OK ? cli_fail(&w) :
-	    run(program, f.argc, f.argv, environment);
 
-	frontier_words_free(&f);
-	return frontier_exit(code);
+	return frontier_exit(frontier_words(argc, argv, &f, &w) != OK ?
+	    cli_fail(&w) : run(program, f.argc, f.argv, environment));
 }
 
 #endif
