@@ -96,14 +96,18 @@ metrics_register(void)
 
 /* --- the engine and the port --------------------------------------------- */
 
+static void
+grown(size_t metric, size_t label, uint64_t before, uint64_t now)
+{
+	if (now > before)
+		metric_add_by(&metrics[metric], label, (int64_t)(now - before));
+}
+
 /* A counter that follows a figure kept elsewhere. */
 static void
 follow(size_t metric, uint64_t value)
 {
-	int64_t now = metric_value(&metrics[metric], 0);
-
-	if ((int64_t)value > now)
-		metric_add(&metrics[metric], (int64_t)value - now);
+	grown(metric, 0, (uint64_t)metric_value(&metrics[metric], 0), value);
 }
 
 static void
@@ -154,13 +158,6 @@ struct counted_crawl {
 	struct crawl_counts counts;
 	enum crawl_state state;      /* that was logged */
 };
-
-static void
-grown(size_t metric, size_t label, uint64_t before, uint64_t now)
-{
-	if (now > before)
-		metric_add_by(&metrics[metric], label, (int64_t)(now - before));
-}
 
 /* Add what has changed of a crawl since `last`, and set that. */
 static void
