@@ -1,4 +1,5 @@
 /* The archive port over files in directories. */
+#include "engine/archive/archive_name.h"
 #include "engine/archive/archive_port.h"
 #include "os/file.h"
 
@@ -16,13 +17,10 @@ archive_port_use(const struct archive_port *port)
 	in_use = port;
 }
 
-/* Without the last part; empty at the root.  Memory: `a`. */
 static struct str
 parent(struct arena *a, struct str path)
 {
-	while (path.n > 0 && path.p[path.n - 1] != '/')
-		path.n--;
-	return arena_copy(a, str_cut(path, 0, path.n == 0 ? 0 : path.n - 1));
+	return arena_copy(a, archive_dir_name(path));
 }
 
 static enum err

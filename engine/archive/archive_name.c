@@ -81,6 +81,14 @@ archive_base_name(struct str path)
 }
 
 struct str
+archive_dir_name(struct str path)
+{
+	size_t n = path.n - archive_base_name(path).n;
+
+	return str_cut(path, 0, n == 0 ? 0 : n - 1);
+}
+
+struct str
 archive_final_name(struct str entry)
 {
 	return str_ends(entry, OPEN_SUFFIX) ?

@@ -28,6 +28,8 @@ bool archive_name_parse(struct str name, struct archive_name *);
 /* ".warc", ".warc.gz" or ".warc.zst", and not hidden. */
 bool archive_name_is_warc(struct str name);
 struct str archive_base_name(struct str path);
+/* The path without its last part; empty at the root. */
+struct str archive_dir_name(struct str path);
 /* Without ".open". */
 struct str archive_final_name(struct str entry);
 

@@ -270,7 +270,7 @@ archive_index_lines(const struct archive_catalogue *c, archive_line *line,
     void *arg, struct archive_index_counts *counts, struct why *w)
 {
 	static const struct walk_events events = { on_file, on_record,
-		on_record_end, on_damage };
+		on_record_end, on_damage, false };
 	struct indexer x = { .line = line, .arg = arg, .counts = counts };
 
 	memset(counts, 0, sizeof(*counts));

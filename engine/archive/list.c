@@ -65,7 +65,7 @@ archive_rows(const struct archive_catalogue *c, archive_row_event *event,
     void *arg, struct why *w)
 {
 	static const struct walk_events events = { NULL, on_record,
-		on_record_end, on_damage };
+		on_record_end, on_damage, false };
 	struct lister l = { .event = event, .arg = arg };
 	enum err err = walk_files(c, &events, &l, w);
 

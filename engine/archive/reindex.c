@@ -238,8 +238,6 @@ on_damage(void *arg, const struct archive_file *file,
 {
 	struct scanner *x = arg;
 
-	if (d->cause == WARC_DAMAGE_IO)
-		return why(w, ERR_IO, "cannot read %s", file->path);
 	x->counts->damaged++;
 	return x->events->damage == NULL ? OK :
 	    x->events->damage(x->arg, file, d, w);
@@ -397,7 +395,7 @@ archive_reindex(const struct archive_catalogue *c, const char *scratch,
     void *arg, struct archive_reindex_counts *counts, struct why *w)
 {
 	static const struct walk_events walk = { on_file, on_record,
-		on_record_end, on_damage };
+		on_record_end, on_damage, .io_ends = true };
 	struct scanner x = { .catalogue = c, .events = events, .arg = arg,
 		.counts = counts };
 

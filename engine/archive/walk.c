@@ -1,6 +1,15 @@
 #include "engine/archive/walk.h"
 
 static enum err
+tell_damage(const struct archive_file *f, const struct warc_damage *d,
+    const struct walk_events *ev, void *arg, struct why *w)
+{
+	if (ev->io_ends && d->cause == WARC_DAMAGE_IO)
+		return why(w, ERR_IO, "cannot read %s", f->path);
+	return ev->damage == NULL ? OK : ev->damage(arg, f, d, w);
+}
+
+static enum err
 visit(struct walk_visit *v, const struct walk_events *ev, void *arg,
     struct why *w)
 {
@@ -11,7 +20,7 @@ visit(struct walk_visit *v, const struct walk_events *ev, void *arg,
 		return err;
 	bool whole = warc_read_finish(v->reader, v->entry, &d);
 	if (!whole)
-		err = ev->damage(arg, v->file, &d, w);
+		err = tell_damage(v->file, &d, ev, arg, w);
 	return err == OK ? ev->record_end(arg, v, whole, w) : err;
 }
 
@@ -30,7 +39,7 @@ walk_records(const struct archive_file *f, struct warc_reader *r,
 			err = visit(&v, ev, arg, w);
 			break;
 		case WARC_FOUND_DAMAGE:
-			err = ev->damage(arg, f, &d, w);
+			err = tell_damage(f, &d, ev, arg, w);
 			break;
 		case WARC_FOUND_END:
 			return OK;

@@ -28,7 +28,8 @@ struct walk_events {
 	enum err (*record_end)(void *arg, struct walk_visit *, bool whole,
 	    struct why *);
 	enum err (*damage)(void *arg, const struct archive_file *,
-	    const struct warc_damage *, struct why *);
+	    const struct warc_damage *, struct why *);   /* may be NULL */
+	bool io_ends;        /* a file that cannot be read ends it: IO */
 };
 
 /*

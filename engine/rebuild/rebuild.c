@@ -262,12 +262,6 @@ look_at_open(const struct archive_file *f, struct tail *tail, struct why *w)
 	    tail_find(f, tail, w);
 }
 
-static struct str
-dir_of(struct str path)
-{
-	return str_cut(path, 0, path.n - archive_base_name(path).n - 1);
-}
-
 /*
  * A moved file belongs to the directory where it was, and its note is; one that
  * is being written to the directory in which it gets its name.
@@ -282,10 +276,10 @@ add_files(struct rebuild *b, const char *dir,
 		struct archive_file f = c->files[i];
 		const char *path = f.moved_from != NULL ? f.moved_from : f.path;
 		struct source s = { .warc_dir = str_of(dir), .name = f.name,
-		    .dir = dir_of(str_of(path)), .open = f.open };
+		    .dir = archive_dir_name(str_of(path)), .open = f.open };
 		s.work_dir = s.dir;
 		if (s.open)
-			s.dir = dir_of(str_of(archive_named_path(&f,
+			s.dir = archive_dir_name(str_of(archive_named_path(&f,
 			    &b->arena)));
 		s.dir = arena_copy(&b->arena, s.dir);
 		s.work_dir = arena_copy(&b->arena, s.work_dir);

@@ -212,14 +212,11 @@ replay_product_token(const struct replay *x)
 struct robots *
 replay_read_robots(struct replay *x, int status, struct str body)
 {
-	switch (robots_from_status(status)) {
-	case ROBOTS_PARSE:
-		return robots_parse(body, replay_product_token(x));
-	case ROBOTS_ALLOW_ALL:
-		return robots_all(true);
-	default:
-		return robots_all(false);
-	}
+	enum robots_status s = robots_from_status(status);
+
+	return s == ROBOTS_PARSE ?
+	    robots_parse(body, replay_product_token(x)) :
+	    robots_all(s == ROBOTS_ALLOW_ALL);
 }
 
 /* Waiting URLs come by host: the last origin's rules serve for most. */

@@ -1,6 +1,7 @@
 #include "engine/rebuild/snapshot.h"
 
 #include "base/map.h"
+#include "engine/archive/archive.h"
 #include "engine/control/engine_own.h"
 #include "engine/ledger/group.h"
 #include "os/database.h"
@@ -37,12 +38,8 @@ join(struct making *m, struct str dir, const char *path)
 static enum err
 make_parent(struct making *m, struct str path, struct why *w)
 {
-	size_t n = path.n;
-
-	while (n > 0 && path.p[n - 1] != '/')
-		n--;
-	return file_make_dir(arena_copy(&m->arena,
-	    str_cut(path, 0, n - 1)).p, w);
+	return file_make_dir(arena_copy(&m->arena, archive_dir_name(path)).p,
+	    w);
 }
 
 static enum err
@@ -164,12 +161,8 @@ read_open_files(struct making *m, struct why *w)
 static enum err
 copy_open(struct making *m, const char *path, struct why *w)
 {
-	struct str file = str_cut(str_of(path), 0, strlen(path) - 5);
-	size_t n = file.n;
-
-	while (n > 0 && file.p[n - 1] != '/')
-		n--;
-	const uint64_t *end = map_get(&m->open, str_from(file, n));
+	const uint64_t *end = map_get(&m->open, archive_final_name(
+	    archive_base_name(str_of(path))));
 	if (end == NULL)
 		return OK;
 	struct deferred *d = ARENA_NEW(&m->arena, struct deferred);

@@ -57,20 +57,11 @@ on_record_end(void *arg, struct walk_visit *v, bool whole, struct why *w)
 	return OK;
 }
 
-static enum err
-on_damage(void *arg, const struct archive_file *file,
-    const struct warc_damage *d, struct why *w)
-{
-	(void)arg;
-	return d->cause != WARC_DAMAGE_IO ? OK : why(w, ERR_IO,
-	    "cannot read %s", file->path);
-}
-
 enum err
 tail_find(const struct archive_file *file, struct tail *tail, struct why *w)
 {
-	static const struct walk_events events = { NULL, on_record,
-		on_record_end, on_damage };
+	static const struct walk_events events = { .record = on_record,
+		.record_end = on_record_end, .io_ends = true };
 	struct tail_walk x = { .tail = tail };
 
 	*tail = (struct tail){ .size = file->size };
