@@ -7,7 +7,7 @@
  *     queues and URLs of the urlfrontier door their records, as they are
  *     ids of deleted crawls, the stream's mark  their records, as they are
  */
-#include "engine/rebuild/carry_over.h"
+#include "engine/rebuild/parts.h"
 
 #define BATCH_RECORDS 1000
 

@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "engine/archive/archive_port.h"
 #include "engine/ledger/audit.h"
-#include "engine/rebuild/lost_files.h"
+#include "engine/rebuild/parts.h"
 #include "os/log.h"
 
 #define CDXJ_SUFFIX STR(".cdxj")

@@ -12,12 +12,9 @@
  */
 #include "engine/archive/archive_port.h"
 #include "engine/archive/sort.h"
-#include "engine/rebuild/carry_over.h"
-#include "engine/rebuild/lost_files.h"
-#include "engine/rebuild/rebuild.h"
+#include "engine/rebuild/parts.h"
 #include "engine/rebuild/replay.h"
 #include "engine/rebuild/snapshot.h"
-#include "engine/rebuild/tail.h"
 #include "os/file.h"
 #include "os/log.h"
 

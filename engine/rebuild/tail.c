@@ -3,7 +3,7 @@
  * together: response and request of each hop, the last hop no redirect.
  */
 #include "engine/archive/walk.h"
-#include "engine/rebuild/tail.h"
+#include "engine/rebuild/parts.h"
 
 struct tail_walk {
 	struct tail *tail;

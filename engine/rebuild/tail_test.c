@@ -1,6 +1,6 @@
 /* A file that was being written is cut anywhere: whole captures stay. */
 #include "engine/archive/archive_sample_testing.h"
-#include "engine/rebuild/tail.h"
+#include "engine/rebuild/parts.h"
 
 #define NAME "7-20261028083816123-00001-abcd0123.warc.gz"
 #define ENDS_MAX 16
