@@ -314,16 +314,15 @@ all_loopback(const struct str *seeds, size_t n)
 static enum err
 own_defaults(struct policy *p, bool loopback, struct why *w)
 {
-	enum err e = policy_set(p, STR("limits.max_depth"), STR("none"), w);
+	const char *const values[][2] = { { "limits.max_depth", "none" },
+		{ "embeds", "true" }, { "downloads", DOWNLOADS },
+		{ "rate_limit", loopback ? "0" : "1" } };
+	enum err e = OK;
 
 	policy_set_scope(p, SCOPE_HOST);
-	if (e == OK)
-		e = policy_set(p, STR("embeds"), STR("true"), w);
-	if (e == OK)
-		e = policy_set(p, STR("downloads"), STR(DOWNLOADS), w);
-	if (e == OK)
-		e = policy_set(p, STR("rate_limit"), loopback ? STR("0") :
-		    STR("1"), w);
+	for (size_t i = 0; e == OK && i < ARRAY_LEN(values); i++)
+		e = policy_set(p, str_of(values[i][0]), str_of(values[i][1]),
+		    w);
 	return e;
 }
 

@@ -80,7 +80,6 @@ read_scopes(struct cli *c, struct token_scopes *out, struct why *w)
 {
 	FREED(buf_free) struct buf b = BUF_INIT;
 	struct why inner = WHY_INIT;
-	enum err e = OK;
 
 	if (cli_count(c, "scope") == 0)
 		return why(w, ERR_USAGE, "token add wants --scope, such as "
@@ -88,9 +87,8 @@ read_scopes(struct cli *c, struct token_scopes *out, struct why *w)
 	for (size_t i = 0; i < cli_count(c, "scope"); i++)
 		buf_printf(&b, "%s%s", i > 0 ? "," : "",
 		    cli_nth(c, "scope", i));
-	if (token_scopes_read(buf_str(&b), out, &inner) != OK)
-		e = why(w, ERR_USAGE, "token add: %s", inner.text);
-	return e;
+	return token_scopes_read(buf_str(&b), out, &inner) == OK ? OK :
+	    why(w, ERR_USAGE, "token add: %s", inner.text);
 }
 
 /* A token that nobody has seen must not stay. */
