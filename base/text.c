@@ -137,6 +137,15 @@ text_product_token(struct str user_agent)
 }
 
 bool
+text_has_control(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
+			return true;
+	return false;
+}
+
+bool
 text_is_field_value(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {

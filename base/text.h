@@ -35,6 +35,8 @@ void text_json_latin1(struct buf *, struct str);
 /* A token of RFC 9110 §5.6.2; what the value of a field may hold (§5.5). */
 bool text_is_token(struct str);
 bool text_is_field_value(struct str);
+/* A byte that could end a line or a C string, or drive a terminal. */
+bool text_has_control(struct str);
 bool text_is_utf8(struct str);   /* all of it; the empty text is */
 /* Length of the UTF-8 sequence at the start of a text that is not empty (RFC
  * 3629 section 4); 0 when it is none. */

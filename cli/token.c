@@ -87,8 +87,8 @@ read_scopes(struct cli *c, struct token_scopes *out, struct why *w)
 	for (size_t i = 0; i < cli_count(c, "scope"); i++)
 		buf_printf(&b, "%s%s", i > 0 ? "," : "",
 		    cli_nth(c, "scope", i));
-	return token_scopes_read(buf_str(&b), out, &inner) == OK ? OK :
-	    why(w, ERR_USAGE, "token add: %s", inner.text);
+	return token_scopes_read(buf_str(&b), false, out, &inner) == OK ? OK
+	    : why(w, ERR_USAGE, "token add: %s", inner.text);
 }
 
 /* A token that nobody has seen must not stay. */

@@ -174,8 +174,8 @@ test_known(void **state)
 	assert_null(doors_nth(2));
 	assert_true(conf_find(STR("sample.word"), &id));
 	assert_int_equal(id, conf_id_of(&settings[0]));
-	assert_int_equal(token_scopes_read(STR("sample:read,off:write"), &s,
-	    NULL), OK);
+	assert_int_equal(token_scopes_read(STR("sample:read,off:write"), false,
+	    &s, NULL), OK);
 }
 
 int

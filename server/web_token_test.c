@@ -19,7 +19,7 @@ add(const char *name, const char *list, char text[TOKEN_TEXT_BYTES + 1])
 	struct token_scopes s;
 	struct why w = WHY_INIT;
 
-	assert_int_equal(token_scopes_read(str_of(list), &s, NULL), OK);
+	assert_int_equal(token_scopes_read(str_of(list), false, &s, NULL), OK);
 	if (store_token_add(store, str_of(name), s, clock_wall(), text, &w) !=
 	    OK)
 		fail_msg("%s", w.text);

@@ -128,7 +128,7 @@ read_new(yyjson_val *root, struct str *name, struct token_scopes *scopes,
 		if (yyjson_is_str(v))
 			buf_put_str(&b, json_text(v));
 	}
-	return e == OK ? token_scopes_read(buf_str(&b), scopes, w) : e;
+	return e == OK ? token_scopes_read(buf_str(&b), false, scopes, w) : e;
 }
 
 void

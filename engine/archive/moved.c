@@ -1,5 +1,6 @@
 #include "engine/archive/moved.h"
 
+#include "base/text.h"
 #include "engine/archive/archive_port.h"
 #include "os/file.h"
 
@@ -41,10 +42,8 @@ moved_place_check(struct str place, struct why *w)
 	if (place.n > MOVED_PLACE_MAX)
 		return why(w, ERR_INPUT, "a place has at most %u bytes",
 		    MOVED_PLACE_MAX);
-	for (size_t i = 0; i < place.n; i++)
-		if ((unsigned char)place.p[i] < ' ' || place.p[i] == 0x7f)
-			return why(w, ERR_INPUT, "a place has no control "
-			    "characters");
+	if (text_has_control(place))
+		return why(w, ERR_INPUT, "a place has no control characters");
 	if (!(place.n > 1 && place.p[0] == '/') && rest.n == 0)
 		return why(w, ERR_INPUT, "a place is an absolute path or a "
 		    "URL");

@@ -186,8 +186,8 @@ tokens_are_kept(void **state)
 	struct why w = WHY_INIT;
 
 	(void)state;
-	assert_int_equal(token_scopes_read(STR("realtime:write"), &s.scopes,
-	    &w), OK);
+	assert_int_equal(token_scopes_read(STR("realtime:write"), false,
+	    &s.scopes, &w), OK);
 	assert_int_equal(say(&s), OK);
 	assert_int_equal(strlen(s.token_text), TOKEN_TEXT_BYTES);
 	assert_int_equal(say(&t), OK);

@@ -5,6 +5,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "engine/policy/address.h"
 #include "engine/policy/suffix.h"
 
@@ -236,18 +237,6 @@ static bool
 has_char(struct str s, char c)
 {
 	return str_find_char(s, c) < s.n;
-}
-
-/* A byte that would let one header become two, or that nobody may send. */
-static bool
-has_control(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-		if ((c < 0x20 && c != '\t') || c == 0x7f)
-			return true;
-	}
-	return false;
 }
 
 /*
@@ -556,7 +545,7 @@ cookie_store(struct cookie_jar *jar, const struct url *u, struct str value,
 	struct draft d = { .end_us = END_SESSION };
 	struct str pair, part;
 
-	if (!host_fits(u->host) || has_control(value) ||
+	if (!host_fits(u->host) || !text_is_field_value(value) ||
 	    !str_split(&value, ';', &pair) || !has_char(pair, '='))
 		return false;
 	split_pair(pair, &d.name, &d.value);
@@ -803,7 +792,7 @@ load(struct cookie_jar *jar, struct str text, struct wall now, struct why *w)
 
 	while (e == OK && next_line(&text, &line)) {
 		struct draft d;
-		const char *wrong = has_control(line.text) ?
+		const char *wrong = !text_is_field_value(line.text) ?
 		    "control character in it" : read_fields(line.text, &a, &d);
 		/* Never the line itself: it may hold a credential. */
 		if (wrong != NULL)

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/text.h"
 #include "engine/policy/policy_field.h"
 
 #define NONE INFINITY
@@ -147,16 +148,6 @@ store:
 	return OK;
 }
 
-/* Nothing that could end a header line or a C string. */
-static bool
-is_line(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
-			return false;
-	return true;
-}
-
 static bool
 is_proxy(struct str s)
 {
@@ -180,7 +171,7 @@ policy_field_text(struct policy *p, const struct policy_field *f,
 	if (v.n > POLICY_TEXT_BYTES_MAX)
 		return why(w, ERR_INPUT, "%s: longer than %d bytes", f->name,
 		    POLICY_TEXT_BYTES_MAX);
-	if (!is_line(v))
+	if (text_has_control(v))
 		return why(w, ERR_INPUT, "%s: holds a control character",
 		    f->name);
 	if (f->offset == AT(proxy) && v.n > 0) {

@@ -158,10 +158,8 @@ store_check_text(const char *field, struct str s, size_t bytes_max,
 	if (s.n > bytes_max)
 		return why_field(w, ERR_FULL, field, "%zu bytes; at most %zu "
 		    "are allowed", s.n, bytes_max);
-	for (size_t i = 0; i < s.n; i++)
-		if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
-			return why_field(w, ERR_INPUT, field,
-			    "a control character");
+	if (text_has_control(s))
+		return why_field(w, ERR_INPUT, field, "a control character");
 	if (!text_is_utf8(s))
 		return why_field(w, ERR_INPUT, field, "it is not UTF-8");
 	return OK;

@@ -7,7 +7,7 @@
 static enum err
 check_schedule(struct store *st, uint64_t id, struct why *w)
 {
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct schedule s;
 	struct why found = WHY_INIT;
 
@@ -19,7 +19,6 @@ check_schedule(struct store *st, uint64_t id, struct why *w)
 		e = why(w, ERR_CORRUPT, "schedule %llu: %llu runs, but its "
 		    "last crawl says otherwise", (unsigned long long)id,
 		    (unsigned long long)s.runs);
-	arena_free(&a);
 	return e;
 }
 
@@ -28,7 +27,7 @@ store_test_check(const char *dir, struct store *st, struct why *w)
 {
 	static const struct database_options o = {
 		.application = 0x41726769u };
-	struct arena a = ARENA_INIT;
+	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct database *d = NULL;
 	struct schedule *list;
 	struct token *tokens;
@@ -45,8 +44,5 @@ store_test_check(const char *dir, struct store *st, struct why *w)
 	for (size_t i = 0; i < n && e == OK; i++)
 		e = check_schedule(st, list[i].id, w);
 	/* Reading a token judges it. */
-	if (e == OK)
-		e = store_token_list(st, &a, &tokens, &tokens_n, w);
-	arena_free(&a);
-	return e;
+	return e == OK ? store_token_list(st, &a, &tokens, &tokens_n, w) : e;
 }

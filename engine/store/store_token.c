@@ -64,8 +64,9 @@ read_token(struct query *q, struct arena *a, struct token *t, struct why *w)
 		.used = { query_get_i64(q, 5) },
 	};
 	if (token_name_check(t->name, NULL) != OK ||
-	    token_scopes_stored(query_get_str(q, 2), &t->scopes, NULL) != OK ||
-	    hash.n != sizeof(t->hash))
+	    hash.n != sizeof(t->hash) ||
+	    token_scopes_read(query_get_str(q, 2), true, &t->scopes, NULL) !=
+	    OK)
 		return why(w, ERR_CORRUPT, "token %llu has no name, scope or "
 		    "hash", (unsigned long long)t->id);
 	memcpy(t->hash, hash.p, sizeof(t->hash));

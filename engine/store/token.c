@@ -142,8 +142,8 @@ settle(struct token_scopes *s)
 	s->read &= ~s->write;
 }
 
-static enum err
-read_scopes(struct str list, bool lenient, struct token_scopes *out,
+enum err
+token_scopes_read(struct str list, bool lenient, struct token_scopes *out,
     struct why *w)
 {
 	struct str rest = list, part;
@@ -161,18 +161,6 @@ read_scopes(struct str list, bool lenient, struct token_scopes *out,
 	}
 	settle(out);
 	return e;
-}
-
-enum err
-token_scopes_read(struct str list, struct token_scopes *out, struct why *w)
-{
-	return read_scopes(list, false, out, w);
-}
-
-enum err
-token_scopes_stored(struct str list, struct token_scopes *out, struct why *w)
-{
-	return read_scopes(list, true, out, w);
 }
 
 static void

@@ -79,16 +79,12 @@ MUST_USE enum err token_name_check(struct str, struct why *);
 
 /*
  * "urlfrontier:write,items:read"; blanks around a scope do no harm.  INPUT,
- * naming the scope, when one is none or there are too many.
+ * naming the scope, when one is none or there are too many.  `lenient` is for
+ * a list that was stored: a scope of a door that this program does not know is
+ * passed over, because the token may be older or newer than it.
  */
-MUST_USE enum err token_scopes_read(struct str list, struct token_scopes *,
-    struct why *);
-/*
- * The same for a list that was stored: a scope of a door that this program does
- * not know is passed over, because the token may be older or newer than it.
- */
-MUST_USE enum err token_scopes_stored(struct str list, struct token_scopes *,
-    struct why *);
+MUST_USE enum err token_scopes_read(struct str list, bool lenient,
+    struct token_scopes *, struct why *);
 void token_scopes_write(struct token_scopes, struct buf *);
 bool token_scopes_allow(struct token_scopes, enum token_door,
     enum token_access);

@@ -91,7 +91,7 @@ scopes(const char *list)
 	struct token_scopes s;
 	struct why w = WHY_INIT;
 
-	if (token_scopes_read(str_of(list), &s, &w) != OK)
+	if (token_scopes_read(str_of(list), false, &s, &w) != OK)
 		fail_msg("%s: %s", list, w.text);
 	return s;
 }
@@ -139,19 +139,22 @@ no_scopes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-		if (token_scopes_read(str_of(bad[i]), &s, NULL) != ERR_INPUT)
+		if (token_scopes_read(str_of(bad[i]), false, &s, NULL) !=
+		    ERR_INPUT)
 			fail_msg("%s", bad[i]);
-	assert_int_equal(token_scopes_read(STR_NONE, &s, NULL), ERR_INPUT);
-	assert_int_equal(token_scopes_read(STR("engine:read"), &s, &w),
+	assert_int_equal(token_scopes_read(STR_NONE, false, &s, NULL),
+	    ERR_INPUT);
+	assert_int_equal(token_scopes_read(STR("engine:read"), false, &s, &w),
 	    ERR_INPUT);
 	assert_string_equal(w.text, "scope: there is no door \"engine\"; it "
 	    "is urlfrontier, realtime, harvest, items, external, console or "
 	    "*");
 	for (unsigned i = 0; i < TOKEN_SCOPES_MAX; i++)
 		buf_put_text(&b, i == 0 ? "items:read" : ",items:read");
-	assert_int_equal(token_scopes_read(buf_str(&b), &s, NULL), OK);
+	assert_int_equal(token_scopes_read(buf_str(&b), false, &s, NULL), OK);
 	buf_put_text(&b, ",items:read");
-	assert_int_equal(token_scopes_read(buf_str(&b), &s, NULL), ERR_INPUT);
+	assert_int_equal(token_scopes_read(buf_str(&b), false, &s, NULL),
+	    ERR_INPUT);
 	buf_free(&b);
 }
 
@@ -437,12 +440,12 @@ added_doors(void **state)
 	size_t n;
 
 	(void)state;
-	assert_int_equal(token_scopes_read(STR("sample:read"), &s, NULL),
+	assert_int_equal(token_scopes_read(STR("sample:read"), false, &s, NULL),
 	    ERR_INPUT);
-	assert_int_equal(token_scopes_stored(STR("sample:read,items:read"), &s,
-	    NULL), OK);
+	assert_int_equal(token_scopes_read(STR("sample:read,items:read"), true,
+	    &s, NULL), OK);
 	assert_int_equal(s.read, 1u << TOKEN_DOOR_ITEMS);
-	assert_int_equal(token_scopes_stored(STR("sample:all"), &s, NULL),
+	assert_int_equal(token_scopes_read(STR("sample:all"), true, &s, NULL),
 	    ERR_INPUT);
 	assert_int_equal(token_door_add("console"), TOKEN_DOOR_CONSOLE);
 	enum token_door d = token_door_add("sample");

@@ -112,12 +112,8 @@ check_path(struct str path, struct head_refusal *r)
 {
 	struct str rest = path, part;
 
-	for (size_t i = 0; i < path.n; i++) {
-		unsigned char c = (unsigned char)path.p[i];
-		if (c < 0x20 || c == 0x7f)
-			return refuse(r, 400, "bad_path",
-			    "a control byte in the path");
-	}
+	if (text_has_control(path))
+		return refuse(r, 400, "bad_path", "a control byte in the path");
 	while (str_split(&rest, '/', &part))
 		if (str_eq(part, STR(".")) || str_eq(part, STR("..")))
 			return refuse(r, 400, "bad_path",
