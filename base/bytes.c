@@ -41,6 +41,12 @@ ascii_is_space(char c)
 }
 
 int
+str_order(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+int
 ascii_hex_value(char c)
 {
 	if (ascii_is_digit(c))

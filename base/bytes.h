@@ -26,6 +26,8 @@ bool str_starts(struct str, struct str prefix);
 bool str_starts_nocase(struct str, struct str prefix);
 bool str_ends(struct str, struct str suffix);
 int str_cmp(struct str, struct str);              /* by bytes, then length */
+/* The same for qsort(): elements are, or begin with, a struct str. */
+int str_order(const void *, const void *);
 struct str str_cut(struct str, size_t from, size_t to);  /* clamped */
 struct str str_from(struct str, size_t from);            /* clamped */
 struct str str_trim(struct str);                  /* spaces, tabs, CR, LF */

@@ -360,14 +360,6 @@ answered(struct fan *fan, size_t node, struct str message)
 		fan_unreadable(fan, node);
 }
 
-static int
-by_bytes(const void *a, const void *b)
-{
-	const struct str *x = a, *y = b;
-
-	return str_cmp(*x, *y);
-}
-
 /* A crawl that several nodes have is listed once. */
 static void
 reply_names(struct listing *l)
@@ -378,7 +370,7 @@ reply_names(struct listing *l)
 
 	if (n > 0)
 		memcpy(all, g->names.p, g->names.n);
-	qsort(all, n, sizeof(*all), by_bytes);
+	qsort(all, n, sizeof(*all), str_order);
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || !str_eq(all[i], all[i - 1]))
 			pb_put_bytes(&l->reply, LIST_VALUES, all[i]);

@@ -109,12 +109,6 @@ sorter_free(struct sorter **sp)
 	mem_free(sp);
 }
 
-static int
-by_bytes(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 /* Offsets become pointers: the text does not move any more. */
 static void
 sort_lines(struct sorter *s)
@@ -122,7 +116,7 @@ sort_lines(struct sorter *s)
 	for (size_t i = 0; i < s->n; i++)
 		s->lines[i].p = s->text.p + (uintptr_t)s->lines[i].p;
 	if (s->n > 1)
-		qsort(s->lines, s->n, sizeof(*s->lines), by_bytes);
+		qsort(s->lines, s->n, sizeof(*s->lines), str_order);
 }
 
 /* The file of the next run. */

@@ -87,13 +87,6 @@ text_of(yyjson_val *object, const char *name, struct arena *a)
 	    json_text(v));
 }
 
-static int
-by_host(const void *a, const void *b)
-{
-	return str_cmp(((const struct seed_delay *)a)->host,
-	    ((const struct seed_delay *)b)->host);
-}
-
 static void
 read_delays(yyjson_val *object, struct arena *a, struct crawl_spec *o)
 {
@@ -108,7 +101,7 @@ read_delays(yyjson_val *object, struct arena *a, struct crawl_spec *o)
 		d->s = yyjson_get_num(yyjson_obj_iter_get_val(key));
 	}
 	if (o->delays_n > 1)
-		qsort(o->delays, o->delays_n, sizeof(*o->delays), by_host);
+		qsort(o->delays, o->delays_n, sizeof(*o->delays), str_order);
 }
 
 static bool
@@ -180,7 +173,7 @@ crawl_spec_delays(const struct crawl_spec *s, const struct str *urls,
 		if (s->delays_n > 0 && seed_parse(urls[i], &scratch, &u,
 		    NULL) == OK)
 			d = bsearch(&(struct seed_delay){ .host = u.host },
-			    s->delays, s->delays_n, sizeof(*d), by_host);
+			    s->delays, s->delays_n, sizeof(*d), str_order);
 		out[i] = d == NULL ? -1 : d->s;
 		if (i % 64 == 0)
 			arena_reset(&scratch);

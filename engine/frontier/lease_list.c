@@ -377,14 +377,6 @@ queues_walked(struct ledger_query *q)
 	lease_list_answer(l);
 }
 
-static int
-by_name(const void *a, const void *b)
-{
-	const struct lease_entry *x = a, *y = b;
-
-	return str_cmp(x->key, y->key);
-}
-
 /* Beside the groups: it may take long. */
 static void
 sort_crawls(struct ledger_query *q, struct index *x)
@@ -392,7 +384,7 @@ sort_crawls(struct ledger_query *q, struct index *x)
 	struct lease_list *l = CONTAINER(q, struct lease_list, call.query);
 
 	(void)x;
-	qsort(l->entries, l->n, sizeof(*l->entries), by_name);
+	qsort(l->entries, l->n, sizeof(*l->entries), str_order);
 }
 
 static void

@@ -137,14 +137,6 @@ collect(struct lease_list *l)
 	}
 }
 
-static int
-by_key(const void *a, const void *b)
-{
-	const struct lease_view_queue *x = a, *y = b;
-
-	return str_cmp(x->key, y->key);
-}
-
 /* Records of queues come by their keys. */
 enum err
 lease_view_sort(struct lease_list *l, struct index *x)
@@ -158,7 +150,7 @@ lease_view_sort(struct lease_list *l, struct index *x)
 		return visit_records(x, w->crawl, l->kind == LEASE_LIST_QUEUES ?
 		    STR_NONE : l->key, &w->keys, collect_record, l);
 	if (w->list_n > 0)
-		qsort(w->list, w->list_n, sizeof(*w->list), by_key);
+		qsort(w->list, w->list_n, sizeof(*w->list), str_order);
 	return OK;
 }
 

@@ -2,12 +2,6 @@
 
 #include "engine/policy/suffix.h"
 
-static int
-order(const void *x, const void *y)
-{
-	return str_cmp(*(const struct str *)x, *(const struct str *)y);
-}
-
 /* Sort, and drop repeats and, where asked, what begins with another. */
 static size_t
 tidy(struct str *list, size_t n, bool prefixes)
@@ -15,7 +9,7 @@ tidy(struct str *list, size_t n, bool prefixes)
 	size_t kept = 0;
 
 	if (n != 0)
-		qsort(list, n, sizeof(*list), order);
+		qsort(list, n, sizeof(*list), str_order);
 	for (size_t i = 0; i < n; i++) {
 		if (kept > 0 && (str_eq(list[kept - 1], list[i]) ||
 		    (prefixes && str_starts(list[i], list[kept - 1]))))
