@@ -1,7 +1,6 @@
-#include "engine/catalog/capture_list.h"
+#include "engine/catalog/journal_scan.h"
 
 #include "engine/catalog/core.h"
-#include "engine/catalog/journal_scan.h"
 #include "os/clock.h"
 
 #define SIZE_MAX_PAGES 1000u

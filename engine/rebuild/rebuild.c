@@ -116,15 +116,6 @@ free_name(struct rebuild *b)
 	}
 }
 
-static enum err
-write_ready(struct rebuild *b, struct str name, struct why *w)
-{
-	struct str path = arena_printf(&b->arena, "%.*s/ready",
-	    STR_FMT(b->build_dir));
-
-	return file_store(path.p, name, w);
-}
-
 /* The new part takes the place of the old one, which is kept. */
 static enum err
 move_part(struct rebuild *b, struct str aside, const char *name,
@@ -203,7 +194,8 @@ move_into_place(struct rebuild *b, struct why *w)
 	enum err e = file_sync_dir(b->build_dir.p, w);
 
 	if (e == OK)
-		e = write_ready(b, free_name(b), w);
+		e = file_store(arena_printf(&b->arena, "%.*s/ready",
+		    STR_FMT(b->build_dir)).p, free_name(b), w);
 	return e == OK ? move_parts(b, w) : e;
 }
 
