@@ -535,7 +535,6 @@ index_property(struct index *x, enum index_family f, const char *name)
 {
 	uint64_t v = 0;
 
-	if (rocksdb_property_int_cf(x->db, x->handles[f], name, &v) != 0)
-		return 0;
-	return v;
+	return rocksdb_property_int_cf(x->db, x->handles[f], name, &v) == 0 ?
+	    v : 0;
 }

@@ -4,12 +4,6 @@
 #include "os/net_own.h"
 #include "os/transport_transfer.h"
 
-static bool
-is_same_ip(const struct ip *a, const struct ip *b)
-{
-	return memcmp(a->b, b->b, sizeof(a->b)) == 0;
-}
-
 /* Ask the caller; true to go on.  The exchange may be over afterwards. */
 static bool
 ask_connected(struct transfer *tr, const struct ip *ip)
@@ -112,7 +106,7 @@ before_request(void *arg, char *ip_text, char *local_ip, int port,
 	}
 	x->connected_ip = ip;
 	x->reused = !tr->opened;
-	if ((x->reused || !is_same_ip(&ip, &tr->asked)) &&
+	if ((x->reused || memcmp(&ip, &tr->asked, sizeof(ip)) != 0) &&
 	    !ask_connected(tr, &ip))
 		return CURL_PREREQFUNC_ABORT;
 	tr->connected = clock_mono();

@@ -120,22 +120,20 @@ static unsigned
 listed_as(struct str name)
 {
 	static const struct {
-		struct str name;
+		const char *name;
 		unsigned bit;
 	} special[] = {
-		{ { "host", 4 }, LISTS_HOST },
-		{ { "accept", 6 }, LISTS_ACCEPT },
-		{ { "expect", 6 }, LISTS_EXPECT },
-		{ { "content-type", 12 }, LISTS_TYPE },
-		{ { "content-length", 14 }, LISTS_LENGTH },
-		{ { "proxy-connection", 16 }, LISTS_PROXY_CONNECTION },
-		{ { "transfer-encoding", 17 }, LISTS_CODING },
+		{ "host", LISTS_HOST },
+		{ "accept", LISTS_ACCEPT },
+		{ "expect", LISTS_EXPECT },
+		{ "content-type", LISTS_TYPE },
+		{ "content-length", LISTS_LENGTH },
+		{ "proxy-connection", LISTS_PROXY_CONNECTION },
+		{ "transfer-encoding", LISTS_CODING },
 	};
+	size_t i = STR_ROW_NOCASE(name, special);
 
-	for (size_t i = 0; i < ARRAY_LEN(special); i++)
-		if (str_eq_nocase(name, special[i].name))
-			return special[i].bit;
-	return 0;
+	return i < ARRAY_LEN(special) ? special[i].bit : 0;
 }
 
 static const char *

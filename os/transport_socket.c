@@ -56,8 +56,9 @@ ready(struct watch *w, unsigned events)
 	act(s->of, w->fd, curl_events);
 }
 
+/* NULL also where `fd` is -1. */
 static struct transport_socket *
-find(struct transport_sockets *ss, int fd)
+find(const struct transport_sockets *ss, int fd)
 {
 	return (size_t)fd < ss->by_fd_n ? ss->by_fd[fd] : NULL;
 }
@@ -182,7 +183,7 @@ transport_socket_find(const struct transport_sockets *ss,
 void
 transport_socket_answered(struct transport_sockets *ss, int fd, uint64_t n)
 {
-	struct transport_socket *s = fd < 0 ? NULL : find(ss, fd);
+	struct transport_socket *s = find(ss, fd);
 
 	if (s != NULL)
 		s->answered += n;
@@ -191,8 +192,7 @@ transport_socket_answered(struct transport_sockets *ss, int fd, uint64_t n)
 bool
 transport_socket_is_clean(const struct transport_sockets *ss, int fd)
 {
-	const struct transport_socket *s = fd < 0 ||
-	    (size_t)fd >= ss->by_fd_n ? NULL : ss->by_fd[fd];
+	const struct transport_socket *s = find(ss, fd);
 	uint64_t received;
 	char byte;
 
