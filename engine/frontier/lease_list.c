@@ -496,6 +496,7 @@ static void
 run_list(struct lease_call *c)
 {
 	struct lease_list *l = CONTAINER(c, struct lease_list, call);
+	struct lease_service *leases = c->frontier->leases;
 
 	arena_free(&l->arena);
 	l->n = 0;
@@ -503,7 +504,7 @@ run_list(struct lease_call *c)
 	if (l->stop || lease_is_cancelled(c)) {
 		/* The caller may free the call as soon as it is answered. */
 		lease_list_end(l);
-		lease_scan_next(c->frontier->leases);
+		lease_scan_next(leases);
 	} else if (l->kind == LEASE_LIST_CRAWLS) {
 		list_crawls(l);
 	} else if (!l->ours) {
