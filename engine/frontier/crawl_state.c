@@ -84,9 +84,29 @@ pause_for_room(struct crawl *c)
 	crawl_touch(c);
 }
 
+/* A sentence for a crawl whose last URL is done; `buf` may hold it. */
+static const char *
+completion_reason(const struct crawl_counts *n, char *buf, size_t size)
+{
+	enum skip_reason most = SKIP_NONE;
+
+	if (n->items > 0)
+		return "everything was fetched";
+	if (crawl_exceptions(n) > 0)
+		return "every fetch failed";
+	for (int r = 0; r < SKIP_COUNT; r++)
+		if (n->skips[r] > n->skips[most])
+			most = (enum skip_reason)r;
+	if (n->skips[most] == 0)
+		return "everything was fetched";
+	snprintf(buf, size, "every URL was skipped: %s", skip_text(most));
+	return buf;
+}
+
 void
 crawl_consider_end(struct crawl *c)
 {
+	char reason[sizeof(c->view.reason)];
 	const struct crawl_counts *n = &c->view.counts;
 
 	if (c->view.state != CRAWL_RUNNING && c->view.state != CRAWL_PAUSED)
@@ -106,9 +126,8 @@ crawl_consider_end(struct crawl *c)
 	if (n->queued == 0 && crawl_kind_has_calls(c->view.kind))
 		return;
 	if (n->queued == 0)
-		end(c, CRAWL_COMPLETE, n->items == 0 &&
-		    crawl_exceptions(n) > 0 ? "every fetch failed" :
-		    "everything was fetched");
+		end(c, CRAWL_COMPLETE,
+		    completion_reason(n, reason, sizeof(reason)));
 	else if (c->max_items != 0 && n->items >= c->max_items &&
 	    n->leased == 0)
 		end_by_limit(c, "max_items is reached", "max_items");

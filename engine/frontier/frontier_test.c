@@ -422,6 +422,12 @@ test_ends_by_itself(void **state)
 	rig_hand_in(&r, s);
 	assert_int_equal(r.told.state, CRAWL_COMPLETE);
 	assert_string_equal(r.told.reason, "every fetch failed");
+	rig_begin(&r, "http://b/0", NULL);
+	l = rig_next(&r, "b", "http://b/0");
+	rig_done(&r, &l, OUTCOME_SKIPPED);
+	assert_int_equal(r.told.state, CRAWL_COMPLETE);
+	assert_string_equal(r.told.reason,
+	    "every URL was skipped: robots.txt forbids it");
 	/* No seed at all: over at once. */
 	rig_begin(&r, NULL);
 	assert_int_equal(rig_view(&r).state, CRAWL_COMPLETE);
