@@ -16,15 +16,21 @@ struct walk {
 
 /* ---- Errors -------------------------------------------------------------- */
 
+static void
+put_path(struct buf *b, const struct walk *k)
+{
+	for (size_t i = 0; i < k->depth; i++) {
+		buf_put_text(b, i > 0 ? "." : "");
+		buf_put_str(b, str_cut(k->path[i], 0, 80));
+	}
+}
+
 static enum err
 fail(struct walk *k, const char *text)
 {
 	struct buf b = BUF_INIT;
 
-	for (size_t i = 0; i < k->depth; i++) {
-		buf_put_text(&b, i > 0 ? "." : "");
-		buf_put_str(&b, str_cut(k->path[i], 0, 80));
-	}
+	put_path(&b, k);
 	(void)why(k->why, ERR_INPUT, "%s%s%s", buf_text(&b),
 	    k->depth > 0 ? ": " : "", text);
 	buf_free(&b);
@@ -56,7 +62,7 @@ read_text(struct walk *k, yyjson_val *v, char **out)
 
 /* A whole number in any spelling of JSON: 3, 3.0, 3e0. */
 static bool
-whole(double d, uint64_t *out)
+to_whole(double d, uint64_t *out)
 {
 	if (!(d >= 0 && d < 9007199254740992.0) || d != (double)(uint64_t)d)
 		return false;
@@ -64,20 +70,25 @@ whole(double d, uint64_t *out)
 	return true;
 }
 
+static bool
+parse_whole(struct str text, uint64_t *out)
+{
+	double d;
+
+	return str_to_u64(text, out) ||
+	    (str_to_double(text, &d) && to_whole(d, out));
+}
+
 static enum err
 read_number(struct walk *k, yyjson_val *v, uint64_t *out)
 {
-	struct str text = json_text(v);
-	double d;
-
 	if (yyjson_is_uint(v)) {
 		*out = yyjson_get_uint(v);
 		return OK;
 	}
-	if (yyjson_is_real(v) && whole(yyjson_get_real(v), out))
+	if (yyjson_is_real(v) && to_whole(yyjson_get_real(v), out))
 		return OK;
-	if (yyjson_is_str(v) && (str_to_u64(text, out) ||
-	    (str_to_double(text, &d) && whole(d, out))))
+	if (yyjson_is_str(v) && parse_whole(json_text(v), out))
 		return OK;
 	return fail(k, "must be a whole number from 0 to "
 	    "18446744073709551615");
@@ -108,8 +119,10 @@ is_name(const ProtobufCFieldDescriptor *f, struct str name)
 {
 	char room[NAME_MAX_BYTES];
 
-	return str_eq(name, str_of(f->name)) ||
-	    (strchr(f->name, '_') != NULL && str_eq(name, json_name(f, room)));
+	/* Most fields differ in their first letter. */
+	return name.n > 0 && name.p[0] == f->name[0] &&
+	    (str_eq(name, str_of(f->name)) ||
+	    str_eq(name, json_name(f, room)));
 }
 
 /* The number of fields if there is none. */
@@ -134,29 +147,35 @@ member(const void *message, unsigned offset)
 static enum err read_member(struct walk *, yyjson_val *,
     const ProtobufCFieldDescriptor *, ProtobufCMessage *);
 
+/* `seen` has a bit for each field that had a value so far. */
+static enum err
+read_one_field(struct walk *k, unsigned i, yyjson_val *v, ProtobufCMessage *m,
+    unsigned *seen)
+{
+	if (i == m->descriptor->n_fields)
+		return fail(k, "there is no such field");
+	if (yyjson_is_null(v))
+		return OK;
+	if (*seen & 1u << i)
+		return fail(k, "is there twice");
+	*seen |= 1u << i;
+	return read_member(k, v, &m->descriptor->fields[i], m);
+}
+
 static enum err
 read_object(struct walk *k, yyjson_val *object, ProtobufCMessage *m)
 {
-	const ProtobufCMessageDescriptor *d = m->descriptor;
 	unsigned seen = 0;
 	size_t at, max;
 	yyjson_val *key, *v;
-	enum err e = OK;
 
 	if (!yyjson_is_obj(object))
 		return fail(k, "must be an object");
 	yyjson_obj_foreach(object, at, max, key, v) {
 		struct str name = json_text(key);
-		unsigned i = find_field(d, name);
 		enter(k, name);
-		if (i == d->n_fields)
-			return fail(k, "there is no such field");
-		if (!yyjson_is_null(v) && (seen & 1u << i))
-			return fail(k, "is there twice");
-		if (!yyjson_is_null(v)) {
-			seen |= 1u << i;
-			e = read_member(k, v, &d->fields[i], m);
-		}
+		unsigned i = find_field(m->descriptor, name);
+		enum err e = read_one_field(k, i, v, m, &seen);
 		if (e != OK)
 			return e;
 		k->depth--;
@@ -222,6 +241,16 @@ read_metadata(struct walk *k, yyjson_val *v, Urlfrontier__URLInfo *info)
 	return OK;
 }
 
+/* The one oneof of a URLItem. */
+static enum err
+choose_kind(struct walk *k, uint32_t *which, uint32_t kind)
+{
+	if (*which != 0)
+		return fail(k, "a URL is discovered or known, not both");
+	*which = kind;
+	return OK;
+}
+
 static enum err
 read_message(struct walk *k, yyjson_val *v, const ProtobufCFieldDescriptor *f,
     ProtobufCMessage *m)
@@ -229,14 +258,9 @@ read_message(struct walk *k, yyjson_val *v, const ProtobufCFieldDescriptor *f,
 	const ProtobufCMessageDescriptor *d = f->descriptor;
 	ProtobufCMessage *child;
 
-	/* The one oneof of a URLItem. */
-	if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) {
-		uint32_t *which = member(m, f->quantifier_offset);
-		if (*which != 0)
-			return fail(k, "a URL is discovered or known, not "
-			    "both");
-		*which = f->id;
-	}
+	if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF &&
+	    choose_kind(k, member(m, f->quantifier_offset), f->id) != OK)
+		return ERR_INPUT;
 	child = arena_take(k->arena, d->sizeof_message);
 	protobuf_c_message_init(d, child);
 	*(ProtobufCMessage **)member(m, f->offset) = child;
@@ -297,6 +321,30 @@ read_json(struct walk *k, struct str line, Urlfrontier__URLItem *item)
 }
 
 static enum err
+check_plain_url(struct walk *k, struct str url)
+{
+	if (memchr(url.p, '\0', url.n) != NULL)
+		return why(k->why, ERR_INPUT, "a URL that holds a NUL");
+	if (!text_is_utf8(url))
+		return why(k->why, ERR_INPUT, "a URL that is no UTF-8");
+	return OK;
+}
+
+/* "CRAWL_URL", of which the URL itself is the end. */
+static char *
+join_id(struct arena *arena, struct str crawl, struct str url)
+{
+	char *id = arena_bytes(arena, crawl.n + 1 + url.n + 1);
+
+	if (crawl.n > 0)
+		memcpy(id, crawl.p, crawl.n);
+	id[crawl.n] = '_';
+	memcpy(id + crawl.n + 1, url.p, url.n);
+	id[crawl.n + 1 + url.n] = '\0';
+	return id;
+}
+
+static enum err
 read_plain(struct walk *k, struct str url, struct str crawl,
     Urlfrontier__URLItem *item)
 {
@@ -304,19 +352,11 @@ read_plain(struct walk *k, struct str url, struct str crawl,
 	    Urlfrontier__DiscoveredURLItem);
 	Urlfrontier__URLInfo *info = ARENA_NEW(k->arena, Urlfrontier__URLInfo);
 
-	if (memchr(url.p, '\0', url.n) != NULL)
-		return why(k->why, ERR_INPUT, "a URL that holds a NUL");
-	if (!text_is_utf8(url))
-		return why(k->why, ERR_INPUT, "a URL that is no UTF-8");
+	if (check_plain_url(k, url) != OK)
+		return ERR_INPUT;
 	urlfrontier__urlinfo__init(info);
 	urlfrontier__discovered_urlitem__init(d);
-	/* One text for both: the URL is the end of its ID. */
-	char *id = arena_bytes(k->arena, crawl.n + 1 + url.n + 1);
-	if (crawl.n > 0)
-		memcpy(id, crawl.p, crawl.n);
-	id[crawl.n] = '_';
-	memcpy(id + crawl.n + 1, url.p, url.n);
-	id[crawl.n + 1 + url.n] = '\0';
+	char *id = join_id(k->arena, crawl, url);
 	info->url = id + crawl.n + 1;
 	info->crawlid = (char *)(uintptr_t)arena_copy(k->arena, crawl).p;
 	d->info = info;
@@ -347,27 +387,15 @@ interchange_read(struct str line, struct str crawl, struct arena *arena,
 static const char *
 escape_of(unsigned char c, char out[static 8])
 {
-	switch (c) {
-	case '"':
-		return "\\\"";
-	case '\\':
-		return "\\\\";
-	case '\t':
-		return "\\t";
-	case '\b':
-		return "\\b";
-	case '\n':
-		return "\\n";
-	case '\r':
-		return "\\r";
-	case '\f':
-		return "\\f";
-	default:
-		break;
-	}
-	if (c >= 0x20 && (c >= 0x80 || strchr("<>&='", c) == NULL))
+	static const char escaped[] = "\"\\\t\b\n\r\f", letters[] = "\"\\tbnrf";
+	const char *at = strchr(escaped, c);
+
+	if (at != NULL)
+		snprintf(out, 8, "\\%c", letters[at - escaped]);
+	else if (c < 0x20 || (c < 0x80 && strchr("<>&='", c) != NULL))
+		snprintf(out, 8, "\\u%04x", c);
+	else
 		return NULL;
-	snprintf(out, 8, "\\u%04x", c);
 	return out;
 }
 
@@ -425,9 +453,7 @@ put_name(struct buf *b, const ProtobufCFieldDescriptor *f)
 {
 	char room[NAME_MAX_BYTES];
 
-	if (b->p[b->n - 1] != '{')
-		buf_put_char(b, ',');
-	buf_put_char(b, '"');
+	buf_put_text(b, b->p[b->n - 1] == '{' ? "\"" : ",\"");
 	buf_put_str(b, json_name(f, room));
 	buf_put_text(b, "\":");
 }
@@ -472,6 +498,13 @@ put_metadata(struct buf *b, const Urlfrontier__URLInfo *info)
 	buf_put_char(b, '}');
 }
 
+/* A message that is there, or a text that is not empty. */
+static bool
+is_set(ProtobufCType type, const char *at)
+{
+	return at != NULL && (type != PROTOBUF_C_TYPE_STRING || *at != '\0');
+}
+
 static bool
 has_field(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f)
 {
@@ -484,9 +517,18 @@ has_field(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f)
 		return *(const size_t *)member(m, f->quantifier_offset) > 0;
 	if (f->type == PROTOBUF_C_TYPE_UINT64)
 		return *(const uint64_t *)at != 0;
-	const char *text = *(char *const *)at;
-	return text != NULL && (f->type != PROTOBUF_C_TYPE_STRING ||
-	    text[0] != '\0');
+	return is_set(f->type, *(char *const *)at);
+}
+
+static void
+put_single(struct buf *b, ProtobufCType type, const void *at)
+{
+	if (type == PROTOBUF_C_TYPE_STRING)
+		interchange_put_text(b, *(char *const *)at);
+	else if (type == PROTOBUF_C_TYPE_UINT64)
+		put_number(b, *(const uint64_t *)at);
+	else
+		put_message(b, *(ProtobufCMessage *const *)at);
 }
 
 /* An empty field is not written. */
@@ -494,21 +536,13 @@ static void
 put_field(struct buf *b, const ProtobufCMessage *m,
     const ProtobufCFieldDescriptor *f)
 {
-	const void *at = member(m, f->offset);
-
 	put_name(b, f);
-	if (f->label != PROTOBUF_C_LABEL_REPEATED) {
-		if (f->type == PROTOBUF_C_TYPE_STRING)
-			interchange_put_text(b, *(char *const *)at);
-		else if (f->type == PROTOBUF_C_TYPE_UINT64)
-			put_number(b, *(const uint64_t *)at);
-		else
-			put_message(b, *(ProtobufCMessage *const *)at);
-	} else if (f->type == PROTOBUF_C_TYPE_STRING) {
+	if (f->label != PROTOBUF_C_LABEL_REPEATED)
+		put_single(b, f->type, member(m, f->offset));
+	else if (f->type == PROTOBUF_C_TYPE_STRING)
 		put_values(b, (const Urlfrontier__StringList *)m);
-	} else {
+	else
 		put_metadata(b, (const Urlfrontier__URLInfo *)m);
-	}
 }
 
 static void
