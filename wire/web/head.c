@@ -121,27 +121,31 @@ check_path(struct str path, struct head_refusal *r)
 	return true;
 }
 
+/* Move the host from the front of `target`. */
+static bool
+take_target_host(struct str *target, struct head *h, struct head_refusal *r)
+{
+	size_t end = MIN(str_find_char(*target, '/'),
+	    str_find_char(*target, '?'));
+
+	h->host = str_cut(*target, 0, end);
+	*target = str_from(*target, end);
+	return (h->host.n > 0 && str_find_char(h->host, '@') == h->host.n) ||
+	    refuse(r, 400, "bad_host", "the target has no plain host");
+}
+
 bool
 head_target(struct str target, struct arena *a, struct head *h,
     struct head_refusal *r)
 {
+	/* Above 0: the absolute form (RFC 9112 §3.2.2). */
 	size_t scheme = str_starts_nocase(target, STR("http://")) ? 7 :
 	    str_starts_nocase(target, STR("https://")) ? 8 : 0;
 
 	h->target = target;
-	if (scheme > 0) {
-		target = str_from(target, scheme);
-		size_t end = 0;
-		while (end < target.n && target.p[end] != '/' &&
-		    target.p[end] != '?')
-			end++;
-		h->host = str_cut(target, 0, end);
-		target = str_from(target, end);
-		if (h->host.n == 0 ||
-		    str_find_char(h->host, '@') < h->host.n)
-			return refuse(r, 400, "bad_host",
-			    "the target has no plain host");
-	}
+	target = str_from(target, scheme);
+	if (scheme > 0 && !take_target_host(&target, h, r))
+		return false;
 	size_t mark = str_find_char(target, '?');
 	h->query = str_from(target, mark + 1);
 	struct str path = str_cut(target, 0, mark);
@@ -330,21 +334,29 @@ take_expect(struct head *h, struct head_refusal *r)
 	return true;
 }
 
+/* How many fields the head has at most: its lines but the first and the last.
+ * Empty lines before the first are skipped (RFC 9112 §2.2). */
+static size_t
+count_fields(struct str *bytes)
+{
+	size_t n = 0;
+
+	while (str_starts(*bytes, STR("\r\n")))
+		*bytes = str_from(*bytes, 2);
+	for (size_t i = 0; i < bytes->n; i++)
+		n += bytes->p[i] == '\n';
+	return MAX(n, 2) - 2;
+}
+
 bool
 head_parse(struct str bytes, const struct head_limits *l, struct arena *a,
     struct head *h, struct head_refusal *r)
 {
 	struct str line;
-	size_t n = 0;
 
 	*h = (struct head){ .method = STR("") };
 	*r = (struct head_refusal){ 0, NULL, NULL };
-	while (str_starts(bytes, STR("\r\n")))
-		bytes = str_from(bytes, 2);
-	for (size_t i = 0; i < bytes.n; i++)
-		n += bytes.p[i] == '\n';
-	/* The first line and the empty one are none. */
-	h->fields = ARENA_ARRAY(a, struct head_field, MAX(n, 2) - 2);
+	h->fields = ARENA_ARRAY(a, struct head_field, count_fields(&bytes));
 	for (size_t i = 0; str_split(&bytes, '\n', &line); i++) {
 		line = str_cut(line, 0, line.n > 0 ? line.n - 1 : 0);
 		if (line.n == 0)
