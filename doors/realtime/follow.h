@@ -74,4 +74,10 @@ void cursor_retry(struct cursor *, const struct why *);
 void follow_subscribe(struct task *, const struct follow_kind *,
     unsigned form);
 
+/*
+ * Fill follow.from with the numbers to begin with, from the arguments
+ * sync_token and sync_tokens.  The filter is set.  False: the task has failed.
+ */
+bool follow_read_tokens(struct follow *, struct task *);
+
 #endif

@@ -245,6 +245,9 @@ bool task_back(struct task *, const struct why *, struct arena *,
 struct crawl_row *task_row(struct task *);
 struct crawl_row *realtime_row(struct realtime *, uint64_t crawl);
 
+/* Put the verdict of robots.txt as an object, unless robots.txt is ignored or
+ * not known. */
+void task_put_robots(struct task *, const struct robots_verdict *);
 /* Put crawl_id and job_id. */
 void task_put_crawl(struct task *, uint64_t crawl);
 /*
