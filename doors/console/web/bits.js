@@ -168,17 +168,3 @@ export function follow(app, read) {
 			read();
 	} };
 }
-
-/* Base64 to bytes. */
-export function unbase64(text) {
-	const raw = atob(text ?? ""), out = new Uint8Array(raw.length);
-
-	for (let i = 0; i < raw.length; i++)
-		out[i] = raw.charCodeAt(i);
-	return out;
-}
-
-/* Escape a text for use in a regular expression. */
-export function literal(text) {
-	return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-}

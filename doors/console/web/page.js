@@ -7,7 +7,7 @@ import { crumbs, moment, statusBadge } from "./bits.js";
 import { bytes, count, exact, many, pathOf, span } from "./format.js";
 import { icon } from "./icons.js";
 import { copyButton } from "./say.js";
-import { decodeText, PICTURE, pictureOf, previewOf } from "./preview.js";
+import { decodeText, previewOf } from "./preview.js";
 
 const TEXT_MAX = 200000, BYTES_MAX = 8192, LINKS_MAX = 200;
 
@@ -126,6 +126,18 @@ const SIZES = { cut: (size) => `The first ${size} are shown; the WARC record ` +
 	"has all of it.", damaged: (size) => `${size} decoded, then it is ` +
 	"damaged; the WARC record has it as it came." };
 const KINDS = [["text", "Text"], ["preview", "Preview"], ["bytes", "Bytes"]];
+
+/* Types of pictures that browsers draw and that cannot run code. */
+const PICTURE = /^image\/(png|jpeg|gif|webp|avif|bmp|x-icon)\b/i;
+
+function pictureOf(body, p) {
+	let raw = "";
+
+	for (let at = 0; at < body.length; at += 8192)
+		raw += String.fromCharCode(...body.subarray(at, at + 8192));
+	return el("img.picture", { alt: "The picture", src: "data:" +
+	    PICTURE.exec(p.type)[0] + ";base64," + btoa(raw) });
+}
 
 function bodyPart(p, base, app) {
 	const panel = el("div.panel.body-panel", { role: "tabpanel",

@@ -166,15 +166,3 @@ export function previewOf(body, p) {
 	    "nowhere." + (html.length > CHARACTERS_MAX ? " Only its first " +
 	    count(CHARACTERS_MAX) + " characters are shown." : "")), frame);
 }
-
-/* Types of pictures that browsers draw and that cannot run code. */
-export const PICTURE = /^image\/(png|jpeg|gif|webp|avif|bmp|x-icon)\b/i;
-
-export function pictureOf(body, p) {
-	let raw = "";
-
-	for (let at = 0; at < body.length; at += 8192)
-		raw += String.fromCharCode(...body.subarray(at, at + 8192));
-	return el("img.picture", { alt: "The picture", src: "data:" +
-	    PICTURE.exec(p.type)[0] + ";base64," + btoa(raw) });
-}

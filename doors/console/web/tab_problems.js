@@ -3,7 +3,7 @@
  * while the crawl still runs, and what can be done about them.
  */
 import { button, each, el, later, put, select } from "./dom.js";
-import { literal, showMoment } from "./bits.js";
+import { showMoment } from "./bits.js";
 import { count, hostOf, many } from "./format.js";
 import { icon } from "./icons.js";
 import { act, copyButton, empty } from "./say.js";
@@ -16,6 +16,9 @@ const ASK_MS = 2000;
 const RANK = { exception: 0, status: 1, skipped: 2 };
 /* The rules would leave these out again. */
 const FOR_GOOD = new Set(["scope", "depth", "cost", "mime", "url"]);
+
+/* Escape a text for use in a regular expression. */
+const escapeRegex = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 /* The meaning of each reason. */
 const MEANS = {
@@ -128,8 +131,8 @@ export function problemsTab(root, { id, row, app, open }) {
 		    .filter((h) => h !== "");
 
 		return hosts.length === 0 ? "" : "^https?://" +
-		    (hosts.length === 1 ? literal(hosts[0]) :
-		    "(" + hosts.map(literal).join("|") + ")") + "/";
+		    (hosts.length === 1 ? escapeRegex(hosts[0]) :
+		    "(" + hosts.map(escapeRegex).join("|") + ")") + "/";
 	}
 
 	function again(p, retry) {
