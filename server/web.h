@@ -24,8 +24,9 @@
  *   - without a token, a Host that is no loopback name while the port listens
  *     on loopback (DNS rebinding), and an Origin that is not loopback, for a
  *     WebSocket and for methods other than GET and HEAD, unless `origins` lists
- *     it (its word `null` admits pages opened from files); a route that is
- *     WEB_TO_OWN_PAGES admits no Origin but the port's own;
+ *     it (its word `null` admits pages opened from files) or the route's own
+ *     origins do; a route that is WEB_TO_OWN_PAGES admits no Origin but the
+ *     port's own;
  *   - what exceeds a limit: 413, 414, 431, 408.
  *
  * Protocols: HTTP/1.1 (RFC 9112) and, where TLS negotiates it, HTTP/2 (RFC
@@ -83,6 +84,14 @@ struct web_route {
 	enum token_access access;
 	bool early;                  /* answered before web_ready(), too */
 	int64_t body_bytes_max;      /* 0: that of the port's limits */
+	/*
+	 * Origins whose pages may call the route with a token or without one,
+	 * and read its answers (CORS), listed as in web_options.  Cookies do
+	 * not count for them.  Called with each request, and with a preflight,
+	 * which has the path and the query, but no token; the port answers it.
+	 * NULL: none, and OPTIONS is refused with 405.
+	 */
+	struct str (*origins)(struct web_request *);
 	/* Answer with a refusal in another form than the port's JSON, by
 	 * web_answer(); NULL: in that form. */
 	void (*refuse)(struct web_request *, int status, const char *code,

@@ -185,6 +185,7 @@ web_routes_check(const struct web_route *const *routes, size_t n)
 		    a->path[0] == '/' && a->handle != NULL);
 		CHECK(a->match == WEB_EXACT ||
 		    a->path[strlen(a->path) - 1] == '/');
+		CHECK(a->origins == NULL || a->open != WEB_TO_OWN_PAGES);
 		for (size_t j = 0; j < i; j++)
 			CHECK(a->match != routes[j]->match ||
 			    strcmp(a->path, routes[j]->path) != 0 ||

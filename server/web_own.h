@@ -149,6 +149,7 @@ struct web_request {
 	uint64_t counted;            /* of web.coming */
 	bool passed;                 /* a token let it in: */
 	bool by_cookie;              /* that of a session */
+	bool from_listed;            /* Origin is one of the route's origins */
 	struct token_pass pass;
 
 	int status;                  /* of the answer; 0: none yet */

@@ -1,6 +1,7 @@
 #include "server/web_own.h"
 
 #define SHOWN_BYTES 200u             /* of a client's words, in an answer */
+#define PREFLIGHT_S "600"            /* for which a browser asks only once */
 
 struct web_request *
 web_request_new(struct web *w, struct web_conn *c,
@@ -82,6 +83,63 @@ check_drain(struct web_request *r)
 	return false;
 }
 
+/* Whether the Origin is one of the route's; then its pages may read answers. */
+static void
+note_origin(struct web_request *r)
+{
+	struct str origin;
+
+	web_add_field(r, "vary", "origin");
+	if (!head_find(&r->head, STR("origin"), &r->arena, &origin) ||
+	    !web_origin_is_listed(origin, r->route->origins(r)))
+		return;
+	r->from_listed = true;
+	web_add_field(r, "access-control-allow-origin",
+	    arena_copy(&r->arena, origin).p);
+}
+
+/* Take the row for that method; false when there is none. */
+static bool
+find_route(struct web_request *r, struct str method, bool *path_known)
+{
+	struct web *w = r->web;
+	struct str path = r->head.raw_path;
+	size_t row = web_route_find(w->routes, w->routes_n, method, path,
+	    path_known);
+
+	if (row == w->routes_n)
+		return false;
+	r->row = row;
+	r->route = w->routes[row];
+	(void)head_decode(web_route_rest(r->route, path), false, &r->arena,
+	    &r->rest);
+	if (r->route->origins != NULL)
+		note_origin(r);
+	return true;
+}
+
+/*
+ * A browser asks before it sends a request across origins (the Fetch standard,
+ * "CORS-preflight fetch").  False: it is none, or its origin is not listed.
+ */
+static bool
+answer_preflight(struct web_request *r)
+{
+	struct str method;
+	bool known;
+
+	if (!str_eq(r->head.method, STR("OPTIONS")) || !head_find(&r->head,
+	    STR("access-control-request-method"), &r->arena, &method) ||
+	    !find_route(r, method, &known) || !r->from_listed)
+		return false;
+	web_add_field(r, "access-control-allow-methods", r->route->method);
+	web_add_field(r, "access-control-allow-headers",
+	    "authorization, content-type");
+	web_add_field(r, "access-control-max-age", PREFLIGHT_S);
+	web_answer(r, 204, NULL, STR(""));
+	return true;
+}
+
 static bool
 check_route(struct web_request *r)
 {
@@ -89,14 +147,8 @@ check_route(struct web_request *r)
 	struct str path = r->head.raw_path;
 	bool known;
 
-	r->row = web_route_find(w->routes, w->routes_n, r->head.method, path,
-	    &known);
-	if (r->row < w->routes_n) {
-		r->route = w->routes[r->row];
-		(void)head_decode(web_route_rest(r->route, path), false,
-		    &r->arena, &r->rest);
+	if (find_route(r, r->head.method, &known))
 		return true;
-	}
 	if (!known) {
 		path = r->head.path;
 		web_fail(r, 404, "not_found", "there is nothing at %.*s",
@@ -230,6 +282,8 @@ may_come_from(const struct web_request *r, struct str origin)
 
 	if (!own && web_origin_is_listed(origin, r->web->origins))
 		return true;
+	if (r->from_listed && !r->by_cookie)
+		return true;
 	/* Another port of this machine is another's. */
 	if (!own && !r->by_cookie && web_host_is_loopback(host))
 		return web_origin_is_loopback(origin);
@@ -283,7 +337,8 @@ check_started(struct web_request *r, bool early)
 static bool
 admit_route(struct web_request *r)
 {
-	return check_route(r) && check_token(r, r->route->open, r->route->door,
+	return !answer_preflight(r) && check_route(r) &&
+	    check_token(r, r->route->open, r->route->door,
 	    r->route->access) && check_host(r) && check_csrf(r) &&
 	    (is_reading(r) || check_origin(r)) && check_body(r) &&
 	    check_started(r, r->route->early);

@@ -103,6 +103,103 @@ route_limits(void **state)
 	expect("GET /small HTTP/1.1\r\n" HOST "\r\n", 405, "\"bad_method\"");
 }
 
+#define OF_A "Origin: https://a.org\r\n"
+#define OF_B "Origin: https://B.org\r\n"
+#define MAY(method) "Access-Control-Request-Method: " method "\r\n"
+
+/* A route with origins answers their pages, and asks a token of them as of any
+ * other; what it does not admit is as on other routes. */
+static void
+other_origins(void **state)
+{
+	static const struct {
+		const char *text;
+		int status;
+		const char *admitted;        /* NULL: no page may read it */
+	} t[] = {
+		{ "GET /pages HTTP/1.1\r\n" HOST, 200, NULL },
+		{ "GET /pages HTTP/1.1\r\n" HOST OF_A, 200, "https://a.org" },
+		{ "GET /pages HTTP/1.1\r\n" HOST OF_B, 200, NULL },
+		{ "GET /pages?of=b HTTP/1.1\r\n" HOST OF_B, 200,
+		    "https://B.org" },
+		{ "GET /pages?of=b HTTP/1.1\r\n" HOST "Origin: null\r\n", 200,
+		    "null" },
+		{ "GET /pages HTTP/1.1\r\n" HOST "Origin: null\r\n", 200,
+		    NULL },
+		{ "GET /pages HTTP/1.1\r\n" HOST OF_A OF_A, 200, NULL },
+		{ "GET /pages HTTP/1.1\r\nHost: evil.org\r\n" OF_A, 403,
+		    "https://a.org" },
+		{ "DELETE /pages HTTP/1.1\r\n" HOST, 204, NULL },
+		{ "DELETE /pages HTTP/1.1\r\n" HOST OF_A, 204,
+		    "https://a.org" },
+		{ "DELETE /pages HTTP/1.1\r\n" HOST OF_B, 403, NULL },
+		{ "DELETE /pages HTTP/1.1\r\n" HOST OF_A
+		    "Content-Length: 100001\r\n", 413, "https://a.org" },
+		{ "OPTIONS /pages HTTP/1.1\r\n" HOST OF_A MAY("GET"), 204,
+		    "https://a.org" },
+		{ "OPTIONS /pages HTTP/1.1\r\n" HOST OF_A MAY("PUT"), 405,
+		    NULL },
+		{ "OPTIONS /pages HTTP/1.1\r\n" HOST OF_A, 405, NULL },
+		{ "OPTIONS /pages HTTP/1.1\r\n" HOST MAY("GET"), 405, NULL },
+		{ "OPTIONS /pages HTTP/1.1\r\n" HOST OF_B MAY("GET"), 405,
+		    NULL },
+		{ "OPTIONS /hello HTTP/1.1\r\n" HOST OF_A MAY("GET"), 405,
+		    NULL },
+		{ "OPTIONS /nowhere HTTP/1.1\r\n" HOST OF_A MAY("GET"), 404,
+		    NULL },
+		{ "GET /hello HTTP/1.1\r\n" HOST OF_A, 200, NULL },
+	};
+	struct answer a = { .status = 0 };
+	char text[500], origin[100];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+		snprintf(text, sizeof(text), "%s\r\n", t[i].text);
+		ask(text, &a);
+		if (a.status != t[i].status)
+			fail_msg("%s: %d", text, a.status);
+		bool may = field(&a, "access-control-allow-origin: ", origin,
+		    sizeof(origin));
+		assert_int_equal(may, t[i].admitted != NULL);
+		if (may)
+			assert_string_equal(origin, t[i].admitted);
+		if (may || strstr(text, "GET /pages") != NULL)
+			assert_non_null(strstr(a.head, "\r\nvary: origin"));
+		assert_null(strstr(a.head, "allow-credentials"));
+	}
+	answer_free(&a);
+}
+
+/* What a browser is told before it sends such a request. */
+static void
+preflight(void **state)
+{
+	struct answer a = { .status = 0 };
+	char value[100];
+	int fd = dial();
+
+	(void)state;
+	/* Twice, for the connection stays usable. */
+	for (int i = 0; i < 2; i++) {
+		say_text(fd, "OPTIONS /pages?of=b HTTP/1.1\r\n" HOST OF_B
+		    MAY("DELETE") "Access-Control-Request-Headers: "
+		    "authorization\r\n\r\n");
+		hear(fd, &a, false);
+		assert_int_equal(a.status, 204);
+	}
+	assert_true(field(&a, "access-control-allow-methods: ", value,
+	    sizeof(value)));
+	assert_string_equal(value, "DELETE");
+	assert_true(field(&a, "access-control-allow-headers: ", value,
+	    sizeof(value)));
+	assert_string_equal(value, "authorization, content-type");
+	assert_true(field(&a, "access-control-max-age: ", value,
+	    sizeof(value)));
+	assert_string_equal(value, "600");
+	close(fd);
+	answer_free(&a);
+}
+
 static void
 head_only(void **state)
 {
@@ -742,6 +839,7 @@ main(void)
 #define LIVE(f) cmocka_unit_test_setup_teardown(f, port_setup, port_teardown)
 	const struct CMUnitTest tests[] = {
 		LIVE(answers), LIVE(segments), LIVE(route_limits),
+		LIVE(other_origins), LIVE(preflight),
 		LIVE(head_only), LIVE(body_limit),
 		LIVE(waits_for_continue), LIVE(keep_alive), LIVE(pipelining),
 		LIVE(half_closed), LIVE(piece_by_piece), LIVE(pulled),

@@ -221,6 +221,15 @@ refuse_plainly(struct web_request *r, int status, const char *code,
 	web_answer(r, status, "text/plain", all);
 }
 
+static struct str
+get_origins(struct web_request *r)
+{
+	struct str of;
+
+	return web_param(r, "of", &of) ? STR("null, https://b.org") :
+	    STR("https://a.org");
+}
+
 #define ROW(method, path, match, handle, arg, open) { method, path, match, \
 	handle, arg, "for tests", open, TOKEN_DOOR_CONSOLE, TOKEN_READ, \
 	.early = false }
@@ -248,6 +257,12 @@ const struct web_route port_routes[PORT_ROUTES_N] = {
 	{ "POST", "/small", WEB_EXACT, post_echo, NULL, "for tests",
 	    WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_WRITE, .body_bytes_max = 10,
 	    .refuse = refuse_plainly },
+	{ "GET", "/pages", WEB_EXACT, get_hello, "shared\n", "for tests",
+	    WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ,
+	    .origins = get_origins },
+	{ "DELETE", "/pages", WEB_EXACT, get_none, NULL, "for tests",
+	    WEB_TO_NOBODY, TOKEN_DOOR_CONSOLE, TOKEN_WRITE,
+	    .origins = get_origins },
 };
 
 /* -- The WebSocket -- */

@@ -26,8 +26,10 @@
  * GET /hello, /param?v=, /big, /none (204), /broken (404), /kept/MS (answered
  * so much later), /pull?n=BYTES[&known=1][&lie=BYTES], /text, /file/NAME,
  * /closed (of the console's door); POST /echo, /kept/MS.  /hello is row 0.
+ * GET /pages and DELETE /pages (of the console's door) admit the pages of
+ * https://a.org, or with ?of=b of https://b.org and null.
  */
-#define PORT_ROUTES_N 18
+#define PORT_ROUTES_N 20
 extern const struct web_route port_routes[PORT_ROUTES_N];
 extern struct web *port;
 extern struct loop *port_loop;

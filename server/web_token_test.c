@@ -365,6 +365,37 @@ own_origin_with_tokens(void **state)
 	answer_free(&a);
 }
 
+/*
+ * A page of an origin that a route lists needs the token as anybody does, asks
+ * before without it, reads the refusal, and cannot use a session's cookie.
+ */
+static void
+listed_origin(void **state)
+{
+	static const char allowed[] =
+	    "access-control-allow-origin: https://a.org";
+	struct answer a = { .status = 0 };
+	char cookie[200], csrf[100], f[900];
+
+	(void)state;
+	assert_int_equal(status_of("OPTIONS", "/pages", HOST "Origin: "
+	    "https://a.org\r\nAccess-Control-Request-Method: DELETE\r\n", &a),
+	    204);
+	assert_int_equal(status_of("DELETE", "/pages", HOST "Origin: "
+	    "https://a.org\r\n", &a), 401);
+	assert_non_null(strstr(a.head, allowed));
+	snprintf(f, sizeof(f), BEARER "%s\r\nOrigin: https://a.org\r\n",
+	    writer);
+	assert_int_equal(status_of("DELETE", "/pages", f, &a), 204);
+	assert_non_null(strstr(a.head, allowed));
+	assert_int_equal(begin(writer, cookie, csrf, &a), 201);
+	snprintf(f, sizeof(f), HOST "Cookie: %s\r\nX-CSRF-Token: %s\r\n"
+	    "Origin: https://a.org\r\n", cookie, csrf);
+	assert_int_equal(status_of("DELETE", "/pages", f, &a), 403);
+	assert_non_null(strstr(buf_text(&a.body), "bad_origin"));
+	answer_free(&a);
+}
+
 int
 main(void)
 {
@@ -373,6 +404,7 @@ main(void)
 		LIVE(tokens), LIVE(sessions), LIVE(session_sockets),
 		LIVE(revoked), LIVE(session_limit),
 		cmocka_unit_test(own_origin), LIVE(own_origin_with_tokens),
+		LIVE(listed_origin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -227,9 +227,18 @@ post_command(struct web_request *r)
 	task_post(web_arg(r), r);
 }
 
+/* Pages of these origins may use the WebSocket, and so these routes too. */
+static struct str
+get_origins(struct web_request *r)
+{
+	const struct realtime *d = web_arg(r);
+
+	return conf_str(d->host->conf, CONF_REALTIME_ORIGINS);
+}
+
 #define ROW(method, path, match, handle, help) { method, path, match, handle, \
 	NULL, help, WEB_TO_NOBODY, TOKEN_DOOR_REALTIME, TOKEN_READ, \
-	.early = false }
+	.origins = get_origins }
 const struct web_route realtime_routes[REALTIME_ROUTES] = {
 	ROW("GET", "/crawls/*/files/", WEB_PREFIX, get_files,
 	    "the files of a crawl, and one of them"),

@@ -156,6 +156,16 @@ def other_origins(t):
                            ("https://b.example", 403),
                            ("http://localhost", 101)):
         t.same(f"Origin {origin}", refused(own, origin=origin), status)
+        asked, fields, _ = s.http("/realtime/command", "OPTIONS", {
+            "Origin": origin, "Access-Control-Request-Method": "POST"})
+        read = s.http("/realtime/commands", fields={"Origin": origin})
+        # A loopback page that nobody listed may send, and reads no answer.
+        listed = origin in ("https://a.example", "null")
+        t.same(f"... a page of {origin} asks before", (asked, fields[
+            "Access-Control-Allow-Methods"]),
+            (204, "POST") if listed else (405, None))
+        t.same("... reads the commands", (read[0], read[1][
+            "Access-Control-Allow-Origin"]), (200, origin if listed else None))
     s.stop()
 
 
