@@ -47,6 +47,25 @@ mono_before(struct mono a, struct mono b)
 	return a.ns < b.ns;
 }
 
+/*
+ * How often something has happened, against a limit: at most `burst` times at
+ * once and `per_s` times a second in the long run.  Zeroed, all is left.
+ */
+struct rate {
+	int64_t full_at_ns;     /* when all of the burst is left again */
+};
+
+/* It has happened `n` more times, or -n times less; false: too often. */
+static inline bool
+rate_count(struct rate *r, int64_t n, int64_t per_s, int64_t burst,
+    struct mono now)
+{
+	int64_t cost = NS_PER_S / MAX(per_s, 1);
+
+	r->full_at_ns = MAX(r->full_at_ns, now.ns) + n * cost;
+	return r->full_at_ns - now.ns <= cost * burst;
+}
+
 static inline int64_t
 wall_s(struct wall t)
 {

@@ -152,6 +152,27 @@ test_mono(void **state)
 	assert_true(mono_before(b, MONO_NEVER));
 }
 
+/* At its edges: all at once, then as many a second; less than none is none. */
+static void
+test_rate(void **state)
+{
+	struct rate r = { 0 };
+	struct mono now = { 77 };
+
+	(void)state;
+	assert_true(rate_count(&r, 5, 4, 5, now));
+	now.ns += NS_PER_S;
+	for (int i = 0; i < 4; i++)
+		assert_true(rate_count(&r, 1, 4, 5, now));
+	assert_false(rate_count(&r, 1, 4, 5, now));
+	assert_true(rate_count(&r, -1, 4, 5, now));
+	assert_false(rate_count(&r, 1, 4, 5, now));
+	now.ns += 100 * NS_PER_S;
+	assert_true(rate_count(&r, -100, 4, 5, now));
+	assert_true(rate_count(&r, 5, 4, 5, now));
+	assert_false(rate_count(&r, 1, 4, 5, now));
+}
+
 static void
 test_duration(void **state)
 {
@@ -188,6 +209,7 @@ main(void)
 		cmocka_unit_test(test_iso),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_mono),
+		cmocka_unit_test(test_rate),
 		cmocka_unit_test(test_duration),
 	};
 

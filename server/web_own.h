@@ -183,7 +183,7 @@ struct web_socket {
 	struct buf rest;             /* bytes for the turns that follow */
 	size_t rest_at;
 	struct timer next_turn;
-	int64_t idle_full_at_ns;     /* when all of idle_frames_burst is back */
+	struct rate idle_frames;
 	uint64_t idle_counted;
 };
 

@@ -152,13 +152,11 @@ static bool
 count_idle(struct web_socket *s)
 {
 	const struct web_limits *l = &s->conn->web->limits;
-	int64_t cost = NS_PER_S / l->idle_frames_per_s;
-	int64_t now = loop_now(s->conn->web->loop).ns;
 	uint64_t n = ws_idle_frames(s->ws) - s->idle_counted;
 
 	s->idle_counted += n;
-	s->idle_full_at_ns = MAX(s->idle_full_at_ns, now) + (int64_t)n * cost;
-	return s->idle_full_at_ns - now <= cost * l->idle_frames_burst;
+	return rate_count(&s->idle_frames, (int64_t)n, l->idle_frames_per_s,
+	    l->idle_frames_burst, loop_now(s->conn->web->loop));
 }
 
 /* As many frames as are one turn's; what is left waits for the next. */

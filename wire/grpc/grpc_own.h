@@ -31,11 +31,6 @@ enum grpc_seen {
 	GRPC_SEEN_UNKNOWN,      /* it is too long ago */
 };
 
-/* At most `burst` at once and `per_s` in the long run. */
-struct grpc_rate {
-	int64_t full_at_ns;     /* when all of the burst is there again */
-};
-
 struct grpc_server {
 	struct grpc_limits limits;
 	struct map methods;     /* path to const struct grpc_method * */
@@ -66,7 +61,7 @@ struct grpc_session {
 		size_t calls, kept, sending;
 	} told;                             /* what the metrics know of it */
 
-	struct grpc_rate resets, pings, settings, idle_frames;
+	struct rate resets, pings, settings, idle_frames;
 	uint8_t seen[GRPC_SEEN_MAX];        /* by half the stream's number */
 	int32_t seen_n;                     /* half of the next new stream's */
 	struct {

@@ -59,22 +59,11 @@ calm(struct grpc_session *s, const char *what)
 
 /* Count one; past the limit it is enough. */
 static void
-count(struct grpc_session *s, struct grpc_rate *r, int64_t per_s,
-    int64_t burst, const char *what)
+count(struct grpc_session *s, struct rate *r, int64_t per_s, int64_t burst,
+    const char *what)
 {
-	int64_t cost = NS_PER_S / MAX(per_s, 1);
-
-	r->full_at_ns = MAX(r->full_at_ns, s->now.ns) + cost;
-	if (r->full_at_ns - s->now.ns > cost * burst)
+	if (!rate_count(r, 1, per_s, burst, s->now))
 		calm(s, what);
-}
-
-/* The opposite: one less. */
-static void
-uncount(struct grpc_session *s, struct grpc_rate *r, int64_t per_s)
-{
-	r->full_at_ns = MAX(r->full_at_ns - NS_PER_S / MAX(per_s, 1),
-	    s->now.ns);
 }
 
 static void
@@ -460,7 +449,8 @@ static void
 pay_for_ping(struct grpc_session *s, const nghttp2_frame *f)
 {
 	if (f->hd.type == NGHTTP2_DATA || f->hd.type == NGHTTP2_HEADERS)
-		uncount(s, &s->pings, s->limits.pings_per_s);
+		(void)rate_count(&s->pings, -1, s->limits.pings_per_s,
+		    s->limits.pings_burst, s->now);
 }
 
 /*

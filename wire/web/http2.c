@@ -7,12 +7,6 @@
 #define PIECE_BYTES 16384u           /* a DATA frame */
 #define LATE_BYTES_MAX ((size_t)4 << 20)
 
-/* At most `burst` at once and `per_s` in the long run. */
-struct rate {
-	double left;
-	struct mono at;
-};
-
 struct http2 {
 	nghttp2_session *nghttp2;
 	struct http2_limits limits;
@@ -44,17 +38,6 @@ struct http2_stream {
 	size_t late_bytes;           /* that came after it */
 };
 
-static bool
-spend(struct rate *r, int64_t burst, int64_t per_s, struct mono now)
-{
-	double past = (double)mono_ns_between(r->at, now) / (double)NS_PER_S;
-
-	r->left = MIN((double)burst, r->left + past * (double)per_s);
-	r->at = now;
-	r->left -= 1;
-	return r->left >= 0;
-}
-
 /* RFC 9113 §7: a client that makes us work for nothing. */
 static void
 calm(struct http2 *h)
@@ -69,8 +52,8 @@ calm(struct http2 *h)
 static void
 count_reset(struct http2 *h)
 {
-	if (!spend(&h->resets, h->limits.resets_burst, h->limits.resets_per_s,
-	    h->now))
+	if (!rate_count(&h->resets, 1, h->limits.resets_per_s,
+	    h->limits.resets_burst, h->now))
 		calm(h);
 }
 
@@ -240,8 +223,8 @@ frame_came(nghttp2_session *session, const nghttp2_frame *f, void *user)
 	bool ended = (f->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
 
 	(void)session;
-	if (is_idle_frame(f) && !spend(&h->idle_frames,
-	    h->limits.idle_frames_burst, h->limits.idle_frames_per_s, h->now))
+	if (is_idle_frame(f) && !rate_count(&h->idle_frames, 1,
+	    h->limits.idle_frames_per_s, h->limits.idle_frames_burst, h->now))
 		calm(h);
 	if (f->hd.type == NGHTTP2_RST_STREAM)
 		count_reset(h);
@@ -453,9 +436,6 @@ http2_new(const struct http2_limits *limits, const struct http2_events *on,
 	h->on = on;
 	h->arg = arg;
 	h->now = now;
-	h->resets = (struct rate){ (double)limits->resets_burst, now };
-	h->idle_frames = (struct rate){ (double)limits->idle_frames_burst,
-	    now };
 	list_init(&h->streams);
 	h->nghttp2 = nghttp2_new(h);
 	CHECK(nghttp2_submit_settings(h->nghttp2, NGHTTP2_FLAG_NONE, settings,
