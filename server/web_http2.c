@@ -45,7 +45,7 @@ head_came(void *arg, struct http2_stream *s, struct head *h, struct arena *a,
 		web_request_call(r);
 }
 
-static void
+static bool
 body_came(void *arg, struct http2_stream *s, struct str bytes)
 {
 	static const struct head_refusal big = { 413, "limit",
@@ -55,13 +55,14 @@ body_came(void *arg, struct http2_stream *s, struct str bytes)
 	(void)arg;
 	/* What a refused request still sends is thrown away. */
 	if (r == NULL || !r->coming || r->status != 0)
-		return;
+		return true;
 	if (bytes.n > web_body_bytes_max(r) - r->body.n) {
 		r->coming = false;
 		fail_early(r, &big);
 	} else if (!web_request_put_body(r, bytes)) {
 		r->coming = false;
 	}
+	return true;
 }
 
 static void

@@ -286,11 +286,15 @@ data_came(nghttp2_session *session, uint8_t flags, int32_t id,
 	struct http2 *h = user;
 	struct http2_stream *s = stream_of(h, id);
 
-	(void)session, (void)flags;
+	(void)flags;
+	/* One stream whose bytes wait does not hold the others up. */
+	nghttp2_session_consume_connection(session, n);
 	if (s != NULL && s->over)
 		drop_late(s, n);
-	else if (s != NULL && s->told)
-		h->on->body(h->arg, s, (struct str){ (const char *)p, n });
+	else if (s != NULL && s->told && !h->on->body(h->arg, s,
+	    (struct str){ (const char *)p, n }))
+		return 0;
+	nghttp2_session_consume_stream(session, id, n);
 	return 0;
 }
 
@@ -361,6 +365,13 @@ http2_answer(struct http2_stream *s, int status,
 }
 
 void
+http2_used(struct http2_stream *s, size_t n)
+{
+	nghttp2_session_consume_stream(s->session->nghttp2, s->id, n);
+	s->session->on->wake(s->session->arg);
+}
+
+void
 http2_more(struct http2_stream *s)
 {
 	nghttp2_session_resume_data(s->session->nghttp2, s->id);
@@ -412,6 +423,7 @@ nghttp2_new(struct http2 *h)
 	    stream_closed);
 	CHECK(nghttp2_option_new(&options) == 0);
 	nghttp2_option_set_max_send_header_block_length(options, 65536);
+	nghttp2_option_set_no_auto_window_update(options, 1);
 	CHECK(nghttp2_session_server_new2(&session, calls, h, options) == 0);
 	nghttp2_option_del(options);
 	nghttp2_session_callbacks_del(calls);

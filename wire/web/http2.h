@@ -51,7 +51,9 @@ struct http2_events {
 	 */
 	void (*head)(void *arg, struct http2_stream *, struct head *,
 	    struct arena *, const struct head_refusal *, bool ended);
-	void (*body)(void *arg, struct http2_stream *, struct str);
+	/* False: the client may send no more in place of these bytes until
+	 * http2_used(). */
+	bool (*body)(void *arg, struct http2_stream *, struct str);
 	void (*end)(void *arg, struct http2_stream *);
 	/*
 	 * Once for each stream that head() was called for, whatever ended it:
@@ -90,6 +92,8 @@ void *http2_data(const struct http2_stream *);
  */
 void http2_answer(struct http2_stream *, int status,
     const struct head_field *, size_t n, bool body);
+/* So many bytes for which body() has returned false are used by now. */
+void http2_used(struct http2_stream *, size_t n);
 /* There is more to take. */
 void http2_more(struct http2_stream *);
 /* The answer was not in time: the stream ends. */

@@ -13,7 +13,7 @@
 #define CALM 11
 enum { DATA, HEADERS, PRIORITY, RST, SETTINGS, PUSH, PING, GOAWAY, WINDOW,
     CONTINUATION };
-enum { END_STREAM = 1, END_HEADERS = 4 };
+enum { END_STREAM = 1, ACK = 1, END_HEADERS = 4 };
 
 static const struct http2_limits limits = HTTP2_LIMITS_DEFAULT;
 
@@ -25,6 +25,9 @@ struct told {
 	int heads, open, status;     /* of refusals, the last */
 	size_t fields_n;
 	int resets, goaway;          /* -1: none came */
+	bool hold;                   /* bodies are not used at once */
+	struct http2_stream *stream; /* whose body came last */
+	size_t body_n, windows[4];   /* that we opened again, by stream */
 };
 
 /* --- the owner ------------------------------------------------------------ */
@@ -43,10 +46,14 @@ head(void *arg, struct http2_stream *s, struct head *h, struct arena *a,
 	arena_free(a);
 }
 
-static void
+static bool
 body(void *arg, struct http2_stream *s, struct str bytes)
 {
-	(void)arg, (void)s, (void)bytes;
+	struct told *t = arg;
+
+	t->stream = s;
+	t->body_n += bytes.n;
+	return !t->hold;
 }
 
 static void
@@ -126,7 +133,7 @@ request(struct told *t, uint32_t stream, int flags)
 	buf_free(&b);
 }
 
-/* Counts resets, and takes the code of a GOAWAY. */
+/* Counts resets and windows, and takes the code of a GOAWAY. */
 static void
 hear(struct told *t, struct str out)
 {
@@ -136,10 +143,16 @@ hear(struct told *t, struct str out)
 		size_t n = (size_t)read_u8(&r) << 16;
 		n |= read_be16(&r);
 		int type = read_u8(&r);
-		(void)read_bytes(&r, 5);
+		(void)read_u8(&r);
+		uint32_t stream = read_be32(&r);
 		struct str payload = read_bytes(&r, n);
 		assert_false(r.bad);
 		t->resets += type == RST;
+		if (type == WINDOW) {
+			struct reader size = reader_of(payload);
+			assert_true(stream < ARRAY_LEN(t->windows));
+			t->windows[stream] += read_be32(&size);
+		}
 		if (type == GOAWAY)
 			t->goaway = payload.p[7];
 	}
@@ -356,6 +369,58 @@ bomb(void **state)
 	finish(&t);
 }
 
+/* --- bodies --------------------------------------------------------------- */
+
+/* 64 KiB of a body, as often. */
+static void
+send_body(struct told *t, uint32_t stream, int times)
+{
+	static const char bytes[16384];
+
+	for (int i = 0; i < 4 * times; i++) {
+		frame(t, DATA, 0, stream, (struct str){ bytes,
+		    sizeof(bytes) });
+		assert_true(tell(t));
+	}
+}
+
+/* A stream whose body waits is not sent more than its window; others are. */
+static void
+held_body(void **state)
+{
+	struct told t;
+
+	(void)state;
+	begin(&t);
+	/* Our window_bytes count once the client has acknowledged them. */
+	frame(&t, SETTINGS, ACK, 0, STR(""));
+	request(&t, 1, END_HEADERS);
+	request(&t, 3, END_HEADERS);
+	t.hold = true;
+	send_body(&t, 1, 4);
+	assert_int_equal(t.body_n, limits.window_bytes);
+	assert_int_equal(t.windows[1], 0);
+	struct http2_stream *held = t.stream;
+	t.hold = false;
+	send_body(&t, 3, 8);
+	assert_int_equal(t.body_n, 3 * limits.window_bytes);
+	assert_true(t.windows[3] >= (size_t)limits.window_bytes);
+	assert_true(t.windows[0] >= 2 * (size_t)limits.window_bytes);
+	assert_int_equal(t.windows[1], 0);
+	http2_used(held, (size_t)limits.window_bytes);
+	assert_true(tell(&t));
+	assert_int_equal(t.windows[1], limits.window_bytes);
+	assert_int_equal(t.resets, 0);
+	/* One that sends more than the window takes is reset. */
+	t.hold = true;
+	send_body(&t, 1, 4);
+	assert_int_equal(t.resets, 0);
+	frame(&t, DATA, 0, 1, STR("x"));
+	(void)tell(&t);
+	assert_int_equal(t.resets + (t.goaway > 0), 1);
+	finish(&t);
+}
+
 /* The status of its refusal; 0: it is none. */
 static int
 status_of(const char *path, const char *host)
@@ -392,7 +457,7 @@ main(void)
 		cmocka_unit_test(idle_frames), cmocka_unit_test(resets),
 		cmocka_unit_test(own_resets), cmocka_unit_test(streams),
 		cmocka_unit_test(slow_head), cmocka_unit_test(bomb),
-		cmocka_unit_test(targets),
+		cmocka_unit_test(held_body), cmocka_unit_test(targets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
