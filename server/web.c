@@ -164,6 +164,22 @@ any_under_way(const struct web *w)
 	return false;
 }
 
+/* Bodies that are still being read are not waited for any longer. */
+static void
+cut_uploads(struct web *w)
+{
+	static const struct head_refusal ending = { 503, "closed",
+	    "the program is ending" };
+	struct list *next;
+
+	for (struct list *n = w->kept.next; n != &w->kept; n = next) {
+		struct web_request *r = LIST_ITEM(n, struct web_request, node);
+		next = n->next;
+		if (r->upload != NULL)
+			web_request_refuse(r, &ending);
+	}
+}
+
 static void
 drain_look(struct timer *t)
 {
@@ -176,6 +192,7 @@ drain_look(struct timer *t)
 		    DRAIN_LOOK_MS));
 		return;
 	}
+	cut_uploads(w);
 	w->drained = true;
 	w->on_drained(w->drained_arg);
 }

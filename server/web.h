@@ -10,6 +10,8 @@
  * A handler answers at once, or returns without an answer: then it has kept the
  * request and owes it exactly one answer, later, on the same loop.  A client
  * that left meanwhile changes nothing for the handler; its answer is dropped.
+ * The body is whole when the handler is called, unless the route reads it as it
+ * arrives: struct web_upload.
  *
  * The port answers /session itself: GET tells whether a token is wanted and
  * what the one that came may; POST {"token":T} makes a session and DELETE ends
@@ -84,6 +86,8 @@ struct web_route {
 	enum token_access access;
 	bool early;                  /* answered before web_ready(), too */
 	int64_t body_bytes_max;      /* 0: that of the port's limits */
+	bool upload;                 /* handle() is called before the body has
+	                              * come, and reads it: web_read_body() */
 	/*
 	 * Origins whose pages may call the route with a token or without one,
 	 * and read its answers (CORS), listed as in web_options.  Cookies do
@@ -146,7 +150,8 @@ struct web_socket_path {
 	X(out_bytes_max,       128 << 10,   "waiting in a connection")        \
 	X(idle_ms,             60000,       "between requests")               \
 	X(head_ms,             20000,       "until a head is whole")          \
-	X(body_ms,             60000,       "until a body is whole")          \
+	X(body_ms,             60000,       "until a body is whole; of an"    \
+	    " upload: until 64 KiB more have come")                            \
 	X(stall_ms,            60000,       "an answer of which nothing is"   \
 	    " taken")                                                          \
 	X(socket_stall_ms,     600000,      "a WebSocket of which nothing is" \
@@ -206,8 +211,9 @@ MUST_USE enum err web_reload(struct web *, struct why *);
 
 /*
  * End in two steps.  web_drain(): accept nothing more; WebSockets get 1001;
- * handlers are called no more; kept requests may be answered for drain_ms; then
- * `drained`.  web_close(): the rest goes at once.
+ * handlers are called no more; kept requests may be answered, and uploads that
+ * have begun may be read, for drain_ms; then uploads are cut, and `drained`.
+ * web_close(): the rest goes at once.
  */
 void web_drain(struct web *, void (*drained)(void *arg), void *arg);
 void web_close(struct web **);
@@ -284,6 +290,31 @@ struct web_pull {
 void web_answer_pull(struct web_request *, int status,
     const char *content_type, uint64_t length, struct web_pull *);
 void web_pull_wake(struct web_pull *);
+
+/*
+ * A request's body, read as it arrives, by a route that is `upload`.  The port
+ * calls piece() with more of it, or with the rest of it and `last`, with which
+ * the piece may be empty.  What piece() returns says whether the next may come;
+ * after false, it comes when web_read_more() was called.  Meanwhile nothing is
+ * read from that client, beyond what is under way, and body_ms does not run;
+ * that an HTTP/1.1 client has left is noticed afterwards.
+ *
+ * A handler that has enough may answer before `last`; the rest is thrown away.
+ * cut() says that there will be no `last`: the client has left, was too slow,
+ * or has sent what the port refuses and answers itself (400, 408, 413, 503).
+ * The request is gone then and no answer is owed.  After an answer of the
+ * handler's own, or after `last`, neither is called.
+ */
+struct web_upload {
+	bool (*piece)(struct web_upload *, struct str bytes, bool last);
+	void (*cut)(struct web_upload *);
+	struct web_request *request;     /* web's */
+};
+/* Read the body into `u`, which lives until it is cut or the request is
+ * answered.  Called once, by handle(), unless that answers at once. */
+void web_read_body(struct web_request *, struct web_upload *u);
+/* Not while piece() is running. */
+void web_read_more(struct web_upload *);
 
 /*
  * Answer with a file of the disk: Range (one range), Content-Disposition with

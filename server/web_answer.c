@@ -105,6 +105,7 @@ begin(struct web_request *r, int status)
 {
 	CHECK(r->status == 0 && status >= 200 && status <= 599);
 	r->status = status;
+	r->upload = NULL;
 	r->web->counters[r->row * WEB_STATUS_COUNT +
 	    web_status_slot(status)]++;
 	log_debug("web.answer", "method=%.*s status=%d",

@@ -151,8 +151,9 @@ answered(struct web_request *r)
 {
 	struct web_conn *c = r->conn;
 
-	/* The end of the connection is the end of the body. */
-	if (has_no_length(r) && r->head.minor == 0)
+	/* Nobody will read the rest of the request's body; or the end of the
+	 * connection is the end of the answer's. */
+	if (r->coming || (has_no_length(r) && r->head.minor == 0))
 		c->close = true;
 	put_head(c, r);
 	net_wake(c->net);
@@ -171,7 +172,14 @@ more(struct web_request *r)
 	net_wake(r->conn->net);
 }
 
-static const struct web_carrier carrier = { answered, more };
+static void
+read_on(struct web_request *r)
+{
+	due_in(r->conn, r->web->limits.body_ms);
+	net_wake(r->conn->net);
+}
+
+static const struct web_carrier carrier = { answered, more, read_on };
 
 /* -- Requests -- */
 
@@ -195,7 +203,7 @@ refuse(struct web_conn *c, const struct head_refusal *f)
 	if (r == NULL)
 		r = request_begin(c);
 	c->close = true;
-	web_fail(r, f->status, f->code, "%s", f->text);
+	web_request_refuse(r, f);
 }
 
 static void
@@ -211,17 +219,15 @@ begin(struct web_conn *c, struct str bytes)
 		refuse(c, &f);
 		return;
 	}
-	bool close = r->head.close;
 	bool has_body = r->head.length > 0 || r->head.chunked;
-	/* A refusal leaves a body that nobody will read. */
-	c->close = close || has_body;
+	c->close = r->head.close;
+	r->coming = has_body;
 	if (!web_request_admit(r))
 		return;
-	c->close = close;
-	if (!has_body) {
+	if (!has_body || r->route->upload)
 		web_request_call(r);
+	if (!has_body || c->state != CONN_ASKED)
 		return;
-	}
 	c->state = CONN_BODY;
 	c->chunks = (struct http_chunks){ .strict = true };
 	due_in(c, c->web->limits.body_ms);
@@ -266,25 +272,32 @@ take_body(struct web_conn *c, struct str *in)
 
 	if (r->head.chunked) {
 		found = http_chunks_feed(&c->chunks, in, &r->body,
-		    web_body_bytes_max(r));
+		    web_body_bytes_max(r) - r->read_n);
 	} else {
-		bytes = str_cut(*in, 0, (size_t)(r->head.length - r->body.n));
+		uint64_t left = r->head.length - r->read_n - r->body.n;
+		bytes = str_cut(*in, 0, (size_t)left);
 		*in = str_from(*in, bytes.n);
-		found = r->body.n + bytes.n < r->head.length ?
-		    HTTP_CHUNKS_MORE : HTTP_CHUNKS_END;
+		found = bytes.n < left ? HTTP_CHUNKS_MORE : HTTP_CHUNKS_END;
 	}
-	c->state = CONN_ASKED;
+	r->coming = found != HTTP_CHUNKS_END;
 	if (!web_request_put_body(r, bytes))
 		return;
-	if (found == HTTP_CHUNKS_MORE) {
-		c->state = CONN_BODY;
+	if (found == HTTP_CHUNKS_BAD || found == HTTP_CHUNKS_TOO_LONG) {
+		refuse(c, found == HTTP_CHUNKS_BAD ? &bad : &big);
 		return;
 	}
-	c->until = MONO_NEVER;
-	if (found == HTTP_CHUNKS_END)
-		web_request_call(r);
-	else
-		refuse(c, found == HTTP_CHUNKS_BAD ? &bad : &big);
+	if (!r->coming) {
+		c->state = CONN_ASKED;
+		c->until = MONO_NEVER;
+	}
+	web_request_go_on(r);
+}
+
+/* An upload wants no more of its body for now. */
+static bool
+is_held(const struct web_conn *c)
+{
+	return c->state == CONN_BODY && c->request->held;
 }
 
 /* Use what is to be used of `in`; what is left waits. */
@@ -303,6 +316,8 @@ conn_take(struct web_conn *c, struct str *in)
 				return;
 			break;
 		case CONN_BODY:
+			if (is_held(c))
+				return;
 			take_body(c, in);
 			break;
 		case CONN_ASKED:
@@ -343,7 +358,7 @@ static void
 hold_or_not(struct web_conn *c)
 {
 	if (c->state < CONN_SOCKET)
-		net_hold(c->net, unread(c) >
+		net_hold(c->net, is_held(c) || unread(c) >
 		    (size_t)c->web->limits.head_bytes_max);
 }
 
@@ -372,8 +387,9 @@ on_bytes(struct net_conn *nc, struct str bytes)
 static bool
 is_all_said(const struct web_conn *c)
 {
-	return c->ended && (c->state == CONN_BODY || (c->state == CONN_HEAD &&
-	    (unread(c) == 0 || net_room(c->net) > 0)));
+	return c->ended && ((c->state == CONN_BODY && unread(c) == 0) ||
+	    (c->state == CONN_HEAD && (unread(c) == 0 ||
+	    net_room(c->net) > 0)));
 }
 
 static void
@@ -386,7 +402,7 @@ on_turn(struct net_conn *nc)
 	c->begun = true;
 	if (c->state == CONN_ANSWER && put_body(c, c->request))
 		finish(c);
-	if (c->state == CONN_HEAD && unread(c) > 0)
+	if ((c->state == CONN_HEAD || c->state == CONN_BODY) && unread(c) > 0)
 		take_kept(c);
 	if (is_all_said(c))
 		web_conn_end(c);
@@ -441,6 +457,8 @@ too_slow(struct web_conn *c)
 		web_socket_tick(c->socket);
 	} else if (c->state == CONN_HTTP2) {
 		web_http2_tick(c);
+	} else if (is_held(c)) {
+		return;
 	} else if (c->state == CONN_BODY || (c->state == CONN_HEAD &&
 	    c->in_head)) {
 		c->web->n.timeouts++;

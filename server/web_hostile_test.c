@@ -360,6 +360,164 @@ deaf_sender(void **state)
 	answer_free(&a);
 }
 
+/* -- Bodies that are read as they arrive -- */
+
+static void
+wait_for(atomic_int *number, int n)
+{
+	for (int i = 0; i < 10000 && atomic_load(number) != n; i++)
+		usleep(1000);
+	assert_int_equal(atomic_load(number), n);
+}
+
+/* One that is refused while it is read: its reader is cut, once. */
+static void
+refused_upload(const char *query, const char *body, int status)
+{
+	struct answer a = { .status = 0 };
+	int fd = dial(), cut = atomic_load(&port_cut);
+
+	say_upload(fd, query, SIZE_MAX);
+	say_text(fd, body);
+	hear(fd, &a, false);
+	assert_int_equal(a.status, status);
+	assert_true(is_closed(fd));
+	assert_int_equal(atomic_load(&port_cut), cut + 1);
+	close(fd);
+	answer_free(&a);
+}
+
+static void
+bad_uploads(void **state)
+{
+	struct answer a = { .status = 0 };
+	int fd = dial();
+
+	(void)state;
+	refused_upload("", "3\r\nabc\r\nx\r\n", 400);
+	refused_upload("", "3\r\nabcd", 400);
+	refused_upload("", "3\r\nabc\r\nfffffff\r\n", 413);
+	refused_upload("hold=100", "3\r\nabc\r\nfffffff\r\n", 413);
+	/* What is too long from the first is never begun. */
+	say_upload(fd, "", UPLOAD_BYTES_MAX + 1);
+	hear(fd, &a, false);
+	assert_int_equal(a.status, 413);
+	assert_int_equal(atomic_load(&port_cut), 4);
+	close(fd);
+	/* To the last byte of the limit, in all its pieces. */
+	fd = dial();
+	say_upload(fd, "", SIZE_MAX);
+	for (size_t at = 0; at < UPLOAD_BYTES_MAX; at += 1 << 20)
+		say_letters(fd, at, 1 << 20, true);
+	say_text(fd, "0\r\n\r\n");
+	hear(fd, &a, false);
+	assert_string_equal(buf_text(&a.body), "33554432 0");
+	say_upload(fd, "", SIZE_MAX);
+	for (size_t at = 0; at < UPLOAD_BYTES_MAX; at += 1 << 20)
+		say_letters(fd, at, 1 << 20, true);
+	say_text(fd, "1\r\na\r\n0\r\n\r\n");
+	hear(fd, &a, false);
+	assert_int_equal(a.status, 413);
+	assert_int_equal(atomic_load(&port_cut), 5);
+	close(fd);
+	answer_free(&a);
+}
+
+/* Clients that leave in the middle, in peace or not, waited for or not. */
+static void
+gone_uploads(void **state)
+{
+	struct linger now = { 1, 0 };
+
+	(void)state;
+	for (int i = 0; i < 12; i++) {
+		int fd = dial(), read = atomic_load(&port_read);
+		bool held = i % 3 == 2;
+		say_upload(fd, held ? "hold=200" : "", i % 2 == 0 ? 1000 :
+		    SIZE_MAX);
+		say_letters(fd, 0, 10, i % 2 == 1);
+		wait_for(&port_read, read + 10);
+		/* Where nobody reads on it is noticed later. */
+		if (i % 4 < 2)
+			setsockopt(fd, SOL_SOCKET, SO_LINGER, &now,
+			    sizeof(now));
+		close(fd);
+		wait_for(&port_cut, i + 1);
+	}
+	assert_int_equal(port_counts().requests_kept, 0);
+	expect("GET /hello HTTP/1.1\r\n" HOST "\r\n", 200, NULL);
+}
+
+/* A client that sends on while nobody reads is not read, and loses nothing;
+ * one that sent all and its end meanwhile is answered. */
+static void
+held_uploads(void **state)
+{
+	static const size_t bytes = 20 << 20;
+	struct answer a = { .status = 0 };
+	struct pollfd p = { .events = POLLOUT };
+	size_t sent = 0;
+
+	(void)state;
+	int fd = p.fd = dial();
+	say_upload(fd, "hold=300", bytes);
+	while (sent < bytes && poll(&p, 1, 100) == 1) {
+		say_letters(fd, sent, 65536, false);
+		sent += 65536;
+	}
+	assert_true(sent < bytes);
+	assert_true(atomic_load(&port_read) < 1 << 20);
+	close(fd);
+	wait_for(&port_cut, 1);
+	fd = dial();
+	say_upload(fd, "hold=100", 300000);
+	say_letters(fd, 0, 300000, false);
+	shutdown(fd, SHUT_WR);
+	hear(fd, &a, false);
+	assert_int_equal(a.status, 200);
+	assert_string_equal(buf_text(&a.body), "300000 0");
+	assert_true(is_closed(fd));
+	close(fd);
+	answer_free(&a);
+}
+
+/* body_ms runs from piece to piece of 64 KiB; not while nobody reads on. */
+static void
+slow_uploads(void **state)
+{
+	struct web_limits limits = WEB_LIMITS_DEFAULT;
+	struct web_options o = { .limits = &limits };
+	struct answer a = { .status = 0 };
+
+	(void)state;
+	limits.body_ms = 1000;
+	port_close();
+	port_open(&o);
+	int drops = dial(), steps = dial(), held = dial();
+	say_upload(drops, "", 1000);
+	say_upload(steps, "", 4 * 65536);
+	say_upload(held, "hold=1500", 6);
+	say_letters(held, 0, 3, false);
+	for (int i = 0; i < 24; i++) {
+		usleep(100000);
+		say_letters(drops, (size_t)i, 1, false);
+		if (i % 6 == 5)
+			say_letters(steps, (size_t)i / 6 * 65536, 65536,
+			    false);
+	}
+	hear(steps, &a, false);
+	assert_string_equal(buf_text(&a.body), "262144 0");
+	hear(drops, &a, false);
+	assert_int_equal(a.status, 408);
+	assert_int_equal(atomic_load(&port_cut), 1);
+	assert_int_equal(port_counts().timeouts, 1);
+	say_letters(held, 3, 3, false);
+	hear(held, &a, false);
+	assert_string_equal(buf_text(&a.body), "6 0");
+	close(drops), close(steps), close(held);
+	answer_free(&a);
+}
+
 static void
 connection_limit(void **state)
 {
@@ -454,6 +612,8 @@ main(void)
 		LIVE(refusals), LIVE(big_heads), LIVE(big_bodies),
 		LIVE(many_bodies), LIVE(garbage), LIVE(pipelined_bodies),
 		LIVE(slow_reader), LIVE(deaf_sender), LIVE(leavers),
+		LIVE(bad_uploads), LIVE(gone_uploads), LIVE(held_uploads),
+		LIVE(slow_uploads),
 		LIVE(connection_limit), LIVE(timeouts), LIVE(stalled),
 	};
 

@@ -7,7 +7,8 @@
 
 static void answered(struct web_request *);
 static void more(struct web_request *);
-static const struct web_carrier carrier = { answered, more };
+static void read_on(struct web_request *);
+static const struct web_carrier carrier = { answered, more, read_on };
 
 static struct mono
 now(const struct web_conn *c)
@@ -16,12 +17,6 @@ now(const struct web_conn *c)
 }
 
 /* -- Requests -- */
-
-static void
-fail_early(struct web_request *r, const struct head_refusal *f)
-{
-	web_fail(r, f->status, f->code, "%s", f->text);
-}
 
 static void
 head_came(void *arg, struct http2_stream *s, struct head *h, struct arena *a,
@@ -37,11 +32,11 @@ head_came(void *arg, struct http2_stream *s, struct head *h, struct arena *a,
 	*a = ARENA_INIT;
 	r->moved = c->used = now(c);
 	if (f->status != 0) {
-		fail_early(r, f);
+		web_request_refuse(r, f);
 		return;
 	}
 	r->coming = !ended;
-	if (web_request_admit(r) && ended)
+	if (web_request_admit(r) && (ended || r->route->upload))
 		web_request_call(r);
 }
 
@@ -56,13 +51,38 @@ body_came(void *arg, struct http2_stream *s, struct str bytes)
 	/* What a refused request still sends is thrown away. */
 	if (r == NULL || !r->coming || r->status != 0)
 		return true;
-	if (bytes.n > web_body_bytes_max(r) - r->body.n) {
-		r->coming = false;
-		fail_early(r, &big);
-	} else if (!web_request_put_body(r, bytes)) {
-		r->coming = false;
-	}
-	return true;
+	if (bytes.n > web_body_bytes_max(r) - r->read_n - r->body.n)
+		web_request_refuse(r, &big);
+	else if (web_request_put_body(r, bytes))
+		web_request_go_on(r);
+	r = http2_data(s);
+	if (r == NULL || r->upload == NULL || !r->held)
+		return true;
+	r->unused += bytes.n;
+	return false;
+}
+
+/* The upload wants more: it reads what came while it did not. */
+static void
+read_waiting(void *arg, struct http2_stream *s)
+{
+	struct web_request *r = http2_data(s);
+
+	(void)arg;
+	if (r == NULL || r->upload == NULL || r->held ||
+	    (r->unused == 0 && r->coming))
+		return;
+	http2_used(s, r->unused);
+	r->unused = 0;
+	web_request_go_on(r);
+}
+
+static void
+read_on(struct web_request *r)
+{
+	r->moved = now(r->conn);
+	r->conn->reads = true;
+	net_wake(r->conn->net);
 }
 
 static void
@@ -74,7 +94,7 @@ end_came(void *arg, struct http2_stream *s)
 	if (r == NULL || !r->coming || r->status != 0)
 		return;
 	r->coming = false;
-	web_request_call(r);
+	web_request_go_on(r);
 }
 
 static void
@@ -193,6 +213,11 @@ web_http2_bytes(struct web_conn *c, struct str bytes)
 void
 web_http2_turn(struct web_conn *c)
 {
+	bool reads = c->reads;
+
+	c->reads = false;
+	if (reads)
+		http2_each(c->http2, read_waiting, c);
 	http2_fill(c->http2, net_out(c->net), net_room(c->net));
 	if (http2_is_done(c->http2))
 		web_conn_end(c);
@@ -217,10 +242,9 @@ check_stream(void *arg, struct http2_stream *s)
 	}
 	c->used = now(c);
 	int64_t ms = mono_ns_between(r->moved, now(c)) / NS_PER_MS;
-	if (r->coming && r->status == 0 && ms >= l->body_ms) {
-		r->coming = false;
+	if (r->coming && r->status == 0 && !r->held && ms >= l->body_ms) {
 		c->web->n.timeouts++;
-		fail_early(r, &slow);
+		web_request_refuse(r, &slow);
 	} else if (r->status != 0 && !r->dry && ms >= l->stall_ms) {
 		http2_cancel(s);
 	}

@@ -115,6 +115,7 @@ struct web_conn {
 	bool close;                  /* no further request on it */
 	bool ended;                  /* the client sends nothing more */
 	bool begun;                  /* it is known what TLS agreed on */
+	bool reads;                  /* HTTP/2: an upload wants more, or may */
 };
 
 struct web_field {
@@ -124,11 +125,13 @@ struct web_field {
 
 /*
  * What brought a request and takes its answer.  `answered`: head and body are
- * there, send them, then call web_request_over().  `more`: pull again.
+ * there, send them, then call web_request_over().  `more`: pull again.  `read`:
+ * an upload goes on: its body_ms begins again, and it reads what waits.
  */
 struct web_carrier {
 	void (*answered)(struct web_request *);
 	void (*more)(struct web_request *);
+	void (*read)(struct web_request *);
 };
 
 struct web_request {
@@ -138,15 +141,19 @@ struct web_request {
 	const struct web_carrier *carrier;
 	struct http2_stream *stream; /* of HTTP/2, until it is over */
 	struct mono moved;           /* the same: when bytes went last */
-	bool coming;                 /* the same: the body is not whole */
+	size_t unused;               /* the same: bytes that wait, or did */
+	bool coming;                 /* the body is not whole */
 	bool dry;                    /* the same: pull() had nothing, last */
 	const struct web_route *route;
 	size_t row;                  /* of the counters; routes_n: none */
 	struct arena arena;
 	struct head head;
 	struct str rest;
-	struct buf body;
+	struct buf body;             /* of an upload: what waits of it */
 	uint64_t counted;            /* of web.coming */
+	struct web_upload *upload;   /* reads the body; NULL: not, or no more */
+	uint64_t read_n;             /* bytes that it has read */
+	bool held;                   /* it wants no more of it for now */
 	bool passed;                 /* a token let it in: */
 	bool by_cookie;              /* that of a session */
 	bool from_listed;            /* Origin is one of the route's origins */
@@ -237,10 +244,15 @@ struct web_request *web_request_new(struct web *, struct web_conn *,
 bool web_request_admit(struct web_request *);
 /* Of its route, or of the port. */
 size_t web_body_bytes_max(const struct web_request *);
+/* Answer with a refusal of the port's; an upload is cut. */
+void web_request_refuse(struct web_request *, const struct head_refusal *);
 /* More of the body; false: it is too much, and answered. */
 bool web_request_put_body(struct web_request *, struct str);
-/* The body is whole: call the handler. */
+/* The body is whole, or is read as it comes: call the handler. */
 void web_request_call(struct web_request *);
+/* More of the body was put, or all of it: an upload reads it; otherwise the
+ * handler is called once it is whole. */
+void web_request_go_on(struct web_request *);
 /* Its answer has left, or there is nobody for it. */
 void web_request_over(struct web_request *);
 /* Its client has left. */

@@ -2,6 +2,7 @@
 
 #define SHOWN_BYTES 200u             /* of a client's words, in an answer */
 #define PREFLIGHT_S "600"            /* for which a browser asks only once */
+#define UPLOAD_STEP_BYTES ((uint64_t)64 << 10)   /* in body_ms */
 
 struct web_request *
 web_request_new(struct web *w, struct web_conn *c,
@@ -33,6 +34,8 @@ release(struct web_request *r)
 	if (r->pull != NULL)
 		r->pull->end(r->pull);
 	list_take(&r->node);
+	if (r->kept)
+		r->web->n.requests_kept--;
 	(void)web_count_coming(r->web, &r->counted, 0);
 	buf_free(&r->body);
 	buf_free(&r->copy);
@@ -48,14 +51,33 @@ web_request_over(struct web_request *r)
 		release(r);
 }
 
+/* Whoever reads the body will not have all of it.  False: nobody does. */
+static bool
+cut_upload(struct web_request *r)
+{
+	struct web_upload *u = r->upload;
+
+	r->upload = NULL;
+	if (u != NULL)
+		u->cut(u);
+	return u != NULL;
+}
+
 void
 web_request_drop(struct web_request *r)
 {
-	/* Who kept it will still answer; that answer frees it. */
-	if (r->kept)
+	/* The handler that kept it will still answer; that frees it. */
+	if (!cut_upload(r) && r->kept)
 		r->conn = NULL;
 	else
 		web_request_over(r);
+}
+
+void
+web_request_refuse(struct web_request *r, const struct head_refusal *f)
+{
+	(void)cut_upload(r);
+	web_fail(r, f->status, f->code, "%s", f->text);
 }
 
 /* -- What is refused: each check answers and returns false, or passes -- */
@@ -376,15 +398,42 @@ web_request_admit(struct web_request *r)
 	return fine && !socket;
 }
 
+/* -- The body and the handler -- */
+
 bool
 web_request_put_body(struct web_request *r, struct str bytes)
 {
+	static const struct head_refusal many = { 503, "limit",
+	    "too many bodies are on their way here" };
+
 	buf_put_str(&r->body, bytes);
 	if (web_count_coming(r->web, &r->counted, r->body.n))
 		return true;
-	r->conn->close = true;
-	web_fail(r, 503, "limit", "too many bodies are on their way here");
+	web_request_refuse(r, &many);
 	return false;
+}
+
+/* Hand on what has come of an upload. */
+static void
+read_piece(struct web_request *r)
+{
+	struct web_upload *u = r->upload;
+	uint64_t step = r->read_n / UPLOAD_STEP_BYTES;
+
+	if (!r->coming)
+		r->upload = NULL;
+	r->read_n += r->body.n;
+	r->busy = true;
+	r->held = !u->piece(u, buf_str(&r->body), !r->coming);
+	r->busy = false;
+	if (r->over) {
+		release(r);
+		return;
+	}
+	buf_clear(&r->body);
+	(void)web_count_coming(r->web, &r->counted, 0);
+	if (r->upload != NULL && r->read_n / UPLOAD_STEP_BYTES > step)
+		r->carrier->read(r);
 }
 
 void
@@ -396,13 +445,46 @@ web_request_call(struct web_request *r)
 	if (check_drain(r))
 		r->route->handle(r);
 	r->busy = false;
+	CHECK(!r->route->upload || r->upload != NULL || r->status != 0);
 	if (r->over) {
 		release(r);
 	} else if (r->status == 0) {
 		r->kept = true;
 		w->n.requests_kept++;
 		list_put(&w->kept, &r->node);
+		if (r->upload != NULL && !r->coming)
+			read_piece(r);
 	}
+}
+
+void
+web_request_go_on(struct web_request *r)
+{
+	if (r->upload == NULL && !r->coming)
+		web_request_call(r);
+	else if (r->upload != NULL && !r->held)
+		read_piece(r);
+}
+
+void
+web_read_body(struct web_request *r, struct web_upload *u)
+{
+	CHECK(r->busy && r->route->upload && r->upload == NULL &&
+	    r->status == 0);
+	u->request = r;
+	r->upload = u;
+}
+
+void
+web_read_more(struct web_upload *u)
+{
+	struct web_request *r = u->request;
+
+	CHECK(!r->busy);
+	if (r->upload == NULL || !r->held)
+		return;
+	r->held = false;
+	r->carrier->read(r);
 }
 
 /* -- What a handler may ask -- */

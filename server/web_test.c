@@ -452,6 +452,98 @@ pulled(void **state)
 	answer_free(&a);
 }
 
+/* -- Bodies that are read as they arrive -- */
+
+/* A body of so many bytes, or in chunks of so many, one after the other. */
+static void
+upload(int fd, const char *query, size_t n, size_t chunk, struct answer *a)
+{
+	char good[50];
+
+	say_upload(fd, query, chunk > 0 ? SIZE_MAX : n);
+	for (size_t at = 0, k; at < n; at += k) {
+		k = chunk > 0 ? MIN(chunk, n - at) : n;
+		say_letters(fd, at, k, chunk > 0);
+	}
+	if (chunk > 0)
+		say_text(fd, "0\r\nT: v\r\n\r\n");
+	hear(fd, a, false);
+	snprintf(good, sizeof(good), "%zu 0", n);
+	assert_int_equal(a->status, 200);
+	assert_string_equal(buf_text(&a->body), good);
+}
+
+static void
+uploads(void **state)
+{
+	static const size_t sizes[] = { 0, 1, 1000, 300000, 3000000 };
+	struct answer a = { .status = 0 };
+	int fd = dial();
+
+	(void)state;
+	/* All on one connection; also with a reader that wants to wait. */
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		upload(fd, "", sizes[i], 0, &a);
+		upload(fd, "", sizes[i], 77777, &a);
+		upload(fd, "hold=1", sizes[i], 0, &a);
+		upload(fd, "hold=1", sizes[i], 77777, &a);
+	}
+	upload(fd, "", 2000, 3, &a);
+	/* A request behind the body, with the body, drop by drop. */
+	say_upload(fd, "", 3);
+	say_text(fd, "abcGET /hello HTTP/1.1\r\n" HOST "\r\n");
+	hear(fd, &a, false);
+	assert_string_equal(buf_text(&a.body), "3 0");
+	hear(fd, &a, false);
+	assert_string_equal(buf_text(&a.body), "hello\n");
+	say_upload(fd, "hold=1", SIZE_MAX);
+	for (const char *p = "3\r\nabc\r\n1\r\nX\r\n0\r\n\r\n"; *p; p++) {
+		say(fd, p, 1);
+		usleep(500);
+	}
+	hear(fd, &a, false);
+	assert_string_equal(buf_text(&a.body), "3 1");
+	close(fd);
+	assert_int_equal(atomic_load(&port_cut), 0);
+	answer_free(&a);
+}
+
+/* The answer comes before the body is whole, or before it has begun. */
+static void
+early_answers(void **state)
+{
+	struct answer a = { .status = 0 };
+	int fd = dial();
+
+	(void)state;
+	say_upload(fd, "enough=5", 1000000);
+	say_letters(fd, 0, 10, false);
+	hear(fd, &a, false);
+	assert_int_equal(a.status, 422);
+	assert_non_null(strstr(a.head, "connection: close"));
+	assert_true(is_closed(fd));
+	close(fd);
+	/* Whoever waits for a word before it sends the body is spared that. */
+	fd = dial();
+	say_text(fd, "POST /upload?full=1 HTTP/1.1\r\n" HOST
+	    "Content-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+	hear(fd, &a, false);
+	assert_int_equal(a.status, 507);
+	assert_true(is_closed(fd));
+	close(fd);
+	fd = dial();
+	say_text(fd, "POST /upload HTTP/1.1\r\n" HOST
+	    "Content-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+	hear(fd, &a, true);
+	assert_int_equal(a.status, 100);
+	say_letters(fd, 0, 5, false);
+	hear(fd, &a, false);
+	assert_string_equal(buf_text(&a.body), "5 0");
+	close(fd);
+	assert_int_equal(atomic_load(&port_cut), 0);
+	answer_free(&a);
+}
+
 static void
 texts(void **state)
 {
@@ -650,6 +742,45 @@ drain_ends(void **state)
 	close(kept), close(stuck);
 }
 
+/* An upload that becomes whole in time is answered, another one is cut. */
+static void
+drains_uploads(void **state)
+{
+	struct web_limits limits = WEB_LIMITS_DEFAULT;
+	struct web_options o = { .limits = &limits };
+	struct answer a = { .status = 0 };
+
+	(void)state;
+	limits.drain_ms = 500;
+	port_close();
+	port_open(&o);
+	atomic_store(&is_drained, false);
+	int whole = dial(), part = dial(), held = dial();
+	say_upload(whole, "", 6);
+	say_upload(part, "", 6);
+	say_upload(held, "hold=60000", 6);
+	for (int i = 0; i < 3; i++)
+		say_letters((int[]){ whole, part, held }[i], 0, 3, false);
+	while (atomic_load(&port_read) < 9)
+		usleep(1000);
+	port_do(drain);
+	say_letters(whole, 3, 3, false);
+	hear(whole, &a, false);
+	assert_int_equal(a.status, 200);
+	assert_string_equal(buf_text(&a.body), "6 0");
+	assert_true(is_closed(whole));
+	assert_false(atomic_load(&is_drained));
+	assert_int_equal(atomic_load(&port_cut), 0);
+	assert_true(drained_within(3000));
+	assert_int_equal(atomic_load(&port_cut), 2);
+	hear(part, &a, false);
+	assert_int_equal(a.status, 503);
+	hear(held, &a, false);
+	assert_int_equal(a.status, 503);
+	close(whole), close(part), close(held);
+	answer_free(&a);
+}
+
 /* Many clients at once, some kept, while the port is closed under them. */
 static void *
 hammer(void *arg)
@@ -843,7 +974,9 @@ main(void)
 		LIVE(head_only), LIVE(body_limit),
 		LIVE(waits_for_continue), LIVE(keep_alive), LIVE(pipelining),
 		LIVE(half_closed), LIVE(piece_by_piece), LIVE(pulled),
+		LIVE(uploads), LIVE(early_answers),
 		LIVE(texts), LIVE(files), LIVE(drains), LIVE(drain_ends),
+		LIVE(drains_uploads),
 		LIVE(closed_under_load), LIVE(counts), LIVE(addresses),
 		LIVE(insecure), LIVE(starts),
 	};

@@ -14,6 +14,7 @@ struct loop *port_loop;
 struct web *port;
 char port_folder[64];
 atomic_int port_kept, port_pulls;
+atomic_int port_uploads, port_cut, port_read;
 void (*port_closing)(void);
 atomic_int port_opened, port_closed, port_code;
 
@@ -169,6 +170,86 @@ get_pull(struct web_request *r)
 	    l->n + lie : UINT64_MAX, &l->pull);
 }
 
+/* -- Bodies that are read as they arrive -- */
+
+struct upload {
+	struct web_upload body;
+	struct timer timer;
+	uint64_t good, bad, hold_ms, enough;
+};
+
+static void
+upload_wake(struct timer *t)
+{
+	web_read_more(&CONTAINER(t, struct upload, timer)->body);
+}
+
+static void
+upload_end(struct upload *u)
+{
+	loop_timer_stop(port_loop, &u->timer);
+	atomic_fetch_sub(&port_uploads, 1);
+	mem_free(&u);
+}
+
+static bool
+upload_piece(struct web_upload *b, struct str bytes, bool last)
+{
+	struct upload *u = CONTAINER(b, struct upload, body);
+
+	for (size_t i = 0; i < bytes.n; i++) {
+		uint64_t at = u->good + u->bad;
+		bool good = bytes.p[i] == (char)('a' + at % 26);
+		u->good += good;
+		u->bad += !good;
+	}
+	atomic_fetch_add(&port_read, (int)bytes.n);
+	if (last || u->good + u->bad >= u->enough) {
+		struct str all = arena_printf(web_arena(b->request),
+		    "%llu %llu", (unsigned long long)u->good,
+		    (unsigned long long)u->bad);
+		if (last)
+			web_answer(b->request, 200, "text/plain", all);
+		else
+			web_fail(b->request, 422, "enough", "%s", all.p);
+		upload_end(u);
+		return true;
+	}
+	if (u->hold_ms > 0)
+		loop_timer_set(port_loop, &u->timer, mono_add_ms(clock_mono(),
+		    (int64_t)u->hold_ms));
+	return u->hold_ms == 0;
+}
+
+static void
+upload_cut(struct web_upload *b)
+{
+	atomic_fetch_add(&port_cut, 1);
+	upload_end(CONTAINER(b, struct upload, body));
+}
+
+static void
+post_upload(struct web_request *r)
+{
+	struct str value;
+
+	if (web_param(r, "full", &value)) {
+		web_fail(r, 507, "full", "there is no room");
+		return;
+	}
+	struct upload *u = mem_new(sizeof(*u));
+	u->body.piece = upload_piece;
+	u->body.cut = upload_cut;
+	u->timer.fire = upload_wake;
+	u->enough = UINT64_MAX;
+	if (web_param(r, "hold", &value))
+		(void)!str_to_u64(value, &u->hold_ms);
+	if (web_param(r, "enough", &value))
+		(void)!str_to_u64(value, &u->enough);
+	atomic_fetch_add(&port_uploads, 1);
+	web_read_body(r, &u->body);
+}
+
 static struct web_text *text;
 
 static void
@@ -263,6 +344,9 @@ const struct web_route port_routes[PORT_ROUTES_N] = {
 	{ "DELETE", "/pages", WEB_EXACT, get_none, NULL, "for tests",
 	    WEB_TO_NOBODY, TOKEN_DOOR_CONSOLE, TOKEN_WRITE,
 	    .origins = get_origins },
+	{ "POST", "/upload", WEB_EXACT, post_upload, NULL, "for tests",
+	    WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_WRITE, .upload = true,
+	    .body_bytes_max = UPLOAD_BYTES_MAX },
 };
 
 /* -- The WebSocket -- */
@@ -377,6 +461,8 @@ port_open(const struct web_options *wanted)
 	if (web_open(&o, port_routes, ARRAY_LEN(port_routes), &port, &w) != OK)
 		fail_msg("%s", w.text);
 	atomic_store(&port_kept, 0);
+	atomic_store(&port_cut, 0);
+	atomic_store(&port_read, 0);
 	loop_start(port_loop);
 }
 
@@ -390,6 +476,7 @@ port_close(void)
 	if (port_closing != NULL)
 		port_closing();
 	assert_int_equal(atomic_load(&port_pulls), 0);
+	assert_int_equal(atomic_load(&port_uploads), 0);
 	assert_int_equal(atomic_load(&port_opened), atomic_load(&port_closed));
 	web_text_free(&text);
 	loop_free(&port_loop);
@@ -649,6 +736,36 @@ expect(const char *words, int status, const char *body)
 	if (status != 0)
 		assert_non_null(strstr(a.head, "nosniff"));
 	answer_free(&a);
+}
+
+void
+say_upload(int fd, const char *query, size_t n)
+{
+	struct buf b = BUF_INIT;
+
+	buf_printf(&b, "POST /upload?%s HTTP/1.1\r\n" HOST, query);
+	if (n == SIZE_MAX)
+		buf_put_text(&b, "Transfer-Encoding: chunked\r\n\r\n");
+	else
+		buf_printf(&b, "Content-Length: %zu\r\n\r\n", n);
+	say(fd, b.p, b.n);
+	buf_free(&b);
+}
+
+void
+say_letters(int fd, size_t at, size_t n, bool chunk)
+{
+	struct buf b = BUF_INIT;
+
+	if (chunk)
+		buf_printf(&b, "%zx\r\n", n);
+	char *to = buf_grow(&b, n);
+	for (size_t i = 0; i < n; i++)
+		to[i] = (char)('a' + (at + i) % 26);
+	if (chunk)
+		buf_put_text(&b, "\r\n");
+	say(fd, b.p, b.n);
+	buf_free(&b);
 }
 
 /* -- WebSockets -- */

@@ -28,14 +28,22 @@
  * /closed (of the console's door); POST /echo, /kept/MS.  /hello is row 0.
  * GET /pages and DELETE /pages (of the console's door) admit the pages of
  * https://a.org, or with ?of=b of https://b.org and null.
+ *
+ * POST /upload reads its body as it arrives and answers with how many of its
+ * bytes were letters as GET /big has them, then those that were not: "5 0".
+ * ?hold=MS: it waits so long after each piece; ?enough=N: it answers 422 once
+ * N bytes have come; ?full: it answers 507 before any has.
  */
-#define PORT_ROUTES_N 20
+#define UPLOAD_BYTES_MAX (32 << 20)
+#define PORT_ROUTES_N 21
 extern const struct web_route port_routes[PORT_ROUTES_N];
 extern struct web *port;
 extern struct loop *port_loop;
 extern char port_folder[];         /* of /file/; made by port_setup() */
 extern atomic_int port_kept;       /* requests that were kept */
 extern atomic_int port_pulls;      /* bodies begun and not ended */
+/* Uploads begun and not ended; those that were cut; the bytes of them all. */
+extern atomic_int port_uploads, port_cut, port_read;
 /*
  * The WebSocket: "close" closes with 4000, "big N" sends N bytes in pieces as
  * there is room, "hold MS" holds for so long, else the message comes back.
@@ -79,6 +87,11 @@ void ask(const char *text, struct answer *);
  * errors must be JSON.
  */
 void expect(const char *text, int status, const char *body);
+
+/* Begin POST /upload with that query, and a body of `n` bytes; SIZE_MAX: in
+ * chunks.  Say letters of it, from `at` on, as they are or as a chunk. */
+void say_upload(int fd, const char *query, size_t n);
+void say_letters(int fd, size_t at, size_t n, bool chunk);
 
 /* -- WebSockets, by frames -- */
 
