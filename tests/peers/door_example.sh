@@ -92,9 +92,15 @@ base=$(sed -n 's/^argiope serves http/http/p' out | head -n 1)
 port=${base%/}
 port=${port##*:}
 get() { curl -s -m 10 -H "Authorization: Bearer $2" "$base$1"; }
-same "its route" "$(get 'example?name=you' "$token")" "Good day, you!"
+same "its route" "$(get example "$token")" "Good day"
 has "... wants its scope" "not meant for this" <(get example "$other")
 has "... wants a token" "a token is needed" <(curl -s "${base}example")
+# asks_before ORIGIN: what a browser is told about GET from a page of it
+asks_before() { curl -si -m 10 -X OPTIONS -H "Origin: $1" \
+	-H "Access-Control-Request-Method: GET" "${base}example"; }
+has "a page of its origin may ask" "allow-origin: https://pages.example" \
+	<(asks_before https://pages.example)
+has "... another may not" " 405 " <(asks_before https://other.example)
 same "its WebSocket" "$(echoed "$port" /example "$token")" "echo me"
 code "... wants its scope" 1 echoed "$port" /example "$other"
 has "... is said" "status 403" code.err
@@ -112,13 +118,17 @@ page=$(cat code.out)
 lists_it() { get doors "$page" | grep -qF '"note":"1 greetings"'; }
 check "the console's list has it" soon lists_it
 
-# --- it drains
+# --- it reads a body as it arrives, and drains
 
-get example/slow "$token" >late &
-asker=$!
-sleep 0.2
+# sent: POST standard input, a body whose length is not known
+sent() { curl -s -m 20 -X POST -T - -H "Authorization: Bearer $token" \
+	"${base}example"; }
+same "it counts many" "$(head -c 20000000 /dev/zero | sent)" "20000000 bytes"
+{ echo one; sleep 1; echo two; } | sent >late &
+sender=$!
+sleep 0.4
 kill -TERM "$pid"
 wait "$pid"
 same "the daemon ends in order" $? 0
-wait "$asker"
-same "... behind the answer" "$(cat late)" "Good day, world!"
+wait "$sender"
+same "... behind a body that was on its way" "$(cat late)" "8 bytes"

@@ -92,6 +92,19 @@ def ask_all(base, version, *more):
     same(f"HTTP/{version}: a body that is too long", get(
         "echo", "--data-binary", "@" + os.path.join(PLACE, "letters"))[0],
         413)
+    for query in ("", "?hold=2"):
+        for how in (("--data-binary", "@"), ("-X", "POST", "-H",
+                                             "Transfer-Encoding: chunked",
+                                             "-T", "")):
+            same(f"HTTP/{version}: 5000000 bytes read as they arrive{query}",
+                 get("upload" + query, *how[:-1], how[-1] + os.path.join(
+                     PLACE, "letters")), (200, b"5000000 0\n"))
+    long = os.path.join(PLACE, "long")
+    with open(long, "wb") as f:
+        f.write(LETTERS * 2)
+    same(f"HTTP/{version}: too much of that", get(
+        "upload", "-X", "POST", "-H", "Transfer-Encoding: chunked", "-T",
+        long)[0], 413)
     same(f"HTTP/{version}: HEAD", get("hello", "-I")[0], 200)
     same(f"HTTP/{version}: nothing there", get("nowhere")[0], 404)
     same(f"HTTP/{version}: a long head", get(
@@ -220,16 +233,67 @@ def abuse(port):
     check("... soon", time.monotonic() - start < 2)
 
 
+def opened(h, n):
+    """How much window comes, by stream, until that much is open again for
+    the connection, or nothing more comes."""
+    windows = {0: 0, 1: 0, 3: 0}
+    try:
+        while windows[0] < n:
+            head = h.take(9)
+            payload = h.take(int.from_bytes(head[:3], "big"))
+            if head[3] == 8:
+                windows[int.from_bytes(head[5:], "big")] += int.from_bytes(
+                    payload, "big")
+    except OSError:
+        pass
+    return windows
+
+
+def uploads(port):
+    """Bodies that are read as they arrive: one that waits holds no other up,
+    and one that goes away is cut."""
+    def cut():
+        return int(curl(f"https://localhost:{port}/cut", "--http2")[2])
+
+    before = cut()
+    h = H2(port)
+    h.s.settimeout(2)
+    part = [frame(0, 0, 1, LETTERS[i:i + 10000])
+            for i in range(0, 60000, 10000)]
+    h.send(request(1, b"/upload?hold=60000", b"POST", 4), *part)
+    windows = opened(h, 30000)
+    check("HTTP/2: what waits is not in the connection's window",
+          windows[0] >= 30000 and windows[1] == 0, windows)
+    h.send(request(3, b"/upload", b"POST", 4),
+           *(frame(0, 0, 3, LETTERS[i:i + 10000])
+             for i in range(0, 30000, 10000)), frame(0, 1, 3))
+    same("HTTP/2: another is read meanwhile", h.find(0), b"30000 0\n")
+    same("HTTP/2: none is cut", cut(), before)
+    h.send(frame(3, 0, 1, b"\0\0\0\x08"))
+    check("HTTP/2: a stream that is reset is cut", wait_until(
+        lambda: cut() == before + 1, 5))
+    h.send(request(5, b"/upload?hold=60000", b"POST", 4), frame(
+        0, 0, 5, b"abc"))
+    time.sleep(0.2)
+    h.s.close()
+    check("HTTP/2: so is a connection that is closed", wait_until(
+        lambda: cut() == before + 2, 5))
+
+
 SLOW_MS = 1500
 
 
 def slow(port):
     """The times of WEB_LIMITS, side by side; drop by drop nothing gains by
     it."""
-    idle, head, body, deaf, file, dry = all = [H2(port) for _ in range(6)]
+    idle, head, body, part, held, deaf, file, dry = all = [
+        H2(port) for _ in range(8)]
     no_window = frame(4, 0, 0, struct.pack("!HI", 4, 0))
     head.send(request(1, b"/pull?n=1&dry=1"), request(3, flags=1))
     body.send(request(1, b"/echo", b"POST", 4))
+    part.send(request(1, b"/upload", b"POST", 4))
+    held.send(request(1, b"/upload?hold=2000", b"POST", 4),
+              frame(0, 0, 1, b"abc"))
     deaf.send(no_window, request(1, b"/pull?n=9000000"))
     file.send(no_window, request(1, b"/files/letters"))
     dry.send(request(1, b"/pull?n=1&dry=1"))
@@ -239,12 +303,17 @@ def slow(port):
             h.send(frame(6, 0, 0, b"12345678"))
         if i < 6:                # nghttp2 would break off at more
             head.send(frame(9, 0, 3, b"\0\1a\1b"))
-        body.send(frame(0, 0, 1, b"x"))
+        for h in (body, part):
+            h.send(frame(0, 0, 1, b"x"))
     idle.s.settimeout(1)         # by now it has come
     same("HTTP/2: pings are no requests", idle.goaway(), 0)
     same("HTTP/2: a head that does not become whole", head.goaway(), CALM)
-    check("HTTP/2: a body that does not become whole",
-          b"did not come in time" in (body.find(0) or b""))
+    for h in (body, part):
+        check("HTTP/2: a body that does not become whole",
+              b"did not come in time" in (h.find(0) or b""))
+    held.send(frame(0, 1, 1, b"def"))
+    same("HTTP/2: one that is read late takes its time", held.find(0),
+         b"6 0\n")
     for name, h in (("an answer", deaf), ("a file", file)):
         same(f"HTTP/2: {name} that is not taken", h.find(3), b"\0\0\0\x08")
     dry.send(request(3))
@@ -267,6 +336,7 @@ def main():
     ask_all(base, "1.1", "--http1.1")
     ask_all(base, "2", "--http2")
     abuse(port)
+    uploads(port)
     if os.access(H2SPEC, os.X_OK):
         result = subprocess.run(
             [H2SPEC, "--strict", "-h", "127.0.0.1", "-p", str(port), "-t",

@@ -18,7 +18,7 @@ struct echo {
 	struct web *web;
 	const char *folder;
 	struct web_text *text;
-	uint64_t messages, closed;
+	uint64_t messages, closed, cut;
 	bool draining;
 };
 
@@ -141,7 +141,82 @@ get_pull(struct web_request *r)
 	    l->n : UINT64_MAX, &l->pull);
 }
 
+/* /upload[?hold=MS]: reads the body as it arrives, waits so long after each
+ * piece, and answers with its length and the number of wrong letters.  /cut:
+ * how many uploads were cut. */
+struct upload {
+	struct web_upload body;
+	struct timer timer;
+	uint64_t n, wrong, hold_ms;
+};
+
+static void
+upload_wake(struct timer *t)
+{
+	web_read_more(&CONTAINER(t, struct upload, timer)->body);
+}
+
+static void
+upload_end(struct upload *u)
+{
+	loop_timer_stop(e.loop, &u->timer);
+	mem_free(&u);
+}
+
+static bool
+upload_piece(struct web_upload *b, struct str bytes, bool last)
+{
+	struct upload *u = CONTAINER(b, struct upload, body);
+
+	for (size_t i = 0; i < bytes.n; i++)
+		u->wrong += bytes.p[i] != (char)('a' + u->n++ % 26);
+	if (last) {
+		web_answer(b->request, 200, "text/plain", arena_printf(
+		    web_arena(b->request), "%llu %llu\n",
+		    (unsigned long long)u->n, (unsigned long long)u->wrong));
+		upload_end(u);
+	} else if (u->hold_ms > 0) {
+		loop_timer_set(e.loop, &u->timer, mono_add_ms(
+		    loop_now(e.loop), (int64_t)u->hold_ms));
+		return false;
+	}
+	return true;
+}
+
+static void
+upload_cut(struct web_upload *b)
+{
+	e.cut++;
+	upload_end(CONTAINER(b, struct upload, body));
+}
+
+static void
+post_upload(struct web_request *r)
+{
+	struct upload *u = mem_new(sizeof(*u));
+	struct str value;
+
+	u->body.piece = upload_piece;
+	u->body.cut = upload_cut;
+	u->timer.fire = upload_wake;
+	if (web_param(r, "hold", &value))
+		(void)!str_to_u64(value, &u->hold_ms);
+	web_read_body(r, &u->body);
+}
+
+static void
+get_cut(struct web_request *r)
+{
+	web_answer(r, 200, "text/plain", arena_printf(web_arena(r), "%llu",
+	    (unsigned long long)e.cut));
+}
+
 static const struct web_route routes[] = {
+	{ "POST", "/upload", WEB_EXACT, post_upload, NULL, "reads", true,
+	    TOKEN_DOOR_CONSOLE, TOKEN_READ, .upload = true,
+	    .body_bytes_max = 8 << 20 },
+	{ "GET", "/cut", WEB_EXACT, get_cut, NULL, "counts", true,
+	    TOKEN_DOOR_CONSOLE, TOKEN_READ, .early = false },
 	{ "GET", "/hello", WEB_EXACT, get_hello, NULL, "greets", true,
 	    TOKEN_DOOR_CONSOLE, TOKEN_READ, .early = false },
 	{ "POST", "/echo", WEB_EXACT, post_echo, NULL, "sends back", true,

@@ -1,24 +1,21 @@
 /*
- * The example door: GET /example greets, GET /example/slow greets after half a
- * second, and the WebSocket /example sends back what it is sent.
+ * The example door: GET /example greets, also pages of https://pages.example;
+ * POST /example counts the bytes of a body as they arrive; the WebSocket
+ * /example sends back what it is sent.
  */
-#include "os/clock.h"
-#include "os/loop.h"
 #include "server/door.h"
-
-#define SLOW_MS 500
 
 struct example {
 	const struct door_host *host;
-	struct drain_gate slow;      /* requests that are not answered yet */
+	struct drain_gate counts;    /* bodies that are not whole yet */
 	unsigned greetings;
 };
 
-/* A request whose answer waits for a timer. */
-struct slow_request {
-	struct timer timer;
+/* A body whose bytes are counted. */
+struct count {
+	struct web_upload body;
 	struct example *door;
-	struct web_request *request;
+	size_t bytes;
 };
 
 static const struct setting settings[] = {
@@ -26,60 +23,66 @@ static const struct setting settings[] = {
 	    "What the example door says first." },
 };
 
-/* --- HTTP ---------------------------------------------------------------- */
-
-static void
-answer(struct example *d, struct web_request *r)
-{
-	struct str name = STR("world");
-	struct buf b = BUF_INIT;
-
-	(void)!web_param(r, "name", &name);
-	buf_printf(&b, "%s, %.*s!\n", conf_str(d->host->conf,
-	    conf_id_of(&settings[0])).p, STR_FMT(name));
-	d->greetings++;
-	web_answer(r, 200, "text/plain", buf_str(&b));
-	buf_free(&b);
-}
-
 static void
 get_greeting(struct web_request *r)
 {
-	answer(web_arg(r), r);
+	struct example *d = web_arg(r);
+
+	d->greetings++;
+	web_answer(r, 200, "text/plain", conf_str(d->host->conf,
+	    conf_id_of(&settings[0])));
+}
+
+static struct str
+get_origins(struct web_request *r)
+{
+	(void)r;
+	return STR("https://pages.example");
 }
 
 static void
-answer_late(struct timer *t)
+end_count(struct web_upload *body)
 {
-	struct slow_request *s = CONTAINER(t, struct slow_request, timer);
-	struct example *d = s->door;
+	struct count *c = CONTAINER(body, struct count, body);
 
-	answer(d, s->request);
-	mem_free(&s);
-	drain_gate_leave(&d->slow);
+	drain_gate_leave(&c->door->counts);
+	mem_free(&c);
+}
+
+static bool
+count_bytes(struct web_upload *body, struct str piece, bool last)
+{
+	struct count *c = CONTAINER(body, struct count, body);
+
+	c->bytes += piece.n;
+	if (last) {
+		web_answer(body->request, 200, "text/plain", arena_printf(
+		    web_arena(body->request), "%zu bytes", c->bytes));
+		end_count(body);
+	}
+	return true;
 }
 
 static void
-get_slowly(struct web_request *r)
+post_bytes(struct web_request *r)
 {
-	struct slow_request *s = mem_new(sizeof(*s));
+	struct count *c = mem_new(sizeof(*c));
 
-	s->timer.fire = answer_late;
-	s->door = web_arg(r);
-	s->request = r;
-	drain_gate_enter(&s->door->slow);
-	loop_timer_set(s->door->host->home, &s->timer,
-	    mono_add_ms(clock_mono(), SLOW_MS));
+	c->body.piece = count_bytes;
+	c->body.cut = end_count;
+	c->door = web_arg(r);
+	drain_gate_enter(&c->door->counts);
+	web_read_body(r, &c->body);
 }
 
 static const struct web_route routes[] = {
 	{ .method = "GET", .path = "/example", .handle = get_greeting,
-	    .help = "a greeting", .door = TOKEN_DOOR_OWN },
-	{ .method = "GET", .path = "/example/slow", .handle = get_slowly,
-	    .help = "the same, later", .door = TOKEN_DOOR_OWN },
+	    .help = "a greeting", .door = TOKEN_DOOR_OWN,
+	    .origins = get_origins },
+	{ .method = "POST", .path = "/example", .handle = post_bytes,
+	    .help = "how many bytes there are", .door = TOKEN_DOOR_OWN,
+	    .upload = true, .body_bytes_max = 64 << 20 },
 };
-
-/* --- the WebSocket ------------------------------------------------------- */
 
 static void *
 socket_open(struct web_socket *s)
@@ -98,8 +101,6 @@ static const struct web_socket_events events = { .open = socket_open,
 static const struct web_socket_path sockets[] = {
 	{ "/example", &events, TOKEN_DOOR_OWN, NULL },
 };
-
-/* --- the row ------------------------------------------------------------- */
 
 static enum err
 open_door(const struct door_host *h, void **door, struct why *w)
@@ -125,7 +126,7 @@ put_status(void *door, struct door_status *out)
 static void
 drain_door(void *door, void (*drained)(void *arg), void *arg)
 {
-	drain_gate_close(&((struct example *)door)->slow, drained, arg);
+	drain_gate_close(&((struct example *)door)->counts, drained, arg);
 }
 
 static void
