@@ -5,7 +5,8 @@
  *     web_conn.c     a connection that speaks HTTP/1.1: bytes to requests,
  *                    answers to bytes, its timer
  *     web_request.c  the life of a request, whatever brought it
- *     web_check.c    what is refused, and which route is meant: no connection
+ *     web_admit.c    which requests are let in: route, token, host, origin
+ *     web_check.c    names, routes and refusals, without a connection
  *     web_answer.c   how an answer is made
  *     web_text.c     texts that do not change
  *     web_file.c     files of the disk
@@ -240,10 +241,8 @@ void web_conn_end(struct web_conn *);
 
 struct web_request *web_request_new(struct web *, struct web_conn *,
     const struct web_carrier *);
-/* Checks that need the head.  False: it is answered, or is a WebSocket now. */
+/* web_admit(), after which the request may be gone. */
 bool web_request_admit(struct web_request *);
-/* Of its route, or of the port. */
-size_t web_body_bytes_max(const struct web_request *);
 /* Answer with a refusal of the port's; an upload is cut. */
 void web_request_refuse(struct web_request *, const struct head_refusal *);
 /* More of the body; false: it is too much, and answered. */
@@ -257,14 +256,23 @@ void web_request_go_on(struct web_request *);
 void web_request_over(struct web_request *);
 /* Its client has left. */
 void web_request_drop(struct web_request *);
+/* Have `*counted` say `now`; false: that is too much of them all. */
+bool web_count_coming(struct web *, uint64_t *counted, uint64_t now);
+
+/* -- web_admit.c -- */
+
+/* Checks that need the head.  False: it is answered, or is a WebSocket now. */
+bool web_admit(struct web_request *);
+/* The first of them. */
+bool web_check_drain(struct web_request *);
+/* Of its route, or of the port. */
+size_t web_body_bytes_max(const struct web_request *);
 /* Whether what it came with may do that; true where nothing is asked for. */
 bool web_allows(const struct web *, bool passed, const struct token_pass *,
     enum token_door, enum token_access);
 bool web_wants_token(const struct web *, enum token_door);
 /* The text of the token that came; STR_NONE: none. */
 struct str web_token_of(struct web_request *);
-/* Have `*counted` say `now`; false: that is too much of them all. */
-bool web_count_coming(struct web *, uint64_t *counted, uint64_t now);
 
 /* -- web_answer.c -- */
 
