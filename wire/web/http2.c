@@ -38,15 +38,21 @@ struct http2_stream {
 	size_t late_bytes;           /* that came after it */
 };
 
-/* RFC 9113 §7: a client that makes us work for nothing. */
+/* Take no more bytes, and say why in a GOAWAY. */
 static void
-calm(struct http2 *h)
+end_session(struct http2 *h, uint32_t error)
 {
 	if (h->failed)
 		return;
 	h->failed = true;
-	nghttp2_session_terminate_session(h->nghttp2,
-	    NGHTTP2_ENHANCE_YOUR_CALM);
+	nghttp2_session_terminate_session(h->nghttp2, error);
+}
+
+/* RFC 9113 §7: a client that makes us work for nothing. */
+static void
+calm(struct http2 *h)
+{
+	end_session(h, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
 static void
@@ -88,11 +94,8 @@ begin_frame(nghttp2_session *session, const nghttp2_frame_hd *f, void *user)
 	struct http2 *h = user;
 
 	if (f->type == NGHTTP2_HEADERS && f->stream_id <= h->last_id &&
-	    nghttp2_session_find_stream(session, f->stream_id) == NULL) {
-		h->failed = true;
-		nghttp2_session_terminate_session(session,
-		    NGHTTP2_PROTOCOL_ERROR);
-	}
+	    nghttp2_session_find_stream(session, f->stream_id) == NULL)
+		end_session(h, NGHTTP2_PROTOCOL_ERROR);
 	return 0;
 }
 
