@@ -206,15 +206,13 @@ identity_adopt(const char *data_dir, struct why *w)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
 	struct identity x;
+	struct why inner = WHY_INIT;
 
-	enum err e = identity_read(data_dir, &a, &x, w);
-	if (e == OK) {
-		x.place = str_of(data_dir);
-		e = identity_write(data_dir, &x, w);
-	} else if (e == ERR_ABSENT) {
-		e = OK;
-	}
-	return e;
+	enum err e = identity_read(data_dir, &a, &x, &inner);
+	if (e != OK)
+		return e == ERR_ABSENT ? OK : why(w, e, "%s", inner.text);
+	x.place = str_of(data_dir);
+	return identity_write(data_dir, &x, w);
 }
 
 /* The lock file holds the pid of the process that has the directory open. */
