@@ -72,7 +72,7 @@ crawl_skips(const struct crawl_counts *c)
 /* --- telling observers -------------------------------------------------- */
 
 /* A view on its way to the observer: told when its group is durable. */
-struct told_view {
+struct promised_view {
 	struct promise promise;
 	struct list node;            /* in frontier.views */
 	struct frontier *frontier;
@@ -82,7 +82,7 @@ struct told_view {
 static void
 view_kept(struct promise *p, enum err e)
 {
-	struct told_view *t = CONTAINER(p, struct told_view, promise);
+	struct promised_view *t = CONTAINER(p, struct promised_view, promise);
 
 	if (e == OK)
 		t->frontier->options.viewed(t->frontier->options.arg,
@@ -95,8 +95,8 @@ void
 crawl_forget_views(struct frontier *f)
 {
 	while (!list_empty(&f->views)) {
-		struct told_view *t = LIST_POP(&f->views, struct told_view,
-		    node);
+		struct promised_view *t = LIST_POP(&f->views,
+		    struct promised_view, node);
 		mem_free(&t);
 	}
 }
@@ -106,7 +106,7 @@ crawl_promise_view(struct crawl *c)
 {
 	if (c->frontier->options.viewed == NULL)
 		return;
-	struct told_view *t = mem_new(sizeof(*t));
+	struct promised_view *t = mem_new(sizeof(*t));
 	t->frontier = c->frontier;
 	t->view = c->view;
 	t->promise.kept = view_kept;

@@ -3,7 +3,7 @@
 #include "base/map.h"
 #include "os/clock.h"
 
-struct told_view {
+struct gathered_view {
 	struct list node;
 	struct crawl_view view;
 };
@@ -12,7 +12,7 @@ struct batch {
 	struct ledger_query query;
 	struct mail mail;
 	struct event_publisher *publisher;
-	struct list fresh, views;    /* of captures, and of told_view */
+	struct list fresh, views;    /* of captures, and of gathered_view */
 	struct list first, rest;     /* requests: before the views, behind */
 };
 
@@ -21,7 +21,7 @@ struct event_publisher {
 	struct turn_hook turn;
 	struct timer timer;
 	struct batch *gathering;
-	struct map views;            /* id -> told_view, of `gathering` */
+	struct map views;            /* id -> gathered_view, of `gathering` */
 	bool hurry;                  /* not only counters have changed */
 	bool out;                    /* a batch is under way */
 	struct mono told_at;         /* when the last left */
@@ -54,8 +54,8 @@ tell_home(struct batch *b)
 	if (!list_empty(&b->fresh))
 		o->fresh(o->arg, &b->fresh);
 	while (!list_empty(&b->views)) {
-		struct told_view *v = LIST_POP(&b->views, struct told_view,
-		    node);
+		struct gathered_view *v = LIST_POP(&b->views,
+		    struct gathered_view, node);
 		o->view(o->arg, &v->view);
 		mem_free(&v);
 	}
@@ -163,7 +163,7 @@ void
 event_publisher_view(struct event_publisher *t, const struct crawl_view *view)
 {
 	struct batch *b = gathering(t);
-	struct told_view *v = map_get_id(&t->views, view->id);
+	struct gathered_view *v = map_get_id(&t->views, view->id);
 	void *state = (void *)((uintptr_t)view->state + 1);
 
 	if (v == NULL) {
@@ -246,8 +246,8 @@ event_publisher_free(struct event_publisher **tp)
 	loop_timer_stop(t->options.loop, &t->timer);
 	list_take(&t->turn.node);
 	while (t->gathering != NULL && !list_empty(&t->gathering->views)) {
-		struct told_view *v = LIST_POP(&t->gathering->views,
-		    struct told_view, node);
+		struct gathered_view *v = LIST_POP(&t->gathering->views,
+		    struct gathered_view, node);
 		mem_free(&v);
 	}
 	if (t->gathering != NULL)
