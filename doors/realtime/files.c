@@ -81,7 +81,7 @@ why_no_package(const struct listing *l)
 	const struct crawl_row *row = realtime_row(l->door, l->crawl);
 	bool warcs = false;
 
-	if (row_end(row) == NULL)
+	if (!crawl_row_is_over(row))
 		return "The crawl has not ended: its package can be made then.";
 	for (size_t i = 0; i < l->n; i++) {
 		if (l->files[i].file.open)

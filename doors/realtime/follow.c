@@ -105,7 +105,7 @@ send(struct sender *s)
 
 	if (row != NULL && !row->deleted && c->next <= f->kind->last(row))
 		return f->kind->send(c);
-	if (row_end(row) != NULL)
+	if (crawl_row_is_over(row))
 		return finish(c, row_end(row));
 	sender_wait(s, &c->watch->waiting);
 	return SENT_IDLE;
@@ -116,7 +116,7 @@ stirs(const struct sender *s, const struct crawl_row *row)
 {
 	const struct cursor *c = CONTAINER(s, struct cursor, sender);
 
-	return row_end(row) != NULL || c->next <= c->follow->kind->last(row);
+	return crawl_row_is_over(row) || c->next <= c->follow->kind->last(row);
 }
 
 /* The number to begin with; `*resumed`: a token gave it. */
@@ -164,7 +164,7 @@ is_past(const struct follow *f, const struct crawl_row *row)
 	bool resumed;
 
 	return !row->deleted && row->born <= f->version &&
-	    row->part[REGISTRY_STATE] <= f->version && row_end(row) != NULL &&
+	    row->part[REGISTRY_STATE] <= f->version && crawl_row_is_over(row) &&
 	    filter_takes(&f->filter, row) &&
 	    next_of(f, row, &resumed) <= f->kind->last(row);
 }
@@ -195,7 +195,7 @@ begin_many(struct follow *f)
 
 	while ((row = crawl_registry_below(b, below)) != NULL) {
 		below = row->id;
-		if (row_end(row) == NULL && filter_takes(&f->filter, row))
+		if (!crawl_row_is_over(row) && filter_takes(&f->filter, row))
 			add_cursor(f, row, false);
 	}
 	f->below = UINT32_MAX;

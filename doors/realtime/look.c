@@ -181,14 +181,14 @@ static enum sent
 ask_view(struct view *v)
 {
 	struct realtime *d = v->sub.client->door;
+	bool over = crawl_row_is_over(crawl_row(d->registry, v->crawl));
 
 	/* The client knows that the crawl ended: nothing will change. */
-	if (v->told != 0 && row_end(crawl_row(d->registry, v->crawl)) != NULL &&
-	    v->ended) {
+	if (v->told != 0 && over && v->ended) {
 		list_take(&v->sender.node);
 		return SENT_IDLE;
 	}
-	v->ended = row_end(crawl_row(d->registry, v->crawl)) != NULL;
+	v->ended = over;
 	if (!sender_may_read(&v->sender))
 		return SENT_IDLE;
 	list_take(&v->sender.node);

@@ -181,7 +181,7 @@ told_all(struct stats *s)
 	const struct crawl_row *row = s->filter.one ?
 	    crawl_row(s->sub.client->door->registry, s->filter.crawl) : NULL;
 
-	if (s->sub.closed_event && s->filter.one && row_end(row) != NULL) {
+	if (s->sub.closed_event && s->filter.one && crawl_row_is_over(row)) {
 		sub_close(&s->sub, s->filter.crawl, row_end(row), STR_NONE);
 		return SENT_IDLE;
 	}

@@ -56,6 +56,14 @@ struct crawl_row {
 	double pages_per_s, bytes_per_s;
 };
 
+/* Whether nothing more happens to the crawl: it has ended, was deleted, or is
+ * unknown (NULL). */
+static inline bool
+crawl_row_is_over(const struct crawl_row *r)
+{
+	return r == NULL || r->deleted || crawl_state_is_ended(r->view.state);
+}
+
 /* Called on home after a batch of changes was put in, once for all of them. */
 struct registry_watch {
 	struct list node;            /* the registry's */

@@ -99,12 +99,6 @@ ended_put(struct store_job *job)
 	look(t);
 }
 
-static bool
-has_ended(const struct crawl_row *r)
-{
-	return r->deleted || crawl_state_is_ended(r->view.state);
-}
-
 static void
 tell_end(struct scheduler *t, uint64_t schedule, uint64_t crawl)
 {
@@ -112,7 +106,7 @@ tell_end(struct scheduler *t, uint64_t schedule, uint64_t crawl)
 	    crawl_row(t->options.registry, (uint32_t)crawl);
 
 	/* One that is not there any more ends nothing later. */
-	if (r != NULL && !has_ended(r))
+	if (!crawl_row_is_over(r))
 		return;
 	struct ending *x = mem_new(sizeof(*x));
 	x->scheduler = t;
@@ -134,7 +128,7 @@ crawl_registry_changed(struct registry_watch *w)
 	for (struct crawl_row *r = crawl_registry_before(b, NULL); r != NULL &&
 	    r->changed > t->version; r = crawl_registry_before(b, r))
 		if (r->schedule != 0 && r->part[REGISTRY_STATE] > t->version &&
-		    has_ended(r))
+		    crawl_row_is_over(r))
 			tell_end(t, r->schedule, r->id);
 	t->version = crawl_registry_version(b);
 }
