@@ -278,6 +278,8 @@ make_places(struct engine *e)
 	if (e->store_async != NULL)
 		e->places.at[AT_STORE] = (struct request_place){
 		    request_enter_pool, store_async_pool(e->store_async) };
+	e->snapshot_source = (struct snapshot_source){
+	    .data_dir = e->data_dir, .ledger = l, .places = &e->places };
 }
 
 /* Its identity and the paths in it are of its absolute name. */
@@ -421,6 +423,12 @@ struct frontier *
 engine_frontier(struct engine *e)
 {
 	return e->frontier;
+}
+
+void
+engine_snapshot(struct engine *e, struct snapshot_ask *ask)
+{
+	snapshot_make(&e->snapshot_source, ask);
 }
 
 /* --- closing ------------------------------------------------------------ */

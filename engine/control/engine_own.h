@@ -9,6 +9,7 @@
 #include "engine/control/control.h"
 #include "engine/fetcher/handoff.h"
 #include "engine/frontier/host_shard.h"
+#include "engine/rebuild/snapshot_source.h"
 #include "os/request.h"
 
 struct engine_loop {
@@ -53,7 +54,7 @@ struct engine {
 	size_t retry_max;                /* crawl.retry_max */
 	struct hooks *hooks;             /* NULL: none is configured */
 	struct map naming;               /* crawls whose WARCs get names */
-	struct snapshot *snapshot;       /* the ledger's loop's: one is made */
+	struct snapshot_source snapshot_source;
 	struct request_places places;
 	struct request_loops each_loop;
 	/* Closing. */

@@ -7,6 +7,7 @@
 #define ENGINE_REBUILD_PARTS_H
 
 #include "engine/archive/archive.h"
+#include "engine/frontier/frontier.h"
 #include "engine/rebuild/rebuild.h"
 
 /*

@@ -36,12 +36,13 @@
 #define ENGINE_REBUILD_REBUILD_H
 
 #include "base/conf.h"
-#include "engine/fetcher/fetcher.h"
 
 #define REBUILD_DIRS_MAX 64
 /* Numbers beyond are no crawl's and no capture's of ours. */
 #define REBUILD_CRAWL_MAX (1u << 24)
 #define REBUILD_SEQ_MAX (UINT64_C(1) << 48)
+
+struct crawl_view;
 
 struct rebuild_counts {
 	uint64_t files, crawls, records;

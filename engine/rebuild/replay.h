@@ -10,6 +10,7 @@
 #include "engine/archive/reindex.h"
 #include "engine/rebuild/rebuild.h"
 
+struct frontier;
 struct replay;
 /* `old`: the frontier that is replaced, as far as it can be read; or NULL. */
 struct replay *replay_new(const struct conf *, struct frontier *,

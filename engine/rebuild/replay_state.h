@@ -7,8 +7,8 @@
 
 #include "base/map.h"
 #include "engine/archive/capture.h"
-#include "engine/engine.h"
 #include "engine/fetcher/collection.h"
+#include "engine/fetcher/fetcher.h"
 #include "engine/policy/robots.h"
 #include "engine/rebuild/replay.h"
 

@@ -2,8 +2,8 @@
 
 #include "base/map.h"
 #include "engine/archive/archive.h"
-#include "engine/control/engine_own.h"
 #include "engine/ledger/group.h"
+#include "engine/rebuild/snapshot_source.h"
 #include "os/database.h"
 #include "os/file.h"
 #include "os/log.h"
@@ -326,7 +326,7 @@ enum { SNAPSHOT_STEPS(REQUEST_ENUM) };
 struct snapshot {
 	struct request request;
 	struct making making;
-	struct engine *engine;
+	struct snapshot_source *source;
 	struct snapshot_ask *ask;
 	struct ledger_hold hold;
 };
@@ -351,14 +351,13 @@ static int
 hold_ledger(struct request *r)
 {
 	struct snapshot *s = snapshot_of(r);
-	struct engine *e = s->engine;
 
-	if (e->snapshot != NULL) {
+	if (s->source->busy) {
 		why(&r->why, ERR_FULL, "another backup is being made");
 		return REQUEST_DONE;
 	}
-	e->snapshot = s;
-	ledger_hold(frontier_ledger(e->frontier), &s->hold);
+	s->source->busy = true;
+	ledger_hold(s->source->ledger, &s->hold);
 	return REQUEST_WAIT;
 }
 
@@ -380,8 +379,8 @@ release_ledger(struct request *r)
 {
 	struct snapshot *s = snapshot_of(r);
 
-	s->engine->snapshot = NULL;
-	ledger_unhold(frontier_ledger(s->engine->frontier));
+	s->source->busy = false;
+	ledger_unhold(s->source->ledger);
 	return s->hold.why.err == OK ? FINISH : REQUEST_DONE;
 }
 
@@ -415,18 +414,18 @@ answer(struct request *r)
 }
 
 void
-engine_snapshot(struct engine *e, struct snapshot_ask *ask)
+snapshot_make(struct snapshot_source *from, struct snapshot_ask *ask)
 {
 	struct snapshot *s = mem_new(sizeof(*s));
 	struct making *m = &s->making;
 
-	s->engine = e;
+	s->source = from;
 	s->ask = ask;
-	m->data_dir = e->data_dir;
-	m->to = arena_printf(&m->arena, "%s/" SNAPSHOT_DIR, e->data_dir).p;
-	m->index = ledger_index(frontier_ledger(e->frontier));
-	m->paths = ledger_paths(frontier_ledger(e->frontier));
+	m->data_dir = from->data_dir;
+	m->to = arena_printf(&m->arena, "%s/" SNAPSHOT_DIR, m->data_dir).p;
+	m->index = ledger_index(from->ledger);
+	m->paths = ledger_paths(from->ledger);
 	s->hold.held = held;
 	s->request.done = answer;
-	request_start(&s->request, &e->places, steps, HOLD);
+	request_start(&s->request, from->places, steps, HOLD);
 }

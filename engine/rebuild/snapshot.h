@@ -2,14 +2,14 @@
  * snapshot -- a copy of a data directory as it is between two commit groups,
  * for argiope backup.
  *
- *     home ─► ledger's loop: hold ─► pool: parts ─► unhold ─► files that are
- *          ◄──────────────── done() ◄─ being written, up to their end ◄─┘
+ *     main loop ─► ledger's loop: hold ─► pool: parts ─► unhold ─► files that
+ *      ◄───────────── done() ◄─ are being written, up to their end ◄─┘
  *
- * What a data directory consists of is one table, SNAPSHOT_PARTS: a new store
- * or spool adds its row there.  What has no row is never copied; so neither a
- * key file nor a lock ever gets into a backup.
+ * The table SNAPSHOT_PARTS lists what a data directory consists of: a new store
+ * or spool adds its row there.  A file without a row is never copied, so that
+ * neither a key file nor a lock gets into a backup.
  *
- * Story: engine/DESIGN.md, "Backups".
+ * Story: engine/rebuild/DESIGN.md, "Backups".
  */
 #ifndef ENGINE_REBUILD_SNAPSHOT_H
 #define ENGINE_REBUILD_SNAPSHOT_H
@@ -47,16 +47,19 @@
 #define SNAPSHOT_WORK "backup"
 #define SNAPSHOT_DIR SNAPSHOT_WORK "/snapshot"
 
-/* Ask a running engine.  It is in DATA/backup/snapshot when done() says so. */
+/*
+ * A request to a running engine.  The snapshot is in DATA/backup/snapshot when
+ * done() is called with `why` OK.
+ */
 struct engine;
 struct snapshot_ask {
-	uint64_t group;              /* the last one in it */
+	uint64_t group;              /* the last commit group in it */
 	uint64_t outside;            /* WARC files elsewhere; not in it */
 	struct why why;              /* FULL: another is being made; others */
 	void (*done)(struct snapshot_ask *);
 	void *arg;
 };
-/* One at a time; an older one is replaced.  Thread: home's. */
+/* One at a time; an older one is replaced.  Thread: the main loop's. */
 void engine_snapshot(struct engine *, struct snapshot_ask *);
 
 /*
@@ -66,14 +69,14 @@ void engine_snapshot(struct engine *, struct snapshot_ask *);
 MUST_USE enum err snapshot_at_rest(const char *data_dir, const char *to,
     struct why *);
 /*
- * Names in the data directory that neither list has: a store that forgot its
- * row.  Memory: `a`.
+ * Names in the data directory that neither list has: a store without a row.
+ * Memory: `a`.
  */
 MUST_USE enum err snapshot_strangers(const char *data_dir, struct arena *a,
     struct str **names, size_t *n, struct why *);
 /*
- * OK unless a restore into the directory was broken off: CORRUPT, with what to
- * do.  Whoever opens a data directory asks this first.
+ * Checked before a data directory is opened.  Errors: CORRUPT, with what to do,
+ * when a restore into the directory was broken off.
  */
 #define SNAPSHOT_RESTORING "restoring"
 MUST_USE enum err snapshot_check(const char *data_dir, struct why *);
