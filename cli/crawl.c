@@ -438,8 +438,7 @@ read_spec(struct crawl_run *r, struct why *w)
 	struct crawl_spec spec;
 	double s;
 
-	enum err e = frontier_spec(engine_frontier(r->engine), r->id, a,
-	    &spec, w);
+	enum err e = engine_spec(r->engine, r->id, a, &spec, w);
 	if (e == OK)
 		e = policy_parse(spec.policy, &r->policy, w);
 	if (e != OK)
@@ -470,8 +469,8 @@ go_on(struct crawl_run *r, struct why *w)
 	enum err e = engines_find(r->engine, r->name, &r->id, w);
 	if (e == OK)
 		e = read_spec(r, w);
-	if (e == OK && frontier_view(engine_frontier(r->engine), r->id,
-	    &r->view) == OK && crawl_state_is_ended(r->view.state))
+	if (e == OK && engine_view(r->engine, r->id, &r->view) == OK &&
+	    crawl_state_is_ended(r->view.state))
 		e = why(w, ERR_STATE, "crawl %u has ended (%s%s%s) and cannot "
 		    "go on", r->id, crawl_state_name(r->view.state),
 		    r->view.reason[0] != '\0' ? ": " : "", r->view.reason);
@@ -571,7 +570,7 @@ run(struct crawl_run *r)
 	/* What the engine says now is what is on the disk; of one that failed
 	 * or found no room only what the last view told is. */
 	if (r->failed || r->waits ? r->durable || r->resumed :
-	    frontier_view(engine_frontier(r->engine), r->id, &r->view) == OK)
+	    engine_view(r->engine, r->id, &r->view) == OK)
 		summary(r);
 	else if (r->waits)
 		progress_say(&r->progress, NOTHING_WRITTEN);
@@ -636,7 +635,7 @@ crawl_run(struct cli *c, struct why *w)
 	if (e == OK)
 		e = r.resumed ? go_on(&r, w) : begin(&r, w);
 	if (e == OK) {
-		(void)!frontier_view(engine_frontier(r.engine), r.id, &r.view);
+		(void)!engine_view(r.engine, r.id, &r.view);
 		run(&r);
 		c->code = exit_code(&r);
 	} else if (r.engine != NULL) {

@@ -24,7 +24,7 @@ engines_find(struct engine *e, struct str name, uint32_t *id, struct why *w)
 		return why(w, ERR_ABSENT, "no crawl is left that could go on; "
 		    "argiope status lists them");
 	if (str_to_u64(name, &number) && number < UINT32_MAX &&
-	    frontier_view(engine_frontier(e), (uint32_t)number, &v) == OK) {
+	    engine_view(e, (uint32_t)number, &v) == OK) {
 		*id = (uint32_t)number;
 		return OK;
 	}

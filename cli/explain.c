@@ -8,7 +8,6 @@
 #include "cli/plan.h"
 #include "cli/verbs.h"
 #include "engine/catalog/catalog.h"
-#include "engine/frontier/url_query.h"
 #include "engine/policy/address.h"
 #include "engine/policy/robots.h"
 #include "server/json_writer.h"
@@ -104,8 +103,7 @@ from_crawl(struct explained *x, struct why *w)
 		return why(w, x->no_data.err, "%s", x->no_data.text);
 	enum err e = engines_find(x->engine, name, &x->crawl, w);
 	if (e == OK)
-		e = frontier_spec(engine_frontier(x->engine), x->crawl,
-		    &x->cli->arena, &spec, w);
+		e = engine_spec(x->engine, x->crawl, &x->cli->arena, &spec, w);
 	if (e != OK)
 		return e;
 	x->seeds = spec.seeds;
@@ -156,11 +154,9 @@ ask_robots(struct explained *x)
 {
 	struct str body, token = text_product_token(policy_user_agent(
 	    x->policy));
-	struct index *i = ledger_index(frontier_ledger(engine_frontier(
-	    x->engine)));
 
-	if (fetcher_stored_robots(i, url_origin(&x->url, &x->cli->arena),
-	    &x->cli->arena, &x->robots_date, &x->robots_status, &body) != OK)
+	if (engine_stored_robots(x->engine, &x->url, &x->cli->arena,
+	    &x->robots_date, &x->robots_status, &body) != OK)
 		return;
 	x->robots_there = true;
 	enum robots_status s = robots_from_status(x->robots_status);
@@ -205,8 +201,8 @@ gather(struct explained *x, struct why *w)
 	if (x->literal)
 		x->class = address_classify(ip);
 	if (x->crawl != UINT32_MAX)
-		x->state = frontier_find_url(engine_frontier(x->engine),
-		    x->crawl, x->url.href, x->url.host, &x->fact);
+		x->state = engine_find_url(x->engine, x->crawl, &x->url,
+		    &x->fact);
 	if (x->engine != NULL)
 		ask_robots(x);
 	return OK;

@@ -21,8 +21,7 @@ figures_read(struct engine *e, struct arena *a, struct figure **out)
 		f->view = v;
 		/* The caller keeps none of their policies. */
 		arena_reset(&specs);
-		if (frontier_spec(engine_frontier(e), v.id, &specs, &spec,
-		    NULL) != OK)
+		if (engine_spec(e, v.id, &specs, &spec, NULL) != OK)
 			continue;
 		f->name = arena_copy(a, spec.name);
 		f->warc_dir = arena_copy(a, spec.warc_dir);

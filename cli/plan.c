@@ -2,9 +2,7 @@
 
 #include "base/text.h"
 #include "engine/control/control.h"
-#include "engine/fetcher/cookie.h"
 #include "engine/policy/address.h"
-#include "os/clock.h"
 #include "os/transport_proxy.h"
 #include "wire/base64.h"
 
@@ -475,9 +473,7 @@ read_cookies(struct cli *c, struct plan_secrets *s, struct why *w)
 	if (path == NULL)
 		return OK;
 	enum err e = cli_file(c, path, &s->cookies, w);
-	/* Into no jar: each loop of the engine fills one of its own. */
-	if (e == OK && cookie_load(NULL, s->cookies, clock_wall(), &inner) !=
-	    OK)
+	if (e == OK && crawl_check_cookies(s->cookies, &inner) != OK)
 		e = why(w, ERR_CONFIG, "--cookie-file %s: %s; it must be a "
 		    "Netscape cookie file, as browsers' add-ons and curl "
 		    "write them", path, inner.text);

@@ -1,6 +1,5 @@
 #include "daemon/boot.h"
 
-#include "engine/frontier/frontier.h"
 #include "os/log.h"
 
 static bool
@@ -69,7 +68,7 @@ deliver_loaded(struct mail *m)
 static uint64_t
 count_urls(struct engine *e)
 {
-	uint64_t n = frontier_load_urls(engine_frontier(e));
+	uint64_t n = engine_urls_to_load(e);
 	struct crawl_view v;
 	size_t at = 0;
 
@@ -118,7 +117,7 @@ opening_stop(struct opening *o)
 bool
 opening_put(const struct opening *o, struct buf *b)
 {
-	uint64_t n = atomic_load_explicit(&o->loading.urls,
+	uint64_t n = atomic_load_explicit(&o->urls_loaded,
 	    memory_order_relaxed);
 
 	if (o->over)

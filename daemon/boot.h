@@ -1,13 +1,14 @@
 /*
- * boot -- a daemon's engine is opened on a thread of its own, while home
- * answers at its ports.
+ * boot -- opens a daemon's engine on a thread of its own, while the main loop
+ * answers requests at the daemon's ports.
  *
- *     opening_start ─► engine_read()  ─► read() at home: lists and captures
- *                                        can be served
+ *     opening_start ─► engine_read()  ─► read() on the main loop: lists and
+ *                                        captures can be served
  *                   ─► engine_load(), engine_continue() of each crawl
- *                                     ─► done() at home: engine_start()
+ *                                     ─► done() on the main loop:
+ *                                        engine_start()
  *
- * Thread: home's.
+ * Thread: the main loop's.
  */
 #ifndef DAEMON_BOOT_H
 #define DAEMON_BOOT_H
@@ -22,7 +23,7 @@ struct opening {
 	void (*read)(void *arg);
 	void (*done)(void *arg);
 	void *arg;
-	struct frontier_loading loading; /* engine_options.loading */
+	atomic_uint_fast64_t urls_loaded;   /* for engine_options */
 	/* Valid in done(): with an error the engine must not be started; where
 	 * read() was not called it can be freed. */
 	struct why why;

@@ -341,7 +341,7 @@ lock_engine(struct daemon *s, struct why *w)
 		.data_dir = s->cli->data_dir,
 		.loops = (unsigned)conf_int(&s->cli->conf, CONF_LOOPS),
 		.archive = true, .doors = true,
-		.loading = &s->opening.loading,
+		.urls_loaded = &s->opening.urls_loaded,
 		.view = viewed, .health = health_changed,
 		.arg = s,
 	};

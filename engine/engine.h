@@ -1,15 +1,17 @@
 /*
  * engine -- the life of the engine: open, start, reload, close.
  *
- * The engine owns the ledger's loop and the fetching loops.  Its caller has a
- * loop of his own, "home": answers and events come there as mail.  What can be
- * asked of it is in engine/control/control.h and engine/catalog/catalog.h.
+ * The engine owns the ledger's loop and the fetching loops.  Its caller runs
+ * the main loop (`home`) and receives answers and events there.  Requests to
+ * the engine are in engine/control/control.h and engine/catalog/catalog.h.
  *
- * Thread: home's.
+ * Thread: the main loop's.
  * Story:  engine/DESIGN.md
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
+
+#include <stdatomic.h>
 
 #include "base/conf.h"
 
@@ -18,7 +20,6 @@ struct crawl_view;
 struct engine;
 struct fetch_event;
 struct frontier;
-struct frontier_loading;
 struct loop;
 struct stream;
 struct transport;
@@ -30,9 +31,12 @@ enum engine_health {
 	ENGINE_FAILED,       /* until restart: a write failed */
 };
 
-/* What is told of one URL; memory lasts for the call. */
+/* Reports what became of one URL; its texts last for the call. */
 typedef void engine_event_fn(void *arg, const struct fetch_event *);
-/* A crawl's counters, often, and every change of state; the last always. */
+/*
+ * Reports a crawl's state and counters.  Views in between may be left out, but
+ * no change of state, and not the last one.
+ */
 typedef void engine_view_fn(void *arg, const struct crawl_view *);
 typedef void engine_health_fn(void *arg, enum engine_health, const char *text);
 
@@ -49,7 +53,9 @@ struct engine_options {
 	engine_view_fn *view;
 	engine_health_fn *health;
 	void *arg;
-	struct frontier_loading *loading;   /* how far the start is, or NULL */
+	/* Counts URLs while engine_load() and engine_continue() load them; or
+	 * NULL.  See engine_urls_to_load(). */
+	atomic_uint_fast64_t *urls_loaded;
 	/* The simulator's: no threads, and a web of its own. */
 	bool no_threads;
 	/* The ledger's; 0: as configured, and its own. */
@@ -68,39 +74,43 @@ MUST_USE enum err engine_open(const struct engine_options *, struct engine **,
  * The same in steps, for a daemon whose ports answer while it starts:
  *
  *     engine_lock()   short: the directory, its lock, the store
- *     engine_read()   the index, the log, WARC files after a crash; from here
- * on home may use the views, the registry and the stream, and
- *                     what asks the ledger's loop waits for engine_start()
+ *     engine_read()   the index, the log, WARC files after a crash; afterwards
+ *                     the main loop may use the views, the registry and the
+ *                     stream; requests that need the ledger's loop wait for
+ *                     engine_start()
  *     engine_load()   the known URLs of outsiders' crawls
  *
  * engine_read(), engine_load() and engine_continue() may take seconds and may
- * be called on any thread, one after the other.  Home does not use the engine
- * during engine_read(); after an error of it engine_free() is all that is
- * left.  Errors: as engine_open(); BUSY is engine_lock()'s alone.
+ * be called on any thread, one after the other.  The main loop does not use the
+ * engine during engine_read(); when that fails, only engine_free() may follow.
+ * Errors: as engine_open(); only engine_lock() returns BUSY.
  */
 MUST_USE enum err engine_lock(const struct engine_options *, struct engine **,
     struct why *);
 MUST_USE enum err engine_read(struct engine *, struct why *);
 MUST_USE enum err engine_load(struct engine *, struct why *);
+/* How many URLs engine_load() will count.  After engine_read(). */
+uint64_t engine_urls_to_load(const struct engine *);
 void engine_start(struct engine *);
 /* Whether a command hook.warc_finished or hook.crawl_ended is configured. */
 bool engine_has_hooks(const struct engine *);
 /*
- * Stop fetching, make everything durable, close the files; then `closed` at
- * home.  Crawls that were running go on at the next engine_continue().
+ * Stop fetching, make everything durable and close the files; then call
+ * `closed` on the main loop.  A later engine_continue() resumes the crawls that
+ * were running.
  */
 void engine_close(struct engine *, void (*closed)(void *arg), void *arg);
 void engine_free(struct engine **);   /* after `closed` */
 
 /*
- * The configuration was read again: the settings of fetching that do not wait
- * for a restart are in force for every request that begins from now on, and
- * for crawls that begin.  The texts that the configuration had before stay
- * until engine_free().  Not after engine_close().
+ * Apply a configuration that was read again: requests and crawls that begin
+ * after this use those settings of fetching that need no restart.  The caller
+ * keeps the earlier configuration's texts until engine_free().  Not after
+ * engine_close().
  */
 void engine_reload(struct engine *);
 
-/* For what asks the frontier directly: the lease service, a command. */
+/* The handle for engine/frontier/lease_service.h. */
 struct frontier *engine_frontier(struct engine *);
 /* Rooms of an engine with `doors`; else NULL. */
 struct catalog *engine_catalog(struct engine *);

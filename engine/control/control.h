@@ -229,6 +229,23 @@ MUST_USE enum err engine_continue(struct engine *, uint32_t id,
 /* The newest crawl of that name; with an empty name the newest of all that can
  * go on.  UINT32_MAX: none. */
 uint32_t engine_find(struct engine *, struct str name);
+/*
+ * A crawl's state and counters; what it began with; what became of one of its
+ * URLs; the robots.txt of a URL's origin that an earlier run stored, with its
+ * date and HTTP status.  Before engine_start(), and the first also after
+ * `closed`.  Memory: `a`.  Errors: ABSENT; with a `why` also CORRUPT and IO.
+ */
+MUST_USE enum err engine_view(struct engine *, uint32_t id,
+    struct crawl_view *);
+MUST_USE enum err engine_spec(struct engine *, uint32_t id, struct arena *a,
+    struct crawl_spec *, struct why *);
+enum url_state engine_find_url(struct engine *, uint32_t id,
+    const struct url *canonical, struct url_fact *);
+MUST_USE enum err engine_stored_robots(struct engine *, const struct url *,
+    struct arena *a, struct wall *fetched, int *status, struct str *body);
+/* Whether a crawl_request may have these cookies.  Errors: INPUT naming the
+ * line. */
+MUST_USE enum err crawl_check_cookies(struct str text, struct why *);
 
 /* What the loops are doing, summed. */
 struct engine_look {

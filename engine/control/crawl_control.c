@@ -4,11 +4,13 @@
 #include "engine/catalog/outsiders.h"
 #include "engine/control/engine_own.h"
 #include "engine/fetcher/call.h"
+#include "engine/frontier/url_query.h"
 #include "engine/policy/address.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/store/store_async.h"
 #include "engine/stream/event_publisher.h"
 #include "engine/stream/stream_open.h"
+#include "os/clock.h"
 
 #define LAUNCH_STEPS(X)                                                      \
 	X(COMPILE, AT_STORE, compile, "policy, seeds and rules")             \
@@ -193,6 +195,13 @@ engine_call(struct engine *e, struct call *c)
 	call_start(e->fetchers[0], c);
 }
 
+enum err
+crawl_check_cookies(struct str text, struct why *w)
+{
+	/* Into no jar: each loop fills one of its own. */
+	return cookie_load(NULL, text, clock_wall(), w);
+}
+
 /* --- pause, resume, cancel, complete ------------------------------------*/
 
 #define SET_STATE_STEPS(X)                                                   \
@@ -282,6 +291,34 @@ bool
 engine_next_view(struct engine *e, size_t *at, struct crawl_view *v)
 {
 	return frontier_next_view(e->frontier, at, v);
+}
+
+enum err
+engine_view(struct engine *e, uint32_t id, struct crawl_view *v)
+{
+	return frontier_view(e->frontier, id, v);
+}
+
+enum err
+engine_spec(struct engine *e, uint32_t id, struct arena *a,
+    struct crawl_spec *spec, struct why *w)
+{
+	return frontier_spec(e->frontier, id, a, spec, w);
+}
+
+enum url_state
+engine_find_url(struct engine *e, uint32_t id, const struct url *u,
+    struct url_fact *fact)
+{
+	return frontier_find_url(e->frontier, id, u->href, u->host, fact);
+}
+
+enum err
+engine_stored_robots(struct engine *e, const struct url *u, struct arena *a,
+    struct wall *fetched, int *status, struct str *body)
+{
+	return fetcher_stored_robots(ledger_index(frontier_ledger(
+	    e->frontier)), url_origin(u, a), a, fetched, status, body);
 }
 
 /* --- specs --------------------------------------------------------------- */

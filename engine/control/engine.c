@@ -398,6 +398,12 @@ engine_open(const struct engine_options *o, struct engine **out,
 	return err;
 }
 
+uint64_t
+engine_urls_to_load(const struct engine *e)
+{
+	return frontier_load_urls(e->frontier);
+}
+
 void
 engine_start(struct engine *e)
 {

@@ -141,7 +141,7 @@ engine_frontier_settings(struct engine *e)
 
 	return (struct frontier_options){
 		.data_dir = e->data_dir, .load_later = true,
-		.loading = e->options.loading,
+		.urls_loaded = e->options.urls_loaded,
 		.known_bytes_max = conf_size(c, CONF_FRONTIER_KNOWN_MEM),
 		.ledger = ledger_settings(e),
 		.ports = e->ports, .ports_n = e->loops_n,

@@ -206,8 +206,8 @@ recover(struct frontier *f, struct why *w)
 void
 frontier_loaded(struct frontier *f, uint64_t urls)
 {
-	if (f->options.loading != NULL)
-		atomic_fetch_add_explicit(&f->options.loading->urls, urls,
+	if (f->options.urls_loaded != NULL)
+		atomic_fetch_add_explicit(f->options.urls_loaded, urls,
 		    memory_order_relaxed);
 }
 

@@ -25,14 +25,6 @@
 
 struct frontier;
 
-/*
- * How many URLs frontier_load() and frontier_continue() have put into the known
- * table.  Thread: any.
- */
-struct frontier_loading {
-	atomic_uint_fast64_t urls;
-};
-
 struct frontier_options {
 	/*
 	 * It is to be replaced: read what can be read, write nothing.  Only
@@ -42,7 +34,9 @@ struct frontier_options {
 	bool old;
 	const char *data_dir;
 	bool load_later;                    /* frontier_load() is to come */
-	struct frontier_loading *loading;   /* counted there; NULL: nowhere */
+	/* Counts the URLs that frontier_load() and frontier_continue() have put
+	 * into the known table; or NULL. */
+	atomic_uint_fast64_t *urls_loaded;
 	size_t known_bytes_max;
 	struct ledger_options ledger;       /* but dir, arg, callbacks */
 	const struct frontier_port *ports;  /* the fetching loops */
