@@ -184,7 +184,7 @@ stop_if_paused(struct crawl_run *r)
 }
 
 static void
-happened(void *arg, const struct fetch_event *e)
+happened(void *arg, const struct url_event *e)
 {
 	struct crawl_run *r = arg;
 

@@ -45,7 +45,7 @@ progress_line(const struct progress *p, const struct crawl_view *v,
 {
 	const struct crawl_counts *n = &v->counts;
 	char one[FORMAT_MAX], two[FORMAT_MAX], why_text[300];
-	unsigned waiting = k->loops.hosts_delayed + k->loops.hosts_backoff;
+	unsigned waiting = k->hosts_delayed + k->hosts_backoff;
 	size_t from = b->n;
 
 	catalog_diagnose(k, v, why_text, sizeof(why_text));
@@ -62,7 +62,7 @@ progress_line(const struct progress *p, const struct crawl_view *v,
 	if (stopping && k->health == ENGINE_DISK_FULL) {
 		buf_put_text(b, " | stopping waits for space on the disk");
 	} else if (stopping) {
-		buf_printf(b, " | stopping, %u under way", k->loops.in_flight);
+		buf_printf(b, " | stopping, %u under way", k->in_flight);
 	} else {
 		buf_put_text(b, " | ");
 		format_safe(b, str_of(why_text), sizeof(why_text));

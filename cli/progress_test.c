@@ -36,7 +36,7 @@ set_up(void **state)
 	view.counts.items = 1234;
 	view.counts.body_bytes = 12345678;
 	view.counts.queued = 5678;
-	look.loops.in_flight = 8;
+	look.in_flight = 8;
 	return 0;
 }
 
@@ -47,7 +47,7 @@ test_line(void **state)
 	assert_string_equal(line(200, false), "1,234 pages  50.0/s  12.3 MB  "
 	    "5,678 queued | 8 requests are under way");
 	view.counts.exceptions[EXCEPTION_DNS] = 1;
-	look.loops.hosts_delayed = 2;
+	look.hosts_delayed = 2;
 	assert_string_equal(line(200, true), "1,234 pages  50.0/s  12.3 MB  "
 	    "5,678 queued  2 hosts waiting  1 error | stopping, 8 under way");
 }
@@ -65,10 +65,10 @@ static void
 test_plain_ascii(void **state)
 {
 	(void)state;
-	look.loops.in_flight = 0;
-	look.loops.hosts_delayed = 1;
-	look.loops.next_at = mono_add_ms(clock_mono(), 60000);
-	snprintf(look.loops.next_host, sizeof(look.loops.next_host),
+	look.in_flight = 0;
+	look.hosts_delayed = 1;
+	look.next_at = mono_add_ms(clock_mono(), 60000);
+	snprintf(look.next_host, sizeof(look.next_host),
 	    "a\x1b[31m");
 	const char *text = line(200, false);
 	for (; *text != '\0'; text++)
@@ -80,7 +80,7 @@ static void
 test_why(void **state)
 {
 	(void)state;
-	look.loops.in_flight = 0;
+	look.in_flight = 0;
 	assert_non_null(strstr(line(200, false), " | "));
 	look.health = ENGINE_DISK_FULL;
 	assert_non_null(strstr(line(200, false), "disk is full"));

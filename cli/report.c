@@ -61,7 +61,7 @@ report_seeds_failed(const struct report *r)
 }
 
 static struct str
-failure_text(struct report *r, const struct fetch_event *e)
+failure_text(struct report *r, const struct url_event *e)
 {
 	if (e->outcome == OUTCOME_EXCEPTION)
 		return arena_printf(&r->arena, "unreachable: %s%s%.*s",
@@ -79,7 +79,7 @@ failure_text(struct report *r, const struct fetch_event *e)
 }
 
 static void
-settle_seed(struct report *r, const struct fetch_event *e)
+settle_seed(struct report *r, const struct url_event *e)
 {
 	struct report_seed *s = map_get(&r->by_url, e->url);
 
@@ -138,7 +138,7 @@ report_started(struct report *r, const struct crawl_view *v, struct str name,
 }
 
 static void
-put_item(struct report *r, const struct fetch_event *e)
+put_item(struct report *r, const struct url_event *e)
 {
 	struct buf *b = &r->out;
 
@@ -156,7 +156,7 @@ put_item(struct report *r, const struct fetch_event *e)
 }
 
 static void
-print_event(struct report *r, const struct fetch_event *e)
+print_event(struct report *r, const struct url_event *e)
 {
 	static const char *const names[] = {
 		[OUTCOME_ITEM] = "item", [OUTCOME_EXCEPTION] = "exception",
@@ -182,7 +182,7 @@ print_event(struct report *r, const struct fetch_event *e)
 }
 
 static void
-note_exception(struct report *r, const struct fetch_event *e)
+note_exception(struct report *r, const struct url_event *e)
 {
 	if (r->exceptions_n < REPORT_EXCEPTIONS_SHOWN)
 		r->exceptions[r->exceptions_n++] = arena_printf(&r->arena,
@@ -192,7 +192,7 @@ note_exception(struct report *r, const struct fetch_event *e)
 }
 
 void
-report_event(struct report *r, const struct fetch_event *e)
+report_event(struct report *r, const struct url_event *e)
 {
 	settle_seed(r, e);
 	if (e->outcome == OUTCOME_EXCEPTION)

@@ -51,7 +51,7 @@ void report_close(struct report *);
 /* Events; nothing is printed but with `json`. */
 void report_started(struct report *, const struct crawl_view *,
     struct str name, struct str warc_dir, const char *data_dir, bool resumed);
-void report_event(struct report *, const struct fetch_event *);
+void report_event(struct report *, const struct url_event *);
 void report_health(struct report *, uint32_t crawl, enum engine_health,
     const char *text);
 

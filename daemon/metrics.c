@@ -129,21 +129,20 @@ count_web(const struct web *web)
 void
 metrics_look(const struct engine_look *k, const struct web *web)
 {
-	const struct fetcher_view *f = &k->loops;
 	int64_t cpu_ns, rss;
 
-	follow(METRIC_REQUESTS, f->requests);
-	follow(METRIC_BYTES_IN, f->bytes_in);
-	metric_set(&metrics[METRIC_IN_FLIGHT], f->in_flight);
-	metric_set(&metrics[METRIC_UNCOMMITTED], f->uncommitted);
-	metric_set_by(&metrics[METRIC_HOSTS], 0, f->hosts_ready);
-	metric_set_by(&metrics[METRIC_HOSTS], 1, f->hosts_delayed);
-	metric_set_by(&metrics[METRIC_HOSTS], 2, f->hosts_backoff);
+	follow(METRIC_REQUESTS, k->requests);
+	follow(METRIC_BYTES_IN, k->bytes_in);
+	metric_set(&metrics[METRIC_IN_FLIGHT], k->in_flight);
+	metric_set(&metrics[METRIC_UNCOMMITTED], k->uncommitted);
+	metric_set_by(&metrics[METRIC_HOSTS], 0, k->hosts_ready);
+	metric_set_by(&metrics[METRIC_HOSTS], 1, k->hosts_delayed);
+	metric_set_by(&metrics[METRIC_HOSTS], 2, k->hosts_backoff);
 	metric_set(&metrics[METRIC_LEDGER_WAITING],
 	    (int64_t)k->ledger_bytes_waiting);
 	metric_set(&metrics[METRIC_HEALTH], k->health);
-	follow(METRIC_GROUPS, k->ledger.groups);
-	follow(METRIC_SYNC_NS, (uint64_t)k->ledger.sync_ns_sum);
+	follow(METRIC_GROUPS, k->groups);
+	follow(METRIC_SYNC_NS, (uint64_t)k->sync_ns_sum);
 	clock_process_use(&cpu_ns, &rss);
 	follow(METRIC_CPU_MS, (uint64_t)(cpu_ns / NS_PER_MS));
 	metric_set(&metrics[METRIC_RSS], (int64_t)system_rss_bytes());

@@ -234,7 +234,7 @@ static void
 get_status(struct web_request *r)
 {
 	struct daemon *s = web_arg(r);
-	const struct fetcher_view *f = &s->look.loops;
+	const struct engine_look *k = &s->look;
 	FREED(buf_free) struct buf text = BUF_INIT;
 	struct buf *b = &text;
 
@@ -245,11 +245,11 @@ get_status(struct web_request *r)
 	json_str(b, "health", str_of(report_health_name(s->health)));
 	buf_put_text(b, s->started ? ",\"ready\":true" : ",\"ready\":false");
 	put_why(s, b);
-	json_u64(b, "in_flight", f->in_flight);
-	json_u64(b, "requests", f->requests);
-	json_u64(b, "hosts_ready", f->hosts_ready);
-	json_u64(b, "hosts_delayed", f->hosts_delayed);
-	json_u64(b, "hosts_backoff", f->hosts_backoff);
+	json_u64(b, "in_flight", k->in_flight);
+	json_u64(b, "requests", k->requests);
+	json_u64(b, "hosts_ready", k->hosts_ready);
+	json_u64(b, "hosts_delayed", k->hosts_delayed);
+	json_u64(b, "hosts_backoff", k->hosts_backoff);
 	json_array(b, "crawls");
 	for (uint32_t id = 0; id < crawls_end(s); id++)
 		if (crawl_of(s, id) != NULL)
@@ -500,7 +500,7 @@ got_signal(void *arg, int signal)
 	}
 	s->stopping = s->doors.stopping = true;
 	log_info("serve.stopping", "signal=%d in_flight=%u", signal,
-	    s->look.loops.in_flight);
+	    s->look.in_flight);
 	if (s->started)
 		drain(s);
 	else

@@ -18,11 +18,11 @@
 struct catalog;
 struct crawl_view;
 struct engine;
-struct fetch_event;
 struct frontier;
 struct loop;
 struct stream;
 struct transport;
+struct url_event;
 
 /* Whether what the crawls do becomes durable. */
 enum engine_health {
@@ -32,7 +32,7 @@ enum engine_health {
 };
 
 /* Reports what became of one URL; its texts last for the call. */
-typedef void engine_event_fn(void *arg, const struct fetch_event *);
+typedef void engine_event_fn(void *arg, const struct url_event *);
 /*
  * Reports a crawl's state and counters.  Views in between may be left out, but
  * no change of state, and not the last one.

@@ -144,10 +144,10 @@ put_machine(struct realtime *d, const struct web_counts *web,
 		json_u64(b, "disk_free", disk);
 	else
 		json_null(b, "disk_free");
-	json_u64(b, "bytes_in", k->loops.bytes_in + web->bytes_in);
+	json_u64(b, "bytes_in", k->bytes_in + web->bytes_in);
 	json_u64(b, "bytes_out", web->bytes_out);
 	json_u64(b, "connections", web->connections);
-	json_u64(b, "downloads", k->loops.in_flight);
+	json_u64(b, "downloads", k->in_flight);
 	json_u64(b, "downloads_max", d->downloads_max);
 }
 
@@ -157,15 +157,15 @@ put_stages(const struct engine_look *k, const struct totals *t,
 {
 	json_object(b, "stages");
 	json_u64(b, "frontier", t->queued);
-	json_u64(b, "fetcher", k->loops.in_flight);
+	json_u64(b, "fetcher", k->in_flight);
 	json_u64(b, "parser", k->jobs_waiting);
-	json_u64(b, "store", k->loops.uncommitted);
-	json_u64(b, "archive", k->ledger.groups_unapplied);
+	json_u64(b, "store", k->uncommitted);
+	json_u64(b, "archive", k->groups_unapplied);
 	buf_put_char(b, '}');
 	json_object(b, "hosts");
-	json_u64(b, "ready", k->loops.hosts_ready);
-	json_u64(b, "delayed", k->loops.hosts_delayed);
-	json_u64(b, "backoff", k->loops.hosts_backoff);
+	json_u64(b, "ready", k->hosts_ready);
+	json_u64(b, "delayed", k->hosts_delayed);
+	json_u64(b, "backoff", k->hosts_backoff);
 	buf_put_char(b, '}');
 }
 

@@ -1,13 +1,13 @@
 /*
- * control -- what a door asks of crawls while the engine runs: start, pause,
- * resume, cancel, exclude, retry, delete; named policies; schedules.  Every
- * verb is a struct of the caller's: fill it, say it, and find the answer in it
- * when done() is called.  What it points to stays until then.
+ * control -- changes crawls while the engine runs: start, pause, resume,
+ * cancel, exclude, retry, delete; named policies; schedules.  The caller fills
+ * the struct of a verb, passes it, and finds the answer in it when done() is
+ * called.  Whatever the struct points to must live until then.
  *
- * An answer comes after the commit of what it says: the ledger's for crawls,
- * the store's for policies and schedules.
+ * done() is called after the commit of what the answer says: the ledger's for
+ * crawls, the store's for policies and schedules.
  *
- * Thread: home's.  The struct is the engine's until done().
+ * Thread: the main loop's.  The struct belongs to the engine until done().
  * Limits: crawls_max (crawls running at once; more are `pending`),
  *         launch.seeds_max, tags and names as in engine/store/store.h.
  * Story:  engine/DESIGN.md
@@ -18,7 +18,9 @@
 #include <stdatomic.h>
 
 #include "engine/engine.h"
-#include "engine/fetcher/fetcher.h"
+#include "engine/frontier/crawl_spec.h"
+#include "engine/frontier/url_state.h"
+#include "engine/policy/policy.h"
 #include "engine/policy/seed_list.h"
 #include "engine/store/store_async.h"
 #include "os/request.h"
@@ -247,13 +249,22 @@ MUST_USE enum err engine_stored_robots(struct engine *, const struct url *,
  * line. */
 MUST_USE enum err crawl_check_cookies(struct str text, struct why *);
 
-/* What the loops are doing, summed. */
+/* What the engine is doing. */
 struct engine_look {
-	struct fetcher_view loops;
+	/* Sums over all fetching loops. */
+	unsigned hosts_ready, hosts_delayed, hosts_backoff;
+	unsigned in_flight, uncommitted;
+	uint64_t requests, bytes_in;
+	bool held_back;                  /* some wait for the ledger */
+	struct mono next_at;             /* the first delayed host's turn */
+	char next_host[128];
+	bool next_backoff;               /* it backs off; else its delay */
 	size_t jobs_waiting;             /* for a thread of the pool */
+	/* Commit groups: bytes not durable yet, and counts. */
 	size_t ledger_bytes_waiting;
+	uint64_t groups, groups_unapplied;
+	int64_t sync_ns_sum;
 	enum engine_health health;
-	struct ledger_stats ledger;
 };
 void engine_look(struct engine *, void (*seen)(void *arg,
     const struct engine_look *), void *arg);

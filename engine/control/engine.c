@@ -490,7 +490,7 @@ idle_seen(void *arg, const struct engine_look *k)
 	/* What is under way ends first, this request apart; a failed ledger
 	 * ends nothing. */
 	if (k->health == ENGINE_FINE &&
-	    (k->loops.in_flight + k->loops.uncommitted > 0 || e->asked > 1))
+	    (k->in_flight + k->uncommitted > 0 || e->asked > 1))
 		loop_timer_set(e->options.home, &e->idle_timer,
 		    mono_add_ms(clock_mono(), IDLE_LOOK_MS));
 	else

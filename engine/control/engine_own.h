@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "engine/control/crawl_runtime.h"
 #include "engine/control/control.h"
+#include "engine/fetcher/fetcher.h"
 #include "engine/fetcher/handoff.h"
 #include "engine/frontier/host_shard.h"
 #include "engine/rebuild/snapshot_source.h"
@@ -78,7 +79,7 @@ struct frontier_options engine_frontier_settings(struct engine *);
 void engine_settings(const struct engine *, const struct conf *,
     struct fetch_settings *);
 /* url_events.c: what a loop says of a URL; `arg` is its struct engine_loop. */
-void engine_url_event(void *arg, const struct fetch_event *);
+void engine_url_event(void *arg, const struct url_event *);
 void engine_free_types(struct engine_loop *);
 /* transport.c: CONFIG when fetch.ca_file is of no use. */
 MUST_USE enum err engine_check_ca_file(struct engine *, struct why *);

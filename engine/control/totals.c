@@ -37,17 +37,20 @@ ask_ledger(struct request *r)
 {
 	struct looking *k = looking_of(r);
 	struct ledger *l = frontier_ledger(k->engine->frontier);
+	struct ledger_stats s;
 
 	k->look.ledger_bytes_waiting = ledger_bytes_waiting(l);
 	k->look.health = (enum engine_health)ledger_health(l);
-	ledger_stats(l, &k->look.ledger);
+	ledger_stats(l, &s);
+	k->look.groups = s.groups;
+	k->look.groups_unapplied = s.groups_unapplied;
+	k->look.sync_ns_sum = s.sync_ns_sum;
 	return SUM;
 }
 
 static void
-add_view(struct fetcher_view *sum, const struct fetcher_view *v)
+add_view(struct engine_look *sum, const struct fetcher_view *v)
 {
-	sum->hosts += v->hosts;
 	sum->hosts_ready += v->hosts_ready;
 	sum->hosts_delayed += v->hosts_delayed;
 	sum->hosts_backoff += v->hosts_backoff;
@@ -68,9 +71,9 @@ sum_up(struct request *r)
 {
 	struct looking *k = looking_of(r);
 
-	k->look.loops.next_at = MONO_NEVER;
+	k->look.next_at = MONO_NEVER;
 	for (unsigned i = 0; i < k->engine->loops_n; i++)
-		add_view(&k->look.loops, &k->views[i]);
+		add_view(&k->look, &k->views[i]);
 	return REQUEST_DONE;
 }
 
@@ -106,19 +109,18 @@ void
 catalog_diagnose(const struct engine_look *k, const struct crawl_view *v,
     char *out, size_t size)
 {
-	const struct fetcher_view *l = &k->loops;
-	bool waits = l->hosts_delayed + l->hosts_backoff > 0;
+	bool waits = k->hosts_delayed + k->hosts_backoff > 0;
 	struct why_facts f = {
 		.view = v, .health = (enum ledger_health)k->health,
 		.here = true,
-		.in_flight = l->in_flight, .finishing = l->uncommitted,
-		.held_back = l->held_back, .ready = l->hosts_ready,
-		.delayed = l->hosts_delayed, .backoff = l->hosts_backoff,
+		.in_flight = k->in_flight, .finishing = k->uncommitted,
+		.held_back = k->held_back, .ready = k->hosts_ready,
+		.delayed = k->hosts_delayed, .backoff = k->hosts_backoff,
 		.next_s = !waits ? -1 : (double)MAX(0,
-		    mono_ns_between(clock_mono(), l->next_at)) / NS_PER_S,
-		.next_wait = l->next_backoff ? HOST_WAITS_BACKOFF :
+		    mono_ns_between(clock_mono(), k->next_at)) / NS_PER_S,
+		.next_wait = k->next_backoff ? HOST_WAITS_BACKOFF :
 		    HOST_WAITS_DELAY,
-		.next_host = l->next_host, .robots_host = "",
+		.next_host = k->next_host, .robots_host = "",
 	};
 
 	why_sentence(&f, out, size);

@@ -7,7 +7,7 @@
 struct event_mail {
 	struct mail mail;
 	struct engine *engine;
-	struct fetch_event event;
+	struct url_event event;
 	struct arena arena;
 };
 
@@ -24,7 +24,7 @@ deliver_event(struct mail *m)
 }
 
 static void
-count_type(struct engine_loop *l, const struct fetch_event *ev)
+count_type(struct engine_loop *l, const struct url_event *ev)
 {
 	struct str type = ev->type.n == 0 ? STR("none") :
 	    str_cut(ev->type, 0, 100);
@@ -44,7 +44,7 @@ count_type(struct engine_loop *l, const struct fetch_event *ev)
 }
 
 void
-engine_url_event(void *arg, const struct fetch_event *ev)
+engine_url_event(void *arg, const struct url_event *ev)
 {
 	struct engine_loop *l = arg;
 	struct engine *e = l->engine;

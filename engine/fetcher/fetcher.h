@@ -149,21 +149,6 @@ bool crawl_has_seed_host(const struct crawl_shared *, struct str host);
 /* Private addresses of this host are allowed: it is an operator's seed. */
 bool crawl_host_allowed(const struct crawl_shared *, struct str host);
 
-/* What became of a URL, told when it is durable. */
-struct fetch_event {
-	uint32_t crawl;
-	enum outcome outcome;
-	uint8_t reason;
-	uint64_t seq;
-	int status;
-	unsigned depth, tries, hops;
-	struct str url, final_url, type, title, text;
-	uint64_t body_bytes;
-	int64_t duration_us;
-	struct wall start;
-	bool duplicate, near_duplicate, truncated;
-};
-
 struct fetcher_options {
 	struct loop *loop;
 	struct frontier *frontier;
@@ -176,7 +161,7 @@ struct fetcher_options {
 	size_t all_n;
 	struct host_shard *host_shard;           /* which loop's a host is */
 	struct address_clock *address_clock;
-	void (*event)(void *arg, const struct fetch_event *);  /* or NULL */
+	void (*event)(void *arg, const struct url_event *);  /* or NULL */
 	void *arg;
 	/* Events on their way to their reader; so many hold the loop back. */
 	const atomic_size_t *events_waiting;

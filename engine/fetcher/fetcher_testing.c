@@ -143,7 +143,7 @@ static const struct transport_table web_table = { start, stop, free_web };
 /* --- the rig ------------------------------------------------------------- */
 
 static void
-event(void *arg, const struct fetch_event *e)
+event(void *arg, const struct url_event *e)
 {
 	struct fetch_rig *r = arg;
 

@@ -50,7 +50,7 @@ struct fetch_rig {
 	unsigned seen_n;
 	unsigned open, open_max;     /* requests under way, at most */
 	unsigned blocked;            /* connections that were refused */
-	struct fetch_event events[FETCH_REQUESTS_MAX];   /* no texts */
+	struct url_event events[FETCH_REQUESTS_MAX];   /* no texts */
 	unsigned events_n;
 };
 

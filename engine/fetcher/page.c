@@ -398,7 +398,7 @@ enum page_step
 page_step_report(struct page *p)
 {
 	struct fetcher *f = p->fetcher;
-	struct fetch_event e;
+	struct url_event e;
 
 	if (p->crawl->traps != NULL && p->submission.outcome == OUTCOME_ITEM)
 		trap_note(p->crawl->traps, &page_hop(p)->url,

@@ -257,12 +257,12 @@ page_archive_handoff(struct page *p)
 }
 
 void
-page_archive_event(struct page *p, struct fetch_event *e)
+page_archive_event(struct page *p, struct url_event *e)
 {
 	const struct submission *s = &p->submission;
 	struct hop *h = page_hop(p);
 
-	*e = (struct fetch_event){
+	*e = (struct url_event){
 		.crawl = s->crawl, .outcome = s->outcome, .reason = s->reason,
 		.seq = s->seq, .status = h->status, .depth = s->lease.depth,
 		.tries = p->tries, .hops = p->hops_n - 1,

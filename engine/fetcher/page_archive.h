@@ -21,7 +21,7 @@ void page_archive_answers(struct page *);
 /* The journal entry's part that the fetcher knows. */
 void page_archive_journal(struct page *);
 /* What the engine's event says of the page, which keeps the texts. */
-void page_archive_event(struct page *, struct fetch_event *);
+void page_archive_event(struct page *, struct url_event *);
 /* The capture for clients that follow the crawl.  It may take the page's body,
  * so it comes before the bodies are freed. */
 void page_archive_handoff(struct page *);

@@ -38,4 +38,19 @@ struct url_answer {
 	uint64_t offset;             /* of the last answer's record */
 };
 
+/* What became of a URL of a crawl, reported once it is durable. */
+struct url_event {
+	uint32_t crawl;
+	enum outcome outcome;
+	uint8_t reason;           /* enum exception or enum skip_reason */
+	uint64_t seq;
+	int status;
+	unsigned depth, tries, hops;
+	struct str url, final_url, type, title, text;
+	uint64_t body_bytes;
+	int64_t duration_us;
+	struct wall start;
+	bool duplicate, near_duplicate, truncated;
+};
+
 #endif

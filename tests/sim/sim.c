@@ -13,6 +13,7 @@
 #include "base/metric.h"
 #include "engine/archive/capture.h"
 #include "engine/control/control.h"
+#include "engine/frontier/frontier.h"
 #include "engine/frontier/frontier_check_testing.h"
 #include "engine/frontier/journal.h"
 #include "os/clock.h"
@@ -40,7 +41,7 @@ static struct {
 /* --- the engine's caller ------------------------------------------------ */
 
 static void
-told(void *arg, const struct fetch_event *e)
+told(void *arg, const struct url_event *e)
 {
 	(void)arg;
 	sim_trace(e->url.p, e->url.n);
