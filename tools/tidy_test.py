@@ -20,7 +20,9 @@ CLEAN = {
     "tools/arrows.txt": "layer base:\nlayer os: base\nlayer room: base os\n"
                         "layer door: base os room\nonly <sys/*>: os\n"
                         "above door tests tests/*\npublic room: face.h\n"
-                        "shared room: value.h\npulls room/face.h 1\n",
+                        "shared room: value.h\npulls room/face.h 1\n"
+                        "public room: port.h\nhidden base\n"
+                        "shows room/port.h: base/a.h\n",
     "base/DESIGN.md": "# base\n",
     "base/meson.build": "base = library('base', 'a.c')\n",
     "base/a.h": "/*\n * a -- an example.\n */\n#ifndef BASE_A_H\n"
@@ -35,11 +37,12 @@ CLEAN = {
     "room/meson.build": "room = library('room', 'own.c')\n",
     "room/face.h": header("room", "face", '#include "room/value.h"\n'),
     "room/value.h": header("room", "value"),
+    "room/port.h": header("room", "port", '#include "base/a.h"\n'),
     "room/own.h": header("room", "own"),
     "room/own.c": '#include "room/own.h"\n',
     "door/DESIGN.md": "# door\n",
     "door/meson.build": "door = library('door', 'door.c')\n",
-    "door/door.c": '#include "room/face.h"\n',
+    "door/door.c": '#include "room/face.h"\n#include "room/port.h"\n',
 }
 
 # What is changed in which file, and what must be found there.
@@ -73,6 +76,10 @@ FAULTS = [
     ("os/b.c", '"base/a.h"', '"room/own.h"', "own.h is private to room"),
     ("room/face.h", "value.h\"\n", 'value.h"\n#include "room/own.h"\n',
      "pulls in 2 headers"),
+    ("room/value.h", "#endif", '#include "base/a.h"\n#endif',
+     "face.h:1: shows base/a.h, which is hidden"),
+    ("tools/arrows.txt", "shows room/port.h: base/a.h\n", "",
+     "port.h:1: shows base/a.h, which is hidden"),
     ("door/meson.build", "'door.c'", "'door.c', '../room/own.c'",
      "source of another folder"),
     ("run", "", "#!/bin/bash\necho\n", "not executable"),

@@ -1,12 +1,12 @@
 /*
- * catalog -- what people and programs ask about a crawl: its log, its queue,
- * why it waits, what went wrong, what became of one URL.  Nothing is changed.
+ * catalog -- read-only queries about a crawl: its log, its queue, why it waits,
+ * what went wrong, what became of one URL.
  *
- * Every question is a struct of the caller's: fill it, ask it, and find the
- * answer in it when done() is called on home.  It belongs to the engine until
- * then.  `arena` holds the answer and is freed by the caller.
+ * The caller fills a query's struct, passes it, and finds the answer in it when
+ * done() is called on the main loop.  The struct belongs to the engine until
+ * then.  `arena` has the answer's memory; the caller frees it.
  *
- * Thread: home's.
+ * Thread: the main loop's.
  * Story:  engine/DESIGN.md
  */
 #ifndef ENGINE_CATALOG_CATALOG_H

@@ -12,6 +12,7 @@
 #define ENGINE_FRONTIER_FRONTIER_TESTING_H
 
 #include "engine/frontier/frontier_check_testing.h"
+#include "engine/frontier/frontier.h"
 #include "engine/frontier/url_query.h"
 #include "os/world_testing.h"
 

@@ -2,19 +2,23 @@
  * query -- read-only questions about a crawl: which of its queues are the
  * longest, and which URLs are next in them.  For one URL, see url_query.h.
  *
- * The steps are QUEUES_QUERY_STEPS.  The question is the caller's, zeroed but
- * for what it asks; it is the frontier's until done() is called on the ledger's
- * loop.  `arena` holds the answer and is freed by the caller.
+ * The steps are QUEUES_QUERY_STEPS.  The caller zeroes the query, fills in what
+ * it asks, and leaves it to the frontier until that calls done() on the
+ * ledger's loop.  `arena` has the answer; the caller frees it.
  *
  * Thread: any.
  */
 #ifndef ENGINE_FRONTIER_QUERY_H
 #define ENGINE_FRONTIER_QUERY_H
 
+#include "base/arena.h"
 #include "base/heap.h"
-#include "engine/frontier/frontier.h"
+#include "engine/frontier/crawl_view.h"
 #include "engine/frontier/url_scan.h"
 #include "os/request.h"
+
+struct frontier;
+struct index_iter;
 
 struct queried_queue {
 	struct str host;
@@ -48,7 +52,7 @@ struct frontier_queues_query {
 	struct crawl_view view;
 	bool loaded;                 /* it runs, or will, in this process */
 	uint64_t tickets;            /* URLs that max_items leaves */
-	enum ledger_health health;
+	int health;                  /* enum ledger_health */
 	struct why why;              /* ABSENT, CORRUPT, IO */
 	void (*done)(struct frontier_queues_query *);
 	/* the frontier's */

@@ -22,7 +22,6 @@ enum found_flag {
 	FOUND_LEVEL = 16,
 };
 #define FOUND_LEVEL_MAX 15
-#define FOUND_DEPTH_MAX UINT16_MAX
 
 struct found {
 	struct str url;           /* canonical */

@@ -1,24 +1,28 @@
 /*
  * url_query -- what became of one URL of a crawl.
  *
- * The steps are URL_QUERY_STEPS.  The queue is walked, a piece at a time, when
+ * The steps are URL_QUERY_STEPS.  They read the queue, a piece at a time, when
  * the known table does not say where the URL is and it may wait under any rank.
  * They begin again once, when its record is still being gathered.
  *
- * All questions about a URL are answered by these steps: those of the catalog,
- * of the lease service's clients (lease_view.c) and of commands at rest.
+ * These steps answer all questions about a URL: those of the catalog, of the
+ * lease service's clients (lease_view.c) and of commands at rest.
  *
- * Thread: any, but for what says otherwise.
+ * Thread: any, unless a function says otherwise.
  */
 #ifndef ENGINE_FRONTIER_URL_QUERY_H
 #define ENGINE_FRONTIER_URL_QUERY_H
 
-#include "engine/frontier/frontier.h"
+#include "base/arena.h"
 #include "engine/frontier/url_state.h"
 #include "os/request.h"
 
+struct frontier;
+struct index;
+struct index_iter;
+
 /*
- * The question is the caller's; it is the frontier's until done() is called on
+ * The query belongs to the caller, and to the frontier until it calls done() on
  * the ledger's loop.  `arena` has the answer's texts; the caller frees it.
  */
 struct frontier_url_query {

@@ -9,7 +9,9 @@
 #define ENGINE_FRONTIER_URL_SCAN_H
 
 #include "base/bytes.h"
-#include "os/index.h"
+#include "base/err.h"
+
+struct index;
 
 struct url_scan {
 	uint32_t crawl, queue;       /* queue 0: all of the crawl's */

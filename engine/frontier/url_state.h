@@ -21,6 +21,7 @@ enum outcome {
 /* LEASED: as far as the known table says; after a restart it is WAITING. */
 enum url_state { URL_UNKNOWN, URL_WAITING, URL_LEASED, URL_DONE, URL_SKIPPED };
 
+#define FOUND_DEPTH_MAX UINT16_MAX   /* links away from its seed */
 /* What is written about a URL. */
 struct url_fact {
 	enum outcome outcome;     /* of DONE */
