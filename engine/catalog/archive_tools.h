@@ -1,8 +1,8 @@
 /*
- * archive_tools -- what commands do with WARC files and a data directory at
- * rest, without an engine: list, read, check, index, rebuild the journal, pack.
+ * archive_tools -- calls for commands that work on WARC files and on a data
+ * directory at rest, without an engine: list, read, check, index, pack.
  *
- * It is the one header through which those above the engine see these calls.
+ * The command line includes this header in place of the archive's own.
  *
  * Thread: any; one object one thread.
  */
@@ -17,7 +17,7 @@
 #include "engine/archive/reindex.h"
 #include "engine/archive/sort.h"
 #include "engine/archive/wacz.h"
-/* The archive against what the ledger recorded; whose a directory is. */
+/* Compares the archive with the ledger's records; names a directory's owner. */
 #include "engine/ledger/audit.h"
 #include "engine/ledger/identity.h"
 

@@ -1,20 +1,21 @@
 /*
- * crawl_history -- how crawls went: samples of their counters over time, so
- * that who looks in the morning sees the night.
+ * crawl_history -- samples of the counters of crawls over time, so that an
+ * operator who looks in the morning sees how the night went.
  *
- *     the whole way   240 points at most; when full, every second one goes, and
- *                     from then on the points stand twice as far apart
- *     the last 5 min  60 points, 5 s apart
+ *     whole run       240 points at most; when full, every second one is
+ *                     dropped, and later points are twice as far apart
+ *     last 5 minutes  60 points, 5 s apart
  *
- * A silence costs nothing: a point is put when counters change, and one before
- * it with what was so until then.  A crawl that has ended keeps 60 points; of
- * more than HISTORY_CRAWLS_MAX crawls those that were silent longest have none.
- * So all of it takes at most some 22 MB, and with ended crawls 5 MB.
+ * An idle crawl costs nothing: a point is added when counters change, and
+ * before it one with the values until then.  A crawl that has ended keeps 60
+ * points.  Beyond HISTORY_CRAWLS_MAX crawls, those that have been idle longest
+ * have none.  So the history takes at most some 22 MB, and 5 MB when all crawls
+ * have ended.
  *
  * It is in memory only: it begins with the process, or with the crawl.
  *
  * Owns:    the points.
- * Thread:  home's; it is the registry's.
+ * Thread:  the main loop's; it belongs to the registry.
  * Limits:  the numbers below.
  */
 #ifndef ENGINE_CATALOG_CRAWL_HISTORY_H

@@ -1,16 +1,17 @@
 /*
  * crawl_registry -- every crawl of this data directory, as it last became
- * durable and readable: what lists and statistics show.  Home's copy; nothing
- * is asked of other threads to read it.
+ * durable and readable: what lists and statistics show.  It belongs to the main
+ * loop, which reads it without asking another thread.
  *
- *     ledger's loop: group durable ──► index thread: group applied ──► home
+ *     ledger's loop: group durable ──► index thread: group applied ──► main
+ *                                                                      loop
  *
  * So a number that the registry shows can be read from the index.  Each change
- * has a version, which only grows; who remembers a version finds what changed
- * since by walking from the newest row back.
+ * has a version, and versions only grow; a reader that remembers a version
+ * finds later changes by walking back from the newest row.
  *
  * Owns:    the rows; one is in memory for each crawl, ended ones too.
- * Thread:  home's.
+ * Thread:  the main loop's.
  * Story:   engine/DESIGN.md
  */
 #ifndef ENGINE_CATALOG_CRAWL_REGISTRY_H
@@ -64,7 +65,7 @@ crawl_row_is_over(const struct crawl_row *r)
 	return r == NULL || r->deleted || crawl_state_is_ended(r->view.state);
 }
 
-/* Called on home after a batch of changes was put in, once for all of them. */
+/* Called on the main loop once after each batch of changes. */
 struct registry_watch {
 	struct list node;            /* the registry's */
 	void (*changed)(struct registry_watch *);
@@ -88,20 +89,20 @@ bool crawl_registry_has_tag(const struct crawl_row *, struct str tag);
 size_t crawl_registry_history(const struct crawl_row *,
     struct history_point out[static HISTORY_POINTS_MAX]);
 
-/* -- For the engine alone. -- */
+/* -- For the engine only. -- */
 
 struct crawl_registry *crawl_registry_new(struct loop *home);
 void crawl_registry_free(struct crawl_registry **);
 /*
- * A crawl as it stands, with the spec that it began with; what is there already
- * is not told of again.  The texts are copied.
+ * Add a crawl in its present state, with the spec that it began with; nothing
+ * happens when the registry has it.  The texts are copied.
  */
 void crawl_registry_add(struct crawl_registry *, const struct crawl_view *,
     const struct crawl_spec *);
-/* It changed; nothing, when it was never added. */
+/* Update the crawl's row; nothing happens when it was never added. */
 void crawl_registry_show(struct crawl_registry *, const struct crawl_view *);
 void crawl_registry_delete(struct crawl_registry *, uint32_t crawl);
-/* The batch is in: the watchers are called. */
+/* The batch is complete: call the watchers. */
 void crawl_registry_notify(struct crawl_registry *);
 
 #endif

@@ -27,14 +27,14 @@
 
 /* A crawl that is to begin. */
 struct crawl_request {
-	/* Without its limits, its delays and its policy's JSON, which come from
-	 * the rest.  No seeds: a kind that has calls. */
+	/* The engine sets its limits, delays and the policy's JSON from the
+	 * fields below.  Only a kind that has calls may have no seeds. */
 	struct crawl_spec spec;
 	const double *seed_delays;   /* s, of each; < 0: the policy's; NULL */
 	const struct policy *policy;
 	/* Not empty: its warc_dir is PARENT/crawl-ID or PARENT/schedule-ID. */
 	struct str warc_parent;
-	bool ends_by_duration;       /* limits.max_duration is looked after */
+	bool ends_by_duration;       /* limits.max_duration ends it */
 	/* Secrets: kept in memory, never written. */
 	struct str authorization;    /* "Basic ..." or "Bearer ..." */
 	struct str cookies;          /* the text of a Netscape cookie file */
@@ -68,16 +68,16 @@ struct launch {
 	struct crawl_view view;
 };
 /*
- * The registry has the crawl when done() is called, and nobody was told of it
- * before.  Its WARCs go to DATA/archive/crawl-ID, those of
- * a schedule's runs to DATA/archive/schedule-ID.
+ * The registry has the crawl when done() is called, and no observer sees the
+ * crawl earlier.  Its WARCs go to DATA/archive/crawl-ID, those of a schedule's
+ * runs to DATA/archive/schedule-ID.
  */
 void crawl_launch(struct engine *, struct launch *);
 
 /*
- * A request that belongs to no queue, in a running crawl of the kind tasks or
- * harvest: engine/fetcher/call.h.  Calls that are out when the engine is freed
- * do not come back.
+ * Send a request that belongs to no queue, in a running crawl of the kind tasks
+ * or harvest: engine/fetcher/call.h.  Calls that are under way when the engine
+ * is freed get no answer.
  */
 struct call;
 void engine_call(struct engine *, struct call *);
@@ -131,7 +131,7 @@ struct crawl_order {
 };
 void crawl_set_state(struct engine *, struct crawl_order *);
 
-/* What a crawl began with, or an exclusion made of it; from the index. */
+/* Reads from the index what a crawl began with, exclusions included. */
 struct spec_query {
 	uint32_t crawl;
 	struct arena arena;          /* the caller frees it after done() */
@@ -151,26 +151,26 @@ void catalog_spec(struct engine *, struct spec_query *);
 #define CHANGES_SAMPLE_MAX 100u
 
 /*
- * A rule that leaves out what matches `pattern`, before all others, from now on
- * and after a restart; what waits and matches leaves the queue and is counted
- * as skipped (scope).  With `preview` nothing changes.  What is being fetched
- * is fetched to its end.
+ * Add a rule, before all others, that excludes URLs matching `pattern`, from
+ * now on and after a restart.  Waiting URLs that match leave the queue and are
+ * counted as skipped (scope); a fetch under way is completed.  With `preview`
+ * nothing changes.
  * Errors: ABSENT, STATE (ended; its preview is empty), INPUT: pattern: ...,
- * FULL: 1,000 rules, POLICY_JSON_BYTES_MAX.  Those of all verbs: DISK_FULL,
- * BROKEN, and CLOSED when the program ends first; the next start goes on with
- * an exclusion.
+ * FULL: 1,000 rules, POLICY_JSON_BYTES_MAX.  All verbs may fail with DISK_FULL,
+ * BROKEN, and CLOSED when the program ends first; the next start completes an
+ * exclusion.
  */
 struct exclude_request {
 	uint32_t crawl;
 	struct str pattern;
 	bool preview;
-	unsigned wait_ms;            /* of a preview: then it is answered so
-	                              * far; 0: when it is whole */
-	const atomic_bool *left;     /* nobody waits for it any more; or NULL */
+	unsigned wait_ms;            /* a preview answers after this time
+	                              * with what it has; 0: when complete */
+	const atomic_bool *left;     /* true: the client has gone; or NULL */
 	struct arena arena;          /* the caller frees it after done() */
 	uint64_t removed;
-	bool so_far;                 /* it is about the first `looked` URLs */
-	uint64_t looked;             /* that wait */
+	bool so_far;                 /* only the first `looked` waiting URLs */
+	uint64_t looked;             /* were examined */
 	const struct str *sample;    /* at most CHANGES_SAMPLE_MAX URLs */
 	size_t sample_n;
 	struct why why;
@@ -180,12 +180,12 @@ struct exclude_request {
 void crawl_exclude(struct engine *, struct exclude_request *);
 
 /*
- * URLs that ended in an exception, or were skipped, wait again: those of a
- * reason ("dns", "robots"), or those that are named.  Items are not fetched
- * again.  Their counts of exceptions and skips fall.  A URL that is not among
- * them is no error.  What the crawl excludes stays; so does, unless it is
- * named, what its rules leave out still (scope, depth, cost, url) or a host's
- * budget (limit).  robots.txt is asked anew.
+ * Queue URLs again that ended in an exception or were skipped: those with a
+ * given reason ("dns", "robots"), or those in `urls`.  The counts of exceptions
+ * and skips fall.  Captured URLs are not fetched again; naming one is no error.
+ * URLs that the crawl excludes stay out.  So do those that its rules (scope,
+ * depth, cost, url) or a host's budget (limit) still leave out, unless they are
+ * in `urls`.  robots.txt is fetched anew.
  * Errors: ABSENT; STATE (the crawl has ended); INPUT: reason: ..., urls[3]: ...
  * FULL: too many URLs.
  */
@@ -202,8 +202,9 @@ struct retry_request {
 void crawl_retry(struct engine *, struct retry_request *);
 
 /*
- * Its record, journal, log, URLs and counters go; WARC files stay; its number
- * is not used again.  The registry's row becomes a tombstone.
+ * Delete the crawl's record, journal, log, URLs and counters.  Its WARC files
+ * stay, and its number is not used again.  The registry's row becomes a
+ * tombstone.
  * Errors: ABSENT; STATE (it has not ended).
  */
 struct delete_request {
@@ -214,17 +215,17 @@ struct delete_request {
 };
 void crawl_delete(struct engine *, struct delete_request *);
 
-/* -- Of an engine that has no doors, or before it starts. -- */
+/* -- For an engine without doors, or before it starts. -- */
 
-/* Before engine_start() only (the doors' verbs by mail come with the doors).
- * Errors: INPUT naming the field. */
+/* Before engine_start() only; afterwards crawl_launch().  Errors: INPUT naming
+ * the field. */
 MUST_USE enum err engine_begin(struct engine *, const struct crawl_request *,
     uint32_t *id, struct why *);
 /*
- * Go on with a crawl that an earlier process left.  Only the secrets and
- * operator_seeds of the request count, and the latter only where the crawl
- * began with it.  Errors: ABSENT, STATE (also without the proxy that it began
- * with), INPUT.
+ * Continue a crawl that an earlier process left.  Only the secrets and
+ * operator_seeds of the request are used, and the latter only if the crawl
+ * began with it.  Errors: ABSENT, STATE (also when the proxy that it began with
+ * is missing), INPUT.
  */
 MUST_USE enum err engine_continue(struct engine *, uint32_t id,
     const struct crawl_request *, struct why *);
@@ -268,7 +269,7 @@ struct engine_look {
 };
 void engine_look(struct engine *, void (*seen)(void *arg,
     const struct engine_look *), void *arg);
-/* One true sentence; never empty while nothing is fetched. */
+/* Explain in one sentence why nothing is fetched; never empty then. */
 void catalog_diagnose(const struct engine_look *, const struct crawl_view *,
     char *out, size_t size);
 
@@ -312,17 +313,18 @@ struct store_request {
 	void *arg;
 };
 /*
- * A policy is kept in its canonical form.  PUT and GET answer with what is kept
- * (a schedule in `schedules`, which has its id), lists with theirs.
+ * The store keeps a policy in its canonical form.  PUT and GET answer with the
+ * stored policy, or with the schedule and its id in `schedules`; LIST answers
+ * with all of them.
  */
 void engine_store(struct engine *, struct store_request *);
-/* The store's thread and its watch, for what keeps tokens in memory. */
+/* The store's thread and its watch, for the tokens that server/ caches. */
 struct store_async *engine_store_async(struct engine *);
 
 /*
- * The same for who has the store at hand, as a command beside a daemon has it;
- * the daemon sees what was put in about a second.  Thread: any; one at a time.
- * Memory: `a`.
+ * The same for a command that opens the store itself, beside a daemon or
+ * without one; a daemon sees the change in about a second.  Thread: any; one at
+ * a time.  Memory: `a`.
  */
 MUST_USE enum err engine_open_store(const char *dir, struct store **,
     struct why *);

@@ -7,16 +7,16 @@
  *                            the pages' links, read again ─► known, waiting
  *                            robots.txt, as archived ─► skipped
  *
- * Not restored: URLs that failed, that were left for their media type, or whose
- * finding page is missing (the first two wait again and are asked again; what a
- * failed one answered stays in its WARC file, marked Argiope-Outcome), the
- * phases of a capture's time, a crawl's log and tags, its state where it was
- * paused (it can go on).  From the index that is
- * replaced, as far as it can be read: crawls without any record, the ends of
- * crawls, numbers that were given, the urlfrontier door's queues.
+ * Not restored: URLs that failed or were left out for their media type (both
+ * wait again and are fetched again; the answer of a failed one stays in its
+ * WARC file, marked Argiope-Outcome), URLs whose finding page is missing, the
+ * phases of a capture's time, a crawl's log and tags, and that it was paused
+ * (it can go on).  As far as the replaced index can be read, it supplies crawls
+ * without any record, the ends of crawls, numbers that were given, and the
+ * queues of the urlfrontier door.
  *
- * Nothing is there before all is there: index and log are built in
- * DATA/.rebuild and moved into place; old ones are kept as DATA/replaced-N.
+ * The result appears as a whole: index and log are built in DATA/.rebuild and
+ * moved into place; old ones are kept as DATA/replaced-N.
  * The directory gets a new identity, and its archive is its own from then on
  * (engine/ledger/identity.h).  Files that were being written when the
  * data directory was lost are cut behind their last whole capture and get their
