@@ -406,7 +406,8 @@ launch_open(struct engine *e, struct why *w)
 		if (v.kind != CRAWL_FRONTIER)
 			err = add_known(e, &v, w);
 	struct scheduler_options so = { .engine = e, .home = e->options.home,
-	    .registry = e->registry, .store = e->store_async };
+	    .registry = e->registry, .store = e->store_async,
+	    .places = &e->places };
 	if (err == OK)
 		e->scheduler = scheduler_new(&so);
 	if (err == OK)

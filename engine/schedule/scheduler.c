@@ -6,6 +6,7 @@
 #include "engine/store/store_async.h"
 #include "os/clock.h"
 #include "os/log.h"
+#include "os/request.h"
 
 #define LOOK_MS 1000
 #define AGAIN_MS 60000
@@ -20,9 +21,16 @@ struct due {
 	bool gone;                   /* it was deleted meanwhile */
 };
 
-/* A look into the store, and what came of it; then what is to be put. */
+/* Starts the crawls that are due, and stores which of them began. */
+#define LOOK_STEPS(X)                                                        \
+	X(READ, AT_STORE, read_due, "which schedules are due")               \
+	X(LAUNCH, AT_MAIN, launch_due, "begin a crawl for each of them")     \
+	X(PUT, AT_STORE, put_runs, "store what began, and what failed")      \
+	X(NOTE, AT_MAIN, note_runs, "crawls that have ended already")
+enum { LOOK_STEPS(REQUEST_ENUM) };
+
 struct look {
-	struct store_job job;
+	struct request request;
 	struct scheduler *scheduler;
 	struct wall now;             /* of the look */
 	struct arena arena;
@@ -30,7 +38,6 @@ struct look {
 	size_t n;
 	struct due *due;
 	size_t launching;
-	struct why why;
 };
 
 struct scheduler {
@@ -145,28 +152,28 @@ store_changed(struct store_watch *w, struct store *st, bool changed)
 		t->is_current = false;
 }
 
-static enum err
-read_due(struct look *k, struct store *st, struct why *w)
+static struct look *
+look_of(struct request *r)
 {
+	return CONTAINER(r, struct look, request);
+}
+
+static int
+read_due(struct request *r)
+{
+	struct look *k = look_of(r);
 	struct scheduler *t = k->scheduler;
+	struct store *st = store_async_store(t->options.store);
 	struct wall now = k->now = clock_wall();
 
 	if (t->is_current && now.us < t->next_at.us)
-		return OK;
+		return REQUEST_DONE;
 	enum err e = store_schedule_due(st, now, &k->arena, &k->schedules,
-	    &k->n, w);
+	    &k->n, &r->why);
 	if (e == OK)
-		e = store_schedule_next(st, &t->next_at, w);
+		e = store_schedule_next(st, &t->next_at, &r->why);
 	t->is_current = e == OK;
-	return e;
-}
-
-static void
-run_look(struct store_job *job, struct store *st)
-{
-	struct look *k = CONTAINER(job, struct look, job);
-
-	k->why.err = read_due(k, st, &k->why);
+	return e == OK && k->n > 0 ? LAUNCH : REQUEST_DONE;
 }
 
 static enum err
@@ -176,80 +183,34 @@ put_one(struct look *k, size_t i, struct store *st, struct why *w)
 	struct due *d = &k->due[i];
 	/* A clock that was set back meanwhile must not make it due again. */
 	struct wall now = { MAX(clock_wall().us, k->now.us) };
+	struct why inner = WHY_INIT;
 	enum err e = OK;
 
 	if (d->ran)
-		e = store_schedule_ran(st, id, d->launch.crawl, now, w);
+		e = store_schedule_ran(st, id, d->launch.crawl, now, &inner);
 	else if (d->failed)
 		e = store_schedule_late(st, id, (struct wall){ now.us +
-		    AGAIN_MS * INT64_C(1000) }, w);
+		    AGAIN_MS * INT64_C(1000) }, &inner);
 	d->gone = e == ERR_ABSENT;
-	return d->gone ? OK : e;
+	return e == OK || d->gone ? OK : why(w, e, "%s", inner.text);
 }
 
-static void
-put_ran(struct store_job *job, struct store *st)
+static int
+put_runs(struct request *r)
 {
-	struct look *k = CONTAINER(job, struct look, job);
-	enum err e = store_begin(st, &k->why);
-	bool begun = e == OK;
+	struct look *k = look_of(r);
+	struct store *st = store_async_store(k->scheduler->options.store);
+	enum err e = store_begin(st, &r->why);
 
-	for (size_t i = 0; i < k->n && e == OK; i++) {
-		struct why w = WHY_INIT;
-		e = put_one(k, i, st, &w);
-		if (e != OK)
-			k->why = w;
-	}
-	if (begun)
-		e = store_end(st, e, &k->why);
-	k->why.err = e;
+	if (e != OK)
+		return REQUEST_DONE;
+	for (size_t i = 0; i < k->n && e == OK; i++)
+		e = put_one(k, i, st, &r->why);
+	(void)!store_end(st, e, &r->why);
+	return NOTE;
 }
 
-/* --- at home -------------------------------------------------------------- */
-
-static void forget_failure(struct scheduler *, uint64_t id);
-
-static void
-look_over(struct look *k)
-{
-	struct scheduler *t = k->scheduler;
-
-	arena_free(&k->arena);
-	mem_free(&k->due);
-	mem_free(&k);
-	t->looking = false;
-	if (t->look_again)
-		look(t);
-}
-
-static void
-ran_put(struct store_job *job)
-{
-	struct look *k = CONTAINER(job, struct look, job);
-	struct scheduler *t = k->scheduler;
-
-	/* A crawl that ended before the store knew of it. */
-	for (size_t i = 0; i < k->n; i++)
-		if (k->due[i].gone)
-			forget_failure(t, k->schedules[i].id);
-		else if (k->due[i].ran)
-			tell_end(t, k->schedules[i].id,
-			    k->due[i].launch.crawl);
-	if (k->why.err != OK)
-		store_failed(t, &k->why);
-	else
-		/* More may be due than are told at once. */
-		t->look_again |= k->n == STORE_DUE_MAX;
-	look_over(k);
-}
-
-static void
-all_launched(struct look *k)
-{
-	k->job.run = put_ran;
-	k->job.done = ran_put;
-	store_async_put(k->scheduler->options.store, &k->job);
-}
+/* --- on the main loop ----------------------------------------------------- */
 
 static void
 failed(struct look *k, size_t i, const struct why *w)
@@ -297,7 +258,7 @@ launched(struct launch *l)
 		log_info("schedule.started", "schedule=%llu crawl=%u",
 		    (unsigned long long)l->spec.schedule, l->crawl);
 	if (--k->launching == 0)
-		all_launched(k);
+		request_resume(&k->request, PUT);
 }
 
 static void
@@ -330,26 +291,57 @@ launch(struct look *k, size_t i)
 	crawl_launch(k->scheduler->options.engine, l);
 }
 
-static void
-looked(struct store_job *job)
+static int
+launch_due(struct request *r)
 {
-	struct look *k = CONTAINER(job, struct look, job);
-	struct scheduler *t = k->scheduler;
+	struct look *k = look_of(r);
 
-	if (k->why.err != OK)
-		store_failed(t, &k->why);
-	if (k->why.err != OK || k->n == 0 || !t->running) {
-		look_over(k);
-		return;
-	}
+	if (!k->scheduler->running)
+		return REQUEST_DONE;
 	k->due = mem_array(k->n, sizeof(*k->due));
-	/* Until all have been said. */
+	/* Counted as one more until all have been launched. */
 	k->launching = 1;
 	for (size_t i = 0; i < k->n; i++)
 		launch(k, i);
-	if (--k->launching == 0)
-		all_launched(k);
+	return --k->launching == 0 ? PUT : REQUEST_WAIT;
 }
+
+static int
+note_runs(struct request *r)
+{
+	struct look *k = look_of(r);
+	struct scheduler *t = k->scheduler;
+
+	/* A crawl may have ended before the store knew of it. */
+	for (size_t i = 0; i < k->n; i++)
+		if (k->due[i].gone)
+			forget_failure(t, k->schedules[i].id);
+		else if (k->due[i].ran)
+			tell_end(t, k->schedules[i].id,
+			    k->due[i].launch.crawl);
+	/* More may be due than the store reports at once. */
+	if (r->why.err == OK)
+		t->look_again |= k->n == STORE_DUE_MAX;
+	return REQUEST_DONE;
+}
+
+static void
+end_look(struct request *r)
+{
+	struct look *k = look_of(r);
+	struct scheduler *t = k->scheduler;
+
+	if (r->why.err != OK)
+		store_failed(t, &r->why);
+	arena_free(&k->arena);
+	mem_free(&k->due);
+	mem_free(&k);
+	t->looking = false;
+	if (t->look_again)
+		look(t);
+}
+
+static const struct request_step look_steps[] = { LOOK_STEPS(REQUEST_ROW) };
 
 static void
 look(struct scheduler *t)
@@ -360,9 +352,8 @@ look(struct scheduler *t)
 	t->looking = true;
 	struct look *k = mem_new(sizeof(*k));
 	k->scheduler = t;
-	k->job.run = run_look;
-	k->job.done = looked;
-	store_async_put(t->options.store, &k->job);
+	k->request.done = end_look;
+	request_start(&k->request, t->options.places, look_steps, READ);
 }
 
 void

@@ -22,6 +22,7 @@
 struct crawl_registry;
 struct engine;
 struct loop;
+struct request_places;
 struct store_async;
 
 struct scheduler_options {
@@ -29,6 +30,7 @@ struct scheduler_options {
 	struct loop *home;
 	struct crawl_registry *registry;     /* says when they end */
 	struct store_async *store;
+	const struct request_places *places;
 };
 struct scheduler;
 struct scheduler *scheduler_new(const struct scheduler_options *);
