@@ -202,7 +202,7 @@ void fetcher_forget_trouble(struct fetcher *, uint32_t crawl, bool robots);
 
 /* What the loop is doing, for the progress line and `why`. */
 struct fetcher_view {
-	unsigned hosts, hosts_ready, hosts_delayed, hosts_backoff;
+	unsigned hosts_ready, hosts_delayed, hosts_backoff;
 	unsigned in_flight, uncommitted;
 	struct mono next_at;             /* the first delayed host's turn */
 	char next_host[128];

@@ -38,7 +38,6 @@ fetcher_look(struct fetcher *f, struct fetcher_view *out)
 	out->bytes_in = f->pages->bytes_in;
 	out->held_back = outbox_is_full(f);
 	out->next_at = MONO_NEVER;
-	out->hosts = (unsigned)f->hosts->by_name.n;
 	for (struct list *n = t->ready.next; n != &t->ready; n = n->next)
 		out->hosts_ready++;
 	for (size_t i = 0; i < t->sleeping.n; i++) {
