@@ -30,7 +30,7 @@ is_as_recorded(const struct warc_record *r, const char *path,
 		look_for_note(f, a);
 		return false;
 	}
-	/* What cannot be opened for another reason shows when it is read. */
+	/* Another reason why it cannot be opened shows when it is read. */
 	return e != OK || f->bytes >= r->end;
 }
 

@@ -47,7 +47,7 @@
 struct commitlog;
 struct commitlog_options {
 	size_t segment_bytes;        /* of the first ones; 0: the default */
-	/* Of new ones after COMMITLOG_SEGMENTS_FIRST; 0: like the first. */
+	/* Size of segments after COMMITLOG_SEGMENTS_FIRST; 0: as the first. */
 	size_t segment_bytes_max;
 	unsigned segments_min;       /* kept preallocated; 0: the default */
 	/*
@@ -106,7 +106,7 @@ MUST_USE enum err commitlog_prepare(struct commitlog *, size_t bytes,
  */
 MUST_USE enum err commitlog_append(struct commitlog *, uint64_t group,
     struct str body, struct why *);
-/* What was appended is on the disk when this returns OK. */
+/* Sync: all that was appended is on the disk when this returns OK. */
 MUST_USE enum err commitlog_sync(struct commitlog *, struct why *);
 /*
  * Groups up to `group` are in the index: recycle the segments that hold no

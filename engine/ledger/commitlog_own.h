@@ -65,7 +65,7 @@ void segment_head(const struct segment *, struct buf *out);
 void segment_chain(struct str head, uint32_t chain, struct buf *out);
 /* The chain behind a record of that crc. */
 uint32_t chain_next(uint32_t chain, uint32_t record_crc);
-/* Of the record's bytes from its group to the end of the body. */
+/* CRC of the record from its group number to the end of the body. */
 uint32_t record_crc(uint64_t key, struct str from_group_on);
 static inline uint32_t
 record_magic(uint64_t key)

@@ -1,10 +1,10 @@
 /*
- * group -- what the ledger's three threads hand to one another.  Private to
- * engine/ledger.
+ * group -- a set of changes that is committed as a whole; the ledger's three
+ * threads pass it on.  Private to engine/ledger.
  *
  *     owner: gathering ─► sync thread ─► owner: promises kept ─► index thread
  *            ▲                                                        │
- *            └───────────── emptied, used again ◄─────────────────────┘
+ *            └───────────── cleared and reused ◄──────────────────────┘
  */
 #ifndef ENGINE_LEDGER_GROUP_H
 #define ENGINE_LEDGER_GROUP_H
@@ -21,7 +21,7 @@ enum op {
 	OP_NOTE = 4,         /* kind1 note */
 };
 
-/* In `meta`: up to which group the index is complete on the disk. */
+/* Key in `meta`: the last group up to which the index is complete on disk. */
 #define META_CHECKPOINT STR("checkpoint")
 /* group8 chain4: the log's chain at that checkpoint. */
 #define META_CHAIN STR("chain")
@@ -29,7 +29,7 @@ enum op {
 enum warc_state { WARC_OPEN = 1, WARC_CLOSING = 2, WARC_CLOSED = 3,
 	WARC_REMOVED = 4 };
 
-/* Family `warc`, key id4: what is known of one file. */
+/* One WARC file's record: family `warc`, key id4. */
 struct warc_record {
 	uint32_t id;
 	uint8_t state;
@@ -37,8 +37,8 @@ struct warc_record {
 	uint64_t end;              /* committed bytes */
 	uint64_t first;            /* where the warcinfo ends */
 	struct wall created;
-	/* Finished files; files being written.  Absolute here; paths_store()
-	 * says how they are stored. */
+	/* Directories of finished files and of files being written.  Absolute
+	 * here; paths_store() defines the stored form. */
 	struct str dir, work_dir;
 	struct str name;           /* the final one */
 	uint8_t owner;             /* WARC_OF_CRAWL ... */
@@ -56,8 +56,8 @@ struct str warc_record_path(const struct warc_record *, enum warc_path,
 
 struct audit_finding;
 /*
- * False when it is a finished file's and the file is not as recorded, or was
- * moved: then `*f` says how, its strings in `a`.
+ * False when the record is a finished file's, and the file differs from it or
+ * was moved: then `*f` describes the difference, with strings in `a`.
  */
 bool audit_record(const struct warc_record *, struct arena *a,
     struct audit_finding *f);
@@ -70,12 +70,12 @@ struct warc_rest {
 	struct archive_extent part;
 };
 
-/* What the sync thread does to one file for one group. */
+/* The sync thread's work on one file for one group. */
 struct warc_write {
 	uint32_t file;
 	bool create, close;
 	bool moved;                /* takes the place of a file that failed */
-	size_t moved_at;           /* where the bytes are that it took over */
+	size_t moved_at;           /* offset of the bytes taken over */
 	bool no_lines;             /* write no CDXJ: it would have gaps */
 	struct warc_set *series;          /* the owner's */
 	uint64_t offset;           /* of `bytes` */
@@ -114,12 +114,12 @@ struct group {
 	struct promise *first, **last;
 	uint32_t promises_n;
 	uint32_t durable_n;        /* of these, that wait for the sync */
-	bool lazy;                 /* written, and synced by who comes later */
+	bool lazy;                 /* written now, synced with a later group */
 	bool hurry;
 	size_t bytes;              /* of all the above */
-	struct mono began;         /* the first thing was put */
-	/* Not 0: the index is flushed behind this group; then it holds all
-	 * groups up to that one, and the memory state of that time. */
+	struct mono began;         /* time of the first put */
+	/* Not 0: the index is flushed after this group; then it contains all
+	 * groups up to `checkpoint`, and the owner's state of that time. */
 	uint64_t checkpoint;
 	uint32_t chain;            /* the log's, up to this one; 0: not known */
 	uint32_t checkpoint_chain; /* ... up to that of `checkpoint` */
@@ -130,7 +130,7 @@ struct group {
 };
 struct group *group_new(struct ledger *);
 void group_free(struct group **);
-void group_clear(struct group *);  /* for the next use; keeps its memory */
+void group_clear(struct group *);  /* for reuse; keeps its memory */
 /* The group's work on `file`, added when there is none. */
 struct warc_write *group_write(struct group *, uint32_t file);
 /* Append to a body: an operation and its first field. */
@@ -142,14 +142,15 @@ void group_add_rest(struct group *, struct warc_write *, size_t behind,
 /* The number of bytes it writes, including parts of other files. */
 uint64_t warc_write_size(const struct warc_write *);
 void group_fixup(struct group *, struct fixup);
-/* What stood in `file` at `from` stands in `to` at `at`. */
+/* Correct all places: bytes of `file` from offset `from` on are in `to` now,
+ * from `at` on. */
 void group_move_places(struct group *, uint32_t file, uint64_t from,
     uint32_t to, uint64_t at);
 
 /*
  * syncer -- owns the log and the open WARC files; its thread blocks on disks.
  * It takes one group at a time and posts it back to the owner's loop when it
- * is durable, or failed.  A full disk it waits out by itself.
+ * is durable or has failed.  On a full disk it waits for space.
  */
 struct syncer;
 struct syncer *syncer_new(struct loop *own, struct ledger *,
@@ -157,7 +158,8 @@ struct syncer *syncer_new(struct loop *own, struct ledger *,
 void syncer_free(struct syncer **);   /* closes what is open */
 void syncer_take(struct syncer *, struct group *);          /* any thread */
 void syncer_release(struct syncer *, uint64_t upto_group);  /* any thread */
-/* All that was written when this arrives is on the disk in done(). */
+/* When done() is called, all that was written before this request arrived is
+ * on the disk. */
 struct sync_ask {
 	struct mail mail;
 	struct syncer *syncer;
@@ -176,14 +178,14 @@ struct indexer *indexer_new(struct loop *own, struct ledger *, struct index *);
 void indexer_free(struct indexer **);
 void indexer_apply(struct indexer *, struct group *);       /* any thread */
 void indexer_read(struct indexer *, struct ledger_query *); /* any thread */
-/* On that loop, whatever the index thread does. */
+/* Read on that loop, independently of the index thread. */
 void indexer_read_beside(struct loop *, struct ledger_query *);
 /* Apply a body at once, on this thread: recovery. */
 MUST_USE enum err indexer_replay(struct index *, struct index_batch *,
     struct str body, void (*note)(void *, uint8_t, struct str), void *arg,
     struct why *);
 
-/* closing -- a finished WARC gets its name and its CDXJ, on the pool. */
+/* warc_finish -- renames a finished WARC and writes its CDXJ, on the pool. */
 struct warc_finish {
 	struct job job;
 	struct ledger *ledger;
@@ -191,7 +193,7 @@ struct warc_finish {
 	struct warc_record record;
 	int fd;                    /* the file's, or -1: open it again */
 	bool named;                /* by warc_finish_name() */
-	bool no_cdxj;              /* it has its name, but no index */
+	bool no_cdxj;              /* renamed, but without an index */
 	struct warc_finish *next;      /* of ledger_closing_later() */
 	struct why result;
 	void (*done)(struct warc_finish *);  /* on the ledger's loop */
@@ -200,32 +202,32 @@ struct warc_finish *warc_finish_new(struct ledger *, const struct warc_record *,
     int fd);
 void warc_finish_run(struct warc_finish *);    /* the work; the pool's */
 /*
- * The part of it that a start does before anything is served: the file gets its
- * name, or goes when it is empty; its CDXJ, which may take a reading of the
- * whole file, is left to warc_finish_run().  `result` says how it went.
+ * The part that a start does before anything is served: rename the file, or
+ * remove it when it is empty.  warc_finish_run() makes the CDXJ, for which it
+ * may have to read the whole file.  The outcome is in `result`.
  */
 void warc_finish_name(struct warc_finish *);
-/* The record of what it did, into the gathering group; owner. */
+/* Put the file's new record into the gathering group.  Thread: the owner's. */
 void warc_finish_put(struct warc_finish *);
 void warc_finish_free(struct warc_finish **);
 
 /* hold -- no group is sealed (ledger_hold()); the owner's loop's. */
 struct hold {
 	struct ledger *ledger;
-	struct ledger_hold *asked;   /* NULL: it is not held */
-	bool told;                   /* held() was called, or will be */
+	struct ledger_hold *asked;   /* NULL: the ledger is not held */
+	bool told;                   /* held() was called or is scheduled */
 	struct sync_ask ask;
 };
-/* Whether no group may be sealed; tells that nothing moves any more. */
+/* Whether no group may be sealed.  Calls held() once nothing is under way. */
 bool hold_stops(struct ledger *);
-/* Files that the next group closes: they wait with it. */
+/* How many files the next group closes; they wait with it. */
 unsigned hold_gathered_closings(struct ledger *);
 struct hold *ledger_hold_of(struct ledger *);
 bool ledger_is_quiet(struct ledger *);
 bool ledger_is_closing(const struct ledger *);
 void ledger_go_on(struct ledger *);
 
-/* What the ledger's parts ask of it, each on the thread named. */
+/* For the ledger's own files, each on the thread named. */
 struct syncer *ledger_syncer(const struct ledger *);
 struct indexer *ledger_indexer(const struct ledger *);
 const struct ledger_options *ledger_options(const struct ledger *);
@@ -237,12 +239,12 @@ uint64_t ledger_last_group(const struct ledger *);
 void ledger_group_synced(struct ledger *, struct group *);    /* owner */
 void ledger_group_applied(struct ledger *, struct group *);   /* owner */
 void ledger_flushed(struct ledger *, uint64_t group, enum err); /* owner */
-/* A sync that nobody waited for failed. */
+/* A sync for which no promise waited has failed. */
 void ledger_log_failed(struct ledger *, const char *text);    /* owner */
 /* Tells the file's owner that it is closing. */
 void warc_finish_announce(struct ledger *, const struct warc_record *);
 void ledger_closing_start(struct ledger *, struct warc_finish *); /* any */
-/* Behind the start; the closing is the ledger's.  Before ledger_start(). */
+/* Finish the file after the start; takes ownership.  Before ledger_start(). */
 void ledger_closing_later(struct ledger *, struct warc_finish *);
 void ledger_tell_health(struct ledger *, enum ledger_health,
     const char *text);                                         /* owner */

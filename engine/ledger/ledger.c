@@ -268,7 +268,7 @@ end_closing(struct ledger *l)
 	l->closed(l->closed_arg);
 }
 
-/* Who ends does not wait for room: what has no promise kept is done again. */
+/* A close does not wait for space: unpromised work is repeated later. */
 static void
 close_unwritten(struct ledger *l)
 {
@@ -904,7 +904,7 @@ ledger_stop(struct ledger *l)
 	loop_join(l->index_loop);
 	loop_stop(l->read_loop);
 	loop_join(l->read_loop);
-	/* What the pool still does for it posts to these loops. */
+	/* Jobs that still run on the pool post to these loops. */
 	pool_finish(l->options.pool);
 }
 

@@ -1,20 +1,20 @@
 /*
- * ledger -- where it is decided what survives: groups of changes that become
- * durable together, in order, and the index that follows them.
+ * ledger -- makes groups of changes durable, each as a whole and in order, and
+ * applies them to the index.  What the ledger has committed survives a crash.
  *
  *     owner ── puts, notes, WARC members, promises ──► the gathering group
  *                         sealed when the sync thread is free
- *     sync thread:  WARC members written, synced; log record written, synced
- *                   (later, when all its promises are content with that)
- *     owner:        promises kept
- *     index thread: the group's puts into RocksDB; reads, in the same order
+ *     sync thread:  writes and syncs WARC members, then the log record (which
+ *                   it may sync later, if all promises of the group allow that)
+ *     owner:        keeps the promises
+ *     index thread: applies the group to RocksDB; reads, in the same order
  *
- * The ledger knows nothing of URLs: its owner (engine/frontier) says what is
- * put.  State that lives in the owner's memory travels as notes, each holding
- * the absolute state of one thing, so that replaying a note twice is harmless.
+ * The ledger knows nothing of URLs: its owner (engine/frontier) decides what to
+ * put.  The owner logs changes of state that it keeps in memory as notes.  Each
+ * note has the whole new state of one thing, so replaying it twice is harmless.
  *
  * Thread: the ledger's loop only, unless a function says otherwise.
- * Story:  engine/ledger/DESIGN.md, and the project's prescription in it.
+ * Story:  engine/ledger/DESIGN.md.
  */
 #ifndef ENGINE_LEDGER_LEDGER_H
 #define ENGINE_LEDGER_LEDGER_H
@@ -38,7 +38,7 @@ enum ledger_health {
 /* How a start treats the archive's owner; see claims.h. */
 enum ledger_claims {
 	LEDGER_CLAIMS_CHECK,     /* refuse an archive that does not fit */
-	LEDGER_CLAIMS_TAKE,      /* it is this directory's from now on */
+	LEDGER_CLAIMS_TAKE,      /* make this directory the archive's owner */
 	LEDGER_CLAIMS_NONE,      /* neither: while a directory is rebuilt */
 };
 
@@ -81,14 +81,14 @@ struct ledger_options {
 	const char *dir;                 /* log and index live under it */
 	const char *home;                /* the data directory; NULL: dir */
 	enum ledger_claims claims;
-	size_t group_bytes_max;          /* seal at once at so many bytes */
-	uint32_t group_records_max;      /* ... or so many promises */
-	int64_t group_ms_max;            /* gather that long while many wait */
-	uint32_t group_promises_few;     /* so many are not kept waiting */
+	size_t group_bytes_max;          /* seal a group of this many bytes */
+	uint32_t group_records_max;      /* ... or this many promises */
+	int64_t group_ms_max;            /* a group with more promises than */
+	uint32_t group_promises_few;     /* ... this gathers at most so long */
 	size_t segment_bytes;            /* of the log; a checkpoint each */
-	size_t segment_bytes_max;        /* ... once it is long; 0: the same */
+	size_t segment_bytes_max;        /* ... of a long log; 0: the same */
 	size_t checkpoint_part;          /* things put per group; 0: 1024 */
-	uint64_t free_bytes_min;         /* below it writes wait */
+	uint64_t free_bytes_min;         /* writes wait below this */
 	unsigned open_files_max;         /* WARCs being written; 0: 256 */
 	struct index_options index;
 	bool threads;                    /* false: all on the ledger's loop */
@@ -96,14 +96,15 @@ struct ledger_options {
 	/* One note of the log, in its order; only from ledger_recover(). */
 	void (*replay)(void *arg, uint8_t kind, struct str note);
 	/*
-	 * A checkpoint begins: all memory state that changed up to now is to be
-	 * put into the index.  checkpoint_put() is called once for each group
-	 * from this one on, puts at most n things by ledger_put_unlogged(), as
-	 * they are then, and returns false when nothing is left.
+	 * A checkpoint begins: the owner will put all state in memory that has
+	 * changed up to now into the index.  The ledger calls checkpoint_put()
+	 * once for each group from this one on.  It puts at most n things with
+	 * ledger_put_unlogged(), in their present state, and returns false when
+	 * nothing is left.
 	 */
 	void (*checkpoint_begin)(void *arg);
 	bool (*checkpoint_put)(void *arg, size_t n);
-	/* A group is about to be sealed: the last chance to put notes. */
+	/* Called just before a group is sealed; it may still put notes. */
 	void (*before_seal)(void *arg);
 	/* Health changed; `text` says why in one sentence. */
 	void (*health)(void *arg, enum ledger_health, const char *text);
@@ -120,53 +121,56 @@ MUST_USE enum err ledger_open(struct loop *, const struct ledger_options *,
     struct ledger **, struct why *);
 MUST_USE enum err ledger_recover(struct ledger *, struct why *);
 /*
- * In place of ledger_recover(), for a directory that is to be replaced: replay
- * what can be read of the log, into memory only, and look at no WARC file.
- * Then ledger_put_unlogged() works, and ledger_free() ends it; there is no
- * ledger_start().  Errors: those of the index.
+ * Replaces ledger_recover() for a directory that is about to be replaced:
+ * replay what can be read of the log, into memory only, and read no WARC file.
+ * Afterwards only ledger_put_unlogged() and ledger_free() may be called.
+ * Errors: those of the index.
  */
 MUST_USE enum err ledger_recover_old(struct ledger *, struct why *);
-/* Unlogged puts can be read from the index, whose files are not written. */
+/* Make unlogged puts readable from the index, without writing its files. */
 MUST_USE enum err ledger_apply_unlogged(struct ledger *, struct why *);
 /*
- * Move what a group that was lost left in a series' work directory (NULL: as
- * in warc_set_options) to <dir>/.argiope/quarantine, and log it.  After
- * ledger_recover(), which does it for the directories that the records of WARCs
- * name, before ledger_start().
- * Errors: CORRUPT when a log that is newer than this one committed them.
+ * Move the files that a lost group left in a series' work directory (NULL: as
+ * in warc_set_options) to <dir>/.argiope/quarantine, and log it.  Call it
+ * between ledger_recover() and ledger_start(); ledger_recover() does it for the
+ * directories that the records of WARC files name.
+ * Errors: CORRUPT when a log that is newer than this one committed the files.
  */
 MUST_USE enum err ledger_quarantine(struct ledger *, const char *dir,
     const char *work_dir, const char *prefix, struct why *);
 void ledger_start(struct ledger *);
 /*
  * Make all that was put durable, checkpoint, close the WARCs, and call
- * `closed` on the ledger's loop; then ledger_free().  A failed ledger, or one
- * whose disk is full, waits for nothing: what it did not promise is lost.
+ * `closed` on the ledger's loop; ledger_free() comes next.  A ledger that has
+ * failed, or whose disk is full, closes at once and loses what it has not
+ * promised.
  */
 void ledger_close(struct ledger *, void (*closed)(void *arg), void *arg);
 /*
- * Its threads end: no query of anybody runs any more, and none is answered.
- * For owners of queries who go before the ledger does.  ledger_free() does it.
+ * End the ledger's threads: afterwards no query runs, and none is answered.
+ * For callers whose queries must be freed before the ledger.  ledger_free()
+ * calls it.
  */
 void ledger_stop(struct ledger *);
 void ledger_free(struct ledger **);
 
-/* How paths and collections are stored in the index; for ever the same. */
+/* How paths and collections are stored in the index.  It never changes. */
 const struct stored_paths *ledger_paths(const struct ledger *);
 /*
- * A crawl is to write to this WARC directory from now on.  Errors: CORRUPT,
- * with what to do, when it is another data directory's, or newer than this one.
+ * Note that a crawl will write to this WARC directory.  Errors: CORRUPT, with
+ * advice, when the directory belongs to another data directory, or is newer
+ * than this one.
  */
 MUST_USE enum err ledger_may_archive(struct ledger *, struct str warc_dir,
     struct why *);
 
 /*
- * Hold the ledger between two groups: held() is called on the ledger's loop
- * once every group so far is on the disk and in the index, no file is on its
- * way to its name, and no segment of the log is recycled; until
- * ledger_unhold() nothing below the data directory is written by the ledger.
- * What is put meanwhile gathers, and promises wait.  One hold at a time.
- * Errors, in `why`: CLOSED while it closes; BROKEN; DISK_FULL.
+ * Hold the ledger between two groups.  It calls held() on its loop once every
+ * group so far is on the disk and in the index, no file is being renamed, and
+ * no segment of the log is being recycled.  From then until ledger_unhold() the
+ * ledger writes nothing below the data directory; puts gather, and promises
+ * wait.  One hold at a time.  Errors, in `why`: CLOSED while it closes; BROKEN;
+ * DISK_FULL.
  */
 struct ledger_hold {
 	void (*held)(struct ledger_hold *);
@@ -184,31 +188,35 @@ struct index *ledger_index(struct ledger *);
 void ledger_put(struct ledger *, enum index_family, struct str key,
     struct str value);
 /*
- * As ledger_put(), of a value that begins with file4 offset6: a place that
- * ledger_archive() gave in this group.  When the file cannot be written, its
- * members go to another one, and the place in the value goes with them.
+ * As ledger_put(), for a value that begins with a place (file4 offset6) that
+ * ledger_archive() returned in this group.  When the file cannot be written,
+ * the ledger writes its members to another file and corrects the place in the
+ * value.
  */
 void ledger_put_placed(struct ledger *, enum index_family, struct str key,
     struct str value);
 void ledger_delete(struct ledger *, enum index_family, struct str key);
 void ledger_delete_range(struct ledger *, enum index_family, struct str from,
     struct str to);
-/* The state of one thing in the owner's memory; kinds below 200 are his. */
+/* Log the state of one thing in the owner's memory.  Kinds from 200 on are the
+ * ledger's. */
 void ledger_note(struct ledger *, uint8_t kind, struct str note);
 /*
- * Into the index with this group, behind what is logged, not into the log: for
- * checkpoints, and for what the owner makes again from notes.
+ * Put into the index with this group, after its logged puts, but not into the
+ * log: for checkpoints, and for state that the owner can derive from notes.
  */
 void ledger_put_unlogged(struct ledger *, enum index_family, struct str key,
     struct str value);
 
 /*
- * kept() is called on the ledger's loop when the gathering group is durable
- * (OK), or when it never will be (BROKEN).  Promises are kept in their order.
+ * The ledger calls kept() on its loop when the gathering group is durable (OK),
+ * or when it is certain that it never will be (BROKEN), in the order of the
+ * promises.
  *
- * One of ledger_promise_written() is content with a log that was written: the
- * group survives this process, and the machine from LEDGER_LATE_MS later on.
- * In a group that holds others, or WARC members, it waits with them.
+ * A promise of ledger_promise_written() is kept as soon as the log is written:
+ * the group then survives the end of this process, and a power cut from
+ * LEDGER_LATE_MS later on.  In a group with other promises, or with WARC
+ * members, it waits for the sync as they do.
  */
 #define LEDGER_LATE_MS 1000
 struct promise {
@@ -217,7 +225,7 @@ struct promise {
 };
 void ledger_promise(struct ledger *, struct promise *);
 void ledger_promise_written(struct ledger *, struct promise *);
-/* Somebody waits for this group alone: it gathers no longer than it must. */
+/* Seal this group as soon as the sync thread is free: a caller waits for it. */
 void ledger_hurry(struct ledger *);
 /* The number of the gathering group. */
 uint64_t ledger_group(const struct ledger *);
@@ -228,8 +236,8 @@ size_t ledger_bytes_waiting(const struct ledger *);
 /* --- WARC files ---------------------------------------------------------- */
 
 /*
- * A series is the WARC files of one crawl, one open at a time.  Files are made,
- * rolled over, closed, renamed and indexed by the ledger.
+ * A series is the WARC files of one crawl, one open at a time.  The ledger
+ * creates, rolls over, closes, renames and indexes them.
  */
 struct warc_set;
 struct warc_set_options {
@@ -253,7 +261,7 @@ struct warc_set *ledger_series_open(struct ledger *,
 /* Close its file; `*sp` is gone once the group is durable. */
 void ledger_series_close(struct ledger *, struct warc_set **sp);
 
-/* A part of a file of the archive's, by its handle of the port. */
+/* A part of an archive file, by the handle that archive_port gave. */
 struct archive_extent {
 	int handle;
 	uint64_t at, n;
@@ -263,10 +271,10 @@ struct archive_member {
 	size_t at, n;                /* in the bytes */
 	struct str cdxj;             /* up to `"offset":"`; empty: no line */
 	/*
-	 * The rest of the member, in another file; at least its first
+	 * The rest of the member, in another file; at least the member's first
 	 * GZIP_HEAD_BYTES are in the bytes.  The caller keeps that file open
-	 * and unchanged until a promise of this group is kept.  n 0: the whole
-	 * member is in the bytes.
+	 * and unchanged until a promise of this group is kept.  With n 0 the
+	 * whole member is in the bytes.
 	 */
 	struct archive_extent rest;
 };
@@ -283,33 +291,33 @@ MUST_USE enum err ledger_archive(struct ledger *, struct warc_set *,
     struct str bytes, const struct archive_member *, size_t n, uint64_t seq,
     struct archive_place *, struct why *);
 
-/* The path of a WARC by its id, open or finished.  ABSENT.  Memory: `a`.
- * A file whose end is under way may get its other name after this.
- * Thread: the index thread's (from a ledger_query). */
+/* The path of a WARC by its id, open or finished.  Memory: `a`.  A file that is
+ * being finished may be renamed after this returns.
+ * Thread: the index thread's (from a ledger_query).  Errors: ABSENT. */
 MUST_USE enum err ledger_warc_path(struct index *, uint32_t file,
     struct arena *a, struct str *path, struct why *);
 
 /*
- * The path at which to read it: as ledger_warc_path(), or the new place of a
- * file that a hook has moved.  ABSENT, with the place in the reason, when it
- * cannot be read there.  The same thread.
+ * The path at which the WARC can be read: as ledger_warc_path(), or the new
+ * place of a file that a hook has moved.  Same thread.  Errors: ABSENT, with
+ * the place in the reason, when it cannot be read there.
  */
 MUST_USE enum err ledger_warc_readable(struct index *, uint32_t file,
     struct arena *a, struct str *path, struct why *);
 /*
- * Open it for reading there, also while it gets its other name.  `*fd` is -1
- * after an error.  The same thread.
+ * Open the WARC for reading, also while it is being renamed.  `*fd` is -1 after
+ * an error.  Same thread.
  */
 MUST_USE enum err ledger_warc_open(struct index *, uint32_t file, int *fd,
     struct why *);
 
-/* Whether the index knows the file as one that is not finished yet.  The same
- * threads, and any before ledger_start(). */
+/* Whether the index has the file as unfinished.  Same thread; any thread before
+ * ledger_start(). */
 bool ledger_warc_is_unfinished(struct index *, uint32_t file);
 
-/* --- made anew from WARC files ------------------------------------------- */
+/* --- rebuilding from WARC files ------------------------------------------ */
 
-/* A file that is there already; its records were read. */
+/* An existing file whose records were read. */
 struct ledger_file {
 	uint32_t crawl;
 	struct wall created;
@@ -317,21 +325,22 @@ struct ledger_file {
 	struct str dir, work_dir, name;
 	bool open;                   /* in work_dir: the next start names it */
 };
-/* Know the file from now on; its id. */
+/* Add the file to the index.  Returns its id. */
 uint32_t ledger_adopt(struct ledger *, const struct ledger_file *);
 /*
- * What was gathered goes into the index at once and never into the log, so that
- * it can be read here: only where the whole directory counts for nothing before
- * ledger_close() is through.  Without threads.  Errors: as index_write().
+ * Apply the gathering group to the index at once, without logging it, so that
+ * this thread can read it.  Only for a directory that is worthless until
+ * ledger_close() has completed, and without threads.
+ * Errors: as index_write().
  */
 MUST_USE enum err ledger_apply(struct ledger *, struct why *);
 
 /* --- reading the index --------------------------------------------------- */
 
 /*
- * run() is called on the index thread behind all groups that were durable when
- * the query was posted; then done() on the home loop.  The query, whose fields
- * are the ledger's, lies in what its owner knows of the question.
+ * Call run() on the index thread after all groups that were durable when the
+ * query was posted; then done() on the loop `home`.  The caller embeds the
+ * query in a struct of its own and does not touch its fields until done().
  * Thread of ledger_read(): any.
  */
 struct ledger_query;
@@ -347,26 +356,26 @@ struct ledger_query {
 void ledger_read(struct ledger *, struct ledger_query *, struct loop *home,
     ledger_query_run *run, ledger_query_done *done);
 /*
- * As ledger_read(), but beside the groups, on a thread of its own: those behind
- * ledger_applied() may be seen or not.
+ * As ledger_read(), but concurrently with the groups, on another thread: groups
+ * after ledger_applied() may be visible or not.
  */
 void ledger_read_beside(struct ledger *, struct ledger_query *,
     struct loop *home, ledger_query_run *run, ledger_query_done *done);
 /*
- * As ledger_read(), but nothing is read: done() is called once all groups that
- * are durable now are in the index.
+ * Call done() on the loop `home` once all groups that are durable now are in
+ * the index.  Thread: any.
  */
 void ledger_barrier(struct ledger *, struct ledger_query *, struct loop *home,
     ledger_query_done *done);
 uint64_t ledger_applied(const struct ledger *);
 
-/* Figures for the metrics; read on the ledger's loop. */
+/* Values for the metrics.  Thread: the ledger's loop. */
 struct ledger_stats {
 	uint64_t groups, records, log_bytes, warc_bytes, checkpoints;
 	uint64_t groups_unapplied;
 	uint64_t warcs_open;         /* being written; archive.open_files */
-	uint64_t warcs_squeezed;     /* closed early for that limit */
-	uint64_t warcs_moved;        /* given up after an error of a write */
+	uint64_t warcs_squeezed;     /* closed early because of that limit */
+	uint64_t warcs_moved;        /* abandoned after a write error */
 	int64_t sync_ns_sum, sync_ns_max;
 };
 void ledger_stats(const struct ledger *, struct ledger_stats *);

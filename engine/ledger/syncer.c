@@ -471,7 +471,7 @@ deliver_failure(struct mail *m)
 	mem_free(&f);
 }
 
-/* Nobody waits for this one: who must hear of its failure is told. */
+/* No promise waits for this sync, so a failure is reported to the ledger. */
 static void
 sync_late(struct timer *t)
 {

@@ -2,10 +2,11 @@
  * url_table -- which URLs are known, by a 64-bit hash of queue and URL, and
  * when each is due.
  *
- * 4,096 sub-tables by the upper 12 bits of the hash; each is an array of slots
- * of 12 bytes in the order of the hash, every entry at its home or in the
- * unbroken run behind it.  So a test that fails ends as early as one that
- * succeeds, growth is one pass in order, and a walk goes up by hash.
+ * 4,096 sub-tables by the upper 12 bits of the hash.  Each is an array of slots
+ * of 12 bytes in the order of the hash; an entry is in the slot that its hash
+ * gives, or in the unbroken run of entries after it.  So a lookup that fails
+ * ends as early as one that succeeds, growth is one ordered pass, and iteration
+ * is in the order of the hash.
  *
  *     slot: | hash 0..31 | hash 32..51, asked 1, 3 spare, state 8 | date 32 |
  *
@@ -22,7 +23,8 @@
 
 #define KNOWN_PARTS 4096
 
-/* 0 is "not there"; an entry's state is 1 to 255, the names here to 15. */
+/* 0 means "absent"; an entry's state is 1 to 255.  Only states up to 15 have
+ * names and can be evicted. */
 enum url_table_state {
 	KNOWN_NONE, KNOWN_WAITING, KNOWN_LEASED, KNOWN_DONE, KNOWN_SKIPPED,
 	KNOWN_STATE_MAX = 255
@@ -39,12 +41,12 @@ struct url_table;
 struct url_table *url_table_new(void);
 void url_table_free(struct url_table **);
 
-/* False, with *date 0 and *state KNOWN_NONE, when it is not there. */
+/* False, with *date 0 and *state KNOWN_NONE, when it is absent. */
 bool url_table_get(const struct url_table *, uint64_t hash, uint32_t *date,
     uint8_t *state);
 /*
- * Put what is not there yet: true.  When it is there nothing is changed: false,
- * and `*date` and `*state` become what stands there.
+ * Add an entry and return true.  When the hash is present already, change
+ * nothing, set `*date` and `*state` to its values, and return false.
  */
 bool url_table_put_new(struct url_table *, uint64_t hash, uint32_t *date,
     uint8_t *state);
@@ -52,29 +54,29 @@ bool url_table_put_new(struct url_table *, uint64_t hash, uint32_t *date,
 void url_table_set(
     struct url_table *, uint64_t hash, uint32_t date, uint8_t state);
 bool url_table_remove(
-    struct url_table *, uint64_t hash); /* false: was not there */
-/* An empty table is about to get so many: make room once, not by growing. */
+    struct url_table *, uint64_t hash); /* false: it was absent */
+/* Reserve room in an empty table, so that it need not grow step by step. */
 void url_table_expect(struct url_table *, uint64_t entries);
 /*
- * Ask memory for what the next call with this hash will touch.  Do it for 32
- * hashes, then call for each.
+ * Prefetch the memory that the next call with this hash will read.  Call it for
+ * about 32 hashes at a time, then make the 32 calls.
  */
 void url_table_prefetch(const struct url_table *, uint64_t hash);
 
 /*
- * Walk up by hash: start with `*from` = 0; the first entry at or above `*from`,
- * which then moves behind it.  False at the end.  The table may be changed
- * between two steps.
+ * Iterate in the order of the hash: get the first entry at or above `*from`,
+ * and set `*from` to the hash after it; start with 0.  False at the end.  The
+ * table may change between two calls.
  */
 bool url_table_next(
     const struct url_table *, uint64_t *from, struct url_entry *);
 
 /*
- * Make room by the clock: remove up to n entries whose state's bit is set in
- * `states` (0 to 15) and that no url_table_get() or url_table_put_new() has met
- * since the hand came by the last time.  It looks at 16 n entries at most, so
- * it may remove less than n.  gone(), which may be NULL, hears of each.
- * Returns how many went.
+ * Evict by the CLOCK algorithm: remove up to n entries whose state's bit is set
+ * in `states` (0 to 15) and that no url_table_get() or url_table_put_new() has
+ * found since the clock's hand last passed.  It examines 16 n entries at most,
+ * so it may remove fewer than n.  It calls gone(), unless that is NULL, for
+ * each.  Returns how many it removed.
  */
 size_t url_table_evict(struct url_table *, size_t n, uint16_t states,
     void (*gone)(void *arg, const struct url_entry *), void *arg);

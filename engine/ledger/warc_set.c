@@ -53,7 +53,7 @@ free_series(struct warc_set **sp)
 	mem_free(sp);
 }
 
-/* Behind all that the body holds of this file already: the last put stands. */
+/* After all earlier puts of this file in the body: the last put wins. */
 static void
 put_record_to(struct ledger *l, struct buf *body, const struct warc_record *r)
 {
@@ -335,7 +335,7 @@ record_of(const struct warc_write *sealed, const struct warc_write *gathering)
 	return sealed->close ? &sealed->record : &sealed->series->file;
 }
 
-/* Behind a warcinfo of its own the new file gets what the failed one had. */
+/* After its own warcinfo the new file gets the failed file's members. */
 static struct warc_write *
 replace_write(struct group *g, uint32_t file, const struct warc_record *r)
 {
@@ -362,7 +362,7 @@ replace_write(struct group *g, uint32_t file, const struct warc_record *r)
 	return to;
 }
 
-/* What the gathering group holds of the file follows. */
+/* Move the file's members in the gathering group, too. */
 static void
 follow(struct ledger *l, struct warc_write *w, const struct warc_record *old,
     const struct warc_record *now, uint64_t from, uint64_t at)

@@ -27,7 +27,7 @@ bool warc_set_move(struct ledger *, struct group *, uint32_t file);
 void warc_set_synced(struct ledger *, uint64_t group);
 /* The file got its final name. */
 void warc_set_file_closed(struct ledger *, const struct warc_record *);
-/* Of ledger.c, for this file only. */
+/* Functions of ledger.c, for this file only. */
 const struct list *ledger_series_seen(const struct ledger *);
 struct list *ledger_series_list(struct ledger *);
 struct group *ledger_gathering(struct ledger *);
