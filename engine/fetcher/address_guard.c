@@ -13,7 +13,7 @@ crawl_has_seed_host(const struct crawl_shared *s, struct str host)
 	return false;
 }
 
-/* What the operator typed he may reach; its links stay on its host. */
+/* An operator's seed may be private; its links only on the same host. */
 bool
 crawl_host_allowed(const struct crawl_shared *s, struct str host)
 {

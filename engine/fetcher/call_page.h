@@ -19,7 +19,7 @@ bool call_page_may_be_private(const struct page *, const struct url *);
 /* It may be tried once more, at `at`. */
 bool call_page_tries_left(const struct page *);
 bool call_page_in_time(const struct page *, struct mono at);
-/* What was archived serves; the successor. */
+/* Answer the call from the archived capture.  Returns the successor. */
 enum page_step call_page_stored(struct page *);
 /* The answer may serve later calls (call_newest.c). */
 void call_newest_note(struct page *);

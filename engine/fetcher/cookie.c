@@ -393,7 +393,7 @@ find_same(const struct site *site, const struct draft *d)
 	return NULL;
 }
 
-/* Whoever was used longest ago makes room for one more cookie of `domain`. */
+/* Evict the least recently used cookie to make room for one of `domain`. */
 static void
 make_room(struct cookie_jar *jar, const struct site *site, struct str domain)
 {
@@ -724,7 +724,7 @@ read_end(struct str s, int64_t *us)
 	return true;
 }
 
-/* What must not stand in a pair, as it would become two of them. */
+/* Characters that would turn one pair into two. */
 static bool
 pair_is_clean(const struct draft *d)
 {

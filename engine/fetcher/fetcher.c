@@ -13,7 +13,7 @@
 
 /* Requests begun in one turn: the loop must look at its sockets in between. */
 #define STARTS_PER_TURN 256
-/* What has no event of its own is looked at again after so long. */
+/* Interval at which hosts are checked that wait for something without event. */
 #define STALLED_MS 10
 
 /* Starts requests, at the end of a turn or when the first host wakes up. */

@@ -1,6 +1,6 @@
 /*
- * fetcher -- one event loop's share of the web: its hosts, their robots rules,
- * politeness clocks and connections, and the pages being fetched from them.
+ * fetcher -- fetches pages on one event loop: its hosts with their robots.txt,
+ * politeness clocks and connections, and the pages in progress.
  *
  * A host belongs to one fetcher by the hash of its name.  A page that is
  * redirected to another fetcher's host travels there.
@@ -46,7 +46,7 @@ struct fetch_settings {
 	uint32_t decode_ratio_max;
 	bool allow_private;
 	int64_t backoff_ms, backoff_ms_max;
-	int64_t host_idle_ms;            /* then it is forgotten */
+	int64_t host_idle_ms;            /* an idle host is freed after this */
 	int64_t robots_ttl_s, robots_retry_s;
 	size_t links_max;
 	unsigned sitemap_depth_max;      /* 1: those that robots.txt names */
@@ -66,21 +66,21 @@ struct fetch_settings {
 };
 
 /*
- * What a crawl may fetch.  They never change and live until the engine goes; a
- * crawl whose rules are changed gets others.
+ * What a crawl may fetch.  Immutable; freed with the engine.  A change of rules
+ * gives the crawl a new struct.
  */
 struct crawl_rules {
 	const struct policy_compiled *policy;
 	struct str json;                 /* the policy, canonical */
-	/* So many of its URL rules, the first ones, came while it had URLs:
-	 * what they match leaves the queue too. */
+	/* How many of its URL rules, from the first on, were added while it
+	 * ran: URLs that they match are removed from the queue, too. */
 	unsigned excluded;
 };
-/* The URL is matched by one of those.  `rules` is a struct crawl_rules, or
- * NULL.  Thread: any. */
+/* Whether one of those rules matches the URL.  `rules` is a struct crawl_rules
+ * or NULL.  Thread: any. */
 bool crawl_excludes(const void *rules, struct str url);
 
-/* One crawl as all loops see it.  Immutable but for the atomics. */
+/* What all loops share of one crawl.  Immutable except for the atomics. */
 struct crawl_shared {
 	uint32_t id;
 	_Atomic(const struct crawl_rules *) rules;
@@ -111,7 +111,8 @@ struct crawl_shared {
 	struct loop *home;               /* the owner's: */
 	struct mail unused;              /* posted there by the last user */
 };
-/* Behind this the crawl may be gone.  Thread: any. */
+/* Give up one use (`users`); afterwards the crawl may be freed.  Thread: any.
+ * */
 void crawl_leave(struct crawl_shared *);
 
 static inline const struct crawl_rules *
@@ -126,9 +127,9 @@ crawl_policy(const struct crawl_shared *s)
 }
 
 /*
- * What a document links to becomes what the frontier wants: canonical, judged,
- * hashed; nofollow is read from its HTTP head too.  The number of `*out`, which
- * is the arena's.  Thread: any.
+ * Turn a document's links into the frontier's form: canonical, judged by the
+ * policy, hashed.  `nofollow` of the HTTP head counts, too.  Returns the number
+ * of `*out`, which is in the arena.  Thread: any.
  */
 struct link_finder {
 	const struct crawl_shared *crawl;
@@ -142,11 +143,11 @@ struct link_finder {
 };
 size_t fetcher_links(const struct link_finder *, const struct http_head *,
     struct parse_output *, struct found **out);
-/* The pause that the crawl wants after a fetch from this host; s. */
+/* The crawl's delay after a fetch from this host; seconds. */
 double crawl_delay_s(const struct crawl_shared *, struct str host);
-/* A seed of the crawl is on this host. */
+/* Whether a seed of the crawl is on this host. */
 bool crawl_has_seed_host(const struct crawl_shared *, struct str host);
-/* Private addresses of this host are allowed: it is an operator's seed. */
+/* Whether private addresses are allowed: the host is an operator's seed. */
 bool crawl_host_allowed(const struct crawl_shared *, struct str host);
 
 struct fetcher_options {
@@ -156,47 +157,50 @@ struct fetcher_options {
 	struct resolver *resolver;       /* likewise */
 	const struct fetch_settings *settings;
 	struct digest_filter *seen;               /* shared by all loops */
-	struct handoff_pool *fresh; /* likewise; what readers wait for */
+	struct handoff_pool *fresh;      /* likewise; for clients that follow */
 	struct fetcher **all;            /* every loop's, to find a host's */
 	size_t all_n;
-	struct host_shard *host_shard;           /* which loop's a host is */
+	struct host_shard *host_shard;   /* assigns hosts to loops */
 	struct address_clock *address_clock;
 	void (*event)(void *arg, const struct url_event *);  /* or NULL */
 	void *arg;
-	/* Events on their way to their reader; so many hold the loop back. */
+	/* Events that the receiver has not handled yet; at events_waiting_max
+	 * the loop pauses. */
 	const atomic_size_t *events_waiting;
 	size_t events_waiting_max;
 };
 struct fetcher *fetcher_new(const struct fetcher_options *);
 void fetcher_free(struct fetcher **);
-/* Other settings from now on; they stay until fetcher_free().  Thread: any. */
+/* Use these settings from now on; the caller keeps them until fetcher_free().
+ * Thread: any. */
 void fetcher_set(struct fetcher *, const struct fetch_settings *);
 
 /* The frontier_port of this fetcher. */
 void fetcher_port(struct fetcher *, struct frontier_port *);
 
 /*
- * A crawl begins or goes on, pauses, or ends; later pages of an ended crawl are
- * given back.  Thread: any.
+ * Start, pause or end a crawl on this loop; pages of an ended crawl that arrive
+ * later are returned to the frontier.  Thread: any.
  */
 enum fetch_order { FETCH_RUN, FETCH_PAUSE, FETCH_END };
 void fetcher_order(struct fetcher *, const struct crawl_shared *,
     enum fetch_order);
 /*
- * The loop forgets a crawl that has ended: every loop has seen FETCH_END, and
- * it is unused.
+ * Free the loop's state of an ended crawl, once every loop has handled
+ * FETCH_END and `users` is 0.
  */
 void fetcher_forget(struct fetcher *, uint32_t crawl);
 
 /*
- * The crawl's rules exclude more: leases that they exclude, of pages that were
- * not asked for yet, are given back, before mail that is posted after this.
+ * Call it after the crawl got rules that exclude more: returns the excluded
+ * leases of pages that were not requested yet to the frontier, before any
+ * message that is posted later.
  */
 void fetcher_return_excluded(struct fetcher *, uint32_t crawl);
 /*
- * URLs of the crawl are to be tried again: its hosts are no longer held to be
- * down.  What their robots.txt says is asked anew, if it could not be reached,
- * or if `robots`.
+ * Call it before URLs of the crawl are retried: its hosts no longer count as
+ * down.  Their robots.txt is requested again if it was unreachable, or if
+ * `robots`.
  */
 void fetcher_forget_trouble(struct fetcher *, uint32_t crawl, bool robots);
 
@@ -208,7 +212,7 @@ struct fetcher_view {
 	char next_host[128];
 	bool next_backoff;               /* else its delay */
 	uint64_t requests, bytes_in;
-	bool held_back;                  /* the ledger does not follow */
+	bool held_back;                  /* waits for the ledger to commit */
 };
 void fetcher_look(struct fetcher *, struct fetcher_view *);
 
@@ -220,7 +224,8 @@ void fetcher_look(struct fetcher *, struct fetcher_view *);
 MUST_USE enum err fetcher_stored_robots(struct index *, struct str origin,
     struct arena *a, struct wall *fetched, int *status, struct str *body);
 
-/* What stores it; key and value are the arena's.  Thread: any. */
+/* The index entry that stores it; key and value are in the arena.  Thread: any.
+ * */
 void fetcher_robots_put(struct str origin, struct wall fetched, int status,
     struct str body, struct arena *a, struct extra_put *);
 

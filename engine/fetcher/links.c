@@ -62,7 +62,7 @@ judge(const struct link_finder *f, const struct link *l, struct found *out)
 {
 	const struct policy *policy = policy_of(crawl_policy(f->crawl));
 	bool embed = l->kind == LINK_EMBED;
-	/* What a requisite embeds (a style's image) belongs to the page. */
+	/* What a requisite embeds (an image of a style) is a requisite, too. */
 	unsigned depth = embed ? f->lease->depth : f->lease->depth + 1u;
 	struct policy_verdict v;
 	struct trap_verdict t;
@@ -104,7 +104,7 @@ follows(const struct link_finder *f, const struct parse_output *parsed,
 {
 	const struct policy *policy = policy_of(crawl_policy(f->crawl));
 
-	/* Nobody follows an image: it is no URL of the crawl. */
+	/* An image is not followed: it is not a URL of the crawl. */
 	if (l->kind == LINK_EMBED && !policy->embeds)
 		return false;
 	/* A page taken only as a part of another leads nowhere by itself. */

@@ -13,7 +13,7 @@
 enum host_wait { HOST_WAITS_NOT, HOST_WAITS_DELAY, HOST_WAITS_BACKOFF,
 	HOST_WAITS_ROBOTS };
 
-/* Of a host that somebody asks for. */
+/* The state of a host, for a query. */
 struct fetcher_host {
 	struct str host;             /* in */
 	bool waits;                  /* in: it has URLs that no loop has */

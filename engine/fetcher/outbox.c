@@ -60,7 +60,7 @@ outbox_turn_end(struct fetcher *f)
 {
 	const struct outbox *o = f->outbox;
 
-	/* Nobody waits for the timer's millisecond while others fetch. */
+	/* While pages are being fetched, nothing waits for the timer. */
 	if (o->n >= OUTBOX_PAGES || (f->hosts->in_flight == 0 && !o->lent))
 		outbox_empty(f);
 }

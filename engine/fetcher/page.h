@@ -21,8 +21,7 @@
  * A page's story.  A step returns its successor, or PAGE_WAIT when the page
  * waits for an event, is at another loop, or is gone.  RESOLVE and FETCH are in
  * page_fetch.c, JUDGE and PARSE in page_judge.c, ANSWER in call.c, NEWEST in
- * call_newest.c, DEDUPE in
- * dedupe.c, the others in page.c.
+ * call_newest.c, DEDUPE in dedupe.c, the others in page.c.
  */
 #define PAGE_STEPS(X)                                                       \
 	X(NEWEST,  newest,  "a call: what was archived of late may do")       \
@@ -55,11 +54,11 @@ enum page_kind { PAGE_URL, PAGE_OF_ROBOTS, PAGE_OF_CALL };
 struct page {
 	struct submission submission;    /* its arena is the page's */
 	struct mail mail;                /* between loops */
-	struct list node;                /* in whatever it waits in */
+	struct list node;                /* in the list in which it waits */
 	struct list all_node;            /* in page_table.all */
 	struct fetcher *fetcher, *home;
 	struct fetch_crawl *crawl;
-	struct host *host;               /* whose slot it holds, if it does */
+	struct host *host;               /* whose slot it has, or NULL */
 	struct address *address;         /* counted there */
 	struct origin *origin;           /* PAGE_OF_ROBOTS: for whom */
 	struct call *call;               /* PAGE_OF_CALL: whose */
@@ -73,7 +72,7 @@ struct page {
 	bool holds_slot, counted;
 	bool by_setting;                 /* fetch.resolve has its address */
 	struct mono address_due;         /* reserved; 0: not yet */
-	struct fetcher *lender;          /* whose host it is of, when lent */
+	struct fetcher *lender;          /* its host's loop, while lent */
 	size_t bytes_counted;            /* in outbox.uncommitted_bytes */
 	unsigned tries;
 	struct hop **hops;               /* redirects_max + 1 places */
@@ -91,7 +90,7 @@ struct page {
 	struct digest digest;
 	struct ledger_query lookup;      /* of the digest */
 	struct revalidation *recall;     /* an earlier crawl's capture */
-	bool damaged;                    /* `content` is not all there was */
+	bool damaged;                    /* `content` is incomplete */
 	struct str dup_uri;              /* the original's; empty: none */
 	struct journal_source dup_source;
 	struct wall dup_date;
@@ -103,28 +102,28 @@ struct page {
 /* All pages of one loop. */
 struct page_table {
 	struct list all;
-	struct list woken;               /* they go on at the end of the turn */
+	struct list woken;               /* continue at the end of the turn */
 	bool running;                    /* a page's step */
 	uint64_t requests, bytes_in;     /* since the start */
-	/* Other loops read these two, to lend it pages while it is idle. */
+	/* Other loops read these two when they look for an idle loop. */
 	atomic_uint busy;                /* in flight, as of the last turn */
 	atomic_uint borrowed;            /* pages lent to it, not yet built */
 };
 void pages_open(struct fetcher *);
-/* Free the table and all pages: what was under way is only memory. */
+/* Free the table and all pages; pages in progress have no other state. */
 void pages_close(struct fetcher *);
 
-/* A page of the crawl, with one empty hop; its first step comes next. */
+/* Make a page of the crawl, with one empty hop, before its first step. */
 struct page *page_new(struct fetcher *, struct fetch_crawl *, enum page_kind);
 void page_free(struct page **);
 /*
- * The event came for which the page waited, and it goes on with the step; at
- * the end of the turn, if the event came while a page's step is running.
+ * Continue a page whose event has come, with this step: at once, or at the end
+ * of the turn if a page's step is running.
  */
 void page_resume(struct page *, enum page_step);
-/* Another page may go on: it does so at the end of the turn. */
+/* Continue the page with this step at the end of the turn. */
 void page_wake(struct page *, enum page_step);
-/* Run all that were woken.  Not from within a step. */
+/* Run all pages that were woken.  Not from within a step. */
 void pages_run_woken(struct fetcher *);
 #define PAGE_STEP_DECLARE(name, fn, text)                                   \
 	enum page_step page_step_##fn(struct page *);
@@ -132,42 +131,44 @@ PAGE_STEPS(PAGE_STEP_DECLARE)
 #undef PAGE_STEP_DECLARE
 
 /*
- * Its outcome is known; `reason` is an exception or a skip_reason, `text` says
- * more in the crawl's log.  Returns the successor, COMMIT.
+ * Set the page's outcome.  `reason` is an exception or a skip_reason; `text` is
+ * for the crawl's log.  Returns the successor, COMMIT.
  */
 enum page_step page_finish(struct page *, enum outcome outcome, uint8_t reason,
     struct str text);
-/* The page runs its step again at the other loop; true: it has left. */
+/* Send the page to another loop, where it runs its step again.  True: it has
+ * left; false: it is there already. */
 bool page_travel(struct page *, struct fetcher *to);
 /*
- * What robots.txt says is for the loop whose origin asked.  True: the page is
- * robots.txt and has left for that loop, where it runs its step again.
+ * Send a page of robots.txt back to the loop whose origin requested it, where
+ * it runs its step again.  True: it has left.
  */
 bool page_goes_home(struct page *);
 /*
- * True: the page has left for an idle loop, where it runs its step again.  It
- * still counts as uncommitted here.
+ * Lend the page to an idle loop, where it runs its step again.  True: it has
+ * left; it still counts as uncommitted here.
  */
 bool page_lend(struct page *);
-/* A lent page is built: it is its lender's again, who hears when it is durable;
- * page_join() counts it there. */
+/* A lent page is built: return it to its lender, which is told when the page is
+ * durable; page_join() counts it there. */
 void page_unlend(struct page *);
-/* Count the page at the loop that has it now, or not any more. */
+/* Count the page at its present loop; stop counting it. */
 void page_join(struct page *);
 void page_leave(struct page *);
 
-/* End the crawl's exchanges; pages that wait find out in their step. */
+/* Abort the crawl's exchanges; waiting pages notice in their next step. */
 void pages_stop(struct fetcher *, const struct fetch_crawl *);
 
-/* Its crawl excludes it since it was leased, and it was not asked for yet. */
+/* Whether its crawl has excluded it since it was leased, and it was not
+ * requested yet. */
 bool page_excluded(const struct page *);
-/* The name by which robots.txt knows the page's crawl. */
+/* The product token of the page's crawl, for robots.txt. */
 struct str page_token(const struct page *);
 /* The page's origin, when its host failed a moment ago; else NULL. */
 struct origin *page_down_origin(struct page *, struct host *);
-/* The exception that stands for how its last exchange ended. */
+/* The exception that corresponds to the end of its last exchange. */
 enum exception page_exception(const struct page *);
-/* `content` from the body; what cannot be decoded is left out (`damaged`). */
+/* Set `content` from the body, without what cannot be decoded (`damaged`). */
 void page_decode(struct page *);
 /* How many bytes of a body are read, before and after decoding. */
 uint64_t page_body_max(const struct page *);

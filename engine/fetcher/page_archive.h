@@ -20,7 +20,7 @@ void page_archive_add(struct submission *, const struct warc_member *,
 void page_archive_answers(struct page *);
 /* The journal entry's part that the fetcher knows. */
 void page_archive_journal(struct page *);
-/* What the engine's event says of the page, which keeps the texts. */
+/* Fill the engine's event from the page, which owns the texts. */
 void page_archive_event(struct page *, struct url_event *);
 /* The capture for clients that follow the crawl.  It may take the page's body,
  * so it comes before the bodies are freed. */

@@ -68,7 +68,7 @@ page_step_resolve(struct page *p)
 	const struct url *u = &page_hop(p)->url;
 	struct ip ip;
 
-	/* What it waited for robots.txt and its turn is not its time. */
+	/* Waiting for robots.txt and for its turn does not count. */
 	if (p->hops_n == 1 && p->tries == 0) {
 		p->start = clock_wall();
 		p->began = loop_now(p->fetcher->loop);
@@ -81,7 +81,7 @@ page_step_resolve(struct page *p)
 	p->exchange.port = u->port;
 	if (p->crawl->shared->proxy.n != 0)
 		return PAGE_FETCH;
-	/* Who starts the program may map names as he likes. */
+	/* The operator may map names to any address. */
 	p->by_setting = p->fetcher->settings->resolve != NULL && fixed_address(
 	    p->fetcher->settings->resolve, u, &ip, &p->exchange.port);
 	if (p->by_setting) {

@@ -37,7 +37,7 @@ page_exception(const struct page *p)
 	}
 }
 
-/* What may be better on another try. */
+/* Whether another try may succeed. */
 static bool
 passing(const struct page *p)
 {

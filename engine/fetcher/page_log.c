@@ -169,7 +169,7 @@ page_log_backoff(struct page *p, const struct host *h)
 	s->lines_n = 1;
 	s->home = p->fetcher->loop;
 	s->durable = lone_durable;
-	/* Whoever closes the engine waits for it. */
+	/* The closing of the engine waits for it. */
 	outbox_count(p->fetcher, 0);
 	list_put(&p->fetcher->lone_lines, &x->node);
 	frontier_submit(p->fetcher->options.frontier, s);

@@ -11,9 +11,9 @@
 
 void page_log_open(struct fetcher *);
 void page_log_close(struct fetcher *);
-/* What became of the page, an exception or a skip; `text` may be empty. */
+/* Log the page's outcome, an exception or a skip; `text` may be empty. */
 void page_log_outcome(struct page *, struct str text);
-/* What robots.txt says. */
+/* Log what was read from robots.txt. */
 void page_log_robots(struct page *robots_page, const struct origin *,
     int status);
 /* Once for each crawl and process: sitemap.depth_max left some out. */
