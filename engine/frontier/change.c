@@ -14,7 +14,7 @@
 #include "engine/frontier/exclude.h"
 #include "engine/frontier/retry.h"
 
-/* What each verb does; without read() it walks over no URLs. */
+/* The functions of each verb; one without read() scans no URLs. */
 static const struct change_kind {
 	void (*begin)(struct crawl_change *);
 	/* A piece, on the index thread; then on the ledger's loop. */

@@ -70,11 +70,11 @@ struct frontier {
 	uint64_t archive_bytes;      /* in WARC files; limits.c */
 	struct list dirty_queues, dirty_crawls;
 	struct list changed_queues, changed_crawls;
-	/* Of these, what the checkpoint under way has still to write. */
+	/* Those of them that the checkpoint under way must still write. */
 	struct list leaving_queues, leaving_crawls;
 	bool loading;                /* the index's records, not the log's */
-	bool starting;               /* crawl_start_pending() runs */
-	bool damaged;                /* a note could not be read */
+	bool starting;               /* inside crawl_start_pending() */
+	bool damaged;                /* a note was unreadable */
 	struct fresh_batch *batch;   /* of the gathering group; queue.c */
 	struct list batches, views;  /* promised; queue.c, crawl_view.c */
 	struct list changes;         /* under way; change.c */
@@ -91,37 +91,41 @@ void frontier_warcinfo(void *arg, const char *filename, struct buf *out);
 
 /* --- known_evict.c: the known table within frontier.known_mem ------------- */
 
-/* Which reads and submissions wait for the gate. */
+/*
+ * Keeps the known table within its memory by moving URLs to the index, and
+ * admits submissions after it has read back what they need.
+ */
 struct known_evict {
 	struct frontier *frontier;
 	size_t bytes_max;            /* of the table; 0: no limit */
-	struct list held;            /* submissions that have not asked yet, */
-	struct list asked;           /* and those that have, in their order */
+	struct list held;            /* submissions without a read so far */
+	struct list asked;           /* those with a read, in their order */
 	struct list waits;           /* eviction_wait: reads to begin */
-	unsigned reads;              /* of the index, that are out */
-	size_t links;                /* asked for, of those in `asked` */
-	bool closed;                 /* no read begins */
-	bool waiting;                /* until what was forgotten is durable */
+	unsigned reads;              /* of the index, under way */
+	size_t links;                /* read for submissions in `asked` */
+	bool closed;                 /* no read may begin */
+	bool waiting;                /* until the evicted URLs are durable */
 	bool partial;                /* the table does not have all URLs */
 	struct promise promise;
 };
 
 void known_evict_open(struct frontier *);
-/* What an earlier process forgot: its crawls are loaded anew. */
+/* Drop what an earlier process evicted; its crawls are loaded again. */
 MUST_USE enum err known_evict_clear(struct frontier *, struct why *);
-/* Mail of a submission: admit it, at once or when the index has told what the
- * table forgot. */
+/* Receives a submission's mail and admits it, at once or after reading evicted
+ * URLs from the index. */
 void known_evict_submit(struct mail *);
-/* False: not now; open() is called when it may. */
+/* Whether a read may begin.  False: open() is called when it may. */
 bool known_evict_may_read(struct frontier *, struct eviction_wait *);
 void known_evict_read_back(struct frontier *);
-/* Some URLs are in the index only: what the table lacks may be known. */
+/* Whether some known URLs are in the index only. */
 bool known_evict_is_partial(const struct frontier *);
 void known_evict_count(struct frontier *);     /* metrics of the table */
 
 /*
- * URLs of a crawl that goes on, some `urls` of them: into the table, or, those
- * that it may forget, into `known`.
+ * Load the URLs of a crawl that goes on, about `urls` of them, into the table;
+ * those that may be evicted go to the index's family `known` when the table is
+ * full.
  */
 struct known_evict_load;
 struct known_evict_load *known_evict_load_begin(
@@ -137,11 +141,11 @@ MUST_USE enum err known_evict_load_end(struct known_evict_load **, enum err e,
 /*
  *     url    crawl4 queue4 date4 URL -> created4 flags1 depth2 cost8 why1 seq
  *
- * In a crawl of ours `date4` is a *rank* while the URL waits: cost in the upper
- * bits, age in the lower ones, below every date of this century; so a walk in
- * key order is "cheapest first, then oldest".  A date of 0 means done.  URLs
- * that were skipped unfetched have queue 0 and date 0: when they are found
- * again within the limits, they move to their queue.
+ * In Argiope's own crawls `date4` is a *rank* while the URL waits: cost in the
+ * upper bits, age in the lower ones, below every date of this century.  So the
+ * order of the keys is "cheapest first, then oldest".  Date 0 means done.  A
+ * URL that was skipped without a fetch has queue 0 and date 0; when it is found
+ * again within the limits, it moves to its queue.
  *
  * Thread: any.
  */
@@ -153,13 +157,14 @@ enum known_mark {
 	MARK_SKIPPED = 4,            /* date: the skip reason */
 };
 
-/* Set the buffer to the key of a URL, a queue, a part of a crawl's records. */
+/* Set the buffer to the key of a URL, of a queue, of a part of a crawl's
+ * records. */
 void url_key(uint32_t crawl, uint32_t queue, uint32_t date, struct str url,
     struct buf *);
 void queue_key(uint32_t crawl, struct str key, struct buf *);
 void crawl_key(uint32_t crawl, char part, struct buf *);
-/* From the first key that begins with the id, which has `bytes`, to behind the
- * last one: 4 of a crawl, 8 of a queue. */
+/* Set the range of all keys that begin with the id: `from` is the first, `to`
+ * the end (exclusive).  The id has `bytes`: 4 of a crawl, 8 of a queue. */
 void key_range(uint64_t id, size_t bytes, struct buf *from, struct buf *to);
 
 /* The value of a url key. */
@@ -174,7 +179,7 @@ struct url_value {
 	 * was found first; 0: none, or an older store does not say. */
 	uint64_t seq;
 };
-/* Set the buffer to it. */
+/* Set the buffer to the encoded value. */
 void url_value_put(const struct url_value *, struct buf *);
 bool url_value_parse(struct str, struct url_value *);
 
@@ -185,11 +190,11 @@ uint32_t rank_of(double cost, uint32_t age);
 /* --- via.c: the URL of the capture on which a URL was found --------------- */
 
 /*
- * An index row has that capture's number only.  The URLs of captures that found
- * something are kept in memory, as many as VIA_SLOTS; the others are read from
- * the journal, for the URLs that are leased and no more.
+ * An index row has only that capture's number.  The URLs of the VIA_SLOTS
+ * latest captures with links are kept in memory; others are read from the
+ * journal when a URL that they found is leased.
  *
- * Thread: the ledger's, but for via_read().
+ * Thread: the ledger's, except via_read().
  */
 #define VIA_SLOTS 4096u              /* captures; each takes 100 bytes or so */
 #define VIA_BYTES_MAX 256u           /* longer URLs are not kept */
@@ -205,27 +210,30 @@ struct via_memory {
 };
 
 void via_free(struct via_memory *);
-/* The capture `seq` of the crawl has found something. */
+/* Remember the URL of a capture with links. */
 void via_put(struct via_memory *, uint32_t crawl, uint64_t seq, struct str url);
 /*
- * Fill `via` of the serve's leases from memory; their bytes are in its arena.
- * False when some are not there: then via_read() them, and via_learn() it.
+ * Fill `via` of the serve's leases from memory; the texts are in its arena.
+ * False when some are missing: then call via_read(), and via_learn()
+ * afterwards.
  */
 bool via_find(struct via_memory *, struct serve *);
-/* Fill the others from the journal.  Thread: the index's. */
+/* Fill the missing ones from the journal.  Thread: the index's. */
 void via_read(struct serve *, struct index *);
 void via_learn(struct via_memory *, const struct serve *);
 
 /* --- limits.c: of bytes in WARC files, and of sitemaps -------------------- */
 
-/* Set the bytes that the crawl has written; the total follows. */
+/* Set the bytes that the crawl has written, and adjust the total. */
 void bytes_limit_set(struct crawl *, uint64_t warc_bytes);
-bool bytes_limit_of_crawl(const struct crawl *);   /* it is reached */
+/* Whether the limit of the crawl, or of all crawls, is reached. */
+bool bytes_limit_of_crawl(const struct crawl *);
 bool bytes_limit_of_all(const struct frontier *);
 
-/* One more is queued; false: a limit leaves it out, which the log says. */
+/* Count one more queued sitemap.  False: a limit is reached, which is logged.
+ * */
 bool sitemap_admit(struct crawl *);
-/* One was read, of so many bytes unpacked. */
+/* Count a sitemap that was read; `bytes` is its unpacked size. */
 void sitemap_read(struct crawl *, uint64_t bytes);
 
 #endif

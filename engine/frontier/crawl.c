@@ -137,7 +137,7 @@ crawl_from_note(struct frontier *f, struct str note)
 		c->warc_bytes_max = read_varint(&in);
 	crawl_log_shown(c);
 	c->view.counts.leased = 0;
-	/* What only the log holds must reach the index before the log goes. */
+	/* State only in the log must reach the index before the log goes. */
 	if (!f->loading && list_empty(&c->changed_node))
 		list_put(&f->changed_crawls, &c->changed_node);
 	if (!in.bad && c->view.state < CRAWL_STATE_COUNT && c->name.n != 0)

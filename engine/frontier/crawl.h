@@ -26,8 +26,8 @@ struct crawl {
 	struct frontier *frontier;
 	struct list dirty_node, changed_node;   /* as in a queue */
 	bool dirty;
-	bool loaded;                 /* the known table holds its URLs */
-	bool retired;                /* its queues are in the index alone */
+	bool loaded;                 /* the known table has its URLs */
+	bool retired;                /* its queues are only in the index */
 	struct crawl_view view;      /* as admitted, not yet durable */
 	uint32_t id;
 	uint32_t next_queue;
@@ -38,7 +38,7 @@ struct crawl {
 	uint64_t sitemaps;           /* queued ever */
 	bool sitemap_limit_logged;
 	int64_t duration_ms_max;     /* likewise */
-	struct timer deadline;       /* when it is over */
+	struct timer deadline;       /* fires when that time is over */
 	struct list starved;         /* queues that wait for tickets */
 	struct map queues;           /* key -> struct queue */
 	struct map queues_by_id;
@@ -48,32 +48,37 @@ struct crawl {
 	struct warc_set *series;
 	struct near_dup *near;           /* simhashes; NULL until needed */
 	struct problems *problems;   /* NULL: none */
-	/* Rules that came while it runs; change.h.  NULL: none did. */
+	/* Rules that were added while it ran; change.h.  NULL: none. */
 	const void *rules;
 	bool (*excludes)(const void *rules, struct str url);
-	uint64_t excluded;           /* waiting URLs that left by them */
+	uint64_t excluded;           /* waiting URLs removed by them */
 	/* Loops, queries, its teardown and its deletion; see crawl_ref(). */
 	unsigned refs;
-	struct teardown *teardown;   /* it has ended; teardown.c */
+	struct teardown *teardown;   /* after its end; teardown.c */
 	struct list deleted_node;    /* in frontier.deleted */
 };
 
+/* NULL when there is no such crawl. */
 struct crawl *crawl_get(const struct frontier *, uint32_t id);
+/* The crawl of that number; an empty one is made when there is none. */
 struct crawl *crawl_make(struct frontier *, uint32_t id);
 void crawl_free(struct crawl **);
-/* Of its WARC files' names, and the directory of those being written. */
+/* The prefix of its WARC files' names, and of their work directory. */
 void crawl_prefix(const struct crawl *, char *out, size_t size);
+/* Note the crawl's state in the gathering group. */
 void crawl_touch(struct crawl *);
-void crawl_note_bytes(const struct crawl *, struct buf *);   /* sets it */
+/* Set the buffer to the crawl's note. */
+void crawl_note_bytes(const struct crawl *, struct buf *);
 bool crawl_from_note(struct frontier *, struct str note);
-/* A new crawl that waits for its start, and its record. */
-/* Into the gathering group: a part of its record in INDEX_CRAWL. */
+/* Put a part of the crawl's record in INDEX_CRAWL into the gathering group. */
 void crawl_put_part(struct frontier *, uint32_t id, char part,
     struct str value);
+/* Make a crawl that waits for its start, and put its record. */
 struct crawl *crawl_begin(struct frontier *, uint32_t id,
     const struct crawl_spec *, struct wall created);
-/* Until crawl_unref() (frontier.h).  The teardown of one that has ended waits
- * until it has the only reference; a deleted one is freed with the last. */
+/* Refer to the crawl until crawl_unref() (frontier.h).  The teardown of an
+ * ended crawl waits until it has the only reference; a deleted crawl is freed
+ * with the last one. */
 void crawl_ref(struct crawl *);
 
 #endif

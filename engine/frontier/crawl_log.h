@@ -42,7 +42,7 @@ struct crawl_line {
 	struct str text, host, url, reason;
 };
 
-/* What was read. */
+/* The lines that were read. */
 struct crawl_log_record {
 	uint32_t crawl;
 	uint64_t number;

@@ -77,7 +77,7 @@ give_name_on(struct frontier *f, struct crawl *c)
 	}
 }
 
-/* Nobody finds it any more, and nothing of it is written. */
+/* Remove the crawl from lookups; nothing of it is written any more. */
 static void
 leave(struct frontier *f, struct crawl *c)
 {

@@ -11,7 +11,7 @@
 
 /* Replay a note of a deletion; false: it is damaged. */
 bool crawl_deleted_note(struct frontier *, struct str note);
-/* Of any other part of a crawl's records: is it a tombstone? */
+/* Whether that part of a crawl's records is a tombstone. */
 void crawl_tomb_record(struct frontier *, struct str key);
 void delete_forget(struct frontier *);
 

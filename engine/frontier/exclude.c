@@ -162,7 +162,7 @@ mark_of(const struct frontier *f, const struct lease *l)
 	uint32_t date;
 	uint8_t mark;
 
-	/* What the table has forgotten is as the index says. */
+	/* The table may have evicted it; its record shows that it waits. */
 	if (!url_table_get(f->known, l->hash, &date, &mark))
 		return known_evict_is_partial(f) ? MARK_WAITING : MARK_DONE;
 	return date == l->rank ? mark : MARK_DONE;
@@ -225,7 +225,7 @@ exclude_begin(struct crawl_change *a)
 {
 	const struct crawl *c = change_crawl(a);
 
-	/* Of a crawl that has ended nothing is left to be skipped. */
+	/* A crawl that has ended has nothing left to skip. */
 	if (a->verb == CHANGE_COUNT && a->why.err == ERR_STATE)
 		a->why = WHY_INIT;
 	if (c != NULL && a->verb == CHANGE_SKIP) {

@@ -26,7 +26,7 @@
 #define FORGET_MAX 4096
 /* Below the limit by so much it begins, for the links that are under way. */
 #define MARGIN_BYTES_MAX ((size_t)16 << 20)
-/* What a link under way may come to; the first of a part takes most. */
+/* Bytes that a pending link may need; the first of a sub-table needs most. */
 #define ENTRY_BYTES 32
 #define ENTRY_BYTES_FIRST 384
 #define FORGETTABLE (1u << MARK_WAITING | 1u << MARK_DONE | 1u << MARK_SKIPPED)

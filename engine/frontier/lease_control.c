@@ -106,7 +106,7 @@ block(struct frontier *f, struct lease_control *k)
 	struct lease_crawl *c = lease_find_crawl(f, k->crawl);
 	struct lease_queue *q = lease_find_queue(c, k->key);
 
-	/* What blocks nobody is not remembered. */
+	/* A block that is over is not stored. */
 	if (k->key.n == 0 || (q == NULL && k->value < f->leases->now_s))
 		return;
 	q = queue_for(f, k);

@@ -54,7 +54,7 @@ struct lease_queue {
 	uint32_t active, completed, leased;  /* leased ones are active */
 	/* No unleased URL is due before it; DATE_NEVER: there is none. */
 	uint32_t next_due;
-	/* What sorts before it is leased or gone. */
+	/* All URLs that sort before it are leased or removed. */
 	uint32_t cursor_date;
 	uint32_t walk_rewind;                /* least date come meanwhile */
 	/* Puts that a walk may not see: their least date and last group (40
@@ -67,7 +67,7 @@ struct lease_queue {
 	bool fresh : 1;                      /* the index has no record */
 };
 
-/* What a verb set for one queue. */
+/* Settings that a client made for one queue. */
 struct lease_rare {
 	uint64_t block_s, limit;             /* 0: none */
 	uint32_t delay_s;

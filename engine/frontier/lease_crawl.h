@@ -1,6 +1,6 @@
 /*
- * lease_crawl -- crawls and queues of the lease service, by name and by number;
- * the turns of queues, their leases, and what is kept of all that.
+ * lease_crawl -- crawls and queues of the lease service, by name and by number:
+ * the order in which queues are served, their leases, and the records of both.
  *
  * Thread: the ledger's loop.
  */
@@ -21,8 +21,8 @@ struct lease_crawl {
 	uint32_t id, next_queue;
 	bool dead;                           /* deleted; being freed */
 	struct lease_set keys, ids;        /* of queues */
-	struct arena names;                  /* of queues, some of them gone */
-	size_t names_gone;
+	struct arena names;                  /* of queues, also removed ones */
+	size_t names_gone;                   /* how many are removed */
 	struct lease_level *levels;        /* LEVELS, once it has a queue */
 	struct lease_stats stats;
 	struct list changed_node;
@@ -38,58 +38,64 @@ struct lease_queue *lease_queue_of(struct frontier *, uint32_t crawl,
 /* NULL also when there is no such crawl. */
 struct lease_queue *lease_find_queue(const struct lease_crawl *,
     struct str key);
-/* Found, or new. */
+/* The crawl of that name; made, with its record, when there is none. */
 struct lease_crawl *lease_make_crawl(struct frontier *, struct str name);
-/* In memory only. */
+/* Make a crawl, or a queue, in memory only. */
 struct lease_crawl *lease_new_crawl(struct frontier *, uint32_t id,
     struct str name);
 struct lease_queue *lease_new_queue(struct lease_crawl *, uint32_t id,
     struct str key);
-/* A queue that nobody has seen; its record comes with the group's notes. */
+/* Make a queue that no client has seen; its record follows with the group's
+ * notes. */
 struct lease_queue *lease_make_queue(struct lease_crawl *, struct str);
 void lease_see(struct lease_queue *);
 void lease_drop_queue(struct lease_queue **);   /* from memory */
 void lease_free_crawl(struct lease_crawl **);
-/* lease_control.c: nobody finds it any more, and totals are without it. */
+/* lease_control.c: remove the crawl from lookups and from the totals. */
 void lease_forget_crawl(struct lease_crawl *);
-void lease_bury_crawl(struct lease_crawl *);    /* free it whole */
+/* Free the crawl with all its queues. */
+void lease_bury_crawl(struct lease_crawl *);
 void lease_free_sweeps(struct frontier *);
-void lease_keep_crawl(struct lease_crawl *);    /* its record is due */
-void lease_touch(struct lease_queue *);         /* its note is due */
-void lease_keep(struct lease_queue *);          /* only its record */
-/* `active` and `completed` of the queue changed by so much. */
+/* Write the crawl's record, the queue's note, the queue's record, with this
+ * group. */
+void lease_keep_crawl(struct lease_crawl *);
+void lease_touch(struct lease_queue *);
+void lease_keep(struct lease_queue *);
+/* Add to the counters `active` and `completed` of the queue. */
 void lease_count(struct lease_queue *, int64_t active, int64_t completed);
 
 /* --- lease_turn.c: which queue is next, and what the others wait for ------ */
 
-/* A queue with fewer URLs begins its walks at a date, not at a URL. */
+/* A queue with fewer URLs begins its scans at a date, not at a URL. */
 #define CURSOR_URLS_MIN 64u
 
-/* Put the queue where it belongs by what it waits for, or out of there. */
+/* Put the queue into the list of what it waits for; take it out of its list. */
 void turn_place(struct lease_queue *);
 void turn_take(struct lease_queue *);
-/* An unleased URL of that date is there. */
+/* The queue has an unleased URL of that date. */
 void turn_available(struct lease_queue *, uint32_t date, struct str url);
 void turn_cursor(struct lease_queue *, uint32_t date, struct str url);
 /*
- * The next queue whose turn it is, with a ticket below `end` and less than
- * `urls_max` leased (0: any number); it leaves its place.  NULL: none.
+ * Take the next queue in turn that has a ticket below `end` and fewer than
+ * `urls_max` URLs leased (0: any number) out of its list.  NULL: none.
  */
 struct lease_queue *turn_pick(struct frontier *, struct lease_crawl *,
     uint32_t urls_max, uint64_t end);
 bool turn_may(struct lease_queue *, uint32_t urls_max);
-/* How late the queues are whose turn is next, in seconds. */
+/* For how long, in seconds, the next queue in turn has been due. */
 uint64_t turn_lag_s(struct lease_service *);
-/* Being served, and last served at `served` before that: it might still be. */
+/* Whether a queue that is being served, and was served at `served` before, may
+ * be served still. */
 bool turn_still(const struct lease_queue *, int64_t served);
-/* Something was put to it behind that group. */
+/* Whether URLs were put into the queue after that group. */
 bool turn_put_since(const struct lease_queue *, uint64_t group);
-/* Something was put to it that a walk may not see. */
+/* Whether URLs were put into the queue that a scan may not see. */
 bool turn_put_lately(const struct lease_queue *);
 struct str turn_cursor_url(const struct lease_queue *);
 void turn_forget_levels(struct lease_crawl *);
 
-/* --- lease_batch.c: leases, and their ends -------------------------------- */
+/* --- lease_batch.c: leases, and when they end ------------------------------
+ * */
 
 struct lease_out {
 	struct list node;
@@ -109,20 +115,21 @@ struct lease_batch {
 	uint32_t n;
 };
 
-/* The queue's leases that begin and end together, found or new. */
+/* The batch of the queue's leases with this start and length; made when there
+ * is none. */
 struct lease_batch *lease_batch_get(struct lease_queue *, int64_t start_us,
     uint32_t lease_s);
 void lease_batch_add(struct lease_batch *, uint64_t hash, uint32_t date,
     uint32_t created);
 struct lease_out *lease_out_find(const struct lease_service *, uint64_t hash);
-/* Out of memory; the known table and the log are the caller's. */
+/* Free a lease; the caller updates the known table and the log. */
 void lease_out_drop(struct frontier *, struct lease_out *);
 void lease_out_drop_all(struct lease_queue *);
-/* A verb ended it: the log hears of it. */
+/* End a lease early, and log that. */
 void lease_out_end(struct frontier *, struct lease_out *);
 void lease_batch_note(struct lease_batch *);
 void lease_out_expire(struct frontier *);
-/* Its end by the monotonic clock. */
+/* Set its end, by the monotonic clock. */
 void lease_batch_set_end(struct lease_batch *);
 
 /* --- lease_record.c: notes, records, a start, checkpoints ----------------- */
@@ -137,9 +144,9 @@ void lease_crawl_bytes(const struct lease_crawl *, struct buf *);
 void lease_queue_bytes(const struct lease_queue *, struct buf *);
 void lease_control_bytes(const struct frontier *, struct buf *);
 
-/* The frontier's life.  At an opening: */
+/* Called by the frontier at its opening, at checkpoints and at its close. */
 void lease_open(struct frontier *);
-void lease_tick(struct frontier *);    /* from now on, each second */
+void lease_tick(struct frontier *);    /* start the timer of one second */
 bool lease_record(struct frontier *, enum index_family, struct str key,
     struct str value, bool *fine);
 bool lease_replay(struct frontier *, uint8_t kind, struct str note);
@@ -151,7 +158,7 @@ bool lease_put_checkpoint(struct frontier *, size_t *n);
 
 /* --- lease_list.c: listings, counts and purges, a piece at a time --------- */
 
-/* A queue of a crawl of ours. */
+/* A queue of one of Argiope's own crawls. */
 struct lease_view_queue {
 	struct str key;
 	uint32_t id;
@@ -160,13 +167,13 @@ struct lease_view_queue {
 struct lease_walk {
 	struct list node;                    /* in leases.walks */
 	uint64_t *open;                      /* where it counts, or NULL */
-	uint64_t looks;                      /* of this piece */
+	uint64_t looks;                      /* entries read for this piece */
 	struct buf lower, filter;            /* ignoring case: in lower case */
 	struct index_iter *queues, *urls;
 	uint32_t crawl, queue;               /* queue 0: all of them */
 	struct buf prefix;                   /* of the queue's URLs */
 	struct buf key;                      /* its key */
-	struct buf from;                     /* queues: behind the last one */
+	struct buf from;                     /* queues: after the last one */
 	bool in_queue, ended;
 	uint64_t seen;                       /* matches, skipped ones too */
 	uint32_t *ids;                       /* purge: the entries' queues */
@@ -182,38 +189,39 @@ struct lease_walk {
 
 /* Free the walks that are open. */
 void lease_free_walks(struct frontier *);
-/* Begin to read a piece; false: there is none, and that was answered. */
+/* Begin to read a piece.  False: there is none; the call is answered. */
 bool lease_list_piece(struct lease_list *);
-/* Its caller has left: end the walk and answer. */
+/* The client has left: end the listing and answer. */
 void lease_list_end(struct lease_list *);
-/* For a walk that has begun: read a piece, and answer. */
+/* Read a piece of a listing that has begun, and answer. */
 void lease_list_read(struct lease_list *);
 void lease_list_answer(struct lease_list *);
-/* A match: true when it is neither before the first nor behind the last. */
+/* Count a match.  True when it is between the first and the last wanted. */
 bool lease_list_wants(struct lease_list *);
-/* All that matter are listed. */
+/* Whether the listing has all that its caller wants. */
 bool lease_list_complete(const struct lease_list *);
 /* Entries of one piece. */
 #define LIST_PIECE_ENTRIES 1024u
-/* Delete a record at its present place, if it is known; false: it is not. */
+/* Delete a URL's record.  False: the URL is not known. */
 bool lease_purge(struct lease_queue *, uint64_t hash, struct str url,
     uint32_t before_s);
 
 /* --- lease_scan.c: which listing reads its next piece --------------------- */
 
-/* The listing wants a piece: lease_list_piece() when it is its turn. */
+/* Queue the listing; lease_list_piece() is called when it is its turn. */
 void lease_scan(struct lease_list *);
-/* Its piece was read and answered, or it has ended: another may begin. */
+/* A listing's piece is answered, or it has ended: let the next one begin. */
 void lease_scan_next(struct lease_service *);
 
-/* --- lease_view.c: listings of crawls of ours ----------------------------- */
+/* --- lease_view.c: listings of Argiope's own crawls ------------------------
+ * */
 
 void lease_view_add_crawls(struct lease_list *);
-/* Begin the walk, and read its first piece. */
+/* Begin the listing, and read its first piece. */
 void lease_view_begin(struct lease_list *);
-/* Beside the groups: the walk's queues are all there, by key. */
+/* On the thread beside the groups: get all queues of the listing, by key. */
 MUST_USE enum err lease_view_sort(struct lease_list *, struct index *);
-/* Beside the groups: a piece of a listing of queues. */
+/* On the thread beside the groups: read a piece of a listing of queues. */
 void lease_view_queues(struct ledger_query *, struct index *);
 void lease_view_dates(struct lease_entry *, bool done, uint32_t created_s);
 

@@ -263,7 +263,7 @@ settle_cursor(struct lease_get *g, struct lease_pick *p,
 		q->next_due = p->next_date;
 		q->stale = false;
 	}
-	/* What the walk may not have seen, and what came back meanwhile. */
+	/* URLs that the scan may have missed, or that came back meanwhile. */
 	if (q->walk_rewind != DATE_NEVER) {
 		q->stale = true;
 		turn_available(q, q->walk_rewind, STR_NONE);
@@ -325,13 +325,13 @@ put_back(struct lease_get *g, struct lease_pick *p)
 	free_pick(p);
 	if (q == NULL)
 		return;
-	/* What it was taken for may be leased by now. */
+	/* The URL for which the queue was taken may be leased by now. */
 	q->stale |= !p->over && p->leased > 0;
 	q->serving = false;
 	turn_place(q);
 }
 
-/* What was met is all dealt with: walk on behind it. */
+/* All URLs that were read are handled: scan on after them. */
 static void
 walk_on(struct lease_get *g, struct lease_pick *p,
     struct lease_queue *q, size_t at)

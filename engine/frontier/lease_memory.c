@@ -81,7 +81,7 @@ set_take(struct lease_set *s, uint32_t tag, uint32_t slot)
 		CHECK(s->places[hole].slot != 0);
 		hole = set_seek(s, behind(s, hole), tag);
 	}
-	/* Whoever stands behind the hole, and may stand in it, moves up. */
+	/* Move each later entry that belongs there into the hole. */
 	for (size_t i = behind(s, hole); s->places[i].slot != 0;
 	    i = behind(s, i)) {
 		size_t home = home_of(s, s->places[i].tag);
@@ -151,7 +151,7 @@ lease_queue_key(const struct lease_queue *q)
 	return name_of(q->name);
 }
 
-/* Of those that are left, when most are gone. */
+/* Rebuild the names of the remaining queues when most were removed. */
 static void
 names_sweep(struct lease_crawl *c)
 {
@@ -258,7 +258,7 @@ lease_give_slot(struct lease_queue *q)
 		mem_free(&r);
 	}
 	mem_free(&q->cursor);
-	/* Whoever buries a dead crawl walks over its sets. */
+	/* The freeing of a deleted crawl iterates over its sets. */
 	if (!c->dead) {
 		set_take(&c->keys, key_tag(c, key), q->slot);
 		set_take(&c->ids, q->id, q->slot);

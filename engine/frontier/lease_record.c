@@ -14,7 +14,7 @@
 #include "os/log.h"
 
 #define CONTROL_KEY STR("outside")
-/* Of all stores, once. */
+/* The seed of every store from before stores recorded one. */
 #define SEED_BEFORE UINT64_C(0x51b7adfff36c6fe2)
 
 /* --- bytes ---------------------------------------------------------------- */
@@ -638,7 +638,7 @@ load_clock(struct lease_service *o)
 	o->base_us = MAX(o->now_us - o->jump_us, o->recorded_us);
 }
 
-/* Of queues that only the log has; `b` is written now and then. */
+/* Put records of queues that only the log has; `b` is flushed now and then. */
 static enum err
 load_record(struct frontier *f, struct index_batch *b, size_t *n,
     struct lease_queue *q, struct why *w)

@@ -134,7 +134,7 @@ group_free(struct lease_group *g)
 	mem_free(&g);
 }
 
-/* What it put can be read from the index by whoever asks from now on. */
+/* The call's puts are visible to all later reads of the index. */
 static void
 group_kept(struct promise *p, enum err e)
 {

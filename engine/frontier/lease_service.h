@@ -132,7 +132,7 @@ struct lease_get {
 	struct lease_url *urls;
 	size_t n;
 	bool more;
-	/* What was looked at in this call and what was served. */
+	/* URLs that this call examined, and URLs that it served. */
 	uint64_t examined, served;
 	/* The frontier's own. */
 	bool begun, cut;

@@ -1,4 +1,4 @@
-/* What crawls may write, and how many sitemaps they read. */
+/* Limits of the bytes that crawls write and of the sitemaps that they read. */
 #include "engine/frontier/crawl.h"
 
 /* 0: there is no limit. */

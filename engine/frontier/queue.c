@@ -87,7 +87,7 @@ queue_from_note(struct frontier *f, struct str note)
 		q = queue_get(c, r.key, true);
 		c->next_queue = next;
 	}
-	/* What only the log holds must reach the index before the log goes. */
+	/* State only in the log must reach the index before the log goes. */
 	if (!f->loading && list_empty(&q->changed_node))
 		list_put(&f->changed_queues, &q->changed_node);
 	q->ordered = r.ordered;

@@ -6,7 +6,7 @@
 
 /* Queues looked at in one go: about half a millisecond. */
 #define QUEUES_PER_TURN 4096u
-/* What stands behind the cursor and is leased is passed over. */
+/* Entries read per queue at most; leased URLs are skipped. */
 #define LOOKS_PER_QUEUE 256u
 #define URLS_OF_QUEUE_MIN ((size_t)4)
 #define PREFIX_BYTES (2 * sizeof(uint32_t))
@@ -107,7 +107,7 @@ name_queues(struct frontier_queues_query *l, const struct crawl *c)
 	}
 }
 
-/* Of a crawl that has ended. */
+/* Rank a queue of a crawl that has ended, by its record. */
 static void
 weigh_record(void *arg, const struct queue_record *r)
 {

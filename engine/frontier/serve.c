@@ -135,7 +135,7 @@ walked(struct ledger_query *query)
 		q->leased += kept;
 		c->view.counts.leased += kept;
 	}
-	/* What came while the walk was out may stand before its end. */
+	/* URLs that were added during the scan may sort before its end. */
 	if (q != NULL) {
 		q->walks--;
 		queue_rewind(q, q->walk_rewind);

@@ -368,7 +368,7 @@ submission_admit(struct frontier *f, struct submission *s)
 		promise_kept(&s->promise, ERR_BROKEN);
 		return;
 	}
-	/* What comes in after a crawl's end is dropped, but not robots.txt. */
+	/* Submissions after a crawl's end are dropped, except robots.txt. */
 	if (running) {
 		submission_settle(c, s);
 		if (s->found_n > 0 && found_on(s) != 0)

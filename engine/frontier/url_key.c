@@ -99,7 +99,7 @@ cost_class(double cost)
 uint32_t
 rank_of(double cost, uint32_t age)
 {
-	/* Behind the millionth URL of a queue, age is all the same. */
+	/* After a queue's millionth URL, all have the same age. */
 	uint32_t rank = cost_class(cost) << 20 | MIN(age, (1u << 20) - 1);
 
 	return MAX(rank, 1u);

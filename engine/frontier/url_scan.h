@@ -25,7 +25,7 @@ struct url_row {
 	struct str url, value;
 };
 
-/* What a visitor wants next. */
+/* A visitor's answer: how the scan continues. */
 enum url_scan_next {
 	URL_SCAN_NEXT,               /* the next record */
 	URL_SCAN_WAITING,            /* the first of the queue that waits */
