@@ -58,7 +58,7 @@ struct archive_port {
 	enum err (*rename)(const char *from, const char *to, struct why *);
 	enum err (*replace)(const char *from, const char *to, struct why *);
 	enum err (*remove)(const char *path, struct why *);
-	/* What there is room for where `path` is. */
+	/* Free bytes of the file system of `path`. */
 	enum err (*free_bytes)(const char *path, uint64_t *, struct why *);
 };
 

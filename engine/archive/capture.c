@@ -67,7 +67,7 @@ split_http(struct capture *c, struct arena *a)
 	c->body = str_from(c->block, c->http.n);
 }
 
-/* What follows the head is the block. */
+/* The block is what follows the head. */
 static enum err
 parse_warc_head(struct str record, struct arena *a, struct capture *c,
     struct why *w)

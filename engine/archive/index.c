@@ -6,7 +6,7 @@
 
 enum role { NOTHING, ANSWER, REQUEST };
 
-/* What a record gives to the index; its slices stand in `arena`. */
+/* A record's contribution to the index; its texts are in `arena`. */
 struct facts {
 	enum role role;
 	struct arena arena;

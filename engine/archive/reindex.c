@@ -40,7 +40,7 @@ struct scanner {
 	struct http_head http;
 	bool has_http;
 	struct map checkpoints;
-	/* Of the lines read back. */
+	/* For the lines that are read back. */
 	struct archive_capture held;
 	struct buf held_text;
 	bool holding, held_aux;

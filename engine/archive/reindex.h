@@ -37,7 +37,7 @@ struct archive_capture {
 	struct str via;                /* the page it was found on first */
 };
 
-/* What a warcinfo record says of its crawl; told before the captures. */
+/* A warcinfo record's data on its crawl; reported before the captures. */
 struct archive_crawl {
 	const struct archive_file *file;
 	uint32_t crawl;

@@ -24,7 +24,7 @@ holds(struct str s, struct str needle)
 	return false;
 }
 
-/* Of "http://user@host:80/path" the host. */
+/* The host in "http://user@host:80/path". */
 static struct str
 host_of(struct str url)
 {

@@ -146,7 +146,7 @@ set_rates(struct held *h)
 	double s = (double)mono_ns_between(first->at, last->at) / 1e9;
 
 	h->row.pages_per_s = h->row.bytes_per_s = 0;
-	/* Of less than that a handful of pages would be a storm. */
+	/* Below this rate, a handful of pages would count as a burst. */
 	if (s < RATE_S_MIN)
 		return;
 	h->row.pages_per_s = (double)(last->items - first->items) / s;

@@ -25,7 +25,7 @@
 struct crawl_registry;
 struct loop;
 
-/* What changes of a row, each with the version of its last change. */
+/* The parts of a row that change; each has the version of its last change. */
 enum registry_part {
 	REGISTRY_STATE,                 /* and reason, ended */
 	REGISTRY_STATUS,                /* + 0..5: counts.status by class */

@@ -1,4 +1,4 @@
-/* What went wrong, by reason: counters of the crawl, samples of the index. */
+/* Errors by reason: counters of the crawl, samples from the index. */
 #include "engine/catalog/core.h"
 #include "engine/frontier/error_summary.h"
 #include "engine/frontier/frontier.h"

@@ -1,4 +1,4 @@
-/* What a policy says of a URL. */
+/* The verdict of a policy on a URL, with the rules that led to it. */
 #include "engine/catalog/catalog.h"
 #include "engine/policy/seed_list.h"
 #include "engine/policy/trap.h"
@@ -21,7 +21,7 @@ read_seeds(struct str url, const struct str *texts, size_t n,
 	return seed_parse(url, a, &(*seeds)[0], NULL);
 }
 
-/* What borrows from the compiled policy, which goes. */
+/* Copy what the compiled policy owns, since it is freed. */
 static void
 keep(struct policy_explanation *x, struct arena *a)
 {

@@ -27,7 +27,7 @@
 #define IDLE_MS 60000
 #define IDLE_BYTES_MAX ((size_t)16 << 20)
 
-/* Of the numbers 64 * at + 0 ... 63. */
+/* One bit for each of the numbers 64 * at + 0 ... 63. */
 struct word {
 	uint64_t at, bits;
 };
@@ -79,7 +79,7 @@ value_of(const struct scan *w, const struct journal_entry *e)
 	    journal_body_length(e));
 }
 
-/* Of equal values the later one is the lesser: the list does not waver. */
+/* Equal values are ordered by number, so that the list's order is stable. */
 static int
 least_first(const void *a, const void *b)
 {
@@ -284,7 +284,7 @@ scan_new(struct journal_scans *f, const struct captures_query *l)
 		w->links = link_scan_new(f->catalog->options.frontier, w->crawl,
 		    from->links_to);
 	w->pages_max = f->catalog->options.links_pages_max;
-	/* Whoever turns a page needs no other scan. */
+	/* The next page of the same list needs no new scan. */
 	if (from->order != PAGES_OLDEST)
 		w->heap_max = MAX(2 * ((size_t)l->start + l->size),
 		    RANKED_MIN);

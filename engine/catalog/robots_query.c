@@ -1,4 +1,4 @@
-/* What the robots.txt that was fetched last says of a URL. */
+/* The verdict of the robots.txt that was fetched last on a URL. */
 #include "base/text.h"
 #include "engine/catalog/core.h"
 #include "engine/fetcher/fetcher.h"

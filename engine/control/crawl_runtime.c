@@ -173,7 +173,7 @@ copy_headers(struct running *r, const struct policy *p)
 	r->shared.headers_n = p->headers_n;
 }
 
-/* What must never be written: the whole value, and a token behind "Bearer ". */
+/* Secrets to redact: the whole value, and the token after "Bearer ". */
 static void
 make_redactor(struct running *r, const struct fetch_settings *settings)
 {

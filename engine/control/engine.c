@@ -28,7 +28,7 @@
 #define SMALL_MALLOC_ARENAS 2
 /* --- what the frontier tells, on the ledger's loop ---------------------- */
 
-/* Of now, not of the view: an order must not be taken back by an old one. */
+/* Use the present state, not the view's: an older view must not undo it. */
 void
 engine_order_loops(struct engine *e, uint32_t crawl)
 {
@@ -74,7 +74,7 @@ viewed(void *arg, const struct crawl_view *view)
 	event_publisher_view(e->publisher, view);
 }
 
-/* What the stream will want of it, before its fetching loop has it again. */
+/* Take what the stream needs before the fetching loop reuses the page. */
 static void
 item_kept(void *arg, struct submission *s)
 {

@@ -44,7 +44,7 @@ struct engine {
 	struct event_publisher *publisher;
 	/* The ledger's loop's: struct change, in the order they came. */
 	struct list changes;
-	/* Of a daemon's engine (options.doors); else NULL. */
+	/* Only in a daemon's engine (options.doors); else NULL. */
 	struct crawl_registry *registry;
 	struct store_async *store_async;
 	struct scheduler *scheduler;

@@ -52,7 +52,7 @@ MUST_USE enum err hooks_put(struct hooks *, enum hook, uint32_t id,
     struct str argument, struct why *);
 /* Whether such a call is remembered.  Thread: any. */
 bool hooks_has(const struct hooks *, enum hook, uint32_t id);
-/* What hooks_put() remembered is committed: call it.  Thread: any. */
+/* Call the hook that hooks_put() noted; the note is committed.  Thread: any. */
 void hooks_ready(struct hooks *, enum hook, uint32_t id);
 
 /*

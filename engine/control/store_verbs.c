@@ -1,4 +1,4 @@
-/* What doors and commands say to the store: policies, schedules, tokens. */
+/* Requests of doors and commands to the store: policies, schedules, tokens. */
 #include "engine/control/control.h"
 
 #include "engine/control/engine_own.h"

@@ -1,4 +1,4 @@
-/* What the loops and the ledger are doing, summed. */
+/* The activity of all loops and of the ledger, summed. */
 #include "engine/catalog/diagnostics.h"
 #include "engine/control/engine_own.h"
 #include "os/clock.h"

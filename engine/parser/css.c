@@ -135,7 +135,7 @@ after_char(struct str s, size_t i)
 	return i + 1;
 }
 
-/* Behind "url(". */
+/* Reads what follows "url(". */
 static void
 read_url(struct scan *c, bool import)
 {
@@ -163,7 +163,7 @@ read_url(struct scan *c, bool import)
 		skip(c, str_find_char(c->s, ')') + 1);
 }
 
-/* Behind "@import". */
+/* Reads what follows "@import". */
 static void
 read_import(struct scan *c)
 {

@@ -458,7 +458,7 @@ take_tag(struct page *g, lxb_tag_id_t tag)
 		css_scan(style, g->a, css_link, g);
 }
 
-/* What a tag means for the tokenizer and for the nesting, in one table. */
+/* The effect of each tag on the tokenizer and on the nesting. */
 enum trait {
 	RAW = 1,        /* its inside is text */
 	UNCOUNTED = 2,  /* void, or may stay open without nesting */
@@ -681,7 +681,7 @@ limit_met(struct page *g, size_t chunk, int64_t started)
 	uint32_t ms_max = in->cpu_ms_max != 0 ? in->cpu_ms_max :
 	    PARSE_CPU_MS_MAX;
 
-	/* Nobody reads the list of errors, and nobody else empties it. */
+	/* The tokenizer's list of errors is unused and must be cleared. */
 	lexbor_array_obj_clean(g->tkz->parse_errors);
 	if (lexbor_dobject_allocated(g->tkz->dobj_token_attr) >
 	    attrs_max + KEEP_ATTRS)

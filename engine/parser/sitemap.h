@@ -19,7 +19,7 @@
 #define SITEMAP_URLS_MAX 50000u
 #define SITEMAP_BYTES_MAX (50u * 1024 * 1024)
 #define SITEMAP_NESTING_MAX 256u
-/* What expat may take, names and entities included. */
+/* Limit of expat's memory, names and entities included. */
 #define SITEMAP_PARSER_BYTES_MAX (64u * 1024 * 1024)
 
 enum sitemap_kind {
@@ -27,7 +27,7 @@ enum sitemap_kind {
 	SITEMAP_ATOM
 };
 
-/* What the document says of the link at the same place. */
+/* What the sitemap states about the link with the same index. */
 struct sitemap_note {
 	struct wall changed;      /* lastmod, pubDate, updated */
 	bool dated;

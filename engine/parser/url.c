@@ -251,7 +251,7 @@ may_have_scheme(struct str in)
 	return false;
 }
 
-/* What stands before the path, moved to where `out` has it now. */
+/* The part before the path, at its address in `out`. */
 static struct str
 moved(struct str part, const struct url *base, const char *to)
 {

@@ -238,7 +238,7 @@ void policy_judge_url(const struct policy_compiled *, const struct url *u,
 void policy_judge_mime(const struct policy_compiled *, struct str content_type,
     struct policy_verdict *out);
 
-/* What every URL rule says, also behind the one that decides. */
+/* The result of every URL rule, including those after the one that decides. */
 enum policy_match { POLICY_NO_MATCH, POLICY_MATCH, POLICY_GAVE_UP };
 struct policy_explanation {
 	struct policy_verdict verdict;

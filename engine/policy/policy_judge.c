@@ -17,7 +17,7 @@ enum way { WAY_ALWAYS, WAY_HOST, WAY_SITE, WAY_PREFIX, WAY_REGEX };
 struct rule {
 	enum way way;
 	struct regex *regex;      /* WAY_REGEX */
-	/* What a verdict of this rule says. */
+	/* The text of this rule's verdict. */
 	const char *takes, *drops, *gave_up;
 };
 

@@ -33,7 +33,7 @@ struct robots {
 	struct robots_facts facts;
 };
 
-/* What the parser gathers before the size of the one allocation is known. */
+/* Collected by the parser until the size of the one allocation is known. */
 struct gathered {
 	struct buf rules, sitemaps, text;
 	struct map known_sitemaps;      /* keys borrow from the body */
@@ -406,7 +406,7 @@ rule_matches(const struct robots *r, const struct rule *rule,
 	    str_from(target, rule->literal_n));
 }
 
-/* What decided where no line did. */
+/* The reason of a verdict that no line of robots.txt decided. */
 static const struct rule no_rule = { .allow = true };
 static const struct rule too_much_work = { .allow = false };
 

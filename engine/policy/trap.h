@@ -33,7 +33,7 @@ struct trap_limits {
 	int64_t stale_max;           /* captures in a row without news */
 };
 
-/* What was decided; the text is static or NULL when the URL is taken. */
+/* The verdict; the text is static, or NULL when the URL is taken. */
 struct trap_verdict {
 	enum skip_reason reason;     /* NONE, URL or LIMIT */
 	const char *field;           /* "traps.repeats_max" */

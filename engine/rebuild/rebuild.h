@@ -74,7 +74,7 @@ struct rebuild_options {
 	const char *const *dirs;
 	size_t dirs_n;               /* 1 to REBUILD_DIRS_MAX */
 	const char *scratch;         /* a path for sorting */
-	/* What it is doing; often.  `total` 0: not known. */
+	/* Reports progress, often.  `total` 0: not known. */
 	void (*progress)(void *arg, const char *what, uint64_t done,
 	    uint64_t total);
 	/* Reading went on behind damage to the record at `offset`; or NULL. */

@@ -119,7 +119,7 @@ compile(struct told_crawl *t, struct why *w)
 	atomic_init(&t->shared.rules, &t->rules);
 	t->shared.seed_hosts = hosts;
 	t->shared.seed_hosts_n = n;
-	/* What was fetched was allowed. */
+	/* A URL that was fetched was allowed. */
 	t->shared.operator_seeds = true;
 	crawl_spec_limit(&t->spec, t->policy);
 	if (t->policy->traps.stale_max != TRAP_NONE)
@@ -371,7 +371,7 @@ replay_end(struct replay *x, struct why *w)
 	if (e == OK)
 		e = tell_all_old(x, w);
 
-	/* Of these not one capture is there: their seeds wait. */
+	/* Crawls without any capture: their seeds wait. */
 	while (e == OK && (t = map_next(&x->crawls, &at)) != NULL) {
 		if (frontier_view(x->frontier, t->shared.id, &v) == OK)
 			continue;

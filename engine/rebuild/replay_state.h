@@ -46,7 +46,7 @@ struct replay {
 	struct buf body, key;
 	bool damaged;                /* `body` is not all there was */
 	struct str product_token;
-	/* Of the origin whose URLs are being judged. */
+	/* The robots.txt of the origin whose URLs are being judged. */
 	struct robots *robots;
 	struct buf robots_origin;
 };

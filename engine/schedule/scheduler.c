@@ -375,7 +375,7 @@ tick(struct timer *timer)
 
 /* --- life ----------------------------------------------------------------- */
 
-/* What ended, or went, while the store was not told. */
+/* Note crawls that ended or were deleted while no scheduler ran. */
 static void
 tell_ends(struct scheduler *t)
 {

@@ -63,7 +63,7 @@ schedule_check(const struct schedule *s, struct why *w)
 	return OK;
 }
 
-/* Of the units that are always equally long; 0 for months and years. */
+/* Seconds of a unit of constant length; 0 for months and years. */
 static int64_t
 unit_us(enum schedule_unit u)
 {

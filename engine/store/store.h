@@ -67,7 +67,7 @@ MUST_USE enum err store_check_labels(struct str name, const struct str *tags,
 /* Put, or replace; `now` is its date.  FULL beyond policies_max. */
 MUST_USE enum err store_policy_put(struct store *, struct str name,
     struct str json, struct wall now, struct why *);
-/* Of `default` the built-in one, unless it was replaced.  Memory: `a`. */
+/* `default` is the built-in policy unless it was replaced.  Memory: `a`. */
 MUST_USE enum err store_policy_get(struct store *, struct str name,
     struct arena *a, struct store_policy *, struct why *);
 /* STATE for `default`, and while a schedule names it. */

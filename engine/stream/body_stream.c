@@ -16,7 +16,7 @@
 #define PIECE_BYTES ((size_t)96 << 10)
 #define IDLE_MS 1000
 #define LOOK_MS 250
-/* Of entries that do not say how long their body is. */
+/* For entries without the length of their body. */
 #define LIMITS HTTP_DECODE_LIMITS_DEFAULT
 
 struct body_stream {

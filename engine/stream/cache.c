@@ -132,7 +132,7 @@ crawl_cache_free(struct stream *f, struct crawl_cache *s)
 	mem_free(&s);
 }
 
-/* What nobody holds goes, the longest unused first, while there is too much. */
+/* Evict batches without readers, least recently used first, to the limit. */
 static void
 shrink(struct stream *f, size_t bytes_max)
 {
@@ -334,7 +334,7 @@ make_now(struct stream *f, struct crawl_cache *s, unsigned form, uint64_t from)
 	return t.batch != NULL;
 }
 
-/* What there is by now, or is made at once. */
+/* Answer from the cache, or from handoffs, which takes no task. */
 static bool
 have_batch(struct stream *f, struct crawl_cache *s, struct stream_request *w)
 {
@@ -396,7 +396,7 @@ answer(struct stream *f, struct stream_request *w)
 	list_put(&f->ready, &w->node);
 }
 
-/* What the task has read, or not, for one who waits. */
+/* Answer a waiting request with the task's result. */
 static void
 settle(struct stream *f, struct crawl_cache *s, struct stream_request *w,
     const struct batch_task *t)

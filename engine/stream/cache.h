@@ -20,7 +20,7 @@
 #include "engine/stream/handoff_cache.h"
 #include "engine/stream/stream_open.h"
 
-/* The registry showed `items` at that time. */
+/* A time at which the registry showed this number of items. */
 struct cache_mark {
 	uint64_t items;
 	struct wall at;
@@ -53,13 +53,13 @@ struct stream {
 	unsigned renderers_n;
 	struct list starved;         /* batches that wait for memory */
 	struct map caches;           /* crawl -> struct crawl_cache */
-	struct list idle;            /* batches of no reader, oldest first */
+	struct list idle;            /* batches without reader, oldest first */
 	size_t bytes;                /* of all batches */
-	size_t held;                 /* of those in readers' hands */
+	size_t held;                 /* of those that readers use */
 	size_t reserved;             /* for tasks */
 	struct list ready;           /* requests to be answered */
 	struct registry_watch watch;
-	uint64_t version;            /* of the registry, up to which is known */
+	uint64_t version;            /* of the registry, handled so far */
 	struct handoff_cache handoffs;
 	struct body_streams bodies;
 	bool closing;

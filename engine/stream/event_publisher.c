@@ -43,7 +43,7 @@ run_requests(struct list *requests)
 	}
 }
 
-/* Whoever launches a crawl gets the answer before any client hears of it. */
+/* The client that launches a crawl is answered before others hear of it. */
 static void
 tell_home(struct batch *b)
 {
@@ -218,7 +218,7 @@ event_publisher_rest(struct event_publisher *t, void (*gone)(void *), void *arg)
 	loop_timer_stop(t->options.loop, &t->timer);
 	t->gone = gone;
 	t->gone_arg = arg;
-	/* Of a ledger that failed nothing may come back. */
+	/* A ledger that failed may never answer. */
 	if (!t->out || ledger_health(t->options.ledger) == LEDGER_FAILED)
 		send_rest(t);
 }

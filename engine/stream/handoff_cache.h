@@ -26,7 +26,7 @@ struct handoff_cache {
 	size_t bytes;
 	struct trim trim;
 };
-/* Of one crawl. */
+/* The handoffs of one crawl. */
 struct crawl_handoffs {
 	uint32_t crawl;
 	struct list by_number;
