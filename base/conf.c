@@ -28,7 +28,7 @@ static const struct {
 #include "base/settings.def"
 };
 
-/* What conf_add() took in; its ids begin at CONF_COUNT. */
+/* Settings added by conf_add(); their ids begin at CONF_COUNT. */
 static struct {
 	const struct setting *row;
 	const char *heading;

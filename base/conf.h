@@ -189,7 +189,7 @@ void conf_print_json(const struct conf *, struct buf *);
 void conf_example(struct buf *);
 /* The section SETTINGS of the manual page, in man(7)'s macros. */
 void conf_man(struct buf *);
-/* What the row accepts: "a whole number from 1 to 20". */
+/* Describes the values that the row accepts: "a whole number from 1 to 20". */
 void conf_accepts(const struct setting *, struct buf *);
 /* "ARGIOPE_FETCH_TRIES_MAX" for "fetch.tries_max". */
 void conf_env_name(const char *name, struct buf *);

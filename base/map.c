@@ -63,7 +63,7 @@ take(struct map *m, uint64_t hash, struct str key)
 	void *old = m->slots[hole].value;
 	if (old == NULL)
 		return NULL;
-	/* Whoever stands behind the hole, and may stand in it, moves up. */
+	/* Move each later entry that belongs there into the hole. */
 	for (size_t i = (hole + 1) & mask; m->slots[i].value != NULL;
 	    i = (i + 1) & mask) {
 		size_t home = m->slots[i].hash & mask;

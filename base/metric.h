@@ -41,7 +41,7 @@ enum metric_type { METRIC_IS_COUNTER, METRIC_IS_GAUGE, METRIC_IS_SECONDS,
 	METRIC_IS_BYTES };
 
 #define METRIC_BUCKETS_MAX 24
-/* Of one label value: the buckets, the one without bound, the sum. */
+/* Values per label value: the buckets, the unbounded one, the sum. */
 #define METRIC_CELLS_MAX (METRIC_BUCKETS_MAX + 2)
 
 struct metric {
@@ -98,7 +98,7 @@ void metric_add_by(struct metric *, size_t label, int64_t n);
 void metric_set_by(struct metric *, size_t label, int64_t value);
 void metric_observe_by(struct metric *, size_t label, int64_t value);
 
-/* What stands there now; of a histogram how many were observed. */
+/* The present value; of a histogram, the number of observations. */
 int64_t metric_value(const struct metric *, size_t label);
 int64_t metric_sum(const struct metric *, size_t label);  /* of a histogram */
 /* The upper bounds of a histogram's buckets, rising; returns how many. */

@@ -42,7 +42,7 @@ struct option_row {
 #define OPTION_ROW(id, name, letter, value, type, least, most, help)         \
 	{ name, letter, value, OPTION_##type, least, most, help },
 
-/* What every verb takes. */
+/* Options of every verb. */
 #define OPTION_COMMON(X) OPTION_COMMON_LETTERS(X, 'c', 'd')
 /* The same where -c and -d mean something else. */
 #define OPTION_COMMON_LONG(X) OPTION_COMMON_LETTERS(X, 0, 0)
@@ -53,7 +53,7 @@ struct option_row {
 	X(SET, "set", 0, "NAME=VALUE", TEXT, 0, 0,                           \
 	    "set a setting; may be given again")                             \
 	X(HELP, "help", 'h', NULL, FLAG, 0, 0, "print this and leave")
-/* What a verb takes that prints facts. */
+/* Options of verbs that print facts. */
 #define OPTION_JSON(X)                                                       \
 	X(JSON, "json", 0, NULL, FLAG, 0, 0, "print JSON")
 

@@ -88,7 +88,7 @@ bool query_step(struct query *);
 struct str query_get_str(struct query *, int column);  /* NULL: STR_NONE */
 int64_t query_get_i64(struct query *, int column);     /* NULL: 0 */
 bool query_is_null(struct query *, int column);
-/* Of an INSERT, UPDATE or DELETE that was stepped. */
+/* Rows that the last INSERT, UPDATE or DELETE changed. */
 int64_t query_changes(const struct query *);
 int64_t query_last_id(const struct query *);
 /* Give it back, empty the pointer, tell its first error. */

@@ -287,7 +287,7 @@ loop_step(struct loop *l)
 void
 loop_run(struct loop *l)
 {
-	/* What was prepared before the loop ran has ended its turn too. */
+	/* For what was prepared before the loop ran. */
 	run_hooks(l);
 	/* Acquire: mail that was posted before loop_stop() is seen below. */
 	while (!atomic_load_explicit(&l->stopped, memory_order_acquire))
@@ -356,7 +356,7 @@ loop_now(const struct loop *l)
 void
 loop_timer_set(struct loop *l, struct timer *t, struct mono when)
 {
-	/* Behind all that are due, or those would wait for ever. */
+	/* After all due timers, or those would wait for ever. */
 	int64_t key = l->firing ? MAX(when.ns, l->now.ns) : when.ns;
 
 	heap_put(&l->timers, &t->node, key, ++l->timers_set);

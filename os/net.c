@@ -300,7 +300,7 @@ receive(struct net_conn *c)
 		if (c->ssl == NULL && n < READ_BYTES)
 			return;
 	}
-	/* What TLS has decrypted wakes nobody. */
+	/* Bytes that TLS has decrypted already cause no event. */
 	if (has_decrypted(c))
 		put_todo(c);
 }

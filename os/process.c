@@ -152,7 +152,7 @@ wait_for_end(struct child *c)
 		if (!c->ended)
 			end_in_time(c);
 	}
-	/* What it wrote last; others may still have the pipe open. */
+	/* Its last output; another process may still have the pipe open. */
 	read_output(c);
 }
 

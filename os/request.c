@@ -17,7 +17,7 @@ choose_step(struct request *r, int step)
 	r->at = step == REQUEST_DONE ? AT_MAIN : r->steps[step].at;
 }
 
-/* Nobody may look at the request behind this. */
+/* The request may be freed after this; do not use it. */
 static void
 enter_place(struct request *r)
 {

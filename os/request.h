@@ -89,7 +89,7 @@ struct request {
 	const atomic_bool *cancelled;
 	struct why why;              /* of the request's owner and of places */
 	void (*done)(struct request *);  /* last; the request may be freed */
-	/* What takes it to its next place. */
+	/* Carries it to its next place. */
 	union {
 		struct mail mail;
 		struct job job;

@@ -37,7 +37,7 @@ struct name {
 	char text[];
 };
 
-/* What c-ares holds; it outlives a name that was given up on. */
+/* The argument of c-ares's callback; it outlives a cancelled query. */
 struct asked {
 	struct name *name;
 };
@@ -534,7 +534,7 @@ free_sockets(struct list *l)
 	}
 }
 
-/* Nobody who still waits is told. */
+/* Queries that still wait are not answered. */
 static void
 forget_name(struct name *n)
 {

@@ -150,7 +150,7 @@ transport_stop(struct transport *t, struct exchange *x)
 	t->table->stop(t, x);
 }
 
-/* What still runs ends with STOPPED.  Not from within a callback. */
+/* Requests under way end with STOPPED.  Not from within a callback. */
 void transport_free(struct transport **);
 
 #endif

@@ -27,7 +27,7 @@ static curl_socket_t
 open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
 	struct transfer *tr = arg;
-	/* Behind `addr` libcurl has room for any socket address. */
+	/* After `addr`, libcurl has room for any socket address. */
 	char *address = (char *)a + offsetof(struct curl_sockaddr, addr);
 	struct ip ip;
 
@@ -432,7 +432,7 @@ take_chunked(struct transfer *tr, struct str bytes)
 		return false;
 	if (broken)
 		return refuse(tr, "the chunked framing is broken");
-	/* What follows the end would be taken for the next answer. */
+	/* Bytes after the end would be taken for the next answer. */
 	if (n < bytes.n)
 		transfer_forbid_reuse(tr);
 	/* libcurl 8 does not read "gzip, chunked" and waits for a close. */

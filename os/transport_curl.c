@@ -457,7 +457,7 @@ free_list(struct list *l)
 	}
 }
 
-/* What still runs ends with STOPPED; not to be called from a callback. */
+/* Requests under way end with STOPPED.  Not from within a callback. */
 static void
 curl_transport_free(struct transport **tp)
 {

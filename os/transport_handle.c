@@ -114,7 +114,7 @@ write_stand_in(struct transfer *tr)
 	    (unsigned)h & 255);
 }
 
-/* What a SOCKS proxy is asked for, where it does not resolve names. */
+/* The address for a SOCKS proxy that does not resolve names. */
 static void
 write_real_address(struct transfer *tr)
 {

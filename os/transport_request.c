@@ -25,7 +25,7 @@ is_ascii_text(struct str s)
 	return s.n > 0;
 }
 
-/* What stands behind the authority; "/" for nothing. */
+/* The part of the URL after the authority; "/" when it is empty. */
 static struct str
 target_of(struct str url)
 {

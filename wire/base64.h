@@ -11,7 +11,7 @@
 /* Letters for n bytes. */
 #define BASE64_LENGTH(n) (((n) + 2) / 3 * 4)
 
-/* What a letter stands for, 0 to 63; -1: it is none. */
+/* The value of a letter, 0 to 63; -1: it is not in the alphabet. */
 int base64_value(char);
 void base64_put(struct buf *, struct str);
 /*

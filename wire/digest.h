@@ -41,7 +41,7 @@ void digest_start(struct digest_hasher *, enum digest_kind);
 void digest_add(struct digest_hasher *, struct str);
 void digest_end(struct digest_hasher *, struct digest *out);
 
-/* Of one short text, by any thread; no hasher is needed. */
+/* The digest of one short text, without a hasher.  Thread: any. */
 void digest_of(enum digest_kind, struct str, struct digest *out);
 
 /* A raw form for others: lower-case hex. */

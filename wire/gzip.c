@@ -17,7 +17,7 @@
  */
 #define LEARN_TEXTS 8
 #define LEARN_EVERY 64
-/* Of so many bytes, spread over a member, all but a few are ASCII in a text. */
+/* A sample of this many bytes, spread over a member, tells text from binary. */
 #define TEXT_LOOKS 64
 #define TEXT_STRANGE_MAX 3
 /* libdeflate wants the input in one piece; beyond this ISA-L streams it. */
@@ -37,7 +37,7 @@ struct gzip_writer {
 	uint8_t level_buf[ISAL_DEF_LVL1_DEFAULT];
 };
 
-/* What small members look like; only the frequency of the letters counts. */
+/* A sample of small members; only the frequency of the letters matters. */
 static const char small_sample[] =
     "WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: "
     "<urn:uuid:5bdb3c68-30b4-4d04-8ab9-0ad2a5ba64d0>\r\nWARC-Date: "

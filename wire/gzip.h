@@ -52,7 +52,7 @@ MUST_USE enum err gzip_put(struct gzip_writer *, const struct str *parts,
 /* `member` points to a member of ours, at least GZIP_HEAD_BYTES of it. */
 void gzip_patch(void *member, uint64_t seq, uint64_t group);
 
-/* What the head of any gzip member says. */
+/* The head of any gzip member. */
 struct gzip_head {
 	size_t n;                 /* bytes of the head */
 	bool has_lengths, has_numbers;

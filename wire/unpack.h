@@ -59,12 +59,12 @@ size_t unpack_raw(struct unpack *, uint64_t at, void *p, size_t n);
  */
 bool unpack_skip_padding(struct unpack *);
 
-/* What stands here; opens the member.  A zstd dictionary is taken in. */
+/* Detect the format and open the member.  A zstd dictionary is loaded. */
 enum unpack_kind unpack_begin(struct unpack *);
 /* The member's next bytes, at least one with UNPACK_BYTES. */
 enum unpack_found unpack_peek(struct unpack *, struct str *);
 void unpack_take(struct unpack *, size_t n);
-/* What the head of the gzip member in hand says. */
+/* The head of the present gzip member. */
 const struct gzip_head *unpack_gzip_head(const struct unpack *);
 
 /*

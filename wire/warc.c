@@ -106,7 +106,7 @@ warc_new_id(struct warc_writer *w, char out[static WARC_ID_MAX])
 	*out = '\0';
 }
 
-/* What would end the field's line or split it becomes a percent-encoding. */
+/* Percent-encode what would end the field's line or split it. */
 static void
 put_uri(struct buf *b, struct str uri)
 {

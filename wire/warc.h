@@ -65,7 +65,7 @@ void warc_writer_redact(struct warc_writer *, const struct redactor *);
 /* A fresh record id: 36 characters and a NUL. */
 void warc_new_id(struct warc_writer *, char out[static WARC_ID_MAX]);
 
-/* What `Argiope-Capture` states; reindex rebuilds a journal from it. */
+/* The field `Argiope-Capture`, from which reindex rebuilds a journal. */
 struct warc_capture {
 	uint32_t crawl;
 	uint32_t hop;                  /* 0: the requested URL itself */
@@ -155,7 +155,7 @@ MUST_USE enum err warc_put_document(struct warc_writer *,
     const struct warc_document *, struct buf *out, struct warc_member *,
     struct why *);
 
-/* What the warcinfo record says; empty values are left out. */
+/* The warcinfo record's fields; empty values are left out. */
 struct warc_info {
 	struct str id;                 /* as in struct warc_document */
 	struct str filename;           /* the final one, for ever */

@@ -1,10 +1,10 @@
 #include "wire/grpc/grpc_own.h"
 
-/* What a session keeps of calls that are over: about 1.5 MiB at most. */
+/* Ended calls that a session remembers: about 1.5 MiB at most. */
 #define SPARE_CALLS_MAX 64
 #define SPARE_BUF_BYTES_MAX ((size_t)4 << 10)
 #define SPARE_ARENA_BYTES_MAX ((size_t)8 << 10)
-/* What a call keeps of a buffer that is empty. */
+/* Bytes of an empty buffer that a call keeps for reuse. */
 #define SPARE_BYTES_MAX ((size_t)64 << 10)
 #define COMPACT_BYTES_MIN ((size_t)16 << 10)
 #define FIELDS_MAX 200
@@ -198,7 +198,7 @@ client_over(struct grpc_call *c, uint32_t http2_error)
 	grpc_call_free(c);
 }
 
-/* What was received is not handed out yet: paused, or just resumed. */
+/* Whether received messages are still queued: paused, or just resumed. */
 static bool
 is_behind(const struct grpc_call *c)
 {
@@ -217,7 +217,7 @@ grpc_call_gone(struct grpc_call *c, uint32_t http2_error)
 		grpc_call_free(c);
 		return;
 	}
-	/* What was received before the end is handed out before it. */
+	/* Messages received before the end are delivered before it. */
 	if (is_behind(c) && !c->ended && c->has_status) {
 		drop_output(c);
 		return;

@@ -74,7 +74,7 @@ on_check(struct grpc_call *c, struct str message)
 	buf_free(&b);
 }
 
-/* What changes seldom needs no look at the room. */
+/* Changes are rare, so the room in the buffer is not checked. */
 static void
 tell(struct health *h, struct watcher *w)
 {

@@ -104,7 +104,7 @@ move(struct message_reader *m, struct str *more, size_t n)
 	*more = str_from(*more, n);
 }
 
-/* What was kept holds the beginning of a message, or all of it. */
+/* The kept bytes are the beginning of a message, or all of it. */
 static enum message_found
 next_kept(struct message_reader *m, struct message_gunzip *g,
     size_t bytes_max, struct str *more, struct str *message)

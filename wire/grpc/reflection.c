@@ -208,7 +208,7 @@ answer(const struct reflection *x, struct str message, struct buf *out)
 
 	pb_put_bytes(out, TELL_HOST, first_bytes(message, ASK_HOST));
 	pb_put_bytes(out, TELL_REQUEST, message);
-	/* Of a oneof the last one counts. */
+	/* The last member of a oneof counts. */
 	while (pb_next(&r, &f))
 		if (f.number >= ASK_FILE && f.number <= ASK_SERVICES &&
 		    f.type == PB_BYTES)

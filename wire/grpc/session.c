@@ -191,7 +191,7 @@ look_at(struct grpc_session *s, struct str bytes, uint32_t *error)
 	return i;
 }
 
-/* What nghttp2 says of these bytes: negative when it has enough. */
+/* Feed bytes to nghttp2; negative when the session must end. */
 static ssize_t
 feed(struct grpc_session *s, struct str bytes)
 {
@@ -718,7 +718,7 @@ grpc_fill(struct grpc_session *s, struct buf *out, size_t bytes_max,
 		end_if_asked(s);
 		fill(s, out, until);
 	}
-	/* Who heard that there was no room hears now that there is. */
+	/* Callers that were refused for lack of room are told of it now. */
 	if (!s->failed)
 		serve_waiting(s);
 	tell_metrics(s);

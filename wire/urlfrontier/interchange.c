@@ -383,7 +383,7 @@ interchange_read(struct str line, struct str crawl, struct arena *arena,
 
 /* ---- Writing ------------------------------------------------------------- */
 
-/* What gson escapes when it writes for HTML, which is its default. */
+/* Escapes as gson does by default, for texts that may be put into HTML. */
 static const char *
 escape_of(unsigned char c, char out[static 8])
 {

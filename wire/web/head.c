@@ -32,7 +32,7 @@ too_long(const struct head_scan *s, struct head_refusal *r)
 	    refuse(r, 414, "limit", "the request's first line is too long");
 }
 
-/* What begins otherwise is no request, and may have no lines at all. */
+/* Bytes that begin otherwise are no request, and may have no lines at all. */
 static bool
 check_first(struct str in, struct head_refusal *r)
 {

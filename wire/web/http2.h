@@ -76,7 +76,7 @@ void http2_fill(struct http2 *, struct buf *out, size_t room);
 /* Nothing more will come or go. */
 bool http2_is_done(const struct http2 *);
 size_t http2_streams(const struct http2 *);      /* that are open */
-/* Of each that head() was called for; it may be answered or cancelled. */
+/* Call each() for every stream head() reported; it may answer or cancel it. */
 void http2_each(struct http2 *, void (*each)(void *arg,
     struct http2_stream *), void *arg);
 /* A head that began so long ago and is not whole ends all.  True: it does. */

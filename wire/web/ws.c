@@ -200,7 +200,7 @@ frame_goes_on(wslay_event_context_ptr context,
 		buf_put(&s->data, f->data, f->data_length);
 }
 
-/* What wslay has queued: answers to pings and closes. */
+/* Send what wslay has queued: answers to pings and closes. */
 static bool
 send_queued(struct ws *s)
 {
