@@ -169,7 +169,7 @@ cli_end(int code)
 {
 	bool fine = fflush(stdout) == 0 && !ferror(stdout);
 
-	/* Who closed the pipe has read enough: no word about it. */
+	/* The reader closed the pipe: end silently. */
 	if (fine || errno == EPIPE)
 		return code;
 	struct why w = WHY_INIT;

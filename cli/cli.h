@@ -89,7 +89,7 @@ MUST_USE enum err cli_file(struct cli *, const char *path, struct str *out,
  */
 MUST_USE enum err cli_log(const struct conf *, bool foreground,
     struct why *);
-/* What a verb in the foreground begins with: cli_log() and cli_data_dir(). */
+/* Begin a verb in the foreground: cli_log() and cli_data_dir(). */
 MUST_USE enum err cli_begin(struct cli *, struct why *);
 
 #endif

@@ -430,7 +430,7 @@ begin(struct crawl_run *r, struct why *w)
 	return engine_begin(r->engine, &q, &r->id, w);
 }
 
-/* What the crawl began with; the seeds tell the report what to wait for. */
+/* Read the crawl's spec; the report waits for the outcome of its seeds. */
 static enum err
 read_spec(struct crawl_run *r, struct why *w)
 {

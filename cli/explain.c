@@ -141,7 +141,7 @@ compile(struct explained *x, struct str host, struct why *w)
 		return why(w, ERR_INPUT, "no seed is a URL");
 	for (size_t i = 0; i < n; i++)
 		x->seed_host |= str_eq(seeds[i].host, host);
-	/* What the operator typed he may reach: so does crawl. */
+	/* The operator's own URL may be private, as with crawl. */
 	p = policy_copy(x->policy);
 	p->allow_private |= x->seed_host;
 	enum err e = policy_compile(p, seeds, n, &x->compiled, w);

@@ -16,7 +16,7 @@ struct figure {
 /* All crawls of an engine that is not started.  Memory: `a`. */
 size_t figures_read(struct engine *, struct arena *a, struct figure **out);
 
-/* Of a struct figure: "id":0,"name":"","state":"running","reason":"",... */
+/* Put a figure as JSON: "id":0,"name":"","state":"running","reason":"",... */
 void figures_json(const void *figure, struct buf *);
 /* A line per struct figure under a head line. */
 void figures_text(const void *figures, size_t n, struct buf *);

@@ -32,7 +32,7 @@ struct frontier_words {
 MUST_USE enum err frontier_words(int argc, const char *const *argv,
     struct frontier_words *, struct why *);
 void frontier_words_free(struct frontier_words *);
-/* Of a code of sysexits: 0, 1 or 2. */
+/* Map a code of sysexits to 0, 1 or 2. */
 int frontier_exit(int code);
 
 /* Which server, as rows of options; short letters stand before the verb. */
@@ -53,7 +53,7 @@ int frontier_exit(int code);
 #define FRONTIER_LOCAL(X)                                                    \
 	X(LOCAL, "local", 'l', NULL, FLAG, 0, 0,                             \
 	    "only the node that is asked, not its cluster")
-/* What every verb has at the end of its rows. */
+/* The last rows of every verb's options. */
 #define FRONTIER_COMMON(X)                                                   \
 	OPTION_JSON(X) FRONTIER_SERVER(X) OPTION_COMMON_LONG(X)
 

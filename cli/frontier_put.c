@@ -257,7 +257,7 @@ feed(void *put)
 		close_streams(p);
 }
 
-/* What was sent may still be acknowledged. */
+/* URLs that were sent may still be acknowledged. */
 static void
 give_up(struct put *p)
 {
@@ -476,7 +476,7 @@ judge(const struct put *p)
 static void
 put_close(struct put *p)
 {
-	/* What still reads uses the loop; the process ends now. */
+	/* A reader still uses the loop; the process ends now. */
 	if (!frontier_lines_close(&p->lines))
 		return;
 	remote_close(&p->remote);

@@ -7,7 +7,7 @@
 
 #define FAMILY "frontier"
 
-/* What may stand before the verb. */
+/* Options before the verb. */
 static const struct {
 	const char *name;
 	char letter;

@@ -308,7 +308,7 @@ all_loopback(const struct str *seeds, size_t n)
 	return valid > 0 && local == valid;
 }
 
-/* What `argiope crawl` does when nobody says otherwise. */
+/* The defaults of `argiope crawl`. */
 static enum err
 own_defaults(struct policy *p, bool loopback, struct why *w)
 {

@@ -86,7 +86,7 @@ MUST_USE enum err plan_policy(struct cli *, const struct str *seeds,
 MUST_USE enum err plan_seeds(struct cli *, const struct str **seeds,
     size_t *n, struct why *);
 
-/* What must not be written anywhere.  Memory: the cli's. */
+/* Secrets, which must not be written anywhere.  Memory: the cli's. */
 struct plan_secrets {
 	struct str authorization;    /* "Basic ..." or "Bearer ..." */
 	struct str cookies, proxy;

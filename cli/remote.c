@@ -161,7 +161,7 @@ remote_close(struct remote *far)
 
 /* ---- Calls --------------------------------------------------------------- */
 
-/* Of a code that is not OK. */
+/* The error that a code other than OK stands for. */
 static enum err
 err_of(enum grpc_code code)
 {

@@ -66,7 +66,7 @@ struct remote_call {
 	/* May begin it again. */
 	void (*ended)(struct remote_call *);
 	void *arg;
-	/* What was received lies here until the next message comes. */
+	/* The received message, until the next one comes. */
 	struct arena arena;
 	/* How it stands. */
 	struct remote_link *link;

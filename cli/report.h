@@ -32,7 +32,7 @@ struct report {
 	struct buf out;              /* for one line */
 };
 
-/* What the summary tells beside the report's own memory. */
+/* The summary's input besides the report's own counters. */
 struct report_end {
 	const struct crawl_view *view;
 	const struct type_count *types;

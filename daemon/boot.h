@@ -41,7 +41,7 @@ void opening_start(struct opening *);
 void opening_stop(struct opening *);
 /* Append "loading, 40 %"; false, and nothing, behind done(). */
 bool opening_put(const struct opening *, struct buf *);
-/* Behind done(), or where opening_start() was not called. */
+/* After done(), or when opening_start() was not called. */
 void opening_free(struct opening *);
 
 #endif

@@ -152,7 +152,7 @@ metrics_look(const struct engine_look *k, const struct web *web)
 
 /* --- crawls --------------------------------------------------------------- */
 
-/* What of a crawl the metrics contain. */
+/* The values of a crawl that the metrics contain. */
 struct counted_crawl {
 	struct crawl_counts counts;
 	enum crawl_state state;      /* that was logged */

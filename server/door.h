@@ -33,7 +33,7 @@ struct door_status {
 	char note[160];              /* a line for people, or "" */
 };
 
-/* What the daemon gives to its doors; it outlives them. */
+/* The daemon's services for its doors; it outlives them. */
 struct door_host {
 	const struct conf *conf;
 	struct loop *home;           /* the main loop */

@@ -21,7 +21,7 @@ static struct metric metrics[] = {
 	    "Times that tokens could not be read, or their use not dated."),
 };
 
-/* What a check reads of all; apart from the rest, so that it is dense. */
+/* The parts that a check reads of every token, stored densely. */
 struct hash {
 	uint64_t words[TOKEN_HASH_BYTES / 8];
 };
@@ -214,7 +214,7 @@ read_tokens(struct token_set *s, struct store *st, struct why *w)
 	return e;
 }
 
-/* Nobody else frees the active snapshot, so that it need not be entered. */
+/* Only this thread frees the active snapshot: it need not announce itself. */
 static enum err
 put_dates(struct token_set *s, struct store *st, struct why *w)
 {

@@ -50,7 +50,7 @@ struct web;
 struct web_request;
 struct web_socket;
 
-/* Who needs no token for a route. */
+/* Clients that need no token for a route. */
 enum web_open {
 	WEB_TO_NOBODY,
 	WEB_TO_OWN_PAGES,      /* the same; and no page of another origin may

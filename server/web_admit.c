@@ -150,7 +150,7 @@ refuse_token(struct web_request *r, enum token_answer a)
 	return false;
 }
 
-/* What a session may, and may change. */
+/* Access rights of a session, for reading and for changing. */
 static enum token_answer
 ask_session(struct web_request *r, enum token_door door,
     enum token_access access)
@@ -271,7 +271,7 @@ check_body(struct web_request *r)
 	return false;
 }
 
-/* Behind the checks of who asks: a stranger learns nothing from it. */
+/* After the checks of the client: a stranger learns nothing from it. */
 static bool
 check_started(struct web_request *r, bool early)
 {

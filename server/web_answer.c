@@ -9,7 +9,7 @@
 
 #define ERROR_BYTES 600u
 
-/* What every answer has, unless it says otherwise. */
+/* Header fields of every answer, unless the handler sets them. */
 static const struct {
 	const char *name, *value;
 } defaults[] = {

@@ -62,7 +62,7 @@ web_host_is_loopback(struct str host)
 	return is_loopback4(host);
 }
 
-/* What stands behind http:// or https://; STR_NONE for all else. */
+/* The part after http:// or https://; STR_NONE for other texts. */
 static struct str
 host_of(struct str origin)
 {

@@ -338,7 +338,7 @@ conn_take(struct web_conn *c, struct str *in)
 	}
 }
 
-/* What was kept, from where it was left. */
+/* Continue with the bytes that were kept. */
 static void
 take_kept(struct web_conn *c)
 {
@@ -413,7 +413,7 @@ on_turn(struct net_conn *nc)
 	hold_or_not(c);
 }
 
-/* What it asked is still answered; WebSockets and HTTP/2 say their end. */
+/* Requests are still answered; WebSockets and HTTP/2 announce their end. */
 static bool
 on_end(struct net_conn *nc)
 {

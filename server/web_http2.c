@@ -48,7 +48,7 @@ body_came(void *arg, struct http2_stream *s, struct str bytes)
 	struct web_request *r = http2_data(s);
 
 	(void)arg;
-	/* What a refused request still sends is thrown away. */
+	/* The rest of a refused request is discarded. */
 	if (r == NULL || !r->coming || r->status != 0)
 		return true;
 	if (bytes.n > web_body_bytes_max(r) - r->read_n - r->body.n)

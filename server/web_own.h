@@ -265,7 +265,7 @@ bool web_count_coming(struct web *, uint64_t *counted, uint64_t now);
 bool web_admit(struct web_request *);
 /* The first of them. */
 bool web_check_drain(struct web_request *);
-/* Of its route, or of the port. */
+/* The limit of its route, or of the port. */
 size_t web_body_bytes_max(const struct web_request *);
 /* Whether what it came with may do that; true where nothing is asked for. */
 bool web_allows(const struct web *, bool passed, const struct token_pass *,

@@ -49,7 +49,7 @@ web_request_over(struct web_request *r)
 		release(r);
 }
 
-/* Whoever reads the body will not have all of it.  False: nobody does. */
+/* Tell the upload that its body will stay incomplete.  False: there is none. */
 static bool
 cut_upload(struct web_request *r)
 {

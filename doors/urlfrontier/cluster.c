@@ -269,7 +269,7 @@ connect_next(struct peer *p)
 	p->up = false;
 	p->why = WHY_INIT;
 	p->began = loop_now(c->loop);
-	/* Who asks again as soon as it was lost makes no storm of them. */
+	/* A client that retries at once must not cause a connection storm. */
 	p->retry_at = mono_add_ms(p->began, CLUSTER_RETRY_MS);
 	p->link = grpc_port_connect_within(c->net, c->loop, &to, &limits,
 	    closed, &p->why);

@@ -19,7 +19,7 @@
 #define PAGE_NAMES 4000u
 #define NUMBER_VALUE 1               /* of Long */
 
-/* What one other node lists. */
+/* The listing of one other node. */
 struct feed {
 	struct merge_source head;
 	struct source source;

@@ -194,7 +194,7 @@ ask_next(struct get *g)
 	o->next = (o->next + 1) % cluster_nodes(c);
 	o->left--;
 	o->asking = true;
-	/* Of a field that stands twice the last one counts. */
+	/* When a field occurs twice, the last value counts. */
 	buf_put_str(&request, g->call.request);
 	pb_put_varint(&request, GET_MAX_QUEUES, max == 0 ? 0 : max - served);
 	source_ask(&o->source, "GetURLs", buf_str(&request),
@@ -296,7 +296,7 @@ get_turn(struct urlfrontier *d)
 	}
 }
 
-/* What has left stays leased; what has not is released. */
+/* URLs that were sent stay leased; the others are released. */
 static void
 keep_what_left(struct get *g)
 {
@@ -314,7 +314,7 @@ get_cut(struct door_call *k)
 
 	if (k->grpc == NULL || g->over)
 		return;
-	/* What the stream still holds leaves with the answer. */
+	/* The stream sends what it still has with the answer. */
 	g->over = true;
 	stop_others(g);
 	list_take(&g->leaving);

@@ -84,7 +84,7 @@ add_metadata(struct lease_item *out, struct str entry, struct arena *a)
 	}
 }
 
-/* What stands in `out` already is overruled field by field, as merging is. */
+/* Fields replace those that `out` has already, as protobuf merges messages. */
 static bool
 read_info(struct str message, struct arena *a, struct lease_item *out)
 {

@@ -48,13 +48,13 @@ void list_reply_queues(struct listing *, uint64_t start);
 
 /* ---- gather.c: all nodes ------------------------------------------------- */
 
-/* What the call asks for is in `list`; from now on it is the gather's. */
+/* Begin; the call's arguments are in `list`, which the gather now owns. */
 void gather_begin(struct listing *);
 /* A piece of this node's came, without an error. */
 void gather_came(struct listing *);
 /* There is room again. */
 void gather_go_on(struct listing *);
-/* Nobody wants it any more: no call to another node is left. */
+/* Cancel it, with all calls to other nodes. */
 void gather_stop(struct gather *);
 /* When it has been stopped.  NULL is none. */
 void gather_free(struct gather **);

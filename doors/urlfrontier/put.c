@@ -20,7 +20,7 @@
 
 #define UNIT_ITEMS 256u          /* and messages */
 #define UNIT_ITEMS_FEW 8u
-/* Of one stream, where its items are limited. */
+/* Limits of one stream. */
 #define UNITS_MAX 32u            /* on their way */
 #define STREAM_BYTES_MAX ((size_t)8 << 20)
 #define SPARE_MAX 64u
@@ -334,7 +334,7 @@ deliver(struct stream *s)
 {
 	deliver_done(s);
 	flush(s);
-	/* Nobody answers for what was refused, or held no item. */
+	/* Items that were refused have no part that reports back. */
 	deliver_done(s);
 	end_if_done(s);
 }
@@ -446,7 +446,7 @@ split(struct put_unit *u)
 	}
 }
 
-/* Of several parts this node's: the frontier wants its items in a row. */
+/* This node's part of the items, which the frontier wants as one array. */
 static void
 put_own(struct put_unit *u, struct forward_part *p)
 {
@@ -483,7 +483,7 @@ spread(struct put_unit *u)
 		answered(u);
 }
 
-/* What it has at other nodes is not waited for any more. */
+/* Stop waiting for the items at other nodes. */
 static void
 leave_peers(struct put_unit *u)
 {
@@ -545,7 +545,7 @@ enough_units(const struct stream *s)
 	return s->units_n >= UNITS_MAX && inflight_max(s) != 0;
 }
 
-/* What fills may go, unless enough is on its way. */
+/* Send the gathering batch, unless enough batches are under way. */
 static void
 flush(struct stream *s)
 {
@@ -598,7 +598,7 @@ wait_if_enough(struct stream *s)
 	list_put(&s->call.door->paused, &s->pause_node);
 }
 
-/* What came before it is answered for, and nothing behind it. */
+/* Answer all items before this one, and none after it. */
 static void
 break_off(struct stream *s, enum grpc_code code, const char *text)
 {

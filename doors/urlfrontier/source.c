@@ -1,6 +1,6 @@
 #include "doors/urlfrontier/source.h"
 
-/* What may wait in one buffer, and one message beyond it. */
+/* Limit of one buffer, which one message may exceed. */
 #define COMING_BYTES_MAX ((size_t)64 << 10)
 
 static void

@@ -50,11 +50,11 @@ void source_ask(struct source *, const char *rpc, struct str request,
 /* The first message that is there; false: none.  It stands until taken. */
 bool source_first(struct source *, struct str *message);
 void source_take(struct source *);
-/* Nobody wants it any more: the call is cancelled, came() is not called. */
+/* Cancel the call; came() is not called. */
 void source_stop(struct source *);
 /* Stop, and its memory. */
 void source_free(struct source *);
-/* What it sent is no message of this kind: it has ended with INTERNAL. */
+/* The peer sent an invalid message: end the call with INTERNAL. */
 void source_is_malformed(struct source *);
 
 #endif

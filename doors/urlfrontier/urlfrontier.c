@@ -51,7 +51,7 @@ accepted(struct net_conn *c, void *arg)
 
 /* ---- Who may, and whether now -------------------------------------------- */
 
-/* Of this cluster, by the word that only its nodes know. */
+/* Whether the caller is a node of this cluster, by the shared secret. */
 static bool
 is_peer(const struct urlfrontier *d, const struct grpc_call *c)
 {
@@ -171,7 +171,7 @@ gate(struct grpc_call *c, void *arg)
 		grpc_finish(c, GRPC_UNAVAILABLE, SHUTTING_DOWN);
 }
 
-/* Of long calls, those that write. */
+/* End a long call that writes when its token has been revoked. */
 static void
 check_token(struct door_call *k)
 {
@@ -199,7 +199,7 @@ deliver_drained(struct mail *m)
 	d->drained(d->drained_arg);
 }
 
-/* Whoever stays beyond this is told nothing more. */
+/* Calls that last longer are cut. */
 static void
 cut(struct urlfrontier *d, int64_t ms)
 {
@@ -217,7 +217,7 @@ end_of_turn(struct turn_hook *h)
 	get_turn(d);
 	if (!d->draining || d->told || d->looking || !list_empty(&d->calls))
 		return;
-	/* Nobody waits for other nodes any more. */
+	/* No call waits for other nodes now. */
 	cluster_close(d->cluster);
 	if (!list_empty(&d->ports)) {
 		/* Only connections are left, and who watches the health. */
@@ -282,7 +282,7 @@ drain_over(struct timer *t)
 			net_abort(p->conn, ERR_CLOSED, SHUTTING_DOWN);
 		return;
 	}
-	/* What waits for other nodes hears at the end of this turn. */
+	/* Calls that wait for other nodes are told at the end of this turn. */
 	cluster_close(d->cluster);
 	each_call(d, cut_call);
 	cut(d, CUT_MS);

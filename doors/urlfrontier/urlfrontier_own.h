@@ -51,7 +51,7 @@ enum urlfrontier_rpc {
 URLFRONTIER_RPCS(URLFRONTIER_RPC_EVENTS)
 #undef URLFRONTIER_RPC_EVENTS
 
-/* What a method's handlers find in grpc_arg(). */
+/* The grpc_arg() of a method's handlers. */
 struct door_method {
 	struct urlfrontier *door;
 	enum urlfrontier_rpc rpc;
@@ -164,7 +164,7 @@ void call_reply_bytes(struct door_call *, struct str message);
 /* A Long. */
 void call_reply_number(struct door_call *, uint64_t);
 void call_fail(struct door_call *, enum grpc_code, const char *text);
-/* What a verb's result means to the caller, with a sentence. */
+/* The gRPC status, with its text, for a verb's result. */
 void call_fail_err(struct door_call *, enum err);
 #define CALL_MALFORMED "the message cannot be decoded"
 /* A verb goes to the frontier: where it comes back to. */
