@@ -184,7 +184,7 @@ stop_if_paused(struct crawl_run *r)
 }
 
 static void
-happened(void *arg, const struct url_event *e)
+report_url(void *arg, const struct url_event *e)
 {
 	struct crawl_run *r = arg;
 
@@ -404,7 +404,7 @@ open_engine(struct crawl_run *r, struct why *w)
 		.data_dir = r->cli->data_dir,
 		.loops = (unsigned)conf_int(&r->cli->conf, CONF_LOOPS),
 		.small = true, .archive = true,
-		.every_event = cli_json(r->cli), .event = happened,
+		.every_event = cli_json(r->cli), .event = report_url,
 		.view = viewed, .health = health_changed, .arg = r,
 	};
 

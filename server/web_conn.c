@@ -151,8 +151,8 @@ answered(struct web_request *r)
 {
 	struct web_conn *c = r->conn;
 
-	/* Nobody will read the rest of the request's body; or the end of the
-	 * connection is the end of the answer's. */
+	/* The rest of the request's body stays unread, or only the end of the
+	 * connection marks the end of the answer. */
 	if (r->coming || (has_no_length(r) && r->head.minor == 0))
 		c->close = true;
 	put_head(c, r);

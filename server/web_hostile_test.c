@@ -398,7 +398,7 @@ bad_uploads(void **state)
 	refused_upload("", "3\r\nabcd", 400);
 	refused_upload("", "3\r\nabc\r\nfffffff\r\n", 413);
 	refused_upload("hold=100", "3\r\nabc\r\nfffffff\r\n", 413);
-	/* What is too long from the first is never begun. */
+	/* A Content-Length above the limit never reaches the handler. */
 	say_upload(fd, "", UPLOAD_BYTES_MAX + 1);
 	hear(fd, &a, false);
 	assert_int_equal(a.status, 413);

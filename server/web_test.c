@@ -170,9 +170,9 @@ other_origins(void **state)
 	answer_free(&a);
 }
 
-/* What a browser is told before it sends such a request. */
+/* The answer to a browser's preflight, before it sends such a request. */
 static void
-preflight(void **state)
+answers_preflight(void **state)
 {
 	struct answer a = { .status = 0 };
 	char value[100];
@@ -456,7 +456,7 @@ pulled(void **state)
 
 /* A body of so many bytes, or in chunks of so many, one after the other. */
 static void
-upload(int fd, const char *query, size_t n, size_t chunk, struct answer *a)
+send_upload(int fd, const char *query, size_t n, size_t chunk, struct answer *a)
 {
 	char good[50];
 
@@ -474,7 +474,7 @@ upload(int fd, const char *query, size_t n, size_t chunk, struct answer *a)
 }
 
 static void
-uploads(void **state)
+reads_uploads(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 1000, 300000, 3000000 };
 	struct answer a = { .status = 0 };
@@ -483,12 +483,12 @@ uploads(void **state)
 	(void)state;
 	/* All on one connection; also with a reader that wants to wait. */
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-		upload(fd, "", sizes[i], 0, &a);
-		upload(fd, "", sizes[i], 77777, &a);
-		upload(fd, "hold=1", sizes[i], 0, &a);
-		upload(fd, "hold=1", sizes[i], 77777, &a);
+		send_upload(fd, "", sizes[i], 0, &a);
+		send_upload(fd, "", sizes[i], 77777, &a);
+		send_upload(fd, "hold=1", sizes[i], 0, &a);
+		send_upload(fd, "hold=1", sizes[i], 77777, &a);
 	}
-	upload(fd, "", 2000, 3, &a);
+	send_upload(fd, "", 2000, 3, &a);
 	/* A request behind the body, with the body, drop by drop. */
 	say_upload(fd, "", 3);
 	say_text(fd, "abcGET /hello HTTP/1.1\r\n" HOST "\r\n");
@@ -970,11 +970,11 @@ main(void)
 #define LIVE(f) cmocka_unit_test_setup_teardown(f, port_setup, port_teardown)
 	const struct CMUnitTest tests[] = {
 		LIVE(answers), LIVE(segments), LIVE(route_limits),
-		LIVE(other_origins), LIVE(preflight),
+		LIVE(other_origins), LIVE(answers_preflight),
 		LIVE(head_only), LIVE(body_limit),
 		LIVE(waits_for_continue), LIVE(keep_alive), LIVE(pipelining),
 		LIVE(half_closed), LIVE(piece_by_piece), LIVE(pulled),
-		LIVE(uploads), LIVE(early_answers),
+		LIVE(reads_uploads), LIVE(early_answers),
 		LIVE(texts), LIVE(files), LIVE(drains), LIVE(drain_ends),
 		LIVE(drains_uploads),
 		LIVE(closed_under_load), LIVE(counts), LIVE(addresses),

@@ -74,7 +74,7 @@ explain_robots(struct task *t, const struct policy *p, struct str url)
 }
 
 static void
-explain(struct task *t, struct str json)
+judge_url(struct task *t, struct str json)
 {
 	const struct command *c = &t->command;
 	FREED(arena_free) struct arena a = ARENA_INIT;
@@ -112,7 +112,7 @@ got_policy(struct store_request *s)
 	struct task *t = s->arg;
 
 	if (task_back(t, &s->why, &s->arena, CODE_UNKNOWN_POLICY))
-		explain(t, s->policy.json);
+		judge_url(t, s->policy.json);
 }
 
 void
@@ -123,7 +123,7 @@ verb_explain(struct task *t)
 	if (!task_policy(t, &name, &json))
 		return;
 	if (json.n > 0) {
-		explain(t, json);
+		judge_url(t, json);
 		return;
 	}
 	struct store_request *s = task_ask(t, sizeof(*s));

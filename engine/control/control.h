@@ -250,7 +250,7 @@ MUST_USE enum err engine_stored_robots(struct engine *, const struct url *,
  * line. */
 MUST_USE enum err crawl_check_cookies(struct str text, struct why *);
 
-/* What the engine is doing. */
+/* The engine's present activity. */
 struct engine_look {
 	/* Sums over all fetching loops. */
 	unsigned hosts_ready, hosts_delayed, hosts_backoff;

@@ -66,8 +66,8 @@ struct fetch_settings {
 };
 
 /*
- * What a crawl may fetch.  Immutable; freed with the engine.  A change of rules
- * gives the crawl a new struct.
+ * The rules that decide which URLs a crawl may fetch.  Immutable; freed with
+ * the engine.  When the rules change, the crawl gets a new struct.
  */
 struct crawl_rules {
 	const struct policy_compiled *policy;
@@ -80,7 +80,8 @@ struct crawl_rules {
  * or NULL.  Thread: any. */
 bool crawl_excludes(const void *rules, struct str url);
 
-/* What all loops share of one crawl.  Immutable except for the atomics. */
+/* The part of a crawl's state that all loops share.  Immutable except for the
+ * atomics. */
 struct crawl_shared {
 	uint32_t id;
 	_Atomic(const struct crawl_rules *) rules;

@@ -143,7 +143,7 @@ static const struct transport_table web_table = { start, stop, free_web };
 /* --- the rig ------------------------------------------------------------- */
 
 static void
-event(void *arg, const struct url_event *e)
+keep_event(void *arg, const struct url_event *e)
 {
 	struct fetch_rig *r = arg;
 
@@ -191,7 +191,8 @@ make_fetcher(struct fetch_rig *r)
 		.transport = &w->transport, .settings = &r->settings,
 		.resolver = resolver_new(r->rig.loop, &names),
 		.seen = r->filter, .all = &r->fetcher,
-		.all_n = 1, .host_shard = &r->shard, .event = event, .arg = r,
+		.all_n = 1, .host_shard = &r->shard,
+		.event = keep_event, .arg = r,
 	};
 	r->fetcher = fetcher_new(&o);
 	fetcher_port(r->fetcher, &r->rig.port);

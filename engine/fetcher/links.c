@@ -62,7 +62,8 @@ judge(const struct link_finder *f, const struct link *l, struct found *out)
 {
 	const struct policy *policy = policy_of(crawl_policy(f->crawl));
 	bool embed = l->kind == LINK_EMBED;
-	/* What a requisite embeds (an image of a style) is a requisite, too. */
+	/* A resource embedded in a requisite (an image in a style sheet) has
+	 * the same depth as the page. */
 	unsigned depth = embed ? f->lease->depth : f->lease->depth + 1u;
 	struct policy_verdict v;
 	struct trap_verdict t;

@@ -149,8 +149,8 @@ bool page_goes_home(struct page *);
  * left; it still counts as uncommitted here.
  */
 bool page_lend(struct page *);
-/* A lent page is built: return it to its lender, which is told when the page is
- * durable; page_join() counts it there. */
+/* Return a lent page, whose records are built, to its lender, which is notified
+ * when the page is durable.  page_join() counts the page there. */
 void page_unlend(struct page *);
 /* Count the page at its present loop; stop counting it. */
 void page_join(struct page *);

@@ -39,7 +39,7 @@ struct url_answer {
 	uint64_t offset;             /* of the last answer's record */
 };
 
-/* What became of a URL of a crawl, reported once it is durable. */
+/* The outcome of a URL of a crawl; reported once it is durable. */
 struct url_event {
 	uint32_t crawl;
 	enum outcome outcome;

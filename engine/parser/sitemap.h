@@ -27,7 +27,7 @@ enum sitemap_kind {
 	SITEMAP_ATOM
 };
 
-/* What the sitemap states about the link with the same index. */
+/* A link's attributes in the sitemap; links and notes have the same index. */
 struct sitemap_note {
 	struct wall changed;      /* lastmod, pubDate, updated */
 	bool dated;

@@ -95,12 +95,12 @@ get() { curl -s -m 10 -H "Authorization: Bearer $2" "$base$1"; }
 same "its route" "$(get example "$token")" "Good day"
 has "... wants its scope" "not meant for this" <(get example "$other")
 has "... wants a token" "a token is needed" <(curl -s "${base}example")
-# asks_before ORIGIN: what a browser is told about GET from a page of it
-asks_before() { curl -si -m 10 -X OPTIONS -H "Origin: $1" \
+# preflight ORIGIN: the answer to the preflight of a GET by a page of ORIGIN
+preflight() { curl -si -m 10 -X OPTIONS -H "Origin: $1" \
 	-H "Access-Control-Request-Method: GET" "${base}example"; }
 has "a page of its origin may ask" "allow-origin: https://pages.example" \
-	<(asks_before https://pages.example)
-has "... another may not" " 405 " <(asks_before https://other.example)
+	<(preflight https://pages.example)
+has "... another may not" " 405 " <(preflight https://other.example)
 same "its WebSocket" "$(echoed "$port" /example "$token")" "echo me"
 code "... wants its scope" 1 echoed "$port" /example "$other"
 has "... is said" "status 403" code.err

@@ -41,7 +41,7 @@ static struct {
 /* --- the engine's caller ------------------------------------------------ */
 
 static void
-told(void *arg, const struct url_event *e)
+trace_event(void *arg, const struct url_event *e)
 {
 	(void)arg;
 	sim_trace(e->url.p, e->url.n);
@@ -82,7 +82,7 @@ open_engine(const struct conf *c)
 		.conf = c, .home = sim_world.home, .data_dir = "/data",
 		.loops = 2,
 		.small = true, .archive = true, .every_event = true,
-		.event = told, .view = viewed, .health = health,
+		.event = trace_event, .view = viewed, .health = health,
 		.no_threads = true,
 		/* Many checkpoints, each over many groups. */
 		.segment_bytes = (size_t)4096 << sim_random() % 8,
@@ -102,7 +102,7 @@ begin_crawl(const struct web_plan *plan)
 	uint32_t id = engine_find(sim_world.engine, STR(""));
 	size_t at = 0;
 
-	/* Its end was durable when the crash came, and nobody had been told. */
+	/* Its end was durable when the crash came, and nobody had heard. */
 	if (id == UINT32_MAX &&
 	    engine_next_view(sim_world.engine, &at, &sim.view)) {
 		CHECK(sim.view.state == CRAWL_COMPLETE);

@@ -92,7 +92,8 @@ void *http2_data(const struct http2_stream *);
  */
 void http2_answer(struct http2_stream *, int status,
     const struct head_field *, size_t n, bool body);
-/* So many bytes for which body() has returned false are used by now. */
+/* `n` bytes that body() kept back, by returning false, have been read: open the
+ * flow-control window by them (RFC 9113 §6.9). */
 void http2_used(struct http2_stream *, size_t n);
 /* There is more to take. */
 void http2_more(struct http2_stream *);
