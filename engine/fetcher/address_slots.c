@@ -42,8 +42,7 @@ wait_until(struct page *p, struct mono at)
 {
 	metric_add(&metrics[METRIC_ADDRESS_WAITS], 1);
 	if (p->counted)
-		atomic_fetch_sub_explicit(&p->crawl->shared->downloads, 1,
-		    memory_order_relaxed);
+		fetch_crawl_give_download(p->crawl);
 	p->counted = p->holds_slot = false;
 	p->step = PAGE_TURN;
 	/* Before those that came after it. */
@@ -144,8 +143,7 @@ page_release_slot(struct page *p)
 {
 	release_address(p);
 	if (p->counted) {
-		atomic_fetch_sub_explicit(&p->crawl->shared->downloads, 1,
-		    memory_order_relaxed);
+		fetch_crawl_give_download(p->crawl);
 		p->counted = false;
 	}
 	if (!p->holds_slot)

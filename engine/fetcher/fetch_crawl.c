@@ -20,13 +20,50 @@ crawl_delay_s(const struct crawl_shared *c, struct str host)
 	return own == NULL ? c->delay_s : *own;
 }
 
+/* --- downloads ---------------------------------------------------------- */
+
+static int64_t
+downloads_max(const struct fetch_crawl *c)
+{
+	return policy_of(crawl_policy(c->shared))->downloads;
+}
+
+bool
+fetch_crawl_has_download(const struct fetch_crawl *c)
+{
+	return atomic_load_explicit(&c->shared->downloads,
+	    memory_order_relaxed) < downloads_max(c);
+}
+
 bool
 fetch_crawl_may_start(const struct fetch_crawl *c)
 {
-	return c->order == FETCH_RUN && (int64_t)atomic_load_explicit(
-	    &c->shared->downloads, memory_order_relaxed) <
-	    policy_of(crawl_policy(c->shared))->downloads;
+	return c->order == FETCH_RUN && fetch_crawl_has_download(c);
 }
+
+bool
+fetch_crawl_take_download(struct fetch_crawl *c)
+{
+	atomic_int *taken = &c->shared->downloads;
+	int64_t max = downloads_max(c);
+	int n = atomic_load_explicit(taken, memory_order_relaxed);
+
+	do {
+		if (n >= max)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(taken, &n, n + 1,
+	    memory_order_relaxed, memory_order_relaxed));
+	return true;
+}
+
+void
+fetch_crawl_give_download(struct fetch_crawl *c)
+{
+	atomic_fetch_sub_explicit(&c->shared->downloads, 1,
+	    memory_order_relaxed);
+}
+
+/* --- life --------------------------------------------------------------- */
 
 void
 crawl_leave(struct crawl_shared *c)

@@ -199,8 +199,7 @@ void
 hosts_settle(struct fetcher *f, bool only_idle)
 {
 	MAP_EACH(h, &f->hosts->by_name, struct host) {
-		if (!only_idle || (h->place == HOST_IDLE &&
-		    !(list_empty(&h->windows) && list_empty(&h->calls))))
+		if (!only_idle || (h->place == HOST_IDLE && wanted(h)))
 			host_settle(h);
 	}
 }
@@ -240,16 +239,38 @@ slots(const struct host *h)
 	    h->fetcher->settings->host_connections_max;
 }
 
+/* True: its turn ends without a request. */
+static bool
+is_over(const struct page *p)
+{
+	return p->crawl->order == FETCH_END || page_excluded(p) ||
+	    call_page_stopped(p);
+}
+
 /* The host's first call that may start now, or NULL. */
 static struct page *
 call_ready(const struct host *h)
 {
 	LIST_EACH(p, &h->calls, struct page, node) {
-		if (p->crawl->order == FETCH_END || call_page_stopped(p) ||
-		    fetch_crawl_may_start(p->crawl))
+		if (is_over(p) || fetch_crawl_may_start(p->crawl))
 			return p;
 		if (p->crawl->order == FETCH_RUN)
 			fetcher_look_again(h->fetcher);
+	}
+	return NULL;
+}
+
+/*
+ * The first of the waiting pages that may start now, or NULL.  They have been
+ * begun, and end also when their crawl is paused.
+ */
+static struct page *
+waiting_ready(const struct host *h)
+{
+	LIST_EACH(p, &h->waiting, struct page, node) {
+		if (fetch_crawl_has_download(p->crawl) || is_over(p))
+			return p;
+		fetcher_look_again(h->fetcher);
 	}
 	return NULL;
 }
@@ -261,7 +282,7 @@ host_settle(struct host *h)
 	struct window *w = window_ready(h);
 
 	consider_idle(h);
-	if ((list_empty(&h->waiting) && w == NULL && call_ready(h) == NULL) ||
+	if ((waiting_ready(h) == NULL && w == NULL && call_ready(h) == NULL) ||
 	    h->in_flight >= slots(h)) {
 		leave(h);
 		return;
@@ -295,22 +316,30 @@ host_wait_until(struct host *h, struct page *p, struct mono at)
 	host_end(h, 0);
 }
 
-/* A page that waited takes a slot of the host. */
+/*
+ * A page that waited takes a slot of the host and one of its crawl's downloads;
+ * it waits on when another loop took the last of them just now.
+ */
 static void
 start_waiting(struct host *h, struct page *p)
 {
+	bool over = is_over(p);
+	bool late = !over && p->call != NULL &&
+	    !call_page_in_time(p, loop_now(h->fetcher->loop));
+
+	if (!over && !late && !fetch_crawl_take_download(p->crawl))
+		return;
 	list_take(&p->node);
-	if (p->crawl->order == FETCH_END || page_excluded(p) ||
-	    call_page_stopped(p)) {
+	if (over) {
 		page_resume(p, PAGE_RETURN);
 		return;
 	}
-	if (p->call != NULL && !call_page_in_time(p, loop_now(
-	    h->fetcher->loop))) {
+	if (late) {
 		page_resume(p, page_finish(p, OUTCOME_EXCEPTION,
 		    EXCEPTION_TIMEOUT, STR("its turn came too late")));
 		return;
 	}
+	p->counted = true;
 	h->in_flight++;
 	h->fetcher->hosts->in_flight++;
 	p->host = h;
@@ -321,12 +350,11 @@ start_waiting(struct host *h, struct page *p)
 static void
 start_one(struct host *h)
 {
+	struct page *waiting = waiting_ready(h), *call;
 	struct window *w;
-	struct page *call;
 
-	if (!list_empty(&h->waiting)) {
-		start_waiting(h, LIST_ITEM(h->waiting.next, struct page,
-		    node));
+	if (waiting != NULL) {
+		start_waiting(h, waiting);
 		return;
 	}
 	call = call_ready(h);

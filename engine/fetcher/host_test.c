@@ -53,6 +53,38 @@ connections_are_limited_without_a_delay(void **state)
 }
 
 static void
+hosts_that_redirect(struct str url, struct answer *a)
+{
+	a->head = "Content-Type: text/html\r\n";
+	if (str_ends(url, STR("/robots.txt"))) {
+		a->status = 404;
+	} else if (str_ends(url, STR("a.test/"))) {
+		a->body = "<a href=//b.test/>x</a><a href=//c.test/>x</a>"
+		    "<a href=//d.test/>x</a><a href=//e.test/>x</a>";
+	} else if (!str_ends(url, STR("/there"))) {
+		a->status = 302;
+		a->head = "Location: http://f.test/there\r\n";
+	}
+}
+
+/* robots.txt and the hops of a redirect count as well as a page's own URL. */
+static void
+downloads_are_limited_over_all_hosts(void **state)
+{
+	(void)state;
+	fetch_rig_init(&rig, hosts_that_redirect);
+	fetch_rig_begin(&rig, "{\"rate_limit\":0,\"downloads\":2}",
+	    "http://a.test/");
+	fetch_rig_pass(&rig, 10000);
+	assert_int_equal(rig.events_n, 5);
+	/* Six robots.txt, five URLs, four hops. */
+	assert_int_equal(rig.seen_n, 15);
+	assert_int_equal(rig.open_max, 2);
+	assert_int_equal(rig.crawl.downloads, 0);
+	fetch_rig_end(&rig);
+}
+
+static void
 busy_once(struct str url, struct answer *a)
 {
 	ten_pages(url, a);
@@ -132,6 +164,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_delay_is_kept),
 		cmocka_unit_test(connections_are_limited_without_a_delay),
+		cmocka_unit_test(downloads_are_limited_over_all_hosts),
 		cmocka_unit_test(retry_after_is_kept),
 		cmocka_unit_test(a_host_out_of_reach_fails_its_other_urls),
 		cmocka_unit_test(a_host_is_forgotten_when_its_delay_is_over),

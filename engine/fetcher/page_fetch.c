@@ -75,9 +75,6 @@ page_step_resolve(struct page *p)
 	}
 	p->addresses_n = 0;
 	p->end_text = STR_NONE;
-	atomic_fetch_add_explicit(&p->crawl->shared->downloads, 1,
-	    memory_order_relaxed);
-	p->counted = true;
 	p->exchange.port = u->port;
 	if (p->crawl->shared->proxy.n != 0)
 		return PAGE_FETCH;
