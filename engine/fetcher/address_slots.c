@@ -41,9 +41,8 @@ static void
 wait_until(struct page *p, struct mono at)
 {
 	metric_add(&metrics[METRIC_ADDRESS_WAITS], 1);
-	if (p->counted)
-		fetch_crawl_give_download(p->crawl);
-	p->counted = p->holds_slot = false;
+	fetch_crawl_give_download(p->crawl);
+	p->holds_slot = false;
 	p->step = PAGE_TURN;
 	/* Before those that came after it. */
 	host_wait_until(p->host, p, at);
@@ -142,12 +141,9 @@ void
 page_release_slot(struct page *p)
 {
 	release_address(p);
-	if (p->counted) {
-		fetch_crawl_give_download(p->crawl);
-		p->counted = false;
-	}
 	if (!p->holds_slot)
 		return;
 	p->holds_slot = false;
+	fetch_crawl_give_download(p->crawl);
 	host_end(p->host, host_delay_ms(p->host, p->crawl));
 }

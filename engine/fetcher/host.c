@@ -339,7 +339,6 @@ start_waiting(struct host *h, struct page *p)
 		    EXCEPTION_TIMEOUT, STR("its turn came too late")));
 		return;
 	}
-	p->counted = true;
 	h->in_flight++;
 	h->fetcher->hosts->in_flight++;
 	p->host = h;

@@ -69,7 +69,7 @@ struct page {
 	bool streamed;                   /* its owner has the content */
 	enum page_kind kind;
 	enum page_step step;
-	bool holds_slot, counted;
+	bool holds_slot;                 /* of its host, and a download */
 	bool by_setting;                 /* fetch.resolve has its address */
 	struct mono address_due;         /* reserved; 0: not yet */
 	struct fetcher *lender;          /* its host's loop, while lent */
