@@ -131,12 +131,9 @@ compile(struct explained *x, struct str host, struct why *w)
 {
 	struct arena *a = &x->cli->arena;
 	struct policy *p;
-	struct url *seeds = ARENA_ARRAY(a, struct url, x->seeds_n + 1);
-	size_t n = 0;
+	size_t n;
+	struct url *seeds = seeds_parse(x->seeds, x->seeds_n, a, &n);
 
-	for (size_t i = 0; i < x->seeds_n; i++)
-		if (seed_parse(x->seeds[i], a, &seeds[n], NULL) == OK)
-			n++;
 	if (n == 0)
 		return why(w, ERR_INPUT, "no seed is a URL");
 	for (size_t i = 0; i < n; i++)

@@ -296,16 +296,12 @@ static bool
 all_loopback(const struct str *seeds, size_t n)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
-	size_t valid = 0, local = 0;
-	struct url u;
+	size_t urls_n, local = 0;
+	const struct url *urls = seeds_parse(seeds, n, &a, &urls_n);
 
-	for (size_t i = 0; i < n; i++) {
-		if (seed_parse(seeds[i], &a, &u, NULL) != OK)
-			continue;
-		valid++;
-		local += is_loopback(u.host);
-	}
-	return valid > 0 && local == valid;
+	for (size_t i = 0; i < urls_n; i++)
+		local += is_loopback(urls[i].host);
+	return urls_n > 0 && local == urls_n;
 }
 
 /* The defaults of `argiope crawl`. */

@@ -7,11 +7,7 @@ static enum err
 read_seeds(struct str url, const struct str *texts, size_t n,
     struct arena *a, struct url **seeds, size_t *seeds_n, struct why *w)
 {
-	*seeds = ARENA_ARRAY(a, struct url, n + 1);
-	*seeds_n = 0;
-	for (size_t i = 0; i < n; i++)
-		if (seed_parse(texts[i], a, &(*seeds)[*seeds_n], NULL) == OK)
-			(*seeds_n)++;
+	*seeds = seeds_parse(texts, n, a, seeds_n);
 	if (*seeds_n == 0 && n > 0)
 		return why(w, ERR_INPUT, "seeds: none is an http or https "
 		    "URL");

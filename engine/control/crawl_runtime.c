@@ -29,9 +29,7 @@ struct running {
 	struct list rules;               /* struct rules, the newest last */
 	struct redactor *redactor;
 	struct arena arena;
-	struct url *seeds;
-	struct str *seed_texts;
-	size_t seeds_n;
+	struct str *seed_texts;          /* of shared.seeds */
 	/* Texts of the caller's, until it has begun. */
 	struct crawl_spec spec;
 	struct str warc_parent;          /* of a directory of its own, or "" */
@@ -138,23 +136,19 @@ add_delay(struct running *r, struct str host, double delay_s)
 static void
 read_seeds(struct running *r, const double *delays)
 {
-	const struct crawl_spec *s = &r->spec;
-	struct str *hosts = ARENA_ARRAY(&r->arena, struct str, s->seeds_n);
+	const struct crawl_spec *spec = &r->spec;
+	struct crawl_shared *s = &r->shared;
+	struct url u;
 
-	r->seeds = ARENA_ARRAY(&r->arena, struct url, s->seeds_n);
-	r->seed_texts = ARENA_ARRAY(&r->arena, struct str, s->seeds_n);
-	for (size_t i = 0; i < s->seeds_n; i++) {
-		struct url u;
-		if (seed_parse(s->seeds[i], &r->arena, &u, NULL) != OK)
-			continue;
-		if (delays != NULL && delays[i] >= 0)
+	s->seeds = seeds_parse(spec->seeds, spec->seeds_n, &r->arena,
+	    &s->seeds_n);
+	r->seed_texts = ARENA_ARRAY(&r->arena, struct str, s->seeds_n + 1);
+	for (size_t i = 0; i < s->seeds_n; i++)
+		r->seed_texts[i] = s->seeds[i].href;
+	for (size_t i = 0; delays != NULL && i < spec->seeds_n; i++)
+		if (delays[i] >= 0 && seed_parse(spec->seeds[i], &r->arena, &u,
+		    NULL) == OK)
 			add_delay(r, u.host, delays[i]);
-		hosts[r->seeds_n] = u.host;
-		r->seed_texts[r->seeds_n] = u.href;
-		r->seeds[r->seeds_n++] = u;
-	}
-	r->shared.seed_hosts = hosts;
-	r->shared.seed_hosts_n = r->seeds_n;
 }
 
 /* --- making ------------------------------------------------------------- */
@@ -230,11 +224,11 @@ compile(struct running *r, const struct crawl_request *q,
 	struct rules *rules;
 
 	read_seeds(r, q->seed_delays);
-	enum err e = r->seeds_n == 0 && !crawl_kind_has_calls(spec->kind) ?
+	enum err e = s->seeds_n == 0 && !crawl_kind_has_calls(spec->kind) ?
 	    why(w, ERR_INPUT, "seeds: none of the %zu is an http or https URL "
 	    "(\"%.*s\")", spec->seeds_n, STR_FMT(spec->seeds_n == 0 ? STR("") :
 	    str_cut(spec->seeds[0], 0, 100))) :
-	    rules_new(policy, r->seeds, r->seeds_n, excluded, &rules, w);
+	    rules_new(policy, s->seeds, s->seeds_n, excluded, &rules, w);
 	if (e != OK)
 		return e;
 	adopt(r, rules);
@@ -599,7 +593,7 @@ crawl_runtime_warcinfo(
 		.crawl = id, .crawl_name = r->shared.name,
 		.crawl_kind = str_of(crawl_kind_name(r->spec.kind)),
 		.seeds = r->seed_texts,
-		.seeds_n = r->seeds_n,
+		.seeds_n = r->shared.seeds_n,
 		.policy = rules->json,
 		.redaction = r->redactor == NULL ? STR("none") : STR_NONE,
 	};

@@ -7,8 +7,8 @@
 bool
 crawl_has_seed_host(const struct crawl_shared *s, struct str host)
 {
-	for (size_t i = 0; i < s->seed_hosts_n; i++)
-		if (str_eq(s->seed_hosts[i], host))
+	for (size_t i = 0; i < s->seeds_n; i++)
+		if (str_eq(s->seeds[i].host, host))
 			return true;
 	return false;
 }

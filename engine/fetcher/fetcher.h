@@ -92,8 +92,8 @@ struct crawl_shared {
 	size_t headers_n;
 	struct str authorization;        /* sent to the seeds' hosts only */
 	struct str proxy;
-	const struct str *seed_hosts;
-	size_t seed_hosts_n;
+	const struct url *seeds;
+	size_t seeds_n;
 	struct collection_crawls others; /* of its collection */
 	bool notes_validators;           /* see collection.h */
 	bool continued;                  /* an earlier process began it */

@@ -43,6 +43,17 @@ seed_parse(struct str typed, struct arena *a, struct url *out,
 	return url_canonical(&plain, NULL, 0, a, out, w);
 }
 
+struct url *
+seeds_parse(const struct str *typed, size_t n, struct arena *a, size_t *urls_n)
+{
+	struct url *urls = ARENA_ARRAY(a, struct url, n + 1);
+
+	*urls_n = 0;
+	for (size_t i = 0; i < n; i++)
+		*urls_n += seed_parse(typed[i], a, &urls[*urls_n], NULL) == OK;
+	return urls;
+}
+
 static enum err
 read_delay(yyjson_val *v, size_t at, double *out, struct why *w)
 {

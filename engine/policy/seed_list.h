@@ -26,6 +26,12 @@ struct launch_seed {
  */
 MUST_USE enum err seed_parse(struct str typed, struct arena *a,
     struct url *out, struct why *);
+/*
+ * Those of the `n` seeds that are URLs, in their order; `*urls_n` says how many
+ * they are.  Memory: `a`.
+ */
+struct url *seeds_parse(const struct str *typed, size_t n, struct arena *a,
+    size_t *urls_n);
 /* "http://user:pass@host/": it would be written into the crawl's record. */
 bool seed_has_password(struct str typed);
 

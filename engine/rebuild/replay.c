@@ -5,6 +5,7 @@
  */
 #include "base/text.h"
 #include "engine/archive/archive_port.h"
+#include "engine/fetcher/crawl_rules.h"
 #include "engine/frontier/restore.h"
 #include "engine/policy/seed_list.h"
 #include "engine/rebuild/replay_state.h"
@@ -36,8 +37,7 @@ told_free(struct told_crawl **tp)
 	struct told_crawl *t = *tp;
 
 	trap_memory_free(&t->traps);
-	policy_compiled_free(&t->compiled);
-	policy_free(&t->policy);
+	rules_free(&t->rules);
 	arena_free(&t->arena);
 	mem_free(tp);
 }
@@ -100,27 +100,20 @@ copy_texts(struct told_crawl *t, const struct archive_crawl *c)
 static enum err
 compile(struct told_crawl *t, struct why *w)
 {
-	struct arena *a = &t->arena;
-	struct url *seeds = ARENA_ARRAY(a, struct url, t->spec.seeds_n + 1);
-	struct str *hosts = ARENA_ARRAY(a, struct str, t->spec.seeds_n + 1);
-	size_t n = 0;
+	struct crawl_shared *s = &t->shared;
+	FREED(policy_free) struct policy *p = NULL;
 
-	for (size_t i = 0; i < t->spec.seeds_n; i++)
-		if (seed_parse(t->spec.seeds[i], a, &seeds[n], NULL) == OK) {
-			hosts[n] = seeds[n].host;
-			n++;
-		}
-	enum err e = policy_parse(t->spec.policy, &t->policy, w);
+	s->seeds = seeds_parse(t->spec.seeds, t->spec.seeds_n, &t->arena,
+	    &s->seeds_n);
+	enum err e = policy_parse(t->spec.policy, &p, w);
 	if (e == OK)
-		e = policy_compile(t->policy, seeds, n, &t->compiled, w);
+		e = rules_new(p, s->seeds, s->seeds_n, 0, &t->rules, w);
 	if (e != OK)
 		return e;
-	t->rules.policy = t->compiled;
-	atomic_init(&t->shared.rules, &t->rules);
-	t->shared.seed_hosts = hosts;
-	t->shared.seed_hosts_n = n;
+	t->policy = policy_of(t->rules->compiled);
+	atomic_init(&s->rules, &t->rules->is);
 	/* A URL that was fetched was allowed. */
-	t->shared.operator_seeds = true;
+	s->operator_seeds = true;
 	crawl_spec_limit(&t->spec, t->policy);
 	if (t->policy->traps.stale_max != TRAP_NONE)
 		t->traps = trap_memory_new(TRAP_PREFIXES_MAX);
@@ -131,21 +124,20 @@ compile(struct told_crawl *t, struct why *w)
 static enum err
 begin(struct replay *x, struct told_crawl *t, struct why *w)
 {
+	const struct crawl_shared *c = &t->shared;
 	struct arena *a = &x->page;
 
-	enum err e = frontier_restore(x->frontier, t->shared.id, &t->spec,
-	    t->created, w);
-	for (size_t i = 0; e == OK && i < t->spec.seeds_n; i++) {
-		struct url u, canonical;
+	enum err e = frontier_restore(x->frontier, c->id, &t->spec, t->created,
+	    w);
+	for (size_t i = 0; e == OK && i < c->seeds_n; i++) {
+		struct url u;
 		arena_reset(a);
-		if (seed_parse(t->spec.seeds[i], a, &u, NULL) != OK ||
-		    policy_canonical(t->compiled, &u, a, &canonical, NULL) !=
-		    OK)
-			continue;
-		frontier_restore_found(x->frontier, t->shared.id,
-		    &(struct found){ .url = canonical.href,
-		    .key = canonical.host, .cost = 1, .flags = FOUND_SEED,
-		    .hash = frontier_hash(t->shared.id, canonical.href) });
+		if (policy_canonical(crawl_policy(c), &c->seeds[i], a, &u,
+		    NULL) == OK)
+			frontier_restore_found(x->frontier, c->id,
+			    &(struct found){ .url = u.href, .key = u.host,
+			    .cost = 1, .flags = FOUND_SEED,
+			    .hash = frontier_hash(c->id, u.href) });
 	}
 	return e;
 }

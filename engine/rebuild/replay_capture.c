@@ -370,14 +370,14 @@ replay_capture(struct replay *x, const struct archive_capture *c,
 static void
 find_sitemap(struct replay *x, const struct url *plain)
 {
+	const struct crawl_shared *c = &x->now->shared;
 	struct url u;
 
-	if (policy_canonical(x->now->compiled, plain, &x->page, &u, NULL) ==
-	    OK)
-		frontier_restore_found(x->frontier, x->now->shared.id,
+	if (policy_canonical(crawl_policy(c), plain, &x->page, &u, NULL) == OK)
+		frontier_restore_found(x->frontier, c->id,
 		    &(struct found){ .url = u.href, .key = u.host, .cost = 1,
 		    .flags = FOUND_SITEMAP,
-		    .hash = frontier_hash(x->now->shared.id, u.href) });
+		    .hash = frontier_hash(c->id, u.href) });
 }
 
 /* As when it was fetched: those that it names, else the usual place. */

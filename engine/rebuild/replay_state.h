@@ -15,9 +15,8 @@
 /* A crawl, from its first warcinfo to its last capture. */
 struct told_crawl {
 	struct crawl_shared shared;
-	struct crawl_rules rules;
-	struct policy *policy;
-	struct policy_compiled *compiled;
+	struct rules *rules;
+	const struct policy *policy;     /* theirs */
 	struct trap_memory *traps;
 	struct arena arena;              /* of all texts */
 	struct crawl_spec spec;
