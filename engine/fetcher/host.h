@@ -57,7 +57,7 @@ void hosts_close(struct fetcher *);
 void hosts_wake(struct fetcher *);
 /* Start one page of the first ready host, and put that host last. */
 void hosts_start_one(struct fetcher *);
-/* Settle every host, or only those that are idle and have windows or calls. */
+/* Settle every host, or only those that are idle and have pages to start. */
 void hosts_settle(struct fetcher *, bool only_idle);
 
 /* The host of this name; made when there is none. */
