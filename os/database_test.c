@@ -14,11 +14,12 @@
 static char dir[64], path[96];
 static const struct database_options options = { .application = APPLICATION,
 	.busy_ms_max = 50 };
-static const char *const steps[] = {
-	"CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL,"
+static const struct sql steps[] = {
+	{ "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL,"
 	" v BLOB) STRICT;"
 	"CREATE TABLE u (t INTEGER NOT NULL REFERENCES t (id)) STRICT;",
-	"ALTER TABLE t ADD COLUMN more INTEGER NOT NULL DEFAULT 7;",
+	    NULL },
+	{ "ALTER TABLE t ADD COLUMN more INTEGER NOT NULL DEFAULT 7;", NULL },
 };
 
 static int
@@ -303,13 +304,63 @@ strangers(void **state)
 	database_close(&d);
 }
 
+static void
+reading_only(void **state)
+{
+	struct database_options o = { .application = APPLICATION,
+	    .busy_ms_max = 50, .read_only = true };
+	struct database *d;
+	struct why w = WHY_INIT;
+
+	(void)state;
+	assert_int_equal(database_open(path, &o, &d, &w), ERR_ABSENT);
+	assert_non_null(strstr(w.text, "x.db"));
+	/* A writer that has just begun. */
+	assert_int_equal(close(open(path, O_CREAT | O_RDWR, 0600)), 0);
+	w = WHY_INIT;
+	assert_int_equal(database_open(path, &o, &d, &w), ERR_STATE);
+	assert_non_null(strstr(w.text, "empty"));
+	assert_null(d);
+	struct database *writer = open_it();
+	assert_int_equal(put(writer, 1, "a", STR(""), NULL), OK);
+	assert_int_equal(database_open(path, &o, &d, NULL), OK);
+	assert_int_equal(number(d, "SELECT count(*) FROM t"), 1);
+	assert_int_equal(database_check(d, NULL), OK);
+	database_close(&writer);
+	/* It goes on when the writer has gone. */
+	assert_int_equal(number(d, "SELECT count(*) FROM t"), 1);
+	database_close(&d);
+	o.application = 99;
+	assert_int_equal(database_open(path, &o, &d, NULL), ERR_CORRUPT);
+}
+
+static void
+cache_has_a_size(void **state)
+{
+	static const struct { size_t bytes; int64_t pragma; } cases[] = {
+		{ 0, -2000 }, { 1, -1 }, { 64u << 20, -65536 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct database_options o = { .application = APPLICATION,
+		    .cache_bytes = cases[i].bytes };
+		struct database *d;
+		assert_int_equal(database_open(path, &o, &d, NULL), OK);
+		assert_int_equal(number(d, "PRAGMA cache_size"),
+		    cases[i].pragma);
+		database_close(&d);
+	}
+}
+
 /* A step that fails leaves the version before it, whole. */
 static void
 failed_migration(void **state)
 {
-	static const char *const bad[] = {
-		"CREATE TABLE a (x INTEGER);",
-		"CREATE TABLE b (x INTEGER); CREATE TABLE a (x INTEGER);",
+	static const struct sql bad[] = {
+		{ "CREATE TABLE a (x INTEGER);", NULL },
+		{ "CREATE TABLE b (x INTEGER); CREATE TABLE a (x INTEGER);",
+		    NULL },
 	};
 	struct database *d;
 
@@ -396,6 +447,7 @@ main(void)
 		WITH(queries_are_kept), WITH(transactions), WITH(full_disk),
 		WITH(damage), WITH(strangers), WITH(failed_migration),
 		WITH(held_by_another), WITH(made_by_many),
+		WITH(reading_only), WITH(cache_has_a_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,8 +8,8 @@
 #define APPLICATION 0x41726769u    /* "Argi" */
 
 /* One entry per version that was ever released; never change an old one. */
-static const char *const steps[] = {
-	"CREATE TABLE policy ("
+static const struct sql steps[] = {
+	{ "CREATE TABLE policy ("
 	"  name TEXT PRIMARY KEY,"
 	"  json TEXT NOT NULL,"
 	"  created INTEGER NOT NULL,"      /* times: microseconds since 1970 */
@@ -33,15 +33,15 @@ static const char *const steps[] = {
 	"  WHERE next_at IS NOT NULL;"
 	"CREATE TABLE setting ("
 	"  name TEXT PRIMARY KEY,"
-	"  value TEXT NOT NULL) STRICT;",
+	"  value TEXT NOT NULL) STRICT;", NULL },
 
-	"CREATE TABLE token ("
+	{ "CREATE TABLE token ("
 	"  id INTEGER PRIMARY KEY AUTOINCREMENT,"
 	"  name TEXT NOT NULL UNIQUE,"
 	"  scopes TEXT NOT NULL,"
 	"  hash BLOB NOT NULL UNIQUE,"     /* SHA-256 of the text */
 	"  created INTEGER NOT NULL,"
-	"  used INTEGER) STRICT;",         /* NULL: never */
+	"  used INTEGER) STRICT;", NULL }, /* NULL: never */
 };
 
 /* -- Opening -- */

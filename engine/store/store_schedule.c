@@ -6,9 +6,12 @@
 #include "engine/store/store_own.h"
 
 /* The two long ones last: lists go without them. */
-#define SHORT_COLUMNS "id, name, policy, tags, every, unit, timing," \
-	" name_template, start_at, next_at, runs, last_crawl"
-#define ALL_COLUMNS SHORT_COLUMNS ", seeds, policy_json"
+#define OWN_COLUMNS "name, policy, tags, every, unit, timing, name_template," \
+	" start_at, next_at, runs, last_crawl"
+#define LONG_COLUMNS "seeds, policy_json"
+#define STORED_COLUMNS OWN_COLUMNS ", " LONG_COLUMNS
+#define SHORT_COLUMNS "id, " OWN_COLUMNS
+#define ALL_COLUMNS "id, " STORED_COLUMNS
 
 /* A name, or an object: one of them. */
 static enum err
@@ -51,29 +54,57 @@ bind_time(struct query *q, int at, struct wall t)
 		query_i64(q, at, t.us);
 }
 
+/* Parameters 1 to 13; the id is the last one. */
 static void
 bind_schedule(struct query *q, const struct schedule *s, struct str tags)
 {
-	if (s->id == 0)
-		query_null(q, 1);
-	else
-		query_i64(q, 1, (int64_t)s->id);
-	query_str(q, 2, s->name);
-	query_str(q, 3, store_text(s->policy));
-	query_str(q, 4, tags);
-	query_i64(q, 5, s->every);
-	query_str(q, 6, str_of(schedule_unit_text(s->unit)));
-	query_str(q, 7, str_of(schedule_timing_text(s->timing)));
-	query_str(q, 8, store_text(s->name_template));
-	query_i64(q, 9, s->start_at.us);
-	bind_time(q, 10, s->next_at);
-	query_i64(q, 11, (int64_t)s->runs);
+	query_str(q, 1, s->name);
+	query_str(q, 2, store_text(s->policy));
+	query_str(q, 3, tags);
+	query_i64(q, 4, s->every);
+	query_str(q, 5, str_of(schedule_unit_text(s->unit)));
+	query_str(q, 6, str_of(schedule_timing_text(s->timing)));
+	query_str(q, 7, store_text(s->name_template));
+	query_i64(q, 8, s->start_at.us);
+	bind_time(q, 9, s->next_at);
+	query_i64(q, 10, (int64_t)s->runs);
 	if (s->last_crawl == SCHEDULE_NO_CRAWL)
-		query_null(q, 12);
+		query_null(q, 11);
 	else
-		query_i64(q, 12, (int64_t)s->last_crawl);
-	query_str(q, 13, s->seeds);
-	query_str(q, 14, store_text(s->policy_json));
+		query_i64(q, 11, (int64_t)s->last_crawl);
+	query_str(q, 12, s->seeds);
+	query_str(q, 13, store_text(s->policy_json));
+}
+
+static enum err
+insert_schedule(struct store *st, struct schedule *s, struct str tags,
+    struct why *w)
+{
+	struct query *q = database_query(st->db, "INSERT INTO schedule ("
+	    STORED_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+	    " ?11, ?12, ?13) RETURNING id");
+	uint64_t id = 0;
+
+	bind_schedule(q, s, tags);
+	while (query_step(q))
+		id = (uint64_t)query_get_i64(q, 0);
+	enum err e = query_end(&q, w);
+	if (e == OK)
+		s->id = id;
+	return e;
+}
+
+static enum err
+update_schedule(struct store *st, const struct schedule *s, struct str tags,
+    struct why *w)
+{
+	struct query *q = database_query(st->db, "UPDATE schedule SET"
+	    " (" STORED_COLUMNS ") = (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+	    " ?11, ?12, ?13) WHERE id = ?14");
+
+	bind_schedule(q, s, tags);
+	store_bind_id(q, 14, s->id);
+	return store_run(q, NULL, w);
 }
 
 /* id 0: a new row, whose id is set. */
@@ -81,25 +112,10 @@ static enum err
 write_schedule(struct store *st, struct schedule *s, struct why *w)
 {
 	FREED(buf_free) struct buf tags = BUF_INIT;
-	struct query *q = database_query(st->db, "INSERT INTO schedule ("
-	    ALL_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
-	    " ?11, ?12, ?13, ?14) ON CONFLICT (id) DO UPDATE SET"
-	    " name = excluded.name, seeds = excluded.seeds,"
-	    " policy = excluded.policy, policy_json = excluded.policy_json,"
-	    " tags = excluded.tags, every = excluded.every,"
-	    " unit = excluded.unit, timing = excluded.timing,"
-	    " name_template = excluded.name_template,"
-	    " start_at = excluded.start_at, next_at = excluded.next_at,"
-	    " runs = excluded.runs, last_crawl = excluded.last_crawl");
 
 	store_tags_put(&tags, s->tags, s->tags_n);
-	bind_schedule(q, s, buf_str(&tags));
-	query_step(q);
-	int64_t id = query_last_id(q);
-	enum err e = query_end(&q, w);
-	if (e == OK && s->id == 0)
-		s->id = (uint64_t)id;
-	return e;
+	return s->id == 0 ? insert_schedule(st, s, buf_str(&tags), w) :
+	    update_schedule(st, s, buf_str(&tags), w);
 }
 
 static enum err
