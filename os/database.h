@@ -17,16 +17,26 @@
  * ours; each is prepared once and kept (DATABASE_QUERIES_MAX, the longest
  * unused goes).
  *
+ * When a commit has returned, it survives kill -9 and power loss.
+ *
  * SQLite (database_sqlite.c): the file is in WAL mode with synchronous=FULL.
- * When a commit has returned, it survives kill -9 and power loss.  foreign_keys
- * is on, the file's mode is 0600.
+ * foreign_keys is on, the file's mode is 0600.
+ *
+ * PostgreSQL (database_postgresql.c), 15 or later, with the encoding UTF8.
+ * Integers are BIGINT, texts TEXT COLLATE "C", so that they sort by bytes, and
+ * bytes BYTEA; what an expression returns may need a cast to int8 or text.  A
+ * transaction sees what others commit between its statements, and may meet BUSY
+ * (a deadlock, or a conflict of snapshots): then run it again.
  *
  * Thread: one at a time.
  * Errors: DISK_FULL; CORRUPT (damaged, or no database of ours); BUSY (another
  * process holds it beyond busy_ms_max); EXISTS (a key is there already); STATE
  * (another constraint); FULL (a value beyond DATABASE_VALUE_BYTES_MAX);
  * DENIED (a right is missing, or a write while only reading is allowed);
- * ABSENT (its directory); IO; BROKEN (our SQL is wrong).
+ * ABSENT (its directory); IO; BROKEN (our SQL is wrong).  Of PostgreSQL also
+ * UNREACHED (no connection; whether a commit that was under way took place is
+ * not known), TIMEOUT (the server's own limit) and INPUT (a text that is not
+ * UTF-8, or contains NUL).
  */
 #ifndef OS_DATABASE_H
 #define OS_DATABASE_H
@@ -54,7 +64,7 @@ struct sql {
 struct database_options {
 	uint32_t application;        /* marks the database as ours; not 0 */
 	unsigned busy_ms_max;        /* 0: the default */
-	size_t cache_bytes;          /* of pages in memory; 0: SQLite's 2 MB */
+	size_t cache_bytes;          /* SQLite's pages in memory; 0: 2 MB */
 	/*
 	 * For a second connection that reads beside a writer.  The database
 	 * must be there (ABSENT, and STATE while it is empty).
@@ -64,6 +74,25 @@ struct database_options {
 
 /* Open, or make, the file at `path`; its directory must be there. */
 MUST_USE enum err database_open(const char *path,
+    const struct database_options *, struct database **, struct why *);
+
+/* A server, and where its password is. */
+struct database_url {
+	const char *url;             /* postgresql://..., without a password */
+	/* Read at each connection; its first line.  NULL or "": there is none,
+	 * and libpq's own means are left. */
+	const char *password_file;
+};
+bool database_url_is_postgresql(const char *url);
+/*
+ * Open a database of a PostgreSQL server, whose tables lie in the schema that
+ * is first in the search path.  Connections that are lost are made again, with
+ * back-off; meanwhile each query is UNREACHED at once.
+ * Errors: CONFIG (the URL) and those of reading the password, which name the
+ * field `url` or `password_file`; STATE (version or encoding).  No message
+ * contains a password.
+ */
+MUST_USE enum err database_open_url(const struct database_url *,
     const struct database_options *, struct database **, struct why *);
 void database_close(struct database **);
 /* For code that must differ; struct sql and database_bulk() serve most. */
