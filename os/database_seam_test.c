@@ -1,5 +1,6 @@
 /*
- * What os/database.h promises of every database.
+ * What os/database.h promises of every database: SQLite, or with the argument
+ * `postgresql` a server of the test's own.
  */
 #include "os/database.h"
 
@@ -9,9 +10,13 @@
 
 #include <cmocka.h>
 
+#include "os/postgresql_testing.h"
+
 #define APPLICATION 0x41724731u
 
 static char dir[64], path[96];
+static struct postgresql_test *server;   /* NULL: SQLite is tested */
+static const char *url;
 static const struct sql steps[] = {
 	{ "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT UNIQUE,"
 	    " v BLOB, n INTEGER CHECK (n <> 13)) STRICT;"
@@ -59,9 +64,12 @@ open_as(bool read_only)
 	struct database *d;
 	struct why w = WHY_INIT;
 
-	if (database_open(path, &o, &d, &w) != OK ||
-	    (!read_only && database_migrate(d, steps, ARRAY_LEN(steps), &w) !=
-	    OK))
+	struct database_url u = { .url = url };
+	enum err e = server != NULL ? database_open_url(&u, &o, &d, &w) :
+	    database_open(path, &o, &d, &w);
+	if (e == OK && !read_only)
+		e = database_migrate(d, steps, ARRAY_LEN(steps), &w);
+	if (e != OK)
 		fail_msg("%s", w.text);
 	return d;
 }
@@ -72,6 +80,8 @@ setup(void **state)
 	snprintf(dir, sizeof(dir), "/tmp/argiope-seam-XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/x.db", dir);
+	if (server != NULL)
+		url = postgresql_test_url(server, NULL);
 	*state = open_as(false);
 	return 0;
 }
@@ -485,7 +495,7 @@ a_read_transaction_does_not_write(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 #define WITH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
@@ -499,5 +509,10 @@ main(void)
 		WITH(a_read_transaction_does_not_write),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	(void)argv;
+	if (argc > 1 && (server = postgresql_test_start()) == NULL)
+		return POSTGRESQL_TEST_SKIP;
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	postgresql_test_stop(&server);
+	return failed;
 }
