@@ -238,7 +238,7 @@ row_json(const void *row, struct buf *b)
 	stores_put_date(b, "start_at", s->start_at);
 	stores_put_date(b, "next_at", s->next_at);
 	json_u64(b, "runs", s->runs);
-	if (s->last_crawl == SCHEDULE_NO_CRAWL)
+	if (s->last_crawl == SCHEDULE_NO_CRAWL || s->is_elsewhere)
 		json_null(b, "last_crawl");
 	else
 		json_u64(b, "last_crawl", s->last_crawl);

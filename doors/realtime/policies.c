@@ -87,7 +87,7 @@ put_schedule(struct buf *b, const struct schedule *s)
 	json_time(b, "start_at", s->start_at);
 	json_time(b, "next_at", s->next_at);
 	json_u64(b, "runs", s->runs);
-	if (s->last_crawl == SCHEDULE_NO_CRAWL)
+	if (s->last_crawl == SCHEDULE_NO_CRAWL || s->is_elsewhere)
 		json_null(b, "last_crawl");
 	else
 		json_u64(b, "last_crawl", s->last_crawl);

@@ -48,6 +48,7 @@ struct scheduler {
 	bool looking, look_again, running;
 	/* id -> uint64_t: hash of why it was refused, as the log has it. */
 	struct map failures;
+	struct list endings;         /* that could not be stored */
 	struct mono quiet_until;     /* about the store */
 	/* The store's thread. */
 	struct store_watch store_watch;
@@ -75,9 +76,11 @@ store_failed(struct scheduler *t, const struct why *w)
 
 struct ending {
 	struct store_job job;
+	struct list node;            /* of scheduler.endings */
 	struct scheduler *scheduler;
 	uint64_t schedule, crawl;
 	struct wall ended;
+	struct why why;
 };
 
 static void
@@ -85,15 +88,11 @@ put_ended(struct store_job *job, struct store *st)
 {
 	struct ending *x = CONTAINER(job, struct ending, job);
 	struct why w = WHY_INIT;
-	struct log_text quoted;
 
 	enum err e = store_schedule_ended(st, x->schedule, x->crawl, x->ended,
 	    &w);
 	/* It may be deleted while its crawl runs. */
-	if (e != OK && e != ERR_ABSENT)
-		log_error("schedule.store", "schedule=%llu why=%s",
-		    (unsigned long long)x->schedule, log_quote(&quoted,
-		    str_of(w.text)));
+	x->why = e == ERR_ABSENT ? WHY_INIT : w;
 }
 
 static void
@@ -102,8 +101,26 @@ ended_put(struct store_job *job)
 	struct ending *x = CONTAINER(job, struct ending, job);
 	struct scheduler *t = x->scheduler;
 
-	mem_free(&x);
+	if (x->why.err == OK) {
+		mem_free(&x);
+	} else {
+		/* Or the schedule would wait until the next start. */
+		store_failed(t, &x->why);
+		list_put(&t->endings, &x->node);
+	}
 	look(t);
+}
+
+static void
+put_endings_again(struct scheduler *t)
+{
+	struct list again;
+
+	list_init(&again);
+	list_move_all(&again, &t->endings);
+	while (!list_empty(&again))
+		store_async_put(t->options.store, &LIST_POP(&again,
+		    struct ending, node)->job);
 }
 
 static void
@@ -279,9 +296,7 @@ launch(struct look *k, size_t i)
 		.name = schedule_name(s, clock_wall(), &k->arena),
 		.tags = s->tags, .tags_n = s->tags_n,
 		.policy_name = s->policy, .policy = s->policy_json,
-		.key = arena_printf(&k->arena, "%llu/%llu",
-		    (unsigned long long)s->id,
-		    (unsigned long long)s->runs + 1),
+		.key = s->key,
 		.schedule = s->id,
 	};
 	l->seeds = d->seeds;
@@ -368,6 +383,7 @@ tick(struct timer *timer)
 {
 	struct scheduler *t = CONTAINER(timer, struct scheduler, timer);
 
+	put_endings_again(t);
 	look(t);
 	loop_timer_set(t->options.home, timer,
 	    mono_add_ms(clock_mono(), LOOK_MS));
@@ -405,6 +421,7 @@ scheduler_new(const struct scheduler_options *o)
 	t->store_watch.look = store_changed;
 	t->version = crawl_registry_version(o->registry);
 	list_init(&t->watch.node);
+	list_init(&t->endings);
 	return t;
 }
 
@@ -437,5 +454,7 @@ scheduler_free(struct scheduler **tp)
 	MAP_EACH(v, &t->failures, void)
 		free(v);
 	map_free(&t->failures);
+	while (!list_empty(&t->endings))
+		free(LIST_POP(&t->endings, struct ending, node));
 	mem_free(tp);
 }

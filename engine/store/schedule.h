@@ -53,6 +53,9 @@ struct schedule {
 	struct wall next_at;     /* NEVER while its crawl is waited for */
 	uint64_t runs;
 	uint64_t last_crawl;     /* NO_CRAWL before the first run */
+	bool is_elsewhere;       /* last_crawl is another daemon's number */
+	/* Of its next run's crawl, from store_schedule_due(): "ID/RUN". */
+	struct str key;
 };
 
 /* The texts of the contract, and back; false on any other. */

@@ -1,48 +1,7 @@
 #include "engine/store/store.h"
 
-#include <limits.h>
-
 #include "base/text.h"
 #include "engine/store/store_own.h"
-
-#define APPLICATION 0x41726769u    /* "Argi" */
-
-/* One entry per version that was ever released; never change an old one. */
-static const struct sql steps[] = {
-	{ "CREATE TABLE policy ("
-	"  name TEXT PRIMARY KEY,"
-	"  json TEXT NOT NULL,"
-	"  created INTEGER NOT NULL,"      /* times: microseconds since 1970 */
-	"  changed INTEGER NOT NULL) STRICT;"
-	"CREATE TABLE schedule ("
-	"  id INTEGER PRIMARY KEY AUTOINCREMENT,"
-	"  name TEXT NOT NULL,"
-	"  seeds TEXT NOT NULL,"
-	"  policy TEXT NOT NULL,"          /* '': policy_json */
-	"  policy_json TEXT NOT NULL,"     /* '': policy */
-	"  tags TEXT NOT NULL,"
-	"  every INTEGER NOT NULL,"
-	"  unit TEXT NOT NULL,"
-	"  timing TEXT NOT NULL,"
-	"  name_template TEXT NOT NULL,"
-	"  start_at INTEGER NOT NULL,"
-	"  next_at INTEGER,"               /* NULL: not planned */
-	"  runs INTEGER NOT NULL,"
-	"  last_crawl INTEGER) STRICT;"
-	"CREATE INDEX schedule_next ON schedule (next_at)"
-	"  WHERE next_at IS NOT NULL;"
-	"CREATE TABLE setting ("
-	"  name TEXT PRIMARY KEY,"
-	"  value TEXT NOT NULL) STRICT;", NULL },
-
-	{ "CREATE TABLE token ("
-	"  id INTEGER PRIMARY KEY AUTOINCREMENT,"
-	"  name TEXT NOT NULL UNIQUE,"
-	"  scopes TEXT NOT NULL,"
-	"  hash BLOB NOT NULL UNIQUE,"     /* SHA-256 of the text */
-	"  created INTEGER NOT NULL,"
-	"  used INTEGER) STRICT;", NULL }, /* NULL: never */
-};
 
 /* -- Opening -- */
 
@@ -50,22 +9,6 @@ static size_t
 limit(size_t told, size_t standard)
 {
 	return told == 0 ? standard : told;
-}
-
-static enum err
-open_database(const char *dir, struct database **db, struct why *w)
-{
-	static const struct database_options o = {
-		.application = APPLICATION,
-	};
-	char path[PATH_MAX];
-
-	if (snprintf(path, sizeof(path), "%s/store.db", dir) >= PATH_MAX)
-		return why(w, ERR_INPUT, "the path %s is too long", dir);
-	enum err e = database_open(path, &o, db, w);
-	if (e == OK)
-		e = database_migrate(*db, steps, ARRAY_LEN(steps), w);
-	return e;
 }
 
 enum err
@@ -82,7 +25,13 @@ store_open(const char *dir, const struct store_options *o, struct store **out,
 	st->tokens_max = limit(o->tokens_max, STORE_TOKENS_MAX);
 	if (o->policy_default != NULL)
 		st->policy_default = mem_copy_text(o->policy_default);
-	enum err e = open_database(dir, &st->db, w);
+	enum err e = store_open_database(st, dir, o, w);
+	/* A file has one daemon, by whatever name. */
+	st->node = e == OK && store_is_shared(st) ? arena_copy(&st->texts,
+	    str_of(o->node)) : STR("");
+	if (e == OK && store_is_shared(st))
+		e = store_check_text("store.node", st->node,
+		    STORE_NODE_BYTES_MAX, w);
 	if (e != OK)
 		store_close(&st);
 	*out = st;
@@ -98,14 +47,29 @@ store_close(struct store **stp)
 		return;
 	CHECK(!st->in_group);
 	database_close(&st->db);
+	arena_free(&st->texts);
 	mem_free(&st->policy_default);
 	mem_free(stp);
+}
+
+bool
+store_is_shared(const struct store *st)
+{
+	return database_is_postgresql(st->db);
+}
+
+bool
+store_url_is_server(const char *url)
+{
+	return database_url_is_postgresql(url);
 }
 
 enum err
 store_version(struct store *st, uint64_t *version, struct why *w)
 {
-	struct query *q = database_query(st->db, "PRAGMA data_version");
+	static const struct sql get = { "PRAGMA data_version",
+	    "SELECT version FROM store_version" };
+	struct query *q = database_query_sql(st->db, &get);
 
 	/* SQLite counts the commits of others, and both numbers only grow. */
 	*version = query_step(q) ? (uint64_t)query_get_i64(q, 0) +
@@ -121,6 +85,13 @@ store_begin(struct store *st, struct why *w)
 	CHECK(!st->in_group);
 	enum err e = database_begin(st->db, w);
 	st->in_group = e == OK;
+	/* The row is also the lock: groups run one after the other, as they do
+	 * in SQLite, and what a group has read stays true until its commit. */
+	if (e == OK && store_is_shared(st)) {
+		struct query *q = database_query(st->db,
+		    "UPDATE store_version SET version = version + 1");
+		query_post(&q);
+	}
 	return e;
 }
 
@@ -130,7 +101,7 @@ store_end(struct store *st, enum err so_far, struct why *w)
 	CHECK(st->in_group);
 	st->in_group = false;
 	enum err e = database_end(st->db, so_far, w);
-	st->commits += e == OK;
+	st->commits += e == OK && !store_is_shared(st);
 	return e;
 }
 

@@ -6,9 +6,9 @@
  * limits below, and knows its keys.  Every verb that writes has committed when
  * it returns OK; several may be grouped into one commit.
  *
- * The database underneath is os/database.h's; SQLite is the embedded one.
+ * The database underneath is os/database.h's: SQLite, embedded, or PostgreSQL.
  *
- * Owns:    DIR/store.db.
+ * Owns:    DIR/store.db, unless a PostgreSQL server has the store.
  * Thread:  one at a time.
  * Errors:  INPUT (a name or a tag is none; the text names the field), ABSENT,
  *          STATE, FULL (a limit), and those of os/database.h.
@@ -25,6 +25,7 @@
 #define STORE_TAG_BYTES_MAX 64u
 #define STORE_JSON_BYTES_MAX (1u << 20)       /* a policy, a list of seeds */
 #define STORE_DUE_MAX 16u                     /* schedules told at once */
+#define STORE_NODE_BYTES_MAX 64u
 /* The three that are options; 0 stands for these. */
 #define STORE_POLICIES_MAX 1000u
 #define STORE_SCHEDULES_MAX 1000u
@@ -35,6 +36,12 @@
 struct store;
 
 struct store_options {
+	/*
+	 * The PostgreSQL server that has the store, instead of DIR/store.db;
+	 * empty or NULL: none.  Then `node` is what this daemon is called among
+	 * those that share the store.
+	 */
+	const char *url, *password_file, *node;
 	/* The built-in policy `default`, as JSON; NULL: there is none. */
 	const char *policy_default;
 	size_t policies_max, schedules_max, tokens_max;
@@ -45,10 +52,28 @@ struct store_policy {
 	struct wall created, changed;   /* 0: built in, never put */
 };
 
-/* Open, or make, the store in `dir`, which must be there.  Options or NULL. */
+/*
+ * Open, or make, the store in `dir`, which must be there.  Options or NULL.
+ * CONFIG, naming the setting, when url or password_file is wrong.
+ */
 MUST_USE enum err store_open(const char *dir, const struct store_options *,
     struct store **, struct why *);
 void store_close(struct store **);
+/* Whether daemons may share it: a PostgreSQL server has it. */
+bool store_is_shared(const struct store *);
+
+/* Whether a URL names a server, not a file. */
+bool store_url_is_server(const char *url);
+
+/*
+ * Put all policies, schedules and tokens of `from`, with their ids, into `to`,
+ * in one commit.  EXISTS when `to` has any.
+ */
+struct store_copied {
+	size_t policies, schedules, tokens;
+};
+MUST_USE enum err store_copy(struct store *from, struct store *to,
+    struct store_copied *, struct why *);
 
 /*
  * One commit for several verbs.  store_end() takes the first error among them
@@ -95,17 +120,19 @@ MUST_USE enum err store_schedule_list(struct store *, struct arena *a,
     struct schedule **, size_t *n, struct why *);
 /*
  * Those that are to run at `now`, whole, the longest waiting first; at most
- * STORE_DUE_MAX: when these have run, ask again.
+ * STORE_DUE_MAX: when these have run, ask again.  In a shared store they are
+ * claimed for this daemon: no other one gets them until store_schedule_ran() or
+ * store_schedule_late(), also when this one is killed meanwhile.
  */
 MUST_USE enum err store_schedule_due(struct store *, struct wall now,
     struct arena *a, struct schedule **, size_t *n, struct why *);
-/* When the next one is due; NEVER when none is planned. */
+/* When the next one that others have not claimed is due; NEVER: none is. */
 MUST_USE enum err store_schedule_next(struct store *, struct wall *,
     struct why *);
 /*
- * `crawl` was started for it at `now`.  Said again for the same crawl it
- * changes nothing: the ledger commits a crawl first, and after a crash between
- * the two the engine finds that crawl by (id, runs + 1) and says this again.
+ * `crawl` of this daemon was started for it at `now`.  Said again for the same
+ * crawl it changes nothing: the ledger commits a crawl first, and after a crash
+ * between the two the engine finds that crawl by its key and says this again.
  */
 MUST_USE enum err store_schedule_ran(struct store *, uint64_t id,
     uint64_t crawl, struct wall now, struct why *);
@@ -113,8 +140,9 @@ MUST_USE enum err store_schedule_ran(struct store *, uint64_t id,
 MUST_USE enum err store_schedule_late(struct store *, uint64_t id,
     struct wall again, struct why *);
 /*
- * `crawl` has ended: plan the next run if the schedule waits for it.  For any
- * other crawl, or one that was planned already, it changes nothing.
+ * `crawl` of this daemon has ended: plan the next run if the schedule waits for
+ * it.  For any other crawl, or a run that was planned already, it changes
+ * nothing.
  */
 MUST_USE enum err store_schedule_ended(struct store *, uint64_t id,
     uint64_t crawl, struct wall ended, struct why *);
@@ -139,7 +167,8 @@ MUST_USE enum err store_token_used(struct store *, uint64_t id,
 /*
  * A number that grows when anybody commits: another process, another opening of
  * the store, or a verb of this one.  store_token_used() of this one is left
- * out: it changes nothing that is kept in memory.  Takes some microseconds.
+ * out: it changes nothing that is kept in memory.  Takes some microseconds, or
+ * a round trip to the server.
  * `version` is 0 after an error.
  */
 MUST_USE enum err store_version(struct store *, uint64_t *, struct why *);

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "engine/store/store_testing.h"
+#include "os/postgresql_testing.h"
 
 static char dir[64];
 static struct loop *home;
@@ -71,7 +73,7 @@ open_async(unsigned poll_ms)
 	struct store_async_options o = { .home = home, .busy = &busy,
 	    .poll_ms = poll_ms };
 
-	assert_int_equal(store_open(dir, NULL, &o.store, NULL), OK);
+	assert_int_equal(store_test_open(dir, NULL, &o.store, NULL), OK);
 	async = store_async_new(&o);
 }
 
@@ -82,8 +84,9 @@ setup(void **state)
 	runs = dones = 0;
 	snprintf(dir, sizeof(dir), "/tmp/argiope-async-XXXXXX");
 	assert_non_null(mkdtemp(dir));
+	store_test_renew();
 	home = loop_new("home");
-	return store_open(dir, NULL, &other, NULL) == OK ? 0 : -1;
+	return store_test_open(dir, NULL, &other, NULL) == OK ? 0 : -1;
 }
 
 static int
@@ -191,7 +194,7 @@ a_job_that_commits_calls_the_watches(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 #define WITH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
@@ -199,5 +202,7 @@ main(void)
 		WITH(a_job_that_commits_calls_the_watches),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	if (!store_test_begin(argc, argv))
+		return POSTGRESQL_TEST_SKIP;
+	return store_test_end(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -1,6 +1,7 @@
 /*
  * A child puts rows, tells each that was acknowledged through a pipe, and is
  * killed at a random moment, again and again: nothing it told may be missing.
+ * Neither when it is the server that is killed, which the child outlives.
  */
 #include "engine/store/store.h"
 
@@ -15,8 +16,10 @@
 #include "engine/store/store_testing.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/postgresql_testing.h"
 
 #define KILLS 20
+#define SERVER_KILLS 5
 #define POLICIES 40                /* names that are written over and over */
 
 static char dir[64];
@@ -27,13 +30,11 @@ static const struct store_options options = {
 /* What was acknowledged: the numbers of puts are 1, 2, 3 ... */
 static uint64_t told;
 
-static void
-put(struct store *st, uint64_t i)
+static enum err
+put_once(struct store *st, uint64_t i, struct why *w)
 {
 	char name[32], value[64];
-	struct why w = WHY_INIT;
 	struct wall now = { (int64_t)i };
-	enum err e;
 
 	snprintf(name, sizeof(name), "p%llu",
 	    (unsigned long long)i % POLICIES);
@@ -41,13 +42,24 @@ put(struct store *st, uint64_t i)
 	struct schedule s = { .name = str_of(name), .seeds = STR("[]"),
 	    .policy_json = str_of(value), .every = 1, .unit = SCHEDULE_DAYS };
 	if (i % 3 == 0)
-		e = store_policy_put(st, str_of(name), str_of(value), now, &w);
-	else if (i % 3 == 1)
-		e = store_schedule_put(st, &s, now, &w);
-	else {
-		snprintf(name, sizeof(name), "s%llu", (unsigned long long)i);
-		e = store_policy_put(st, str_of(name), str_of(value), now,
-		    &w);
+		return store_policy_put(st, str_of(name), str_of(value), now,
+		    w);
+	if (i % 3 == 1)
+		return store_schedule_put(st, &s, now, w);
+	snprintf(name, sizeof(name), "s%llu", (unsigned long long)i);
+	return store_policy_put(st, str_of(name), str_of(value), now, w);
+}
+
+static void
+put(struct store *st, uint64_t i)
+{
+	struct why w = WHY_INIT;
+	enum err e;
+
+	/* A server that is not there comes back. */
+	while ((e = put_once(st, i, &w)) == ERR_UNREACHED) {
+		w = WHY_INIT;
+		usleep(5000);
 	}
 	if (e != OK) {
 		fprintf(stderr, "put %llu: %s\n", (unsigned long long)i,
@@ -62,7 +74,7 @@ child(int pipe_fd)
 	struct store *st;
 	struct why w = WHY_INIT;
 
-	if (store_open(dir, &options, &st, &w) != OK) {
+	if (store_test_open(dir, &options, &st, &w) != OK) {
 		fprintf(stderr, "%s\n", w.text);
 		_exit(1);
 	}
@@ -161,7 +173,7 @@ check_all(void)
 	struct why w = WHY_INIT;
 	struct arena a = ARENA_INIT;
 
-	if (store_open(dir, &options, &st, &w) != OK ||
+	if (store_test_open(dir, &options, &st, &w) != OK ||
 	    store_test_check(dir, st, &w) != OK)
 		fail_msg("%s", w.text);
 	check_policies(st, &a);
@@ -188,11 +200,61 @@ killed_and_nothing_lost(void **state)
 	    (unsigned long long)told);
 }
 
+static void
+wait_for_puts(int fd, uint64_t more)
+{
+	uint64_t i, want = told + more;
+
+	while (told < want) {
+		assert_int_equal(read(fd, &i, sizeof(i)), sizeof(i));
+		assert_int_equal(i, told + 1);
+		told = i;
+	}
+}
+
+static void
+server_killed_and_nothing_lost(void **state)
+{
+	int fds[2], status;
+	uint64_t i;
+	unsigned us;
+
+	(void)state;
+	if (store_test_server() == NULL)
+		skip();
+	assert_int_equal(pipe(fds), 0);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		close(fds[0]);
+		child(fds[1]);
+	}
+	close(fds[1]);
+	for (int k = 0; k < SERVER_KILLS; k++) {
+		wait_for_puts(fds[0], 20);
+		clock_random(&us, sizeof(us));
+		usleep(us % 60000);
+		postgresql_test_kill(store_test_server());
+		postgresql_test_start_again(store_test_server());
+	}
+	wait_for_puts(fds[0], 20);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	while (read(fds[0], &i, sizeof(i)) == sizeof(i))
+		told = i;
+	close(fds[0]);
+	check_all();
+	printf("%d kills of the server, %llu acknowledged puts, none lost\n",
+	    SERVER_KILLS, (unsigned long long)told);
+}
+
 static int
 setup(void **state)
 {
 	(void)state;
 	snprintf(dir, sizeof(dir), "/tmp/argiope-kill-XXXXXX");
+	store_test_renew();
+	told = 0;
 	return mkdtemp(dir) == NULL;
 }
 
@@ -212,12 +274,16 @@ teardown(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(killed_and_nothing_lost, setup,
 		    teardown),
+		cmocka_unit_test_setup_teardown(server_killed_and_nothing_lost,
+		    setup, teardown),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	if (!store_test_begin(argc, argv))
+		return POSTGRESQL_TEST_SKIP;
+	return store_test_end(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -13,8 +13,15 @@ struct store {
 	char *policy_default;
 	size_t policies_max, schedules_max, tokens_max;
 	bool in_group;
-	uint64_t commits;            /* of groups, through this opening */
+	uint64_t commits;            /* of groups, by this opening of a file */
+	struct arena texts;
+	struct str name;             /* of a shared store; else empty */
+	struct str node;             /* this daemon's, the same */
 };
+
+/* Open, or make, its database.  store_schema.c. */
+MUST_USE enum err store_open_database(struct store *, const char *dir,
+    const struct store_options *, struct why *);
 
 /*
  * A verb that writes is a group of its own, unless the caller has begun one:

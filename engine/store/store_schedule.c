@@ -7,9 +7,8 @@
 
 /* The two long ones last: lists go without them. */
 #define OWN_COLUMNS "name, policy, tags, every, unit, timing, name_template," \
-	" start_at, next_at, runs, last_crawl"
-#define LONG_COLUMNS "seeds, policy_json"
-#define STORED_COLUMNS OWN_COLUMNS ", " LONG_COLUMNS
+	" start_at, next_at, runs, last_crawl, node"
+#define STORED_COLUMNS OWN_COLUMNS ", seeds, policy_json"
 #define SHORT_COLUMNS "id, " OWN_COLUMNS
 #define ALL_COLUMNS "id, " STORED_COLUMNS
 
@@ -54,9 +53,10 @@ bind_time(struct query *q, int at, struct wall t)
 		query_i64(q, at, t.us);
 }
 
-/* Parameters 1 to 13; the id is the last one. */
+/* Parameters 1 to 14. */
 static void
-bind_schedule(struct query *q, const struct schedule *s, struct str tags)
+bind_schedule(struct query *q, const struct store *st,
+    const struct schedule *s, struct str tags)
 {
 	query_str(q, 1, s->name);
 	query_str(q, 2, store_text(s->policy));
@@ -72,8 +72,9 @@ bind_schedule(struct query *q, const struct schedule *s, struct str tags)
 		query_null(q, 11);
 	else
 		query_i64(q, 11, (int64_t)s->last_crawl);
-	query_str(q, 12, s->seeds);
-	query_str(q, 13, store_text(s->policy_json));
+	query_str(q, 12, st->node);
+	query_str(q, 13, s->seeds);
+	query_str(q, 14, store_text(s->policy_json));
 }
 
 static enum err
@@ -82,10 +83,10 @@ insert_schedule(struct store *st, struct schedule *s, struct str tags,
 {
 	struct query *q = database_query(st->db, "INSERT INTO schedule ("
 	    STORED_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
-	    " ?11, ?12, ?13) RETURNING id");
+	    " ?11, ?12, ?13, ?14) RETURNING id");
 	uint64_t id = 0;
 
-	bind_schedule(q, s, tags);
+	bind_schedule(q, st, s, tags);
 	while (query_step(q))
 		id = (uint64_t)query_get_i64(q, 0);
 	enum err e = query_end(&q, w);
@@ -100,10 +101,12 @@ update_schedule(struct store *st, const struct schedule *s, struct str tags,
 {
 	struct query *q = database_query(st->db, "UPDATE schedule SET"
 	    " (" STORED_COLUMNS ") = (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
-	    " ?11, ?12, ?13) WHERE id = ?14");
+	    " ?11, CASE WHEN ?16 = 1 THEN node ELSE ?12 END, ?13, ?14)"
+	    " WHERE id = ?15");
 
-	bind_schedule(q, s, tags);
-	store_bind_id(q, 14, s->id);
+	bind_schedule(q, st, s, tags);
+	store_bind_id(q, 15, s->id);
+	query_i64(q, 16, s->is_elsewhere);
 	return store_run(q, NULL, w);
 }
 
@@ -119,8 +122,8 @@ write_schedule(struct store *st, struct schedule *s, struct why *w)
 }
 
 static enum err
-read_schedule(struct query *q, bool whole, struct arena *a, struct schedule *s,
-    struct why *w)
+read_schedule(const struct store *st, struct query *q, bool whole,
+    struct arena *a, struct schedule *s, struct why *w)
 {
 	*s = (struct schedule){
 		.id = (uint64_t)query_get_i64(q, 0),
@@ -135,9 +138,11 @@ read_schedule(struct query *q, bool whole, struct arena *a, struct schedule *s,
 		.last_crawl = query_is_null(q, 11) ? SCHEDULE_NO_CRAWL :
 		    (uint64_t)query_get_i64(q, 11),
 	};
+	s->is_elsewhere = s->last_crawl != SCHEDULE_NO_CRAWL &&
+	    !str_eq(query_get_str(q, 12), st->node);
 	if (whole) {
-		s->seeds = arena_copy(a, query_get_str(q, 12));
-		s->policy_json = arena_copy(a, query_get_str(q, 13));
+		s->seeds = arena_copy(a, query_get_str(q, 13));
+		s->policy_json = arena_copy(a, query_get_str(q, 14));
 	}
 	if (!schedule_unit_of(query_get_str(q, 5), &s->unit) ||
 	    !schedule_timing_of(query_get_str(q, 6), &s->timing))
@@ -164,7 +169,7 @@ store_schedule_get(struct store *st, uint64_t id, struct arena *a,
 	store_bind_id(q, 1, id);
 	bool found = query_step(q);
 	if (found)
-		read = read_schedule(q, true, a, out, w);
+		read = read_schedule(st, q, true, a, out, w);
 	enum err e = query_end(&q, w);
 	if (e == OK && !found)
 		e = no_schedule(id, w);
@@ -190,6 +195,7 @@ plan(struct store *st, struct schedule *s, struct wall now, struct arena *a,
 		return e;
 	s->runs = old.runs;
 	s->last_crawl = old.last_crawl;
+	s->is_elsewhere = old.is_elsewhere;
 	if (s->timing == SCHEDULE_AFTER && old.timing == SCHEDULE_AFTER &&
 	    old.next_at.us == SCHEDULE_NEVER.us)
 		s->next_at = old.next_at;
@@ -239,14 +245,14 @@ store_schedule_delete(struct store *st, uint64_t id, struct why *w)
 
 /* All rows of a query, which is ended. */
 static enum err
-read_schedules(struct query *q, bool whole, struct arena *a,
-    struct schedule **out, size_t *n, struct why *w)
+read_schedules(const struct store *st, struct query *q, bool whole,
+    struct arena *a, struct schedule **out, size_t *n, struct why *w)
 {
 	struct store_rows r = { .bytes_each = sizeof(**out) };
 	enum err e = OK;
 
 	while (e == OK && query_step(q))
-		e = read_schedule(q, whole, a, store_rows_add(&r), w);
+		e = read_schedule(st, q, whole, a, store_rows_add(&r), w);
 	e = store_rows_end(&r, &q, e, a, w);
 	*out = r.rows;
 	*n = r.n;
@@ -257,33 +263,138 @@ enum err
 store_schedule_list(struct store *st, struct arena *a, struct schedule **list,
     size_t *n, struct why *w)
 {
-	return read_schedules(database_query(st->db, "SELECT " SHORT_COLUMNS
-	    " FROM schedule ORDER BY id"), false, a, list, n, w);
+	return read_schedules(st, database_query(st->db, "SELECT "
+	    SHORT_COLUMNS " FROM schedule ORDER BY id"), false, a, list, n, w);
+}
+
+/* -- What is due -- */
+
+#define IS_DUE "next_at IS NOT NULL AND next_at <= ?1 AND claim IN ('', ?3)" \
+	" ORDER BY next_at, id LIMIT ?2"
+
+/* A file has one daemon, which needs no claim. */
+static const struct sql due = {
+	"SELECT " ALL_COLUMNS " FROM schedule WHERE " IS_DUE,
+	"WITH due AS (SELECT id AS due_id FROM schedule WHERE " IS_DUE "),"
+	" mine AS (UPDATE schedule SET claim = ?3 FROM due WHERE id = due_id"
+	" RETURNING " ALL_COLUMNS ")"
+	" SELECT " ALL_COLUMNS " FROM mine ORDER BY next_at, id",
+};
+
+/*
+ * Two daemons may know a schedule of the same number, each of a store of its
+ * own, and the one has joined the other's: the name of a shared store keeps
+ * their crawls apart.
+ */
+static void
+set_keys(const struct store *st, struct schedule *list, size_t n,
+    struct arena *a)
+{
+	for (size_t i = 0; i < n; i++)
+		list[i].key = arena_printf(a, "%llu/%llu%s%.*s",
+		    (unsigned long long)list[i].id,
+		    (unsigned long long)list[i].runs + 1,
+		    st->name.n > 0 ? "/" : "", STR_FMT(st->name));
+}
+
+static enum err
+read_due(struct store *st, struct wall now, struct arena *a,
+    struct schedule **list, size_t *n, struct why *w)
+{
+	struct query *q = database_query_sql(st->db, &due);
+
+	query_i64(q, 1, now.us);
+	query_i64(q, 2, STORE_DUE_MAX);
+	query_str(q, 3, st->node);
+	enum err e = read_schedules(st, q, true, a, list, n, w);
+	if (e == OK)
+		set_keys(st, *list, *n, a);
+	return e;
 }
 
 enum err
 store_schedule_due(struct store *st, struct wall now, struct arena *a,
     struct schedule **list, size_t *n, struct why *w)
 {
-	struct query *q = database_query(st->db, "SELECT " ALL_COLUMNS
-	    " FROM schedule WHERE next_at IS NOT NULL AND next_at <= ?1"
-	    " ORDER BY next_at, id LIMIT ?2");
+	struct wall next;
+	bool mine;
 
-	query_i64(q, 1, now.us);
-	query_i64(q, 2, STORE_DUE_MAX);
-	return read_schedules(q, true, a, list, n, w);
+	*list = NULL;
+	*n = 0;
+	if (!store_is_shared(st))
+		return read_due(st, now, a, list, n, w);
+	/* A group would tell everybody that something has changed. */
+	enum err e = store_schedule_next(st, &next, w);
+	if (e != OK || next.us > now.us)
+		return e;
+	e = store_enter(st, &mine, w);
+	if (e != OK)
+		return e;
+	e = store_leave(st, mine, read_due(st, now, a, list, n, w), w);
+	if (e != OK)
+		*n = 0;
+	return e;
 }
 
 enum err
 store_schedule_next(struct store *st, struct wall *next, struct why *w)
 {
 	struct query *q = database_query(st->db, "SELECT min(next_at)"
-	    " FROM schedule WHERE next_at IS NOT NULL");
+	    " FROM schedule WHERE next_at IS NOT NULL AND claim IN ('', ?1)");
 
+	query_str(q, 1, st->node);
 	*next = SCHEDULE_NEVER;
 	if (query_step(q) && !query_is_null(q, 0))
 		next->us = query_get_i64(q, 0);
 	return query_end(&q, w);
+}
+
+/* -- What became of a run -- */
+
+/* Within a group. */
+static void
+release_claim(struct store *st, uint64_t id)
+{
+	struct query *q = database_query(st->db, "UPDATE schedule"
+	    " SET claim = '' WHERE id = ?1 AND claim = ?2");
+
+	store_bind_id(q, 1, id);
+	query_str(q, 2, st->node);
+	query_post(&q);
+}
+
+static bool
+note_run(struct schedule *s, uint64_t crawl, struct wall now)
+{
+	if (s->last_crawl == crawl && !s->is_elsewhere)
+		return false;
+	s->last_crawl = crawl;
+	s->is_elsewhere = false;
+	s->runs++;
+	s->next_at = schedule_next(s, now);
+	return true;
+}
+
+static bool
+note_late(struct schedule *s, uint64_t unused, struct wall again)
+{
+	(void)unused;
+	/* Unless somebody has put it anew meanwhile, for a later time. */
+	if (s->next_at.us >= again.us)
+		return false;
+	s->next_at = again;
+	return true;
+}
+
+static bool
+note_end(struct schedule *s, uint64_t crawl, struct wall ended)
+{
+	if (s->last_crawl != crawl || s->is_elsewhere ||
+	    s->timing != SCHEDULE_AFTER ||
+	    s->next_at.us != SCHEDULE_NEVER.us)
+		return false;
+	s->next_at = schedule_after(s, ended);
+	return true;
 }
 
 /* Get one, let `change` look at it, and put it when that says so. */
@@ -299,22 +410,14 @@ change_schedule(struct store *st, uint64_t id, uint64_t crawl, struct wall now,
 	enum err e = store_enter(st, &mine, w);
 	if (e != OK)
 		return e;
+	/* The end of a crawl says nothing of a run that is being started. */
+	if (store_is_shared(st) && change != note_end)
+		release_claim(st, id);
 	e = store_schedule_get(st, id, &a, &s, w);
 	if (e == OK && change(&s, crawl, now))
 		e = write_schedule(st, &s, w);
 	e = store_leave(st, mine, e, w);
 	return e;
-}
-
-static bool
-note_run(struct schedule *s, uint64_t crawl, struct wall now)
-{
-	if (s->last_crawl == crawl)
-		return false;
-	s->last_crawl = crawl;
-	s->runs++;
-	s->next_at = schedule_next(s, now);
-	return true;
 }
 
 enum err
@@ -325,32 +428,11 @@ store_schedule_ran(struct store *st, uint64_t id, uint64_t crawl,
 	return change_schedule(st, id, crawl, now, note_run, w);
 }
 
-static bool
-note_late(struct schedule *s, uint64_t unused, struct wall again)
-{
-	(void)unused;
-	/* Unless somebody has put it anew meanwhile, for a later time. */
-	if (s->next_at.us >= again.us)
-		return false;
-	s->next_at = again;
-	return true;
-}
-
 enum err
 store_schedule_late(struct store *st, uint64_t id, struct wall again,
     struct why *w)
 {
 	return change_schedule(st, id, 0, again, note_late, w);
-}
-
-static bool
-note_end(struct schedule *s, uint64_t crawl, struct wall ended)
-{
-	if (s->last_crawl != crawl || s->timing != SCHEDULE_AFTER ||
-	    s->next_at.us != SCHEDULE_NEVER.us)
-		return false;
-	s->next_at = schedule_after(s, ended);
-	return true;
 }
 
 enum err

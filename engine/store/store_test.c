@@ -9,6 +9,7 @@
 #include "engine/store/store_testing.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/postgresql_testing.h"
 
 static char dir[64];
 static struct store *store;
@@ -20,7 +21,7 @@ open_store(const struct store_options *o)
 {
 	struct why w = WHY_INIT;
 
-	if (store_open(dir, o, &store, &w) != OK)
+	if (store_test_open(dir, o, &store, &w) != OK)
 		fail_msg("%s", w.text);
 }
 
@@ -35,6 +36,7 @@ setup(void **state)
 	(void)state;
 	snprintf(dir, sizeof(dir), "/tmp/argiope-store-XXXXXX");
 	assert_non_null(mkdtemp(dir));
+	store_test_renew();
 	open_store(&o);
 	arena = ARENA_INIT;
 	return 0;
@@ -489,7 +491,7 @@ no_directory(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 #define WITH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
@@ -500,5 +502,7 @@ main(void)
 		WITH(damaged_rows), WITH(no_directory),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	if (!store_test_begin(argc, argv))
+		return POSTGRESQL_TEST_SKIP;
+	return store_test_end(cmocka_run_group_tests(tests, NULL, NULL));
 }
