@@ -266,6 +266,20 @@ conf_swap(struct conf *a, struct conf *b, enum conf_id id)
 	b->values[id] = v;
 }
 
+/* In SCHEME://USER:PASSWORD@HOST/NAME?password=PASSWORD. */
+static bool
+url_has_password(struct str url)
+{
+	struct str user = str_from(url, str_find(url, STR("://")) + 3);
+
+	user = str_cut(user, 0, MIN(str_find_char(user, '/'),
+	    str_find_char(user, '?')));
+	user = str_cut(user, 0, str_find_char(user, '@') == user.n ? 0 :
+	    str_find_char(user, '@'));
+	return str_find_char(user, ':') < user.n ||
+	    str_find(url, STR("password=")) < url.n;
+}
+
 enum err
 conf_check(const struct conf *c, struct why *w)
 {
@@ -287,5 +301,10 @@ conf_check(const struct conf *c, struct why *w)
 	    (conf_str(c, CONF_URLFRONTIER_TLS_KEY).n == 0))
 		return why(w, ERR_CONFIG, "urlfrontier.tls_cert and "
 		    "urlfrontier.tls_key stand together, or neither");
+	/* Before anybody prints it. */
+	if (url_has_password(conf_str(c, CONF_STORE_URL)))
+		return why(w, ERR_CONFIG, "store.url (%s) contains a password; "
+		    "it belongs into store.password_file",
+		    conf_place(c, CONF_STORE_URL));
 	return OK;
 }

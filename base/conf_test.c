@@ -514,6 +514,29 @@ test_check(void **state)
 	assert_int_equal(conf_check(&c, NULL), ERR_CONFIG);
 	assert_string_equal(set(&c, "urlfrontier.tls_key=k.pem"), "");
 	assert_int_equal(conf_check(&c, NULL), OK);
+	static const char *const refused[] = {
+		"store.url=postgresql://u:s3cret@/x",
+		"store.url=postgresql://u:@[::1]:5432/x?host=/tmp",
+		"store.url=postgresql://u:s3cret@a:1,b:2/x",
+		"store.url=postgresql:///x?user=u&password=s3cret",
+		"store.url=postgresql://u@/x?sslpassword=s3cret",
+	};
+	static const char *const taken[] = {
+		"store.url=postgresql:///x?host=/tmp", "store.url=",
+		"store.url=postgresql://u@[::1]:5432/x?options=-cx%3Dy@:z",
+		"store.url=postgres://[::1]:5432", "store.url=x",
+	};
+	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+		w = WHY_INIT;
+		assert_string_equal(set(&c, refused[i]), "");
+		assert_int_equal(conf_check(&c, &w), ERR_CONFIG);
+		assert_non_null(strstr(w.text, "store.url (--set)"));
+		assert_null(strstr(w.text, "s3cret"));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
+		assert_string_equal(set(&c, taken[i]), "");
+		assert_int_equal(conf_check(&c, NULL), OK);
+	}
 	conf_free(&c);
 }
 

@@ -49,8 +49,9 @@ const struct option_verb backup_verb = {
 	"policies, schedules and tokens.  Finished WARC files and the index's "
 	"tables are linked where DIR is on the same file system, so that they "
 	"take no room there; keep a backup elsewhere to survive a broken "
-	"disk.  Key files, and WARC files of --warc-dir elsewhere, are not in "
-	"it.  A foreground crawl has to end first.\n"
+	"disk.  Key files, WARC files of --warc-dir elsewhere, and the "
+	"database of store.url, which pg_dump copies, are not in it.  A "
+	"foreground crawl has to end first.\n"
 	"DIR/backup.json is written last: without it a backup is not finished, "
 	"and --restore refuses it.  A restore that is broken off leaves a data "
 	"directory that says so.\n"
@@ -244,12 +245,23 @@ write_manifest(struct backup *b, struct why *w)
 	return file_store(path.p, buf_str(&out), w);
 }
 
+/* Whether policies, schedules and tokens are in a server's database. */
+static bool
+has_server(const struct backup *b)
+{
+	return conf_str(&b->cli->conf, CONF_STORE_URL).n > 0;
+}
+
 static void
 tell_strangers(struct backup *b)
 {
 	struct str *names;
 	size_t n = 0;
 
+	if (has_server(b))
+		fprintf(stderr, CLI_PROGRAM ": policies, schedules and tokens "
+		    "are in the database of store.url and not in the backup; "
+		    "pg_dump copies that\n");
 	if (snapshot_strangers(b->cli->data_dir, &b->cli->arena, &names, &n,
 	    NULL) != OK)
 		return;
@@ -275,6 +287,7 @@ print(const struct backup *b, const char *done)
 		json_u64(out, "files", b->files);
 		json_u64(out, "bytes", b->bytes);
 		json_u64(out, "warcs_outside", b->outside);
+		json_bool(out, "store_outside", has_server(b));
 		buf_put_text(out, "}\n");
 	} else {
 		buf_printf(out, "%s: %llu files, %llu bytes\n", done,

@@ -10,7 +10,8 @@ stores_open(struct cli *c, struct store **st, struct why *w)
 
 	if (e == OK)
 		e = cli_dir(c, c->data_dir, &c->data_dir, w);
-	return e == OK ? engine_open_store(c->data_dir, st, w) : e;
+	return e == OK ? engine_open_store(&c->conf, NULL, c->data_dir, st,
+	    w) : e;
 }
 
 enum err
@@ -18,7 +19,8 @@ stores_find(struct cli *c, const char *what, struct store **st, struct why *w)
 {
 	enum err e = cli_data_dir(c, w);
 
-	if (e == OK && !cli_is_there(arena_printf(&c->arena, "%s/store.db",
+	if (e == OK && conf_str(&c->conf, CONF_STORE_URL).n == 0 &&
+	    !cli_is_there(arena_printf(&c->arena, "%s/store.db",
 	    c->data_dir).p))
 		e = why(w, ERR_ABSENT, "there is no %.70s in %s", what,
 		    c->data_dir);
@@ -64,7 +66,9 @@ stores_print(struct cli *c, const struct stores_list *l, enum err e)
 		}
 		buf_put_text(b, "]}\n");
 	} else if (l->n == 0) {
-		buf_printf(b, "There is no %s in %s.\n", l->what, c->data_dir);
+		buf_printf(b, "There is no %s in %s.\n", l->what,
+		    conf_str(&c->conf, CONF_STORE_URL).n == 0 ? c->data_dir :
+		    "the database of store.url");
 	} else {
 		l->text(l->rows, l->n, b);
 	}

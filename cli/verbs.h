@@ -64,6 +64,7 @@
 	X(schedule_list)                                                     \
 	X(schedule_put)                                                      \
 	X(schedule_delete)                                                   \
+	X(store_copy)                                                        \
 	X(token_add)                                                         \
 	X(token_list)                                                        \
 	X(token_revoke)                                                      \

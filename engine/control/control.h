@@ -323,11 +323,12 @@ struct store_async *engine_store_async(struct engine *);
 
 /*
  * The same for a command that opens the store itself, beside a daemon or
- * without one; a daemon sees the change in about a second.  Thread: any; one at
- * a time.  Memory: `a`.
+ * without one; a daemon sees the change in about a second.  `url` stands in
+ * place of the setting store.url, unless it is NULL; without one the store is
+ * in `dir`.  Thread: any; one at a time.  Memory: `a`.
  */
-MUST_USE enum err engine_open_store(const char *dir, struct store **,
-    struct why *);
+MUST_USE enum err engine_open_store(const struct conf *, const char *url,
+    const char *dir, struct store **, struct why *);
 MUST_USE enum err engine_put_policy(struct store *, struct str name,
     struct str json, struct arena *a, struct store_policy *, struct why *);
 MUST_USE enum err engine_put_schedule(struct store *, const struct schedule *,

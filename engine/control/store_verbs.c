@@ -5,6 +5,7 @@
 #include "engine/rebuild/snapshot.h"
 #include "engine/schedule/scheduler.h"
 #include "os/clock.h"
+#include "os/system.h"
 
 /* --- on the store's thread ----------------------------------------------- */
 
@@ -169,13 +170,20 @@ engine_store_async(struct engine *e)
 }
 
 enum err
-engine_open_store(const char *dir, struct store **out, struct why *w)
+engine_open_store(const struct conf *c, const char *url, const char *dir,
+    struct store **out, struct why *w)
 {
 	FREED(policy_free) struct policy *p = policy_new();
 	FREED(buf_free) struct buf json = BUF_INIT;
+	char host[STORE_NODE_BYTES_MAX + 1];
+	struct str node = conf_str(c, CONF_STORE_NODE);
 
+	system_hostname(host, sizeof(host));
 	policy_to_json(p, &json);
-	struct store_options o = { .policy_default = buf_text(&json) };
+	struct store_options o = { .policy_default = buf_text(&json),
+	    .url = url != NULL ? url : conf_str(c, CONF_STORE_URL).p,
+	    .password_file = conf_str(c, CONF_STORE_PASSWORD_FILE).p,
+	    .node = node.n > 0 ? node.p : host };
 	enum err e = snapshot_check(dir, w);
 	return e == OK ? store_open(dir, &o, out, w) : e;
 }
@@ -186,7 +194,8 @@ engine_open_store_async(struct engine *e, struct why *w)
 	struct store_async_options o = { .home = e->options.home,
 	    .busy = &e->asked, .no_threads = e->options.no_threads };
 
-	enum err err = engine_open_store(e->data_dir, &o.store, w);
+	enum err err = engine_open_store(e->options.conf, NULL, e->data_dir,
+	    &o.store, w);
 	if (err == OK)
 		e->store_async = store_async_new(&o);
 	return err;
