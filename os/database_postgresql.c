@@ -18,7 +18,6 @@
 
 #define RETRY_MS_MIN 100u
 #define RETRY_MS_MAX 5000u
-#define CONNECT_S_MAX "5"            /* unless the URL has a connect_timeout */
 #define SERVER_VERSION_MIN 150000
 #define PASSWORD_BYTES_MAX 4096u
 #define PARTS_MAX 96u                /* libpq 17 knows 50 */
@@ -270,6 +269,17 @@ wipe(struct buf *b)
 	buf_free(b);
 }
 
+/*
+ * Of a connection, where the URL does not say otherwise.  A server that has
+ * vanished without a word is given up after some 20 s, not after two hours.
+ */
+static const char *const defaults[][2] = {
+	{ "fallback_application_name", "argiope" },
+	{ "connect_timeout", "5" },
+	{ "keepalives_idle", "10" }, { "keepalives_interval", "3" },
+	{ "keepalives_count", "3" }, { "tcp_user_timeout", "20000" },
+};
+
 static enum err
 connect_now(struct pg_database *p, struct why *w)
 {
@@ -281,8 +291,8 @@ connect_now(struct pg_database *p, struct why *w)
 	if (e != OK)
 		return e;
 #define PART(key, value) (keys[n] = (key), values[n++] = (value))
-	PART("connect_timeout", CONNECT_S_MAX);
-	PART("fallback_application_name", "argiope");
+	for (size_t i = 0; i < ARRAY_LEN(defaults); i++)
+		PART(defaults[i][0], defaults[i][1]);
 	for (PQconninfoOption *o = p->parts; o->keyword != NULL; o++) {
 		CHECK(n < PARTS_MAX - 4);
 		if (o->val != NULL)
