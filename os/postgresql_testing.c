@@ -1,6 +1,6 @@
 #include "os/postgresql_testing.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <grp.h>
 #include <libpq-fe.h>
@@ -72,8 +72,10 @@ run_program(const struct postgresql_test *p, const char *name,
 	if (pid != 0)
 		return pid;
 	snprintf(path, sizeof(path), "%s/%s", p->bin, name);
-	if (freopen(p->log, "a", stdout) == NULL ||
-	    dup2(STDOUT_FILENO, STDERR_FILENO) < 0 || chdir("/") != 0)
+	/* Not by stdio, which would write what the test has not written yet. */
+	int fd = open(p->log, O_WRONLY | O_CREAT | O_APPEND, 0644);
+	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 ||
+	    dup2(fd, STDERR_FILENO) < 0 || chdir("/") != 0)
 		_exit(126);
 	if (p->uid != 0 && (setgroups(0, NULL) != 0 || setgid(p->gid) != 0 ||
 	    setuid(p->uid) != 0))
