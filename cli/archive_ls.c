@@ -1,9 +1,9 @@
 /* argiope archive ls -- the records of WARC files, one a line. */
+#include "base/json_writer.h"
 #include "cli/archive_files.h"
 #include "cli/format.h"
 #include "cli/verbs.h"
 #include "engine/catalog/archive_tools.h"
-#include "server/json_writer.h"
 
 static const struct option_row rows[] = {
 	OPTION_ROW(ALL, "all", 'a', NULL, FLAG, 0, 0,

@@ -2,13 +2,13 @@
  * argiope archive reindex -- the journal of each crawl as its WARC files tell
  * it: numbers, places, digests; with --rebuild, a data directory made of it.
  */
+#include "base/json_writer.h"
 #include "cli/archive_files.h"
 #include "cli/format.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "engine/catalog/archive_tools.h"
 #include "engine/rebuild/rebuild.h"
-#include "server/json_writer.h"
 
 static const struct option_row rows[] = {
 	OPTION_ROW(REBUILD, "rebuild", 0, NULL, FLAG, 0, 0,

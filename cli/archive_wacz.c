@@ -1,11 +1,11 @@
 /* argiope archive wacz -- one file for replay tools. */
+#include "base/json_writer.h"
 #include "cli/archive_files.h"
 #include "cli/format.h"
 #include "cli/verbs.h"
 #include "engine/catalog/archive_tools.h"
 #include "engine/control/control.h"
 #include "os/tree.h"
-#include "server/json_writer.h"
 
 static const struct option_row rows[] = {
 	OPTION_ROW(TITLE, "title", 0, "TEXT", TEXT, 0, 0,

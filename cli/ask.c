@@ -1,11 +1,11 @@
 #include "cli/ask.h"
 
+#include "base/json_writer.h"
 #include "engine/parser/url.h"
 #include "os/file.h"
 #include "os/resolve.h"
 #include "os/system.h"
 #include "os/transport.h"
-#include "server/json_writer.h"
 
 #define FILE_NAME "serve.json"
 #define ASK_MS 5000

@@ -9,6 +9,7 @@
  * snapshot in DATA/backup, between two commit groups; it is moved from there by
  * links, or copied.
  */
+#include "base/json_writer.h"
 #include "cli/ask.h"
 #include "cli/daemon.h"
 #include "cli/format.h"
@@ -19,7 +20,6 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/tree.h"
-#include "server/json_writer.h"
 
 #define MANIFEST "backup.json"
 #define MANIFEST_FORMAT 1

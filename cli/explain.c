@@ -2,6 +2,7 @@
  * argiope explain -- what a crawl would do with a URL, and why: its canonical
  * form, the rules one by one, traps, its address, robots.txt, its state.
  */
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "cli/engines.h"
 #include "cli/format.h"
@@ -10,7 +11,6 @@
 #include "engine/catalog/catalog.h"
 #include "engine/policy/address.h"
 #include "engine/policy/robots.h"
-#include "server/json_writer.h"
 
 static const struct option_row rows[] = {
 	OPTION_ROW(CRAWL, "crawl", 0, "NAME|ID", TEXT, 0, 0,

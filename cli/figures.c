@@ -1,8 +1,8 @@
 #include "cli/figures.h"
 
+#include "base/json_writer.h"
 #include "cli/format.h"
 #include "cli/report.h"
-#include "server/json_writer.h"
 
 size_t
 figures_read(struct engine *e, struct arena *a, struct figure **out)

@@ -1,6 +1,6 @@
 #include "cli/format.h"
 
-#include "server/json_writer.h"
+#include "base/json_writer.h"
 
 const char *
 format_count(uint64_t n, char out[static FORMAT_MAX])

@@ -4,10 +4,10 @@
  *
  *     options ─► FIELDS ─► the call's message ─► answers ─► a row's put()
  */
+#include "base/json_writer.h"
 #include "cli/frontier.h"
 #include "cli/remote.h"
 #include "cli/verbs.h"
-#include "server/json_writer.h"
 #include "wire/urlfrontier/interchange.h"
 
 /* ---- From options to a message ------------------------------------------- */

@@ -12,13 +12,13 @@
 #include <inttypes.h>
 
 #include "base/hash.h"
+#include "base/json_writer.h"
 #include "cli/format.h"
 #include "cli/frontier.h"
 #include "cli/frontier_lines.h"
 #include "cli/remote.h"
 #include "cli/verbs.h"
 #include "os/clock.h"
-#include "server/json_writer.h"
 #include "wire/urlfrontier/interchange.h"
 
 #define BATCH_BYTES_MAX ((size_t)1 << 20)

@@ -3,11 +3,11 @@
  *
  * They are the store's; a daemon that runs sees what changed in about a second.
  */
+#include "base/json_writer.h"
 #include "cli/format.h"
 #include "cli/stores.h"
 #include "cli/verbs.h"
 #include "engine/control/control.h"
-#include "server/json_writer.h"
 
 const struct option_verb policy_list_verb = {
 	"policy list", NULL, 0, 0,

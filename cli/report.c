@@ -1,9 +1,9 @@
 #include "cli/report.h"
 
+#include "base/json_writer.h"
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "os/clock.h"
-#include "server/json_writer.h"
 
 /* --- seeds -------------------------------------------------------------- */
 

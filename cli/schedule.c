@@ -4,13 +4,13 @@
  * They are the store's; a daemon that runs sees what changed in about a second,
  * and starts their crawls.
  */
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "cli/format.h"
 #include "cli/plan.h"
 #include "cli/stores.h"
 #include "cli/verbs.h"
 #include "engine/control/control.h"
-#include "server/json_writer.h"
 
 static const struct option_row put_rows[] = {
 	OPTION_ROW(SEEDS, "seeds", 0, "FILE", PATH, 0, 0,

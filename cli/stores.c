@@ -1,7 +1,7 @@
 #include "cli/stores.h"
 
+#include "base/json_writer.h"
 #include "engine/control/control.h"
-#include "server/json_writer.h"
 
 enum err
 stores_open(struct cli *c, struct store **st, struct why *w)

@@ -1,7 +1,7 @@
 #include "cli/submit.h"
 
+#include "base/json_writer.h"
 #include "cli/daemon.h"
-#include "server/json_writer.h"
 
 enum err
 submit_check(const struct cli *c, struct why *w)

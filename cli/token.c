@@ -6,11 +6,11 @@
  */
 #include <errno.h>
 
+#include "base/json_writer.h"
 #include "cli/stores.h"
 #include "cli/verbs.h"
 #include "os/clock.h"
 #include "os/system.h"
-#include "server/json_writer.h"
 
 /* token_help() writes it, because the doors are known when the program runs. */
 static char scope_help[1000];

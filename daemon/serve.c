@@ -11,6 +11,7 @@
  * HTTP port answers its `early` routes (server/web.h), and the urlfrontier door
  * holds its calls.  Which doors there are: doors/doors.txt.
  */
+#include "base/json_writer.h"
 #include "base/metric.h"
 #include "cli/ask.h"
 #include "cli/engines.h"
@@ -25,7 +26,6 @@
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/system.h"
-#include "server/json_writer.h"
 
 #define LOOK_MS 1000
 #define JSON_TYPE "application/json"

@@ -1,6 +1,6 @@
 #include "server/web_own.h"
 
-#include "server/json_writer.h"
+#include "base/json_writer.h"
 
 /* -- Names of this machine -- */
 

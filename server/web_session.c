@@ -6,8 +6,8 @@
 #include "server/web_own.h"
 
 #include "base/json.h"
+#include "base/json_writer.h"
 #include "os/clock.h"
-#include "server/json_writer.h"
 
 #define TOKEN_FIELD "token"
 #define SECRET_BYTES (WEB_SECRET_HEX / 2)

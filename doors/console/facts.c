@@ -1,8 +1,8 @@
 #include "doors/console/console.h"
 
+#include "base/json_writer.h"
 #include "engine/policy/policy.h"
 #include "os/log.h"
-#include "server/json_writer.h"
 
 void
 console_answer(struct web_request *r, int status, struct buf *json)

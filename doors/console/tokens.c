@@ -1,8 +1,8 @@
 #include "doors/console/console.h"
 
 #include "base/json.h"
+#include "base/json_writer.h"
 #include "engine/control/control.h"
-#include "server/json_writer.h"
 
 struct token_ask {
 	struct console *console;

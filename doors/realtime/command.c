@@ -4,7 +4,7 @@
 #include <stdarg.h>
 
 #include "base/json.h"
-#include "server/json_writer.h"
+#include "base/json_writer.h"
 
 /* Bytes of an unknown name that an error quotes. */
 #define SHOWN_MAX 100

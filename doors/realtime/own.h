@@ -14,6 +14,7 @@
 #ifndef DOORS_REALTIME_OWN_H
 #define DOORS_REALTIME_OWN_H
 
+#include "base/json_writer.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "doors/realtime/command.h"
@@ -27,7 +28,6 @@
 #include "engine/stream/stream.h"
 #include "os/pool.h"
 #include "os/system.h"
-#include "server/json_writer.h"
 
 /* Bytes of a response, in addition to those of events. */
 #define RESPONSE_HELD_MAX ((size_t)512 << 10)

@@ -15,8 +15,8 @@
  *
  * Thread: any; pure.
  */
-#ifndef SERVER_JSON_WRITER_H
-#define SERVER_JSON_WRITER_H
+#ifndef BASE_JSON_WRITER_H
+#define BASE_JSON_WRITER_H
 
 #include "base/bytes.h"
 #include "base/time.h"

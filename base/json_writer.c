@@ -1,4 +1,4 @@
-#include "server/json_writer.h"
+#include "base/json_writer.h"
 
 #include <math.h>
 
