@@ -1,0 +1,109 @@
+/*
+ * items -- the items of a data directory, for the rooms and doors above: a
+ * thread that writes in groups, a thread that reads beside it, claims that
+ * wait, and events as they are committed.
+ *
+ *     door ── items_write() ──► writer: one transaction for all that waits,
+ *                               each request with a mark of its own
+ *          ◄── done(), once the transaction is durable
+ *
+ * Public: doors, commands and the task runner include this header, item_ops.h,
+ * worklist.h and item_query.h.
+ *
+ * Thread: home's, but for what a comment says.
+ * Limits: items.*, see item_limits.h.
+ * Story:  engine/items/DESIGN.md
+ */
+#ifndef ENGINE_ITEMS_ITEMS_H
+#define ENGINE_ITEMS_ITEMS_H
+
+#include "engine/items/generation.h"
+#include "os/pool.h"
+
+struct items;
+
+struct items_options {
+	const struct conf *conf;
+	struct loop *home;
+	const char *data_dir;
+	bool no_threads;             /* a simulator: requests run at once */
+};
+/* Open items.db, or the tables beside the store's in PostgreSQL. */
+MUST_USE enum err items_open(const struct items_options *, struct items **,
+    struct why *);
+/* Finish what was put; then `closed`. */
+void items_close(struct items *, void (*closed)(void *arg), void *arg);
+void items_free(struct items **);
+
+/*
+ * A request that writes.  want() and run() are called on the writer's thread,
+ * run() again when the transaction has to be repeated (BUSY): it must not keep
+ * what an earlier call left.  After an error of run() the request's changes are
+ * undone and the others' stay.  done() comes at home when all is durable, with
+ * `result` and `why`; texts that run() put into `arena` live until the owner
+ * frees it.
+ */
+struct items_write {
+	struct job job;
+	void (*want)(struct items_write *, struct item_tx *);   /* or NULL */
+	enum err (*run)(struct items_write *, struct item_tx *, struct why *);
+	void (*done)(struct items_write *);
+	enum err result;
+	struct why why;
+	struct arena arena;
+	struct items *items;
+};
+/* FULL or UNREACHED come by done(), too. */
+void items_write(struct items *, struct items_write *);
+
+/*
+ * A request that reads, in a snapshot of its own: it ends within 100 ms or so,
+ * so a long list is several of them.
+ */
+struct items_read {
+	struct job job;
+	enum err (*run)(struct items_read *, struct item_store *, struct why *);
+	void (*done)(struct items_read *);
+	enum err result;
+	struct why why;
+	struct arena arena;
+	struct buf out;              /* the owner's to free */
+	struct items *items;
+};
+void items_read(struct items *, struct items_read *);
+
+/*
+ * A claim that may wait: answered when something was leased, at `until`, or
+ * when claims stop.  done() comes once.  FULL beyond items.claims_max.
+ */
+struct items_claim {
+	struct items_write write;    /* items's */
+	struct worklist_claim claim; /* texts: the owner's until done() */
+	const struct str *prefetch;
+	size_t prefetch_n;
+	struct mono until;
+	void (*done)(struct items_claim *);
+	struct buf out;              /* JSON of "leases", elements only */
+	size_t n;
+	uint64_t generation;
+	enum err result;
+	struct why why;
+};
+void items_claim(struct items *, struct items_claim *);
+void items_claim_cancel(struct items_claim *);   /* done() follows */
+/* SIGTERM: claims end with what they have, and later ones get nothing. */
+void items_stop_claims(struct items *);
+
+/* Called at home after each commit that wrote events, with the newest cursor
+ * (PostgreSQL: after those of other daemons, too, within a second). */
+struct items_listener {
+	struct list node;
+	void (*committed)(struct items_listener *, uint64_t cursor);
+};
+void items_listen(struct items *, struct items_listener *);
+void items_unlisten(struct items_listener *);
+
+/* Live events without a cursor: task.started, log. */
+void items_live_event(struct items *, struct str json);
+
+#endif

@@ -1,0 +1,152 @@
+/*
+ * worklist -- which pair of task and item runs next: claims, leases, results,
+ * retries, failures (contracts/items.md §3, §4, §8).
+ *
+ * The state of a pair follows from its result, its failures, its lease and the
+ * configuration: pair_settle() is the one place that decides it.
+ *
+ * Thread: the writer's.
+ * Errors: INPUT, naming the field; ABSENT; STATE.
+ */
+#ifndef ENGINE_ITEMS_WORKLIST_H
+#define ENGINE_ITEMS_WORKLIST_H
+
+#include "engine/items/item_event.h"
+
+/*
+ * An item's tags have changed, or it is new: rows of the worklist come and go,
+ * lanes change, blocked dependents are looked at again.  item_ops.c calls it
+ * once for each changed item.
+ */
+MUST_USE enum err worklist_follow_tags(struct item_tx *, struct item_row *,
+    struct why *);
+/*
+ * The pair's result, or what it depends on, has changed: derive state and due
+ * time again, unless it is leased.  Its dependents follow.
+ */
+MUST_USE enum err pair_settle(struct item_tx *, struct pair_row *,
+    struct why *);
+/* The item is gone: its pairs and results go, leases are lost. */
+MUST_USE enum err worklist_drop_item(struct item_tx *, struct item_row *,
+    struct why *);
+
+/* -- Leases: "L" and 39 characters of base32: task, item, and 64 random bits -- */
+
+#define LEASE_TEXT_BYTES 40u
+void lease_text(uint32_t task, int64_t item, uint64_t lease,
+    char out[static LEASE_TEXT_BYTES + 1]);
+bool lease_read(struct str, uint32_t *task, int64_t *item, uint64_t *lease);
+
+struct worklist_claim {
+	struct str worker;
+	const struct str *tasks;     /* names or patterns */
+	size_t tasks_n;
+	unsigned max;
+	int64_t lease_us;            /* 0: the task's */
+	bool own;                    /* the daemon's own workers */
+	/* Pairs to pass over: their host's turn is far (slow hosts). */
+	bool (*skip)(void *arg, uint32_t task, int64_t item);
+	void *arg;
+	struct str only_item;        /* `task run --item`; empty: any */
+};
+struct worklist_lease {
+	uint32_t task;
+	struct item_row *item;
+	struct pair_row *pair;
+	struct str text;             /* of the lease */
+	uint64_t seed;
+};
+/*
+ * Take tokens and leases for up to `max` pairs that are due.  Leases expired
+ * so far are ended before (transient failures).  Memory: the transaction's.
+ */
+MUST_USE enum err worklist_claim(struct item_tx *,
+    const struct worklist_claim *, struct worklist_lease **, size_t *n,
+    struct why *);
+/* Until when nothing will become due or get tokens, as far as is known; for
+ * claims that wait.  SCHEDULE: NONE when nothing is planned. */
+MUST_USE enum err worklist_next_at(struct item_tx *, const struct str *tasks,
+    size_t n, struct wall *, struct why *);
+/* The JSON of a lease in the answer of /worker/claim; with `prefetch`. */
+MUST_USE enum err worklist_lease_json(struct item_tx *,
+    const struct worklist_lease *, const struct str *prefetch,
+    size_t prefetch_n, struct buf *, struct why *);
+
+/* NONE: lost. */
+MUST_USE enum err worklist_heartbeat(struct item_tx *, struct str lease,
+    int64_t lease_us, struct wall *until, struct why *);
+/* `refund`: tokens go back to their buckets (a slow host). */
+MUST_USE enum err worklist_release(struct item_tx *, struct str lease,
+    bool refund, bool *was, struct why *);
+/* A daemon starts: its own workers' leases go, without an attempt. */
+MUST_USE enum err worklist_release_own(struct item_tx *, struct why *);
+/* End the leases that have expired, at most `max`. */
+MUST_USE enum err worklist_expire_leases(struct item_tx *, size_t max,
+    size_t *n, struct why *);
+
+/* What a run stores about its own pair, gathered while its mutations are
+ * applied (item_actor.own). */
+struct run_result {
+	bool has_metadata, has_ttl, expired;
+	struct str metadata;
+	uint64_t metadata_rev;
+	int64_t ttl_us;
+};
+
+enum completion_status {
+	COMPLETION_APPLIED, COMPLETION_CONFLICT, COMPLETION_LEASE_LOST,
+	COMPLETION_FAILED
+};
+const char *completion_status_text(enum completion_status);
+struct completion {
+	enum completion_status status;
+	const enum item_effect *effects;
+	size_t effects_n;
+	struct item_conflict conflict;
+	size_t failed_op;            /* FAILED: of the mutations */
+	struct str reason;
+};
+/* Numbers of a run, from our own workers; zero from remote ones. */
+struct run_usage {
+	struct wall started_at;
+	int64_t wall_us, cpu_us, memory_bytes, fetches, bytes;
+	struct str fetches_json;     /* [{"url":...}], empty: none */
+	struct str reads_json;       /* for the replay; empty: none */
+};
+/*
+ * One element of "completions" (contracts/items.md §8).  The outcome matrix of
+ * §4, retries, parking, tripping, run record and events are all here.  A
+ * completion that fails by its mutations is recorded as a failed run.
+ */
+MUST_USE enum err worklist_complete(struct item_tx *,
+    struct yyjson_val *completion, const struct run_usage *,
+    struct completion *, struct why *);
+void worklist_complete_want(struct item_tx *, struct yyjson_val *completion);
+/* The JSON of one element of "results". */
+MUST_USE enum err completion_json(struct item_tx *, struct str lease,
+    const struct completion *, struct buf *, struct why *);
+
+/* -- Tasks -- */
+
+/* Patterns; the names of those that matched.  ABSENT when none does. */
+MUST_USE enum err worklist_pause(struct item_tx *, const struct item_actor *,
+    struct str pattern, bool paused, const struct str **, size_t *n,
+    struct why *);
+/*
+ * Mark results as stale: of all items, or those with the tag or the prefix.
+ * Works on at most `max` pairs; `*more` when there are others, and `*at` is
+ * where to go on.
+ */
+MUST_USE enum err worklist_expire(struct item_tx *, const struct item_actor *,
+    struct str task, struct str tag, struct str prefix, int64_t *at,
+    size_t max, bool *more, struct why *);
+/* Handle failures: one, or a task's (of a message, if not empty). */
+MUST_USE enum err worklist_handle(struct item_tx *, const struct item_actor *,
+    uint64_t failure, struct str by, struct str note, bool retry,
+    size_t *handled, size_t *requeued, struct why *);
+MUST_USE enum err worklist_handle_task(struct item_tx *,
+    const struct item_actor *, struct str pattern, struct str message,
+    struct str by, struct str note, bool retry, size_t *handled,
+    size_t *requeued, struct why *);
+
+#endif
