@@ -97,7 +97,7 @@ struct task_config {
 	size_t seeds_n;
 	const struct task_migration *migrations;
 	size_t migrations_n;
-	struct str fetch_policy;     /* JSON: a name or an object; empty: none */
+	struct str fetch_policy;     /* JSON: name or object; empty: none */
 	const struct str *fetch_private;     /* HOST:PORT */
 	size_t fetch_private_n;
 	struct str sessions;         /* JSON of them, {} */
@@ -105,10 +105,12 @@ struct task_config {
 };
 
 /*
- * Judge the JSON.  All faults are told, up to 20: the first in `w`, each as a
- * line in `faults` if that is not NULL ("tasks.a.ttl: \"7x\" is no duration").
- * Unknown keys, unknown dependencies and cycles of them are faults.
+ * Judge the JSON.  All faults are told, up to TASK_FAULTS_MAX: the first in
+ * `w`, each as a line in `faults` if that is not NULL ("tasks.a.retries: it is
+ * not a whole number from 0 to 1000").  Unknown keys, unknown dependencies and
+ * cycles of them are faults.
  */
+#define TASK_FAULTS_MAX 20u
 MUST_USE enum err task_config_read(struct str json, const struct item_limits *,
     struct task_config **, struct buf *faults, struct why *);
 /* One without tasks. */
@@ -116,7 +118,7 @@ struct task_config *task_config_none(void);
 void task_config_free(struct task_config **);
 
 const struct task *task_find(const struct task_config *, struct str name);
-/* "lcsc:*" and plain names; "*" alone is every task. */
+/* "lcsc:*", "*:scrape" and plain names; "*" alone is every task. */
 bool task_matches(struct str pattern, struct str name);
 /* "500ms 10s 5m 2h 30d" is one of these; us.  False when it is none. */
 bool task_duration(struct str, int64_t *us);
