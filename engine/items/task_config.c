@@ -5,18 +5,18 @@
 
 #define CONFIG_BYTES_MAX (16u << 20)
 
-static const struct task_key limit_keys[] = {
+static const struct config_key limit_keys[] = {
 	{ KEY("global", rate),
 	    .offset = offsetof(struct task_config, global) },
 	{ KEY("groups", groups), .step = ".PATTERN" },
 };
-static const struct task_key fetch_keys[] = {
+static const struct config_key fetch_keys[] = {
 	{ KEY("policy", policy) },
 	{ KEY("private", private) },
 };
 
 /* The whole file; "tasks" come first as far as their names go. */
-static const struct task_key config_keys[] = {
+static const struct config_key config_keys[] = {
 	{ KEY("migrations", migrations), .step = "[]" },
 	{ KEY("seeds", seeds), .step = "[]" },
 	{ KEY("tags", tags), .step = ".TAG" },
@@ -163,7 +163,7 @@ task_ttl_expires(const struct task_ttl *ttl, struct wall completed)
 
 /* What is in the maps and lists, which have reading functions of their own. */
 static void
-walk_table(const char *path, const struct task_key *keys, size_t n,
+walk_table(const char *path, const struct config_key *keys, size_t n,
     void (*each)(void *, const char *), void *arg);
 
 static void
@@ -171,7 +171,7 @@ walk_elements(const char *path, void (*each)(void *, const char *), void *arg)
 {
 	static const struct {
 		const char *path;
-		const struct task_key *keys;
+		const struct config_key *keys;
 		const size_t *n;
 	} rows[] = {
 		{ "migrations[]", task_migration_keys,
@@ -188,13 +188,13 @@ walk_elements(const char *path, void (*each)(void *, const char *), void *arg)
 }
 
 static void
-walk_table(const char *path, const struct task_key *keys, size_t n,
+walk_table(const char *path, const struct config_key *keys, size_t n,
     void (*each)(void *, const char *), void *arg)
 {
 	char below[200];
 
 	for (size_t i = 0; i < n; i++) {
-		const struct task_key *k = &keys[i];
+		const struct config_key *k = &keys[i];
 		snprintf(below, sizeof(below), "%s%s%s", path,
 		    path[0] == '\0' ? "" : ".", k->name);
 		each(arg, below);

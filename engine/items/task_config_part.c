@@ -32,7 +32,7 @@ static void
 read_tag_row(struct task_read *r, struct str tag, yyjson_val *list,
     struct tag_tasks *all)
 {
-	static const struct task_key row = { .max = INT32_MAX };
+	static const struct config_key row = { .max = INT32_MAX };
 	struct task_names names = { NULL, 0 };
 
 	if (!task_read_tag_name(r, tag))
@@ -75,7 +75,7 @@ check_twice(struct task_read *r, struct map *seen, struct str key)
 }
 
 void
-task_read_tags(struct task_read *r, const struct task_key *k,
+task_read_tags(struct task_read *r, const struct config_key *k,
     yyjson_val *object, void *config)
 {
 	struct tag_tasks all = { NULL, 0, 0 };
@@ -106,10 +106,10 @@ task_read_tags(struct task_read *r, const struct task_key *k,
 /* -- limits.groups: { "lcsc:*": "1/s" } -- */
 
 void
-task_read_groups(struct task_read *r, const struct task_key *k,
+task_read_groups(struct task_read *r, const struct config_key *k,
     yyjson_val *object, void *config)
 {
-	static const struct task_key row = { .offset = 0 };
+	static const struct config_key row = { .offset = 0 };
 	struct task_config *c = config;
 	FREED(map_free) struct map seen = MAP_INIT;
 	size_t i, size, n = 0;
@@ -141,7 +141,7 @@ task_read_groups(struct task_read *r, const struct task_key *k,
 /* -- seeds: [{ id, tags, data }] -- */
 
 static void
-read_seed_data(struct task_read *r, const struct task_key *k, yyjson_val *v,
+read_seed_data(struct task_read *r, const struct config_key *k, yyjson_val *v,
     void *out)
 {
 	struct task_seed *seed = out;
@@ -180,7 +180,7 @@ read_seed_tag(struct task_read *r, yyjson_val *v, struct task_seed *seed,
 }
 
 static void
-read_seed_tags(struct task_read *r, const struct task_key *k, yyjson_val *v,
+read_seed_tags(struct task_read *r, const struct config_key *k, yyjson_val *v,
     void *out)
 {
 	struct task_seed *seed = out;
@@ -199,7 +199,7 @@ read_seed_tags(struct task_read *r, const struct task_key *k, yyjson_val *v,
 	}
 }
 
-const struct task_key task_seed_keys[] = {
+const struct config_key task_seed_keys[] = {
 	{ KEY("id", text), .offset = offsetof(struct task_seed, id),
 	    .max = ITEM_ID_BYTES_MAX, .needed = true },
 	{ .name = "tags", .read = read_seed_tags },
@@ -219,7 +219,7 @@ check_id(struct task_read *r, struct map *seen, struct str id)
 }
 
 void
-task_read_seeds(struct task_read *r, const struct task_key *k,
+task_read_seeds(struct task_read *r, const struct config_key *k,
     yyjson_val *list, void *config)
 {
 	struct task_config *c = config;
@@ -280,7 +280,7 @@ read_rename(struct task_read *r, yyjson_val *v, struct task_migration *m)
 }
 
 static void
-read_rename_tag(struct task_read *r, const struct task_key *k, yyjson_val *v,
+read_rename_tag(struct task_read *r, const struct config_key *k, yyjson_val *v,
     void *out)
 {
 	struct task_migration *m = out;
@@ -291,7 +291,7 @@ read_rename_tag(struct task_read *r, const struct task_key *k, yyjson_val *v,
 }
 
 static void
-read_rename_task(struct task_read *r, const struct task_key *k, yyjson_val *v,
+read_rename_task(struct task_read *r, const struct config_key *k, yyjson_val *v,
     void *out)
 {
 	struct task_migration *m = out;
@@ -301,7 +301,7 @@ read_rename_task(struct task_read *r, const struct task_key *k, yyjson_val *v,
 	read_rename(r, v, m);
 }
 
-const struct task_key task_migration_keys[] = {
+const struct config_key task_migration_keys[] = {
 	{ KEY("id", text), .offset = offsetof(struct task_migration, id),
 	    .max = ITEM_TAG_BYTES_MAX, .needed = true },
 	{ .name = "renameTag", .read = read_rename_tag },
@@ -310,7 +310,7 @@ const struct task_key task_migration_keys[] = {
 const size_t task_migration_keys_n = ARRAY_LEN(task_migration_keys);
 
 void
-task_read_migrations(struct task_read *r, const struct task_key *k,
+task_read_migrations(struct task_read *r, const struct config_key *k,
     yyjson_val *list, void *config)
 {
 	struct task_config *c = config;
@@ -341,7 +341,7 @@ task_read_migrations(struct task_read *r, const struct task_key *k,
 /* -- fetch: { policy, private } -- */
 
 void
-task_read_policy(struct task_read *r, const struct task_key *k, yyjson_val *v,
+task_read_policy(struct task_read *r, const struct config_key *k, yyjson_val *v,
     void *config)
 {
 	struct task_config *c = config;
@@ -384,7 +384,7 @@ is_host_port(struct str s)
 }
 
 void
-task_read_private(struct task_read *r, const struct task_key *k,
+task_read_private(struct task_read *r, const struct config_key *k,
     yyjson_val *list, void *config)
 {
 	struct task_config *c = config;
@@ -415,7 +415,7 @@ struct session {
 	struct task_ttl ttl;
 	bool login, is_expired;
 };
-const struct task_key task_session_keys[] = {
+const struct config_key task_session_keys[] = {
 	{ KEY("ttl", ttl), .offset = offsetof(struct session, ttl),
 	    .min = US_PER_S, .max = 3650 * DAY },
 	{ KEY("login", function),
@@ -426,7 +426,7 @@ const struct task_key task_session_keys[] = {
 const size_t task_session_keys_n = ARRAY_LEN(task_session_keys);
 
 void
-task_read_sessions(struct task_read *r, const struct task_key *k,
+task_read_sessions(struct task_read *r, const struct config_key *k,
     yyjson_val *object, void *config)
 {
 	struct task_config *c = config;

@@ -88,7 +88,7 @@ canonical_key(struct arena *a, const struct task_tag_limit *limit)
 }
 
 static void
-read_tag_limit(struct task_read *r, const struct task_key *k, struct str key,
+read_tag_limit(struct task_read *r, const struct config_key *k, struct str key,
     yyjson_val *v, struct task_tag_limit *limits, size_t *n)
 {
 	struct task_tag_limit limit = { .parts_n = 0 };
@@ -101,7 +101,7 @@ read_tag_limit(struct task_read *r, const struct task_key *k, struct str key,
 			task_read_fault(r, "these tags stand twice");
 			return;
 		}
-	struct task_key row = *k;
+	struct config_key row = *k;
 	row.offset = 0;
 	task_read_rate(r, &row, v, &limit.rate);
 	limits[(*n)++] = limit;
@@ -116,7 +116,7 @@ limit_order(const void *a, const void *b)
 }
 
 static void
-read_tag_limits(struct task_read *r, const struct task_key *k,
+read_tag_limits(struct task_read *r, const struct config_key *k,
     yyjson_val *object, void *out)
 {
 	struct draft *d = out;
@@ -145,7 +145,7 @@ read_tag_limits(struct task_read *r, const struct task_key *k,
 /* -- The keys of a task -- */
 
 static void
-read_backoff_max(struct task_read *r, const struct task_key *k, yyjson_val *v,
+read_backoff_max(struct task_read *r, const struct config_key *k, yyjson_val *v,
     void *out)
 {
 	((struct draft *)out)->has_backoff_max = true;
@@ -155,14 +155,14 @@ read_backoff_max(struct task_read *r, const struct task_key *k, yyjson_val *v,
 #define FIELD(name) .offset = offsetof(struct draft, task.name)
 #define RANGE(from, to) .min = (from), .max = (to)
 
-static const struct task_key limit_keys[] = {
+static const struct config_key limit_keys[] = {
 	{ KEY("rate", rate), FIELD(rate) },
 	{ .name = "tags", .read = read_tag_limits, .step = ".TAGS" },
 	{ KEY("global", bool), FIELD(global_limit) },
 	{ KEY("groups", bool), FIELD(group_limits) },
 };
 
-const struct task_key task_keys[] = {
+const struct config_key task_keys[] = {
 	{ KEY("version", text), FIELD(version),
 	    RANGE(1, VERSION_BYTES_MAX), .needed = true },
 	{ KEY("ttl", ttl), FIELD(ttl), RANGE(1 * MS, 36500 * DAY) },
@@ -247,7 +247,7 @@ read_task(struct task_read *r, yyjson_val *v, struct task *t)
 }
 
 void
-task_read_task_map(struct task_read *r, const struct task_key *k,
+task_read_task_map(struct task_read *r, const struct config_key *k,
     yyjson_val *object, void *out)
 {
 	size_t i, n;

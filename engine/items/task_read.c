@@ -121,7 +121,7 @@ task_read_is_list(struct task_read *r, yyjson_val *v, int64_t n_max)
 }
 
 static void
-unknown_key(struct task_read *r, const struct task_key *keys, size_t n,
+unknown_key(struct task_read *r, const struct config_key *keys, size_t n,
     struct str key)
 {
 	struct guess guess = { key, NULL, 0 };
@@ -136,7 +136,7 @@ unknown_key(struct task_read *r, const struct task_key *keys, size_t n,
 }
 
 static void
-read_key(struct task_read *r, const struct task_key *keys, size_t n,
+read_key(struct task_read *r, const struct config_key *keys, size_t n,
     struct str key, yyjson_val *v, uint64_t *seen, void *out)
 {
 	size_t i = str_find_row(key, keys, n, sizeof(*keys), str_eq);
@@ -152,7 +152,7 @@ read_key(struct task_read *r, const struct task_key *keys, size_t n,
 }
 
 void
-task_read_object(struct task_read *r, const struct task_key *keys, size_t n,
+task_read_object(struct task_read *r, const struct config_key *keys, size_t n,
     yyjson_val *object, void *out)
 {
 	uint64_t seen = 0;
@@ -177,7 +177,7 @@ task_read_object(struct task_read *r, const struct task_key *keys, size_t n,
 }
 
 void
-task_read_keys(struct task_read *r, const struct task_key *k, yyjson_val *v,
+task_read_keys(struct task_read *r, const struct config_key *k, yyjson_val *v,
     void *out)
 {
 	task_read_object(r, k->keys, k->keys_n, v, out);
@@ -186,13 +186,13 @@ task_read_keys(struct task_read *r, const struct task_key *k, yyjson_val *v,
 /* -- Values -- */
 
 static void *
-field_of(const struct task_key *k, void *out)
+field_of(const struct config_key *k, void *out)
 {
 	return (char *)out + k->offset;
 }
 
 void
-task_read_bool(struct task_read *r, const struct task_key *k, yyjson_val *v,
+task_read_bool(struct task_read *r, const struct config_key *k, yyjson_val *v,
     void *out)
 {
 	if (yyjson_is_bool(v))
@@ -202,7 +202,7 @@ task_read_bool(struct task_read *r, const struct task_key *k, yyjson_val *v,
 }
 
 void
-task_read_count(struct task_read *r, const struct task_key *k, yyjson_val *v,
+task_read_count(struct task_read *r, const struct config_key *k, yyjson_val *v,
     void *out)
 {
 	/* A script's 4 may arrive as 4.0. */
@@ -217,7 +217,7 @@ task_read_count(struct task_read *r, const struct task_key *k, yyjson_val *v,
 }
 
 void
-task_read_choice(struct task_read *r, const struct task_key *k, yyjson_val *v,
+task_read_choice(struct task_read *r, const struct config_key *k, yyjson_val *v,
     void *out)
 {
 	struct str rest = str_of(k->words), word;
@@ -251,7 +251,7 @@ duration_text(int64_t us, char out[static 24])
 }
 
 static bool
-read_duration(struct task_read *r, const struct task_key *k, yyjson_val *v,
+read_duration(struct task_read *r, const struct config_key *k, yyjson_val *v,
     int64_t *out)
 {
 	char min[24], max[24];
@@ -273,7 +273,7 @@ read_duration(struct task_read *r, const struct task_key *k, yyjson_val *v,
 }
 
 void
-task_read_duration(struct task_read *r, const struct task_key *k,
+task_read_duration(struct task_read *r, const struct config_key *k,
     yyjson_val *v, void *out)
 {
 	read_duration(r, k, v, field_of(k, out));
@@ -295,7 +295,7 @@ read_cron(struct task_read *r, struct str line, struct task_ttl *out)
 }
 
 void
-task_read_ttl(struct task_read *r, const struct task_key *k, yyjson_val *v,
+task_read_ttl(struct task_read *r, const struct config_key *k, yyjson_val *v,
     void *out)
 {
 	struct task_ttl *ttl = field_of(k, out);
@@ -311,7 +311,7 @@ task_read_ttl(struct task_read *r, const struct task_key *k, yyjson_val *v,
 }
 
 void
-task_read_size(struct task_read *r, const struct task_key *k, yyjson_val *v,
+task_read_size(struct task_read *r, const struct config_key *k, yyjson_val *v,
     void *out)
 {
 	int64_t bytes;
@@ -327,7 +327,7 @@ task_read_size(struct task_read *r, const struct task_key *k, yyjson_val *v,
 }
 
 void
-task_read_rate(struct task_read *r, const struct task_key *k, yyjson_val *v,
+task_read_rate(struct task_read *r, const struct config_key *k, yyjson_val *v,
     void *out)
 {
 	if (!yyjson_is_str(v) || !task_rate_parse(json_text(v),
@@ -337,7 +337,7 @@ task_read_rate(struct task_read *r, const struct task_key *k, yyjson_val *v,
 }
 
 void
-task_read_function(struct task_read *r, const struct task_key *k,
+task_read_function(struct task_read *r, const struct config_key *k,
     yyjson_val *v, void *out)
 {
 	if (yyjson_is_obj(v) && yyjson_obj_size(v) == 1 &&
@@ -348,7 +348,7 @@ task_read_function(struct task_read *r, const struct task_key *k,
 }
 
 void
-task_read_text(struct task_read *r, const struct task_key *k, yyjson_val *v,
+task_read_text(struct task_read *r, const struct config_key *k, yyjson_val *v,
     void *out)
 {
 	struct str text;
@@ -387,7 +387,7 @@ read_task_name(struct task_read *r, yyjson_val *v, struct str *names,
 }
 
 void
-task_read_tasks(struct task_read *r, const struct task_key *k, yyjson_val *v,
+task_read_tasks(struct task_read *r, const struct config_key *k, yyjson_val *v,
     void *out)
 {
 	struct task_names *list = field_of(k, out);

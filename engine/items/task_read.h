@@ -40,21 +40,21 @@ void task_read_fault(struct task_read *, const char *fmt, ...)
  * A key of an object and what its value has to be.  `read` stores it in the
  * field at `offset` of `out`.
  */
-struct task_key {
+struct config_key {
 	const char *name;
-	void (*read)(struct task_read *, const struct task_key *, yyjson_val *,
-	    void *out);
+	void (*read)(struct task_read *, const struct config_key *,
+	    yyjson_val *, void *out);
 	size_t offset;
 	int64_t min, max;            /* of numbers, durations, sizes, lengths */
 	const char *words;           /* of a choice, "discard store" */
-	const struct task_key *keys; /* of an object in it */
+	const struct config_key *keys; /* of an object in it */
 	size_t keys_n;
 	bool needed;
 	const char *step;            /* to these: ".NAME" of a map, "[]" */
 };
 #define KEY(text, kind) .name = text, .read = task_read_##kind
 
-void task_read_object(struct task_read *, const struct task_key *keys,
+void task_read_object(struct task_read *, const struct config_key *keys,
     size_t n, yyjson_val *, void *out);
 /* False, and a fault, when it is none. */
 bool task_read_is_object(struct task_read *, yyjson_val *);
@@ -63,33 +63,33 @@ bool task_read_is_list(struct task_read *, yyjson_val *, int64_t n_max);
 /* -- For task_key.read.  The field's type stands beside. -- */
 
 /* struct: an object by the row's `keys`, into `out` itself */
-void task_read_keys(struct task_read *, const struct task_key *, yyjson_val *,
+void task_read_keys(struct task_read *, const struct config_key *, yyjson_val *,
     void *out);
-void task_read_bool(struct task_read *, const struct task_key *, yyjson_val *,
+void task_read_bool(struct task_read *, const struct config_key *, yyjson_val *,
     void *out);                  /* bool */
-void task_read_count(struct task_read *, const struct task_key *, yyjson_val *,
-    void *out);                  /* unsigned */
-void task_read_choice(struct task_read *, const struct task_key *,
+void task_read_count(struct task_read *, const struct config_key *,
+    yyjson_val *, void *out);                  /* unsigned */
+void task_read_choice(struct task_read *, const struct config_key *,
     yyjson_val *, void *out);    /* unsigned: the word's place */
-void task_read_duration(struct task_read *, const struct task_key *,
+void task_read_duration(struct task_read *, const struct config_key *,
     yyjson_val *, void *out);    /* int64_t, us */
-void task_read_size(struct task_read *, const struct task_key *, yyjson_val *,
+void task_read_size(struct task_read *, const struct config_key *, yyjson_val *,
     void *out);                  /* int64_t, bytes */
-void task_read_text(struct task_read *, const struct task_key *, yyjson_val *,
+void task_read_text(struct task_read *, const struct config_key *, yyjson_val *,
     void *out);                  /* struct str */
-void task_read_function(struct task_read *, const struct task_key *,
+void task_read_function(struct task_read *, const struct config_key *,
     yyjson_val *, void *out);    /* bool: set */
-void task_read_rate(struct task_read *, const struct task_key *, yyjson_val *,
+void task_read_rate(struct task_read *, const struct config_key *, yyjson_val *,
     void *out);                  /* struct task_rate */
-void task_read_ttl(struct task_read *, const struct task_key *, yyjson_val *,
+void task_read_ttl(struct task_read *, const struct config_key *, yyjson_val *,
     void *out);                  /* struct task_ttl */
 /* A list of names of tasks, all known. */
 struct task_names {
 	const struct str *names;
 	size_t n;
 };
-void task_read_tasks(struct task_read *, const struct task_key *, yyjson_val *,
-    void *out);                  /* struct task_names */
+void task_read_tasks(struct task_read *, const struct config_key *,
+    yyjson_val *, void *out);                  /* struct task_names */
 
 /* -- Texts.  Each tells a fault and returns false. -- */
 
@@ -114,31 +114,31 @@ bool task_size_parse(struct str, int64_t *bytes);        /* "64M" */
 /* Make the configuration's tasks, of names alone; then read each; then look
  * whether one needs itself. */
 void task_read_task_names(struct task_read *, yyjson_val *tasks);
-void task_read_task_map(struct task_read *, const struct task_key *,
+void task_read_task_map(struct task_read *, const struct config_key *,
     yyjson_val *, void *out);
 void task_read_cycles(struct task_read *);
-extern const struct task_key task_keys[];
+extern const struct config_key task_keys[];
 extern const size_t task_keys_n;
 
 /* -- task_config_part.c: the other sections.  Each fills its part of the struct
  *    task_config at `config`. -- */
 
 /* Which tags map to which tasks: struct task.tags. */
-void task_read_tags(struct task_read *, const struct task_key *, yyjson_val *,
+void task_read_tags(struct task_read *, const struct config_key *, yyjson_val *,
     void *config);
-void task_read_groups(struct task_read *, const struct task_key *,
+void task_read_groups(struct task_read *, const struct config_key *,
     yyjson_val *, void *config);
-void task_read_seeds(struct task_read *, const struct task_key *, yyjson_val *,
-    void *config);
-void task_read_migrations(struct task_read *, const struct task_key *,
+void task_read_seeds(struct task_read *, const struct config_key *,
     yyjson_val *, void *config);
-void task_read_policy(struct task_read *, const struct task_key *,
+void task_read_migrations(struct task_read *, const struct config_key *,
     yyjson_val *, void *config);
-void task_read_private(struct task_read *, const struct task_key *,
+void task_read_policy(struct task_read *, const struct config_key *,
     yyjson_val *, void *config);
-void task_read_sessions(struct task_read *, const struct task_key *,
+void task_read_private(struct task_read *, const struct config_key *,
     yyjson_val *, void *config);
-extern const struct task_key task_seed_keys[], task_migration_keys[],
+void task_read_sessions(struct task_read *, const struct config_key *,
+    yyjson_val *, void *config);
+extern const struct config_key task_seed_keys[], task_migration_keys[],
     task_session_keys[];
 extern const size_t task_seed_keys_n, task_migration_keys_n,
     task_session_keys_n;
