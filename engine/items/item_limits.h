@@ -14,12 +14,12 @@
 
 /*  name                  default        what it bounds */
 #define ITEM_LIMITS(X)                                                       \
-	X(data_bytes_max,     1 << 20,       "an item's data, a result's metadata") \
+	X(data_bytes_max,     1 << 20,       "an item's data, metadata")    \
 	X(tags_max,           256,           "tags of an item")               \
 	X(aliases_max,        1000,          "aliases of an item")            \
 	X(blobs_max,          256,           "blobs of an item")              \
 	X(blob_bytes_max,     16 << 20,      "a blob")                        \
-	X(body_bytes_max,     1 << 20,       "a request's body, an NDJSON line") \
+	X(body_bytes_max,     1 << 20,       "a body, an NDJSON line")      \
 	X(complete_bytes_max, 32 << 20,      "the body of /worker/complete")  \
 	X(tag_names_max,      10000,         "tag names")                     \
 	X(tasks_max,          1000,          "tasks of a configuration")      \
