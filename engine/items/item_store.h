@@ -43,6 +43,9 @@ MUST_USE enum err item_store_name(struct item_store *, enum item_name_kind,
 struct str item_store_name_text(struct item_store *, uint32_t id);
 void item_store_names_changed(struct item_store *);
 
+/* The cursor of the newest event written with this opening; 0: none. */
+uint64_t item_store_cursor(const struct item_store *);
+
 /* The configuration in force; never NULL: without a file it has no tasks. */
 const struct task_config *item_store_config(const struct item_store *);
 void item_store_use_config(struct item_store *, struct task_config *);

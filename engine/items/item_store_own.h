@@ -1,0 +1,58 @@
+/*
+ * item_store_own -- an open database of items, for the files that make
+ * transactions of it.
+ *
+ * Private to item_store*.c and item_tx*.c.
+ */
+#ifndef ENGINE_ITEMS_ITEM_STORE_OWN_H
+#define ENGINE_ITEMS_ITEM_STORE_OWN_H
+
+#include "base/map.h"
+#include "engine/items/item_store.h"
+#include "engine/items/item_tx.h"
+
+#define ITEM_KEYS_AHEAD 64u      /* keys of new items taken at a time */
+
+struct item_name {
+	uint32_t id;
+	enum item_name_kind kind;
+	struct str name;
+	struct str key;              /* the kind's byte and the name */
+};
+
+struct item_store {
+	struct database *db;
+	char *node;
+	struct item_limits limits;
+	struct task_config *config;  /* NULL: none was loaded */
+	bool reader;
+	/* Every name of the database, once `names_loaded`. */
+	struct map names_by_key, names_by_id;
+	struct item_names {
+		struct item_names *older;
+		struct arena arena;
+	} *names;                    /* older ones: of a dropped cache */
+	size_t tag_names_n;
+	bool names_loaded;
+	/* Keys that are nobody's yet, smallest last. */
+	int64_t keys[ITEM_KEYS_AHEAD];
+	size_t keys_n;
+	uint64_t cursor;             /* of the newest event written here */
+	void *packer;                /* of runs: ZSTD_CCtx */
+};
+
+/* Texts of names that were dropped before this transaction go. */
+void item_store_free_old_names(struct item_store *);
+/* A transaction was rolled back: what was taken from it is not ours. */
+void item_store_rolled_back(struct item_store *);
+/*
+ * The first of `n` numbers in a row of a table's sequence.  SQLite: within a
+ * transaction; PostgreSQL: its tables count for themselves.
+ */
+MUST_USE enum err item_store_take(struct item_store *, struct str table,
+    size_t n, int64_t *first, struct why *);
+/* The key of a new item. */
+MUST_USE enum err item_store_new_key(struct item_store *, int64_t *,
+    struct why *);
+
+#endif
