@@ -53,7 +53,7 @@ enum pair_state {
 #undef PAIR_STATE_ENUM
 	PAIR_STATE_COUNT
 };
-const char *pair_state_text(enum pair_state);
+const char *pair_state_text(enum pair_state);    /* "unprocessed" */
 
 struct item_tag {
 	uint32_t tag;
@@ -116,6 +116,22 @@ struct bucket_row {
 	struct wall full_at;         /* when all of the burst is left again */
 };
 
+struct blob_row {
+	bool exists;
+	int64_t item;
+	struct str name, type;
+	uint8_t sha256[32];
+	int64_t bytes;
+};
+
+struct task_state_row {
+	bool exists;
+	uint32_t task;
+	bool paused, tripped;
+	/* By enum pair_state, as of item_tx_task_state(); kept by item_tx. */
+	int64_t pairs[PAIR_STATE_COUNT];
+};
+
 /*
  * Begin: a write transaction of the database.  `now` is the time of all that
  * happens in it.
@@ -159,6 +175,8 @@ MUST_USE enum err item_tx_pair(struct item_tx *, uint32_t task, int64_t item,
     struct pair_row **, struct why *);
 MUST_USE enum err item_tx_bucket(struct item_tx *, struct str name,
     struct bucket_row **, struct why *);
+MUST_USE enum err item_tx_blob(struct item_tx *, int64_t item, struct str name,
+    struct blob_row **, struct why *);
 /* All results and pairs of an item, of any task, loaded ones as they are now.
  * Memory: the transaction's. */
 MUST_USE enum err item_tx_results_of(struct item_tx *, int64_t item,
@@ -168,6 +186,11 @@ MUST_USE enum err item_tx_pairs_of(struct item_tx *, int64_t item,
 /* Its aliases without its own id. */
 MUST_USE enum err item_tx_aliases_of(struct item_tx *, const struct item_row *,
     struct alias_row ***, size_t *n, struct why *);
+MUST_USE enum err item_tx_blobs_of(struct item_tx *, const struct item_row *,
+    struct blob_row ***, size_t *n, struct why *);
+/* `paused` and `tripped` may be changed; the row need not exist. */
+MUST_USE enum err item_tx_task_state(struct item_tx *, uint32_t task,
+    struct task_state_row **, struct why *);
 
 /*
  * Before a row is changed: remember it for item_tx_undo() and have it written.
@@ -178,6 +201,8 @@ void item_tx_touch_item(struct item_tx *, struct item_row *);
 void item_tx_touch_result(struct item_tx *, struct result_row *);
 void item_tx_touch_pair(struct item_tx *, struct pair_row *);
 void item_tx_touch_bucket(struct item_tx *, struct bucket_row *);
+void item_tx_touch_blob(struct item_tx *, struct blob_row *);
+void item_tx_touch_task_state(struct item_tx *, struct task_state_row *);
 
 /* A new item's key; its row has exists false. */
 MUST_USE enum err item_tx_new_item(struct item_tx *, struct item_row **,
@@ -186,12 +211,16 @@ MUST_USE enum err item_tx_new_item(struct item_tx *, struct item_row **,
 /* -- Rows that are only written: failures, runs, blobs and events go out at the
  *    end, in order; item_tx_undo() drops them, too. -- */
 
-/* Texts are copied.  At most items.pair_failures_max of a pair are kept. */
+/* At most items.pair_failures_max of a pair are kept; the oldest go. */
 void item_tx_put_failure(struct item_tx *, uint32_t task, int64_t item,
     struct str message, struct str error_data);
 /* A later success: mark the pair's open failures as handled. */
 void item_tx_handle_failures(struct item_tx *, uint32_t task, int64_t item,
     struct str by, struct str note);
+/* Failures and runs of an item, of all tasks: another item gets them; or they
+ * go. */
+void item_tx_move_records(struct item_tx *, int64_t from, int64_t to);
+void item_tx_drop_records(struct item_tx *, int64_t item);
 
 struct item_run {
 	uint32_t task;
@@ -202,9 +231,16 @@ struct item_run {
 	struct str task_version;
 	int64_t wall_us, cpu_us, memory_bytes, fetches, bytes;
 	struct str record;           /* JSON; packed here */
+	/* Without what a replay needs; stored when `record` is more than
+	 * ITEM_RUN_BYTES_MAX packed. */
+	struct str short_record;
 };
+#define ITEM_RUN_BYTES_MAX (256u << 10)
 /* `keep`: 0 the last run of the pair, 1 failed runs too (30 days). */
 void item_tx_put_run(struct item_tx *, const struct item_run *, bool keep);
+/* Append the JSON that runs.record packs.  CORRUPT. */
+MUST_USE enum err item_run_unpack(struct str packed, struct buf *,
+    struct why *);
 /* What tasks used: added to task_state. */
 void item_tx_add_usage(struct item_tx *, uint32_t task, int64_t runs,
     int64_t wall_us, int64_t cpu_us, int64_t fetches, int64_t bytes);
@@ -213,16 +249,32 @@ void item_tx_add_usage(struct item_tx *, uint32_t task, int64_t runs,
  *    item_store's database.  Rows that are loaded and touched are written
  *    first, so that the statement sees them. -- */
 MUST_USE enum err item_tx_flush(struct item_tx *, struct why *);
-/* Forget loaded rows: a statement has changed them in the database. */
+/* Failures and runs, too: for statements that read or change these. */
+MUST_USE enum err item_tx_flush_all(struct item_tx *, struct why *);
+/* Forget loaded rows: a statement has changed them in the database, after
+ * item_tx_flush_all().  States of pairs are changed by rows only, since these
+ * are counted. */
 void item_tx_forget(struct item_tx *);
 
 /* -- Undo -- */
 
 struct item_mark {
-	size_t undo, appended, events;
+	size_t undo, appended, events, usage, savepoints;
 };
-struct item_mark item_tx_mark(const struct item_tx *);
-/* Back to the mark: rows, failures, runs and events. */
+struct item_mark item_tx_mark(struct item_tx *);
+/* Back to the mark: rows, failures, runs, usage and events.  What a statement
+ * has changed in the database stays changed, unless item_tx_flush_all() was
+ * called between the mark and it. */
 void item_tx_undo(struct item_tx *, struct item_mark);
+
+/* -- Retention -- */
+
+/*
+ * Drop what is older than it is kept: events, handled failures, failed runs,
+ * blobs that no item uses; at most `max` rows of each, and `*more` when some
+ * may be left.  The newest event always stays.
+ */
+MUST_USE enum err item_tx_prune(struct item_tx *, size_t max, bool *more,
+    struct why *);
 
 #endif

@@ -1,0 +1,532 @@
+/*
+ * From rows to the database: one bulk statement per table for new and changed
+ * rows, and one for those that are gone.  Their errors come with the end of the
+ * transaction, so that PostgreSQL is not waited for.
+ */
+#include "engine/items/item_tx_own.h"
+
+void
+tx_bind_time(struct query *q, int at, struct wall t)
+{
+	if (t.us == ITEM_TIME_NONE.us)
+		query_null(q, at);
+	else
+		query_i64(q, at, t.us);
+}
+
+static void
+bind_or_null(struct query *q, int at, int64_t v)
+{
+	if (v == INT64_MIN)
+		query_null(q, at);
+	else
+		query_i64(q, at, v);
+}
+
+/* 0 is no lease. */
+static void
+bind_lease(struct query *q, int at, uint64_t lease)
+{
+	if (lease == 0)
+		query_null(q, at);
+	else
+		query_i64(q, at, (int64_t)lease);
+}
+
+/* The rows of a table that are to be written, or are to go. */
+#define DIRTY_EACH(s, tx, KIND, type, gone)                                 \
+	for (size_t s##_at = 0; s##_at < (tx)->dirty.n; s##_at++)             \
+		for (struct type##_slot *s = CONTAINER(                       \
+		    (tx)->dirty.list[s##_at], struct type##_slot, head);      \
+		    s != NULL; s = NULL)                                      \
+			if (s->head.kind == KIND && s->head.loaded &&         \
+			    (gone ? !s->row.exists && s->head.stored :        \
+			    s->row.exists))
+
+/* -- Aliases -- */
+
+static void
+bind_alias(struct query *q, const struct alias_row *r)
+{
+	query_str(q, 1, r->id);
+	query_i64(q, 2, r->item);
+	query_i64(q, 3, r->own);
+	query_row(q);
+}
+
+/* One that is new is inserted as such: of two daemons that make it, one fails
+ * and does it again. */
+static void
+write_aliases(struct item_tx *tx)
+{
+	static const struct sql insert = {
+		"INSERT INTO aliases (id, item, own) VALUES (?1, ?2, ?3)",
+		"INSERT INTO aliases (id, item, own) SELECT * FROM"
+		" unnest(?1::text[], ?2::int8[], ?3::int8[])" };
+	static const struct sql update = {
+		"INSERT INTO aliases (id, item, own) VALUES (?1, ?2, ?3)"
+		" ON CONFLICT (id) DO UPDATE SET item = excluded.item,"
+		" own = excluded.own",
+		"INSERT INTO aliases (id, item, own) SELECT * FROM"
+		" unnest(?1::text[], ?2::int8[], ?3::int8[])"
+		" ON CONFLICT (id) DO UPDATE SET item = excluded.item,"
+		" own = excluded.own" };
+	static const struct sql delete = {
+		"DELETE FROM aliases WHERE id = ?1",
+		"DELETE FROM aliases WHERE id = ANY (?1::text[])" };
+	struct query *q = database_bulk(tx->db, &delete);
+
+	DIRTY_EACH(s, tx, SLOT_ALIAS, alias, true) {
+		query_str(q, 1, s->row.id);
+		query_row(q);
+	}
+	query_post(&q);
+	q = database_bulk(tx->db, &insert);
+	DIRTY_EACH(s, tx, SLOT_ALIAS, alias, false)
+		if (!s->head.stored)
+			bind_alias(q, &s->row);
+	query_post(&q);
+	q = database_bulk(tx->db, &update);
+	DIRTY_EACH(s, tx, SLOT_ALIAS, alias, false)
+		if (s->head.stored)
+			bind_alias(q, &s->row);
+	query_post(&q);
+}
+
+/* -- Items -- */
+
+static void
+write_items(struct item_tx *tx)
+{
+	static const struct sql put = {
+		"INSERT INTO items (key, id, data, created_by, created_at,"
+		" updated_at, rev, aliases_n, blobs_n)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+		" ON CONFLICT (key) DO UPDATE SET id = excluded.id,"
+		" data = excluded.data, created_by = excluded.created_by,"
+		" updated_at = excluded.updated_at, rev = excluded.rev,"
+		" aliases_n = excluded.aliases_n, blobs_n = excluded.blobs_n",
+		"INSERT INTO items (key, id, data, created_by, created_at,"
+		" updated_at, rev, aliases_n, blobs_n) SELECT * FROM"
+		" unnest(?1::int8[], ?2::text[], ?3::text[], ?4::text[],"
+		" ?5::int8[], ?6::int8[], ?7::int8[], ?8::int8[], ?9::int8[])"
+		" ON CONFLICT (key) DO UPDATE SET id = excluded.id,"
+		" data = excluded.data, created_by = excluded.created_by,"
+		" updated_at = excluded.updated_at, rev = excluded.rev,"
+		" aliases_n = excluded.aliases_n,"
+		" blobs_n = excluded.blobs_n" };
+	struct query *q = database_bulk(tx->db, &put);
+
+	DIRTY_EACH(s, tx, SLOT_ITEM, item, false) {
+		query_i64(q, 1, s->row.key);
+		query_str(q, 2, s->row.id);
+		query_str(q, 3, s->row.data);
+		query_str(q, 4, s->row.created_by);
+		query_i64(q, 5, s->row.created_at.us);
+		query_i64(q, 6, s->row.updated_at.us);
+		query_i64(q, 7, (int64_t)s->row.rev);
+		query_i64(q, 8, s->row.aliases_n);
+		query_i64(q, 9, s->row.blobs_n);
+		query_row(q);
+	}
+	query_post(&q);
+}
+
+static void
+drop_items(struct item_tx *tx)
+{
+	static const struct sql delete = {
+		"DELETE FROM items WHERE key = ?1",
+		"DELETE FROM items WHERE key = ANY (?1::int8[])" };
+	struct query *q = database_bulk(tx->db, &delete);
+
+	DIRTY_EACH(s, tx, SLOT_ITEM, item, true) {
+		query_i64(q, 1, s->row.key);
+		query_row(q);
+	}
+	query_post(&q);
+}
+
+/* -- Tags -- */
+
+static const struct item_tag *
+find_tag(const struct item_tag *tags, size_t n, uint32_t tag)
+{
+	for (size_t i = 0; i < n; i++)
+		if (tags[i].tag == tag)
+			return &tags[i];
+	return NULL;
+}
+
+/* All of them: the item is gone, or what is stored is not known. */
+static void
+drop_all_tags(struct item_tx *tx)
+{
+	static const struct sql delete = {
+		"DELETE FROM tags WHERE item = ?1",
+		"DELETE FROM tags WHERE item = ANY (?1::int8[])" };
+	struct query *q = database_bulk(tx->db, &delete);
+
+	for (size_t i = 0; i < tx->dirty.n; i++) {
+		struct item_slot *s = CONTAINER(tx->dirty.list[i],
+		    struct item_slot, head);
+		if (s->head.kind != SLOT_ITEM || !s->head.loaded ||
+		    !s->tags_unsure)
+			continue;
+		query_i64(q, 1, s->row.key);
+		query_row(q);
+		s->stored_tags = NULL;
+		s->stored_tags_n = 0;
+		s->tags_unsure = false;
+	}
+	query_post(&q);
+}
+
+static void
+drop_tags(struct item_tx *tx)
+{
+	static const struct sql delete = {
+		"DELETE FROM tags WHERE item = ?1 AND tag = ?2",
+		"DELETE FROM tags t USING unnest(?1::int8[], ?2::int8[])"
+		" AS k (item, tag) WHERE t.item = k.item AND t.tag = k.tag" };
+	struct query *q = database_bulk(tx->db, &delete);
+
+	for (size_t i = 0; i < tx->dirty.n; i++) {
+		struct item_slot *s = CONTAINER(tx->dirty.list[i],
+		    struct item_slot, head);
+		if (s->head.kind != SLOT_ITEM || !s->head.loaded)
+			continue;
+		for (size_t k = 0; k < s->stored_tags_n; k++) {
+			uint32_t tag = s->stored_tags[k].tag;
+			if (s->row.exists && find_tag(s->row.tags,
+			    s->row.tags_n, tag) != NULL)
+				continue;
+			query_i64(q, 1, s->row.key);
+			query_i64(q, 2, tag);
+			query_row(q);
+		}
+	}
+	query_post(&q);
+}
+
+static void
+put_tags(struct query *q, const struct item_slot *s)
+{
+	for (size_t k = 0; k < s->row.tags_n; k++) {
+		const struct item_tag *t = &s->row.tags[k];
+		const struct item_tag *old = find_tag(s->stored_tags,
+		    s->stored_tags_n, t->tag);
+		if (old != NULL && str_eq(old->value, t->value) &&
+		    (old->value.p == NULL) == (t->value.p == NULL))
+			continue;
+		query_i64(q, 1, s->row.key);
+		query_i64(q, 2, t->tag);
+		query_str(q, 3, t->value);
+		query_row(q);
+	}
+}
+
+static void
+write_tags(struct item_tx *tx)
+{
+	static const struct sql put = {
+		"INSERT INTO tags (item, tag, value) VALUES (?1, ?2, ?3)"
+		" ON CONFLICT (item, tag) DO UPDATE SET"
+		" value = excluded.value",
+		"INSERT INTO tags (item, tag, value) SELECT * FROM"
+		" unnest(?1::int8[], ?2::int8[], ?3::text[])"
+		" ON CONFLICT (item, tag) DO UPDATE SET"
+		" value = excluded.value" };
+
+	drop_all_tags(tx);
+	drop_tags(tx);
+	struct query *q = database_bulk(tx->db, &put);
+	for (size_t i = 0; i < tx->dirty.n; i++) {
+		struct item_slot *s = CONTAINER(tx->dirty.list[i],
+		    struct item_slot, head);
+		if (s->head.kind != SLOT_ITEM || !s->head.loaded)
+			continue;
+		if (s->row.exists && s->row.tags != s->stored_tags)
+			put_tags(q, s);
+		s->stored_tags = s->row.exists ? s->row.tags : NULL;
+		s->stored_tags_n = s->row.exists ? s->row.tags_n : 0;
+	}
+	query_post(&q);
+}
+
+/* -- Results -- */
+
+static void
+drop_keyed(struct item_tx *tx, const struct sql *delete, enum slot_kind kind)
+{
+	struct query *q = database_bulk(tx->db, delete);
+
+	if (kind == SLOT_RESULT) {
+		DIRTY_EACH(s, tx, SLOT_RESULT, result, true) {
+			query_i64(q, 1, s->row.task);
+			query_i64(q, 2, s->row.item);
+			query_row(q);
+		}
+	} else {
+		DIRTY_EACH(p, tx, SLOT_PAIR, pair, true) {
+			query_i64(q, 1, p->row.task);
+			query_i64(q, 2, p->row.item);
+			query_row(q);
+		}
+	}
+	query_post(&q);
+}
+
+#define RESULT_COLUMNS "task, item, task_version, metadata, is_successful," \
+	" is_invalidated, created_at, completed_at, expires_at," \
+	" ttl_override, rev"
+#define RESULT_UPDATE " ON CONFLICT (task, item) DO UPDATE SET" \
+	" task_version = excluded.task_version," \
+	" metadata = excluded.metadata," \
+	" is_successful = excluded.is_successful," \
+	" is_invalidated = excluded.is_invalidated," \
+	" created_at = excluded.created_at," \
+	" completed_at = excluded.completed_at," \
+	" expires_at = excluded.expires_at," \
+	" ttl_override = excluded.ttl_override, rev = excluded.rev"
+
+static void
+write_results(struct item_tx *tx)
+{
+	static const struct sql delete = {
+		"DELETE FROM task_results WHERE task = ?1 AND item = ?2",
+		"DELETE FROM task_results r USING"
+		" unnest(?1::int8[], ?2::int8[]) AS k (task, item)"
+		" WHERE r.task = k.task AND r.item = k.item" };
+	static const struct sql put = {
+		"INSERT INTO task_results (" RESULT_COLUMNS ") VALUES"
+		" (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+		RESULT_UPDATE,
+		"INSERT INTO task_results (" RESULT_COLUMNS ") SELECT * FROM"
+		" unnest(?1::int8[], ?2::int8[], ?3::text[], ?4::text[],"
+		" ?5::int8[], ?6::int8[], ?7::int8[], ?8::int8[], ?9::int8[],"
+		" ?10::int8[], ?11::int8[])" RESULT_UPDATE };
+
+	drop_keyed(tx, &delete, SLOT_RESULT);
+	struct query *q = database_bulk(tx->db, &put);
+	DIRTY_EACH(s, tx, SLOT_RESULT, result, false) {
+		query_i64(q, 1, s->row.task);
+		query_i64(q, 2, s->row.item);
+		query_str(q, 3, s->row.task_version);
+		query_str(q, 4, s->row.metadata);
+		query_i64(q, 5, s->row.is_successful);
+		query_i64(q, 6, s->row.is_invalidated);
+		query_i64(q, 7, s->row.created_at.us);
+		tx_bind_time(q, 8, s->row.completed_at);
+		tx_bind_time(q, 9, s->row.expires_at);
+		bind_or_null(q, 10, s->row.ttl_override_us);
+		query_i64(q, 11, (int64_t)s->row.rev);
+		query_row(q);
+	}
+	query_post(&q);
+}
+
+/* -- Pairs -- */
+
+#define PAIR_COLUMNS "task, item, state, due, lane, lease, lease_until," \
+	" worker, generation, attempt, again, done_lease"
+#define PAIR_UPDATE " ON CONFLICT (task, item) DO UPDATE SET" \
+	" state = excluded.state, due = excluded.due, lane = excluded.lane," \
+	" lease = excluded.lease, lease_until = excluded.lease_until," \
+	" worker = excluded.worker, generation = excluded.generation," \
+	" attempt = excluded.attempt, again = excluded.again," \
+	" done_lease = excluded.done_lease"
+
+static void
+write_pairs(struct item_tx *tx)
+{
+	static const struct sql delete = {
+		"DELETE FROM worklist WHERE task = ?1 AND item = ?2",
+		"DELETE FROM worklist p USING"
+		" unnest(?1::int8[], ?2::int8[]) AS k (task, item)"
+		" WHERE p.task = k.task AND p.item = k.item" };
+	static const struct sql put = {
+		"INSERT INTO worklist (" PAIR_COLUMNS ") VALUES"
+		" (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+		PAIR_UPDATE,
+		"INSERT INTO worklist (" PAIR_COLUMNS ") SELECT * FROM"
+		" unnest(?1::int8[], ?2::int8[], ?3::int8[], ?4::int8[],"
+		" ?5::int8[], ?6::int8[], ?7::int8[], ?8::text[], ?9::int8[],"
+		" ?10::int8[], ?11::int8[], ?12::int8[])" PAIR_UPDATE };
+
+	drop_keyed(tx, &delete, SLOT_PAIR);
+	struct query *q = database_bulk(tx->db, &put);
+	DIRTY_EACH(s, tx, SLOT_PAIR, pair, false) {
+		query_i64(q, 1, s->row.task);
+		query_i64(q, 2, s->row.item);
+		query_i64(q, 3, s->row.state);
+		bind_or_null(q, 4, s->row.due_ms);
+		query_i64(q, 5, s->row.lane);
+		bind_lease(q, 6, s->row.lease);
+		tx_bind_time(q, 7, s->row.lease_until);
+		query_str(q, 8, s->row.worker);
+		query_i64(q, 9, (int64_t)s->row.generation);
+		query_i64(q, 10, s->row.attempt);
+		query_i64(q, 11, s->row.again);
+		bind_lease(q, 12, s->row.done_lease);
+		query_row(q);
+	}
+	query_post(&q);
+}
+
+/* -- The others -- */
+
+static void
+write_buckets(struct item_tx *tx)
+{
+	static const struct sql put = {
+		"INSERT INTO buckets (name, full_at) VALUES (?1, ?2)"
+		" ON CONFLICT (name) DO UPDATE SET full_at = excluded.full_at",
+		"INSERT INTO buckets (name, full_at) SELECT * FROM"
+		" unnest(?1::text[], ?2::int8[])"
+		" ON CONFLICT (name) DO UPDATE SET"
+		" full_at = excluded.full_at" };
+	struct query *q = database_bulk(tx->db, &put);
+
+	for (size_t i = 0; i < tx->dirty.n; i++) {
+		struct bucket_slot *s = CONTAINER(tx->dirty.list[i],
+		    struct bucket_slot, head);
+		if (s->head.kind != SLOT_BUCKET || !s->head.loaded)
+			continue;
+		query_str(q, 1, s->row.name);
+		query_i64(q, 2, s->row.full_at.us);
+		query_row(q);
+	}
+	query_post(&q);
+}
+
+static struct str
+sha_bytes(const uint8_t sha256[static 32])
+{
+	return (struct str){ (const char *)sha256, 32 };
+}
+
+static void
+write_blobs(struct item_tx *tx)
+{
+	static const struct sql delete = {
+		"DELETE FROM item_blobs WHERE item = ?1 AND name = ?2",
+		"DELETE FROM item_blobs b USING"
+		" unnest(?1::int8[], ?2::text[]) AS k (item, name)"
+		" WHERE b.item = k.item AND b.name = k.name" };
+	static const struct sql put = {
+		"INSERT INTO item_blobs (item, name, sha256, type, bytes)"
+		" VALUES (?1, ?2, ?3, ?4, ?5)"
+		" ON CONFLICT (item, name) DO UPDATE SET"
+		" sha256 = excluded.sha256, type = excluded.type,"
+		" bytes = excluded.bytes",
+		"INSERT INTO item_blobs (item, name, sha256, type, bytes)"
+		" SELECT * FROM unnest(?1::int8[], ?2::text[], ?3::bytea[],"
+		" ?4::text[], ?5::int8[])"
+		" ON CONFLICT (item, name) DO UPDATE SET"
+		" sha256 = excluded.sha256, type = excluded.type,"
+		" bytes = excluded.bytes" };
+	struct query *q = database_bulk(tx->db, &delete);
+
+	DIRTY_EACH(s, tx, SLOT_BLOB, blob, true) {
+		query_i64(q, 1, s->row.item);
+		query_str(q, 2, s->row.name);
+		query_row(q);
+	}
+	query_post(&q);
+	q = database_bulk(tx->db, &put);
+	DIRTY_EACH(p, tx, SLOT_BLOB, blob, false) {
+		query_i64(q, 1, p->row.item);
+		query_str(q, 2, p->row.name);
+		query_bytes(q, 3, sha_bytes(p->row.sha256));
+		query_str(q, 4, p->row.type);
+		query_i64(q, 5, p->row.bytes);
+		query_row(q);
+	}
+	query_post(&q);
+}
+
+static void
+write_task_states(struct item_tx *tx)
+{
+	static const struct sql put = {
+		"INSERT INTO task_state (task, paused, tripped, unprocessed,"
+		" stale, fresh, retry, leased, blocked, failed, runs, wall_us,"
+		" cpu_us, fetches, bytes)"
+		" VALUES (?1, ?2, ?3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)"
+		" ON CONFLICT (task) DO UPDATE SET paused = excluded.paused,"
+		" tripped = excluded.tripped",
+		"INSERT INTO task_state (task, paused, tripped, unprocessed,"
+		" stale, fresh, retry, leased, blocked, failed, runs, wall_us,"
+		" cpu_us, fetches, bytes)"
+		" SELECT task, paused, tripped, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,"
+		" 0, 0 FROM unnest(?1::int8[], ?2::int8[], ?3::int8[])"
+		" AS k (task, paused, tripped)"
+		" ON CONFLICT (task) DO UPDATE SET paused = excluded.paused,"
+		" tripped = excluded.tripped" };
+	struct query *q = database_bulk(tx->db, &put);
+
+	for (size_t i = 0; i < tx->dirty.n; i++) {
+		struct task_state_slot *s = CONTAINER(tx->dirty.list[i],
+		    struct task_state_slot, head);
+		if (s->head.kind != SLOT_TASK_STATE || !s->head.loaded)
+			continue;
+		query_i64(q, 1, s->row.task);
+		query_i64(q, 2, s->row.paused);
+		query_i64(q, 3, s->row.tripped);
+		query_row(q);
+	}
+	query_post(&q);
+}
+
+/* Tables of which rows are dirty. */
+static unsigned
+dirty_kinds(const struct item_tx *tx)
+{
+	unsigned kinds = 0;
+
+	for (size_t i = 0; i < tx->dirty.n; i++)
+		kinds |= 1u << tx->dirty.list[i]->kind;
+	return kinds;
+}
+
+static void
+end_dirty(struct item_tx *tx)
+{
+	for (size_t i = 0; i < tx->dirty.n; i++) {
+		struct slot *s = tx->dirty.list[i];
+		s->dirty = false;
+		if (!s->loaded)
+			continue;
+		/* Every row begins with `exists`, apart from a bucket's, which
+		 * is never gone. */
+		s->stored = s->kind == SLOT_BUCKET ||
+		    *(const bool *)tx_row(s);
+	}
+	tx->dirty.n = 0;
+}
+
+enum err
+tx_flush_rows(struct item_tx *tx, struct why *w)
+{
+	static void (*const tables[][2])(struct item_tx *) = {
+		[SLOT_ALIAS] = { write_aliases },
+		[SLOT_ITEM] = { write_items, write_tags },
+		[SLOT_RESULT] = { write_results },
+		[SLOT_PAIR] = { write_pairs },
+		[SLOT_BUCKET] = { write_buckets },
+		[SLOT_BLOB] = { write_blobs },
+		[SLOT_TASK_STATE] = { write_task_states },
+	};
+	unsigned kinds = dirty_kinds(tx);
+
+	(void)w;
+	if (kinds & 1u << SLOT_ITEM)
+		drop_items(tx);
+	for (unsigned k = 0; k < SLOT_KINDS; k++)
+		for (size_t i = 0; i < 2 && kinds & 1u << k; i++)
+			if (tables[k][i] != NULL)
+				tables[k][i](tx);
+	end_dirty(tx);
+	return OK;
+}
