@@ -20,7 +20,8 @@
 	X(TASK_FAILED, "task.failed") X(TASK_UNFAILED, "task.unfailed") \
 	X(TASK_EXPIRED, "task.expired") X(TASK_TRIPPED, "task.tripped") \
 	X(TASK_PAUSED, "task.paused") X(TASK_RESUMED, "task.resumed") \
-	X(CONFIG_LOADED, "config.loaded") X(CONFIG_REWRITTEN, "config.rewritten")
+	X(CONFIG_LOADED, "config.loaded") \
+	X(CONFIG_REWRITTEN, "config.rewritten")
 enum item_event_type {
 #define ITEM_EVENT_ENUM(name, text) ITEM_EVENT_##name,
 	ITEM_EVENTS(ITEM_EVENT_ENUM)
@@ -39,6 +40,9 @@ struct item_event {
 /* Written with item_tx_end(); dropped by item_tx_undo(). */
 void item_event_put(struct item_tx *, const struct item_actor *,
     const struct item_event *);
+
+/* A time as the door writes it, "2026-11-20T07:00:00.000Z"; null: NONE. */
+void item_json_time(struct buf *, const char *name, struct wall);
 
 /*
  * RFC 6902 from one JSON text to the other, of the operations add, remove and

@@ -13,6 +13,7 @@
 #ifndef ENGINE_ITEMS_ITEM_OPS_H
 #define ENGINE_ITEMS_ITEM_OPS_H
 
+#include "engine/items/item_limits.h"
 #include "engine/items/item_tx.h"
 
 #define ITEM_EFFECTS(X) \
@@ -28,7 +29,7 @@ enum item_effect {
 #undef ITEM_EFFECT_ENUM
 	ITEM_EFFECT_COUNT
 };
-const char *item_effect_text(enum item_effect);
+const char *item_effect_text(enum item_effect);      /* "new" */
 
 /*
  * On whose behalf: a person's request has no run.  `run_item` is the running

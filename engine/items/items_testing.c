@@ -1,0 +1,80 @@
+#include "engine/items/items_testing.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "os/file.h"
+
+void
+items_test_open(struct items_test *t, const struct item_limits *l)
+{
+	struct why w = WHY_INIT;
+
+	*t = (struct items_test){ .now = { INT64_C(1795166296000000) } };
+	snprintf(t->dir, sizeof(t->dir), "/tmp/argiope-items-XXXXXX");
+	assert_non_null(mkdtemp(t->dir));
+	const struct item_store_options o = { .dir = t->dir, .node = "test",
+		.limits = l };
+	if (item_store_open(&o, &t->store, &w) != OK)
+		fail_msg("%s", w.text);
+}
+
+void
+items_test_close(struct items_test *t)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct why w = WHY_INIT;
+	char path[96];
+	struct str *names;
+	size_t n;
+
+	if (t->tx != NULL)
+		assert_int_equal(item_tx_end(&t->tx, ERR_STATE, NULL),
+		    ERR_STATE);
+	if (database_check(item_store_database(t->store), &w) != OK)
+		fail_msg("%s", w.text);
+	item_store_close(&t->store);
+	assert_int_equal(file_list(t->dir, &a, &names, &n, NULL), OK);
+	for (size_t i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%s/%.*s", t->dir,
+		    STR_FMT(names[i]));
+		unlink(path);
+	}
+	assert_int_equal(rmdir(t->dir), 0);
+}
+
+void
+items_test_begin(struct items_test *t)
+{
+	struct why w = WHY_INIT;
+
+	t->now.us += 1000;
+	if (item_tx_begin(t->store, t->now, &t->tx, &w) != OK)
+		fail_msg("%s", w.text);
+}
+
+void
+items_test_commit(struct items_test *t)
+{
+	struct why w = WHY_INIT;
+
+	if (item_tx_end(&t->tx, OK, &w) != OK)
+		fail_msg("%s", w.text);
+}
+
+int64_t
+items_test_number(struct items_test *t, const char *sql)
+{
+	struct why w = WHY_INIT;
+	struct query *q = database_query(item_store_database(t->store), sql);
+	int64_t n = query_step(q) ? query_get_i64(q, 0) : -1;
+
+	if (query_end(&q, &w) != OK)
+		fail_msg("%s", w.text);
+	return n;
+}
