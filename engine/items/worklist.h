@@ -12,6 +12,9 @@
 #define ENGINE_ITEMS_WORKLIST_H
 
 #include "engine/items/item_event.h"
+#include "engine/items/task_config.h"
+
+/* -- Pairs -- */
 
 /*
  * An item's tags have changed, or it is new: rows of the worklist come and go,
@@ -21,27 +24,81 @@
 MUST_USE enum err worklist_follow_tags(struct item_tx *, struct item_row *,
     struct why *);
 /*
+ * The same for one task, as generation.c rewrites it: `task` NULL when the
+ * configuration no longer has it.  Of the item, key and tags count.  A pair
+ * that is no longer mapped goes, also when it is leased.
+ */
+MUST_USE enum err worklist_follow_task(struct item_tx *,
+    const struct item_row *, uint32_t task_id, const struct task *,
+    struct why *);
+/* The name of the lane of a task's pairs with these tags. */
+void task_lane_name(const struct task *, const struct item_tag *tags,
+    size_t n, struct buf *);
+/* A parked pair, or one that waits for another try, starts over; it is touched
+ * by the caller before, and settled after. */
+void pair_unfail(struct pair_row *);
+/*
  * The pair's result, or what it depends on, has changed: derive state and due
  * time again, unless it is leased.  Its dependents follow.
  */
 MUST_USE enum err pair_settle(struct item_tx *, struct pair_row *,
     struct why *);
-/* The item is gone: its pairs and results go, leases are lost. */
+/* The item is gone: its pairs and results go, leases are lost.  Its failures
+ * and runs are item_ops.c's. */
 MUST_USE enum err worklist_drop_item(struct item_tx *, struct item_row *,
     struct why *);
+/*
+ * `from` is merged into `into`, whose tags and results are united and whose
+ * pairs follow them: leases of `from`'s pairs move to the pairs of `into` that
+ * are not leased.  worklist_drop_item(from) is called after it.
+ */
+MUST_USE enum err worklist_merge_pairs(struct item_tx *,
+    struct item_row *from, struct item_row *into, struct why *);
+/*
+ * Expire a pair: its result is stale, and it is due; a leased one runs again
+ * once its run has ended; a parked one is un-failed.  A script's (the actor has
+ * a run) is not due before completed_at + minInterval.  `first`: before all
+ * others.  The row of a pair that is not mapped has exists false.
+ */
+MUST_USE enum err worklist_expire_pair(struct item_tx *,
+    const struct item_actor *, struct item_row *, struct pair_row *,
+    bool first, struct why *);
 
-/* -- Leases: "L" and 39 characters of base32: task, item, and 64 random bits -- */
+/*
+ * What the state of a pair is to be, from its result, its lease and its task;
+ * `blocked` is not looked at: a dependency that is not met is noticed by a
+ * claim.  Of the row, state and due time count where they are facts of their
+ * own: parked or waiting for another try, wanted first, put off by minInterval.
+ */
+struct pair_plan {
+	enum pair_state state;
+	int64_t due_ms;
+	unsigned attempt;
+};
+struct pair_plan pair_derive(const struct task *, const struct result_row *,
+    const struct pair_row *, struct wall now);
+/* When a result with this completed_at and ttl_override expires. */
+struct wall result_expires(const struct task *, const struct result_row *);
+/* Successful, unexpired, not invalidated, and of the task's version: what
+ * dependsOn asks for.  A NULL task: false. */
+bool result_is_fresh(const struct task *, const struct result_row *,
+    struct wall now);
 
-#define LEASE_TEXT_BYTES 40u
+/* -- Leases.  The text is "L" and 32 characters of base32: task, item, and 64
+ *    random bits. -- */
+
+#define LEASE_TEXT_BYTES 33u
+#define LEASE_US_MAX (24 * 3600 * US_PER_S)      /* beyond: INPUT */
 void lease_text(uint32_t task, int64_t item, uint64_t lease,
     char out[static LEASE_TEXT_BYTES + 1]);
 bool lease_read(struct str, uint32_t *task, int64_t *item, uint64_t *lease);
 
+#define WORKLIST_CLAIM_MAX 1000u
 struct worklist_claim {
 	struct str worker;
 	const struct str *tasks;     /* names or patterns */
 	size_t tasks_n;
-	unsigned max;
+	unsigned max;                /* at most WORKLIST_CLAIM_MAX */
 	int64_t lease_us;            /* 0: the task's */
 	bool own;                    /* the daemon's own workers */
 	/* Pairs to pass over: their host's turn is far (slow hosts). */
@@ -90,8 +147,15 @@ struct run_result {
 	bool has_metadata, has_ttl, expired;
 	struct str metadata;
 	uint64_t metadata_rev;
-	int64_t ttl_us;
+	int64_t ttl_us;              /* or RESULT_TTL_NEVER */
 };
+/*
+ * Store a result that was completed now: columns of `row`, which is touched.
+ * `version`: of the task as it ran.  pair_settle() is the caller's.
+ */
+void result_store(struct item_tx *, const struct task *,
+    struct result_row *row, const struct run_result *, struct str version,
+    bool successful);
 
 enum completion_status {
 	COMPLETION_APPLIED, COMPLETION_CONFLICT, COMPLETION_LEASE_LOST,
@@ -133,13 +197,19 @@ MUST_USE enum err worklist_pause(struct item_tx *, const struct item_actor *,
     struct str pattern, bool paused, const struct str **, size_t *n,
     struct why *);
 /*
- * Mark results as stale: of all items, or those with the tag or the prefix.
- * Works on at most `max` pairs; `*more` when there are others, and `*at` is
- * where to go on.
+ * Mark results as stale: of all items, or those with the tag or the prefix (p
+ * NULL: any).  Looks at no more than `max` pairs; `*more` when there are
+ * others.  `*at` starts zeroed and says where the next call goes on; `*n` is
+ * increased by the pairs that were expired.  ABSENT when no task matches.
  */
+struct worklist_place {
+	size_t task;                 /* of the configuration's */
+	int64_t item;                /* looked at last */
+};
 MUST_USE enum err worklist_expire(struct item_tx *, const struct item_actor *,
-    struct str task, struct str tag, struct str prefix, int64_t *at,
-    size_t max, bool *more, struct why *);
+    struct str pattern, struct str tag, struct str prefix,
+    struct worklist_place *at, size_t max, bool *more, size_t *n,
+    struct why *);
 /* Handle failures: one, or a task's (of a message, if not empty). */
 MUST_USE enum err worklist_handle(struct item_tx *, const struct item_actor *,
     uint64_t failure, struct str by, struct str note, bool retry,
