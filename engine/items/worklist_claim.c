@@ -1,0 +1,681 @@
+/*
+ * Claims.
+ *
+ * Tasks take turns by weight; within a task the pair that is due first is
+ * taken, whichever lane it is in.  A lane is read ahead in chunks, by the index
+ * (task, lane, due, item), and only while each of its buckets has a token:
+ *
+ *     task ─┬─ lane ── due, item, due, item ...     buckets: global, group,
+ *           └─ lane ── due, item ...                task, tag
+ *
+ * A pair that is read has its rows loaded with all others of the chunk.  It is
+ * passed over when its host's turn is far, rewritten when its task's
+ * configuration has changed, and blocked when a dependency is unmet.
+ */
+#include "base/map.h"
+#include "engine/items/bucket.h"
+#include "engine/items/generation.h"
+#include "engine/items/worklist_own.h"
+#include "os/clock.h"
+
+#define EXPIRED_MAX 1000u        /* leases ended before a claim */
+#define CHUNK_MAX 1000u
+#define SCANNED_MAX 100000u      /* keys read by a claim */
+#define BLOCKED_MAX 1000u        /* looked at and not leased, by a claim */
+
+struct claim_bucket {
+	struct bucket_row *row;
+	const struct task_rate *rate;
+	int64_t left, taken;
+};
+
+struct candidate {
+	int64_t due_ms, item;
+};
+
+struct claim_lane {
+	uint32_t id;
+	struct claim_bucket **buckets;
+	size_t buckets_n;
+	struct candidate *found;     /* read ahead */
+	size_t at, n, chunk;
+	struct candidate last;       /* the next chunk comes after it */
+	bool end;
+};
+
+struct claim_task {
+	uint32_t id;
+	const struct task *task;
+	int64_t room;                /* by `parallel` */
+	struct claim_lane *lanes;
+	size_t lanes_n;
+	int64_t turn;                /* grows by the weight, falls by a turn */
+};
+
+struct claim {
+	struct item_tx *tx;
+	struct item_store *store;
+	const struct worklist_claim *spec;
+	int64_t now_ms;
+	struct claim_task *tasks;    /* that may have something */
+	size_t tasks_n, tasks_cap;
+	struct map buckets;          /* struct claim_bucket by row */
+	struct str worker;
+	struct worklist_lease *leases;
+	size_t leases_n, scanned, passed;
+	uint64_t random[32];
+	size_t random_n;
+};
+
+static uint64_t
+next_random(struct claim *c)
+{
+	if (c->random_n == 0) {
+		clock_random(c->random, sizeof(c->random));
+		c->random_n = ARRAY_LEN(c->random);
+	}
+	return c->random[--c->random_n];
+}
+
+/* -- Which tasks -- */
+
+static bool
+task_is_asked_for(const struct str *tasks, size_t n, struct str name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (task_matches(tasks[i], name))
+			return true;
+	return false;
+}
+
+static bool
+task_may_run(const struct task *t, const struct task_state_row *s)
+{
+	return !s->paused && !s->tripped &&
+	    (t->parallel == 0 || s->pairs[PAIR_LEASED] < (int64_t)t->parallel);
+}
+
+static bool
+task_has_pairs(const struct task_state_row *s)
+{
+	return s->pairs[PAIR_UNPROCESSED] + s->pairs[PAIR_STALE] +
+	    s->pairs[PAIR_FRESH] + s->pairs[PAIR_RETRY] > 0;
+}
+
+static enum err
+add_task(struct claim *c, const struct task *t, struct why *w)
+{
+	struct task_state_row *s;
+	uint32_t id;
+	enum err e = worklist_task_id(c->tx, t, &id, w);
+
+	if (e != OK || id == 0)
+		return e;
+	e = item_tx_task_state(c->tx, id, &s, w);
+	if (e != OK || !task_may_run(t, s) || !task_has_pairs(s))
+		return e;
+	c->tasks = arena_grow(item_tx_arena(c->tx), c->tasks, c->tasks_n,
+	    &c->tasks_cap, 16, sizeof(*c->tasks));
+	c->tasks[c->tasks_n++] = (struct claim_task){ .id = id, .task = t,
+	    .room = t->parallel == 0 ? INT64_MAX :
+	    (int64_t)t->parallel - s->pairs[PAIR_LEASED] };
+	return OK;
+}
+
+/* `own`: of the daemon's own workers, which leave some tasks to remote ones. */
+static enum err
+add_tasks(struct claim *c, const struct str *tasks, size_t n, bool own,
+    struct why *w)
+{
+	const struct task_config *config = item_store_config(c->store);
+	enum err e = OK;
+
+	for (size_t i = 0; i < config->tasks_n && e == OK; i++) {
+		const struct task *t = &config->tasks[i];
+
+		if (!(own && t->remote) && task_is_asked_for(tasks, n, t->name))
+			e = add_task(c, t, w);
+	}
+	return e;
+}
+
+/* -- Lanes and their buckets -- */
+
+static struct claim_bucket *
+claim_bucket(struct claim *c, const struct bucket *b)
+{
+	uint64_t key = (uint64_t)(uintptr_t)b->row;
+	struct claim_bucket *cb = map_get_id(&c->buckets, key);
+
+	if (cb != NULL)
+		return cb;
+	cb = ARENA_NEW(item_tx_arena(c->tx), struct claim_bucket);
+	cb->row = b->row;
+	cb->rate = b->rate;
+	cb->left = bucket_left(b->row, b->rate, item_tx_now(c->tx));
+	map_put_id(&c->buckets, key, cb);
+	return cb;
+}
+
+static enum err
+add_lane(struct claim *c, struct claim_task *t, uint32_t id, size_t *cap,
+    struct why *w)
+{
+	struct arena *a = item_tx_arena(c->tx);
+	struct claim_lane lane = { .id = id,
+	    .last = { INT64_MIN, INT64_MIN } };
+	struct bucket *buckets;
+	enum err e = bucket_list(c->tx, t->task, id, &buckets,
+	    &lane.buckets_n, w);
+
+	if (e != OK)
+		return e;
+	lane.buckets = ARENA_ARRAY(a, struct claim_bucket *, lane.buckets_n);
+	for (size_t i = 0; i < lane.buckets_n; i++)
+		lane.buckets[i] = claim_bucket(c, &buckets[i]);
+	t->lanes = arena_grow(a, t->lanes, t->lanes_n, cap, 4,
+	    sizeof(*t->lanes));
+	t->lanes[t->lanes_n++] = lane;
+	return OK;
+}
+
+/* The lanes in which the task has pairs that are planned, by the index. */
+static enum err
+add_lanes(struct claim *c, struct claim_task *t, struct why *w)
+{
+	static const struct sql next = { "SELECT lane FROM worklist"
+	    " WHERE task = ?1 AND lane > ?2 AND due IS NOT NULL"
+	    " ORDER BY lane LIMIT 1", NULL };
+	int64_t lane = -1;
+	size_t cap = 0;
+	enum err e = OK;
+	bool more = true;
+
+	while (e == OK && more) {
+		struct query *q = database_query_sql(
+		    item_store_database(c->store), &next);
+
+		query_i64(q, 1, t->id);
+		query_i64(q, 2, lane);
+		more = query_step(q);
+		if (more)
+			lane = query_get_i64(q, 0);
+		e = query_end(&q, w);
+		if (e == OK && more)
+			e = add_lane(c, t, (uint32_t)lane, &cap, w);
+	}
+	return e;
+}
+
+static int64_t
+tokens_left(const struct claim_lane *l)
+{
+	int64_t left = INT64_MAX;
+
+	for (size_t i = 0; i < l->buckets_n; i++)
+		left = MIN(left, l->buckets[i]->left);
+	return left;
+}
+
+/* -- Reading ahead -- */
+
+static enum err
+read_keys(struct claim *c, const struct claim_task *t, struct claim_lane *l,
+    size_t limit, size_t *read, struct why *w)
+{
+	static const struct sql due = { "SELECT due, item FROM worklist"
+	    " WHERE task = ?1 AND lane = ?2 AND due <= ?3"
+	    " AND (due, item) > (?4, ?5) ORDER BY due, item LIMIT ?6",
+	    "SELECT due, item FROM worklist"
+	    " WHERE task = ?1 AND lane = ?2 AND due <= ?3"
+	    " AND (due, item) > (?4, ?5) ORDER BY due, item LIMIT ?6"
+	    " FOR UPDATE SKIP LOCKED" };
+	const struct worklist_claim *spec = c->spec;
+	struct query *q = database_query_sql(item_store_database(c->store),
+	    &due);
+
+	query_i64(q, 1, t->id);
+	query_i64(q, 2, l->id);
+	query_i64(q, 3, c->now_ms);
+	query_i64(q, 4, l->last.due_ms);
+	query_i64(q, 5, l->last.item);
+	query_i64(q, 6, (int64_t)limit);
+	*read = 0;
+	while (query_step(q)) {
+		l->last = (struct candidate){ query_get_i64(q, 0),
+		    query_get_i64(q, 1) };
+		*read += 1;
+		if (spec->skip == NULL ||
+		    !spec->skip(spec->arg, t->id, l->last.item))
+			l->found[l->n++] = l->last;
+	}
+	return query_end(&q, w);
+}
+
+static void
+want_rows(struct claim *c, const struct claim_task *t, int64_t item)
+{
+	struct item_store *s = c->store;
+	const struct task *task = t->task;
+
+	item_tx_want_pair_key(c->tx, t->id, item);
+	item_tx_want_key(c->tx, item);
+	for (size_t i = 0; i < task->depends_on_n; i++) {
+		uint32_t id = 0;
+
+		if (item_store_name(s, ITEM_NAME_TASK, task->depends_on[i],
+		    false, &id, NULL) == OK && id != 0)
+			item_tx_want_pair_key(c->tx, id, item);
+	}
+}
+
+/* The next pairs of a lane, at most as many as it has tokens for.  Their rows
+ * are wanted, not loaded. */
+static enum err
+read_chunk(struct claim *c, const struct claim_task *t, struct claim_lane *l,
+    struct why *w)
+{
+	size_t chunk = (size_t)MIN((int64_t)l->chunk, tokens_left(l));
+	enum err e = OK;
+
+	l->at = l->n = 0;
+	l->found = ARENA_ARRAY(item_tx_arena(c->tx), struct candidate,
+	    CHUNK_MAX);
+	while (e == OK && l->n == 0 && !l->end && chunk > 0) {
+		size_t read;
+
+		e = read_keys(c, t, l, chunk, &read, w);
+		c->scanned += read;
+		l->end = read < chunk || c->scanned > SCANNED_MAX;
+		chunk = MIN(chunk * 4, CHUNK_MAX);  /* all were passed over */
+	}
+	l->chunk = MIN(l->chunk * 2, CHUNK_MAX);
+	for (size_t i = 0; i < l->n && e == OK; i++)
+		want_rows(c, t, l->found[i].item);
+	return e;
+}
+
+/* The first chunks of all lanes, and their rows in one go.  A task's share of
+ * the claim is spread over its lanes. */
+static enum err
+read_first(struct claim *c, struct why *w)
+{
+	uint64_t weights = 0;
+	enum err e = OK;
+
+	for (size_t i = 0; i < c->tasks_n; i++)
+		weights += c->tasks[i].task->weight;
+	for (size_t i = 0; i < c->tasks_n && e == OK; i++) {
+		struct claim_task *t = &c->tasks[i];
+		uint64_t share = c->spec->max * (uint64_t)t->task->weight /
+		    weights + (c->tasks_n > 1);
+
+		share = MIN(share, (uint64_t)t->room);
+		for (size_t k = 0; k < t->lanes_n && e == OK; k++) {
+			t->lanes[k].chunk = (size_t)MIN(
+			    share / t->lanes_n + (t->lanes_n > 1), CHUNK_MAX);
+			t->lanes[k].chunk = MAX(t->lanes[k].chunk, 1u);
+			e = read_chunk(c, t, &t->lanes[k], w);
+		}
+	}
+	return e == OK ? item_tx_load(c->tx, w) : e;
+}
+
+/* The lane whose next pair is due first, or NULL. */
+static enum err
+first_lane(struct claim *c, struct claim_task *t, struct claim_lane **out,
+    struct why *w)
+{
+	struct candidate first = { INT64_MAX, INT64_MAX };
+	enum err e = OK;
+
+	*out = NULL;
+	for (size_t i = 0; i < t->lanes_n && e == OK; i++) {
+		struct claim_lane *l = &t->lanes[i];
+
+		if (tokens_left(l) <= 0)
+			continue;
+		if (l->at == l->n && !l->end) {
+			e = read_chunk(c, t, l, w);
+			if (e == OK)
+				e = item_tx_load(c->tx, w);
+		}
+		if (e != OK || l->at == l->n)
+			continue;
+		const struct candidate *k = &l->found[l->at];
+		if (k->due_ms < first.due_ms || (k->due_ms == first.due_ms &&
+		    k->item < first.item)) {
+			first = *k;
+			*out = l;
+		}
+	}
+	return e;
+}
+
+/* -- Leasing -- */
+
+static void
+take_tokens(struct claim_lane *l)
+{
+	for (size_t i = 0; i < l->buckets_n; i++) {
+		l->buckets[i]->left--;
+		l->buckets[i]->taken++;
+	}
+}
+
+static void
+lease_pair(struct claim *c, struct claim_task *t, struct item_row *item,
+    struct pair_row *p)
+{
+	struct worklist_lease *l = &c->leases[c->leases_n++];
+	char text[LEASE_TEXT_BYTES + 1];
+	int64_t us = c->spec->lease_us > 0 ? c->spec->lease_us :
+	    t->task->lease_us;
+
+	item_tx_touch_pair(c->tx, p);
+	p->state = PAIR_LEASED;
+	p->due_ms = PAIR_DUE_NONE;
+	p->lease = MAX(next_random(c), 1u);
+	p->lease_until = (struct wall){ item_tx_now(c->tx).us + us };
+	p->worker = c->worker;
+	p->generation = item_store_config(c->store)->generation;
+	p->again = false;
+	t->room--;
+	lease_text(p->task, p->item, p->lease, text);
+	*l = (struct worklist_lease){ .task = p->task, .item = item, .pair = p,
+	    .text = arena_copy(item_tx_arena(c->tx), str_of(text)),
+	    .seed = lease_seed(p->lease) };
+}
+
+/* A dependency may have got lost since the pair became due. */
+static enum err
+check_depends(struct claim *c, struct claim_task *t, struct pair_row *p,
+    bool *fine, struct why *w)
+{
+	enum err e = worklist_depends_met(c->tx, t->task, p->item, fine, w);
+
+	if (e != OK || *fine)
+		return e;
+	item_tx_touch_pair(c->tx, p);
+	p->state = PAIR_BLOCKED;
+	p->due_ms = PAIR_DUE_NONE;
+	return OK;
+}
+
+static enum err
+try_pair(struct claim *c, struct claim_task *t, struct claim_lane *l,
+    int64_t key, struct why *w)
+{
+	struct item_row *item;
+	struct pair_row *p;
+	bool fine = false;
+	enum err e = item_tx_pair(c->tx, t->id, key, &p, w);
+
+	if (e == OK)
+		e = item_tx_item(c->tx, key, &item, w);
+	if (e != OK)
+		return e;
+	/* The rows are those of the index, unless another claim of this
+	 * transaction's has the pair. */
+	if (p->exists && item->exists && p->lease == 0 &&
+	    p->due_ms != PAIR_DUE_NONE && p->due_ms <= c->now_ms)
+		e = generation_check_pair(c->tx, p, &fine, w);
+	if (e == OK && fine)
+		e = check_depends(c, t, p, &fine, w);
+	if (e != OK)
+		return e;
+	if (!fine) {
+		c->passed++;
+		return OK;
+	}
+	take_tokens(l);
+	lease_pair(c, t, item, p);
+	return OK;
+}
+
+/* -- Turns -- */
+
+static void
+drop_task(struct claim *c, struct claim_task *t)
+{
+	*t = c->tasks[--c->tasks_n];
+}
+
+static int64_t
+weights_of(const struct claim *c)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < c->tasks_n; i++)
+		sum += c->tasks[i].task->weight;
+	return sum;
+}
+
+/* Smooth weighted round robin; the first turn is drawn by lot, so that claims
+ * of one pair are fair, too. */
+static struct claim_task *
+next_task(struct claim *c)
+{
+	int64_t sum = weights_of(c);
+	struct claim_task *best = &c->tasks[0];
+
+	if (c->leases_n == 0 && c->tasks_n > 1) {
+		int64_t at = (int64_t)(next_random(c) % (uint64_t)sum);
+
+		while (at >= best->task->weight) {
+			at -= best->task->weight;
+			best++;
+		}
+		for (size_t i = 0; i < c->tasks_n; i++)
+			c->tasks[i].turn = 0;
+	}
+	for (size_t i = 0; i < c->tasks_n; i++) {
+		c->tasks[i].turn += c->tasks[i].task->weight;
+		if (c->leases_n > 0 && c->tasks[i].turn > best->turn)
+			best = &c->tasks[i];
+	}
+	best->turn -= sum;
+	return best;
+}
+
+static enum err
+take_turns(struct claim *c, struct why *w)
+{
+	enum err e = OK;
+
+	while (e == OK && c->tasks_n > 0 && c->leases_n < c->spec->max &&
+	    c->passed <= BLOCKED_MAX) {
+		struct claim_task *t = next_task(c);
+		struct claim_lane *l = NULL;
+		size_t before = c->leases_n;
+
+		/* A pair that is passed over does not cost the task's turn. */
+		while (e == OK && c->leases_n == before &&
+		    c->passed <= BLOCKED_MAX) {
+			e = t->room <= 0 ? OK : first_lane(c, t, &l, w);
+			if (e != OK || t->room <= 0 || l == NULL)
+				break;
+			e = try_pair(c, t, l, l->found[l->at++].item, w);
+		}
+		if (c->leases_n == before)
+			drop_task(c, t);
+	}
+	return e;
+}
+
+/* -- A claim -- */
+
+/* `task run --item`: the pairs of one item. */
+static enum err
+add_item_lanes(struct claim *c, struct why *w)
+{
+	struct item_row *item;
+	enum err e = item_tx_find(c->tx, c->spec->only_item, &item, w);
+
+	for (size_t i = 0; i < c->tasks_n && e == OK; i++) {
+		struct claim_task *t = &c->tasks[i];
+		struct pair_row *p;
+		size_t cap = 0;
+
+		e = item_tx_pair(c->tx, t->id, item->key, &p, w);
+		if (e != OK || !p->exists || p->due_ms == PAIR_DUE_NONE ||
+		    p->due_ms > c->now_ms)
+			continue;
+		e = add_lane(c, t, p->lane, &cap, w);
+		if (e != OK)
+			break;
+		struct claim_lane *l = &t->lanes[0];
+		l->found = ARENA_NEW(item_tx_arena(c->tx), struct candidate);
+		l->found[0] = (struct candidate){ p->due_ms, item->key };
+		l->n = 1;
+		l->end = true;
+	}
+	return e;
+}
+
+static enum err
+add_all_lanes(struct claim *c, struct why *w)
+{
+	enum err e = OK;
+
+	for (size_t i = 0; i < c->tasks_n && e == OK; i++)
+		e = add_lanes(c, &c->tasks[i], w);
+	return e == OK && c->tasks_n > 0 ? read_first(c, w) : e;
+}
+
+static void
+pay_tokens(struct claim *c)
+{
+	MAP_EACH(b, &c->buckets, struct claim_bucket) {
+		if (b->taken == 0)
+			continue;
+		item_tx_touch_bucket(c->tx, b->row);
+		bucket_take(b->row, b->rate, b->taken, item_tx_now(c->tx));
+	}
+}
+
+static struct claim
+claim_of(struct item_tx *tx, const struct worklist_claim *spec)
+{
+	return (struct claim){ .tx = tx, .store = item_tx_store(tx),
+	    .spec = spec, .now_ms = item_tx_now(tx).us / 1000 };
+}
+
+static struct str
+worker_name(struct claim *c)
+{
+	const char *node = item_store_node(c->store);
+
+	if (c->spec->own)
+		return arena_copy(item_tx_arena(c->tx), str_of(node));
+	return arena_printf(item_tx_arena(c->tx), "%s/%.*s", node,
+	    STR_FMT(c->spec->worker));
+}
+
+enum err
+worklist_claim(struct item_tx *tx, const struct worklist_claim *spec,
+    struct worklist_lease **leases, size_t *n, struct why *w)
+{
+	struct claim c = claim_of(tx, spec);
+	size_t expired;
+
+	*leases = NULL;
+	*n = 0;
+	if (spec->max > WORKLIST_CLAIM_MAX)
+		return why_field(w, ERR_INPUT, "max", "it is more than %u",
+		    WORKLIST_CLAIM_MAX);
+	enum err e = worklist_lease_check(spec->lease_us, w);
+	if (e == OK)
+		e = worklist_expire_leases(tx, EXPIRED_MAX, &expired, w);
+	if (e == OK)
+		e = item_tx_flush(tx, w);
+	if (e != OK || spec->max == 0)
+		return e;
+	c.worker = worker_name(&c);
+	c.leases = ARENA_ARRAY(item_tx_arena(tx), struct worklist_lease,
+	    spec->max);
+	e = add_tasks(&c, spec->tasks, spec->tasks_n, spec->own, w);
+	if (e == OK)
+		e = spec->only_item.n > 0 ? add_item_lanes(&c, w) :
+		    add_all_lanes(&c, w);
+	if (e == OK)
+		e = take_turns(&c, w);
+	if (e == OK)
+		pay_tokens(&c);
+	map_free(&c.buckets);
+	*leases = c.leases;
+	*n = c.leases_n;
+	return e;
+}
+
+/* -- When to claim again -- */
+
+static void
+earlier(struct wall *at, struct wall other)
+{
+	if (at->us == ITEM_TIME_NONE.us || other.us < at->us)
+		*at = other;
+}
+
+/* When the lane's first pair is due and has its tokens. */
+static enum err
+lane_next_at(struct claim *c, const struct claim_task *t,
+    const struct claim_lane *l, struct wall *at, struct why *w)
+{
+	static const struct sql first = { "SELECT due FROM worklist"
+	    " WHERE task = ?1 AND lane = ?2 AND due IS NOT NULL"
+	    " ORDER BY due LIMIT 1", NULL };
+	struct wall next = item_tx_now(c->tx);
+	struct query *q = database_query_sql(item_store_database(c->store),
+	    &first);
+
+	query_i64(q, 1, t->id);
+	query_i64(q, 2, l->id);
+	bool any = query_step(q);
+	if (any && query_get_i64(q, 0) > c->now_ms)
+		next.us = query_get_i64(q, 0) * 1000;
+	for (size_t i = 0; i < l->buckets_n; i++)
+		next.us = MAX(next.us, bucket_next(l->buckets[i]->row,
+		    l->buckets[i]->rate, item_tx_now(c->tx)).us);
+	enum err e = query_end(&q, w);
+	if (e == OK && any)
+		earlier(at, next);
+	return e;
+}
+
+/* An expired lease makes its pair due again. */
+static enum err
+lease_next_at(struct claim *c, struct wall *at, struct why *w)
+{
+	static const struct sql first = { "SELECT lease_until FROM worklist"
+	    " WHERE lease IS NOT NULL ORDER BY lease_until LIMIT 1", NULL };
+	struct query *q = database_query_sql(item_store_database(c->store),
+	    &first);
+
+	if (query_step(q))
+		earlier(at, (struct wall){ query_get_i64(q, 0) });
+	return query_end(&q, w);
+}
+
+enum err
+worklist_next_at(struct item_tx *tx, const struct str *tasks, size_t n,
+    struct wall *at, struct why *w)
+{
+	static const struct worklist_claim none;
+	struct claim c = claim_of(tx, &none);
+	enum err e = item_tx_flush(tx, w);
+
+	*at = ITEM_TIME_NONE;
+	if (e == OK)
+		e = lease_next_at(&c, at, w);
+	if (e == OK)
+		e = add_tasks(&c, tasks, n, false, w);
+	for (size_t i = 0; i < c.tasks_n && e == OK; i++) {
+		e = add_lanes(&c, &c.tasks[i], w);
+		for (size_t k = 0; k < c.tasks[i].lanes_n && e == OK; k++)
+			e = lane_next_at(&c, &c.tasks[i],
+			    &c.tasks[i].lanes[k], at, w);
+	}
+	map_free(&c.buckets);
+	return e;
+}
