@@ -40,6 +40,8 @@ struct item_actor {
 	struct str task, lease;      /* "by" of events; task empty: a person */
 	int64_t run_item;            /* 0: no run */
 	struct str run_id;           /* its id, as claimed */
+	struct str creator;          /* of new items; p NULL: run_id */
+	struct str version;          /* of the task; empty: as configured */
 	struct run_result *own;      /* worklist.h; NULL: no run */
 };
 
@@ -47,6 +49,8 @@ struct item_actor {
 struct item_tag_text {
 	struct str name, value;      /* value p NULL: none */
 };
+#define ITEM_TAG_VALUE_BYTES_MAX 1024u
+MUST_USE enum err item_tag_check(const struct item_tag_text *, struct why *);
 MUST_USE enum err item_tag_read(struct str, struct item_tag_text *,
     struct why *);
 MUST_USE enum err item_id_check(const char *field, struct str,
@@ -151,6 +155,13 @@ struct item_conflict {
 MUST_USE enum err item_mutate(struct item_tx *, const struct item_actor *,
     struct yyjson_val *mutation, enum item_effect *, struct item_conflict *,
     struct why *);
+/*
+ * Judge a run's list before it is applied: deleting an item beside updates of
+ * its data or metadata is refused (STATE; `*op` is the index).  A run that
+ * deletes its own item passes that item's created_by on: `creator` is set.
+ */
+MUST_USE enum err item_mutations_check(struct item_tx *, struct item_actor *,
+    struct yyjson_val *list, size_t *op, struct why *);
 /* Declare the rows that a list of mutations will need. */
 void item_mutations_want(struct item_tx *, struct yyjson_val *list);
 
