@@ -99,7 +99,8 @@ text_depth(struct str json)
 			break;
 		case '{':
 		case '[':
-			most = MAX(most, ++depth);
+			depth++;
+			most = MAX(most, depth);
 			break;
 		case '}':
 		case ']':

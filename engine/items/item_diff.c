@@ -153,8 +153,9 @@ void
 item_diff(struct str before, struct str after, struct buf *out)
 {
 	struct diff d = { .out = out, .begin = out->n };
-	yyjson_doc *a = yyjson_read(before.p, before.n, 0);
-	yyjson_doc *b = yyjson_read(after.p, after.n, 0);
+	const yyjson_read_flag flags = YYJSON_READ_BIGNUM_AS_RAW;
+	yyjson_doc *a = yyjson_read(before.p, before.n, flags);
+	yyjson_doc *b = yyjson_read(after.p, after.n, flags);
 
 	buf_put_char(out, '[');
 	if (a != NULL && b != NULL)

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "engine/items/item_tx_own.h"
 #include "os/file.h"
 
 void
@@ -65,6 +66,51 @@ items_test_commit(struct items_test *t)
 
 	if (item_tx_end(&t->tx, OK, &w) != OK)
 		fail_msg("%s", w.text);
+}
+
+void
+items_test_config(struct items_test *t, const char *json)
+{
+	struct task_config *c;
+	struct why w = WHY_INIT;
+
+	if (task_config_read(str_of(json), item_store_limits(t->store), &c,
+	    NULL, &w) != OK)
+		fail_msg("%s", w.text);
+	item_store_use_config(t->store, c);
+	items_test_begin(t);
+	for (size_t i = 0; i < c->tasks_n; i++) {
+		uint32_t id;
+		assert_int_equal(item_store_name(t->store, ITEM_NAME_TASK,
+		    c->tasks[i].name, true, &id, NULL), OK);
+	}
+	items_test_commit(t);
+}
+
+const char *
+items_test_events(struct items_test *t, struct item_mark m)
+{
+	static const char *const types[] = { ITEM_EVENTS(TABLE_SECOND) };
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	for (size_t i = m.events; i < t->tx->events_n; i++) {
+		if (b.n > 0)
+			buf_put_char(&b, ' ');
+		buf_put_text(&b, types[t->tx->events[i].type]);
+	}
+	return arena_copy(item_tx_arena(t->tx), buf_str(&b)).p;
+}
+
+const char *
+items_test_bodies(struct items_test *t, struct item_mark m)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	for (size_t i = m.events; i < t->tx->events_n; i++) {
+		buf_put_str(&b, t->tx->events[i].body);
+		buf_put_char(&b, '\n');
+	}
+	return arena_copy(item_tx_arena(t->tx), buf_str(&b)).p;
 }
 
 int64_t
