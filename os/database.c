@@ -287,16 +287,16 @@ database_number(struct database *d, const char *text, int64_t *out,
 static void
 bind_value(struct query *q, int at, struct value v)
 {
-	struct why w = WHY_INIT;
-
 	CHECK(!q->has_run);
 	if (q->err != OK)
 		return;
-	if (at < 1 || (unsigned)at > q->width)
-		query_fail(q, why(&w, ERR_BROKEN, "there is no parameter ?%d",
-		    at), &w);
-	else
+	if (at >= 1 && (unsigned)at <= q->width) {
 		q->values[q->rows * q->width + (unsigned)at - 1] = v;
+		return;
+	}
+	struct why w = WHY_INIT;
+	query_fail(q, why(&w, ERR_BROKEN, "there is no parameter ?%d", at),
+	    &w);
 }
 
 void

@@ -118,8 +118,10 @@ sqlite_why(const struct sqlite_database *d, int r, struct why *w)
 static void
 check_result(struct query *q, int r)
 {
+	/* Most calls; `w` is long. */
+	if (r == SQLITE_OK || r == SQLITE_ROW || r == SQLITE_DONE)
+		return;
 	struct why w = WHY_INIT;
-
 	query_fail(q, sqlite_why(sqlite_of(q->database), r, &w), &w);
 }
 
@@ -170,8 +172,11 @@ bind_one(sqlite3_stmt *stmt, int at, const struct value *v)
 static void
 bind_row(struct sqlite_query *s)
 {
-	const struct value *v = s->q.values + s->row++ * s->q.width;
+	size_t row = s->row++;
 
+	if (s->q.width == 0)
+		return;
+	const struct value *v = s->q.values + row * s->q.width;
 	for (unsigned i = 0; i < s->q.width && s->q.err == OK; i++)
 		check_result(&s->q, bind_one(s->stmt, (int)i + 1, &v[i]));
 }
@@ -192,10 +197,10 @@ static bool
 check_right(struct sqlite_query *s)
 {
 	const struct database *d = s->q.database;
-	struct why w = WHY_INIT;
 
 	if (!d->only_reads || sqlite3_stmt_readonly(s->stmt))
 		return true;
+	struct why w = WHY_INIT;
 	query_fail(&s->q, why(&w, ERR_DENIED, "%s: a transaction that reads "
 	    "must not write", sqlite_of(s->q.database)->path), &w);
 	return false;
