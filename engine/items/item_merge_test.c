@@ -554,7 +554,7 @@ leases_move_or_are_lost(void **state)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(sets_metadata), TEST(expires), TEST(sets_a_ttl),
@@ -566,5 +566,5 @@ main(void)
 		TEST(leases_move_or_are_lost),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return items_test_main(argc, argv, tests);
 }

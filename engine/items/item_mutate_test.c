@@ -489,7 +489,7 @@ a_run_that_deletes_its_item_passes_its_creator_on(void **state)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(creates), TEST(renames), TEST(merges),
@@ -503,5 +503,5 @@ main(void)
 		TEST(a_run_that_deletes_its_item_passes_its_creator_on),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return items_test_main(argc, argv, tests);
 }

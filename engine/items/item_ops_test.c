@@ -779,7 +779,7 @@ writes_json(void **state)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(creates_an_item), TEST(makes_ids_in_order),
@@ -792,5 +792,5 @@ main(void)
 		TEST(unused_blobs_go_after_a_day), TEST(writes_json),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return items_test_main(argc, argv, tests);
 }

@@ -24,6 +24,22 @@ free_names(struct item_names **names)
 }
 
 static enum err
+open_file(const char *dir, const struct database_options *d,
+    struct database **db, struct why *w)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/items.db", dir) >= PATH_MAX)
+		return why(w, ERR_INPUT, "the path %s is too long", dir);
+	enum err e = database_open(path, d, db, w);
+	/* A checkpoint writes each page once, however often it has changed:
+	 * fewer of them save much where rows are changed at random. */
+	if (e == OK && !d->read_only)
+		e = database_do(*db, "PRAGMA wal_autocheckpoint = 16384", w);
+	return e;
+}
+
+static enum err
 open_database(const struct item_store_options *o, struct database **db,
     struct why *w)
 {
@@ -32,17 +48,13 @@ open_database(const struct item_store_options *o, struct database **db,
 		.cache_bytes = o->reader ? READER_CACHE_BYTES : CACHE_BYTES,
 		.read_only = o->reader,
 	};
-	char path[PATH_MAX];
+	const struct database_url url = { .url = o->url,
+		.password_file = o->password_file };
 
-	if (snprintf(path, sizeof(path), "%s/items.db", o->dir) >= PATH_MAX)
-		return why(w, ERR_INPUT, "the path %s is too long", o->dir);
-	enum err e = database_open(path, &d, db, w);
+	enum err e = o->dir != NULL ? open_file(o->dir, &d, db, w) :
+	    database_open_url(&url, &d, db, w);
 	if (e == OK && !o->reader)
 		e = database_migrate(*db, item_schema, item_schema_n, w);
-	/* A checkpoint writes each page once, however often it has changed:
-	 * fewer of them save much where rows are changed at random. */
-	if (e == OK && !o->reader)
-		e = database_do(*db, "PRAGMA wal_autocheckpoint = 16384", w);
 	return e;
 }
 

@@ -321,7 +321,7 @@ old_records_go(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(finds_an_item_by_its_aliases,
@@ -339,5 +339,5 @@ main(void)
 		    teardown),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return items_test_main(argc, argv, tests);
 }

@@ -11,6 +11,24 @@
 #include "engine/items/item_tx_own.h"
 #include "os/file.h"
 
+static struct postgresql_test *server;
+
+bool
+items_test_start(int argc, char **argv)
+{
+	if (argc < 2 || strcmp(argv[1], "postgresql") != 0)
+		return true;
+	server = postgresql_test_start();
+	return server != NULL;
+}
+
+int
+items_test_stop(int failed)
+{
+	postgresql_test_stop(&server);
+	return failed;
+}
+
 void
 items_test_open(struct items_test *t, const struct item_limits *l)
 {
@@ -19,8 +37,11 @@ items_test_open(struct items_test *t, const struct item_limits *l)
 	*t = (struct items_test){ .now = { INT64_C(1795166296000000) } };
 	snprintf(t->dir, sizeof(t->dir), "/tmp/argiope-items-XXXXXX");
 	assert_non_null(mkdtemp(t->dir));
-	const struct item_store_options o = { .dir = t->dir, .node = "test",
-		.limits = l };
+	const struct item_store_options o = {
+		.dir = server == NULL ? t->dir : NULL,
+		.url = server == NULL ? NULL :
+		    postgresql_test_url(server, NULL),
+		.node = "test", .limits = l };
 	if (item_store_open(&o, &t->store, &w) != OK)
 		fail_msg("%s", w.text);
 }

@@ -1,11 +1,13 @@
 /*
- * items_testing -- a folder with a store of items, for tests.
+ * items_testing -- a store of items for tests: in a folder of its own, or, when
+ * the test gets the argument `postgresql`, on a server of its own.
  */
 #ifndef ENGINE_ITEMS_ITEMS_TESTING_H
 #define ENGINE_ITEMS_ITEMS_TESTING_H
 
 #include "engine/items/item_store.h"
 #include "engine/items/item_tx.h"
+#include "os/postgresql_testing.h"
 
 struct items_test {
 	char dir[64];
@@ -13,9 +15,19 @@ struct items_test {
 	struct item_tx *tx;
 	struct wall now;
 };
-/* Make a folder and open a store in it; `limits` may be NULL. */
+/*
+ * What main() of a test returns: start the server when the argument says so, run
+ * the group, and stop it.  Without PostgreSQL the test is skipped.
+ */
+#define items_test_main(argc, argv, tests) \
+	(!items_test_start(argc, argv) ? POSTGRESQL_TEST_SKIP : \
+	items_test_stop(cmocka_run_group_tests(tests, NULL, NULL)))
+bool items_test_start(int argc, char **argv);
+int items_test_stop(int failed);
+
+/* Open an empty store; `limits` may be NULL. */
 void items_test_open(struct items_test *, const struct item_limits *);
-/* Close the store, check the file, and remove the folder. */
+/* Close the store, check the database, and remove the folder. */
 void items_test_close(struct items_test *);
 void items_test_begin(struct items_test *);
 void items_test_commit(struct items_test *);
