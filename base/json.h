@@ -10,11 +10,13 @@
 
 #include "base/bytes.h"
 
-/* The text of a string or a key; its p is NULL for another value. */
+/* The text of a string or a key; STR_NONE for another value. */
 static inline struct str
 json_text(yyjson_val *v)
 {
-	return (struct str){ yyjson_get_str(v), yyjson_get_len(v) };
+	/* The length of a list or an object is another thing. */
+	return yyjson_is_str(v) ? (struct str){ yyjson_get_str(v),
+	    yyjson_get_len(v) } : STR_NONE;
 }
 
 /* "", null and a member that is not there. */
