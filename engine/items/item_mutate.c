@@ -212,7 +212,8 @@ read_sha256(struct mutation *m, uint8_t out[static 32], struct why *w)
 		if (high < 0 || low < 0)
 			e = wrong_member("sha256", "it is not 64 hex digits",
 			    w);
-		out[i] = (uint8_t)(high << 4 | (low & 15));
+		else
+			out[i] = (uint8_t)(high * 16 + low);
 	}
 	return e;
 }
@@ -622,10 +623,11 @@ want_members(struct item_tx *tx, yyjson_val *v)
 		if (id.n > 0 && id.n <= ITEM_ID_BYTES_MAX)
 			item_tx_want_item(tx, id);
 	}
-	yyjson_arr_foreach(list, i, n, alias)
-		if (yyjson_get_len(alias) <= ITEM_ID_BYTES_MAX &&
-		    yyjson_get_len(alias) > 0)
-			item_tx_want_item(tx, json_text(alias));
+	yyjson_arr_foreach(list, i, n, alias) {
+		struct str id = json_text(alias);
+		if (id.n > 0 && id.n <= ITEM_ID_BYTES_MAX)
+			item_tx_want_item(tx, id);
+	}
 	struct str task = json_text(yyjson_obj_get(v, "taskName"));
 	struct str id = json_text(yyjson_obj_get(v, "id"));
 	uint32_t number = 0;

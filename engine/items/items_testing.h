@@ -16,7 +16,7 @@ struct items_test {
 	struct wall now;
 };
 /*
- * What main() of a test returns: start the server when the argument says so, run
+ * What main() of a test returns: start the server if the argument says so, run
  * the group, and stop it.  Without PostgreSQL the test is skipped.
  */
 #define items_test_main(argc, argv, tests) \
