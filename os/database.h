@@ -70,6 +70,11 @@ struct database_options {
 	 * must be there (ABSENT, and STATE while it is empty).
 	 */
 	bool read_only;
+	/*
+	 * PostgreSQL: all statements find their rows by keys, so each is planned
+	 * once, for its indexes, however big its tables are.
+	 */
+	bool plans_by_key;
 };
 
 /* Open, or make, the file at `path`; its directory must be there. */

@@ -231,6 +231,12 @@ settle_session(struct pg_database *p, struct why *w)
 	    " SELECT set_config('synchronous_commit', 'on', false)"
 	    "  WHERE current_setting('synchronous_commit') = 'off'",
 	    p->busy_ms, p->read_only ? "on" : "off");
+	/* Tables grow under plans that were made while these were empty. */
+	if (p->plans_by_key)
+		buf_put_text(&text, "; SET enable_seqscan = off;"
+		    " SET enable_hashjoin = off; SET enable_mergejoin = off;"
+		    " SET plan_cache_mode = force_generic_plan;"
+		    " SET jit = off");
 	return run_simply(p, buf_text(&text), w);
 }
 
@@ -643,6 +649,7 @@ database_open_url(const struct database_url *u,
 	database_init(&p->d, &pg_backend);
 	p->name = mem_copy_text("PostgreSQL");
 	p->application = o->application;
+	p->plans_by_key = o->plans_by_key;
 	p->read_only = o->read_only;
 	p->busy_ms = o->busy_ms_max == 0 ? DATABASE_BUSY_MS_MAX :
 	    o->busy_ms_max;

@@ -26,7 +26,7 @@ struct pg_database {
 	char *password_file;         /* or NULL */
 	PQconninfoOption *parts;     /* of the URL */
 	unsigned busy_ms;
-	bool read_only;
+	bool read_only, plans_by_key;
 	uint32_t application;
 	PGconn *conn;                /* NULL: there is none */
 	uint64_t session;            /* counts the connections */

@@ -530,6 +530,30 @@ lose_session(struct database *d)
 }
 
 static void
+plans_may_follow_keys(void **state)
+{
+	struct database_options by_key = options;
+	struct database_url u = { .url = postgresql_test_url(server, NULL) };
+	struct database *d;
+
+	(void)state;
+	by_key.plans_by_key = true;
+	assert_int_equal(database_open_url(&u, &by_key, &d, NULL), OK);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(number(d, "SELECT (current_setting("
+		    "'enable_seqscan') = 'off' AND current_setting('jit') ="
+		    " 'off')"), 1);
+		/* A connection that is made again has them, too. */
+		lose_session(d);
+	}
+	database_close(&d);
+	d = open_new();
+	assert_int_equal(number(d, "SELECT (current_setting("
+	    "'enable_seqscan') = 'on')"), 1);
+	database_close(&d);
+}
+
+static void
 a_lost_session_is_made_again(void **state)
 {
 	struct database *d = open_new();
@@ -631,6 +655,7 @@ main(void)
 		cmocka_unit_test(values_have_a_limit),
 		cmocka_unit_test(statements_are_forgotten),
 		cmocka_unit_test(sessions_are_ours),
+		cmocka_unit_test(plans_may_follow_keys),
 		cmocka_unit_test(others_are_waited_for),
 		cmocka_unit_test(a_lost_session_is_made_again),
 		cmocka_unit_test(a_killed_server_loses_nothing),

@@ -29,21 +29,38 @@ items_test_stop(int failed)
 	return failed;
 }
 
+static void
+open_store(struct items_test *t, const struct item_limits *l)
+{
+	const bool files = t->url[0] == '\0';
+	const struct item_store_options o = {
+		.dir = files ? t->dir : NULL, .url = files ? NULL : t->url,
+		.node = "test", .limits = l };
+	struct why w = WHY_INIT;
+
+	if (item_store_open(&o, &t->store, &w) != OK)
+		fail_msg("%s", w.text);
+}
+
 void
 items_test_open(struct items_test *t, const struct item_limits *l)
 {
-	struct why w = WHY_INIT;
-
 	*t = (struct items_test){ .now = { INT64_C(1795166296000000) } };
 	snprintf(t->dir, sizeof(t->dir), "/tmp/argiope-items-XXXXXX");
 	assert_non_null(mkdtemp(t->dir));
-	const struct item_store_options o = {
-		.dir = server == NULL ? t->dir : NULL,
-		.url = server == NULL ? NULL :
-		    postgresql_test_url(server, NULL),
-		.node = "test", .limits = l };
-	if (item_store_open(&o, &t->store, &w) != OK)
-		fail_msg("%s", w.text);
+	if (server != NULL)
+		snprintf(t->url, sizeof(t->url), "%s",
+		    postgresql_test_url(server, NULL));
+	open_store(t, l);
+}
+
+void
+items_test_reopen(struct items_test *t)
+{
+	const struct item_limits limits = *item_store_limits(t->store);
+
+	item_store_close(&t->store);
+	open_store(t, &limits);
 }
 
 void

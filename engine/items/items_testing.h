@@ -11,6 +11,7 @@
 
 struct items_test {
 	char dir[64];
+	char url[512];               /* "": files in `dir` */
 	struct item_store *store;
 	struct item_tx *tx;
 	struct wall now;
@@ -27,6 +28,8 @@ int items_test_stop(int failed);
 
 /* Open an empty store; `limits` may be NULL. */
 void items_test_open(struct items_test *, const struct item_limits *);
+/* Close the store, and open it again. */
+void items_test_reopen(struct items_test *);
 /* Close the store, check the database, and remove the folder. */
 void items_test_close(struct items_test *);
 void items_test_begin(struct items_test *);
