@@ -47,6 +47,7 @@ open_database(const struct item_store_options *o, struct database **db,
 		.application = APPLICATION,
 		.cache_bytes = o->reader ? READER_CACHE_BYTES : CACHE_BYTES,
 		.read_only = o->reader,
+		.plans_by_key = !o->reader,
 	};
 	const struct database_url url = { .url = o->url,
 		.password_file = o->password_file };

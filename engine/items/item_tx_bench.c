@@ -2,16 +2,18 @@
  * item_tx_bench -- measures transactions over items on this disk.  It is no
  * test.
  *
- *     item_tx_bench FOLDER [ITEMS [SECONDS]]
+ *     item_tx_bench FOLDER|postgresql [ITEMS [SECONDS]]
  *
  * Each transaction takes 100 items through what a completion does to rows: find
  * the item, set its data, store a result, touch the pair, write two events and
- * a run.  Both in the order of the items and at random.
+ * a run.  Both in the order of the items and at random.  `postgresql` starts a
+ * server of its own.
  */
 #include "engine/items/item_event.h"
 #include "engine/items/item_store.h"
 #include "engine/items/worklist.h"
 #include "os/clock.h"
+#include "os/postgresql_testing.h"
 
 #define BATCH 100u
 #define ITEMS_DEFAULT 100000u
@@ -181,8 +183,8 @@ number_of(char **argv, int argc, int at, uint64_t standard)
 int
 main(int argc, char **argv)
 {
-	const struct item_store_options o = {
-		.dir = argc > 1 ? argv[1] : "." };
+	struct item_store_options o = { .dir = argc > 1 ? argv[1] : "." };
+	struct postgresql_test *server = NULL;
 	uint64_t n = number_of(argv, argc, 2, ITEMS_DEFAULT);
 	unsigned seconds = (unsigned)number_of(argv, argc, 3, SECONDS_DEFAULT);
 	struct task_config *c;
@@ -191,6 +193,13 @@ main(int argc, char **argv)
 	struct why w = WHY_INIT;
 	uint32_t id;
 
+	if (strcmp(o.dir, "postgresql") == 0) {
+		server = postgresql_test_start();
+		if (server == NULL)
+			return 1;
+		o.dir = NULL;
+		o.url = postgresql_test_url(server, NULL);
+	}
 	stop_at(item_store_open(&o, &st, &w), &w);
 	stop_at(task_config_read(str_of(config), item_store_limits(st), &c,
 	    NULL, &w), &w);
@@ -203,5 +212,6 @@ main(int argc, char **argv)
 	complete_pairs(st, n, seconds, false);
 	complete_pairs(st, n, seconds, true);
 	item_store_close(&st);
+	postgresql_test_stop(&server);
 	return 0;
 }

@@ -85,6 +85,44 @@ finds_an_item_by_its_aliases(void **state)
 	items_test_commit(&t);
 }
 
+/* Two daemons on one server make an item of the same id. */
+static void
+the_second_of_two_daemons_does_it_again(void **state)
+{
+	const struct item_store_options o = { .url = t.url, .node = "other" };
+	struct items_test other = { .now = t.now };
+	struct item_row *found;
+	struct why w = WHY_INIT;
+
+	(void)state;
+	if (t.url[0] == '\0')
+		skip();         /* a file has one writer at a time */
+	assert_int_equal(item_store_open(&o, &other.store, &w), OK);
+	items_test_begin(&t);
+	int64_t key = new_item("x")->key;
+	struct item_tx *first = t.tx;
+	items_test_begin(&other);
+	t.tx = other.tx;
+	int64_t other_key = new_item("x")->key;
+	assert_int_not_equal(key, other_key);
+	items_test_commit(&other);
+	assert_int_equal(item_tx_end(&first, OK, NULL), ERR_BUSY);
+	items_test_begin(&t);
+	assert_int_equal(item_tx_find(t.tx, STR("x"), &found, NULL), OK);
+	assert_int_equal(found->key, other_key);
+	/* A name that the other has made is found. */
+	uint32_t id, same;
+	items_test_commit(&t);
+	items_test_begin(&other);
+	assert_int_equal(item_store_name(other.store, ITEM_NAME_TAG, STR("n"),
+	    true, &id, NULL), OK);
+	items_test_commit(&other);
+	assert_int_equal(item_store_name(t.store, ITEM_NAME_TAG, STR("n"),
+	    false, &same, NULL), OK);
+	assert_int_equal(same, id);
+	item_store_close(&other.store);
+}
+
 static void
 keys_are_never_used_again(void **state)
 {
@@ -326,6 +364,8 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(finds_an_item_by_its_aliases,
 		    setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    the_second_of_two_daemons_does_it_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(keys_are_never_used_again,
 		    setup, teardown),
 		cmocka_unit_test_setup_teardown(cursors_go_on, setup,
