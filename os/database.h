@@ -71,8 +71,8 @@ struct database_options {
 	 */
 	bool read_only;
 	/*
-	 * PostgreSQL: all statements find their rows by keys, so each is planned
-	 * once, for its indexes, however big its tables are.
+	 * PostgreSQL: all statements find their rows by keys, so each is
+	 * planned once, for its indexes, however big its tables are.
 	 */
 	bool plans_by_key;
 };
