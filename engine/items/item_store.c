@@ -85,6 +85,8 @@ item_store_close(struct item_store **stp)
 		return;
 	database_close(&st->db);
 	task_config_free(&st->config);
+	task_config_free(&st->config_before);
+	mem_free(&st->rewrites);
 	map_free(&st->names_by_key);
 	map_free(&st->names_by_id);
 	free_names(&st->names);
@@ -133,6 +135,33 @@ item_store_use_config(struct item_store *st, struct task_config *c)
 	if (st->config != c)
 		task_config_free(&st->config);
 	st->config = c;
+}
+
+void
+item_store_change_config(struct item_store *st, struct task_config *c)
+{
+	CHECK(!st->config_changed);
+	st->config_before = st->config;
+	st->config_changed = true;
+	st->config = c;
+}
+
+void
+item_store_committed(struct item_store *st)
+{
+	task_config_free(&st->config_before);
+	st->config_changed = false;
+}
+
+static void
+restore_config(struct item_store *st)
+{
+	if (!st->config_changed)
+		return;
+	task_config_free(&st->config);
+	st->config = st->config_before;
+	st->config_before = NULL;
+	st->config_changed = false;
 }
 
 /* -- Names -- */
@@ -286,6 +315,8 @@ void
 item_store_rolled_back(struct item_store *st)
 {
 	item_store_names_changed(st);
+	restore_config(st);
+	st->rewrites_known = false;
 	st->keys_n = 0;
 }
 

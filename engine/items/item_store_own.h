@@ -2,7 +2,7 @@
  * item_store_own -- an open database of items, for the files that make
  * transactions of it.
  *
- * Private to item_store*.c and item_tx*.c.
+ * Private to item_store*.c, item_tx*.c and generation_rewrite.c.
  */
 #ifndef ENGINE_ITEMS_ITEM_STORE_OWN_H
 #define ENGINE_ITEMS_ITEM_STORE_OWN_H
@@ -20,11 +20,24 @@ struct item_name {
 	struct str key;              /* the kind's byte and the name */
 };
 
+/* A task whose pairs are rewritten (generation_rewrite.c). */
+struct item_rewrite {
+	uint32_t task;
+	int64_t at;                  /* items up to it are done */
+};
+
 struct item_store {
 	struct database *db;
 	char *node;
 	struct item_limits limits;
 	struct task_config *config;  /* NULL: none was loaded */
+	/* The one before, until the transaction ends that has changed it. */
+	struct task_config *config_before;
+	bool config_changed;
+	/* The table of that name, once `rewrites_known`. */
+	struct item_rewrite *rewrites;
+	size_t rewrites_n, rewrites_cap;
+	bool rewrites_known;
 	bool reader;
 	/* Every name of the database, once `names_loaded`. */
 	struct map names_by_key, names_by_id;
@@ -43,6 +56,10 @@ struct item_store {
 
 /* Texts of names that were dropped before this transaction go. */
 void item_store_free_old_names(struct item_store *);
+/* item_tx_use_config(). */
+void item_store_change_config(struct item_store *, struct task_config *);
+/* A transaction was committed: the configuration that it changed stays. */
+void item_store_committed(struct item_store *);
 /* A transaction was rolled back: what was taken from it is not ours. */
 void item_store_rolled_back(struct item_store *);
 /*

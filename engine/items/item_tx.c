@@ -99,6 +99,8 @@ item_tx_end(struct item_tx **txp, enum err so_far, struct why *w)
 	if (e != OK) {
 		st->cursor = cursor;
 		item_store_rolled_back(st);
+	} else {
+		item_store_committed(st);
 	}
 	for (size_t i = 0; i < SLOT_KINDS; i++)
 		map_free(&tx->maps[i]);
@@ -106,6 +108,12 @@ item_tx_end(struct item_tx **txp, enum err so_far, struct why *w)
 	arena_free(&tx->arena);
 	free(tx);
 	return e;
+}
+
+void
+item_tx_use_config(struct item_tx *tx, struct task_config *c)
+{
+	item_store_change_config(tx->store, c);
 }
 
 struct arena *

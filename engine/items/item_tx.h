@@ -32,6 +32,7 @@
 #include "base/time.h"
 #include "engine/items/schema.h"
 
+struct task_config;         /* task_config.h */
 struct item_store;          /* item_store.h: database, names, configuration */
 struct item_tx;
 
@@ -145,6 +146,13 @@ MUST_USE enum err item_tx_begin(struct item_store *, struct wall now,
  */
 MUST_USE enum err item_tx_end(struct item_tx **, enum err so_far,
     struct why *);
+
+/*
+ * Use this configuration from now on, also in the rest of the transaction.  It
+ * is taken.  The one before is in force again when the transaction ends with an
+ * error; item_tx_undo() does not bring it back.  Once in a transaction.
+ */
+void item_tx_use_config(struct item_tx *, struct task_config *);
 
 struct arena *item_tx_arena(struct item_tx *);   /* until item_tx_end() */
 struct wall item_tx_now(const struct item_tx *);
