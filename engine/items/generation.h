@@ -2,7 +2,14 @@
  * generation -- loading a configuration, rewriting the pairs that it changes,
  * and checking all of it (contracts/items.md §3, §6).
  *
- * Thread: the writer's.
+ *     generation_load()      one transaction: names, migrations, seeds, and a
+ *                            row of `rewrites` for each task whose pairs change
+ *     generation_rewrite()   a chunk of items of one of these tasks; the row
+ *                            says how far it came, so a restart goes on there
+ *     (the last chunk)       the row goes; with the last row config.rewritten
+ *
+ * Thread: the writer's; generation_open(), generation_progress() and
+ * items_check() also with a reader's store.
  */
 #ifndef ENGINE_ITEMS_GENERATION_H
 #define ENGINE_ITEMS_GENERATION_H
@@ -10,27 +17,54 @@
 #include "engine/items/worklist.h"
 
 /*
- * Make a new generation in this transaction: migrations that were not applied,
- * names, seeds, and rows of `rewrites` for what is to be rewritten.  A bundle
- * whose hash is that of the current generation changes nothing.  The store uses
- * `config` once the transaction is committed; it is taken.
+ * Make a new generation in this transaction.  A bundle whose hash is that of
+ * the current generation changes nothing.  `config` is taken, also on an error.
+ * It is in force at once, for the seeds; when the transaction ends with an
+ * error, the one before is again.
+ *
+ * It is alone in its transaction: after an error the transaction can only be
+ * ended.  Errors: INPUT, naming the migration that cannot be applied; FULL.
  */
 MUST_USE enum err generation_load(struct item_tx *, struct task_config *config,
     struct str files_json, uint64_t *generation, struct why *);
-/* At a start: the last generation, if any. */
+/*
+ * Use the last generation that was loaded, if any: at a start, and whenever
+ * another daemon or, for a reader, the writer may have loaded one.
+ */
 MUST_USE enum err generation_open(struct item_store *, struct why *);
-/* Rewrite up to `max` items of a task; `*more` when something is left. */
+/* Whether the configuration in force is the last that was loaded; with
+ * PostgreSQL another daemon may have loaded a later one. */
+MUST_USE enum err generation_is_current(struct item_tx *, bool *,
+    struct why *);
+/*
+ * Rewrite up to `max` items of a task; `*more` when something is left.  Another
+ * daemon may work on another task.
+ */
 MUST_USE enum err generation_rewrite(struct item_tx *, size_t max, bool *more,
     struct why *);
-/* Whether this pair is what the configuration in force asks for, when its task
- * is still being rewritten; else it is rewritten here.  Claims call it. */
+/*
+ * Whether a pair that is due may be claimed as far as the configuration in
+ * force goes.  While its task is rewritten and the pair was not reached, it is
+ * rewritten here; not fine when it is no longer due then, or in another lane.
+ */
 MUST_USE enum err generation_check_pair(struct item_tx *, struct pair_row *,
     bool *fine, struct why *);
 
+struct generation_progress {
+	size_t tasks;                /* that are still rewritten; 0: none */
+	int64_t done, total;         /* items; the total is an estimate */
+};
+/* Of one task, or of all: 0. */
+MUST_USE enum err generation_progress(struct item_store *, uint32_t task,
+    struct generation_progress *, struct why *);
+
 /*
  * `argiope items check`: derive every pair again and compare; every alias,
- * count, blob and index.  `differs` is called with a sentence for each.
+ * count, blob and index.  `differs` is called with a sentence for each
+ * difference, up to ITEMS_CHECK_TOLD_MAX of a kind.  `*checked` counts items.
+ * Others may write meanwhile.
  */
+#define ITEMS_CHECK_TOLD_MAX 100u
 MUST_USE enum err items_check(struct item_store *,
     void (*differs)(void *arg, struct str text), void *arg,
     uint64_t *checked, struct why *);
