@@ -355,7 +355,7 @@ lease_expire(struct item_tx *tx, struct pair_row *p, struct why *w)
 	struct worklist_run run;
 	enum err e = worklist_run_of(tx, p, &run, w);
 
-	lost.transient = true;
+	run.lost = lost.transient = true;
 	lost.message = STR("the lease has expired");
 	lost.json = STR("{\"class\":\"transient\",\"code\":\"lease\","
 	    "\"message\":\"the lease has expired\"}");

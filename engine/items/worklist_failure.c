@@ -158,7 +158,8 @@ worklist_run_end(struct item_tx *tx, struct worklist_run *run)
 	if (!p->exists)
 		return;
 	worklist_end_lease(tx, p);
-	p->done_lease = run->lease;
+	if (!run->lost)
+		p->done_lease = run->lease;
 	if (run->task == NULL)
 		p->exists = false;      /* no configured tag maps it */
 }

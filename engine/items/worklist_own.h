@@ -53,14 +53,15 @@ struct worklist_run {
 	uint64_t lease, generation;
 	struct str lease_text, task_name, version;
 	bool again;
+	bool lost;                   /* the lease has expired */
 	unsigned attempt;            /* of this run, from 1 */
 };
 /* All of a leased pair.  Memory: the transaction's. */
 MUST_USE enum err worklist_run_of(struct item_tx *, struct pair_row *,
     struct worklist_run *, struct why *);
 struct item_actor worklist_run_actor(const struct worklist_run *);
-/* The lease has ended by itself or by a completion: the pair is no longer its,
- * and remembers it. */
+/* The run is over: the pair is leased no more, and remembers a lease that was
+ * completed. */
 void worklist_run_end(struct item_tx *, struct worklist_run *);
 
 /* Why a run failed. */

@@ -257,6 +257,7 @@ mark_failure(struct item_tx *tx, uint64_t failure, struct str by,
 	query_i64(q, 2, item_tx_now(tx).us);
 	query_str(q, 3, by);
 	query_str(q, 4, note);
+	query_step(q);
 	return query_end(&q, w);
 }
 
@@ -327,8 +328,8 @@ mark_failures(struct item_tx *tx, uint32_t task, struct str message,
 	query_i64(q, 3, item_tx_now(tx).us);
 	query_str(q, 4, by);
 	query_str(q, 5, note);
-	if (!query_step(q))
-		*handled += (size_t)query_changes(q);
+	query_step(q);
+	*handled += (size_t)query_changes(q);
 	return query_end(&q, w);
 }
 
