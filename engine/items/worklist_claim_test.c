@@ -1,0 +1,752 @@
+/*
+ * Claims: turns, lanes, buckets, dependencies, and the worker protocol's JSON:
+ * contracts/items.md §3, §6, §8.
+ */
+#include "engine/items/worklist_testing.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <yyjson.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "engine/items/worklist_own.h"
+#include "os/clock.h"
+
+static struct work_test t;
+static uint64_t random_state = 1;
+
+/* Lots are drawn by a seed. */
+static void
+seeded_random(void *out, size_t n)
+{
+	char *p = out;
+
+	for (size_t i = 0; i < n; i++) {
+		random_state = hash_u64(random_state + 1);
+		p[i] = (char)random_state;
+	}
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	work_close(&t);
+	return 0;
+}
+
+#define RUN "'run':{'$function':true},'version':'1'"
+#define assert_state(id, task, text) \
+	assert_string_equal(work_state(&t, id, task), text)
+
+static void
+put_items(const char *prefix, unsigned n, const char *tags)
+{
+	for (unsigned i = 0; i < n; i++)
+		work_item(&t, arena_printf(&t.arena, "%s%u", prefix, i).p,
+		    tags);
+}
+
+static unsigned
+count_task(const struct work_lease *leases, size_t n, const char *task)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		count += strcmp(leases[i].task, task) == 0;
+	return count;
+}
+
+static enum err
+claim_by(const struct worklist_claim *claim, size_t *n, struct why *w)
+{
+	struct worklist_lease *leases;
+
+	work_begin(&t);
+	enum err e = worklist_claim(t.items.tx, claim, &leases, n, w);
+	work_commit(&t);
+	return e;
+}
+
+/* -- Turns -- */
+
+static void
+tasks_take_turns_by_weight(void **state)
+{
+	struct work_lease leases[40];
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a','b']},'tasks':{'a':{" RUN
+	    ",'weight':3},'b':{" RUN "}}}");
+	put_items("i", 60, "t");
+	assert_int_equal(work_claim(&t, 40, leases), 40);
+	assert_in_range(count_task(leases, 40, "a"), 29, 31);
+	/* They are mixed, not one task after the other. */
+	assert_in_range(count_task(leases, 8, "a"), 5, 7);
+}
+
+/* Claims of one pair are fair in the long run. */
+static void
+single_claims_are_fair(void **state)
+{
+	struct work_lease leases[120];
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a','b']},'tasks':{'a':{" RUN
+	    ",'weight':3},'b':{" RUN "}}}");
+	put_items("i", 100, "t");
+	for (int i = 0; i < 100; i++)
+		leases[i] = work_claim_one(&t);
+	assert_in_range(count_task(leases, 100, "a"), 62, 88);
+}
+
+static void
+a_task_without_pairs_leaves_its_turns(void **state)
+{
+	struct work_lease leases[20];
+
+	(void)state;
+	work_open(&t, "{'tags':{'s':['a'],'t':['b']},'tasks':{'a':{" RUN
+	    ",'weight':9},'b':{" RUN "}}}");
+	put_items("s", 2, "s");
+	put_items("t", 10, "t");
+	assert_int_equal(work_claim(&t, 20, leases), 12);
+	assert_int_equal(count_task(leases, 12, "a"), 2);
+}
+
+static void
+parallel_bounds_what_is_leased(void **state)
+{
+	struct work_lease leases[10];
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a']},'tasks':{'a':{" RUN
+	    ",'parallel':3}}}");
+	put_items("i", 10, "t");
+	assert_int_equal(work_claim(&t, 10, leases), 3);
+	assert_int_equal(work_claim(&t, 10, leases + 3), 0);
+	work_succeed(&t, leases[0].text);
+	assert_int_equal(work_claim(&t, 10, leases + 3), 1);
+}
+
+static void
+claims_have_their_maximum(void **state)
+{
+	const struct str all = STR("*");
+	struct worklist_claim claim = { .tasks = &all, .tasks_n = 1,
+	    .max = WORKLIST_CLAIM_MAX, .own = true };
+	struct why w = WHY_INIT;
+	size_t n;
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a']},'tasks':{'a':{" RUN "}}}");
+	put_items("i", 3, "t");
+	claim.lease_us = LEASE_US_MAX + 1;
+	assert_int_equal(claim_by(&claim, &n, &w), ERR_INPUT);
+	assert_string_equal(w.field, "lease_ms");
+	claim.lease_us = 0;
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 3);
+	w = WHY_INIT;
+	claim.max = WORKLIST_CLAIM_MAX + 1;
+	assert_int_equal(claim_by(&claim, &n, &w), ERR_INPUT);
+	assert_string_equal(w.field, "max");
+	claim.max = 0;
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 0);
+}
+
+/* Two claims in one transaction never get the same pair. */
+static void
+claims_of_one_transaction_share(void **state)
+{
+	const struct str all = STR("*");
+	struct worklist_claim claim = { .tasks = &all, .tasks_n = 1, .max = 4,
+	    .own = true };
+	struct worklist_lease *one, *two;
+	size_t one_n, two_n;
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a']},'tasks':{'a':{" RUN "}}}");
+	put_items("i", 6, "t");
+	work_begin(&t);
+	assert_int_equal(worklist_claim(t.items.tx, &claim, &one, &one_n,
+	    NULL), OK);
+	assert_int_equal(worklist_claim(t.items.tx, &claim, &two, &two_n,
+	    NULL), OK);
+	work_commit(&t);
+	assert_int_equal(one_n, 4);
+	assert_int_equal(two_n, 2);
+}
+
+/* -- Who gets what -- */
+
+static void
+remote_tasks_are_left_to_remote_workers(void **state)
+{
+	const struct str names[] = { STR("x:*"), STR("b") };
+	struct worklist_claim claim = { .tasks = names, .tasks_n = 1,
+	    .max = 9, .own = true };
+	size_t n;
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['x:a','b']},'tasks':{'x:a':{" RUN
+	    ",'remote':true},'b':{" RUN "}}}");
+	put_items("i", 2, "t");
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 0);
+	claim.own = false;
+	claim.worker = STR("n7");
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 2);
+	assert_state("i0", "x:a", "leased -");
+	assert_state("i0", "b", "unprocessed 0");
+	claim.tasks_n = 2;
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 2);
+}
+
+static void
+one_item_is_asked_for(void **state)
+{
+	const struct str all = STR("*");
+	struct worklist_claim claim = { .tasks = &all, .tasks_n = 1,
+	    .max = 9, .own = true, .only_item = STR("i1") };
+	size_t n;
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a','b']},'tasks':{'a':{" RUN "},'b':{"
+	    RUN "}}}");
+	put_items("i", 3, "t");
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 2);
+	assert_state("i1", "a", "leased -");
+	assert_state("i0", "a", "unprocessed 0");
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 0);
+	claim.only_item = STR("nobody");
+	assert_int_equal(claim_by(&claim, &n, NULL), ERR_ABSENT);
+}
+
+static void
+paused_tasks_are_not_claimed(void **state)
+{
+	struct item_actor person = { .run_item = 0 };
+	struct work_lease leases[4];
+	const struct str *names;
+	size_t n;
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['x:a','x:b','c']},'tasks':{'x:a':{" RUN
+	    "},'x:b':{" RUN "},'c':{" RUN "}}}");
+	put_items("i", 1, "t");
+	work_begin(&t);
+	assert_int_equal(worklist_pause(t.items.tx, &person, STR("x:*"), true,
+	    &names, &n, NULL), OK);
+	assert_int_equal(n, 2);
+	assert_true(str_eq(names[0], STR("x:a")));
+	assert_int_equal(worklist_pause(t.items.tx, &person, STR("y"), true,
+	    &names, &n, NULL), ERR_ABSENT);
+	work_commit(&t);
+	assert_int_equal(work_claim(&t, 4, leases), 1);
+	assert_string_equal(leases[0].task, "c");
+	work_begin(&t);
+	assert_int_equal(worklist_pause(t.items.tx, &person, STR("x:b"), false,
+	    &names, &n, NULL), OK);
+	work_commit(&t);
+	assert_int_equal(work_claim(&t, 4, leases), 1);
+	assert_string_equal(leases[0].task, "x:b");
+	assert_int_equal(work_events(&t, "task.paused"), 2);
+	assert_int_equal(work_events(&t, "task.resumed"), 1);
+}
+
+static bool
+skip_slow(void *arg, uint32_t task, int64_t item)
+{
+	const int64_t *slow_max = arg;
+
+	(void)task;
+	return item <= *slow_max;
+}
+
+/* Pairs of slow hosts do not hide the others. */
+static void
+skipped_pairs_are_passed_over(void **state)
+{
+	const struct str all = STR("*");
+	int64_t slow_max;
+	struct worklist_claim claim = { .tasks = &all, .tasks_n = 1, .max = 2,
+	    .own = true, .skip = skip_slow, .arg = &slow_max };
+	size_t n;
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a']},'tasks':{'a':{" RUN "}}}");
+	put_items("slow", 30, "t");
+	put_items("quick", 3, "t");
+	slow_max = items_test_number(&t.items,
+	    "SELECT key FROM items WHERE id = 'slow29'");
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 2);
+	assert_state("quick1", "a", "leased -");
+	assert_state("slow0", "a", "unprocessed 0");
+	slow_max = 0;
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_state("slow1", "a", "leased -");
+}
+
+/* -- Buckets -- */
+
+static void
+all_buckets_apply_together(void **state)
+{
+	struct work_lease leases[20];
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['x:a','x:b','c','free']},"
+	    "'limits':{'global':'1/h burst 6','groups':{'x:*':'1/h burst 4'}},"
+	    "'tasks':{'x:a':{" RUN ",'limits':{'rate':'1/h burst 3'}},"
+	    "'x:b':{" RUN "},'c':{" RUN ",'limits':{'groups':false}},"
+	    "'free':{" RUN ",'limits':{'global':false}}}}");
+	put_items("i", 8, "t");
+	size_t n = work_claim(&t, 20, leases);
+	assert_true(count_task(leases, n, "x:a") <= 3);
+	assert_true(count_task(leases, n, "x:a") +
+	    count_task(leases, n, "x:b") <= 4);
+	assert_int_equal(count_task(leases, n, "x:a") +
+	    count_task(leases, n, "x:b") + count_task(leases, n, "c"), 6);
+	assert_int_equal(count_task(leases, n, "free"), 8);
+	assert_int_equal(work_claim(&t, 20, leases), 0);
+}
+
+/* A bucket that is empty costs no token of the others. */
+static void
+tokens_are_taken_all_or_none(void **state)
+{
+	struct work_lease leases[4];
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a'],'s':['b']},"
+	    "'limits':{'global':'1/h burst 2'},"
+	    "'tasks':{'a':{" RUN ",'limits':{'rate':'1/h'}},'b':{" RUN "}}}");
+	put_items("i", 3, "t");
+	assert_int_equal(work_claim(&t, 4, leases), 1);
+	assert_int_equal(work_claim(&t, 4, leases), 0);
+	put_items("j", 3, "s");
+	assert_int_equal(work_claim(&t, 4, leases), 1);
+	assert_string_equal(leases[0].task, "b");
+}
+
+static void
+tags_have_buckets_and_lanes(void **state)
+{
+	struct work_lease leases[20];
+	unsigned eu = 0, both = 0;
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a']},'tasks':{'a':{" RUN
+	    ",'limits':{'tags':{'site=eu':'1/h burst 2','r,q':'1/h'}}}}}");
+	put_items("both", 3, "t,q,r");
+	put_items("eu", 4, "t,site=eu");
+	put_items("us", 3, "t,site=us");
+	put_items("q", 2, "t,q");
+	size_t n = work_claim(&t, 20, leases);
+	for (size_t i = 0; i < n; i++) {
+		eu += leases[i].id[0] == 'e';
+		both += leases[i].id[0] == 'b';
+	}
+	assert_int_equal(eu, 2);
+	assert_int_equal(both, 1);
+	assert_int_equal(n, 8);
+	/* A pair changes its lane with its tags. */
+	work_tag(&t, "eu3", "site=us", NULL);
+	assert_int_equal(work_claim(&t, 20, leases), 1);
+	assert_string_equal(leases[0].id, "eu3");
+}
+
+/* Lanes are merged by due time. */
+static void
+lanes_are_first_come_first_served(void **state)
+{
+	struct work_lease leases[12];
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a']},'tasks':{'a':{" RUN
+	    ",'limits':{'tags':{'x':'100/s burst 100','y':'100/s burst "
+	    "100'}}}}}");
+	for (int i = 0; i < 12; i++)
+		work_item(&t, arena_printf(&t.arena, "i%d", i).p,
+		    i % 3 == 0 ? "t,x" : i % 3 == 1 ? "t,y" : "t");
+	assert_int_equal(work_claim(&t, 12, leases), 12);
+	for (int i = 0; i < 12; i++)
+		assert_string_equal(leases[i].id,
+		    arena_printf(&t.arena, "i%d", i).p);
+}
+
+static void
+a_restart_does_not_burst(void **state)
+{
+	struct work_lease leases[9];
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a']},'tasks':{'a':{" RUN
+	    ",'limits':{'rate':'2/s burst 4'}}}}");
+	put_items("i", 9, "t");
+	assert_int_equal(work_claim(&t, 9, leases), 4);
+	work_restart(&t);
+	assert_int_equal(work_claim(&t, 9, leases), 0);
+	work_sleep(&t, 1000);
+	assert_int_equal(work_claim(&t, 9, leases), 2);
+}
+
+static void
+refunded_tokens_are_left_again(void **state)
+{
+	struct work_lease leases[9];
+	bool was;
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a']},'limits':{'global':'1/h burst 2'},"
+	    "'tasks':{'a':{" RUN ",'limits':{'rate':'1/h burst 2',"
+	    "'tags':{'t':'1/h burst 2'}}}}}");
+	put_items("i", 9, "t");
+	assert_int_equal(work_claim(&t, 9, leases), 2);
+	work_begin(&t);
+	assert_int_equal(worklist_release(t.items.tx, str_of(leases[0].text),
+	    true, &was, NULL), OK);
+	assert_int_equal(worklist_release(t.items.tx, str_of(leases[1].text),
+	    false, &was, NULL), OK);
+	work_commit(&t);
+	assert_int_equal(work_claim(&t, 9, leases), 1);
+}
+
+/* -- When something is due -- */
+
+static int64_t
+next_at(void)
+{
+	const struct str all = STR("*");
+	struct wall at;
+
+	work_begin(&t);
+	assert_int_equal(worklist_next_at(t.items.tx, &all, 1, &at, NULL),
+	    OK);
+	work_commit(&t);
+	return at.us == ITEM_TIME_NONE.us ? -1 : at.us - t.items.now.us;
+}
+
+static void
+the_next_claim_is_known(void **state)
+{
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a']},'tasks':{'a':{" RUN
+	    ",'ttl':'1h','lease':'60s','limits':{'rate':'1/m burst 2'}}}}");
+	assert_int_equal(next_at(), -1);
+	put_items("i", 3, "t");
+	assert_int_equal(next_at(), 0);
+	struct work_lease lease = work_claim_one(&t);
+	work_claim_one(&t);
+	/* The third waits for a token, or the leases end. */
+	assert_in_range(next_at(), 59900000, 60000000);
+	work_sleep(&t, 61000);
+	struct work_lease leases[3];
+	assert_int_equal(work_claim(&t, 3, leases), 1);
+	assert_string_equal(leases[0].id, "i2");
+	work_succeed(&t, leases[0].text);
+	/* Both others are tried again 24 to 36 s after their leases ended. */
+	assert_in_range(next_at(), 23000000, 60000000);
+	assert_string_equal(lease.id, "i0");
+}
+
+static void
+fresh_pairs_are_planned(void **state)
+{
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a']},'tasks':{'a':{" RUN
+	    ",'ttl':'1h'}}}");
+	put_items("i", 1, "t");
+	work_succeed(&t, work_claim_one(&t).text);
+	assert_in_range(next_at(), INT64_C(3599900000), INT64_C(3600001000));
+}
+
+/* -- Dependencies -- */
+
+#define CHAIN "{'tags':{'t':['a','b']},'tasks':{'a':{" RUN ",'ttl':'1h'}," \
+	"'b':{" RUN ",'dependsOn':['a']}}}"
+
+static void
+dependents_wait_and_follow(void **state)
+{
+	struct work_lease leases[4];
+
+	(void)state;
+	work_open(&t, CHAIN);
+	put_items("i", 1, "t");
+	assert_int_equal(work_claim(&t, 4, leases), 1);
+	assert_string_equal(leases[0].task, "a");
+	assert_state("i0", "b", "blocked -");
+	assert_int_equal(work_claim(&t, 4, leases + 1), 0);
+	/* A failure does not meet it. */
+	work_fail(&t, leases[0].text, "transient", "timeout");
+	assert_state("i0", "b", "blocked -");
+	work_sleep(&t, 40000);
+	assert_int_equal(work_claim(&t, 4, leases), 1);
+	work_succeed(&t, leases[0].text);
+	assert_state("i0", "b", "unprocessed 0");
+	assert_int_equal(work_claim(&t, 4, leases), 1);
+	assert_string_equal(leases[0].task, "b");
+	work_succeed(&t, leases[0].text);
+	assert_state("i0", "b", "fresh -");
+}
+
+static void
+an_expired_dependency_blocks(void **state)
+{
+	struct work_lease leases[4];
+
+	(void)state;
+	work_open(&t, CHAIN);
+	put_items("i", 1, "t");
+	work_succeed(&t, work_claim_one(&t).text);
+	work_succeed(&t, work_claim_one(&t).text);
+	work_sleep(&t, 3600 * 1000);
+	work_expire(&t, "i0", "b", EXPIRY_PERSON);
+	assert_int_equal(work_claim(&t, 4, leases), 1);
+	assert_string_equal(leases[0].task, "a");
+	assert_state("i0", "b", "blocked -");
+	/* An expiry does not unblock it, nor is it lost. */
+	work_expire(&t, "i0", "b", EXPIRY_PERSON);
+	assert_state("i0", "b", "blocked -");
+	work_succeed(&t, leases[0].text);
+	assert_state("i0", "b", "stale 1");
+}
+
+static void
+a_tag_may_bring_the_dependency(void **state)
+{
+	struct work_lease leases[4];
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['b'],'s':['a']},'tasks':{'a':{" RUN
+	    "},'b':{" RUN ",'dependsOn':['a']}}}");
+	put_items("i", 1, "t");
+	assert_int_equal(work_claim(&t, 4, leases), 0);
+	assert_state("i0", "b", "blocked -");
+	work_tag(&t, "i0", "s", NULL);
+	assert_int_equal(work_claim(&t, 4, leases), 1);
+	work_succeed(&t, leases[0].text);
+	assert_state("i0", "b", "unprocessed 0");
+	/* Its result counts, also when it is no longer mapped. */
+	work_tag(&t, "i0", NULL, "s");
+	assert_string_equal(work_claim_one(&t).task, "b");
+}
+
+/* §11.3: the dependent runs once after each completion, and no more. */
+static void
+dependents_run_again_without_a_hot_loop(void **state)
+{
+	struct work_lease leases[4];
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a','b']},'tasks':{'a':{" RUN
+	    ",'ttl':'1h'},'b':{" RUN ",'dependsOn':['a'],"
+	    "'minInterval':'0s'}}}");
+	put_items("i", 1, "t");
+	for (int round = 0; round < 3; round++) {
+		assert_int_equal(work_claim(&t, 4, leases), 1);
+		assert_string_equal(leases[0].task, "a");
+		work_complete(&t, leases[0].text, "'outcome':'success',"
+		    "'mutations':[{'op':'expire','taskName':'b'}]");
+		assert_int_equal(work_claim(&t, 4, leases), 1);
+		assert_string_equal(leases[0].task, "b");
+		work_succeed(&t, leases[0].text);
+		assert_int_equal(work_claim(&t, 4, leases), 0);
+		assert_int_equal(next_at() > 3000 * US_PER_S, 1);
+		work_sleep(&t, 3600 * 1000);
+	}
+	assert_int_equal(work_events(&t, "task.done"), 6);
+}
+
+/* A claim over many blocked pairs notices each once. */
+static void
+blocked_pairs_are_noticed_once(void **state)
+{
+	struct work_lease leases[4];
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['b'],'s':['a']},'tasks':{'a':{" RUN
+	    "},'b':{" RUN ",'dependsOn':['a']}}}");
+	put_items("i", 50, "t");
+	assert_int_equal(work_claim(&t, 1, leases), 0);
+	assert_int_equal(items_test_number(&t.items,
+	    "SELECT count(*) FROM worklist WHERE state = 5"), 50);
+	assert_int_equal(next_at(), -1);
+}
+
+/* -- JSON -- */
+
+static void
+leases_are_written(void **state)
+{
+	const struct str all = STR("*"), extra = STR("c");
+	struct worklist_claim claim = { .tasks = &all, .tasks_n = 1, .max = 1,
+	    .worker = STR("n7") };
+	struct worklist_lease *leases;
+	struct buf b = BUF_INIT;
+	size_t n;
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a','b','c']},'tasks':{'a':{" RUN
+	    "},'b':{" RUN ",'dependsOn':['a','c'],'prefetch':['a']},"
+	    "'c':{" RUN "}}}");
+	put_items("i", 1, "t");
+	for (int i = 0; i < 2; i++)
+		work_complete(&t, work_claim_one(&t).text,
+		    "'outcome':'success','mutations':[{'op':'updateMetadata',"
+		    "'rev':0,'metadata':{'m':1}}]");
+	work_begin(&t);
+	assert_int_equal(worklist_claim(t.items.tx, &claim, &leases, &n,
+	    NULL), OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(worklist_lease_json(t.items.tx, leases, &extra, 1, &b,
+	    NULL), OK);
+	work_commit(&t);
+	yyjson_doc *doc = yyjson_read(b.p, b.n, 0);
+	yyjson_val *v = yyjson_doc_get_root(doc);
+	assert_true(yyjson_is_obj(v));
+	assert_string_equal(yyjson_get_str(yyjson_obj_get(v, "task")), "b");
+	assert_string_equal(yyjson_get_str(yyjson_obj_get(v,
+	    "task_version")), "1");
+	assert_int_equal(yyjson_get_int(yyjson_obj_get(v, "attempt")), 1);
+	assert_int_equal(strlen(yyjson_get_str(yyjson_obj_get(v, "seed"))),
+	    16);
+	assert_int_equal(strlen(yyjson_get_str(yyjson_obj_get(v,
+	    "lease_until"))), 24);
+	assert_string_equal(yyjson_get_str(yyjson_ptr_get(v, "/item/id")),
+	    "i0");
+	assert_int_equal(yyjson_get_int(yyjson_ptr_get(v,
+	    "/metadata/a/m")), 1);
+	assert_int_equal(yyjson_get_int(yyjson_ptr_get(v,
+	    "/metadata/c/m")), 1);
+	yyjson_doc_free(doc);
+	buf_free(&b);
+}
+
+static void
+assert_written(const struct completion *c, const char *text)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	work_begin(&t);
+	assert_int_equal(completion_json(t.items.tx, STR("L1"), c, &b, NULL),
+	    OK);
+	work_commit(&t);
+	assert_string_equal(buf_text(&b), work_json(&t, text).p);
+}
+
+static void
+completions_are_written(void **state)
+{
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a']},'tasks':{'a':{" RUN "}}}");
+	put_items("i", 1, "t");
+	struct work_lease lease = work_claim_one(&t);
+	struct completion c = work_complete(&t, lease.text,
+	    "'outcome':'success','mutations':[{'op':'updateMetadata','id':'i0',"
+	    "'taskName':'a','rev':7,'metadata':{}}]");
+	assert_int_equal(c.status, COMPLETION_CONFLICT);
+	assert_written(&c, "{'lease':'L1','status':'conflict','current':"
+	    "{'items':{},'metadata':[{'id':'i0','taskName':'a',"
+	    "'metadata':null,'rev':0,'is_stale':true}]}}");
+	c = work_complete(&t, lease.text, "'outcome':'success','mutations':["
+	    "{'op':'updateData','id':'i0','rev':1,'data':{'n':1}},"
+	    "{'op':'expire','id':'i0','taskName':'a'}]");
+	assert_written(&c, "{'lease':'L1','status':'applied',"
+	    "'effects':['updated','expired']}");
+	c = work_complete(&t, "L2", "'outcome':'success'");
+	assert_written(&c, "{'lease':'L1','status':'lease_lost'}");
+	work_sleep(&t, 20000);
+	c = work_complete(&t, work_claim_one(&t).text,
+	    "'outcome':'success','mutations':[{'op':'updateTags','id':'no',"
+	    "'add':['t']}]");
+	assert_int_equal(c.status, COMPLETION_FAILED);
+	assert_true(c.reason.n > 0);
+}
+
+/* -- Runs -- */
+
+static void
+runs_are_recorded(void **state)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a','f','n']},'tasks':{'a':{" RUN "},"
+	    "'f':{" RUN ",'runs':'failed'},'n':{" RUN ",'runs':'none'}}}");
+	put_items("i", 1, "t");
+	for (int i = 0; i < 3; i++)
+		work_complete(&t, work_claim_one(&t).text,
+		    "'outcome':'success','mutations':[{'op':'updateTags',"
+		    "'id':'i0','add':['u']}],'log':[{'category':'info',"
+		    "'message':'ok'}]");
+	assert_int_equal(items_test_number(&t.items,
+	    "SELECT count(*) FROM runs"), 1);
+	assert_int_equal(items_test_number(&t.items,
+	    "SELECT sum(runs) FROM task_state"), 3);
+	struct query *q = database_query(item_store_database(t.items.store),
+	    "SELECT record, outcome, task_version FROM runs");
+	assert_true(query_step(q));
+	assert_int_equal(item_run_unpack(query_get_str(q, 0), &b, NULL), OK);
+	assert_int_equal(query_get_i64(q, 1), 1);
+	assert_int_equal(query_end(&q, NULL), OK);
+	yyjson_doc *doc = yyjson_read(b.p, b.n, 0);
+	yyjson_val *v = yyjson_doc_get_root(doc);
+	assert_string_equal(yyjson_get_str(yyjson_ptr_get(v,
+	    "/log/0/message")), "ok");
+	assert_string_equal(yyjson_get_str(yyjson_ptr_get(v,
+	    "/mutations/0/effect")), "tags");
+	assert_true(yyjson_is_null(yyjson_obj_get(v, "error")));
+	yyjson_doc_free(doc);
+}
+
+int
+main(void)
+{
+	static struct clock_table clock;
+#define CASE(f) cmocka_unit_test_teardown(f, teardown)
+	const struct CMUnitTest tests[] = {
+		CASE(tasks_take_turns_by_weight),
+		CASE(single_claims_are_fair),
+		CASE(a_task_without_pairs_leaves_its_turns),
+		CASE(parallel_bounds_what_is_leased),
+		CASE(claims_have_their_maximum),
+		CASE(claims_of_one_transaction_share),
+		CASE(remote_tasks_are_left_to_remote_workers),
+		CASE(one_item_is_asked_for),
+		CASE(paused_tasks_are_not_claimed),
+		CASE(skipped_pairs_are_passed_over),
+		CASE(all_buckets_apply_together),
+		CASE(tokens_are_taken_all_or_none),
+		CASE(tags_have_buckets_and_lanes),
+		CASE(lanes_are_first_come_first_served),
+		CASE(a_restart_does_not_burst),
+		CASE(refunded_tokens_are_left_again),
+		CASE(the_next_claim_is_known),
+		CASE(fresh_pairs_are_planned),
+		CASE(dependents_wait_and_follow),
+		CASE(an_expired_dependency_blocks),
+		CASE(a_tag_may_bring_the_dependency),
+		CASE(dependents_run_again_without_a_hot_loop),
+		CASE(blocked_pairs_are_noticed_once),
+		CASE(leases_are_written),
+		CASE(completions_are_written),
+		CASE(runs_are_recorded),
+	};
+
+	clock = clock_real;
+	clock.random = seeded_random;
+	clock_use(&clock);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
