@@ -165,6 +165,8 @@ void item_tx_want_key(struct item_tx *, int64_t key);
 /* The pair and the result of (task, item): by id or alias, by key. */
 void item_tx_want_pair(struct item_tx *, uint32_t task, struct str id);
 void item_tx_want_pair_key(struct item_tx *, uint32_t task, int64_t item);
+/* The pair without the result. */
+void item_tx_want_pair_row(struct item_tx *, uint32_t task, int64_t item);
 MUST_USE enum err item_tx_load(struct item_tx *, struct why *);
 
 /* -- Rows.  They are the transaction's; one that is not stored is returned with

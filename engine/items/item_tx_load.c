@@ -69,6 +69,12 @@ item_tx_want_pair_key(struct item_tx *tx, uint32_t task, int64_t item)
 	queue_slot(tx, &tx_result_slot(tx, task, item)->head);
 }
 
+void
+item_tx_want_pair_row(struct item_tx *tx, uint32_t task, int64_t item)
+{
+	queue_slot(tx, &tx_pair_slot(tx, task, item)->head);
+}
+
 /* Begin to load what is queued of a kind, but for what has come otherwise. */
 static struct slots
 take_queue(struct item_tx *tx, enum slot_kind kind)

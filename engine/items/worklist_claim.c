@@ -258,7 +258,7 @@ want_rows(struct claim *c, const struct claim_task *t, int64_t item)
 	struct item_store *s = c->store;
 	const struct task *task = t->task;
 
-	item_tx_want_pair_key(c->tx, t->id, item);
+	item_tx_want_pair_row(c->tx, t->id, item);
 	item_tx_want_key(c->tx, item);
 	for (size_t i = 0; i < task->depends_on_n; i++) {
 		uint32_t id = 0;

@@ -308,6 +308,7 @@ work_complete(struct work_test *t, const char *lease, const char *members)
 	    &c, w));
 	c.reason = arena_copy(&t->arena, c.reason);
 	c.conflict.item = arena_copy(&t->arena, c.conflict.item);
+	c.conflict.task = arena_copy(&t->arena, c.conflict.task);
 	enum item_effect *effects = ARENA_ARRAY(&t->arena, enum item_effect,
 	    c.effects_n + 1);
 	if (c.effects_n > 0)
