@@ -16,7 +16,7 @@ static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
 
 /* 160 bits are 32 digits of 5. */
 void
-lease_text(uint32_t task, int64_t item, uint64_t lease,
+worklist_lease_text(uint32_t task, int64_t item, uint64_t lease,
     char out[static LEASE_TEXT_BYTES + 1])
 {
 	uint8_t bytes[20];
@@ -47,7 +47,8 @@ digit_value(char c)
 }
 
 bool
-lease_read(struct str s, uint32_t *task, int64_t *item, uint64_t *lease)
+worklist_lease_read(struct str s, uint32_t *task, int64_t *item,
+    uint64_t *lease)
 {
 	uint64_t words[3] = { 0, 0, 0 };      /* 160 bits, the last ones last */
 
@@ -69,7 +70,7 @@ lease_read(struct str s, uint32_t *task, int64_t *item, uint64_t *lease)
 }
 
 uint64_t
-lease_seed(uint64_t lease)
+worklist_lease_seed(uint64_t lease)
 {
 	return hash_u64(lease);
 }
@@ -78,7 +79,7 @@ lease_seed(uint64_t lease)
 
 /* The pair moved with its item to another one. */
 static enum err
-lease_moved_pair(struct item_tx *tx, uint32_t task, uint64_t lease,
+find_moved_pair(struct item_tx *tx, uint32_t task, uint64_t lease,
     struct pair_row **out, struct why *w)
 {
 	static const struct sql find = { "SELECT item FROM worklist WHERE lease"
@@ -108,11 +109,11 @@ worklist_lease_pair(struct item_tx *tx, struct str text, bool moved,
 
 	*pair = NULL;
 	*lease = 0;
-	if (!lease_read(text, &task, &item, lease))
+	if (!worklist_lease_read(text, &task, &item, lease))
 		return OK;
 	enum err e = item_tx_pair(tx, task, item, &p, w);
 	if (e == OK && !p->exists && moved)
-		e = lease_moved_pair(tx, task, *lease, &p, w);
+		e = find_moved_pair(tx, task, *lease, &p, w);
 	if (e == OK && p->exists)
 		*pair = p;
 	return e;
@@ -174,7 +175,7 @@ worklist_run_of(struct item_tx *tx, struct pair_row *p,
 	struct item_store *s = item_tx_store(tx);
 	char text[LEASE_TEXT_BYTES + 1];
 
-	lease_text(p->task, p->item, p->lease, text);
+	worklist_lease_text(p->task, p->item, p->lease, text);
 	*run = (struct worklist_run){
 		.task_id = p->task, .task = worklist_task(tx, p->task),
 		.pair = p, .lease = p->lease, .again = p->again,
@@ -196,7 +197,7 @@ worklist_run_actor(const struct worklist_run *run)
 {
 	return (struct item_actor){ .task = run->task_name,
 	    .lease = run->lease_text, .run_item = run->item->key,
-	    .run_id = run->item->id };
+	    .run_id = run->item->id, .version = run->version };
 }
 
 /* -- Going on -- */

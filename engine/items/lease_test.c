@@ -27,9 +27,11 @@ texts_are_read_back(void **state)
 		int64_t item;
 		uint64_t lease;
 
-		lease_text(rows[i].task, rows[i].item, rows[i].lease, text);
+		worklist_lease_text(rows[i].task, rows[i].item, rows[i].lease,
+		    text);
 		assert_int_equal(strlen(text), LEASE_TEXT_BYTES);
-		assert_true(lease_read(str_of(text), &task, &item, &lease));
+		assert_true(worklist_lease_read(str_of(text), &task, &item,
+		    &lease));
 		assert_int_equal(task, rows[i].task);
 		assert_int_equal(item, rows[i].item);
 		assert_true(lease == rows[i].lease);
@@ -45,27 +47,27 @@ other_texts_are_refused(void **state)
 	uint64_t lease;
 
 	(void)state;
-	lease_text(7, 8, 9, text);
+	worklist_lease_text(7, 8, 9, text);
 	struct str good = str_of(text);
-	assert_false(lease_read(str_cut(good, 0, good.n - 1), &task, &item,
-	    &lease));
-	assert_false(lease_read(STR_NONE, &task, &item, &lease));
+	assert_false(worklist_lease_read(str_cut(good, 0, good.n - 1), &task,
+	    &item, &lease));
+	assert_false(worklist_lease_read(STR_NONE, &task, &item, &lease));
 	text[0] = 'l';
-	assert_false(lease_read(good, &task, &item, &lease));
+	assert_false(worklist_lease_read(good, &task, &item, &lease));
 	text[0] = 'L';
 	for (const char *p = "A1=\"\n\xff"; *p != '\0'; p++) {
 		text[5] = *p;
-		assert_false(lease_read(good, &task, &item, &lease));
+		assert_false(worklist_lease_read(good, &task, &item, &lease));
 	}
 	/* No task, item or lease has the number 0. */
-	lease_text(0, 8, 9, text);
-	assert_false(lease_read(good, &task, &item, &lease));
-	lease_text(7, 0, 9, text);
-	assert_false(lease_read(good, &task, &item, &lease));
-	lease_text(7, -8, 9, text);
-	assert_false(lease_read(good, &task, &item, &lease));
-	lease_text(7, 8, 0, text);
-	assert_false(lease_read(good, &task, &item, &lease));
+	worklist_lease_text(0, 8, 9, text);
+	assert_false(worklist_lease_read(good, &task, &item, &lease));
+	worklist_lease_text(7, 0, 9, text);
+	assert_false(worklist_lease_read(good, &task, &item, &lease));
+	worklist_lease_text(7, -8, 9, text);
+	assert_false(worklist_lease_read(good, &task, &item, &lease));
+	worklist_lease_text(7, 8, 0, text);
+	assert_false(worklist_lease_read(good, &task, &item, &lease));
 }
 
 int

@@ -89,9 +89,10 @@ bool result_is_fresh(const struct task *, const struct result_row *,
 
 #define LEASE_TEXT_BYTES 33u
 #define LEASE_US_MAX (24 * 3600 * US_PER_S)      /* beyond: INPUT */
-void lease_text(uint32_t task, int64_t item, uint64_t lease,
+void worklist_lease_text(uint32_t task, int64_t item, uint64_t lease,
     char out[static LEASE_TEXT_BYTES + 1]);
-bool lease_read(struct str, uint32_t *task, int64_t *item, uint64_t *lease);
+bool worklist_lease_read(struct str, uint32_t *task, int64_t *item,
+    uint64_t *lease);
 
 #define WORKLIST_CLAIM_MAX 1000u
 struct worklist_claim {

@@ -381,10 +381,10 @@ lease_pair(struct claim *c, struct claim_task *t, struct item_row *item,
 	p->generation = item_store_config(c->store)->generation;
 	p->again = false;
 	t->room--;
-	lease_text(p->task, p->item, p->lease, text);
+	worklist_lease_text(p->task, p->item, p->lease, text);
 	*l = (struct worklist_lease){ .task = p->task, .item = item, .pair = p,
 	    .text = arena_copy(item_tx_arena(c->tx), str_of(text)),
-	    .seed = lease_seed(p->lease) };
+	    .seed = worklist_lease_seed(p->lease) };
 }
 
 /* A dependency may have got lost since the pair became due. */

@@ -569,6 +569,24 @@ dependents_run_again_without_a_hot_loop(void **state)
 	assert_int_equal(work_events(&t, "task.done"), 6);
 }
 
+/* A run may take its own pair away: what waits for its result goes on. */
+static void
+dependents_follow_a_pair_that_goes(void **state)
+{
+	struct work_lease leases[4];
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['b'],'s':['a']},'tasks':{'a':{" RUN
+	    "},'b':{" RUN ",'dependsOn':['a']}}}");
+	put_items("i", 1, "s,t");
+	assert_int_equal(work_claim(&t, 4, leases), 1);
+	assert_state("i0", "b", "blocked -");
+	work_complete(&t, leases[0].text, "'outcome':'success',"
+	    "'mutations':[{'op':'updateTags','remove':['s']}]");
+	assert_state("i0", "a", "");
+	assert_state("i0", "b", "unprocessed 0");
+}
+
 /* A claim over many blocked pairs notices each once. */
 static void
 blocked_pairs_are_noticed_once(void **state)
@@ -739,6 +757,7 @@ main(void)
 		CASE(an_expired_dependency_blocks),
 		CASE(a_tag_may_bring_the_dependency),
 		CASE(dependents_run_again_without_a_hot_loop),
+		CASE(dependents_follow_a_pair_that_goes),
 		CASE(blocked_pairs_are_noticed_once),
 		CASE(leases_are_written),
 		CASE(completions_are_written),

@@ -27,9 +27,6 @@ struct completing {
 	size_t effects_n;
 	bool success, allow_failure;
 	bool result_gone;            /* the item was deleted or merged away */
-	int64_t *changed;            /* items with changed data or metadata */
-	size_t changed_n, changed_cap;
-	bool has_delete;
 	struct completion *out;
 };
 
@@ -124,12 +121,12 @@ void
 worklist_complete_want(struct item_tx *tx, struct yyjson_val *completion)
 {
 	yyjson_val *list = yyjson_obj_get(completion, "mutations");
+	struct str text = json_text(yyjson_obj_get(completion, "lease"));
 	uint32_t task;
 	int64_t item;
 	uint64_t lease;
 
-	if (!lease_read(json_text(yyjson_obj_get(completion, "lease")), &task,
-	    &item, &lease))
+	if (!worklist_lease_read(text, &task, &item, &lease))
 		return;
 	item_tx_want_pair_key(tx, task, item);
 	item_tx_want_key(tx, item);
@@ -209,7 +206,7 @@ error_data(struct completing *c, yyjson_val *error, struct str message)
 	json_str(&b, "lease", run->lease_text);
 	json_name(&b, "seed");
 	buf_printf(&b, "\"%016llx\"",
-	    (unsigned long long)lease_seed(run->lease));
+	    (unsigned long long)worklist_lease_seed(run->lease));
 	json_array(&b, "log");
 	worklist_log_tail(&b, c->log, ERROR_LOG_LINES);
 	buf_put_text(&b, "]}");
@@ -237,61 +234,6 @@ read_error(struct completing *c)
 
 /* -- Mutations -- */
 
-static bool
-op_is(yyjson_val *mutation, const char *op)
-{
-	return yyjson_equals_str(yyjson_obj_get(mutation, "op"), op);
-}
-
-/* The item that a mutation names, or the running one; 0: none so far. */
-static enum err
-mutated_item(struct completing *c, yyjson_val *mutation, int64_t *key,
-    struct why *w)
-{
-	struct str id = json_text(yyjson_obj_get(mutation, "id"));
-	struct alias_row *a;
-
-	*key = c->run.item->key;
-	if (id.p == NULL)
-		return OK;
-	enum err e = item_tx_alias(c->tx, id, &a, w);
-	if (e == OK)
-		*key = a->exists ? a->item : 0;
-	return e;
-}
-
-static void
-note_changed(struct completing *c, int64_t key)
-{
-	c->changed = arena_grow(item_tx_arena(c->tx), c->changed, c->changed_n,
-	    &c->changed_cap, 16, sizeof(*c->changed));
-	c->changed[c->changed_n++] = key;
-}
-
-/* A run that deletes an item may not change its data or metadata, too. */
-static enum err
-check_delete(struct completing *c, yyjson_val *mutation, struct why *w)
-{
-	bool deletes = op_is(mutation, "deleteItem");
-	int64_t key = 0;
-	enum err e = OK;
-
-	if (deletes || op_is(mutation, "updateData") ||
-	    op_is(mutation, "updateMetadata") || op_is(mutation, "createItem"))
-		e = mutated_item(c, mutation, &key, w);
-	if (e != OK || key == 0)
-		return e;
-	if (!deletes) {
-		note_changed(c, key);
-		return OK;
-	}
-	for (size_t i = 0; i < c->changed_n; i++)
-		if (c->changed[i] == key)
-			return why(w, ERR_STATE, "deleteItem: the same run "
-			    "updates the item");
-	return OK;
-}
-
 /* An error of the store itself, not of what was asked for. */
 static bool
 is_store_error(enum err e)
@@ -300,34 +242,55 @@ is_store_error(enum err e)
 	    e != ERR_STATE && e != ERR_FULL && e != ERR_DENIED;
 }
 
+static bool
+has_delete(yyjson_val *list)
+{
+	size_t i, n;
+	yyjson_val *m;
+
+	yyjson_arr_foreach(list, i, n, m)
+		if (yyjson_equals_str(yyjson_obj_get(m, "op"), "deleteItem"))
+			return true;
+	return false;
+}
+
+static enum err
+apply_in_order(struct completing *c, const struct item_actor *actor,
+    struct why *reason)
+{
+	size_t i, n;
+	yyjson_val *m;
+
+	yyjson_arr_foreach(c->mutations, i, n, m) {
+		c->out->failed_op = i;
+		enum err e = item_mutate(c->tx, actor, m, &c->effects[i],
+		    &c->out->conflict, reason);
+		if (e != OK || c->out->conflict.any)
+			return e;
+		c->effects_n = i + 1;
+	}
+	return OK;
+}
+
 /* `*failed` becomes the error of a mutation. */
 static enum err
 apply_mutations(struct completing *c, enum err *failed, struct why *reason,
     struct why *w)
 {
 	struct item_actor actor = worklist_run_actor(&c->run);
-	size_t i, n;
-	yyjson_val *m;
+	enum err e = OK;
 
 	actor.own = &c->own;
 	c->effects = ARENA_ARRAY(item_tx_arena(c->tx), enum item_effect,
 	    yyjson_arr_size(c->mutations) + 1);
-	yyjson_arr_foreach(c->mutations, i, n, m)
-		c->has_delete |= op_is(m, "deleteItem");
-	yyjson_arr_foreach(c->mutations, i, n, m) {
-		enum err e = c->has_delete ? check_delete(c, m, reason) : OK;
-
-		c->out->failed_op = i;
-		if (e == OK)
-			e = item_mutate(c->tx, &actor, m, &c->effects[i],
-			    &c->out->conflict, reason);
-		if (e != OK && is_store_error(e))
-			return why(w, e, "%s", reason->text);
-		*failed = e;
-		if (e != OK || c->out->conflict.any)
-			return OK;
-		c->effects_n = i + 1;
-	}
+	if (has_delete(c->mutations))
+		e = item_mutations_check(c->tx, &actor, c->mutations,
+		    &c->out->failed_op, reason);
+	if (e == OK)
+		e = apply_in_order(c, &actor, reason);
+	if (e != OK && is_store_error(e))
+		return why(w, e, "%s", reason->text);
+	*failed = e;
 	return OK;
 }
 
@@ -385,7 +348,6 @@ store_success(struct completing *c, struct why *w)
 	struct worklist_run *run = &c->run;
 	struct pair_row *p = run->pair;
 	bool failed_before = run->result->exists && !run->result->is_successful;
-	enum err e = OK;
 
 	result_store(c->tx, run->task, run->result, &c->own, run->version,
 	    true);
@@ -397,9 +359,9 @@ store_success(struct completing *c, struct why *w)
 		p->attempt = 0;
 		if (c->own.expired || run->again)
 			worklist_run_again(c->tx, run->task, run->result, p);
-		e = pair_settle(c->tx, p, w);
 	} else if (c->own.expired)
 		run->result->is_invalidated = true;
+	enum err e = pair_settle(c->tx, p, w);   /* and what depends on it */
 	put_done_event(c);
 	return e;
 }

@@ -39,7 +39,7 @@ MUST_USE enum err worklist_lease_check(int64_t lease_us, struct why *);
 MUST_USE enum err worklist_lease_pair(struct item_tx *, struct str text,
     bool moved, struct pair_row **, uint64_t *lease, struct why *);
 /* A run's seed follows from its lease, so that it need not be stored. */
-uint64_t lease_seed(uint64_t lease);
+uint64_t worklist_lease_seed(uint64_t lease);
 
 /* -- Runs -- */
 

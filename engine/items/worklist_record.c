@@ -114,7 +114,7 @@ put_head(struct buf *b, const struct run_record *r, const struct run_usage *u)
 	json_u64(b, "generation", run->generation);
 	json_name(b, "seed");
 	buf_printf(b, "\"%016llx\"",
-	    (unsigned long long)lease_seed(run->lease));
+	    (unsigned long long)worklist_lease_seed(run->lease));
 	json_array(b, "log");
 	worklist_log_tail(b, r->log, LOG_LINES_MAX);
 	buf_put_char(b, ']');
