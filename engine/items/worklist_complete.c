@@ -224,8 +224,7 @@ read_error(struct completing *c)
 	if (message.p == NULL)
 		message = code.p == NULL ? STR("no message") : code;
 	error.transient = str_eq(class, STR("transient"));
-	error.crashed = str_eq(class, STR("crashed")) ||
-	    str_eq(code, STR("crashed"));
+	error.crashed = run_error_is_crash(c->error);
 	error.message = cut_text(message, RUN_MESSAGE_BYTES_MAX);
 	error.json = error_data(c, c->error, error.message);
 	error.not_before = read_retry_after(c->error, item_tx_now(c->tx));

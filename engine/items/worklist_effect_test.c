@@ -180,6 +180,114 @@ a_run_may_delete_its_own_item(void **state)
 }
 
 static void
+merge(const char *from, const char *into)
+{
+	struct item_actor person = { .run_item = 0 };
+	struct item_merge m = { .from = str_of(from), .into = str_of(into) };
+	enum item_effect effect;
+	struct item_row *item;
+	struct why w = WHY_INIT;
+
+	work_begin(&t);
+	if (item_merge(t.items.tx, &person, &m, &effect, &item, &w) != OK)
+		fail_msg("%s", w.text);
+	work_commit(&t);
+}
+
+static void
+a_lease_moves_with_its_item(void **state)
+{
+	struct work_lease none;
+
+	(void)state;
+	work_open(&t, "{" TASK_A "}}}");
+	work_item(&t, "x", "t");
+	work_item(&t, "y", "");
+	struct work_lease lease = work_claim_one(&t);
+	merge("x", "y");
+	assert_state("y", "a", "leased -");
+	assert_int_equal(work_claim(&t, 1, &none), 0);
+	work_begin(&t);
+	struct wall until;
+	assert_int_equal(worklist_heartbeat(t.items.tx, str_of(lease.text), 0,
+	    &until, NULL), OK);
+	assert_true(until.us != ITEM_TIME_NONE.us);
+	work_commit(&t);
+	work_complete(&t, lease.text, "'outcome':'success','mutations':["
+	    "{'op':'updateMetadata','rev':0,'metadata':{'m':1}}]");
+	assert_text(work_result(&t, "y", "a").metadata, "{\"m\":1}");
+	assert_state("y", "a", "fresh -");
+}
+
+static void
+a_lease_is_lost_to_a_leased_pair(void **state)
+{
+	(void)state;
+	work_open(&t, "{" TASK_A "}}}");
+	work_item(&t, "x", "t");
+	work_item(&t, "y", "t");
+	struct work_lease x = work_claim_one(&t), y = work_claim_one(&t);
+	merge("x", "y");
+	assert_int_equal(work_complete(&t, x.text,
+	    "'outcome':'success'").status, COMPLETION_LEASE_LOST);
+	assert_state("y", "a", "leased -");
+	work_succeed(&t, y.text);
+}
+
+static void
+a_run_may_merge_itself_away(void **state)
+{
+	(void)state;
+	work_open(&t, "{" TASK_A "}}}");
+	work_item(&t, "x", "t");
+	work_item(&t, "y", "");
+	struct completion c = work_complete(&t, work_claim_one(&t).text,
+	    "'outcome':'success','mutations':[{'op':'updateMetadata',"
+	    "'rev':0,'metadata':{'m':1}},{'op':'mergeItem','into':'y'}]");
+	assert_int_equal(c.status, COMPLETION_APPLIED);
+	assert_int_equal(c.effects[1], ITEM_MERGED);
+	assert_text(work_result(&t, "y", "a").metadata, "{\"m\":1}");
+	assert_state("x", "a", "fresh -");       /* an alias of y */
+	assert_state("y", "a", "fresh -");
+
+	/* Into an item whose pair is leased: it stores no result of its own. */
+	work_item(&t, "v", "t");
+	work_item(&t, "w", "t");
+	struct work_lease leases[2];
+	assert_int_equal(work_claim(&t, 2, leases), 2);
+	c = work_complete(&t, leases[0].text, "'outcome':'success',"
+	    "'mutations':[{'op':'mergeItem','into':'w'}]");
+	assert_int_equal(c.status, COMPLETION_APPLIED);
+	assert_state("w", "a", "leased -");
+	assert_false(work_result(&t, "w", "a").exists);
+}
+
+static void
+a_run_may_complete_for_others(void **state)
+{
+	struct work_lease leases[3];
+
+	(void)state;
+	work_open(&t, "{" TASK_A "}}}");
+	work_item(&t, "leased", "t");
+	work_item(&t, "parked", "t");
+	work_item(&t, "x", "t");
+	assert_int_equal(work_claim(&t, 3, leases), 3);
+	work_fail(&t, leases[1].text, "permanent", "no");
+	struct completion c = work_complete(&t, leases[2].text,
+	    "'outcome':'success','mutations':[{'op':'completeFor',"
+	    "'id':'leased','metadata':{'m':1}},{'op':'completeFor',"
+	    "'id':'parked','metadata':{'m':2}}]");
+	assert_int_equal(c.status, COMPLETION_APPLIED);
+	assert_int_equal(c.effects[0], ITEM_SKIPPED);
+	assert_int_equal(c.effects[1], ITEM_COMPLETED);
+	assert_state("leased", "a", "leased -");
+	assert_state("parked", "a", "fresh -");
+	assert_int_equal(work_failures(&t, "parked", false), 0);
+	assert_text(work_result(&t, "parked", "a").metadata, "{\"m\":2}");
+}
+
+static void
 delete_beside_update_is_refused(void **state)
 {
 	(void)state;
@@ -454,6 +562,10 @@ main(void)
 		CASE(expiring_a_waiting_pair_leaves_it_waiting),
 		CASE(a_run_may_remove_its_own_tag),
 		CASE(a_run_may_delete_its_own_item),
+		CASE(a_lease_moves_with_its_item),
+		CASE(a_lease_is_lost_to_a_leased_pair),
+		CASE(a_run_may_merge_itself_away),
+		CASE(a_run_may_complete_for_others),
 		CASE(delete_beside_update_is_refused),
 		CASE(a_mutation_error_fails_the_run),
 		CASE(a_conflict_keeps_the_lease),

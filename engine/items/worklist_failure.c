@@ -6,10 +6,18 @@
  * of them in a row, and at once for any other failure, the pair is parked.
  */
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/json_writer.h"
 #include "engine/items/worklist_own.h"
 
 /* -- The next try -- */
+
+bool
+run_error_is_crash(struct yyjson_val *error)
+{
+	return yyjson_equals_str(yyjson_obj_get(error, "class"), "crashed") ||
+	    yyjson_equals_str(yyjson_obj_get(error, "code"), "crashed");
+}
 
 static int64_t
 backoff_us(const struct worklist_run *run)
@@ -24,19 +32,56 @@ backoff_us(const struct worklist_run *run)
 	return us / 5 * 4 + (int64_t)(random % (uint64_t)(us / 5 * 2 + 1));
 }
 
-/* `crashed` is tried once more. */
 static bool
-is_tried_again(const struct worklist_run *run, const struct run_error *error)
+is_crash(struct str error)
 {
-	unsigned tries = error->crashed ? MIN(run->task->retries, 1u) :
-	    run->task->retries;
+	yyjson_doc *doc = yyjson_read(error.p, error.n, 0);
+	yyjson_val *v = yyjson_doc_get_root(doc);
+	bool crash = run_error_is_crash(v);
 
-	return (error->transient || error->crashed) && run->attempt <= tries;
+	yyjson_doc_free(doc);
+	return crash;
+}
+
+/* Whether another failed run of this row of them has crashed. */
+static enum err
+crashed_before(struct item_tx *tx, const struct worklist_run *run,
+    bool *before, struct why *w)
+{
+	static const struct sql last = { "SELECT error_data FROM failures"
+	    " WHERE task = ?1 AND item = ?2 ORDER BY id DESC LIMIT ?3",
+	    NULL };
+	enum err e = run->attempt > 1 ? item_tx_flush_all(tx, w) : OK;
+
+	*before = false;
+	if (e != OK || run->attempt <= 1)
+		return e;
+	struct query *q = database_query_sql(item_store_database(
+	    item_tx_store(tx)), &last);
+	query_i64(q, 1, run->task_id);
+	query_i64(q, 2, run->item->key);
+	query_i64(q, 3, run->attempt - 1);
+	while (!*before && query_step(q))
+		*before = is_crash(query_get_str(q, 0));
+	return query_end(&q, w);
+}
+
+/* `crashed` is tried once more. */
+static enum err
+is_tried_again(struct item_tx *tx, const struct worklist_run *run,
+    const struct run_error *error, bool *again, struct why *w)
+{
+	bool before = false;
+	enum err e = error->crashed ? crashed_before(tx, run, &before, w) : OK;
+
+	*again = (error->transient || error->crashed) && !before &&
+	    run->attempt <= run->task->retries;
+	return e;
 }
 
 static void
 plan_next(struct item_tx *tx, const struct worklist_run *run,
-    const struct run_error *error)
+    const struct run_error *error, bool again)
 {
 	struct wall now = item_tx_now(tx);
 	struct pair_row *p = run->pair;
@@ -45,7 +90,7 @@ plan_next(struct item_tx *tx, const struct worklist_run *run,
 	p->attempt = run->attempt;
 	p->state = PAIR_FAILED;
 	p->due_ms = PAIR_DUE_NONE;
-	if (!is_tried_again(run, error))
+	if (!again)
 		return;
 	at.us = now.us + backoff_us(run);
 	if (error->not_before.us != ITEM_TIME_NONE.us)
@@ -169,15 +214,19 @@ worklist_fail(struct item_tx *tx, struct worklist_run *run,
     const struct run_error *error, bool stored, struct why *w)
 {
 	struct pair_row *p = run->pair;
-	enum err e = OK;
+	bool again = false;
+	enum err e = run->task == NULL ? OK :
+	    is_tried_again(tx, run, error, &again, w);
 
+	if (e != OK)
+		return e;
 	if (!stored)
 		mark_result(tx, run);
 	item_tx_put_failure(tx, run->task_id, run->item->key, error->message,
 	    error->json);
 	worklist_run_end(tx, run);
 	if (p->exists) {
-		plan_next(tx, run, error);
+		plan_next(tx, run, error, again);
 		/* Expired meanwhile: a parked pair is un-failed by it. */
 		run->result->is_invalidated = run->again;
 		e = pair_settle(tx, p, w);

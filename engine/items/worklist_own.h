@@ -74,6 +74,8 @@ struct run_error {
 	struct str json;             /* of the failure, an object */
 	struct wall not_before;      /* Retry-After; NONE */
 };
+/* "crashed" is the class or the code of its object. */
+bool run_error_is_crash(struct yyjson_val *error);
 #define RUN_ERROR_INIT ((struct run_error){ .not_before = ITEM_TIME_NONE })
 /*
  * The run has failed: result, failure, next try or parking, tripping, events.

@@ -421,6 +421,26 @@ crashes_are_tried_once_more(void **state)
 	assert_state("x", "a", "failed -");
 }
 
+/* What failed otherwise before does not count. */
+static void
+crashes_are_counted_alone(void **state)
+{
+	static const char *const classes[] = { "transient", "crashed",
+	    "transient", "crashed" };
+
+	(void)state;
+	work_open(&t, "{" TASK_A "}}}");
+	work_item(&t, "x", "t");
+	for (int i = 0; i < 3; i++) {
+		work_fail(&t, work_claim_one(&t).text, classes[i], "no");
+		struct pair_row p = work_pair(&t, "x", "a");
+		assert_int_equal(p.state, PAIR_RETRY);
+		t.items.now.us = p.due_ms * 1000;
+	}
+	work_fail(&t, work_claim_one(&t).text, classes[3], "no");
+	assert_state("x", "a", "failed -");
+}
+
 static void
 a_later_success_handles_failures(void **state)
 {
@@ -652,6 +672,7 @@ main(void)
 		CASE(retry_after_is_heeded),
 		CASE(retry_after_has_its_maximum),
 		CASE(crashes_are_tried_once_more),
+		CASE(crashes_are_counted_alone),
 		CASE(a_later_success_handles_failures),
 		CASE(an_expired_lease_is_a_transient_failure),
 		CASE(the_last_completion_may_be_repeated),
