@@ -712,7 +712,7 @@ runs_are_recorded(void **state)
 	assert_int_equal(items_test_number(&t.items,
 	    "SELECT count(*) FROM runs"), 1);
 	assert_int_equal(items_test_number(&t.items,
-	    "SELECT sum(runs) FROM task_state"), 3);
+	    "SELECT CAST(sum(runs) AS BIGINT) FROM task_state"), 3);
 	struct query *q = database_query(item_store_database(t.items.store),
 	    "SELECT record, outcome, task_version FROM runs");
 	assert_true(query_step(q));
@@ -730,7 +730,7 @@ runs_are_recorded(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	static struct clock_table clock;
 #define CASE(f) cmocka_unit_test_teardown(f, teardown)
@@ -767,5 +767,5 @@ main(void)
 	clock = clock_real;
 	clock.random = seeded_random;
 	clock_use(&clock);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return items_test_main(argc, argv, tests);
 }

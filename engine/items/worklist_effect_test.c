@@ -552,7 +552,7 @@ tasks_are_expired_in_chunks(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 #define CASE(f) cmocka_unit_test_teardown(f, teardown)
 	const struct CMUnitTest tests[] = {
@@ -577,5 +577,5 @@ main(void)
 		CASE(tasks_are_expired_in_chunks),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return items_test_main(argc, argv, tests);
 }

@@ -341,7 +341,8 @@ compare_all(void)
 	static const char *const columns[] = { PAIR_STATES(TABLE_SECOND) };
 	for (size_t s = 0; s < PAIR_STATE_COUNT; s++)
 		assert_int_equal(items_test_number(&t.items, arena_printf(
-		    &t.arena, "SELECT sum(%s) FROM task_state", columns[s]).p),
+		    &t.arena, "SELECT CAST(sum(%s) AS BIGINT) FROM"
+		    " task_state", columns[s]).p),
 		    counts[s]);
 }
 
@@ -732,7 +733,7 @@ worklist_follows_its_model(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	const char *seed = getenv("ARGIOPE_SEED");
 	const struct CMUnitTest tests[] = {
@@ -742,5 +743,5 @@ main(void)
 	clock_random(&random_state, sizeof(random_state));
 	if (seed != NULL)
 		str_to_u64(str_of(seed), &random_state);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return items_test_main(argc, argv, tests);
 }

@@ -649,7 +649,7 @@ an_expiry_while_leased_runs_it_again(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 #define CASE(f) cmocka_unit_test_teardown(f, teardown)
 	const struct CMUnitTest tests[] = {
@@ -684,5 +684,5 @@ main(void)
 		CASE(an_expiry_while_leased_runs_it_again),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return items_test_main(argc, argv, tests);
 }
