@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
+#include "engine/items/generation.h"
 #include "engine/items/worklist_own.h"
 #include "os/clock.h"
 
@@ -180,6 +181,51 @@ claims_of_one_transaction_share(void **state)
 	work_commit(&t);
 	assert_int_equal(one_n, 4);
 	assert_int_equal(two_n, 2);
+}
+
+/* Two daemons on one PostgreSQL: neither waits for the other, and no pair is
+ * leased twice. */
+static void
+daemons_share_the_worklist(void **state)
+{
+	struct item_store_options o = { .node = "other" };
+	const struct str all = STR("*");
+	struct worklist_claim claim = { .tasks = &all, .tasks_n = 1, .max = 4,
+	    .own = true };
+	struct worklist_lease *one, *two;
+	struct item_store *other;
+	struct item_tx *tx;
+	size_t one_n, two_n;
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a']},'tasks':{'a':{" RUN "}}}");
+	put_items("i", 6, "t");
+	if (t.items.url[0] == '\0')
+		return;         /* files have one writer */
+	o.url = t.items.url;
+	assert_int_equal(item_store_open(&o, &other, NULL), OK);
+	assert_int_equal(generation_open(other, NULL), OK);
+	work_begin(&t);
+	assert_int_equal(item_tx_begin(other, t.items.now, &tx, NULL), OK);
+	assert_int_equal(worklist_claim(t.items.tx, &claim, &one, &one_n,
+	    NULL), OK);
+	assert_int_equal(worklist_claim(tx, &claim, &two, &two_n, NULL), OK);
+	assert_int_equal(one_n, 4);
+	assert_int_equal(two_n, 2);
+	for (size_t i = 0; i < two_n; i++)
+		for (size_t k = 0; k < one_n; k++)
+			assert_true(one[k].item->key != two[i].item->key);
+	work_commit(&t);
+	assert_int_equal(item_tx_end(&tx, OK, NULL), OK);
+	assert_int_equal(items_test_number(&t.items,
+	    "SELECT leased FROM task_state"), 6);
+	/* A restart of one leaves the other's leases. */
+	work_begin(&t);
+	assert_int_equal(worklist_release_own(t.items.tx, NULL), OK);
+	work_commit(&t);
+	assert_int_equal(items_test_number(&t.items,
+	    "SELECT leased FROM task_state"), 2);
+	item_store_close(&other);
 }
 
 /* -- Who gets what -- */
@@ -741,6 +787,7 @@ main(int argc, char **argv)
 		CASE(parallel_bounds_what_is_leased),
 		CASE(claims_have_their_maximum),
 		CASE(claims_of_one_transaction_share),
+		CASE(daemons_share_the_worklist),
 		CASE(remote_tasks_are_left_to_remote_workers),
 		CASE(one_item_is_asked_for),
 		CASE(paused_tasks_are_not_claimed),

@@ -15,8 +15,6 @@
 #include "base/json_writer.h"
 #include "engine/items/worklist_own.h"
 
-#define ERROR_LOG_LINES 20u      /* kept with a failure */
-
 struct completing {
 	struct item_tx *tx;
 	yyjson_val *mutations, *error, *log;
@@ -208,7 +206,7 @@ error_data(struct completing *c, yyjson_val *error, struct str message)
 	buf_printf(&b, "\"%016llx\"",
 	    (unsigned long long)worklist_lease_seed(run->lease));
 	json_array(&b, "log");
-	worklist_log_tail(&b, c->log, ERROR_LOG_LINES);
+	worklist_log_tail(&b, c->log, RUN_ERROR_LOG_LINES);
 	buf_put_text(&b, "]}");
 	return arena_copy(item_tx_arena(c->tx), buf_str(&b));
 }

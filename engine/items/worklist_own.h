@@ -89,6 +89,9 @@ MUST_USE enum err worklist_outstanding(struct item_tx *, uint32_t task,
 
 /* -- Run records (worklist_record.c) -- */
 
+#define RUN_LOG_LINES_MAX 1000u
+#define RUN_LOG_LINE_BYTES_MAX (8u << 10)
+#define RUN_ERROR_LOG_LINES 20u  /* kept with a failure */
 struct run_record {
 	const struct worklist_run *run;
 	const struct run_usage *usage;

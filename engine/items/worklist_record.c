@@ -12,9 +12,6 @@
 #include "base/json_writer.h"
 #include "engine/items/worklist_own.h"
 
-#define LOG_LINES_MAX 1000u
-#define LOG_LINE_BYTES_MAX (8u << 10)
-
 /* -- JSON -- */
 
 void
@@ -49,7 +46,7 @@ worklist_put_date(struct buf *b, const char *name, struct wall t)
 static struct str
 cut_line(struct str line)
 {
-	size_t n = LOG_LINE_BYTES_MAX;
+	size_t n = RUN_LOG_LINE_BYTES_MAX;
 
 	if (line.n <= n)
 		return line;
@@ -116,7 +113,7 @@ put_head(struct buf *b, const struct run_record *r, const struct run_usage *u)
 	buf_printf(b, "\"%016llx\"",
 	    (unsigned long long)worklist_lease_seed(run->lease));
 	json_array(b, "log");
-	worklist_log_tail(b, r->log, LOG_LINES_MAX);
+	worklist_log_tail(b, r->log, RUN_LOG_LINES_MAX);
 	buf_put_char(b, ']');
 	json_raw(b, "fetches", u->fetches_json.n > 0 ? u->fetches_json :
 	    STR("[]"));
