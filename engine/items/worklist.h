@@ -116,7 +116,8 @@ struct worklist_lease {
 };
 /*
  * Take tokens and leases for up to `max` pairs that are due.  Leases expired
- * so far are ended before (transient failures).  Memory: the transaction's.
+ * so far are ended before (transient failures).  Nothing is leased while
+ * another daemon has loaded a later configuration.  Memory: the transaction's.
  */
 MUST_USE enum err worklist_claim(struct item_tx *,
     const struct worklist_claim *, struct worklist_lease **, size_t *n,
