@@ -1,18 +1,21 @@
 /*
  * worklist_bench -- how fast pairs are claimed and completed.
  *
- *     worklist_bench [PAIRS] [BATCH] [DIR]
+ *     worklist_bench [PAIRS] [BATCH] [DIR | postgresql]
  *
  * Each pair is claimed, and completed with one updateData; its result, event
  * and run record are stored.  A transaction completes a batch and claims the
  * next, as the writer thread does for clients that do both; it is durable.
+ * `postgresql` starts a server of its own.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <yyjson.h>
 
+#include "engine/items/generation.h"
 #include "engine/items/worklist_own.h"
 #include "os/clock.h"
+#include "os/postgresql_testing.h"
 
 #define ADD_BATCH 1000u
 
@@ -46,15 +49,13 @@ load_config(void)
 	    "{\"version\":\"1\",\"ttl\":\"30d\",\"run\":"
 	    "{\"$function\":true}}}}";
 	struct task_config *c;
-	struct item_tx *tx;
-	uint32_t id;
+	struct item_tx *tx = begin();
+	uint64_t generation;
 
 	MUST(task_config_read(str_of(text), item_store_limits(store), &c, NULL,
 	    w));
-	c->generation = 1;
-	tx = begin();
-	MUST(item_store_name(store, ITEM_NAME_TASK, STR("a"), true, &id, w));
-	item_store_use_config(store, c);
+	c->hash = STR("bench");
+	MUST(generation_load(tx, c, STR("{}"), &generation, w));
 	MUST(item_tx_end(&tx, OK, w));
 }
 
@@ -151,6 +152,41 @@ run_batches(unsigned batch)
 	return total;
 }
 
+static int
+run_bench(const struct item_store_options *o, uint64_t pairs, unsigned batch)
+{
+	MUST(item_store_open(o, &store, w));
+	load_config();
+	struct mono start = clock_mono();
+	for (unsigned i = 0; i < pairs; i += ADD_BATCH)
+		add_items(i, (unsigned)MIN(i + ADD_BATCH, pairs));
+	double s = (double)mono_ns_between(start, clock_mono()) / 1e9;
+	printf("added      %8.0f items/s\n", (double)pairs / s);
+	start = clock_mono();
+	int64_t cpu = clock_thread_cpu_ns();
+	size_t n = run_batches(batch);
+	cpu = clock_thread_cpu_ns() - cpu;
+	s = (double)mono_ns_between(start, clock_mono()) / 1e9;
+	printf("completed  %8.0f pairs/s, %.1f us of CPU each\n",
+	    (double)n / s, (double)cpu / 1e3 / (double)n);
+	item_store_close(&store);
+	return n == pairs ? 0 : 1;
+}
+
+static int
+bench_postgresql(uint64_t pairs, unsigned batch)
+{
+	struct postgresql_test *server = postgresql_test_start();
+
+	if (server == NULL)
+		return POSTGRESQL_TEST_SKIP;
+	const struct item_store_options o = { .node = "bench",
+	    .url = postgresql_test_url(server, NULL) };
+	int status = run_bench(&o, pairs, batch);
+	postgresql_test_stop(&server);
+	return status;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -161,26 +197,14 @@ main(int argc, char **argv)
 		return 64;
 	if (argc > 2 && !str_to_u64(str_of(argv[2]), &batch))
 		return 64;
+	if (argc > 3 && strcmp(argv[3], "postgresql") == 0)
+		return bench_postgresql(pairs, (unsigned)batch);
 	snprintf(dir, sizeof(dir), "%s/argiope-bench-XXXXXX",
 	    argc > 3 ? argv[3] : "/tmp");
 	if (mkdtemp(dir) == NULL)
 		return 74;
 	const struct item_store_options o = { .dir = dir, .node = "bench" };
-	MUST(item_store_open(&o, &store, w));
-	load_config();
-	struct mono start = clock_mono();
-	for (unsigned i = 0; i < pairs; i += ADD_BATCH)
-		add_items(i, (unsigned)MIN(i + ADD_BATCH, pairs));
-	double s = (double)mono_ns_between(start, clock_mono()) / 1e9;
-	printf("added      %8.0f items/s\n", (double)pairs / s);
-	start = clock_mono();
-	int64_t cpu = clock_thread_cpu_ns();
-	size_t n = run_batches((unsigned)batch);
-	cpu = clock_thread_cpu_ns() - cpu;
-	s = (double)mono_ns_between(start, clock_mono()) / 1e9;
-	printf("completed  %8.0f pairs/s, %.1f us of CPU each\n",
-	    (double)n / s, (double)cpu / 1e3 / (double)n);
-	item_store_close(&store);
+	int status = run_bench(&o, pairs, (unsigned)batch);
 	printf("left in    %s\n", dir);
-	return n == pairs ? 0 : 1;
+	return status;
 }
