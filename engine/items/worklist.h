@@ -122,10 +122,10 @@ struct worklist_lease {
 MUST_USE enum err worklist_claim(struct item_tx *,
     const struct worklist_claim *, struct worklist_lease **, size_t *n,
     struct why *);
-/* Until when nothing will become due or get tokens, as far as is known; for
- * claims that wait.  SCHEDULE: NONE when nothing is planned. */
-MUST_USE enum err worklist_next_at(struct item_tx *, const struct str *tasks,
-    size_t n, struct wall *, struct why *);
+/* Until when nothing that this claim asks for becomes due or gets tokens, as
+ * far as is known; for claims that wait.  NONE when nothing is planned. */
+MUST_USE enum err worklist_next_at(struct item_tx *,
+    const struct worklist_claim *, struct wall *, struct why *);
 /* The JSON of a lease in the answer of /worker/claim; with `prefetch`. */
 MUST_USE enum err worklist_lease_json(struct item_tx *,
     const struct worklist_lease *, const struct str *prefetch,

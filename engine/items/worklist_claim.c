@@ -18,6 +18,7 @@
 #include "engine/items/worklist_own.h"
 #include "os/clock.h"
 
+#define SKIPPED_RETRY_US (US_PER_S / 4)
 #define EXPIRED_MAX 1000u        /* leases ended before a claim */
 #define CHUNK_MAX 1000u
 #define SCANNED_MAX 100000u      /* keys read by a claim */
@@ -620,14 +621,16 @@ earlier(struct wall *at, struct wall other)
 		*at = other;
 }
 
-/* When the lane's first pair is due and has its tokens. */
+/* When the lane's first pair is due and has its tokens.  One that claims pass
+ * over is looked at again after a while. */
 static enum err
 lane_next_at(struct claim *c, const struct claim_task *t,
     const struct claim_lane *l, struct wall *at, struct why *w)
 {
-	static const struct sql first = { "SELECT due FROM worklist"
+	static const struct sql first = { "SELECT due, item FROM worklist"
 	    " WHERE task = ?1 AND lane = ?2 AND due IS NOT NULL"
-	    " ORDER BY due LIMIT 1", NULL };
+	    " ORDER BY due, item LIMIT 1", NULL };
+	const struct worklist_claim *spec = c->spec;
 	struct wall next = item_tx_now(c->tx);
 	struct query *q = database_query_sql(item_store_database(c->store),
 	    &first);
@@ -637,6 +640,9 @@ lane_next_at(struct claim *c, const struct claim_task *t,
 	bool any = query_step(q);
 	if (any && query_get_i64(q, 0) > c->now_ms)
 		next.us = query_get_i64(q, 0) * 1000;
+	else if (any && spec->skip != NULL &&
+	    spec->skip(spec->arg, t->id, query_get_i64(q, 1)))
+		next.us += SKIPPED_RETRY_US;
 	for (size_t i = 0; i < l->buckets_n; i++)
 		next.us = MAX(next.us, bucket_next(l->buckets[i]->row,
 		    l->buckets[i]->rate, item_tx_now(c->tx)).us);
@@ -661,18 +667,17 @@ lease_next_at(struct claim *c, struct wall *at, struct why *w)
 }
 
 enum err
-worklist_next_at(struct item_tx *tx, const struct str *tasks, size_t n,
+worklist_next_at(struct item_tx *tx, const struct worklist_claim *spec,
     struct wall *at, struct why *w)
 {
-	static const struct worklist_claim none;
-	struct claim c = claim_of(tx, &none);
+	struct claim c = claim_of(tx, spec);
 	enum err e = item_tx_flush(tx, w);
 
 	*at = ITEM_TIME_NONE;
 	if (e == OK)
 		e = lease_next_at(&c, at, w);
 	if (e == OK)
-		e = add_tasks(&c, tasks, n, false, w);
+		e = add_tasks(&c, spec->tasks, spec->tasks_n, spec->own, w);
 	for (size_t i = 0; i < c.tasks_n && e == OK; i++) {
 		e = add_lanes(&c, &c.tasks[i], w);
 		for (size_t k = 0; k < c.tasks[i].lanes_n && e == OK; k++)

@@ -480,16 +480,24 @@ refunded_tokens_are_left_again(void **state)
 /* -- When something is due -- */
 
 static int64_t
-next_at(void)
+next_of(const struct worklist_claim *claim)
 {
-	const struct str all = STR("*");
 	struct wall at;
 
 	work_begin(&t);
-	assert_int_equal(worklist_next_at(t.items.tx, &all, 1, &at, NULL),
-	    OK);
+	assert_int_equal(worklist_next_at(t.items.tx, claim, &at, NULL), OK);
 	work_commit(&t);
 	return at.us == ITEM_TIME_NONE.us ? -1 : at.us - t.items.now.us;
+}
+
+static int64_t
+next_at(void)
+{
+	const struct str all = STR("*");
+	const struct worklist_claim claim = { .tasks = &all, .tasks_n = 1,
+	    .own = true };
+
+	return next_of(&claim);
 }
 
 static void
@@ -513,6 +521,30 @@ the_next_claim_is_known(void **state)
 	/* Both others are tried again 24 to 36 s after their leases ended. */
 	assert_in_range(next_at(), 23000000, 60000000);
 	assert_string_equal(lease.id, "i0");
+}
+
+/* A claim that gets nothing is not repeated at once. */
+static void
+what_is_not_for_a_claim_does_not_wake_it(void **state)
+{
+	const struct str all = STR("*");
+	int64_t slow_max = INT64_MAX;
+	struct worklist_claim claim = { .tasks = &all, .tasks_n = 1,
+	    .own = true };
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a'],'s':['b']},'tasks':{'a':{" RUN
+	    ",'remote':true},'b':{" RUN "}}}");
+	put_items("t", 1, "t");
+	assert_int_equal(next_of(&claim), -1);
+	claim.own = false;
+	assert_int_equal(next_of(&claim), 0);
+	put_items("s", 1, "s");
+	claim.own = true;
+	assert_int_equal(next_of(&claim), 0);
+	claim.skip = skip_slow;
+	claim.arg = &slow_max;
+	assert_int_equal(next_of(&claim), US_PER_S / 4);
 }
 
 static void
@@ -808,6 +840,7 @@ main(int argc, char **argv)
 		CASE(a_restart_does_not_burst),
 		CASE(refunded_tokens_are_left_again),
 		CASE(the_next_claim_is_known),
+		CASE(what_is_not_for_a_claim_does_not_wake_it),
 		CASE(fresh_pairs_are_planned),
 		CASE(dependents_wait_and_follow),
 		CASE(an_expired_dependency_blocks),
