@@ -103,6 +103,18 @@ task_has_pairs(const struct task_state_row *s)
 	    s->pairs[PAIR_FRESH] + s->pairs[PAIR_RETRY] > 0;
 }
 
+/* All that had tripped the task was expired, or is of an older version. */
+static void
+resume_task(struct claim *c, const struct task *t, struct task_state_row *s)
+{
+	static const struct item_actor nobody;
+
+	item_tx_touch_task_state(c->tx, s);
+	s->tripped = false;
+	item_event_put(c->tx, &nobody, &(struct item_event){
+	    .type = ITEM_EVENT_TASK_RESUMED, .task = t->name });
+}
+
 static enum err
 add_task(struct claim *c, const struct task *t, struct why *w)
 {
@@ -113,8 +125,12 @@ add_task(struct claim *c, const struct task *t, struct why *w)
 	if (e != OK || id == 0)
 		return e;
 	e = item_tx_task_state(c->tx, id, &s, w);
-	if (e != OK || !task_may_run(t, s) || !task_has_pairs(s))
+	if (e != OK)
 		return e;
+	if (s->tripped && s->pairs[PAIR_FAILED] == 0)
+		resume_task(c, t, s);
+	if (!task_may_run(t, s) || !task_has_pairs(s))
+		return OK;
 	c->tasks = arena_grow(item_tx_arena(c->tx), c->tasks, c->tasks_n,
 	    &c->tasks_cap, 16, sizeof(*c->tasks));
 	c->tasks[c->tasks_n++] = (struct claim_task){ .id = id, .task = t,

@@ -429,6 +429,24 @@ parked_pairs_trip_the_task(void **state)
 	assert_int_equal(work_claim(&t, 3, leases), 3);
 }
 
+/* With a new version no pair is parked any more. */
+static void
+a_new_version_resumes_a_tripped_task(void **state)
+{
+	struct work_lease leases[2];
+
+	(void)state;
+	work_open(&t, "{" TRIPS);
+	work_item(&t, "x", "t");
+	work_item(&t, "y", "t");
+	fail_items(2);
+	assert_int_equal(work_claim(&t, 2, leases), 0);
+	work_config(&t, "{'tags':{'t':['a']},'tasks':{'a':{" RUN
+	    ",'version':'2','maxOutstandingFailures':2}}}");
+	assert_int_equal(work_claim(&t, 2, leases), 2);
+	assert_int_equal(work_events(&t, "task.resumed"), 1);
+}
+
 /* Handled ones that stay parked do not count. */
 static void
 handled_failures_do_not_trip(void **state)
@@ -571,6 +589,7 @@ main(int argc, char **argv)
 		CASE(a_conflict_keeps_the_lease),
 		CASE(faulty_completions_name_the_field),
 		CASE(parked_pairs_trip_the_task),
+		CASE(a_new_version_resumes_a_tripped_task),
 		CASE(handled_failures_do_not_trip),
 		CASE(one_failure_is_handled),
 		CASE(failures_of_a_message_are_handled),
