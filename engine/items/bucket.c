@@ -13,8 +13,7 @@ tokens_us(const struct task_rate *rate, int64_t n)
 	return us / rate->n + (us % rate->n > 0);
 }
 
-/* How far off a full bucket is.  One that was emptied under another rate, or
- * before the clock went back, is no emptier than empty. */
+/* How far off a full bucket is. */
 static int64_t
 missing_us(const struct bucket_row *b, const struct task_rate *rate,
     struct wall now)
@@ -22,6 +21,14 @@ missing_us(const struct bucket_row *b, const struct task_rate *rate,
 	if (b->full_at.us <= now.us)
 		return 0;
 	return MIN(b->full_at.us - now.us, tokens_us(rate, rate->burst));
+}
+
+bool
+bucket_is_late(const struct bucket_row *b, const struct task_rate *rate,
+    struct wall now)
+{
+	return b->full_at.us > now.us &&
+	    b->full_at.us - now.us > tokens_us(rate, rate->burst);
 }
 
 int64_t
@@ -75,6 +82,10 @@ list_put(struct list_of *l, const struct task_rate *rate, struct str name,
 	enum err e = item_tx_bucket(l->tx, name, &b.row, w);
 	if (e != OK)
 		return e;
+	if (bucket_is_late(b.row, rate, item_tx_now(l->tx))) {
+		item_tx_touch_bucket(l->tx, b.row);
+		bucket_take(b.row, rate, 0, item_tx_now(l->tx));
+	}
 	l->buckets = arena_grow(item_tx_arena(l->tx), l->buckets, l->n,
 	    &l->cap, 4, sizeof(b));
 	l->buckets[l->n++] = b;

@@ -29,6 +29,14 @@ void bucket_take(struct bucket_row *, const struct task_rate *, int64_t n,
 struct wall bucket_next(const struct bucket_row *, const struct task_rate *,
     struct wall now);
 
+/*
+ * It is emptier than empty: it was emptied under another rate, or before the
+ * clock went back.  Taking 0 tokens makes it empty from now on; bucket_list()
+ * does so.
+ */
+bool bucket_is_late(const struct bucket_row *, const struct task_rate *,
+    struct wall now);
+
 struct bucket {
 	struct bucket_row *row;      /* touched by bucket_take()'s caller */
 	const struct task_rate *rate;

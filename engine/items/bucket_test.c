@@ -99,10 +99,17 @@ an_older_rate_does_not_hold_it(void **state)
 
 	(void)state;
 	bucket_take(&b, &slow, 1, t0);
+	assert_false(bucket_is_late(&b, &slow, t0));
 	assert_int_equal(bucket_next(&b, &slow, t0).us,
 	    t0.us + 3600 * US_PER_S);
+	assert_true(bucket_is_late(&b, &quick, t0));
+	bucket_take(&b, &quick, 0, t0);
+	assert_false(bucket_is_late(&b, &quick, t0));
 	assert_int_equal(bucket_next(&b, &quick, t0).us, t0.us + 100000);
+	assert_int_equal(bucket_left(&b, &quick, after(100000)), 1);
 	struct wall back = { t0.us - 24 * 3600 * US_PER_S };
+	assert_true(bucket_is_late(&b, &slow, back));
+	bucket_take(&b, &slow, 0, back);
 	assert_int_equal(bucket_next(&b, &slow, back).us,
 	    back.us + 3600 * US_PER_S);
 }

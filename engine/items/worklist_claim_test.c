@@ -456,6 +456,29 @@ a_restart_does_not_burst(void **state)
 	assert_int_equal(work_claim(&t, 9, leases), 2);
 }
 
+/* A higher rate, or a clock that went back: the bucket fills from now on. */
+static void
+a_bucket_is_never_emptier_than_empty(void **state)
+{
+	struct work_lease none;
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a']},'tasks':{'a':{" RUN
+	    ",'limits':{'rate':'1/h'}}}}");
+	put_items("i", 3, "t");
+	work_claim_one(&t);
+	assert_int_equal(work_claim(&t, 1, &none), 0);
+	work_config(&t, "{'tags':{'t':['a']},'tasks':{'a':{" RUN
+	    ",'limits':{'rate':'10/s'}}}}");
+	assert_int_equal(work_claim(&t, 1, &none), 0);
+	work_sleep(&t, 100);
+	work_claim_one(&t);
+	work_sleep(&t, -3600 * 1000);
+	assert_int_equal(work_claim(&t, 1, &none), 0);
+	work_sleep(&t, 100);
+	work_claim_one(&t);
+}
+
 static void
 refunded_tokens_are_left_again(void **state)
 {
@@ -838,6 +861,7 @@ main(int argc, char **argv)
 		CASE(tags_have_buckets_and_lanes),
 		CASE(lanes_are_first_come_first_served),
 		CASE(a_restart_does_not_burst),
+		CASE(a_bucket_is_never_emptier_than_empty),
 		CASE(refunded_tokens_are_left_again),
 		CASE(the_next_claim_is_known),
 		CASE(what_is_not_for_a_claim_does_not_wake_it),

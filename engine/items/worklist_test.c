@@ -389,6 +389,12 @@ retry_after_is_heeded(void **state)
 	assert_int_equal(p.due_ms, INT64_C(1795244400000));
 	t.items.now.us = p.due_ms * 1000;
 	work_complete(&t, work_claim_one(&t).text, "'outcome':'failure',"
+	    "'error':{'class':'transient','message':'429',"
+	    "'retry_at':'2026-11-21T09:00:00Z'}");
+	p = work_pair(&t, "x", "a");
+	assert_int_equal(p.due_ms, INT64_C(1795251600000));
+	t.items.now.us = p.due_ms * 1000;
+	work_complete(&t, work_claim_one(&t).text, "'outcome':'failure',"
 	    "'error':{'class':'transient','message':'429','retryAfter':1}");
 	p = work_pair(&t, "x", "a");
 	assert_true(p.due_ms - t.items.now.us / 1000 > 90000);
