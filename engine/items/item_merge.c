@@ -63,6 +63,10 @@ merge_result(struct merging *g, const struct result_row *from, struct why *w)
 	*into = *from;
 	into->item = key;
 	into->rev = rev + 1;
+	/* A changed TTL may have been carried over to one of the items only. */
+	struct item_store *st = item_tx_store(g->tx);
+	into->expires_at = result_expires(task_find(item_store_config(st),
+	    item_store_name_text(st, into->task)), into);
 	return OK;
 }
 
@@ -197,15 +201,20 @@ drop_from(struct merging *g)
 	g->from->aliases_n = g->from->blobs_n = 0;
 }
 
+/* Also where only a result is: pairs may depend on it. */
 static enum err
 settle_pairs(struct merging *g, struct why *w)
 {
-	struct pair_row **list;
+	struct result_row **list;
+	struct pair_row *p;
 	size_t n;
 
-	enum err e = item_tx_pairs_of(g->tx, g->into->key, &list, &n, w);
-	for (size_t i = 0; i < n && e == OK; i++)
-		e = pair_settle(g->tx, list[i], w);
+	enum err e = item_tx_results_of(g->tx, g->into->key, &list, &n, w);
+	for (size_t i = 0; i < n && e == OK; i++) {
+		e = item_tx_pair(g->tx, list[i]->task, g->into->key, &p, w);
+		if (e == OK)
+			e = pair_settle(g->tx, p, w);
+	}
 	return e;
 }
 

@@ -161,7 +161,7 @@ set_result_ttl(struct item_tx *tx, struct item_row *item, struct str task,
 	r->expires_at = ttl_us == RESULT_TTL_NEVER ? ITEM_TIME_NONE :
 	    (struct wall){ r->completed_at.us + ttl_us };
 	e = find_pair(tx, task, item, &pair, w);
-	return e == OK && pair->exists ? pair_settle(tx, pair, w) : e;
+	return e == OK ? pair_settle(tx, pair, w) : e;
 }
 
 enum err
@@ -192,10 +192,10 @@ settle_completed(struct item_tx *tx, struct pair_row *pair, struct why *w)
 {
 	item_tx_handle_failures(tx, pair->task, pair->item, STR_NONE,
 	    STR_NONE);
-	if (!pair->exists)
-		return OK;
-	item_tx_touch_pair(tx, pair);
-	pair_unfail(pair);
+	if (pair->exists) {
+		item_tx_touch_pair(tx, pair);
+		pair_unfail(pair);
+	}
 	return pair_settle(tx, pair, w);
 }
 
