@@ -26,6 +26,10 @@ void generation_rewrites_changed(struct item_store *);
 /* NULL: the task is not rewritten. */
 const struct item_rewrite *generation_rewrite_of(const struct item_rewrite *,
     size_t n, uint32_t task);
+/* items_check() at a given time, for tests in a time of their own. */
+MUST_USE enum err items_check_at(struct item_store *, struct wall now,
+    void (*differs)(void *arg, struct str text), void *arg,
+    uint64_t *checked, struct why *);
 /* config.rewritten, when nothing is left. */
 void generation_tell_rewritten(struct item_tx *, uint64_t generation);
 

@@ -732,9 +732,17 @@ enum err
 items_check(struct item_store *st, void (*differs)(void *arg, struct str text),
     void *arg, uint64_t *checked, struct why *w)
 {
+	return items_check_at(st, clock_wall(), differs, arg, checked, w);
+}
+
+enum err
+items_check_at(struct item_store *st, struct wall now,
+    void (*differs)(void *arg, struct str text), void *arg, uint64_t *checked,
+    struct why *w)
+{
 	struct check c = { .st = st, .db = item_store_database(st),
 		.differs = differs, .arg = arg, .checked = checked, .w = w,
-		.now = clock_wall(), .arena = ARENA_INIT };
+		.now = now, .arena = ARENA_INIT };
 	enum err e = generation_open(st, w);
 
 	*checked = 0;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "engine/items/generation.h"
+#include "engine/items/generation_own.h"
 #include "engine/items/worklist_own.h"
 
 #define MUST(call)                                                           \
@@ -100,8 +100,8 @@ work_close(struct work_test *t)
 	uint64_t checked;
 	size_t differences = 0;
 
-	MUST(items_check(t->items.store, tell_difference, &differences,
-	    &checked, w));
+	MUST(items_check_at(t->items.store, t->items.now, tell_difference,
+	    &differences, &checked, w));
 	assert_int_equal(differences, 0);
 	items_test_close(&t->items);
 	arena_free(&t->arena);
