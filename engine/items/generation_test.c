@@ -1,0 +1,830 @@
+/*
+ * Generations: what a new configuration does to pairs and results, in one
+ * transaction and in chunks, and across a restart.  The store is checked after
+ * every step.
+ */
+#include "engine/items/generation.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "engine/items/worklist_testing.h"
+
+#define MUST(call)                                                           \
+	do {                                                                  \
+		struct why why_ = WHY_INIT, *w = &why_;                       \
+		if ((call) != OK)                                             \
+			fail_msg("%s:%d: %s", __FILE__, __LINE__, why_.text); \
+	} while (0)
+
+/* A task without limits, of the given version; more members may follow. */
+#define TASK(name, version, rest)                                            \
+	"'" name "':{'version':'" version "','run':{'$function':true},"       \
+	"'retries':0,'minInterval':'0s'" rest "}"
+
+static struct work_test t;
+
+static int
+setup(void **state)
+{
+	(void)state;
+	t = (struct work_test){ .arena = ARENA_INIT };
+	items_test_open(&t.items, NULL);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	work_close(&t);
+	return 0;
+}
+
+/* -- The check -- */
+
+static struct buf differences;
+
+static void
+note_difference(void *arg, struct str text)
+{
+	(void)arg;
+	buf_put_str(&differences, text);
+	buf_put_char(&differences, '\n');
+}
+
+/* What items_check() says, in lines. */
+static const char *
+check_store(uint64_t *checked)
+{
+	buf_clear(&differences);
+	MUST(items_check(t.items.store, note_difference, NULL, checked, w));
+	return buf_text(&differences);
+}
+
+static void
+expect_clean(void)
+{
+	uint64_t checked;
+
+	assert_string_equal(check_store(&checked), "");
+	assert_int_equal(checked, items_test_number(&t.items,
+	    "SELECT COUNT(*) FROM items"));
+}
+
+/* -- Loading -- */
+
+static struct task_config *
+read_config(const char *text)
+{
+	FREED(buf_free) struct buf faults = BUF_INIT;
+	struct str json = work_json(&t, text);
+	struct task_config *c;
+
+	if (task_config_read(json, item_store_limits(t.items.store), &c,
+	    &faults, NULL) != OK)
+		fail_msg("%s\n%s", text, buf_text(&faults));
+	c->hash = arena_printf(&c->arena, "hash of %.*s", STR_FMT(json));
+	return c;
+}
+
+static enum err
+try_load(const char *text, uint64_t *generation, struct why *w)
+{
+	work_begin(&t);
+	enum err e = generation_load(t.items.tx, read_config(text),
+	    STR("{\"a.js\":\"\"}"), generation, w);
+	return item_tx_end(&t.items.tx, e, w);
+}
+
+/* Load, without rewriting anything. */
+static uint64_t
+load_only(const char *text)
+{
+	uint64_t generation;
+
+	MUST(try_load(text, &generation, w));
+	return generation;
+}
+
+/* One chunk; whether there is more. */
+static bool
+rewrite_chunk(size_t max)
+{
+	bool more;
+
+	work_begin(&t);
+	MUST(generation_rewrite(t.items.tx, max, &more, w));
+	work_commit(&t);
+	return more;
+}
+
+static void
+rewrite_all(void)
+{
+	unsigned chunks = 0;
+
+	while (rewrite_chunk(1000))
+		if (++chunks > 10000)
+			fail_msg("the rewriting does not end");
+}
+
+/* Load, rewrite, check. */
+static uint64_t
+load_config(const char *text)
+{
+	uint64_t generation = load_only(text);
+
+	rewrite_all();
+	expect_clean();
+	return generation;
+}
+
+static void
+reopen(void)
+{
+	items_test_reopen(&t.items);
+	MUST(generation_open(t.items.store, w));
+}
+
+static void
+expect_state(const char *id, const char *task, const char *state)
+{
+	const char *is = work_state(&t, id, task);
+
+	if (strcmp(is, state) != 0)
+		fail_msg("%s of %s is \"%s\", not \"%s\"", task, id, is,
+		    state);
+}
+
+/* One pair is claimed and succeeds, or fails for good. */
+static void
+run_one(const char *id, const char *task, bool success)
+{
+	struct work_lease lease = work_claim_one(&t);
+
+	assert_string_equal(lease.id, id);
+	assert_string_equal(lease.task, task);
+	if (success)
+		work_succeed(&t, lease.text);
+	else
+		work_fail(&t, lease.text, "bug", "it is broken");
+}
+
+#define ONE "{'tags':{'x':['a']},'tasks':{" TASK("a", "1", "") "}}"
+
+static void
+a_load_makes_a_generation(void **state)
+{
+	(void)state;
+	assert_int_equal(load_config(ONE), 1);
+	assert_int_equal(item_store_config(t.items.store)->generation, 1);
+	assert_int_equal(work_events(&t, "config.loaded"), 1);
+	assert_int_equal(work_events(&t, "config.rewritten"), 1);
+	/* The same once more changes nothing. */
+	assert_int_equal(load_config(ONE), 1);
+	assert_int_equal(work_events(&t, "config.loaded"), 1);
+	assert_int_equal(items_test_number(&t.items,
+	    "SELECT COUNT(*) FROM generations"), 1);
+	reopen();
+	assert_int_equal(item_store_config(t.items.store)->generation, 1);
+	assert_non_null(task_find(item_store_config(t.items.store), STR("a")));
+	assert_int_equal(load_config(ONE), 1);
+	assert_int_equal(load_config("{}"), 2);
+}
+
+static void
+a_start_without_a_configuration(void **state)
+{
+	(void)state;
+	reopen();
+	assert_int_equal(item_store_config(t.items.store)->generation, 0);
+	work_item(&t, "x", "a");
+	assert_false(rewrite_chunk(10));
+	expect_clean();
+}
+
+static void
+seeds_are_inserted_once(void **state)
+{
+	(void)state;
+	load_config("{'seeds':[{'id':'s','tags':['x','site=eu'],'data':"
+	    "{'n':1}},{'id':'bare'}],'tags':{'x':['a']},'tasks':{"
+	    TASK("a", "1", "") "}}");
+	expect_state("s", "a", "unprocessed 0");
+	assert_int_equal(work_events(&t, "item.new"), 2);
+	run_one("s", "a", true);
+	expect_state("s", "a", "fresh -");
+	load_config("{'seeds':[{'id':'s','tags':['x'],'data':{'n':2}},"
+	    "{'id':'other'}],'tags':{'x':['a']},'tasks':{"
+	    TASK("a", "1", "") "}}");
+	assert_int_equal(work_events(&t, "item.new"), 3);
+	expect_state("s", "a", "fresh -");
+	assert_int_equal(items_test_number(&t.items, "SELECT COUNT(*) FROM"
+	    " items WHERE id = 's' AND data = '{\"n\":1}'"), 1);
+}
+
+static void
+pairs_follow_a_new_tag_map(void **state)
+{
+	(void)state;
+	load_config(ONE);
+	work_item(&t, "i1", "x");
+	work_item(&t, "i2", "x,y");
+	work_item(&t, "i3", "y");
+	run_one("i1", "a", true);
+	load_config("{'tags':{'x':['a'],'y':['a','b']},'tasks':{"
+	    TASK("a", "1", "") "," TASK("b", "1", "") "}}");
+	expect_state("i1", "a", "fresh -");
+	expect_state("i3", "a", "unprocessed 0");
+	expect_state("i1", "b", "");
+	expect_state("i2", "b", "unprocessed 0");
+	/* The tag that maps goes, then the task: rows go, results stay. */
+	load_config("{'tags':{'y':['a','b']},'tasks':{"
+	    TASK("a", "1", "") "," TASK("b", "1", "") "}}");
+	expect_state("i1", "a", "");
+	expect_state("i2", "a", "unprocessed 0");
+	load_config("{'tags':{'y':['b']},'tasks':{" TASK("b", "1", "") "}}");
+	expect_state("i2", "b", "unprocessed 0");
+	assert_int_equal(items_test_number(&t.items,
+	    "SELECT COUNT(*) FROM worklist"), 2);
+	assert_true(work_result(&t, "i1", "a").exists);
+	/* And back: the result counts again. */
+	load_config("{'tags':{'x':['a']},'tasks':{" TASK("a", "1", "") "}}");
+	expect_state("i1", "a", "fresh -");
+	expect_state("i2", "a", "unprocessed 0");
+}
+
+static void
+a_changed_ttl_moves_expiry(void **state)
+{
+	(void)state;
+	load_config("{'tags':{'x':['a']},'tasks':{"
+	    TASK("a", "1", ",'ttl':'1h'") "}}");
+	work_item(&t, "own", "x");
+	work_item(&t, "plain", "x");
+	work_complete(&t, work_claim_one(&t).text, "'outcome':'success',"
+	    "'mutations':[{'op':'setTTL','ttl':'2h'}]");
+	run_one("plain", "a", true);
+	int64_t done = work_result(&t, "plain", "a").completed_at.us;
+	int64_t own = work_result(&t, "own", "a").expires_at.us;
+	assert_int_equal(work_result(&t, "plain", "a").expires_at.us,
+	    done + 3600 * US_PER_S);
+	load_config("{'tags':{'x':['a']},'tasks':{"
+	    TASK("a", "1", ",'ttl':'1d'") "}}");
+	assert_int_equal(work_result(&t, "plain", "a").expires_at.us,
+	    done + 86400 * US_PER_S);
+	assert_int_equal(work_result(&t, "own", "a").expires_at.us, own);
+	/* Of a result without a pair, too. */
+	work_tag(&t, "plain", NULL, "x");
+	load_config("{'tags':{'x':['a']},'tasks':{" TASK("a", "1", "") "}}");
+	assert_int_equal(work_result(&t, "plain", "a").expires_at.us,
+	    ITEM_TIME_NONE.us);
+	load_config("{'tags':{'x':['a']},'tasks':{"
+	    TASK("a", "1", ",'ttl':'cron 0 3 * * 1'") "}}");
+	assert_true(work_result(&t, "plain", "a").expires_at.us > done);
+	/* Another line of cron is another TTL. */
+	int64_t monday = work_result(&t, "plain", "a").expires_at.us;
+	load_config("{'tags':{'x':['a']},'tasks':{"
+	    TASK("a", "1", ",'ttl':'cron 0 4 * * 1'") "}}");
+	assert_int_equal(work_result(&t, "plain", "a").expires_at.us,
+	    monday + 3600 * US_PER_S);
+}
+
+static void
+a_new_version_makes_results_stale(void **state)
+{
+	struct work_lease lease;
+
+	(void)state;
+	load_config(ONE);
+	work_item(&t, "good", "x");
+	work_item(&t, "bad", "x");
+	work_item(&t, "running", "x");
+	run_one("good", "a", true);
+	run_one("bad", "a", false);
+	expect_state("bad", "a", "failed -");
+	lease = work_claim_one(&t);
+	load_config("{'tags':{'x':['a']},'tasks':{" TASK("a", "2", "") "}}");
+	expect_state("good", "a", "stale 1");
+	expect_state("bad", "a", "unprocessed 0");
+	expect_state("running", "a", "leased -");
+	/* It ran with the old version: stored, and stale at once. */
+	work_succeed(&t, lease.text);
+	expect_state("running", "a", "stale 1");
+	expect_clean();
+}
+
+static void
+a_renamed_tag_keeps_its_items(void **state)
+{
+	(void)state;
+	load_config(ONE);
+	work_item(&t, "i", "x=1");
+	run_one("i", "a", true);
+	load_config("{'migrations':[{'id':'m1','renameTag':['x','new']}],"
+	    "'tags':{'new':['a']},'tasks':{" TASK("a", "1", "") "}}");
+	expect_state("i", "a", "fresh -");
+	/* Applied once: the name may be used again, and the item keeps its. */
+	load_config("{'migrations':[{'id':'m1','renameTag':['x','new']}],"
+	    "'tags':{'new':['a'],'x':['a']},'tasks':{" TASK("a", "1", "")
+	    "}}");
+	work_item(&t, "j", "x");
+	load_config("{'migrations':[{'id':'m1','renameTag':['x','new']}],"
+	    "'tags':{'x':['a']},'tasks':{" TASK("a", "1", "") "}}");
+	expect_state("i", "a", "");
+	expect_state("j", "a", "unprocessed 0");
+	assert_int_equal(items_test_number(&t.items,
+	    "SELECT COUNT(*) FROM migrations"), 1);
+}
+
+static void
+a_renamed_tag_rewrites_nothing(void **state)
+{
+	struct generation_progress p;
+
+	(void)state;
+	load_config(ONE);
+	work_item(&t, "i", "x");
+	load_only("{'migrations':[{'id':'m1','renameTag':['x','new']}],"
+	    "'tags':{'new':['a']},'tasks':{" TASK("a", "1", "") "}}");
+	MUST(generation_progress(t.items.store, 0, &p, w));
+	assert_int_equal(p.tasks, 0);
+	expect_clean();
+	assert_int_equal(work_events(&t, "config.rewritten"), 2);
+}
+
+static void
+a_renamed_task_keeps_its_results(void **state)
+{
+	(void)state;
+	load_config("{'tags':{'x':['a']},'tasks':{"
+	    TASK("a", "1", ",'limits':{'tags':{'x':'9/s'}}") "}}");
+	work_item(&t, "i", "x");
+	work_item(&t, "j", "x");
+	run_one("i", "a", true);
+	load_only("{'migrations':[{'id':'m1','renameTask':['a','b']}],"
+	    "'tags':{'x':['b']},'tasks':{"
+	    TASK("b", "1", ",'limits':{'tags':{'x':'9/s'}}") "}}");
+	expect_clean();
+	expect_state("i", "b", "fresh -");
+	work_sleep(&t, 1000);
+	run_one("j", "b", true);
+	/* A new task of the old name knows nothing of it. */
+	load_config("{'tags':{'x':['a','b']},'tasks':{"
+	    TASK("a", "1", "") ","
+	    TASK("b", "1", ",'limits':{'tags':{'x':'9/s'}}") "}}");
+	expect_state("i", "a", "unprocessed 0");
+	expect_state("i", "b", "fresh -");
+}
+
+static void
+migrations_go_in_order(void **state)
+{
+	(void)state;
+	load_config("{'tags':{'x':['a'],'y':['b']},'tasks':{"
+	    TASK("a", "1", "") "," TASK("b", "1", "") "}}");
+	work_item(&t, "i", "x");
+	work_item(&t, "j", "y");
+	/* Both names change places. */
+	load_config("{'migrations':[{'id':'1','renameTag':['x','z']},"
+	    "{'id':'2','renameTag':['y','x']},"
+	    "{'id':'3','renameTag':['z','y']}],"
+	    "'tags':{'y':['a'],'x':['b']},'tasks':{"
+	    TASK("a", "1", "") "," TASK("b", "1", "") "}}");
+	expect_state("i", "a", "unprocessed 0");
+	expect_state("i", "b", "");
+	expect_state("j", "b", "unprocessed 0");
+}
+
+static void
+a_rename_does_not_merge(void **state)
+{
+	struct why w = WHY_INIT;
+	uint64_t generation;
+
+	(void)state;
+	load_config("{'tags':{'x':['a'],'y':['b']},'tasks':{"
+	    TASK("a", "1", "") "," TASK("b", "1", "") "}}");
+	work_item(&t, "i", "x");
+	work_item(&t, "j", "y");
+	assert_int_equal(try_load("{'migrations':[{'id':'1','renameTag':"
+	    "['x','y']}],'tasks':{" TASK("c", "1", "") "}}", &generation, &w),
+	    ERR_INPUT);
+	assert_string_equal(w.field, "migrations[0].renameTag");
+	assert_string_equal(w.text, "migrations[0].renameTag: \"y\" is in use "
+	    "by items, and a rename does not merge");
+	w = WHY_INIT;
+	assert_int_equal(try_load("{'migrations':[{'id':'0','renameTag':"
+	    "['no','nothing']},{'id':'1','renameTask':['a','b']}]}",
+	    &generation, &w), ERR_INPUT);
+	assert_string_equal(w.field, "migrations[1].renameTask");
+	/* The old one stays, whole. */
+	assert_int_equal(item_store_config(t.items.store)->generation, 1);
+	assert_int_equal(items_test_number(&t.items,
+	    "SELECT COUNT(*) FROM generations"), 1);
+	assert_int_equal(items_test_number(&t.items,
+	    "SELECT COUNT(*) FROM migrations"), 0);
+	expect_clean();
+	work_succeed(&t, work_claim_one(&t).text);
+	expect_clean();
+}
+
+static void
+a_rename_onto_an_unused_name(void **state)
+{
+	(void)state;
+	load_config(ONE);
+	work_item(&t, "i", "x");
+	/* The migration was forgotten, and is made up for. */
+	load_config("{'tags':{'new':['a']},'tasks':{" TASK("a", "1", "")
+	    "}}");
+	expect_state("i", "a", "");
+	load_config("{'migrations':[{'id':'m','renameTag':['x','new']}],"
+	    "'tags':{'new':['a']},'tasks':{" TASK("a", "1", "") "}}");
+	expect_state("i", "a", "unprocessed 0");
+}
+
+static void
+changed_dependencies_free_blocked_pairs(void **state)
+{
+	struct work_lease none;
+
+	(void)state;
+	load_config("{'tags':{'x':['b']},'tasks':{" TASK("a", "1", "") ","
+	    TASK("b", "1", ",'dependsOn':['a']") "}}");
+	work_item(&t, "i", "x");
+	assert_int_equal(work_claim(&t, 1, &none), 0);
+	expect_state("i", "b", "blocked -");
+	expect_clean();
+	load_config("{'tags':{'x':['b']},'tasks':{" TASK("a", "1", "") ","
+	    TASK("b", "1", "") "}}");
+	expect_state("i", "b", "unprocessed 0");
+}
+
+static void
+lanes_follow_the_limits(void **state)
+{
+	(void)state;
+	load_config(ONE);
+	work_item(&t, "i", "x,site=eu");
+	work_item(&t, "j", "x");
+	uint32_t lane = work_pair(&t, "i", "a").lane;
+	load_config("{'tags':{'x':['a']},'tasks':{"
+	    TASK("a", "1", ",'limits':{'tags':{'site=eu':'1/s'}}") "}}");
+	assert_int_not_equal(work_pair(&t, "i", "a").lane, lane);
+	assert_int_equal(work_pair(&t, "j", "a").lane, lane);
+}
+
+/* -- In chunks -- */
+
+/* `n` items "i0", "i1" ... in one transaction; odd ones are tagged "odd". */
+static void
+make_items(unsigned n)
+{
+	const struct item_actor nobody = { .run_item = 0 };
+
+	work_begin(&t);
+	for (unsigned i = 0; i < n; i++) {
+		const struct item_tag_text tag = {
+			i % 2 != 0 ? STR("odd") : STR("even"), STR_NONE };
+		char id[16];
+		snprintf(id, sizeof(id), "i%u", i);
+		const struct item_create create = { .id = str_of(id),
+			.data = STR("{}"), .tags = &tag, .tags_n = 1 };
+		enum item_effect effect;
+		struct item_row *row;
+		MUST(item_create(t.items.tx, &nobody, &create, &effect, &row,
+		    w));
+	}
+	work_commit(&t);
+}
+
+#define BOTH(version)                                                        \
+	"{'tags':{'odd':['a'],'even':['a']},'tasks':{" TASK("a", version, "") \
+	"}}"
+#define ODD "{'tags':{'odd':['a']},'tasks':{" TASK("a", "1", "") "}}"
+
+static void
+a_restart_goes_on_with_rewriting(void **state)
+{
+	struct generation_progress p;
+
+	(void)state;
+	make_items(100);
+	assert_int_equal(load_only(BOTH("1")), 1);
+	MUST(generation_progress(t.items.store, 0, &p, w));
+	assert_true(p.tasks == 1 && p.done == 0 && p.total == 100);
+	for (unsigned left = 10; left > 0; left--) {
+		assert_int_equal(rewrite_chunk(10), left > 1);
+		reopen();
+		assert_int_equal(item_store_config(t.items.store)->generation,
+		    1);
+		MUST(generation_progress(t.items.store, 0, &p, w));
+		assert_int_equal(p.done, left > 1 ? 110 - left * 10 : 0);
+		assert_int_equal(items_test_number(&t.items,
+		    "SELECT COUNT(*) FROM worklist"), 110 - left * 10);
+		assert_int_equal(work_events(&t, "config.rewritten"),
+		    left == 1);
+		expect_clean();
+	}
+	assert_int_equal(p.tasks, 0);
+}
+
+static void
+a_chunk_that_is_rolled_back_is_done_again(void **state)
+{
+	bool more;
+
+	(void)state;
+	make_items(20);
+	load_only(BOTH("1"));
+	rewrite_chunk(5);
+	work_begin(&t);
+	MUST(generation_rewrite(t.items.tx, 5, &more, w));
+	assert_int_equal(item_tx_end(&t.items.tx, ERR_STATE, NULL), ERR_STATE);
+	assert_int_equal(items_test_number(&t.items,
+	    "SELECT COUNT(*) FROM worklist"), 5);
+	expect_clean();
+	rewrite_all();
+	expect_clean();
+}
+
+static void
+a_load_between_chunks(void **state)
+{
+	(void)state;
+	make_items(40);
+	load_only(BOTH("1"));
+	assert_true(rewrite_chunk(15));
+	load_only(ODD);
+	assert_int_equal(work_events(&t, "config.rewritten"), 0);
+	assert_true(rewrite_chunk(15));
+	expect_clean();
+	rewrite_all();
+	expect_clean();
+	assert_int_equal(work_events(&t, "config.rewritten"), 1);
+	assert_int_equal(items_test_number(&t.items,
+	    "SELECT COUNT(*) FROM worklist"), 20);
+}
+
+static void
+a_load_that_is_rolled_back_never_was(void **state)
+{
+	uint64_t generation;
+	struct generation_progress p;
+
+	(void)state;
+	make_items(4);
+	load_config(BOTH("1"));
+	work_begin(&t);
+	MUST(generation_load(t.items.tx, read_config(ODD), STR("{}"),
+	    &generation, w));
+	assert_int_equal(generation, 2);
+	assert_int_equal(item_tx_end(&t.items.tx, ERR_STATE, NULL), ERR_STATE);
+	assert_int_equal(item_store_config(t.items.store)->generation, 1);
+	MUST(generation_progress(t.items.store, 0, &p, w));
+	assert_int_equal(p.tasks, 0);
+	expect_clean();
+	/* PostgreSQL does not use the number again. */
+	assert_true(load_config(ODD) >= 2);
+}
+
+/* Items of the claim whose number is even. */
+static unsigned
+claim_and_complete(unsigned max, unsigned *evens)
+{
+	struct work_lease leases[64];
+	size_t n = work_claim(&t, MIN(max, 64u), leases);
+
+	for (size_t i = 0; i < n; i++)
+		*evens += (leases[i].id[strlen(leases[i].id) - 1] - '0') % 2 ==
+		    0;
+	for (size_t i = 0; i < n; i++)
+		work_succeed(&t, leases[i].text);
+	return (unsigned)n;
+}
+
+static void
+claims_see_the_new_configuration_at_once(void **state)
+{
+	unsigned evens = 0;
+
+	(void)state;
+	make_items(200);
+	load_config(BOTH("1"));
+	load_only(ODD);
+	/* Nothing is rewritten so far. */
+	assert_int_equal(claim_and_complete(50, &evens), 50);
+	assert_int_equal(evens, 0);
+	expect_clean();
+	assert_true(rewrite_chunk(20));
+	assert_int_equal(claim_and_complete(64, &evens), 50);
+	assert_int_equal(evens, 0);
+	rewrite_all();
+	expect_clean();
+	assert_int_equal(items_test_number(&t.items,
+	    "SELECT COUNT(*) FROM worklist WHERE state = 2"), 100);
+}
+
+static void
+a_hundred_thousand_pairs_while_claims_go_on(void **state)
+{
+	unsigned evens = 0, claimed = 0, chunks = 0;
+	uint64_t checked;
+	bool more = true;
+
+	(void)state;
+	make_items(100000);
+	load_only(BOTH("1"));
+	rewrite_all();
+	load_only(ODD);
+	while (more) {
+		more = rewrite_chunk(1000);
+		claimed += claim_and_complete(20, &evens);
+		if (++chunks % 40 == 0)
+			assert_string_equal(check_store(&checked), "");
+	}
+	assert_int_equal(chunks, 100);
+	assert_int_equal(claimed, 2000);
+	assert_int_equal(evens, 0);
+	expect_clean();
+	assert_int_equal(items_test_number(&t.items,
+	    "SELECT COUNT(*) FROM worklist"), 50000);
+	assert_int_equal(items_test_number(&t.items, "SELECT fresh FROM"
+	    " task_state"), 2000);
+}
+
+/* -- What the check finds -- */
+
+static const struct {
+	const char *plant, *repair, *finds;
+} faults[] = {
+	{ "DELETE FROM aliases WHERE id = 'fresh'", "INSERT INTO aliases"
+	    " SELECT id, key, 1 FROM items WHERE id = 'fresh'",
+	    "item fresh: it has no alias of its own\n" },
+	{ "UPDATE aliases SET own = 0 WHERE id = 'fresh'",
+	    "UPDATE aliases SET own = 1 WHERE id = 'fresh'",
+	    "item fresh: it has no alias of its own\n"
+	    "item fresh: aliases_n is 0, but it has 1 aliases\n" },
+	{ "INSERT INTO aliases VALUES ('lost', 999, 0)",
+	    "DELETE FROM aliases WHERE id = 'lost'",
+	    "alias lost leads to no item\n" },
+	{ "INSERT INTO aliases SELECT 'two', key, 1 FROM items"
+	    " WHERE id = 'fresh'", "DELETE FROM aliases WHERE id = 'two'",
+	    "alias two is called its item's own, but the item has another id"
+	    "\n" },
+	{ "UPDATE items SET aliases_n = 1 WHERE id = 'new'",
+	    "UPDATE items SET aliases_n = 0 WHERE id = 'new'",
+	    "item new: aliases_n is 1, but it has 0 aliases\n" },
+	{ "UPDATE items SET blobs_n = 2 WHERE id = 'new'",
+	    "UPDATE items SET blobs_n = 0 WHERE id = 'new'",
+	    "item new: blobs_n is 2, but it has 0 blobs\n" },
+	{ "INSERT INTO tags VALUES (999, 1, NULL)",
+	    "DELETE FROM tags WHERE item = 999",
+	    "tags of item number 999, which is not there\n" },
+	{ "INSERT INTO task_results SELECT task, 999, task_version, metadata,"
+	    " 1, 0, 0, NULL, NULL, NULL, 1 FROM task_results LIMIT 1",
+	    "DELETE FROM task_results WHERE item = 999",
+	    "results of item number 999, which is not there\n" },
+	{ "INSERT INTO failures (task, item, message, error_data, occurred_at)"
+	    " VALUES (1, 999, '', '{}', 0)",
+	    "DELETE FROM failures WHERE item = 999",
+	    "failures of item number 999, which have no result\n" },
+	{ "INSERT INTO item_blobs VALUES (999, 'b', x'00', '', 0)",
+	    "DELETE FROM item_blobs WHERE item = 999",
+	    "blobs of item number 999, which is not there\n"
+	    "a blob of item number 999 has no bytes, or another number of "
+	    "them\n" },
+	{ "INSERT INTO blobs (sha256, uses, put_at, bytes) VALUES (x'e3b0c442"
+	    "98fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', 1, 0,"
+	    " x'')", "DELETE FROM blobs",
+	    "the uses of 1 blobs are not those of items\n" },
+	{ "INSERT INTO blobs (sha256, uses, put_at, bytes) VALUES (x'e3b0c442"
+	    "98fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', 0, 0,"
+	    " x'00')", "DELETE FROM blobs", "the bytes of blob e3b0c44298fc1c14"
+	    "9afbf4c8996fb92427ae41e4649b934ca495991b7852b855 have another "
+	    "digest\n" },
+	{ "UPDATE task_state SET fresh = fresh + 1",
+	    "UPDATE task_state SET fresh = fresh - 1",
+	    "task a: the count of fresh pairs is off by -1\n" },
+	{ "UPDATE worklist SET state = 1, due = 1 WHERE state = 2",
+	    "UPDATE worklist SET state = 2, due = NULL WHERE state = 1",
+	    "item fresh, task a: stale, but fresh follows from its result\n"
+	    "task a: the count of stale pairs is off by 1\n"
+	    "task a: the count of fresh pairs is off by -1\n" },
+	{ "UPDATE worklist SET due = 5 WHERE state = 0",
+	    "UPDATE worklist SET due = 0 WHERE state = 0",
+	    "item new, task a: its due time is 5 ms, but 0 ms follows from "
+	    "its result\n" },
+	{ "UPDATE worklist SET lease = 7 WHERE state = 0",
+	    "UPDATE worklist SET lease = NULL WHERE state = 0",
+	    "item new, task a: lease and state unprocessed do not fit\n" },
+	{ "UPDATE worklist SET state = 9 WHERE state = 0",
+	    "UPDATE worklist SET state = 0 WHERE state = 9",
+	    "item new, task a: 9 is no state\n"
+	    "task a: the count of unprocessed pairs is off by -1\n" },
+	{ "UPDATE worklist SET lane = 999 WHERE state = 0",
+	    "UPDATE worklist SET lane = (SELECT lane FROM worklist WHERE"
+	    " state = 2) WHERE state = 0",
+	    "item new, task a: its lane does not follow from its tags\n" },
+	{ "UPDATE worklist SET state = 5, due = NULL WHERE state = 0",
+	    "UPDATE worklist SET state = 0, due = 0 WHERE state = 5",
+	    "item new, task a: blocked, but all that it depends on is there\n"
+	    "task a: the count of unprocessed pairs is off by -1\n"
+	    "task a: the count of blocked pairs is off by 1\n" },
+	{ "UPDATE worklist SET task = 99 WHERE state = 0",
+	    "UPDATE worklist SET task = (SELECT task FROM worklist WHERE"
+	    " state = 2) WHERE state = 0",
+	    "item new, task a: its tags map the task, but there is no pair\n"
+	    "item new: a pair of task number 99, which the configuration does "
+	    "not have\n"
+	    "task a: the count of unprocessed pairs is off by -1\n"
+	    "task number 99: the count of unprocessed pairs is off by 1\n" },
+	{ "DELETE FROM tags WHERE item = (SELECT key FROM items WHERE"
+	    " id = 'new')", "INSERT INTO tags SELECT (SELECT key FROM items"
+	    " WHERE id = 'new'), tag, NULL FROM tags LIMIT 1",
+	    "item new, task a: a pair, but no tag maps the task\n" },
+	{ "UPDATE task_results SET expires_at = 5",
+	    "UPDATE task_results SET expires_at = NULL",
+	    "item fresh, task a: its due time is none, but 1 ms follows from "
+	    "its result\n"
+	    "item fresh, task a: its expiry does not follow from the TTL\n" },
+};
+
+/* PostgreSQL writes x'00' as '\x00'. */
+static void
+do_sql(const char *text)
+{
+	struct database *db = item_store_database(t.items.store);
+	FREED(buf_free) struct buf b = BUF_INIT;
+	struct str rest = str_of(text);
+
+	for (;;) {
+		size_t at = str_find(rest, STR("x'"));
+		buf_put_str(&b, str_cut(rest, 0, at));
+		if (at == rest.n)
+			break;
+		buf_put_text(&b, database_is_postgresql(db) ? "'\\x" : "x'");
+		rest = str_from(rest, at + 2);
+	}
+	/* The database keeps the text until it is closed. */
+	MUST(database_do(db, arena_copy(&t.arena, buf_str(&b)).p, w));
+}
+
+static void
+every_planted_fault_is_found(void **state)
+{
+	(void)state;
+	load_config(ONE);
+	work_item(&t, "fresh", "x");
+	run_one("fresh", "a", true);
+	work_item(&t, "new", "x");
+	for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
+		uint64_t checked;
+		expect_clean();
+		do_sql(faults[i].plant);
+		const char *found = check_store(&checked);
+		if (strcmp(found, faults[i].finds) != 0)
+			fail_msg("%s\nfinds: %s\nnot:   %s", faults[i].plant,
+			    found, faults[i].finds);
+		do_sql(faults[i].repair);
+	}
+	expect_clean();
+}
+
+int
+main(int argc, char **argv)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_load_makes_a_generation),
+		TEST(a_start_without_a_configuration),
+		TEST(seeds_are_inserted_once),
+		TEST(pairs_follow_a_new_tag_map),
+		TEST(a_changed_ttl_moves_expiry),
+		TEST(a_new_version_makes_results_stale),
+		TEST(a_renamed_tag_keeps_its_items),
+		TEST(a_renamed_tag_rewrites_nothing),
+		TEST(a_renamed_task_keeps_its_results),
+		TEST(migrations_go_in_order),
+		TEST(a_rename_does_not_merge),
+		TEST(a_rename_onto_an_unused_name),
+		TEST(changed_dependencies_free_blocked_pairs),
+		TEST(lanes_follow_the_limits),
+		TEST(a_restart_goes_on_with_rewriting),
+		TEST(a_chunk_that_is_rolled_back_is_done_again),
+		TEST(a_load_between_chunks),
+		TEST(a_load_that_is_rolled_back_never_was),
+		TEST(claims_see_the_new_configuration_at_once),
+		TEST(a_hundred_thousand_pairs_while_claims_go_on),
+		TEST(every_planted_fault_is_found),
+	};
+
+	int failed = items_test_main(argc, argv, tests);
+	buf_free(&differences);
+	return failed;
+}
