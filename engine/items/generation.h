@@ -38,7 +38,8 @@ MUST_USE enum err generation_is_current(struct item_tx *, bool *,
     struct why *);
 /*
  * Rewrite up to `max` items of a task; `*more` when something is left.  Another
- * daemon may work on another task.
+ * daemon may work on another task.  Nothing is done, and nothing left, while
+ * another configuration is in force here than the last that was loaded.
  */
 MUST_USE enum err generation_rewrite(struct item_tx *, size_t max, bool *more,
     struct why *);

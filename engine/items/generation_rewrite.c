@@ -85,6 +85,7 @@ struct chunk {
 	int64_t *keys;
 	size_t n, cap;
 	bool last;                   /* nothing is left after these */
+	bool foreign;                /* of a generation that is not ours */
 	struct why *w;
 };
 
@@ -270,14 +271,33 @@ want_neighbours(struct chunk *c)
 	return e;
 }
 
+/* No other daemon changes their tags meanwhile. */
+static enum err
+lock_items(struct chunk *c)
+{
+	static const struct sql lock = { NULL, "SELECT key FROM items"
+	    " WHERE key = ANY (?1::int8[]) ORDER BY key FOR UPDATE" };
+
+	if (!database_is_postgresql(c->db))
+		return OK;
+	struct query *q = database_bulk(c->db, &lock);
+	for (size_t i = 0; i < c->n; i++) {
+		query_i64(q, 1, c->keys[i]);
+		query_row(q);
+	}
+	return query_end(&q, c->w);
+}
+
 static enum err
 rewrite_items(struct chunk *c)
 {
 	struct found_tags found = { NULL, 0, 0 };
 	struct item_tag *tags;
 	size_t at = 0, n = 0;
-	enum err e = find_tags(c, &found);
+	enum err e = lock_items(c);
 
+	if (e == OK)
+		e = find_tags(c, &found);
 	for (size_t i = 0; i < c->n; i++)
 		item_tx_want_pair_key(c->tx, c->id, c->keys[i]);
 	if (e == OK && c->task != NULL)
@@ -300,7 +320,10 @@ rewrite_items(struct chunk *c)
 
 /* -- A chunk -- */
 
-/* The task whose turn it is; id 0: none is left, or others have them. */
+/*
+ * The task whose turn it is; id 0: none is left, or others have them.  What
+ * another daemon has loaded is left to those that use it.
+ */
 static enum err
 take_task(struct chunk *c)
 {
@@ -317,10 +340,12 @@ take_task(struct chunk *c)
 		c->generation = (uint64_t)query_get_i64(q, 2);
 	}
 	enum err e = query_end(&q, c->w);
-	if (e == OK && c->id != 0)
-		c->task = task_find(item_store_config(c->st),
-		    item_store_name_text(c->st, c->id));
-	return e;
+	if (e != OK || c->id == 0)
+		return e;
+	c->foreign = c->generation != item_store_config(c->st)->generation;
+	c->task = task_find(item_store_config(c->st),
+	    item_store_name_text(c->st, c->id));
+	return OK;
 }
 
 static void
@@ -338,6 +363,19 @@ note_progress(struct chunk *c)
 	query_post(&q);
 }
 
+static enum err
+rewrite_chunk(struct chunk *c)
+{
+	enum err e = find_keys(c);
+
+	if (e == OK)
+		e = rewrite_items(c);
+	if (e == OK)
+		note_progress(c);
+	generation_rewrites_changed(c->st);
+	return e;
+}
+
 enum err
 generation_rewrite(struct item_tx *tx, size_t max, bool *more, struct why *w)
 {
@@ -348,17 +386,15 @@ generation_rewrite(struct item_tx *tx, size_t max, bool *more, struct why *w)
 	size_t n = 0;
 
 	CHECK(max > 0);
+	*more = false;
 	enum err e = take_task(&c);
-	if (e == OK && c.id != 0)
-		e = find_keys(&c);
-	if (e == OK && c.id != 0)
-		e = rewrite_items(&c);
-	if (e == OK && c.id != 0)
-		note_progress(&c);
-	generation_rewrites_changed(st);
+	if (e == OK && c.id != 0 && !c.foreign)
+		e = rewrite_chunk(&c);
+	if (database_is_postgresql(c.db))
+		generation_rewrites_changed(st);
 	if (e == OK)
 		e = generation_rewrites(st, &left, &n, w);
-	*more = n > 0;
+	*more = n > 0 && !c.foreign;
 	if (e == OK && n == 0 && c.id != 0)
 		generation_tell_rewritten(tx, c.generation);
 	return e;
