@@ -658,6 +658,67 @@ a_hundred_thousand_pairs_while_claims_go_on(void **state)
 	    " task_state"), 2000);
 }
 
+/* -- Two daemons -- */
+
+static bool
+is_current(struct item_store *st)
+{
+	struct item_tx *tx;
+	bool current;
+
+	MUST(item_tx_begin(st, t.items.now, &tx, w));
+	MUST(generation_is_current(tx, &current, w));
+	MUST(item_tx_end(&tx, OK, w));
+	return current;
+}
+
+static bool
+rewrite_by(struct item_store *st, size_t max)
+{
+	struct item_tx *tx;
+	bool more;
+
+	MUST(item_tx_begin(st, t.items.now, &tx, w));
+	MUST(generation_rewrite(tx, max, &more, w));
+	MUST(item_tx_end(&tx, OK, w));
+	return more;
+}
+
+/* Only a server has two of them. */
+static void
+another_daemon_loads(void **state)
+{
+	const struct item_store_options o = { .url = t.items.url,
+		.node = "other" };
+	struct item_store *other;
+
+	(void)state;
+	if (t.items.url[0] == '\0')
+		skip();
+	make_items(40);
+	load_config(BOTH("1"));
+	MUST(item_store_open(&o, &other, w));
+	MUST(generation_open(other, w));
+	assert_true(is_current(other));
+	load_only(ODD);
+	/* The other one leaves pairs alone until it has the configuration. */
+	assert_true(is_current(t.items.store));
+	assert_false(is_current(other));
+	assert_false(rewrite_by(other, 10));
+	assert_int_equal(items_test_number(&t.items,
+	    "SELECT COUNT(*) FROM worklist"), 40);
+	MUST(generation_open(other, w));
+	assert_true(is_current(other));
+	assert_true(rewrite_by(other, 30));
+	/* Both go on where the row says. */
+	assert_false(rewrite_chunk(30));
+	assert_false(rewrite_by(other, 30));
+	item_store_close(&other);
+	expect_clean();
+	assert_int_equal(items_test_number(&t.items,
+	    "SELECT COUNT(*) FROM worklist"), 20);
+}
+
 /* -- What the check finds -- */
 
 static const struct {
@@ -821,6 +882,7 @@ main(int argc, char **argv)
 		TEST(a_load_that_is_rolled_back_never_was),
 		TEST(claims_see_the_new_configuration_at_once),
 		TEST(a_hundred_thousand_pairs_while_claims_go_on),
+		TEST(another_daemon_loads),
 		TEST(every_planted_fault_is_found),
 	};
 
