@@ -630,6 +630,33 @@ claims_see_the_new_configuration_at_once(void **state)
 	    "SELECT COUNT(*) FROM worklist WHERE state = 2"), 100);
 }
 
+/* `b` needs a result of `a` that is not expired. */
+static const char *
+chain_config(const char *ttl)
+{
+	return arena_printf(&t.arena, "{'tags':{'x':['a','b']},'tasks':{"
+	    TASK("a", "1", ",'ttl':'%s'") ","
+	    TASK("b", "1", ",'dependsOn':['a']") "}}", ttl).p;
+}
+
+static void
+a_shorter_ttl_of_a_dependency_counts_at_once(void **state)
+{
+	struct work_lease none;
+
+	(void)state;
+	load_config(chain_config("1d"));
+	work_item(&t, "i", "x");
+	work_complete(&t, work_claim_one(&t).text, "'outcome':'success'");
+	work_sleep(&t, 2 * 3600 * 1000);
+	load_only(chain_config("1h"));
+	assert_int_equal(work_claim(&t, 2, &none), 0);
+	expect_state("i", "b", "blocked -");
+	rewrite_all();
+	run_one("i", "a", true);
+	run_one("i", "b", true);
+}
+
 static void
 a_hundred_thousand_pairs_while_claims_go_on(void **state)
 {
@@ -881,6 +908,7 @@ main(int argc, char **argv)
 		TEST(a_load_between_chunks),
 		TEST(a_load_that_is_rolled_back_never_was),
 		TEST(claims_see_the_new_configuration_at_once),
+		TEST(a_shorter_ttl_of_a_dependency_counts_at_once),
 		TEST(a_hundred_thousand_pairs_while_claims_go_on),
 		TEST(another_daemon_loads),
 		TEST(every_planted_fault_is_found),

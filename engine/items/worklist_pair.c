@@ -125,15 +125,22 @@ result_expires(const struct task *t, const struct result_row *r)
 	return (struct wall){ r->completed_at.us + r->ttl_override_us };
 }
 
+static bool
+is_ahead(struct wall expires, struct wall now)
+{
+	return expires.us == ITEM_TIME_NONE.us ||
+	    worklist_due_ms(expires) > now.us / 1000;
+}
+
+/* A shorter TTL counts at once, though rewriting may not have come so far. */
 bool
 result_is_fresh(const struct task *t, const struct result_row *r,
     struct wall now)
 {
 	return t != NULL && r->exists && r->is_successful &&
 	    !r->is_invalidated && r->completed_at.us != ITEM_TIME_NONE.us &&
-	    version_is_current(t, r) &&
-	    (r->expires_at.us == ITEM_TIME_NONE.us ||
-	    worklist_due_ms(r->expires_at) > now.us / 1000);
+	    version_is_current(t, r) && is_ahead(r->expires_at, now) &&
+	    is_ahead(result_expires(t, r), now);
 }
 
 void
