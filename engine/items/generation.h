@@ -61,11 +61,11 @@ MUST_USE enum err generation_progress(struct item_store *, uint32_t task,
 
 /*
  * `argiope items check`: derive every pair again and compare; every alias,
- * count, blob and index.  `differs` is called with a sentence for each
- * difference, up to ITEMS_CHECK_TOLD_MAX of a kind.  `*checked` counts items.
- * Others may write meanwhile.
+ * count, blob and index.  `differs` is called with a sentence for each of the
+ * first ITEMS_CHECK_TOLD_MAX differences, and with one that counts the others.
+ * `*checked` counts items.  Others may write meanwhile.
  */
-#define ITEMS_CHECK_TOLD_MAX 100u
+#define ITEMS_CHECK_TOLD_MAX 1000u
 MUST_USE enum err items_check(struct item_store *,
     void (*differs)(void *arg, struct str text), void *arg,
     uint64_t *checked, struct why *);

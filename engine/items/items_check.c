@@ -22,7 +22,7 @@ struct check {
 	struct wall now;
 	void (*differs)(void *arg, struct str text);
 	void *arg;
-	uint64_t *checked;
+	uint64_t *checked, told;
 	struct arena arena;          /* of the chunk */
 	const struct item_rewrite *rewrites;
 	size_t rewrites_n;
@@ -37,6 +37,8 @@ tell(struct check *c, const char *fmt, ...)
 	char text[600];
 	va_list ap;
 
+	if (c->told++ >= ITEMS_CHECK_TOLD_MAX)
+		return;
 	va_start(ap, fmt);
 	int n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
@@ -537,16 +539,12 @@ static enum err
 check_table(struct check *c, const struct check_query *row)
 {
 	struct query *q = database_query(c->db, row->text);
-	unsigned told = 0;
 
-	while (told++ < ITEMS_CHECK_TOLD_MAX && query_step(q)) {
-		FREED(buf_free) struct buf text = BUF_INIT;
-		struct str rest = str_of(row->sentence), part = STR_NONE;
-		str_split(&rest, '%', &part);
-		buf_put_str(&text, part);
-		buf_put_str(&text, str_cut(query_get_str(q, 0), 0, 100));
-		buf_put_str(&text, str_from(rest, 1));
-		c->differs(c->arg, buf_str(&text));
+	while (query_step(q)) {
+		struct str after = str_of(row->sentence), before = STR_NONE;
+		str_split(&after, '%', &before);
+		tell(c, "%.*s%.*s%.*s", STR_FMT(before),
+		    ID_FMT(query_get_str(q, 0)), STR_FMT(str_from(after, 1)));
 	}
 	return query_end(&q, c->w);
 }
@@ -701,6 +699,15 @@ check_counts(struct check *c)
 
 /* -- All of it -- */
 
+static void
+tell_rest(struct check *c)
+{
+	uint64_t more = c->told - ITEMS_CHECK_TOLD_MAX;
+
+	c->told = 0;
+	tell(c, "and %llu more differences", (unsigned long long)more);
+}
+
 /* In one snapshot. */
 static enum err
 check_tables(struct check *c)
@@ -757,6 +764,8 @@ items_check_at(struct item_store *st, struct wall now,
 		e = check_blobs(&c);
 	if (e == OK)
 		e = check_tables(&c);
+	if (e == OK && c.told > ITEMS_CHECK_TOLD_MAX)
+		tell_rest(&c);
 	arena_free(&c.arena);
 	free(c.task_ids);
 	return e;
