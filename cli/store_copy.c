@@ -5,11 +5,11 @@
  *     postgresql://...   from the data directory
  *     sqlite:DIR         from store.url
  */
+#include "base/json_writer.h"
 #include "cli/stores.h"
 #include "cli/verbs.h"
 #include "engine/control/control.h"
 #include "os/file.h"
-#include "server/json_writer.h"
 
 #define FILE_SCHEME "sqlite:"
 
