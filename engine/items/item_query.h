@@ -72,6 +72,8 @@ struct event_filter {
 	const struct str *tags, *tasks;
 	size_t tags_n, tasks_n;
 };
+/* So many events are looked at by a call, whether they match or not. */
+#define ITEM_EVENTS_LOOKED_AT_MAX 1000u
 /*
  * Events behind `since`, a line of JSON each, in the order of their cursors;
  * `*last` is the last that was looked at.  ABSENT when older ones than the next
