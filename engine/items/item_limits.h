@@ -26,6 +26,8 @@
 	X(migrations_max,     1000,          "migrations of a configuration") \
 	X(event_readers_max,  1000,          "readers of events at a time")   \
 	X(claims_max,         1000,          "claims that wait")              \
+	X(writes_max,         10000,         "requests that wait to write")   \
+	X(reads_max,          1000,          "requests that wait to read")    \
 	X(pair_failures_max,  100,           "failures kept of a pair")       \
 	X(failure_days,       30,            "handled failures are kept")     \
 	X(event_days,         7,             "events are kept")               \

@@ -18,22 +18,42 @@
 #define ENGINE_ITEMS_ITEMS_H
 
 #include "engine/items/generation.h"
+#include "engine/items/item_store.h"
 #include "os/pool.h"
 
 struct items;
 
 struct items_options {
-	const struct conf *conf;
+	const struct conf *conf;     /* NULL: the defaults */
 	struct loop *home;
 	const char *data_dir;
-	bool no_threads;             /* a simulator: requests run at once */
+	/* A simulator, a command: the writer runs on `home`, in its turns; a
+	 * read runs within items_read(). */
+	bool no_threads;
+	/* A command, beside daemons of a shared store: leases of the node's own
+	 * workers stay, and there is no periodic work. */
+	bool guest;
 };
-/* Open items.db, or the tables beside the store's in PostgreSQL. */
+/*
+ * Open items.db, or the tables beside the store's where store.url names
+ * PostgreSQL; give back the leases of this daemon's own workers.  Errors: of
+ * item_store_open().
+ */
 MUST_USE enum err items_open(const struct items_options *, struct items **,
     struct why *);
-/* Finish what was put; then `closed`. */
+/*
+ * Claims that wait are answered, requests that were put are finished, each with
+ * its done(); then `closed` is called at home.  Later ones: CLOSED.
+ */
 void items_close(struct items *, void (*closed)(void *arg), void *arg);
+/* After `closed`, or when `home` runs no more.  NULL is allowed. */
 void items_free(struct items **);
+/* The store alone, without threads: for commands that read, or move it. */
+MUST_USE enum err items_open_store(const struct conf *, const char *data_dir,
+    bool reader, struct item_store **, struct why *);
+/* The settings items.*_max and their like. */
+struct item_limits items_limits_of(const struct conf *);
+const struct item_limits *items_limits(const struct items *);
 
 /*
  * A request that writes.  want() and run() are called on the writer's thread,
@@ -52,8 +72,15 @@ struct items_write {
 	struct why why;
 	struct arena arena;
 	struct items *items;
+	/* In a transaction of its own, which an error of run() rolls back:
+	 * generation_load(), whose statements no mark undoes. */
+	bool alone;
+	/* Completions, or lines of an import: of all requests of a transaction
+	 * together at most completions_max; 0 counts as 1. */
+	size_t parts;
 };
-/* FULL or UNREACHED come by done(), too. */
+/* FULL (writes_max wait), UNREACHED, DISK_FULL and CLOSED come by done(), too:
+ * never within this call. */
 void items_write(struct items *, struct items_write *);
 
 /*
@@ -70,6 +97,7 @@ struct items_read {
 	struct buf out;              /* the owner's to free */
 	struct items *items;
 };
+/* FULL beyond reads_max and CLOSED come by done(), too. */
 void items_read(struct items *, struct items_read *);
 
 /*
@@ -88,6 +116,12 @@ struct items_claim {
 	uint64_t generation;
 	enum err result;
 	struct why why;
+	/* items's. */
+	struct list waiting;
+	struct mono retry_at;
+	bool waits, cancelled;               /* the writer's */
+	struct loop_call cancel;
+	bool cancelling, cancel_back, answered;      /* home's */
 };
 void items_claim(struct items *, struct items_claim *);
 void items_claim_cancel(struct items_claim *);   /* done() follows */
@@ -99,11 +133,16 @@ void items_stop_claims(struct items *);
 struct items_listener {
 	struct list node;
 	void (*committed)(struct items_listener *, uint64_t cursor);
+	/* An event that has no cursor; NULL: not wanted. */
+	void (*live)(struct items_listener *, struct str json);
 };
 void items_listen(struct items *, struct items_listener *);
 void items_unlisten(struct items_listener *);
+/* The newest cursor that listeners were called with. */
+uint64_t items_cursor(const struct items *);
 
-/* Live events without a cursor: task.started, log. */
+/* Live events without a cursor: task.started, log.  Listeners are called
+ * within this call. */
 void items_live_event(struct items *, struct str json);
 
 #endif
