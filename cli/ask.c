@@ -61,7 +61,7 @@ struct asking {
 	int status;
 	enum transport_end end;
 	struct ip ip;
-	struct transport_header headers[2];   /* Host, Authorization */
+	struct transport_header headers[3];   /* Host, Authorization, type */
 };
 
 static bool
@@ -117,6 +117,14 @@ set_key(struct asking *q, struct str key, struct arena *a)
 	    arena_printf(a, "Bearer %.*s", STR_FMT(key)) };
 	q->exchange.headers = q->headers;
 	q->exchange.headers_n = key.n == 0 ? 1 : 2;
+}
+
+static void
+set_type(struct asking *q, struct str type)
+{
+	if (type.n > 0)
+		q->headers[q->exchange.headers_n++] =
+		    (struct transport_header){ STR("Content-Type"), type };
 }
 
 /*
@@ -216,28 +224,39 @@ exchange(struct asking *q, const char *path, int64_t total_ms,
 }
 
 enum err
-ask_send(const struct ask_target *t, const char *path, const struct str *post,
+ask_request(const struct ask_target *t, const struct ask_request *r,
     struct arena *a, int *status, struct str *out, struct why *w)
 {
 	struct asking q = { .status = 0 };
-	char address[IP_TEXT_MAX];
 
 	enum err e = t->server != NULL ? read_server(t, &q, a, w) :
 	    read_place(t, &q, a, w);
 	if (e != OK)
 		return e;
-	q.exchange.method = post == NULL ? STR("GET") : STR("POST");
-	q.exchange.body = post == NULL ? STR_NONE : *post;
-	exchange(&q, path, t->total_ms, a);
+	set_type(&q, r->type);
+	q.exchange.method = r->method;
+	q.exchange.body = r->body;
+	exchange(&q, arena_copy(a, r->path).p, t->total_ms, a);
 	*status = q.status;
 	*out = arena_copy(a, buf_str(&q.body));
 	buf_free(&q.body);
-	ip_to_text(&q.ip, address);
 	if (q.end != TRANSPORT_DONE)
 		e = why(w, ERR_UNREACHED, "%.*s does not answer: %s",
 		    STR_FMT(q.headers[0].value), transport_end_text(q.end));
-	else if (post == NULL && q.status != 200)
-		e = why(w, ERR_UNREACHED, "%s:%u answers %d", address,
-		    q.exchange.port, q.status);
+	return e;
+}
+
+enum err
+ask_send(const struct ask_target *t, const char *path, const struct str *post,
+    struct arena *a, int *status, struct str *out, struct why *w)
+{
+	struct ask_request r = { .method = post == NULL ? STR("GET") :
+	    STR("POST"), .path = str_of(path), .body = post == NULL ?
+	    STR_NONE : *post };
+
+	enum err e = ask_request(t, &r, a, status, out, w);
+	if (e == OK && post == NULL && *status != 200)
+		e = why(w, ERR_UNREACHED, "the daemon answers %d to %s",
+		    *status, path);
 	return e;
 }

@@ -40,6 +40,15 @@ MUST_USE enum err ask_send(const struct ask_target *, const char *path,
     const struct str *post, struct arena *a, int *status, struct str *answer,
     struct why *);
 
+/* Any request; the answer of any status is taken. */
+struct ask_request {
+	struct str method, path;     /* the path percent-encoded, with "/" */
+	struct str type, body;       /* type empty: none */
+};
+MUST_USE enum err ask_request(const struct ask_target *,
+    const struct ask_request *, struct arena *, int *status,
+    struct str *answer, struct why *);
+
 /* A text of an answer's object; none where it is missing or no text. */
 struct str ask_text(yyjson_val *object, const char *name);
 
