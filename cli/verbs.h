@@ -65,6 +65,13 @@
 	X(schedule_put)                                                      \
 	X(schedule_delete)                                                   \
 	X(store_copy)                                                        \
+	X(items_list)                                                        \
+	X(items_show)                                                        \
+	X(items_worklist)                                                    \
+	X(items_failures)                                                    \
+	X(items_check)                                                       \
+	X(items_export)                                                      \
+	X(items_import)                                                      \
 	X(token_add)                                                         \
 	X(token_list)                                                        \
 	X(token_revoke)                                                      \
