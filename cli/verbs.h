@@ -67,8 +67,13 @@
 	X(store_copy)                                                        \
 	X(items_list)                                                        \
 	X(items_show)                                                        \
+	X(items_add)                                                         \
+	X(items_set)                                                         \
+	X(items_delete)                                                      \
+	X(items_tags)                                                        \
 	X(items_worklist)                                                    \
 	X(items_failures)                                                    \
+	X(items_handle)                                                      \
 	X(items_check)                                                       \
 	X(items_export)                                                      \
 	X(items_import)                                                      \
