@@ -84,6 +84,13 @@ struct web_route {
 	enum web_open open;
 	enum token_door door;        /* whose token it asks for, and for what */
 	enum token_access access;
+	/*
+	 * Its segments are names that others have chosen: the words of its path
+	 * are compared as they came, so that "/ids/%61dd" is not "/ids/add",
+	 * and a decoded segment may be ".." or have one between slashes.  No
+	 * handler of such a row makes a file's path of it.
+	 */
+	bool ids;
 	bool early;                  /* answered before web_ready(), too */
 	int64_t body_bytes_max;      /* 0: that of the port's limits */
 	bool upload;                 /* handle() is called before the body has
@@ -236,6 +243,9 @@ bool web_param_next(struct web_request *, const char *name, size_t *at,
     struct str *value);
 /* A header field by its lower-case name; repeats are joined by ", ". */
 bool web_field(struct web_request *, const char *name, struct str *value);
+/* Its client has gone, or sends nothing more: the answer of a request that was
+ * kept will probably reach nobody. */
+bool web_has_left(const struct web_request *);
 /* Whose token or session let the request in; NULL: none was asked for. */
 const struct token_pass *web_pass(const struct web_request *);
 /* The token or session that came may do that too.  True where none is asked

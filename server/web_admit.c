@@ -89,6 +89,17 @@ answer_preflight(struct web_request *r)
 	return true;
 }
 
+/* An encoded ".." is a name to some rows, to others a way out of a folder. */
+static bool
+check_dots(struct web_request *r)
+{
+	if (!r->head.dots || (r->route != NULL && r->route->ids))
+		return true;
+	web_fail(r, 400, "bad_path",
+	    "a path may not have the segments . and ..");
+	return false;
+}
+
 static bool
 check_route(struct web_request *r)
 {
@@ -97,7 +108,9 @@ check_route(struct web_request *r)
 	bool known;
 
 	if (find_route(r, r->head.method, &known))
-		return true;
+		return check_dots(r);
+	if (!check_dots(r))
+		return false;
 	if (!known) {
 		path = r->head.path;
 		web_fail(r, 404, "not_found", "there is nothing at %.*s",

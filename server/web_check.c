@@ -105,14 +105,17 @@ takes(const struct web_route *r, struct str method)
 	    (str_eq(method, STR("HEAD")) && strcmp(r->method, "GET") == 0);
 }
 
-/* Whether a segment, as it came, is that text once it is decoded. */
+/* Whether a segment, as it came, is that text once it is decoded; `ids`: as it
+ * is. */
 static bool
-segment_is(struct str want, struct str raw)
+segment_is(struct str want, struct str raw, bool ids)
 {
 	size_t n = 0;
 
 	if (str_eq(want, STR("*")))
 		return raw.n > 0;
+	if (ids)
+		return str_eq(want, raw);
 	for (size_t i = 0; i < raw.n; i++, n++) {
 		char c = raw.p[i];
 		int byte = str_percent_byte(str_from(raw, i));
@@ -148,7 +151,7 @@ taken(const struct web_route *r, struct str path)
 		struct str rest = str_from(path, at);
 		struct str segment = str_cut(rest, 0,
 		    str_find_char(rest, '/'));
-		if (!segment_is(word, segment))
+		if (!segment_is(word, segment, r->ids))
 			return SIZE_MAX;
 		at += segment.n;
 	}

@@ -230,6 +230,12 @@ web_param_next(struct web_request *r, const char *name, size_t *at,
 	return head_param(r->head.query, at, str_of(name), &r->arena, value);
 }
 
+bool
+web_has_left(const struct web_request *r)
+{
+	return r->conn == NULL || r->conn->ended;
+}
+
 const struct token_pass *
 web_pass(const struct web_request *r)
 {

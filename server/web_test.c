@@ -74,6 +74,21 @@ segments(void **state)
 	expect("GET /who HTTP/1.1\r\n" HOST "\r\n", 200, "nobody");
 }
 
+/* Rows whose segments are names: words as they came, dots when encoded. */
+static void
+ids(void **state)
+{
+	(void)state;
+	expect("GET /ids/add HTTP/1.1\r\n" HOST "\r\n", 200, "a word");
+	expect("GET /ids/%61dd HTTP/1.1\r\n" HOST "\r\n", 200, "add:");
+	expect("GET /ids/%2e%2E HTTP/1.1\r\n" HOST "\r\n", 200, "..:");
+	expect("GET /ids/a%2F..%2Fb HTTP/1.1\r\n" HOST "\r\n", 200,
+	    "a/../b:");
+	expect("GET /ids/.. HTTP/1.1\r\n" HOST "\r\n", 400, "bad_path");
+	expect("GET /%69ds/a HTTP/1.1\r\n" HOST "\r\n", 404, NULL);
+	expect("GET /nothing/%2e%2e HTTP/1.1\r\n" HOST "\r\n", 400, "bad_path");
+}
+
 static void
 refused_plainly(const char *text)
 {
@@ -969,7 +984,7 @@ main(void)
 {
 #define LIVE(f) cmocka_unit_test_setup_teardown(f, port_setup, port_teardown)
 	const struct CMUnitTest tests[] = {
-		LIVE(answers), LIVE(segments), LIVE(route_limits),
+		LIVE(answers), LIVE(segments), LIVE(ids), LIVE(route_limits),
 		LIVE(other_origins), LIVE(answers_preflight),
 		LIVE(head_only), LIVE(body_limit),
 		LIVE(waits_for_continue), LIVE(keep_alive), LIVE(pipelining),

@@ -347,6 +347,10 @@ const struct web_route port_routes[PORT_ROUTES_N] = {
 	{ "POST", "/upload", WEB_EXACT, post_upload, NULL, "for tests",
 	    WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_WRITE, .upload = true,
 	    .body_bytes_max = UPLOAD_BYTES_MAX },
+	{ "GET", "/ids/add", WEB_EXACT, get_hello, "a word\n", "for tests",
+	    WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ, .ids = true },
+	{ "GET", "/ids/*", WEB_EXACT, get_parts, NULL, "for tests",
+	    WEB_TO_ALL, TOKEN_DOOR_CONSOLE, TOKEN_READ, .ids = true },
 };
 
 /* -- The WebSocket -- */

@@ -107,17 +107,27 @@ head_decode(struct str raw, bool query, struct arena *a, struct str *out)
 	return fine;
 }
 
+/* Whether a segment of the path is "." or "..". */
 static bool
-check_path(struct str path, struct head_refusal *r)
+has_dots(struct str path)
 {
-	struct str rest = path, part;
+	struct str part;
 
-	if (text_has_control(path))
-		return refuse(r, 400, "bad_path", "a control byte in the path");
-	while (str_split(&rest, '/', &part))
+	while (str_split(&path, '/', &part))
 		if (str_eq(part, STR(".")) || str_eq(part, STR("..")))
-			return refuse(r, 400, "bad_path",
-			    "a path may not have the segments . and ..");
+			return true;
+	return false;
+}
+
+static bool
+check_path(struct head *h, struct head_refusal *r)
+{
+	if (text_has_control(h->path))
+		return refuse(r, 400, "bad_path", "a control byte in the path");
+	if (has_dots(h->raw_path))
+		return refuse(r, 400, "bad_path",
+		    "a path may not have the segments . and ..");
+	h->dots = has_dots(h->path);
 	return true;
 }
 
@@ -159,7 +169,7 @@ head_target(struct str target, struct arena *a, struct head *h,
 	if (!head_decode(path, false, a, &h->path))
 		return refuse(r, 400, "bad_path",
 		    "a % in the path is not followed by two hex digits");
-	return check_path(h->path, r);
+	return check_path(h, r);
 }
 
 bool

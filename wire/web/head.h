@@ -23,6 +23,8 @@ struct head {
 	struct str target;           /* as it came */
 	struct str path;             /* decoded; begins with '/' */
 	struct str raw_path;         /* the same as it came */
+	bool dots;                   /* a segment of `path` is "." or "..", with
+	                              * dots or slashes that were encoded */
 	struct str query;            /* behind the '?', as it came */
 	struct str host;             /* of the target or the field; or none */
 	int minor;                   /* HTTP/1.`minor`; 2: HTTP/2 */
