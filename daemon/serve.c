@@ -470,6 +470,7 @@ port_drained(void *arg)
 static void
 drain(struct daemon *s)
 {
+	doors_stop(&s->doors);
 	if (s->web != NULL) {
 		drain_gate_enter(&s->asked);
 		web_drain(s->web, port_drained, s);

@@ -121,6 +121,14 @@ doors_reload(struct door_host *h, struct why *w)
 	return e;
 }
 
+void
+doors_stop(struct door_host *h)
+{
+	for (size_t i = 0; i < table_n; i++)
+		if (h->doors[i] != NULL && table[i]->stop != NULL)
+			table[i]->stop(h->doors[i]);
+}
+
 static void
 door_drained(void *gate)
 {

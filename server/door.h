@@ -3,7 +3,7 @@
  * of doors.  The daemon, `argiope status`, `argiope token`, `argiope config`,
  * the manual and the console read that table; no other file lists the doors.
  *
- *     open ─► [HTTP port opens] ─► data_read ─► ready ─► drain ─► free
+ *     open ─► [HTTP port opens] ─► data_read ─► ready ─► stop ─► drain ─► free
  *
  * A door is a folder doors/NAME with a `struct door door_NAME`, and its name in
  * doors/doors.txt.  Members that a door has no use for are NULL.
@@ -76,6 +76,11 @@ struct door {
 	 * no line of its own. */
 	void (*status)(void *door, struct door_status *);
 	/*
+	 * The program is ending: answer at once what only waits for something
+	 * to happen.  Called before the HTTP port drains.
+	 */
+	void (*stop)(void *door);
+	/*
 	 * Accept nothing new, finish what is under way, then call `drained`
 	 * once, perhaps at once.  For a door with rows of the HTTP port, that
 	 * port has drained before.
@@ -108,6 +113,7 @@ struct web_route *doors_routes(const struct door_host *,
 void doors_data_read(struct door_host *, struct engine *);
 void doors_ready(struct door_host *, struct engine *);
 MUST_USE enum err doors_reload(struct door_host *, struct why *);
+void doors_stop(struct door_host *);
 /* Those with rows of the HTTP port, or those without; each enters the gate. */
 void doors_drain(struct door_host *, bool of_http_port, struct drain_gate *);
 void doors_free(struct door_host *);
