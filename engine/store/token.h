@@ -30,12 +30,13 @@
 /*
  * Names that are known in every build, because tokens outlive a change of the
  * program.  A further door adds its name by token_door_add().  Port 8001's own
- * pages and figures belong to the console.
+ * pages and figures belong to the console; `worker` is the part of the items
+ * door that remote workers need.
  */
 #define TOKEN_DOORS(X) \
 	X(URLFRONTIER, "urlfrontier") X(REALTIME, "realtime") \
 	X(HARVEST, "harvest") X(ITEMS, "items") X(EXTERNAL, "external") \
-	X(CONSOLE, "console")
+	X(CONSOLE, "console") X(WORKER, "worker")
 enum token_door {
 #define TOKEN_DOOR_ENUM(name, text) TOKEN_DOOR_##name,
 	TOKEN_DOORS(TOKEN_DOOR_ENUM)

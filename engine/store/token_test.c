@@ -149,8 +149,8 @@ no_scopes(void **state)
 	assert_int_equal(token_scopes_read(STR("engine:read"), false, &s, &w),
 	    ERR_INPUT);
 	assert_string_equal(w.text, "scope: there is no door \"engine\"; it "
-	    "is urlfrontier, realtime, harvest, items, external, console or "
-	    "*");
+	    "is urlfrontier, realtime, harvest, items, external, console, "
+	    "worker or *");
 	for (unsigned i = 0; i < TOKEN_SCOPES_MAX; i++)
 		buf_put_text(&b, i == 0 ? "items:read" : ",items:read");
 	assert_int_equal(token_scopes_read(buf_str(&b), false, &s, NULL), OK);

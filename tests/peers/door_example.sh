@@ -78,7 +78,7 @@ has "the manual has the setting" "example.greeting" manual
 has "... the door" "A door that greets" manual
 has "... and its scope" "example:read" manual
 "$A" token add --help >help
-has "token's help has its scope" "console, example or" \
+has "token's help has its scope" "worker, example or" \
 	<(tr -s ' \n' ' ' <help)
 
 # --- it serves
