@@ -1,0 +1,559 @@
+/*
+ * The worker protocol (contracts/items.md §8): claim, heartbeat, read, blob,
+ * complete, release.  A lease is a row of the database, so a worker may go on
+ * with it at another connection, and after a restart of the daemon.
+ */
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "doors/items/edit.h"
+#include "doors/items/handlers.h"
+#include "doors/items/meter.h"
+#include "os/clock.h"
+
+#define WORKER_BYTES_MAX 200u
+#define LEASE_MS_MIN 1000
+
+/* -- Claims -- */
+
+struct claim {
+	struct items_claim items;
+	struct exchange *x;
+};
+
+/* Give back what was leased for a client that has gone. */
+struct give_back {
+	struct str *leases;
+	size_t n;
+};
+
+static enum err
+release_leases(struct exchange *x, struct item_tx *tx, struct why *w)
+{
+	const struct give_back *g = x->in;
+	bool was;
+	enum err e = OK;
+
+	for (size_t i = 0; e == OK && i < g->n; i++)
+		e = worklist_release(tx, g->leases[i], true, &was, w);
+	return e;
+}
+
+/* The answer reaches nobody: its leases would count as failed runs. */
+static void
+give_back(struct exchange *x, struct str elements)
+{
+	struct str list = arena_printf(&x->arena, "[%.*s]", STR_FMT(elements));
+	yyjson_doc *doc = yyjson_read(list.p, list.n,
+	    YYJSON_READ_BIGNUM_AS_RAW);
+	yyjson_val *root = yyjson_doc_get_root(doc), *one;
+	struct give_back *g = x->in = ARENA_NEW(&x->arena, struct give_back);
+	size_t i, max;
+
+	g->leases = ARENA_ARRAY(&x->arena, struct str,
+	    yyjson_arr_size(root) + 1);
+	yyjson_arr_foreach(root, i, max, one)
+		g->leases[g->n++] = json_text(yyjson_obj_get(one, "lease"));
+	x->body = doc;
+	exchange_write(x, NULL, release_leases);
+}
+
+static void
+claimed(struct items_claim *c)
+{
+	struct claim *k = CONTAINER(c, struct claim, items);
+	struct exchange *x = k->x;
+	struct buf *b = &x->out;
+
+	items_meter_claims(-1);
+	if (c->result != OK) {
+		exchange_refuse(x, c->result, &c->why);
+	} else if (c->n > 0 && web_has_left(x->request)) {
+		yyjson_doc_free(x->body);
+		x->body = NULL;
+		give_back(x, buf_str(&c->out));
+	} else {
+		json_object(b, NULL);
+		json_u64(b, "generation", c->generation);
+		json_array(b, "leases");
+		buf_put_str(b, buf_str(&c->out));
+		buf_put_text(b, "]}");
+		exchange_answer(x);
+	}
+	buf_free(&c->out);
+	arena_free(&c->write.arena);
+	mem_free(&k);
+}
+
+static void
+check_worker(struct input *in, struct str worker)
+{
+	if (worker.n > WORKER_BYTES_MAX || text_has_control(worker))
+		input_fault(in, ERR_INPUT, "worker", "it is longer than 200 "
+		    "bytes, or has control characters");
+}
+
+void
+worker_claim(struct web_request *r)
+{
+	static const struct str every[] = { { "*", 1 } };
+	struct input in = input_of(exchange_new(r));
+	struct claim *k = mem_new(sizeof(*k));
+	struct worklist_claim *c = &k->items.claim;
+
+	k->x = in.x;
+	input_json(&in);
+	c->worker = input_need_str(&in, "worker");
+	check_worker(&in, c->worker);
+	c->tasks = input_strs(&in, "tasks", &c->tasks_n);
+	c->max = (unsigned)input_int(&in, "max", 1, 1, ITEMS_CLAIM_MAX);
+	int64_t wait = input_int(&in, "wait_ms", 0, 0, ITEMS_WAIT_MS_MAX);
+	c->lease_us = 1000 * input_int(&in, "lease_ms", 0, LEASE_MS_MIN,
+	    ITEMS_LEASE_MS_MAX);
+	k->items.prefetch = input_strs(&in, "prefetch",
+	    &k->items.prefetch_n);
+	if (c->tasks == NULL) {
+		c->tasks = every;
+		c->tasks_n = ARRAY_LEN(every);
+	}
+	if (!input_end(&in)) {
+		mem_free(&k);
+		return;
+	}
+	k->items.until = mono_add_ms(clock_mono(), wait);
+	k->items.done = claimed;
+	items_meter_claims(1);
+	items_claim(in.x->door->items, &k->items);
+}
+
+/* -- Leases -- */
+
+struct leases {
+	const struct str *list;
+	size_t n;
+	int64_t lease_us;
+};
+
+static struct leases *
+read_leases(struct input *in)
+{
+	struct leases *l = in->x->in = ARENA_NEW(&in->x->arena, struct leases);
+
+	input_json(in);
+	l->list = input_strs(in, "leases", &l->n);
+	if (l->list == NULL)
+		input_fault(in, ERR_INPUT, "leases", "it is missing");
+	if (l->n > ITEMS_LEASES_MAX)
+		input_fault(in, ERR_INPUT, "leases",
+		    "there are more than 10,000");
+	return l;
+}
+
+static void
+want_leases(struct exchange *x, struct item_tx *tx)
+{
+	const struct leases *l = x->in;
+	uint32_t task;
+	int64_t item;
+	uint64_t lease;
+
+	for (size_t i = 0; i < l->n; i++)
+		if (worklist_lease_read(l->list[i], &task, &item, &lease))
+			item_tx_want_pair_key(tx, task, item);
+}
+
+static enum err
+extend(struct exchange *x, struct item_tx *tx, struct why *w)
+{
+	const struct leases *l = x->in;
+	struct wall until;
+
+	buf_put_text(&x->out, "{\"leases\":{");
+	for (size_t i = 0; i < l->n; i++) {
+		enum err e = worklist_heartbeat(tx, l->list[i], l->lease_us,
+		    &until, w);
+		if (e != OK)
+			return e;
+		json_comma(&x->out);
+		text_json(&x->out, l->list[i]);
+		buf_put_char(&x->out, ':');
+		exchange_put_time(&x->out, NULL, until);
+	}
+	buf_put_text(&x->out, "}}");
+	return OK;
+}
+
+void
+worker_heartbeat(struct web_request *r)
+{
+	struct input in = input_of(exchange_new(r));
+	struct leases *l = read_leases(&in);
+
+	l->lease_us = 1000 * input_int(&in, "lease_ms", 0, LEASE_MS_MIN,
+	    ITEMS_LEASE_MS_MAX);
+	if (input_end(&in))
+		exchange_write(in.x, want_leases, extend);
+}
+
+static enum err
+release(struct exchange *x, struct item_tx *tx, struct why *w)
+{
+	const struct leases *l = x->in;
+	size_t released = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		bool was;
+		enum err e = worklist_release(tx, l->list[i], false, &was, w);
+		if (e != OK)
+			return e;
+		released += was;
+	}
+	json_object(&x->out, NULL);
+	json_u64(&x->out, "released", released);
+	buf_put_char(&x->out, '}');
+	return OK;
+}
+
+void
+worker_release(struct web_request *r)
+{
+	struct input in = input_of(exchange_new(r));
+
+	(void)read_leases(&in);
+	if (input_end(&in))
+		exchange_write(in.x, want_leases, release);
+}
+
+/* Whether the pair is still leased under that text. */
+static enum err
+check_lease(struct exchange *x, struct item_tx *tx, struct str text,
+    struct why *w)
+{
+	struct pair_row *pair;
+	uint32_t task;
+	int64_t item;
+	uint64_t lease;
+
+	if (!worklist_lease_read(text, &task, &item, &lease))
+		return why_field(w, ERR_INPUT, "lease", "it is none");
+	enum err e = item_tx_pair(tx, task, item, &pair, w);
+	x->refusal = 0;
+	if (e == OK && (!pair->exists || pair->lease != lease)) {
+		x->refusal = 409;
+		x->refusal_code = "lease_lost";
+		e = why_field(w, ERR_STATE, "lease", "it is lost");
+	}
+	return e;
+}
+
+/* -- Reads -- */
+
+struct reads {
+	struct str lease;
+	const struct str *items;
+	size_t items_n;
+	struct wanted {
+		struct str id, task;
+	} *metadata;
+	size_t metadata_n;
+};
+
+static void
+want_reads(struct exchange *x, struct item_tx *tx)
+{
+	const struct reads *q = x->in;
+
+	for (size_t i = 0; i < q->items_n; i++)
+		item_tx_want_item(tx, q->items[i]);
+	for (size_t i = 0; i < q->metadata_n; i++)
+		item_tx_want_item(tx, q->metadata[i].id);
+}
+
+static enum err
+put_found(struct exchange *x, struct item_tx *tx, struct str id,
+    struct why *w)
+{
+	struct why inner = WHY_INIT;
+	struct item_row *row;
+
+	json_comma(&x->out);
+	text_json(&x->out, id);
+	buf_put_char(&x->out, ':');
+	enum err e = item_tx_find(tx, id, &row, &inner);
+	if (e == OK)
+		return item_json(tx, row, &x->out, w);
+	if (e != ERR_ABSENT)
+		return why(w, e, "%s", inner.text);
+	buf_put_text(&x->out, "null");
+	return OK;
+}
+
+/* The result of the task about the item; `*found` NULL: there is none. */
+static enum err
+find_result(struct item_tx *tx, const struct wanted *q,
+    struct result_row **found, struct why *w)
+{
+	struct why inner = WHY_INIT;
+	struct item_row *row;
+	uint32_t task;
+
+	*found = NULL;
+	enum err e = item_store_name(item_tx_store(tx), ITEM_NAME_TASK,
+	    q->task, false, &task, w);
+	if (e != OK || task == 0)
+		return e;
+	e = item_tx_find(tx, q->id, &row, &inner);
+	if (e != OK)
+		return e == ERR_ABSENT ? OK : why(w, e, "%s", inner.text);
+	return item_tx_result(tx, task, row->key, found, w);
+}
+
+static enum err
+put_metadata(struct exchange *x, struct item_tx *tx, const struct wanted *q,
+    struct why *w)
+{
+	const struct task_config *c = item_store_config(item_tx_store(tx));
+	struct result_row *found;
+	struct buf *b = &x->out;
+
+	enum err e = find_result(tx, q, &found, w);
+	if (e != OK)
+		return e;
+	bool is = found != NULL && found->exists;
+	json_object(b, NULL);
+	json_str(b, "id", q->id);
+	json_str(b, "taskName", q->task);
+	json_raw(b, "metadata", is ? found->metadata : STR("null"));
+	json_u64(b, "rev", is ? found->rev : 0);
+	json_bool(b, "is_stale", is && !result_is_fresh(task_find(c, q->task),
+	    found, item_tx_now(tx)));
+	buf_put_char(b, '}');
+	return OK;
+}
+
+static enum err
+read_rows(struct exchange *x, struct item_tx *tx, struct why *w)
+{
+	const struct reads *q = x->in;
+
+	enum err e = check_lease(x, tx, q->lease, w);
+	buf_put_text(&x->out, "{\"items\":{");
+	for (size_t i = 0; e == OK && i < q->items_n; i++)
+		e = put_found(x, tx, q->items[i], w);
+	buf_put_text(&x->out, "},\"metadata\":[");
+	for (size_t i = 0; e == OK && i < q->metadata_n; i++)
+		e = put_metadata(x, tx, &q->metadata[i], w);
+	buf_put_text(&x->out, "]}");
+	return e;
+}
+
+static void
+read_wanted(struct input *in, struct reads *q)
+{
+	yyjson_val *list = input_value(in, "metadata"), *one;
+	size_t i, max;
+
+	if (list == NULL)
+		return;
+	if (!yyjson_is_arr(list)) {
+		input_fault(in, ERR_INPUT, "metadata", "it is no list");
+		return;
+	}
+	q->metadata = ARENA_ARRAY(&in->x->arena, struct wanted,
+	    yyjson_arr_size(list) + 1);
+	yyjson_arr_foreach(list, i, max, one) {
+		struct wanted *m = &q->metadata[q->metadata_n++];
+		m->id = json_text(yyjson_obj_get(one, "id"));
+		m->task = json_text(yyjson_obj_get(one, "taskName"));
+		if (m->id.n == 0 || m->task.n == 0)
+			input_fault(in, ERR_INPUT, "metadata", "one has no id "
+			    "or no taskName");
+	}
+}
+
+void
+worker_read(struct web_request *r)
+{
+	struct input in = input_of(exchange_new(r));
+	struct reads *q = in.x->in = ARENA_NEW(&in.x->arena, struct reads);
+
+	input_json(&in);
+	q->lease = input_need_str(&in, "lease");
+	q->items = input_strs(&in, "items", &q->items_n);
+	read_wanted(&in, q);
+	if (q->items_n > ITEMS_READS_MAX)
+		input_fault(&in, ERR_INPUT, "items", "there are more than "
+		    "1,000");
+	if (q->metadata_n > ITEMS_READS_MAX)
+		input_fault(&in, ERR_INPUT, "metadata", "there are more than "
+		    "1,000");
+	if (input_end(&in))
+		exchange_write(in.x, want_reads, read_rows);
+}
+
+/* -- Blobs -- */
+
+struct blob {
+	struct str lease, bytes;
+};
+
+static enum err
+store_blob(struct exchange *x, struct item_tx *tx, struct why *w)
+{
+	const struct blob *b = x->in;
+	uint8_t sha256[32];
+
+	enum err e = check_lease(x, tx, b->lease, w);
+	if (e == OK)
+		e = item_blob_store(tx, b->bytes, sha256, w);
+	if (e == OK)
+		edit_put_blob(&x->out, STR_NONE, sha256, b->bytes, STR_NONE);
+	return e;
+}
+
+void
+worker_blob(struct web_request *r)
+{
+	struct input in = input_of(exchange_new(r));
+	struct blob *b = in.x->in = ARENA_NEW(&in.x->arena, struct blob);
+
+	b->lease = input_param(&in, "lease");
+	if (b->lease.p == NULL)
+		input_fault(&in, ERR_INPUT, "lease", "it is missing");
+	b->bytes = edit_blob_bytes(&in);
+	if (input_end(&in))
+		exchange_write(in.x, NULL, store_blob);
+}
+
+/* -- Completions -- */
+
+struct completions {
+	yyjson_val **list;
+	size_t n;
+	size_t from, to;             /* of this commit */
+};
+
+static void
+want_completions(struct exchange *x, struct item_tx *tx)
+{
+	const struct completions *c = x->in;
+
+	for (size_t i = c->from; i < c->to; i++)
+		worklist_complete_want(tx, c->list[i]);
+}
+
+static enum err
+complete_one(struct exchange *x, struct item_tx *tx, size_t i, struct why *w)
+{
+	static const struct run_usage none;
+	const struct completions *c = x->in;
+	struct item_mark mark = item_tx_mark(tx);
+	struct why inner = WHY_INIT;
+	struct completion done = { .reason = STR_NONE };
+	struct str lease = json_text(yyjson_obj_get(c->list[i], "lease"));
+
+	enum err e = worklist_complete(tx, c->list[i], &none, &done, &inner);
+	if (e == OK)
+		return completion_json(tx, lease, &done, &x->out, w);
+	if (!exchange_is_fault(e))
+		return why(w, e, "%s", inner.text);
+	/* It is no completion: the worker has a fault, the others go on. */
+	item_tx_undo(tx, mark);
+	json_object(&x->out, NULL);
+	json_str(&x->out, "lease", lease);
+	json_str(&x->out, "status", STR("refused"));
+	json_str(&x->out, "reason", str_of(inner.text));
+	buf_put_char(&x->out, '}');
+	return OK;
+}
+
+static enum err
+complete(struct exchange *x, struct item_tx *tx, struct why *w)
+{
+	const struct completions *c = x->in;
+	enum err e = OK;
+
+	buf_put_char(&x->out, '[');
+	for (size_t i = c->from; e == OK && i < c->to; i++)
+		e = complete_one(x, tx, i, w);
+	return e;
+}
+
+static void
+write_completions(struct exchange *x)
+{
+	const struct completions *c = x->in;
+
+	x->write.parts = c->to - c->from;
+	exchange_write(x, want_completions, complete);
+}
+
+static void
+completed(struct exchange *x)
+{
+	struct completions *c = x->in;
+	struct str part = str_from(buf_str(&x->out), 1);
+
+	/* x->next: the results of the commits before. */
+	if (part.n > 0)
+		json_comma(&x->next);
+	buf_put_str(&x->next, part);
+	c->from = c->to;
+	c->to = MIN(c->n, c->from +
+	    (size_t)x->door->limits.completions_max);
+	if (c->from < c->n) {
+		write_completions(x);
+		return;
+	}
+	buf_clear(&x->out);
+	buf_put_text(&x->out, "{\"results\":[");
+	buf_put_str(&x->out, buf_str(&x->next));
+	buf_put_text(&x->out, "]}");
+	exchange_answer(x);
+}
+
+static void
+read_completions(struct input *in, struct completions *c)
+{
+	yyjson_val *list = input_array(in, "completions", SIZE_MAX), *one;
+	size_t i, max;
+
+	if (list == NULL)
+		return;
+	c->list = ARENA_ARRAY(&in->x->arena, yyjson_val *,
+	    yyjson_arr_size(list) + 1);
+	yyjson_arr_foreach(list, i, max, one) {
+		if (!yyjson_is_str(yyjson_obj_get(one, "lease")))
+			input_fault(in, ERR_INPUT, "completions",
+			    "one has no lease");
+		c->list[c->n++] = one;
+	}
+}
+
+void
+worker_complete(struct web_request *r)
+{
+	static const char *const json[] = { "application/json", NULL };
+	struct input in = input_of(exchange_new(r));
+	struct items_door *d = in.x->door;
+	struct completions *c = in.x->in = ARENA_NEW(&in.x->arena,
+	    struct completions);
+	int64_t most = d->limits.complete_bytes_max;
+
+	if (!input_is_media(in.x, json)) {
+		in.x->refusal = 415;
+		in.x->refusal_code = "media_type";
+		input_fault(&in, ERR_INPUT, "content-type",
+		    "application/json is expected");
+	} else if ((int64_t)web_body(r).n > most) {
+		in.e = why_field(&in.why, ERR_FULL, "completions",
+		    "they may have %lld bytes", (long long)most);
+	} else {
+		input_text(&in, web_body(r));
+	}
+	read_completions(&in, c);
+	in.x->then = completed;
+	if (!input_end(&in))
+		return;
+	c->to = MIN(c->n, (size_t)d->limits.completions_max);
+	write_completions(in.x);
+}
