@@ -36,12 +36,14 @@
 	X("log", FILES)                                                      \
 	X("hooks", FILES)                                                    \
 	X("archive", ARCHIVE)                                                \
-	X("store.db", DATABASE)
+	X("store.db", DATABASE)                                              \
+	X("items.db", DATABASE)
 
 /* Other files of a data directory, which are not copied. */
 #define SNAPSHOT_LEFT_OUT(X)                                                 \
 	X("lock") X("serve.json") X("serve.json.new") X("backup")            \
-	X("restoring") X("store.db-wal") X("store.db-shm") X(".rebuild")
+	X("restoring") X("store.db-wal") X("store.db-shm")                   \
+	X("items.db-wal") X("items.db-shm") X(".rebuild")
 
 /* Where a running daemon puts its snapshot, below the data directory. */
 #define SNAPSHOT_WORK "backup"

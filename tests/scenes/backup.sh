@@ -84,6 +84,7 @@ done
 daemon d3 --set fetch.allow_private=on --set warc.rollover_bytes=200000
 serving=$pid
 code "a crawl" 0 "$A" crawl "$WEB/" --data d3 --submit --name big
+code "an item" 0 "$A" items add kept:1 '{"n":1}' --data d3
 : >"$WEB_LOG"
 asked 100
 for i in 1 2 3; do
@@ -106,6 +107,8 @@ for i in 1 2 3; do
 	"$A" status --data d3 --set log.level=info >/dev/null 2>first.log
 	same "... not a byte is behind what is committed" \
 		"$(grep -c ledger.cut first.log)" 0
+	"$A" items list --data d3 --json >items.json
+	has "... with its item" '"id":"kept:1"' items.json
 	n=$(crawl_of d3 "['counts']['items']")
 	check "... with captures, fewer than at the end" \
 		test "$n" -gt 0 -a "$n" -lt "$all"
