@@ -41,7 +41,8 @@ check "no library is looked for in a folder of the builder's" \
 # The verbs of --help: up to two words before their operands.
 "$program" --help | awk '/^  [a-z]/ { print $1, $2 }' | while read -r a b; do
 	case $a in
-	archive | frontier | policy | schedule | token) echo "argiope-$a-$b" ;;
+	archive | frontier | items | policy | schedule | store | token)
+		echo "argiope-$a-$b" ;;
 	*) echo "argiope-$a" ;;
 	esac
 done | sort -u >wanted
