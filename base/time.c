@@ -21,16 +21,35 @@ us_of_second(struct wall t)
 	return (int)(us < 0 ? us + US_PER_S : us);
 }
 
+/* Exactly so many digits, and the character after them. */
+static char *
+put_digits(char *p, int v, int digits, char after)
+{
+	for (int i = digits; i-- > 0; v /= 10)
+		p[i] = (char)('0' + v % 10);
+	p[digits] = after;
+	return p + digits + 1;
+}
+
+/* By hand: each event and each item that is written has some times. */
 void
 wall_to_iso(struct wall t, char out[static WALL_ISO_MAX])
 {
 	struct tm tm = to_tm(t);
+	int year = tm.tm_year + 1900;
+	char *p = out;
 
-	/* strftime()'s %Y has no leading zeros. */
-	int n = snprintf(out, WALL_ISO_MAX, "%04d", tm.tm_year + 1900);
-	n += (int)strftime(out + n, WALL_ISO_MAX - (size_t)n,
-	    "-%m-%dT%H:%M:%S", &tm);
-	snprintf(out + n, WALL_ISO_MAX - (size_t)n, ".%06dZ", us_of_second(t));
+	if (year >= 0 && year <= 9999)
+		p = put_digits(p, year, 4, '-');
+	else
+		p += snprintf(out, 12, "%04d-", year);
+	p = put_digits(p, tm.tm_mon + 1, 2, '-');
+	p = put_digits(p, tm.tm_mday, 2, 'T');
+	p = put_digits(p, tm.tm_hour, 2, ':');
+	p = put_digits(p, tm.tm_min, 2, ':');
+	p = put_digits(p, tm.tm_sec, 2, '.');
+	p = put_digits(p, us_of_second(t), 6, 'Z');
+	*p = '\0';
 }
 
 void
