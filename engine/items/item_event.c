@@ -14,11 +14,24 @@ item_json_time(struct buf *b, const char *name, struct wall t)
 		return;
 	}
 	wall_to_iso(t, iso);
-	/* "…:16.123456Z" becomes "…:16.123Z". */
-	struct str text = str_of(iso);
-	text.n = MIN(text.n, 23);
 	json_name(b, name);
-	buf_printf(b, "\"%.*sZ\"", STR_FMT(text));
+	buf_put_char(b, '"');
+	/* "…:16.123456Z" becomes "…:16.123Z". */
+	buf_put_str(b, str_cut(str_of(iso), 0, strlen(iso) - 4));
+	buf_put_text(b, "Z\"");
+}
+
+/* The time is the same in all events of a transaction. */
+static void
+begin_event(struct item_tx *tx, struct buf *b)
+{
+	buf_clear(b);
+	if (tx->event_begin.n == 0) {
+		json_object(b, NULL);
+		item_json_time(b, "at", tx->now);
+		tx->event_begin = arena_copy(&tx->arena, buf_str(b));
+	} else
+		buf_put_str(b, tx->event_begin);
 }
 
 static void
@@ -74,9 +87,7 @@ item_event_put(struct item_tx *tx, const struct item_actor *by,
 	struct str id = e->item != NULL && e->id.n == 0 ? e->item->id : e->id;
 	struct buf *b = &tx->text;
 
-	buf_clear(b);
-	json_object(b, NULL);
-	item_json_time(b, "at", tx->now);
+	begin_event(tx, b);
 	json_str(b, "type", str_of(types[e->type]));
 	if (id.n > 0)
 		json_str(b, "id", id);

@@ -41,6 +41,7 @@ tx_set_loaded(struct item_tx *tx, struct slot *s, bool stored)
 	s->loaded = true;
 	s->loaded_at = tx->savepoints_n;
 	s->stored = stored;
+	s->unsure = false;
 }
 
 const char *
@@ -633,7 +634,7 @@ roll_back_to(struct item_tx *tx, size_t savepoint)
 	}
 	for (size_t i = 0; i < tx->touched.n; i++) {
 		struct slot *s = tx->touched.list[i];
-		s->stored = true;
+		s->stored = s->unsure = true;
 		if (s->loaded)
 			make_dirty(tx, s);
 	}

@@ -33,15 +33,26 @@ bind_lease(struct query *q, int at, uint64_t lease)
 		query_i64(q, at, (int64_t)lease);
 }
 
-/* The rows of a table that are to be written, or are to go. */
-#define DIRTY_EACH(s, tx, KIND, type, gone)                                 \
+/*
+ * The rows of a table that are to be written in one of three ways.  Most are
+ * CHANGED, which costs a database less than INSERT ... ON CONFLICT.
+ */
+enum change { GONE, MADE, CHANGED };
+
+static enum change
+change_of(const struct slot *s, bool exists)
+{
+	return !exists ? GONE : s->stored && !s->unsure ? CHANGED : MADE;
+}
+
+#define DIRTY_EACH(s, tx, KIND, type, change)                               \
 	for (size_t s##_at = 0; s##_at < (tx)->dirty.n; s##_at++)             \
 		for (struct type##_slot *s = CONTAINER(                       \
 		    (tx)->dirty.list[s##_at], struct type##_slot, head);      \
 		    s != NULL; s = NULL)                                      \
 			if (s->head.kind == KIND && s->head.loaded &&         \
-			    (gone ? !s->row.exists && s->head.stored :        \
-			    s->row.exists))
+			    change_of(&s->head, s->row.exists) == change &&   \
+			    (change != GONE || s->head.stored))
 
 /* -- Aliases -- */
 
@@ -57,13 +68,24 @@ bind_alias(struct query *q, const struct alias_row *r)
 /* One that is new is inserted as such: of two daemons that make it, one fails
  * and does it again. */
 static void
-write_aliases(struct item_tx *tx)
+make_aliases(struct item_tx *tx)
 {
 	static const struct sql insert = {
 		"INSERT INTO aliases (id, item, own) VALUES (?1, ?2, ?3)",
 		"INSERT INTO aliases (id, item, own) SELECT * FROM"
 		" unnest(?1::text[], ?2::int8[], ?3::int8[])" };
-	static const struct sql update = {
+	struct query *q = database_bulk(tx->db, &insert);
+
+	DIRTY_EACH(s, tx, SLOT_ALIAS, alias, MADE)
+		if (!s->head.stored)
+			bind_alias(q, &s->row);
+	query_post(&q);
+}
+
+static void
+put_aliases(struct item_tx *tx)
+{
+	static const struct sql put = {
 		"INSERT INTO aliases (id, item, own) VALUES (?1, ?2, ?3)"
 		" ON CONFLICT (id) DO UPDATE SET item = excluded.item,"
 		" own = excluded.own",
@@ -71,64 +93,85 @@ write_aliases(struct item_tx *tx)
 		" unnest(?1::text[], ?2::int8[], ?3::int8[])"
 		" ON CONFLICT (id) DO UPDATE SET item = excluded.item,"
 		" own = excluded.own" };
+	struct query *q = database_bulk(tx->db, &put);
+
+	DIRTY_EACH(s, tx, SLOT_ALIAS, alias, MADE)
+		if (s->head.stored)
+			bind_alias(q, &s->row);
+	DIRTY_EACH(c, tx, SLOT_ALIAS, alias, CHANGED)
+		bind_alias(q, &c->row);
+	query_post(&q);
+}
+
+static void
+write_aliases(struct item_tx *tx)
+{
 	static const struct sql delete = {
 		"DELETE FROM aliases WHERE id = ?1",
 		"DELETE FROM aliases WHERE id = ANY (?1::text[])" };
 	struct query *q = database_bulk(tx->db, &delete);
 
-	DIRTY_EACH(s, tx, SLOT_ALIAS, alias, true) {
+	DIRTY_EACH(s, tx, SLOT_ALIAS, alias, GONE) {
 		query_str(q, 1, s->row.id);
 		query_row(q);
 	}
 	query_post(&q);
-	q = database_bulk(tx->db, &insert);
-	DIRTY_EACH(s, tx, SLOT_ALIAS, alias, false)
-		if (!s->head.stored)
-			bind_alias(q, &s->row);
-	query_post(&q);
-	q = database_bulk(tx->db, &update);
-	DIRTY_EACH(s, tx, SLOT_ALIAS, alias, false)
-		if (s->head.stored)
-			bind_alias(q, &s->row);
-	query_post(&q);
+	make_aliases(tx);
+	put_aliases(tx);
 }
 
 /* -- Items -- */
 
 static void
+bind_item(struct query *q, const struct item_row *r)
+{
+	query_i64(q, 1, r->key);
+	query_str(q, 2, r->id);
+	query_str(q, 3, r->data);
+	query_str(q, 4, r->created_by);
+	query_i64(q, 5, r->created_at.us);
+	query_i64(q, 6, r->updated_at.us);
+	query_i64(q, 7, (int64_t)r->rev);
+	query_i64(q, 8, r->aliases_n);
+	query_i64(q, 9, r->blobs_n);
+	query_row(q);
+}
+
+#define ITEM_COLUMNS "key, id, data, created_by, created_at, updated_at, rev," \
+	" aliases_n, blobs_n"
+#define ITEM_ARRAYS "unnest(?1::int8[], ?2::text[], ?3::text[]," \
+	" ?4::text[], ?5::int8[], ?6::int8[], ?7::int8[], ?8::int8[]," \
+	" ?9::int8[])"
+#define ITEM_CONFLICT " ON CONFLICT (key) DO UPDATE SET id = excluded.id," \
+	" data = excluded.data, created_by = excluded.created_by," \
+	" updated_at = excluded.updated_at, rev = excluded.rev," \
+	" aliases_n = excluded.aliases_n, blobs_n = excluded.blobs_n"
+
+static void
 write_items(struct item_tx *tx)
 {
 	static const struct sql put = {
-		"INSERT INTO items (key, id, data, created_by, created_at,"
-		" updated_at, rev, aliases_n, blobs_n)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
-		" ON CONFLICT (key) DO UPDATE SET id = excluded.id,"
-		" data = excluded.data, created_by = excluded.created_by,"
-		" updated_at = excluded.updated_at, rev = excluded.rev,"
-		" aliases_n = excluded.aliases_n, blobs_n = excluded.blobs_n",
-		"INSERT INTO items (key, id, data, created_by, created_at,"
-		" updated_at, rev, aliases_n, blobs_n) SELECT * FROM"
-		" unnest(?1::int8[], ?2::text[], ?3::text[], ?4::text[],"
-		" ?5::int8[], ?6::int8[], ?7::int8[], ?8::int8[], ?9::int8[])"
-		" ON CONFLICT (key) DO UPDATE SET id = excluded.id,"
-		" data = excluded.data, created_by = excluded.created_by,"
-		" updated_at = excluded.updated_at, rev = excluded.rev,"
-		" aliases_n = excluded.aliases_n,"
-		" blobs_n = excluded.blobs_n" };
+		"INSERT INTO items (" ITEM_COLUMNS ") VALUES"
+		" (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)" ITEM_CONFLICT,
+		"INSERT INTO items (" ITEM_COLUMNS ") SELECT * FROM "
+		ITEM_ARRAYS ITEM_CONFLICT };
+	static const struct sql change = {
+		"UPDATE items SET id = ?2, data = ?3, created_by = ?4,"
+		" created_at = ?5, updated_at = ?6, rev = ?7, aliases_n = ?8,"
+		" blobs_n = ?9 WHERE key = ?1",
+		"UPDATE items i SET id = n.id, data = n.data,"
+		" created_by = n.created_by, updated_at = n.updated_at,"
+		" rev = n.rev, aliases_n = n.aliases_n, blobs_n = n.blobs_n"
+		" FROM " ITEM_ARRAYS " AS n (" ITEM_COLUMNS ")"
+		" WHERE i.key = n.key" };
 	struct query *q = database_bulk(tx->db, &put);
 
-	DIRTY_EACH(s, tx, SLOT_ITEM, item, false) {
-		query_i64(q, 1, s->row.key);
-		query_str(q, 2, s->row.id);
-		query_str(q, 3, s->row.data);
-		query_str(q, 4, s->row.created_by);
-		query_i64(q, 5, s->row.created_at.us);
-		query_i64(q, 6, s->row.updated_at.us);
-		query_i64(q, 7, (int64_t)s->row.rev);
-		query_i64(q, 8, s->row.aliases_n);
-		query_i64(q, 9, s->row.blobs_n);
-		query_row(q);
-	}
+	DIRTY_EACH(s, tx, SLOT_ITEM, item, MADE)
+		bind_item(q, &s->row);
+	query_post(&q);
+	q = database_bulk(tx->db, &change);
+	DIRTY_EACH(c, tx, SLOT_ITEM, item, CHANGED)
+		bind_item(q, &c->row);
 	query_post(&q);
 }
 
@@ -140,7 +183,7 @@ drop_items(struct item_tx *tx)
 		"DELETE FROM items WHERE key = ANY (?1::int8[])" };
 	struct query *q = database_bulk(tx->db, &delete);
 
-	DIRTY_EACH(s, tx, SLOT_ITEM, item, true) {
+	DIRTY_EACH(s, tx, SLOT_ITEM, item, GONE) {
 		query_i64(q, 1, s->row.key);
 		query_row(q);
 	}
@@ -195,6 +238,8 @@ drop_tags(struct item_tx *tx)
 		struct item_slot *s = CONTAINER(tx->dirty.list[i],
 		    struct item_slot, head);
 		if (s->head.kind != SLOT_ITEM || !s->head.loaded)
+			continue;
+		if (s->row.exists && s->row.tags == s->stored_tags)
 			continue;
 		for (size_t k = 0; k < s->stored_tags_n; k++) {
 			uint32_t tag = s->stored_tags[k].tag;
@@ -262,13 +307,13 @@ drop_keyed(struct item_tx *tx, const struct sql *delete, enum slot_kind kind)
 	struct query *q = database_bulk(tx->db, delete);
 
 	if (kind == SLOT_RESULT) {
-		DIRTY_EACH(s, tx, SLOT_RESULT, result, true) {
+		DIRTY_EACH(s, tx, SLOT_RESULT, result, GONE) {
 			query_i64(q, 1, s->row.task);
 			query_i64(q, 2, s->row.item);
 			query_row(q);
 		}
 	} else {
-		DIRTY_EACH(p, tx, SLOT_PAIR, pair, true) {
+		DIRTY_EACH(p, tx, SLOT_PAIR, pair, GONE) {
 			query_i64(q, 1, p->row.task);
 			query_i64(q, 2, p->row.item);
 			query_row(q);
@@ -277,18 +322,38 @@ drop_keyed(struct item_tx *tx, const struct sql *delete, enum slot_kind kind)
 	query_post(&q);
 }
 
+static void
+bind_result(struct query *q, const struct result_row *r)
+{
+	query_i64(q, 1, r->task);
+	query_i64(q, 2, r->item);
+	query_str(q, 3, r->task_version);
+	query_str(q, 4, r->metadata);
+	query_i64(q, 5, r->is_successful);
+	query_i64(q, 6, r->is_invalidated);
+	query_i64(q, 7, r->created_at.us);
+	tx_bind_time(q, 8, r->completed_at);
+	tx_bind_time(q, 9, r->expires_at);
+	bind_or_null(q, 10, r->ttl_override_us);
+	query_i64(q, 11, (int64_t)r->rev);
+	query_row(q);
+}
+
 #define RESULT_COLUMNS "task, item, task_version, metadata, is_successful," \
 	" is_invalidated, created_at, completed_at, expires_at," \
 	" ttl_override, rev"
-#define RESULT_UPDATE " ON CONFLICT (task, item) DO UPDATE SET" \
-	" task_version = excluded.task_version," \
-	" metadata = excluded.metadata," \
-	" is_successful = excluded.is_successful," \
-	" is_invalidated = excluded.is_invalidated," \
-	" created_at = excluded.created_at," \
-	" completed_at = excluded.completed_at," \
-	" expires_at = excluded.expires_at," \
-	" ttl_override = excluded.ttl_override, rev = excluded.rev"
+#define RESULT_ARRAYS "unnest(?1::int8[], ?2::int8[], ?3::text[]," \
+	" ?4::text[], ?5::int8[], ?6::int8[], ?7::int8[], ?8::int8[]," \
+	" ?9::int8[], ?10::int8[], ?11::int8[])"
+/* All columns but the key's, from one source. */
+#define RESULT_FROM(n) " task_version = " n ".task_version," \
+	" metadata = " n ".metadata, is_successful = " n ".is_successful," \
+	" is_invalidated = " n ".is_invalidated," \
+	" created_at = " n ".created_at, completed_at = " n ".completed_at," \
+	" expires_at = " n ".expires_at, ttl_override = " n ".ttl_override," \
+	" rev = " n ".rev"
+#define RESULT_CONFLICT " ON CONFLICT (task, item) DO UPDATE SET" \
+	RESULT_FROM("excluded")
 
 static void
 write_results(struct item_tx *tx)
@@ -301,41 +366,61 @@ write_results(struct item_tx *tx)
 	static const struct sql put = {
 		"INSERT INTO task_results (" RESULT_COLUMNS ") VALUES"
 		" (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
-		RESULT_UPDATE,
-		"INSERT INTO task_results (" RESULT_COLUMNS ") SELECT * FROM"
-		" unnest(?1::int8[], ?2::int8[], ?3::text[], ?4::text[],"
-		" ?5::int8[], ?6::int8[], ?7::int8[], ?8::int8[], ?9::int8[],"
-		" ?10::int8[], ?11::int8[])" RESULT_UPDATE };
+		RESULT_CONFLICT,
+		"INSERT INTO task_results (" RESULT_COLUMNS ") SELECT * FROM "
+		RESULT_ARRAYS RESULT_CONFLICT };
+	static const struct sql change = {
+		"UPDATE task_results SET task_version = ?3, metadata = ?4,"
+		" is_successful = ?5, is_invalidated = ?6, created_at = ?7,"
+		" completed_at = ?8, expires_at = ?9, ttl_override = ?10,"
+		" rev = ?11 WHERE task = ?1 AND item = ?2",
+		"UPDATE task_results r SET" RESULT_FROM("n") " FROM "
+		RESULT_ARRAYS " AS n (" RESULT_COLUMNS ")"
+		" WHERE r.task = n.task AND r.item = n.item" };
 
 	drop_keyed(tx, &delete, SLOT_RESULT);
 	struct query *q = database_bulk(tx->db, &put);
-	DIRTY_EACH(s, tx, SLOT_RESULT, result, false) {
-		query_i64(q, 1, s->row.task);
-		query_i64(q, 2, s->row.item);
-		query_str(q, 3, s->row.task_version);
-		query_str(q, 4, s->row.metadata);
-		query_i64(q, 5, s->row.is_successful);
-		query_i64(q, 6, s->row.is_invalidated);
-		query_i64(q, 7, s->row.created_at.us);
-		tx_bind_time(q, 8, s->row.completed_at);
-		tx_bind_time(q, 9, s->row.expires_at);
-		bind_or_null(q, 10, s->row.ttl_override_us);
-		query_i64(q, 11, (int64_t)s->row.rev);
-		query_row(q);
-	}
+	DIRTY_EACH(s, tx, SLOT_RESULT, result, MADE)
+		bind_result(q, &s->row);
+	query_post(&q);
+	q = database_bulk(tx->db, &change);
+	DIRTY_EACH(c, tx, SLOT_RESULT, result, CHANGED)
+		bind_result(q, &c->row);
 	query_post(&q);
 }
 
 /* -- Pairs -- */
 
+static void
+bind_pair(struct query *q, const struct pair_row *r)
+{
+	query_i64(q, 1, r->task);
+	query_i64(q, 2, r->item);
+	query_i64(q, 3, r->state);
+	bind_or_null(q, 4, r->due_ms);
+	query_i64(q, 5, r->lane);
+	bind_lease(q, 6, r->lease);
+	tx_bind_time(q, 7, r->lease_until);
+	query_str(q, 8, r->worker);
+	query_i64(q, 9, (int64_t)r->generation);
+	query_i64(q, 10, r->attempt);
+	query_i64(q, 11, r->again);
+	bind_lease(q, 12, r->done_lease);
+	query_row(q);
+}
+
 #define PAIR_COLUMNS "task, item, state, due, lane, lease, lease_until," \
 	" worker, generation, attempt, again, done_lease"
-#define PAIR_UPDATE " ON CONFLICT (task, item) DO UPDATE SET" \
-	" state = excluded.state, due = excluded.due, lane = excluded.lane," \
-	" lease = excluded.lease, lease_until = excluded.lease_until," \
-	" worker = excluded.worker, generation = excluded.generation," \
-	" attempt = excluded.attempt, again = excluded.again," \
-	" done_lease = excluded.done_lease"
+#define PAIR_ARRAYS "unnest(?1::int8[], ?2::int8[], ?3::int8[]," \
+	" ?4::int8[], ?5::int8[], ?6::int8[], ?7::int8[], ?8::text[]," \
+	" ?9::int8[], ?10::int8[], ?11::int8[], ?12::int8[])"
+#define PAIR_FROM(n) " state = " n ".state, due = " n ".due," \
+	" lane = " n ".lane, lease = " n ".lease," \
+	" lease_until = " n ".lease_until, worker = " n ".worker," \
+	" generation = " n ".generation, attempt = " n ".attempt," \
+	" again = " n ".again, done_lease = " n ".done_lease"
+#define PAIR_CONFLICT " ON CONFLICT (task, item) DO UPDATE SET" \
+	PAIR_FROM("excluded")
 
 static void
 write_pairs(struct item_tx *tx)
@@ -348,29 +433,26 @@ write_pairs(struct item_tx *tx)
 	static const struct sql put = {
 		"INSERT INTO worklist (" PAIR_COLUMNS ") VALUES"
 		" (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
-		PAIR_UPDATE,
-		"INSERT INTO worklist (" PAIR_COLUMNS ") SELECT * FROM"
-		" unnest(?1::int8[], ?2::int8[], ?3::int8[], ?4::int8[],"
-		" ?5::int8[], ?6::int8[], ?7::int8[], ?8::text[], ?9::int8[],"
-		" ?10::int8[], ?11::int8[], ?12::int8[])" PAIR_UPDATE };
+		PAIR_CONFLICT,
+		"INSERT INTO worklist (" PAIR_COLUMNS ") SELECT * FROM "
+		PAIR_ARRAYS PAIR_CONFLICT };
+	static const struct sql change = {
+		"UPDATE worklist SET state = ?3, due = ?4, lane = ?5,"
+		" lease = ?6, lease_until = ?7, worker = ?8, generation = ?9,"
+		" attempt = ?10, again = ?11, done_lease = ?12"
+		" WHERE task = ?1 AND item = ?2",
+		"UPDATE worklist p SET" PAIR_FROM("n") " FROM "
+		PAIR_ARRAYS " AS n (" PAIR_COLUMNS ")"
+		" WHERE p.task = n.task AND p.item = n.item" };
 
 	drop_keyed(tx, &delete, SLOT_PAIR);
 	struct query *q = database_bulk(tx->db, &put);
-	DIRTY_EACH(s, tx, SLOT_PAIR, pair, false) {
-		query_i64(q, 1, s->row.task);
-		query_i64(q, 2, s->row.item);
-		query_i64(q, 3, s->row.state);
-		bind_or_null(q, 4, s->row.due_ms);
-		query_i64(q, 5, s->row.lane);
-		bind_lease(q, 6, s->row.lease);
-		tx_bind_time(q, 7, s->row.lease_until);
-		query_str(q, 8, s->row.worker);
-		query_i64(q, 9, (int64_t)s->row.generation);
-		query_i64(q, 10, s->row.attempt);
-		query_i64(q, 11, s->row.again);
-		bind_lease(q, 12, s->row.done_lease);
-		query_row(q);
-	}
+	DIRTY_EACH(s, tx, SLOT_PAIR, pair, MADE)
+		bind_pair(q, &s->row);
+	query_post(&q);
+	q = database_bulk(tx->db, &change);
+	DIRTY_EACH(c, tx, SLOT_PAIR, pair, CHANGED)
+		bind_pair(q, &c->row);
 	query_post(&q);
 }
 
@@ -407,6 +489,17 @@ sha_bytes(const uint8_t sha256[static 32])
 }
 
 static void
+bind_blob(struct query *q, const struct blob_row *r)
+{
+	query_i64(q, 1, r->item);
+	query_str(q, 2, r->name);
+	query_bytes(q, 3, sha_bytes(r->sha256));
+	query_str(q, 4, r->type);
+	query_i64(q, 5, r->bytes);
+	query_row(q);
+}
+
+static void
 write_blobs(struct item_tx *tx)
 {
 	static const struct sql delete = {
@@ -428,21 +521,17 @@ write_blobs(struct item_tx *tx)
 		" bytes = excluded.bytes" };
 	struct query *q = database_bulk(tx->db, &delete);
 
-	DIRTY_EACH(s, tx, SLOT_BLOB, blob, true) {
+	DIRTY_EACH(s, tx, SLOT_BLOB, blob, GONE) {
 		query_i64(q, 1, s->row.item);
 		query_str(q, 2, s->row.name);
 		query_row(q);
 	}
 	query_post(&q);
 	q = database_bulk(tx->db, &put);
-	DIRTY_EACH(p, tx, SLOT_BLOB, blob, false) {
-		query_i64(q, 1, p->row.item);
-		query_str(q, 2, p->row.name);
-		query_bytes(q, 3, sha_bytes(p->row.sha256));
-		query_str(q, 4, p->row.type);
-		query_i64(q, 5, p->row.bytes);
-		query_row(q);
-	}
+	DIRTY_EACH(p, tx, SLOT_BLOB, blob, MADE)
+		bind_blob(q, &p->row);
+	DIRTY_EACH(c, tx, SLOT_BLOB, blob, CHANGED)
+		bind_blob(q, &c->row);
 	query_post(&q);
 }
 
@@ -502,6 +591,7 @@ end_dirty(struct item_tx *tx)
 		 * is never gone. */
 		s->stored = s->kind == SLOT_BUCKET ||
 		    *(const bool *)tx_row(s);
+		s->unsure = false;
 	}
 	tx->dirty.n = 0;
 }

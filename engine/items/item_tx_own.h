@@ -28,7 +28,8 @@ struct slot {
 	bool queued;                 /* in tx.queue of its kind */
 	bool dirty;                  /* in tx.dirty */
 	bool touched;                /* in tx.touched */
-	bool stored;                 /* the database may have a row */
+	bool stored;                 /* the database has a row */
+	bool unsure;                 /* or it may have none */
 	size_t loaded_at;            /* savepoints that there were then */
 	size_t undo_at;              /* 1 + its newest entry in tx.undo; or 0 */
 };
@@ -134,6 +135,7 @@ struct item_tx {
 	struct wall now;
 	struct arena arena;
 	struct buf text;             /* of one event at a time */
+	struct str event_begin;      /* what all of them begin with */
 	struct map maps[SLOT_KINDS];
 	struct slots queue[SLOT_KINDS];      /* to be loaded */
 	struct slots touched, dirty;
