@@ -245,7 +245,22 @@ insert_runs(struct item_tx *tx, const struct append *r, size_t n, int64_t id)
 	query_post(&q);
 }
 
-/* The pair's earlier runs go, but for failed ones where these are kept. */
+/* Runs of the pair of `at` that come after it. */
+static int64_t
+later_runs(const struct append *r, size_t n, size_t at)
+{
+	int64_t later = 0;
+
+	for (size_t i = at + 1; i < n; i++)
+		later += r[i].kind == APPEND_RUN && r[i].task == r[at].task &&
+		    r[i].item == r[at].item;
+	return later;
+}
+
+/*
+ * The pair's earlier runs go, but for failed ones where these are kept.  SQLite
+ * knows this run by its number, PostgreSQL by how many come after it.
+ */
 static void
 drop_earlier_runs(struct item_tx *tx, const struct append *r, size_t n,
     int64_t id)
@@ -254,11 +269,13 @@ drop_earlier_runs(struct item_tx *tx, const struct append *r, size_t n,
 		"DELETE FROM runs WHERE task = ?1 AND item = ?2 AND id < ?3"
 		" AND (outcome = 1 OR started_at < ?4)",
 		"DELETE FROM runs r USING unnest(?1::int8[], ?2::int8[],"
-		" ?3::int8[], ?4::int8[]) AS k (task, item, id, before)"
+		" ?3::int8[], ?4::int8[]) AS k (task, item, later, before)"
 		" WHERE r.task = k.task AND r.item = k.item"
-		" AND r.id < (SELECT max(s.id) FROM runs s"
-		" WHERE s.task = k.task AND s.item = k.item)"
+		" AND r.id < (SELECT s.id FROM runs s WHERE s.task = k.task"
+		" AND s.item = k.item ORDER BY s.id DESC LIMIT 1"
+		" OFFSET k.later)"
 		" AND (r.outcome = 1 OR r.started_at < k.before)" };
+	bool counts = database_is_postgresql(tx->db);
 	int64_t kept_us = tx->store->limits.failure_days * DAY_US;
 	struct query *q = database_bulk(tx->db, &delete);
 
@@ -267,7 +284,7 @@ drop_earlier_runs(struct item_tx *tx, const struct append *r, size_t n,
 			continue;
 		query_i64(q, 1, r[i].task);
 		query_i64(q, 2, r[i].item);
-		query_i64(q, 3, id++);
+		query_i64(q, 3, counts ? later_runs(r, n, i) : id++);
 		query_i64(q, 4, r[i].keep ? tx->now.us - kept_us : INT64_MAX);
 		query_row(q);
 	}
