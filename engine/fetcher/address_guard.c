@@ -28,7 +28,7 @@ is_trusted(const struct page *p)
 	struct str host = page_hop(p)->url.host;
 
 	/* Scripts reach what their configuration lists, and no more. */
-	if (p->kind == PAGE_OF_CALL)
+	if (p->for_call)
 		return call_page_may_be_private(p, &page_hop(p)->url);
 	/* A door's crawl may have such a policy from when that was allowed. */
 	return p->fetcher->settings->allow_private ||

@@ -37,12 +37,11 @@ call_page_body(const struct page *p)
 bool
 call_page_may_be_private(const struct page *p, const struct url *u)
 {
-	const struct call *c = p->call;
 	char text[8];
 
 	snprintf(text, sizeof(text), ":%u", u->port);
-	for (size_t i = 0; i < c->private_n; i++) {
-		struct str host = c->private_hosts[i];
+	for (size_t i = 0; i < p->private_n; i++) {
+		struct str host = p->private_hosts[i];
 		if (str_ends(host, str_of(text)) && str_eq_nocase(
 		    str_cut(host, 0, host.n - strlen(text)), u->host))
 			return true;
@@ -311,6 +310,9 @@ deliver_start(struct mail *m)
 	}
 	p = page_new(c->any, crawl, PAGE_OF_CALL);
 	p->call = c;
+	p->for_call = true;
+	p->private_hosts = c->private_hosts;
+	p->private_n = c->private_n;
 	/* The step ROBOTS refuses a URL that cannot be parsed. */
 	p->submission.lease.url = arena_copy(&p->submission.arena,
 	    url_parse(c->url, NULL, &p->submission.arena, &u, NULL) == OK ?

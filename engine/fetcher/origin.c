@@ -191,6 +191,11 @@ fetch(struct origin *o)
 
 	o->state = ORIGIN_FETCHING;
 	p->origin = o;
+	/* The call may end before. */
+	p->for_call = for_whom->for_call;
+	p->private_hosts = arena_copy_list(a, for_whom->private_hosts,
+	    for_whom->private_n);
+	p->private_n = for_whom->private_n;
 	struct str text = arena_printf(a, "%.*s/robots.txt",
 	    STR_FMT(o->text));
 	CHECK(url_parse(text, NULL, a, &hop->url, NULL) == OK);

@@ -71,6 +71,9 @@ struct page {
 	enum page_step step;
 	bool holds_slot;                 /* of its host, and a download */
 	bool by_setting;                 /* fetch.resolve has its address */
+	bool for_call;                   /* a call, or its robots.txt */
+	const struct str *private_hosts; /* of a call: HOST:PORT */
+	size_t private_n;
 	struct mono address_due;         /* reserved; 0: not yet */
 	struct fetcher *lender;          /* its host's loop, while lent */
 	size_t bytes_counted;            /* in outbox.uncommitted_bytes */
