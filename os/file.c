@@ -504,6 +504,22 @@ file_load(const char *path, size_t bytes_max, struct buf *out, struct why *w)
 }
 
 enum err
+file_load_private(const char *path, size_t bytes_max, struct buf *out,
+    struct why *w)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return why_errno(w, err_from_errno(errno), "cannot read %s",
+		    path);
+	if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+		return why(w, ERR_DENIED, "others than its owner may use %s "
+		    "(mode %03o): chmod 600 it", path,
+		    (unsigned)st.st_mode & 0777);
+	return file_load(path, bytes_max, out, w);
+}
+
+enum err
 file_lock_dir(const char *dir, int *fd, int64_t *holder, struct why *w)
 {
 	char path[PATH_MAX], pid[32] = "", own[32];

@@ -86,6 +86,13 @@ MUST_USE enum err file_load(const char *path, size_t bytes_max, struct buf *out,
     struct why *);
 
 /*
+ * The same for a file of secrets.  DENIED when others than its owner may read
+ * or write it.
+ */
+MUST_USE enum err file_load_private(const char *path, size_t bytes_max,
+    struct buf *out, struct why *);
+
+/*
  * Take the one lock of a directory: a file `lock` that holds our pid.  BUSY
  * when another process has it; `*holder` is then its pid.  Keep the handle open
  * as long as the lock is wanted.
