@@ -1,0 +1,65 @@
+/*
+ * secrets -- values that scripts may use and never see.
+ *
+ * script.secrets_file is JSON: {"shop_password":{"value":"...","hosts":
+ * ["shop.example"]}}.  A script writes {{secret.shop_password}} into a URL, a
+ * header or a body; the value replaces it as the request leaves, towards the
+ * hosts listed and no others.
+ *
+ * Thread: any; read-only once loaded.  Each holder drops it once.
+ * Source: contracts/scripting.md §4.
+ */
+#ifndef ENGINE_TASKS_SECRETS_H
+#define ENGINE_TASKS_SECRETS_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "wire/redact.h"
+
+#define SECRETS_MAX REDACT_VALUES_MAX
+#define SECRET_NAME_BYTES_MAX 64u
+#define SECRET_VALUE_BYTES_MAX REDACT_VALUE_BYTES_MAX
+#define SECRET_HOSTS_MAX 64u
+#define SECRETS_FILE_BYTES_MAX ((size_t)4 << 20)
+
+struct secrets;
+
+/*
+ * Load the file; NULL: there are no secrets.  Errors: DENIED when others than
+ * its owner may read it; INPUT, naming the secret and the field ("shop.hosts:
+ * ..."); ABSENT, IO.  No text contains a value.
+ */
+MUST_USE enum err secrets_load(const char *path, struct secrets **,
+    struct why *);
+/* The same from JSON. */
+MUST_USE enum err secrets_parse(struct str json, struct secrets **,
+    struct why *);
+struct secrets *secrets_hold(struct secrets *);
+void secrets_drop(struct secrets **);
+
+bool secrets_has(const struct secrets *, struct str name);
+/* What a script gets for secret(NAME): the placeholder. */
+void secrets_put_placeholder(struct str name, struct buf *);
+/* Whether a placeholder is in the text, raw or percent-encoded. */
+bool secrets_in(struct str text);
+
+enum secret_place {
+	SECRET_IN_HEADER,            /* the value as it is */
+	SECRET_IN_URL,               /* percent-encoded */
+	SECRET_IN_BODY,              /* as it is */
+	SECRET_IN_JSON               /* escaped as in a JSON string */
+};
+/*
+ * The text with the values of its placeholders; one that is percent-encoded
+ * gets a percent-encoded value.  `out` is `text` when there is none.  Memory:
+ * `a`.  Errors: DENIED: this host may not see the secret; ABSENT: there is no
+ * such secret.  Both name it.
+ */
+MUST_USE enum err secrets_fill(const struct secrets *, enum secret_place,
+    struct str text, struct str host, struct arena *a, struct str *out,
+    struct why *);
+
+/* Takes all values out of texts. */
+const struct redactor *secrets_redactor(const struct secrets *);
+
+#endif
