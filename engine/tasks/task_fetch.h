@@ -1,0 +1,107 @@
+/*
+ * task_fetch -- the requests that tasks send, by fetch() of a script or by
+ * /worker/fetch: judged, sent as calls, and answered with what a script may
+ * see.
+ *
+ *     task_fetch_start() ─► the month's crawl, begun if there is none ─► call
+ *                       ◄── done(), when the answer is durable
+ *
+ * The crawl is of the kind `tasks` and is named "items YYYY-MM" (UTC).  It
+ * becomes complete when that of the next month begins, or that of another
+ * policy.  Of the policy only what concerns requests applies.
+ *
+ * Owns:    the name of the crawl, not the crawl.
+ * Thread:  home's.
+ * Limits:  fetch.redirects_max, fetch.tries_max, fetch.body_bytes_max.
+ * Source:  contracts/scripting.md §4.
+ */
+#ifndef ENGINE_TASKS_TASK_FETCH_H
+#define ENGINE_TASKS_TASK_FETCH_H
+
+#include "engine/control/control.h"
+#include "engine/tasks/secrets.h"
+#include "os/transport.h"
+#include "wire/http.h"
+
+#define TASK_FETCH_HEADERS_MAX 100u
+#define TASK_FETCH_ACCEPT_MAX 100u
+
+struct cookie_jar;
+struct task_fetcher;
+
+/* What the configuration of the tasks says about their requests. */
+struct task_fetch_rules {
+	struct str policy;           /* JSON: a policy's name or an object;
+	                              * empty: the policy `default` */
+	const struct str *private_hosts;     /* HOST:PORT */
+	size_t private_n;
+	struct secrets *secrets;     /* held */
+};
+
+struct task_fetcher *task_fetcher_new(struct engine *, struct loop *home);
+/* No fetch is under way. */
+void task_fetcher_free(struct task_fetcher **);
+/*
+ * Use these from now on; the texts are copied.  Fetches under way keep theirs.
+ * Errors: INPUT, naming the field of the policy.
+ */
+MUST_USE enum err task_fetcher_use(struct task_fetcher *,
+    const struct task_fetch_rules *, struct why *);
+/* The crawl that has the requests now; UINT32_MAX: none has begun. */
+uint32_t task_fetcher_crawl(const struct task_fetcher *);
+
+enum task_fetch_end {
+	TASK_FETCH_ANSWERED,         /* resolves: `status` and the rest */
+	TASK_FETCH_FAILED,           /* rejects: `code`; perhaps answered */
+};
+
+struct task_fetch {
+	/* In; the owner keeps the texts until done(). */
+	struct str method;           /* empty: GET */
+	struct str url, body;
+	const struct transport_header *headers;
+	size_t headers_n;
+	bool manual;                 /* redirect: "manual" */
+	bool any_status;             /* accept: "any" */
+	const int *accept;           /* statuses that resolve besides */
+	size_t accept_n;
+	int64_t timeout_ms, max_age_s;       /* 0: the policy's; not used */
+	struct mono deadline;        /* the run's; ns 0: none */
+	struct cookie_jar *session;  /* NULL: no cookies */
+	bool live;                   /* simulated: nothing is archived */
+	void (*done)(struct task_fetch *);
+	void *arg;
+
+	/* Out; freed by task_fetch_free(). */
+	enum task_fetch_end end;
+	const char *code;            /* FAILED: "dns", "status", "robots",
+	                              * "denied", "limit_body", "input" ... */
+	bool transient;
+	struct str text;             /* a sentence for people */
+	int status;                  /* 0: no answer came */
+	struct str final_url;
+	const struct http_field *fields;     /* secrets are taken out */
+	size_t fields_n;
+	struct str content;          /* decoded; the same */
+	int64_t retry_after_s;       /* -1: the answer does not say */
+	bool redirected, from_archive, secret_found;
+	uint32_t crawl;              /* of the capture */
+	uint64_t number;             /* 0: none */
+
+	/* The fetcher's. */
+	struct sent_call *sent;      /* the call */
+	struct mail mail;
+	struct list node;
+	struct task_fetcher *fetcher;
+	struct rules_in_use *rules;
+	struct buf redacted;
+	struct arena arena;
+	bool stopped;
+};
+/* done() follows, never before this returns. */
+void task_fetch_start(struct task_fetcher *, struct task_fetch *);
+/* done() follows soon. */
+void task_fetch_stop(struct task_fetch *);
+void task_fetch_free(struct task_fetch *);
+
+#endif
