@@ -815,3 +815,23 @@ cookie_load(struct cookie_jar *jar, struct str text, struct wall now,
 
 	return e == OK ? load(jar, text, now, w) : e;
 }
+
+static void
+put_line(const struct cookie *c, bool ends, struct buf *b)
+{
+	int64_t end_s = ends ? MAX(c->end.key, US_PER_S) / US_PER_S : 0;
+
+	buf_printf(b, "%.*s\t%s\t%.*s\t%s\t%lld\t%.*s\t%.*s\n",
+	    STR_FMT(c->domain), c->host_only ? "FALSE" : "TRUE",
+	    STR_FMT(c->path), c->secure ? "TRUE" : "FALSE",
+	    (long long)end_s, STR_FMT(c->name), STR_FMT(c->value));
+}
+
+void
+cookie_put_lines(struct cookie_jar *jar, struct wall now, struct buf *b)
+{
+	drop_ended(jar, now);
+	LIST_EACH(c, &jar->uses, struct cookie, use)
+		if (!has_char(c->name, '\t'))
+			put_line(c, heap_holds(&c->end), b);
+}

@@ -30,6 +30,11 @@ struct str cookie_header(struct cookie_jar *, const struct url *,
  */
 MUST_USE enum err cookie_load(struct cookie_jar *, struct str text,
     struct wall now, struct why *);
+/*
+ * Append the cookies as such lines, those that have ended left out; a name with
+ * a tab cannot be written.  cookie_load() makes the same jar of them.
+ */
+void cookie_put_lines(struct cookie_jar *, struct wall now, struct buf *);
 size_t cookie_count(const struct cookie_jar *);
 
 #endif
