@@ -8,9 +8,9 @@
 #   tools/deps.sh --force      build the private libraries again
 #   tools/deps.sh --packages [GROUP...]   install Debian packages only
 #
-# Debian packages come by apt-get, and only those that are missing.  Three
+# Debian packages come by apt-get, and only those that are missing.  Four
 # libraries, which releases of Debian lack or have too old, are compiled here
-# as static libraries: lexbor, yyjson and ada.  tools/packages.txt names for each
+# as static libraries: lexbor, yyjson, ada and quickjs (QuickJS-ng).  tools/packages.txt names for each
 # an exact version and the archives that contain its source, with checksums.
 # They are tried in order, and a failed try leaves nothing behind.
 #
@@ -130,15 +130,13 @@ work=
 cleanup() { [ -z "$work" ] || rm -rf "$work"; }
 trap cleanup EXIT
 
-libraries='lexbor yyjson ada'
+libraries='lexbor yyjson ada quickjs'
 
 # The rows of library $1: version, registry, package, its version, checksum.
 sources_of() {
 	awk -v t="$table" -v n="$1" \
 	    '$1 == t && $2 == n { print $3, $4, $5, $6, $7 }' "$here/packages.txt"
 }
-
-version_of() { sources_of "$1" | awk 'NR == 1 { print $1 }'; }
 
 # The folder below $1 that contains the file $2.
 folder_with() {
@@ -174,6 +172,15 @@ compile() {
 		g++ -O2 -std=c++20 -fPIC -fno-rtti -fvisibility=hidden -DNDEBUG \
 		    -I"$from" -c "$from/ada.cpp" -o "$object/ada.o" || return 1
 		cp "$from/ada_c.h" "$3/include/" ;;
+	quickjs)
+		# Its assertions stay: a broken invariant ends a sandboxed process.
+		from=$(folder_with "$2" quickjs-opcode.h) || return 1
+		printf '%s\n' quickjs libregexp libunicode dtoa |
+		    xargs -P "$(nproc)" -I{} gcc -O2 -std=gnu17 -fPIC \
+			-funsigned-char -fvisibility=hidden -fstack-protector-strong \
+			-fstack-clash-protection -w -DQUICKJS_NG_BUILD \
+			-c "$from/{}.c" -o "$object/{}.o" || return 1
+		cp "$from/quickjs.h" "$3/include/" ;;
 	esac
 	(cd "$object" && ar rcs "$3/lib/lib$1.a" ./*.o)
 }
@@ -193,6 +200,11 @@ checked() {
 		#include <ada_c.h>
 		int main(void) { ada_url u = ada_parse("http://a/", 9);
 		return !ada_is_valid(u); }' ;;
+	quickjs) flags=-lm source='#include <quickjs.h>
+		int main(void) { JSRuntime *r = JS_NewRuntime();
+		JSContext *c = JS_NewContext(r);
+		JSValue v = JS_Eval(c, "6*7", 3, "x", 0); int32_t n = 0;
+		return JS_ToInt32(c, &n, v) != 0 || n != 42; }' ;;
 	esac
 	printf '%s\n' "$source" >"$work/check.c"
 	gcc -I"$2/include" -o "$work/check" "$work/check.c" "$2/lib/lib$1.a" \
@@ -218,6 +230,7 @@ make_library() {
 		}
 		mkdir -p "$prefix"
 		cp -R "$work/root/." "$prefix/"
+		echo "$version" >"$prefix/.version-$name"
 		echo "$recipe" >"$prefix/.made-$name"
 		return 0
 	done < <(sources_of "$name")
@@ -229,7 +242,7 @@ versions() {
 	local name
 	for name in $libraries; do
 		[ -e "$prefix/.made-$name" ] || continue
-		printf 'deps: %s %s\n' "$name" "$(version_of "$name")"
+		printf 'deps: %s %s\n' "$name" "$(cat "$prefix/.version-$name")"
 	done
 }
 

@@ -21,7 +21,7 @@ check() {
 	fi
 }
 
-# The table with other rows for yyjson, and none for the two that take long.
+# The table with other rows for yyjson, and none for those that take long.
 table() {
 	awk '$1 != "source"' "$root/tools/packages.txt" >tools/packages.txt
 	cat >>tools/packages.txt
@@ -83,6 +83,8 @@ code_of() {
 		files=yyjson.c ;;
 	ada) from=$(find "$2" -name ada_c.h -printf '%h')
 		files='ada.cpp ada.h ada_c.h' ;;
+	quickjs) from=$(find "$2" -name quickjs-opcode.h -printf '%h')
+		files='quickjs.c quickjs.h libregexp.c libunicode.c dtoa.c' ;;
 	esac
 	# shellcheck disable=SC2086 # files are words
 	[ -d "$from" ] && (cd "$from" && ls $files && cat $files |
