@@ -149,8 +149,12 @@ has_mark(const struct decoder *d)
 static void
 begin(struct decoder *d)
 {
-	(void)lxb_encoding_decode_init(&d->ctx, d->encoding, NULL, 0);
-	(void)lxb_encoding_decode_replace_set(&d->ctx, &malformed, 1);
+	lxb_codepoint_t points[1];
+
+	/* A replacement is taken only where there is a buffer for it. */
+	CHECK(lxb_encoding_decode_init(&d->ctx, d->encoding, points, 1) ==
+	    LXB_STATUS_OK && lxb_encoding_decode_replace_set(&d->ctx,
+	    &malformed, 1) == LXB_STATUS_OK);
 	d->held_n = 0;
 	d->begun = false;
 }
@@ -190,7 +194,8 @@ decode(JSContext *ctx, JSValueConst this, int argc, JSValueConst *argv)
 	bool stream = false;
 
 	if (d == NULL || (argc > 1 && !take_stream(ctx, argv[1], &stream)) ||
-	    (!JS_IsUndefined(argv[0]) && !bind_bytes(ctx, argv[0], &s)))
+	    (argc > 0 && !JS_IsUndefined(argv[0]) &&
+	    !bind_bytes(ctx, argv[0], &s)))
 		return JS_EXCEPTION;
 	if (!d->flowing)
 		begin(d);
@@ -246,7 +251,8 @@ static JSValue
 construct_decoder(JSContext *ctx, JSValueConst target, int argc,
     JSValueConst *argv)
 {
-	const lxb_encoding_data_t *e = encoding_of(ctx, argv[0]);
+	const lxb_encoding_data_t *e = encoding_of(ctx, argc > 0 ? argv[0] :
+	    JS_UNDEFINED);
 	bool fatal = false, ignore_bom = false;
 
 	if (e == NULL || (argc > 1 && JS_IsObject(argv[1]) &&
@@ -298,14 +304,16 @@ construct_encoder(JSContext *ctx, JSValueConst target, int argc,
 static JSValue
 encode(JSContext *ctx, JSValueConst this, int argc, JSValueConst *argv)
 {
-	struct str s = STR("");
+	struct str s;
 
-	(void)this, (void)argc;
-	if (!JS_IsUndefined(argv[0]) && (s = bind_usv(ctx, argv[0])).p == NULL)
+	(void)this;
+	if (argc == 0 || JS_IsUndefined(argv[0]))
+		return JS_NewUint8ArrayCopy(ctx, NULL, 0);
+	s = bind_usv(ctx, argv[0]);
+	if (s.p == NULL)
 		return JS_EXCEPTION;
 	JSValue v = JS_NewUint8ArrayCopy(ctx, (const uint8_t *)s.p, s.n);
-	if (!JS_IsUndefined(argv[0]))
-		bind_text_free(ctx, s);
+	bind_text_free(ctx, s);
 	return v;
 }
 

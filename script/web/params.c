@@ -230,10 +230,10 @@ construct_params(JSContext *ctx, JSValueConst target, int argc,
 {
 	struct params *p = params_new(ctx, STR(""));
 
-	(void)argc;
 	if (p == NULL)
 		return JS_EXCEPTION;
-	ada_url_search_params list = list_of_value(ctx, argv[0]);
+	ada_url_search_params list = list_of_value(ctx, argc > 0 ? argv[0] :
+	    JS_UNDEFINED);
 	JSValue v = JS_EXCEPTION;
 	if (list != NULL && keep_list(ctx, p, list))
 		v = bind_object_of(ctx, BIND_CLASS_PARAMS, target, p);
