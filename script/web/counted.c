@@ -3,14 +3,18 @@
 #include <lexbor/core/core.h>
 #include <lexbor/core/lexbor.h>
 
-/* Before each block: its size, and the runtime that it counts against. */
+#include "base/list.h"
+
+/* Before each block. */
 struct head {
-	size_t size;
-	JSRuntime *rt;               /* NULL: the system's */
+	struct list link;            /* of `now.blocks`; alone: made outside */
+	size_t size;                 /* what it has room for */
+	JSRuntime *rt;               /* that it counts against; NULL: nothing */
 };
 
 static _Thread_local struct {
 	JSRuntime *rt;               /* NULL: outside */
+	struct list blocks;          /* made since the outermost enter */
 	unsigned depth;
 	size_t over;                 /* bytes served beyond the limit */
 	bool breached;
@@ -20,6 +24,19 @@ static struct head *
 head_of(void *p)
 {
 	return (struct head *)p - 1;
+}
+
+/* Larger blocks grow by an eighth. */
+#define GROW_BYTES 65536u
+
+static void
+free_head(struct head *h)
+{
+	list_take(&h->link);
+	if (h->rt != NULL)
+		js_free_rt(h->rt, h);
+	else
+		free(h);
 }
 
 /* A block of the system's for a request that the heap refused. */
@@ -49,7 +66,11 @@ counted_malloc(size_t size)
 	}
 	if (h == NULL)
 		return NULL;
-	*h = (struct head){ .size = size, .rt = rt };
+	h->size = size;
+	h->rt = rt;
+	list_init(&h->link);
+	if (now.depth > 0)
+		list_put(&now.blocks, &h->link);
 	return h + 1;
 }
 
@@ -67,13 +88,8 @@ counted_calloc(size_t n, size_t size)
 void
 counted_free(void *p)
 {
-	if (p == NULL)
-		return;
-	struct head *h = head_of(p);
-	if (h->rt != NULL)
-		js_free_rt(h->rt, h);
-	else
-		free(h);
+	if (p != NULL)
+		free_head(head_of(p));
 }
 
 void *
@@ -83,13 +99,25 @@ counted_realloc(void *p, size_t size)
 		return counted_malloc(size);
 	if (size > SIZE_MAX / 2)
 		return NULL;
-	struct head *h = head_of(p), *grown;
+	struct head *h = head_of(p), *grown = NULL;
+	if (size <= h->size && size >= h->size / 2)
+		return p;
+	/* lexbor asks for 4 KiB more again and again. */
+	if (h->size >= GROW_BYTES && size > h->size)
+		size += size / 8;
+	struct list *after = h->link.next;
+	bool alone = after == &h->link;
 	if (h->rt != NULL) {
+		list_take(&h->link);
 		grown = js_realloc_rt(h->rt, h, sizeof(*h) + size);
-		if (grown != NULL) {
-			grown->size = size;
-			return grown + 1;
-		}
+		h = grown == NULL ? h : grown;
+		list_init(&h->link);
+		if (!alone)
+			list_put(after, &h->link);
+	}
+	if (grown != NULL) {
+		grown->size = size;
+		return grown + 1;
 	}
 	void *to = counted_malloc(size);
 	if (to == NULL)
@@ -112,6 +140,7 @@ counted_enter(JSRuntime *rt)
 	if (now.depth++ > 0)
 		return;
 	now.rt = rt;
+	list_init(&now.blocks);
 	now.over = 0;
 	now.breached = false;
 }
@@ -120,8 +149,12 @@ void
 counted_leave(void)
 {
 	CHECK(now.depth > 0);
-	if (--now.depth == 0)
-		now.rt = NULL;
+	if (--now.depth > 0)
+		return;
+	now.rt = NULL;
+	/* Where memory ran out lexbor loses some of its blocks. */
+	while (!list_empty(&now.blocks))
+		free_head(LIST_ITEM(now.blocks.next, struct head, link));
 }
 
 bool

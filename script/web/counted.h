@@ -2,11 +2,12 @@
  * counted -- lexbor and expat take their memory from a script's heap.
  *
  * lexbor has one set of memory functions for the process.  Between
- * counted_enter() and counted_leave() they take from the given runtime; outside
- * of that from the system.  A request beyond the heap's limit sets `breached`
- * and is served by the system all the same, up to COUNTED_SLACK_BYTES, so that
- * the library is not led onto its rarely used paths for failed allocations; the
- * caller looks at counted_breached() often and gives up.
+ * counted_enter() and counted_leave() they take from the given runtime, and
+ * what was taken is gone afterwards; outside of that they take from the system.
+ * A request beyond the heap's limit sets `breached` and is served by the system
+ * all the same, up to COUNTED_SLACK_BYTES, so that the library is not led onto
+ * its rarely used paths for failed allocations; the caller looks at
+ * counted_breached() often and gives up.
  *
  * Thread: the state is each thread's own, the functions are the process's.
  */

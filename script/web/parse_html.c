@@ -66,6 +66,33 @@ take_token(lxb_html_tokenizer_t *tkz, lxb_html_token_t *token, void *ctx)
 	return p->take(tkz, token, p->take_ctx);
 }
 
+/*
+ * lexbor's tables of names have 128 chains and do not grow, so that many names
+ * would cost the square of their number.  Names are kept as they are compared,
+ * so the plain hash finds them.
+ */
+static void
+grow_table(lexbor_hash_t *h)
+{
+	size_t size = h->table_size * 8;
+	lexbor_hash_entry_t **to, *e, *next;
+
+	if (lexbor_dobject_allocated(h->entries) < h->table_size * 4 ||
+	    (to = lexbor_calloc(size, sizeof(*to))) == NULL)
+		return;
+	for (size_t i = 0; i < h->table_size; i++)
+		for (e = h->table[i]; e != NULL; e = next) {
+			size_t at = lexbor_hash_make_id(
+			    lexbor_hash_entry_str(e), e->length) % size;
+			next = e->next;
+			e->next = to[at];
+			to[at] = e;
+		}
+	lexbor_free(h->table);
+	h->table = to;
+	h->table_size = size;
+}
+
 static enum err
 failed(struct why *w, lxb_status_t s)
 {
@@ -87,6 +114,8 @@ feed(struct parse *p, struct str text, struct why *w)
 		/* Neither list of errors is read by anybody. */
 		lexbor_array_obj_clean(p->parser->tkz->parse_errors);
 		lexbor_array_obj_clean(p->parser->tree->parse_errors);
+		grow_table(p->parser->tkz->tags);
+		grow_table(p->parser->tkz->attrs);
 		if (poll_ask(p->poll))
 			return why(w, ERR_TIMEOUT, "interrupted");
 		if (counted_breached())

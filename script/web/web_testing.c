@@ -20,9 +20,35 @@ ask_runtime(JSRuntime *rt, void *opaque)
 	return ask(opaque);
 }
 
+static JSValue
+load(JSContext *ctx, JSValueConst this, int argc, JSValueConst *argv)
+{
+	struct str s;
+
+	(void)this, (void)argc;
+	s.p = JS_ToCStringLen(ctx, &s.n, argv[0]);
+	if (s.p == NULL)
+		return JS_EXCEPTION;
+	JSValue v = script_document_new(ctx, s, STR(""),
+	    STR("http://h.example/dir/page?q"), JS_ToBool(ctx, argv[1]) == 1);
+	JS_FreeCString(ctx, s.p);
+	return v;
+}
+
+static void
+add_load(JSContext *ctx)
+{
+	JSValue global = JS_GetGlobalObject(ctx);
+
+	assert_true(JS_SetPropertyStr(ctx, global, "load",
+	    JS_NewCFunction(ctx, load, "load", 2)) >= 0);
+	JS_FreeValue(ctx, global);
+}
+
 struct web_testing *
 web_testing_open(size_t heap_bytes)
 {
+	JSMemoryUsage usage;
 	struct web_testing *t = mem_new(sizeof(*t));
 	struct script_web host = { .interrupted = ask, .opaque = t };
 
@@ -33,7 +59,10 @@ web_testing_open(size_t heap_bytes)
 	t->ctx = JS_NewContext(t->rt);
 	assert_non_null(t->ctx);
 	assert_true(script_web_init(t->ctx, &host));
-	JS_SetMemoryLimit(t->rt, heap_bytes);
+	add_load(t->ctx);
+	JS_ComputeMemoryUsage(t->rt, &usage);
+	JS_SetMemoryLimit(t->rt, heap_bytes == 0 ? 0 :
+	    (size_t)usage.malloc_size + heap_bytes);
 	JS_SetDumpFlags(t->rt, JS_ABORT_ON_LEAKS);
 	return t;
 }

@@ -14,7 +14,10 @@ struct web_testing {
 	unsigned questions_max, questions;
 };
 
-/* `heap_bytes` 0: no limit. */
+/*
+ * `heap_bytes` is what scripts may take beyond what a new context has; 0: no
+ * limit.  Scripts have one more function, load(BODY, XML): `$` of a string.
+ */
 struct web_testing *web_testing_open(size_t heap_bytes);
 /* Checks that nothing leaked. */
 void web_testing_close(struct web_testing **);
