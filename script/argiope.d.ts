@@ -189,6 +189,10 @@ declare class PermanentError extends Error {}
 
 /* The globals that ECMAScript 2023 does not have. */
 
+/** Any typed array, but no DataView. */
+type Bytes = Int8Array | Uint8Array | Uint8ClampedArray | Int16Array | Uint16Array | Int32Array
+  | Uint32Array | Float32Array | Float64Array | BigInt64Array | BigUint64Array;
+
 declare class URL {
   constructor(url: string | URL, base?: string | URL);
   static canParse(url: string | URL, base?: string | URL): boolean;
@@ -238,7 +242,7 @@ declare class TextDecoder {
   readonly encoding: string;
   readonly fatal: boolean;
   readonly ignoreBOM: boolean;
-  decode(bytes?: ArrayBufferView | ArrayBuffer, options?: { stream?: boolean }): string;
+  decode(bytes?: Bytes | ArrayBuffer, options?: { stream?: boolean }): string;
 }
 
 declare function atob(text: string): string;
@@ -251,7 +255,7 @@ declare function hmac(algorithm: string, key: string | Uint8Array | ArrayBuffer,
 declare const crypto: {
   readonly subtle: {
     digest(algorithm: "SHA-1" | "SHA-256" | "SHA-384" | "SHA-512" | { name: string },
-      data: ArrayBufferView | ArrayBuffer): Promise<ArrayBuffer>;
+      data: Bytes | ArrayBuffer): Promise<ArrayBuffer>;
   };
 };
 

@@ -388,6 +388,36 @@ document_remove(struct document *d, uint32_t at)
 }
 
 static void
+check_node(const struct document *d, uint32_t at)
+{
+	const struct node *n = &d->nodes[at], *up = &d->nodes[n->parent];
+	bool top = at == 0 || n->removed;
+
+	CHECK(n->end >= at && n->end < d->n);
+	CHECK(n->text <= n->text_end && n->text_end <= d->text.n);
+	CHECK((n->first == NODE_NONE) == (n->last == NODE_NONE));
+	CHECK(n->first == NODE_NONE || (n->first > at && n->last <= n->end));
+	CHECK((n->type == NODE_ELEMENT) == (n->name != NULL));
+	if (top) {
+		CHECK(n->parent == NODE_NONE && n->prev == NODE_NONE &&
+		    n->next == NODE_NONE);
+		return;
+	}
+	CHECK(at > n->parent && n->end <= up->end);
+	CHECK(n->prev == NODE_NONE ? up->first == at :
+	    n->prev < at && d->nodes[n->prev].next == at);
+	CHECK(n->next == NODE_NONE ? up->last == at :
+	    n->next > n->end && d->nodes[n->next].prev == at);
+}
+
+void
+document_check(const struct document *d)
+{
+	for (uint32_t at = 0; at < d->n; at++)
+		check_node(d, at);
+}
+
+static void
 find_base(struct document *d)
 {
 	const struct name *base = document_name(d, STR("base"));

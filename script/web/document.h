@@ -137,6 +137,9 @@ uint32_t document_parent_element(const struct document *, uint32_t);
 struct str document_text_of(const struct document *, uint32_t,
     struct out *room);
 
+/* Every invariant of the links between nodes; aborts. */
+void document_check(const struct document *);
+
 /* Take a node out of its parent, with all that is inside; not the document. */
 void document_remove(struct document *, uint32_t);
 

@@ -97,9 +97,9 @@ facts_meta(JSContext *ctx, struct document *d)
 
 /* ---- JSON-LD ---------------------------------------------------------- */
 
-/* What is no JSON is left out; other exceptions stay. */
+/* What is no JSON, or too deep, is left out; other exceptions stay. */
 static bool
-is_syntax_error(JSContext *ctx)
+is_bad_json(JSContext *ctx)
 {
 	JSValue e = JS_GetException(ctx), name = JS_UNDEFINED;
 	bool is = false;
@@ -108,7 +108,8 @@ is_syntax_error(JSContext *ctx)
 		name = JS_GetPropertyStr(ctx, e, "name");
 	if (JS_IsString(name)) {
 		struct str s = bind_text(ctx, name);
-		is = str_eq(s, STR("SyntaxError"));
+		is = str_eq(s, STR("SyntaxError")) ||
+		    str_eq(s, STR("RangeError"));
 		bind_text_free(ctx, s);
 	}
 	JS_FreeValue(ctx, name);
@@ -150,7 +151,7 @@ put_jsonld(JSContext *ctx, struct document *d, uint32_t at, JSValueConst to,
 		ok = false;
 	} else {
 		JSValue v = JS_ParseJSON(ctx, o.p, o.n - 1, "<JSON-LD>");
-		ok = JS_IsException(v) ? is_syntax_error(ctx) :
+		ok = JS_IsException(v) ? is_bad_json(ctx) :
 		    put_block(ctx, to, n, v);
 	}
 	out_free(&o);

@@ -326,7 +326,7 @@ test_clone(void **state)
 	    "'{\"__proto__\":{\"x\":1}}')))", "undefined __proto__");
 	IS("let deep = []; for (let i = 0; i < 998; i++) deep = [deep];"
 	    "structuredClone({ deep }).deep.length", "1");
-	IS("try { structuredClone({ deep: [[deep]] }) } catch (e) { e.name }",
+	IS("try { structuredClone({ deep: [deep] }) } catch (e) { e.name }",
 	    "RangeError");
 	IS("try { structuredClone({ get x() { throw 5 } }) }"
 	    "catch (e) { e }", "5");

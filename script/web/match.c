@@ -158,6 +158,17 @@ has_word(struct str s, struct str word, bool nocase)
 	return false;
 }
 
+/*
+ * Reading a long text counts as a walk of as many steps as it is worth.  True
+ * when the poll says stop.
+ */
+static bool
+is_cut(struct matcher *m, struct str s)
+{
+	m->poll->steps += (unsigned)MIN(s.n / 256, POLL_STEPS);
+	return poll_step(m->poll);
+}
+
 static bool
 match_value(const struct test *t, struct str s)
 {
@@ -186,14 +197,15 @@ match_value(const struct test *t, struct str s)
 
 /* In HTML names are compared in lower case; t->name is so. */
 static bool
-match_attr(const struct matcher *m, const struct test *t, uint32_t at)
+match_attr(struct matcher *m, const struct test *t, uint32_t at)
 {
 	const struct node *n = node_of(m, at);
 
 	for (uint32_t i = 0; i < n->attrs_n; i++) {
 		const struct name *name = n->attrs[i].name;
 		if ((m->d->xml ? name : name->lower) == t->name)
-			return match_value(t, n->attrs[i].value);
+			return !is_cut(m, n->attrs[i].value) &&
+			    match_value(t, n->attrs[i].value);
 	}
 	return false;
 }
@@ -203,9 +215,8 @@ match_contains(struct matcher *m, const struct test *t, uint32_t at)
 {
 	struct str s = document_text_of(m->d, at, &m->room);
 
-	/* As many steps as a walk over such a text is worth. */
-	m->poll->steps += (unsigned)MIN(s.n / 1024, POLL_STEPS);
-	return t->value.n == 0 || has_part(s, t->value, t->nocase);
+	return !is_cut(m, s) && (t->value.n == 0 ||
+	    has_part(s, t->value, t->nocase));
 }
 
 static bool
@@ -527,6 +538,14 @@ match_name(const struct matcher *m, const struct test *t, uint32_t at)
 }
 
 static bool
+match_class(struct matcher *m, const struct test *t, uint32_t at)
+{
+	struct str s = document_attr_of(m->d, at, m->d->class);
+
+	return s.n != 0 && !is_cut(m, s) && has_word(s, t->value, false);
+}
+
+static bool
 match_test(struct matcher *m, const struct test *t, uint32_t at)
 {
 	switch (t->kind) {
@@ -541,8 +560,7 @@ match_test(struct matcher *m, const struct test *t, uint32_t at)
 	case TEST_ID:
 		return str_eq(document_attr_of(m->d, at, m->d->id), t->value);
 	case TEST_CLASS:
-		return has_word(document_attr_of(m->d, at, m->d->class),
-		    t->value, false);
+		return match_class(m, t, at);
 	case TEST_ATTR:
 		return match_attr(m, t, at);
 	case TEST_IS:

@@ -121,6 +121,8 @@ function mustNotCompile(ctx: TaskContext, $: Dollar): void {
   ctx.nothing();
   // @ts-expect-error attr() may be undefined
   const href: string = $("a").attr("href");
+  // @ts-expect-error a DataView is not taken
+  new TextDecoder().decode(new DataView(new ArrayBuffer(1)));
   // @ts-expect-error no timers
   setTimeout(() => href, 1);
   // @ts-expect-error redirect
