@@ -18,78 +18,74 @@ nodes_put(struct nodes *l, uint32_t node)
 	l->at[l->n++] = node;
 }
 
-static int
-by_number(const void *a, const void *b)
+/*
+ * A bit for each number up to the largest; NULL when the limit is met.  Sorting
+ * by it is linear, and asks the system nothing, as qsort() would.
+ */
+static uint64_t *
+new_bits(struct nodes *l, size_t *words)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	uint32_t max = 0;
 
-	return (x > y) - (x < y);
+	for (uint32_t i = 0; i < l->n; i++)
+		max = MAX(max, l->at[i]);
+	*words = (size_t)max / 64 + 1;
+	uint64_t *bits = js_mallocz_rt(l->rt, *words * sizeof(*bits));
+	l->full = l->full || bits == NULL;
+	return bits;
+}
+
+/* Set a bit; whether it was not. */
+static bool
+set_bit(uint64_t *bits, uint32_t node)
+{
+	uint64_t bit = (uint64_t)1 << (node % 64);
+	bool is_new = (bits[node / 64] & bit) == 0;
+
+	bits[node / 64] |= bit;
+	return is_new;
 }
 
 void
 nodes_sort(struct nodes *l)
 {
 	bool sorted = true;
+	size_t words;
 	uint32_t n = 0;
 
 	for (uint32_t i = 1; i < l->n && sorted; i++)
 		sorted = l->at[i - 1] < l->at[i];
-	if (sorted)
+	if (sorted || l->full)
 		return;
-	qsort(l->at, l->n, sizeof(*l->at), by_number);
+	uint64_t *bits = new_bits(l, &words);
+	if (bits == NULL)
+		return;
 	for (uint32_t i = 0; i < l->n; i++)
-		if (n == 0 || l->at[n - 1] != l->at[i])
-			l->at[n++] = l->at[i];
+		(void)set_bit(bits, l->at[i]);
+	for (size_t w = 0; w < words; w++)
+		for (uint64_t left = bits[w]; left != 0; left &= left - 1)
+			l->at[n++] = (uint32_t)(w * 64) +
+			    (uint32_t)__builtin_ctzll(left);
 	l->n = n;
-}
-
-/* A place of the list: what stands there, and where. */
-struct place {
-	uint32_t node, index;
-};
-
-static int
-by_node(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	return (x->index > y->index) - (x->index < y->index);
-}
-
-static int
-by_index(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	return (x->index > y->index) - (x->index < y->index);
+	js_free_rt(l->rt, bits);
 }
 
 void
 nodes_unique(struct nodes *l)
 {
-	struct place *p;
+	size_t words;
 	uint32_t n = 0;
 
 	if (l->n < 2 || l->full)
 		return;
-	p = js_malloc_rt(l->rt, l->n * sizeof(*p));
-	if (p == NULL) {
-		l->full = true;
+	uint64_t *bits = new_bits(l, &words);
+	if (bits == NULL)
 		return;
-	}
 	for (uint32_t i = 0; i < l->n; i++)
-		p[i] = (struct place){ l->at[i], i };
-	qsort(p, l->n, sizeof(*p), by_node);
-	for (uint32_t i = 0; i < l->n; i++)
-		if (n == 0 || p[n - 1].node != p[i].node)
-			p[n++] = p[i];
-	qsort(p, n, sizeof(*p), by_index);
-	for (uint32_t i = 0; i < n; i++)
-		l->at[i] = p[i].node;
+		if (set_bit(bits, l->at[i]))
+			l->at[n++] = l->at[i];
 	l->n = n;
-	js_free_rt(l->rt, p);
+	js_free_rt(l->rt, bits);
 }
 
 void
