@@ -92,6 +92,9 @@ test_documents(void **state)
 	    "true");
 	measure("1,000,000 unclosed <p>", "$ = null; many = null;"
 	    "load('<p>'.repeat(1e6))", OUT_OF_MEMORY);
+	measure("100,000 <option> in a <select>",
+	    "load('<select>' + '<option>x'.repeat(1e5))('option').length",
+	    "100000");
 	measure("100,000 different names", "many = '';"
 	    "for (let i = 0; i < 1e5; i++) many += '<x' + i + '/>';"
 	    "load(many).root.find('x7').length", "1");

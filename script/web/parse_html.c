@@ -268,6 +268,9 @@ parse_counted(struct document *d, struct str text, struct poll *poll,
 
 	if (s == LXB_STATUS_OK) {
 		lxb_html_parser_scripting_set(p.parser, true);
+		/* With events each <option> would count its siblings. */
+		lxb_html_parser_dom_opt_set(p.parser,
+		    LXB_DOM_DOCUMENT_OPT_WO_EVENTS);
 		tree = lxb_html_parse_chunk_begin(p.parser);
 	}
 	if (tree == NULL) {
