@@ -555,8 +555,10 @@ selector_compile(struct document *d, struct str text, enum selector_use use,
 	struct selector_slot *slot = find_slot(d, text, use);
 	slot->used = ++d->selectors_used;
 	*out = slot->selector;
-	if (*out != NULL)
+	if (*out != NULL) {
+		(*out)->full = false;
 		return OK;
+	}
 	struct selector *s = js_mallocz_rt(d->rt, sizeof(*s));
 	if (s == NULL)
 		return why(w, ERR_FULL, "the heap's limit is met");
