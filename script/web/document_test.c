@@ -135,6 +135,10 @@ test_navigation(void **state)
 	IS("$('p').first().contents().get(0).textContent", "first ");
 	IS("$('.m').siblings().length + ' ' + $('.m').siblings('ul').length",
 	    "2 0");
+	IS("$('li').siblings().length + ' ' + $('li').eq(1).add($('b'))"
+	    ".siblings().map((i, e) => e.textContent).join()", "3 1,3");
+	IS("$('p, .m').siblings('p, li').map((i, e) => e.tagName).join()",
+	    "p,p,p,li,li");
 	IS("$('p').next().length + ' ' + $('p').prev().length", "2 2");
 	IS("$('p').next('.y').text() + $('p').prev('.y').text()",
 	    "secondsecond");

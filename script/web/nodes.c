@@ -29,21 +29,10 @@ new_bits(struct nodes *l, size_t *words)
 
 	for (uint32_t i = 0; i < l->n; i++)
 		max = MAX(max, l->at[i]);
-	*words = (size_t)max / 64 + 1;
+	*words = NODES_WORDS(max);
 	uint64_t *bits = js_mallocz_rt(l->rt, *words * sizeof(*bits));
 	l->full = l->full || bits == NULL;
 	return bits;
-}
-
-/* Set a bit; whether it was not. */
-static bool
-set_bit(uint64_t *bits, uint32_t node)
-{
-	uint64_t bit = (uint64_t)1 << (node % 64);
-	bool is_new = (bits[node / 64] & bit) == 0;
-
-	bits[node / 64] |= bit;
-	return is_new;
 }
 
 void
@@ -61,7 +50,7 @@ nodes_sort(struct nodes *l)
 	if (bits == NULL)
 		return;
 	for (uint32_t i = 0; i < l->n; i++)
-		(void)set_bit(bits, l->at[i]);
+		(void)nodes_mark(bits, l->at[i]);
 	for (size_t w = 0; w < words; w++)
 		for (uint64_t left = bits[w]; left != 0; left &= left - 1)
 			l->at[n++] = (uint32_t)(w * 64) +
@@ -82,7 +71,7 @@ nodes_unique(struct nodes *l)
 	if (bits == NULL)
 		return;
 	for (uint32_t i = 0; i < l->n; i++)
-		if (set_bit(bits, l->at[i]))
+		if (nodes_mark(bits, l->at[i]))
 			l->at[n++] = l->at[i];
 	l->n = n;
 	js_free_rt(l->rt, bits);

@@ -19,6 +19,19 @@ struct nodes {
 };
 #define NODES_OF(runtime) ((struct nodes){ .rt = (runtime) })
 
+/* Mark a number in an array of bits; whether it was not marked before. */
+static inline bool
+nodes_mark(uint64_t *bits, uint32_t node)
+{
+	uint64_t bit = (uint64_t)1 << (node % 64);
+	bool is_new = (bits[node / 64] & bit) == 0;
+
+	bits[node / 64] |= bit;
+	return is_new;
+}
+#define NODES_WORDS(n) ((size_t)(n) / 64 + 1)
+
+/* Gives the memory back; the list is empty then. */
 void nodes_free(struct nodes *);
 void nodes_put(struct nodes *, uint32_t);
 /* Into document order, each once. */

@@ -94,6 +94,60 @@ put_related(const struct document *d, enum nav nav, uint32_t at,
 	}
 }
 
+/* ---- The same from many nodes: each ancestor and sibling once ----------- */
+
+static void
+put_all_parents(const struct sel *s, uint64_t *seen, struct nodes *l)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		uint32_t k = s->at[i];
+		while ((k = document_parent_element(s->d, k)) != NODE_NONE &&
+		    nodes_mark(seen, k))
+			nodes_put(l, k);
+	}
+}
+
+/*
+ * All children of a parent of which the list has two, and all but its one of
+ * the others.  `seen`, `twice` and `done` are marks of parents.
+ */
+static void
+put_all_siblings(const struct sel *s, uint64_t *seen, uint64_t *twice,
+    uint64_t *done, struct nodes *l)
+{
+	const struct document *d = s->d;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if (!d->nodes[s->at[i]].removed &&
+		    !nodes_mark(seen, d->nodes[s->at[i]].parent))
+			(void)nodes_mark(twice, d->nodes[s->at[i]].parent);
+	for (uint32_t i = 0; i < s->n && !l->full; i++) {
+		uint32_t at = s->at[i], up = d->nodes[at].parent;
+		if (at == 0 || d->nodes[at].removed || !nodes_mark(done, up))
+			continue;
+		bool all = (twice[up / 64] >> up % 64 & 1) != 0;
+		uint32_t k = document_first_element(d, up);
+		for (; k != NODE_NONE; k = document_next_element(d, k))
+			if (all || k != at)
+				nodes_put(l, k);
+	}
+}
+
+static void
+put_all(const struct sel *s, enum nav nav, struct nodes *l)
+{
+	size_t words = NODES_WORDS(s->d->n);
+	uint64_t *bits = js_mallocz_rt(l->rt, 3 * words * sizeof(*bits));
+
+	if (bits == NULL)
+		l->full = true;
+	else if (nav == NAV_PARENTS)
+		put_all_parents(s, bits, l);
+	else
+		put_all_siblings(s, bits, bits + words, bits + 2 * words, l);
+	js_free_rt(l->rt, bits);
+}
+
 static JSValue
 sel_nav(JSContext *ctx, JSValueConst this, int argc, JSValueConst *argv,
     int nav)
@@ -104,7 +158,10 @@ sel_nav(JSContext *ctx, JSValueConst this, int argc, JSValueConst *argv,
 
 	if (s == NULL)
 		return JS_EXCEPTION;
-	for (uint32_t i = 0; i < s->n && !l.full && !poll_step(p); i++)
+	bool many = s->n > 1 && (nav == NAV_PARENTS || nav == NAV_SIBLINGS);
+	if (many)
+		put_all(s, (enum nav)nav, &l);
+	for (uint32_t i = 0; !many && i < s->n && !l.full && !poll_step(p); i++)
 		put_related(s->d, (enum nav)nav, s->at[i], &l);
 	if (!bind_poll_ok(ctx) || (argc > 0 && !l.full &&
 	    !is_absent(ctx, argv[0]) &&
@@ -112,11 +169,11 @@ sel_nav(JSContext *ctx, JSValueConst this, int argc, JSValueConst *argv,
 		nodes_free(&l);
 		return JS_EXCEPTION;
 	}
-	if (s->n > 1 && l.n > 1 && nav == NAV_PARENT)
+	if (s->n > 1 && nav == NAV_PARENT)
 		nodes_unique(&l);
-	if (s->n > 1 && l.n > 1 && (nav == NAV_PARENTS || nav == NAV_SIBLINGS))
+	if (many)
 		nodes_sort(&l);
-	if (s->n > 1 && nav == NAV_PARENTS)
+	if (many && nav == NAV_PARENTS)
 		nodes_reverse(&l);
 	return sel_new(ctx, s->d, &l);
 }

@@ -1,7 +1,7 @@
 """`$` against cheerio: 100 real pages x 30 selectors, and what it costs.
 
 Each selector is asked for its number, texts, attributes and markup, and for
-what 25 methods give from there.  The pages are those of three real sites;
+what 26 calls give from there.  The pages are those of three real sites;
 every N-th of each, so that all kinds come by.
 """
 from peer import *
@@ -13,7 +13,7 @@ WHAT = ["length", "texts", "attributes", "markup"] + [
     "parent", "parents", "closest", "children", "siblings", "next", "prev",
     "find", "find >", "not", "filter", "has", "add", "slice", "eq",
     "contents", "index", "is", "hasClass", "last", "html", "outerHtml",
-    "attr", "val", "filter(f)"]
+    "attr", "val", "filter(f)", "siblings of many"]
 
 builds = os.path.dirname(os.environ.get("ARGIOPE_BUILD",
                                         os.path.dirname(program())))

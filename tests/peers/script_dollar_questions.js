@@ -39,7 +39,7 @@ function walk($, s, outer) {
         list(s.has("b")), list(s.add("h1")), list(s.slice(1, 4)), list(s.eq(-1)),
         s.contents().length, s.index(), s.is("p"), s.hasClass("title"), s.last().text(),
         first.html() ?? "", outer(first), first.attr("class") ?? "", first.val() ?? "",
-        s.filter((i) => i % 3 == 1).length,
+        s.filter((i) => i % 3 == 1).length, list(s.siblings("p, li, td, a")),
     ];
 }
 
