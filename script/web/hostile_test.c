@@ -13,6 +13,7 @@
 
 /* The limit of a task (contract of scripting, section 1). */
 #define HEAP_BYTES (64u << 20)
+#define SEEDS 4u
 #define OUT_OF_MEMORY "InternalError: out of memory"
 
 static struct web_testing *web;
@@ -273,6 +274,61 @@ test_scripts(void **state)
 }
 
 /*
+ * Random calls on documents that are changed, dropped and loaded meanwhile, by
+ * seeds.  Nothing may break; sanitizers watch.
+ */
+static void
+test_random(void **state)
+{
+	static const char script[] =
+	    "const run = first => { let seed = first; const rnd = n => (seed ="
+	    "(Math.imul(seed, 1103515245) + 12345) & 0x7fffffff,"
+	    "(seed >> 8) % n), any = a => a[rnd("
+	    "a.length)]; const html = '<ul id=u><li class=a>1<li>2<ul><li a=b>"
+	    "3</ul></ul><p>x<b>y</b>z</p><table><tr><td>1<td>2</table><form>"
+	    "<input value=v><select><option>o</select></form><a href=x>l</a>"
+	    "<div itemscope><i itemprop=n>v</i></div>', xml = '<r><p:a b=\"c"
+	    "\">t</p:a><d/></r>'; const fresh = () => rnd(4) ? load(html) :"
+	    "load(xml, true); const docs = [fresh(), fresh(), fresh()];"
+	    "const css = ['*', 'li', ':has(b)', '> li', ':not(p)', '#u li',"
+	    "':nth-child(2)', ':nth-last-of-type(1)', ':contains(\"y\")',"
+	    "'+ *', '~ p', ':scope *', ':root', ':empty', 'p[', ''];"
+	    "const nav = ['find', 'not', 'has', 'add', 'parent', 'parents',"
+	    "'closest', 'children', 'contents', 'siblings', 'next', 'prev',"
+	    "'first', 'last', 'filter', 'is']; const read = ['text', 'html',"
+	    "'outerHtml', 'val', 'index', 'toArray']; const sels = []; let n ="
+	    "0; for (let i = 0; i < 40; i++) sels.push(docs[i % 3]('*'));"
+	    "for (let i = 0; i < 20000; i++) { const s = any(sels); let r;"
+	    "try { switch (rnd(14)) { case 0: if (!rnd(20)) docs[rnd(3)] ="
+	    "fresh(); r = any(docs)(any(css)); break;"
+	    "case 1: r = rnd(9) ? s : s.remove(); break;"
+	    "case 2: s.each((i, e) => { if (!rnd(9)) any(sels).remove();"
+	    "return rnd(5) }); break;"
+	    "case 3: r = s.filter((i, e) => rnd(2)); break;"
+	    "case 4: r = s[any(nav)](any(sels)); break;"
+	    "case 5: n += s[any(read)]().length | 0; break;"
+	    "case 6: r = s.slice(rnd(5), rnd(9) - 2); break;"
+	    "case 7: const e = s.get(rnd(s.length + 1)); if (e) { e.keep = s;"
+	    "n += e.outerHTML.length + e.children.length; r = any(docs)(e) }"
+	    "break; case 8: r = s.map((i, e) => e.parentElement).get(); n +="
+	    "r.length; break; case 9: const d = any(docs); n += d.links()"
+	    ".length + d.microdata().length; r = d.root; break;"
+	    "default: r = s[any(nav)](rnd(3) ? any(css) : undefined) } }"
+	    "catch (e) { if (!(e instanceof SyntaxError || e instanceof"
+	    " TypeError)) throw e } if (r?.outerHtml) sels[rnd(40)] = r }"
+	    "return n > 0 }; 'made'";
+
+	(void)state;
+	IS(script, "made");
+	for (unsigned seed = 1; seed <= SEEDS; seed++) {
+		char call[32];
+		snprintf(call, sizeof(call), "run(%u)", seed);
+		IS(call, "true");
+		JS_RunGC(web->rt);
+	}
+}
+
+/*
  * The script in a heap that has so much room left.  It is compiled before,
  * since QuickJS itself loses names when memory runs out while it compiles.
  */
@@ -347,6 +403,7 @@ main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		CASE(test_documents), CASE(test_big_text), CASE(test_floods),
 		CASE(test_cut), CASE(test_selectors), CASE(test_scripts),
+		CASE(test_random),
 		CASE(test_no_memory),
 #undef CASE
 	};

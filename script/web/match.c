@@ -592,6 +592,20 @@ match_compound(struct matcher *m, const struct compound *c, uint32_t at)
 
 /* ---- Calls ------------------------------------------------------------ */
 
+/* "> a" alone: only children need be asked. */
+static void
+find_children(struct matcher *m, struct selector *s, uint32_t from,
+    uint32_t max, struct nodes *out)
+{
+	uint32_t at = document_first_element(m->d, from);
+
+	m->anchor = m->scope = from;
+	for (; at != NODE_NONE && out->n < max && !poll_step(m->poll);
+	    at = document_next_element(m->d, at))
+		if (match_list(m, s->list, s->list_n, at))
+			nodes_put(out, at);
+}
+
 /* Below one context; candidates in document order. */
 static void
 find_below(struct matcher *m, struct selector *s, uint32_t from, uint32_t max,
@@ -622,7 +636,10 @@ selector_find(struct selector *s, const uint32_t *from, uint32_t from_n,
 		    !s->d->changed)
 			continue;
 		outer = from[i];
-		find_below(&m, s, from[i], max, out);
+		if (s->children)
+			find_children(&m, s, from[i], max, out);
+		else
+			find_below(&m, s, from[i], max, out);
 	}
 	s->full = s->full || m.room.full || out->full;
 	out_free(&m.room);

@@ -484,11 +484,14 @@ static void
 note_reach(struct selector *s)
 {
 	s->nests = !s->wide && s->use == SELECTOR_RELATIVE;
+	s->children = s->list_n > 0;
 	for (uint32_t i = 0; i < s->list_n; i++) {
 		const struct branch *b = &s->list[i];
 		uint8_t c = b->compounds[0].combinator;
 		s->wide = s->wide || (b->relative && c >= AFTER_NEXT);
 		s->nests = s->nests && (!b->relative || c == BELOW);
+		s->children = s->children && b->relative && b->n == 1 &&
+		    c == CHILD_OF;
 	}
 }
 

@@ -72,6 +72,8 @@ struct selector {
 	bool wide;
 	/* What is found below an inner context is found below the outer. */
 	bool nests;
+	/* Only children of the context match. */
+	bool children;
 	bool full;                   /* a match met the heap's limit */
 };
 
