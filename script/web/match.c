@@ -219,6 +219,69 @@ match_contains(struct matcher *m, const struct test *t, uint32_t at)
 	    has_part(s, t->value, t->nocase));
 }
 
+/* ---- Language and direction ------------------------------------------- */
+
+/* The attribute of the nearest element that has it; p NULL: none does. */
+static struct str
+inherited(struct matcher *m, uint32_t at, const char *name)
+{
+	const struct name *key = document_name(m->d, str_of(name));
+	struct str s = STR_NONE;
+
+	for (; key != NULL && s.p == NULL && at != NODE_NONE &&
+	    !poll_step(m->poll); at = document_parent_element(m->d, at))
+		s = document_attr_of(m->d, at, key);
+	return s;
+}
+
+/* RFC 4647 section 3.3.2: "de-*-DE" and "de-DE" match "de-Latn-DE". */
+static bool
+is_in_range(struct str tag, struct str range)
+{
+	struct str want, have;
+
+	if (!str_split(&range, '-', &want) || !str_split(&tag, '-', &have))
+		return false;
+	if (!str_eq(want, STR("*")) && !str_eq_nocase(want, have))
+		return false;
+	while (str_split(&range, '-', &want)) {
+		if (str_eq(want, STR("*")))
+			continue;
+		do
+			if (!str_split(&tag, '-', &have) || (have.n == 1 &&
+			    !str_eq_nocase(want, have)))
+				return false;
+		while (!str_eq_nocase(want, have));
+	}
+	return true;
+}
+
+static bool
+match_lang(struct matcher *m, const struct test *t, uint32_t at)
+{
+	struct str tag = inherited(m, at, m->d->xml ? "xml:lang" : "lang");
+	struct str list = t->value, range;
+
+	while (str_split(&list, ',', &range)) {
+		range = str_trim(range);
+		if (range.n >= 2 && (range.p[0] == '"' || range.p[0] == '\''))
+			range = str_cut(range, 1, range.n - 1);
+		if (tag.n == 0 ? range.n == 0 : is_in_range(tag, range))
+			return true;
+	}
+	return false;
+}
+
+static bool
+match_dir(struct matcher *m, const struct test *t, uint32_t at)
+{
+	bool rtl = str_eq_nocase(inherited(m, at, "dir"), STR("rtl"));
+
+	return rtl == str_eq_nocase(str_trim(t->value), STR("rtl"));
+}
+
+/* ---- :has() ----------------------------------------------------------- */
+
 static bool
 match_has(struct matcher *m, const struct test *t, uint32_t node)
 {
@@ -571,6 +634,10 @@ match_test(struct matcher *m, const struct test *t, uint32_t at)
 		return match_has(m, t, at);
 	case TEST_CONTAINS:
 		return match_contains(m, t, at);
+	case TEST_LANG:
+		return match_lang(m, t, at);
+	case TEST_DIR:
+		return match_dir(m, t, at);
 	case TEST_NTH:
 	case TEST_NTH_LAST:
 	case TEST_NTH_OF_TYPE:

@@ -1,8 +1,8 @@
 /*
  * From a text to a struct selector:
  *
- *   prepare_text()  refuses what is not ours, and gives :contains() and
- *                   :scope names that lexbor knows
+ *   prepare_text()  refuses what is not ours, and gives :contains(),
+ *                   :lang(), :dir() and :scope names that lexbor knows
  *   lexbor          tokens, escapes, an+b, nesting
  *   make_list()     lexbor's lists as branches of compounds of tests, with the
  *                   names of the document
@@ -61,19 +61,34 @@ argument_length(struct str s)
 	return MIN(i, s.n);
 }
 
-/* `s` begins behind ":contains(".  An argument without quotes gets some. */
+/*
+ * lexbor takes one function with a text: :lexbor-contains().  The text's first
+ * letter says which of ours it is.  `s` begins behind the bracket; an argument
+ * without quotes, or a list, gets some.  The length that was read.
+ */
 static size_t
-put_contains(struct str s, struct out *o)
+put_text_function(struct str s, char letter, bool list, struct out *o)
 {
-	size_t blanks = 0;
+	size_t blanks = 0, n;
 
 	out_str(o, STR(":lexbor-contains("));
 	while (blanks < s.n && ascii_is_space(s.p[blanks]))
 		blanks++;
-	if (blanks == s.n || s.p[blanks] == '"' || s.p[blanks] == '\'')
-		return 0;
-	size_t n = argument_length(s);
+	if (blanks == s.n)
+		return blanks;
+	if (!list && (s.p[blanks] == '"' || s.p[blanks] == '\'')) {
+		out_char(o, s.p[blanks]);
+		out_char(o, letter);
+		/* Up to the closing quote, so that it is not read again. */
+		n = quoted_length(str_from(s, blanks));
+		out_str(o, str_cut(s, blanks + 1, blanks + n));
+		return blanks + n;
+	}
+	n = argument_length(s);
+	if (str_trim(str_cut(s, 0, n)).n == 0)
+		return n;
 	out_char(o, '"');
+	out_char(o, letter);
 	for (size_t i = 0; i < n; i++) {
 		if (s.p[i] == '"')
 			out_char(o, '\\');
@@ -95,6 +110,12 @@ put_class(struct str s, struct out *o)
 {
 	static const char *const refused[] = { "active", "hover", "focus",
 		"lexbor-contains" };
+	static const struct {
+		const char *name;
+		char letter;
+		bool list;
+	} texts[] = { { "contains", 'c', false }, { "lang", 'l', true },
+		{ "dir", 'd', true } };
 	size_t n = 1;
 
 	while (n < s.n && is_name_char(s.p[n]))
@@ -104,8 +125,10 @@ put_class(struct str s, struct out *o)
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++)
 		if (str_eq_nocase(name, str_of(refused[i])))
 			return 0;
-	if (call && str_eq_nocase(name, STR("contains")))
-		return n + 1 + put_contains(str_from(s, n + 1), o);
+	for (size_t i = 0; call && i < ARRAY_LEN(texts); i++)
+		if (str_eq_nocase(name, str_of(texts[i].name)))
+			return n + 1 + put_text_function(str_from(s, n + 1),
+			    texts[i].letter, texts[i].list, o);
 	if (!call && str_eq_nocase(name, STR("scope")))
 		out_str(o, STR(":active"));
 	else
@@ -276,6 +299,25 @@ make_arguments(struct maker *m, const lxb_css_selector_list_t *from,
 }
 
 static void
+make_text_function(struct maker *m, const lxb_css_selector_contains_t *from,
+    struct test *t)
+{
+	struct str s = text_of(&from->str), value = str_from(s, 1);
+
+	t->value = region_copy(&m->s->region, value);
+	t->nocase = from->insensitive;
+	if (s.n > 0 && s.p[0] == 'l') {
+		t->kind = TEST_LANG;
+		m->unknown = m->unknown || str_trim(value).n == 0;
+	} else if (s.n > 0 && s.p[0] == 'd') {
+		t->kind = TEST_DIR;
+		m->unknown = m->unknown ||
+		    (!str_eq_nocase(str_trim(value), STR("ltr")) &&
+		    !str_eq_nocase(str_trim(value), STR("rtl")));
+	}
+}
+
+static void
 make_function(struct maker *m, const lxb_css_selector_pseudo_t *from,
     unsigned depth, struct test *t)
 {
@@ -296,9 +338,7 @@ make_function(struct maker *m, const lxb_css_selector_pseudo_t *from,
 	if (t->kind == TEST_ANY || from->data == NULL) {
 		m->unknown = true;
 	} else if (t->kind == TEST_CONTAINS) {
-		const lxb_css_selector_contains_t *c = from->data;
-		t->value = region_copy(&m->s->region, text_of(&c->str));
-		t->nocase = c->insensitive;
+		make_text_function(m, from->data, t);
 	} else if (t->kind == TEST_HAS || t->kind == TEST_IS ||
 	    t->kind == TEST_NOT) {
 		make_arguments(m, from->data, t->kind == TEST_HAS, depth, t);

@@ -5,8 +5,8 @@
  * whose names are those of one document.  Matching is ours, since it must be
  * interruptible: a selector of 4 KiB can ask for more steps than a CPU has.
  *
- * Level 4 without user-action classes, :lang() and :dir(); with
- * :contains("text"), which holds for an element whose text has it.
+ * Level 4 without user-action classes; with :contains("text"), which holds for
+ * an element whose text has it.
  *
  * Thread:  the runtime's.
  * Limits:  SELECTOR_BYTES_MAX, SELECTOR_NESTING_MAX.

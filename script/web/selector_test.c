@@ -185,6 +185,32 @@ test_functions(void **state)
 }
 
 static void
+test_language(void **state)
+{
+	static const char body[] =
+	    "<html lang=de-Latn-CH-1996><p id=a>x<p id=b lang=en-US>y"
+	    "<b id=c>z</b><p id=d lang=''>n<p id=e lang=zh-x-de dir=RTL>"
+	    "<i id=f>w</i><u id=g dir=ltr>v</u>";
+	static const struct row rows[] = {
+		{ ":lang(en) ", "b c" }, { "p:lang('de')", "a" },
+		{ "p:lang(\"de-CH\")", "a" }, { "p:lang(\"*-CH\")", "a" },
+		{ "p:lang(de-1996)", "a" }, { "p:lang(de-DE)", "" },
+		{ "p:lang(en, de)", "a b" }, { "p:lang(\"\")", "d" },
+		{ "p:lang(*)", "a b e" }, { "p:lang(zh-de)", "" },
+		{ "p:lang(d)", "" }, { ":dir(rtl)", "e f" },
+		{ "u:dir( LTR )", "g" }, { "p:not(:lang(de)):not(:dir(rtl))",
+		    "b d" },
+	};
+
+	(void)state;
+	assert_true(web_testing_load(web, "$l", str_of(body), "text/html",
+	    false));
+	CHECK_ROWS("$l", rows);
+	web_testing_check(web, "load('<a xml:lang=\"fr\"><b/></a>', true)"
+	    "('b:lang(fr)').length", "1");
+}
+
+static void
 test_states(void **state)
 {
 	static const struct row rows[] = {
@@ -227,7 +253,9 @@ test_refused(void **state)
 		{ ":focus-within", "!SyntaxError" },
 		{ ":lexbor-contains(x)", "!SyntaxError" },
 		{ ":unknown", "!SyntaxError" }, { ":eq(1)", "!SyntaxError" },
-		{ ":lang(en)", "!SyntaxError" }, { "a || b", "!SyntaxError" },
+		{ ":lang()", "!SyntaxError" }, { "a || b", "!SyntaxError" },
+		{ ":dir(x)", "!SyntaxError" }, { ":lang", "!SyntaxError" },
+		{ ":dir()", "!SyntaxError" }, { ":contains()", "!SyntaxError" },
 		{ ":is(p, :unknown)", "!SyntaxError" },
 		{ ":not()", "!SyntaxError" }, { ":has()", "!SyntaxError" },
 		{ ":nth-child(x)", "!SyntaxError" },
@@ -310,7 +338,8 @@ main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		CASE(test_simple), CASE(test_attributes),
 		CASE(test_combinators), CASE(test_structure),
-		CASE(test_functions), CASE(test_states), CASE(test_relative),
+		CASE(test_functions), CASE(test_language),
+		CASE(test_states), CASE(test_relative),
 		CASE(test_refused), CASE(test_limits), CASE(test_cache),
 		CASE(test_xml),
 #undef CASE
