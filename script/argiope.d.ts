@@ -151,6 +151,7 @@ interface Sel extends Iterable<El>, Record<"attr" | "abs" | "data", Attr>,
   toArray(): El[];
 }
 
+/** One node; the same node is the same object.  HTML's `tagName` is in lower case, as cheerio has it. */
 interface El extends Query, Record<"tagName" | "textContent" | "innerHTML" | "outerHTML", string> {
   parentElement: El | null;
   children: El[];
