@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "script/web/api_types.h"
 #include "script/web/web_testing.h"
 
 static const char page[] =
@@ -291,6 +292,39 @@ test_microdata(void **state)
 	    "{\"properties\":{\"p\":[{\"properties\":{}}]}}");
 }
 
+/* ITEM_DEPTH_MAX is 32, ITEM_REFS_MAX 64. */
+static void
+test_microdata_limits(void **state)
+{
+	(void)state;
+	IS("const items = n => { let v = load('<div itemscope>' + '<div"
+	    " itemprop=p itemscope>'.repeat(n - 1)).microdata()[0], k = 1;"
+	    "while (v.properties?.p) { v = v.properties.p[0]; k++ }"
+	    "return k + ' ' + JSON.stringify(v) }; items(32)",
+	    "32 {\"properties\":{}}");
+	IS("items(33)", "33 \"ERROR\"");
+	IS("const refs = n => load(Array.from({ length: n }, (_, i) =>"
+	    "'<p id=r' + i + ' itemprop=p>x').join('') + '<div itemscope"
+	    " itemref=\"' +"
+	    "Array.from({ length: n }, (_, i) => 'r' + i).join(' ') + '\">')"
+	    ".microdata()[0].properties.p.length; refs(64) + ' ' + refs(65)",
+	    "64 64");
+}
+
+static void
+test_types(void **state)
+{
+	struct str types = api_types(), want[] = { STR("/*\n * What Argiope"),
+	    STR("interface TaskContext {"), STR("interface Dollar extends"),
+	    STR("declare class URLSearchParams") };
+
+	(void)state;
+	assert_int_equal(str_find(types, want[0]), 0);
+	for (size_t i = 0; i < ARRAY_LEN(want); i++)
+		assert_true(str_find(types, want[i]) < types.n);
+	assert_true(str_ends(types, STR("void>;\n")));
+}
+
 int
 main(void)
 {
@@ -299,7 +333,8 @@ main(void)
 		CASE(test_find), CASE(test_filters), CASE(test_navigation),
 		CASE(test_texts), CASE(test_attributes), CASE(test_iteration),
 		CASE(test_remove), CASE(test_elements), CASE(test_facts),
-		CASE(test_microdata),
+		CASE(test_microdata), CASE(test_microdata_limits),
+		CASE(test_types),
 #undef CASE
 	};
 
