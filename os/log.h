@@ -32,7 +32,7 @@ bool log_wants(enum log_level);
  * log_open() said.  False when there is no such module.
  */
 #define LOG_MODULES(X) X("crawl") X("doors") X("frontier") X("ledger")       \
-	X("rebuild") X("serve") X("urlfrontier") X("web")
+	X("rebuild") X("script") X("serve") X("urlfrontier") X("web")
 bool log_set_module(struct str module, enum log_level);
 /* One line, if its level is wanted. */
 void log_line(enum log_level, const char *event, const char *fmt, ...)

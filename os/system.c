@@ -1,6 +1,7 @@
 #include "os/system.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <malloc.h>
 #include <sched.h>
 #include <signal.h>
@@ -97,6 +98,18 @@ system_cpu_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+int64_t
+system_process_cpu_ns(int64_t pid)
+{
+	clockid_t clock;
+	struct timespec t;
+
+	if (clock_getcpuclockid((pid_t)pid, &clock) != 0 ||
+	    clock_gettime(clock, &t) != 0)
+		return 0;
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 /* A line of a file in the thread's folder. */
 static bool
 thread_line(int64_t id, const char *file, char *out, int size)
@@ -173,6 +186,16 @@ system_malloc_trim(void)
 {
 #ifdef __GLIBC__
 	malloc_trim(0);
+#endif
+}
+
+void
+system_malloc_keep(void)
+{
+#ifdef M_MMAP_THRESHOLD
+	/* The most that glibc takes. */
+	mallopt(M_MMAP_THRESHOLD, 4 * 1024 * 1024 * (int)sizeof(long));
+	mallopt(M_TRIM_THRESHOLD, INT_MAX);
 #endif
 }
 

@@ -23,6 +23,8 @@ unsigned system_columns(int fd);
 uint64_t system_rss_bytes(void);
 /* Processor time of the process so far, all threads together. */
 int64_t system_cpu_ns(void);
+/* The same of another process, of any user; 0 when it is gone. */
+int64_t system_process_cpu_ns(int64_t pid);
 /* A thread of this process, and its processor time so far. */
 struct system_thread {
 	int64_t id;                    /* the first one's is system_pid() */
@@ -38,6 +40,11 @@ void system_malloc_arenas(int n);
  * milliseconds, in which other threads wait for memory.
  */
 void system_malloc_trim(void);
+/*
+ * Keep memory that was freed, large blocks too, until system_malloc_trim(): for
+ * a process whose every job needs as much again.
+ */
+void system_malloc_keep(void);
 /* The host's name, for warcinfo. */
 void system_hostname(char *out, size_t size);
 
