@@ -280,6 +280,34 @@ url_has_password(struct str url)
 	    str_find(url, STR("password=")) < url.n;
 }
 
+static bool
+is_loopback(const struct conf *c, enum conf_id id)
+{
+	struct conf_address a = conf_address(c, id);
+
+	return a.host.n == 0 || str_starts(a.host, STR("127.")) ||
+	    str_eq(a.host, STR("::1"));
+}
+
+/* Scripts without a filter of system calls, and ports for others. */
+static enum err
+check_sandbox(const struct conf *c, struct why *w)
+{
+	static const enum conf_id ports[] = { CONF_HTTP_LISTEN,
+		CONF_URLFRONTIER_LISTEN };
+
+	if (conf_choice(c, CONF_SCRIPT_SANDBOX) != 1)
+		return OK;
+	for (size_t i = 0; i < ARRAY_LEN(ports); i++)
+		if (!is_loopback(c, ports[i]))
+			return why(w, ERR_CONFIG, "script.sandbox = weak (%s) "
+			    "is for ports on loopback only, and %s = %s (%s)",
+			    conf_place(c, CONF_SCRIPT_SANDBOX),
+			    conf_setting(ports[i])->name,
+			    c->values[ports[i]].text, conf_place(c, ports[i]));
+	return OK;
+}
+
 enum err
 conf_check(const struct conf *c, struct why *w)
 {
@@ -306,5 +334,5 @@ conf_check(const struct conf *c, struct why *w)
 		return why(w, ERR_CONFIG, "store.url (%s) contains a password; "
 		    "it belongs into store.password_file",
 		    conf_place(c, CONF_STORE_URL));
-	return OK;
+	return check_sandbox(c, w);
 }

@@ -537,6 +537,17 @@ test_check(void **state)
 		assert_string_equal(set(&c, taken[i]), "");
 		assert_int_equal(conf_check(&c, NULL), OK);
 	}
+	assert_string_equal(set(&c, "script.sandbox=weak"), "");
+	assert_int_equal(conf_check(&c, NULL), OK);
+	assert_string_equal(set(&c, "http.listen=[::1]:0"), "");
+	assert_int_equal(conf_check(&c, NULL), OK);
+	assert_string_equal(set(&c, "http.listen=0.0.0.0:0"), "");
+	w = WHY_INIT;
+	assert_int_equal(conf_check(&c, &w), ERR_CONFIG);
+	assert_string_equal(w.text, "script.sandbox = weak (--set) is for "
+	    "ports on loopback only, and http.listen = 0.0.0.0:0 (--set)");
+	assert_string_equal(set(&c, "http.listen=off"), "");
+	assert_int_equal(conf_check(&c, NULL), OK);
 	conf_free(&c);
 }
 
