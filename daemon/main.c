@@ -6,12 +6,16 @@
 #include "cli/verbs.h"
 #include "daemon/verb_table.h"
 #include "os/system.h"
+#include "script/worker.h"
 
 extern char **environ;
 
 int
 main(int argc, char **argv)
 {
+	/* A spawner of scripts reads nothing: no configuration, no secret. */
+	if (script_worker_is(argc, argv))
+		script_worker_main();
 	/* Numbers are read and written the same way everywhere. */
 	setlocale(LC_ALL, "C");
 	system_ignore_sigpipe();
