@@ -63,6 +63,8 @@ struct call {
 	/* An archived answer to a GET that is not older will do: see
 	 * from_archive; 0: it is asked for. */
 	int64_t max_age_s;
+	bool archived_only;          /* nothing is asked for: without such an
+	                              * answer it is REFUSED */
 	enum call_archive archive;
 	/* Rides in the commit group of the answer's records, and is put under
 	 * the crawl for checkpoint_get(); empty: none. */

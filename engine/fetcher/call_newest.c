@@ -162,5 +162,8 @@ page_step_newest(struct page *p)
 		    &n->query, p->fetcher->loop, look, looked);
 		return PAGE_WAIT;
 	}
-	return n != NULL && n->found ? call_page_stored(p) : PAGE_ROBOTS;
+	if (n != NULL && n->found)
+		return call_page_stored(p);
+	return !p->call->archived_only ? PAGE_ROBOTS : page_finish(p,
+	    OUTCOME_SKIPPED, SKIP_BLOCKED, STR("no answer is archived"));
 }

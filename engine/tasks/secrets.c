@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "base/json.h"
+#include "base/json_writer.h"
 #include "base/map.h"
 #include "base/text.h"
 #include "os/file.h"
@@ -198,6 +199,20 @@ bool
 secrets_has(const struct secrets *s, struct str name)
 {
 	return map_get(&s->by_name, name) != NULL;
+}
+
+void
+secrets_put_names(const struct secrets *s, struct buf *b)
+{
+	json_object(b, NULL);
+	MAP_EACH(one, &s->by_name, const struct secret) {
+		/* Its letters need no escape. */
+		json_comma(b);
+		buf_printf(b, "\"%.*s\":\"", STR_FMT(one->name));
+		secrets_put_placeholder(one->name, b);
+		buf_put_char(b, '"');
+	}
+	buf_put_char(b, '}');
 }
 
 const struct redactor *

@@ -38,6 +38,8 @@ struct secrets *secrets_hold(struct secrets *);
 void secrets_drop(struct secrets **);
 
 bool secrets_has(const struct secrets *, struct str name);
+/* Append {"NAME":"{{secret.NAME}}",...} of all. */
+void secrets_put_names(const struct secrets *, struct buf *);
 /* What a script gets for secret(NAME): the placeholder. */
 void secrets_put_placeholder(struct str name, struct buf *);
 /* Whether a placeholder is in the text, raw or percent-encoded. */

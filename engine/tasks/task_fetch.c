@@ -365,7 +365,7 @@ check_headers(const struct task_fetch *t, struct why *w)
 		return why_field(w, ERR_FULL, "headers", "%zu; at most %u are "
 		    "allowed", t->headers_n, TASK_FETCH_HEADERS_MAX);
 	for (size_t i = 0; i < t->headers_n; i++) {
-		const struct transport_header *h = &t->headers[i];
+		const struct http_field *h = &t->headers[i];
 		snprintf(field, sizeof(field), "headers.%.*s",
 		    (int)MIN(h->name.n, 20), h->name.p);
 		if (!text_is_token(h->name))
@@ -556,6 +556,9 @@ tell(struct task_fetch *t)
 		tell_answered(t);
 	else if (c->end == CALL_FAILED)
 		fail(t, exception_name(c->exception), true, c->text);
+	else if (c->end == CALL_REFUSED && t->archived)
+		fail(t, "not_archived", false, STR("no answer of this URL is "
+		    "archived"));
 	else if (c->end == CALL_REFUSED)
 		fail(t, c->skip == SKIP_ROBOTS ? "robots" : "denied", false,
 		    c->text.n > 0 ? c->text : STR("the host may not be "
@@ -579,28 +582,46 @@ call_done(struct call *c)
 
 /* -- Start, stop -- */
 
+/* Only such a request is signed: others may be served from the archive. */
+static bool
+has_placeholder(const struct task_fetch *t)
+{
+	bool has = secrets_in(t->url) || secrets_in(t->body);
+
+	for (size_t i = 0; i < t->headers_n; i++)
+		has |= secrets_in(t->headers[i].value);
+	return has;
+}
+
 static void
 send_call(struct task_fetcher *f, struct task_fetch *t)
 {
 	bool has_secrets = redact_has_values(secrets_redactor(
 	    t->rules->secrets));
 
+	struct transport_header *headers = ARENA_ARRAY(&t->arena,
+	    struct transport_header, t->headers_n);
+
+	for (size_t i = 0; i < t->headers_n; i++)
+		headers[i] = (struct transport_header){ t->headers[i].name,
+		    t->headers[i].value };
 	t->sent = mem_new(sizeof(*t->sent));
 	t->sent->fetch = t;
 	t->sent->call = (struct call){
 		.crawl = f->current->id, .home = f->home,
 		.method = t->method.n == 0 ? STR("GET") : t->method,
 		.url = t->url, .body = t->body,
-		.headers = t->headers, .headers_n = t->headers_n,
+		.headers = headers, .headers_n = t->headers_n,
 		.session = t->session, .robots = true, .follow = !t->manual,
 		.timeout_ms = t->timeout_ms, .deadline = t->deadline,
 		.private_hosts = t->rules->private_hosts,
 		.private_n = t->rules->private_n,
-		.max_age_s = t->max_age_s,
+		.max_age_s = t->archived ? INT64_MAX : t->max_age_s,
+		.archived_only = t->archived,
 		.archive = t->live ? CALL_UNARCHIVED : CALL_RESPONSE,
 		.redactor = has_secrets ?
 		    secrets_redactor(t->rules->secrets) : NULL,
-		.sign = has_secrets ? sign : NULL,
+		.sign = has_placeholder(t) ? sign : NULL,
 		.done = call_done,
 	};
 	f->current->calls++;

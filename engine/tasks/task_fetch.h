@@ -20,7 +20,6 @@
 
 #include "engine/control/control.h"
 #include "engine/tasks/secrets.h"
-#include "os/transport.h"
 #include "wire/http.h"
 
 #define TASK_FETCH_HEADERS_MAX 100u
@@ -59,7 +58,7 @@ struct task_fetch {
 	/* In; the owner keeps the texts until done(). */
 	struct str method;           /* empty: GET */
 	struct str url, body;
-	const struct transport_header *headers;
+	const struct http_field *headers;
 	size_t headers_n;
 	bool manual;                 /* redirect: "manual" */
 	bool any_status;             /* accept: "any" */
@@ -69,6 +68,8 @@ struct task_fetch {
 	struct mono deadline;        /* the run's; ns 0: none */
 	struct cookie_jar *session;  /* NULL: no cookies */
 	bool live;                   /* simulated: nothing is archived */
+	bool archived;               /* the newest archived answer, however
+	                              * old, and no request */
 	void (*done)(struct task_fetch *);
 	void *arg;
 

@@ -136,6 +136,19 @@ answers_are_captures_of_the_month(void **state)
 	assert_int_equal(d.number, 1);
 	task_fetch_free(&d);
 
+	struct task_fetch f = { .url = rig_url(&rig, "/a"), .archived = true };
+	fetch(&f);
+	assert_true(f.from_archive);
+	assert_int_equal(f.number, 1);
+	task_fetch_free(&f);
+	uint64_t asked = rig_requests(&rig, NULL);
+	struct task_fetch g = { .url = rig_url(&rig, "/never"),
+	    .archived = true };
+	fetch(&g);
+	assert_string_equal(g.code, "not_archived");
+	assert_int_equal(rig_requests(&rig, NULL), asked);
+	task_fetch_free(&g);
+
 	struct task_fetch e = { .url = rig_url(&rig, "/a"), .live = true };
 	fetch(&e);
 	assert_int_equal(e.status, 200);
@@ -149,9 +162,9 @@ static void
 failures_have_a_code(void **state)
 {
 	static const int listed[] = { 404, 500 };
-	static const struct transport_header host = { STR("hOst"),
+	static const struct http_field host = { STR("hOst"),
 	    STR("x.example") };
-	static const struct transport_header smuggle = { STR("X-A"),
+	static const struct http_field smuggle = { STR("X-A"),
 	    STR("a\r\nb: c") };
 	struct {
 		struct task_fetch t;
