@@ -8,6 +8,7 @@
 #include "doors/items/edit.h"
 #include "doors/items/handlers.h"
 #include "doors/items/meter.h"
+#include "engine/items/item_states.h"
 #include "os/clock.h"
 
 #define WORKER_BYTES_MAX 200u
@@ -224,8 +225,8 @@ worker_release(struct web_request *r)
 }
 
 /* Whether the pair is still leased under that text. */
-static enum err
-check_lease(struct exchange *x, struct item_tx *tx, struct str text,
+enum err
+worker_check_lease(struct exchange *x, struct item_tx *tx, struct str text,
     struct why *w)
 {
 	struct pair_row *pair;
@@ -249,12 +250,7 @@ check_lease(struct exchange *x, struct item_tx *tx, struct str text,
 
 struct reads {
 	struct str lease;
-	const struct str *items;
-	size_t items_n;
-	struct wanted {
-		struct str id, task;
-	} *metadata;
-	size_t metadata_n;
+	struct item_states states;
 };
 
 static void
@@ -262,72 +258,7 @@ want_reads(struct exchange *x, struct item_tx *tx)
 {
 	const struct reads *q = x->in;
 
-	for (size_t i = 0; i < q->items_n; i++)
-		item_tx_want_item(tx, q->items[i]);
-	for (size_t i = 0; i < q->metadata_n; i++)
-		item_tx_want_item(tx, q->metadata[i].id);
-}
-
-static enum err
-put_found(struct exchange *x, struct item_tx *tx, struct str id,
-    struct why *w)
-{
-	struct why inner = WHY_INIT;
-	struct item_row *row;
-
-	json_comma(&x->out);
-	text_json(&x->out, id);
-	buf_put_char(&x->out, ':');
-	enum err e = item_tx_find(tx, id, &row, &inner);
-	if (e == OK)
-		return item_json(tx, row, &x->out, w);
-	if (e != ERR_ABSENT)
-		return why(w, e, "%s", inner.text);
-	buf_put_text(&x->out, "null");
-	return OK;
-}
-
-/* The result of the task about the item; `*found` NULL: there is none. */
-static enum err
-find_result(struct item_tx *tx, const struct wanted *q,
-    struct result_row **found, struct why *w)
-{
-	struct why inner = WHY_INIT;
-	struct item_row *row;
-	uint32_t task;
-
-	*found = NULL;
-	enum err e = item_store_name(item_tx_store(tx), ITEM_NAME_TASK,
-	    q->task, false, &task, w);
-	if (e != OK || task == 0)
-		return e;
-	e = item_tx_find(tx, q->id, &row, &inner);
-	if (e != OK)
-		return e == ERR_ABSENT ? OK : why(w, e, "%s", inner.text);
-	return item_tx_result(tx, task, row->key, found, w);
-}
-
-static enum err
-put_metadata(struct exchange *x, struct item_tx *tx, const struct wanted *q,
-    struct why *w)
-{
-	const struct task_config *c = item_store_config(item_tx_store(tx));
-	struct result_row *found;
-	struct buf *b = &x->out;
-
-	enum err e = find_result(tx, q, &found, w);
-	if (e != OK)
-		return e;
-	bool is = found != NULL && found->exists;
-	json_object(b, NULL);
-	json_str(b, "id", q->id);
-	json_str(b, "taskName", q->task);
-	json_raw(b, "metadata", is ? found->metadata : STR("null"));
-	json_u64(b, "rev", is ? found->rev : 0);
-	json_bool(b, "is_stale", is && !result_is_fresh(task_find(c, q->task),
-	    found, item_tx_now(tx)));
-	buf_put_char(b, '}');
-	return OK;
+	item_states_want(tx, &q->states);
 }
 
 static enum err
@@ -335,39 +266,12 @@ read_rows(struct exchange *x, struct item_tx *tx, struct why *w)
 {
 	const struct reads *q = x->in;
 
-	enum err e = check_lease(x, tx, q->lease, w);
-	buf_put_text(&x->out, "{\"items\":{");
-	for (size_t i = 0; e == OK && i < q->items_n; i++)
-		e = put_found(x, tx, q->items[i], w);
-	buf_put_text(&x->out, "},\"metadata\":[");
-	for (size_t i = 0; e == OK && i < q->metadata_n; i++)
-		e = put_metadata(x, tx, &q->metadata[i], w);
-	buf_put_text(&x->out, "]}");
+	enum err e = worker_check_lease(x, tx, q->lease, w);
+	buf_put_char(&x->out, '{');
+	if (e == OK)
+		e = item_states_put(tx, &q->states, &x->out, w);
+	buf_put_char(&x->out, '}');
 	return e;
-}
-
-static void
-read_wanted(struct input *in, struct reads *q)
-{
-	yyjson_val *list = input_value(in, "metadata"), *one;
-	size_t i, max;
-
-	if (list == NULL)
-		return;
-	if (!yyjson_is_arr(list)) {
-		input_fault(in, ERR_INPUT, "metadata", "it is no list");
-		return;
-	}
-	q->metadata = ARENA_ARRAY(&in->x->arena, struct wanted,
-	    yyjson_arr_size(list) + 1);
-	yyjson_arr_foreach(list, i, max, one) {
-		struct wanted *m = &q->metadata[q->metadata_n++];
-		m->id = json_text(yyjson_obj_get(one, "id"));
-		m->task = json_text(yyjson_obj_get(one, "taskName"));
-		if (m->id.n == 0 || m->task.n == 0)
-			input_fault(in, ERR_INPUT, "metadata", "one has no id "
-			    "or no taskName");
-	}
 }
 
 void
@@ -378,14 +282,11 @@ worker_read(struct web_request *r)
 
 	input_json(&in);
 	q->lease = input_need_str(&in, "lease");
-	q->items = input_strs(&in, "items", &q->items_n);
-	read_wanted(&in, q);
-	if (q->items_n > ITEMS_READS_MAX)
-		input_fault(&in, ERR_INPUT, "items", "there are more than "
-		    "1,000");
-	if (q->metadata_n > ITEMS_READS_MAX)
-		input_fault(&in, ERR_INPUT, "metadata", "there are more than "
-		    "1,000");
+	(void)input_value(&in, "items");
+	(void)input_value(&in, "metadata");
+	if (in.e == OK)
+		in.e = item_states_read(in.root, &in.x->arena, &q->states,
+		    &in.why);
 	if (input_end(&in))
 		exchange_write(in.x, want_reads, read_rows);
 }
@@ -402,7 +303,7 @@ store_blob(struct exchange *x, struct item_tx *tx, struct why *w)
 	const struct blob *b = x->in;
 	uint8_t sha256[32];
 
-	enum err e = check_lease(x, tx, b->lease, w);
+	enum err e = worker_check_lease(x, tx, b->lease, w);
 	if (e == OK)
 		e = item_blob_store(tx, b->bytes, sha256, w);
 	if (e == OK)
