@@ -1,0 +1,726 @@
+/*
+ * What a run asks of the daemon.  Each call belongs to items or to the fetcher
+ * while it is under way; when its run has ended meanwhile, the answer is
+ * dropped.
+ */
+#include "base/json.h"
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "engine/items/item_query.h"
+#include "engine/items/item_states.h"
+#include "os/clock.h"
+#include "script/items/runner_own.h"
+#include "script/items/session.h"
+#include "script/items/simulation.h"
+#include "wire/digest.h"
+
+struct run_call {
+	struct list node;            /* task_run.calls */
+	struct task_run *t;
+	struct script_call *call;    /* NULL: its run has ended */
+	struct items_write write;
+	struct items_read read;
+	struct task_fetch fetch;
+	struct item_states states;
+	struct session_wait wait;    /* for `session` */
+	bool waits;
+	struct session *session;     /* of a fetch; NULL: none */
+	struct cookie_jar *jar;      /* its own copy */
+	struct buf jar_before;       /* lines */
+	uint64_t session_rev;
+	struct str body;             /* of the call; in `arena` */
+	struct buf out;
+	uint8_t sha256[32];
+	struct arena arena;
+	yyjson_doc *args;
+};
+
+/* -- Begin and end -- */
+
+static struct run_call *
+call_new(struct task_run *t, struct script_call *call)
+{
+	struct run_call *c = mem_new(sizeof(*c));
+	size_t n = 0;
+	char *text = yyjson_val_write(script_call_args(call), 0, &n);
+
+	c->t = t;
+	c->call = call;
+	c->body = arena_copy(&c->arena, script_call_body(call));
+	c->args = yyjson_read(text, n, 0);
+	CHECK(c->args != NULL);
+	free(text);
+	list_put(&t->calls, &c->node);
+	script_call_set_arg(call, c);
+	return c;
+}
+
+static yyjson_val *
+args_of(const struct run_call *c)
+{
+	return yyjson_doc_get_root(c->args);
+}
+
+static void
+call_free(struct run_call *c)
+{
+	struct task_run *t = c->t;
+
+	list_take(&c->node);
+	if (c->fetch.done != NULL)
+		task_fetch_free(&c->fetch);
+	session_jar_free(&c->jar);
+	buf_free(&c->jar_before);
+	yyjson_doc_free(c->args);
+	buf_free(&c->read.out);
+	buf_free(&c->out);
+	arena_free(&c->read.arena);
+	arena_free(&c->write.arena);
+	arena_free(&c->arena);
+	mem_free(&c);
+	if (list_empty(&t->calls))
+		task_run_calls_done(t);
+}
+
+bool
+run_calls_done(const struct task_run *t)
+{
+	return list_empty(&t->calls);
+}
+
+static void
+answer_call(struct run_call *c, struct str value, struct str body)
+{
+	if (c->call != NULL)
+		script_call_answer(c->call, value, body);
+	call_free(c);
+}
+
+struct fault {
+	const char *class, *code;
+	struct str message;
+	int status;                  /* 0: none */
+	int64_t retry_after_s;       /* -1: none */
+	struct str response, body;   /* JSON of the answer, if one came */
+};
+
+static void
+fail_call(struct run_call *c, const struct fault *f)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	json_object(&b, NULL);
+	json_str(&b, "class", str_of(f->class));
+	json_str(&b, "code", str_of(f->code));
+	json_str(&b, "message", f->message);
+	if (f->status > 0)
+		json_u64(&b, "status", (uint64_t)f->status);
+	if (f->retry_after_s >= 0)
+		json_u64(&b, "retryAfter", (uint64_t)f->retry_after_s);
+	if (f->response.n > 0)
+		json_raw(&b, "response", f->response);
+	buf_put_char(&b, '}');
+	if (c->call != NULL)
+		script_call_fail(c->call, buf_str(&b), f->body);
+	call_free(c);
+}
+
+/* An error of the store: what a script can mend, or the store's own. */
+static void
+fail_by(struct run_call *c, enum err e, const struct why *w)
+{
+	bool script = e == ERR_INPUT || e == ERR_FULL;
+	struct fault f = { script ? "PermanentError" : "TransientError",
+	    script ? "input" : "store", script ? str_of(w->text) :
+	    str_of(err_text(e)), 0, -1, STR_NONE, STR_NONE };
+
+	fail_call(c, &f);
+}
+
+/* -- Reads -- */
+
+static void
+want_states(struct items_write *w, struct item_tx *tx)
+{
+	item_states_want(tx, &CONTAINER(w, struct run_call, write)->states);
+}
+
+static enum err
+read_states(struct items_write *w, struct item_tx *tx, struct why *why)
+{
+	struct run_call *c = CONTAINER(w, struct run_call, write);
+
+	buf_clear(&c->out);
+	buf_put_char(&c->out, '{');
+	enum err e = item_states_put(tx, &c->states, &c->out, why);
+	buf_put_char(&c->out, '}');
+	return e;
+}
+
+static void
+states_read(struct items_write *w)
+{
+	struct run_call *c = CONTAINER(w, struct run_call, write);
+
+	if (w->result == OK)
+		answer_call(c, buf_str(&c->out), STR_NONE);
+	else
+		fail_by(c, w->result, &w->why);
+}
+
+static void
+begin_read(struct run_call *c)
+{
+	struct why w = WHY_INIT;
+
+	if (item_states_read(args_of(c), &c->arena, &c->states, &w) != OK) {
+		fail_by(c, w.err, &w);
+		return;
+	}
+	c->write.want = want_states;
+	c->write.run = read_states;
+	c->write.done = states_read;
+	items_write(c->t->runner->o.items, &c->write);
+}
+
+/* -- Blobs -- */
+
+static struct str
+text_arg(const struct run_call *c, const char *name)
+{
+	struct str s = json_text(yyjson_obj_get(args_of(c), name));
+
+	return s.p == NULL ? STR("") : s;
+}
+
+static enum err
+read_blob(struct items_read *r, struct item_store *st, struct why *w)
+{
+	struct run_call *c = CONTAINER(r, struct run_call, read);
+	struct why inner = WHY_INIT;
+
+	buf_clear(&r->out);
+	buf_clear(&c->out);
+	enum err e = item_query_blob(st, text_arg(c, "id"),
+	    text_arg(c, "name"), &r->out, &c->out, &inner);
+	return e == OK || e == ERR_ABSENT ? e : why(w, e, "%s", inner.text);
+}
+
+static void
+blob_read(struct items_read *r)
+{
+	struct run_call *c = CONTAINER(r, struct run_call, read);
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	if (r->result != OK && r->result != ERR_ABSENT) {
+		fail_by(c, r->result, &r->why);
+		return;
+	}
+	if (r->result == OK) {
+		json_object(&b, NULL);
+		json_str(&b, "type", buf_str(&c->out));
+		buf_put_char(&b, '}');
+	} else {
+		buf_put_text(&b, "null");
+	}
+	answer_call(c, buf_str(&b), buf_str(&r->out));
+}
+
+static void
+begin_blob(struct run_call *c)
+{
+	c->read.run = read_blob;
+	c->read.done = blob_read;
+	c->read.why = WHY_INIT;
+	items_read(c->t->runner->o.items, &c->read);
+}
+
+static enum err
+store_blob(struct items_write *w, struct item_tx *tx, struct why *why)
+{
+	struct run_call *c = CONTAINER(w, struct run_call, write);
+
+	return item_blob_store(tx, c->body, c->sha256, why);
+}
+
+static void
+blob_stored(struct items_write *w)
+{
+	struct run_call *c = CONTAINER(w, struct run_call, write);
+
+	if (w->result != OK) {
+		fail_by(c, w->result, &w->why);
+		return;
+	}
+	buf_put_text(&c->out, "{\"sha256\":\"");
+	digest_put_hex(&c->out, c->sha256, sizeof(c->sha256));
+	buf_put_text(&c->out, "\"}");
+	answer_call(c, buf_str(&c->out), STR_NONE);
+}
+
+/* A simulation stores none. */
+static void
+answer_digest(struct run_call *c)
+{
+	struct digest d;
+
+	digest_of(DIGEST_SHA256, c->body, &d);
+	buf_put_text(&c->out, "{\"sha256\":\"");
+	digest_put_hex(&c->out, d.bytes, sizeof(d.bytes));
+	buf_put_text(&c->out, "\"}");
+	answer_call(c, buf_str(&c->out), STR_NONE);
+}
+
+static void
+begin_put_blob(struct run_call *c)
+{
+	if (c->t->simulation != NULL) {
+		answer_digest(c);
+		return;
+	}
+	c->write.run = store_blob;
+	c->write.done = blob_stored;
+	items_write(c->t->runner->o.items, &c->write);
+}
+
+/* -- Fetches: what FetchOptions say -- */
+
+static enum err
+read_headers(struct run_call *c, struct why *w)
+{
+	yyjson_val *list = yyjson_obj_get(args_of(c), "headers"), *key, *v;
+	struct str type = text_arg(c, "contentType");
+	size_t i, n, at = 0;
+
+	if (list != NULL && !yyjson_is_obj(list))
+		return why_field(w, ERR_INPUT, "headers", "it is no object");
+	struct http_field *h = ARENA_ARRAY(&c->arena,
+	    struct http_field, yyjson_obj_size(list) + 1);
+	yyjson_obj_foreach(list, i, n, key, v) {
+		if (!yyjson_is_str(v))
+			return why_field(w, ERR_INPUT, "headers", "%.*s: its "
+			    "value is no string", (int)MIN(yyjson_get_len(key),
+			    64), yyjson_get_str(key));
+		if (str_eq_nocase(json_text(key), STR("Content-Type")))
+			type = STR("");
+		h[at++] = (struct http_field){ json_text(key),
+		    json_text(v) };
+	}
+	if (type.n > 0)
+		h[at++] = (struct http_field){ STR("Content-Type"),
+		    type };
+	c->fetch.headers = h;
+	c->fetch.headers_n = at;
+	return OK;
+}
+
+static enum err
+read_accept(struct run_call *c, struct why *w)
+{
+	yyjson_val *list = yyjson_obj_get(args_of(c), "accept"), *v;
+	size_t i, n;
+
+	if (list == NULL || yyjson_equals_str(list, "any")) {
+		c->fetch.any_status = list != NULL;
+		return OK;
+	}
+	if (!yyjson_is_arr(list))
+		return why_field(w, ERR_INPUT, "accept", "it is neither "
+		    "\"any\" nor a list of statuses");
+	int *accept = ARENA_ARRAY(&c->arena, int, yyjson_arr_size(list));
+	yyjson_arr_foreach(list, i, n, v) {
+		if (!yyjson_is_int(v))
+			return why_field(w, ERR_INPUT, "accept", "one is no "
+			    "status");
+		accept[i] = (int)yyjson_get_sint(v);
+	}
+	c->fetch.accept = accept;
+	c->fetch.accept_n = n;
+	return OK;
+}
+
+/* "30d", or ms; `us` stays as it is when there is none. */
+static enum err
+read_duration(struct run_call *c, const char *name, int64_t *us,
+    struct why *w)
+{
+	yyjson_val *v = yyjson_obj_get(args_of(c), name);
+
+	if (v == NULL || yyjson_is_null(v))
+		return OK;
+	if (yyjson_is_num(v) && yyjson_get_num(v) >= 0 &&
+	    yyjson_get_num(v) < 1e15)
+		*us = (int64_t)(yyjson_get_num(v) * 1000);
+	else if (!yyjson_is_str(v) || !task_duration(json_text(v), us))
+		return why_field(w, ERR_INPUT, name, "it is no duration");
+	return OK;
+}
+
+static enum err
+read_redirect(struct run_call *c, struct why *w)
+{
+	struct str s = text_arg(c, "redirect");
+
+	c->fetch.manual = str_eq(s, STR("manual"));
+	return s.n == 0 || c->fetch.manual || str_eq(s, STR("follow")) ? OK :
+	    why_field(w, ERR_INPUT, "redirect", "it is neither \"follow\" nor "
+	    "\"manual\"");
+}
+
+/* What needs a credential or an endless answer is a connector's. */
+static enum err
+read_refused(struct run_call *c, struct why *w)
+{
+	static const char *const names[] = { "auth", "stream" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		yyjson_val *v = yyjson_obj_get(args_of(c), names[i]);
+		if (v != NULL && !yyjson_is_null(v) && !yyjson_is_false(v))
+			return why_field(w, ERR_INPUT, names[i], "tasks do not "
+			    "have it");
+	}
+	return OK;
+}
+
+static enum err
+read_options(struct run_call *c, struct why *w)
+{
+	int64_t timeout_us = 0, age_us = 0;
+
+	c->fetch.url = text_arg(c, "url");
+	c->fetch.method = text_arg(c, "method");
+	c->fetch.body = c->body;
+	enum err e = read_refused(c, w);
+	if (e == OK)
+		e = read_headers(c, w);
+	if (e == OK)
+		e = read_accept(c, w);
+	if (e == OK)
+		e = read_redirect(c, w);
+	if (e == OK)
+		e = read_duration(c, "timeout", &timeout_us, w);
+	if (e == OK)
+		e = read_duration(c, "maxAge", &age_us, w);
+	c->fetch.timeout_ms = timeout_us == 0 ? 0 : MAX(1, timeout_us / 1000);
+	c->fetch.max_age_s = age_us / US_PER_S;
+	return e;
+}
+
+/* -- Fetches: the answer -- */
+
+static void
+put_capture(const struct task_fetch *f, struct buf *b)
+{
+	if (f->number == 0) {
+		json_null(b, "capture");
+		return;
+	}
+	json_object(b, "capture");
+	json_u64(b, "crawl", f->crawl);
+	json_u64(b, "seq", f->number);
+	buf_put_char(b, '}');
+}
+
+/* For the run's record, and a failure's. */
+static void
+note_fetch(struct run_call *c)
+{
+	const struct task_fetch *f = &c->fetch;
+	struct buf *b = &c->t->fetches;
+
+	if (b->n > 0)
+		buf_put_char(b, ',');
+	json_object(b, NULL);
+	json_str(b, "url", f->url);
+	if (f->status > 0)
+		json_u64(b, "status", (uint64_t)f->status);
+	if (f->end == TASK_FETCH_FAILED)
+		json_str(b, "error", str_of(f->code));
+	if (f->number > 0) {
+		json_u64(b, "crawl", f->crawl);
+		json_u64(b, "seq", f->number);
+	}
+	buf_put_char(b, '}');
+}
+
+static void
+put_answer(const struct task_fetch *f, struct buf *b)
+{
+	json_object(b, NULL);
+	json_u64(b, "status", (uint64_t)f->status);
+	json_str(b, "url", f->final_url);
+	json_array(b, "headers");
+	for (size_t i = 0; i < f->fields_n; i++) {
+		json_array(b, NULL);
+		json_item(b, f->fields[i].name);
+		json_item(b, f->fields[i].value);
+		buf_put_char(b, ']');
+	}
+	buf_put_char(b, ']');
+	put_capture(f, b);
+	json_bool(b, "redirected", f->redirected);
+	json_bool(b, "fromArchive", f->from_archive);
+	buf_put_char(b, '}');
+}
+
+/* Of a failed fetch what came of an answer is given, too. */
+static void
+fail_fetch(struct run_call *c)
+{
+	const struct task_fetch *f = &c->fetch;
+	struct fault fault = { strcmp(f->code, "input") == 0 ?
+	    "PermanentError" : strcmp(f->code, "not_archived") == 0 ?
+	    "ReplayMiss" : "FetchError", f->code, f->text, f->status,
+	    f->retry_after_s, STR_NONE, STR_NONE };
+
+	if (f->status > 0) {
+		put_answer(f, &c->out);
+		fault.response = buf_str(&c->out);
+		fault.body = f->content;
+	}
+	fail_call(c, &fault);
+}
+
+static void
+fetched(struct task_fetch *f)
+{
+	struct run_call *c = CONTAINER(f, struct run_call, fetch);
+
+	note_fetch(c);
+	if (c->session != NULL)
+		session_take(c->session, c->session_rev,
+		    buf_str(&c->jar_before), c->jar);
+	if (f->secret_found && c->call != NULL)
+		task_run_event(c->t, "log", STR("\"category\":\"warn\","
+		    "\"message\":\"secret_in_response\""));
+	if (f->end == TASK_FETCH_FAILED) {
+		fail_fetch(c);
+		return;
+	}
+	put_answer(f, &c->out);
+	answer_call(c, buf_str(&c->out), f->content);
+}
+
+static void
+send_fetch(struct run_call *c)
+{
+	struct task_runner *r = c->t->runner;
+
+	/* The whole of it counts as waiting: what remains of a request has its
+	 * own limits of time. */
+	if (c->call != NULL)
+		script_call_wait_turn(c->call, true);
+	c->fetch.live = c->t->simulation != NULL;
+	c->fetch.archived = c->fetch.live && c->t->simulation->archived;
+	c->fetch.deadline = mono_add_ms(loop_now(r->o.home),
+	    r->limits.turn_ms_max);
+	c->fetch.done = fetched;
+	task_fetch_start(r->o.fetcher, &c->fetch);
+}
+
+/* What `session_expired` without a version is about. */
+static void
+note_session(struct task_run *t, const struct session *s)
+{
+	if (!str_eq(t->session, s->name))
+		t->session = arena_copy(&t->arena, s->name);
+	t->session_rev = s->rev;
+}
+
+/* With a copy of the session's cookies. */
+static void
+use_session(struct run_call *c, struct session *s)
+{
+	c->session = s;
+	c->session_rev = s->rev;
+	note_session(c->t, s);
+	session_jar_put(s->jar, &c->jar_before);
+	c->jar = session_jar_new(buf_str(&c->jar_before));
+	c->fetch.session = c->jar;
+	send_fetch(c);
+}
+
+static void
+fail_session(struct run_call *c, const struct why *w)
+{
+	struct fault f = { w->err == ERR_ABSENT ? "PermanentError" :
+	    "TransientError", w->err == ERR_ABSENT ? "absent" : "login",
+	    arena_copy(&c->arena, str_of(w->text)), 0, -1, STR_NONE,
+	    STR_NONE };
+
+	fail_call(c, &f);
+}
+
+static void
+ask_session(struct run_call *c, struct str name, uint64_t stale_rev,
+    void (*ready)(struct session_wait *, bool, const struct why *))
+{
+	/* Somebody may have to log in first. */
+	if (c->call != NULL)
+		script_call_wait_turn(c->call, true);
+	c->waits = true;
+	c->wait.run = c->t;
+	c->wait.ready = ready;
+	session_ask(c->t->runner->sessions, name, stale_rev, &c->wait);
+}
+
+/* A fetch comes after session(): it is valid, or was a moment ago. */
+static void
+fetch_ready(struct session_wait *one, bool login, const struct why *w)
+{
+	struct run_call *c = CONTAINER(one, struct run_call, wait);
+
+	c->waits = false;
+	if (w->err != OK)
+		fail_session(c, w);
+	else if (login)
+		session_fail(one->session, STR("it was not asked for by "
+		    "session()"));
+	else
+		use_session(c, one->session);
+}
+
+static void
+begin_fetch(struct run_call *c)
+{
+	struct str name = text_arg(c, "session");
+	struct session *login = session_of_login(c->t->runner->sessions, c->t,
+	    name);
+	struct why w = WHY_INIT;
+
+	if (read_options(c, &w) != OK)
+		fail_by(c, w.err, &w);
+	else if (login != NULL)
+		use_session(c, login);
+	else if (name.n > 0)
+		ask_session(c, name, 0, fetch_ready);
+	else
+		send_fetch(c);
+}
+
+/* -- Sessions -- */
+
+/* {"data":...,"version":N}, or {"login":true,"ancestors":[...]}. */
+static void
+session_ready(struct session_wait *one, bool login, const struct why *w)
+{
+	struct run_call *c = CONTAINER(one, struct run_call, wait);
+	const struct session *s = one->session;
+
+	c->waits = false;
+	if (w->err != OK) {
+		fail_session(c, w);
+		return;
+	}
+	if (c->call != NULL)
+		script_call_wait_turn(c->call, false);
+	if (login) {
+		buf_put_text(&c->out, "{\"login\":true,\"ancestors\":[");
+		buf_put_str(&c->out, buf_str(&s->ancestors));
+		buf_put_text(&c->out, "]}");
+	} else {
+		note_session(c->t, s);
+		buf_put_text(&c->out, "{\"data\":");
+		buf_put_str(&c->out, buf_str(&s->data));
+		buf_printf(&c->out, ",\"version\":%llu}",
+		    (unsigned long long)s->rev);
+	}
+	answer_call(c, buf_str(&c->out), STR_NONE);
+}
+
+static void
+begin_session(struct run_call *c)
+{
+	ask_session(c, text_arg(c, "name"), 0, session_ready);
+}
+
+static void
+begin_expired(struct run_call *c)
+{
+	yyjson_val *version = yyjson_obj_get(args_of(c), "version");
+	struct str name = text_arg(c, "name");
+	uint64_t rev = yyjson_is_uint(version) ? yyjson_get_uint(version) :
+	    str_eq(name, c->t->session) ? c->t->session_rev : 0;
+
+	ask_session(c, name, rev, session_ready);
+}
+
+static void
+begin_store(struct run_call *c)
+{
+	struct session *s = session_of_login(c->t->runner->sessions, c->t,
+	    text_arg(c, "name"));
+	struct why w = WHY_INIT;
+	size_t n = 0;
+
+	if (s == NULL) {
+		(void)!why(&w, ERR_ABSENT, "this run does not log in");
+		fail_session(c, &w);
+		return;
+	}
+	char *data = yyjson_val_write(yyjson_obj_get(args_of(c), "data"), 0,
+	    &n);
+	c->waits = true;
+	c->wait.run = c->t;
+	c->wait.ready = session_ready;
+	session_store(s, (struct str){ data, n }, &c->wait);
+	free(data);
+}
+
+static void
+begin_fail(struct run_call *c)
+{
+	struct session *s = session_of_login(c->t->runner->sessions, c->t,
+	    text_arg(c, "name"));
+
+	if (s != NULL)
+		session_fail(s, text_arg(c, "message"));
+	answer_call(c, STR("null"), STR_NONE);
+}
+
+static void
+begin_invalidate(struct run_call *c)
+{
+	session_invalidate(c->t->runner->sessions, text_arg(c, "name"));
+	answer_call(c, STR("null"), STR_NONE);
+}
+
+/* -- The calls of a run -- */
+
+void
+run_call_begin(struct task_run *t, struct script_call *call)
+{
+	static void (*const begin[SCRIPT_CALL_KIND_COUNT])(struct run_call *) =
+	{
+		[SCRIPT_CALL_READ] = begin_read,
+		[SCRIPT_CALL_BLOB] = begin_blob,
+		[SCRIPT_CALL_PUT_BLOB] = begin_put_blob,
+		[SCRIPT_CALL_FETCH] = begin_fetch,
+		[SCRIPT_CALL_SESSION] = begin_session,
+		[SCRIPT_CALL_SESSION_EXPIRED] = begin_expired,
+		[SCRIPT_CALL_SESSION_STORE] = begin_store,
+		[SCRIPT_CALL_SESSION_FAIL] = begin_fail,
+		[SCRIPT_CALL_SESSION_INVALIDATE] = begin_invalidate,
+	};
+	enum script_call_kind kind = script_call_kind(call);
+
+	/* The host sleeps by itself. */
+	CHECK(begin[kind] != NULL);
+	begin[kind](call_new(t, call));
+}
+
+void
+run_call_cancel(struct task_run *t, struct script_call *call)
+{
+	struct run_call *c = script_call_arg(call);
+
+	(void)t;
+	if (c == NULL)
+		return;
+	c->call = NULL;
+	if (c->waits) {
+		session_ask_cancel(&c->wait);
+		call_free(c);
+	} else if (c->fetch.done != NULL)
+		task_fetch_stop(&c->fetch);
+}

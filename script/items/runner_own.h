@@ -1,0 +1,102 @@
+/*
+ * runner_own -- what the files of the task runner share.  Private to
+ * script/items.
+ */
+#ifndef SCRIPT_ITEMS_RUNNER_OWN_H
+#define SCRIPT_ITEMS_RUNNER_OWN_H
+
+#include "script/items/task_runner.h"
+
+/* A configuration in use; runs keep theirs. */
+struct runner_config {
+	unsigned users;
+	struct script_bundle *bundle;
+	struct task_config *config;
+	uint64_t generation;
+	struct str *tasks;           /* that run here */
+	size_t tasks_n;
+	struct buf secrets;          /* JSON for the scripts */
+	struct arena arena;
+};
+struct runner_config *runner_config_hold(struct runner_config *);
+void runner_config_drop(struct runner_config **);
+
+struct task_runner {
+	struct task_runner_options o;
+	struct script_limits limits;         /* of the settings */
+	size_t runs_max;
+	struct runner_config *config;        /* NULL: none so far */
+	struct list runs;
+	size_t runs_n, simulations;
+	struct items_claim claim;
+	struct runner_config *claim_config;
+	struct session_set *sessions;
+	bool claiming, stopped;
+	struct timer heartbeat, grace;
+	bool beating;
+	void (*drained)(void *arg);
+	void *drained_arg;
+	struct task_runner_counts counts;
+};
+
+struct simulation;
+
+/* A pair that is being run, or tried. */
+struct task_run {
+	struct script_run run;
+	struct task_runner *runner;
+	struct list node;            /* runner.runs */
+	struct runner_config *config;
+	const struct task *task;
+	struct simulation *simulation;       /* NULL: the run is real */
+	struct str lease, item;      /* texts; in `arena` */
+	struct str input;            /* JSON of the lease */
+	struct wall started_at;
+	struct buf log;              /* JSON elements */
+	struct buf fetches;          /* JSON elements */
+	struct list calls;           /* struct run_call, under way */
+	struct str session;          /* that it used last; in `arena` */
+	uint64_t session_rev;        /* of which login */
+	/* The completion. */
+	struct items_write write;
+	struct buf text;             /* its JSON */
+	yyjson_doc *doc;
+	struct run_usage usage;
+	struct completion completion;
+	struct buf answer;           /* JSON of the result */
+	bool completing;             /* `write` is out */
+	bool success;                /* as the script ended */
+	bool cut;                    /* given back, or its lease is lost */
+	bool ended;                  /* script_run_finish() was called */
+	struct arena arena;
+};
+
+/* task_runner.c */
+void task_runner_next(struct task_runner *);         /* claim, if it may */
+void task_runner_ended(struct task_run *);           /* frees it */
+/* Something has ended: perhaps all is drained. */
+void task_runner_settled(struct task_runner *);
+
+/* task_run.c */
+/* Run a lease, an element of /worker/claim's leases; NULL: it is none. */
+struct task_run *task_run_new(struct task_runner *, struct runner_config *,
+    yyjson_val *lease);
+/* Its lease is lost, or the daemon ends: stop it; nothing is stored. */
+void task_run_cut(struct task_run *);
+/* Append the member "source": the lines round the place of that stack. */
+void task_run_put_source(struct task_run *, struct str stack, struct buf *);
+/* An event without a cursor: {"at","type","id","task","by",...}. */
+void task_run_event(struct task_run *, const char *type, struct str more);
+
+/* simulation.c: its run has ended; NULL: it was cut. */
+void simulation_ran(struct simulation *, const struct script_outcome *);
+
+/* run_call.c */
+void run_call_begin(struct task_run *, struct script_call *);
+void run_call_cancel(struct task_run *, struct script_call *);
+/* No call is under way any more: items and fetcher have given them back. */
+bool run_calls_done(const struct task_run *);
+/* Called when the last one was given back after the run has ended. */
+void task_run_calls_done(struct task_run *);
+
+#endif

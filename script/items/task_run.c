@@ -1,0 +1,363 @@
+/*
+ * One run: its lease becomes the input, its outcome a completion.
+ *
+ *     started ─► done ─► completion stored ─► freed
+ *        │         ▲           │ conflict
+ *        │         └───────────┘ recompute
+ *        └─ cut: the lease is lost, or the daemon ends
+ */
+#include "base/json.h"
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "os/clock.h"
+#include "script/items/runner_own.h"
+#include "script/items/session.h"
+#include "script/items/simulation.h"
+
+#define SOURCE_LINES 2               /* before and after the failing one */
+
+/* -- Events without a cursor -- */
+
+void
+task_run_event(struct task_run *t, const char *type, struct str more)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+	char iso[WALL_ISO_MAX];
+
+	if (t->simulation != NULL)
+		return;
+	wall_to_iso(clock_wall(), iso);
+	json_object(&b, NULL);
+	json_str(&b, "at", str_of(iso));
+	json_str(&b, "type", str_of(type));
+	json_str(&b, "id", t->item);
+	json_str(&b, "task", t->run.task);
+	json_object(&b, "by");
+	json_str(&b, "item", t->item);
+	json_str(&b, "task", t->run.task);
+	json_str(&b, "lease", t->lease);
+	buf_put_char(&b, '}');
+	if (more.n > 0) {
+		json_comma(&b);
+		buf_put_str(&b, more);
+	}
+	buf_put_char(&b, '}');
+	items_live_event(t->runner->o.items, buf_str(&b));
+}
+
+static void
+log_line(struct script_run *run, struct str category, struct str message)
+{
+	struct task_run *t = CONTAINER(run, struct task_run, run);
+	size_t from = t->log.n + (t->log.n > 0);
+
+	if (t->log.n > 0)
+		buf_put_char(&t->log, ',');
+	json_object(&t->log, NULL);
+	json_str(&t->log, "category", category);
+	json_str(&t->log, "message", message);
+	struct str members = str_from(buf_str(&t->log), from + 1);
+	task_run_event(t, "log", members);
+	buf_put_char(&t->log, '}');
+}
+
+/* -- The completion -- */
+
+/* "shop.js:12:5" in the first line of a stack that names a file of ours. */
+static bool
+find_place(const struct script_bundle *b, struct str stack, size_t *file,
+    int *line)
+{
+	struct str text;
+
+	while (str_split(&stack, '\n', &text)) {
+		for (size_t i = 0; i < bundle_files(b); i++) {
+			size_t at = str_find(text, bundle_path(b, i));
+			struct str rest = str_from(text, at +
+			    bundle_path(b, i).n);
+			size_t digits = 1;
+			while (digits < rest.n && ascii_is_digit(
+			    rest.p[digits]))
+				digits++;
+			if (at == text.n || !str_take_char(&rest, ':') ||
+			    !str_take_digits(&rest, MIN(digits - 1, 9), line))
+				continue;
+			*file = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The lines of the source round the place where it failed. */
+void
+task_run_put_source(struct task_run *t, struct str stack, struct buf *b)
+{
+	FREED(buf_free) struct buf lines = BUF_INIT;
+	const struct script_bundle *bundle = t->run.bundle;
+	struct str rest, text;
+	size_t file;
+	int line, n = 0;
+
+	if (!find_place(bundle, stack, &file, &line))
+		return;
+	rest = bundle_source(bundle, file);
+	while (str_split(&rest, '\n', &text))
+		if (++n >= line - SOURCE_LINES && n <= line + SOURCE_LINES)
+			buf_printf(&lines, "%s%5d  %.*s\n", n == line ? ">" :
+			    " ", n, STR_FMT(str_cut(text, 0, 200)));
+	json_str(b, "source", buf_str(&lines));
+}
+
+static void
+put_error(struct task_run *t, const struct script_outcome *o, struct buf *b)
+{
+	json_object(b, "error");
+	json_str(b, "class", o->class);
+	json_str(b, "code", o->code);
+	json_str(b, "message", o->message);
+	json_str(b, "stack", o->stack);
+	task_run_put_source(t, o->stack, b);
+	json_str(b, "bundle", str_of(bundle_hash(t->config->bundle)));
+	json_array(b, "captures");
+	buf_put_str(b, buf_str(&t->fetches));
+	buf_put_text(b, "]}");
+}
+
+static void
+put_completion(struct task_run *t, const struct script_outcome *o)
+{
+	struct buf *b = &t->text;
+
+	buf_clear(b);
+	json_object(b, NULL);
+	json_str(b, "lease", t->lease);
+	json_str(b, "outcome", o->is_success ? STR("success") :
+	    STR("failure"));
+	json_bool(b, "allowFailure", o->allow_failure);
+	if (!o->is_success)
+		put_error(t, o, b);
+	json_raw(b, "mutations", o->mutations.n > 0 ? o->mutations :
+	    STR("[]"));
+	json_array(b, "log");
+	buf_put_str(b, buf_str(&t->log));
+	buf_put_text(b, "]}");
+}
+
+static void
+want_completion(struct items_write *w, struct item_tx *tx)
+{
+	struct task_run *t = CONTAINER(w, struct task_run, write);
+
+	worklist_complete_want(tx, yyjson_doc_get_root(t->doc));
+}
+
+static enum err
+complete(struct items_write *w, struct item_tx *tx, struct why *why)
+{
+	struct task_run *t = CONTAINER(w, struct task_run, write);
+
+	buf_clear(&t->answer);
+	enum err e = worklist_complete(tx, yyjson_doc_get_root(t->doc),
+	    &t->usage, &t->completion, why);
+	return e == OK ? completion_json(tx, t->lease, &t->completion,
+	    &t->answer, why) : e;
+}
+
+static void
+end_run(struct task_run *t)
+{
+	if (!t->ended)
+		script_run_finish(&t->run);
+	t->ended = true;
+	if (run_calls_done(t))
+		task_runner_ended(t);
+}
+
+void
+task_run_calls_done(struct task_run *t)
+{
+	if (t->ended && !t->completing)
+		task_runner_ended(t);
+}
+
+/* What the store has by now, for the callbacks; false: they have had it often
+ * enough. */
+static bool
+recompute(struct task_run *t)
+{
+	yyjson_doc *doc = yyjson_read(t->answer.p, t->answer.n, 0);
+	yyjson_val *current = yyjson_obj_get(yyjson_doc_get_root(doc),
+	    "current");
+	size_t n = 0;
+	char *text = yyjson_val_write(current, 0, &n);
+	bool goes_on = text != NULL && script_run_recompute(&t->run,
+	    (struct str){ text, n }, NULL) == OK;
+
+	free(text);
+	yyjson_doc_free(doc);
+	return goes_on;
+}
+
+static void begin_completion(struct task_run *);
+
+/* The run fails, and will be tried again. */
+static void
+fail_conflict(struct task_run *t)
+{
+	static const struct script_outcome conflict = {
+		.class = { "transient", 9 }, .code = { "conflict", 8 },
+		.message = { "others changed the same items again and again",
+		    45 }, .stack = { "", 0 },
+	};
+
+	t->success = false;
+	put_completion(t, &conflict);
+	begin_completion(t);
+}
+
+static void
+completed(struct items_write *w)
+{
+	struct task_run *t = CONTAINER(w, struct task_run, write);
+	struct task_runner_counts *n = &t->runner->counts;
+
+	t->completing = false;
+	yyjson_doc_free(t->doc);
+	t->doc = NULL;
+	arena_reset(&w->arena);
+	if (w->result == OK && !t->ended &&
+	    t->completion.status == COMPLETION_CONFLICT) {
+		if (!recompute(t))
+			fail_conflict(t);
+		return;
+	}
+	if (w->result == OK && t->success &&
+	    t->completion.status == COMPLETION_APPLIED)
+		n->completed++;
+	else
+		n->failed++;
+	end_run(t);
+}
+
+static void
+begin_completion(struct task_run *t)
+{
+	t->doc = yyjson_read(t->text.p, t->text.n, 0);
+	CHECK(t->doc != NULL);
+	t->write.want = want_completion;
+	t->write.run = complete;
+	t->write.done = completed;
+	t->write.why = WHY_INIT;
+	t->completing = true;
+	items_write(t->runner->o.items, &t->write);
+}
+
+static void
+run_done(struct script_run *run, const struct script_outcome *o)
+{
+	struct task_run *t = CONTAINER(run, struct task_run, run);
+
+	t->usage = (struct run_usage){ .started_at = t->started_at,
+	    .wall_us = o->wall_ns / 1000, .cpu_us = o->cpu_ns / 1000,
+	    .memory_bytes = o->heap_bytes, .fetches = o->fetches,
+	    .bytes = o->body_bytes };
+	if (t->fetches.n > 0)
+		t->usage.fetches_json = arena_printf(&t->arena, "[%.*s]",
+		    STR_FMT(buf_str(&t->fetches)));
+	t->success = o->is_success;
+	session_run_ended(t->runner->sessions, t);
+	if (t->simulation != NULL) {
+		simulation_ran(t->simulation, o);
+		end_run(t);
+		return;
+	}
+	put_completion(t, o);
+	begin_completion(t);
+}
+
+void
+task_run_cut(struct task_run *t)
+{
+	if (t->ended)
+		return;
+	t->cut = true;
+	t->ended = true;
+	script_run_cancel(&t->run);
+	session_run_ended(t->runner->sessions, t);
+	if (t->simulation != NULL)
+		simulation_ran(t->simulation, NULL);
+	if (run_calls_done(t))
+		task_runner_ended(t);
+}
+
+/* -- The start -- */
+
+static void
+on_call(struct script_run *run, struct script_call *call)
+{
+	run_call_begin(CONTAINER(run, struct task_run, run), call);
+}
+
+static void
+on_cancel(struct script_run *run, struct script_call *call)
+{
+	run_call_cancel(CONTAINER(run, struct task_run, run), call);
+}
+
+static const struct script_run_events events = {
+	.on_call = on_call, .on_cancel = on_cancel, .on_log = log_line,
+	.on_done = run_done,
+};
+
+static struct script_limits
+limits_of(const struct task_runner *r, const struct task *task)
+{
+	struct script_limits l = r->limits;
+
+	if (task->memory_bytes > 0)
+		l.heap_bytes_max = task->memory_bytes;
+	if (task->cpu_us > 0)
+		l.cpu_ms_max = MAX(1, task->cpu_us / 1000);
+	if (task->wall_us > 0)
+		l.wall_ms_max = MAX(1, task->wall_us / 1000);
+	return l;
+}
+
+static struct str
+copy_member(struct task_run *t, yyjson_val *object, const char *name)
+{
+	return arena_copy(&t->arena, json_text(yyjson_obj_get(object, name)));
+}
+
+struct task_run *
+task_run_new(struct task_runner *r, struct runner_config *c,
+    yyjson_val *lease)
+{
+	const struct task *task = task_find(c->config,
+	    json_text(yyjson_obj_get(lease, "task")));
+	struct task_run *t;
+	size_t n = 0;
+
+	if (task == NULL)
+		return NULL;
+	char *text = yyjson_val_write(lease, 0, &n);
+	CHECK(text != NULL);
+	t = mem_new(sizeof(*t));
+	t->runner = r;
+	t->config = runner_config_hold(c);
+	t->task = task;
+	t->lease = copy_member(t, lease, "lease");
+	t->item = copy_member(t, yyjson_obj_get(lease, "item"), "id");
+	t->input = arena_copy(&t->arena, (struct str){ text, n });
+	free(text);
+	t->started_at = clock_wall();
+	list_init(&t->calls);
+	list_put(&r->runs, &t->node);
+	r->runs_n++;
+	t->run = (struct script_run){ .bundle = c->bundle,
+	    .keep_on_failure = task->store_on_failure, .task = task->name,
+	    .input = t->input, .secrets = buf_str(&c->secrets),
+	    .limits = limits_of(r, task), .events = &events };
+	return t;
+}

@@ -1,0 +1,67 @@
+/*
+ * task_runner -- runs the tasks of the configuration in this daemon: claims
+ * pairs that are due, runs their functions in sandboxed processes, answers what
+ * they ask, and stores what they have done.
+ *
+ *     items_claim() ─► task_run: script_run_start()
+ *                        read, blob, fetch ◄─► items, task_fetch
+ *                        done ─► worklist_complete() ─► finished
+ *                            ◄── conflict: script_run_recompute()
+ *
+ * At most script.processes_max runs are under way; their leases are extended
+ * until they end.  Tasks that are `remote` are left to others.
+ *
+ * Thread: home's.
+ * Story:  script/items/DESIGN.md
+ */
+#ifndef SCRIPT_ITEMS_TASK_RUNNER_H
+#define SCRIPT_ITEMS_TASK_RUNNER_H
+
+#include "engine/items/items.h"
+#include "engine/tasks/task_fetch.h"
+#include "script/host.h"
+#include "wire/seal.h"
+
+struct task_runner;
+
+struct task_runner_options {
+	const struct conf *conf;
+	struct loop *home;
+	struct items *items;
+	struct script_host *host;
+	struct task_fetcher *fetcher;
+	struct secrets *secrets;     /* held */
+	struct seal_key key;         /* of secrets.key_file */
+};
+struct task_runner *task_runner_new(const struct task_runner_options *);
+
+/*
+ * Run the tasks of this configuration from now on; runs under way end with
+ * theirs.  `config` is its JSON, as it was loaded under that number; the
+ * bundle is held.  Errors: INPUT: the configuration, or its fetch.policy.
+ */
+MUST_USE enum err task_runner_use(struct task_runner *,
+    struct script_bundle *, struct str config, uint64_t generation,
+    struct why *);
+
+/* Claim nothing more.  Runs under way go on. */
+void task_runner_stop(struct task_runner *);
+/*
+ * After task_runner_stop(): call `drained` once all runs have ended, at the
+ * latest in TASK_RUNNER_GRACE_MS: then they are cut and their pairs given back
+ * without counting an attempt.
+ */
+#define TASK_RUNNER_GRACE_MS 10000
+void task_runner_drain(struct task_runner *, void (*drained)(void *arg),
+    void *arg);
+/* After `drained`, or when home runs no more. */
+void task_runner_free(struct task_runner **);
+
+struct task_runner_counts {
+	size_t running;
+	uint64_t completed, failed, given_back;
+};
+/* What has become of runs since task_runner_new(), and how many go on. */
+struct task_runner_counts task_runner_counts(const struct task_runner *);
+
+#endif

@@ -1,0 +1,577 @@
+/*
+ * Tasks from the configuration to stored results: real sandboxed processes, a
+ * whole engine, a web on loopback.
+ */
+#include "script/items/task_runner.h"
+
+#include "engine/control/engine_testing.h"
+#include "engine/items/item_query.h"
+#include "os/clock.h"
+#include "script/items/config_run.h"
+#include "script/items/simulation.h"
+#include "script/items/source.h"
+#include "script/script_testing.h"
+
+static struct rig rig;
+static struct items *items;
+static struct script_host *host;
+static struct task_fetcher *fetcher;
+static struct task_runner *runner;
+static struct secrets *secrets;
+static atomic_uint logins;
+
+/* -- The web -- */
+
+static void
+site(struct str path, struct rig_page *p)
+{
+	if (str_eq(path, STR("/list"))) {
+		buf_put_text(&p->body, "[\"a\",\"b\",\"c\"]");
+	} else if (str_starts(path, STR("/product/"))) {
+		buf_printf(&p->body, "{\"title\":\"Product %.*s\"}",
+		    STR_FMT(str_from(path, 9)));
+	} else if (str_starts(path, STR("/login"))) {
+		unsigned n = atomic_fetch_add(&logins, 1) + 1;
+		buf_printf(&p->head, "Set-Cookie: member=%u\r\n", n);
+		buf_put_text(&p->body, "{\"ok\":true}");
+	} else if (str_eq(path, STR("/bad"))) {
+		p->status = 404;
+	} else {
+		p->status = str_eq(path, STR("/robots.txt")) ? 404 : 200;
+		buf_put_text(&p->body, "{}");
+	}
+}
+
+/* -- A daemon's parts -- */
+
+static void
+run_until(bool (*is)(struct rig *, void *), void *arg)
+{
+	rig_until(&rig, is, arg);
+}
+
+static void
+open_parts(void)
+{
+	struct script_host_options o = script_host_options_of(&rig.conf);
+	struct items_options io = { .conf = &rig.conf, .home = rig.home,
+	    .data_dir = rig.dir };
+	struct why w = WHY_INIT;
+
+	if (script_host_open(rig.home, &o, &host, &w) != OK ||
+	    items_open(&io, &items, &w) != OK ||
+	    secrets_parse(STR("{\"pass\":{\"value\":\"canary-1234\",\"hosts\":"
+	    "[\"127.0.0.1\"]}}"), &secrets, &w) != OK)
+		fail_msg("%s", w.text);
+	fetcher = task_fetcher_new(rig.engine, rig.home);
+	struct task_runner_options ro = { .conf = &rig.conf,
+	    .home = rig.home, .items = items, .host = host,
+	    .fetcher = fetcher, .secrets = secrets,
+	    .key = { "0123456789abcdef0123456789abcde" } };
+	runner = task_runner_new(&ro);
+}
+
+static void
+set_flag(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+static void
+close_parts(void)
+{
+	bool drained = false, closed = false;
+
+	task_runner_stop(runner);
+	items_stop_claims(items);
+	task_runner_drain(runner, set_flag, &drained);
+	RIG_UNTIL_DONE(&rig, drained);
+	items_close(items, set_flag, &closed);
+	RIG_UNTIL_DONE(&rig, closed);
+	task_runner_free(&runner);
+	items_free(&items);
+	task_fetcher_free(&fetcher);
+	script_host_close(&host);
+	secrets_drop(&secrets);
+}
+
+static void
+open_all(void)
+{
+	rig_open(&rig, site, (const char *const[]){ "script.processes_max=4",
+	    NULL });
+	rig_start(&rig);
+	atomic_store(&logins, 0);
+	open_parts();
+}
+
+static void
+close_all(void)
+{
+	close_parts();
+	rig_close(&rig);
+}
+
+/* -- Loading -- */
+
+struct loading {
+	struct config_run config;
+	struct items_write write;
+	struct buf files;
+	uint64_t generation;
+	bool is_read, is_loaded;
+};
+
+static void
+config_read(struct config_run *c)
+{
+	CONTAINER(c, struct loading, config)->is_read = true;
+}
+
+static enum err
+load(struct items_write *w, struct item_tx *tx, struct why *why)
+{
+	struct loading *l = CONTAINER(w, struct loading, write);
+	struct task_config *c = NULL;
+
+	enum err e = task_config_read(buf_str(&l->config.json),
+	    items_limits(items), &c, NULL, why);
+	if (e != OK)
+		return e;
+	c->hash = arena_copy(&c->arena, str_of(bundle_hash(
+	    l->config.bundle)));
+	return generation_load(tx, c, buf_str(&l->files), &l->generation,
+	    why);
+}
+
+static void
+loaded(struct items_write *w)
+{
+	CONTAINER(w, struct loading, write)->is_loaded = true;
+}
+
+static struct script_bundle *
+bundle_of(const char *source)
+{
+	struct script_bundle *b = bundle_new(STR("shop.js"), 1 << 20);
+	struct str text = arena_printf(&rig.arena, "const SITE = "
+	    "'http://127.0.0.1:%u';\nexport default {\n fetch: { policy: "
+	    "{ rate_limit: 0 }, private: ['127.0.0.1:%u'] },\n%s};\n",
+	    rig.port, rig.port, source);
+
+	assert_int_equal(bundle_add(b, STR("shop.js"), text, NULL), OK);
+	return b;
+}
+
+/* Load a configuration and run it. */
+static void
+use(const char *source)
+{
+	struct loading l = { .config.bundle = bundle_of(source),
+	    .config.limits = script_limits_of(&rig.conf),
+	    .config.done = config_read };
+	struct why w = WHY_INIT;
+
+	config_run_start(host, &l.config);
+	RIG_UNTIL_DONE(&rig, l.is_read);
+	if (l.config.why.err != OK)
+		fail_msg("%s", l.config.why.text);
+	source_to_json(l.config.bundle, &l.files);
+	l.write.run = load;
+	l.write.done = loaded;
+	l.write.alone = true;
+	l.write.why = WHY_INIT;
+	items_write(items, &l.write);
+	RIG_UNTIL_DONE(&rig, l.is_loaded);
+	if (l.write.result != OK)
+		fail_msg("%s", l.write.why.text);
+	if (task_runner_use(runner, l.config.bundle, buf_str(&l.config.json),
+	    l.generation, &w) != OK)
+		fail_msg("%s", w.text);
+	config_run_free(&l.config);
+	bundle_drop(&l.config.bundle);
+	buf_free(&l.files);
+	arena_free(&l.write.arena);
+}
+
+/* -- What is stored -- */
+
+struct asking {
+	struct items_read read;
+	enum err (*run)(struct item_store *, struct buf *, struct why *);
+	bool done;
+};
+static const char *asked_id, *asked_task;
+
+static enum err
+ask_item(struct item_store *s, struct buf *b, struct why *w)
+{
+	uint64_t rev;
+
+	return item_query_get(s, str_of(asked_id), b, &rev, w);
+}
+
+static enum err
+ask_tasks(struct item_store *s, struct buf *b, struct why *w)
+{
+	return item_query_tasks(s, STR(""), clock_wall(), b, w);
+}
+
+static enum err
+ask_failures(struct item_store *s, struct buf *b, struct why *w)
+{
+	return item_query_failures(s, str_of(asked_task), -1, STR(""), 100, b,
+	    w);
+}
+
+static enum err
+ask_metadata(struct item_store *s, struct buf *b, struct why *w)
+{
+	struct str task = str_of(asked_task);
+
+	return item_query_metadata(s, str_of(asked_id), &task, 1,
+	    clock_wall(), b, w);
+}
+
+static enum err
+ask_run(struct items_read *r, struct item_store *s, struct why *w)
+{
+	return CONTAINER(r, struct asking, read)->run(s, &r->out, w);
+}
+
+static void
+asked(struct items_read *r)
+{
+	CONTAINER(r, struct asking, read)->done = true;
+}
+
+/* Memory: the rig's. */
+static const char *
+ask(enum err (*run)(struct item_store *, struct buf *, struct why *))
+{
+	struct asking a = { .run = run, .read.run = ask_run,
+	    .read.done = asked, .read.why = WHY_INIT };
+
+	items_read(items, &a.read);
+	RIG_UNTIL_DONE(&rig, a.done);
+	const char *text = a.read.result != OK ? "" : arena_copy(&rig.arena,
+	    buf_str(&a.read.out)).p;
+	buf_free(&a.read.out);
+	arena_free(&a.read.arena);
+	return text;
+}
+
+static const char *
+item(const char *id)
+{
+	asked_id = id;
+	return ask(ask_item);
+}
+
+static const char *
+metadata(const char *id, const char *task)
+{
+	asked_id = id;
+	asked_task = task;
+	return ask(ask_metadata);
+}
+
+static bool
+has_completed(struct rig *r, void *arg)
+{
+	struct task_runner_counts n = task_runner_counts(runner);
+
+	(void)r;
+	return n.completed + n.failed >= *(uint64_t *)arg && n.running == 0;
+}
+
+static void
+wait_for_runs(uint64_t n)
+{
+	run_until(has_completed, &n);
+}
+
+static void
+contains(const char *text, const char *part)
+{
+	if (strstr(text, part) == NULL)
+		fail_msg("no %s in %s", part, text);
+}
+
+/* -- Tests -- */
+
+/* A list is searched for products, each of which is fetched and stored. */
+static void
+discovered_items_are_run(void **state)
+{
+	(void)state;
+	open_all();
+	use(" seeds: [{ id: 'home', tags: ['list'], data: { url: SITE + "
+	    "'/list' } }],\n"
+	    " tags: { list: ['find'], product: ['scrape', 'sum'] },\n"
+	    " tasks: {\n"
+	    "  find: { version: '1', ttl: '1d', async run({ data, fetch, "
+	    "createItem }) {\n"
+	    "   for (const id of (await fetch(data.url)).json())\n"
+	    "    createItem({ id, tags: ['product'], data: { url: SITE + "
+	    "'/product/' + id } }); } },\n"
+	    "  scrape: { version: '1', async run({ data, fetch, updateData, "
+	    "log }) {\n"
+	    "   const r = await fetch(data.url);\n"
+	    "   log('info', 'status ' + r.status);\n"
+	    "   updateData(old => ({ ...old, ...r.json() })); } },\n"
+	    "  sum: { version: '1', dependsOn: ['scrape'], async run({ id, "
+	    "getItem, updateMetadata }) {\n"
+	    "   const title = (await getItem(id)).title;\n"
+	    "   updateMetadata(() => ({ n: title.length })); } } }\n");
+	/* find, three scrape, three sum. */
+	wait_for_runs(7);
+	contains(item("a"), "\"title\":\"Product a\"");
+	contains(item("c"), "\"created_by\":\"home\"");
+	contains(metadata("b", "sum"), "\"n\":9");
+	assert_int_equal(task_runner_counts(runner).failed, 0);
+	assert_int_equal(rig_requests(&rig, "/list"), 1);
+	assert_int_equal(rig_requests(&rig, "/product/a"), 1);
+	/* They are captures of the month's crawl. */
+	const struct crawl_row *row = crawl_row(engine_registry(rig.engine),
+	    task_fetcher_crawl(fetcher));
+	assert_int_equal(row->view.counts.items, 4);
+	close_all();
+}
+
+static void
+a_failure_says_where(void **state)
+{
+	(void)state;
+	open_all();
+	use(" seeds: [{ id: 'x', tags: ['t'], data: {} }],\n"
+	    " tags: { t: ['bug'] },\n"
+	    " tasks: { bug: { version: '1', async run({ fetch }) {\n"
+	    "  await fetch(SITE + '/bad');\n"
+	    "  null.title; } } }\n");
+	wait_for_runs(1);
+	asked_task = "bug";
+	const char *f = ask(ask_failures);
+	contains(f, "cannot read property 'title' of null");
+	contains(f, "shop.js:8");
+	contains(f, "null.title");
+	contains(f, "\"status\":404");
+	contains(ask(ask_tasks), "\"failed\":1");
+	close_all();
+}
+
+/* Fifty tasks share one login; expiry causes one more; a restart none. */
+static void
+a_session_logs_in_once(void **state)
+{
+	static const char source[] =
+	    " seeds: Array.from({ length: 50 }, (_, i) => ({ id: 'p' + i, "
+	    "tags: ['t'], data: {} })),\n"
+	    " tags: { t: ['member'] },\n"
+	    " sessions: { shop: { ttl: '1d',\n"
+	    "  async login({ fetch, session, secret, ancestors }) {\n"
+	    "   await fetch(SITE + '/login?p=' + secret('pass'));\n"
+	    "   session.data.who = 'demo'; } } },\n"
+	    " tasks: { member: { version: '1', async run({ id, session, "
+	    "updateMetadata }) {\n"
+	    "  const s = await session('shop');\n"
+	    "  const r = await s.fetch(SITE + '/member/' + id);\n"
+	    "  updateMetadata(() => ({ who: s.data.who, status: r.status "
+	    "})); } } }\n";
+
+	(void)state;
+	open_all();
+	use(source);
+	wait_for_runs(50);
+	assert_int_equal(atomic_load(&logins), 1);
+	assert_int_equal(rig_requests(&rig, "/login?p=canary-1234"), 1);
+	contains(metadata("p49", "member"), "\"who\":\"demo\"");
+	assert_int_equal(task_runner_counts(runner).failed, 0);
+	/* What is stored outlives the process. */
+	close_parts();
+	open_parts();
+	use(" seeds: [{ id: 'q', tags: ['t'], data: {} }],\n"
+	    " tags: { t: ['member'] },\n"
+	    " sessions: { shop: { ttl: '1d', async login() { throw new "
+	    "Error('again') } } },\n"
+	    " tasks: { member: { version: '1', async run({ id, session, "
+	    "updateMetadata }) {\n"
+	    "  const s = await session('shop');\n"
+	    "  updateMetadata(() => ({ who: s.data.who })); } } }\n");
+	wait_for_runs(1);
+	contains(metadata("q", "member"), "\"who\":\"demo\"");
+	assert_int_equal(atomic_load(&logins), 1);
+	close_all();
+}
+
+/* isExpired() has the daemon log in once more, and the fetch is repeated. */
+static void
+an_expired_session_logs_in_again(void **state)
+{
+	(void)state;
+	open_all();
+	use(" seeds: ['a', 'b', 'c'].map(id => ({ id, tags: ['t'], data: {} "
+	    "})),\n"
+	    " tags: { t: ['member'] },\n"
+	    " sessions: { shop: {\n"
+	    "  async login({ fetch }) { await fetch(SITE + '/login'); },\n"
+	    "  isExpired: (r) => r.url.endsWith('/member') && "
+	    "(globalThis.seen = (globalThis.seen ?? 0) + 1) === 1 } },\n"
+	    " tasks: { member: { version: '1', async run({ fetch, session, "
+	    "updateMetadata }) {\n"
+	    "  const s = await session('shop');\n"
+	    "  const r = await fetch(SITE + '/member', { session: s });\n"
+	    "  updateMetadata(() => ({ status: r.status })); } } }\n");
+	wait_for_runs(3);
+	assert_int_equal(task_runner_counts(runner).failed, 0);
+	contains(metadata("c", "member"), "\"status\":200");
+	/* Each run asked twice, as its first answer was an expired one. */
+	assert_int_equal(rig_requests(&rig, "/member"), 6);
+	assert_in_range(atomic_load(&logins), 2, 4);
+	close_all();
+}
+
+static void
+a_failing_login_fails_those_who_wait(void **state)
+{
+	(void)state;
+	open_all();
+	use(" seeds: ['x', 'y', 'z'].map(id => ({ id, tags: ['t'], data: {} "
+	    "})),\n"
+	    " tags: { t: ['member'] },\n"
+	    " sessions: { shop: { async login({ sleep }) { await sleep(300); "
+	    "throw new Error('wrong password') } } },\n"
+	    " tasks: { member: { version: '1', async run({ session }) { await "
+	    "session('shop') } } }\n");
+	wait_for_runs(3);
+	asked_task = "member";
+	const char *f = ask(ask_failures);
+	contains(f, "wrong password");
+	contains(f, "the login of the session \\\"shop\\\" failed");
+	/* It is the bug of the run that logs in; the others try again. */
+	contains(ask(ask_tasks), "\"retry\":2");
+	contains(ask(ask_tasks), "\"failed\":1");
+	close_all();
+}
+
+static void
+simulated(struct simulation *s)
+{
+	*(bool *)s->arg = true;
+}
+
+/* Memory: the rig's. */
+static const char *
+simulate(struct simulation *s)
+{
+	bool is_done = false;
+
+	s->done = simulated;
+	s->arg = &is_done;
+	simulation_start(runner, s);
+	RIG_UNTIL_DONE(&rig, is_done);
+	const char *text = s->why.err != OK ? arena_copy(&rig.arena,
+	    str_of(s->why.text)).p : arena_copy(&rig.arena,
+	    buf_str(&s->json)).p;
+	buf_free(&s->json);
+	return text;
+}
+
+/* A task is tried, and nothing is written: no store, no archive. */
+static void
+a_simulation_changes_nothing(void **state)
+{
+	(void)state;
+	open_all();
+	use(" seeds: [{ id: 'x', tags: ['t'], data: { n: 1 } }],\n"
+	    " tags: { t: ['read'] },\n"
+	    " tasks: { read: { version: '1', async run({ id, fetch, log, "
+	    "updateData, updateMetadata, createItem }) {\n"
+	    "  const r = (await fetch(SITE + '/product/' + id)).json();\n"
+	    "  log('info', 'read');\n"
+	    "  updateData(old => ({ ...old, title: r.title }));\n"
+	    "  createItem({ id: 'y', data: { made: true } });\n"
+	    "  updateMetadata(() => ({ a: 1 })); } } }\n");
+	wait_for_runs(1);
+	const char *before = item("x");
+	uint64_t captures = crawl_row(engine_registry(rig.engine),
+	    task_fetcher_crawl(fetcher))->view.counts.items;
+
+	struct simulation live = { .task = STR("read"), .item = STR("x"),
+	    .module = arena_printf(&rig.arena, "export default { tasks: { "
+	    "read: { async run({ fetch, updateData, updateMetadata, "
+	    "createItem }) {\n const r = (await fetch('http://127.0.0.1:%u"
+	    "/product/new')).json();\n updateData(old => ({ ...old, title: "
+	    "r.title }));\n createItem({ id: 'z', data: { made: 2 } });\n "
+	    "updateMetadata(() => ({ a: 2 })); } } } }", rig.port) };
+	const char *text = simulate(&live);
+	contains(text, "\"ok\":true");
+	contains(text, "{\"op\":\"updateData\",\"id\":\"x\",\"effect\":"
+	    "\"updated\",\"diff\":[{\"op\":\"replace\",\"path\":"
+	    "\"/title\",\"value\":\"Product new\"}]}");
+	contains(text, "\"effect\":\"new\"");
+	contains(text, "\"path\":\"/a\",\"value\":2");
+	contains(text, "\"status\":200");
+	assert_string_equal(item("x"), before);
+	assert_string_equal(item("z"), "");
+	assert_int_equal(rig_requests(&rig, "/product/new"), 1);
+	assert_int_equal(crawl_row(engine_registry(rig.engine),
+	    task_fetcher_crawl(fetcher))->view.counts.items, captures);
+
+	/* On the archived page: no request. */
+	struct simulation archived = { .task = STR("read"), .item = STR("x"),
+	    .archived = true };
+	text = simulate(&archived);
+	contains(text, "\"ok\":true");
+	contains(text, "\"message\":\"read\"");
+	assert_int_equal(rig_requests(&rig, "/product/x"), 1);
+	struct simulation never = { .task = STR("read"), .item = STR("y"),
+	    .archived = true };
+	text = simulate(&never);
+	contains(text, "\"ok\":false");
+	contains(text, "no answer of this URL is archived");
+
+	struct simulation absent = { .task = STR("read"), .item = STR("w") };
+	contains(simulate(&absent), "no such item");
+	struct simulation no_task = { .task = STR("nope"), .item = STR("x") };
+	contains(simulate(&no_task), "no such task");
+	close_all();
+}
+
+/* A configuration that is wrong says where. */
+static void
+a_wrong_module_is_refused(void **state)
+{
+	struct loading l = { .config.limits = { .heap_bytes_max = 0 } };
+
+	(void)state;
+	open_all();
+	l.config.bundle = bundle_of("\n tags: {},\n tasks: nothing\n");
+	l.config.limits = script_limits_of(&rig.conf);
+	l.config.done = config_read;
+	config_run_start(host, &l.config);
+	RIG_UNTIL_DONE(&rig, l.is_read);
+	assert_int_equal(l.config.why.err, ERR_INPUT);
+	contains(l.config.why.text, "nothing");
+	contains(l.config.why.text, "shop.js:6");
+	config_run_free(&l.config);
+	bundle_drop(&l.config.bundle);
+	close_all();
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(discovered_items_are_run),
+		cmocka_unit_test(a_failure_says_where),
+		cmocka_unit_test(a_session_logs_in_once),
+		cmocka_unit_test(an_expired_session_logs_in_again),
+		cmocka_unit_test(a_failing_login_fails_those_who_wait),
+		cmocka_unit_test(a_simulation_changes_nothing),
+		cmocka_unit_test(a_wrong_module_is_refused),
+	};
+
+	script_testing_begin(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
