@@ -26,6 +26,7 @@
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/system.h"
+#include "script/host.h"
 
 #define LOOK_MS 1000
 #define JSON_TYPE "application/json"
@@ -593,20 +594,32 @@ serve(struct daemon *s, struct why *w)
 	return w->err;
 }
 
+/* Its processes inherit nothing that is opened later. */
+static enum err
+start_scripts(struct daemon *s, struct why *w)
+{
+	struct script_host_options o = script_host_options_of(&s->cli->conf);
+
+	return doors_want_scripts(&s->cli->conf) ? script_host_open(s->home,
+	    &o, &s->doors.scripts, w) : OK;
+}
+
 enum err
 serve_run(struct cli *c, struct why *w)
 {
 	struct daemon s = { .cli = c, .reload = { .cli = c },
 	    .doors.web_address = "" };
 
-	enum err e = cli_log(&c->conf, false, w);
+	s.home = loop_new("home");
+	enum err e = start_scripts(&s, w);
+	if (e == OK)
+		e = cli_log(&c->conf, false, w);
 	if (e == OK)
 		e = cli_data_dir(c, w);
 	if (e == OK)
 		e = cli_dir(c, c->data_dir, &c->data_dir, w);
 	if (e == OK) {
 		log_keep();
-		s.home = loop_new("home");
 		/* Before any thread starts. */
 		loop_on_signal(s.home, got_signal, &s);
 		e = serve(&s, w);
@@ -614,6 +627,7 @@ serve_run(struct cli *c, struct why *w)
 	web_close(&s.web);
 	web_close(&s.figures_web);
 	doors_free(&s.doors);
+	script_host_close(&s.doors.scripts);
 	opening_free(&s.opening);
 	token_set_close(&s.tokens);
 	crawl_metrics_stop(&s.metrics);

@@ -29,6 +29,15 @@ is_of_http_port(const struct door *d)
 	return d->routes_n > 0 || d->sockets_n > 0;
 }
 
+bool
+doors_want_scripts(const struct conf *c)
+{
+	for (size_t i = 0; i < table_n; i++)
+		if (table[i]->scripts != NULL && table[i]->scripts(c))
+			return true;
+	return false;
+}
+
 enum err
 doors_open(struct door_host *h, struct why *w)
 {

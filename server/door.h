@@ -21,6 +21,7 @@
 #define DOORS_MAX 16u
 
 struct engine;
+struct script_host;
 
 /* A door as lists show it; the texts are valid until the next call. */
 struct door_status {
@@ -39,6 +40,7 @@ struct door_host {
 	struct loop *home;           /* the main loop */
 	const char *data_dir;
 	struct token_set *tokens;
+	struct script_host *scripts; /* NULL: no door wants it */
 	struct web *web;             /* the HTTP port; NULL: not open */
 	const char *web_address;     /* "" while it is not open */
 	bool stopping;
@@ -54,6 +56,9 @@ struct door {
 	/* Its settings, named NAME.*; conf_id_of() asks for their values. */
 	const struct setting *settings;
 	size_t settings_n;
+	/* Whether the door runs scripts with these settings: then the daemon
+	 * starts their host, before anything is opened.  NULL: never. */
+	bool (*scripts)(const struct conf *);
 	/*
 	 * Make the door, and listen at a port of its own if it has one.
 	 * `*door` NULL: it is switched off.  Errors: CONFIG, BUSY.
@@ -102,6 +107,7 @@ const struct door *doors_nth(size_t i);
 
 /* -- For the daemon: the same step of every door that is open. -- */
 
+bool doors_want_scripts(const struct conf *);
 MUST_USE enum err doors_open(struct door_host *, struct why *);
 /*
  * Put the rows of open doors behind the `*n` rows of `routes`, and their
