@@ -4,8 +4,11 @@
 #include "base/text.h"
 #include "doors/items/handlers.h"
 #include "doors/items/input.h"
+#include "doors/items/runner.h"
 #include "os/file.h"
 #include "os/log.h"
+#include "script/items/config_run.h"
+#include "script/items/source.h"
 #include "wire/digest.h"
 
 /* One loading, with a request that waits for it or without. */
@@ -15,6 +18,7 @@ struct loading {
 	struct items_read read;
 	struct items_write write;
 	const char *path;
+	struct config_run module;    /* bundle NULL: the file is JSON */
 	struct buf json, files, faults;
 	uint64_t generation;
 };
@@ -40,30 +44,41 @@ put_files(struct loading *l)
 	buf_put_char(&l->files, '}');
 }
 
+static bool
+is_module(const struct loading *l)
+{
+	return !str_ends(str_of(l->path), STR(".json"));
+}
+
 static enum err
-judge_file(struct items_read *r, struct item_store *st, struct why *w)
+read_files(struct items_read *r, struct item_store *st, struct why *w)
 {
 	struct loading *l = CONTAINER(r, struct loading, read);
-	struct task_config *c = NULL;
+	size_t most = (size_t)conf_size(l->door->host->conf,
+	    CONF_SCRIPT_BUNDLE_BYTES_MAX);
 
+	(void)st;
+	if (is_module(l))
+		return source_load(l->path, most, &l->module.bundle, w);
 	enum err e = file_load(l->path, ITEMS_CONFIG_BYTES_MAX, &l->json, w);
-	if (e == OK)
-		e = task_config_read(buf_str(&l->json), item_store_limits(st),
-		    &c, &l->faults, w);
-	task_config_free(&c);
 	if (e == OK)
 		put_files(l);
 	return e;
 }
 
-/* The bundle's hash is that of its files. */
+/* JSON's: of its text.  A module's is that of the bundle. */
 static void
-put_hash(struct task_config *c, struct str files)
+put_hash(const struct loading *l, struct task_config *c)
 {
 	FREED(buf_free) struct buf hex = BUF_INIT;
 	struct digest d;
 
-	digest_of(DIGEST_SHA256, files, &d);
+	if (l->module.bundle != NULL) {
+		c->hash = arena_copy(&c->arena, str_of(bundle_hash(
+		    l->module.bundle)));
+		return;
+	}
+	digest_of(DIGEST_SHA256, buf_str(&l->files), &d);
 	digest_put_hex(&hex, d.bytes, sizeof(d.bytes));
 	c->hash = arena_copy(&c->arena, buf_str(&hex));
 }
@@ -78,7 +93,7 @@ load(struct items_write *wr, struct item_tx *tx, struct why *w)
 	    item_store_limits(item_tx_store(tx)), &c, NULL, w);
 	if (e != OK)
 		return e;
-	put_hash(c, buf_str(&l->files));
+	put_hash(l, c);
 	return generation_load(tx, c, buf_str(&l->files), &l->generation, w);
 }
 
@@ -89,6 +104,9 @@ free_loading(struct loading *l)
 {
 	struct items_door *d = l->door;
 
+	config_run_free(&l->module);
+	if (l->module.bundle != NULL)
+		bundle_drop(&l->module.bundle);
 	buf_free(&l->json);
 	buf_free(&l->files);
 	buf_free(&l->faults);
@@ -141,6 +159,9 @@ loaded(struct items_write *w)
 	struct loading *l = CONTAINER(w, struct loading, write);
 	struct exchange *x = l->x;
 
+	if (w->result == OK)
+		w->result = runner_use(l->door, l->module.bundle,
+		    buf_str(&l->json), l->generation, &w->why);
 	if (w->result != OK) {
 		fail_loading(l, w->result, &w->why);
 		return;
@@ -158,12 +179,16 @@ loaded(struct items_write *w)
 }
 
 static void
-judged(struct items_read *r)
+judge(struct loading *l)
 {
-	struct loading *l = CONTAINER(r, struct loading, read);
+	struct task_config *c = NULL;
+	struct why w = WHY_INIT;
 
-	if (r->result != OK) {
-		fail_loading(l, r->result, &r->why);
+	enum err e = task_config_read(buf_str(&l->json), &l->door->limits, &c,
+	    &l->faults, &w);
+	task_config_free(&c);
+	if (e != OK) {
+		fail_loading(l, e, &w);
 		return;
 	}
 	l->write.run = load;
@@ -171,6 +196,37 @@ judged(struct items_read *r)
 	l->write.alone = true;
 	l->write.why = WHY_INIT;
 	items_write(l->door->items, &l->write);
+}
+
+static void
+module_read(struct config_run *m)
+{
+	struct loading *l = CONTAINER(m, struct loading, module);
+
+	if (m->why.err != OK) {
+		buf_put_text(&l->faults, m->why.text);
+		fail_loading(l, m->why.err, &m->why);
+		return;
+	}
+	buf_put_str(&l->json, buf_str(&m->json));
+	source_to_json(m->bundle, &l->files);
+	judge(l);
+}
+
+static void
+files_read(struct items_read *r)
+{
+	struct loading *l = CONTAINER(r, struct loading, read);
+
+	if (r->result != OK) {
+		fail_loading(l, r->result, &r->why);
+	} else if (l->module.bundle == NULL) {
+		judge(l);
+	} else {
+		l->module.limits = script_limits_of(l->door->host->conf);
+		l->module.done = module_read;
+		config_run_start(l->door->host->scripts, &l->module);
+	}
 }
 
 static void
@@ -183,21 +239,10 @@ begin(struct items_door *d, struct exchange *x)
 	l->path = d->config_path;
 	d->loading = true;
 	drain_gate_enter(&d->asked);
-	l->read.run = judge_file;
-	l->read.done = judged;
+	l->read.run = read_files;
+	l->read.done = files_read;
 	l->read.why = WHY_INIT;
 	items_read(d->items, &l->read);
-}
-
-enum err
-config_load_check(struct items_door *d, struct why *w)
-{
-	struct str path = str_of(d->config_path);
-
-	if (path.n == 0 || str_ends(path, STR(".json")))
-		return OK;
-	return why(w, ERR_CONFIG, "items.config: %s is no .json file; modules "
-	    "cannot be loaded so far", d->config_path);
 }
 
 void

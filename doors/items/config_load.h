@@ -3,10 +3,11 @@
  * configuration in force: at a start, at SIGHUP, and by POST
  * /items-config/reload.
  *
- * The file is JSON with the members of contracts/items.md §6.  Its tasks are
- * those of remote workers, because JSON has no functions.
+ * The file is a module, which a sandboxed process reads and whose tasks run
+ * here; or JSON with the same members, whose tasks remote workers run.
  *
- *     file ─► the reader's thread: read, judged ─► the writer: a generation
+ *     files ─► the reader's thread ─► [sandbox] ─► judged ─► the writer: a
+ *                                                            generation
  *
  * A faulty file changes nothing: what was in force stays.
  *
@@ -17,8 +18,6 @@
 
 #include "doors/items/items_door.h"
 
-/* Whether the setting names a file that can be read here.  Errors: CONFIG. */
-MUST_USE enum err config_load_check(struct items_door *, struct why *);
 /* Load it in the background, if there is one; faults go to the log. */
 void config_load_start(struct items_door *);
 

@@ -10,6 +10,7 @@
 #include "doors/items/handlers.h"
 #include "doors/items/meter.h"
 #include "doors/items/routes.h"
+#include "doors/items/runner.h"
 #include "os/clock.h"
 
 #define COUNT_MS 5000                /* between figures for the status line */
@@ -19,7 +20,8 @@
 	{ "items." name, type, text, least, most, unit, CONF_RESTART, help }
 static const struct setting settings[] = {
 	{ "items.config", CONF_STRING, "", 0, 4096, "file", CONF_RESTART,
-	    "The configuration of tags and tasks, a .json file; it is read at "
+	    "The configuration of tags and tasks: an ES module whose tasks run "
+	    "here, or a .json file for remote workers alone.  It is read at "
 	    "the start, at SIGHUP, and by POST /items-config/reload." },
 	LIMIT("data_bytes_max", CONF_SIZE, "1MiB", 1024, 16 << 20, "bytes",
 	    "Bytes of an item's data, or of a result's metadata."),
@@ -144,6 +146,16 @@ count_again(struct timer *t)
 
 /* -- Its life -- */
 
+/* A module has functions to run. */
+static bool
+has_module(const struct conf *c)
+{
+	struct str path = conf_str(c, conf_id_of(&settings[0]));
+
+	return conf_address(c, CONF_HTTP_LISTEN).host.n > 0 && path.n > 0 &&
+	    !str_ends(path, STR(".json"));
+}
+
 static enum err
 open_door(const struct door_host *host, void **door, struct why *w)
 {
@@ -159,10 +171,11 @@ open_door(const struct door_host *host, void **door, struct why *w)
 	list_init(&d->event_reads);
 	list_init(&d->updates);
 	d->config_path = conf_str(host->conf, conf_id_of(&settings[0])).p;
-	enum err e = config_load_check(d, w);
+	enum err e = runner_open(d, w);
 	if (e == OK)
 		e = items_open(&o, &d->items, w);
 	if (e != OK) {
+		runner_free(d);
 		mem_free(&d);
 		return e;
 	}
@@ -182,6 +195,12 @@ data_read(void *door, struct engine *e)
 	count_again(&((struct items_door *)door)->count_timer);
 }
 
+static void
+ready(void *door, struct engine *e)
+{
+	runner_start(door, e);
+}
+
 static enum err
 reload(void *door, struct why *w)
 {
@@ -197,8 +216,17 @@ stop(void *door)
 
 	d->stopping = true;
 	loop_timer_stop(d->host->home, &d->count_timer);
+	runner_stop(d);
 	items_stop_claims(d->items);
 	event_stream_stop(d);
+}
+
+static void
+runs_ended(void *door)
+{
+	struct items_door *d = door;
+
+	items_close(d->items, d->drained, d->drained_arg);
 }
 
 static void
@@ -207,7 +235,7 @@ all_answered(void *door)
 	struct items_door *d = door;
 
 	event_stream_end(d);
-	items_close(d->items, d->drained, d->drained_arg);
+	runner_drain(d, runs_ended);
 }
 
 static void
@@ -226,6 +254,7 @@ free_door(void **door)
 	struct items_door *d = *door;
 
 	*door = NULL;
+	runner_free(d);
 	items_free(&d->items);
 	web_text_free(&d->openapi);
 	buf_free(&d->document);
@@ -259,6 +288,8 @@ const struct door door_items = {
 	.may_write = "change items, and pause or expire tasks",
 	.settings = settings, .settings_n = ARRAY_LEN(settings),
 	.routes = routes, .routes_n = ROUTES_N,
-	.open = open_door, .data_read = data_read, .reload = reload,
+	.scripts = has_module,
+	.open = open_door, .data_read = data_read, .ready = ready,
+	.reload = reload,
 	.status = put_status, .stop = stop, .drain = drain, .free = free_door,
 };

@@ -61,6 +61,18 @@ void worker_read(struct web_request *);
 void worker_blob(struct web_request *);
 void worker_complete(struct web_request *);
 void worker_release(struct web_request *);
+/* STATE, answered with 409 and lease_lost: the pair is not leased under that
+ * text any more. */
+struct exchange;
+struct item_tx;
+MUST_USE enum err worker_check_lease(struct exchange *, struct item_tx *,
+    struct str lease, struct why *);
+
+/* worker_fetch.c */
+void worker_fetch(struct web_request *);
+
+/* simulate.c */
+void tasks_simulate(struct web_request *);
 
 /* event_stream.c */
 void event_stream_open(struct web_request *);

@@ -9,7 +9,8 @@
  * The door keeps no truth.  A stream of events is a cursor and what the client
  * has not taken yet; a list is the key where it goes on.
  *
- * Owns:    the items of the data directory, open; streams of events.
+ * Owns:    the items of the data directory, open; streams of events; the runner
+ *          of the configuration's tasks.
  * Thread:  home's.
  * Limits:  items.*, ITEMS_DOOR_LIMITS.
  * Story:   doors/items/DESIGN.md
@@ -32,7 +33,6 @@
 	X(FAULTS_MAX,        100,       "lines of an import that are named")  \
 	X(CLAIM_MAX,         1000,      "pairs of a claim")                   \
 	X(LEASES_MAX,        10000,     "leases of a heartbeat or release")   \
-	X(READS_MAX,         1000,      "items and metadata of a read")       \
 	X(WAIT_MS_MAX,       60000,     "the wait of a claim or of updates")  \
 	X(LEASE_MS_MAX,      86400000,  "a lease")                            \
 	X(WORDS_MAX,         256,       "a list in a query")                  \
@@ -69,6 +69,8 @@ struct items_door {
 	/* import.c */
 	unsigned imports;
 	uint64_t import_bytes;       /* text that waits */
+
+	struct runner *runner;
 
 	/* config_load.c */
 	const char *config_path;     /* "": none */

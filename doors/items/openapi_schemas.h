@@ -87,6 +87,18 @@ static const struct {
 	{ "Operations", S_OBJECT("'id'", "'id':" S_TEXT ",'operations':"
 	    S_LIST("#Operation") ",'tasks':" S_LIST("#Operation")) },
 	{ "Now", S_INPUT("", "'now':" S_YES) },
+	{ "Simulate", S_INPUT("", "'archived':" S_YES ",'module':"
+	    S_TEXT_OR_NULL) },
+	{ "Simulation", S_OBJECT("'ok','mutations','fetches','log','used',"
+	    "'error'", "'ok':" S_YES ",'mutations':" S_LIST(S_OBJECT("'op',"
+	    "'id','effect','diff'", "'op':" S_TEXT ",'id':" S_TEXT
+	    ",'effect':" S_TEXT ",'diff':" S_LIST("{'type':'object'}")))
+	    ",'fetches':" S_LIST("{'type':'object'}") ",'log':"
+	    S_LIST("{'type':'object'}") ",'used':" S_DATA
+	    ",'error':{'type':['object','null']}") },
+	{ "Fetch", S_INPUT("'lease','url'", "'lease':" S_TEXT ",'url':" S_TEXT
+	    ",'method':" S_TEXT_OR_NULL ",'headers':{'type':['object',"
+	    "'null']},'body':" S_TEXT_OR_NULL ",'session':" S_TEXT_OR_NULL) },
 	{ "State", S_OBJECT("'id','task','state'", "'id':" S_TEXT ",'task':"
 	    S_TEXT ",'state':#PairState") },
 	{ "Ttl", S_INPUT("'ttl'", "'ttl':{'type':['string','integer',"

@@ -105,6 +105,10 @@
 	    ROUTES_PLAIN, tasks_set_ttl, "Set how long the present result"    \
 	    " lasts.", params_none, "Ttl",                                    \
 	    "200=Expiry 400 404 409 415 507")                                 \
+	X("POST", "/items/*/" word "/*/simulate", "id task", ROUTES_WRITE,    \
+	    ROUTES_PLAIN, tasks_simulate, "Run the task and write nothing;"   \
+	    " `module` is tried in place of the configuration's main file.",  \
+	    params_none, "?Simulate", "200=Simulation 400 404 409 415 507")   \
 	X("GET", "/items/*/" word "/*/runs", "id task", ROUTES_READ,          \
 	    ROUTES_PLAIN, show_runs, "The pair's run records.", params_none,  \
 	    "", "200=Runs 200=Run@lines 400 404")
@@ -182,6 +186,10 @@
 	X("POST", "/worker/read", "", ROUTES_WORKER, ROUTES_PLAIN,            \
 	    worker_read, "Read items and metadata during a run.",             \
 	    params_none, "Read", "200=Found 400 409 415")                     \
+	X("POST", "/worker/fetch", "", ROUTES_WORKER, ROUTES_PLAIN,           \
+	    worker_fetch, "Send a request through the daemon, polite and"     \
+	    " archived; the answer is a line of JSON, then the body.",        \
+	    params_none, "Fetch", "200=any@bytes 400 409 415 502")            \
 	X("PUT", "/worker/blob", "", ROUTES_WORKER,                           \
 	    .body_bytes_max = ROUTES_BLOB_BYTES_MAX, worker_blob,             \
 	    "Keep bytes for a putBlob of the run.", params_lease,             \
