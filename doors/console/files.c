@@ -11,6 +11,7 @@
 	X(style, "css", "text/css; charset=utf-8")                           \
 	X(views, "css", "text/css; charset=utf-8")                           \
 	X(icon, "svg", "image/svg+xml")                                      \
+	X(items, "js", SCRIPT) X(tasks, "js", SCRIPT)                        \
 	X(bits, "js", SCRIPT) X(bulk, "js", SCRIPT)                          \
 	X(chart, "js", SCRIPT)                                               \
 	X(crawl, "js", SCRIPT) X(crawls, "js", SCRIPT)                       \

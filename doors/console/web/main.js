@@ -17,6 +17,8 @@ import { page } from "./page.js";
 import { system } from "./system.js";
 import { settings } from "./settings.js";
 import { login } from "./login.js";
+import { item, items, worklist } from "./items.js";
+import { failures, tasks } from "./tasks.js";
 
 const HIDDEN_MS = 5000;                // then a hidden tab disconnects
 
@@ -27,6 +29,11 @@ const ROUTES = [
 	[/^\/crawls\/(\d+)\/pages\/(\d+)$/, page, "Page"],
 	[/^\/system$/, system, "System"],
 	[/^\/settings$/, settings, "Settings"],
+	[/^\/browse\/items$/, items, "Items"],
+	[/^\/browse\/items\/.+$/, item, "Item"],
+	[/^\/browse\/tasks$/, tasks, "Tasks"],
+	[/^\/browse\/failures$/, failures, "Failures"],
+	[/^\/browse\/worklist$/, worklist, "Worklist"],
 ];
 const NAV = [["/", "Crawls"], ["/new", "New crawl"], ["/system", "System"],
 	["/settings", "Settings"]];

@@ -14,12 +14,12 @@ export class WebError extends Error {
 let csrf = "";
 
 /* `as`: the type of the answer, "json" or "text". */
-async function ask(method, path, body, as = "json") {
-	const headers = {};
+async function ask(method, path, body, as = "json", more = {}) {
+	const headers = { ...more };
 	let answer;
 
 	if (body !== undefined)
-		headers["Content-Type"] = "application/json";
+		headers["Content-Type"] ??= "application/json";
 	if (method !== "GET" && csrf !== "")
 		headers["X-CSRF-Token"] = csrf;
 	try {
@@ -48,7 +48,11 @@ async function ask(method, path, body, as = "json") {
 export const get = (path) => ask("GET", path);
 export const text = (path) => ask("GET", path, undefined, "text");
 export const post = (path, body) => ask("POST", path, body);
+export const put = (path, body) => ask("PUT", path, body);
 export const remove = (path) => ask("DELETE", path);
+/* A merge patch (RFC 7396) for what has this revision. */
+export const patch = (path, body, rev) => ask("PATCH", path, body, "json",
+    { "Content-Type": "application/merge-patch+json", "If-Match": `"${rev}"` });
 
 /* {wanted, valid, name, csrf, rights: {realtime: "read", ...}} */
 export async function session() {
