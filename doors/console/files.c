@@ -11,24 +11,27 @@
 	X(style, "css", "text/css; charset=utf-8")                           \
 	X(views, "css", "text/css; charset=utf-8")                           \
 	X(icon, "svg", "image/svg+xml")                                      \
-	X(items, "js", SCRIPT) X(tasks, "js", SCRIPT)                        \
 	X(bits, "js", SCRIPT) X(bulk, "js", SCRIPT)                          \
 	X(chart, "js", SCRIPT)                                               \
 	X(crawl, "js", SCRIPT) X(crawls, "js", SCRIPT)                       \
 	X(dashboard, "js", SCRIPT) X(dom, "js", SCRIPT)                      \
 	X(door, "js", SCRIPT) X(early, "js", SCRIPT)                         \
+	X(failures, "js", SCRIPT)                                            \
 	X(format, "js", SCRIPT) X(icons, "js", SCRIPT)                       \
+	X(item, "js", SCRIPT) X(items, "js", SCRIPT)                         \
 	X(launch, "js", SCRIPT) X(list, "js", SCRIPT)                        \
 	X(login, "js", SCRIPT) X(main, "js", SCRIPT)                         \
 	X(page, "js", SCRIPT) X(policy, "js", SCRIPT)                        \
-	X(preview, "js", SCRIPT) X(say, "js", SCRIPT)                        \
+	X(preview, "js", SCRIPT) X(runs, "js", SCRIPT)                       \
+	X(say, "js", SCRIPT)                                                 \
 	X(schedule, "js", SCRIPT) X(series, "js", SCRIPT)                    \
 	X(settings, "js", SCRIPT) X(system, "js", SCRIPT)                    \
 	X(tab_files, "js", SCRIPT) X(tab_frontier, "js", SCRIPT)             \
 	X(tab_log, "js", SCRIPT) X(tab_pages, "js", SCRIPT)                  \
 	X(tab_problems, "js", SCRIPT) X(tab_rules, "js", SCRIPT)             \
+	X(tasks, "js", SCRIPT)                                               \
 	X(theme, "js", SCRIPT) X(tokens, "js", SCRIPT)                       \
-	X(web, "js", SCRIPT)
+	X(web, "js", SCRIPT) X(worklist, "js", SCRIPT)
 
 /* tools/embed.py makes an array "file_<name>" of each file. */
 #include "doors/console/web.inc"

@@ -167,3 +167,20 @@ export function pathOf(url) {
 		return url;
 	}
 }
+
+/*
+ * A text from outside, with control characters and those that change the
+ * writing direction or cannot be seen written out: \u202e.
+ */
+const UNSEEN = new RegExp("[\\0-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200b" +
+    "\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]", "g");
+
+export function plain(text) {
+	return String(text ?? "").replace(UNSEEN, (c) => "\\u" +
+	    c.charCodeAt(0).toString(16).padStart(4, "0"));
+}
+
+/* A value as JSON over several lines; it reads back as the same value. */
+export function plainJson(value) {
+	return plain(JSON.stringify(value, null, 2));
+}

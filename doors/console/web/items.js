@@ -1,36 +1,88 @@
 /*
- * items.js -- items: a list to search in, and one item with its data, tags,
- * aliases, operations, their runs, and blobs.
+ * items.js -- items: a list to search in, a form for a new one, and what all
+ * views of the items door share.
  */
-import { button, clear, each, el, field, later, put, select, table }
+import { button, clear, each, el, field, later, put, set, table }
     from "./dom.js";
-import { follow, moment } from "./bits.js";
-import { bytes, count, listOf, quoted, span } from "./format.js";
+import { follow, moment, showMoment } from "./bits.js";
+import { count, listOf, plain } from "./format.js";
 import { icon } from "./icons.js";
-import { act, copyButton, dialog, empty, form } from "./say.js";
+import { empty, form } from "./say.js";
 
-const PAGE = 100;
+const PAGE = 100, SHOWN_MAX = 1000;    // the server's longest list
 
-export const itemPath = (id) => "/items/" + encodeURIComponent(id);
-const viewPath = (id) => "/browse" + itemPath(id);
+/* --- what the views share ------------------------------------------------ */
+
+/* A URL's path ends with no "." or "..", whichever way they are written. */
+const hasNoPath = (id) => id === "." || id === "..";
+
+/* The item at the server; "add" there is another request. */
+export function itemPath(id) {
+	return "/items/" + (id === "add" ? "%61dd" : encodeURIComponent(id));
+}
+
+export function taskPath(task) {
+	return "/tasks/" + encodeURIComponent(task);
+}
+
+export function pairPath(id, task) {
+	return itemPath(id) + "/operations/" + encodeURIComponent(task);
+}
+
+/* The address of an item's view, perhaps with a task's runs. */
+export function itemView(id, task) {
+	return "/browse/items/" + encodeURIComponent(id) + (task ? "?task=" +
+	    encodeURIComponent(task) : "");
+}
 
 /* A link to an item's view. */
-export function itemLink(id) {
-	return el("a", { href: viewPath(id) }, id);
+export function itemLink(id, task) {
+	return hasNoPath(id) ? el("span.id", { title: "No address can name " +
+	    "this item; give it an alias." }, id) : el("a.id", { href:
+	    itemView(id, task), title: id.length > 80 ? plain(id) : null },
+	    plain(id));
+}
+
+/* A link to the failures of a task, or of all. */
+export function failuresLink(task, text) {
+	return el("a", { href: "/browse/failures?task=" +
+	    encodeURIComponent(task) }, text);
 }
 
 export function tagText(t) {
-	return t.name + (t.value === null || t.value === undefined ? "" :
-	    "=" + t.value);
+	return plain(t.name + (t.value === null || t.value === undefined ? "" :
+	    "=" + t.value));
 }
 
-/* The links between the views of items. */
-export function itemCrumbs(...here) {
-	return el("p.crumbs", null, el("a", { href: "/browse/items" },
-	    "Items"), " · ", el("a", { href: "/browse/tasks" }, "Tasks"),
-	    " · ", el("a", { href: "/browse/failures" }, "Failures"), " · ",
-	    el("a", { href: "/browse/worklist" }, "Worklist"), here.length > 0
-	    && [" / ", here]);
+/* What is in a text field, "name=value", as a tag's name and value. */
+export function tagOf(text) {
+	const at = text.indexOf("=");
+
+	return at < 0 ? { name: text, value: null } :
+	    { name: text.slice(0, at), value: text.slice(at + 1) };
+}
+
+const VIEWS = [["items", "Items"], ["tasks", "Tasks"],
+	["failures", "Failures"], ["worklist", "Worklist"]];
+
+/* The links between the views; `here` is the one that is shown. */
+export function itemTabs(here) {
+	return el("nav.tabs", { "aria-label": "Views of items" }, VIEWS.map(
+	    ([path, text]) => el("a.tab", { href: "/browse/" + path,
+	    "aria-current": path === here ? "page" : null }, text)));
+}
+
+/* A state of a pair: a colour and the word. */
+export function pairState(state) {
+	const node = el("span.pair", null);
+
+	showPairState(node, state);
+	return node;
+}
+
+export function showPairState(node, state) {
+	node.className = "pair p-" + state;
+	put(node, state);
 }
 
 /* --- the list ------------------------------------------------------------ */
@@ -38,39 +90,47 @@ export function itemCrumbs(...here) {
 export function items(root, params, app) {
 	const q = new URLSearchParams(location.search);
 	const find = el("input", { type: "search", "data-find": true,
-	    placeholder: "An id, or its beginning", value: q.get("find"),
+	    placeholder: "The beginning of an id", value: q.get("find"),
 	    "aria-label": "Find items by the beginning of their id" });
-	const tag = el("input", { type: "search", placeholder: "Tag",
-	    value: q.get("tag"), "aria-label": "Only items with this tag" });
+	const tag = el("input", { type: "search", placeholder:
+	    "A tag, or tag=value", value: q.get("tag"), "aria-label":
+	    "Only items with this tag" });
 	const box = el("div", null, el("p.loading", null, "Asking…"));
-	const more = button("", { hidden: true, onclick: () => read(false) },
+	const more = button("", { hidden: true, onclick: () => read(true) },
 	    "More items");
-	const adding = el("div", null);
+	const total = el("p.total", null), adding = el("div", null);
 	let rows = [], next = null, asked = 0;
 
-	root.append(itemCrumbs(), el("div.head", null, el("h1", null, "Items"),
-	    app.may("items") && button(".primary", { onclick: add },
-	    icon("plus"), " New item")), adding, el("div.filters",
-	    { role: "search" }, find, tag), box, more);
+	root.append(itemTabs("items"), el("div.head", null, el("h1", null,
+	    "Items"), app.may("items") && button(".primary", { onclick: () =>
+	    newItem(adding, app) }, icon("plus"), " New item")), adding,
+	    el("div.filters", { role: "search" }, find, tag), box, more,
+	    total);
 
 	const list = table("Items", ["Id", "Tags", "Changed", ["Revision",
 	    "num"]], []), body = list.querySelector("tbody");
 
-	async function read(anew) {
+	/* All that is shown again, or the next ones behind it. */
+	async function read(onwards) {
 		const mine = ++asked;
-		const p = new URLSearchParams({ limit: PAGE });
+		const { name, value } = tagOf(tag.value.trim());
+		const p = new URLSearchParams({ limit: onwards ? PAGE :
+		    Math.max(PAGE, rows.length) });
 
 		if (find.value.trim() !== "")
 			p.set("prefix", find.value.trim());
-		if (tag.value.trim() !== "")
-			p.set("tag", tag.value.trim());
-		if (!anew && next !== null)
+		if (name !== "")
+			p.set("tag", name);
+		if (name !== "" && value !== null)
+			p.set("value", value);
+		if (onwards)
 			p.set("after", next);
 		try {
 			const answer = await app.web.get("/items?" + p);
-			if (mine !== asked)
+			if (mine !== asked || !box.isConnected)
 				return;
-			rows = anew ? answer.items : rows.concat(answer.items);
+			rows = onwards ? rows.concat(answer.items) :
+			    answer.items;
 			next = answer.next;
 			draw();
 		} catch (e) {
@@ -82,6 +142,9 @@ export function items(root, params, app) {
 
 	function draw() {
 		more.hidden = next === null;
+		put(total, rows.length === 0 ? "" : next === null ?
+		    `${count(rows.length)} in all` :
+		    `the first ${count(rows.length)}`);
 		if (rows.length === 0) {
 			empty(box, "No item fits", find.value || tag.value ?
 			    "Change the filter above." : "Items come from " +
@@ -91,326 +154,91 @@ export function items(root, params, app) {
 		}
 		if (list.parentNode !== box)
 			clear(box, list);
-		each(body, rows, (x) => x.id + " " + x.rev, (x) => el("tr",
-		    null, el("th", { scope: "row" }, itemLink(x.id)),
-		    el("td", null, x.tags.map((t) => el("span.tag", null,
-		    tagText(t)))), el("td", null, moment(x.updated_at)),
-		    el("td.num", null, count(x.rev))));
+		each(body, rows, (x) => x.id, makeRow, updateRow);
 	}
 
-	function add() {
-		const id = el("input", { maxlength: "1024" });
-		const tags = el("input", null);
-		const data = el("textarea.mono", { rows: "6", spellcheck:
-		    "false" }, "{}");
-		const wrong = el("p.wrong", { role: "alert" });
-		const done = el("button.primary", null, icon("save"), " Add");
+	function makeRow(x) {
+		const row = el("tr", null, el("th", { scope: "row" },
+		    itemLink(x.id)), el("td.tags", null), el("td", null,
+		    moment(x.updated_at)), el("td.num", null));
 
-		clear(adding, form(".card", done, async () => {
-			try {
-				const made = await app.web.post("/items/add", {
-				    ...(id.value !== "" && { id: id.value }),
-				    tags: listOf(tags.value),
-				    data: JSON.parse(data.value),
-				    failIfExists: true });
-				app.go(viewPath(made.id));
-			} catch (e) {
-				put(wrong, e.message);
-			}
-		}, el("h2", null, "New item"), field("Id", id, "Prefix it with " +
-		    "its namespace, as in EAN:20060503. Empty: one is made."),
-		    field("Tags", tags, "name or name=value, with commas."),
-		    field("Data", data, "A JSON object."), wrong,
-		    el("div.buttons", null, button("", { onclick: () =>
-		    clear(adding) }, "Leave it"), done)));
-		id.focus();
+		row.rev = 0;
+		return row;
+	}
+
+	function updateRow(row, x) {
+		const tags = JSON.stringify(x.tags);
+
+		showMoment(row.cells[2].firstChild, x.updated_at);
+		put(row.cells[3], count(x.rev));
+		if (row.tags === tags)
+			return;
+		row.tags = tags;
+		clear(row.cells[1], x.tags.map((t) => el("a.tag", { href:
+		    "/browse/items?tag=" + encodeURIComponent(t.name) },
+		    tagText(t))));
 	}
 
 	const changed = later(() => {
 		app.query({ find: find.value.trim(), tag: tag.value.trim() });
-		read(true);
+		rows = [];
+		read(false);
 	}, 200);
 	find.oninput = changed;
 	tag.oninput = changed;
-	read(true);
-	return {};
+	return follow(app, () => rows.length <= SHOWN_MAX && read(false));
 }
 
-/* --- one item ------------------------------------------------------------ */
+/* The form of a new item, in `place`. */
+function newItem(place, app) {
+	const id = el("input", { maxlength: "1024" });
+	const tags = el("input", null);
+	const data = el("textarea.mono", { rows: "6", spellcheck: "false" },
+	    "{}");
+	const wrong = el("p.wrong", { role: "alert" });
+	const done = el("button.primary", null, icon("save"), " Add");
 
-export function item(root, params, app) {
-	const id = decodeURIComponent(location.pathname.slice(
-	    "/browse/items/".length));
-	const head = el("div", null), box = el("div", null, el("p.loading",
-	    null, "Reading the item…"));
-	let shown = "";
-
-	root.append(itemCrumbs(el("span", null, id)), head, box);
-
-	async function read() {
+	async function send() {
+		put(wrong, "");
+		for (const input of [id, tags, data])
+			set(input, "aria-invalid", null);
 		try {
-			const [one, work, blobs] = await Promise.all([
-			    app.web.get(itemPath(id)), app.web.get(itemPath(id) +
-			    "/operations"), app.web.get(itemPath(id) +
-			    "/blobs")]);
-			const text = JSON.stringify([one, work, blobs]);
-			if (text === shown || !box.isConnected)
-				return;
-			shown = text;
-			show(one, work.operations, blobs.blobs ?? []);
+			const made = await app.web.post("/items/add", {
+			    ...(id.value !== "" && { id: id.value }),
+			    tags: listOf(tags.value),
+			    data: objectOf(data.value), failIfExists: true });
+			app.go(itemView(made.id));
 		} catch (e) {
-			if (shown === "")
-				empty(box, `No item ${quoted(id)}`, e.message);
-		}
-	}
-
-	/* Change it, say so, and show what it is now. */
-	async function change(b, call, text) {
-		const ok = await act(b, async () => {
-			await call();
-			return true;
-		});
-
-		if (ok) {
-			app.toast(text, "good");
-			read();
-		}
-	}
-
-	function show(one, operations, blobs) {
-		const may = app.may("items");
-		const drop = button(".danger", null, icon("trash"), " Delete");
-
-		app.title(one.id);
-		drop.onclick = async () => {
-			if (!await app.ask(`Delete item ${quoted(one.id)}?`,
-			    "Its data, tags, aliases, results, failures and " +
-			    "blobs go with it.", "Delete the item"))
-				return;
-			await act(drop, () => app.web.remove(itemPath(one.id)));
-			app.go("/browse/items");
-		};
-		clear(head, el("div.head", null, el("h1", null, one.id),
-		    copyButton(() => one.id, "the id"), el("span.grow", null),
-		    may && drop));
-		clear(box, facts(one, may), dataPart(one, may),
-		    operationsPart(one, operations, may), blobsPart(one, blobs));
-	}
-
-	function facts(one, may) {
-		const list = el("dl.facts", null);
-		const fact = (name, ...value) => list.append(el("dt", null,
-		    name), el("dd", null, value));
-		const tag = el("input", { "aria-label": "A tag to add",
-		    placeholder: "name=value" });
-		const add = button("", { onclick: () => {
-			const [name, ...rest] = tag.value.trim().split("=");
-			change(add, () => app.web.put(itemPath(one.id) +
-			    "/tags/" + encodeURIComponent(name),
-			    { value: rest.length > 0 ? rest.join("=") : null }),
-			    "The tag is set.");
-		} }, icon("plus"), " Tag");
-
-		fact("Tags", one.tags.map((t) => el("span.tag", null, tagText(t),
-		    may && untag(one, t))), one.tags.length === 0 && "none ",
-		    may && el("span.steering", null, tag, add));
-		fact("Aliases", one.aliases.filter((a) => a !== one.id).map((a) =>
-		    el("span.tag", null, a)), one.aliases.length < 2 && "none");
-		fact("Made by", one.created_by === null ? "a person" :
-		    itemLink(one.created_by));
-		fact("Made", moment(one.created_at));
-		fact("Changed", moment(one.updated_at), `, revision ${count(
-		    one.rev)}`);
-		return el("section.card", null, list);
-	}
-
-	function untag(one, t) {
-		const b = button(".quiet", { title: "Remove", "aria-label":
-		    "Remove the tag " + t.name, onclick: () => change(b, () =>
-		    app.web.remove(itemPath(one.id) + "/tags/" +
-		    encodeURIComponent(t.name)), "The tag is removed.") },
-		    icon("close"));
-
-		return b;
-	}
-
-	function dataPart(one, may) {
-		const text = JSON.stringify(one.data, null, 2);
-		const part = el("section.card", null, el("div.head.small", null,
-		    el("h2.grow", null, "Data"), copyButton(() => text,
-		    "the data"), may && button("", { onclick: () =>
-		    edit(part, one, text) }, "Edit")), el("pre", { tabindex:
-		    "0" }, text));
-
-		return part;
-	}
-
-	function edit(part, one, text) {
-		const input = el("textarea.mono", { rows: String(Math.min(24,
-		    text.split("\n").length + 2)), spellcheck: "false",
-		    "aria-label": "Data" }, text);
-		const wrong = el("p.wrong", { role: "alert" });
-		const save = el("button.primary", null, icon("save"), " Save");
-
-		clear(part, form("", save, async () => {
-			try {
-				const now = JSON.parse(input.value);
-				await app.web.patch(itemPath(one.id),
-				    mergePatch(one.data, now), one.rev);
-				app.toast("The data is saved.", "good");
-				shown = "";
-				read();
-			} catch (e) {
-				put(wrong, e.status === 412 ? "The item has " +
-				    "changed meanwhile: leave this, and edit " +
-				    "it again." : e.message);
+			const at = { id, tags, data }[e.message.split(/\W/)[0]];
+			put(wrong, e.message);
+			if (at) {
+				set(at, "aria-invalid", "true");
+				at.focus();
 			}
-		}, el("h2", null, "Data"), input, wrong, el("div.buttons", null,
-		    button("", { onclick: () => {
-			shown = "";
-			read();
-		    } }, "Leave it"), save)));
-		input.focus();
-	}
-
-	function operationsPart(one, operations, may) {
-		const part = el("section", null, el("h2", null, "Operations"));
-
-		if (operations.length === 0) {
-			empty(part.appendChild(el("div", null)), "No task",
-			    "None of its tags maps to a task.");
-			return part;
-		}
-		part.append(table("Operations", ["Task", "State", "Due",
-		    "Version", "Why", ["Failures", "num"], ""],
-		    operations.map((o) => el("tr", null, el("th", { scope:
-		    "row" }, el("a", { href: "/browse/tasks#" +
-		    encodeURIComponent(o.task) }, o.task)), el("td", null,
-		    o.state), el("td", null, o.due_at === null ? "–" :
-		    moment(o.due_at)), el("td", null, o.task_version ?? "none",
-		    o.task_version !== null && o.task_version !==
-		    o.current_version && ` (now ${o.current_version})`),
-		    el("td.help", null, o.blocked_by.map((b) =>
-		    `${b.task}: ${b.reason.replaceAll("_", " ")}`)
-		    .join(", ")), el("td.num", null, o.failures === 0 ? "0" :
-		    el("a", { href: "/browse/failures?task=" +
-		    encodeURIComponent(o.task) }, count(o.failures))),
-		    el("td.acts", null, button("", { onclick: () =>
-		    showRuns(one.id, o.task) }, "Runs"), may &&
-		    expireButton(one, o))))));
-		return part;
-	}
-
-	function expireButton(one, o) {
-		const b = button("", { title: "Run it again, before others",
-		    onclick: () => change(b, () => app.web.post(itemPath(one.id)
-		    + `/operations/${encodeURIComponent(o.task)}/expire`,
-		    { now: true }), `${o.task} will run again.`) },
-		    icon("retry"), " Again");
-
-		return b;
-	}
-
-	async function showRuns(of, task) {
-		try {
-			const { runs } = await app.web.get(itemPath(of) +
-			    `/operations/${encodeURIComponent(task)}/runs`);
-			dialog(`Runs of ${task}`, runs.length === 0 ? el("p",
-			    null, "No run is kept.") : table("Runs", ["Run",
-			    "Began", "Outcome", ["Attempt", "num"], "Version",
-			    ["Took", "num"], ["CPU", "num"], ["Fetches",
-			    "num"]], runs.map((r) => el("tr", null, el("th",
-			    { scope: "row" }, r.run), el("td", null,
-			    moment(r.started_at)), el("td", null, r.outcome),
-			    el("td.num", null, count(r.attempt)), el("td", null,
-			    r.task_version), el("td.num", null, span(r.wall_ms /
-			    1000)), el("td.num", null, span(r.cpu_ms / 1000)),
-			    el("td.num", null, count(r.fetches))))),
-			    [["", "Close", "primary"]], true);
-		} catch (e) {
-			app.toast(e.message, "bad");
 		}
 	}
 
-	function blobsPart(one, blobs) {
-		return blobs.length === 0 ? null : el("section", null, el("h2",
-		    null, "Blobs"), table("Blobs", ["Name", "Type", ["Size",
-		    "num"], "SHA-256"], blobs.map((b) => el("tr", null,
-		    el("th", { scope: "row" }, el("a", { href:
-		    itemPath(one.id) + "/blobs/" + encodeURIComponent(b.name),
-		    download: b.name }, b.name)), el("td", null, b.type),
-		    el("td.num", null, bytes(b.bytes)), el("td.mono", null,
-		    b.sha256)))));
-	}
-
-	return follow(app, read);
+	clear(place, form(".card", done, send, el("h2", null, "New item"),
+	    field("Id", id, "Prefix it with its namespace, as in " +
+	    "EAN:20060503. Empty: one is made."), field("Tags", tags,
+	    "name or name=value, with commas between them."),
+	    field("Data", data, "A JSON object."), wrong, el("div.buttons",
+	    null, button("", { onclick: () => clear(place) }, "Leave it"),
+	    done)));
+	id.focus();
 }
 
-/* RFC 7396: what makes `now` of `was`. */
-function mergePatch(was, now) {
-	const isObject = (x) => typeof x === "object" && x !== null &&
-	    !Array.isArray(x);
+/* The JSON object that is in a text; throws a sentence. */
+export function objectOf(text) {
+	let value;
 
-	if (!isObject(was) || !isObject(now))
-		return now;
-	const patch = {};
-	for (const key of Object.keys(was))
-		if (!Object.hasOwn(now, key))
-			patch[key] = null;
-	for (const [key, value] of Object.entries(now))
-		if (JSON.stringify(was[key]) !== JSON.stringify(value))
-			patch[key] = Object.hasOwn(was, key) ?
-			    mergePatch(was[key], value) : value;
-	return patch;
-}
-
-/* --- the worklist -------------------------------------------------------- */
-
-export function worklist(root, params, app) {
-	const q = new URLSearchParams(location.search);
-	const tag = select([["", "Choose a tag"]], "", { "aria-label":
-	    "Tag" });
-	const box = el("div", null);
-
-	root.append(itemCrumbs(), el("div.head", null, el("h1", null,
-	    "Worklist")), el("p.help", null, "What a claim would hand out " +
-	    "next, of the items with a tag. Nothing is claimed here."),
-	    el("div.filters", null, tag), box);
-
-	async function read() {
-		if (tag.value === "") {
-			empty(box, "No tag is chosen", "Tags select tasks.");
-			return;
-		}
-		try {
-			const { worklist: rows } = await app.web.get("/tags/" +
-			    encodeURIComponent(tag.value) +
-			    "/worklist?limit=100");
-			if (rows.length === 0)
-				empty(box, "Nothing is due", "All results are " +
-				    "fresh, or their tasks wait.");
-			else
-				clear(box, table("Worklist", ["Item", "Task",
-				    "State", "Due"], rows.map((r) => el("tr",
-				    null, el("th", { scope: "row" },
-				    itemLink(r.id)), el("td", null, r.task),
-				    el("td", null, r.state), el("td", null,
-				    r.due_at === null ? "now" :
-				    moment(r.due_at))))));
-		} catch (e) {
-			empty(box, "The worklist could not be read", e.message);
-		}
+	try {
+		value = JSON.parse(text);
+	} catch (e) {
+		throw new Error("data: " + e.message);
 	}
-
-	tag.onchange = () => {
-		app.query({ tag: tag.value });
-		read();
-	};
-	app.web.get("/tags").then(({ tags }) => {
-		tag.append(...tags.map((t) => el("option", { value: t.name },
-		    `${t.name} (${count(t.items)})`)));
-		tag.value = q.get("tag") ?? "";
-		read();
-	}, (e) => empty(box, "The tags could not be read", e.message));
-	return follow(app, () => tag.value !== "" && read());
+	if (typeof value !== "object" || value === null || Array.isArray(value))
+		throw new Error("data: a JSON object is wanted, as in {\"url\": " +
+		    "\"https://shop.example/\"}");
+	return value;
 }

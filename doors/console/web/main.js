@@ -7,7 +7,7 @@ import { Crawls, frozen } from "./crawls.js";
 import { Door } from "./door.js";
 import { many, rate, timeOfDay } from "./format.js";
 import { icon } from "./icons.js";
-import { ask, closeDialogs, showKeys, toast } from "./say.js";
+import { ask, closeDialogs, empty, showKeys, toast } from "./say.js";
 import { nextTheme, themeName } from "./theme.js";
 import * as web from "./web.js";
 import { dashboard } from "./dashboard.js";
@@ -17,8 +17,11 @@ import { page } from "./page.js";
 import { system } from "./system.js";
 import { settings } from "./settings.js";
 import { login } from "./login.js";
-import { item, items, worklist } from "./items.js";
-import { failures, tasks } from "./tasks.js";
+import { items } from "./items.js";
+import { item } from "./item.js";
+import { tasks } from "./tasks.js";
+import { failures } from "./failures.js";
+import { worklist } from "./worklist.js";
 
 const HIDDEN_MS = 5000;                // then a hidden tab disconnects
 
@@ -29,14 +32,15 @@ const ROUTES = [
 	[/^\/crawls\/(\d+)\/pages\/(\d+)$/, page, "Page"],
 	[/^\/system$/, system, "System"],
 	[/^\/settings$/, settings, "Settings"],
-	[/^\/browse\/items$/, items, "Items"],
-	[/^\/browse\/items\/.+$/, item, "Item"],
-	[/^\/browse\/tasks$/, tasks, "Tasks"],
-	[/^\/browse\/failures$/, failures, "Failures"],
-	[/^\/browse\/worklist$/, worklist, "Worklist"],
+	[/^\/browse\/items$/, ofItems(items), "Items"],
+	[/^\/browse\/items\/.+$/, ofItems(item), "Item"],
+	[/^\/browse\/tasks$/, ofItems(tasks), "Tasks"],
+	[/^\/browse\/failures$/, ofItems(failures), "Failures"],
+	[/^\/browse\/worklist$/, ofItems(worklist), "Worklist"],
 ];
-const NAV = [["/", "Crawls"], ["/new", "New crawl"], ["/system", "System"],
-	["/settings", "Settings"]];
+const ITEMS = "/browse/items";         // stands for all views of items
+const NAV = [["/", "Crawls"], ["/new", "New crawl"], [ITEMS, "Items"],
+	["/system", "System"], ["/settings", "Settings"]];
 
 const door = new Door(location.origin.replace(/^http/, "ws") + "/");
 const crawls = new Crawls(door);
@@ -49,6 +53,8 @@ const app = {
 	gone: () => document.body.classList.contains("gone"),
 	/* May this session change that ("realtime", "console")? */
 	may: (which) => (app.session.rights?.[which] ?? "write") === "write",
+	/* May it at least read? */
+	sees: (which) => app.session.rights?.[which] !== "none",
 	title(text) {
 		document.title = text + " · Argiope";
 	},
@@ -67,11 +73,69 @@ const app = {
 };
 
 let starting = "";                     // what the server says of its start
+let itemsDoor = "";                    // "": not known; open, absent, refused
 let view = null, pressedG = 0;
 const main = document.getElementById("main");
 const state = document.getElementById("state");
 
+/* --- the items door ------------------------------------------------------ */
+
+/* Ask whether this server has it, and this session may read it. */
+async function askItems() {
+	const was = itemsDoor;
+
+	try {
+		// Who may not read the list of doors is not told otherwise.
+		const { doors } = app.sees("console") ?
+		    await web.get("/doors") : { doors: [{ name: "items" }] };
+		itemsDoor = !app.sees("items") ? "refused" : doors.some((d) =>
+		    d.name === "items" && d.state !== "closed") ? "open" :
+		    "absent";
+	} catch {
+		return;         // it is asked again when the connection opens
+	}
+	if (itemsDoor === was)
+		return;
+	tellNav();
+	if (view !== null && location.pathname.startsWith("/browse/"))
+		show();
+}
+
+/* A view of the items door; in words, why there is none. */
+function ofItems(make) {
+	return (root, params) => {
+		if (itemsDoor === "open")
+			return make(root, params, app);
+		if (itemsDoor === "refused")
+			empty(root, "Your token may not read items", "It lacks " +
+			    "the scope items:read. Somebody who may change " +
+			    "tokens makes one with it under Settings, Tokens.",
+			    el("p", null, el("a.button", { href: "/settings" },
+			    "To the settings")));
+		else if (itemsDoor === "absent")
+			empty(root, "This server keeps no items", "It was built " +
+			    "without the items door.", el("p", null,
+			    el("a.button", { href: "/" }, "To the crawls")));
+		else
+			root.append(el("p.loading", null, "Asking…"));
+		return {};
+	};
+}
+
 /* --- which view --------------------------------------------------------- */
+
+/* Mark where we are; items are listed when they can be seen. */
+function tellNav() {
+	const here = location.pathname.startsWith("/browse/") ? ITEMS :
+	    location.pathname;
+
+	for (const a of document.querySelectorAll("#nav a")) {
+		const href = a.getAttribute("href");
+		set(a, "aria-current", href === here ? "page" : null);
+		if (href === ITEMS)
+			a.hidden = itemsDoor !== "open";
+	}
+}
 
 function go(path, replace) {
 	if (replace)
@@ -87,9 +151,7 @@ function show() {
 	closeDialogs();
 	view?.close?.();
 	view = null;
-	for (const a of document.querySelectorAll("#nav a"))
-		set(a, "aria-current", a.getAttribute("href") ===
-		    location.pathname ? "page" : null);
+	tellNav();
 	for (const [pattern, make, title] of ROUTES) {
 		const m = pattern.exec(location.pathname);
 		if (m) {
@@ -135,7 +197,7 @@ function frame() {
 	};
 
 	clear(document.getElementById("nav"), NAV.map(([href, text]) =>
-	    el("a", { href }, text)));
+	    el("a", { href, hidden: href === ITEMS }, text)));
 	document.getElementById("brand").prepend(icon("spider"));
 	theme.onclick = () => {
 		nextTheme();
@@ -267,7 +329,7 @@ function key(e) {
 		return;
 	}
 	if (Date.now() - pressedG < 1500) {
-		const to = { c: "/", n: "/new", s: "/system",
+		const to = { c: "/", n: "/new", i: ITEMS, s: "/system",
 		    t: "/settings" }[e.key];
 		pressedG = 0;
 		if (to) {
@@ -316,6 +378,7 @@ function entered(session) {
 	app.session = session;
 	document.getElementById("leave").hidden = !session.valid;
 	document.body.classList.toggle("reads-only", !app.may("realtime"));
+	return askItems();
 }
 
 /* Refused on opening: maybe a token is needed, or was revoked. */
@@ -333,13 +396,15 @@ async function refused() {
 	}
 }
 
-function begin() {
-	entered(app.session);
+async function begin() {
+	await entered(app.session);
 	door.addEventListener("state", tellGone);
 	door.addEventListener("state", tellState);
 	door.addEventListener("state", () => {
-		if (door.state === "open")
+		if (door.state === "open") {
 			askStart();
+			askItems();
+		}
 	});
 	door.addEventListener("refused", refused);
 	crawls.addEventListener("change", tellState);

@@ -67,7 +67,8 @@ export async function ask(title, text, yes) {
 
 /* Keys are between backticks. */
 const KEYS = [
-	["`g` then `c` `n` `s` `t`", "Crawls, New crawl, System, Settings"],
+	["`g` then `c` `n` `i` `s` `t`",
+	    "Crawls, New crawl, Items, System, Settings"],
 	["`n`", "New crawl"],
 	["`/`", "To the filter of this view"],
 	["`↑` `↓` or `k` `j`", "Move in a list; Home, End, Page up, Page down"],

@@ -1,206 +1,267 @@
 /*
  * tasks.js -- tasks: how many pairs are in which state, why a task waits, what
- * it used; and failures, grouped by their message.
+ * it used; and the configuration that they come from.
  */
-import { button, clear, each, el, field, put, select, table } from "./dom.js";
+import { button, clear, each, el, later, put, set } from "./dom.js";
 import { follow, moment } from "./bits.js";
-import { bytes, count, many, quoted, span } from "./format.js";
+import { bytes, count, many, plain, quoted, span } from "./format.js";
 import { icon } from "./icons.js";
 import { act, dialog, empty } from "./say.js";
-import { itemCrumbs, itemLink } from "./items.js";
+import { failuresLink, itemTabs, taskPath } from "./items.js";
 
-const STATES = ["unprocessed", "stale", "fresh", "expired", "retry", "leased",
-	"blocked", "failed"];
-const taskPath = (task) => "/tasks/" + encodeURIComponent(task);
+/* As they matter: what is to be done, then what is done. */
+const STATES = ["failed", "blocked", "retry", "leased", "unprocessed", "stale",
+	"expired", "fresh"];
+const MEANS = {
+	failed: "parked: a person has to handle the failure",
+	blocked: "waits for the result of another task",
+	retry: "failed, and is tried again by itself",
+	leased: "runs now", unprocessed: "has no result so far",
+	stale: "its result is to be made anew",
+	expired: "its result has reached its age",
+	fresh: "has a result that counts",
+};
 
 export function tasks(root, params, app) {
+	const q = new URLSearchParams(location.search);
+	const find = el("input", { type: "search", "data-find": true,
+	    placeholder: "Filter by name", value: q.get("find"),
+	    "aria-label": "Filter tasks by name" });
 	const box = el("div", null, el("p.loading", null, "Asking…"));
-	const about = el("p.help", null);
+	const groups = el("div.groups", null);
+	const config = configPart(app, () => read());
+	let all = [];
 
-	root.append(itemCrumbs(), el("div.head", null, el("h1", null,
-	    "Tasks")), about, box);
-
-	const list = table("Tasks", ["Task", ...STATES.map((s) => [s, "num"]),
-	    ["Runs", "num"], ["CPU", "num"], ["Fetches", "num"], "State", ""],
-	    []), body = list.querySelector("tbody");
+	root.append(itemTabs("tasks"), el("div.head", null, el("h1", null,
+	    "Tasks"), config.reload), config, el("div.filters",
+	    { role: "search" }, find), box);
+	find.oninput = later(() => {
+		app.query({ find: find.value.trim() });
+		draw();
+	}, 150);
 
 	async function read() {
 		try {
-			const [{ tasks: all }, config] = await Promise.all([
+			const [{ tasks: now }, loaded] = await Promise.all([
 			    app.web.get("/tasks"),
 			    app.web.get("/items-config")]);
-			tellConfig(config);
-			if (all.length === 0) {
-				empty(box, "No task", "Tasks come from the " +
-				    "file that the setting items.config names.");
+			if (!box.isConnected)
 				return;
-			}
-			if (list.parentNode !== box)
-				clear(box, list);
-			each(body, all, (t) => JSON.stringify(t), rowOf);
+			all = now;
+			config.show(loaded);
+			draw();
 		} catch (e) {
 			empty(box, "The tasks could not be listed", e.message);
 		}
 	}
 
-	function tellConfig(c) {
-		const r = c.rewriting;
+	function draw() {
+		const fits = all.filter((t) => t.task.includes(
+		    find.value.trim()));
 
-		put(about, c.generation === 0 ? "No configuration is loaded." :
-		    `Configuration ${c.generation}, loaded ` +
-		    new Date(c.loaded_at).toLocaleString() + (r ?
-		    `; rewriting ${count(r.done)} of ${count(r.total)} pairs` :
-		    "") + ".");
-	}
-
-	function stateOf(t) {
-		if (t.tripped)
-			return el("span.wrong", null, "tripped: too many " +
-			    "failures; handle them to go on");
-		return t.paused ? "paused" : t.waiting ? "waits: " + t.waiting :
-		    t.rewriting ? "rewriting" : "runs";
-	}
-
-	function rowOf(t) {
-		const flip = button("", { onclick: async () => {
-			await act(flip, () => app.web.post(taskPath(t.task) +
-			    (t.paused ? "/resume" : "/pause"), {}));
-			read();
-		} }, icon(t.paused ? "play" : "pause"), t.paused ? " Resume" :
-		    " Pause");
-		const again = button("", { onclick: async () => {
-			if (!await app.ask(`Run ${quoted(t.task)} on all items ` +
-			    "again?", "All its results become stale. They stay " +
-			    "until they are replaced.", "Make them stale"))
-				return;
-			await act(again, () => app.web.post(taskPath(t.task) +
-			    "/expire", {}));
-			read();
-		} }, icon("retry"), " Again");
-
-		return el("tr", { id: encodeURIComponent(t.task) }, el("th",
-		    { scope: "row" }, t.task, " ", el("span.tag", null,
-		    "version " + t.version)), STATES.map((s) => el("td.num",
-		    null, s === "failed" && t.counts[s] > 0 ? el("a", { href:
-		    "/browse/failures?task=" + encodeURIComponent(t.task) },
-		    count(t.counts[s])) : count(t.counts[s]))), el("td.num",
-		    null, count(t.used.runs)), el("td.num", null,
-		    span(t.used.cpu_ms / 1000)), el("td.num", { title:
-		    bytes(t.used.bytes) }, count(t.used.fetches)), el("td",
-		    null, stateOf(t)), el("td.acts", null, app.may("items") &&
-		    [flip, again]));
+		find.parentNode.hidden = all.length < 2;
+		if (fits.length === 0) {
+			empty(box, all.length === 0 ? "No task" :
+			    "No task has such a name", all.length === 0 ?
+			    "Tasks come from the file that the setting " +
+			    "items.config names." : "Change the filter above.");
+			return;
+		}
+		if (groups.parentNode !== box)
+			clear(box, groups);
+		each(groups, fits, (t) => t.task, (t) => taskCard(app, t, read),
+		    (node, t) => node.show(t));
 	}
 
 	return follow(app, read);
 }
 
-/* --- failures ------------------------------------------------------------ */
+/* --- the configuration --------------------------------------------------- */
 
-export function failures(root, params, app) {
-	const q = new URLSearchParams(location.search);
-	const task = select([["", "Choose a task"]], "", { "aria-label":
-	    "Task" });
-	const groups = el("div.groups", null), none = el("div", null);
+function configPart(app, read) {
+	const text = el("span", null), files = el("span", null);
+	const progress = el("progress", { hidden: true, "aria-label":
+	    "Pairs that are rewritten" });
+	const wrong = el("div", { role: "alert" });
+	const node = el("section.card.config", null, el("p", null, text, files,
+	    " ", progress), wrong);
 
-	root.append(itemCrumbs(), el("div.head", null, el("h1", null,
-	    "Failures")), el("div.filters", null, task), groups, none);
+	node.reload = app.may("items") && button("", { onclick: load },
+	    icon("retry"), " Reload the configuration");
 
-	async function read() {
-		if (task.value === "") {
-			clear(groups);
-			empty(none, "No task is chosen", "Failures are grouped " +
-			    "by their message, for each task.");
-			return;
-		}
+	/* The old one stays when the file is faulty; its faults are shown. */
+	async function load() {
+		clear(wrong);
+		node.reload.disabled = true;
 		try {
-			const { groups: all } = await app.web.get(
-			    taskPath(task.value) + "/failures?group=message" +
-			    "&handled=false");
-			clear(none);
-			if (all.length === 0)
-				empty(none, "No failure waits for you",
-				    "Handled ones are kept for 30 days.");
-			each(groups, all, (g) => JSON.stringify(g), groupOf);
+			const { generation } = await app.web.post(
+			    "/items-config/reload", {});
+			app.toast(`Configuration ${count(generation)} is ` +
+			    "loaded.", "good");
 		} catch (e) {
-			empty(none, "The failures could not be read", e.message);
+			clear(wrong, el("p.wrong", null, "The file was " +
+			    "refused; the configuration stays as it was."),
+			    (e.data?.faults ?? [e.message]).map((f) =>
+			    el("pre.fault", null, plain(f))));
 		}
-	}
-
-	function groupOf(g) {
-		const handle = app.may("items") && button(".primary", { onclick:
-		    () => ask(g) }, icon("retry"), " Retry, or handle");
-
-		return el("article.group", null, el("div.group-head", null,
-		    el("b.count", null, count(g.n)), el("h3", null, g.message),
-		    handle), el("p.help", null, "first ", moment(g.first_at),
-		    ", last ", moment(g.last_at)), el("ul.samples", null,
-		    g.items.map((id) => el("li", null, itemLink(id), " ",
-		    button("", { onclick: () => look(id) }, "Details")))));
-	}
-
-	/* The newest failure of an item, with its stack. */
-	async function look(id) {
-		try {
-			const { failures: all } = await app.web.get(
-			    taskPath(task.value) +
-			    "/failures?handled=false&limit=1000");
-			const f = all.filter((x) => x.item === id).pop();
-			if (f)
-				dialog(`${f.task} on ${id}`, details(f), [["",
-				    "Close", "primary"]], true);
-		} catch (e) {
-			app.toast(e.message, "bad");
-		}
-	}
-
-	function details(f) {
-		const d = f.error_data;
-		const captures = d.captures ?? [];
-
-		return el("div", null, el("p", null, (d.class ?? "Error") + ": " +
-		    (d.message ?? "") + (d.code ? ` (${d.code})` : "") + ", ",
-		    moment(f.occurred_at)), d.stack && el("pre", { tabindex:
-		    "0" }, d.stack), d.source && el("pre", { tabindex: "0" },
-		    d.source), captures.length > 0 && el("p", null, "Pages: ",
-		    captures.map((c) => [el("a", { href:
-		    `/crawls/${c.crawl}/pages/${c.seq}` },
-		    `crawl ${c.crawl}, page ${c.seq}`), " "])), el("pre",
-		    { tabindex: "0" }, JSON.stringify(d, null, 2)));
-	}
-
-	async function ask(g) {
-		const note = el("input", { maxlength: "1000" });
-		const chosen = await dialog(`${many(g.n, "failure")} of ` +
-		    task.value, el("div", null, el("p", null, g.message),
-		    field("Note", note, "What was wrong, for whoever looks " +
-		    "here next.")), [["", "Leave them", ""], ["park",
-		    "Handle, and do not retry", ""], ["retry", "Retry all",
-		    "primary"]]);
-
-		if (chosen === "")
-			return;
-		try {
-			const done = await app.web.post(taskPath(task.value) +
-			    "/failures/handle", { message: g.message,
-			    retry: chosen === "retry", note: note.value });
-			app.toast(`${many(done.handled, "failure")} handled, ` +
-			    `${count(done.requeued)} to run again.`, "good");
-			read();
-		} catch (e) {
-			app.toast(e.message, "bad");
-		}
-	}
-
-	task.onchange = () => {
-		app.query({ task: task.value });
+		node.reload.disabled = false;
 		read();
+	}
+
+	async function source(path) {
+		try {
+			const code = await app.web.text("/items-config/files/" +
+			    path.split("/").map(encodeURIComponent).join("/"));
+			dialog(plain(path), el("pre", { tabindex: "0", role:
+			    "region", "aria-label": "Source" }, plain(code)),
+			    [["", "Close", "primary"]], true);
+		} catch (e) {
+			app.toast(e.message, "bad");
+		}
+	}
+
+	let shown = 0;
+	node.show = (c) => {
+		const r = c.rewriting;
+
+		progress.hidden = r === null;
+		if (r !== null) {
+			set(progress, "max", Math.max(1, r.total));
+			set(progress, "value", r.done);
+			progress.title = `rewriting ${count(r.done)} of ` +
+			    many(r.total, "pair");
+		}
+		if (shown === c.generation + c.hash)
+			return;
+		shown = c.generation + c.hash;
+		node.hidden = c.generation === 0;
+		clear(text, `Configuration ${count(c.generation)}, loaded `,
+		    moment(c.loaded_at), c.files.length > 0 ? ", from " : ".");
+		clear(files, c.files.map((path, i) => [i > 0 && ", ",
+		    button(".quiet.file", { onclick: () => source(path),
+		    "data-local": true }, plain(path))]));
 	};
-	app.web.get("/tasks").then(({ tasks: all }) => {
-		task.append(...all.map((t) => el("option", { value: t.task },
-		    t.task + (t.counts.failed > 0 ? ` (${count(t.counts.failed)}` +
-		    " parked)" : ""))));
-		task.value = q.get("task") ?? "";
+	return node;
+}
+
+/* --- one task ------------------------------------------------------------ */
+
+/* What it does, or why it does nothing: [word, sentence, colour]. */
+function stateOf(t) {
+	const c = t.counts;
+	const due = c.unprocessed + c.stale + c.expired;
+
+	if (t.tripped)
+		return ["tripped", "too many failures: nothing runs until they " +
+		    "are handled", "failed"];
+	if (t.paused)
+		return ["paused", "nothing runs until it is resumed", "paused"];
+	if (t.waiting)
+		return ["waits", plain(t.waiting), "pending"];
+	if (c.leased > 0)
+		return ["runs", many(c.leased, "run") + " under way",
+		    "running"];
+	if (t.rewriting)
+		return ["runs", "its pairs are being rewritten", "running"];
+	return due > 0 ? ["runs", many(due, "pair") + " due", "running"] :
+	    ["idle", "nothing is due", "complete"];
+}
+
+const PICTURES = { failed: "failed", paused: "paused", pending: "pending",
+	running: "running", complete: "complete" };
+
+function taskCard(app, task, read) {
+	const name = task.task, may = app.may("items");
+	const badge = el("span.badge", null), why = el("span.help", null);
+	const version = el("span.tag", null), bar = el("div.states", {
+	    "aria-hidden": "true" }), legend = el("ul.state-list", null);
+	const used = el("p.help", null);
+	const flip = may && button("", null), again = may && button("", {
+	    "aria-label": `Run ${plain(name)} on all items again`,
+	    onclick: expire }, icon("retry"), " All again");
+	const node = el("article.group.task", { id: "task-" + name },
+	    el("div.group-head", null, el("h2.id", null, plain(name)), version,
+	    badge, why, el("span.grow", null), flip, again), bar, legend,
+	    used);
+	let now = task;
+
+	if (may)
+		flip.onclick = async () => {
+			await act(flip, () => app.web.post(taskPath(name) +
+			    (now.paused || now.tripped ? "/resume" : "/pause"),
+			    {}));
+			read();
+		};
+
+	async function expire() {
+		if (!await app.ask(`Run ${quoted(plain(name))} on all items ` +
+		    "again?", "All its results become stale. They stay until " +
+		    "they are replaced.", "Make them stale"))
+			return;
+		await act(again, () => app.web.post(taskPath(name) + "/expire",
+		    {}));
 		read();
-	}, (e) => empty(none, "The tasks could not be listed", e.message));
-	return follow(app, () => task.value !== "" && read());
+	}
+
+	node.show = (t) => {
+		const [word, sentence, colour] = stateOf(t);
+
+		now = t;
+		put(version, "version " + plain(t.version));
+		badge.className = "badge state-" + colour;
+		if (badge.dataset.word !== word) {
+			badge.dataset.word = word;
+			clear(badge, icon(PICTURES[colour]), word);
+		}
+		put(why, sentence);
+		showStates(bar, legend, t);
+		put(used, usedText(t));
+		if (may)
+			showFlip(flip, t);
+	};
+	return node;
+}
+
+function showFlip(flip, t) {
+	const word = t.tripped || t.paused ? "Resume" : "Pause";
+
+	if (flip.dataset.word === word)
+		return;
+	flip.dataset.word = word;
+	flip.setAttribute("aria-label", `${word} ${plain(t.task)}`);
+	clear(flip, icon(word === "Pause" ? "pause" : "play"), " " + word);
+}
+
+function showStates(bar, legend, t) {
+	const some = STATES.filter((s) => t.counts[s] > 0);
+
+	bar.hidden = some.length === 0;
+	each(bar, some, (s) => s, (s) => el(`span.p-${s}`, null),
+	    (node, s) => {
+		node.style.flexGrow = t.counts[s];
+		node.title = `${count(t.counts[s])} ${s}`;
+	});
+	if (some.length === 0) {
+		legend.rowsByKey = undefined;
+		clear(legend, el("li.help", null, "No item has a tag that " +
+		    "maps to it."));
+		return;
+	}
+	each(legend, some, (s) => s, (s) => {
+		const figure = el("b", null);
+		const li = el("li", { title: MEANS[s] }, el(`span.swatch.p-${s}`,
+		    null), s === "failed" ? failuresLink(t.task, [figure, " " +
+		    s]) : [figure, " " + s]);
+
+		li.figure = figure;
+		return li;
+	}, (li, s) => put(li.figure, count(t.counts[s])));
+}
+
+function usedText(t) {
+	const u = t.used;
+
+	return u.runs === 0 ? "It has not run so far." : `${many(u.runs, "run")
+	    }, ${span(u.wall_ms / u.runs / 1000)} each; CPU ${span(u.cpu_ms /
+	    1000)}; ${many(u.fetches, "request")}, ${bytes(u.bytes)}`;
 }

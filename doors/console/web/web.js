@@ -5,9 +5,10 @@
  */
 
 export class WebError extends Error {
-	constructor(text, status) {
+	constructor(text, status, data = null) {
 		super(text);
 		this.status = status;
+		this.data = data;              // the answer, if it is JSON
 	}
 }
 
@@ -41,7 +42,7 @@ async function ask(method, path, body, as = "json", more = {}) {
 	}
 	if (!answer.ok)
 		throw new WebError(data?.error ??
-		    `The server answered ${answer.status}.`, answer.status);
+		    `The server answered ${answer.status}.`, answer.status, data);
 	return data;
 }
 
