@@ -41,14 +41,19 @@ export function item(root, params, app) {
 	async function read() {
 		if (over)
 			return;
+		// Once it is known, its id: an alias may go while we look.
+		const path = itemPath(one?.id ?? asked);
+
 		try {
-			const path = itemPath(asked);
-			const [now, work, blobs] = await Promise.all([path,
-			    path + "/operations", path + "/blobs"].map(
-			    (p) => app.web.get(p)));
+			const now = await app.web.get(path);
+			const [work, blobs] = await Promise.all([path +
+			    "/operations", path + "/blobs"].map((p) =>
+			    app.web.get(p)));
 			if (box.isConnected && !over)
 				show(now, work.operations, blobs.blobs);
 		} catch (e) {
+			if (!(e instanceof app.web.WebError))
+				throw e;
 			failed(e);
 		}
 	}
@@ -92,7 +97,7 @@ export function item(root, params, app) {
 			clear(box, parts[0], el("div.two", null, parts[1],
 			    parts[2]), parts[3], parts[4]);
 		}
-		note.hidden = one.id === asked;
+		note.hidden = one.id === asked || !one.aliases.includes(asked);
 		put(note, `${quoted(plain(asked))} is an alias of this item.`);
 		for (const part of parts)
 			part.show(one, operations, blobs);
@@ -242,10 +247,10 @@ function factsPart(context) {
 		const aliases = one.aliases.filter((a) => a !== one.id);
 
 		each(parts.Tags, nonesOf(one.tags), (t) => t === null ? "" :
-		    tagText(t), (t) => t === null ? "none" : tagNode(context,
-		    t));
+		    tagText(t), (t) => t === null ? noneNode() : tagNode(
+		    context, t));
 		each(parts.Aliases, nonesOf(aliases), (a) => a ?? "", (a) =>
-		    a === null ? "none" : aliasNode(context, a));
+		    a === null ? noneNode() : aliasNode(context, a));
 		if (parts["Made by"].firstChild === null)
 			parts["Made by"].append(one.created_by === null ?
 			    "a person, a program or a seed" :
@@ -256,6 +261,7 @@ function factsPart(context) {
 	return node;
 }
 
+const noneNode = () => el("span.help", null, "none");
 const nonesOf = (list) => list.length === 0 ? [null] : list;
 
 /* A field with its button: add(button, text) says whether it was added. */
@@ -321,7 +327,9 @@ const REASONS = { not_mapped: "no tag of this item maps it",
 
 /* Why a pair is in its state, in words. */
 function whyOf(o) {
-	const blocked = o.blocked_by.map((b) => `waits for ${plain(b.task)}: ` +
+	const waits = o.state === "blocked" ? "waits for" :
+	    "its next run waits for";
+	const blocked = o.blocked_by.map((b) => `${waits} ${plain(b.task)}: ` +
 	    (REASONS[b.reason] ?? b.reason.replaceAll("_", " ")));
 
 	if (o.state === "retry")
@@ -340,6 +348,8 @@ function operationsPart(context) {
 	const list = table("Operations", ["Task", "State", "Due", "Version",
 	    "Why", ["Failures", "num"], ""], []);
 	const body = list.querySelector("tbody");
+
+	list.firstChild.className = "operations";
 	const box = el("div", null), runs = runsPart(context);
 	const node = el("section", null, el("h2", null, "Operations"), box,
 	    runs);
@@ -363,8 +373,10 @@ function operationsPart(context) {
 	function makeRow(o) {
 		const row = el("tr", null, el("th", { scope: "row" },
 		    plain(o.task)), el("td", null, pairState(o.state)),
-		    el("td", null, moment(o.due_at)), el("td", null),
-		    el("td.why-cell", null), el("td.num", null),
+		    el("td", { "data-label": "due" }, moment(o.due_at)),
+		    el("td", { "data-label": "version" }),
+		    el("td.why-cell", null), el("td.num", { "data-label":
+		    "failures" }),
 		    el("td.acts", null));
 
 		row.task = o.task;

@@ -106,6 +106,15 @@ function runRow(r) {
 	    el("td.num", null, bytes(r.bytes)));
 }
 
+/* How old a result is, and until when it counts. */
+function ageOf(result) {
+	if (result.completed_at === null)
+		return "No result was stored so far.";
+	return ["Stored ", moment(result.completed_at), result.expires_at ===
+	    null ? ", never expires" : [", expires ", moment(
+	    result.expires_at)], result.is_stale ? ", stale." : "."];
+}
+
 /*
  * A card that open(task) fills: the result's metadata, the runs that are kept,
  * and the newest one's record.  It is read again while it is open.
@@ -136,12 +145,9 @@ export function runsPart({ app, now }) {
 
 	function show(runs, record, result) {
 		const meta = result ? [el("h3", null, "Metadata"), el("p.help",
-		    null, "stored ", moment(result.completed_at), result
-		    .expires_at === null ? ", never expires" : [", expires ",
-		    moment(result.expires_at)], result.is_stale ? ", stale" :
-		    ""), el("pre", { tabindex: "0", role: "region",
-		    "aria-label": "Metadata" }, plainJson(result.metadata))] :
-		    null;
+		    null, ageOf(result)), el("pre", { tabindex: "0", role:
+		    "region", "aria-label": "Metadata" },
+		    plainJson(result.metadata))] : null;
 
 		if (runs.length === 0)
 			empty(box, "No run is kept", "It has not run so far, " +

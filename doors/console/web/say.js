@@ -117,8 +117,13 @@ export function form(kind, button, send, ...children) {
 	} }, children);
 }
 
-/* Call a verb for a button, which is busy until then; report failures. */
+/*
+ * Call a verb for a button, which is busy until then; report failures.  A
+ * disabled button loses the focus: it gets it back, unless somebody else has it.
+ */
 export async function act(button, call) {
+	const focused = document.activeElement === button;
+
 	button.disabled = true;
 	button.classList.add("busy");
 	try {
@@ -129,5 +134,7 @@ export async function act(button, call) {
 	} finally {
 		button.disabled = false;
 		button.classList.remove("busy");
+		if (focused && document.activeElement === document.body)
+			button.focus();
 	}
 }

@@ -163,6 +163,12 @@ function stateOf(t) {
 		    "running"];
 	if (t.rewriting)
 		return ["runs", "its pairs are being rewritten", "running"];
+	if (c.failed > 0 && due === 0)
+		return ["failed", `${many(c.failed, "pair")} parked: a person ` +
+		    "has to handle the failures", "failed"];
+	if (c.blocked > 0 && due === 0)
+		return ["waits", `${many(c.blocked, "pair")} blocked until ` +
+		    "other tasks are done", "pending"];
 	return due > 0 ? ["runs", many(due, "pair") + " due", "running"] :
 	    ["idle", "nothing is due", "complete"];
 }
