@@ -425,6 +425,15 @@ async function hostile() {
 	check("... which nothing inherits", await page.evaluate(() =>
 	    ({}).polluted === undefined));
 
+	await goTo(page, "/browse/items/50%25");
+	same("a blob is listed by its name and type, as text", await page
+	    .$$eval("[aria-label=Blobs] tbody tr", (all) => all.map((r) =>
+	    [r.cells[0].textContent, r.cells[1].textContent])),
+	    [[markup, "text/html"]]);
+	const saved = page.waitForEvent("download");
+	await page.click("[aria-label=Blobs] tbody a");
+	check("... and saved, not shown", /window\.hurt/.test((await saved)
+	    .suggestedFilename()), (await saved).suggestedFilename());
 	await goTo(page, "/browse/items/nothing%20<b>");
 	await says(page, "an unknown item is said to be", "Nothing has the id");
 	await goTo(page, "/browse/tasks");

@@ -143,6 +143,12 @@ add(LONG, ["hostile", "shout", MARKUP], {"\u202e": "\u0001\u0085\u2028", "n":
 for id in ("a/b", "..%2F..", "add", MARKUP, "x?y#z", "50%"):
     add(id, ["hostile"], {"was": id})
 add("..")
+blob = urllib.request.Request(
+    server.url + "/items/50%25/blobs/" + urllib.parse.quote(MARKUP, ""),
+    method="PUT", data=b"<script>window.hurt=1</script>",
+    headers={"Content-Type": "text/html"})
+with urllib.request.urlopen(blob, timeout=30) as a:
+    same("a blob is kept", a.status, 201)
 check("the hostile task is tripped", wait_until(
     lambda: task(server, "evil<b>x</b>")["tripped"], 30))
 browser.drive("hostile", server, long=LONG, markup=MARKUP)
