@@ -6,6 +6,10 @@
 #include "engine/items/generation.h"
 #include "os/file.h"
 
+#define FAULT_BYTES_MAX 300u
+/* A run that is tried waits for hosts' turns, at most script.turn_ms_max. */
+#define ORDER_MS_MAX 900000
+
 bool
 items_data_is_shared(const struct cli *c)
 {
@@ -132,22 +136,63 @@ error_of(int status)
 	return ERR_UNREACHED;
 }
 
+/* OK for an answer of 200 or 201; else what the daemon says. */
+static enum err
+judge_answer(struct cli *c, int status, struct str answer, struct why *w)
+{
+	yyjson_val *fault;
+	size_t at, n;
+	FREED(buf_free) struct buf said = BUF_INIT;
+
+	if (status == 200 || status == 201)
+		return OK;
+	yyjson_doc *doc = yyjson_read(answer.p, answer.n, 0);
+	yyjson_val *root = yyjson_doc_get_root(doc);
+	/* Of a configuration, every fault. */
+	yyjson_arr_foreach(yyjson_obj_get(root, "faults"), at, n, fault)
+		buf_printf(&said, "%s%s", at == 0 ? "" : "; ",
+		    format_text(&c->arena, str_of(yyjson_get_str(fault)),
+		    FAULT_BYTES_MAX));
+	if (said.n == 0)
+		format_safe(&said, ask_text(root, "error"), FAULT_BYTES_MAX);
+	if (said.n == 0)
+		buf_printf(&said, "the daemon answers %d", status);
+	enum err e = why(w, error_of(status), "%.*s",
+	    STR_FMT(buf_str(&said)));
+	yyjson_doc_free(doc);
+	return e;
+}
+
 enum err
 items_data_ask(struct items_data *d, const struct ask_request *r,
     struct str *answer, struct why *w)
 {
-	struct cli *c = d->cli;
-	struct ask_target t = { .data_dir = c->data_dir };
+	struct ask_target t = { .data_dir = d->cli->data_dir };
 	int status = 0;
 
-	enum err e = ask_request(&t, r, &c->arena, &status, answer, w);
-	if (e != OK || status == 200 || status == 201)
+	enum err e = ask_request(&t, r, &d->cli->arena, &status, answer, w);
+	return e == OK ? judge_answer(d->cli, status, *answer, w) : e;
+}
+
+enum err
+items_data_order(struct cli *c, const struct ask_request *r,
+    struct str *answer, struct why *w)
+{
+	struct ask_target t = { .total_ms = ORDER_MS_MAX };
+	struct why inner = WHY_INIT;
+	int status = 0;
+
+	enum err e = cli_begin(c, w);
+	if (e != OK)
 		return e;
-	yyjson_doc *doc = yyjson_read(answer->p, answer->n, 0);
-	struct str said = ask_text(yyjson_doc_get_root(doc), "error");
-	e = why(w, error_of(status), "%s", said.n > 0 ?
-	    format_text(&c->arena, said, 300) : arena_printf(&c->arena,
-	    "the daemon answers %d", status).p);
-	yyjson_doc_free(doc);
-	return e;
+	t.data_dir = c->data_dir;
+	e = ask_request(&t, r, &c->arena, &status, answer, &inner);
+	if (e == ERR_ABSENT)
+		return why(w, ERR_UNREACHED, "no daemon serves %s; start one "
+		    "with argiope serve", c->data_dir);
+	if (e == ERR_UNREACHED)
+		return why(w, e, "the daemon of %s: %s; argiope serve starts "
+		    "one", c->data_dir, inner.text);
+	return e == OK ? judge_answer(c, status, *answer, w) :
+	    why(w, e, "%s", inner.text);
 }

@@ -51,6 +51,12 @@ MUST_USE enum err items_data_write(struct items_data *,
  */
 MUST_USE enum err items_data_ask(struct items_data *,
     const struct ask_request *, struct str *answer, struct why *);
+/*
+ * Ask a daemon that must be running; begins the verb.  `*answer` as above.
+ * Errors: UNREACHED, naming the data directory; what the daemon says.
+ */
+MUST_USE enum err items_data_order(struct cli *, const struct ask_request *,
+    struct str *answer, struct why *);
 /* A part of a path, percent-encoded so that it is no word of the door's. */
 void items_data_part(struct buf *, struct str part);
 

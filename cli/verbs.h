@@ -77,6 +77,13 @@
 	X(items_check)                                                       \
 	X(items_export)                                                      \
 	X(items_import)                                                      \
+	X(task_list)                                                         \
+	X(task_pause)                                                        \
+	X(task_resume)                                                       \
+	X(task_expire)                                                       \
+	X(task_reload)                                                       \
+	X(task_simulate)                                                     \
+	X(task_types)                                                        \
 	X(token_add)                                                         \
 	X(token_list)                                                        \
 	X(token_revoke)                                                      \
