@@ -221,15 +221,21 @@ complete_others(struct task_fetcher *f, uint32_t id)
 static void
 crawl_begun(struct task_fetcher *f, uint32_t id)
 {
-	struct task_crawl *old = f->current, *c = mem_new(sizeof(*c));
+	struct task_crawl *old = f->current, *c = find_crawl(f, id);
 
+	/* New rules with the policy of a crawl that runs: it goes on. */
+	if (c == NULL) {
+		c = mem_new(sizeof(*c));
+		list_put(&f->crawls, &c->node);
+	}
 	c->id = id;
 	memcpy(c->month, f->begin_month, sizeof(c->month));
+	rules_drop(&c->rules);
 	c->rules = f->begin_rules;
+	c->replaced = false;
 	f->begin_rules = NULL;
-	list_put(&f->crawls, &c->node);
 	f->current = c;
-	if (old != NULL) {
+	if (old != NULL && old != c) {
 		old->replaced = true;
 		crawl_let_go(f, old);
 	}

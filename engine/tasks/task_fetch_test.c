@@ -277,6 +277,27 @@ another_policy_is_another_crawl(void **state)
 	close_rig();
 }
 
+/* A configuration that is loaded again has the same policy: one crawl. */
+static void
+the_same_policy_is_the_same_crawl(void **state)
+{
+	(void)state;
+	open_rig();
+	struct task_fetch first = { .url = rig_url(&rig, "/a") };
+	fetch(&first);
+	for (int i = 0; i < 3; i++) {
+		use("{\"rate_limit\":0}", "{}");
+		struct task_fetch next = { .url = rig_url(&rig, "/b") };
+		fetch(&next);
+		assert_int_equal(next.end, TASK_FETCH_ANSWERED);
+		assert_int_equal(next.crawl, first.crawl);
+		task_fetch_free(&next);
+	}
+	task_fetch_free(&first);
+	assert_false(crawl_row_is_over(row()));
+	close_rig();
+}
+
 /* The crawl goes on after a restart; one that a person has cancelled does
  * not. */
 static void
@@ -354,6 +375,7 @@ main(void)
 		cmocka_unit_test(failures_have_a_code),
 		cmocka_unit_test(secrets_leave_and_do_not_come_back),
 		cmocka_unit_test(another_policy_is_another_crawl),
+		cmocka_unit_test(the_same_policy_is_the_same_crawl),
 		cmocka_unit_test(a_restart_finds_the_crawl),
 		cmocka_unit_test(a_stored_policy_is_used),
 		cmocka_unit_test(a_fetch_can_be_stopped),
