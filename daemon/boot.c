@@ -5,7 +5,8 @@
 static bool
 goes_on(const struct crawl_view *v)
 {
-	return v->kind == CRAWL_CRAWL && !crawl_state_is_ended(v->state);
+	return (v->kind == CRAWL_CRAWL || v->kind == CRAWL_TASKS) &&
+	    !crawl_state_is_ended(v->state);
 }
 
 /* --- on the pool's thread ------------------------------------------------ */
@@ -22,7 +23,7 @@ run_read(struct job *j)
 static void
 continue_crawls(struct opening *o)
 {
-	struct crawl_request q = { .spec.operator_seeds = true };
+	struct crawl_request q = { .spec.operator_seeds = false };
 	struct log_text quoted;
 	struct crawl_view v;
 	size_t at = 0;
@@ -32,6 +33,7 @@ continue_crawls(struct opening *o)
 		struct why w = WHY_INIT;
 		if (!goes_on(&v))
 			continue;
+		q.spec.operator_seeds = v.kind == CRAWL_CRAWL;
 		if (engine_continue(o->engine, v.id, &q, &w) == OK)
 			log_info("crawl.continued", "crawl=%u queued=%llu",
 			    v.id, (unsigned long long)v.counts.queued);
