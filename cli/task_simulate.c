@@ -167,8 +167,9 @@ put_simulation(struct paint *p, yyjson_val *root)
 		put_failure(p, yyjson_obj_get(root, "error"));
 		return;
 	}
-	put_line(p, GREEN, arena_printf(p->arena, "ok: mutations: %zu; %llu ms, "
-	    "%llu ms of CPU; nothing was stored", yyjson_arr_size(mutations),
+	put_line(p, GREEN, arena_printf(p->arena, "ok: mutations: %zu; "
+	    "%llu ms, %llu ms of CPU; nothing was stored",
+	    yyjson_arr_size(mutations),
 	    (unsigned long long)yyjson_get_uint(yyjson_obj_get(used,
 	    "wall_ms")), (unsigned long long)yyjson_get_uint(yyjson_obj_get(
 	    used, "cpu_ms"))).p);
