@@ -1,23 +1,50 @@
 /*
- * worklist_bench -- how fast pairs are claimed and completed.
+ * worklist_bench -- how fast pairs are claimed and completed, at the store.
  *
- *     worklist_bench [PAIRS] [BATCH] [DIR | postgresql]
+ *     worklist_bench [--NAME N ...] FOLDER|URL
  *
  * Each pair is claimed, and completed with one updateData; its result, event
  * and run record are stored.  A transaction completes a batch and claims the
  * next, as the writer thread does for clients that do both; it is durable.
- * `postgresql` starts a server of its own.
+ * The results expire after a second of a clock that goes on by a millisecond
+ * with each transaction, so pairs come again as long as it takes.
+ *
+ * The store is items.db in FOLDER, which is empty, or an empty PostgreSQL
+ * database.  --seconds 0 makes the items only.  One line of JSON:
+ *
+ *     added_s         items per second, while they were made
+ *     pairs_s         pairs per second
+ *     pairs           how many there were
+ *     cpu_us          processor time of this process, of each pair
+ *     claim_p50_us    a claim of a batch, without the transaction around it
+ *     claim_p99_us
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <yyjson.h>
 
-#include "engine/items/generation.h"
 #include "engine/items/worklist_own.h"
 #include "os/clock.h"
-#include "os/postgresql_testing.h"
+#include "os/database.h"
 
 #define ADD_BATCH 1000u
+#define CLAIMS_TIMED_MAX 1000000u
+
+/*  name       default     what it is */
+#define OPTIONS(X)                                                           \
+	X(items,    100000,     "items, each with one pair")                  \
+	X(batch,    100,        "pairs of a claim, at most 1,000")            \
+	X(seconds,  5,          "how long pairs are completed")               \
+	X(reader,   0,          "1: beside a transaction that reads, open")
+static struct {
+#define OPTION_FIELD(name, value, help) uint64_t name;
+	OPTIONS(OPTION_FIELD)
+#undef OPTION_FIELD
+} o = {
+#define OPTION_VALUE(name, value, help) .name = value,
+	OPTIONS(OPTION_VALUE)
+#undef OPTION_VALUE
+};
 
 #define MUST(call)                                                           \
 	do {                                                                  \
@@ -31,6 +58,8 @@
 static struct item_store *store;
 static const struct wall t0 = { INT64_C(1795166296000000) };
 static int64_t elapsed_us;
+static uint32_t *claim_us;
+static size_t claims_n;
 
 static struct item_tx *
 begin(void)
@@ -46,21 +75,23 @@ static void
 load_config(void)
 {
 	const char *text = "{\"tags\":{\"t\":[\"a\"]},\"tasks\":{\"a\":"
-	    "{\"version\":\"1\",\"ttl\":\"30d\",\"run\":"
+	    "{\"version\":\"1\",\"ttl\":\"1s\",\"run\":"
 	    "{\"$function\":true}}}}";
 	struct task_config *c;
-	struct item_tx *tx = begin();
-	uint64_t generation;
+	struct item_tx *tx;
+	uint32_t id;
 
 	MUST(task_config_read(str_of(text), item_store_limits(store), &c, NULL,
 	    w));
-	c->hash = STR("bench");
-	MUST(generation_load(tx, c, STR("{}"), &generation, w));
+	c->generation = 1;
+	tx = begin();
+	MUST(item_store_name(store, ITEM_NAME_TASK, STR("a"), true, &id, w));
+	item_store_use_config(store, c);
 	MUST(item_tx_end(&tx, OK, w));
 }
 
 static void
-add_items(unsigned from, unsigned to)
+add_batch(uint64_t from, uint64_t to)
 {
 	struct item_tag_text tag = { .name = STR("t") };
 	struct item_actor person = { .run_item = 0 };
@@ -69,13 +100,13 @@ add_items(unsigned from, unsigned to)
 	struct item_row *item;
 	char id[32];
 
-	for (unsigned i = from; i < to; i++) {
-		snprintf(id, sizeof(id), "shop:%07u", i);
+	for (uint64_t i = from; i < to; i++) {
+		snprintf(id, sizeof(id), "shop:%08" PRIu64, i);
 		item_tx_want_item(tx, str_of(id));
 	}
 	MUST(item_tx_load(tx, w));
-	for (unsigned i = from; i < to; i++) {
-		snprintf(id, sizeof(id), "shop:%07u", i);
+	for (uint64_t i = from; i < to; i++) {
+		snprintf(id, sizeof(id), "shop:%08" PRIu64, i);
 		struct item_create c = { .id = str_of(id), .tags = &tag,
 		    .tags_n = 1, .data = STR("{\"url\":"
 		    "\"https://shop.example/p\"}") };
@@ -124,87 +155,153 @@ complete_batch(struct item_tx *tx, const struct buf *json)
 	yyjson_doc_free(doc);
 }
 
-static size_t
-run_batches(unsigned batch)
+static void
+claim_batch(struct item_tx *tx, struct worklist_lease **leases, size_t *n)
 {
 	const struct str all = STR("*");
-	struct worklist_claim claim = { .tasks = &all, .tasks_n = 1,
-	    .max = batch, .own = true };
-	FREED(buf_free) struct buf json = BUF_INIT;
-	FREED(buf_free) struct buf out = BUF_INIT;
-	size_t n, total = 0;
+	const struct worklist_claim claim = { .tasks = &all, .tasks_n = 1,
+	    .max = (unsigned)o.batch, .own = true };
+	struct mono start = clock_mono();
 
-	do {
+	MUST(worklist_claim(tx, &claim, leases, n, w));
+	int64_t us = mono_ns_between(start, clock_mono()) / 1000;
+	if (*n > 0 && claims_n < CLAIMS_TIMED_MAX)
+		claim_us[claims_n++] = (uint32_t)us;
+}
+
+/* Pairs that were completed until then.  Where none is due, the clock goes on
+ * until some are. */
+static uint64_t
+run_batches(struct mono start, struct buf *json, struct buf *out)
+{
+	int64_t ns_max = (int64_t)o.seconds * NS_PER_S;
+	uint64_t total = 0;
+	size_t claimed = 0;
+
+	while (mono_ns_between(start, clock_mono()) < ns_max) {
 		struct worklist_lease *leases;
 		struct item_tx *tx = begin();
 
-		if (json.n > 0)
-			complete_batch(tx, &json);
-		MUST(worklist_claim(tx, &claim, &leases, &n, w));
-		buf_clear(&out);
-		for (size_t i = 0; i < n; i++)
-			MUST(worklist_lease_json(tx, &leases[i], NULL, 0, &out,
+		if (json->n > 0)
+			complete_batch(tx, json);
+		total += claimed;
+		claim_batch(tx, &leases, &claimed);
+		buf_clear(out);
+		for (size_t i = 0; i < claimed; i++)
+			MUST(worklist_lease_json(tx, &leases[i], NULL, 0, out,
 			    w));
-		complete_json(&json, leases, n);
+		complete_json(json, leases, claimed);
 		MUST(item_tx_end(&tx, OK, w));
-		total += n;
-	} while (n > 0);
+		if (claimed == 0)
+			elapsed_us += US_PER_S;
+	}
 	return total;
 }
 
 static int
-run_bench(const struct item_store_options *o, uint64_t pairs, unsigned batch)
+compare_us(const void *a, const void *b)
 {
-	MUST(item_store_open(o, &store, w));
-	load_config();
-	struct mono start = clock_mono();
-	for (unsigned i = 0; i < pairs; i += ADD_BATCH)
-		add_items(i, (unsigned)MIN(i + ADD_BATCH, pairs));
-	double s = (double)mono_ns_between(start, clock_mono()) / 1e9;
-	printf("added      %8.0f items/s\n", (double)pairs / s);
-	start = clock_mono();
-	int64_t cpu = clock_thread_cpu_ns();
-	size_t n = run_batches(batch);
-	cpu = clock_thread_cpu_ns() - cpu;
-	s = (double)mono_ns_between(start, clock_mono()) / 1e9;
-	printf("completed  %8.0f pairs/s, %.1f us of CPU each\n",
-	    (double)n / s, (double)cpu / 1e3 / (double)n);
-	item_store_close(&store);
-	return n == pairs ? 0 : 1;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
 }
 
-static int
-bench_postgresql(uint64_t pairs, unsigned batch)
+static void
+measure_pairs(void)
 {
-	struct postgresql_test *server = postgresql_test_start();
+	FREED(buf_free) struct buf json = BUF_INIT;
+	FREED(buf_free) struct buf out = BUF_INIT;
+	struct mono start = clock_mono();
+	int64_t cpu = clock_thread_cpu_ns();
 
-	if (server == NULL)
-		return POSTGRESQL_TEST_SKIP;
-	const struct item_store_options o = { .node = "bench",
-	    .url = postgresql_test_url(server, NULL) };
-	int status = run_bench(&o, pairs, batch);
-	postgresql_test_stop(&server);
-	return status;
+	claim_us = calloc(CLAIMS_TIMED_MAX, sizeof(*claim_us));
+	CHECK(claim_us != NULL);
+	uint64_t n = run_batches(start, &json, &out);
+	cpu = clock_thread_cpu_ns() - cpu;
+	double s = (double)mono_ns_between(start, clock_mono()) / 1e9;
+	qsort(claim_us, claims_n, sizeof(*claim_us), compare_us);
+	printf(",\"pairs_s\":%.0f,\"pairs\":%" PRIu64 ",\"cpu_us\":%.2f,"
+	    "\"claim_p50_us\":%u,\"claim_p99_us\":%u", (double)n / s, n,
+	    (double)cpu / 1e3 / (double)MAX(n, 1), claim_us[claims_n / 2],
+	    claim_us[claims_n * 99 / 100]);
+	free(claim_us);
+}
+
+static void
+make_items(void)
+{
+	struct mono start = clock_mono();
+
+	for (uint64_t i = 0; i < o.items; i += ADD_BATCH)
+		add_batch(i, MIN(i + ADD_BATCH, o.items));
+	printf("{\"added_s\":%.0f", (double)o.items /
+	    ((double)mono_ns_between(start, clock_mono()) / 1e9));
+}
+
+/* Another opening, which sees the store as it is now until the end. */
+static struct item_store *
+open_reader(const struct item_store_options *options)
+{
+	struct item_store_options reading = *options;
+	struct item_store *st;
+
+	reading.reader = true;
+	MUST(item_store_open(&reading, &st, w));
+	struct database *db = item_store_database(st);
+	MUST(database_begin_read(db, w));
+	struct query *q = database_query(db, "SELECT count(*) FROM names");
+	while (query_step(q))
+		continue;
+	MUST(query_end(&q, w));
+	return st;
+}
+
+static const char *
+read_options(int argc, char **argv)
+{
+	const char *place = NULL;
+
+	for (int i = 1; i < argc; i++) {
+		uint64_t *out = NULL;
+#define OPTION_READ(name, value, help)                                       \
+		if (strcmp(argv[i], "--" #name) == 0)                         \
+			out = &o.name;
+		OPTIONS(OPTION_READ)
+#undef OPTION_READ
+		if (out == NULL && place == NULL)
+			place = argv[i];
+		else if (out == NULL || ++i == argc ||
+		    !str_to_u64(str_of(argv[i]), out))
+			return NULL;
+	}
+	return o.batch <= WORKLIST_CLAIM_MAX ? place : NULL;
 }
 
 int
 main(int argc, char **argv)
 {
-	uint64_t pairs = 100000, batch = 100;
-	char dir[256];
+	const char *place = read_options(argc, argv);
+	struct item_store *reader = NULL;
 
-	if (argc > 1 && !str_to_u64(str_of(argv[1]), &pairs))
+	if (place == NULL || o.batch == 0 || o.items == 0) {
+		fprintf(stderr, "usage: worklist_bench [--items N] [--batch N] "
+		    "[--seconds N] [--reader 1] FOLDER|URL\n");
 		return 64;
-	if (argc > 2 && !str_to_u64(str_of(argv[2]), &batch))
-		return 64;
-	if (argc > 3 && strcmp(argv[3], "postgresql") == 0)
-		return bench_postgresql(pairs, (unsigned)batch);
-	snprintf(dir, sizeof(dir), "%s/argiope-bench-XXXXXX",
-	    argc > 3 ? argv[3] : "/tmp");
-	if (mkdtemp(dir) == NULL)
-		return 74;
-	const struct item_store_options o = { .dir = dir, .node = "bench" };
-	int status = run_bench(&o, pairs, (unsigned)batch);
-	printf("left in    %s\n", dir);
-	return status;
+	}
+	bool url = database_url_is_postgresql(place);
+	const struct item_store_options options = { .node = "bench",
+		.dir = url ? NULL : place, .url = url ? place : NULL };
+	MUST(item_store_open(&options, &store, w));
+	load_config();
+	make_items();
+	if (o.reader)
+		reader = open_reader(&options);
+	if (o.seconds > 0)
+		measure_pairs();
+	printf("}\n");
+	if (reader != NULL)
+		MUST(database_end(item_store_database(reader), OK, w));
+	item_store_close(&reader);
+	item_store_close(&store);
+	return 0;
 }
