@@ -29,7 +29,7 @@ CPUS = sorted(os.sched_getaffinity(0))
 
 # The order of the sections in RESULTS.md.
 SECTIONS = ("crawl", "kill9", "kills", "polite", "frontier_fill",
-            "start", "urlfrontier", "urlfrontier_large", "realtime", "steps")
+            "start", "urlfrontier", "urlfrontier_large", "realtime", "items", "steps")
 
 
 def say(text):
@@ -80,17 +80,18 @@ def program():
 
 
 @functools.lru_cache(None)
-def tool(name):
-    """A program of bench/: beside $ARGIOPE, else of this tree as it is now."""
+def tool(name, place="bench"):
+    """A program of bench/, or of another folder: beside $ARGIOPE, else of this
+    tree as it is now."""
     folder = os.path.dirname(program())
-    for place in (f"{folder}/../bench", f"{folder}/bench", folder):
-        path = os.path.abspath(os.path.join(place, name))
+    for beside in (f"{folder}/../{place}", f"{folder}/{place}", folder):
+        path = os.path.abspath(os.path.join(beside, name))
         if os.environ.get("ARGIOPE") and os.access(path, os.X_OK):
             return path
     # Built once is not enough: it may be of an older commit.
-    subprocess.run(["ninja", "-C", build_folder(), f"bench/{name}"],
+    subprocess.run(["ninja", "-C", build_folder(), f"{place}/{name}"],
                    check=True, stdout=subprocess.DEVNULL)
-    return os.path.join(build_folder(), "bench", name)
+    return os.path.join(build_folder(), place, name)
 
 
 def version():
@@ -110,6 +111,14 @@ children = []
 def start(command, **more):
     """A child that is ended with us, whatever happens."""
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, **more)
+    children.append(child)
+    return child
+
+
+def start_with_input(command):
+    """The same with a pipe to it and one from it."""
+    child = subprocess.Popen(command, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True)
     children.append(child)
     return child
 
@@ -176,6 +185,45 @@ def tree_cpu(pid):
             fields = f.read().rsplit(")", 1)[1].split()
         total += int(fields[11]) + int(fields[12])
     return total / TICKS
+
+
+def family(pid):
+    """A process and all that descend from it."""
+    pids = [pid]
+    for one in pids:
+        try:
+            for thread in os.listdir(f"/proc/{one}/task"):
+                with open(f"/proc/{one}/task/{thread}/children") as f:
+                    pids += [int(p) for p in f.read().split()]
+        except OSError:
+            pass
+    return pids
+
+
+def family_cpu(pid):
+    """User and system seconds of a process and all that descend from it, those
+    that have ended and were waited for included."""
+    total = 0
+    for one in family(pid):
+        try:
+            with open(f"/proc/{one}/stat") as f:
+                fields = f.read().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        total += sum(int(n) for n in fields[11:15])
+    return total / TICKS
+
+
+def children_mb(pid):
+    """Memory of a process's descendants, shared pages by their shares."""
+    total = 0
+    for one in family(pid)[1:]:
+        try:
+            with open(f"/proc/{one}/smaps_rollup") as f:
+                total += int(re.search(r"Pss:\s*(\d+)", f.read())[1])
+        except OSError:
+            continue
+    return total / 1024
 
 
 class Pages:
