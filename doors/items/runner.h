@@ -1,6 +1,6 @@
 /*
- * runner -- what a configuration needs to be run: the requests of its tasks, and
- * the tasks of a module themselves (script/items/task_runner.h).
+ * runner -- what a configuration needs to be run: the requests of its tasks,
+ * and the tasks of a module themselves (script/items/task_runner.h).
  *
  * Thread: home's.
  */

@@ -6,6 +6,7 @@
 #include "script/web/counted.h"
 
 #define CHUNK_BYTES 4096u
+#define HASH_SALT 0x61726769u
 
 struct parse {
 	struct document *d;
@@ -234,6 +235,9 @@ parse_xml(struct document *d, struct str text, struct poll *poll,
 	} else if (p.parser == NULL) {
 		e = why(w, ERR_FULL, "the heap's limit is met");
 	} else {
+		/* Else it draws one by getrandom(2), which ends a sandboxed
+		 * process.  Colliding names cost the script its own time. */
+		(void)XML_SetHashSalt(p.parser, HASH_SALT);
 		XML_SetUserData(p.parser, &p);
 		XML_SetElementHandler(p.parser, on_start, on_end);
 		XML_SetCharacterDataHandler(p.parser, on_text);
