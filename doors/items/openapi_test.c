@@ -38,6 +38,7 @@ check_refs(yyjson_val *v)
 {
 	size_t n = 0, i, max;
 	yyjson_val *key, *one;
+	const char *ref;
 
 	if (yyjson_is_obj(v)) {
 		yyjson_obj_foreach(v, i, max, key, one) {
@@ -45,10 +46,11 @@ check_refs(yyjson_val *v)
 			if (!yyjson_equals_str(key, "$ref"))
 				continue;
 			n++;
-			if (yyjson_doc_ptr_get(document,
-			    yyjson_get_str(one) + 1) == NULL)
-				fail_msg("%s leads nowhere",
-				    yyjson_get_str(one));
+			ref = yyjson_get_str(one);
+			assert_non_null(ref);
+			if (yyjson_doc_ptr_getn(document, ref + 1,
+			    yyjson_get_len(one) - 1) == NULL)
+				fail_msg("%s leads nowhere", ref);
 		}
 	}
 	yyjson_arr_foreach(v, i, max, one)
