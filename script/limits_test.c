@@ -446,9 +446,9 @@ keep_their_pace(const char *body)
 static void
 test_neighbours_keep_their_pace(void **state)
 {
-	static const char *const bodies[] = { "for (;;) {}",
-		"for (let k = [];;) { k.push('x'.repeat(1e5) + k.length); if "
-		"(k.length > 400) k = [] }",
+	static const char hoard[] = "for (let k = [];;) { "
+	    "k.push('x'.repeat(1e5) + k.length); if (k.length > 400) k = [] }";
+	static const char *const bodies[] = { "for (;;) {}", hoard,
 		"for (;;) await c.getItem('y')" };
 
 	(void)state;

@@ -30,7 +30,8 @@ start_server() {
 }
 
 postgresql() {
-	PG=$(mktemp -d "${TMPDIR:-/tmp}/argiope-pg-XXXXXX")
+	# Not in TMPDIR: that may be a folder which only its maker enters.
+	PG=$(mktemp -d /tmp/argiope-pg-XXXXXX)
 	[ "$(id -u)" != 0 ] || chown postgres "$PG"
 	pg_run "$PG_BIN/initdb" -D "$PG/data" -U argiope --auth=trust \
 		--encoding=UTF8 --locale=C.UTF-8 --no-sync >"$PG/initdb" &&
