@@ -29,29 +29,6 @@ teardown(void **state)
 #define assert_state(id, task, text) \
 	assert_string_equal(work_state(&t, id, task), text)
 
-#define UPDATES "'mutations':[{'op':'updateData','id':'x','rev':1," \
-	"'data':{'n':1}},{'op':'updateMetadata','rev':0,'metadata':{'m':1}}]"
-#define ERROR_OF(class) \
-	"'outcome':'failure','error':{'class':'" class "','message':'no'}"
-
-static void
-assert_text(struct str s, const char *text)
-{
-	assert_string_equal(arena_copy(&t.arena, s).p, text);
-}
-
-static void
-assert_data(const char *id, const char *text)
-{
-	struct item_row *item;
-
-	work_begin(&t);
-	assert_int_equal(item_tx_find(t.items.tx, str_of(id), &item, NULL),
-	    OK);
-	assert_text(item->data, text);
-	work_commit(&t);
-}
-
 /* -- §5: what a run stores about its own pair -- */
 
 static void
@@ -159,7 +136,7 @@ a_run_may_remove_its_own_tag(void **state)
 	assert_state("x", "a", "");
 	struct result_row r = work_result(&t, "x", "a");
 	assert_true(r.is_successful);
-	assert_text(r.metadata, "{\"m\":1}");
+	work_assert_text(&t, r.metadata, "{\"m\":1}");
 }
 
 static void
@@ -215,7 +192,7 @@ a_lease_moves_with_its_item(void **state)
 	work_commit(&t);
 	work_complete(&t, lease.text, "'outcome':'success','mutations':["
 	    "{'op':'updateMetadata','rev':0,'metadata':{'m':1}}]");
-	assert_text(work_result(&t, "y", "a").metadata, "{\"m\":1}");
+	work_assert_text(&t, work_result(&t, "y", "a").metadata, "{\"m\":1}");
 	assert_state("y", "a", "fresh -");
 }
 
@@ -246,7 +223,7 @@ a_run_may_merge_itself_away(void **state)
 	    "'rev':0,'metadata':{'m':1}},{'op':'mergeItem','into':'y'}]");
 	assert_int_equal(c.status, COMPLETION_APPLIED);
 	assert_int_equal(c.effects[1], ITEM_MERGED);
-	assert_text(work_result(&t, "y", "a").metadata, "{\"m\":1}");
+	work_assert_text(&t, work_result(&t, "y", "a").metadata, "{\"m\":1}");
 	assert_state("x", "a", "fresh -");       /* an alias of y */
 	assert_state("y", "a", "fresh -");
 
@@ -284,7 +261,8 @@ a_run_may_complete_for_others(void **state)
 	assert_state("leased", "a", "leased -");
 	assert_state("parked", "a", "fresh -");
 	assert_int_equal(work_failures(&t, "parked", false), 0);
-	assert_text(work_result(&t, "parked", "a").metadata, "{\"m\":2}");
+	work_assert_text(&t, work_result(&t, "parked", "a").metadata,
+	    "{\"m\":2}");
 }
 
 static void
@@ -298,7 +276,7 @@ delete_beside_update_is_refused(void **state)
 	    "'rev':1,'data':{'n':1}},{'op':'deleteItem','id':'x'}]");
 	assert_int_equal(c.status, COMPLETION_FAILED);
 	assert_int_equal(c.failed_op, 1);
-	assert_data("x", "{}");
+	work_assert_data(&t, "x", "{}");
 	assert_state("x", "a", "failed -");
 }
 
@@ -316,7 +294,7 @@ a_mutation_error_fails_the_run(void **state)
 	assert_int_equal(c.status, COMPLETION_FAILED);
 	assert_int_equal(c.failed_op, 1);
 	assert_non_null(strstr(c.reason.p, "nobody"));
-	assert_data("x", "{}");
+	work_assert_data(&t, "x", "{}");
 	assert_state("x", "a", "failed -");
 	assert_int_equal(work_failures(&t, "x", false), 1);
 	assert_int_equal(work_events(&t, "item.updated"), 0);
@@ -334,12 +312,12 @@ a_conflict_keeps_the_lease(void **state)
 	    "'outcome':'success','mutations':[{'op':'createItem','id':'y',"
 	    "'data':{}},{'op':'updateData','id':'x','rev':9,'data':{}}]");
 	assert_int_equal(c.status, COMPLETION_CONFLICT);
-	assert_text(c.conflict.item, "x");
+	work_assert_text(&t, c.conflict.item, "x");
 	assert_state("x", "a", "leased -");
 	assert_int_equal(items_test_number(&t.items,
 	    "SELECT count(*) FROM items"), 1);
-	work_complete(&t, lease.text, "'outcome':'success'," UPDATES);
-	assert_data("x", "{\"n\":1}");
+	work_complete(&t, lease.text, "'outcome':'success'," WORK_UPDATES);
+	work_assert_data(&t, "x", "{\"n\":1}");
 }
 
 static void

@@ -194,29 +194,6 @@ a_task_without_configuration_goes(void **state)
 
 /* -- §4: the matrix -- */
 
-#define UPDATES "'mutations':[{'op':'updateData','id':'x','rev':1," \
-	"'data':{'n':1}},{'op':'updateMetadata','rev':0,'metadata':{'m':1}}]"
-#define ERROR_OF(class) \
-	"'outcome':'failure','error':{'class':'" class "','message':'no'}"
-
-static void
-assert_text(struct str s, const char *text)
-{
-	assert_string_equal(arena_copy(&t.arena, s).p, text);
-}
-
-static void
-assert_data(const char *id, const char *text)
-{
-	struct item_row *item;
-
-	work_begin(&t);
-	assert_int_equal(item_tx_find(t.items.tx, str_of(id), &item, NULL),
-	    OK);
-	assert_text(item->data, text);
-	work_commit(&t);
-}
-
 static void
 success_applies_and_stores(void **state)
 {
@@ -224,21 +201,21 @@ success_applies_and_stores(void **state)
 	work_open(&t, "{" TASK_A ",'ttl':'1h'}}}");
 	work_item(&t, "x", "t");
 	struct completion c = work_complete(&t, work_claim_one(&t).text,
-	    "'outcome':'success'," UPDATES);
+	    "'outcome':'success'," WORK_UPDATES);
 	assert_int_equal(c.status, COMPLETION_APPLIED);
 	assert_int_equal(c.effects_n, 2);
 	assert_int_equal(c.effects[0], ITEM_UPDATED);
 	assert_int_equal(c.effects[1], ITEM_METADATA);
-	assert_data("x", "{\"n\":1}");
+	work_assert_data(&t, "x", "{\"n\":1}");
 	struct result_row r = work_result(&t, "x", "a");
 	assert_true(r.is_successful);
-	assert_text(r.metadata, "{\"m\":1}");
-	assert_text(r.task_version, "1");
+	work_assert_text(&t, r.metadata, "{\"m\":1}");
+	work_assert_text(&t, r.task_version, "1");
 
 	/* The next success keeps metadata that it does not update. */
 	work_expire(&t, "x", "a", EXPIRY_PERSON);
 	work_succeed(&t, work_claim_one(&t).text);
-	assert_text(work_result(&t, "x", "a").metadata, "{\"m\":1}");
+	work_assert_text(&t, work_result(&t, "x", "a").metadata, "{\"m\":1}");
 }
 
 /* Metadata, TTL and completed_at of the success before stay. */
@@ -255,13 +232,13 @@ failure_discards(void **state)
 	assert_int_equal(before.ttl_override_us, 7200 * US_PER_S);
 	work_expire(&t, "x", "a", EXPIRY_PERSON);
 	struct completion c = work_complete(&t, work_claim_one(&t).text,
-	    ERROR_OF("permanent") "," UPDATES);
+	    WORK_ERROR("permanent") "," WORK_UPDATES);
 	assert_int_equal(c.status, COMPLETION_APPLIED);
 	assert_int_equal(c.effects_n, 0);
-	assert_data("x", "{}");
+	work_assert_data(&t, "x", "{}");
 	struct result_row r = work_result(&t, "x", "a");
 	assert_false(r.is_successful);
-	assert_text(r.metadata, "{\"m\":0}");
+	work_assert_text(&t, r.metadata, "{\"m\":0}");
 	assert_int_equal(r.completed_at.us, before.completed_at.us);
 	assert_int_equal(r.ttl_override_us, before.ttl_override_us);
 	assert_int_equal(r.expires_at.us, before.expires_at.us);
@@ -275,10 +252,10 @@ assert_stored_failure(void)
 {
 	struct result_row r = work_result(&t, "x", "a");
 
-	assert_data("x", "{\"n\":1}");
+	work_assert_data(&t, "x", "{\"n\":1}");
 	assert_true(r.exists);
 	assert_false(r.is_successful);
-	assert_text(r.metadata, "{\"m\":1}");
+	work_assert_text(&t, r.metadata, "{\"m\":1}");
 	assert_true(r.completed_at.us != ITEM_TIME_NONE.us);
 	assert_state("x", "a", "failed -");
 	assert_int_equal(work_failures(&t, "x", false), 1);
@@ -291,7 +268,7 @@ allow_failure_applies_and_stores(void **state)
 	work_open(&t, "{" TASK_A "}}}");
 	work_item(&t, "x", "t");
 	work_complete(&t, work_claim_one(&t).text,
-	    "'allowFailure':true," ERROR_OF("permanent") "," UPDATES);
+	    "'allowFailure':true," WORK_ERROR("permanent") "," WORK_UPDATES);
 	assert_stored_failure();
 }
 
@@ -302,7 +279,7 @@ on_failure_store_applies_and_stores(void **state)
 	work_open(&t, "{" TASK_A ",'onFailure':'store'}}}");
 	work_item(&t, "x", "t");
 	work_complete(&t, work_claim_one(&t).text,
-	    ERROR_OF("permanent") "," UPDATES);
+	    WORK_ERROR("permanent") "," WORK_UPDATES);
 	assert_stored_failure();
 }
 
@@ -313,9 +290,9 @@ stored_transient_failures_are_tried_again(void **state)
 	work_open(&t, "{" TASK_A "}}}");
 	work_item(&t, "x", "t");
 	work_complete(&t, work_claim_one(&t).text,
-	    "'allowFailure':true," ERROR_OF("transient") "," UPDATES);
+	    "'allowFailure':true," WORK_ERROR("transient") "," WORK_UPDATES);
 	assert_int_equal(work_pair(&t, "x", "a").state, PAIR_RETRY);
-	assert_text(work_result(&t, "x", "a").metadata, "{\"m\":1}");
+	work_assert_text(&t, work_result(&t, "x", "a").metadata, "{\"m\":1}");
 }
 
 /* -- §4: retries -- */
@@ -487,8 +464,8 @@ an_expired_lease_is_a_transient_failure(void **state)
 	t.items.now.us = p.due_ms * 1000;
 	struct work_lease second = work_claim_one(&t);
 	assert_int_equal(work_complete(&t, lease.text,
-	    "'outcome':'success'," UPDATES).status, COMPLETION_LEASE_LOST);
-	assert_data("x", "{}");
+	    "'outcome':'success'," WORK_UPDATES).status, COMPLETION_LEASE_LOST);
+	work_assert_data(&t, "x", "{}");
 	assert_state("x", "a", "leased -");
 	work_succeed(&t, second.text);
 }
@@ -500,10 +477,10 @@ the_last_completion_may_be_repeated(void **state)
 	work_open(&t, "{" TASK_A "}}}");
 	work_item(&t, "x", "t");
 	struct work_lease lease = work_claim_one(&t);
-	work_complete(&t, lease.text, "'outcome':'success'," UPDATES);
+	work_complete(&t, lease.text, "'outcome':'success'," WORK_UPDATES);
 	struct result_row r = work_result(&t, "x", "a");
 	assert_int_equal(work_complete(&t, lease.text,
-	    "'outcome':'success'," UPDATES).status, COMPLETION_APPLIED);
+	    "'outcome':'success'," WORK_UPDATES).status, COMPLETION_APPLIED);
 	assert_int_equal(work_result(&t, "x", "a").completed_at.us,
 	    r.completed_at.us);
 	assert_int_equal(work_events(&t, "task.done"), 1);
@@ -568,7 +545,7 @@ a_restart_releases_own_leases_only(void **state)
 	work_commit(&t);
 	assert_state("x", "a", "unprocessed 0");
 	assert_state("y", "a", "leased -");
-	assert_text(work_pair(&t, "y", "a").worker, "test/n7");
+	work_assert_text(&t, work_pair(&t, "y", "a").worker, "test/n7");
 }
 
 static void
@@ -629,10 +606,10 @@ results_of_old_versions_are_stale_at_once(void **state)
 	work_config(&t, "{'tags':{'t':['a']},'tasks':{'a':{" RUN
 	    ",'version':'2'}}}");
 	assert_state("x", "a", "leased -");
-	work_complete(&t, x.text, "'outcome':'success'," UPDATES);
+	work_complete(&t, x.text, "'outcome':'success'," WORK_UPDATES);
 	struct result_row r = work_result(&t, "x", "a");
-	assert_text(r.metadata, "{\"m\":1}");
-	assert_text(r.task_version, "1");
+	work_assert_text(&t, r.metadata, "{\"m\":1}");
+	work_assert_text(&t, r.task_version, "1");
 	assert_state("x", "a", "stale 1");
 	/* Its failure does not park it either. */
 	work_fail(&t, y.text, "permanent", "changed page");

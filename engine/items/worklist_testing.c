@@ -43,6 +43,24 @@ work_commit(struct work_test *t)
 }
 
 void
+work_assert_text(struct work_test *t, struct str s, const char *text)
+{
+	assert_string_equal(arena_copy(&t->arena, s).p, text);
+}
+
+void
+work_assert_data(struct work_test *t, const char *id, const char *text)
+{
+	struct item_row *item;
+
+	work_begin(t);
+	assert_int_equal(item_tx_find(t->items.tx, str_of(id), &item, NULL),
+	    OK);
+	work_assert_text(t, item->data, text);
+	work_commit(t);
+}
+
+void
 work_sleep(struct work_test *t, int64_t ms)
 {
 	t->items.now.us += ms * 1000;

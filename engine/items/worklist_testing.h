@@ -28,6 +28,17 @@ void work_begin(struct work_test *);
 void work_commit(struct work_test *);
 void work_sleep(struct work_test *, int64_t ms);
 
+/* Parts of completions, for work_complete(). */
+#define WORK_UPDATES \
+	"'mutations':[{'op':'updateData','id':'x','rev':1,'data':{'n':1}}," \
+	"{'op':'updateMetadata','rev':0,'metadata':{'m':1}}]"
+#define WORK_ERROR(class) \
+	"'outcome':'failure','error':{'class':'" class "','message':'no'}"
+
+void work_assert_text(struct work_test *, struct str, const char *text);
+/* The stored data of an item. */
+void work_assert_data(struct work_test *, const char *id, const char *text);
+
 /* `tags`: "a,b=1". */
 void work_item(struct work_test *, const char *id, const char *tags);
 void work_tag(struct work_test *, const char *id, const char *add,
