@@ -154,7 +154,7 @@ fail_loading(struct loading *l, enum err e, const struct why *w)
 }
 
 static void
-loaded(struct items_write *w)
+finish_loading(struct items_write *w)
 {
 	struct loading *l = CONTAINER(w, struct loading, write);
 	struct exchange *x = l->x;
@@ -192,7 +192,7 @@ judge(struct loading *l)
 		return;
 	}
 	l->write.run = load;
-	l->write.done = loaded;
+	l->write.done = finish_loading;
 	l->write.alone = true;
 	l->write.why = WHY_INIT;
 	items_write(l->door->items, &l->write);
@@ -230,7 +230,7 @@ files_read(struct items_read *r)
 }
 
 static void
-begin(struct items_door *d, struct exchange *x)
+start_loading(struct items_door *d, struct exchange *x)
 {
 	struct loading *l = mem_new(sizeof(*l));
 
@@ -249,7 +249,7 @@ void
 config_load_start(struct items_door *d)
 {
 	if (d->config_path[0] != '\0' && !d->loading && !d->stopping)
-		begin(d, NULL);
+		start_loading(d, NULL);
 }
 
 void
@@ -266,5 +266,5 @@ config_load_reload(struct web_request *r)
 		input_fault(&in, ERR_STATE, "items.config",
 		    "it is being loaded");
 	if (input_end(&in))
-		begin(d, in.x);
+		start_loading(d, in.x);
 }

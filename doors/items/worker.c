@@ -196,7 +196,7 @@ worker_heartbeat(struct web_request *r)
 }
 
 static enum err
-release(struct exchange *x, struct item_tx *tx, struct why *w)
+store_release(struct exchange *x, struct item_tx *tx, struct why *w)
 {
 	const struct leases *l = x->in;
 	size_t released = 0;
@@ -221,7 +221,7 @@ worker_release(struct web_request *r)
 
 	(void)read_leases(&in);
 	if (input_end(&in))
-		exchange_write(in.x, want_leases, release);
+		exchange_write(in.x, want_leases, store_release);
 }
 
 /* Whether the pair is still leased under that text. */

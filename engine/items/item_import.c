@@ -70,7 +70,7 @@ commit(struct item_import *m, enum err e, struct why *w)
 }
 
 static enum err
-begin(struct item_import *m, struct why *w)
+begin_transaction(struct item_import *m, struct why *w)
 {
 	enum err e = OK;
 
@@ -181,7 +181,7 @@ static enum err
 put_row(struct item_import *m, const struct copy_table *t, yyjson_val *row,
     struct why *w)
 {
-	enum err e = begin(m, w);
+	enum err e = begin_transaction(m, w);
 
 	if (e != OK)
 		return e;
@@ -406,7 +406,7 @@ item_import_end(struct item_import *m, uint64_t *rows, struct why *w)
 		e = why(w, ERR_INPUT, "line %llu: the export was cut off: its "
 		    "end is missing", (unsigned long long)m->line + 1);
 	if (e == OK)
-		e = begin(m, w);
+		e = begin_transaction(m, w);
 	if (e == OK) {
 		e = set_sequences(m, w);
 		if (e == OK)

@@ -169,7 +169,7 @@ struct giving {
 };
 
 static enum err
-release(struct items_write *w, struct item_tx *tx, struct why *why)
+release_lease(struct items_write *w, struct item_tx *tx, struct why *why)
 {
 	bool was;
 
@@ -198,7 +198,7 @@ give_back(struct task_runner *r, struct str lease)
 	r->runs_n++;
 	r->counts.given_back++;
 	g->runner = r;
-	g->write.run = release;
+	g->write.run = release_lease;
 	g->write.done = released;
 	g->write.why = WHY_INIT;
 	g->lease = arena_copy(&g->write.arena, lease);
