@@ -148,7 +148,7 @@ judge_answer(struct cli *c, int status, struct str answer, struct why *w)
 		return OK;
 	yyjson_doc *doc = yyjson_read(answer.p, answer.n, 0);
 	yyjson_val *root = yyjson_doc_get_root(doc);
-	/* Of a configuration, every fault. */
+	/* A refused configuration lists all its faults. */
 	yyjson_arr_foreach(yyjson_obj_get(root, "faults"), at, n, fault)
 		buf_printf(&said, "%s%s", at == 0 ? "" : "; ",
 		    format_text(&c->arena, str_of(yyjson_get_str(fault)),

@@ -489,7 +489,7 @@ a_read_transaction_does_not_write(void **state)
 	assert_int_equal(database_end(d, OK, NULL), ERR_DENIED);
 	assert_int_equal(database_begin_read(d, NULL), OK);
 	assert_int_equal(database_end(d, OK, NULL), OK);
-	/* What comes then may write. */
+	/* The next transaction may write. */
 	assert_int_equal(put(d, 2, STR("b"), NULL), OK);
 	assert_int_equal(number(d, "SELECT count(*) FROM t"), 2);
 }

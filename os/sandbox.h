@@ -4,9 +4,9 @@
  *     user -> limits -> capabilities -> no new privileges -> Landlock
  *          -> checked -> seccomp
  *
- * What remains is memory, the clock and one socket, descriptor 0.  A process
- * that has entered cannot leave, and any system call beyond the table below
- * ends it by SIGSYS.
+ * The process keeps its memory, the clock and one socket, descriptor 0.  It
+ * cannot leave the sandbox, and any system call that is not in the table below
+ * kills it with SIGSYS.
  *
  * Thread: the only one of the process.
  */

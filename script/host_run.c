@@ -182,7 +182,7 @@ begin_sleep(struct script_call *c)
 	loop_timer_set(loop, &c->timer, mono_add_ms(loop_now(loop), ms));
 }
 
-/* What the process itself would not do. */
+/* Reject calls that an intact script process never makes. */
 static bool
 may_call(const struct script_run *r, const struct script_call *c,
     size_t body_n, struct why *w)

@@ -1,6 +1,6 @@
 /*
- * What people and programs change of items: data, ids, tags, blobs.  Each is
- * one request of the writer, with the rules of engine/items/item_ops.h.
+ * Requests that edit items: their data, ids, tags and blobs.  Each is one
+ * request to the writer thread, by the rules of engine/items/item_ops.h.
  */
 #include "doors/items/edit.h"
 

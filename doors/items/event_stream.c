@@ -324,7 +324,8 @@ behind(const struct event_stream *s)
 	return s->waiting.n - s->at;
 }
 
-/* What follows the event that is being taken goes; the client comes back. */
+/* Drop everything after the event being sent and close: the client is too slow.
+ * It reconnects with the id of its last event. */
 static void
 cut_lagged(struct event_stream *s)
 {

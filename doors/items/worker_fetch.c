@@ -1,7 +1,7 @@
 /*
  * /worker/fetch: a request of a remote worker, sent by the daemon, polite
  * and archived (contracts/items.md §8).  The answer is a line of JSON, then the
- * decoded body; nothing of the site stands in our own head.
+ * decoded body; our own response headers contain nothing that the site sent.
  */
 #include "base/json_writer.h"
 #include "doors/items/handlers.h"

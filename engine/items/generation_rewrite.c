@@ -224,7 +224,7 @@ move_expiry(struct item_tx *tx, const struct task *t, struct result_row *r)
 	r->expires_at = expires;
 }
 
-/* What is stored of the pair is brought in step with the configuration. */
+/* Update a stored pair and its result to the configuration in force. */
 static enum err
 rewrite_pair(struct item_tx *tx, const struct item_row *item, uint32_t id,
     const struct task *t, struct why *w)

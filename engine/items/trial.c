@@ -69,8 +69,8 @@ trial_input(struct item_tx *tx, struct str task, struct str id, uint64_t seed,
 
 /* -- What a mutation changes -- */
 
-/* What a diff is made of; p NULL: nothing is there, or the operation changes
- * nothing that has one. */
+/* The state that a mutation is compared with.  out->p is NULL when nothing is
+ * stored yet, or when the operation changes nothing that can be compared. */
 static enum err
 read_state(struct trial *t, yyjson_val *m, struct str *out, struct why *w)
 {

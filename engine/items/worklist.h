@@ -65,10 +65,11 @@ MUST_USE enum err worklist_expire_pair(struct item_tx *,
     bool first, struct why *);
 
 /*
- * What the state of a pair is to be, from its result, its lease and its task;
- * `blocked` is not looked at: a dependency that is not met is noticed by a
- * claim.  Of the row, state and due time count where they are facts of their
- * own: parked or waiting for another try, wanted first, put off by minInterval.
+ * The state that a pair should have, computed from its result, its lease and
+ * its task.  It is never `blocked`: a claim finds out whether a dependency is
+ * missing.  The row's own state and due time are kept where they cannot be
+ * computed: parked, waiting for a retry, requested to run first, or delayed by
+ * minInterval.
  */
 struct pair_plan {
 	enum pair_state state;

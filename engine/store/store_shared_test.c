@@ -187,7 +187,7 @@ a_run_that_failed_is_anybodys(void **state)
 	assert_int_equal(store_schedule_late(b, id, minutes(2), NULL), OK);
 	assert_int_equal(count_due(a, minutes(499), NULL), 0);
 	assert_int_equal(count_due(a, minutes(500), NULL), 1);
-	/* What a does not hold, a does not release. */
+	/* A daemon cannot release a schedule that another one holds. */
 	assert_int_equal(store_schedule_late(b, id, minutes(3), NULL), OK);
 	assert_int_equal(count_due(b, minutes(600), NULL), 0);
 }

@@ -12,11 +12,12 @@
 struct postgresql_test;
 
 /*
- * What main() of a test does first; start the server when the argument says so.
- * False: there is no PostgreSQL, and the test ends with POSTGRESQL_TEST_SKIP.
+ * Call this first in a test's main(): it starts the server if the program's
+ * argument is `postgresql`.  False: PostgreSQL is not installed, and the test
+ * must exit with POSTGRESQL_TEST_SKIP.
  */
 bool store_test_begin(int argc, char **argv);
-/* And last; returns `failed`. */
+/* Call this last; it stops the server and returns `failed`. */
 int store_test_end(int failed);
 /* The server, or NULL. */
 struct postgresql_test *store_test_server(void);

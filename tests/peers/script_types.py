@@ -1,7 +1,7 @@
 """script/argiope.d.ts under `tsc --strict`, with a use of every signature.
 
-What must not compile is in script_types.ts, too: each such line says
-"@ts-expect-error", and the compiler fails where one compiles.
+script_types.ts also contains wrong uses.  Each is marked "@ts-expect-error",
+so the compiler reports an error if one of them compiles.
 """
 from peer import *
 
