@@ -323,7 +323,10 @@ def same_addresses():
 ASAN = {"ASAN_OPTIONS": "detect_stack_use_after_return=1:"
                         "strict_string_checks=1:abort_on_error=0",
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+# A race inside RocksDB is known by the stack of its write (tests/tsan.supp),
+# so TSan must still have that stack; by default it forgets it soon.
 TSAN = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:"
+                        "history_size=5:"
                         f"suppressions={ROOT}/tests/tsan.supp"}
 # Half the time of -O2 -g, and what is found is the same.
 SANITIZED = ["-Doptimization=1", "-Ddebug=true", "-Dc_args=-g1"]
