@@ -160,9 +160,10 @@ queue(void **state)
 	assert_null(yyjson_ptr_get(d, "/urls"));
 	peer_fails(peer, "get_frontier", "'crawl_id':0,'hosts':1001", "limit",
 	    "At most 1000 are told");
+	/* A minute between requests: one page at most before the pause. */
 	uint64_t id = at_number(peer_data(peer, "start_crawl",
-	    "'seeds':['%s','%s','%s']", url("/slow/1"), url("/slow/2"),
-	    url("/slow/3")), "/crawl_id");
+	    "'policy':{'rate_limit':60},'seeds':['%s','%s','%s']",
+	    url("/slow/1"), url("/slow/2"), url("/slow/3")), "/crawl_id");
 	peer_data(peer, "job.pause", "'crawl_id':%u", (unsigned)id);
 	d = peer_data(peer, "get_frontier", "'crawl_id':%u,'urls':1",
 	    (unsigned)id);
