@@ -26,12 +26,15 @@ tear_down(void **state)
 	return 0;
 }
 
+/* Each of the last four answers stays as it is. */
 static const char *
 url(const char *path)
 {
-	static char text[100];
+	static char texts[4][100];
+	static unsigned n;
+	char *text = texts[n++ % 4];
 
-	snprintf(text, sizeof(text), "%.*s", STR_FMT(rig_url(&rig, path)));
+	snprintf(text, sizeof(texts[0]), "%.*s", STR_FMT(rig_url(&rig, path)));
 	return text;
 }
 
@@ -167,9 +170,10 @@ queue(void **state)
 	peer_data(peer, "job.pause", "'crawl_id':%u", (unsigned)id);
 	d = peer_data(peer, "get_frontier", "'crawl_id':%u,'urls':1",
 	    (unsigned)id);
-	assert_in_range(at_number(d, "/queued") + at_number(d, "/in_flight"),
-	    2, 3);
-	assert_in_range(yyjson_arr_size(at(d, "/urls")), 0, 1);
+	/* One that is under way is still queued. */
+	assert_in_range(at_number(d, "/queued"), 2, 3);
+	assert_in_range(at_number(d, "/in_flight"), 0, 1);
+	assert_int_equal(yyjson_arr_size(at(d, "/urls")), 1);
 	assert_int_equal(yyjson_arr_size(at(d, "/hosts")), 1);
 }
 
