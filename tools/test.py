@@ -40,7 +40,9 @@ NEWS_SECONDS = 30
 AT_ONCE = {"build": 1, "program": CPUS, "script": CPUS + 1}
 # What failed there is run once more when nothing else runs, unless it is much:
 # a machine that was too busy for a test is told, and is no fault.
-AGAIN = ("unit", "scenes", "peers")
+# Not what a sanitizer has reported: a race seldom shows itself twice.
+REPORTED = re.compile("Sanitizer|runtime error:")
+AGAIN = ("unit", "scenes", "peers", "asan", "tsan")
 AGAIN_MAX = 6
 # What takes long begins first: seconds on two quiet cores, where it is many.
 LONG = {"console": 200, "console_items": 120,
@@ -110,7 +112,8 @@ class Run:
             self.ended += 1
             self.seconds[job.stage] += seconds
             if word == "NOT OK" and job.stage in AGAIN and \
-                    job.kind != "build" and not self.alone:
+                    job.kind != "build" and not REPORTED.search(text) and \
+                    not self.alone:
                 self.again.append((job, results))
             else:
                 self.results += results
