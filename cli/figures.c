@@ -43,6 +43,7 @@ figures_json(const void *figure, struct buf *b)
 
 	json_u64(b, "id", v->id);
 	json_str(b, "name", f->name);
+	json_str(b, "kind", str_of(crawl_kind_name(v->kind)));
 	json_str(b, "state", str_of(state_word(f)));
 	json_str(b, "reason", str_of(v->reason));
 	if (v->created.us != 0)

@@ -123,9 +123,13 @@ from_data(struct cli *c, struct why *w)
 	enum err err = engines_open(engine_open, &o, &e, w);
 	if (err == OK) {
 		size_t n = figures_read(e, &c->arena, &f);
-		/* No process has the directory, so none crawls. */
+		/*
+		 * No process has the directory, so none crawls.  A crawl of
+		 * the tasks' requests goes on by itself with the next daemon.
+		 */
 		for (size_t i = 0; i < n; i++)
-			f[i].interrupted = f[i].view.state == CRAWL_RUNNING;
+			f[i].interrupted = f[i].view.state == CRAWL_RUNNING &&
+			    !crawl_kind_has_calls(f[i].view.kind);
 		err = print(c, f, n);
 	}
 	return err;

@@ -269,6 +269,10 @@ try:
     shop = page()
     verbs(shop)
     same("page: the daemon ends in order", shop.stop(30), 0)
+    code, out, err = shop.argiope("status", "--json")
+    same("page: the crawl of the tasks' requests is not interrupted",
+         [(c["kind"], c["state"]) for c in json.loads(out)["crawls"]],
+         [("tasks", "running")])
     items_are_sound("page", shop.data)
     ends()
 except Exception as e:
