@@ -4,6 +4,7 @@
 #include "engine/fetcher/call_page.h"
 
 #include "engine/fetcher/fetch_crawl.h"
+#include "engine/fetcher/host.h"
 #include "engine/fetcher/page_archive.h"
 #include "engine/frontier/checkpoint.h"
 #include "os/clock.h"
@@ -62,6 +63,43 @@ call_page_in_time(const struct page *p, struct mono at)
 {
 	return p->call->deadline.ns == 0 ||
 	    mono_before(at, p->call->deadline);
+}
+
+bool
+call_page_is_far(struct page *p, struct host *h)
+{
+	struct call *c = p->call;
+
+	if (c->turn_ms_max == 0 || p->tries > 0 || p->hops_n > 1)
+		return false;
+	int64_t ms = host_turn_ms(h, p->crawl);
+	if (ms <= c->turn_ms_max)
+		return false;
+	c->turn_ms = ms;
+	c->delay_ms = host_delay_ms(h, p->crawl);
+	call_page_fail(p, CALL_FAR, 0, STR_NONE);
+	return true;
+}
+
+static void
+deliver_turned(struct mail *m)
+{
+	struct call *c = CONTAINER(m, struct call, turn_mail);
+
+	atomic_store(&c->turn_is_out, false);
+	c->turned(c, atomic_load(&c->waits));
+}
+
+void
+call_page_waits(struct page *p, bool waits)
+{
+	struct call *c = p->call;
+
+	if (p->kind != PAGE_OF_CALL || c->turned == NULL)
+		return;
+	atomic_store(&c->waits, waits);
+	if (!atomic_exchange(&c->turn_is_out, true))
+		loop_send(c->home, &c->turn_mail, deliver_turned);
 }
 
 /* --- the answer ---------------------------------------------------------- */

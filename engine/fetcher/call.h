@@ -32,8 +32,10 @@ enum call_end {
 	CALL_ANSWERED,               /* whatever its status */
 	CALL_FAILED,                 /* `exception` says why */
 	CALL_REFUSED,                /* `skip`: robots.txt, a private address */
-	CALL_STOPPED                 /* call_stop(), or its crawl has ended;
+	CALL_STOPPED,                /* call_stop(), or its crawl has ended;
 	                              * answered() may have come before */
+	CALL_FAR                     /* its turn is further than turn_ms_max,
+	                              * and nothing was asked: see turn_ms */
 };
 
 /* Decoded bytes of a stream that its owner has not taken. */
@@ -57,6 +59,9 @@ struct call {
 	/* No try begins behind it; ns 0: none.  The first one then fails with
 	 * TIMEOUT when its turn has come. */
 	struct mono deadline;
+	/* How long it may wait for its host's first turn; 0: as it takes.  One
+	 * that would wait longer, as far as is known, ends at once. */
+	int64_t turn_ms_max;
 	/* HOST:PORT, whose addresses may be private. */
 	const struct str *private_hosts;
 	size_t private_n;
@@ -89,6 +94,10 @@ struct call {
 	int64_t silence_ms;
 	void (*begins)(struct call *);     /* or NULL */
 	void (*piece)(struct call *, struct str bytes);
+	/* It waits for its host's turn again (429, a network error), or no
+	 * longer; it begins waiting.  States that follow each other closely
+	 * may be told as one.  Or NULL. */
+	void (*turned)(struct call *, bool waits);
 	void (*answered)(struct call *);   /* or NULL */
 	void (*done)(struct call *);       /* the call is the owner's again */
 	void *arg;
@@ -98,6 +107,8 @@ struct call {
 	enum exception exception;
 	enum skip_reason skip;
 	struct str text;             /* says more of FAILED and REFUSED */
+	int64_t turn_ms, delay_ms;   /* of FAR: until a turn that nobody waits
+	                              * for; between the host's turns */
 	int status;
 	unsigned hops;               /* redirects that were followed */
 	struct str final_url;
@@ -111,7 +122,8 @@ struct call {
 	struct arena arena;          /* of the texts */
 
 	/* The fetcher's. */
-	struct mail mail, head_mail, done_mail, stop_mail;
+	struct mail mail, head_mail, turn_mail, done_mail, stop_mail;
+	atomic_bool waits, turn_is_out;
 	struct fetcher *any;
 	size_t stop_at;
 	struct timer silence;

@@ -19,6 +19,10 @@ bool call_page_may_be_private(const struct page *, const struct url *);
 /* It may be tried once more, at `at`. */
 bool call_page_tries_left(const struct page *);
 bool call_page_in_time(const struct page *, struct mono at);
+/* True: its first turn is too far, and the call has failed by that. */
+bool call_page_is_far(struct page *, struct host *);
+/* It waits for its host's turn, or no longer; nothing to tell of others. */
+void call_page_waits(struct page *, bool waits);
 /* Answer the call from the archived capture.  Returns the successor. */
 enum page_step call_page_stored(struct page *);
 /* The answer may serve later calls (call_newest.c). */

@@ -424,6 +424,72 @@ a_late_turn_is_not_taken(void **state)
 	fetch_rig_end(&rig);
 }
 
+/* Those that would wait for more than two delays are told when to come. */
+static void
+a_far_turn_is_told(void **state)
+{
+	struct asked a[5];
+
+	(void)state;
+	begin(site, "{\"robots\":\"ignore\",\"rate_limit\":1}");
+	for (size_t i = 0; i < ARRAY_LEN(a); i++) {
+		a[i] = get("http://api.test/made");
+		a[i].call.turn_ms_max = 2000;
+		start(&a[i]);
+	}
+	fetch_rig_pass(&rig, 100);
+	/* One has left, two wait: the next would leave in three seconds. */
+	for (size_t i = 3; i < ARRAY_LEN(a); i++) {
+		assert_int_equal(a[i].done, 1);
+		assert_int_equal(a[i].answered, 0);
+		assert_int_equal(a[i].call.end, CALL_FAR);
+		assert_in_range(a[i].call.turn_ms, 2900, 3001);
+		assert_int_equal(a[i].call.delay_ms, 1000);
+		end(&a[i]);
+	}
+	fetch_rig_pass(&rig, 10000);
+	assert_int_equal(rig.seen_n, 3);
+	for (size_t i = 0; i < 3; i++) {
+		answers(&a[i], 201, "{\"a\":1}");
+		end(&a[i]);
+	}
+	fetch_rig_end(&rig);
+}
+
+static struct mono wait_began;
+static int64_t waited_ms;
+static unsigned turns_told;
+
+static void
+turned(struct call *c, bool waits)
+{
+	struct mono now = loop_now(c->home);
+
+	if (!waits) {
+		waited_ms += mono_ns_between(wait_began, now) / 1000000;
+		turns_told++;
+	}
+	wait_began = now;
+}
+
+static void
+waiting_and_turns_are_told(void **state)
+{
+	(void)state;
+	begin(site, PLAIN);
+	struct asked a = get("http://api.test/busy");
+	waited_ms = turns_told = 0;
+	a.call.turned = turned;
+	wait_began = loop_now(rig.rig.loop);
+	ask(&a, 30000);
+	answers(&a, 200, "{\"a\":1}");
+	/* At once, and after each of two answers that say "in 5 s". */
+	assert_int_equal(turns_told, 3);
+	assert_in_range(waited_ms, 9990, 10100);
+	end(&a);
+	fetch_rig_end(&rig);
+}
+
 static void
 a_paused_crawl_holds_its_calls(void **state)
 {
@@ -748,6 +814,8 @@ main(void)
 		cmocka_unit_test(a_session_has_its_own_cookies),
 		cmocka_unit_test(calls_and_a_crawl_alternate),
 		cmocka_unit_test(a_late_turn_is_not_taken),
+		cmocka_unit_test(a_far_turn_is_told),
+		cmocka_unit_test(waiting_and_turns_are_told),
 		cmocka_unit_test(a_paused_crawl_holds_its_calls),
 		cmocka_unit_test(a_call_can_be_stopped),
 		cmocka_unit_test(

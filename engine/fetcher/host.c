@@ -232,6 +232,21 @@ host_delay_ms(const struct host *h, const struct fetch_crawl *c)
 	return MAX(origins_delay_ms(h), (int64_t)ceil(s * 1000));
 }
 
+int64_t
+host_turn_ms(struct host *h, const struct fetch_crawl *c)
+{
+	struct mono now = loop_now(h->fetcher->loop);
+	bool alternates = window_ready(h) != NULL;
+	int64_t ahead = (h->in_flight > 0) + (alternates && h->call_was_last);
+
+	LIST_EACH(p, &h->waiting, const struct page, node)
+		ahead += p->crawl->order == FETCH_RUN;
+	LIST_EACH(p, &h->calls, const struct page, node)
+		ahead += alternates ? 2 : 1;
+	return ahead * host_delay_ms(h, c) + (mono_before(now, h->next_at) ?
+	    mono_ns_between(now, h->next_at) / 1000000 + 1 : 0);
+}
+
 static unsigned
 slots(const struct host *h)
 {
@@ -311,6 +326,7 @@ void
 host_wait_until(struct host *h, struct page *p, struct mono at)
 {
 	list_put(h->waiting.next, &p->node);
+	call_page_waits(p, true);
 	if (mono_before(h->next_at, at))
 		h->next_at = at;
 	host_end(h, 0);
@@ -343,6 +359,7 @@ start_waiting(struct host *h, struct page *p)
 	h->fetcher->hosts->in_flight++;
 	p->host = h;
 	p->holds_slot = true;
+	call_page_waits(p, false);
 	page_resume(p, PAGE_RESOLVE);
 }
 

@@ -94,6 +94,11 @@ bool host_is_dead(struct host *, bool unreached);
 void host_down(struct host *, struct origin *, enum exception,
     struct str detail);
 /*
+ * When a call that came now would have its turn, in ms from now, as far as is
+ * known: requests that take long, or that follow from others, are not counted.
+ */
+int64_t host_turn_ms(struct host *, const struct fetch_crawl *c);
+/*
  * The delay after a request, in ms: the largest that robots.txt, the running
  * crawls and `c` (which need not run; or NULL) require for this host.
  */

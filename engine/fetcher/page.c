@@ -315,7 +315,10 @@ page_step_turn(struct page *p)
 		return page_finish(p, OUTCOME_EXCEPTION,
 		    (uint8_t)down->down_reason,
 		    with_detail(p, "the host failed a moment ago", down));
+	if (p->kind == PAGE_OF_CALL && call_page_is_far(p, h))
+		return PAGE_COMMIT;
 	window_join(h, p->crawl);
+	call_page_waits(p, true);
 	host_wait(h, p);
 	return PAGE_WAIT;
 }

@@ -554,12 +554,23 @@ tell_answered(struct task_fetch *t)
 }
 
 static void
+tell_far(struct task_fetch *t)
+{
+	t->turn_ms = t->sent->call.turn_ms;
+	t->delay_ms = t->sent->call.delay_ms;
+	fail(t, "turn", true, arena_printf(&t->arena, "the host's turn comes "
+	    "in %lld s", (long long)(t->turn_ms / 1000)));
+}
+
+static void
 tell(struct task_fetch *t)
 {
 	const struct call *c = &t->sent->call;
 
 	if (c->end == CALL_ANSWERED && c->result == OK)
 		tell_answered(t);
+	else if (c->end == CALL_FAR)
+		tell_far(t);
 	else if (c->end == CALL_FAILED)
 		fail(t, exception_name(c->exception), true, c->text);
 	else if (c->end == CALL_REFUSED && t->archived)
@@ -571,6 +582,14 @@ tell(struct task_fetch *t)
 		    "asked"));
 	else
 		fail(t, "stopped", true, STR("the request was stopped"));
+}
+
+static void
+call_turned(struct call *c, bool waits)
+{
+	struct task_fetch *t = CONTAINER(c, struct sent_call, call)->fetch;
+
+	t->turned(t, waits);
 }
 
 static void
@@ -620,6 +639,7 @@ send_call(struct task_fetcher *f, struct task_fetch *t)
 		.headers = headers, .headers_n = t->headers_n,
 		.session = t->session, .robots = true, .follow = !t->manual,
 		.timeout_ms = t->timeout_ms, .deadline = t->deadline,
+		.turn_ms_max = t->turn_ms_max,
 		.private_hosts = t->rules->private_hosts,
 		.private_n = t->rules->private_n,
 		.max_age_s = t->archived ? INT64_MAX : t->max_age_s,
@@ -628,6 +648,7 @@ send_call(struct task_fetcher *f, struct task_fetch *t)
 		.redactor = has_secrets ?
 		    secrets_redactor(t->rules->secrets) : NULL,
 		.sign = has_placeholder(t) ? sign : NULL,
+		.turned = t->turned == NULL ? NULL : call_turned,
 		.done = call_done,
 	};
 	f->current->calls++;

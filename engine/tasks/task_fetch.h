@@ -66,10 +66,16 @@ struct task_fetch {
 	size_t accept_n;
 	int64_t timeout_ms, max_age_s;       /* 0: the policy's; not used */
 	struct mono deadline;        /* the run's; ns 0: none */
+	/* It FAILED with "turn" when its host's turn is further than that, as
+	 * far as is known; 0: it waits. */
+	int64_t turn_ms_max;
 	struct cookie_jar *session;  /* NULL: no cookies */
 	bool live;                   /* simulated: nothing is archived */
 	bool archived;               /* the newest archived answer, however
 	                              * old, and no request */
+	/* It waits for its host's turn again, or no longer; it begins waiting.
+	 * Or NULL. */
+	void (*turned)(struct task_fetch *, bool waits);
 	void (*done)(struct task_fetch *);
 	void *arg;
 
@@ -85,6 +91,7 @@ struct task_fetch {
 	size_t fields_n;
 	struct str content;          /* decoded; the same */
 	int64_t retry_after_s;       /* -1: the answer does not say */
+	int64_t turn_ms, delay_ms;   /* of "turn": until then; of the host */
 	bool redirected, from_archive, secret_found;
 	uint32_t crawl;              /* of the capture */
 	uint64_t number;             /* 0: none */

@@ -367,6 +367,29 @@ a_fetch_can_be_stopped(void **state)
 	close_rig();
 }
 
+static void
+a_far_turn_is_told(void **state)
+{
+	struct task_fetch a = { .turn_ms_max = 2000 }, b = a;
+
+	(void)state;
+	open_rig();
+	use("{\"rate_limit\":30,\"robots\":\"ignore\"}", "{}");
+	a.url = b.url = rig_url(&rig, "/a");
+	fetch(&a);
+	assert_int_equal(a.end, TASK_FETCH_ANSWERED);
+	fetch(&b);
+	assert_int_equal(b.end, TASK_FETCH_FAILED);
+	assert_string_equal(b.code, "turn");
+	assert_true(b.transient);
+	assert_in_range(b.turn_ms, 2001, 30001);
+	assert_int_equal(b.delay_ms, 30000);
+	assert_int_equal(b.number, 0);
+	task_fetch_free(&a);
+	task_fetch_free(&b);
+	close_rig();
+}
+
 int
 main(void)
 {
@@ -379,6 +402,7 @@ main(void)
 		cmocka_unit_test(a_restart_finds_the_crawl),
 		cmocka_unit_test(a_stored_policy_is_used),
 		cmocka_unit_test(a_fetch_can_be_stopped),
+		cmocka_unit_test(a_far_turn_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
