@@ -45,6 +45,35 @@ MUST_USE enum err item_query_runs(struct item_store *, struct str id,
     struct str task, struct buf *out, struct why *);
 MUST_USE enum err item_query_run(struct item_store *, struct str run,
     struct buf *out, struct why *);
+
+/* A run as a replay needs it.  Memory: the caller's arena. */
+struct run_replay {
+	int64_t id;                  /* "R17" without the R */
+	struct str task, item;       /* item p NULL: it is gone */
+	struct wall started_at;
+	bool success;
+	struct str record;           /* JSON, unpacked */
+};
+/* Errors: ABSENT naming `run`; CORRUPT. */
+MUST_USE enum err item_query_replay(struct item_store *, struct str run,
+    struct arena *, struct run_replay *, struct why *);
+/*
+ * The last run of each of a task's pairs, by their numbers; at most `max`, and
+ * fewer when their records are more than 8 MiB together.
+ */
+struct replay_list {
+	struct str task;
+	struct str item, tag;        /* p NULL: any; an id or alias */
+	struct wall since;           /* started; NONE: any */
+	int64_t after;               /* the last one's id; 0: from the start */
+	unsigned max;
+};
+MUST_USE enum err item_query_replays(struct item_store *,
+    const struct replay_list *, struct arena *, struct run_replay **,
+    size_t *n, struct why *);
+/* The sources of a generation, {"shop.js":"..."}; ABSENT. */
+MUST_USE enum err item_query_sources(struct item_store *, struct str hash,
+    struct buf *out, struct why *);
 MUST_USE enum err item_query_tags(struct item_store *, struct str after,
     unsigned limit, struct buf *out, struct why *);
 MUST_USE enum err item_query_worklist(struct item_store *, struct str tag,
