@@ -31,6 +31,9 @@ MUST_USE enum err answer_limit(unsigned *limit, struct why *);
 /* `after` as a number; 0 when it is empty.  INPUT. */
 MUST_USE enum err answer_after(struct str after, int64_t *, struct why *);
 
+/* "R17". */
+bool answer_run(struct str run, int64_t *id);
+
 /* An item's key and own id, through aliases; ABSENT.  Memory: `a`. */
 MUST_USE enum err answer_find(struct item_store *, struct str id,
     struct arena *a, int64_t *key, struct str *own, struct why *);

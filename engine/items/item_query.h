@@ -74,6 +74,9 @@ MUST_USE enum err item_query_replays(struct item_store *,
 /* The sources of a generation, {"shop.js":"..."}; ABSENT. */
 MUST_USE enum err item_query_sources(struct item_store *, struct str hash,
     struct buf *out, struct why *);
+/* A blob by its hash, whoever has it; ABSENT. */
+MUST_USE enum err item_query_bytes(struct item_store *,
+    const uint8_t sha256[static 32], struct buf *out, struct why *);
 MUST_USE enum err item_query_tags(struct item_store *, struct str after,
     unsigned limit, struct buf *out, struct why *);
 MUST_USE enum err item_query_worklist(struct item_store *, struct str tag,

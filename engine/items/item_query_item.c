@@ -1,4 +1,6 @@
 /* One item: metadata, operations, blobs, runs. */
+#include <yyjson.h>
+
 #include "engine/items/item_answer.h"
 
 #define RUN_PREFIX 'R'
@@ -373,11 +375,35 @@ item_query_runs(struct item_store *s, struct str id, struct str task,
 	return query_end(&q, w);
 }
 
-static bool
-read_run(struct str text, int64_t *id)
+bool
+answer_run(struct str text, int64_t *id)
 {
 	return str_take_char(&text, RUN_PREFIX) && str_to_i64(text, id) &&
 	    *id > 0;
+}
+
+/* Only whether there is one: it is as long as all that the run has read. */
+static void
+take_replay_out(struct buf *record)
+{
+	yyjson_doc *doc = yyjson_read(record->p, record->n, 0);
+	yyjson_val *replay = yyjson_obj_get(yyjson_doc_get_root(doc),
+	    "replay");
+	yyjson_mut_doc *copy = replay == NULL ? NULL : yyjson_doc_mut_copy(doc,
+	    NULL);
+	size_t n = 0;
+
+	if (copy != NULL) {
+		yyjson_mut_val *root = yyjson_mut_doc_get_root(copy);
+		yyjson_mut_obj_remove_key(root, "replay");
+		yyjson_mut_obj_add_bool(copy, root, "has_replay", true);
+		char *text = yyjson_mut_val_write(root, 0, &n);
+		buf_clear(record);
+		buf_put(record, text, n);
+		free(text);
+	}
+	yyjson_mut_doc_free(copy);
+	yyjson_doc_free(doc);
 }
 
 /* The members of the record, without its braces; the count of fetches is in
@@ -387,6 +413,8 @@ put_record(struct str packed, struct buf *b, struct why *w)
 {
 	FREED(buf_free) struct buf record = BUF_INIT;
 	enum err e = item_run_unpack(packed, &record, w);
+
+	take_replay_out(&record);
 	struct str json = str_trim(buf_str(&record));
 
 	if (e == OK && (!str_starts(json, STR("{")) ||
@@ -410,7 +438,7 @@ item_query_run(struct item_store *s, struct str run, struct buf *out,
 	bool found = false;
 	enum err e = OK;
 
-	if (!read_run(run, &id))
+	if (!answer_run(run, &id))
 		return why_field(w, ERR_ABSENT, "run", "there is no such run");
 	struct query *q = database_query(item_store_database(s),
 	    "SELECT " RUN_COLUMNS ", r.task, i.id, r.record FROM runs r"

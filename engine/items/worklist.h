@@ -151,9 +151,10 @@ struct run_result {
 	struct str metadata;
 	uint64_t metadata_rev;
 	int64_t ttl_us;              /* or RESULT_TTL_NEVER */
+	struct wall completed_at;    /* of a replay; us 0: now */
 };
 /*
- * Store a result that was completed now: columns of `row`, which is touched.
+ * Store a result that was completed: columns of `row`, which is touched.
  * `version`: of the task as it ran.  pair_settle() is the caller's.
  */
 void result_store(struct item_tx *, const struct task *,
@@ -178,7 +179,7 @@ struct run_usage {
 	struct wall started_at;
 	int64_t wall_us, cpu_us, memory_bytes, fetches, bytes;
 	struct str fetches_json;     /* [{"url":...}], empty: none */
-	struct str reads_json;       /* for the replay; empty: none */
+	struct str replay_json;      /* an object; empty: none */
 };
 /*
  * One element of "completions" (contracts/items.md §8).  The outcome matrix of
@@ -189,6 +190,22 @@ MUST_USE enum err worklist_complete(struct item_tx *,
     struct yyjson_val *completion, const struct run_usage *,
     struct completion *, struct why *);
 void worklist_complete_want(struct item_tx *, struct yyjson_val *completion);
+/*
+ * A recorded run was run again, and what it did now takes the place of what it
+ * did then, as of then: the result is completed at `completed_at`.  Status:
+ * LEASE_LOST when the pair is gone or leased, or its result is not that run's
+ * any more: one of a successful run was completed then, and there is none since
+ * a failed one.
+ */
+struct worklist_replay {
+	struct str task, item;
+	bool was_success;
+	struct wall completed_at;    /* of the record */
+	struct yyjson_val *mutations, *log;      /* arrays; NULL: none */
+};
+MUST_USE enum err worklist_replay(struct item_tx *,
+    const struct worklist_replay *, const struct run_usage *,
+    struct completion *, struct why *);
 /* The JSON of one element of "results". */
 MUST_USE enum err completion_json(struct item_tx *, struct str lease,
     const struct completion *, struct buf *, struct why *);

@@ -25,6 +25,7 @@ struct completing {
 	size_t effects_n;
 	bool success, allow_failure;
 	bool result_gone;            /* the item was deleted or merged away */
+	bool is_replay;
 	struct completion *out;
 };
 
@@ -306,6 +307,8 @@ find_pair_again(struct completing *c, struct why *w)
 	if (run->item->exists)
 		return OK;
 	c->result_gone = true;
+	if (c->is_replay)
+		return OK;
 	enum err e = worklist_lease_pair(c->tx, run->lease_text, true, &p,
 	    &lease, w);
 	if (e != OK || p == NULL || p->lease != run->lease)
@@ -326,7 +329,9 @@ put_record(struct completing *c, struct str error)
 	worklist_put_run(c->tx, &(struct run_record){ .run = &c->run,
 	    .usage = c->usage, .mutations = c->mutations, .log = c->log,
 	    .effects = c->effects_n > 0 ? c->effects : NULL, .error = error,
-	    .success = c->success && error.n == 0 });
+	    .success = c->success && error.n == 0,
+	    .completed_at = c->own.completed_at,
+	    .is_replay = c->is_replay });
 }
 
 static void
@@ -470,5 +475,82 @@ worklist_complete(struct item_tx *tx, struct yyjson_val *json,
 	/* Completed before, and said again; or lost. */
 	if (p == NULL || p->done_lease != lease || lease == 0)
 		out->status = COMPLETION_LEASE_LOST;
+	return OK;
+}
+
+/* -- Replays -- */
+
+static enum err
+find_replayed(struct completing *c, const struct worklist_replay *r,
+    struct why *w)
+{
+	struct item_store *s = item_tx_store(c->tx);
+	struct worklist_run *run = &c->run;
+
+	run->task = task_find(item_store_config(s), r->task);
+	if (run->task == NULL)
+		return why_field(w, ERR_ABSENT, "task", "there is no such "
+		    "task");
+	run->task_name = run->task->name;
+	run->version = run->task->version;
+	run->generation = item_store_config(s)->generation;
+	run->lease_text = STR("");
+	enum err e = item_store_name(s, ITEM_NAME_TASK, r->task, true,
+	    &run->task_id, w);
+	if (e == OK)
+		e = item_tx_find(c->tx, r->item, &run->item, w);
+	if (e == OK)
+		e = item_tx_pair(c->tx, run->task_id, run->item->key,
+		    &run->pair, w);
+	return e == OK ? item_tx_result(c->tx, run->task_id, run->item->key,
+	    &run->result, w) : e;
+}
+
+/* The pair is as that run has left it. */
+static bool
+is_unchanged(const struct worklist_run *run, const struct worklist_replay *r)
+{
+	const struct result_row *row = run->result;
+
+	if (!run->pair->exists || run->pair->lease != 0)
+		return false;
+	if (r->was_success)
+		return row->exists &&
+		    row->completed_at.us == r->completed_at.us;
+	return !row->exists || row->completed_at.us == ITEM_TIME_NONE.us ||
+	    row->completed_at.us <= r->completed_at.us;
+}
+
+enum err
+worklist_replay(struct item_tx *tx, const struct worklist_replay *r,
+    const struct run_usage *usage, struct completion *out, struct why *w)
+{
+	struct completing c = { .tx = tx, .usage = usage, .out = out,
+	    .mutations = r->mutations, .log = r->log, .success = true,
+	    .is_replay = true, .own.completed_at = r->completed_at };
+	struct item_mark mark = item_tx_mark(tx);
+	struct why reason = WHY_INIT;
+	enum err failed = OK;
+
+	*out = (struct completion){ .status = COMPLETION_LEASE_LOST };
+	enum err e = find_replayed(&c, r, w);
+	if (e != OK || !is_unchanged(&c.run, r))
+		return e;
+	out->status = COMPLETION_APPLIED;
+	c.run.attempt = c.run.pair->attempt + 1;
+	item_tx_touch_pair(tx, c.run.pair);
+	e = apply_mutations(&c, &failed, &reason, w);
+	if (e != OK)
+		return e;
+	if (failed == OK && !out->conflict.any)
+		return store_outcome(&c, true, w);
+	item_tx_undo(tx, mark);
+	if (out->conflict.any)
+		out->status = COMPLETION_CONFLICT;
+	if (failed != OK) {
+		out->status = COMPLETION_FAILED;
+		out->reason = arena_copy(item_tx_arena(tx),
+		    str_of(reason.text));
+	}
 	return OK;
 }

@@ -98,7 +98,8 @@ struct run_record {
 	struct yyjson_val *mutations, *log;      /* NULL: none */
 	const enum item_effect *effects;         /* of the mutations; NULL */
 	struct str error;                        /* JSON; empty: none */
-	bool success;
+	struct wall completed_at;                /* us 0: now */
+	bool success, is_replay;
 };
 /* Store it as the task's `runs` asks, and count what was used. */
 void worklist_put_run(struct item_tx *, const struct run_record *);

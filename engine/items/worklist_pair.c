@@ -147,7 +147,8 @@ void
 result_store(struct item_tx *tx, const struct task *t, struct result_row *r,
     const struct run_result *run, struct str version, bool successful)
 {
-	struct wall now = item_tx_now(tx);
+	struct wall now = run->completed_at.us != 0 ? run->completed_at :
+	    item_tx_now(tx);
 
 	item_tx_touch_result(tx, r);
 	if (!r->exists) {

@@ -2,11 +2,12 @@
  * Run records: what a run logged, fetched, read and changed, as JSON.
  *
  *     {"lease":"L...","generation":3,"seed":"9f...","worker":"n7",
+ *      "completed_at_us":1795159200000000,
  *      "log":[...],"fetches":[...],"error":null,
- *      "reads":{...},"mutations":[{"op":...,"effect":"updated"}]}
+ *      "mutations":[{"op":...,"effect":"updated"}],"replay":{...}}
  *
- * Without reads and mutations it is a short one, for runs whose record is too
- * big to be kept whole.
+ * Without mutations and replay it is a short one, for runs whose record is too
+ * big to be kept whole.  The replay is script/items/replay_record.h's.
  */
 #include "base/json.h"
 #include "base/json_writer.h"
@@ -102,9 +103,11 @@ put_mutations(struct buf *b, const struct run_record *r)
 }
 
 static void
-put_head(struct buf *b, const struct run_record *r, const struct run_usage *u)
+put_head(struct buf *b, const struct run_record *r, const struct run_usage *u,
+    struct wall now)
 {
 	const struct worklist_run *run = r->run;
+	struct wall completed = r->completed_at.us != 0 ? r->completed_at : now;
 
 	json_object(b, NULL);
 	json_str(b, "lease", run->lease_text);
@@ -112,6 +115,7 @@ put_head(struct buf *b, const struct run_record *r, const struct run_usage *u)
 	json_name(b, "seed");
 	buf_printf(b, "\"%016llx\"",
 	    (unsigned long long)worklist_lease_seed(run->lease));
+	json_u64(b, "completed_at_us", (uint64_t)completed.us);
 	json_array(b, "log");
 	worklist_log_tail(b, r->log, RUN_LOG_LINES_MAX);
 	buf_put_char(b, ']');
@@ -133,13 +137,13 @@ run_is_kept(const struct run_record *r)
 /* `*short_n` bytes of the record and a bracket are the short one. */
 static void
 put_record(struct buf *b, const struct run_record *r,
-    const struct run_usage *u, size_t *short_n)
+    const struct run_usage *u, struct wall now, size_t *short_n)
 {
-	put_head(b, r, u);
+	put_head(b, r, u, now);
 	*short_n = b->n;
-	if (u->reads_json.n > 0)
-		json_raw(b, "reads", u->reads_json);
 	put_mutations(b, r);
+	if (u->replay_json.n > 0)
+		json_raw(b, "replay", u->replay_json);
 	buf_put_char(b, '}');
 }
 
@@ -153,8 +157,10 @@ worklist_put_run(struct item_tx *tx, const struct run_record *r)
 	FREED(buf_free) struct buf b = BUF_INIT;
 	size_t short_n;
 
-	item_tx_add_usage(tx, run->task_id, 1, u->wall_us, u->cpu_us,
-	    u->fetches, u->bytes);
+	/* A replay is no further run. */
+	if (!r->is_replay)
+		item_tx_add_usage(tx, run->task_id, 1, u->wall_us, u->cpu_us,
+		    u->fetches, u->bytes);
 	if (!run_is_kept(r) || !run->item->exists)
 		return;
 	struct item_run *out = ARENA_NEW(a, struct item_run);
@@ -166,7 +172,7 @@ worklist_put_run(struct item_tx *tx, const struct run_record *r)
 	    .fetches = u->fetches, .bytes = u->bytes };
 	if (u->started_at.us == 0)
 		out->started_at = item_tx_now(tx);
-	put_record(&b, r, u, &short_n);
+	put_record(&b, r, u, item_tx_now(tx), &short_n);
 	out->record = arena_copy(a, buf_str(&b));
 	if (b.n > ITEM_RUN_BYTES_MAX) {
 		b.n = short_n;

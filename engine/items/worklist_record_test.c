@@ -225,25 +225,25 @@ complete_with_usage(const char *lease, const struct run_usage *u)
 }
 
 static void
-big_records_are_kept_without_reads(void **state)
+big_records_are_kept_without_replay(void **state)
 {
 	struct run_usage u = { .wall_us = 812, .cpu_us = 9, .fetches = 2,
 	    .bytes = 48211, .fetches_json = STR("[{\"url\":\"u\"}]") };
 
 	(void)state;
 	open_with_item("{" TASK_A "}}}");
-	u.reads_json = noise_json(1000);
+	u.replay_json = noise_json(1000);
 	complete_with_usage(work_claim_one(&t).text, &u);
 	yyjson_val *v = read_json("SELECT record FROM runs", true);
-	assert_int_equal(text_at(v, "/reads/0").n, 1000);
+	assert_int_equal(text_at(v, "/replay/0").n, 1000);
 	assert_int_equal(items_test_number(&t.items,
 	    "SELECT CAST(sum(bytes) AS BIGINT) FROM task_state"), 48211);
 
 	work_expire(&t, "x", "a", EXPIRY_PERSON);
-	u.reads_json = noise_json(ITEM_RUN_BYTES_MAX * 2);
+	u.replay_json = noise_json(ITEM_RUN_BYTES_MAX * 2);
 	complete_with_usage(work_claim_one(&t).text, &u);
 	v = read_json("SELECT record FROM runs", true);
-	assert_null(yyjson_obj_get(v, "reads"));
+	assert_null(yyjson_obj_get(v, "replay"));
 	assert_null(yyjson_obj_get(v, "mutations"));
 	assert_true(str_eq(text_at(v, "/fetches/0/url"), STR("u")));
 	assert_true(yyjson_is_true(yyjson_obj_get(v, "short")));
@@ -295,7 +295,7 @@ main(int argc, char **argv)
 		CASE(errors_have_their_maximum),
 		CASE(logs_have_their_maximum),
 		CASE(lines_have_their_maximum),
-		CASE(big_records_are_kept_without_reads),
+		CASE(big_records_are_kept_without_replay),
 		CASE(mutations_have_their_maximum),
 	};
 
