@@ -187,6 +187,16 @@ read_links(struct capture_query *q, const struct capture *c, struct str body)
 	}
 }
 
+/* Its one hop, from the record that has the body. */
+static void
+put_answer_hop(struct capture_query *q, const struct capture *c)
+{
+	q->hops = ARENA_NEW(&q->arena, struct page_hop);
+	q->hops[0] = (struct page_hop){ .url = arena_copy(&q->arena, c->uri),
+	    .response = arena_copy(&q->arena, c->http_bytes), .at = c->date };
+	q->hops_n = 1;
+}
+
 /* If the record cannot be read: logs why, sets `damaged`, leaves no body. */
 static void
 read_body(struct record_reader *r, struct capture_query *q)
@@ -208,6 +218,8 @@ read_body(struct record_reader *r, struct capture_query *q)
 		q->damaged = true;
 		return;
 	}
+	if (q->answer_only)
+		put_answer_hop(q, &c);
 	buf_clear(&r->body);
 	enum http_damage d = capture_decode(&c, limits, &r->body);
 	struct str body = str_cut(buf_str(&r->body), 0,
@@ -219,7 +231,8 @@ read_body(struct record_reader *r, struct capture_query *q)
 	if (q->body)
 		q->body_bytes = arena_copy(&q->arena, str_cut(body, 0,
 		    wanted));
-	read_links(q, &c, body);
+	if (!q->answer_only)
+		read_links(q, &c, body);
 }
 
 /* --- the page ----------------------------------------------------------- */
@@ -233,7 +246,7 @@ read_page(struct record_reader *r, struct capture_query *q)
 	if (e != OK || q->entry.file == 0)
 		return e;
 	/* Whatever of the records is gone, the entry is worth an answer. */
-	if (read_hops(r, q) != OK)
+	if (!q->answer_only && read_hops(r, q) != OK)
 		q->why = WHY_INIT;
 	read_body(r, q);
 	return OK;
@@ -297,7 +310,8 @@ catalog_capture(struct catalog *c, struct capture_query *q)
 {
 	*q = (struct capture_query){ .crawl = q->crawl, .number = q->number,
 	    .body = q->body, .body_bytes_max = q->body_bytes_max,
-	    .same = q->same, .left = q->left, .done = q->done,
+	    .same = q->same, .answer_only = q->answer_only,
+	    .left = q->left, .done = q->done,
 	    .arg = q->arg, .catalog = c, .task.run = reading_run,
 	    .task.done = reading_came };
 	read_task_put(c->tasks, &q->task);

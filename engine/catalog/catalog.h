@@ -253,6 +253,7 @@ struct capture_query {
 	bool body;
 	size_t body_bytes_max;       /* more is cut: `cut` */
 	bool same;                   /* with `duplicates` */
+	bool answer_only;            /* the last hop's response and the body */
 	const atomic_bool *left;     /* as above */
 	/* Out. */
 	struct arena arena;          /* the caller frees it */

@@ -773,3 +773,9 @@ task_fetcher_crawl(const struct task_fetcher *f)
 {
 	return f->current == NULL ? UINT32_MAX : f->current->id;
 }
+
+struct engine *
+task_fetcher_engine(const struct task_fetcher *f)
+{
+	return f->engine;
+}

@@ -46,6 +46,7 @@ void task_fetcher_free(struct task_fetcher **);
  */
 MUST_USE enum err task_fetcher_use(struct task_fetcher *,
     const struct task_fetch_rules *, struct why *);
+struct engine *task_fetcher_engine(const struct task_fetcher *);
 /* The crawl that has the requests now; UINT32_MAX: none has begun. */
 uint32_t task_fetcher_crawl(const struct task_fetcher *);
 

@@ -2,7 +2,7 @@
  * Fetches of tasks over a whole engine: the month's crawl, what is refused,
  * what a script is told, secrets on their way.
  */
-#include "engine/tasks/task_fetch.h"
+#include "engine/tasks/task_capture.h"
 
 #include "engine/control/engine_testing.h"
 #include "os/clock.h"
@@ -33,6 +33,9 @@ site(struct str path, struct rig_page *p)
 	} else
 		buf_printf(&p->body, "at %.*s", STR_FMT(path));
 }
+
+#define SECRETS "{\"key\":{\"value\":\"canary-4711\"," \
+	"\"hosts\":[\"127.0.0.1\"]}}"
 
 static void
 done(struct task_fetch *t)
@@ -390,6 +393,79 @@ a_far_turn_is_told(void **state)
 	close_rig();
 }
 
+static void
+archived_read(struct task_capture *t)
+{
+	*(bool *)t->arg = true;
+}
+
+/* Again from the archive: what the script has had, byte by byte. */
+static void
+same_as_archived(const char *path)
+{
+	struct task_fetch t = { .url = rig_url(&rig, path),
+	    .any_status = true };
+	struct secrets *s;
+	bool is_done = false;
+
+	assert_int_equal(secrets_parse(STR(SECRETS), &s, NULL), OK);
+	fetch(&t);
+	assert_true(t.number > 0);
+	struct task_capture c = { .crawl = t.crawl, .number = t.number,
+	    .done = archived_read, .arg = &is_done };
+	task_capture_start(fetcher, s, &c);
+	RIG_UNTIL_DONE(&rig, is_done);
+	assert_true(c.found);
+	assert_int_equal(c.status, t.status);
+	assert_true(str_eq(c.content, t.content));
+	assert_int_equal(c.fields_n, t.fields_n);
+	for (size_t i = 0; i < t.fields_n; i++) {
+		assert_true(str_eq(c.fields[i].name, t.fields[i].name));
+		assert_true(str_eq(c.fields[i].value, t.fields[i].value));
+	}
+	task_capture_free(&c);
+	task_fetch_free(&t);
+	secrets_drop(&s);
+}
+
+static void
+archived_answers_are_as_the_script_had_them(void **state)
+{
+	struct task_capture none = { .crawl = 1, .number = 1000,
+	    .done = archived_read };
+	struct secrets *s;
+	bool is_done = false;
+
+	(void)state;
+	open_rig();
+	use("{\"rate_limit\":0}", SECRETS);
+	same_as_archived("/a");
+	same_as_archived("/moved");
+	same_as_archived("/gone");
+	same_as_archived("/broken");
+	same_as_archived("/echo?k={{secret.key}}");
+	assert_int_equal(secrets_parse(STR("{}"), &s, NULL), OK);
+	none.arg = &is_done;
+	task_capture_start(fetcher, s, &none);
+	RIG_UNTIL_DONE(&rig, is_done);
+	assert_false(none.found);
+	task_capture_free(&none);
+	secrets_drop(&s);
+	close_rig();
+}
+
+static void
+urls_of_one_page_are_one(void **state)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+
+	(void)state;
+	assert_true(str_eq(task_capture_url(STR("HTTP://shop.Example:80/a#b"),
+	    &a), STR("http://shop.example/a")));
+	assert_true(str_eq(task_capture_url(STR("no URL"), &a),
+	    STR("no URL")));
+}
+
 int
 main(void)
 {
@@ -397,6 +473,8 @@ main(void)
 		cmocka_unit_test(answers_are_captures_of_the_month),
 		cmocka_unit_test(failures_have_a_code),
 		cmocka_unit_test(secrets_leave_and_do_not_come_back),
+		cmocka_unit_test(archived_answers_are_as_the_script_had_them),
+		cmocka_unit_test(urls_of_one_page_are_one),
 		cmocka_unit_test(another_policy_is_another_crawl),
 		cmocka_unit_test(the_same_policy_is_the_same_crawl),
 		cmocka_unit_test(a_restart_finds_the_crawl),
