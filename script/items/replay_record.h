@@ -107,7 +107,8 @@ MUST_USE enum err replay_record_read(struct str json, struct replay_record **,
     struct why *);
 void replay_record_free(struct replay_record **);
 /* The crawl and number of a capture; false: these are none. */
-bool replay_capture(yyjson_val *capture, uint32_t *crawl, uint64_t *number);
+bool replay_record_capture(yyjson_val *capture, uint32_t *crawl,
+    uint64_t *number);
 
 /*
  * The key of a call that a script makes now.  Appends to `b`.

@@ -30,7 +30,8 @@ struct run_call {
 	uint64_t session_rev;
 	struct str body;             /* of the call; in `arena` */
 	struct buf out;
-	uint8_t sha256[32];
+	uint8_t sha256[32];          /* of a blob */
+	bool has_digest;
 	struct arena arena;
 	yyjson_doc *args;
 };
@@ -91,8 +92,11 @@ run_calls_done(const struct task_run *t)
 static void
 answer_call(struct run_call *c, struct str value, struct str body)
 {
-	if (c->call != NULL)
+	if (c->call != NULL) {
+		replay_put_value(&c->t->writer, c->call, value,
+		    c->has_digest ? c->sha256 : NULL);
 		script_call_answer(c->call, value, body);
+	}
 	call_free(c);
 }
 
@@ -120,8 +124,10 @@ fail_call(struct run_call *c, const struct fault *f)
 	if (f->response.n > 0)
 		json_raw(&b, "response", f->response);
 	buf_put_char(&b, '}');
-	if (c->call != NULL)
+	if (c->call != NULL) {
+		replay_put_error(&c->t->writer, c->call, buf_str(&b));
 		script_call_fail(c->call, buf_str(&b), f->body);
+	}
 	call_free(c);
 }
 
@@ -193,6 +199,16 @@ text_arg(const struct run_call *c, const char *name)
 	return s.p == NULL ? STR("") : s;
 }
 
+static void
+note_digest(struct run_call *c, struct str bytes)
+{
+	struct digest d;
+
+	digest_of(DIGEST_SHA256, bytes, &d);
+	memcpy(c->sha256, d.bytes, sizeof(c->sha256));
+	c->has_digest = true;
+}
+
 static enum err
 read_blob(struct items_read *r, struct item_store *st, struct why *w)
 {
@@ -217,6 +233,7 @@ blob_read(struct items_read *r)
 		return;
 	}
 	if (r->result == OK) {
+		note_digest(c, buf_str(&r->out));
 		json_object(&b, NULL);
 		json_str(&b, "type", buf_str(&c->out));
 		buf_put_char(&b, '}');
@@ -244,6 +261,14 @@ store_blob(struct items_write *w, struct item_tx *tx, struct why *why)
 }
 
 static void
+put_digest(struct run_call *c)
+{
+	buf_put_text(&c->out, "{\"sha256\":\"");
+	digest_put_hex(&c->out, c->sha256, sizeof(c->sha256));
+	buf_put_text(&c->out, "\"}");
+}
+
+static void
 blob_stored(struct items_write *w)
 {
 	struct run_call *c = CONTAINER(w, struct run_call, write);
@@ -252,9 +277,8 @@ blob_stored(struct items_write *w)
 		fail_by(c, w->result, &w->why);
 		return;
 	}
-	buf_put_text(&c->out, "{\"sha256\":\"");
-	digest_put_hex(&c->out, c->sha256, sizeof(c->sha256));
-	buf_put_text(&c->out, "\"}");
+	c->has_digest = true;
+	put_digest(c);
 	answer_call(c, buf_str(&c->out), STR_NONE);
 }
 
@@ -262,12 +286,8 @@ blob_stored(struct items_write *w)
 static void
 answer_digest(struct run_call *c)
 {
-	struct digest d;
-
-	digest_of(DIGEST_SHA256, c->body, &d);
-	buf_put_text(&c->out, "{\"sha256\":\"");
-	digest_put_hex(&c->out, d.bytes, sizeof(d.bytes));
-	buf_put_text(&c->out, "\"}");
+	note_digest(c, c->body);
+	put_digest(c);
 	answer_call(c, buf_str(&c->out), STR_NONE);
 }
 

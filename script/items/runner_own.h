@@ -5,6 +5,7 @@
 #ifndef SCRIPT_ITEMS_RUNNER_OWN_H
 #define SCRIPT_ITEMS_RUNNER_OWN_H
 
+#include "script/items/replay_record.h"
 #include "script/items/task_runner.h"
 
 /* A configuration in use; runs keep theirs. */
@@ -54,6 +55,8 @@ struct task_run {
 	struct wall started_at;
 	struct buf log;              /* JSON elements */
 	struct buf fetches;          /* JSON elements */
+	struct replay_writer writer;         /* full: not recorded */
+	struct buf replay;           /* JSON for the record; empty: none */
 	struct list calls;           /* struct run_call, under way */
 	struct str session;          /* that it used last; in `arena` */
 	uint64_t session_rev;        /* of which login */

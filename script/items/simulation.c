@@ -146,6 +146,7 @@ begin_run(struct simulation *s)
 	yyjson_doc_free(doc);
 	CHECK(s->run != NULL);
 	s->run->simulation = s;
+	s->run->writer.full = true;
 	s->run->run.bundle = s->bundle;
 	script_run_start(s->runner->o.host, &s->run->run);
 }

@@ -194,6 +194,8 @@ recompute(struct task_run *t)
 	bool goes_on = text != NULL && script_run_recompute(&t->run,
 	    (struct str){ text, n }, NULL) == OK;
 
+	if (goes_on)
+		replay_put_recompute(&t->writer, (struct str){ text, n });
 	free(text);
 	yyjson_doc_free(doc);
 	return goes_on;
@@ -265,6 +267,9 @@ run_done(struct script_run *run, const struct script_outcome *o)
 	if (t->fetches.n > 0)
 		t->usage.fetches_json = arena_printf(&t->arena, "[%.*s]",
 		    STR_FMT(buf_str(&t->fetches)));
+	buf_clear(&t->replay);
+	if (replay_put(&t->writer, &t->run, o, &t->replay))
+		t->usage.replay_json = buf_str(&t->replay);
 	t->success = o->is_success;
 	session_run_ended(t->runner->sessions, t);
 	if (t->simulation != NULL) {
@@ -305,9 +310,19 @@ on_cancel(struct script_run *run, struct script_call *call)
 	run_call_cancel(CONTAINER(run, struct task_run, run), call);
 }
 
+/* The others note their answers themselves. */
+static void
+on_answer(struct script_run *run, const struct script_call *call)
+{
+	struct task_run *t = CONTAINER(run, struct task_run, run);
+
+	if (script_call_kind(call) == SCRIPT_CALL_SLEEP)
+		replay_put_value(&t->writer, call, STR("null"), NULL);
+}
+
 static const struct script_run_events events = {
 	.on_call = on_call, .on_cancel = on_cancel, .on_log = log_line,
-	.on_done = run_done,
+	.on_answer = on_answer, .on_done = run_done,
 };
 
 static struct script_limits
@@ -352,6 +367,7 @@ task_run_new(struct task_runner *r, struct runner_config *c,
 	t->input = arena_copy(&t->arena, (struct str){ text, n });
 	free(text);
 	t->started_at = clock_wall();
+	t->writer.full = task->runs == TASK_RUNS_NONE;
 	list_init(&t->calls);
 	list_put(&r->runs, &t->node);
 	r->runs_n++;

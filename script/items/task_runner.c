@@ -221,6 +221,8 @@ task_runner_ended(struct task_run *t)
 	buf_free(&t->text);
 	buf_free(&t->log);
 	buf_free(&t->fetches);
+	replay_writer_free(&t->writer);
+	buf_free(&t->replay);
 	buf_free(&t->answer);
 	arena_free(&t->write.arena);
 	arena_free(&t->arena);
