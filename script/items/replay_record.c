@@ -2,7 +2,6 @@
 
 #include "base/json.h"
 #include "base/json_writer.h"
-#include "base/map.h"
 #include "engine/tasks/task_capture.h"
 #include "wire/digest.h"
 
@@ -336,9 +335,14 @@ count_ordinals(struct replay_record *r)
 	for (size_t i = 0; i < r->calls_n; i++)
 		rows[i] = &r->calls[i];
 	qsort(rows, r->calls_n, sizeof(*rows), by_key_and_number);
-	for (size_t i = 1; i < r->calls_n; i++)
-		if (str_eq(rows[i]->key, rows[i - 1]->key))
-			rows[i]->ordinal = rows[i - 1]->ordinal + 1;
+	for (size_t i = 0; i < r->calls_n; i++) {
+		if (i == 0 || !str_eq(rows[i]->key, rows[i - 1]->key)) {
+			(void)map_put(&r->by_key, rows[i]->key, rows[i]);
+			continue;
+		}
+		rows[i]->ordinal = rows[i - 1]->ordinal + 1;
+		rows[i - 1]->next = rows[i];
+	}
 }
 
 static enum err
@@ -419,6 +423,7 @@ replay_record_free(struct replay_record **rp)
 	if (r == NULL)
 		return;
 	yyjson_doc_free(r->doc);
+	map_free(&r->by_key);
 	arena_free(&r->arena);
 	mem_free(rp);
 }

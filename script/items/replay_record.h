@@ -37,6 +37,7 @@
 #include <yyjson.h>
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "script/host.h"
 
 /* Unpacked; a run that was answered more is kept without replay. */
@@ -82,6 +83,7 @@ struct replay_call {
 	/* The answer's capture; NULL: it has none. */
 	yyjson_val *capture;
 	struct str sha256;           /* hexadecimal; p NULL: none */
+	struct replay_call *next;    /* of the same key */
 };
 
 struct replay_record {
@@ -95,6 +97,7 @@ struct replay_record {
 	yyjson_val *mutations;
 	struct replay_call *calls;   /* in the order of their answers */
 	size_t calls_n;
+	struct map by_key;           /* the first of each key */
 	yyjson_doc *doc;
 	struct arena arena;
 };

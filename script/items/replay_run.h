@@ -9,8 +9,8 @@
  *            and body           what the store has now; else ReplayMiss
  *
  * With the recorded bundle the same answers come in the same order.  Other code
- * may leave recorded calls out; then those that it makes are still answered in
- * the recorded order, as far as they are under way at the same time.
+ * may leave recorded calls out: an answer waits for an earlier one only while
+ * the call for that may still come.
  *
  * Bodies come from a source, so that a replay works on a daemon's archive as
  * well as on a folder of files (argiope task test).
@@ -30,6 +30,7 @@ struct replay_run;
 /* What a run asks its source for. */
 struct replay_need {
 	enum replay_need_kind {
+		REPLAY_NOTHING,      /* the source is not asked */
 		REPLAY_CAPTURE,      /* `crawl`, `number` */
 		REPLAY_NEWEST,       /* `url`; loose */
 		REPLAY_BLOB,         /* `sha256` */
@@ -48,13 +49,14 @@ struct replay_need {
 	struct str body;             /* decoded; BLOB: the bytes */
 	struct str final_url;        /* NEWEST; CAPTURE: not used */
 	struct str states;           /* STATES: a JSON object */
-	/* The source's own. */
-	void *own;
+	void *own;                   /* the source's */
 	/* The run's. */
+	struct list node;            /* replay_run.needs */
 	struct replay_run *run;
-	struct list node;
 	struct script_call *call;    /* NULL: it is not wanted any more */
-	const struct replay_call *from;
+	const struct replay_call *from;      /* NULL: it is not recorded */
+	bool loading, missed, is_sleep;
+	struct buf value;            /* what answers it at once, JSON */
 	struct arena arena;
 };
 struct replay_source {
@@ -64,47 +66,60 @@ struct replay_source {
 };
 void replay_need_done(struct replay_need *);
 
+/* Bytes that the run put, for an owner that stores what it did. */
+struct replay_blob {
+	struct list node;            /* replay_run.blobs */
+	struct str bytes;
+};
+
 struct replay_run {
-	/* In; all of it stays valid until done(). */
+	/* In; all of it stays valid until the run is freed. */
 	const struct replay_record *record;
 	struct script_bundle *bundle;        /* the recorded one, or other */
-	bool loose;
+	bool loose, keep_blobs;
 	struct script_limits limits;
 	const struct replay_source *source;
+	struct loop *loop;
 	/*
-	 * The run's outcome.  The owner may call script_run_recompute() on
-	 * `run` with what is stored now, of which it tells the run by
-	 * replay_run_recomputed(); done() comes again then.  Otherwise it calls
-	 * replay_run_finish().
+	 * The run's outcome, as of script_run_events.  The owner may call
+	 * replay_run_recompute(), and done() comes again; otherwise it calls
+	 * replay_run_finish(), here or later.
 	 */
 	void (*done)(struct replay_run *, const struct script_outcome *);
 	void *arg;
 	/* Out: valid in done(). */
-	bool is_same;                /* mutations to the byte, outcome, cause */
-	bool missed;                 /* something was asked for that is not
-	                              * recorded */
+	bool is_same;                /* mutations to the byte; else the same
+	                              * class, code and message */
+	bool missed;                 /* it asked for what is not recorded */
 	struct buf log;              /* JSON elements */
 	struct buf fetches;          /* the same: url, status, crawl, seq */
-	struct replay_writer writer; /* its own record */
-	/* Its own. */
+	struct replay_writer writer; /* its own calls, for its own record */
+	struct list blobs;
 	struct script_run run;
-	struct loop *loop;
-	struct list needs;
-	bool *delivered;             /* by the place in record->calls */
-	size_t delivered_n;
-	struct list ready;           /* calls that wait for earlier ones */
-	struct list waiting;
-	struct timer later;
-	bool ended, finished;
+	/* Its own. */
+	struct list needs;           /* calls under way, in their order */
+	uint8_t *taken;              /* by the place in record->calls */
+	struct timer idle;
+	void (*freed)(struct replay_run *);
+	bool strict;                 /* the recorded code */
+	bool ended, delivering;
+	struct arena arena;
 };
-void replay_run_start(struct script_host *, struct loop *,
-    struct replay_run *);
-/* After done(): frees what the run holds.  `freed` is called when the source
- * has given back all that it was asked for. */
-void replay_run_finish(struct replay_run *, void (*freed)(struct replay_run *));
-/* End it wherever it is; done() is not called. */
-void replay_run_cancel(struct replay_run *, void (*freed)(struct replay_run *));
-void replay_run_recomputed(struct replay_run *, struct str current);
+void replay_run_start(struct script_host *, struct replay_run *);
+/*
+ * In done(), when its outcome has callbacks: call them again with what is
+ * stored now, {"items":{...},"metadata":[...]}.  Errors: as
+ * script_run_recompute().
+ */
+MUST_USE enum err replay_run_recompute(struct replay_run *,
+    struct str current, struct why *);
+/* After done(); `freed` comes once the source has given all back, perhaps at
+ * once: the memory is the owner's again. */
+void replay_run_finish(struct replay_run *,
+    void (*freed)(struct replay_run *));
+/* End it wherever it is; done() is not called any more. */
+void replay_run_cancel(struct replay_run *,
+    void (*freed)(struct replay_run *));
 
 /*
  * Append {"mutations":[...]} of the record and of a run, as RFC 6902: what is
