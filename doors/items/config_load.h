@@ -3,13 +3,7 @@
  * configuration in force: at a start, at SIGHUP, and by POST
  * /items-config/reload.
  *
- * The file is a module, which a sandboxed process reads and whose tasks run
- * here; or JSON with the same members, whose tasks remote workers run.
- *
- *     files ─► the reader's thread ─► [sandbox] ─► judged ─► the writer: a
- *                                                            generation
- *
- * A faulty file changes nothing: what was in force stays.
+ * script/items/config_file.h does the work.
  *
  * Thread: home's.
  */

@@ -10,8 +10,9 @@
 #include "doors/items/handlers.h"
 #include "doors/items/meter.h"
 #include "doors/items/routes.h"
-#include "doors/items/runner.h"
 #include "os/clock.h"
+#include "script/items/config_file.h"
+#include "script/items/task_service.h"
 
 #define COUNT_MS 5000                /* between figures for the status line */
 
@@ -153,7 +154,7 @@ has_module(const struct conf *c)
 	struct str path = conf_str(c, conf_id_of(&settings[0]));
 
 	return conf_address(c, CONF_HTTP_LISTEN).host.n > 0 && path.n > 0 &&
-	    !str_ends(path, STR(".json"));
+	    config_file_is_module(path);
 }
 
 static enum err
@@ -164,6 +165,9 @@ open_door(const struct door_host *host, void **door, struct why *w)
 	struct items_door *d = mem_new(sizeof(*d));
 	struct items_options o = { .conf = host->conf, .home = host->home,
 		.data_dir = host->data_dir };
+	struct task_service_options so = { .conf = host->conf,
+		.home = host->home, .data_dir = host->data_dir,
+		.scripts = host->scripts };
 
 	d->host = host;
 	d->count_timer.fire = count_again;
@@ -171,11 +175,11 @@ open_door(const struct door_host *host, void **door, struct why *w)
 	list_init(&d->event_reads);
 	list_init(&d->updates);
 	d->config_path = conf_str(host->conf, conf_id_of(&settings[0])).p;
-	enum err e = runner_open(d, w);
+	enum err e = task_service_open(&so, &d->service, w);
 	if (e == OK)
 		e = items_open(&o, &d->items, w);
 	if (e != OK) {
-		runner_free(d);
+		task_service_free(&d->service);
 		mem_free(&d);
 		return e;
 	}
@@ -198,7 +202,9 @@ data_read(void *door, struct engine *e)
 static void
 ready(void *door, struct engine *e)
 {
-	runner_start(door, e);
+	struct items_door *d = door;
+
+	task_service_start(d->service, e, d->items);
 }
 
 static enum err
@@ -216,7 +222,7 @@ stop(void *door)
 
 	d->stopping = true;
 	loop_timer_stop(d->host->home, &d->count_timer);
-	runner_stop(d);
+	task_service_stop(d->service);
 	items_stop_claims(d->items);
 	event_stream_stop(d);
 }
@@ -235,7 +241,7 @@ all_answered(void *door)
 	struct items_door *d = door;
 
 	event_stream_end(d);
-	runner_drain(d, runs_ended);
+	task_service_drain(d->service, runs_ended, d);
 }
 
 static void
@@ -254,7 +260,7 @@ free_door(void **door)
 	struct items_door *d = *door;
 
 	*door = NULL;
-	runner_free(d);
+	task_service_free(&d->service);
 	items_free(&d->items);
 	web_text_free(&d->openapi);
 	buf_free(&d->document);

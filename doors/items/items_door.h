@@ -39,8 +39,7 @@
 	X(STREAM_BEHIND_MAX, 1 << 20,   "events that a client has not taken") \
 	X(STREAM_AHEAD,      128 << 10, "the same, while it catches up")      \
 	X(EVENTS_MAX,        500,       "events read at a time")              \
-	X(COMMENT_MS,        15000,     "without anything sent to a stream")  \
-	X(CONFIG_BYTES_MAX,  16 << 20,  "the configuration's file")
+	X(COMMENT_MS,        15000,     "without anything sent to a stream")
 enum {
 #define ITEMS_DOOR_LIMIT(name, value, help) ITEMS_##name = value,
 	ITEMS_DOOR_LIMITS(ITEMS_DOOR_LIMIT)
@@ -70,7 +69,7 @@ struct items_door {
 	unsigned imports;
 	uint64_t import_bytes;       /* text that waits */
 
-	struct runner *runner;
+	struct task_service *service;
 
 	/* config_load.c */
 	const char *config_path;     /* "": none */

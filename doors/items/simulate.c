@@ -3,8 +3,8 @@
  */
 #include "doors/items/handlers.h"
 #include "doors/items/input.h"
-#include "doors/items/runner.h"
 #include "script/items/simulation.h"
+#include "script/items/task_service.h"
 
 struct simulating {
 	struct exchange *x;
@@ -45,7 +45,8 @@ tasks_simulate(struct web_request *r)
 			input_fault(&in, ERR_INPUT, "module", "it is no text");
 		s.module = json_text(module);
 	}
-	if (in.e == OK && (d->stopping || runner_tasks(d) == NULL))
+	if (in.e == OK && (d->stopping ||
+	    task_service_runner(d->service) == NULL))
 		input_fault(&in, ERR_STATE, "task", "the configuration has no "
 		    "tasks that run in this daemon");
 	if (!input_end(&in))
@@ -53,5 +54,5 @@ tasks_simulate(struct web_request *r)
 	struct simulating *m = mem_new(sizeof(*m));
 	m->x = in.x;
 	m->simulation = s;
-	simulation_start(runner_tasks(d), &m->simulation);
+	simulation_start(task_service_runner(d->service), &m->simulation);
 }

@@ -6,7 +6,7 @@
 #include "base/json_writer.h"
 #include "doors/items/handlers.h"
 #include "doors/items/input.h"
-#include "doors/items/runner.h"
+#include "script/items/task_service.h"
 #include "engine/items/item_states.h"
 #include "engine/tasks/task_fetch.h"
 #include "os/clock.h"
@@ -119,7 +119,8 @@ static void
 checked(struct exchange *x)
 {
 	struct fetching *f = x->in;
-	struct task_fetcher *fetcher = runner_fetcher(x->door);
+	struct task_fetcher *fetcher = task_service_fetcher(
+	    x->door->service);
 	struct why w = WHY_INIT;
 
 	if (fetcher == NULL) {

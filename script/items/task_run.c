@@ -218,27 +218,56 @@ fail_conflict(struct task_run *t)
 	begin_completion(t);
 }
 
+static struct str
+failure_of(const struct task_run *t)
+{
+	yyjson_val *error = yyjson_obj_get(yyjson_doc_get_root(t->doc),
+	    "error");
+
+	if (t->write.result != OK)
+		return str_of(err_text(t->write.result));
+	return t->completion.reason.n > 0 ? t->completion.reason : error !=
+	    NULL ? json_text(yyjson_obj_get(error, "message")) :
+	    str_of(completion_status_text(t->completion.status));
+}
+
+static void
+tell_owner(const struct task_run *t, bool success)
+{
+	const struct task_runner_options *o = &t->runner->o;
+	struct task_runner_end end = { .task = t->run.task, .item = t->item,
+	    .success = success, .message = success ? STR_NONE :
+	    failure_of(t), .fetches = t->usage.fetches,
+	    .wall_us = t->usage.wall_us };
+
+	if (o->ended != NULL)
+		o->ended(o->arg, &end);
+}
+
 static void
 completed(struct items_write *w)
 {
 	struct task_run *t = CONTAINER(w, struct task_run, write);
 	struct task_runner_counts *n = &t->runner->counts;
 
+	bool success = w->result == OK && t->success &&
+	    t->completion.status == COMPLETION_APPLIED;
+	bool again = w->result == OK && !t->ended &&
+	    t->completion.status == COMPLETION_CONFLICT;
+
 	t->completing = false;
+	if (!again)
+		tell_owner(t, success);
 	yyjson_doc_free(t->doc);
 	t->doc = NULL;
 	arena_reset(&w->arena);
-	if (w->result == OK && !t->ended &&
-	    t->completion.status == COMPLETION_CONFLICT) {
+	if (again) {
 		if (!recompute(t))
 			fail_conflict(t);
 		return;
 	}
-	if (w->result == OK && t->success &&
-	    t->completion.status == COMPLETION_APPLIED)
-		n->completed++;
-	else
-		n->failed++;
+	n->completed += success;
+	n->failed += !success;
 	end_run(t);
 }
 

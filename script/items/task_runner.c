@@ -35,14 +35,24 @@ runner_config_drop(struct runner_config **cp)
 	mem_free(&c);
 }
 
+static bool
+is_wanted(const struct task_runner_options *o, const struct task *t)
+{
+	bool wanted = o->tasks_n == 0;
+
+	for (size_t i = 0; i < o->tasks_n; i++)
+		wanted = wanted || task_matches(o->tasks[i], t->name);
+	return wanted && t->has_run && !t->remote;
+}
+
 static void
-list_tasks(struct runner_config *c)
+list_tasks(const struct task_runner *r, struct runner_config *c)
 {
 	const struct task_config *t = c->config;
 
 	c->tasks = ARENA_ARRAY(&c->arena, struct str, t->tasks_n);
 	for (size_t i = 0; i < t->tasks_n; i++)
-		if (t->tasks[i].has_run && !t->tasks[i].remote)
+		if (is_wanted(&r->o, &t->tasks[i]))
 			c->tasks[c->tasks_n++] = t->tasks[i].name;
 }
 
@@ -74,7 +84,7 @@ task_runner_use(struct task_runner *r, struct script_bundle *bundle,
 		runner_config_drop(&c);
 		return e;
 	}
-	list_tasks(c);
+	list_tasks(r, c);
 	secrets_put_names(r->o.secrets, &c->secrets);
 	runner_config_drop(&r->config);
 	r->config = c;
@@ -153,7 +163,8 @@ task_runner_next(struct task_runner *r)
 		.claim = { .worker = STR("local"), .tasks = c->tasks,
 		    .tasks_n = c->tasks_n,
 		    .max = (unsigned)MIN(r->runs_max - r->runs_n,
-		    WORKLIST_CLAIM_MAX), .own = true, .arg = r },
+		    WORKLIST_CLAIM_MAX), .own = true, .arg = r,
+		    .only_item = r->o.item },
 		.until = mono_add_ms(loop_now(r->o.home), CLAIM_MS),
 		.done = claimed,
 	};

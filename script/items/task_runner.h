@@ -24,6 +24,14 @@
 
 struct task_runner;
 
+/* How a run has ended; the texts last for the call. */
+struct task_runner_end {
+	struct str task, item;
+	bool success;
+	struct str message;          /* of a failure */
+	int64_t fetches, wall_us;
+};
+
 struct task_runner_options {
 	const struct conf *conf;
 	struct loop *home;
@@ -32,6 +40,13 @@ struct task_runner_options {
 	struct task_fetcher *fetcher;
 	struct secrets *secrets;     /* held */
 	struct seal_key key;         /* of secrets.key_file */
+	/* Names or patterns of the tasks to run, and the item; none: all. */
+	const struct str *tasks;
+	size_t tasks_n;
+	struct str item;
+	/* Called for each run that was stored; or NULL. */
+	void (*ended)(void *arg, const struct task_runner_end *);
+	void *arg;
 };
 struct task_runner *task_runner_new(const struct task_runner_options *);
 
