@@ -127,6 +127,13 @@ MUST_USE enum err worklist_claim(struct item_tx *,
  * far as is known; for claims that wait.  NONE when nothing is planned. */
 MUST_USE enum err worklist_next_at(struct item_tx *,
     const struct worklist_claim *, struct wall *, struct why *);
+/*
+ * Whether all is done that this claim asks for: no pair is due, the daemon's
+ * own workers have no lease, and no pair is to be rewritten.  A pair that waits
+ * for tokens or for its host is due; one that is to run later is not.
+ */
+MUST_USE enum err worklist_is_idle(struct item_tx *,
+    const struct worklist_claim *, bool *idle, struct why *);
 /* The JSON of a lease in the answer of /worker/claim; with `prefetch`. */
 MUST_USE enum err worklist_lease_json(struct item_tx *,
     const struct worklist_lease *, const struct str *prefetch,

@@ -682,6 +682,23 @@ lease_next_at(struct claim *c, struct wall *at, struct why *w)
 	return query_end(&q, w);
 }
 
+/* The pairs of one item; tokens are not looked at. */
+static enum err
+item_next_at(struct claim *c, struct wall *at, struct why *w)
+{
+	struct item_row *item;
+	struct pair_row *p;
+	enum err e = item_tx_find(c->tx, c->spec->only_item, &item, w);
+
+	for (size_t i = 0; i < c->tasks_n && e == OK; i++) {
+		e = item_tx_pair(c->tx, c->tasks[i].id, item->key, &p, w);
+		if (e == OK && p->exists && p->due_ms != PAIR_DUE_NONE)
+			earlier(at, (struct wall){ MAX(p->due_ms * 1000,
+			    item_tx_now(c->tx).us + SKIPPED_RETRY_US) });
+	}
+	return e;
+}
+
 enum err
 worklist_next_at(struct item_tx *tx, const struct worklist_claim *spec,
     struct wall *at, struct why *w)
@@ -694,6 +711,10 @@ worklist_next_at(struct item_tx *tx, const struct worklist_claim *spec,
 		e = lease_next_at(&c, at, w);
 	if (e == OK)
 		e = add_tasks(&c, spec->tasks, spec->tasks_n, spec->own, w);
+	if (e == OK && spec->only_item.n > 0) {
+		map_free(&c.buckets);
+		return item_next_at(&c, at, w);
+	}
 	for (size_t i = 0; i < c.tasks_n && e == OK; i++) {
 		e = add_lanes(&c, &c.tasks[i], w);
 		for (size_t k = 0; k < c.tasks[i].lanes_n && e == OK; k++)
@@ -701,5 +722,83 @@ worklist_next_at(struct item_tx *tx, const struct worklist_claim *spec,
 			    &c.tasks[i].lanes[k], at, w);
 	}
 	map_free(&c.buckets);
+	return e;
+}
+
+/* -- Whether there is anything to claim -- */
+
+static enum err
+has_row(struct query *q, bool *any, struct why *w)
+{
+	*any = query_step(q);
+	return query_end(&q, w);
+}
+
+static enum err
+has_own_leases(struct claim *c, bool *any, struct why *w)
+{
+	static const struct sql own = { "SELECT 1 FROM worklist"
+	    " WHERE lease IS NOT NULL AND worker = ?1 LIMIT 1", NULL };
+	struct query *q = database_query_sql(item_store_database(c->store),
+	    &own);
+
+	query_str(q, 1, str_of(item_store_node(c->store)));
+	return has_row(q, any, w);
+}
+
+static enum err
+lane_is_due(struct claim *c, const struct claim_task *t,
+    const struct claim_lane *l, bool *any, struct why *w)
+{
+	static const struct sql due = { "SELECT 1 FROM worklist"
+	    " WHERE task = ?1 AND lane = ?2 AND due <= ?3 LIMIT 1", NULL };
+	struct query *q = database_query_sql(item_store_database(c->store),
+	    &due);
+
+	query_i64(q, 1, t->id);
+	query_i64(q, 2, l->id);
+	query_i64(q, 3, c->now_ms);
+	return has_row(q, any, w);
+}
+
+static enum err
+has_due_pairs(struct claim *c, bool *any, struct why *w)
+{
+	bool item = c->spec->only_item.n > 0;
+	enum err e = item ? add_item_lanes(c, w) : OK;
+
+	*any = false;
+	for (size_t i = 0; i < c->tasks_n && e == OK && !*any; i++) {
+		struct claim_task *t = &c->tasks[i];
+		if (item) {
+			*any = t->lanes_n > 0;
+			continue;
+		}
+		e = add_lanes(c, t, w);
+		for (size_t k = 0; k < t->lanes_n && e == OK && !*any; k++)
+			e = lane_is_due(c, t, &t->lanes[k], any, w);
+	}
+	return e;
+}
+
+enum err
+worklist_is_idle(struct item_tx *tx, const struct worklist_claim *spec,
+    bool *idle, struct why *w)
+{
+	struct claim c = claim_of(tx, spec);
+	struct generation_progress p = { .tasks = 0 };
+	bool leased = false, due = false;
+	enum err e = item_tx_flush(tx, w);
+
+	if (e == OK)
+		e = generation_progress(c.store, 0, &p, w);
+	if (e == OK)
+		e = has_own_leases(&c, &leased, w);
+	if (e == OK)
+		e = add_tasks(&c, spec->tasks, spec->tasks_n, spec->own, w);
+	if (e == OK)
+		e = has_due_pairs(&c, &due, w);
+	map_free(&c.buckets);
+	*idle = p.tasks == 0 && !leased && !due;
 	return e;
 }

@@ -286,6 +286,54 @@ one_item_is_asked_for(void **state)
 	assert_int_equal(claim_by(&claim, &n, NULL), ERR_ABSENT);
 }
 
+static bool
+is_idle(const char *item)
+{
+	const struct str all = STR("*");
+	struct worklist_claim claim = { .tasks = &all, .tasks_n = 1,
+	    .own = true, .only_item = str_of(item) };
+	struct why w = WHY_INIT;
+	bool idle = false;
+
+	work_begin(&t);
+	if (worklist_is_idle(t.items.tx, &claim, &idle, &w) != OK)
+		fail_msg("%s", w.text);
+	work_commit(&t);
+	return idle;
+}
+
+static void
+nothing_is_left_to_claim(void **state)
+{
+	const struct str all = STR("*");
+	struct worklist_claim claim = { .tasks = &all, .tasks_n = 1,
+	    .max = 9, .own = true };
+	const struct str *names;
+	struct item_actor person = { .run_item = 0 };
+	struct why w = WHY_INIT;
+	size_t n;
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a']},'limits':{'global':'1/m'},"
+	    "'tasks':{'a':{" RUN "}}}");
+	assert_true(is_idle(""));
+	put_items("i", 2, "t");
+	assert_false(is_idle(""));
+	assert_false(is_idle("i1"));
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 1);
+	/* One is leased, one waits for a token. */
+	assert_false(is_idle("i0"));
+	assert_false(is_idle(""));
+	work_begin(&t);
+	assert_int_equal(worklist_release_own(t.items.tx, &w), OK);
+	assert_int_equal(worklist_pause(t.items.tx, &person, STR("a"), true,
+	    &names, &n, &w), OK);
+	work_commit(&t);
+	assert_true(is_idle(""));
+	assert_true(is_idle("i1"));
+}
+
 static void
 paused_tasks_are_not_claimed(void **state)
 {
@@ -854,6 +902,7 @@ main(int argc, char **argv)
 		CASE(daemons_share_the_worklist),
 		CASE(remote_tasks_are_left_to_remote_workers),
 		CASE(one_item_is_asked_for),
+		CASE(nothing_is_left_to_claim),
 		CASE(paused_tasks_are_not_claimed),
 		CASE(skipped_pairs_are_passed_over),
 		CASE(all_buckets_apply_together),
