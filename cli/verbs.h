@@ -77,6 +77,7 @@
 	X(items_check)                                                       \
 	X(items_export)                                                      \
 	X(items_import)                                                      \
+	X(task_run)                                                          \
 	X(task_list)                                                         \
 	X(task_pause)                                                        \
 	X(task_resume)                                                       \

@@ -137,7 +137,8 @@ claimed(struct items_claim *k)
 	r->claim_config = NULL;
 	if (k->result == OK && k->n > 0)
 		start_runs(r, c);
-	else if (k->result != OK && !r->stopped)
+	else if (k->result != OK && !r->stopped &&
+	    (k->result != ERR_ABSENT || r->o.item.n == 0))
 		log_warn("tasks.claim_failed", "why=%s", k->why.text);
 	bool again = k->result == OK;
 	buf_free(&k->out);
