@@ -33,14 +33,20 @@ def database(name):
 class Items(Serve):
     """A daemon with a configuration of its own."""
 
-    def __init__(self, name, settings=(), config=CONFIG, data=None):
-        self.config = os.path.join(PLACE, name + ".json")
-        with open(self.config, "w") as f:
-            json.dump(config, f)
+    def __init__(self, name, settings=(), config=CONFIG, data=None,
+                 store=None):
+        """`config`: the path of a file, or JSON.  `store`: the settings of one
+        that others have, too."""
+        self.config = config
+        if not isinstance(config, str):
+            self.config = os.path.join(PLACE, name + ".json")
+            with open(self.config, "w") as f:
+                json.dump(config, f)
         self.token = None
+        store = database(name) if store is None else store
         super().__init__(name, ["urlfrontier.listen=",
-                                "items.config=" + self.config,
-                                *database(name), *settings], data)
+                                "items.config=" + self.config, *store,
+                                *settings], data)
         wait_until(lambda: self.ask("GET", "/items-config")[1]["generation"],
                    10)
 
