@@ -284,6 +284,22 @@ test_every_other_system_call_kills(void **state)
 	print_message("%u system calls\n", tried);
 }
 
+/* One line for those who want to know which; seccomp is never absent. */
+static void
+test_layers_that_hold(void **state)
+{
+	struct buf text = BUF_INIT;
+
+	(void)state;
+	expect_native("ok", "", "");
+	struct script_host_stats s = script_host_stats(world->host);
+	assert_true(s.has_layers);
+	assert_int_not_equal(s.layers & SANDBOX_BIT(SECCOMP), 0);
+	script_layers_text(s.layers, &text);
+	print_message("layers: %s\n", buf_text(&text));
+	buf_free(&text);
+}
+
 static void
 test_other_ways_out(void **state)
 {
@@ -554,6 +570,7 @@ main(int argc, char **argv)
 	static const struct spawner_work native = { .prepare = NULL,
 		.work = live };
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_layers_that_hold),
 		cmocka_unit_test(test_other_ways_out),
 		cmocka_unit_test(test_bad_frames_fail_the_run),
 		cmocka_unit_test(test_calls_out_of_order_fail_the_run),
