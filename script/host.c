@@ -165,6 +165,13 @@ find_idle(struct script_host *h, const struct script_bundle *bundle,
 	return NULL;
 }
 
+void
+host_put_back(struct script_host *h, struct script_run *r)
+{
+	list_put(h->waiting.next, &r->node);
+	h->waiting_n++;
+}
+
 /* True when the first waiting run has its process now, or has failed. */
 static bool
 place_first(struct script_host *h)
@@ -190,9 +197,9 @@ place_first(struct script_host *h)
 		return true;
 	}
 	enum err e = process_start(h, r, &w);
-	if (e == ERR_FULL) {
-		list_put(h->waiting.next, &r->node);
-		h->waiting_n++;
+	/* Or the spawner has gone, and the next one finds the run here. */
+	if (e == ERR_FULL || e == ERR_CLOSED) {
+		host_put_back(h, r);
 		return false;
 	}
 	if (e != OK)

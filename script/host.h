@@ -121,6 +121,7 @@ struct script_run {
 	struct mono began, turn_began, ended;
 	bool is_done, is_stopped;
 	int recomputed;
+	unsigned lost_starts;        /* processes that ended before it began */
 };
 
 /* Put a run in line; its process starts it as soon as there is one. */

@@ -73,6 +73,8 @@ struct script_call {
 
 /* Limits that the process keeps too; beyond these it has been taken over. */
 #define HOST_CALLS_MAX 64u
+/* Processes that may end before a run has begun, until it fails. */
+#define HOST_LOST_STARTS_MAX 3u
 
 /* ---- host.c ------------------------------------------------------------- */
 
@@ -81,6 +83,8 @@ void host_count(struct script_host *, struct str code, int64_t cpu_ns,
     int64_t wall_ns);
 /* Give waiting runs their processes. */
 void host_schedule(struct script_host *);
+/* It is the next one again. */
+void host_put_back(struct script_host *, struct script_run *);
 
 /* ---- host_process.c ----------------------------------------------------- */
 

@@ -383,8 +383,12 @@ void
 process_on_ended(struct script_process *p, int status)
 {
 	int number = spawner_signal(status);
+	bool starts = p->state == PROCESS_STARTING;
 	char text[160];
 
+	/* Nothing begins in it any more, not even if it was ready. */
+	if (starts)
+		p->pid = 0;
 	/* Its last words may still be here: the outcome of a breach. */
 	if (p->watch.fd >= 0)
 		read_socket(p, SIZE_MAX);
@@ -400,6 +404,12 @@ process_on_ended(struct script_process *p, int status)
 	/* The owner has the outcome; what it lacks is only the state. */
 	if (r->is_done)
 		return;
+	/* Whatever it was, it was not the run. */
+	if (starts && p->killed_code == NULL &&
+	    r->lost_starts++ < HOST_LOST_STARTS_MAX) {
+		host_put_back(p->host, r);
+		return;
+	}
 	if (p->killed_code != NULL) {
 		run_fail(r, p->killed_code, p->killed_text);
 		return;

@@ -15,6 +15,12 @@ now_ns(const struct script_run *r)
 	return loop_now(r->host->loop).ns;
 }
 
+static bool
+run_has_begun(const struct script_run *r)
+{
+	return r->began.ns != 0;
+}
+
 int64_t
 run_turn_ns(const struct script_run *r)
 {
@@ -25,7 +31,7 @@ run_turn_ns(const struct script_run *r)
 int64_t
 run_wall_ns(const struct script_run *r)
 {
-	return now_ns(r) - r->began.ns - run_turn_ns(r);
+	return run_has_begun(r) ? now_ns(r) - r->began.ns - run_turn_ns(r) : 0;
 }
 
 void

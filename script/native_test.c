@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -32,6 +33,8 @@
 #include "script/script_testing.h"
 
 #define NATIVE_WORD "native-worker"
+#define DYING_WORD "dying-worker"
+#define DEAD_WORD "dead-worker"
 #define RUN_N 400
 
 /* ---- The process -------------------------------------------------------- */
@@ -169,6 +172,33 @@ live(unsigned layers, const struct why *broken)
 		    "task")));
 		yyjson_doc_free(doc);
 	}
+}
+
+/* The spawner's processes share it. */
+static _Atomic unsigned *started;
+
+static void
+share_count(void)
+{
+	started = mmap(NULL, sizeof(*started), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (started == MAP_FAILED)
+		_exit(1);
+}
+
+static void
+die_at_first(unsigned layers, const struct why *broken)
+{
+	if (atomic_fetch_add(started, 1) < HOST_LOST_STARTS_MAX)
+		_exit(1);
+	live(layers, broken);
+}
+
+static void
+die(unsigned layers, const struct why *broken)
+{
+	(void)layers, (void)broken;
+	_exit(1);
 }
 
 /* ---- The tests ---------------------------------------------------------- */
@@ -494,6 +524,54 @@ test_a_process_has_one_socket_and_nothing_else(void **state)
 	tried_free(&t);
 }
 
+/* ---- Processes that end before a run begins ----------------------------- */
+
+static void
+use_dying(struct script_host_options *o)
+{
+	o->word = DYING_WORD;
+}
+
+/* A run that a process never had is not the one to blame. */
+static void
+test_a_run_outlives_processes_that_never_had_it(void **state)
+{
+	struct tried t;
+
+	(void)state;
+	world = script_testing_open(use_dying);
+	begin_native(&t, "ok");
+	tried_run(&t);
+	assert_string_equal(t.code, "");
+	assert_int_equal(t.run.lost_starts, HOST_LOST_STARTS_MAX);
+	tried_free(&t);
+	script_testing_close(&world);
+}
+
+static void
+use_dead(struct script_host_options *o)
+{
+	o->word = DEAD_WORD;
+}
+
+/* But one that no process begins fails, and has taken no time. */
+static void
+test_a_run_that_never_begins_fails(void **state)
+{
+	struct tried t;
+
+	(void)state;
+	world = script_testing_open(use_dead);
+	begin_native(&t, "ok");
+	tried_run(&t);
+	assert_string_equal(t.code, "crashed");
+	assert_string_equal(t.class, "transient");
+	assert_int_equal(t.wall_ns, 0);
+	assert_int_equal(t.run.lost_starts, HOST_LOST_STARTS_MAX + 1);
+	tried_free(&t);
+	script_testing_close(&world);
+}
+
 /* ---- The daemon's end --------------------------------------------------- */
 
 /* One that init has not looked at yet is dead, too. */
@@ -567,8 +645,14 @@ test_no_process_outlives_the_daemon(void **state)
 int
 main(int argc, char **argv)
 {
-	static const struct spawner_work native = { .prepare = NULL,
-		.work = live };
+	static const struct {
+		const char *word;
+		struct spawner_work work;
+	} spawners[] = {
+		{ NATIVE_WORD, { .prepare = NULL, .work = live } },
+		{ DYING_WORD, { share_count, die_at_first } },
+		{ DEAD_WORD, { .prepare = NULL, .work = die } },
+	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_layers_that_hold),
 		cmocka_unit_test(test_other_ways_out),
@@ -581,11 +665,15 @@ main(int argc, char **argv)
 		cmocka_unit_test(test_every_other_system_call_kills),
 	};
 	const struct CMUnitTest alone[] = {
+		cmocka_unit_test(
+		    test_a_run_outlives_processes_that_never_had_it),
+		cmocka_unit_test(test_a_run_that_never_begins_fails),
 		cmocka_unit_test(test_no_process_outlives_the_daemon),
 	};
 
-	if (argc == 2 && strcmp(argv[1], NATIVE_WORD) == 0)
-		spawner_serve(&native);
+	for (size_t i = 0; i < ARRAY_LEN(spawners); i++)
+		if (argc == 2 && strcmp(argv[1], spawners[i].word) == 0)
+			spawner_serve(&spawners[i].work);
 	script_testing_begin(argc, argv);
 	return cmocka_run_group_tests(tests, open_world, close_world) +
 	    cmocka_run_group_tests(alone, NULL, NULL);
