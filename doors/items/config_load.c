@@ -3,9 +3,14 @@
 #include "base/json_writer.h"
 #include "doors/items/handlers.h"
 #include "doors/items/input.h"
+#include "os/clock.h"
 #include "os/log.h"
 #include "script/items/config_file.h"
 #include "script/items/task_service.h"
+
+/* Where nobody waits: from this pause to that one. */
+#define AGAIN_MS INT64_C(500)
+#define AGAIN_MS_MAX INT64_C(60000)
 
 /* One loading, with a request that waits for it or without. */
 struct loading {
@@ -44,16 +49,43 @@ refuse_file(struct loading *l, enum err e, const struct why *w)
 }
 
 static void
+load_again(struct timer *t)
+{
+	config_load_start(CONTAINER(t, struct items_door, config_timer));
+}
+
+/* Not the file's fault: a database that is away, a process that was lost. */
+static void
+load_later(struct items_door *d)
+{
+	d->config_pause_ms = MIN(MAX(2 * d->config_pause_ms, AGAIN_MS),
+	    AGAIN_MS_MAX);
+	d->config_timer.fire = load_again;
+	if (!d->stopping)
+		loop_timer_set(d->host->home, &d->config_timer, mono_add_ms(
+		    clock_mono(), d->config_pause_ms));
+}
+
+void
+config_load_stop(struct items_door *d)
+{
+	loop_timer_stop(d->host->home, &d->config_timer);
+}
+
+static void
 fail_loading(struct loading *l, enum err e, const struct why *w)
 {
 	struct items_door *d = l->door;
 	struct log_text path, text;
+	bool is_fault = exchange_is_fault(e) || e == ERR_CONFIG;
 
 	snprintf(d->config_fault, sizeof(d->config_fault), "%.150s", w->text);
 	log_error("items.config_refused", "path=%s why=%s",
 	    log_quote(&path, str_of(l->load.path)),
 	    log_quote(&text, str_of(w->text)));
-	if (l->x != NULL && (exchange_is_fault(e) || e == ERR_CONFIG))
+	if (l->x == NULL && !is_fault)
+		load_later(d);
+	else if (l->x != NULL && is_fault)
 		refuse_file(l, e, w);
 	else if (l->x != NULL)
 		exchange_refuse(l->x, e, w);
@@ -75,6 +107,7 @@ finish_loading(struct config_file *load)
 		return;
 	}
 	l->door->config_fault[0] = '\0';
+	l->door->config_pause_ms = 0;
 	log_info("items.config_loaded", "generation=%llu",
 	    (unsigned long long)load->generation);
 	if (x != NULL) {

@@ -12,7 +12,12 @@
 
 #include "doors/items/items_door.h"
 
-/* Load it in the background, if there is one; faults go to the log. */
+/*
+ * Load it in the background, if there is one; faults go to the log.  What is no
+ * fault of the file is tried again, after pauses that grow to a minute.
+ */
 void config_load_start(struct items_door *);
+/* Try it no more. */
+void config_load_stop(struct items_door *);
 
 #endif

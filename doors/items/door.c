@@ -222,6 +222,7 @@ stop(void *door)
 
 	d->stopping = true;
 	loop_timer_stop(d->host->home, &d->count_timer);
+	config_load_stop(d);
 	task_service_stop(d->service);
 	items_stop_claims(d->items);
 	event_stream_stop(d);

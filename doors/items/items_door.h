@@ -74,6 +74,8 @@ struct items_door {
 	/* config_load.c */
 	const char *config_path;     /* "": none */
 	bool loading;
+	struct timer config_timer;
+	int64_t config_pause_ms;     /* after one that failed; 0: none has */
 	char config_fault[160];      /* of the last loading; "": none */
 
 	/* door.c: figures for the status line. */

@@ -67,8 +67,11 @@ config_done(struct script_run *run, const struct script_outcome *o)
 	struct config_run *c = CONTAINER(run, struct config_run, run);
 	struct str place = place_of(o);
 
+	/* A process that was lost says nothing about the module. */
+	enum err e = str_eq(o->class, STR("transient")) ? ERR_UNREACHED :
+	    ERR_INPUT;
 	if (!o->is_success)
-		why(&c->why, ERR_INPUT, "%s: %.*s%s%.*s",
+		why(&c->why, e, "%s: %.*s%s%.*s",
 		    bundle_main(c->bundle), STR_FMT(o->message),
 		    place.n > 0 ? ", " : "", STR_FMT(place));
 	else if (!make_json(o, &c->json))

@@ -7,6 +7,7 @@ nothing.  On PostgreSQL two daemons share the store.
 usage: items_kills.sh [ROUNDS [SEED]]
        items_kills_postgresql.sh [ROUNDS [SEED]]
 """
+import datetime
 import http.server
 import re
 
@@ -17,6 +18,7 @@ SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 30)
 PG = os.environ.get("ITEMS_PG")
 LEASE_MS, CLAIMANTS, WORDS = 3000, 3, 2
 ADDED = 100                 # items in a round, of each kind
+WAITING_MAX = 1500          # pairs, above which none are added
 TAGS = {"k:count": "count", "w:words": "words", "j:count": "script",
         "j:page": "script"}
 
@@ -74,7 +76,7 @@ export default {
       const page = await fetch("http://127.0.0.1:PORT/" + item.id);
       updateMetadata(() => ({ url: page.url }));
     } },
-    // A new version in each load; what it does may be done again.
+    // A new version in each loading; what it does may be done again.
     "j:mark": { version: "VERSION", ...often, run({ updateMetadata }) {
       updateMetadata(() => ({ version: "VERSION" }));
     } }
@@ -188,15 +190,16 @@ class Ledger:
                 self.added |= set(ids)
 
     def take(self, who, leases):
-        """A lease that is held must have ended before."""
-        now = time.monotonic()
+        """A lease that is held must have ended before, by the daemons' clock."""
+        now = datetime.datetime.now(datetime.timezone.utc)
         with lock:
             for x in leases:
-                other, until = self.held.get(x["item"]["id"], (None, 0))
+                other, until = self.held.get(x["item"]["id"], (None, now))
                 if until > now:
                     self.twice.append((x["item"]["id"], other, who,
-                                       until - now))
-                self.held[x["item"]["id"]] = (who, now + LEASE_MS / 1000)
+                                       str(until - now)))
+                self.held[x["item"]["id"]] = (
+                    who, datetime.datetime.fromisoformat(x["lease_until"]))
 
     def told(self, leases, results):
         for x, r in zip(leases, results):
@@ -315,6 +318,10 @@ class Rounds:
     def reload(self, s):
         try:
             status, value = s.ask("POST", "/items-config/reload")
+            # It is still being loaded, after a start.
+            while status == 409 and not over.is_set():
+                time.sleep(0.05)
+                status, value = s.ask("POST", "/items-config/reload")
             if status not in (200, 503):
                 self.ledger.odd.append(("reload", status, value))
         except (OSError, http.client.HTTPException):
@@ -326,11 +333,13 @@ class Rounds:
             check("PostgreSQL starts again", False)
 
     def run(self, number):
-        self.ledger.add(number)
+        counts = counts_of(self.ledger)
+        if sum(unfinished(c) for c in counts.values()) < WAITING_MAX:
+            self.ledger.add(number)
         for x in self.words:
             x.keep()
         time.sleep(rng.random() / 2)
-        if not settled(self.ledger):
+        if any(map(unfinished, counts_of(self.ledger).values())):
             count("rounds that met work")
         loading = []
         chosen = [self.victims[number % len(self.victims)]]
@@ -344,11 +353,14 @@ class Rounds:
             t.join()
 
 
-def settled(ledger):
-    tasks = (ledger.ask("GET", "/tasks") or {"tasks": []})["tasks"]
-    counts = {t["task"]: t["counts"] for t in tasks}
-    return all(c["fresh"] == sum(c.values()) > 0 for c in counts.values()) \
-        and counts
+def counts_of(ledger):
+    """{task: its pairs by state}"""
+    found = ledger.ask("GET", "/tasks") or {"tasks": []}
+    return {t["task"]: t["counts"] for t in found["tasks"]}
+
+
+def unfinished(counts):
+    return sum(counts.values()) - counts["fresh"]
 
 
 def all_updates(ledger):
@@ -361,7 +373,34 @@ def all_updates(ledger):
         last = more[-1][0]
 
 
+def lost_reader():
+    """A process that is killed while it reads the configuration: read again."""
+    path = os.path.join(PLACE, "slow.js")
+    with open(path, "w") as f:
+        f.write("for (let i = 0; i < 2e7; i++);\n"
+                "export default { tags: {}, tasks: {} };\n")
+    s = Items("reader", config=path)
+    with open(s.log) as log:
+        log.seek(0, os.SEEK_END)
+        s.restart(kill=True)
+        kill(wait_until(lambda: children_of(s.child.pid)[1:])[0])
+        told = []
+
+        def is_loaded():
+            told.extend(re.findall(r"items\.config_\w+", log.read()))
+            return told[-1:] == ["items.config_loaded"]
+        wait_until(is_loaded, 20)
+    same("a configuration whose reader was killed", told,
+         ["items.config_refused", "items.config_loaded"])
+    s.stop()
+
+
 # ---- What must be true at the end ----------------------------------------------------
+
+def stored(item, task):
+    """What a task has stored about an item."""
+    return item["metadata"].get(task) or {}
+
 
 def compare(ledger, words, config):
     events = all_updates(ledger)
@@ -397,7 +436,7 @@ def compare(ledger, words, config):
         if id.startswith(tag + ":") and done_n.get((t, id), 0) != 1][:3], [])
     same("items: the last version has run everywhere", [
         id for id, x in items.items() if id.startswith("script:") and
-        x["metadata"]["j:mark"].get("version") != str(config.version)][:3],
+        stored(x, "j:mark").get("version") != str(config.version)][:3],
         [])
     return items, len(done_n), len(ledger.applied)
 
@@ -452,9 +491,9 @@ def finish(rounds, threads):
     def keep_on():
         for x in words:
             x.keep()
-        return settled(ledger)
-    check("every pair is fresh at the end", wait_until(keep_on, 60, 0.3),
-          ledger.ask("GET", "/tasks"))
+        return not any(map(unfinished, counts_of(ledger).values()))
+    check("every pair is fresh at the end", wait_until(
+        keep_on, 120, 0.3), counts_of(ledger))
     time.sleep(0.5)
     items, pairs, told = compare(ledger, words, rounds.config)
     note(f"{len(items)} items, {pairs} pairs with runs, {told} runs and "
@@ -474,15 +513,15 @@ def finish(rounds, threads):
         check(f"{s.name}: nothing failed inside", not re.search(
             r"assert|CHECK|Sanitizer|signal 11", text), text[-600:])
     same("every stored page is archived", [
-        x["metadata"]["j:page"] for x in items.values()
-        if x["id"].startswith("script:") and
-        x["metadata"]["j:page"].get("url") not in captured][:3], [])
+        id for id, x in items.items() if id.startswith("script:") and
+        stored(x, "j:page").get("url") not in captured][:3], [])
     code, out, err = ours("items", "check", "--data", daemons[0].data,
                           *daemons[0].store, seconds=300)
     check("argiope items check finds nothing", code == 0, out + err)
 
 
 try:
+    lost_reader()
     main()
 except Exception as e:
     check("goes to its end", False, "line %s: %s %s" % (
