@@ -104,14 +104,17 @@ static const struct {
 	{ 200, "done" }, { 201, "made" },
 	{ 400, "the request is malformed; the text names the field" },
 	{ 401, "a token is needed" },
-	{ 403, "the token does not allow it" },
+	{ 403, "the token does not allow it; of /worker/fetch, also robots.txt"
+	    " or the policy" },
 	{ 404, "no such thing" }, { 409, "not possible in this state" },
 	{ 410, "older than what is kept" },
 	{ 412, "the item has another rev" }, { 413, "too long" },
 	{ 415, "another media type is expected" },
 	{ 422, "a limit of the configuration" },
 	{ 429, "a limit is reached" },
-	{ 503, "not now: the store is away, or the program ends" },
+	{ 502, "the site could not be reached, or did not answer in full" },
+	{ 503, "not now: the store is away, a limit is reached, or the program"
+	    " ends" },
 	{ 507, "the disk is full" },
 };
 static const char common[] = "401 403 503";
@@ -259,12 +262,30 @@ put_response(struct buf *b, int status, const char *text, struct str answers)
 		buf_put_text(b, "}}");
 }
 
+/* A status that the table lacks would be left out without a word. */
+static void
+check_answers(struct str answers)
+{
+	struct str word;
+	int64_t status = 0;
+
+	while (answers.n > 0 && str_split(&answers, ' ', &word)) {
+		size_t i = 0;
+
+		CHECK(str_to_i64(str_cut(word, 0, 3), &status));
+		while (i < ARRAY_LEN(statuses) && statuses[i].status != status)
+			i++;
+		CHECK(i < ARRAY_LEN(statuses));
+	}
+}
+
 static void
 put_operation(struct buf *b, const struct row *r, struct str path)
 {
 	char method[8];
 	size_t i;
 
+	check_answers(str_of(r->answers));
 	for (i = 0; r->method[i] != '\0'; i++)
 		method[i] = ascii_lower(r->method[i]);
 	method[i] = '\0';

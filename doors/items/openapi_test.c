@@ -7,6 +7,9 @@
 
 #include "base/json.h"
 #include "base/map.h"
+#include "base/text.h"
+#include "doors/items/handlers.h"
+#include "doors/items/routes.h"
 
 #define METHODS_MAX 5
 
@@ -114,6 +117,22 @@ operations(void **state)
 	map_free(&ids);
 }
 
+/* A fetch may be refused by a site or its robots.txt, or come too early. */
+static void
+statuses_of_fetch(void **state)
+{
+	static const char *const wanted[] = { "200", "400", "401", "403",
+		"409", "415", "502", "503" };
+	yyjson_val *responses = yyjson_doc_ptr_get(document,
+	    "/paths/~1worker~1fetch/post/responses");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+		if (yyjson_obj_get(responses, wanted[i]) == NULL)
+			fail_msg("%s is missing", wanted[i]);
+	assert_int_equal(yyjson_obj_size(responses), ARRAY_LEN(wanted));
+}
+
 /* Both spellings, and what they say is the same. */
 static void
 spellings(void **state)
@@ -143,6 +162,7 @@ main(void)
 		cmocka_unit_test(references),
 		cmocka_unit_test(operations),
 		cmocka_unit_test(spellings),
+		cmocka_unit_test(statuses_of_fetch),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
