@@ -49,6 +49,9 @@ static const struct setting settings[] = {
 	    "Clients that follow the events of items."),
 	LIMIT("claims_max", CONF_INT, "1000", 1, 10000, "claims",
 	    "Claims of workers that wait."),
+	LIMIT("claim_bytes_max", CONF_SIZE, "16MiB", 1024, 1 << 30, "bytes",
+	    "Data and metadata that a claim hands out; a claim ends with the "
+	    "pair that reaches it."),
 	LIMIT("pair_failures_max", CONF_INT, "100", 1, 10000, "failures",
 	    "Failures that are kept of a task and an item."),
 	LIMIT("failure_days", CONF_INT, "30", 1, 3650, "days",

@@ -110,8 +110,7 @@ worker_claim(struct web_request *r)
 	int64_t wait = input_int(&in, "wait_ms", 0, 0, ITEMS_WAIT_MS_MAX);
 	c->lease_us = 1000 * input_int(&in, "lease_ms", 0, LEASE_MS_MIN,
 	    ITEMS_LEASE_MS_MAX);
-	k->items.prefetch = input_strs(&in, "prefetch",
-	    &k->items.prefetch_n);
+	c->prefetch = input_strs(&in, "prefetch", &c->prefetch_n);
 	if (c->tasks == NULL) {
 		c->tasks = every;
 		c->tasks_n = ARRAY_LEN(every);

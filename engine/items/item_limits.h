@@ -26,6 +26,7 @@
 	X(migrations_max,     1000,          "migrations of a configuration") \
 	X(event_readers_max,  1000,          "readers of events at a time")   \
 	X(claims_max,         1000,          "claims that wait")              \
+	X(claim_bytes_max,    16 << 20,      "items and metadata of a claim") \
 	X(writes_max,         10000,         "requests that wait to write")   \
 	X(reads_max,          1000,          "requests that wait to read")    \
 	X(pair_failures_max,  100,           "failures kept of a pair")       \

@@ -107,8 +107,6 @@ void items_read(struct items *, struct items_read *);
 struct items_claim {
 	struct items_write write;    /* items's */
 	struct worklist_claim claim; /* texts: the owner's until done() */
-	const struct str *prefetch;
-	size_t prefetch_n;
 	struct mono until;
 	void (*done)(struct items_claim *);
 	struct buf out;              /* JSON of "leases", elements only */

@@ -73,10 +73,12 @@ claim_run(struct items_write *r, struct item_tx *tx, struct why *w)
 		return OK;
 	enum err e = worklist_claim(tx, &c->claim, &leases, &n, w);
 	for (size_t k = 0; k < n && e == OK; k++)
-		e = worklist_lease_json(tx, &leases[k], c->prefetch,
-		    c->prefetch_n, &c->out, w);
+		e = worklist_lease_json(tx, &leases[k], c->claim.prefetch,
+		    c->claim.prefetch_n, &c->out, w);
 	if (e == OK && n == 0)
 		e = plan_retry(i, c, tx, w);
+	if (c->out.n >= (size_t)i->limits.claim_bytes_max)
+		metric_add(&items_metrics[METRIC_CLAIMS_FULL], 1);
 	c->n = e == OK ? n : 0;
 	return e;
 }

@@ -39,6 +39,8 @@
 	    "Requests put to the reader of items and not answered.")         \
 	X(CLAIMS_WAITING, GAUGE, "argiope_items_claims_waiting",             \
 	    "Claims put and not answered.")                                  \
+	X(CLAIMS_FULL, COUNTER, "argiope_items_claims_full_total",           \
+	    "Claims whose answer reached items.claim_bytes_max.")            \
 	X(REFUSED, COUNTER, "argiope_items_refused_total",                   \
 	    "Requests refused because items.writes_max, reads_max or "       \
 	    "claims_max was reached.")

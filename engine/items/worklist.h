@@ -101,6 +101,8 @@ struct worklist_claim {
 	const struct str *tasks;     /* names or patterns */
 	size_t tasks_n;
 	unsigned max;                /* at most WORKLIST_CLAIM_MAX */
+	const struct str *prefetch;  /* tasks, beside the task's own */
+	size_t prefetch_n;
 	int64_t lease_us;            /* 0: the task's */
 	bool own;                    /* the daemon's own workers */
 	/* Pairs to pass over: their host's turn is far (slow hosts). */
@@ -117,8 +119,10 @@ struct worklist_lease {
 };
 /*
  * Take tokens and leases for up to `max` pairs that are due.  Leases expired
- * so far are ended before (transient failures).  Nothing is leased while
- * another daemon has loaded a later configuration.  Memory: the transaction's.
+ * so far are ended before (transient failures).  A claim ends early with the
+ * pair whose data and prefetched metadata reach claim_bytes_max.  Nothing is
+ * leased while another daemon has loaded a later configuration.  Memory: the
+ * transaction's.
  */
 MUST_USE enum err worklist_claim(struct item_tx *,
     const struct worklist_claim *, struct worklist_lease **, size_t *n,
@@ -134,6 +138,10 @@ MUST_USE enum err worklist_next_at(struct item_tx *,
  */
 MUST_USE enum err worklist_is_idle(struct item_tx *,
     const struct worklist_claim *, bool *idle, struct why *);
+/* The bytes of an item's data and of the metadata that a lease comes with. */
+MUST_USE enum err worklist_lease_bytes(struct item_tx *,
+    const struct worklist_lease *, const struct str *prefetch,
+    size_t prefetch_n, size_t *bytes, struct why *);
 /* The JSON of a lease in the answer of /worker/claim; with `prefetch`. */
 MUST_USE enum err worklist_lease_json(struct item_tx *,
     const struct worklist_lease *, const struct str *prefetch,

@@ -21,6 +21,7 @@
 #define SKIPPED_RETRY_US (US_PER_S / 4)
 #define EXPIRED_MAX 1000u        /* leases ended before a claim */
 #define CHUNK_MAX 1000u
+#define CHUNK_FIRST_MAX 100u     /* items may be long: see claim_bytes_max */
 #define SCANNED_MAX 100000u      /* keys read by a claim */
 #define BLOCKED_MAX 1000u        /* looked at and not leased, by a claim */
 
@@ -64,6 +65,7 @@ struct claim {
 	struct str worker;
 	struct worklist_lease *leases;
 	size_t leases_n, scanned, passed;
+	size_t bytes, bytes_max;     /* of what was leased */
 	uint64_t random[32];
 	size_t random_n;
 };
@@ -330,7 +332,8 @@ read_first(struct claim *c, struct why *w)
 		share = MIN(share, (uint64_t)t->room);
 		for (size_t k = 0; k < t->lanes_n && e == OK; k++) {
 			t->lanes[k].chunk = (size_t)MIN(
-			    share / t->lanes_n + (t->lanes_n > 1), CHUNK_MAX);
+			    share / t->lanes_n + (t->lanes_n > 1),
+			    CHUNK_FIRST_MAX);
 			t->lanes[k].chunk = MAX(t->lanes[k].chunk, 1u);
 			e = read_chunk(c, t, &t->lanes[k], w);
 		}
@@ -404,6 +407,18 @@ lease_pair(struct claim *c, struct claim_task *t, struct item_row *item,
 	    .seed = worklist_lease_seed(p->lease) };
 }
 
+/* What the last lease adds to the answer. */
+static enum err
+add_bytes(struct claim *c, struct why *w)
+{
+	size_t bytes;
+	enum err e = worklist_lease_bytes(c->tx, &c->leases[c->leases_n - 1],
+	    c->spec->prefetch, c->spec->prefetch_n, &bytes, w);
+
+	c->bytes += bytes;
+	return e;
+}
+
 /* A dependency may have got lost since the pair became due. */
 static enum err
 check_depends(struct claim *c, struct claim_task *t, struct pair_row *p,
@@ -447,7 +462,7 @@ try_pair(struct claim *c, struct claim_task *t, struct claim_lane *l,
 	}
 	take_tokens(l);
 	lease_pair(c, t, item, p);
-	return OK;
+	return add_bytes(c, w);
 }
 
 /* -- Turns -- */
@@ -501,7 +516,7 @@ take_turns(struct claim *c, struct why *w)
 	enum err e = OK;
 
 	while (e == OK && c->tasks_n > 0 && c->leases_n < c->spec->max &&
-	    c->passed <= BLOCKED_MAX) {
+	    c->bytes < c->bytes_max && c->passed <= BLOCKED_MAX) {
 		struct claim_task *t = next_task(c);
 		struct claim_lane *l = NULL;
 		size_t before = c->leases_n;
@@ -575,7 +590,9 @@ static struct claim
 claim_of(struct item_tx *tx, const struct worklist_claim *spec)
 {
 	return (struct claim){ .tx = tx, .store = item_tx_store(tx),
-	    .spec = spec, .now_ms = item_tx_now(tx).us / 1000 };
+	    .spec = spec, .now_ms = item_tx_now(tx).us / 1000,
+	    .bytes_max = (size_t)item_store_limits(
+	    item_tx_store(tx))->claim_bytes_max };
 }
 
 static struct str

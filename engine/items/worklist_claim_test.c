@@ -13,6 +13,7 @@
 
 #include "base/hash.h"
 #include "engine/items/generation.h"
+#include "engine/items/item_store_own.h"
 #include "engine/items/worklist_own.h"
 #include "os/clock.h"
 
@@ -158,6 +159,49 @@ claims_have_their_maximum(void **state)
 	claim.max = 0;
 	assert_int_equal(claim_by(&claim, &n, NULL), OK);
 	assert_int_equal(n, 0);
+}
+
+/* A claim ends with the pair whose data and prefetched metadata reach
+ * claim_bytes_max; the first pair is leased however long it is. */
+static void
+claims_have_their_bytes(void **state)
+{
+	const struct str all = STR("b"), of_a = STR("a");
+	struct worklist_claim claim = { .tasks = &all, .tasks_n = 1,
+	    .max = 8, .own = true };
+	struct work_lease one;
+	size_t n;
+
+	(void)state;
+	work_open(&t, "{'tags':{'s':['a'],'t':['b']},'tasks':{'a':{" RUN
+	    "},'b':{" RUN "}}}");
+	/* The data of each is {}: 2 bytes. */
+	put_items("i", 9, "t");
+	t.items.store->limits.claim_bytes_max = 6;
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 3);
+	t.items.store->limits.claim_bytes_max = 5;
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 3);
+	t.items.store->limits.claim_bytes_max = 1;
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 1);
+	t.items.store->limits.claim_bytes_max = 1 << 20;
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 2);
+
+	/* {"m":1} of a is 7 bytes more. */
+	work_item(&t, "x", "s");
+	assert_int_equal(work_claim(&t, 1, &one), 1);
+	(void)work_complete(&t, one.text, "'outcome':'success','mutations':["
+	    "{'op':'updateMetadata','rev':0,'metadata':{'m':1}}]");
+	work_tag(&t, "x", "t", "");
+	work_item(&t, "y", "t");
+	claim.prefetch = &of_a;
+	claim.prefetch_n = 1;
+	t.items.store->limits.claim_bytes_max = 9;
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 1);
 }
 
 /* Two claims in one transaction never get the same pair. */
@@ -898,6 +942,7 @@ main(int argc, char **argv)
 		CASE(a_task_without_pairs_leaves_its_turns),
 		CASE(parallel_bounds_what_is_leased),
 		CASE(claims_have_their_maximum),
+		CASE(claims_have_their_bytes),
 		CASE(claims_of_one_transaction_share),
 		CASE(daemons_share_the_worklist),
 		CASE(remote_tasks_are_left_to_remote_workers),

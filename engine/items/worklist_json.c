@@ -7,10 +7,10 @@
 
 /* -- Leases -- */
 
-/* `"TASK":{...}`, unless the result is stale or none. */
+/* The metadata of the task's result; STR_NONE: it is stale, or none. */
 static enum err
-put_prefetched(struct item_tx *tx, const struct worklist_lease *l,
-    struct str task, struct buf *b, struct why *w)
+find_prefetched(struct item_tx *tx, const struct worklist_lease *l,
+    struct str task, struct str *metadata, struct why *w)
 {
 	struct item_store *s = item_tx_store(tx);
 	const struct task *t = task_find(item_store_config(s), task);
@@ -18,14 +18,28 @@ put_prefetched(struct item_tx *tx, const struct worklist_lease *l,
 	uint32_t id = 0;
 	enum err e = t == NULL ? OK : worklist_task_id(tx, t, &id, w);
 
+	*metadata = STR_NONE;
 	if (e != OK || id == 0)
 		return e;
 	e = item_tx_result(tx, id, l->item->key, &r, w);
-	if (e != OK || !result_is_fresh(t, r, item_tx_now(tx)))
+	if (e == OK && result_is_fresh(t, r, item_tx_now(tx)))
+		*metadata = r->metadata;
+	return e;
+}
+
+/* `"TASK":{...}`, unless the result is stale or none. */
+static enum err
+put_prefetched(struct item_tx *tx, const struct worklist_lease *l,
+    struct str task, struct buf *b, struct why *w)
+{
+	struct str metadata;
+	enum err e = find_prefetched(tx, l, task, &metadata, w);
+
+	if (e != OK || metadata.p == NULL)
 		return e;
 	json_item(b, task);
 	buf_put_char(b, ':');
-	buf_put_str(b, r->metadata);
+	buf_put_str(b, metadata);
 	return OK;
 }
 
@@ -54,6 +68,34 @@ put_metadata(struct item_tx *tx, const struct worklist_lease *l,
 			e = put_prefetched(tx, l, prefetch[i], b, w);
 	buf_put_char(b, '}');
 	return e;
+}
+
+static enum err
+add_bytes(struct item_tx *tx, const struct worklist_lease *l,
+    const struct str *tasks, size_t n, size_t *bytes, struct why *w)
+{
+	struct str metadata;
+	enum err e = OK;
+
+	for (size_t i = 0; i < n && e == OK; i++) {
+		e = find_prefetched(tx, l, tasks[i], &metadata, w);
+		*bytes += metadata.n;
+	}
+	return e;
+}
+
+enum err
+worklist_lease_bytes(struct item_tx *tx, const struct worklist_lease *l,
+    const struct str *prefetch, size_t prefetch_n, size_t *bytes,
+    struct why *w)
+{
+	const struct task *t = worklist_task(tx, l->task);
+	enum err e = OK;
+
+	*bytes = l->item->data.n;
+	if (t != NULL)
+		e = add_bytes(tx, l, t->prefetch, t->prefetch_n, bytes, w);
+	return e == OK ? add_bytes(tx, l, prefetch, prefetch_n, bytes, w) : e;
 }
 
 enum err
