@@ -385,6 +385,8 @@ claims_max(void **state)
 	assert_string_equal(items_at("/results/3/lease"), "");
 	FREED(buf_free) struct buf body = BUF_INIT;
 	memset(buf_grow(&body, 1025), ' ', 1025);
+	items_say_bytes(400, "POST /worker/complete", NULL,
+	    str_cut(buf_str(&body), 0, 1024));
 	items_say_bytes(413, "POST /worker/complete", NULL, buf_str(&body));
 	assert_non_null(strstr(items_at("/error"), "completions: "));
 }

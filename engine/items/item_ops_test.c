@@ -732,7 +732,7 @@ static void
 unused_blobs_go_after_a_day(void **state)
 {
 	uint8_t sha256[32];
-	bool more;
+	struct item_pruned pruned;
 
 	(void)state;
 	made("x");
@@ -743,7 +743,8 @@ unused_blobs_go_after_a_day(void **state)
 	t.now.us += INT64_C(86400) * US_PER_S - 2000;
 	for (int i = 0; i < 2; i++) {
 		items_test_begin(&t);
-		assert_int_equal(item_tx_prune(t.tx, 10, &more, NULL), OK);
+		assert_int_equal(item_tx_prune(t.tx, 10, &pruned, NULL),
+		    OK);
 		items_test_commit(&t);
 		assert_int_equal(items_test_number(&t, "SELECT count(*)"
 		    " FROM blobs"), i == 0 ? 2 : 1);

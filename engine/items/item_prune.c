@@ -9,20 +9,27 @@
 struct prune {
 	struct item_tx *tx;
 	size_t max;
-	bool more;
+	struct item_pruned *out;
 };
+
+static void
+note_rows(struct prune *p, const struct query *q, int64_t *rows)
+{
+	*rows = query_changes(q);
+	p->out->more |= *rows >= (int64_t)p->max;
+}
 
 /* `statement` drops at most ?2 rows that are older than ?1. */
 static enum err
 prune_table(struct prune *p, const char *statement, int64_t before_us,
-    struct why *w)
+    int64_t *rows, struct why *w)
 {
 	struct query *q = database_query(p->tx->db, statement);
 
 	query_i64(q, 1, before_us);
 	query_i64(q, 2, (int64_t)p->max);
 	query_step(q);
-	p->more |= query_changes(q) >= (int64_t)p->max;
+	note_rows(p, q, rows);
 	return query_end(&q, w);
 }
 
@@ -67,34 +74,37 @@ prune_events(struct prune *p, struct why *w)
 	    "DELETE FROM events WHERE cursor <= ?1");
 	query_i64(q, 1, last);
 	query_step(q);
-	p->more |= query_changes(q) >= (int64_t)p->max;
+	note_rows(p, q, &p->out->events);
 	return query_end(&q, w);
 }
 
 enum err
-item_tx_prune(struct item_tx *tx, size_t max, bool *more, struct why *w)
+item_tx_prune(struct item_tx *tx, size_t max, struct item_pruned *out,
+    struct why *w)
 {
 	const struct item_limits *l = &tx->store->limits;
 	int64_t failures_us = tx->now.us - l->failure_days * DAY_US;
-	struct prune p = { .tx = tx, .max = max };
+	struct prune p = { .tx = tx, .max = max, .out = out };
 
+	*out = (struct item_pruned){ .more = false };
 	enum err e = prune_events(&p, w);
 	if (e == OK)
 		e = prune_table(&p, "DELETE FROM failures WHERE id IN"
 		    " (SELECT id FROM failures WHERE handled_at < ?1"
-		    " ORDER BY handled_at LIMIT ?2)", failures_us, w);
+		    " ORDER BY handled_at LIMIT ?2)", failures_us,
+		    &out->failures, w);
 	/* The last run of each pair stays. */
 	if (e == OK)
 		e = prune_table(&p, "DELETE FROM runs WHERE id IN"
 		    " (SELECT id FROM runs r WHERE outcome = 0"
 		    " AND started_at < ?1 AND EXISTS (SELECT 1 FROM runs s"
 		    " WHERE s.item = r.item AND s.task = r.task"
-		    " AND s.id > r.id) LIMIT ?2)", failures_us, w);
+		    " AND s.id > r.id) LIMIT ?2)", failures_us, &out->runs,
+		    w);
 	if (e == OK)
 		e = prune_table(&p, "DELETE FROM blobs WHERE sha256 IN"
 		    " (SELECT sha256 FROM blobs WHERE uses = 0"
 		    " AND put_at < ?1 ORDER BY put_at LIMIT ?2)",
-		    tx->now.us - UNUSED_BLOB_US, w);
-	*more = p.more;
+		    tx->now.us - UNUSED_BLOB_US, &out->blobs, w);
 	return e;
 }

@@ -281,10 +281,14 @@ void item_tx_undo(struct item_tx *, struct item_mark);
 
 /*
  * Drop what is older than it is kept: events, handled failures, failed runs,
- * blobs that no item uses; at most `max` rows of each, and `*more` when some
- * may be left.  The newest event always stays.
+ * blobs that no item uses; at most `max` rows of each, and `more` when some may
+ * be left.  The newest event always stays.
  */
-MUST_USE enum err item_tx_prune(struct item_tx *, size_t max, bool *more,
-    struct why *);
+struct item_pruned {
+	int64_t events, failures, runs, blobs;
+	bool more;
+};
+MUST_USE enum err item_tx_prune(struct item_tx *, size_t max,
+    struct item_pruned *, struct why *);
 
 #endif

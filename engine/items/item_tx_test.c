@@ -284,15 +284,15 @@ put_events(int n)
 	items_test_commit(&t);
 }
 
+static struct item_pruned pruned;
+
 static bool
 prune(size_t max)
 {
-	bool more;
-
 	items_test_begin(&t);
-	assert_int_equal(item_tx_prune(t.tx, max, &more, NULL), OK);
+	assert_int_equal(item_tx_prune(t.tx, max, &pruned, NULL), OK);
 	items_test_commit(&t);
-	return more;
+	return pruned.more;
 }
 
 static void
@@ -312,6 +312,7 @@ old_rows_go(void **state)
 	assert_true(prune(4));
 	assert_true(prune(4));
 	assert_false(prune(4));
+	assert_int_equal(pruned.events, 2);
 	assert_int_equal(items_test_number(&t, "SELECT count(*) FROM events"),
 	    5);
 
@@ -351,6 +352,8 @@ old_records_go(void **state)
 	    " FROM failures"), 2);
 	t.now.us += US_PER_S;
 	assert_false(prune(100));
+	assert_int_equal(pruned.runs, 1);
+	assert_int_equal(pruned.failures, 1);
 	assert_int_equal(items_test_number(&t, "SELECT count(*) FROM runs"), 1);
 	assert_int_equal(items_test_number(&t, "SELECT count(*)"
 	    " FROM failures WHERE handled_at IS NULL"), 1);

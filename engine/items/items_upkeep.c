@@ -68,8 +68,18 @@ compare_generation(struct items *i, struct item_tx *tx, bool *more,
 static enum err
 prune(struct items *i, struct item_tx *tx, bool *more, struct why *w)
 {
+	struct item_pruned p;
+
 	(void)i;
-	return item_tx_prune(tx, PRUNE_STEP, more, w);
+	enum err e = item_tx_prune(tx, PRUNE_STEP, &p, w);
+	if (e != OK)
+		return e;
+	*more = p.more;
+	metric_add_by(&items_pruned_metric, PRUNED_EVENTS, p.events);
+	metric_add_by(&items_pruned_metric, PRUNED_FAILURES, p.failures);
+	metric_add_by(&items_pruned_metric, PRUNED_RUNS, p.runs);
+	metric_add_by(&items_pruned_metric, PRUNED_BLOBS, p.blobs);
+	return OK;
 }
 
 /* -- When -- */
