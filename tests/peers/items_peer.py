@@ -35,13 +35,15 @@ class Items(Serve):
 
     def __init__(self, name, settings=(), config=CONFIG, data=None,
                  store=None):
-        """`config`: the path of a file, or JSON.  `store`: the settings of one
-        that others have, too."""
-        self.config = config
-        if not isinstance(config, str):
-            self.config = os.path.join(PLACE, name + ".json")
+        """`config`: JSON, the text of a module, which has several lines, or
+        the path of a file.  `store`: the settings of one that others have,
+        too."""
+        self.config, text = config, isinstance(config, str)
+        if not text or "\n" in config:
+            self.config = os.path.join(PLACE,
+                                       name + (".js" if text else ".json"))
             with open(self.config, "w") as f:
-                json.dump(config, f)
+                f.write(config if text else json.dumps(config))
         self.token = None
         store = database(name) if store is None else store
         super().__init__(name, ["urlfrontier.listen=",
