@@ -1,0 +1,138 @@
+"""Tasks and crawls on one host: one politeness clock, turns in alternation, and
+captures of tasks that are as any others.
+
+usage: items_polite.sh
+"""
+from realtime_peer import *
+
+begin("items_polite")
+
+PAGES = 12                  # of the crawl, and as many tasks
+DELAY_S = 0.25              # of the shared host, for both
+CONFIG = """
+export default {
+  tags: { page: ["read"] },
+  fetch: { policy: { rate_limit: %s }, private: %s },
+  tasks: {
+    read: { version: "1", async run({ data, fetch, updateMetadata }) {
+      const answer = await fetch(data.url);
+      updateMetadata(() => ({ text: answer.text().length }));
+    } }
+  }
+};
+"""
+web = Web()
+
+
+class Server_(Server):
+    """With hosts of the invented web, and tasks."""
+
+    def __init__(self, name, hosts, delay_s):
+        self.config = os.path.join(PLACE, name + ".js")
+        with open(self.config, "w") as f:
+            f.write(CONFIG % (delay_s, json.dumps(
+                [host + ":80" for host in hosts])))
+        super().__init__(name, "items.config=" + self.config,
+                         "fetch.address_connections_max=256",
+                         hosts={host: web.port for host in hosts})
+        wait_until(lambda: self.json("/items-config")["generation"])
+
+    def json(self, path, lines=None):
+        """What is there, or what new items were answered with."""
+        return json.loads(self.http(
+            path, "POST" if lines else "GET", lines and {
+                "Content-Type": "application/x-ndjson"},
+            lines and lines.encode())[2])
+
+    def make(self, tag, urls):
+        return self.json("/items/add", "".join(json.dumps(
+            {"id": url, "tags": [tag], "data": {"url": url}}) + "\n"
+            for url in urls))
+
+    def counts(self, task):
+        return self.json("/tasks/" + task)["counts"]
+
+
+def gaps(host):
+    """Seconds from the end of each request to the beginning of the next."""
+    asked = sorted(web.requests(host), key=lambda r: r[1])
+    return [b[1] - a[2] for a, b in zip(asked, asked[1:])]
+
+
+def turns(host):
+    """"c" of each request of the crawl, "t" of each of a task, while both had
+    something left."""
+    asked = sorted(web.requests(host), key=lambda r: r[1])
+    text = "".join("t" if path.startswith("/t") else "c"
+                   for path, _, _ in asked)
+    return text[max(text.find("c"), text.find("t")):
+                min(text.rfind("c"), text.rfind("t")) + 1]
+
+
+def one_clock():
+    """A crawl and tasks of the same host."""
+    host = "shared.test"
+    start = web.star(host, PAGES)
+    urls = [f"http://{host}/t{i}" for i in range(PAGES)]
+    for i in range(PAGES):
+        web.put(host, f"/t{i}", ok(html(title=f"task {i}")))
+    s = Server_("polite", [host], DELAY_S)
+    c = s.client()
+    crawl = c.start(start, rate=DELAY_S)
+    s.make("page", urls)
+    same("clock: the crawl ends", c.ends(crawl, 30)["success"], PAGES + 1)
+    check("clock: all tasks are done", wait_until(
+        lambda: s.counts("read")["fresh"] == PAGES, 20), s.counts("read"))
+    found = gaps(host)
+    same("clock: each was asked once", len(web.requests(host)), 2 * PAGES + 1)
+    check("clock: no two requests are closer than the delay",
+          min(found) >= DELAY_S - 0.01, sorted(found)[:5])
+    note(f"the closest two: {min(found):.3f} s; turns: {turns(host)}")
+    check("clock: turns are shared", not re.search("ccc|ttt", turns(host)) and
+          len(turns(host)) > PAGES, turns(host))
+    return s, c, urls
+
+
+def captures(s, c, urls):
+    """The captures of tasks are in the archive as those of a crawl."""
+    name = time.strftime("items %Y-%m", time.gmtime())
+    list_ = c.good("list_crawls")["crawls"]
+    mine = [x for x in list_ if x["name"] == name]
+    same("captures: the month's crawl is listed", len(mine), 1)
+    number = mine[0]["crawl_id"]
+    n = c.read(number)
+    items = c.items(n, len(urls))
+    same("captures: a subscriber sees them", sorted(urls_of(items)),
+         sorted(urls))
+    check("captures: with their bodies", all(
+        b"task" in body_of(i) for i in items))
+    same("captures: in order at the end", s.stop(), 0)
+    archive_is_sound("captures: archive check finds nothing", s.data)
+    rebuilt(s.data, number, items)
+
+
+def rebuilt(data, number, items):
+    """From the WARC files alone, the same captures under the same numbers."""
+    code, out, err = ours("archive", "reindex", "--rebuild", "--data", data)
+    check("rebuilt: reindex", code == 0, out + err)
+    s = Server("rebuilt", data=data)
+    again = s.client()
+    n = again.read(number)
+    same("rebuilt: a subscriber sees the same", [
+        (i["url"], token_of_item(i)) for i in again.items(n, len(items))],
+        [(i["url"], token_of_item(i)) for i in items])
+    same("rebuilt: in order at the end", s.stop(), 0)
+
+
+def token_of_item(item):
+    return item["sync_token"], item["status_code"], item["body"]
+
+
+try:
+    captures(*one_clock())
+except Exception as e:
+    check("goes to its end", False, "line %s: %s %s" % (
+        [f.lineno for f in traceback.extract_tb(e.__traceback__)],
+        type(e).__name__, e))
+check("no message broke a rule", not Rules.faults, Rules.faults)
+done()
