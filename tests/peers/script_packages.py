@@ -1,11 +1,14 @@
-"""Packages of npm in a task: two that come as one ES module, as they are."""
+"""Packages of npm in a task: two that come as one ES module, as they are, and one
+of CommonJS, bundled by the command of docs/npm-packages.md.
+"""
 from peer import *
 
 TRY = built("tests/peers/script_try")
 need("script_packages", "node", "npm", files=[TRY])
-tools = node_with("script-packages-1", "zod@3.24.1", "marked@15.0.6")
+tools = node_with("script-packages-2", "zod@3.24.1", "marked@15.0.6",
+                  "papaparse@5.4.1", "esbuild@0.25.12")
 if tools is None:
-    skip("script_packages", "zod and marked cannot be had from npm")
+    skip("script_packages", "npm has no packages for us")
     done()
 os.makedirs("vendor", exist_ok=True)
 for package, path in (("zod", "lib/index.mjs"),
@@ -40,6 +43,25 @@ same("zod accepts", lines[:1], [
 same("zod refuses", lines[1:2], ["info name price"])
 same("marked renders", lines[2:3], [
     "info <h1>One</h1><ul><li>a <em>b</em></li><li><code>c</code></li></ul>"])
+# The command of the page, where the packages are.
+with open(os.path.join(SOURCE, "docs", "npm-packages.md")) as f:
+    command = next(line for line in f if line.startswith(
+        "npx esbuild papaparse"))
+bundled = subprocess.run(["sh", "-c", command.replace(
+    "--outfile=", f"--outfile={PLACE}/")], cwd=tools, capture_output=True,
+    text=True, timeout=60)
+check("esbuild bundles papaparse", bundled.returncode == 0, bundled.stderr)
+with open("csv.js", "w") as f:
+    f.write("""
+import Papa from "./vendor/papaparse.js";
+export default { tasks: { t: { run({ log }) {
+  log("info", JSON.stringify(Papa.parse("a,b\\n1,2", { header: true }).data));
+} } } };
+""")
+said = subprocess.run([TRY, "csv.js", "vendor/papaparse.js"],
+                      capture_output=True, text=True, timeout=60)
+same("papaparse runs", said.stdout.splitlines()[:1],
+     ['info [{"a":"1","b":"2"}]'])
 # A package that wants Node says so, with the import that there is not.
 with open("node.js", "w") as f:
     f.write('import fs from "node:fs"; export default {}')

@@ -107,6 +107,29 @@ def page():
     return server
 
 
+def moved():
+    """The spider of docs/moving.md, and the table that it makes."""
+    with open(os.path.join(SOURCE, "docs", "moving.md")) as f:
+        page_ = f.read()
+    port = fixed_port()
+    start([SOURCE + "/examples/shop/serve", "60", str(port)],
+          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    check("moved: its shop", wait_until(lambda: listens(port)))
+    with open("moved.js", "w") as f:
+        f.write(re.search(r"```js\n(.*?)```", page_, re.S)[1].replace(
+            "8077", str(port)))
+    s = Shop("moved-data", "moved.js")
+    check("moved: all is read", s.are_fresh(60, "read"), s.counts())
+    command = re.search(r"^argiope (items export .*)$", page_, re.M)[1]
+    code, out, err = ours(*command.split())
+    lines = [line.rstrip("\r") for line in out.splitlines()]
+    check("moved: the table", code == 0 and len(lines) == 61 and
+          lines[:2] == ["url,title,sku,stock",
+                        f"http://127.0.0.1:{port}/products/p0000,"
+                        "Product 0000,SKU0000,0"], (out[:300], err))
+    same("moved: in order at the end", s.stop(30), 0)
+
+
 # ---- argiope task ----------------------------------------------------------------
 
 def verbs(s):
@@ -274,6 +297,7 @@ try:
          [(c["kind"], c["state"]) for c in json.loads(out)["crawls"]],
          [("tasks", "running")])
     items_are_sound("page", shop.data)
+    moved()
     ends()
 except Exception as e:
     check("goes to its end", False, "line %s: %s %s" % (
