@@ -1,6 +1,6 @@
 """The items door and a real daemon: every request in both spellings against the
 OpenAPI document, workers of other languages, events that are resumed, tokens,
-restarts, and the commands of docs/items.md.
+restarts, and the commands of docs/workers.md.
 """
 from items_peer import *
 
@@ -514,8 +514,8 @@ def ends(s):
 # ---- The page for users --------------------------------------------------------------
 
 def page(s):
-    """The commands of docs/items.md, in order, but for the daemon's."""
-    with open(os.path.join(SOURCE, "docs", "items.md")) as f:
+    """The commands of docs/workers.md, in order, but for the daemon's."""
+    with open(os.path.join(SOURCE, "docs", "workers.md")) as f:
         text = f.read()
     config = re.search(r"```json\n(.*?)```", text, re.S)[1]
     mine = Items("page", config=json.loads(config))

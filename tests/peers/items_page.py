@@ -1,0 +1,114 @@
+"""The commands of docs/items.md, in order, in a clone of the repository: a shop is
+scraped, its parser breaks, is mended, and what failed runs again.
+"""
+import re
+
+from serve import *
+
+need("items_page", "nginx", "git")
+with open(os.path.join(SOURCE, "docs", "items.md")) as page:
+    BLOCKS = re.findall(r"```(sh|)\n(.*?)```", page.read(), re.S)
+CLONE = os.path.join(PLACE, "clone")
+PRODUCTS = 200
+
+
+def clone():
+    """A clone with what is being worked on, and the program that was built in
+    the place of ./run, which would build it again."""
+    made = subprocess.run(["git", "clone", "-q", SOURCE, CLONE],
+                          capture_output=True, text=True)
+    if made.returncode != 0:
+        note("no clone: " + made.stderr.strip())
+        os.makedirs(CLONE)
+    shutil.copytree(SOURCE + "/examples", CLONE + "/examples",
+                    dirs_exist_ok=True)
+    if os.path.exists(CLONE + "/run"):
+        os.remove(CLONE + "/run")
+    os.symlink(program(), CLONE + "/run")
+
+
+class Page(Serve):
+    """The daemon of the page, at a port of its own."""
+
+    def __init__(self, command):
+        words = command.split()
+        data = words[words.index("--data") + 1]
+        setting = words[words.index("--set") + 1]
+        os.chdir(CLONE)
+        super().__init__("page", ["urlfrontier.listen=", setting],
+                         os.path.join(CLONE, data))
+
+    def counts(self, task):
+        return json.loads(self.http("/tasks/" + task)[2])["counts"]
+
+    def are_fresh(self, *tasks):
+        def all_fresh():
+            try:
+                return all(self.counts(t)["fresh"] == PRODUCTS ==
+                           sum(self.counts(t).values()) for t in tasks)
+            except KeyError:
+                return False
+        return wait_until(all_fresh, 30)
+
+
+def title(command):
+    return "page: " + " ".join(command.split())[:64]
+
+
+def walk():
+    port, server, said = fixed_port(), None, ""
+    for kind, block in BLOCKS:
+        if kind == "":
+            check(f"page: it shows {block.strip()}", block.strip() in said,
+                  said[-600:])
+            continue
+        if block.startswith("examples/shop/serve"):
+            start([CLONE + "/examples/shop/serve", *block.split()[1:],
+                   str(port)], stdout=subprocess.DEVNULL,
+                  stderr=subprocess.DEVNULL)
+            check(title(block), wait_until(lambda: listens(port)))
+            continue
+        if block.startswith("./run serve"):
+            server = Page(block)
+            check(title(block), server.are_fresh("scrape", "price",
+                                                 "summary"))
+            continue
+        if "items failures" in block:
+            wait_until(lambda: server.counts("scrape")["failed"] == 10, 20)
+        ran = subprocess.run(["sh", "-e", "-c", block], cwd=CLONE,
+                             timeout=60, capture_output=True, text=True,
+                             stdin=subprocess.DEVNULL)
+        check(title(block), ran.returncode == 0, ran.stdout + ran.stderr)
+        said += ran.stdout
+        if block.startswith("cp -r"):
+            move_shop(port)
+    return server, said
+
+
+def move_shop(port):
+    path = os.path.join(CLONE, "myshop", "shop.js")
+    with open(path) as f:
+        text = f.read()
+    with open(path, "w") as f:
+        f.write(text.replace("8077", str(port)))
+
+
+try:
+    clone()
+    daemon, out = walk()
+    with open(CLONE + "/products.csv") as table:
+        lines = table.read().splitlines()
+    same("page: the table", (len(lines), lines[0], lines[8]), (
+        PRODUCTS + 1, "id,title,stock,price.price",
+        "shop:p0007,Product 0007,7,€10.95"))
+    for text in ('"title": "Product 0007"', "nothing was stored",
+                 "requeued 10"):
+        check(f"page: it shows {text}", text in out, out[-600:])
+    check("page: all are fresh again", daemon.are_fresh("scrape"),
+          daemon.counts("scrape"))
+    same("page: in order at the end", daemon.stop(30), 0)
+except Exception as e:
+    check("goes to its end", False, "line %s: %s %s" % (
+        [f.lineno for f in traceback.extract_tb(e.__traceback__)],
+        type(e).__name__, e))
+done()
