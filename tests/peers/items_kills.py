@@ -60,14 +60,15 @@ class Site(http.server.ThreadingHTTPServer):
 
 
 MODULE = """
-const often = { retries: 100, backoff: "100ms", backoffMax: "200ms" };
+const often = { retries: 100, backoff: "100ms", backoffMax: "200ms",
+    lease: "3s" };
 export default {
   tags: { count: ["k:count"], words: ["w:words"],
       script: ["j:count", "j:page", "j:mark"] },
   fetch: { policy: { rate_limit: 0 }, private: ["127.0.0.1:PORT"] },
   tasks: {
     "k:count": { version: "1", remote: true, ...often },
-    "w:words": { version: "1", remote: true, lease: "3s", ...often },
+    "w:words": { version: "1", remote: true, ...often },
     "j:count": { version: "1", ...often, run({ updateData }) {
       updateData((old) => ({ ...old, n: old.n + 1 }));
     } },
@@ -315,6 +316,13 @@ class Rounds:
             t.start()
         return asking
 
+    def load_at_last(self):
+        """The last version, by each daemon, whatever comes in between."""
+        self.config.change()
+        for s in self.daemons:
+            check(f"{s.name}: the last configuration is in force", wait_until(
+                lambda: s.ask("POST", "/items-config/reload")[0] == 200, 20))
+
     def reload(self, s):
         try:
             status, value = s.ask("POST", "/items-config/reload")
@@ -482,7 +490,7 @@ def finish(rounds, threads):
     began = time.monotonic()
     for number in range(ROUNDS):
         rounds.run(number)
-    rounds.load()[0].join()
+    rounds.load_at_last()
     note(f"{ROUNDS} rounds in {time.monotonic() - began:.0f} s, seed {SEED}: "
          f"{tally}")
     check("most kills came during work", tally.get(
@@ -494,6 +502,10 @@ def finish(rounds, threads):
         return not any(map(unfinished, counts_of(ledger).values()))
     check("every pair is fresh at the end", wait_until(
         keep_on, 120, 0.3), counts_of(ledger))
+    for task in TAGS:
+        for g in (ledger.ask("GET", f"/tasks/{task}/failures?group=message")
+                  or {"groups": []})["groups"]:
+            note(f"{task} failed {g['n']} times: {g['message'][:200]}")
     time.sleep(0.5)
     items, pairs, told = compare(ledger, words, rounds.config)
     note(f"{len(items)} items, {pairs} pairs with runs, {told} runs and "
