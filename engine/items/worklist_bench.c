@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <yyjson.h>
 
+#include "engine/items/generation.h"
 #include "engine/items/worklist_own.h"
 #include "os/clock.h"
 #include "os/database.h"
@@ -77,16 +78,14 @@ load_config(void)
 	const char *text = "{\"tags\":{\"t\":[\"a\"]},\"tasks\":{\"a\":"
 	    "{\"version\":\"1\",\"ttl\":\"1s\",\"run\":"
 	    "{\"$function\":true}}}}";
+	struct item_tx *tx = begin();
 	struct task_config *c;
-	struct item_tx *tx;
-	uint32_t id;
+	uint64_t generation;
 
 	MUST(task_config_read(str_of(text), item_store_limits(store), &c, NULL,
 	    w));
-	c->generation = 1;
-	tx = begin();
-	MUST(item_store_name(store, ITEM_NAME_TASK, STR("a"), true, &id, w));
-	item_store_use_config(store, c);
+	c->hash = c->json;
+	MUST(generation_load(tx, c, STR("{}"), &generation, w));
 	MUST(item_tx_end(&tx, OK, w));
 }
 
