@@ -304,6 +304,16 @@ read_result(struct item_tx *tx, struct query *q)
 	r->rev = (uint64_t)query_get_i64(q, 10);
 }
 
+static void
+reset_result(struct result_slot *s)
+{
+	s->row = (struct result_row){ .task = s->row.task,
+	    .item = s->row.item, .metadata = STR("{}"),
+	    .task_version = STR(""), .created_at = ITEM_TIME_NONE,
+	    .completed_at = ITEM_TIME_NONE, .expires_at = ITEM_TIME_NONE,
+	    .ttl_override_us = RESULT_TTL_NONE };
+}
+
 static enum err
 load_results(struct item_tx *tx, struct why *w)
 {
@@ -316,16 +326,9 @@ load_results(struct item_tx *tx, struct why *w)
 		" ORDER BY r.task, r.item FOR UPDATE OF r" };
 	struct slots queue = take_queue(tx, SLOT_RESULT);
 
-	for (size_t i = 0; i < queue.n; i++) {
-		struct result_slot *s = CONTAINER(queue.list[i],
-		    struct result_slot, head);
-		s->row = (struct result_row){ .task = s->row.task,
-		    .item = s->row.item, .metadata = STR("{}"),
-		    .task_version = STR(""), .created_at = ITEM_TIME_NONE,
-		    .completed_at = ITEM_TIME_NONE,
-		    .expires_at = ITEM_TIME_NONE,
-		    .ttl_override_us = RESULT_TTL_NONE };
-	}
+	for (size_t i = 0; i < queue.n; i++)
+		reset_result(CONTAINER(queue.list[i], struct result_slot,
+		    head));
 	struct query *q = keyed_query(tx, &select, &queue);
 	while (query_step(q))
 		read_result(tx, q);
@@ -369,6 +372,14 @@ read_pair(struct item_tx *tx, struct query *q)
 		s->counted = (int)r->state;
 }
 
+static void
+reset_pair(struct pair_slot *s)
+{
+	s->row = (struct pair_row){ .task = s->row.task,
+	    .item = s->row.item, .due_ms = PAIR_DUE_NONE,
+	    .lease_until = ITEM_TIME_NONE };
+}
+
 static enum err
 load_pairs(struct item_tx *tx, struct why *w)
 {
@@ -381,13 +392,8 @@ load_pairs(struct item_tx *tx, struct why *w)
 		" ORDER BY p.task, p.item FOR UPDATE OF p" };
 	struct slots queue = take_queue(tx, SLOT_PAIR);
 
-	for (size_t i = 0; i < queue.n; i++) {
-		struct pair_slot *s = CONTAINER(queue.list[i],
-		    struct pair_slot, head);
-		s->row = (struct pair_row){ .task = s->row.task,
-		    .item = s->row.item, .due_ms = PAIR_DUE_NONE,
-		    .lease_until = ITEM_TIME_NONE };
-	}
+	for (size_t i = 0; i < queue.n; i++)
+		reset_pair(CONTAINER(queue.list[i], struct pair_slot, head));
 	struct query *q = keyed_query(tx, &select, &queue);
 	while (query_step(q))
 		read_pair(tx, q);
@@ -538,11 +544,39 @@ item_tx_load(struct item_tx *tx, struct why *w)
 	return e;
 }
 
+/* All results and pairs of a new item are slots, so the database need not be
+ * asked for another. */
+static bool
+is_absent(struct item_tx *tx, struct slot *s)
+{
+	if (s->kind == SLOT_RESULT) {
+		struct result_slot *r = CONTAINER(s, struct result_slot, head);
+
+		if (!tx_item_slot(tx, r->row.item)->results_loaded)
+			return false;
+		reset_result(r);
+		return true;
+	}
+	if (s->kind == SLOT_PAIR) {
+		struct pair_slot *p = CONTAINER(s, struct pair_slot, head);
+
+		if (!tx_item_slot(tx, p->row.item)->pairs_loaded)
+			return false;
+		reset_pair(p);
+		return true;
+	}
+	return false;
+}
+
 enum err
 tx_load_slot(struct item_tx *tx, struct slot *s, struct why *w)
 {
 	if (s->loaded)
 		return OK;
+	if (is_absent(tx, s)) {
+		tx_set_loaded(tx, s, false);
+		return OK;
+	}
 	queue_slot(tx, s);
 	return item_tx_load(tx, w);
 }
