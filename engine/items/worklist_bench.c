@@ -18,9 +18,15 @@
  *     cpu_us          processor time of this process, of each pair
  *     claim_p50_us    a claim of a batch, without the transaction around it
  *     claim_p99_us
+ *     written         bytes to the disk by this process, for each pair
+ *     mb              the most memory that this process had
+ *
+ * With --random 1 all pairs are completed once before, and expire in an order
+ * that has nothing to do with their items'.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <yyjson.h>
 
 #include "engine/items/generation.h"
@@ -30,13 +36,16 @@
 
 #define ADD_BATCH 1000u
 #define CLAIMS_TIMED_MAX 1000000u
+#define DAY_MS UINT64_C(86400000)
+#define RANDOM_DAYS 10u          /* over which pairs fall due */
 
 /*  name       default     what it is */
 #define OPTIONS(X)                                                           \
 	X(items,    100000,     "items, each with one pair")                  \
 	X(batch,    100,        "pairs of a claim, at most 1,000")            \
 	X(seconds,  5,          "how long pairs are completed")               \
-	X(reader,   0,          "1: beside a transaction that reads, open")
+	X(reader,   0,          "1: beside a transaction that reads, open")   \
+	X(random,   0,          "1: pairs fall due in random order")
 static struct {
 #define OPTION_FIELD(name, value, help) uint64_t name;
 	OPTIONS(OPTION_FIELD)
@@ -61,6 +70,7 @@ static const struct wall t0 = { INT64_C(1795166296000000) };
 static int64_t elapsed_us;
 static uint32_t *claim_us;
 static size_t claims_n;
+static bool spreading;           /* results get a TTL of their own */
 
 static struct item_tx *
 begin(void)
@@ -114,6 +124,16 @@ add_batch(uint64_t from, uint64_t to)
 	MUST(item_tx_end(&tx, OK, w));
 }
 
+static void
+put_ttl(struct buf *b)
+{
+	uint64_t r;
+
+	clock_random(&r, sizeof(r));
+	buf_printf(b, ",{\"op\":\"setTTL\",\"ttl\":%" PRIu64 "}",
+	    DAY_MS + r % (RANDOM_DAYS * DAY_MS));
+}
+
 /* The body of /worker/complete for what was claimed. */
 static void
 complete_json(struct buf *b, const struct worklist_lease *leases, size_t n)
@@ -127,8 +147,11 @@ complete_json(struct buf *b, const struct worklist_lease *leases, size_t n)
 		    "\"mutations\":[{\"op\":\"updateData\",\"id\":\"%.*s\","
 		    "\"rev\":%" PRIu64 ",\"data\":{\"url\":"
 		    "\"https://shop.example/p\",\"title\":\"Thing %zu\","
-		    "\"price\":12.5}}],\"log\":[]}", i > 0 ? "," : "",
+		    "\"price\":12.5}}", i > 0 ? "," : "",
 		    STR_FMT(leases[i].text), STR_FMT(item->id), item->rev, i);
+		if (spreading)
+			put_ttl(b);
+		buf_put_text(b, "],\"log\":[]}");
 	}
 	buf_put_char(b, ']');
 }
@@ -168,6 +191,25 @@ claim_batch(struct item_tx *tx, struct worklist_lease **leases, size_t *n)
 		claim_us[claims_n++] = (uint32_t)us;
 }
 
+/* Completes what `json` has and claims the next; how many that are. */
+static size_t
+run_batch(struct buf *json, struct buf *out)
+{
+	struct worklist_lease *leases;
+	struct item_tx *tx = begin();
+	size_t claimed;
+
+	if (json->n > 0)
+		complete_batch(tx, json);
+	claim_batch(tx, &leases, &claimed);
+	buf_clear(out);
+	for (size_t i = 0; i < claimed; i++)
+		MUST(worklist_lease_json(tx, &leases[i], NULL, 0, out, w));
+	complete_json(json, leases, claimed);
+	MUST(item_tx_end(&tx, OK, w));
+	return claimed;
+}
+
 /* Pairs that were completed until then.  Where none is due, the clock goes on
  * until some are. */
 static uint64_t
@@ -178,23 +220,43 @@ run_batches(struct mono start, struct buf *json, struct buf *out)
 	size_t claimed = 0;
 
 	while (mono_ns_between(start, clock_mono()) < ns_max) {
-		struct worklist_lease *leases;
-		struct item_tx *tx = begin();
-
-		if (json->n > 0)
-			complete_batch(tx, json);
 		total += claimed;
-		claim_batch(tx, &leases, &claimed);
-		buf_clear(out);
-		for (size_t i = 0; i < claimed; i++)
-			MUST(worklist_lease_json(tx, &leases[i], NULL, 0, out,
-			    w));
-		complete_json(json, leases, claimed);
-		MUST(item_tx_end(&tx, OK, w));
+		claimed = run_batch(json, out);
 		if (claimed == 0)
 			elapsed_us += US_PER_S;
 	}
 	return total;
+}
+
+/* Every pair once; then the clock goes on until all are due again. */
+static void
+spread_pairs(void)
+{
+	FREED(buf_free) struct buf json = BUF_INIT;
+	FREED(buf_free) struct buf out = BUF_INIT;
+
+	spreading = true;
+	while (run_batch(&json, &out) > 0)
+		continue;
+	spreading = false;
+	elapsed_us += (int64_t)((RANDOM_DAYS + 2) * DAY_MS) * 1000;
+	claims_n = 0;
+}
+
+/* Bytes that this process has sent to the disk. */
+static uint64_t
+written_bytes(void)
+{
+	uint64_t n = 0;
+	char line[128];
+	FILE *f = fopen("/proc/self/io", "re");
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "write_bytes: %" SCNu64, &n) == 1)
+			break;
+	if (f != NULL)
+		fclose(f);
+	return n;
 }
 
 static int
@@ -212,18 +274,22 @@ measure_pairs(void)
 	FREED(buf_free) struct buf out = BUF_INIT;
 	struct mono start = clock_mono();
 	int64_t cpu = clock_thread_cpu_ns();
+	uint64_t written = written_bytes();
+	struct rusage used;
 
-	claim_us = calloc(CLAIMS_TIMED_MAX, sizeof(*claim_us));
-	CHECK(claim_us != NULL);
 	uint64_t n = run_batches(start, &json, &out);
 	cpu = clock_thread_cpu_ns() - cpu;
 	double s = (double)mono_ns_between(start, clock_mono()) / 1e9;
+	written = written_bytes() - written;
+	getrusage(RUSAGE_SELF, &used);
 	qsort(claim_us, claims_n, sizeof(*claim_us), compare_us);
 	printf(",\"pairs_s\":%.0f,\"pairs\":%" PRIu64 ",\"cpu_us\":%.2f,"
-	    "\"claim_p50_us\":%u,\"claim_p99_us\":%u", (double)n / s, n,
+	    "\"claim_p50_us\":%u,\"claim_p99_us\":%u,\"written\":%.0f,"
+	    "\"mb\":%.1f", (double)n / s, n,
 	    (double)cpu / 1e3 / (double)MAX(n, 1), claim_us[claims_n / 2],
-	    claim_us[claims_n * 99 / 100]);
-	free(claim_us);
+	    claim_us[claims_n * 99 / 100],
+	    (double)written / (double)MAX(n, 1),
+	    (double)used.ru_maxrss / 1024);
 }
 
 static void
@@ -284,7 +350,7 @@ main(int argc, char **argv)
 
 	if (place == NULL || o.batch == 0 || o.items == 0) {
 		fprintf(stderr, "usage: worklist_bench [--items N] [--batch N] "
-		    "[--seconds N] [--reader 1] FOLDER|URL\n");
+		    "[--seconds N] [--reader 1] [--random 1] FOLDER|URL\n");
 		return 64;
 	}
 	bool url = database_url_is_postgresql(place);
@@ -292,7 +358,11 @@ main(int argc, char **argv)
 		.dir = url ? NULL : place, .url = url ? place : NULL };
 	MUST(item_store_open(&options, &store, w));
 	load_config();
+	claim_us = calloc(CLAIMS_TIMED_MAX, sizeof(*claim_us));
+	CHECK(claim_us != NULL);
 	make_items();
+	if (o.random)
+		spread_pairs();
 	if (o.reader)
 		reader = open_reader(&options);
 	if (o.seconds > 0)
@@ -302,5 +372,6 @@ main(int argc, char **argv)
 		MUST(database_end(item_store_database(reader), OK, w));
 	item_store_close(&reader);
 	item_store_close(&store);
+	free(claim_us);
 	return 0;
 }
