@@ -1,7 +1,8 @@
 #!/bin/bash
 #
-# peers.sh -- the crawlers that we are measured against, every command of theirs
-# in this one file; and the reference service of URL Frontier is fetched.
+# peers.sh -- the crawlers, queues and parsers that we are measured against, every
+# command of theirs in this one file; and the reference service of URL Frontier
+# is fetched.
 #
 #   peers.sh install                 what is missing, by apt-get, npm and Maven
 #   peers.sh reference [FOLDER]      Java's service and client of URL Frontier:
@@ -11,6 +12,11 @@
 #   peers.sh run NAME URL OUT        one whole crawl, into the folder OUT
 #   peers.sh begin NAME URL OUT      the same, so that it can be resumed
 #   peers.sh resume NAME URL OUT     go on after kill -9
+#   peers.sh has NAME                exit code 0: it can run here
+#   peers.sh queue NAME HOST DATABASE JOBS
+#                                    jobs of PostgreSQL that do nothing
+#   peers.sh page NAME FILE RUNS     ten selectors on a page
+#   peers.sh shop NAME URL N OUT     ten fields of each of N pages
 #
 # $ARGIOPE_BENCH is the work folder outside of the repository; npm's packages go
 # there, and into its folder `reference` the jars: by Maven when its repository
@@ -31,6 +37,9 @@ all="wget2 wget wget_warc httrack scrapy crawlee spider_rs"
 
 # The versions of npm's packages that the figures are of.
 crawlee=@crawlee/cheerio@3.18.1
+cheerio=cheerio@1.2.0
+graphile_worker=graphile-worker@0.17.3
+pg_boss=pg-boss@10.4.2
 spider="@spider-rs/spider-rs@0.0.157 @spider-rs/spider-rs-linux-x64-gnu@0.0.157"
 
 # Java's service and client of URL Frontier: whole jars, each with all that it
@@ -102,6 +111,39 @@ resume() {
 	esac
 }
 
+# ---- items and tasks --------------------------------------------------------------
+
+queue() {
+	local host=$2 database=$3 jobs=$4
+	case $1 in
+	graphile_worker)
+		in_npm graphile_worker.mjs "$host" "$database" batched "$jobs" ;;
+	graphile_worker_single)
+		in_npm graphile_worker.mjs "$host" "$database" single "$jobs" ;;
+	pg_boss) in_npm pg_boss.mjs "$host" "$database" "$jobs" ;;
+	*) die "no queue $1" ;;
+	esac
+}
+
+page() {
+	case $1 in
+	cheerio) in_npm cheerio_page.mjs "$2" "$3" ;;
+	*) die "no parser $1" ;;
+	esac
+}
+
+shop() {
+	local url=$2 pages=$3 out=$4
+	mkdir -p "$out"
+	case $1 in
+	crawlee) in_npm crawlee_shop.mjs "$url" "$pages" "$out" ;;
+	scrapy)
+		exec scrapy runspider "$here/peers/scrapy_shop.py" \
+		    -a url="$url" -a pages="$pages" -o "$out/items.jsonl" ;;
+	*) die "no crawler $1" ;;
+	esac
+}
+
 in_npm() {
 	cp -u "$here/peers/$1" "$npm/$1"
 	cd "$npm" && exec node "$@"
@@ -113,6 +155,10 @@ is_here() {
 	case $1 in
 	wget_warc) has wget ;;
 	crawlee) has node && [ -d "$npm/node_modules/@crawlee/cheerio" ] ;;
+	cheerio) has node && [ -d "$npm/node_modules/cheerio" ] ;;
+	graphile_worker | graphile_worker_single)
+		has node && [ -d "$npm/node_modules/graphile-worker" ] ;;
+	pg_boss) has node && [ -d "$npm/node_modules/pg-boss" ] ;;
 	spider_rs) has node && [ -d "$npm/node_modules/@spider-rs/spider-rs" ] ;;
 	*) has "$1" ;;
 	esac
@@ -136,6 +182,10 @@ version() {
 	httrack) httrack --version | sed 's/[^0-9]*\([0-9.-]*\).*/\1/;q' ;;
 	scrapy) scrapy version | sed 's/[^0-9]*//' ;;
 	crawlee) echo "$(npm_version @crawlee/cheerio), node $(node -v)" ;;
+	cheerio) echo "$(npm_version cheerio), node $(node -v)" ;;
+	graphile_worker | graphile_worker_single)
+		echo "$(npm_version graphile-worker), node $(node -v)" ;;
+	pg_boss) echo "$(npm_version pg-boss), node $(node -v)" ;;
 	spider_rs) npm_version @spider-rs/spider-rs ;;
 	urlfrontier-service | urlfrontier-client)
 		local text
@@ -187,6 +237,9 @@ install() {
 		    "${missing[@]}" >&2
 	fi
 	is_here crawlee || install_npm "$crawlee"
+	is_here cheerio || install_npm "$cheerio"
+	is_here graphile_worker || install_npm "$graphile_worker"
+	is_here pg_boss || install_npm "$pg_boss"
 	# shellcheck disable=SC2086 # packages are words
 	is_here spider_rs || install_npm $spider
 	get_reference || true
@@ -270,10 +323,16 @@ case ${1:-} in
 install) install ;;
 reference) get_reference "${2:-}" ;;
 names) names ;;
+has) [ $# = 2 ] || die "has what?"; is_here "$2" ;;
+queue) [ $# = 5 ] || die "usage: peers.sh queue NAME HOST DATABASE JOBS"
+	"$@" ;;
+page) [ $# = 4 ] || die "usage: peers.sh page NAME FILE RUNS"; "$@" ;;
+shop) [ $# = 5 ] || die "usage: peers.sh shop NAME URL N OUT"; "$@" ;;
 version) [ $# = 2 ] || die "version of what?"; version "$2" ;;
 run | begin | resume)
 	[ $# = 4 ] || die "usage: peers.sh $1 NAME URL OUT"
 	mkdir -p "$4"
 	"$1" "$2" "$3" "$4" ;;
-*) die "install, reference, names, version, run, begin or resume?" ;;
+*) die "install, reference, names, has, version, run, begin, resume, queue," \
+    "page or shop?" ;;
 esac
