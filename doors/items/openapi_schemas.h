@@ -88,7 +88,8 @@ static const struct {
 	    S_LIST("#Operation") ",'tasks':" S_LIST("#Operation")) },
 	{ "Now", S_INPUT("", "'now':" S_YES) },
 	{ "Simulate", S_INPUT("", "'archived':" S_YES ",'module':"
-	    S_TEXT_OR_NULL) },
+	    S_TEXT_OR_NULL ",'files':{'type':['object','null'],"
+	    "'additionalProperties':" S_TEXT "}") },
 	{ "Simulation", S_OBJECT("'ok','mutations','fetches','log','used',"
 	    "'error'", "'ok':" S_YES ",'mutations':" S_LIST(S_OBJECT("'op',"
 	    "'id','effect','diff'", "'op':" S_TEXT ",'id':" S_TEXT

@@ -107,7 +107,8 @@
 	    "200=Expiry 400 404 409 415 507")                                 \
 	X("POST", "/items/*/" word "/*/simulate", "id task", ROUTES_WRITE,    \
 	    ROUTES_PLAIN, tasks_simulate, "Run the task and write nothing;"   \
-	    " `module` is tried in place of the configuration's main file.",  \
+	    " `module` is tried in place of the configuration's main file,"   \
+	    " and `files` in place of those of their paths.",                 \
 	    params_none, "?Simulate", "200=Simulation 400 404 409 415 507")   \
 	X("GET", "/items/*/" word "/*/runs", "id task", ROUTES_READ,          \
 	    ROUTES_PLAIN, show_runs, "The pair's run records.", params_none,  \

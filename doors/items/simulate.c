@@ -27,6 +27,35 @@ simulated(struct simulation *s)
 	mem_free(&m);
 }
 
+/* {"parse.js":"SOURCE"} */
+static void
+read_files(struct input *in, struct simulation *s)
+{
+	yyjson_val *files = input_value(in, "files"), *path, *source;
+	struct source_file *list;
+	size_t at, n;
+
+	if (in->e != OK || files == NULL || yyjson_is_null(files))
+		return;
+	if (!yyjson_is_obj(files)) {
+		input_fault(in, ERR_INPUT, "files", "it is no object");
+		return;
+	}
+	list = arena_take(&in->x->arena, yyjson_obj_size(files) *
+	    sizeof(*list));
+	yyjson_obj_foreach(files, at, n, path, source) {
+		if (!yyjson_is_str(source)) {
+			input_fault(in, ERR_INPUT, "files", "a source is no "
+			    "text");
+			return;
+		}
+		list[at] = (struct source_file){ json_text(path),
+		    json_text(source) };
+	}
+	s->files = list;
+	s->files_n = yyjson_obj_size(files);
+}
+
 void
 tasks_simulate(struct web_request *r)
 {
@@ -45,6 +74,7 @@ tasks_simulate(struct web_request *r)
 			input_fault(&in, ERR_INPUT, "module", "it is no text");
 		s.module = json_text(module);
 	}
+	read_files(&in, &s);
 	if (in.e == OK && (d->stopping ||
 	    task_service_runner(d->service) == NULL))
 		input_fault(&in, ERR_STATE, "task", "the configuration has no "

@@ -159,6 +159,10 @@ read_input(struct items_write *w, struct item_tx *tx, struct why *why)
 	struct simulation *s = CONTAINER(w, struct simulation, write);
 
 	buf_clear(&s->input);
+	if (s->unknown != NULL)
+		return why_field(why, ERR_INPUT, "files", "the configuration "
+		    "has no file %.*s", STR_FMT(str_cut(s->unknown->path, 0,
+		    200)));
 	enum err e = trial_input(tx, s->task, s->item, s->seed, &s->input,
 	    why);
 	return e == OK ? ERR_CLOSED : e;
@@ -181,18 +185,39 @@ input_read(struct items_write *w)
 	end_simulation(s);
 }
 
-/* The configuration's bundle with another main file. */
-static struct script_bundle *
-bundle_with(const struct script_bundle *from, struct str source)
+/* The source that is tried for a file, or the configuration's. */
+static struct str
+source_of(const struct simulation *s, const struct script_bundle *from,
+    size_t file)
 {
-	struct str main = str_of(bundle_main(from));
-	struct script_bundle *b = bundle_new(main, SIZE_MAX / 2);
+	struct str path = bundle_path(from, file);
 
+	if (s->module.p != NULL && str_eq(path, str_of(bundle_main(from))))
+		return s->module;
+	for (size_t i = 0; i < s->files_n; i++)
+		if (str_eq(s->files[i].path, path))
+			return s->files[i].source;
+	return bundle_source(from, file);
+}
+
+/* The configuration's bundle with the sources that are tried. */
+static void
+make_bundle(struct simulation *s)
+{
+	struct script_bundle *from = s->config->bundle;
+	size_t file;
+
+	for (size_t i = 0; i < s->files_n && s->unknown == NULL; i++)
+		if (!bundle_find(from, s->files[i].path, &file))
+			s->unknown = &s->files[i];
+	if (s->module.p == NULL && s->files_n == 0) {
+		s->bundle = bundle_hold(from);
+		return;
+	}
+	s->bundle = bundle_new(str_of(bundle_main(from)), SIZE_MAX / 2);
 	for (size_t i = 0; i < bundle_files(from); i++)
-		(void)!bundle_add(b, bundle_path(from, i),
-		    str_eq(bundle_path(from, i), main) ? source :
-		    bundle_source(from, i), NULL);
-	return b;
+		(void)!bundle_add(s->bundle, bundle_path(from, i),
+		    source_of(s, from, i), NULL);
 }
 
 void
@@ -207,9 +232,7 @@ simulation_start(struct task_runner *r, struct simulation *s)
 	s->write.why = WHY_INIT;
 	if (r->config != NULL) {
 		s->config = runner_config_hold(r->config);
-		s->bundle = s->module.p == NULL ?
-		    bundle_hold(s->config->bundle) :
-		    bundle_with(s->config->bundle, s->module);
+		make_bundle(s);
 	}
 	items_write(r->o.items, &s->write);
 }

@@ -18,12 +18,17 @@ struct simulation {
 	bool archived;               /* fetches get archived answers alone */
 	struct str module;           /* the main file's source; p NULL: as
 	                              * configured */
+	const struct source_file {
+		struct str path, source;
+	} *files;                    /* in place of those of these paths */
+	size_t files_n;
 	void (*done)(struct simulation *);
 	void *arg;
 	/* Out. */
 	struct buf json;             /* the owner's to free */
-	struct why why;              /* ABSENT naming `task` or `id`; STATE: no
-	                              * configuration runs here; CLOSED */
+	struct why why;              /* ABSENT naming `task` or `id`; INPUT
+	                              * naming `files`; STATE: no configuration
+	                              * runs here; CLOSED */
 	/* The runner's. */
 	struct task_runner *runner;
 	struct runner_config *config;
@@ -32,6 +37,7 @@ struct simulation {
 	struct items_write write;
 	struct buf input, mutations, head;
 	yyjson_doc *doc;
+	const struct source_file *unknown;   /* of no file of the bundle */
 	size_t fault;
 	uint64_t seed;
 };

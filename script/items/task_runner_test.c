@@ -531,6 +531,18 @@ a_simulation_changes_nothing(void **state)
 	contains(text, "\"ok\":false");
 	contains(text, "no answer of this URL is archived");
 
+	/* With a file of the bundle changed, and one that it has not. */
+	struct source_file change = { STR("shop.js"), STR("export default { "
+	    "tasks: { read: { run({ updateData }) { updateData(old => ({ "
+	    "...old, n: 2 })); } } } }") };
+	struct simulation changed = { .task = STR("read"), .item = STR("x"),
+	    .files = &change, .files_n = 1 };
+	contains(simulate(&changed), "\"path\":\"/n\",\"value\":2");
+	struct source_file other = { STR("no.js"), STR("") };
+	struct simulation lost = { .task = STR("read"), .item = STR("x"),
+	    .files = &other, .files_n = 1 };
+	contains(simulate(&lost), "the configuration has no file no.js");
+
 	struct simulation absent = { .task = STR("read"), .item = STR("w") };
 	contains(simulate(&absent), "no such item");
 	struct simulation no_task = { .task = STR("nope"), .item = STR("x") };
