@@ -12,7 +12,7 @@
 	X(views, "css", "text/css; charset=utf-8")                           \
 	X(icon, "svg", "image/svg+xml")                                      \
 	X(bits, "js", SCRIPT) X(bulk, "js", SCRIPT)                          \
-	X(chart, "js", SCRIPT)                                               \
+	X(body, "js", SCRIPT) X(chart, "js", SCRIPT)                         \
 	X(crawl, "js", SCRIPT) X(crawls, "js", SCRIPT)                       \
 	X(dashboard, "js", SCRIPT) X(dom, "js", SCRIPT)                      \
 	X(door, "js", SCRIPT) X(early, "js", SCRIPT)                         \

@@ -260,10 +260,10 @@ async function onePage(page, context) {
 	same("... its links say where they led", inner.link, "/p/1");
 	same("... pictures and frames are boxes", inner.boxes,
 	    ["a <b> & c", ""]);
-	await page.click("#body-text");
+	await tab(page, "Text");
 	await until(page, "the body as text", () => document.querySelector(
 	    "pre.body")?.textContent.includes("<script>parent.hurt = 2;"));
-	await page.click("#body-bytes");
+	await tab(page, "Bytes");
 	await until(page, "the body as bytes", () => /^00000000 {2}3c 21 44/
 	    .test(document.querySelector("pre.hex")?.textContent ?? ""));
 	check("the heads", (await page.innerText("[aria-label='Answer head']"))
