@@ -14,7 +14,8 @@
 	X(bits, "js", SCRIPT) X(bulk, "js", SCRIPT)                          \
 	X(body, "js", SCRIPT) X(chart, "js", SCRIPT)                         \
 	X(crawl, "js", SCRIPT) X(crawls, "js", SCRIPT)                       \
-	X(dashboard, "js", SCRIPT) X(dom, "js", SCRIPT)                      \
+	X(dashboard, "js", SCRIPT) X(diff, "js", SCRIPT)                     \
+	X(dom, "js", SCRIPT)                                                 \
 	X(door, "js", SCRIPT) X(early, "js", SCRIPT)                         \
 	X(failures, "js", SCRIPT)                                            \
 	X(format, "js", SCRIPT) X(icons, "js", SCRIPT)                       \
@@ -31,6 +32,7 @@
 	X(tab_problems, "js", SCRIPT) X(tab_rules, "js", SCRIPT)             \
 	X(tasks, "js", SCRIPT)                                               \
 	X(theme, "js", SCRIPT) X(tokens, "js", SCRIPT)                       \
+	X(try, "js", SCRIPT)                                                 \
 	X(web, "js", SCRIPT) X(worklist, "js", SCRIPT)
 
 /* tools/embed.py makes an array "file_<name>" of each file. */

@@ -35,6 +35,7 @@ async function look(page, name) {
 		for (const theme of ["light", "dark"]) {
 			await page.setViewportSize(size);
 			await page.emulateMedia({ colorScheme: theme });
+			await page.evaluate(() => scrollTo(0, 0));
 			await page.waitForTimeout(250);
 			await page.screenshot({ fullPage: true, path:
 			    `${options.shots}/${name}-${form}-${theme}.png` });
@@ -320,7 +321,11 @@ async function repair() {
 	    "parse.js:"));
 	check("what it said is there", (await page.innerText(
 	    ".detail .logbox")).includes("reading"));
+	await page.frameLocator(".detail iframe.preview").locator(
+	    "h1:has-text('Product')").waitFor();
+	check("beside them is the archived page", true);
 	await look(page, "failures");
+	await tryChange(page);
 	const url = await page.innerText(".captures .url");
 	await page.click(".captures a");
 	await page.waitForURL("**/crawls/*/pages/*");
@@ -368,6 +373,56 @@ async function repair() {
 	check("the notes are kept", ["h1 again", "one first"].every((note) =>
 	    handled.failures.some((f) => f.note === note)));
 	await tidyUp(context, wrong);
+}
+
+/* From a failure: a change is tried, and nothing is saved. */
+async function tryChange(page) {
+	const text = page.locator("textarea.code");
+	const result = (what, want) => until(page, what, (t) => document
+	    .querySelector(".result").innerText.includes(t), want);
+	const state = () => page.evaluate(async () => {
+		const id = new URLSearchParams(location.search).get("item");
+		const ask = (path) => fetch("/items/" + encodeURIComponent(id) +
+		    path).then((r) => r.text());
+		return await ask("") + await ask("/operations");
+	});
+
+	await page.click(".detail a:has-text('Try a change')");
+	await page.waitForURL("**/browse/try?**");
+	await page.waitForSelector(".source-box .band");
+	const broken = await text.inputValue(), before = await state();
+	check("Try shows the source", broken.includes("match(/Product"));
+	await until(page, "... beside what the page says", () => document
+	    .querySelector(".beside pre.body")?.textContent.includes("<h1>"));
+	await page.click("button:has-text('Try it')");
+	await result("as configured it fails", "The source is unchanged");
+
+	await text.fill(broken + "x {\n");
+	await text.press("Control+Enter");
+	await result("a slip is shown with its place", "parse.js:");
+	await look(page, "try-slip");
+	await text.fill(broken.replace('$("h2").text().match(/Product (.*)/)[1]',
+	    '$("h1").text().trim(), tried: "<b>yes</b>"'));
+	await text.press("Control+Enter");
+	await result("a change that works is seen to work", "With your change " +
+	    "it succeeds; as configured it fails.");
+	same("the difference", await page.$$eval(".diff-line.added", (all) =>
+	    all.slice(0, 2).map((x) => x.textContent.trim().replace(
+	    /shop:p\d+/, "ID"))), ["+ updateData ID: updated",
+	    '+     /tried = "<b>yes</b>"']);
+	await page.click(".result summary");
+	await look(page, "try");
+	same("nothing of it is saved", await state(), before);
+	await page.click(".beside .captures a");
+	await page.waitForURL("**/crawls/*/pages/*");
+	await page.goBack();
+	await until(page, "the change is still there after a look elsewhere",
+	    () => document.querySelector("textarea.code")?.value.includes(
+	    "tried"));
+	await page.click("button:has-text('Undo my change')");
+	check("... and can be taken back", await text.inputValue() === broken);
+	await page.goBack();
+	await page.waitForSelector(".failure .captures a");
 }
 
 /* All groups; a fetch that the reload interrupted is one of its own. */

@@ -7,8 +7,8 @@ import { follow, showMoment } from "./bits.js";
 import { count, many, plain } from "./format.js";
 import { icon } from "./icons.js";
 import { act, dialog, empty } from "./say.js";
-import { itemLink, itemTabs, taskPath } from "./items.js";
-import { errorPart } from "./runs.js";
+import { itemLink, itemTabs, taskPath, tryLink } from "./items.js";
+import { errorPart, placeOf } from "./runs.js";
 
 const TASKS_MAX = 20;                  // tasks that are asked at once
 const PAGES_MAX = 10, PAGE = 500;      // of failures, to find one
@@ -178,9 +178,11 @@ function failurePart(app, f, read) {
 	const park = button("", { onclick: () => send(park, false) },
 	    "Handle, and do not retry");
 
-	return el("div.detail", null, el("h3.id", null, plain(f.task), " on ",
-	    f.item === null ? "an item that is gone" : itemLink(f.item,
-	    f.task)), errorPart(f.error_data ?? {}), app.may("items") &&
+	return el("div.detail", null, el("div.head.small", null, el("h3.id",
+	    null, plain(f.task), " on ", f.item === null ? "an item that is " +
+	    "gone" : itemLink(f.item, f.task)), el("span.grow", null),
+	    f.item !== null && app.may("items") && tryLink(f.item, f.task,
+	    placeOf(f.error_data))), errorPart(f.error_data ?? {}, app), app.may("items") &&
 	    el("div.buttons.left.note", null, note, again, park));
 }
 

@@ -2,13 +2,13 @@
  * item.js -- one item: data, tags, aliases, operations with their runs, blobs,
  * and the forms that change it.
  */
-import { button, clear, each, el, put, table } from "./dom.js";
+import { add, button, clear, each, el, put, table } from "./dom.js";
 import { follow, moment, showMoment } from "./bits.js";
 import { bytes, count, plain, plainJson, quoted } from "./format.js";
 import { icon } from "./icons.js";
 import { act, copyButton, empty, form } from "./say.js";
 import { failuresLink, itemLink, itemPath, itemTabs, objectOf, pairPath,
-    pairState, showPairState, tagOf, tagText } from "./items.js";
+    pairState, showPairState, tagOf, tagText, tryLink } from "./items.js";
 import { runsPart } from "./runs.js";
 
 /* The id in the address; null: it is written badly. */
@@ -384,7 +384,8 @@ function operationsPart(context) {
 		    "aria-label": "Runs of " + plain(o.task) }, "Runs");
 		row.cells[6].append(row.look);
 		if (context.may)
-			row.cells[6].append(againButton(context, o.task));
+			add(row.cells[6], againButton(context, o.task), tryLink(
+			    context.now().id, o.task));
 		return row;
 	}
 

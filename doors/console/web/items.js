@@ -14,7 +14,7 @@ const PAGE = 100, SHOWN_MAX = 1000;    // the server's longest list
 /* --- what the views share ------------------------------------------------ */
 
 /* A URL's path ends with no "." or "..", whichever way they are written. */
-const hasNoPath = (id) => id === "." || id === "..";
+export const hasNoPath = (id) => id === "." || id === "..";
 
 /* The item at the server; "add" there is another request. */
 export function itemPath(id) {
@@ -41,6 +41,18 @@ export function itemLink(id, task) {
 	    "this item; give it an alias." }, id) : el("a.id", { href:
 	    itemView(id, task), title: id.length > 80 ? plain(id) : null },
 	    plain(id));
+}
+
+/*
+ * A link to where a change of the task is tried on the item, perhaps at a
+ * place of the source; null: no address can name the item.
+ */
+export function tryLink(id, task, place) {
+	const q = new URLSearchParams({ item: id, task, ...place });
+
+	return hasNoPath(id) ? null : el("a.button", { href: "/browse/try?" + q,
+	    "aria-label": `Try a change of ${plain(task)} on ${plain(id)}` },
+	    icon("flask"), " Try a change");
 }
 
 /* A link to the failures of a task, or of all. */

@@ -22,6 +22,7 @@ import { item } from "./item.js";
 import { tasks } from "./tasks.js";
 import { failures } from "./failures.js";
 import { worklist } from "./worklist.js";
+import { tryTask } from "./try.js";
 
 const HIDDEN_MS = 5000;                // then a hidden tab disconnects
 
@@ -37,6 +38,7 @@ const ROUTES = [
 	[/^\/browse\/tasks$/, ofItems(tasks), "Tasks"],
 	[/^\/browse\/failures$/, ofItems(failures), "Failures"],
 	[/^\/browse\/worklist$/, ofItems(worklist), "Worklist"],
+	[/^\/browse\/try$/, ofItems(tryTask), "Try"],
 ];
 const ITEMS = "/browse/items";         // stands for all views of items
 const NAV = [["/", "Crawls"], ["/new", "New crawl"], [ITEMS, "Items"],

@@ -2,8 +2,9 @@
  * runs.js -- runs of a task on an item, the record of one, and errors with the
  * lines of source where they happened.
  */
-import { clear, el, put, table } from "./dom.js";
+import { button, clear, el, put, table } from "./dom.js";
 import { moment, statusBadge } from "./bits.js";
+import { bodyPart } from "./body.js";
 import { bytes, count, plain, plainJson, span } from "./format.js";
 import { empty } from "./say.js";
 import { itemLink, itemPath, pairPath, pairState } from "./items.js";
@@ -19,18 +20,79 @@ export function sourcePart(source) {
 	    (l.startsWith(">") ? ".here" : ""), null, plain(l) + "\n")));
 }
 
-/* The pages that a run was given: links to the archive. */
-export function capturesPart(captures) {
+/*
+ * The pages that a run was given: links to the archive.  more(capture) may add
+ * a node to one.
+ */
+export function capturesPart(captures, more = () => null) {
 	return el("ul.captures", null, captures.map((c) => {
 		const what = plain(c.url ?? `crawl ${c.crawl}, page ${c.seq}`);
 
 		return el("li", null, c.status !== undefined ?
 		    statusBadge(c.status) : el("span.status.s0", null,
 		    plain(c.error ?? "no answer")), " ", c.seq === undefined ?
-		    el("span.url", null, what) : el("a", { href:
-		    `/crawls/${c.crawl}/pages/${c.seq}` }, el("span.url",
-		    null, what)));
+		    el("span.url", null, what) : el("a", { href: pageView(c) },
+		    el("span.url", null, what)), more(c));
 	}));
+}
+
+const pageView = (c) => `/crawls/${c.crawl}/pages/${c.seq}`;
+
+/* Call `seen` once, when a node comes into view. */
+function whenSeen(node, seen) {
+	const watch = new IntersectionObserver((all) => {
+		if (!all.some((x) => x.isIntersecting))
+			return;
+		watch.disconnect();
+		seen();
+	});
+
+	watch.observe(node);
+}
+
+/*
+ * The pages that a run was given, and one of them as it was archived; `first`:
+ * the form that it has at first.  It is read when it comes into view.
+ */
+export function pagesPart(captures, app, first = "preview") {
+	const archived = captures.filter((c) => c.seq !== undefined);
+	const place = el("div.captured", null);
+	const list = capturesPart(captures, (c) => archived.length < 2 ||
+	    c.seq === undefined ? null : [" ", pick(c)]);
+	let shown = null;
+
+	function pick(c) {
+		c.pick = button(".quiet", { "aria-pressed": "false",
+		    "aria-label": "Show " + plain(c.url), onclick: () =>
+		    show(c) }, "Show");
+		return c.pick;
+	}
+
+	async function show(c) {
+		shown = c;
+		for (const one of archived)
+			one.pick?.setAttribute("aria-pressed", String(
+			    one === c));
+		clear(place, el("p.loading", null, "Reading the page…"));
+		try {
+			const page = await app.door.ask("get_page", { crawl_id:
+			    c.crawl, number: c.seq, body: false,
+			    duplicates: false });
+			if (shown === c)
+				clear(place, bodyPart(page, pageView(c),
+				    "As it was archived", first));
+		} catch (e) {
+			clear(place, el("p.wrong", null, "The page could not " +
+			    "be read: " + e.message));
+		}
+	}
+
+	if (archived.length > 0 && app.sees("realtime"))
+		whenSeen(place, () => show(archived.at(-1)));
+	else
+		place.hidden = true;
+	return el("div", null, captures.length > 0 ? list : el("p.help", null,
+	    "No page."), place);
 }
 
 export function logPart(log) {
@@ -41,24 +103,37 @@ export function logPart(log) {
 	    plain(l.message)))));
 }
 
-/* An error beside the pages that the run was given. */
-export function errorPart(e) {
-	const captures = e.captures ?? [], log = e.log ?? [];
+/* Where in the configuration an error was thrown: {file, line}, or null. */
+export function placeOf(error) {
+	const m = /(?:^|[\s(@])([^\s()@:]+):(\d+):\d+/m.exec(
+	    error?.stack ?? "");
+
+	return m === null ? null : { file: m[1], line: Number(m[2]) };
+}
+
+/* What an error says: message, source, stack. */
+export function faultPart(e) {
 	const kind = { transient: "will be tried again by itself",
 	    permanent: "is not tried again by itself" }[e.class];
 
-	return el("div.two", null, el("div", null, el("h3", null,
-	    "What went wrong"), el("p.wrong", null, plain(e.message ??
-	    "no message")), el("p.help", null, kind ? `It ${kind}. ` : "",
+	return [el("p.wrong", null, plain(e.message ?? "no message")),
+	    el("p.help", null, kind && e.attempt ? `It ${kind}. ` : "",
 	    e.attempt ? `Attempt ${count(e.attempt)}` : "", e.task_version ?
 	    `, version ${plain(e.task_version)}` : "", e.code &&
 	    e.code !== "error" ? `, code ${plain(e.code)}` : ""),
 	    e.source ? sourcePart(e.source) : null, e.stack ? el("pre.stack",
 	    { tabindex: "0", role: "region", "aria-label": "Stack" },
-	    plain(e.stack)) : null), el("div", null, el("h3", null,
-	    "What it had read"), captures.length > 0 ? capturesPart(captures) :
-	    el("p.help", null, "No page."), log.length > 0 && [el("h3", null,
-	    "What it said"), logPart(log)]));
+	    plain(e.stack)) : null];
+}
+
+/* An error beside the pages that the run was given. */
+export function errorPart(e, app) {
+	const log = e.log ?? [];
+
+	return el("div.two", null, el("div", null, el("h3", null,
+	    "What went wrong"), faultPart(e), log.length > 0 && [el("h3", null,
+	    "What it said"), logPart(log)]), el("div", null, el("h3", null,
+	    "What it had read"), pagesPart(e.captures ?? [], app)));
 }
 
 /* --- one record ---------------------------------------------------------- */
@@ -73,7 +148,7 @@ function mutationRow(m) {
 }
 
 /* The record of a run: error, fetches, log, mutations. */
-export function recordPart(r) {
+export function recordPart(r, app) {
 	const node = el("div.record", null);
 	const head = (text) => el("h3", null, text);
 	const log = r.log ?? [], fetches = r.fetches ?? [];
@@ -81,7 +156,7 @@ export function recordPart(r) {
 
 	if (r.error)
 		return el("div.record", null, errorPart({ captures: fetches,
-		    log, ...r.error }), changes.length > 0 && [head(
+		    log, ...r.error }, app), changes.length > 0 && [head(
 		    "What it would have changed"), table("Mutations", ["Does",
 		    "Item", "Effect", "With"], changes.map(mutationRow))]);
 	node.append(el("div.two", null, el("div", null, head("Fetched"),
@@ -115,6 +190,13 @@ function ageOf(result) {
 	    result.expires_at)], result.is_stale ? ", stale." : "."];
 }
 
+/* The record of the newest run; sorts them, the newest first.  null: none. */
+export async function newestRecord(app, runs) {
+	runs.sort((a, b) => a.started_at < b.started_at ? 1 : -1);
+	return runs.length === 0 ? null : await app.web.get("/runs/" +
+	    encodeURIComponent(runs[0].run));
+}
+
 /*
  * A card that open(task) fills: the result's metadata, the runs that are kept,
  * and the newest one's record.  It is read again while it is open.
@@ -133,10 +215,7 @@ export function runsPart({ app, now }) {
 
 		if (mine !== task || key === shown)
 			return;
-		// The newest first.
-		runs.sort((a, b) => a.started_at < b.started_at ? 1 : -1);
-		const record = runs.length === 0 ? null : await app.web.get(
-		    "/runs/" + encodeURIComponent(runs[0].run));
+		const record = await newestRecord(app, runs);
 		if (mine !== task)
 			return;
 		shown = key;
@@ -157,7 +236,7 @@ export function runsPart({ app, now }) {
 			    ["Attempt", "num"], "Version", ["Took", "num"],
 			    ["CPU", "num"], ["Memory", "num"], ["Fetches",
 			    "num"], ["Bytes", "num"]], runs.map(runRow)),
-			    record && recordPart(record));
+			    record && recordPart(record, app));
 		if (meta)
 			box.append(...meta);
 	}
