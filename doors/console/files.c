@@ -19,7 +19,8 @@
 	X(door, "js", SCRIPT) X(early, "js", SCRIPT)                         \
 	X(failures, "js", SCRIPT)                                            \
 	X(format, "js", SCRIPT) X(icons, "js", SCRIPT)                       \
-	X(item, "js", SCRIPT) X(items, "js", SCRIPT)                         \
+	X(item, "js", SCRIPT) X(item_forms, "js", SCRIPT)                    \
+	X(items, "js", SCRIPT)                                               \
 	X(launch, "js", SCRIPT) X(list, "js", SCRIPT)                        \
 	X(login, "js", SCRIPT) X(main, "js", SCRIPT)                         \
 	X(page, "js", SCRIPT) X(policy, "js", SCRIPT)                        \

@@ -10,7 +10,8 @@ const { options, base, axe, check, same, askOutside, open, until, run }
 const DESK = { width: 1280, height: 860 }, PHONE = { width: 390, height: 844 };
 /* What a browser says of the answers that the story provokes. */
 const REFUSED = ["answered 422", "status of 422"];
-const STALE = ["answered 412", "status of 412"];
+const STALE = ["answered 412", "status of 412", "answered 409",
+	"status of 409"];
 const ABSENT = ["/items/nothing"];
 
 /* --- what all parts need --------------------------------------------------- */
@@ -26,6 +27,19 @@ const goTo = async (page, path) => {
 const says = (page, what, text, ms) => until(page, what, (t) => document
     .querySelector("main").innerText.includes(t), text, ms);
 
+/* At its top, drawn, and nothing moves any more. */
+const settle = (page) => page.evaluate(async () => {
+	const drawn = () => new Promise((done) => requestAnimationFrame(() =>
+	    requestAnimationFrame(done)));
+
+	scrollTo(0, 0);
+	await drawn();
+	await Promise.all(document.getAnimations().filter((a) => a.effect
+	    .getComputedTiming().endTime !== Infinity).map((a) => a.finished
+	    .catch(() => {})));
+	await drawn();
+});
+
 /* A view in both widths and themes: pictures, axe-core, no sideways scroll. */
 async function look(page, name) {
 	const grave = [], sideways = [];
@@ -35,8 +49,7 @@ async function look(page, name) {
 		for (const theme of ["light", "dark"]) {
 			await page.setViewportSize(size);
 			await page.emulateMedia({ colorScheme: theme });
-			await page.evaluate(() => scrollTo(0, 0));
-			await page.waitForTimeout(250);
+			await settle(page);
 			await page.screenshot({ fullPage: true, path:
 			    `${options.shots}/${name}-${form}-${theme}.png` });
 			if (await page.evaluate(() => document.documentElement
@@ -56,6 +69,9 @@ async function look(page, name) {
 	same(`${name}: axe-core has no serious finding`, grave, []);
 	same(`${name} does not scroll sideways`, sideways, []);
 }
+
+/* page.url() learns of what a page does to its address only later. */
+const queryOf = (page) => page.evaluate(() => location.search);
 
 /* The figure of a state in a task's card. */
 const figure = (page, task, state) => page.evaluate(([t, s]) => {
@@ -106,7 +122,8 @@ async function findItems(page) {
 	await page.keyboard.type("shop:p000");
 	await until(page, "the beginning of an id finds items", () => document
 	    .querySelectorAll("[aria-label=Items] tbody tr").length === 10);
-	check("the address keeps it", page.url().endsWith("?find=shop%3Ap000"));
+	check("the address keeps it", await queryOf(page) ===
+	    "?find=shop%3Ap000");
 	await page.fill("[data-find]", "nothing has this");
 	await says(page, "nothing found says so", "No item fits");
 	await goTo(page, "/browse/items?tag=category");
@@ -143,8 +160,8 @@ async function oneItem(page) {
 	await says(page, "a run is shown with its change", "updateData");
 	check("... its effect", await page.locator(
 	    "[aria-label=Mutations] .kind:has-text('updated')").count() > 0);
-	check("the address keeps which task", page.url().endsWith(
-	    "?task=scrape"));
+	check("the address keeps which task", await queryOf(page) ===
+	    "?task=scrape");
 	await look(page, "item");
 	await page.click(".captures a");
 	await page.waitForURL("**/crawls/*/pages/*");
@@ -155,6 +172,9 @@ async function oneItem(page) {
 	await until(page, "metadata is shown with its age", () => document
 	    .querySelector("pre[aria-label=Metadata]")?.textContent.includes(
 	    "cents"));
+	await page.getByLabel("How long this result counts").fill("7d");
+	await page.keyboard.press("Enter");
+	await says(page, "a result's age is set", "expires in 6 d 23 h");
 	const before = await page.innerText("[aria-label=Runs] tbody th");
 	await page.click("[aria-label='Run price again']");
 	await until(page, "a task runs again at once", (old) => {
@@ -215,6 +235,7 @@ async function editItem(page) {
 
 	await goTo(page, "/browse/items/made%3Ahere");
 	await says(page, "an item without tasks says why", "None of its tags");
+	await itemForms(page);
 	await page.click("button:has-text('Delete')");
 	check("the harmless answer has the focus", await page.evaluate(() =>
 	    document.activeElement.textContent) === "No, leave it");
@@ -223,6 +244,43 @@ async function editItem(page) {
 	check("an item is deleted", await page.evaluate(() => fetch(
 	    "/items?prefix=made:").then((r) => r.json()).then((a) =>
 	    a.items.length)) === 0);
+}
+
+/* A blob is uploaded and removed, the item renamed, and another merged in. */
+async function itemForms(page) {
+	await page.getByLabel("A file to upload").setInputFiles({
+	    name: "note.txt", mimeType: "text/plain", buffer: Buffer.from(
+	    "<b>kept</b>") });
+	await page.click("button:has-text('Upload')");
+	await until(page, "a file is kept as a blob", () => /^note.txttext.plain11/
+	    .test(document.querySelector("[aria-label=Blobs] tbody")
+	    ?.textContent));
+	await page.click("button:has-text('Rename')");
+	await page.getByLabel("New id").fill("shop:p0001");
+	await page.keyboard.press("Enter");
+	await until(page, "an id that is taken is refused", () => document
+	    .querySelector(".card .wrong")?.textContent !== "");
+	await look(page, "item-rename");
+	await page.getByLabel("New id").fill("made:there");
+	await page.keyboard.press("Enter");
+	await page.waitForURL("**/browse/items/made%3Athere");
+	await says(page, "an item has another id, and the old one", "made:here");
+	await page.click("[aria-label='Remove the blob note.txt']");
+	await page.click("dialog button:has-text('Remove it')");
+	await until(page, "a blob is removed", () => document.querySelector(
+	    "main").innerText.includes("made:here") && !document
+	    .querySelector("main").innerText.includes("note.txt"));
+	await askOutside("other");
+	await goTo(page, "/browse/items/made%3Aother");
+	await page.click("button:has-text('Merge')");
+	await page.getByLabel("Id of the item that stays").fill("made:there");
+	await page.click("form button:has-text('Merge')");
+	await page.click("dialog button:has-text('Merge them')");
+	await page.waitForURL("**/browse/items/made%3Athere");
+	await until(page, "an item is merged into another", () => {
+		const text = document.querySelector("main").innerText;
+		return text.includes("made:other") && text.includes('"else"');
+	});
 }
 
 async function theWorklist(page) {
@@ -480,6 +538,13 @@ async function hostile() {
 	check("... which nothing inherits", await page.evaluate(() =>
 	    ({}).polluted === undefined));
 
+	await page.click("a:has-text('Try a change')");
+	await page.waitForSelector(".source-box");
+	await page.click("button:has-text('Try it')");
+	await until(page, "a trial's message is text", () => document
+	    .querySelector(".result")?.innerText.includes("onerror="));
+	await look(page, "hostile-try");
+
 	await goTo(page, "/browse/items/50%25");
 	same("a blob is listed by its name and type, as text", await page
 	    .$$eval("[aria-label=Blobs] tbody tr", (all) => all.map((r) =>
@@ -530,11 +595,15 @@ async function token() {
 	same("... nor in an item", await page.$$eval(
 	    "main button:not(.copy)", (all) => all.map((b) =>
 	    b.textContent)), ["Runs"]);
+	await goTo(page, "/browse/try?item=add&task=shout");
+	await says(page, "... nor to try", "items:write");
 	await goTo(page, "/browse/failures");
 	await page.waitForSelector(".failure .detail");
+	check("... where Try is not offered", await page.locator(
+	    "a:has-text('Try a change')").count() === 0);
 	same("... nor in failures", await page.$$eval(
-	    ".failure button:not([aria-expanded]), .failure input", (all) =>
-	    all.length), 0);
+	    ".failure button:not([aria-expanded], [role=tab]), .failure input",
+	    (all) => all.length), 0);
 	await tidyUp(context, wrong);
 
 	({ context, page, wrong } = await open(DESK));

@@ -102,7 +102,13 @@ def changes():
     return "changed"
 
 
-browser.drive("shop", server, {"change": changes}, products=PRODUCTS)
+def makes_other():
+    ask(server, "POST", "/items/made:other", {"data": {"else": 1}})
+    return "made"
+
+
+browser.drive("shop", server, {"change": changes, "other": makes_other},
+              products=PRODUCTS)
 browser.drive("repair", server, {"break": files.breaks,
               "spoil": files.spoils, "mend": files.mends}, products=PRODUCTS)
 same("the repaired parser's results are there",

@@ -52,9 +52,9 @@ export function lineDiff(a, b) {
 	    ...a.slice(a.length - tail).map(same)];
 }
 
-/* Whether the line at `i` is near one that changed. */
+/* Whether the line at `i` is near one that changed; Infinity: all are. */
 function isNear(lines, i, context) {
-	return lines.slice(Math.max(0, i - context), i + context + 1).some(
+	return context === Infinity || lines.slice(Math.max(0, i - context), i + context + 1).some(
 	    ([sign]) => sign !== " ");
 }
 

@@ -7,6 +7,7 @@ import { follow, moment, showMoment } from "./bits.js";
 import { bytes, count, plain, plainJson, quoted } from "./format.js";
 import { icon } from "./icons.js";
 import { act, copyButton, empty, form } from "./say.js";
+import { adder, mergeForm, renameForm, uploadForm } from "./item_forms.js";
 import { failuresLink, itemLink, itemPath, itemTabs, objectOf, pairPath,
     pairState, showPairState, tagOf, tagText, tryLink } from "./items.js";
 import { runsPart } from "./runs.js";
@@ -110,8 +111,12 @@ export function item(root, params, app) {
 	return follow(app, read);
 }
 
-function headPart({ app, may, now, leave }) {
-	const title = el("h1.id", null);
+function headPart(context) {
+	const { app, may, now, leave } = context;
+	const title = el("h1.id", null), place = el("div", null);
+	const forms = may && [button("", { onclick: () => renameForm(place,
+	    context) }, "Rename…"), button("", { onclick: () => mergeForm(
+	    place, context) }, "Merge…")];
 	const drop = may && button(".danger", { onclick: remove },
 	    icon("trash"), " Delete");
 
@@ -126,8 +131,9 @@ function headPart({ app, may, now, leave }) {
 			leave();
 	}
 
-	const node = el("div.head", null, title, copyButton(() => now().id,
-	    "the id"), el("span.grow", null), drop);
+	const node = el("div", null, el("div.head", null, title, copyButton(
+	    () => now().id, "the id"), el("span.grow", null), forms, drop),
+	    place);
 	node.show = (one) => put(title, plain(one.id));
 	return node;
 }
@@ -264,19 +270,6 @@ function factsPart(context) {
 const noneNode = () => el("span.help", null, "none");
 const nonesOf = (list) => list.length === 0 ? [null] : list;
 
-/* A field with its button: add(button, text) says whether it was added. */
-function adder(label, hint, word, add) {
-	const input = el("input", { "aria-label": label, placeholder: hint });
-	const b = el("button", null, icon("plus"), " " + word);
-
-	return form(".line.adder", b, async () => {
-		if (input.value.trim() === "")
-			input.focus();
-		else if (await add(b, input.value.trim()))
-			input.value = "";
-	}, input, b);
-}
-
 function addTag({ app, now, change }, b, text) {
 	const { name, value } = tagOf(text);
 
@@ -295,24 +288,26 @@ function tagNode(context, t) {
 
 	return el("span.tag.wide", null, el("a", { href:
 	    "/browse/items?tag=" + encodeURIComponent(t.name) }, tagText(t)),
-	    remover(context, "the tag " + plain(t.name), () => app.web.remove(
-	    itemPath(now().id) + "/tags/" + encodeURIComponent(t.name))));
+	    remover(context, "the tag " + plain(t.name), "Results stay; tasks " +
+	    "that only this tag names no longer run on the item.", () =>
+	    app.web.remove(itemPath(now().id) + "/tags/" +
+	    encodeURIComponent(t.name))));
 }
 
 function aliasNode(context, alias) {
 	const { app, now } = context;
 
 	return el("span.tag.wide", null, plain(alias), remover(context,
-	    "the alias " + plain(alias), () => app.web.remove(itemPath(
-	    now().id) + "/aliases/" + encodeURIComponent(alias))));
+	    "the alias " + plain(alias), "It no longer leads here.", () =>
+	    app.web.remove(itemPath(now().id) + "/aliases/" +
+	    encodeURIComponent(alias))));
 }
 
-function remover({ app, may, change }, what, call) {
+/* A button that asks, with what follows from it, and removes. */
+function remover({ app, may, change }, what, follows, call) {
 	const b = may && button(".quiet", { title: "Remove", "aria-label":
 	    "Remove " + what, onclick: async () => {
-		if (await app.ask(`Remove ${what}?`, "Results stay; tasks " +
-		    "that only this tag names no longer run on the item, and " +
-		    "an alias no longer leads here.", "Remove it"))
+		if (await app.ask(`Remove ${what}?`, follows, "Remove it"))
 			change(b, call, "It is removed.");
 	} }, icon("close"));
 
@@ -438,20 +433,33 @@ function againButton({ app, now, change }, task) {
 
 /* --- blobs --------------------------------------------------------------- */
 
-function blobsPart({ now }) {
+function blobsPart(context) {
+	const { may } = context;
 	const list = table("Blobs", ["Name", "Type", ["Size", "num"],
-	    "SHA-256"], []), body = list.querySelector("tbody");
-	const node = el("section", { hidden: true }, el("h2", null, "Blobs"),
-	    list);
+	    "SHA-256", ...may ? [""] : []], []);
+	const body = list.querySelector("tbody");
+	const node = el("section", null, el("h2", null, "Blobs"), list, may &&
+	    uploadForm(context));
 
 	node.show = (one, operations, blobs) => {
-		node.hidden = blobs.length === 0;
+		node.hidden = !may && blobs.length === 0;
+		list.hidden = blobs.length === 0;
 		each(body, blobs, (b) => b.name + " " + b.sha256, (b) =>
-		    el("tr", null, el("th", { scope: "row" }, el("a.id", {
-		    href: itemPath(now().id) + "/blobs/" + encodeURIComponent(
-		    b.name), download: b.name }, plain(b.name))), el("td",
-		    null, plain(b.type)), el("td.num", null, bytes(b.bytes)),
-		    el("td.mono.id", null, b.sha256)));
+		    blobRow(context, b));
 	};
 	return node;
+}
+
+function blobRow(context, b) {
+	const { app, may, now } = context;
+	const path = () => itemPath(now().id) + "/blobs/" +
+	    encodeURIComponent(b.name);
+
+	return el("tr", null, el("th", { scope: "row" }, el("a.id", { href:
+	    path(), download: b.name }, plain(b.name))), el("td", null,
+	    plain(b.type)), el("td.num", null, bytes(b.bytes)),
+	    el("td.mono.id", null, b.sha256), may && el("td.acts", null,
+	    remover(context, "the blob " + plain(b.name), "Its bytes are " +
+	    "gone unless another name has the same.", () => app.web.remove(
+	    path()))));
 }

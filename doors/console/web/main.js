@@ -22,7 +22,6 @@ import { item } from "./item.js";
 import { tasks } from "./tasks.js";
 import { failures } from "./failures.js";
 import { worklist } from "./worklist.js";
-import { tryTask } from "./try.js";
 
 const HIDDEN_MS = 5000;                // then a hidden tab disconnects
 
@@ -122,6 +121,18 @@ function ofItems(make) {
 			root.append(el("p.loading", null, "Asking…"));
 		return {};
 	};
+}
+
+/* Few open it, so it is loaded then. */
+function tryTask(root, params) {
+	const place = el("div", null, el("p.loading", null, "Loading…"));
+
+	root.append(place);
+	import("./try.js").then((view) => {
+		if (place.isConnected)
+			view.tryTask(clear(place), params, app);
+	}, (e) => empty(place, "The view could not be loaded", e.message));
+	return {};
 }
 
 /* --- which view --------------------------------------------------------- */

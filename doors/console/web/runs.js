@@ -7,6 +7,7 @@ import { moment, statusBadge } from "./bits.js";
 import { bodyPart } from "./body.js";
 import { bytes, count, plain, plainJson, span } from "./format.js";
 import { empty } from "./say.js";
+import { ttlForm } from "./item_forms.js";
 import { itemLink, itemPath, pairPath, pairState } from "./items.js";
 
 /* --- what an error says -------------------------------------------------- */
@@ -201,9 +202,11 @@ export async function newestRecord(app, runs) {
  * A card that open(task) fills: the result's metadata, the runs that are kept,
  * and the newest one's record.  It is read again while it is open.
  */
-export function runsPart({ app, now }) {
+export function runsPart(context) {
+	const { app, may, now } = context;
 	const title = el("h2", null), box = el("div", null);
-	const node = el("section.card", { hidden: true }, title, box);
+	const ttl = may && ttlForm(context, () => task);
+	const node = el("section.card", { hidden: true }, title, box, ttl);
 	let task = "", shown = "";
 
 	async function read() {
@@ -239,6 +242,8 @@ export function runsPart({ app, now }) {
 			    record && recordPart(record, app));
 		if (meta)
 			box.append(...meta);
+		if (ttl)
+			ttl.hidden = !result || result.completed_at === null;
 	}
 
 	node.open = (name) => {
@@ -248,6 +253,8 @@ export function runsPart({ app, now }) {
 			shown = "";
 			put(title, "Runs of " + plain(name));
 			clear(box, el("p.loading", null, "Asking…"));
+			if (ttl)
+				ttl.hidden = true;
 		}
 		if (task !== "")
 			read().catch((e) => shown === "" && empty(box,

@@ -26,7 +26,7 @@ async function ask(method, path, body, as = "json", more = {}) {
 	try {
 		answer = await fetch(path, { method, headers,
 		    credentials: "same-origin", cache: "no-store",
-		    body: body === undefined ? undefined :
+		    body: body === undefined || body instanceof Blob ? body :
 		    JSON.stringify(body) });
 	} catch {
 		throw new WebError("The server cannot be reached.", 0);
@@ -50,6 +50,9 @@ export const get = (path) => ask("GET", path);
 export const text = (path) => ask("GET", path, undefined, "text");
 export const post = (path, body) => ask("POST", path, body);
 export const put = (path, body) => ask("PUT", path, body);
+/* Bytes, as their media type. */
+export const upload = (path, blob) => ask("PUT", path, blob, "json",
+    { "Content-Type": blob.type || "application/octet-stream" });
 export const remove = (path) => ask("DELETE", path);
 /* A merge patch (RFC 7396) for what has this revision. */
 export const patch = (path, body, rev) => ask("PATCH", path, body, "json",
