@@ -268,6 +268,8 @@ static void
 need_free(struct replay_need *n)
 {
 	list_take(&n->node);
+	if (n->release != NULL)
+		n->release(n);
 	buf_free(&n->value);
 	arena_free(&n->arena);
 	mem_free(&n);
@@ -284,6 +286,7 @@ free_when_done(struct replay_run *r)
 	r->freed = NULL;
 	buf_free(&r->log);
 	buf_free(&r->fetches);
+	buf_free(&r->last_read);
 	replay_writer_free(&r->writer);
 	arena_free(&r->arena);
 	freed(r);
@@ -491,7 +494,6 @@ begin_unrecorded(struct replay_run *r, struct replay_need *n)
 	} else if (kind == SCRIPT_CALL_READ &&
 	    !put_known_states(r, args, &n->value)) {
 		n->args = args;
-		n->missed = !r->loose;
 	} else if (kind == SCRIPT_CALL_FETCH) {
 		n->url = json_text(yyjson_obj_get(args, "url"));
 		n->missed = !r->loose || !is_plain_get(n->call);
@@ -531,6 +533,10 @@ on_call(struct script_run *run, struct script_call *call)
 	list_put(&r->needs, &n->node);
 	if (r->keep_blobs && script_call_kind(call) == SCRIPT_CALL_PUT_BLOB)
 		keep_blob(r, call);
+	if (script_call_kind(call) == SCRIPT_CALL_READ) {
+		buf_clear(&r->last_read);
+		put_json(&r->last_read, script_call_args(call));
+	}
 	if (n->from != NULL)
 		begin_recorded(r, n);
 	else

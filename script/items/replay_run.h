@@ -5,8 +5,8 @@
  *     start ─► call ─► its key is recorded? ─► answered, in the recorded order
  *                │                 │ no
  *                ▼                 ▼
- *            source: head       loose: the URL's newest archived answer,
- *            and body           what the store has now; else ReplayMiss
+ *            source: head       a read: what the store has now; a GET, loose:
+ *            and body           its newest archived answer; else ReplayMiss
  *
  * With the recorded bundle the same answers come in the same order.  Other code
  * may leave recorded calls out: an answer waits for an earlier one only while
@@ -34,14 +34,14 @@ struct replay_need {
 		REPLAY_CAPTURE,      /* `crawl`, `number` */
 		REPLAY_NEWEST,       /* `url`; loose */
 		REPLAY_BLOB,         /* `sha256` */
-		REPLAY_STATES,       /* `args`; loose */
+		REPLAY_STATES,       /* `args`; not found: a ReplayMiss */
 	} kind;
 	uint32_t crawl;
 	uint64_t number;
 	struct str url;
 	struct str sha256;           /* hexadecimal */
 	yyjson_val *args;            /* of a call `read` */
-	/* Out: the source's until replay_need_done() returns. */
+	/* Out: the source's, until release(). */
 	bool found;
 	int status;                  /* CAPTURE, NEWEST */
 	const struct http_field *fields;     /* no secrets */
@@ -49,6 +49,7 @@ struct replay_need {
 	struct str body;             /* decoded; BLOB: the bytes */
 	struct str final_url;        /* NEWEST; CAPTURE: not used */
 	struct str states;           /* STATES: a JSON object */
+	void (*release)(struct replay_need *);   /* or NULL */
 	void *own;                   /* the source's */
 	/* The run's. */
 	struct list node;            /* replay_run.needs */
@@ -93,6 +94,7 @@ struct replay_run {
 	bool missed;                 /* it asked for what is not recorded */
 	struct buf log;              /* JSON elements */
 	struct buf fetches;          /* the same: url, status, crawl, seq */
+	struct buf last_read;        /* JSON: what its last read asked for */
 	struct replay_writer writer; /* its own calls, for its own record */
 	struct list blobs;
 	struct script_run run;

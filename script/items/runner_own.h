@@ -28,6 +28,7 @@ struct task_runner {
 	size_t runs_max;
 	struct runner_config *config;        /* NULL: none so far */
 	struct list runs;
+	struct list replays;         /* struct replay */
 	size_t runs_n, simulations;
 	struct items_claim claim;
 	struct runner_config *claim_config;
@@ -84,6 +85,9 @@ void task_runner_settled(struct task_runner *);
 /* Run a lease, an element of /worker/claim's leases; NULL: it is none. */
 struct task_run *task_run_new(struct task_runner *, struct runner_config *,
     yyjson_val *lease);
+/* The settings', and what the task says. */
+struct script_limits task_run_limits(const struct task_runner *,
+    const struct task *);
 /* Its lease is lost, or the daemon ends: stop it; nothing is stored. */
 void task_run_cut(struct task_run *);
 /* Append the member "source": the lines round the place of that stack. */

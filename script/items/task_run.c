@@ -354,8 +354,8 @@ static const struct script_run_events events = {
 	.on_answer = on_answer, .on_done = run_done,
 };
 
-static struct script_limits
-limits_of(const struct task_runner *r, const struct task *task)
+struct script_limits
+task_run_limits(const struct task_runner *r, const struct task *task)
 {
 	struct script_limits l = r->limits;
 
@@ -403,6 +403,6 @@ task_run_new(struct task_runner *r, struct runner_config *c,
 	t->run = (struct script_run){ .bundle = c->bundle,
 	    .keep_on_failure = task->store_on_failure, .task = task->name,
 	    .input = t->input, .secrets = buf_str(&c->secrets),
-	    .limits = limits_of(r, task), .events = &events };
+	    .limits = task_run_limits(r, task), .events = &events };
 	return t;
 }

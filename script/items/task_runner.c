@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "os/clock.h"
 #include "os/log.h"
+#include "script/items/replay.h"
 #include "script/items/runner_own.h"
 #include "script/items/session.h"
 
@@ -368,6 +369,17 @@ task_runner_settled(struct task_runner *r)
 }
 
 static void
+cut_replays(struct task_runner *r)
+{
+	struct list *n = r->replays.next, *next;
+
+	for (; n != &r->replays; n = next) {
+		next = n->next;
+		replay_cut(LIST_ITEM(n, struct replay, node));
+	}
+}
+
+static void
 grace_over(struct timer *timer)
 {
 	struct task_runner *r = CONTAINER(timer, struct task_runner, grace);
@@ -379,6 +391,7 @@ grace_over(struct timer *timer)
 		if (!t->completing)
 			task_run_cut(t);
 	}
+	cut_replays(r);
 }
 
 void
@@ -407,6 +420,7 @@ task_runner_new(const struct task_runner_options *o)
 	r->sessions = session_set_new(r, &o->key);
 	explicit_bzero(&r->o.key, sizeof(r->o.key));
 	list_init(&r->runs);
+	list_init(&r->replays);
 	r->heartbeat.fire = heartbeat;
 	r->grace.fire = grace_over;
 	loop_timer_set(o->home, &r->heartbeat, mono_add_ms(loop_now(o->home),

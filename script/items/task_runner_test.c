@@ -2,22 +2,10 @@
  * Tasks from the configuration to stored results: real sandboxed processes, a
  * whole engine, a web on loopback.
  */
-#include "script/items/task_runner.h"
-
-#include "engine/control/engine_testing.h"
-#include "engine/items/item_query.h"
-#include "os/clock.h"
-#include "script/items/config_run.h"
+#include "script/items/runner_testing.h"
 #include "script/items/simulation.h"
-#include "script/items/source.h"
 #include "script/script_testing.h"
 
-static struct rig rig;
-static struct items *items;
-static struct script_host *host;
-static struct task_fetcher *fetcher;
-static struct task_runner *runner;
-static struct secrets *secrets;
 static atomic_uint logins;
 
 /* -- The web -- */
@@ -42,260 +30,11 @@ site(struct str path, struct rig_page *p)
 	}
 }
 
-/* -- A daemon's parts -- */
-
 static void
-run_until(bool (*is)(struct rig *, void *), void *arg)
+open_site(void)
 {
-	rig_until(&rig, is, arg);
-}
-
-static void
-open_parts(void)
-{
-	struct script_host_options o = script_host_options_of(&rig.conf);
-	struct items_options io = { .conf = &rig.conf, .home = rig.home,
-	    .data_dir = rig.dir };
-	struct why w = WHY_INIT;
-
-	if (script_host_open(rig.home, &o, &host, &w) != OK ||
-	    items_open(&io, &items, &w) != OK ||
-	    secrets_parse(STR("{\"pass\":{\"value\":\"canary-1234\",\"hosts\":"
-	    "[\"127.0.0.1\"]}}"), &secrets, &w) != OK)
-		fail_msg("%s", w.text);
-	fetcher = task_fetcher_new(rig.engine, rig.home);
-	struct task_runner_options ro = { .conf = &rig.conf,
-	    .home = rig.home, .items = items, .host = host,
-	    .fetcher = fetcher, .secrets = secrets,
-	    .key = { "0123456789abcdef0123456789abcde" } };
-	runner = task_runner_new(&ro);
-}
-
-static void
-set_flag(void *arg)
-{
-	*(bool *)arg = true;
-}
-
-static void
-close_parts(void)
-{
-	bool drained = false, closed = false;
-
-	task_runner_stop(runner);
-	items_stop_claims(items);
-	task_runner_drain(runner, set_flag, &drained);
-	RIG_UNTIL_DONE(&rig, drained);
-	items_close(items, set_flag, &closed);
-	RIG_UNTIL_DONE(&rig, closed);
-	task_runner_free(&runner);
-	items_free(&items);
-	task_fetcher_free(&fetcher);
-	script_host_close(&host);
-	secrets_drop(&secrets);
-}
-
-static void
-open_all(void)
-{
-	rig_open(&rig, site, (const char *const[]){ "script.processes_max=4",
-	    NULL });
-	rig_start(&rig);
 	atomic_store(&logins, 0);
-	open_parts();
-}
-
-static void
-close_all(void)
-{
-	close_parts();
-	rig_close(&rig);
-}
-
-/* -- Loading -- */
-
-struct loading {
-	struct config_run config;
-	struct items_write write;
-	struct buf files;
-	uint64_t generation;
-	bool is_read, is_loaded;
-};
-
-static void
-config_read(struct config_run *c)
-{
-	CONTAINER(c, struct loading, config)->is_read = true;
-}
-
-static enum err
-load(struct items_write *w, struct item_tx *tx, struct why *why)
-{
-	struct loading *l = CONTAINER(w, struct loading, write);
-	struct task_config *c = NULL;
-
-	enum err e = task_config_read(buf_str(&l->config.json),
-	    items_limits(items), &c, NULL, why);
-	if (e != OK)
-		return e;
-	c->hash = arena_copy(&c->arena, str_of(bundle_hash(
-	    l->config.bundle)));
-	return generation_load(tx, c, buf_str(&l->files), &l->generation,
-	    why);
-}
-
-static void
-loaded(struct items_write *w)
-{
-	CONTAINER(w, struct loading, write)->is_loaded = true;
-}
-
-static struct script_bundle *
-bundle_of(const char *source)
-{
-	struct script_bundle *b = bundle_new(STR("shop.js"), 1 << 20);
-	struct str text = arena_printf(&rig.arena, "const SITE = "
-	    "'http://127.0.0.1:%u';\nexport default {\n fetch: { policy: "
-	    "{ rate_limit: 0 }, private: ['127.0.0.1:%u'] },\n%s};\n",
-	    rig.port, rig.port, source);
-
-	assert_int_equal(bundle_add(b, STR("shop.js"), text, NULL), OK);
-	return b;
-}
-
-/* Load a configuration and run it. */
-static void
-use(const char *source)
-{
-	struct loading l = { .config.bundle = bundle_of(source),
-	    .config.limits = script_limits_of(&rig.conf),
-	    .config.done = config_read };
-	struct why w = WHY_INIT;
-
-	config_run_start(host, &l.config);
-	RIG_UNTIL_DONE(&rig, l.is_read);
-	if (l.config.why.err != OK)
-		fail_msg("%s", l.config.why.text);
-	source_to_json(l.config.bundle, &l.files);
-	l.write.run = load;
-	l.write.done = loaded;
-	l.write.alone = true;
-	l.write.why = WHY_INIT;
-	items_write(items, &l.write);
-	RIG_UNTIL_DONE(&rig, l.is_loaded);
-	if (l.write.result != OK)
-		fail_msg("%s", l.write.why.text);
-	if (task_runner_use(runner, l.config.bundle, buf_str(&l.config.json),
-	    l.generation, &w) != OK)
-		fail_msg("%s", w.text);
-	config_run_free(&l.config);
-	bundle_drop(&l.config.bundle);
-	buf_free(&l.files);
-	arena_free(&l.write.arena);
-}
-
-/* -- What is stored -- */
-
-struct asking {
-	struct items_read read;
-	enum err (*run)(struct item_store *, struct buf *, struct why *);
-	bool done;
-};
-static const char *asked_id, *asked_task;
-
-static enum err
-ask_item(struct item_store *s, struct buf *b, struct why *w)
-{
-	uint64_t rev;
-
-	return item_query_get(s, str_of(asked_id), b, &rev, w);
-}
-
-static enum err
-ask_tasks(struct item_store *s, struct buf *b, struct why *w)
-{
-	return item_query_tasks(s, STR(""), clock_wall(), b, w);
-}
-
-static enum err
-ask_failures(struct item_store *s, struct buf *b, struct why *w)
-{
-	return item_query_failures(s, str_of(asked_task), -1, STR(""), 100, b,
-	    w);
-}
-
-static enum err
-ask_metadata(struct item_store *s, struct buf *b, struct why *w)
-{
-	struct str task = str_of(asked_task);
-
-	return item_query_metadata(s, str_of(asked_id), &task, 1,
-	    clock_wall(), b, w);
-}
-
-static enum err
-ask_run(struct items_read *r, struct item_store *s, struct why *w)
-{
-	return CONTAINER(r, struct asking, read)->run(s, &r->out, w);
-}
-
-static void
-asked(struct items_read *r)
-{
-	CONTAINER(r, struct asking, read)->done = true;
-}
-
-/* Memory: the rig's. */
-static const char *
-ask(enum err (*run)(struct item_store *, struct buf *, struct why *))
-{
-	struct asking a = { .run = run, .read.run = ask_run,
-	    .read.done = asked, .read.why = WHY_INIT };
-
-	items_read(items, &a.read);
-	RIG_UNTIL_DONE(&rig, a.done);
-	const char *text = a.read.result != OK ? "" : arena_copy(&rig.arena,
-	    buf_str(&a.read.out)).p;
-	buf_free(&a.read.out);
-	arena_free(&a.read.arena);
-	return text;
-}
-
-static const char *
-item(const char *id)
-{
-	asked_id = id;
-	return ask(ask_item);
-}
-
-static const char *
-metadata(const char *id, const char *task)
-{
-	asked_id = id;
-	asked_task = task;
-	return ask(ask_metadata);
-}
-
-static bool
-has_completed(struct rig *r, void *arg)
-{
-	struct task_runner_counts n = task_runner_counts(runner);
-
-	(void)r;
-	return n.completed + n.failed >= *(uint64_t *)arg && n.running == 0;
-}
-
-static void
-wait_for_runs(uint64_t n)
-{
-	run_until(has_completed, &n);
-}
-
-static void
-contains(const char *text, const char *part)
-{
-	if (strstr(text, part) == NULL)
-		fail_msg("no %s in %s", part, text);
+	open_all(site, NULL);
 }
 
 /* -- Tests -- */
@@ -305,7 +44,7 @@ static void
 discovered_items_are_run(void **state)
 {
 	(void)state;
-	open_all();
+	open_site();
 	use(" seeds: [{ id: 'home', tags: ['list'], data: { url: SITE + "
 	    "'/list' } }],\n"
 	    " tags: { list: ['find'], product: ['scrape', 'sum'] },\n"
@@ -343,20 +82,19 @@ static void
 a_failure_says_where(void **state)
 {
 	(void)state;
-	open_all();
+	open_site();
 	use(" seeds: [{ id: 'x', tags: ['t'], data: {} }],\n"
 	    " tags: { t: ['bug'] },\n"
 	    " tasks: { bug: { version: '1', async run({ fetch }) {\n"
 	    "  await fetch(SITE + '/bad');\n"
 	    "  null.title; } } }\n");
 	wait_for_runs(1);
-	asked_task = "bug";
-	const char *f = ask(ask_failures);
+	const char *f = ask_failures("bug");
 	contains(f, "cannot read property 'title' of null");
 	contains(f, "shop.js:8");
 	contains(f, "null.title");
 	contains(f, "\"status\":404");
-	contains(ask(ask_tasks), "\"failed\":1");
+	contains(ask_tasks(), "\"failed\":1");
 	close_all();
 }
 
@@ -380,7 +118,7 @@ a_session_logs_in_once(void **state)
 	    "})); } } }\n";
 
 	(void)state;
-	open_all();
+	open_site();
 	use(source);
 	wait_for_runs(50);
 	assert_int_equal(atomic_load(&logins), 1);
@@ -409,7 +147,7 @@ static void
 an_expired_session_logs_in_again(void **state)
 {
 	(void)state;
-	open_all();
+	open_site();
 	use(" seeds: ['a', 'b', 'c'].map(id => ({ id, tags: ['t'], data: {} "
 	    "})),\n"
 	    " tags: { t: ['member'] },\n"
@@ -435,7 +173,7 @@ static void
 a_failing_login_fails_those_who_wait(void **state)
 {
 	(void)state;
-	open_all();
+	open_site();
 	use(" seeds: ['x', 'y', 'z'].map(id => ({ id, tags: ['t'], data: {} "
 	    "})),\n"
 	    " tags: { t: ['member'] },\n"
@@ -444,13 +182,12 @@ a_failing_login_fails_those_who_wait(void **state)
 	    " tasks: { member: { version: '1', async run({ session }) { await "
 	    "session('shop') } } }\n");
 	wait_for_runs(3);
-	asked_task = "member";
-	const char *f = ask(ask_failures);
+	const char *f = ask_failures("member");
 	contains(f, "wrong password");
 	contains(f, "the login of the session \\\"shop\\\" failed");
 	/* It is the bug of the run that logs in; the others try again. */
-	contains(ask(ask_tasks), "\"retry\":2");
-	contains(ask(ask_tasks), "\"failed\":1");
+	contains(ask_tasks(), "\"retry\":2");
+	contains(ask_tasks(), "\"failed\":1");
 	close_all();
 }
 
@@ -482,7 +219,7 @@ static void
 a_simulation_changes_nothing(void **state)
 {
 	(void)state;
-	open_all();
+	open_site();
 	use(" seeds: [{ id: 'x', tags: ['t'], data: { n: 1 } }],\n"
 	    " tags: { t: ['read'] },\n"
 	    " tasks: { read: { version: '1', async run({ id, fetch, log, "
@@ -550,24 +287,31 @@ a_simulation_changes_nothing(void **state)
 	close_all();
 }
 
+static void
+config_read(struct config_run *c)
+{
+	*(bool *)c->arg = true;
+}
+
 /* A configuration that is wrong says where. */
 static void
 a_wrong_module_is_refused(void **state)
 {
-	struct loading l = { .config.limits = { .heap_bytes_max = 0 } };
+	bool is_read = false;
 
 	(void)state;
-	open_all();
-	l.config.bundle = bundle_of("\n tags: {},\n tasks: nothing\n");
-	l.config.limits = script_limits_of(&rig.conf);
-	l.config.done = config_read;
-	config_run_start(host, &l.config);
-	RIG_UNTIL_DONE(&rig, l.is_read);
-	assert_int_equal(l.config.why.err, ERR_INPUT);
-	contains(l.config.why.text, "nothing");
-	contains(l.config.why.text, "shop.js:6");
-	config_run_free(&l.config);
-	bundle_drop(&l.config.bundle);
+	open_site();
+	struct config_run c = {
+		.bundle = bundle_of("\n tags: {},\n tasks: nothing\n"),
+		.limits = script_limits_of(&rig.conf), .done = config_read,
+		.arg = &is_read };
+	config_run_start(host, &c);
+	RIG_UNTIL_DONE(&rig, is_read);
+	assert_int_equal(c.why.err, ERR_INPUT);
+	contains(c.why.text, "nothing");
+	contains(c.why.text, "shop.js:6");
+	config_run_free(&c);
+	bundle_drop(&c.bundle);
 	close_all();
 }
 
