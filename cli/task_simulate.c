@@ -8,12 +8,9 @@
 #include "base/json_writer.h"
 #include "cli/format.h"
 #include "cli/items_data.h"
+#include "cli/paint.h"
 #include "cli/verbs.h"
-#include "os/system.h"
 
-#define TEXT_MAX 2000u
-#define VALUE_MAX 300u
-#define STDOUT_FD 1
 
 #define SIMULATE_OPTIONS(X)                                                  \
 	X(ARCHIVED, "archived", 'a', NULL, FLAG, 0, 0,                       \
@@ -37,83 +34,19 @@ const struct option_verb task_simulate_verb = {
 	rows, ARRAY_LEN(rows)
 };
 
-/* --- colours ------------------------------------------------------------ */
-
-enum colour { RED = 31, GREEN = 32, YELLOW = 33, BOLD = 1 };
-
-struct paint {
-	struct buf *b;
-	struct arena *arena;
-	bool coloured;
-};
-
-static bool
-wants_colour(void)
-{
-	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
-
-	return system_is_terminal(STDOUT_FD) && (no == NULL || no[0] == '\0') &&
-	    (term == NULL || strcmp(term, "dumb") != 0);
-}
-
-static void
-put_line(struct paint *p, enum colour colour, const char *line)
-{
-	if (p->coloured)
-		buf_printf(p->b, "\033[%dm%s\033[0m\n", (int)colour, line);
-	else
-		buf_printf(p->b, "%s\n", line);
-}
-
 /* --- the run ------------------------------------------------------------ */
-
-/* JSON on a line; what a site sent must not move the cursor. */
-static const char *
-value_text(struct paint *p, yyjson_val *v)
-{
-	size_t n = 0;
-	char *text = yyjson_val_write(v, YYJSON_WRITE_ESCAPE_UNICODE, &n);
-	const char *safe = format_text(p->arena, (struct str){ text, n },
-	    VALUE_MAX);
-
-	free(text);
-	return safe;
-}
-
-static const char *
-member_text(struct paint *p, yyjson_val *object, const char *name)
-{
-	return format_text(p->arena, json_text(yyjson_obj_get(object, name)),
-	    TEXT_MAX);
-}
-
-static void
-put_change(struct paint *p, yyjson_val *change)
-{
-	struct str op = json_text(yyjson_obj_get(change, "op"));
-	yyjson_val *value = yyjson_obj_get(change, "value");
-	const char *path = member_text(p, change, "path");
-
-	if (str_eq(op, STR("remove")))
-		put_line(p, RED, arena_printf(p->arena, "  - %s", path).p);
-	else
-		put_line(p, str_eq(op, STR("add")) ? GREEN : YELLOW,
-		    arena_printf(p->arena, "  %c %s  %s", str_eq(op,
-		    STR("add")) ? '+' : '~', path, value_text(p, value)).p);
-}
 
 static void
 put_mutations(struct paint *p, yyjson_val *mutations)
 {
-	yyjson_val *m, *change;
-	size_t at, n, i, k;
+	yyjson_val *m;
+	size_t at, n;
 
 	yyjson_arr_foreach(mutations, at, n, m) {
-		put_line(p, BOLD, arena_printf(p->arena, "%s %s  %s",
-		    member_text(p, m, "op"), member_text(p, m, "id"),
-		    member_text(p, m, "effect")).p);
-		yyjson_arr_foreach(yyjson_obj_get(m, "diff"), i, k, change)
-			put_change(p, change);
+		paint_line(p, BOLD, arena_printf(p->arena, "%s %s  %s",
+		    paint_text(p, m, "op"), paint_text(p, m, "id"),
+		    paint_text(p, m, "effect")).p);
+		paint_changes(p, yyjson_obj_get(m, "diff"));
 	}
 }
 
@@ -124,9 +57,9 @@ put_fetches(struct paint *p, yyjson_val *fetches)
 	size_t at, n;
 
 	yyjson_arr_foreach(fetches, at, n, f) {
-		buf_printf(p->b, "fetched %s  ", member_text(p, f, "url"));
+		buf_printf(p->b, "fetched %s  ", paint_text(p, f, "url"));
 		if (yyjson_obj_get(f, "error") != NULL)
-			buf_printf(p->b, "%s\n", member_text(p, f, "error"));
+			buf_printf(p->b, "%s\n", paint_text(p, f, "error"));
 		else
 			buf_printf(p->b, "%llu\n", (unsigned long long)
 			    yyjson_get_uint(yyjson_obj_get(f, "status")));
@@ -140,16 +73,16 @@ put_log(struct paint *p, yyjson_val *log)
 	size_t at, n;
 
 	yyjson_arr_foreach(log, at, n, line)
-		buf_printf(p->b, "log %s  %s\n", member_text(p, line,
-		    "category"), member_text(p, line, "message"));
+		buf_printf(p->b, "log %s  %s\n", paint_text(p, line,
+		    "category"), paint_text(p, line, "message"));
 }
 
 static void
 put_failure(struct paint *p, yyjson_val *error)
 {
-	put_line(p, RED, arena_printf(p->arena, "failed (%s, %s): %s",
-	    member_text(p, error, "class"), member_text(p, error, "code"),
-	    member_text(p, error, "message")).p);
+	paint_line(p, RED, arena_printf(p->arena, "failed (%s, %s): %s",
+	    paint_text(p, error, "class"), paint_text(p, error, "code"),
+	    paint_text(p, error, "message")).p);
 	format_lines(p->b, json_text(yyjson_obj_get(error, "stack")), "");
 	format_lines(p->b, json_text(yyjson_obj_get(error, "source")), "  ");
 }
@@ -167,7 +100,7 @@ put_simulation(struct paint *p, yyjson_val *root)
 		put_failure(p, yyjson_obj_get(root, "error"));
 		return;
 	}
-	put_line(p, GREEN, arena_printf(p->arena, "ok: mutations: %zu; "
+	paint_line(p, GREEN, arena_printf(p->arena, "ok: mutations: %zu; "
 	    "%llu ms, %llu ms of CPU; nothing was stored",
 	    yyjson_arr_size(mutations),
 	    (unsigned long long)yyjson_get_uint(yyjson_obj_get(used,
@@ -196,8 +129,7 @@ put_request(struct cli *c, struct buf *body, struct why *w)
 static enum err
 print_simulation(struct cli *c, struct str answer, struct why *w)
 {
-	struct paint p = { .b = &c->out, .arena = &c->arena,
-	    .coloured = wants_colour() };
+	struct paint p = paint_of(c);
 
 	yyjson_doc_free(c->answer);
 	c->answer = yyjson_read(answer.p, answer.n, 0);

@@ -83,6 +83,7 @@
 	X(task_resume)                                                       \
 	X(task_expire)                                                       \
 	X(task_reload)                                                       \
+	X(task_replay)                                                       \
 	X(task_simulate)                                                     \
 	X(task_types)                                                        \
 	X(token_add)                                                         \

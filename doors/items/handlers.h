@@ -74,6 +74,10 @@ void worker_fetch(struct web_request *);
 /* simulate.c */
 void tasks_simulate(struct web_request *);
 
+/* replay.c */
+void tasks_replay(struct web_request *);
+void tasks_replay_run(struct web_request *);
+
 /* event_stream.c */
 void event_stream_open(struct web_request *);
 void event_stream_updates(struct web_request *);

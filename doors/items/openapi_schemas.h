@@ -29,6 +29,9 @@
 #define S_NEW_ITEM "'tags':" S_LIST("#Tag") ",'data':" S_DATA ",'aliases':" \
 	S_TEXTS ",'failIfExists':" S_YES ",'createdBy':" S_TEXT_OR_NULL
 
+#define S_REPLAY "'mode':{'enum':['compare','verify','apply',null]}," \
+	"'loose':" S_YES
+
 static const struct {
 	const char *name, *text;
 } schemas[] = {
@@ -97,6 +100,16 @@ static const struct {
 	    ",'fetches':" S_LIST("{'type':'object'}") ",'log':"
 	    S_LIST("{'type':'object'}") ",'used':" S_DATA
 	    ",'error':{'type':['object','null']}") },
+	{ "ReplayRun", S_INPUT("", S_REPLAY) },
+	{ "ReplayTask", S_INPUT("", S_REPLAY ",'item':" S_TEXT_OR_NULL
+	    ",'tag':" S_TEXT_OR_NULL ",'since':" S_TIME_OR_NULL ",'after':"
+	    S_TEXT_OR_NULL ",'limit':" S_COUNT) },
+	{ "Replay", S_OBJECT("'counts','runs','next'", "'counts':"
+	    S_MAP(S_COUNT) ",'runs':" S_LIST(S_OBJECT("'run','task','item',"
+	    "'status','diff','error','reason'", "'run':" S_TEXT ",'task':"
+	    S_TEXT ",'item':" S_TEXT ",'status':" S_TEXT ",'diff':"
+	    "{'type':['array','null']},'error':{'type':['object','null']},"
+	    "'reason':" S_TEXT_OR_NULL)) ",'next':" S_TEXT_OR_NULL) },
 	{ "Fetch", S_INPUT("'lease','url'", "'lease':" S_TEXT ",'url':" S_TEXT
 	    ",'method':" S_TEXT_OR_NULL ",'headers':{'type':['object',"
 	    "'null']},'body':" S_TEXT_OR_NULL ",'session':" S_TEXT_OR_NULL) },

@@ -139,12 +139,20 @@
 	X("POST", "/" word "/*/failures/handle", "task", ROUTES_WRITE,        \
 	    ROUTES_PLAIN, tasks_handle_failures, "Mark all failures of the"   \
 	    " task as handled, or those with a message, and resume it.",      \
-	    params_none, "?HandleAll", "200=Handled 400 404 415 507")
+	    params_none, "?HandleAll", "200=Handled 400 404 415 507")         \
+	X("POST", "/" word "/*/replay", "task", ROUTES_WRITE, ROUTES_PLAIN,   \
+	    tasks_replay, "Run the recorded last runs of the task again,"     \
+	    " offline: a page of them, compared, verified, or applied.",      \
+	    params_none, "?ReplayTask",                                       \
+	    "200=Replay 400 404 409 415 507")
 
 #define ITEMS_ROUTES_OF_STORE(X)                                              \
 	X("GET", "/runs/*", "run", ROUTES_READ, ROUTES_PLAIN, show_run,       \
 	    "A run record, with log, fetches, mutations and error.",          \
 	    params_none, "", "200=RunRecord 400 404")                         \
+	X("POST", "/runs/*/replay", "run", ROUTES_WRITE, ROUTES_PLAIN,        \
+	    tasks_replay_run, "Run a recorded run again, offline.",           \
+	    params_none, "?ReplayRun", "200=Replay 400 404 409 415 507")      \
 	X("GET", "/tags", "", ROUTES_READ, ROUTES_PLAIN, show_tags,           \
 	    "Tags, how many items have them, and their tasks.", params_page,  \
 	    "", "200=Tags 200=TagCount@lines 400")                            \
