@@ -2,6 +2,8 @@
 in the daemon (recipes.js), and as a remote worker of 16 threads that
 speaks the worker protocol.  Both must leave the same items behind.
 """
+import http.server
+
 from items_peer import *
 
 with open(os.path.join(HERE, "recipes.js")) as source:
@@ -30,11 +32,14 @@ class Worker:
 
     def work(self, number):
         while not self.over.is_set():
-            status, found = self.server.ask("POST", "/worker/claim", {
-                "worker": f"w{number}", "wait_ms": 500,
-                "prefetch": ["source"]})
-            for lease in found.get("leases", []):
-                self.run(lease)
+            try:
+                status, found = self.server.ask("POST", "/worker/claim", {
+                    "worker": f"w{number}", "wait_ms": 500,
+                    "prefetch": ["source"]})
+                for lease in found.get("leases", []):
+                    self.run(lease)
+            except (OSError, http.client.HTTPException):
+                time.sleep(0.05)    # the daemon starts again
 
     def run(self, lease):
         """Computes again after each conflict, as scripts' workers do."""
@@ -166,6 +171,40 @@ class Worker:
                  "createdBy": "home"},
                 {"op": "createItem", "id": "thing:2", "data": {}},
                 {"op": "deleteItem"}]
+
+    def rated(self, lease):
+        return []
+
+
+class Members(http.server.BaseHTTPRequestHandler):
+    """A site behind a login; `valid` is the session that it accepts."""
+    protocol_version = "HTTP/1.1"
+    logins, valid, pages = 0, 0, 0
+
+    def do_GET(self):
+        status, fields = 200, {}
+        with lock:
+            if self.path == "/login":
+                Members.logins += 1
+                Members.valid += 1
+                fields["Set-Cookie"] = f"sid={Members.valid}; Path=/"
+            elif f"sid={Members.valid}" not in self.headers.get("Cookie", ""):
+                status = 403 if self.path.startswith("/members/") else 404
+            else:
+                Members.pages += 1
+        self.send_response(status)
+        for name, value in fields.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *words):
+        pass
+
+
+site = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Members)
+threading.Thread(target=site.serve_forever, daemon=True).start()
+RECIPES = RECIPES.replace("8077", str(site.server_address[1]))
 
 
 # ---- Questions ---------------------------------------------------------------------
@@ -413,7 +452,7 @@ def identifiers(t):
 
 @cases("16 workers update one item")
 def counter(t):
-    s, n = t.server, 200
+    s, n = t.server, 100
     s.make("counter", n=0)
     s.ask("POST", "/items/add", "".join(json.dumps(
         {"id": f"count:{i}", "tags": ["count"], "data": {}}) + "\n"
@@ -423,10 +462,79 @@ def counter(t):
     t.same("the counter is exact", s.item("counter")["data"], {"n": n})
 
 
+@cases("buckets over a restart")
+def buckets(t):
+    """Global, group, task, tag and set of tags together; kill -9 in between
+    gives no burst."""
+    s, n = t.server, 10
+    s.ask("POST", "/items/add", "".join(json.dumps(
+        {"id": f"rated:{i}", "tags": ["rated", "site=eu"], "data": {}}) + "\n"
+        for i in range(n)), LINES)
+    wait_until(lambda: s.ask("GET", "/tasks/rated")[1]["counts"]["fresh"] >= 4)
+    s.restart(kill=True)
+    wait_until(lambda: s.ask("GET", "/items-config")[1]["generation"])
+    t.check("all are done", wait_until(lambda: s.ask("GET", "/tasks/rated")[
+        1]["counts"]["fresh"] == n, 15), s.ask("GET", "/tasks/rated")[1])
+    began = sorted(seconds_of(s.last_run(f"rated:{i}", "rated")["started_at"])
+                   for i in range(n))
+    apart = [b - a for a, b in zip(began, began[1:])]
+    t.check("5 in a second, burst 1", min(apart) > 0.15, apart)
+    s.make("rated:us", "rated")
+    t.check("another set of tags has other buckets", s.becomes(
+        "rated:us", "rated", "fresh", 1))
+
+
+embedded_cases = CasesOf(OneCase)
+
+
+@embedded_cases("fifty tasks share a login")
+def login(t):
+    s, n = t.server, 50
+    for round_ in (1, 2):
+        s.ask("POST", "/items/add", "".join(json.dumps(
+            {"id": f"m:{round_}:{i}", "tags": ["member"], "data": {}}) + "\n"
+            for i in range(n)), LINES)
+        t.check(f"round {round_} ends", wait_until(lambda: s.ask(
+            "GET", "/tasks/member")[1]["counts"]["fresh"] == n * round_, 20),
+            s.ask("GET", "/tasks/member")[1])
+        t.same(f"round {round_}: logins", Members.logins, round_)
+        t.same(f"round {round_}: pages", Members.pages, n * round_)
+        Members.valid += 1          # the site has forgotten all
+    t.same("what the login noted", s.metadata("m:2:7", "member"),
+           {"who": "demo", "status": 200})
+
+
+@embedded_cases("a simulation stores nothing")
+def simulation(t):
+    s = t.server
+    s.make("sim", "member", "x", n=1)
+    s.becomes("sim", "member", "fresh")
+    cursor = s.http("/updates")[1]["Argiope-Cursor"]
+    before = s.item("sim"), s.ask("GET", "/items/sim/metadata?tasks=member"), \
+        s.runs_of("member"), archived(s)
+    t.check("its page is archived", before[3] > 0, before)
+    status, found = s.ask("POST", "/items/sim/operations/member/simulate", {
+        "module": RECIPES.replace("updateMetadata(() => ({ who:",
+                                  "updateMetadata(() => ({ new: 1, who:")})
+    t.same("it would change", (status, found["ok"], "/new" in json.dumps(
+        found["mutations"])), (200, True, True))
+    t.same("it has changed nothing", (
+        s.item("sim"), s.ask("GET", "/items/sim/metadata?tasks=member"),
+        s.runs_of("member"), archived(s)), before)
+    t.same("no event", s.http("/updates")[1]["Argiope-Cursor"], cursor)
+
+
+def archived(s):
+    """Bytes of the archive's files, finished or not."""
+    return sum(os.path.getsize(os.path.join(place, name))
+               for place, _, names in os.walk(s.data + "/archive")
+               for name in names if "warc" in name)
+
+
 def main():
     for name, remote in (("embedded", False), ("remote", True)):
         server = Recipes(name, remote)
-        for case, f in cases.all:
+        for case, f in cases.all + (embedded_cases.all if not remote else []):
             if sys.argv[1:] and case not in sys.argv[1:]:
                 continue
             cases.run_case(f"{name}: {case}", f, (server,))

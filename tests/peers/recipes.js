@@ -1,7 +1,19 @@
 // Recipes for tasks that change items, as tasks that run in
 // the daemon; items_recipes.py has the same tasks as a remote worker.
+const SITE = "http://127.0.0.1:8077";
+
 export default {
-  limits: {},
+  limits: { global: "1000/s burst 1000", groups: { "rat*": "50/s burst 5" } },
+  fetch: { policy: { rate_limit: 0 }, private: ["127.0.0.1:8077"] },
+  sessions: {
+    shop: {
+      async login({ fetch, session }) {
+        await fetch(SITE + "/login");
+        session.data.who = "demo";
+      },
+      isExpired: (answer) => answer.status === 403
+    }
+  },
   tags: {
     discover: ["discover"], found: [],
     fact: ["detail", "notice"],
@@ -10,7 +22,8 @@ export default {
     part: ["detail", "check"],
     unite: ["unite"], follow: ["follow"],
     belated: ["belated"], belated2: ["belated2"],
-    slip: ["slip"], count: ["count"], proxy: ["proxy"], page: ["page"]
+    slip: ["slip"], count: ["count"], proxy: ["proxy"], page: ["page"],
+    rated: ["rated"], member: ["member"]
   },
   tasks: {
     discover: { version: "1", run({ createItem }) {
@@ -100,6 +113,14 @@ export default {
       createItem({ id: "thing:1", data: {}, createdBy: "home" });
       createItem({ id: "thing:2", data: {} });
       deleteItem();
+    } },
+    // Of all that apply, the set of two tags is the slowest.
+    rated: { version: "1", limits: { rate: "20/s burst 5",
+      tags: { rated: "10/s", "rated,site=eu": "5/s" } }, run() {} },
+    member: { version: "1", async run({ id, fetch, session, updateMetadata }) {
+      const shop = await session("shop");
+      const answer = await fetch(SITE + "/members/" + id, { session: shop });
+      updateMetadata(() => ({ who: shop.data.who, status: answer.status }));
     } }
   }
 };
