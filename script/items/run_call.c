@@ -10,8 +10,8 @@
 #include "engine/items/item_states.h"
 #include "os/clock.h"
 #include "script/items/runner_own.h"
-#include "script/items/session.h"
 #include "script/items/simulation.h"
+#include "script/items/task_request.h"
 #include "wire/digest.h"
 
 struct run_call {
@@ -20,14 +20,10 @@ struct run_call {
 	struct script_call *call;    /* NULL: its run has ended */
 	struct items_write write;
 	struct items_read read;
-	struct task_fetch fetch;
+	struct task_request request;
 	struct item_states states;
 	struct session_wait wait;    /* for `session` */
 	bool waits;
-	struct session *session;     /* of a fetch; NULL: none */
-	struct cookie_jar *jar;      /* its own copy */
-	struct buf jar_before;       /* lines */
-	uint64_t session_rev;
 	struct str body;             /* of the call; in `arena` */
 	struct buf out;
 	uint8_t sha256[32];          /* of a blob */
@@ -68,10 +64,7 @@ call_free(struct run_call *c)
 	struct task_run *t = c->t;
 
 	list_take(&c->node);
-	if (c->fetch.done != NULL)
-		task_fetch_free(&c->fetch);
-	session_jar_free(&c->jar);
-	buf_free(&c->jar_before);
+	task_request_free(&c->request);
 	yyjson_doc_free(c->args);
 	buf_free(&c->read.out);
 	buf_free(&c->out);
@@ -303,149 +296,13 @@ begin_put_blob(struct run_call *c)
 	items_write(c->t->runner->o.items, &c->write);
 }
 
-/* -- Fetches: what FetchOptions say -- */
-
-static enum err
-read_headers(struct run_call *c, struct why *w)
-{
-	yyjson_val *list = yyjson_obj_get(args_of(c), "headers"), *key, *v;
-	struct str type = text_arg(c, "contentType");
-	size_t i, n, at = 0;
-
-	if (list != NULL && !yyjson_is_obj(list))
-		return why_field(w, ERR_INPUT, "headers", "it is no object");
-	struct http_field *h = ARENA_ARRAY(&c->arena,
-	    struct http_field, yyjson_obj_size(list) + 1);
-	yyjson_obj_foreach(list, i, n, key, v) {
-		if (!yyjson_is_str(v))
-			return why_field(w, ERR_INPUT, "headers", "%.*s: its "
-			    "value is no string", (int)MIN(yyjson_get_len(key),
-			    64), yyjson_get_str(key));
-		if (str_eq_nocase(json_text(key), STR("Content-Type")))
-			type = STR("");
-		h[at++] = (struct http_field){ json_text(key),
-		    json_text(v) };
-	}
-	if (type.n > 0)
-		h[at++] = (struct http_field){ STR("Content-Type"),
-		    type };
-	c->fetch.headers = h;
-	c->fetch.headers_n = at;
-	return OK;
-}
-
-static enum err
-read_accept(struct run_call *c, struct why *w)
-{
-	yyjson_val *list = yyjson_obj_get(args_of(c), "accept"), *v;
-	size_t i, n;
-
-	if (list == NULL || yyjson_equals_str(list, "any")) {
-		c->fetch.any_status = list != NULL;
-		return OK;
-	}
-	if (!yyjson_is_arr(list))
-		return why_field(w, ERR_INPUT, "accept", "it is neither "
-		    "\"any\" nor a list of statuses");
-	int *accept = ARENA_ARRAY(&c->arena, int, yyjson_arr_size(list));
-	yyjson_arr_foreach(list, i, n, v) {
-		if (!yyjson_is_int(v))
-			return why_field(w, ERR_INPUT, "accept", "one is no "
-			    "status");
-		accept[i] = (int)yyjson_get_sint(v);
-	}
-	c->fetch.accept = accept;
-	c->fetch.accept_n = n;
-	return OK;
-}
-
-/* "30d", or ms; `us` stays as it is when there is none. */
-static enum err
-read_duration(struct run_call *c, const char *name, int64_t *us,
-    struct why *w)
-{
-	yyjson_val *v = yyjson_obj_get(args_of(c), name);
-
-	if (v == NULL || yyjson_is_null(v))
-		return OK;
-	if (yyjson_is_num(v) && yyjson_get_num(v) >= 0 &&
-	    yyjson_get_num(v) < 1e15)
-		*us = (int64_t)(yyjson_get_num(v) * 1000);
-	else if (!yyjson_is_str(v) || !task_duration(json_text(v), us))
-		return why_field(w, ERR_INPUT, name, "it is no duration");
-	return OK;
-}
-
-static enum err
-read_redirect(struct run_call *c, struct why *w)
-{
-	struct str s = text_arg(c, "redirect");
-
-	c->fetch.manual = str_eq(s, STR("manual"));
-	return s.n == 0 || c->fetch.manual || str_eq(s, STR("follow")) ? OK :
-	    why_field(w, ERR_INPUT, "redirect", "it is neither \"follow\" nor "
-	    "\"manual\"");
-}
-
-/* What needs a credential or an endless answer is a connector's. */
-static enum err
-read_refused(struct run_call *c, struct why *w)
-{
-	static const char *const names[] = { "auth", "stream" };
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		yyjson_val *v = yyjson_obj_get(args_of(c), names[i]);
-		if (v != NULL && !yyjson_is_null(v) && !yyjson_is_false(v))
-			return why_field(w, ERR_INPUT, names[i], "tasks do not "
-			    "have it");
-	}
-	return OK;
-}
-
-static enum err
-read_options(struct run_call *c, struct why *w)
-{
-	int64_t timeout_us = 0, age_us = 0;
-
-	c->fetch.url = text_arg(c, "url");
-	c->fetch.method = text_arg(c, "method");
-	c->fetch.body = c->body;
-	enum err e = read_refused(c, w);
-	if (e == OK)
-		e = read_headers(c, w);
-	if (e == OK)
-		e = read_accept(c, w);
-	if (e == OK)
-		e = read_redirect(c, w);
-	if (e == OK)
-		e = read_duration(c, "timeout", &timeout_us, w);
-	if (e == OK)
-		e = read_duration(c, "maxAge", &age_us, w);
-	c->fetch.timeout_ms = timeout_us == 0 ? 0 : MAX(1, timeout_us / 1000);
-	c->fetch.max_age_s = age_us / US_PER_S;
-	return e;
-}
-
-/* -- Fetches: the answer -- */
-
-static void
-put_capture(const struct task_fetch *f, struct buf *b)
-{
-	if (f->number == 0) {
-		json_null(b, "capture");
-		return;
-	}
-	json_object(b, "capture");
-	json_u64(b, "crawl", f->crawl);
-	json_u64(b, "seq", f->number);
-	buf_put_char(b, '}');
-}
+/* -- Fetches -- */
 
 /* For the run's record, and a failure's. */
 static void
 note_fetch(struct run_call *c)
 {
-	const struct task_fetch *f = &c->fetch;
+	const struct task_fetch *f = &c->request.fetch;
 	struct buf *b = &c->t->fetches;
 
 	if (b->n > 0)
@@ -463,101 +320,31 @@ note_fetch(struct run_call *c)
 	buf_put_char(b, '}');
 }
 
-static void
-put_answer(const struct task_fetch *f, struct buf *b)
-{
-	json_object(b, NULL);
-	json_u64(b, "status", (uint64_t)f->status);
-	json_str(b, "url", f->final_url);
-	json_array(b, "headers");
-	for (size_t i = 0; i < f->fields_n; i++) {
-		json_array(b, NULL);
-		json_item(b, f->fields[i].name);
-		json_item(b, f->fields[i].value);
-		buf_put_char(b, ']');
-	}
-	buf_put_char(b, ']');
-	put_capture(f, b);
-	json_bool(b, "redirected", f->redirected);
-	json_bool(b, "fromArchive", f->from_archive);
-	buf_put_char(b, '}');
-}
-
 /* Of a failed fetch what came of an answer is given, too. */
 static void
 fail_fetch(struct run_call *c)
 {
-	const struct task_fetch *f = &c->fetch;
-	struct fault fault = { strcmp(f->code, "input") == 0 ?
-	    "PermanentError" : strcmp(f->code, "not_archived") == 0 ?
-	    "ReplayMiss" : "FetchError", f->code, f->text, f->status,
-	    f->retry_after_s, STR_NONE, STR_NONE };
+	const struct task_fetch *f = &c->request.fetch;
+	struct fault fault = { task_request_class(f->code), f->code, f->text,
+	    f->status, f->retry_after_s, STR_NONE, STR_NONE };
 
 	if (f->status > 0) {
-		put_answer(f, &c->out);
+		buf_put_char(&c->out, '{');
+		task_request_put(f, &c->out);
+		buf_put_char(&c->out, '}');
 		fault.response = buf_str(&c->out);
 		fault.body = f->content;
 	}
 	fail_call(c, &fault);
 }
 
-static void
-fetched(struct task_fetch *f)
-{
-	struct run_call *c = CONTAINER(f, struct run_call, fetch);
-
-	note_fetch(c);
-	if (c->session != NULL)
-		session_take(c->session, c->session_rev,
-		    buf_str(&c->jar_before), c->jar);
-	if (f->secret_found && c->call != NULL)
-		task_run_event(c->t, "log", STR("\"category\":\"warn\","
-		    "\"message\":\"secret_in_response\""));
-	if (f->end == TASK_FETCH_FAILED) {
-		fail_fetch(c);
-		return;
-	}
-	put_answer(f, &c->out);
-	answer_call(c, buf_str(&c->out), f->content);
-}
-
-static void
-send_fetch(struct run_call *c)
-{
-	struct task_runner *r = c->t->runner;
-
-	/* The whole of it counts as waiting: what remains of a request has its
-	 * own limits of time. */
-	if (c->call != NULL)
-		script_call_wait_turn(c->call, true);
-	c->fetch.live = c->t->simulation != NULL;
-	c->fetch.archived = c->fetch.live && c->t->simulation->archived;
-	c->fetch.deadline = mono_add_ms(loop_now(r->o.home),
-	    r->limits.turn_ms_max);
-	c->fetch.done = fetched;
-	task_fetch_start(r->o.fetcher, &c->fetch);
-}
-
 /* What `session_expired` without a version is about. */
 static void
-note_session(struct task_run *t, const struct session *s)
+note_session(struct task_run *t, struct str name, uint64_t rev)
 {
-	if (!str_eq(t->session, s->name))
-		t->session = arena_copy(&t->arena, s->name);
-	t->session_rev = s->rev;
-}
-
-/* With a copy of the session's cookies. */
-static void
-use_session(struct run_call *c, struct session *s)
-{
-	c->session = s;
-	c->session_rev = s->rev;
-	note_session(c->t, s);
-	session_jar_put(s->jar, &c->jar_before);
-	c->jar = session_jar_new(buf_str(&c->jar_before));
-	c->fetch.session = c->jar;
-	send_fetch(c);
+	if (!str_eq(t->session, name))
+		t->session = arena_copy(&t->arena, name);
+	t->session_rev = rev;
 }
 
 static void
@@ -572,50 +359,53 @@ fail_session(struct run_call *c, const struct why *w)
 }
 
 static void
-ask_session(struct run_call *c, struct str name, uint64_t stale_rev,
-    void (*ready)(struct session_wait *, bool, const struct why *))
+fetched(struct task_request *q)
 {
-	/* Somebody may have to log in first. */
-	if (c->call != NULL)
-		script_call_wait_turn(c->call, true);
-	c->waits = true;
-	c->wait.run = c->t;
-	c->wait.ready = ready;
-	session_ask(c->t->runner->sessions, name, stale_rev, &c->wait);
-}
+	struct run_call *c = CONTAINER(q, struct run_call, request);
+	const struct task_fetch *f = &q->fetch;
 
-/* A fetch comes after session(): it is valid, or was a moment ago. */
-static void
-fetch_ready(struct session_wait *one, bool login, const struct why *w)
-{
-	struct run_call *c = CONTAINER(one, struct run_call, wait);
-
-	c->waits = false;
-	if (w->err != OK)
-		fail_session(c, w);
-	else if (login)
-		session_fail(one->session, STR("it was not asked for by "
-		    "session()"));
-	else
-		use_session(c, one->session);
+	if (q->why.err != OK) {
+		fail_session(c, &q->why);
+		return;
+	}
+	note_fetch(c);
+	if (q->session != NULL)
+		note_session(c->t, q->session->name, q->session_rev);
+	if (f->secret_found && c->call != NULL)
+		task_run_event(c->t, "log", STR("\"category\":\"warn\","
+		    "\"message\":\"secret_in_response\""));
+	if (f->end == TASK_FETCH_FAILED) {
+		fail_fetch(c);
+		return;
+	}
+	buf_put_char(&c->out, '{');
+	task_request_put(f, &c->out);
+	buf_put_char(&c->out, '}');
+	answer_call(c, buf_str(&c->out), f->content);
 }
 
 static void
 begin_fetch(struct run_call *c)
 {
-	struct str name = text_arg(c, "session");
-	struct session *login = session_of_login(c->t->runner->sessions, c->t,
-	    name);
+	struct task_runner *r = c->t->runner;
+	struct task_request *q = &c->request;
 	struct why w = WHY_INIT;
 
-	if (read_options(c, &w) != OK)
+	if (task_request_read(q, args_of(c), c->body, &c->arena, &w) != OK) {
 		fail_by(c, w.err, &w);
-	else if (login != NULL)
-		use_session(c, login);
-	else if (name.n > 0)
-		ask_session(c, name, 0, fetch_ready);
-	else
-		send_fetch(c);
+		return;
+	}
+	/* The whole of it counts as waiting, the login of another too: what
+	 * remains of a request has its own limits of time. */
+	script_call_wait_turn(c->call, true);
+	q->fetcher = r->o.fetcher;
+	q->sessions = r->sessions;
+	q->user = &c->t->user;
+	q->deadline_ms = r->limits.turn_ms_max;
+	q->fetch.live = c->t->simulation != NULL;
+	q->fetch.archived = q->fetch.live && c->t->simulation->archived;
+	q->done = fetched;
+	task_request_start(q);
 }
 
 /* -- Sessions -- */
@@ -634,24 +424,28 @@ session_ready(struct session_wait *one, bool login, const struct why *w)
 	}
 	if (c->call != NULL)
 		script_call_wait_turn(c->call, false);
-	if (login) {
-		buf_put_text(&c->out, "{\"login\":true,\"ancestors\":[");
-		buf_put_str(&c->out, buf_str(&s->ancestors));
-		buf_put_text(&c->out, "]}");
-	} else {
-		note_session(c->t, s);
-		buf_put_text(&c->out, "{\"data\":");
-		buf_put_str(&c->out, buf_str(&s->data));
-		buf_printf(&c->out, ",\"version\":%llu}",
-		    (unsigned long long)s->rev);
-	}
+	if (!login)
+		note_session(c->t, s->name, s->rev);
+	session_put_answer(s, login, &c->out);
 	answer_call(c, buf_str(&c->out), STR_NONE);
+}
+
+static void
+ask_session(struct run_call *c, struct str name, uint64_t stale_rev)
+{
+	/* Somebody may have to log in first. */
+	if (c->call != NULL)
+		script_call_wait_turn(c->call, true);
+	c->waits = true;
+	c->wait.user = &c->t->user;
+	c->wait.ready = session_ready;
+	session_ask(c->t->runner->sessions, name, stale_rev, &c->wait);
 }
 
 static void
 begin_session(struct run_call *c)
 {
-	ask_session(c, text_arg(c, "name"), 0, session_ready);
+	ask_session(c, text_arg(c, "name"), 0);
 }
 
 static void
@@ -662,14 +456,14 @@ begin_expired(struct run_call *c)
 	uint64_t rev = yyjson_is_uint(version) ? yyjson_get_uint(version) :
 	    str_eq(name, c->t->session) ? c->t->session_rev : 0;
 
-	ask_session(c, name, rev, session_ready);
+	ask_session(c, name, rev);
 }
 
 static void
 begin_store(struct run_call *c)
 {
-	struct session *s = session_of_login(c->t->runner->sessions, c->t,
-	    text_arg(c, "name"));
+	struct session *s = session_of_login(c->t->runner->sessions,
+	    &c->t->user, text_arg(c, "name"));
 	struct why w = WHY_INIT;
 	size_t n = 0;
 
@@ -681,7 +475,7 @@ begin_store(struct run_call *c)
 	char *data = yyjson_val_write(yyjson_obj_get(args_of(c), "data"), 0,
 	    &n);
 	c->waits = true;
-	c->wait.run = c->t;
+	c->wait.user = &c->t->user;
 	c->wait.ready = session_ready;
 	session_store(s, (struct str){ data, n }, &c->wait);
 	free(data);
@@ -690,8 +484,8 @@ begin_store(struct run_call *c)
 static void
 begin_fail(struct run_call *c)
 {
-	struct session *s = session_of_login(c->t->runner->sessions, c->t,
-	    text_arg(c, "name"));
+	struct session *s = session_of_login(c->t->runner->sessions,
+	    &c->t->user, text_arg(c, "name"));
 
 	if (s != NULL)
 		session_fail(s, text_arg(c, "message"));
@@ -741,6 +535,6 @@ run_call_cancel(struct task_run *t, struct script_call *call)
 	if (c->waits) {
 		session_ask_cancel(&c->wait);
 		call_free(c);
-	} else if (c->fetch.done != NULL)
-		task_fetch_stop(&c->fetch);
+	} else if (task_request_cancel(&c->request))
+		call_free(c);
 }

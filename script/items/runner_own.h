@@ -6,6 +6,7 @@
 #define SCRIPT_ITEMS_RUNNER_OWN_H
 
 #include "script/items/replay_record.h"
+#include "script/items/session.h"
 #include "script/items/task_runner.h"
 
 /* A configuration in use; runs keep theirs. */
@@ -51,6 +52,7 @@ struct task_run {
 	struct runner_config *config;
 	const struct task *task;
 	struct simulation *simulation;       /* NULL: the run is real */
+	struct session_user user;
 	struct str lease, item;      /* texts; in `arena` */
 	struct str input;            /* JSON of the lease */
 	struct wall started_at;

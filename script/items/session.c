@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "os/clock.h"
 #include "os/log.h"
+#include "script/items/runner_own.h"
 
 struct session_set {
 	struct task_runner *runner;
@@ -175,7 +176,7 @@ next_waiting(struct session *s)
 	while (!list_empty(&s->waiting)) {
 		struct session_wait *one = LIST_POP(&s->waiting,
 		    struct session_wait, node);
-		if (one->run->simulation == NULL)
+		if (one->user->may_login)
 			return one;
 		one->ready(one, false, &w);
 	}
@@ -199,7 +200,7 @@ ancestors_read(struct items_write *w)
 		task_runner_settled(s->set->runner);
 		return;
 	}
-	s->owner = one->run;
+	s->owner = one->user;
 	one->ready(one, true, &fine);
 }
 
@@ -217,7 +218,7 @@ begin_login(struct session *s)
 	s->jar = session_jar_new(STR(""));
 	s->item = list_empty(&s->waiting) ? STR_NONE : arena_copy(
 	    &s->write.arena, LIST_ITEM(s->waiting.next, struct session_wait,
-	    node)->run->item);
+	    node)->user->item);
 	s->write.run = read_ancestors;
 	s->write.done = ancestors_read;
 	s->write.why = WHY_INIT;
@@ -377,7 +378,7 @@ session_ask(struct session_set *set, struct str name, uint64_t stale_rev,
 	struct why absent = WHY_INIT;
 
 	list_init(&one->node);
-	if (!is_configured(one->run->config, name)) {
+	if (!is_configured(one->user->config, name)) {
 		(void)!why_field(&absent, ERR_ABSENT, "session", "the "
 		    "configuration has no session \"%.*s\"",
 		    (int)MIN(name.n, 100), name.p);
@@ -420,20 +421,44 @@ session_take(struct session *s, uint64_t rev, struct str before,
 		(void)session_jar_take(s->jar, before, after);
 }
 
+void
+session_put_answer(const struct session *s, bool login, struct buf *b)
+{
+	if (login) {
+		buf_put_text(b, "{\"login\":true,\"ancestors\":[");
+		buf_put_str(b, buf_str(&s->ancestors));
+		buf_put_text(b, "]}");
+		return;
+	}
+	buf_put_text(b, "{\"data\":");
+	buf_put_str(b, buf_str(&s->data));
+	buf_printf(b, ",\"version\":%llu}", (unsigned long long)s->rev);
+}
+
 struct session *
-session_of_login(struct session_set *set, struct task_run *t, struct str name)
+session_of_login(struct session_set *set, struct session_user *u,
+    struct str name)
 {
 	struct session *s = map_get(&set->by_name, name);
 
-	return s != NULL && s->state == SESSION_LOGIN && s->owner == t ? s :
+	return s != NULL && s->state == SESSION_LOGIN && s->owner == u ? s :
 	    NULL;
 }
 
+bool
+session_has_login(struct session_set *set, const struct session_user *u)
+{
+	MAP_EACH(s, &set->by_name, const struct session)
+		if (s->state == SESSION_LOGIN && s->owner == u)
+			return true;
+	return false;
+}
+
 void
-session_run_ended(struct session_set *set, struct task_run *t)
+session_user_ended(struct session_set *set, struct session_user *u)
 {
 	MAP_EACH(s, &set->by_name, struct session) {
-		if (s->state != SESSION_LOGIN || s->owner != t)
+		if (s->state != SESSION_LOGIN || s->owner != u)
 			continue;
 		s->owner = NULL;
 		arena_free(&s->write.arena);

@@ -16,13 +16,24 @@
 #define SCRIPT_ITEMS_SESSION_H
 
 #include "engine/items/item_session.h"
+#include "engine/items/items.h"
 #include "engine/tasks/session_jar.h"
-#include "script/items/runner_own.h"
 #include "wire/seal.h"
+
+struct runner_config;
+struct session_set;
+struct task_runner;
 
 #define SESSION_ANCESTORS_MAX 32u
 #define SESSION_BACKOFF_MS 30000     /* doubled with each failure */
 #define SESSION_BACKOFF_MS_MAX 3600000
+
+/* Who uses sessions: a run here, or one of a remote worker. */
+struct session_user {
+	struct runner_config *config;
+	struct str item;             /* that it runs on */
+	bool may_login;              /* simulations may not */
+};
 
 struct session {
 	struct str name;             /* in `arena` */
@@ -36,7 +47,7 @@ struct session {
 	struct wall expires_at;      /* NONE: never */
 	struct list waiting;         /* struct session_wait */
 	/* The login under way. */
-	struct task_run *owner;      /* that logs in; NULL: none */
+	struct session_user *owner;  /* that logs in; NULL: none */
 	struct str ttl;              /* JSON, of its configuration */
 	struct buf ancestors;        /* JSON elements, the root first */
 	struct str item;             /* the owner's */
@@ -52,13 +63,12 @@ struct session {
 };
 
 /*
- * A run that needs a session; `ready` comes once, perhaps at once.  `login`: it
- * is this run that logs in: session_store() or session_fail() follows, or its
- * end.
+ * A user that needs a session; `ready` comes once, perhaps at once.  `login`:
+ * it logs in itself, and session_store(), session_fail() or its end follows.
  */
 struct session_wait {
 	struct list node;
-	struct task_run *run;
+	struct session_user *user;
 	struct session *session;     /* valid in ready() */
 	void (*ready)(struct session_wait *, bool login, const struct why *);
 };
@@ -79,15 +89,20 @@ void session_ask(struct session_set *, struct str name, uint64_t stale_rev,
 void session_ask_cancel(struct session_wait *);
 /* It is good for nothing any more; the next who asks logs in. */
 void session_invalidate(struct session_set *, struct str name);
-/* The session that this run is logging in; NULL: it is none. */
-struct session *session_of_login(struct session_set *, struct task_run *,
+/* What session() of a script is answered: {"data":...,"version":N}, or
+ * {"login":true,"ancestors":[...]}. */
+void session_put_answer(const struct session *, bool login, struct buf *);
+/* The session that this user is logging in; NULL: it is none. */
+struct session *session_of_login(struct session_set *, struct session_user *,
     struct str name);
+/* Whether it is logging in any session. */
+bool session_has_login(struct session_set *, const struct session_user *);
 /* The login has gone well, with this data (JSON): seal and store it.  `one`
  * becomes ready when that is durable. */
 void session_store(struct session *, struct str data, struct session_wait *);
 void session_fail(struct session *, struct str message);
-/* The run has ended: a login that it has not finished goes to the next. */
-void session_run_ended(struct session_set *, struct task_run *);
+/* Its run has ended: a login that it has not finished goes to the next. */
+void session_user_ended(struct session_set *, struct session_user *);
 /* A call with a copy of its cookies (`before`, lines, of login `rev`) is
  * done. */
 void session_take(struct session *, uint64_t rev, struct str before,

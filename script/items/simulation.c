@@ -147,6 +147,7 @@ begin_run(struct simulation *s)
 	CHECK(s->run != NULL);
 	s->run->simulation = s;
 	s->run->writer.full = true;
+	s->run->user.may_login = false;
 	s->run->run.bundle = s->bundle;
 	script_run_start(s->runner->o.host, &s->run->run);
 }

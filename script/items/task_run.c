@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "os/clock.h"
 #include "script/items/runner_own.h"
-#include "script/items/session.h"
 #include "script/items/simulation.h"
 
 #define SOURCE_LINES 2               /* before and after the failing one */
@@ -300,7 +299,7 @@ run_done(struct script_run *run, const struct script_outcome *o)
 	if (replay_put(&t->writer, &t->run, o, &t->replay))
 		t->usage.replay_json = buf_str(&t->replay);
 	t->success = o->is_success;
-	session_run_ended(t->runner->sessions, t);
+	session_user_ended(t->runner->sessions, &t->user);
 	if (t->simulation != NULL) {
 		simulation_ran(t->simulation, o);
 		end_run(t);
@@ -318,7 +317,7 @@ task_run_cut(struct task_run *t)
 	t->cut = true;
 	t->ended = true;
 	script_run_cancel(&t->run);
-	session_run_ended(t->runner->sessions, t);
+	session_user_ended(t->runner->sessions, &t->user);
 	if (t->simulation != NULL)
 		simulation_ran(t->simulation, NULL);
 	if (run_calls_done(t))
@@ -393,6 +392,8 @@ task_run_new(struct task_runner *r, struct runner_config *c,
 	t->task = task;
 	t->lease = copy_member(t, lease, "lease");
 	t->item = copy_member(t, yyjson_obj_get(lease, "item"), "id");
+	t->user = (struct session_user){ .config = c, .item = t->item,
+	    .may_login = true };
 	t->input = arena_copy(&t->arena, (struct str){ text, n });
 	free(text);
 	t->started_at = clock_wall();

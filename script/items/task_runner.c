@@ -5,7 +5,6 @@
 #include "os/log.h"
 #include "script/items/replay.h"
 #include "script/items/runner_own.h"
-#include "script/items/session.h"
 
 /* A claim that finds nothing is made anew after it. */
 #define CLAIM_MS 60000
