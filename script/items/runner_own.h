@@ -7,6 +7,7 @@
 
 #include "script/items/replay_record.h"
 #include "script/items/session.h"
+#include "script/items/task_port.h"
 #include "script/items/task_runner.h"
 
 /* A configuration in use; runs keep theirs. */
@@ -25,15 +26,16 @@ void runner_config_drop(struct runner_config **);
 
 struct task_runner {
 	struct task_runner_options o;
+	const struct task_port_table *port;
 	struct script_limits limits;         /* of the settings */
 	size_t runs_max;
 	struct runner_config *config;        /* NULL: none so far */
 	struct list runs;
 	struct list replays;         /* struct replay */
 	size_t runs_n, simulations;
-	struct items_claim claim;
+	struct port_claim claim;
 	struct runner_config *claim_config;
-	struct session_set *sessions;
+	struct session_set *sessions;        /* NULL: the daemon has them */
 	bool claiming, stopped;
 	struct timer heartbeat, grace;
 	bool beating;
@@ -60,18 +62,15 @@ struct task_run {
 	struct buf fetches;          /* JSON elements */
 	struct replay_writer writer;         /* full: not recorded */
 	struct buf replay;           /* JSON for the record; empty: none */
-	struct list calls;           /* struct run_call, under way */
+	struct list calls;           /* of the port, under way */
 	struct str session;          /* that it used last; in `arena` */
 	uint64_t session_rev;        /* of which login */
 	/* The completion. */
-	struct items_write write;
 	struct buf text;             /* its JSON */
-	yyjson_doc *doc;
-	struct run_usage usage;
-	struct completion completion;
-	struct buf answer;           /* JSON of the result */
-	bool completing;             /* `write` is out */
+	struct port_completion completion;
+	bool completing;             /* `completion` is out */
 	bool success;                /* as the script ended */
+	struct str message;          /* of its failure; in `arena` */
 	bool cut;                    /* given back, or its lease is lost */
 	bool ended;                  /* script_run_finish() was called */
 	struct arena arena;

@@ -41,7 +41,7 @@ task_run_event(struct task_run *t, const char *type, struct str more)
 		buf_put_str(&b, more);
 	}
 	buf_put_char(&b, '}');
-	items_live_event(t->runner->o.items, buf_str(&b));
+	t->runner->port->event(t->runner, buf_str(&b));
 }
 
 static void
@@ -134,6 +134,8 @@ put_completion(struct task_run *t, const struct script_outcome *o)
 	json_str(b, "outcome", o->is_success ? STR("success") :
 	    STR("failure"));
 	json_bool(b, "allowFailure", o->allow_failure);
+	t->message = o->is_success ? STR_NONE : arena_copy(&t->arena,
+	    o->message);
 	if (!o->is_success)
 		put_error(t, o, b);
 	json_raw(b, "mutations", o->mutations.n > 0 ? o->mutations :
@@ -141,26 +143,6 @@ put_completion(struct task_run *t, const struct script_outcome *o)
 	json_array(b, "log");
 	buf_put_str(b, buf_str(&t->log));
 	buf_put_text(b, "]}");
-}
-
-static void
-want_completion(struct items_write *w, struct item_tx *tx)
-{
-	struct task_run *t = CONTAINER(w, struct task_run, write);
-
-	worklist_complete_want(tx, yyjson_doc_get_root(t->doc));
-}
-
-static enum err
-complete(struct items_write *w, struct item_tx *tx, struct why *why)
-{
-	struct task_run *t = CONTAINER(w, struct task_run, write);
-
-	buf_clear(&t->answer);
-	enum err e = worklist_complete(tx, yyjson_doc_get_root(t->doc),
-	    &t->usage, &t->completion, why);
-	return e == OK ? completion_json(tx, t->lease, &t->completion,
-	    &t->answer, why) : e;
 }
 
 static void
@@ -185,7 +167,8 @@ task_run_calls_done(struct task_run *t)
 static bool
 recompute(struct task_run *t)
 {
-	yyjson_doc *doc = yyjson_read(t->answer.p, t->answer.n, 0);
+	yyjson_doc *doc = yyjson_read(t->completion.answer.p,
+	    t->completion.answer.n, 0);
 	yyjson_val *current = yyjson_obj_get(yyjson_doc_get_root(doc),
 	    "current");
 	size_t n = 0;
@@ -220,13 +203,10 @@ fail_conflict(struct task_run *t)
 static struct str
 failure_of(const struct task_run *t)
 {
-	yyjson_val *error = yyjson_obj_get(yyjson_doc_get_root(t->doc),
-	    "error");
-
-	if (t->write.result != OK)
-		return str_of(err_text(t->write.result));
-	return t->completion.reason.n > 0 ? t->completion.reason : error !=
-	    NULL ? json_text(yyjson_obj_get(error, "message")) :
+	if (t->completion.result != OK)
+		return str_of(err_text(t->completion.result));
+	return t->completion.reason.n > 0 ? t->completion.reason :
+	    t->message.p != NULL ? t->message :
 	    str_of(completion_status_text(t->completion.status));
 }
 
@@ -236,30 +216,28 @@ tell_owner(const struct task_run *t, bool success)
 	const struct task_runner_options *o = &t->runner->o;
 	struct task_runner_end end = { .task = t->run.task, .item = t->item,
 	    .success = success, .message = success ? STR_NONE :
-	    failure_of(t), .fetches = t->usage.fetches,
-	    .wall_us = t->usage.wall_us };
+	    failure_of(t),
+	    .fetches = t->completion.usage.fetches,
+	    .wall_us = t->completion.usage.wall_us };
 
 	if (o->ended != NULL)
 		o->ended(o->arg, &end);
 }
 
 static void
-completed(struct items_write *w)
+completed(struct port_completion *k)
 {
-	struct task_run *t = CONTAINER(w, struct task_run, write);
+	struct task_run *t = CONTAINER(k, struct task_run, completion);
 	struct task_runner_counts *n = &t->runner->counts;
 
-	bool success = w->result == OK && t->success &&
-	    t->completion.status == COMPLETION_APPLIED;
-	bool again = w->result == OK && !t->ended &&
-	    t->completion.status == COMPLETION_CONFLICT;
+	bool success = k->result == OK && t->success &&
+	    k->status == COMPLETION_APPLIED;
+	bool again = k->result == OK && !t->ended &&
+	    k->status == COMPLETION_CONFLICT;
 
 	t->completing = false;
 	if (!again)
 		tell_owner(t, success);
-	yyjson_doc_free(t->doc);
-	t->doc = NULL;
-	arena_reset(&w->arena);
 	if (again) {
 		if (!recompute(t))
 			fail_conflict(t);
@@ -273,14 +251,10 @@ completed(struct items_write *w)
 static void
 begin_completion(struct task_run *t)
 {
-	t->doc = yyjson_read(t->text.p, t->text.n, 0);
-	CHECK(t->doc != NULL);
-	t->write.want = want_completion;
-	t->write.run = complete;
-	t->write.done = completed;
-	t->write.why = WHY_INIT;
+	t->completion.text = buf_str(&t->text);
+	t->completion.done = completed;
 	t->completing = true;
-	items_write(t->runner->o.items, &t->write);
+	t->runner->port->complete(t->runner, &t->completion);
 }
 
 static void
@@ -288,18 +262,18 @@ run_done(struct script_run *run, const struct script_outcome *o)
 {
 	struct task_run *t = CONTAINER(run, struct task_run, run);
 
-	t->usage = (struct run_usage){ .started_at = t->started_at,
+	t->completion.usage = (struct run_usage){ .started_at = t->started_at,
 	    .wall_us = o->wall_ns / 1000, .cpu_us = o->cpu_ns / 1000,
 	    .memory_bytes = o->heap_bytes, .fetches = o->fetches,
 	    .bytes = o->body_bytes };
 	if (t->fetches.n > 0)
-		t->usage.fetches_json = arena_printf(&t->arena, "[%.*s]",
-		    STR_FMT(buf_str(&t->fetches)));
+		t->completion.usage.fetches_json = arena_printf(&t->arena,
+		    "[%.*s]", STR_FMT(buf_str(&t->fetches)));
 	buf_clear(&t->replay);
 	if (replay_put(&t->writer, &t->run, o, &t->replay))
-		t->usage.replay_json = buf_str(&t->replay);
+		t->completion.usage.replay_json = buf_str(&t->replay);
 	t->success = o->is_success;
-	session_user_ended(t->runner->sessions, &t->user);
+	t->runner->port->end_run(t);
 	if (t->simulation != NULL) {
 		simulation_ran(t->simulation, o);
 		end_run(t);
@@ -317,7 +291,7 @@ task_run_cut(struct task_run *t)
 	t->cut = true;
 	t->ended = true;
 	script_run_cancel(&t->run);
-	session_user_ended(t->runner->sessions, &t->user);
+	t->runner->port->end_run(t);
 	if (t->simulation != NULL)
 		simulation_ran(t->simulation, NULL);
 	if (run_calls_done(t))
@@ -329,13 +303,17 @@ task_run_cut(struct task_run *t)
 static void
 on_call(struct script_run *run, struct script_call *call)
 {
-	run_call_begin(CONTAINER(run, struct task_run, run), call);
+	struct task_run *t = CONTAINER(run, struct task_run, run);
+
+	t->runner->port->begin_call(t, call);
 }
 
 static void
 on_cancel(struct script_run *run, struct script_call *call)
 {
-	run_call_cancel(CONTAINER(run, struct task_run, run), call);
+	struct task_run *t = CONTAINER(run, struct task_run, run);
+
+	t->runner->port->cancel_call(t, call);
 }
 
 /* The others note their answers themselves. */

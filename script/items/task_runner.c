@@ -6,8 +6,6 @@
 #include "script/items/replay.h"
 #include "script/items/runner_own.h"
 
-/* A claim that finds nothing is made anew after it. */
-#define CLAIM_MS 60000
 #define HEARTBEAT_MS_MIN 1000
 #define HEARTBEAT_MS_MAX 20000
 
@@ -42,7 +40,7 @@ is_wanted(const struct task_runner_options *o, const struct task *t)
 
 	for (size_t i = 0; i < o->tasks_n; i++)
 		wanted = wanted || task_matches(o->tasks[i], t->name);
-	return wanted && t->has_run && !t->remote;
+	return wanted && t->has_run && (!t->remote || o->port != NULL);
 }
 
 static void
@@ -56,17 +54,6 @@ list_tasks(const struct task_runner *r, struct runner_config *c)
 			c->tasks[c->tasks_n++] = t->tasks[i].name;
 }
 
-static enum err
-use_fetch_rules(struct task_runner *r, const struct task_config *t,
-    struct why *w)
-{
-	struct task_fetch_rules rules = { .policy = t->fetch_policy,
-	    .private_hosts = t->fetch_private,
-	    .private_n = t->fetch_private_n, .secrets = r->o.secrets };
-
-	return task_fetcher_use(r->o.fetcher, &rules, w);
-}
-
 enum err
 task_runner_use(struct task_runner *r, struct script_bundle *bundle,
     struct str json, uint64_t generation, struct why *w)
@@ -76,21 +63,20 @@ task_runner_use(struct task_runner *r, struct script_bundle *bundle,
 	c->users = 1;
 	c->bundle = bundle_hold(bundle);
 	c->generation = generation;
-	enum err e = task_config_read(json, items_limits(r->o.items),
-	    &c->config, NULL, w);
+	struct item_limits limits = items_limits_of(r->o.conf);
+	enum err e = task_config_read(json, &limits, &c->config, NULL, w);
 	if (e == OK)
-		e = use_fetch_rules(r, c->config, w);
+		e = r->port->use(r, c, w);
 	if (e != OK) {
 		runner_config_drop(&c);
 		return e;
 	}
 	list_tasks(r, c);
-	secrets_put_names(r->o.secrets, &c->secrets);
 	runner_config_drop(&r->config);
 	r->config = c;
 	/* What the claim asks for may be of another configuration. */
 	if (r->claiming)
-		items_claim_cancel(&r->claim);
+		r->port->cancel_claim(&r->claim);
 	task_runner_next(r);
 	return OK;
 }
@@ -105,12 +91,12 @@ static void
 start_runs(struct task_runner *r, struct runner_config *c)
 {
 	FREED(buf_free) struct buf text = BUF_INIT;
-	struct items_claim *k = &r->claim;
+	struct port_claim *k = &r->claim;
 	size_t i, n;
 	yyjson_val *lease;
 
 	buf_put_char(&text, '[');
-	buf_put_str(&text, buf_str(&k->out));
+	buf_put_str(&text, buf_str(&k->leases));
 	buf_put_char(&text, ']');
 	yyjson_doc *doc = yyjson_read(text.p, text.n, 0);
 	yyjson_arr_foreach(yyjson_doc_get_root(doc), i, n, lease) {
@@ -128,9 +114,9 @@ start_runs(struct task_runner *r, struct runner_config *c)
 }
 
 static void
-claimed(struct items_claim *k)
+claimed(struct port_claim *k)
 {
-	struct task_runner *r = k->claim.arg;
+	struct task_runner *r = k->runner;
 	struct runner_config *c = r->claim_config;
 
 	r->claiming = false;
@@ -141,8 +127,7 @@ claimed(struct items_claim *k)
 	    (k->result != ERR_ABSENT || r->o.item.n == 0))
 		log_warn("tasks.claim_failed", "why=%s", k->why.text);
 	bool again = k->result == OK;
-	buf_free(&k->out);
-	arena_free(&k->write.arena);
+	buf_free(&k->leases);
 	runner_config_drop(&c);
 	/* After an error the heartbeat tries again. */
 	if (again)
@@ -160,43 +145,40 @@ task_runner_next(struct task_runner *r)
 		return;
 	r->claiming = true;
 	r->claim_config = runner_config_hold(c);
-	r->claim = (struct items_claim){
-		.claim = { .worker = STR("local"), .tasks = c->tasks,
-		    .tasks_n = c->tasks_n,
-		    .max = (unsigned)MIN(r->runs_max - r->runs_n,
-		    WORKLIST_CLAIM_MAX), .own = true, .arg = r,
-		    .only_item = r->o.item },
-		.until = mono_add_ms(loop_now(r->o.home), CLAIM_MS),
-		.done = claimed,
-	};
-	items_claim(r->o.items, &r->claim);
+	r->claim = (struct port_claim){ .runner = r, .tasks = c->tasks,
+	    .tasks_n = c->tasks_n, .max = (unsigned)MIN(r->runs_max -
+	    r->runs_n, WORKLIST_CLAIM_MAX), .only_item = r->o.item,
+	    .done = claimed };
+	r->port->claim(r, &r->claim);
 }
 
 /* -- Giving back -- */
 
-struct giving {
-	struct items_write write;
-	struct task_runner *runner;
-	struct str lease;
-};
-
-static enum err
-release_lease(struct items_write *w, struct item_tx *tx, struct why *why)
+static struct port_leases *
+leases_new(struct task_runner *r, size_t n,
+    void (*done)(struct port_leases *))
 {
-	bool was;
+	struct port_leases *l = mem_new(sizeof(*l));
 
-	return worklist_release(tx, CONTAINER(w, struct giving, write)->lease,
-	    false, &was, why);
+	l->runner = r;
+	l->done = done;
+	l->list = ARENA_ARRAY(&l->arena, struct port_lease, n);
+	return l;
 }
 
 static void
-released(struct items_write *w)
+leases_free(struct port_leases *l)
 {
-	struct giving *g = CONTAINER(w, struct giving, write);
-	struct task_runner *r = g->runner;
+	arena_free(&l->arena);
+	mem_free(&l);
+}
 
-	arena_free(&w->arena);
-	mem_free(&g);
+static void
+released(struct port_leases *l)
+{
+	struct task_runner *r = l->runner;
+
+	leases_free(l);
 	r->runs_n--;
 	task_runner_settled(r);
 }
@@ -205,16 +187,12 @@ released(struct items_write *w)
 static void
 give_back(struct task_runner *r, struct str lease)
 {
-	struct giving *g = mem_new(sizeof(*g));
+	struct port_leases *l = leases_new(r, 1, released);
 
 	r->runs_n++;
 	r->counts.given_back++;
-	g->runner = r;
-	g->write.run = release_lease;
-	g->write.done = released;
-	g->write.why = WHY_INIT;
-	g->lease = arena_copy(&g->write.arena, lease);
-	items_write(r->o.items, &g->write);
+	l->list[l->n++].text = arena_copy(&l->arena, lease);
+	r->port->release(r, l);
 }
 
 /* -- Runs -- */
@@ -229,14 +207,13 @@ task_runner_ended(struct task_run *t)
 	if (t->cut && r->stopped && t->simulation == NULL)
 		give_back(r, t->lease);
 	runner_config_drop(&t->config);
-	yyjson_doc_free(t->doc);
 	buf_free(&t->text);
 	buf_free(&t->log);
 	buf_free(&t->fetches);
 	replay_writer_free(&t->writer);
 	buf_free(&t->replay);
-	buf_free(&t->answer);
-	arena_free(&t->write.arena);
+	buf_free(&t->completion.answer);
+	arena_free(&t->completion.write.arena);
 	arena_free(&t->arena);
 	mem_free(&t);
 	task_runner_next(r);
@@ -244,32 +221,6 @@ task_runner_ended(struct task_run *t)
 }
 
 /* -- Leases are extended while runs go on -- */
-
-struct beat {
-	struct items_write write;
-	struct task_runner *runner;
-	struct beat_lease {
-		struct str text;
-		int64_t lease_us;
-		bool lost;
-	} *leases;
-	size_t n;
-};
-
-static enum err
-extend(struct items_write *w, struct item_tx *tx, struct why *why)
-{
-	struct beat *b = CONTAINER(w, struct beat, write);
-	struct wall until;
-	enum err e = OK;
-
-	for (size_t i = 0; i < b->n && e == OK; i++) {
-		e = worklist_heartbeat(tx, b->leases[i].text,
-		    b->leases[i].lease_us, &until, why);
-		b->leases[i].lost = until.us == ITEM_TIME_NONE.us;
-	}
-	return e;
-}
 
 static struct task_run *
 find_run(struct task_runner *r, struct str lease)
@@ -281,41 +232,34 @@ find_run(struct task_runner *r, struct str lease)
 }
 
 static void
-extended(struct items_write *w)
+extended(struct port_leases *l)
 {
-	struct beat *b = CONTAINER(w, struct beat, write);
-	struct task_runner *r = b->runner;
+	struct task_runner *r = l->runner;
 
 	r->beating = false;
-	for (size_t i = 0; i < b->n && w->result == OK; i++) {
-		struct task_run *t = b->leases[i].lost ?
-		    find_run(r, b->leases[i].text) : NULL;
+	for (size_t i = 0; i < l->n && l->result == OK; i++) {
+		struct task_run *t = l->list[i].lost ?
+		    find_run(r, l->list[i].text) : NULL;
 		if (t != NULL && !t->completing)
 			task_run_cut(t);
 	}
-	arena_free(&w->arena);
-	mem_free(&b);
+	leases_free(l);
 	task_runner_settled(r);
 }
 
 static void
 beat(struct task_runner *r)
 {
-	struct beat *b = mem_new(sizeof(*b));
+	struct port_leases *l = leases_new(r, r->runs_n, extended);
 
-	b->runner = r;
-	b->leases = ARENA_ARRAY(&b->write.arena, struct beat_lease, r->runs_n);
 	LIST_EACH(t, &r->runs, struct task_run, node) {
 		if (t->completing || t->cut || t->simulation != NULL)
 			continue;
-		b->leases[b->n].text = arena_copy(&b->write.arena, t->lease);
-		b->leases[b->n++].lease_us = t->task->lease_us;
+		l->list[l->n].text = arena_copy(&l->arena, t->lease);
+		l->list[l->n++].lease_us = t->task->lease_us;
 	}
-	b->write.run = extend;
-	b->write.done = extended;
-	b->write.why = WHY_INIT;
 	r->beating = true;
-	items_write(r->o.items, &b->write);
+	r->port->extend(r, l);
 }
 
 /* A third of the shortest lease. */
@@ -349,7 +293,7 @@ task_runner_stop(struct task_runner *r)
 {
 	r->stopped = true;
 	if (r->claiming)
-		items_claim_cancel(&r->claim);
+		r->port->cancel_claim(&r->claim);
 }
 
 void
@@ -359,7 +303,7 @@ task_runner_settled(struct task_runner *r)
 
 	if (drained == NULL || r->runs_n > 0 || r->simulations > 0 ||
 	    r->claiming || r->beating ||
-	    session_set_is_busy(r->sessions))
+	    (r->sessions != NULL && session_set_is_busy(r->sessions)))
 		return;
 	r->drained = NULL;
 	loop_timer_stop(r->o.home, &r->grace);
@@ -413,10 +357,13 @@ task_runner_new(const struct task_runner_options *o)
 	struct task_runner *r = mem_new(sizeof(*r));
 
 	r->o = *o;
-	r->o.secrets = secrets_hold(o->secrets);
+	r->port = o->port == NULL ? &local_port : o->port;
+	if (o->secrets != NULL)
+		r->o.secrets = secrets_hold(o->secrets);
 	r->limits = script_limits_of(o->conf);
 	r->runs_max = script_host_options_of(o->conf).processes_max;
-	r->sessions = session_set_new(r, &o->key);
+	if (o->port == NULL)
+		r->sessions = session_set_new(r, &o->key);
 	explicit_bzero(&r->o.key, sizeof(r->o.key));
 	list_init(&r->runs);
 	list_init(&r->replays);
@@ -439,7 +386,8 @@ task_runner_free(struct task_runner **rp)
 	loop_timer_stop(r->o.home, &r->grace);
 	session_set_free(&r->sessions);
 	runner_config_drop(&r->config);
-	secrets_drop(&r->o.secrets);
+	if (r->o.secrets != NULL)
+		secrets_drop(&r->o.secrets);
 	mem_free(rp);
 }
 

@@ -22,6 +22,7 @@
 #include "script/host.h"
 #include "wire/seal.h"
 
+struct task_port_table;
 struct task_runner;
 
 /* How a run has ended; the texts last for the call. */
@@ -40,6 +41,10 @@ struct task_runner_options {
 	struct task_fetcher *fetcher;
 	struct secrets *secrets;     /* held */
 	struct seal_key key;         /* of secrets.key_file */
+	/* Of a remote worker, which has no items, fetcher and secrets; NULL:
+	 * these do the work. */
+	const struct task_port_table *port;
+	void *port_arg;
 	/* Names or patterns of the tasks to run, and the item; none: all. */
 	const struct str *tasks;
 	size_t tasks_n;
