@@ -10,6 +10,7 @@
 #include "engine/items/item_states.h"
 #include "os/clock.h"
 #include "script/items/runner_own.h"
+#include "script/items/session_call.h"
 #include "script/items/simulation.h"
 #include "script/items/task_request.h"
 #include "wire/digest.h"
@@ -22,8 +23,7 @@ struct run_call {
 	struct items_read read;
 	struct task_request request;
 	struct item_states states;
-	struct session_wait wait;    /* for `session` */
-	bool waits;
+	struct session_call session;
 	struct str body;             /* of the call; in `arena` */
 	struct buf out;
 	uint8_t sha256[32];          /* of a blob */
@@ -65,6 +65,7 @@ call_free(struct run_call *c)
 
 	list_take(&c->node);
 	task_request_free(&c->request);
+	buf_free(&c->session.out);
 	yyjson_doc_free(c->args);
 	buf_free(&c->read.out);
 	buf_free(&c->out);
@@ -410,93 +411,37 @@ begin_fetch(struct run_call *c)
 
 /* -- Sessions -- */
 
-/* {"data":...,"version":N}, or {"login":true,"ancestors":[...]}. */
 static void
-session_ready(struct session_wait *one, bool login, const struct why *w)
+session_answered(struct session_call *one)
 {
-	struct run_call *c = CONTAINER(one, struct run_call, wait);
-	const struct session *s = one->session;
+	struct run_call *c = CONTAINER(one, struct run_call, session);
 
-	c->waits = false;
-	if (w->err != OK) {
-		fail_session(c, w);
+	if (one->why.err != OK) {
+		fail_session(c, &one->why);
 		return;
 	}
 	if (c->call != NULL)
 		script_call_wait_turn(c->call, false);
-	if (!login)
-		note_session(c->t, s->name, s->rev);
-	session_put_answer(s, login, &c->out);
-	answer_call(c, buf_str(&c->out), STR_NONE);
-}
-
-static void
-ask_session(struct run_call *c, struct str name, uint64_t stale_rev)
-{
-	/* Somebody may have to log in first. */
-	if (c->call != NULL)
-		script_call_wait_turn(c->call, true);
-	c->waits = true;
-	c->wait.user = &c->t->user;
-	c->wait.ready = session_ready;
-	session_ask(c->t->runner->sessions, name, stale_rev, &c->wait);
+	if (one->session != NULL && !one->login)
+		note_session(c->t, one->session->name, one->session->rev);
+	answer_call(c, buf_str(&one->out), STR_NONE);
 }
 
 static void
 begin_session(struct run_call *c)
 {
-	ask_session(c, text_arg(c, "name"), 0);
-}
+	struct task_run *t = c->t;
 
-static void
-begin_expired(struct run_call *c)
-{
-	yyjson_val *version = yyjson_obj_get(args_of(c), "version");
-	struct str name = text_arg(c, "name");
-	uint64_t rev = yyjson_is_uint(version) ? yyjson_get_uint(version) :
-	    str_eq(name, c->t->session) ? c->t->session_rev : 0;
-
-	ask_session(c, name, rev);
-}
-
-static void
-begin_store(struct run_call *c)
-{
-	struct session *s = session_of_login(c->t->runner->sessions,
-	    &c->t->user, text_arg(c, "name"));
-	struct why w = WHY_INIT;
-	size_t n = 0;
-
-	if (s == NULL) {
-		(void)!why(&w, ERR_ABSENT, "this run does not log in");
-		fail_session(c, &w);
-		return;
-	}
-	char *data = yyjson_val_write(yyjson_obj_get(args_of(c), "data"), 0,
-	    &n);
-	c->waits = true;
-	c->wait.user = &c->t->user;
-	c->wait.ready = session_ready;
-	session_store(s, (struct str){ data, n }, &c->wait);
-	free(data);
-}
-
-static void
-begin_fail(struct run_call *c)
-{
-	struct session *s = session_of_login(c->t->runner->sessions,
-	    &c->t->user, text_arg(c, "name"));
-
-	if (s != NULL)
-		session_fail(s, text_arg(c, "message"));
-	answer_call(c, STR("null"), STR_NONE);
-}
-
-static void
-begin_invalidate(struct run_call *c)
-{
-	session_invalidate(c->t->runner->sessions, text_arg(c, "name"));
-	answer_call(c, STR("null"), STR_NONE);
+	/* Somebody may have to log in first. */
+	script_call_wait_turn(c->call, true);
+	c->session.sessions = t->runner->sessions;
+	c->session.user = &t->user;
+	c->session.kind = script_call_kind(c->call);
+	c->session.args = args_of(c);
+	c->session.version = str_eq(text_arg(c, "name"), t->session) ?
+	    t->session_rev : 0;
+	c->session.done = session_answered;
+	session_call_start(&c->session);
 }
 
 /* -- The calls of a run -- */
@@ -511,10 +456,10 @@ run_call_begin(struct task_run *t, struct script_call *call)
 		[SCRIPT_CALL_PUT_BLOB] = begin_put_blob,
 		[SCRIPT_CALL_FETCH] = begin_fetch,
 		[SCRIPT_CALL_SESSION] = begin_session,
-		[SCRIPT_CALL_SESSION_EXPIRED] = begin_expired,
-		[SCRIPT_CALL_SESSION_STORE] = begin_store,
-		[SCRIPT_CALL_SESSION_FAIL] = begin_fail,
-		[SCRIPT_CALL_SESSION_INVALIDATE] = begin_invalidate,
+		[SCRIPT_CALL_SESSION_EXPIRED] = begin_session,
+		[SCRIPT_CALL_SESSION_STORE] = begin_session,
+		[SCRIPT_CALL_SESSION_FAIL] = begin_session,
+		[SCRIPT_CALL_SESSION_INVALIDATE] = begin_session,
 	};
 	enum script_call_kind kind = script_call_kind(call);
 
@@ -532,9 +477,7 @@ run_call_cancel(struct task_run *t, struct script_call *call)
 	if (c == NULL)
 		return;
 	c->call = NULL;
-	if (c->waits) {
-		session_ask_cancel(&c->wait);
-		call_free(c);
-	} else if (task_request_cancel(&c->request))
+	if (session_call_cancel(&c->session) ||
+	    task_request_cancel(&c->request))
 		call_free(c);
 }

@@ -36,6 +36,7 @@ struct task_runner {
 	struct port_claim claim;
 	struct runner_config *claim_config;
 	struct session_set *sessions;        /* NULL: the daemon has them */
+	struct lease_users *lease_users;     /* the same */
 	bool claiming, stopped;
 	struct timer heartbeat, grace;
 	bool beating;

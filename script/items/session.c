@@ -455,6 +455,29 @@ session_has_login(struct session_set *set, const struct session_user *u)
 }
 
 void
+session_refuse_remote(struct session_set *set)
+{
+	struct why closed = WHY_INIT;
+	struct list all, rest;
+
+	(void)!why(&closed, ERR_CLOSED, "the program stops");
+	MAP_EACH(s, &set->by_name, struct session) {
+		list_init(&all);
+		list_init(&rest);
+		list_move_all(&all, &s->waiting);
+		while (!list_empty(&all)) {
+			struct session_wait *one = LIST_POP(&all,
+			    struct session_wait, node);
+			if (one->user->remote)
+				one->ready(one, false, &closed);
+			else
+				list_put(&rest, &one->node);
+		}
+		list_move_all(&s->waiting, &rest);
+	}
+}
+
+void
 session_user_ended(struct session_set *set, struct session_user *u)
 {
 	MAP_EACH(s, &set->by_name, struct session) {

@@ -33,6 +33,7 @@ struct session_user {
 	struct runner_config *config;
 	struct str item;             /* that it runs on */
 	bool may_login;              /* simulations may not */
+	bool remote;                 /* of a remote worker */
 };
 
 struct session {
@@ -101,6 +102,8 @@ bool session_has_login(struct session_set *, const struct session_user *);
  * becomes ready when that is durable. */
 void session_store(struct session *, struct str data, struct session_wait *);
 void session_fail(struct session *, struct str message);
+/* Users of remote workers that wait are refused: CLOSED. */
+void session_refuse_remote(struct session_set *);
 /* Its run has ended: a login that it has not finished goes to the next. */
 void session_user_ended(struct session_set *, struct session_user *);
 /* A call with a copy of its cookies (`before`, lines, of login `rev`) is

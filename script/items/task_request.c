@@ -23,7 +23,7 @@ read_headers(struct task_request *q, struct why *w)
 	struct str type = text_arg(q, "contentType");
 	size_t i, n, at = 0;
 
-	if (list != NULL && !yyjson_is_obj(list))
+	if (list != NULL && !yyjson_is_null(list) && !yyjson_is_obj(list))
 		return why_field(w, ERR_INPUT, "headers", "it is no object");
 	struct http_field *h = ARENA_ARRAY(q->arena,
 	    struct http_field, yyjson_obj_size(list) + 1);
@@ -51,8 +51,9 @@ read_accept(struct task_request *q, struct why *w)
 	yyjson_val *list = yyjson_obj_get(q->args, "accept"), *v;
 	size_t i, n;
 
-	if (list == NULL || yyjson_equals_str(list, "any")) {
-		q->fetch.any_status = list != NULL;
+	if (list == NULL || yyjson_is_null(list) ||
+	    yyjson_equals_str(list, "any")) {
+		q->fetch.any_status = yyjson_is_str(list);
 		return OK;
 	}
 	if (!yyjson_is_arr(list))

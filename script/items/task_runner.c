@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "os/clock.h"
 #include "os/log.h"
+#include "script/items/lease_user.h"
 #include "script/items/replay.h"
 #include "script/items/runner_own.h"
 
@@ -294,6 +295,8 @@ task_runner_stop(struct task_runner *r)
 	r->stopped = true;
 	if (r->claiming)
 		r->port->cancel_claim(&r->claim);
+	if (r->lease_users != NULL)
+		lease_users_stop(r->lease_users);
 }
 
 void
@@ -362,8 +365,10 @@ task_runner_new(const struct task_runner_options *o)
 		r->o.secrets = secrets_hold(o->secrets);
 	r->limits = script_limits_of(o->conf);
 	r->runs_max = script_host_options_of(o->conf).processes_max;
-	if (o->port == NULL)
+	if (o->port == NULL) {
 		r->sessions = session_set_new(r, &o->key);
+		r->lease_users = lease_users_new(r);
+	}
 	explicit_bzero(&r->o.key, sizeof(r->o.key));
 	list_init(&r->runs);
 	list_init(&r->replays);
@@ -384,11 +389,24 @@ task_runner_free(struct task_runner **rp)
 	CHECK(list_empty(&r->runs) && !r->claiming);
 	loop_timer_stop(r->o.home, &r->heartbeat);
 	loop_timer_stop(r->o.home, &r->grace);
+	lease_users_free(&r->lease_users);
 	session_set_free(&r->sessions);
 	runner_config_drop(&r->config);
 	if (r->o.secrets != NULL)
 		secrets_drop(&r->o.secrets);
 	mem_free(rp);
+}
+
+struct session_set *
+task_runner_sessions(const struct task_runner *r)
+{
+	return r->sessions;
+}
+
+struct lease_users *
+task_runner_lease_users(const struct task_runner *r)
+{
+	return r->lease_users;
 }
 
 struct task_runner_counts

@@ -22,6 +22,8 @@
 #include "script/host.h"
 #include "wire/seal.h"
 
+struct lease_users;
+struct session_set;
 struct task_port_table;
 struct task_runner;
 
@@ -76,6 +78,10 @@ void task_runner_drain(struct task_runner *, void (*drained)(void *arg),
     void *arg);
 /* After `drained`, or when home runs no more. */
 void task_runner_free(struct task_runner **);
+
+/* Sessions, and their users of remote workers; NULL in a remote worker. */
+struct session_set *task_runner_sessions(const struct task_runner *);
+struct lease_users *task_runner_lease_users(const struct task_runner *);
 
 struct task_runner_counts {
 	size_t running;

@@ -128,6 +128,12 @@ task_service_fetcher(const struct task_service *s)
 	return s->config.n > 0 ? s->fetcher : NULL;
 }
 
+void
+task_service_put_secrets(const struct task_service *s, struct buf *b)
+{
+	secrets_put_names(s->secrets, b);
+}
+
 struct task_runner *
 task_service_runner(const struct task_service *s)
 {

@@ -48,6 +48,8 @@ MUST_USE enum err task_service_use(struct task_service *,
     struct why *);
 /* What requests go through; NULL: nothing can be fetched yet. */
 struct task_fetcher *task_service_fetcher(const struct task_service *);
+/* The names of the secrets and what scripts get for them, a JSON object. */
+void task_service_put_secrets(const struct task_service *, struct buf *);
 /* NULL: no scripts run here, or not yet. */
 struct task_runner *task_service_runner(const struct task_service *);
 /* Claim nothing more. */
