@@ -61,15 +61,27 @@ void worker_read(struct web_request *);
 void worker_blob(struct web_request *);
 void worker_complete(struct web_request *);
 void worker_release(struct web_request *);
+/* worker_check_lease() for handlers: `in` begins with a struct worker_lease,
+ * whose item is found. */
+struct worker_lease {
+	struct str text, item;
+};
 /* STATE, answered with 409 and lease_lost: the pair is not leased under that
  * text any more. */
 struct exchange;
 struct item_tx;
 MUST_USE enum err worker_check_lease(struct exchange *, struct item_tx *,
     struct str lease, struct why *);
+MUST_USE enum err worker_find_item(struct exchange *, struct item_tx *,
+    struct why *);
 
 /* worker_fetch.c */
 void worker_fetch(struct web_request *);
+
+/* worker_session.c */
+void worker_session(struct web_request *);
+void worker_config(struct web_request *);
+void worker_get_blob(struct web_request *);
 
 /* simulate.c */
 void tasks_simulate(struct web_request *);

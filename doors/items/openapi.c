@@ -66,6 +66,10 @@ static const struct param params_updates[] = {
 	    "how many at most" },
 	PARAM_END
 };
+static const struct param params_blob[] = {
+	{ "lease", S_TEXT, "the run's" }, { "id", S_TEXT, "the item's" },
+	{ "name", S_TEXT, "the blob's" }, PARAM_END
+};
 static const struct param params_lease[] = {
 	{ "lease", S_TEXT, "the run's" }, PARAM_END
 };

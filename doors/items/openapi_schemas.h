@@ -112,7 +112,17 @@ static const struct {
 	    "'reason':" S_TEXT_OR_NULL)) ",'next':" S_TEXT_OR_NULL) },
 	{ "Fetch", S_INPUT("'lease','url'", "'lease':" S_TEXT ",'url':" S_TEXT
 	    ",'method':" S_TEXT_OR_NULL ",'headers':{'type':['object',"
-	    "'null']},'body':" S_TEXT_OR_NULL ",'session':" S_TEXT_OR_NULL) },
+	    "'null']},'body':" S_TEXT_OR_NULL ",'bodyBase64':"
+	    S_TEXT_OR_NULL ",'contentType':" S_TEXT_OR_NULL ",'session':"
+	    S_TEXT_OR_NULL ",'accept':{},'redirect':{'enum':['follow',"
+	    "'manual',null]},'timeout':{},'maxAge':{}") },
+	{ "Session", S_INPUT("'lease','do','name'", "'lease':" S_TEXT
+	    ",'do':{'enum':['ask','expired','store','fail','invalidate']},"
+	    "'name':" S_TEXT ",'version':" S_COUNT ",'data':" S_DATA
+	    ",'message':" S_TEXT) },
+	{ "WorkerConfig", S_OBJECT("'generation','hash','secrets'",
+	    "'generation':" S_COUNT ",'hash':" S_TEXT_OR_NULL ",'secrets':"
+	    S_MAP(S_TEXT)) },
 	{ "State", S_OBJECT("'id','task','state'", "'id':" S_TEXT ",'task':"
 	    S_TEXT ",'state':#PairState") },
 	{ "Ttl", S_INPUT("'ttl'", "'ttl':{'type':['string','integer',"
@@ -201,7 +211,8 @@ static const struct {
 	{ "Completions", S_INPUT("'completions'", "'completions':"
 	    S_LIST(S_OBJECT("'lease','outcome'", "'lease':" S_TEXT
 	    ",'outcome':{'enum':['success','failure']},'allowFailure':" S_YES
-	    ",'error':{'type':['object','null']},'mutations':"
+	    ",'error':{'type':['object','null']},'used':" S_DATA
+	    ",'mutations':"
 	    S_LIST(S_OBJECT("'op'", "'op':" S_TEXT)) ",'log':"
 	    S_LIST(S_OBJECT("", "'category':" S_TEXT ",'message':"
 	    S_TEXT)))) ) },

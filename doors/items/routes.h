@@ -198,7 +198,19 @@
 	X("POST", "/worker/fetch", "", ROUTES_WORKER, ROUTES_PLAIN,           \
 	    worker_fetch, "Send a request through the daemon, polite and"     \
 	    " archived; the answer is a line of JSON, then the body.",        \
-	    params_none, "Fetch", "200=any@bytes 400 409 415 502")            \
+	    params_none, "Fetch", "200=any@bytes 400 403 404 409 415 502")    \
+	X("POST", "/worker/session", "", ROUTES_WORKER, ROUTES_PLAIN,         \
+	    worker_session, "Ask for a session of the configuration, or end"  \
+	    " the login to it that this run was told to do.", params_none,    \
+	    "Session", "200=any 400 404 409 415 502")                         \
+	X("GET", "/worker/config", "", ROUTES_WORKER, ROUTES_PLAIN,           \
+	    worker_config, "The hash of the configuration in force, and what" \
+	    " scripts get for its secrets.", params_none, "",                 \
+	    "200=WorkerConfig")                                               \
+	X("GET", "/worker/blob", "", ROUTES_WORKER, ROUTES_PLAIN,             \
+	    worker_get_blob, "A blob of any item, for a run: a line of JSON," \
+	    " null where there is none, then the bytes.", params_blob, "",    \
+	    "200=any@bytes 400 409")                                          \
 	X("PUT", "/worker/blob", "", ROUTES_WORKER,                           \
 	    .body_bytes_max = ROUTES_BLOB_BYTES_MAX, worker_blob,             \
 	    "Keep bytes for a putBlob of the run.", params_lease,             \

@@ -10,9 +10,12 @@
 #include "doors/items/meter.h"
 #include "engine/items/item_states.h"
 #include "os/clock.h"
+#include "script/items/lease_user.h"
+#include "script/items/task_service.h"
 
 #define WORKER_BYTES_MAX 200u
 #define LEASE_MS_MIN 1000
+#define USED_MAX ((int64_t)1 << 50)  /* of a run's figures */
 
 /* -- Claims -- */
 
@@ -194,6 +197,16 @@ worker_heartbeat(struct web_request *r)
 		exchange_write(in.x, want_leases, extend);
 }
 
+/* Their logins, too, are over. */
+static void
+end_sessions(struct exchange *x, struct str lease)
+{
+	struct task_runner *r = task_service_runner(x->door->service);
+
+	if (r != NULL)
+		lease_users_end(task_runner_lease_users(r), lease);
+}
+
 static enum err
 store_release(struct exchange *x, struct item_tx *tx, struct why *w)
 {
@@ -213,12 +226,23 @@ store_release(struct exchange *x, struct item_tx *tx, struct why *w)
 	return OK;
 }
 
+static void
+released(struct exchange *x)
+{
+	const struct leases *l = x->in;
+
+	for (size_t i = 0; i < l->n; i++)
+		end_sessions(x, l->list[i]);
+	exchange_answer(x);
+}
+
 void
 worker_release(struct web_request *r)
 {
 	struct input in = input_of(exchange_new(r));
 
 	(void)read_leases(&in);
+	in.x->then = released;
 	if (input_end(&in))
 		exchange_write(in.x, want_leases, store_release);
 }
@@ -242,6 +266,23 @@ worker_check_lease(struct exchange *x, struct item_tx *tx, struct str text,
 		x->refusal_code = "lease_lost";
 		e = why_field(w, ERR_STATE, "lease", "it is lost");
 	}
+	return e;
+}
+
+enum err
+worker_find_item(struct exchange *x, struct item_tx *tx, struct why *w)
+{
+	struct worker_lease *l = x->in;
+	struct item_row *row;
+	uint32_t task;
+	int64_t item;
+	uint64_t lease;
+
+	enum err e = worker_check_lease(x, tx, l->text, w);
+	if (e == OK && worklist_lease_read(l->text, &task, &item, &lease))
+		e = item_tx_item(tx, item, &row, w);
+	if (e == OK)
+		l->item = arena_copy(&x->arena, row->id);
 	return e;
 }
 
@@ -341,17 +382,49 @@ want_completions(struct exchange *x, struct item_tx *tx)
 		worklist_complete_want(tx, c->list[i]);
 }
 
+static int64_t
+read_count(yyjson_val *used, const char *name)
+{
+	yyjson_val *v = yyjson_obj_get(used, name);
+
+	return yyjson_is_uint(v) ? (int64_t)MIN(yyjson_get_uint(v),
+	    (uint64_t)USED_MAX) : 0;
+}
+
+/* "used": what the run has cost, and what it has fetched; all 0 without. */
+static struct run_usage
+read_usage(struct exchange *x, yyjson_val *completion)
+{
+	yyjson_val *used = yyjson_obj_get(completion, "used");
+	yyjson_val *fetches = yyjson_obj_get(used, "requests");
+	struct run_usage u = { .started_at = ITEM_TIME_NONE };
+
+	if (!yyjson_is_obj(used))
+		return (struct run_usage){ .wall_us = 0 };
+	if (!wall_from_iso(json_text(yyjson_obj_get(used, "started_at")),
+	    &u.started_at))
+		u.started_at = clock_wall();
+	u.wall_us = 1000 * read_count(used, "wall_ms");
+	u.cpu_us = 1000 * read_count(used, "cpu_ms");
+	u.memory_bytes = read_count(used, "memory_bytes");
+	u.fetches = read_count(used, "fetches");
+	u.bytes = read_count(used, "bytes");
+	if (yyjson_is_arr(fetches))
+		u.fetches_json = input_raw(x, fetches);
+	return u;
+}
+
 static enum err
 complete_one(struct exchange *x, struct item_tx *tx, size_t i, struct why *w)
 {
-	static const struct run_usage none;
 	const struct completions *c = x->in;
+	struct run_usage usage = read_usage(x, c->list[i]);
 	struct item_mark mark = item_tx_mark(tx);
 	struct why inner = WHY_INIT;
 	struct completion done = { .reason = STR_NONE };
 	struct str lease = json_text(yyjson_obj_get(c->list[i], "lease"));
 
-	enum err e = worklist_complete(tx, c->list[i], &none, &done, &inner);
+	enum err e = worklist_complete(tx, c->list[i], &usage, &done, &inner);
 	if (e == OK)
 		return completion_json(tx, lease, &done, &x->out, w);
 	if (!exchange_is_fault(e))
@@ -397,6 +470,9 @@ completed(struct exchange *x)
 	if (part.n > 0)
 		json_comma(&x->next);
 	buf_put_str(&x->next, part);
+	for (size_t i = c->from; i < c->to; i++)
+		end_sessions(x, json_text(yyjson_obj_get(c->list[i],
+		    "lease")));
 	c->from = c->to;
 	c->to = MIN(c->n, c->from +
 	    (size_t)x->door->limits.completions_max);

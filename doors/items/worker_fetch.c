@@ -2,137 +2,183 @@
  * /worker/fetch: a request of a remote worker, sent by the daemon, polite
  * and archived (contracts/items.md §8).  The answer is a line of JSON, then the
  * decoded body; our own response headers contain nothing that the site sent.
+ *
+ * With `accept` the daemon judges the answer as it does for a script's fetch():
+ * the line of one that is rejected has an `error`, also where no answer came.
  */
 #include "base/json_writer.h"
 #include "doors/items/handlers.h"
 #include "doors/items/input.h"
-#include "script/items/task_service.h"
 #include "engine/items/item_states.h"
-#include "engine/tasks/task_fetch.h"
-#include "os/clock.h"
+#include "script/items/lease_user.h"
+#include "script/items/task_request.h"
+#include "script/items/task_service.h"
+#include "wire/base64.h"
 
 #define FETCH_MS_MAX 600000          /* until the last try has begun */
 
 struct fetching {
+	struct worker_lease lease;
 	struct exchange *x;
-	struct str lease;
-	struct task_fetch fetch;
+	struct task_request request;
+	struct session_user *user;   /* NULL: no session is used */
+	bool judged;
 };
 
-static enum err
-read_headers(struct input *in, struct fetching *f)
-{
-	yyjson_val *list = input_value(in, "headers"), *key, *v;
-	size_t i, n;
-
-	if (list == NULL || yyjson_is_null(list))
-		return OK;
-	if (!yyjson_is_obj(list))
-		return why_field(&in->why, ERR_INPUT, "headers", "it is no "
-		    "object");
-	struct http_field *h = ARENA_ARRAY(&in->x->arena,
-	    struct http_field, yyjson_obj_size(list));
-	yyjson_obj_foreach(list, i, n, key, v) {
-		if (!yyjson_is_str(v))
-			return why_field(&in->why, ERR_INPUT, "headers", "a "
-			    "value is no text");
-		h[i] = (struct http_field){ json_text(key),
-		    json_text(v) };
-	}
-	f->fetch.headers = h;
-	f->fetch.headers_n = n;
-	return OK;
-}
-
-/* Text is sent as it is; null stands for none. */
-static struct str
-text_or_none(struct input *in, const char *name)
-{
-	yyjson_val *v = input_value(in, name);
-
-	if (v == NULL || yyjson_is_null(v))
-		return STR_NONE;
-	if (!yyjson_is_str(v))
-		input_fault(in, ERR_INPUT, name, "it is no text");
-	return json_text(v);
-}
+/* -- The answer -- */
 
 static void
-put_head(const struct task_fetch *f, struct buf *b)
+free_fetching(struct fetching *f)
 {
-	json_object(b, NULL);
-	json_u64(b, "status", (uint64_t)f->status);
-	json_str(b, "url", f->final_url);
-	json_array(b, "headers");
-	for (size_t i = 0; i < f->fields_n; i++) {
-		json_array(b, NULL);
-		json_item(b, f->fields[i].name);
-		json_item(b, f->fields[i].value);
-		buf_put_char(b, ']');
-	}
-	buf_put_char(b, ']');
-	if (f->number > 0) {
-		json_object(b, "capture");
-		json_u64(b, "crawl", f->crawl);
-		json_u64(b, "seq", f->number);
-		buf_put_char(b, '}');
-	} else {
-		json_null(b, "capture");
-	}
-	buf_put_text(b, "}\n");
-}
-
-static void
-fetched(struct task_fetch *t)
-{
-	struct fetching *f = CONTAINER(t, struct fetching, fetch);
 	struct exchange *x = f->x;
-	struct why w = WHY_INIT;
 
-	/* Any status is an answer here: the worker judges it. */
-	if (t->end == TASK_FETCH_ANSWERED) {
-		put_head(t, &x->out);
-		buf_put_str(&x->out, t->content);
-		web_answer(x->request, 200, "application/octet-stream",
-		    buf_str(&x->out));
-		task_fetch_free(t);
-		exchange_free(&x);
-		return;
-	}
-	x->refusal = strcmp(t->code, "input") == 0 ? 400 :
-	    t->transient ? 502 : 403;
-	x->refusal_code = t->code;
-	why(&w, ERR_UNREACHED, "%.*s", (int)MIN(t->text.n, 300), t->text.p);
-	task_fetch_free(t);
-	exchange_refuse(x, ERR_UNREACHED, &w);
+	task_request_free(&f->request);
+	if (f->user != NULL)
+		lease_user_leave(task_runner_lease_users(task_service_runner(
+		    x->door->service)), f->user);
+	exchange_free(&x);
 }
 
-static enum err
-check(struct exchange *x, struct item_tx *tx, struct why *w)
+static void
+put_error(const struct task_fetch *t, struct buf *b)
 {
-	const struct fetching *f = x->in;
+	json_object(b, "error");
+	json_str(b, "code", str_of(t->code));
+	json_str(b, "message", t->text);
+	json_bool(b, "transient", t->transient);
+	if (t->retry_after_s >= 0)
+		json_u64(b, "retryAfter", (uint64_t)t->retry_after_s);
+	buf_put_char(b, '}');
+}
 
-	return worker_check_lease(x, tx, f->lease, w);
+static void
+answer_fetch(struct fetching *f)
+{
+	const struct task_fetch *t = &f->request.fetch;
+	struct buf *b = &f->x->out;
+
+	json_object(b, NULL);
+	task_request_put(t, b);
+	if (t->secret_found)
+		json_bool(b, "secretFound", true);
+	if (t->end == TASK_FETCH_FAILED)
+		put_error(t, b);
+	buf_put_text(b, "}\n");
+	buf_put_str(b, t->content);
+	web_answer(f->x->request, 200, "application/octet-stream",
+	    buf_str(b));
+	free_fetching(f);
+}
+
+/* With the exchange: it is freed by the refusal. */
+static void
+refuse_fetch(struct fetching *f, int status, const char *code, struct str text)
+{
+	struct exchange *x = f->x;
+
+	web_fail(x->request, status, code, "%.*s", (int)MIN(text.n, 300),
+	    text.p);
+	free_fetching(f);
+}
+
+static void
+fetched(struct task_request *q)
+{
+	struct fetching *f = CONTAINER(q, struct fetching, request);
+	const struct task_fetch *t = &q->fetch;
+
+	if (q->why.err != OK)
+		refuse_fetch(f, q->why.err == ERR_ABSENT ? 404 :
+		    q->why.err == ERR_CLOSED ? 503 : 502, "session",
+		    str_of(q->why.text));
+	else if (t->end == TASK_FETCH_ANSWERED || f->judged)
+		answer_fetch(f);
+	else
+		refuse_fetch(f, strcmp(t->code, "input") == 0 ? 400 :
+		    t->transient ? 502 : 403, t->code, t->text);
+}
+
+/* -- The request -- */
+
+static bool
+use_session(struct fetching *f, struct why *w)
+{
+	struct items_door *d = f->x->door;
+	struct task_runner *r = task_service_runner(d->service);
+
+	if (f->request.name.n == 0)
+		return true;
+	if (r == NULL || d->stopping)
+		return why(w, d->stopping ? ERR_CLOSED : ERR_INPUT, "session: "
+		    "the daemon has none: its configuration is no module, or "
+		    "it stops") == OK;
+	f->request.sessions = task_runner_sessions(r);
+	f->user = f->request.user = lease_user_enter(task_runner_lease_users(
+	    r), f->lease.text, f->lease.item);
+	return f->user != NULL || why(w, ERR_CLOSED, "no configuration is "
+	    "loaded") == OK;
 }
 
 static void
 checked(struct exchange *x)
 {
 	struct fetching *f = x->in;
-	struct task_fetcher *fetcher = task_service_fetcher(
-	    x->door->service);
 	struct why w = WHY_INIT;
 
-	if (fetcher == NULL) {
-		why(&w, ERR_CLOSED, "no configuration is loaded: nothing can "
-		    "be fetched");
-		exchange_refuse(x, ERR_CLOSED, &w);
+	f->request.fetcher = task_service_fetcher(x->door->service);
+	if (f->request.fetcher == NULL)
+		(void)!why(&w, ERR_CLOSED, "no configuration is loaded: "
+		    "nothing can be fetched");
+	if (w.err != OK || !use_session(f, &w)) {
+		exchange_refuse(x, w.err, &w);
 		return;
 	}
-	f->fetch.done = fetched;
-	f->fetch.any_status = true;
-	f->fetch.deadline = mono_add_ms(clock_mono(), FETCH_MS_MAX);
-	task_fetch_start(fetcher, &f->fetch);
+	f->request.deadline_ms = FETCH_MS_MAX;
+	f->request.done = fetched;
+	task_request_start(&f->request);
+}
+
+/* Text, sent as it is, or base64; null stands for none. */
+static struct str
+read_body(struct input *in)
+{
+	yyjson_val *text = input_value(in, "body");
+	yyjson_val *coded = input_value(in, "bodyBase64");
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	if (text != NULL && !yyjson_is_null(text) && !yyjson_is_str(text))
+		input_fault(in, ERR_INPUT, "body", "it is no text");
+	if (coded == NULL || yyjson_is_null(coded))
+		return json_text(text);
+	if (!yyjson_is_str(coded) || !base64_read(&b, json_text(coded)))
+		input_fault(in, ERR_INPUT, "bodyBase64", "it is no base64");
+	return arena_copy(&in->x->arena, buf_str(&b));
+}
+
+static void
+read_options(struct input *in, struct fetching *f)
+{
+	static const char *const names[] = { "method", "session",
+		"contentType" };
+	yyjson_val *accept = input_value(in, "accept");
+	struct str body = read_body(in);
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		yyjson_val *v = input_value(in, names[i]);
+		if (v != NULL && !yyjson_is_null(v) && !yyjson_is_str(v))
+			input_fault(in, ERR_INPUT, names[i], "it is no text");
+	}
+	(void)input_need_str(in, "url");
+	(void)input_value(in, "headers");
+	(void)input_value(in, "redirect");
+	(void)input_value(in, "timeout");
+	(void)input_value(in, "maxAge");
+	if (in->e == OK)
+		in->e = task_request_read(&f->request, in->root, body,
+		    &in->x->arena, &in->why);
+	f->judged = accept != NULL && !yyjson_is_null(accept);
+	if (!f->judged)
+		f->request.fetch.any_status = true;
 }
 
 void
@@ -144,16 +190,10 @@ worker_fetch(struct web_request *r)
 
 	f->x = in.x;
 	input_json(&in);
-	f->lease = input_need_str(&in, "lease");
-	f->fetch.url = input_need_str(&in, "url");
-	f->fetch.method = text_or_none(&in, "method");
-	f->fetch.body = text_or_none(&in, "body");
-	if (text_or_none(&in, "session").n > 0)
-		input_fault(&in, ERR_INPUT, "session", "sessions are for tasks "
-		    "that run in the daemon");
+	f->lease.text = input_need_str(&in, "lease");
 	if (in.e == OK)
-		in.e = read_headers(&in, f);
+		read_options(&in, f);
 	in.x->then = checked;
 	if (input_end(&in))
-		exchange_write(in.x, NULL, check);
+		exchange_write(in.x, NULL, worker_find_item);
 }
