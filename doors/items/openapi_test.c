@@ -117,12 +117,13 @@ operations(void **state)
 	map_free(&ids);
 }
 
-/* A fetch may be refused by a site or its robots.txt, or come too early. */
+/* A fetch may be refused by a site or its robots.txt, come too early, or name
+ * a session that the configuration has not. */
 static void
 statuses_of_fetch(void **state)
 {
 	static const char *const wanted[] = { "200", "400", "401", "403",
-		"409", "415", "502", "503" };
+		"404", "409", "415", "502", "503" };
 	yyjson_val *responses = yyjson_doc_ptr_get(document,
 	    "/paths/~1worker~1fetch/post/responses");
 

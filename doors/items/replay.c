@@ -68,7 +68,7 @@ begin_replay(struct input *in, const struct replay *r)
 {
 	struct items_door *d = in->x->door;
 
-	if (in->e == OK && (d->stopping ||
+	if (input_is_fine(in) && (d->stopping ||
 	    task_service_runner(d->service) == NULL))
 		input_fault(in, ERR_STATE, "task", "the configuration has no "
 		    "tasks that run in this daemon");

@@ -198,7 +198,7 @@
 	X("POST", "/worker/fetch", "", ROUTES_WORKER, ROUTES_PLAIN,           \
 	    worker_fetch, "Send a request through the daemon, polite and"     \
 	    " archived; the answer is a line of JSON, then the body.",        \
-	    params_none, "Fetch", "200=any@bytes 400 403 404 409 415 502")    \
+	    params_none, "Fetch", "200=any@bytes 400 404 409 415 502")        \
 	X("POST", "/worker/session", "", ROUTES_WORKER, ROUTES_PLAIN,         \
 	    worker_session, "Ask for a session of the configuration, or end"  \
 	    " the login to it that this run was told to do.", params_none,    \

@@ -124,7 +124,7 @@ refuses(void **state)
 		    "{'lease':'L','url':'http://a/','headers':[]}",
 		    "headers: it is no object" },
 		{ 400, "POST /worker/fetch",
-		    "{'lease':'L','url':'http://a/','session':'s'}",
+		    "{'lease':'L','url':'http://a/','session':7}",
 		    "session: " },
 		{ 405, "DELETE /items", NULL, "" },
 		{ 405, "PUT /items/x", "{}", "" },

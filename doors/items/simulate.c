@@ -75,7 +75,7 @@ tasks_simulate(struct web_request *r)
 		s.module = json_text(module);
 	}
 	read_files(&in, &s);
-	if (in.e == OK && (d->stopping ||
+	if (input_is_fine(&in) && (d->stopping ||
 	    task_service_runner(d->service) == NULL))
 		input_fault(&in, ERR_STATE, "task", "the configuration has no "
 		    "tasks that run in this daemon");
