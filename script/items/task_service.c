@@ -15,6 +15,7 @@ struct task_service {
 	struct buf config;                   /* loaded last, its JSON */
 	struct script_bundle *bundle;        /* NULL: it has no functions */
 	uint64_t generation;
+	bool has_rules;                      /* of one that could be used */
 	bool stopped;
 };
 
@@ -73,9 +74,11 @@ use_fetch_rules(struct task_service *s, struct why *w)
 static enum err
 use_loaded(struct task_service *s, struct why *w)
 {
-	return s->tasks != NULL && s->bundle != NULL ? task_runner_use(
+	enum err e = s->tasks != NULL && s->bundle != NULL ? task_runner_use(
 	    s->tasks, s->bundle, buf_str(&s->config), s->generation, w) :
 	    use_fetch_rules(s, w);
+	s->has_rules = s->has_rules || e == OK;
+	return e;
 }
 
 static void
@@ -125,7 +128,7 @@ task_service_use(struct task_service *s, struct script_bundle *b,
 struct task_fetcher *
 task_service_fetcher(const struct task_service *s)
 {
-	return s->config.n > 0 ? s->fetcher : NULL;
+	return s->has_rules ? s->fetcher : NULL;
 }
 
 void
