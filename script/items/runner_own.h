@@ -39,6 +39,7 @@ struct task_runner {
 	struct lease_users *lease_users;     /* the same */
 	bool claiming, stopped;
 	struct timer heartbeat, grace;
+	struct mono beat_at;         /* when `heartbeat` fires */
 	bool beating;
 	void (*drained)(void *arg);
 	void *drained_arg;
@@ -103,6 +104,20 @@ void simulation_ran(struct simulation *, const struct script_outcome *);
 /* run_call.c */
 void run_call_begin(struct task_run *, struct script_call *);
 void run_call_cancel(struct task_run *, struct script_call *);
+struct run_fault {
+	const char *class, *code;
+	struct str message;
+	int status;                  /* 0: none */
+	int64_t retry_after_s;       /* -1: none */
+	struct str response, body;   /* JSON of the answer, if one came */
+};
+/* As script_call_fail() takes it. */
+void run_fault_put(const struct run_fault *, struct buf *);
+/* For the run's record, and a failure's; `number` 0: no capture. */
+void run_note_fetch(struct task_run *, struct str url, int status,
+    struct str code, uint32_t crawl, uint64_t number);
+/* An answer of a site had a secret in it. */
+void run_note_secret(struct task_run *);
 /* No call is under way any more: items and fetcher have given them back. */
 bool run_calls_done(const struct task_run *);
 /* Called when the last one was given back after the run has ended. */

@@ -289,8 +289,9 @@ task_run_cut(struct task_run *t)
 	if (t->ended)
 		return;
 	t->cut = true;
-	t->ended = true;
+	/* Its calls are cancelled by that; it is not freed with the last. */
 	script_run_cancel(&t->run);
+	t->ended = true;
 	t->runner->port->end_run(t);
 	if (t->simulation != NULL)
 		simulation_ran(t->simulation, NULL);

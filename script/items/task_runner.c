@@ -84,8 +84,8 @@ task_runner_use(struct task_runner *r, struct script_bundle *bundle,
 
 /* -- Claims -- */
 
-static void
-give_back(struct task_runner *, struct str lease);
+static void give_back(struct task_runner *, struct str lease);
+static void plan_heartbeat(struct task_runner *);
 
 /* Start what was claimed; a lease of another configuration goes back. */
 static void
@@ -112,6 +112,8 @@ start_runs(struct task_runner *r, struct runner_config *c)
 		script_run_start(r->o.host, &t->run);
 	}
 	yyjson_doc_free(doc);
+	/* A lease may be shorter than the time to the next heartbeat. */
+	plan_heartbeat(r);
 }
 
 static void
@@ -274,6 +276,19 @@ beat_ms(const struct task_runner *r)
 	return MAX(ms, HEARTBEAT_MS_MIN);
 }
 
+/* A third of the shortest lease from now, unless it comes earlier. */
+static void
+plan_heartbeat(struct task_runner *r)
+{
+	struct mono now = loop_now(r->o.home);
+	struct mono at = mono_add_ms(now, beat_ms(r));
+
+	if (mono_before(now, r->beat_at) && mono_before(r->beat_at, at))
+		return;
+	r->beat_at = at;
+	loop_timer_set(r->o.home, &r->heartbeat, at);
+}
+
 static void
 heartbeat(struct timer *timer)
 {
@@ -283,8 +298,7 @@ heartbeat(struct timer *timer)
 	if (!r->beating && !list_empty(&r->runs))
 		beat(r);
 	task_runner_next(r);
-	loop_timer_set(r->o.home, timer, mono_add_ms(loop_now(r->o.home),
-	    beat_ms(r)));
+	plan_heartbeat(r);
 }
 
 /* -- The end -- */
