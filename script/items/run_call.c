@@ -94,30 +94,28 @@ answer_call(struct run_call *c, struct str value, struct str body)
 	call_free(c);
 }
 
-struct fault {
-	const char *class, *code;
-	struct str message;
-	int status;                  /* 0: none */
-	int64_t retry_after_s;       /* -1: none */
-	struct str response, body;   /* JSON of the answer, if one came */
-};
+void
+run_fault_put(const struct run_fault *f, struct buf *b)
+{
+	json_object(b, NULL);
+	json_str(b, "class", str_of(f->class));
+	json_str(b, "code", str_of(f->code));
+	json_str(b, "message", f->message);
+	if (f->status > 0)
+		json_u64(b, "status", (uint64_t)f->status);
+	if (f->retry_after_s >= 0)
+		json_u64(b, "retryAfter", (uint64_t)f->retry_after_s);
+	if (f->response.n > 0)
+		json_raw(b, "response", f->response);
+	buf_put_char(b, '}');
+}
 
 static void
-fail_call(struct run_call *c, const struct fault *f)
+fail_call(struct run_call *c, const struct run_fault *f)
 {
 	FREED(buf_free) struct buf b = BUF_INIT;
 
-	json_object(&b, NULL);
-	json_str(&b, "class", str_of(f->class));
-	json_str(&b, "code", str_of(f->code));
-	json_str(&b, "message", f->message);
-	if (f->status > 0)
-		json_u64(&b, "status", (uint64_t)f->status);
-	if (f->retry_after_s >= 0)
-		json_u64(&b, "retryAfter", (uint64_t)f->retry_after_s);
-	if (f->response.n > 0)
-		json_raw(&b, "response", f->response);
-	buf_put_char(&b, '}');
+	run_fault_put(f, &b);
 	if (c->call != NULL) {
 		replay_put_error(&c->t->writer, c->call, buf_str(&b));
 		script_call_fail(c->call, buf_str(&b), f->body);
@@ -130,7 +128,7 @@ static void
 fail_by(struct run_call *c, enum err e, const struct why *w)
 {
 	bool script = e == ERR_INPUT || e == ERR_FULL;
-	struct fault f = { script ? "PermanentError" : "TransientError",
+	struct run_fault f = { script ? "PermanentError" : "TransientError",
 	    script ? "input" : "store", script ? str_of(w->text) :
 	    str_of(err_text(e)), 0, -1, STR_NONE, STR_NONE };
 
@@ -299,26 +297,31 @@ begin_put_blob(struct run_call *c)
 
 /* -- Fetches -- */
 
-/* For the run's record, and a failure's. */
-static void
-note_fetch(struct run_call *c)
+void
+run_note_fetch(struct task_run *t, struct str url, int status, struct str code,
+    uint32_t crawl, uint64_t number)
 {
-	const struct task_fetch *f = &c->request.fetch;
-	struct buf *b = &c->t->fetches;
+	struct buf *b = &t->fetches;
 
-	if (b->n > 0)
-		buf_put_char(b, ',');
+	json_comma(b);
 	json_object(b, NULL);
-	json_str(b, "url", f->url);
-	if (f->status > 0)
-		json_u64(b, "status", (uint64_t)f->status);
-	if (f->end == TASK_FETCH_FAILED)
-		json_str(b, "error", str_of(f->code));
-	if (f->number > 0) {
-		json_u64(b, "crawl", f->crawl);
-		json_u64(b, "seq", f->number);
+	json_str(b, "url", url);
+	if (status > 0)
+		json_u64(b, "status", (uint64_t)status);
+	if (code.n > 0)
+		json_str(b, "error", code);
+	if (number > 0) {
+		json_u64(b, "crawl", crawl);
+		json_u64(b, "seq", number);
 	}
 	buf_put_char(b, '}');
+}
+
+void
+run_note_secret(struct task_run *t)
+{
+	task_run_event(t, "log", STR("\"category\":\"warn\",\"message\":"
+	    "\"secret_in_response\""));
 }
 
 /* Of a failed fetch what came of an answer is given, too. */
@@ -326,8 +329,8 @@ static void
 fail_fetch(struct run_call *c)
 {
 	const struct task_fetch *f = &c->request.fetch;
-	struct fault fault = { task_request_class(f->code), f->code, f->text,
-	    f->status, f->retry_after_s, STR_NONE, STR_NONE };
+	struct run_fault fault = { task_request_class(f->code), f->code,
+	    f->text, f->status, f->retry_after_s, STR_NONE, STR_NONE };
 
 	if (f->status > 0) {
 		buf_put_char(&c->out, '{');
@@ -351,7 +354,7 @@ note_session(struct task_run *t, struct str name, uint64_t rev)
 static void
 fail_session(struct run_call *c, const struct why *w)
 {
-	struct fault f = { w->err == ERR_ABSENT ? "PermanentError" :
+	struct run_fault f = { w->err == ERR_ABSENT ? "PermanentError" :
 	    "TransientError", w->err == ERR_ABSENT ? "absent" : "login",
 	    arena_copy(&c->arena, str_of(w->text)), 0, -1, STR_NONE,
 	    STR_NONE };
@@ -369,12 +372,12 @@ fetched(struct task_request *q)
 		fail_session(c, &q->why);
 		return;
 	}
-	note_fetch(c);
+	run_note_fetch(c->t, f->url, f->status, f->end == TASK_FETCH_FAILED ?
+	    str_of(f->code) : STR_NONE, f->crawl, f->number);
 	if (q->session != NULL)
 		note_session(c->t, q->session->name, q->session_rev);
 	if (f->secret_found && c->call != NULL)
-		task_run_event(c->t, "log", STR("\"category\":\"warn\","
-		    "\"message\":\"secret_in_response\""));
+		run_note_secret(c->t);
 	if (f->end == TASK_FETCH_FAILED) {
 		fail_fetch(c);
 		return;

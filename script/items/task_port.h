@@ -39,6 +39,7 @@ struct port_claim {
 	uint64_t generation;         /* that the leases are of */
 	/* The port's. */
 	struct items_claim items;
+	bool cancelled;
 	void *own;
 };
 
@@ -75,6 +76,7 @@ struct port_completion {
 	yyjson_doc *doc;
 	struct completion completion;
 	struct items_write write;
+	bool is_refused;
 	void *own;
 };
 
