@@ -112,15 +112,17 @@ read_file(struct conf *conf, const char *path, struct why *w)
 enum err
 cli_settle(const struct cli *c, struct conf *conf, struct why *w)
 {
+	/* A worker's --config is that of its tasks. */
+	const char *files = cli_has(c, "settings") ? "settings" : "config";
 	enum err e = OK;
 
-	for (size_t i = 0; e == OK && i < cli_count(c, "config"); i++)
-		e = read_file(conf, cli_nth(c, "config", i), w);
+	for (size_t i = 0; e == OK && i < cli_count(c, files); i++)
+		e = read_file(conf, cli_nth(c, files, i), w);
 	if (e == OK)
 		e = conf_env(conf, c->environment, w);
 	for (size_t i = 0; e == OK && i < cli_count(c, "set"); i++)
 		e = conf_flag(conf, str_of(cli_nth(c, "set", i)), w);
-	if (e == OK && cli_count(c, "data") > 0)
+	if (e == OK && cli_given(c, "data"))
 		e = conf_put(conf, CONF_DATA_DIR, str_of(cli_text(c, "data",
 		    "")), CONF_FROM_FLAG, "--data", w);
 	if (e == OK)

@@ -86,6 +86,7 @@
 	X(task_replay)                                                       \
 	X(task_simulate)                                                     \
 	X(task_types)                                                        \
+	X(worker)                                                            \
 	X(token_add)                                                         \
 	X(token_list)                                                        \
 	X(token_revoke)                                                      \
