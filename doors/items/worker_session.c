@@ -38,10 +38,9 @@ answer_session(struct session_call *c)
 		exchange_answer(x);
 		return;
 	}
-	x->refusal = c->why.err == ERR_ABSENT ? 404 :
-	    c->why.err == ERR_CLOSED ? 503 : 502;
-	x->refusal_code = "session";
-	exchange_refuse(x, c->why.err, &c->why);
+	web_fail(x->request, c->why.err == ERR_ABSENT ? 404 : c->why.err ==
+	    ERR_CLOSED ? 503 : 502, "session", "%s", c->why.text);
+	exchange_free(&x);
 }
 
 static void
