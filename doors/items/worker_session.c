@@ -54,8 +54,8 @@ lease_checked(struct exchange *x)
 		q->call.user = lease_user_enter(task_runner_lease_users(r),
 		    q->lease.text, q->lease.item);
 	if (q->call.user == NULL) {
-		(void)!why(&w, ERR_CLOSED, "no configuration with sessions is "
-		    "in force");
+		(void)!why(&w, r == NULL ? ERR_ABSENT : ERR_CLOSED, "no "
+		    "configuration with sessions is in force");
 		exchange_refuse(x, w.err, &w);
 		return;
 	}

@@ -126,6 +126,56 @@ conflicts(void **state)
 	items_say(400, "PUT /worker/blob?lease=Lx", NULL, "x");
 }
 
+/* What argiope worker asks for besides; this configuration has no module. */
+static void
+remote(void **state)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	(void)state;
+	items_say(200, "GET /worker/config", NULL, NULL);
+	assert_int_equal(strlen(items_at("/hash")), 64);
+	assert_string_equal(items_at("/generation"), "1");
+	items_say(201, "POST /items/r1", NULL, "{'tags':['check']}");
+	items_say_bytes(201, "PUT /items/r1/blobs/in",
+	    "Content-Type: text/x-in\r\n", STR("bytes"));
+	claim("b:check", lease);
+	buf_printf(&b, "GET /worker/blob?lease=%s&id=r1&name=in", lease);
+	assert_string_equal(items_say(200, buf_text(&b), NULL, NULL),
+	    "{\"type\":\"text/x-in\"}\nbytes");
+	buf_put_char(&b, 'x');
+	assert_string_equal(items_say(200, buf_text(&b), NULL, NULL),
+	    "null\n");
+	items_say(400, "GET /worker/blob?lease=Lx&id=r1&name=in", NULL, NULL);
+	items_say(400, "GET /worker/blob?id=r1&name=in", NULL, NULL);
+
+	/* No sessions without functions. */
+	buf_clear(&b);
+	buf_printf(&b, "{'lease':'%s','do':'ask','name':'s'}", lease);
+	items_say(404, "POST /worker/session", NULL, buf_text(&b));
+	items_want(400, "POST /worker/session", "{'lease':'Lx','do':'log',"
+	    "'name':'s'}", "do: it is none of ask");
+	items_want(400, "POST /worker/session", "{'lease':'Lx','do':'store',"
+	    "'name':'s'}", "data: it is no object");
+	items_want(400, "POST /worker/fetch", "{'lease':'Lx','url':'http://a/',"
+	    "'bodyBase64':'?'}", "bodyBase64: it is no base64");
+	items_want(400, "POST /worker/fetch", "{'lease':'Lx','url':'http://a/',"
+	    "'redirect':'x'}", "redirect: it is neither");
+
+	assert_string_equal(complete(lease, "'outcome':'success',"
+	    "'mutations':[],'used':{'wall_ms':12,'cpu_ms':3,'memory_bytes':"
+	    "4096,'fetches':-1,'bytes':9,'requests':[{'url':'http://a/'}]}"),
+	    "applied");
+	items_say(200, "GET /items/r1/tasks/b:check/runs", NULL, NULL);
+	assert_string_equal(items_at("/runs/0/wall_ms"), "12");
+	assert_string_equal(items_at("/runs/0/memory_bytes"), "4096");
+	assert_string_equal(items_at("/runs/0/fetches"), "0");
+	buf_clear(&b);
+	buf_printf(&b, "GET /runs/%s", items_at("/runs/0/run"));
+	items_say(200, buf_text(&b), NULL, NULL);
+	assert_string_equal(items_at("/fetches/0/url"), "http://a/");
+}
+
 static void
 loses(void **state)
 {
@@ -447,7 +497,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LIVE(runs), LIVE(conflicts), LIVE(loses), LIVE(failures),
+		LIVE(runs), LIVE(conflicts), LIVE(remote), LIVE(loses),
+		LIVE(failures),
 		LIVE(whole_tasks), LIVE(refused_claims), LIVE(waits),
 		LIVE(gone), LIVE(configuration), LIVE(stops),
 	};
