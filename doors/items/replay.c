@@ -43,6 +43,17 @@ read_mode(struct input *in, struct replay *r)
 	r->loose = input_bool(in, "loose", false);
 }
 
+/* "17-2000": behind run 17, up to run 2000. */
+static bool
+read_after(struct str s, struct replay *r)
+{
+	size_t dash = str_find_char(s, '-');
+
+	return str_to_i64(str_cut(s, 0, dash), &r->after) &&
+	    str_to_i64(str_from(s, dash + 1), &r->upto) && r->after >= 0 &&
+	    r->upto > 0;
+}
+
 /* Which runs of the task. */
 static void
 read_filter(struct input *in, struct replay *r)
@@ -55,8 +66,7 @@ read_filter(struct input *in, struct replay *r)
 	if (since.p != NULL && !wall_from_iso(since, &r->since))
 		input_fault(in, ERR_INPUT, "since",
 		    "it is no time such as 2026-11-20T07:00:00Z");
-	if (after.p != NULL && (!str_to_i64(after, &r->after) ||
-	    r->after < 0))
+	if (after.p != NULL && !read_after(after, r))
 		input_fault(in, ERR_INPUT, "after", "it is no `next` of an "
 		    "answer");
 	r->max = (unsigned)input_int(in, "limit", REPLAY_PAGE_DEFAULT, 1,

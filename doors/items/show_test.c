@@ -116,7 +116,7 @@ refuses(void **state)
 		    "after: " },
 		{ 400, "POST /tasks/a:fetch/replay", "{'limit':1001}",
 		    "limit: " },
-		{ 400, "POST /runs/R1/replay", "{'tag':'t'}", "tag: " },
+		{ 400, "POST /runs/R1/replay", "{'loose':1}", "loose: " },
 		{ 400, "POST /worker/fetch", "{}", "lease: it is missing" },
 		{ 400, "POST /worker/fetch", "{'lease':'L','url':'http://a/'}",
 		    "lease: it is none" },

@@ -59,17 +59,19 @@ MUST_USE enum err item_query_replay(struct item_store *, struct str run,
     struct arena *, struct run_replay *, struct why *);
 /*
  * The last run of each of a task's pairs, by their numbers; at most `max`, and
- * fewer when their records are more than 8 MiB together.
+ * fewer when their records are more than 8 MiB together.  A list that goes on
+ * has the `upto` of its beginning, so that runs since do not belong to it.
  */
 struct replay_list {
 	struct str task;
 	struct str item, tag;        /* p NULL: any; an id or alias */
 	struct wall since;           /* started; NONE: any */
 	int64_t after;               /* the last one's id; 0: from the start */
+	int64_t upto;                /* 0: it becomes the newest run's id */
 	unsigned max;
 };
 MUST_USE enum err item_query_replays(struct item_store *,
-    const struct replay_list *, struct arena *, struct run_replay **,
+    struct replay_list *, struct arena *, struct run_replay **,
     size_t *n, struct why *);
 /* The sources of a generation, {"shop.js":"..."}; ABSENT. */
 MUST_USE enum err item_query_sources(struct item_store *, struct str hash,

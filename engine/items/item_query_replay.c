@@ -68,13 +68,25 @@ read_filter(struct item_store *s, const struct replay_list *l,
 	return e;
 }
 
+static enum err
+find_newest(struct item_store *s, int64_t *id, struct why *w)
+{
+	struct query *q = database_query(item_store_database(s),
+	    "SELECT coalesce(max(id), 0) FROM runs");
+
+	if (query_step(q))
+		*id = query_get_i64(q, 0);
+	return query_end(&q, w);
+}
+
 static struct query *
 begin_runs(struct item_store *s, const struct replay_list *l,
     const struct replay_filter *f)
 {
 	struct query *q = database_query(item_store_database(s),
 	    "SELECT " REPLAY_COLUMNS " FROM runs r JOIN items i"
-	    " ON i.key = r.item WHERE r.task = ?1 AND r.id > ?2"
+	    " ON i.key = r.item WHERE r.task = ?1"
+	    " AND r.id > ?2 AND r.id <= ?7"
 	    " AND r.started_at >= ?3 AND (r.item = ?4 OR ?4 = 0)"
 	    " AND (?5 = 0 OR EXISTS (SELECT 1 FROM tags t"
 	    " WHERE t.item = r.item AND t.tag = ?5))"
@@ -87,11 +99,12 @@ begin_runs(struct item_store *s, const struct replay_list *l,
 	query_i64(q, 4, f->item);
 	query_i64(q, 5, f->tag);
 	query_i64(q, 6, l->max);
+	query_i64(q, 7, l->upto);
 	return q;
 }
 
 enum err
-item_query_replays(struct item_store *s, const struct replay_list *l,
+item_query_replays(struct item_store *s, struct replay_list *l,
     struct arena *a, struct run_replay **out, size_t *n, struct why *w)
 {
 	struct run_replay *all = ARENA_ARRAY(a, struct run_replay, l->max);
@@ -101,6 +114,8 @@ item_query_replays(struct item_store *s, const struct replay_list *l,
 	*out = all;
 	*n = 0;
 	enum err e = read_filter(s, l, a, &f, w);
+	if (e == OK && l->upto == 0)
+		e = find_newest(s, &l->upto, w);
 	if (e != OK)
 		return e;
 	struct query *q = begin_runs(s, l, &f);

@@ -31,7 +31,7 @@ teardown(void **state)
 
 /* "R1 x,R3 y," of the list. */
 static const char *
-runs_of(const struct replay_list *l)
+runs_of(struct replay_list *l)
 {
 	FREED(buf_free) struct buf b = BUF_INIT;
 	struct run_replay *runs;
@@ -62,6 +62,10 @@ the_last_run_of_each_pair_is_listed(void **state)
 	work_expire(&t, "y", "a", EXPIRY_PERSON);
 	work_fail(&t, work_claim_one(&t).text, "permanent", "no title");
 	assert_string_equal(runs_of(&l), "R1 x,R3 y failed,");
+	assert_int_equal(l.upto, 3);
+	l.upto = 2;
+	assert_string_equal(runs_of(&l), "R1 x,");
+	l.upto = 0;
 	l.max = 1;
 	assert_string_equal(runs_of(&l), "R1 x,");
 	l.after = 1;

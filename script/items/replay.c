@@ -109,7 +109,8 @@ put_answer(struct replay *r)
 		json_null(b, "next");
 	} else {
 		json_name(b, "next");
-		buf_printf(b, "\"%lld\"", (long long)r->last);
+		buf_printf(b, "\"%lld-%lld\"", (long long)r->last,
+		    (long long)r->upto);
 	}
 	buf_put_char(b, '}');
 }
@@ -540,11 +541,14 @@ list_runs(struct replay *r, struct item_store *s, struct run_replay **rows,
 {
 	struct replay_list l = { .task = r->task, .item = r->item,
 	    .tag = r->tag, .since = r->since, .after = r->after,
-	    .max = r->max };
+	    .upto = r->upto, .max = r->max };
 	struct arena *a = &r->read.arena;
 
-	if (r->run.p == NULL)
-		return item_query_replays(s, &l, a, rows, n, w);
+	if (r->run.p == NULL) {
+		enum err e = item_query_replays(s, &l, a, rows, n, w);
+		r->upto = l.upto;
+		return e;
+	}
 	*rows = ARENA_NEW(a, struct run_replay);
 	*n = 1;
 	return item_query_replay(s, r->run, a, *rows, w);

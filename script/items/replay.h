@@ -48,7 +48,7 @@ struct replay {
 	struct str run;              /* "R17"; p NULL: the task's last runs */
 	struct str item, tag;        /* p NULL: any */
 	struct wall since;           /* that began then or later; NONE: any */
-	int64_t after;               /* `next` of the page before */
+	int64_t after, upto;         /* `next` of the page before, "17-2000" */
 	unsigned max;                /* 0: REPLAY_PAGE_DEFAULT */
 	enum replay_mode mode;
 	bool loose;

@@ -150,7 +150,7 @@ all_that_was_asked_for_is_answered(void **state)
 	const char *page = replay((struct replay){ .task = STR("all"),
 	    .max = 2 });
 	counts(page, "same", 2);
-	contains(page, "\"next\":\"2\"");
+	contains(page, "\"next\":\"2-3\"");
 	page = replay((struct replay){ .task = STR("all"), .after = 3 });
 	counts(page, "same", 0);
 	contains(page, "\"next\":null");

@@ -101,6 +101,7 @@ def page():
                  "fetched http://127.0.0.1:%d/products/p0001  200" % port,
                  "nothing was stored",
                  "10      ReferenceError: readProdukt is not defined",
+                 "ok: same: 200; different: 0;",
                  "requeued 10"):
         check(f"page: it shows {text}", text in out, out[-900:])
     check("page: colours are for terminals", "\033" not in out)
