@@ -218,3 +218,15 @@ spawner_signal_is_sigsys(int number)
 {
 	return number == SIGSYS;
 }
+
+bool
+spawner_signal_is_sigkill(int number)
+{
+	return number == SIGKILL;
+}
+
+int
+spawner_killed(void)
+{
+	return SIGKILL;
+}

@@ -51,6 +51,9 @@ void spawner_kill(struct spawner *, uint32_t id);
 /* Whether a process ended by a signal: its number, or 0. */
 int spawner_signal(int status);
 bool spawner_signal_is_sigsys(int number);
+bool spawner_signal_is_sigkill(int number);
+/* The status of one that was killed, as all are when their spawner ends. */
+int spawner_killed(void);
 
 /*
  * In the spawner itself: serve the socket at descriptor 0 until it ends.

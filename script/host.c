@@ -105,7 +105,7 @@ on_gone(void *arg)
 	while (at = 0, (p = map_next(&h->processes, &at)) != NULL) {
 		(void)map_take_id(&h->processes, p->id);
 		h->stats.ended++;
-		process_on_ended(p, 0);
+		process_on_ended(p, spawner_killed());
 		process_free_later(p);
 	}
 }

@@ -414,6 +414,11 @@ process_on_ended(struct script_process *p, int status)
 		run_fail(r, p->killed_code, p->killed_text);
 		return;
 	}
+	/* Ours has a name: somebody's, or the kernel's to make room. */
+	if (spawner_signal_is_sigkill(number)) {
+		run_fail(r, "lost_worker", "the process was killed");
+		return;
+	}
 	if (spawner_signal_is_sigsys(number))
 		snprintf(text, sizeof(text), "the process made a system call "
 		    "that scripts may not make");

@@ -227,7 +227,7 @@ test_a_killed_process_fails_its_run_alone(void **state)
 	until_running(&killed);
 	assert_int_equal(kill((pid_t)killed.run.process->pid, SIGKILL), 0);
 	tried_wait(&killed);
-	assert_string_equal(killed.code, "crashed");
+	assert_string_equal(killed.code, "lost_worker");
 	assert_string_equal(killed.class, "transient");
 	tried_wait(&other);
 	assert_true(other.is_success);
@@ -286,7 +286,8 @@ test_the_spawner_is_started_again(void **state)
 	until_running(&t);
 	assert_int_equal(kill(parent_of(t.run.process->pid), SIGKILL), 0);
 	tried_wait(&t);
-	assert_string_equal(t.code, "crashed");
+	assert_string_equal(t.code, "lost_worker");
+	assert_string_equal(t.class, "transient");
 	tried_free(&t);
 	expect_success(world, "", "[]");
 	script_testing_close(&world);

@@ -381,17 +381,28 @@ def all_updates(ledger):
         last = more[-1][0]
 
 
+def computes(pid):
+    """For longer than its own start takes."""
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            ticks = int(f.read().rsplit(")", 1)[1].split()[11])
+    except OSError:
+        return False
+    return ticks / os.sysconf("SC_CLK_TCK") > 0.1
+
+
 def lost_reader():
     """A process that is killed while it reads the configuration: read again."""
     path = os.path.join(PLACE, "slow.js")
     with open(path, "w") as f:
-        f.write("for (let i = 0; i < 2e7; i++);\n"
+        f.write("for (let i = 0; i < 5e7; i++);\n"
                 "export default { tags: {}, tasks: {} };\n")
     s = Items("reader", config=path)
     with open(s.log) as log:
         log.seek(0, os.SEEK_END)
         s.restart(kill=True)
-        kill(wait_until(lambda: children_of(s.child.pid)[1:])[0])
+        kill(wait_until(lambda: [
+            x for x in children_of(s.child.pid)[1:] if computes(x)])[0])
         told = []
 
         def is_loaded():
