@@ -407,6 +407,38 @@ parked_pairs_trip_the_task(void **state)
 	assert_int_equal(work_claim(&t, 3, leases), 3);
 }
 
+/* Ten hours without an answer, from the evening to the morning. */
+static void
+a_night_without_the_host_parks_nothing(void **state)
+{
+	enum { PAIRS = 40, MINUTES = 600 };
+	struct work_lease leases[PAIRS];
+	unsigned tries = 0;
+
+	(void)state;
+	work_open(&t, "{" TASK_A "}}}");
+	for (unsigned i = 0; i < PAIRS; i++)
+		work_item(&t, arena_printf(&t.arena, "i%u", i).p, "t");
+	for (unsigned m = 0; m < MINUTES; m++) {
+		size_t n = work_claim(&t, PAIRS, leases);
+		for (size_t i = 0; i < n; i++)
+			work_fail(&t, leases[i].text, "transient",
+			    "cannot connect");
+		tries += (unsigned)n;
+		work_sleep(&t, 60000);
+	}
+	/* Each was tried again and again, but nobody is asked too often. */
+	assert_in_range(tries, PAIRS * 8, PAIRS * 11);
+	assert_int_equal(work_events(&t, "task.failed"), 0);
+	assert_int_equal(work_events(&t, "task.tripped"), 0);
+	/* In the morning, and within the longest wait, all succeed. */
+	work_sleep(&t, 8 * 3600 * 1000);
+	assert_int_equal(work_claim(&t, PAIRS, leases), PAIRS);
+	for (size_t i = 0; i < PAIRS; i++)
+		work_succeed(&t, leases[i].text);
+	assert_int_equal(work_failures(&t, "i0", false), 0);
+}
+
 /* With a new version no pair is parked any more. */
 static void
 a_new_version_resumes_a_tripped_task(void **state)
@@ -567,6 +599,7 @@ main(int argc, char **argv)
 		CASE(a_conflict_keeps_the_lease),
 		CASE(faulty_completions_name_the_field),
 		CASE(parked_pairs_trip_the_task),
+		CASE(a_night_without_the_host_parks_nothing),
 		CASE(a_new_version_resumes_a_tripped_task),
 		CASE(handled_failures_do_not_trip),
 		CASE(one_failure_is_handled),

@@ -1,9 +1,10 @@
 /*
  * Failed runs: their failures, the next try or parking, and tasks that trip.
  *
- * A transient failure is tried again after backoff × 2ⁿ, up to backoffMax,
- * give or take 20 %, and never before the server's Retry-After; after `retries`
- * of them in a row, and at once for any other failure, the pair is parked.
+ * The nth transient failure in a row is tried again after backoff × 2ⁿ, up to
+ * backoffMax, give or take 20 %, and never before the server's Retry-After; after
+ * `retries` of them, and at once for any other failure, the pair is parked.  With
+ * the defaults that is after 11 to 18 hours: the outage of a night parks nothing.
  */
 #include "base/hash.h"
 #include "base/json.h"
@@ -26,7 +27,7 @@ backoff_us(const struct worklist_run *run)
 	uint64_t random = hash_u64(run->lease ^ run->attempt);
 	int64_t us = t->backoff_us;
 
-	for (unsigned i = 1; i < run->attempt && us < t->backoff_max_us; i++)
+	for (unsigned i = 0; i < run->attempt && us < t->backoff_max_us; i++)
 		us *= 2;
 	us = MIN(us, t->backoff_max_us);
 	return us / 5 * 4 + (int64_t)(random % (uint64_t)(us / 5 * 2 + 1));

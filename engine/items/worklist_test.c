@@ -301,7 +301,7 @@ stored_transient_failures_are_tried_again(void **state)
 static void
 transient_failures_back_off(void **state)
 {
-	int64_t want_ms = 30000;
+	int64_t want_ms = 60000;
 
 	(void)state;
 	work_open(&t, "{" TASK_A "}}}");
