@@ -12,7 +12,7 @@ struct redactor {
 	size_t headers_n;
 	struct buf *fields;
 	size_t fields_n;
-	bool harvest;
+	bool cookies, harvest;
 };
 
 static const char *const header_names[] = { "authorization",
@@ -86,6 +86,7 @@ redact_new(const struct redact_rules *rules)
 		rules = &none;
 	CHECK(rules->values_n <= REDACT_VALUES_MAX);
 	r->harvest = rules->harvest;
+	r->cookies = rules->cookies || rules->harvest;
 	/* Raw, and three shifts in two alphabets. */
 	r->patterns = mem_array(7 * rules->values_n + 1,
 	    sizeof(*r->patterns));
@@ -285,7 +286,7 @@ static bool
 header_is_secret(const struct redactor *r, struct str name, bool request)
 {
 	if (!request)
-		return r->harvest && str_eq_nocase(name, STR("set-cookie"));
+		return r->cookies && str_eq_nocase(name, STR("set-cookie"));
 	return is_listed(r->headers, r->headers_n, name);
 }
 
@@ -405,7 +406,7 @@ bool
 redact_response_head(const struct redactor *r, struct str head,
     struct buf *out, struct buf *names)
 {
-	if (!r->harvest && r->patterns_n == 0)
+	if (!r->cookies && r->patterns_n == 0)
 		return false;
 	return replace_head(r, head, false, out, names);
 }

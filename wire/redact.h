@@ -29,7 +29,8 @@ struct redact_rules {
 	size_t values_n;
 	const struct str *headers;   /* more request headers, any case */
 	size_t headers_n;
-	bool harvest;                /* apply the rule `fields` */
+	bool cookies;                /* Set-Cookie in responses, too */
+	bool harvest;                /* that, and the rule `fields` */
 	const struct str *fields;    /* more field names, exact */
 	size_t fields_n;
 };

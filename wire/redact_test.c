@@ -169,6 +169,25 @@ test_harvest_fields(void **state)
 	redact_free(&web);
 }
 
+static void
+test_cookies_that_an_answer_sets(void **state)
+{
+	struct redactor *r = redact_new(&(struct redact_rules){
+		.cookies = true });
+	struct outcome o = { BUF_INIT, BUF_INIT };
+	struct str uri = STR("http://a/?key=1");
+
+	(void)state;
+	assert_true(redact_response_head(r, STR("HTTP/1.1 200 OK\r\n"
+	    "set-cookie: a=b\r\nA: b\r\n\r\n"), &o.out, &o.names));
+	assert_string_equal(buf_text(&o.out), "HTTP/1.1 200 OK\r\n"
+	    "set-cookie: REDACTED\r\nA: b\r\n\r\n");
+	outcome_free(&o);
+	/* Nothing else of the rule for harvests. */
+	assert_false(redact_text(r, uri, &o.out, &o.names));
+	redact_free(&r);
+}
+
 int
 main(void)
 {
@@ -179,6 +198,7 @@ main(void)
 		cmocka_unit_test(test_short_values_stay),
 		cmocka_unit_test(test_body_length),
 		cmocka_unit_test(test_harvest_fields),
+		cmocka_unit_test(test_cookies_that_an_answer_sets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

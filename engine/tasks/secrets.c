@@ -22,7 +22,7 @@ struct secret {
 struct secrets {
 	atomic_uint users;
 	struct map by_name;          /* name -> struct secret */
-	struct redactor *redactor;
+	struct redactor *redactor, *session_redactor;
 	struct arena arena;
 };
 
@@ -130,6 +130,8 @@ read_secrets(struct secrets *s, yyjson_val *root, struct why *w)
 	}
 	s->redactor = redact_new(&(struct redact_rules){ .values = values,
 	    .values_n = n });
+	s->session_redactor = redact_new(&(struct redact_rules){
+	    .values = values, .values_n = n, .cookies = true });
 	return OK;
 }
 
@@ -190,6 +192,7 @@ secrets_drop(struct secrets **sp)
 		if (one->value.p != NULL)
 			explicit_bzero((void *)one->value.p, one->value.n);
 	redact_free(&s->redactor);
+	redact_free(&s->session_redactor);
 	map_free(&s->by_name);
 	arena_free(&s->arena);
 	mem_free(&s);
@@ -219,6 +222,12 @@ const struct redactor *
 secrets_redactor(const struct secrets *s)
 {
 	return s->redactor;
+}
+
+const struct redactor *
+secrets_session_redactor(const struct secrets *s)
+{
+	return s->session_redactor;
 }
 
 /* -- Placeholders -- */

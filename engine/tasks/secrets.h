@@ -63,5 +63,7 @@ MUST_USE enum err secrets_fill(const struct secrets *, enum secret_place,
 
 /* Takes all values out of texts. */
 const struct redactor *secrets_redactor(const struct secrets *);
+/* The same, and the cookies that answers set: of fetches with a session. */
+const struct redactor *secrets_session_redactor(const struct secrets *);
 
 #endif

@@ -497,7 +497,10 @@ tell_head(struct task_fetch *t)
 
 	for (size_t i = 0; i < head->fields_n; i++) {
 		fields[i].name = arena_copy(&t->arena, head->fields[i].name);
-		fields[i].value = arena_copy(&t->arena, take_secrets_out(t,
+		/* As it is archived: a session's cookies are the engine's. */
+		fields[i].value = t->session != NULL && str_eq_nocase(
+		    fields[i].name, STR("Set-Cookie")) ? STR(REDACT_WORD) :
+		    arena_copy(&t->arena, take_secrets_out(t,
 		    head->fields[i].value, &room));
 	}
 	t->fields = fields;
@@ -645,8 +648,9 @@ send_call(struct task_fetcher *f, struct task_fetch *t)
 		.max_age_s = t->archived ? INT64_MAX : t->max_age_s,
 		.archived_only = t->archived,
 		.archive = t->live ? CALL_UNARCHIVED : CALL_RESPONSE,
-		.redactor = has_secrets ?
-		    secrets_redactor(t->rules->secrets) : NULL,
+		.redactor = t->session != NULL ?
+		    secrets_session_redactor(t->rules->secrets) :
+		    has_secrets ? secrets_redactor(t->rules->secrets) : NULL,
 		.sign = has_placeholder(t) ? sign : NULL,
 		.turned = t->turned == NULL ? NULL : call_turned,
 		.done = call_done,

@@ -34,7 +34,7 @@ class Items(Serve):
     """A daemon with a configuration of its own."""
 
     def __init__(self, name, settings=(), config=CONFIG, data=None,
-                 store=None):
+                 store=None, token=None):
         """`config`: JSON, the text of a module, which has several lines, or
         the path of a file.  `store`: the settings of one that others have,
         too."""
@@ -44,7 +44,7 @@ class Items(Serve):
                                        name + (".js" if text else ".json"))
             with open(self.config, "w") as f:
                 f.write(config if text else json.dumps(config))
-        self.token = None
+        self.token = token
         store = database(name) if store is None else store
         super().__init__(name, ["urlfrontier.listen=",
                                 "items.config=" + self.config, *store,
