@@ -1,10 +1,11 @@
 /*
  * Failed runs: their failures, the next try or parking, and tasks that trip.
  *
- * The nth transient failure in a row is tried again after backoff × 2ⁿ, up to
- * backoffMax, give or take 20 %, and never before the server's Retry-After; after
- * `retries` of them, and at once for any other failure, the pair is parked.  With
- * the defaults that is after 11 to 18 hours: the outage of a night parks nothing.
+ * The nth transient failure in a row is tried again after backoff × 2ⁿ, up
+ * to backoffMax, give or take 20 %, and never before the server's Retry-After;
+ * after `retries` of them, and at once for any other failure, the pair is
+ * parked.  By default that is after 11 to 18 hours: the outage of a night parks
+ * nothing.
  */
 #include "base/hash.h"
 #include "base/json.h"
