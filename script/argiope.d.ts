@@ -2,6 +2,7 @@
  * What Argiope's task functions see: `argiope task types` prints this file.
  *
  * They are declarations of a script, not of a module: a configuration says
+ * `@type {Configuration}` above its `export default`, and a function of its own
  * `@param {TaskContext} ctx`.  Compile with lib ["es2023"] and without "dom",
  * whose names differ.
  */
@@ -171,6 +172,42 @@ interface SessionConfig {
   login(ctx: { fetch: TaskContext["fetch"]; session: Session; secret: TaskContext["secret"];
     ancestors: Item[] }): Promise<void> | void;
   isExpired?(res: Response): boolean;
+}
+
+/** An entry of the configuration's `tasks`; docs/protocols/items-config.md has the meaning of each key. */
+interface TaskConfig {
+  version: string;
+  run?(ctx: TaskContext): Promise<void> | void;
+  ttl?: string | null;
+  dependsOn?: string[];
+  prefetch?: string[];
+  parallel?: number;
+  weight?: number;
+  lease?: string;
+  minInterval?: string;
+  retries?: number;
+  backoff?: string;
+  backoffMax?: string;
+  onFailure?: "discard" | "store";
+  maxOutstandingFailures?: number;
+  runs?: "last" | "failed" | "none";
+  memory?: string;
+  cpu?: string;
+  wall?: string;
+  remote?: boolean;
+  limits?: { rate?: string; tags?: Dict; global?: boolean; groups?: boolean };
+}
+
+/** The default export of a configuration. */
+interface Configuration {
+  tags?: { [tag: string]: string[] };
+  tasks?: { [name: string]: TaskConfig };
+  seeds?: { id: string; tags?: string[]; data?: Obj }[];
+  limits?: { global?: string; groups?: Dict };
+  fetch?: { policy?: string | Obj; private?: string[] };
+  sessions?: { [name: string]: SessionConfig };
+  migrations?: ({ id: string } & (
+    { renameTag: [string, string] } | { renameTask: [string, string] }))[];
 }
 
 declare class FetchError extends Error {

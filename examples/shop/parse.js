@@ -1,11 +1,15 @@
 /* What the shop's pages say.  Each function gets a parsed page. */
 
+/** @param {Dollar} $ */
 export function readCategory($) {
-  const links = (css) => $(css).map((i, a) => $(a).abs("href")).get();
+  const links = (/** @type {string} */ css) =>
+      $(css).map((i, a) => $(a).abs("href")).get()
+          .filter((url) => url !== undefined);
 
   return { products: links("a.product"), categories: links("a.category") };
 }
 
+/** @param {Dollar} $ */
 export function readProduct($) {
   return {
     title: $("h1").text().trim(),
@@ -15,6 +19,7 @@ export function readProduct($) {
   };
 }
 
+/** @param {Dollar} $ */
 export function readPrice($) {
   const text = $(".price").text();
 

@@ -9,6 +9,7 @@ import { readCategory, readPrice, readProduct } from "./parse.js";
 
 const SHOP = "http://127.0.0.1:8077";
 
+/** @type {Configuration} */
 export default {
   seeds: [{ id: "shop:home", tags: ["category"], data: { url: SHOP + "/" } }],
   tags: {
@@ -31,7 +32,7 @@ export default {
       version: "1", ttl: "1d",
       async run({ data, fetch, createItem }) {
         const { products, categories } =
-            readCategory((await fetch(data.url)).html());
+            readCategory((await fetch(String(data.url))).html());
         for (const url of products)
           createItem({ id: "shop:" + url.split("/").pop(),
               tags: ["product"], data: { url } });
@@ -43,7 +44,7 @@ export default {
     scrape: {
       version: "1", ttl: "30d",
       async run({ data, fetch, updateData }) {
-        const product = readProduct((await fetch(data.url)).html());
+        const product = readProduct((await fetch(String(data.url))).html());
         updateData((old) => ({ ...old, ...product }));
       }
     },
@@ -52,7 +53,7 @@ export default {
       version: "1", ttl: "2h",
       async run({ data, fetch, session, updateMetadata }) {
         const member = await session("member");
-        const url = data.url.replace("/products/", "/members/");
+        const url = String(data.url).replace("/products/", "/members/");
         const answer = await fetch(url, { session: member });
         updateMetadata(() => readPrice(answer.html()));
       }
@@ -61,7 +62,7 @@ export default {
       version: "1", dependsOn: ["scrape", "price"],
       async run({ data, getMetadata, updateMetadata }) {
         const price = await getMetadata("price");
-        updateMetadata(() => ({ text: `${data.title}: ${price.price}` }));
+        updateMetadata(() => ({ text: `${data.title}: ${price?.price}` }));
       }
     }
   }
