@@ -17,6 +17,7 @@
  *     pairs           how many there were
  *     cpu_us          processor time of this process, of each pair
  *     claim_p50_us    a claim of a batch, without the transaction around it
+ *                     and without the writing of what was completed before
  *     claim_p99_us
  *     written         bytes to the disk by this process, for each pair
  *     mb              the most memory that this process had
@@ -201,6 +202,7 @@ run_batch(struct buf *json, struct buf *out)
 
 	if (json->n > 0)
 		complete_batch(tx, json);
+	MUST(item_tx_flush(tx, w));
 	claim_batch(tx, &leases, &claimed);
 	buf_clear(out);
 	for (size_t i = 0; i < claimed; i++)
