@@ -26,7 +26,7 @@ def listens():
         return s.connect_ex(("127.0.0.1", port)) == 0
 
 
-check("the shop is open", wait_until(listens, 20))
+check("the shop is open", wait_until(listens, 60))
 
 
 class Files:
@@ -93,7 +93,7 @@ files = Files()
 server = Server(site, "data", more=["--set", "items.config=" + files.config])
 check("the shop is scraped", wait_until(
     lambda: (task(server, "summary") or {"counts": {"fresh": 0}})["counts"][
-        "fresh"] == PRODUCTS, 60))
+        "fresh"] == PRODUCTS, 180))
 
 
 def changes():
@@ -143,7 +143,7 @@ with open("hostile.js", "w") as f:
     f.write(HOSTILE)
 server = Server(site, "hostile", more=["--set", "items.config=" +
                                        os.path.join(PLACE, "hostile.js")])
-wait_until(lambda: task(server, "shout"), 20)
+wait_until(lambda: task(server, "shout"), 60)
 add(LONG, ["hostile", "shout", MARKUP], {"\u202e": "\u0001\u0085\u2028", "n":
     MARKUP, "__proto__": {"polluted": True}, "wide": "w" * 5000})
 for id in ("a/b", "..%2F..", "add", MARKUP, "x?y#z", "50%"):
@@ -156,7 +156,7 @@ blob = urllib.request.Request(
 with urllib.request.urlopen(blob, timeout=30) as a:
     same("a blob is kept", a.status, 201)
 check("the hostile task is tripped", wait_until(
-    lambda: task(server, "evil<b>x</b>")["tripped"], 30))
+    lambda: task(server, "evil<b>x</b>")["tripped"], 120))
 browser.drive("hostile", server, long=LONG, markup=MARKUP)
 
 

@@ -25,7 +25,7 @@ const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
     "--disable-default-apps", "--disable-extensions", "--disable-breakpad",
     "--enable-precise-memory-info", "--js-flags=--expose-gc",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"];
-const WAIT_MS = 30000;
+const WAIT_MS = 60000;
 
 function say(o) {
 	process.stdout.write(JSON.stringify(o) + "\n");

@@ -65,7 +65,7 @@ class Server:
             "closed.test:80:127.0.0.1:%d%s" % (self.site.port, CLOSED,
                                                self.names)] + self.more,
             stdout=out, stderr=err)
-        found = wait_until(self.where, 20)
+        found = wait_until(self.where, 60)
         if not found:
             check("the server starts", False, open(err.name).read()[-500:])
             done()

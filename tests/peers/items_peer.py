@@ -15,7 +15,7 @@ CONFIG = {
         "a:fetch": {"version": "1", "remote": True, "retries": 1},
         "a:norm": {"version": "1", "remote": True, "dependsOn": ["a:fetch"]},
         "b:check": {"version": "1", "remote": True, "retries": 0},
-        "demo:words": {"version": "1", "remote": True, "lease": "5s"},
+        "demo:words": {"version": "1", "remote": True, "lease": "60s"},
     },
 }
 
@@ -44,13 +44,14 @@ class Items(Serve):
                                        name + (".js" if text else ".json"))
             with open(self.config, "w") as f:
                 f.write(config if text else json.dumps(config))
-        self.token = token
+        self.token, self.watcher = token, None
         store = database(name) if store is None else store
         super().__init__(name, ["urlfrontier.listen=",
                                 "items.config=" + self.config, *store,
                                 *settings], data)
-        wait_until(lambda: self.ask("GET", "/items-config")[1]["generation"],
-                   10)
+        if not wait_until(lambda: self.ask("GET", "/items-config")[1][
+                "generation"], 60):
+            raise OSError(f"{name} has no configuration: {self.said()}")
 
     @property
     def store(self):
@@ -83,6 +84,14 @@ class Items(Serve):
         if self.type.startswith(JSON) and text:
             return answer.status, json.loads(text)
         return answer.status, text
+
+    def waiting(self):
+        """(claims that wait, clients that follow events); `watcher` is a token
+        that may ask, where one is needed."""
+        text = self.ask("GET", "/metrics", token=self.watcher)[1].decode()
+        return tuple(int(re.search(rf"^argiope_items_door_{name} (\d+)$",
+                                   text, re.M)[1])
+                     for name in ("claims", "event_readers"))
 
     def claim(self, task, **more):
         return self.ask("POST", "/worker/claim", {

@@ -89,7 +89,7 @@ class Serve:
             f"{scheme}://localhost:{self.http_port}{path}", method=method,
             data=body, headers=fields or {})
         try:
-            with urllib.request.urlopen(r, timeout=10, context=trust) as a:
+            with urllib.request.urlopen(r, timeout=60, context=trust) as a:
                 return a.status, a.headers, a.read()
         except urllib.error.HTTPError as e:
             return e.code, e.headers, e.read()
