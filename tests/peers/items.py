@@ -137,6 +137,8 @@ def requests(word):
         (404, "POST", f"{i}{t}/nothing/expire", {}, JSON),
         (409, "POST", f"{i}{t}/b:check/ttl", {"ttl": "7d"}, JSON),
         (409, "POST", f"{i}{t}/b:check/simulate", {}, JSON),
+        (409, "POST", f"{t}/b:check/replay", {}, JSON),
+        (409, "POST", "/runs/R99999/replay", {}, JSON),
         (200, "GET", f"{i}{t}/b:check/runs", None, None),
         (404, "GET", "/runs/R99999", None, None),
         (200, "GET", "/tags", None, None),
