@@ -116,14 +116,15 @@ export function placeOf(error) {
 export function faultPart(e) {
 	const kind = { transient: "will be tried again by itself",
 	    permanent: "is not tried again by itself" }[e.class];
+	const more = [e.attempt && `attempt ${count(e.attempt)}`,
+	    e.task_version && `version ${plain(e.task_version)}`, e.code &&
+	    e.code !== "error" && `code ${plain(e.code)}`].filter((x) => x)
+	    .join(", ");
 
 	return [el("p.wrong", null, plain(e.message ?? "no message")),
 	    el("p.help", null, kind && e.attempt ? `It ${kind}. ` : "",
-	    e.attempt ? `Attempt ${count(e.attempt)}` : "", e.task_version ?
-	    `, version ${plain(e.task_version)}` : "", e.code &&
-	    e.code !== "error" ? `, code ${plain(e.code)}` : ""),
-	    e.source ? sourcePart(e.source) : null, e.stack ? el("pre.stack",
-	    { tabindex: "0", role: "region", "aria-label": "Stack" },
+	    more.slice(0, 1).toUpperCase() + more.slice(1)), e.source ?
+	    sourcePart(e.source) : null, e.stack ? el("pre.stack", { tabindex: "0", role: "region", "aria-label": "Stack" },
 	    plain(e.stack)) : null];
 }
 

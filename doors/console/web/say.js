@@ -76,6 +76,7 @@ const KEYS = [
 	["`1` to `6`", "A crawl's tabs"],
 	["`p`", "Pause or resume the crawl, or the marked one of the list"],
 	["`[` `]`", "A page's neighbours"],
+	["`Ctrl` `Enter`", "Try the change, in a source"],
 	["`Esc`", "Leave a field, close a dialog"],
 	["`?`", "These keys"],
 ];

@@ -71,7 +71,8 @@ async function show(box, app, asked, item, files, record) {
 	    record?.error?.captures ?? []);
 	const archived = el("input", { type: "checkbox", checked: true });
 	const go = el("button.primary", null, icon("play"), " Try it");
-	const result = el("section.result", { "aria-live": "polite" });
+	const result = el("section.result", null);
+	const said = el("p.unseen", { role: "status" });
 
 	async function send() {
 		const changes = editor.changes();
@@ -81,10 +82,11 @@ async function show(box, app, asked, item, files, record) {
 			    archived.checked, changes);
 			if (!result.isConnected)
 				return;
-			showResult(result, now, then, changes);
+			put(said, showResult(result, now, then, changes));
 			editor.mark(placeOf(now.error));
 		} catch (e) {
-			clear(result, el("p.wrong", null, e.message));
+			clear(result, el("p.wrong", { role: "alert" },
+			    e.message));
 		}
 	}
 
@@ -102,7 +104,7 @@ async function show(box, app, asked, item, files, record) {
 	    asked.task, "failures"), "."), el("div.two.try", null,
 	    form(".card", go, send, editor, el("div.line", null,
 	    el("label.check", null, archived, " Read archived pages only, " +
-	    "ask no site"), el("span.grow", null), go)), beside), result);
+	    "ask no site"), el("span.grow", null), go)), beside), said, result);
 	editor.onkeydown = (e) => {
 		if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) {
 			e.preventDefault();
@@ -274,32 +276,35 @@ function sentenceOf(now, then, differs) {
 }
 
 function usedText(s) {
-	const n = s.fetches.length;
+	const n = s.fetches.filter((f) => f.status !== undefined).length;
 
 	return `Took ${span(s.used.wall_ms / 1000)}, CPU ${span(
 	    s.used.cpu_ms / 1000)}, ${bytes(s.used.memory_bytes)} of memory; ` +
 	    `read ${n === 0 ? "no page" : many(n, "page")}. Nothing was saved.`;
 }
 
+/* Returns what screen readers are to say of it. */
 function showResult(node, now, then, changes) {
 	const ours = linesOf(now), theirs = linesOf(then);
 	const lines = now === then ? ours.map((l) => [" ", l]) :
 	    lineDiff(theirs, ours);
 	const differs = lines.some(([sign]) => sign !== " ");
+	const sentence = sentenceOf(now, then, differs);
 
 	clear(node, el("h2", null, pairState(now.ok ? "success" : "failure"),
-	    " ", el("span", null, sentenceOf(now, then, differs))),
+	    " ", el("span", null, sentence)),
 	    el("p.help", null, usedText(now)), lines.length === 0 ?
 	    el("p.help", null, "It would change nothing.") : [el("h3", null,
 	    differs ? "The difference: − as configured, + with your change" :
 	    "What it would do"), diffPart(lines, "Difference", Infinity)],
 	    now.error && [el("h3", null, "What went wrong"), faultPart(
 	    now.error), now.error.code === "not_archived" && el("p.help",
-	    null, "Such a page was never archived, or belongs to a login: " +
-	    "take the mark from “archived pages only” to have it fetched.")]);
+	    null, "Such a page was never archived, or is behind a login. " +
+	    "Untick “Read archived pages only” to have it fetched.")]);
 	node.append(...changes.map((c) => el("details", null, el("summary",
 	    null, "Your change of ", el("span.id", null, plain(c.path))),
 	    diffPart(lineDiff(c.base.split("\n"), c.text.split("\n")),
 	    "Change of " + plain(c.path), CONTEXT))));
 	node.scrollIntoView({ block: "nearest" });
+	return sentence;
 }
