@@ -85,6 +85,8 @@
 	X(task_reload)                                                       \
 	X(task_replay)                                                       \
 	X(task_simulate)                                                     \
+	X(task_record)                                                       \
+	X(task_test)                                                         \
 	X(task_types)                                                        \
 	X(worker)                                                            \
 	X(token_add)                                                         \

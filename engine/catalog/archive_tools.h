@@ -10,6 +10,7 @@
 #define ENGINE_CATALOG_ARCHIVE_TOOLS_H
 
 #include "engine/archive/archive.h"
+#include "engine/archive/capture.h"
 #include "engine/archive/check.h"
 #include "engine/archive/index.h"
 #include "engine/archive/list.h"

@@ -13,6 +13,18 @@ config_file_is_module(struct str path)
 	return !str_ends(path, STR(".json"));
 }
 
+struct script_limits
+config_file_limits(struct script_limits l, const struct task *task)
+{
+	if (task->memory_bytes > 0)
+		l.heap_bytes_max = task->memory_bytes;
+	if (task->cpu_us > 0)
+		l.cpu_ms_max = MAX(1, task->cpu_us / 1000);
+	if (task->wall_us > 0)
+		l.wall_ms_max = MAX(1, task->wall_us / 1000);
+	return l;
+}
+
 /* -- Files: on the reader's thread -- */
 
 /* {"shop.json":"..."}: the sources, by their names in the folder. */

@@ -49,6 +49,9 @@ struct config_file {
 /* done() follows; without `items` perhaps before this returns. */
 void config_file_load(struct config_file *);
 void config_file_free(struct config_file *);
+/* What a run of a task may use: of the settings, but for what the task says. */
+struct script_limits config_file_limits(struct script_limits settings,
+    const struct task *);
 /* By its name: a module, not JSON. */
 bool config_file_is_module(struct str path);
 

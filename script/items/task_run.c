@@ -10,6 +10,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "os/clock.h"
+#include "script/items/config_file.h"
 #include "script/items/runner_own.h"
 #include "script/items/simulation.h"
 
@@ -335,15 +336,7 @@ static const struct script_run_events events = {
 struct script_limits
 task_run_limits(const struct task_runner *r, const struct task *task)
 {
-	struct script_limits l = r->limits;
-
-	if (task->memory_bytes > 0)
-		l.heap_bytes_max = task->memory_bytes;
-	if (task->cpu_us > 0)
-		l.cpu_ms_max = MAX(1, task->cpu_us / 1000);
-	if (task->wall_us > 0)
-		l.wall_ms_max = MAX(1, task->wall_us / 1000);
-	return l;
+	return config_file_limits(r->limits, task);
 }
 
 static struct str
