@@ -1,5 +1,5 @@
 """Tasks without a daemon: `argiope task run` on the shop of examples/shop,
-served by nginx.
+served by nginx, and the cases that `argiope task record` makes of its runs.
 """
 import re
 
@@ -17,13 +17,19 @@ def replace_in(path, old, new):
         f.write(text.replace(old, new))
 
 
+def copy_shop(port):
+    shutil.rmtree("shop", ignore_errors=True)
+    shutil.copytree(SOURCE + "/examples/shop", "shop")
+    replace_in("shop/shop.js", "8077", str(port))
+
+
 def start_shop():
     port = fixed_port()
     start([SOURCE + "/examples/shop/serve", str(PRODUCTS), str(port)],
           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    shutil.copytree(SOURCE + "/examples/shop", "shop")
-    replace_in("shop/shop.js", "8077", str(port))
+    copy_shop(port)
     check("the shop serves", wait_until(lambda: listens(port)))
+    return port
 
 
 def task_run(*words, data="data"):
@@ -111,8 +117,112 @@ def watch():
     same("watch: Ctrl-C; runs had failed", child.wait(20), 1)
 
 
-start_shop()
+# ---- argiope task record, argiope task test ---------------------------------------
+
+def record(what, *words, data="data", want=0, text=""):
+    code, out, err = ours("task", "record", *words, "--data", data)
+    check(f"record: {what}", code == want and text in out + err,
+          (code, out, err))
+
+
+def tested(what, *words, want=0, says=()):
+    """`task test` needs no data directory, and makes none."""
+    code, out, err = ours("task", "test", *words, "--data", "nowhere")
+    check(f"test: {what}", code == want and all(
+        text in out + err for text in says), (code, out, err))
+    check(f"test: {what}; without a data directory",
+          not os.path.exists("nowhere"))
+
+
+def a_broken_parser():
+    """Must show 5: red for a broken parser, green after the fix."""
+    tested("the example's cases", "shop", says=["cases: 5, ok: 5, not ok: 0"])
+    replace_in("shop/parse.js", '$("[itemprop=sku]")', '$("[itemprop=id]")')
+    tested("a broken parser", "shop", want=1, says=[
+        "ok cases/price\nnot ok cases/product\n"
+        '  ~ /mutations/0/data/sku  ""\n', "ok: 4, not ok: 1"])
+    replace_in("shop/parse.js", '$("[itemprop=id]")', '$("[itemprop=sku]")')
+    tested("it is mended", "shop", says=["ok cases/product\n", "not ok: 0"])
+
+
+def new_cases():
+    record("a run", "--task", "scrape", "--item", "shop:p0003",
+           "shop/cases/new")
+    record("the name is taken", "--task", "scrape", "--item", "shop:p0003",
+           "shop/cases/new", want=73, text="is a case already")
+    record("by its number", "R1", "shop/cases/first")
+    record("no such run", "R99999", "shop/cases/none", want=66)
+    record("no such pair", "--task", "scrape", "--item", "shop:home",
+           "shop/cases/none", want=66, text="no run of scrape on shop:home")
+    record("no run is named", "shop/cases/none", want=64)
+    check("record: nothing is left of refused ones",
+          not os.path.exists("shop/cases/none"))
+    tested("new cases", "shop/cases", says=[
+        "ok first\n", "ok new\n", "cases: 7, ok: 7"])
+
+
+def updates():
+    replace_in("shop/parse.js", "features:", "letters: 12, features:")
+    tested("a new field", "shop/cases/new", want=1, says=[
+        "  + /mutations/0/data/letters  12\n"])
+    tested("--update", "shop", "--update", says=[
+        "ok cases/new (updated)", "ok: 7, not ok: 0, updated: 2"])
+    tested("after --update", "shop", says=["ok: 7, not ok: 0"])
+    replace_in("shop/parse.js", "letters: 12, ", "letters: 13, ")
+    replace_in("shop/shop.js", "fetch(data.url))", 'fetch(data.url + "?"))')
+    tested("what was not recorded is not accepted", "shop/cases/new",
+           "--update", want=1, says=["not ok shop/cases/new", "ReplayMiss"])
+
+
+def blobs_and_failures():
+    """Blobs, a failed run, another main file, damage."""
+    os.mkdir("blobs")
+    with open("blobs/blobs.js", "w") as f:
+        f.write("""export default {
+  seeds: [{ id: "a", tags: ["t"] }], tags: { t: ["put", "get", "fail"] },
+  tasks: {
+    put: { version: "1", run({ putBlob }) {
+      putBlob({ name: "b", bytes: new Uint8Array([1, 2, 255]) }); } },
+    get: { version: "1", dependsOn: ["put"],
+      async run({ getBlob, updateData }) {
+        const bytes = await getBlob("b");
+        updateData((old) => ({ ...old, sum: bytes.reduce((a, b) => a + b) }));
+      } },
+    fail: { version: "1", run() { throw new PermanentError("no luck"); } }
+  } };
+""")
+    code, out, err = ours("task", "run", "blobs/blobs.js", "--once", "--data",
+                          "blob-data")
+    check("blobs: they run", code == 1 and "fail failed on a: " in err, err)
+    for task in ("put", "get", "fail"):
+        record(task, "--task", task, "--item", "a", "blobs/cases/" + task,
+               data="blob-data")
+    tested("blobs, and a failed run", "blobs", says=["ok: 3, not ok: 0"])
+    replace_in("blobs/blobs.js", 'throw new PermanentError("no luck");', "")
+    tested("a failure is mended", "blobs", want=1, says=[
+        "expected: failed (permanent, permanent): PermanentError: no luck"])
+    shutil.copy("blobs/blobs.js", "other.js")
+    shutil.move("blobs/blobs.js", "blobs/moved.js")
+    tested("no configuration", "blobs", want=66, says=["blobs.js"])
+    tested("another configuration", "blobs/cases/get", "--module", "other.js")
+    shutil.rmtree("blobs/cases/get/blobs")
+    tested("its blob is gone", "blobs/cases/get", "--module", "other.js",
+           want=1, says=["not ok blobs/cases/get"])
+    with open("blobs/cases/get/case.json", "w") as f:
+        f.write("{")
+    tested("a damaged case", "blobs/cases/get", "--module", "other.js",
+           want=70, says=["case.json"])
+    tested("no case", "blob-data",
+           want=66, says=["there is no case"])
+
+
+port = start_shop()
 once()
+a_broken_parser()
+new_cases()
+updates()
+blobs_and_failures()
+copy_shop(port)
 bad_words()
 watch()
 done()
