@@ -144,29 +144,13 @@ store_blobs(struct recording *x, struct why *w)
 	return e;
 }
 
-/* As the script queued them, without what became of them in the store. */
-static void
-put_mutations(const struct replay_record *r, struct buf *b)
-{
-	yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-	yyjson_mut_val *list = yyjson_val_mut_copy(doc, r->mutations), *m;
-	size_t i, max, n = 0;
-
-	yyjson_mut_arr_foreach(list, i, max, m)
-		yyjson_mut_obj_remove_key(m, "effect");
-	char *text = yyjson_mut_val_write(list, 0, &n);
-	buf_put_str(b, text == NULL ? STR("[]") : (struct str){ text, n });
-	free(text);
-	yyjson_mut_doc_free(doc);
-}
-
 static enum err
 store_expected(struct recording *x, struct why *w)
 {
 	FREED(buf_free) struct buf b = BUF_INIT, mutations = BUF_INIT;
 	const struct replay_record *r = x->record;
 
-	put_mutations(r, &mutations);
+	replay_put_mutations(r, &mutations);
 	case_file_put_expected(&b, r->success ? STR_NONE : r->class, r->code,
 	    r->message, buf_str(&mutations));
 	return case_file_store(x->dir, CASE_EXPECTED, buf_str(&b), w);

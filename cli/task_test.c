@@ -14,14 +14,13 @@
 #include "cli/case_file.h"
 #include "cli/case_pages.h"
 #include "cli/format.h"
+#include "cli/paint.h"
 #include "cli/verbs.h"
 #include "os/file.h"
 #include "os/tree.h"
 #include "script/items/config_file.h"
 
 #define TEXT_MAX 2000u
-#define VALUE_MAX 300u
-#define CHANGES_SHOWN 20u
 
 #define TEST_OPTIONS(X)                                                      \
 	X(UPDATE, "update", 'u', NULL, FLAG, 0, 0,                           \
@@ -257,24 +256,6 @@ run_case(struct testing *t, struct why *w)
 
 /* -- What is printed -- */
 
-static void
-put_change(struct testing *t, yyjson_val *change)
-{
-	struct arena *a = &t->file.arena;
-	struct str op = json_text(yyjson_obj_get(change, "op"));
-	struct str path = json_text(yyjson_obj_get(change, "path"));
-	bool removed = str_eq(op, STR("remove"));
-	size_t n = 0;
-	char *value = yyjson_val_write(yyjson_obj_get(change, "value"),
-	    YYJSON_WRITE_ESCAPE_UNICODE, &n);
-
-	buf_printf(&t->cli->out, "  %c %s%s%s\n", removed ? '-' : str_eq(op,
-	    STR("add")) ? '+' : '~', format_text(a, path, TEXT_MAX),
-	    removed ? "" : "  ", removed || value == NULL ? "" :
-	    format_text(a, (struct str){ value, n }, VALUE_MAX));
-	free(value);
-}
-
 /* One of the two failed: its mutations say nothing more. */
 static void
 put_outcomes(struct testing *t)
@@ -297,38 +278,32 @@ put_outcomes(struct testing *t)
 static void
 put_difference(struct testing *t)
 {
-	struct buf *b = &t->cli->out;
-	size_t i, n;
-	yyjson_val *change;
+	struct paint p = paint_of(t->cli);
 
 	if (t->failure != NULL || !t->file.record->success) {
 		put_outcomes(t);
 		return;
 	}
 	yyjson_doc *doc = yyjson_read(t->diff.p, t->diff.n, 0);
-	yyjson_arr_foreach(yyjson_doc_get_root(doc), i, n, change)
-		if (i < CHANGES_SHOWN)
-			put_change(t, change);
-	n = yyjson_arr_size(yyjson_doc_get_root(doc));
-	if (n > CHANGES_SHOWN)
-		buf_printf(b, "  %zu changes more\n", n - CHANGES_SHOWN);
+	paint_changes(&p, yyjson_doc_get_root(doc));
 	yyjson_doc_free(doc);
 }
 
 static enum err
 report_case(struct testing *t, const char *name, struct why *w)
 {
-	struct buf *b = &t->cli->out;
+	struct paint p = paint_of(t->cli);
 	bool update = !t->same && !t->missed && cli_given(t->cli, "update");
 	enum err e = update ? case_file_store(t->file.dir, CASE_EXPECTED,
 	    buf_str(&t->expected), w) : OK;
 
 	t->ok += t->same;
 	t->updated += update && e == OK;
-	buf_printf(b, "%s %s%s\n", t->same || update ? "ok" : "not ok",
-	    format_text(&t->file.arena, str_of(strcmp(name, ".") == 0 ?
-	    t->cli->options.operands[0] : name), TEXT_MAX), update ?
-	    " (updated)" : "");
+	name = strcmp(name, ".") == 0 ? t->cli->options.operands[0] : name;
+	paint_line(&p, t->same || update ? GREEN : RED, arena_printf(
+	    &t->file.arena, "%s %s%s", t->same || update ? "ok" : "not ok",
+	    format_text(&t->file.arena, str_of(name), TEXT_MAX), update ?
+	    " (updated)" : "").p);
 	if (!t->same)
 		put_difference(t);
 	return e;

@@ -674,10 +674,8 @@ replay_run_start(struct script_host *host, struct replay_run *r)
 
 /* -- Differences -- */
 
-/* The recorded mutations as the script queued them, without the effects that
- * the store added. */
-static void
-put_script_list(const struct replay_record *r, struct buf *b)
+void
+replay_put_mutations(const struct replay_record *r, struct buf *b)
 {
 	yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
 	yyjson_mut_val *list = yyjson_val_mut_copy(doc, r->mutations), *m;
@@ -698,7 +696,7 @@ replay_difference(const struct replay_record *r, struct str mutations,
 	FREED(buf_free) struct buf before = BUF_INIT, after = BUF_INIT;
 
 	buf_put_text(&before, "{\"mutations\":");
-	put_script_list(r, &before);
+	replay_put_mutations(r, &before);
 	buf_put_char(&before, '}');
 	json_object(&after, NULL);
 	json_raw(&after, "mutations", mutations);

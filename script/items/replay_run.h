@@ -123,6 +123,9 @@ void replay_run_finish(struct replay_run *,
 void replay_run_cancel(struct replay_run *,
     void (*freed)(struct replay_run *));
 
+/* Append the recorded mutations as the script queued them, without the effects
+ * that the store added. */
+void replay_put_mutations(const struct replay_record *, struct buf *);
 /*
  * Append {"mutations":[...]} of the record and of a run, as RFC 6902: what is
  * different.  "[]": nothing is.
