@@ -1,6 +1,6 @@
 """The commands of docs/items.md, in order, in a clone of the repository: a shop is
-scraped, its parser breaks, is mended, and replay repairs all items without a
-request.
+scraped, its parser breaks, is mended, replay repairs all items without a request,
+and a case of a run finds the slip.
 """
 import re
 
@@ -128,8 +128,12 @@ try:
         f"shop:p{i:04}," for i in range(PRODUCTS)])
     same("page: mended", table("mended")[1:], [
         f"shop:p{i:04},Product {i:04}" for i in range(PRODUCTS)])
-    for text in ('"title": "Product 0007"', f"applied: {PRODUCTS};"):
+    for text in ('"title": "Product 0007"', f"applied: {PRODUCTS};",
+                 "the parser is broken"):
         check(f"page: it shows {text}", text in out, out[-600:])
+    same("page: cases", re.findall(r"^cases: .*", out, re.M), [
+        "cases: 6, ok: 6, not ok: 0", "cases: 6, ok: 4, not ok: 2",
+        "cases: 6, ok: 6, not ok: 0"])
     same("page: in order at the end", daemon.stop(30), 0)
 except Exception as e:
     check("goes to its end", False, "line %s: %s %s" % (
