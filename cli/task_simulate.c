@@ -10,14 +10,20 @@
 #include "cli/items_data.h"
 #include "cli/paint.h"
 #include "cli/verbs.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/loop.h"
 
+#define WATCH_MS 500                 /* between looks at FILE */
 
 #define SIMULATE_OPTIONS(X)                                                  \
 	X(ARCHIVED, "archived", 'a', NULL, FLAG, 0, 0,                       \
 	    "answer requests from the archive alone; ask no site")           \
 	X(MODULE, "module", 'm', "FILE", PATH, 0, 0,                         \
 	    "try this file in place of the configuration's; - is standard "  \
-	    "input")
+	    "input")                                                         \
+	X(WATCH, "watch", 'w', NULL, FLAG, 0, 0,                             \
+	    "do it again whenever FILE changes, until Ctrl-C")
 static const struct option_row rows[] = { SIMULATE_OPTIONS(OPTION_ROW)
 	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW) };
 const struct option_verb task_simulate_verb = {
@@ -29,8 +35,9 @@ const struct option_verb task_simulate_verb = {
 	"NO_COLOR is set.\n"
 	"FILE stands for the configuration's main file; files that it imports "
 	"are those that the daemon has loaded.\n"
-	"Exit code: 0; 1 the run failed, and its cause is printed; 66 there is "
-	"no such task or item; 69 no daemon serves the data directory.",
+	"Exit code: 0; 1 the run, or the last one, failed, and its cause is "
+	"printed; 66 there is no such task or item; 69 no daemon serves the "
+	"data directory.",
 	rows, ARRAY_LEN(rows)
 };
 
@@ -110,20 +117,14 @@ put_simulation(struct paint *p, yyjson_val *root)
 
 /* --- the request -------------------------------------------------------- */
 
-static enum err
-put_request(struct cli *c, struct buf *body, struct why *w)
+static void
+put_request(struct cli *c, struct str module, struct buf *body)
 {
-	struct str module = STR_NONE;
-	enum err e = OK;
-
-	if (cli_given(c, "module"))
-		e = cli_file(c, cli_text(c, "module", ""), &module, w);
 	json_object(body, NULL);
 	json_bool(body, "archived", cli_given(c, "archived"));
 	if (cli_given(c, "module"))
 		json_str(body, "module", module);
 	buf_put_char(body, '}');
-	return e;
 }
 
 static enum err
@@ -146,8 +147,8 @@ print_simulation(struct cli *c, struct str answer, struct why *w)
 	return OK;
 }
 
-enum err
-task_simulate_run(struct cli *c, struct why *w)
+static enum err
+simulate_once(struct cli *c, struct str module, struct why *w)
 {
 	FREED(buf_free) struct buf path = BUF_INIT, body = BUF_INIT;
 	struct str answer;
@@ -157,10 +158,93 @@ task_simulate_run(struct cli *c, struct why *w)
 	buf_put_text(&path, "/tasks/");
 	items_data_part(&path, str_of(c->options.operands[0]));
 	buf_put_text(&path, "/simulate");
-	enum err e = put_request(c, &body, w);
-	if (e == OK)
-		e = items_data_order(c, &(struct ask_request){ STR("POST"),
-		    buf_str(&path), STR("application/json"), buf_str(&body) },
-		    &answer, w);
+	put_request(c, module, &body);
+	enum err e = items_data_order(c, &(struct ask_request){ STR("POST"),
+	    buf_str(&path), STR("application/json"), buf_str(&body) },
+	    &answer, w);
 	return e == OK ? print_simulation(c, answer, w) : e;
+}
+
+/* --- again and again ------------------------------------------------------ */
+
+struct watching {
+	struct cli *cli;
+	struct loop *home;
+	struct timer timer;
+	struct buf bytes;            /* the file, as it was tried last */
+	struct why why;
+};
+
+static void
+got_signal(void *arg, int signal)
+{
+	struct watching *x = arg;
+
+	(void)signal;
+	loop_stop(x->home);
+}
+
+/* A file that is being written may be missing for a moment. */
+static void
+look_at_file(struct timer *t)
+{
+	struct watching *x = CONTAINER(t, struct watching, timer);
+	struct cli *c = x->cli;
+	struct buf now = BUF_INIT;
+	bool changed = file_load(cli_text(c, "module", ""),
+	    CLI_FILE_BYTES_MAX, &now, NULL) == OK &&
+	    !str_eq(buf_str(&now), buf_str(&x->bytes));
+
+	if (changed) {
+		buf_clear(&x->bytes);
+		buf_put_str(&x->bytes, buf_str(&now));
+		if (simulate_once(c, buf_str(&x->bytes), &x->why) != OK)
+			loop_stop(x->home);
+		cli_put(&c->out);
+		fflush(stdout);
+	}
+	buf_free(&now);
+	loop_timer_set(x->home, t, mono_add_ms(clock_mono(), WATCH_MS));
+}
+
+static enum err
+watch_file(struct cli *c, struct str module, struct why *w)
+{
+	struct watching x = { .cli = c, .timer.fire = look_at_file,
+	    .why = WHY_INIT };
+
+	x.home = loop_new("home");
+	loop_on_signal(x.home, got_signal, &x);
+	enum err e = simulate_once(c, module, w);
+	if (e == OK) {
+		buf_put_str(&x.bytes, module);
+		cli_put(&c->out);
+		fflush(stdout);
+		loop_timer_set(x.home, &x.timer, mono_add_ms(clock_mono(),
+		    WATCH_MS));
+		loop_run(x.home);
+		loop_timer_stop(x.home, &x.timer);
+		*w = x.why;
+		e = w->err;
+	}
+	buf_free(&x.bytes);
+	loop_free(&x.home);
+	return e;
+}
+
+enum err
+task_simulate_run(struct cli *c, struct why *w)
+{
+	const char *path = cli_text(c, "module", "-");
+	struct str module = STR_NONE;
+
+	if (cli_given(c, "watch") && strcmp(path, "-") == 0)
+		return why(w, ERR_USAGE, "--watch wants the file that it is to "
+		    "watch: --module FILE");
+	enum err e = cli_given(c, "module") ? cli_file(c, path, &module, w) :
+	    OK;
+	if (e != OK)
+		return e;
+	return cli_given(c, "watch") ? watch_file(c, module, w) :
+	    simulate_once(c, module, w);
 }

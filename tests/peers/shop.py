@@ -182,6 +182,7 @@ def simulate(s):
           (code, err))
     same("simulate: the item is as before", s.http("/items/shop%3Ap0001")[2],
          before)
+    watch(s)
     with open("myshop/shop.js") as f:
         text = f.read()
     with open("myshop/shop.js", "w") as f:
@@ -193,6 +194,31 @@ def simulate(s):
     with open("myshop/shop.js", "w") as f:
         f.write(text)
     same("reload: it is mended", s.argiope("task", "reload")[0], 0)
+
+
+def watch(s):
+    """bad.js fails, is changed, and does it no more."""
+    words = ["task", "simulate", "scrape", "shop:p0001", "--watch", "--data",
+             s.data]
+    with open("watch.out", "w") as f:
+        child = start([program(), *words, "--module", "bad.js"], stdout=f,
+                      stderr=f)
+
+    def said():
+        with open("watch.out") as f:
+            return f.read()
+
+    check("watch: a failed run", wait_until(
+        lambda: "failed (permanent, error)" in said()), said())
+    with open("bad.js", "w") as f:
+        f.write("export default { tags: {}, tasks: { scrape: { run() {} } } "
+                "};")
+    check("watch: the changed file is tried", wait_until(
+        lambda: "ok: mutations: 0" in said()), said())
+    child.send_signal(signal.SIGINT)
+    same("watch: Ctrl-C, after a run that has not failed", child.wait(10), 0)
+    code, out, err = ours(*words)
+    check("watch: it wants a file", code == 64 and "--module" in err, err)
 
 
 # ---- Ends --------------------------------------------------------------------------
