@@ -38,6 +38,13 @@ claimed(struct items_claim *k)
 	c->done(c);
 }
 
+/* Thread: the writer's. */
+static bool
+is_far(void *arg, uint32_t task, int64_t item)
+{
+	return far_pairs_has(arg, task, item);
+}
+
 static void
 claim(struct task_runner *r, struct port_claim *c)
 {
@@ -45,7 +52,8 @@ claim(struct task_runner *r, struct port_claim *c)
 		.claim = { .worker = STR("local"), .tasks = c->tasks,
 		    .tasks_n = c->tasks_n,
 		    .max = MIN(c->max, WORKLIST_CLAIM_MAX), .own = true,
-		    .only_item = c->only_item },
+		    .only_item = c->only_item, .skip = is_far,
+		    .arg = r->far },
 		.until = mono_add_ms(loop_now(r->o.home), CLAIM_MS),
 		.done = claimed,
 	};
@@ -108,14 +116,27 @@ extend(struct task_runner *r, struct port_leases *l)
 }
 
 static enum err
+release_lease(struct item_tx *tx, struct task_runner *r,
+    const struct port_lease *l, struct why *why)
+{
+	bool is_far = l->far.host.n > 0, was;
+	uint64_t random;
+	uint32_t task;
+	int64_t item;
+
+	if (is_far && worklist_lease_read(l->text, &task, &item, &random))
+		(void)far_pairs_put(r->far, task, item, &l->far);
+	return worklist_release(tx, l->text, is_far, &was, why);
+}
+
+static enum err
 release_leases(struct items_write *w, struct item_tx *tx, struct why *why)
 {
 	struct port_leases *l = leases_of(w);
 	enum err e = OK;
-	bool was;
 
 	for (size_t i = 0; i < l->n && e == OK; i++)
-		e = worklist_release(tx, l->list[i].text, false, &was, why);
+		e = release_lease(tx, l->runner, &l->list[i], why);
 	return e;
 }
 

@@ -15,6 +15,9 @@
 #include "script/items/task_request.h"
 #include "wire/digest.h"
 
+/* A run whose first fetch would wait for its host longer is put back. */
+#define FIRST_TURN_MS_MAX 2000
+
 struct run_call {
 	struct list node;            /* task_run.calls */
 	struct task_run *t;
@@ -362,6 +365,35 @@ fail_session(struct run_call *c, const struct why *w)
 	fail_call(c, &f);
 }
 
+/* The script hears of it, too, and has ended before it could do anything. */
+static void
+put_back(struct run_call *c)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	const struct task_fetch *f = &c->request.fetch;
+	struct far_turn far = { .turn_ms = f->turn_ms,
+	    .delay_ms = f->delay_ms };
+	struct task_run *t = c->t;
+	struct url u;
+
+	bool goes_on = !t->ended &&
+	    url_parse(f->url, NULL, &a, &u, NULL) == OK;
+	fail_fetch(c);               /* frees a run that has ended */
+	if (!goes_on)
+		return;
+	far.host = u.host;
+	task_run_put_back(t, &far);
+}
+
+static void
+turned(struct task_fetch *f, bool waits)
+{
+	struct run_call *c = CONTAINER(f, struct run_call, request.fetch);
+
+	if (c->call != NULL)
+		script_call_wait_turn(c->call, waits);
+}
+
 static void
 fetched(struct task_request *q)
 {
@@ -378,6 +410,10 @@ fetched(struct task_request *q)
 		note_session(c->t, q->session->name, q->session_rev);
 	if (f->secret_found && c->call != NULL)
 		run_note_secret(c->t);
+	if (f->end == TASK_FETCH_FAILED && strcmp(f->code, "turn") == 0) {
+		put_back(c);
+		return;
+	}
 	if (f->end == TASK_FETCH_FAILED) {
 		fail_fetch(c);
 		return;
@@ -399,13 +435,15 @@ begin_fetch(struct run_call *c)
 		fail_by(c, w.err, &w);
 		return;
 	}
-	/* The whole of it counts as waiting, the login of another too: what
-	 * remains of a request has its own limits of time. */
+	/* For its host's turn, or for the login of another. */
 	script_call_wait_turn(c->call, true);
 	q->fetcher = r->o.fetcher;
 	q->sessions = r->sessions;
 	q->user = &c->t->user;
 	q->deadline_ms = r->limits.turn_ms_max;
+	q->fetch.turned = turned;
+	q->fetch.turn_ms_max = c->t->simulation == NULL &&
+	    c->t->fetches_n++ == 0 ? FIRST_TURN_MS_MAX : 0;
 	q->fetch.live = c->t->simulation != NULL;
 	q->fetch.archived = q->fetch.live && c->t->simulation->archived;
 	q->done = fetched;

@@ -36,6 +36,7 @@ struct task_runner {
 	struct port_claim claim;
 	struct runner_config *claim_config;
 	struct session_set *sessions;        /* NULL: the daemon has them */
+	struct far_pairs *far;               /* NULL: the same */
 	struct lease_users *lease_users;     /* the same */
 	bool claiming, stopped;
 	struct timer heartbeat, grace;
@@ -74,6 +75,8 @@ struct task_run {
 	bool success;                /* as the script ended */
 	struct str message;          /* of its failure; in `arena` */
 	bool cut;                    /* given back, or its lease is lost */
+	struct far_turn far;         /* given back: its host's turn is far */
+	unsigned fetches_n;          /* begun */
 	bool ended;                  /* script_run_finish() was called */
 	struct arena arena;
 };
@@ -93,6 +96,11 @@ struct script_limits task_run_limits(const struct task_runner *,
     const struct task *);
 /* Its lease is lost, or the daemon ends: stop it; nothing is stored. */
 void task_run_cut(struct task_run *);
+/*
+ * The turn of the first host that it asks is far: cut it, give it back with its
+ * tokens, and let claims pass over its pair until a turn of that host.
+ */
+void task_run_put_back(struct task_run *, const struct far_turn *);
 /* Append the member "source": the lines round the place of that stack. */
 void task_run_put_source(struct task_run *, struct str stack, struct buf *);
 /* An event without a cursor: {"at","type","id","task","by",...}. */

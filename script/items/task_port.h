@@ -18,6 +18,7 @@
 
 #include "engine/items/items.h"
 #include "script/host.h"
+#include "script/items/far_pairs.h"
 
 struct runner_config;
 struct task_run;
@@ -50,6 +51,7 @@ struct port_leases {
 		struct str text;
 		int64_t lease_us;    /* from now; 0: the task's */
 		bool lost;           /* out, of extend() */
+		struct far_turn far; /* of release(): tokens go back, too */
 	} *list;
 	size_t n;
 	void (*done)(struct port_leases *);

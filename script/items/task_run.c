@@ -300,6 +300,15 @@ task_run_cut(struct task_run *t)
 		task_runner_ended(t);
 }
 
+void
+task_run_put_back(struct task_run *t, const struct far_turn *far)
+{
+
+	t->far = *far;
+	t->far.host = arena_copy(&t->arena, far->host);
+	task_run_cut(t);
+}
+
 /* -- The start -- */
 
 static void

@@ -84,13 +84,15 @@ task_runner_use(struct task_runner *r, struct script_bundle *bundle,
 
 /* -- Claims -- */
 
-static void give_back(struct task_runner *, struct str lease);
+static void give_back(struct task_runner *, struct str lease,
+    const struct far_turn *);
 static void plan_heartbeat(struct task_runner *);
 
 /* Start what was claimed; a lease of another configuration goes back. */
 static void
 start_runs(struct task_runner *r, struct runner_config *c)
 {
+	static const struct far_turn near;
 	FREED(buf_free) struct buf text = BUF_INIT;
 	struct port_claim *k = &r->claim;
 	size_t i, n;
@@ -105,7 +107,7 @@ start_runs(struct task_runner *r, struct runner_config *c)
 		    !r->stopped ? task_run_new(r, c, lease) : NULL;
 		if (t == NULL) {
 			give_back(r, json_text(yyjson_obj_get(lease,
-			    "lease")));
+			    "lease")), &near);
 			continue;
 		}
 		task_run_event(t, "task.started", STR_NONE);
@@ -188,13 +190,16 @@ released(struct port_leases *l)
 
 /* It counts as a run until the release is stored. */
 static void
-give_back(struct task_runner *r, struct str lease)
+give_back(struct task_runner *r, struct str lease,
+    const struct far_turn *far)
 {
 	struct port_leases *l = leases_new(r, 1, released);
 
 	r->runs_n++;
 	r->counts.given_back++;
-	l->list[l->n++].text = arena_copy(&l->arena, lease);
+	l->list[l->n].text = arena_copy(&l->arena, lease);
+	l->list[l->n].far = *far;
+	l->list[l->n++].far.host = arena_copy(&l->arena, far->host);
 	r->port->release(r, l);
 }
 
@@ -207,8 +212,9 @@ task_runner_ended(struct task_run *t)
 
 	list_take(&t->node);
 	r->runs_n--;
-	if (t->cut && r->stopped && t->simulation == NULL)
-		give_back(r, t->lease);
+	if (t->cut && (r->stopped || t->far.host.n > 0) &&
+	    t->simulation == NULL)
+		give_back(r, t->lease, &t->far);
 	runner_config_drop(&t->config);
 	buf_free(&t->text);
 	buf_free(&t->log);
@@ -382,6 +388,7 @@ task_runner_new(const struct task_runner_options *o)
 	if (o->port == NULL) {
 		r->sessions = session_set_new(r, &o->key);
 		r->lease_users = lease_users_new(r);
+		r->far = far_pairs_new();
 	}
 	explicit_bzero(&r->o.key, sizeof(r->o.key));
 	list_init(&r->runs);
@@ -404,6 +411,7 @@ task_runner_free(struct task_runner **rp)
 	loop_timer_stop(r->o.home, &r->heartbeat);
 	loop_timer_stop(r->o.home, &r->grace);
 	lease_users_free(&r->lease_users);
+	far_pairs_free(&r->far);
 	session_set_free(&r->sessions);
 	runner_config_drop(&r->config);
 	if (r->o.secrets != NULL)

@@ -2,6 +2,7 @@
  * Tasks from the configuration to stored results: real sandboxed processes, a
  * whole engine, a web on loopback.
  */
+#include "os/clock.h"
 #include "script/items/runner_testing.h"
 #include "script/items/simulation.h"
 #include "script/script_testing.h"
@@ -315,6 +316,42 @@ a_wrong_module_is_refused(void **state)
 	close_all();
 }
 
+/*
+ * The host is asked each 2.1 seconds.  One run leaves at once; the others are
+ * put back, each for a turn of its own, and another task's runs go on.
+ */
+static void
+slow_hosts_hold_no_process(void **state)
+{
+	struct mono began = clock_mono();
+
+	(void)state;
+	open_site();
+	use(" fetch: { policy: { rate_limit: 2.1, robots: 'ignore' },\n"
+	    "  private: [SITE.slice(7)] },\n"
+	    " seeds: ['a', 'b', 'c'].map(id => ({ id, tags: ['product'] })),\n"
+	    " tags: { product: ['slow', 'quick'] },\n"
+	    " tasks: {\n"
+	    "  slow: { version: '1', async run({ id, fetch }) {\n"
+	    "   await fetch(SITE + '/product/' + id); } },\n"
+	    "  quick: { version: '1', async run({ updateMetadata }) {\n"
+	    "   updateMetadata(() => ({ n: 1 })); } } }\n");
+	wait_for_runs(6);
+	assert_in_range(mono_ns_between(began, clock_mono()) / 1000000, 4200,
+	    60000);
+	assert_int_equal(task_runner_counts(runner).failed, 0);
+	assert_int_equal(task_runner_counts(runner).completed, 6);
+	assert_in_range(task_runner_counts(runner).given_back, 2, 4);
+	/* No attempt was counted, and nothing of it is recorded. */
+	contains(ask_runs("c", "slow"), "\"attempt\":1");
+	for (const char *id = "abc"; *id != '\0'; id++) {
+		char path[] = "/product/?";
+		path[9] = *id;
+		assert_int_equal(rig_requests(&rig, path), 1);
+	}
+	close_all();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -326,6 +363,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_failing_login_fails_those_who_wait),
 		cmocka_unit_test(a_simulation_changes_nothing),
 		cmocka_unit_test(a_wrong_module_is_refused),
+		cmocka_unit_test(slow_hosts_hold_no_process),
 	};
 
 	script_testing_begin(argc, argv);

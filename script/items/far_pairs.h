@@ -1,0 +1,42 @@
+/*
+ * far_pairs -- pairs that were put back because their host's turn is far
+ * (contracts/items.md §6, slow hosts): which of them claims pass over, and
+ * until when.
+ *
+ * Each pair of a host that is put back gets a turn of its own, one delay after
+ * the last, so that they do not all come back for the same one.  They are kept
+ * in memory only: after a restart a pair is tried, and put back, once more.
+ *
+ * Thread: the writer's of the items, where claims ask and leases are given
+ * back; home's when no request of the runner is out.
+ */
+#ifndef SCRIPT_ITEMS_FAR_PAIRS_H
+#define SCRIPT_ITEMS_FAR_PAIRS_H
+
+#include "base/text.h"
+#include "os/clock.h"
+
+/* More pairs are put back, but not passed over: they are tried again. */
+#define FAR_PAIRS_MAX ((size_t)100000)
+/* No pair is passed over for longer. */
+#define FAR_PAIRS_MS_MAX (INT64_C(60) * 60 * 1000)
+
+struct far_pairs;
+
+/* A host whose turn is far: nobody waits for the one in `turn_ms`, and there is
+ * one each `delay_ms`. */
+struct far_turn {
+	struct str host;             /* empty: none */
+	int64_t turn_ms, delay_ms;
+};
+
+struct far_pairs *far_pairs_new(void);
+void far_pairs_free(struct far_pairs **);
+/* Pass the pair over until a turn that no other pair has.  Returns when. */
+struct mono far_pairs_put(struct far_pairs *, uint32_t task, int64_t item,
+    const struct far_turn *);
+/* Whether it is to be passed over now. */
+bool far_pairs_has(struct far_pairs *, uint32_t task, int64_t item);
+size_t far_pairs_count(const struct far_pairs *);
+
+#endif

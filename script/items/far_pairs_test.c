@@ -1,0 +1,105 @@
+/* Pairs that claims pass over, each until a turn of its own. */
+#include "script/items/far_pairs.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static struct mono
+put(struct far_pairs *f, uint32_t task, int64_t item, const char *host,
+    int64_t turn_ms, int64_t delay_ms)
+{
+	struct far_turn t = { str_of(host), turn_ms, delay_ms };
+
+	return far_pairs_put(f, task, item, &t);
+}
+
+#define HOST "slow.example"
+
+static void
+each_has_a_turn_of_its_own(void **state)
+{
+	struct far_pairs *f = far_pairs_new();
+	struct mono now = clock_mono();
+
+	(void)state;
+	for (int64_t i = 0; i < 4; i++) {
+		struct mono at = put(f, 1, i, HOST, 5000, 2000);
+		assert_in_range(mono_ns_between(now, at) / 1000000,
+		    5000 + 2000 * i, 5100 + 2000 * i);
+	}
+	/* Another host has its own; a turn that is further is taken. */
+	struct mono at = put(f, 1, 4, "b.example", 3000, 2000);
+	assert_in_range(mono_ns_between(now, at) / 1000000, 3000, 3100);
+	at = put(f, 1, 5, HOST, 60000, 2000);
+	assert_in_range(mono_ns_between(now, at) / 1000000, 60000, 60100);
+	for (int64_t i = 0; i < 6; i++)
+		assert_true(far_pairs_has(f, 1, i));
+	assert_false(far_pairs_has(f, 2, 0));
+	assert_false(far_pairs_has(f, 1, 6));
+	far_pairs_free(&f);
+	assert_null(f);
+}
+
+static void
+it_is_over_when_the_turn_comes(void **state)
+{
+	struct far_pairs *f = far_pairs_new();
+
+	(void)state;
+	put(f, 1, 7, HOST, 0, 0);
+	assert_int_equal(far_pairs_count(f), 1);
+	assert_false(far_pairs_has(f, 1, 7));
+	assert_int_equal(far_pairs_count(f), 0);
+	far_pairs_free(&f);
+}
+
+static void
+no_pair_waits_for_ever(void **state)
+{
+	struct far_pairs *f = far_pairs_new();
+	struct mono now = clock_mono();
+
+	(void)state;
+	for (int64_t i = 0; i < 3; i++) {
+		struct mono at = put(f, 1, i, HOST, INT64_C(1) << 40,
+		    1000);
+		assert_in_range(mono_ns_between(now, at) / 1000000,
+		    FAR_PAIRS_MS_MAX, FAR_PAIRS_MS_MAX + 100);
+	}
+	far_pairs_free(&f);
+}
+
+/* The next one is not kept; when some are over there is room again. */
+static void
+they_are_limited(void **state)
+{
+	struct far_pairs *f = far_pairs_new();
+
+	(void)state;
+	put(f, 2, 0, "b.example", 0, 0);
+	for (size_t i = 1; i < FAR_PAIRS_MAX; i++)
+		put(f, 1, (int64_t)i, HOST, 60000, 0);
+	assert_int_equal(far_pairs_count(f), FAR_PAIRS_MAX);
+	put(f, 1, FAR_PAIRS_MAX, HOST, 60000, 0);
+	assert_int_equal(far_pairs_count(f), FAR_PAIRS_MAX);
+	assert_true(far_pairs_has(f, 1, FAR_PAIRS_MAX));
+	put(f, 1, FAR_PAIRS_MAX + 1, HOST, 60000, 0);
+	assert_false(far_pairs_has(f, 1, FAR_PAIRS_MAX + 1));
+	far_pairs_free(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_has_a_turn_of_its_own),
+		cmocka_unit_test(it_is_over_when_the_turn_comes),
+		cmocka_unit_test(no_pair_waits_for_ever),
+		cmocka_unit_test(they_are_limited),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
