@@ -391,12 +391,14 @@ read_count(yyjson_val *used, const char *name)
 	    (uint64_t)USED_MAX) : 0;
 }
 
-/* "used": what the run has cost, and what it has fetched; all 0 without. */
+/* "used": what the run has cost, what it has fetched, and what a replay needs;
+ * all 0 without. */
 static struct run_usage
 read_usage(struct exchange *x, yyjson_val *completion)
 {
 	yyjson_val *used = yyjson_obj_get(completion, "used");
 	yyjson_val *fetches = yyjson_obj_get(used, "requests");
+	yyjson_val *replay = yyjson_obj_get(used, "replay");
 	struct run_usage u = { .started_at = ITEM_TIME_NONE };
 
 	if (!yyjson_is_obj(used))
@@ -411,6 +413,8 @@ read_usage(struct exchange *x, yyjson_val *completion)
 	u.bytes = read_count(used, "bytes");
 	if (yyjson_is_arr(fetches))
 		u.fetches_json = input_raw(x, fetches);
+	if (yyjson_is_obj(replay))
+		u.replay_json = input_raw(x, replay);
 	return u;
 }
 

@@ -9,6 +9,7 @@
 #include "script/items/remote_own.h"
 #include "script/items/task_request.h"
 #include "wire/base64.h"
+#include "wire/digest.h"
 
 #define ANSWER_MS 30000
 #define LONG_ANSWER_MS 1200000       /* a fetch with its turn, a login */
@@ -36,12 +37,28 @@ call_free(struct remote_call *c)
 		task_run_calls_done(t);
 }
 
+/* `blob`: the bytes of one that was read or put; its digest is recorded. */
+static void
+answer_call(struct remote_call *c, struct str value, struct str body,
+    struct str blob)
+{
+	struct digest d;
+
+	if (blob.p != NULL)
+		digest_of(DIGEST_SHA256, blob, &d);
+	replay_put_value(&c->t->writer, c->call, value, blob.p == NULL ?
+	    NULL : d.bytes);
+	script_call_answer(c->call, value, body);
+	call_free(c);
+}
+
 static void
 fail_call(struct remote_call *c, const struct run_fault *f)
 {
 	FREED(buf_free) struct buf b = BUF_INIT;
 
 	run_fault_put(f, &b);
+	replay_put_error(&c->t->writer, c->call, buf_str(&b));
 	script_call_fail(c->call, buf_str(&b), f->body);
 	call_free(c);
 }
@@ -81,11 +98,11 @@ json_answered(struct remote_request *request)
 		fail_by_status(c);
 		return;
 	}
-	if (script_call_kind(c->call) == SCRIPT_CALL_SESSION ||
-	    script_call_kind(c->call) == SCRIPT_CALL_SESSION_EXPIRED)
+	enum script_call_kind kind = script_call_kind(c->call);
+	if (kind == SCRIPT_CALL_SESSION || kind == SCRIPT_CALL_SESSION_EXPIRED)
 		script_call_wait_turn(c->call, false);
-	script_call_answer(c->call, buf_str(&request->answer), STR_NONE);
-	call_free(c);
+	answer_call(c, buf_str(&request->answer), STR_NONE, kind ==
+	    SCRIPT_CALL_PUT_BLOB ? script_call_body(c->call) : STR_NONE);
 }
 
 /* A line of JSON, then bytes. */
@@ -112,8 +129,8 @@ blob_answered(struct remote_request *request)
 		return;
 	}
 	split_answer(request, &line, &bytes);
-	script_call_answer(c->call, line, bytes);
-	call_free(c);
+	answer_call(c, line, bytes, str_eq(line, STR("null")) ? STR_NONE :
+	    bytes);
 }
 
 static void
@@ -165,12 +182,10 @@ fetch_answered(struct remote_request *request)
 	yyjson_val *head = yyjson_doc_get_root(doc);
 	yyjson_val *error = yyjson_obj_get(head, "error");
 	note_fetch(c, head, error);
-	if (error != NULL) {
+	if (error != NULL)
 		fail_fetch(c, head, error, line, bytes);
-	} else {
-		script_call_answer(c->call, line, bytes);
-		call_free(c);
-	}
+	else
+		answer_call(c, line, bytes, STR_NONE);
 	yyjson_doc_free(doc);
 }
 

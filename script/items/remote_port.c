@@ -278,6 +278,8 @@ put_used(const struct run_usage *u, struct buf *b)
 	json_u64(b, "bytes", (uint64_t)MAX(u->bytes, 0));
 	if (u->fetches_json.n > 0)
 		json_raw(b, "requests", u->fetches_json);
+	if (u->replay_json.n > 0)
+		json_raw(b, "replay", u->replay_json);
 	buf_put_char(b, '}');
 }
 

@@ -255,6 +255,11 @@ def all_kinds(s):
     runs = s.ask("GET", "/items/page%3A7/tasks/page/runs")["runs"]
     check("a run's record has what it cost", runs[0]["fetches"] == 1 and
           runs[0]["wall_ms"] >= 0 and runs[0]["memory_bytes"] > 0, runs)
+    for task, n in (("page", ITEMS), ("blob", 1), ("count", ITEMS)):
+        code, out, err = ours("task", "replay", task, "--verify", "--data",
+                              s.data)
+        check(f"{task}: its runs verify without the site", code == 0 and
+              str(n) in out, (code, out, err))
     # One login more, however many find out that it has expired.
     Site.logins += 1
     s.ask("POST", "/tasks/members/expire", {})
