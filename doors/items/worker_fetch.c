@@ -59,6 +59,8 @@ answer_fetch(struct fetching *f)
 
 	json_object(b, NULL);
 	task_request_put(t, b);
+	if (f->request.session != NULL)
+		json_u64(b, "sessionVersion", f->request.session_rev);
 	if (t->secret_found)
 		json_bool(b, "secretFound", true);
 	if (t->end == TASK_FETCH_FAILED)

@@ -88,6 +88,22 @@ fail_by_status(struct remote_call *c)
 
 /* -- Answers -- */
 
+/* The version of the session that a script has got. */
+static void
+note_version(struct remote_call *c)
+{
+	const struct buf *b = &c->request.answer;
+	yyjson_doc *doc = yyjson_read(b->p, b->n, 0);
+	yyjson_val *version = yyjson_obj_get(yyjson_doc_get_root(doc),
+	    "version");
+
+	if (yyjson_is_uint(version))
+		run_note_session(c->t, json_text(yyjson_obj_get(
+		    script_call_args(c->call), "name")),
+		    yyjson_get_uint(version));
+	yyjson_doc_free(doc);
+}
+
 static void
 json_answered(struct remote_request *request)
 {
@@ -101,6 +117,8 @@ json_answered(struct remote_request *request)
 	enum script_call_kind kind = script_call_kind(c->call);
 	if (kind == SCRIPT_CALL_SESSION || kind == SCRIPT_CALL_SESSION_EXPIRED)
 		script_call_wait_turn(c->call, false);
+	if (kind != SCRIPT_CALL_READ && kind != SCRIPT_CALL_PUT_BLOB)
+		note_version(c);
 	answer_call(c, buf_str(&request->answer), STR_NONE, kind ==
 	    SCRIPT_CALL_PUT_BLOB ? script_call_body(c->call) : STR_NONE);
 }
@@ -137,8 +155,13 @@ static void
 note_fetch(struct remote_call *c, yyjson_val *head, yyjson_val *error)
 {
 	yyjson_val *capture = yyjson_obj_get(head, "capture");
-	yyjson_val *url = yyjson_obj_get(script_call_args(c->call), "url");
+	yyjson_val *args = script_call_args(c->call);
+	yyjson_val *url = yyjson_obj_get(args, "url");
+	yyjson_val *version = yyjson_obj_get(head, "sessionVersion");
 
+	if (yyjson_is_uint(version))
+		run_note_session(c->t, json_text(yyjson_obj_get(args,
+		    "session")), yyjson_get_uint(version));
 	run_note_fetch(c->t, json_text(url), (int)yyjson_get_uint(
 	    yyjson_obj_get(head, "status")), json_text(yyjson_obj_get(error,
 	    "code")), (uint32_t)yyjson_get_uint(yyjson_obj_get(capture,
@@ -351,11 +374,15 @@ begin_session(struct remote_call *c)
 {
 	static const char *const names[] = { "name", "version", "data",
 		"message" };
+	yyjson_val *args = script_call_args(c->call);
 
 	put_lease(c);
 	json_str(&c->body, "do", str_of(session_word(script_call_kind(
 	    c->call))));
 	put_members(c, names, ARRAY_LEN(names));
+	if (yyjson_obj_get(args, "version") == NULL && str_eq(json_text(
+	    yyjson_obj_get(args, "name")), c->t->session))
+		json_u64(&c->body, "version", c->t->session_rev);
 	script_call_wait_turn(c->call, true);
 	c->request.is_long = true;
 	c->request.total_ms = LONG_ANSWER_MS;

@@ -345,9 +345,8 @@ fail_fetch(struct run_call *c)
 	fail_call(c, &fault);
 }
 
-/* What `session_expired` without a version is about. */
-static void
-note_session(struct task_run *t, struct str name, uint64_t rev)
+void
+run_note_session(struct task_run *t, struct str name, uint64_t rev)
 {
 	if (!str_eq(t->session, name))
 		t->session = arena_copy(&t->arena, name);
@@ -407,7 +406,7 @@ fetched(struct task_request *q)
 	run_note_fetch(c->t, f->url, f->status, f->end == TASK_FETCH_FAILED ?
 	    str_of(f->code) : STR_NONE, f->crawl, f->number);
 	if (q->session != NULL)
-		note_session(c->t, q->session->name, q->session_rev);
+		run_note_session(c->t, q->session->name, q->session_rev);
 	if (f->secret_found && c->call != NULL)
 		run_note_secret(c->t);
 	if (f->end == TASK_FETCH_FAILED && strcmp(f->code, "turn") == 0) {
@@ -464,7 +463,7 @@ session_answered(struct session_call *one)
 	if (c->call != NULL)
 		script_call_wait_turn(c->call, false);
 	if (one->session != NULL && !one->login)
-		note_session(c->t, one->session->name, one->session->rev);
+		run_note_session(c->t, one->session->name, one->session->rev);
 	answer_call(c, buf_str(&one->out), STR_NONE);
 }
 

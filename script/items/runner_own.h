@@ -124,6 +124,8 @@ void run_fault_put(const struct run_fault *, struct buf *);
 /* For the run's record, and a failure's; `number` 0: no capture. */
 void run_note_fetch(struct task_run *, struct str url, int status,
     struct str code, uint32_t crawl, uint64_t number);
+/* What `session_expired` without a version is about. */
+void run_note_session(struct task_run *, struct str name, uint64_t rev);
 /* An answer of a site had a secret in it. */
 void run_note_secret(struct task_run *);
 /* No call is under way any more: items and fetcher have given them back. */

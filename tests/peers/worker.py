@@ -54,9 +54,10 @@ export default {
       if (data.wrong)
         throw new Error("it is wrong");
     } }),
-    members: task({ async run({ id, session, updateData }) {
+    members: task({ async run({ fetch, session, updateData }) {
       const club = await session("club");
-      const res = await club.fetch("http://127.0.0.1:PORT/members");
+      const res = await fetch("http://127.0.0.1:PORT/members",
+          { session: club });
       updateData(() => ({ said: res.json().said,
           welcome: club.data.welcome }));
     } }),
