@@ -1,6 +1,7 @@
 """The recipes for tasks that change items, twice: as tasks in JavaScript that run
 in the daemon (recipes.js), and as a remote worker of 16 threads that
-speaks the worker protocol.  Both must leave the same items behind.
+speaks the worker protocol.  Both must leave the same items behind.  With
+ITEMS_WORKER=1 a third time, the tasks of recipes.js in `argiope worker`.
 """
 import http.server
 
@@ -207,16 +208,35 @@ threading.Thread(target=site.serve_forever, daemon=True).start()
 RECIPES = RECIPES.replace("8077", str(site.server_address[1]))
 
 
+class OurWorker:
+    """`argiope worker`, with the tasks of recipes.js."""
+
+    def __init__(self, server):
+        self.name = server.name
+        with open(self.name + "-worker.log", "w") as log:
+            self.child = start([
+                program(), "worker", "--url", server.url, "--config",
+                server.config, "--set", "script.processes_max=16"],
+                stdout=log, stderr=log)
+
+    def stop(self):
+        self.child.terminate()
+        same(f"{self.name}: argiope worker ends in order",
+             self.child.wait(20), 0)
+
+
 # ---- Questions ---------------------------------------------------------------------
 
 class Recipes(Items):
-    """A daemon with recipes.js, whose tasks run in it or in a Worker."""
+    """A daemon with recipes.js, whose tasks run in it or in a worker."""
 
     def __init__(self, name, remote):
+        """`remote`: None or a class of worker."""
+        Members.logins, Members.pages, Members.valid = 0, 0, 1
         super().__init__(name, config=RECIPES.replace(
             'version: "1",', 'version: "1", remote: true,')
             if remote else RECIPES)
-        self.worker = Worker(self) if remote else None
+        self.worker = remote(self) if remote else None
 
     def make(self, id, *tags, **data):
         self.ask("POST", "/items/" + id, {"tags": list(tags), "data": data})
@@ -532,15 +552,20 @@ def archived(s):
 
 
 def main():
-    for name, remote in (("embedded", False), ("remote", True)):
+    ways = [("embedded", None), ("remote", Worker)]
+    if os.environ.get("ITEMS_WORKER"):
+        ways.append(("worker", OurWorker))
+    for name, remote in ways:
         server = Recipes(name, remote)
-        for case, f in cases.all + (embedded_cases.all if not remote else []):
+        for case, f in cases.all + (
+                [] if remote is Worker else embedded_cases.all):
             if sys.argv[1:] and case not in sys.argv[1:]:
                 continue
             cases.run_case(f"{name}: {case}", f, (server,))
         if server.worker:
             server.worker.stop()
-            note(f"{server.worker.conflicts} conflicts")
+            if remote is Worker:
+                note(f"{server.worker.conflicts} conflicts")
         same(f"{name}: the daemon ends in order", server.stop(), 0)
         code, out, err = run(program(), "items", "check", "--data",
                              server.data, *server.store)
