@@ -47,7 +47,9 @@ test_options(void **state)
 				    v[i].rows[j].letter);
 			}
 		}
-		assert_int_equal(found, ARRAY_LEN(common));
+		/* A worker has no data. */
+		bool worker = strcmp(v[i].name, "worker") == 0;
+		assert_int_equal(found, ARRAY_LEN(common) - worker);
 	}
 }
 
