@@ -249,8 +249,11 @@ extended(struct port_leases *l)
 	for (size_t i = 0; i < l->n && l->result == OK; i++) {
 		struct task_run *t = l->list[i].lost ?
 		    find_run(r, l->list[i].text) : NULL;
-		if (t != NULL && !t->completing)
-			task_run_cut(t);
+		if (t == NULL || t->completing)
+			continue;
+		log_info("tasks.lease_lost", "task=%.*s",
+		    STR_FMT(t->run.task));
+		task_run_cut(t);
 	}
 	leases_free(l);
 	task_runner_settled(r);

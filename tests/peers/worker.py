@@ -8,6 +8,7 @@ import http.server
 
 from serve import *
 
+need("worker", "openssl")
 ITEMS, SLOTS = 40, 6
 MODULE = """
 import { title } from "./title.js";
@@ -15,7 +16,7 @@ const task = (more) => ({ version: "1", remote: true, backoff: "500ms",
     limits: {}, retries: 10, lease: "2s", ...more });
 export default {
   tags: { page: ["page"], count: ["count"], bad: ["bad"], slow: ["slow"],
-      members: ["members"], blob: ["blob"], hop: ["hop"] },
+      members: ["members"], blob: ["blob"], hop: ["hop"], cut: ["cut"] },
   fetch: { private: ["127.0.0.1:PORT"],
       policy: { robots: "ignore", rate_limit: 0 } },
   sessions: { club: { ttl: "1d",
@@ -72,6 +73,7 @@ export default {
       await sleep(data.ms);
       updateData(old => ({ ...old, attempt }));
     } }),
+    cut: task({ async run({ sleep }) { await sleep(60000); } }),
   } };
 """
 TITLE = "export const title = $ => $('h1').text();\n"
@@ -117,6 +119,8 @@ class Site(http.server.BaseHTTPRequestHandler):
 
 
 class Daemon(Serve):
+    tls = (PLACE + "/tls.pem", PLACE + "/tls.key")
+
     def __init__(self, name, site):
         self.place = os.path.join(PLACE, name + "-config")
         os.makedirs(self.place)
@@ -128,6 +132,8 @@ class Daemon(Serve):
             json.dump({"pass": {"value": "canary-70cf21",
                                 "hosts": ["127.0.0.1"]}}, f)
         super().__init__(name, ["urlfrontier.listen=",
+                                "http.tls_cert=" + self.tls[0],
+                                "http.tls_key=" + self.tls[1],
                                 "items.config=" + self.place + "/work.js",
                                 "script.secrets_file=" + secrets])
         self.token = None
@@ -187,14 +193,15 @@ class Worker:
         with open(token_file, "w") as f:
             f.write((token or daemon.worker_token) + "\n")
         command = [*before, program(), "worker", "--url", url or
-                   f"http://127.0.0.1:{daemon.http_port}/", "--token-file",
+                   f"https://localhost:{daemon.http_port}/", "--token-file",
                    token_file, "--config", config or
                    daemon.place + "/work.js", "--set",
                    f"script.processes_max={SLOTS}", *more]
         for task in tasks:
             command += ["--task", task]
         with open(self.log, "w") as log:
-            self.child = start(command, stdout=log, stderr=log)
+            self.child = start(command, stdout=log, stderr=log, env=dict(
+                os.environ, SSL_CERT_FILE=daemon.tls[0]))
 
     def said(self):
         with open(self.log) as f:
@@ -343,7 +350,7 @@ def given_back(s):
 def changed(s):
     """The daemon loads another configuration; the worker's files follow."""
     shutil.copytree(s.place, "copy")
-    w = Worker(s, config="copy/work.js", tasks=["page"])
+    w = Worker(s, config="copy/work.js", tasks=["page", "cut"])
     w.works()
     s.write("title.js", TITLE + "// of a second generation\n")
     s.ask("POST", "/items-config/reload", {})
@@ -355,7 +362,12 @@ def changed(s):
     check("changed: it goes on with the same files", wait_until(
         lambda: s.item("page:new")["data"].get("title") == "Page 90", 10),
         w.said())
-    same("changed: SIGTERM of an idle worker", w.stop(6), 0)
+    s.add("cut", "cut")
+    s.are("cut", "leased", 1)
+    s.ask("DELETE", "/items/cut")
+    check("a run whose lease is lost is cut", wait_until(
+        lambda: "tasks.lease_lost" in w.said(), 5), w.said())
+    same("SIGTERM of an idle worker", w.stop(6), 0)
 
 
 # ---- A namespace without a network -------------------------------------------------
@@ -421,7 +433,7 @@ def namespace(s, site_port):
     wait_until(lambda: os.path.exists(path))
     for n in range(5):
         s.add(f"page:inner{n}", "page", n=n)
-    w = Worker(s, url="http://127.0.0.1:DAEMON/", before=(
+    w = Worker(s, url="https://localhost:DAEMON/", before=(
         *unshare, *relay, "inside", path, "0", str(site_port)),
         tasks=["pa*"])
     check("namespace: pages are fetched", wait_until(
@@ -435,6 +447,11 @@ def namespace(s, site_port):
 
 
 try:
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
+                    "/CN=localhost", "-addext",
+                    "subjectAltName=DNS:localhost", "-keyout", "tls.key",
+                    "-out", "tls.pem"], check=True, capture_output=True)
     site = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
     threading.Thread(target=site.serve_forever, daemon=True).start()
     daemon = Daemon("daemon", site.server_address[1])
