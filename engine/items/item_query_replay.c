@@ -46,6 +46,14 @@ item_query_replay(struct item_store *s, struct str run, struct arena *a,
 	    "there is no such run");
 }
 
+#define REPLAY_LIST(item) "SELECT " REPLAY_COLUMNS " FROM runs r"             \
+	" JOIN items i ON i.key = r.item WHERE " item " AND r.task = ?1"       \
+	" AND r.id > ?2 AND r.id <= ?7 AND r.started_at >= ?3"                 \
+	" AND (?5 = 0 OR EXISTS (SELECT 1 FROM tags t"                         \
+	" WHERE t.item = r.item AND t.tag = ?5))"                              \
+	" AND NOT EXISTS (SELECT 1 FROM runs s WHERE s.item = r.item"          \
+	" AND s.task = r.task AND s.id > r.id) ORDER BY r.id LIMIT ?6"
+
 /* The filters as numbers; 0: any. */
 struct replay_filter {
 	uint32_t task, tag;
@@ -83,15 +91,10 @@ static struct query *
 begin_runs(struct item_store *s, const struct replay_list *l,
     const struct replay_filter *f)
 {
+	/* One item's are found by the pair, others in the order of numbers. */
 	struct query *q = database_query(item_store_database(s),
-	    "SELECT " REPLAY_COLUMNS " FROM runs r JOIN items i"
-	    " ON i.key = r.item WHERE r.task = ?1"
-	    " AND r.id > ?2 AND r.id <= ?7"
-	    " AND r.started_at >= ?3 AND (r.item = ?4 OR ?4 = 0)"
-	    " AND (?5 = 0 OR EXISTS (SELECT 1 FROM tags t"
-	    " WHERE t.item = r.item AND t.tag = ?5))"
-	    " AND NOT EXISTS (SELECT 1 FROM runs s WHERE s.item = r.item"
-	    " AND s.task = r.task AND s.id > r.id) ORDER BY r.id LIMIT ?6");
+	    f->item != 0 ? REPLAY_LIST("r.item = ?4") :
+	    REPLAY_LIST("?4 = 0"));
 
 	query_i64(q, 1, f->task);
 	query_i64(q, 2, l->after);
