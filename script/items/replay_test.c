@@ -4,6 +4,7 @@
  */
 #include "script/items/replay.h"
 
+#include "os/clock.h"
 #include "os/postgresql_testing.h"
 #include "script/items/runner_testing.h"
 #include "script/script_testing.h"
@@ -294,6 +295,44 @@ a_long_record_says_that_it_has_no_replay(void **state)
 	close_all();
 }
 
+static void
+wait_ms(unsigned ms)
+{
+	bool over = false;
+	struct mono until = mono_add_ms(clock_mono(), ms);
+
+	while (!over) {
+		(void)loop_step(rig.home);
+		over = !mono_before(clock_mono(), until);
+	}
+}
+
+/* What stores nothing so far is given up; the answer says why. */
+static void
+a_replay_can_be_cut(void **state)
+{
+	bool is_done = false;
+	struct replay r = { .task = STR("scrape"), .since = ITEM_TIME_NONE,
+	    .mode = REPLAY_APPLY, .done = replayed, .arg = &is_done };
+
+	(void)state;
+	open_site();
+	use(SHOP("1", RIGHT));
+	wait_for_runs(4);
+	use(SHOP("1", "for (;;) {}\n" RIGHT));
+	replay_start(runner, &r);
+	wait_ms(200);
+	assert_false(is_done);
+	replay_cut(&r);
+	RIG_UNTIL_DONE(&rig, is_done);
+	assert_int_equal(r.why.err, ERR_CLOSED);
+	assert_int_equal(r.json.n, 0);
+	/* And what follows is as ever. */
+	use(SHOP("1", RIGHT));
+	counts(replay((struct replay){ .task = STR("scrape") }), "same", 4);
+	close_all();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -302,6 +341,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(other_code_is_told_by_its_difference),
 		cmocka_unit_test(a_fix_is_applied_as_of_then),
 		cmocka_unit_test(conflicts_are_repeated),
+		cmocka_unit_test(a_replay_can_be_cut),
 		cmocka_unit_test(a_long_record_says_that_it_has_no_replay),
 	};
 	struct postgresql_test *server = NULL;
