@@ -4,6 +4,7 @@
  */
 #include "script/items/replay.h"
 
+#include "engine/items/item_query.h"
 #include "os/clock.h"
 #include "os/postgresql_testing.h"
 #include "script/items/runner_testing.h"
@@ -246,6 +247,31 @@ a_fix_is_applied_as_of_then(void **state)
 	close_all();
 }
 
+static unsigned recomputed;          /* runs */
+static bool is_counted;
+
+static enum err
+count_recomputed(struct items_read *r, struct item_store *s, struct why *w)
+{
+	struct replay_list l = { .task = STR("add"), .max = 100,
+	    .since = ITEM_TIME_NONE };
+	struct run_replay *rows;
+	size_t n;
+
+	enum err e = item_query_replays(s, &l, &r->arena, &rows, &n, w);
+	for (size_t i = 0; i < n && e == OK; i++)
+		recomputed += str_find(rows[i].record, STR("recompute")) <
+		    rows[i].record.n;
+	return e;
+}
+
+static void
+recomputed_counted(struct items_read *r)
+{
+	arena_free(&r->arena);
+	is_counted = true;
+}
+
 /* Runs that change one item together, and met conflicts. */
 static void
 conflicts_are_repeated(void **state)
@@ -264,6 +290,11 @@ conflicts_are_repeated(void **state)
 	    " } } }\n");
 	wait_for_runs(24);
 	contains(item("sum"), "\"n\":24");
+	struct items_read read = { .run = count_recomputed,
+	    .done = recomputed_counted, .why = WHY_INIT };
+	items_read(items, &read);
+	RIG_UNTIL_DONE(&rig, is_counted);
+	assert_in_range(recomputed, 1, 24);
 	const char *r = replay((struct replay){ .task = STR("add"),
 	    .mode = REPLAY_VERIFY });
 	counts(r, "same", 24);
