@@ -3,6 +3,7 @@
  * renamed is the same task, and so are tags.
  */
 #include "engine/items/generation_own.h"
+#include "engine/items/item_store_own.h"
 
 #include "base/text.h"
 #include "engine/items/task_cron.h"
@@ -94,17 +95,22 @@ generation_open(struct item_store *st, struct why *w)
 }
 
 enum err
-generation_is_current(struct item_tx *tx, bool *current, struct why *w)
+generation_follow(struct item_tx *tx, struct why *w)
 {
 	struct item_store *st = item_tx_store(tx);
 	struct database *db = item_store_database(st);
-	FREED(buf_free) struct buf hash = BUF_INIT;
-	uint64_t id = item_store_config(st)->generation;
+	uint64_t before = item_store_config(st)->generation;
 
 	/* SQLite: nobody else writes to items.db. */
-	enum err e = !database_is_postgresql(db) ? OK :
-	    last_generation(db, &id, &hash, w);
-	*current = id == item_store_config(st)->generation;
+	if (!database_is_postgresql(db))
+		return OK;
+	/* It lets others in that do the same, and no load. */
+	struct query *q = database_query(db,
+	    "LOCK TABLE generations IN ROW SHARE MODE");
+	query_post(&q);
+	enum err e = generation_open(st, w);
+	st->outdated |= e == OK &&
+	    item_store_config(st)->generation != before;
 	return e;
 }
 
@@ -457,6 +463,7 @@ generation_load(struct item_tx *tx, struct task_config *config,
 		.db = item_store_database(st) };
 	enum err e = lock_generations(l.db, w);
 
+	st->loads = true;
 	if (e == OK)
 		e = last_generation(l.db, generation, &hash, w);
 	/* Another daemon's, or that of an earlier start. */

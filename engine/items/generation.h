@@ -32,10 +32,15 @@ MUST_USE enum err generation_load(struct item_tx *, struct task_config *config,
  * another daemon or, for a reader, the writer may have loaded one.
  */
 MUST_USE enum err generation_open(struct item_store *, struct why *);
-/* Whether the configuration in force is the last that was loaded; with
- * PostgreSQL another daemon may have loaded a later one. */
-MUST_USE enum err generation_is_current(struct item_tx *, bool *,
-    struct why *);
+/*
+ * At the beginning of a transaction that may change pairs, but for a load: no
+ * other daemon loads a configuration until it ends, and the last that was
+ * loaded is in force.  Pairs of a transaction that follows an earlier one would
+ * be settled wrongly, and the rewriting may have passed them.  When another
+ * daemon has loaded it the store is outdated: it claims nothing until it is
+ * loaded here.  Only PostgreSQL is asked.
+ */
+MUST_USE enum err generation_follow(struct item_tx *, struct why *);
 /*
  * Rewrite up to `max` items of a task; `*more` when something is left.  Another
  * daemon may work on another task.  Nothing is done, and nothing left, while

@@ -687,16 +687,37 @@ a_hundred_thousand_pairs_while_claims_go_on(void **state)
 
 /* -- Two daemons -- */
 
-static bool
-is_current(struct item_store *st)
+/* As each transaction of a daemon begins. */
+static void
+follow(struct item_store *st)
 {
 	struct item_tx *tx;
-	bool current;
 
 	MUST(item_tx_begin(st, t.items.now, &tx, w));
-	MUST(generation_is_current(tx, &current, w));
+	MUST(generation_follow(tx, w));
 	MUST(item_tx_end(&tx, OK, w));
-	return current;
+}
+
+static struct item_store *
+open_other(void)
+{
+	const struct item_store_options o = { .url = t.items.url,
+		.node = "other" };
+	struct item_store *other;
+
+	MUST(item_store_open(&o, &other, w));
+	MUST(generation_open(other, w));
+	return other;
+}
+
+/* The other daemon's is the store of the test, until it is called again. */
+static void
+change_daemons(struct item_store **other)
+{
+	struct item_store *mine = t.items.store;
+
+	t.items.store = *other;
+	*other = mine;
 }
 
 static bool
@@ -715,28 +736,33 @@ rewrite_by(struct item_store *st, size_t max)
 static void
 another_daemon_loads(void **state)
 {
-	const struct item_store_options o = { .url = t.items.url,
-		.node = "other" };
-	struct item_store *other;
+	struct work_lease none;
 
 	(void)state;
 	if (t.items.url[0] == '\0')
 		skip();
 	make_items(40);
 	load_config(BOTH("1"));
-	MUST(item_store_open(&o, &other, w));
-	MUST(generation_open(other, w));
-	assert_true(is_current(other));
+	struct item_store *other = open_other();
+	follow(other);
+	assert_false(item_store_is_outdated(other));
 	load_only(ODD);
-	/* The other one leaves pairs alone until it has the configuration. */
-	assert_true(is_current(t.items.store));
-	assert_false(is_current(other));
+	/* The other one leaves pairs alone until it knows the configuration. */
 	assert_false(rewrite_by(other, 10));
 	assert_int_equal(items_test_number(&t.items,
 	    "SELECT COUNT(*) FROM worklist"), 40);
-	MUST(generation_open(other, w));
-	assert_true(is_current(other));
+	follow(t.items.store);
+	assert_false(item_store_is_outdated(t.items.store));
+	follow(other);
+	assert_true(item_store_is_outdated(other));
+	/* Then it keeps its rules, and runs nothing until it has loaded it. */
 	assert_true(rewrite_by(other, 30));
+	change_daemons(&other);
+	assert_int_equal(work_claim(&t, 1, &none), 0);
+	load_only(ODD);
+	assert_false(item_store_is_outdated(t.items.store));
+	assert_int_equal(work_claim(&t, 1, &none), 1);
+	change_daemons(&other);
 	/* Both go on where the row says. */
 	assert_false(rewrite_chunk(30));
 	assert_false(rewrite_by(other, 30));
@@ -744,6 +770,29 @@ another_daemon_loads(void **state)
 	expect_clean();
 	assert_int_equal(items_test_number(&t.items,
 	    "SELECT COUNT(*) FROM worklist"), 20);
+}
+
+/* A run that began before the load ends by a daemon that has not loaded it,
+ * when the rewriting has passed its pair. */
+static void
+an_outdated_daemon_completes(void **state)
+{
+	(void)state;
+	if (t.items.url[0] == '\0')
+		skip();
+	make_items(1);
+	load_config(BOTH("1"));
+	struct item_store *other = open_other();
+	struct work_lease lease = work_claim_one(&t);
+	load_config(BOTH("2"));
+	change_daemons(&other);
+	follow(t.items.store);
+	work_succeed(&t, lease.text);
+	assert_true(item_store_is_outdated(t.items.store));
+	change_daemons(&other);
+	item_store_close(&other);
+	expect_state(lease.id, lease.task, "stale 1");
+	expect_clean();
 }
 
 int
@@ -773,6 +822,7 @@ main(int argc, char **argv)
 		TEST(a_shorter_ttl_of_a_dependency_counts_at_once),
 		TEST(a_hundred_thousand_pairs_while_claims_go_on),
 		TEST(another_daemon_loads),
+		TEST(an_outdated_daemon_completes),
 	};
 
 	int failed = items_test_main(argc, argv, tests);

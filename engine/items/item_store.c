@@ -151,11 +151,20 @@ item_store_committed(struct item_store *st)
 {
 	task_config_free(&st->config_before);
 	st->config_changed = false;
+	st->outdated = st->outdated && !st->loads;
+	st->loads = false;
+}
+
+bool
+item_store_is_outdated(const struct item_store *st)
+{
+	return st->outdated;
 }
 
 static void
 restore_config(struct item_store *st)
 {
+	st->loads = false;
 	if (!st->config_changed)
 		return;
 	task_config_free(&st->config);

@@ -49,5 +49,8 @@ uint64_t item_store_cursor(const struct item_store *);
 /* The configuration in force; never NULL: without a file it has no tasks. */
 const struct task_config *item_store_config(const struct item_store *);
 void item_store_use_config(struct item_store *, struct task_config *);
+/* It is in force for the pairs, but another daemon has loaded it, and this one
+ * has not: generation_follow(). */
+bool item_store_is_outdated(const struct item_store *);
 
 #endif

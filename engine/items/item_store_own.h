@@ -34,6 +34,9 @@ struct item_store {
 	/* The one before, until the transaction ends that has changed it. */
 	struct task_config *config_before;
 	bool config_changed;
+	/* The configuration is another daemon's: what runs tasks here has
+	 * an earlier one.  `loads`: until this transaction, a load, ends. */
+	bool outdated, loads;
 	/* The table of that name, once `rewrites_known`. */
 	struct item_rewrite *rewrites;
 	size_t rewrites_n, rewrites_cap;

@@ -383,7 +383,9 @@ release_own(struct items *i, struct why *w)
 	enum err e = item_tx_begin(i->store, clock_wall(), &tx, w);
 	if (e != OK)
 		return e;
-	e = worklist_release_own(tx, w);
+	e = generation_follow(tx, w);
+	if (e == OK)
+		e = worklist_release_own(tx, w);
 	return item_tx_end(&tx, e, w);
 }
 

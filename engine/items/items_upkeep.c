@@ -49,20 +49,19 @@ static enum err
 compare_generation(struct items *i, struct item_tx *tx, bool *more,
     struct why *w)
 {
-	bool current = true;
+	bool current = !item_store_is_outdated(i->store);
 
-	(void)more;
-	enum err e = i->shared ? generation_is_current(tx, &current, w) : OK;
-	if (e == OK && !current && !i->upkeep.outdated)
+	(void)tx, (void)more, (void)w;
+	if (!current && !i->upkeep.outdated)
 		log_warn("items.outdated", "generation=%llu why=\"another "
 		    "daemon has loaded a later configuration: nothing is "
 		    "claimed until it is reloaded here\"",
 		    (unsigned long long)i->upkeep.generation);
-	else if (e == OK && current && i->upkeep.outdated)
+	else if (current && i->upkeep.outdated)
 		log_info("items.current", "generation=%llu",
 		    (unsigned long long)i->upkeep.generation);
-	i->upkeep.outdated = e == OK ? !current : i->upkeep.outdated;
-	return e;
+	i->upkeep.outdated = !current;
+	return OK;
 }
 
 static enum err
@@ -133,7 +132,9 @@ run_step(struct items *i, size_t k, bool *more, struct why *w)
 	enum err e = item_tx_begin(i->store, clock_wall(), &tx, w);
 	if (e != OK)
 		return e;
-	e = steps[k].run(i, tx, more, w);
+	e = generation_follow(tx, w);
+	if (e == OK)
+		e = steps[k].run(i, tx, more, w);
 	return item_tx_end(&tx, e, w);
 }
 

@@ -90,10 +90,14 @@ run_once(struct items *i, struct items_write *first, struct why *w)
 	enum err e = item_tx_begin(i->store, clock_wall(), &tx, w);
 	if (e != OK)
 		return e;
-	for (struct items_write *r = first; r != NULL; r = next_of(r))
+	if (!is_alone(first))
+		e = generation_follow(tx, w);
+	for (struct items_write *r = first; r != NULL && e == OK;
+	    r = next_of(r))
 		if (r->want != NULL)
 			r->want(r, tx);
-	e = item_tx_load(tx, w);
+	if (e == OK)
+		e = item_tx_load(tx, w);
 	if (e == OK)
 		e = run_requests(first, false, tx, w);
 	if (e == OK && !is_alone(first) && (i->wake || has_writes(first)))

@@ -611,7 +611,6 @@ worklist_claim(struct item_tx *tx, const struct worklist_claim *spec,
     struct worklist_lease **leases, size_t *n, struct why *w)
 {
 	struct claim c = claim_of(tx, spec);
-	bool current = false;
 	size_t expired;
 
 	*leases = NULL;
@@ -624,9 +623,7 @@ worklist_claim(struct item_tx *tx, const struct worklist_claim *spec,
 		e = worklist_expire_leases(tx, EXPIRED_MAX, &expired, w);
 	if (e == OK)
 		e = item_tx_flush(tx, w);
-	if (e == OK)
-		e = generation_is_current(tx, &current, w);
-	if (e != OK || spec->max == 0 || !current)
+	if (e != OK || spec->max == 0 || item_store_is_outdated(c.store))
 		return e;
 	c.worker = worker_name(&c);
 	c.leases = ARENA_ARRAY(item_tx_arena(tx), struct worklist_lease,

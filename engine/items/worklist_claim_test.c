@@ -263,11 +263,12 @@ daemons_share_the_worklist(void **state)
 	assert_int_equal(item_tx_end(&tx, OK, NULL), OK);
 	assert_int_equal(items_test_number(&t.items,
 	    "SELECT leased FROM task_state"), 6);
-	/* Another's configuration is in force: it claims nothing. */
+	/* Another has loaded a configuration: it claims nothing. */
 	put_items("j", 1, "t");
 	work_config(&t, "{'tags':{'t':['a']},'tasks':{'a':{'version':'2',"
 	    "'run':{'$function':true}}}}");
 	assert_int_equal(item_tx_begin(other, t.items.now, &tx, NULL), OK);
+	assert_int_equal(generation_follow(tx, NULL), OK);
 	assert_int_equal(worklist_claim(tx, &claim, &two, &two_n, NULL), OK);
 	assert_int_equal(two_n, 0);
 	assert_int_equal(item_tx_end(&tx, OK, NULL), OK);
