@@ -31,7 +31,7 @@ struct door_status {
 	const char *module;          /* the first word of its log events */
 	bool tls, counted;           /* counted: `requests` is known */
 	uint64_t requests;           /* answered, in all */
-	char note[160];              /* a line for people, or "" */
+	char note[320];              /* a line for people, or "" */
 };
 
 /* The daemon's services for its doors; it outlives them. */

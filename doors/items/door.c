@@ -271,6 +271,33 @@ free_door(void **door)
 	mem_free(&d);
 }
 
+/* "; sandbox: seccomp, landlock, user", once a script has run. */
+static void
+put_layers(const struct items_door *d, struct buf *out)
+{
+	FREED(buf_free) struct buf layers = BUF_INIT;
+
+	if (d->host->scripts == NULL)
+		return;
+	struct script_host_stats s = script_host_stats(d->host->scripts);
+	if (!s.has_layers)
+		return;
+	script_layers_text(s.layers, &layers);
+	buf_printf(out, "; sandbox: %s", buf_text(&layers));
+}
+
+static void
+put_figures(const struct items_door *d, struct door_status *out)
+{
+	FREED(buf_free) struct buf note = BUF_INIT;
+
+	buf_printf(&note, "pairs: %llu, leased: %llu, readers of events: %u",
+	    (unsigned long long)d->pairs, (unsigned long long)d->leased,
+	    d->readers);
+	put_layers(d, &note);
+	snprintf(out->note, sizeof(out->note), "%s", buf_text(&note));
+}
+
 static void
 put_status(void *door, struct door_status *out)
 {
@@ -282,10 +309,7 @@ put_status(void *door, struct door_status *out)
 		snprintf(out->note, sizeof(out->note), "configuration refused: "
 		    "%.130s", d->config_fault);
 	else
-		snprintf(out->note, sizeof(out->note), "pairs: %llu, leased: "
-		    "%llu, readers of events: %u",
-		    (unsigned long long)d->pairs,
-		    (unsigned long long)d->leased, d->readers);
+		put_figures(d, out);
 }
 
 const struct door door_items = {

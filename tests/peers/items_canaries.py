@@ -226,6 +226,9 @@ def main():
     time.sleep(0.5)
     same("the site has seen password and cookie",
          (heard[0], heard[1]), (("login", True), ("page", True)))
+    code, out, err = ours("status", "--data", s.data)
+    check("argiope status names the layers of the sandbox",
+          "; sandbox: seccomp" in out, out + err)
     # A line of the log that names what a caller sent.
     s.ask("POST", "/items-config/reload")
     processes(s)
