@@ -136,8 +136,11 @@ static const struct row rows[] = {
 	/* values */
 	{ "cycle", MEETS_OTHER, "mutation",
 	    "const o = {}; o.o = o; c.createItem({data: o})" },
-	{ "depth of a million", MEETS_OTHER, "mutation",
+	{ "depth of 100,000", MEETS_OTHER, "mutation",
 	    "let o = {}; for (let i = 0; i < 1e5; i++) o = {o}; "
+	    "c.createItem({data: o})" },
+	{ "depth of a million", MEETS_MEMORY, "limit_memory",
+	    "let o = {}; for (let i = 0; i < 1e6; i++) o = {o}; "
 	    "c.createItem({data: o})" },
 	{ "brackets", MEETS_OTHER, "error",
 	    "JSON.parse('['.repeat(1e6))" },
@@ -173,6 +176,32 @@ static const struct row rows[] = {
 	    " Object.freeze(Promise.prototype); await c.getItem('y'); "
 	    "c.updateData(o => ({...o, a: 1}))" },
 
+	{ "prototypes replaced", MEETS_NONE, "",
+	    "const bad = () => { throw new Error('replaced') };"
+	    "Array.prototype[Symbol.iterator] = bad;"
+	    "Object.defineProperty(Object.prototype, 'id', {set: bad});"
+	    "await c.getItem('y'); c.createItem({id: 'n', data: {a: [1]}});"
+	    "c.log('info', 'a'); c.updateData(o => o)" },
+	{ "then and JSON replaced", MEETS_NONE, "",
+	    "globalThis.JSON = null; const then = Promise.prototype.then;"
+	    "Promise.prototype.then = function (...a) { return "
+	    "then.apply(this, a) }; await c.getItem('y');"
+	    "c.createItem({id: 'n', data: {a: 1}}); c.updateData(o => o)" },
+
+	/* reach */
+	{ "import of an absolute path", MEETS_OTHER, "error",
+	    "await import('/etc/passwd')" },
+	{ "import from above", MEETS_OTHER, "error",
+	    "await import('../main.js')" },
+	{ "import of a URL", MEETS_OTHER, "error",
+	    "await import('http://127.0.0.1/a.js')" },
+	{ "import of a file: URL", MEETS_OTHER, "error",
+	    "await import('file:///etc/passwd')" },
+	{ "a computed import", MEETS_OTHER, "error",
+	    "await import(['da', 'ta:text/javascript,1'].join(''))" },
+	{ "native modules", MEETS_OTHER, "error",
+	    "await import('qjs:std')" },
+
 	/* documents */
 	{ "200,000 nested div", MEETS_NONE, "",
 	    "(await c.fetch('div')).html()('div').find('div').text()" },
@@ -200,7 +229,7 @@ static const struct row rows[] = {
 	{ "fetches in turn", MEETS_OTHER, "limit_fetch",
 	    "for (let i = 0; i < 1e6; i++) await c.fetch('http://a/')" },
 	{ "log lines", MEETS_NONE, "",
-	    "for (let i = 0; i < 1e5; i++) c.log('info', 'a line')" },
+	    "for (let i = 0; i < 1e6; i++) c.log('info', 'a line')" },
 	{ "createItem", MEETS_OTHER, "limit_mutations",
 	    "for (let i = 0; i < 1e6; i++) c.createItem({data: {}})" },
 	{ "getItem at once", MEETS_MEMORY, "limit_memory",

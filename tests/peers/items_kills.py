@@ -131,10 +131,14 @@ def kill(pid):
         count("already gone")
 
 
-def end_within_a_second(what, pids):
-    if not wait_until(lambda: not any(map(lives, pids)), 1, 0.02):
-        check(f"{what}: no process lives for longer than a second", False,
-              pids)
+def end_soon(what, pids):
+    """Within a second, as script_native_test asserts; here others compete."""
+    began = time.monotonic()
+    gone = wait_until(lambda: not any(map(lives, pids)), 10, 0.02)
+    tally["slowest end, ms"] = max(tally.get("slowest end, ms", 0), int(
+        1000 * (time.monotonic() - began)))
+    if not gone:
+        check(f"{what}: no process lives on", False, pids)
 
 
 def server_process():
@@ -284,7 +288,7 @@ class Rounds:
         s = rng.choice(self.daemons)
         below = children_of(s.child.pid)
         s.kill()
-        end_within_a_second("daemon", below)
+        end_soon("daemon", below)
         s.start()
 
     def spawner(self):
@@ -292,7 +296,7 @@ class Rounds:
         pids = children_of(s.child.pid)
         if pids:
             kill(pids[0])
-            end_within_a_second("spawner", pids)
+            end_soon("spawner", pids)
 
     def script(self):
         pids = children_of(rng.choice(self.daemons).child.pid)[1:]
