@@ -309,6 +309,7 @@ readers_max(void **state)
 	assert_true(sse_until(&a, "retry: ") && sse_until(&b, "retry: "));
 	items_say(503, "GET /events", NULL, NULL);
 	items_say(503, "GET /updates", NULL, NULL);
+	items_rig_counted(ITEMS_REFUSED("event_readers_max"));
 	sse_close(&b);
 	for (int i = 0; i < 100; i++) {
 		int fd = dial();

@@ -1,5 +1,6 @@
 #include "doors/items/items_door_testing.h"
 
+#include "base/metric.h"
 #include "doors/items/items_door.h"
 #include "os/file.h"
 #include "os/system.h"
@@ -190,6 +191,19 @@ items_rig_note(char note[static 160])
 {
 	port_do(read_status);
 	snprintf(note, 160, "%s", status_now.note);
+}
+
+void
+items_rig_counted(const char *metric)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+	char line[128];
+
+	metric_write(&b);
+	snprintf(line, sizeof(line), "\n%s ", metric);
+	const char *at = strstr(buf_text(&b), line);
+	if (at == NULL || at[strlen(line)] == '0')
+		fail_msg("%s has not counted", metric);
 }
 
 int

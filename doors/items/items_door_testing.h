@@ -25,6 +25,11 @@ void items_rig_again(const char *const *settings);
 void items_rig_stop(void);
 /* The door's status line. */
 void items_rig_note(char note[static 160]);
+/* That a metric, "name" or "name{label=\"value\"}", is not 0. */
+void items_rig_counted(const char *metric);
+/* The metric of refusals at a limit. */
+#define ITEMS_REFUSED(limit) \
+	"argiope_items_door_limits_total{limit=\"" limit "\"}"
 /* Replace the configuration's file; ' for ". */
 void items_rig_config(const char *json);
 int items_rig_setup(void **state);

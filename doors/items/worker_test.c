@@ -439,6 +439,8 @@ claims_max(void **state)
 	    str_cut(buf_str(&body), 0, 1024));
 	items_say_bytes(413, "POST /worker/complete", NULL, buf_str(&body));
 	assert_non_null(strstr(items_at("/error"), "completions: "));
+	items_rig_counted("argiope_items_refused_total");
+	items_rig_counted(ITEMS_REFUSED("complete_bytes_max"));
 }
 
 static int
