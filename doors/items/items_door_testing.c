@@ -186,11 +186,11 @@ read_status(void)
 	(void)doors_status(&host, 0, &status_now);
 }
 
-void
-items_rig_note(char note[static 160])
+const char *
+items_rig_note(void)
 {
 	port_do(read_status);
-	snprintf(note, 160, "%s", status_now.note);
+	return status_now.note;
 }
 
 void

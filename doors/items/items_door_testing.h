@@ -23,8 +23,8 @@ void items_rig_close(void);
 void items_rig_again(const char *const *settings);
 /* SIGTERM has come: stop(), while the port still serves. */
 void items_rig_stop(void);
-/* The door's status line. */
-void items_rig_note(char note[static 160]);
+/* The door's status line; until the next call. */
+const char *items_rig_note(void);
 /* That a metric, "name" or "name{label=\"value\"}", is not 0. */
 void items_rig_counted(const char *metric);
 /* The metric of refusals at a limit. */
