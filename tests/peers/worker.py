@@ -25,7 +25,8 @@ export default {
           method: "POST", form: { password: secret("pass") } });
       session.data.welcome = res.json().welcome;
     },
-    isExpired: res => res.url.endsWith("/login") } },
+    isExpired: res => res.url.endsWith("/login") },
+    closed: { async login() {} } },
   tasks: {
     page: task({ async run({ id, data, fetch, updateData, createItem,
         updateMetadata }) {
@@ -307,7 +308,7 @@ def ends(s):
     """kill -9, a restart of the daemon beneath a run, SIGTERM."""
     first = Worker(s)
     first.works()
-    s.add("slow:1", "slow", ms=2500)
+    s.add("slow:1", "slow", ms=2200)
     s.are("slow", "leased", 1)
     first.child.kill()
     first.child.wait()
@@ -368,6 +369,82 @@ def changed(s):
     check("a run whose lease is lost is cut", wait_until(
         lambda: "tasks.lease_lost" in w.said(), 5), w.said())
     same("SIGTERM of an idle worker", w.stop(6), 0)
+
+
+# ---- Logins by the protocol --------------------------------------------------------
+
+class Waiting(threading.Thread):
+    """A question about the session that is answered some time."""
+
+    def __init__(self, s, *words, **more):
+        super().__init__()
+        self.s, self.words, self.more = s, words, more
+        self.start()
+
+    def run(self):
+        self.got = session(self.s, *self.words, **self.more)
+
+    def login(self):
+        self.join(15)
+        return not self.is_alive() and self.got.get("login", False)
+
+
+def session(s, lease, do, name="club", **more):
+    return s.ask("POST", "/worker/session", {"lease": lease, "do": do,
+                                             "name": name, **more})
+
+
+def logins(s):
+    """A login goes from one remote run to the next, and to none at the end."""
+    s.ask("POST", "/tasks/members/expire", {})
+    s.token = s.worker_token
+    leases = [x["lease"] for x in s.ask("POST", "/worker/claim", {
+        "worker": "t", "tasks": ["members"], "max": 4, "wait_ms": 3000,
+        "lease_ms": 20000})["leases"]]
+    same("logins: leases", len(leases), 4)
+    first, second, third, last = leases
+    old = session(s, first, "ask")["version"]
+    same("logins: the first logs in", session(
+        s, first, "expired", version=old)["login"], True)
+    other = Waiting(s, second, "expired", version=old)
+    time.sleep(0.2)
+    check("logins: the second waits", other.is_alive())
+    s.ask("POST", "/worker/release", {"leases": [first]})
+    check("logins: the second logs in when the first is given back",
+          other.login(), other.got)
+    s.ask("POST", "/worker/heartbeat", {"leases": [second],
+                                        "lease_ms": 1000})
+    other = Waiting(s, third, "expired", version=old)
+    check("logins: the third when the second's lease has expired",
+          other.login(), other.got)
+    stored = session(s, third, "store", data={"welcome": "again"})
+    same("logins: the third ends its login", (
+        stored["data"], stored["version"] > old, session(s, last, "ask")),
+        ({"welcome": "again"}, True, stored))
+    same("logins: a failed one is told", (
+        session(s, third, "ask", "closed")["login"],
+        session(s, third, "fail", "closed", message="closed today"),
+        "closed today" in session(s, last, "ask", "closed")["error"]),
+        (True, None, True))
+    check("logins: no such session", "has no session" in session(
+        s, last, "ask", "none")["error"])
+    s.token = s.writer
+
+
+def stopping(s):
+    """SIGTERM of the daemon while a remote run waits for another's login."""
+    s.token = s.worker_token
+    first, second = (x["lease"] for x in s.ask("POST", "/worker/claim", {
+        "worker": "t", "tasks": ["members"], "max": 2, "wait_ms": 3000,
+        "lease_ms": 20000})["leases"])
+    session(s, first, "invalidate")
+    same("stopping: one logs in", session(s, first, "ask").get("login"), True)
+    other = Waiting(s, second, "ask")
+    time.sleep(0.2)
+    same("stopping: the daemon ends in order", s.stop(8), 0)
+    other.join()
+    check("stopping: who waits for a login is refused", "stops" in str(
+        other.got), other.got)
 
 
 # ---- A namespace without a network -------------------------------------------------
@@ -458,12 +535,12 @@ try:
     daemon.site = f"http://127.0.0.1:{site.server_address[1]}"
     parts = {"all_kinds": all_kinds, "refused": refused, "ends": ends,
              "changed": changed, "namespace": lambda s: namespace(
-                 s, site.server_address[1]), "given_back": given_back}
+                 s, site.server_address[1]), "logins": logins,
+             "given_back": given_back, "stopping": stopping}
     for name, part in parts.items():
         began = time.monotonic()
         part(daemon)
         note(f"{name}: {time.monotonic() - began:.1f} s")
-    same("the daemon ends in order", daemon.stop(), 0)
     code, out, err = ours("items", "check", "--data", daemon.data)
     check("items check finds nothing", code == 0, out + err)
 except Exception as e:
