@@ -18,6 +18,8 @@
 #include "wire/digest.h"
 
 #define AT_ONCE 8u
+/* Their stores share commits. */
+#define APPLY_AT_ONCE 32u
 /* Then the differences of a page are left out. */
 #define LINES_BYTES_MAX ((size_t)4 << 20)
 
@@ -478,8 +480,10 @@ start_part(struct replay *r, struct replay_part *p)
 static void
 start_parts(struct replay *r)
 {
+	size_t most = r->mode == REPLAY_APPLY ? APPLY_AT_ONCE : AT_ONCE;
+
 	r->cut |= r->runner->stopped;
-	while (!r->cut && r->next < r->parts_n && r->under_way < AT_ONCE)
+	while (!r->cut && r->next < r->parts_n && r->under_way < most)
 		start_part(r, &r->parts[r->next++]);
 	if (r->under_way == 0 && (r->cut || r->next == r->parts_n))
 		end_replay(r);
