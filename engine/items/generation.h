@@ -64,6 +64,22 @@ struct generation_progress {
 MUST_USE enum err generation_progress(struct item_store *, uint32_t task,
     struct generation_progress *, struct why *);
 
+/* Between two calls of generation_prune(); all 0 at first. */
+#define GENERATION_SWEEP_MAX 256u
+struct generation_sweep {
+	int64_t old[GENERATION_SWEEP_MAX];   /* not named by a record so far */
+	size_t n;
+	int64_t at;                  /* the last record that was read */
+	int64_t rests_until_us;
+};
+/*
+ * Read up to `max` run records more; after the last one drop the generations
+ * that nothing needs: neither the last one, nor in force within a day, nor
+ * named by a record or a lease.  Then it rests for an hour.
+ */
+MUST_USE enum err generation_prune(struct item_tx *, struct generation_sweep *,
+    size_t max, struct why *);
+
 /*
  * `argiope items check`: derive every pair again and compare; every alias,
  * count, blob and index.  `differs` is called with a sentence for each of the

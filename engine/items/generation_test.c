@@ -685,6 +685,65 @@ a_hundred_thousand_pairs_while_claims_go_on(void **state)
 	    " task_state"), 2000);
 }
 
+/* -- Old ones -- */
+
+static const char *
+generations(void)
+{
+	static char text[64];
+
+	snprintf(text, sizeof(text), "%lld of %lld",
+	    (long long)items_test_number(&t.items,
+	    "SELECT COUNT(*) FROM generations"),
+	    (long long)items_test_number(&t.items,
+	    "SELECT MAX(id) FROM generations"));
+	return text;
+}
+
+/* Records are read one at a time. */
+static void
+prune(struct generation_sweep *s, unsigned steps)
+{
+	while (steps-- > 0) {
+		work_begin(&t);
+		MUST(generation_prune(t.items.tx, s, 1, w));
+		work_commit(&t);
+	}
+}
+
+static void
+what_no_record_names_goes(void **state)
+{
+	struct generation_sweep s = { .n = 0 };
+
+	(void)state;
+	make_items(2);
+	load_config(BOTH("1"));
+	struct work_lease first = work_claim_one(&t);
+	load_config(BOTH("2"));
+	load_config(BOTH("3"));
+	run_one("i1", first.task, true);
+	load_config(BOTH("4"));
+	load_config(BOTH("5"));
+	prune(&s, 5);
+	assert_string_equal(generations(), "5 of 5");
+	work_sleep(&t, 23 * 3600 * 1000);
+	s.rests_until_us = 0;
+	prune(&s, 5);
+	assert_string_equal(generations(), "5 of 5");
+	/* The first has a lease, the third a record, the last is in force. */
+	work_sleep(&t, 2 * 3600 * 1000);
+	prune(&s, 5);
+	assert_string_equal(generations(), "3 of 5");
+	assert_int_equal(items_test_number(&t.items,
+	    "SELECT COUNT(*) FROM generations WHERE id IN (1, 3, 5)"), 3);
+	/* With the item its lease goes. */
+	work_delete(&t, first.id);
+	work_sleep(&t, 2 * 3600 * 1000);
+	prune(&s, 5);
+	assert_string_equal(generations(), "2 of 5");
+}
+
 /* -- Two daemons -- */
 
 /* As each transaction of a daemon begins. */
@@ -821,6 +880,7 @@ main(int argc, char **argv)
 		TEST(claims_see_the_new_configuration_at_once),
 		TEST(a_shorter_ttl_of_a_dependency_counts_at_once),
 		TEST(a_hundred_thousand_pairs_while_claims_go_on),
+		TEST(what_no_record_names_goes),
 		TEST(another_daemon_loads),
 		TEST(an_outdated_daemon_completes),
 	};

@@ -60,6 +60,7 @@ struct upkeep {
 	enum err failed;             /* of the last step; logged once */
 	uint64_t generation;         /* that was in force last */
 	bool outdated;               /* another daemon has a later one */
+	struct generation_sweep sweep;
 };
 
 struct items {

@@ -6,6 +6,7 @@
  *     leases     end those that have expired
  *     rewriting  bring pairs in step with a new generation
  *     pruning    drop old events, handled failures, failed runs, unused blobs
+ *     sources    drop generations that no run record names
  *     generation say when another daemon has loaded a later one
  *
  * Each step also looks for events that other daemons committed.
@@ -18,6 +19,7 @@
 #define LEASES_STEP 1000u
 #define REWRITE_STEP 500u
 #define PRUNE_STEP 1000u
+#define SOURCES_STEP 1000u
 
 /* -- The steps -- */
 
@@ -81,6 +83,13 @@ prune(struct items *i, struct item_tx *tx, bool *more, struct why *w)
 	return OK;
 }
 
+static enum err
+prune_sources(struct items *i, struct item_tx *tx, bool *more, struct why *w)
+{
+	(void)more;
+	return generation_prune(tx, &i->upkeep.sweep, SOURCES_STEP, w);
+}
+
 /* -- When -- */
 
 static const struct {
@@ -93,6 +102,7 @@ static const struct {
 	{ "rewriting", rewrite_pairs, 60000 },
 	{ "pruning", prune, 10000 },
 	{ "generation", compare_generation, 5000 },
+	{ "sources", prune_sources, 5000 },
 };
 #define REWRITING 1
 
