@@ -27,7 +27,8 @@
 #define MESSAGE_BYTES_MAX ((size_t)512 << 20)
 /* Memory of a run beyond this is given back once the process is idle. */
 #define LARGE_BYTES ((size_t)1 << 20)
-#define IDLE_MS 100
+/* Longer than a run waits for its turn and its pages while all are busy. */
+#define IDLE_MS 1000
 
 /* Made before the first fork, so that no process makes it anew. */
 static struct process prepared;
