@@ -33,9 +33,13 @@ open_file(const char *dir, const struct database_options *d,
 		return why(w, ERR_INPUT, "the path %s is too long", dir);
 	enum err e = database_open(path, d, db, w);
 	/* A checkpoint writes each page once, however often it has changed:
-	 * fewer of them save much where rows are changed at random. */
+	 * fewer of them save much where rows are changed at random.  The WAL
+	 * keeps the 72 MB that it has by then: to overwrite it costs less than
+	 * to cut it off and let it grow again. */
 	if (e == OK && !d->read_only)
 		e = database_do(*db, "PRAGMA wal_autocheckpoint = 16384", w);
+	if (e == OK && !d->read_only)
+		e = database_do(*db, "PRAGMA journal_size_limit = 75497472", w);
 	return e;
 }
 
