@@ -54,8 +54,8 @@ export function lineDiff(a, b) {
 
 /* Whether the line at `i` is near one that changed; Infinity: all are. */
 function isNear(lines, i, context) {
-	return context === Infinity || lines.slice(Math.max(0, i - context), i + context + 1).some(
-	    ([sign]) => sign !== " ");
+	return context === Infinity || lines.slice(Math.max(0, i - context),
+	    i + context + 1).some(([sign]) => sign !== " ");
 }
 
 /* The lines of lineDiff(), those far from any change left out. */

@@ -124,7 +124,8 @@ export function faultPart(e) {
 	return [el("p.wrong", null, plain(e.message ?? "no message")),
 	    el("p.help", null, kind && e.attempt ? `It ${kind}. ` : "",
 	    more.slice(0, 1).toUpperCase() + more.slice(1)), e.source ?
-	    sourcePart(e.source) : null, e.stack ? el("pre.stack", { tabindex: "0", role: "region", "aria-label": "Stack" },
+	    sourcePart(e.source) : null, e.stack ? el("pre.stack",
+	    { tabindex: "0", role: "region", "aria-label": "Stack" },
 	    plain(e.stack)) : null];
 }
 
