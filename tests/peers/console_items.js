@@ -17,7 +17,6 @@ const ABSENT = ["/items/nothing"];
 /* --- what all parts need --------------------------------------------------- */
 
 const goTo = async (page, path) => {
-	await page.goto("about:blank");
 	await page.goto(base + path);
 	await page.waitForFunction(() => document.body.dataset.door === "open" &&
 	    document.querySelector("main h1, main h3") &&
