@@ -13,7 +13,7 @@ import re
 
 from items_peer import *
 
-ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 12
+ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 10
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 30)
 PG = os.environ.get("ITEMS_PG")
 LEASE_MS, CLAIMANTS, WORDS = 3000, 3, 2
@@ -548,7 +548,8 @@ def finish(rounds, threads):
 
 
 try:
-    lost_reader()
+    if not PG:
+        lost_reader()
     main()
 except Exception as e:
     check("goes to its end", False, "line %s: %s %s" % (
