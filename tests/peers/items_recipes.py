@@ -1,7 +1,6 @@
 """The recipes for tasks that change items: as tasks in JavaScript that run in the
-daemon (recipes.js), as a remote worker of 16 threads that
-speaks the worker protocol; a third time with `argiope worker`.  All must leave
-the same items behind.
+daemon (recipes.js), the same in `argiope worker`, and as a worker of 16 threads
+that speaks the worker protocol.  All must leave the same items behind.
 """
 import http.server
 
@@ -192,22 +191,29 @@ class OurWorker:
         same(f"{self.server.name}: it ends in order", self.child.wait(20), 0)
 
 
-class Members(http.server.BaseHTTPRequestHandler):
+class Members(http.server.ThreadingHTTPServer):
     """A site behind a login; `valid` is the session that it accepts."""
+
+    def __init__(self):
+        self.logins, self.valid, self.pages = 0, 0, 0
+        super().__init__(("127.0.0.1", 0), MembersPage)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class MembersPage(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    logins, valid, pages = 0, 0, 0
 
     def do_GET(self):
-        status, fields = 200, {}
+        status, fields, site = 200, {}, self.server
         with lock:
             if self.path == "/login":
-                Members.logins += 1
-                Members.valid += 1
-                fields["Set-Cookie"] = f"sid={Members.valid}; Path=/"
-            elif f"sid={Members.valid}" not in self.headers.get("Cookie", ""):
+                site.logins += 1
+                site.valid += 1
+                fields["Set-Cookie"] = f"sid={site.valid}; Path=/"
+            elif f"sid={site.valid}" not in self.headers.get("Cookie", ""):
                 status = 403 if self.path.startswith("/members/") else 404
             else:
-                Members.pages += 1
+                site.pages += 1
         self.send_response(status)
         for name, value in fields.items():
             self.send_header(name, value)
@@ -218,20 +224,18 @@ class Members(http.server.BaseHTTPRequestHandler):
         pass
 
 
-site = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Members)
-threading.Thread(target=site.serve_forever, daemon=True).start()
-RECIPES = RECIPES.replace("8077", str(site.server_address[1]))
-
-
 # ---- Questions ---------------------------------------------------------------------
 
 class Recipes(Items):
     """A daemon with recipes.js, whose tasks run in it or in a Worker."""
 
     def __init__(self, name, worker=None):
-        super().__init__(name, config=RECIPES.replace(
-            'version: "1",', 'version: "1", remote: true,')
-            if worker else RECIPES)
+        self.site = Members()
+        self.module = RECIPES.replace("8077", str(self.site.server_port))
+        if worker:
+            self.module = self.module.replace(
+                'version: "1",', 'version: "1", remote: true,')
+        super().__init__(name, config=self.module)
         self.worker = worker(self) if worker else None
 
     def make(self, id, *tags, **data):
@@ -501,10 +505,11 @@ def buckets(t):
         "rated:us", "rated", "fresh", 1))
 
 
-embedded_cases = CasesOf(OneCase)
+# Of what scripts alone have.
+script_cases = CasesOf(OneCase)
 
 
-@embedded_cases("fifty tasks share a login")
+@script_cases("fifty tasks share a login")
 def login(t):
     s, n = t.server, 50
     for round_ in (1, 2):
@@ -514,14 +519,14 @@ def login(t):
         t.check(f"round {round_} ends", wait_until(lambda: s.ask(
             "GET", "/tasks/member")[1]["counts"]["fresh"] == n * round_, 20),
             s.ask("GET", "/tasks/member")[1])
-        t.same(f"round {round_}: logins", Members.logins, round_)
-        t.same(f"round {round_}: pages", Members.pages, n * round_)
-        Members.valid += 1          # the site has forgotten all
+        t.same(f"round {round_}: logins", s.site.logins, round_)
+        t.same(f"round {round_}: pages", s.site.pages, n * round_)
+        s.site.valid += 1           # the site has forgotten all
     t.same("what the login noted", s.metadata("m:2:7", "member"),
            {"who": "demo", "status": 200})
 
 
-@embedded_cases("a simulation stores nothing")
+@script_cases("a simulation stores nothing")
 def simulation(t):
     s = t.server
     s.make("sim", "member", "x", n=1)
@@ -531,7 +536,7 @@ def simulation(t):
         s.runs_of("member"), archived(s)
     t.check("its page is archived", before[3] > 0, before)
     status, found = s.ask("POST", "/items/sim/operations/member/simulate", {
-        "module": RECIPES.replace("updateMetadata(() => ({ who:",
+        "module": s.module.replace("updateMetadata(() => ({ who:",
                                   "updateMetadata(() => ({ new: 1, who:")})
     t.same("it would change", (status, found["ok"], "/new" in json.dumps(
         found["mutations"])), (200, True, True))
@@ -550,7 +555,7 @@ def archived(s):
 
 def run_mode(name, worker):
     server = Recipes(name, worker)
-    for case, f in cases.all + ([] if worker else embedded_cases.all):
+    for case, f in cases.all + ([] if worker is Worker else script_cases.all):
         if not sys.argv[1:] or case in sys.argv[1:]:
             cases.run_case(f"{name}: {case}", f, (server,))
     if server.worker:
