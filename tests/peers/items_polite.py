@@ -1,7 +1,8 @@
-"""Tasks and crawls on one host: one politeness clock, turns in alternation, and
-captures of tasks that are as any others.
+"""Tasks and crawls on one host: one politeness clock, turns in alternation, a
+slow host that holds up nobody, and captures of tasks that are as any others.
 
-usage: items_polite.sh
+usage: items_polite.sh [PAIRS [QUICK_HOSTS [DELAY_OF_THE_SLOW_ONE]]]
+       items_polite.sh 10000 100 5
 """
 from realtime_peer import *
 
@@ -9,14 +10,21 @@ begin("items_polite")
 
 PAGES = 12                  # of the crawl, and as many tasks
 DELAY_S = 0.25              # of the shared host, for both
+# Pairs on quick hosts and as many on a slow one, and its Crawl-delay.
+QUICK = int(sys.argv[1]) if len(sys.argv) > 1 else 400
+QUICK_HOSTS = int(sys.argv[2]) if len(sys.argv) > 2 else 20
+SLOW_S = float(sys.argv[3]) if len(sys.argv) > 3 else 0.5
 CONFIG = """
 export default {
-  tags: { page: ["read"] },
+  tags: { page: ["read"], slow: ["quick"], quick: ["quick"] },
   fetch: { policy: { rate_limit: %s }, private: %s },
   tasks: {
     read: { version: "1", async run({ data, fetch, updateMetadata }) {
       const answer = await fetch(data.url);
       updateMetadata(() => ({ text: answer.text().length }));
+    } },
+    quick: { version: "1", async run({ data, fetch }) {
+      await fetch(data.url);
     } }
   }
 };
@@ -128,8 +136,58 @@ def token_of_item(item):
     return item["sync_token"], item["status_code"], item["body"]
 
 
+def quick_alone(s, hosts, n):
+    """Seconds for so many pairs, spread over quick hosts."""
+    began = time.monotonic()
+    s.make("quick", [f"http://{hosts[i % len(hosts)]}/t{n}-{i}"
+                     for i in range(QUICK)])
+    def ready():
+        list_ = s.json("/tags/quick/worklist?limit=1")["worklist"]
+        return not list_ and s.counts("quick")["fresh"] >= QUICK * n
+    check(f"slow: the quick hosts are done ({n})", wait_until(ready, 60),
+          s.counts("quick"))
+    return time.monotonic() - began
+
+
+def slow_host():
+    """Pairs of a slow host, due first, hold up no pair of others."""
+    hosts = [f"quick{i}.test" for i in range(QUICK_HOSTS)]
+    slow = "slow.test"
+    web.default = ok("<html>page</html>")
+    web.put(slow, "/robots.txt", ok(
+        f"User-agent: *\nCrawl-delay: {SLOW_S}\n", kind="text/plain"))
+    start = web.star(slow, 50)
+    s = Server_("slow", hosts + [slow], 0)
+    quick_alone(s, hosts, 1)
+    alone = quick_alone(s, hosts, 2)
+    s.make("slow", [f"http://{slow}/t{i}" for i in range(QUICK)])
+    wait_until(lambda: len(web.requests(slow)) >= 2)
+    beside = quick_alone(s, hosts, 3)
+    note(f"{QUICK} pairs on quick hosts: {alone:.2f} s alone, {beside:.2f} s "
+         "beside as many on a slow one")
+    # 1.2 on a quiet machine; a second for one that is not.
+    check("slow: they hold up nobody", beside <= 1.2 * alone + 1,
+          (alone, beside))
+    c = s.client()
+    crawl = c.start(start, rate=0)
+    before = len(web.requests(slow))
+    wait_until(lambda: len(web.requests(slow)) >= before + 14, 20)
+    found = turns(slow)
+    note(f"turns at the slow host: {found}")
+    check("slow: a crawl has every second turn",
+          abs(found.count("c") - found.count("t")) <= 2 and
+          len(found) >= 10, found)
+    check("slow: its delay is kept", min(gaps(slow)) >= SLOW_S - 0.01,
+          sorted(gaps(slow))[:3])
+    same("slow: no run failed", (s.counts("quick")["failed"],
+                                 s.counts("quick")["retry"]), (0, 0))
+    c.good("job.cancel", crawl_id=crawl)
+    same("slow: in order at the end", s.stop(30), 0)
+
+
 try:
     captures(*one_clock())
+    slow_host()
 except Exception as e:
     check("goes to its end", False, "line %s: %s %s" % (
         [f.lineno for f in traceback.extract_tb(e.__traceback__)],
