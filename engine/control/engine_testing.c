@@ -67,9 +67,10 @@ send_all(int fd, struct str bytes)
 }
 
 static bool
-answer(struct connection *c, struct str path)
+answer(struct connection *c, struct str path, struct str cookie)
 {
-	struct rig_page p = { .status = 200, .type = "text/html" };
+	struct rig_page p = { .status = 200, .type = "text/html",
+	    .cookie = cookie };
 	struct buf out = BUF_INIT;
 
 	count(c->web, path);
@@ -92,6 +93,16 @@ answer(struct connection *c, struct str path)
 	return fine;
 }
 
+static struct str
+cookie_of(struct str head)
+{
+	static const char name[] = "\r\nCookie: ";
+	size_t at = str_find(head, str_of(name));
+	struct str rest = str_from(head, MIN(at + strlen(name), head.n));
+
+	return str_cut(rest, 0, str_find(rest, STR("\r\n")));
+}
+
 /* One request after the other; all are GETs without a body. */
 static void *
 serve_one(void *arg)
@@ -108,10 +119,10 @@ serve_one(void *arg)
 		fine = n > 0;
 		if (end == in.n)
 			continue;
-		struct str rest = buf_str(&in), path;
+		struct str rest = buf_str(&in), path, cookie = cookie_of(rest);
 		str_split(&rest, ' ', &path);
 		str_split(&rest, ' ', &path);
-		fine = answer(c, path);
+		fine = answer(c, path, cookie);
 		buf_clear(&in);
 	}
 	shutdown(c->fd, SHUT_RDWR);

@@ -16,6 +16,7 @@
 
 /* An answer; `body` and `head` are the rig's to free. */
 struct rig_page {
+	struct str cookie;           /* the request's field; empty: none */
 	int status;                  /* 200 */
 	const char *type;            /* "text/html" */
 	struct buf head;             /* more fields, "Name: value\r\n" each */

@@ -40,3 +40,18 @@ item_session_put(struct item_tx *tx, struct str name,
 	(void)query_step(q);
 	return query_end(&q, w);
 }
+
+enum err
+item_session_update(struct item_tx *tx, struct str name, struct str sealed,
+    uint64_t rev, struct why *w)
+{
+	struct query *q = database_query(item_store_database(
+	    item_tx_store(tx)), "UPDATE sessions SET sealed = ?2"
+	    " WHERE name = ?1 AND rev = ?3");
+
+	query_str(q, 1, name);
+	query_bytes(q, 2, sealed);
+	query_i64(q, 3, (int64_t)rev);
+	(void)query_step(q);
+	return query_end(&q, w);
+}

@@ -24,5 +24,9 @@ MUST_USE enum err item_session_get(struct item_store *, struct str name,
  */
 MUST_USE enum err item_session_put(struct item_tx *, struct str name,
     const struct item_session *, struct why *);
+/* What has changed since the login `rev`; nothing is done when the row has
+ * another one. */
+MUST_USE enum err item_session_update(struct item_tx *, struct str name,
+    struct str sealed, uint64_t rev, struct why *);
 
 #endif

@@ -91,7 +91,7 @@ context_of(struct session *s, struct buf *b)
 }
 
 static void
-seal(struct session *s)
+seal(struct session *s, struct buf *out)
 {
 	FREED(buf_free) struct buf text = BUF_INIT, context = BUF_INIT;
 	FREED(buf_free) struct buf lines = BUF_INIT;
@@ -101,9 +101,8 @@ seal(struct session *s)
 	json_str(&text, "cookies", buf_str(&lines));
 	json_raw(&text, "data", buf_str(&s->data));
 	buf_put_char(&text, '}');
-	buf_clear(&s->sealed);
-	seal_put(&s->set->key, context_of(s, &context), buf_str(&text),
-	    &s->sealed);
+	buf_clear(out);
+	seal_put(&s->set->key, context_of(s, &context), buf_str(&text), out);
 	explicit_bzero(text.p, text.n);
 	if (lines.n > 0)
 		explicit_bzero(lines.p, lines.n);
@@ -319,7 +318,8 @@ session_store(struct session *s, struct str data, struct session_wait *one)
 
 	use_data(s, yyjson_doc_get_root(doc));
 	yyjson_doc_free(doc);
-	seal(s);
+	seal(s, &s->sealed);
+	s->is_changed = false;
 	s->row = (struct item_session){ .sealed = buf_str(&s->sealed),
 	    .expires_at = ttl_us < 0 ? ITEM_TIME_NONE :
 	    (struct wall){ clock_wall().us + ttl_us }, .rev = s->rev + 1 };
@@ -412,13 +412,58 @@ session_invalidate(struct session_set *set, struct str name)
 		s->stale_rev = MAX(s->stale_rev, s->rev);
 }
 
+/* -- Cookies that answers change after the login -- */
+
+static void save_changes(struct session *);
+
+static enum err
+update_row(struct items_write *w, struct item_tx *tx, struct why *why)
+{
+	struct session *s = CONTAINER(w, struct session, save);
+
+	return item_session_update(tx, s->name, buf_str(&s->saved),
+	    s->saved_rev, why);
+}
+
+/* A failure loses what a new login brings back. */
+static void
+row_updated(struct items_write *w)
+{
+	struct session *s = CONTAINER(w, struct session, save);
+
+	if (w->result != OK)
+		log_warn("tasks.session_not_stored", "session=%.*s why=%s",
+		    STR_FMT(s->name), err_text(w->result));
+	s->is_saving = false;
+	arena_reset(&w->arena);
+	save_changes(s);
+	task_runner_settled(s->set->runner);
+}
+
+/* What changes while it is stored is stored afterwards, together. */
+static void
+save_changes(struct session *s)
+{
+	if (!s->is_changed || s->is_saving || s->state != SESSION_VALID)
+		return;
+	s->is_changed = false;
+	s->is_saving = true;
+	s->saved_rev = s->rev;
+	seal(s, &s->saved);
+	s->save.run = update_row;
+	s->save.done = row_updated;
+	s->save.why = WHY_INIT;
+	items_write(s->set->runner->o.items, &s->save);
+}
+
 void
 session_take(struct session *s, uint64_t rev, struct str before,
     struct cookie_jar *after)
 {
 	/* Of an older login: there are other cookies by now. */
 	if (rev == s->rev || s->state == SESSION_LOGIN)
-		(void)session_jar_take(s->jar, before, after);
+		s->is_changed |= session_jar_take(s->jar, before, after);
+	save_changes(s);
 }
 
 void
@@ -505,7 +550,8 @@ bool
 session_set_is_busy(const struct session_set *set)
 {
 	MAP_EACH(s, &set->by_name, const struct session)
-		if (s->state != SESSION_NEW && s->state != SESSION_VALID)
+		if (s->is_saving || (s->state != SESSION_NEW &&
+		    s->state != SESSION_VALID))
 			return true;
 	return false;
 }
@@ -521,6 +567,8 @@ session_set_free(struct session_set **sp)
 		session_jar_free(&s->jar);
 		buf_free(&s->data);
 		buf_free(&s->sealed);
+		buf_free(&s->saved);
+		arena_free(&s->save.arena);
 		let_go(s);
 		arena_free(&s->arena);
 		free(s);

@@ -56,6 +56,11 @@ struct session {
 	struct items_write write;
 	struct item_session row;
 	struct buf sealed;
+	/* Cookies that were changed after it. */
+	struct items_write save;
+	struct buf saved;            /* sealed */
+	uint64_t saved_rev;
+	bool is_changed, is_saving;
 	/* After failed ones. */
 	unsigned failures;
 	struct mono retry_at;

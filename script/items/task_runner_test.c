@@ -23,6 +23,10 @@ site(struct str path, struct rig_page *p)
 		unsigned n = atomic_fetch_add(&logins, 1) + 1;
 		buf_printf(&p->head, "Set-Cookie: member=%u\r\n", n);
 		buf_put_text(&p->body, "{\"ok\":true}");
+	} else if (str_eq(path, STR("/renew"))) {
+		buf_put_text(&p->head, "Set-Cookie: member=renewed\r\n");
+	} else if (str_eq(path, STR("/cookie"))) {
+		buf_printf(&p->body, "\"%.*s\"", STR_FMT(p->cookie));
 	} else if (str_eq(path, STR("/bad"))) {
 		p->status = 404;
 	} else {
@@ -139,6 +143,34 @@ a_session_logs_in_once(void **state)
 	    "  updateMetadata(() => ({ who: s.data.who })); } } }\n");
 	wait_for_runs(1);
 	contains(metadata("q", "member"), "\"who\":\"demo\"");
+	assert_int_equal(atomic_load(&logins), 1);
+	close_all();
+}
+
+/* An answer after the login changes a cookie; that outlives the process. */
+static void
+changed_cookies_are_kept(void **state)
+{
+#define RENEWED(seed, login)                                                 \
+	" seeds: [{ id: '" seed "', tags: ['t'], data: {} }],\n"             \
+	" tags: { t: ['member'] },\n"                                        \
+	" sessions: { shop: { ttl: '1d', async login({ fetch }) {" login      \
+	" } } },\n tasks: { member: { version: '1', async run({ id, session,"\
+	" updateMetadata }) {\n  const s = await session('shop');\n"          \
+	"  if (id === 'a') await s.fetch(SITE + '/renew');\n"                \
+	"  const r = await s.fetch(SITE + '/cookie');\n"                     \
+	"  updateMetadata(() => ({ cookie: r.json() })); } } }\n"
+
+	(void)state;
+	open_site();
+	use(RENEWED("a", "await fetch(SITE + '/login')"));
+	wait_for_runs(1);
+	contains(metadata("a", "member"), "\"cookie\":\"member=renewed\"");
+	close_parts();
+	open_parts();
+	use(RENEWED("b", "throw new Error('again')"));
+	wait_for_runs(1);
+	contains(metadata("b", "member"), "\"cookie\":\"member=renewed\"");
 	assert_int_equal(atomic_load(&logins), 1);
 	close_all();
 }
@@ -359,6 +391,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(discovered_items_are_run),
 		cmocka_unit_test(a_failure_says_where),
 		cmocka_unit_test(a_session_logs_in_once),
+		cmocka_unit_test(changed_cookies_are_kept),
 		cmocka_unit_test(an_expired_session_logs_in_again),
 		cmocka_unit_test(a_failing_login_fails_those_who_wait),
 		cmocka_unit_test(a_simulation_changes_nothing),
