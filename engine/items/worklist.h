@@ -95,6 +95,16 @@ void worklist_lease_text(uint32_t task, int64_t item, uint64_t lease,
 bool worklist_lease_read(struct str, uint32_t *task, int64_t *item,
     uint64_t *lease);
 
+/*
+ * What claims with the same skip() have passed over at the head of each lane,
+ * so that the next ones need not read it all again.  A pair that comes to that
+ * head meanwhile is seen after WORKLIST_PASSED_MS_MAX at the latest.
+ */
+#define WORKLIST_PASSED_MS_MAX 1000
+struct worklist_passed;
+struct worklist_passed *worklist_passed_new(void);
+void worklist_passed_free(struct worklist_passed **);
+
 #define WORKLIST_CLAIM_MAX 1000u
 struct worklist_claim {
 	struct str worker;
@@ -105,9 +115,11 @@ struct worklist_claim {
 	size_t prefetch_n;
 	int64_t lease_us;            /* 0: the task's */
 	bool own;                    /* the daemon's own workers */
-	/* Pairs to pass over: their host's turn is far (slow hosts). */
-	bool (*skip)(void *arg, uint32_t task, int64_t item);
+	/* For how many ms a pair is to be passed over, because its host's turn
+	 * is far (slow hosts); 0: it is not.  NULL: none is. */
+	int64_t (*skip)(void *arg, uint32_t task, int64_t item);
 	void *arg;
+	struct worklist_passed *passed;      /* goes with `skip` */
 	struct str only_item;        /* `task run --item`; empty: any */
 };
 struct worklist_lease {

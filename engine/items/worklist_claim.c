@@ -43,6 +43,8 @@ struct claim_lane {
 	size_t at, n, chunk;
 	struct candidate last;       /* the next chunk comes after it */
 	bool end;
+	bool is_head;                /* all so far were passed over ... */
+	int64_t head_ms;             /* ... and are until then */
 };
 
 struct claim_task {
@@ -69,6 +71,95 @@ struct claim {
 	uint64_t random[32];
 	size_t random_n;
 };
+
+/* -- What was passed over at the head of a lane -- */
+
+struct passed_lane {
+	uint64_t id;
+	struct candidate last;
+	int64_t until_ms;
+};
+
+struct worklist_passed {
+	struct map lanes;            /* struct passed_lane */
+};
+
+struct worklist_passed *
+worklist_passed_new(void)
+{
+
+	return mem_new(sizeof(struct worklist_passed));
+}
+
+void
+worklist_passed_free(struct worklist_passed **pp)
+{
+	struct worklist_passed *p = *pp;
+
+	if (p == NULL)
+		return;
+	MAP_EACH(l, &p->lanes, struct passed_lane)
+		mem_free(&l);
+	map_free(&p->lanes);
+	mem_free(pp);
+}
+
+static uint64_t
+passed_id(uint32_t task, uint32_t lane)
+{
+
+	return (uint64_t)task << 32 | lane;
+}
+
+/* Begin behind what is known to be passed over. */
+static void
+skip_head(const struct claim *c, uint32_t task, struct claim_lane *l)
+{
+	struct worklist_passed *p = c->spec->passed;
+	const struct passed_lane *lane = p == NULL ? NULL :
+	    map_get_id(&p->lanes, passed_id(task, l->id));
+
+	l->is_head = p != NULL;
+	l->head_ms = c->now_ms + WORKLIST_PASSED_MS_MAX;
+	if (lane == NULL || lane->until_ms <= c->now_ms ||
+	    lane->until_ms > l->head_ms)
+		return;
+	l->last = lane->last;
+	l->head_ms = lane->until_ms;
+}
+
+static void
+note_head(const struct claim *c, uint32_t task, const struct claim_lane *l,
+    struct candidate last)
+{
+	struct worklist_passed *p = c->spec->passed;
+	uint64_t id = passed_id(task, l->id);
+	struct passed_lane *lane;
+
+	if (p == NULL)
+		return;
+	lane = map_get_id(&p->lanes, id);
+	if (lane == NULL) {
+		lane = mem_new(sizeof(*lane));
+		lane->id = id;
+		map_put_id(&p->lanes, id, lane);
+	}
+	lane->last = last;
+	lane->until_ms = l->head_ms;
+}
+
+static bool
+is_passed_over(const struct claim *c, uint32_t task, struct claim_lane *l)
+{
+	const struct worklist_claim *spec = c->spec;
+	int64_t ms = spec->skip == NULL ? 0 :
+	    spec->skip(spec->arg, task, l->last.item);
+
+	l->is_head &= ms > 0;
+	if (l->is_head)
+		l->head_ms = MIN(l->head_ms, c->now_ms + ms);
+	return ms > 0;
+}
 
 static uint64_t
 next_random(struct claim *c)
@@ -194,6 +285,7 @@ add_lane(struct claim *c, struct claim_task *t, uint32_t id, size_t *cap,
 		lane.buckets[i] = claim_bucket(c, &buckets[i]);
 	t->lanes = arena_grow(a, t->lanes, t->lanes_n, cap, 4,
 	    sizeof(*t->lanes));
+	skip_head(c, t->id, &lane);
 	t->lanes[t->lanes_n++] = lane;
 	return OK;
 }
@@ -249,9 +341,10 @@ read_keys(struct claim *c, const struct claim_task *t, struct claim_lane *l,
 	    " WHERE task = ?1 AND lane = ?2 AND due <= ?3"
 	    " AND (due, item) > (?4, ?5) ORDER BY due, item LIMIT ?6"
 	    " FOR UPDATE SKIP LOCKED" };
-	const struct worklist_claim *spec = c->spec;
 	struct query *q = database_query_sql(item_store_database(c->store),
 	    &due);
+	struct candidate head = l->last;
+	bool was_head = l->is_head;
 
 	query_i64(q, 1, t->id);
 	query_i64(q, 2, l->id);
@@ -264,10 +357,13 @@ read_keys(struct claim *c, const struct claim_task *t, struct claim_lane *l,
 		l->last = (struct candidate){ query_get_i64(q, 0),
 		    query_get_i64(q, 1) };
 		*read += 1;
-		if (spec->skip == NULL ||
-		    !spec->skip(spec->arg, t->id, l->last.item))
+		if (!is_passed_over(c, t->id, l))
 			l->found[l->n++] = l->last;
+		if (l->is_head)
+			head = l->last;
 	}
+	if (was_head)
+		note_head(c, t->id, l, head);
 	return query_end(&q, w);
 }
 
@@ -671,7 +767,7 @@ lane_next_at(struct claim *c, const struct claim_task *t,
 	if (any && query_get_i64(q, 0) > c->now_ms)
 		next.us = query_get_i64(q, 0) * 1000;
 	else if (any && spec->skip != NULL &&
-	    spec->skip(spec->arg, t->id, query_get_i64(q, 1)))
+	    spec->skip(spec->arg, t->id, query_get_i64(q, 1)) > 0)
 		next.us += SKIPPED_RETRY_US;
 	for (size_t i = 0; i < l->buckets_n; i++)
 		next.us = MAX(next.us, bucket_next(l->buckets[i]->row,

@@ -138,17 +138,20 @@ far_pairs_put(struct far_pairs *f, uint32_t task, int64_t item,
 	return at;
 }
 
-bool
-far_pairs_has(struct far_pairs *f, uint32_t task, int64_t item)
+int64_t
+far_pairs_wait_ms(struct far_pairs *f, uint32_t task, int64_t item)
 {
 	struct far_key key = { item, task };
 	struct far_pair *p = map_get(&f->pairs, bytes_of(&key));
-	bool has = p != NULL && mono_before(clock_mono(), p->until);
-	if (p != NULL && !has) {
-		map_take(&f->pairs, bytes_of(&key));
-		mem_free(&p);
-	}
-	return has;
+	struct mono now = clock_mono();
+
+	if (p == NULL)
+		return 0;
+	if (mono_before(now, p->until))
+		return mono_ns_between(now, p->until) / 1000000 + 1;
+	map_take(&f->pairs, bytes_of(&key));
+	mem_free(&p);
+	return 0;
 }
 
 size_t

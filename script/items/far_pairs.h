@@ -35,8 +35,8 @@ void far_pairs_free(struct far_pairs **);
 /* Pass the pair over until a turn that no other pair has.  Returns when. */
 struct mono far_pairs_put(struct far_pairs *, uint32_t task, int64_t item,
     const struct far_turn *);
-/* Whether it is to be passed over now. */
-bool far_pairs_has(struct far_pairs *, uint32_t task, int64_t item);
+/* For how many ms the pair is to be passed over from now on; 0: it is not. */
+int64_t far_pairs_wait_ms(struct far_pairs *, uint32_t task, int64_t item);
 size_t far_pairs_count(const struct far_pairs *);
 
 #endif

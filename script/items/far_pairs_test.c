@@ -36,9 +36,9 @@ each_has_a_turn_of_its_own(void **state)
 	at = put(f, 1, 5, HOST, 60000, 2000);
 	assert_in_range(mono_ns_between(now, at) / 1000000, 60000, 60100);
 	for (int64_t i = 0; i < 6; i++)
-		assert_true(far_pairs_has(f, 1, i));
-	assert_false(far_pairs_has(f, 2, 0));
-	assert_false(far_pairs_has(f, 1, 6));
+		assert_true(far_pairs_wait_ms(f, 1, i) > 0);
+	assert_int_equal(far_pairs_wait_ms(f, 2, 0), 0);
+	assert_int_equal(far_pairs_wait_ms(f, 1, 6), 0);
 	far_pairs_free(&f);
 	assert_null(f);
 }
@@ -51,7 +51,7 @@ it_is_over_when_the_turn_comes(void **state)
 	(void)state;
 	put(f, 1, 7, HOST, 0, 0);
 	assert_int_equal(far_pairs_count(f), 1);
-	assert_false(far_pairs_has(f, 1, 7));
+	assert_int_equal(far_pairs_wait_ms(f, 1, 7), 0);
 	assert_int_equal(far_pairs_count(f), 0);
 	far_pairs_free(&f);
 }
@@ -85,9 +85,9 @@ they_are_limited(void **state)
 	assert_int_equal(far_pairs_count(f), FAR_PAIRS_MAX);
 	put(f, 1, FAR_PAIRS_MAX, HOST, 60000, 0);
 	assert_int_equal(far_pairs_count(f), FAR_PAIRS_MAX);
-	assert_true(far_pairs_has(f, 1, FAR_PAIRS_MAX));
+	assert_true(far_pairs_wait_ms(f, 1, FAR_PAIRS_MAX) > 0);
 	put(f, 1, FAR_PAIRS_MAX + 1, HOST, 60000, 0);
-	assert_false(far_pairs_has(f, 1, FAR_PAIRS_MAX + 1));
+	assert_int_equal(far_pairs_wait_ms(f, 1, FAR_PAIRS_MAX + 1), 0);
 	far_pairs_free(&f);
 }
 

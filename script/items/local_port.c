@@ -39,10 +39,11 @@ claimed(struct items_claim *k)
 }
 
 /* Thread: the writer's. */
-static bool
-is_far(void *arg, uint32_t task, int64_t item)
+static int64_t
+wait_of(void *arg, uint32_t task, int64_t item)
 {
-	return far_pairs_has(arg, task, item);
+
+	return far_pairs_wait_ms(arg, task, item);
 }
 
 static void
@@ -52,8 +53,8 @@ claim(struct task_runner *r, struct port_claim *c)
 		.claim = { .worker = STR("local"), .tasks = c->tasks,
 		    .tasks_n = c->tasks_n,
 		    .max = MIN(c->max, WORKLIST_CLAIM_MAX), .own = true,
-		    .only_item = c->only_item, .skip = is_far,
-		    .arg = r->far },
+		    .only_item = c->only_item, .skip = wait_of,
+		    .arg = r->far, .passed = r->passed },
 		.until = mono_add_ms(loop_now(r->o.home), CLAIM_MS),
 		.done = claimed,
 	};

@@ -37,6 +37,7 @@ struct task_runner {
 	struct runner_config *claim_config;
 	struct session_set *sessions;        /* NULL: the daemon has them */
 	struct far_pairs *far;               /* NULL: the same */
+	struct worklist_passed *passed;      /* the same */
 	struct lease_users *lease_users;     /* the same */
 	bool claiming, stopped;
 	struct timer heartbeat, grace;

@@ -392,6 +392,7 @@ task_runner_new(const struct task_runner_options *o)
 		r->sessions = session_set_new(r, &o->key);
 		r->lease_users = lease_users_new(r);
 		r->far = far_pairs_new();
+		r->passed = worklist_passed_new();
 	}
 	explicit_bzero(&r->o.key, sizeof(r->o.key));
 	list_init(&r->runs);
@@ -415,6 +416,7 @@ task_runner_free(struct task_runner **rp)
 	loop_timer_stop(r->o.home, &r->grace);
 	lease_users_free(&r->lease_users);
 	far_pairs_free(&r->far);
+	worklist_passed_free(&r->passed);
 	session_set_free(&r->sessions);
 	runner_config_drop(&r->config);
 	if (r->o.secrets != NULL)
