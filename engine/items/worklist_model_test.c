@@ -183,8 +183,9 @@ model_put_off(struct model_pair *p)
 }
 
 static void
-model_expire(struct model_pair *p, enum pair_expiry how, int64_t now)
+model_expire(size_t item, size_t task, enum pair_expiry how, int64_t now)
 {
+	struct model_pair *p = &model.items[item].pairs[task];
 	bool script = how == EXPIRY_SCRIPT;
 
 	p->invalid = p->has;
@@ -206,7 +207,8 @@ model_expire(struct model_pair *p, enum pair_expiry how, int64_t now)
 		    p->completed + MIN_MS * 1000 > now)
 			model_put_off(p);
 	}
-	if (p->state != PAIR_BLOCKED)
+	/* A clock that went back may have made its dependency fresh again. */
+	if (p->state != PAIR_BLOCKED || model_met(item, task, now))
 		model_derive(p, now);
 	if (how == EXPIRY_FIRST && p->due != NONE)
 		p->due = PAIR_DUE_FIRST;
@@ -414,7 +416,7 @@ step_expire(size_t i)
 	if (!model.items[i].exists)
 		return;
 	work_expire(&t, item_id(i), task_names[k], how);
-	model_expire(&model.items[i].pairs[k], how, t.items.now.us);
+	model_expire(i, k, how, t.items.now.us);
 	model_settle(t.items.now.us);
 }
 
