@@ -111,7 +111,7 @@ static struct case_pages *
 open_case(const char *calls)
 {
 	struct buf pages = BUF_INIT;
-	struct case_pages *p;
+	struct case_pages *p = NULL;
 	struct arena a = ARENA_INIT;
 	struct why w = WHY_INIT;
 	const char *path = arena_printf(&a, "%s/pages.warc.gz", dir).p;

@@ -118,6 +118,19 @@ frontier_warcinfo(void *arg, const char *filename, struct buf *out)
 
 /* --- opening ------------------------------------------------------------ */
 
+/*
+ * RocksDB may have kept the end of a crawl's record, and not yet that of its
+ * queues: the log has both, and drops what is passed over here.
+ */
+static bool
+is_of_no_crawl(const struct frontier *f, struct str key)
+{
+	struct reader in = reader_of(key);
+	uint32_t id = read_be32(&in);
+
+	return !in.bad && crawl_get(f, id) == NULL;
+}
+
 static enum err
 load_family(struct frontier *f, enum index_family family, struct why *w)
 {
@@ -130,7 +143,8 @@ load_family(struct frontier *f, enum index_family family, struct why *w)
 		if (lease_record(f, family, key, value, &fine))
 			continue;
 		if (family == INDEX_QUEUE)
-			fine = teardown_record(f, key) ||
+			fine = is_of_no_crawl(f, key) ||
+			    teardown_record(f, key) ||
 			    queue_from_note(f, value);
 		else if (key.n == 5 && key.p[4] == 'D')
 			fine = crawl_from_note(f, value);

@@ -736,6 +736,28 @@ crawls_of_ours_are_left_alone(void **state)
 	assert_int_equal(count_urls("more", "", "", false), 1);
 }
 
+/* A kill in the middle of RocksDB's work leaves queues without their crawl. */
+static void
+queues_of_no_crawl_are_passed_over(void **state)
+{
+	struct buf key = BUF_INIT;
+	struct crawl_view v;
+	size_t at = 0;
+
+	(void)state;
+	out_put(R, "test", "h", "http://h/1", DISCOVERED);
+	out_restart(R, false);
+	crawl_key(lease_find_crawl(rig.frontier, STR("test"))->id, 'O', &key);
+	ledger_delete(frontier_ledger(rig.frontier), INDEX_CRAWL,
+	    buf_str(&key));
+	rig_run(R);
+	out_restart(R, false);
+	lease_check(rig.frontier);
+	assert_false(frontier_next_view(rig.frontier, &at, &v));
+	assert_int_equal(count_urls("test", "", "", false), 0);
+	buf_free(&key);
+}
+
 #define RULE(f) cmocka_unit_test_setup_teardown(f, out_setup, out_teardown)
 
 int
@@ -760,6 +782,7 @@ main(void)
 		RULE(each_store_has_its_own_seed),
 		RULE(a_store_without_a_seed_keeps_the_old_one),
 		RULE(crawls_of_ours_are_left_alone),
+		RULE(queues_of_no_crawl_are_passed_over),
 	};
 
 	return cmocka_run_group_tests_name("outside_keep", tests, NULL, NULL);
