@@ -325,12 +325,18 @@ item_store_free_old_names(struct item_store *st)
 }
 
 void
-item_store_rolled_back(struct item_store *st)
+item_store_undone(struct item_store *st)
 {
 	item_store_names_changed(st);
+	st->keys_n = 0;
+}
+
+void
+item_store_rolled_back(struct item_store *st)
+{
+	item_store_undone(st);
 	restore_config(st);
 	st->rewrites_known = false;
-	st->keys_n = 0;
 }
 
 /* -- Sequences -- */

@@ -63,6 +63,9 @@ void item_store_free_old_names(struct item_store *);
 void item_store_change_config(struct item_store *, struct task_config *);
 /* A transaction was committed: the configuration that it changed stays. */
 void item_store_committed(struct item_store *);
+/* The database went back to a savepoint: names and keys of since then are not
+ * ours. */
+void item_store_undone(struct item_store *);
 /* A transaction was rolled back: what was taken from it is not ours. */
 void item_store_rolled_back(struct item_store *);
 /*

@@ -624,6 +624,7 @@ roll_back_to(struct item_tx *tx, size_t savepoint)
 		tx->savepoints_n--;
 		(void)e;
 	}
+	item_store_undone(tx->store);
 	/* What was read since then may be what a statement has written. */
 	for (size_t k = 0; k < SLOT_KINDS; k++)
 		MAP_EACH(s, &tx->maps[k], struct slot)

@@ -226,6 +226,40 @@ read_run(struct arena *a)
 	return arena_copy(a, buf_str(&b));
 }
 
+/* What was taken behind the savepoint goes with it: nothing that is stored may
+ * be given once more later. */
+static void
+an_undone_savepoint_takes_keys_and_names_with_it(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	items_test_begin(&t);
+	struct item_mark m = item_tx_mark(t.tx);
+	assert_int_equal(item_tx_flush_all(t.tx, NULL), OK);
+	new_item("undone");
+	assert_int_equal(item_store_name(t.store, ITEM_NAME_TAG, STR("n"),
+	    true, &id, NULL), OK);
+	item_tx_undo(t.tx, m);
+	int64_t key = new_item("kept")->key;
+	assert_int_equal(item_store_name(t.store, ITEM_NAME_TAG, STR("n"),
+	    false, &id, NULL), OK);
+	assert_int_equal(id, 0);
+	assert_int_equal(item_store_name(t.store, ITEM_NAME_TAG, STR("n"),
+	    true, &id, NULL), OK);
+	items_test_commit(&t);
+	assert_int_equal(items_test_number(&t,
+	    "SELECT count(*) FROM names WHERE name = 'n'"), 1);
+	items_test_reopen(&t);
+	items_test_begin(&t);
+	assert_true(new_item("later")->key > key);
+	items_test_commit(&t);
+	assert_int_equal(items_test_number(&t,
+	    "SELECT count(*) FROM items WHERE id IN ('kept', 'later')"), 2);
+	assert_int_equal(items_test_number(&t, "SELECT count(*) FROM items"
+	    " WHERE id = 'undone'"), 0);
+}
+
 static void
 put_record(struct str record)
 {
@@ -374,6 +408,9 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(cursors_go_on, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(names_are_numbers, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(
+		    an_undone_savepoint_takes_keys_and_names_with_it, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(runs_are_packed, setup,
 		    teardown),
