@@ -267,6 +267,48 @@ answer(struct capture_query *q)
 	q->done(q);
 }
 
+/* --- a page of just now --------------------------------------------------- */
+
+/*
+ * A page is told of as soon as the log has it.  Who asks for it at once may be
+ * earlier than the index, and asks again when that has caught up.
+ */
+struct catching_up {
+	struct ledger_query query;
+	struct catalog *catalog;
+	struct read_task *task;
+};
+
+static void
+caught_up(struct ledger_query *query)
+{
+	struct catching_up *c = CONTAINER(query, struct catching_up, query);
+
+	read_task_put(c->catalog->tasks, c->task);
+	read_tasks_let_go(c->catalog->tasks);
+	mem_free(&c);
+}
+
+/* True: `task` comes once more. */
+static bool
+catch_up(struct catalog *catalog, struct read_task *task, struct why *w,
+    bool *waited)
+{
+	struct catching_up *c;
+
+	if (w->err != ERR_ABSENT || *waited || catalog->closing)
+		return false;
+	*waited = true;
+	*w = WHY_INIT;
+	c = mem_new(sizeof(*c));
+	c->catalog = catalog;
+	c->task = task;
+	read_tasks_hold(catalog->tasks);
+	ledger_barrier(catalog->options.ledger, &c->query,
+	    catalog->options.home, caught_up);
+	return true;
+}
+
 /* Itself is among them. */
 static void
 same_came(struct captures_query *same)
@@ -294,6 +336,8 @@ reading_came(struct read_task *task)
 {
 	struct capture_query *q = CONTAINER(task, struct capture_query, task);
 
+	if (catch_up(q->catalog, task, &q->why, &q->waited))
+		return;
 	if (!q->same || q->why.err != OK || q->entry.body_bytes == 0 ||
 	    q->entry.digest.kind == DIGEST_NONE || q->catalog->closing) {
 		answer(q);
@@ -370,14 +414,15 @@ copying_came(struct read_task *task)
 {
 	struct records_query *q = CONTAINER(task, struct records_query, task);
 
-	q->done(q);
+	if (!catch_up(q->catalog, task, &q->why, &q->waited))
+		q->done(q);
 }
 
 void
 catalog_records(struct catalog *c, struct records_query *q)
 {
 	*q = (struct records_query){ .crawl = q->crawl, .number = q->number,
-	    .done = q->done, .arg = q->arg, .task.run = copying_run,
-	    .task.done = copying_came };
+	    .done = q->done, .arg = q->arg, .catalog = c,
+	    .task.run = copying_run, .task.done = copying_came };
 	read_task_put(c->tasks, &q->task);
 }

@@ -275,6 +275,7 @@ struct capture_query {
 	struct read_task task;
 	struct catalog *catalog;
 	struct captures_query list;  /* of those with the same digest */
+	bool waited;                 /* for the index to catch up */
 };
 void catalog_capture(struct catalog *, struct capture_query *);
 
@@ -294,7 +295,10 @@ struct records_query {
 	struct why why;
 	void (*done)(struct records_query *);
 	void *arg;
-	struct read_task task;       /* the catalog's */
+	/* The catalog's. */
+	struct read_task task;
+	struct catalog *catalog;
+	bool waited;
 };
 void catalog_records(struct catalog *, struct records_query *);
 

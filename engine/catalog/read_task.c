@@ -7,7 +7,7 @@ struct read_tasks {
 	struct pool *pool;
 	struct index *index;
 	struct list waiting;         /* for a reader */
-	unsigned running;
+	unsigned running, held;
 	struct record_reader *readers;       /* free ones */
 	struct list trims;
 	struct timer timer;
@@ -89,7 +89,7 @@ start_tasks(struct read_tasks *t)
 		t->running++;
 		pool_submit(t->pool, &task->job);
 	}
-	if (t->running == 0 && t->closed != NULL) {
+	if (t->running == 0 && t->held == 0 && t->closed != NULL) {
 		void (*closed)(void *) = t->closed;
 		t->closed = NULL;
 		closed(t->closed_arg);
@@ -116,6 +116,20 @@ read_task_put(struct read_tasks *t, struct read_task *task)
 	task->job = (struct job){ .home = t->home, .run = run_task,
 	    .mail.deliver = task_came };
 	list_put(&t->waiting, &task->node);
+	start_tasks(t);
+}
+
+void
+read_tasks_hold(struct read_tasks *t)
+{
+	t->held++;
+}
+
+void
+read_tasks_let_go(struct read_tasks *t)
+{
+	CHECK(t->held > 0);
+	t->held--;
 	start_tasks(t);
 }
 

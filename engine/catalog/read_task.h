@@ -41,6 +41,9 @@ void read_tasks_free(struct read_tasks **);   /* when no task runs */
 
 /* The caller has set run and done. */
 void read_task_put(struct read_tasks *, struct read_task *);
+/* A task comes later: closing waits until it is let go. */
+void read_tasks_hold(struct read_tasks *);
+void read_tasks_let_go(struct read_tasks *);
 /* As many tasks run as may. */
 bool read_tasks_full(const struct read_tasks *);
 /* Lend a reader to the main loop itself, for work that does not block. */
