@@ -740,10 +740,15 @@ worklist_follows_its_model(void **state)
 		clock_went_back = false;
 		work_open(&t, "{}");
 		load_version(1);
+		int64_t furthest_us = t.items.now.us;
 		for (int i = 0; i < STEPS; i++) {
 			step();
 			compare_all();
+			furthest_us = MAX(furthest_us, t.items.now.us);
 		}
+		/* The check, too, sees a dependency that a clock which went
+		 * back has made fresh again, and that nobody has noticed. */
+		t.items.now.us = furthest_us;
 		work_close(&t);
 	}
 }
