@@ -157,6 +157,8 @@ def story(site):
     replay(s, "verify pages", {"same": N}, "scrape", "--verify")
     replay(s, "verify sessions", {"same": N // 10}, "price", "--verify")
     s.restart()
+    # /readyz does not wait for the configuration, and a replay needs one.
+    wait_until(lambda: s.ask("GET", "/items-config")[1].get("generation"), 20)
     replay(s, "verify after a restart", {"same": N // 10}, "scrape",
            "--verify", "--tag", "tenth")
 
