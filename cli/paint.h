@@ -18,7 +18,7 @@ struct paint {
 	struct arena *arena;
 	bool coloured;
 };
-/* What is written goes to the command's output. */
+/* These functions append to the command's output buffer. */
 struct paint paint_of(struct cli *);
 void paint_line(struct paint *, enum colour, const char *line);
 /* A text of an object, safe for a terminal. */

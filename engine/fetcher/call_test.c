@@ -461,7 +461,7 @@ static int64_t waited_ms;
 static unsigned turns_told;
 
 static void
-turned(struct call *c, bool waits)
+count_turn(struct call *c, bool waits)
 {
 	struct mono now = loop_now(c->home);
 
@@ -479,7 +479,7 @@ waiting_and_turns_are_told(void **state)
 	begin(site, PLAIN);
 	struct asked a = get("http://api.test/busy");
 	waited_ms = turns_told = 0;
-	a.call.turned = turned;
+	a.call.turned = count_turn;
 	wait_began = loop_now(rig.rig.loop);
 	ask(&a, 30000);
 	answers(&a, 200, "{\"a\":1}");

@@ -24,8 +24,8 @@ MUST_USE enum err item_session_get(struct item_store *, struct str name,
  */
 MUST_USE enum err item_session_put(struct item_tx *, struct str name,
     const struct item_session *, struct why *);
-/* What has changed since the login `rev`; nothing is done when the row has
- * another one. */
+/* Replace the sealed cookies and data, unless the session has been logged in
+ * again: then the row's rev differs, and nothing changes. */
 MUST_USE enum err item_session_update(struct item_tx *, struct str name,
     struct str sealed, uint64_t rev, struct why *);
 

@@ -503,7 +503,7 @@ lease_pair(struct claim *c, struct claim_task *t, struct item_row *item,
 	    .seed = worklist_lease_seed(p->lease) };
 }
 
-/* What the last lease adds to the answer. */
+/* Add the size of the newest lease to the size of the answer. */
 static enum err
 add_bytes(struct claim *c, struct why *w)
 {

@@ -468,7 +468,7 @@ passed_pairs_are_not_read_again(void **state)
 		    "SELECT key FROM items WHERE id = 'slow29'");
 		assert_int_equal(claim_by(&claim, &n, NULL), OK);
 		assert_int_equal(n, 1);
-		/* None of them is to be passed over now, but nobody looks. */
+		/* They may be claimed now, but the head is not read yet. */
 		slow_max = 0;
 		work_sleep(&t, known_ms - 100);
 		assert_int_equal(claim_by(&claim, &n, NULL), OK);

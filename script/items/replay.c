@@ -287,7 +287,7 @@ apply_outcome(struct replay_part *p)
 	begin_write(p, store, stored);
 }
 
-/* What the outcome points to does not last. */
+/* The outcome's texts are freed after this call, so copy them. */
 static void
 keep_outcome(struct replay_part *p, const struct script_outcome *o)
 {
@@ -355,7 +355,7 @@ begin_refresh(struct replay_part *p)
 
 /* -- Outcomes -- */
 
-/* What ended it then came from outside. */
+/* The recorded run was ended by a limit or a lost process, not by its code. */
 static bool
 was_chance(const struct replay_record *r)
 {

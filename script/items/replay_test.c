@@ -195,7 +195,7 @@ other_code_is_told_by_its_difference(void **state)
 	r = replay((struct replay){ .task = STR("scrape"), .item = STR("b") });
 	counts(r, "different", 1);
 	contains(item("b"), "\"price\":10}");
-	/* What was not asked for is not there, but for what is archived. */
+	/* A page that was not fetched then is a miss, unless it is archived. */
 	use(SHOP("1", "await fetch(SITE + '/p/' + (id === 'a' ? 'b' : "
 	    "'new'));\n" RIGHT));
 	r = replay((struct replay){ .task = STR("scrape") });
@@ -338,7 +338,7 @@ wait_ms(unsigned ms)
 	}
 }
 
-/* What stores nothing so far is given up; the answer says why. */
+/* A stopped replay that has stored nothing ends with an error. */
 static void
 a_replay_can_be_cut(void **state)
 {

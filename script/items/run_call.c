@@ -385,7 +385,7 @@ put_back(struct run_call *c)
 }
 
 static void
-turned(struct task_fetch *f, bool waits)
+tell_turn(struct task_fetch *f, bool waits)
 {
 	struct run_call *c = CONTAINER(f, struct run_call, request.fetch);
 
@@ -440,7 +440,7 @@ begin_fetch(struct run_call *c)
 	q->sessions = r->sessions;
 	q->user = &c->t->user;
 	q->deadline_ms = r->limits.turn_ms_max;
-	q->fetch.turned = turned;
+	q->fetch.turned = tell_turn;
 	q->fetch.turn_ms_max = c->t->simulation == NULL &&
 	    c->t->fetches_n++ == 0 ? FIRST_TURN_MS_MAX : 0;
 	q->fetch.live = c->t->simulation != NULL;

@@ -537,7 +537,7 @@ def ends(s):
         t.join()
     for name in ("claim", "updates", "events"):
         same(f"ends: {name} was answered", answers[name], 200)
-    # What waits would wait for 30 s.
+    # A waiting claim would otherwise wait for 30 s.
     check("ends: soon", seconds < 20, seconds)
 
 

@@ -505,7 +505,7 @@ def buckets(t):
         "rated:us", "rated", "fresh", 1))
 
 
-# Of what scripts alone have.
+# Cases for tasks in JavaScript only: sessions and simulation.
 script_cases = CasesOf(OneCase)
 
 

@@ -1,6 +1,6 @@
 """1,000 items scraped from pages of 30 KB, and 100 pages behind a login: their
-runs are run again without the site, a wrong parser is told by its difference, and
-a fix repairs all of them without a request.
+runs are replayed while the site is down, a broken parser shows up as a difference,
+and a fix repairs all items without a request.
 """
 import http.server
 

@@ -360,7 +360,7 @@ def changed(s):
         lambda: "worker.other_bundle" in w.said(), 10), w.said())
     same("changed: nothing runs meanwhile", s.item("page:new")["rev"], 1)
     shutil.copy(s.place + "/title.js", "copy/title.js")
-    check("changed: it goes on with the same files", wait_until(
+    check("changed: the worker resumes once its files match the daemon's", wait_until(
         lambda: s.item("page:new")["data"].get("title") == "Page 90", 10),
         w.said())
     s.add("cut", "cut")
@@ -421,7 +421,7 @@ def logins(s):
     same("logins: the third ends its login", (
         stored["data"], stored["version"] > old, session(s, last, "ask")),
         ({"welcome": "again"}, True, stored))
-    same("logins: a failed one is told", (
+    same("logins: a failed login is reported to the run", (
         session(s, third, "ask", "closed")["login"],
         session(s, third, "fail", "closed", message="closed today"),
         "closed today" in session(s, last, "ask", "closed")["error"]),
