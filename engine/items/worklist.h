@@ -118,6 +118,9 @@ struct worklist_claim {
 	/* For how many ms a pair is to be passed over, because its host's turn
 	 * is far (slow hosts); 0: it is not.  NULL: none is. */
 	int64_t (*skip)(void *arg, uint32_t task, int64_t item);
+	/* Whether a pair is to be passed over from now on; asked of those that
+	 * `skip` lets through, before they are leased.  NULL: none is. */
+	bool (*skip_item)(void *arg, uint32_t task, const struct item_row *);
 	void *arg;
 	struct worklist_passed *passed;      /* goes with `skip` */
 	struct str only_item;        /* `task run --item`; empty: any */

@@ -485,6 +485,44 @@ passed_pairs_are_not_read_again(void **state)
 	assert_null(claim.passed);
 }
 
+static bool
+skip_slow_item(void *arg, uint32_t task, const struct item_row *item)
+{
+	unsigned *asked = arg;
+
+	(void)task;
+	*asked += 1;
+	return str_starts(item->id, STR("slow"));
+}
+
+/* They are neither leased nor changed, and cost no token. */
+static void
+pairs_are_passed_over_by_their_items(void **state)
+{
+	const struct str all = STR("*");
+	unsigned asked = 0;
+	struct worklist_claim claim = { .tasks = &all, .tasks_n = 1, .max = 2,
+	    .own = true, .skip_item = skip_slow_item, .arg = &asked };
+	size_t n;
+
+	(void)state;
+	work_open(&t, "{'tags':{'t':['a']},'tasks':{'a':{" RUN
+	    ",'limits':{'rate':'1/h burst 3'}}}}");
+	put_items("slow", 5, "t");
+	put_items("quick", 3, "t");
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 2);
+	assert_int_equal(asked, 7);
+	assert_state("slow0", "a", "unprocessed 0");
+	assert_state("quick1", "a", "leased -");
+	/* A person who names the item wants it run. */
+	claim.only_item = STR("slow0");
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(asked, 7);
+	assert_state("slow0", "a", "leased -");
+}
+
 /* -- Buckets -- */
 
 static void
@@ -866,6 +904,8 @@ main(int argc, char **argv)
 		CASE(paused_tasks_are_not_claimed),
 		CASE(skipped_pairs_are_passed_over),
 		CASE(passed_pairs_are_not_read_again),
+		CASE(pairs_are_passed_over_by_their_items),
+		CASE(pairs_are_passed_over_by_their_items),
 		CASE(all_buckets_apply_together),
 		CASE(tokens_are_taken_all_or_none),
 		CASE(tags_have_buckets_and_lanes),

@@ -10,16 +10,19 @@ struct far_key {
 struct far_pair {
 	struct far_key key;
 	struct mono until;
+	bool is_guess;               /* it was not started */
 };
 
-/* Its last turn that was given away. */
 struct far_host {
-	struct mono last;
+	struct mono last;            /* its last turn that was given away */
+	int64_t delay_ms;
+	unsigned guesses;
 	size_t n;
 	char name[];
 };
 
 struct far_pairs {
+	struct first_hosts *first;
 	struct map pairs;            /* struct far_pair by its key */
 	struct map hosts;            /* struct far_host by its name */
 };
@@ -33,8 +36,10 @@ bytes_of(const struct far_key *k)
 struct far_pairs *
 far_pairs_new(void)
 {
+	struct far_pairs *f = mem_new(sizeof(*f));
 
-	return mem_new(sizeof(struct far_pairs));
+	f->first = first_hosts_new();
+	return f;
 }
 
 void
@@ -50,6 +55,7 @@ far_pairs_free(struct far_pairs **fp)
 		mem_free(&h);
 	map_free(&f->pairs);
 	map_free(&f->hosts);
+	first_hosts_free(&f->first);
 	mem_free(fp);
 }
 
@@ -118,40 +124,70 @@ next_turn(struct far_host *h, struct mono now, const struct far_turn *t)
 	return at;
 }
 
+/* -- Pairs -- */
+
+static struct far_pair *
+pair_of(const struct far_pairs *f, uint32_t task, int64_t item)
+{
+	struct far_key key = { item, task };
+
+	return map_get(&f->pairs, bytes_of(&key));
+}
+
+/* NULL: there are too many. */
+static struct far_pair *
+add_pair(struct far_pairs *f, uint32_t task, int64_t item, struct mono now)
+{
+	struct far_pair *p = pair_of(f, task, item);
+
+	if (p != NULL)
+		return p;
+	if (f->pairs.n >= FAR_PAIRS_MAX)
+		forget_pairs(f, now);
+	if (f->pairs.n >= FAR_PAIRS_MAX)
+		return NULL;
+	p = mem_new(sizeof(*p));
+	p->key = (struct far_key){ item, task };
+	map_put(&f->pairs, bytes_of(&p->key), p);
+	return p;
+}
+
 struct mono
 far_pairs_put(struct far_pairs *f, uint32_t task, int64_t item,
     const struct far_turn *t)
 {
-	struct far_key key = { item, task };
 	struct mono now = clock_mono();
-	struct mono at = next_turn(host_of(f, t->host, now), now, t);
-	struct far_pair *p = map_get(&f->pairs, bytes_of(&key));
-	if (p == NULL && f->pairs.n >= FAR_PAIRS_MAX)
-		forget_pairs(f, now);
-	if (p == NULL && f->pairs.n < FAR_PAIRS_MAX) {
-		p = mem_new(sizeof(*p));
-		p->key = key;
-		map_put(&f->pairs, bytes_of(&p->key), p);
-	}
-	if (p != NULL)
+	struct far_host *h = host_of(f, t->host, now);
+	struct mono at = next_turn(h, now, t);
+	struct far_pair *p = add_pair(f, task, item, now);
+
+	h->delay_ms = t->delay_ms;
+	if (p != NULL) {
 		p->until = at;
+		p->is_guess = false;
+	}
 	return at;
 }
 
 int64_t
-far_pairs_wait_ms(struct far_pairs *f, uint32_t task, int64_t item)
+far_pairs_wait_ms(const struct far_pairs *f, uint32_t task, int64_t item)
 {
-	struct far_key key = { item, task };
-	struct far_pair *p = map_get(&f->pairs, bytes_of(&key));
+	const struct far_pair *p = pair_of(f, task, item);
 	struct mono now = clock_mono();
 
-	if (p == NULL)
-		return 0;
-	if (mono_before(now, p->until))
-		return mono_ns_between(now, p->until) / 1000000 + 1;
-	map_take(&f->pairs, bytes_of(&key));
+	return p != NULL && mono_before(now, p->until) ?
+	    mono_ns_between(now, p->until) / 1000000 + 1 : 0;
+}
+
+bool
+far_pairs_take(struct far_pairs *f, uint32_t task, int64_t item)
+{
+	struct far_key key = { item, task };
+	struct far_pair *p = map_take(&f->pairs, bytes_of(&key));
+	bool had_turn = p != NULL;
+
 	mem_free(&p);
-	return 0;
+	return had_turn;
 }
 
 size_t
@@ -159,4 +195,57 @@ far_pairs_count(const struct far_pairs *f)
 {
 
 	return f->pairs.n;
+}
+
+/* -- Pairs that are not started -- */
+
+/* The host's next turn that is not given away is far. */
+static bool
+is_far(const struct far_host *h, struct mono now)
+{
+	return h != NULL && mono_before(mono_add_ms(now, FAR_PAIRS_MS_MIN),
+	    mono_add_ms(h->last, h->delay_ms));
+}
+
+static bool
+pass_over(struct far_pairs *f, uint32_t task, int64_t item, struct str host)
+{
+	struct mono now = clock_mono();
+	struct far_host *h = map_get(&f->hosts, host);
+	struct far_turn t = { .host = host };
+
+	if (!is_far(h, now) || ++h->guesses % FAR_PAIRS_TRIED == 0)
+		return false;
+	struct far_pair *p = add_pair(f, task, item, now);
+	if (p == NULL)
+		return false;
+	t.delay_ms = h->delay_ms;
+	p->until = next_turn(h, now, &t);
+	p->is_guess = true;
+	return true;
+}
+
+bool
+far_pairs_guess(struct far_pairs *f, uint32_t task, int64_t item,
+    struct str id, struct str data)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+
+	if (f->hosts.n == 0)
+		return false;
+	struct str host = first_hosts_guess(f->first, task, id, data, &a);
+	return host.n > 0 && pass_over(f, task, item, host);
+}
+
+void
+far_pairs_learn(struct far_pairs *f, uint32_t task,
+    const struct first_fetch *first)
+{
+	struct mono now = clock_mono();
+
+	if (first_hosts_learn(f->first, task, first))
+		return;
+	MAP_EACH(p, &f->pairs, struct far_pair)
+		if (p->key.task == task && p->is_guess)
+			p->until = now;
 }

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -52,6 +53,8 @@ it_is_over_when_the_turn_comes(void **state)
 	put(f, 1, 7, HOST, 0, 0);
 	assert_int_equal(far_pairs_count(f), 1);
 	assert_int_equal(far_pairs_wait_ms(f, 1, 7), 0);
+	assert_true(far_pairs_take(f, 1, 7));
+	assert_false(far_pairs_take(f, 1, 7));
 	assert_int_equal(far_pairs_count(f), 0);
 	far_pairs_free(&f);
 }
@@ -91,6 +94,98 @@ they_are_limited(void **state)
 	far_pairs_free(&f);
 }
 
+/* -- Pairs that are not started -- */
+
+#define QUICK_URL "http://quick.example/"
+#define SLOW_URL "http://" HOST "/"
+
+static bool
+guess(struct far_pairs *f, int64_t item, const char *url)
+{
+	return far_pairs_guess(f, 1, item, str_of(url), STR("{}"));
+}
+
+/* Runs of task 1 ask the host of their item's id. */
+static struct far_pairs *
+taught(void)
+{
+	struct far_pairs *f = far_pairs_new();
+	const struct first_fetch first = { STR(SLOW_URL), STR("{}"),
+	    STR(HOST) };
+
+	for (unsigned i = 0; i < FIRST_HOSTS_SURE; i++)
+		far_pairs_learn(f, 1, &first);
+	return f;
+}
+
+static void
+pairs_of_a_far_host_are_not_started(void **state)
+{
+	struct far_pairs *f = taught();
+	unsigned started = 0;
+
+	(void)state;
+	assert_false(guess(f, 1, SLOW_URL));
+	put(f, 1, 1, HOST, 5000, 5000);
+	for (int64_t i = 2; i < 2 + 10 * FAR_PAIRS_TRIED; i++) {
+		assert_false(guess(f, i + 1000, QUICK_URL));
+		started += !guess(f, i, SLOW_URL);
+	}
+	assert_int_equal(started, 10);
+	/* Each has a turn of its own. */
+	assert_in_range(far_pairs_wait_ms(f, 1, 2), 9000, 10001);
+	assert_in_range(far_pairs_wait_ms(f, 1, 3), 14000, 15001);
+	far_pairs_free(&f);
+}
+
+/* That many others have got turns behind it makes no difference. */
+static void
+one_is_started_when_its_turn_comes(void **state)
+{
+	struct far_pairs *f = taught();
+
+	(void)state;
+	put(f, 1, 1, HOST, FAR_PAIRS_MS_MIN, 100);
+	assert_true(guess(f, 2, SLOW_URL));
+	while (far_pairs_wait_ms(f, 1, 1) > 0 || far_pairs_wait_ms(f, 1, 2) > 0)
+		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+	put(f, 1, 3, HOST, 60000, 100);
+	for (int64_t i = 1; i <= 2; i++) {
+		assert_true(far_pairs_take(f, 1, i));
+		assert_true(guess(f, i, SLOW_URL));
+	}
+	far_pairs_free(&f);
+}
+
+static void
+a_near_turn_is_waited_for(void **state)
+{
+	struct far_pairs *f = taught();
+
+	(void)state;
+	put(f, 1, 1, HOST, FAR_PAIRS_MS_MIN / 2, FAR_PAIRS_MS_MIN / 4);
+	assert_false(guess(f, 2, SLOW_URL));
+	far_pairs_free(&f);
+}
+
+/* Those of the task are due at once; one that was put back is not. */
+static void
+a_wrong_guess_holds_nobody_up(void **state)
+{
+	struct far_pairs *f = taught();
+
+	(void)state;
+	put(f, 1, 1, HOST, 5000, 5000);
+	assert_true(guess(f, 2, SLOW_URL));
+	far_pairs_learn(f, 1, &(struct first_fetch){ STR(SLOW_URL), STR("{}"),
+	    STR("api.example") });
+	assert_int_equal(far_pairs_wait_ms(f, 1, 2), 0);
+	assert_true(far_pairs_take(f, 1, 2));
+	assert_false(guess(f, 2, SLOW_URL));
+	assert_true(far_pairs_wait_ms(f, 1, 1) > 0);
+	far_pairs_free(&f);
+}
+
 int
 main(void)
 {
@@ -99,6 +194,10 @@ main(void)
 		cmocka_unit_test(it_is_over_when_the_turn_comes),
 		cmocka_unit_test(no_pair_waits_for_ever),
 		cmocka_unit_test(they_are_limited),
+		cmocka_unit_test(pairs_of_a_far_host_are_not_started),
+		cmocka_unit_test(one_is_started_when_its_turn_comes),
+		cmocka_unit_test(a_near_turn_is_waited_for),
+		cmocka_unit_test(a_wrong_guess_holds_nobody_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

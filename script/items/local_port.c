@@ -38,13 +38,42 @@ claimed(struct items_claim *k)
 	c->done(c);
 }
 
-/* Thread: the writer's. */
+/* -- Slow hosts; the writer's thread -- */
+
 static int64_t
 wait_of(void *arg, uint32_t task, int64_t item)
 {
+	const struct port_claim *c = arg;
 
-	return far_pairs_wait_ms(arg, task, item);
+	return far_pairs_wait_ms(c->runner->far, task, item);
 }
+
+static bool
+guess(void *arg, uint32_t task, const struct item_row *item)
+{
+	struct port_claim *c = arg;
+	struct port_turn turn = { .item = item->key, .task = task };
+
+	if (!far_pairs_take(c->runner->far, task, item->key))
+		return far_pairs_guess(c->runner->far, task, item->key,
+		    item->id, item->data);
+	buf_put(&c->turns, &turn, sizeof(turn));
+	return false;
+}
+
+static void
+learn(struct task_runner *r, struct str lease, const struct first_fetch *first)
+{
+	uint64_t random;
+	uint32_t task;
+	int64_t item;
+
+	if (first->host.n > 0 && worklist_lease_read(lease, &task, &item,
+	    &random))
+		far_pairs_learn(r->far, task, first);
+}
+
+/* -- The claim -- */
 
 static void
 claim(struct task_runner *r, struct port_claim *c)
@@ -54,7 +83,7 @@ claim(struct task_runner *r, struct port_claim *c)
 		    .tasks_n = c->tasks_n,
 		    .max = MIN(c->max, WORKLIST_CLAIM_MAX), .own = true,
 		    .only_item = c->only_item, .skip = wait_of,
-		    .arg = r->far, .passed = r->passed },
+		    .skip_item = guess, .arg = c, .passed = r->passed },
 		.until = mono_add_ms(loop_now(r->o.home), CLAIM_MS),
 		.done = claimed,
 	};
@@ -127,6 +156,7 @@ release_lease(struct item_tx *tx, struct task_runner *r,
 
 	if (is_far && worklist_lease_read(l->text, &task, &item, &random))
 		(void)far_pairs_put(r->far, task, item, &l->far);
+	learn(r, l->text, &l->first);
 	return worklist_release(tx, l->text, is_far, &was, why);
 }
 
@@ -165,11 +195,14 @@ store_completion(struct items_write *w, struct item_tx *tx, struct why *why)
 	    write);
 	yyjson_val *root = yyjson_doc_get_root(c->doc);
 
+	struct str lease = json_text(yyjson_obj_get(root, "lease"));
+
 	buf_clear(&c->answer);
+	learn(c->runner, lease, &c->first);
 	enum err e = worklist_complete(tx, root, &c->usage, &c->completion,
 	    why);
-	return e == OK ? completion_json(tx, json_text(yyjson_obj_get(root,
-	    "lease")), &c->completion, &c->answer, why) : e;
+	return e == OK ? completion_json(tx, lease, &c->completion, &c->answer,
+	    why) : e;
 }
 
 static void

@@ -17,11 +17,14 @@
 
 /* A run whose first fetch would wait for its host longer is put back. */
 #define FIRST_TURN_MS_MAX 2000
+/* Of all runs, that may wait longer. */
+#define WAITING_SHARE 4
 
 struct run_call {
 	struct list node;            /* task_run.calls */
 	struct task_run *t;
 	struct script_call *call;    /* NULL: its run has ended */
+	bool waits_far;              /* counted in the runner's waiting_n */
 	struct items_write write;
 	struct items_read read;
 	struct task_request request;
@@ -399,6 +402,7 @@ fetched(struct task_request *q)
 	struct run_call *c = CONTAINER(q, struct run_call, request);
 	const struct task_fetch *f = &q->fetch;
 
+	c->t->runner->waiting_n -= c->waits_far;
 	if (q->why.err != OK) {
 		fail_session(c, &q->why);
 		return;
@@ -423,10 +427,47 @@ fetched(struct task_request *q)
 	answer_call(c, buf_str(&c->out), f->content);
 }
 
+/* For claims, which pass over pairs of slow hosts. */
+static void
+note_first(struct task_run *t, struct str url)
+{
+	struct arena *a = &t->arena;
+	struct url u;
+	size_t n = 0;
+
+	if (t->runner->far == NULL || url_parse(url, NULL, a, &u, NULL) != OK)
+		return;
+	yyjson_doc *doc = yyjson_read(t->input.p, t->input.n, 0);
+	yyjson_val *item = yyjson_obj_get(yyjson_doc_get_root(doc), "item");
+	char *data = yyjson_val_write(yyjson_obj_get(item, "data"), 0, &n);
+	t->completion.first = (struct first_fetch){ t->item,
+	    arena_copy(a, (struct str){ data, n }), arena_copy(a, u.host) };
+	free(data);
+	yyjson_doc_free(doc);
+}
+
+/*
+ * How long a run waits for the turn of the first host that it asks, in ms; 0:
+ * as long as it takes.  That is for a pair that comes for the turn that it was
+ * given: others may have come in between.
+ */
+static int64_t
+first_turn_ms_max(struct run_call *c)
+{
+	struct task_runner *r = c->t->runner;
+
+	if (!c->t->has_turn || r->waiting_n >= r->runs_max / WAITING_SHARE)
+		return FIRST_TURN_MS_MAX;
+	c->waits_far = true;
+	r->waiting_n++;
+	return 0;
+}
+
 static void
 begin_fetch(struct run_call *c)
 {
-	struct task_runner *r = c->t->runner;
+	struct task_run *t = c->t;
+	struct task_runner *r = t->runner;
 	struct task_request *q = &c->request;
 	struct why w = WHY_INIT;
 
@@ -438,13 +479,15 @@ begin_fetch(struct run_call *c)
 	script_call_wait_turn(c->call, true);
 	q->fetcher = r->o.fetcher;
 	q->sessions = r->sessions;
-	q->user = &c->t->user;
+	q->user = &t->user;
 	q->deadline_ms = r->limits.turn_ms_max;
 	q->fetch.turned = tell_turn;
-	q->fetch.turn_ms_max = c->t->simulation == NULL &&
-	    c->t->fetches_n++ == 0 ? FIRST_TURN_MS_MAX : 0;
-	q->fetch.live = c->t->simulation != NULL;
-	q->fetch.archived = q->fetch.live && c->t->simulation->archived;
+	if (t->simulation == NULL && t->fetches_n++ == 0) {
+		note_first(t, q->fetch.url);
+		q->fetch.turn_ms_max = first_turn_ms_max(c);
+	}
+	q->fetch.live = t->simulation != NULL;
+	q->fetch.archived = q->fetch.live && t->simulation->archived;
 	q->done = fetched;
 	task_request_start(q);
 }

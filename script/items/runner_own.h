@@ -33,6 +33,7 @@ struct task_runner {
 	struct list runs;
 	struct list replays;         /* struct replay */
 	size_t runs_n, simulations;
+	size_t waiting_n;            /* runs that wait for a far turn */
 	struct port_claim claim;
 	struct runner_config *claim_config;
 	struct session_set *sessions;        /* NULL: the daemon has them */
@@ -77,6 +78,7 @@ struct task_run {
 	struct str message;          /* of its failure; in `arena` */
 	bool cut;                    /* given back, or its lease is lost */
 	struct far_turn far;         /* given back: its host's turn is far */
+	bool has_turn;               /* that its pair has waited for */
 	unsigned fetches_n;          /* begun */
 	bool ended;                  /* script_run_finish() was called */
 	struct arena arena;

@@ -24,6 +24,11 @@ struct runner_config;
 struct task_run;
 struct task_runner;
 
+struct port_turn {
+	int64_t item;
+	uint32_t task;
+};
+
 /* Pairs that are due; it waits for the first. */
 struct port_claim {
 	struct task_runner *runner;
@@ -38,6 +43,9 @@ struct port_claim {
 	struct buf leases;           /* JSON elements; the owner's to free */
 	size_t n;
 	uint64_t generation;         /* that the leases are of */
+	/* struct port_turn of each pair that has waited for a far turn, which
+	 * has come; the owner's to free. */
+	struct buf turns;
 	/* The port's. */
 	struct items_claim items;
 	bool cancelled;
@@ -52,6 +60,7 @@ struct port_leases {
 		int64_t lease_us;    /* from now; 0: the task's */
 		bool lost;           /* out, of extend() */
 		struct far_turn far; /* of release(): tokens go back, too */
+		struct first_fetch first;    /* the same */
 	} *list;
 	size_t n;
 	void (*done)(struct port_leases *);
@@ -66,6 +75,7 @@ struct port_leases {
 struct port_completion {
 	struct str text;             /* JSON: an element of "completions" */
 	struct run_usage usage;
+	struct first_fetch first;
 	void (*done)(struct port_completion *);
 	/* Out. */
 	enum err result;

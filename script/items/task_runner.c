@@ -85,14 +85,31 @@ task_runner_use(struct task_runner *r, struct script_bundle *bundle,
 /* -- Claims -- */
 
 static void give_back(struct task_runner *, struct str lease,
-    const struct far_turn *);
+    const struct far_turn *, const struct first_fetch *);
 static void plan_heartbeat(struct task_runner *);
+
+static bool
+has_turn(const struct port_claim *k, struct str lease)
+{
+	const struct port_turn *turns = (const void *)k->turns.p;
+	uint64_t random;
+	uint32_t task;
+	int64_t item;
+
+	if (!worklist_lease_read(lease, &task, &item, &random))
+		return false;
+	for (size_t i = 0; i < k->turns.n / sizeof(*turns); i++)
+		if (turns[i].task == task && turns[i].item == item)
+			return true;
+	return false;
+}
 
 /* Start what was claimed; a lease of another configuration goes back. */
 static void
 start_runs(struct task_runner *r, struct runner_config *c)
 {
 	static const struct far_turn near;
+	static const struct first_fetch none;
 	FREED(buf_free) struct buf text = BUF_INIT;
 	struct port_claim *k = &r->claim;
 	size_t i, n;
@@ -107,9 +124,10 @@ start_runs(struct task_runner *r, struct runner_config *c)
 		    !r->stopped ? task_run_new(r, c, lease) : NULL;
 		if (t == NULL) {
 			give_back(r, json_text(yyjson_obj_get(lease,
-			    "lease")), &near);
+			    "lease")), &near, &none);
 			continue;
 		}
+		t->has_turn = has_turn(k, t->lease);
 		task_run_event(t, "task.started", STR_NONE);
 		script_run_start(r->o.host, &t->run);
 	}
@@ -133,6 +151,7 @@ claimed(struct port_claim *k)
 		log_warn("tasks.claim_failed", "why=%s", k->why.text);
 	bool again = k->result == OK;
 	buf_free(&k->leases);
+	buf_free(&k->turns);
 	runner_config_drop(&c);
 	/* After an error the heartbeat tries again. */
 	if (again)
@@ -191,15 +210,19 @@ released(struct port_leases *l)
 /* It counts as a run until the release is stored. */
 static void
 give_back(struct task_runner *r, struct str lease,
-    const struct far_turn *far)
+    const struct far_turn *far, const struct first_fetch *first)
 {
 	struct port_leases *l = leases_new(r, 1, released);
+	struct port_lease *one = &l->list[l->n++];
+	struct arena *a = &l->arena;
 
 	r->runs_n++;
 	r->counts.given_back++;
-	l->list[l->n].text = arena_copy(&l->arena, lease);
-	l->list[l->n].far = *far;
-	l->list[l->n++].far.host = arena_copy(&l->arena, far->host);
+	one->text = arena_copy(a, lease);
+	one->far = *far;
+	one->far.host = arena_copy(a, far->host);
+	one->first = (struct first_fetch){ arena_copy(a, first->id),
+	    arena_copy(a, first->data), arena_copy(a, first->host) };
 	r->port->release(r, l);
 }
 
@@ -214,7 +237,7 @@ task_runner_ended(struct task_run *t)
 	r->runs_n--;
 	if (t->cut && (r->stopped || t->far.host.n > 0) &&
 	    t->simulation == NULL)
-		give_back(r, t->lease, &t->far);
+		give_back(r, t->lease, &t->far, &t->completion.first);
 	runner_config_drop(&t->config);
 	buf_free(&t->text);
 	buf_free(&t->log);

@@ -1,0 +1,39 @@
+/*
+ * first_hosts -- which host the run of a pair will ask first, by what earlier
+ * runs of its task did: the host of the URL that is the item's id, or that is a
+ * member of its data, or the one host that all runs of the task ask.
+ *
+ * A guess, for slow hosts only (contracts/items.md §4): a pair that would be
+ * put back need not be started to find that out.
+ *
+ * Threads: one at a time.
+ */
+#ifndef SCRIPT_ITEMS_FIRST_HOSTS_H
+#define SCRIPT_ITEMS_FIRST_HOSTS_H
+
+#include "base/arena.h"
+#include "base/text.h"
+
+/* So many runs in a row have to agree before anything is guessed. */
+#define FIRST_HOSTS_SURE 4u
+/* Longer data is not looked into. */
+#define FIRST_HOSTS_DATA_BYTES_MAX ((size_t)64 << 10)
+
+struct first_hosts;
+
+/* What a run asked first.  `data`: JSON of the item. */
+struct first_fetch {
+	struct str id, data;
+	struct str host;             /* empty: nobody */
+};
+
+struct first_hosts *first_hosts_new(void);
+void first_hosts_free(struct first_hosts **);
+/* Of a run of this task.  False: another host would have been guessed. */
+bool first_hosts_learn(struct first_hosts *, uint32_t task,
+    const struct first_fetch *);
+/* Empty: not known.  In the arena. */
+struct str first_hosts_guess(const struct first_hosts *, uint32_t task,
+    struct str id, struct str data, struct arena *);
+
+#endif
