@@ -48,7 +48,8 @@
 #define DATABASE_PARAMETERS_MAX 64u              /* of one statement */
 #define DATABASE_VALUE_BYTES_MAX (64u << 20)
 #define DATABASE_BUSY_MS_MAX 5000u
-#define DATABASE_WAL_BYTES_MAX (16u << 20)       /* kept between checkpoints */
+/* Kept between checkpoints, without checkpoint_pages. */
+#define DATABASE_WAL_BYTES_MAX (16u << 20)
 
 struct database;
 struct query;
@@ -65,6 +66,12 @@ struct database_options {
 	uint32_t application;        /* marks the database as ours; not 0 */
 	unsigned busy_ms_max;        /* 0: the default */
 	size_t cache_bytes;          /* SQLite's pages in memory; 0: 2 MB */
+	/*
+	 * SQLite: a thread copies the log into the database when it has so many
+	 * pages, beside commits; it grows to four times that, and keeps twice.
+	 * 0: the commit that finds 1,000 pages does it.
+	 */
+	unsigned checkpoint_pages;
 	/*
 	 * For a second connection that reads beside a writer.  The database
 	 * must be there (ABSENT, and STATE while it is empty).

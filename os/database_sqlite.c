@@ -8,10 +8,12 @@
 #include <sqlite3.h>
 
 #include "os/clock.h"
+#include "os/database_checkpoint.h"
 #include "os/database_own.h"
 #include "os/file.h"
 
 #define BUSY_STEP_MS 5
+#define PAGE_BYTES 4096u
 
 struct sqlite_query {
 	struct query q;
@@ -24,6 +26,7 @@ struct sqlite_database {
 	struct database d;
 	sqlite3 *db;
 	char *path;
+	struct checkpointer *checkpointer;   /* NULL: commits do it */
 };
 
 static const struct backend sqlite_backend;
@@ -370,7 +373,19 @@ settle(struct sqlite_database *s, const struct database_options *o,
 		e = set_number(s, "cache_size", -(int64_t)MAX(1,
 		    o->cache_bytes >> 10), w);
 	return e == OK ? set_number(s, "journal_size_limit",
-	    DATABASE_WAL_BYTES_MAX, w) : e;
+	    o->checkpoint_pages == 0 ? DATABASE_WAL_BYTES_MAX :
+	    2 * (int64_t)o->checkpoint_pages * PAGE_BYTES, w) : e;
+}
+
+static enum err
+start_checkpoints(struct sqlite_database *s, const struct database_options *o,
+    struct why *w)
+{
+
+	if (o->read_only || o->checkpoint_pages == 0)
+		return OK;
+	return sqlite_why(s, checkpointer_start(s->db, s->path,
+	    o->checkpoint_pages, &s->checkpointer), w);
 }
 
 /* A file of somebody else's is not touched. */
@@ -455,6 +470,8 @@ database_open(const char *path, const struct database_options *o,
 	    SQLITE_OPEN_NOMUTEX, NULL), w);
 	if (e == OK)
 		e = prepare(s, o, w);
+	if (e == OK)
+		e = start_checkpoints(s, o, w);
 	*out = &s->d;
 	if (e != OK)
 		database_close(out);
@@ -467,6 +484,7 @@ sqlite_close(struct database *d)
 	struct sqlite_database *s = sqlite_of(d);
 
 	database_forget_queries(d);
+	checkpointer_stop(&s->checkpointer);
 	CHECK(sqlite3_close(s->db) == SQLITE_OK);
 	mem_free(&s->path);
 	free(s);

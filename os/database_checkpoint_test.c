@@ -1,0 +1,183 @@
+/* Checkpoints beside commits: the log stays short, and nothing is lost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "os/database.h"
+
+#define PAGES 64
+#define PAGE_BYTES 4096
+#define ROWS 256                 /* each of a page of its own, nearly */
+
+static char dir[64], path[96], log_path[128];
+static const struct database_options options = { .application = 0x41724731u,
+	.checkpoint_pages = PAGES };
+static const struct database_options reading = { .application = 0x41724731u,
+	.read_only = true };
+
+static int
+setup(void **state)
+{
+	(void)state;
+	snprintf(dir, sizeof(dir), "/tmp/argiope-checkpoint-XXXXXX");
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/x.db", dir);
+	snprintf(log_path, sizeof(log_path), "%s-wal", path);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	assert_int_equal(unlink(path), 0);
+	/* The last connection has copied the log, and removed it. */
+	assert_int_equal(rmdir(dir), 0);
+	return 0;
+}
+
+static struct database *
+open_it(const struct database_options *o)
+{
+	static const struct sql step = { "CREATE TABLE t (id INTEGER PRIMARY"
+	    " KEY, n INTEGER NOT NULL, v BLOB NOT NULL) STRICT;", NULL };
+	struct database *d;
+	struct why w = WHY_INIT;
+
+	if (database_open(path, o, &d, &w) != OK ||
+	    (!o->read_only && database_migrate(d, &step, 1, &w) != OK))
+		fail_msg("%s", w.text);
+	return d;
+}
+
+static void
+run(struct database *d, const char *sql)
+{
+	struct why w = WHY_INIT;
+
+	if (database_do(d, sql, &w) != OK)
+		fail_msg("%s: %s", sql, w.text);
+}
+
+static int64_t
+number(struct database *d, const char *sql)
+{
+	struct query *q = database_query(d, sql);
+	int64_t n = query_step(q) ? query_get_i64(q, 0) : -1;
+
+	assert_int_equal(query_end(&q, NULL), OK);
+	return n;
+}
+
+/* Each commit changes some three pages. */
+static void
+commit_rows(struct database *d, unsigned from, unsigned n)
+{
+	for (unsigned i = from; i < from + n; i++) {
+		struct query *q = database_query(d, "INSERT OR REPLACE INTO t"
+		    " VALUES (?1, ?2, zeroblob(3500))");
+
+		query_i64(q, 1, i % ROWS);
+		query_i64(q, 2, i);
+		query_step(q);
+		assert_int_equal(query_end(&q, NULL), OK);
+	}
+}
+
+static int64_t
+log_bytes(void)
+{
+	struct stat st;
+
+	assert_int_equal(stat(log_path, &st), 0);
+	return st.st_size;
+}
+
+static void
+assert_rows(struct database *d, unsigned last)
+{
+
+	assert_int_equal(number(d, "SELECT count(*) FROM t"), ROWS);
+	assert_int_equal(number(d, "SELECT max(n) FROM t"), last);
+	assert_int_equal(number(d, "SELECT min(n) FROM t"), last - ROWS + 1);
+	assert_int_equal(database_check(d, NULL), OK);
+}
+
+static void
+the_log_stays_short(void **state)
+{
+	struct database *d = open_it(&options);
+	struct stat st;
+
+	(void)state;
+	for (unsigned i = 0; i < 40; i++) {
+		commit_rows(d, i * 100, 100);
+		/* With the pages of one commit more. */
+		assert_in_range(log_bytes(), 0, (5 * PAGES) * (PAGE_BYTES +
+		    24) + 32);
+	}
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_size >= ROWS * 3500);
+	assert_rows(d, 3999);
+	database_close(&d);
+	d = open_it(&options);
+	assert_rows(d, 3999);
+	database_close(&d);
+}
+
+/* What is newer than its snapshot cannot be copied; commits go on. */
+static void
+a_reader_holds_nobody_up(void **state)
+{
+	struct database *d = open_it(&options), *reader;
+
+	(void)state;
+	commit_rows(d, 0, ROWS);
+	reader = open_it(&reading);
+	run(reader, "BEGIN");
+	assert_int_equal(number(reader, "SELECT max(n) FROM t"), ROWS - 1);
+	commit_rows(d, ROWS, 1000);
+	assert_true(log_bytes() > (int64_t)1000 * PAGE_BYTES);
+	assert_int_equal(number(reader, "SELECT max(n) FROM t"), ROWS - 1);
+	run(reader, "COMMIT");
+	commit_rows(d, ROWS + 1000, 200);
+	/* It began anew, and is cut to what it keeps. */
+	assert_in_range(log_bytes(), 0, (5 * PAGES) * (PAGE_BYTES + 24) + 32);
+	assert_rows(d, ROWS + 1199);
+	database_close(&reader);
+	database_close(&d);
+}
+
+/* Whatever the thread is at. */
+static void
+it_is_closed_at_any_time(void **state)
+{
+	struct database *d = open_it(&options);
+
+	(void)state;
+	for (unsigned i = 0; i < 60; i++) {
+		commit_rows(d, i * ROWS, i < 30 ? 20 + i / 2 : ROWS);
+		database_close(&d);
+		d = open_it(&options);
+	}
+	assert_rows(d, 60 * ROWS - 1);
+	database_close(&d);
+}
+
+#define WITH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH(the_log_stays_short),
+		WITH(a_reader_holds_nobody_up),
+		WITH(it_is_closed_at_any_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
