@@ -13,6 +13,9 @@ const REFUSED = ["answered 422", "status of 422"];
 const STALE = ["answered 412", "status of 412", "answered 409",
 	"status of 409"];
 const ABSENT = ["/items/nothing"];
+/* A record that a new run has replaced since it was listed. */
+const REPLACED = [`answered 404: ${base}/runs/`,
+	`status of 404 (Not Found) (${base}/runs/`];
 
 /* --- what all parts need --------------------------------------------------- */
 
@@ -97,7 +100,8 @@ async function tidyUp(context, wrong) {
 /* --- the shop, as it should be --------------------------------------------- */
 
 async function shop() {
-	const { context, page, wrong } = await open(DESK, {}, STALE);
+	const { context, page, wrong } = await open(DESK, {}, [...STALE,
+	    ...REPLACED]);
 
 	await goTo(page, "/");
 	await page.click("#nav a:has-text('Items')");
@@ -109,6 +113,7 @@ async function shop() {
 	await look(page, "items");
 	await findItems(page);
 	await oneItem(page);
+	await replacedRecord(page);
 	await editItem(page);
 	await theWorklist(page);
 	await steerTasks(page);
@@ -185,6 +190,24 @@ async function oneItem(page) {
 	await says(page, "who made it leads there", "categories/c0");
 }
 
+/* The task runs again after its runs were listed, before one is asked for. */
+async function replacedRecord(page) {
+	const records = [];
+	const status = (answer) => /\/runs\/R/.test(answer.url()) &&
+	    records.push(answer.status());
+
+	await page.route("**/runs/R*", async (route) => {
+		await askOutside("again");
+		await route.continue();
+	}, { times: 1 });
+	page.on("response", status);
+	await goTo(page, "/browse/try?item=shop%3Ap0003&task=price");
+	await until(page, "a run that is replaced in between is no fault", () =>
+	    document.querySelector(".source-box"));
+	page.off("response", status);
+	same("... its successor's record is read", records, [404, 200]);
+}
+
 async function editItem(page) {
 	await goTo(page, "/browse/items/shop%3Ap0007");
 	await page.getByLabel("A tag to add").fill("watch=daily");
@@ -196,8 +219,9 @@ async function editItem(page) {
 
 	await page.click("button:has-text('Edit')");
 	const text = page.locator("textarea[aria-label=Data]");
+	// Not what the parser writes: a trial on this item would restore it.
 	await text.fill((await text.inputValue()).replace('"SKU0007"',
-	    '"CHANGED"'));
+	    '"SKU0007", "note": "CHANGED"'));
 	await page.click("button:has-text('Save')");
 	await until(page, "data is changed", () => document.querySelector(
 	    "pre[aria-label=Data]")?.textContent.includes("CHANGED"));

@@ -107,8 +107,19 @@ def makes_other():
     return "made"
 
 
-browser.drive("shop", server, {"change": changes, "other": makes_other},
-              products=PRODUCTS)
+def runs_again():
+    """A task has run again on an item, which keeps its last run only."""
+    price = "/items/shop:p0003/operations/price/"
+
+    def last():
+        return ask(server, "GET", price + "runs")["runs"][0]["run"]
+    old = last()
+    ask(server, "POST", price + "expire", {"now": True})
+    return wait_until(lambda: last() != old, 30)
+
+
+browser.drive("shop", server, {"change": changes, "other": makes_other,
+              "again": runs_again}, products=PRODUCTS)
 browser.drive("repair", server, {"break": files.breaks,
               "spoil": files.spoils, "mend": files.mends}, products=PRODUCTS)
 same("the repaired parser's results are there",

@@ -10,6 +10,8 @@ import { empty } from "./say.js";
 import { ttlForm } from "./item_forms.js";
 import { itemLink, itemPath, pairPath, pairState } from "./items.js";
 
+const LISTINGS_MAX = 3;                // of runs, to find one that stays
+
 /* --- what an error says -------------------------------------------------- */
 
 /* Lines of source; the one that is marked with ">" is the one. */
@@ -193,11 +195,25 @@ function ageOf(result) {
 	    result.expires_at)], result.is_stale ? ", stale." : "."];
 }
 
-/* The record of the newest run; sorts them, the newest first.  null: none. */
-export async function newestRecord(app, runs) {
-	runs.sort((a, b) => a.started_at < b.started_at ? 1 : -1);
-	return runs.length === 0 ? null : await app.web.get("/runs/" +
-	    encodeURIComponent(runs[0].run));
+/*
+ * The record of the newest run of the pair at `path`; sorts `runs`, the newest
+ * first.  null: none.  A run that has ended since they were listed may have
+ * replaced it: then they are listed again.
+ */
+export async function newestRecord(app, path, runs) {
+	for (let tries = 1;; tries++) {
+		runs.sort((a, b) => a.started_at < b.started_at ? 1 : -1);
+		if (runs.length === 0)
+			return null;
+		try {
+			return await app.web.get("/runs/" +
+			    encodeURIComponent(runs[0].run));
+		} catch (e) {
+			if (e.status !== 404 || tries === LISTINGS_MAX)
+				throw e;
+		}
+		({ runs } = await app.web.get(path + "/runs"));
+	}
 }
 
 /*
@@ -220,7 +236,7 @@ export function runsPart(context) {
 
 		if (mine !== task || key === shown)
 			return;
-		const record = await newestRecord(app, runs);
+		const record = await newestRecord(app, at, runs);
 		if (mine !== task)
 			return;
 		shown = key;

@@ -41,13 +41,13 @@ export function tryTask(root, params, app) {
 }
 
 async function begin(box, app, asked) {
-	const { id, task } = asked;
+	const path = pairPath(asked.id, asked.task);
 
 	try {
 		const [item, config, { runs }] = await Promise.all([
-		    app.web.get(itemPath(id)), app.web.get("/items-config"),
-		    app.web.get(pairPath(id, task) + "/runs")]);
-		const record = await newestRecord(app, runs);
+		    app.web.get(itemPath(asked.id)), app.web.get(
+		    "/items-config"), app.web.get(path + "/runs")]);
+		const record = await newestRecord(app, path, runs);
 		if (box.isConnected)
 			await show(box, app, asked, item, config.files, record);
 	} catch (e) {
