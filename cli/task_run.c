@@ -298,7 +298,7 @@ check_tasks(struct task_running *r, struct why *w)
 static void
 say_faults(struct task_running *r)
 {
-	struct str rest = buf_str(&r->file.faults), line;
+	struct str rest = buf_str(&r->file.faults.text), line;
 	struct arena a = ARENA_INIT;
 
 	if (rest.n == 0)

@@ -3,6 +3,7 @@
 #include "base/json_writer.h"
 #include "doors/items/handlers.h"
 #include "doors/items/input.h"
+#include "doors/items/meter.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "script/items/config_file.h"
@@ -35,7 +36,7 @@ static void
 refuse_file(struct loading *l, enum err e, const struct why *w)
 {
 	struct exchange *x = l->x;
-	struct str rest = buf_str(&l->load.faults), line;
+	struct str rest = buf_str(&l->load.faults.text), line;
 	struct exchange_refusal r = exchange_refusal(e, w);
 
 	exchange_put_error(&x->out, &r);
@@ -79,6 +80,10 @@ fail_loading(struct loading *l, enum err e, const struct why *w)
 	struct log_text path, text;
 	bool is_fault = exchange_is_fault(e) || e == ERR_CONFIG;
 
+	if (l->load.faults.limit != NULL)
+		items_meter_limit_named(l->load.faults.limit);
+	else if (e == ERR_FULL)
+		items_meter_limit(w->field);
 	snprintf(d->config_fault, sizeof(d->config_fault), "%.150s", w->text);
 	log_error("items.config_refused", "path=%s why=%s",
 	    log_quote(&path, str_of(l->load.path)),

@@ -21,8 +21,7 @@ static const struct {
 	{ "bytes", "blob_bytes_max" }, { "blob", "blob_bytes_max" },
 	{ "line", "body_bytes_max" }, { "body", "body_bytes_max" },
 	{ "completions", "complete_bytes_max" },
-	{ "tag_names", "tag_names_max" }, { "tasks", "tasks_max" },
-	{ "migrations", "migrations_max" },
+	{ "tag_names", "tag_names_max" },
 	{ "readers", "event_readers_max" }, { "claims", "claims_max" },
 	{ "mutations", "mutations_max" },
 };
@@ -38,8 +37,8 @@ static struct metric metrics[] = {
 	[LINES] = METRIC(COUNTER, "argiope_items_door_lines_total",
 	    "Lines of NDJSON imported."),
 	[LIMITS] = METRIC_BY(COUNTER, "argiope_items_door_limits_total",
-	    "Requests refused at a limit of items.", "limit", limit_names,
-	    ARRAY_LEN(limit_names)),
+	    "Requests and configurations refused at a limit of items.",
+	    "limit", limit_names, ARRAY_LEN(limit_names)),
 };
 
 void
@@ -52,12 +51,16 @@ void
 items_meter_limit(const char *field)
 {
 	size_t i = STR_ROW(str_of(field), fields);
-	size_t limit = ARRAY_LEN(limit_names) - 1;
 
-	if (i < ARRAY_LEN(fields))
-		limit = STR_ROW(str_of(fields[i].limit), limit_names);
-	metric_add_by(&metrics[LIMITS], MIN(limit,
-	    ARRAY_LEN(limit_names) - 1), 1);
+	items_meter_limit_named(i < ARRAY_LEN(fields) ? fields[i].limit :
+	    "other");
+}
+
+void
+items_meter_limit_named(const char *limit)
+{
+	metric_add_by(&metrics[LIMITS], MIN(STR_ROW(str_of(limit),
+	    limit_names), ARRAY_LEN(limit_names) - 1), 1);
 }
 
 void

@@ -443,12 +443,36 @@ claims_max(void **state)
 	items_rig_counted(ITEMS_REFUSED("complete_bytes_max"));
 }
 
+/* A configuration has 3 tasks and a migration at most. */
+static void
+config_limits(void **state)
+{
+#define TASK(name) "'" name "':{'version':'1','remote':true}"
+#define RENAME(id) "{'id':'" id "','renameTag':['" id "','x" id "']}"
+#define THREE TASK("a") "," TASK("b") "," TASK("c")
+	(void)state;
+	items_rig_config("{'tasks':{" THREE "},'migrations':[" RENAME("1")
+	    "]}");
+	items_say(200, "POST /items-config/reload", NULL, NULL);
+	items_rig_config("{'tasks':{" THREE "," TASK("d") "}}");
+	items_want(422, "POST /items-config/reload", NULL,
+	    "tasks: it has more than 3 tasks");
+	items_rig_counted(ITEMS_REFUSED("tasks_max"));
+	items_rig_config("{'tasks':{" THREE "},'migrations':[" RENAME("1") ","
+	    RENAME("2") "]}");
+	items_want(422, "POST /items-config/reload", NULL,
+	    "migrations: it has more than 1 elements");
+	items_rig_counted(ITEMS_REFUSED("migrations_max"));
+	items_say(404, "GET /tasks/d", NULL, NULL);
+	items_say(200, "GET /tasks/c", NULL, NULL);
+}
+
 static int
 small_setup(void **state)
 {
 	static const char *const settings[] = { "items.claims_max=2",
 		"items.completions_max=2", "items.complete_bytes_max=1024",
-		NULL };
+		"items.tasks_max=3", "items.migrations_max=1", NULL };
 
 	(void)state;
 	items_rig_open(settings);
@@ -500,7 +524,8 @@ main(void)
 		LIVE(whole_tasks), LIVE(refused_claims), LIVE(waits),
 		LIVE(gone), LIVE(configuration), LIVE(stops),
 	};
-	const struct CMUnitTest small[] = { LIVE(claims_max) };
+	const struct CMUnitTest small[] = { LIVE(claims_max),
+		LIVE(config_limits) };
 
 	return cmocka_run_group_tests_name("tasks", tests, items_rig_setup,
 	    items_rig_teardown) + cmocka_run_group_tests_name("small", small,

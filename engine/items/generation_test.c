@@ -80,13 +80,13 @@ expect_clean(void)
 static struct task_config *
 read_config(const char *text)
 {
-	FREED(buf_free) struct buf faults = BUF_INIT;
+	FREED(task_faults_free) struct task_faults faults = TASK_FAULTS_INIT;
 	struct str json = work_json(&t, text);
 	struct task_config *c;
 
 	if (task_config_read(json, item_store_limits(t.items.store), &c,
 	    &faults, NULL) != OK)
-		fail_msg("%s\n%s", text, buf_text(&faults));
+		fail_msg("%s\n%s", text, buf_text(&faults.text));
 	c->hash = arena_printf(&c->arena, "hash of %.*s", STR_FMT(json));
 	return c;
 }

@@ -3,6 +3,13 @@
  */
 #include "engine/items/item_tx_own.h"
 
+static const char *const kinds[] = { [PRUNED_EVENTS] = "events",
+	[PRUNED_FAILURES] = "failures", [PRUNED_RUNS] = "runs",
+	[PRUNED_BLOBS] = "blobs", [PRUNED_PAIR_FAILURES] = "pair_failures" };
+struct metric item_pruned_metric = METRIC_BY(COUNTER,
+    "argiope_items_pruned_total", "Rows of items dropped because they were "
+    "older than they are kept, or too many.", "kind", kinds, PRUNED_COUNT);
+
 #define DAY_US (INT64_C(86400) * US_PER_S)
 #define UNUSED_BLOB_US DAY_US
 

@@ -102,6 +102,8 @@ item_tx_end(struct item_tx **txp, enum err so_far, struct why *w)
 		item_store_rolled_back(st);
 	} else {
 		item_store_committed(st);
+		metric_add_by(&item_pruned_metric, PRUNED_PAIR_FAILURES,
+		    tx->failures_trimmed);
 	}
 	for (size_t i = 0; i < SLOT_KINDS; i++)
 		map_free(&tx->maps[i]);
@@ -580,7 +582,8 @@ item_tx_flush_all(struct item_tx *tx, struct why *w)
 	tx->savepoints = arena_grow(&tx->arena, tx->savepoints,
 	    tx->savepoints_n, &tx->savepoints_cap, 8,
 	    sizeof(*tx->savepoints));
-	tx->savepoints[tx->savepoints_n++] = tx->appended_done;
+	tx->savepoints[tx->savepoints_n++] = (struct savepoint){
+		tx->appended_done, tx->failures_trimmed };
 	enum err e = database_do(tx->db, "SAVEPOINT items", w);
 	if (e == OK)
 		e = tx_flush_rows(tx, w);
@@ -615,7 +618,8 @@ item_tx_mark(struct item_tx *tx)
 static void
 roll_back_to(struct item_tx *tx, size_t savepoint)
 {
-	tx->appended_done = tx->savepoints[savepoint];
+	tx->appended_done = tx->savepoints[savepoint].appended_done;
+	tx->failures_trimmed = tx->savepoints[savepoint].failures_trimmed;
 	while (tx->savepoints_n > savepoint) {
 		/* An error stays with the transaction. */
 		enum err e = database_do(tx->db, "ROLLBACK TO items", NULL);

@@ -29,6 +29,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/metric.h"
 #include "base/time.h"
 #include "engine/items/schema.h"
 
@@ -279,6 +280,14 @@ void item_tx_undo(struct item_tx *, struct item_mark);
 
 /* -- Retention -- */
 
+/*
+ * Rows that were dropped because they are old, or too many: those of struct
+ * item_pruned, counted by its callers, and failures beyond
+ * items.pair_failures_max, counted as item_tx_end() commits.
+ */
+enum { PRUNED_EVENTS, PRUNED_FAILURES, PRUNED_RUNS, PRUNED_BLOBS,
+	PRUNED_PAIR_FAILURES, PRUNED_COUNT };
+extern struct metric item_pruned_metric;
 /*
  * Drop what is older than it is kept: events, handled failures, failed runs,
  * blobs that no item uses; at most `max` rows of each, and `more` when some may

@@ -131,7 +131,7 @@ item_tx_add_usage(struct item_tx *tx, uint32_t task, int64_t runs,
 /* -- Failures -- */
 
 static void
-write_failures(struct item_tx *tx, const struct append *r, size_t n)
+insert_failures(struct item_tx *tx, const struct append *r, size_t n)
 {
 	static const struct sql insert = {
 		"INSERT INTO failures (task, item, message, error_data,"
@@ -141,15 +141,6 @@ write_failures(struct item_tx *tx, const struct append *r, size_t n)
 		" occurred_at FROM unnest(?1::int8[], ?2::int8[], ?3::text[],"
 		" ?4::text[], ?5::int8[]) WITH ORDINALITY AS k (task, item,"
 		" message, error_data, occurred_at, n) ORDER BY n" };
-	static const struct sql trim = {
-		"DELETE FROM failures WHERE task = ?1 AND item = ?2"
-		" AND id <= (SELECT id FROM failures WHERE task = ?1"
-		" AND item = ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3)",
-		"DELETE FROM failures f USING unnest(?1::int8[], ?2::int8[],"
-		" ?3::int8[]) AS k (task, item, most) WHERE f.task = k.task"
-		" AND f.item = k.item AND f.id <= (SELECT id FROM failures g"
-		" WHERE g.task = k.task AND g.item = k.item"
-		" ORDER BY id DESC LIMIT 1 OFFSET k.most)" };
 	struct query *q = database_bulk(tx->db, &insert);
 
 	for (size_t i = 0; i < n; i++) {
@@ -163,7 +154,24 @@ write_failures(struct item_tx *tx, const struct append *r, size_t n)
 		query_row(q);
 	}
 	query_post(&q);
-	q = database_bulk(tx->db, &trim);
+}
+
+/* PostgreSQL is waited for: what goes is counted. */
+static enum err
+trim_failures(struct item_tx *tx, const struct append *r, size_t n,
+    struct why *w)
+{
+	static const struct sql trim = {
+		"DELETE FROM failures WHERE task = ?1 AND item = ?2"
+		" AND id <= (SELECT id FROM failures WHERE task = ?1"
+		" AND item = ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3)",
+		"DELETE FROM failures f USING unnest(?1::int8[], ?2::int8[],"
+		" ?3::int8[]) AS k (task, item, most) WHERE f.task = k.task"
+		" AND f.item = k.item AND f.id <= (SELECT id FROM failures g"
+		" WHERE g.task = k.task AND g.item = k.item"
+		" ORDER BY id DESC LIMIT 1 OFFSET k.most)" };
+	struct query *q = database_bulk(tx->db, &trim);
+
 	for (size_t i = 0; i < n; i++) {
 		if (r[i].kind != APPEND_FAILURE)
 			continue;
@@ -172,7 +180,9 @@ write_failures(struct item_tx *tx, const struct append *r, size_t n)
 		query_i64(q, 3, tx->store->limits.pair_failures_max);
 		query_row(q);
 	}
-	query_post(&q);
+	query_step(q);
+	tx->failures_trimmed += query_changes(q);
+	return query_end(&q, w);
 }
 
 static void
@@ -389,8 +399,10 @@ tx_flush_appended(struct item_tx *tx, struct why *w)
 		switch (r->kind) {
 		case APPEND_FAILURE:
 		case APPEND_RUN:
-			write_failures(tx, r, n);
-			e = write_runs(tx, r, n, w);
+			insert_failures(tx, r, n);
+			e = trim_failures(tx, r, n, w);
+			if (e == OK)
+				e = write_runs(tx, r, n, w);
 			break;
 		case APPEND_HANDLE:
 			write_handled(tx, r, n);

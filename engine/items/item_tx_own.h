@@ -150,7 +150,11 @@ struct item_tx {
 	struct append *appended;
 	size_t appended_n, appended_cap;
 	size_t appended_done;        /* are in the database */
-	size_t *savepoints;          /* appended_done before each */
+	int64_t failures_trimmed;
+	struct savepoint {
+		size_t appended_done;        /* before it */
+		int64_t failures_trimmed;
+	} *savepoints;
 	size_t savepoints_n, savepoints_cap;
 	struct event *events;
 	size_t events_n, events_cap;

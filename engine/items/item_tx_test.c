@@ -395,6 +395,56 @@ old_records_go(void **state)
 	    " FROM failures"), 1);
 }
 
+static int64_t
+trimmed_failures(void)
+{
+	return metric_value(&item_pruned_metric, PRUNED_PAIR_FAILURES);
+}
+
+static void
+put_failures(int n)
+{
+	for (int i = 0; i < n; i++)
+		item_tx_put_failure(t.tx, 1, 1, STR("m"), STR("{}"));
+}
+
+static void
+a_pair_keeps_its_last_failures(void **state)
+{
+	int64_t before = trimmed_failures();
+
+	(void)state;
+	t.store->limits.pair_failures_max = 2;
+	items_test_begin(&t);
+	put_failures(2);
+	item_tx_put_failure(t.tx, 1, 2, STR("m"), STR("{}"));
+	items_test_commit(&t);
+	assert_int_equal(trimmed_failures() - before, 0);
+	items_test_begin(&t);
+	put_failures(1);
+	items_test_commit(&t);
+	assert_int_equal(trimmed_failures() - before, 1);
+	assert_int_equal(items_test_number(&t, "SELECT count(*)"
+	    " FROM failures WHERE item = 1"), 2);
+	assert_int_equal(items_test_number(&t, "SELECT count(*)"
+	    " FROM failures WHERE item = 2"), 1);
+
+	/* What is undone has dropped nothing. */
+	items_test_begin(&t);
+	put_failures(1);
+	assert_int_equal(item_tx_end(&t.tx, ERR_STATE, NULL), ERR_STATE);
+	items_test_begin(&t);
+	struct item_mark mark = item_tx_mark(t.tx);
+	put_failures(1);
+	assert_int_equal(item_tx_flush_all(t.tx, NULL), OK);
+	item_tx_undo(t.tx, mark);
+	put_failures(2);
+	items_test_commit(&t);
+	assert_int_equal(trimmed_failures() - before, 3);
+	assert_int_equal(items_test_number(&t, "SELECT count(*)"
+	    " FROM failures WHERE item = 1"), 2);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -417,6 +467,8 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(old_rows_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(old_records_go, setup,
 		    teardown),
+		cmocka_unit_test_setup_teardown(a_pair_keeps_its_last_failures,
+		    setup, teardown),
 	};
 
 	return items_test_main(argc, argv, tests);

@@ -13,14 +13,6 @@ struct metric items_metrics[ITEMS_METRICS_COUNT] = {
 	ITEMS_METRICS(METRIC_ROW)
 };
 
-static const char *const pruned_kinds[] = { [PRUNED_EVENTS] = "events",
-	[PRUNED_FAILURES] = "failures", [PRUNED_RUNS] = "runs",
-	[PRUNED_BLOBS] = "blobs" };
-struct metric items_pruned_metric = METRIC_BY(COUNTER,
-    "argiope_items_pruned_total", "Rows of items dropped because they were "
-    "older than they are kept, or too many.", "kind", pruned_kinds,
-    PRUNED_COUNT);
-
 struct item_limits
 items_limits_of(const struct conf *c)
 {
@@ -414,7 +406,7 @@ items_open(const struct items_options *o, struct items **out, struct why *w)
 	struct items *i = mem_new(sizeof(*i));
 
 	metric_register(items_metrics, ARRAY_LEN(items_metrics));
-	metric_register(&items_pruned_metric, 1);
+	metric_register(&item_pruned_metric, 1);
 	i->home = o->home;
 	i->no_threads = o->no_threads;
 	i->limits = items_limits_of(o->conf);

@@ -46,11 +46,6 @@
 	    "claims_max was reached.")
 enum { ITEMS_METRICS(METRIC_ENUM) ITEMS_METRICS_COUNT };
 extern struct metric items_metrics[ITEMS_METRICS_COUNT];
-/* Rows that are dropped because they are old, or too many; see struct
- * item_pruned. */
-enum { PRUNED_EVENTS, PRUNED_FAILURES, PRUNED_RUNS, PRUNED_BLOBS,
-	PRUNED_COUNT };
-extern struct metric items_pruned_metric;
 
 /* Periodic work of the writer; see items_upkeep.c. */
 #define UPKEEP_STEPS_MAX 8u

@@ -76,10 +76,10 @@ prune(struct items *i, struct item_tx *tx, bool *more, struct why *w)
 	if (e != OK)
 		return e;
 	*more = p.more;
-	metric_add_by(&items_pruned_metric, PRUNED_EVENTS, p.events);
-	metric_add_by(&items_pruned_metric, PRUNED_FAILURES, p.failures);
-	metric_add_by(&items_pruned_metric, PRUNED_RUNS, p.runs);
-	metric_add_by(&items_pruned_metric, PRUNED_BLOBS, p.blobs);
+	metric_add_by(&item_pruned_metric, PRUNED_EVENTS, p.events);
+	metric_add_by(&item_pruned_metric, PRUNED_FAILURES, p.failures);
+	metric_add_by(&item_pruned_metric, PRUNED_RUNS, p.runs);
+	metric_add_by(&item_pruned_metric, PRUNED_BLOBS, p.blobs);
 	return OK;
 }
 

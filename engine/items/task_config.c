@@ -88,16 +88,18 @@ read_text(struct task_read *r, struct str json)
 
 enum err
 task_config_read(struct str json, const struct item_limits *limits,
-    struct task_config **out, struct buf *faults, struct why *w)
+    struct task_config **out, struct task_faults *faults, struct why *w)
 {
 	struct task_config *c = task_config_none();
 	struct task_read r = { .config = c, .limits = limits, .a = &c->arena,
-		.tasks = MAP_INIT, .path = BUF_INIT, .faults = faults,
-		.w = w };
+		.tasks = MAP_INIT, .path = BUF_INIT,
+		.faults = faults == NULL ? NULL : &faults->text, .w = w };
 
 	read_text(&r, json);
 	map_free(&r.tasks);
 	buf_free(&r.path);
+	if (faults != NULL)
+		faults->limit = r.limit;
 	if (r.faults_n > 0) {
 		task_config_free(&c);
 		*out = NULL;
@@ -105,6 +107,12 @@ task_config_read(struct str json, const struct item_limits *limits,
 	}
 	*out = c;
 	return OK;
+}
+
+void
+task_faults_free(struct task_faults *f)
+{
+	buf_free(&f->text);
 }
 
 static int

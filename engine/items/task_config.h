@@ -104,15 +104,22 @@ struct task_config {
 	struct arena arena;          /* all of the above */
 };
 
+#define TASK_FAULTS_MAX 20u
+struct task_faults {
+	struct buf text;             /* a line each: "tasks.a.retries: it is not
+	                              * a whole number from 0 to 1000" */
+	const char *limit;           /* of ITEM_LIMITS, the first that is
+	                              * exceeded; NULL: none is */
+};
+#define TASK_FAULTS_INIT ((struct task_faults){ BUF_INIT, NULL })
 /*
  * Judge the JSON.  All faults are told, up to TASK_FAULTS_MAX: the first in
- * `w`, each as a line in `faults` if that is not NULL ("tasks.a.retries: it is
- * not a whole number from 0 to 1000").  Unknown keys, unknown dependencies and
- * cycles of them are faults.
+ * `w`, each in `faults` if that is not NULL.  Unknown keys, unknown
+ * dependencies and cycles of them are faults.
  */
-#define TASK_FAULTS_MAX 20u
 MUST_USE enum err task_config_read(struct str json, const struct item_limits *,
-    struct task_config **, struct buf *faults, struct why *);
+    struct task_config **, struct task_faults *, struct why *);
+void task_faults_free(struct task_faults *);
 /* One without tasks. */
 struct task_config *task_config_none(void);
 void task_config_free(struct task_config **);

@@ -30,16 +30,16 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	const struct item_limits limits = ITEM_LIMITS_DEFAULT;
 	struct str json = { (const char *)data, n };
 	struct task_config *c, *again;
-	struct buf faults = BUF_INIT;
+	struct task_faults faults = TASK_FAULTS_INIT;
 	struct why w = WHY_INIT;
 
 	if (task_config_read(json, &limits, &c, &faults, &w) != OK) {
 		CHECK(c == NULL && w.err == ERR_INPUT && w.field[0] != '\0');
-		CHECK(faults.n > 0 && faults.p[faults.n - 1] == '\n');
-		buf_free(&faults);
+		CHECK(str_ends(buf_str(&faults.text), STR("\n")));
+		task_faults_free(&faults);
 		return 0;
 	}
-	CHECK(faults.n == 0 && w.err == OK);
+	CHECK(faults.text.n == 0 && faults.limit == NULL && w.err == OK);
 	use_config(c);
 	CHECK(task_config_read(c->json, &limits, &again, NULL, &w) == OK);
 	CHECK(again->tasks_n == c->tasks_n && again->seeds_n == c->seeds_n);

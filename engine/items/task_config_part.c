@@ -88,6 +88,7 @@ task_read_tags(struct task_read *r, const struct config_key *k,
 	if (!task_read_is_object(r, object))
 		return;
 	if (yyjson_obj_size(object) > (size_t)r->limits->tag_names_max) {
+		task_read_note_limit(r, "tag_names_max");
 		task_read_fault(r, "it has more than %lld tags",
 		    (long long)r->limits->tag_names_max);
 		return;
@@ -188,7 +189,7 @@ read_seed_tags(struct task_read *r, const struct config_key *k, yyjson_val *v,
 	yyjson_val *tag;
 
 	(void)k;
-	if (!task_read_is_list(r, v, r->limits->tags_max))
+	if (!task_read_is_list(r, v, r->limits->tags_max, "tags_max"))
 		return;
 	struct str *tags = ARENA_ARRAY(r->a, struct str, yyjson_arr_size(v));
 	seed->tags = tags;
@@ -228,7 +229,7 @@ task_read_seeds(struct task_read *r, const struct config_key *k,
 	yyjson_val *v;
 
 	(void)k;
-	if (!task_read_is_list(r, list, SEEDS_MAX))
+	if (!task_read_is_list(r, list, SEEDS_MAX, NULL))
 		return;
 	struct task_seed *seeds = ARENA_ARRAY(r->a, struct task_seed,
 	    yyjson_arr_size(list));
@@ -319,7 +320,8 @@ task_read_migrations(struct task_read *r, const struct config_key *k,
 	yyjson_val *v;
 
 	(void)k;
-	if (!task_read_is_list(r, list, r->limits->migrations_max))
+	if (!task_read_is_list(r, list, r->limits->migrations_max,
+	    "migrations_max"))
 		return;
 	struct task_migration *rows = ARENA_ARRAY(r->a, struct task_migration,
 	    yyjson_arr_size(list));
@@ -392,7 +394,7 @@ task_read_private(struct task_read *r, const struct config_key *k,
 	yyjson_val *v;
 
 	(void)k;
-	if (!task_read_is_list(r, list, PRIVATE_MAX))
+	if (!task_read_is_list(r, list, PRIVATE_MAX, NULL))
 		return;
 	struct str *hosts = ARENA_ARRAY(r->a, struct str,
 	    yyjson_arr_size(list));

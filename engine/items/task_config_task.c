@@ -322,11 +322,13 @@ task_read_task_names(struct task_read *r, yyjson_val *object)
 	size_t before = task_read_enter(r, STR("tasks"));
 
 	if (object != NULL && task_read_is_object(r, object)) {
-		if (yyjson_obj_size(object) <= (size_t)r->limits->tasks_max)
+		if (yyjson_obj_size(object) <= (size_t)r->limits->tasks_max) {
 			name_tasks(r, object);
-		else
+		} else {
+			task_read_note_limit(r, "tasks_max");
 			task_read_fault(r, "it has more than %lld tasks",
 			    (long long)r->limits->tasks_max);
+		}
 	}
 	task_read_leave(r, before);
 }

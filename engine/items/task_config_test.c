@@ -24,7 +24,7 @@ json_of(struct buf *b, const char *text)
 
 static enum err
 read_config(const char *text, const struct item_limits *limits,
-    struct task_config **c, struct buf *faults, struct why *w)
+    struct task_config **c, struct task_faults *faults, struct why *w)
 {
 	FREED(buf_free) struct buf json = BUF_INIT;
 
@@ -35,36 +35,40 @@ static struct task_config *
 config_of(const char *text)
 {
 	const struct item_limits limits = ITEM_LIMITS_DEFAULT;
-	FREED(buf_free) struct buf faults = BUF_INIT;
+	FREED(task_faults_free) struct task_faults faults = TASK_FAULTS_INIT;
 	struct task_config *c;
 	struct why w = WHY_INIT;
 
 	if (read_config(text, &limits, &c, &faults, &w) != OK)
-		fail_msg("%s\n%s", text, buf_text(&faults));
+		fail_msg("%s\n%s", text, buf_text(&faults.text));
+	assert_null(faults.limit);
 	return c;
 }
 
-/* All faults, in lines; the first is the error's text. */
-static void
+/* All faults, in lines; the first is the error's text.  Returns the limit that
+ * is exceeded. */
+static const char *
 expect_faults_limited(const char *text, const struct item_limits *limits,
     const char *expected)
 {
-	FREED(buf_free) struct buf faults = BUF_INIT;
+	FREED(task_faults_free) struct task_faults all = TASK_FAULTS_INIT;
+	struct buf *faults = &all.text;
 	struct task_config *c;
 	struct why w = WHY_INIT;
 
-	if (read_config(text, limits, &c, &faults, &w) != ERR_INPUT)
+	if (read_config(text, limits, &c, &all, &w) != ERR_INPUT)
 		fail_msg("it is accepted: %s", text);
 	assert_null(c);
-	if (strcmp(buf_text(&faults), expected) != 0)
-		fail_msg("%s\ngives: %s\nnot:   %s", text, buf_text(&faults),
+	if (strcmp(buf_text(faults), expected) != 0)
+		fail_msg("%s\ngives: %s\nnot:   %s", text, buf_text(faults),
 		    expected);
-	size_t line = str_find_char(buf_str(&faults), '\n');
+	size_t line = str_find_char(buf_str(faults), '\n');
 	assert_int_equal(w.err, ERR_INPUT);
-	assert_true(str_eq(str_of(w.text), str_cut(buf_str(&faults), 0,
+	assert_true(str_eq(str_of(w.text), str_cut(buf_str(faults), 0,
 	    MIN(line, sizeof(w.text) - 1))));
 	assert_true(w.field[0] != '\0');
 	assert_true(str_starts(str_of(w.text), str_of(w.field)));
+	return all.limit;
 }
 
 static void
@@ -72,7 +76,7 @@ expect_faults(const char *text, const char *expected)
 {
 	const struct item_limits limits = ITEM_LIMITS_DEFAULT;
 
-	expect_faults_limited(text, &limits, expected);
+	(void)expect_faults_limited(text, &limits, expected);
 }
 
 /* -- What is accepted -- */
@@ -501,25 +505,27 @@ put_elements(struct buf *b, const char *before, const char *element,
 static const struct {
 	const char *before, *element, *after, *fault;
 	unsigned n;
+	const char *limit;
 } counts[] = {
 	{ "{'tasks':{", "'t%':{'version':'1','remote':true}", "}}",
-	    "tasks: it has more than 3 tasks\n", 3 },
-	{ "{'tags':{", "'t%':[]", "}}", "tags: it has more than 4 tags\n", 4 },
+	    "tasks: it has more than 3 tasks\n", 3, "tasks_max" },
+	{ "{'tags':{", "'t%':[]", "}}", "tags: it has more than 4 tags\n", 4,
+	    "tag_names_max" },
 	{ "{'migrations':[", "{'id':'%','renameTag':['a%','b%']}", "]}",
-	    "migrations: it has more than 5 elements\n", 5 },
+	    "migrations: it has more than 5 elements\n", 5, "migrations_max" },
 	{ "{'seeds':[{'id':'a','tags':[", "'t%'", "]}]}",
-	    "seeds[0].tags: it has more than 6 elements\n", 6 },
+	    "seeds[0].tags: it has more than 6 elements\n", 6, "tags_max" },
 	{ "{'seeds':[", "{'id':'%'}", "]}",
-	    "seeds: it has more than 10000 elements\n", 10000 },
+	    "seeds: it has more than 10000 elements\n", 10000, NULL },
 	{ "{'limits':{'groups':{", "'g%*':'1/s'", "}}}",
-	    "limits.groups: it has more than 1000 groups\n", 1000 },
+	    "limits.groups: it has more than 1000 groups\n", 1000, NULL },
 	{ "{'fetch':{'private':[", "'a:1%'", "]}}",
-	    "fetch.private: it has more than 100 elements\n", 100 },
+	    "fetch.private: it has more than 100 elements\n", 100, NULL },
 	{ "{'sessions':{", "'s%':{'login':" FUNCTION "}", "}}",
-	    "sessions: it has more than 100 sessions\n", 100 },
+	    "sessions: it has more than 100 sessions\n", 100, NULL },
 	{ "{'tasks':{'a':{'version':'1','remote':true,'limits':{'tags':{",
 	    "'t%':'1/s'", "}}}}}",
-	    "tasks.a.limits.tags: it has more than 32 keys\n", 32 },
+	    "tasks.a.limits.tags: it has more than 32 keys\n", 32, NULL },
 };
 
 static void
@@ -543,8 +549,11 @@ limits_of_numbers(void **state)
 		task_config_free(&c);
 		put_elements(&json, counts[i].before, counts[i].element,
 		    counts[i].n + 1, counts[i].after);
-		expect_faults_limited(buf_text(&json), &limits,
-		    counts[i].fault);
+		const char *limit = expect_faults_limited(buf_text(&json),
+		    &limits, counts[i].fault);
+		assert_true(str_eq(str_of(limit == NULL ? "" : limit),
+		    str_of(counts[i].limit == NULL ? "" :
+		    counts[i].limit)));
 	}
 }
 

@@ -94,6 +94,13 @@ task_read_fault(struct task_read *r, const char *fmt, ...)
 		buf_printf(r->faults, "%s: %s\n", path, sentence);
 }
 
+void
+task_read_note_limit(struct task_read *r, const char *limit)
+{
+	if (r->limit == NULL)
+		r->limit = limit;
+}
+
 /* -- Objects and lists -- */
 
 bool
@@ -106,13 +113,15 @@ task_read_is_object(struct task_read *r, yyjson_val *v)
 }
 
 bool
-task_read_is_list(struct task_read *r, yyjson_val *v, int64_t n_max)
+task_read_is_list(struct task_read *r, yyjson_val *v, int64_t n_max,
+    const char *limit)
 {
 	if (!yyjson_is_arr(v)) {
 		task_read_fault(r, "it is not a list");
 		return false;
 	}
 	if (yyjson_arr_size(v) > (size_t)n_max) {
+		task_read_note_limit(r, limit);
 		task_read_fault(r, "it has more than %lld elements",
 		    (long long)n_max);
 		return false;
@@ -394,7 +403,7 @@ task_read_tasks(struct task_read *r, const struct config_key *k, yyjson_val *v,
 	size_t i, size, n = 0;
 	yyjson_val *name;
 
-	if (!task_read_is_list(r, v, k->max))
+	if (!task_read_is_list(r, v, k->max, NULL))
 		return;
 	struct str *names = ARENA_ARRAY(r->a, struct str, yyjson_arr_size(v));
 	yyjson_arr_foreach(v, i, size, name) {
@@ -500,11 +509,13 @@ task_read_data(struct task_read *r, yyjson_val *v, struct str *out)
 		return false;
 	}
 	bool fits = n <= (size_t)r->limits->data_bytes_max;
-	if (fits)
+	if (fits) {
 		*out = arena_copy(r->a, (struct str){ text, n });
-	else
+	} else {
+		task_read_note_limit(r, "data_bytes_max");
 		task_read_fault(r, "it is longer than %lld bytes",
 		    (long long)r->limits->data_bytes_max);
+	}
 	free(text);
 	return fits;
 }

@@ -24,6 +24,7 @@ struct task_read {
 	struct map tasks;            /* by name: struct task */
 	struct buf path;             /* of the value that is read */
 	struct buf *faults;          /* NULL: only the first is wanted */
+	const char *limit;           /* the first that is exceeded */
 	unsigned faults_n;
 	struct why *w;
 };
@@ -35,6 +36,8 @@ void task_read_leave(struct task_read *, size_t before);
 /* Tell a fault of the value at the path, in a sentence. */
 void task_read_fault(struct task_read *, const char *fmt, ...)
     PRINTF_LIKE(2, 3);
+/* The fault is that this limit, a name of ITEM_LIMITS, is exceeded. */
+void task_read_note_limit(struct task_read *, const char *limit);
 
 /*
  * A key of an object and what its value has to be.  `read` stores it in the
@@ -58,7 +61,9 @@ void task_read_object(struct task_read *, const struct config_key *keys,
     size_t n, yyjson_val *, void *out);
 /* False, and a fault, when it is none. */
 bool task_read_is_object(struct task_read *, yyjson_val *);
-bool task_read_is_list(struct task_read *, yyjson_val *, int64_t n_max);
+/* `limit`: as of task_read_note_limit(); NULL: `n_max` is none of them. */
+bool task_read_is_list(struct task_read *, yyjson_val *, int64_t n_max,
+    const char *limit);
 
 /* -- For task_key.read.  The field's type stands beside. -- */
 

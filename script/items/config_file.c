@@ -138,7 +138,7 @@ module_read(struct config_run *m)
 	struct config_file *l = CONTAINER(m, struct config_file, module);
 
 	if (m->why.err != OK) {
-		buf_put_text(&l->faults, m->why.text);
+		buf_put_text(&l->faults.text, m->why.text);
 		l->why = m->why;
 		l->done(l);
 		return;
@@ -201,7 +201,7 @@ config_file_free(struct config_file *l)
 		bundle_drop(&l->bundle);
 	buf_free(&l->json);
 	buf_free(&l->files);
-	buf_free(&l->faults);
+	task_faults_free(&l->faults);
 	buf_free(&l->read.out);
 	arena_free(&l->read.arena);
 	arena_free(&l->write.arena);

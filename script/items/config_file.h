@@ -34,7 +34,7 @@ struct config_file {
 	/* Out: freed by config_file_free(). */
 	struct script_bundle *bundle;        /* NULL: the file is JSON */
 	struct buf json;             /* the configuration */
-	struct buf faults;           /* all of them, a line each */
+	struct task_faults faults;
 	uint64_t generation;         /* 0: not loaded */
 	bool same;
 	struct why why;              /* INPUT, CONFIG: a fault, with its place;
