@@ -393,7 +393,7 @@ small_setup(void **state)
 
 #define LIVE(name) cmocka_unit_test(name)
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		LIVE(streams), LIVE(filters), LIVE(resumes), LIVE(updates),
@@ -402,7 +402,9 @@ main(void)
 	};
 	const struct CMUnitTest small[] = { LIVE(readers_max) };
 
-	return cmocka_run_group_tests_name("events", tests, items_rig_setup,
-	    items_rig_teardown) + cmocka_run_group_tests_name("small", small,
-	    small_setup, items_rig_teardown);
+	return items_rig_main(argc, argv,
+	    cmocka_run_group_tests_name("events", tests, items_rig_setup,
+	    items_rig_teardown) +
+	    cmocka_run_group_tests_name("small", small, small_setup,
+	    items_rig_teardown));
 }

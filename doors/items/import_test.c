@@ -210,13 +210,14 @@ imports_max(void **state)
 
 #define LIVE(name) cmocka_unit_test(name)
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		LIVE(counts), LIVE(many), LIVE(pieces), LIVE(leaver),
 		LIVE(backpressure), LIVE(line_limit), LIVE(imports_max),
 	};
 
-	return cmocka_run_group_tests(tests, items_rig_setup,
-	    items_rig_teardown);
+	return items_rig_main(argc, argv,
+	    cmocka_run_group_tests(tests, items_rig_setup,
+	    items_rig_teardown));
 }

@@ -9,7 +9,8 @@
 
 extern const struct door door_items;
 char items_head[4096];
-static char folder[64];
+static char folder[64], store[512];
+static struct postgresql_test *server;
 static struct conf conf;
 static struct door_host host;
 static struct arena routes_memory;
@@ -33,6 +34,22 @@ put_quoted(struct buf *b, const char *text)
 
 /* -- The door -- */
 
+bool
+items_rig_start(int argc, char **argv)
+{
+	if (argc < 2 || strcmp(argv[1], "postgresql") != 0)
+		return true;
+	server = postgresql_test_start();
+	return server != NULL;
+}
+
+int
+items_rig_end(int failed)
+{
+	postgresql_test_stop(&server);
+	return failed;
+}
+
 void
 items_rig_config(const char *json)
 {
@@ -53,6 +70,8 @@ set_conf(const char *const *settings)
 	conf_init(&conf);
 	buf_printf(&b, "items.config=%s/" CONFIG_FILE, folder);
 	if (conf_flag(&conf, buf_str(&b), &w) != OK)
+		fail_msg("%s", w.text);
+	if (server != NULL && conf_flag(&conf, str_of(store), &w) != OK)
 		fail_msg("%s", w.text);
 	for (; settings != NULL && *settings != NULL; settings++)
 		if (conf_flag(&conf, str_of(*settings), &w) != OK)
@@ -99,6 +118,9 @@ items_rig_open(const char *const *settings)
 	system_ignore_sigpipe();
 	snprintf(folder, sizeof(folder), "/tmp/argiope-door-XXXXXX");
 	assert_non_null(mkdtemp(folder));
+	if (server != NULL)
+		snprintf(store, sizeof(store), "store.url=%s",
+		    postgresql_test_url(server, NULL));
 	items_rig_config(config);
 	items_rig_again(settings);
 }

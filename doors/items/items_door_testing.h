@@ -1,7 +1,8 @@
 /*
- * items_door_testing -- for tests: the items door over a directory of its own
- * and a real HTTP port on a loop of its own thread, and a client of raw sockets
- * (server/web_testing.h).
+ * items_door_testing -- for tests: the items door over a directory of its own,
+ * or a PostgreSQL server of its own when the test gets the argument
+ * `postgresql`, and a real HTTP port on a loop of its own thread, and a client
+ * of raw sockets (server/web_testing.h).
  */
 #ifndef DOORS_ITEMS_ITEMS_DOOR_TESTING_H
 #define DOORS_ITEMS_ITEMS_DOOR_TESTING_H
@@ -9,7 +10,16 @@
 #include "server/web_testing.h"
 
 #include "base/json.h"
+#include "os/postgresql_testing.h"
 #include "server/door.h"
+
+/* What main() of a test returns: `failed` is the sum of its groups, which run
+ * after the start.  Without PostgreSQL the test is skipped. */
+#define items_rig_main(argc, argv, failed) \
+	(!items_rig_start(argc, argv) ? POSTGRESQL_TEST_SKIP : \
+	items_rig_end(failed))
+bool items_rig_start(int argc, char **argv);
+int items_rig_end(int failed);
 
 /*
  * Open the door with the settings, "name=value", up to NULL.  The configuration

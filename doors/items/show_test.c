@@ -303,6 +303,11 @@ one_id(struct str id, bool decodes)
 	    "{'ttl':'7d'}");
 	items_say(409, about("POST", id, "/operations/a:fetch/ttl"), NULL,
 	    "{'ttl':null}");
+	/* No task runs here. */
+	items_say(409, about("POST", id, "/tasks/a:fetch/simulate"), NULL,
+	    "{}");
+	items_say(409, about("POST", id, "/operations/a:fetch/simulate"), NULL,
+	    "{}");
 	items_say_bytes(201, about("PUT", id, "/blobs/x"), NULL, STR("b"));
 	items_say(200, about("GET", id, "/blobs"), NULL, NULL);
 	items_say(200, about("GET", id, "/blobs/x"), NULL, NULL);
@@ -476,7 +481,7 @@ small_setup(void **state)
 
 #define LIVE(name) cmocka_unit_test(name)
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		LIVE(makes), LIVE(refuses), LIVE(patches), LIVE(identities),
@@ -484,7 +489,9 @@ main(void)
 	};
 	const struct CMUnitTest small[] = { LIVE(sizes) };
 
-	return cmocka_run_group_tests_name("items", tests, items_rig_setup,
-	    items_rig_teardown) + cmocka_run_group_tests_name("small", small,
-	    small_setup, items_rig_teardown);
+	return items_rig_main(argc, argv,
+	    cmocka_run_group_tests_name("items", tests, items_rig_setup,
+	    items_rig_teardown) +
+	    cmocka_run_group_tests_name("small", small, small_setup,
+	    items_rig_teardown));
 }

@@ -516,7 +516,7 @@ configuration(void **state)
 
 #define LIVE(name) cmocka_unit_test(name)
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		LIVE(runs), LIVE(conflicts), LIVE(remote), LIVE(loses),
@@ -527,7 +527,9 @@ main(void)
 	const struct CMUnitTest small[] = { LIVE(claims_max),
 		LIVE(config_limits) };
 
-	return cmocka_run_group_tests_name("tasks", tests, items_rig_setup,
-	    items_rig_teardown) + cmocka_run_group_tests_name("small", small,
-	    small_setup, items_rig_teardown);
+	return items_rig_main(argc, argv,
+	    cmocka_run_group_tests_name("tasks", tests, items_rig_setup,
+	    items_rig_teardown) +
+	    cmocka_run_group_tests_name("small", small, small_setup,
+	    items_rig_teardown));
 }
