@@ -14,6 +14,7 @@ from items_peer import *
 CANARIES = {name: name + chance.token_hex(12) for name in (
     "password", "cookie", "data", "planted")}
 PLANTED = CANARIES["planted"]
+PG = os.environ.get("ITEMS_PG")
 
 
 class Page(http.server.BaseHTTPRequestHandler):
@@ -72,8 +73,9 @@ export default {
     page: { version: "1", async run({ fetch, session, secret, log,
         updateData }) {
       const member = await session("member");
-      const page = await fetch(SITE + "/members/one?k=" + secret("password"),
-          { session: member, headers: { "X-Key": secret("password") } });
+      const page = await fetch(SITE + "/members/PLANTED?k=" +
+          secret("password"), { session: member,
+          headers: { "X-Key": secret("password") } });
       log("info", page.text() + page.headers.get("x-key") +
           page.headers.get("x-path") + page.headers.get("x-coded"));
       updateData((old) => ({ ...old, text: page.text() }));
@@ -196,6 +198,21 @@ def told(s):
     held("figures", (out + err).encode())
 
 
+def dumped():
+    """A dump of PostgreSQL's database, and the server's log."""
+    def tool(name, *words):
+        return subprocess.run([f"{os.environ['ITEMS_PG_BIN']}/{name}", "-h",
+                               PG, "-U", "argiope", *words, "data"],
+                              capture_output=True)
+    dump = tool("pg_dump")
+    same("pg_dump", dump.returncode, 0)
+    held("dump", dump.stdout)
+    # The server logs a statement that fails.
+    tool("psql", "-c", "SELECT " + PLANTED)
+    with open(PG + "/log", "rb") as f:
+        held("PostgreSQL's log", f.read())
+
+
 # ---- Everything ----------------------------------------------------------------------
 
 def main():
@@ -203,20 +220,23 @@ def main():
     threading.Thread(target=site.serve_forever, daemon=True).start()
     port = site.server_address[1]
     with open("shop.js", "w") as f:
-        f.write(MODULE.replace("PORT", str(port)))
+        f.write(MODULE.replace("PORT", str(port)).replace("PLANTED", PLANTED))
     with open("secrets.json", "w") as f:
         json.dump({"password": {"value": CANARIES["password"],
                                 "hosts": ["127.0.0.1"]}}, f)
     os.chmod("secrets.json", 0o600)
     os.makedirs("data")
+    store = database("data")
     code, out, err = ours("token", "add", "somebody", "--scope", "items:write",
-                          "--data", PLACE + "/data")
+                          "--data", PLACE + "/data", *(
+                              x for s in store for x in ("--set", s)))
     CANARIES["token"] = out.split()[-1]
     check("a token", code == 0 and len(CANARIES["token"]) > 20, err)
     os.environ["ARGIOPE_NOTE"] = PLANTED
     s = Items("data", [
         "script.secrets_file=" + PLACE + "/secrets.json",
-        "store.node=" + PLANTED], PLACE + "/shop.js", token=CANARIES["token"])
+        "store.node=" + PLANTED], PLACE + "/shop.js", token=CANARIES["token"],
+        store=store)
     check("the tasks have run", wait_until(lambda: s.ask(
         "GET", "/tasks/page")[1]["counts"]["fresh"] == 1, 20), s.said())
     check("one is under way", wait_until(lambda: ("page", True) in
@@ -229,14 +249,19 @@ def main():
     code, out, err = ours("status", "--data", s.data)
     check("argiope status names the layers of the sandbox",
           "; sandbox: seccomp" in out, out + err)
-    # A line of the log that names what a caller sent.
-    s.ask("POST", "/items-config/reload")
+    # The log names what is refused.
+    with open("shop.js", "a") as f:
+        f.write(f"throw new Error('{PLANTED}');")
+    same("a faulty configuration is refused", s.ask(
+        "POST", "/items-config/reload")[0], 422)
     processes(s)
     told(s)
+    if PG:
+        dumped()
     # One is still under way.
     s.kill()
-    files_of("logs", PLACE, {x for x in os.listdir(PLACE)
-                             if not x.endswith(".log")} | {"nothing"})
+    with open(s.log, "rb") as f:
+        held("logs", f.read())
     files_of("store", s.data, {"secrets.key"})
     files_of("backup", PLACE + "/backup")
     site.shutdown()
@@ -251,7 +276,8 @@ def compare():
               hits[place])
     for place in ("WARCs", "store", "backup", "logs", "items", "events",
                   "export", "run records", "/proc: cmdline",
-                  "/proc: environ", "memory of scripts"):
+                  "/proc: environ", "memory of scripts",
+                  *(("dump", "PostgreSQL's log") if PG else ())):
         check(f"{place}: what is planted is found",
               "planted" in hits.get(place, ()), sorted(hits))
 
