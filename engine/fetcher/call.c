@@ -145,7 +145,7 @@ tell_answer(struct page *p)
 	/* A stream's owner has the head, and may be reading it. */
 	if (!p->streamed)
 		call_page_tell_head(p);
-	c->truncated = page_hop(p)->truncated != NULL;
+	c->truncated = page_hop(p)->truncated != NULL || p->too_long;
 	c->damaged = p->damaged;
 	/* The records are made: the owner gets the bytes themselves. */
 	struct buf *body = p->decoded.n > 0 ? &p->decoded : &page_hop(p)->body;

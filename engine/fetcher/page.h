@@ -94,6 +94,7 @@ struct page {
 	struct ledger_query lookup;      /* of the digest */
 	struct revalidation *recall;     /* an earlier crawl's capture */
 	bool damaged;                    /* `content` is incomplete */
+	bool too_long;                   /* since it exceeds a limit, decoded */
 	struct str dup_uri;              /* the original's; empty: none */
 	struct journal_source dup_source;
 	struct wall dup_date;

@@ -245,12 +245,14 @@ page_decode(struct page *p)
 	    p->fetcher->settings->decode_ratio_max };
 
 	p->content = buf_str(&h->body);
-	p->damaged = false;
+	p->damaged = p->too_long = false;
 	if (h->body.n == 0 || !coded(h))
 		return;
 	/* Damage is no failure: what came before it is read. */
-	p->damaged = http_damage_cuts(http_decode_body(&h->parsed, p->content,
-	    limits, &p->decoded));
+	enum http_damage d = http_decode_body(&h->parsed, p->content, limits,
+	    &p->decoded);
+	p->damaged = http_damage_cuts(d);
+	p->too_long = d == HTTP_TOO_LONG || d == HTTP_TOO_DENSE;
 	p->content = buf_str(&p->decoded);
 }
 

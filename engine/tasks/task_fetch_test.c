@@ -24,6 +24,15 @@ site(struct str path, struct rig_page *p)
 		p->status = 410;
 	} else if (str_eq(path, STR("/broken"))) {
 		p->status = 500;
+	} else if (str_eq(path, STR("/bomb"))) {
+		/* A frame of zstd: 100,000 times the same byte. */
+		buf_put_text(&p->head, "Content-Encoding: zstd\r\n");
+		buf_put_str(&p->body, (struct str){
+		    "\x28\xb5\x2f\xfd\0\x38\x03\x35\x0cx", 10 });
+	} else if (str_eq(path, STR("/damaged"))) {
+		buf_put_text(&p->head, "Content-Encoding: zstd\r\n");
+		buf_put_str(&p->body, (struct str){
+		    "\x28\xb5\x2f\xfd\0\x38\x07\x35\x0cx", 10 });
 	} else if (str_eq(path, STR("/slow"))) {
 		p->delay_ms = 400;
 	} else if (str_starts(path, STR("/echo"))) {
@@ -73,7 +82,8 @@ static void
 open_rig(void)
 {
 	rig_open(&rig, site, (const char *const[]){
-	    "fetch.allow_private=off", "fetch.tries_max=1", NULL });
+	    "fetch.allow_private=off", "fetch.tries_max=1",
+	    "fetch.body_bytes_max=99999", NULL });
 	rig_start(&rig);
 	fetcher = task_fetcher_new(rig.engine, rig.home);
 	use("{\"rate_limit\":0}", "{}");
@@ -184,6 +194,9 @@ failures_have_a_code(void **state)
 		    500 },
 		{ { .any_status = false }, "/no/x", "robots", false, 0 },
 		{ { .timeout_ms = 100 }, "/slow", "timeout", true, 0 },
+		/* The body is longer than allowed, decoded. */
+		{ { .any_status = false }, "/bomb", "limit_body", false, 200 },
+		{ { .any_status = false }, "/damaged", "decode", true, 200 },
 		{ { .method = STR("CONNECT") }, "/a", "input", false, 0 },
 		{ { .method = STR("trace") }, "/a", "input", false, 0 },
 		{ { .method = STR("A B") }, "/a", "input", false, 0 },
