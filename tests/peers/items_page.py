@@ -6,7 +6,7 @@ import re
 
 from serve import *
 
-need("items_page", "nginx", "git")
+need("items_page", "nginx", "git", "ninja")
 with open(os.path.join(SOURCE, "docs", "items.md")) as page:
     BLOCKS = re.findall(r"```(sh|)\n(.*?)```", page.read(), re.S)
 CLONE = os.path.join(PLACE, "clone")
@@ -15,18 +15,33 @@ PRODUCTS = 200
 
 
 def clone():
-    """A clone with what is being worked on, and the program that was built in
-    the place of ./run, which would build it again."""
+    """A clone with what is being worked on."""
     made = subprocess.run(["git", "clone", "-q", SOURCE, CLONE],
                           capture_output=True, text=True)
     if made.returncode != 0:
         note("no clone: " + made.stderr.strip())
         os.makedirs(CLONE)
-    shutil.copytree(SOURCE + "/examples", CLONE + "/examples",
-                    dirs_exist_ok=True)
-    if os.path.exists(CLONE + "/run"):
-        os.remove(CLONE + "/run")
-    os.symlink(program(), CLONE + "/run")
+    for name in ("examples", "tools"):
+        shutil.copytree(f"{SOURCE}/{name}", f"{CLONE}/{name}",
+                        dirs_exist_ok=True)
+    shutil.copy(SOURCE + "/run", CLONE)
+
+
+def build():
+    """A build folder for ./run, in which ninja finds nothing to do: the program
+    is the one that is tested."""
+    place = os.path.join(CLONE, "build")
+    os.makedirs(place + "/daemon")
+    os.symlink(program(), place + "/daemon/argiope")
+    with open(place + "/build.ninja", "w") as f:
+        f.write("build daemon/argiope: phony\n")
+    # What ./run would find out of date otherwise.
+    with open(place + "/.deps", "w") as f:
+        subprocess.run(["bash", "-c", 'printf "%s %s\\n" "$(cat "$('
+                        'tools/deps.sh --prefix)/stamp")" "$(echo '
+                        '*/meson.build */*/meson.build)"'],
+                       cwd=CLONE, stdout=f, check=True)
+    os.environ["ARGIOPE_BUILD"] = place
 
 
 class Page(Serve):
@@ -38,7 +53,7 @@ class Page(Serve):
         setting = words[words.index("--set") + 1]
         os.chdir(CLONE)
         super().__init__("page", ["urlfrontier.listen=", setting],
-                         os.path.join(CLONE, data))
+                         os.path.join(CLONE, data), executable="./run")
 
     def counts(self, task):
         return json.loads(self.http("/tasks/" + task)[2])["counts"]
@@ -119,6 +134,7 @@ def move_shop(port):
 
 try:
     clone()
+    build()
     daemon, out = walk()
     lines = table("products")
     same("page: the table", (len(lines), lines[0], lines[8]), (
