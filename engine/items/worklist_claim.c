@@ -12,65 +12,16 @@
  * passed over when its host's turn is far, rewritten when its task's
  * configuration has changed, and blocked when a dependency is unmet.
  */
-#include "base/map.h"
 #include "engine/items/bucket.h"
 #include "engine/items/generation.h"
-#include "engine/items/worklist_own.h"
+#include "engine/items/worklist_claim_own.h"
 #include "os/clock.h"
 
-#define SKIPPED_RETRY_US (US_PER_S / 4)
 #define EXPIRED_MAX 1000u        /* leases ended before a claim */
 #define CHUNK_MAX 1000u
 #define CHUNK_FIRST_MAX 100u     /* items may be long: see claim_bytes_max */
 #define SCANNED_MAX 100000u      /* keys read by a claim */
 #define BLOCKED_MAX 1000u        /* looked at and not leased, by a claim */
-
-struct claim_bucket {
-	struct bucket_row *row;
-	const struct task_rate *rate;
-	int64_t left, taken;
-};
-
-struct candidate {
-	int64_t due_ms, item;
-};
-
-struct claim_lane {
-	uint32_t id;
-	struct claim_bucket **buckets;
-	size_t buckets_n;
-	struct candidate *found;     /* read ahead */
-	size_t at, n, chunk;
-	struct candidate last;       /* the next chunk comes after it */
-	bool end;
-	bool is_head;                /* all so far were passed over ... */
-	int64_t head_ms;             /* ... and are until then */
-};
-
-struct claim_task {
-	uint32_t id;
-	const struct task *task;
-	int64_t room;                /* by `parallel` */
-	struct claim_lane *lanes;
-	size_t lanes_n;
-	int64_t turn;                /* grows by the weight, falls by a turn */
-};
-
-struct claim {
-	struct item_tx *tx;
-	struct item_store *store;
-	const struct worklist_claim *spec;
-	int64_t now_ms;
-	struct claim_task *tasks;    /* that may have something */
-	size_t tasks_n, tasks_cap;
-	struct map buckets;          /* struct claim_bucket by row */
-	struct str worker;
-	struct worklist_lease *leases;
-	size_t leases_n, scanned, passed;
-	size_t bytes, bytes_max;     /* of what was leased */
-	uint64_t random[32];
-	size_t random_n;
-};
 
 /* -- What was passed over at the head of a lane -- */
 
@@ -173,6 +124,15 @@ next_random(struct claim *c)
 
 /* -- Which tasks -- */
 
+struct claim
+claim_begin(struct item_tx *tx, const struct worklist_claim *spec)
+{
+	return (struct claim){ .tx = tx, .store = item_tx_store(tx),
+	    .spec = spec, .now_ms = item_tx_now(tx).us / 1000,
+	    .bytes_max = (size_t)item_store_limits(
+	    item_tx_store(tx))->claim_bytes_max };
+}
+
 static bool
 task_is_asked_for(const struct str *tasks, size_t n, struct str name)
 {
@@ -232,18 +192,19 @@ add_task(struct claim *c, const struct task *t, struct why *w)
 	return OK;
 }
 
-/* `own`: of the daemon's own workers, which leave some tasks to remote ones. */
-static enum err
-add_tasks(struct claim *c, const struct str *tasks, size_t n, bool own,
-    struct why *w)
+/* The daemon's own workers leave some tasks to remote ones. */
+enum err
+claim_add_tasks(struct claim *c, struct why *w)
 {
 	const struct task_config *config = item_store_config(c->store);
+	const struct worklist_claim *spec = c->spec;
 	enum err e = OK;
 
 	for (size_t i = 0; i < config->tasks_n && e == OK; i++) {
 		const struct task *t = &config->tasks[i];
 
-		if (!(own && t->remote) && task_is_asked_for(tasks, n, t->name))
+		if (!(spec->own && t->remote) && task_is_asked_for(spec->tasks,
+		    spec->tasks_n, t->name))
 			e = add_task(c, t, w);
 	}
 	return e;
@@ -290,9 +251,8 @@ add_lane(struct claim *c, struct claim_task *t, uint32_t id, size_t *cap,
 	return OK;
 }
 
-/* The lanes in which the task has pairs that are planned, by the index. */
-static enum err
-add_lanes(struct claim *c, struct claim_task *t, struct why *w)
+enum err
+claim_add_lanes(struct claim *c, struct claim_task *t, struct why *w)
 {
 	static const struct sql next = { "SELECT lane FROM worklist"
 	    " WHERE task = ?1 AND lane > ?2 AND due IS NOT NULL"
@@ -642,9 +602,8 @@ take_turns(struct claim *c, struct why *w)
 
 /* -- A claim -- */
 
-/* `task run --item`: the pairs of one item. */
-static enum err
-add_item_lanes(struct claim *c, struct why *w)
+enum err
+claim_add_item(struct claim *c, struct why *w)
 {
 	struct item_row *item;
 	enum err e = item_tx_find(c->tx, c->spec->only_item, &item, w);
@@ -676,7 +635,7 @@ add_all_lanes(struct claim *c, struct why *w)
 	enum err e = OK;
 
 	for (size_t i = 0; i < c->tasks_n && e == OK; i++)
-		e = add_lanes(c, &c->tasks[i], w);
+		e = claim_add_lanes(c, &c->tasks[i], w);
 	return e == OK && c->tasks_n > 0 ? read_first(c, w) : e;
 }
 
@@ -689,15 +648,6 @@ pay_tokens(struct claim *c)
 		item_tx_touch_bucket(c->tx, b->row);
 		bucket_take(b->row, b->rate, b->taken, item_tx_now(c->tx));
 	}
-}
-
-static struct claim
-claim_of(struct item_tx *tx, const struct worklist_claim *spec)
-{
-	return (struct claim){ .tx = tx, .store = item_tx_store(tx),
-	    .spec = spec, .now_ms = item_tx_now(tx).us / 1000,
-	    .bytes_max = (size_t)item_store_limits(
-	    item_tx_store(tx))->claim_bytes_max };
 }
 
 static struct str
@@ -715,7 +665,7 @@ enum err
 worklist_claim(struct item_tx *tx, const struct worklist_claim *spec,
     struct worklist_lease **leases, size_t *n, struct why *w)
 {
-	struct claim c = claim_of(tx, spec);
+	struct claim c = claim_begin(tx, spec);
 	size_t expired;
 
 	*leases = NULL;
@@ -733,9 +683,9 @@ worklist_claim(struct item_tx *tx, const struct worklist_claim *spec,
 	c.worker = worker_name(&c);
 	c.leases = ARENA_ARRAY(item_tx_arena(tx), struct worklist_lease,
 	    spec->max);
-	e = add_tasks(&c, spec->tasks, spec->tasks_n, spec->own, w);
+	e = claim_add_tasks(&c, w);
 	if (e == OK)
-		e = spec->only_item.n > 0 ? add_item_lanes(&c, w) :
+		e = spec->only_item.n > 0 ? claim_add_item(&c, w) :
 		    add_all_lanes(&c, w);
 	if (e == OK)
 		e = take_turns(&c, w);
@@ -744,180 +694,5 @@ worklist_claim(struct item_tx *tx, const struct worklist_claim *spec,
 	map_free(&c.buckets);
 	*leases = c.leases;
 	*n = c.leases_n;
-	return e;
-}
-
-/* -- When to claim again -- */
-
-static void
-earlier(struct wall *at, struct wall other)
-{
-	if (at->us == ITEM_TIME_NONE.us || other.us < at->us)
-		*at = other;
-}
-
-/* When the lane's first pair is due and has its tokens.  One that claims pass
- * over is looked at again after a while. */
-static enum err
-lane_next_at(struct claim *c, const struct claim_task *t,
-    const struct claim_lane *l, struct wall *at, struct why *w)
-{
-	static const struct sql first = { "SELECT due, item FROM worklist"
-	    " WHERE task = ?1 AND lane = ?2 AND due IS NOT NULL"
-	    " ORDER BY due, item LIMIT 1", NULL };
-	const struct worklist_claim *spec = c->spec;
-	struct wall next = item_tx_now(c->tx);
-	struct query *q = database_query_sql(item_store_database(c->store),
-	    &first);
-
-	query_i64(q, 1, t->id);
-	query_i64(q, 2, l->id);
-	bool any = query_step(q);
-	if (any && query_get_i64(q, 0) > c->now_ms)
-		next.us = query_get_i64(q, 0) * 1000;
-	else if (any && spec->skip != NULL &&
-	    spec->skip(spec->arg, t->id, query_get_i64(q, 1)) > 0)
-		next.us += SKIPPED_RETRY_US;
-	for (size_t i = 0; i < l->buckets_n; i++)
-		next.us = MAX(next.us, bucket_next(l->buckets[i]->row,
-		    l->buckets[i]->rate, item_tx_now(c->tx)).us);
-	enum err e = query_end(&q, w);
-	if (e == OK && any)
-		earlier(at, next);
-	return e;
-}
-
-/* An expired lease makes its pair due again. */
-static enum err
-lease_next_at(struct claim *c, struct wall *at, struct why *w)
-{
-	static const struct sql first = { "SELECT lease_until FROM worklist"
-	    " WHERE lease IS NOT NULL ORDER BY lease_until LIMIT 1", NULL };
-	struct query *q = database_query_sql(item_store_database(c->store),
-	    &first);
-
-	if (query_step(q))
-		earlier(at, (struct wall){ query_get_i64(q, 0) });
-	return query_end(&q, w);
-}
-
-/* The pairs of one item; tokens are not looked at. */
-static enum err
-item_next_at(struct claim *c, struct wall *at, struct why *w)
-{
-	struct item_row *item;
-	struct pair_row *p;
-	enum err e = item_tx_find(c->tx, c->spec->only_item, &item, w);
-
-	for (size_t i = 0; i < c->tasks_n && e == OK; i++) {
-		e = item_tx_pair(c->tx, c->tasks[i].id, item->key, &p, w);
-		if (e == OK && p->exists && p->due_ms != PAIR_DUE_NONE)
-			earlier(at, (struct wall){ MAX(p->due_ms * 1000,
-			    item_tx_now(c->tx).us + SKIPPED_RETRY_US) });
-	}
-	return e;
-}
-
-enum err
-worklist_next_at(struct item_tx *tx, const struct worklist_claim *spec,
-    struct wall *at, struct why *w)
-{
-	struct claim c = claim_of(tx, spec);
-	enum err e = item_tx_flush(tx, w);
-
-	*at = ITEM_TIME_NONE;
-	if (e == OK)
-		e = lease_next_at(&c, at, w);
-	if (e == OK)
-		e = add_tasks(&c, spec->tasks, spec->tasks_n, spec->own, w);
-	if (e == OK && spec->only_item.n > 0) {
-		map_free(&c.buckets);
-		return item_next_at(&c, at, w);
-	}
-	for (size_t i = 0; i < c.tasks_n && e == OK; i++) {
-		e = add_lanes(&c, &c.tasks[i], w);
-		for (size_t k = 0; k < c.tasks[i].lanes_n && e == OK; k++)
-			e = lane_next_at(&c, &c.tasks[i],
-			    &c.tasks[i].lanes[k], at, w);
-	}
-	map_free(&c.buckets);
-	return e;
-}
-
-/* -- Whether there is anything to claim -- */
-
-static enum err
-has_row(struct query *q, bool *any, struct why *w)
-{
-	*any = query_step(q);
-	return query_end(&q, w);
-}
-
-static enum err
-has_own_leases(struct claim *c, bool *any, struct why *w)
-{
-	static const struct sql own = { "SELECT 1 FROM worklist"
-	    " WHERE lease IS NOT NULL AND worker = ?1 LIMIT 1", NULL };
-	struct query *q = database_query_sql(item_store_database(c->store),
-	    &own);
-
-	query_str(q, 1, str_of(item_store_node(c->store)));
-	return has_row(q, any, w);
-}
-
-static enum err
-lane_is_due(struct claim *c, const struct claim_task *t,
-    const struct claim_lane *l, bool *any, struct why *w)
-{
-	static const struct sql due = { "SELECT 1 FROM worklist"
-	    " WHERE task = ?1 AND lane = ?2 AND due <= ?3 LIMIT 1", NULL };
-	struct query *q = database_query_sql(item_store_database(c->store),
-	    &due);
-
-	query_i64(q, 1, t->id);
-	query_i64(q, 2, l->id);
-	query_i64(q, 3, c->now_ms);
-	return has_row(q, any, w);
-}
-
-static enum err
-has_due_pairs(struct claim *c, bool *any, struct why *w)
-{
-	bool item = c->spec->only_item.n > 0;
-	enum err e = item ? add_item_lanes(c, w) : OK;
-
-	*any = false;
-	for (size_t i = 0; i < c->tasks_n && e == OK && !*any; i++) {
-		struct claim_task *t = &c->tasks[i];
-		if (item) {
-			*any = t->lanes_n > 0;
-			continue;
-		}
-		e = add_lanes(c, t, w);
-		for (size_t k = 0; k < t->lanes_n && e == OK && !*any; k++)
-			e = lane_is_due(c, t, &t->lanes[k], any, w);
-	}
-	return e;
-}
-
-enum err
-worklist_is_idle(struct item_tx *tx, const struct worklist_claim *spec,
-    bool *idle, struct why *w)
-{
-	struct claim c = claim_of(tx, spec);
-	struct generation_progress p = { .tasks = 0 };
-	bool leased = false, due = false;
-	enum err e = item_tx_flush(tx, w);
-
-	if (e == OK)
-		e = generation_progress(c.store, 0, &p, w);
-	if (e == OK)
-		e = has_own_leases(&c, &leased, w);
-	if (e == OK)
-		e = add_tasks(&c, spec->tasks, spec->tasks_n, spec->own, w);
-	if (e == OK)
-		e = has_due_pairs(&c, &due, w);
-	map_free(&c.buckets);
-	*idle = p.tasks == 0 && !leased && !due;
 	return e;
 }
