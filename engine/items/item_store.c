@@ -71,6 +71,8 @@ item_store_open(const struct item_store_options *o, struct item_store **out,
 	st->node = mem_copy_text(o->node == NULL ? "" : o->node);
 	st->names = mem_new(sizeof(*st->names));
 	enum err e = open_database(o, &st->db, w);
+	if (e == OK && !o->reader && database_is_postgresql(st->db))
+		st->claim_cursors = claim_cursors_new();
 	if (e != OK)
 		item_store_close(&st);
 	*out = st;
@@ -92,6 +94,7 @@ item_store_close(struct item_store **stp)
 	map_free(&st->names_by_id);
 	free_names(&st->names);
 	ZSTD_freeCCtx(st->packer);
+	claim_cursors_free(&st->claim_cursors);
 	mem_free(&st->node);
 	mem_free(stp);
 }
@@ -112,6 +115,12 @@ const struct item_limits *
 item_store_limits(const struct item_store *st)
 {
 	return &st->limits;
+}
+
+struct claim_cursors *
+item_store_claim_cursors(struct item_store *st)
+{
+	return st->claim_cursors;
 }
 
 uint64_t
@@ -154,6 +163,7 @@ item_store_committed(struct item_store *st)
 	st->config_changed = false;
 	st->outdated = st->outdated && !st->loads;
 	st->loads = false;
+	claim_cursors_committed(st->claim_cursors);
 }
 
 bool
@@ -326,6 +336,7 @@ item_store_undone(struct item_store *st)
 {
 	item_store_names_changed(st);
 	st->keys_n = 0;
+	claim_cursors_undone(st->claim_cursors);
 }
 
 void

@@ -14,6 +14,7 @@
 #include "engine/items/schema.h"
 #include "engine/items/task_config.h"
 
+struct claim_cursors;            /* claim_cursor.h */
 struct item_store;
 
 struct item_store_options {
@@ -29,6 +30,8 @@ void item_store_close(struct item_store **);
 struct database *item_store_database(struct item_store *);
 const char *item_store_node(const struct item_store *);
 const struct item_limits *item_store_limits(const struct item_store *);
+/* What claims remember about lanes; NULL for SQLite, and for a reader. */
+struct claim_cursors *item_store_claim_cursors(struct item_store *);
 
 /*
  * The number of a name, which is made when `make` is set and it is none; 0: no

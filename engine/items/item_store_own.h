@@ -8,6 +8,7 @@
 #define ENGINE_ITEMS_ITEM_STORE_OWN_H
 
 #include "base/map.h"
+#include "engine/items/claim_cursor.h"
 #include "engine/items/item_store.h"
 #include "engine/items/item_tx.h"
 
@@ -55,6 +56,7 @@ struct item_store {
 	size_t keys_n;
 	uint64_t cursor;             /* of the newest event written here */
 	void *packer;                /* of runs: ZSTD_CCtx */
+	struct claim_cursors *claim_cursors; /* NULL: SQLite, or a reader */
 };
 
 /* Texts of names that were dropped before this transaction go. */

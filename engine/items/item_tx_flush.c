@@ -392,8 +392,9 @@ write_results(struct item_tx *tx)
 /* -- Pairs -- */
 
 static void
-bind_pair(struct query *q, const struct pair_row *r)
+bind_pair(struct item_tx *tx, struct query *q, const struct pair_row *r)
 {
+	claim_cursors_wrote(tx->store->claim_cursors, r);
 	query_i64(q, 1, r->task);
 	query_i64(q, 2, r->item);
 	query_i64(q, 3, r->state);
@@ -448,11 +449,11 @@ write_pairs(struct item_tx *tx)
 	drop_keyed(tx, &delete, SLOT_PAIR);
 	struct query *q = database_bulk(tx->db, &put);
 	DIRTY_EACH(s, tx, SLOT_PAIR, pair, MADE)
-		bind_pair(q, &s->row);
+		bind_pair(tx, q, &s->row);
 	query_post(&q);
 	q = database_bulk(tx->db, &change);
 	DIRTY_EACH(c, tx, SLOT_PAIR, pair, CHANGED)
-		bind_pair(q, &c->row);
+		bind_pair(tx, q, &c->row);
 	query_post(&q);
 }
 

@@ -8,7 +8,9 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "engine/items/bucket.h"
+#include "engine/items/claim_cursor.h"
 #include "engine/items/worklist_own.h"
+#include "os/clock.h"
 
 /* -- Texts -- */
 
@@ -377,18 +379,25 @@ worklist_expire_leases(struct item_tx *tx, size_t max, size_t *n,
 	    " ORDER BY lease_until, task, item LIMIT ?2",
 	    "SELECT task, item FROM worklist"
 	    " WHERE lease IS NOT NULL AND lease_until <= ?1"
-	    " ORDER BY lease_until, task, item LIMIT ?2"
+	    " AND lease_until > ?3 ORDER BY lease_until, task, item LIMIT ?2"
 	    " FOR UPDATE SKIP LOCKED" };
+	struct item_store *s = item_tx_store(tx);
+	struct claim_cursors *cursors = item_store_claim_cursors(s);
 	struct wall now = item_tx_now(tx);
+	struct mono start = clock_mono();
+	int64_t after = claim_cursors_leases_after(cursors, start);
 	struct pair_key *keys;
 	size_t keys_n;
-	struct query *q = database_query_sql(item_store_database(
-	    item_tx_store(tx)), &expired);
+	struct query *q = database_query_sql(item_store_database(s),
+	    &expired);
 
 	*n = 0;
 	query_i64(q, 1, now.us);
 	query_i64(q, 2, (int64_t)max);
+	if (cursors != NULL)
+		query_i64(q, 3, after);
 	enum err e = pairs_found(tx, q, &keys, &keys_n, w);
+	struct mono end = clock_mono();
 	for (size_t i = 0; i < keys_n && e == OK; i++) {
 		struct pair_row *p;
 
@@ -399,5 +408,7 @@ worklist_expire_leases(struct item_tx *tx, size_t max, size_t *n,
 		e = lease_expire(tx, p, w);
 		*n += 1;
 	}
+	if (e == OK && keys_n < max)
+		claim_cursors_read_leases(cursors, after, now.us, start, end);
 	return e;
 }

@@ -11,6 +11,8 @@
  * A pair that is read has its rows loaded with all others of the chunk.  It is
  * passed over when its host's turn is far, rewritten when its task's
  * configuration has changed, and blocked when a dependency is unmet.
+ *
+ * On PostgreSQL a claim skips what is known to be empty: see claim_cursor.h.
  */
 #include "engine/items/bucket.h"
 #include "engine/items/generation.h"
@@ -27,7 +29,7 @@
 
 struct passed_lane {
 	uint64_t id;
-	struct candidate last;
+	struct claim_key last;
 	int64_t until_ms;
 };
 
@@ -75,13 +77,12 @@ skip_head(const struct claim *c, uint32_t task, struct claim_lane *l)
 	if (lane == NULL || lane->until_ms <= c->now_ms ||
 	    lane->until_ms > l->head_ms)
 		return;
-	l->last = lane->last;
+	l->head = lane->last;
 	l->head_ms = lane->until_ms;
 }
 
 static void
-note_head(const struct claim *c, uint32_t task, const struct claim_lane *l,
-    struct candidate last)
+note_head(const struct claim *c, uint32_t task, const struct claim_lane *l)
 {
 	struct worklist_passed *p = c->spec->passed;
 	uint64_t id = passed_id(task, l->id);
@@ -95,7 +96,7 @@ note_head(const struct claim *c, uint32_t task, const struct claim_lane *l,
 		lane->id = id;
 		map_put_id(&p->lanes, id, lane);
 	}
-	lane->last = last;
+	lane->last = l->head;
 	lane->until_ms = l->head_ms;
 }
 
@@ -129,6 +130,8 @@ claim_begin(struct item_tx *tx, const struct worklist_claim *spec)
 {
 	return (struct claim){ .tx = tx, .store = item_tx_store(tx),
 	    .spec = spec, .now_ms = item_tx_now(tx).us / 1000,
+	    .cursors = item_store_claim_cursors(item_tx_store(tx)),
+	    .scan_ms = CLAIM_SCAN_MS,
 	    .bytes_max = (size_t)item_store_limits(
 	    item_tx_store(tx))->claim_bytes_max };
 }
@@ -233,8 +236,7 @@ add_lane(struct claim *c, struct claim_task *t, uint32_t id, size_t *cap,
     struct why *w)
 {
 	struct arena *a = item_tx_arena(c->tx);
-	struct claim_lane lane = { .id = id,
-	    .last = { INT64_MIN, INT64_MIN } };
+	struct claim_lane lane = { .id = id, .head = CLAIM_KEY_FIRST };
 	struct bucket *buckets;
 	enum err e = bucket_list(c->tx, t->task, id, &buckets,
 	    &lane.buckets_n, w);
@@ -247,34 +249,103 @@ add_lane(struct claim *c, struct claim_task *t, uint32_t id, size_t *cap,
 	t->lanes = arena_grow(a, t->lanes, t->lanes_n, cap, 4,
 	    sizeof(*t->lanes));
 	skip_head(c, t->id, &lane);
+	lane.last = lane.head;
 	t->lanes[t->lanes_n++] = lane;
 	return OK;
+}
+
+/* The first lane after `*lane` in which the task has pairs that are planned, by
+ * the index. */
+static enum err
+next_lane(struct claim *c, const struct claim_task *t, int64_t *lane,
+    bool *more, struct why *w)
+{
+	static const struct sql next = { "SELECT lane FROM worklist"
+	    " WHERE task = ?1 AND lane > ?2 AND due IS NOT NULL"
+	    " ORDER BY lane LIMIT 1", NULL };
+	struct query *q = database_query_sql(item_store_database(c->store),
+	    &next);
+
+	query_i64(q, 1, t->id);
+	query_i64(q, 2, *lane);
+	*more = query_step(q);
+	if (*more)
+		*lane = query_get_i64(q, 0);
+	return query_end(&q, w);
 }
 
 enum err
 claim_add_lanes(struct claim *c, struct claim_task *t, struct why *w)
 {
-	static const struct sql next = { "SELECT lane FROM worklist"
-	    " WHERE task = ?1 AND lane > ?2 AND due IS NOT NULL"
-	    " ORDER BY lane LIMIT 1", NULL };
 	int64_t lane = -1;
 	size_t cap = 0;
-	enum err e = OK;
 	bool more = true;
+	enum err e = OK;
 
 	while (e == OK && more) {
-		struct query *q = database_query_sql(
-		    item_store_database(c->store), &next);
-
-		query_i64(q, 1, t->id);
-		query_i64(q, 2, lane);
-		more = query_step(q);
-		if (more)
-			lane = query_get_i64(q, 0);
-		e = query_end(&q, w);
+		e = next_lane(c, t, &lane, &more, w);
 		if (e == OK && more)
 			e = add_lane(c, t, (uint32_t)lane, &cap, w);
 	}
+	return e;
+}
+
+static enum err
+scan_lanes(struct claim *c, const struct claim_task *t,
+    struct claim_lanes *lanes, struct mono now, struct why *w)
+{
+	int64_t lane = -1;
+	bool more = true;
+	enum err e = OK;
+
+	claim_cursors_scan(c->cursors, lanes, now);
+	c->read_begin = true;
+	while (e == OK && more) {
+		e = next_lane(c, t, &lane, &more, w);
+		if (e == OK && more)
+			claim_lanes_cursor(lanes, (uint32_t)lane)->planned =
+			    true;
+	}
+	return e;
+}
+
+enum err
+claim_add_known_lanes(struct claim *c, struct claim_task *t,
+    struct why *w)
+{
+	const struct claim_lanes *lanes = t->known;
+	size_t cap = 0;
+	enum err e = OK;
+
+	for (size_t i = 0; i < lanes->n && e == OK; i++) {
+		if (!lanes->list[i]->planned)
+			continue;
+		e = add_lane(c, t, lanes->list[i]->lane, &cap, w);
+		if (e == OK)
+			t->lanes[t->lanes_n - 1].cursor = lanes->list[i];
+	}
+	return e;
+}
+
+/* Add the lanes that are known; list them anew if a full scan is due. */
+static enum err
+add_lanes(struct claim *c, struct claim_task *t, struct why *w)
+{
+	enum err e = OK;
+
+	if (c->cursors == NULL)
+		return claim_add_lanes(c, t, w);
+	struct claim_lanes *lanes = claim_cursors_lanes(c->cursors, t->id);
+	struct mono now = clock_mono();
+	t->known = lanes;
+	if (claim_cursors_scan_is_due(c->cursors, lanes, c->scan_ms, now))
+		e = scan_lanes(c, t, lanes, now, w);
+	t->is_scanned = lanes->scanned_by == c->cursors->claims;
+	t->may_miss = !t->is_scanned && claim_cursors_scan_is_due(c->cursors,
+	    lanes, CLAIM_SCAN_SHORT_MS, now);
+	if (e == OK)
+		e = claim_add_known_lanes(c, t, w);
+	c->missed |= t->may_miss && t->lanes_n == 0;
 	return e;
 }
 
@@ -290,6 +361,45 @@ tokens_left(const struct claim_lane *l)
 
 /* -- Reading ahead -- */
 
+static struct claim_key
+last_due(const struct claim *c)
+{
+
+	return (struct claim_key){ c->now_ms, INT64_MAX };
+}
+
+/* Skip what is known to be empty.  Returns how far to read. */
+static struct claim_key
+skip_known(struct claim *c, struct claim_lane *l)
+{
+	if (l->cursor == NULL)
+		return last_due(c);
+	l->last = claim_cursor_next(l->cursor, l->last);
+	c->read_begin |= !claim_key_before(CLAIM_KEY_FIRST, l->last);
+	return claim_cursor_until(l->cursor, l->last, last_due(c));
+}
+
+/* The lane was read up to `until`. */
+static void
+note_end(const struct claim *c, struct claim_lane *l, struct claim_key until)
+{
+	l->end = true;
+	if (l->cursor == NULL)
+		return;
+	claim_cursor_extend_empty(c->cursors, l->cursor, l->last, until);
+	l->last = until;
+	l->jumps = claim_key_before(until, last_due(c));
+	l->end = !l->jumps;
+}
+
+static void
+put_found(struct claim_lane *l, struct claim_key before)
+{
+	if (l->cursor != NULL)
+		l->after[l->n] = before;
+	l->found[l->n++] = l->last;
+}
+
 static enum err
 read_keys(struct claim *c, const struct claim_task *t, struct claim_lane *l,
     size_t limit, size_t *read, struct why *w)
@@ -299,11 +409,11 @@ read_keys(struct claim *c, const struct claim_task *t, struct claim_lane *l,
 	    " AND (due, item) > (?4, ?5) ORDER BY due, item LIMIT ?6",
 	    "SELECT due, item FROM worklist"
 	    " WHERE task = ?1 AND lane = ?2 AND due <= ?3"
-	    " AND (due, item) > (?4, ?5) ORDER BY due, item LIMIT ?6"
-	    " FOR UPDATE SKIP LOCKED" };
+	    " AND (due, item) > (?4, ?5) AND (due, item) <= (?7, ?8)"
+	    " ORDER BY due, item LIMIT ?6 FOR UPDATE SKIP LOCKED" };
 	struct query *q = database_query_sql(item_store_database(c->store),
 	    &due);
-	struct candidate head = l->last;
+	struct claim_key until = skip_known(c, l);
 	bool was_head = l->is_head;
 
 	query_i64(q, 1, t->id);
@@ -312,18 +422,27 @@ read_keys(struct claim *c, const struct claim_task *t, struct claim_lane *l,
 	query_i64(q, 4, l->last.due_ms);
 	query_i64(q, 5, l->last.item);
 	query_i64(q, 6, (int64_t)limit);
+	if (l->cursor != NULL) {
+		query_i64(q, 7, until.due_ms);
+		query_i64(q, 8, until.item);
+	}
 	*read = 0;
 	while (query_step(q)) {
-		l->last = (struct candidate){ query_get_i64(q, 0),
+		struct claim_key before = l->last;
+
+		l->last = (struct claim_key){ query_get_i64(q, 0),
 		    query_get_i64(q, 1) };
 		*read += 1;
 		if (!is_passed_over(c, t->id, l))
-			l->found[l->n++] = l->last;
+			put_found(l, before);
 		if (l->is_head)
-			head = l->last;
+			l->head = l->last;
 	}
 	if (was_head)
-		note_head(c, t->id, l, head);
+		note_head(c, t->id, l);
+	l->jumps = false;
+	if (*read < limit)
+		note_end(c, l, until);
 	return query_end(&q, w);
 }
 
@@ -354,15 +473,20 @@ read_chunk(struct claim *c, const struct claim_task *t, struct claim_lane *l,
 	enum err e = OK;
 
 	l->at = l->n = 0;
-	l->found = ARENA_ARRAY(item_tx_arena(c->tx), struct candidate,
+	l->found = ARENA_ARRAY(item_tx_arena(c->tx), struct claim_key,
 	    CHUNK_MAX);
-	while (e == OK && l->n == 0 && !l->end && chunk > 0) {
+	if (l->cursor != NULL)
+		l->after = ARENA_ARRAY(item_tx_arena(c->tx),
+		    struct claim_key, CHUNK_MAX);
+	while (e == OK && (l->n == 0 || l->jumps) && !l->end && chunk > 0) {
 		size_t read;
 
 		e = read_keys(c, t, l, chunk, &read, w);
 		c->scanned += read;
-		l->end = read < chunk || c->scanned > SCANNED_MAX;
-		chunk = MIN(chunk * 4, CHUNK_MAX);  /* all were passed over */
+		c->missed |= l->end && t->may_miss;
+		l->end |= c->scanned > SCANNED_MAX;
+		chunk = l->jumps ? chunk - read :
+		    MIN(chunk * 4, CHUNK_MAX);      /* all were passed over */
 	}
 	l->chunk = MIN(l->chunk * 2, CHUNK_MAX);
 	for (size_t i = 0; i < l->n && e == OK; i++)
@@ -370,8 +494,8 @@ read_chunk(struct claim *c, const struct claim_task *t, struct claim_lane *l,
 	return e;
 }
 
-/* The first chunks of all lanes, and their rows in one go.  A task's share of
- * the claim is spread over its lanes. */
+/* The first chunks of all lanes.  A task's share of the claim is spread over
+ * its lanes. */
 static enum err
 read_first(struct claim *c, struct why *w)
 {
@@ -394,7 +518,7 @@ read_first(struct claim *c, struct why *w)
 			e = read_chunk(c, t, &t->lanes[k], w);
 		}
 	}
-	return e == OK ? item_tx_load(c->tx, w) : e;
+	return e;
 }
 
 /* The lane whose next pair is due first, or NULL. */
@@ -402,7 +526,7 @@ static enum err
 first_lane(struct claim *c, struct claim_task *t, struct claim_lane **out,
     struct why *w)
 {
-	struct candidate first = { INT64_MAX, INT64_MAX };
+	struct claim_key first = { INT64_MAX, INT64_MAX };
 	enum err e = OK;
 
 	*out = NULL;
@@ -418,7 +542,7 @@ first_lane(struct claim *c, struct claim_task *t, struct claim_lane **out,
 		}
 		if (e != OK || l->at == l->n)
 			continue;
-		const struct candidate *k = &l->found[l->at];
+		const struct claim_key *k = &l->found[l->at];
 		if (k->due_ms < first.due_ms || (k->due_ms == first.due_ms &&
 		    k->item < first.item)) {
 			first = *k;
@@ -499,10 +623,23 @@ is_far(const struct claim *c, uint32_t task, const struct item_row *item)
 	    spec->skip_item(spec->arg, task, item);
 }
 
+/* The cursor may pass the pair, unless it is still where it was found. */
+static void
+note_gone(struct claim *c, struct claim_lane *l, size_t at,
+    const struct pair_row *p)
+{
+	const struct claim_key *k = &l->found[at];
+
+	if (l->cursor != NULL && !(p->exists && p->lane == l->id &&
+	    p->due_ms == k->due_ms))
+		claim_cursor_extend(c->cursors, l->cursor, l->after[at], *k);
+}
+
 static enum err
 try_pair(struct claim *c, struct claim_task *t, struct claim_lane *l,
-    int64_t key, struct why *w)
+    size_t at, struct why *w)
 {
+	int64_t key = l->found[at].item;
 	struct item_row *item;
 	struct pair_row *p;
 	bool fine = false;
@@ -521,13 +658,16 @@ try_pair(struct claim *c, struct claim_task *t, struct claim_lane *l,
 		e = check_depends(c, t, p, &fine, w);
 	if (e != OK)
 		return e;
-	if (!fine || is_far(c, t->id, item)) {
-		c->passed++;
-		return OK;
+	fine = fine && !is_far(c, t->id, item);
+	if (fine) {
+		take_tokens(l);
+		lease_pair(c, t, item, p);
 	}
-	take_tokens(l);
-	lease_pair(c, t, item, p);
-	return add_bytes(c, w);
+	note_gone(c, l, at, p);
+	if (fine)
+		return add_bytes(c, w);
+	c->passed++;
+	return OK;
 }
 
 /* -- Turns -- */
@@ -575,13 +715,19 @@ next_task(struct claim *c)
 	return best;
 }
 
+static bool
+wants_more(const struct claim *c)
+{
+	return c->leases_n < c->spec->max && c->bytes < c->bytes_max &&
+	    c->passed <= BLOCKED_MAX;
+}
+
 static enum err
 take_turns(struct claim *c, struct why *w)
 {
 	enum err e = OK;
 
-	while (e == OK && c->tasks_n > 0 && c->leases_n < c->spec->max &&
-	    c->bytes < c->bytes_max && c->passed <= BLOCKED_MAX) {
+	while (e == OK && c->tasks_n > 0 && wants_more(c)) {
 		struct claim_task *t = next_task(c);
 		struct claim_lane *l = NULL;
 		size_t before = c->leases_n;
@@ -592,7 +738,7 @@ take_turns(struct claim *c, struct why *w)
 			e = t->room <= 0 ? OK : first_lane(c, t, &l, w);
 			if (e != OK || t->room <= 0 || l == NULL)
 				break;
-			e = try_pair(c, t, l, l->found[l->at++].item, w);
+			e = try_pair(c, t, l, l->at++, w);
 		}
 		if (c->leases_n == before)
 			drop_task(c, t);
@@ -621,8 +767,8 @@ claim_add_item(struct claim *c, struct why *w)
 		if (e != OK)
 			break;
 		struct claim_lane *l = &t->lanes[0];
-		l->found = ARENA_NEW(item_tx_arena(c->tx), struct candidate);
-		l->found[0] = (struct candidate){ p->due_ms, item->key };
+		l->found = ARENA_NEW(item_tx_arena(c->tx), struct claim_key);
+		l->found[0] = (struct claim_key){ p->due_ms, item->key };
 		l->n = 1;
 		l->end = true;
 	}
@@ -632,11 +778,17 @@ claim_add_item(struct claim *c, struct why *w)
 static enum err
 add_all_lanes(struct claim *c, struct why *w)
 {
+	struct mono start = clock_mono();
 	enum err e = OK;
 
 	for (size_t i = 0; i < c->tasks_n && e == OK; i++)
-		e = claim_add_lanes(c, &c->tasks[i], w);
-	return e == OK && c->tasks_n > 0 ? read_first(c, w) : e;
+		e = add_lanes(c, &c->tasks[i], w);
+	if (e == OK && c->tasks_n > 0)
+		e = read_first(c, w);
+	if (c->read_begin)
+		claim_cursors_scanned(c->cursors, start, clock_mono());
+	c->read_begin = false;
+	return e == OK && c->tasks_n > 0 ? item_tx_load(c->tx, w) : e;
 }
 
 static void
@@ -661,6 +813,29 @@ worker_name(struct claim *c)
 	    STR_FMT(c->spec->worker));
 }
 
+static enum err
+claim_pairs(struct claim *c, struct why *w)
+{
+	enum err e = claim_add_tasks(c, w);
+
+	if (e == OK)
+		e = c->spec->only_item.n > 0 ? claim_add_item(c, w) :
+		    add_all_lanes(c, w);
+	return e == OK ? take_turns(c, w) : e;
+}
+
+/* There are not enough pairs: look for those of other daemons, which would
+ * otherwise wait for the next full scan. */
+static enum err
+claim_missed_pairs(struct claim *c, struct why *w)
+{
+	enum err e = item_tx_flush(c->tx, w);
+
+	c->scan_ms = CLAIM_SCAN_SHORT_MS;
+	c->tasks_n = 0;
+	return e == OK ? claim_pairs(c, w) : e;
+}
+
 enum err
 worklist_claim(struct item_tx *tx, const struct worklist_claim *spec,
     struct worklist_lease **leases, size_t *n, struct why *w)
@@ -683,12 +858,11 @@ worklist_claim(struct item_tx *tx, const struct worklist_claim *spec,
 	c.worker = worker_name(&c);
 	c.leases = ARENA_ARRAY(item_tx_arena(tx), struct worklist_lease,
 	    spec->max);
-	e = claim_add_tasks(&c, w);
-	if (e == OK)
-		e = spec->only_item.n > 0 ? claim_add_item(&c, w) :
-		    add_all_lanes(&c, w);
-	if (e == OK)
-		e = take_turns(&c, w);
+	if (c.cursors != NULL)
+		c.cursors->claims++;
+	e = claim_pairs(&c, w);
+	if (e == OK && c.missed && wants_more(&c))
+		e = claim_missed_pairs(&c, w);
 	if (e == OK)
 		pay_tokens(&c);
 	map_free(&c.buckets);

@@ -64,12 +64,20 @@ static struct work_test t;
 static uint64_t random_state;
 static char lost_lease[LEASE_TEXT_BYTES + 1];
 static bool clock_went_back;     /* in this round */
+static bool no_scans;            /* claims know all by themselves */
 
 static uint64_t
 draw(uint64_t n)
 {
 	random_state = hash_u64(random_state + 0x9e3779b97f4a7c15u);
 	return random_state % n;
+}
+
+/* Where it stands still, no full scan finds what a claim has forgotten. */
+static struct mono
+model_mono(void)
+{
+	return no_scans ? (struct mono){ 1 } : clock_real.mono();
 }
 
 static const char *
@@ -488,12 +496,43 @@ note_blocked(bool all, int64_t now)
 		}
 }
 
+/* A claim that is taken back leaves nothing: by undo, also to a savepoint, or
+ * by the end of its transaction. */
+static void
+withdraw_claim(void)
+{
+	const struct str all = STR("*");
+	const struct worklist_claim claim = { .tasks = &all, .tasks_n = 1,
+	    .max = 1 + (unsigned)draw(8), .own = true };
+	struct worklist_lease *leases;
+	uint64_t way = draw(4);
+	size_t n;
+
+	work_begin(&t);
+	struct item_mark m = item_tx_mark(t.items.tx);
+	if (way == 0)
+		assert_int_equal(item_tx_flush_all(t.items.tx, NULL), OK);
+	assert_int_equal(worklist_claim(t.items.tx, &claim, &leases, &n,
+	    NULL), OK);
+	if (way <= 1)
+		assert_int_equal(item_tx_flush(t.items.tx, NULL), OK);
+	if (way <= 2) {
+		item_tx_undo(t.items.tx, m);
+		work_commit(&t);
+	} else
+		assert_int_equal(item_tx_end(&t.items.tx, ERR_BUSY, NULL),
+		    ERR_BUSY);
+}
+
 static void
 step_claim(void)
 {
 	int64_t last[TASKS] = { INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN };
 	struct work_lease leases[8];
 	unsigned max = 1 + (unsigned)draw(8);
+
+	if (draw(4) == 0)
+		withdraw_claim();
 	size_t n = work_claim(&t, max, leases);
 	int64_t now = t.items.now.us;
 
@@ -738,6 +777,7 @@ worklist_follows_its_model(void **state)
 		memset(&model, 0, sizeof(model));
 		lost_lease[0] = '\0';
 		clock_went_back = false;
+		no_scans = draw(3) > 0;
 		work_open(&t, "{}");
 		load_version(1);
 		int64_t furthest_us = t.items.now.us;
@@ -757,10 +797,14 @@ int
 main(int argc, char **argv)
 {
 	const char *seed = getenv("ARGIOPE_SEED");
+	static struct clock_table clock;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(worklist_follows_its_model),
 	};
 
+	clock = clock_real;
+	clock.mono = model_mono;
+	clock_use(&clock);
 	clock_random(&random_state, sizeof(random_state));
 	if (seed != NULL)
 		str_to_u64(str_of(seed), &random_state);

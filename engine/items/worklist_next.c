@@ -17,34 +17,82 @@ earlier(struct wall *at, struct wall other)
 		*at = other;
 }
 
+/* The lane's first planned pair.  After a full scan the whole lane is read: the
+ * cursor has passed pairs that another daemon had locked. */
+static enum err
+first_planned(struct claim *c, const struct claim_task *t,
+    const struct claim_lane *l, bool *any, struct claim_key *key,
+    struct why *w)
+{
+	static const struct sql first = { "SELECT due, item FROM worklist"
+	    " WHERE task = ?1 AND lane = ?2 AND due IS NOT NULL"
+	    " ORDER BY due, item LIMIT 1",
+	    "SELECT due, item FROM worklist"
+	    " WHERE task = ?1 AND lane = ?2 AND due IS NOT NULL"
+	    " AND (due, item) > (?3, ?4) ORDER BY due, item LIMIT 1" };
+	bool all = l->cursor == NULL || t->is_scanned;
+	struct claim_key after = all ? CLAIM_KEY_FIRST : l->cursor->low;
+	struct query *q = database_query_sql(item_store_database(c->store),
+	    &first);
+
+	query_i64(q, 1, t->id);
+	query_i64(q, 2, l->id);
+	if (c->cursors != NULL) {
+		query_i64(q, 3, after.due_ms);
+		query_i64(q, 4, after.item);
+	}
+	*any = query_step(q);
+	if (*any)
+		*key = (struct claim_key){ query_get_i64(q, 0),
+		    query_get_i64(q, 1) };
+	return query_end(&q, w);
+}
+
 /* When the lane's first pair is due and has its tokens.  One that claims pass
  * over is looked at again after a while. */
 static enum err
 lane_next_at(struct claim *c, const struct claim_task *t,
     const struct claim_lane *l, struct wall *at, struct why *w)
 {
-	static const struct sql first = { "SELECT due, item FROM worklist"
-	    " WHERE task = ?1 AND lane = ?2 AND due IS NOT NULL"
-	    " ORDER BY due, item LIMIT 1", NULL };
 	const struct worklist_claim *spec = c->spec;
 	struct wall next = item_tx_now(c->tx);
-	struct query *q = database_query_sql(item_store_database(c->store),
-	    &first);
+	struct claim_key key = CLAIM_KEY_FIRST;
+	bool any;
+	enum err e = first_planned(c, t, l, &any, &key, w);
 
-	query_i64(q, 1, t->id);
-	query_i64(q, 2, l->id);
-	bool any = query_step(q);
-	if (any && query_get_i64(q, 0) > c->now_ms)
-		next.us = query_get_i64(q, 0) * 1000;
+	if (any && key.due_ms > c->now_ms)
+		next.us = key.due_ms * 1000;
 	else if (any && spec->skip != NULL &&
-	    spec->skip(spec->arg, t->id, query_get_i64(q, 1)) > 0)
+	    spec->skip(spec->arg, t->id, key.item) > 0)
 		next.us += SKIPPED_RETRY_US;
 	for (size_t i = 0; i < l->buckets_n; i++)
 		next.us = MAX(next.us, bucket_next(l->buckets[i]->row,
 		    l->buckets[i]->rate, item_tx_now(c->tx)).us);
-	enum err e = query_end(&q, w);
 	if (e == OK && any)
 		earlier(at, next);
+	if (e == OK && any && t->is_scanned)
+		t->known->is_left |= next.us <= item_tx_now(c->tx).us;
+	return e;
+}
+
+/* As long as the last full scan had to leave a pair that is due, the claim is
+ * to be made again soon. */
+static enum err
+task_next_at(struct claim *c, struct claim_task *t, struct wall *at,
+    struct why *w)
+{
+	struct claim_lanes *lanes = c->cursors == NULL ? NULL :
+	    claim_cursors_lanes(c->cursors, t->id);
+	bool known = lanes != NULL && lanes->known;
+
+	t->known = known ? lanes : NULL;
+	t->is_scanned = known && lanes->scanned_by == c->cursors->claims;
+	enum err e = known ? claim_add_known_lanes(c, t, w) :
+	    claim_add_lanes(c, t, w);
+	if (known && !t->is_scanned && lanes->is_left)
+		earlier(at, item_tx_now(c->tx));
+	for (size_t k = 0; k < t->lanes_n && e == OK; k++)
+		e = lane_next_at(c, t, &t->lanes[k], at, w);
 	return e;
 }
 
@@ -53,10 +101,14 @@ static enum err
 lease_next_at(struct claim *c, struct wall *at, struct why *w)
 {
 	static const struct sql first = { "SELECT lease_until FROM worklist"
-	    " WHERE lease IS NOT NULL ORDER BY lease_until LIMIT 1", NULL };
+	    " WHERE lease IS NOT NULL ORDER BY lease_until LIMIT 1",
+	    "SELECT lease_until FROM worklist WHERE lease IS NOT NULL"
+	    " AND lease_until > ?1 ORDER BY lease_until LIMIT 1" };
 	struct query *q = database_query_sql(item_store_database(c->store),
 	    &first);
 
+	if (c->cursors != NULL)
+		query_i64(q, 1, c->cursors->lease_low);
 	if (query_step(q))
 		earlier(at, (struct wall){ query_get_i64(q, 0) });
 	return query_end(&q, w);
@@ -95,12 +147,8 @@ worklist_next_at(struct item_tx *tx, const struct worklist_claim *spec,
 		map_free(&c.buckets);
 		return item_next_at(&c, at, w);
 	}
-	for (size_t i = 0; i < c.tasks_n && e == OK; i++) {
-		e = claim_add_lanes(&c, &c.tasks[i], w);
-		for (size_t k = 0; k < c.tasks[i].lanes_n && e == OK; k++)
-			e = lane_next_at(&c, &c.tasks[i],
-			    &c.tasks[i].lanes[k], at, w);
-	}
+	for (size_t i = 0; i < c.tasks_n && e == OK; i++)
+		e = task_next_at(&c, &c.tasks[i], at, w);
 	map_free(&c.buckets);
 	return e;
 }
