@@ -31,7 +31,7 @@ CPUS = len(os.sched_getaffinity(0))
 # No job begins after this.  Two quiet cores need half of it.
 SECONDS_MAX = 45 * 60
 FUZZ_WALL_SECONDS = 90
-SCRIPT_SECONDS_MAX = 600
+SCRIPT_SECONDS_MAX = 900        # with what a script builds the first time
 TAIL_LINES = 60
 # How often it is told what is under way while nothing ends.
 NEWS_SECONDS = 30
