@@ -117,9 +117,12 @@ class Web:
             handler.send_header("Content-Length", str(len(body)))
             handler.end_headers()
             handler.wfile.write(body)
-            handler.wfile.flush()
+        # Before the client has it: the time until this thread runs again is
+        # none of the server's, and would shorten a gap.
+        answered = time.monotonic()
+        handler.wfile.flush()
         with lock:
-            self.asked.append((host, handler.path, began, time.monotonic()))
+            self.asked.append((host, handler.path, began, answered))
 
     def requests(self, host=None):
         """[(path, read, answered)], without robots.txt."""
