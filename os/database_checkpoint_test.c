@@ -55,7 +55,7 @@ open_it(const struct database_options *o)
 }
 
 static void
-run(struct database *d, const char *sql)
+run_statement(struct database *d, const char *sql)
 {
 	struct why w = WHY_INIT;
 
@@ -64,7 +64,7 @@ run(struct database *d, const char *sql)
 }
 
 static int64_t
-number(struct database *d, const char *sql)
+read_number(struct database *d, const char *sql)
 {
 	struct query *q = database_query(d, sql);
 	int64_t n = query_step(q) ? query_get_i64(q, 0) : -1;
@@ -101,9 +101,10 @@ static void
 assert_rows(struct database *d, unsigned last)
 {
 
-	assert_int_equal(number(d, "SELECT count(*) FROM t"), ROWS);
-	assert_int_equal(number(d, "SELECT max(n) FROM t"), last);
-	assert_int_equal(number(d, "SELECT min(n) FROM t"), last - ROWS + 1);
+	assert_int_equal(read_number(d, "SELECT count(*) FROM t"), ROWS);
+	assert_int_equal(read_number(d, "SELECT max(n) FROM t"), last);
+	assert_int_equal(read_number(d, "SELECT min(n) FROM t"),
+	    last - ROWS + 1);
 	assert_int_equal(database_check(d, NULL), OK);
 }
 
@@ -129,7 +130,7 @@ the_log_stays_short(void **state)
 	database_close(&d);
 }
 
-/* What is newer than its snapshot cannot be copied; commits go on. */
+/* Pages newer than a reader's snapshot cannot be copied, but commits go on. */
 static void
 a_reader_holds_nobody_up(void **state)
 {
@@ -138,12 +139,12 @@ a_reader_holds_nobody_up(void **state)
 	(void)state;
 	commit_rows(d, 0, ROWS);
 	reader = open_it(&reading);
-	run(reader, "BEGIN");
-	assert_int_equal(number(reader, "SELECT max(n) FROM t"), ROWS - 1);
+	run_statement(reader, "BEGIN");
+	assert_int_equal(read_number(reader, "SELECT max(n) FROM t"), ROWS - 1);
 	commit_rows(d, ROWS, 1000);
 	assert_true(log_bytes() > (int64_t)1000 * PAGE_BYTES);
-	assert_int_equal(number(reader, "SELECT max(n) FROM t"), ROWS - 1);
-	run(reader, "COMMIT");
+	assert_int_equal(read_number(reader, "SELECT max(n) FROM t"), ROWS - 1);
+	run_statement(reader, "COMMIT");
 	commit_rows(d, ROWS + 1000, 200);
 	/* It began anew, and is cut to what it keeps. */
 	assert_in_range(log_bytes(), 0, (5 * PAGES) * (PAGE_BYTES + 24) + 32);

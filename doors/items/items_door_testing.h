@@ -13,8 +13,9 @@
 #include "os/postgresql_testing.h"
 #include "server/door.h"
 
-/* What main() of a test returns: `failed` is the sum of its groups, which run
- * after the start.  Without PostgreSQL the test is skipped. */
+/* The exit code of a test program.  `failed`: an expression that runs its test
+ * groups and adds up their failures; it is evaluated after the server has been
+ * started.  Without PostgreSQL the program is skipped. */
 #define items_rig_main(argc, argv, failed) \
 	(!items_rig_start(argc, argv) ? POSTGRESQL_TEST_SKIP : \
 	items_rig_end(failed))

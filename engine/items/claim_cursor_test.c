@@ -127,7 +127,7 @@ ranges_grow_and_join(void **state)
 	assert_key(claim_cursor_until(&c, key_of(9), key_of(39)), 10);
 	assert_key(claim_cursor_next(&c, key_of(10)), 20);
 	assert_key(claim_cursor_until(&c, key_of(20), key_of(39)), 39);
-	/* What a scan found empty elsewhere does not cost the second range. */
+	/* An empty stretch elsewhere does not replace the second range. */
 	claim_cursor_extend_empty(&all, &c, key_of(25), key_of(30));
 	assert_key(claim_cursor_next(&c, key_of(10)), 20);
 	/* The pair 10 is claimed. */

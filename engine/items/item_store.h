@@ -30,7 +30,8 @@ void item_store_close(struct item_store **);
 struct database *item_store_database(struct item_store *);
 const char *item_store_node(const struct item_store *);
 const struct item_limits *item_store_limits(const struct item_store *);
-/* What claims remember about lanes; NULL for SQLite, and for a reader. */
+/* The index ranges that claims skip (claim_cursor.h); NULL for SQLite, and for
+ * a store that was opened for reading. */
 struct claim_cursors *item_store_claim_cursors(struct item_store *);
 
 /*

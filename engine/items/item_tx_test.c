@@ -429,7 +429,7 @@ a_pair_keeps_its_last_failures(void **state)
 	assert_int_equal(items_test_number(&t, "SELECT count(*)"
 	    " FROM failures WHERE item = 2"), 1);
 
-	/* What is undone has dropped nothing. */
+	/* A transaction that is rolled back adds nothing to the count. */
 	items_test_begin(&t);
 	put_failures(1);
 	assert_int_equal(item_tx_end(&t.tx, ERR_STATE, NULL), ERR_STATE);

@@ -100,14 +100,14 @@ they_are_limited(void **state)
 #define SLOW_URL "http://" HOST "/"
 
 static bool
-guess(struct far_pairs *f, int64_t item, const char *url)
+guess_pair(struct far_pairs *f, int64_t item, const char *url)
 {
 	return far_pairs_guess(f, 1, item, str_of(url), STR("{}"));
 }
 
 /* Runs of task 1 ask the host of their item's id. */
 static struct far_pairs *
-taught(void)
+new_taught_pairs(void)
 {
 	struct far_pairs *f = far_pairs_new();
 	const struct first_fetch first = { STR(SLOW_URL), STR("{}"),
@@ -121,15 +121,15 @@ taught(void)
 static void
 pairs_of_a_far_host_are_not_started(void **state)
 {
-	struct far_pairs *f = taught();
+	struct far_pairs *f = new_taught_pairs();
 	unsigned started = 0;
 
 	(void)state;
-	assert_false(guess(f, 1, SLOW_URL));
+	assert_false(guess_pair(f, 1, SLOW_URL));
 	put(f, 1, 1, HOST, 5000, 5000);
 	for (int64_t i = 2; i < 2 + 10 * FAR_PAIRS_TRIED; i++) {
-		assert_false(guess(f, i + 1000, QUICK_URL));
-		started += !guess(f, i, SLOW_URL);
+		assert_false(guess_pair(f, i + 1000, QUICK_URL));
+		started += !guess_pair(f, i, SLOW_URL);
 	}
 	assert_int_equal(started, 10);
 	/* Each has a turn of its own. */
@@ -142,17 +142,17 @@ pairs_of_a_far_host_are_not_started(void **state)
 static void
 one_is_started_when_its_turn_comes(void **state)
 {
-	struct far_pairs *f = taught();
+	struct far_pairs *f = new_taught_pairs();
 
 	(void)state;
 	put(f, 1, 1, HOST, FAR_PAIRS_MS_MIN, 100);
-	assert_true(guess(f, 2, SLOW_URL));
+	assert_true(guess_pair(f, 2, SLOW_URL));
 	while (far_pairs_wait_ms(f, 1, 1) > 0 || far_pairs_wait_ms(f, 1, 2) > 0)
 		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
 	put(f, 1, 3, HOST, 60000, 100);
 	for (int64_t i = 1; i <= 2; i++) {
 		assert_true(far_pairs_take(f, 1, i));
-		assert_true(guess(f, i, SLOW_URL));
+		assert_true(guess_pair(f, i, SLOW_URL));
 	}
 	far_pairs_free(&f);
 }
@@ -160,11 +160,11 @@ one_is_started_when_its_turn_comes(void **state)
 static void
 a_near_turn_is_waited_for(void **state)
 {
-	struct far_pairs *f = taught();
+	struct far_pairs *f = new_taught_pairs();
 
 	(void)state;
 	put(f, 1, 1, HOST, FAR_PAIRS_MS_MIN / 2, FAR_PAIRS_MS_MIN / 4);
-	assert_false(guess(f, 2, SLOW_URL));
+	assert_false(guess_pair(f, 2, SLOW_URL));
 	far_pairs_free(&f);
 }
 
@@ -172,16 +172,16 @@ a_near_turn_is_waited_for(void **state)
 static void
 a_wrong_guess_holds_nobody_up(void **state)
 {
-	struct far_pairs *f = taught();
+	struct far_pairs *f = new_taught_pairs();
 
 	(void)state;
 	put(f, 1, 1, HOST, 5000, 5000);
-	assert_true(guess(f, 2, SLOW_URL));
+	assert_true(guess_pair(f, 2, SLOW_URL));
 	far_pairs_learn(f, 1, &(struct first_fetch){ STR(SLOW_URL), STR("{}"),
 	    STR("api.example") });
 	assert_int_equal(far_pairs_wait_ms(f, 1, 2), 0);
 	assert_true(far_pairs_take(f, 1, 2));
-	assert_false(guess(f, 2, SLOW_URL));
+	assert_false(guess_pair(f, 2, SLOW_URL));
 	assert_true(far_pairs_wait_ms(f, 1, 1) > 0);
 	far_pairs_free(&f);
 }

@@ -14,22 +14,23 @@
 #include "base/arena.h"
 #include "base/text.h"
 
-/* So many runs in a row have to agree before anything is guessed. */
+/* Nothing is guessed until this many runs in a row have followed one rule. */
 #define FIRST_HOSTS_SURE 4u
 /* Longer data is not looked into. */
 #define FIRST_HOSTS_DATA_BYTES_MAX ((size_t)64 << 10)
 
 struct first_hosts;
 
-/* What a run asked first.  `data`: JSON of the item. */
+/* The first fetch of a run, and the item that it ran on.  `data`: JSON. */
 struct first_fetch {
 	struct str id, data;
-	struct str host;             /* empty: nobody */
+	struct str host;             /* empty: it has fetched nothing */
 };
 
 struct first_hosts *first_hosts_new(void);
 void first_hosts_free(struct first_hosts **);
-/* Of a run of this task.  False: another host would have been guessed. */
+/* Learn from the first fetch of a run.  False: first_hosts_guess() would have
+ * named another host. */
 bool first_hosts_learn(struct first_hosts *, uint32_t task,
     const struct first_fetch *);
 /* Empty: not known.  In the arena. */

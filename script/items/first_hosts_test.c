@@ -10,7 +10,7 @@
 #define TASK 7u
 
 static bool
-learn(struct first_hosts *f, const char *id, const char *data,
+learn_host(struct first_hosts *f, const char *id, const char *data,
     const char *host)
 {
 	return first_hosts_learn(f, TASK, &(struct first_fetch){ str_of(id),
@@ -35,10 +35,10 @@ by_the_id(void **state)
 
 	(void)state;
 	for (unsigned i = 1; i < FIRST_HOSTS_SURE; i++) {
-		learn(f, "http://a.example/1", "{}", "a.example");
+		learn_host(f, "http://a.example/1", "{}", "a.example");
 		assert_guess(f, "http://a.example/2", "{}", "");
 	}
-	learn(f, "http://b.example:8080/1", "{}", "b.example");
+	learn_host(f, "http://b.example:8080/1", "{}", "b.example");
 	assert_guess(f, "https://c.example/?q", "{}", "c.example");
 	assert_guess(f, "part 17", "{}", "");
 	assert_guess(f, "http://", "{}", "");
@@ -55,7 +55,7 @@ by_a_member(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < FIRST_HOSTS_SURE; i++)
-		assert_true(learn(f, "1", data, "api.example"));
+		assert_true(learn_host(f, "1", data, "api.example"));
 	assert_guess(f, "2", data, "api.example");
 	assert_guess(f, "2", "{\"api\":\"http://z.example/\"}", "z.example");
 	assert_guess(f, "2", "{\"api\":12}", "");
@@ -72,7 +72,7 @@ by_the_task(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < FIRST_HOSTS_SURE; i++)
-		learn(f, "1", "{}", "a.example");
+		learn_host(f, "1", "{}", "a.example");
 	assert_guess(f, "9", "{\"n\":2}", "a.example");
 	first_hosts_free(&f);
 }
@@ -85,10 +85,11 @@ a_wrong_guess_is_noticed(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 9; i++)
-		assert_true(learn(f, "http://a.example/", "{}", "a.example"));
-	assert_false(learn(f, "http://a.example/", "{}", "b.example"));
+		assert_true(learn_host(f, "http://a.example/", "{}",
+		    "a.example"));
+	assert_false(learn_host(f, "http://a.example/", "{}", "b.example"));
 	assert_guess(f, "http://a.example/", "{}", "");
-	assert_true(learn(f, "http://a.example/", "{}", "b.example"));
+	assert_true(learn_host(f, "http://a.example/", "{}", "b.example"));
 	first_hosts_free(&f);
 }
 
@@ -100,7 +101,7 @@ changing_hosts_are_not_guessed(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
-		assert_true(learn(f, "1", "{}", i % 2 > 0 ? "a.example" :
+		assert_true(learn_host(f, "1", "{}", i % 2 > 0 ? "a.example" :
 		    "b.example"));
 		assert_guess(f, "1", "{}", "");
 	}
@@ -115,7 +116,8 @@ long_data_is_not_read(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < FIRST_HOSTS_SURE; i++)
-		learn(f, "1", "{\"u\":\"http://a.example/\"}", "a.example");
+		learn_host(f, "1", "{\"u\":\"http://a.example/\"}",
+		    "a.example");
 	buf_put_text(&b, "{\"u\":\"http://b.example/\",\"n\":\"");
 	while (b.n < FIRST_HOSTS_DATA_BYTES_MAX - 2)
 		buf_put_char(&b, 'x');

@@ -49,7 +49,7 @@ wait_of(void *arg, uint32_t task, int64_t item)
 }
 
 static bool
-guess(void *arg, uint32_t task, const struct item_row *item)
+pass_over_far(void *arg, uint32_t task, const struct item_row *item)
 {
 	struct port_claim *c = arg;
 	struct port_turn turn = { .item = item->key, .task = task };
@@ -62,7 +62,8 @@ guess(void *arg, uint32_t task, const struct item_row *item)
 }
 
 static void
-learn(struct task_runner *r, struct str lease, const struct first_fetch *first)
+learn_first_host(struct task_runner *r, struct str lease,
+    const struct first_fetch *first)
 {
 	uint64_t random;
 	uint32_t task;
@@ -83,7 +84,7 @@ claim(struct task_runner *r, struct port_claim *c)
 		    .tasks_n = c->tasks_n,
 		    .max = MIN(c->max, WORKLIST_CLAIM_MAX), .own = true,
 		    .only_item = c->only_item, .skip = wait_of,
-		    .skip_item = guess, .arg = c, .passed = r->passed },
+		    .skip_item = pass_over_far, .arg = c, .passed = r->passed },
 		.until = mono_add_ms(loop_now(r->o.home), CLAIM_MS),
 		.done = claimed,
 	};
@@ -156,7 +157,7 @@ release_lease(struct item_tx *tx, struct task_runner *r,
 
 	if (is_far && worklist_lease_read(l->text, &task, &item, &random))
 		(void)far_pairs_put(r->far, task, item, &l->far);
-	learn(r, l->text, &l->first);
+	learn_first_host(r, l->text, &l->first);
 	return worklist_release(tx, l->text, is_far, &was, why);
 }
 
@@ -198,7 +199,7 @@ store_completion(struct items_write *w, struct item_tx *tx, struct why *why)
 	struct str lease = json_text(yyjson_obj_get(root, "lease"));
 
 	buf_clear(&c->answer);
-	learn(c->runner, lease, &c->first);
+	learn_first_host(c->runner, lease, &c->first);
 	enum err e = worklist_complete(tx, root, &c->usage, &c->completion,
 	    why);
 	return e == OK ? completion_json(tx, lease, &c->completion, &c->answer,

@@ -79,7 +79,7 @@ ROWS = [
      "':has('.repeat(1000) + 'a' + ')'.repeat(1000))"),
     ("entities", "error", "(await c.fetch(SITE + '/entities')).xml()"),
 ]
-# What a run may not reach: each ends with this code of a FetchError.
+# Requests that a run may not make, and the code of the FetchError for each.
 REACH = [
     ("another port of a host that is listed", "denied", "ELSEWHERE + '/'"),
     ("a short address", "denied", "ELSEWHERE.replace('0.0.', '') + '/'"),
