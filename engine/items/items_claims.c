@@ -88,7 +88,9 @@ same_tasks(const struct items_claim *a, const struct items_claim *b)
 {
 	/* What is passed over, and a single item, may differ. */
 	bool same = a->claim.tasks_n == b->claim.tasks_n &&
-	    a->claim.skip == NULL && b->claim.skip == NULL &&
+	    a->claim.own == b->claim.own &&
+	    a->claim.skip == b->claim.skip &&
+	    a->claim.passed == b->claim.passed &&
 	    a->claim.only_item.n == 0 && b->claim.only_item.n == 0;
 
 	for (size_t k = 0; same && k < a->claim.tasks_n; k++)

@@ -105,6 +105,13 @@ struct worklist_passed;
 struct worklist_passed *worklist_passed_new(void);
 void worklist_passed_free(struct worklist_passed **);
 
+/* What becomes of a pair that is due (slow hosts). */
+enum worklist_choice {
+	WORKLIST_TAKE,
+	WORKLIST_TAKE_AT_TURN,       /* it has waited for its host's turn */
+	WORKLIST_PASS_OVER           /* from now on, until that turn */
+};
+
 #define WORKLIST_CLAIM_MAX 1000u
 struct worklist_claim {
 	struct str worker;
@@ -118,9 +125,10 @@ struct worklist_claim {
 	/* For how many ms a pair is to be passed over, because its host's turn
 	 * is far (slow hosts); 0: it is not.  NULL: none is. */
 	int64_t (*skip)(void *arg, uint32_t task, int64_t item);
-	/* Whether a pair is to be passed over from now on; asked of those that
-	 * `skip` lets through, before they are leased.  NULL: none is. */
-	bool (*skip_item)(void *arg, uint32_t task, const struct item_row *);
+	/* Asked of those that `skip` lets through, before they are leased.
+	 * NULL: all are taken. */
+	enum worklist_choice (*choose)(void *arg, uint32_t task,
+	    const struct item_row *);
 	void *arg;
 	struct worklist_passed *passed;      /* goes with `skip` */
 	struct str only_item;        /* `task run --item`; empty: any */
@@ -131,6 +139,7 @@ struct worklist_lease {
 	struct pair_row *pair;
 	struct str text;             /* of the lease */
 	uint64_t seed;
+	bool has_turn;               /* WORKLIST_TAKE_AT_TURN */
 };
 /*
  * Take tokens and leases for up to `max` pairs that are due.  Leases expired

@@ -614,13 +614,13 @@ check_depends(struct claim *c, struct claim_task *t, struct pair_row *p,
 	return OK;
 }
 
-static bool
-is_far(const struct claim *c, uint32_t task, const struct item_row *item)
+static enum worklist_choice
+choose(const struct claim *c, uint32_t task, const struct item_row *item)
 {
 	const struct worklist_claim *spec = c->spec;
 
-	return spec->skip_item != NULL && spec->only_item.n == 0 &&
-	    spec->skip_item(spec->arg, task, item);
+	return spec->choose == NULL || spec->only_item.n > 0 ? WORKLIST_TAKE :
+	    spec->choose(spec->arg, task, item);
 }
 
 /* The cursor may pass the pair, unless it is still where it was found. */
@@ -643,6 +643,7 @@ try_pair(struct claim *c, struct claim_task *t, struct claim_lane *l,
 	struct item_row *item;
 	struct pair_row *p;
 	bool fine = false;
+	enum worklist_choice choice = WORKLIST_PASS_OVER;
 	enum err e = item_tx_pair(c->tx, t->id, key, &p, w);
 
 	if (e == OK)
@@ -658,10 +659,14 @@ try_pair(struct claim *c, struct claim_task *t, struct claim_lane *l,
 		e = check_depends(c, t, p, &fine, w);
 	if (e != OK)
 		return e;
-	fine = fine && !is_far(c, t->id, item);
+	if (fine)
+		choice = choose(c, t->id, item);
+	fine = choice != WORKLIST_PASS_OVER;
 	if (fine) {
 		take_tokens(l);
 		lease_pair(c, t, item, p);
+		c->leases[c->leases_n - 1].has_turn =
+		    choice == WORKLIST_TAKE_AT_TURN;
 	}
 	note_gone(c, l, at, p);
 	if (fine)

@@ -485,14 +485,16 @@ passed_pairs_are_not_read_again(void **state)
 	assert_null(claim.passed);
 }
 
-static bool
-skip_slow_item(void *arg, uint32_t task, const struct item_row *item)
+static enum worklist_choice
+choose_quick(void *arg, uint32_t task, const struct item_row *item)
 {
 	unsigned *asked = arg;
 
 	(void)task;
 	*asked += 1;
-	return str_starts(item->id, STR("slow"));
+	return str_starts(item->id, STR("slow")) ? WORKLIST_PASS_OVER :
+	    str_eq(item->id, STR("quick1")) ? WORKLIST_TAKE_AT_TURN :
+	    WORKLIST_TAKE;
 }
 
 /* They are neither leased nor changed, and cost no token. */
@@ -502,7 +504,7 @@ pairs_are_passed_over_by_their_items(void **state)
 	const struct str all = STR("*");
 	unsigned asked = 0;
 	struct worklist_claim claim = { .tasks = &all, .tasks_n = 1, .max = 2,
-	    .own = true, .skip_item = skip_slow_item, .arg = &asked };
+	    .own = true, .choose = choose_quick, .arg = &asked };
 	size_t n;
 
 	(void)state;

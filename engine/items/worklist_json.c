@@ -114,6 +114,8 @@ worklist_lease_json(struct item_tx *tx, const struct worklist_lease *l,
 	buf_printf(b, "\"%016llx\"", (unsigned long long)l->seed);
 	worklist_put_date(b, "now", item_tx_now(tx));
 	worklist_put_date(b, "lease_until", l->pair->lease_until);
+	if (l->has_turn)
+		json_bool(b, "has_turn", true);
 	json_name(b, "item");
 	enum err e = item_json(tx, l->item, b, w);
 	if (e == OK)

@@ -1,6 +1,7 @@
 #include "script/items/far_pairs.h"
 
 #include "base/map.h"
+#include "engine/parser/url.h"
 
 struct far_key {
 	int64_t item;
@@ -23,6 +24,7 @@ struct far_host {
 
 struct far_pairs {
 	struct first_hosts *first;
+	struct worklist_passed *passed;
 	struct map pairs;            /* struct far_pair by its key */
 	struct map hosts;            /* struct far_host by its name */
 };
@@ -33,12 +35,22 @@ bytes_of(const struct far_key *k)
 	return (struct str){ (const char *)k, sizeof(*k) };
 }
 
+struct str
+far_host_of(struct str url, struct arena *a)
+{
+	struct url u;
+
+	return url_parse(url, NULL, a, &u, NULL) == OK ?
+	    arena_copy(a, u.host) : STR_NONE;
+}
+
 struct far_pairs *
 far_pairs_new(void)
 {
 	struct far_pairs *f = mem_new(sizeof(*f));
 
 	f->first = first_hosts_new();
+	f->passed = worklist_passed_new();
 	return f;
 }
 
@@ -56,6 +68,7 @@ far_pairs_free(struct far_pairs **fp)
 	map_free(&f->pairs);
 	map_free(&f->hosts);
 	first_hosts_free(&f->first);
+	worklist_passed_free(&f->passed);
 	mem_free(fp);
 }
 
@@ -248,4 +261,34 @@ far_pairs_learn(struct far_pairs *f, uint32_t task,
 	MAP_EACH(p, &f->pairs, struct far_pair)
 		if (p->key.task == task && p->is_guess)
 			p->until = now;
+}
+
+/* -- Claims -- */
+
+static int64_t
+wait_ms(void *arg, uint32_t task, int64_t item)
+{
+
+	return far_pairs_wait_ms(arg, task, item);
+}
+
+static enum worklist_choice
+choose(void *arg, uint32_t task, const struct item_row *item)
+{
+	struct far_pairs *f = arg;
+
+	if (far_pairs_take(f, task, item->key))
+		return WORKLIST_TAKE_AT_TURN;
+	return far_pairs_guess(f, task, item->key, item->id, item->data) ?
+	    WORKLIST_PASS_OVER : WORKLIST_TAKE;
+}
+
+void
+far_pairs_use(struct far_pairs *f, struct worklist_claim *c)
+{
+
+	c->skip = wait_ms;
+	c->choose = choose;
+	c->arg = f;
+	c->passed = f->passed;
 }

@@ -14,12 +14,13 @@
  * that were passed over by it are due at once.
  *
  * Thread: the writer's of the items, where claims ask and runs end; home's when
- * no request of the runner is out.
+ * no request to the items is out.
  */
 #ifndef SCRIPT_ITEMS_FAR_PAIRS_H
 #define SCRIPT_ITEMS_FAR_PAIRS_H
 
 #include "base/text.h"
+#include "engine/items/worklist.h"
 #include "os/clock.h"
 #include "script/items/first_hosts.h"
 
@@ -40,8 +41,13 @@ struct far_turn {
 	int64_t turn_ms, delay_ms;
 };
 
+/* The host of a URL, in the arena; empty: it is none. */
+struct str far_host_of(struct str url, struct arena *);
+
 struct far_pairs *far_pairs_new(void);
 void far_pairs_free(struct far_pairs **);
+/* Let a claim pass over them; kept until the claim has ended. */
+void far_pairs_use(struct far_pairs *, struct worklist_claim *);
 /* Pass the pair over until a turn that no other pair has.  Returns when. */
 struct mono far_pairs_put(struct far_pairs *, uint32_t task, int64_t item,
     const struct far_turn *);

@@ -38,29 +38,7 @@ claimed(struct items_claim *k)
 	c->done(c);
 }
 
-/* -- Slow hosts; the writer's thread -- */
-
-static int64_t
-wait_of(void *arg, uint32_t task, int64_t item)
-{
-	const struct port_claim *c = arg;
-
-	return far_pairs_wait_ms(c->runner->far, task, item);
-}
-
-static bool
-pass_over_far(void *arg, uint32_t task, const struct item_row *item)
-{
-	struct port_claim *c = arg;
-	struct port_turn turn = { .item = item->key, .task = task };
-
-	if (!far_pairs_take(c->runner->far, task, item->key))
-		return far_pairs_guess(c->runner->far, task, item->key,
-		    item->id, item->data);
-	buf_put(&c->turns, &turn, sizeof(turn));
-	return false;
-}
-
+/* Slow hosts; the writer's thread. */
 static void
 learn_first_host(struct task_runner *r, struct str lease,
     const struct first_fetch *first)
@@ -74,8 +52,6 @@ learn_first_host(struct task_runner *r, struct str lease,
 		far_pairs_learn(r->far, task, first);
 }
 
-/* -- The claim -- */
-
 static void
 claim(struct task_runner *r, struct port_claim *c)
 {
@@ -83,11 +59,11 @@ claim(struct task_runner *r, struct port_claim *c)
 		.claim = { .worker = STR("local"), .tasks = c->tasks,
 		    .tasks_n = c->tasks_n,
 		    .max = MIN(c->max, WORKLIST_CLAIM_MAX), .own = true,
-		    .only_item = c->only_item, .skip = wait_of,
-		    .skip_item = pass_over_far, .arg = c, .passed = r->passed },
+		    .only_item = c->only_item },
 		.until = mono_add_ms(loop_now(r->o.home), CLAIM_MS),
 		.done = claimed,
 	};
+	far_pairs_use(r->far, &c->items.claim);
 	items_claim(r->o.items, &c->items);
 }
 

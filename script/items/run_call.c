@@ -15,11 +15,6 @@
 #include "script/items/task_request.h"
 #include "wire/digest.h"
 
-/* A run whose first fetch would wait for its host longer is put back. */
-#define FIRST_TURN_MS_MAX 2000
-/* Of all runs, that may wait longer. */
-#define WAITING_SHARE 4
-
 struct run_call {
 	struct list node;            /* task_run.calls */
 	struct task_run *t;
@@ -376,15 +371,12 @@ put_back(struct run_call *c)
 	struct far_turn far = { .turn_ms = f->turn_ms,
 	    .delay_ms = f->delay_ms };
 	struct task_run *t = c->t;
-	struct url u;
+	bool goes_on = !t->ended;
 
-	bool goes_on = !t->ended &&
-	    url_parse(f->url, NULL, &a, &u, NULL) == OK;
+	far.host = far_host_of(f->url, &a);
 	fail_fetch(c);               /* frees a run that has ended */
-	if (!goes_on)
-		return;
-	far.host = u.host;
-	task_run_put_back(t, &far);
+	if (goes_on)
+		task_run_put_back(t, &far);
 }
 
 static void
@@ -432,35 +424,18 @@ static void
 note_first(struct task_run *t, struct str url)
 {
 	struct arena *a = &t->arena;
-	struct url u;
+	struct str host = far_host_of(url, a);
 	size_t n = 0;
 
-	if (t->runner->far == NULL || url_parse(url, NULL, a, &u, NULL) != OK)
+	if (t->runner->far == NULL || host.n == 0)
 		return;
 	yyjson_doc *doc = yyjson_read(t->input.p, t->input.n, 0);
 	yyjson_val *item = yyjson_obj_get(yyjson_doc_get_root(doc), "item");
 	char *data = yyjson_val_write(yyjson_obj_get(item, "data"), 0, &n);
 	t->completion.first = (struct first_fetch){ t->item,
-	    arena_copy(a, (struct str){ data, n }), arena_copy(a, u.host) };
+	    arena_copy(a, (struct str){ data, n }), host };
 	free(data);
 	yyjson_doc_free(doc);
-}
-
-/*
- * How long a run waits for the turn of the first host that it asks, in ms; 0:
- * as long as it takes.  That is for a pair that comes for the turn that it was
- * given: others may have come in between.
- */
-static int64_t
-first_turn_ms_max(struct run_call *c)
-{
-	struct task_runner *r = c->t->runner;
-
-	if (!c->t->has_turn || r->waiting_n >= r->runs_max / WAITING_SHARE)
-		return FIRST_TURN_MS_MAX;
-	c->waits_far = true;
-	r->waiting_n++;
-	return 0;
 }
 
 static void
@@ -484,7 +459,8 @@ begin_fetch(struct run_call *c)
 	q->fetch.turned = tell_turn;
 	if (t->simulation == NULL && t->fetches_n++ == 0) {
 		note_first(t, q->fetch.url);
-		q->fetch.turn_ms_max = first_turn_ms_max(c);
+		q->fetch.turn_ms_max = task_run_first_turn_ms(t,
+		    &c->waits_far);
 	}
 	q->fetch.live = t->simulation != NULL;
 	q->fetch.archived = q->fetch.live && t->simulation->archived;

@@ -38,7 +38,6 @@ struct task_runner {
 	struct runner_config *claim_config;
 	struct session_set *sessions;        /* NULL: the daemon has them */
 	struct far_pairs *far;               /* NULL: the same */
-	struct worklist_passed *passed;      /* the same */
 	struct lease_users *lease_users;     /* the same */
 	bool claiming, stopped;
 	struct timer heartbeat, grace;
@@ -77,7 +76,8 @@ struct task_run {
 	bool success;                /* as the script ended */
 	struct str message;          /* of its failure; in `arena` */
 	bool cut;                    /* given back, or its lease is lost */
-	struct far_turn far;         /* given back: its host's turn is far */
+	bool put_back;               /* given back: its host's turn is far */
+	struct far_turn far;         /* the same, unless the daemon knows */
 	bool has_turn;               /* that its pair has waited for */
 	unsigned fetches_n;          /* begun */
 	bool ended;                  /* script_run_finish() was called */
@@ -101,7 +101,8 @@ struct script_limits task_run_limits(const struct task_runner *,
 void task_run_cut(struct task_run *);
 /*
  * The turn of the first host that it asks is far: cut it, give it back with its
- * tokens, and let claims pass over its pair until a turn of that host.
+ * tokens, and let claims pass over its pair until a turn of that host.  NULL:
+ * the daemon has noted that turn.
  */
 void task_run_put_back(struct task_run *, const struct far_turn *);
 /* Append the member "source": the lines round the place of that stack. */
@@ -111,6 +112,14 @@ void task_run_event(struct task_run *, const char *type, struct str more);
 
 /* simulation.c: its run has ended; NULL: it was cut. */
 void simulation_ran(struct simulation *, const struct script_outcome *);
+
+/*
+ * The first fetch of a run begins: for how many ms it waits for its host's
+ * turn; 0: as long as it takes.  That is for a pair that comes for the turn
+ * that it was given: others may have come in between.  With `*waits` it is
+ * counted in waiting_n, which the caller undoes when the fetch has ended.
+ */
+int64_t task_run_first_turn_ms(struct task_run *, bool *waits);
 
 /* run_call.c */
 void run_call_begin(struct task_run *, struct script_call *);

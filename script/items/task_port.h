@@ -24,11 +24,6 @@ struct runner_config;
 struct task_run;
 struct task_runner;
 
-struct port_turn {
-	int64_t item;
-	uint32_t task;
-};
-
 /* Pairs that are due; it waits for the first. */
 struct port_claim {
 	struct task_runner *runner;
@@ -43,9 +38,6 @@ struct port_claim {
 	struct buf leases;           /* JSON elements; the owner's to free */
 	size_t n;
 	uint64_t generation;         /* that the leases are of */
-	/* struct port_turn of each pair that has waited for a far turn, which
-	 * has come; the owner's to free. */
-	struct buf turns;
 	/* The port's. */
 	struct items_claim items;
 	bool cancelled;

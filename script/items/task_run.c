@@ -15,6 +15,10 @@
 #include "script/items/simulation.h"
 
 #define SOURCE_LINES 2               /* before and after the failing one */
+/* A run whose first fetch would wait for its host longer is put back. */
+#define FIRST_TURN_MS_MAX 2000
+/* One in so many runs may wait longer. */
+#define WAITING_SHARE 4
 
 /* -- Events without a cursor -- */
 
@@ -300,12 +304,25 @@ task_run_cut(struct task_run *t)
 		task_runner_ended(t);
 }
 
+int64_t
+task_run_first_turn_ms(struct task_run *t, bool *waits)
+{
+	struct task_runner *r = t->runner;
+
+	*waits = t->has_turn && r->waiting_n < r->runs_max / WAITING_SHARE;
+	r->waiting_n += *waits;
+	return *waits ? 0 : FIRST_TURN_MS_MAX;
+}
+
 void
 task_run_put_back(struct task_run *t, const struct far_turn *far)
 {
 
-	t->far = *far;
-	t->far.host = arena_copy(&t->arena, far->host);
+	t->put_back = true;
+	if (far != NULL) {
+		t->far = *far;
+		t->far.host = arena_copy(&t->arena, far->host);
+	}
 	task_run_cut(t);
 }
 
@@ -373,6 +390,7 @@ task_run_new(struct task_runner *r, struct runner_config *c,
 	t->task = task;
 	t->lease = copy_member(t, lease, "lease");
 	t->item = copy_member(t, yyjson_obj_get(lease, "item"), "id");
+	t->has_turn = yyjson_is_true(yyjson_obj_get(lease, "has_turn"));
 	t->user = (struct session_user){ .config = c, .item = t->item,
 	    .may_login = true };
 	t->input = arena_copy(&t->arena, (struct str){ text, n });

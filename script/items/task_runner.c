@@ -88,22 +88,6 @@ static void give_back(struct task_runner *, struct str lease,
     const struct far_turn *, const struct first_fetch *);
 static void plan_heartbeat(struct task_runner *);
 
-static bool
-has_turn(const struct port_claim *k, struct str lease)
-{
-	const struct port_turn *turns = (const void *)k->turns.p;
-	uint64_t random;
-	uint32_t task;
-	int64_t item;
-
-	if (!worklist_lease_read(lease, &task, &item, &random))
-		return false;
-	for (size_t i = 0; i < k->turns.n / sizeof(*turns); i++)
-		if (turns[i].task == task && turns[i].item == item)
-			return true;
-	return false;
-}
-
 /* Start what was claimed; a lease of another configuration goes back. */
 static void
 start_runs(struct task_runner *r, struct runner_config *c)
@@ -127,7 +111,6 @@ start_runs(struct task_runner *r, struct runner_config *c)
 			    "lease")), &near, &none);
 			continue;
 		}
-		t->has_turn = has_turn(k, t->lease);
 		task_run_event(t, "task.started", STR_NONE);
 		script_run_start(r->o.host, &t->run);
 	}
@@ -151,7 +134,6 @@ claimed(struct port_claim *k)
 		log_warn("tasks.claim_failed", "why=%s", k->why.text);
 	bool again = k->result == OK;
 	buf_free(&k->leases);
-	buf_free(&k->turns);
 	runner_config_drop(&c);
 	/* After an error the heartbeat tries again. */
 	if (again)
@@ -235,7 +217,7 @@ task_runner_ended(struct task_run *t)
 
 	list_take(&t->node);
 	r->runs_n--;
-	if (t->cut && (r->stopped || t->far.host.n > 0) &&
+	if (t->cut && (r->stopped || t->put_back) &&
 	    t->simulation == NULL)
 		give_back(r, t->lease, &t->far, &t->completion.first);
 	runner_config_drop(&t->config);
@@ -415,7 +397,6 @@ task_runner_new(const struct task_runner_options *o)
 		r->sessions = session_set_new(r, &o->key);
 		r->lease_users = lease_users_new(r);
 		r->far = far_pairs_new();
-		r->passed = worklist_passed_new();
 	}
 	explicit_bzero(&r->o.key, sizeof(r->o.key));
 	list_init(&r->runs);
@@ -439,7 +420,6 @@ task_runner_free(struct task_runner **rp)
 	loop_timer_stop(r->o.home, &r->grace);
 	lease_users_free(&r->lease_users);
 	far_pairs_free(&r->far);
-	worklist_passed_free(&r->passed);
 	session_set_free(&r->sessions);
 	runner_config_drop(&r->config);
 	if (r->o.secrets != NULL)
@@ -451,6 +431,12 @@ struct session_set *
 task_runner_sessions(const struct task_runner *r)
 {
 	return r->sessions;
+}
+
+struct far_pairs *
+task_runner_far_pairs(const struct task_runner *r)
+{
+	return r->far;
 }
 
 struct lease_users *

@@ -22,6 +22,7 @@
 #include "script/host.h"
 #include "wire/seal.h"
 
+struct far_pairs;
 struct lease_users;
 struct session_set;
 struct task_port_table;
@@ -82,6 +83,8 @@ void task_runner_free(struct task_runner **);
 /* Sessions, and their users of remote workers; NULL in a remote worker. */
 struct session_set *task_runner_sessions(const struct task_runner *);
 struct lease_users *task_runner_lease_users(const struct task_runner *);
+/* Pairs of slow hosts, of all workers; NULL in a remote worker. */
+struct far_pairs *task_runner_far_pairs(const struct task_runner *);
 
 struct task_runner_counts {
 	size_t running;
