@@ -75,6 +75,11 @@ MUST_USE enum err worker_check_lease(struct exchange *, struct item_tx *,
 MUST_USE enum err worker_find_item(struct exchange *, struct item_tx *,
     struct why *);
 
+/* Pairs that claims pass over; NULL: no module is loaded.  For the writer's
+ * thread. */
+struct items_door;
+struct far_pairs *worker_far_pairs(const struct items_door *);
+
 /* worker_fetch.c */
 void worker_fetch(struct web_request *);
 

@@ -115,7 +115,8 @@ static const struct {
 	    "'null']},'body':" S_TEXT_OR_NULL ",'bodyBase64':"
 	    S_TEXT_OR_NULL ",'contentType':" S_TEXT_OR_NULL ",'session':"
 	    S_TEXT_OR_NULL ",'accept':{},'redirect':{'enum':['follow',"
-	    "'manual',null]},'timeout':{},'maxAge':{}") },
+	    "'manual',null]},'timeout':{},'maxAge':{},'first_turn_ms':"
+	    S_COUNT) },
 	{ "Session", S_INPUT("'lease','do','name'", "'lease':" S_TEXT
 	    ",'do':{'enum':['ask','expired','store','fail','invalidate']},"
 	    "'name':" S_TEXT ",'version':" S_COUNT ",'data':" S_DATA
@@ -191,7 +192,7 @@ static const struct {
 	    "'attempt','seed','now','lease_until','item'", "'lease':" S_TEXT
 	    ",'task':" S_TEXT ",'task_version':" S_TEXT ",'attempt':" S_COUNT
 	    ",'seed':" S_TEXT ",'now':" S_TIME ",'lease_until':" S_TIME
-	    ",'item':#Item,'metadata':"
+	    ",'has_turn':" S_YES ",'item':#Item,'metadata':"
 	    S_MAP("{'type':['object','null']}")))) },
 	{ "Heartbeat", S_INPUT("'leases'", "'leases':" S_TEXTS ",'lease_ms':"
 	    S_COUNT) },

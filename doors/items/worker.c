@@ -10,6 +10,7 @@
 #include "doors/items/meter.h"
 #include "engine/items/item_states.h"
 #include "os/clock.h"
+#include "script/items/far_pairs.h"
 #include "script/items/lease_user.h"
 #include "script/items/task_service.h"
 
@@ -96,6 +97,14 @@ check_worker(struct input *in, struct str worker)
 		    "bytes, or has control characters");
 }
 
+struct far_pairs *
+worker_far_pairs(const struct items_door *d)
+{
+	const struct task_runner *r = task_service_runner(d->service);
+
+	return r == NULL ? NULL : task_runner_far_pairs(r);
+}
+
 void
 worker_claim(struct web_request *r)
 {
@@ -124,6 +133,8 @@ worker_claim(struct web_request *r)
 	}
 	k->items.until = mono_add_ms(clock_mono(), wait);
 	k->items.done = claimed;
+	if (worker_far_pairs(in.x->door) != NULL)
+		far_pairs_use(worker_far_pairs(in.x->door), c);
 	items_meter_claims(1);
 	items_claim(in.x->door->items, &k->items);
 }
@@ -134,6 +145,7 @@ struct leases {
 	const struct str *list;
 	size_t n;
 	int64_t lease_us;
+	struct far_pairs *far;       /* or NULL */
 };
 
 static struct leases *
@@ -207,6 +219,18 @@ end_sessions(struct exchange *x, struct str lease)
 		lease_users_end(task_runner_lease_users(r), lease);
 }
 
+/* Its host's turn is far: its tokens go back, too. */
+static bool
+is_put_back(const struct leases *l, struct str lease)
+{
+	uint32_t task;
+	int64_t item;
+	uint64_t random;
+
+	return l->far != NULL && worklist_lease_read(lease, &task, &item,
+	    &random) && far_pairs_wait_ms(l->far, task, item) > 0;
+}
+
 static enum err
 store_release(struct exchange *x, struct item_tx *tx, struct why *w)
 {
@@ -215,7 +239,8 @@ store_release(struct exchange *x, struct item_tx *tx, struct why *w)
 
 	for (size_t i = 0; i < l->n; i++) {
 		bool was;
-		enum err e = worklist_release(tx, l->list[i], false, &was, w);
+		enum err e = worklist_release(tx, l->list[i],
+		    is_put_back(l, l->list[i]), &was, w);
 		if (e != OK)
 			return e;
 		released += was;
@@ -241,7 +266,7 @@ worker_release(struct web_request *r)
 {
 	struct input in = input_of(exchange_new(r));
 
-	(void)read_leases(&in);
+	read_leases(&in)->far = worker_far_pairs(in.x->door);
 	in.x->then = released;
 	if (input_end(&in))
 		exchange_write(in.x, want_leases, store_release);

@@ -5,11 +5,17 @@
  *
  * With `accept` the daemon judges the answer as it does for a script's fetch():
  * the line of one that is rejected has an `error`, also where no answer came.
+ *
+ * With `first_turn_ms` it is the first fetch of a run, which can be put back
+ * (§4, slow hosts): when the host's turn is further than that, the error is
+ * "turn", the worker releases the lease, and claims pass over the pair until a
+ * turn of that host.  0: it waits as long as it takes.
  */
 #include "base/json_writer.h"
 #include "doors/items/handlers.h"
 #include "doors/items/input.h"
 #include "engine/items/item_states.h"
+#include "script/items/far_pairs.h"
 #include "script/items/lease_user.h"
 #include "script/items/task_request.h"
 #include "script/items/task_service.h"
@@ -23,6 +29,9 @@ struct fetching {
 	struct task_request request;
 	struct session_user *user;   /* NULL: no session is used */
 	bool judged;
+	struct far_pairs *far;       /* of a first fetch; or NULL */
+	struct str host;             /* the same */
+	struct items_write put_far;
 };
 
 /* -- The answer -- */
@@ -32,6 +41,7 @@ free_fetching(struct fetching *f)
 {
 	struct exchange *x = f->x;
 
+	arena_free(&f->put_far.arena);
 	task_request_free(&f->request);
 	if (f->user != NULL)
 		lease_user_leave(task_runner_lease_users(task_service_runner(
@@ -84,9 +94,9 @@ refuse_fetch(struct fetching *f, int status, const char *code, struct str text)
 }
 
 static void
-fetched(struct task_request *q)
+answer(struct fetching *f)
 {
-	struct fetching *f = CONTAINER(q, struct fetching, request);
+	const struct task_request *q = &f->request;
 	const struct task_fetch *t = &q->fetch;
 
 	if (q->why.err != OK)
@@ -98,6 +108,70 @@ fetched(struct task_request *q)
 	else
 		refuse_fetch(f, strcmp(t->code, "input") == 0 ? 400 :
 		    t->transient ? 502 : 403, t->code, t->text);
+}
+
+/* -- Slow hosts -- */
+
+static enum err
+put_far(struct items_write *w, struct item_tx *tx, struct why *why)
+{
+	struct fetching *f = CONTAINER(w, struct fetching, put_far);
+	const struct task_fetch *t = &f->request.fetch;
+	struct far_turn turn = { f->host, t->turn_ms, t->delay_ms };
+	uint64_t random;
+	uint32_t task;
+	int64_t item;
+
+	(void)tx;
+	(void)why;
+	if (worklist_lease_read(f->lease.text, &task, &item, &random))
+		(void)far_pairs_put(f->far, task, item, &turn);
+	return OK;
+}
+
+static void
+far_put(struct items_write *w)
+{
+
+	answer(CONTAINER(w, struct fetching, put_far));
+}
+
+static void
+fetched(struct task_request *q)
+{
+	struct fetching *f = CONTAINER(q, struct fetching, request);
+	bool is_far = q->why.err == OK && q->fetch.end == TASK_FETCH_FAILED &&
+	    strcmp(q->fetch.code, "turn") == 0;
+
+	if (!is_far || f->far == NULL) {
+		answer(f);
+		return;
+	}
+	f->put_far.run = put_far;
+	f->put_far.done = far_put;
+	f->put_far.why = WHY_INIT;
+	items_write(f->x->door->items, &f->put_far);
+}
+
+/* Find the item; learn which host the first fetch of its run is for. */
+static enum err
+find_item(struct exchange *x, struct item_tx *tx, struct why *w)
+{
+	struct fetching *f = x->in;
+	struct item_row *row;
+	uint64_t random;
+	uint32_t task;
+	int64_t item;
+
+	enum err e = worker_find_item(x, tx, w);
+	if (e != OK || f->host.n == 0 || !worklist_lease_read(f->lease.text,
+	    &task, &item, &random))
+		return e;
+	e = item_tx_item(tx, item, &row, w);
+	struct first_fetch first = { row->id, row->data, f->host };
+	if (e == OK)
+		far_pairs_learn(f->far, task, &first);
+	return e;
 }
 
 /* -- The request -- */
@@ -183,6 +257,18 @@ read_options(struct input *in, struct fetching *f)
 		f->request.fetch.any_status = true;
 }
 
+static void
+read_first_turn(struct input *in, struct fetching *f)
+{
+	int64_t ms = input_int(in, "first_turn_ms", -1, 0, FETCH_MS_MAX);
+
+	f->far = worker_far_pairs(in->x->door);
+	if (ms < 0 || f->far == NULL)
+		return;
+	f->request.fetch.turn_ms_max = ms;
+	f->host = far_host_of(f->request.fetch.url, &in->x->arena);
+}
+
 void
 worker_fetch(struct web_request *r)
 {
@@ -195,7 +281,9 @@ worker_fetch(struct web_request *r)
 	f->lease.text = input_need_str(&in, "lease");
 	if (in.e == OK)
 		read_options(&in, f);
+	if (in.e == OK)
+		read_first_turn(&in, f);
 	in.x->then = checked;
 	if (input_end(&in))
-		exchange_write(in.x, NULL, worker_find_item);
+		exchange_write(in.x, NULL, find_item);
 }

@@ -19,6 +19,7 @@ struct remote_call {
 	struct list node;            /* task_run.calls */
 	struct task_run *t;
 	struct script_call *call;
+	bool waits_far;              /* counted in the runner's waiting_n */
 	struct remote_request request;
 	struct buf path, body;
 };
@@ -29,6 +30,7 @@ call_free(struct remote_call *c)
 	struct task_run *t = c->t;
 
 	list_take(&c->node);
+	t->runner->waiting_n -= c->waits_far;
 	remote_request_free(&c->request);
 	buf_free(&c->path);
 	buf_free(&c->body);
@@ -189,6 +191,13 @@ fail_fetch(struct remote_call *c, yyjson_val *head, yyjson_val *error,
 	fail_call(c, &f);
 }
 
+/* The daemon has noted the turn, so that claims pass over the pair. */
+static bool
+is_put_back(yyjson_val *error)
+{
+	return yyjson_equals_str(yyjson_obj_get(error, "code"), "turn");
+}
+
 static void
 fetch_answered(struct remote_request *request)
 {
@@ -205,7 +214,9 @@ fetch_answered(struct remote_request *request)
 	yyjson_val *head = yyjson_doc_get_root(doc);
 	yyjson_val *error = yyjson_obj_get(head, "error");
 	note_fetch(c, head, error);
-	if (error != NULL)
+	if (is_put_back(error))
+		task_run_put_back(c->t, NULL);       /* frees the call */
+	else if (error != NULL)
 		fail_fetch(c, head, error, line, bytes);
 	else
 		answer_call(c, line, bytes, STR_NONE);
@@ -344,6 +355,9 @@ begin_fetch(struct remote_call *c)
 		base64_put(&c->body, body);
 		buf_put_char(&c->body, '"');
 	}
+	if (c->t->fetches_n++ == 0)
+		json_u64(&c->body, "first_turn_ms",
+		    (uint64_t)task_run_first_turn_ms(c->t, &c->waits_far));
 	script_call_wait_turn(c->call, true);
 	c->request.is_long = true;
 	c->request.total_ms = LONG_ANSWER_MS;

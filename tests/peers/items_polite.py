@@ -3,8 +3,12 @@ slow host that holds up nobody, and captures of tasks that are as any others.
 
 usage: items_polite.sh [PAIRS [QUICK_HOSTS [DELAY_OF_THE_SLOW_ONE]]]
        items_polite.sh 10000 99 5
+
+With ITEMS_WORKER the tasks run in `argiope worker`; see items_peer.py for
+ITEMS_PG.
 """
 from realtime_peer import *
+from items_peer import database
 
 begin("items_polite")
 
@@ -14,16 +18,17 @@ DELAY_S = 0.25              # of the shared host, for both
 QUICK = int(sys.argv[1]) if len(sys.argv) > 1 else 400
 QUICK_HOSTS = int(sys.argv[2]) if len(sys.argv) > 2 else 20
 SLOW_S = float(sys.argv[3]) if len(sys.argv) > 3 else 0.5
+WORKER = bool(os.environ.get("ITEMS_WORKER"))
 CONFIG = """
 export default {
   tags: { page: ["read"], slow: ["quick"], quick: ["quick"] },
   fetch: { policy: { rate_limit: %s }, private: %s },
   tasks: {
-    read: { version: "1", async run({ data, fetch, updateMetadata }) {
+    read: { version: "1", remote: %s, async run({ data, fetch, updateMetadata }) {
       const answer = await fetch(data.url);
       updateMetadata(() => ({ text: answer.text().length }));
     } },
-    quick: { version: "1", async run({ data, fetch }) {
+    quick: { version: "1", remote: %s, async run({ data, fetch }) {
       await fetch(data.url);
     } }
   }
@@ -37,13 +42,45 @@ class Server_(Server):
 
     def __init__(self, name, hosts, delay_s):
         self.config = os.path.join(PLACE, name + ".js")
+        self.fields, self.worker = {}, None
+        remote = json.dumps(WORKER)
         with open(self.config, "w") as f:
             f.write(CONFIG % (delay_s, json.dumps(
-                [host + ":80" for host in hosts])))
+                [host + ":80" for host in hosts]), remote, remote))
         super().__init__(name, "items.config=" + self.config,
                          "fetch.address_connections_max=256",
+                         *database(name),
                          hosts={host: web.port for host in hosts})
         wait_until(lambda: self.json("/items-config")["generation"])
+        if WORKER:
+            self.start_worker()
+
+    def add_token(self, name, scope):
+        out = run(program(), "token", "add", name, "--data", self.data,
+                  "--scope", scope)[1]
+        return out.strip().splitlines()[-1]
+
+    def start_worker(self):
+        token = os.path.join(PLACE, self.name + ".token")
+        with open(token, "w") as f:
+            f.write(self.add_token("worker", "worker:write") + "\n")
+        self.fields = {"Authorization": "Bearer " + self.add_token(
+            "writer", "items:write")}
+        with open(os.path.join(PLACE, self.name + "-worker.log"), "w") as f:
+            self.worker = start(
+                [program(), "worker", "--url",
+                 f"http://127.0.0.1:{self.http_port}/", "--token-file", token,
+                 "--config", self.config], stdout=f, stderr=f)
+
+    def stop(self, seconds=15):
+        if self.worker:
+            self.worker.terminate()
+            same("the worker stops", self.worker.wait(seconds), 0)
+        return super().stop(seconds)
+
+    def http(self, path, method="GET", fields=None, body=None):
+        return super().http(path, method, {**self.fields, **(fields or {})},
+                            body)
 
     def json(self, path, lines=None):
         """What is there, or what new items were answered with."""

@@ -11,7 +11,8 @@ on_postgresql() {
 	shift
 	check "a server" postgresql
 	XDG_CACHE_HOME=$caches ITEMS_PG=$PG ITEMS_PG_BIN=$PG_BIN \
-		python3 "$root/tests/peers/$name.py" "$@"
+		bash "$root/tests/peers/python.bash" websockets \
+		"$root/tests/peers/$name.py" "$@"
 	code=$?
 	[ "$code" = 0 ] || failures=$((failures + 1))
 	exit "$code"
