@@ -35,6 +35,8 @@ struct passed_lane {
 
 struct worklist_passed {
 	struct map lanes;            /* struct passed_lane */
+	bool was_cut;                /* the last claim got nothing, and had not
+	                              * read all */
 };
 
 struct worklist_passed *
@@ -55,6 +57,13 @@ worklist_passed_free(struct worklist_passed **pp)
 		mem_free(&l);
 	map_free(&p->lanes);
 	mem_free(pp);
+}
+
+bool
+worklist_passed_is_cut(const struct worklist_passed *p)
+{
+
+	return p != NULL && p->was_cut;
 }
 
 static uint64_t
@@ -871,6 +880,9 @@ worklist_claim(struct item_tx *tx, const struct worklist_claim *spec,
 	if (e == OK)
 		pay_tokens(&c);
 	map_free(&c.buckets);
+	if (spec->passed != NULL)
+		spec->passed->was_cut = c.leases_n == 0 &&
+		    c.passed > BLOCKED_MAX;
 	*leases = c.leases;
 	*n = c.leases_n;
 	return e;

@@ -64,6 +64,8 @@ struct claim {
 	size_t random_n;
 };
 
+/* The last claim with it ended before it had read all, and got nothing. */
+bool worklist_passed_is_cut(const struct worklist_passed *);
 /* A claim that has no tasks yet.  The caller frees its map of buckets. */
 struct claim claim_begin(struct item_tx *, const struct worklist_claim *);
 /* Add the tasks that it asks for and that may run now. */

@@ -696,6 +696,42 @@ next_at(void)
 	return next_of(&claim);
 }
 
+static enum worklist_choice
+pass_over(void *arg, uint32_t task, const struct item_row *item)
+{
+	int64_t *passed_max = arg;
+
+	(void)task;
+	*passed_max = MAX(*passed_max, item->key);
+	return WORKLIST_PASS_OVER;
+}
+
+/* Not when the first of what it has passed over is looked at again. */
+static void
+a_claim_that_is_cut_is_made_again_at_once(void **state)
+{
+	const struct str all = STR("*");
+	int64_t passed_max = 0;
+	struct worklist_claim claim = { .tasks = &all, .tasks_n = 1, .max = 1,
+	    .own = true, .skip = skip_slow, .choose = pass_over,
+	    .arg = &passed_max, .passed = worklist_passed_new() };
+	size_t n;
+
+	(void)state;
+	skip_ms = 60000;
+	work_open(&t, "{'tags':{'t':['a']},'tasks':{'a':{" RUN "}}}");
+	put_items("slow", 1500, "t");
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 0);
+	assert_int_equal(next_of(&claim), 0);
+	assert_int_equal(claim_by(&claim, &n, NULL), OK);
+	assert_int_equal(n, 0);
+	assert_in_range(next_of(&claim), 1, US_PER_S);
+	assert_int_equal(passed_max, items_test_number(&t.items,
+	    "SELECT key FROM items WHERE id = 'slow1499'"));
+	worklist_passed_free(&claim.passed);
+}
+
 static void
 the_next_claim_is_known(void **state)
 {
@@ -907,7 +943,7 @@ main(int argc, char **argv)
 		CASE(skipped_pairs_are_passed_over),
 		CASE(passed_pairs_are_not_read_again),
 		CASE(pairs_are_passed_over_by_their_items),
-		CASE(pairs_are_passed_over_by_their_items),
+		CASE(a_claim_that_is_cut_is_made_again_at_once),
 		CASE(all_buckets_apply_together),
 		CASE(tokens_are_taken_all_or_none),
 		CASE(tags_have_buckets_and_lanes),

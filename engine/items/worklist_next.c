@@ -139,6 +139,8 @@ worklist_next_at(struct item_tx *tx, const struct worklist_claim *spec,
 	enum err e = item_tx_flush(tx, w);
 
 	*at = ITEM_TIME_NONE;
+	if (worklist_passed_is_cut(spec->passed))
+		earlier(at, item_tx_now(tx));
 	if (e == OK)
 		e = lease_next_at(&c, at, w);
 	if (e == OK)
