@@ -1,7 +1,24 @@
 #include "script/items/far_pairs.h"
 
 #include "base/map.h"
+#include "base/metric.h"
 #include "engine/parser/url.h"
+
+static const char *const causes[] = { "run", "guess" };
+enum { PUT_BACK_RUN, PUT_BACK_GUESS };
+enum { METRIC_PAIRS, METRIC_PUT_BACK, METRIC_WRONG, METRIC_FULL };
+static struct metric metrics[] = {
+	[METRIC_PAIRS] = METRIC(GAUGE, "argiope_tasks_far_pairs",
+	    "Pairs that claims pass over because their host's turn is far."),
+	[METRIC_PUT_BACK] = METRIC_BY(COUNTER, "argiope_tasks_put_back_total",
+	    "Pairs that were put back, by whether a run or a guess said that "
+	    "their host's turn is far.", "by", causes, ARRAY_LEN(causes)),
+	[METRIC_WRONG] = METRIC(COUNTER, "argiope_tasks_wrong_guesses_total",
+	    "Runs that asked another host first than was guessed."),
+	[METRIC_FULL] = METRIC(COUNTER, "argiope_tasks_far_pairs_full_total",
+	    "Pairs that are tried again and again, as too many were put "
+	    "back."),
+};
 
 struct far_key {
 	int64_t item;
@@ -51,6 +68,7 @@ far_pairs_new(void)
 
 	f->first = first_hosts_new();
 	f->passed = worklist_passed_new();
+	metric_register(metrics, ARRAY_LEN(metrics));
 	return f;
 }
 
@@ -157,12 +175,22 @@ add_pair(struct far_pairs *f, uint32_t task, int64_t item, struct mono now)
 		return p;
 	if (f->pairs.n >= FAR_PAIRS_MAX)
 		forget_pairs(f, now);
-	if (f->pairs.n >= FAR_PAIRS_MAX)
+	if (f->pairs.n >= FAR_PAIRS_MAX) {
+		metric_add(&metrics[METRIC_FULL], 1);
 		return NULL;
+	}
 	p = mem_new(sizeof(*p));
 	p->key = (struct far_key){ item, task };
 	map_put(&f->pairs, bytes_of(&p->key), p);
 	return p;
+}
+
+static void
+count_put_back(const struct far_pairs *f, size_t cause)
+{
+
+	metric_set(&metrics[METRIC_PAIRS], (int64_t)f->pairs.n);
+	metric_add_by(&metrics[METRIC_PUT_BACK], cause, 1);
 }
 
 struct mono
@@ -179,6 +207,7 @@ far_pairs_put(struct far_pairs *f, uint32_t task, int64_t item,
 		p->until = at;
 		p->is_guess = false;
 	}
+	count_put_back(f, PUT_BACK_RUN);
 	return at;
 }
 
@@ -199,6 +228,8 @@ far_pairs_take(struct far_pairs *f, uint32_t task, int64_t item)
 	struct far_pair *p = map_take(&f->pairs, bytes_of(&key));
 	bool had_turn = p != NULL;
 
+	if (had_turn)
+		metric_set(&metrics[METRIC_PAIRS], (int64_t)f->pairs.n);
 	mem_free(&p);
 	return had_turn;
 }
@@ -235,6 +266,7 @@ pass_over(struct far_pairs *f, uint32_t task, int64_t item, struct str host)
 	t.delay_ms = h->delay_ms;
 	p->until = next_turn(h, now, &t);
 	p->is_guess = true;
+	count_put_back(f, PUT_BACK_GUESS);
 	return true;
 }
 
@@ -258,6 +290,7 @@ far_pairs_learn(struct far_pairs *f, uint32_t task,
 
 	if (first_hosts_learn(f->first, task, first))
 		return;
+	metric_add(&metrics[METRIC_WRONG], 1);
 	MAP_EACH(p, &f->pairs, struct far_pair)
 		if (p->key.task == task && p->is_guess)
 			p->until = now;

@@ -203,6 +203,8 @@ def slow_host():
     beside = quick_alone(s, hosts, 3)
     note(f"{QUICK} pairs on quick hosts: {alone:.2f} s alone, {beside:.2f} s "
          "beside as many on a slow one")
+    note("; ".join(line for line in s.http("/metrics")[2].decode().split("\n")
+                   if re.match("argiope_tasks_(far|put|wrong)", line)))
     # 1.2 on a quiet machine; a second for one that is not.
     check("slow: they hold up nobody", beside <= 1.2 * alone + 1,
           (alone, beside))
