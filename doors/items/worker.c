@@ -458,6 +458,8 @@ complete_one(struct exchange *x, struct item_tx *tx, size_t i, struct why *w)
 		return completion_json(tx, lease, &done, &x->out, w);
 	if (!exchange_is_fault(e))
 		return why(w, e, "%s", inner.text);
+	if (e == ERR_FULL)
+		items_meter_limit(inner.field);
 	/* It is no completion: the worker has a fault, the others go on. */
 	item_tx_undo(tx, mark);
 	json_object(&x->out, NULL);

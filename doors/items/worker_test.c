@@ -443,6 +443,25 @@ claims_max(void **state)
 	items_rig_counted(ITEMS_REFUSED("complete_bytes_max"));
 }
 
+/* A completion has 3 mutations at most; one with more does not end its run. */
+static void
+mutations_max(void **state)
+{
+#define CHANGE "{'op':'updateTags','add':[]}"
+
+	(void)state;
+	items_say(201, "POST /items/m1", NULL, "{'tags':['check']}");
+	claim("b:check", lease);
+	assert_string_equal(complete(lease, "'outcome':'success',"
+	    "'mutations':[" CHANGE "," CHANGE "," CHANGE "," CHANGE "]"),
+	    "refused");
+	assert_string_equal(items_at("/results/0/reason"),
+	    "mutations: there are more than 3");
+	items_rig_counted(ITEMS_REFUSED("mutations_max"));
+	assert_string_equal(complete(lease, "'outcome':'success',"
+	    "'mutations':[" CHANGE "," CHANGE "," CHANGE "]"), "applied");
+}
+
 /* A configuration has 3 tasks and a migration at most. */
 static void
 config_limits(void **state)
@@ -472,7 +491,8 @@ small_setup(void **state)
 {
 	static const char *const settings[] = { "items.claims_max=2",
 		"items.completions_max=2", "items.complete_bytes_max=1024",
-		"items.tasks_max=3", "items.migrations_max=1", NULL };
+		"items.tasks_max=3", "items.migrations_max=1",
+		"items.mutations_max=3", NULL };
 
 	(void)state;
 	items_rig_open(settings);
@@ -524,8 +544,8 @@ main(int argc, char **argv)
 		LIVE(whole_tasks), LIVE(refused_claims), LIVE(waits),
 		LIVE(gone), LIVE(configuration), LIVE(stops),
 	};
-	const struct CMUnitTest small[] = { LIVE(claims_max),
-		LIVE(config_limits) };
+	const struct CMUnitTest small[] = { LIVE(mutations_max),
+		LIVE(claims_max), LIVE(config_limits) };
 
 	return items_rig_main(argc, argv,
 	    cmocka_run_group_tests_name("tasks", tests, items_rig_setup,

@@ -92,7 +92,7 @@ read_completion(struct completing *c, yyjson_val *json, struct str *lease,
 	if (e == OK)
 		e = read_list(json, "log", &c->log, w);
 	if (e == OK && (int64_t)yyjson_arr_size(c->mutations) > max)
-		e = why_field(w, ERR_INPUT, "mutations",
+		e = why_field(w, ERR_FULL, "mutations",
 		    "there are more than %lld", (long long)max);
 	return e;
 }

@@ -277,7 +277,7 @@ mutations_have_their_maximum(void **state)
 		work_begin(&t);
 		assert_int_equal(worklist_complete(t.items.tx,
 		    yyjson_doc_get_root(doc), NULL, &c, &w),
-		    i == 0 ? ERR_INPUT : OK);
+		    i == 0 ? ERR_FULL : OK);
 		assert_string_equal(w.field, i == 0 ? "mutations" : "");
 		work_commit(&t);
 		yyjson_doc_free(doc);
