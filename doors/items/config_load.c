@@ -37,7 +37,7 @@ refuse_file(struct loading *l, enum err e, const struct why *w)
 {
 	struct exchange *x = l->x;
 	struct str rest = buf_str(&l->load.faults.text), line;
-	struct exchange_refusal r = exchange_refusal(e, w);
+	struct exchange_refusal r = exchange_refusal(l->x->door, e, w);
 
 	exchange_put_error(&x->out, &r);
 	json_array(&x->out, "faults");

@@ -2,6 +2,7 @@
 
 #include "base/json_writer.h"
 #include "doors/items/meter.h"
+#include "os/clock.h"
 #include "os/log.h"
 
 struct exchange *
@@ -63,12 +64,27 @@ exchange_is_fault(enum err e)
 	    e == ERR_STATE || e == ERR_FULL || e == ERR_DENIED;
 }
 
+/* While the store is away each request fails: one line tells of many. */
+static void
+log_failure(struct items_door *d, const struct why *w)
+{
+	struct mono now = clock_mono();
+
+	if (mono_before(now, d->log_at)) {
+		d->unlogged++;
+		return;
+	}
+	log_error("items.failed", "why=%s unlogged_before=%llu", log_why(w),
+	    (unsigned long long)d->unlogged);
+	d->log_at = mono_add_ms(now, EXCHANGE_LOG_MS);
+	d->unlogged = 0;
+}
+
 struct exchange_refusal
-exchange_refusal(enum err e, const struct why *w)
+exchange_refusal(struct items_door *d, enum err e, const struct why *w)
 {
 	struct exchange_refusal r = { .text = err_text(e) };
 	bool told = w != NULL && w->text[0] != '\0';
-	struct log_text text;
 
 	r.status = status_of(e, w == NULL ? "" : w->field);
 	snprintf(r.code, sizeof(r.code), "%s", err_name(e));
@@ -77,8 +93,7 @@ exchange_refusal(enum err e, const struct why *w)
 	if (r.status == 413)
 		snprintf(r.code, sizeof(r.code), "limit");
 	if (told && err_is_internal(e))
-		log_error("items.failed", "why=%s", log_quote(&text,
-		    str_of(w->text)));
+		log_failure(d, w);
 	else if (told)
 		r.text = w->text;
 	return r;
@@ -111,7 +126,7 @@ exchange_put_error(struct buf *b, const struct exchange_refusal *r)
 void
 exchange_refuse(struct exchange *x, enum err e, const struct why *w)
 {
-	struct exchange_refusal r = exchange_refusal(e, w);
+	struct exchange_refusal r = exchange_refusal(x->door, e, w);
 
 	if (e == ERR_FULL)
 		items_meter_limit(w->field);

@@ -20,6 +20,8 @@
 #include "base/json.h"
 #include "doors/items/items_door.h"
 
+#define EXCHANGE_LOG_MS 1000
+
 struct exchange {
 	struct items_door *door;
 	struct web_request *request;
@@ -70,14 +72,16 @@ void exchange_refuse(struct exchange *, enum err, const struct why *);
 
 /*
  * How an error is answered: its status (contracts/items.md §7), its code, and a
- * text without what only the log may have.
+ * text without what only the log may have.  The log gets one each
+ * EXCHANGE_LOG_MS.
  */
 struct exchange_refusal {
 	int status;
 	char code[24];
 	const char *text;
 };
-struct exchange_refusal exchange_refusal(enum err, const struct why *);
+struct exchange_refusal exchange_refusal(struct items_door *, enum err,
+    const struct why *);
 /* Whether it is a fault of the request, after which others go on. */
 bool exchange_is_fault(enum err);
 

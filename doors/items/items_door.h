@@ -54,6 +54,8 @@ struct items_door {
 	bool stopping;               /* nothing waits any more */
 	struct buf document;         /* of OpenAPI; made when it is asked for */
 	struct web_text *openapi;
+	struct mono log_at;          /* the next failure is logged from then */
+	uint64_t unlogged;           /* failures since the last that was */
 
 	/* event_stream.c */
 	struct items_listener listener;

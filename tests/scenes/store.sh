@@ -115,6 +115,17 @@ postgresql_kill
 code "no server, no command" 69 "$A" token list "${on[@]}" --data d2
 check "the daemon lives" curl -sf -o /dev/null "${port1}healthz"
 check "... and knows its tokens" opens "$port1" "$(cat stays)" 200
+# Each request fails; the log has a line each second at most.
+began=$SECONDS
+for _ in $(seq 40); do
+	curl -s -o /dev/null -w '%{http_code}\n' "${port1}items?limit=1" \
+		-H "Authorization: Bearer $(cat stays)"
+done | sort | uniq -c | xargs >answers
+same "... whose items are not to be had" "$(cat answers)" "40 503"
+failed=$(grep -c items.failed n1.log)
+check "... which its log says ($failed)" [ "$failed" -ge 1 ]
+check "... but not for each request" [ "$failed" -le \
+	$((SECONDS - began + 2)) ]
 ended() {
 	"$A" status --data n1 --json >s1 && "$A" status --data n2 --json >s2 &&
 		[ "$(cat s1 s2 | grep -c '"running"')" = 0 ]
