@@ -28,6 +28,7 @@ struct far_key {
 struct far_pair {
 	struct far_key key;
 	struct mono until;
+	bool has_turn;               /* then */
 	bool is_guess;               /* it was not started */
 };
 
@@ -140,19 +141,23 @@ host_of(struct far_pairs *f, struct str name, struct mono now)
 	return h;
 }
 
-static struct mono
-next_turn(struct far_host *h, struct mono now, const struct far_turn *t)
+/* False: the next turn is too far to be given away. */
+static bool
+next_turn(struct far_host *h, struct mono now, const struct far_turn *t,
+    struct mono *at)
 {
-	struct mono at = mono_add_ms(now, t->turn_ms);
 	struct mono after = mono_add_ms(h->last, t->delay_ms);
 	struct mono end = mono_add_ms(now, FAR_PAIRS_MS_MAX);
 
-	if (h->last.ns != 0 && mono_before(at, after))
-		at = after;
-	if (mono_before(end, at))
-		return end;
-	h->last = at;
-	return at;
+	*at = mono_add_ms(now, t->turn_ms);
+	if (h->last.ns != 0 && mono_before(*at, after))
+		*at = after;
+	if (mono_before(end, *at)) {
+		*at = end;
+		return false;
+	}
+	h->last = *at;
+	return true;
 }
 
 /* -- Pairs -- */
@@ -199,12 +204,14 @@ far_pairs_put(struct far_pairs *f, uint32_t task, int64_t item,
 {
 	struct mono now = clock_mono();
 	struct far_host *h = host_of(f, t->host, now);
-	struct mono at = next_turn(h, now, t);
+	struct mono at;
+	bool has_turn = next_turn(h, now, t, &at);
 	struct far_pair *p = add_pair(f, task, item, now);
 
 	h->delay_ms = t->delay_ms;
 	if (p != NULL) {
 		p->until = at;
+		p->has_turn = has_turn;
 		p->is_guess = false;
 	}
 	count_put_back(f, PUT_BACK_RUN);
@@ -226,9 +233,9 @@ far_pairs_take(struct far_pairs *f, uint32_t task, int64_t item)
 {
 	struct far_key key = { item, task };
 	struct far_pair *p = map_take(&f->pairs, bytes_of(&key));
-	bool had_turn = p != NULL;
+	bool had_turn = p != NULL && p->has_turn;
 
-	if (had_turn)
+	if (p != NULL)
 		metric_set(&metrics[METRIC_PAIRS], (int64_t)f->pairs.n);
 	mem_free(&p);
 	return had_turn;
@@ -251,6 +258,19 @@ is_far(const struct far_host *h, struct mono now)
 	    mono_add_ms(h->last, h->delay_ms));
 }
 
+/* The more runs have followed the rule in a row, the fewer are tried. */
+static bool
+is_tried(const struct far_pairs *f, struct far_host *h, uint32_t task)
+{
+	unsigned right = first_hosts_right(f->first, task);
+
+	if (++h->guesses < MIN(MAX(right / FAR_PAIRS_TRIED, FAR_PAIRS_TRIED),
+	    FAR_PAIRS_TRIED_MAX))
+		return false;
+	h->guesses = 0;
+	return true;
+}
+
 static bool
 pass_over(struct far_pairs *f, uint32_t task, int64_t item, struct str host)
 {
@@ -258,13 +278,13 @@ pass_over(struct far_pairs *f, uint32_t task, int64_t item, struct str host)
 	struct far_host *h = map_get(&f->hosts, host);
 	struct far_turn t = { .host = host };
 
-	if (!is_far(h, now) || ++h->guesses % FAR_PAIRS_TRIED == 0)
+	if (!is_far(h, now) || is_tried(f, h, task))
 		return false;
 	struct far_pair *p = add_pair(f, task, item, now);
 	if (p == NULL)
 		return false;
 	t.delay_ms = h->delay_ms;
-	p->until = next_turn(h, now, &t);
+	p->has_turn = next_turn(h, now, &t, &p->until);
 	p->is_guess = true;
 	count_put_back(f, PUT_BACK_GUESS);
 	return true;
@@ -292,8 +312,10 @@ far_pairs_learn(struct far_pairs *f, uint32_t task,
 		return;
 	metric_add(&metrics[METRIC_WRONG], 1);
 	MAP_EACH(p, &f->pairs, struct far_pair)
-		if (p->key.task == task && p->is_guess)
+		if (p->key.task == task && p->is_guess) {
 			p->until = now;
+			p->has_turn = false;
+		}
 }
 
 /* -- Claims -- */

@@ -10,8 +10,8 @@
  * To start a pair just to put it back costs as much as to run one of a quick
  * host.  So a pair that will ask such a host first, by what runs of its task
  * did (first_hosts), gets its turn without being started.  Every
- * FAR_PAIRS_TRIED is started all the same; when the guess was wrong, those
- * that were passed over by it are due at once.
+ * FAR_PAIRS_TRIED is started all the same, fewer the longer no guess was wrong;
+ * when one is, those that were passed over by it are due at once.
  *
  * Thread: the writer's of the items, where claims ask and runs end; home's when
  * no request to the items is out.
@@ -31,6 +31,7 @@
 /* A host whose next turn is nearer is not far. */
 #define FAR_PAIRS_MS_MIN INT64_C(2000)
 #define FAR_PAIRS_TRIED 16u
+#define FAR_PAIRS_TRIED_MAX 1024u    /* one in so many, at least */
 
 struct far_pairs;
 
@@ -54,8 +55,9 @@ struct mono far_pairs_put(struct far_pairs *, uint32_t task, int64_t item,
 /* For how many ms the pair is to be passed over from now on; 0: it is not. */
 int64_t far_pairs_wait_ms(const struct far_pairs *, uint32_t task,
     int64_t item);
-/* The pair is about to be started.  True: it has waited for the turn that it
- * was given, which has come; from now on it is as any other. */
+/* It is passed over no longer.  True: it has waited for the turn that it was
+ * given, which has come; false: it is as any other, has waited for
+ * FAR_PAIRS_MS_MAX and got no turn, or the guess about it was wrong. */
 bool far_pairs_take(struct far_pairs *, uint32_t task, int64_t item);
 size_t far_pairs_count(const struct far_pairs *);
 /* Any other that is due: whether it is passed over from now on, because the

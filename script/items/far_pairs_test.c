@@ -138,6 +138,51 @@ pairs_of_a_far_host_are_not_started(void **state)
 	far_pairs_free(&f);
 }
 
+/* At least one in FAR_PAIRS_TRIED_MAX. */
+static void
+fewer_are_started_the_surer_the_guess(void **state)
+{
+	struct far_pairs *f = new_taught_pairs();
+	const struct first_fetch run = { STR(QUICK_URL), STR("{}"),
+	    STR("quick.example") };
+	/* Runs that have followed the rule, and how many pairs go with one
+	 * that is started. */
+	const unsigned runs[] = { 40 * FAR_PAIRS_TRIED, 1u << 20 };
+	const unsigned each[] = { 40, FAR_PAIRS_TRIED_MAX };
+	unsigned right = FIRST_HOSTS_SURE;
+	int64_t item = 1;
+
+	(void)state;
+	put(f, 1, item, HOST, 5000, 5000);
+	for (unsigned i = 0; i < ARRAY_LEN(runs); i++) {
+		unsigned started = 0;
+
+		for (; right < runs[i]; right++)
+			far_pairs_learn(f, 1, &run);
+		for (unsigned k = 0; k < 3 * each[i]; k++)
+			started += !guess_pair(f, ++item, SLOW_URL);
+		assert_int_equal(started, 3);
+	}
+	far_pairs_free(&f);
+}
+
+/* It is passed over for an hour, and then as any other. */
+static void
+a_turn_after_an_hour_is_not_given_away(void **state)
+{
+	struct far_pairs *f = new_taught_pairs();
+	const int64_t hour_ms = FAR_PAIRS_MS_MAX;
+
+	(void)state;
+	put(f, 1, 1, HOST, hour_ms - 60000, 100000);
+	assert_true(guess_pair(f, 2, SLOW_URL));
+	assert_in_range(far_pairs_wait_ms(f, 1, 2), hour_ms - 100,
+	    hour_ms + 1);
+	assert_true(far_pairs_take(f, 1, 1));
+	assert_false(far_pairs_take(f, 1, 2));
+	far_pairs_free(&f);
+}
+
 /* That many others have got turns behind it makes no difference. */
 static void
 one_is_started_when_its_turn_comes(void **state)
@@ -180,7 +225,7 @@ a_wrong_guess_holds_nobody_up(void **state)
 	far_pairs_learn(f, 1, &(struct first_fetch){ STR(SLOW_URL), STR("{}"),
 	    STR("api.example") });
 	assert_int_equal(far_pairs_wait_ms(f, 1, 2), 0);
-	assert_true(far_pairs_take(f, 1, 2));
+	assert_false(far_pairs_take(f, 1, 2));
 	assert_false(guess_pair(f, 2, SLOW_URL));
 	assert_true(far_pairs_wait_ms(f, 1, 1) > 0);
 	far_pairs_free(&f);
@@ -195,6 +240,8 @@ main(void)
 		cmocka_unit_test(no_pair_waits_for_ever),
 		cmocka_unit_test(they_are_limited),
 		cmocka_unit_test(pairs_of_a_far_host_are_not_started),
+		cmocka_unit_test(fewer_are_started_the_surer_the_guess),
+		cmocka_unit_test(a_turn_after_an_hour_is_not_given_away),
 		cmocka_unit_test(one_is_started_when_its_turn_comes),
 		cmocka_unit_test(a_near_turn_is_waited_for),
 		cmocka_unit_test(a_wrong_guess_holds_nobody_up),

@@ -148,6 +148,14 @@ first_hosts_learn(struct first_hosts *f, uint32_t task,
 	return is_right;
 }
 
+unsigned
+first_hosts_right(const struct first_hosts *f, uint32_t task)
+{
+	const struct rule *r = map_get_id(&f->rules, task);
+
+	return r == NULL ? 0 : r->right;
+}
+
 struct str
 first_hosts_guess(const struct first_hosts *f, uint32_t task, struct str id,
     struct str data, struct arena *a)

@@ -33,6 +33,8 @@ void first_hosts_free(struct first_hosts **);
  * named another host. */
 bool first_hosts_learn(struct first_hosts *, uint32_t task,
     const struct first_fetch *);
+/* How many runs in a row have followed what is guessed from now on. */
+unsigned first_hosts_right(const struct first_hosts *, uint32_t task);
 /* Empty: not known.  In the arena. */
 struct str first_hosts_guess(const struct first_hosts *, uint32_t task,
     struct str id, struct str data, struct arena *);
