@@ -204,10 +204,13 @@ far_pairs_put(struct far_pairs *f, uint32_t task, int64_t item,
 {
 	struct mono now = clock_mono();
 	struct far_host *h = host_of(f, t->host, now);
+	struct far_pair *p = pair_of(f, task, item);
 	struct mono at;
-	bool has_turn = next_turn(h, now, t, &at);
-	struct far_pair *p = add_pair(f, task, item, now);
 
+	if (p != NULL && mono_before(now, p->until))
+		return p->until;
+	bool has_turn = next_turn(h, now, t, &at);
+	p = add_pair(f, task, item, now);
 	h->delay_ms = t->delay_ms;
 	if (p != NULL) {
 		p->until = at;

@@ -49,7 +49,8 @@ struct far_pairs *far_pairs_new(void);
 void far_pairs_free(struct far_pairs **);
 /* Let a claim pass over them; kept until the claim has ended. */
 void far_pairs_use(struct far_pairs *, struct worklist_claim *);
-/* Pass the pair over until a turn that no other pair has.  Returns when. */
+/* Pass the pair over until a turn that no other pair has; one that is passed
+ * over already keeps its turn.  Returns when. */
 struct mono far_pairs_put(struct far_pairs *, uint32_t task, int64_t item,
     const struct far_turn *);
 /* For how many ms the pair is to be passed over from now on; 0: it is not. */

@@ -38,6 +38,9 @@ each_has_a_turn_of_its_own(void **state)
 	assert_in_range(mono_ns_between(now, at) / 1000000, 60000, 60100);
 	for (int64_t i = 0; i < 6; i++)
 		assert_true(far_pairs_wait_ms(f, 1, i) > 0);
+	/* A worker that says it twice takes no second turn. */
+	at = put(f, 1, 0, HOST, 5000, 2000);
+	assert_in_range(mono_ns_between(now, at) / 1000000, 5000, 5100);
 	assert_int_equal(far_pairs_wait_ms(f, 2, 0), 0);
 	assert_int_equal(far_pairs_wait_ms(f, 1, 6), 0);
 	far_pairs_free(&f);
