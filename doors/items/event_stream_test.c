@@ -81,6 +81,45 @@ streams(void **state)
 	sse_close(&s);
 }
 
+/* What is only live: a remote run begins, and what it said comes with its
+ * completion, once. */
+static void
+remote_runs(void **state)
+{
+	FREED(buf_free) struct buf b = BUF_INIT, by = BUF_INIT;
+	struct sse s;
+
+	(void)state;
+	sse_open(&s, "?types=task.started,log,task.done", NULL);
+	assert_true(sse_until(&s, "retry: "));
+	items_say(201, "POST /items/live1", NULL, "{'tags':['check']}");
+	items_say(200, "POST /worker/claim", NULL, "{'worker':'w','tasks':"
+	    "['b:check']}");
+	assert_true(sse_until(&s, "\"task.started\""));
+	buf_printf(&by, "\"by\":{\"item\":\"live1\",\"task\":\"b:check\","
+	    "\"lease\":\"%s\"}", items_at("/leases/0/lease"));
+	assert_non_null(strstr(buf_text(&s.in), buf_text(&by)));
+	buf_printf(&b, "{'completions':[{'lease':'%s','outcome':'success',"
+	    "'log':[{'category':'info','message':'said so'},{'category':"
+	    "'warn','message':'twice'}]}]}", items_at("/leases/0/lease"));
+	for (int i = 0; i < 2; i++) {
+		items_say(200, "POST /worker/complete", NULL, buf_text(&b));
+		assert_string_equal(items_at("/results/0/status"), "applied");
+	}
+	/* The next thing that happens comes behind what was said. */
+	items_say(200, "POST /items/live1/tasks/b:check/expire", NULL,
+	    "{'now':true}");
+	items_say(200, "POST /worker/claim", NULL, "{'worker':'next','tasks':"
+	    "['b:check']}");
+	buf_clear(&by);
+	buf_printf(&by, "\"lease\":\"%s\"", items_at("/leases/0/lease"));
+	assert_true(sse_until(&s, buf_text(&by)));
+	assert_int_equal(count(buf_text(&s.in), "\"message\":\"said so\""), 1);
+	assert_int_equal(count(buf_text(&s.in), "\"category\":\"warn\""), 1);
+	assert_int_equal(count(buf_text(&s.in), "\"task.started\""), 2);
+	sse_close(&s);
+}
+
 static void
 filters(void **state)
 {
@@ -396,7 +435,8 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		LIVE(streams), LIVE(filters), LIVE(resumes), LIVE(updates),
+		LIVE(streams), LIVE(remote_runs), LIVE(filters),
+		LIVE(resumes), LIVE(updates),
 		LIVE(pages), LIVE(waiters), LIVE(refuses), LIVE(lags),
 		LIVE(stops),
 	};

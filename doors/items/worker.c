@@ -43,6 +43,32 @@ release_leases(struct exchange *x, struct item_tx *tx, struct why *w)
 	return e;
 }
 
+/* A run begins, or has said a line; `more` as items_live_event() takes it. */
+static void
+tell_live(struct items_door *d, const char *type, struct str lease,
+    struct str item, struct str task, struct str more)
+{
+	items_live_event(d->items, &(struct items_live){ .type = type,
+	    .item = item, .task = task, .lease = lease, .more = more });
+}
+
+static void
+tell_started(struct exchange *x, struct str elements)
+{
+	struct str list = arena_printf(&x->arena, "[%.*s]", STR_FMT(elements));
+	yyjson_doc *doc = yyjson_read(list.p, list.n,
+	    YYJSON_READ_BIGNUM_AS_RAW);
+	yyjson_val *root = yyjson_doc_get_root(doc), *one;
+	size_t i, max;
+
+	yyjson_arr_foreach(root, i, max, one)
+		tell_live(x->door, "task.started", json_text(yyjson_obj_get(
+		    one, "lease")), json_text(yyjson_obj_get(yyjson_obj_get(
+		    one, "item"), "id")), json_text(yyjson_obj_get(one,
+		    "task")), STR_NONE);
+	yyjson_doc_free(doc);
+}
+
 /* The answer reaches nobody: its leases would count as failed runs. */
 static void
 give_back(struct exchange *x, struct str elements)
@@ -77,6 +103,8 @@ claimed(struct items_claim *c)
 		x->body = NULL;
 		give_back(x, buf_str(&c->out));
 	} else {
+		if (x->door->readers > 0)
+			tell_started(x, buf_str(&c->out));
 		json_object(b, NULL);
 		json_u64(b, "generation", c->generation);
 		json_array(b, "leases");
@@ -394,6 +422,9 @@ worker_blob(struct web_request *r)
 
 struct completions {
 	yyjson_val **list;
+	struct said {
+		struct str item, task;
+	} *said;                     /* of whose log; NULL: nobody hears */
 	size_t n;
 	size_t from, to;             /* of this commit */
 };
@@ -454,6 +485,9 @@ complete_one(struct exchange *x, struct item_tx *tx, size_t i, struct why *w)
 	struct str lease = json_text(yyjson_obj_get(c->list[i], "lease"));
 
 	enum err e = worklist_complete(tx, c->list[i], &usage, &done, &inner);
+	if (e == OK && c->said != NULL && done.status != COMPLETION_CONFLICT)
+		c->said[i] = (struct said){ arena_copy(&x->arena, done.item),
+			arena_copy(&x->arena, done.task) };
 	if (e == OK)
 		return completion_json(tx, lease, &done, &x->out, w);
 	if (!exchange_is_fault(e))
@@ -491,6 +525,37 @@ write_completions(struct exchange *x)
 	exchange_write(x, want_completions, complete);
 }
 
+/* {"category":"info","message":"ok"} of a completion's log. */
+static void
+tell_line(struct items_door *d, const struct said *run, struct str lease,
+    yyjson_val *line)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	json_object(&b, NULL);
+	json_str(&b, "category", json_text(yyjson_obj_get(line, "category")));
+	json_str(&b, "message", json_text(yyjson_obj_get(line, "message")));
+	tell_live(d, "log", lease, run->item, run->task,
+	    str_from(buf_str(&b), 1));
+}
+
+static void
+tell_logs(struct exchange *x, const struct completions *c)
+{
+	yyjson_val *line;
+	size_t k, max;
+
+	for (size_t i = c->from; c->said != NULL && i < c->to; i++) {
+		yyjson_val *one = c->list[i];
+
+		if (c->said[i].item.n == 0)
+			continue;
+		yyjson_arr_foreach(yyjson_obj_get(one, "log"), k, max, line)
+			tell_line(x->door, &c->said[i], json_text(
+			    yyjson_obj_get(one, "lease")), line);
+	}
+}
+
 static void
 completed(struct exchange *x)
 {
@@ -504,6 +569,7 @@ completed(struct exchange *x)
 	for (size_t i = c->from; i < c->to; i++)
 		end_sessions(x, json_text(yyjson_obj_get(c->list[i],
 		    "lease")));
+	tell_logs(x, c);
 	c->from = c->to;
 	c->to = MIN(c->n, c->from +
 	    (size_t)x->door->limits.completions_max);
@@ -558,6 +624,8 @@ worker_complete(struct web_request *r)
 		input_text(&in, web_body(r));
 	}
 	read_completions(&in, c);
+	if (d->readers > 0)
+		c->said = ARENA_ARRAY(&in.x->arena, struct said, c->n + 1);
 	in.x->then = completed;
 	if (!input_end(&in))
 		return;

@@ -4,6 +4,7 @@
 #include "engine/items/items_own.h"
 
 #include "base/conf.h"
+#include "base/json_writer.h"
 #include "os/clock.h"
 #include "os/system.h"
 
@@ -335,12 +336,38 @@ items_unlisten(struct items_listener *l)
 	list_take(&l->node);
 }
 
-void
-items_live_event(struct items *i, struct str json)
+static void
+put_live(const struct items_live *e, struct buf *b)
 {
+	char iso[WALL_ISO_MAX];
+
+	wall_to_iso(clock_wall(), iso);
+	json_object(b, NULL);
+	json_str(b, "at", str_of(iso));
+	json_str(b, "type", str_of(e->type));
+	json_str(b, "id", e->item);
+	json_str(b, "task", e->task);
+	json_object(b, "by");
+	json_str(b, "item", e->item);
+	json_str(b, "task", e->task);
+	json_str(b, "lease", e->lease);
+	buf_put_char(b, '}');
+	if (e->more.n > 0) {
+		json_comma(b);
+		buf_put_str(b, e->more);
+	}
+	buf_put_char(b, '}');
+}
+
+void
+items_live_event(struct items *i, const struct items_live *e)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+
+	put_live(e, &b);
 	LIST_EACH(l, &i->listeners, struct items_listener, node)
 		if (l->live != NULL)
-			l->live(l, json);
+			l->live(l, buf_str(&b));
 }
 
 /* -- Opening and closing -- */

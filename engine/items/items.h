@@ -139,8 +139,14 @@ void items_unlisten(struct items_listener *);
 /* The newest cursor that listeners were called with. */
 uint64_t items_cursor(const struct items *);
 
-/* Live events without a cursor: task.started, log.  Listeners are called
- * within this call. */
-void items_live_event(struct items *, struct str json);
+/*
+ * Tell listeners, within this call, of an event of a run without a cursor:
+ * "task.started", "log".  `more`: members of its JSON, or empty.
+ */
+struct items_live {
+	const char *type;
+	struct str item, task, lease, more;
+};
+void items_live_event(struct items *, const struct items_live *);
 
 #endif

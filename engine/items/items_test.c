@@ -346,7 +346,9 @@ heard(struct items_listener *l, uint64_t cursor)
 static void
 heard_live(struct items_listener *l, struct str json)
 {
-	assert_true(str_eq(json, STR("{\"type\":\"log\"}")));
+	assert_true(str_ends(json, STR("\"type\":\"log\",\"id\":\"x\",\"task\":"
+	    "\"t\",\"by\":{\"item\":\"x\",\"task\":\"t\",\"lease\":\"L1\"},"
+	    "\"message\":\"m\"}")));
 	CONTAINER(l, struct test_listener, listener)->lives++;
 }
 
@@ -370,7 +372,9 @@ listeners_hear_of_events(void **state)
 	rig_until(&rig.done_n, 2);
 	rig_wait_ms(5);
 	assert_int_equal(a.calls, 1);
-	items_live_event(rig.items, STR("{\"type\":\"log\"}"));
+	items_live_event(rig.items, &(struct items_live){ .type = "log",
+	    .item = STR("x"), .task = STR("t"), .lease = STR("L1"),
+	    .more = STR("\"message\":\"m\"") });
 	assert_int_equal(a.lives, 1);
 	items_unlisten(&b.listener);
 	rig_put(&more);

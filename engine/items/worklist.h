@@ -212,6 +212,9 @@ struct completion {
 	struct item_conflict conflict;
 	size_t failed_op;            /* FAILED: of the mutations */
 	struct str reason;
+	/* The run's, in the transaction's arena; empty when the lease is lost,
+	 * or was completed before. */
+	struct str item, task;
 };
 /* Numbers of a run, from our own workers; zero from remote ones. */
 struct run_usage {

@@ -470,7 +470,11 @@ worklist_complete(struct item_tx *tx, struct yyjson_val *json,
 		return e;
 	if (p != NULL && p->lease == lease) {
 		e = worklist_run_of(tx, p, &c.run, w);
-		return e == OK ? complete_run(&c, w) : e;
+		if (e != OK)
+			return e;
+		out->item = c.run.item->id;
+		out->task = c.run.task_name;
+		return complete_run(&c, w);
 	}
 	/* Completed before, and said again; or lost. */
 	if (p == NULL || p->done_lease != lease || lease == 0)

@@ -219,9 +219,10 @@ end_run(struct task_run *t)
 }
 
 static void
-put_event(struct task_runner *r, struct str json)
+put_event(struct task_runner *r, const struct items_live *e)
 {
-	items_live_event(r->o.items, json);
+
+	items_live_event(r->o.items, e);
 }
 
 const struct task_port_table local_port = {

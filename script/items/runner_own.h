@@ -107,7 +107,7 @@ void task_run_cut(struct task_run *);
 void task_run_put_back(struct task_run *, const struct far_turn *);
 /* Append the member "source": the lines round the place of that stack. */
 void task_run_put_source(struct task_run *, struct str stack, struct buf *);
-/* An event without a cursor: {"at","type","id","task","by",...}. */
+/* An event without a cursor; `more`: members of its JSON. */
 void task_run_event(struct task_run *, const char *type, struct str more);
 
 /* simulation.c: its run has ended; NULL: it was cut. */

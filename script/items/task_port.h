@@ -100,7 +100,7 @@ struct task_port_table {
 	/* The run calls no more; its completion, if any, is still to come. */
 	void (*end_run)(struct task_run *);
 	/* An event without a cursor. */
-	void (*event)(struct task_runner *, struct str json);
+	void (*event)(struct task_runner *, const struct items_live *);
 };
 extern const struct task_port_table local_port;
 

@@ -25,28 +25,11 @@
 void
 task_run_event(struct task_run *t, const char *type, struct str more)
 {
-	FREED(buf_free) struct buf b = BUF_INIT;
-	char iso[WALL_ISO_MAX];
+	struct items_live e = { .type = type, .item = t->item,
+		.task = t->run.task, .lease = t->lease, .more = more };
 
-	if (t->simulation != NULL)
-		return;
-	wall_to_iso(clock_wall(), iso);
-	json_object(&b, NULL);
-	json_str(&b, "at", str_of(iso));
-	json_str(&b, "type", str_of(type));
-	json_str(&b, "id", t->item);
-	json_str(&b, "task", t->run.task);
-	json_object(&b, "by");
-	json_str(&b, "item", t->item);
-	json_str(&b, "task", t->run.task);
-	json_str(&b, "lease", t->lease);
-	buf_put_char(&b, '}');
-	if (more.n > 0) {
-		json_comma(&b);
-		buf_put_str(&b, more);
-	}
-	buf_put_char(&b, '}');
-	t->runner->port->event(t->runner, buf_str(&b));
+	if (t->simulation == NULL)
+		t->runner->port->event(t->runner, &e);
 }
 
 static void
