@@ -1,0 +1,24 @@
+#include "engine/connector/connectors.h"
+
+#include "engine/connector/mastodon/mastodon.h"
+
+/* By type. */
+static const struct connector *const connectors[] = {
+	&mastodon_account,
+	&mastodon_hashtag,
+};
+
+const struct connector *
+connector_find(struct str type)
+{
+	for (size_t i = 0; i < ARRAY_LEN(connectors); i++)
+		if (str_eq(type, str_of(connectors[i]->type)))
+			return connectors[i];
+	return NULL;
+}
+
+const struct connector *
+connector_at(size_t i)
+{
+	return i < ARRAY_LEN(connectors) ? connectors[i] : NULL;
+}
