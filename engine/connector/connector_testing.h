@@ -1,0 +1,56 @@
+/*
+ * connector_testing -- a driver for tests: it makes the calls of a connector by
+ * giving it answers that stand in the test.
+ *
+ * A recorded harvest is run three times: straight; saved and loaded in a new
+ * run between any two answers; with its findings thrown away.  Calls and what
+ * is saved at the end must be the same each time, and findings in the first
+ * two.
+ */
+#ifndef ENGINE_CONNECTOR_CONNECTOR_TESTING_H
+#define ENGINE_CONNECTOR_CONNECTOR_TESTING_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "engine/connector/order.h"
+
+struct testing_answer {
+	int status;
+	const char *fields;          /* of the head, "Link: <...>\r\n"; or "" */
+	const char *body;
+};
+
+struct testing_harvest {
+	const char *type;
+	const char *message;         /* {"seeds":..,"options":..,...} */
+	/* What the last run has left: key, value, key, value ..., NULL. */
+	const char *const *state;
+	const struct testing_answer *answers;
+	size_t answers_n;
+};
+
+/*
+ * The lines of an outcome, each ended by "\n":
+ *
+ *     call URL [bearer KEY]           count LABEL N
+ *     seed ID uid=UID token=TOKEN     info|warning CODE [seed=ID]: TEXT
+ *     url URL                         state KEY=VALUE
+ *     again SECONDS                   skip ID
+ *     fail CODE: TEXT                 done
+ *
+ * All answers are given, and no call is without one.  Without an end, "cut" is
+ * the last line: the answers were used up.
+ */
+void testing_expect(const struct testing_harvest *, const char *outcome);
+/* The same of a harvest whose calls are of no interest. */
+void testing_expect_findings(const struct testing_harvest *,
+    const char *findings);
+/* The order is refused, with that code and text. */
+void testing_refuse(const char *type, const char *message, const char *code,
+    const char *text);
+
+#endif
