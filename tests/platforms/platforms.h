@@ -1,0 +1,157 @@
+/*
+ * platforms -- what the files of the simulator share; see platforms.c.
+ *
+ * Each connection has a thread.  Whatever the threads share (world, clock,
+ * budgets, faults, log) is touched under one lock, which is held while a
+ * request is answered and not while the answer is sent.
+ */
+#ifndef TESTS_PLATFORMS_PLATFORMS_H
+#define TESTS_PLATFORMS_PLATFORMS_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/json_writer.h"
+#include "base/time.h"
+#include "wire/web/head.h"
+
+/* ---- Numbers that are the same for the same seed ----------------------- */
+
+static inline uint64_t
+random_next(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+/* True in so many of 100 cases. */
+static inline bool
+random_chance(uint64_t *state, unsigned percent)
+{
+	return random_next(state) % 100 < percent;
+}
+
+/* ---- Clock (clock.c) --------------------------------------------------- */
+
+/* "real", "frozen" or "xN"; `start`: what it shows first, ISO 8601, or NULL.
+ * False: it is none of these. */
+bool clock_set(const char *mode, const char *start);
+struct wall clock_wall(void);
+void clock_advance(int64_t s);
+/* Wait, in real time. */
+void clock_sleep(int64_t ms);
+
+/* ---- Faults (fault.c) -------------------------------------------------- */
+
+enum fault_close { CLOSE_NOT, CLOSE_BEFORE, CLOSE_HEAD, CLOSE_BODY };
+enum fault_body { BODY_FINE, BODY_HTML, BODY_PRETTY, BODY_UTF8, BODY_EMPTY };
+enum fault_page { PAGE_FINE, PAGE_DUPLICATE, PAGE_OVERLAP, PAGE_REORDERED,
+	PAGE_EMPTY, PAGE_LOOP };
+enum fault_date { DATE_NONE, DATE_IN, DATE_TEXT };
+
+/* What goes wrong with one request; zeroed: nothing. */
+struct fault {
+	int status;                  /* in place of the answer's */
+	enum fault_date reset;       /* of that status' rate header */
+	int64_t reset_s;
+	struct str retry_after;      /* as it is sent; or none */
+	enum fault_close close;
+	bool cuts;
+	uint64_t cut;                /* bytes of the body, then the end */
+	int64_t stall_ms;            /* once `stall_at` bytes were sent */
+	uint64_t stall_at;
+	int64_t drip_ms;             /* between two bytes of the body */
+	int64_t length;              /* added to Content-Length */
+	bool chunked;                /* in any case */
+	enum fault_body body;
+	enum fault_page page;
+	uint64_t big;                /* bytes of the first item */
+	bool expire;                 /* the credential, from now on */
+	struct str rename, rename_to, suspend;    /* accounts, from now on */
+};
+
+struct request;
+/* The plan, a JSON list, in place of the one before.  False, and `fault` says
+ * why in a sentence. */
+bool fault_plan(struct str json, char sentence[static 200]);
+/* What the first row that matches says. */
+void fault_find(const struct request *, struct fault *);
+
+/* ---- Budgets (budget.c) ------------------------------------------------ */
+
+struct budget {
+	uint64_t limit, left;        /* left, this request taken */
+	struct wall reset;
+	bool exceeded;
+};
+/* Take one call off the budget of that name: so many in each period. */
+void budget_take(struct str name, uint64_t limit, int64_t period_s,
+    struct budget *);
+/* All budgets of so many calls in place of their defaults; 0: the defaults. */
+void budget_set(uint64_t limit);
+
+/* ---- A request and its answer (serve.c) -------------------------------- */
+
+struct request {
+	struct arena arena;
+	struct head head;
+	struct str host;             /* without its port, in small letters */
+	struct str body;
+	uint64_t n;                  /* of all requests, from 1 */
+	struct wall now;
+	struct fault fault;
+
+	/* The answer. */
+	int status;                  /* 0: there is no such thing, 404 */
+	const char *type;            /* "application/json" unless set */
+	struct buf fields;           /* "Name: value\r\n" ... */
+	struct buf out;
+	const char *who;             /* JSON unless it is set */
+};
+
+/* The next segment of a path, decoded; false: there is none. */
+bool request_segment(struct request *, struct str *path, struct str *segment);
+/* The first value of a parameter; false: there is none. */
+bool request_param(struct request *, const char *name, struct str *value);
+uint64_t request_number(struct request *, const char *name,
+    uint64_t otherwise);
+/* The token of "Authorization: Bearer", or STR_NONE. */
+struct str request_bearer(struct request *);
+
+/* ---- Platforms --------------------------------------------------------- */
+
+struct platform {
+	const char *name;
+	/* Make the world, at this date. */
+	void (*make)(uint64_t seed, struct wall now, unsigned items);
+	const char *const *hosts;    /* up to NULL */
+	void (*answer)(struct request *);
+	/* What there is, for tests; change it.  NULL: cannot. */
+	void (*describe)(struct str host, struct buf *out);
+	bool (*change)(struct str host, yyjson_val *what,
+	    char sentence[static 200]);
+};
+extern const struct platform *const platforms[];     /* up to NULL */
+
+/* ---- TLS (tls.c) ------------------------------------------------------- */
+
+struct tls;
+/*
+ * Make an authority of our own, write its certificate to that file, and make a
+ * certificate for these names, "DNS:a,DNS:b".  False: it cannot be written.
+ */
+bool tls_make(const char *ca_file, const char *names);
+struct tls *tls_accept(int fd);      /* NULL: no handshake; fd is closed */
+/* Bytes read, 0 at the end or when nothing has come for a minute. */
+size_t tls_read(struct tls *, char *, size_t n);
+bool tls_write(struct tls *, struct str);
+void tls_close(struct tls *, bool in_order);     /* or as if cut */
+
+/* Serve one connection until it ends. */
+void serve_connection(int fd);
+/* Where requests are logged, beside the log that tests ask for; or NULL. */
+void serve_log_to(FILE *);
+
+#endif
