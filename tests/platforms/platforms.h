@@ -134,6 +134,7 @@ struct platform {
 	    char sentence[static 200]);
 };
 extern const struct platform *const platforms[];     /* up to NULL */
+extern const struct platform mastodon_platform;
 
 /* ---- TLS (tls.c) ------------------------------------------------------- */
 
