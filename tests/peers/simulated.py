@@ -1,0 +1,106 @@
+"""The simulator of platforms (tests/platforms) for scripts: started, asked."""
+import gzip
+import http.client
+import json
+import os
+import random
+import socket
+import ssl
+
+from peer import PLACE, built, note, skip, start
+
+PROGRAM = built("tests/platforms/platforms")
+
+
+class Answer:
+    """Whatever came: the head, the body as sent, and decoded."""
+
+    def __init__(self, response):
+        self.status = response.status
+        self.fields = response.headers
+        self.raw = response.read()
+        coded = self.fields.get("Content-Encoding") == "gzip"
+        self.body = gzip.decompress(self.raw) if coded else self.raw
+
+    def json(self):
+        return json.loads(self.body)
+
+
+class Platforms:
+    def __init__(self, *args, seed=None, name="platforms"):
+        if not os.path.exists(PROGRAM):
+            skip(name, "tests/platforms/platforms is not built")
+            raise SystemExit(0)
+        self.seed = seed or random.randrange(1, 1 << 40)
+        note(f"{name}: --seed {self.seed}")
+        self.ca = os.path.join(PLACE, f"{name}-ca.pem")
+        self.child = start([PROGRAM, "--seed", str(self.seed), "--ca", self.ca,
+                            *args], stdout=-1, text=True)
+        self.port = None
+        for line in self.child.stdout:
+            word, _, value = line.strip().partition(" ")
+            if word == "port":
+                self.port = int(value)
+            if word == "ready":
+                break
+        if self.port is None:
+            raise SystemExit(f"{name} does not start")
+        self.tls = ssl.create_default_context(cafile=self.ca)
+
+    def connect(self, host, seconds=20):
+        """A connection by TLS, to that name."""
+        plain = socket.create_connection(("127.0.0.1", self.port), seconds)
+        return self.tls.wrap_socket(plain, server_hostname=host)
+
+    def client(self, host, seconds=20):
+        """The same for requests, as many as wanted."""
+        c = http.client.HTTPConnection(host)
+        c.sock = self.connect(host, seconds)
+        return c
+
+    def ask(self, host, path, token=None, method="GET", body=None, gzip=True,
+            seconds=20):
+        """One answer on a connection of its own."""
+        fields = {"Accept-Encoding": "gzip" if gzip else "identity"}
+        if token is not None:
+            fields["Authorization"] = "Bearer " + token
+        c = self.client(host, seconds)
+        try:
+            c.request(method, path, body, fields)
+            return Answer(c.getresponse())
+        finally:
+            c.close()
+
+    def raw(self, host, path, fields="", seconds=20):
+        """The bytes of an answer up to the connection's end, however it
+        ends."""
+        got = b""
+        with self.connect(host, seconds) as s:
+            s.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n"
+                      f"{fields}Connection: close\r\n\r\n".encode())
+            try:
+                while True:
+                    part = s.recv(65536)
+                    if not part:
+                        return got
+                    got += part
+            except OSError:
+                return got
+
+    # -- The tests' own calls --
+
+    def own(self, verb, what):
+        a = self.ask("mastodon.example", "/.platforms/" + verb, method="POST",
+                     body=json.dumps(what))
+        if a.status != 200:
+            raise SystemExit(f"{verb}: {a.body.decode()}")
+
+    def faults(self, *rows):
+        self.own("faults", list(rows))
+
+    def world(self, host):
+        return self.ask(host, "/.platforms/world?host=" + host).json()
+
+    def log(self):
+        a = self.ask("mastodon.example", "/.platforms/log")
+        return [json.loads(line) for line in a.body.splitlines()]
