@@ -105,10 +105,10 @@ struct request {
 
 	/* The answer. */
 	int status;                  /* 0: there is no such thing, 404 */
-	const char *type;            /* "application/json" unless set */
+	const char *type;            /* of the body */
 	struct buf fields;           /* "Name: value\r\n" ... */
 	struct buf out;
-	const char *who;             /* JSON unless it is set */
+	const char *who;             /* whose credential, or NULL */
 };
 
 /* The next segment of a path, decoded; false: there is none. */
