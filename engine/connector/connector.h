@@ -15,7 +15,8 @@
  *
  * The driver paces, makes and retries calls: an answer of status 429 or 5xx, a
  * transfer that was lost, a redirect, and a 2xx body that is not JSON where
- * JSON is expected never reach a connector.
+ * JSON is expected never reach a connector.  A stream's events come one by one,
+ * and its answer when it has ended, however it did.
  *
  * Thread: one at a time for each run; the tables are read-only.
  * Source: contracts/connector.md §1, §2.
@@ -42,6 +43,7 @@ enum connector_type {
 	CONNECTOR_BOOL,              /* true, false, or one of them as a text */
 	CONNECTOR_INT,               /* a whole number, or its digits */
 	CONNECTOR_TEXT,              /* a text that is not empty */
+	CONNECTOR_CHOICE,            /* one of `words` */
 	CONNECTOR_TEXTS              /* a list of such texts */
 };
 
@@ -52,6 +54,7 @@ struct connector_param {
 	enum connector_type type;
 	bool needed;
 	int64_t least, most;         /* of an INT */
+	const char *words;           /* of a CHOICE, "this that" */
 	const char *help;            /* one line, without a full stop; the
 	                              * default of a BOOL is false */
 };
@@ -114,23 +117,34 @@ enum connector_auth {
 	CONNECTOR_BEARER             /* Authorization: Bearer, by `secret` */
 };
 
-/* A GET request of which JSON is expected. */
+enum connector_expect {
+	CONNECTOR_JSON,
+	CONNECTOR_EVENTS             /* server-sent events without an end */
+};
+
+/* A GET request. */
 struct connector_call {
 	struct str url;              /* the run's, until its answer */
+	unsigned mark;               /* the connector's own, of several calls */
 	enum connector_auth auth;
 	const char *secret;          /* the credential's key that it takes */
 	const char *budget;          /* calls of the same name share a rate */
 	/* Statuses that are answers besides 2xx, up to a 0.  Any other is a
 	 * failure of the call. */
 	const int *statuses;
+	enum connector_expect expect;
+	unsigned silence_s;          /* of a stream: so long without a byte
+	                              * ends it */
+	struct wall not_before;      /* us 0: at once */
 };
 
 struct connector_answer {
 	int status;
 	const struct http_head *head;
-	/* The body, read with YYJSON_READ_BIGNUM_AS_RAW.  NULL: it is none,
-	 * and the status is no 2xx. */
+	/* The body, read with YYJSON_READ_BIGNUM_AS_RAW.  NULL: of a stream,
+	 * or it is none and the status is no 2xx. */
 	yyjson_val *json;
+	struct wall when;            /* it came, or the stream ended */
 };
 
 /* ---- What an answer says ----------------------------------------------- */
@@ -156,8 +170,10 @@ struct connector_findings {
 	void (*url)(void *arg, struct str url);
 	/* For the next run; it takes effect once its WARC is safe. */
 	void (*state)(void *arg, struct str key, struct str value);
+	/* The platform has taken back the item with that id. */
+	void (*deleted)(void *arg, struct str id);
 	/* The answer is of no use: the same call is to be made again, after so
-	 * many seconds.  Until its answer, next() has nothing else. */
+	 * many seconds, and is out until then. */
 	void (*again)(void *arg, unsigned seconds);
 	/* The seed is given up; a note says why. */
 	void (*skip_seed)(void *arg, const struct connector_seed *);
@@ -171,7 +187,7 @@ struct connector_findings {
 
 enum connector_next {
 	CONNECTOR_CALL,              /* `call` is filled in */
-	CONNECTOR_WAIT,              /* nothing until an answer has come */
+	CONNECTOR_WAIT,              /* nothing until an answer or an event */
 	CONNECTOR_END
 };
 
@@ -199,10 +215,16 @@ struct connector {
 	 */
 	MUST_USE enum err (*open)(const struct connector_order *,
 	    struct connector_run **out, struct why *);
+	/* Asked until it says WAIT or END, after each answer and event. */
 	enum connector_next (*next)(struct connector_run *,
 	    struct connector_call *);
 	void (*answer)(struct connector_run *, const struct connector_call *,
 	    const struct connector_answer *, const struct connector_findings *);
+	/* An event of a stream: its lines as they came, without the empty one
+	 * behind it (event.h); not of those that are comments alone.  NULL: the
+	 * connector has no streams. */
+	void (*line)(struct connector_run *, const struct connector_call *,
+	    struct str, const struct connector_findings *);
 	/* All that next() depends on, but the order.  A call that is out is
 	 * given anew after load(). */
 	void (*save)(const struct connector_run *, struct buf *);

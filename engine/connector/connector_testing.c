@@ -74,6 +74,12 @@ on_state(void *arg, struct str key, struct str value)
 }
 
 static void
+on_deleted(void *arg, struct str id)
+{
+	put_line(arg, "deleted %.*s", STR_FMT(id));
+}
+
+static void
 on_again(void *arg, unsigned seconds)
 {
 	((struct driver *)arg)->again = true;
@@ -111,7 +117,8 @@ static struct connector_findings
 findings_of(struct driver *d)
 {
 	return (struct connector_findings){ d, on_count, on_seed, on_note,
-		on_url, on_state, on_again, on_skip, on_fail, on_done };
+		on_url, on_state, on_deleted, on_again, on_skip, on_fail,
+		on_done };
 }
 
 /* ---- An order ---------------------------------------------------------- */

@@ -67,6 +67,17 @@ int_of(yyjson_val *v, int64_t *out)
 }
 
 static bool
+is_one_of(struct str words, struct str text)
+{
+	struct str word;
+
+	while (str_split(&words, ' ', &word))
+		if (text.n > 0 && str_eq(word, text))
+			return true;
+	return false;
+}
+
+static bool
 is_list_of_texts(yyjson_val *v)
 {
 	size_t i, n;
@@ -100,6 +111,10 @@ check_value(struct reading *r, const struct connector_param *p,
 		return OK;
 	case CONNECTOR_TEXT:
 		return read_text(r, field, v, CONNECTOR_SEED_BYTES_MAX, &text);
+	case CONNECTOR_CHOICE:
+		if (!is_one_of(str_of(p->words), json_text(v)))
+			return REFUSE(r, field, "it is none of: %s", p->words);
+		return OK;
 	case CONNECTOR_TEXTS:
 		if (!is_list_of_texts(v))
 			return REFUSE(r, field, "it is not a list of texts");

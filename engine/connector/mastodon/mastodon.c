@@ -317,16 +317,16 @@ mastodon_load(struct connector_run *run, struct str saved, struct why *w)
 /* ---- The rows ---------------------------------------------------------- */
 
 #define COMMON_PARAMS                                                        \
-	{ "incremental", CONNECTOR_BOOL, false, 0, 0,                        \
+	{ "incremental", CONNECTOR_BOOL, false, 0, 0, NULL,                  \
 	    "Ask only for posts that are newer than those of the last run" },  \
-	{ "limit", CONNECTOR_INT, false, 1, INT64_MAX,                       \
+	{ "limit", CONNECTOR_INT, false, 1, INT64_MAX, NULL,                 \
 	    "End after the page that reaches so many posts" }
 
 static const struct connector_param account_params[] = {
 	COMMON_PARAMS,
-	{ "exclude_replies", CONNECTOR_BOOL, false, 0, 0,
+	{ "exclude_replies", CONNECTOR_BOOL, false, 0, 0, NULL,
 	    "Leave out replies to others" },
-	{ "exclude_reblogs", CONNECTOR_BOOL, false, 0, 0,
+	{ "exclude_reblogs", CONNECTOR_BOOL, false, 0, 0, NULL,
 	    "Leave out boosts" },
 	{ .name = NULL },
 };
@@ -337,16 +337,16 @@ static const struct connector_param hashtag_params[] = {
 };
 
 static const struct connector_param hashtag_fields[] = {
-	{ "tag", CONNECTOR_TEXT, true, 0, 0, "The hashtag" },
-	{ "any", CONNECTOR_TEXTS, false, 0, 0,
+	{ "tag", CONNECTOR_TEXT, true, 0, 0, NULL, "The hashtag" },
+	{ "any", CONNECTOR_TEXTS, false, 0, 0, NULL,
 	    "Posts with any of these hashtags in place of it, too" },
-	{ "all", CONNECTOR_TEXTS, false, 0, 0,
+	{ "all", CONNECTOR_TEXTS, false, 0, 0, NULL,
 	    "Only posts that have all of these hashtags, too" },
-	{ "none", CONNECTOR_TEXTS, false, 0, 0,
+	{ "none", CONNECTOR_TEXTS, false, 0, 0, NULL,
 	    "Only posts that have none of these hashtags" },
-	{ "local", CONNECTOR_BOOL, false, 0, 0,
+	{ "local", CONNECTOR_BOOL, false, 0, 0, NULL,
 	    "Only posts of the instance's own accounts" },
-	{ "only_media", CONNECTOR_BOOL, false, 0, 0,
+	{ "only_media", CONNECTOR_BOOL, false, 0, 0, NULL,
 	    "Only posts with images, videos or sounds" },
 	{ .name = NULL },
 };

@@ -102,6 +102,13 @@ on_state(void *arg, struct str key, struct str value)
 }
 
 static void
+on_deleted(void *arg, struct str id)
+{
+	(void)arg;
+	check_line(id);
+}
+
+static void
 on_again(void *arg, unsigned seconds)
 {
 	(void)arg;
@@ -133,7 +140,8 @@ on_done(void *arg)
 }
 
 static const struct connector_findings findings = { NULL, on_count, on_seed,
-	on_note, on_url, on_state, on_again, on_skip, on_fail, on_done };
+	on_note, on_url, on_state, on_deleted, on_again, on_skip, on_fail,
+	on_done };
 
 /* ---- Driving ----------------------------------------------------------- */
 
