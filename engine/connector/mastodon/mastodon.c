@@ -8,8 +8,6 @@
 #define BUDGET "rest"
 #define SAVED_VERSION 1
 
-const int mastodon_statuses[] = { 401, 403, 404, 410, 422, 0 };
-
 /* ---- Seeds and calls --------------------------------------------------- */
 
 const struct connector_seed *
@@ -195,23 +193,6 @@ check_seeds(const struct connector_order *o, struct why *w)
 	return OK;
 }
 
-static enum err
-read_instance(struct mastodon_run *m, struct why *w)
-{
-	const struct connector_order *o = m->run.order;
-
-	if (!mastodon_base(connector_key_text(o, "instance"), &m->arena,
-	    &m->base))
-		return why_field(w, ERR_INPUT, "credentials.instance",
-		    "it is not the address of an instance, such as "
-		    "https://mastodon.example");
-	if (m->has_token && !str_starts(m->base, STR("https:")))
-		return why_field(w, ERR_INPUT, "credentials.instance",
-		    "it must begin with https, as an access token is sent to "
-		    "it");
-	return OK;
-}
-
 static void
 mastodon_close(struct connector_run **run)
 {
@@ -238,7 +219,8 @@ mastodon_open(const struct connector_order *o, struct connector_run **out,
 	m->run.order = o;
 	m->has_token = connector_has_key(o, "access_token");
 	m->limit = connector_param_int(o->options, "limit", INT64_MAX);
-	if ((e = read_instance(m, w)) != OK || (e = check_seeds(o, w)) != OK) {
+	if ((e = mastodon_read_instance(o, &m->arena, &m->base, w)) != OK ||
+	    (e = check_seeds(o, w)) != OK) {
 		mastodon_close(out);
 		return e;
 	}
@@ -351,14 +333,6 @@ static const struct connector_param hashtag_fields[] = {
 	{ .name = NULL },
 };
 
-static const struct connector_key credential[] = {
-	{ "instance", true, false,
-	    "Address of the instance, https://mastodon.example" },
-	{ "access_token", false, true,
-	    "Token of an application, for instances that want one" },
-	{ .name = NULL },
-};
-
 static const char *const hosts[] = { "{instance}", NULL };
 
 #define FUNCTIONS                                                            \
@@ -373,7 +347,7 @@ const struct connector mastodon_account = {
 	.kind = CONNECTOR_BATCH, .params = account_params,
 	.seeds = { 1, SIZE_MAX, "name of the account, user or user@host",
 	    "id of the account on the instance", NULL },
-	.credential = credential, .hosts = hosts, FUNCTIONS
+	.credential = mastodon_credential, .hosts = hosts, FUNCTIONS
 };
 
 const struct connector mastodon_hashtag = {
@@ -383,5 +357,5 @@ const struct connector mastodon_hashtag = {
 	.kind = CONNECTOR_BATCH, .params = hashtag_params,
 	.seeds = { 1, SIZE_MAX, "hashtag, or an object with the hashtag and"
 	    " what restricts it", NULL, hashtag_fields },
-	.credential = credential, .hosts = hosts, FUNCTIONS
+	.credential = mastodon_credential, .hosts = hosts, FUNCTIONS
 };

@@ -2,26 +2,10 @@
 #include "base/text.h"
 #include "engine/connector/mastodon/mastodon_own.h"
 #include "engine/connector/order.h"
-#include "engine/connector/url_text.h"
 
-#define SHOWN_MAX 200u       /* bytes of a text from outside in a message */
 #define NAME_BYTES_MAX 512u  /* of an account */
-#define URL_BYTES_MAX 8192u
 
 /* ---- Texts ------------------------------------------------------------- */
-
-/* Some of a text, whole characters, on one line. */
-static void
-put_shown(struct buf *b, struct str s)
-{
-	size_t n = MIN(s.n, SHOWN_MAX);
-
-	while (n > 0 && n < s.n && ((unsigned char)s.p[n] & 0xc0) == 0x80)
-		n--;
-	for (size_t i = 0; i < n; i++)
-		buf_put_char(b, text_has_control(str_cut(s, i, i + 1)) ? ' ' :
-		    s.p[i]);
-}
 
 /* "account ada" */
 static void
@@ -31,19 +15,7 @@ put_seed(struct buf *b, const struct mastodon_run *m)
 	struct str name = mastodon_seed_name(s);
 
 	buf_put_text(b, mastodon_is_hashtag(m) ? "hashtag " : "account ");
-	put_shown(b, name.n > 0 ? name : s->uid);
-}
-
-/* An id, also where it is a number; STR_NONE: it is none.  Memory: `a`. */
-static struct str
-id_of(yyjson_val *object, struct arena *a)
-{
-	yyjson_val *v = yyjson_obj_get(object, "id");
-	struct str id = yyjson_is_uint(v) ? arena_printf(a, "%llu",
-	    (unsigned long long)yyjson_get_uint(v)) : yyjson_is_raw(v) ?
-	    (struct str){ yyjson_get_raw(v), yyjson_get_len(v) } : json_text(v);
-
-	return mastodon_id_is_valid(id) ? id : STR_NONE;
+	mastodon_put_shown(b, name.n > 0 ? name : s->uid);
 }
 
 /* ---- How a run or a seed ends ------------------------------------------ */
@@ -62,15 +34,8 @@ refuse_run(struct mastodon_run *m, const struct connector_answer *answer,
     const struct connector_findings *f)
 {
 	FREED(buf_free) struct buf text = BUF_INIT;
-	struct str error = json_text(yyjson_obj_get(answer->json, "error"));
 
-	buf_put_str(&text, m->base);
-	buf_printf(&text, m->has_token ? " refuses the access token: %d" :
-	    " wants an access token: %d", answer->status);
-	if (error.n > 0) {
-		buf_put_text(&text, ", ");
-		put_shown(&text, error);
-	}
+	mastodon_put_refusal(&text, m->base, m->has_token, answer);
 	fail_run(m, f, "harvest_Unauthorized", &text);
 }
 
@@ -145,22 +110,7 @@ ask_again(struct mastodon_run *m, const struct connector_findings *f,
 	fail_run(m, f, "unknown_error", &text);
 }
 
-static bool
-is_missing(const struct connector_answer *answer)
-{
-	return answer->status == 404 || answer->status == 410;
-}
-
 /* ---- The instance ------------------------------------------------------ */
-
-static bool
-is_closed(const struct mastodon_run *m, yyjson_val *feeds, const char *side)
-{
-	struct str access = json_text(yyjson_obj_get(feeds, side));
-
-	return str_eq(access, STR("disabled")) ||
-	    (str_eq(access, STR("authenticated")) && !m->has_token);
-}
 
 /* Servers before Mastodon 4 have no such page, and those before 4.5 no such
  * member: their timelines are open, or answer 401. */
@@ -168,18 +118,14 @@ static void
 answer_access(struct mastodon_run *m, const struct connector_answer *answer,
     const struct connector_findings *f)
 {
-	yyjson_val *feeds = yyjson_obj_get(yyjson_obj_get(yyjson_obj_get(
-	    answer->json, "configuration"), "timelines_access"),
-	    "hashtag_feeds");
-
-	if (!is_missing(answer) && !yyjson_is_obj(answer->json)) {
+	if (!mastodon_is_missing(answer) && !yyjson_is_obj(answer->json)) {
 		ask_again(m, f, "no description of itself");
 		return;
 	}
 	m->tries = 0;
-	m->local_closed = !is_missing(answer) && is_closed(m, feeds, "local");
-	m->remote_closed = !is_missing(answer) && is_closed(m, feeds,
-	    "remote");
+	if (!mastodon_is_missing(answer))
+		mastodon_read_access(answer->json, "hashtag_feeds",
+		    m->has_token, &m->local_closed, &m->remote_closed);
 	mastodon_begin_pages(m);
 	check_timeline(m, f);
 }
@@ -215,7 +161,7 @@ note_account(struct mastodon_run *m, struct str id, struct str acct,
 	buf_put_str(&text, m->base);
 	buf_put_text(&text, " may have only part of the posts of accounts of "
 	    "other instances, such as ");
-	put_shown(&text, acct);
+	mastodon_put_shown(&text, acct);
 	f->note(f->arg, CONNECTOR_INFO, "partial_posts", buf_str(&text), NULL);
 }
 
@@ -224,9 +170,9 @@ answer_lookup(struct mastodon_run *m, const struct connector_answer *answer,
     const struct connector_findings *f)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
-	struct str id = id_of(answer->json, &a);
+	struct str id = mastodon_id_of(answer->json, &a);
 
-	if (is_missing(answer)) {
+	if (mastodon_is_missing(answer)) {
 		m->tries = 0;
 		skip_seed(m, f, mastodon_seed(m)->uid.n > 0 ?
 		    "uid_not_found" : "token_not_found", " does not exist");
@@ -248,54 +194,8 @@ answer_lookup(struct mastodon_run *m, const struct connector_answer *answer,
 
 /* ---- A page ------------------------------------------------------------ */
 
-struct page {
-	yyjson_val **posts;          /* the oldest first */
-	size_t n, with_id;
-	struct str newest;           /* the greatest id */
-};
-
 static void
-read_page(yyjson_val *list, struct arena *a, struct page *p)
-{
-	size_t i, n;
-	yyjson_val *post;
-
-	*p = (struct page){ .n = yyjson_arr_size(list) };
-	p->posts = ARENA_ARRAY(a, yyjson_val *, p->n);
-	yyjson_arr_foreach(list, i, n, post) {
-		struct str id = id_of(post, a);
-		p->posts[p->n - 1 - i] = post;
-		if (id.n == 0)
-			continue;
-		p->with_id++;
-		if (p->newest.n == 0 || mastodon_id_order(p->newest, id) < 0)
-			p->newest = id;
-	}
-}
-
-static void
-find_url(yyjson_val *object, const struct connector_findings *f)
-{
-	struct str url = json_text(yyjson_obj_get(object, "url"));
-
-	if (url.n <= URL_BYTES_MAX && url_text_is_web(url))
-		f->url(f->arg, url);
-}
-
-static void
-find_urls(yyjson_val *post, const struct connector_findings *f)
-{
-	size_t i, n;
-	yyjson_val *medium;
-
-	yyjson_arr_foreach(yyjson_obj_get(post, "media_attachments"), i, n,
-	    medium)
-		find_url(medium, f);
-	find_url(yyjson_obj_get(post, "card"), f);
-}
-
-static void
-count_page(struct mastodon_run *m, const struct page *p,
+count_page(struct mastodon_run *m, const struct mastodon_page *p,
     const struct connector_findings *f)
 {
 	FREED(buf_free) struct buf text = BUF_INIT;
@@ -303,10 +203,8 @@ count_page(struct mastodon_run *m, const struct page *p,
 	m->items += p->with_id;
 	if (p->with_id > 0)
 		f->count(f->arg, MASTODON_LABEL, p->with_id);
-	for (size_t i = 0; i < p->n; i++) {
-		find_urls(p->posts[i], f);
-		find_urls(yyjson_obj_get(p->posts[i], "reblog"), f);
-	}
+	for (size_t i = 0; i < p->n; i++)
+		mastodon_find_urls(p->posts[i], f);
 	if (p->with_id == p->n)
 		return;
 	put_seed(&text, m);
@@ -315,17 +213,6 @@ count_page(struct mastodon_run *m, const struct page *p,
 	f->note(f->arg, CONNECTOR_WARNING, mastodon_is_hashtag(m) ?
 	    "token_unknown_error" : "uid_unknown_error", buf_str(&text),
 	    mastodon_seed(m));
-}
-
-/* The min_id of the page behind this one; STR_NONE: it has not said so. */
-static struct str
-next_min_id(const struct connector_answer *answer, const struct page *p,
-    struct arena *a)
-{
-	struct str link = url_text_link(answer->head, "prev"), id;
-
-	return link.p != NULL && url_text_find(link, "min_id", a, &id) &&
-	    mastodon_id_is_valid(id) ? id : p->newest;
 }
 
 static void
@@ -360,8 +247,8 @@ limit_is_reached(struct mastodon_run *m, const struct connector_findings *f)
 
 /* A page that leads on has been read; or one that does not. */
 static void
-leave_page(struct mastodon_run *m, const struct page *p, struct str min_id,
-    const struct connector_findings *f)
+leave_page(struct mastodon_run *m, const struct mastodon_page *p,
+    struct str min_id, const struct connector_findings *f)
 {
 	bool leads_on = min_id.n > 0 && mastodon_id_order(buf_str(&m->min_id),
 	    min_id) < 0;
@@ -389,9 +276,9 @@ answer_page(struct mastodon_run *m, const struct connector_answer *answer,
     const struct connector_findings *f)
 {
 	FREED(arena_free) struct arena a = ARENA_INIT;
-	struct page p;
+	struct mastodon_page p;
 
-	if (is_missing(answer)) {
+	if (mastodon_is_missing(answer)) {
 		m->tries = 0;
 		skip_seed(m, f, mastodon_is_hashtag(m) ? "token_not_found" :
 		    "uid_not_found", " does not exist");
@@ -401,9 +288,9 @@ answer_page(struct mastodon_run *m, const struct connector_answer *answer,
 		ask_again(m, f, "no list of posts");
 		return;
 	}
-	read_page(answer->json, &a, &p);
+	mastodon_read_page(answer->json, &a, &p);
 	count_page(m, &p, f);
-	leave_page(m, &p, next_min_id(answer, &p, &a), f);
+	leave_page(m, &p, mastodon_next_min_id(answer, &p, &a), f);
 }
 
 /* ---- Any --------------------------------------------------------------- */
@@ -413,13 +300,12 @@ mastodon_answer(struct connector_run *run, const struct connector_call *call,
     const struct connector_answer *answer, const struct connector_findings *f)
 {
 	struct mastodon_run *m = (struct mastodon_run *)run;
-	int status = answer->status;
 
 	(void)call;
 	m->is_out = false;
 	if (m->step == MASTODON_ENDED)
 		return;
-	if (status == 401 || status == 403 || status == 422)
+	if (mastodon_is_refusal(answer))
 		refuse_run(m, answer, f);
 	else if (m->step == MASTODON_ACCESS)
 		answer_access(m, answer, f);

@@ -1,5 +1,5 @@
 /*
- * mastodon_own -- what the files of this folder share: a run and its steps.
+ * mastodon_own -- a run over accounts or hashtags, and its steps.
  *
  *     account:  lookup ─► page ─► page ... ─► lookup of the next seed ─► end
  *     hashtag:  access ─► page ─► page ... ─► page of the next seed ─► end
@@ -11,14 +11,9 @@
 #ifndef ENGINE_CONNECTOR_MASTODON_MASTODON_OWN_H
 #define ENGINE_CONNECTOR_MASTODON_MASTODON_OWN_H
 
-#include "base/arena.h"
-#include "engine/connector/connector.h"
+#include "engine/connector/mastodon/mastodon_read.h"
 
-#define MASTODON_LABEL "mastodon posts"
-#define MASTODON_ID_BYTES_MAX 64u
-/* Answers in a row that make no sense, and pages in a row without a post, until
- * the run fails. */
-#define MASTODON_TRIES_MAX 5u
+/* Pages in a row without a post, until the run fails. */
 #define MASTODON_EMPTY_PAGES_MAX 100u
 
 enum mastodon_step {
@@ -49,19 +44,6 @@ struct mastodon_run {
 	bool local_closed, remote_closed;    /* timelines of hashtags */
 };
 
-/* Statuses that are answers. */
-extern const int mastodon_statuses[];
-
-/* Whether it can be an id: letters, digits, "-", "_". */
-bool mastodon_id_is_valid(struct str);
-/* -1, 0, 1: a server's ids grow with time, by length and then by bytes. */
-int mastodon_id_order(struct str, struct str);
-/* "https://HOST[:PORT]" of what people write; false: it is none.  Memory:
- * `a`. */
-bool mastodon_base(struct str instance, struct arena *a, struct str *base);
-/* The seed's name of an account without "@" in front, or its tag without "#";
- * empty: there is none. */
-struct str mastodon_seed_name(const struct connector_seed *);
 /* The key of the state of the seed at hand. */
 void mastodon_state_key(const struct mastodon_run *, struct buf *);
 /* What restricts a hashtag's timeline, as parameters: "" or "?any%5B%5D=..." */
