@@ -6,6 +6,7 @@
 static const struct connector *const connectors[] = {
 	&mastodon_account,
 	&mastodon_hashtag,
+	&mastodon_stream,
 };
 
 const struct connector *

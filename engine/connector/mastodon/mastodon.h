@@ -1,6 +1,6 @@
 /*
- * mastodon -- posts of accounts and hashtags, from a Mastodon instance or a
- * server that speaks its API.
+ * mastodon -- posts of accounts and hashtags, and streams of posts, from a
+ * Mastodon instance or a server that speaks its API.
  *
  * Source: contracts/platforms.md §8, https://docs.joinmastodon.org/.
  */
@@ -9,6 +9,7 @@
 
 #include "engine/connector/connector.h"
 
-extern const struct connector mastodon_account, mastodon_hashtag;
+extern const struct connector mastodon_account, mastodon_hashtag,
+    mastodon_stream;
 
 #endif

@@ -27,7 +27,7 @@ const struct connector_key mastodon_stream_credential[] = {
 	{ .name = NULL },
 };
 
-/* ---- Ids, addresses and names ------------------------------------------- */
+/* ---- Ids, addresses and names ------------------------------------------ */
 
 bool
 mastodon_id_is_valid(struct str id)
@@ -127,7 +127,7 @@ mastodon_seed_name(const struct connector_seed *s)
 	return name;
 }
 
-/* ---- What answers contain ----------------------------------------------- */
+/* ---- What answers contain ---------------------------------------------- */
 
 void
 mastodon_put_shown(struct buf *b, struct str s)
