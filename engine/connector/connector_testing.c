@@ -200,16 +200,26 @@ put_call(struct driver *d, const struct connector_call *call)
 	assert_non_null(call->statuses);
 	assert_int_equal(call->secret != NULL,
 	    call->auth != CONNECTOR_ANONYMOUS);
-	put_line(d, "call %.*s%s%s", STR_FMT(call->url),
+	bool stream = call->expect == CONNECTOR_EVENTS;
+	char silence[32] = "", from[32] = "";
+
+	assert_int_equal(stream, call->silence_s > 0);
+	if (stream)
+		snprintf(silence, sizeof(silence), " silence=%u",
+		    call->silence_s);
+	if (call->not_before.us != 0)
+		snprintf(from, sizeof(from), " from=%lld",
+		    (long long)wall_s(call->not_before));
+	put_line(d, "call %.*s%s%s%s%s", STR_FMT(call->url),
 	    call->secret == NULL ? "" : " bearer ",
-	    call->secret == NULL ? "" : call->secret);
+	    call->secret == NULL ? "" : call->secret, silence, from);
 }
 
 /* As the driver of harvests does: what it keeps to itself is none of the
  * test's answers. */
 static void
 give_answer(struct driver *d, const struct connector_call *call,
-    const struct testing_answer *given)
+    const struct testing_answer *given, int64_t when_s)
 {
 	struct arena a = ARENA_INIT;
 	struct buf text = BUF_INIT;
@@ -217,12 +227,13 @@ give_answer(struct driver *d, const struct connector_call *call,
 	yyjson_doc *doc = yyjson_read(given->body, strlen(given->body),
 	    YYJSON_READ_BIGNUM_AS_RAW);
 	bool fine = given->status / 100 == 2, known = fine;
+	bool stream = call->expect == CONNECTOR_EVENTS;
 	struct connector_findings f = findings_of(d);
 
 	for (const int *s = call->statuses; *s != 0; s++)
 		known |= *s == given->status;
 	assert_true(known);
-	assert_true(!fine || doc != NULL);
+	assert_true(!fine || (doc != NULL) != stream);
 	buf_printf(&text, "HTTP/1.1 %d Said\r\n%s\r\n", given->status,
 	    given->fields);
 	assert_int_equal(http_parse_head(buf_str(&text), false,
@@ -230,7 +241,8 @@ give_answer(struct driver *d, const struct connector_call *call,
 	d->again = false;
 	d->order.connector->answer(d->run, call, &(struct connector_answer){
 		.status = given->status, .head = &head,
-		.json = yyjson_doc_get_root(doc) }, &f);
+		.json = yyjson_doc_get_root(doc),
+		.when = { when_s * US_PER_S } }, &f);
 	yyjson_doc_free(doc);
 	buf_free(&text);
 	arena_free(&a);
@@ -258,7 +270,7 @@ drive(struct driver *d)
 			put_line(d, "cut");
 			return;
 		}
-		give_answer(d, &call, &h->answers[i]);
+		give_answer(d, &call, &h->answers[i], (int64_t)i + 1);
 	}
 	assert_true(d->ended);
 	assert_int_equal(i, h->answers_n);
@@ -331,6 +343,100 @@ void
 testing_expect_findings(const struct testing_harvest *h, const char *findings)
 {
 	expect_outcome(h, findings, true);
+}
+
+/* ---- Streams ----------------------------------------------------------- */
+
+#define OUT_MAX 4        /* the driver's connector.calls_max */
+
+/* Calls that are out. */
+struct out {
+	struct connector_call calls[OUT_MAX];
+	size_t n;
+};
+
+static void
+collect_calls(struct driver *d, struct out *out)
+{
+	struct connector_call call;
+
+	while (d->order.connector->next(d->run, &call) == CONNECTOR_CALL) {
+		assert_in_range(out->n, 0, OUT_MAX - 1);
+		put_call(d, &call);
+		out->calls[out->n++] = call;
+	}
+}
+
+static size_t
+find_call(const struct out *out, unsigned mark)
+{
+	size_t i = 0;
+
+	while (i < out->n && out->calls[i].mark != mark)
+		i++;
+	assert_in_range(i, 0, out->n - 1);
+	return i;
+}
+
+static void
+take_step(struct driver *d, struct out *out, const struct testing_step *s,
+    int64_t when_s)
+{
+	struct connector_findings f = findings_of(d);
+
+	if (s->what == TESTING_RESTART) {
+		load_anew(d);
+		out->n = 0;
+		return;
+	}
+	size_t i = find_call(out, s->mark);
+	if (s->what == TESTING_EVENT) {
+		assert_int_equal(out->calls[i].expect, CONNECTOR_EVENTS);
+		d->order.connector->line(d->run, &out->calls[i],
+		    str_of(s->text), &f);
+		return;
+	}
+	give_answer(d, &out->calls[i], &(struct testing_answer){ s->status,
+		s->fields == NULL ? "" : s->fields,
+		s->text == NULL ? "" : s->text }, when_s);
+	if (!d->again)
+		out->calls[i] = out->calls[--out->n];
+}
+
+static void
+run_steps(struct driver *d, const struct testing_step *steps, size_t n,
+    struct buf *saved)
+{
+	struct out out = { .n = 0 };
+
+	open_order(d);
+	collect_calls(d, &out);
+	for (size_t i = 0; i < n; i++) {
+		take_step(d, &out, &steps[i], (int64_t)i + 1);
+		collect_calls(d, &out);
+	}
+	d->order.connector->save(d->run, saved);
+	close_order(d);
+}
+
+void
+testing_expect_steps(const char *type, const char *message,
+    const struct testing_step *steps, size_t n, const char *outcome)
+{
+	const struct testing_harvest h = { type, message, NULL, NULL, 0 };
+	struct driver straight = { .harvest = &h };
+	struct driver silent = { .harvest = &h, .calls_only = true };
+	struct buf saved = BUF_INIT, other = BUF_INIT;
+
+	run_steps(&straight, steps, n, &saved);
+	expect_same(buf_text(&straight.outcome), outcome);
+	run_steps(&silent, steps, n, &other);
+	expect_calls_in(&silent.outcome, outcome);
+	assert_true(str_eq(buf_str(&saved), buf_str(&other)));
+	buf_free(&straight.outcome);
+	buf_free(&silent.outcome);
+	buf_free(&saved);
+	buf_free(&other);
 }
 
 void

@@ -49,6 +49,31 @@ void testing_expect(const struct testing_harvest *, const char *outcome);
 /* The same of a harvest whose calls are of no interest. */
 void testing_expect_findings(const struct testing_harvest *,
     const char *findings);
+
+/* What happens to a run with a stream. */
+enum testing_happening {
+	TESTING_ANSWER,              /* the call has ended so */
+	TESTING_EVENT,               /* `text` is an event of the stream */
+	TESTING_RESTART              /* saved, and loaded in a new run */
+};
+struct testing_step {
+	enum testing_happening what;
+	unsigned mark;               /* of the call */
+	int status;
+	const char *fields, *text;   /* NULL: none */
+};
+/*
+ * One thing after the other, each a second after the one before, beginning at
+ * second 1; straight, and with the findings thrown away.  After each of them
+ * next() is asked until it waits, and the calls of a stream are
+ *
+ *     call URL bearer KEY silence=SECONDS [from=SECOND]
+ *
+ * and "deleted ID" is one more finding.
+ */
+void testing_expect_steps(const char *type, const char *message,
+    const struct testing_step *, size_t n, const char *outcome);
+
 /* The order is refused, with that code and text. */
 void testing_refuse(const char *type, const char *message, const char *code,
     const char *text);
