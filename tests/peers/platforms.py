@@ -2,6 +2,7 @@
 
 Tests of harvests rest on it, so each fault must be seen to happen.
 """
+import json
 import time
 
 from peer import check, done, same
@@ -115,6 +116,65 @@ dora = sim.ask(HOST, "/api/v1/accounts/lookup?acct=dora").json()
 check("a suspended account", dora["suspended"] is True)
 same("... has no posts", sim.ask(
     HOST, f"/api/v1/accounts/{dora['id']}/statuses").json(), [])
+
+# ---- Timelines and streams -----------------------------------------------------------------
+
+
+def public(query):
+    found, min_id = [], "1"
+    while True:
+        got = ids(sim.ask(HOST, f"/api/v1/timelines/public?{query}&limit=40"
+                          f"&min_id={min_id}"))
+        if not got:
+            return found[::-1]
+        found = got + found
+        min_id = got[0]
+
+
+same("the public timeline", public("x"), world["public"])
+same("of others", public("remote=true"),
+     [i for i in world["public"] if i in remote])
+STREAM = "/api/v1/streaming/"
+for path, token, status in (
+        ("public", None, 401), ("public", app, 401), ("public", "x", 401),
+        ("hashtag", user, 400), ("user", user, 404)):
+    same(f"stream {path}, token {str(token)[:4]}",
+         sim.ask(HOST, STREAM + path, token).status, status)
+
+
+def add(account, n=1):
+    sim.own("change", {"host": HOST, "add": {"account": account, "n": n}})
+
+
+streams = {path: sim.stream(HOST, STREAM + path, user) for path in (
+    "public", "public/local", "public/remote", "hashtag?tag=cats",
+    "hashtag/local?tag=cats")}
+last = world["public"][-1]
+add("ada", 60)
+add("fay@elsewhere.example", 60)
+now = sim.world(HOST)
+own = {i for a in now["accounts"] if not a["remote"] for i in a["posts"]}
+new = now["public"][len(world["public"]):]
+new_cats = now["tags"]["cats"][len(cats):]
+wanted = {"public": new, "public/local": [i for i in new if i in own],
+          "public/remote": [i for i in new if i not in own],
+          "hashtag?tag=cats": new_cats,
+          "hashtag/local?tag=cats": [i for i in new_cats if i in own]}
+for path, stream in streams.items():
+    got = stream.events(len(wanted[path]))
+    same(f"new posts by the stream {path}",
+         [(name, json.loads(data)["id"]) for name, data in got],
+         [("update", i) for i in wanted[path]])
+    check("there are some", got)
+sim.own("change", {"host": HOST, "edit": new[0]})
+sim.own("change", {"host": HOST, "delete": last})
+got = streams["public"].events(2)
+same("an edit and a delete", [name for name, _ in got],
+     ["status.update", "delete"])
+check("... say of what", json.loads(got[0][1])["id"] == new[0] and
+      json.loads(got[0][1])["edited_at"] and got[1][1] == last, got)
+for stream in streams.values():
+    stream.close()
 
 # ---- Changes ----------------------------------------------------------------------------
 
@@ -250,6 +310,23 @@ fault({"page": "loop"})
 check("a cursor that loops", f"min_id={first[0]}>" in page(
     f"limit=10&min_id={first[0]}").fields["Link"])
 
+fault({"stream": "silence"})
+quiet = sim.stream(HOST, STREAM + "public", user)
+add("ada", 9)
+quiet.connection.settimeout(0.5)
+try:
+    got = quiet.more()
+except TimeoutError:
+    got = None
+same("a silent stream", got, None)
+quiet.close()
+fault({"cut": 500})
+stream = sim.stream(HOST, STREAM + "public", user)
+add("ada", 9)
+rest = stream.file.read()
+check("a stream that is cut", len(rest) == 500 and b":thump" in rest, rest)
+stream.close()
+
 fault({"rename": {"account": "cleo", "to": "cleopatra"}})
 page()
 sim.faults()
@@ -288,5 +365,6 @@ same("one connection, both framings", framings,
      {("chunked", False), (None, True)})
 same("what nobody knows is 404", sim.ask(HOST, "/api/v9/x").status, 404)
 unknown = [x for x in sim.log() if not x["known"]]
-same("and the log says so", [x["path"] for x in unknown], ["/api/v9/x"])
+same("and the log says so", {x["path"] for x in unknown},
+     {"/api/v9/x", STREAM + "user"})
 done()

@@ -2,7 +2,7 @@
 import os
 import socket
 
-from peer import check, done, python_with, same, skip
+from peer import check, done, python_with, same, skip, wait_until
 from simulated import Platforms
 
 PACKAGE = "Mastodon.py==2.3.3"
@@ -15,7 +15,7 @@ if "MASTODON_IS_HERE" not in os.environ:
     os.execv(python, [python, __file__])
 
 from mastodon import Mastodon, MastodonNotFoundError, \
-    MastodonRatelimitError, MastodonUnauthorizedError
+    MastodonRatelimitError, MastodonUnauthorizedError, StreamListener
 
 HOST = "mastodon.example"
 sim = Platforms("--items", "400")
@@ -115,6 +115,36 @@ same("posts of its own accounts", ids(found), set(world["tags"]["cats"]) & own)
 found = m.fetch_remaining(m.timeline_hashtag("cats", only_media=True,
                                              limit=40))
 check("posts with media", found and all(p.media_attachments for p in found))
+
+# ---- A stream ------------------------------------------------------------------------
+
+
+class Listener(StreamListener):
+    def __init__(self):
+        self.new, self.gone, self.begun = [], [], False
+
+    def on_update(self, status):
+        self.new.append(str(status.id))
+
+    def on_delete(self, status_id):
+        self.gone.append(str(status_id))
+
+    def handle_heartbeat(self):
+        self.begun = True
+
+
+listener = Listener()
+handle = client(token=world["tokens"]["user"]).stream_hashtag(
+    "cats", listener, run_async=True)
+check("a stream begins", wait_until(lambda: listener.begun))
+cats = world["tags"]["cats"]
+sim.own("change", {"host": HOST, "add": {"account": "ada", "n": 40}})
+sim.own("change", {"host": HOST, "delete": cats[0]})
+wait_until(lambda: listener.gone)
+same("new posts come by it", listener.new,
+     sim.world(HOST)["tags"]["cats"][len(cats) - 1:])
+same("and deletes", listener.gone, [cats[0]])
+handle.close()
 
 # ---- Errors ----------------------------------------------------------------------------
 

@@ -26,6 +26,47 @@ class Answer:
         return json.loads(self.body)
 
 
+class Stream:
+    """Server-sent events as they come."""
+
+    def __init__(self, connection, host, path, token, fields):
+        self.connection = connection
+        self.connection.sendall(
+            f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer "
+            f"{token}\r\n{fields}\r\n".encode())
+        self.file = connection.makefile("rb")
+        self.status = int(self.file.readline().split()[1])
+        while self.file.readline() not in (b"\r\n", b""):
+            pass
+        self.text = b""
+
+    def more(self):
+        """One chunk; False at the end."""
+        size = self.file.readline()
+        part = self.file.read(int(size, 16)) if size.strip() else b""
+        self.text += part
+        return bool(part) and self.file.readline() == b"\r\n"
+
+    def events(self, n):
+        """So many of them: [(name, data)]."""
+        found = []
+        while len(found) < n:
+            while b"\n\n" not in self.text:
+                if not self.more():
+                    return found
+            block, self.text = self.text.split(b"\n\n", 1)
+            fields = dict(line.split(": ", 1)
+                          for line in block.decode().split("\n")
+                          if line and not line.startswith(":"))
+            if fields:
+                found.append((fields["event"], fields["data"]))
+        return found
+
+    def close(self):
+        self.file.close()
+        self.connection.close()
+
+
 class Platforms:
     def __init__(self, *args, seed=None, name="platforms"):
         if not os.path.exists(PROGRAM):
@@ -86,6 +127,10 @@ class Platforms:
                     got += part
             except OSError:
                 return got
+
+    def stream(self, host, path, token, fields=""):
+        """A stream of events that has begun."""
+        return Stream(self.connect(host), host, path, token, fields)
 
     # -- The tests' own calls --
 

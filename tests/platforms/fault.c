@@ -101,6 +101,8 @@ read_fault(struct str key, yyjson_val *v, struct fault *f)
 		return read_word(v, pages, (int *)&f->page);
 	if (str_eq(key, STR("big")))
 		return f->big = n, number && n <= 64u << 20;
+	if (str_eq(key, STR("stream")))
+		return f->silent = str_eq(json_text(v), STR("silence"));
 	if (str_eq(key, STR("credential")))
 		return f->expire = str_eq(json_text(v), STR("expires"));
 	if (str_eq(key, STR("rename")))

@@ -34,7 +34,8 @@ is_set(struct request *r, const char *name)
 /* Which posts a list has. */
 struct list {
 	struct instance *x;
-	const struct account *account;   /* NULL: of a tag */
+	const struct account *account;   /* NULL: a timeline */
+	bool all_tags;               /* of that: public, not of a tag */
 	bool no_replies, no_boosts;
 	unsigned tag, any, all, none;    /* bits of tags */
 	bool local, remote, only_media;
@@ -49,21 +50,28 @@ is_of_account(const struct list *l, const struct post *p)
 }
 
 static bool
-is_of_tag(const struct list *l, const struct post *p)
+has_tags(const struct list *l, const struct post *p)
+{
+	return l->all_tags || ((p->tags & (l->tag | l->any)) != 0 &&
+	    (p->tags & l->all) == l->all && (p->tags & l->none) == 0);
+}
+
+static bool
+is_of_timeline(const struct list *l, const struct post *p)
 {
 	const struct account *a = &l->x->accounts[p->account];
 
 	return !p->unlisted && !a->suspended && p->boost_of == 0 &&
-	    (p->tags & (l->tag | l->any)) != 0 &&
-	    (p->tags & l->all) == l->all && (p->tags & l->none) == 0 &&
-	    !(l->local && a->remote) && !(l->remote && !a->remote);
+	    has_tags(l, p) && !(l->local && a->remote) &&
+	    !(l->remote && !a->remote);
 }
 
 static bool
 is_listed(const struct list *l, const struct post *p)
 {
 	return !p->deleted && !(l->only_media && p->media == 0) &&
-	    (l->account != NULL ? is_of_account(l, p) : is_of_tag(l, p));
+	    (l->account != NULL ? is_of_account(l, p) :
+	    is_of_timeline(l, p));
 }
 
 /* A page: the newest first, as it is sent. */
@@ -252,30 +260,97 @@ tags_of(struct request *r, const char *name, bool *unknown)
 
 /* Unauthenticated requests are refused, or get what may be shown. */
 static void
+answer_timeline(struct request *r, struct list *l)
+{
+	const struct instance *x = l->x;
+	bool stranger = request_bearer(r).p == NULL;
+
+	l->local = is_set(r, "local");
+	l->remote = is_set(r, "remote");
+	l->only_media = is_set(r, "only_media");
+	if (stranger && ((!l->remote && x->local == ACCESS_AUTHENTICATED) ||
+	    (!l->local && x->remote == ACCESS_AUTHENTICATED))) {
+		fail_with(r, 401, "This method requires an authenticated "
+		    "user");
+		return;
+	}
+	l->local |= x->remote == ACCESS_DISABLED;
+	l->remote |= x->local == ACCESS_DISABLED;
+	answer_list(r, l);
+}
+
+static void
 answer_tag(struct request *r, struct instance *x, struct str tag)
 {
 	bool ignored = false, none_has_all = false;
 	struct list l = { .x = x, .tag = world_tag(tag),
 		.any = tags_of(r, "any[]", &ignored),
 		.all = tags_of(r, "all[]", &none_has_all),
-		.none = tags_of(r, "none[]", &ignored),
-		.local = is_set(r, "local"),
-		.remote = is_set(r, "remote"),
-		.only_media = is_set(r, "only_media") };
-	bool stranger = request_bearer(r).p == NULL;
+		.none = tags_of(r, "none[]", &ignored) };
 
-	if (stranger && ((!l.remote && x->local == ACCESS_AUTHENTICATED) ||
-	    (!l.local && x->remote == ACCESS_AUTHENTICATED))) {
-		fail_with(r, 401, "This method requires an authenticated "
-		    "user");
-		return;
-	}
-	l.local |= x->remote == ACCESS_DISABLED;
-	l.remote |= x->local == ACCESS_DISABLED;
 	if (none_has_all)
 		l.tag = l.any = 0;
-	answer_list(r, &l);
+	answer_timeline(r, &l);
 }
+
+/* ---- Streams ----------------------------------------------------------- */
+
+static void
+put_event(struct buf *out, const struct list *l, const struct change *c)
+{
+	FREED(buf_free) struct buf json = BUF_INIT;
+	const struct post *p = &l->x->posts[c->post];
+
+	if (c->what == CHANGE_DELETED) {
+		buf_printf(out, "event: delete\ndata: %llu\n\n",
+		    (unsigned long long)p->id);
+	} else if (is_listed(l, p)) {
+		write_post(&json, l->x, p, 0);
+		buf_printf(out, "event: %s\ndata: %.*s\n\n",
+		    c->what == CHANGE_NEW ? "update" : "status.update",
+		    STR_FMT(buf_str(&json)));
+	}
+}
+
+static void
+stream_changes(struct request *r, struct buf *out)
+{
+	struct str kind = str_from(r->head.path, 18);
+	struct instance *x = world_instance(r->host);
+	struct list l = { .x = x, .all_tags = str_starts(kind, STR("public")),
+		.local = str_ends(kind, STR("/local")),
+		.remote = str_ends(kind, STR("/remote")),
+		.tag = r->stream_arg };
+
+	for (; r->stream_at < x->changes_n; r->stream_at++)
+		put_event(out, &l, &x->changes[r->stream_at]);
+}
+
+static void
+answer_stream(struct request *r, const struct instance *x, struct str kind)
+{
+	static const char *const kinds[] = { "public", "public/local",
+		"public/remote", "hashtag", "hashtag/local" };
+	size_t i = STR_ROW(kind, kinds);
+	struct str tag = STR_NONE;
+
+	if (i == ARRAY_LEN(kinds))
+		return;
+	if (!str_eq(str_of(r->who), STR("user"))) {
+		fail_with(r, 401, "Missing access token");
+	} else if (i >= 3 && !request_param(r, "tag", &tag)) {
+		fail_with(r, 400, "Missing tag name parameter");
+	} else {
+		r->status = 200;
+		r->type = "text/event-stream";
+		r->stream = stream_changes;
+		r->stream_at = x->changes_n;
+		r->stream_arg = world_tag(tag);
+		r->heartbeat = ":thump\n";
+	}
+}
+
+/* ---- Calls by their paths ---------------------------------------------- */
 
 static void
 answer_call(struct request *r, struct instance *x)
@@ -293,6 +368,10 @@ answer_call(struct request *r, struct instance *x)
 		fail_with(r, 404, "Record not found");
 	} else if (str_starts(rest, STR("/api/v1/accounts/"))) {
 		answer_accounts(r, x, str_from(rest, 17));
+	} else if (str_eq(path, STR("/api/v1/timelines/public"))) {
+		answer_timeline(r, &(struct list){ .x = x, .all_tags = true });
+	} else if (str_starts(path, STR("/api/v1/streaming/"))) {
+		answer_stream(r, x, str_from(path, 18));
 	} else if (str_starts(rest, STR("/api/v1/timelines/tag/"))) {
 		rest = str_from(rest, 22);
 		if (request_segment(r, &rest, &tag))
@@ -374,8 +453,12 @@ answer(struct request *r)
 	struct str token = request_bearer(r);
 	struct budget budget;
 
-	budget_take(arena_printf(&r->arena, "mastodon %.*s %.*s",
-	    STR_FMT(r->host), STR_FMT(token)), CALLS, PERIOD_S, &budget);
+	if (str_starts(r->head.path, STR("/api/v1/streaming/")))
+		budget = (struct budget){ .limit = CALLS, .left = CALLS };
+	else
+		budget_take(arena_printf(&r->arena, "mastodon %.*s %.*s",
+		    STR_FMT(r->host), STR_FMT(token)), CALLS, PERIOD_S,
+		    &budget);
 	change_by_plan(r, x);
 	bool fine = check_token(r, x);
 	if (r->fault.status != 0) {
@@ -438,6 +521,8 @@ describe(struct str host, struct buf *out)
 	for (size_t i = 0; i < x->accounts_n; i++)
 		describe_account(out, x, &x->accounts[i]);
 	buf_put_text(out, "]");
+	describe_list(out, "public", &(struct list){ .x = x,
+		.all_tags = true });
 	json_object(out, "tags");
 	for (unsigned t = 0; t < TAGS_N; t++) {
 		const struct list l = { .x = x, .tag = 1u << t };
@@ -460,15 +545,13 @@ add_posts(struct instance *x, yyjson_val *what)
 	return true;
 }
 
-static bool
-delete_post(struct instance *x, struct str id)
+static struct post *
+post_of(struct instance *x, yyjson_val *id)
 {
 	uint64_t number;
-	struct post *p = str_to_u64(id, &number) ? world_post(x, number) : NULL;
 
-	if (p != NULL)
-		world_delete_post(x, p);
-	return p != NULL;
+	return str_to_u64(json_text(id), &number) ? world_post(x, number) :
+	    NULL;
 }
 
 static bool
@@ -477,7 +560,8 @@ change(struct str host, yyjson_val *what, char sentence[static 200])
 	struct instance *x = world_instance(host);
 	yyjson_val *add = yyjson_obj_get(what, "add");
 	yyjson_val *rename = yyjson_obj_get(what, "rename");
-	struct str id = json_text(yyjson_obj_get(what, "delete"));
+	struct post *delete = post_of(x, yyjson_obj_get(what, "delete"));
+	struct post *edit = post_of(x, yyjson_obj_get(what, "edit"));
 	struct account *suspend = world_account(x,
 	    json_text(yyjson_obj_get(what, "suspend")));
 
@@ -487,11 +571,13 @@ change(struct str host, yyjson_val *what, char sentence[static 200])
 	if (rename != NULL)
 		return world_rename(x, json_text(yyjson_obj_get(rename,
 		    "account")), json_text(yyjson_obj_get(rename, "to")));
-	if (id.n > 0)
-		return delete_post(x, id);
+	if (delete != NULL)
+		world_delete_post(x, delete);
+	if (edit != NULL)
+		world_edit_post(x, edit, clock_wall());
 	if (suspend != NULL)
 		suspend->suspended = true;
-	return suspend != NULL;
+	return delete != NULL || edit != NULL || suspend != NULL;
 }
 
 static const char *const hosts[] = { "mastodon.example", "old.example",

@@ -31,7 +31,14 @@ struct post {
 	uint64_t boost_of;           /* a post's id; 0: it is none */
 	unsigned media;
 	bool card, unlisted, deleted;
+	struct wall edited;          /* us 0: never */
 	uint64_t look;               /* what its text is made of */
+};
+
+/* Something that streams tell. */
+struct change {
+	enum { CHANGE_NEW, CHANGE_EDITED, CHANGE_DELETED } what;
+	size_t post;                 /* its place among the posts */
 };
 
 enum access { ACCESS_PUBLIC, ACCESS_AUTHENTICATED, ACCESS_DISABLED };
@@ -45,6 +52,8 @@ struct instance {
 	size_t accounts_n;
 	struct post *posts;
 	size_t posts_n, posts_cap;
+	struct change *changes;      /* since the world was made */
+	size_t changes_n, changes_cap;
 	uint64_t random;
 };
 
@@ -66,6 +75,7 @@ unsigned world_tag(struct str name);
 /* One more post of that account, at this time. */
 void world_add_post(struct instance *, unsigned account, struct wall when);
 void world_delete_post(struct instance *, struct post *);
+void world_edit_post(struct instance *, struct post *, struct wall when);
 bool world_rename(struct instance *, struct str from, struct str to);
 
 void write_account(struct buf *, const char *name, const struct instance *,

@@ -208,9 +208,8 @@ put_facts(struct buf *b, const struct instance *x, const struct post *p)
 	json_u64(b, "replies_count", p->look % 5);
 	json_u64(b, "reblogs_count", p->look % 11);
 	json_u64(b, "favourites_count", p->look % 31);
-	if (p->look % 17 == 0)
-		put_date(b, "edited_at", (struct wall){ p->when.us +
-		    60 * US_PER_S });
+	if (p->edited.us != 0)
+		put_date(b, "edited_at", p->edited);
 	else
 		json_null(b, "edited_at");
 }

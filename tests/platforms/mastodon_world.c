@@ -92,6 +92,8 @@ make_post(struct instance *x, size_t i)
 	if (random_chance(random, 25))
 		p->media = 1 + (unsigned)(random_next(random) % 4);
 	p->card = random_chance(random, 15);
+	if (random_chance(random, 5))
+		p->edited.us = p->when.us + 60 * US_PER_S;
 	if (other != NULL && random_chance(random, 12)) {
 		p->boost_of = other->id;
 		p->tags = p->media = 0;
@@ -230,6 +232,15 @@ world_tag(struct str name)
 
 /* ---- Changing ---------------------------------------------------------- */
 
+static void
+note_change(struct instance *x, int what, const struct post *p)
+{
+	x->changes = mem_room(x->changes, x->changes_n, &x->changes_cap, 64,
+	    sizeof(*x->changes));
+	x->changes[x->changes_n].what = what;
+	x->changes[x->changes_n++].post = (size_t)(p - x->posts);
+}
+
 void
 world_add_post(struct instance *x, unsigned account, struct wall when)
 {
@@ -242,6 +253,7 @@ world_add_post(struct instance *x, unsigned account, struct wall when)
 	if (p->deleted)
 		x->accounts[account].posts_n++;
 	p->deleted = false;
+	note_change(x, CHANGE_NEW, p);
 }
 
 void
@@ -249,6 +261,14 @@ world_delete_post(struct instance *x, struct post *p)
 {
 	x->accounts[p->account].posts_n -= !p->deleted;
 	p->deleted = true;
+	note_change(x, CHANGE_DELETED, p);
+}
+
+void
+world_edit_post(struct instance *x, struct post *p, struct wall when)
+{
+	p->edited = when;
+	note_change(x, CHANGE_EDITED, p);
 }
 
 bool

@@ -68,6 +68,7 @@ struct fault {
 	enum fault_body body;
 	enum fault_page page;
 	uint64_t big;                /* bytes of the first item */
+	bool silent;                 /* a stream sends nothing more */
 	bool expire;                 /* the credential, from now on */
 	struct str rename, rename_to, suspend;    /* accounts, from now on */
 };
@@ -109,6 +110,11 @@ struct request {
 	struct buf fields;           /* "Name: value\r\n" ... */
 	struct buf out;
 	const char *who;             /* whose credential, or NULL */
+	/* A stream, in place of `out`: what is new since `stream_at`. */
+	void (*stream)(struct request *, struct buf *out);
+	size_t stream_at;
+	unsigned stream_arg;         /* the platform's */
+	const char *heartbeat;       /* what it sends when there is nothing */
 };
 
 /* The next segment of a path, decoded; false: there is none. */

@@ -11,6 +11,8 @@
 #define BODY_MAX ((size_t)16 << 20)
 #define CHUNK 4096u
 #define OWN "/.platforms/"
+#define STREAM_LOOK_MS 20
+#define HEARTBEAT_MS 15000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t requests_n;
@@ -350,6 +352,43 @@ send_body(struct tls *t, const struct fault *f, struct str body)
 	return tls_write(t, str_from(body, first.n));
 }
 
+/* What there is to send of a stream, after so long without anything. */
+static void
+take_news(struct request *r, int64_t quiet_ms, struct buf *news)
+{
+	buf_clear(news);
+	pthread_mutex_lock(&lock);
+	r->stream(r, news);
+	pthread_mutex_unlock(&lock);
+	if (news->n == 0 && quiet_ms % HEARTBEAT_MS == 0)
+		buf_put_text(news, r->heartbeat);
+}
+
+/* Until the client leaves, or the plan cuts it. */
+static void
+send_stream(struct tls *t, struct request *r)
+{
+	FREED(buf_free) struct buf news = BUF_INIT;
+	FREED(buf_free) struct buf chunk = BUF_INIT;
+	uint64_t left = r->fault.cuts ? r->fault.cut : UINT64_MAX;
+	bool open = true;
+
+	for (int64_t quiet_ms = 0; open && left > 0;) {
+		take_news(r, quiet_ms, &news);
+		buf_clear(&chunk);
+		if (news.n > 0 && !r->fault.silent) {
+			buf_printf(&chunk, "%zx\r\n%.*s\r\n", news.n,
+			    STR_FMT(buf_str(&news)));
+			struct str out = str_cut(buf_str(&chunk), 0, left);
+			open = tls_write(t, out);
+			left -= out.n;
+		}
+		quiet_ms = news.n > 0 ? STREAM_LOOK_MS :
+		    quiet_ms + STREAM_LOOK_MS;
+		clock_sleep(STREAM_LOOK_MS);
+	}
+}
+
 /* False: the connection is cut. */
 static bool
 send_answer(struct tls *t, struct request *r)
@@ -357,6 +396,13 @@ send_answer(struct tls *t, struct request *r)
 	FREED(buf_free) struct buf head = BUF_INIT;
 	const struct fault *f = &r->fault;
 
+	if (r->stream != NULL) {
+		buf_printf(&head, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\n"
+		    "Transfer-Encoding: chunked\r\n\r\n", r->type);
+		if (tls_write(t, buf_str(&head)))
+			send_stream(t, r);
+		return false;
+	}
 	finish_answer(r, &head);
 	struct str body = buf_str(&r->out);
 	if (f->close == CLOSE_BEFORE)
