@@ -200,13 +200,14 @@ struct connector {
 	const char *type;            /* "mastodon_account" */
 	const char *platform;        /* "mastodon" */
 	const char *label;           /* of its items: "mastodon posts" */
-	const char *title, *help;    /* for people; sentences */
+	const char *title, *help;    /* for people; `help` is a sentence */
 	enum connector_kind kind;
 	const struct connector_param *params;
 	struct connector_seeds seeds;
 	const struct connector_key *credential;
 	/* Where secrets may go, up to NULL; "{KEY}" stands for the host of the
-	 * URL that the credential has under that key. */
+	 * URL that the credential has under that key, "*." in front for the
+	 * hosts below it. */
 	const char *const *hosts;
 
 	/*

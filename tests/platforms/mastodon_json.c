@@ -72,7 +72,8 @@ write_account(struct buf *b, const char *name, const struct instance *x,
 	json_bool(b, "group", false);
 	put_date(b, "created_at", (struct wall){ INT64_C(1600000000) *
 		US_PER_S });
-	put_text(b, "note", a->suspended ? "" : "<p>I am %s</p>", a->name);
+	put_text(b, "note", "%s%s%s", a->suspended ? "" : "<p>I am ",
+	    a->suspended ? "" : a->name, a->suspended ? "" : "</p>");
 	put_text(b, "url", "https://%s/@%s", home, a->name);
 	put_text(b, "uri", "https://%s/users/%s", home, a->name);
 	for (size_t i = 0; i < 4; i++) {
