@@ -13,6 +13,13 @@
 
 #include "os/clock.h"
 
+/*
+ * The library decodes the headers of a message by recursion, without a limit
+ * before its version 0.14: tables in tables of 6 bytes, each some 150 bytes of
+ * the stack, and as many as a frame has room for (BROKER_FRAME_BYTES_MAX).
+ */
+#define STACK_BYTES (64u << 20)
+
 /* ---- From the thread to the home loop ------------------------------------ */
 
 struct event_mail {
@@ -417,6 +424,7 @@ broker_open(const struct broker_options *o, struct broker **out,
 	list_init(&b->waiting);
 	list_init(&b->unconfirmed);
 	b->loop = loop_new("broker");
+	loop_set_stack(b->loop, STACK_BYTES);
 	b->hook.run = end_of_turn;
 	loop_hook(b->loop, &b->hook);
 	b->close_timer.fire = close_time_over;

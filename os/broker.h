@@ -73,7 +73,7 @@ enum broker_event_kind {
 	BROKER_QUEUE_READY,  /* declared and bound */
 	BROKER_QUEUE_FAILED, /* one queue alone; it will be tried again */
 	BROKER_BLOCKED,      /* the broker takes no messages; they wait here */
-	BROKER_UNBLOCKED,
+	BROKER_UNBLOCKED,    /* it does, or the connection is lost */
 };
 
 struct broker_event {
@@ -89,6 +89,8 @@ struct broker_event {
 	 */
 	struct why why;
 	int64_t retry_ms;    /* DISCONNECTED, QUEUE_FAILED: the pause */
+	/* QUEUE_READY: not a classic queue; SFM's services refuse those. */
+	bool is_quorum;
 };
 
 /* ---- Open and close ------------------------------------------------------ */
@@ -235,8 +237,8 @@ struct broker_question {
 	struct str queue;
 	void (*done)(struct broker_question *);
 	/*
-	 * The answer.  ABSENT: no such queue.  STATE: it has consumers.
-	 * UNREACHED: we are not connected.
+	 * The answer.  ABSENT: no such queue.  BUSY: it has consumers, and is
+	 * not deleted.  UNREACHED: we are not connected.
 	 */
 	enum err err;
 	struct why why;

@@ -123,14 +123,18 @@ fail_queue(struct broker_consumer *c, const struct why *reason)
 static void
 set_up_queue(struct broker_consumer *c)
 {
-	struct why w = WHY_INIT;
+	struct broker_event event = { .kind = BROKER_QUEUE_READY,
+		.queue = c->index };
+	struct why w = WHY_INIT, refused = WHY_INIT;
 
 	enum err e = open_channel(c, &w);
 	if (e == OK)
 		e = declare(c, &w);
 	if (e == OK)
-		broker_tell(c->broker, &(struct broker_event){
-		    .kind = BROKER_QUEUE_READY, .queue = c->index });
+		e = broker_question_type(link_of(c), queue_of(c)->name,
+		    &event.is_quorum, &refused);
+	if (e == OK)
+		broker_tell(c->broker, &event);
 	if (e == OK && c->wanted)
 		e = consume(c, &w);
 	if (e != OK)
@@ -176,8 +180,9 @@ send_answer(struct broker_consumer *c, const struct broker_delivery *d,
 	    amqp_basic_reject(l->conn, c->channel, d->tag,
 	    d->answer == BROKER_REQUEUE);
 
-	/* The queue works: a later error is a new one. */
+	/* All works: a later error is a new one. */
 	c->retry_ms = 0;
+	broker_link_proved(l);
 	return broker_link_sent(l, status, w);
 }
 
@@ -354,8 +359,6 @@ set_up(struct broker_link *l, struct why *w)
 		e = l->failed.err == OK ? broker_link_go_on(l, w) :
 		    why(w, l->failed.err, "%s", l->failed.text);
 	}
-	if (e == OK)
-		broker_link_proved(l);
 	return e;
 }
 

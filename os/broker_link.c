@@ -33,8 +33,6 @@
 
 #define PUMP_MS 1000
 #define PASSWORD_BYTES_MAX 4096u
-/* More than the server's 128 KiB, where an administrator has raised that. */
-#define FRAME_BYTES_MAX (1 << 20)
 #define CHANNELS_MAX 2047
 /* A socket that can be written to has a third of this free: see has_room. */
 #define SOCKET_BYTES (256 << 10)
@@ -303,7 +301,7 @@ log_in(struct broker_link *l, const char *password, struct why *w)
 	    l->role->name);
 	mine[2] = text_entry("connection_name", name);
 	amqp_rpc_reply_t r = amqp_login_with_properties(l->conn, b->url.vhost,
-	    CHANNELS_MAX, FRAME_BYTES_MAX, (int)b->limits.heartbeat_s,
+	    CHANNELS_MAX, BROKER_FRAME_BYTES_MAX, (int)b->limits.heartbeat_s,
 	    &properties, AMQP_SASL_METHOD_PLAIN, b->url.user, password);
 	return judge_reply(l, 0, &r, w);
 }

@@ -68,6 +68,8 @@ struct broker_link {
 
 /* The channel on which a side does all that is not about one queue. */
 #define BROKER_CHANNEL_MAIN 1u
+/* More than the broker's 128 KiB, where an administrator has raised that. */
+#define BROKER_FRAME_BYTES_MAX (1 << 20)
 
 void broker_link_start(struct broker_link *, struct broker *,
     enum broker_side, const struct broker_role *);
@@ -154,6 +156,9 @@ void broker_publisher_end(struct broker *);
 
 /* Get the answer, and send it to the home loop. */
 void broker_question_put(struct broker *, struct broker_question *);
+/* Whether a queue that was declared is no classic one.  Errors: the link's. */
+MUST_USE enum err broker_question_type(struct broker_link *, struct str queue,
+    bool *is_quorum, struct why *);
 
 /* ---- The whole ----------------------------------------------------------- */
 

@@ -29,6 +29,7 @@ struct loop {
 	void (*got_signal)(void *, int);
 	void *signal_arg;
 	bool gives_way;              /* its thread, to others */
+	size_t stack_bytes;          /* 0: the system's choice */
 };
 
 /* Edge-triggered: each write wakes once more, and nobody need read it. */
@@ -328,9 +329,21 @@ loop_give_way(struct loop *l)
 }
 
 void
+loop_set_stack(struct loop *l, size_t bytes)
+{
+	l->stack_bytes = bytes;
+}
+
+void
 loop_start(struct loop *l)
 {
-	CHECK(pthread_create(&l->thread, NULL, thread_main, l) == 0);
+	pthread_attr_t attr;
+
+	CHECK(pthread_attr_init(&attr) == 0);
+	if (l->stack_bytes > 0)
+		CHECK(pthread_attr_setstacksize(&attr, l->stack_bytes) == 0);
+	CHECK(pthread_create(&l->thread, &attr, thread_main, l) == 0);
+	(void)pthread_attr_destroy(&attr);
 }
 
 void

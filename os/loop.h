@@ -99,6 +99,11 @@ void loop_join(struct loop *);
  * SCHED_BATCH): for loops that keep one busy.  Before loop_start().
  */
 void loop_give_way(struct loop *);
+/*
+ * Its thread has a stack of so many bytes, of which the system gives what is
+ * used: for libraries that recurse over what others send.  Before loop_start().
+ */
+void loop_set_stack(struct loop *, size_t bytes);
 /* One turn without waiting.  True when anything was done. */
 bool loop_step(struct loop *);
 /* When the first timer is due; MONO_NEVER without one. */

@@ -89,6 +89,7 @@ take_event(const struct broker_event *e, void *arg)
 		put_text("side", e->side == BROKER_CONSUMES ?
 		    STR("consuming") : STR("publishing"));
 	put_number("retry_ms", (uint64_t)e->retry_ms);
+	put_number("quorum", e->is_quorum);
 	put_why(&e->why);
 	print();
 }

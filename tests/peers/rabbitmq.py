@@ -41,6 +41,8 @@ def need_rabbitmq(name):
 
 
 class Rabbit:
+    BIN = BIN
+
     def __init__(self, name="rabbit", tls=None):
         """`tls`: (certificate, key) for a second port, self.tls_port."""
         self.place = os.path.join(PLACE, name)
