@@ -6,8 +6,8 @@
  *     callback ◄───── mail ─────────── event, delivery, result
  *
  * What travels is the object itself.  Only events and wishes (consume, cancel)
- * are made for the journey; the receiver frees them.  The home loop counts its
- * wishes: a delivery that was made under an earlier one is sent back.
+ * are made for the journey; the receiver frees them.  A delivery that meets a
+ * wish for none is sent back.
  */
 #include "os/broker_own.h"
 
@@ -53,10 +53,8 @@ deliver_delivery(struct mail *mail)
 	struct broker_delivery *d = CONTAINER(mail, struct broker_delivery,
 	    mail);
 	const struct broker *b = d->broker;
-	const struct broker_wish *wish = &b->wishes[d->queue];
 
-	if (atomic_load(&b->closing) || !wish->wanted ||
-	    d->epoch != wish->epoch)
+	if (atomic_load(&b->closing) || !b->wanted[d->queue])
 		broker_reject(&d, true);
 	else
 		b->options.on_delivery(d, b->options.arg);
@@ -108,7 +106,7 @@ struct wish_mail {
 	struct mail mail;
 	struct broker *broker;
 	size_t queue;
-	struct broker_wish wish;
+	bool wanted;
 };
 
 static void
@@ -116,8 +114,7 @@ deliver_wish(struct mail *mail)
 {
 	struct wish_mail *m = CONTAINER(mail, struct wish_mail, mail);
 
-	broker_consumer_want(m->broker, m->queue, m->wish.wanted,
-	    m->wish.epoch);
+	broker_consumer_want(m->broker, m->queue, m->wanted);
 	mem_free(&m);
 }
 
@@ -125,12 +122,12 @@ static void
 change_wish(struct broker *b, size_t queue, bool wanted)
 {
 	CHECK(queue < b->options.queues_n);
-	struct broker_wish *wish = &b->wishes[queue];
-	if (wish->wanted == wanted)
+	if (b->wanted[queue] == wanted)
 		return;
-	*wish = (struct broker_wish){ wanted, wish->epoch + 1 };
+	b->wanted[queue] = wanted;
 	struct wish_mail *m = mem_new(sizeof(*m));
-	*m = (struct wish_mail){ .broker = b, .queue = queue, .wish = *wish };
+	*m = (struct wish_mail){ .broker = b, .queue = queue,
+		.wanted = wanted };
 	loop_send(b->loop, &m->mail, deliver_wish);
 }
 
@@ -273,7 +270,7 @@ free_broker(struct broker *b)
 {
 	loop_free(&b->loop);
 	broker_consumers_free(b);
-	mem_free(&b->wishes);
+	mem_free(&b->wanted);
 	arena_free(&b->arena);
 	mem_free(&b);
 }
@@ -321,7 +318,7 @@ close_arrived(struct mail *mail)
 
 	b->ending = true;
 	for (size_t i = 0; i < b->options.queues_n; i++)
-		broker_consumer_want(b, i, false, b->consumers[i].epoch + 1);
+		broker_consumer_want(b, i, false);
 	loop_timer_set(b->loop, &b->close_timer, mono_add_ms(clock_mono(),
 	    b->close_wait_ms));
 }
@@ -420,7 +417,7 @@ broker_open(const struct broker_options *o, struct broker **out,
 	b->options.name = copy_text(&b->arena, o->name == NULL ? "argiope" :
 	    o->name);
 	copy_queues(b, o);
-	b->wishes = mem_array(o->queues_n, sizeof(*b->wishes));
+	b->wanted = mem_array(o->queues_n, sizeof(*b->wanted));
 	list_init(&b->waiting);
 	list_init(&b->unconfirmed);
 	b->loop = loop_new("broker");

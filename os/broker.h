@@ -161,7 +161,7 @@ struct broker_delivery {
 	struct mail mail;
 	struct broker *broker;
 	struct arena arena;           /* of the texts */
-	uint64_t tag, session, epoch;
+	uint64_t tag, session;
 	enum { BROKER_ACK, BROKER_REQUEUE, BROKER_DROP } answer;
 };
 

@@ -152,14 +152,12 @@ timer_fired(struct timer *t)
 }
 
 void
-broker_consumer_want(struct broker *b, size_t queue, bool wanted,
-    uint64_t epoch)
+broker_consumer_want(struct broker *b, size_t queue, bool wanted)
 {
 	struct broker_consumer *c = &b->consumers[queue];
 	struct why w = WHY_INIT;
 
 	c->wanted = wanted;
-	c->epoch = epoch;
 	if (c->session == 0 || c->consuming == wanted ||
 	    !broker_link_is_up(link_of(c)))
 		return;
@@ -205,7 +203,6 @@ begin_delivery(struct broker_consumer *c, const amqp_basic_deliver_t *m)
 	d->queue = c->index;
 	d->tag = m->delivery_tag;
 	d->session = c->session;
-	d->epoch = c->epoch;
 	d->redelivered = m->redelivered;
 	arena_room(&d->arena, 512);
 	d->exchange = arena_copy(&d->arena, broker_str(m->exchange));

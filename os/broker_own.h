@@ -123,7 +123,6 @@ struct broker_consumer {
 	amqp_channel_t channel;
 	uint64_t session;            /* of the channel; 0: it is closed */
 	bool wanted;                 /* as the home loop has said last */
-	uint64_t epoch;              /* counts what it has said */
 	bool consuming;
 	char tag[32];                /* the consumer's */
 	struct timer timer;          /* when it is tried again */
@@ -138,8 +137,7 @@ struct broker_consumer {
 extern const struct broker_role broker_consumes;
 void broker_consumers_new(struct broker *);
 void broker_consumers_free(struct broker *);
-void broker_consumer_want(struct broker *, size_t queue, bool wanted,
-    uint64_t epoch);
+void broker_consumer_want(struct broker *, size_t queue, bool wanted);
 /* Send the answer to a delivery, if its channel is still there; free it. */
 void broker_consumer_answer(struct broker_delivery *);
 
@@ -171,10 +169,7 @@ struct broker {
 	struct loop *loop;
 	atomic_bool closing;            /* set by the home loop */
 	/* The home loop's. */
-	struct broker_wish {
-		bool wanted;
-		uint64_t epoch;
-	} *wishes;                      /* one for each queue */
+	bool *wanted;                   /* which queues are to be consumed */
 	struct mail close_mail;
 	int64_t close_wait_ms;
 	/* The thread's. */

@@ -667,6 +667,41 @@ test_signals(void **state)
 #define VIRTUAL(f) \
 	cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 
+/* --- stack -------------------------------------------------------------- */
+
+/* 60 MiB, more than any system gives a thread unasked. */
+static unsigned
+use_stack(unsigned levels)
+{
+	volatile char block[60 << 10];
+
+	block[0] = (char)levels;
+	return levels == 0 ? 0 : use_stack(levels - 1) + 1 +
+	    (unsigned)(block[0] != (char)levels);
+}
+
+static void
+run_deep(struct mail *m)
+{
+	CONTAINER(m, struct letter, mail)->number = (int)use_stack(1000);
+}
+
+static void
+test_stack(void **state)
+{
+	struct loop *l = loop_new("deep");
+	struct letter deep = { .number = 0 };
+
+	(void)state;
+	loop_set_stack(l, 80 << 20);
+	loop_start(l);
+	loop_send(l, &deep.mail, run_deep);
+	loop_stop(l);
+	loop_join(l);
+	assert_int_equal(deep.number, 1000);
+	loop_free(&l);
+}
+
 int
 main(void)
 {
@@ -687,6 +722,7 @@ main(void)
 		cmocka_unit_test(test_run_until),
 		cmocka_unit_test(test_never_early),
 		cmocka_unit_test(test_signals),
+		cmocka_unit_test(test_stack),
 	};
 
 	return cmocka_run_group_tests_name("loop", tests, NULL, NULL);

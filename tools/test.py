@@ -46,7 +46,7 @@ AGAIN = ("unit", "scenes", "peers", "asan", "tsan")
 AGAIN_MAX = 6
 # What takes long begins first: seconds on two quiet cores, where it is many.
 LONG = {"console": 200, "console_items": 120,
-        "urlfrontier_java": 90, "ledger": 60, "sim": 60,
+        "broker": 95, "urlfrontier_java": 90, "ledger": 60, "sim": 60,
         "urlfrontier_streams": 50, "urlfrontier_cluster": 40,
         "urlfrontier": 40, "realtime_kills": 35, "grpc_clients": 70,
         "urlfrontier_cancel": 30,

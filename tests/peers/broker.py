@@ -556,11 +556,14 @@ def blocked():
     rabbit.ctl("set_vm_memory_high_watermark", "0")
     t.do("many", "end", "out.key", 10, 1000)
     t.wait(n=2, event="blocked")
+    t.do("publish", "out.key", "held", 10)
     began = time.monotonic()
     t.close(1000)
     check("the end waits no longer than it was told",
           time.monotonic() - began < 5)
-    same("every message has a result", t.count(result=ANY), 310)
+    same("every message has a result", t.count(result=ANY), 311)
+    same("that of the last one is certain", t.find(id="held")[0]["result"],
+         "unsent")
     rabbit.ctl("set_vm_memory_high_watermark", "0.4")
 
 
@@ -579,7 +582,7 @@ def stopped():
             for side in ("consuming", "publishing")]
     seconds = time.monotonic() - began
     check("a stopped broker is given up", all(lost), lost)
-    check("after two heartbeats", 2 < seconds < 12, seconds)
+    check("after two heartbeats", 2 < seconds < 30, seconds)
     rabbit.signal(signal.SIGCONT)
     check("going on, it is connected again",
           t.wait(n=2, event="connected", side="publishing", seconds=60) and
@@ -660,13 +663,13 @@ def closed():
     d = t.wait(delivery=1)
     same("what was not acked comes again", d and d["redelivered"], 1)
     # The number that the old connection gave it is another one's now.
+    put("c.two")
     t.do("ack", 0)
     time.sleep(0.5)
     same("an ack that comes too late does nothing",
          (t.count(delivery=ANY), t.count(event="failed"),
           t.count(event="disconnected")), (2, 0, 2))
     t.do("ack", 1)
-    put("c.two")
     check("the next one", t.wait(delivery=2))
     t.do("ack", 2)
     t.do("publish", "out.key", "after", 10)

@@ -33,6 +33,7 @@ static struct {
 	struct watch input;
 	struct buf line;
 	struct str deal;
+	bool wanted[QUEUES_MAX];
 	struct broker_delivery *held[1000];
 	size_t deliveries;
 	bool closed;
@@ -95,11 +96,19 @@ take_event(const struct broker_event *e, void *arg)
 }
 
 static void
+want(size_t queue, bool wanted)
+{
+	t.wanted[queue] = wanted;
+	(wanted ? broker_consume : broker_cancel)(t.broker, queue);
+}
+
+static void
 take_delivery(struct broker_delivery *d, void *arg)
 {
 	size_t number = t.deliveries++ % ARRAY_LEN(t.held);
 
 	(void)arg;
+	CHECK(t.wanted[d->queue]);
 	put_number("delivery", number);
 	put_text("queue", t.queues[d->queue].name);
 	put_text("exchange", d->exchange);
@@ -118,7 +127,7 @@ take_delivery(struct broker_delivery *d, void *arg)
 		return;
 	}
 	if (str_eq(t.deal, STR("slot")))
-		broker_cancel(t.broker, d->queue);
+		want(d->queue, false);
 	broker_ack(&d);
 }
 
@@ -291,9 +300,9 @@ obey(struct str line)
 	    i++)
 		;
 	if (str_eq(verb, STR("consume")))
-		broker_consume(t.broker, queue_named(a[0]));
+		want(queue_named(a[0]), true);
 	else if (str_eq(verb, STR("cancel")))
-		broker_cancel(t.broker, queue_named(a[0]));
+		want(queue_named(a[0]), false);
 	else if (str_eq(verb, STR("deal")))
 		t.deal = str_eq(a[0], STR("hold")) ? STR("hold") :
 		    str_eq(a[0], STR("slot")) ? STR("slot") : STR("ack");
