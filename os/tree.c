@@ -174,6 +174,64 @@ tree_remove(const char *dir, struct why *w)
 }
 
 enum err
+tree_exchange(const char *a, const char *b, struct why *w)
+{
+	if (renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0)
+		return OK;
+	if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)
+		return why(w, ERR_STATE, "%s and %s cannot be exchanged", a,
+		    b);
+	return fail(w, "cannot exchange", b);
+}
+
+/*
+ * The process's umask can only be read by setting it, which other threads
+ * would notice; a new file shows it as well.
+ */
+static enum err
+read_umask(const char *dir, mode_t *allowed, struct why *w)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct str path = arena_printf(&a, "%s/.mode", dir);
+	struct stat s;
+	int fd = open(path.p, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return fail(w, "cannot make", path.p);
+	enum err e = fstat(fd, &s) == 0 ? OK : fail(w, "cannot read the mode "
+	    "of", path.p);
+	close(fd);
+	if (unlink(path.p) != 0 && e == OK)
+		e = fail(w, "cannot remove", path.p);
+	*allowed = s.st_mode & 0666;
+	return e;
+}
+
+enum err
+tree_share(const char *dir, struct why *w)
+{
+	FREED(arena_free) struct arena a = ARENA_INIT;
+	struct str *names;
+	size_t n = 0;
+	mode_t allowed = 0;
+
+	enum err e = read_umask(dir, &allowed, w);
+	if (e == OK)
+		e = file_list(dir, &a, &names, &n, w);
+	for (size_t i = 0; e == OK && i < n; i++) {
+		struct str path = arena_printf(&a, "%s/%.*s", dir,
+		    STR_FMT(names[i]));
+		if (tree_kind(path.p, NULL) == TREE_FILE &&
+		    chmod(path.p, allowed) != 0)
+			e = fail(w, "cannot change the mode of", path.p);
+	}
+	/* Whoever may read the files may look them up. */
+	if (e == OK && chmod(dir, allowed | (allowed & 0444) >> 2) != 0)
+		e = fail(w, "cannot change the mode of", dir);
+	return e;
+}
+
+enum err
 tree_sync(const char *dir, struct why *w)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -33,6 +33,17 @@ MUST_USE enum err tree_walk(const char *dir, enum err (*each)(void *arg,
 
 /* Remove the directory with all that is in it; an absent one is fine. */
 MUST_USE enum err tree_remove(const char *dir, struct why *);
+/*
+ * Give each of two paths what the other one names, in one step: a reader, also
+ * one after a power cut, finds both or neither exchanged.  STATE where the
+ * file system cannot do it.
+ */
+MUST_USE enum err tree_exchange(const char *a, const char *b, struct why *);
+/*
+ * The directory and the files in it get the modes that the process's umask
+ * allows: what os/ makes is otherwise its owner's alone.
+ */
+MUST_USE enum err tree_share(const char *dir, struct why *);
 /* All that was written on the file system of `dir` reaches the disk. */
 MUST_USE enum err tree_sync(const char *dir, struct why *);
 

@@ -99,10 +99,41 @@ test_tree(void **state)
 	buf_free(&b);
 }
 
+/* Two paths change places; files get the modes of the process's umask. */
+static void
+test_exchange_and_share(void **state)
+{
+	struct stat s;
+	mode_t before = umask(027);
+
+	(void)state;
+	assert_int_equal(tree_remove("tree.tmp", NULL), OK);
+	assert_int_equal(file_make_dir("tree.tmp/a", NULL), OK);
+	assert_int_equal(file_make_dir("tree.tmp/b", NULL), OK);
+	put("tree.tmp/a/one", "1");
+	put("tree.tmp/b/two", "2");
+	assert_int_equal(tree_share("tree.tmp/a", NULL), OK);
+	assert_int_equal(stat("tree.tmp/a", &s), 0);
+	assert_int_equal(s.st_mode & 07777, 0750);
+	assert_int_equal(stat("tree.tmp/a/one", &s), 0);
+	assert_int_equal(s.st_mode & 07777, 0640);
+	assert_int_equal(tree_exchange("tree.tmp/a", "tree.tmp/b", NULL), OK);
+	expect("tree.tmp/a/two", "2");
+	expect("tree.tmp/b/one", "1");
+	assert_int_equal(tree_exchange("tree.tmp/a", "tree.tmp/none", NULL),
+	    ERR_ABSENT);
+	assert_int_equal(tree_share("tree.tmp/none", NULL), ERR_ABSENT);
+	assert_int_equal(tree_remove("tree.tmp", NULL), OK);
+	umask(before);
+}
+
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_tree) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_exchange_and_share),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
