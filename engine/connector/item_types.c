@@ -1,0 +1,38 @@
+/* The one list of harvest types and what their answers contain. */
+#include "engine/connector/items.h"
+#include "engine/connector/twitter/twitter_items.h"
+
+/*
+ * In the order in which a record is asked about: the first that recognises it
+ * has it.  Types of one platform that differ in their calls alone share items.
+ */
+static const struct item_type types[] = {
+	{ "twitter_search", &twitter_rest_items },
+	{ "twitter_user_timeline", &twitter_rest_items },
+	{ "twitter_filter", &twitter_stream_items },
+	{ "twitter_sample", &twitter_stream_items },
+};
+
+const struct item_type *
+item_types(size_t *n)
+{
+	*n = ARRAY_LEN(types);
+	return types;
+}
+
+const struct connector_items *
+item_type_find(struct str type)
+{
+	size_t i = STR_ROW(type, types);
+
+	return i < ARRAY_LEN(types) ? types[i].items : NULL;
+}
+
+const char *
+item_type_name(const struct connector_items *items)
+{
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (types[i].items == items)
+			return types[i].type;
+	return "";
+}
