@@ -1,0 +1,96 @@
+/*
+ * export -- tables and texts of what social media WARCs contain.
+ *
+ *     WARC files ─► reader: records, decoded bodies, items
+ *                ─► chooser: type, date, owner; each item becomes a row
+ *                ─► writer: no id twice, segments, files in a hidden directory
+ *                ─► the directory takes the place of `into`
+ *
+ * The same files and order give the same bytes.  Memory is constant: bodies,
+ * rows and the ids that were seen have limits, beyond which they are on disk.
+ * A damaged record or item costs itself and a note, never the export.
+ *
+ * Thread: the caller's alone, which it blocks.
+ * Source: contracts/export.md sections 3 to 5 and 7.
+ */
+#ifndef ENGINE_EXPORT_EXPORT_H
+#define ENGINE_EXPORT_EXPORT_H
+
+#include "base/err.h"
+#include "engine/archive/archive.h"
+#include "engine/connector/items.h"
+#include "engine/export/export_notes.h"
+
+/* A body that is one document, or one line of another. */
+#define EXPORT_TEXT_BYTES_MAX ((size_t)16 << 20)
+/* Ids in memory, for `dedupe`; more are kept in a file. */
+#define EXPORT_IDS_BYTES_MAX ((size_t)32 << 20)
+
+struct export_format;
+/* "csv" and the others of the contract's section 4; NULL: there is no such. */
+const struct export_format *export_format_find(struct str name);
+/* "csv, tsv, ..." */
+const char *export_format_names(void);
+/* Whether it has columns: csv, tsv, json; not json_full. */
+bool export_format_is_table(const struct export_format *);
+
+struct export_order {
+	const struct archive_file *files;    /* read in this order */
+	size_t files_n;
+	const struct export_format *format;
+	/* What to export; none: whatever is found, if it is one table. */
+	const struct connector_items *const *items;
+	size_t items_n;
+	/* The directory; NULL: bytes go to write(), in one piece of a file. */
+	const char *into;
+	enum err (*write)(void *arg, struct str, struct why *);
+	void *write_arg;
+	struct str id;            /* file names begin so: "<id>_001.csv" */
+	uint64_t segment;         /* items a file; 0: one file */
+	bool dedupe;
+	bool has_since, has_until;
+	struct wall since, until; /* inclusive; undated items pass */
+	bool by_owner;            /* only items of these accounts */
+	const struct str *owners;
+	size_t owners_n;
+	const char *scratch;      /* a directory for files that may be lost */
+};
+
+struct export_counts {
+	uint64_t records;         /* answers that were read */
+	uint64_t items;           /* found in them */
+	uint64_t rows;            /* written */
+	uint64_t outside;         /* left out by dates and accounts */
+	uint64_t duplicates;
+	uint64_t missing;         /* WARC files that could not be read */
+	uint64_t files;           /* written */
+	uint64_t bytes;
+};
+
+struct export_result {
+	struct export_counts counts;
+	struct export_notes notes;
+	/* Whose columns it has; NULL where nothing was found. */
+	const struct connector_items *items;
+};
+
+/*
+ * Do it.  `result` is complete in any case; free it.  After an error `into` is
+ * as it was.
+ * Errors: EXISTS when `into` contains other files than an export's; INPUT when
+ * tables of two kinds are found and the order does not say which; ABSENT,
+ * DENIED, DISK_FULL and IO of files; those of write().
+ */
+MUST_USE enum err export_run(const struct export_order *,
+    struct export_result *, struct why *);
+void export_result_free(struct export_result *);
+
+/*
+ * Call item() for each item in the files, in order, chosen as export_run()
+ * does; nothing is written but what is to be noted.  Of the order only files,
+ * items, dates and owners are read.
+ */
+MUST_USE enum err export_items(const struct export_order *, item_fn *item,
+    void *arg, struct export_result *, struct why *);
+
+#endif
