@@ -1,0 +1,98 @@
+/*
+ * csv and tsv, as Python's csv module writes them: CR LF behind each row,
+ * quotes where a text contains the separator, a quote or a line end.
+ */
+#include "engine/connector/item_json.h"
+#include "engine/export/export_format.h"
+
+/* Bytes that make a text need quotes, by separator. */
+static const bool quoted_by_comma[256] = {
+	[','] = true, ['"'] = true, ['\r'] = true, ['\n'] = true,
+	['\0'] = true };
+static const bool quoted_by_tab[256] = {
+	['\t'] = true, ['"'] = true, ['\r'] = true, ['\n'] = true,
+	['\0'] = true };
+
+static bool
+needs_quotes(struct str s, char separator)
+{
+	const bool *quoted = separator == ',' ? quoted_by_comma :
+	    quoted_by_tab;
+
+	for (size_t i = 0; i < s.n; i++)
+		if (quoted[(unsigned char)s.p[i]])
+			return true;
+	return false;
+}
+
+static void
+put_text(struct str s, char separator, struct buf *out)
+{
+	if (!needs_quotes(s, separator)) {
+		item_json_put_utf8(out, s);
+		return;
+	}
+	buf_put_char(out, '"');
+	while (s.n > 0) {
+		size_t n = str_find_char(s, '"');
+		item_json_put_utf8(out, str_cut(s, 0, n));
+		if (n < s.n)
+			buf_put_text(out, "\"\"");
+		s = str_from(s, n + 1);
+	}
+	buf_put_char(out, '"');
+}
+
+static void
+put_head(const struct export_selection *s, char separator, struct buf *out)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		if (i > 0)
+			buf_put_char(out, separator);
+		put_text(str_of(s->columns[i]->name), separator, out);
+	}
+	buf_put_text(out, "\r\n");
+}
+
+static void
+put_row(const struct export_selection *s, const struct cell *cells,
+    char separator, struct buf *scratch, struct buf *out)
+{
+	size_t from = out->n, i;
+
+	for (i = 0; i < s->n && cells[i].type != CELL_END; i++) {
+		if (i > 0)
+			buf_put_char(out, separator);
+		put_text(export_cell_text(&cells[i], scratch), separator, out);
+	}
+	/* An empty line would be no row. */
+	if (i == 1 && out->n == from)
+		buf_put_text(out, "\"\"");
+	buf_put_text(out, "\r\n");
+}
+
+void
+export_csv_head(const struct export_selection *s, struct buf *out)
+{
+	put_head(s, ',', out);
+}
+
+void
+export_csv_row(const struct export_selection *s, const struct cell *cells,
+    struct buf *scratch, struct buf *out)
+{
+	put_row(s, cells, ',', scratch, out);
+}
+
+void
+export_tsv_head(const struct export_selection *s, struct buf *out)
+{
+	put_head(s, '\t', out);
+}
+
+void
+export_tsv_row(const struct export_selection *s, const struct cell *cells,
+    struct buf *scratch, struct buf *out)
+{
+	put_row(s, cells, '\t', scratch, out);
+}

@@ -1,0 +1,235 @@
+#include "engine/export/export_source.h"
+
+#include "engine/export/export_reader.h"
+
+struct export_source {
+	const struct export_order *order;
+	struct id_hash seed;
+	struct export_reader *reader;
+	/* Of the reading under way. */
+	export_entry_fn *put;
+	item_fn *item;
+	void *arg;
+	struct export_counts *counts;
+	struct export_notes *notes;
+	/* The table of the last row. */
+	struct export_selection selection;
+	struct arena selected;
+	struct cell *cells;
+	struct arena row;
+	struct buf scratch, bytes;
+};
+
+/* --- what is chosen ----------------------------------------------------- */
+
+static bool
+is_recognised(const struct connector_items *items, bool named, struct str uri,
+    struct str content_type, bool resource)
+{
+	if (resource && !items->in_resources)
+		return false;
+	return named && items->recognises_named != NULL ?
+	    items->recognises_named(uri, content_type) :
+	    items->recognises(uri, content_type);
+}
+
+static const struct connector_items *
+choose_items(void *arg, struct str uri, struct str content_type,
+    bool resource)
+{
+	const struct export_source *s = arg;
+	const struct export_order *o = s->order;
+	size_t n;
+	const struct item_type *types = item_types(&n);
+
+	for (size_t i = 0; i < o->items_n; i++)
+		if (is_recognised(o->items[i], true, uri, content_type,
+		    resource))
+			return o->items[i];
+	if (o->items_n > 0)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		if (is_recognised(types[i].items, false, uri, content_type,
+		    resource))
+			return types[i].items;
+	return NULL;
+}
+
+static bool
+is_chosen(const struct export_order *o, const struct item *item)
+{
+	if (item->date.known &&
+	    ((o->has_since && item->date.at.us < o->since.us) ||
+	    (o->has_until && item->date.at.us > o->until.us)))
+		return false;
+	if (!o->by_owner)
+		return true;
+	for (size_t i = 0; i < o->owners_n; i++)
+		if (item->owner.n > 0 && str_eq(item->owner, o->owners[i]))
+			return true;
+	return false;
+}
+
+/* --- what is noted ------------------------------------------------------ */
+
+static void
+add_note(struct export_source *s, enum export_code code, struct str what,
+    struct str id)
+{
+	const struct export_place *at = export_reader_place(s->reader);
+	struct export_note note = { .code = code, .what = what, .count = 1,
+		.file = str_of(at->file->path), .offset = at->offset,
+		.id = id };
+
+	export_notes_add(s->notes, &note);
+}
+
+static void
+on_fault(void *source, struct str what)
+{
+	add_note(source, EXPORT_WARC_DAMAGED, what, STR(""));
+}
+
+/* --- rows --------------------------------------------------------------- */
+
+struct export_selection
+export_select(const struct export_order *o, const struct item_table *t,
+    struct arena *a)
+{
+	const struct column **columns = ARENA_ARRAY(a, const struct column *,
+	    t->columns_n);
+
+	(void)o;
+	for (size_t i = 0; i < t->columns_n; i++)
+		columns[i] = &t->columns[i];
+	return (struct export_selection){ t, columns, t->columns_n };
+}
+
+static void
+use_table(struct export_source *s, const struct item_table *t)
+{
+	if (s->selection.table == t)
+		return;
+	arena_reset(&s->selected);
+	s->selection = export_select(s->order, t, &s->selected);
+	s->cells = ARENA_ARRAY(&s->selected, struct cell, s->selection.n);
+}
+
+static void
+put_row(struct export_source *s, const struct item *item)
+{
+	struct row row;
+
+	use_table(s, item->of->table);
+	arena_reset(&s->row);
+	row_begin(&row, item, &s->row, &s->scratch);
+	for (size_t i = 0; i < s->selection.n; i++)
+		row_cell(&row, s->selection.columns[i], &s->cells[i]);
+	for (size_t i = 0; i < row.lacks_n; i++)
+		add_note(s, EXPORT_ITEM_FIELD_MISSING, str_of(row.lacks[i]),
+		    item->id);
+	s->order->format->row(&s->selection, s->cells, &s->scratch,
+	    &s->bytes);
+}
+
+static enum err
+give_entry(struct export_source *s, const struct item *item, struct why *w)
+{
+	struct export_entry entry = { .items = item->of };
+
+	if (s->order->dedupe)
+		entry.id = id_hash_of(item->id, s->seed);
+	buf_clear(&s->bytes);
+	if (s->order->format->row != NULL)
+		put_row(s, item);
+	else
+		s->order->format->item(item, &s->bytes);
+	entry.bytes = buf_str(&s->bytes);
+	return s->put(s->arg, &entry, w);
+}
+
+static enum err
+on_item(void *arg, const struct item *item, struct why *w)
+{
+	struct export_source *s = arg;
+
+	if (item->kind == ITEM_BROKEN)
+		add_note(s, EXPORT_ITEM_FIELD_MISSING, str_of(item->lacks),
+		    item->id);
+	if (item->kind != ITEM_FOUND)
+		return OK;
+	s->counts->items++;
+	if (item->repaired)
+		add_note(s, EXPORT_WARC_DAMAGED, STR("bytes that are no UTF-8"),
+		    STR(""));
+	if (!is_chosen(s->order, item)) {
+		s->counts->outside++;
+		return OK;
+	}
+	return s->item != NULL ? s->item(s->arg, item, w) :
+	    give_entry(s, item, w);
+}
+
+/* --- files -------------------------------------------------------------- */
+
+struct export_source *
+export_source_new(const struct export_order *o, struct id_hash seed)
+{
+	static const struct export_reader_events events = { choose_items,
+		on_item, on_fault };
+	struct export_source *s = mem_new(sizeof(*s));
+
+	s->order = o;
+	s->seed = seed;
+	s->reader = export_reader_new(&events, s);
+	return s;
+}
+
+void
+export_source_free(struct export_source **sp)
+{
+	struct export_source *s = *sp;
+
+	if (s == NULL)
+		return;
+	export_reader_free(&s->reader);
+	arena_free(&s->selected);
+	arena_free(&s->row);
+	buf_free(&s->scratch);
+	buf_free(&s->bytes);
+	mem_free(sp);
+}
+
+static enum err
+read_file(struct export_source *s, const struct archive_file *file,
+    struct export_counts *counts, struct export_notes *notes, struct why *w)
+{
+	uint64_t before = export_reader_records(s->reader);
+
+	s->counts = counts;
+	s->notes = notes;
+	enum err e = export_reader_read(s->reader, file, w);
+	counts->records += export_reader_records(s->reader) - before;
+	return e;
+}
+
+enum err
+export_source_read(struct export_source *s, const struct archive_file *file,
+    export_entry_fn *put, void *arg, struct export_counts *counts,
+    struct export_notes *notes, struct why *w)
+{
+	s->put = put;
+	s->item = NULL;
+	s->arg = arg;
+	return read_file(s, file, counts, notes, w);
+}
+
+enum err
+export_source_items(struct export_source *s, const struct archive_file *file,
+    item_fn *item, void *arg, struct export_counts *counts,
+    struct export_notes *notes, struct why *w)
+{
+	s->item = item;
+	s->arg = arg;
+	return read_file(s, file, counts, notes, w);
+}

@@ -1,0 +1,30 @@
+/*
+ * export_writer -- entries into files: no id twice, so many a file, the files
+ * in a directory that takes its place at the end; or all to one stream.
+ *
+ * Thread: one.
+ */
+#ifndef ENGINE_EXPORT_EXPORT_WRITER_H
+#define ENGINE_EXPORT_EXPORT_WRITER_H
+
+#include "engine/export/export_source.h"
+
+struct export_writer;
+/*
+ * Begin; the order, `counts` and `*items` outlive the writer.  The latter gets
+ * whose columns are written.  Errors: as export_dir_open().
+ */
+MUST_USE enum err export_writer_open(const struct export_order *,
+    struct export_counts *counts, const struct connector_items **items,
+    struct export_writer **, struct why *);
+/* The first argument is an export_writer.  Errors: as export_run(). */
+MUST_USE enum err export_writer_put(void *, const struct export_entry *,
+    struct why *);
+/* Whether a put() has failed. */
+bool export_writer_failed(const struct export_writer *);
+/* Finish the files and put them into their place. */
+MUST_USE enum err export_writer_commit(struct export_writer *, struct why *);
+/* What was not committed is removed. */
+void export_writer_free(struct export_writer **);
+
+#endif
