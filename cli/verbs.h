@@ -55,6 +55,7 @@
 	X(archive_index)                                                     \
 	X(archive_reindex)                                                   \
 	X(archive_wacz)                                                      \
+	X(archive_export)                                                    \
 	VERBS_URLFRONTIER(X)                                                 \
 	X(serve)                                                             \
 	X(policy_list)                                                       \

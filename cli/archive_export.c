@@ -1,0 +1,161 @@
+/* argiope archive export -- tables of what social media WARCs contain. */
+#include "base/json_writer.h"
+#include "cli/export_order.h"
+#include "cli/format.h"
+#include "cli/verbs.h"
+
+#define EXPORT_OPTIONS(X)                                                    \
+	X(INTO, "into", 0, "DIR", PATH, 0, 0,                                \
+	    "write files NAME_001.csv ... into DIR/NAME, replacing an older "\
+	    "export there")                                                  \
+	X(OUTPUT, "output", 'o', "-", TEXT, 0, 0,                            \
+	    "write to standard output, as without --into")                   \
+	X(SEGMENT, "segment", 0, "N", NUMBER, 0, INT64_MAX,                  \
+	    "so many items a file; 0: all in one")
+
+static const struct option_row rows[] = {
+	EXPORT_ORDER_OPTIONS(OPTION_ROW) EXPORT_OPTIONS(OPTION_ROW)
+	OPTION_JSON(OPTION_ROW) OPTION_COMMON(OPTION_ROW)
+};
+
+const struct option_verb archive_export_verb = {
+	"archive export", "FORMAT PATH...", 2, OPERANDS_ANY,
+	"Make tables of the posts in social media WARCs",
+	"FORMAT is csv, tsv, json (columns as JSON), json_full (whole items) "
+	"or dehydrate (ids).  PATH is a WARC file or a directory of them, of "
+	"Argiope or of Social Feed Manager.  Files are read in the order "
+	"given, those of a directory by name.  --type is needed only where "
+	"items of several kinds are found.\n"
+	"What could not be read is named on standard error and left out.  "
+	"Nothing at DIR changes before all is written.\n"
+	"Example: argiope archive export csv warcs/ --dedupe > tweets.csv\n"
+	"Exit code: 0; 64 a wrong option; 65 there are items of several "
+	"kinds; 66 a PATH or WARC file is not there, the rest was written; 70 "
+	"something is damaged, the rest was written; 73 DIR contains other "
+	"files than an export's; 74 reading or writing failed.",
+	rows, ARRAY_LEN(rows)
+};
+
+static enum err
+write_out(void *arg, struct str s, struct why *w)
+{
+	(void)arg;
+	if (fwrite(s.p, 1, s.n, stdout) == s.n)
+		return OK;
+	/* Who reads `export | head` has seen enough. */
+	return why(w, ERR_CLOSED, "nobody reads");
+}
+
+static enum err
+read_place(struct cli *c, struct export_order *o, struct why *w)
+{
+	const char *output = cli_text(c, "output", "-");
+
+	o->into = cli_text(c, "into", NULL);
+	o->write = write_out;
+	o->segment = (uint64_t)cli_number(c, "segment", 0);
+	if (strcmp(output, "-") != 0)
+		return why(w, ERR_USAGE, "--output is - for standard output; "
+		    "files are written by --into");
+	if (o->into != NULL && cli_count(c, "output") > 0)
+		return why(w, ERR_USAGE, "--into and --output exclude one "
+		    "another");
+	if (o->into == NULL && (o->segment > 0 || cli_json(c)))
+		return why(w, ERR_USAGE, "--segment and --json need --into");
+	if (o->into != NULL) {
+		struct str dir = str_of(o->into);
+		while (dir.n > 1 && dir.p[dir.n - 1] == '/')
+			dir.n--;
+		o->id = archive_base_name(dir);
+	}
+	return OK;
+}
+
+static void
+put_notes(const struct export_notes *notes, struct buf *b)
+{
+	FREED(buf_free) struct buf text = BUF_INIT;
+
+	json_array(b, "notes");
+	for (size_t i = 0; i < notes->n; i++) {
+		buf_clear(&text);
+		export_note_put(&notes->list[i], &text);
+		json_object(b, NULL);
+		json_str(b, "code",
+		    str_of(export_code_text(notes->list[i].code)));
+		json_str(b, "message", buf_str(&text));
+		json_u64(b, "count", notes->list[i].count);
+		buf_put_char(b, '}');
+	}
+	buf_put_char(b, ']');
+	json_u64(b, "notes_dropped", notes->dropped);
+}
+
+static void
+put_json(const struct export_order *o, const struct export_result *r,
+    struct buf *b)
+{
+	const struct export_counts *n = &r->counts;
+
+	json_object(b, NULL);
+	json_str(b, "into", str_of(o->into));
+	if (r->items != NULL)
+		json_str(b, "type", str_of(item_type_name(r->items)));
+	json_u64(b, "warcs", o->files_n - n->missing);
+	json_u64(b, "records", n->records);
+	json_u64(b, "items", n->items);
+	json_u64(b, "outside", n->outside);
+	json_u64(b, "duplicates", n->duplicates);
+	json_u64(b, "written", n->rows);
+	json_u64(b, "files", n->files);
+	json_u64(b, "bytes", n->bytes);
+	put_notes(&r->notes, b);
+	buf_put_text(b, "}\n");
+}
+
+static void
+put_text(const struct export_order *o, const struct export_result *r,
+    struct buf *b)
+{
+	const struct export_counts *n = &r->counts;
+	char count[FORMAT_MAX], bytes[FORMAT_MAX];
+
+	buf_printf(b, "%s: %s %s in %llu files, %s", o->into,
+	    format_count(n->rows, count), r->items != NULL ? r->items->label :
+	    "items", (unsigned long long)n->files, format_bytes(n->bytes,
+	    bytes));
+	if (n->duplicates > 0)
+		buf_printf(b, "; %s found again", format_count(n->duplicates,
+		    count));
+	if (n->outside > 0)
+		buf_printf(b, "; %s of other dates or accounts",
+		    format_count(n->outside, count));
+	buf_put_char(b, '\n');
+}
+
+enum err
+archive_export_run(struct cli *c, struct why *w)
+{
+	struct export_order o = { .format = export_format_find(
+	    str_of(c->options.operands[0])) };
+	struct export_result r;
+	bool missing;
+
+	if (o.format == NULL)
+		return why(w, ERR_USAGE, "%.60s is no format; they are %s",
+		    c->options.operands[0], export_format_names());
+	enum err e = read_place(c, &o, w);
+	if (e == OK)
+		e = export_order_read(c, 1, &o, &missing, w);
+	if (e != OK)
+		return e;
+	e = export_run(&o, &r, w);
+	export_order_tell(&r.notes);
+	if (e == OK && o.into != NULL && cli_json(c))
+		put_json(&o, &r, &c->out);
+	else if (e == OK && o.into != NULL)
+		put_text(&o, &r, &c->out);
+	c->code = export_order_code(&r, missing);
+	export_result_free(&r);
+	return e == ERR_CLOSED ? OK : e;
+}

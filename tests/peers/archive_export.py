@@ -1,0 +1,160 @@
+"""`argiope archive export` against what Social Feed Manager's exporters wrote.
+
+The suite has WARCs, the messages that SFM's exporters were given, and the files
+that they wrote of them.  Each message becomes a command line; files must be
+equal byte for byte.  Where SFM failed, the case has a check of its own.
+"""
+import hashlib
+import lzma
+
+from peer import *
+
+SUITE = suite("sfm")
+need("archive_export", files=[SUITE + "/expected/INDEX.json"])
+A = program()
+FORMATS = ("csv", "tsv", "json", "json_full", "dehydrate")
+KINDS = ("twitter1-rest", "twitter1-stream")
+# What only a message can say: seeds without an owner, missing fields, look-ups.
+MESSAGES = {"seed-uid-null", "no-warcs", "only-missing-warc", "neither", "both",
+            "no-segment-size", "date-null", "seed-without-uid", "bad-format"}
+# Ours reads the host's newer name, too.
+OTHERWISE = {"x-com"}
+
+
+def load(path):
+    with open(os.path.join(SUITE, path), "rb") as f:
+        data = f.read()
+    return lzma.decompress(data) if path.endswith(".xz") else data
+
+
+def command(case):
+    """The words after `archive export` for a case's message."""
+    m = case["message"]
+    words = [m["format"], "--type", m["type"], "--into", place(case)]
+    for seed in m.get("seeds", []):
+        words += ["--uid", seed["uid"]]
+    for name, option in (("item_date_start", "--since"),
+                         ("item_date_end", "--until"),
+                         ("segment_size", "--segment")):
+        if m.get(name):
+            words += [option, str(m[name])]
+    if m.get("dedupe"):
+        words.append("--dedupe")
+    return words + [os.path.join(SUITE, w) for w in case["warcs"]]
+
+
+def place(case):
+    return os.path.join(PLACE, case["case"].split("/")[0],
+                        case["message"]["id"])
+
+
+def export(words):
+    done = subprocess.run([A, "archive", "export", *words],
+                          capture_output=True)
+    return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+
+
+def files_in(folder):
+    out = {}
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+        with open(os.path.join(folder, name), "rb") as f:
+            out[name] = f.read()
+    return out
+
+
+def first_difference(got, want):
+    for i, (a, b) in enumerate(zip(got, want)):
+        if a != b:
+            return f"at {i}: {got[i:i + 60]!r}, not {want[i:i + 60]!r}"
+    return f"{len(got)} bytes, not {len(want)}"
+
+
+def compare(case):
+    """One line for each case that SFM finished."""
+    code, _, err = export(command(case))
+    got = files_in(place(case))
+    want = {f["name"]: load(f["stored"]) for f in case["files"]}
+    missing = any("nowhere" in w for w in case["warcs"])
+    damaged = "warc_damaged" in err
+    if code != (66 if missing else 70 if damaged else 0):
+        return check(case["case"], False, f"exit code {code}: {err}")
+    if set(got) != set(want):
+        return check(case["case"], False,
+                     f"files {sorted(got)}, not {sorted(want)}")
+    wrong = [f"{name} {first_difference(got[name], data)}"
+             for name, data in want.items() if got[name] != data]
+    return check(case["case"], not wrong, " ".join(wrong))
+
+
+def cases():
+    for kind in KINDS:
+        for case in json.loads(load(f"expected/{kind}/cases.json")):
+            yield case
+
+
+def compare_all():
+    passed = total = 0
+    for case in cases():
+        variation = case["case"].split("/")[1]
+        warcs = [os.path.join(SUITE, w) for w in case["warcs"]
+                 if "nowhere" not in w]
+        if variation in MESSAGES | OTHERWISE or case["exception"] or \
+                case["message"]["format"] not in FORMATS:
+            continue
+        if not all(map(os.path.exists, warcs)):
+            skip(case["case"], "its WARCs are not there")
+            continue
+        total += 1
+        passed += compare(case)
+    note(f"conformance: {passed} of {total} of SFM's exports")
+
+
+# ---- Where SFM failed ----------------------------------------------------------
+
+def synthetic(name):
+    return os.path.join(SUITE, "warcs", "synthetic", name + ".warc.gz")
+
+
+def rows(words):
+    """Rows of a JSON table on standard output, exit code, warnings."""
+    code, out, err = export(["json", *words])
+    return [json.loads(line) for line in out.splitlines()], code, err
+
+
+def improved():
+    table, code, err = rows([synthetic("twitter1-fault-no-hashtags")])
+    same("an item that lacks a field keeps its other cells",
+         [(r["id"][-2:], r["favorite_count"]) for r in table],
+         [("01", 2), ("40", None), ("02", 4)])
+    check("... and is told of", code == 0 and "item_field_missing: "
+          "favorite_count is missing in 1 item: 700000000000000040" in err, err)
+    table, code, _ = rows([synthetic("twitter1-fault-retweet-null")])
+    same("retweeted_status null", [(code, r["tweet_type"], r["hashtags"])
+                                   for r in table][1], (0, "retweet", ""))
+    code, out, _ = export(["csv", synthetic("twitter1-fault-surrogate")])
+    check("a lone surrogate is U+FFFD in csv",
+          code == 0 and "lone \ufffd surrogate".encode() in out, out)
+    table, code, err = rows([synthetic("twitter1-fault-latin1")])
+    same("bytes that are no UTF-8 are U+FFFD",
+         (code, [r["text"] for r in table]),
+         (70, ["plain ascii", "caf\ufffd"]))
+    check("... and are told of", "bytes that are no UTF-8" in err, err)
+    table, code, _ = rows([synthetic("twitter1-fault-pretty")])
+    same("JSON on several lines", (code, len(table)), (0, 2))
+    table, code, err = rows([synthetic("twitter1-fault-no-created-at"),
+                             "--since", "2016-06-02"])
+    same("an item without a date passes",
+         (code, [r["parsed_created_at"] is None for r in table]),
+         (0, [False, True, False]))
+    table, code, _ = rows([synthetic("twitter1-fault-x-com")])
+    same("x.com is twitter.com", (code, len(table)), (0, 1))
+    code, _, err = export(["pdf", synthetic("twitter1-rest-a")])
+    check("an unknown format", code == 64 and "csv, tsv" in err, err)
+    table, code, err = rows([synthetic("twitter1-filter-truncated")])
+    check("a cut WARC: what came whole is exported", code == 70 and table and
+          "warc_damaged: the record ends before its end" in err, err)
+
+
+compare_all()
+improved()
+done()
