@@ -56,6 +56,7 @@
 	X(archive_reindex)                                                   \
 	X(archive_wacz)                                                      \
 	X(archive_export)                                                    \
+	X(archive_items)                                                     \
 	VERBS_URLFRONTIER(X)                                                 \
 	X(serve)                                                             \
 	X(policy_list)                                                       \

@@ -2,6 +2,7 @@
 
 #include "engine/export/export_source.h"
 #include "engine/export/export_writer.h"
+#include "engine/export/idset.h"
 
 void
 export_result_free(struct export_result *r)
@@ -60,31 +61,46 @@ export_run(const struct export_order *o, struct export_result *r,
 /* --- items alone -------------------------------------------------------- */
 
 struct listing {
-	item_fn *item;
+	export_found_fn *found;
 	void *arg;
+	struct export_counts *counts;
+	struct id_hash seed;
+	struct idset *seen;            /* NULL: items may come again */
+	struct arena arena;
 	bool failed;
 };
 
 static enum err
-list_item(void *arg, const struct item *item, struct why *w)
+list_item(void *arg, const struct export_found *f, struct why *w)
 {
 	struct listing *l = arg;
-	enum err e = l->item(l->arg, item, w);
+	bool added = true;
+	enum err e = l->seen == NULL ? OK : idset_add(l->seen,
+	    id_hash_of(f->item->id, l->seed), &added, w);
 
+	if (e == OK && !added)
+		l->counts->duplicates++;
+	else if (e == OK)
+		e = l->found(l->arg, f, w);
+	l->counts->rows += e == OK && added;
 	l->failed |= e != OK;
 	return e;
 }
 
 enum err
-export_items(const struct export_order *o, item_fn *item, void *arg,
+export_items(const struct export_order *o, export_found_fn *found, void *arg,
     struct export_result *r, struct why *w)
 {
+	struct listing l = { .found = found, .arg = arg,
+		.counts = &r->counts, .seed = id_hash_seed() };
 	FREED(export_source_free) struct export_source *s =
-	    export_source_new(o, id_hash_seed());
-	struct listing l = { item, arg, false };
+	    export_source_new(o, l.seed);
 	enum err e = OK;
 
 	*r = (struct export_result){ .items = NULL };
+	if (o->dedupe)
+		l.seen = idset_new(arena_printf(&l.arena, "%s.ids",
+		    o->scratch).p, EXPORT_IDS_BYTES_MAX);
 	for (size_t i = 0; i < o->files_n && e == OK; i++) {
 		struct why own = WHY_INIT;
 		e = export_source_items(s, &o->files[i], list_item, &l,
@@ -96,5 +112,7 @@ export_items(const struct export_order *o, item_fn *item, void *arg,
 			e = OK;
 		}
 	}
+	idset_free(&l.seen);
+	arena_free(&l.arena);
 	return e;
 }

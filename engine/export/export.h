@@ -53,7 +53,8 @@ struct export_order {
 	bool by_owner;            /* only items of these accounts */
 	const struct str *owners;
 	size_t owners_n;
-	const char *scratch;      /* a directory for files that may be lost */
+	/* What names of files that may be lost begin with. */
+	const char *scratch;
 };
 
 struct export_counts {
@@ -85,12 +86,21 @@ MUST_USE enum err export_run(const struct export_order *,
     struct export_result *, struct why *);
 void export_result_free(struct export_result *);
 
+/* An item and the record that it stands in; valid during the call. */
+struct export_found {
+	const struct item *item;
+	const struct archive_file *file;
+	uint64_t offset;
+};
+typedef enum err export_found_fn(void *arg, const struct export_found *,
+    struct why *);
 /*
- * Call item() for each item in the files, in order, chosen as export_run()
- * does; nothing is written but what is to be noted.  Of the order only files,
- * items, dates and owners are read.
+ * Call found() for each item in the files, in order, chosen as export_run()
+ * does.  Of the order only files, items, dates, owners, dedupe and scratch are
+ * read.  Items of all tables may be found.
+ * Errors: the first of found(); those of the file of ids.
  */
-MUST_USE enum err export_items(const struct export_order *, item_fn *item,
-    void *arg, struct export_result *, struct why *);
+MUST_USE enum err export_items(const struct export_order *,
+    export_found_fn *found, void *arg, struct export_result *, struct why *);
 
 #endif

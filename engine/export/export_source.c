@@ -8,7 +8,7 @@ struct export_source {
 	struct export_reader *reader;
 	/* Of the reading under way. */
 	export_entry_fn *put;
-	item_fn *item;
+	export_found_fn *found;
 	void *arg;
 	struct export_counts *counts;
 	struct export_notes *notes;
@@ -149,6 +149,15 @@ give_entry(struct export_source *s, const struct item *item, struct why *w)
 }
 
 static enum err
+give_found(struct export_source *s, const struct item *item, struct why *w)
+{
+	const struct export_place *at = export_reader_place(s->reader);
+	struct export_found f = { item, at->file, at->offset };
+
+	return s->found(s->arg, &f, w);
+}
+
+static enum err
 on_item(void *arg, const struct item *item, struct why *w)
 {
 	struct export_source *s = arg;
@@ -166,7 +175,7 @@ on_item(void *arg, const struct item *item, struct why *w)
 		s->counts->outside++;
 		return OK;
 	}
-	return s->item != NULL ? s->item(s->arg, item, w) :
+	return s->found != NULL ? give_found(s, item, w) :
 	    give_entry(s, item, w);
 }
 
@@ -219,17 +228,17 @@ export_source_read(struct export_source *s, const struct archive_file *file,
     struct export_notes *notes, struct why *w)
 {
 	s->put = put;
-	s->item = NULL;
+	s->found = NULL;
 	s->arg = arg;
 	return read_file(s, file, counts, notes, w);
 }
 
 enum err
 export_source_items(struct export_source *s, const struct archive_file *file,
-    item_fn *item, void *arg, struct export_counts *counts,
+    export_found_fn *found, void *arg, struct export_counts *counts,
     struct export_notes *notes, struct why *w)
 {
-	s->item = item;
+	s->found = found;
 	s->arg = arg;
 	return read_file(s, file, counts, notes, w);
 }

@@ -35,7 +35,7 @@ MUST_USE enum err export_source_read(struct export_source *,
     struct export_counts *, struct export_notes *, struct why *);
 /* The same, with items in place of entries. */
 MUST_USE enum err export_source_items(struct export_source *,
-    const struct archive_file *, item_fn *item, void *arg,
+    const struct archive_file *, export_found_fn *found, void *arg,
     struct export_counts *, struct export_notes *, struct why *);
 
 /* All columns of a table.  Memory: the arena's. */

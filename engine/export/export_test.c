@@ -202,12 +202,12 @@ what_is_wrong_is_noted_once(void **state)
 }
 
 static enum err
-count_item(void *arg, const struct item *item, struct why *w)
+note_item(void *arg, const struct export_found *f, struct why *w)
 {
-	uint64_t *n = arg;
-
-	(void)item, (void)w;
-	(*n)++;
+	(void)w;
+	assert_non_null(f->file->path);
+	buf_put_str(arg, f->item->id);
+	buf_put_char(arg, ' ');
 	return OK;
 }
 
@@ -216,15 +216,22 @@ items_alone(void **state)
 {
 	struct testing_dir d;
 	struct export_result r;
-	uint64_t n = 0;
+	struct buf b = BUF_INIT;
 
 	(void)state;
 	make_warcs(&d);
 	struct export_order o = order_of(&d, "csv");
-	assert_int_equal(export_items(&o, count_item, &n, &r, NULL), OK);
-	assert_int_equal(n, 8);
+	assert_int_equal(export_items(&o, note_item, &b, &r, NULL), OK);
+	assert_string_equal(buf_text(&b), "1 2 3 4 3 4 5 6 ");
 	assert_int_equal(r.counts.records, 3);
 	export_result_free(&r);
+	buf_clear(&b);
+	o.dedupe = true;
+	assert_int_equal(export_items(&o, note_item, &b, &r, NULL), OK);
+	assert_string_equal(buf_text(&b), "1 2 3 4 5 6 ");
+	assert_int_equal(r.counts.duplicates, 2);
+	export_result_free(&r);
+	buf_free(&b);
 	testing_dir_remove(&d);
 }
 

@@ -36,8 +36,9 @@ export_writer_open(const struct export_order *o, struct export_counts *counts,
 	if (o->into != NULL)
 		e = export_dir_open(&x->dir, o->into, w);
 	if (e == OK && o->dedupe)
-		x->seen = idset_new(arena_printf(&x->arena, "%s/ids",
-		    o->into != NULL ? x->dir.hidden : o->scratch).p,
+		x->seen = idset_new(o->into == NULL ?
+		    arena_printf(&x->arena, "%s.ids", o->scratch).p :
+		    arena_printf(&x->arena, "%s/ids", x->dir.hidden).p,
 		    EXPORT_IDS_BYTES_MAX);
 	if (e != OK)
 		export_writer_free(&x);

@@ -66,7 +66,8 @@ def first_difference(got, want):
     for i, (a, b) in enumerate(zip(got, want)):
         if a != b:
             return f"at {i}: {got[i:i + 60]!r}, not {want[i:i + 60]!r}"
-    return f"{len(got)} bytes, not {len(want)}"
+    return "the same" if len(got) == len(want) else \
+        f"{len(got)} bytes, not {len(want)}"
 
 
 def compare(case):
@@ -155,6 +156,19 @@ def improved():
           "warc_damaged: the record ends before its end" in err, err)
 
 
+def items():
+    """The items are those of json_full, whatever type they are of."""
+    for case in cases():
+        kind, variation, form = case["case"].split("/")
+        if variation == "all" and form == "json_full":
+            warcs = [os.path.join(SUITE, w) for w in case["warcs"]]
+            done = subprocess.run([A, "archive", "items", *warcs],
+                                  capture_output=True)
+            same(f"items of {kind}", first_difference(done.stdout, load(
+                case["files"][0]["stored"])), "the same")
+
+
 compare_all()
 improved()
+items()
 done()

@@ -79,6 +79,17 @@ code "--into and --output" 64 "$A" archive export csv a.warc --into x -o -
 code "--output FILE" 64 "$A" archive export csv a.warc -o x.csv
 code "--segment without --into" 64 "$A" archive export csv a.warc --segment 2
 
+code "items" 0 "$A" archive items a.warc --since 2016-06-03
+same "... whole" "$(json '[e["text"] for e in events]' code.out)" \
+	"['tweet 2', 'tweet 3', 'tweet 4']"
+code "... and where they stand" 0 "$A" archive items --where --uid 0 a.warc
+same "... in an object each" "$(json '[(e["type"], e["id"], e["date"], e["owner"],
+	e["file"], e["offset"], e["item"]["text"]) for e in events][0]' code.out)" \
+	"('twitter_search', '2', '2016-06-03T12:00:00+00:00', '0', 'a.warc', 0, 'tweet 2')"
+code "... once" 0 "$A" archive items --dedupe a.warc big.warc
+same "... each" "$(sort code.out | uniq -d | wc -l) $(wc -l <code.out)" "0 20000"
+code "... of nothing" 66 "$A" archive items none.warc
+
 mkdir old
 echo old >old/old_001.csv
 behind "$A" archive export csv big.warc --into old

@@ -4,7 +4,8 @@
 . "$(dirname "$0")/scene.bash"
 
 verbs=("crawl" "explain" "status" "archive ls" "archive cat" "archive check"
-	"archive index" "archive reindex" "archive wacz" "archive export" "serve"
+	"archive index" "archive reindex" "archive wacz" "archive export" "archive items"
+	"serve"
 	"policy list" "policy get" "policy put" "policy delete"
 	"schedule list" "schedule put" "schedule delete" "token add"
 	"token list" "token revoke" "config" "completion" "man" "version")
