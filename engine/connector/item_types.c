@@ -1,6 +1,9 @@
 /* The one list of harvest types and what their answers contain. */
+#include "engine/connector/flickr/flickr_items.h"
 #include "engine/connector/items.h"
+#include "engine/connector/tumblr/tumblr_items.h"
 #include "engine/connector/twitter/twitter_items.h"
+#include "engine/connector/weibo/weibo_items.h"
 
 /*
  * In the order in which a record is asked about: the first that recognises it
@@ -11,6 +14,11 @@ static const struct item_type types[] = {
 	{ "twitter_user_timeline", &twitter_rest_items },
 	{ "twitter_filter", &twitter_stream_items },
 	{ "twitter_sample", &twitter_stream_items },
+	{ "flickr_user", &flickr_items },
+	{ "flickr_photo", &flickr_items },
+	{ "tumblr_blog_posts", &tumblr_items },
+	{ "weibo_timeline", &weibo_items },
+	{ "weibo_search", &weibo_items },
 };
 
 const struct item_type *
