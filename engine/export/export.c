@@ -36,7 +36,8 @@ read_all(const struct export_order *o, struct export_writer *x,
 		e = export_source_read(s, &o->files[i], export_writer_put, x,
 		    &r->counts, &r->notes, &own);
 		if (e != OK && export_writer_failed(x)) {
-			*w = own;
+			if (w != NULL)
+				*w = own;
 		} else if (e != OK) {
 			note_missing(&o->files[i], &own, r);
 			e = OK;
@@ -106,7 +107,8 @@ export_items(const struct export_order *o, export_found_fn *found, void *arg,
 		e = export_source_items(s, &o->files[i], list_item, &l,
 		    &r->counts, &r->notes, &own);
 		if (e != OK && l.failed) {
-			*w = own;
+			if (w != NULL)
+				*w = own;
 		} else if (e != OK) {
 			note_missing(&o->files[i], &own, r);
 			e = OK;

@@ -58,15 +58,18 @@ static void
 put_row(const struct export_selection *s, const struct cell *cells,
     char separator, struct buf *scratch, struct buf *out)
 {
-	size_t from = out->n, i;
+	size_t from = out->n, n = s->n, i;
 
-	for (i = 0; i < s->n && cells[i].type != CELL_END; i++) {
+	/* A row is short only where nothing follows. */
+	while (n > 0 && cells[n - 1].type == CELL_END)
+		n--;
+	for (i = 0; i < n; i++) {
 		if (i > 0)
 			buf_put_char(out, separator);
 		put_text(export_cell_text(&cells[i], scratch), separator, out);
 	}
 	/* An empty line would be no row. */
-	if (i == 1 && out->n == from)
+	if (n == 1 && out->n == from)
 		buf_put_text(out, "\"\"");
 	buf_put_text(out, "\r\n");
 }

@@ -97,8 +97,11 @@ give_text(struct export_reader *r, struct str text, bool last, struct why *w)
 	    &own);
 	if (e == OK)
 		return OK;
-	if (r->stop != OK)
-		return why(w, e, "%s", own.text);
+	if (r->stop != OK) {
+		if (w != NULL)
+			*w = own;
+		return e;
+	}
 	if (last)
 		r->fault = what;
 	else

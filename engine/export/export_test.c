@@ -201,6 +201,42 @@ what_is_wrong_is_noted_once(void **state)
 	testing_dir_remove(&d);
 }
 
+/* Tables of two kinds make no file; ids of both do. */
+static void
+one_table_at_a_time(void **state)
+{
+	struct testing_dir d;
+	struct export_result r;
+	struct why w = WHY_INIT;
+	struct buf b = BUF_INIT;
+
+	(void)state;
+	make_warcs(&d);
+	testing_answer(&b, "https://api.weibo.com/2/statuses/x.json", 200, "",
+	    STR("{\"statuses\":[{\"mid\":\"9\"}]}"));
+	testing_write(&d, "c.warc", buf_str(&b));
+	struct export_order o = order_of(&d, "csv");
+	assert_int_equal(export_run(&o, &r, &w), ERR_INPUT);
+	assert_string_equal(w.field, "type");
+	assert_non_null(strstr(w.text, "twitter_search"));
+	assert_non_null(strstr(w.text, "weibo_timeline"));
+	assert_int_equal(tree_kind(o.into, NULL), TREE_ABSENT);
+	export_result_free(&r);
+	const struct connector_items *items =
+	    item_type_find(STR("weibo_search"));
+	o.items = &items;
+	o.items_n = 1;
+	assert_int_equal(export_run(&o, &r, NULL), OK);
+	assert_int_equal(r.counts.rows, 1);
+	export_result_free(&r);
+	o = order_of(&d, "dehydrate");
+	assert_int_equal(export_run(&o, &r, NULL), OK);
+	assert_int_equal(r.counts.rows, 9);
+	export_result_free(&r);
+	buf_free(&b);
+	testing_dir_remove(&d);
+}
+
 static enum err
 note_item(void *arg, const struct export_found *f, struct why *w)
 {
@@ -244,6 +280,7 @@ main(void)
 		cmocka_unit_test(a_stream_is_one_file),
 		cmocka_unit_test(a_missing_file_costs_itself),
 		cmocka_unit_test(what_is_wrong_is_noted_once),
+		cmocka_unit_test(one_table_at_a_time),
 		cmocka_unit_test(items_alone),
 	};
 

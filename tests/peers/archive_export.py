@@ -13,7 +13,7 @@ SUITE = suite("sfm")
 need("archive_export", files=[SUITE + "/expected/INDEX.json"])
 A = program()
 FORMATS = ("csv", "tsv", "json", "json_full", "dehydrate")
-KINDS = ("twitter1-rest", "twitter1-stream")
+KINDS = ("twitter1-rest", "twitter1-stream", "flickr", "tumblr", "weibo")
 # What only a message can say: seeds without an owner, missing fields, look-ups.
 MESSAGES = {"seed-uid-null", "no-warcs", "only-missing-warc", "neither", "both",
             "no-segment-size", "date-null", "seed-without-uid", "bad-format"}
@@ -151,6 +151,29 @@ def improved():
     same("x.com is twitter.com", (code, len(table)), (0, 1))
     code, _, err = export(["pdf", synthetic("twitter1-rest-a")])
     check("an unknown format", code == 64 and "csv, tsv" in err, err)
+    table, code, err = rows([synthetic("flickr-fail"), "--uid", "3001@N01"])
+    same("a photo that is gone", (code, len(table)), (0, 1))
+    table, code, err = rows([synthetic("flickr-fault-taken-zero")])
+    same("a month that is not known", (code, table[0]["date_taken"]),
+         (0, None))
+    check("... is told of", "dates.taken is missing in 1 item" in err, err)
+    table, code, _ = rows([synthetic("tumblr-fault-no-excerpt")])
+    same("a link without an excerpt",
+         (code, [r["post_text"] for r in table][1]), (0, None))
+    table, code, _ = rows([synthetic("tumblr-fault-no-response")])
+    same("an error of Tumblr", (code, table), (0, []))
+    table, code, _ = rows([synthetic("weibo-fault-rate-limit-status")])
+    same("a limit call of Weibo", (code, table), (0, []))
+    table, code, _ = rows([synthetic("weibo-fault-deleted")])
+    same("a weibo that was deleted",
+         (code, [r["screen_name"] for r in table][1]), (0, None))
+    code, _, err = export(["csv", synthetic("weibo-a"),
+                           synthetic("tumblr-a")])
+    check("two tables in one export", code == 65 and
+          "weibo_timeline" in err and "tumblr_blog_posts" in err, err)
+    code, out, err = export(["dehydrate", synthetic("weibo-a"),
+                             synthetic("tumblr-a")])
+    same("... but ids of both", (code, len(out.splitlines())), (0, 34))
     table, code, err = rows([synthetic("twitter1-filter-truncated")])
     check("a cut WARC: what came whole is exported", code == 70 and table and
           "warc_damaged: the record ends before its end" in err, err)
