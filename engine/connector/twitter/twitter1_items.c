@@ -3,12 +3,8 @@
 #include "engine/connector/item_json.h"
 #include "engine/connector/twitter/twitter_items.h"
 
-/*
- * The host's newer name is the same API; SFM reads the older one alone.
- * False: it is neither.
- */
-static bool
-take_host(struct str *uri, const char *host)
+bool
+twitter_take_host(struct str *uri, const char *host)
 {
 	struct str scheme = STR("https://");
 	struct str twitter = STR(".twitter.com/"), x = STR(".x.com/");
@@ -33,15 +29,15 @@ static bool
 is_rest(struct str uri, struct str content_type)
 {
 	(void)content_type;
-	return take_host(&uri, "api") && (str_starts(uri, STR(SEARCH)) ||
-	    str_starts(uri, STR(TIMELINE)));
+	return twitter_take_host(&uri, "api") &&
+	    (str_starts(uri, STR(SEARCH)) || str_starts(uri, STR(TIMELINE)));
 }
 
 static bool
 is_stream(struct str uri, struct str content_type)
 {
 	(void)content_type;
-	return take_host(&uri, "stream") && str_starts(uri, STR("1.1"));
+	return twitter_take_host(&uri, "stream") && str_starts(uri, STR("1.1"));
 }
 
 static enum err
@@ -76,7 +72,8 @@ give_list(const struct connector_items *of, const struct item_text *t,
 	if (yyjson_is_obj(list)) {
 		if (json_member(list, "error") != NULL ||
 		    json_member(list, "errors") != NULL ||
-		    !take_host(&uri, "api") || !str_starts(uri, STR(SEARCH)))
+		    !twitter_take_host(&uri, "api") ||
+		    !str_starts(uri, STR(SEARCH)))
 			return OK;
 		list = json_member(list, "statuses");
 	}
