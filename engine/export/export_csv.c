@@ -1,6 +1,7 @@
 /*
- * csv and tsv, as Python's csv module writes them: CR LF behind each row,
- * quotes where a text contains the separator, a quote or a line end.
+ * csv and tsv, as Python's csv module writes them: quotes where a text contains
+ * the separator, a quote or a line end; behind each row CR LF, or LF alone in
+ * tables that pandas writes.
  */
 #include "engine/connector/item_json.h"
 #include "engine/export/export_format.h"
@@ -44,6 +45,12 @@ put_text(struct str s, char separator, struct buf *out)
 }
 
 static void
+end_row(const struct export_selection *s, struct buf *out)
+{
+	buf_put_text(out, s->table->dialect == TABLE_PANDAS ? "\n" : "\r\n");
+}
+
+static void
 put_head(const struct export_selection *s, char separator, struct buf *out)
 {
 	for (size_t i = 0; i < s->n; i++) {
@@ -51,7 +58,7 @@ put_head(const struct export_selection *s, char separator, struct buf *out)
 			buf_put_char(out, separator);
 		put_text(str_of(s->columns[i]->name), separator, out);
 	}
-	buf_put_text(out, "\r\n");
+	end_row(s, out);
 }
 
 static void
@@ -71,7 +78,7 @@ put_row(const struct export_selection *s, const struct cell *cells,
 	/* An empty line would be no row. */
 	if (n == 1 && out->n == from)
 		buf_put_text(out, "\"\"");
-	buf_put_text(out, "\r\n");
+	end_row(s, out);
 }
 
 void

@@ -4,8 +4,10 @@ The suite has WARCs, the messages that SFM's exporters were given, and the files
 that they wrote of them.  Each message becomes a command line; files must be
 equal byte for byte.  Where SFM failed, the case has a check of its own.
 """
-import hashlib
+import csv
+import io
 import lzma
+import zlib
 
 from peer import *
 
@@ -13,12 +15,18 @@ SUITE = suite("sfm")
 need("archive_export", files=[SUITE + "/expected/INDEX.json"])
 A = program()
 FORMATS = ("csv", "tsv", "json", "json_full", "dehydrate")
-KINDS = ("twitter1-rest", "twitter1-stream", "flickr", "tumblr", "weibo")
+KINDS = ("twitter1-rest", "twitter1-stream", "twitter2-rest",
+         "twitter2-stream", "flickr", "tumblr", "weibo")
 # What only a message can say: seeds without an owner, missing fields, look-ups.
 MESSAGES = {"seed-uid-null", "no-warcs", "only-missing-warc", "neither", "both",
             "no-segment-size", "date-null", "seed-without-uid", "bad-format"}
-# Ours reads the host's newer name, too.
-OTHERWISE = {"x-com"}
+# Ours reads the host's newer name, too; filters streams of v2 by account; and
+# leaves out no rows because one has a field without a column.
+OTHERWISE = {"twitter1-rest/x-com", "twitter2-stream/seeds",
+             "twitter2-rest/extra-column"}
+
+
+csv.field_size_limit(1 << 30)
 
 
 def load(path):
@@ -40,7 +48,28 @@ def command(case):
             words += [option, str(m[name])]
     if m.get("dedupe"):
         words.append("--dedupe")
-    return words + [os.path.join(SUITE, w) for w in case["warcs"]]
+    return words + [without_x_com(os.path.join(SUITE, w))
+                    for w in case["warcs"]]
+
+
+def without_x_com(path):
+    """The WARC without answers of api.x.com, which SFM does not read."""
+    copy = os.path.join(PLACE, "warcs", os.path.basename(path))
+    if os.path.exists(copy) or not os.path.exists(path):
+        return copy
+    with open(path, "rb") as f:
+        data = f.read()
+    kept = b""
+    while data:
+        d = zlib.decompressobj(31)
+        member = d.decompress(data)
+        packed = data[:len(data) - len(d.unused_data)]
+        data = d.unused_data
+        if b"WARC-Target-URI: https://api.x.com/" not in member:
+            kept += packed
+    with open(copy, "wb") as f:
+        f.write(kept)
+    return copy
 
 
 def place(case):
@@ -70,6 +99,36 @@ def first_difference(got, want):
         f"{len(got)} bytes, not {len(want)}"
 
 
+def value(x):
+    """Numbers as numbers: pandas writes 10.0 where another row lacks one."""
+    if x is None or isinstance(x, bool):
+        return x
+    try:
+        number = float(x) if not isinstance(x, str) or len(x) < 16 else x
+        return number if number == number else x    # "nan" is a text
+    except ValueError:
+        return x
+
+
+def table(data, form):
+    text = data.decode()
+    if form == "json":
+        return [{k: value(v) for k, v in json.loads(line).items()}
+                for line in text.splitlines()]
+    return [[value(c) for c in row] for row in csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter="\t" if form == "tsv" else ",")]
+
+
+def is_equal(case, got, want):
+    """Byte for byte; tables that pandas writes, value for value."""
+    form = case["message"]["format"]
+    if not case["case"].startswith("twitter2") or \
+            form not in ("csv", "tsv", "json"):
+        return got == want
+    return table(got, form) == table(want, form)
+
+
 def compare(case):
     """One line for each case that SFM finished."""
     code, _, err = export(command(case))
@@ -83,7 +142,8 @@ def compare(case):
         return check(case["case"], False,
                      f"files {sorted(got)}, not {sorted(want)}")
     wrong = [f"{name} {first_difference(got[name], data)}"
-             for name, data in want.items() if got[name] != data]
+             for name, data in want.items()
+             if not is_equal(case, got[name], data)]
     return check(case["case"], not wrong, " ".join(wrong))
 
 
@@ -95,11 +155,13 @@ def cases():
 
 def compare_all():
     passed = total = 0
+    os.mkdir("warcs")
     for case in cases():
         variation = case["case"].split("/")[1]
         warcs = [os.path.join(SUITE, w) for w in case["warcs"]
                  if "nowhere" not in w]
-        if variation in MESSAGES | OTHERWISE or case["exception"] or \
+        if variation in MESSAGES or case["exception"] or \
+                case["case"].rsplit("/", 1)[0] in OTHERWISE or \
                 case["message"]["format"] not in FORMATS:
             continue
         if not all(map(os.path.exists, warcs)):
@@ -151,6 +213,27 @@ def improved():
     same("x.com is twitter.com", (code, len(table)), (0, 1))
     code, _, err = export(["pdf", synthetic("twitter1-rest-a")])
     check("an unknown format", code == 64 and "csv, tsv" in err, err)
+    v2 = ["--type", "twitter_search_2"]
+    table, code, _ = rows([*v2, synthetic("twitter2-rest-b")])
+    same("x.com is twitter.com for API v2", (code, [r["text"] for r in table
+         if "x.com" in r["text"]]), (0, ["from api.x.com"]))
+    table, code, _ = rows([*v2, synthetic("twitter2-fault-extra-column")])
+    same("a field without a column", (code, [r["text"] for r in table]),
+         (0, ["good", "has note_tweet", "good too"]))
+    table, code, err = rows([*v2, synthetic("twitter2-fault-no-created-at")])
+    check("a tweet of v2 without a date", code == 0 and len(table) == 2 and
+          "created_at is missing in 1 item: 66" in err, err)
+    table, code, _ = rows([synthetic("twitter2-fault-author-url-empty")])
+    same("a profile without addresses",
+         (code, [r["author.entities.url.urls"] for r in table]), (0, [None]))
+    table, code, _ = rows(["--type", "twitter_filter_stream", "--uid", "2002",
+                           synthetic("twitter2-stream-a")])
+    same("accounts of a stream of v2", (code, {r["author_id"] for r in table}),
+         (0, {"2002"}))
+    code, out, _ = export(["dehydrate", synthetic("twitter2-stream-rules"),
+                           synthetic("twitter2-rest-b"), "--dedupe"])
+    same("answers of v2 by their addresses", (code, len(out.splitlines())),
+         (0, 7))
     table, code, err = rows([synthetic("flickr-fail"), "--uid", "3001@N01"])
     same("a photo that is gone", (code, len(table)), (0, 1))
     table, code, err = rows([synthetic("flickr-fault-taken-zero")])
@@ -184,7 +267,8 @@ def items():
     for case in cases():
         kind, variation, form = case["case"].split("/")
         if variation == "all" and form == "json_full":
-            warcs = [os.path.join(SUITE, w) for w in case["warcs"]]
+            warcs = [without_x_com(os.path.join(SUITE, w))
+                     for w in case["warcs"]]
             done = subprocess.run([A, "archive", "items", *warcs],
                                   capture_output=True)
             same(f"items of {kind}", first_difference(done.stdout, load(

@@ -1,0 +1,145 @@
+"""Exports of random items against Python's json, csv and re; and against twarc
+and twarc-csv, from which SFM makes its tables, where they are installed."""
+import copy
+import csv
+import io
+import re
+
+import social_warc as warc
+from peer import *
+
+A = program()
+SEED = int(os.environ.get("SEED", "1"))
+TWEETS = 1500
+rng = warc.generator(SEED)
+
+
+def export(form, *words):
+    done = subprocess.run([A, "archive", "export", form, *words],
+                          capture_output=True)
+    if done.returncode != 0:
+        check(f"export {form}", False, done.stderr.decode())
+    return done.stdout
+
+
+def same_lines(name, got, want):
+    """Lists of lines or rows; a failure shows the first that differs."""
+    for i, (a, b) in enumerate(zip(got, want)):
+        if a != b:
+            return check(name, False, f"{i}: {a!r} is not {b!r}")
+    return check(name, len(got) == len(want),
+                 f"{len(got)} lines, not {len(want)}")
+
+
+def module(name, what):
+    try:
+        return __import__(name, fromlist=["x"])
+    except Exception as why:         # what it needs may be missing, too
+        skip(what, f"no module {name}: {why}")
+        return None
+
+
+# ---- Twitter v1 ------------------------------------------------------------------
+
+tweets = [warc.tweet1(rng, n) for n in range(TWEETS)]
+warc.write("one.warc.gz", [
+    warc.record(warc.SEARCH, warc.pack({"statuses": tweets[i:i + 100]},
+                                       i % 200 == 0))
+    for i in range(0, TWEETS, 100)])
+warc.write("lines.warc.gz", [warc.record(warc.FILTER, b"".join(
+    warc.pack(t) + b"\r\n" for t in tweets))])
+want = [json.dumps(t) for t in tweets]
+same_lines("json_full is what Python's json writes",
+           export("json_full", "one.warc.gz").decode().splitlines(), want)
+same_lines("... also of lines",
+           export("json_full", "lines.warc.gz").decode().splitlines(), want)
+
+rows = [json.loads(line) for line in
+        export("json", "one.warc.gz").decode().splitlines()]
+
+
+def python_csv(rows, dialect):
+    """The rows as Python's csv module writes them."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, dialect)
+    writer.writerow(rows[0].keys())
+    for row in rows:
+        writer.writerow([v.replace("T", " ") if k == "parsed_created_at"
+                         else v for k, v in row.items()])
+    return out.getvalue().encode()
+
+
+for form, dialect in (("csv", "excel"), ("tsv", "excel-tab")):
+    same_lines(f"{form} is what Python's csv writes",
+               export(form, "one.warc.gz").split(b"\r\n"),
+               python_csv(rows, dialect).split(b"\r\n"))
+
+json2csv = module("twarc.json2csv", "tables of v1 against twarc")
+if json2csv:
+    def plain(v):
+        return v.isoformat() if hasattr(v, "isoformat") else v
+    want = [dict(zip(json2csv.get_headings(), map(plain, json2csv.get_row(
+        t, excel=True)))) for t in tweets]
+    same_lines("tables of v1 are twarc's", rows, want)
+
+
+# ---- Twitter v2 ------------------------------------------------------------------
+
+pages = [warc.page2(rng, 50 * i, 50) for i in range(20)]
+warc.write("two.warc.gz", [warc.record(warc.RECENT, warc.pack(p))
+                           for p in pages])
+expansions = module("twarc.expansions", "tweets of v2 against twarc")
+flat = []
+if expansions:
+    for p in copy.deepcopy(pages):
+        flat += expansions.ensure_flattened(p)
+    same_lines("flattened tweets of v2 are twarc's",
+               export("json_full", "two.warc.gz").decode().splitlines(),
+               [json.dumps(t) for t in flat])
+
+
+def cell(x):
+    """Numbers as numbers: pandas writes 10.0 where another row has none."""
+    try:
+        number = float(x) if len(x) < 16 else x
+        return number if number == number else x
+    except ValueError:
+        return x
+
+
+converter = expansions and module("dataframe_converter",
+                                  "tables of v2 against twarc-csv")
+if converter:
+    made = converter.DataFrameConverter(allow_duplicates=True)
+    made.columns = [c for c in made.columns
+                    if c != "public_metrics.bookmark_count"]
+    frame = made.process(copy.deepcopy(flat))
+    same_lines("tables of v2 are twarc-csv's",
+               [[cell(c) for c in row] for row in csv.reader(io.StringIO(
+                   export("csv", "two.warc.gz").decode(), newline=""))],
+               [[cell(c) for c in row] for row in csv.reader(io.StringIO(
+                   frame.to_csv(index=False), newline=""))])
+
+
+# ---- Weibo ------------------------------------------------------------------------
+
+LINKS = re.compile(r"(http://t.cn/[a-zA-z0-9]+)")
+TOPIC = re.compile(r"#[\w\\\s\u4e00-\u9fff]+#")
+CHARACTERS = ("#", "#", "#", " ", "a", "_", ".", "\\", "\u8bdd", "\uff0c",
+              "\U0001F600", "\u00e9", "\u0663", "\u1c5a", "\u2160", "\u00bd",
+              "\u3000", "\x85", "\x1c", "\u200b", "\u180e", "\u0301",
+              "\n", "http://t.cn/", "http://t", "cn/", "b`^c", "[1]")
+texts = ["".join(rng.choice(CHARACTERS) for _ in range(rng.randrange(30)))
+         for _ in range(3000)]
+warc.write("weibo.warc.gz", [warc.record(warc.WEIBO, warc.pack({"statuses": [
+    {"mid": str(i), "text": t, "created_at": "Thu Jun 02 12:00:00 +0800 2016"}
+    for i, t in enumerate(texts)]}))])
+made = [json.loads(line) for line in
+        export("json", "weibo.warc.gz").decode().splitlines()]
+same_lines("topics are those that Python's re finds",
+           [r["topics"] for r in made],
+           [", ".join(t[1:-1] for t in TOPIC.findall(t)) for t in texts])
+same_lines("links are those that Python's re finds",
+           [[r["url1"], r["url2"]] for r in made],
+           [(LINKS.findall(t)[:2] + ["", ""])[:2] for t in texts])
+done()

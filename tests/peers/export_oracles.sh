@@ -1,0 +1,3 @@
+#!/bin/bash
+# The modules of twarc, where a Python has them.
+exec "$(dirname "$0")/python.bash" twarc "${0%.sh}.py"
