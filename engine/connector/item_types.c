@@ -1,6 +1,8 @@
 /* The one list of harvest types and what their answers contain. */
+#include "engine/connector/bluesky/bluesky_items.h"
 #include "engine/connector/flickr/flickr_items.h"
 #include "engine/connector/items.h"
+#include "engine/connector/mastodon/mastodon_items.h"
 #include "engine/connector/tumblr/tumblr_items.h"
 #include "engine/connector/twitter/twitter_items.h"
 #include "engine/connector/weibo/weibo_items.h"
@@ -23,6 +25,11 @@ static const struct item_type types[] = {
 	{ "tumblr_blog_posts", &tumblr_items },
 	{ "weibo_timeline", &weibo_items },
 	{ "weibo_search", &weibo_items },
+	{ "mastodon_account", &mastodon_items },
+	{ "mastodon_hashtag", &mastodon_items },
+	{ "mastodon_stream", &mastodon_stream_items },
+	{ "bluesky_author_feed", &bluesky_feed_items },
+	{ "bluesky_jetstream", &bluesky_jetstream_items },
 };
 
 const struct item_type *
