@@ -14,13 +14,14 @@ static const struct connector_items *
 choose(void *arg, struct str uri, struct str content_type, bool resource)
 {
 	static const char *const types[] = { "twitter_search",
-		"twitter_filter" };
+		"twitter_filter", "mastodon_stream", "bluesky_jetstream" };
 
-	(void)arg, (void)resource;
+	(void)arg;
 	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
 		const struct connector_items *items =
 		    item_type_find(str_of(types[i]));
-		if (items->recognises(uri, content_type))
+		if (items->recognises(uri, content_type) &&
+		    (items->in_resources || !resource))
 			return items;
 	}
 	return NULL;
@@ -190,6 +191,62 @@ damage_costs_a_line_or_a_record(void **state)
 	testing_dir_remove(&d);
 }
 
+#define STREAM "https://m.example/api/v1/streaming/public"
+#define JETSTREAM "https://j.example/subscribe?cursor=1"
+
+static void
+events_end_at_empty_lines(void **state)
+{
+	struct testing_dir d;
+	struct buf b = BUF_INIT, body = BUF_INIT, want = BUF_INIT;
+
+	(void)state;
+	testing_dir_make(&d);
+	buf_put_text(&body, ":thump\n\n\nevent: update\r\ndata: {\"uri\":"
+	    "\"1\"}\r\n\r\nevent: update\ndata: {\"uri\":\ndata: \"2\"}"
+	    "\n\nevent: update\ndata: no\n\nevent: update\ndata: {\"uri\":"
+	    "\"3\"}");
+	testing_answer(&b, STREAM, 200, "", buf_str(&body));
+	assert_string_equal(read_bytes_of(&d, buf_str(&b)),
+	    "1 2 [a line that is no JSON] 3 ");
+	/* Pieces of the body end wherever they may within an event. */
+	buf_clear(&b);
+	buf_clear(&body);
+	for (int i = 1; i <= 20000; i++) {
+		const char *end = i % 3 == 0 ? "\n" : "\r\n";
+		buf_printf(&body, "event: update%sdata: {\"uri\":\"%d\"}%s%s",
+		    end, i, end, end);
+		buf_printf(&want, "%d ", i);
+	}
+	testing_answer(&b, STREAM, 200, "", buf_str(&body));
+	assert_string_equal(read_bytes_of(&d, buf_str(&b)), buf_text(&want));
+	buf_free(&b);
+	buf_free(&body);
+	buf_free(&want);
+	testing_dir_remove(&d);
+}
+
+static void
+frames_stand_in_resources(void **state)
+{
+	struct testing_dir d;
+	struct buf b = BUF_INIT;
+	struct str frames = STR("{\"did\":\"d\",\"kind\":\"commit\","
+	    "\"commit\":{\"operation\":\"create\",\"collection\":"
+	    "\"app.bsky.feed.post\",\"rkey\":\"1\"}}\n{\"kind\":"
+	    "\"identity\"}\n");
+
+	(void)state;
+	testing_dir_make(&d);
+	testing_record(&b, "resource", JETSTREAM, frames);
+	testing_record(&b, "resource", TESTING_FILTER, frames);
+	testing_record(&b, "metadata", JETSTREAM, frames);
+	assert_string_equal(read_bytes_of(&d, buf_str(&b)),
+	    "at://d/app.bsky.feed.post/1 ");
+	buf_free(&b);
+	testing_dir_remove(&d);
+}
+
 static void
 long_texts_are_passed_over(void **state)
 {
@@ -246,6 +303,8 @@ main(void)
 		cmocka_unit_test(records_are_chosen),
 		cmocka_unit_test(lines_are_found_in_pieces),
 		cmocka_unit_test(damage_costs_a_line_or_a_record),
+		cmocka_unit_test(events_end_at_empty_lines),
+		cmocka_unit_test(frames_stand_in_resources),
 		cmocka_unit_test(long_texts_are_passed_over),
 		cmocka_unit_test(an_event_may_end_it),
 	};
