@@ -21,11 +21,11 @@ static const struct option_row rows[] = {
 const struct option_verb archive_export_verb = {
 	"archive export", "FORMAT PATH...", 2, OPERANDS_ANY,
 	"Make tables of the posts in social media WARCs",
-	"FORMAT is csv, tsv, json (columns as JSON), json_full (whole items) "
-	"or dehydrate (ids).  PATH is a WARC file or a directory of them, of "
-	"Argiope or of Social Feed Manager.  Files are read in the order "
-	"given, those of a directory by name.  --type is needed only where "
-	"items of several kinds are found.\n"
+	"FORMAT is csv, tsv, xlsx, html, json (columns as JSON), json_full "
+	"(whole items) or dehydrate (ids).  PATH is a WARC file or a "
+	"directory of them, of Argiope or of Social Feed Manager.  Files are "
+	"read in the order given, those of a directory by name.  --type is "
+	"needed only where items of several kinds are found.\n"
 	"What could not be read is named on standard error and left out.  "
 	"Nothing at DIR changes before all is written.\n"
 	"Example: argiope archive export csv warcs/ --dedupe > tweets.csv\n"
@@ -60,6 +60,8 @@ read_place(struct cli *c, struct export_order *o, struct why *w)
 	if (o->into != NULL && cli_count(c, "output") > 0)
 		return why(w, ERR_USAGE, "--into and --output exclude one "
 		    "another");
+	if (o->into == NULL && !export_format_is_stream(o->format))
+		return why(w, ERR_USAGE, "xlsx needs --into");
 	if (o->into == NULL && (o->segment > 0 || cli_json(c)))
 		return why(w, ERR_USAGE, "--segment and --json need --into");
 	if (o->into != NULL) {

@@ -33,6 +33,8 @@ const struct export_format *export_format_find(struct str name);
 const char *export_format_names(void);
 /* Whether it has columns: csv, tsv, json; not json_full. */
 bool export_format_is_table(const struct export_format *);
+/* Whether it can be written to a stream: all but xlsx. */
+bool export_format_is_stream(const struct export_format *);
 
 struct export_order {
 	const struct archive_file *files;    /* read in this order */
@@ -78,9 +80,10 @@ struct export_result {
 /*
  * Do it.  `result` is complete in any case; free it.  After an error `into` is
  * as it was.
- * Errors: EXISTS when `into` contains other files than an export's; INPUT when
- * tables of two kinds are found and the order does not say which; ABSENT,
- * DENIED, DISK_FULL and IO of files; those of write().
+ * Errors: EXISTS when `into` contains other files than an export's; INPUT about
+ * "type" when tables of two kinds are found and the order does not say which,
+ * about "format" when the table or the stream has no such form; ABSENT, DENIED,
+ * DISK_FULL and IO of files; those of write().
  */
 MUST_USE enum err export_run(const struct export_order *,
     struct export_result *, struct why *);

@@ -87,11 +87,12 @@ export_csv_head(const struct export_selection *s, struct buf *out)
 	put_head(s, ',', out);
 }
 
-void
+size_t
 export_csv_row(const struct export_selection *s, const struct cell *cells,
     struct buf *scratch, struct buf *out)
 {
 	put_row(s, cells, ',', scratch, out);
+	return 0;
 }
 
 void
@@ -100,9 +101,10 @@ export_tsv_head(const struct export_selection *s, struct buf *out)
 	put_head(s, '\t', out);
 }
 
-void
+size_t
 export_tsv_row(const struct export_selection *s, const struct cell *cells,
     struct buf *scratch, struct buf *out)
 {
 	put_row(s, cells, '\t', scratch, out);
+	return 0;
 }

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "engine/connector/item_json.h"
 #include "engine/export/export.h"
+#include "os/spreadsheet.h"
 
 static void
 put_whole_item(const struct item *item, struct buf *out)
@@ -18,12 +19,23 @@ put_id(const struct item *item, struct buf *out)
 	buf_put_char(out, '\n');
 }
 
+/* SFM's exporter makes tables of so many rows by pandas, one a sheet. */
+#define PANDAS_ROWS 25000
+
 static const struct export_format formats[] = {
-	{ "csv", "csv", export_csv_head, export_csv_row, NULL },
-	{ "tsv", "tsv", export_tsv_head, export_tsv_row, NULL },
-	{ "json", "json", NULL, export_json_row, NULL },
-	{ "json_full", "json", NULL, NULL, put_whole_item },
-	{ "dehydrate", "txt", NULL, NULL, put_id },
+	{ .name = "csv", .extension = "csv", .head = export_csv_head,
+	    .row = export_csv_row },
+	{ .name = "tsv", .extension = "tsv", .head = export_tsv_head,
+	    .row = export_tsv_row },
+	{ .name = "json", .extension = "json", .row = export_json_row },
+	{ .name = "json_full", .extension = "json", .item = put_whole_item },
+	{ .name = "dehydrate", .extension = "txt", .item = put_id },
+	{ .name = "xlsx", .extension = "xlsx", .row = export_xlsx_row,
+	    .spreadsheet = true, .rows_max = SPREADSHEET_ROWS_MAX - 1,
+	    .pandas_rows_max = PANDAS_ROWS },
+	{ .name = "html", .extension = "html", .head = export_html_head,
+	    .row = export_html_row, .tail = export_html_tail,
+	    .no_pandas = true },
 };
 
 const struct export_format *
@@ -37,7 +49,13 @@ export_format_find(struct str name)
 const char *
 export_format_names(void)
 {
-	return "csv, tsv, json, json_full, dehydrate";
+	return "csv, tsv, json, json_full, dehydrate, xlsx, html";
+}
+
+bool
+export_format_is_stream(const struct export_format *f)
+{
+	return !f->spreadsheet;
 }
 
 bool

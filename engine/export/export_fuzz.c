@@ -18,7 +18,8 @@ struct writing {
 static void
 write_row(struct writing *x, const struct item *item)
 {
-	static const char *const names[] = { "csv", "tsv", "json" };
+	static const char *const names[] = { "csv", "tsv", "json",
+		"xlsx", "html" };
 	const struct item_table *t = item->of->table;
 	const struct column *columns[CELLS_MAX];
 	struct cell cells[CELLS_MAX];

@@ -63,13 +63,13 @@ put_cell(const struct cell *c, struct buf *out)
 	}
 }
 
-void
+size_t
 export_json_row(const struct export_selection *s, const struct cell *cells,
     struct buf *scratch, struct buf *out)
 {
 	if (s->table->dialect == TABLE_PANDAS) {
 		put_pandas_row(s, cells, scratch, out);
-		return;
+		return 0;
 	}
 	buf_put_char(out, '{');
 	for (size_t i = 0; i < s->n; i++) {
@@ -80,4 +80,5 @@ export_json_row(const struct export_selection *s, const struct cell *cells,
 		put_cell(&cells[i], out);
 	}
 	buf_put_text(out, "}\n");
+	return 0;
 }

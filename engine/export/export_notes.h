@@ -16,7 +16,8 @@
 #define EXPORT_CODES(X)                                                      \
 	X(WARC_DAMAGED, "warc_damaged")                                      \
 	X(WARC_MISSING, "warc_missing")                                      \
-	X(ITEM_FIELD_MISSING, "item_field_missing")
+	X(ITEM_FIELD_MISSING, "item_field_missing")                          \
+	X(CELL_TRUNCATED, "cell_truncated")
 enum export_code {
 #define EXPORT_CODE_ENUM(name, text) EXPORT_##name,
 	EXPORT_CODES(EXPORT_CODE_ENUM)

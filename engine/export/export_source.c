@@ -128,8 +128,10 @@ put_row(struct export_source *s, const struct item *item)
 	for (size_t i = 0; i < row.lacks_n; i++)
 		add_note(s, EXPORT_ITEM_FIELD_MISSING, str_of(row.lacks[i]),
 		    item->id);
-	s->order->format->row(&s->selection, s->cells, &s->scratch,
-	    &s->bytes);
+	if (s->order->format->row(&s->selection, s->cells, &s->scratch,
+	    &s->bytes) > 0)
+		add_note(s, EXPORT_CELL_TRUNCATED, STR("a cell of more than "
+		    "32,767 characters"), item->id);
 }
 
 static enum err

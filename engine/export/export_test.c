@@ -109,6 +109,55 @@ segments_have_a_head_each(void **state)
 	testing_dir_remove(&d);
 }
 
+/* Tweets of API v2 as one answer, numbered from 1. */
+static void
+make_tweets2(struct testing_dir *d, int n)
+{
+	struct buf b = BUF_INIT, body = BUF_INIT;
+
+	testing_dir_make(d);
+	for (int i = 1; i <= n; i += 5000) {
+		buf_clear(&body);
+		buf_put_text(&body, "{\"data\":[");
+		for (int k = i; k < i + 5000 && k <= n; k++)
+			buf_printf(&body, "%s{\"id\":\"%d\",\"created_at\":"
+			    "\"2023-03-02T12:00:00Z\"}", k > i ? "," : "", k);
+		buf_put_text(&body, "]}");
+		testing_answer(&b, "https://api.twitter.com/2/tweets/search/"
+		    "all?query=x", 200, "", buf_str(&body));
+	}
+	testing_write(d, "a.warc", buf_str(&b));
+	buf_free(&b);
+	buf_free(&body);
+}
+
+static void
+sheets_of_pandas_have_25000_rows(void **state)
+{
+	struct testing_dir d;
+	struct export_result r;
+	struct why w = WHY_INIT;
+
+	(void)state;
+	make_tweets2(&d, 25001);
+	struct export_order o = order_of(&d, "xlsx");
+	assert_int_equal(export_run(&o, &r, NULL), OK);
+	assert_int_equal(r.counts.rows, 25001);
+	assert_int_equal(r.counts.files, 2);
+	assert_int_not_equal(r.counts.bytes, 0);
+	assert_non_null(testing_read(&d, "out/out_002.xlsx"));
+	export_result_free(&r);
+	o = order_of(&d, "csv");
+	assert_int_equal(export_run(&o, &r, NULL), OK);
+	assert_int_equal(r.counts.files, 1);
+	export_result_free(&r);
+	o = order_of(&d, "html");
+	assert_int_equal(export_run(&o, &r, &w), ERR_INPUT);
+	assert_string_equal(w.field, "format");
+	export_result_free(&r);
+	testing_dir_remove(&d);
+}
+
 struct stream {
 	struct buf bytes;
 	enum err answer;
@@ -141,6 +190,15 @@ a_stream_is_one_file(void **state)
 	assert_string_equal(buf_text(&x.bytes), "1\n2\n3\n4\n5\n6\n");
 	assert_int_equal(r.counts.bytes, x.bytes.n);
 	export_result_free(&r);
+	buf_clear(&x.bytes);
+	o.format = export_format_find(STR("html"));
+	assert_int_equal(export_run(&o, &r, NULL), OK);
+	assert_non_null(strstr(buf_text(&x.bytes), "</html>\n"));
+	export_result_free(&r);
+	o.format = export_format_find(STR("xlsx"));
+	assert_int_equal(export_run(&o, &r, NULL), ERR_INPUT);
+	export_result_free(&r);
+	o.format = export_format_find(STR("dehydrate"));
 	x.answer = ERR_CLOSED;
 	assert_int_equal(export_run(&o, &r, NULL), ERR_CLOSED);
 	export_result_free(&r);
@@ -277,6 +335,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(items_are_chosen),
 		cmocka_unit_test(segments_have_a_head_each),
+		cmocka_unit_test(sheets_of_pandas_have_25000_rows),
 		cmocka_unit_test(a_stream_is_one_file),
 		cmocka_unit_test(a_missing_file_costs_itself),
 		cmocka_unit_test(what_is_wrong_is_noted_once),

@@ -2,10 +2,12 @@
 and twarc-csv, from which SFM makes its tables, where they are installed."""
 import copy
 import csv
+import html.parser
 import io
 import re
 
 import social_warc as warc
+import xlsx
 from peer import *
 
 A = program()
@@ -73,6 +75,85 @@ for form, dialect in (("csv", "excel"), ("tsv", "excel-tab")):
     same_lines(f"{form} is what Python's csv writes",
                export(form, "one.warc.gz").split(b"\r\n"),
                python_csv(rows, dialect).split(b"\r\n"))
+
+# ---- html and xlsx of the same rows ----------------------------------------------
+
+class Tables(html.parser.HTMLParser):
+    """The texts of all cells, a list a row."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows, self.inside = [], False
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "tr":
+            self.rows.append([])
+        self.inside = tag in ("td", "th")
+        if self.inside:
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        self.inside = False
+
+    def handle_data(self, data):
+        if self.inside:
+            self.rows[-1][-1] += data
+
+
+page = Tables()
+page.feed(export("html", "one.warc.gz").decode())
+cells = list(csv.reader(io.StringIO(export("csv", "one.warc.gz").decode(),
+                                    newline="")))
+CONTROLS = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f]")
+same_lines("html is read by a parser", page.rows,
+           [[CONTROLS.sub("\ufffd", c) for c in row] for row in cells])
+
+export("xlsx", "one.warc.gz", "--into", "sheets")
+with open("sheets/sheets_001.xlsx", "rb") as f:
+    book = f.read()
+
+
+def unescaped(text):
+    return re.sub("_x([0-9A-F]{4})_", lambda m: chr(int(m[1], 16)), text)
+
+
+def cells_of(rows):
+    """What a sheet should have of rows: [row, column, type, value]."""
+    out = []
+    for i, row in enumerate([list(rows[0])] + [list(r.values())
+                                               for r in rows]):
+        for k, v in enumerate(row):
+            if isinstance(v, bool):
+                out.append([i + 1, k + 1, "b", str(v)])
+            elif isinstance(v, (int, float)):
+                out.append([i + 1, k + 1, "n", float(f"{v:.16g}")])
+            elif v not in (None, ""):
+                out.append([i + 1, k + 1, "s", v])
+    return out
+
+
+same_lines("xlsx is read by the standard library",
+           [[a, b, c, unescaped(v) if c == "s" else v]
+            for a, b, c, v in xlsx.cells(book)], cells_of(rows))
+openpyxl = module("openpyxl", "xlsx against openpyxl")
+if openpyxl:
+    sheet = openpyxl.load_workbook(io.BytesIO(book)).active
+    same_lines("xlsx is read by openpyxl", [
+        [c.row, c.column, c.data_type, str(c.value) if c.data_type == "b" else
+         float(c.value) if c.data_type == "n" else unescaped(c.value)]
+        for line in sheet.iter_rows() for c in line if c.value is not None],
+        cells_of(rows))
+if shutil.which("ssconvert"):
+    code, _, err = run("ssconvert", "sheets/sheets_001.xlsx", "sheet.csv")
+    with open("sheet.csv", newline="", encoding="utf-8") as f:
+        made = list(csv.reader(f))
+    same_lines("xlsx is read by a spreadsheet program",
+               [row[0] for row in made], [row[0] for row in cells])
+    same_lines("... which computes nothing",
+               [list(map(unescaped, row[4:7])) for row in made],
+               [row[4:7] for row in cells])
+else:
+    skip("xlsx against a spreadsheet program", "ssconvert is not installed")
 
 json2csv = module("twarc.json2csv", "tables of v1 against twarc")
 if json2csv:
