@@ -20,7 +20,6 @@ enum err
 spreadsheet_open(const char *path, const char *dir, struct spreadsheet **out,
     struct why *w)
 {
-	struct spreadsheet *b = mem_new(sizeof(*b));
 	lxw_workbook_options options = { .constant_memory = LXW_TRUE,
 		.use_zip64 = LXW_TRUE };
 	lxw_doc_properties properties = { .created = CREATED_S };
@@ -32,6 +31,7 @@ spreadsheet_open(const char *path, const char *dir, struct spreadsheet **out,
 	if (e != OK)
 		return e;
 	file_close(&fd);
+	struct spreadsheet *b = mem_new(sizeof(*b));
 	b->dir = mem_copy_text(dir);
 	b->path = mem_copy_text(path);
 	options.tmpdir = b->dir;
