@@ -11,7 +11,9 @@
 	X(OUTPUT, "output", 'o', "-", TEXT, 0, 0,                            \
 	    "write to standard output, as without --into")                   \
 	X(SEGMENT, "segment", 0, "N", NUMBER, 0, INT64_MAX,                  \
-	    "so many items a file; 0: all in one")
+	    "so many items a file; 0: all in one")                           \
+	X(JOBS, "jobs", 'j', "N", NUMBER, 0, 256,                            \
+	    "read N files at a time; 0, the default: one for each processor")
 
 static const struct option_row rows[] = {
 	EXPORT_ORDER_OPTIONS(OPTION_ROW) EXPORT_OPTIONS(OPTION_ROW)
@@ -54,6 +56,7 @@ read_place(struct cli *c, struct export_order *o, struct why *w)
 	o->into = cli_text(c, "into", NULL);
 	o->write = write_out;
 	o->segment = (uint64_t)cli_number(c, "segment", 0);
+	o->jobs = (unsigned)cli_number(c, "jobs", 0);
 	if (strcmp(output, "-") != 0)
 		return why(w, ERR_USAGE, "--output is - for standard output; "
 		    "files are written by --into");

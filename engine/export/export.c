@@ -1,8 +1,8 @@
 #include "engine/export/export.h"
 
-#include "engine/export/export_source.h"
+#include "engine/export/export_parts.h"
 #include "engine/export/export_writer.h"
-#include "engine/export/idset.h"
+#include "os/system.h"
 
 void
 export_result_free(struct export_result *r)
@@ -10,10 +10,23 @@ export_result_free(struct export_result *r)
 	export_notes_free(&r->notes);
 }
 
+void
+export_counts_add(struct export_counts *all, const struct export_counts *n)
+{
+	all->records += n->records;
+	all->items += n->items;
+	all->rows += n->rows;
+	all->outside += n->outside;
+	all->duplicates += n->duplicates;
+	all->missing += n->missing;
+	all->files += n->files;
+	all->bytes += n->bytes;
+}
+
 /* A file that cannot be read costs itself alone. */
-static void
-note_missing(const struct archive_file *file, const struct why *why,
-    struct export_result *r)
+void
+export_note_missing(struct export_result *r, const struct archive_file *file,
+    const struct why *why)
 {
 	struct export_note note = { .code = EXPORT_WARC_MISSING,
 		.what = str_of(why->text), .count = 1,
@@ -24,7 +37,7 @@ note_missing(const struct archive_file *file, const struct why *why,
 }
 
 static enum err
-read_all(const struct export_order *o, struct export_writer *x,
+read_in_turn(const struct export_order *o, struct export_writer *x,
     struct export_result *r, struct why *w)
 {
 	FREED(export_source_free) struct export_source *s =
@@ -39,11 +52,23 @@ read_all(const struct export_order *o, struct export_writer *x,
 			if (w != NULL)
 				*w = own;
 		} else if (e != OK) {
-			note_missing(&o->files[i], &own, r);
+			export_note_missing(r, &o->files[i], &own);
 			e = OK;
 		}
 	}
 	return e;
+}
+
+static enum err
+read_all(const struct export_order *o, struct export_writer *x,
+    struct export_result *r, struct why *w)
+{
+	size_t jobs = MIN(o->jobs > 0 ? o->jobs : system_cores(),
+	    o->files_n);
+
+	return jobs <= 1 ? read_in_turn(o, x, r, w) :
+	    export_parts_read(o, (unsigned)jobs, id_hash_seed(),
+	    export_writer_scratch(x), export_writer_put, x, r, w);
 }
 
 enum err
@@ -110,7 +135,7 @@ export_items(const struct export_order *o, export_found_fn *found, void *arg,
 			if (w != NULL)
 				*w = own;
 		} else if (e != OK) {
-			note_missing(&o->files[i], &own, r);
+			export_note_missing(r, &o->files[i], &own);
 			e = OK;
 		}
 	}

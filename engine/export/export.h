@@ -57,6 +57,7 @@ struct export_order {
 	size_t owners_n;
 	/* What names of files that may be lost begin with. */
 	const char *scratch;
+	unsigned jobs;            /* files read at a time; 0: one a core */
 };
 
 struct export_counts {
@@ -88,6 +89,12 @@ struct export_result {
 MUST_USE enum err export_run(const struct export_order *,
     struct export_result *, struct why *);
 void export_result_free(struct export_result *);
+
+/* Add a file's counts to those of all. */
+void export_counts_add(struct export_counts *, const struct export_counts *);
+/* Note a file that cannot be read, with the cause. */
+void export_note_missing(struct export_result *, const struct archive_file *,
+    const struct why *);
 
 /* An item and the record that it stands in; valid during the call. */
 struct export_found {

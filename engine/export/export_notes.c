@@ -45,6 +45,15 @@ export_notes_add(struct export_notes *notes, const struct export_note *note)
 }
 
 void
+export_notes_merge(struct export_notes *notes,
+    const struct export_notes *from)
+{
+	for (size_t i = 0; i < from->n; i++)
+		export_notes_add(notes, &from->list[i]);
+	notes->dropped += from->dropped;
+}
+
+void
 export_note_put(const struct export_note *note, struct buf *b)
 {
 	buf_put_str(b, note->what);

@@ -44,6 +44,9 @@ struct export_notes {
 void export_notes_free(struct export_notes *);
 /* All texts are copied. */
 void export_notes_add(struct export_notes *, const struct export_note *);
+/* Add all of `from`, which stays as it is. */
+void export_notes_merge(struct export_notes *,
+    const struct export_notes *from);
 /* Append one note as a sentence without a full stop. */
 void export_note_put(const struct export_note *, struct buf *);
 

@@ -13,6 +13,7 @@ struct export_writer {
 	struct export_selection selection;
 	struct idset *seen;             /* NULL: ids may come again */
 	struct export_dir dir;
+	const char *scratch;
 	bool failed;
 	uint64_t rows_max;              /* a file; 0: no limit */
 	/* The file in hand. */
@@ -42,11 +43,12 @@ export_writer_open(const struct export_order *o, struct export_counts *counts,
 		    "to a stream", o->format->name);
 	else if (o->into != NULL)
 		e = export_dir_open(&x->dir, o->into, w);
+	if (e == OK)
+		x->scratch = o->into == NULL ? o->scratch :
+		    arena_printf(&x->arena, "%s/scratch", x->dir.hidden).p;
 	if (e == OK && o->dedupe)
-		x->seen = idset_new(o->into == NULL ?
-		    arena_printf(&x->arena, "%s.ids", o->scratch).p :
-		    arena_printf(&x->arena, "%s/ids", x->dir.hidden).p,
-		    EXPORT_IDS_BYTES_MAX);
+		x->seen = idset_new(arena_printf(&x->arena, "%s.ids",
+		    x->scratch).p, EXPORT_IDS_BYTES_MAX);
 	if (e != OK)
 		export_writer_free(&x);
 	*out = x;
@@ -68,6 +70,12 @@ export_writer_free(struct export_writer **xp)
 	buf_free(&x->path);
 	arena_free(&x->arena);
 	mem_free(xp);
+}
+
+const char *
+export_writer_scratch(const struct export_writer *x)
+{
+	return x->scratch;
 }
 
 bool

@@ -20,6 +20,8 @@ MUST_USE enum err export_writer_open(const struct export_order *,
 /* The first argument is an export_writer.  Errors: as export_run(). */
 MUST_USE enum err export_writer_put(void *, const struct export_entry *,
     struct why *);
+/* What names of files begin with that may be lost. */
+const char *export_writer_scratch(const struct export_writer *);
 /* Whether a put() has failed. */
 bool export_writer_failed(const struct export_writer *);
 /* Finish the files and put them into their place. */

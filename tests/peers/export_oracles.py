@@ -76,6 +76,11 @@ for form, dialect in (("csv", "excel"), ("tsv", "excel-tab")):
                export(form, "one.warc.gz").split(b"\r\n"),
                python_csv(rows, dialect).split(b"\r\n"))
 
+for jobs in ("1", "3"):
+    same(f"the same bytes with {jobs} threads", export(
+        "csv", "one.warc.gz", "lines.warc.gz", "one.warc.gz", "--jobs", jobs),
+        export("csv", "one.warc.gz", "lines.warc.gz", "one.warc.gz"))
+
 # ---- html and xlsx of the same rows ----------------------------------------------
 
 class Tables(html.parser.HTMLParser):
