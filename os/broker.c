@@ -5,9 +5,9 @@
  *     call ────────── mail ──────────► queue, message, question
  *     callback ◄───── mail ─────────── event, delivery, result
  *
- * What travels is the object itself.  Only events and wishes (consume, cancel)
- * are made for the journey; the receiver frees them.  A delivery that meets a
- * wish for none is sent back.
+ * The objects themselves travel.  Only events and wishes (consume, cancel) are
+ * allocated for the journey, and the receiver frees them.  A delivery that
+ * arrives after a cancel is sent back.
  */
 #include "os/broker_own.h"
 

@@ -1,6 +1,6 @@
 /*
  * broker -- a client of RabbitMQ (AMQP 0-9-1): declares and consumes queues,
- * publishes messages and says what has become of each.
+ * publishes messages and reports the fate of each.
  *
  *     connecting ──► connected ──► lost ──► waiting 1, 2, 4 ... 60 s +-20 %
  *         ▲                                                    │
@@ -16,8 +16,8 @@
  * arguments), bound, and consumed if that is wanted.  An error of one queue
  * leaves the others running; that queue is tried again after the same pauses.
  *
- * The broker keeps nothing: what is not confirmed is its sender's to repeat,
- * and a delivery that is not acknowledged comes again.
+ * Nothing is stored here: the sender repeats a message that is not confirmed,
+ * and RabbitMQ repeats a delivery that is not acknowledged.
  *
  * Thread: every call is made on the home loop, and every callback runs there.
  * Limits: BROKER_LIMITS.
@@ -179,7 +179,7 @@ void broker_cancel(struct broker *, size_t queue);
  */
 void broker_ack(struct broker_delivery **);
 void broker_reject(struct broker_delivery **, bool requeue);
-/* Without a word to the broker; for after on_closed(). */
+/* Tell the broker nothing; for deliveries kept until after on_closed(). */
 void broker_delivery_free(struct broker_delivery **);
 
 /* ---- Publishing ---------------------------------------------------------- */
@@ -210,7 +210,7 @@ struct broker_message {
 	size_t headers_n;
 	struct str body;
 	void (*done)(struct broker_message *);
-	/* What has become of it, in done(). */
+	/* Its fate, in done(). */
 	enum broker_result result;
 	struct why why;               /* unless it is CONFIRMED */
 	/* The rest is the broker's. */

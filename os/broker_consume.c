@@ -58,7 +58,7 @@ declare(struct broker_consumer *c, struct why *w)
 	}
 	if (e != OK)
 		return e;
-	/* Of each consumer, not of the channel: quorum queues refuse that. */
+	/* Per consumer: quorum queues refuse a limit for the channel. */
 	(void)amqp_basic_qos(l->conn, c->channel, 0,
 	    (uint16_t)c->broker->limits.prefetch_max, 0);
 	return broker_link_reply(l, c->channel, w);
@@ -237,7 +237,7 @@ property(struct broker_delivery *d, const amqp_basic_properties_t *p,
 	    broker_str(value));
 }
 
-/* How much is expected of the body; too much of it is not kept. */
+/* It says how long the body is; one beyond the limit is not kept. */
 static enum err
 take_head(struct broker_consumer *c, const amqp_frame_t *f, struct why *w)
 {

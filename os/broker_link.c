@@ -6,8 +6,8 @@
  *       └──── pause ◄──── role's disconnected ◄──── failed ◄────────┘
  *
  * Commands wait for their reply; the library keeps what else arrives meanwhile,
- * and the end of the turn reads it.  Whatever finds that the connection is of
- * no use notes that in `failed`; broker_link_turn() gives it up.
+ * and the end of the turn reads it.  Code that finds the connection unusable
+ * notes the reason in `failed`; broker_link_turn() gives it up.
  */
 #include "os/broker_own.h"
 
@@ -91,7 +91,7 @@ broker_says(const struct broker_link *l, unsigned code, amqp_bytes_t text,
 	    code);
 }
 
-/* The connection is of no use from now on; the first reason stays. */
+/* The connection is unusable from now on; the first reason stays. */
 static enum err
 fail_link(struct broker_link *l, enum err e, const char *what, struct why *w)
 {

@@ -55,7 +55,7 @@ struct broker_link {
 	const struct broker_role *role;
 	enum broker_side side;
 	amqp_connection_state_t conn;   /* NULL: there is none */
-	/* The connection is of no use; it is given up at the turn's end. */
+	/* Why the connection is unusable; the turn's end gives it up. */
 	struct why failed;
 	bool is_set_up;
 	struct watch watch;
@@ -98,7 +98,7 @@ bool broker_link_has_room(const struct broker_link *);
 #define BROKER_FRAME_BYTES (16u << 10)
 /* Have a turn as soon as it has, or not. */
 void broker_link_want_room(struct broker_link *, bool wants);
-/* The connection was of use: the next pause is the shortest. */
+/* The connection has done some work: the next pause is the shortest. */
 void broker_link_proved(struct broker_link *);
 /* The pause after this one, doubled from `*retry_ms`, with its 20 %. */
 int64_t broker_pause_ms(const struct broker *, int64_t *retry_ms);

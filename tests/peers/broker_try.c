@@ -1,13 +1,13 @@
 /*
- * broker_try -- os/broker, driven by lines on standard input; what it reports
- * are lines of JSON.  For broker.sh.
+ * broker_try -- drives os/broker by lines on standard input and reports in
+ * lines of JSON, for broker.sh.
  *
  *     broker_try URL [--password-file F] [--ca F] [--exchange E]
  *         [--heartbeat S] [--prefetch N] QUEUE[=KEY,KEY...]...
  *
  *     consume Q | cancel Q          as it says
- *     deal ack | hold | slot        with deliveries: ack them; keep them; or
- *                                   cancel their queue, then ack
+ *     deal ack | hold | slot        deliveries are acknowledged; kept; or
+ *                                   their queue is cancelled first
  *     ack N | drop N | requeue N    the delivery with that number
  *     publish KEY ID BYTES          a body of so many bytes
  *     many ID KEY N BYTES           ID-0 ...; what is LOST is sent again
