@@ -12,6 +12,13 @@
 	    "write to standard output, as without --into")                   \
 	X(SEGMENT, "segment", 0, "N", NUMBER, 0, INT64_MAX,                  \
 	    "so many items a file; 0: all in one")                           \
+	X(COLUMNS, "columns", 0, "NAME,...", TEXT, 0, 0,                     \
+	    "these columns of a table, in this order")                       \
+	X(DELETES, "honour-deletes", 0, "yes|no", CHOICE, 0, 0,              \
+	    "leave out what was deleted later, as the same WARCs say; the "  \
+	    "default is yes for mastodon_stream and bluesky types")          \
+	X(README, "readme", 0, NULL, FLAG, 0, 0,                             \
+	    "write README.txt: filters, counts by day, WARC files, columns") \
 	X(JOBS, "jobs", 'j', "N", NUMBER, 0, 256,                            \
 	    "read N files at a time; 0, the default: one for each processor")
 
@@ -49,14 +56,69 @@ write_out(void *arg, struct str s, struct why *w)
 }
 
 static enum err
+read_columns(struct cli *c, struct export_order *o, struct why *w)
+{
+	struct str *columns = NULL, name;
+	size_t cap = 0;
+
+	for (size_t i = 0; i < cli_count(c, "columns"); i++) {
+		struct str rest = str_of(cli_nth(c, "columns", i));
+		while (str_split(&rest, ',', &name)) {
+			columns = arena_grow(&c->arena, columns,
+			    o->columns_n, &cap, 16, sizeof(*columns));
+			columns[o->columns_n++] = name;
+		}
+	}
+	o->columns = columns;
+	return o->columns_n == 0 || export_format_is_table(o->format) ? OK :
+	    why(w, ERR_USAGE, "--columns is for tables, and %s is none",
+	    c->options.operands[0]);
+}
+
+/* The command, for README.txt: options as given, then operands. */
+static const char *
+command_text(struct cli *c)
+{
+	FREED(buf_free) struct buf b = BUF_INIT;
+	const struct option_verb *verb = c->options.verb;
+
+	buf_printf(&b, CLI_PROGRAM " %s", verb->name);
+	for (size_t i = 0; i < verb->rows_n; i++)
+		for (size_t k = 0; k < option_count(&c->options, i); k++) {
+			buf_printf(&b, " --%s", verb->rows[i].name);
+			if (verb->rows[i].value == NULL)
+				continue;
+			buf_put_char(&b, ' ');
+			format_shell(&b, c->options.given[i].texts[k]);
+		}
+	for (size_t i = 0; i < c->options.operands_n; i++) {
+		buf_put_char(&b, ' ');
+		format_shell(&b, c->options.operands[i]);
+	}
+	return arena_copy(&c->arena, buf_str(&b)).p;
+}
+
+static void
+read_rest(struct cli *c, struct export_order *o)
+{
+	static const enum export_deletes deletes[] = {
+		EXPORT_DELETES_HONOUR, EXPORT_DELETES_IGNORE };
+
+	o->segment = (uint64_t)cli_number(c, "segment", 0);
+	o->jobs = (unsigned)cli_number(c, "jobs", 0);
+	o->readme = cli_count(c, "readme") > 0;
+	if (cli_count(c, "honour-deletes") > 0)
+		o->deletes = deletes[cli_number(c, "honour-deletes", 0)];
+	o->command = command_text(c);
+}
+
+static enum err
 read_place(struct cli *c, struct export_order *o, struct why *w)
 {
 	const char *output = cli_text(c, "output", "-");
 
 	o->into = cli_text(c, "into", NULL);
 	o->write = write_out;
-	o->segment = (uint64_t)cli_number(c, "segment", 0);
-	o->jobs = (unsigned)cli_number(c, "jobs", 0);
 	if (strcmp(output, "-") != 0)
 		return why(w, ERR_USAGE, "--output is - for standard output; "
 		    "files are written by --into");
@@ -65,8 +127,9 @@ read_place(struct cli *c, struct export_order *o, struct why *w)
 		    "another");
 	if (o->into == NULL && !export_format_is_stream(o->format))
 		return why(w, ERR_USAGE, "xlsx needs --into");
-	if (o->into == NULL && (o->segment > 0 || cli_json(c)))
-		return why(w, ERR_USAGE, "--segment and --json need --into");
+	if (o->into == NULL && (o->segment > 0 || cli_json(c) || o->readme))
+		return why(w, ERR_USAGE, "--segment, --readme and --json need "
+		    "--into");
 	if (o->into != NULL) {
 		struct str dir = str_of(o->into);
 		while (dir.n > 1 && dir.p[dir.n - 1] == '/')
@@ -111,6 +174,7 @@ put_json(const struct export_order *o, const struct export_result *r,
 	json_u64(b, "items", n->items);
 	json_u64(b, "outside", n->outside);
 	json_u64(b, "duplicates", n->duplicates);
+	json_u64(b, "deleted", n->deleted);
 	json_u64(b, "written", n->rows);
 	json_u64(b, "files", n->files);
 	json_u64(b, "bytes", n->bytes);
@@ -125,16 +189,19 @@ put_text(const struct export_order *o, const struct export_result *r,
 	const struct export_counts *n = &r->counts;
 	char count[FORMAT_MAX], bytes[FORMAT_MAX];
 
-	buf_printf(b, "%s: %s %s in %llu files, %s", o->into,
+	buf_printf(b, "%s: %s %s in %llu file%s, %s", o->into,
 	    format_count(n->rows, count), r->items != NULL ? r->items->label :
-	    "items", (unsigned long long)n->files, format_bytes(n->bytes,
-	    bytes));
+	    "items", (unsigned long long)n->files, n->files == 1 ? "" : "s",
+	    format_bytes(n->bytes, bytes));
 	if (n->duplicates > 0)
 		buf_printf(b, "; %s found again", format_count(n->duplicates,
 		    count));
 	if (n->outside > 0)
 		buf_printf(b, "; %s of other dates or accounts",
 		    format_count(n->outside, count));
+	if (n->deleted > 0)
+		buf_printf(b, "; %s deleted later", format_count(n->deleted,
+		    count));
 	buf_put_char(b, '\n');
 }
 
@@ -149,7 +216,10 @@ archive_export_run(struct cli *c, struct why *w)
 	if (o.format == NULL)
 		return why(w, ERR_USAGE, "%.60s is no format; they are %s",
 		    c->options.operands[0], export_format_names());
+	read_rest(c, &o);
 	enum err e = read_place(c, &o, w);
+	if (e == OK)
+		e = read_columns(c, &o, w);
 	if (e == OK)
 		e = export_order_read(c, 1, &o, &missing, w);
 	if (e != OK)

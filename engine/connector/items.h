@@ -119,6 +119,8 @@ struct connector_items {
 	enum item_framing framing;
 	/* They are in `resource` records, too, not only in responses. */
 	bool in_resources;
+	/* Exports leave out what was deleted later, unless told otherwise. */
+	bool honours_deletes;
 	/* `content_type`: of the answer, lower case without parameters. */
 	bool (*recognises)(struct str uri, struct str content_type);
 	/* The same where a user named the type; NULL: no difference. */

@@ -18,6 +18,7 @@ export_counts_add(struct export_counts *all, const struct export_counts *n)
 	all->rows += n->rows;
 	all->outside += n->outside;
 	all->duplicates += n->duplicates;
+	all->deleted += n->deleted;
 	all->missing += n->missing;
 	all->files += n->files;
 	all->bytes += n->bytes;
@@ -37,17 +38,18 @@ export_note_missing(struct export_result *r, const struct archive_file *file,
 }
 
 static enum err
-read_in_turn(const struct export_order *o, struct export_writer *x,
-    struct export_result *r, struct why *w)
+read_in_turn(const struct export_order *o, struct export_pass pass,
+    export_entry_fn *put, struct export_writer *x, struct export_result *r,
+    struct why *w)
 {
 	FREED(export_source_free) struct export_source *s =
-	    export_source_new(o, id_hash_seed());
+	    export_source_new(o, pass);
 	enum err e = OK;
 
 	for (size_t i = 0; i < o->files_n && e == OK; i++) {
 		struct why own = WHY_INIT;
-		e = export_source_read(s, &o->files[i], export_writer_put, x,
-		    &r->counts, &r->notes, &own);
+		e = export_source_read(s, &o->files[i], put, x, &r->counts,
+		    &r->notes, &own);
 		if (e != OK && export_writer_failed(x)) {
 			if (w != NULL)
 				*w = own;
@@ -60,27 +62,93 @@ read_in_turn(const struct export_order *o, struct export_writer *x,
 }
 
 static enum err
-read_all(const struct export_order *o, struct export_writer *x,
-    struct export_result *r, struct why *w)
+read_all(const struct export_order *o, struct export_pass pass,
+    export_entry_fn *put, struct export_writer *x, struct export_result *r,
+    struct why *w)
 {
 	size_t jobs = MIN(o->jobs > 0 ? o->jobs : system_cores(),
 	    o->files_n);
 
-	return jobs <= 1 ? read_in_turn(o, x, r, w) :
-	    export_parts_read(o, (unsigned)jobs, id_hash_seed(),
-	    export_writer_scratch(x), export_writer_put, x, r, w);
+	return jobs <= 1 ? read_in_turn(o, pass, put, x, r, w) :
+	    export_parts_read(o, (unsigned)jobs, pass,
+	    export_writer_scratch(x), put, x, r, w);
 }
+
+/* --- what was deleted --------------------------------------------------- */
+
+static enum err
+note_first(void *arg, const struct export_found *f, struct why *w)
+{
+	*(const struct connector_items **)arg = f->item->of;
+	return why(w, ERR_CLOSED, "one is enough");
+}
+
+/* Whether deletions are looked for, where the order leaves it open. */
+static bool
+is_usual(const struct export_order *o)
+{
+	FREED(export_source_free) struct export_source *s =
+	    export_source_new(o, (struct export_pass){ .honour = false });
+	const struct connector_items *first = NULL;
+
+	for (size_t i = 0; i < o->items_n; i++)
+		if (o->items[i]->honours_deletes)
+			return true;
+	for (size_t i = 0; i < o->files_n && o->items_n == 0; i++) {
+		struct export_result r = { .items = NULL };
+		bool ended = export_source_items(s, &o->files[i], note_first,
+		    &first, &r.counts, &r.notes, NULL) == OK;
+		export_result_free(&r);
+		if (!ended && first != NULL)
+			return first->honours_deletes;
+	}
+	return false;
+}
+
+/* A first reading; what it notes, the second will note. */
+static enum err
+read_deletions(const struct export_order *o, struct export_pass pass,
+    struct export_writer *x, struct why *w)
+{
+	struct export_result r = { .items = NULL };
+
+	pass.deletions = true;
+	enum err e = read_all(o, pass, export_writer_put_deletion, x, &r, w);
+	export_result_free(&r);
+	return e;
+}
+
+static void
+note_deleted(struct export_result *r)
+{
+	struct export_note note = { .code = EXPORT_ITEMS_DELETED,
+		.what = STR("items were deleted later"),
+		.count = r->counts.deleted };
+
+	if (note.count > 0)
+		export_notes_add(&r->notes, &note);
+}
+
+/* --- the whole ---------------------------------------------------------- */
 
 enum err
 export_run(const struct export_order *o, struct export_result *r,
     struct why *w)
 {
 	FREED(export_writer_free) struct export_writer *x = NULL;
+	struct export_pass pass = { .seed = id_hash_seed() };
 
 	*r = (struct export_result){ .items = NULL };
-	enum err e = export_writer_open(o, &r->counts, &r->items, &x, w);
+	enum err e = export_writer_open(o, r, &x, w);
+	if (e != OK)
+		return e;
+	pass.honour = o->deletes == EXPORT_DELETES_USUAL ? is_usual(o) :
+	    o->deletes == EXPORT_DELETES_HONOUR;
+	if (pass.honour)
+		e = read_deletions(o, pass, x, w);
 	if (e == OK)
-		e = read_all(o, x, r, w);
+		e = read_all(o, pass, export_writer_put, x, r, w);
+	note_deleted(r);
 	return e == OK ? export_writer_commit(x, w) : e;
 }
 
@@ -120,7 +188,7 @@ export_items(const struct export_order *o, export_found_fn *found, void *arg,
 	struct listing l = { .found = found, .arg = arg,
 		.counts = &r->counts, .seed = id_hash_seed() };
 	FREED(export_source_free) struct export_source *s =
-	    export_source_new(o, l.seed);
+	    export_source_new(o, (struct export_pass){ .seed = l.seed });
 	enum err e = OK;
 
 	*r = (struct export_result){ .items = NULL };

@@ -36,6 +36,14 @@ bool export_format_is_table(const struct export_format *);
 /* Whether it can be written to a stream: all but xlsx. */
 bool export_format_is_stream(const struct export_format *);
 
+/*
+ * Whether items are left out that the same WARC files say were deleted: yes,
+ * no, or as is usual for the type that was chosen or is found first.  To know,
+ * all files are read once before.
+ */
+enum export_deletes { EXPORT_DELETES_USUAL, EXPORT_DELETES_HONOUR,
+	EXPORT_DELETES_IGNORE };
+
 struct export_order {
 	const struct archive_file *files;    /* read in this order */
 	size_t files_n;
@@ -58,6 +66,12 @@ struct export_order {
 	/* What names of files that may be lost begin with. */
 	const char *scratch;
 	unsigned jobs;            /* files read at a time; 0: one a core */
+	/* Columns of tables, in this order; none: all of them. */
+	const struct str *columns;
+	size_t columns_n;
+	enum export_deletes deletes;
+	bool readme;              /* write README.txt; with `into` */
+	const char *command;      /* for it; NULL: none is named */
 };
 
 struct export_counts {
@@ -66,6 +80,7 @@ struct export_counts {
 	uint64_t rows;            /* written */
 	uint64_t outside;         /* left out by dates and accounts */
 	uint64_t duplicates;
+	uint64_t deleted;
 	uint64_t missing;         /* WARC files that could not be read */
 	uint64_t files;           /* written */
 	uint64_t bytes;
@@ -82,9 +97,10 @@ struct export_result {
  * Do it.  `result` is complete in any case; free it.  After an error `into` is
  * as it was.
  * Errors: EXISTS when `into` contains other files than an export's; INPUT about
- * "type" when tables of two kinds are found and the order does not say which,
- * about "format" when the table or the stream has no such form; ABSENT, DENIED,
- * DISK_FULL and IO of files; those of write().
+ * "columns" when the table has none of that name, about "type" when tables of
+ * two kinds are found and the order does not say which, about "format" when the
+ * table or the stream has no such form; ABSENT, DENIED, DISK_FULL and IO of
+ * files; those of write().
  */
 MUST_USE enum err export_run(const struct export_order *,
     struct export_result *, struct why *);

@@ -59,6 +59,10 @@ export_note_put(const struct export_note *note, struct buf *b)
 	buf_put_str(b, note->what);
 	if (note->code == EXPORT_WARC_MISSING)
 		return;
+	if (note->code == EXPORT_ITEMS_DELETED) {
+		buf_printf(b, ": %llu", (unsigned long long)note->count);
+		return;
+	}
 	if (note->code == EXPORT_ITEM_FIELD_MISSING)
 		buf_printf(b, " is missing in %llu item%s",
 		    (unsigned long long)note->count,

@@ -17,7 +17,8 @@
 	X(WARC_DAMAGED, "warc_damaged")                                      \
 	X(WARC_MISSING, "warc_missing")                                      \
 	X(ITEM_FIELD_MISSING, "item_field_missing")                          \
-	X(CELL_TRUNCATED, "cell_truncated")
+	X(CELL_TRUNCATED, "cell_truncated")                                  \
+	X(ITEMS_DELETED, "items_deleted")
 enum export_code {
 #define EXPORT_CODE_ENUM(name, text) EXPORT_##name,
 	EXPORT_CODES(EXPORT_CODE_ENUM)

@@ -37,8 +37,7 @@ struct parts {
 
 /* An entry in a part: its head, then its bytes. */
 struct kept_entry {
-	const struct connector_items *items;
-	struct id_hash id;
+	struct export_entry entry;   /* without its bytes */
 	size_t bytes_n;
 };
 
@@ -78,7 +77,7 @@ static enum err
 keep_entry(void *arg, const struct export_entry *entry, struct why *w)
 {
 	struct part *p = arg;
-	struct kept_entry head = { entry->items, entry->id, entry->bytes.n };
+	struct kept_entry head = { *entry, entry->bytes.n };
 	enum err e = atomic_load_explicit(&p->all->stopped,
 	    memory_order_relaxed) ? ERR_CLOSED : OK;
 
@@ -131,10 +130,9 @@ give_entries(struct str bytes, export_entry_fn *put, void *arg,
 
 	while (e == OK && bytes.n > 0) {
 		memcpy(&head, bytes.p, sizeof(head));
-		struct export_entry entry = { head.items, head.id,
-			str_cut(bytes, sizeof(head), sizeof(head) +
-			head.bytes_n) };
-		e = put(arg, &entry, w);
+		head.entry.bytes = str_cut(bytes, sizeof(head), sizeof(head) +
+		    head.bytes_n);
+		e = put(arg, &head.entry, w);
 		bytes = str_from(bytes, sizeof(head) + head.bytes_n);
 	}
 	return e;
@@ -206,8 +204,8 @@ free_parts(struct parts *all)
 
 enum err
 export_parts_read(const struct export_order *o, unsigned jobs,
-    struct id_hash seed, const char *scratch, export_entry_fn *put, void *arg,
-    struct export_result *r, struct why *w)
+    struct export_pass pass, const char *scratch, export_entry_fn *put,
+    void *arg, struct export_result *r, struct why *w)
 {
 	struct parts all = { .order = o, .scratch = scratch };
 	size_t next = 0;
@@ -220,7 +218,7 @@ export_parts_read(const struct export_order *o, unsigned jobs,
 	for (size_t i = 0; i < all.slots_n; i++) {
 		all.slots[i].all = &all;
 		all.slots[i].fd = -1;
-		all.slots[i].source = export_source_new(o, seed);
+		all.slots[i].source = export_source_new(o, pass);
 		submit_part(&all, next++);
 	}
 	for (size_t i = 0; i < o->files_n && e == OK; i++) {

@@ -25,7 +25,7 @@
  * with.  Errors: the first of put(); those of the unnamed files.
  */
 MUST_USE enum err export_parts_read(const struct export_order *,
-    unsigned jobs, struct id_hash seed, const char *scratch,
+    unsigned jobs, struct export_pass, const char *scratch,
     export_entry_fn *put, void *arg, struct export_result *, struct why *);
 
 #endif

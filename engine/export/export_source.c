@@ -1,10 +1,11 @@
 #include "engine/export/export_source.h"
 
 #include "engine/export/export_reader.h"
+#include "engine/export/export_readme.h"
 
 struct export_source {
 	const struct export_order *order;
-	struct id_hash seed;
+	struct export_pass pass;
 	struct export_reader *reader;
 	/* Of the reading under way. */
 	export_entry_fn *put;
@@ -92,17 +93,37 @@ on_fault(void *source, struct str what)
 
 /* --- rows --------------------------------------------------------------- */
 
-struct export_selection
-export_select(const struct export_order *o, const struct item_table *t,
-    struct arena *a)
+static enum err
+no_column(const struct item_table *t, struct str name, struct why *w)
 {
-	const struct column **columns = ARENA_ARRAY(a, const struct column *,
-	    t->columns_n);
+	FREED(buf_free) struct buf names = BUF_INIT;
 
-	(void)o;
 	for (size_t i = 0; i < t->columns_n; i++)
-		columns[i] = &t->columns[i];
-	return (struct export_selection){ t, columns, t->columns_n };
+		buf_printf(&names, "%s%s", i > 0 ? ", " : "",
+		    t->columns[i].name);
+	return why_field(w, ERR_INPUT, "columns", "there is no %.*s; there "
+	    "are %s", STR_FMT(str_cut(name, 0, 60)), buf_text(&names));
+}
+
+enum err
+export_select(const struct export_order *o, const struct item_table *t,
+    struct arena *a, struct export_selection *out, struct why *w)
+{
+	size_t n = o->columns_n > 0 ? o->columns_n : t->columns_n;
+	const struct column **columns = ARENA_ARRAY(a, const struct column *,
+	    n);
+	enum err e = OK;
+
+	*out = (struct export_selection){ t, columns, 0 };
+	for (size_t i = 0; i < n; i++) {
+		size_t c = o->columns_n == 0 ? i : str_find_row(o->columns[i],
+		    t->columns, t->columns_n, sizeof(*t->columns), str_eq);
+		if (c < t->columns_n)
+			columns[out->n++] = &t->columns[c];
+		else if (e == OK)
+			e = no_column(t, o->columns[i], w);
+	}
+	return e;
 }
 
 static void
@@ -110,8 +131,9 @@ use_table(struct export_source *s, const struct item_table *t)
 {
 	if (s->selection.table == t)
 		return;
+	/* Whoever writes the table tells of a column that is not there. */
 	arena_reset(&s->selected);
-	s->selection = export_select(s->order, t, &s->selected);
+	(void)!export_select(s->order, t, &s->selected, &s->selection, NULL);
 	s->cells = ARENA_ARRAY(&s->selected, struct cell, s->selection.n);
 }
 
@@ -134,13 +156,58 @@ put_row(struct export_source *s, const struct item *item)
 		    "32,767 characters"), item->id);
 }
 
+/* Names of accounts are hashed otherwise than those of items. */
+static struct id_hash
+hash_owner(const struct export_source *s, struct str owner)
+{
+	struct id_hash seed = { ~s->pass.seed.first, ~s->pass.seed.second };
+
+	return id_hash_of(owner, seed);
+}
+
+static struct id_hash
+hash_deletion(const struct export_source *s, const struct item *item)
+{
+	return id_hash_of(item->deletion.n > 0 ? item->deletion : item->id,
+	    s->pass.seed);
+}
+
+static int32_t
+day_of(const struct item_date *d)
+{
+	int64_t day = US_PER_S * 86400;
+
+	return !d->known ? EXPORT_NO_DAY :
+	    (int32_t)(d->at.us / day - (d->at.us % day < 0));
+}
+
 static enum err
-give_entry(struct export_source *s, const struct item *item, struct why *w)
+give_deletion(struct export_source *s, const struct item *item,
+    struct why *w)
 {
 	struct export_entry entry = { .items = item->of };
 
+	if (item->kind == ITEM_DELETED)
+		entry.deletion = hash_deletion(s, item);
+	else if (item->kind == ITEM_OWNER_DELETED)
+		entry.deletion = hash_owner(s, item->owner);
+	else
+		return OK;
+	return s->put(s->arg, &entry, w);
+}
+
+static enum err
+give_entry(struct export_source *s, const struct item *item, struct why *w)
+{
+	struct export_entry entry = { .items = item->of,
+		.day = day_of(&item->date) };
+
 	if (s->order->dedupe)
-		entry.id = id_hash_of(item->id, s->seed);
+		entry.id = id_hash_of(item->id, s->pass.seed);
+	if (s->pass.honour) {
+		entry.deletion = hash_deletion(s, item);
+		entry.owner = hash_owner(s, item->owner);
+	}
 	buf_clear(&s->bytes);
 	if (s->order->format->row != NULL)
 		put_row(s, item);
@@ -164,6 +231,8 @@ on_item(void *arg, const struct item *item, struct why *w)
 {
 	struct export_source *s = arg;
 
+	if (s->pass.deletions)
+		return give_deletion(s, item, w);
 	if (item->kind == ITEM_BROKEN)
 		add_note(s, EXPORT_ITEM_FIELD_MISSING, str_of(item->lacks),
 		    item->id);
@@ -184,14 +253,14 @@ on_item(void *arg, const struct item *item, struct why *w)
 /* --- files -------------------------------------------------------------- */
 
 struct export_source *
-export_source_new(const struct export_order *o, struct id_hash seed)
+export_source_new(const struct export_order *o, struct export_pass pass)
 {
 	static const struct export_reader_events events = { choose_items,
 		on_item, on_fault };
 	struct export_source *s = mem_new(sizeof(*s));
 
 	s->order = o;
-	s->seed = seed;
+	s->pass = pass;
 	s->reader = export_reader_new(&events, s);
 	return s;
 }

@@ -11,18 +11,33 @@
 #include "engine/export/export_format.h"
 #include "engine/export/idset.h"
 
+/* Hashes are zero where nobody asks for them. */
 struct export_entry {
 	const struct connector_items *items;
 	struct id_hash id;
+	struct id_hash deletion;  /* of the name that deletions use */
+	struct id_hash owner;     /* likewise of its account */
+	int32_t day;              /* since 1970, UTC; EXPORT_NO_DAY */
 	struct str bytes;         /* valid during the call */
+};
+
+/* What the files are read for. */
+struct export_pass {
+	struct id_hash seed;
+	/*
+	 * What was deleted, in place of items: entries without bytes, whose
+	 * `deletion` is that of an item, or of all that have it as `owner`.
+	 */
+	bool deletions;
+	bool honour;              /* entries need hashes for these */
 };
 typedef enum err export_entry_fn(void *arg, const struct export_entry *,
     struct why *);
 
 struct export_source;
-/* The order and `seed`, for ids, outlive the source. */
+/* The order outlives the source. */
 struct export_source *export_source_new(const struct export_order *,
-    struct id_hash seed);
+    struct export_pass);
 void export_source_free(struct export_source **);
 
 /*
@@ -38,8 +53,13 @@ MUST_USE enum err export_source_items(struct export_source *,
     const struct archive_file *, export_found_fn *found, void *arg,
     struct export_counts *, struct export_notes *, struct why *);
 
-/* All columns of a table.  Memory: the arena's. */
-struct export_selection export_select(const struct export_order *,
-    const struct item_table *, struct arena *);
+/*
+ * The columns of a table that the order asks for.  Memory: the arena's.
+ * Errors: INPUT about "columns" when there is none of such a name; the others
+ * are selected nevertheless.
+ */
+MUST_USE enum err export_select(const struct export_order *,
+    const struct item_table *, struct arena *, struct export_selection *,
+    struct why *);
 
 #endif

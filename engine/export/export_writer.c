@@ -1,43 +1,36 @@
 #include "engine/export/export_writer.h"
 
 #include "engine/export/export_dir.h"
-#include "os/file.h"
-#include "os/spreadsheet.h"
-
-#define WRITE_BYTES ((size_t)256 << 10)
+#include "engine/export/export_file.h"
+#include "engine/export/export_readme.h"
 
 struct export_writer {
 	const struct export_order *order;
-	struct export_counts *counts;
-	const struct connector_items **items;
+	struct export_result *result;
 	struct export_selection selection;
 	struct idset *seen;             /* NULL: ids may come again */
+	struct idset *deleted;          /* NULL: nothing was */
 	struct export_dir dir;
 	const char *scratch;
 	bool failed;
 	uint64_t rows_max;              /* a file; 0: no limit */
-	/* The file in hand. */
-	bool open;
-	int fd;                         /* -1: a stream, or a sheet */
-	struct spreadsheet *sheet;
+	struct export_file file;
 	struct buf path;
-	uint64_t at, rows;
-	struct buf buf;
+	struct export_days days;
 	struct arena arena;
 };
 
 enum err
-export_writer_open(const struct export_order *o, struct export_counts *counts,
-    const struct connector_items **items, struct export_writer **out,
-    struct why *w)
+export_writer_open(const struct export_order *o, struct export_result *r,
+    struct export_writer **out, struct why *w)
 {
 	struct export_writer *x = mem_new(sizeof(*x));
 	enum err e = OK;
 
 	x->order = o;
-	x->counts = counts;
-	x->items = items;
-	x->fd = x->dir.lock = -1;
+	x->result = r;
+	x->file = EXPORT_FILE_INIT;
+	x->dir.lock = -1;
 	if (o->into == NULL && !export_format_is_stream(o->format))
 		e = why_field(w, ERR_INPUT, "format", "%s cannot be written "
 		    "to a stream", o->format->name);
@@ -62,11 +55,11 @@ export_writer_free(struct export_writer **xp)
 
 	if (x == NULL)
 		return;
-	file_close(&x->fd);
-	spreadsheet_abandon(&x->sheet);
+	export_file_free(&x->file);
 	idset_free(&x->seen);
+	idset_free(&x->deleted);
 	export_dir_abandon(&x->dir);
-	buf_free(&x->buf);
+	export_days_free(&x->days);
 	buf_free(&x->path);
 	arena_free(&x->arena);
 	mem_free(xp);
@@ -87,87 +80,34 @@ export_writer_failed(const struct export_writer *x)
 /* --- files -------------------------------------------------------------- */
 
 static enum err
-flush(struct export_writer *x, struct why *w)
-{
-	struct str s = buf_str(&x->buf);
-	enum err e = x->fd < 0 ? x->order->write(x->order->write_arg, s, w) :
-	    file_write(x->fd, x->at, s.p, s.n, w);
-
-	x->at += s.n;
-	x->counts->bytes += s.n;
-	buf_clear(&x->buf);
-	return e;
-}
-
-static void
-name_file(struct export_writer *x)
-{
-	buf_clear(&x->path);
-	buf_printf(&x->path, "%s/%.*s_%03llu.%s", x->dir.path,
-	    STR_FMT(x->order->id), (unsigned long long)x->counts->files,
-	    x->order->format->extension);
-}
-
-static enum err
 open_file(struct export_writer *x, struct why *w)
 {
 	const struct export_order *o = x->order;
-	enum err e = OK;
 
-	x->at = x->rows = 0;
-	x->open = true;
-	x->counts->files++;
-	if (o->into != NULL)
-		name_file(x);
-	if (o->format->spreadsheet) {
-		e = spreadsheet_open(buf_text(&x->path), x->dir.hidden,
-		    &x->sheet, w);
-		if (e == OK)
-			export_xlsx_write_head(x->sheet, &x->selection);
-		return e;
-	}
-	if (o->into != NULL)
-		e = file_open(buf_text(&x->path), FILE_NEW, &x->fd, w);
-	if (e == OK && o->format->head != NULL)
-		o->format->head(&x->selection, &x->buf);
-	return e;
-}
-
-static enum err
-close_sheet(struct export_writer *x, struct why *w)
-{
-	uint64_t bytes = 0;
-	enum err e = spreadsheet_close(&x->sheet, w);
-
-	if (e == OK)
-		e = file_open(buf_text(&x->path), FILE_WRITE, &x->fd, w);
-	if (e == OK)
-		e = file_size(x->fd, &bytes, w);
-	x->counts->bytes += bytes;
-	return e;
+	x->result->counts.files++;
+	buf_clear(&x->path);
+	if (o->into == NULL)
+		return export_file_open(&x->file, o, &x->selection, NULL,
+		    NULL, w);
+	buf_printf(&x->path, "%s/%.*s_%03llu.%s", x->dir.path, STR_FMT(o->id),
+	    (unsigned long long)x->result->counts.files,
+	    o->format->extension);
+	return export_file_open(&x->file, o, &x->selection,
+	    buf_text(&x->path), x->dir.hidden, w);
 }
 
 static enum err
 close_file(struct export_writer *x, struct why *w)
 {
-	enum err e = OK;
+	bool open = x->file.open;
+	enum err e = export_file_close(&x->file, w);
 
-	if (!x->open)
-		return OK;
-	x->open = false;
-	if (x->sheet != NULL)
-		e = close_sheet(x, w);
-	else if (x->order->format->tail != NULL)
-		x->order->format->tail(&x->buf);
-	if (e == OK && x->buf.n > 0)
-		e = flush(x, w);
-	if (e == OK && x->fd >= 0)
-		e = file_sync(x->fd, w);
-	file_close(&x->fd);
+	if (open)
+		x->result->counts.bytes += x->file.bytes;
 	return e;
 }
 
-/* --- entries ------------------------------------------------------------ */
+/* --- tables ------------------------------------------------------------- */
 
 /* A table has the columns of its first item. */
 static enum err
@@ -185,19 +125,18 @@ begin_table(struct export_writer *x, const struct item_table *table,
 		return OK;
 	if (pandas && f->no_pandas)
 		return why_field(w, ERR_INPUT, "format", "tables of %s have "
-		    "no %s form", item_type_name(*x->items), f->name);
-	x->selection = export_select(x->order, table, &x->arena);
-	return OK;
+		    "no %s form", item_type_name(x->result->items), f->name);
+	return export_select(x->order, table, &x->arena, &x->selection, w);
 }
 
 static enum err
 check_table(struct export_writer *x, const struct export_entry *entry,
     struct why *w)
 {
-	const struct connector_items *first = *x->items;
+	const struct connector_items *first = x->result->items;
 
 	if (first == NULL) {
-		*x->items = entry->items;
+		x->result->items = entry->items;
 		return begin_table(x, entry->items->table, w);
 	} else if (export_format_is_table(x->order->format) &&
 	    entry->items->table != first->table) {
@@ -209,34 +148,88 @@ check_table(struct export_writer *x, const struct export_entry *entry,
 	return OK;
 }
 
+/* --- what is left out --------------------------------------------------- */
+
+static enum err
+add_deletion(struct export_writer *x, const struct export_entry *entry,
+    struct why *w)
+{
+	bool added;
+
+	if (x->deleted == NULL)
+		x->deleted = idset_new(arena_printf(&x->arena, "%s.deleted",
+		    x->scratch).p, EXPORT_IDS_BYTES_MAX);
+	return idset_add(x->deleted, entry->deletion, &added, w);
+}
+
+enum err
+export_writer_put_deletion(void *writer, const struct export_entry *entry,
+    struct why *w)
+{
+	struct export_writer *x = writer;
+	enum err e = add_deletion(x, entry, w);
+
+	x->failed |= e != OK;
+	return e;
+}
+
+static enum err
+look_up_deletion(struct export_writer *x, const struct export_entry *entry,
+    bool *deleted, struct why *w)
+{
+	*deleted = false;
+	if (x->deleted == NULL)
+		return OK;
+	enum err e = idset_has(x->deleted, entry->deletion, deleted, w);
+	if (e == OK && !*deleted)
+		e = idset_has(x->deleted, entry->owner, deleted, w);
+	return e;
+}
+
+/* Whether the entry is to be written. */
+static enum err
+choose_entry(struct export_writer *x, const struct export_entry *entry,
+    bool *chosen, struct why *w)
+{
+	bool deleted, added = true;
+	enum err e = look_up_deletion(x, entry, &deleted, w);
+
+	*chosen = false;
+	if (e == OK && deleted) {
+		x->result->counts.deleted++;
+		return OK;
+	}
+	if (e == OK && x->seen != NULL)
+		e = idset_add(x->seen, entry->id, &added, w);
+	if (e == OK && !added)
+		x->result->counts.duplicates++;
+	*chosen = added;
+	return e;
+}
+
+/* --- entries ------------------------------------------------------------ */
+
 static enum err
 put_entry(struct export_writer *x, const struct export_entry *entry,
     struct why *w)
 {
-	bool added = true;
+	bool chosen;
 	enum err e = check_table(x, entry, w);
 
-	if (e == OK && x->seen != NULL)
-		e = idset_add(x->seen, entry->id, &added, w);
-	if (e == OK && !added) {
-		x->counts->duplicates++;
-		return OK;
-	}
-	if (e == OK && x->rows_max > 0 && x->rows == x->rows_max)
-		e = close_file(x, w);
-	if (e == OK && !x->open)
-		e = open_file(x, w);
-	if (e != OK)
+	if (e == OK)
+		e = choose_entry(x, entry, &chosen, w);
+	if (e != OK || !chosen)
 		return e;
-	x->rows++;
-	x->counts->rows++;
-	if (x->sheet != NULL) {
-		export_xlsx_write_row(x->sheet, (uint32_t)x->rows,
-		    entry->bytes);
-		return OK;
-	}
-	buf_put_str(&x->buf, entry->bytes);
-	return x->buf.n >= WRITE_BYTES ? flush(x, w) : OK;
+	if (x->rows_max > 0 && x->file.rows == x->rows_max)
+		e = close_file(x, w);
+	if (e == OK && !x->file.open)
+		e = open_file(x, w);
+	if (e == OK)
+		e = export_file_put(&x->file, entry->bytes, w);
+	x->result->counts.rows++;
+	if (x->order->readme)
+		export_days_add(&x->days, entry->day);
+	return e;
 }
 
 enum err
@@ -255,6 +248,9 @@ export_writer_commit(struct export_writer *x, struct why *w)
 {
 	enum err e = close_file(x, w);
 
+	if (e == OK && x->order->into != NULL && x->order->readme)
+		e = export_readme_write(x->order, x->result, &x->days,
+		    &x->selection, x->dir.path, w);
 	if (e == OK && x->order->into != NULL)
 		e = export_dir_commit(&x->dir, w);
 	x->failed |= e != OK;

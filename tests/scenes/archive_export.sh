@@ -55,6 +55,17 @@ code "... again, as JSON" 0 "$A" archive export json a.warc \
 same "... counts" "$(json '[(e["written"], e["type"]) for e in events]' \
 	code.out)" "[(4, 'twitter_search')]"
 same "... the older files are gone" "$(ls -A out/tweets)" tweets_001.json
+code "--columns and --readme" 0 "$A" archive export tsv a.warc --readme \
+	--into "out/two words" --columns text,id --uid 1
+same "... two columns" "$(cat "out/two words/two words_001.tsv")" "$(
+	printf 'text\tid\r\ntweet 1\t1\r\ntweet 3\t3\r')"
+has "... and what was done" "archive export --uid 1 --into 'out/two words' \
+--columns text,id --readme tsv a.warc" "out/two words/README.txt"
+code "a column that is not there" 65 "$A" archive export csv a.warc \
+	--columns id,likes
+has "... is named" "there is no likes" code.err
+code "--columns without a table" 64 "$A" archive export dehydrate a.warc \
+	--columns id
 umask 022
 same "... others may read them" "$(stat -c %a out/tweets \
 	out/tweets/tweets_001.json | tr '\n' ' ')" "755 644 "

@@ -339,6 +339,7 @@ const struct connector_items mastodon_items = {
 const struct connector_items mastodon_stream_items = {
 	.label = "mastodon posts",
 	.framing = ITEM_FRAMING_EVENTS,
+	.honours_deletes = true,
 	.recognises = recognises_stream,
 	.each = each_event,
 	.table = &table,
