@@ -1,3 +1,3 @@
 #!/bin/bash
 # The modules of twarc, where a Python has them.
-exec "$(dirname "$0")/python.bash" twarc "${0%.sh}.py"
+exec bash "$(dirname "$0")/python.bash" twarc "${0%.sh}.py"
