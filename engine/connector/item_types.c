@@ -6,6 +6,7 @@
 #include "engine/connector/tumblr/tumblr_items.h"
 #include "engine/connector/twitter/twitter_items.h"
 #include "engine/connector/weibo/weibo_items.h"
+#include "engine/connector/youtube/youtube_items.h"
 
 /*
  * In the order in which a record is asked about: the first that recognises it
@@ -30,6 +31,8 @@ static const struct item_type types[] = {
 	{ "mastodon_stream", &mastodon_stream_items },
 	{ "bluesky_author_feed", &bluesky_feed_items },
 	{ "bluesky_jetstream", &bluesky_jetstream_items },
+	{ "youtube_channel", &youtube_video_items },
+	{ "youtube_comments", &youtube_comment_items },
 };
 
 const struct item_type *

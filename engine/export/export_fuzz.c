@@ -1,6 +1,6 @@
 /*
- * Fuzz what platforms send: the first byte chooses whose answer it is, the
- * rest is a text of it.  Its items are written in every format.
+ * Fuzz what platforms send: the first line is a type of harvest, the rest a
+ * text of one of its answers.  Its items are written in every format.
  */
 #include "engine/connector/item_json.h"
 #include "engine/export/export.h"
@@ -61,18 +61,18 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct writing x = { .arena = ARENA_INIT };
 	struct arena texts = ARENA_INIT;
-	size_t types_n;
-	const struct item_type *types = item_types(&types_n);
+	struct str text = { (const char *)data, n }, type;
 
-	if (n == 0)
+	if (!str_split(&text, '\n', &type) || text.p == NULL)
 		return 0;
-	const struct connector_items *items =
-	    types[data[0] % types_n].items;
-	/* A timeline's URI takes bare lists, a search's objects. */
-	struct item_text t = { .uri = (data[0] & 128) != 0 ?
+	const struct connector_items *items = item_type_find(type);
+	if (items == NULL)
+		return 0;
+	/* Searches are objects, timelines are bare lists. */
+	struct item_text t = { .uri = str_eq(type, STR("twitter_search")) ?
 	    STR("https://api.twitter.com/1.1/search/tweets.json") :
 	    STR("https://api.twitter.com/1.1/statuses/user_timeline.json"),
-	    .text = { (const char *)data + 1, n - 1 } };
+	    .text = text };
 	enum err e = items->each(items, &t, &texts, write_item, &x, NULL);
 	CHECK(e == OK || e == ERR_INPUT);
 	arena_free(&texts);
