@@ -308,17 +308,34 @@ static void
 put_base(struct twitter2_page *p, const struct view *view, bool *first,
     int depth)
 {
-	yyjson_val *key, *v;
-	size_t i, n;
+	yyjson_obj_iter it = yyjson_obj_iter_with(view->base);
 
-	yyjson_obj_foreach(view->base, i, n, key, v) {
+	for (yyjson_val *key; (key = yyjson_obj_iter_next(&it)) != NULL;) {
 		struct str name = json_text(key);
 		yyjson_val *own = find_member(view->value, name);
 		put_name(p, name, first);
 		if (own != NULL)
 			put_member(p, view, name, own, depth);
 		else
-			put_value(p, v, view->order, depth);
+			put_value(p, yyjson_obj_iter_get_val(key),
+			    view->order, depth);
+	}
+}
+
+/* The members of the value that the base has not. */
+static void
+put_own(struct twitter2_page *p, const struct view *view, bool *first,
+    int depth)
+{
+	yyjson_obj_iter it = yyjson_obj_iter_with(view->value);
+
+	for (yyjson_val *key; (key = yyjson_obj_iter_next(&it)) != NULL;) {
+		struct str name = json_text(key);
+		if (find_member(view->base, name) != NULL)
+			continue;
+		put_name(p, name, first);
+		put_member(p, view, name, yyjson_obj_iter_get_val(key),
+		    depth);
 	}
 }
 
@@ -326,22 +343,14 @@ static void
 put_object(struct twitter2_page *p, const struct view *given, int depth)
 {
 	struct view view = *given;
-	yyjson_val *key, *v;
 	bool first = true;
-	size_t i, n;
 
 	if (view.base != NULL && yyjson_obj_size(view.base) *
 	    yyjson_obj_size(view.value) > MERGE_STEPS_MAX)
 		view.value = NULL;
 	buf_put_char(p->out, '{');
 	put_base(p, &view, &first, depth);
-	yyjson_obj_foreach(view.value, i, n, key, v) {
-		struct str name = json_text(key);
-		if (find_member(view.base, name) != NULL)
-			continue;
-		put_name(p, name, &first);
-		put_member(p, &view, name, v, depth);
-	}
+	put_own(p, &view, &first, depth);
 	for (enum addition a = 0; a < ADDITIONS_N && view.depth == WHOLE;
 	    a++) {
 		yyjson_val *by = asks_for(view.value, a);
