@@ -6,8 +6,8 @@
 
 #define EXPORT_OPTIONS(X)                                                    \
 	X(INTO, "into", 0, "DIR", PATH, 0, 0,                                \
-	    "write files NAME_001.csv ... into DIR/NAME, replacing an older "\
-	    "export there")                                                  \
+	    "write files into DIR, named as its last part is, such as "      \
+	    "tweets_001.csv; an older export there is replaced")             \
 	X(OUTPUT, "output", 'o', "-", TEXT, 0, 0,                            \
 	    "write to standard output, as without --into")                   \
 	X(SEGMENT, "segment", 0, "N", NUMBER, 0, INT64_MAX,                  \
@@ -39,9 +39,10 @@ const struct option_verb archive_export_verb = {
 	"Nothing at DIR changes before all is written.\n"
 	"Example: argiope archive export csv warcs/ --dedupe > tweets.csv\n"
 	"Exit code: 0; 64 a wrong option; 65 there are items of several "
-	"kinds; 66 a PATH or WARC file is not there, the rest was written; 70 "
-	"something is damaged, the rest was written; 73 DIR contains other "
-	"files than an export's; 74 reading or writing failed.",
+	"kinds, or their table has no such column or form; 66 a PATH or WARC "
+	"file is not there, the rest was written; 70 something is damaged, "
+	"the rest was written; 73 DIR contains other files than an export's; "
+	"74 reading or writing failed.",
 	rows, ARRAY_LEN(rows)
 };
 
