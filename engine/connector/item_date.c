@@ -139,15 +139,63 @@ read_iso(struct str s, struct civil *c, struct item_date *d)
 	    str_take_char(&s, ' ')) && take_time(&s, c) && take_zone(s, d);
 }
 
+/* The zones that RFC 822 names, in hours. */
+static bool
+take_zone_name(struct str s, struct item_date *d)
+{
+	static const struct {
+		const char *name;
+		int hours;
+	} zones[] = { { "UT", 0 }, { "EST", -5 }, { "EDT", -4 },
+		{ "CST", -6 }, { "CDT", -5 }, { "MST", -7 }, { "MDT", -6 },
+		{ "PST", -8 }, { "PDT", -7 } };
+	size_t i = STR_ROW(s, zones);
+
+	if (i == ARRAY_LEN(zones))
+		return false;
+	d->offset_min = (int16_t)(60 * zones[i].hours);
+	d->has_zone = true;
+	return true;
+}
+
+/* "2 Oct 2002 13:00:05 GMT", behind the name of the day; two digits of a year
+ * are of this century below 70 (RFC 2822 section 4.3). */
+static bool
+read_mail(struct str s, struct civil *c, struct item_date *d)
+{
+	bool two = s.n > 1 && ascii_is_digit(s.p[1]);
+	int month;
+
+	if (!str_take_digits(&s, two ? 2 : 1, &c->day) ||
+	    !str_take_char(&s, ' ') || !str_take_month(&s, &month) ||
+	    !str_take_char(&s, ' '))
+		return false;
+	if (!str_take_digits(&s, 4, &c->year)) {
+		if (!str_take_digits(&s, 2, &c->year))
+			return false;
+		c->year += c->year < 70 ? 2000 : 1900;
+	}
+	c->month = month + 1;
+	d->has_time = true;
+	if (!str_take_char(&s, ' ') || !take_time(&s, c))
+		return false;
+	return take_zone(s, d) || take_zone_name(str_trim(s), d);
+}
+
 bool
 item_date_parse(struct str s, struct item_date *d)
 {
 	struct civil c = { .day = 0 };
+	size_t comma = str_find_char(s, ',');
 	bool fine;
 
 	*d = (struct item_date){ .known = false };
 	if (s.n > 4 && ascii_is_alpha(s.p[0]) && s.p[3] == ' ')
 		fine = read_twitter(str_from(s, 4), &c, d);
+	else if (comma < s.n)
+		fine = read_mail(str_trim(str_from(s, comma + 1)), &c, d);
+	else if (s.n > 2 && (s.p[1] == ' ' || s.p[2] == ' '))
+		fine = read_mail(s, &c, d);
 	else
 		fine = read_iso(s, &c, d);
 	if (!fine || !is_date(&c))

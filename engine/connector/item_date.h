@@ -23,8 +23,10 @@ struct item_date {
  *     2016-06-02T12:00:00.123Z                ISO 8601, RFC 3339
  *     2016-06-02 12:00:00 GMT                 Tumblr
  *     2016-06-02 12:00, 2016-06-02
- * with an offset as Z, GMT, UTC, +08:00 or +0800.  False, and `known` false, on
- * anything else, also on days that no calendar has.
+ *     Wed, 2 Oct 2002 13:00 EST               RFC 822, of feeds
+ * with an offset as Z, GMT, UTC, +08:00 or +0800; in the last form also as UT,
+ * EST, EDT and those of the other zones of North America.  False, and `known`
+ * false, on anything else, also on days that no calendar has.
  */
 bool item_date_parse(struct str, struct item_date *);
 /* Seconds since 1970, in UTC. */

@@ -1,5 +1,6 @@
 /* The one list of harvest types and what their answers contain. */
 #include "engine/connector/bluesky/bluesky_items.h"
+#include "engine/connector/feed/feed_items.h"
 #include "engine/connector/flickr/flickr_items.h"
 #include "engine/connector/items.h"
 #include "engine/connector/mastodon/mastodon_items.h"
@@ -31,6 +32,7 @@ static const struct item_type types[] = {
 	{ "mastodon_stream", &mastodon_stream_items },
 	{ "bluesky_author_feed", &bluesky_feed_items },
 	{ "bluesky_jetstream", &bluesky_jetstream_items },
+	{ "feed_entries", &feed_items },
 	{ "youtube_channel", &youtube_video_items },
 	{ "youtube_comments", &youtube_comment_items },
 };

@@ -133,6 +133,8 @@ struct connector_items {
 	    const struct item_text *, struct arena *, item_fn *fn, void *arg,
 	    struct why *);
 	const struct item_table *table;    /* may be shared */
+	/* What a text is that each() cannot read; NULL: no JSON. */
+	const char *malformed;
 };
 
 /* Begin a row; `arena` and `scratch` serve all its cells. */

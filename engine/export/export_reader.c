@@ -85,7 +85,9 @@ give_text(struct export_reader *r, struct str text, bool last, struct why *w)
 {
 	const struct item_text t = { r->place.uri, str_trim(text),
 		r->received };
-	const char *what = r->items->framing == ITEM_FRAMING_DOCUMENT ?
+	const char *what = r->items->malformed != NULL ?
+	    r->items->malformed :
+	    r->items->framing == ITEM_FRAMING_DOCUMENT ?
 	    "a body that is no JSON" : "a line that is no JSON";
 
 	struct why own = WHY_INIT;

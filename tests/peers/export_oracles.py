@@ -1,10 +1,13 @@
 """Exports of random items against Python's json, csv and re; and against twarc
 and twarc-csv, from which SFM makes its tables, where they are installed."""
+import calendar
 import copy
 import csv
+import datetime
 import html.parser
 import io
 import re
+from xml.sax.saxutils import escape
 
 import social_warc as warc
 import xlsx
@@ -220,12 +223,100 @@ texts = ["".join(rng.choice(CHARACTERS) for _ in range(rng.randrange(30)))
 warc.write("weibo.warc.gz", [warc.record(warc.WEIBO, warc.pack({"statuses": [
     {"mid": str(i), "text": t, "created_at": "Thu Jun 02 12:00:00 +0800 2016"}
     for i, t in enumerate(texts)]}))])
-made = [json.loads(line) for line in
-        export("json", "weibo.warc.gz").decode().splitlines()]
+weibos = [json.loads(line) for line in
+          export("json", "weibo.warc.gz").decode().splitlines()]
 same_lines("topics are those that Python's re finds",
-           [r["topics"] for r in made],
+           [r["topics"] for r in weibos],
            [", ".join(t[1:-1] for t in TOPIC.findall(t)) for t in texts])
 same_lines("links are those that Python's re finds",
-           [[r["url1"], r["url2"]] for r in made],
+           [[r["url1"], r["url2"]] for r in weibos],
            [(LINKS.findall(t)[:2] + ["", ""])[:2] for t in texts])
+
+
+# ---- Feeds ------------------------------------------------------------------------
+
+def element(name, more=""):
+    return f"<{name}{more}>{escape(words(), QUOTES)}</{name}>"
+
+
+def words():
+    return CONTROLS.sub("", warc.text(rng)).replace("\uffff", "").strip() \
+        or "x"
+
+
+QUOTES = {'"': "&quot;"}
+RSS = """<?xml version="1.0" encoding="utf-8"?>
+<rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/"
+ xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel>
+<title>f</title><link>https://f.example/</link><language>en</language>%s
+</channel></rss>"""
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="en">
+<title>f</title><id>f</id><updated>2020-01-01T00:00:00Z</updated>%s</feed>"""
+
+
+def rss_item(n):
+    return "<item>" + "".join(rng.sample((
+        f"<guid isPermaLink='false'>g{n}</guid>", element("title"),
+        f"<link>https://f.example/{n}</link>", element("description"),
+        element("content:encoded"), element("dc:creator"),
+        element("category") + element("category"),
+        f"<enclosure url='https://f.example/{n}.mp3' length='1'"
+        " type='audio/mpeg'/>",
+        f"<pubDate>Wed, {n % 28 + 1:02} Oct 2002 13:00:00 -0430</pubDate>"),
+        9)) + "</item>"
+
+
+def atom_entry(n):
+    return "<entry>" + "".join(rng.sample((
+        f"<id>urn:{n}</id>", element("title"),
+        f"<link href='https://f.example/{n}?a=1&amp;b=2'/>",
+        element("summary"), element("content", " type='html'"),
+        f"<author>{element('name')}<uri>u</uri></author>",
+        f"<published>2020-02-{n % 28 + 1:02}T01:02:03Z</published>",
+        "<updated>2020-03-01T01:02:03+01:00</updated>",
+        f'<category term="{escape(words(), QUOTES)}"/>',
+        f"<link rel='enclosure' href='https://f.example/{n}.mp3'/>"),
+        10)) + "</entry>"
+
+
+def one_line(s):
+    return s and s.replace("\r", "").replace("\n", " ")
+
+
+def seconds(date):
+    return date and int(datetime.datetime.fromisoformat(date).timestamp())
+
+
+def of_ours(e):
+    return (e["entry_id"], e["url"], e["title"], e["author"],
+            seconds(e["published"]), seconds(e["updated"]), e["summary"],
+            e["content"], e["categories"], e["enclosures"])
+
+
+def of_feedparser(e):
+    return (e.get("id"), e.get("link"), one_line(e.get("title")),
+            one_line(e.get("author")),
+            # Asked for another way it gives one for the other.
+            *(calendar.timegm(e[k]) if k in dict.keys(e) else None
+              for k in ("published_parsed", "updated_parsed")),
+            one_line(e.get("summary")),
+            one_line(e["content"][0]["value"]) if "content" in e else None,
+            ", ".join(t["term"] for t in e.get("tags", [])),
+            " ".join(x["href"] for x in e.get("enclosures", [])))
+
+
+feedparser = module("feedparser", "feeds against feedparser")
+if feedparser:
+    for name, form, item, kind in (
+            ("RSS", RSS, rss_item, "application/rss+xml"),
+            ("Atom", ATOM, atom_entry, "application/atom+xml")):
+        feed = form % "".join(map(item, range(200)))
+        warc.write("feed.warc.gz", [warc.record(
+            "https://f.example/feed", feed.encode(), content_type=kind)])
+        read = feedparser.parse(feed.encode(), sanitize_html=False,
+                                resolve_relative_uris=False)
+        same_lines(f"entries of {name} are feedparser's", [
+            of_ours(json.loads(line)) for line in
+            export("json", "feed.warc.gz").decode().splitlines()],
+            list(map(of_feedparser, read.entries)))
 done()
