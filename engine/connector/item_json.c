@@ -30,14 +30,34 @@ item_json_arena(struct arena *a)
 	return (yyjson_alc){ arena_aligned, arena_larger, keep_bytes, a };
 }
 
+/*
+ * A text of many short values makes yyjson ask for more and more room, which
+ * an arena gives anew each time.  For a long text all that it could need is
+ * taken at once; what is not used of that is no memory yet.
+ */
+#define LONG_TEXT ((size_t)1 << 20)
+
+static yyjson_alc
+memory_for(struct str s, yyjson_read_flag flags, struct arena *a)
+{
+	yyjson_alc memory = item_json_arena(a);
+
+	if (s.n < LONG_TEXT)
+		return memory;
+	size_t n = yyjson_read_max_memory_usage(s.n, flags);
+	CHECK(yyjson_alc_pool_init(&memory, arena_aligned(a, n), n));
+	return memory;
+}
+
 static bool
 read_value(struct str s, yyjson_read_flag more, struct arena *a,
     struct item_json *out, yyjson_read_err *fault)
 {
-	yyjson_alc memory = item_json_arena(a);
+	yyjson_read_flag flags = YYJSON_READ_STOP_WHEN_DONE |
+	    YYJSON_READ_BIGNUM_AS_RAW | more;
+	yyjson_alc memory = memory_for(s, flags, a);
 	yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)s.p, s.n,
-	    YYJSON_READ_STOP_WHEN_DONE | YYJSON_READ_BIGNUM_AS_RAW | more,
-	    &memory, fault);
+	    flags, &memory, fault);
 
 	if (doc == NULL)
 		return false;

@@ -128,6 +128,27 @@ one_value_at_a_time(void **state)
 	arena_free(&a);
 }
 
+/* 8 million numbers take the memory that they need, and not twice that. */
+static void
+long_texts_take_no_more_than_they_need(void **state)
+{
+	struct arena a = ARENA_INIT;
+	struct buf b = BUF_INIT;
+	struct item_json j;
+	size_t n = (size_t)8 << 20;
+
+	(void)state;
+	buf_put_char(&b, '[');
+	for (size_t i = 0; i < n; i++)
+		buf_put_text(&b, i > 0 ? ",1" : "1");
+	buf_put_char(&b, ']');
+	assert_int_equal(item_json_parse(buf_str(&b), &a, &j, NULL), OK);
+	assert_int_equal(yyjson_arr_size(j.root), n);
+	assert_true(a.total <= 13 * b.n + 4096);
+	buf_free(&b);
+	arena_free(&a);
+}
+
 /* A stack has an end. */
 static void
 depth_is_bounded(void **state)
@@ -158,6 +179,7 @@ main(void)
 		cmocka_unit_test(other_bytes_are_replaced),
 		cmocka_unit_test(faults_are_named),
 		cmocka_unit_test(one_value_at_a_time),
+		cmocka_unit_test(long_texts_take_no_more_than_they_need),
 		cmocka_unit_test(depth_is_bounded),
 	};
 

@@ -86,6 +86,33 @@ a_full_page_makes_more_pages(void **state)
 	testing_dir_remove(&d);
 }
 
+/* The same on the way from memory to the file. */
+static void
+a_full_page_at_first(void **state)
+{
+	struct testing_dir d;
+	bool added;
+
+	(void)state;
+	testing_dir_make(&d);
+	struct idset *s = idset_new(testing_path(&d, "ids"), 0);
+	for (int round = 0; round < 2; round++) {
+		for (uint64_t i = 1; i <= 700; i++) {
+			struct id_hash h = { i << 48, i };
+			assert_int_equal(idset_add(s, h, &added, NULL), OK);
+			assert_int_equal(added, round == 0);
+		}
+		for (uint64_t i = 0; i < 4000; i++) {
+			assert_int_equal(idset_add(s, hash_number(i), &added,
+			    NULL), OK);
+			assert_int_equal(added, round == 0);
+		}
+	}
+	assert_int_equal(idset_count(s), 4700);
+	idset_free(&s);
+	testing_dir_remove(&d);
+}
+
 static void
 a_file_that_cannot_be_made_is_an_error(void **state)
 {
@@ -108,6 +135,7 @@ main(void)
 		cmocka_unit_test(ids_in_memory),
 		cmocka_unit_test(ids_in_a_file),
 		cmocka_unit_test(a_full_page_makes_more_pages),
+		cmocka_unit_test(a_full_page_at_first),
 		cmocka_unit_test(a_file_that_cannot_be_made_is_an_error),
 	};
 

@@ -122,6 +122,18 @@ order_decides_what_is_whole(void **state)
 	    "\"2\"}]}");
 }
 
+static void
+a_tweet_may_refer_to_itself(void **state)
+{
+	(void)state;
+	check_flat("{\"data\":[{\"referenced_tweets\":[{\"id\":\"7\"}]}],"
+	    "\"includes\":{\"tweets\":[{\"id\":\"7\",\"text\":\"t\","
+	    "\"referenced_tweets\":[{\"id\":\"7\"}]}]}}",
+	    "{\"referenced_tweets\": [{\"id\": \"7\", \"text\": \"t\", "
+	    "\"referenced_tweets\": [{\"id\": \"7\", \"text\": \"t\", "
+	    "\"referenced_tweets\": [{\"id\": \"7\"}]}]}]}");
+}
+
 /* Each tweet refers ten times to the one before: 10 to the 30th in all. */
 static void
 what_grows_without_end_is_cut(void **state)
@@ -309,6 +321,7 @@ main(void)
 		cmocka_unit_test(answers_are_recognised),
 		cmocka_unit_test(references_are_put_in),
 		cmocka_unit_test(order_decides_what_is_whole),
+		cmocka_unit_test(a_tweet_may_refer_to_itself),
 		cmocka_unit_test(what_grows_without_end_is_cut),
 		cmocka_unit_test(cells_of_a_tweet),
 		cmocka_unit_test(retweets_take_from_the_original),
