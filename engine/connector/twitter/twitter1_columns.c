@@ -17,8 +17,14 @@ prepare_tweet(struct row *r)
 	r->part[RETWEETED] = json_member(t, "retweeted_status");
 	r->part[QUOTED] = json_member(t, "quoted_status");
 	r->part[ENTITIES] = json_member(t, "entities");
+}
+
+static yyjson_val *
+user_member(struct row *r, const char *name)
+{
 	if (!yyjson_is_obj(r->part[USER]))
 		row_lacks(r, "user");
+	return json_member(r->part[USER], name);
 }
 
 /* The tweet that was retweeted; NULL: this is no retweet, or it is null. */
@@ -55,13 +61,13 @@ fill_id(struct row *r, const struct column *c, struct cell *cell)
 static void
 fill_user(struct row *r, const struct column *c, struct cell *cell)
 {
-	cell_value(cell, json_member(r->part[USER], c->at));
+	cell_value(cell, user_member(r, c->at));
 }
 
 static void
 fill_user_line(struct row *r, const struct column *c, struct cell *cell)
 {
-	cell_line(r, json_member(r->part[USER], c->at), true, cell);
+	cell_line(r, user_member(r, c->at), true, cell);
 }
 
 static void
@@ -75,8 +81,7 @@ fill_source(struct row *r, const struct column *c, struct cell *cell)
 static void
 fill_url(struct row *r, const struct column *c, struct cell *cell)
 {
-	struct str name = json_text(json_member(r->part[USER],
-	    "screen_name"));
+	struct str name = json_text(user_member(r, "screen_name"));
 
 	(void)c;
 	if (name.p == NULL)
