@@ -94,7 +94,7 @@ refuse_fetch(struct fetching *f, int status, const char *code, struct str text)
 }
 
 static void
-answer(struct fetching *f)
+answer_or_refuse(struct fetching *f)
 {
 	const struct task_request *q = &f->request;
 	const struct task_fetch *t = &q->fetch;
@@ -133,7 +133,7 @@ static void
 far_put(struct items_write *w)
 {
 
-	answer(CONTAINER(w, struct fetching, put_far));
+	answer_or_refuse(CONTAINER(w, struct fetching, put_far));
 }
 
 static void
@@ -144,7 +144,7 @@ fetched(struct task_request *q)
 	    strcmp(q->fetch.code, "turn") == 0;
 
 	if (!is_far || f->far == NULL) {
-		answer(f);
+		answer_or_refuse(f);
 		return;
 	}
 	f->put_far.run = put_far;

@@ -624,7 +624,7 @@ check_depends(struct claim *c, struct claim_task *t, struct pair_row *p,
 }
 
 static enum worklist_choice
-choose(const struct claim *c, uint32_t task, const struct item_row *item)
+choose_pair(const struct claim *c, uint32_t task, const struct item_row *item)
 {
 	const struct worklist_claim *spec = c->spec;
 
@@ -669,7 +669,7 @@ try_pair(struct claim *c, struct claim_task *t, struct claim_lane *l,
 	if (e != OK)
 		return e;
 	if (fine)
-		choice = choose(c, t->id, item);
+		choice = choose_pair(c, t->id, item);
 	fine = choice != WORKLIST_PASS_OVER;
 	if (fine) {
 		take_tokens(l);

@@ -331,7 +331,7 @@ wait_ms(void *arg, uint32_t task, int64_t item)
 }
 
 static enum worklist_choice
-choose(void *arg, uint32_t task, const struct item_row *item)
+choose_pair(void *arg, uint32_t task, const struct item_row *item)
 {
 	struct far_pairs *f = arg;
 
@@ -346,7 +346,7 @@ far_pairs_use(struct far_pairs *f, struct worklist_claim *c)
 {
 
 	c->skip = wait_ms;
-	c->choose = choose;
+	c->choose = choose_pair;
 	c->arg = f;
 	c->passed = f->passed;
 }
