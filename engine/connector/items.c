@@ -74,6 +74,27 @@ cell_line(struct row *r, yyjson_val *v, bool drop_cr, struct cell *c)
 
 /* --- JSON --------------------------------------------------------------- */
 
+void
+fill_value_at(struct row *r, const struct column *c, struct cell *cell)
+{
+	yyjson_val *v = json_at(r->item->json, c->at);
+
+	if (v == NULL)
+		row_lacks(r, c->at);
+	cell_value(cell, v);
+}
+
+void
+fill_item_date(struct row *r, const struct column *c, struct cell *cell)
+{
+	if (!r->item->date.known) {
+		row_lacks(r, c->at);
+		return;
+	}
+	cell->type = CELL_DATE;
+	cell->date = r->item->date;
+}
+
 yyjson_val *
 json_member(yyjson_val *object, const char *name)
 {

@@ -158,6 +158,12 @@ void cell_scratch(struct row *, struct cell *);
  * Anything but a text makes an empty cell.
  */
 void cell_line(struct row *, yyjson_val *, bool drop_cr, struct cell *);
+/*
+ * Functions for columns of most tables: the value at `at`, and the item's date.
+ * Where there is none the row lacks `at`.
+ */
+void fill_value_at(struct row *, const struct column *, struct cell *);
+void fill_item_date(struct row *, const struct column *, struct cell *);
 /* The member `name` of an object; NULL when `object` is none. */
 yyjson_val *json_member(yyjson_val *object, const char *name);
 /* The value at "a.b.c"; NULL when it is not there. */

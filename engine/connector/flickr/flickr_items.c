@@ -57,16 +57,6 @@ each(const struct connector_items *of, const struct item_text *t,
 
 /* --- columns ------------------------------------------------------------ */
 
-static void
-fill_value(struct row *r, const struct column *c, struct cell *cell)
-{
-	yyjson_val *v = json_at(r->item->json, c->at);
-
-	if (v == NULL)
-		row_lacks(r, c->at);
-	cell_value(cell, v);
-}
-
 /* Flickr gives it to owners alone. */
 static void
 fill_format(struct row *r, const struct column *c, struct cell *cell)
@@ -121,25 +111,25 @@ fill_page(struct row *r, const struct column *c, struct cell *cell)
 }
 
 static const struct column columns[] = {
-	{ "photo_id", "the photo's number", fill_value, "id" },
+	{ "photo_id", "the photo's number", fill_value_at, "id" },
 	{ "date_posted", "when it was uploaded, in UTC", fill_posted,
 	    "dates.posted" },
 	{ "date_taken", "when it was taken, by the camera's clock",
 	    fill_taken, "dates.taken" },
-	{ "license", "the number of its licence at Flickr", fill_value,
+	{ "license", "the number of its licence at Flickr", fill_value_at,
 	    "license" },
-	{ "safety_level", "0 safe, 1 moderate, 2 restricted", fill_value,
+	{ "safety_level", "0 safe, 1 moderate, 2 restricted", fill_value_at,
 	    "safety_level" },
 	{ "original_format", "the ending of the original file", fill_format,
 	    "originalformat" },
-	{ "owner_nsid", "its owner's id", fill_value, "owner.nsid" },
-	{ "owner_username", "its owner's name", fill_value,
+	{ "owner_nsid", "its owner's id", fill_value_at, "owner.nsid" },
+	{ "owner_username", "its owner's name", fill_value_at,
 	    "owner.username" },
 	{ "title", "its title; line ends are blanks", fill_line,
 	    "title._content" },
 	{ "description", "its description, as HTML; line ends are blanks",
 	    fill_line, "description._content" },
-	{ "media", "photo or video", fill_value, "media" },
+	{ "media", "photo or video", fill_value_at, "media" },
 	{ "photopage", "the address of its page", fill_page, "urls.url" },
 };
 static const struct item_table table = {

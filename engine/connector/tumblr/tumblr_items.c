@@ -55,27 +55,6 @@ each(const struct connector_items *of, const struct item_text *t,
 
 /* --- columns ------------------------------------------------------------ */
 
-static void
-fill_member(struct row *r, const struct column *c, struct cell *cell)
-{
-	yyjson_val *v = json_member(r->item->json, c->at);
-
-	if (v == NULL)
-		row_lacks(r, c->at);
-	cell_value(cell, v);
-}
-
-static void
-fill_date(struct row *r, const struct column *c, struct cell *cell)
-{
-	if (!r->item->date.known) {
-		row_lacks(r, c->at);
-		return;
-	}
-	cell->type = CELL_DATE;
-	cell->date = r->item->date;
-}
-
 /* Where a post of this type has its text; NULL: it has none. */
 static const char *
 text_member(struct str type)
@@ -126,20 +105,21 @@ fill_tags(struct row *r, const struct column *c, struct cell *cell)
 }
 
 static const struct column columns[] = {
-	{ "created_at", "when it was published, in UTC", fill_date, "date" },
-	{ "tumblr_id", "the post's number", fill_member, "id" },
-	{ "blog_name", "the blog's name", fill_member, "blog_name" },
+	{ "created_at", "when it was published, in UTC", fill_item_date,
+	    "date" },
+	{ "tumblr_id", "the post's number", fill_value_at, "id" },
+	{ "blog_name", "the blog's name", fill_value_at, "blog_name" },
 	{ "post_type", "text, photo, quote, link, chat, audio, video or "
-	    "answer", fill_member, "type" },
-	{ "post_slug", "the words in its address", fill_member, "slug" },
-	{ "post_summary", "its beginning, without markup", fill_member,
+	    "answer", fill_value_at, "type" },
+	{ "post_slug", "the words in its address", fill_value_at, "slug" },
+	{ "post_summary", "its beginning, without markup", fill_value_at,
 	    "summary" },
 	{ "post_text", "its text, caption or excerpt, as HTML", fill_text,
 	    "type" },
 	{ "tags", "its tags, a comma and a blank between", fill_tags,
 	    "tags" },
-	{ "tumblr_url", "its address", fill_member, "post_url" },
-	{ "tumblr_short_url", "its short address", fill_member,
+	{ "tumblr_url", "its address", fill_value_at, "post_url" },
+	{ "tumblr_short_url", "its short address", fill_value_at,
 	    "short_url" },
 };
 static const struct item_table table = {

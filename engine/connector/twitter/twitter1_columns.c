@@ -92,17 +92,6 @@ fill_url(struct row *r, const struct column *c, struct cell *cell)
 }
 
 static void
-fill_date(struct row *r, const struct column *c, struct cell *cell)
-{
-	if (!r->item->date.known) {
-		row_lacks(r, c->at);
-		return;
-	}
-	cell->type = CELL_DATE;
-	cell->date = r->item->date;
-}
-
-static void
 fill_text(struct row *r, const struct column *c, struct cell *cell)
 {
 	yyjson_val *t = retweeted(r), *text;
@@ -244,7 +233,7 @@ static const struct column columns[] = {
 	{ "tweet_url", "its address", fill_url, NULL },
 	{ "created_at", "its date as Twitter writes it", fill_member,
 	    "created_at" },
-	{ "parsed_created_at", "the same date as ISO 8601", fill_date,
+	{ "parsed_created_at", "the same date as ISO 8601", fill_item_date,
 	    "created_at" },
 	{ "user_screen_name", "its author's name for mentions", fill_user,
 	    "screen_name" },

@@ -54,30 +54,9 @@ each(const struct connector_items *of, const struct item_text *t,
 /* --- columns ------------------------------------------------------------ */
 
 static void
-fill_value(struct row *r, const struct column *c, struct cell *cell)
-{
-	yyjson_val *v = json_at(r->item->json, c->at);
-
-	if (v == NULL)
-		row_lacks(r, c->at);
-	cell_value(cell, v);
-}
-
-static void
-fill_date(struct row *r, const struct column *c, struct cell *cell)
-{
-	if (!r->item->date.known) {
-		row_lacks(r, c->at);
-		return;
-	}
-	cell->type = CELL_DATE;
-	cell->date = r->item->date;
-}
-
-static void
 fill_reply(struct row *r, const struct column *c, struct cell *cell)
 {
-	fill_value(r, c, cell);
+	fill_value_at(r, c, cell);
 	if (cell->type == CELL_NULL || !json_is_true(cell->value))
 		cell_text(cell, STR(""));
 }
@@ -158,23 +137,23 @@ fill_retweeted_link(struct row *r, const struct column *c, struct cell *cell)
 }
 
 static const struct column columns[] = {
-	{ "created_at", "when it was posted, with its zone", fill_date,
+	{ "created_at", "when it was posted, with its zone", fill_item_date,
 	    "created_at" },
-	{ "weibo_id", "the post's number", fill_value, "mid" },
-	{ "screen_name", "its author's name", fill_value,
+	{ "weibo_id", "the post's number", fill_value_at, "mid" },
+	{ "screen_name", "its author's name", fill_value_at,
 	    "user.screen_name" },
 	{ "followers_count", "how many accounts follow its author",
-	    fill_value, "user.followers_count" },
+	    fill_value_at, "user.followers_count" },
 	{ "friends_count", "how many accounts its author follows",
-	    fill_value, "user.friends_count" },
-	{ "reposts_count", "how often it was passed on", fill_value,
+	    fill_value_at, "user.friends_count" },
+	{ "reposts_count", "how often it was passed on", fill_value_at,
 	    "reposts_count" },
 	{ "topics", "its topics, a comma and a blank between", fill_topics,
 	    "text" },
 	{ "in_reply_to_screen_name", "whose post it answers", fill_reply,
 	    "in_reply_to_screen_name" },
 	{ "weibo_url", "its address", fill_url, "user.idstr" },
-	{ "text", "its text", fill_value, "text" },
+	{ "text", "its text", fill_value_at, "text" },
 	{ "url1", "the first link in the text", fill_link, "1" },
 	{ "url2", "the second link", fill_link, "2" },
 	{ "retweeted_text", "the text of the post that it passes on",
