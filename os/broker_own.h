@@ -38,7 +38,8 @@ MUST_USE enum err broker_url_parse(struct str, struct broker_url *,
 
 struct broker_link;
 
-/* What a side does with its connection.  An error ends the connection. */
+/* The callbacks of one side, consuming or publishing.  An error ends the
+ * connection. */
 struct broker_role {
 	const char *name;
 	/* We are logged in, the main channel is open, the exchange declared. */
@@ -147,7 +148,7 @@ extern const struct broker_role broker_publishes;
 void broker_publisher_put(struct broker *, struct broker_message *);
 /* Whether a message waits for its turn or its confirm, and can get it. */
 bool broker_publisher_busy(const struct broker *);
-/* What waits is UNSENT. */
+/* Messages still waiting get the result UNSENT. */
 void broker_publisher_end(struct broker *);
 
 /* ---- broker_question.c --------------------------------------------------- */

@@ -81,8 +81,7 @@ streams(void **state)
 	sse_close(&s);
 }
 
-/* What is only live: a remote run begins, and what it said comes with its
- * completion, once. */
+/* Live events of a remote run: its start, and its log once it completes. */
 static void
 remote_runs(void **state)
 {

@@ -50,7 +50,7 @@ void testing_expect(const struct testing_harvest *, const char *outcome);
 void testing_expect_findings(const struct testing_harvest *,
     const char *findings);
 
-/* What happens to a run with a stream. */
+/* Events that a test feeds to a run with a stream. */
 enum testing_happening {
 	TESTING_ANSWER,              /* the call has ended so */
 	TESTING_EVENT,               /* `text` is an event of the stream */

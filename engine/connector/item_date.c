@@ -93,7 +93,7 @@ take_offset(struct str *s, struct item_date *d)
 	return true;
 }
 
-/* What may stand behind the time: nothing, or a zone. */
+/* Parse what follows the time: nothing, or a time zone. */
 static bool
 take_zone(struct str s, struct item_date *d)
 {

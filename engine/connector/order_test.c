@@ -1,4 +1,4 @@
-/* What a harvest may be asked for, and how each fault is named. */
+/* Orders that are accepted, and the error and field of those that are not. */
 #include "engine/connector/connector_testing.h"
 #include "engine/connector/connectors.h"
 

@@ -205,7 +205,7 @@ def improved():
     same("an item that lacks a field keeps its other cells",
          [(r["id"][-2:], r["favorite_count"]) for r in table],
          [("01", 2), ("40", None), ("02", 4)])
-    check("... and is told of", code == 0 and "item_field_missing: "
+    check("... and a warning names it", code == 0 and "item_field_missing: "
           "favorite_count is missing in 1 item: 700000000000000040" in err, err)
     table, code, _ = rows([synthetic("twitter1-fault-retweet-null")])
     same("retweeted_status null", [(code, r["tweet_type"], r["hashtags"])

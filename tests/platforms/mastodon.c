@@ -111,7 +111,7 @@ find_page(const struct list *l, uint64_t min_id, uint64_t since_id,
 
 /* ---- Pages that are not as they should be ------------------------------ */
 
-/* What the last forward page of a list began behind. */
+/* The id after which the last forward page of a list began. */
 static struct {
 	struct str path;
 	char bytes[300];

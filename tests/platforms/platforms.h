@@ -77,7 +77,7 @@ struct request;
 /* The plan, a JSON list, in place of the one before.  False, and `fault` says
  * why in a sentence. */
 bool fault_plan(struct str json, char sentence[static 200]);
-/* What the first row that matches says. */
+/* The fault of the first row that matches the request. */
 void fault_find(const struct request *, struct fault *);
 
 /* ---- Budgets (budget.c) ------------------------------------------------ */
@@ -134,7 +134,7 @@ struct platform {
 	void (*make)(uint64_t seed, struct wall now, unsigned items);
 	const char *const *hosts;    /* up to NULL */
 	void (*answer)(struct request *);
-	/* What there is, for tests; change it.  NULL: cannot. */
+	/* Show the world to tests, and change it; NULL: not supported. */
 	void (*describe)(struct str host, struct buf *out);
 	bool (*change)(struct str host, yyjson_val *what,
 	    char sentence[static 200]);

@@ -1,4 +1,4 @@
-/* What an instance's answers say. */
+/* Reads an instance's answers: accounts, pages of posts, refusals. */
 #include "base/text.h"
 #include "engine/connector/mastodon/mastodon_own.h"
 #include "engine/connector/order.h"
