@@ -53,7 +53,7 @@ void
 json_u64(struct buf *b, const char *name, uint64_t v)
 {
 	json_name(b, name);
-	buf_printf(b, "%llu", (unsigned long long)v);
+	buf_put_decimal(b, v, 1);
 }
 
 void

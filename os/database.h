@@ -159,10 +159,17 @@ struct query *database_query(struct database *, const char *text);
  *     }
  *     e = query_end(&q, w);
  *
- * For SQLite the statement is written for one row and runs once for each, in
- * their order.  For PostgreSQL each parameter is an array with an element for
- * each row, and the statement runs once; rows that it returns come in any
- * order, so that they should contain their key.  query_step() walks the result
+ * For SQLite the statement runs once for each row, in their order.  One of many
+ * rows is quicker when it runs once, and reads them from the table `bulk`,
+ * whose columns p1, p2 ... are the parameters:
+ *
+ *         "INSERT INTO t (id, name) SELECT p1, p2 FROM bulk"
+ *
+ * It has no parameters besides; an ON CONFLICT needs WHERE true before it, and
+ * FROM bulk k CROSS JOIN t keeps the order of loops.  For PostgreSQL each
+ * parameter is an array with an element for each row, and the statement runs
+ * once.  Rows that it returns come in any order, so that they should contain
+ * their key.  query_step() walks the result
  * rows of all.  query_end() runs what has not run yet.  Without any row nothing
  * runs.  A parameter has one type in all rows, apart from NULL.  Changes belong
  * into a transaction: without one SQLite commits each row.

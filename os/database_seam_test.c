@@ -26,20 +26,25 @@ static const struct sql steps[] = {
 	    " n BIGINT CHECK (n <> 13));"
 	    "CREATE TABLE u (t BIGINT NOT NULL REFERENCES t (id));" },
 };
-static const struct sql put_many = {
-	"INSERT INTO t (id, name, v, n) VALUES (?1, ?2, ?3, ?4)"
-	" ON CONFLICT (id) DO UPDATE SET name = excluded.name, v = excluded.v,"
-	" n = excluded.n",
-	"INSERT INTO t (id, name, v, n) SELECT * FROM"
-	" unnest(?1::int8[], ?2::text[], ?3::bytea[], ?4::int8[])"
-	" ON CONFLICT (id) DO UPDATE SET name = excluded.name, v = excluded.v,"
-	" n = excluded.n",
+#define PUT_CONFLICT " ON CONFLICT (id) DO UPDATE SET name = excluded.name," \
+	" v = excluded.v, n = excluded.n"
+#define PUT_POSTGRESQL "INSERT INTO t (id, name, v, n) SELECT * FROM" \
+	" unnest(?1::int8[], ?2::text[], ?3::bytea[], ?4::int8[])" PUT_CONFLICT
+#define GET_POSTGRESQL "SELECT id, name, v, n FROM t" \
+	" WHERE id = ANY (?1::int8[]) ORDER BY id"
+/* For SQLite in both forms: once for each row, and once for all. */
+static const struct sql put_forms[] = {
+	{ "INSERT INTO t (id, name, v, n) VALUES (?1, ?2, ?3, ?4)"
+	  PUT_CONFLICT, PUT_POSTGRESQL },
+	{ "INSERT INTO t (id, name, v, n) SELECT p1, p2, p3, p4 FROM bulk"
+	  " WHERE true" PUT_CONFLICT, PUT_POSTGRESQL },
 };
-static const struct sql get_many = {
-	"SELECT id, name, v, n FROM t WHERE id = ?1",
-	"SELECT id, name, v, n FROM t WHERE id = ANY (?1::int8[])"
-	" ORDER BY id",
+static const struct sql get_forms[] = {
+	{ "SELECT id, name, v, n FROM t WHERE id = ?1", GET_POSTGRESQL },
+	{ "SELECT id, name, v, n FROM bulk k CROSS JOIN t ON t.id = k.p1",
+	  GET_POSTGRESQL },
 };
+static const struct sql *put_many, *get_many;
 
 struct row {
 	int64_t id;
@@ -166,7 +171,7 @@ put_rows(struct database *d)
 	struct why w = WHY_INIT;
 
 	assert_int_equal(database_begin(d, NULL), OK);
-	struct query *q = database_bulk(d, &put_many);
+	struct query *q = database_bulk(d, put_many);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		bind_row(q, &rows[i]);
 	enum err e = query_end(&q, &w);
@@ -183,7 +188,7 @@ bulk_keeps_every_value(void **state)
 	put_rows(d);
 	put_rows(d);
 	assert_int_equal(number(d, "SELECT count(*) FROM t"), ARRAY_LEN(rows));
-	struct query *q = database_bulk(d, &get_many);
+	struct query *q = database_bulk(d, get_many);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		query_i64(q, 1, rows[i].id);
 		query_row(q);
@@ -206,16 +211,16 @@ bulk_of_none_one_and_many(void **state)
 	enum { MANY = 5000 };
 	struct database *d = *state;
 
-	struct query *q = database_bulk(d, &get_many);
+	struct query *q = database_bulk(d, get_many);
 	assert_false(query_step(q));
 	assert_int_equal(query_end(&q, NULL), OK);
 	assert_int_equal(database_begin(d, NULL), OK);
-	q = database_bulk(d, &put_many);
+	q = database_bulk(d, put_many);
 	/* Bound, but no row. */
 	query_i64(q, 1, 1);
 	assert_int_equal(query_end(&q, NULL), OK);
 	assert_int_equal(number(d, "SELECT count(*) FROM t"), 0);
-	q = database_bulk(d, &put_many);
+	q = database_bulk(d, put_many);
 	for (int64_t i = 1; i <= MANY; i++) {
 		query_i64(q, 1, i);
 		query_i64(q, 4, 100 + i);
@@ -226,7 +231,7 @@ bulk_of_none_one_and_many(void **state)
 	assert_int_equal(query_changes(q), MANY);
 	assert_int_equal(query_end(&q, NULL), OK);
 	/* Ended while there are rows, it has run for all. */
-	q = database_bulk(d, &get_many);
+	q = database_bulk(d, get_many);
 	for (int64_t i = 1; i <= 3; i++) {
 		query_i64(q, 1, i);
 		query_row(q);
@@ -247,7 +252,7 @@ bulk_after_nulls(void **state)
 
 	for (int round = 0; round < 3; round++) {
 		assert_int_equal(database_begin(d, NULL), OK);
-		struct query *q = database_bulk(d, &put_many);
+		struct query *q = database_bulk(d, put_many);
 		for (int64_t i = 1; i <= 3; i++)
 			bind_row(q, round == 1 ? &(struct row){ i, STR("x"),
 			    STR("y"), 5 } : &(struct row){ i, STR_NONE,
@@ -298,6 +303,34 @@ each_dialect_has_its_text(void **state)
 	assert_true(query_step(q));
 	assert_int_equal(query_get_i64(q, 0), 41);
 	assert_int_equal(query_end(&q, NULL), OK);
+}
+
+/* Each reads rows of its own, however their steps alternate. */
+static void
+bulk_queries_alternate(void **state)
+{
+	struct database *d = *state;
+	struct query *q[2];
+
+	put_rows(d);
+	for (size_t k = 0; k < 2; k++) {
+		q[k] = database_bulk(d, get_many);
+		for (size_t i = k; i < 4; i++) {
+			query_i64(q[k], 1, rows[i].id);
+			query_row(q[k]);
+		}
+	}
+	for (size_t i = 0; i < 4; i++) {
+		assert_true(query_step(q[0]));
+		check_row(q[0], &rows[i]);
+		assert_int_equal(query_step(q[1]), i < 3);
+		if (i < 3)
+			check_row(q[1], &rows[i + 1]);
+	}
+	for (size_t k = 0; k < 2; k++) {
+		assert_false(query_step(q[k]));
+		assert_int_equal(query_end(&q[k], NULL), OK);
+	}
 }
 
 static void
@@ -404,12 +437,12 @@ posted_queries_run_in_order(void **state)
 	}
 	/* One that waits sees what was posted before. */
 	assert_int_equal(number(d, "SELECT count(*) FROM t"), MANY);
-	struct query *q = database_bulk(d, &put_many);
+	struct query *q = database_bulk(d, put_many);
 	bind_row(q, &(struct row){ 1, STR("one"), STR_NONE, 11 });
 	bind_row(q, &(struct row){ MANY + 1, STR("more"), STR_NONE, 0 });
 	query_post(&q);
 	/* Without a row it is nothing. */
-	q = database_bulk(d, &put_many);
+	q = database_bulk(d, put_many);
 	query_post(&q);
 	/* Rows that nobody reads. */
 	q = database_query(d, "UPDATE t SET n = 12 WHERE n = 11 RETURNING id");
@@ -500,7 +533,8 @@ main(int argc, char **argv)
 #define WITH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		WITH(bulk_keeps_every_value), WITH(bulk_of_none_one_and_many),
-		WITH(bulk_after_nulls), WITH(each_dialect_has_its_text),
+		WITH(bulk_after_nulls), WITH(bulk_queries_alternate),
+		WITH(each_dialect_has_its_text),
 		WITH(parameters_have_a_limit),
 		WITH(a_failed_transaction_does_no_more),
 		WITH(errors_have_their_kind), WITH(posted_queries_run_in_order),
@@ -512,7 +546,12 @@ main(int argc, char **argv)
 	(void)argv;
 	if (argc > 1 && (server = postgresql_test_start()) == NULL)
 		return POSTGRESQL_TEST_SKIP;
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	int failed = 0;
+	for (size_t form = 0; form < ARRAY_LEN(put_forms); form++) {
+		put_many = &put_forms[form];
+		get_many = &get_forms[form];
+		failed += cmocka_run_group_tests(tests, NULL, NULL);
+	}
 	postgresql_test_stop(&server);
 	return failed;
 }

@@ -2,12 +2,15 @@
  * SQLite behind os/database.h.
  *
  * A query is one prepared statement.  It runs once for each bound row: bind,
- * step to the end, reset, bind the next row.
+ * step to the end, reset, bind the next row.  One that reads the table `bulk`
+ * runs once for all of them.
  */
 #include <limits.h>
+#include <pthread.h>
 #include <sqlite3.h>
 
 #include "os/clock.h"
+#include "os/database_bulk.h"
 #include "os/database_checkpoint.h"
 #include "os/database_own.h"
 #include "os/file.h"
@@ -18,6 +21,7 @@
 struct sqlite_query {
 	struct query q;
 	sqlite3_stmt *stmt;
+	bool reads_bulk;
 	size_t row;                  /* the next to run */
 	bool is_running;             /* the one before it has rows left */
 };
@@ -26,6 +30,7 @@ struct sqlite_database {
 	struct database d;
 	sqlite3 *db;
 	char *path;
+	struct bulk bulk;
 	struct checkpointer *checkpointer;   /* NULL: commits do it */
 };
 
@@ -132,15 +137,21 @@ static struct query *
 sqlite_query_new(struct database *d, const char *text)
 {
 	struct sqlite_query *s = mem_new(sizeof(*s));
+	struct bulk *bulk = &sqlite_of(d)->bulk;
 	const char *tail = NULL;
 
 	s->q.database = d;
+	bulk->width = 0;
 	int r = sqlite3_prepare_v3(sqlite_of(d)->db, text, -1,
 	    SQLITE_PREPARE_PERSISTENT, &s->stmt, &tail);
 	CHECK(r != SQLITE_OK || (s->stmt != NULL && *tail == '\0'));
 	check_result(&s->q, r);
 	s->q.is_prepared = r == SQLITE_OK;
 	s->q.width = (unsigned)sqlite3_bind_parameter_count(s->stmt);
+	s->reads_bulk = bulk->width > 0;
+	CHECK(!s->reads_bulk || s->q.width == 0);
+	if (s->reads_bulk)
+		s->q.width = bulk->width;
 	CHECK(s->q.width <= DATABASE_PARAMETERS_MAX);
 	return &s->q;
 }
@@ -172,11 +183,16 @@ bind_one(sqlite3_stmt *stmt, int at, const struct value *v)
 	return sqlite3_bind_null(stmt, at);
 }
 
+/* The next row, or all of them. */
 static void
 bind_row(struct sqlite_query *s)
 {
+	if (s->reads_bulk) {
+		sqlite_of(s->q.database)->bulk.query = &s->q;
+		s->row = s->q.rows;
+		return;
+	}
 	size_t row = s->row++;
-
 	if (s->q.width == 0)
 		return;
 	const struct value *v = s->q.values + row * s->q.width;
@@ -448,10 +464,19 @@ check_there(const char *path, struct why *w)
 	return e;
 }
 
+/* Nobody asks how much memory SQLite has; counting takes a lock at each
+ * allocation. */
+static void
+configure(void)
+{
+	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 enum err
 database_open(const char *path, const struct database_options *o,
     struct database **out, struct why *w)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct sqlite_database *s;
 	int flags = o->read_only ? SQLITE_OPEN_READONLY :
 	    SQLITE_OPEN_READWRITE;
@@ -463,11 +488,14 @@ database_open(const char *path, const struct database_options *o,
 	enum err e = o->read_only ? check_there(path, w) : make_file(path, w);
 	if (e != OK)
 		return e;
+	pthread_once(&once, configure);
 	s = mem_new(sizeof(*s));
 	database_init(&s->d, &sqlite_backend);
 	s->path = mem_copy_text(path);
 	e = sqlite_why(s, sqlite3_open_v2(path, &s->db, flags |
 	    SQLITE_OPEN_NOMUTEX, NULL), w);
+	if (e == OK)
+		e = sqlite_why(s, bulk_register(s->db, &s->bulk), w);
 	if (e == OK)
 		e = prepare(s, o, w);
 	if (e == OK)

@@ -180,7 +180,8 @@ static enum err
 find_tags(struct chunk *c, struct found_tags *found)
 {
 	static const struct sql get = {
-		"SELECT item, tag, value FROM tags WHERE item = ?1",
+		"SELECT t.item, t.tag, t.value FROM bulk k CROSS JOIN tags t"
+		" ON t.item = k.p1",
 		"SELECT item, tag, value FROM tags"
 		" WHERE item = ANY (?1::int8[])" };
 	struct query *q = database_bulk(c->db, &get);

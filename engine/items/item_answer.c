@@ -159,7 +159,8 @@ static enum err
 load_tags(struct answer_items *a, struct why *w)
 {
 	static const struct sql of = {
-		"SELECT item, tag, value FROM tags WHERE item = ?1",
+		"SELECT t.item, t.tag, t.value FROM bulk k CROSS JOIN tags t"
+		" ON t.item = k.p1",
 		"SELECT t.item, t.tag, t.value FROM unnest(?1::int8[]) k(item)"
 		" JOIN tags t ON t.item = k.item" };
 	struct query *q = database_bulk(item_store_database(a->store), &of);
@@ -232,8 +233,8 @@ load_metadata(struct answer_items *a, struct str task, size_t k,
     struct why *w)
 {
 	static const struct sql of = {
-		"SELECT item, metadata FROM task_results WHERE task = ?1"
-		" AND item = ?2",
+		"SELECT r.item, r.metadata FROM bulk k CROSS JOIN"
+		" task_results r ON r.task = k.p1 AND r.item = k.p2",
 		"SELECT r.item, r.metadata FROM"
 		" unnest(?1::int8[], ?2::int8[]) k(task, item)"
 		" JOIN task_results r ON r.task = k.task AND"

@@ -240,8 +240,8 @@ static void
 insert_runs(struct item_tx *tx, const struct append *r, size_t n, int64_t id)
 {
 	static const struct sql insert = {
-		"INSERT INTO runs (id, " RUN_COLUMNS ") VALUES (?1, ?2, ?3,"
-		" ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+		"INSERT INTO runs (id, " RUN_COLUMNS ") SELECT p1, p2, p3,"
+		" p4, p5, p6, p7, p8, p9, p10, p11, p12, p13 FROM bulk",
 		"INSERT INTO runs (" RUN_COLUMNS ") SELECT " RUN_COLUMNS
 		" FROM unnest(?1::int8[], ?2::int8[], ?3::int8[], ?4::int8[],"
 		" ?5::int8[], ?6::int8[], ?7::text[], ?8::int8[], ?9::int8[],"
@@ -276,8 +276,9 @@ drop_earlier_runs(struct item_tx *tx, const struct append *r, size_t n,
     int64_t id)
 {
 	static const struct sql delete = {
-		"DELETE FROM runs WHERE task = ?1 AND item = ?2 AND id < ?3"
-		" AND (outcome = 1 OR started_at < ?4)",
+		"DELETE FROM runs WHERE id IN (SELECT r.id FROM bulk k"
+		" CROSS JOIN runs r ON r.task = k.p1 AND r.item = k.p2"
+		" AND r.id < k.p3 AND (r.outcome = 1 OR r.started_at < k.p4))",
 		"DELETE FROM runs r USING unnest(?1::int8[], ?2::int8[],"
 		" ?3::int8[], ?4::int8[]) AS k (task, item, later, before)"
 		" WHERE r.task = k.task AND r.item = k.item"
@@ -599,7 +600,7 @@ tx_flush_events(struct item_tx *tx, struct why *w)
 {
 	static const struct sql insert = {
 		"INSERT INTO events (cursor, at, type, task, tags, total,"
-		" body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+		" body) SELECT p1, p2, p3, p4, p5, p6, p7 FROM bulk",
 		"INSERT INTO events (cursor, at, type, task, tags, total,"
 		" body) SELECT * FROM unnest(?1::int8[], ?2::int8[],"
 		" ?3::text[], ?4::text[], ?5::text[], ?6::int8[],"

@@ -35,7 +35,8 @@ bind_lease(struct query *q, int at, uint64_t lease)
 
 /*
  * The rows of a table that are to be written in one of three ways.  Most are
- * CHANGED, which costs a database less than INSERT ... ON CONFLICT.
+ * CHANGED, which costs PostgreSQL less than INSERT ... ON CONFLICT; SQLite puts
+ * both alike, since an UPDATE of many rows is slower there.
  */
 enum change { GONE, MADE, CHANGED };
 
@@ -71,7 +72,8 @@ static void
 make_aliases(struct item_tx *tx)
 {
 	static const struct sql insert = {
-		"INSERT INTO aliases (id, item, own) VALUES (?1, ?2, ?3)",
+		"INSERT INTO aliases (id, item, own)"
+		" SELECT p1, p2, p3 FROM bulk",
 		"INSERT INTO aliases (id, item, own) SELECT * FROM"
 		" unnest(?1::text[], ?2::int8[], ?3::int8[])" };
 	struct query *q = database_bulk(tx->db, &insert);
@@ -86,7 +88,8 @@ static void
 put_aliases(struct item_tx *tx)
 {
 	static const struct sql put = {
-		"INSERT INTO aliases (id, item, own) VALUES (?1, ?2, ?3)"
+		"INSERT INTO aliases (id, item, own)"
+		" SELECT p1, p2, p3 FROM bulk WHERE true"
 		" ON CONFLICT (id) DO UPDATE SET item = excluded.item,"
 		" own = excluded.own",
 		"INSERT INTO aliases (id, item, own) SELECT * FROM"
@@ -146,19 +149,18 @@ bind_item(struct query *q, const struct item_row *r)
 	" data = excluded.data, created_by = excluded.created_by," \
 	" updated_at = excluded.updated_at, rev = excluded.rev," \
 	" aliases_n = excluded.aliases_n, blobs_n = excluded.blobs_n"
+#define ITEM_PUT "INSERT INTO items (" ITEM_COLUMNS ") SELECT" \
+	" p1, p2, p3, p4, p5, p6, p7, p8, p9 FROM bulk WHERE true" ITEM_CONFLICT
 
 static void
 write_items(struct item_tx *tx)
 {
 	static const struct sql put = {
-		"INSERT INTO items (" ITEM_COLUMNS ") VALUES"
-		" (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)" ITEM_CONFLICT,
+		ITEM_PUT,
 		"INSERT INTO items (" ITEM_COLUMNS ") SELECT * FROM "
 		ITEM_ARRAYS ITEM_CONFLICT };
 	static const struct sql change = {
-		"UPDATE items SET id = ?2, data = ?3, created_by = ?4,"
-		" created_at = ?5, updated_at = ?6, rev = ?7, aliases_n = ?8,"
-		" blobs_n = ?9 WHERE key = ?1",
+		ITEM_PUT,
 		"UPDATE items i SET id = n.id, data = n.data,"
 		" created_by = n.created_by, updated_at = n.updated_at,"
 		" rev = n.rev, aliases_n = n.aliases_n, blobs_n = n.blobs_n"
@@ -275,7 +277,8 @@ static void
 write_tags(struct item_tx *tx)
 {
 	static const struct sql put = {
-		"INSERT INTO tags (item, tag, value) VALUES (?1, ?2, ?3)"
+		"INSERT INTO tags (item, tag, value)"
+		" SELECT p1, p2, p3 FROM bulk WHERE true"
 		" ON CONFLICT (item, tag) DO UPDATE SET"
 		" value = excluded.value",
 		"INSERT INTO tags (item, tag, value) SELECT * FROM"
@@ -354,6 +357,9 @@ bind_result(struct query *q, const struct result_row *r)
 	" rev = " n ".rev"
 #define RESULT_CONFLICT " ON CONFLICT (task, item) DO UPDATE SET" \
 	RESULT_FROM("excluded")
+#define RESULT_PUT "INSERT INTO task_results (" RESULT_COLUMNS ") SELECT" \
+	" p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11" \
+	" FROM bulk WHERE true" RESULT_CONFLICT
 
 static void
 write_results(struct item_tx *tx)
@@ -364,16 +370,11 @@ write_results(struct item_tx *tx)
 		" unnest(?1::int8[], ?2::int8[]) AS k (task, item)"
 		" WHERE r.task = k.task AND r.item = k.item" };
 	static const struct sql put = {
-		"INSERT INTO task_results (" RESULT_COLUMNS ") VALUES"
-		" (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
-		RESULT_CONFLICT,
+		RESULT_PUT,
 		"INSERT INTO task_results (" RESULT_COLUMNS ") SELECT * FROM "
 		RESULT_ARRAYS RESULT_CONFLICT };
 	static const struct sql change = {
-		"UPDATE task_results SET task_version = ?3, metadata = ?4,"
-		" is_successful = ?5, is_invalidated = ?6, created_at = ?7,"
-		" completed_at = ?8, expires_at = ?9, ttl_override = ?10,"
-		" rev = ?11 WHERE task = ?1 AND item = ?2",
+		RESULT_PUT,
 		"UPDATE task_results r SET" RESULT_FROM("n") " FROM "
 		RESULT_ARRAYS " AS n (" RESULT_COLUMNS ")"
 		" WHERE r.task = n.task AND r.item = n.item" };
@@ -422,6 +423,9 @@ bind_pair(struct item_tx *tx, struct query *q, const struct pair_row *r)
 	" again = " n ".again, done_lease = " n ".done_lease"
 #define PAIR_CONFLICT " ON CONFLICT (task, item) DO UPDATE SET" \
 	PAIR_FROM("excluded")
+#define PAIR_PUT "INSERT INTO worklist (" PAIR_COLUMNS ") SELECT" \
+	" p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12" \
+	" FROM bulk WHERE true" PAIR_CONFLICT
 
 static void
 write_pairs(struct item_tx *tx)
@@ -432,16 +436,11 @@ write_pairs(struct item_tx *tx)
 		" unnest(?1::int8[], ?2::int8[]) AS k (task, item)"
 		" WHERE p.task = k.task AND p.item = k.item" };
 	static const struct sql put = {
-		"INSERT INTO worklist (" PAIR_COLUMNS ") VALUES"
-		" (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
-		PAIR_CONFLICT,
+		PAIR_PUT,
 		"INSERT INTO worklist (" PAIR_COLUMNS ") SELECT * FROM "
 		PAIR_ARRAYS PAIR_CONFLICT };
 	static const struct sql change = {
-		"UPDATE worklist SET state = ?3, due = ?4, lane = ?5,"
-		" lease = ?6, lease_until = ?7, worker = ?8, generation = ?9,"
-		" attempt = ?10, again = ?11, done_lease = ?12"
-		" WHERE task = ?1 AND item = ?2",
+		PAIR_PUT,
 		"UPDATE worklist p SET" PAIR_FROM("n") " FROM "
 		PAIR_ARRAYS " AS n (" PAIR_COLUMNS ")"
 		" WHERE p.task = n.task AND p.item = n.item" };

@@ -1,5 +1,6 @@
 /*
  * From the database to rows: one bulk query per table for all that is queued.
+ * CROSS JOIN keeps SQLite's order: a search by key for each row of `bulk`.
  *
  * A slot that is queued counts as loaded, without a row, as soon as its table
  * is asked; the rows of the answer fill those that are stored.
@@ -169,7 +170,8 @@ static enum err
 load_tags(struct item_tx *tx, const struct slots *items, struct why *w)
 {
 	static const struct sql select = {
-		"SELECT item, tag, value FROM tags WHERE item = ?1",
+		"SELECT t.item, t.tag, t.value FROM bulk k CROSS JOIN tags t"
+		" ON t.item = k.p1",
 		"SELECT item, tag, value FROM tags"
 		" WHERE item = ANY (?1::int8[]) ORDER BY item" };
 	struct query *q = database_bulk(tx->db, &select);
@@ -199,7 +201,8 @@ static enum err
 load_items(struct item_tx *tx, struct slots *items, struct why *w)
 {
 	static const struct sql select = {
-		"SELECT " ITEM_COLUMNS " FROM items i WHERE i.key = ?1",
+		"SELECT " ITEM_COLUMNS " FROM bulk k CROSS JOIN items i"
+		" ON i.key = k.p1",
 		"SELECT " ITEM_COLUMNS " FROM items i"
 		" WHERE i.key = ANY (?1::int8[]) ORDER BY i.key FOR UPDATE" };
 	struct slots queue = take_queue(tx, SLOT_ITEM);
@@ -241,8 +244,9 @@ static enum err
 load_aliases(struct item_tx *tx, struct slots *items, struct why *w)
 {
 	static const struct sql select = {
-		"SELECT a.id, a.own, " ITEM_COLUMNS " FROM aliases a"
-		" JOIN items i ON i.key = a.item WHERE a.id = ?1",
+		"SELECT a.id, a.own, " ITEM_COLUMNS " FROM bulk k"
+		" CROSS JOIN aliases a ON a.id = k.p1"
+		" CROSS JOIN items i ON i.key = a.item",
 		"SELECT a.id, a.own, " ITEM_COLUMNS " FROM aliases a"
 		" JOIN items i ON i.key = a.item WHERE a.id = ANY (?1::text[])"
 		" ORDER BY i.key, a.id FOR UPDATE" };
@@ -318,8 +322,8 @@ static enum err
 load_results(struct item_tx *tx, struct why *w)
 {
 	static const struct sql select = {
-		"SELECT " RESULT_COLUMNS " FROM task_results r"
-		" WHERE r.task = ?1 AND r.item = ?2",
+		"SELECT " RESULT_COLUMNS " FROM bulk k CROSS JOIN"
+		" task_results r ON r.task = k.p1 AND r.item = k.p2",
 		"SELECT " RESULT_COLUMNS " FROM task_results r"
 		" JOIN unnest(?1::int8[], ?2::int8[]) AS k (task, item)"
 		" ON r.task = k.task AND r.item = k.item"
@@ -384,8 +388,8 @@ static enum err
 load_pairs(struct item_tx *tx, struct why *w)
 {
 	static const struct sql select = {
-		"SELECT " PAIR_COLUMNS " FROM worklist p"
-		" WHERE p.task = ?1 AND p.item = ?2",
+		"SELECT " PAIR_COLUMNS " FROM bulk k CROSS JOIN worklist p"
+		" ON p.task = k.p1 AND p.item = k.p2",
 		"SELECT " PAIR_COLUMNS " FROM worklist p"
 		" JOIN unnest(?1::int8[], ?2::int8[]) AS k (task, item)"
 		" ON p.task = k.task AND p.item = k.item"

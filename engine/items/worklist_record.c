@@ -41,7 +41,9 @@ worklist_put_date(struct buf *b, const char *name, struct wall t)
 	wall_to_iso(t, iso);
 	/* "2026-11-20T07:00:00.000" and then three digits more. */
 	json_name(b, name);
-	buf_printf(b, "\"%.23sZ\"", iso);
+	buf_put_char(b, '"');
+	buf_put(b, iso, 23);
+	buf_put_text(b, "Z\"");
 }
 
 static struct str
