@@ -28,6 +28,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include <yyjson.h>
 
 #include "engine/items/generation.h"
@@ -367,8 +368,11 @@ main(int argc, char **argv)
 		spread_pairs();
 	if (o.reader)
 		reader = open_reader(&options);
-	if (o.seconds > 0)
+	if (o.seconds > 0) {
+		/* What making them has left to be written is not measured. */
+		sync();
 		measure_pairs();
+	}
 	printf("}\n");
 	if (reader != NULL)
 		MUST(database_end(item_store_database(reader), OK, w));
