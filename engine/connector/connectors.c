@@ -1,12 +1,16 @@
 #include "engine/connector/connectors.h"
 
 #include "engine/connector/mastodon/mastodon.h"
+#include "engine/connector/twitter/twitter.h"
 
 /* By type. */
 static const struct connector *const connectors[] = {
 	&mastodon_account,
 	&mastodon_hashtag,
 	&mastodon_stream,
+	&twitter_academic_search,
+	&twitter_search_2,
+	&twitter_user_timeline_2,
 };
 
 const struct connector *
