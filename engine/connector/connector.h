@@ -13,10 +13,11 @@
  * and the same answers give the same calls and findings, whatever time passes
  * in between, and whether or not it was saved and loaded again.
  *
- * The driver paces, makes and retries calls: an answer of status 429 or 5xx, a
- * transfer that was lost, a redirect, and a 2xx body that is not JSON where
- * JSON is expected never reach a connector.  A stream's events come one by one,
- * and its answer when it has ended, however it did.
+ * The driver paces, makes and retries calls.  What never reaches a connector:
+ * an answer of status 429 or 5xx that the call does not name, a transfer that
+ * was lost, a redirect, and a 2xx body that is not JSON where JSON is expected.
+ * A stream's events come one by one, and its answer when it has ended, however
+ * it did.
  *
  * Thread: one at a time for each run; the tables are read-only.
  * Source: contracts/connector.md §1, §2.
@@ -104,6 +105,7 @@ struct connector_order {
 	const struct connector_seed *seeds;
 	size_t seeds_n;
 	yyjson_val *options;         /* an object, or NULL */
+	struct str collection_set;   /* its id; or empty */
 	const struct connector_credential *credentials;
 	size_t credentials_n;
 	const struct connector_state *state;     /* sorted by key */
@@ -114,12 +116,31 @@ struct connector_order {
 
 enum connector_auth {
 	CONNECTOR_ANONYMOUS,
-	CONNECTOR_BEARER             /* Authorization: Bearer, by `secret` */
+	CONNECTOR_BEARER,            /* Authorization: Bearer, by `secret` */
+	/* A parameter of the URL, `secret_name`, that the driver adds as the
+	 * request leaves; the archived URL has it redacted. */
+	CONNECTOR_QUERY,
+	/* OAuth 1.0a in the header (RFC 5849 §3.5.1), signed with the
+	 * consumer's key `secret` and its secret `consumer_secret` alone. */
+	CONNECTOR_OAUTH1_CONSUMER
 };
 
 enum connector_expect {
 	CONNECTOR_JSON,
 	CONNECTOR_EVENTS             /* server-sent events without an end */
+};
+
+/*
+ * How many units of a budget there are in each period, where the platform tells
+ * it by no header.  The driver counts them for all harvests with the same
+ * credential, and keeps them over a restart.  A table ends with a row of 0
+ * units.
+ */
+struct connector_rate {
+	uint64_t units;
+	unsigned seconds;            /* 0: a day in Los Angeles (pacific.h) */
+	bool of_address;             /* whatever the credential: all that this
+	                              * machine asks */
 };
 
 /* A GET request. */
@@ -128,11 +149,18 @@ struct connector_call {
 	unsigned mark;               /* the connector's own, of several calls */
 	enum connector_auth auth;
 	const char *secret;          /* the credential's key that it takes */
+	const char *secret_name;     /* of QUERY */
+	const char *consumer_secret; /* of OAUTH1_CONSUMER */
 	const char *budget;          /* calls of the same name share a rate */
+	unsigned cost;               /* its units of the budget; 0: one */
+	const struct connector_rate *rates;      /* of the budget; NULL: headers
+	                              * tell them */
 	/* Statuses that are answers besides 2xx, up to a 0.  Any other is a
 	 * failure of the call. */
 	const int *statuses;
 	enum connector_expect expect;
+	bool as_metadata;            /* archived as a metadata record, since
+	                              * readers of responses cannot read it */
 	unsigned silence_s;          /* of a stream: so long without a byte
 	                              * ends it */
 	struct wall not_before;      /* us 0: at once */

@@ -194,25 +194,48 @@ load_anew(struct driver *d)
 
 /* ---- Driving ----------------------------------------------------------- */
 
+/* " bearer KEY" and the like; "" without a secret. */
+static void
+put_auth(const struct connector_call *call, struct buf *out)
+{
+	static const char *const words[] = {
+		[CONNECTOR_ANONYMOUS] = "", [CONNECTOR_BEARER] = " bearer ",
+		[CONNECTOR_QUERY] = " query ",
+		[CONNECTOR_OAUTH1_CONSUMER] = " oauth1 ",
+	};
+
+	assert_int_equal(call->secret != NULL,
+	    call->auth != CONNECTOR_ANONYMOUS);
+	assert_int_equal(call->secret_name != NULL,
+	    call->auth == CONNECTOR_QUERY);
+	assert_int_equal(call->consumer_secret != NULL,
+	    call->auth == CONNECTOR_OAUTH1_CONSUMER);
+	buf_put_text(out, words[call->auth]);
+	if (call->secret_name != NULL)
+		buf_printf(out, "%s=", call->secret_name);
+	if (call->secret != NULL)
+		buf_put_text(out, call->secret);
+	if (call->consumer_secret != NULL)
+		buf_printf(out, ",%s", call->consumer_secret);
+}
+
 static void
 put_call(struct driver *d, const struct connector_call *call)
 {
-	assert_non_null(call->statuses);
-	assert_int_equal(call->secret != NULL,
-	    call->auth != CONNECTOR_ANONYMOUS);
+	FREED(buf_free) struct buf more = BUF_INIT;
 	bool stream = call->expect == CONNECTOR_EVENTS;
-	char silence[32] = "", from[32] = "";
 
+	assert_non_null(call->statuses);
 	assert_int_equal(stream, call->silence_s > 0);
+	put_auth(call, &more);
+	if (call->as_metadata)
+		buf_put_text(&more, " metadata");
 	if (stream)
-		snprintf(silence, sizeof(silence), " silence=%u",
-		    call->silence_s);
+		buf_printf(&more, " silence=%u", call->silence_s);
 	if (call->not_before.us != 0)
-		snprintf(from, sizeof(from), " from=%lld",
+		buf_printf(&more, " from=%lld",
 		    (long long)wall_s(call->not_before));
-	put_line(d, "call %.*s%s%s%s%s", STR_FMT(call->url),
-	    call->secret == NULL ? "" : " bearer ",
-	    call->secret == NULL ? "" : call->secret, silence, from);
+	put_line(d, "call %.*s%s", STR_FMT(call->url), buf_text(&more));
 }
 
 /* As the driver of harvests does: what it keeps to itself is none of the

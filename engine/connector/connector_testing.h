@@ -36,14 +36,17 @@ struct testing_harvest {
 /*
  * The lines of an outcome, each ended by "\n":
  *
- *     call URL [bearer KEY]           count LABEL N
+ *     call URL [AUTH] [metadata] [from=SECOND]
+ *     count LABEL N
  *     seed ID uid=UID token=TOKEN     info|warning CODE [seed=ID]: TEXT
  *     url URL                         state KEY=VALUE
  *     again SECONDS                   skip ID
  *     fail CODE: TEXT                 done
  *
- * All answers are given, and no call is without one.  Without an end, "cut" is
- * the last line: the answers were used up.
+ * AUTH is "bearer KEY", "query NAME=KEY" or "oauth1 KEY,SECRET", by the names
+ * of the credential's keys.  Answer number N comes at second N.  All answers
+ * are given, and no call is without one.  Without an end, "cut" is the last
+ * line: the answers were used up.
  */
 void testing_expect(const struct testing_harvest *, const char *outcome);
 /* The same of a harvest whose calls are of no interest. */

@@ -299,6 +299,10 @@ connector_order_read(const struct connector *c, yyjson_val *message,
 
 	*out = (struct connector_order){ .connector = c };
 	*code = NULL;
+	if ((e = read_text(&r, "collection_set.id", yyjson_obj_get(
+	    yyjson_obj_get(message, "collection_set"), "id"),
+	    CONNECTOR_SEED_BYTES_MAX, &out->collection_set)) != OK)
+		return e;
 	if ((e = read_seeds(&r, yyjson_obj_get(message, "seeds"))) != OK ||
 	    (e = read_options(&r, yyjson_obj_get(message, "options"))) != OK)
 		return e;
